@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The recording of one process: what the recorder writes and the CLI reads.
+ *
+ * A recording is one address space of at most 4 GiB. The recorder fills it in segments: each segment
+ * is a memfd that is reserved in full, mapped, and handed to `cuwhy run` over its socket together
+ * with the offset at which it belongs (struct cw_hello). The file on disk is those segments written
+ * at their offsets. All references are offsets from the start ("off"), 0 meaning "none".
+ *
+ * The writer may be killed at any instruction. So every record is valid by itself (a slot carries
+ * its own sequence number, written last), counters only grow, and the reader believes nothing
+ * that it has not checked against the size of the file. docs/format.md tells the whole story.
+ */
+#ifndef CUWHY_FORMAT_H
+#define CUWHY_FORMAT_H
+
+#include <stdint.h>
+
+#define CW_MAGIC	"CUWHYREC"
+#define CW_MAJOR	1	/* raised when an old reader would misread a new file */
+#define CW_MINOR	0	/* raised when something was added */
+
+#define CW_RING_LAUNCHES	8192	/* per thread; power of two */
+#define CW_RING_CALLS		4096	/* per thread; power of two */
+#define CW_RING_NODES		262144	/* autograd nodes per forward thread; power of two */
+#define CW_PARAM_BYTES		256
+#define CW_MAX_FRAMES		128	/* innermost frames kept of one Python stack */
+#define CW_MAX_DEVICES		32
+#define CW_MAX_FAILURES		256	/* the first half is kept for ever, the second half is a ring */
+#define CW_MAX_CHUNKS		192
+#define CW_MAX_ARGS		11
+#define CW_UNKNOWN		0xffffffffu
+
+/* What a chunk of the address space holds. Numbers are never reused. */
+#define CW_CHUNKS(X)                                                                 \
+	X(1, FAILURES,    "failures: struct cw_failure[]")                           \
+	X(2, FUNCTIONS,   "functions: struct cw_function[]; index 0 is never used")  \
+	X(3, STACK_INDEX, "the recorder's own hash table; not for reading")          \
+	X(4, HEAP,        "strings (struct cw_string) and stacks (struct cw_stack)") \
+	X(5, ALLOCATIONS, "live allocations: struct cw_allocation[], addr 0 = free") \
+	X(6, LAUNCHES,    "one thread's ring: struct cw_ring, then struct cw_launch[]") \
+	X(7, CALLS,       "one thread's ring: struct cw_ring, then struct cw_call[]") \
+	X(8, NODES,       "one thread's autograd nodes: struct cw_ring, then struct cw_node[]") \
+	X(9, STRING_INDEX, "the recorder's own hash table; not for reading")         \
+	X(10, GRAPHS,     "launches captured into a graph, kept as long as it: like LAUNCHES")
+
+enum cw_chunk_kind {
+#define X(number, name, text) CW_CHUNK_##name = number,
+	CW_CHUNKS(X)
+#undef X
+};
+
+struct cw_chunk {
+	uint32_t kind;		/* written last: 0 = not there yet */
+	uint32_t off;
+	uint32_t len;
+	uint32_t tid;		/* rings: the thread that uses it now */
+};
+
+/* Why the recorder, or a part of it, does not record. Text is for people. */
+#define CW_REASONS(X)                                                                     \
+	X(0, NONE,          "recording")                                                  \
+	X(1, NO_DOORS,      "the driver's entry points could not be verified")            \
+	X(2, NO_MEMORY,     "no memory for the recording")                                \
+	X(3, PY_VERSION,    "this Python version is not known to the recorder")           \
+	X(4, PY_MISMATCH,   "the walked Python stack differed from Python's own account") \
+	X(5, PY_UNREADABLE, "Python's frames could not be read")                          \
+	X(6, PY_ABSENT,     "no Python interpreter in this process")                      \
+	X(7, ASKED,         "switched off on request")                                    \
+	X(8, PY_FREETHREAD, "free-threaded Python is not supported yet")
+
+enum cw_reason {
+#define X(number, name, text) CW_REASON_##name = number,
+	CW_REASONS(X)
+#undef X
+};
+
+/* Device limits and properties kept per device: our name, cuDeviceGetAttribute's number. */
+#define CW_DEVICE_ATTRS(X)          \
+	X(threads_per_block, 1)     \
+	X(block_x, 2)               \
+	X(block_y, 3)               \
+	X(block_z, 4)               \
+	X(grid_x, 5)                \
+	X(grid_y, 6)                \
+	X(grid_z, 7)                \
+	X(shared_per_block, 8)      \
+	X(warp_size, 10)            \
+	X(registers_per_block, 12)  \
+	X(sm_count, 16)             \
+	X(threads_per_sm, 39)       \
+	X(cc_major, 75)             \
+	X(cc_minor, 76)             \
+	X(shared_per_sm, 81)        \
+	X(registers_per_sm, 82)     \
+	X(cooperative, 95)          \
+	X(shared_optin, 97)         \
+	X(blocks_per_sm, 106)       \
+	X(shared_reserved, 111)     \
+	X(cluster_launch, 120)
+
+/* Function attributes kept at a failed launch: our name, cuFuncGetAttribute's number. */
+#define CW_FUNC_ATTRS(X)        \
+	X(max_threads, 0)       \
+	X(static_shared, 1)     \
+	X(const_bytes, 2)       \
+	X(local_bytes, 3)       \
+	X(registers, 4)         \
+	X(ptx_version, 5)       \
+	X(binary_version, 6)    \
+	X(max_dynamic_shared, 8)
+
+enum cw_device_attr {
+#define X(name, number) CW_DEV_##name,
+	CW_DEVICE_ATTRS(X)
+#undef X
+	CW_DEV_COUNT
+};
+
+enum cw_func_attr {
+#define X(name, number) CW_FUNC_##name,
+	CW_FUNC_ATTRS(X)
+#undef X
+	CW_FUNC_COUNT
+};
+
+struct cw_device {
+	char name[64];
+	uint64_t total_bytes;
+	int32_t attr[CW_DEV_COUNT];	/* -1 = unknown */
+	uint8_t uuid[16];
+	uint32_t pad;
+};
+
+/* Two readings of two clocks taken together turn ticks into nanoseconds. */
+struct cw_clock {
+	uint64_t ticks;
+	uint64_t mono_ns;		/* CLOCK_MONOTONIC */
+};
+
+struct cw_header {
+	char magic[8];
+	uint16_t major, minor;
+	uint32_t header_size;		/* sizeof(struct cw_header) of the writer */
+	uint64_t cap;			/* the address space ends here */
+	uint64_t used;			/* handed out so far, segments rounded up */
+	uint32_t pid, ppid;
+	uint64_t start_realtime_ns;
+	struct cw_clock clock0, clock1;	/* at the start, and the newest reading */
+	uint32_t rank, local_rank, world_size;	/* CW_UNKNOWN when not set */
+	uint32_t off_because;		/* enum cw_reason: whole recorder */
+	uint32_t frames_off_because;	/* enum cw_reason: Python frames */
+	uint32_t py_version;		/* PY_VERSION_HEX, 0 = no Python */
+	uint32_t driver_version;	/* cuDriverGetVersion, 0 = unknown */
+	uint32_t init_result;		/* first cuInit; CW_UNKNOWN = never called */
+	uint32_t device_count;		/* visible devices; CW_UNKNOWN = unknown */
+	uint32_t forked;		/* 1: this process came from fork() of one that had used CUDA */
+	uint32_t parent_recorded_pid;	/* the process it was forked from, 0 = none */
+	uint32_t sim;			/* 1: the simulated GPU */
+	/* how it ended: set by exit(), _exit(); never by a signal */
+	uint32_t exit_known, exit_status;
+	uint64_t exit_mono_ns;
+	/* counters: what was seen (launches and calls: the heads of the rings) and what was lost */
+	uint64_t n_failures, n_allocs, n_frees;
+	uint64_t lost_stacks, lost_functions, lost_allocations, lost_threads, lost_strings;
+	uint64_t inexact_since_ns;	/* live allocations are exact up to here; 0 = exact */
+	uint64_t live_device_bytes, peak_device_bytes;
+	/* environment, as it was when CUDA was first used, and as it is at the newest failure */
+	char visible_devices_at_init[256];	/* "\001" = was not set */
+	char visible_devices_now[256];
+	char alloc_conf[256];
+	char exe[256], cmdline[1024], cwd[256];
+	char torch_path[256];		/* where libtorch was loaded from, "" = not loaded */
+	char libcuda_path[256];
+	struct cw_device device[CW_MAX_DEVICES];
+	uint32_t n_chunks;
+	uint32_t pad;
+	struct cw_chunk chunk[CW_MAX_CHUNKS];
+};
+
+#define CW_NOT_SET "\001"
+
+struct cw_string {			/* in HEAP */
+	uint32_t len;			/* without the NUL that follows the bytes */
+	char text[];
+};
+
+struct cw_frame {
+	uint32_t file;			/* off of a cw_string */
+	uint32_t function;		/* off of a cw_string */
+	uint32_t line;
+	uint32_t first_line;		/* of the function */
+};
+
+struct cw_stack {			/* in HEAP; innermost frame first */
+	uint32_t n;
+	uint32_t flags;			/* CW_STACK_* */
+	struct cw_frame frame[];
+};
+#define CW_STACK_CUT	1u		/* deeper than CW_MAX_FRAMES: outermost frames left out */
+
+struct cw_function {
+	uint64_t handle;
+	uint32_t name;			/* off of a cw_string, mangled as the driver has it */
+	uint32_t generation;		/* a module unload raises it: handles are reused */
+	uint32_t n_params;		/* CW_UNKNOWN = sizes not known */
+	uint32_t param_bytes;		/* of the whole parameter block */
+	uint32_t layout;		/* off of a cw_layout, 0 = sizes not known */
+	uint32_t plain;			/* 1: a CUfunction; 0: a CUkernel, as far as is known */
+	uint64_t launches;
+};
+
+struct cw_layout {			/* in HEAP: where each parameter lies in the block */
+	uint32_t n;
+	struct { uint16_t off, size; } param[];
+};
+
+struct cw_ring {			/* 64 bytes, then the slots */
+	uint32_t tid;			/* current owner; an old owner's slots keep their own tid */
+	uint32_t slot_size;
+	uint32_t n_slots;
+	uint32_t pad;
+	uint64_t head;			/* slots ever started; slot i is at (i & (n_slots-1)) */
+	uint64_t thread_key;		/* NODES: at::RecordFunction's number of this thread */
+	char comm[16];
+	uint64_t reserved[2];
+};
+
+#define CW_LAUNCH_CAPTURED	1u	/* went into a graph, did not run */
+#define CW_LAUNCH_EX		2u
+#define CW_LAUNCH_COOPERATIVE	4u
+#define CW_LAUNCH_GRAPH		8u	/* cuGraphLaunch: func is 0, stream as given, params[0..7] = exec handle */
+#define CW_LAUNCH_IN_BACKWARD	16u	/* node is valid */
+
+struct cw_launch {
+	uint64_t seq;			/* its index in the ring + 1; 0 while being written */
+	uint64_t ticks;
+	uint64_t stream;
+	uint32_t func;			/* index into FUNCTIONS, 0 = unknown */
+	uint32_t stack;			/* off of a cw_stack, 0 = no Python frame */
+	uint32_t grid[3];
+	uint32_t block[3];
+	uint32_t shared;
+	uint32_t result;		/* CUresult; of a captured launch: the capture's number */
+	uint32_t forward_stack;		/* where the autograd node was made */
+	uint32_t node_name;		/* off of a cw_string: the node's C++ type, mangled */
+	uint32_t tid;
+	uint16_t flags;
+	uint16_t n_param;		/* bytes in params */
+	uint8_t params[CW_PARAM_BYTES];	/* as the device sees them, at their true offsets */
+};
+
+struct cw_call {			/* any other recorded call that succeeded or failed */
+	uint64_t seq;
+	uint64_t ticks;
+	uint32_t api;			/* number in kb/cuda_api.def */
+	uint32_t result;
+	uint32_t stack;
+	uint32_t tid;
+	uint64_t arg[6];
+	uint64_t out;			/* what the call gave back: an address, a handle, a device */
+};
+
+struct cw_node {			/* a forward op that autograd will differentiate */
+	uint32_t seq_low;		/* low half of the sequence number */
+	uint32_t stack;
+};
+
+/* Kinds of memory. */
+#define CW_MEMORY(X)                                   \
+	X(1, DEVICE, "device")                         \
+	X(2, ASYNC, "device, stream-ordered")          \
+	X(3, VMM, "device, mapped (cuMemCreate)")      \
+	X(4, PINNED, "host, pinned")                   \
+	X(5, REGISTERED, "host, registered")           \
+	X(6, MANAGED, "managed")                       \
+	X(7, RESERVED, "address range only")           \
+	X(8, IPC, "another process's, opened here")
+
+enum cw_memory {
+#define X(number, name, text) CW_MEM_##name = number,
+	CW_MEMORY(X)
+#undef X
+};
+
+struct cw_allocation {
+	uint64_t addr;			/* 0 = empty slot */
+	uint64_t size;
+	uint64_t ticks;
+	uint32_t stack;
+	uint16_t kind;			/* enum cw_memory */
+	int16_t device;			/* -1 = host or unknown */
+	uint64_t extra;			/* VMM: the memory handle; ASYNC: the stream */
+};
+
+/* Who noticed a failure. */
+#define CW_SOURCES(X)                                                                   \
+	X(1, DRIVER, "driver", "a driver call returned an error")                       \
+	X(2, RUNTIME, "runtime", "the CUDA runtime returned an error by itself")        \
+	X(3, TORCH_CUDA, "torch-cuda", "PyTorch checked a CUDA call and will raise")    \
+	X(4, TORCH_OOM, "torch-oom", "PyTorch's allocator gave up and will raise")      \
+	X(5, TORCH_CHECK, "torch-check", "PyTorch refused the operation by itself")     \
+	X(6, PYTHON, "python", "an exception ended the Python program")                 \
+	X(7, FORK, "fork", "CUDA was used in a forked child")
+
+enum cw_source {
+#define X(number, name, id, text) CW_SRC_##name = number,
+	CW_SOURCES(X)
+#undef X
+};
+
+struct cw_failure {
+	uint64_t seq;			/* counts from 1 in the order noticed; 0 = empty or being written */
+	uint64_t ticks, last_ticks;	/* first and newest time this same failure was seen */
+	uint64_t mono_ns;
+	uint32_t count;			/* times seen: same source, call, code and stack */
+	uint32_t source;		/* enum cw_source */
+	uint32_t api;			/* number in kb/cuda_api.def, 0 = not a driver call */
+	uint32_t code;			/* CUresult or cudaError_t, 0 = none */
+	uint32_t tid;
+	uint32_t stack;
+	uint32_t forward_stack;
+	uint32_t node_name;
+	int32_t device;			/* current device, -1 = unknown */
+	uint32_t capturing;		/* a stream capture was under way in this process */
+	uint32_t capture_stack;		/* where that capture began */
+	uint32_t n_args;
+	uint64_t arg[CW_MAX_ARGS];
+	/* launches, and cuFuncSetAttribute and the like: the function */
+	uint32_t func;
+	uint32_t is_launch;
+	uint32_t grid[3], block[3];
+	uint32_t shared;
+	uint32_t cluster[3];		/* 0 = none asked for */
+	uint32_t cooperative;
+	uint64_t stream;
+	int32_t func_attr[CW_FUNC_COUNT];	/* -1 = unknown */
+	/* memory */
+	uint32_t memory_known;
+	uint32_t pad;
+	uint64_t free_bytes, total_bytes;	/* cuMemGetInfo just after the failure */
+	uint64_t request_bytes;		/* what was asked for, 0 = not an allocation */
+	uint64_t torch_allocated, torch_reserved;	/* TORCH_OOM */
+	uint64_t live_device_bytes;	/* this process's driver allocations */
+	/* words */
+	char visible_devices[64];	/* CUDA_VISIBLE_DEVICES at this moment, CW_NOT_SET if unset */
+	char what[96];			/* function or exception type as its source names it */
+	char file[160];			/* source file as PyTorch names it */
+	uint32_t line;
+	uint32_t python_chain;		/* PYTHON: depth in the chain, 0 = the exception itself, 1.. = causes */
+	char text[1024];		/* the driver's log line, the check's or the exception's message */
+};
+
+/* Recorder -> `cuwhy run`, one message per segment, the memfd attached (SCM_RIGHTS). */
+#define CW_HELLO_MAGIC 0x79687763u
+struct cw_hello {
+	uint32_t magic;
+	uint32_t pid;
+	uint64_t start_mono_ns;		/* with pid: names this process image */
+	uint32_t off, len;		/* where the segment belongs */
+};
+
+_Static_assert(sizeof(struct cw_launch) == 80 + CW_PARAM_BYTES, "part of the file format");
+_Static_assert(sizeof(struct cw_call) == 88, "part of the file format");
+_Static_assert(sizeof(struct cw_allocation) == 40, "part of the file format");
+_Static_assert(sizeof(struct cw_ring) == 64, "part of the file format");
+_Static_assert(sizeof(struct cw_function) == 40, "part of the file format");
+_Static_assert(sizeof(struct cw_node) == 8, "part of the file format");
+_Static_assert(sizeof(struct cw_hello) == 24, "part of the file format");
+
+#endif
