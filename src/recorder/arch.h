@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All that depends on the processor, with arch_<name>.S: the clock and the dlsym stub.
+ * A port is one more branch here and one more .S file.
+ */
+#ifndef CUWHY_ARCH_H
+#define CUWHY_ARCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <x86intrin.h>
+
+#define ARCH_DLSYM_VERSIONS { "GLIBC_2.2.5", "GLIBC_2.34" }
+
+/* The time stamp counter runs at one rate on all cores and in all power states. */
+static inline bool arch_has_steady_ticks(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(0x80000007u, &a, &b, &c, &d) && (d & (1u << 8));
+}
+
+static inline uint64_t arch_ticks(void)
+{
+	return __rdtsc();
+}
+#else
+#error "no port to this processor yet: see arch.h"
+#endif
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private to the recorder: the library that is preloaded into the user's program.
+ *
+ * It is a guest. On the recording path nothing allocates, locks, prints or touches a file; every
+ * table lives in segments that were reserved before they were mapped; whatever goes wrong switches
+ * recording off and lets the program run as if cuwhy were absent.
+ */
+#ifndef CUWHY_REC_H
+#define CUWHY_REC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuwhy/format.h"
+
+#define EXPORT	   __attribute__((visibility("default")))
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define TLS	    __thread __attribute__((tls_model("initial-exec")))
+
+typedef uint32_t CUresult;
+
+/* What a wrapper returns when a program reaches it although no libcuda is loaded: "stub library". */
+#define CU_NO_DRIVER 34u
+
+/* ---- entry points: every exported cu name, from kb/cuda_api.def -------------------------------- */
+
+enum entry {
+#define CU(number, name, n, class, args)     ENTRY_##name,
+#define CU_S(number, name, n, class, args)   ENTRY_##name, ENTRY_##name##_ptsz,
+#define CU_D(number, name, n, class, args)   ENTRY_##name, ENTRY_##name##_ptds,
+#include "kb/cuda_api.def"
+	ENTRY_COUNT
+};
+
+enum api {
+#define CU(number, name, n, class, args) API_##name = number,
+#include "kb/cuda_api.def"
+};
+
+/* Driver functions the recorder itself calls, beside the recorded ones. */
+#define HELPERS(X)                                                                           \
+	X(cuFuncGetName, (const char **, void *))                                            \
+	X(cuKernelGetName, (const char **, void *))                                          \
+	X(cuFuncGetParamInfo, (void *, size_t, size_t *, size_t *))                          \
+	X(cuKernelGetParamInfo, (void *, size_t, size_t *, size_t *))                        \
+	X(cuFuncGetParamCount, (void *, size_t *))                                           \
+	X(cuKernelGetParamCount, (void *, size_t *))                                         \
+	X(cuFuncGetAttribute, (int *, int, void *))                                          \
+	X(cuKernelGetAttribute, (int *, int, void *, int))                                   \
+	X(cuDeviceGetName, (char *, int, int))                                               \
+	X(cuDeviceTotalMem_v2, (size_t *, int))                                              \
+	X(cuDeviceGetUuid_v2, (void *, int))                                                 \
+	X(cuStreamIsCapturing, (void *, int *))                                              \
+	X(cuLogsRegisterCallback, (void (*)(void *, int, char *, size_t), void *, void **))
+
+struct helpers {
+#define X(name, args) CUresult (*name) args;
+	HELPERS(X)
+#undef X
+};
+extern struct helpers drv;
+
+/* The real function behind an entry point, or NULL when the driver has none. Opens the doors. */
+void *door(enum entry e);
+extern _Atomic(void *) door_real[ENTRY_COUNT];
+extern void *const door_wrapper[ENTRY_COUNT];
+extern const char *const door_name[ENTRY_COUNT];
+int door_by_name(const char *name);		/* -1: not ours */
+int door_by_real(const void *function);		/* -1: not ours */
+bool doors_open(void);				/* true once libcuda is there */
+const char *doors_library(void);
+
+/* ---- ELF: symbols of loaded libraries, without the loader's search rules ----------------------- */
+
+struct elf_object {
+	uintptr_t base, start, end;	/* load bias and the mapped range */
+	const void *dynamic;
+	char name[256];
+};
+bool elf_find_object(const char *basename_prefix, struct elf_object *out);
+bool elf_object_at(const void *address, struct elf_object *out);
+void *elf_symbol(const struct elf_object *o, const char *name);
+void *elf_symbol_anywhere(const char *name);	/* first object that defines it; ours is skipped */
+bool elf_needs(const struct elf_object *o, const char *soname_prefix, char *soname, size_t size);
+
+/* ---- the recording ------------------------------------------------------------------------------ */
+
+#define MAX_NODE_DEPTH 16
+struct running_node {
+	uintptr_t sp;			/* how deep the stack was */
+	uint32_t forward_stack, name;
+};
+
+struct rec_thread {
+	uint32_t generation;		/* of the process image: a forked child starts anew */
+	uint32_t tid;
+	struct cw_ring *launches;
+	struct cw_ring *calls;
+	struct cw_ring *nodes;
+	bool no_launch_ring, no_node_ring;	/* asked for once, and there was no memory */
+	uint32_t node_depth;		/* running autograd nodes: re-entrant backward is a stack */
+	struct running_node node[MAX_NODE_DEPTH];
+	uint64_t failures;		/* this thread's own count: "did the call below note one?" */
+	char log[1024];			/* what the driver said during the current call */
+	uint32_t log_len;
+};
+
+struct rec {
+	atomic_uint *live;		/* enum live; on a page that fork wipes */
+	struct cw_header *h;
+	char *base;			/* the address space starts here */
+	uint32_t generation;
+	uint32_t pid;
+	bool ticks_are_tsc;
+	_Atomic uint32_t captures;	/* stream captures under way */
+	_Atomic uint32_t module_generation;
+};
+extern struct rec rec;
+extern TLS struct rec_thread *rec_self;
+extern TLS uint32_t rec_nesting;	/* 1 inside the program's own call, 2 while we ask the driver things */
+
+enum live { LIVE_WIPED = 0, LIVE_ON = 1, LIVE_OFF = 2 };
+
+bool rec_wake(void);			/* slow path of rec_enter: start, or start anew after fork */
+struct rec_thread *rec_thread_start(void);
+struct cw_ring *rec_launch_ring(struct rec_thread *t);	/* NULL: no memory for it */
+struct cw_ring *rec_node_ring(struct rec_thread *t);
+void rec_stop(enum cw_reason why);
+bool rec_asleep(void);			/* no recording in this process yet, or ever */
+
+static inline struct rec_thread *rec_thread(void)
+{
+	struct rec_thread *t = rec_self;
+
+	return likely(t && t->generation == rec.generation) ? t : rec_thread_start();
+}
+
+/* True when this call is to be recorded; then rec_leave() must follow. Calls made by the driver or by
+ * ourselves while inside are not recorded again. */
+static inline bool rec_enter(void)
+{
+	unsigned live = atomic_load_explicit(rec.live, memory_order_relaxed);
+
+	if (unlikely(live != LIVE_ON) && (live == LIVE_OFF || !rec_wake()))
+		return false;
+	if (unlikely(rec_nesting))
+		return false;
+	rec_nesting = 1;
+	rec_thread()->log_len = 0;
+	return true;
+}
+
+static inline void rec_leave(void)
+{
+	rec_nesting = 0;
+}
+
+uint64_t rec_mono_ns(void);
+uint64_t rec_ticks(void);
+void rec_clock_mark(void);
+
+/* Chunks and heap. All return NULL/0 when there is no memory left: recording goes on without. */
+void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid);
+struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots);
+uint32_t heap_alloc(uint32_t len);
+uint32_t intern_string(const char *text, size_t len);
+static inline void *at(uint32_t off)
+{
+	return off ? rec.base + off : NULL;
+}
+static inline uint32_t off_of(const void *p)
+{
+	return p ? (uint32_t)((const char *)p - rec.base) : 0;
+}
+
+/* A lock for rare work only (interning something new, an allocation). Gives up rather than wait for
+ * ever: a signal handler may have interrupted the holder. */
+struct spin { atomic_flag held; };
+bool spin_try(struct spin *s);
+void spin_done(struct spin *s);
+extern struct spin intern_lock, alloc_lock, fail_lock, graph_lock;
+
+/* ---- what is recorded ---------------------------------------------------------------------------- */
+
+uint32_t stack_here(void);				/* this thread's Python stack */
+uint32_t stack_intern(uint64_t hash, const struct cw_frame *frames, uint32_t n, uint32_t flags);
+uint32_t stack_lookup(uint64_t hash);
+
+uint32_t function_number(uint64_t handle);		/* 0 = unknown */
+void function_learn(uint32_t number, bool launched);	/* name, parameter layout */
+void function_is_plain(uint64_t handle);		/* a CUfunction, not a CUkernel */
+bool function_plain(uint32_t number);
+uint32_t function_named(uint64_t handle, const char *name);	/* a handle the driver does not know */
+const struct cw_layout *function_layout(uint32_t number);
+
+struct call_note {
+	enum api api;
+	CUresult result;
+	const uint64_t *arg;
+	uint32_t n_args;
+	uint64_t out;
+};
+void note_call(const struct call_note *c);
+
+struct launch_note {
+	enum api api;
+	CUresult result;
+	uint64_t function;
+	uint32_t grid[3], block[3], shared, cluster[3];
+	uint64_t stream;
+	void **params;
+	void **extra;
+	uint16_t flags;
+	const uint64_t *arg;
+	uint32_t n_args;
+};
+void note_launch(const struct launch_note *l);
+void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result, const uint64_t *arg);
+
+void alloc_add(uint64_t addr, uint64_t size, enum cw_memory kind, int device, uint64_t extra);
+bool alloc_take(uint64_t addr, struct cw_allocation *taken);	/* removes; false when not known */
+void alloc_put(const struct cw_allocation *a);
+
+void capture_begin(uint64_t stream, uint32_t stack);
+void capture_end(uint64_t stream, uint64_t graph);
+void capture_instantiated(uint64_t graph, uint64_t exec);
+void capture_graph_gone(uint64_t graph);
+void capture_exec_gone(uint64_t exec);
+void capture_keep(struct cw_launch *l, uint64_t stream);
+void graph_start(void);
+uint32_t capture_stack(void);
+
+/* A failure under construction: zeroed, then filled, then noted. */
+void fail_init(struct cw_failure *f, enum cw_source source, uint32_t code);
+void fail_driver(enum api api, CUresult result, const uint64_t *arg, uint32_t n_args);
+void fail_add_function(struct cw_failure *f, uint64_t handle);
+void fail_add_memory(struct cw_failure *f, uint64_t request);
+void fail_note(struct cw_failure *f);
+bool code_is_sticky(uint32_t code);
+void text_copy(char *to, size_t size, const char *from, size_t len);
+
+/* ---- Python, PyTorch, process end ----------------------------------------------------------------- */
+
+void python_start(void);		/* find the interpreter; never fails aloud */
+void python_hook(void);			/* install the audit hook when the GIL is ours */
+uint32_t python_stack(void);
+bool python_string(const void *unicode, char *buf, size_t size);
+uint32_t python_code_frame(const void *code, uint32_t line, struct cw_frame *out);
+void torch_start(void);			/* resolve PyTorch's functions */
+bool torch_backward(struct rec_thread *t, uint32_t *forward_stack, uint32_t *node_name);
+void exit_start(void);
+
+const char *rec_getenv(const char *name);
+void device_facts(void);
+void environment_facts(void);
+
+#endif

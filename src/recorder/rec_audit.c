@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The exception that ends a Python program, seen through CPython's audit event `sys.excepthook`.
+ *
+ * Nothing of the program's own code may run here: messages are read only from exact str objects in
+ * `args`, never through str(). The hook is called for every audit event, so it leaves at the first byte.
+ */
+#include <string.h>
+
+#include "rec_python.h"
+
+#define MAX_CHAIN	6
+#define EXC_ARGS	24	/* PyBaseExceptionObject.args, 3.9 to 3.14 */
+#define TYPE_NAME	24	/* PyTypeObject.tp_name */
+
+static void *attr(void *o, const char *name)
+{
+	void *v = o ? py.f.PyObject_GetAttrString(o, name) : NULL;
+
+	if (!v)
+		py.f.PyErr_Clear();
+	return v;
+}
+
+static void drop(void *o)
+{
+	if (o)
+		py.f.Py_DecRef(o);
+}
+
+static uint64_t hash_frames(const struct cw_frame *f, uint32_t n)
+{
+	const uint32_t *w = (const uint32_t *)f;
+	uint64_t h = 0x8e5b1f3d9c6a4711ull;	/* not the seed of walked stacks */
+
+	for (uint32_t i = 0; i < n * sizeof(*f) / sizeof(*w); i++)
+		h = (h ^ w[i]) * 0x100000001b3ull;
+	return (h ^ h >> 29) | 1;
+}
+
+/* The traceback as a stack, innermost frame first. Of a very deep one the innermost part is kept. */
+static uint32_t traceback_stack(void *tb)
+{
+	struct cw_frame ring[CW_MAX_FRAMES], frame[CW_MAX_FRAMES];
+	uint32_t n = 0, kept;
+	void *next;
+
+	if (!py.on)		/* reading code objects is part of what was switched off */
+		return 0;
+	for (; tb; n++) {
+		void *f = attr(tb, "tb_frame"), *line = attr(tb, "tb_lineno");
+		void *code = f ? py.f.PyFrame_GetCode(f) : NULL;
+		long number = line ? py.f.PyLong_AsLong(line) : 0;
+
+		memset(&ring[n % CW_MAX_FRAMES], 0, sizeof(ring[0]));
+		if (code)
+			python_code_frame(code, number > 0 ? (uint32_t)number : 0, &ring[n % CW_MAX_FRAMES]);
+		py.f.PyErr_Clear();
+		drop(code);
+		drop(line);
+		drop(f);
+		next = attr(tb, "tb_next");
+		drop(tb);
+		tb = next && *(void **)((char *)next + 8) == *(void **)((char *)tb + 8) ? next : NULL;
+		if (!tb)
+			drop(next);
+	}
+	kept = n < CW_MAX_FRAMES ? n : CW_MAX_FRAMES;
+	for (uint32_t i = 0; i < kept; i++)
+		frame[i] = ring[(n - 1 - i) % CW_MAX_FRAMES];
+	return kept ? stack_intern(hash_frames(frame, kept), frame, kept, n > kept ? CW_STACK_CUT : 0) : 0;
+}
+
+static void note_exception(void *value, uint32_t depth)
+{
+	const char *type = *(const char *const *)(*(char *const *)((char *)value + 8) + TYPE_NAME);
+	void *args = *(void **)((char *)value + EXC_ARGS);
+	const char *dot = strrchr(type, '.');
+	struct cw_failure f;
+	void *tb;
+
+	fail_init(&f, CW_SRC_PYTHON, 0);
+	f.python_chain = depth;
+	type = dot ? dot + 1 : type;
+	text_copy(f.what, sizeof(f.what), type, strlen(type));
+	if (args && py.f.PyTuple_Size(args) > 0)
+		python_string(py.f.PyTuple_GetItem(args, 0), f.text, sizeof(f.text));
+	py.f.PyErr_Clear();
+	tb = py.f.PyException_GetTraceback(value);
+	f.stack = tb ? traceback_stack(tb) : 0;
+	fail_note(&f);
+}
+
+static void note_chain(void *value)
+{
+	void *next;
+
+	py.f.Py_IncRef(value);
+	for (uint32_t depth = 0; value && depth < MAX_CHAIN; depth++) {
+		note_exception(value, depth);
+		next = py.f.PyException_GetCause(value);
+		if (!next)
+			next = py.f.PyException_GetContext(value);
+		drop(value);
+		value = next;
+	}
+	drop(value);
+}
+
+static int audit(const char *event, void *args, void *data)
+{
+	void *value;
+
+	(void)data;
+	if (likely(event[0] != 's') || strcmp(event, "sys.excepthook") != 0)
+		return 0;
+	if (py.f.PyTuple_Size(args) < 3 || !rec_enter())
+		return 0;
+	value = py.f.PyTuple_GetItem(args, 2);
+	/* None, when an exception is reported without a value */
+	if (value && *(void **)((char *)value + 8) != py.none_type)
+		note_chain(value);
+	rec_leave();
+	return 0;
+}
+
+/* After start-up the call needs the GIL: wait for a driver call that is made with it. */
+void python_hook(void)
+{
+	static _Atomic int installed;	/* survives fork: so does the hook */
+
+	if (likely(atomic_load_explicit(&installed, memory_order_relaxed)) || !py.version)
+		return;
+	if (!py.f.PySys_AddAuditHook || !py.f.PyTuple_GetItem || !py.f.PyException_GetTraceback) {
+		installed = 1;
+		return;
+	}
+	if (!py.f.PyGILState_Check() || atomic_exchange(&installed, 1))
+		return;
+	if (py.f.PySys_AddAuditHook(audit, NULL) != 0)	/* another hook refused it */
+		py.f.PyErr_Clear();
+}

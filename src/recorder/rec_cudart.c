@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Fourth door, first half: failures that the shared CUDA runtime decides without asking the driver (a bad
+ * device number, an empty grid, a kernel it does not know, a driver that is too old or absent).
+ *
+ * A process can hold several libcudart (11, 12 and 13 at once), and each caller must reach the one it was
+ * linked against; so the real function is chosen by the caller. Copies linked statically into other
+ * libraries cannot be seen here; what they ask of the driver is.
+ */
+#include <string.h>
+
+#include "rec.h"
+
+#define RUNTIME(X)                                                                                    \
+	X(cudaSetDevice) X(cudaGetDeviceCount) X(cudaLaunchKernel) X(__cudaLaunchKernel)              \
+	X(cudaLaunchKernelExC) X(cudaFuncGetName)
+
+enum runtime {
+#define X(name) RT_##name,
+	RUNTIME(X)
+#undef X
+	RT_COUNT
+};
+
+static const char *const rt_name[RT_COUNT] = {
+#define X(name) #name,
+	RUNTIME(X)
+#undef X
+};
+
+#define MAX_CALLERS 64
+
+/* A library that calls the runtime, and the runtime it means. Entries are added, never changed. */
+static struct caller {
+	uintptr_t start, end;
+	void *real[RT_COUNT];
+} callers[MAX_CALLERS];
+static _Atomic uint32_t n_callers;
+static struct spin caller_lock = { ATOMIC_FLAG_INIT };
+
+static void *find(enum runtime f, const void *from)
+{
+	struct elf_object who, runtime;
+	char soname[64] = "libcudart.so";
+	struct caller *c;
+	void *real;
+	uint32_t n;
+
+	if (!elf_object_at(from, &who))
+		return elf_symbol_anywhere(rt_name[f]);
+	/* "libcudart.so.13", or the file name under which a packager bundled it */
+	elf_needs(&who, "libcudart", soname, sizeof(soname));
+	if (!elf_find_object(soname, &runtime) && !elf_find_object("libcudart", &runtime))
+		return elf_symbol_anywhere(rt_name[f]);
+	real = elf_symbol(&runtime, rt_name[f]);
+	n = atomic_load(&n_callers);
+	if (n < MAX_CALLERS && spin_try(&caller_lock)) {
+		n = atomic_load(&n_callers);
+		c = n < MAX_CALLERS ? &callers[n] : NULL;
+		if (c) {
+			c->start = who.start;
+			c->end = who.end;
+			for (int i = 0; i < RT_COUNT; i++)
+				c->real[i] = elf_symbol(&runtime, rt_name[i]);
+			atomic_store_explicit(&n_callers, n + 1, memory_order_release);
+		}
+		spin_done(&caller_lock);
+	}
+	return real;
+}
+
+static inline void *real_for(enum runtime f, const void *from)
+{
+	uint32_t n = atomic_load_explicit(&n_callers, memory_order_acquire);
+
+	for (uint32_t i = 0; i < n; i++)
+		if ((uintptr_t)from >= callers[i].start && (uintptr_t)from < callers[i].end)
+			return callers[i].real[f];
+	return find(f, from);
+}
+
+/* The driver noted nothing during the call: then the runtime refused by itself. */
+static uint64_t failures_so_far(void)
+{
+	return rec_self ? rec_self->failures : 0;
+}
+
+static bool begin(struct cw_failure *f, enum runtime rt, int code, uint64_t before)
+{
+	if (likely(!code) || failures_so_far() != before || code_is_sticky((uint32_t)code) || !rec_enter())
+		return false;
+	fail_init(f, CW_SRC_RUNTIME, (uint32_t)code);
+	text_copy(f->what, sizeof(f->what), rt_name[rt], strlen(rt_name[rt]));
+	return true;
+}
+
+static void end(struct cw_failure *f)
+{
+	fail_note(f);
+	rec_leave();
+}
+
+EXPORT int cudaSetDevice(int device);
+EXPORT int cudaSetDevice(int device)
+{
+	int (*real)(int) = real_for(RT_cudaSetDevice, __builtin_return_address(0));
+	uint64_t before = failures_so_far();
+	int code = real ? real(device) : (int)CU_NO_DRIVER;
+	struct cw_failure f;
+
+	if (unlikely(code) && begin(&f, RT_cudaSetDevice, code, before)) {
+		f.n_args = 1;
+		f.arg[0] = (uint64_t)(int64_t)device;
+		end(&f);
+	}
+	return code;
+}
+
+EXPORT int cudaGetDeviceCount(int *count);
+EXPORT int cudaGetDeviceCount(int *count)
+{
+	int (*real)(int *) = real_for(RT_cudaGetDeviceCount, __builtin_return_address(0));
+	uint64_t before = failures_so_far();
+	int code = real ? real(count) : (int)CU_NO_DRIVER;
+	struct cw_failure f;
+
+	if (unlikely(code) && begin(&f, RT_cudaGetDeviceCount, code, before))
+		end(&f);
+	return code;
+}
+
+struct dim { uint32_t x, y, z; };
+
+static void launch_failed(enum runtime rt, int code, uint64_t before, uint64_t kernel, const char *name,
+			  struct dim grid, struct dim block, size_t shared, uint64_t stream)
+{
+	struct cw_failure f;
+
+	if (!begin(&f, rt, code, before))
+		return;
+	f.is_launch = 1;
+	f.func = function_named(kernel, name);
+	if (!name)
+		function_learn(f.func, false);
+	memcpy(f.grid, &grid, sizeof(f.grid));
+	memcpy(f.block, &block, sizeof(f.block));
+	f.shared = (uint32_t)shared;
+	f.stream = stream;
+	end(&f);
+}
+
+static const char *host_name(const void *function, const void *from)
+{
+	int (*get)(const char **, const void *) = real_for(RT_cudaFuncGetName, from);
+	const char *name = NULL;
+
+	return get && get(&name, function) == 0 && name ? name : "";
+}
+
+EXPORT int cudaLaunchKernel(const void *f, struct dim grid, struct dim block, void **args, size_t shared,
+			    uint64_t stream);
+EXPORT int cudaLaunchKernel(const void *f, struct dim grid, struct dim block, void **args, size_t shared,
+			    uint64_t stream)
+{
+	int (*real)(const void *, struct dim, struct dim, void **, size_t, uint64_t) =
+		real_for(RT_cudaLaunchKernel, __builtin_return_address(0));
+	uint64_t before = failures_so_far();
+	int code = real ? real(f, grid, block, args, shared, stream) : (int)CU_NO_DRIVER;
+
+	if (unlikely(code))
+		launch_failed(RT_cudaLaunchKernel, code, before, (uintptr_t)f,
+			      host_name(f, __builtin_return_address(0)), grid, block, shared, stream);
+	return code;
+}
+
+EXPORT int __cudaLaunchKernel(void *kernel, struct dim grid, struct dim block, void **args, size_t shared,
+			      uint64_t stream);
+EXPORT int __cudaLaunchKernel(void *kernel, struct dim grid, struct dim block, void **args, size_t shared,
+			      uint64_t stream)
+{
+	int (*real)(void *, struct dim, struct dim, void **, size_t, uint64_t) =
+		real_for(RT___cudaLaunchKernel, __builtin_return_address(0));
+	uint64_t before = failures_so_far();
+	int code = real ? real(kernel, grid, block, args, shared, stream) : (int)CU_NO_DRIVER;
+
+	if (unlikely(code))
+		launch_failed(RT___cudaLaunchKernel, code, before, (uintptr_t)kernel, NULL, grid, block,
+			      shared, stream);
+	return code;
+}
+
+struct runtime_config {			/* cudaLaunchConfig_t */
+	struct dim grid, block;
+	size_t shared;
+	uint64_t stream;
+	const void *attrs;
+	unsigned n_attrs;
+};
+
+EXPORT int cudaLaunchKernelExC(const struct runtime_config *c, const void *f, void **args);
+EXPORT int cudaLaunchKernelExC(const struct runtime_config *c, const void *f, void **args)
+{
+	int (*real)(const struct runtime_config *, const void *, void **) =
+		real_for(RT_cudaLaunchKernelExC, __builtin_return_address(0));
+	uint64_t before = failures_so_far();
+	int code = real ? real(c, f, args) : (int)CU_NO_DRIVER;
+
+	if (unlikely(code) && c)
+		launch_failed(RT_cudaLaunchKernelExC, code, before, (uintptr_t)f,
+			      host_name(f, __builtin_return_address(0)), c->grid, c->block, c->shared,
+			      c->stream);
+	return code;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the driver says of itself and its devices, once, and its own words about failing calls.
+ */
+#include <string.h>
+
+#include "rec.h"
+
+/* Called by the driver (R575 and newer) on the thread whose call failed, before the call returns. */
+static void driver_says(void *data, int level, char *message, size_t length)
+{
+	struct rec_thread *t = rec_self;
+	size_t room;
+
+	(void)data;
+	if (level != 0 || !t || rec_nesting != 1 || !message)
+		return;		/* not about a call of the program's own */
+	length = strnlen(message, length);
+	if (length > 10 && memcmp(message, "Returning ", 10) == 0)
+		return;		/* the code again, in words */
+	while (length && (message[length - 1] == '\n' || message[length - 1] == ' '))
+		length--;
+	if (!length)
+		return;
+	if (t->log_len && t->log_len + 1 < sizeof(t->log))
+		t->log[t->log_len++] = '\n';
+	room = sizeof(t->log) - t->log_len;
+	length = length < room ? length : room;
+	memcpy(t->log + t->log_len, message, length);
+	t->log_len += (uint32_t)length;
+}
+
+static void one_device(struct cw_device *d, int ordinal)
+{
+	static const int number[CW_DEV_COUNT] = {
+#define X(name, n) n,
+		CW_DEVICE_ATTRS(X)
+#undef X
+	};
+	CUresult (*attribute)(int *, int, int) = door(ENTRY_cuDeviceGetAttribute);
+	size_t total;
+
+	for (int i = 0; i < CW_DEV_COUNT; i++) {
+		int v;
+
+		d->attr[i] = attribute && attribute(&v, number[i], ordinal) == 0 ? v : -1;
+	}
+	if (drv.cuDeviceGetName)
+		drv.cuDeviceGetName(d->name, sizeof(d->name) - 1, ordinal);
+	if (drv.cuDeviceTotalMem_v2 && drv.cuDeviceTotalMem_v2(&total, ordinal) == 0)
+		d->total_bytes = total;
+	if (drv.cuDeviceGetUuid_v2)
+		drv.cuDeviceGetUuid_v2(d->uuid, ordinal);
+}
+
+/* Device handles are ordinals for every driver so far; cuDeviceGet is asked all the same. */
+void device_facts(void)
+{
+	CUresult (*version)(int *) = door(ENTRY_cuDriverGetVersion);
+	CUresult (*count)(int *) = door(ENTRY_cuDeviceGetCount);
+	CUresult (*get)(int *, int) = door(ENTRY_cuDeviceGet);
+	void *handle;
+	int n, v, device;
+
+	if (rec.h->device_count != CW_UNKNOWN)
+		return;
+	if (version && version(&v) == 0)
+		rec.h->driver_version = (uint32_t)v;
+	if (!count || count(&n) != 0 || n < 0)
+		return;
+	rec.h->device_count = (uint32_t)n;
+	for (int i = 0; i < n && i < CW_MAX_DEVICES; i++)
+		if (get && get(&device, i) == 0)
+			one_device(&rec.h->device[i], device);
+	if (drv.cuLogsRegisterCallback)
+		drv.cuLogsRegisterCallback(driver_says, NULL, &handle);
+}

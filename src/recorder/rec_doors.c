@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The doors through which programs reach the driver, and what they find behind each.
+ *
+ * A program gets a driver function in one of three ways: an ordinary symbol (our exported wrapper is
+ * found first), dlsym on a libcuda handle, or cuGetProcAddress. All three must lead to the same
+ * wrapper. Which wrapper belongs to a function that the driver hands out is decided by its address
+ * alone, so no table of versions can be wrong.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#include "arch.h"
+#include "rec.h"
+
+/* ---- tables from kb/cuda_api.def ------------------------------------------------------------------ */
+
+#define CU(number, name, n, class, args)     EXPORT CUresult name(void);
+#define CU_S(number, name, n, class, args)   EXPORT CUresult name(void); EXPORT CUresult name##_ptsz(void);
+#define CU_D(number, name, n, class, args)   EXPORT CUresult name(void); EXPORT CUresult name##_ptds(void);
+#include "kb/cuda_api.def"
+
+void *const door_wrapper[ENTRY_COUNT] = {
+#define CU(number, name, n, class, args)     (void *)name,
+#define CU_S(number, name, n, class, args)   (void *)name, (void *)name##_ptsz,
+#define CU_D(number, name, n, class, args)   (void *)name, (void *)name##_ptds,
+#include "kb/cuda_api.def"
+};
+
+const char *const door_name[ENTRY_COUNT] = {
+#define CU(number, name, n, class, args)     #name,
+#define CU_S(number, name, n, class, args)   #name, #name "_ptsz",
+#define CU_D(number, name, n, class, args)   #name, #name "_ptds",
+#include "kb/cuda_api.def"
+};
+
+_Atomic(void *) door_real[ENTRY_COUNT];
+struct helpers drv;
+
+#define NAME_SLOTS 1024
+static int16_t by_name[NAME_SLOTS], by_real[NAME_SLOTS];	/* entry + 1, 0 = empty */
+
+static struct {
+	_Atomic bool open;
+	struct elf_object libcuda;
+} doors;
+
+_Static_assert(ENTRY_COUNT * 2 < NAME_SLOTS, "the look-up tables must stay half empty");
+
+static uint32_t name_hash(const char *s)
+{
+	uint32_t h = 2166136261u;
+
+	while (*s)
+		h = (h ^ (unsigned char)*s++) * 16777619u;
+	return h ^ h >> 15;
+}
+
+static uint32_t real_hash(const void *p)
+{
+	uint64_t h = (uintptr_t)p * 0x9e3779b97f4a7c15ull;
+
+	return (uint32_t)(h >> 40);
+}
+
+static void enter(int16_t *table, uint32_t hash, int e)
+{
+	while (table[hash % NAME_SLOTS])
+		hash++;
+	table[hash % NAME_SLOTS] = (int16_t)(e + 1);
+}
+
+__attribute__((constructor)) static void index_names(void)
+{
+	for (int e = 0; e < ENTRY_COUNT; e++)
+		enter(by_name, name_hash(door_name[e]), e);
+}
+
+int door_by_name(const char *name)
+{
+	for (uint32_t h = name_hash(name); by_name[h % NAME_SLOTS]; h++)
+		if (strcmp(door_name[by_name[h % NAME_SLOTS] - 1], name) == 0)
+			return by_name[h % NAME_SLOTS] - 1;
+	return -1;
+}
+
+int door_by_real(const void *function)
+{
+	for (uint32_t h = real_hash(function); by_real[h % NAME_SLOTS]; h++)
+		if (door_real[by_real[h % NAME_SLOTS] - 1] == function)
+			return by_real[h % NAME_SLOTS] - 1;
+	return -1;
+}
+
+/* ---- the next dlsym in line ------------------------------------------------------------------------ */
+
+typedef void *dlsym_fn(void *, const char *);
+__attribute__((visibility("hidden"))) dlsym_fn *rec_next_dlsym;
+
+/* Not libc's by name but the next one after us: another preloaded library may have its own. */
+static dlsym_fn *next_dlsym(void)
+{
+	static const char *const versions[] = ARCH_DLSYM_VERSIONS;
+	dlsym_fn *f = __atomic_load_n(&rec_next_dlsym, __ATOMIC_ACQUIRE);
+
+	for (size_t i = 0; !f && i < sizeof(versions) / sizeof(versions[0]); i++)
+		f = (dlsym_fn *)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+	__atomic_store_n(&rec_next_dlsym, f, __ATOMIC_RELEASE);
+	return f;
+}
+
+/* ---- opening ---------------------------------------------------------------------------------------- */
+
+/* Several threads may do this at once: each computes the same tables and stores the same values. */
+bool doors_open(void)
+{
+	int16_t table[NAME_SLOTS] = { 0 };
+	struct elf_object o;
+	void *f;
+
+	if (likely(atomic_load_explicit(&doors.open, memory_order_acquire)))
+		return true;
+	if (!elf_find_object("libcuda.so", &o) || !elf_symbol(&o, "cuInit"))
+		return false;
+	/* keep it loaded: the addresses below must stay true even if the program closes it */
+	if (!dlopen(o.name, RTLD_LAZY | RTLD_NOLOAD))
+		return false;
+	for (int e = 0; e < ENTRY_COUNT; e++) {
+		f = elf_symbol(&o, door_name[e]);
+		atomic_store_explicit(&door_real[e], f, memory_order_relaxed);
+		if (f)
+			enter(table, real_hash(f), e);
+	}
+	for (int i = 0; i < NAME_SLOTS; i++)
+		__atomic_store_n(&by_real[i], table[i], __ATOMIC_RELAXED);
+#define X(name, args) drv.name = (CUresult (*) args)elf_symbol(&o, #name);
+	HELPERS(X)
+#undef X
+	doors.libcuda = o;
+	atomic_store_explicit(&doors.open, true, memory_order_release);
+	return true;
+}
+
+const char *doors_library(void)
+{
+	return doors.libcuda.name;
+}
+
+void *door(enum entry e)
+{
+	void *f = atomic_load_explicit(&door_real[e], memory_order_relaxed);
+
+	if (unlikely(!f) && doors_open())
+		f = atomic_load_explicit(&door_real[e], memory_order_relaxed);
+	return f;
+}
+
+/* ---- second door: dlsym ------------------------------------------------------------------------------ */
+
+struct pick {
+	void *value;
+	uint64_t decided;		/* 0: let the next dlsym answer */
+};
+struct pick rec_dlsym_pick(void *handle, const char *name, const void *caller);
+
+static bool asked_by_driver(const void *caller)
+{
+	struct elf_object o;
+	const char *slash;
+
+	if ((uintptr_t)caller >= doors.libcuda.start && (uintptr_t)caller < doors.libcuda.end)
+		return true;
+	if (!elf_object_at(caller, &o))
+		return false;
+	slash = strrchr(o.name, '/');
+	return strncmp(slash ? slash + 1 : o.name, "libnvidia-", 10) == 0;
+}
+
+struct pick rec_dlsym_pick(void *handle, const char *name, const void *caller)
+{
+	const struct pick pass = { NULL, 0 };
+	dlsym_fn *next = next_dlsym();
+	void *f;
+	int e;
+
+	if (!name || name[0] != 'c' || name[1] != 'u')
+		return pass;
+	e = door_by_name(name);
+	if (e < 0 || !next)
+		return pass;
+	/* Asked from here, RTLD_NEXT means "whoever defines it after us": nobody, where libcuda is not
+	 * loaded. A program that looks for a driver in this way must not find our wrapper instead. */
+	if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) {
+		f = next(RTLD_NEXT, name);
+		if (f && handle == RTLD_NEXT)
+			return pass;
+		return (struct pick){ f ? door_wrapper[e] : NULL, 1 };
+	}
+	f = next(handle, name);
+	if (f == door_wrapper[e])	/* found through the global scope: same question as RTLD_DEFAULT */
+		return (struct pick){ next(RTLD_NEXT, name) ? f : NULL, 1 };
+	if (f && doors_open() && f == door_real[e] && !asked_by_driver(caller))
+		f = door_wrapper[e];
+	return (struct pick){ f, 1 };
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Failures, with everything that is known at that moment; and the ring of ordinary calls.
+ */
+#include <string.h>
+
+#include "rec.h"
+#include "rec_mem.h"
+
+static struct {
+	struct cw_failure *table;
+	uint64_t n;
+} fails;
+
+bool fail_start(void)
+{
+	fails.table = chunk_new(CW_CHUNK_FAILURES, CW_MAX_FAILURES * sizeof(*fails.table), 0);
+	fails.n = 0;
+	return fails.table != NULL;
+}
+
+bool code_is_sticky(uint32_t code)
+{
+	switch (code) {
+#define CUDA_ERROR_ROW(number, driver, runtime, sticky, text) case number: return sticky;
+#include "kb/cuda_errors.def"
+	}
+	return false;
+}
+
+void fail_init(struct cw_failure *f, enum cw_source source, uint32_t code)
+{
+	struct rec_thread *t = rec_self;
+	const char *visible = rec_getenv("CUDA_VISIBLE_DEVICES");
+
+	python_hook();
+	memset(f, 0, sizeof(*f));
+	f->source = source;
+	f->code = code;
+	f->tid = t->tid;
+	f->stack = stack_here();
+	f->device = -1;
+	f->ticks = f->last_ticks = rec_ticks();
+	f->mono_ns = rec_mono_ns();
+	f->count = 1;
+	f->live_device_bytes = rec.h->live_device_bytes;
+	memset(f->func_attr, 0xff, sizeof(f->func_attr));
+	if (t->node_depth)
+		torch_backward(t, &f->forward_stack, &f->node_name);
+	f->capturing = atomic_load(&rec.captures);
+	if (f->capturing)
+		f->capture_stack = capture_stack();
+	visible = visible ? visible : CW_NOT_SET;
+	text_copy(f->visible_devices, sizeof(f->visible_devices), visible, strlen(visible));
+	if (t->log_len && source == CW_SRC_DRIVER) {
+		text_copy(f->text, sizeof(f->text), t->log, t->log_len);
+		t->log_len = 0;
+	}
+	if (source == CW_SRC_DRIVER && !code_is_sticky(code)) {
+		CUresult (*get)(int *) = door(ENTRY_cuCtxGetDevice);
+		int d;
+
+		if (get && get(&d) == 0)
+			f->device = d;
+	}
+}
+
+void fail_add_function(struct cw_failure *f, uint64_t handle)
+{
+	static const int number[CW_FUNC_COUNT] = {
+#define X(name, n) n,
+		CW_FUNC_ATTRS(X)
+#undef X
+	};
+
+	for (int i = 0; i < CW_FUNC_COUNT; i++) {
+		int v;
+
+		if (!function_plain(f->func)) {
+			if (drv.cuKernelGetAttribute && f->device >= 0 &&
+			    drv.cuKernelGetAttribute(&v, number[i], (void *)handle, f->device) == 0)
+				f->func_attr[i] = v;
+		} else if (drv.cuFuncGetAttribute &&
+			   drv.cuFuncGetAttribute(&v, number[i], (void *)handle) == 0) {
+			f->func_attr[i] = v;
+		}
+	}
+}
+
+void fail_add_memory(struct cw_failure *f, uint64_t request)
+{
+	CUresult (*info)(size_t *, size_t *) = door(ENTRY_cuMemGetInfo_v2);
+	size_t free_bytes, total;
+
+	f->request_bytes = request;
+	if (info && info(&free_bytes, &total) == 0) {
+		f->memory_known = 1;
+		f->free_bytes = free_bytes;
+		f->total_bytes = total;
+	}
+}
+
+static bool same(const struct cw_failure *a, const struct cw_failure *b)
+{
+	return a->source == b->source && a->api == b->api && a->code == b->code && a->stack == b->stack &&
+	       a->tid == b->tid && a->func == b->func && a->python_chain == b->python_chain &&
+	       (a->source != CW_SRC_TORCH_CHECK || strcmp(a->text, b->text) == 0);
+}
+
+/* The first half is kept for ever, because the first failure is the one that matters; the second
+ * half is a ring, because the last one is what ended the program. */
+static struct cw_failure *place(uint64_t i)
+{
+	const uint64_t half = CW_MAX_FAILURES / 2;
+
+	return &fails.table[i < half ? i : half + (i - half) % half];
+}
+
+void fail_note(struct cw_failure *f)
+{
+	struct cw_failure *to;
+
+	rec_self->failures++;
+	if (!spin_try(&fail_lock))
+		return;
+	rec_clock_mark();
+	environment_facts();
+	for (uint64_t i = fails.n; i > 0 && fails.n - i < 16; i--) {
+		to = place(i - 1);
+		if (!same(to, f))
+			continue;
+		to->count++;
+		to->last_ticks = f->ticks;
+		goto out;
+	}
+	to = place(fails.n);
+	atomic_store_explicit((_Atomic uint64_t *)&to->seq, 0, memory_order_relaxed);
+	atomic_signal_fence(memory_order_release);
+	memcpy((char *)to + sizeof(to->seq), (char *)f + sizeof(f->seq), sizeof(*f) - sizeof(f->seq));
+	rec.h->n_failures = ++fails.n;
+	atomic_store_explicit((_Atomic uint64_t *)&to->seq, fails.n, memory_order_release);
+out:
+	spin_done(&fail_lock);
+}
+
+/* ---- ordinary calls -------------------------------------------------------------------------------------- */
+
+static uint64_t request_of(enum api api, const uint64_t *arg)
+{
+	switch (api) {
+	case API_cuMemAlloc_v2: case API_cuMemAllocManaged: case API_cuMemAllocAsync:
+	case API_cuMemAllocFromPoolAsync: case API_cuMemHostAlloc: case API_cuMemAllocHost_v2:
+	case API_cuMemCreate: case API_cuMemAddressReserve: case API_cuMemHostRegister_v2:
+		return arg[1];
+	case API_cuMemAllocPitch_v2:
+		return arg[2] * arg[3];
+	default:
+		return 0;
+	}
+}
+
+static uint64_t function_of(enum api api, const uint64_t *arg)
+{
+	return api == API_cuFuncSetAttribute ? arg[0] : api == API_cuKernelSetAttribute ? arg[2] : 0;
+}
+
+void fail_driver(enum api api, CUresult result, const uint64_t *arg, uint32_t n_args)
+{
+	struct cw_failure f;
+	uint64_t handle = function_of(api, arg);
+
+	fail_init(&f, CW_SRC_DRIVER, result);
+	f.api = api;
+	f.n_args = n_args > CW_MAX_ARGS ? CW_MAX_ARGS : n_args;
+	memcpy(f.arg, arg, f.n_args * sizeof(f.arg[0]));
+	if (request_of(api, arg) && !code_is_sticky(result))
+		fail_add_memory(&f, request_of(api, arg));
+	if (handle && !code_is_sticky(result)) {
+		f.func = function_number(handle);
+		function_learn(f.func, false);
+		fail_add_function(&f, handle);
+	}
+	fail_note(&f);
+}
+
+/* "Not ready" is an answer, and after the end of main() the driver refuses everything. */
+static bool is_ordinary(CUresult code)
+{
+	return code == 600 || code == 4;
+}
+
+void note_call(const struct call_note *c)
+{
+	struct rec_thread *t = rec_self;
+	struct cw_ring *r = t->calls;
+	struct cw_call *s;
+	uint64_t i;
+
+	python_hook();
+	if (unlikely(c->result) && !is_ordinary(c->result))
+		fail_driver(c->api, c->result, c->arg, c->n_args);
+	if (!r)
+		return;
+	i = r->head;
+	s = (struct cw_call *)(r + 1) + (i & (CW_RING_CALLS - 1));
+	atomic_store_explicit((_Atomic uint64_t *)&s->seq, 0, memory_order_relaxed);
+	atomic_signal_fence(memory_order_release);
+	r->head = i + 1;
+	s->ticks = rec_ticks();
+	s->api = c->api;
+	s->result = c->result;
+	s->stack = stack_here();
+	s->tid = t->tid;
+	for (uint32_t k = 0; k < 6; k++)
+		s->arg[k] = k < c->n_args ? c->arg[k] : 0;
+	s->out = c->out;
+	atomic_store_explicit((_Atomic uint64_t *)&s->seq, i + 1, memory_order_release);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Kernels: a number per function handle, its name, and the layout of its parameters.
+ */
+#include <string.h>
+
+#include "rec.h"
+#include "rec_mem.h"
+
+#define MAX_FUNCTIONS	16384
+#define INDEX_SLOTS	32768
+#define MAX_PARAMS	64
+#define NAME_MAX_LEN	4000
+
+static struct {
+	struct cw_function *table;
+	struct slot *index;		/* handle -> number */
+	_Atomic uint32_t n;
+} fn;
+
+bool function_start(void)
+{
+	uint32_t table = MAX_FUNCTIONS * sizeof(*fn.table);
+
+	fn.table = chunk_new(CW_CHUNK_FUNCTIONS, table, 0);
+	fn.index = chunk_new(CW_CHUNK_STRING_INDEX, INDEX_SLOTS * sizeof(struct slot), 0);
+	atomic_store(&fn.n, 1);		/* 0 means "unknown" */
+	return fn.table && fn.index;
+}
+
+/* Handles are pointers: spread their bits before they become an index. */
+static uint64_t key_of(uint64_t handle)
+{
+	return (handle * 0x9e3779b97f4a7c15ull) | 1;
+}
+
+static uint32_t new_number(uint64_t handle, uint64_t key)
+{
+	uint32_t number = 0;
+
+	if (!spin_try(&intern_lock))
+		return 0;
+	number = table_get(fn.index, INDEX_SLOTS, key);
+	if (!number && atomic_load(&fn.n) < MAX_FUNCTIONS) {
+		number = atomic_fetch_add(&fn.n, 1);
+		fn.table[number].handle = handle;
+		fn.table[number].n_params = CW_UNKNOWN;
+		fn.table[number].generation = atomic_load(&rec.module_generation);
+		if (!table_put(fn.index, INDEX_SLOTS, key, number))
+			number = 0;
+	}
+	spin_done(&intern_lock);
+	if (!number)
+		atomic_fetch_add((_Atomic uint64_t *)&rec.h->lost_functions, 1);
+	return number;
+}
+
+/* After an unload a handle may stand for another function: it gets a new number. The old entry
+ * stays for the launches that name it. */
+static uint32_t renumber(uint64_t handle, uint64_t key, uint32_t old)
+{
+	uint32_t number = old;
+
+	if (!spin_try(&intern_lock))
+		return old;
+	if (atomic_load(&fn.n) < MAX_FUNCTIONS) {
+		number = atomic_fetch_add(&fn.n, 1);
+		fn.table[number].handle = handle;
+		fn.table[number].n_params = CW_UNKNOWN;
+		fn.table[number].generation = atomic_load(&rec.module_generation);
+		table_put(fn.index, INDEX_SLOTS, key, number);
+	}
+	spin_done(&intern_lock);
+	return number;
+}
+
+uint32_t function_number(uint64_t handle)
+{
+	uint64_t key = key_of(handle);
+	uint32_t number = table_get(fn.index, INDEX_SLOTS, key);
+
+	if (unlikely(!number))
+		return handle ? new_number(handle, key) : 0;
+	if (unlikely(fn.table[number].generation != atomic_load_explicit(&rec.module_generation,
+									 memory_order_relaxed)))
+		return renumber(handle, key, number);
+	return number;
+}
+
+void function_is_plain(uint64_t handle)
+{
+	uint32_t number = function_number(handle);
+
+	if (number)
+		fn.table[number].plain = 1;
+}
+
+bool function_plain(uint32_t number)
+{
+	return number && fn.table[number].plain;
+}
+
+static const char *name_of(const struct cw_function *f)
+{
+	const char *name = NULL;
+
+	if (!f->plain && drv.cuKernelGetName && drv.cuKernelGetName(&name, (void *)f->handle) == 0 && name)
+		return name;
+	if (drv.cuFuncGetName && drv.cuFuncGetName(&name, (void *)f->handle) == 0 && name)
+		return name;
+	return NULL;
+}
+
+/* How many parameters: told by newer drivers. Older ones must be asked one by one until they refuse, which
+ * they log; not where the user has asked to see that log. */
+static size_t param_count(const struct cw_function *f)
+{
+	CUresult (*count)(void *, size_t *) = f->plain ? drv.cuFuncGetParamCount : drv.cuKernelGetParamCount;
+	size_t n;
+
+	if (count)
+		return count((void *)f->handle, &n) == 0 ? n : 0;
+	return rec_getenv("CUDA_LOG_FILE") ? 0 : MAX_PARAMS;
+}
+
+static void learn_layout(struct cw_function *f)
+{
+	CUresult (*info)(void *, size_t, size_t *, size_t *) =
+		f->plain ? drv.cuFuncGetParamInfo : drv.cuKernelGetParamInfo;
+	struct { uint16_t off, size; } param[MAX_PARAMS];
+	struct cw_layout *layout;
+	size_t off, size, most = param_count(f);
+	uint32_t n = 0, end = 0, at_off;
+
+	most = most < MAX_PARAMS ? most : MAX_PARAMS;
+	while (info && n < most && info((void *)f->handle, n, &off, &size) == 0) {
+		if (off + size > UINT16_MAX)
+			return;
+		param[n].off = (uint16_t)off;
+		param[n++].size = (uint16_t)size;
+		end = (uint32_t)(off + size);
+	}
+	if (!n || !spin_try(&intern_lock))
+		return;
+	at_off = heap_alloc(sizeof(*layout) + n * sizeof(layout->param[0]));
+	spin_done(&intern_lock);
+	if (!at_off)
+		return;
+	layout = at(at_off);
+	memcpy(layout->param, param, n * sizeof(layout->param[0]));
+	layout->n = n;
+	f->n_params = n;
+	f->param_bytes = end;
+	atomic_store_explicit((_Atomic uint32_t *)&f->layout, at_off, memory_order_release);
+}
+
+/* Asked of the driver once per function: at its first failure, and after its first success, when the
+ * driver has certainly loaded it. */
+void function_learn(uint32_t number, bool launched)
+{
+	struct cw_function *f = &fn.table[number];
+	const char *name;
+
+	if (!number || (f->launches && launched))
+		return;
+	if (launched)
+		f->launches = 1;
+	if (!f->name && (name = name_of(f)))
+		f->name = intern_string(name, strnlen(name, NAME_MAX_LEN));
+	if (launched && !f->layout)
+		learn_layout(f);
+}
+
+uint32_t function_named(uint64_t handle, const char *name)
+{
+	uint32_t number = function_number(handle);
+
+	if (number && name && !fn.table[number].name)
+		fn.table[number].name = intern_string(name, strnlen(name, NAME_MAX_LEN));
+	return number;
+}
+
+const struct cw_layout *function_layout(uint32_t number)
+{
+	return number ? at(atomic_load_explicit((_Atomic uint32_t *)&fn.table[number].layout,
+						memory_order_acquire)) : NULL;
+}

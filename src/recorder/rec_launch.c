@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Launches: the hot path. One slot in the thread's ring, written in place, its number last.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "rec.h"
+
+/* Copies what the kernel was given, to where the device sees it. kernelParams has no length of its own:
+ * only a layout that the driver told us makes it safe to read. */
+static uint16_t copy_params(uint8_t *to, uint32_t function, void **params, void **extra)
+{
+	const struct cw_layout *layout = function_layout(function);
+	uint32_t end = 0;
+
+	if (params && layout) {
+		for (uint32_t i = 0; i < layout->n; i++) {
+			uint32_t off = layout->param[i].off, size = layout->param[i].size;
+
+			if (off + size > CW_PARAM_BYTES)
+				size = off < CW_PARAM_BYTES ? CW_PARAM_BYTES - off : 0;
+			if (!size)
+				break;
+			if (size == 8)	/* by far the most common: a pointer or a long */
+				memcpy(to + off, params[i], 8);
+			else
+				memcpy(to + off, params[i], size);
+			end = off + size;
+		}
+	} else if (extra) {
+		/* {1, buffer, 2, &size, 0}: CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE, _END */
+		const void *buffer = NULL;
+		size_t size = 0;
+
+		for (int i = 0; i < 6 && extra[i]; i += 2) {
+			if (extra[i] == (void *)1)
+				buffer = extra[i + 1];
+			else if (extra[i] == (void *)2)
+				size = *(const size_t *)extra[i + 1];
+		}
+		if (buffer && size) {
+			end = size < CW_PARAM_BYTES ? (uint32_t)size : CW_PARAM_BYTES;
+			memcpy(to, buffer, end);
+		}
+	}
+	return (uint16_t)end;
+}
+
+static struct cw_launch *slot_of(struct cw_ring *r, uint64_t *seq)
+{
+	uint64_t i = r->head;
+	struct cw_launch *s = (struct cw_launch *)(r + 1) + (i & (CW_RING_LAUNCHES - 1));
+
+	atomic_store_explicit((_Atomic uint64_t *)&s->seq, 0, memory_order_relaxed);
+	atomic_signal_fence(memory_order_release);
+	r->head = i + 1;
+	*seq = i + 1;
+	return s;
+}
+
+static void fail_launch(const struct launch_note *l, uint32_t function)
+{
+	struct cw_failure f;
+
+	fail_init(&f, CW_SRC_DRIVER, l->result);
+	f.api = l->api;
+	f.n_args = l->n_args;
+	memcpy(f.arg, l->arg, l->n_args * sizeof(f.arg[0]));
+	f.is_launch = 1;
+	f.func = function;
+	memcpy(f.grid, l->grid, sizeof(f.grid));
+	memcpy(f.block, l->block, sizeof(f.block));
+	memcpy(f.cluster, l->cluster, sizeof(f.cluster));
+	f.shared = l->shared;
+	f.stream = l->stream;
+	f.cooperative = !!(l->flags & CW_LAUNCH_COOPERATIVE);
+	if (!code_is_sticky(l->result))
+		fail_add_function(&f, l->function);
+	fail_note(&f);
+}
+
+void note_launch(const struct launch_note *l)
+{
+	struct rec_thread *t = rec_self;
+	struct cw_ring *r = likely(t->launches) ? t->launches : rec_launch_ring(t);
+	uint32_t function = function_number(l->function);
+	struct cw_launch *s;
+	uint64_t seq;
+
+	if (unlikely(l->result)) {
+		function_learn(function, false);
+		fail_launch(l, function);
+	}
+	if (unlikely(!r))
+		return;
+	s = slot_of(r, &seq);
+	s->ticks = rec_ticks();
+	s->stream = l->stream;
+	s->func = function;
+	s->stack = stack_here();
+	memcpy(s->grid, l->grid, sizeof(s->grid));
+	memcpy(s->block, l->block, sizeof(s->block));
+	s->shared = l->shared;
+	s->result = l->result;
+	s->tid = t->tid;
+	s->flags = l->flags;
+	s->forward_stack = s->node_name = 0;
+	if (unlikely(t->node_depth) && torch_backward(t, &s->forward_stack, &s->node_name))
+		s->flags |= CW_LAUNCH_IN_BACKWARD;
+	s->n_param = copy_params(s->params, function, l->params, l->extra);
+	if (unlikely(atomic_load_explicit(&rec.captures, memory_order_relaxed)))
+		capture_keep(s, l->stream);
+	atomic_store_explicit((_Atomic uint64_t *)&s->seq, seq, memory_order_release);
+	if (unlikely(function && !function_layout(function)) && !l->result)
+		function_learn(function, true);
+}
+
+void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result, const uint64_t *arg)
+{
+	struct rec_thread *t = rec_self;
+	struct cw_ring *r = rec_launch_ring(t);
+	struct cw_launch *s;
+	uint64_t seq;
+
+	if (unlikely(result))
+		fail_driver(API_cuGraphLaunch, result, arg, 2);
+	if (!r)
+		return;
+	s = slot_of(r, &seq);
+	memset((char *)s + sizeof(s->seq), 0, offsetof(struct cw_launch, params) - sizeof(s->seq));
+	s->ticks = rec_ticks();
+	s->stream = stream;
+	s->stack = stack_here();
+	s->result = result;
+	s->tid = t->tid;
+	s->flags = CW_LAUNCH_GRAPH;
+	s->n_param = sizeof(exec);
+	memcpy(s->params, &exec, sizeof(exec));
+	atomic_store_explicit((_Atomic uint64_t *)&s->seq, seq, memory_order_release);
+}
+
+/* ---- wrappers ------------------------------------------------------------------------------------------ */
+
+#define LAUNCH_PARAMS                                                                                 \
+	uint64_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by, uint32_t bz, \
+		uint32_t shared, uint64_t stream, void **params
+
+static void launched(enum api api, LAUNCH_PARAMS, void **extra, CUresult r, uint16_t flags)
+{
+	const uint64_t a[] = { f, gx, gy, gz, bx, by, bz, shared, stream, (uintptr_t)params,
+			       (uintptr_t)extra };
+	int saved = errno;
+
+	rec_nesting = 2;
+	note_launch(&(struct launch_note){
+		.api = api, .result = r, .function = f, .grid = { gx, gy, gz }, .block = { bx, by, bz },
+		.shared = shared, .stream = stream, .params = params, .extra = extra, .flags = flags,
+		.arg = a, .n_args = api == API_cuLaunchKernel ? 11 : 10 });
+	rec_leave();
+	errno = saved;
+}
+
+#define WRAP_LAUNCH(name)                                                                             \
+	EXPORT CUresult name(LAUNCH_PARAMS, void **extra);                                            \
+	EXPORT CUresult name(LAUNCH_PARAMS, void **extra)                                             \
+	{                                                                                             \
+		CUresult (*real)(LAUNCH_PARAMS, void **) = door(ENTRY_##name);                        \
+		bool record;                                                                          \
+		CUresult r;                                                                           \
+                                                                                                      \
+		if (unlikely(!real))                                                                  \
+			return CU_NO_DRIVER;                                                          \
+		record = rec_enter();                                                                 \
+		r = real(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);                   \
+		if (likely(record))                                                                   \
+			launched(API_cuLaunchKernel, f, gx, gy, gz, bx, by, bz, shared, stream,       \
+				 params, extra, r, 0);                                                \
+		return r;                                                                             \
+	}
+
+#define WRAP_COOPERATIVE(name)                                                                        \
+	EXPORT CUresult name(LAUNCH_PARAMS);                                                          \
+	EXPORT CUresult name(LAUNCH_PARAMS)                                                           \
+	{                                                                                             \
+		CUresult (*real)(LAUNCH_PARAMS) = door(ENTRY_##name);                                 \
+		bool record;                                                                          \
+		CUresult r;                                                                           \
+                                                                                                      \
+		if (unlikely(!real))                                                                  \
+			return CU_NO_DRIVER;                                                          \
+		record = rec_enter();                                                                 \
+		r = real(f, gx, gy, gz, bx, by, bz, shared, stream, params);                          \
+		if (likely(record))                                                                   \
+			launched(API_cuLaunchCooperativeKernel, f, gx, gy, gz, bx, by, bz, shared,    \
+				 stream, params, NULL, r, CW_LAUNCH_COOPERATIVE);                     \
+		return r;                                                                             \
+	}
+
+struct launch_attribute {		/* CUlaunchAttribute */
+	uint32_t id;
+	uint32_t pad;
+	union { uint32_t word[16]; } value;
+};
+
+struct launch_config {			/* CUlaunchConfig */
+	uint32_t grid[3], block[3], shared;
+	uint64_t stream;
+	const struct launch_attribute *attrs;
+	uint32_t n_attrs;
+};
+
+#define ATTR_COOPERATIVE 2
+#define ATTR_CLUSTER	 4
+
+static void launched_ex(const struct launch_config *c, uint64_t f, void **params, void **extra, CUresult r)
+{
+	const uint64_t a[] = { (uintptr_t)c, f, (uintptr_t)params, (uintptr_t)extra };
+	struct launch_note l = { .api = API_cuLaunchKernelEx, .result = r, .function = f,
+				 .params = params, .extra = extra, .flags = CW_LAUNCH_EX, .arg = a,
+				 .n_args = 4 };
+	int saved = errno;
+
+	rec_nesting = 2;
+	if (c) {
+		memcpy(l.grid, c->grid, sizeof(l.grid));
+		memcpy(l.block, c->block, sizeof(l.block));
+		l.shared = c->shared;
+		l.stream = c->stream;
+		for (uint32_t i = 0; c->attrs && i < c->n_attrs; i++) {
+			if (c->attrs[i].id == ATTR_COOPERATIVE && c->attrs[i].value.word[0])
+				l.flags |= CW_LAUNCH_COOPERATIVE;
+			if (c->attrs[i].id == ATTR_CLUSTER)
+				memcpy(l.cluster, c->attrs[i].value.word, sizeof(l.cluster));
+		}
+	}
+	note_launch(&l);
+	rec_leave();
+	errno = saved;
+}
+
+#define WRAP_EX(name)                                                                                 \
+	EXPORT CUresult name(const struct launch_config *c, uint64_t f, void **params, void **extra); \
+	EXPORT CUresult name(const struct launch_config *c, uint64_t f, void **params, void **extra)  \
+	{                                                                                             \
+		CUresult (*real)(const struct launch_config *, uint64_t, void **, void **) =          \
+			door(ENTRY_##name);                                                           \
+		bool record;                                                                          \
+		CUresult r;                                                                           \
+                                                                                                      \
+		if (unlikely(!real))                                                                  \
+			return CU_NO_DRIVER;                                                          \
+		record = rec_enter();                                                                 \
+		r = real(c, f, params, extra);                                                        \
+		if (likely(record))                                                                   \
+			launched_ex(c, f, params, extra, r);                                          \
+		return r;                                                                             \
+	}
+
+#define WRAP_GRAPH(name)                                                                              \
+	EXPORT CUresult name(uint64_t exec, uint64_t stream);                                         \
+	EXPORT CUresult name(uint64_t exec, uint64_t stream)                                          \
+	{                                                                                             \
+		CUresult (*real)(uint64_t, uint64_t) = door(ENTRY_##name);                            \
+		const uint64_t a[] = { exec, stream };                                                \
+		bool record;                                                                          \
+		CUresult r;                                                                           \
+                                                                                                      \
+		if (unlikely(!real))                                                                  \
+			return CU_NO_DRIVER;                                                          \
+		record = rec_enter();                                                                 \
+		r = real(exec, stream);                                                               \
+		if (likely(record)) {                                                                 \
+			int saved = errno;                                                            \
+                                                                                                      \
+			rec_nesting = 2;                                                              \
+			note_graph_launch(exec, stream, r, a);                                        \
+			rec_leave();                                                                  \
+			errno = saved;                                                                \
+		}                                                                                     \
+		return r;                                                                             \
+	}
+
+WRAP_LAUNCH(cuLaunchKernel)
+WRAP_LAUNCH(cuLaunchKernel_ptsz)
+WRAP_COOPERATIVE(cuLaunchCooperativeKernel)
+WRAP_COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
+WRAP_EX(cuLaunchKernelEx)
+WRAP_EX(cuLaunchKernelEx_ptsz)
+WRAP_GRAPH(cuGraphLaunch)
+WRAP_GRAPH(cuGraphLaunch_ptsz)

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The memory of the recording: segments, chunks, the heap, and the tables that find things again.
+ *
+ * A segment is a memfd, reserved in full (fallocate) before it is mapped, because touching a page
+ * that cannot be had would be a SIGBUS in the user's program. It is handed to `cuwhy run` at once and
+ * closed here: no file descriptor stays open that the program could close or reuse.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "rec.h"
+#include "rec_mem.h"
+
+#define HEAP_STEP	(1u << 20)
+#define GIVE_UP		4096
+
+struct spin intern_lock = { ATOMIC_FLAG_INIT }, alloc_lock = { ATOMIC_FLAG_INIT };
+struct spin fail_lock = { ATOMIC_FLAG_INIT }, graph_lock = { ATOMIC_FLAG_INIT };
+
+static struct {
+	_Atomic uint64_t reserved_to;	/* end of the mapped part */
+	_Atomic uint32_t heap_at, heap_end;
+	struct slot *stacks, *strings;	/* hash tables */
+} mem;
+
+bool spin_try(struct spin *s)
+{
+	for (int i = 0; i < GIVE_UP; i++) {
+		if (!atomic_flag_test_and_set_explicit(&s->held, memory_order_acquire))
+			return true;
+		if (i > 64)
+			sched_yield();
+	}
+	return false;
+}
+
+void spin_done(struct spin *s)
+{
+	atomic_flag_clear_explicit(&s->held, memory_order_release);
+}
+
+/* ---- segments ------------------------------------------------------------------------------------ */
+
+static bool hand_over(int fd, uint32_t off, uint32_t len)
+{
+	const char *path = rec_getenv("CUWHY_SOCK");
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	struct cw_hello hello = { .magic = CW_HELLO_MAGIC, .pid = rec.pid, .off = off, .len = len,
+				  .start_mono_ns = rec_start_ns };
+	union { struct cmsghdr align; char bytes[CMSG_SPACE(sizeof(int))]; } control = { 0 };
+	struct iovec iov = { .iov_base = &hello, .iov_len = sizeof(hello) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes,
+			      .msg_controllen = sizeof(control.bytes) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	bool sent = false;
+	int s;
+
+	if (!path || strlen(path) >= sizeof(to.sun_path))
+		return false;
+	memcpy(to.sun_path, path, strlen(path) + 1);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (s < 0)
+		return false;
+	if (connect(s, (struct sockaddr *)&to, sizeof(to)) == 0)
+		sent = sendmsg(s, &msg, MSG_NOSIGNAL) == (ssize_t)sizeof(hello);
+	close(s);
+	return sent;
+}
+
+/* Maps a fresh segment at `where` (inside our reserved range). */
+static bool segment_at(char *where, uint32_t off, uint32_t len)
+{
+	int fd = memfd_create("cuwhy", MFD_CLOEXEC);
+	bool ok = false;
+
+	if (fd < 0)
+		return false;
+	/* ftruncate alone would leave holes; a program's own RLIMIT_FSIZE may forbid either: then a
+	 * SIGXFSZ would kill it, so ask first. */
+	if (rec_fsize_allows(len) && ftruncate(fd, len) == 0 && fallocate(fd, 0, 0, len) == 0)
+		ok = mmap(where, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
+	if (ok && !hand_over(fd, off, len)) {
+		/* nobody to keep it: leave the range reserved but empty again */
+		mmap(where, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+		ok = false;
+	}
+	close(fd);
+	return ok;
+}
+
+bool mem_start(uint64_t cap, uint32_t first)
+{
+	char *base = mmap(NULL, cap, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (base == MAP_FAILED)
+		return false;
+	rec.base = base;
+	if (!segment_at(base, 0, first)) {
+		munmap(base, cap);
+		rec.base = NULL;
+		return false;
+	}
+	memset(&mem, 0, sizeof(mem));
+	atomic_flag_clear(&intern_lock.held);
+	atomic_flag_clear(&alloc_lock.held);
+	atomic_flag_clear(&fail_lock.held);
+	atomic_flag_clear(&graph_lock.held);
+	atomic_store(&mem.reserved_to, first);
+	rec.h = (struct cw_header *)base;
+	rec.h->cap = cap;
+	rec.h->used = (sizeof(struct cw_header) + 4095) & ~4095ull;
+	return true;
+}
+
+/* Bytes for a chunk: from what is left of the first segment, else a segment of its own. */
+static uint32_t take(uint32_t len)
+{
+	uint64_t off = atomic_fetch_add((_Atomic uint64_t *)&rec.h->used, len);
+	uint64_t first = atomic_load(&mem.reserved_to);
+
+	if (off + len <= first)
+		return (uint32_t)off;
+	if (off < first)	/* straddles the end of the first segment: waste the rest of it */
+		off = atomic_fetch_add((_Atomic uint64_t *)&rec.h->used, len);
+	if (off < first || off + len > rec.h->cap)
+		return 0;
+	return segment_at(rec.base + off, (uint32_t)off, len) ? (uint32_t)off : 0;
+}
+
+void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid)
+{
+	uint32_t off, i;
+
+	len = (len + 4095) & ~4095u;
+	off = take(len);
+	if (!off)
+		return NULL;
+	i = atomic_fetch_add((_Atomic uint32_t *)&rec.h->n_chunks, 1);
+	if (i >= CW_MAX_CHUNKS)
+		return NULL;
+	rec.h->chunk[i].off = off;
+	rec.h->chunk[i].len = len;
+	rec.h->chunk[i].tid = tid;
+	atomic_store_explicit((_Atomic uint32_t *)&rec.h->chunk[i].kind, kind, memory_order_release);
+	return at(off);
+}
+
+struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots)
+{
+	struct cw_ring *r = chunk_new(kind, sizeof(*r) + slot_size * n_slots, rec_self ? rec_self->tid : 0);
+
+	if (r) {
+		r->slot_size = slot_size;
+		r->n_slots = n_slots;
+		r->tid = rec_self ? rec_self->tid : 0;
+	}
+	return r;
+}
+
+/* ---- heap ---------------------------------------------------------------------------------------- */
+
+/* Called with the intern lock held. */
+uint32_t heap_alloc(uint32_t len)
+{
+	uint32_t off, step;
+	char *more;
+
+	len = (len + 7) & ~7u;
+	if (mem.heap_at + len > mem.heap_end) {
+		step = len > HEAP_STEP ? len : HEAP_STEP;
+		more = chunk_new(CW_CHUNK_HEAP, step, 0);
+		if (!more)
+			return 0;
+		mem.heap_at = off_of(more);
+		mem.heap_end = mem.heap_at + step;
+	}
+	off = mem.heap_at;
+	mem.heap_at += len;
+	return off;
+}
+
+/* ---- hash tables: read without a lock, filled under the intern lock ------------------------------- */
+
+bool tables_start(void)
+{
+	mem.stacks = chunk_new(CW_CHUNK_STACK_INDEX, STACK_SLOTS * sizeof(struct slot), 0);
+	mem.strings = chunk_new(CW_CHUNK_STRING_INDEX, STRING_SLOTS * sizeof(struct slot), 0);
+	return mem.stacks && mem.strings;
+}
+
+uint32_t table_get(const struct slot *table, uint32_t slots, uint64_t key)
+{
+	for (uint32_t i = (uint32_t)(key >> 20) & (slots - 1), n = 0; n < TABLE_PROBES; n++, i = (i + 1) & (slots - 1)) {
+		uint64_t k = atomic_load_explicit(&table[i].key, memory_order_acquire);
+
+		if (k == key)
+			return table[i].value;
+		if (!k)
+			return 0;
+	}
+	return 0;
+}
+
+bool table_put(struct slot *table, uint32_t slots, uint64_t key, uint32_t value)
+{
+	for (uint32_t i = (uint32_t)(key >> 20) & (slots - 1), n = 0; n < TABLE_PROBES; n++, i = (i + 1) & (slots - 1)) {
+		uint64_t k = atomic_load_explicit(&table[i].key, memory_order_relaxed);
+
+		if (k && k != key)
+			continue;
+		table[i].value = value;
+		atomic_store_explicit(&table[i].key, key, memory_order_release);
+		return true;
+	}
+	return false;
+}
+
+static uint64_t hash_bytes(const char *p, size_t len)
+{
+	uint64_t h = 0x9e3779b97f4a7c15ull ^ len;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ (unsigned char)p[i]) * 0x100000001b3ull;
+	h ^= h >> 29;
+	return h | 1;
+}
+
+uint32_t intern_string(const char *text, size_t len)
+{
+	uint64_t key = hash_bytes(text, len);
+	uint32_t off = table_get(mem.strings, STRING_SLOTS, key);
+	struct cw_string *s;
+
+	if (off)
+		return off;
+	if (!spin_try(&intern_lock))
+		goto lost;
+	off = table_get(mem.strings, STRING_SLOTS, key);
+	if (!off) {
+		off = heap_alloc(sizeof(*s) + (uint32_t)len + 1);
+		if (off) {
+			s = at(off);
+			memcpy(s->text, text, len);
+			s->len = (uint32_t)len;
+			table_put(mem.strings, STRING_SLOTS, key, off);
+		}
+	}
+	spin_done(&intern_lock);
+	if (off)
+		return off;
+lost:
+	atomic_fetch_add((_Atomic uint64_t *)&rec.h->lost_strings, 1);
+	return 0;
+}
+
+uint32_t stack_lookup(uint64_t hash)
+{
+	return table_get(mem.stacks, STACK_SLOTS, hash);
+}
+
+uint32_t stack_intern(uint64_t hash, const struct cw_frame *frames, uint32_t n, uint32_t flags)
+{
+	struct cw_stack *s;
+	uint32_t off = 0;
+
+	if (spin_try(&intern_lock)) {
+		off = table_get(mem.stacks, STACK_SLOTS, hash);
+		if (!off && (off = heap_alloc(sizeof(*s) + n * sizeof(*frames)))) {
+			s = at(off);
+			memcpy(s->frame, frames, n * sizeof(*frames));
+			s->flags = flags;
+			s->n = n;
+			if (!table_put(mem.stacks, STACK_SLOTS, hash, off))
+				off = 0;
+		}
+		spin_done(&intern_lock);
+	}
+	if (!off)
+		atomic_fetch_add((_Atomic uint64_t *)&rec.h->lost_stacks, 1);
+	return off;
+}

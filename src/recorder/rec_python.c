@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The calling thread's Python stack, without the GIL.
+ *
+ * Only a thread itself changes its own chain of frames, and it is inside our code right now; frames
+ * keep their code objects alive. So the chain can be read without a lock, if one knows where CPython
+ * keeps it. Trust is earned: the first walk reads through the kernel, which answers a bad address with an
+ * error instead of a signal, and the first hundred walks that happen to hold the GIL are compared
+ * with Python's own account. Any difference switches frames off for good.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "rec_python.h"
+
+#define COMPARE_FIRST	100
+#define COMPARE_AMONG	100000	/* stop asking for the GIL after this many walks */
+#define NAME_LEN	512
+
+static const struct py_layout layouts[] = {
+	{ .minor = 9, .instr_kind = INSTR_BYTES, .first_frame = 24, .previous = 24, .code = 32, .instr = 104,
+	  .first_line = 40, .filename = 104, .name = 112, .qualname = 112, .line_table = 120,
+	  .ascii_data = 48, .compact_data = 72, .shim_owner = 255 },
+	{ .minor = 10, .instr_kind = INSTR_UNITS, .first_frame = 24, .previous = 24, .code = 32, .instr = 96,
+	  .first_line = 40, .filename = 104, .name = 112, .qualname = 112, .line_table = 120,
+	  .ascii_data = 48, .compact_data = 72, .shim_owner = 255 },
+	{ .minor = 11, .instr_kind = INSTR_POINTER, .via_cframe = true, .first_frame = 56, .cframe_frame = 8,
+	  .previous = 48, .code = 32, .instr = 56, .owner = 69, .first_line = 72, .filename = 112,
+	  .name = 120, .qualname = 128, .line_table = 136, .bytecode = 184, .ascii_data = 48,
+	  .compact_data = 72, .shim_owner = 255 },
+	{ .minor = 12, .instr_kind = INSTR_POINTER, .via_cframe = true, .first_frame = 56, .cframe_frame = 0,
+	  .previous = 8, .code = 0, .instr = 56, .owner = 70, .first_line = 68, .filename = 112,
+	  .name = 120, .qualname = 128, .line_table = 136, .bytecode = 192, .ascii_data = 40,
+	  .compact_data = 56, .shim_owner = 3, .check_type = true },
+	{ .minor = 13, .instr_kind = INSTR_POINTER, .first_frame = 72, .previous = 8, .code = 0, .instr = 56,
+	  .owner = 70, .first_line = 68, .filename = 112, .name = 120, .qualname = 128, .line_table = 136,
+	  .bytecode = 200, .ascii_data = 40, .compact_data = 56, .shim_owner = 3, .check_type = true },
+	{ .minor = 14, .instr_kind = INSTR_POINTER, .first_frame = 64, .previous = 8, .code = 0, .instr = 56,
+	  .owner = 74, .first_line = 68, .filename = 112, .name = 120, .qualname = 128, .line_table = 136,
+	  .bytecode = 208, .ascii_data = 40, .compact_data = 56, .shim_owner = 3, .check_type = true },
+};
+
+struct py py;
+
+static struct {
+	_Atomic int compare_left, tries_left;
+	_Atomic bool walked;		/* the first, careful walk is done */
+} trust;
+
+struct raw_frame { const void *code; uint64_t instr; };
+
+/* ---- reading --------------------------------------------------------------------------------------------- */
+
+static bool kernel_read(void *to, const void *from, size_t n)
+{
+	struct iovec l = { to, n }, r = { (void *)from, n };
+	int fd;
+	bool ok;
+
+	if (syscall(SYS_process_vm_readv, rec.pid, &l, 1UL, &r, 1UL, 0UL) == (long)n)
+		return true;
+	if (errno == EFAULT)
+		return false;
+	fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);	/* a sandbox may forbid the call above */
+	if (fd < 0)
+		return false;
+	ok = pread(fd, to, n, (off_t)(uintptr_t)from) == (ssize_t)n;
+	close(fd);
+	return ok;
+}
+
+static inline __attribute__((always_inline)) bool get(bool careful, void *to, const void *from, size_t n)
+{
+	if (careful)
+		return kernel_read(to, from, n);
+	memcpy(to, from, n);
+	return true;
+}
+
+#define GET(var, base, offset)                                                     \
+	do {                                                                       \
+		if (!get(careful, &(var), (const char *)(base) + (offset), sizeof(var))) \
+			return -1;                                                 \
+	} while (0)
+
+/* One frame's identity, folded into the hash. Addresses of code objects are reused, so what they hold takes
+ * part: file name, first line and line table. */
+static inline uint64_t fold(uint64_t h, uint64_t code, uint64_t instr, uint64_t file, uint64_t first,
+			    uint64_t table)
+{
+	uint64_t x = (code ^ (first << 48)) * 0x9e3779b97f4a7c15ull + instr + (file ^ (table << 7));
+
+	h = ((h << 5) | (h >> 59)) ^ x;
+	return h * 0xd6e8feb86659fd93ull;
+}
+
+/* Walks from the innermost frame outwards. Returns the number of Python frames seen, -1 when memory
+ * could not be read. `out` may be NULL (hash only). */
+static inline __attribute__((always_inline)) int walk(const struct py_layout *l, bool careful, const void *tstate,
+						       struct raw_frame *out, uint64_t *hash)
+{
+	const char *frame, *code, *file, *table, *type;
+	uint64_t h = 0x51ed270b9f3a7c15ull, instr = 0;
+	int32_t first;
+	int n = 0;
+
+	GET(frame, tstate, l->first_frame);
+	if (l->via_cframe && frame)
+		GET(frame, frame, l->cframe_frame);
+	for (int guard = 0; frame && n < CW_MAX_FRAMES && guard < 4 * CW_MAX_FRAMES; guard++) {
+		uint8_t owner = 0;
+
+		if (l->shim_owner != 255)
+			GET(owner, frame, l->owner);
+		if (owner >= l->shim_owner)
+			goto next;
+		GET(code, frame, l->code);
+		code = (const char *)((uintptr_t)code & ~3ul);	/* 3.14 tags the reference */
+		if (!code)
+			goto next;
+		if (l->check_type) {
+			GET(type, code, 8);
+			if (type != py.f.code_type)
+				goto next;
+		}
+		if (l->instr_kind == INSTR_POINTER) {
+			GET(instr, frame, l->instr);
+		} else {
+			int32_t lasti;
+
+			GET(lasti, frame, l->instr);
+			instr = (uint32_t)lasti;
+		}
+		GET(first, code, l->first_line);
+		GET(file, code, l->filename);
+		GET(table, code, l->line_table);
+		h = fold(h, (uintptr_t)code, instr, (uintptr_t)file, (uint32_t)first, (uintptr_t)table);
+		if (out) {
+			out[n].code = code;
+			out[n].instr = instr;
+		}
+		n++;
+next:
+		GET(frame, frame, l->previous);
+	}
+	*hash = (h ^ h >> 31) | 1;
+	return frame && n == CW_MAX_FRAMES ? n | (1 << 16) : n;
+}
+
+#define FRAMES(n) ((n) & 0xffff)
+#define IS_CUT(n) ((n) >> 16)
+
+/* ---- strings ---------------------------------------------------------------------------------------------- */
+
+static size_t put_utf8(char *to, uint32_t c)
+{
+	if (c < 0x80) {
+		to[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		to[0] = (char)(0xc0 | c >> 6);
+		to[1] = (char)(0x80 | (c & 63));
+		return 2;
+	}
+	if (c < 0x10000) {
+		to[0] = (char)(0xe0 | c >> 12);
+		to[1] = (char)(0x80 | ((c >> 6) & 63));
+		to[2] = (char)(0x80 | (c & 63));
+		return 3;
+	}
+	to[0] = (char)(0xf0 | c >> 18);
+	to[1] = (char)(0x80 | ((c >> 12) & 63));
+	to[2] = (char)(0x80 | ((c >> 6) & 63));
+	to[3] = (char)(0x80 | (c & 63));
+	return 4;
+}
+
+/* A str object as UTF-8, cut at `size`. */
+bool python_string(const void *unicode, char *buf, size_t size)
+{
+	const char *u = unicode;
+	uint32_t state, kind;
+	int64_t len;
+	size_t n = 0;
+
+	if (!u || *(const void *const *)(u + 8) != py.f.unicode_type)
+		return false;
+	memcpy(&len, u + 16, sizeof(len));
+	memcpy(&state, u + 32, sizeof(state));
+	kind = (state >> 2) & 7;
+	if (!(state & 32) || len < 0)
+		return false;		/* not compact: very old style, never a code object's */
+	u += state & 64 ? py.l.ascii_data : py.l.compact_data;
+	for (int64_t i = 0; i < len && n + 5 < size; i++) {
+		uint32_t c = kind == 1 ? ((const uint8_t *)u)[i] :
+			     kind == 2 ? ((const uint16_t *)(const void *)u)[i] :
+					 ((const uint32_t *)(const void *)u)[i];
+
+		n += put_utf8(buf + n, c);
+	}
+	buf[n] = '\0';
+	return true;
+}
+
+static uint32_t intern_py(const void *code, uint16_t field)
+{
+	char buf[NAME_LEN];
+	const void *s;
+
+	memcpy(&s, (const char *)code + field, sizeof(s));
+	return python_string(s, buf, sizeof(buf)) ? intern_string(buf, strlen(buf)) : 0;
+}
+
+uint32_t python_code_frame(const void *code, uint32_t line, struct cw_frame *out)
+{
+	int32_t first;
+
+	memcpy(&first, (const char *)code + py.l.first_line, sizeof(first));
+	out->file = intern_py(code, py.l.filename);
+	out->function = intern_py(code, py.l.qualname);
+	if (!out->function)
+		out->function = intern_py(code, py.l.name);
+	out->first_line = (uint32_t)first;
+	out->line = line;
+	return out->file;
+}
+
+/* ---- trust -------------------------------------------------------------------------------------------------- */
+
+static void distrust(enum cw_reason why)
+{
+	py.on = false;
+	rec.h->frames_off_because = why;
+}
+
+/* GIL held. Creating frame objects allocates; a collection then would run the program's finalisers in
+ * the middle of a driver call, so it is held off meanwhile. */
+static bool same_as_python(const struct raw_frame *raw, int n)
+{
+	bool paused = py.f.PyGC_Disable && py.f.PyGC_Disable() == 1, ok = true;
+	void *frame = py.f.PyEval_GetFrame(), *back, *code;
+	char name[NAME_LEN];
+	const char *file;
+	int i = 0;
+
+	if (frame)
+		py.f.Py_IncRef(frame);
+	for (; frame && i < n && ok; i++) {
+		code = py.f.PyFrame_GetCode(frame);
+		ok = code == raw[i].code &&
+		     (uint32_t)py.f.PyFrame_GetLineNumber(frame) == python_line(&py.l, code, raw[i].instr);
+		if (ok) {
+			void *s = *(void **)((char *)code + py.l.filename);
+
+			file = py.f.PyUnicode_AsUTF8(s);
+			ok = file && python_string(s, name, sizeof(name)) &&
+			     strncmp(file, name, strlen(name)) == 0;
+		}
+		py.f.Py_DecRef(code);
+		back = py.f.PyFrame_GetBack(frame);
+		py.f.Py_DecRef(frame);
+		frame = back;
+	}
+	ok = ok && i == n && (!frame || n == CW_MAX_FRAMES);
+	if (frame)
+		py.f.Py_DecRef(frame);
+	if (paused)
+		py.f.PyGC_Enable();
+	return ok;
+}
+
+static __attribute__((noinline)) bool still_trusted(const void *tstate)
+{
+	struct raw_frame raw[CW_MAX_FRAMES];
+	uint64_t hash;
+	int n;
+
+	if (!atomic_load(&trust.walked)) {
+		n = walk(&py.l, true, tstate, raw, &hash);
+		if (n < 0) {
+			distrust(CW_REASON_PY_UNREADABLE);
+			return false;
+		}
+		if (FRAMES(n))
+			atomic_store(&trust.walked, true);
+	}
+	if (atomic_fetch_sub(&trust.tries_left, 1) <= 0) {
+		atomic_store(&trust.compare_left, 0);
+		return true;
+	}
+	if (!py.f.PyGILState_Check())
+		return true;
+	n = walk(&py.l, false, tstate, raw, &hash);
+	if (!same_as_python(raw, FRAMES(n))) {
+		distrust(CW_REASON_PY_MISMATCH);
+		return false;
+	}
+	atomic_fetch_sub(&trust.compare_left, 1);
+	return true;
+}
+
+/* ---- the stack ------------------------------------------------------------------------------------------------ */
+
+static __attribute__((noinline)) uint32_t new_stack(const void *tstate)
+{
+	struct raw_frame raw[CW_MAX_FRAMES];
+	struct cw_frame frame[CW_MAX_FRAMES];
+	uint64_t hash;
+	int n = walk(&py.l, false, tstate, raw, &hash);
+
+	for (int i = 0; i < FRAMES(n); i++)
+		python_code_frame(raw[i].code, python_line(&py.l, raw[i].code, raw[i].instr), &frame[i]);
+	return stack_intern(hash, frame, (uint32_t)FRAMES(n), IS_CUT(n) ? CW_STACK_CUT : 0);
+}
+
+uint32_t stack_here(void)
+{
+	const void *tstate;
+	uint64_t hash;
+	uint32_t off;
+	int n;
+
+	if (!py.on)
+		return 0;
+	tstate = py.f.PyGILState_GetThisThreadState();
+	if (!tstate || py.f.is_finalizing())
+		return 0;
+	if (unlikely(atomic_load_explicit(&trust.compare_left, memory_order_relaxed) > 0) && !still_trusted(tstate))
+		return 0;
+	n = walk(&py.l, false, tstate, NULL, &hash);
+	if (n <= 0)
+		return 0;
+	off = stack_lookup(hash);
+	return likely(off) ? off : new_stack(tstate);
+}
+
+/* ---- start ----------------------------------------------------------------------------------------------------- */
+
+/* From 3.13 on CPython tells where its fields are: "xdebugpy", version, free-threaded, then offsets. */
+static enum cw_reason use_debug_offsets(const struct elf_object *o)
+{
+	const uint64_t *d = elf_symbol(o, "_PyRuntime");
+	const uint64_t *thread, *frame, *code;
+	uint64_t want;
+
+	if (!d || memcmp(d, "xdebugpy", 8) != 0)
+		return CW_REASON_PY_VERSION;
+	if (d[2])
+		return CW_REASON_PY_FREETHREAD;
+	/* groups of 64-bit words after the first three; 3.14 has more in some */
+	thread = d + 3 + 3 + (py.l.minor == 13 ? 13 : 16);
+	frame = thread + 9;
+	code = frame + (py.l.minor == 13 ? 6 : 8);
+	want = thread[4];
+	if (want < 16 || want > 400 || frame[1] > 200 || code[1] > 400 || code[9] > 600)
+		return CW_REASON_PY_VERSION;
+	py.l.first_frame = (uint16_t)thread[4];
+	py.l.previous = (uint16_t)frame[1];
+	py.l.code = (uint16_t)frame[2];
+	py.l.instr = (uint16_t)frame[3];
+	py.l.owner = (uint16_t)frame[5];
+	py.l.filename = (uint16_t)code[1];
+	py.l.name = (uint16_t)code[2];
+	py.l.qualname = (uint16_t)code[3];
+	py.l.line_table = (uint16_t)code[4];
+	py.l.first_line = (uint16_t)code[5];
+	py.l.bytecode = (uint16_t)code[9];
+	return CW_REASON_NONE;
+}
+
+static uint32_t version_of(const struct elf_object *o)
+{
+	const uint32_t *hex = elf_symbol(o, "Py_Version");
+	const char *text;
+	unsigned minor = 0;
+
+	if (hex)
+		return *hex;
+	text = py.f.Py_GetVersion ? py.f.Py_GetVersion() : "";
+	if (text[0] != '3' || text[1] != '.')
+		return 0;
+	for (text += 2; *text >= '0' && *text <= '9'; text++)
+		minor = minor * 10 + (unsigned)(*text - '0');
+	return 0x03000000u | minor << 16;
+}
+
+static bool find_functions(const struct elf_object *o)
+{
+#define X(type, name, args) py.f.name = (type(*) args)elf_symbol(o, #name);
+	PY_FUNCTIONS(X)
+#undef X
+	py.f.is_finalizing = (int (*)(void))elf_symbol(o, "Py_IsFinalizing");
+	if (!py.f.is_finalizing)
+		py.f.is_finalizing = (int (*)(void))elf_symbol(o, "_Py_IsFinalizing");
+	py.f.code_type = elf_symbol(o, "PyCode_Type");
+	py.f.unicode_type = elf_symbol(o, "PyUnicode_Type");
+	return py.f.PyGILState_GetThisThreadState && py.f.PyGILState_Check && py.f.is_finalizing &&
+	       py.f.code_type && py.f.unicode_type && py.f.PyEval_GetFrame && py.f.PyFrame_GetBack &&
+	       py.f.PyFrame_GetCode && py.f.PyFrame_GetLineNumber && py.f.PyUnicode_AsUTF8;
+}
+
+static enum cw_reason find_python(void)
+{
+	struct elf_object o;
+	void *f = elf_symbol_anywhere("PyGILState_GetThisThreadState");
+	unsigned minor;
+
+	if (!f || !elf_object_at(f, &o))
+		return CW_REASON_PY_ABSENT;
+	if (!find_functions(&o))
+		return CW_REASON_PY_VERSION;
+	py.version = rec.h->py_version = version_of(&o);
+	f = elf_symbol(&o, "_Py_NoneStruct");
+	py.none_type = f ? *(const void *const *)((const char *)f + 8) : NULL;
+	if (rec_getenv("CUWHY_NO_FRAMES"))
+		return CW_REASON_ASKED;
+	minor = (py.version >> 16) & 0xff;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		if (py.version >> 24 != 3 || layouts[i].minor != minor)
+			continue;
+		py.l = layouts[i];
+		return minor >= 13 ? use_debug_offsets(&o) : CW_REASON_NONE;
+	}
+	return CW_REASON_PY_VERSION;
+}
+
+void python_start(void)
+{
+	enum cw_reason why;
+
+	memset(&py, 0, sizeof(py));
+	atomic_store(&trust.walked, false);
+	atomic_store(&trust.compare_left, COMPARE_FIRST);
+	atomic_store(&trust.tries_left, COMPARE_AMONG);
+	why = find_python();
+	rec.h->frames_off_because = why;
+	py.on = why == CW_REASON_NONE;
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Start, fork and stop: asleep until the program calls the driver, then one recording per process.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "arch.h"
+#include "rec.h"
+#include "rec_mem.h"
+
+#define DEFAULT_MB	64
+#define FIRST_SEGMENT	(8u << 20)
+#define KEEP_RINGS	8	/* dead threads' rings are reused once there are this many */
+#define MAX_THREADS	1024
+
+static atomic_uint asleep = LIVE_WIPED, never = LIVE_OFF;
+struct rec rec = { .live = &asleep };
+TLS struct rec_thread *rec_self;
+TLS uint32_t rec_nesting;
+uint64_t rec_start_ns;
+
+static struct {
+	bool may_record;	/* a `cuwhy run` asked for it, and this process may honour it */
+	_Atomic uint32_t waking;
+	uint32_t waking_pid;
+	struct rec_thread *threads;		/* MAX_THREADS, anonymous memory */
+	_Atomic uint32_t n_threads;
+} st;
+
+/* The environment variables the recorder reads: this table is their documentation. */
+static const struct env_var {
+	const char *name;
+	const char *meaning;
+} env_vars[] = {
+	{ "CUWHY_SOCK", "socket of the `cuwhy run` that keeps the recording; unset: do nothing" },
+	{ "CUWHY_MEMORY_MB", "most memory for the recording of one process (default 64)" },
+	{ "CUWHY_NO_FRAMES", "set: do not walk Python frames" },
+	{ "CUWHY_SIM", "the simulated GPU is in use" },
+	{ "CUDA_LOG_FILE", "set: do not make the driver log questions of ours" },
+	{ "CUDA_VISIBLE_DEVICES", "kept as evidence" },
+	{ "PYTORCH_ALLOC_CONF", "kept as evidence" },
+	{ "PYTORCH_CUDA_ALLOC_CONF", "kept as evidence" },
+	{ "RANK", "kept to name the rank" },
+	{ "LOCAL_RANK", "kept to name the rank" },
+	{ "WORLD_SIZE", "kept to name the rank" },
+};
+
+const char *rec_getenv(const char *name)
+{
+	for (size_t i = 0; i < sizeof(env_vars) / sizeof(env_vars[0]); i++)
+		if (strcmp(env_vars[i].name, name) == 0)
+			return getenv(name);
+	return NULL;
+}
+
+void text_copy(char *to, size_t size, const char *from, size_t len)
+{
+	if (len >= size)
+		len = size - 1;
+	memcpy(to, from, len);
+	to[len] = '\0';
+}
+
+bool rec_fsize_allows(uint64_t len)
+{
+	struct rlimit l;
+
+	return getrlimit(RLIMIT_FSIZE, &l) == 0 && (l.rlim_cur == RLIM_INFINITY || l.rlim_cur >= len);
+}
+
+/* ---- clocks ---------------------------------------------------------------------------------------- */
+
+uint64_t rec_mono_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t rec_ticks(void)
+{
+	return rec.ticks_are_tsc ? arch_ticks() : rec_mono_ns();
+}
+
+void rec_clock_mark(void)
+{
+	rec.h->clock1.mono_ns = rec_mono_ns();
+	rec.h->clock1.ticks = rec_ticks();
+}
+
+/* ---- what the header says about the process --------------------------------------------------------- */
+
+static void read_file(const char *path, char *to, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, to, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	n = n < 0 ? 0 : n;
+	for (ssize_t i = 0; i + 1 < n; i++)	/* arguments are separated by NUL */
+		if (!to[i])
+			to[i] = ' ';
+	to[n] = '\0';
+}
+
+static uint32_t env_number(const char *name)
+{
+	const char *v = rec_getenv(name);
+	char *end;
+	unsigned long n;
+
+	if (!v || *v < '0' || *v > '9')
+		return CW_UNKNOWN;
+	n = strtoul(v, &end, 10);
+	return *end || n > 0xfffffffeu ? CW_UNKNOWN : (uint32_t)n;
+}
+
+static void env_copy(const char *name, char *to, size_t size)
+{
+	const char *v = rec_getenv(name);
+
+	v = v ? v : CW_NOT_SET;
+	text_copy(to, size, v, strlen(v));
+}
+
+void environment_facts(void)
+{
+	env_copy("CUDA_VISIBLE_DEVICES", rec.h->visible_devices_now, sizeof(rec.h->visible_devices_now));
+}
+
+static void fill_header(uint32_t forked_from)
+{
+	struct cw_header *h = rec.h;
+	const char *conf = rec_getenv("PYTORCH_ALLOC_CONF");
+	struct timespec t;
+	ssize_t n;
+
+	h->major = CW_MAJOR;
+	h->minor = CW_MINOR;
+	h->header_size = sizeof(*h);
+	h->pid = rec.pid;
+	h->ppid = (uint32_t)getppid();
+	clock_gettime(CLOCK_REALTIME, &t);
+	h->start_realtime_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	rec_clock_mark();
+	h->clock0 = h->clock1;
+	h->rank = env_number("RANK");
+	h->local_rank = env_number("LOCAL_RANK");
+	h->world_size = env_number("WORLD_SIZE");
+	h->init_result = h->device_count = CW_UNKNOWN;
+	h->forked = forked_from != 0;
+	h->parent_recorded_pid = forked_from;
+	h->sim = rec_getenv("CUWHY_SIM") != NULL;
+	env_copy("CUDA_VISIBLE_DEVICES", h->visible_devices_at_init, sizeof(h->visible_devices_at_init));
+	environment_facts();
+	env_copy(conf ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF", h->alloc_conf,
+		 sizeof(h->alloc_conf));
+	n = readlink("/proc/self/exe", h->exe, sizeof(h->exe) - 1);
+	h->exe[n < 0 ? 0 : n] = '\0';
+	read_file("/proc/self/cmdline", h->cmdline, sizeof(h->cmdline));
+	if (!getcwd(h->cwd, sizeof(h->cwd)))
+		h->cwd[0] = '\0';
+	text_copy(h->libcuda_path, sizeof(h->libcuda_path), doors_library(), strlen(doors_library()));
+	memcpy(h->magic, CW_MAGIC, 8);		/* last: a header without it is not one yet */
+}
+
+/* ---- wake ------------------------------------------------------------------------------------------- */
+
+static bool begin(uint32_t forked_from)
+{
+	const char *mb = rec_getenv("CUWHY_MEMORY_MB");
+	unsigned long cap = mb ? strtoul(mb, NULL, 10) : DEFAULT_MB;
+
+	if (cap < 16 || cap > 2048)
+		cap = cap < 16 ? 16 : 2048;
+	rec.generation++;
+	rec.pid = (uint32_t)getpid();
+	rec_start_ns = rec_mono_ns();
+	rec.captures = 0;
+	atomic_store(&st.n_threads, 0);
+	if (!st.threads) {
+		void *p = mmap(NULL, MAX_THREADS * sizeof(*st.threads), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p == MAP_FAILED)
+			return false;
+		st.threads = p;
+	}
+	if (!mem_start((uint64_t)cap << 20, FIRST_SEGMENT))
+		return false;
+	fill_header(forked_from);
+	graph_start();
+	return tables_start() && fail_start() && function_start() && alloc_start();
+}
+
+/* A page that fork() wipes: a child sees at once that it is not the process that was recording. */
+static atomic_uint *live_page(void)
+{
+	void *p;
+
+	if (rec.live != &asleep)
+		return rec.live;
+	p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	if (madvise(p, 4096, MADV_WIPEONFORK) != 0) {
+		munmap(p, 4096);
+		return NULL;
+	}
+	return p;
+}
+
+/* Only one thread starts; the others go on unrecorded meanwhile. In a forked child the thread that was
+ * starting in the parent does not exist, so its claim does not count. */
+static bool claim(uint32_t pid)
+{
+	uint32_t free = 0;
+
+	if (st.waking_pid != pid) {
+		st.waking_pid = pid;
+		atomic_store(&st.waking, 0);
+	}
+	return atomic_compare_exchange_strong(&st.waking, &free, 1);
+}
+
+bool rec_wake(void)
+{
+	int saved = errno;
+	uint32_t pid, forked_from;
+	atomic_uint *page;
+	bool ok = false;
+
+	if (!st.may_record)
+		return false;
+	pid = (uint32_t)getpid();
+	if (!claim(pid))
+		return false;
+	if (atomic_load(rec.live) != LIVE_WIPED) {	/* another thread was faster */
+		ok = atomic_load(rec.live) == LIVE_ON;
+		goto out;
+	}
+	rec_nesting++;
+	forked_from = rec.pid && rec.pid != pid ? rec.pid : 0;
+	page = live_page();
+	if (page) {
+		rec.ticks_are_tsc = arch_has_steady_ticks();
+		ok = begin(forked_from);
+		if (ok) {
+			python_start();
+			torch_start();
+			exit_start();
+		}
+		atomic_store(page, ok ? LIVE_ON : LIVE_OFF);
+		rec.live = page;
+	} else {
+		rec.live = &never;
+	}
+	rec_nesting--;
+out:
+	atomic_store(&st.waking, 0);
+	errno = saved;
+	return ok;
+}
+
+bool rec_asleep(void)
+{
+	return atomic_load_explicit(rec.live, memory_order_relaxed) != LIVE_ON;
+}
+
+void rec_stop(enum cw_reason why)
+{
+	if (rec.h && !rec.h->off_because)
+		rec.h->off_because = why;
+	atomic_store(rec.live, LIVE_OFF);
+}
+
+EXPORT int cuwhy_rec_pause(int on);
+EXPORT int cuwhy_rec_pause(int on)
+{
+	unsigned was = atomic_load(rec.live);
+
+	if (was == LIVE_WIPED || rec.live == &never || (rec.h && rec.h->off_because))
+		return -1;
+	atomic_store(rec.live, on ? LIVE_OFF : LIVE_ON);
+	return was == LIVE_OFF;
+}
+
+EXPORT const char *cuwhy_rec_version(void);
+EXPORT const char *cuwhy_rec_version(void)
+{
+	return CUWHY_VERSION;
+}
+
+/* ---- threads ----------------------------------------------------------------------------------------- */
+
+static bool thread_is_gone(uint32_t tid)
+{
+	return syscall(SYS_tgkill, rec.pid, tid, 0) != 0 && errno == ESRCH;
+}
+
+/* The ring of the thread that has been dead for longest. Its records keep their own thread id. */
+static struct rec_thread *reuse(void)
+{
+	struct rec_thread *best = NULL;
+	uint32_t n = atomic_load(&st.n_threads), tid;
+
+	n = n > MAX_THREADS ? MAX_THREADS : n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct rec_thread *t = &st.threads[i];
+
+		tid = atomic_load((_Atomic uint32_t *)&t->tid);
+		if (!tid || t->generation != rec.generation || !thread_is_gone(tid))
+			continue;
+		best = t;	/* the table is in order of age */
+		break;
+	}
+	if (!best)
+		return NULL;
+	tid = best->tid;
+	/* two new threads may want it: one wins */
+	if (!atomic_compare_exchange_strong((_Atomic uint32_t *)&best->tid, &tid, 0))
+		return NULL;
+	return best;
+}
+
+static void ring_own(struct cw_ring *r, uint32_t tid)
+{
+	if (!r)
+		return;
+	r->tid = tid;
+	prctl(PR_GET_NAME, r->comm);
+}
+
+/* Threads beyond the table share this one: their failures are noted, their calls are not. */
+static struct rec_thread crowd;
+
+struct rec_thread *rec_thread_start(void)
+{
+	int saved = errno;
+	uint32_t tid = (uint32_t)syscall(SYS_gettid), i;
+	struct rec_thread *t = atomic_load(&st.n_threads) >= KEEP_RINGS ? reuse() : NULL;
+
+	if (!t) {
+		i = atomic_fetch_add(&st.n_threads, 1);
+		if (i < MAX_THREADS) {
+			t = &st.threads[i];
+			memset(t, 0, sizeof(*t));
+		} else {
+			t = &crowd;
+			atomic_fetch_add((_Atomic uint64_t *)&rec.h->lost_threads, 1);
+		}
+	}
+	t->node_depth = 0;
+	t->log_len = 0;
+	t->generation = rec.generation;
+	rec_self = t;
+	atomic_store((_Atomic uint32_t *)&t->tid, tid);
+	if (t != &crowd && !t->calls)
+		t->calls = ring_new(CW_CHUNK_CALLS, sizeof(struct cw_call), CW_RING_CALLS);
+	ring_own(t->calls, tid);
+	ring_own(t->launches, tid);
+	ring_own(t->nodes, tid);
+	errno = saved;
+	return t;
+}
+
+/* Launch and node rings are large, so a thread gets one when it first needs it. */
+struct cw_ring *rec_launch_ring(struct rec_thread *t)
+{
+	if (!t->launches && t != &crowd && !t->no_launch_ring) {
+		t->launches = ring_new(CW_CHUNK_LAUNCHES, sizeof(struct cw_launch), CW_RING_LAUNCHES);
+		ring_own(t->launches, t->tid);
+		if (!t->launches) {
+			t->no_launch_ring = true;
+			atomic_fetch_add((_Atomic uint64_t *)&rec.h->lost_threads, 1);
+		}
+	}
+	return t->launches;
+}
+
+struct cw_ring *rec_node_ring(struct rec_thread *t)
+{
+	if (!t->nodes && t != &crowd && !t->no_node_ring) {
+		t->nodes = ring_new(CW_CHUNK_NODES, sizeof(struct cw_node), CW_RING_NODES);
+		ring_own(t->nodes, t->tid);
+		t->no_node_ring = !t->nodes;
+	}
+	return t->nodes;
+}
+
+/* ---- load --------------------------------------------------------------------------------------------- */
+
+__attribute__((constructor)) static void load(void)
+{
+	/* A set-uid program must not be led by its caller's environment. (The loader drops most preloads
+	 * there already; a trusted directory would still be honoured.) */
+	st.may_record = !getauxval(AT_SECURE) && rec_getenv("CUWHY_SOCK");
+}

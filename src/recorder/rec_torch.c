@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Fourth door: what PyTorch and the shared CUDA runtime decide by themselves, and what ties a backward
+ * kernel to the forward line.
+ *
+ * These are exported C++ functions, called across libraries through the PLT, so a preloaded definition
+ * of the same name is called instead. Every wrapper forwards to the real function, found in the
+ * library's own symbol table. Built with -fexceptions: the real ones throw through us.
+ */
+#include <string.h>
+
+#include "rec.h"
+
+#define DEVICE_CUDA	1	/* c10::DeviceType::CUDA */
+#define NODE_SEQUENCE	24	/* torch::autograd::Node: sequence number */
+#define NODE_THREAD	48	/* and the number of the thread that made it */
+
+/* Real functions: library, our name for it, mangled name. */
+#define REAL(X)                                                                                            \
+	X("libc10_cuda.so", check_i, "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib")              \
+	X("libc10_cuda.so", check_j, "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb")              \
+	X("libc10.so", fail_string, "_ZN3c106detail14torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE") \
+	X("libc10.so", fail_string_old, "_ZN3c106detail14torchCheckFailEPKcS2_jRKSs")                      \
+	X("libc10.so", fail_chars, "_ZN3c106detail14torchCheckFailEPKcS2_jS2_")                            \
+	X("libc10.so", oom_signed, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")                  \
+	X("libc10.so", oom_unsigned, "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE")                \
+	X("libtorch_cpu.so", sequence, "_ZN2at15sequence_number17get_and_incrementEv")                     \
+	X("libtorch_cpu.so", thread_number, "_ZN2at14RecordFunction15currentThreadIdEv")                   \
+	X("libtorch_cpu.so", evaluate, "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE") \
+	X("libtorch_python.so", bad_fork, "_ZN5torch5utils21is_device_in_bad_forkEN3c1010DeviceTypeE")
+
+enum real {
+#define X(library, id, mangled) REAL_##id,
+	REAL(X)
+#undef X
+	REAL_COUNT
+};
+
+static const struct { const char *library, *mangled; } reals[REAL_COUNT] = {
+#define X(library, id, mangled) [REAL_##id] = { library, mangled },
+	REAL(X)
+#undef X
+};
+static _Atomic(void *) real_at[REAL_COUNT];
+
+static void *find_real(enum real r)
+{
+	struct elf_object o;
+	void *f = elf_find_object(reals[r].library, &o) ? elf_symbol(&o, reals[r].mangled) : NULL;
+
+	if (!f)		/* a build that puts it elsewhere */
+		f = elf_symbol_anywhere(reals[r].mangled);
+	atomic_store(&real_at[r], f);
+	return f;
+}
+
+static inline void *real_of(enum real r)
+{
+	void *f = atomic_load_explicit(&real_at[r], memory_order_relaxed);
+
+	return likely(f) ? f : find_real(r);
+}
+
+/* At CUDA start, not inside a wrapper: PyTorch's allocator holds its lock when it reports. */
+void torch_start(void)
+{
+	struct elf_object o;
+
+	if (!elf_find_object("libc10.so", &o))
+		return;
+	text_copy(rec.h->torch_path, sizeof(rec.h->torch_path), o.name, strlen(o.name));
+	for (int r = 0; r < REAL_COUNT; r++)
+		if (elf_find_object(reals[r].library, &o))
+			real_at[r] = elf_symbol(&o, reals[r].mangled);
+}
+
+/* ---- PyTorch will raise -------------------------------------------------------------------------------- */
+
+static void words(struct cw_failure *f, const char *what, const char *file, uint32_t line, const char *text, size_t n)
+{
+	if (what)
+		text_copy(f->what, sizeof(f->what), what, strlen(what));
+	if (file)
+		text_copy(f->file, sizeof(f->file), file, strlen(file));
+	if (text)
+		text_copy(f->text, sizeof(f->text), text, n);
+	f->line = line;
+}
+
+static void torch_cuda(int code, const char *file, const char *function, uint32_t line)
+{
+	struct cw_failure f;
+
+	if (!rec_enter())
+		return;
+	fail_init(&f, CW_SRC_TORCH_CUDA, (uint32_t)code);
+	words(&f, function, file, line, NULL, 0);
+	fail_note(&f);
+	rec_leave();
+}
+
+/* void c10::cuda::c10_cuda_check_implementation(int code, const char *file, const char *function,
+ * line, bool): called after every checked runtime call, good or bad. */
+#define WRAP_CHECK(id, name, line_type)                                                                    \
+	EXPORT void name(int code, const char *file, const char *function, line_type line, bool dsa);      \
+	EXPORT void name(int code, const char *file, const char *function, line_type line, bool dsa)       \
+	{                                                                                                  \
+		void (*real)(int, const char *, const char *, line_type, bool) = real_of(REAL_##id);       \
+                                                                                                           \
+		if (unlikely(code))                                                                        \
+			torch_cuda(code, file, function, (uint32_t)line);                                  \
+		if (likely(real))                                                                          \
+			real(code, file, function, line, dsa);                                             \
+	}
+
+WRAP_CHECK(check_i, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib, int)
+WRAP_CHECK(check_j, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb, unsigned)
+
+static void torch_check(const char *function, const char *file, uint32_t line, const char *text, size_t n)
+{
+	struct cw_failure f;
+
+	/* a program that never used CUDA has no recording, and needs none for this */
+	if (rec_asleep() || !rec_enter())
+		return;
+	fail_init(&f, CW_SRC_TORCH_CHECK, 0);
+	words(&f, function, file, line, text, n);
+	fail_note(&f);
+	rec_leave();
+}
+
+/* [[noreturn]] void c10::detail::torchCheckFail(const char *function, const char *file, uint32_t line,
+ * message). The message is a std::string (its first words: data, length), an old one, or plain. */
+struct cxx_string { const char *data; size_t len; };
+
+#define WRAP_FAIL(id, name, type, data, length)                                                            \
+	EXPORT void name(const char *function, const char *file, uint32_t line, type *s);                  \
+	EXPORT void name(const char *function, const char *file, uint32_t line, type *s)                   \
+	{                                                                                                  \
+		void (*real)(const char *, const char *, uint32_t, type *) = real_of(REAL_##id);           \
+                                                                                                           \
+		torch_check(function, file, line, data, length);                                           \
+		real(function, file, line, s);                                                             \
+	}
+
+WRAP_FAIL(fail_string, _ZN3c106detail14torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE,
+	  const struct cxx_string, s->data, s->len)
+WRAP_FAIL(fail_string_old, _ZN3c106detail14torchCheckFailEPKcS2_jRKSs, const char *const, *s, strlen(*s))
+WRAP_FAIL(fail_chars, _ZN3c106detail14torchCheckFailEPKcS2_jS2_, const char, s, strlen(s))
+
+/* ---- out of memory --------------------------------------------------------------------------------------- */
+
+struct c10_device { int8_t type, index; };
+
+static void torch_oom(uint64_t request, uint64_t allocated, uint64_t reserved, struct c10_device d)
+{
+	struct cw_failure f;
+
+	if (d.type != DEVICE_CUDA || !rec_enter())
+		return;
+	fail_init(&f, CW_SRC_TORCH_OOM, 2);
+	fail_add_memory(&f, request);
+	f.torch_allocated = allocated;
+	f.torch_reserved = reserved;
+	f.device = d.index;
+	words(&f, "OutOfMemory", NULL, 0, NULL, 0);
+	fail_note(&f);
+	rec_leave();
+}
+
+#define WRAP_OOM(id, name, type)                                                                           \
+	EXPORT void name(type request, size_t allocated, size_t reserved, struct c10_device d);            \
+	EXPORT void name(type request, size_t allocated, size_t reserved, struct c10_device d)             \
+	{                                                                                                  \
+		void (*real)(type, size_t, size_t, struct c10_device) = real_of(REAL_##id);                \
+                                                                                                           \
+		torch_oom((uint64_t)request, allocated, reserved, d);                                      \
+		if (real)                                                                                  \
+			real(request, allocated, reserved, d);                                             \
+	}
+
+WRAP_OOM(oom_signed, _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE, int64_t)
+WRAP_OOM(oom_unsigned, _ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE, size_t)
+
+/* ---- CUDA in a forked child ------------------------------------------------------------------------------- */
+
+static bool called_from(uint32_t stack, const char *function)
+{
+	const struct cw_stack *s = at(stack);
+	const struct cw_string *name = s && s->n ? at(s->frame[0].function) : NULL;
+
+	return name && strcmp(name->text, function) == 0;
+}
+
+/* bool torch::utils::is_device_in_bad_fork(DeviceType). Data-loader workers ask it too, and go on without
+ * CUDA; only torch.cuda._lazy_init raises when the answer is yes. */
+EXPORT bool _ZN5torch5utils21is_device_in_bad_forkEN3c1010DeviceTypeE(int8_t type);
+EXPORT bool _ZN5torch5utils21is_device_in_bad_forkEN3c1010DeviceTypeE(int8_t type)
+{
+	bool (*real)(int8_t) = real_of(REAL_bad_fork);
+	bool bad = real && real(type);
+	struct cw_failure f;
+
+	if (unlikely(bad) && type == DEVICE_CUDA && rec_enter()) {
+		fail_init(&f, CW_SRC_FORK, 3);
+		words(&f, "is_device_in_bad_fork", NULL, 0, NULL, 0);
+		if (called_from(f.stack, "_lazy_init"))
+			fail_note(&f);
+		rec_leave();
+	}
+	return bad;
+}
+
+/* ---- backward: from a kernel to the forward line ------------------------------------------------------------ */
+
+/* uint64_t at::sequence_number::get_and_increment(): once for each autograd node, on the thread and at
+ * the line that makes it. */
+EXPORT uint64_t _ZN2at15sequence_number17get_and_incrementEv(void);
+EXPORT uint64_t _ZN2at15sequence_number17get_and_incrementEv(void)
+{
+	static TLS uint64_t own;
+	uint64_t (*real)(void) = real_of(REAL_sequence), n = real ? real() : own++;
+	uint64_t (*number)(void);
+	struct cw_ring *r;
+	struct cw_node *node;
+
+	if (rec_asleep() || !rec_enter())
+		return n;
+	r = rec_node_ring(rec_self);
+	if (r) {
+		if (unlikely(!r->thread_key)) {
+			number = real_of(REAL_thread_number);
+			r->thread_key = number ? number() : 0;
+		}
+		node = (struct cw_node *)(r + 1) + (n & (CW_RING_NODES - 1));
+		node->seq_low = (uint32_t)n;
+		node->stack = stack_here();
+		r->head = n + 1;
+	}
+	rec_leave();
+	return n;
+}
+
+/* Where the node was made: the ring of the thread that made it. */
+static uint32_t made_at(uint64_t sequence, uint64_t thread)
+{
+	uint32_t n = rec.h->n_chunks < CW_MAX_CHUNKS ? rec.h->n_chunks : CW_MAX_CHUNKS;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct cw_ring *r;
+		const struct cw_node *node;
+
+		if (rec.h->chunk[i].kind != CW_CHUNK_NODES)
+			continue;
+		r = at(rec.h->chunk[i].off);
+		node = (const struct cw_node *)(r + 1) + (sequence & (CW_RING_NODES - 1));
+		if (r->thread_key == thread && node->seq_low == (uint32_t)sequence)
+			return node->stack;
+	}
+	return 0;
+}
+
+/* A C++ object's first word is its vtable; the word before that its type; whose second word is the name. */
+static uint32_t type_name(const void *object)
+{
+	static struct { _Atomic uint64_t key; _Atomic uint32_t name; } seen[256];
+	const void *const *vtable = *(const void *const *const *)object;
+	uint64_t key = (uintptr_t)vtable ^ (uint64_t)rec.generation << 48, none = 0;
+	uint32_t i = (uint32_t)((uintptr_t)vtable >> 4) % 256, off;
+	const char *name;
+
+	off = atomic_load_explicit(&seen[i].name, memory_order_acquire);
+	if (likely(off && atomic_load_explicit(&seen[i].key, memory_order_relaxed) == key))
+		return off;
+	name = ((const char *const *)vtable[-1])[1];
+	off = intern_string(name, strnlen(name, 400));
+	/* a place is taken once and never given to another type, so no reader sees a mixture */
+	if (atomic_compare_exchange_strong(&seen[i].key, &none, key))
+		atomic_store_explicit(&seen[i].name, off, memory_order_release);
+	return off;
+}
+
+/* An exception may leave evaluate_function without coming back to our wrapper. A cleanup handler would
+ * need libgcc_s in every process we are loaded into, so instead each entry remembers how deep the stack was:
+ * one that lies above us (the stack grows down) belongs to a call that is gone. */
+static void drop_dead_nodes(struct rec_thread *t, uintptr_t here)
+{
+	while (t->node_depth && t->node[t->node_depth - 1].sp <= here)
+		t->node_depth--;
+}
+
+bool torch_backward(struct rec_thread *t, uint32_t *forward_stack, uint32_t *node_name)
+{
+	drop_dead_nodes(t, (uintptr_t)__builtin_frame_address(0));
+	if (!t->node_depth)
+		return false;
+	*forward_stack = t->node[t->node_depth - 1].forward_stack;
+	*node_name = t->node[t->node_depth - 1].name;
+	return true;
+}
+
+static bool node_begin(const char *node, uintptr_t here)
+{
+	uint64_t sequence, thread;
+	struct running_node *r;
+	struct rec_thread *t;
+	bool pushed = false;
+
+	if (rec_asleep() || !rec_enter())
+		return false;
+	t = rec_self;
+	drop_dead_nodes(t, here);
+	if (t->node_depth < MAX_NODE_DEPTH) {
+		r = &t->node[t->node_depth++];
+		memcpy(&sequence, node + NODE_SEQUENCE, sizeof(sequence));
+		memcpy(&thread, node + NODE_THREAD, sizeof(thread));
+		r->sp = here;
+		/* the largest number marks a node that accumulates a gradient: no line made it */
+		r->forward_stack = sequence == UINT64_MAX ? 0 : made_at(sequence, thread);
+		r->name = type_name(node);
+		pushed = true;
+	}
+	rec_leave();
+	return pushed;
+}
+
+/* void torch::autograd::Engine::evaluate_function(this, graph task, node, inputs, queue) */
+#define EVALUATE _ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE
+EXPORT void EVALUATE(void *engine, void *task, void *node, void *inputs, const void *queue);
+EXPORT void EVALUATE(void *engine, void *task, void *node, void *inputs, const void *queue)
+{
+	void (*real)(void *, void *, void *, void *, const void *) = real_of(REAL_evaluate);
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	bool pushed = node_begin(node, here);
+
+	real(engine, task, node, inputs, queue);
+	if (pushed && rec_self && rec_self->node_depth)
+		rec_self->node_depth--;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The wrappers, stamped out of kb/cuda_api.def, and what each class of call leaves in the recording.
+ *
+ * All arguments of the wrapped functions are integers or pointers, so a wrapper is "n words in, one
+ * code out". Handlers run after the real call, except where the order matters: memory is taken off
+ * the table before it is freed, because its address may be given to another thread at once.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "rec.h"
+
+struct call {
+	enum api api;
+	uint32_t count;
+	const uint64_t *a;
+	CUresult r;
+	struct cw_allocation held;	/* FREE: what was taken off the table */
+};
+
+static uint64_t word_at(uint64_t pointer)
+{
+	return pointer ? *(const uint64_t *)pointer : 0;
+}
+
+static void note(const struct call *c, uint64_t out)
+{
+	note_call(&(struct call_note){ .api = c->api, .result = c->r, .arg = c->a, .n_args = c->count, .out = out });
+}
+
+static int current_device(void)
+{
+	CUresult (*get)(int *) = door(ENTRY_cuCtxGetDevice);
+	int d = -1;
+
+	return get && get(&d) == 0 ? d : -1;
+}
+
+/* ---- before the call -------------------------------------------------------------------------------- */
+
+static void take(struct call *c)
+{
+	if (!alloc_take(c->a[0], &c->held))
+		c->held.addr = 0;
+}
+
+#define before_FREE	 take
+#define before_FREEASYNC take
+#define before_FREEHOST	 take
+#define before_UNMAP	 take
+#define before_UNRESERVE take
+
+static void before_UNLOAD(struct call *c)
+{
+	(void)c;
+	atomic_fetch_add(&rec.module_generation, 1);
+}
+
+#define NOTHING_BEFORE(class) \
+	static inline void before_##class(struct call *c) { (void)c; }
+NOTHING_BEFORE(INIT) NOTHING_BEFORE(DEVICE) NOTHING_BEFORE(PLAIN) NOTHING_BEFORE(QUIET)
+NOTHING_BEFORE(PROBE) NOTHING_BEFORE(SYNC) NOTHING_BEFORE(COPY) NOTHING_BEFORE(MODULE)
+NOTHING_BEFORE(FUNCATTR) NOTHING_BEFORE(BEGIN) NOTHING_BEFORE(END) NOTHING_BEFORE(GRAPHMAKE)
+NOTHING_BEFORE(ALLOC) NOTHING_BEFORE(ALLOCPITCH) NOTHING_BEFORE(ALLOCMANAGED)
+NOTHING_BEFORE(ALLOCASYNC) NOTHING_BEFORE(ALLOCPOOL) NOTHING_BEFORE(ALLOCHOST)
+NOTHING_BEFORE(HOSTREGISTER) NOTHING_BEFORE(RESERVE) NOTHING_BEFORE(CREATE) NOTHING_BEFORE(MAP)
+NOTHING_BEFORE(GRAPHGONE) NOTHING_BEFORE(EXECGONE) NOTHING_BEFORE(FUNCTION)
+
+/* ---- after the call ---------------------------------------------------------------------------------- */
+
+static void after_INIT(struct call *c)
+{
+	if (rec.h->init_result == CW_UNKNOWN || (rec.h->init_result && !c->r))
+		rec.h->init_result = c->r;
+	if (c->r == 0)
+		device_facts();
+	note(c, 0);
+}
+
+static void after_DEVICE(struct call *c)
+{
+	note(c, c->r ? 0 : word_at(c->a[0]));
+}
+
+static void after_PLAIN(struct call *c)
+{
+	note(c, 0);
+}
+
+static void after_QUIET(struct call *c)
+{
+	if (unlikely(c->r))
+		note(c, 0);
+}
+
+static void after_PROBE(struct call *c)
+{
+	if (unlikely(c->r) && code_is_sticky(c->r))
+		note(c, 0);
+}
+
+static void after_SYNC(struct call *c)
+{
+	note(c, 0);
+}
+
+static void after_COPY(struct call *c)
+{
+	note(c, 0);
+}
+
+static void after_MODULE(struct call *c)
+{
+	note(c, c->r ? 0 : word_at(c->a[0]));
+}
+
+static void after_UNLOAD(struct call *c)
+{
+	note(c, 0);
+}
+
+static void after_FUNCATTR(struct call *c)
+{
+	note(c, 0);
+}
+
+/* Kernels reach a launch as CUfunction or CUkernel, and the driver complains in its log when asked about
+ * one as if it were the other: remember which ones are functions. */
+static void after_FUNCTION(struct call *c)
+{
+	if (c->r == 0)
+		function_is_plain(word_at(c->a[0]));
+	else
+		note(c, 0);
+}
+
+static void after_BEGIN(struct call *c)
+{
+	note(c, 0);
+	if (c->r == 0)
+		capture_begin(c->a[0], stack_here());
+}
+
+static void after_END(struct call *c)
+{
+	note(c, c->r ? 0 : word_at(c->a[1]));
+	capture_end(c->a[0], c->r ? 0 : word_at(c->a[1]));
+}
+
+static void after_GRAPHMAKE(struct call *c)
+{
+	note(c, c->r ? 0 : word_at(c->a[0]));
+	if (c->r == 0)
+		capture_instantiated(c->a[1], word_at(c->a[0]));
+}
+
+static void after_GRAPHGONE(struct call *c)
+{
+	note(c, 0);
+	if (c->r == 0)
+		capture_graph_gone(c->a[0]);
+}
+
+static void after_EXECGONE(struct call *c)
+{
+	note(c, 0);
+	if (c->r == 0)
+		capture_exec_gone(c->a[0]);
+}
+
+static void gave(struct call *c, uint64_t bytes, enum cw_memory kind, int device, uint64_t extra)
+{
+	uint64_t addr = c->r ? 0 : word_at(c->a[0]);
+
+	note(c, addr);
+	if (addr)
+		alloc_add(addr, bytes, kind, device, extra);
+}
+
+static void after_ALLOC(struct call *c)	       { gave(c, c->a[1], CW_MEM_DEVICE, current_device(), 0); }
+static void after_ALLOCMANAGED(struct call *c) { gave(c, c->a[1], CW_MEM_MANAGED, current_device(), 0); }
+static void after_ALLOCASYNC(struct call *c)   { gave(c, c->a[1], CW_MEM_ASYNC, current_device(), c->a[2]); }
+static void after_ALLOCPOOL(struct call *c)    { gave(c, c->a[1], CW_MEM_ASYNC, current_device(), c->a[3]); }
+static void after_ALLOCHOST(struct call *c)    { gave(c, c->a[1], CW_MEM_PINNED, -1, 0); }
+static void after_RESERVE(struct call *c)      { gave(c, c->a[1], CW_MEM_RESERVED, -1, 0); }
+
+static void after_ALLOCPITCH(struct call *c)
+{
+	uint64_t pitch = c->r ? 0 : word_at(c->a[1]);
+
+	gave(c, pitch * c->a[3], CW_MEM_DEVICE, current_device(), 0);
+}
+
+static void after_HOSTREGISTER(struct call *c)
+{
+	note(c, 0);
+	if (c->r == 0)
+		alloc_add(c->a[0], c->a[1], CW_MEM_REGISTERED, -1, 0);
+}
+
+/* The memory exists now, but has no address until it is mapped. */
+static void after_CREATE(struct call *c)
+{
+	note(c, c->r ? 0 : word_at(c->a[0]));
+}
+
+static void after_MAP(struct call *c)
+{
+	note(c, c->a[0]);
+	if (c->r == 0)
+		alloc_add(c->a[0], c->a[1], CW_MEM_VMM, current_device(), c->a[3]);
+}
+
+/* A free that failed freed nothing. */
+static void freed(struct call *c)
+{
+	if (unlikely(c->r) && c->held.addr)
+		alloc_put(&c->held);
+	note(c, c->held.size);
+}
+
+#define after_FREE	freed
+#define after_FREEASYNC freed
+#define after_FREEHOST	freed
+#define after_UNMAP	freed
+#define after_UNRESERVE freed
+
+/* ---- the wrappers -------------------------------------------------------------------------------------- */
+
+#define P0  void
+#define P1  uint64_t a0
+#define P2  P1, uint64_t a1
+#define P3  P2, uint64_t a2
+#define P4  P3, uint64_t a3
+#define P5  P4, uint64_t a4
+#define P6  P5, uint64_t a5
+#define P8  P6, uint64_t a6, uint64_t a7
+#define A0
+#define A1  a0
+#define A2  A1, a1
+#define A3  A2, a2
+#define A4  A3, a3
+#define A5  A4, a4
+#define A6  A5, a5
+#define A8  A6, a6, a7
+
+#define WRAP(number, name, n, class)                                                             \
+	EXPORT CUresult name(P##n);                                                              \
+	EXPORT CUresult name(P##n)                                                               \
+	{                                                                                        \
+		CUresult (*real)(P##n) = door(ENTRY_##name);                                     \
+		const uint64_t a[n + 1] = { A##n };                                              \
+		struct call c = { .api = number, .count = n, .a = a };                           \
+		int saved;                                                                       \
+                                                                                                 \
+		if (unlikely(!real))                                                             \
+			return CU_NO_DRIVER;                                                     \
+		if (!rec_enter())                                                                \
+			return real(A##n);                                                       \
+		before_##class(&c);                                                              \
+		c.r = real(A##n);                                                                \
+		rec_nesting = 2;                                                                 \
+		saved = errno;                                                                   \
+		after_##class(&c);                                                               \
+		rec_leave();                                                                     \
+		errno = saved;                                                                   \
+		return c.r;                                                                      \
+	}
+
+#define CU(number, name, n, class, args)   WRAP(number, name, n, class)
+#define CU_S(number, name, n, class, args) WRAP(number, name, n, class) WRAP(number, name##_ptsz, n, class)
+#define CU_D(number, name, n, class, args) WRAP(number, name, n, class) WRAP(number, name##_ptds, n, class)
+#define CU_OWN(number, name, n, class, args)	/* rec_resolve.c */
+#define CU_OWN_S(number, name, n, class, args)	/* rec_launch.c */
+#include "kb/cuda_api.def"
