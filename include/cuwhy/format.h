@@ -206,7 +206,7 @@ struct cw_function {
 	uint32_t param_bytes;		/* of the whole parameter block */
 	uint32_t layout;		/* off of a cw_layout, 0 = sizes not known */
 	uint32_t plain;			/* 1: a CUfunction; 0: a CUkernel, as far as is known */
-	uint64_t launches;
+	uint64_t launches;		/* until its layout was known; not a count of all */
 };
 
 struct cw_layout {			/* in HEAP: where each parameter lies in the block */
@@ -345,6 +345,7 @@ struct cw_failure {
 	char visible_devices[64];	/* CUDA_VISIBLE_DEVICES at this moment, CW_NOT_SET if unset */
 	char what[96];			/* function or exception type as its source names it */
 	char file[160];			/* source file as PyTorch names it */
+	char library[160];		/* file that made the call, or that holds the code it loads; "" = not known */
 	uint32_t line;
 	uint32_t python_chain;		/* PYTHON: depth in the chain, 0 = the exception itself, 1.. = causes */
 	char text[1024];		/* the driver's log line, the check's or the exception's message */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All that depends on the processor, with arch_<name>.S: the clock and the dlsym stub.
- * A port is one more branch here and one more .S file.
+ * All that depends on the processor, with arch_<name>.S and arch_<name>.map: the clock and the dlsym stub.
+ * A port is one more branch here and one more pair of files.
  */
 #ifndef CUWHY_ARCH_H
 #define CUWHY_ARCH_H
@@ -11,8 +11,6 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <x86intrin.h>
-
-#define ARCH_DLSYM_VERSIONS { "GLIBC_2.2.5", "GLIBC_2.34" }
 
 /* The time stamp counter runs at one rate on all cores and in all power states. */
 static inline bool arch_has_steady_ticks(void)

@@ -4,12 +4,16 @@
  * glibc takes the return address for "who asks" (RTLD_NEXT, RTLD_DEFAULT), so forwarding must be a
  * jump: with a call, a library that looks up the next definition of its own function would be
  * given its own function again. rec_dlsym_pick answers in rax (value) and rdx (decided or not).
+ *
+ * It has glibc's versions, so that another preloaded library that looks for "the next dlsym" by version finds
+ * this one and not libc's behind it.
  */
 	.text
-	.globl	dlsym
-	.type	dlsym, @function
+	.globl	rec_dlsym
+	.hidden	rec_dlsym
+	.type	rec_dlsym, @function
 	.p2align 4
-dlsym:
+rec_dlsym:
 	.cfi_startproc
 	endbr64
 	pushq	%rdi
@@ -31,5 +35,14 @@ dlsym:
 	jmp	*rec_next_dlsym(%rip)
 1:	ret
 	.cfi_endproc
-	.size	dlsym, .-dlsym
+	.size	rec_dlsym, .-rec_dlsym
+
+	.globl	rec_dlsym_old
+	.type	rec_dlsym_old, @function
+	.set	rec_dlsym_old, rec_dlsym
+	.globl	rec_dlsym_new
+	.type	rec_dlsym_new, @function
+	.set	rec_dlsym_new, rec_dlsym
+	.symver	rec_dlsym_old, dlsym@GLIBC_2.2.5
+	.symver	rec_dlsym_new, dlsym@@GLIBC_2.34
 	.section .note.GNU-stack,"",@progbits

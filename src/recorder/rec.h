@@ -84,6 +84,7 @@ bool elf_find_object(const char *basename_prefix, struct elf_object *out);
 bool elf_object_at(const void *address, struct elf_object *out);
 void *elf_symbol(const struct elf_object *o, const char *name);
 void *elf_symbol_anywhere(const char *name);	/* first object that defines it; ours is skipped */
+void *elf_symbol_after_us(const char *name);	/* first one behind us in the order of look-up */
 bool elf_needs(const struct elf_object *o, const char *soname_prefix, char *soname, size_t size);
 
 /* ---- the recording ------------------------------------------------------------------------------ */
@@ -104,12 +105,14 @@ struct rec_thread {
 	uint32_t node_depth;		/* running autograd nodes: re-entrant backward is a stack */
 	struct running_node node[MAX_NODE_DEPTH];
 	uint64_t failures;		/* this thread's own count: "did the call below note one?" */
+	const void *caller;		/* who called the driver, where a wrapper noted it */
+	const void *runtime_caller;	/* who called the runtime that calls the driver now */
 	char log[1024];			/* what the driver said during the current call */
 	uint32_t log_len;
 };
 
 struct rec {
-	atomic_uint *live;		/* enum live; on a page that fork wipes */
+	_Atomic(atomic_uint *) live;	/* enum live; on a page that fork wipes */
 	struct cw_header *h;
 	char *base;			/* the address space starts here */
 	uint32_t generation;
@@ -123,6 +126,11 @@ extern TLS struct rec_thread *rec_self;
 extern TLS uint32_t rec_nesting;	/* 1 inside the program's own call, 2 while we ask the driver things */
 
 enum live { LIVE_WIPED = 0, LIVE_ON = 1, LIVE_OFF = 2 };
+
+static inline unsigned rec_live(void)
+{
+	return atomic_load_explicit(atomic_load_explicit(&rec.live, memory_order_acquire), memory_order_acquire);
+}
 
 bool rec_wake(void);			/* slow path of rec_enter: start, or start anew after fork */
 struct rec_thread *rec_thread_start(void);
@@ -142,7 +150,7 @@ static inline struct rec_thread *rec_thread(void)
  * ourselves while inside are not recorded again. */
 static inline bool rec_enter(void)
 {
-	unsigned live = atomic_load_explicit(rec.live, memory_order_relaxed);
+	unsigned live = rec_live();
 
 	if (unlikely(live != LIVE_ON) && (live == LIVE_OFF || !rec_wake()))
 		return false;
@@ -164,6 +172,7 @@ void rec_clock_mark(void);
 
 /* Chunks and heap. All return NULL/0 when there is no memory left: recording goes on without. */
 void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid);
+void chunk_rename(const void *chunk, enum cw_chunk_kind kind);
 struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots);
 uint32_t heap_alloc(uint32_t len);
 uint32_t intern_string(const char *text, size_t len);
@@ -182,6 +191,11 @@ struct spin { atomic_flag held; };
 bool spin_try(struct spin *s);
 void spin_done(struct spin *s);
 extern struct spin intern_lock, alloc_lock, fail_lock, graph_lock;
+
+/* Words of the recording that several threads write: plain in the format, atomic here. */
+#define shared_get(p)	 __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define shared_set(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define shared_add(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 
 /* ---- what is recorded ---------------------------------------------------------------------------- */
 
@@ -237,6 +251,7 @@ uint32_t capture_stack(void);
 void fail_init(struct cw_failure *f, enum cw_source source, uint32_t code);
 void fail_driver(enum api api, CUresult result, const uint64_t *arg, uint32_t n_args);
 void fail_add_function(struct cw_failure *f, uint64_t handle);
+void fail_add_library(struct cw_failure *f, const void *address);
 void fail_add_memory(struct cw_failure *f, uint64_t request);
 void fail_note(struct cw_failure *f);
 bool code_is_sticky(uint32_t code);
@@ -253,6 +268,7 @@ void torch_start(void);			/* resolve PyTorch's functions */
 bool torch_backward(struct rec_thread *t, uint32_t *forward_stack, uint32_t *node_name);
 void exit_start(void);
 
+bool cudart_has(const char *name);	/* a function of the CUDA runtime that we stand in for */
 const char *rec_getenv(const char *name);
 void device_facts(void);
 void environment_facts(void);

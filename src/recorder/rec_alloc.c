@@ -10,31 +10,74 @@
 #include "rec.h"
 #include "rec_mem.h"
 
-#define SLOTS	65536u
-#define LIMIT	(SLOTS / 8 * 7)
+#define SLOTS	  65536u	/* at first; few programs need more */
+#define MORE	  1048576u	/* grown to once: close to a million live blocks */
+#define FULL(n)	  ((n) / 16 * 15)
 
 static struct {
 	struct cw_allocation *table;
-	uint32_t n;
+	uint32_t n, slots;
+	bool cannot_grow;
 } live;
 
 bool alloc_start(void)
 {
 	live.table = chunk_new(CW_CHUNK_ALLOCATIONS, SLOTS * sizeof(*live.table), 0);
 	live.n = 0;
+	live.slots = SLOTS;
+	live.cannot_grow = false;
 	return live.table != NULL;
 }
 
 static uint32_t home(uint64_t addr)
 {
-	return (uint32_t)((addr * 0x9e3779b97f4a7c15ull) >> 40) & (SLOTS - 1);
+	return (uint32_t)((addr * 0x9e3779b97f4a7c15ull) >> 40) & (live.slots - 1);
+}
+
+static uint32_t next_to(uint32_t i)
+{
+	return (i + 1) & (live.slots - 1);
+}
+
+/* The place of an address, or the empty one where it would go. */
+static struct cw_allocation *place(uint64_t addr)
+{
+	uint32_t i = home(addr);
+
+	while (live.table[i].addr && live.table[i].addr != addr)
+		i = next_to(i);
+	return &live.table[i];
+}
+
+/* The new table is filled before it is named one, and the old one loses its name last: a reader finds
+ * every block in one of them at any moment. */
+static bool make_room(void)
+{
+	struct cw_allocation *old = live.table, *more;
+
+	if (live.n < FULL(live.slots))
+		return true;
+	if (live.slots == MORE || live.cannot_grow)
+		return false;
+	more = chunk_new(CW_CHUNK_STACK_INDEX, MORE * sizeof(*more), 0);
+	live.cannot_grow = !more;
+	if (!more)
+		return false;
+	live.table = more;
+	live.slots = MORE;
+	for (uint32_t i = 0; i < SLOTS; i++)
+		if (old[i].addr)
+			*place(old[i].addr) = old[i];
+	chunk_rename(more, CW_CHUNK_ALLOCATIONS);
+	chunk_rename(old, CW_CHUNK_STACK_INDEX);
+	return true;
 }
 
 static void inexact(void)
 {
 	if (!rec.h->inexact_since_ns)
 		rec.h->inexact_since_ns = rec_mono_ns();
-	atomic_fetch_add((_Atomic uint64_t *)&rec.h->lost_allocations, 1);
+	shared_add(&rec.h->lost_allocations, 1);
 }
 
 static bool on_device(const struct cw_allocation *a)
@@ -45,16 +88,16 @@ static bool on_device(const struct cw_allocation *a)
 void alloc_put(const struct cw_allocation *a)
 {
 	struct cw_allocation *s;
-	uint32_t i = home(a->addr);
+	uint64_t now;
+	bool room;
 
 	if (!spin_try(&alloc_lock)) {
 		inexact();
 		return;
 	}
-	while (live.table[i].addr && live.table[i].addr != a->addr)
-		i = (i + 1) & (SLOTS - 1);
-	s = &live.table[i];
-	if (s->addr || live.n < LIMIT) {
+	room = make_room();
+	s = place(a->addr);
+	if (s->addr || room) {
 		live.n += !s->addr;
 		s->size = a->size;
 		s->ticks = a->ticks;
@@ -62,10 +105,13 @@ void alloc_put(const struct cw_allocation *a)
 		s->kind = a->kind;
 		s->device = a->device;
 		s->extra = a->extra;
-		atomic_store_explicit((_Atomic uint64_t *)&s->addr, a->addr, memory_order_release);
+		shared_set(&s->addr, a->addr);
 		rec.h->n_allocs++;
-		if (on_device(a) && (rec.h->live_device_bytes += a->size) > rec.h->peak_device_bytes)
-			rec.h->peak_device_bytes = rec.h->live_device_bytes;
+		if (on_device(a)) {
+			now = shared_add(&rec.h->live_device_bytes, a->size) + a->size;
+			if (now > rec.h->peak_device_bytes)
+				rec.h->peak_device_bytes = now;
+		}
 	} else {
 		inexact();
 	}
@@ -85,12 +131,12 @@ static void close_gap(uint32_t i)
 	uint32_t j = i;
 
 	for (;;) {
-		j = (j + 1) & (SLOTS - 1);
+		j = next_to(j);
 		if (!live.table[j].addr)
 			break;
 		uint32_t h = home(live.table[j].addr);
 
-		if (((j - h) & (SLOTS - 1)) < ((j - i) & (SLOTS - 1)))
+		if (((j - h) & (live.slots - 1)) < ((j - i) & (live.slots - 1)))
 			continue;
 		live.table[i] = live.table[j];
 		i = j;
@@ -100,7 +146,7 @@ static void close_gap(uint32_t i)
 
 bool alloc_take(uint64_t addr, struct cw_allocation *taken)
 {
-	uint32_t i = home(addr);
+	struct cw_allocation *s;
 	bool found = false;
 
 	if (!addr || !spin_try(&alloc_lock)) {
@@ -108,13 +154,12 @@ bool alloc_take(uint64_t addr, struct cw_allocation *taken)
 			inexact();
 		return false;
 	}
-	while (live.table[i].addr && live.table[i].addr != addr)
-		i = (i + 1) & (SLOTS - 1);
-	if (live.table[i].addr) {
-		*taken = live.table[i];
+	s = place(addr);
+	if (s->addr) {
+		*taken = *s;
 		if (on_device(taken))
-			rec.h->live_device_bytes -= taken->size;
-		close_gap(i);
+			shared_add(&rec.h->live_device_bytes, -taken->size);
+		close_gap((uint32_t)(s - live.table));
 		live.n--;
 		rec.h->n_frees++;
 		found = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The exception that ends a Python program, seen through CPython's audit event `sys.excepthook`.
  *
- * Nothing of the program's own code may run here: messages are read only from exact str objects in
- * `args`, never through str(). The hook is called for every audit event, so it leaves at the first byte.
+ * Nothing of the program's own code may run here: messages are read only from plain str and int
+ * objects in `args`, never through str(). The hook is called for every audit event, so it leaves at the first byte.
  */
 #include <string.h>
 
@@ -70,6 +70,50 @@ static uint32_t traceback_stack(void *tb)
 	return kept ? stack_intern(hash_frames(frame, kept), frame, kept, n > kept ? CW_STACK_CUT : 0) : 0;
 }
 
+static size_t put_number(char *to, size_t size, long v)
+{
+	char digit[24];
+	size_t n = 0, k = 0;
+	unsigned long u = v < 0 ? 0ul - (unsigned long)v : (unsigned long)v;
+
+	do
+		digit[n++] = (char)('0' + u % 10);
+	while (u /= 10);
+	if (v < 0)
+		digit[n++] = '-';
+	while (n && k + 1 < size)
+		to[k++] = digit[--n];
+	to[k] = '\0';
+	return k;
+}
+
+/* The arguments that are plain str or int, in order: "262144, 232448, shared memory". */
+static void words_of(void *args, char *to, size_t size)
+{
+	long n = py.f.PyTuple_Size(args);
+	size_t at_byte = 0;
+
+	to[0] = '\0';
+	for (long i = 0; i < n && i < 4 && at_byte + 32 < size; i++) {
+		void *v = py.f.PyTuple_GetItem(args, i);
+		bool is_number = v && *(void **)((char *)v + 8) == py.f.long_type;
+		bool is_text = v && *(void **)((char *)v + 8) == py.f.unicode_type;
+
+		if (!is_number && !is_text)
+			continue;
+		if (at_byte) {
+			to[at_byte++] = ',';
+			to[at_byte++] = ' ';
+		}
+		if (is_number)
+			at_byte += put_number(to + at_byte, size - at_byte, py.f.PyLong_AsLong(v));
+		else if (python_string(v, to + at_byte, size - at_byte))
+			at_byte += strlen(to + at_byte);
+		py.f.PyErr_Clear();
+	}
+	to[at_byte] = '\0';
+}
+
 static void note_exception(void *value, uint32_t depth)
 {
 	const char *type = *(const char *const *)(*(char *const *)((char *)value + 8) + TYPE_NAME);
@@ -82,8 +126,8 @@ static void note_exception(void *value, uint32_t depth)
 	f.python_chain = depth;
 	type = dot ? dot + 1 : type;
 	text_copy(f.what, sizeof(f.what), type, strlen(type));
-	if (args && py.f.PyTuple_Size(args) > 0)
-		python_string(py.f.PyTuple_GetItem(args, 0), f.text, sizeof(f.text));
+	if (args)
+		words_of(args, f.text, sizeof(f.text));
 	py.f.PyErr_Clear();
 	tb = py.f.PyException_GetTraceback(value);
 	f.stack = tb ? traceback_stack(tb) : 0;
@@ -123,19 +167,31 @@ static int audit(const char *event, void *args, void *data)
 	return 0;
 }
 
-/* After start-up the call needs the GIL: wait for a driver call that is made with it. */
+static int install(void *data)
+{
+	(void)data;
+	if (py.f.PySys_AddAuditHook(audit, NULL) != 0)	/* another hook refused it */
+		py.f.PyErr_Clear();
+	return 0;
+}
+
+/* After start-up the call needs the GIL. A driver call that holds it will do; otherwise Python is asked to
+ * run it when it next has a moment, which it allows from any thread. */
 void python_hook(void)
 {
 	static _Atomic int installed;	/* survives fork: so does the hook */
 
 	if (likely(atomic_load_explicit(&installed, memory_order_relaxed)) || !py.version)
 		return;
-	if (!py.f.PySys_AddAuditHook || !py.f.PyTuple_GetItem || !py.f.PyException_GetTraceback) {
+	if (!py.f.PySys_AddAuditHook || !py.f.PyTuple_GetItem || !py.f.PyException_GetTraceback ||
+	    !py.f.Py_AddPendingCall) {
 		installed = 1;
 		return;
 	}
-	if (!py.f.PyGILState_Check() || atomic_exchange(&installed, 1))
+	if (!py.f.PyGILState_GetThisThreadState() || py.f.is_finalizing() || atomic_exchange(&installed, 1))
 		return;
-	if (py.f.PySys_AddAuditHook(audit, NULL) != 0)	/* another hook refused it */
-		py.f.PyErr_Clear();
+	if (py.f.PyGILState_Check())
+		install(NULL);
+	else if (py.f.Py_AddPendingCall(install, NULL) != 0)
+		atomic_store(&installed, 0);	/* its queue is full: next time */
 }

@@ -78,6 +78,21 @@ static inline void *real_for(enum runtime f, const void *from)
 	return find(f, from);
 }
 
+bool cudart_has(const char *name)
+{
+	for (int i = 0; i < RT_cudaFuncGetName; i++)
+		if (strcmp(rt_name[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* A launch that fails below belongs to the library that asked the runtime for it, not to the runtime. */
+static inline void asks_now(const void *caller)
+{
+	if (likely(rec_self != NULL))
+		rec_self->runtime_caller = caller;
+}
+
 /* The driver noted nothing during the call: then the runtime refused by itself. */
 static uint64_t failures_so_far(void)
 {
@@ -131,12 +146,14 @@ EXPORT int cudaGetDeviceCount(int *count)
 struct dim { uint32_t x, y, z; };
 
 static void launch_failed(enum runtime rt, int code, uint64_t before, uint64_t kernel, const char *name,
-			  struct dim grid, struct dim block, size_t shared, uint64_t stream)
+			  struct dim grid, struct dim block, size_t shared, uint64_t stream,
+			  const void *caller)
 {
 	struct cw_failure f;
 
 	if (!begin(&f, rt, code, before))
 		return;
+	fail_add_library(&f, caller);
 	f.is_launch = 1;
 	f.func = function_named(kernel, name);
 	if (!name)
@@ -164,11 +181,15 @@ EXPORT int cudaLaunchKernel(const void *f, struct dim grid, struct dim block, vo
 	int (*real)(const void *, struct dim, struct dim, void **, size_t, uint64_t) =
 		real_for(RT_cudaLaunchKernel, __builtin_return_address(0));
 	uint64_t before = failures_so_far();
-	int code = real ? real(f, grid, block, args, shared, stream) : (int)CU_NO_DRIVER;
+	int code;
 
+	asks_now(__builtin_return_address(0));
+	code = real ? real(f, grid, block, args, shared, stream) : (int)CU_NO_DRIVER;
+	asks_now(NULL);
 	if (unlikely(code))
 		launch_failed(RT_cudaLaunchKernel, code, before, (uintptr_t)f,
-			      host_name(f, __builtin_return_address(0)), grid, block, shared, stream);
+			      host_name(f, __builtin_return_address(0)), grid, block, shared, stream,
+			      __builtin_return_address(0));
 	return code;
 }
 
@@ -180,11 +201,14 @@ EXPORT int __cudaLaunchKernel(void *kernel, struct dim grid, struct dim block, v
 	int (*real)(void *, struct dim, struct dim, void **, size_t, uint64_t) =
 		real_for(RT___cudaLaunchKernel, __builtin_return_address(0));
 	uint64_t before = failures_so_far();
-	int code = real ? real(kernel, grid, block, args, shared, stream) : (int)CU_NO_DRIVER;
+	int code;
 
+	asks_now(__builtin_return_address(0));
+	code = real ? real(kernel, grid, block, args, shared, stream) : (int)CU_NO_DRIVER;
+	asks_now(NULL);
 	if (unlikely(code))
 		launch_failed(RT___cudaLaunchKernel, code, before, (uintptr_t)kernel, NULL, grid, block,
-			      shared, stream);
+			      shared, stream, __builtin_return_address(0));
 	return code;
 }
 
@@ -202,11 +226,14 @@ EXPORT int cudaLaunchKernelExC(const struct runtime_config *c, const void *f, vo
 	int (*real)(const struct runtime_config *, const void *, void **) =
 		real_for(RT_cudaLaunchKernelExC, __builtin_return_address(0));
 	uint64_t before = failures_so_far();
-	int code = real ? real(c, f, args) : (int)CU_NO_DRIVER;
+	int code;
 
+	asks_now(__builtin_return_address(0));
+	code = real ? real(c, f, args) : (int)CU_NO_DRIVER;
+	asks_now(NULL);
 	if (unlikely(code) && c)
 		launch_failed(RT_cudaLaunchKernelExC, code, before, (uintptr_t)f,
 			      host_name(f, __builtin_return_address(0)), c->grid, c->block, c->shared,
-			      c->stream);
+			      c->stream, __builtin_return_address(0));
 	return code;
 }

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "arch.h"
 #include "rec.h"
 
 /* ---- tables from kb/cuda_api.def ------------------------------------------------------------------ */
@@ -97,15 +96,16 @@ int door_by_real(const void *function)
 typedef void *dlsym_fn(void *, const char *);
 __attribute__((visibility("hidden"))) dlsym_fn *rec_next_dlsym;
 
-/* Not libc's by name but the next one after us: another preloaded library may have its own. */
+/* Not libc's but the next one after us: another preloaded library may have its own, and dlvsym would pass
+ * over it, because such a definition carries no version. */
 static dlsym_fn *next_dlsym(void)
 {
-	static const char *const versions[] = ARCH_DLSYM_VERSIONS;
 	dlsym_fn *f = __atomic_load_n(&rec_next_dlsym, __ATOMIC_ACQUIRE);
 
-	for (size_t i = 0; !f && i < sizeof(versions) / sizeof(versions[0]); i++)
-		f = (dlsym_fn *)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-	__atomic_store_n(&rec_next_dlsym, f, __ATOMIC_RELEASE);
+	if (unlikely(!f)) {
+		f = (dlsym_fn *)elf_symbol_after_us("dlsym");
+		__atomic_store_n(&rec_next_dlsym, f, __ATOMIC_RELEASE);
+	}
 	return f;
 }
 
@@ -176,6 +176,17 @@ static bool asked_by_driver(const void *caller)
 	return strncmp(slash ? slash + 1 : o.name, "libnvidia-", 10) == 0;
 }
 
+/* Functions of the runtime are wrapped for those who link to it; whoever looks one up gets the real one. */
+static void *not_ours(dlsym_fn *next, void *handle, const char *name)
+{
+	struct elf_object us;
+	void *f = next(handle == RTLD_DEFAULT ? RTLD_NEXT : handle, name);
+
+	if (f && elf_object_at((void *)not_ours, &us) && (uintptr_t)f >= us.start && (uintptr_t)f < us.end)
+		f = next(RTLD_NEXT, name);
+	return f;
+}
+
 struct pick rec_dlsym_pick(void *handle, const char *name, const void *caller)
 {
 	const struct pick pass = { NULL, 0 };
@@ -183,11 +194,12 @@ struct pick rec_dlsym_pick(void *handle, const char *name, const void *caller)
 	void *f;
 	int e;
 
-	if (!name || name[0] != 'c' || name[1] != 'u')
+	if (!name || !next || (strncmp(name, "cu", 2) != 0 && strncmp(name, "__cuda", 6) != 0))
 		return pass;
 	e = door_by_name(name);
-	if (e < 0 || !next)
-		return pass;
+	if (e < 0)
+		return handle != RTLD_NEXT && cudart_has(name) ? (struct pick){ not_ours(next, handle, name), 1 } :
+								 pass;
 	/* Asked from here, RTLD_NEXT means "whoever defines it after us": nobody, where libcuda is not
 	 * loaded. A program that looks for a driver in this way must not find our wrapper instead. */
 	if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) {

@@ -135,6 +135,7 @@ struct search {
 	uintptr_t address;		/* or by address */
 	const char *symbol;		/* or by what it defines */
 	void *found_symbol;
+	bool only_after_us, past_us;
 	struct elf_object *out;
 };
 
@@ -152,7 +153,11 @@ static int match(struct dl_phdr_info *info, size_t size, void *data)
 		return 0;
 	if (s->symbol) {
 		/* never our own wrappers */
-		if ((uintptr_t)match >= s->out->start && (uintptr_t)match < s->out->end)
+		if ((uintptr_t)match >= s->out->start && (uintptr_t)match < s->out->end) {
+			s->past_us = true;
+			return 0;
+		}
+		if (s->only_after_us && !s->past_us)
 			return 0;
 		s->found_symbol = elf_symbol(s->out, s->symbol);
 		return s->found_symbol != NULL;
@@ -178,6 +183,15 @@ void *elf_symbol_anywhere(const char *name)
 {
 	struct elf_object o;
 	struct search s = { .symbol = name, .out = &o };
+
+	return dl_iterate_phdr(match, &s) == 1 ? s.found_symbol : NULL;
+}
+
+/* Objects are listed in the order in which symbols are looked up. */
+void *elf_symbol_after_us(const char *name)
+{
+	struct elf_object o;
+	struct search s = { .symbol = name, .only_after_us = true, .out = &o };
 
 	return dl_iterate_phdr(match, &s) == 1 ? s.found_symbol : NULL;
 }

@@ -15,7 +15,7 @@ static void ended(int status)
 	rec.h->exit_status = (uint32_t)status & 0xff;
 	rec.h->exit_mono_ns = rec_mono_ns();
 	rec_clock_mark();
-	atomic_store_explicit((_Atomic uint32_t *)&rec.h->exit_known, 1, memory_order_release);
+	shared_set(&rec.h->exit_known, 1);
 }
 
 static void on_exit_handler(int status, void *data)

@@ -42,7 +42,7 @@ void fail_init(struct cw_failure *f, enum cw_source source, uint32_t code)
 	f->ticks = f->last_ticks = rec_ticks();
 	f->mono_ns = rec_mono_ns();
 	f->count = 1;
-	f->live_device_bytes = rec.h->live_device_bytes;
+	f->live_device_bytes = shared_get(&rec.h->live_device_bytes);
 	memset(f->func_attr, 0xff, sizeof(f->func_attr));
 	if (t->node_depth)
 		torch_backward(t, &f->forward_stack, &f->node_name);
@@ -55,6 +55,8 @@ void fail_init(struct cw_failure *f, enum cw_source source, uint32_t code)
 		text_copy(f->text, sizeof(f->text), t->log, t->log_len);
 		t->log_len = 0;
 	}
+	if (source == CW_SRC_DRIVER)
+		fail_add_library(f, t->runtime_caller ? t->runtime_caller : t->caller);
 	if (source == CW_SRC_DRIVER && !code_is_sticky(code)) {
 		CUresult (*get)(int *) = door(ENTRY_cuCtxGetDevice);
 		int d;
@@ -84,6 +86,18 @@ void fail_add_function(struct cw_failure *f, uint64_t handle)
 			f->func_attr[i] = v;
 		}
 	}
+}
+
+void fail_add_library(struct cw_failure *f, const void *address)
+{
+	struct elf_object o;
+
+	if (!address || !elf_object_at(address, &o))
+		return;
+	if (!o.name[0])			/* the program itself */
+		text_copy(f->library, sizeof(f->library), rec.h->exe, strlen(rec.h->exe));
+	else
+		text_copy(f->library, sizeof(f->library), o.name, strlen(o.name));
 }
 
 void fail_add_memory(struct cw_failure *f, uint64_t request)
@@ -133,11 +147,11 @@ void fail_note(struct cw_failure *f)
 		goto out;
 	}
 	to = place(fails.n);
-	atomic_store_explicit((_Atomic uint64_t *)&to->seq, 0, memory_order_relaxed);
+	__atomic_store_n(&to->seq, 0, __ATOMIC_RELAXED);
 	atomic_signal_fence(memory_order_release);
 	memcpy((char *)to + sizeof(to->seq), (char *)f + sizeof(f->seq), sizeof(*f) - sizeof(f->seq));
 	rec.h->n_failures = ++fails.n;
-	atomic_store_explicit((_Atomic uint64_t *)&to->seq, fails.n, memory_order_release);
+	shared_set(&to->seq, fails.n);
 out:
 	spin_done(&fail_lock);
 }
@@ -172,6 +186,10 @@ void fail_driver(enum api api, CUresult result, const uint64_t *arg, uint32_t n_
 	f.api = api;
 	f.n_args = n_args > CW_MAX_ARGS ? CW_MAX_ARGS : n_args;
 	memcpy(f.arg, arg, f.n_args * sizeof(f.arg[0]));
+	/* Code built into a library is loaded from where it lies there. */
+	if (api == API_cuLibraryLoadData || api == API_cuModuleLoadData || api == API_cuModuleLoadFatBinary ||
+	    api == API_cuModuleLoadDataEx)
+		fail_add_library(&f, (const void *)arg[1]);
 	if (request_of(api, arg) && !code_is_sticky(result))
 		fail_add_memory(&f, request_of(api, arg));
 	if (handle && !code_is_sticky(result)) {
@@ -202,7 +220,7 @@ void note_call(const struct call_note *c)
 		return;
 	i = r->head;
 	s = (struct cw_call *)(r + 1) + (i & (CW_RING_CALLS - 1));
-	atomic_store_explicit((_Atomic uint64_t *)&s->seq, 0, memory_order_relaxed);
+	__atomic_store_n(&s->seq, 0, __ATOMIC_RELAXED);
 	atomic_signal_fence(memory_order_release);
 	r->head = i + 1;
 	s->ticks = rec_ticks();
@@ -213,5 +231,5 @@ void note_call(const struct call_note *c)
 	for (uint32_t k = 0; k < 6; k++)
 		s->arg[k] = k < c->n_args ? c->arg[k] : 0;
 	s->out = c->out;
-	atomic_store_explicit((_Atomic uint64_t *)&s->seq, i + 1, memory_order_release);
+	shared_set(&s->seq, i + 1);
 }

@@ -50,7 +50,7 @@ static uint32_t new_number(uint64_t handle, uint64_t key)
 	}
 	spin_done(&intern_lock);
 	if (!number)
-		atomic_fetch_add((_Atomic uint64_t *)&rec.h->lost_functions, 1);
+		shared_add(&rec.h->lost_functions, 1);
 	return number;
 }
 
@@ -150,7 +150,7 @@ static void learn_layout(struct cw_function *f)
 	layout->n = n;
 	f->n_params = n;
 	f->param_bytes = end;
-	atomic_store_explicit((_Atomic uint32_t *)&f->layout, at_off, memory_order_release);
+	shared_set(&f->layout, at_off);
 }
 
 /* Asked of the driver once per function: at its first failure, and after its first success, when the
@@ -160,13 +160,11 @@ void function_learn(uint32_t number, bool launched)
 	struct cw_function *f = &fn.table[number];
 	const char *name;
 
-	if (!number || (f->launches && launched))
+	if (!number || (launched && shared_add(&f->launches, 1)))
 		return;
-	if (launched)
-		f->launches = 1;
-	if (!f->name && (name = name_of(f)))
-		f->name = intern_string(name, strnlen(name, NAME_MAX_LEN));
-	if (launched && !f->layout)
+	if (!shared_get(&f->name) && (name = name_of(f)))
+		shared_set(&f->name, intern_string(name, strnlen(name, NAME_MAX_LEN)));
+	if (launched && !shared_get(&f->layout))
 		learn_layout(f);
 }
 
@@ -174,13 +172,12 @@ uint32_t function_named(uint64_t handle, const char *name)
 {
 	uint32_t number = function_number(handle);
 
-	if (number && name && !fn.table[number].name)
-		fn.table[number].name = intern_string(name, strnlen(name, NAME_MAX_LEN));
+	if (number && name && !shared_get(&fn.table[number].name))
+		shared_set(&fn.table[number].name, intern_string(name, strnlen(name, NAME_MAX_LEN)));
 	return number;
 }
 
 const struct cw_layout *function_layout(uint32_t number)
 {
-	return number ? at(atomic_load_explicit((_Atomic uint32_t *)&fn.table[number].layout,
-						memory_order_acquire)) : NULL;
+	return number ? at(shared_get(&fn.table[number].layout)) : NULL;
 }

@@ -214,7 +214,7 @@ void capture_keep(struct cw_launch *l, uint64_t stream)
 		l->result = c->id;
 		copy = (struct cw_launch *)(r + 1) + r->head;
 		memcpy((char *)copy + sizeof(copy->seq), (char *)l + sizeof(l->seq), sizeof(*l) - sizeof(l->seq));
-		atomic_store_explicit((_Atomic uint64_t *)&copy->seq, r->head + 1, memory_order_release);
+		shared_set(&copy->seq, r->head + 1);
 		r->head++;
 	}
 	spin_done(&graph_lock);

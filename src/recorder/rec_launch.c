@@ -51,7 +51,7 @@ static struct cw_launch *slot_of(struct cw_ring *r, uint64_t *seq)
 	uint64_t i = r->head;
 	struct cw_launch *s = (struct cw_launch *)(r + 1) + (i & (CW_RING_LAUNCHES - 1));
 
-	atomic_store_explicit((_Atomic uint64_t *)&s->seq, 0, memory_order_relaxed);
+	__atomic_store_n(&s->seq, 0, __ATOMIC_RELAXED);
 	atomic_signal_fence(memory_order_release);
 	r->head = i + 1;
 	*seq = i + 1;
@@ -110,7 +110,7 @@ void note_launch(const struct launch_note *l)
 	s->n_param = copy_params(s->params, function, l->params, l->extra);
 	if (unlikely(atomic_load_explicit(&rec.captures, memory_order_relaxed)))
 		capture_keep(s, l->stream);
-	atomic_store_explicit((_Atomic uint64_t *)&s->seq, seq, memory_order_release);
+	shared_set(&s->seq, seq);
 	if (unlikely(function && !function_layout(function)) && !l->result)
 		function_learn(function, true);
 }
@@ -136,7 +136,7 @@ void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result, const ui
 	s->flags = CW_LAUNCH_GRAPH;
 	s->n_param = sizeof(exec);
 	memcpy(s->params, &exec, sizeof(exec));
-	atomic_store_explicit((_Atomic uint64_t *)&s->seq, seq, memory_order_release);
+	shared_set(&s->seq, seq);
 }
 
 /* ---- wrappers ------------------------------------------------------------------------------------------ */
@@ -172,9 +172,11 @@ static void launched(enum api api, LAUNCH_PARAMS, void **extra, CUresult r, uint
 			return CU_NO_DRIVER;                                                          \
 		record = rec_enter();                                                                 \
 		r = real(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);                   \
-		if (likely(record))                                                                   \
+		if (likely(record)) {                                                                 \
+			rec_self->caller = __builtin_return_address(0);                               \
 			launched(API_cuLaunchKernel, f, gx, gy, gz, bx, by, bz, shared, stream,       \
 				 params, extra, r, 0);                                                \
+		}                                                                                     \
 		return r;                                                                             \
 	}
 
@@ -190,9 +192,11 @@ static void launched(enum api api, LAUNCH_PARAMS, void **extra, CUresult r, uint
 			return CU_NO_DRIVER;                                                          \
 		record = rec_enter();                                                                 \
 		r = real(f, gx, gy, gz, bx, by, bz, shared, stream, params);                          \
-		if (likely(record))                                                                   \
+		if (likely(record)) {                                                                 \
+			rec_self->caller = __builtin_return_address(0);                               \
 			launched(API_cuLaunchCooperativeKernel, f, gx, gy, gz, bx, by, bz, shared,    \
 				 stream, params, NULL, r, CW_LAUNCH_COOPERATIVE);                     \
+		}                                                                                     \
 		return r;                                                                             \
 	}
 
@@ -251,8 +255,10 @@ static void launched_ex(const struct launch_config *c, uint64_t f, void **params
 			return CU_NO_DRIVER;                                                          \
 		record = rec_enter();                                                                 \
 		r = real(c, f, params, extra);                                                        \
-		if (likely(record))                                                                   \
+		if (likely(record)) {                                                                 \
+			rec_self->caller = __builtin_return_address(0);                               \
 			launched_ex(c, f, params, extra, r);                                          \
+		}                                                                                     \
 		return r;                                                                             \
 	}
 
@@ -273,6 +279,7 @@ static void launched_ex(const struct launch_config *c, uint64_t f, void **params
 			int saved = errno;                                                            \
                                                                                                       \
 			rec_nesting = 2;                                                              \
+			rec_self->caller = __builtin_return_address(0);                               \
 			note_graph_launch(exec, stream, r, a);                                        \
 			rec_leave();                                                                  \
 			errno = saved;                                                                \

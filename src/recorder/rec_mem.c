@@ -85,10 +85,12 @@ static bool segment_at(char *where, uint32_t off, uint32_t len)
 
 	if (fd < 0)
 		return false;
-	/* ftruncate alone would leave holes; a program's own RLIMIT_FSIZE may forbid either: then a
+	/* Populated, so that the first lap of a ring costs no page faults in the middle of launches.
+	 * ftruncate alone would leave holes; a program's own RLIMIT_FSIZE may forbid either: then a
 	 * SIGXFSZ would kill it, so ask first. */
 	if (rec_fsize_allows(len) && ftruncate(fd, len) == 0 && fallocate(fd, 0, 0, len) == 0)
-		ok = mmap(where, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
+		ok = mmap(where, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
+			  fd, 0) != MAP_FAILED;
 	if (ok && !hand_over(fd, off, len)) {
 		/* nobody to keep it: leave the range reserved but empty again */
 		mmap(where, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
@@ -125,13 +127,13 @@ bool mem_start(uint64_t cap, uint32_t first)
 /* Bytes for a chunk: from what is left of the first segment, else a segment of its own. */
 static uint32_t take(uint32_t len)
 {
-	uint64_t off = atomic_fetch_add((_Atomic uint64_t *)&rec.h->used, len);
+	uint64_t off = shared_add(&rec.h->used, len);
 	uint64_t first = atomic_load(&mem.reserved_to);
 
 	if (off + len <= first)
 		return (uint32_t)off;
 	if (off < first)	/* straddles the end of the first segment: waste the rest of it */
-		off = atomic_fetch_add((_Atomic uint64_t *)&rec.h->used, len);
+		off = shared_add(&rec.h->used, len);
 	if (off < first || off + len > rec.h->cap)
 		return 0;
 	return segment_at(rec.base + off, (uint32_t)off, len) ? (uint32_t)off : 0;
@@ -145,14 +147,23 @@ void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid)
 	off = take(len);
 	if (!off)
 		return NULL;
-	i = atomic_fetch_add((_Atomic uint32_t *)&rec.h->n_chunks, 1);
+	i = shared_add(&rec.h->n_chunks, 1);
 	if (i >= CW_MAX_CHUNKS)
 		return NULL;
 	rec.h->chunk[i].off = off;
 	rec.h->chunk[i].len = len;
 	rec.h->chunk[i].tid = tid;
-	atomic_store_explicit((_Atomic uint32_t *)&rec.h->chunk[i].kind, kind, memory_order_release);
+	shared_set(&rec.h->chunk[i].kind, kind);
 	return at(off);
+}
+
+void chunk_rename(const void *chunk, enum cw_chunk_kind kind)
+{
+	uint32_t n = shared_get(&rec.h->n_chunks);
+
+	for (uint32_t i = 0; i < n && i < CW_MAX_CHUNKS; i++)
+		if (rec.h->chunk[i].off == off_of(chunk))
+			shared_set(&rec.h->chunk[i].kind, kind);
 }
 
 struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots)
@@ -204,7 +215,7 @@ uint32_t table_get(const struct slot *table, uint32_t slots, uint64_t key)
 		uint64_t k = atomic_load_explicit(&table[i].key, memory_order_acquire);
 
 		if (k == key)
-			return table[i].value;
+			return shared_get(&table[i].value);
 		if (!k)
 			return 0;
 	}
@@ -218,7 +229,7 @@ bool table_put(struct slot *table, uint32_t slots, uint64_t key, uint32_t value)
 
 		if (k && k != key)
 			continue;
-		table[i].value = value;
+		shared_set(&table[i].value, value);
 		atomic_store_explicit(&table[i].key, key, memory_order_release);
 		return true;
 	}
@@ -259,7 +270,7 @@ uint32_t intern_string(const char *text, size_t len)
 	if (off)
 		return off;
 lost:
-	atomic_fetch_add((_Atomic uint64_t *)&rec.h->lost_strings, 1);
+	shared_add(&rec.h->lost_strings, 1);
 	return 0;
 }
 
@@ -286,6 +297,6 @@ uint32_t stack_intern(uint64_t hash, const struct cw_frame *frames, uint32_t n, 
 		spin_done(&intern_lock);
 	}
 	if (!off)
-		atomic_fetch_add((_Atomic uint64_t *)&rec.h->lost_stacks, 1);
+		shared_add(&rec.h->lost_stacks, 1);
 	return off;
 }

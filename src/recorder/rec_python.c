@@ -23,24 +23,24 @@
 
 static const struct py_layout layouts[] = {
 	{ .minor = 9, .instr_kind = INSTR_BYTES, .first_frame = 24, .previous = 24, .code = 32, .instr = 104,
-	  .first_line = 40, .filename = 104, .name = 112, .qualname = 112, .line_table = 120,
+	  .first_line = 40, .filename = 104, .name = 112, .line_table = 120,
 	  .ascii_data = 48, .compact_data = 72, .shim_owner = 255 },
 	{ .minor = 10, .instr_kind = INSTR_UNITS, .first_frame = 24, .previous = 24, .code = 32, .instr = 96,
-	  .first_line = 40, .filename = 104, .name = 112, .qualname = 112, .line_table = 120,
+	  .first_line = 40, .filename = 104, .name = 112, .line_table = 120,
 	  .ascii_data = 48, .compact_data = 72, .shim_owner = 255 },
 	{ .minor = 11, .instr_kind = INSTR_POINTER, .via_cframe = true, .first_frame = 56, .cframe_frame = 8,
 	  .previous = 48, .code = 32, .instr = 56, .owner = 69, .first_line = 72, .filename = 112,
-	  .name = 120, .qualname = 128, .line_table = 136, .bytecode = 184, .ascii_data = 48,
+	  .name = 120, .line_table = 136, .bytecode = 184, .ascii_data = 48,
 	  .compact_data = 72, .shim_owner = 255 },
 	{ .minor = 12, .instr_kind = INSTR_POINTER, .via_cframe = true, .first_frame = 56, .cframe_frame = 0,
 	  .previous = 8, .code = 0, .instr = 56, .owner = 70, .first_line = 68, .filename = 112,
-	  .name = 120, .qualname = 128, .line_table = 136, .bytecode = 192, .ascii_data = 40,
+	  .name = 120, .line_table = 136, .bytecode = 192, .ascii_data = 40,
 	  .compact_data = 56, .shim_owner = 3, .check_type = true },
 	{ .minor = 13, .instr_kind = INSTR_POINTER, .first_frame = 72, .previous = 8, .code = 0, .instr = 56,
-	  .owner = 70, .first_line = 68, .filename = 112, .name = 120, .qualname = 128, .line_table = 136,
+	  .owner = 70, .first_line = 68, .filename = 112, .name = 120, .line_table = 136,
 	  .bytecode = 200, .ascii_data = 40, .compact_data = 56, .shim_owner = 3, .check_type = true },
 	{ .minor = 14, .instr_kind = INSTR_POINTER, .first_frame = 64, .previous = 8, .code = 0, .instr = 56,
-	  .owner = 74, .first_line = 68, .filename = 112, .name = 120, .qualname = 128, .line_table = 136,
+	  .owner = 74, .first_line = 68, .filename = 112, .name = 120, .line_table = 136,
 	  .bytecode = 208, .ascii_data = 40, .compact_data = 56, .shim_owner = 3, .check_type = true },
 };
 
@@ -222,9 +222,7 @@ uint32_t python_code_frame(const void *code, uint32_t line, struct cw_frame *out
 
 	memcpy(&first, (const char *)code + py.l.first_line, sizeof(first));
 	out->file = intern_py(code, py.l.filename);
-	out->function = intern_py(code, py.l.qualname);
-	if (!out->function)
-		out->function = intern_py(code, py.l.name);
+	out->function = intern_py(code, py.l.name);	/* as in a traceback: not the qualified name */
 	out->first_line = (uint32_t)first;
 	out->line = line;
 	return out->file;
@@ -366,7 +364,6 @@ static enum cw_reason use_debug_offsets(const struct elf_object *o)
 	py.l.owner = (uint16_t)frame[5];
 	py.l.filename = (uint16_t)code[1];
 	py.l.name = (uint16_t)code[2];
-	py.l.qualname = (uint16_t)code[3];
 	py.l.line_table = (uint16_t)code[4];
 	py.l.first_line = (uint16_t)code[5];
 	py.l.bytecode = (uint16_t)code[9];
@@ -399,6 +396,7 @@ static bool find_functions(const struct elf_object *o)
 		py.f.is_finalizing = (int (*)(void))elf_symbol(o, "_Py_IsFinalizing");
 	py.f.code_type = elf_symbol(o, "PyCode_Type");
 	py.f.unicode_type = elf_symbol(o, "PyUnicode_Type");
+	py.f.long_type = elf_symbol(o, "PyLong_Type");
 	return py.f.PyGILState_GetThisThreadState && py.f.PyGILState_Check && py.f.is_finalizing &&
 	       py.f.code_type && py.f.unicode_type && py.f.PyEval_GetFrame && py.f.PyFrame_GetBack &&
 	       py.f.PyFrame_GetCode && py.f.PyFrame_GetLineNumber && py.f.PyUnicode_AsUTF8;

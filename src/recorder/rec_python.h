@@ -20,6 +20,7 @@
 	X(void, Py_DecRef, (void *))                                      \
 	X(int, PyGC_Disable, (void))                                      \
 	X(int, PyGC_Enable, (void))                                       \
+	X(int, Py_AddPendingCall, (int (*)(void *), void *))              \
 	X(int, PySys_AddAuditHook, (int (*)(const char *, void *, void *), void *)) \
 	X(void *, PyTuple_GetItem, (void *, long))                        \
 	X(long, PyTuple_Size, (void *))                                   \
@@ -35,7 +36,7 @@ struct py_functions {
 	PY_FUNCTIONS(X)
 #undef X
 	int (*is_finalizing)(void);	/* Py_IsFinalizing or _Py_IsFinalizing */
-	const void *code_type, *unicode_type;
+	const void *code_type, *unicode_type, *long_type;
 };
 
 enum instr_kind { INSTR_BYTES, INSTR_UNITS, INSTR_POINTER };
@@ -47,7 +48,7 @@ struct py_layout {
 	enum instr_kind instr_kind;
 	uint16_t first_frame, cframe_frame;
 	uint16_t previous, code, instr, owner;
-	uint16_t first_line, filename, name, qualname, line_table, bytecode;
+	uint16_t first_line, filename, name, line_table, bytecode;
 	uint16_t ascii_data, compact_data;
 	uint8_t shim_owner;	/* owners from here on are not Python code; 255 = there are none */
 	bool check_type;	/* what a frame runs may be something else than a code object */

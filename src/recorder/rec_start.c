@@ -31,7 +31,7 @@ uint64_t rec_start_ns;
 static struct {
 	bool may_record;	/* a `cuwhy run` asked for it, and this process may honour it */
 	_Atomic uint32_t waking;
-	uint32_t waking_pid;
+	_Atomic uint32_t waking_pid;
 	struct rec_thread *threads;		/* MAX_THREADS, anonymous memory */
 	_Atomic uint32_t n_threads;
 } st;
@@ -245,8 +245,8 @@ bool rec_wake(void)
 	pid = (uint32_t)getpid();
 	if (!claim(pid))
 		return false;
-	if (atomic_load(rec.live) != LIVE_WIPED) {	/* another thread was faster */
-		ok = atomic_load(rec.live) == LIVE_ON;
+	if (rec_live() != LIVE_WIPED) {	/* another thread was faster */
+		ok = rec_live() == LIVE_ON;
 		goto out;
 	}
 	rec_nesting++;
@@ -274,24 +274,24 @@ out:
 
 bool rec_asleep(void)
 {
-	return atomic_load_explicit(rec.live, memory_order_relaxed) != LIVE_ON;
+	return rec_live() != LIVE_ON;
 }
 
 void rec_stop(enum cw_reason why)
 {
 	if (rec.h && !rec.h->off_because)
 		rec.h->off_because = why;
-	atomic_store(rec.live, LIVE_OFF);
+	atomic_store(atomic_load(&rec.live), LIVE_OFF);
 }
 
 EXPORT int cuwhy_rec_pause(int on);
 EXPORT int cuwhy_rec_pause(int on)
 {
-	unsigned was = atomic_load(rec.live);
+	unsigned was = rec_live();
 
 	if (was == LIVE_WIPED || rec.live == &never || (rec.h && rec.h->off_because))
 		return -1;
-	atomic_store(rec.live, on ? LIVE_OFF : LIVE_ON);
+	atomic_store(atomic_load(&rec.live), on ? LIVE_OFF : LIVE_ON);
 	return was == LIVE_OFF;
 }
 
@@ -318,7 +318,7 @@ static struct rec_thread *reuse(void)
 	for (uint32_t i = 0; i < n; i++) {
 		struct rec_thread *t = &st.threads[i];
 
-		tid = atomic_load((_Atomic uint32_t *)&t->tid);
+		tid = shared_get(&t->tid);
 		if (!tid || t->generation != rec.generation || !thread_is_gone(tid))
 			continue;
 		best = t;	/* the table is in order of age */
@@ -326,9 +326,9 @@ static struct rec_thread *reuse(void)
 	}
 	if (!best)
 		return NULL;
-	tid = best->tid;
+	tid = shared_get(&best->tid);
 	/* two new threads may want it: one wins */
-	if (!atomic_compare_exchange_strong((_Atomic uint32_t *)&best->tid, &tid, 0))
+	if (!__atomic_compare_exchange_n(&best->tid, &tid, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return NULL;
 	return best;
 }
@@ -357,14 +357,14 @@ struct rec_thread *rec_thread_start(void)
 			memset(t, 0, sizeof(*t));
 		} else {
 			t = &crowd;
-			atomic_fetch_add((_Atomic uint64_t *)&rec.h->lost_threads, 1);
+			shared_add(&rec.h->lost_threads, 1);
 		}
 	}
 	t->node_depth = 0;
 	t->log_len = 0;
 	t->generation = rec.generation;
 	rec_self = t;
-	atomic_store((_Atomic uint32_t *)&t->tid, tid);
+	shared_set(&t->tid, tid);
 	if (t != &crowd && !t->calls)
 		t->calls = ring_new(CW_CHUNK_CALLS, sizeof(struct cw_call), CW_RING_CALLS);
 	ring_own(t->calls, tid);
@@ -382,7 +382,7 @@ struct cw_ring *rec_launch_ring(struct rec_thread *t)
 		ring_own(t->launches, t->tid);
 		if (!t->launches) {
 			t->no_launch_ring = true;
-			atomic_fetch_add((_Atomic uint64_t *)&rec.h->lost_threads, 1);
+			shared_add(&rec.h->lost_threads, 1);
 		}
 	}
 	return t->launches;

@@ -260,6 +260,7 @@ static void freed(struct call *c)
 		before_##class(&c);                                                              \
 		c.r = real(A##n);                                                                \
 		rec_nesting = 2;                                                                 \
+		rec_self->caller = __builtin_return_address(0);                                  \
 		saved = errno;                                                                   \
 		after_##class(&c);                                                               \
 		rec_leave();                                                                     \
