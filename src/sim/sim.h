@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Private header of the simulated GPU: handles, global state, and what its files share.
+ *
+ * The types below have the same size and layout as the ones of the CUDA driver API. They are
+ * declared here because building must not need NVIDIA's headers.
+ */
+#ifndef CUWHY_SIM_H
+#define CUWHY_SIM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Codes returned by this driver; names and texts are in kb/cuda_errors.def. */
+enum sim_code {
+	SIM_OK = 0,
+	SIM_INVALID_VALUE = 1,
+	SIM_OUT_OF_MEMORY = 2,
+	SIM_NOT_INITIALIZED = 3,
+	SIM_DEINITIALIZED = 4,
+	SIM_NO_DEVICE = 100,
+	SIM_INVALID_DEVICE = 101,
+	SIM_INVALID_IMAGE = 200,
+	SIM_INVALID_CONTEXT = 201,
+	SIM_NO_BINARY_FOR_GPU = 209,
+	SIM_UNSUPPORTED_LIMIT = 215,
+	SIM_INVALID_PTX = 218,
+	SIM_UNSUPPORTED_PTX_VERSION = 222,
+	SIM_JIT_DISABLED = 223,
+	SIM_FILE_NOT_FOUND = 301,
+	SIM_OPERATING_SYSTEM = 304,
+	SIM_INVALID_HANDLE = 400,
+	SIM_ILLEGAL_STATE = 401,
+	SIM_NOT_FOUND = 500,
+	SIM_NOT_READY = 600,
+	SIM_ILLEGAL_ADDRESS = 700,
+	SIM_LAUNCH_OUT_OF_RESOURCES = 701,
+	SIM_PEER_ALREADY_ENABLED = 704,
+	SIM_PEER_NOT_ENABLED = 705,
+	SIM_CONTEXT_IS_DESTROYED = 709,
+	SIM_ASSERT = 710,
+	SIM_ALREADY_REGISTERED = 712,
+	SIM_NOT_REGISTERED = 713,
+	SIM_MISALIGNED_ADDRESS = 716,
+	SIM_LAUNCH_FAILED = 719,
+	SIM_COOPERATIVE_TOO_LARGE = 720,
+	SIM_NOT_PERMITTED = 800,
+	SIM_NOT_SUPPORTED = 801,
+	SIM_CAPTURE_UNSUPPORTED = 900,
+	SIM_CAPTURE_INVALIDATED = 901,
+	SIM_CAPTURE_MERGE = 902,
+	SIM_CAPTURE_UNMATCHED = 903,
+	SIM_CAPTURE_UNJOINED = 904,
+	SIM_CAPTURE_ISOLATION = 905,
+	SIM_CAPTURE_IMPLICIT = 906,
+	SIM_CAPTURED_EVENT = 907,
+	SIM_CAPTURE_WRONG_THREAD = 908,
+	SIM_INVALID_CLUSTER_SIZE = 912,
+	SIM_UNKNOWN = 999,
+};
+
+/* The same on every GPU since compute capability 3.0. */
+enum {
+	SIM_GRID_X_MAX = 2147483647,
+	SIM_GRID_YZ_MAX = 65535,
+	SIM_BLOCK_XY_MAX = 1024,
+	SIM_BLOCK_Z_MAX = 64,
+	SIM_BLOCK_THREADS_MAX = 1024,
+	SIM_WARP = 32,
+	SIM_SHARED_DEFAULT = 49152,
+	SIM_REGS_PER_BLOCK = 65536,
+	SIM_SHARED_RESERVED = 1024,	/* per block, since compute capability 8.0 */
+	SIM_CLUSTER_PORTABLE = 8,
+};
+
+enum {
+	SIM_DEVICES_MAX = 16,
+	SIM_PLANS_MAX = 32,
+	SIM_CONTEXT_DEPTH = 32,
+	SIM_PARAM_BYTES = 352,		/* largest parameter block of a built-in kernel */
+	SIM_PARAMS_MAX = 8,
+	SIM_RING = 1024,		/* launches a stream holds before a launch blocks */
+};
+
+typedef unsigned long long sim_addr;	/* CUdeviceptr */
+
+#define SIM_EXPORT __attribute__((visibility("default")))
+#define SIM_LIKELY(x) __builtin_expect(!!(x), 1)
+#define SIM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ---- structures of the driver API, with its layout ------------------------------------------ */
+
+struct sim_uuid {
+	unsigned char bytes[16];
+};
+
+struct sim_launch_attr {		/* CUlaunchAttribute */
+	int id;
+	char pad[4];
+	union {
+		char bytes[64];
+		int cooperative;
+		unsigned int cluster[3];
+	} value;
+};
+
+struct sim_launch_config {		/* CUlaunchConfig */
+	unsigned int grid[3];
+	unsigned int block[3];
+	unsigned int shared;
+	struct sim_stream *stream;
+	struct sim_launch_attr *attrs;
+	unsigned int attr_count;
+};
+
+struct sim_location {			/* CUmemLocation */
+	int type;
+	int id;
+};
+
+struct sim_alloc_prop {			/* CUmemAllocationProp */
+	int type;
+	int handle_types;
+	struct sim_location location;
+	void *unused;
+	unsigned char flags[8];
+};
+
+struct sim_access {			/* CUmemAccessDesc */
+	struct sim_location location;
+	int flags;
+};
+
+struct sim_copy2d {			/* CUDA_MEMCPY2D */
+	size_t src_x, src_y;
+	int src_type;
+	const void *src_host;
+	sim_addr src_device;
+	void *src_array;
+	size_t src_pitch;
+	size_t dst_x, dst_y;
+	int dst_type;
+	void *dst_host;
+	sim_addr dst_device;
+	void *dst_array;
+	size_t dst_pitch;
+	size_t width, height;
+};
+
+struct sim_instantiate_params {		/* CUDA_GRAPH_INSTANTIATE_PARAMS */
+	unsigned long long flags;
+	struct sim_stream *upload;
+	void *error_node;
+	int result;
+};
+
+typedef void (*sim_host_fn)(void *data);
+typedef void (*sim_log_fn)(void *data, int level, char *message, size_t length);
+
+/* ---- handles -------------------------------------------------------------------------------- */
+
+/* Every handle begins with this. Handles live in pools that are never unmapped, so a stale or
+ * wrong handle is noticed instead of crashing. */
+struct sim_head {
+	_Atomic unsigned int alive;
+	struct sim_head *next_free;
+};
+
+struct sim_pool {
+	size_t stride;
+	size_t max;
+	_Atomic(char *) base;
+	_Atomic size_t used;
+	struct sim_head *free_first, *free_last;
+};
+
+struct sim_device {
+	const struct sim_model *model;
+	int physical;			/* its number before CUDA_VISIBLE_DEVICES renumbers */
+	struct sim_uuid uuid;
+	size_t total, overhead;
+	size_t used;			/* under sim_memory's lock, like what follows */
+	struct sim_ctx *primary;
+	int primary_count;
+	unsigned int primary_flags;
+	struct sim_heap *heap;
+	_Atomic int broken;		/* code of the fault that made it unusable */
+};
+
+struct sim_model {
+	const char *id, *name;
+	int major, minor;
+	size_t memory, overhead;
+	int sms;
+	int shared_sm, shared_optin;
+	int threads_sm, blocks_sm;
+	int cluster_max;
+};
+
+struct sim_ctx {
+	struct sim_head head;
+	int device;
+	unsigned int flags;
+	bool primary;
+	_Atomic int sticky;		/* code that every later call returns, or 0 */
+	_Atomic int blocking;		/* streams that order with the legacy stream */
+	struct sim_stream *legacy;
+	struct sim_stream *streams;	/* all but legacy, under lock */
+	pthread_mutex_t lock;
+	size_t limits[10];
+};
+
+struct sim_func {
+	struct sim_head head;
+	struct sim_func *func;		/* itself, or for a CUkernel the function behind it */
+	struct sim_module *module;
+	const struct sim_kernel_row *row;
+	struct sim_func *next;		/* of the same module */
+	char *name;
+	int regs, shared, bounds, max_threads;
+	int threads;			/* most that a block may have */
+	unsigned int param_count, param_bytes;
+	struct { unsigned short offset, size; } params[SIM_PARAMS_MAX];
+	_Atomic int dynamic_max;	/* set by cuFuncSetAttribute, or the default */
+	_Atomic int carveout;
+	_Atomic int cluster_any;
+	int cluster_must;
+	_Atomic int cluster_policy;
+};
+
+struct sim_module {
+	struct sim_head head;
+	struct sim_ctx *ctx;		/* NULL for the module behind a library */
+	struct sim_func *funcs;
+	int binary_version, ptx_version;
+};
+
+struct sim_library {
+	struct sim_head head;
+	struct sim_module *module;
+	struct sim_func *kernels;
+	int code;			/* why its image cannot be used, or 0 */
+};
+
+struct sim_event {
+	struct sim_head head;
+	unsigned int flags;
+	pthread_mutex_t lock;
+	bool made, recorded;
+	struct sim_stream *stream;	/* last record: done when stream->done reaches seq */
+	uint64_t seq;
+	uint64_t turn;			/* number of the last record */
+	uint64_t time_ns;
+	uint64_t capture_id;		/* recorded inside this capture, or 0 */
+	uint64_t capture_node;
+};
+
+/* ---- work ----------------------------------------------------------------------------------- */
+
+enum sim_op_kind { SIM_OP_NONE, SIM_OP_KERNEL, SIM_OP_COPY, SIM_OP_FILL, SIM_OP_WAIT,
+		   SIM_OP_EVENT, SIM_OP_HOST, SIM_OP_FREE, SIM_OP_GRAPH };
+
+struct sim_op {
+	enum sim_op_kind kind;
+	int fault;			/* planned: the code this work fails with */
+	struct sim_ctx *ctx;
+	union {
+		struct {
+			const struct sim_kernel_row *row;
+			unsigned int grid[3], block[3];
+		} kernel;
+		struct {
+			sim_addr to, from;
+			size_t width, height, to_pitch, from_pitch;
+			void *owned;	/* freed after the copy */
+		} copy;
+		struct {
+			sim_addr to;
+			size_t width, height, pitch;
+			unsigned int value, bytes;
+		} fill;
+		struct {
+			struct sim_stream *stream;
+			uint64_t seq;
+		} wait;
+		struct {
+			struct sim_event *event;
+			uint64_t turn;
+		} event;
+		struct {
+			sim_host_fn fn;
+			void *data;
+		} host;
+		sim_addr address;
+		struct sim_exec *exec;
+	} u;
+	size_t param_bytes;
+	_Alignas(16) unsigned char params[SIM_PARAM_BYTES];
+};
+
+struct sim_stream {
+	struct sim_head head;
+	struct sim_ctx *ctx;
+	struct sim_stream *next;
+	unsigned int flags;
+	int priority;
+	bool made;			/* locks exist; they outlive the handle */
+	bool legacy;
+	pthread_mutex_t lock;		/* producers */
+	struct sim_op *ring;
+	_Atomic bool running;		/* has its worker thread */
+	_Atomic uint64_t tail;		/* work accepted */
+	_Atomic uint64_t done;		/* work finished */
+	pthread_mutex_t sleep_lock;
+	pthread_cond_t sleep_cond;
+	_Atomic int sleeping;		/* the worker sleeps */
+	_Atomic int waiters;		/* threads sleep until done moves */
+	_Atomic(struct sim_capture *) capture;
+	uint64_t capture_node;		/* last node this stream added */
+	bool unjoined;
+};
+
+enum sim_capture_mode { SIM_CAPTURE_GLOBAL, SIM_CAPTURE_THREAD, SIM_CAPTURE_RELAXED };
+enum sim_capture_status { SIM_NOT_CAPTURING, SIM_CAPTURING, SIM_CAPTURE_BROKEN };
+
+struct sim_graph {
+	struct sim_head head;
+	struct sim_op *nodes;
+	size_t count, capacity;
+};
+
+struct sim_exec {
+	struct sim_head head;
+	struct sim_op *nodes;
+	size_t count;
+	int in_flight;			/* under the lock of sim_graph.c */
+	bool doomed;			/* destroyed while running: the worker frees it */
+};
+
+/* ---- global state --------------------------------------------------------------------------- */
+
+enum sim_state { SIM_FRESH, SIM_READY, SIM_FAILED, SIM_FORKED, SIM_ENDED };
+
+enum sim_need { SIM_NEED_ANY, SIM_NEED_INIT, SIM_NEED_CTX, SIM_NEED_WORK };
+
+struct sim_plan {
+	char name[48];
+	long number;
+	int code;
+	bool sticky;
+	_Atomic long calls;
+};
+
+struct sim_config {
+	const struct sim_model *model;
+	int devices;
+	size_t memory, hidden, taken;
+	bool memory_set, no_device;
+	int driver, ptx;
+	int plan_count;
+	struct sim_plan plans[SIM_PLANS_MAX];
+};
+
+struct sim_global {
+	_Atomic int state;		/* enum sim_state */
+	_Atomic bool fast;		/* ready and nothing planned */
+	_Atomic int captures;		/* streams that are capturing */
+	int init_code;
+	int device_count;
+	struct sim_device devices[SIM_DEVICES_MAX];
+	struct sim_config config;
+	struct sim_pool contexts, streams, events, modules, libraries, funcs, graphs, execs, mems;
+};
+
+struct sim_tls {
+	struct sim_ctx *stack[SIM_CONTEXT_DEPTH];
+	int depth;
+	int per_thread;			/* inside a _ptsz or _ptds twin */
+	int fault;			/* a planned fault for the work now being submitted */
+	bool worker;
+	enum sim_capture_mode capture_mode;
+	struct sim_stream *stream;	/* per-thread default stream */
+};
+
+extern struct sim_global sim;
+extern __thread struct sim_tls sim_tls __attribute__((tls_model("initial-exec")));
+
+/* ---- what the files offer each other ------------------------------------------------------- */
+
+/* sim_config.c */
+const struct sim_model *sim_model_find(const char *id, size_t length);
+int sim_config_load(void);		/* 0, or SIM_UNKNOWN after saying why on stderr */
+int sim_devices_load(void);		/* 0 or SIM_NO_DEVICE */
+
+/* sim_device.c */
+struct sim_device *sim_device_named(int ordinal, const char *parameter);	/* NULL: logged */
+
+/* sim_log.c */
+void sim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void sim_log_returning(const char *name, int code);
+const char *sim_error_name(int code);
+
+/* sim_pool.c */
+void *sim_pool_new(struct sim_pool *pool);
+void *sim_pool_get(struct sim_pool *pool, const void *handle);
+void sim_pool_drop(struct sim_pool *pool, void *object);
+void sim_pools_init(void);
+
+/* sim_context.c */
+struct sim_ctx *sim_ctx_current(void);
+struct sim_device *sim_device_current(void);
+void sim_ctx_fail(struct sim_ctx *ctx, int code);
+
+/* sim_memory.c and sim_heap.c */
+enum sim_mem_kind { SIM_MEM_DEVICE, SIM_MEM_MANAGED, SIM_MEM_HOST, SIM_MEM_REGISTERED,
+		    SIM_MEM_VMM };
+
+struct sim_mem {
+	sim_addr start;
+	size_t bytes, charged;
+	enum sim_mem_kind kind;
+	int device;
+	unsigned int flags;
+	struct sim_ctx *ctx;
+	unsigned long long id;
+	bool async, access;
+	struct sim_mem_handle *handle;
+};
+
+struct sim_mem_handle {			/* CUmemGenericAllocationHandle */
+	struct sim_head head;
+	int fd, device, maps;
+	bool released;
+	size_t bytes;
+};
+
+extern pthread_mutex_t sim_mem_lock;
+struct sim_mem *sim_mem_add(sim_addr start, size_t bytes, enum sim_mem_kind kind);
+struct sim_mem *sim_mem_find(sim_addr address);		/* with sim_mem_lock held */
+void sim_mem_remove(struct sim_mem *mem);		/* with sim_mem_lock held */
+bool sim_mem_covers(sim_addr address, size_t bytes);
+int sim_mem_kind_of(sim_addr address);			/* enum sim_mem_kind or -1 */
+int sim_mem_charge(struct sim_device *dev, size_t bytes);
+void sim_mem_uncharge(struct sim_device *dev, size_t bytes);
+size_t sim_mem_round(size_t bytes);
+int sim_mem_alloc(sim_addr *address, size_t bytes, bool async);
+int sim_mem_free(sim_addr address);
+sim_addr sim_heap_take(struct sim_device *dev, size_t bytes);
+void sim_heap_give(struct sim_device *dev, sim_addr address, size_t bytes);
+
+/* sim_stream.c: queues and workers */
+struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned int flags, int priority);
+void sim_stream_drop(struct sim_stream *s);
+struct sim_stream *sim_stream_resolve(struct sim_stream *handle);	/* NULL: bad handle */
+bool sim_stream_idle(struct sim_stream *s);
+uint64_t sim_stream_push(struct sim_stream *s, const struct sim_op *op);
+void sim_stream_wait(struct sim_stream *s, uint64_t seq);
+bool sim_stream_done(struct sim_stream *s, uint64_t seq);
+void sim_ctx_drain(struct sim_ctx *ctx);
+int sim_work_submit(struct sim_stream *s, struct sim_op *op, uint64_t *seq);
+int sim_work_finish(struct sim_stream *s, uint64_t seq);
+void sim_op_run(struct sim_op *op);			/* sim_work.c */
+uint64_t sim_clock_ns(void);
+
+/* sim_capture.c */
+int sim_capture_check_unsafe(void);	/* for calls that are illegal while something captures */
+int sim_capture_check_legacy(struct sim_stream *s);
+int sim_capture_check_context(struct sim_ctx *ctx);
+void sim_capture_spoil(struct sim_stream *s);	/* a failed call on it breaks the capture */
+void sim_capture_abandon(struct sim_stream *s);	/* it is being destroyed */
+int sim_capture_event(struct sim_event *e);	/* may it be asked or waited for? */
+int sim_capture_refuse(struct sim_stream *s);	/* for calls that may not touch s while it captures */
+int sim_capture_add(struct sim_stream *s, struct sim_op *op);
+int sim_capture_record(struct sim_stream *s, struct sim_event *e);
+int sim_capture_join(struct sim_stream *s, struct sim_event *e, bool *handled);
+struct sim_graph *sim_graph_new(void);
+void sim_graph_free(struct sim_graph *g);
+int sim_graph_add(struct sim_graph *g, const struct sim_op *op);	/* sim_graph.c */
+void sim_exec_leave(struct sim_exec *exec);
+
+/* sim_module.c */
+struct sim_func *sim_func_get(const void *handle);	/* the function behind either handle */
+
+/* sim_kernels.c */
+struct sim_kernel_row {
+	const char *name, *mangled, *params;
+	int regs, shared;
+	int (*run)(const struct sim_op *op);
+};
+
+const struct sim_kernel_row *sim_kernel_find(const char *name, size_t length);
+size_t sim_kernel_layout(const struct sim_kernel_row *row, unsigned int index, size_t *size);
+size_t sim_kernel_bytes(const struct sim_kernel_row *row);
+
+/* sim_launch.c */
+int sim_func_threads(const struct sim_func *f);
+int sim_func_occupancy(const struct sim_func *f, unsigned int threads, size_t dynamic);
+
+/* The implementation of each exported function: sim_<symbol>. */
+#define SIM_API(base, symbol, since, twin, need, params, args) int sim_##symbol params;
+#include "sim/sim_api.def"
+#undef SIM_API
+
+enum sim_fn {
+#define SIM_API(base, symbol, since, twin, need, params, args) SIM_FN_##symbol,
+#include "sim/sim_api.def"
+#undef SIM_API
+	SIM_FN_COUNT
+};
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reads CUWHY_SIM and CUDA_VISIBLE_DEVICES: which GPUs exist, and what is planned to fail. */
+#include "sim/sim.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define KIB ((size_t)1 << 10)
+
+static const struct sim_model models[] = {
+#define SIM_MODEL(id, name, major, minor, memory, context, sms, shared_sm, shared_optin,           \
+		  threads_sm, blocks_sm, cluster)                                                  \
+	{ #id, name, major, minor, memory * KIB, context * KIB, sms, shared_sm, shared_optin,      \
+	  threads_sm, blocks_sm, cluster },
+#include "sim/sim_models.def"
+#undef SIM_MODEL
+};
+
+/* Newest PTX ISA (times ten) that a driver of this CUDA version compiles. */
+static const struct { int driver, ptx; } ptx_of_driver[] = {
+	{ 13020, 92 }, { 13010, 91 }, { 13000, 90 }, { 12090, 88 }, { 12080, 87 }, { 12070, 86 },
+	{ 12050, 85 }, { 12040, 84 }, { 12030, 83 }, { 12020, 82 }, { 12010, 81 }, { 12000, 80 },
+	{ 11080, 78 }, { 0, 70 },
+};
+
+static pthread_mutex_t config_lock = PTHREAD_MUTEX_INITIALIZER;
+
+const struct sim_model *sim_model_find(const char *id, size_t length)
+{
+	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
+		if (strlen(models[i].id) == length && !memcmp(models[i].id, id, length))
+			return &models[i];
+	return NULL;
+}
+
+static int refuse(const char *what, const char *text, size_t length)
+{
+	dprintf(STDERR_FILENO,
+		"cuwhy: CUWHY_SIM: %s '%.*s'; the format is MODEL[,key=value]... with models",
+		what, (int)length, text);
+	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
+		dprintf(STDERR_FILENO, " %s", models[i].id);
+	dprintf(STDERR_FILENO, " and keys devices memory hidden taken driver ptx fail sticky "
+		"nodevice\n");
+	return -1;
+}
+
+static bool parse_long(const char *text, size_t length, long *out)
+{
+	char copy[24], *end;
+
+	if (!length || length >= sizeof(copy))
+		return false;
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	*out = strtol(copy, &end, 10);
+	return !*end && *out >= 0;
+}
+
+static bool parse_bytes(const char *text, size_t length, size_t *out)
+{
+	static const char suffixes[] = "KMGT";
+	const char *suffix;
+	int shift = 0;
+	long value;
+
+	if (length && (suffix = strchr(suffixes, toupper((unsigned char)text[length - 1]))) &&
+	    *suffix) {
+		shift = 10 * (int)(suffix - suffixes + 1);
+		length--;
+	}
+	if (!parse_long(text, length, &value) || (size_t)value > SIZE_MAX >> (shift + 8))
+		return false;
+	*out = (size_t)value << shift;
+	return true;
+}
+
+/* NAME:N:CODE */
+static bool parse_plan(const char *text, size_t length, bool sticky)
+{
+	struct sim_plan *plan = &sim.config.plans[sim.config.plan_count];
+	const char *end = text + length;
+	const char *number = memchr(text, ':', length);
+	const char *code = number ? memchr(number + 1, ':', (size_t)(end - number - 1)) : NULL;
+	size_t name = number ? (size_t)(number - text) : 0;
+	long n, c;
+
+	if (!code || !name || name >= sizeof(plan->name) ||
+	    sim.config.plan_count == SIM_PLANS_MAX ||
+	    !parse_long(number + 1, (size_t)(code - number - 1), &n) || !n ||
+	    !parse_long(code + 1, (size_t)(end - code - 1), &c) || !c || c > 999)
+		return false;
+	memcpy(plan->name, text, name);
+	plan->name[name] = '\0';
+	plan->number = n;
+	plan->code = (int)c;
+	plan->sticky = sticky;
+	sim.config.plan_count++;
+	return true;
+}
+
+static bool set_int(int *out, const char *text, size_t length, long min, long max)
+{
+	long value;
+
+	if (!parse_long(text, length, &value) || value < min || value > max)
+		return false;
+	*out = (int)value;
+	return true;
+}
+
+static int parse_pair(const char *pair, size_t length)
+{
+	const char *eq = memchr(pair, '=', length);
+	size_t key = eq ? (size_t)(eq - pair) : length;
+	const char *value = eq ? eq + 1 : pair + length;
+	size_t rest = length - key - (eq ? 1 : 0);
+	struct sim_config *c = &sim.config;
+	bool ok;
+
+#define KEY(text) (key == sizeof(text) - 1 && !memcmp(pair, text, key))
+	if (KEY("devices"))
+		ok = set_int(&c->devices, value, rest, 0, SIM_DEVICES_MAX);
+	else if (KEY("memory"))
+		ok = c->memory_set = parse_bytes(value, rest, &c->memory);
+	else if (KEY("hidden"))
+		ok = parse_bytes(value, rest, &c->hidden);
+	else if (KEY("taken"))
+		ok = parse_bytes(value, rest, &c->taken);
+	else if (KEY("driver"))
+		ok = set_int(&c->driver, value, rest, 11000, 99990);
+	else if (KEY("ptx"))
+		ok = set_int(&c->ptx, value, rest, 10, 999);
+	else if (KEY("fail"))
+		ok = parse_plan(value, rest, false);
+	else if (KEY("sticky"))
+		ok = parse_plan(value, rest, true);
+	else if (KEY("nodevice") && !eq)
+		ok = c->no_device = true;
+	else
+		return refuse("unknown key", pair, key);
+#undef KEY
+	return ok ? 0 : refuse("bad value in", pair, length);
+}
+
+static int parse_config(const char *text)
+{
+	size_t length;
+
+	if (!text || !*text)
+		return refuse("not set, so no GPU is simulated; use cuwhy run --gpu sim:MODEL, not",
+			      "", 0);
+	length = strcspn(text, ",");
+	sim.config.model = sim_model_find(text, length);
+	if (!sim.config.model)
+		return refuse("unknown model", text, length);
+	while (text[length] == ',') {
+		text += length + 1;
+		length = strcspn(text, ",");
+		if (parse_pair(text, length))
+			return -1;
+	}
+	return 0;
+}
+
+int sim_config_load(void)
+{
+	static int result = -1;
+	int code;
+
+	pthread_mutex_lock(&config_lock);
+	if (result < 0) {
+		sim.config.devices = 1;
+		sim.config.driver = 13000;
+		result = parse_config(getenv("CUWHY_SIM")) ? SIM_UNKNOWN : 0;
+		for (size_t i = 0; !sim.config.ptx; i++)
+			if (sim.config.driver >= ptx_of_driver[i].driver)
+				sim.config.ptx = ptx_of_driver[i].ptx;
+	}
+	code = result;
+	pthread_mutex_unlock(&config_lock);
+	return code;
+}
+
+/* ---- devices -------------------------------------------------------------------------------- */
+
+static void device_uuid(struct sim_uuid *uuid, const struct sim_model *model, int physical)
+{
+	uint64_t hash = 1469598103934665603ull;
+
+	for (const char *p = model->id; *p; p++)
+		hash = (hash ^ (unsigned char)*p) * 1099511628211ull;
+	hash = (hash ^ (uint64_t)physical) * 1099511628211ull;
+	for (int i = 0; i < 16; i++) {
+		uuid->bytes[i] = (unsigned char)(hash >> (8 * (i % 8)));
+		if (i % 8 == 7)
+			hash = (hash ^ 0x5a) * 1099511628211ull;
+	}
+}
+
+static void uuid_text(const struct sim_uuid *uuid, char *out)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	memcpy(out, "GPU-", 4);
+	out += 4;
+	for (int i = 0; i < 16; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			*out++ = '-';
+		*out++ = hex[uuid->bytes[i] >> 4];
+		*out++ = hex[uuid->bytes[i] & 15];
+	}
+	*out = '\0';
+}
+
+/* A prefix is accepted while it names one GPU only, as the driver does. -1: no such GPU. */
+static int physical_by_uuid(const char *text, size_t length)
+{
+	struct sim_uuid uuid;
+	char full[48];
+	int found = -1;
+
+	for (int i = 0; i < sim.config.devices; i++) {
+		device_uuid(&uuid, sim.config.model, i);
+		uuid_text(&uuid, full);
+		if (length > strlen(full) || strncasecmp(full, text, length))
+			continue;
+		if (found >= 0)
+			return -1;
+		found = i;
+	}
+	return found;
+}
+
+static int physical_by_entry(const char *text, size_t length)
+{
+	size_t digits;
+	long number;
+
+	while (length && isspace((unsigned char)*text))
+		text++, length--;
+	while (length && isspace((unsigned char)text[length - 1]))
+		length--;
+	if (length >= 4 && !strncasecmp(text, "GPU-", 4))
+		return physical_by_uuid(text, length);
+	/* Like the driver (measured on R580), what follows the digits does not count: 0abc is 0. */
+	for (digits = 0; digits < length && isdigit((unsigned char)text[digits]); digits++)
+		;
+	if (!parse_long(text, digits, &number) || number >= sim.config.devices)
+		return -1;
+	return (int)number;
+}
+
+static void device_add(int physical)
+{
+	struct sim_device *d = &sim.devices[sim.device_count++];
+
+	d->model = sim.config.model;
+	d->physical = physical;
+	d->total = sim.config.memory_set ? sim.config.memory : d->model->memory;
+	d->overhead = d->model->overhead;
+	device_uuid(&d->uuid, d->model, physical);
+}
+
+/* A wrong entry ends the list: what stands before it stays visible. A repeated one is an error. */
+static int devices_visible(const char *list)
+{
+	bool seen[SIM_DEVICES_MAX] = { false };
+
+	for (;;) {
+		size_t length = strcspn(list, ",");
+		int physical = physical_by_entry(list, length);
+
+		if (physical < 0)
+			return 0;
+		if (seen[physical])
+			return SIM_INVALID_DEVICE;
+		seen[physical] = true;
+		device_add(physical);
+		if (!list[length])
+			return 0;
+		list += length + 1;
+	}
+}
+
+int sim_devices_load(void)
+{
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+	int code = 0;
+
+	sim.device_count = 0;
+	if (sim.config.no_device)
+		return SIM_NO_DEVICE;
+	if (visible)
+		code = devices_visible(visible);
+	else
+		for (int i = 0; i < sim.config.devices; i++)
+			device_add(i);
+	return code ? code : sim.device_count ? 0 : SIM_NO_DEVICE;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copies and fills, blocking and in streams. */
+#include "sim/sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STAGING_MAX = 1 << 16 };
+
+enum { SIDE_ANY, SIDE_HOST, SIDE_DEVICE };
+
+struct copy {
+	sim_addr to, from;
+	int to_side, from_side;
+	size_t width, height, to_pitch, from_pitch;
+};
+
+static size_t span(size_t width, size_t height, size_t pitch)
+{
+	return height ? (height - 1) * pitch + width : 0;
+}
+
+/* Memory the driver does not know is pageable memory of the program, if a host side is allowed. */
+static bool side_ok(sim_addr address, size_t bytes, int side, const char *operand)
+{
+	bool known = sim_mem_kind_of(address) >= 0;
+
+	if (!address)
+		sim_log("Null address specified");
+	else if (!known && side == SIDE_DEVICE)
+		sim_log("Allocation not found");
+	else if (known && !sim_mem_covers(address, bytes))
+		sim_log("Copy is larger than memobj size, for %s operand", operand);
+	else
+		return true;
+	return false;
+}
+
+static bool pageable(sim_addr address)
+{
+	return sim_mem_kind_of(address) < 0;
+}
+
+/* The program may change pageable memory as soon as the call returns: take it now. */
+static int stage(struct sim_op *op)
+{
+	if (op->u.copy.height != 1 || op->u.copy.width > STAGING_MAX)
+		return -1;
+	op->u.copy.owned = malloc(op->u.copy.width);
+	if (!op->u.copy.owned)
+		return -1;
+	memcpy(op->u.copy.owned, (void *)(uintptr_t)op->u.copy.from, op->u.copy.width);
+	op->u.copy.from = (sim_addr)(uintptr_t)op->u.copy.owned;
+	return 0;
+}
+
+static int submit(struct sim_stream *s, struct sim_op *op, bool wait)
+{
+	uint64_t seq = 0;
+	int code = sim_work_submit(s, op, &seq);
+
+	if (code || !wait || atomic_load(&s->capture))
+		return code;
+	return sim_work_finish(s, seq);
+}
+
+static int copy_async(const struct copy *c, struct sim_stream *stream)
+{
+	struct sim_stream *s = sim_stream_resolve(stream);
+	struct sim_op op = { .kind = SIM_OP_COPY };
+	bool capturing, wait = false;
+	int code;
+
+	if (!s)
+		return SIM_INVALID_HANDLE;
+	if (!c->width || !c->height)
+		return 0;
+	if (!side_ok(c->to, span(c->width, c->height, c->to_pitch), c->to_side, "destination") ||
+	    !side_ok(c->from, span(c->width, c->height, c->from_pitch), c->from_side, "source"))
+		return SIM_INVALID_VALUE;
+	op.u.copy.to = c->to;
+	op.u.copy.from = c->from;
+	op.u.copy.width = c->width;
+	op.u.copy.height = c->height;
+	op.u.copy.to_pitch = c->to_pitch;
+	op.u.copy.from_pitch = c->from_pitch;
+	capturing = atomic_load(&s->capture) != NULL;
+	if (pageable(c->to) || (pageable(c->from) && (capturing || stage(&op))))
+		wait = true;
+	code = submit(s, &op, wait);
+	if (code && !wait)
+		free(op.u.copy.owned);
+	return code;
+}
+
+/* A blocking copy goes through the default stream, so it waits for what that stream waits for. */
+static int copy_now(const struct copy *c)
+{
+	struct sim_stream *s = sim_stream_resolve(NULL);
+	struct sim_op op = { .kind = SIM_OP_COPY };
+
+	if (!c->width || !c->height)
+		return 0;
+	if (!side_ok(c->to, span(c->width, c->height, c->to_pitch), c->to_side, "destination") ||
+	    !side_ok(c->from, span(c->width, c->height, c->from_pitch), c->from_side, "source"))
+		return SIM_INVALID_VALUE;
+	op.u.copy.to = c->to;
+	op.u.copy.from = c->from;
+	op.u.copy.width = c->width;
+	op.u.copy.height = c->height;
+	op.u.copy.to_pitch = c->to_pitch;
+	op.u.copy.from_pitch = c->from_pitch;
+	return submit(s, &op, true);
+}
+
+static struct copy line(sim_addr to, int to_side, sim_addr from, int from_side, size_t bytes)
+{
+	return (struct copy){ to, from, to_side, from_side, bytes, 1, bytes, bytes };
+}
+
+static sim_addr addr(const void *p)
+{
+	return (sim_addr)(uintptr_t)p;
+}
+
+/* ---- copies --------------------------------------------------------------------------------- */
+
+int sim_cuMemcpy(sim_addr to, sim_addr from, size_t bytes)
+{
+	struct copy c = line(to, SIDE_ANY, from, SIDE_ANY, bytes);
+
+	return copy_now(&c);
+}
+
+int sim_cuMemcpyAsync(sim_addr to, sim_addr from, size_t bytes, struct sim_stream *stream)
+{
+	struct copy c = line(to, SIDE_ANY, from, SIDE_ANY, bytes);
+
+	return copy_async(&c, stream);
+}
+
+int sim_cuMemcpyHtoD_v2(sim_addr to, const void *from, size_t bytes)
+{
+	struct copy c = line(to, SIDE_DEVICE, addr(from), SIDE_HOST, bytes);
+
+	return copy_now(&c);
+}
+
+int sim_cuMemcpyHtoDAsync_v2(sim_addr to, const void *from, size_t bytes,
+			     struct sim_stream *stream)
+{
+	struct copy c = line(to, SIDE_DEVICE, addr(from), SIDE_HOST, bytes);
+
+	return copy_async(&c, stream);
+}
+
+int sim_cuMemcpyDtoH_v2(void *to, sim_addr from, size_t bytes)
+{
+	struct copy c = line(addr(to), SIDE_HOST, from, SIDE_DEVICE, bytes);
+
+	return copy_now(&c);
+}
+
+int sim_cuMemcpyDtoHAsync_v2(void *to, sim_addr from, size_t bytes, struct sim_stream *stream)
+{
+	struct copy c = line(addr(to), SIDE_HOST, from, SIDE_DEVICE, bytes);
+
+	return copy_async(&c, stream);
+}
+
+int sim_cuMemcpyDtoD_v2(sim_addr to, sim_addr from, size_t bytes)
+{
+	struct copy c = line(to, SIDE_DEVICE, from, SIDE_DEVICE, bytes);
+
+	return copy_now(&c);
+}
+
+int sim_cuMemcpyDtoDAsync_v2(sim_addr to, sim_addr from, size_t bytes, struct sim_stream *stream)
+{
+	struct copy c = line(to, SIDE_DEVICE, from, SIDE_DEVICE, bytes);
+
+	return copy_async(&c, stream);
+}
+
+int sim_cuMemcpyPeerAsync(sim_addr to, struct sim_ctx *to_context, sim_addr from,
+			  struct sim_ctx *from_context, size_t bytes, struct sim_stream *stream)
+{
+	if (!sim_pool_get(&sim.contexts, to_context) || !sim_pool_get(&sim.contexts, from_context))
+		return SIM_INVALID_CONTEXT;
+	return sim_cuMemcpyDtoDAsync_v2(to, from, bytes, stream);
+}
+
+/* Memory types: 1 host, 2 device, 3 array, 4 unified. There are no arrays here. */
+static int copy_2d(const struct sim_copy2d *p, struct copy *c)
+{
+	if (!p)
+		return SIM_INVALID_VALUE;
+	if (p->src_type == 3 || p->dst_type == 3)
+		return SIM_NOT_SUPPORTED;
+	c->from = (p->src_type == 1 ? addr(p->src_host) : p->src_device) + p->src_x +
+		  p->src_y * p->src_pitch;
+	c->to = (p->dst_type == 1 ? addr(p->dst_host) : p->dst_device) + p->dst_x +
+		p->dst_y * p->dst_pitch;
+	c->from_side = p->src_type == 2 ? SIDE_DEVICE : SIDE_ANY;
+	c->to_side = p->dst_type == 2 ? SIDE_DEVICE : SIDE_ANY;
+	c->width = p->width;
+	c->height = p->height;
+	c->from_pitch = p->src_pitch ? p->src_pitch : p->width;
+	c->to_pitch = p->dst_pitch ? p->dst_pitch : p->width;
+	return c->from_pitch < p->width || c->to_pitch < p->width ? SIM_INVALID_VALUE : 0;
+}
+
+int sim_cuMemcpy2D_v2(const struct sim_copy2d *copy)
+{
+	struct copy c;
+	int code = copy_2d(copy, &c);
+
+	return code ? code : copy_now(&c);
+}
+
+int sim_cuMemcpy2DAsync_v2(const struct sim_copy2d *copy, struct sim_stream *stream)
+{
+	struct copy c;
+	int code = copy_2d(copy, &c);
+
+	return code ? code : copy_async(&c, stream);
+}
+
+/* ---- fills ---------------------------------------------------------------------------------- */
+
+static bool range_ok(sim_addr to, unsigned int unit, size_t width, size_t height, size_t pitch)
+{
+	if (sim_mem_kind_of(to) < 0)
+		sim_log("invalid memset range - no allocation found and "
+			"cudaDevAttrPageableMemoryAccess is false");
+	else if (to % unit)
+		sim_log("Device pointer must be %u-byte aligned to match elementSize", unit);
+	else if (width > SIZE_MAX / unit || !sim_mem_covers(to, span(width * unit, height, pitch)))
+		sim_log("Memset extends beyond allocation range");
+	else
+		return true;
+	return false;
+}
+
+static int fill(sim_addr to, size_t pitch, unsigned int value, unsigned int unit, size_t width,
+		size_t height, struct sim_stream *stream, bool now)
+{
+	struct sim_stream *s = sim_stream_resolve(stream);
+	struct sim_op op = { .kind = SIM_OP_FILL };
+
+	if (!s)
+		return SIM_INVALID_HANDLE;
+	if (!width || !height)
+		return 0;
+	if (!range_ok(to, unit, width, height, pitch))
+		return SIM_INVALID_VALUE;
+	op.u.fill.to = to;
+	op.u.fill.width = width;
+	op.u.fill.height = height;
+	op.u.fill.pitch = pitch;
+	op.u.fill.value = value;
+	op.u.fill.bytes = unit;
+	return submit(s, &op, now);
+}
+
+int sim_cuMemsetD8_v2(sim_addr to, unsigned char value, size_t count)
+{
+	return fill(to, count, value, 1, count, 1, NULL, true);
+}
+
+int sim_cuMemsetD8Async(sim_addr to, unsigned char value, size_t count, struct sim_stream *stream)
+{
+	return fill(to, count, value, 1, count, 1, stream, false);
+}
+
+int sim_cuMemsetD16_v2(sim_addr to, unsigned short value, size_t count)
+{
+	return fill(to, count, value, 2, count, 1, NULL, true);
+}
+
+int sim_cuMemsetD16Async(sim_addr to, unsigned short value, size_t count,
+			 struct sim_stream *stream)
+{
+	return fill(to, count, value, 2, count, 1, stream, false);
+}
+
+int sim_cuMemsetD32_v2(sim_addr to, unsigned int value, size_t count)
+{
+	return fill(to, count, value, 4, count, 1, NULL, true);
+}
+
+int sim_cuMemsetD32Async(sim_addr to, unsigned int value, size_t count, struct sim_stream *stream)
+{
+	return fill(to, count, value, 4, count, 1, stream, false);
+}
+
+int sim_cuMemsetD2D8Async(sim_addr to, size_t pitch, unsigned char value, size_t width,
+			  size_t height, struct sim_stream *stream)
+{
+	return fill(to, pitch, value, 1, width, height, stream, false);
+}
+
+int sim_cuMemsetD2D32Async(sim_addr to, size_t pitch, unsigned int value, size_t width,
+			   size_t height, struct sim_stream *stream)
+{
+	return fill(to, pitch, value, 4, width, height, stream, false);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Device memory: what is allocated where, and how much of the card is left. */
+#include "sim/sim.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+pthread_mutex_t sim_mem_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *mem_tree;			/* struct sim_mem by address, for tfind */
+static unsigned long long mem_next_id = 1;
+
+/* Ranges that overlap compare equal, so an address inside a block finds the block. */
+static int mem_compare(const void *a, const void *b)
+{
+	const struct sim_mem *x = a, *y = b;
+
+	if (x->start + x->bytes <= y->start)
+		return -1;
+	return x->start >= y->start + y->bytes;
+}
+
+struct sim_mem *sim_mem_find(sim_addr address)
+{
+	struct sim_mem key = { .start = address, .bytes = 1 };
+	struct sim_mem **found = tfind(&key, &mem_tree, mem_compare);
+
+	return found ? *found : NULL;
+}
+
+static struct sim_mem *mem_add_locked(sim_addr start, size_t bytes, enum sim_mem_kind kind)
+{
+	struct sim_mem *mem = calloc(1, sizeof(*mem));
+	struct sim_mem **slot;
+
+	if (!mem)
+		return NULL;
+	mem->start = start;
+	mem->bytes = bytes;
+	mem->kind = kind;
+	mem->ctx = sim_ctx_current();
+	mem->device = mem->ctx ? mem->ctx->device : 0;
+	mem->id = mem_next_id++;
+	mem->access = true;
+	slot = tsearch(mem, &mem_tree, mem_compare);
+	if (!slot || *slot != mem) {
+		free(mem);
+		return NULL;
+	}
+	return mem;
+}
+
+struct sim_mem *sim_mem_add(sim_addr start, size_t bytes, enum sim_mem_kind kind)
+{
+	struct sim_mem *mem;
+
+	pthread_mutex_lock(&sim_mem_lock);
+	mem = mem_add_locked(start, bytes, kind);
+	pthread_mutex_unlock(&sim_mem_lock);
+	return mem;
+}
+
+void sim_mem_remove(struct sim_mem *mem)
+{
+	tdelete(mem, &mem_tree, mem_compare);
+	free(mem);
+}
+
+/* Is all of the range memory that a kernel may touch? Neighbouring blocks count as one. */
+bool sim_mem_covers(sim_addr address, size_t bytes)
+{
+	sim_addr end = address + bytes;
+	bool ok = true;
+
+	pthread_mutex_lock(&sim_mem_lock);
+	while (ok && address < end) {
+		struct sim_mem *mem = sim_mem_find(address);
+
+		ok = mem && mem->access;
+		if (ok)
+			address = mem->start + mem->bytes;
+	}
+	pthread_mutex_unlock(&sim_mem_lock);
+	return ok;
+}
+
+int sim_mem_kind_of(sim_addr address)
+{
+	struct sim_mem *mem;
+	int kind;
+
+	pthread_mutex_lock(&sim_mem_lock);
+	mem = sim_mem_find(address);
+	kind = mem ? (int)mem->kind : -1;
+	pthread_mutex_unlock(&sim_mem_lock);
+	return kind;
+}
+
+/* ---- the ledger ----------------------------------------------------------------------------- */
+
+/* What a block takes of the card: the driver hands out multiples of 512 bytes, large blocks in
+ * pages of 2 MiB. */
+size_t sim_mem_round(size_t bytes)
+{
+	size_t unit = bytes > 1 << 20 ? (size_t)2 << 20 : 512;
+
+	return bytes > SIZE_MAX - unit ? SIZE_MAX : (bytes + unit - 1) & ~(unit - 1);
+}
+
+static int charge_locked(struct sim_device *dev, size_t bytes)
+{
+	size_t gone = dev->used + sim.config.hidden + sim.config.taken;
+
+	if (gone > dev->total || bytes > dev->total - gone)
+		return SIM_OUT_OF_MEMORY;
+	dev->used += bytes;
+	return 0;
+}
+
+int sim_mem_charge(struct sim_device *dev, size_t bytes)
+{
+	int code;
+
+	pthread_mutex_lock(&sim_mem_lock);
+	code = charge_locked(dev, bytes);
+	pthread_mutex_unlock(&sim_mem_lock);
+	return code;
+}
+
+void sim_mem_uncharge(struct sim_device *dev, size_t bytes)
+{
+	pthread_mutex_lock(&sim_mem_lock);
+	dev->used -= bytes;
+	pthread_mutex_unlock(&sim_mem_lock);
+}
+
+static int alloc_locked(sim_addr *address, size_t bytes, size_t charged, bool async)
+{
+	struct sim_device *dev = sim_device_current();
+	struct sim_mem *mem;
+	sim_addr at;
+	int code = charge_locked(dev, charged);
+
+	if (code)
+		return code;
+	at = sim_heap_take(dev, charged);
+	mem = at ? mem_add_locked(at, bytes, SIM_MEM_DEVICE) : NULL;
+	if (!mem) {
+		if (at)
+			sim_heap_give(dev, at, charged);
+		dev->used -= charged;
+		return SIM_OUT_OF_MEMORY;
+	}
+	mem->charged = charged;
+	mem->async = async;
+	*address = at;
+	return 0;
+}
+
+int sim_mem_alloc(sim_addr *address, size_t bytes, bool async)
+{
+	int code;
+
+	if (!bytes)
+		sim_log("Requested 0 byte allocation");
+	if (!address || !bytes)
+		return SIM_INVALID_VALUE;
+	pthread_mutex_lock(&sim_mem_lock);
+	code = alloc_locked(address, bytes, sim_mem_round(bytes), async);
+	pthread_mutex_unlock(&sim_mem_lock);
+	return code;
+}
+
+int sim_mem_free(sim_addr address)
+{
+	struct sim_mem *mem;
+	int code = SIM_INVALID_VALUE;
+
+	pthread_mutex_lock(&sim_mem_lock);
+	mem = sim_mem_find(address);
+	if (mem && mem->start == address && mem->kind == SIM_MEM_DEVICE) {
+		struct sim_device *dev = &sim.devices[mem->device];
+
+		sim_heap_give(dev, address, mem->charged);
+		dev->used -= mem->charged;
+		sim_mem_remove(mem);
+		code = 0;
+	}
+	pthread_mutex_unlock(&sim_mem_lock);
+	return code;
+}
+
+/* ---- exported ------------------------------------------------------------------------------- */
+
+int sim_cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+	struct sim_device *dev = sim_device_current();
+	size_t gone;
+
+	if (!free_bytes || !total)
+		return SIM_INVALID_VALUE;
+	pthread_mutex_lock(&sim_mem_lock);
+	gone = dev->used + sim.config.taken;	/* what is hidden is hidden here too */
+	*free_bytes = gone > dev->total ? 0 : dev->total - gone;
+	*total = dev->total;
+	pthread_mutex_unlock(&sim_mem_lock);
+	return 0;
+}
+
+int sim_cuMemAlloc_v2(sim_addr *address, size_t bytes)
+{
+	int code = sim_capture_check_unsafe();
+
+	return code ? code : sim_mem_alloc(address, bytes, false);
+}
+
+int sim_cuMemAllocPitch_v2(sim_addr *address, size_t *pitch, size_t width, size_t height,
+			   unsigned int element)
+{
+	size_t row = (width + 511) & ~(size_t)511;
+	int code = sim_capture_check_unsafe();
+
+	if (code)
+		return code;
+	if (element != 4 && element != 8 && element != 16)
+		sim_log("Parameter ElementSizeBytes is invalid");
+	if (!pitch || !width || !height || (element != 4 && element != 8 && element != 16) ||
+	    row > SIZE_MAX / height)
+		return SIM_INVALID_VALUE;
+	code = sim_mem_alloc(address, row * height, false);
+	if (!code)
+		*pitch = row;
+	return code;
+}
+
+/* Freeing waits for the work of the context: kernels still use the memory. */
+int sim_cuMemFree_v2(sim_addr address)
+{
+	int kind = sim_mem_kind_of(address);
+	int code = sim_capture_check_unsafe();
+
+	if (code)
+		return code;
+	if (!address)
+		return 0;
+	if (kind == SIM_MEM_MANAGED) {
+		sim_ctx_drain(sim_ctx_current());
+		return sim_cuMemFreeHost((void *)(uintptr_t)address);
+	}
+	if (kind != SIM_MEM_DEVICE)
+		return SIM_INVALID_VALUE;
+	sim_ctx_drain(sim_ctx_current());
+	code = sim_mem_free(address);
+	return code ? code : atomic_load(&sim_ctx_current()->sticky);
+}
+
+int sim_cuMemAllocAsync(sim_addr *address, size_t bytes, struct sim_stream *stream)
+{
+	struct sim_stream *s = sim_stream_resolve(stream);
+
+	if (!s)
+		return SIM_INVALID_HANDLE;
+	if (address && !bytes) {		/* measured: no error, and no memory */
+		*address = 0;
+		return 0;
+	}
+	return sim_mem_alloc(address, bytes, true);
+}
+
+int sim_cuMemAllocFromPoolAsync(sim_addr *address, size_t bytes, void *pool,
+				struct sim_stream *stream)
+{
+	if (!pool)
+		return SIM_INVALID_VALUE;
+	return sim_cuMemAllocAsync(address, bytes, stream);
+}
+
+int sim_cuMemFreeAsync(sim_addr address, struct sim_stream *stream)
+{
+	struct sim_stream *s = sim_stream_resolve(stream);
+	struct sim_op op = { .kind = SIM_OP_FREE, .u.address = address };
+
+	if (!s)
+		return SIM_INVALID_HANDLE;
+	if (!address)
+		return 0;
+	if (sim_mem_kind_of(address) != SIM_MEM_DEVICE)
+		return SIM_INVALID_VALUE;
+	return sim_work_submit(s, &op, NULL);
+}
+
+int sim_cuMemGetAddressRange_v2(sim_addr *base, size_t *bytes, sim_addr address)
+{
+	struct sim_mem *mem;
+	int code = SIM_NOT_FOUND;
+
+	pthread_mutex_lock(&sim_mem_lock);
+	mem = sim_mem_find(address);
+	if (mem && mem->kind != SIM_MEM_REGISTERED) {
+		if (base)
+			*base = mem->start;
+		if (bytes)
+			*bytes = mem->bytes;
+		code = 0;
+	}
+	pthread_mutex_unlock(&sim_mem_lock);
+	return code;
+}

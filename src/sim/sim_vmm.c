@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Virtual memory management: addresses reserved apart from the memory mapped to them. */
+#include "sim/sim.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define GRANULARITY ((size_t)2 << 20)
+
+static bool multiple(size_t bytes)
+{
+	return bytes && bytes % GRANULARITY == 0;
+}
+
+static bool prop_ok(const struct sim_alloc_prop *prop)
+{
+	return prop && prop->type == 1 && prop->location.type == 1 && prop->location.id >= 0 &&
+	       prop->location.id < sim.device_count;
+}
+
+int sim_cuMemGetAllocationGranularity(size_t *bytes, const struct sim_alloc_prop *prop, int option)
+{
+	if (!bytes || !prop_ok(prop) || option < 0 || option > 1)
+		return SIM_INVALID_VALUE;
+	*bytes = GRANULARITY;
+	return 0;
+}
+
+int sim_cuMemAddressReserve(sim_addr *address, size_t bytes, size_t alignment, sim_addr hint,
+			    unsigned long long flags)
+{
+	uintptr_t start, aligned;
+	void *at;
+
+	if (!address || !multiple(bytes) || flags || (alignment & (alignment - 1)))
+		return SIM_INVALID_VALUE;
+	if (alignment < GRANULARITY)
+		alignment = GRANULARITY;
+	at = mmap((void *)(uintptr_t)hint, bytes + alignment, PROT_NONE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return SIM_OUT_OF_MEMORY;
+	start = (uintptr_t)at;
+	aligned = (start + alignment - 1) & ~(uintptr_t)(alignment - 1);
+	if (aligned > start)
+		munmap(at, aligned - start);
+	if (aligned + bytes < start + bytes + alignment)
+		munmap((void *)(aligned + bytes), start + alignment - aligned);
+	*address = aligned;
+	return 0;
+}
+
+int sim_cuMemAddressFree(sim_addr address, size_t bytes)
+{
+	if (!multiple(address) || !multiple(bytes) || sim_mem_kind_of(address) >= 0)
+		return SIM_INVALID_VALUE;
+	return munmap((void *)(uintptr_t)address, bytes) ? SIM_INVALID_VALUE : 0;
+}
+
+int sim_cuMemCreate(unsigned long long *handle, size_t bytes, const struct sim_alloc_prop *prop,
+		    unsigned long long flags)
+{
+	struct sim_mem_handle *h;
+	int code;
+
+	if (!handle || flags || !prop_ok(prop) || !multiple(bytes))
+		return SIM_INVALID_VALUE;
+	code = sim_mem_charge(&sim.devices[prop->location.id], bytes);
+	if (code)
+		return code;
+	h = sim_pool_new(&sim.mems);
+	if (h) {
+		/* A file, because the same memory may be mapped at two addresses. */
+		h->fd = memfd_create("cuwhy-sim", MFD_CLOEXEC);
+		h->device = prop->location.id;
+		h->bytes = bytes;
+		h->maps = 0;
+		h->released = false;
+	}
+	if (!h || h->fd < 0 || ftruncate(h->fd, (off_t)bytes)) {
+		sim_mem_uncharge(&sim.devices[prop->location.id], bytes);
+		return SIM_OUT_OF_MEMORY;
+	}
+	atomic_store(&h->head.alive, 1);
+	*handle = (unsigned long long)(uintptr_t)h;
+	return 0;
+}
+
+/* The memory goes when it is released and no longer mapped. With sim_mem_lock held. */
+static void handle_settle(struct sim_mem_handle *h)
+{
+	if (!h->released || h->maps)
+		return;
+	close(h->fd);
+	sim.devices[h->device].used -= h->bytes;
+	sim_pool_drop(&sim.mems, h);
+}
+
+int sim_cuMemRelease(unsigned long long handle)
+{
+	struct sim_mem_handle *h = sim_pool_get(&sim.mems, (void *)(uintptr_t)handle);
+	int code = SIM_INVALID_VALUE;
+
+	pthread_mutex_lock(&sim_mem_lock);
+	if (h && !h->released) {
+		h->released = true;
+		handle_settle(h);
+		code = 0;
+	}
+	pthread_mutex_unlock(&sim_mem_lock);
+	return code;
+}
+
+int sim_cuMemMap(sim_addr address, size_t bytes, size_t offset, unsigned long long handle,
+		 unsigned long long flags)
+{
+	struct sim_mem_handle *h = sim_pool_get(&sim.mems, (void *)(uintptr_t)handle);
+	struct sim_mem *mem;
+	void *at;
+
+	if (!h || flags || !multiple(bytes) || address % GRANULARITY || offset > h->bytes ||
+	    bytes > h->bytes - offset)
+		return SIM_INVALID_VALUE;
+	mem = sim_mem_add(address, bytes, SIM_MEM_VMM);
+	if (!mem)
+		return SIM_INVALID_VALUE;
+	at = mmap((void *)(uintptr_t)address, bytes, PROT_NONE,
+		  MAP_SHARED | MAP_FIXED | MAP_NORESERVE, h->fd, (off_t)offset);
+	pthread_mutex_lock(&sim_mem_lock);
+	mem->handle = h;
+	mem->device = h->device;
+	mem->access = false;
+	h->maps++;
+	pthread_mutex_unlock(&sim_mem_lock);
+	return at == MAP_FAILED ? SIM_OUT_OF_MEMORY : 0;
+}
+
+int sim_cuMemUnmap(sim_addr address, size_t bytes)
+{
+	sim_addr end = address + bytes;
+	int code = 0;
+
+	if (!multiple(bytes))
+		return SIM_INVALID_VALUE;
+	pthread_mutex_lock(&sim_mem_lock);
+	while (!code && address < end) {
+		struct sim_mem *mem = sim_mem_find(address);
+
+		if (!mem || mem->kind != SIM_MEM_VMM || mem->start != address) {
+			code = SIM_INVALID_VALUE;
+			break;
+		}
+		mmap((void *)(uintptr_t)address, mem->bytes, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+		address += mem->bytes;
+		mem->handle->maps--;
+		handle_settle(mem->handle);
+		sim_mem_remove(mem);
+	}
+	pthread_mutex_unlock(&sim_mem_lock);
+	return code;
+}
+
+int sim_cuMemSetAccess(sim_addr address, size_t bytes, const struct sim_access *access,
+		       size_t count)
+{
+	sim_addr at = address, end = address + bytes;
+	int code = 0;
+
+	if (!access || !count || !multiple(bytes))
+		return SIM_INVALID_VALUE;
+	pthread_mutex_lock(&sim_mem_lock);
+	while (!code && at < end) {
+		struct sim_mem *mem = sim_mem_find(at);
+
+		if (!mem || mem->kind != SIM_MEM_VMM) {
+			code = SIM_INVALID_VALUE;
+			break;
+		}
+		mem->access = access->flags != 0;
+		at = mem->start + mem->bytes;
+	}
+	if (!code && mprotect((void *)(uintptr_t)address, bytes,
+			      access->flags == 3 ? PROT_READ | PROT_WRITE :
+			      access->flags == 1 ? PROT_READ : PROT_NONE))
+		code = SIM_INVALID_VALUE;
+	pthread_mutex_unlock(&sim_mem_lock);
+	return code;
+}

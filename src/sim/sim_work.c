@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a worker does with one piece of work: kernels, copies, fills, waits, events, graphs. */
+#include "sim/sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void run_copy(const struct sim_op *op)
+{
+	unsigned char *to = (unsigned char *)(uintptr_t)op->u.copy.to;
+	const unsigned char *from = (const unsigned char *)(uintptr_t)op->u.copy.from;
+
+	for (size_t row = 0; row < op->u.copy.height; row++)
+		memmove(to + row * op->u.copy.to_pitch, from + row * op->u.copy.from_pitch,
+			op->u.copy.width);
+}
+
+static void run_fill(const struct sim_op *op)
+{
+	size_t unit = op->u.fill.bytes;
+
+	for (size_t row = 0; row < op->u.fill.height; row++) {
+		unsigned char *to = (unsigned char *)(uintptr_t)op->u.fill.to +
+				    row * op->u.fill.pitch;
+
+		if (unit == 1) {
+			memset(to, (int)op->u.fill.value, op->u.fill.width);
+			continue;
+		}
+		for (size_t i = 0; i < op->u.fill.width; i++)
+			memcpy(to + i * unit, &op->u.fill.value, unit);
+	}
+}
+
+static void run_event(const struct sim_op *op)
+{
+	struct sim_event *e = op->u.event.event;
+
+	pthread_mutex_lock(&e->lock);
+	if (e->turn == op->u.event.turn)
+		e->time_ns = sim_clock_ns();
+	pthread_mutex_unlock(&e->lock);
+}
+
+static void run_graph(struct sim_op *op)
+{
+	struct sim_exec *exec = op->u.exec;
+
+	/* Nodes are in the order of their capture, which respects every dependency. */
+	for (size_t i = 0; i < exec->count && !atomic_load(&op->ctx->sticky); i++) {
+		struct sim_op node = exec->nodes[i];
+
+		node.ctx = op->ctx;
+		sim_op_run(&node);
+	}
+	sim_exec_leave(exec);
+}
+
+static int run_kernel(const struct sim_op *op)
+{
+	if (op->fault)
+		return op->fault;
+	return op->u.kernel.row->run ? op->u.kernel.row->run(op) : 0;
+}
+
+/* After a fault nothing runs any more, but what must be given back is. */
+void sim_op_run(struct sim_op *op)
+{
+	bool dead = atomic_load_explicit(&op->ctx->sticky, memory_order_acquire) != 0;
+	int code = 0;
+
+	switch (op->kind) {
+	case SIM_OP_KERNEL:
+		code = dead ? 0 : run_kernel(op);
+		break;
+	case SIM_OP_COPY:
+		if (!dead)
+			run_copy(op);
+		free(op->u.copy.owned);
+		break;
+	case SIM_OP_FILL:
+		if (!dead)
+			run_fill(op);
+		break;
+	case SIM_OP_WAIT:
+		sim_stream_wait(op->u.wait.stream, op->u.wait.seq);
+		break;
+	case SIM_OP_EVENT:
+		run_event(op);
+		break;
+	case SIM_OP_HOST:
+		if (!dead)
+			op->u.host.fn(op->u.host.data);
+		break;
+	case SIM_OP_FREE:
+		sim_mem_free(op->u.address);
+		break;
+	case SIM_OP_GRAPH:
+		if (op->fault)
+			sim_ctx_fail(op->ctx, op->fault);
+		run_graph(op);
+		break;
+	case SIM_OP_NONE:
+		break;
+	}
+	if (code)
+		sim_ctx_fail(op->ctx, code);
+}
