@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Files and folders of our own.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/banned.h"
+
+#define BLOCK 4096
+
+char *fs_join(const char *dir, const char *name)
+{
+	size_t n = strlen(dir);
+
+	return xasprintf("%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
+}
+
+static int make_one(const char *path, struct err *e)
+{
+	int code;
+
+	if (mkdir(path, 0700) == 0 || (errno == EEXIST && fs_is_dir(path)))
+		return 0;
+	code = errno == EEXIST ? ENOTDIR : errno;
+	return err_set(e, -code, "cannot make the folder '%s': %s", path, strerror(code));
+}
+
+int fs_mkdirs(const char *path, struct err *e)
+{
+	char *copy = xstrdup(path), *p;
+	int rc = 0;
+
+	for (p = copy + 1; rc == 0 && *copy && *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		/* What exists may be unwritable and still let us through. */
+		if (!fs_is_dir(copy))
+			rc = make_one(copy, e);
+		*p = '/';
+	}
+	if (rc == 0)
+		rc = make_one(path, e);
+	free(copy);
+	return rc;
+}
+
+static bool all_zero(const char *p, size_t n)
+{
+	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
+}
+
+static int write_at(int fd, const char *p, size_t n, off_t at)
+{
+	ssize_t done;
+
+	while (n) {
+		done = pwrite(fd, p, n, at);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? -errno : -EIO;
+		p += done;
+		n -= (size_t)done;
+		at += done;
+	}
+	return 0;
+}
+
+/* Runs of blocks that hold something are written; between them the file keeps holes. */
+static int write_sparse(int fd, const char *data, size_t len)
+{
+	size_t at = 0, end, n;
+	int rc = 0;
+
+	if (ftruncate(fd, (off_t)len) != 0)
+		return -errno;
+	while (rc == 0 && at < len) {
+		n = len - at < BLOCK ? len - at : BLOCK;
+		if (all_zero(data + at, n)) {
+			at += n;
+			continue;
+		}
+		for (end = at + n; end < len && end - at < (1 << 20); end += n) {
+			n = len - end < BLOCK ? len - end : BLOCK;
+			if (all_zero(data + end, n))
+				break;
+		}
+		rc = write_at(fd, data + at, end - at, (off_t)at);
+		at = end;
+	}
+	return rc;
+}
+
+int fs_write(const char *path, const void *data, size_t len, struct err *e)
+{
+	char *tmp = xasprintf("%s.XXXXXX", path);
+	int fd, rc;
+
+	fd = mkostemp(tmp, O_CLOEXEC);	/* mode 0600 */
+	rc = fd < 0 ? -errno : write_sparse(fd, data, len);
+	if (fd >= 0 && close(fd) != 0 && rc == 0)
+		rc = -errno;
+	if (rc == 0 && rename(tmp, path) != 0)
+		rc = -errno;
+	if (rc != 0 && fd >= 0)
+		unlink(tmp);
+	free(tmp);
+	return rc ? err_set(e, rc, "cannot write '%s': %s", path, strerror(-rc)) : 0;
+}
+
+int fs_read(const char *path, struct buf *b, struct err *e)
+{
+	struct stat st;
+	int fd, rc = 0;
+
+	/* O_NONBLOCK: a pipe in the place of a file must not hang us. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return err_set(e, -errno, "cannot open '%s': %s", path, strerror(errno));
+	if (fstat(fd, &st) != 0)
+		rc = -errno;
+	else if (!S_ISREG(st.st_mode))
+		rc = S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	if (rc == 0)
+		rc = buf_read_fd(b, fd);
+	close(fd);
+	return rc ? err_set(e, rc, "cannot read '%s': %s", path, strerror(-rc)) : 0;
+}
+
+int fs_copy(const char *from, const char *to, struct err *e)
+{
+	struct buf b;
+	int rc;
+
+	buf_init(&b, 1u << 30);
+	rc = fs_read(from, &b, e);
+	if (rc == 0)
+		rc = fs_write(to, b.data, b.len, e);
+	buf_release(&b);
+	return rc;
+}
+
+bool fs_is_dir(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool fs_exists(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0;
+}
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+bool fs_dir_empty(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *ent;
+	bool empty = d != NULL;
+
+	while (empty && (ent = readdir(d)))
+		empty = is_dots(ent->d_name);
+	if (d)
+		closedir(d);
+	return empty;
+}
+
+unsigned long long fs_dir_bytes(const char *path)
+{
+	unsigned long long sum = 0;
+	DIR *d = opendir(path);
+	struct dirent *ent;
+	struct stat st;
+
+	while (d && (ent = readdir(d)))
+		if (fstatat(dirfd(d), ent->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode))
+			sum += (unsigned long long)st.st_blocks * 512;
+	if (d)
+		closedir(d);
+	return sum;
+}
+
+static void remove_at(int parent, const char *name, int depth)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *ent;
+
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((ent = readdir(d))) {
+		if (is_dots(ent->d_name))
+			continue;
+		if (unlinkat(dirfd(d), ent->d_name, 0) != 0 && depth > 0)
+			remove_at(dirfd(d), ent->d_name, depth - 1);
+	}
+	closedir(d);
+	unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+void fs_remove_dir(const char *path, int depth)
+{
+	remove_at(AT_FDCWD, path, depth);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Allocation that does not fail: the CLI has nothing better to do than to stop.
+ */
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/banned.h"
+
+static void *checked(void *p)
+{
+	if (p)
+		return p;
+	fputs("cuwhy: out of memory\n", stderr);
+	exit(2);
+}
+
+void *xmalloc(size_t size)
+{
+	return checked(malloc(size ? size : 1));
+}
+
+void *xcalloc(size_t n, size_t size)
+{
+	return checked(calloc(n ? n : 1, size ? size : 1));
+}
+
+void *xrealloc(void *old, size_t n, size_t size)
+{
+	if (size && n > SIZE_MAX / size)
+		return checked(NULL);
+	return checked(realloc(old, n && size ? n * size : 1));
+}
+
+char *xstrdup(const char *s)
+{
+	return checked(strdup(s));
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+	va_list args;
+	char *s = NULL;
+	int n;
+
+	va_start(args, fmt);
+	n = vasprintf(&s, fmt, args);
+	va_end(args);
+	return checked(n < 0 ? NULL : s);
+}
+
+void *xgrow(void *array, size_t n, size_t *cap, size_t size)
+{
+	if (n < *cap)
+		return array;
+	*cap = *cap ? *cap * 2 : 16;
+	return xrealloc(array, *cap, size);
+}
+
+void bug_at(const char *file, int line, const char *what)
+{
+	fprintf(stderr, "cuwhy: internal error at %s:%d: %s\n", file, line, what);
+	fputs("hint: this is a mistake in cuwhy; please report it with the command that you ran\n",
+	      stderr);
+	abort();
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Allocation for the CLI: never NULL, the program ends with status 2 when memory is out.
+ * The recorder does not use this.
+ */
+#ifndef CUWHY_MEM_H
+#define CUWHY_MEM_H
+
+#include <stddef.h>
+
+void *xmalloc(size_t size);
+void *xcalloc(size_t n, size_t size);
+void *xrealloc(void *old, size_t n, size_t size);	/* n * size is checked for overflow */
+char *xstrdup(const char *s);
+char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Room for one more element in an array of `n` of `*cap`: doubles it when it is full. */
+void *xgrow(void *array, size_t n, size_t *cap, size_t size);
+
+/* A mistake of ours: says so, where to report it, and aborts. */
+#define BUG(what) bug_at(__FILE__, __LINE__, (what))
+void bug_at(const char *file, int line, const char *what) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Other processes: pidfds and /proc.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/proc.h"
+#include "base/banned.h"
+
+/* The kernel's struct pidfd_info as of Linux 6.15; Debian 12's headers do not have it yet. */
+struct pidfd_info_v0 {
+	uint64_t mask, cgroupid;
+	uint32_t pid, tgid, ppid;
+	uint32_t ids[8];
+	int32_t exit_code;
+};
+#define PIDFD_GET_INFO_V0	_IOWR(0xff, 11, struct pidfd_info_v0)
+#define PIDFD_INFO_EXIT_BIT	8u
+
+_Static_assert(sizeof(struct pidfd_info_v0) == 64, "the kernel's layout");
+
+int proc_pidfd(pid_t pid)
+{
+	long fd = syscall(SYS_pidfd_open, pid, 0);	/* close-on-exec by itself */
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+bool proc_pidfd_ended(int pidfd)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1 && (p.revents & (POLLIN | POLLHUP));
+}
+
+bool proc_pidfd_status(int pidfd, int *wait_status)
+{
+	struct pidfd_info_v0 info = {.mask = PIDFD_INFO_EXIT_BIT};
+
+	if (ioctl(pidfd, PIDFD_GET_INFO_V0, &info) != 0 || !(info.mask & PIDFD_INFO_EXIT_BIT))
+		return false;
+	*wait_status = info.exit_code;
+	return true;
+}
+
+static bool read_proc(pid_t pid, const char *what, struct buf *b)
+{
+	char path[64];
+	int fd, rc;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	rc = buf_read_fd(b, fd);
+	close(fd);
+	return rc == 0 || rc == -EFBIG;
+}
+
+/* The fields of /proc/PID/stat behind the name, which may itself hold spaces and brackets. */
+static bool read_stat(pid_t pid, char *state, pid_t *parent)
+{
+	struct buf b;
+	const char *p;
+	int ppid = 0;
+	bool ok;
+
+	buf_init(&b, 4096);
+	ok = read_proc(pid, "stat", &b);
+	p = ok ? strrchr(b.data, ')') : NULL;
+	ok = p && sscanf(p, ") %c %d", state, &ppid) == 2;
+	*parent = ppid;
+	buf_release(&b);
+	return ok;
+}
+
+pid_t proc_parent(pid_t pid)
+{
+	pid_t parent;
+	char state;
+
+	return read_stat(pid, &state, &parent) ? parent : 0;
+}
+
+char proc_state(pid_t pid)
+{
+	pid_t parent;
+	char state;
+
+	return read_stat(pid, &state, &parent) ? state : '\0';
+}
+
+bool proc_environ_has(pid_t pid, const char *assignment)
+{
+	struct buf b;
+	size_t at;
+	bool found = false;
+
+	buf_init(&b, 4u << 20);
+	read_proc(pid, "environ", &b);
+	for (at = 0; !found && at < b.len; at += strlen(b.data + at) + 1)
+		found = strcmp(b.data + at, assignment) == 0;
+	buf_release(&b);
+	return found;
+}
+
+char *proc_self_dir(void)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char *slash;
+
+	if (n <= 0)
+		return NULL;
+	path[n] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash)
+		return NULL;
+	*(slash == path ? slash + 1 : slash) = '\0';
+	return xstrdup(path);
+}
+
+uint64_t proc_mono_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}

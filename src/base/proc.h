@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Other processes: handles that survive reuse of their pid, and what /proc tells.
+ */
+#ifndef CUWHY_PROC_H
+#define CUWHY_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A descriptor that becomes readable when the process ends; -errno (-ESRCH: it is gone). */
+int proc_pidfd(pid_t pid);
+bool proc_pidfd_ended(int pidfd);
+
+/* The wait status of a process that is not our child, after its parent reaped it. Linux 6.15 and
+ * later; false where it cannot be known. */
+bool proc_pidfd_status(int pidfd, int *wait_status);
+
+/* From /proc. false, or "" and 0, when the process is gone. */
+pid_t proc_parent(pid_t pid);
+char proc_state(pid_t pid);
+bool proc_environ_has(pid_t pid, const char *assignment);
+
+/* The folder that holds the running executable; owned by the caller, NULL when unknown. */
+char *proc_self_dir(void);
+
+uint64_t proc_mono_ns(void);
+
+#endif

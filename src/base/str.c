@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Small string helpers.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/banned.h"
+
+#define WORD_MAX_LEN 48		/* longer words are not compared: no option is that long */
+
+bool str_starts(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+bool str_ends(const char *s, const char *suffix)
+{
+	size_t n = strlen(s), m = strlen(suffix);
+
+	return n >= m && memcmp(s + n - m, suffix, m) == 0;
+}
+
+bool str_copy(char *to, size_t size, const char *from)
+{
+	size_t n = strnlen(from, size);
+
+	if (size == 0)
+		return false;
+	if (n == size)
+		n = size - 1;
+	memcpy(to, from, n);
+	to[n] = '\0';
+	return from[n] == '\0';
+}
+
+bool str_u64(const char *s, uint64_t *value)
+{
+	char *end;
+
+	if (*s < '0' || *s > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(s, &end, 10);
+	return errno == 0 && *end == '\0';
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+size_t str_distance(const char *a, const char *b)
+{
+	size_t d[WORD_MAX_LEN + 1][WORD_MAX_LEN + 1];
+	size_t n = strlen(a), m = strlen(b), i, j, cost;
+
+	if (n > WORD_MAX_LEN || m > WORD_MAX_LEN)
+		return n > m ? n : m;
+	for (i = 0; i <= n; i++)
+		d[i][0] = i;
+	for (j = 0; j <= m; j++)
+		d[0][j] = j;
+	for (i = 1; i <= n; i++) {
+		for (j = 1; j <= m; j++) {
+			cost = a[i - 1] != b[j - 1];
+			d[i][j] = least(d[i - 1][j - 1] + cost,
+					least(d[i - 1][j], d[i][j - 1]) + 1);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
+		}
+	}
+	return d[n][m];
+}
+
+const char *str_nearest(const char *word, const char *const *candidates)
+{
+	size_t best = strlen(word) / 3 + 2, d;
+	const char *found = NULL;
+
+	for (; *candidates; candidates++) {
+		d = str_distance(word, *candidates);
+		/* A word of which nothing is left was not "meant". */
+		if (d >= strlen(*candidates))
+			continue;
+		if (strlen(word) >= 3 && str_starts(*candidates, word))
+			d = 0;
+		if (d < best) {
+			best = d;
+			found = *candidates;
+		}
+	}
+	return found;
+}

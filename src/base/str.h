@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Small string helpers.
+ */
+#ifndef CUWHY_STR_H
+#define CUWHY_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+bool str_starts(const char *s, const char *prefix);
+bool str_ends(const char *s, const char *suffix);
+
+/* Always ends with a NUL; false when it did not fit. */
+bool str_copy(char *to, size_t size, const char *from);
+
+/* A whole decimal number and nothing else. */
+bool str_u64(const char *s, uint64_t *value);
+
+/* Edits (insert, delete, replace, swap neighbours) from one word to the other. */
+size_t str_distance(const char *a, const char *b);
+
+/* The candidate that was most likely meant (NULL-terminated list), or NULL when none is near. */
+const char *str_nearest(const char *word, const char *const *candidates);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the terminal can do and wants.
+ */
+#ifndef CUWHY_TERM_H
+#define CUWHY_TERM_H
+
+#include <stdbool.h>
+
+enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
+
+/* "auto", "always", "never"; false for any other word. */
+bool term_parse_colour(const char *word, enum colour *c);
+
+/* AUTO: `fd` is a terminal, NO_COLOR is unset or empty, TERM is set and not "dumb". */
+bool term_colour(int fd, enum colour c);
+
+/* Columns of the terminal; 100 when it is none, so that files are the same everywhere. */
+int term_width(int fd);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the commands share. Only this folder prints errors and chooses exit statuses.
+ */
+#ifndef CUWHY_CMD_H
+#define CUWHY_CMD_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#ifndef CUWHY_VERSION
+#define CUWHY_VERSION "unknown"		/* the build gives it, from the file VERSION */
+#endif
+
+struct err;
+
+enum {
+	EXIT_NOTHING = 0,	/* nothing wrong found */
+	EXIT_FOUND = 1,		/* something found */
+	EXIT_TROUBLE = 2,	/* usage, or cuwhy's own failure */
+	EXIT_NOT_STARTED = 125,	/* run: cuwhy failed before the program started */
+	EXIT_NOT_RUNNABLE = 126,
+	EXIT_NOT_FOUND = 127,
+};
+
+int cmd_run(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
+
+/* Tells of a failure of cuwhy itself, as text or as the JSON object; returns `status`. */
+int cmd_fail(FILE *out, bool json, const struct err *e, int status);
+
+/* Flushes stdout; EXIT_TROUBLE instead of `status` when not everything could be written. */
+int cmd_finish(int status);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A recording on disk: a folder with run.json, one .cwr file per process and verdict.json.
+ */
+#ifndef CUWHY_RECORDING_H
+#define CUWHY_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "report/verdict.h"
+
+struct err;
+
+#define RUN_FILE	"run.json"
+#define VERDICT_FILE	"verdict.json"
+#define PART_SUFFIX	".cwr"
+
+struct recorded_process {
+	char *part;		/* path of its .cwr; NULL = none was kept */
+	char *command;
+	struct process_end end;	/* end.command points to `command` */
+	bool end_known;		/* false: take what the recording itself says */
+};
+
+struct recording {
+	struct recorded_process *process;
+	size_t n, cap;
+};
+
+/* $CUWHY_DIR, else $XDG_STATE_HOME/cuwhy, else ~/.local/state/cuwhy; NULL without a home. */
+char *recording_base(void);
+
+/* Folders inside `base` that are recordings, oldest first; names owned by the caller. */
+size_t recording_list(const char *base, char ***names);
+void recording_list_free(char **names, size_t n);
+
+/* A folder, or a single .cwr file. What is damaged in it is left out. */
+int recording_read(struct recording *r, const char *path, struct err *e);
+void recording_release(struct recording *r);
+
+/* Is the `cuwhy run` that writes this recording still at it? */
+bool recording_in_progress(const char *dir);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of `cuwhy run`, private to its files.
+ *
+ *   cmd_run.c    options, and the order of things
+ *   run_env.c    where our parts are, and the environment that makes the program load them
+ *   run_server.c the socket on which recorders hand over their memory; run_process.c that memory
+ *   run_child.c  the program itself: start, signals, end; run_witness.c helps it with signals
+ *   run_judge.c  what each process did when it ended, and what is printed
+ *   run_store.c  the recording on disk
+ */
+#ifndef CUWHY_RUN_H
+#define CUWHY_RUN_H
+
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "cmd/run_witness.h"
+#include "report/verdict.h"
+
+/* --- one recorded process image (an exec makes a new one) ------------------------------------- */
+
+struct segment {
+	int fd;			/* the recorder's memfd */
+	uint32_t off, len;
+};
+
+struct process {
+	pid_t pid;
+	uint64_t start_ns;	/* with pid: names the image */
+	int pidfd;		/* -1: it was gone, or is not visible from here */
+	struct segment *seg;
+	size_t n_seg, cap_seg;
+	bool ended;
+	bool replaced;		/* by exec: it lives on as another image */
+	uint64_t ended_ns;	/* when we noticed */
+	bool judged;
+	/* filled when judged */
+	struct process_end end;
+	bool alive;		/* the run was over before it was */
+	char *command;
+	char *part;		/* file name inside the recording, NULL = not kept */
+	char cause[64];
+	struct verdict *verdict;	/* NULL after it moved into the joined one */
+};
+
+/* --- run_server.c ----------------------------------------------------------------------------- */
+
+struct server {
+	char *dir;		/* private folder, removed at the end */
+	char *path;		/* of the socket */
+	int fd;			/* -1: no recording is possible */
+	int *client;		/* connections that may still send */
+	size_t n_clients, cap_clients;
+	struct process **process;
+	size_t n_processes, cap_processes;
+	size_t lost_segments;
+	uint64_t paused_until_ns;	/* out of descriptors: accept again then */
+};
+
+/* Makes the folder and the socket. On failure the server is usable and records nothing. */
+int server_open(struct server *s, struct err *e);
+void server_close(struct server *s);
+
+/* Descriptors to wait for, beginning at p[0]; returns how many. p has room for server_fds(). */
+size_t server_fds(const struct server *s);
+size_t server_poll(const struct server *s, struct pollfd *p, uint64_t now_ns);
+
+/* Takes in everything that was sent so far and notices processes that ended. Never waits. */
+void server_step(struct server *s, uint64_t now_ns);
+
+/* --- run_process.c ---------------------------------------------------------------------------- */
+
+/* The memory of a process put together; owned by the caller. NULL when there is none. */
+void *process_bytes(const struct process *p, size_t *len);
+void process_drop_segments(struct process *p);
+void process_free(struct process *p);
+
+/* --- run_child.c ------------------------------------------------------------------------------ */
+
+struct child {
+	pid_t pid;
+	int signal_fd;
+	bool ended;
+	int status;		/* as waitpid gives it */
+	sigset_t old_mask;
+	struct sigaction old_chld, old_pipe, old_xfsz;
+	struct rlimit old_files;
+	struct witness witness;
+};
+
+/* Blocks the signals that will be passed on, raises our own limit of descriptors. */
+void child_prepare(struct child *c);
+
+/* Starts the program. On failure `e` is filled and the exit status for it is returned, else 0. */
+int child_start(struct child *c, char **argv, struct err *e);
+
+/* Handles what the signal descriptor has: passes signals on, notices the end and stops. */
+void child_step(struct child *c);
+void child_release(struct child *c);
+int child_exit_status(const struct child *c);
+
+/* --- run_env.c -------------------------------------------------------------------------------- */
+
+/* Finds our parts and sets the environment that the program inherits. -errno with `e` filled when
+ * the recorder or the simulated GPU is not there. */
+int env_prepare(const struct server *s, const char *gpu, bool no_core_dump, struct err *e);
+
+/* Removes the folder of the server, unless processes that outlive us still need it; and those that
+ * earlier runs had to leave behind, once nobody needs them. */
+void env_clean(const struct server *s);
+
+/* --- run_store.c ------------------------------------------------------------------------------ */
+
+struct store {
+	const char *out;	/* --out, or NULL */
+	bool keep;		/* whatever happens */
+	char *base;		/* of the default place */
+	char *dir;		/* the recording; NULL = not made yet */
+	bool made;
+	struct err failed;	/* code != 0: nothing can be written, and why */
+	char **argv;
+	uint64_t start_realtime_ns;
+	unsigned int n_parts;
+};
+
+/* Checks --out before the program starts. -EEXIST with `e` filled: refuse to start. */
+int store_open(struct store *s, const char *out, bool keep, bool force, char **argv, struct err *e);
+void store_release(struct store *s);
+
+/* The folder of the recording, made when needed; NULL when that failed. */
+const char *store_dir(struct store *s);
+
+/* Keeps the memory of a process; sets p->part. */
+void store_part(struct store *s, struct process *p, const void *bytes, size_t len);
+
+/* Writes run.json as known now; `ended`: with the program's exit. */
+void store_run(struct store *s, const struct server *srv, const struct child *c, bool ended);
+void store_json(struct store *s, const char *name, const char *json);
+void store_discard(struct store *s);	/* nothing failed: leave no trace */
+void store_prune(const struct store *s);
+
+/* --- run_judge.c ------------------------------------------------------------------------------ */
+
+struct judge {
+	struct store *store;
+	struct server *server;
+	const struct child *child;
+	const struct err *unrecorded;	/* code != 0: why nothing can be recorded */
+	char trouble[320];
+	bool json;
+	struct text_style style;
+	size_t n_failed;
+	char **seen;		/* cause and place of what was printed already */
+	size_t n_seen, cap_seen;
+};
+
+/* Judges the processes that ended; `final`: those that did not, too. True when one ended whose
+ * exit status may become known in a moment. */
+bool judge_step(struct judge *j, bool final);
+
+/* Joins the verdicts, prints what is still to be printed, finishes the recording. */
+void judge_finish(struct judge *j);
+void judge_release(struct judge *j);
+
+#endif

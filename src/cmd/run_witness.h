@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A process beside the program that does nothing but receive the signals of our process group.
+ *
+ * A signal that was sent to the whole group (a terminal's Ctrl-C, `kill %1`, `timeout`) has reached
+ * the program already; one that was sent to cuwhy alone has not and must be passed on. Nothing
+ * in a signal says which of the two it was. But what went to all went to the witness as well.
+ */
+#ifndef CUWHY_RUN_WITNESS_H
+#define CUWHY_RUN_WITNESS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct witness {
+	pid_t pid;		/* 0 = there is none: every signal counts as ours alone */
+	int pipe;
+};
+
+/* All signals must be blocked by the caller, so that the witness starts with them blocked. */
+void witness_start(struct witness *w);
+bool witness_saw(struct witness *w, int sig);
+void witness_stop(struct witness *w);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Opens the recording of one process and gives safe access to what is in it.
+ *
+ * Nothing in a recording is trusted: every accessor checks its argument against the size of the
+ * data and answers NULL (or an empty string) for what is not there. A recording cut short by a
+ * kill, a full disk or a bad copy opens as far as it goes; trace_open fails only when there is no
+ * usable header. All pointers returned belong to the trace and live as long as it.
+ */
+#ifndef CUWHY_TRACE_H
+#define CUWHY_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuwhy/format.h"
+
+struct err;
+struct trace;
+
+/* From a file, or from bytes of which ownership moves to the trace (malloc'ed). */
+struct trace *trace_open(const char *path, struct err *e);
+struct trace *trace_from_bytes(void *bytes, size_t len, struct err *e);
+void trace_free(struct trace *t);
+
+/* A copy, padded with "unknown" where the writer was older: always complete. */
+const struct cw_header *trace_header(const struct trace *t);
+
+/* Strings and stacks by offset. "" and NULL where there is none. */
+const char *trace_string(const struct trace *t, uint32_t off);
+const struct cw_stack *trace_stack(const struct trace *t, uint32_t off);
+const struct cw_function *trace_function(const struct trace *t, uint32_t index);
+
+/* Demangled when it is a C++ name; "" when unknown. */
+const char *trace_function_name(struct trace *t, uint32_t index);
+
+/* Failures in the order they were noticed. */
+size_t trace_failures(const struct trace *t, const struct cw_failure *const **list);
+
+/* Launches (of all threads, captured ones too) and other calls, oldest first. Built on first use. */
+size_t trace_launches(struct trace *t, const struct cw_launch *const **list);
+size_t trace_calls(struct trace *t, const struct cw_call *const **list);
+
+/* Live allocations, by address. */
+size_t trace_allocations(struct trace *t, const struct cw_allocation *const **list);
+
+/* Nanoseconds since the start of the recording. */
+uint64_t trace_ns(const struct trace *t, uint64_t ticks);
+
+/* Name, class and argument description of a row of kb/cuda_api.def; "" when unknown. */
+const char *api_name(uint32_t api);
+const char *api_class(uint32_t api);
+const char *api_args(uint32_t api);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of a trace, private to this folder.
+ */
+#ifndef CUWHY_TRACE_PRIV_H
+#define CUWHY_TRACE_PRIV_H
+
+#include "trace/trace.h"
+
+struct chunk {			/* checked: lies inside the data, aligned, overlaps no other */
+	uint32_t kind;
+	size_t off, len;
+};
+
+struct list {			/* pointers into the data, built on first use */
+	const void **item;
+	size_t n, cap;
+	bool built;
+};
+
+struct trace {
+	uint8_t *data;
+	size_t len;
+	struct cw_header header;
+	struct chunk chunk[CW_MAX_CHUNKS];
+	size_t n_chunks;
+	struct cw_failure *failure;	/* copies: their texts are made to end */
+	struct list failures, launches, calls, allocations;
+	char **names;			/* demangled function names by index */
+	size_t n_names;
+};
+
+void list_add(struct list *l, const void *item);
+
+/* The checked copy of the header, and the chunks that can be used. */
+int trace_read_header(struct trace *t, struct err *e);
+void trace_read_chunks(struct trace *t);
+void trace_read_failures(struct trace *t);
+
+#endif
