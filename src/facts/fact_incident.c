@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Everything that can be said about one incident: the error, the exception, the process.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "facts/fact_fill.h"
+#include "facts/message.h"
+#include "trace/cuda_errors.h"
+#include "trace/demangle.h"
+#include "trace/trace.h"
+
+#define TEXT_MAX (32 << 10)
+
+static const char *source_id(uint32_t source)
+{
+	switch (source) {
+#define X(number, name, id, text) case number: return id;
+	CW_SOURCES(X)
+#undef X
+	default: return NULL;
+	}
+}
+
+/* The driver's log without its repetitions and its advice to programmers. */
+static char *tidy_log(const char *text, struct pool *pool)
+{
+	static const char advice[] = ", to get more information";
+	struct buf out;
+	char *copy, *line, *rest = pool_strdup(pool, text), *cut;
+
+	buf_init(&out, TEXT_MAX);
+	buf_adds(&out, "");
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		cut = strstr(line, advice);
+		if (cut)
+			*cut = '\0';
+		if (!line[0] || str_starts(line, "Returning ") || (out.data && strstr(out.data, line)))
+			continue;
+		buf_adds(&out, out.len ? "; " : "");
+		buf_adds(&out, line);
+	}
+	copy = out.len ? pool_copy(pool, out.data, out.len) : NULL;
+	buf_release(&out);
+	return copy;
+}
+
+/* All that was said, each text once. */
+static void fill_text(struct facts *f, const struct incident *i)
+{
+	struct buf all;
+
+	buf_init(&all, TEXT_MAX);
+	buf_adds(&all, "");
+	for (size_t k = 0; k < i->n; k++) {
+		const char *text = i->failure[k]->text;
+
+		if (!text[0] || (all.data && strstr(all.data, text)))
+			continue;
+		if (all.len)
+			buf_adds(&all, "\n");
+		buf_adds(&all, text);
+		if (i->failure[k]->source == CW_SRC_DRIVER && !fact_known(f, FACT_error_log))
+			fact_set_text(f, FACT_error_log, tidy_log(text, f->pool));
+	}
+	fact_set_text(f, FACT_error_text, all.data ? all.data : "");
+	buf_release(&all);
+}
+
+static void fill_error(struct facts *f, const struct incident *i)
+{
+	const struct cw_failure *l = i->lead;
+	uint32_t code = i->code ? i->code : message_code(fact_text(f, FACT_error_text));
+
+	fact_set_number(f, FACT_error_code, code);
+	if (code) {
+		fact_set_text(f, FACT_error_string, cuda_error_text(code));
+		fact_set_text(f, FACT_error_name, cuda_error_name(code)[0] ? cuda_error_name(code) : NULL);
+	}
+	fact_set_flag(f, FACT_error_sticky, code != 4 && cuda_error_sticky(code));
+	fact_set_flag(f, FACT_error_async, code != 4 && cuda_error_sticky(code));
+	fact_set_text(f, FACT_error_source, source_id(l->source));
+	if (l->api && api_name(l->api)[0])
+		fact_set_text(f, FACT_error_api, api_name(l->api));
+	else if (l->source == CW_SRC_RUNTIME && l->what[0])
+		fact_set_text(f, FACT_error_api, l->what);
+	fact_set_flag(f, FACT_error_raised, i->raised);
+	fact_set_number(f, FACT_error_count, l->count ? l->count : 1);
+}
+
+static char *first_line(const char *text, struct pool *pool)
+{
+	return pool_copy(pool, text, strcspn(text, "\n"));
+}
+
+static void fill_exception(struct facts *f, const struct incident *i)
+{
+	const struct cw_failure *python = incident_from(i, CW_SRC_PYTHON);
+	const struct cw_failure *check = incident_from(i, CW_SRC_TORCH_CHECK);
+
+	if (python) {
+		fact_set_text(f, FACT_python_type, python->what);
+		fact_set_text(f, FACT_python_message, python->text);
+	}
+	if (check && check->what[0])
+		fact_set_text(f, FACT_check_function, check->what);
+	if (check || python)
+		fact_set_text(f, FACT_check_message, first_line(check ? check->text : python->text, f->pool));
+}
+
+/* The autograd node's symbol is "vtable for torch::autograd::generated::MulBackward0". */
+static void fill_node(struct facts *f, const struct incident *i, const struct trace *t)
+{
+	const char *symbol = trace_string(t, i->lead->node_name), *name, *s;
+	char *plain;
+
+	if (!symbol[0])
+		return;
+	plain = demangle(symbol);
+	name = plain ? plain : symbol;
+	while ((s = strstr(name, "::")) != NULL)
+		name = s + 2;
+	fact_set_text(f, FACT_torch_node, name);
+	free(plain);
+}
+
+/* Kernels that serve many operators: their name does not tell which. */
+static bool is_general_kernel(const char *name)
+{
+	static const char *const general[] = { "elementwise_kernel", "reduce_kernel", "index_elementwise", NULL };
+
+	for (size_t i = 0; general[i]; i++)
+		if (strstr(name, general[i]))
+			return true;
+	return false;
+}
+
+static void fill_op(struct facts *f, const struct incident *i, const struct trace *t)
+{
+	const char *op = NULL, *name = strstr(fact_text(f, FACT_func_short), "at::native::"), *s;
+
+	for (size_t k = 0; k < i->n && !op; k++)
+		op = stack_torch_op(t, i->failure[k]->stack);
+	if (!op && name && !is_general_kernel(name)) {
+		op = name + strlen("at::native::");
+		while ((s = strstr(op, "::")) != NULL)
+			op = s + 2;
+	}
+	if (op && (fact_true(f, FACT_kernel_is_torch) || !fact_known(f, FACT_kernel_is_torch)))
+		fact_set_text(f, FACT_torch_op, op);
+}
+
+static void fill_places(struct facts *f, const struct incident *i, const struct trace *t,
+			const struct scene *s)
+{
+	if (s->where.file) {
+		fact_set_text(f, FACT_where_line, pool_printf(f->pool, "%s:%u", s->where.file, s->where.line));
+		fact_set_text(f, FACT_where_source, place_source(&s->where, trace_header(t)->cwd, f->pool));
+	}
+	fact_set_flag(f, FACT_capture_active, i->lead->capturing);
+	if (s->capture.file)
+		fact_set_text(f, FACT_capture_line, pool_printf(f->pool, "%s:%u", s->capture.file, s->capture.line));
+}
+
+void facts_of_incident(struct facts *f, const struct incident *i, struct trace *t,
+		       const struct scene *s)
+{
+	const struct cw_header *h = trace_header(t);
+	int32_t n = i->lead->device;
+	const struct cw_device *d = n >= 0 && n < CW_MAX_DEVICES ? &h->device[n] : NULL;
+
+	if (!d && h->device_count == 1)
+		d = &h->device[0];	/* only one: it must be that */
+	if (d && !d->name[0] && !d->total_bytes)
+		d = NULL;
+	fact_set_flag(f, FACT_process_forked, h->forked);
+	fact_set_flag(f, FACT_process_sim, h->sim);
+	fact_set_flag(f, FACT_torch_loaded, h->torch_path[0] != '\0');
+	fill_text(f, i);
+	fill_error(f, i);
+	fill_exception(f, i);
+	fill_device(f, i, t, d);
+	fill_launch(f, i, t, d);
+	fill_memory(f, i, d);
+	facts_from_message(f, fact_text(f, FACT_error_text));
+	fill_memory_parts(f);
+	fill_node(f, i, t);
+	fill_op(f, i, t);
+	fill_places(f, i, t, s);
+}

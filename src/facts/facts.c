@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The dictionary of facts (see facts.h). What fills it is in fact_*.c.
+ */
+#include "facts/facts.h"
+
+#include <string.h>
+
+static const struct {
+	const char *name;
+	enum value_type type;
+	const char *text;
+} table[FACT_COUNT] = {
+#define FACT(id, name, type, text) { name, TYPE_##type, text },
+#include "facts/facts.def"
+#undef FACT
+};
+
+void facts_init(struct facts *f, struct pool *pool)
+{
+	f->pool = pool;
+	for (int i = 0; i < FACT_COUNT; i++)
+		f->value[i] = value_unknown(table[i].type);
+}
+
+void fact_set_number(struct facts *f, enum fact_id id, double number)
+{
+	f->value[id] = value_number(number);
+}
+
+void fact_set_flag(struct facts *f, enum fact_id id, bool flag)
+{
+	f->value[id] = value_flag(flag);
+}
+
+void fact_set_text(struct facts *f, enum fact_id id, const char *text)
+{
+	f->value[id] = text ? value_text(pool_strdup(f->pool, text)) : value_unknown(TYPE_TEXT);
+}
+
+int fact_find(const char *name, size_t len)
+{
+	for (int i = 0; i < FACT_COUNT; i++)
+		if (strlen(table[i].name) == len && !memcmp(table[i].name, name, len))
+			return i;
+	return -1;
+}
+
+const char *fact_name(enum fact_id id)
+{
+	return table[id].name;
+}
+
+enum value_type fact_type(enum fact_id id)
+{
+	return table[id].type;
+}
+
+bool fact_known(const struct facts *f, enum fact_id id)
+{
+	return f->value[id].known;
+}
+
+double fact_number(const struct facts *f, enum fact_id id, double otherwise)
+{
+	return f->value[id].known ? f->value[id].number : otherwise;
+}
+
+const char *fact_text(const struct facts *f, enum fact_id id)
+{
+	return f->value[id].known ? f->value[id].text : "";
+}
+
+bool fact_true(const struct facts *f, enum fact_id id)
+{
+	return f->value[id].known && f->value[id].number != 0;
+}
+
+void facts_document(FILE *out)
+{
+	static const char *const kinds[] = { "number", "text", "flag" };
+
+	fputs("# Facts\n\n"
+	      "What a cause file (`kb/causes/*.md`) may ask for in its expressions. Every fact is known or\n"
+	      "unknown; an expression over an unknown fact is unknown, and a rule that needs it does not fire.\n"
+	      "This page is made from `src/facts/facts.def`: `build/tests/test_facts --write docs/facts.md`.\n\n"
+	      "| fact | type | what it says |\n| --- | --- | --- |\n", out);
+	for (int i = 0; i < FACT_COUNT; i++)
+		fprintf(out, "| `%s` | %s | %s |\n", table[i].name, kinds[table[i].type], table[i].text);
+}
+
+void facts_print(FILE *out, const struct facts *f)
+{
+	for (int i = 0; i < FACT_COUNT; i++) {
+		const struct value *v = &f->value[i];
+
+		if (!v->known)
+			continue;
+		if (v->type == TYPE_TEXT)
+			fprintf(out, "%s = \"%s\"\n", table[i].name, v->text);
+		else if (v->type == TYPE_FLAG)
+			fprintf(out, "%s = %s\n", table[i].name, v->number != 0 ? "yes" : "no");
+		else
+			fprintf(out, "%s = %.15g\n", table[i].name, v->number);
+	}
+}

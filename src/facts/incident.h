@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One mistake usually leaves several failures in a recording: the driver refuses a launch, PyTorch
+ * notices, an exception ends the program. An incident joins what belongs together.
+ */
+#ifndef CUWHY_INCIDENT_H
+#define CUWHY_INCIDENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "facts/facts.h"
+#include "facts/place.h"
+
+struct trace;
+struct cw_failure;
+
+#define INCIDENT_FAILURES 16	/* more of the same add nothing */
+
+struct incident {
+	const struct cw_failure *failure[INCIDENT_FAILURES];
+	size_t n;
+	const struct cw_failure *lead;	/* nearest to the cause: gives code, call, launch */
+	uint32_t code;			/* of the lead; 0 = none */
+	bool sticky;
+	bool raised;			/* PyTorch or Python raised for it */
+	bool benign;			/* normal in a healthy program unless something was raised for it */
+	bool python_only;		/* nothing but an exception's message */
+	bool check_only;		/* nothing but PyTorch's own refusal */
+};
+
+struct incidents {
+	struct incident *list;		/* in the order of their first failures */
+	size_t n;
+	const struct cw_failure *const *python;	/* the exception that ended the program, then its causes */
+	size_t n_python;
+};
+
+/* All incidents of a recording; harmless codes are left out. */
+void incidents_collect(struct incidents *all, const struct trace *t, struct pool *pool);
+
+/* The incident that ended a process whose end was bad; NULL when it was none of them. The
+ * exception joins the incident it belongs to. */
+struct incident *incidents_fatal(struct incidents *all, const struct trace *t, int signal);
+
+/* Where an incident happened. `place.file` NULL = not known. */
+struct scene {
+	struct place where;
+	struct place noticed;	/* the exception's own line */
+	struct place forward;	/* where the forward op was called, for failures in backward */
+	struct place backward;	/* the line that called backward */
+	struct place capture;	/* where the capture under way had begun */
+};
+void incident_scene(const struct incident *i, struct trace *t, struct scene *s);
+
+/* Everything that can be said about it. `f` is initialised by the caller. */
+void facts_of_incident(struct facts *f, const struct incident *i, struct trace *t,
+		       const struct scene *s);
+
+/* First member of the source (enum cw_source), NULL when there is none. */
+const struct cw_failure *incident_from(const struct incident *i, uint32_t source);
+
+#endif

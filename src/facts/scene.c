@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finds the lines of the user's code that belong to an incident: where it happened, where it was
+ * noticed, and for a failure in backward both the forward line and the line that called backward.
+ */
+#include <string.h>
+
+#include "facts/incident.h"
+#include "trace/trace.h"
+
+/* Autograd may run on the thread that called backward. Then the user's frame on its stack is the
+ * line that called, not code that runs inside backward. */
+static bool called_from(const struct trace *t, uint32_t stack)
+{
+	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
+	const char *torch = trace_header(t)->torch_path;
+
+	for (uint32_t i = 0; s && i < s->n; i++) {
+		const char *function = function_base(trace_string(t, s->frame[i].function));
+		enum owner o = frame_owner(trace_string(t, s->frame[i].file), torch);
+
+		if (o == OWNER_USER)
+			return false;
+		if (o == OWNER_TORCH && (!strcmp(function, "_engine_run_backward") ||
+					 !strcmp(function, "backward") || !strcmp(function, "grad")))
+			return true;
+	}
+	return false;
+}
+
+/* The newest work of another thread that was issued from inside backward(). */
+static bool backward_from_launches(struct trace *t, const struct cw_failure *f, struct place *p)
+{
+	const struct cw_launch *const *l;
+	size_t n = trace_launches(t, &l);
+
+	for (size_t i = n; i > 0; i--)
+		if (l[i - 1]->tid != f->tid && l[i - 1]->ticks <= f->ticks &&
+		    stack_in_backward(t, l[i - 1]->stack))
+			return place_of_stack(t, l[i - 1]->stack, p);
+	return false;
+}
+
+static bool backward_from_calls(struct trace *t, const struct cw_failure *f, struct place *p)
+{
+	const struct cw_call *const *c;
+	size_t n = trace_calls(t, &c);
+
+	for (size_t i = n; i > 0; i--)
+		if (c[i - 1]->tid != f->tid && c[i - 1]->ticks <= f->ticks &&
+		    stack_in_backward(t, c[i - 1]->stack))
+			return place_of_stack(t, c[i - 1]->stack, p);
+	return false;
+}
+
+static void find_backward(struct trace *t, const struct incident *i, struct place *p)
+{
+	const struct cw_failure *python = incident_from(i, CW_SRC_PYTHON);
+
+	if (called_from(t, i->lead->stack) && place_of_stack(t, i->lead->stack, p))
+		return;
+	if (python && stack_in_backward(t, python->stack) && place_of_stack(t, python->stack, p))
+		return;
+	if (!backward_from_launches(t, i->lead, p))
+		backward_from_calls(t, i->lead, p);
+}
+
+/* The best stack among the members: the user's code rather than a library's. */
+static void find_direct(struct trace *t, const struct incident *i, bool exceptions, struct place *p)
+{
+	struct place candidate;
+
+	for (size_t k = 0; k < i->n; k++) {
+		const struct cw_failure *f = i->failure[k];
+
+		if ((f->source == CW_SRC_PYTHON) != exceptions || called_from(t, f->stack) ||
+		    !place_of_stack(t, f->stack, &candidate))
+			continue;
+		if (!p->file || (p->library && !candidate.library))
+			*p = candidate;
+	}
+}
+
+static void find_forward(struct trace *t, const struct incident *i, struct scene *s)
+{
+	for (size_t k = 0; k < i->n && !s->forward.file; k++)
+		place_of_stack(t, i->failure[k]->forward_stack, &s->forward);
+	if (s->forward.file || called_from(t, i->lead->stack))
+		find_backward(t, i, &s->backward);
+}
+
+void incident_scene(const struct incident *i, struct trace *t, struct scene *s)
+{
+	const struct cw_failure *python = incident_from(i, CW_SRC_PYTHON);
+	const struct place *first, *second;
+
+	*s = (struct scene){ 0 };
+	find_direct(t, i, false, &s->where);
+	find_forward(t, i, s);
+	if (python)
+		place_of_stack(t, python->stack, &s->noticed);
+	place_of_stack(t, i->lead->capture_stack, &s->capture);
+
+	/* memory runs out because of the whole backward, a kernel fails because of one forward op */
+	first = i->code == 2 ? &s->backward : &s->forward;
+	second = i->code == 2 ? &s->forward : &s->backward;
+	if ((!s->where.file || s->where.library) && first->file)
+		s->where = *first;
+	else if (!s->where.file && second->file)
+		s->where = *second;
+	if (!s->where.file)
+		find_direct(t, i, true, &s->where);
+	if (!s->where.file && s->noticed.file)
+		s->where = s->noticed;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A value that a fact or an expression has: a number, a text, yes or no, or not known.
+ */
+#ifndef CUWHY_VALUE_H
+#define CUWHY_VALUE_H
+
+#include <stdbool.h>
+
+enum value_type { TYPE_NUMBER, TYPE_TEXT, TYPE_FLAG };
+
+/* Numbers are doubles: exact up to 2^53, which is more than any byte count seen on a GPU. */
+struct value {
+	bool known;
+	enum value_type type;
+	double number;		/* NUMBER; FLAG: 0 or 1 */
+	const char *text;	/* TEXT: borrowed, lives as long as the facts */
+};
+
+static inline struct value value_number(double number)
+{
+	return (struct value){ .known = true, .type = TYPE_NUMBER, .number = number };
+}
+
+static inline struct value value_text(const char *text)
+{
+	return (struct value){ .known = true, .type = TYPE_TEXT, .text = text };
+}
+
+static inline struct value value_flag(bool flag)
+{
+	return (struct value){ .known = true, .type = TYPE_FLAG, .number = flag };
+}
+
+static inline struct value value_unknown(enum value_type type)
+{
+	return (struct value){ .type = type };
+}
+
+#endif

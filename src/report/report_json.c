@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The verdict as JSON. The keys are a contract: add, never change.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/mem.h"
+#include "report/verdict_priv.h"
+
+/* Text from anywhere: bytes that are no UTF-8 are shown as '?', so that the answer is always valid. */
+static json_t *text(const char *s)
+{
+	json_t *j;
+	char *copy;
+
+	if (!s)
+		return json_null();
+	j = json_string(s);
+	if (j)
+		return j;
+	copy = xstrdup(s);
+	for (char *c = copy; *c; c++)
+		if (*c & 0x80)
+			*c = '?';
+	j = json_string(copy);
+	free(copy);
+	return j ? j : json_null();
+}
+
+static json_t *number(double n)
+{
+	return n < 0 ? json_null() : json_integer((json_int_t)n);
+}
+
+static json_t *triple(const uint32_t v[3])
+{
+	return json_pack("[I,I,I]", (json_int_t)v[0], (json_int_t)v[1], (json_int_t)v[2]);
+}
+
+static json_t *json_line(const struct line *l)
+{
+	json_t *j;
+
+	if (!l->file)
+		return json_null();
+	j = json_object();
+	json_object_set_new(j, "file", text(l->file));
+	json_object_set_new(j, "line", json_integer(l->number));
+	json_object_set_new(j, "function", text(l->function ? function_base(l->function) : NULL));
+	if (l->function && function_base(l->function) != l->function)
+		json_object_set_new(j, "qualname", text(l->function));
+	return j;
+}
+
+static json_t *json_where(const struct verdict *v)
+{
+	json_t *j = json_line(&v->where), *stack;
+
+	if (!v->where.file)
+		return j;
+	stack = json_array();
+	for (size_t i = 0; i < v->n_stack; i++)
+		json_array_append_new(stack, json_line(&v->stack[i]));
+	json_object_set_new(j, "stack", stack);
+	json_object_set_new(j, "source", text(v->where.source));
+	if (v->where.library)
+		json_object_set_new(j, "library", json_true());
+	if (v->forward.file)
+		json_object_set_new(j, "forward", json_line(&v->forward));
+	if (v->backward.file)
+		json_object_set_new(j, "backward", json_line(&v->backward));
+	return j;
+}
+
+static json_t *json_error(const struct verdict *v)
+{
+	json_t *j;
+
+	if (!v->source)
+		return json_null();
+	j = json_object();
+	json_object_set_new(j, "code", v->code ? json_integer(v->code) : json_null());
+	json_object_set_new(j, "name", text(v->name));
+	json_object_set_new(j, "api", text(v->api));
+	json_object_set_new(j, "string", text(v->string));
+	json_object_set_new(j, "source", text(v->source));
+	json_object_set_new(j, "text", text(v->text));
+	json_object_set_new(j, "count", json_integer(v->count));
+	return j;
+}
+
+static json_t *json_kernel(const struct verdict *v)
+{
+	const struct kernel *k = &v->kernel;
+	json_t *j;
+
+	if (!k->known)
+		return json_null();
+	j = json_object();
+	json_object_set_new(j, "name", text(k->name));
+	json_object_set_new(j, "grid", k->dims_known ? triple(k->grid) : json_null());
+	json_object_set_new(j, "block", k->dims_known ? triple(k->block) : json_null());
+	json_object_set_new(j, "shared", k->dims_known ? json_integer(k->shared) : json_null());
+	json_object_set_new(j, "stream", k->dims_known ? json_integer((json_int_t)k->stream) : json_null());
+	return j;
+}
+
+static json_t *json_memory(const struct verdict *v)
+{
+	const struct ledger *m = &v->memory;
+	json_t *j;
+
+	if (!m->known)
+		return json_null();
+	j = json_object();
+	json_object_set_new(j, "request", number(m->request));
+	json_object_set_new(j, "free", number(m->free));
+	json_object_set_new(j, "total", number(m->total));
+	json_object_set_new(j, "torch_allocated", number(m->allocated));
+	json_object_set_new(j, "torch_reserved", number(m->reserved));
+	json_object_set_new(j, "torch_cache", number(m->cache));
+	json_object_set_new(j, "process_live", number(m->live));
+	json_object_set_new(j, "process_not_torch", number(m->not_torch));
+	json_object_set_new(j, "outside", number(m->outside));
+	return j;
+}
+
+static json_t *json_candidates(const struct verdict *v)
+{
+	json_t *j = json_array();
+
+	for (size_t i = 0; i < v->n_candidates; i++)
+		json_array_append_new(j, json_pack("{s:s,s:s}", "cause", v->candidates[i].cause->id, "certainty",
+						   certainty_word((enum certainty)v->candidates[i].sure)));
+	if (!v->n_candidates && v->source)
+		json_array_append_new(j, json_pack("{s:s,s:s}", "cause", v->cause->id, "certainty",
+						   certainty_word(v->sure)));
+	return j;
+}
+
+static json_t *json_evidence(const struct verdict *v)
+{
+	json_t *j = json_array();
+
+	for (const struct said *s = v->evidence; s; s = s->next)
+		json_array_append_new(j, json_pack("{s:o,s:o}", "source", text(s->source), "text", text(s->text)));
+	return j;
+}
+
+static json_t *json_said(const struct said *s, bool commands)
+{
+	json_t *j = json_array();
+
+	for (; s; s = s->next)
+		json_array_append_new(j, commands ? json_pack("{s:o,s:o}", "text", text(s->text), "command",
+							      text(s->command))
+						  : text(s->text));
+	return j;
+}
+
+static json_t *json_process(const struct verdict *v)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "pid", v->pid ? json_integer(v->pid) : json_null());
+	json_object_set_new(j, "rank", v->rank == CW_UNKNOWN ? json_null() : json_integer(v->rank));
+	json_object_set_new(j, "exit", v->exit_known && v->exit >= 0 ? json_integer(v->exit) : json_null());
+	json_object_set_new(j, "signal", v->signal ? json_integer(v->signal) : json_null());
+	json_object_set_new(j, "command", text(v->command));
+	return j;
+}
+
+static json_t *json_list(const struct verdict *v);
+
+static json_t *json_ids(const char *const *ids, size_t n)
+{
+	json_t *j = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(j, text(ids[i]));
+	return j;
+}
+
+static json_t *json_verdict(const struct verdict *v)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "schema", json_integer(1));
+	json_object_set_new(j, "cause", text(v->cause->id));
+	json_object_set_new(j, "certainty", text(certainty_word(v->sure)));
+	json_object_set_new(j, "title", text(v->title));
+	json_object_set_new(j, "error", json_error(v));
+	json_object_set_new(j, "where", json_where(v));
+	json_object_set_new(j, "noticed", json_line(&v->noticed));
+	json_object_set_new(j, "forward", json_line(&v->forward));
+	json_object_set_new(j, "backward", json_line(&v->backward));
+	json_object_set_new(j, "kernel", json_kernel(v));
+	json_object_set_new(j, "fault", json_null());
+	json_object_set_new(j, "memory", json_memory(v));
+	json_object_set_new(j, "capture", json_line(&v->capture));
+	json_object_set_new(j, "node", text(v->node));
+	json_object_set_new(j, "candidates", json_candidates(v));
+	json_object_set_new(j, "unchecked", json_ids(v->unchecked, v->n_unchecked));
+	json_object_set_new(j, "why", json_said(v->why, false));
+	json_object_set_new(j, "evidence", json_evidence(v));
+	json_object_set_new(j, "fix", json_said(v->fix, true));
+	json_object_set_new(j, "process", json_process(v));
+	json_object_set_new(j, "simulated", json_boolean(v->sim));
+	json_object_set_new(j, "notes", json_list(v->notes));
+	json_object_set_new(j, "others", json_list(v->others));
+	return j;
+}
+
+static json_t *json_list(const struct verdict *v)
+{
+	json_t *j = json_array();
+
+	for (; v; v = v->next)
+		json_array_append_new(j, json_verdict(v));
+	return j;
+}
+
+int report_json(FILE *out, const struct verdict *v, bool indent)
+{
+	json_t *j = json_verdict(v);
+	int rc = json_dumpf(j, out, indent ? JSON_INDENT(2) : JSON_COMPACT);
+
+	json_decref(j);
+	putc('\n', out);
+	return rc || ferror(out) ? -1 : 0;
+}

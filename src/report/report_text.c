@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The verdict as text: WHERE, WHAT, WHY, FIX, SURE.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "report/report_wrap.h"
+#include "report/verdict_priv.h"
+
+#define KERNEL_NAME_MAX 160	/* C++ template names go on for pages */
+
+static bool same_line(const struct line *a, const struct line *b)
+{
+	return a->file && b->file && a->number == b->number && !strcmp(a->file, b->file);
+}
+
+static void text_headline(struct wrap *w, const struct verdict *v)
+{
+	char *text = v->code ? xasprintf("cuwhy: %s (CUDA error %u)", v->title, v->code)
+			     : xasprintf("cuwhy: %s", v->title);
+
+	wrap_heading(w, text);
+	free(text);
+	putc('\n', w->out);
+}
+
+/* The place and its text beside each other when they fit, else below each other. */
+static void text_line(struct wrap *w, const struct line *l)
+{
+	bool named = l->function && l->function[0] != '<';
+	char *place = xasprintf("%s:%u%s%s%s", l->file, l->number, named ? " in " : "",
+				named ? l->function : "", named ? "()" : "");
+
+	if (l->source && strlen(place) + 4 + strlen(l->source) + 9 <= (size_t)w->width) {
+		wrap_printf(w, "%s    %s", place, l->source);
+	} else {
+		wrap_text(w, place);
+		if (l->source)
+			wrap_text(w, l->source);
+	}
+	free(place);
+}
+
+static void text_other_lines(struct wrap *w, const struct verdict *v)
+{
+	if (v->where.library)
+		wrap_text(w, "this is library code: no line of your own was on the stack");
+	if (v->noticed.file && !same_line(&v->noticed, &v->where) && !same_line(&v->noticed, &v->backward))
+		wrap_printf(w, "Python's traceback says %s:%u. That is where the error was noticed.",
+			    v->noticed.file, v->noticed.number);
+	if (v->backward.file && !same_line(&v->backward, &v->where))
+		wrap_printf(w, "it failed in the backward of this line%s%s; backward was called at %s:%u",
+			    v->node ? ", in " : "", v->node ? v->node : "", v->backward.file, v->backward.number);
+	else if (v->node)
+		wrap_printf(w, "in backward, in %s", v->node);
+	if (v->forward.file && !same_line(&v->forward, &v->where))
+		wrap_printf(w, "the forward line of that gradient is %s:%u", v->forward.file, v->forward.number);
+	if (v->capture.file)
+		wrap_printf(w, "a graph capture was under way, begun at %s:%u", v->capture.file, v->capture.number);
+}
+
+static void text_where(struct wrap *w, const struct verdict *v)
+{
+	wrap_label(w, "WHERE");
+	if (v->where.file)
+		text_line(w, &v->where);
+	else if (v->frames_off)
+		wrap_printf(w, "the line is not known: %s", v->frames_off);
+	else
+		wrap_text(w, "the line is not known");
+	text_other_lines(w, v);
+	if (v->rank != CW_UNKNOWN)
+		wrap_printf(w, "rank %u, process %u", v->rank, v->pid);
+}
+
+static void text_what(struct wrap *w, const struct verdict *v)
+{
+	const struct kernel *k = &v->kernel;
+	const char *name = k->name && strlen(k->name) <= KERNEL_NAME_MAX ? k->name : k->short_name;
+
+	wrap_label(w, "WHAT");
+	if (k->known && name)
+		wrap_printf(w, "kernel %s", name);
+	if (k->dims_known)
+		wrap_printf(w, "%sgrid %ux%ux%u  block %ux%ux%u  shared %u  stream 0x%llx", name ? "" : "a kernel, ",
+			    k->grid[0], k->grid[1], k->grid[2], k->block[0], k->block[1], k->block[2],
+			    k->shared, (unsigned long long)k->stream);
+	if (v->api && v->code)
+		wrap_printf(w, "%s returned %u: %s (%s)", v->api, v->code, v->string ? v->string : "?",
+			    v->name ? v->name : "no name");
+	else if (v->code && v->string)
+		wrap_printf(w, "CUDA answered %u: %s (%s)", v->code, v->string, v->name ? v->name : "no name");
+	else if (!k->known)
+		wrap_text(w, v->api ? v->api : "an operation was refused before it reached the GPU");
+	if (v->count > 1)
+		wrap_printf(w, "seen %u times", v->count);
+	w->label = NULL;
+}
+
+static void text_said(struct wrap *w, const char *label, const struct said *s)
+{
+	wrap_label(w, label);
+	for (; s; s = s->next) {
+		wrap_text(w, s->text);
+		if (s->command)
+			wrap_command(w, s->command);
+	}
+	w->label = NULL;
+}
+
+static void text_ids(struct wrap *w, const char *before, const char *const *ids, size_t n)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *line = n ? open_memstream(&text, &size) : NULL;
+
+	if (!line)
+		return;
+	fputs(before, line);
+	for (size_t i = 0; i < n; i++)
+		fprintf(line, "%s%s", i ? ", " : " ", ids[i]);
+	if (!fclose(line))
+		wrap_text(w, text);
+	free(text);
+}
+
+static void text_sure(struct wrap *w, const struct verdict *v)
+{
+	const char *others[16];
+	size_t n = 0;
+
+	wrap_label(w, "SURE");
+	wrap_printf(w, "%s%s%s", certainty_word(v->sure), v->because ? ": " : "", v->because ? v->because : "");
+	for (size_t i = 1; i < v->n_candidates && n < 16; i++)
+		others[n++] = v->candidates[i].cause->id;
+	text_ids(w, "it could also be", others, n);
+	if (v->sure != SURE_CERTAIN)
+		text_ids(w, "could not be checked:", v->unchecked, v->n_unchecked);
+	if (v->sim)
+		wrap_text(w, "the GPU was the simulated one");
+}
+
+static void text_other(struct wrap *w, const struct verdict *o)
+{
+	char line[600];
+
+	if (o->where.file)
+		snprintf(line, sizeof(line), "then process %u failed too: %s at %s:%u", o->pid, o->cause->id,
+			 o->where.file, o->where.number);
+	else
+		snprintf(line, sizeof(line), "then process %u failed too: %s", o->pid, o->cause->id);
+	wrap_plain(w, 2, line);
+}
+
+static void text_rest(struct wrap *w, const struct verdict *v, const struct text_style *style)
+{
+	size_t notes = verdict_notes(v);
+
+	if (v->others || notes || (style && style->recording))
+		putc('\n', w->out);
+	for (const struct verdict *o = v->others; o; o = o->next)
+		text_other(w, o);
+	if (notes)
+		fprintf(w->out, "  %zu other CUDA failure%s %s handled by the program\n", notes,
+			notes == 1 ? "" : "s", notes == 1 ? "was" : "were");
+	if (style && style->recording)
+		fprintf(w->out, "  cause %s; recording %s\n", v->cause->id, style->recording);
+}
+
+void report_text(FILE *out, const struct verdict *v, const struct text_style *style)
+{
+	struct wrap w;
+
+	wrap_init(&w, out, style);
+	if (!strcmp(v->cause->id, "none")) {
+		if (v->notes)
+			report_line(out, v, style ? style->recording : NULL);
+		else
+			fputs("cuwhy: no CUDA failure\n", out);
+		return;
+	}
+	text_headline(&w, v);
+	text_where(&w, v);
+	text_what(&w, v);
+	text_said(&w, "WHY", v->why);
+	text_said(&w, "FIX", v->fix);
+	text_sure(&w, v);
+	text_rest(&w, v, style);
+}
+
+void report_line(FILE *out, const struct verdict *v, const char *recording)
+{
+	const struct verdict *n = v->notes;
+	size_t count = verdict_notes(v);
+	struct wrap w;
+	char *text, place[512] = "";
+
+	if (!n)
+		return;
+	wrap_init(&w, out, NULL);
+	if (n->where.file)
+		snprintf(place, sizeof(place), " at %s:%u", n->where.file, n->where.number);
+	text = xasprintf("cuwhy: %s handled by the program: %s (%s)%s%s%s%s",
+			 count == 1 ? "a CUDA failure was" : "CUDA failures were", n->title, n->cause->id, place,
+			 count == 1 ? "" : ", and others", recording ? "; recording " : "", recording ? recording : "");
+	wrap_heading(&w, text);
+	free(text);
+}

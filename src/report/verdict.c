@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Judges a process: which of its incidents ended it, which were handled; and joins the verdicts of a run.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "facts/message.h"
+#include "report/verdict_priv.h"
+#include "trace/trace.h"
+
+#define NOTES_MAX 16
+
+const char *certainty_word(enum certainty c)
+{
+	static const char *const words[] = { "possible", "likely", "certain" };
+
+	return words[c];
+}
+
+static void free_list(struct verdict *v)
+{
+	while (v) {
+		struct verdict *next = v->next;
+
+		v->next = NULL;
+		verdict_free(v);
+		v = next;
+	}
+}
+
+void verdict_free(struct verdict *v)
+{
+	if (!v)
+		return;
+	free_list(v->notes);
+	free_list(v->others);
+	pool_release(&v->pool);
+	free(v);
+}
+
+static void fill_process(struct verdict *v, const struct trace *t, const struct process_end *end)
+{
+	const struct cw_header *h = t ? trace_header(t) : NULL;
+
+	v->pid = end->pid ? end->pid : h ? h->pid : 0;
+	v->rank = h ? h->rank : CW_UNKNOWN;
+	v->exit_known = end->status_known;
+	v->exit = end->status_known ? end->exit : -1;
+	v->signal = end->status_known ? end->signal : 0;
+	if (!end->status_known && h && h->exit_known) {
+		v->exit_known = true;
+		v->exit = (int)(h->exit_status & 0xff);
+	}
+	if (end->command)
+		v->command = pool_strdup(&v->pool, end->command);
+	else if (h && h->cmdline[0])
+		v->command = pool_strdup(&v->pool, h->cmdline);
+}
+
+static bool ended_well(const struct verdict *v)
+{
+	return v->exit_known && v->exit == 0 && !v->signal;
+}
+
+/* Words of PyTorch or Python alone are a CUDA failure only when a rule knows them or they name CUDA. */
+static bool is_ours(const struct incident *i, const struct verdict *v)
+{
+	if (!i->python_only && !i->check_only)
+		return true;
+	return v->n_candidates > 0 || (v->text && message_is_cuda(v->text));
+}
+
+static bool is_note(const struct incident *i)
+{
+	return !i->benign && !i->python_only;
+}
+
+static void add_notes(struct verdict *main, const struct incidents *all, const struct incident *fatal,
+		      struct trace *t, const struct process_end *end)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < all->n && n < NOTES_MAX; k++) {
+		const struct incident *i = &all->list[k];
+		struct verdict *note;
+
+		if (i == fatal || !is_note(i))
+			continue;
+		note = verdict_of_incident(i, t);
+		if (!is_ours(i, note)) {
+			verdict_free(note);
+			continue;
+		}
+		fill_process(note, t, end);
+		verdict_append(&main->notes, note);
+		n++;
+	}
+}
+
+struct verdict *verdict_of_process(struct trace *t, const struct process_end *end)
+{
+	struct verdict *v = verdict_new("none"), *found = NULL;
+	struct incidents all = { 0 };
+	struct incident *fatal = NULL;
+
+	fill_process(v, t, end);
+	if (!t)
+		return v;
+	incidents_collect(&all, t, &v->pool);
+	if (!ended_well(v))
+		fatal = incidents_fatal(&all, t, v->signal);
+	if (fatal)
+		found = verdict_of_incident(fatal, t);
+	if (found && !is_ours(fatal, found)) {
+		verdict_free(found);
+		found = NULL;
+	}
+	if (found)
+		fill_process(found, t, end);
+	add_notes(found ? found : v, &all, fatal, t, end);
+	if (!found)
+		return v;
+	verdict_free(v);
+	return found;
+}
+
+const char *verdict_cause(const struct verdict *v)
+{
+	return v->cause->id;
+}
+
+const char *verdict_title(const struct verdict *v)
+{
+	return v->title;
+}
+
+size_t verdict_notes(const struct verdict *v)
+{
+	size_t n = 0;
+
+	for (const struct verdict *x = v->notes; x; x = x->next)
+		n++;
+	return n;
+}
+
+uint64_t verdict_time_ns(const struct verdict *v)
+{
+	return v->time_ns;
+}
+
+static bool failed(const struct verdict *v)
+{
+	return strcmp(v->cause->id, "none") != 0;
+}
+
+/* Failures before none, then by time. */
+static bool comes_before(const struct verdict *x, const struct verdict *y)
+{
+	if (failed(x) != failed(y))
+		return failed(x);
+	return failed(x) && x->time_ns < y->time_ns;
+}
+
+/* By insertion: equals keep their order (the program that was started comes first), and runs are small. */
+static void sort_verdicts(struct verdict **list, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		struct verdict *v = list[i];
+		size_t k = i;
+
+		for (; k > 0 && comes_before(v, list[k - 1]); k--)
+			list[k] = list[k - 1];
+		list[k] = v;
+	}
+}
+
+static void move_notes(struct verdict *to, struct verdict *from)
+{
+	verdict_append(&to->notes, from->notes);
+	from->notes = NULL;
+}
+
+struct verdict *verdict_join(struct verdict **list, size_t n)
+{
+	struct verdict *first;
+
+	if (!n)
+		return verdict_new("none");
+	sort_verdicts(list, n);
+	first = list[0];
+	for (size_t i = 1; i < n; i++) {
+		if (failed(list[i])) {
+			verdict_append(&first->others, list[i]);
+		} else {
+			move_notes(first, list[i]);
+			verdict_free(list[i]);
+		}
+	}
+	return first;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The answer: what happened, where, why, how sure, what to try. Facts and rules fill it, the
+ * writers (text, JSON) print it. Strings are owned by the verdict.
+ */
+#ifndef CUWHY_VERDICT_H
+#define CUWHY_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct trace;
+
+enum certainty { SURE_POSSIBLE, SURE_LIKELY, SURE_CERTAIN };
+
+/* How a process ended. */
+struct process_end {
+	uint32_t pid, ppid;
+	bool status_known;	/* exit or signal below is the truth */
+	int exit;		/* -1 when it was a signal or is not known */
+	int signal;		/* 0 when none or not known */
+	const char *command;	/* for people; may be NULL */
+};
+
+struct verdict;
+
+/* Judges one process. `t` NULL: a process that never used CUDA. Never fails: worst case `unknown`. */
+struct verdict *verdict_of_process(struct trace *t, const struct process_end *end);
+void verdict_free(struct verdict *v);
+
+/* "none" when nothing failed, or everything that failed was handled (see verdict_notes). */
+const char *verdict_cause(const struct verdict *v);
+const char *verdict_title(const struct verdict *v);
+size_t verdict_notes(const struct verdict *v);
+uint64_t verdict_time_ns(const struct verdict *v);	/* CLOCK_MONOTONIC of the failure: orders processes */
+
+/* Joins the verdicts of a run: the first failure leads, the others follow it, notes of all are kept.
+ * Takes ownership of all of them; returns the one to print ("none" verdict when the list is empty). */
+struct verdict *verdict_join(struct verdict **list, size_t n);
+
+/* Writers. Text ends with a newline. JSON is one object; `indent` false = one line. */
+struct text_style { bool colour; int width; const char *recording; /* may be NULL */ };
+void report_text(FILE *out, const struct verdict *v, const struct text_style *style);
+void report_line(FILE *out, const struct verdict *v, const char *recording);	/* notes only: one line */
+int report_json(FILE *out, const struct verdict *v, bool indent);
+
+/* Knowledge about a cause for `cuwhy explain CAUSE`: false when the id is unknown. */
+bool report_cause(FILE *out, const char *id, const struct text_style *style);
+void report_cause_list(FILE *out);
+
+#endif

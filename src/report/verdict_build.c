@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Makes the verdict about one incident: facts, then rules, then what the cause's file says.
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "facts/message.h"
+#include "report/verdict_priv.h"
+#include "trace/cuda_errors.h"
+#include "trace/trace.h"
+
+_Static_assert((int)SURE_CERTAIN == (int)KB_CERTAIN && (int)SURE_POSSIBLE == (int)KB_POSSIBLE,
+	       "one scale of certainty");
+
+#define STACK_MAX 128
+#define CANDIDATES_MAX 8
+
+struct verdict *verdict_new(const char *cause)
+{
+	struct verdict *v = xcalloc(1, sizeof(*v));
+
+	v->cause = kb_find(kb_get(), cause);
+	if (!v->cause)
+		BUG("a cause without a file");
+	v->title = v->cause->title;
+	v->rank = CW_UNKNOWN;
+	v->exit = -1;
+	v->sure = SURE_CERTAIN;
+	return v;
+}
+
+void verdict_append(struct verdict **list, struct verdict *v)
+{
+	while (*list)
+		list = &(*list)->next;
+	*list = v;
+}
+
+static const char *keep(struct verdict *v, const char *text)
+{
+	return text && text[0] ? pool_strdup(&v->pool, text) : NULL;
+}
+
+static void say(struct pool *pool, struct said **list, const char *source, const char *text,
+		const char *command)
+{
+	struct said *s = pool_alloc(pool, sizeof(*s));
+
+	s->source = source;
+	s->text = text;
+	s->command = command;
+	while (*list)
+		list = &(*list)->next;
+	*list = s;
+}
+
+static struct line line_of_place(struct verdict *v, const struct trace *t, const struct place *p)
+{
+	struct line l = { 0 };
+
+	if (!p->file)
+		return l;
+	l.file = pool_strdup(&v->pool, p->file);
+	l.function = keep(v, p->function);
+	l.number = p->line;
+	l.library = p->library;
+	l.source = place_source(p, trace_header(t)->cwd, &v->pool);
+	return l;
+}
+
+static void fill_stack(struct verdict *v, const struct trace *t, uint32_t off)
+{
+	const struct cw_stack *s = off ? trace_stack(t, off) : NULL;
+
+	if (!s)
+		return;
+	v->stack = pool_alloc(&v->pool, STACK_MAX * sizeof(*v->stack));
+	for (uint32_t i = 0; i < s->n && v->n_stack < STACK_MAX; i++) {
+		struct line *l = &v->stack[v->n_stack++];
+
+		l->file = pool_strdup(&v->pool, trace_string(t, s->frame[i].file));
+		l->function = keep(v, trace_string(t, s->frame[i].function));
+		l->number = s->frame[i].line;
+	}
+}
+
+static void fill_lines(struct verdict *v, const struct trace *t, const struct scene *s)
+{
+	uint32_t off = trace_header(t)->frames_off_because;
+
+	v->where = line_of_place(v, t, &s->where);
+	v->noticed = line_of_place(v, t, &s->noticed);
+	v->forward = line_of_place(v, t, &s->forward);
+	v->backward = line_of_place(v, t, &s->backward);
+	v->capture = line_of_place(v, t, &s->capture);
+	fill_stack(v, t, s->where.stack);
+	switch (v->where.file ? CW_REASON_NONE : off) {
+#define X(number, name, why) case number: v->frames_off = number ? why : NULL; break;
+	CW_REASONS(X)
+#undef X
+	default:
+		break;
+	}
+}
+
+static void fill_error(struct verdict *v, const struct facts *f)
+{
+	v->code = (uint32_t)fact_number(f, FACT_error_code, 0);
+	v->name = keep(v, fact_text(f, FACT_error_name));
+	v->string = keep(v, fact_text(f, FACT_error_string));
+	v->api = keep(v, fact_text(f, FACT_error_api));
+	v->source = keep(v, fact_text(f, FACT_error_source));
+	v->text = keep(v, fact_text(f, FACT_error_text));
+	v->node = keep(v, fact_text(f, FACT_torch_node));
+	v->count = (uint32_t)fact_number(f, FACT_error_count, 1);
+	v->sim = fact_true(f, FACT_process_sim);
+}
+
+static void fill_kernel(struct verdict *v, const struct facts *f, const struct incident *i)
+{
+	const struct cw_failure *l = NULL;
+
+	for (size_t k = 0; k < i->n && !l; k++)
+		if (i->failure[k]->is_launch)
+			l = i->failure[k];
+	/* a launch that returns an error of earlier work is innocent */
+	if ((!l && !fact_known(f, FACT_func_name)) || i->sticky)
+		return;
+	v->kernel.known = true;
+	v->kernel.name = keep(v, fact_text(f, FACT_func_name));
+	v->kernel.short_name = keep(v, fact_text(f, FACT_func_short));
+	if (!l)
+		return;
+	v->kernel.dims_known = true;
+	memcpy(v->kernel.grid, l->grid, sizeof(l->grid));
+	memcpy(v->kernel.block, l->block, sizeof(l->block));
+	v->kernel.shared = l->shared;
+	v->kernel.stream = l->stream;
+}
+
+static void fill_ledger(struct verdict *v, const struct facts *f)
+{
+	v->memory = (struct ledger){
+		.known = fact_true(f, FACT_oom_is),
+		.request = fact_number(f, FACT_oom_request, -1),
+		.free = fact_number(f, FACT_oom_free, -1),
+		.total = fact_number(f, FACT_oom_total, -1),
+		.allocated = fact_number(f, FACT_oom_torch_allocated, -1),
+		.reserved = fact_number(f, FACT_oom_torch_reserved, -1),
+		.cache = fact_number(f, FACT_oom_cache, -1),
+		.live = fact_number(f, FACT_oom_live, -1),
+		.not_torch = fact_number(f, FACT_oom_not_torch, -1),
+		.outside = fact_number(f, FACT_oom_outside, -1),
+	};
+}
+
+static const char *source_id(uint32_t source)
+{
+	switch (source) {
+#define X(number, name, id, text) case number: return id;
+	CW_SOURCES(X)
+#undef X
+	default: return "recording";
+	}
+}
+
+static char *evidence_text(struct verdict *v, const struct cw_failure *f)
+{
+	const char *function = f->api ? api_name(f->api) : f->what;
+
+	switch (f->source) {
+	case CW_SRC_DRIVER:
+	case CW_SRC_RUNTIME:
+		return pool_printf(&v->pool, "%s returned %u (%s)%s%s", function[0] ? function : "a call", f->code,
+				   cuda_error_name(f->code), f->text[0] ? ": " : "", f->text);
+	case CW_SRC_TORCH_CUDA:
+		return pool_printf(&v->pool, "PyTorch saw error %u (%s) in %s", f->code, cuda_error_name(f->code),
+				   f->what[0] ? f->what : "a CUDA call");
+	case CW_SRC_TORCH_OOM:
+		return pool_printf(&v->pool, "PyTorch's allocator could not give %llu bytes",
+				   (unsigned long long)f->request_bytes);
+	case CW_SRC_PYTHON:
+		return pool_printf(&v->pool, "%s: %.*s", f->what[0] ? f->what : "exception",
+				   (int)strcspn(f->text, "\n"), f->text);
+	case CW_SRC_FORK:
+		return pool_strdup(&v->pool, "PyTorch found CUDA in use in a forked child");
+	default:
+		return pool_copy(&v->pool, f->text, strcspn(f->text, "\n"));
+	}
+}
+
+static void fill_evidence(struct verdict *v, const struct incident *i)
+{
+	if (v->because)
+		say(&v->pool, &v->evidence, "rule", v->because, NULL);
+	for (size_t k = 0; k < i->n; k++)
+		say(&v->pool, &v->evidence, source_id(i->failure[k]->source),
+		    evidence_text(v, i->failure[k]), NULL);
+}
+
+static void add_why(void *arg, const char *text, const char *command)
+{
+	struct verdict *v = arg;
+
+	say(&v->pool, &v->why, NULL, text, command);
+}
+
+static void add_fix(void *arg, const char *text, const char *command)
+{
+	struct verdict *v = arg;
+
+	say(&v->pool, &v->fix, NULL, text, command);
+}
+
+static void fill_cause(struct verdict *v, const struct facts *f)
+{
+	struct matches m;
+	char *headline;
+
+	rules_match(&m, kb_get(), f, &v->pool);
+	v->candidates = m.list;
+	v->n_candidates = m.n < CANDIDATES_MAX ? m.n : CANDIDATES_MAX;
+	v->unchecked = pool_alloc(&v->pool, (m.n_unchecked + 1) * sizeof(*v->unchecked));
+	for (size_t k = 0; k < m.n_unchecked; k++)
+		v->unchecked[v->n_unchecked++] = m.unchecked[k]->id;
+	v->sure = SURE_POSSIBLE;
+	if (m.n) {
+		v->cause = m.list[0].cause;
+		v->sure = (enum certainty)m.list[0].sure;
+		v->because = m.list[0].because;
+	}
+	headline = v->cause->headline ? template_expand(v->cause->headline, f, &v->pool) : NULL;
+	v->title = headline ? headline : v->cause->title;
+	advice_each(v->cause->why, f, &v->pool, add_why, v);
+	advice_each(v->cause->fix, f, &v->pool, add_fix, v);
+}
+
+struct verdict *verdict_of_incident(const struct incident *i, struct trace *t)
+{
+	struct verdict *v = verdict_new("unknown");
+	struct facts *f = pool_alloc(&v->pool, sizeof(*f));
+	struct scene s;
+
+	facts_init(f, &v->pool);
+	incident_scene(i, t, &s);
+	place_skip_decorators(&s.where, trace_header(t)->cwd, &v->pool);
+	facts_of_incident(f, i, t, &s);
+	fill_lines(v, t, &s);
+	fill_error(v, f);
+	fill_kernel(v, f, i);
+	fill_ledger(v, f);
+	fill_cause(v, f);
+	fill_evidence(v, i);
+	v->time_ns = i->lead->mono_ns;
+	return v;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is in a verdict: filled by verdict.c, printed by the writers, by nobody else.
+ */
+#ifndef CUWHY_VERDICT_PRIV_H
+#define CUWHY_VERDICT_PRIV_H
+
+#include "cuwhy/format.h"
+#include "facts/incident.h"
+#include "report/verdict.h"
+#include "rules/rules.h"
+
+/* A line of code; `file` NULL = not known. */
+struct line {
+	const char *file, *function, *source;
+	uint32_t number;
+	bool library;
+};
+
+struct said {			/* evidence and advice */
+	struct said *next;
+	const char *source;	/* evidence: who says it */
+	const char *text;
+	const char *command;	/* advice: may be NULL */
+};
+
+struct kernel {
+	bool known;
+	const char *name, *short_name;
+	uint32_t grid[3], block[3], shared;
+	uint64_t stream;
+	bool dims_known;
+};
+
+/* Bytes; -1 = not known. */
+struct ledger {
+	bool known;
+	double request, free, total, allocated, reserved, cache, live, not_torch, outside;
+};
+
+struct verdict {
+	struct pool pool;
+	const struct cause *cause;
+	enum certainty sure;
+	const char *title;		/* with this failure's numbers */
+	const char *because;
+	/* the error */
+	uint32_t code;			/* 0 = none */
+	const char *name, *string, *api, *source, *text;
+	uint32_t count;
+	struct line where, noticed, forward, backward, capture;
+	struct line *stack;		/* innermost first */
+	size_t n_stack;
+	struct kernel kernel;
+	struct ledger memory;
+	const char *node;
+	struct said *why, *fix, *evidence;
+	struct match *candidates;
+	size_t n_candidates;
+	const char **unchecked;
+	size_t n_unchecked;
+	const char *frames_off;		/* why there are no Python lines; NULL when there are */
+	bool sim;
+	/* the process */
+	uint32_t pid, rank;		/* rank CW_UNKNOWN = not set */
+	bool exit_known;
+	int exit, signal;
+	const char *command;
+	uint64_t time_ns;
+	struct verdict *notes, *others;	/* lists by `next` */
+	struct verdict *next;
+};
+
+const char *certainty_word(enum certainty c);
+
+/* The verdict about one incident; the caller fills in the process. */
+struct verdict *verdict_of_incident(const struct incident *i, struct trace *t);
+
+struct verdict *verdict_new(const char *cause);
+void verdict_append(struct verdict **list, struct verdict *v);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Evaluates an expression over facts, in three-valued logic (see expr.h).
+ */
+#include <fnmatch.h>
+#include <math.h>
+#include <string.h>
+
+#include "rules/expr_node.h"
+
+static struct value logic(const struct expr *x, const struct facts *f)
+{
+	/* the value that decides alone: false for &&, true for || */
+	bool decides = x->kind == EXPR_OR;
+	struct value a = expr_eval(x->a, f), b;
+
+	if (a.known && (a.number != 0) == decides)
+		return value_flag(decides);
+	b = expr_eval(x->b, f);
+	if (b.known && (b.number != 0) == decides)
+		return value_flag(decides);
+	return a.known && b.known ? value_flag(!decides) : value_unknown(TYPE_FLAG);
+}
+
+static struct value arithmetic(enum expr_kind kind, double a, double b)
+{
+	double r;
+
+	if ((kind == EXPR_DIV || kind == EXPR_MOD) && b == 0)
+		return value_unknown(TYPE_NUMBER);
+	switch (kind) {
+	case EXPR_ADD: r = a + b; break;
+	case EXPR_SUB: r = a - b; break;
+	case EXPR_MUL: r = a * b; break;
+	case EXPR_DIV: r = a / b; break;
+	default: r = fmod(a, b); break;
+	}
+	return isfinite(r) ? value_number(r) : value_unknown(TYPE_NUMBER);
+}
+
+static struct value compare(enum expr_kind kind, struct value a, struct value b)
+{
+	double d = a.type == TYPE_TEXT ? strcmp(a.text, b.text) : a.number - b.number;
+
+	switch (kind) {
+	case EXPR_EQ: return value_flag(d == 0);
+	case EXPR_NE: return value_flag(d != 0);
+	case EXPR_LT: return value_flag(d < 0);
+	case EXPR_LE: return value_flag(d <= 0);
+	case EXPR_GT: return value_flag(d > 0);
+	default: return value_flag(d >= 0);
+	}
+}
+
+static struct value call(const struct expr *x, const struct facts *f)
+{
+	struct value a = expr_eval(x->a, f), b = x->b ? expr_eval(x->b, f) : a;
+
+	if (!a.known || !b.known)
+		return value_unknown(x->type);
+	switch (x->function) {
+	case CALL_contains: return value_flag(strstr(a.text, b.text) != NULL);
+	case CALL_matches: return value_flag(!fnmatch(b.text, a.text, 0));
+	case CALL_ceil: return value_number(ceil(a.number));
+	case CALL_floor: return value_number(floor(a.number));
+	case CALL_abs: return value_number(fabs(a.number));
+	case CALL_min: return value_number(fmin(a.number, b.number));
+	case CALL_max: return value_number(fmax(a.number, b.number));
+	default: return value_unknown(x->type);
+	}
+}
+
+static struct value operate(const struct expr *x, const struct facts *f)
+{
+	struct value a = expr_eval(x->a, f), b = x->b ? expr_eval(x->b, f) : a;
+
+	if (!a.known || !b.known)
+		return value_unknown(x->type);
+	if (x->kind == EXPR_NOT)
+		return value_flag(a.number == 0);
+	if (x->kind == EXPR_NEGATE)
+		return value_number(-a.number);
+	if (x->kind >= EXPR_EQ && x->kind <= EXPR_GE)
+		return compare(x->kind, a, b);
+	return arithmetic(x->kind, a.number, b.number);
+}
+
+struct value expr_eval(const struct expr *x, const struct facts *f)
+{
+	switch (x->kind) {
+	case EXPR_CONST: return x->value;
+	case EXPR_FACT: return f->value[x->fact];
+	case EXPR_KNOWN: return value_flag(f->value[x->fact].known);
+	case EXPR_AND:
+	case EXPR_OR: return logic(x, f);
+	case EXPR_CALL: return call(x, f);
+	default: return operate(x, f);
+	}
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The knowledge: one file per cause (kb/causes/<id>.md), read at run time from a blob that is
+ * linked into the program. CONTRIBUTING.md describes the format of the files.
+ */
+#ifndef CUWHY_KB_H
+#define CUWHY_KB_H
+
+#include "rules/expr.h"
+#include "rules/template.h"
+
+enum sureness { KB_POSSIBLE, KB_LIKELY, KB_CERTAIN };
+
+/* One way to recognise a cause, with its own certainty. */
+struct when {
+	struct when *next;
+	enum sureness sure;
+	const char *text;
+	const struct expr *expr;
+	const struct template *because;	/* may be NULL */
+};
+
+/* A sentence that is said when its guard (NULL = always) holds, and the command that goes with it. */
+struct advice {
+	struct advice *next;
+	const char *guard_text;
+	const struct expr *guard;
+	const struct template *text;
+	const struct template *command;	/* may be NULL */
+};
+
+struct cause {
+	struct cause *next;
+	const char *id, *title;
+	const struct template *headline;	/* the title with this failure's numbers; may be NULL */
+	int rank;				/* among equally certain causes the lower one leads */
+	const char *over;			/* ", id, id, ": causes that this one explains away; or NULL */
+	struct when *when;
+	const char *definition;
+	struct advice *why, *fix;
+	const char *confused;			/* "Not to be confused with", or NULL */
+};
+
+struct kb {
+	struct pool pool;
+	struct cause *first;			/* by id */
+	size_t n;
+};
+
+/* Reads a blob: each file preceded by a line "%%% <id>". NULL with the reason in `e`. */
+struct kb *kb_parse(const char *blob, size_t len, struct err *e);
+void kb_free(struct kb *kb);
+
+/* The knowledge that is linked in. Ends the program when it is damaged: our mistake, found by a test. */
+const struct kb *kb_get(void);
+const struct cause *kb_find(const struct kb *kb, const char *id);
+
+/* The blob itself, for the test that loads every file. */
+const char *kb_blob(size_t *len);
+
+#endif

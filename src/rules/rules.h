@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Holds the facts of one failure against the knowledge: which causes fit, how surely, and which could
+ * not be checked.
+ */
+#ifndef CUWHY_RULES_H
+#define CUWHY_RULES_H
+
+#include "rules/kb.h"
+
+struct match {
+	const struct cause *cause;
+	enum sureness sure;
+	const char *because;	/* NULL when the rule does not say, or a fact in it is unknown */
+};
+
+struct matches {
+	struct match *list;		/* best first */
+	size_t n;
+	const struct cause **unchecked;	/* might fit, but a fact is missing */
+	size_t n_unchecked;
+};
+
+void rules_match(struct matches *m, const struct kb *kb, const struct facts *f, struct pool *pool);
+
+/* The sentences of a cause that hold for these facts: calls `say` for each. */
+typedef void advice_fn(void *arg, const char *text, const char *command);
+void advice_each(const struct advice *list, const struct facts *f, struct pool *pool,
+		 advice_fn *say, void *arg);
+
+#endif

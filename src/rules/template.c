@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sentences with facts in them (see template.h).
+ */
+#include "rules/template.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "rules/expr.h"
+
+#define TEXT_MAX (64 << 10)	/* one expanded sentence */
+
+enum part_format { FORMAT_PLAIN, FORMAT_N, FORMAT_BYTES };
+
+struct part {
+	struct part *next;
+	const char *literal;		/* or */
+	const struct expr *expr;
+	enum part_format format;
+};
+
+struct template {
+	const char *text;
+	struct part *first;
+};
+
+/* The '}' that ends the field at `s`, texts in quotes skipped; NULL when there is none. */
+static const char *field_end(const char *s, const char *end)
+{
+	bool quoted = false;
+
+	for (; s < end; s++) {
+		if (*s == '"')
+			quoted = !quoted;
+		else if (*s == '}' && !quoted)
+			return s;
+	}
+	return NULL;
+}
+
+static size_t field_format(const char *s, size_t len, enum part_format *format)
+{
+	*format = FORMAT_PLAIN;
+	if (len > 2 && !memcmp(s + len - 2, ":n", 2)) {
+		*format = FORMAT_N;
+		return len - 2;
+	}
+	if (len > 6 && !memcmp(s + len - 6, ":bytes", 6)) {
+		*format = FORMAT_BYTES;
+		return len - 6;
+	}
+	return len;
+}
+
+static int add_field(struct pool *pool, struct part *part, const char *s, size_t len, struct err *e)
+{
+	len = field_format(s, len, &part->format);
+	part->expr = expr_parse(pool, s, len, e);
+	if (!part->expr)
+		return -EINVAL;
+	if (part->format != FORMAT_PLAIN && expr_type(part->expr) != TYPE_NUMBER)
+		return err_set(e, -EINVAL, "only a number has :n or :bytes: '%.*s'", (int)len, s);
+	if (expr_type(part->expr) == TYPE_FLAG)
+		return err_set(e, -EINVAL, "a yes or no cannot be printed: '%.*s'", (int)len, s);
+	return 0;
+}
+
+const struct template *template_parse(struct pool *pool, const char *text, size_t len, struct err *e)
+{
+	struct template *t = pool_alloc(pool, sizeof(*t));
+	struct part **tail = &t->first;
+	const char *s = text, *end = text + len, *stop;
+
+	t->text = pool_copy(pool, text, len);
+	while (s < end) {
+		struct part *part = *tail = pool_alloc(pool, sizeof(*part));
+
+		tail = &part->next;
+		if (*s == '{' && !(s + 1 < end && s[1] == '{')) {
+			stop = field_end(s + 1, end);
+			if (!stop) {
+				err_set(e, -EINVAL, "{ without } in '%.60s'", t->text);
+				return NULL;
+			}
+			if (add_field(pool, part, s + 1, (size_t)(stop - s - 1), e))
+				return NULL;
+			s = stop + 1;
+			continue;
+		}
+		if (*s == '{')
+			s++;	/* {{ is one { */
+		stop = memchr(s + 1, '{', (size_t)(end - s - 1));
+		if (!stop)
+			stop = end;
+		part->literal = pool_copy(pool, s, (size_t)(stop - s));
+		s = stop;
+	}
+	return t;
+}
+
+char *format_bytes(char *buf, size_t size, double bytes)
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	int unit = -1;
+	double v = bytes;
+
+	while (fabs(v) >= 1024 && unit < 5) {
+		v /= 1024;
+		unit++;
+	}
+	if (unit < 0)
+		snprintf(buf, size, "%.0f byte%s", bytes, bytes == 1 ? "" : "s");
+	else
+		snprintf(buf, size, "%.1f %s", v, units[unit]);
+	return buf;
+}
+
+char *format_thousands(char *buf, size_t size, double number)
+{
+	char digits[64];
+	size_t n, out = 0;
+	const char *s = digits;
+
+	snprintf(digits, sizeof(digits), "%.0f", number);
+	if (number != floor(number)) {
+		snprintf(buf, size, "%.2f", number);
+		return buf;
+	}
+	if (*s == '-' && size > 1)
+		buf[out++] = *s++;
+	for (n = strlen(s); *s && out + 2 < size; s++, n--) {
+		buf[out++] = *s;
+		if (n > 1 && n % 3 == 1)
+			buf[out++] = ',';
+	}
+	buf[out] = '\0';
+	return buf;
+}
+
+static bool put_part(struct buf *out, const struct part *part, const struct facts *f)
+{
+	struct value v;
+	char text[64];
+
+	if (!part->expr) {
+		buf_adds(out, part->literal);
+		return true;
+	}
+	v = expr_eval(part->expr, f);
+	if (!v.known)
+		return false;
+	if (v.type == TYPE_TEXT)
+		buf_adds(out, v.text);
+	else if (part->format == FORMAT_N)
+		buf_adds(out, format_thousands(text, sizeof(text), v.number));
+	else if (part->format == FORMAT_BYTES)
+		buf_adds(out, format_bytes(text, sizeof(text), v.number));
+	else
+		buf_printf(out, "%.15g", v.number);
+	return true;
+}
+
+char *template_expand(const struct template *t, const struct facts *f, struct pool *pool)
+{
+	struct buf out;
+	char *text = NULL;
+	bool whole = true;
+
+	buf_init(&out, TEXT_MAX);
+	for (const struct part *p = t->first; p && whole; p = p->next)
+		whole = put_part(&out, p, f);
+	if (whole)
+		text = pool_copy(pool, out.data ? out.data : "", out.len);
+	buf_release(&out);
+	return text;
+}
+
+const char *template_text(const struct template *t)
+{
+	return t->text;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sentences with facts in them: "{launch.grid.z:n} blocks, the limit is {limit.grid.z:n}".
+ *
+ *   {expression}        a number without trailing zeros, or a text
+ *   {expression:n}      70,000
+ *   {expression:bytes}  4.0 TiB
+ *   {{                  one {
+ */
+#ifndef CUWHY_TEMPLATE_H
+#define CUWHY_TEMPLATE_H
+
+#include "facts/facts.h"
+
+struct err;
+struct template;
+
+const struct template *template_parse(struct pool *pool, const char *text, size_t len, struct err *e);
+
+/* NULL when a fact in it is unknown: half a sentence helps nobody. */
+char *template_expand(const struct template *t, const struct facts *f, struct pool *pool);
+
+/* As written, for `cuwhy explain CAUSE`. */
+const char *template_text(const struct template *t);
+
+/* "4.0 TiB", "512 bytes"; "70,000". Into `buf`, which is returned. */
+char *format_bytes(char *buf, size_t size, double bytes);
+char *format_thousands(char *buf, size_t size, double number);
+
+#endif
