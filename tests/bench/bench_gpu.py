@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What recording costs PyTorch on a real GPU: `make bench-gpu`.
+
+    tests/bench/bench_gpu.py [--build build] [--seconds 60]
+
+Inside one process recording is paused and resumed in alternating blocks; whole processes are
+started in turn with and without cuwhy. Skips aloud without a GPU or PyTorch.
+"""
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import meter  # noqa: E402
+import stats  # noqa: E402
+
+COMPILE = """
+import torch
+
+@torch.compile
+def f(x, y):
+    return torch.nn.functional.gelu(x @ y).softmax(-1).sum()
+
+x = torch.randn(256, 256, device="cuda", requires_grad=True)
+f(x, x).backward()
+torch.cuda.synchronize()
+"""
+IMPORT = "import torch"
+
+
+def timed(command, env):
+    begin = time.perf_counter()
+    subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - begin
+
+
+def fresh_caches(folder):
+    """An environment in which torch.compile starts from nothing."""
+    place = tempfile.mkdtemp(dir=folder)
+    return dict(os.environ, TORCHINDUCTOR_CACHE_DIR=os.path.join(place, "inductor"),
+                TRITON_CACHE_DIR=os.path.join(place, "triton"))
+
+
+def whole_processes(name, cuwhy, program, seconds, folder):
+    """Alternates until the time is up, four of each at least."""
+    times = {0: [], 1: []}
+    command = [sys.executable, "-c", program]
+    timed(command, fresh_caches(folder))
+    end, number = time.monotonic() + seconds, 0
+    while number < 8 or time.monotonic() < end:
+        under = (number + number // 2) % 2
+        env = fresh_caches(folder)
+        times[under].append(timed(([cuwhy, "run", "--"] if under else []) + command, env))
+        number += 1
+    even = min(len(times[0]), len(times[1]))
+    ratio, low, high = stats.bootstrap_ratio(times[1][:even], times[0][:even])
+    return (name, "%+.2f %% (%+.2f to %+.2f)" % tuple(100 * (r - 1) for r in (ratio, low, high)),
+            stats.spread(times[1]) + " s", stats.spread(times[0]) + " s", even)
+
+
+def driver_version():
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    found = subprocess.run(query, capture_output=True, text=True)
+    return found.stdout.strip().splitlines()[0] if found.returncode == 0 else "driver unknown"
+
+
+def usable():
+    probe = "import torch, sys; sys.exit(0 if torch.cuda.is_available() else 1)"
+    return subprocess.run([sys.executable, "-c", probe], capture_output=True).returncode == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description="cost of recording on a real GPU")
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--seconds", type=float, default=60, help="for each kind of whole process")
+    args = parser.parse_args()
+    if not usable():
+        print("bench-gpu: skipped, no device or no PyTorch")
+        return 0
+    cuwhy = os.path.join(os.path.abspath(args.build), "cuwhy")
+    helper = meter.build(os.path.join(os.path.abspath(args.build), "tests"))
+    print("%s; %s\n" % (driver_version(), stats.processor()), flush=True)
+    subprocess.run([cuwhy, "run", "--", sys.executable, os.path.join(HERE, "bench_torch.py"),
+                    helper], check=True)
+    folder = tempfile.mkdtemp(prefix="cuwhy-bench-")
+    try:
+        rows = [whole_processes("import torch", cuwhy, IMPORT, args.seconds, folder),
+                whole_processes("torch.compile, cold", cuwhy, COMPILE, args.seconds, folder)]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    print("## Whole processes, started in turn\n")
+    stats.table(("process", "cost (95 % of resamples)", "under cuwhy", "without", "pairs"), rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

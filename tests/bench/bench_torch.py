@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of bench_gpu.py that runs under cuwhy: PyTorch with recording on and paused in turn."""
+import ctypes
+import os
+import sys
+import time
+
+import torch
+import torch.nn as nn
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import meter  # noqa: E402
+import stats  # noqa: E402
+
+OPS, OP_BLOCKS = 500, 400
+STEPS, STEP_BLOCKS = 5, 60
+CALL_BLOCKS = 250
+
+PTX = b"""
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry nothing() { ret; }
+"""
+
+
+def blocks(pause, run, count):
+    """Seconds of each block, recording on and paused, paired in time."""
+    times = ([], [])
+    for _ in range(6):
+        run()
+    for number in range(2 * count):
+        paused = (number + number // 2) % 2
+        torch.cuda.synchronize()
+        pause(paused)
+        begin = time.perf_counter()
+        run()
+        times[paused].append(time.perf_counter() - begin)
+        pause(0)
+    return times
+
+
+def launch_bound():
+    x = torch.zeros(1024, device="cuda")
+
+    def run():
+        for _ in range(OPS):
+            x.add_(1)
+        torch.cuda.synchronize()
+    return run
+
+
+class Step:
+    """A training step of a small transformer in bfloat16."""
+
+    def __init__(self, width=1024, layers=8, batch=16, length=512):
+        layer = nn.TransformerEncoderLayer(width, 16, 4 * width, dropout=0.0, batch_first=True,
+                                           norm_first=True)
+        self.model = nn.Sequential(nn.TransformerEncoder(layer, layers, enable_nested_tensor=False),
+                                   nn.Linear(width, 512)).cuda()
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4)
+        self.x = torch.randn(batch, length, width, device="cuda")
+        self.y = torch.randint(0, 512, (batch * length,), device="cuda")
+
+    def __call__(self):
+        for _ in range(STEPS):
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                out = self.model(self.x)
+                loss = nn.functional.cross_entropy(out.flatten(0, 1).float(), self.y)
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            self.optimizer.step()
+        torch.cuda.synchronize()
+
+
+def ratio_row(name, times, per, unit, scale):
+    ratio, low, high = stats.bootstrap_ratio(*times)
+    each = [stats.median(t) / per * scale for t in times]
+    return (name, "%+.2f %% (%+.2f to %+.2f)" % tuple(100 * (r - 1) for r in (ratio, low, high)),
+            "%.3f %s" % (each[0], unit), "%.3f %s" % (each[1], unit), len(times[0]))
+
+
+def single_calls(path):
+    """cuLaunchKernel alone, its tail included, on the real driver."""
+    library, cuda = meter.load(path), ctypes.CDLL("libcuda.so.1")
+    module, function, context = (ctypes.c_void_p() for _ in range(3))
+    for code in (cuda.cuModuleLoadData(ctypes.byref(module), PTX),
+                 cuda.cuModuleGetFunction(ctypes.byref(function), module, b"nothing"),
+                 cuda.cuCtxGetCurrent(ctypes.byref(context))):
+        if code:
+            sys.exit("bench_torch: the driver returned %d" % code)
+    gauge = meter.Meter(library, cuda, function, context, torch.cuda.synchronize, CALL_BLOCKS)
+
+    def deep(n, call):
+        return deep(n - 1, call) if n else call()
+
+    def measure(name, function, step):
+        on, off = gauge.measure(lambda b: deep(15, lambda: function(ctypes.byref(b), meter.BLOCK)))
+        steps = gauge.steps(lambda b: deep(15, lambda: step(ctypes.byref(b))))
+        return meter.row(name, on, off, steps)
+    return [measure("cuLaunchKernel, no Python frames", library.bench_launches_no_python,
+                    library.bench_steps_no_python),
+            measure("cuLaunchKernel, 22 Python frames", library.bench_launches,
+                    library.bench_steps_launch)]
+
+
+def main(path):
+    pause = ctypes.CDLL(None).cuwhy_rec_pause
+    print("PyTorch %s, Python %s\n\n## One process, recording on and paused in turn\n" % (
+        torch.__version__, sys.version.split()[0]))
+    rows = [ratio_row("launch-bound loop (add_)", blocks(pause, launch_bound(), OP_BLOCKS), OPS,
+                      "us per op", 1e6),
+            ratio_row("transformer training step, bf16", blocks(pause, Step(), STEP_BLOCKS), STEPS,
+                      "ms per step", 1e3)]
+    stats.table(("loop", "cost (95 % of resamples)", "recording", "paused", "block pairs"), rows)
+    print("## One launch, %d of each kind; recording on / paused\n" % (meter.BLOCK * CALL_BLOCKS))
+    stats.table(meter.HEAD, single_calls(path))
+
+
+main(sys.argv[1])

@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What recording costs, on the simulated GPU: `make bench`. No GPU and no PyTorch needed.
+#
+#   tests/bench/run.sh [build]
+set -eu
+build=${1:-build}
+here=$(cd "$(dirname "$0")" && pwd)
+python=${PYTHON:-python3}
+python=$("$python" -c 'import sys; print(sys.executable)')
+helper=$(cd "$here" && "$python" -B -c 'import meter, sys; print(meter.build(sys.argv[1]))' \
+	"$(cd "$build" && pwd)/tests")
+echo "## One recorded call, simulated GPU"
+echo
+"$build/cuwhy" run --gpu sim:h200 -- "$python" -B "$here/bench_calls.py" "$helper"
+echo "## Start-up of a process that never loads CUDA"
+echo
+"$python" -B "$here/bench_start.py" "$build/libcuwhy-rec.so"

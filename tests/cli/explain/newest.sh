@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+# Without an argument: the newest recording.
+cuwhy run --gpu sim:tiny gpu ordinal 1 2>/dev/null
+sleep 1
+cuwhy run --gpu sim:tiny gpu grid 1 2>/dev/null
+cuwhy explain --json > json
+status=$?
+grep -o '"cause":"[a-z-]*"' json | head -1
+exit $status

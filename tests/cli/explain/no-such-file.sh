@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# A path that is not there.
+cuwhy explain ./nothing

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# What explain can do.
+cuwhy explain -h

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# An option where a command belongs.
+cuwhy --jsn

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# --color takes three words.
+cuwhy run --color=maybe true

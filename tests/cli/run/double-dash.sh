@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# '--' ends the options.
+cuwhy run --keep -- echo --keep

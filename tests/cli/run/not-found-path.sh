@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# The same with a path.
+cuwhy run ./no-such-program

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# A mistyped option offers the nearest one.
+cuwhy run --jsno true

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A program linked with libcuda: calls come through its own symbol table.
+ * expect: cause=launch-config-grid-limit certainty=certain,likely exit=1 kernel=nop
+ * build: -lcuda
+ */
+#include "cu.h"
+
+int main(void)
+{
+	CUcontext context;
+	CUmodule module;
+	CUfunction nop;
+
+	CU_TRY(cuInit(0));
+	CU_TRY(cuDevicePrimaryCtxRetain(&context, 0));
+	CU_TRY(cuCtxSetCurrent(context));
+	CU_TRY(cuModuleLoadData(&module, CU_IMAGE));
+	CU_TRY(cuModuleGetFunction(&nop, module, "nop"));
+	CU_TRY(cuLaunchKernel(nop, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+	CU_TRY(cuLaunchKernel(nop, 1, 80000, 1, 32, 1, 1, 0, NULL, NULL, NULL));
+	return 0;
+}

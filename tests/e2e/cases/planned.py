@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+# The driver refuses a copy for no reason that anybody knows.
+# expect: cause=unknown exit=1
+# gpu: sim:tiny,fail=cuMemcpyDtoH_v2:1:999
+import cudrv
+
+cudrv.init()
+data = cudrv.alloc(64)
+cudrv.read_floats(data, 4)  # <- here

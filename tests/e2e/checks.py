@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares a verdict with what a case declares: the contract's keys, the cause, the lines."""
+import os
+
+KEYS_ALWAYS = ("schema", "cause", "notes", "others", "process")
+KEYS_FAILED = ("certainty", "title", "error", "where", "candidates", "evidence", "fix")
+CERTAINTIES = ("certain", "likely", "possible")
+BESIDE = ("backward", "forward", "capture", "replay")
+
+
+def shape(result, verdict):
+    for key in KEYS_ALWAYS:
+        if key not in verdict:
+            result.bad("contract: no key %r" % key)
+    if verdict.get("schema") != 1:
+        result.bad("contract: schema is %r" % verdict.get("schema"))
+    for key in KEYS_FAILED if verdict.get("cause") != "none" else ():
+        if key not in verdict:
+            result.bad("contract: no key %r" % key)
+    if verdict.get("cause") == "none":
+        return
+    if verdict.get("certainty") not in CERTAINTIES:
+        result.bad("contract: certainty is %r" % verdict.get("certainty"))
+    ranked = verdict.get("candidates") or []
+    if not ranked or ranked[0].get("cause") != verdict.get("cause"):
+        result.bad("contract: the first candidate is not the cause")
+    for key in ("evidence", "fix"):
+        if not all(item.get("text") for item in verdict.get(key) or []):
+            result.bad("contract: %s without text" % key)
+    for key in ("pid", "exit", "signal"):
+        if key not in (verdict.get("process") or {}):
+            result.bad("contract: process has no %r" % key)
+
+
+def main(result, case, verdict):
+    one(result, "verdict", case.main, verdict)
+    if case.main["cause"] == ["none"]:
+        return
+    result.line = line(result, case.marks.get("here"), verdict.get("where"), "where")
+    for name in BESIDE:
+        if name in case.marks:
+            beside = verdict.get(name) or (verdict.get("where") or {}).get(name)
+            line(result, case.marks[name], beside, name)
+
+
+def one(result, label, want, got):
+    """Compares one verdict object with one `expect` line."""
+    if got.get("cause") not in want["cause"]:
+        result.bad("%s: cause %s, expected %s" % (label, got.get("cause"), "|".join(want["cause"])))
+        return
+    if "certainty" in want and got.get("certainty") not in want["certainty"]:
+        result.bad("%s: certainty %s" % (label, got.get("certainty")))
+    if "code" in want and str((got.get("error") or {}).get("code")) not in want["code"]:
+        result.bad("%s: error %s" % (label, got.get("error")))
+    if "api" in want and (got.get("error") or {}).get("api") not in want["api"]:
+        result.bad("%s: error %s" % (label, got.get("error")))
+    if "kernel" in want and want["kernel"][0] not in str((got.get("kernel") or {}).get("name")):
+        result.bad("%s: kernel %s" % (label, got.get("kernel")))
+    if "function" in want and (got.get("where") or {}).get("function") not in want["function"]:
+        result.bad("%s: in function %s" % (label, (got.get("where") or {}).get("function")))
+
+
+def line(result, marks, where, label):
+    if not marks:
+        return "-"
+    if not where or not where.get("file"):
+        result.bad("%s: no line named, expected %s:%d" % (label, *marks[0]))
+        return "no"
+    if (os.path.basename(where["file"]), where.get("line")) in marks:
+        return "ok"
+    result.bad("%s: %s:%s, expected %s" % (label, where["file"], where.get("line"),
+                                           " or ".join("%s:%d" % m for m in marks)))
+    return "no"
+
+
+def listed(result, case, verdict, key, wanted, mark):
+    listed = verdict.get(key) or []
+    for want in wanted:
+        match = [item for item in listed if item.get("cause") in want["cause"]]
+        if not match:
+            result.bad("%s: no %s among %s" % (key, "|".join(want["cause"]),
+                                               [i.get("cause") for i in listed]))
+            continue
+        one(result, mark, want, match[0])
+        line(result, case.marks.get(mark), match[0].get("where"), mark)
+    if not wanted and listed and (case.silent or key == "others"):
+        result.bad("%s: not expected: %s" % (key, [i.get("cause") for i in listed]))

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one program under `cuwhy run` and compares the verdict with what its header declares.
+
+A case is a program (Python, C or shell) whose first comment lines say what cuwhy must answer:
+
+    expect: cause=launch-config-grid-limit certainty=certain,likely exit=1
+    expect-note: cause=device-ordinal-out-of-range      a handled failure
+    expect-other: cause=oom-request-too-large           another process that failed later
+    expect-silent: exit=0                               no verdict, no note, nothing on stderr
+    needs: torch cupy nvcc     env: NAME=value          uses: helpers/nested.py
+    same-output                alone                    args: one two
+    gpu: sim:tiny              timeout: 60
+
+The line that a verdict must name ends with the comment `<- here`; `<- note` and `<- other` belong
+to notes and other processes; `<- backward`, `<- forward` and `<- capture` are lines beside it.
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import checks
+
+HEADER = re.compile(
+    r"^\s*(?:#|//|/?\*)\s*(expect-note|expect-other|expect-silent|expect|needs|env|uses|args"
+    r"|gpu|timeout|same-output|alone|build|wrap)\b:?\s*(.*?)\s*(?:\*/)?\s*$")
+MARK = re.compile(r"<- (here|note|other|backward|forward|capture|replay)\b")
+
+
+class Case:
+    """One program and what is expected of it."""
+
+    def __init__(self, path):
+        self.path = path
+        self.name = os.path.splitext(os.path.basename(path))[0]
+        self.main = None
+        self.notes, self.others, self.needs, self.uses, self.args = [], [], [], [], []
+        self.env, self.marks = {}, {}
+        self.silent = self.same_output = self.alone = False
+        self.gpu, self.build, self.wrap, self.timeout, self.exit = None, [], [], 120, None
+        self.read_header()
+        for source in [path] + [os.path.join(os.path.dirname(path), u) for u in self.uses]:
+            self.read_marks(source)
+
+    def read_header(self):
+        with open(self.path, encoding="utf-8") as source:
+            for line in source:
+                found = HEADER.match(line)
+                if found:
+                    self.set(found.group(1), found.group(2))
+
+    def set(self, key, value):
+        if key == "expect":
+            self.main = fields(value)
+            self.exit = status(self.main, self.exit)
+        elif key == "expect-silent":
+            self.silent = True
+            self.main = {"cause": ["none"]}
+            self.exit = status(fields(value), self.exit)
+        elif key in ("expect-note", "expect-other"):
+            found = fields(value)
+            (self.notes if key == "expect-note" else self.others).append(found)
+            self.exit = status(found, self.exit)
+            if self.main is None and key == "expect-note":
+                self.main = {"cause": ["none"]}
+        elif key == "env":
+            name, _, text = value.partition("=")
+            self.env[name] = text
+        elif key in ("needs", "uses", "args", "build", "wrap"):
+            getattr(self, key).extend(value.split())
+        elif key == "gpu":
+            self.gpu = value
+        elif key == "timeout":
+            self.timeout = int(value)
+        else:
+            setattr(self, key.replace("-", "_"), True)
+
+    def read_marks(self, source):
+        with open(source, encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                for mark in MARK.findall(line):
+                    self.marks.setdefault(mark, []).append((os.path.basename(source), number))
+
+    def expected(self):
+        if self.silent:
+            return "silent"
+        return "|".join(self.main["cause"]) + "".join(
+            " +note:" + "|".join(n["cause"]) for n in self.notes)
+
+
+def fields(text):
+    """`cause=a|b exit=1` as {"cause": ["a", "b"], "exit": ["1"]}."""
+    found = dict(word.split("=", 1) for word in text.split() if "=" in word)
+    return {key: re.split(r"[|,]", value) for key, value in found.items()}
+
+
+def status(found, otherwise):
+    return int(found["exit"][0]) if "exit" in found else otherwise
+
+
+class Result:
+    """What one case gave: problems is empty when it passed."""
+
+    def __init__(self, case):
+        self.case, self.problems, self.skip = case, [], None
+        self.got, self.line, self.exit, self.seconds = "-", "-", "-", 0.0
+        self.artifacts = {}
+
+    def bad(self, text):
+        self.problems.append(text)
+
+    def as_dict(self):
+        return {"case": self.case.name, "expected": self.case.expected(), "got": self.got,
+                "line": self.line, "exit": self.exit, "seconds": round(self.seconds, 2),
+                "skip": self.skip, "problems": self.problems}
+
+
+class Run:
+    """Everything that one finished process left."""
+
+    def __init__(self, argv, env=None, timeout=120, cwd=None, stdin=subprocess.DEVNULL):
+        began = time.monotonic()
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            # Files, not pipes: a grandchild that outlives the program must not hold the test up.
+            child = subprocess.Popen(argv, env=env, cwd=cwd, stdin=stdin, stdout=out, stderr=err,
+                                     start_new_session=True)
+            try:
+                self.code = child.wait(timeout)
+                self.timed_out = False
+            except subprocess.TimeoutExpired:
+                os.killpg(child.pid, signal.SIGKILL)
+                self.code = child.wait()
+                self.timed_out = True
+            out.seek(0)
+            err.seek(0)
+            self.out, self.err = (f.read().decode("utf-8", "replace") for f in (out, err))
+        self.pid = child.pid
+        self.seconds = time.monotonic() - began
+
+    @property
+    def status(self):
+        """As a shell would say it: 128+N for a signal."""
+        return self.code if self.code >= 0 else 128 - self.code
+
+
+class Harness:
+    """Knows where cuwhy is and how a program of each kind is started."""
+
+    def __init__(self, cuwhy, python, missing=(), default_gpu=None, build=None, plain=True):
+        self.cuwhy, self.python, self.missing = os.path.abspath(cuwhy), python, set(missing)
+        self.default_gpu, self.build, self.plain = default_gpu, build, plain
+
+    def command(self, case):
+        if case.path.endswith(".py"):
+            argv = [self.python, case.path]
+        elif case.path.endswith(".sh"):
+            argv = ["/bin/sh", case.path]
+        else:
+            argv = [self.build(case)]
+        return [self.python if w == "PYTHON" else w for w in case.wrap] + argv + case.args
+
+    def environment(self, case):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("CUWHY")}
+        env.update(PYTHON=self.python, PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1")
+        env.pop("CUDA_VISIBLE_DEVICES", None)
+        env.update(case.env)
+        return env
+
+    def under_cuwhy(self, case, folder, json_wanted):
+        gpu = case.gpu or self.default_gpu
+        options = (["--json"] if json_wanted else []) + (["--gpu", gpu] if gpu else [])
+        return ([self.cuwhy, "run"] + options + ["--out", folder, "--"] + self.command(case))
+
+    def run(self, case):
+        result = Result(case)
+        absent = [need for need in case.needs if need in self.missing]
+        if absent:
+            result.skip = "no " + " ".join(absent)
+            return result
+        began = time.monotonic()
+        scratch = tempfile.mkdtemp(prefix="cuwhy-test-")
+        try:
+            self.judge(case, result, os.path.join(scratch, "recording"))
+        except Exception as error:  # a broken test is a failed test, never a stopped run
+            result.bad("harness: %s: %s" % (type(error).__name__, error))
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        result.seconds = time.monotonic() - began
+        return result
+
+    def judge(self, case, result, folder):
+        env = self.environment(case)
+        run = Run(self.under_cuwhy(case, folder, not case.silent), env, case.timeout)
+        result.exit = run.status
+        result.artifacts = {"stdout": run.out, "stderr": run.err}
+        if run.timed_out:
+            result.bad("still running after %d s" % case.timeout)
+        if case.exit is not None and run.status != case.exit:
+            result.bad("exit status %d, expected %d" % (run.status, case.exit))
+        self.compare_with_plain(case, result, run, env)
+        verdict = self.read_verdict(result, folder)
+        if verdict is None:
+            return
+        checks.shape(result, verdict)
+        checks.main(result, case, verdict)
+        checks.listed(result, case, verdict, "notes", case.notes, "note")
+        checks.listed(result, case, verdict, "others", case.others, "other")
+        self.check_streams(case, result, run, verdict)
+        self.check_explain(case, result, folder, verdict, env)
+
+    def compare_with_plain(self, case, result, run, env):
+        gpu = case.gpu or self.default_gpu
+        if gpu or not (self.plain or case.same_output):
+            return      # the simulated GPU exists only under cuwhy
+        plain = Run(self.command(case), env, case.timeout)
+        if plain.status != run.status:
+            result.bad("exit status %d, without cuwhy %d" % (run.status, plain.status))
+        if case.same_output and plain.out != run.out:
+            result.bad("stdout differs from the run without cuwhy")
+            result.artifacts["stdout-plain"] = plain.out
+
+    def read_verdict(self, result, folder):
+        path = os.path.join(folder, "verdict.json")
+        try:
+            with open(path, encoding="utf-8") as stream:
+                text = stream.read()
+            result.artifacts["verdict.json"] = text
+            verdict = json.loads(text)
+        except (OSError, ValueError) as error:
+            result.bad("verdict.json: %s" % error)
+            return None
+        result.got = verdict.get("cause", "?")
+        if verdict.get("notes"):
+            result.got += " +note:" + ",".join(n.get("cause", "?") for n in verdict["notes"])
+        return verdict
+
+    def check_streams(self, case, result, run, verdict):
+        ours = [line for line in run.err.splitlines() if line.startswith(("cuwhy", '{"schema"'))]
+        if case.silent and ours:
+            result.bad("stderr is not silent: " + ours[0][:120])
+        if not case.silent and verdict.get("cause") != "none":
+            try:
+                last = json.loads(ours[-1])
+                if last.get("cause") != verdict.get("cause"):
+                    result.bad("stderr says %s, verdict.json %s" % (last.get("cause"),
+                                                                   verdict.get("cause")))
+            except (IndexError, ValueError):
+                result.bad("no JSON object on stderr")
+
+    def check_explain(self, case, result, folder, verdict, env):
+        if verdict.get("cause") == "none":
+            return
+        again = Run([self.cuwhy, "explain", folder], env, 30)
+        result.artifacts["explain"] = again.out + again.err
+        if again.status != 1:
+            result.bad("cuwhy explain exits %d on a failure" % again.status)
+        where = verdict.get("where") or {}
+        if where.get("file"):
+            name = "%s:%d" % (os.path.basename(where["file"]), where["line"])
+            if name not in again.out:
+                result.bad("the text does not name " + name)
+
+
+def run_all(harness, cases, jobs, report):
+    """Runs the cases, those marked `alone` at the end and one by one, and reports each."""
+    lock, results = threading.Lock(), []
+
+    def one(case):
+        result = harness.run(case)
+        with lock:
+            results.append(result)
+            report(result, len(results))
+
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        list(pool.map(one, [c for c in cases if not c.alone]))
+    for case in cases:
+        if case.alone:
+            one(case)
+    return results
+
+
+def load_cases(folder, endings, filters):
+    names = sorted(n for n in os.listdir(folder) if n.endswith(endings))
+    cases = [Case(os.path.join(folder, name)) for name in names]
+    cases = [c for c in cases if c.main is not None]
+    return [c for c in cases if not filters or any(f in c.name for f in filters)]

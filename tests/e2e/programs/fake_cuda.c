@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A library that is not the driver but has a function named like one of its own. */
+int cuInit(unsigned int flags);
+
+int cuInit(unsigned int flags)
+{
+	return 77 + (int)flags;
+}

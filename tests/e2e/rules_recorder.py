@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the recorder must keep, and what must not stop it or hurt the program it is a guest in."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+
+from toolbox import Skip, same
+
+START = "import cudrv, ctypes, os, sys, time\ncontext = cudrv.init()\nnop = cudrv.kernel('nop')\n"
+
+
+def rule__kill_9_keeps_the_recording(box):
+    argv = box.script(START + """
+for _ in range(1000):
+    cudrv.launch(nop, (1,), (1,))
+cudrv.cuda.cuLaunchKernel(nop, 1, 70000, 1, 1, 1, 1, 0, None, None, None)
+os.kill(os.getpid(), 9)
+""")
+    run = box.under(argv)
+    same(run.status, 128 + signal.SIGKILL, "status")
+    parts = box.parts(run)
+    same(len(parts), 1, "parts")
+    assert parts[0]["ring_launches"] >= 1000, parts
+    same(parts[0]["exit_known"], 0, "exit known")
+    verdict = box.verdict(run)
+    found = [v["cause"] for v in [verdict] + verdict["notes"]]
+    assert "launch-config-grid-limit" in found, found   # a verdict, or a note: it may have lived on
+    same(verdict["process"]["signal"], 9, "signal")
+
+
+def rule__a_recording_can_be_judged_again(box):
+    run = box.under(box.script(START + "cudrv.launch(nop, (1,), (2048,))\n"))
+    first = box.verdict(run)
+    again = subprocess.run([box.cuwhy, "explain", "--json", run.folder], capture_output=True,
+                           text=True, env=box.env(), timeout=30)
+    second = json.loads(again.stdout)
+    same(again.returncode, 1, "status of explain")
+    for key in ("cause", "certainty", "where", "error"):
+        same(second[key], first[key], key)
+
+
+def rule__a_forked_child_never_writes_into_its_parents_recording(box):
+    argv = box.script(START + """
+cudrv.alloc(64)
+pid = os.fork()
+if pid == 0:
+    for _ in range(50):
+        cudrv.cuda.cuMemAlloc_v2(ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(64))
+    os._exit(0)
+os.waitpid(pid, 0)
+for _ in range(5):
+    cudrv.launch(nop, (1,), (1,))
+print(os.getpid(), pid)
+""")
+    run = box.under(argv)
+    same(run.status, 0, "status")
+    parent, child = (int(n) for n in run.out.split())
+    parts = {p["pid"]: p for p in box.parts(run)}
+    same(set(parts), {parent, child}, "processes with a part")
+    same(parts[parent]["n_failures"], 0, "failures in the parent's part")
+    same(parts[parent]["ring_launches"], 5, "launches in the parent's part")
+    same(parts[child]["forked"], 1, "the child is marked as forked")
+    same(parts[child]["parent_recorded_pid"], parent, "the child's parent")
+    assert parts[child]["n_failures"] >= 1, parts[child]
+
+
+def rule__a_forked_child_that_leaves_cuda_alone_gets_no_part(box):
+    argv = box.script(START + """
+for _ in range(20):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+""")
+    run = box.under(argv)
+    same(run.status, 0, "status")
+    same(len(box.parts(run)), 1, "parts")
+
+
+def rule__rings_of_dead_threads_are_reused(box):
+    program = box.program("threads", "-lcuda", "-lpthread")
+    run = box.under([program, "300", "20"])
+    same((run.status, run.out), (0, "done 6000\n"), "status and output")
+    part = box.parts(run)[0]
+    same(part["ring_launches"], 6000, "launches of all threads")
+    same(part["lost_threads"], 0, "threads without a ring")
+    assert part["rings"] <= 32, "%d rings for threads of which 8 lived at a time" % part["rings"]
+
+
+def rule__the_recording_stays_bounded(box):
+    program = box.program("threads", "-lcuda", "-lpthread")
+    run = box.under([program, "16", "30000"], timeout=120)
+    same((run.status, run.out), (0, "done 480000\n"), "status and output")
+    part = box.parts(run)[0]
+    used = os.stat(part["path"]).st_blocks * 512
+    assert used <= 64 << 20, "%d bytes on disk" % used
+    same(part["ring_launches"], 480000, "launches counted")
+
+
+def rule__live_allocations_are_exact(box):
+    run = box.under(box.script(START + """
+kept = [cudrv.alloc(1000 + n) for n in range(500)]
+for address in kept[::2]:
+    cudrv.free(address)
+for _ in range(3000):
+    cudrv.free(cudrv.alloc(64))
+"""))
+    part = box.parts(run)[0]
+    same(part["live"], 250, "live allocations")
+    same(part["n_allocs"] - part["n_frees"], 250, "allocations less frees")
+    same(part["live_device_bytes"], sum(1000 + n for n in range(1, 500, 2)), "live bytes")
+
+
+def rule__without_libcuda_it_is_not_there(box):
+    program = box.program("inert", "-ldl")
+    run = box.under([program], gpu=None)
+    plain = box.plain([program])
+    same(plain.status, 0, "status of the plain program")
+    same((run.status, run.out), (0, plain.out), "what a program without CUDA sees")
+    same(box.parts(run), [], "parts of the recording")
+
+
+def rule__dlclose_and_a_second_dlopen_work(box):
+    program = box.program("reopen", "-ldl")
+    run = box.under([program])
+    same((run.status, run.out), (0, "first 0 second 0 again 0\n"), "status and output")
+
+
+def rule__a_signal_handler_may_call_cuda(box):
+    program = box.program("handler", "-lcuda")
+    run = box.under([program])
+    same(run.status, 0, "status (%s)" % run.err)
+    assert run.out.startswith("handled "), run.out
+    same(len(box.parts(run)), 1, "parts")
+
+
+def rule__no_descriptors_left_hurts_nobody(box):
+    argv = box.script("""
+import os, resource
+import cudrv
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+held = []
+try:
+    while True:
+        held.append(os.open("/dev/null", os.O_RDONLY))
+except OSError:
+    pass
+context = cudrv.init()
+data = cudrv.alloc(256)
+for _ in range(10):
+    cudrv.launch(cudrv.kernel("fill"), (1,), (64,), cudrv.u64(data), cudrv.f32(2), cudrv.i32(64))
+print(sum(cudrv.read_floats(data, 64)))
+""")
+    plain, run = box.plain_sim(argv), box.under(argv)
+    same((run.status, run.out, run.status), (plain.status, plain.out, 0), "status and output")
+
+
+def limited(box, name, value, under):
+    """WORK with a limit of its own; pipes, since a limit on files would stop its output."""
+    argv = box.script("import resource\nresource.setrlimit(resource.%s, (%d, %d))\n%s" % (
+        name, value, value, WORK))
+    env = box.env() if under else box.env(LD_LIBRARY_PATH=box.sim, CUWHY_SIM="tiny")
+    command = [box.cuwhy, "run", "--gpu", "sim:tiny", "--"] if under else []
+    done = subprocess.run(command + argv, capture_output=True, text=True, env=env, timeout=60)
+    return done.returncode, done.stdout
+
+
+WORK = START + """
+data = cudrv.alloc(256)
+cudrv.launch(cudrv.kernel('iota'), (1,), (64,), cudrv.u64(data), cudrv.i32(64))
+print(sum(cudrv.read_floats(data, 64)))
+"""
+
+
+def rule__no_room_for_files_hurts_nobody(box):
+    plain = limited(box, "RLIMIT_FSIZE", 0, False)
+    same(plain[0], 0, "status of the plain program")
+    same(limited(box, "RLIMIT_FSIZE", 0, True), plain, "status and output")
+
+
+def rule__little_address_space_hurts_nobody(box):
+    """The least that the program needs, plus what the recorder may take."""
+    low, high = 64, 4096
+    if limited(box, "RLIMIT_AS", high << 20, False)[0]:
+        raise Skip("the program alone needs more than %d MiB" % high)
+    while high - low > 16:
+        middle = (low + high) // 2
+        low, high = (low, middle) if limited(box, "RLIMIT_AS", middle << 20, False)[0] == 0 else (
+            middle, high)
+    plain = limited(box, "RLIMIT_AS", high + 96 << 20, False)
+    same(limited(box, "RLIMIT_AS", high + 96 << 20, True), plain, "status and output")
+
+
+def rule__a_full_disk_for_the_recording_hurts_nobody(box):
+    place = os.path.join(box.scratch, "small")
+    os.mkdir(place)
+    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k", "none", place],
+                                      capture_output=True).returncode:
+        raise Skip("a small file system cannot be mounted here")
+    try:
+        argv = box.script(START + "print('worked')\ncudrv.launch(nop, (1,), (2048,))\n")
+        run = subprocess.run([box.cuwhy, "run", "--out", os.path.join(place, "r"), "--gpu",
+                              "sim:tiny", "--"] + argv, capture_output=True, text=True,
+                             env=box.env(), timeout=60)
+        same((run.returncode, run.stdout), (1, "worked\n"), "status and output")
+        assert "cuwhy" in run.stderr, "nothing is said about the full disk"
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def rule__an_unwritable_folder_hurts_nobody(box):
+    blocker = os.path.join(box.scratch, "file")
+    with open(blocker, "w", encoding="utf-8"):
+        pass
+    run = subprocess.run([box.cuwhy, "run", "--out", os.path.join(blocker, "r"), "/bin/echo", "hi"],
+                         capture_output=True, text=True, env=box.env(), timeout=60)
+    same((run.returncode, run.stdout), (0, "hi\n"), "status and output")
+    assert run.stderr.startswith("cuwhy"), run.stderr
+
+
+def rule__a_recorder_without_its_cuwhy_hurts_nobody(box):
+    argv = box.script(WORK)
+    plain = box.plain_sim(argv)
+    for sock in (None, "/nowhere/s", os.path.join(box.scratch, "x" * 200)):
+        env = {"LD_PRELOAD": box.recorder}
+        if sock:
+            env["CUWHY_SOCK"] = sock
+        run = box.plain_sim(argv, **env)
+        same((run.status, run.out, run.err), (plain.status, plain.out, plain.err),
+             "program with CUWHY_SOCK=%s" % sock)
+
+
+def rule__it_can_be_paused_and_resumed(box):
+    run = box.under(box.script(START + """
+pause = ctypes.CDLL(None).cuwhy_rec_pause
+states = [pause(1)]
+for _ in range(100):
+    cudrv.launch(nop, (1,), (1,))
+states += [pause(0), pause(0)]
+for _ in range(7):
+    cudrv.launch(nop, (1,), (1,))
+print(states)
+"""))
+    same((run.status, run.out), (0, "[0, 1, 0]\n"), "status and output")
+    same(box.parts(run)[0]["ring_launches"], 7, "launches recorded")
+
+
+def find_pythons():
+    """Interpreters of every version that the recorder claims, as far as this machine has them."""
+    found = {}
+    for minor in range(9, 15):
+        version = "3.%d" % minor
+        roots = [os.path.expanduser("~/.pyenv/versions")]
+        places = [os.path.join(r, d, "bin", "python" + version) for r in roots if os.path.isdir(r)
+                  for d in sorted(os.listdir(r)) if d.startswith(version)]
+        for place in places + [shutil.which("python" + version) or ""]:
+            if place and os.access(place, os.X_OK) and subprocess.run(
+                    [place, "-c", "import ctypes"], capture_output=True).returncode == 0:
+                found.setdefault(version, place)
+    return found
+
+
+def rule__python_lines_are_right_in_every_version_here(box):
+    pythons = find_pythons()
+    if not pythons:
+        raise Skip("no python3.9 to python3.14 here")
+    text = START + """
+
+class Deep:
+    def __init__(self, n):
+        self.n = n
+
+    def go(self):
+        if self.n:
+            return [Deep(self.n - 1).go() for _ in (1,)]
+        return (lambda: cudrv.launch(nop, (1,), (4096,)))()
+
+
+def gen():
+    yield Deep(10).go()
+
+
+list(gen())
+"""
+    argv = box.script(text)
+    line = [n for n, l in enumerate(text.splitlines(), 1) if "4096" in l][0]
+    for version, python in sorted(pythons.items()):
+        run = box.under([python] + argv[1:])
+        same(run.status, 1, version + ": status")
+        verdict = box.verdict(run)
+        same(verdict["cause"], "launch-config-block-limit", version + ": cause")
+        if version == "3.14" and not verdict["where"].get("file"):
+            continue    # claimed only where a test has run
+        same(verdict["where"].get("line"), line, version + ": line")
+        outer = [f["line"] for f in verdict["where"]["stack"]][-1]
+        same(outer, len(text.splitlines()), version + ": outermost line")

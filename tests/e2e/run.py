@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""End-to-end tests on the simulated GPU: every cause, every near miss, every rule of the recorder.
+
+    tests/e2e/run.py [--build build] [-j N] [--json FILE] [--artifacts DIR] [name…]
+
+Programs with a declared verdict are in cases/; what the recorder must never do is in rules_*.py.
+"""
+import argparse
+import importlib
+import os
+import subprocess
+import sys
+import threading
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+sys.path.insert(0, HERE)
+import harness  # noqa: E402
+import report  # noqa: E402
+import toolbox  # noqa: E402
+
+RULES = ("rules_program", "rules_recorder", "rules_neighbours")
+
+
+class Builder:
+    """Compiles the C programs of the tests, once each."""
+
+    def __init__(self, build):
+        self.build = build
+        self.target = os.path.join(build, "tests", "e2e")
+        self.lock, self.done = threading.Lock(), set()
+        os.makedirs(self.target, exist_ok=True)
+
+    def __call__(self, case):
+        return self.compile(case.path, case.name, case.build)
+
+    def compile(self, source, name, flags=()):
+        flags = [f if f != "-lcuda" else "-l:libcuda.so.1" for f in flags]
+        output = os.path.join(self.target, name)
+        command = [os.environ.get("CC", "cc"), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-g",
+                   "-I" + os.path.join(ROOT, "include"), source, "-o", output,
+                   "-L" + os.path.join(self.build, "sim")] + flags
+        with self.lock:
+            if output not in self.done:
+                made = subprocess.run(command, capture_output=True, text=True)
+                if made.returncode:
+                    raise toolbox.BuildError(made.stderr)
+                self.done.add(output)
+        return output
+
+
+class RuleCase:
+    """Makes a rule's test look like a case to the code that reports."""
+
+    def __init__(self, function):
+        self.name, self.function, self.alone = function.__name__, function, False
+
+    def expected(self):
+        return "holds"
+
+
+class Rules:
+    """Runs the tests of rules as Harness runs cases."""
+
+    def __init__(self, box):
+        self.box = box
+
+    def run(self, case):
+        return toolbox.run_rule(self.box, case, harness.Result(case))
+
+
+def load_rules(filters):
+    found = []
+    for name in RULES:
+        module = importlib.import_module(name)
+        found += [RuleCase(f) for n, f in vars(module).items() if n.startswith("rule__")]
+    return [c for c in found if not filters or any(f in c.name for f in filters)]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="cuwhy on the simulated GPU")
+    parser.add_argument("--build", default="build", help="folder that make has filled")
+    parser.add_argument("names", nargs="*", help="run only tests whose name contains one of these")
+    parser.add_argument("-j", type=int, default=os.cpu_count() or 1, dest="jobs")
+    parser.add_argument("--python", default=toolbox.real_python(sys.executable))
+    parser.add_argument("--json", help="write the results to this file")
+    parser.add_argument("--artifacts", help="leave what failing tests printed in this folder")
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    os.environ["PYTHONPATH"] = os.path.join(HERE, "site-packages")
+    build = os.path.abspath(args.build)
+    cuwhy, builder = os.path.join(build, "cuwhy"), Builder(build)
+    cases = harness.load_cases(os.path.join(HERE, "cases"), (".py", ".sh", ".c"), args.names)
+    runner = harness.Harness(cuwhy, args.python, default_gpu="sim:tiny", build=builder)
+    results = harness.run_all(runner, cases, args.jobs, report.report_line)
+    done = len(results)
+    box = toolbox.Toolbox(cuwhy, args.python, builder)
+    results += harness.run_all(Rules(box), load_rules(args.names), args.jobs,
+                               lambda result, n: report.report_line(result, n + done))
+    return report.finish(results, args.json, args.artifacts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Fuzz target: any bytes as the recording of a process, read, judged and printed.
+ *
+ * Built by libFuzzer (tests/fuzz/fuzz.sh), and with driver.c as a plain program over the corpus.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/verdict.h"
+#include "trace/cuda_errors.h"
+#include "trace/trace.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static volatile size_t sink;	/* what was read must have been read */
+
+static void use_stack(struct trace *t, uint32_t off)
+{
+	const struct cw_stack *s = trace_stack(t, off);
+	uint32_t i;
+
+	for (i = 0; s && i < s->n; i++)
+		sink += strlen(trace_string(t, s->frame[i].file)) +
+			strlen(trace_string(t, s->frame[i].function)) + s->frame[i].line;
+}
+
+static void use_failures(struct trace *t)
+{
+	const struct cw_failure *const *f;
+	size_t i, n = trace_failures(t, &f);
+
+	for (i = 0; i < n; i++) {
+		use_stack(t, f[i]->stack);
+		use_stack(t, f[i]->forward_stack);
+		sink += strlen(f[i]->text) + strlen(f[i]->what) + strlen(f[i]->file) +
+			strlen(trace_function_name(t, f[i]->func)) + strlen(api_name(f[i]->api)) +
+			strlen(cuda_error_name(f[i]->code)) + trace_ns(t, f[i]->ticks);
+	}
+}
+
+static void use_lists(struct trace *t)
+{
+	const struct cw_launch *const *l;
+	const struct cw_call *const *c;
+	const struct cw_allocation *const *a;
+	size_t i, n;
+
+	n = trace_launches(t, &l);
+	for (i = 0; i < n; i++) {
+		use_stack(t, l[i]->stack);
+		sink += strlen(trace_function_name(t, l[i]->func));
+		sink += l[i]->params[CW_PARAM_BYTES - 1];
+	}
+	n = trace_calls(t, &c);
+	for (i = 0; i < n; i++)
+		sink += strlen(api_name(c[i]->api)) + c[i]->out + strlen(api_args(c[i]->api));
+	n = trace_allocations(t, &a);
+	for (i = 0; i < n; i++)
+		sink += a[i]->addr + a[i]->size + a[i]->extra;
+}
+
+static void print(const struct verdict *v)
+{
+	struct text_style style = {.colour = true, .width = 80, .recording = "r"};
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		return;
+	report_text(out, v, &style);
+	report_line(out, v, NULL);
+	report_json(out, v, false);
+	fclose(out);
+	sink += len;
+	free(text);
+}
+
+static void judge(struct trace *t, int status)
+{
+	struct process_end end = {.pid = 1, .status_known = true, .exit = status};
+	struct verdict *v[2] = {verdict_of_process(t, &end), verdict_of_process(t, &end)}, *all;
+
+	print(v[0]);
+	all = verdict_join(v, 2);
+	print(all);
+	verdict_free(all);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	void *copy = malloc(size ? size : 1);
+	struct trace *t;
+
+	if (!copy)
+		abort();
+	memcpy(copy, data, size);
+	t = trace_from_bytes(copy, size, NULL);
+	if (!t)
+		return 0;
+	use_failures(t);
+	use_lists(t);
+	judge(t, 1);
+	judge(t, 0);
+	trace_free(t);
+	return 0;
+}

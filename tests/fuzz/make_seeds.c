@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Writes the seeds of the corpus: make_seeds FOLDER.
+ */
+#include <stdio.h>
+
+#include "tests/unit/trace_make.h"
+
+static const char *folder;
+
+static void save(const char *name, const struct make *m, size_t len)
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "wb");
+	if (!f || fwrite(m->data, 1, len, f) != len || fclose(f) != 0) {
+		perror(path);
+		exit(1);
+	}
+}
+
+static struct cw_failure *failures(struct make *m, uint32_t n)
+{
+	return (struct cw_failure *)(m->data + make_chunk(m, CW_CHUNK_FAILURES,
+							  n * sizeof(struct cw_failure)));
+}
+
+static void text(struct cw_failure *f, const char *what, const char *message)
+{
+	snprintf(f->what, sizeof(f->what), "%s", what);
+	snprintf(f->text, sizeof(f->text), "%s", message);
+}
+
+/* An uncaught exception of Python, and the refusal by PyTorch behind it. */
+static void python(struct make *m)
+{
+	uint32_t heap = make_chunk(m, CW_CHUNK_HEAP, 512), file, function, stack;
+	struct cw_failure *f = failures(m, 4);
+
+	file = make_string(m, &heap, "train.py");
+	function = make_string(m, &heap, "<module>");
+	stack = make_stack(m, &heap, file, function, 7);
+	f[0] = (struct cw_failure){.seq = 1, .source = CW_SRC_TORCH_CHECK, .stack = stack,
+				   .line = 9};
+	text(&f[0], "at::native::mm", "mat1 and mat2 shapes cannot be multiplied (10x10 and 5x10)");
+	f[1] = (struct cw_failure){.seq = 2, .source = CW_SRC_PYTHON, .stack = stack};
+	text(&f[1], "RuntimeError", "mat1 and mat2 shapes cannot be multiplied (10x10 and 5x10)");
+	make_header(m)->n_failures = 2;
+}
+
+static void memory(struct make *m)
+{
+	struct cw_failure *f = failures(m, 4);
+
+	f[0] = (struct cw_failure){.seq = 1, .source = CW_SRC_DRIVER, .api = 120, .code = 2,
+				   .n_args = 2, .arg = {0, 1ull << 40}, .request_bytes = 1ull << 40,
+				   .memory_known = 1, .free_bytes = 1 << 30,
+				   .total_bytes = 1ull << 34};
+	f[1] = (struct cw_failure){.seq = 2, .source = CW_SRC_TORCH_OOM,
+				   .request_bytes = 1ull << 40,
+				   .memory_known = 1, .free_bytes = 1 << 30,
+				   .total_bytes = 1ull << 34,
+				   .torch_allocated = 1 << 20, .torch_reserved = 1 << 21};
+	text(&f[1], "OutOfMemory", "");
+	f[2] = (struct cw_failure){.seq = 3, .source = CW_SRC_RUNTIME, .api = 0, .code = 101,
+				   .n_args = 1, .arg = {7}};
+	f[3] = (struct cw_failure){.seq = 4, .source = CW_SRC_FORK, .code = 3};
+}
+
+static void sticky(struct make *m)
+{
+	struct cw_failure *f = failures(m, 4);
+
+	f[0] = (struct cw_failure){.seq = 1, .source = CW_SRC_DRIVER, .api = 30, .code = 700};
+	f[1] = (struct cw_failure){.seq = 2, .source = CW_SRC_TORCH_CUDA, .code = 700};
+	f[2] = (struct cw_failure){.seq = 3, .source = CW_SRC_DRIVER, .api = 32, .code = 900,
+				   .capturing = 1};
+	f[3] = (struct cw_failure){.seq = 4, .source = CW_SRC_DRIVER, .api = 91, .code = 209};
+}
+
+int main(int argc, char **argv)
+{
+	static const struct { const char *name; void (*fill)(struct make *m); } seeds[] = {
+		{"launch", make_usual}, {"python", python}, {"memory", memory}, {"sticky", sticky},
+	};
+	struct make m;
+	size_t i;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: make_seeds FOLDER\n");
+		return 2;
+	}
+	folder = argv[1];
+	make_init(&m);
+	save("empty", &m, sizeof(struct cw_header));
+	save("cut", &m, 100);
+	free(m.data);
+	for (i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
+		make_init(&m);
+		seeds[i].fill(&m);
+		save(seeds[i].name, &m, m.used);
+		free(m.data);
+	}
+	return 0;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The small helpers under everything else.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fs.h"
+#include "base/opt.h"
+#include "base/proc.h"
+#include "base/str.h"
+#include "base/term.h"
+
+/* --- err -------------------------------------------------------------------------------------- */
+
+static void err__keeps_code_message_and_hint(void **state)
+{
+	struct err e = {0};
+
+	(void)state;
+	assert_int_equal(err_set(&e, -ENOENT, "no '%s'", "x"), -ENOENT);
+	assert_int_equal(err_hint(&e, "try %d", 2), -ENOENT);
+	assert_string_equal(e.msg, "no 'x'");
+	assert_string_equal(e.hint, "try 2");
+	assert_int_equal(err_set(NULL, -1, "nobody asks"), -1);
+}
+
+static void err__a_long_message_is_cut(void **state)
+{
+	struct err e = {0};
+	char text[1000];
+
+	(void)state;
+	memset(text, 'a', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	err_set(&e, -1, "%s", text);
+	assert_int_equal(strlen(e.msg), sizeof(e.msg) - 1);
+}
+
+/* --- buf -------------------------------------------------------------------------------------- */
+
+static void buf__grows_up_to_its_ceiling_and_says_so(void **state)
+{
+	struct buf b;
+	int i;
+
+	(void)state;
+	buf_init(&b, 1000);
+	for (i = 0; i < 300; i++)
+		buf_adds(&b, "abcd");
+	assert_int_equal(b.len, 1000);
+	assert_true(b.full);
+	assert_int_equal(b.data[1000], 0);
+	buf_release(&b);
+}
+
+static void buf__printf_appends(void **state)
+{
+	struct buf b;
+	char *s;
+
+	(void)state;
+	buf_init(&b, 100);
+	buf_printf(&b, "%d-%s", 7, "x");
+	buf_printf(&b, "!");
+	s = buf_take(&b);
+	assert_string_equal(s, "7-x!");
+	free(s);
+}
+
+/* --- str -------------------------------------------------------------------------------------- */
+
+static void str__copy_always_ends(void **state)
+{
+	char to[4];
+
+	(void)state;
+	assert_true(str_copy(to, sizeof(to), "abc"));
+	assert_string_equal(to, "abc");
+	assert_false(str_copy(to, sizeof(to), "abcd"));
+	assert_string_equal(to, "abc");
+	assert_false(str_copy(to, 0, "x"));
+}
+
+static void str__distance_counts_edits(void **state)
+{
+	(void)state;
+	assert_int_equal(str_distance("run", "run"), 0);
+	assert_int_equal(str_distance("rnu", "run"), 1);
+	assert_int_equal(str_distance("kitten", "sitting"), 3);
+	assert_int_equal(str_distance("", "abc"), 3);
+}
+
+static void str__nearest_offers_only_what_is_near(void **state)
+{
+	static const char *const words[] = {"run", "explain", "doctor", NULL};
+
+	(void)state;
+	assert_string_equal(str_nearest("rnu", words), "run");
+	assert_string_equal(str_nearest("explian", words), "explain");
+	assert_string_equal(str_nearest("doc", words), "doctor");
+	assert_null(str_nearest("xyzzy", words));
+	assert_null(str_nearest("", words));
+}
+
+static void str__u64_wants_a_whole_number(void **state)
+{
+	uint64_t v;
+
+	(void)state;
+	assert_true(str_u64("18446744073709551615", &v));
+	assert_true(v == UINT64_MAX);
+	assert_false(str_u64("18446744073709551616", &v));
+	assert_false(str_u64("12x", &v));
+	assert_false(str_u64("-1", &v));
+	assert_false(str_u64("", &v));
+}
+
+/* --- fs --------------------------------------------------------------------------------------- */
+
+static char *scratch(void)
+{
+	char *dir = strdup("/tmp/cuwhy-test-XXXXXX");
+
+	assert_non_null(dir);
+	assert_non_null(mkdtemp(dir));
+	return dir;
+}
+
+static void fs__files_are_private_and_whole(void **state)
+{
+	char *dir = scratch(), *sub = fs_join(dir, "a/b"), *path = fs_join(sub, "f");
+	struct stat st;
+	struct buf b;
+
+	(void)state;
+	umask(0);
+	assert_int_equal(fs_mkdirs(sub, NULL), 0);
+	assert_int_equal(fs_mkdirs(sub, NULL), 0);
+	assert_int_equal(stat(sub, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	assert_int_equal(fs_write(path, "hello", 5, NULL), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	buf_init(&b, 100);
+	assert_int_equal(fs_read(path, &b, NULL), 0);
+	assert_string_equal(b.data, "hello");
+	buf_release(&b);
+	assert_false(fs_dir_empty(sub));
+	fs_remove_dir(dir, 3);
+	assert_false(fs_exists(dir));
+	free(path);
+	free(sub);
+	free(dir);
+}
+
+static void fs__zeros_become_holes_and_come_back(void **state)
+{
+	enum { LEN = 8 << 20 };
+	char *dir = scratch(), *path = fs_join(dir, "f"), *data = calloc(1, LEN);
+	struct stat st;
+	struct buf b;
+
+	(void)state;
+	data[0] = 1;
+	data[5 << 20] = 2;
+	data[LEN - 1] = 3;
+	assert_int_equal(fs_write(path, data, LEN, NULL), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, LEN);
+	assert_true(st.st_blocks * 512 < 1 << 20);
+	buf_init(&b, LEN);
+	assert_int_equal(fs_read(path, &b, NULL), 0);
+	assert_memory_equal(b.data, data, LEN);
+	buf_release(&b);
+	fs_remove_dir(dir, 0);
+	free(data);
+	free(path);
+	free(dir);
+}
+
+static void fs__a_folder_that_cannot_be_made_is_named(void **state)
+{
+	struct err e = {0};
+
+	(void)state;
+	assert_true(fs_mkdirs("/proc/nothing/here", &e) < 0);
+	assert_non_null(strstr(e.msg, "/proc/nothing"));
+	assert_true(fs_mkdirs("/dev/null/here", &e) < 0);
+}
+
+static void fs__remove_does_not_follow_links(void **state)
+{
+	char *dir = scratch(), *other = scratch(), *file = fs_join(other, "f");
+	char *link = fs_join(dir, "link");
+
+	(void)state;
+	assert_int_equal(fs_write(file, "x", 1, NULL), 0);
+	assert_int_equal(symlink(other, link), 0);
+	fs_remove_dir(dir, 3);
+	assert_false(fs_exists(dir));
+	assert_true(fs_exists(file));
+	fs_remove_dir(other, 0);
+	free(link);
+	free(file);
+	free(other);
+	free(dir);
+}
+
+/* --- proc ------------------------------------------------------------------------------------- */
+
+static void proc__a_pidfd_tells_of_the_end(void **state)
+{
+	int fds[2], fd;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0) {
+		char byte;
+
+		close(fds[1]);
+		_exit(read(fds[0], &byte, 1) != 0);
+	}
+	fd = proc_pidfd(pid);
+	assert_true(fd >= 0);
+	assert_false(proc_pidfd_ended(fd));
+	assert_int_equal(proc_parent(pid), getpid());
+	close(fds[0]);
+	close(fds[1]);
+	waitpid(pid, NULL, 0);
+	assert_true(proc_pidfd_ended(fd));
+	close(fd);
+	assert_int_equal(proc_pidfd(pid), -ESRCH);
+}
+
+/* --- term ------------------------------------------------------------------------------------- */
+
+static void term__colour_is_the_users_choice(void **state)
+{
+	enum colour c;
+
+	(void)state;
+	assert_true(term_parse_colour("always", &c));
+	assert_true(term_colour(-1, c));
+	assert_true(term_parse_colour("never", &c));
+	assert_false(term_colour(-1, c));
+	assert_false(term_parse_colour("maybe", &c));
+	assert_false(term_colour(-1, COLOUR_AUTO));
+}
+
+/* --- opt -------------------------------------------------------------------------------------- */
+
+static bool flag;
+static const char *value;
+static const struct opt opts[] = {
+	{"flag", 'f', NULL, "a flag", &flag, NULL},
+	{"value", 0, "X", "a value", NULL, &value},
+	{0},
+};
+static const struct opt_usage use = {"test", "...", "A test.", NULL};
+
+static int parse(char **argv, struct err *e)
+{
+	int argc = 0;
+
+	flag = false;
+	value = NULL;
+	while (argv[argc])
+		argc++;
+	return opt_parse(&use, opts, argc, argv, e);
+}
+
+static void opt__the_first_operand_ends_the_options(void **state)
+{
+	char *argv[] = {"test", "--value=3", "prog", "-f", NULL};
+	char *dashes[] = {"test", "-f", "--", "--value", NULL};
+	struct err e = {0};
+
+	(void)state;
+	assert_int_equal(parse(argv, &e), 2);
+	assert_string_equal(value, "3");
+	assert_false(flag);
+	assert_int_equal(parse(dashes, &e), 3);
+	assert_true(flag);
+	assert_null(value);
+}
+
+static void opt__mistakes_are_told_with_the_nearest_option(void **state)
+{
+	char *unknown[] = {"test", "--vlaue", "3", NULL}, *bare[] = {"test", "--value", NULL};
+	char *letter[] = {"test", "-x", NULL}, *extra[] = {"test", "--flag=3", NULL};
+	struct err e = {0};
+
+	(void)state;
+	assert_true(parse(unknown, &e) < 0);
+	assert_non_null(strstr(e.hint, "--value"));
+	assert_true(parse(bare, &e) < 0);
+	assert_string_equal(e.msg, "option '--value' needs an argument");
+	assert_true(parse(letter, &e) < 0);
+	assert_string_equal(e.msg, "unknown option '-x'");
+	assert_true(parse(extra, &e) < 0);
+	assert_string_equal(e.msg, "option '--flag' takes no argument");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(err__keeps_code_message_and_hint),
+		cmocka_unit_test(err__a_long_message_is_cut),
+		cmocka_unit_test(buf__grows_up_to_its_ceiling_and_says_so),
+		cmocka_unit_test(buf__printf_appends),
+		cmocka_unit_test(str__copy_always_ends),
+		cmocka_unit_test(str__distance_counts_edits),
+		cmocka_unit_test(str__nearest_offers_only_what_is_near),
+		cmocka_unit_test(str__u64_wants_a_whole_number),
+		cmocka_unit_test(fs__files_are_private_and_whole),
+		cmocka_unit_test(fs__zeros_become_holes_and_come_back),
+		cmocka_unit_test(fs__a_folder_that_cannot_be_made_is_named),
+		cmocka_unit_test(fs__remove_does_not_follow_links),
+		cmocka_unit_test(proc__a_pidfd_tells_of_the_end),
+		cmocka_unit_test(term__colour_is_the_users_choice),
+		cmocka_unit_test(opt__the_first_operand_ends_the_options),
+		cmocka_unit_test(opt__mistakes_are_told_with_the_nearest_option),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

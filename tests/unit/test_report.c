@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The writers: the keys of the JSON contract, the shape of the text, runs of several processes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "judge.h"
+
+#define G(x, y, z) ((const uint32_t[3]){ x, y, z })
+
+static struct verdict *refused(int exit)
+{
+	struct tb b;
+	uint32_t s;
+
+	tb_init(&b);
+	s = tb_stack(&b, USER, NULL);
+	tb_fail_launch(&b, 1, s, tb_function(&b, "_Z4fillPfl"), G(1, 70000, 1), G(32, 1, 1), 16)->stream = 7;
+	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, "train.py:41:<module>", NULL), "RuntimeError", "Triton Error [CUDA]: invalid argument");
+	return judge_end(&b, exit, 0);
+}
+
+static char *text_of(const struct verdict *v, const struct text_style *style)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	report_text(out, v, style);
+	fclose(out);
+	return text;
+}
+
+static void contract(const json_t *j)
+{
+	static const char *const keys[] = {
+		"schema", "cause", "certainty", "title", "error", "where", "noticed", "kernel", "fault", "memory",
+		"candidates", "evidence", "fix", "process", "others", "notes",
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (!json_object_get(j, keys[i]))
+			fail_msg("no key %s", keys[i]);
+	assert_int_equal(json_integer_value(json_object_get(j, "schema")), 1);
+	assert_true(json_is_array(json_object_get(j, "candidates")));
+	assert_true(json_is_array(json_object_get(j, "evidence")));
+	assert_true(json_is_array(json_object_get(j, "fix")));
+	assert_true(json_is_array(json_object_get(j, "others")));
+}
+
+static void has_keys(const json_t *j, const char *const *keys)
+{
+	assert_true(json_is_object(j));
+	for (; *keys; keys++)
+		if (!json_object_get(j, *keys))
+			fail_msg("no key %s", *keys);
+}
+
+static void json__all_keys_of_the_contract(void **state)
+{
+	struct verdict *v = refused(1);
+	json_t *j = verdict_object(v), *k, *c;
+
+	(void)state;
+	contract(j);
+	has_keys(json_object_get(j, "error"), (const char *[]){ "code", "name", "api", NULL });
+	has_keys(json_object_get(j, "where"), (const char *[]){ "file", "line", "function", "stack", NULL });
+	has_keys(json_object_get(j, "noticed"), (const char *[]){ "file", "line", NULL });
+	k = json_object_get(j, "kernel");
+	has_keys(k, (const char *[]){ "name", "grid", "block", "shared", "stream", NULL });
+	assert_string_equal(field(k, "name"), "fill(float*, long)");
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(k, "grid"), 1)), 70000);
+	assert_int_equal(json_integer_value(json_object_get(k, "stream")), 7);
+	has_keys(json_object_get(j, "process"), (const char *[]){ "pid", "rank", "exit", "signal", NULL });
+	c = json_array_get(json_object_get(j, "candidates"), 0);
+	assert_string_equal(field(c, "cause"), field(j, "cause"));
+	assert_string_equal(field(c, "certainty"), field(j, "certainty"));
+	assert_string_equal(field(json_object_get(j, "error"), "name"), "CUDA_ERROR_INVALID_VALUE");
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "noticed"), "line")), 41);
+	has_keys(json_array_get(json_object_get(j, "evidence"), 0), (const char *[]){ "source", "text", NULL });
+	has_keys(json_array_get(json_object_get(j, "fix"), 0), (const char *[]){ "text", "command", NULL });
+	json_decref(j);
+	verdict_free(v);
+}
+
+static void json__none_keeps_the_keys(void **state)
+{
+	struct process_end end = { .pid = 5, .status_known = true, .exit = 0 };
+	struct verdict *v = verdict_of_process(NULL, &end);
+	json_t *j = verdict_object(v);
+
+	(void)state;
+	contract(j);
+	assert_string_equal(field(j, "cause"), "none");
+	assert_int_equal(json_array_size(json_object_get(j, "candidates")), 0);
+	assert_true(json_is_null(json_object_get(j, "error")));
+	assert_true(json_is_null(json_object_get(j, "where")));
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "process"), "pid")), 5);
+	json_decref(j);
+	verdict_free(v);
+}
+
+static void json__bytes_that_are_no_text_do_not_break_it(void **state)
+{
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	tb_init(&b);
+	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, "tr\xff" "ain.py:1:f", NULL), "RuntimeError", "CUDA error: \xff\xfe broken");
+	j = judge(&b, 1);
+	assert_string_equal(field(j, "cause"), "unknown");
+	assert_string_equal(field(json_object_get(j, "where"), "file"), "tr?ain.py");
+	json_decref(j);
+}
+
+static void text__has_its_five_parts_in_order(void **state)
+{
+	static const char *const parts[] = { "cuwhy: ", "\n  WHERE  train.py:32 in step()", "traceback says train.py:41",
+					     "\n  WHAT   kernel fill(float*, long)", "grid 1x70000x1  block 32x1x1",
+					     "\n  WHY    ", "70,000", "\n  FIX    ", "\n  SURE   certain: ", "recording /x" };
+	struct verdict *v = refused(1);
+	struct text_style style = { .width = 100, .recording = "/x" };
+	char *text = text_of(v, &style);
+	const char *at = text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		at = strstr(at, parts[i]);
+		if (!at)
+			fail_msg("%s is missing or too early in:\n%s", parts[i], text);
+	}
+	assert_null(strchr(text, '\033'));
+	assert_true(text[strlen(text) - 1] == '\n');
+	free(text);
+	verdict_free(v);
+}
+
+static void text__is_wrapped_and_colour_only_adds(void **state)
+{
+	struct verdict *v = refused(1);
+	struct text_style narrow = { .width = 60 }, colour = { .width = 60, .colour = true };
+	char *plain = text_of(v, &narrow), *bold = text_of(v, &colour), *to = bold;
+	const char *line = plain;
+
+	(void)state;
+	line = strchr(plain, '\n') + 1;		/* the headline is one line */
+	while (*line) {
+		size_t n = strcspn(line, "\n");
+
+		if (strncmp(line, "             ", 13))	/* commands are not wrapped */
+			assert_true(n <= 60);
+		line += n + 1;
+	}
+	assert_non_null(strstr(bold, "\033[1m"));
+	for (const char *from = bold; *from; from++) {
+		if (*from == '\033')
+			from = strchr(from, 'm');
+		else
+			*to++ = *from;
+	}
+	*to = '\0';
+	assert_string_equal(plain, bold);
+	free(plain);
+	free(bold);
+	verdict_free(v);
+}
+
+static void text__escape_sequences_in_messages_are_not_obeyed(void **state)
+{
+	struct tb b;
+	struct verdict *v;
+	char *text;
+
+	(void)state;
+	tb_init(&b);
+	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, "a.py:1:f", NULL), "RuntimeError",
+		     "mat1 and mat2 shapes cannot be multiplied (1x1 and \033]0;x\a2x2)");
+	v = judge_end(&b, 1, 0);
+	text = text_of(v, NULL);
+	assert_null(strchr(text, '\033'));
+	assert_null(strchr(text, '\a'));
+	free(text);
+	verdict_free(v);
+}
+
+static void text__notes_are_one_line(void **state)
+{
+	struct verdict *v = refused(0);
+	struct text_style style = { .width = 100, .recording = "/r" };
+	char *text = text_of(v, &style);
+
+	(void)state;
+	assert_string_equal(verdict_cause(v), "none");
+	assert_int_equal(verdict_notes(v), 1);
+	assert_true(strchr(text, '\n') == text + strlen(text) - 1);
+	assert_non_null(strstr(text, "handled"));
+	assert_non_null(strstr(text, "train.py:32"));
+	assert_non_null(strstr(text, "/r"));
+	free(text);
+	verdict_free(v);
+}
+
+static struct verdict *failed_at(uint64_t time, uint32_t rank)
+{
+	struct tb b;
+
+	tb_init(&b);
+	b.h->rank = rank;
+	b.ticks = time;
+	tb_fail_launch(&b, 1, tb_stack(&b, USER, NULL), 0, G(1, 70000, 1), G(32, 1, 1), 0);
+	return judge_end(&b, 1, 0);
+}
+
+static void join__the_first_failure_leads(void **state)
+{
+	struct process_end well = { .pid = 9, .status_known = true };
+	struct verdict *list[] = { verdict_of_process(NULL, &well), failed_at(9000, 2), failed_at(4000, 1), refused(0), failed_at(7000, 0) };
+	struct verdict *v = verdict_join(list, 5);
+	json_t *j = verdict_object(v), *others = json_object_get(j, "others");
+
+	(void)state;
+	assert_int_equal(verdict_time_ns(v), 5000);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "process"), "rank")), 1);
+	assert_int_equal(json_array_size(others), 2);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(json_array_get(others, 0), "process"), "rank")), 0);
+	assert_int_equal(verdict_notes(v), 1);
+	contract(json_array_get(others, 0));
+	json_decref(j);
+	verdict_free(v);
+}
+
+static void join__nothing_is_none(void **state)
+{
+	struct process_end first = { .pid = 1, .status_known = true }, second = { .pid = 2, .status_known = true };
+	struct verdict *list[] = { verdict_of_process(NULL, &first), verdict_of_process(NULL, &second) };
+	struct verdict *v = verdict_join(NULL, 0);
+	json_t *j;
+
+	(void)state;
+	assert_string_equal(verdict_cause(v), "none");
+	verdict_free(v);
+	v = verdict_join(list, 2);
+	j = verdict_object(v);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "process"), "pid")), 1);
+	json_decref(j);
+	verdict_free(v);
+}
+
+static void cause__is_explained_and_listed(void **state)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_true(report_cause(out, "oom-capacity", NULL));
+	assert_false(report_cause(out, "no-such-cause", NULL));
+	report_cause_list(out);
+	fclose(out);
+	assert_non_null(strstr(text, "What to try"));
+	assert_non_null(strstr(text, "\nvisible-devices-wrong "));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(json__all_keys_of_the_contract),
+		cmocka_unit_test(json__none_keeps_the_keys),
+		cmocka_unit_test(json__bytes_that_are_no_text_do_not_break_it),
+		cmocka_unit_test(text__has_its_five_parts_in_order),
+		cmocka_unit_test(text__is_wrapped_and_colour_only_adds),
+		cmocka_unit_test(text__escape_sequences_in_messages_are_not_obeyed),
+		cmocka_unit_test(text__notes_are_one_line),
+		cmocka_unit_test(join__the_first_failure_leads),
+		cmocka_unit_test(join__nothing_is_none),
+		cmocka_unit_test(cause__is_explained_and_listed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

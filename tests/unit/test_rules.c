@@ -1,0 +1,787 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every cause has a recording that fires it and a near miss that does not; and the cause files themselves: all
+ * load, mistakes in them are found.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "judge.h"
+#include "rules/kb.h"
+
+#define G(x, y, z) ((const uint32_t[3]){ x, y, z })
+#define GIB (1ull << 30)
+
+static void expect(struct tb *b, const char *cause, const char *certainty)
+{
+	json_t *j = judge(b, 1);
+
+	assert_string_equal(field(j, "cause"), cause);
+	assert_string_equal(field(j, "certainty"), certainty);
+	json_decref(j);
+}
+
+/* The cause is not even a candidate. */
+static void expect_not(struct tb *b, const char *cause)
+{
+	json_t *j = judge(b, 1);
+
+	assert_string_not_equal(field(j, "cause"), cause);
+	assert_false(mentions(j, "candidates", cause));
+	json_decref(j);
+}
+
+static struct cw_failure *launch(struct tb *b, uint32_t code, const uint32_t grid[3], const uint32_t block[3], uint32_t shared)
+{
+	tb_init(b);
+	return tb_fail_launch(b, code, tb_stack(b, USER, NULL), tb_function(b, "_Z4fillPfl"), grid, block, shared);
+}
+
+/* ---- the files --------------------------------------------------------------------------------- */
+
+static void kb__every_file_loads(void **state)
+{
+	struct err e = { 0 };
+	size_t len;
+	const char *blob = kb_blob(&len);
+	struct kb *kb = kb_parse(blob, len, &e);
+
+	(void)state;
+	if (!kb)
+		fail_msg("%s", e.msg);
+	assert_true(kb->n >= 22);
+	for (const struct cause *c = kb->first; c; c = c->next) {
+		bool silent = !strcmp(c->id, "none") || !strcmp(c->id, "unknown");
+
+		assert_true(silent || c->when);
+		assert_true(!strcmp(c->id, "none") || (c->why && c->fix));
+	}
+	kb_free(kb);
+}
+
+static void kb__mistakes_in_a_file_are_found(void **state)
+{
+	static const char *const bad[] = {
+		"%%% a\n---\nid: b\ntitle: t\n---\ntext\n",
+		"%%% a\n---\nid: a\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\n---\n",
+		"%%% a\n---\nid: a\ntitle: t\n",
+		"%%% a\n---\nid: a\ntitle: t\ncolour: red\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\nno colon\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\nwhen certain: no.such.fact\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\nwhen surely: launch.is\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\nwhen certain: error.code\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\nwhen certain: launch.is\n  because: {nothing}\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\n  because: early\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\nheadline: {x}\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Why\n- [launch.is text\n",
+		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Why\n- [error.code] text\n",
+		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Why\n- {no.such}\n",
+		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Fix\n- text\n    cmd {no.such}\n",
+		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Fix\nnot a list\n",
+		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Fix\n    command alone\n",
+		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Because\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct err e = { 0 };
+		struct kb *kb = kb_parse(bad[i], strlen(bad[i]), &e);
+
+		if (kb)
+			fail_msg("accepted: %s", bad[i]);
+		assert_non_null(strstr(e.msg, "kb/causes/a.md line"));
+	}
+}
+
+static void kb__a_small_file_is_read_whole(void **state)
+{
+	static const char text[] =
+		"\n%%% a-b\n<!-- licence -->\n---\nid: a-b\ntitle: A title\nrank: 7\nover: x, y\n"
+		"when certain: launch.is\n  && error.code == 1\n  because: it is {error.code}\n"
+		"when possible: true\n---\nFirst.\n\nSecond.\n\n## Why\n- one\n  and more\n- [launch.is] two\n"
+		"## Fix\n- do\n    this\n    that\n## Not to be confused with\nOther.\n";
+	struct kb *kb = kb_parse(text, strlen(text), NULL);
+	const struct cause *c;
+
+	(void)state;
+	assert_non_null(kb);
+	c = kb_find(kb, "a-b");
+	assert_non_null(c);
+	assert_string_equal(c->title, "A title");
+	assert_int_equal(c->rank, 7);
+	assert_string_equal(c->over, ", x, y, ");
+	assert_string_equal(c->when->text, "launch.is && error.code == 1");
+	assert_int_equal(c->when->next->sure, KB_POSSIBLE);
+	assert_string_equal(c->definition, "First.\n\nSecond.");
+	assert_string_equal(template_text(c->why->text), "one and more");
+	assert_string_equal(c->why->next->guard_text, "launch.is");
+	assert_string_equal(template_text(c->fix->command), "this\nthat");
+	assert_string_equal(c->confused, "Other.");
+	assert_null(kb_find(kb, "x"));
+	kb_free(kb);
+}
+
+/* ---- launches ---------------------------------------------------------------------------------- */
+
+static void grid_limit__names_dimension_value_limit_and_pieces(void **state)
+{
+	uint32_t s;
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	tb_init(&b);
+	s = tb_stack(&b, TORCH "nn/functional.py:500:_fractional_max_pool2d", TORCH "_jit_internal.py:628:fn", USER, NULL);
+	tb_fail_launch(&b, 1, s, tb_function(&b, "_ZN2at6native12_GLOBAL__N_136fractional_max_pool2d_out_cuda_frameIfEEvPf"),
+		       G(1, 3, 70000), G(128, 1, 1), 0);
+	tb_fail(&b, CW_SRC_TORCH_CUDA, 1, s);
+	tb_fail_text(&b, CW_SRC_PYTHON, s, "AcceleratorError", "CUDA error: invalid argument\nCUDA kernel errors...");
+	j = judge(&b, 1);
+	assert_string_equal(field(j, "cause"), "launch-config-grid-limit");
+	assert_string_equal(field(j, "certainty"), "certain");
+	assert_true(mentions(j, "why", "grid z is 70,000, NVIDIA H200 allows 65,535"));
+	assert_true(mentions(j, "fix", "fractional_max_pool2d"));
+	assert_true(mentions(j, "fix", "into 2 pieces"));
+	assert_true(mentions(j, "fix", "x.chunk(2)"));
+	json_decref(j);
+}
+
+static void grid_limit__the_limit_itself_is_allowed(void **state)
+{
+	struct tb b;
+
+	(void)state;
+	launch(&b, 1, G(2147483647, 65535, 65535), G(32, 1, 1), 0);
+	expect_not(&b, "launch-config-grid-limit");
+	launch(&b, 1, G(1, 65536, 1), G(32, 1, 1), 0);
+	expect(&b, "launch-config-grid-limit", "certain");
+}
+
+static void grid_limit__without_the_devices_limits_it_is_likely(void **state)
+{
+	struct tb b;
+
+	(void)state;
+	launch(&b, 1, G(1, 70000, 1), G(32, 1, 1), 0);
+	memset(&b.h->device[0], 0, sizeof(b.h->device[0]));
+	expect(&b, "launch-config-grid-limit", "likely");
+}
+
+static void grid_limit__is_read_from_the_drivers_log(void **state)
+{
+	struct cw_failure *f;
+	struct tb b;
+
+	(void)state;
+	tb_init(&b);
+	f = tb_fail(&b, CW_SRC_DRIVER, 9, 0);
+	snprintf(f->text, sizeof(f->text), "Grid Dimension Y of 70000 exceeds maximum value of 65535");
+	expect(&b, "launch-config-grid-limit", "certain");
+}
+
+static void launch__unknown_dimensions_are_could_not_check(void **state)
+{
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	tb_init(&b);
+	tb_fail(&b, CW_SRC_TORCH_CUDA, 9, tb_stack(&b, USER, NULL));
+	j = judge(&b, 1);
+	assert_string_equal(field(j, "cause"), "unknown");
+	assert_true(mentions(j, "unchecked", "launch-config-grid-limit"));
+	assert_false(mentions(j, "unchecked", "oom-capacity"));
+	json_decref(j);
+}
+
+static void block_limit__threads_in_all_and_each_dimension(void **state)
+{
+	struct tb b;
+
+	(void)state;
+	launch(&b, 1, G(1, 1, 1), G(2048, 1, 1), 0);
+	expect(&b, "launch-config-block-limit", "certain");
+	launch(&b, 1, G(1, 1, 1), G(1, 1, 65), 0);
+	expect(&b, "launch-config-block-limit", "certain");
+	launch(&b, 1, G(1, 1, 1), G(64, 32, 1), 0);
+	expect(&b, "launch-config-block-limit", "certain");
+	launch(&b, 1, G(1, 1, 1), G(1024, 1, 1), 0);
+	expect_not(&b, "launch-config-block-limit");
+	launch(&b, 1, G(1, 1, 1), G(16, 1, 64), 0);
+	expect_not(&b, "launch-config-block-limit");
+}
+
+static void shared__above_what_the_kernel_may_ask(void **state)
+{
+	struct cw_failure *f;
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	launch(&b, 1, G(1, 1, 1), G(32, 1, 1), 100000);
+	j = judge(&b, 1);
+	assert_string_equal(field(j, "cause"), "launch-config-shared-memory-limit");
+	assert_string_equal(field(j, "certainty"), "certain");
+	assert_true(mentions(j, "fix", "cudaFuncAttributeMaxDynamicSharedMemorySize, 100000"));
+	json_decref(j);
+	f = launch(&b, 1, G(1, 1, 1), G(32, 1, 1), 100000);
+	f->func_attr[CW_FUNC_max_dynamic_shared] = 100000;
+	expect_not(&b, "launch-config-shared-memory-limit");
+	f = launch(&b, 1, G(1, 1, 1), G(32, 1, 1), 48000);
+	f->func_attr[CW_FUNC_static_shared] = 4096;
+	expect(&b, "launch-config-shared-memory-limit", "certain");
+	f = launch(&b, 1, G(1, 1, 1), G(32, 1, 1), 100000);
+	memset(f->func_attr, 0xff, sizeof(f->func_attr));
+	expect(&b, "launch-config-shared-memory-limit", "likely");
+	launch(&b, 1, G(1, 1, 1), G(32, 1, 1), 49152);
+	expect_not(&b, "launch-config-shared-memory-limit");
+}
+
+static void shared__an_opt_in_above_the_devices_limit(void **state)
+{
+	struct cw_failure *f;
+	struct tb b;
+
+	(void)state;
+	tb_init(&b);
+	f = tb_fail(&b, CW_SRC_DRIVER, 1, tb_stack(&b, USER, NULL));
+	f->api = 102;
+	f->n_args = 3;
+	f->arg[1] = 8;
+	f->arg[2] = 300000;
+	f->func = tb_function(&b, "_Z4fillPfl");
+	expect(&b, "launch-config-shared-memory-limit", "certain");
+	tb_init(&b);
+	f = tb_fail(&b, CW_SRC_DRIVER, 1, tb_stack(&b, USER, NULL));
+	f->api = 102;
+	f->n_args = 3;
+	f->arg[1] = 8;
+	f->arg[2] = 100000;
+	expect_not(&b, "launch-config-shared-memory-limit");
+}
+
+static void shared__triton_refuses_before_the_driver(void **state)
+{
+	struct tb b;
+
+	(void)state;
+	tb_init(&b);
+	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, USER, NULL), "OutOfResources",
+		     "out of resource: shared memory, Required: 262144, Hardware limit: 232448. Reducing block sizes may help.");
+	expect(&b, "launch-config-shared-memory-limit", "certain");
+}
+
+static void launch_bounds__not_explained_by_registers(void **state)
+{
+	struct cw_failure *f;
+	struct tb b;
+
+	(void)state;
+	f = launch(&b, 701, G(1, 1, 1), G(512, 1, 1), 0);
+	f->func_attr[CW_FUNC_max_threads] = 256;
+	expect(&b, "launch-config-launch-bounds", "certain");
+	f = launch(&b, 1, G(1, 1, 1), G(512, 1, 1), 0);
+	f->func_attr[CW_FUNC_max_threads] = 256;
+	f->func_attr[CW_FUNC_registers] = -1;
+	expect(&b, "launch-config-launch-bounds", "likely");
+	f = launch(&b, 1, G(1, 1, 1), G(256, 1, 1), 0);
+	f->func_attr[CW_FUNC_max_threads] = 256;
+	expect_not(&b, "launch-config-launch-bounds");
+}
+
+static void too_many_resources__by_the_register_arithmetic(void **state)
+{
+	struct cw_failure *f;
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	/* 162 registers: 12 warps of 5376 fit in 65536, so 384 threads */
+	f = launch(&b, 701, G(1, 1, 1), G(512, 1, 1), 0);
+	f->func_attr[CW_FUNC_registers] = 162;
+	f->func_attr[CW_FUNC_max_threads] = 384;
+	j = judge(&b, 1);
+	assert_string_equal(field(j, "cause"), "too-many-resources");
+	assert_string_equal(field(j, "certainty"), "certain");
+	assert_true(mentions(j, "fix", "at most 384 threads"));
+	json_decref(j);
+	f = launch(&b, 701, G(1, 1, 1), G(384, 1, 1), 0);
+	f->func_attr[CW_FUNC_registers] = 162;
+	f->func_attr[CW_FUNC_max_threads] = 384;
+	expect(&b, "too-many-resources", "possible");
+	launch(&b, 1, G(1, 1, 1), G(512, 1, 1), 0);
+	expect_not(&b, "too-many-resources");
+	f = launch(&b, 720, G(100000, 1, 1), G(512, 1, 1), 0);
+	f->cooperative = 1;
+	expect(&b, "too-many-resources", "certain");
+}
+
+static void empty_input__a_dimension_of_zero(void **state)
+{
+	struct cw_failure *f;
+	struct tb b;
+
+	(void)state;
+	launch(&b, 1, G(0, 1, 1), G(32, 1, 1), 0);
+	expect(&b, "launch-config-empty-input", "certain");
+	f = launch(&b, 9, G(0, 1, 1), G(32, 1, 1), 0);
+	f->source = CW_SRC_RUNTIME;
+	f->api = 0;
+	f->func = 0;
+	expect(&b, "launch-config-empty-input", "certain");
+	launch(&b, 1, G(1, 1, 1), G(32, 1, 1), 0);
+	expect_not(&b, "launch-config-empty-input");
+}
+
+static void bad_shape__a_negative_number_in_disguise(void **state)
+{
+	struct cw_failure *f;
+	struct tb b;
+
+	(void)state;
+	launch(&b, 1, G(4294967295u, 1, 1), G(32, 1, 1), 0);
+	expect(&b, "launch-config-bad-shape", "certain");
+	launch(&b, 1, G(3000000000u, 1, 1), G(32, 1, 1), 0);
+	expect(&b, "launch-config-bad-shape", "likely");
+	launch(&b, 1, G(1, 70000, 1), G(32, 1, 1), 0);
+	expect_not(&b, "launch-config-bad-shape");
+	f = launch(&b, 1, G(5, 1, 1), G(32, 1, 1), 0);
+	f->cluster[0] = 2;
+	f->cluster[1] = f->cluster[2] = 1;
+	expect(&b, "launch-config-bad-shape", "certain");
+	f = launch(&b, 1, G(6, 1, 1), G(32, 1, 1), 0);
+	f->cluster[0] = 2;
+	f->cluster[1] = f->cluster[2] = 1;
+	expect_not(&b, "launch-config-bad-shape");
+}
+
+/* ---- devices ----------------------------------------------------------------------------------- */
+
+static struct cw_failure *set_device(struct tb *b, int ordinal)
+{
+	struct cw_failure *f;
+
+	tb_init(b);
+	f = tb_fail(b, CW_SRC_RUNTIME, 101, tb_stack(b, TORCH "cuda/__init__.py:1:set_device", USER, NULL));
+	snprintf(f->what, sizeof(f->what), "cudaSetDevice");
+	f->n_args = 1;
+	f->arg[0] = (uint64_t)ordinal;
+	return f;
+}
+
+static void ordinal__asked_for_and_visible(void **state)
+{
+	struct cw_failure *f;
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	set_device(&b, 1);
+	j = judge(&b, 1);
+	assert_string_equal(field(j, "cause"), "device-ordinal-out-of-range");
+	assert_string_equal(field(j, "certainty"), "certain");
+	assert_true(mentions(j, "why", "asked for device 1"));
+	assert_true(mentions(j, "why", "one device is visible"));
+	json_decref(j);
+	tb_init(&b);
+	f = tb_fail(&b, CW_SRC_DRIVER, 101, 0);
+	f->api = 3;
+	snprintf(f->text, sizeof(f->text), "Invalid device number 7 provided, must be in the range of 0 to 0");
+	expect(&b, "device-ordinal-out-of-range", "certain");
+	tb_init(&b);
+	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, USER, NULL), "AcceleratorError", "CUDA error: invalid device ordinal");
+	expect(&b, "device-ordinal-out-of-range", "likely");
+	set_device(&b, 0);
+	expect_not(&b, "device-ordinal-out-of-range");
+}
+
+static void visible_wrong__hides_all_or_names_what_is_not_there(void **state)
+{
+	struct cw_failure *f;
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	tb_init(&b);
+	b.h->device_count = 0;
+	b.h->init_result = 100;
+	b.h->visible_devices_at_init[0] = '\0';
+	f = tb_fail(&b, CW_SRC_DRIVER, 100, tb_stack(&b, TORCH "cuda/__init__.py:1:is_available", USER, NULL));
+	f->api = 1;
+	f->visible_devices[0] = '\0';
+	j = judge(&b, 0);
+	assert_string_equal(field(j, "cause"), "none");
+	assert_string_equal(field(json_array_get(json_object_get(j, "notes"), 0), "cause"), "visible-devices-wrong");
+	assert_string_equal(field(json_array_get(json_object_get(j, "notes"), 0), "certainty"), "certain");
+	json_decref(j);
+
+	tb_init(&b);
+	b.h->init_result = 100;
+	f = tb_fail(&b, CW_SRC_DRIVER, 100, 0);
+	f->api = 1;
+	snprintf(b.h->visible_devices_at_init, 8, "7");
+	snprintf(f->visible_devices, 8, "7");
+	expect(&b, "visible-devices-wrong", "likely");
+
+	tb_init(&b);
+	b.h->init_result = 100;
+	tb_fail(&b, CW_SRC_DRIVER, 100, 0)->api = 1;
+	expect_not(&b, "visible-devices-wrong");
+
+	f = set_device(&b, 1);
+	snprintf(b.h->visible_devices_at_init, 8, "0,9");
+	snprintf(f->visible_devices, 8, "0,9");
+	expect(&b, "visible-devices-wrong", "certain");
+	f = set_device(&b, 2);
+	snprintf(b.h->visible_devices_at_init, 8, "0");
+	snprintf(f->visible_devices, 8, "0");
+	expect_not(&b, "visible-devices-wrong");
+}
+
+static void visible_late__the_value_changed_after_the_start(void **state)
+{
+	struct cw_failure *f;
+	struct tb b;
+
+	(void)state;
+	f = set_device(&b, 1);
+	snprintf(b.h->visible_devices_at_init, 8, "0");
+	snprintf(f->visible_devices, 8, "0,1");
+	expect(&b, "visible-devices-set-late", "certain");
+	f = set_device(&b, 3);
+	snprintf(f->visible_devices, 8, "0,1");
+	expect(&b, "device-ordinal-out-of-range", "certain");
+	f = set_device(&b, 1);
+	snprintf(b.h->visible_devices_at_init, 8, "0");
+	snprintf(f->visible_devices, 8, "0");
+	expect_not(&b, "visible-devices-set-late");
+}
+
+/* ---- code for the GPU -------------------------------------------------------------------------- */
+
+static void arch__whose_kernel_it_was(void **state)
+{
+	struct cw_failure *f;
+	struct tb b;
+	uint32_t s;
+
+	(void)state;
+	tb_init(&b);
+	s = tb_stack(&b, USER, NULL);
+	f = tb_fail_launch(&b, 209, s, tb_function(&b, "_ZN2at6native29vectorized_elementwise_kernelILi4EEEvi"), G(1, 1, 1), G(32, 1, 1), 0);
+	memset(f->func_attr, 0xff, sizeof(f->func_attr));
+	expect(&b, "arch-not-in-wheel", "certain");
+
+	tb_init(&b);
+	s = tb_stack(&b, USER, NULL);
+	tb_fail(&b, CW_SRC_DRIVER, 209, s)->api = 94;
+	f = tb_fail(&b, CW_SRC_TORCH_CUDA, 209, s);
+	snprintf(f->file, sizeof(f->file), "/pytorch/aten/src/ATen/native/cuda/Loops.cuh");
+	expect(&b, "arch-not-in-wheel", "certain");
+
+	tb_init(&b);
+	s = tb_stack(&b, USER, NULL);
+	tb_fail(&b, CW_SRC_DRIVER, 209, s)->api = 94;
+	f = tb_fail(&b, CW_SRC_TORCH_CUDA, 209, s);
+	snprintf(f->file, sizeof(f->file), "/home/me/ext/kernel.cu");
+	expect(&b, "extension-arch-missing", "certain");
+
+	tb_init(&b);
+	tb_plain_program(&b);
+	tb_fail(&b, CW_SRC_DRIVER, 209, 0)->api = 91;
+	expect(&b, "extension-arch-missing", "certain");
+
+	tb_init(&b);
+	tb_fail(&b, CW_SRC_DRIVER, 209, tb_stack(&b, "/venv/lib/python3.12/site-packages/cupy/_core/x.py:3:compile", USER, NULL))->api = 91;
+	expect(&b, "extension-arch-missing", "certain");
+
+	launch(&b, 1, G(1, 1, 1), G(32, 1, 1), 0);
+	expect_not(&b, "extension-arch-missing");
+	launch(&b, 209, G(1, 1, 1), G(32, 1, 1), 0);
+	expect_not(&b, "arch-not-in-wheel");
+}
+
+static void arch__when_nobody_can_say_whose_both_are_possible(void **state)
+{
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	tb_init(&b);
+	tb_fail(&b, CW_SRC_DRIVER, 209, tb_stack(&b, USER, NULL))->api = 94;
+	j = judge(&b, 1);
+	assert_string_equal(field(j, "certainty"), "possible");
+	assert_int_equal(json_array_size(json_object_get(j, "candidates")), 2);
+	json_decref(j);
+}
+
+static void ptx__newer_than_the_driver(void **state)
+{
+	struct tb b;
+
+	(void)state;
+	tb_init(&b);
+	tb_fail(&b, CW_SRC_DRIVER, 222, tb_stack(&b, USER, NULL))->api = 92;
+	expect(&b, "ptx-newer-than-driver", "certain");
+	tb_init(&b);
+	tb_fail(&b, CW_SRC_DRIVER, 218, tb_stack(&b, USER, NULL))->api = 92;
+	expect_not(&b, "ptx-newer-than-driver");
+}
+
+/* ---- capture, fork ------------------------------------------------------------------------------ */
+
+static void capture__the_first_illegal_call_and_where_it_began(void **state)
+{
+	struct cw_failure *f;
+	struct tb b;
+	uint32_t begin;
+	json_t *j;
+
+	(void)state;
+	tb_init(&b);
+	begin = tb_stack(&b, TORCH "cuda/graphs.py:1:__enter__", "train.py:20:main", NULL);
+	f = tb_fail(&b, CW_SRC_DRIVER, 900, tb_stack(&b, "train.py:25:main", NULL));
+	f->api = 32;
+	f->capturing = 1;
+	f->capture_stack = begin;
+	tb_fail(&b, CW_SRC_TORCH_CUDA, 900, f->stack);
+	f = tb_fail(&b, CW_SRC_DRIVER, 901, tb_stack(&b, TORCH "cuda/graphs.py:9:__exit__", "train.py:24:main", NULL));
+	f->api = 73;
+	tb_fail_text(&b, CW_SRC_PYTHON, f->stack, "AcceleratorError", "CUDA error: operation failed due to a previous error during capture");
+	j = judge(&b, 1);
+	assert_string_equal(field(j, "cause"), "graph-capture-illegal-op");
+	assert_string_equal(field(j, "certainty"), "certain");
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 25);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "capture"), "line")), 20);
+	assert_int_equal(json_array_size(json_object_get(j, "notes")), 0);
+	json_decref(j);
+	f = launch(&b, 1, G(1, 70000, 1), G(32, 1, 1), 0);
+	f->capturing = 1;
+	expect_not(&b, "graph-capture-illegal-op");
+}
+
+static void fork__by_pytorch_by_code_and_by_words(void **state)
+{
+	struct tb b;
+	uint32_t s;
+
+	(void)state;
+	tb_init(&b);
+	b.h->forked = 1;
+	tb_fail(&b, CW_SRC_FORK, 3, tb_stack(&b, TORCH "cuda/__init__.py:1:_lazy_init", USER, NULL));
+	expect(&b, "fork-after-init", "certain");
+	tb_init(&b);
+	b.h->forked = 1;
+	tb_plain_program(&b);
+	tb_fail(&b, CW_SRC_DRIVER, 3, 0)->api = 120;
+	expect(&b, "fork-after-init", "certain");
+	tb_init(&b);
+	s = tb_stack(&b, TORCH "cuda/__init__.py:1:_lazy_init", USER, NULL);
+	tb_fail_text(&b, CW_SRC_PYTHON, s, "RuntimeError",
+		     "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, ...");
+	expect(&b, "fork-after-init", "certain");
+	tb_init(&b);
+	tb_plain_program(&b);
+	tb_fail(&b, CW_SRC_DRIVER, 3, 0)->api = 120;
+	expect_not(&b, "fork-after-init");
+}
+
+/* ---- memory ------------------------------------------------------------------------------------ */
+
+static struct cw_failure *oom(struct tb *b, uint64_t request, uint64_t allocated, uint64_t reserved, uint64_t left)
+{
+	uint64_t total;
+	struct cw_failure *f;
+	uint32_t s;
+
+	tb_init(b);
+	total = b->h->device[0].total_bytes;
+	s = tb_stack(b, USER, NULL);
+	f = tb_fail(b, CW_SRC_DRIVER, 2, s);
+	f->api = 120;
+	f->request_bytes = request;
+	f = tb_fail(b, CW_SRC_TORCH_OOM, 2, s);
+	f->request_bytes = request;
+	f->torch_allocated = allocated;
+	f->torch_reserved = reserved;
+	f->live_device_bytes = reserved;
+	f->memory_known = 1;
+	f->free_bytes = left;
+	f->total_bytes = total;
+	tb_fail_text(b, CW_SRC_PYTHON, s, "OutOfMemoryError", "CUDA out of memory. Tried to allocate ...");
+	return f;
+}
+
+static void oom__one_request_larger_than_the_card(void **state)
+{
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	oom(&b, 4096 * GIB, 0, 0, 139 * GIB);
+	j = judge(&b, 1);
+	assert_string_equal(field(j, "cause"), "oom-request-too-large");
+	assert_string_equal(field(j, "certainty"), "certain");
+	assert_true(mentions(j, "why", "4.0 TiB"));
+	assert_true(json_is_object(json_object_get(j, "memory")));
+	json_decref(j);
+	tb_init(&b);
+	tb_fail_text(&b, CW_SRC_TORCH_CHECK, tb_stack(&b, USER, NULL), "malloc",
+		     "CUDA out of memory. Tried to allocate more than 1EB memory.");
+	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, USER, NULL), "OutOfMemoryError",
+		     "CUDA out of memory. Tried to allocate more than 1EB memory.");
+	expect(&b, "oom-request-too-large", "certain");
+	oom(&b, 139 * GIB, 0, 0, 138 * GIB);
+	expect_not(&b, "oom-request-too-large");
+}
+
+static void oom__live_tensors_fill_the_card(void **state)
+{
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	oom(&b, 10 * GIB, 135 * GIB, 136 * GIB, 3 * GIB);
+	expect(&b, "oom-capacity", "certain");
+	oom(&b, 4096 * GIB, 0, 0, 139 * GIB);
+	expect_not(&b, "oom-capacity");
+	oom(&b, 10 * GIB, 80 * GIB, 135 * GIB, 4 * GIB);
+	j = judge(&b, 1);
+	assert_string_equal(field(j, "cause"), "oom-capacity");
+	assert_string_equal(field(j, "certainty"), "possible");
+	assert_true(mentions(j, "candidates", "oom-fragmentation"));
+	assert_true(mentions(j, "why", "fragmentation is possible"));
+	assert_true(mentions(j, "why", "55.0 GiB are PyTorch's cache"));
+	json_decref(j);
+	oom(&b, 10 * GIB, 20 * GIB, 20 * GIB, 1 * GIB);
+	j = judge(&b, 1);
+	assert_string_equal(field(j, "certainty"), "possible");
+	assert_true(mentions(j, "why", "are neither"));
+	assert_false(mentions(j, "candidates", "oom-fragmentation"));
+	json_decref(j);
+}
+
+/* ---- what PyTorch refuses by itself -------------------------------------------------------------- */
+
+static void expect_message(const char *cause, const char *text)
+{
+	struct tb b;
+	uint32_t s;
+
+	tb_init(&b);
+	s = tb_stack(&b, USER, NULL);
+	tb_fail_text(&b, CW_SRC_TORCH_CHECK, s, "meta", text);
+	tb_fail_text(&b, CW_SRC_PYTHON, s, "RuntimeError", text);
+	expect(&b, cause, !strcmp(cause, "none") ? "certain" : strstr(text, "size mismatch") ? "likely" : "certain");
+	/* an older recorder, or an exception raised in Python */
+	tb_init(&b);
+	s = tb_stack(&b, USER, NULL);
+	tb_fail_text(&b, CW_SRC_PYTHON, s, "RuntimeError", text);
+	expect(&b, cause, !strcmp(cause, "none") ? "certain" : strstr(text, "size mismatch") ? "likely" : "certain");
+}
+
+static void messages__device(void **state)
+{
+	(void)state;
+	expect_message("tensor-device-mismatch", "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!");
+	expect_message("tensor-device-mismatch", "Expected all tensors to be on the same device, but got mat2 is on cpu, different from other tensors on cuda:0 (when checking argument in method wrapper_CUDA_mm)");
+	expect_message("tensor-device-mismatch", "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the same or input should be a MKLDNN tensor and weight is a dense tensor");
+	expect_message("tensor-device-mismatch", "Input type (torch.cuda.FloatTensor) and weight type (torch.FloatTensor) should be the same");
+	expect_message("tensor-device-mismatch", "indices should be either on cpu or on the same device as the indexed tensor (cpu)");
+}
+
+static void messages__shape(void **state)
+{
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	expect_message("shape-mismatch", "mat1 and mat2 shapes cannot be multiplied (10x10 and 5x10)");
+	expect_message("shape-mismatch", "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1");
+	expect_message("shape-mismatch", "size mismatch, got input (10), mat (10x10), vec (5)");
+	expect_message("shape-mismatch", "shape '[3, 4]' is invalid for input of size 10");
+	expect_message("shape-mismatch", "Given groups=1, weight of size [8, 3, 3, 3], expected input[1, 4, 8, 8] to have 3 channels, but got 4 channels instead");
+	tb_init(&b);
+	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, USER, NULL), "RuntimeError", "mat1 and mat2 shapes cannot be multiplied (10x10 and 5x10)");
+	j = judge(&b, 1);
+	assert_true(mentions(j, "why", "10 is not 5"));
+	json_decref(j);
+}
+
+static void messages__dtype(void **state)
+{
+	(void)state;
+	expect_message("dtype-mismatch", "Input type (float) and bias type (c10::Half) should be the same");
+	expect_message("dtype-mismatch", "expected scalar type Long but found Float");
+	expect_message("dtype-mismatch", "expected m1 and m2 to have the same dtype, but got: float != double");
+	expect_message("dtype-mismatch", "mat1 and mat2 must have the same dtype, but got Float and Half");
+	expect_message("dtype-mismatch", "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got torch.cuda.FloatTensor instead (while checking arguments for embedding)");
+	expect_message("dtype-mismatch", "Input type (torch.cuda.FloatTensor) and weight type (torch.cuda.HalfTensor) should be the same");
+}
+
+static void messages__others_are_none_of_ours(void **state)
+{
+	(void)state;
+	expect_message("none", "grad can be implicitly created only for scalar outputs");
+	expect_message("none", "the config file must have the same name as the model");
+	expect_message("none", "could not open the data set");
+}
+
+static void sticky__is_unknown_for_now_and_says_that_it_is_asynchronous(void **state)
+{
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	tb_init(&b);
+	tb_fail(&b, CW_SRC_DRIVER, 700, tb_stack(&b, USER, NULL))->api = 32;
+	j = judge(&b, 1);
+	assert_string_equal(field(j, "cause"), "unknown");
+	assert_string_equal(field(j, "certainty"), "possible");
+	assert_true(mentions(j, "why", "asynchronous"));
+	assert_true(mentions(j, "why", "cuStreamSynchronize noticed it"));
+	json_decref(j);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kb__every_file_loads),
+		cmocka_unit_test(kb__mistakes_in_a_file_are_found),
+		cmocka_unit_test(kb__a_small_file_is_read_whole),
+		cmocka_unit_test(grid_limit__names_dimension_value_limit_and_pieces),
+		cmocka_unit_test(grid_limit__the_limit_itself_is_allowed),
+		cmocka_unit_test(grid_limit__without_the_devices_limits_it_is_likely),
+		cmocka_unit_test(grid_limit__is_read_from_the_drivers_log),
+		cmocka_unit_test(launch__unknown_dimensions_are_could_not_check),
+		cmocka_unit_test(block_limit__threads_in_all_and_each_dimension),
+		cmocka_unit_test(shared__above_what_the_kernel_may_ask),
+		cmocka_unit_test(shared__an_opt_in_above_the_devices_limit),
+		cmocka_unit_test(shared__triton_refuses_before_the_driver),
+		cmocka_unit_test(launch_bounds__not_explained_by_registers),
+		cmocka_unit_test(too_many_resources__by_the_register_arithmetic),
+		cmocka_unit_test(empty_input__a_dimension_of_zero),
+		cmocka_unit_test(bad_shape__a_negative_number_in_disguise),
+		cmocka_unit_test(ordinal__asked_for_and_visible),
+		cmocka_unit_test(visible_wrong__hides_all_or_names_what_is_not_there),
+		cmocka_unit_test(visible_late__the_value_changed_after_the_start),
+		cmocka_unit_test(arch__whose_kernel_it_was),
+		cmocka_unit_test(arch__when_nobody_can_say_whose_both_are_possible),
+		cmocka_unit_test(ptx__newer_than_the_driver),
+		cmocka_unit_test(capture__the_first_illegal_call_and_where_it_began),
+		cmocka_unit_test(fork__by_pytorch_by_code_and_by_words),
+		cmocka_unit_test(oom__one_request_larger_than_the_card),
+		cmocka_unit_test(oom__live_tensors_fill_the_card),
+		cmocka_unit_test(messages__device),
+		cmocka_unit_test(messages__shape),
+		cmocka_unit_test(messages__dtype),
+		cmocka_unit_test(messages__others_are_none_of_ours),
+		cmocka_unit_test(sticky__is_unknown_for_now_and_says_that_it_is_asynchronous),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of `cuwhy run`: clients of all kinds, and what is kept of them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fs.h"
+#include "base/proc.h"
+#include "cmd/json_text.h"
+#include "cmd/recording.h"
+#include "cmd/run.h"
+#include "trace/trace.h"
+#include "trace_make.h"
+
+/* --- clients ---------------------------------------------------------------------------------- */
+
+static int dial(const struct server *s)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", s->path);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0)
+		_exit(99);
+	return fd;
+}
+
+static void send_bytes(int to, const void *bytes, size_t len, const int *fds, size_t n)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(16 * sizeof(int))];
+	} control;
+	struct iovec iov = {(void *)bytes, len};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct cmsghdr *c;
+
+	memset(&control, 0, sizeof(control));
+	if (n) {
+		m.msg_control = &control;
+		m.msg_controllen = CMSG_SPACE(n * sizeof(int));
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, n * sizeof(int));
+	}
+	sendmsg(to, &m, MSG_NOSIGNAL);
+}
+
+static int memfd_of(const void *bytes, size_t len)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, bytes, len) != (ssize_t)len)
+		_exit(98);
+	return fd;
+}
+
+static void hello(const struct server *s, uint64_t start, uint32_t off, uint32_t len, int fd)
+{
+	struct cw_hello h = {CW_HELLO_MAGIC, (uint32_t)getpid(), start, off, len};
+	int to = dial(s);
+
+	send_bytes(to, &h, sizeof(h), &fd, fd >= 0);
+	close(to);
+}
+
+/* A whole recording in two segments. */
+static void record(const struct server *s, uint64_t start)
+{
+	struct make m;
+	uint32_t half;
+
+	make_init(&m);
+	make_usual(&m);
+	half = (uint32_t)m.used / 2;
+	hello(s, start, half, (uint32_t)m.used - half,
+	      memfd_of(m.data + half, m.used - half));
+	hello(s, start, 0, half, memfd_of(m.data, half));
+	free(m.data);
+}
+
+static void wait_for(pid_t pid)
+{
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static struct trace *trace_of(const struct process *p)
+{
+	size_t len;
+	void *bytes = process_bytes(p, &len);
+
+	return bytes ? trace_from_bytes(bytes, len, NULL) : NULL;
+}
+
+static void open_server(struct server *s)
+{
+	struct err e = {0};
+
+	assert_int_equal(server_open(s, &e), 0);
+}
+
+static void close_server(struct server *s)
+{
+	fs_remove_dir(s->dir, 1);
+	server_close(s);
+}
+
+/* --- the server ------------------------------------------------------------------------------- */
+
+static void server__the_memory_of_a_killed_process_is_kept(void **state)
+{
+	const struct cw_failure *const *f;
+	struct server s;
+	struct trace *t;
+	pid_t pid;
+
+	(void)state;
+	open_server(&s);
+	pid = fork();
+	if (pid == 0) {
+		record(&s, 7);
+		raise(SIGKILL);
+	}
+	wait_for(pid);
+	server_step(&s, proc_mono_ns());
+	server_step(&s, proc_mono_ns());
+	assert_int_equal(s.n_processes, 1);
+	assert_int_equal(s.process[0]->pid, pid);
+	assert_true(s.process[0]->ended);
+	t = trace_of(s.process[0]);
+	assert_non_null(t);
+	assert_int_equal(trace_failures(t, &f), 1);
+	trace_free(t);
+	close_server(&s);
+}
+
+static void send_garbage(const struct server *s)
+{
+	struct cw_hello h = {CW_HELLO_MAGIC, 1, 1, 0xffffff00u, 0x1000};
+	int fds[16], i, to = dial(s), pipes[2];
+	char big[10000] = "x";
+
+	for (i = 0; i < 16; i++)
+		fds[i] = memfd_of("x", 1);
+	send_bytes(to, "", 1, NULL, 0);
+	send_bytes(dial(s), big, sizeof(big), fds, 16);
+	send_bytes(dial(s), &h, sizeof(h), fds, 1);	/* beyond the address space */
+	h.off = 0;
+	send_bytes(dial(s), &h, sizeof(h), NULL, 0);	/* no memory */
+	if (pipe(pipes) == 0)
+		send_bytes(dial(s), &h, sizeof(h), pipes, 2);	/* no file */
+	h.len = 0;
+	send_bytes(dial(s), &h, sizeof(h), fds, 1);
+	h.magic = 0;
+	send_bytes(dial(s), &h, sizeof(h), fds, 3);
+	for (i = 0; i < 100; i++)
+		dial(s);	/* says nothing and stays */
+}
+
+static int open_files(void)
+{
+	int i, n = 0;
+
+	for (i = 0; i < 1024; i++)
+		n += fcntl(i, F_GETFD) >= 0;
+	return n;
+}
+
+static void server__garbage_is_survived_and_leaves_nothing_open(void **state)
+{
+	int before = open_files();
+	struct server s;
+	pid_t pid;
+
+	(void)state;
+	open_server(&s);
+	pid = fork();
+	if (pid == 0) {
+		send_garbage(&s);
+		record(&s, 1);
+		_exit(0);
+	}
+	wait_for(pid);
+	server_step(&s, proc_mono_ns());
+	server_step(&s, proc_mono_ns());
+	assert_int_equal(s.n_processes, 1);
+	assert_int_equal(s.process[0]->n_seg, 2);
+	assert_int_equal(s.n_clients, 0);
+	close_server(&s);
+	assert_int_equal(open_files(), before);
+}
+
+static void server__an_exec_is_a_new_image_of_the_same_process(void **state)
+{
+	struct server s;
+	pid_t pid;
+
+	(void)state;
+	open_server(&s);
+	pid = fork();
+	if (pid == 0) {
+		record(&s, 100);
+		record(&s, 200);
+		_exit(0);
+	}
+	wait_for(pid);
+	server_step(&s, proc_mono_ns());
+	assert_int_equal(s.n_processes, 2);
+	assert_true(s.process[0]->replaced);
+	assert_false(s.process[1]->replaced);
+	close_server(&s);
+}
+
+static void server__memory_that_shrinks_reads_as_zeros(void **state)
+{
+	struct server s;
+	struct make m;
+	pid_t pid;
+	char *bytes;
+	size_t len;
+	int fd;
+
+	(void)state;
+	open_server(&s);
+	make_init(&m);
+	pid = fork();
+	if (pid == 0) {
+		fd = memfd_of(m.data, 4096);
+		hello(&s, 1, 0, 1 << 20, fd);
+		if (ftruncate(fd, 16) != 0)
+			_exit(1);
+		_exit(0);
+	}
+	wait_for(pid);
+	server_step(&s, proc_mono_ns());
+	bytes = process_bytes(s.process[0], &len);
+	assert_int_equal(len, 1 << 20);
+	assert_memory_equal(bytes, CW_MAGIC, 8);
+	assert_int_equal(bytes[5000], 0);
+	free(bytes);
+	free(m.data);
+	close_server(&s);
+}
+
+static void server__many_processes_at_once(void **state)
+{
+	enum { N = 60 };
+	struct server s;
+	pid_t pid[N];
+	size_t i;
+
+	(void)state;
+	open_server(&s);
+	for (i = 0; i < N; i++) {
+		pid[i] = fork();
+		if (pid[i] == 0) {
+			record(&s, 1);
+			_exit(0);
+		}
+	}
+	for (i = 0; i < N; i++)
+		wait_for(pid[i]);
+	server_step(&s, proc_mono_ns());
+	server_step(&s, proc_mono_ns());
+	assert_int_equal(s.n_processes, N);
+	for (i = 0; i < N; i++)
+		assert_int_equal(s.process[i]->n_seg, 2);
+	close_server(&s);
+}
+
+static void server__clients_of_other_users_are_refused(void **state)
+{
+	struct server s;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	open_server(&s);
+	assert_int_equal(chmod(s.dir, 0755) | chmod(s.path, 0777), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (setuid(65534) != 0)
+			_exit(1);
+		record(&s, 1);
+		_exit(0);
+	}
+	wait_for(pid);
+	server_step(&s, proc_mono_ns());
+	assert_int_equal(s.n_processes, 0);
+	close_server(&s);
+}
+
+static void server__its_folder_is_private(void **state)
+{
+	struct server s;
+	struct stat st;
+
+	(void)state;
+	open_server(&s);
+	assert_int_equal(stat(s.dir, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	close_server(&s);
+}
+
+/* --- recordings ------------------------------------------------------------------------------- */
+
+static void recording__a_part_cannot_lead_out_of_its_folder(void **state)
+{
+	static const char run[] = "{\"processes\": [{\"pid\": 1, \"part\": \"../x.cwr\"},"
+				  "{\"pid\": 2, \"part\": \"/etc/passwd\"},"
+				  "{\"pid\": 3, \"part\": \".hidden\"}, 5,"
+				  "{\"pid\": 4, \"part\": \"4-1.cwr\", \"exit\": 1,"
+				  "\"status_known\": true}]}";
+	char dir[] = "/tmp/cuwhy-test-XXXXXX", *path;
+	struct recording r;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	path = fs_join(dir, RUN_FILE);
+	assert_int_equal(fs_write(path, run, strlen(run), NULL), 0);
+	assert_int_equal(recording_read(&r, dir, NULL), 0);
+	assert_int_equal(r.n, 5);
+	assert_null(r.process[0].part);
+	assert_null(r.process[1].part);
+	assert_null(r.process[2].part);
+	assert_non_null(r.process[4].part);
+	assert_int_equal(r.process[4].end.exit, 1);
+	recording_release(&r);
+	fs_remove_dir(dir, 0);
+	free(path);
+}
+
+static void json_text__any_bytes_become_valid(void **state)
+{
+	static const char *const texts[] = {"plain", "\xc3\xa4", "\xff\xfe", "\xe2\x82",
+					    "a\xf0\x9f",
+					    "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc0\x80", "\xfa"};
+	json_t *o;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		o = json_text(texts[i]);
+		assert_true(json_is_string(o));
+		json_decref(o);
+	}
+	o = json_text("\xc3\xa4\xff");
+	assert_string_equal(json_string_value(o), "\xc3\xa4?");
+	json_decref(o);
+	assert_true(json_is_null(json_text(NULL)));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(server__the_memory_of_a_killed_process_is_kept),
+		cmocka_unit_test(server__garbage_is_survived_and_leaves_nothing_open),
+		cmocka_unit_test(server__an_exec_is_a_new_image_of_the_same_process),
+		cmocka_unit_test(server__memory_that_shrinks_reads_as_zeros),
+		cmocka_unit_test(server__many_processes_at_once),
+		cmocka_unit_test(server__clients_of_other_users_are_refused),
+		cmocka_unit_test(server__its_folder_is_private),
+		cmocka_unit_test(recording__a_part_cannot_lead_out_of_its_folder),
+		cmocka_unit_test(json_text__any_bytes_become_valid),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
