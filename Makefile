@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+# Builds, demonstrates and checks cuwhy. `make help` lists the targets.
+
+VERSION := $(shell cat VERSION)
+B       := build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+SAN     ?=
+CC      ?= gcc
+PYTHON  ?= python3
+
+WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2
+ifeq ($(DEVELOPER),1)
+WARN    += -Werror
+endif
+CFLAGS  ?= -O2 -g
+CPP     := -D_GNU_SOURCE -DCUWHY_VERSION='"$(VERSION)"' -Iinclude -Isrc -I. -I$(B)
+ALL_C   := -std=gnu11 $(WARN) $(CPP) -MMD -MP $(CFLAGS)
+ifneq ($(SAN),)
+# sanitizers: everything but the recorder, which lives inside other people's programs
+B       := build-san
+SANFLAG := -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
+
+ifeq ($(V),)
+Q := @
+say = @printf '  %-5s %s\n' "$(1)" "$(2)"
+endif
+
+LIB_SRC := $(sort $(foreach d,base trace facts rules report,$(wildcard src/$(d)/*.c)))
+CMD_SRC := $(sort $(wildcard src/cmd/*.c))
+REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(shell uname -m).S
+SIM_SRC := $(sort $(wildcard src/sim/*.c))
+LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o
+CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o)
+REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
+SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o)
+# the two libraries are linked in, so that the program starts on machines that do not have them
+LDLIBS  := -Wl,-Bstatic -ljansson -liberty -Wl,-Bdynamic -ldl -lm
+
+.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-gpu check-all \
+	check-tree check-san check-tsan bench bench-gpu fuzz install clean deps help
+.DELETE_ON_ERROR:
+
+all: deps
+	@$(MAKE) --no-print-directory parts
+
+help:
+	@sed -n 's/^## //p' Makefile
+
+## make             build everything under build/ (installs what is missing, as root on Debian)
+## make demo        a failing program on the simulated GPU, explained; no GPU needed
+## make check       all tests that need no GPU
+## make check-all   the same, plus sanitizers, thread sanitizer and the full torture run
+## make check-gpu   the programs of tests/gpu on a real GPU with the installed PyTorch
+## make bench       cost of recording on the simulated GPU
+## make bench-gpu   cost of recording on a real GPU with PyTorch
+## make fuzz        fuzz the reader of recordings with libFuzzer (SECONDS=600)
+## make install     into $(DESTDIR)$(PREFIX)
+##
+## SAN=address,undefined  build and check with sanitizers;  V=1  show commands;  DEVELOPER=1  -Werror
+
+deps:
+	@sh tools/deps.sh
+
+.PHONY: parts
+parts: $(B)/cuwhy $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/lib32/libcuwhy-rec.so
+
+$(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(SANFLAG) -rdynamic -o $@ $^ $(LDLIBS)
+
+# The recorder needs libc alone; exceptions of C++ functions pass through some of its wrappers.
+REC_FLAGS := -fPIC -fvisibility=hidden -fexceptions -ftls-model=initial-exec
+$(B)/obj/src/recorder/%.o: src/recorder/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(REC_FLAGS) -c $< -o $@
+$(B)/obj/src/recorder/%.o: src/recorder/%.S
+	$(call say,AS,$<)
+	$(Q)mkdir -p $(@D) && $(CC) -c $< -o $@
+REC_MAP := src/recorder/arch_$(shell uname -m).map
+$(B)/libcuwhy-rec.so: $(REC_OBJ) $(REC_MAP)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-z,now,-z,relro,-z,defs \
+		-Wl,--version-script=$(REC_MAP) -o $@ $(REC_OBJ) -ldl
+
+# An empty library of the other word size, so that 32-bit children start without a complaint of the loader.
+$(B)/lib32/libcuwhy-rec.so:
+	$(Q)mkdir -p $(@D)
+	$(Q)echo 'int cuwhy_rec_none;' | $(CC) -m32 -shared -nostdlib -fPIC -x c - -o $@ 2>/dev/null || \
+		{ : > $(B)/lib32/unavailable; touch $@.none; }
+
+$(B)/obj/src/sim/%.o: src/sim/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -c $< -o $@
+$(B)/sim/libcuda.so.1: $(SIM_OBJ)
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread
+
+$(B)/obj/%.o: %.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -c $< -o $@
+
+# Knowledge: one file per cause, embedded as it is. Adding a cause needs no C and no generator.
+CAUSES := $(sort $(wildcard kb/causes/*.md))
+$(B)/kb.blob: $(CAUSES) Makefile
+	$(Q)mkdir -p $(@D) && for f in $(CAUSES); do \
+		printf '\n%%%%%% %s\n' "$$(basename $$f .md)"; cat $$f; done > $@
+$(B)/obj/src/rules/kb_blob.o: src/rules/kb_blob.S $(B)/kb.blob
+	$(Q)mkdir -p $(@D) && $(CC) -DKB_BLOB='"$(B)/kb.blob"' -c $< -o $@
+
+# ---- tests ----------------------------------------------------------------------------------------
+
+UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
+$(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OBJ))
+	$(call say,TEST,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -Itests/unit -o $@ $^ -lcmocka $(LDLIBS) -lpthread
+
+check: deps
+	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-tree
+
+check-unit: parts $(UNIT)
+	@sh tests/unit/run.sh $(B) $(UNIT)
+
+check-cli: parts
+	@sh tests/cli/run.sh $(B)
+
+check-e2e: parts
+	@$(PYTHON) tests/e2e/run.py --build $(B)
+
+check-torture: parts
+	@sh tests/torture/run.sh $(B) $${ROUNDS:-1000}
+
+check-fuzz: parts $(B)/tests/fuzz_trace
+	@$(B)/tests/fuzz_trace tests/fuzz/corpus/trace
+
+$(B)/tests/fuzz_trace: tests/fuzz/fuzz_trace.c tests/fuzz/driver.c $(LIB_OBJ)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
+
+check-tree: parts
+	@sh tools/check_tree.sh $(B)
+
+check-san:
+	@$(MAKE) --no-print-directory SAN=address,undefined parts check-unit check-cli check-fuzz
+
+check-tsan:
+	@sh tests/torture/tsan.sh
+
+check-all: check check-san check-tsan
+
+check-gpu: parts
+	@$(PYTHON) tests/gpu/run.py --build $(B)
+
+bench: parts
+	@sh tests/bench/run.sh $(B)
+
+bench-gpu: parts
+	@$(PYTHON) tests/bench/bench_gpu.py --build $(B)
+
+fuzz: deps
+	@sh tests/fuzz/fuzz.sh $${SECONDS:-600}
+
+demo: all
+	@sh examples/demo.sh $(B)
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/cuwhy/sim $(DESTDIR)$(PREFIX)/lib/cuwhy/lib32
+	install -m 755 $(B)/cuwhy $(DESTDIR)$(PREFIX)/bin/cuwhy
+	install -m 644 $(B)/libcuwhy-rec.so $(DESTDIR)$(PREFIX)/lib/cuwhy/
+	install -m 644 $(B)/sim/libcuda.so.1 $(DESTDIR)$(PREFIX)/lib/cuwhy/sim/
+	if [ -f $(B)/lib32/libcuwhy-rec.so ]; then \
+		install -m 644 $(B)/lib32/libcuwhy-rec.so $(DESTDIR)$(PREFIX)/lib/cuwhy/lib32/; fi
+
+clean:
+	rm -rf build build-san
+
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

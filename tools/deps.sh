@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Finds out what the build needs and is not there, and installs it (as root, on Debian and its kin).
+set -u
+
+missing=
+need_command() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
+need_header() {
+	echo "#include <$1>" | ${CC:-gcc} -E -x c - >/dev/null 2>&1 || missing="$missing $2"
+}
+
+need_command "${CC:-gcc}" gcc
+need_command python3 python3
+if command -v "${CC:-gcc}" >/dev/null 2>&1; then
+	need_header stdio.h libc6-dev
+	need_header jansson.h libjansson-dev
+	need_header libiberty/demangle.h libiberty-dev
+	printf '#include <stdarg.h>\n#include <stddef.h>\n#include <setjmp.h>\n#include <stdint.h>\n#include <cmocka.h>\n' |
+		${CC:-gcc} -E -x c - >/dev/null 2>&1 || missing="$missing libcmocka-dev"
+else
+	missing="$missing libc6-dev libjansson-dev libiberty-dev libcmocka-dev"
+fi
+[ -z "$missing" ] && exit 0
+
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+	echo "installing:$missing"
+	log=$(mktemp)
+	if { apt-get update && DEBIAN_FRONTEND=noninteractive \
+		apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1 </dev/null; then
+		rm -f "$log"
+		exit 0
+	fi
+	tail -n 20 "$log" >&2
+	rm -f "$log"
+	echo "cuwhy: these packages could not be installed:$missing" >&2
+	exit 2
+fi
+echo "cuwhy: some packages are needed to build. As root:" >&2
+echo "    apt-get install$missing" >&2
+exit 2
