@@ -129,7 +129,8 @@ static void fill_node(struct facts *f, const struct incident *i, const struct tr
 /* Kernels that serve many operators: their name does not tell which. */
 static bool is_general_kernel(const char *name)
 {
-	static const char *const general[] = { "elementwise_kernel", "reduce_kernel", "index_elementwise", NULL };
+	static const char *const general[] = {"elementwise_kernel", "reduce_kernel", "index_elementwise",
+					      NULL};
 
 	for (size_t i = 0; general[i]; i++)
 		if (strstr(name, general[i]))
@@ -156,25 +157,39 @@ static void fill_places(struct facts *f, const struct incident *i, const struct 
 			const struct scene *s)
 {
 	if (s->where.file) {
-		fact_set_text(f, FACT_where_line, pool_printf(f->pool, "%s:%u", s->where.file, s->where.line));
+		fact_set_text(f, FACT_where_line,
+			      pool_printf(f->pool, "%s:%u", s->where.file, s->where.line));
 		fact_set_text(f, FACT_where_source, place_source(&s->where, trace_header(t)->cwd, f->pool));
 	}
 	fact_set_flag(f, FACT_capture_active, i->lead->capturing);
 	if (s->capture.file)
-		fact_set_text(f, FACT_capture_line, pool_printf(f->pool, "%s:%u", s->capture.file, s->capture.line));
+		fact_set_text(f, FACT_capture_line,
+			      pool_printf(f->pool, "%s:%u", s->capture.file, s->capture.line));
+}
+
+/* The device that was current; where that is not known, any when all are of one kind. */
+static const struct cw_device *device_of(const struct incident *i, const struct cw_header *h)
+{
+	uint32_t n = h->device_count < CW_MAX_DEVICES ? h->device_count : 0;
+
+	for (size_t k = 0; k < i->n; k++) {
+		int32_t d = i->failure[k]->device;
+
+		if (d >= 0 && d < CW_MAX_DEVICES && h->device[d].name[0])
+			return &h->device[d];
+	}
+	for (uint32_t d = 1; d < n; d++)
+		if (strcmp(h->device[d].name, h->device[0].name))
+			return NULL;
+	return n && h->device[0].name[0] ? &h->device[0] : NULL;
 }
 
 void facts_of_incident(struct facts *f, const struct incident *i, struct trace *t,
 		       const struct scene *s)
 {
 	const struct cw_header *h = trace_header(t);
-	int32_t n = i->lead->device;
-	const struct cw_device *d = n >= 0 && n < CW_MAX_DEVICES ? &h->device[n] : NULL;
+	const struct cw_device *d = device_of(i, h);
 
-	if (!d && h->device_count == 1)
-		d = &h->device[0];	/* only one: it must be that */
-	if (d && !d->name[0] && !d->total_bytes)
-		d = NULL;
 	fact_set_flag(f, FACT_process_forked, h->forked);
 	fact_set_flag(f, FACT_process_sim, h->sim);
 	fact_set_flag(f, FACT_torch_loaded, h->torch_path[0] != '\0');

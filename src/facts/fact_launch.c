@@ -61,7 +61,8 @@ static void fill_limits(struct facts *f, const struct cw_device *d)
 
 static void fill_dimensions(struct facts *f, const struct cw_failure *l)
 {
-	static const enum fact_id cluster[] = { FACT_launch_cluster_x, FACT_launch_cluster_y, FACT_launch_cluster_z };
+	static const enum fact_id cluster[] = {FACT_launch_cluster_x, FACT_launch_cluster_y,
+					       FACT_launch_cluster_z};
 	double blocks = 1, threads = 1;
 
 	for (int i = 0; i < 3; i++) {
@@ -141,8 +142,9 @@ static void fill_registers(struct facts *f)
 
 	if (!limit || !per_warp)
 		return;
-	fact_set_number(f, FACT_func_register_threads,
-			fmin(floor(limit / per_warp / parts) * parts * 32, fact_number(f, FACT_limit_threads, 1024)));
+	fact_set_number(
+		f, FACT_func_register_threads,
+		fmin(floor(limit / per_warp / parts) * parts * 32, fact_number(f, FACT_limit_threads, 1024)));
 	if (warps > 0)
 		fact_set_number(f, FACT_func_register_need, ceil(warps / parts) * parts * per_warp);
 }
@@ -161,9 +163,10 @@ static char *short_name(const char *name, struct pool *pool)
 
 static const char *owner_by_name(const char *name)
 {
-	static const struct { const char *part, *owner; } rows[] = {
-		{ "at::", "torch" }, { "_ZN2at", "torch" }, { "c10::", "torch" }, { "pytorch_flash::", "torch" },
-		{ "cupy_", "cupy" }, { "triton_", "triton" },
+	static const struct { const char *part, *owner;
+	} rows[] = {
+		{"at::", "torch"}, {"_ZN2at", "torch"},	  {"c10::", "torch"}, {"pytorch_flash::", "torch"},
+		{"cupy_", "cupy"}, {"triton_", "triton"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -81,9 +81,12 @@ void facts_document(FILE *out)
 
 	fputs("# Facts\n\n"
 	      "What a cause file (`kb/causes/*.md`) may ask for in its expressions. Every fact is known or\n"
-	      "unknown; an expression over an unknown fact is unknown, and a rule that needs it does not fire.\n"
-	      "This page is made from `src/facts/facts.def`: `build/tests/test_facts --write docs/facts.md`.\n\n"
-	      "| fact | type | what it says |\n| --- | --- | --- |\n", out);
+	      "unknown; an expression over an unknown fact is unknown, and a rule that needs it does not "
+	      "fire.\n"
+	      "This page is made from `src/facts/facts.def`: `build/tests/test_facts --write "
+	      "docs/facts.md`.\n\n"
+	      "| fact | type | what it says |\n| --- | --- | --- |\n",
+	      out);
 	for (int i = 0; i < FACT_COUNT; i++)
 		fprintf(out, "| `%s` | %s | %s |\n", table[i].name, kinds[table[i].type], table[i].text);
 }

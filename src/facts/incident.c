@@ -107,8 +107,9 @@ static bool check_belongs(const struct trace *t, const struct incident *i, const
 
 	if (i->lead->tid != f->tid)
 		return false;
-	if (check)
-		return !strcmp(check->text, f->text) && same_top(t, check->stack, f->stack);
+	if (check)	/* one refusal may pass through two checks on its way up */
+		return same_top(t, check->stack, f->stack) &&
+		       (!strcmp(check->text, f->text) || is_near(t, i, f));
 	if (i->lead->source == CW_SRC_FORK)
 		return strstr(f->text, "forked subprocess") != NULL;
 	return !i->benign && !i->raised && is_near(t, i, f) && i->code &&
@@ -245,7 +246,19 @@ static struct incident *find_on_line(struct incidents *all, const struct trace *
 	return NULL;
 }
 
-static struct incident *find_without_exception(struct incidents *all, const struct trace *t, int signal)
+/* PyTorch refuses things to itself too, and goes another way: then its thread worked on. */
+static bool went_on(const struct incident *i, struct trace *t)
+{
+	const struct cw_launch *const *l;
+	size_t n = trace_launches(t, &l);
+
+	for (size_t k = n; i->check_only && k > 0; k--)
+		if (l[k - 1]->tid == i->lead->tid && l[k - 1]->ticks > i->lead->last_ticks)
+			return true;
+	return false;
+}
+
+static struct incident *find_without_exception(struct incidents *all, struct trace *t, int signal)
 {
 	bool python = trace_header(t)->py_version != 0;
 	struct incident *found = NULL;
@@ -254,10 +267,10 @@ static struct incident *find_without_exception(struct incidents *all, const stru
 	if (signal == 1 || signal == 2 || signal == 9 || signal == 15)
 		return NULL;
 	for (size_t i = all->n; i > 0; i--)
-		if (all->list[i - 1].raised)
+		if (all->list[i - 1].raised && !went_on(&all->list[i - 1], t))
 			return &all->list[i - 1];
 	for (size_t i = 0; i < all->n; i++)
-		if (!all->list[i].benign && (python || !found))
+		if (!all->list[i].benign && !all->list[i].check_only && (python || !found))
 			found = &all->list[i];
 	return found || python || !all->n ? found : &all->list[0];
 }
@@ -269,7 +282,7 @@ static struct incident *join_exception(struct incidents *all, struct incident *i
 	return i;
 }
 
-struct incident *incidents_fatal(struct incidents *all, const struct trace *t, int signal)
+struct incident *incidents_fatal(struct incidents *all, struct trace *t, int signal)
 {
 	struct incident *i;
 

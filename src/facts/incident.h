@@ -41,7 +41,7 @@ void incidents_collect(struct incidents *all, const struct trace *t, struct pool
 
 /* The incident that ended a process whose end was bad; NULL when it was none of them. The
  * exception joins the incident it belongs to. */
-struct incident *incidents_fatal(struct incidents *all, const struct trace *t, int signal);
+struct incident *incidents_fatal(struct incidents *all, struct trace *t, int signal);
 
 /* Where an incident happened. `place.file` NULL = not known. */
 struct scene {

@@ -182,7 +182,8 @@ static void read_memory(struct facts *f, const char *text)
 		set_if_unknown(f, FACT_oom_free, n);
 	if (message_bytes(text, "Of the allocated memory ", &n))
 		set_if_unknown(f, FACT_oom_torch_allocated, n);
-	if (message_bytes(text, "is allocated by PyTorch, and ", &n) && fact_known(f, FACT_oom_torch_allocated))
+	if (message_bytes(text, "is allocated by PyTorch, and ", &n) &&
+	    fact_known(f, FACT_oom_torch_allocated))
 		set_if_unknown(f, FACT_oom_torch_reserved, n + fact_number(f, FACT_oom_torch_allocated, 0));
 }
 

@@ -108,8 +108,12 @@ static enum owner owner_of(const struct trace *t, const struct cw_frame *f)
 static bool place_of_frame(const struct trace *t, uint32_t stack, const struct cw_frame *f,
 			   bool library, struct place *p)
 {
-	*p = (struct place){ .file = trace_string(t, f->file), .function = trace_string(t, f->function),
-			     .line = f->line, .first_line = f->first_line, .library = library, .stack = stack };
+	*p = (struct place){.file = trace_string(t, f->file),
+			    .function = trace_string(t, f->function),
+			    .line = f->line,
+			    .first_line = f->first_line,
+			    .library = library,
+			    .stack = stack};
 	return p->file[0] != '\0';
 }
 

@@ -12,7 +12,15 @@
 struct trace;
 struct cw_failure;
 
-enum owner { OWNER_USER, OWNER_LIBRARY, OWNER_STDLIB, OWNER_GENERATED, OWNER_TORCH, OWNER_TRITON, OWNER_CUPY };
+enum owner {
+	OWNER_USER,
+	OWNER_LIBRARY,
+	OWNER_STDLIB,
+	OWNER_GENERATED,
+	OWNER_TORCH,
+	OWNER_TRITON,
+	OWNER_CUPY
+};
 
 struct place {
 	const char *file;	/* as the program knew it; NULL = not known */

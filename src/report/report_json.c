@@ -133,8 +133,9 @@ static json_t *json_candidates(const struct verdict *v)
 	json_t *j = json_array();
 
 	for (size_t i = 0; i < v->n_candidates; i++)
-		json_array_append_new(j, json_pack("{s:s,s:s}", "cause", v->candidates[i].cause->id, "certainty",
-						   certainty_word((enum certainty)v->candidates[i].sure)));
+		json_array_append_new(j,
+				      json_pack("{s:s,s:s}", "cause", v->candidates[i].cause->id, "certainty",
+						certainty_word((enum certainty)v->candidates[i].sure)));
 	if (!v->n_candidates && v->source)
 		json_array_append_new(j, json_pack("{s:s,s:s}", "cause", v->cause->id, "certainty",
 						   certainty_word(v->sure)));
@@ -146,7 +147,8 @@ static json_t *json_evidence(const struct verdict *v)
 	json_t *j = json_array();
 
 	for (const struct said *s = v->evidence; s; s = s->next)
-		json_array_append_new(j, json_pack("{s:o,s:o}", "source", text(s->source), "text", text(s->text)));
+		json_array_append_new(
+			j, json_pack("{s:o,s:o}", "source", text(s->source), "text", text(s->text)));
 	return j;
 }
 

@@ -51,13 +51,16 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 			    v->noticed.file, v->noticed.number);
 	if (v->backward.file && !same_line(&v->backward, &v->where))
 		wrap_printf(w, "it failed in the backward of this line%s%s; backward was called at %s:%u",
-			    v->node ? ", in " : "", v->node ? v->node : "", v->backward.file, v->backward.number);
+			    v->node ? ", in " : "", v->node ? v->node : "", v->backward.file,
+			    v->backward.number);
 	else if (v->node)
 		wrap_printf(w, "in backward, in %s", v->node);
 	if (v->forward.file && !same_line(&v->forward, &v->where))
-		wrap_printf(w, "the forward line of that gradient is %s:%u", v->forward.file, v->forward.number);
+		wrap_printf(w, "the forward line of that gradient is %s:%u", v->forward.file,
+			    v->forward.number);
 	if (v->capture.file)
-		wrap_printf(w, "a graph capture was under way, begun at %s:%u", v->capture.file, v->capture.number);
+		wrap_printf(w, "a graph capture was under way, begun at %s:%u", v->capture.file,
+			    v->capture.number);
 }
 
 static void text_where(struct wrap *w, const struct verdict *v)
@@ -83,14 +86,15 @@ static void text_what(struct wrap *w, const struct verdict *v)
 	if (k->known && name)
 		wrap_printf(w, "kernel %s", name);
 	if (k->dims_known)
-		wrap_printf(w, "%sgrid %ux%ux%u  block %ux%ux%u  shared %u  stream 0x%llx", name ? "" : "a kernel, ",
-			    k->grid[0], k->grid[1], k->grid[2], k->block[0], k->block[1], k->block[2],
-			    k->shared, (unsigned long long)k->stream);
+		wrap_printf(w, "%sgrid %ux%ux%u  block %ux%ux%u  shared %u  stream 0x%llx",
+			    name ? "" : "a kernel, ", k->grid[0], k->grid[1], k->grid[2], k->block[0],
+			    k->block[1], k->block[2], k->shared, (unsigned long long)k->stream);
 	if (v->api && v->code)
 		wrap_printf(w, "%s returned %u: %s (%s)", v->api, v->code, v->string ? v->string : "?",
 			    v->name ? v->name : "no name");
 	else if (v->code && v->string)
-		wrap_printf(w, "CUDA answered %u: %s (%s)", v->code, v->string, v->name ? v->name : "no name");
+		wrap_printf(w, "CUDA answered %u: %s (%s)", v->code, v->string,
+			    v->name ? v->name : "no name");
 	else if (!k->known)
 		wrap_text(w, v->api ? v->api : "an operation was refused before it reached the GPU");
 	if (v->count > 1)
@@ -131,7 +135,8 @@ static void text_sure(struct wrap *w, const struct verdict *v)
 	size_t n = 0;
 
 	wrap_label(w, "SURE");
-	wrap_printf(w, "%s%s%s", certainty_word(v->sure), v->because ? ": " : "", v->because ? v->because : "");
+	wrap_printf(w, "%s%s%s", certainty_word(v->sure), v->because ? ": " : "",
+		    v->because ? v->because : "");
 	for (size_t i = 1; i < v->n_candidates && n < 16; i++)
 		others[n++] = v->candidates[i].cause->id;
 	text_ids(w, "it could also be", others, n);
@@ -202,8 +207,9 @@ void report_line(FILE *out, const struct verdict *v, const char *recording)
 	if (n->where.file)
 		snprintf(place, sizeof(place), " at %s:%u", n->where.file, n->where.number);
 	text = xasprintf("cuwhy: %s handled by the program: %s (%s)%s%s%s%s",
-			 count == 1 ? "a CUDA failure was" : "CUDA failures were", n->title, n->cause->id, place,
-			 count == 1 ? "" : ", and others", recording ? "; recording " : "", recording ? recording : "");
+			 count == 1 ? "a CUDA failure was" : "CUDA failures were", n->title, n->cause->id,
+			 place, count == 1 ? "" : ", and others", recording ? "; recording " : "",
+			 recording ? recording : "");
 	wrap_heading(&w, text);
 	free(text);
 }

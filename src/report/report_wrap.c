@@ -44,7 +44,8 @@ static int columns(const char *s, size_t n)
 static void put_label(struct wrap *w)
 {
 	if (w->label)
-		fprintf(w->out, "  %s%-5s%s  ", w->colour ? "\033[1m" : "", w->label, w->colour ? "\033[0m" : "");
+		fprintf(w->out, "  %s%-5s%s  ", w->colour ? "\033[1m" : "", w->label,
+			w->colour ? "\033[0m" : "");
 	else
 		fprintf(w->out, "%*s", TEXT_COLUMN, "");
 	w->label = NULL;

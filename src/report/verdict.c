@@ -70,8 +70,11 @@ static bool is_ours(const struct incident *i, const struct verdict *v)
 	return v->n_candidates > 0 || (v->text && message_is_cuda(v->text));
 }
 
+/* What PyTorch refused and the program survived is no CUDA failure, unless its words say CUDA. */
 static bool is_note(const struct incident *i)
 {
+	if (i->check_only)
+		return message_is_cuda(i->lead->text);
 	return !i->benign && !i->python_only;
 }
 

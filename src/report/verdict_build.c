@@ -171,11 +171,11 @@ static char *evidence_text(struct verdict *v, const struct cw_failure *f)
 	switch (f->source) {
 	case CW_SRC_DRIVER:
 	case CW_SRC_RUNTIME:
-		return pool_printf(&v->pool, "%s returned %u (%s)%s%s", function[0] ? function : "a call", f->code,
-				   cuda_error_name(f->code), f->text[0] ? ": " : "", f->text);
+		return pool_printf(&v->pool, "%s returned %u (%s)%s%s", function[0] ? function : "a call",
+				   f->code, cuda_error_name(f->code), f->text[0] ? ": " : "", f->text);
 	case CW_SRC_TORCH_CUDA:
-		return pool_printf(&v->pool, "PyTorch saw error %u (%s) in %s", f->code, cuda_error_name(f->code),
-				   f->what[0] ? f->what : "a CUDA call");
+		return pool_printf(&v->pool, "PyTorch saw error %u (%s) in %s", f->code,
+				   cuda_error_name(f->code), f->what[0] ? f->what : "a CUDA call");
 	case CW_SRC_TORCH_OOM:
 		return pool_printf(&v->pool, "PyTorch's allocator could not give %llu bytes",
 				   (unsigned long long)f->request_bytes);

@@ -239,7 +239,8 @@ static int read_advice(struct reader *r, char *line)
 		return 0;
 	}
 	if (line[0] && !str_starts(line, "  "))
-		return complain(r, "a sentence begins with '- ', goes on with two spaces, its command with four");
+		return complain(
+			r, "a sentence begins with '- ', goes on with two spaces, its command with four");
 	if (line[0]) {
 		buf_adds(&r->text, " ");
 		buf_adds(&r->text, trim(line));

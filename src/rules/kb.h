@@ -33,7 +33,7 @@ struct cause {
 	const char *id, *title;
 	const struct template *headline;	/* the title with this failure's numbers; may be NULL */
 	int rank;				/* among equally certain causes the lower one leads */
-	const char *over;			/* ", id, id, ": causes that this one explains away; or NULL */
+	const char *over; /* ", id, id, ": causes that this one explains away; or NULL */
 	struct when *when;
 	const char *definition;
 	struct advice *why, *fix;

@@ -37,15 +37,20 @@ const struct sim_model *sim_model_find(const char *id, size_t length)
 	return NULL;
 }
 
+/* One sentence, in one write: several processes may share the terminal. */
 static int refuse(const char *what, const char *text, size_t length)
 {
-	dprintf(STDERR_FILENO,
-		"cuwhy: CUWHY_SIM: %s '%.*s'; the format is MODEL[,key=value]... with models",
-		what, (int)length, text);
+	char line[512];
+	int used = snprintf(line, sizeof(line), "cuwhy: cannot simulate a GPU: %s%s%.*s%s; CUWHY_SIM "
+			    "is MODEL[,key=value]... with model", what, length ? " '" : "",
+			    (int)(length > 80 ? 80 : length), text, length ? "'" : "");
+
 	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
-		dprintf(STDERR_FILENO, " %s", models[i].id);
-	dprintf(STDERR_FILENO, " and keys devices memory hidden taken driver ptx fail sticky "
-		"nodevice\n");
+		used += snprintf(line + used, sizeof(line) - (size_t)used, " %s", models[i].id);
+	used += snprintf(line + used, sizeof(line) - (size_t)used,
+			 " and key devices memory hidden taken driver ptx fail sticky nodevice\n");
+	if (write(STDERR_FILENO, line, (size_t)used) < 0)
+		return -1;
 	return -1;
 }
 
@@ -152,8 +157,7 @@ static int parse_config(const char *text)
 	size_t length;
 
 	if (!text || !*text)
-		return refuse("not set, so no GPU is simulated; use cuwhy run --gpu sim:MODEL, not",
-			      "", 0);
+		return refuse("CUWHY_SIM is not set (cuwhy run --gpu sim:MODEL sets it)", "", 0);
 	length = strcspn(text, ",");
 	sim.config.model = sim_model_find(text, length);
 	if (!sim.config.model)

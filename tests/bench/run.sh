@@ -4,12 +4,12 @@
 #
 #   tests/bench/run.sh [build]
 set -eu
-build=${1:-build}
+build=$(cd "${1:-build}" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-python3}
 python=$("$python" -c 'import sys; print(sys.executable)')
 helper=$(cd "$here" && "$python" -B -c 'import meter, sys; print(meter.build(sys.argv[1]))' \
-	"$(cd "$build" && pwd)/tests")
+	"$build/tests")
 echo "## One recorded call, simulated GPU"
 echo
 "$build/cuwhy" run --gpu sim:h200 -- "$python" -B "$here/bench_calls.py" "$helper"

@@ -16,7 +16,8 @@
 static inline struct verdict *judge_end(struct tb *b, int exit, int signal)
 {
 	struct trace *t = tb_trace(b);
-	struct process_end end = { .pid = 100, .status_known = exit >= 0 || signal, .exit = exit, .signal = signal };
+	struct process_end end = {
+		.pid = 100, .status_known = exit >= 0 || signal, .exit = exit, .signal = signal};
 	struct verdict *v = verdict_of_process(t, &end);
 
 	trace_free(t);

@@ -61,9 +61,11 @@ static void place__innermost_frame_of_the_user_else_a_library(void **state)
 
 	(void)state;
 	tb_init(&b);
-	mine = tb_stack(&b, TORCH "nn/functional.py:9:relu", "/venv/lib/python3.12/site-packages/timm/x.py:3:f",
-			"model.py:7:forward", "train.py:1:<module>", NULL);
-	lib = tb_stack(&b, TORCH "nn/functional.py:9:relu", "/venv/lib/python3.12/site-packages/timm/x.py:3:f",
+	mine = tb_stack(&b, TORCH "nn/functional.py:9:relu",
+			"/venv/lib/python3.12/site-packages/timm/x.py:3:f", "model.py:7:forward",
+			"train.py:1:<module>", NULL);
+	lib = tb_stack(&b, TORCH "nn/functional.py:9:relu",
+		       "/venv/lib/python3.12/site-packages/timm/x.py:3:f",
 		       "/usr/lib/python3.12/threading.py:5:run", NULL);
 	none = tb_stack(&b, TORCH "nn/functional.py:9:relu", NULL);
 	t = tb_trace(&b);
@@ -80,6 +82,33 @@ static void place__innermost_frame_of_the_user_else_a_library(void **state)
 	assert_string_equal(stack_torch_op(t, mine), "relu");
 	assert_null(stack_torch_op(t, 0));
 	trace_free(t);
+}
+
+static void place__qualified_names_and_decorators(void **state)
+{
+	char name[] = "/tmp/cuwhy-test-XXXXXX";
+	struct pool pool = { 0 };
+	struct place p = { .file = name, .line = 2, .first_line = 2 };
+	int fd = mkstemp(name);
+
+	(void)state;
+	assert_string_equal(function_base("Model.forward"), "forward");
+	assert_string_equal(function_base("make.<locals>.run"), "run");
+	assert_string_equal(function_base("step"), "step");
+	assert_string_equal(function_base("<module>"), "<module>");
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "x\n@one\n@two(\n  3)\ndef f():\n    g()\n", 36), 36);
+	close(fd);
+	place_skip_decorators(&p, "", &pool);
+	assert_int_equal(p.line, 5);
+	p.line = p.first_line = 5;	/* def f(): g() on one line stays where it is */
+	place_skip_decorators(&p, "", &pool);
+	assert_int_equal(p.line, 5);
+	p.line = 6;
+	place_skip_decorators(&p, "", &pool);
+	assert_int_equal(p.line, 6);
+	unlink(name);
+	pool_release(&pool);
 }
 
 static void place__source_text_is_optional(void **state)
@@ -131,6 +160,27 @@ static void message__numbers_sizes_and_codes(void **state)
 	assert_false(message_has_code("an invalid argument was given", 1));
 }
 
+static void message__the_drivers_log_tells_of_a_launch(void **state)
+{
+	struct pool pool = { 0 };
+	struct facts f;
+
+	(void)state;
+	facts_init(&f, &pool);
+	facts_from_message(&f, "Requested block size of 1056 threads exceeds device maximum 1024");
+	assert_string_equal(fact_text(&f, FACT_launch_broken), "block threads");
+	assert_true(fact_number(&f, FACT_launch_broken_value, 0) == 1056);
+	facts_init(&f, &pool);
+	facts_from_message(&f, "Grid Dimension Y must be nonzero");
+	assert_string_equal(fact_text(&f, FACT_launch_zero), "grid y");
+	facts_init(&f, &pool);
+	facts_from_message(&f, "Requested cooperative grid dimensions (100000,1,1) exceed occupancy limit "
+			       "for this kernel on this "
+			       "device of 264 blocks");
+	assert_true(fact_number(&f, FACT_launch_resident, 0) == 264);
+	pool_release(&pool);
+}
+
 static void message__an_oom_text_tells_who_holds_what(void **state)
 {
 	struct pool pool = { 0 };
@@ -138,9 +188,13 @@ static void message__an_oom_text_tells_who_holds_what(void **state)
 
 	(void)state;
 	facts_init(&f, &pool);
-	facts_from_message(&f, "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 79.15 GiB of "
-			       "which 10.00 GiB is free. Including non-PyTorch memory, this process has 69.00 GiB memory in use. Of "
-			       "the allocated memory 60.00 GiB is allocated by PyTorch, and 8.00 GiB is reserved by PyTorch but unallocated.");
+	facts_from_message(
+		&f,
+		"CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 79.15 GiB of "
+		"which 10.00 GiB is free. Including non-PyTorch memory, this process has 69.00 GiB memory in "
+		"use. Of "
+		"the allocated memory 60.00 GiB is allocated by PyTorch, and 8.00 GiB is reserved by PyTorch "
+		"but unallocated.");
 	assert_true(fact_number(&f, FACT_oom_request, 0) == 20.0 * (1 << 30));
 	assert_true(fact_number(&f, FACT_oom_free, 0) == 10.0 * (1 << 30));
 	assert_true(fact_number(&f, FACT_oom_torch_allocated, 0) == 60.0 * (1 << 30));
@@ -264,7 +318,9 @@ static void handled__but_chained_from_it_is_not(void **state)
 	tb_init(&b);
 	refused_launch(&b, "a.py:1:f");
 	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, "a.py:9:f", NULL), "ValueError", "step failed");
-	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, "a.py:1:f", NULL), "AcceleratorError", "CUDA error: invalid argument")->python_chain = 1;
+	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, "a.py:1:f", NULL), "AcceleratorError",
+		     "CUDA error: invalid argument")
+		->python_chain = 1;
 	expect_end(&b, 1, "launch-config-grid-limit", 0);
 }
 
@@ -278,7 +334,8 @@ static void handled__the_exception_names_the_later_of_two(void **state)
 	tb_fail(&b, CW_SRC_RUNTIME, 101, tb_stack(&b, "a.py:1:f", NULL));
 	tb_fail(&b, CW_SRC_TORCH_CUDA, 101, tb_stack(&b, "a.py:1:f", NULL));
 	refused_launch(&b, "a.py:5:f");
-	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, "a.py:5:f", NULL), "AcceleratorError", "CUDA error: invalid argument");
+	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, "a.py:5:f", NULL), "AcceleratorError",
+		     "CUDA error: invalid argument");
 	j = judge(&b, 1);
 	assert_string_equal(field(j, "cause"), "launch-config-grid-limit");
 	assert_int_equal(json_array_size(json_object_get(j, "notes")), 1);
@@ -295,7 +352,8 @@ static void handled__an_exception_on_the_failing_line_without_words(void **state
 	tb_init(&b);
 	s = tb_stack(&b, "a.py:1:f", NULL);
 	tb_fail_launch(&b, 1, s, 0, G(1, 70000, 1), G(1, 1, 1), 0);
-	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, "a.py:1:f", "a.py:30:<module>", NULL), "LaunchError", "");
+	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, "a.py:1:f", "a.py:30:<module>", NULL), "LaunchError",
+		     "");
 	expect_end(&b, 1, "launch-config-grid-limit", 0);
 }
 
@@ -345,6 +403,24 @@ static void handled__without_an_exception_the_last_one_raised(void **state)
 	json_decref(j);
 }
 
+static void handled__a_refusal_that_the_thread_survived(void **state)
+{
+	static const char text[] = "expected scalar type Long but found Float";
+	struct tb b;
+
+	(void)state;
+	tb_init(&b);
+	tb_fail_text(&b, CW_SRC_TORCH_CHECK, tb_stack(&b, USER, NULL), "f", text);
+	expect_end(&b, 1, "dtype-mismatch", 0);
+	tb_init(&b);
+	tb_fail_text(&b, CW_SRC_TORCH_CHECK, tb_stack(&b, USER, NULL), "f", text);
+	tb_launch(&b, 1, 0);
+	expect_end(&b, 1, "none", 0);
+	tb_init(&b);
+	tb_fail_text(&b, CW_SRC_TORCH_CHECK, tb_stack(&b, USER, NULL), "f", text);
+	expect_end(&b, 0, "none", 0);
+}
+
 static void handled__a_c_program_dies_of_its_first_failure(void **state)
 {
 	struct tb b;
@@ -390,7 +466,8 @@ static void handled__no_trace_and_no_failure_is_none(void **state)
 	expect_end(&b, 1, "none", 0);
 }
 
-/* ---- backward ------------------------------------------------------------------------------------------- */
+/* ---- backward -------------------------------------------------------------------------------------------
+ */
 
 static void backward__the_forward_line_and_the_line_that_called(void **state)
 {
@@ -400,10 +477,13 @@ static void backward__the_forward_line_and_the_line_that_called(void **state)
 
 	(void)state;
 	tb_init(&b);
-	tb_launch(&b, 1, tb_stack(&b, TORCH "autograd/__init__.py:9:backward", TORCH "_tensor.py:8:backward", "train.py:50:main", NULL));
+	tb_launch(&b, 1,
+		  tb_stack(&b, TORCH "autograd/__init__.py:9:backward", TORCH "_tensor.py:8:backward",
+			   "train.py:50:main", NULL));
 	f = tb_fail_launch(&b, 1, 0, 0, G(1, 70000, 1), G(1, 1, 1), 0);
 	f->tid = 2;
-	f->forward_stack = tb_stack(&b, TORCH "nn/functional.py:9:pad", "model.py:12:forward", "train.py:49:main", NULL);
+	f->forward_stack =
+		tb_stack(&b, TORCH "nn/functional.py:9:pad", "model.py:12:forward", "train.py:49:main", NULL);
 	f->node_name = tb_string(&b, "_ZTVN5torch8autograd9generated12MulBackward0E");
 	j = judge(&b, 1);
 	assert_string_equal(field(json_object_get(j, "where"), "file"), "model.py");
@@ -424,7 +504,8 @@ static void backward__an_oom_is_where_backward_was_called(void **state)
 	f->tid = 2;
 	f->request_bytes = 1 << 30;
 	f->forward_stack = tb_stack(&b, "model.py:12:forward", NULL);
-	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, TORCH "autograd/__init__.py:9:backward", "train.py:50:main", NULL),
+	tb_fail_text(&b, CW_SRC_PYTHON,
+		     tb_stack(&b, TORCH "autograd/__init__.py:9:backward", "train.py:50:main", NULL),
 		     "OutOfMemoryError", "CUDA out of memory.");
 	j = judge(&b, 1);
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 50);
@@ -440,7 +521,8 @@ static void backward__a_custom_backward_is_its_own_line(void **state)
 
 	(void)state;
 	tb_init(&b);
-	f = tb_fail_launch(&b, 1, tb_stack(&b, "ops.py:77:backward", TORCH "autograd/function.py:3:apply", NULL), 0,
+	f = tb_fail_launch(&b, 1,
+			   tb_stack(&b, "ops.py:77:backward", TORCH "autograd/function.py:3:apply", NULL), 0,
 			   G(1, 70000, 1), G(1, 1, 1), 0);
 	f->forward_stack = tb_stack(&b, "model.py:12:forward", NULL);
 	j = judge(&b, 1);
@@ -448,7 +530,8 @@ static void backward__a_custom_backward_is_its_own_line(void **state)
 	json_decref(j);
 }
 
-/* ---- the list ---------------------------------------------------------------------------------------------- */
+/* ---- the list
+ * ---------------------------------------------------------------------------------------------- */
 
 static void facts__docs_are_up_to_date(void **state)
 {
@@ -493,8 +576,10 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(place__whose_code_a_file_is),
 		cmocka_unit_test(place__innermost_frame_of_the_user_else_a_library),
+		cmocka_unit_test(place__qualified_names_and_decorators),
 		cmocka_unit_test(place__source_text_is_optional),
 		cmocka_unit_test(message__numbers_sizes_and_codes),
+		cmocka_unit_test(message__the_drivers_log_tells_of_a_launch),
 		cmocka_unit_test(message__an_oom_text_tells_who_holds_what),
 		cmocka_unit_test(join__driver_runtime_and_pytorch_are_one),
 		cmocka_unit_test(join__two_lines_are_two),
@@ -508,6 +593,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(handled__a_sticky_error_never_is),
 		cmocka_unit_test(handled__pytorchs_own_retry_is_nothing),
 		cmocka_unit_test(handled__without_an_exception_the_last_one_raised),
+		cmocka_unit_test(handled__a_refusal_that_the_thread_survived),
 		cmocka_unit_test(handled__a_c_program_dies_of_its_first_failure),
 		cmocka_unit_test(handled__somebody_killed_the_program),
 		cmocka_unit_test(handled__no_trace_and_no_failure_is_none),

@@ -19,7 +19,8 @@ static struct verdict *refused(int exit)
 	tb_init(&b);
 	s = tb_stack(&b, USER, NULL);
 	tb_fail_launch(&b, 1, s, tb_function(&b, "_Z4fillPfl"), G(1, 70000, 1), G(32, 1, 1), 16)->stream = 7;
-	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, "train.py:41:<module>", NULL), "RuntimeError", "Triton Error [CUDA]: invalid argument");
+	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, "train.py:41:<module>", NULL), "RuntimeError",
+		     "Triton Error [CUDA]: invalid argument");
 	return judge_end(&b, exit, 0);
 }
 
@@ -37,8 +38,8 @@ static char *text_of(const struct verdict *v, const struct text_style *style)
 static void contract(const json_t *j)
 {
 	static const char *const keys[] = {
-		"schema", "cause", "certainty", "title", "error", "where", "noticed", "kernel", "fault", "memory",
-		"candidates", "evidence", "fix", "process", "others", "notes",
+		"schema", "cause",  "certainty",  "title",    "error", "where",	  "noticed", "kernel",
+		"fault",  "memory", "candidates", "evidence", "fix",   "process", "others",  "notes",
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -80,7 +81,7 @@ static void json__all_keys_of_the_contract(void **state)
 	assert_string_equal(field(c, "certainty"), field(j, "certainty"));
 	assert_string_equal(field(json_object_get(j, "error"), "name"), "CUDA_ERROR_INVALID_VALUE");
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "noticed"), "line")), 41);
-	has_keys(json_array_get(json_object_get(j, "evidence"), 0), (const char *[]){ "source", "text", NULL });
+	has_keys(json_array_get(json_object_get(j, "evidence"), 0), (const char *[]){"source", "text", NULL});
 	has_keys(json_array_get(json_object_get(j, "fix"), 0), (const char *[]){ "text", "command", NULL });
 	json_decref(j);
 	verdict_free(v);
@@ -110,7 +111,12 @@ static void json__bytes_that_are_no_text_do_not_break_it(void **state)
 
 	(void)state;
 	tb_init(&b);
-	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, "tr\xff" "ain.py:1:f", NULL), "RuntimeError", "CUDA error: \xff\xfe broken");
+	tb_fail_text(&b, CW_SRC_PYTHON,
+		     tb_stack(&b,
+			      "tr\xff"
+			      "ain.py:1:f",
+			      NULL),
+		     "RuntimeError", "CUDA error: \xff\xfe broken");
 	j = judge(&b, 1);
 	assert_string_equal(field(j, "cause"), "unknown");
 	assert_string_equal(field(json_object_get(j, "where"), "file"), "tr?ain.py");
@@ -119,9 +125,16 @@ static void json__bytes_that_are_no_text_do_not_break_it(void **state)
 
 static void text__has_its_five_parts_in_order(void **state)
 {
-	static const char *const parts[] = { "cuwhy: ", "\n  WHERE  train.py:32 in step()", "traceback says train.py:41",
-					     "\n  WHAT   kernel fill(float*, long)", "grid 1x70000x1  block 32x1x1",
-					     "\n  WHY    ", "70,000", "\n  FIX    ", "\n  SURE   certain: ", "recording /x" };
+	static const char *const parts[] = {"cuwhy: ",
+					    "\n  WHERE  train.py:32 in step()",
+					    "traceback says train.py:41",
+					    "\n  WHAT   kernel fill(float*, long)",
+					    "grid 1x70000x1  block 32x1x1",
+					    "\n  WHY    ",
+					    "70,000",
+					    "\n  FIX    ",
+					    "\n  SURE   certain: ",
+					    "recording /x"};
 	struct verdict *v = refused(1);
 	struct text_style style = { .width = 100, .recording = "/x" };
 	char *text = text_of(v, &style);
@@ -218,7 +231,8 @@ static struct verdict *failed_at(uint64_t time, uint32_t rank)
 static void join__the_first_failure_leads(void **state)
 {
 	struct process_end well = { .pid = 9, .status_known = true };
-	struct verdict *list[] = { verdict_of_process(NULL, &well), failed_at(9000, 2), failed_at(4000, 1), refused(0), failed_at(7000, 0) };
+	struct verdict *list[] = {verdict_of_process(NULL, &well), failed_at(9000, 2), failed_at(4000, 1),
+				  refused(0), failed_at(7000, 0)};
 	struct verdict *v = verdict_join(list, 5);
 	json_t *j = verdict_object(v), *others = json_object_get(j, "others");
 
@@ -226,7 +240,9 @@ static void join__the_first_failure_leads(void **state)
 	assert_int_equal(verdict_time_ns(v), 5000);
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "process"), "rank")), 1);
 	assert_int_equal(json_array_size(others), 2);
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(json_array_get(others, 0), "process"), "rank")), 0);
+	assert_int_equal(json_integer_value(json_object_get(
+				 json_object_get(json_array_get(others, 0), "process"), "rank")),
+			 0);
 	assert_int_equal(verdict_notes(v), 1);
 	contract(json_array_get(others, 0));
 	json_decref(j);
@@ -235,7 +251,8 @@ static void join__the_first_failure_leads(void **state)
 
 static void join__nothing_is_none(void **state)
 {
-	struct process_end first = { .pid = 1, .status_known = true }, second = { .pid = 2, .status_known = true };
+	struct process_end first = {.pid = 1, .status_known = true},
+			   second = {.pid = 2, .status_known = true};
 	struct verdict *list[] = { verdict_of_process(NULL, &first), verdict_of_process(NULL, &second) };
 	struct verdict *v = verdict_join(NULL, 0);
 	json_t *j;

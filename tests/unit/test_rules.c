@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every cause has a recording that fires it and a near miss that does not; and the cause files themselves: all
- * load, mistakes in them are found.
+ * Every cause has a recording that fires it and a near miss that does not; and the cause files themselves:
+ * all load, mistakes in them are found.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,10 +34,12 @@ static void expect_not(struct tb *b, const char *cause)
 	json_decref(j);
 }
 
-static struct cw_failure *launch(struct tb *b, uint32_t code, const uint32_t grid[3], const uint32_t block[3], uint32_t shared)
+static struct cw_failure *launch(struct tb *b, uint32_t code, const uint32_t grid[3], const uint32_t block[3],
+				 uint32_t shared)
 {
 	tb_init(b);
-	return tb_fail_launch(b, code, tb_stack(b, USER, NULL), tb_function(b, "_Z4fillPfl"), grid, block, shared);
+	return tb_fail_launch(b, code, tb_stack(b, USER, NULL), tb_function(b, "_Z4fillPfl"), grid, block,
+			      shared);
 }
 
 /* ---- the files --------------------------------------------------------------------------------- */
@@ -102,7 +104,8 @@ static void kb__a_small_file_is_read_whole(void **state)
 	static const char text[] =
 		"\n%%% a-b\n<!-- licence -->\n---\nid: a-b\ntitle: A title\nrank: 7\nover: x, y\n"
 		"when certain: launch.is\n  && error.code == 1\n  because: it is {error.code}\n"
-		"when possible: true\n---\nFirst.\n\nSecond.\n\n## Why\n- one\n  and more\n- [launch.is] two\n"
+		"when possible: true\n---\nFirst.\n\nSecond.\n\n## Why\n- one\n  and more\n- [launch.is] "
+		"two\n"
 		"## Fix\n- do\n    this\n    that\n## Not to be confused with\nOther.\n";
 	struct kb *kb = kb_parse(text, strlen(text), NULL);
 	const struct cause *c;
@@ -135,11 +138,15 @@ static void grid_limit__names_dimension_value_limit_and_pieces(void **state)
 
 	(void)state;
 	tb_init(&b);
-	s = tb_stack(&b, TORCH "nn/functional.py:500:_fractional_max_pool2d", TORCH "_jit_internal.py:628:fn", USER, NULL);
-	tb_fail_launch(&b, 1, s, tb_function(&b, "_ZN2at6native12_GLOBAL__N_136fractional_max_pool2d_out_cuda_frameIfEEvPf"),
-		       G(1, 3, 70000), G(128, 1, 1), 0);
+	s = tb_stack(&b, TORCH "nn/functional.py:500:_fractional_max_pool2d", TORCH "_jit_internal.py:628:fn",
+		     USER, NULL);
+	tb_fail_launch(
+		&b, 1, s,
+		tb_function(&b, "_ZN2at6native12_GLOBAL__N_136fractional_max_pool2d_out_cuda_frameIfEEvPf"),
+		G(1, 3, 70000), G(128, 1, 1), 0);
 	tb_fail(&b, CW_SRC_TORCH_CUDA, 1, s);
-	tb_fail_text(&b, CW_SRC_PYTHON, s, "AcceleratorError", "CUDA error: invalid argument\nCUDA kernel errors...");
+	tb_fail_text(&b, CW_SRC_PYTHON, s, "AcceleratorError",
+		     "CUDA error: invalid argument\nCUDA kernel errors...");
 	j = judge(&b, 1);
 	assert_string_equal(field(j, "cause"), "launch-config-grid-limit");
 	assert_string_equal(field(j, "certainty"), "certain");
@@ -271,8 +278,16 @@ static void shared__triton_refuses_before_the_driver(void **state)
 	(void)state;
 	tb_init(&b);
 	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, USER, NULL), "OutOfResources",
-		     "out of resource: shared memory, Required: 262144, Hardware limit: 232448. Reducing block sizes may help.");
+		     "out of resource: shared memory, Required: 262144, Hardware limit: 232448. Reducing "
+		     "block sizes may help.");
 	expect(&b, "launch-config-shared-memory-limit", "certain");
+	/* its arguments are numbers, not a text */
+	tb_init(&b);
+	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, USER, NULL), "OutOfResources", "");
+	expect(&b, "launch-config-shared-memory-limit", "likely");
+	tb_init(&b);
+	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, USER, NULL), "CompilationError", "");
+	expect_not(&b, "launch-config-shared-memory-limit");
 }
 
 static void launch_bounds__not_explained_by_registers(void **state)
@@ -288,6 +303,11 @@ static void launch_bounds__not_explained_by_registers(void **state)
 	f->func_attr[CW_FUNC_max_threads] = 256;
 	f->func_attr[CW_FUNC_registers] = -1;
 	expect(&b, "launch-config-launch-bounds", "likely");
+	f = launch(&b, 1, G(1, 1, 1), G(257, 1, 1), 0);
+	memset(f->func_attr, 0xff, sizeof(f->func_attr));
+	snprintf(f->text, sizeof(f->text),
+		 "Requested block size of 257 threads exceeds maximum set at compilation of 256");
+	expect(&b, "launch-config-launch-bounds", "certain");
 	f = launch(&b, 1, G(1, 1, 1), G(256, 1, 1), 0);
 	f->func_attr[CW_FUNC_max_threads] = 256;
 	expect_not(&b, "launch-config-launch-bounds");
@@ -390,10 +410,12 @@ static void ordinal__asked_for_and_visible(void **state)
 	tb_init(&b);
 	f = tb_fail(&b, CW_SRC_DRIVER, 101, 0);
 	f->api = 3;
-	snprintf(f->text, sizeof(f->text), "Invalid device number 7 provided, must be in the range of 0 to 0");
+	snprintf(f->text, sizeof(f->text),
+		 "Invalid device number 7 provided, must be in the range of 0 to 0");
 	expect(&b, "device-ordinal-out-of-range", "certain");
 	tb_init(&b);
-	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, USER, NULL), "AcceleratorError", "CUDA error: invalid device ordinal");
+	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, USER, NULL), "AcceleratorError",
+		     "CUDA error: invalid device ordinal");
 	expect(&b, "device-ordinal-out-of-range", "likely");
 	set_device(&b, 0);
 	expect_not(&b, "device-ordinal-out-of-range");
@@ -410,12 +432,14 @@ static void visible_wrong__hides_all_or_names_what_is_not_there(void **state)
 	b.h->device_count = 0;
 	b.h->init_result = 100;
 	b.h->visible_devices_at_init[0] = '\0';
-	f = tb_fail(&b, CW_SRC_DRIVER, 100, tb_stack(&b, TORCH "cuda/__init__.py:1:is_available", USER, NULL));
+	f = tb_fail(&b, CW_SRC_DRIVER, 100,
+		    tb_stack(&b, TORCH "cuda/__init__.py:1:is_available", USER, NULL));
 	f->api = 1;
 	f->visible_devices[0] = '\0';
 	j = judge(&b, 0);
 	assert_string_equal(field(j, "cause"), "none");
-	assert_string_equal(field(json_array_get(json_object_get(j, "notes"), 0), "cause"), "visible-devices-wrong");
+	assert_string_equal(field(json_array_get(json_object_get(j, "notes"), 0), "cause"),
+			    "visible-devices-wrong");
 	assert_string_equal(field(json_array_get(json_object_get(j, "notes"), 0), "certainty"), "certain");
 	json_decref(j);
 
@@ -452,6 +476,11 @@ static void visible_late__the_value_changed_after_the_start(void **state)
 	snprintf(b.h->visible_devices_at_init, 8, "0");
 	snprintf(f->visible_devices, 8, "0,1");
 	expect(&b, "visible-devices-set-late", "certain");
+	tb_init(&b);
+	b.h->visible_devices_at_init[0] = '\0';
+	f = tb_fail_text(&b, CW_SRC_TORCH_CHECK, tb_stack(&b, USER, NULL), "f", "No CUDA GPUs are available");
+	snprintf(f->visible_devices, 8, "0");
+	expect(&b, "visible-devices-set-late", "likely");
 	f = set_device(&b, 3);
 	snprintf(f->visible_devices, 8, "0,1");
 	expect(&b, "device-ordinal-out-of-range", "certain");
@@ -472,7 +501,9 @@ static void arch__whose_kernel_it_was(void **state)
 	(void)state;
 	tb_init(&b);
 	s = tb_stack(&b, USER, NULL);
-	f = tb_fail_launch(&b, 209, s, tb_function(&b, "_ZN2at6native29vectorized_elementwise_kernelILi4EEEvi"), G(1, 1, 1), G(32, 1, 1), 0);
+	f = tb_fail_launch(&b, 209, s,
+			   tb_function(&b, "_ZN2at6native29vectorized_elementwise_kernelILi4EEEvi"),
+			   G(1, 1, 1), G(32, 1, 1), 0);
 	memset(f->func_attr, 0xff, sizeof(f->func_attr));
 	expect(&b, "arch-not-in-wheel", "certain");
 
@@ -496,7 +527,25 @@ static void arch__whose_kernel_it_was(void **state)
 	expect(&b, "extension-arch-missing", "certain");
 
 	tb_init(&b);
-	tb_fail(&b, CW_SRC_DRIVER, 209, tb_stack(&b, "/venv/lib/python3.12/site-packages/cupy/_core/x.py:3:compile", USER, NULL))->api = 91;
+	tb_fail(&b, CW_SRC_DRIVER, 209,
+		tb_stack(&b, "/venv/lib/python3.12/site-packages/cupy/_core/x.py:3:compile", USER, NULL))
+		->api = 91;
+	expect(&b, "extension-arch-missing", "certain");
+
+	/* seen on the H200: an extension with its own runtime; the log names the kernel */
+	tb_init(&b);
+	f = tb_fail(&b, CW_SRC_DRIVER, 209, tb_stack(&b, USER, NULL));
+	f->api = 97;
+	snprintf(f->text, sizeof(f->text),
+		 "Kernel (_Z5touchv) cannot be found in library due to compilation error, to get more "
+		 "information when using CUDA Driver APIs use the CU_JIT_ERROR_LOG_BUFFER");
+	expect(&b, "extension-arch-missing", "certain");
+
+	/* and a module loaded by hand in a process with PyTorch */
+	tb_init(&b);
+	tb_fail(&b, CW_SRC_DRIVER, 209,
+		tb_stack(&b, TORCH "cuda/_utils.py:499:_cuda_load_module", USER, NULL))
+		->api = 91;
 	expect(&b, "extension-arch-missing", "certain");
 
 	launch(&b, 1, G(1, 1, 1), G(32, 1, 1), 0);
@@ -549,9 +598,11 @@ static void capture__the_first_illegal_call_and_where_it_began(void **state)
 	f->capturing = 1;
 	f->capture_stack = begin;
 	tb_fail(&b, CW_SRC_TORCH_CUDA, 900, f->stack);
-	f = tb_fail(&b, CW_SRC_DRIVER, 901, tb_stack(&b, TORCH "cuda/graphs.py:9:__exit__", "train.py:24:main", NULL));
+	f = tb_fail(&b, CW_SRC_DRIVER, 901,
+		    tb_stack(&b, TORCH "cuda/graphs.py:9:__exit__", "train.py:24:main", NULL));
 	f->api = 73;
-	tb_fail_text(&b, CW_SRC_PYTHON, f->stack, "AcceleratorError", "CUDA error: operation failed due to a previous error during capture");
+	tb_fail_text(&b, CW_SRC_PYTHON, f->stack, "AcceleratorError",
+		     "CUDA error: operation failed due to a previous error during capture");
 	j = judge(&b, 1);
 	assert_string_equal(field(j, "cause"), "graph-capture-illegal-op");
 	assert_string_equal(field(j, "certainty"), "certain");
@@ -592,7 +643,8 @@ static void fork__by_pytorch_by_code_and_by_words(void **state)
 
 /* ---- memory ------------------------------------------------------------------------------------ */
 
-static struct cw_failure *oom(struct tb *b, uint64_t request, uint64_t allocated, uint64_t reserved, uint64_t left)
+static struct cw_failure *oom(struct tb *b, uint64_t request, uint64_t allocated, uint64_t reserved,
+			      uint64_t left)
 {
 	uint64_t total;
 	struct cw_failure *f;
@@ -676,22 +728,36 @@ static void expect_message(const char *cause, const char *text)
 	s = tb_stack(&b, USER, NULL);
 	tb_fail_text(&b, CW_SRC_TORCH_CHECK, s, "meta", text);
 	tb_fail_text(&b, CW_SRC_PYTHON, s, "RuntimeError", text);
-	expect(&b, cause, !strcmp(cause, "none") ? "certain" : strstr(text, "size mismatch") ? "likely" : "certain");
+	expect(&b, cause,
+	       !strcmp(cause, "none")	       ? "certain"
+	       : strstr(text, "size mismatch") ? "likely"
+					       : "certain");
 	/* an older recorder, or an exception raised in Python */
 	tb_init(&b);
 	s = tb_stack(&b, USER, NULL);
 	tb_fail_text(&b, CW_SRC_PYTHON, s, "RuntimeError", text);
-	expect(&b, cause, !strcmp(cause, "none") ? "certain" : strstr(text, "size mismatch") ? "likely" : "certain");
+	expect(&b, cause,
+	       !strcmp(cause, "none")	       ? "certain"
+	       : strstr(text, "size mismatch") ? "likely"
+					       : "certain");
 }
 
 static void messages__device(void **state)
 {
 	(void)state;
-	expect_message("tensor-device-mismatch", "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!");
-	expect_message("tensor-device-mismatch", "Expected all tensors to be on the same device, but got mat2 is on cpu, different from other tensors on cuda:0 (when checking argument in method wrapper_CUDA_mm)");
-	expect_message("tensor-device-mismatch", "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the same or input should be a MKLDNN tensor and weight is a dense tensor");
-	expect_message("tensor-device-mismatch", "Input type (torch.cuda.FloatTensor) and weight type (torch.FloatTensor) should be the same");
-	expect_message("tensor-device-mismatch", "indices should be either on cpu or on the same device as the indexed tensor (cpu)");
+	expect_message("tensor-device-mismatch", "Expected all tensors to be on the same device, but found "
+						 "at least two devices, cuda:0 and cpu!");
+	expect_message("tensor-device-mismatch",
+		       "Expected all tensors to be on the same device, but got mat2 is on cpu, different "
+		       "from other tensors on cuda:0 (when checking argument in method wrapper_CUDA_mm)");
+	expect_message("tensor-device-mismatch",
+		       "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be "
+		       "the same or input should be a MKLDNN tensor and weight is a dense tensor");
+	expect_message(
+		"tensor-device-mismatch",
+		"Input type (torch.cuda.FloatTensor) and weight type (torch.FloatTensor) should be the same");
+	expect_message("tensor-device-mismatch",
+		       "indices should be either on cpu or on the same device as the indexed tensor (cpu)");
 }
 
 static void messages__shape(void **state)
@@ -701,12 +767,16 @@ static void messages__shape(void **state)
 
 	(void)state;
 	expect_message("shape-mismatch", "mat1 and mat2 shapes cannot be multiplied (10x10 and 5x10)");
-	expect_message("shape-mismatch", "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1");
+	expect_message(
+		"shape-mismatch",
+		"The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1");
 	expect_message("shape-mismatch", "size mismatch, got input (10), mat (10x10), vec (5)");
 	expect_message("shape-mismatch", "shape '[3, 4]' is invalid for input of size 10");
-	expect_message("shape-mismatch", "Given groups=1, weight of size [8, 3, 3, 3], expected input[1, 4, 8, 8] to have 3 channels, but got 4 channels instead");
+	expect_message("shape-mismatch", "Given groups=1, weight of size [8, 3, 3, 3], expected input[1, 4, "
+					 "8, 8] to have 3 channels, but got 4 channels instead");
 	tb_init(&b);
-	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, USER, NULL), "RuntimeError", "mat1 and mat2 shapes cannot be multiplied (10x10 and 5x10)");
+	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, USER, NULL), "RuntimeError",
+		     "mat1 and mat2 shapes cannot be multiplied (10x10 and 5x10)");
 	j = judge(&b, 1);
 	assert_true(mentions(j, "why", "10 is not 5"));
 	json_decref(j);
@@ -717,10 +787,15 @@ static void messages__dtype(void **state)
 	(void)state;
 	expect_message("dtype-mismatch", "Input type (float) and bias type (c10::Half) should be the same");
 	expect_message("dtype-mismatch", "expected scalar type Long but found Float");
-	expect_message("dtype-mismatch", "expected m1 and m2 to have the same dtype, but got: float != double");
+	expect_message("dtype-mismatch",
+		       "expected m1 and m2 to have the same dtype, but got: float != double");
 	expect_message("dtype-mismatch", "mat1 and mat2 must have the same dtype, but got Float and Half");
-	expect_message("dtype-mismatch", "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got torch.cuda.FloatTensor instead (while checking arguments for embedding)");
-	expect_message("dtype-mismatch", "Input type (torch.cuda.FloatTensor) and weight type (torch.cuda.HalfTensor) should be the same");
+	expect_message(
+		"dtype-mismatch",
+		"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
+		"Int; but got torch.cuda.FloatTensor instead (while checking arguments for embedding)");
+	expect_message("dtype-mismatch", "Input type (torch.cuda.FloatTensor) and weight type "
+					 "(torch.cuda.HalfTensor) should be the same");
 }
 
 static void messages__others_are_none_of_ours(void **state)

@@ -84,16 +84,18 @@ static inline void tb_init(struct tb *b)
 	h->device_count = 1;
 	memcpy(h->visible_devices_at_init, CW_NOT_SET, 2);
 	memcpy(h->visible_devices_now, CW_NOT_SET, 2);
-	snprintf(h->torch_path, sizeof(h->torch_path), "/venv/lib/python3.12/site-packages/torch/lib/libtorch_cuda.so");
+	snprintf(h->torch_path, sizeof(h->torch_path),
+		 "/venv/lib/python3.12/site-packages/torch/lib/libtorch_cuda.so");
 	snprintf(h->cmdline, sizeof(h->cmdline), "python train.py");
 	tb_device(b);
 	b->heap = tb_chunk(b, CW_CHUNK_HEAP, TB_HEAP);
 	b->heap_end = b->heap + TB_HEAP;
 	b->failure = (void *)(b->data + tb_chunk(b, CW_CHUNK_FAILURES, TB_FAILURES * sizeof(*b->failure)));
-	b->function = (void *)(b->data + tb_chunk(b, CW_CHUNK_FUNCTIONS, TB_FUNCTIONS * sizeof(*b->function)));
+	b->function =
+		(void *)(b->data + tb_chunk(b, CW_CHUNK_FUNCTIONS, TB_FUNCTIONS * sizeof(*b->function)));
 	b->ring = (void *)(b->data + tb_chunk(b, CW_CHUNK_LAUNCHES,
 					      sizeof(*b->ring) + TB_LAUNCHES * sizeof(struct cw_launch)));
-	*b->ring = (struct cw_ring){ .tid = 1, .slot_size = sizeof(struct cw_launch), .n_slots = TB_LAUNCHES };
+	*b->ring = (struct cw_ring){.tid = 1, .slot_size = sizeof(struct cw_launch), .n_slots = TB_LAUNCHES};
 }
 
 /* A plain C program: no Python, no PyTorch. */
@@ -150,7 +152,8 @@ static inline uint32_t tb_function(struct tb *b, const char *mangled)
 
 	if (i >= TB_FUNCTIONS)
 		abort();
-	b->function[i] = (struct cw_function){ .handle = 0x1000 + i, .name = tb_string(b, mangled), .n_params = CW_UNKNOWN };
+	b->function[i] = (struct cw_function){
+		.handle = 0x1000 + i, .name = tb_string(b, mangled), .n_params = CW_UNKNOWN};
 	return i;
 }
 
@@ -183,7 +186,8 @@ static inline struct cw_failure *tb_fail_text(struct tb *b, uint32_t source, uin
 
 /* A refused cuLaunchKernel. */
 static inline struct cw_failure *tb_fail_launch(struct tb *b, uint32_t code, uint32_t stack, uint32_t func,
-						const uint32_t grid[3], const uint32_t block[3], uint32_t shared)
+						const uint32_t grid[3], const uint32_t block[3],
+						uint32_t shared)
 {
 	struct cw_failure *f = tb_fail(b, CW_SRC_DRIVER, code, stack);
 

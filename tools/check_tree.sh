@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What can be said about the tree without running cuwhy: the recorder's dependencies and exports, who includes
+# whom, headers that stand alone, a test for every cause.
+set -u
+build=${1:-build}
+passed=0
+failed=0
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+claim() { # claim NAME: reads what contradicts it from standard input
+	if [ -s "$tmp/against" ]; then
+		failed=$((failed + 1))
+		echo "not ok - $1"
+		sed 's/^/    /' "$tmp/against" | head -n 20
+	else
+		passed=$((passed + 1))
+	fi
+}
+
+rec=$build/libcuwhy-rec.so
+readelf -d "$rec" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v '^libc\.so\.6$' >"$tmp/against"
+claim "the recorder needs libc alone"
+
+# exported: the rows of cuda_api.def with their twins, and the names below
+{
+	sed -n 's/^CU\(_OWN\)\{0,1\}(\([0-9]*\), \([A-Za-z0-9_]*\),.*/\3/p' kb/cuda_api.def
+	sed -n 's/^CU\(_OWN\)\{0,1\}_S(\([0-9]*\), \([A-Za-z0-9_]*\),.*/\3\n\3_ptsz/p' kb/cuda_api.def
+	sed -n 's/^CU_D(\([0-9]*\), \([A-Za-z0-9_]*\),.*/\2\n\2_ptds/p' kb/cuda_api.def
+	cat src/recorder/exports.txt
+} | grep -v '^#' | sort -u >"$tmp/want"
+nm -D --defined-only "$rec" | awk '$2 ~ /[TWDBVu]/ {sub(/@.*/, "", $3); print $3}' | sort -u >"$tmp/have"
+diff "$tmp/want" "$tmp/have" >"$tmp/against"
+claim "the recorder exports what the table and exports.txt say, and nothing else"
+
+objdump -T "$rec" | sed -n 's/.*(\{0,1\}GLIBC_\([0-9.]*\))\{0,1\}.*/\1/p' | sort -uV |
+	awk -F. '$1 > 2 || $2 > 34 {print "needs GLIBC_" $0}' >"$tmp/against"
+claim "the recorder needs no newer glibc than 2.34"
+
+order="base trace facts rules report cmd"
+rank() { n=0; for d in $order; do n=$((n + 1)); [ "$d" = "$1" ] && echo $n && return; done; echo 0; }
+grep -rn '^#include "[a-z]*/' src | grep -v '^src/\(sim\|recorder\)/' | while IFS=: read -r file line text; do
+	from=$(rank "$(echo "$file" | cut -d/ -f2)")
+	to=$(rank "$(echo "$text" | sed 's/.*"\([a-z]*\)\/.*/\1/')")
+	[ "$to" -gt "$from" ] && echo "$file:$line: $text"
+done >"$tmp/against"
+claim "no include turns back against base, trace, facts, rules, report, cmd"
+
+grep -rn '^#include "\(base\|trace\|facts\|rules\|report\|cmd\|sim\)/' src/recorder >"$tmp/against"
+claim "the recorder includes nothing of the CLI"
+
+for h in include/cuwhy/*.h src/*/*.h; do
+	echo "#include \"$h\"" | ${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -Iinclude -Isrc -I. -I"$(dirname "$h")" \
+		-fsyntax-only -x c - 2>"$tmp/err" || { echo "$h"; head -n 3 "$tmp/err"; }
+done >"$tmp/against"
+claim "every header compiles alone"
+
+for f in kb/causes/*.md; do
+	id=$(basename "$f" .md)
+	case $id in none | unknown) continue ;; esac
+	grep -rqE "(cause=[a-z0-9,|-]*|\")$id" tests/e2e/cases tests/gpu/cases tests/unit || echo "$id"
+done >"$tmp/against"
+claim "every cause has a program that triggers it"
+
+grep -rnE 'TODO|FIXME|XXX|HACK' src include kb tools Makefile | grep -v 'tools/check_tree.sh' | grep -v XXXXXX >"$tmp/against"
+claim "nothing in the product is marked unfinished"
+
+for d in README.md ARCHITECTURE.md CONTRIBUTING.md docs/*.md; do
+	grep -oE '`(src|include|kb|tests|tools|docs|examples)/[A-Za-z0-9_./-]*[A-Za-z0-9_]`' "$d" | tr -d '`' | sort -u |
+		while read -r path; do [ -e "$path" ] || echo "$d names $path"; done
+done >"$tmp/against"
+claim "every file the documents name exists"
+
+echo "tree: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]
