@@ -153,18 +153,23 @@ static void fill_op(struct facts *f, const struct incident *i, const struct trac
 		fact_set_text(f, FACT_torch_op, op);
 }
 
+static char *shown(struct facts *f, const struct place *p, const char *cwd)
+{
+	return pool_printf(f->pool, "%s:%u", file_shown(p->file, cwd), p->line);
+}
+
 static void fill_places(struct facts *f, const struct incident *i, const struct trace *t,
 			const struct scene *s)
 {
+	const char *cwd = trace_header(t)->cwd;
+
 	if (s->where.file) {
-		fact_set_text(f, FACT_where_line,
-			      pool_printf(f->pool, "%s:%u", s->where.file, s->where.line));
-		fact_set_text(f, FACT_where_source, place_source(&s->where, trace_header(t)->cwd, f->pool));
+		fact_set_text(f, FACT_where_line, shown(f, &s->where, cwd));
+		fact_set_text(f, FACT_where_source, place_source(&s->where, cwd, f->pool));
 	}
 	fact_set_flag(f, FACT_capture_active, i->lead->capturing);
 	if (s->capture.file)
-		fact_set_text(f, FACT_capture_line,
-			      pool_printf(f->pool, "%s:%u", s->capture.file, s->capture.line));
+		fact_set_text(f, FACT_capture_line, shown(f, &s->capture, cwd));
 }
 
 /* The device that was current; where that is not known, any when all are of one kind. */

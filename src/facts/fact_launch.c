@@ -189,6 +189,38 @@ static const char *owner_by_file(const struct incident *i)
 		? "torch" : "extension";
 }
 
+static const char *file_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The file that holds the code, or that made the call: the recorder's best evidence. Files through which
+ * calls only pass on their way say nothing about whose they are. */
+static const char *owner_by_library(struct facts *f, const struct incident *i)
+{
+	static const struct { const char *part, *owner;
+	} rows[] = {
+		{"/torch/lib/lib", "torch"}, {"cupy", "cupy"}, {"triton", "triton"},
+		{"libcudart", ""}, {"libcuda.so", ""}, {"libpython", ""}, {"/bin/python", ""}, {"_ctypes", ""}, {"libffi", ""},
+	};
+	const char *path = "";
+
+	for (size_t k = 0; k < i->n && !path[0]; k++)
+		path = i->failure[k]->library;
+	if (!path[0])
+		return NULL;
+	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
+		if (strstr(path, rows[k].part)) {
+			if (rows[k].owner[0])
+				fact_set_text(f, FACT_call_library, file_part(path));
+			return rows[k].owner[0] ? rows[k].owner : NULL;
+		}
+	fact_set_text(f, FACT_call_library, file_part(path));
+	return strstr(path, ".so") ? "extension" : NULL;
+}
+
 /* PyTorch's own kernels come through the runtime (cuLibraryLoadData). What is loaded by these calls was
  * compiled at run time or belongs to somebody else. */
 static bool is_foreign_load(const struct cw_failure *l)
@@ -205,6 +237,8 @@ static void fill_owner(struct facts *f, const struct incident *i, const struct t
 	enum owner top = stack_top_owner(t, i->lead->stack);
 	const char *owner = name[0] ? owner_by_name(name) : NULL;
 
+	if (!owner)
+		owner = owner_by_library(f, i);
 	if (!owner)
 		owner = top == OWNER_TRITON ? "triton" : top == OWNER_CUPY ? "cupy" : NULL;
 	if (!owner)

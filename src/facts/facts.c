@@ -79,7 +79,7 @@ void facts_document(FILE *out)
 {
 	static const char *const kinds[] = { "number", "text", "flag" };
 
-	fputs("# Facts\n\n"
+	fputs("<!-- SPDX-License-Identifier: Apache-2.0 -->\n# Facts\n\n"
 	      "What a cause file (`kb/causes/*.md`) may ask for in its expressions. Every fact is known or\n"
 	      "unknown; an expression over an unknown fact is unknown, and a rule that needs it does not "
 	      "fire.\n"

@@ -187,13 +187,19 @@ static void read_memory(struct facts *f, const char *text)
 		set_if_unknown(f, FACT_oom_torch_reserved, n + fact_number(f, FACT_oom_torch_allocated, 0));
 }
 
-/* Triton refuses before any CUDA call: "out of resource: shared memory, Required: N, Hardware limit: M". */
+/* Triton refuses before any CUDA call, with the exception OutOfResources: as a text "out of resource: shared
+ * memory, Required: N, Hardware limit: M", as its recorded arguments "N, M, shared memory". */
 static void read_triton(struct facts *f, const char *text)
 {
 	const char *s = strstr(text, "out of resource: shared memory");
+	unsigned long n = 0, m = 0;
 	double asked, limit;
 
-	if (!s || !message_number(s, "Required: ", &asked) || !message_number(s, "Hardware limit: ", &limit))
+	if (s && message_number(s, "Required: ", &asked) && message_number(s, "Hardware limit: ", &limit))
+		;
+	else if (sscanf(text, "%lu, %lu, shared memory", &n, &m) == 2 && strstr(text, ", shared memory"))
+		asked = (double)n, limit = (double)m;
+	else
 		return;
 	set_if_unknown(f, FACT_shared_asked, asked);
 	set_if_unknown(f, FACT_shared_limit, limit);

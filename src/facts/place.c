@@ -142,6 +142,13 @@ const char *function_base(const char *qualified)
 	return dot && dot[1] ? dot + 1 : qualified;
 }
 
+const char *file_shown(const char *file, const char *cwd)
+{
+	size_t n = strlen(cwd);
+
+	return n > 1 && !strncmp(file, cwd, n) && file[n] == '/' && file[n + 1] ? file + n + 1 : file;
+}
+
 bool place_same(const struct place *a, const struct place *b)
 {
 	return a->file && b->file && a->line == b->line && !strcmp(a->file, b->file);

@@ -60,6 +60,9 @@ enum owner stack_top_owner(const struct trace *t, uint32_t stack);
  * line of the def. */
 void place_skip_decorators(struct place *p, const char *cwd, struct pool *pool);
 
+/* The file as people want to see it: relative to the folder the program ran in, where it is below it. */
+const char *file_shown(const char *file, const char *cwd);
+
 /* The text of the line, without its indentation, from the file as it is now; NULL when it cannot be
  * read. Relative names are looked up in `cwd`. */
 char *place_source(const struct place *p, const char *cwd, struct pool *pool);

@@ -27,15 +27,33 @@ static bool called_from(const struct trace *t, uint32_t stack)
 	return false;
 }
 
+/* Stacks are interned and most launches share a few: each is looked at about once. */
+struct looked {
+	uint32_t no[1024];
+};
+
+static bool in_backward(const struct trace *t, struct looked *seen, uint32_t stack)
+{
+	uint32_t *slot = &seen->no[stack / 8 % 1024];
+
+	if (!stack || *slot == stack)
+		return false;
+	if (stack_in_backward(t, stack))
+		return true;
+	*slot = stack;
+	return false;
+}
+
 /* The newest work of another thread that was issued from inside backward(). */
 static bool backward_from_launches(struct trace *t, const struct cw_failure *f, struct place *p)
 {
 	const struct cw_launch *const *l;
 	size_t n = trace_launches(t, &l);
+	struct looked seen = { 0 };
 
 	for (size_t i = n; i > 0; i--)
 		if (l[i - 1]->tid != f->tid && l[i - 1]->ticks <= f->ticks &&
-		    stack_in_backward(t, l[i - 1]->stack))
+		    in_backward(t, &seen, l[i - 1]->stack))
 			return place_of_stack(t, l[i - 1]->stack, p);
 	return false;
 }
@@ -44,10 +62,11 @@ static bool backward_from_calls(struct trace *t, const struct cw_failure *f, str
 {
 	const struct cw_call *const *c;
 	size_t n = trace_calls(t, &c);
+	struct looked seen = { 0 };
 
 	for (size_t i = n; i > 0; i--)
 		if (c[i - 1]->tid != f->tid && c[i - 1]->ticks <= f->ticks &&
-		    stack_in_backward(t, c[i - 1]->stack))
+		    in_backward(t, &seen, c[i - 1]->stack))
 			return place_of_stack(t, c[i - 1]->stack, p);
 	return false;
 }

@@ -12,6 +12,8 @@
 #include <cpuid.h>
 #include <x86intrin.h>
 
+#define ARCH_CLOCK_SOURCE "tsc"	/* the kernel's name for it */
+
 /* The time stamp counter runs at one rate on all cores and in all power states. */
 static inline bool arch_has_steady_ticks(void)
 {

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch.h"
 #include "cuwhy/format.h"
 
 #define EXPORT	   __attribute__((visibility("default")))
@@ -63,15 +64,22 @@ struct helpers {
 };
 extern struct helpers drv;
 
-/* The real function behind an entry point, or NULL when the driver has none. Opens the doors. */
-void *door(enum entry e);
 extern _Atomic(void *) door_real[ENTRY_COUNT];
+void *door_find(enum entry e);			/* slow path of door() */
 extern void *const door_wrapper[ENTRY_COUNT];
 extern const char *const door_name[ENTRY_COUNT];
 int door_by_name(const char *name);		/* -1: not ours */
 int door_by_real(const void *function);		/* -1: not ours */
 bool doors_open(void);				/* true once libcuda is there */
 const char *doors_library(void);
+
+/* The real function behind an entry point, or NULL when the driver has none. Opens the doors. */
+static inline void *door(enum entry e)
+{
+	void *f = atomic_load_explicit(&door_real[e], memory_order_relaxed);
+
+	return likely(f != NULL) ? f : door_find(e);
+}
 
 /* ---- ELF: symbols of loaded libraries, without the loader's search rules ----------------------- */
 
@@ -167,7 +175,10 @@ static inline void rec_leave(void)
 }
 
 uint64_t rec_mono_ns(void);
-uint64_t rec_ticks(void);
+static inline uint64_t rec_ticks(void)
+{
+	return likely(rec.ticks_are_tsc) ? arch_ticks() : rec_mono_ns();
+}
 void rec_clock_mark(void);
 
 /* Chunks and heap. All return NULL/0 when there is no memory left: recording goes on without. */
@@ -184,6 +195,31 @@ static inline uint32_t off_of(const void *p)
 {
 	return p ? (uint32_t)((const char *)p - rec.base) : 0;
 }
+
+/* Hash tables of 64-bit keys: read without a lock, filled under the intern lock, never emptied. */
+struct slot {
+	_Atomic uint64_t key;		/* 0 = empty */
+	uint32_t value;
+	uint32_t pad;
+};
+#define TABLE_PROBES	64
+#define FUNCTION_SLOTS	32768
+
+static inline uint32_t table_get(const struct slot *table, uint32_t slots, uint64_t key)
+{
+	uint32_t i = (uint32_t)(key >> 20) & (slots - 1);
+
+	for (uint32_t n = 0; n < TABLE_PROBES; n++, i = (i + 1) & (slots - 1)) {
+		uint64_t k = atomic_load_explicit(&table[i].key, memory_order_acquire);
+
+		if (likely(k == key))
+			return __atomic_load_n(&table[i].value, __ATOMIC_ACQUIRE);
+		if (!k)
+			return 0;
+	}
+	return 0;
+}
+bool table_put(struct slot *table, uint32_t slots, uint64_t key, uint32_t value);
 
 /* A lock for rare work only (interning something new, an allocation). Gives up rather than wait for
  * ever: a signal handler may have interrupted the holder. */
@@ -203,12 +239,38 @@ uint32_t stack_here(void);				/* this thread's Python stack */
 uint32_t stack_intern(uint64_t hash, const struct cw_frame *frames, uint32_t n, uint32_t flags);
 uint32_t stack_lookup(uint64_t hash);
 
-uint32_t function_number(uint64_t handle);		/* 0 = unknown */
+extern struct function_table {
+	struct cw_function *table;
+	struct slot *index;		/* handle -> number */
+	_Atomic uint32_t n;
+} functions;
+uint32_t function_new(uint64_t handle, uint64_t key, uint32_t old);
+
+/* Handles are pointers: spread their bits before they become an index. */
+static inline uint64_t function_key(uint64_t handle)
+{
+	return (handle * 0x9e3779b97f4a7c15ull) | 1;
+}
+
+/* 0 = unknown. After a module was unloaded a handle may stand for another function: a new number. */
+static inline uint32_t function_number(uint64_t handle)
+{
+	uint64_t key = function_key(handle);
+	uint32_t number = handle ? table_get(functions.index, FUNCTION_SLOTS, key) : 0;
+
+	if (likely(number) && likely(functions.table[number].generation ==
+				     atomic_load_explicit(&rec.module_generation, memory_order_relaxed)))
+		return number;
+	return handle ? function_new(handle, key, number) : 0;
+}
 void function_learn(uint32_t number, bool launched);	/* name, parameter layout */
 void function_is_plain(uint64_t handle);		/* a CUfunction, not a CUkernel */
 bool function_plain(uint32_t number);
 uint32_t function_named(uint64_t handle, const char *name);	/* a handle the driver does not know */
-const struct cw_layout *function_layout(uint32_t number);
+static inline const struct cw_layout *function_layout(uint32_t number)
+{
+	return number ? at(shared_get(&functions.table[number].layout)) : NULL;
+}
 
 struct call_note {
 	enum api api;
@@ -228,8 +290,6 @@ struct launch_note {
 	void **params;
 	void **extra;
 	uint16_t flags;
-	const uint64_t *arg;
-	uint32_t n_args;
 };
 void note_launch(const struct launch_note *l);
 void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result, const uint64_t *arg);

@@ -146,13 +146,9 @@ const char *doors_library(void)
 	return doors.libcuda.name;
 }
 
-void *door(enum entry e)
+void *door_find(enum entry e)
 {
-	void *f = atomic_load_explicit(&door_real[e], memory_order_relaxed);
-
-	if (unlikely(!f) && doors_open())
-		f = atomic_load_explicit(&door_real[e], memory_order_relaxed);
-	return f;
+	return doors_open() ? atomic_load_explicit(&door_real[e], memory_order_relaxed) : NULL;
 }
 
 /* ---- second door: dlsym ------------------------------------------------------------------------------ */

@@ -7,82 +7,45 @@
 #include "rec_mem.h"
 
 #define MAX_FUNCTIONS	16384
-#define INDEX_SLOTS	32768
 #define MAX_PARAMS	64
 #define NAME_MAX_LEN	4000
 
-static struct {
-	struct cw_function *table;
-	struct slot *index;		/* handle -> number */
-	_Atomic uint32_t n;
-} fn;
+struct function_table functions;
 
 bool function_start(void)
 {
-	uint32_t table = MAX_FUNCTIONS * sizeof(*fn.table);
-
-	fn.table = chunk_new(CW_CHUNK_FUNCTIONS, table, 0);
-	fn.index = chunk_new(CW_CHUNK_STRING_INDEX, INDEX_SLOTS * sizeof(struct slot), 0);
-	atomic_store(&fn.n, 1);		/* 0 means "unknown" */
-	return fn.table && fn.index;
+	functions.table = chunk_new(CW_CHUNK_FUNCTIONS, MAX_FUNCTIONS * sizeof(*functions.table), 0);
+	functions.index = chunk_new(CW_CHUNK_STRING_INDEX, FUNCTION_SLOTS * sizeof(struct slot), 0);
+	atomic_store(&functions.n, 1);		/* 0 means "unknown" */
+	return functions.table && functions.index;
 }
 
-/* Handles are pointers: spread their bits before they become an index. */
-static uint64_t key_of(uint64_t handle)
+/* A handle that is new (`old` 0), or may stand for another function since a module was unloaded. The old
+ * entry stays for the launches that name it. */
+uint32_t function_new(uint64_t handle, uint64_t key, uint32_t old)
 {
-	return (handle * 0x9e3779b97f4a7c15ull) | 1;
-}
-
-static uint32_t new_number(uint64_t handle, uint64_t key)
-{
-	uint32_t number = 0;
-
-	if (!spin_try(&intern_lock))
-		return 0;
-	number = table_get(fn.index, INDEX_SLOTS, key);
-	if (!number && atomic_load(&fn.n) < MAX_FUNCTIONS) {
-		number = atomic_fetch_add(&fn.n, 1);
-		fn.table[number].handle = handle;
-		fn.table[number].n_params = CW_UNKNOWN;
-		fn.table[number].generation = atomic_load(&rec.module_generation);
-		if (!table_put(fn.index, INDEX_SLOTS, key, number))
-			number = 0;
-	}
-	spin_done(&intern_lock);
-	if (!number)
-		shared_add(&rec.h->lost_functions, 1);
-	return number;
-}
-
-/* After an unload a handle may stand for another function: it gets a new number. The old entry
- * stays for the launches that name it. */
-static uint32_t renumber(uint64_t handle, uint64_t key, uint32_t old)
-{
-	uint32_t number = old;
+	uint32_t number, generation = atomic_load(&rec.module_generation);
+	struct cw_function *f;
 
 	if (!spin_try(&intern_lock))
 		return old;
-	if (atomic_load(&fn.n) < MAX_FUNCTIONS) {
-		number = atomic_fetch_add(&fn.n, 1);
-		fn.table[number].handle = handle;
-		fn.table[number].n_params = CW_UNKNOWN;
-		fn.table[number].generation = atomic_load(&rec.module_generation);
-		table_put(fn.index, INDEX_SLOTS, key, number);
+	number = table_get(functions.index, FUNCTION_SLOTS, key);	/* another thread may have been faster */
+	if (number && functions.table[number].generation == generation)
+		goto out;
+	number = old;
+	if (atomic_load(&functions.n) < MAX_FUNCTIONS) {
+		number = atomic_fetch_add(&functions.n, 1);
+		f = &functions.table[number];
+		f->handle = handle;
+		f->n_params = CW_UNKNOWN;
+		f->generation = generation;
+		if (!table_put(functions.index, FUNCTION_SLOTS, key, number))
+			number = 0;
 	}
+out:
 	spin_done(&intern_lock);
-	return number;
-}
-
-uint32_t function_number(uint64_t handle)
-{
-	uint64_t key = key_of(handle);
-	uint32_t number = table_get(fn.index, INDEX_SLOTS, key);
-
-	if (unlikely(!number))
-		return handle ? new_number(handle, key) : 0;
-	if (unlikely(fn.table[number].generation != atomic_load_explicit(&rec.module_generation,
-									 memory_order_relaxed)))
-		return renumber(handle, key, number);
+	if (!number)
+		shared_add(&rec.h->lost_functions, 1);
 	return number;
 }
 
@@ -91,12 +54,12 @@ void function_is_plain(uint64_t handle)
 	uint32_t number = function_number(handle);
 
 	if (number)
-		fn.table[number].plain = 1;
+		functions.table[number].plain = 1;
 }
 
 bool function_plain(uint32_t number)
 {
-	return number && fn.table[number].plain;
+	return number && functions.table[number].plain;
 }
 
 static const char *name_of(const struct cw_function *f)
@@ -157,7 +120,7 @@ static void learn_layout(struct cw_function *f)
  * driver has certainly loaded it. */
 void function_learn(uint32_t number, bool launched)
 {
-	struct cw_function *f = &fn.table[number];
+	struct cw_function *f = &functions.table[number];
 	const char *name;
 
 	if (!number || (launched && shared_add(&f->launches, 1)))
@@ -172,12 +135,7 @@ uint32_t function_named(uint64_t handle, const char *name)
 {
 	uint32_t number = function_number(handle);
 
-	if (number && name && !shared_get(&fn.table[number].name))
-		shared_set(&fn.table[number].name, intern_string(name, strnlen(name, NAME_MAX_LEN)));
+	if (number && name && !shared_get(&functions.table[number].name))
+		shared_set(&functions.table[number].name, intern_string(name, strnlen(name, NAME_MAX_LEN)));
 	return number;
-}
-
-const struct cw_layout *function_layout(uint32_t number)
-{
-	return number ? at(shared_get(&fn.table[number].layout)) : NULL;
 }

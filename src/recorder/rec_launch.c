@@ -46,26 +46,30 @@ static uint16_t copy_params(uint8_t *to, uint32_t function, void **params, void 
 	return (uint16_t)end;
 }
 
-static struct cw_launch *slot_of(struct cw_ring *r, uint64_t *seq)
+static inline struct cw_launch *next_slot(struct cw_ring *r)
 {
-	uint64_t i = r->head;
-	struct cw_launch *s = (struct cw_launch *)(r + 1) + (i & (CW_RING_LAUNCHES - 1));
+	return (struct cw_launch *)(r + 1) + (r->head & (CW_RING_LAUNCHES - 1));
+}
+
+static inline struct cw_launch *take_slot(struct cw_ring *r, uint64_t *seq)
+{
+	struct cw_launch *s = next_slot(r);
 
 	__atomic_store_n(&s->seq, 0, __ATOMIC_RELAXED);
 	atomic_signal_fence(memory_order_release);
-	r->head = i + 1;
-	*seq = i + 1;
+	*seq = ++r->head;
 	return s;
 }
 
-static void fail_launch(const struct launch_note *l, uint32_t function)
+static __attribute__((noinline)) void fail_launch(const struct launch_note *l, uint32_t function)
 {
 	struct cw_failure f;
 
+	function_learn(function, false);
 	fail_init(&f, CW_SRC_DRIVER, l->result);
 	f.api = l->api;
-	f.n_args = l->n_args;
-	memcpy(f.arg, l->arg, l->n_args * sizeof(f.arg[0]));
+	f.n_args = 1;
+	f.arg[0] = l->function;
 	f.is_launch = 1;
 	f.func = function;
 	memcpy(f.grid, l->grid, sizeof(f.grid));
@@ -79,7 +83,7 @@ static void fail_launch(const struct launch_note *l, uint32_t function)
 	fail_note(&f);
 }
 
-void note_launch(const struct launch_note *l)
+inline void note_launch(const struct launch_note *l)
 {
 	struct rec_thread *t = rec_self;
 	struct cw_ring *r = likely(t->launches) ? t->launches : rec_launch_ring(t);
@@ -87,13 +91,11 @@ void note_launch(const struct launch_note *l)
 	struct cw_launch *s;
 	uint64_t seq;
 
-	if (unlikely(l->result)) {
-		function_learn(function, false);
+	if (unlikely(l->result))
 		fail_launch(l, function);
-	}
 	if (unlikely(!r))
 		return;
-	s = slot_of(r, &seq);
+	s = take_slot(r, &seq);
 	s->ticks = rec_ticks();
 	s->stream = l->stream;
 	s->func = function;
@@ -113,6 +115,10 @@ void note_launch(const struct launch_note *l)
 	shared_set(&s->seq, seq);
 	if (unlikely(function && !function_layout(function)) && !l->result)
 		function_learn(function, true);
+	/* the next launch will write here: fetch it while the program does something else */
+	s = next_slot(r);
+	__builtin_prefetch(s, 1);
+	__builtin_prefetch((char *)s + 64, 1);
 }
 
 void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result, const uint64_t *arg)
@@ -126,7 +132,7 @@ void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result, const ui
 		fail_driver(API_cuGraphLaunch, result, arg, 2);
 	if (!r)
 		return;
-	s = slot_of(r, &seq);
+	s = take_slot(r, &seq);
 	memset((char *)s + sizeof(s->seq), 0, offsetof(struct cw_launch, params) - sizeof(s->seq));
 	s->ticks = rec_ticks();
 	s->stream = stream;
@@ -145,17 +151,14 @@ void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result, const ui
 	uint64_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by, uint32_t bz, \
 		uint32_t shared, uint64_t stream, void **params
 
-static void launched(enum api api, LAUNCH_PARAMS, void **extra, CUresult r, uint16_t flags)
+static inline void launched(enum api api, LAUNCH_PARAMS, void **extra, CUresult r, uint16_t flags)
 {
-	const uint64_t a[] = { f, gx, gy, gz, bx, by, bz, shared, stream, (uintptr_t)params,
-			       (uintptr_t)extra };
 	int saved = errno;
 
 	rec_nesting = 2;
 	note_launch(&(struct launch_note){
 		.api = api, .result = r, .function = f, .grid = { gx, gy, gz }, .block = { bx, by, bz },
-		.shared = shared, .stream = stream, .params = params, .extra = extra, .flags = flags,
-		.arg = a, .n_args = api == API_cuLaunchKernel ? 11 : 10 });
+		.shared = shared, .stream = stream, .params = params, .extra = extra, .flags = flags });
 	rec_leave();
 	errno = saved;
 }
@@ -218,10 +221,8 @@ struct launch_config {			/* CUlaunchConfig */
 
 static void launched_ex(const struct launch_config *c, uint64_t f, void **params, void **extra, CUresult r)
 {
-	const uint64_t a[] = { (uintptr_t)c, f, (uintptr_t)params, (uintptr_t)extra };
 	struct launch_note l = { .api = API_cuLaunchKernelEx, .result = r, .function = f,
-				 .params = params, .extra = extra, .flags = CW_LAUNCH_EX, .arg = a,
-				 .n_args = 4 };
+				 .params = params, .extra = extra, .flags = CW_LAUNCH_EX };
 	int saved = errno;
 
 	rec_nesting = 2;

@@ -209,19 +209,6 @@ bool tables_start(void)
 	return mem.stacks && mem.strings;
 }
 
-uint32_t table_get(const struct slot *table, uint32_t slots, uint64_t key)
-{
-	for (uint32_t i = (uint32_t)(key >> 20) & (slots - 1), n = 0; n < TABLE_PROBES; n++, i = (i + 1) & (slots - 1)) {
-		uint64_t k = atomic_load_explicit(&table[i].key, memory_order_acquire);
-
-		if (k == key)
-			return shared_get(&table[i].value);
-		if (!k)
-			return 0;
-	}
-	return 0;
-}
-
 bool table_put(struct slot *table, uint32_t slots, uint64_t key, uint32_t value)
 {
 	for (uint32_t i = (uint32_t)(key >> 20) & (slots - 1), n = 0; n < TABLE_PROBES; n++, i = (i + 1) & (slots - 1)) {

@@ -21,27 +21,23 @@
 #define COMPARE_AMONG	100000	/* stop asking for the GIL after this many walks */
 #define NAME_LEN	512
 
+/* Where CPython keeps things, by minor version of 3.x; the columns are the fields of struct py_layout:
+ *
+ *	    |              | frames                                  | code object                 | str    |
+ * minor cframe  instr kind    first cframe prev code instr owner first file name lines bytecode ascii comp shim type
+ */
+#define LAYOUTS(X)                                                                                            \
+	X( 9,  0, INSTR_BYTES,   24, 0, 24, 32, 104,  0,  40, 104, 112, 120,   0,  48, 72, 255, 0)            \
+	X(10,  0, INSTR_UNITS,   24, 0, 24, 32,  96,  0,  40, 104, 112, 120,   0,  48, 72, 255, 0)            \
+	X(11,  1, INSTR_POINTER, 56, 8, 48, 32,  56, 69,  72, 112, 120, 136, 184,  48, 72, 255, 0)            \
+	X(12,  1, INSTR_POINTER, 56, 0,  8,  0,  56, 70,  68, 112, 120, 136, 192,  40, 56,   3, 1)            \
+	X(13,  0, INSTR_POINTER, 72, 0,  8,  0,  56, 70,  68, 112, 120, 136, 200,  40, 56,   3, 1)            \
+	X(14,  0, INSTR_POINTER, 64, 0,  8,  0,  56, 74,  68, 112, 120, 136, 208,  40, 56,   3, 1)
+
 static const struct py_layout layouts[] = {
-	{ .minor = 9, .instr_kind = INSTR_BYTES, .first_frame = 24, .previous = 24, .code = 32, .instr = 104,
-	  .first_line = 40, .filename = 104, .name = 112, .line_table = 120,
-	  .ascii_data = 48, .compact_data = 72, .shim_owner = 255 },
-	{ .minor = 10, .instr_kind = INSTR_UNITS, .first_frame = 24, .previous = 24, .code = 32, .instr = 96,
-	  .first_line = 40, .filename = 104, .name = 112, .line_table = 120,
-	  .ascii_data = 48, .compact_data = 72, .shim_owner = 255 },
-	{ .minor = 11, .instr_kind = INSTR_POINTER, .via_cframe = true, .first_frame = 56, .cframe_frame = 8,
-	  .previous = 48, .code = 32, .instr = 56, .owner = 69, .first_line = 72, .filename = 112,
-	  .name = 120, .line_table = 136, .bytecode = 184, .ascii_data = 48,
-	  .compact_data = 72, .shim_owner = 255 },
-	{ .minor = 12, .instr_kind = INSTR_POINTER, .via_cframe = true, .first_frame = 56, .cframe_frame = 0,
-	  .previous = 8, .code = 0, .instr = 56, .owner = 70, .first_line = 68, .filename = 112,
-	  .name = 120, .line_table = 136, .bytecode = 192, .ascii_data = 40,
-	  .compact_data = 56, .shim_owner = 3, .check_type = true },
-	{ .minor = 13, .instr_kind = INSTR_POINTER, .first_frame = 72, .previous = 8, .code = 0, .instr = 56,
-	  .owner = 70, .first_line = 68, .filename = 112, .name = 120, .line_table = 136,
-	  .bytecode = 200, .ascii_data = 40, .compact_data = 56, .shim_owner = 3, .check_type = true },
-	{ .minor = 14, .instr_kind = INSTR_POINTER, .first_frame = 64, .previous = 8, .code = 0, .instr = 56,
-	  .owner = 74, .first_line = 68, .filename = 112, .name = 120, .line_table = 136,
-	  .bytecode = 208, .ascii_data = 40, .compact_data = 56, .shim_owner = 3, .check_type = true },
+#define X(number, ...) { number, __VA_ARGS__ },
+	LAYOUTS(X)
+#undef X
 };
 
 struct py py;
@@ -150,6 +146,37 @@ next:
 	*hash = (h ^ h >> 31) | 1;
 	return frame && n == CW_MAX_FRAMES ? n | (1 << 16) : n;
 }
+
+/* The walk that every launch pays for, once per version with its offsets built in, and once for any layout. */
+typedef int hash_walk(const void *tstate, uint64_t *hash);
+
+static int hash_any(const void *tstate, uint64_t *hash)
+{
+	return walk(&py.l, false, tstate, NULL, hash);
+}
+
+#define X(number, ...)                                                                         \
+	static int hash_3_##number(const void *tstate, uint64_t *hash)                         \
+	{                                                                                      \
+		static const struct py_layout l = { number, __VA_ARGS__ };            \
+                                                                                               \
+		return walk(&l, false, tstate, NULL, hash);                                    \
+	}
+LAYOUTS(X)
+#undef X
+
+static hash_walk *hash_walk_for(const struct py_layout *l)
+{
+#define X(number, ...)                                                                         \
+	if (l->minor == number && memcmp(l, &(const struct py_layout){ number, __VA_ARGS__ }, \
+					 sizeof(*l)) == 0)                                     \
+		return hash_3_##number;
+	LAYOUTS(X)
+#undef X
+	return hash_any;	/* the interpreter told us other offsets */
+}
+
+static hash_walk *hash_stack = hash_any;
 
 #define FRAMES(n) ((n) & 0xffff)
 #define IS_CUT(n) ((n) >> 16)
@@ -330,7 +357,7 @@ uint32_t stack_here(void)
 		return 0;
 	if (unlikely(atomic_load_explicit(&trust.compare_left, memory_order_relaxed) > 0) && !still_trusted(tstate))
 		return 0;
-	n = walk(&py.l, false, tstate, NULL, &hash);
+	n = hash_stack(tstate, &hash);
 	if (n <= 0)
 		return 0;
 	off = stack_lookup(hash);
@@ -437,5 +464,6 @@ void python_start(void)
 	atomic_store(&trust.tries_left, COMPARE_AMONG);
 	why = find_python();
 	rec.h->frames_off_because = why;
+	hash_stack = hash_walk_for(&py.l);
 	py.on = why == CW_REASON_NONE;
 }

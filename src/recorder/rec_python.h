@@ -42,16 +42,16 @@ struct py_functions {
 enum instr_kind { INSTR_BYTES, INSTR_UNITS, INSTR_POINTER };
 
 /* Offsets in bytes; measured from the headers of each version. */
-struct py_layout {
-	uint8_t minor;
-	bool via_cframe;
-	enum instr_kind instr_kind;
+struct py_layout {		/* compared as bytes: no padding */
+	uint16_t minor;
+	uint16_t via_cframe;
+	uint16_t instr_kind;	/* enum instr_kind */
 	uint16_t first_frame, cframe_frame;
 	uint16_t previous, code, instr, owner;
 	uint16_t first_line, filename, name, line_table, bytecode;
 	uint16_t ascii_data, compact_data;
-	uint8_t shim_owner;	/* owners from here on are not Python code; 255 = there are none */
-	bool check_type;	/* what a frame runs may be something else than a code object */
+	uint16_t shim_owner;	/* owners from here on are not Python code; 255 = there are none */
+	uint16_t check_type;	/* what a frame runs may be something else than a code object */
 };
 
 struct py {

@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "arch.h"
 #include "rec.h"
 #include "rec_mem.h"
 
@@ -77,29 +76,6 @@ bool rec_fsize_allows(uint64_t len)
 	return getrlimit(RLIMIT_FSIZE, &l) == 0 && (l.rlim_cur == RLIM_INFINITY || l.rlim_cur >= len);
 }
 
-/* ---- clocks ---------------------------------------------------------------------------------------- */
-
-uint64_t rec_mono_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-uint64_t rec_ticks(void)
-{
-	return rec.ticks_are_tsc ? arch_ticks() : rec_mono_ns();
-}
-
-void rec_clock_mark(void)
-{
-	rec.h->clock1.mono_ns = rec_mono_ns();
-	rec.h->clock1.ticks = rec_ticks();
-}
-
-/* ---- what the header says about the process --------------------------------------------------------- */
-
 static void read_file(const char *path, char *to, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -113,6 +89,35 @@ static void read_file(const char *path, char *to, size_t size)
 			to[i] = ' ';
 	to[n] = '\0';
 }
+
+/* ---- clocks ---------------------------------------------------------------------------------------- */
+
+uint64_t rec_mono_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The processor says that its counter is steady, or the kernel trusts it: hypervisors hide the former. */
+static bool ticks_are_steady(void)
+{
+	char source[8] = "";
+
+	if (arch_has_steady_ticks())
+		return true;
+	read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof(source));
+	return strncmp(source, ARCH_CLOCK_SOURCE, strlen(ARCH_CLOCK_SOURCE)) == 0;
+}
+
+void rec_clock_mark(void)
+{
+	rec.h->clock1.mono_ns = rec_mono_ns();
+	rec.h->clock1.ticks = rec_ticks();
+}
+
+/* ---- what the header says about the process --------------------------------------------------------- */
 
 static uint32_t env_number(const char *name)
 {
@@ -220,8 +225,8 @@ static atomic_uint *live_page(void)
 	return p;
 }
 
-/* Only one thread starts; the others go on unrecorded meanwhile. In a forked child the thread that was
- * starting in the parent does not exist, so its claim does not count. */
+/* Only one thread starts. In a forked child the thread that was starting in the parent does not exist, so
+ * its claim does not count. */
 static bool claim(uint32_t pid)
 {
 	uint32_t free = 0;
@@ -233,6 +238,17 @@ static bool claim(uint32_t pid)
 	return atomic_compare_exchange_strong(&st.waking, &free, 1);
 }
 
+/* Other threads wait for it, a few milliseconds as a rule, so that their first calls are not lost; not for
+ * ever, since the one that starts may need the loader's lock, which this thread may hold. */
+static bool wait_for_start(void)
+{
+	const struct timespec pause = { .tv_nsec = 100000 };
+
+	for (int i = 0; i < 1000 && atomic_load(&st.waking); i++)
+		nanosleep(&pause, NULL);
+	return rec_live() == LIVE_ON;
+}
+
 bool rec_wake(void)
 {
 	int saved = errno;
@@ -240,11 +256,14 @@ bool rec_wake(void)
 	atomic_uint *page;
 	bool ok = false;
 
-	if (!st.may_record)
+	if (!st.may_record || rec_nesting)
 		return false;
 	pid = (uint32_t)getpid();
-	if (!claim(pid))
-		return false;
+	if (!claim(pid)) {
+		ok = wait_for_start();
+		errno = saved;
+		return ok;
+	}
 	if (rec_live() != LIVE_WIPED) {	/* another thread was faster */
 		ok = rec_live() == LIVE_ON;
 		goto out;
@@ -253,7 +272,7 @@ bool rec_wake(void)
 	forked_from = rec.pid && rec.pid != pid ? rec.pid : 0;
 	page = live_page();
 	if (page) {
-		rec.ticks_are_tsc = arch_has_steady_ticks();
+		rec.ticks_are_tsc = ticks_are_steady();
 		ok = begin(forked_from);
 		if (ok) {
 			python_start();
@@ -308,29 +327,23 @@ static bool thread_is_gone(uint32_t tid)
 	return syscall(SYS_tgkill, rec.pid, tid, 0) != 0 && errno == ESRCH;
 }
 
-/* The ring of the thread that has been dead for longest. Its records keep their own thread id. */
+/* The record of the thread that has been dead for longest. What it wrote keeps its own thread id. */
 static struct rec_thread *reuse(void)
 {
-	struct rec_thread *best = NULL;
 	uint32_t n = atomic_load(&st.n_threads), tid;
 
 	n = n > MAX_THREADS ? MAX_THREADS : n;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {	/* in order of age */
 		struct rec_thread *t = &st.threads[i];
 
 		tid = shared_get(&t->tid);
 		if (!tid || t->generation != rec.generation || !thread_is_gone(tid))
 			continue;
-		best = t;	/* the table is in order of age */
-		break;
+		/* two new threads may want it: only the one that still finds the dead owner there has it */
+		if (__atomic_compare_exchange_n(&t->tid, &tid, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			return t;
 	}
-	if (!best)
-		return NULL;
-	tid = shared_get(&best->tid);
-	/* two new threads may want it: one wins */
-	if (!__atomic_compare_exchange_n(&best->tid, &tid, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		return NULL;
-	return best;
+	return NULL;
 }
 
 static void ring_own(struct cw_ring *r, uint32_t tid)

@@ -32,7 +32,8 @@ static json_t *text(const char *s)
 
 static json_t *number(double n)
 {
-	return n < 0 ? json_null() : json_integer((json_int_t)n);
+	/* beyond this the conversion is not defined; only a damaged recording gets here */
+	return n < 0 || n >= 9.2e18 ? json_null() : json_integer((json_int_t)n);
 }
 
 static json_t *triple(const uint32_t v[3])

@@ -29,7 +29,7 @@ static void text_headline(struct wrap *w, const struct verdict *v)
 static void text_line(struct wrap *w, const struct line *l)
 {
 	bool named = l->function && l->function[0] != '<';
-	char *place = xasprintf("%s:%u%s%s%s", l->file, l->number, named ? " in " : "",
+	char *place = xasprintf("%s:%u%s%s%s", l->shown, l->number, named ? " in " : "",
 				named ? l->function : "", named ? "()" : "");
 
 	if (l->source && strlen(place) + 4 + strlen(l->source) + 9 <= (size_t)w->width) {
@@ -46,9 +46,11 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 {
 	if (v->where.library)
 		wrap_text(w, "this is library code: no line of your own was on the stack");
+	if (v->async && v->where.file)
+		wrap_text(w, "the error was noticed here; the work that caused it was launched earlier");
 	if (v->noticed.file && !same_line(&v->noticed, &v->where) && !same_line(&v->noticed, &v->backward))
 		wrap_printf(w, "Python's traceback says %s:%u. That is where the error was noticed.",
-			    v->noticed.file, v->noticed.number);
+			    v->noticed.shown, v->noticed.number);
 	if (v->backward.file && !same_line(&v->backward, &v->where))
 		wrap_printf(w, "it failed in the backward of this line%s%s; backward was called at %s:%u",
 			    v->node ? ", in " : "", v->node ? v->node : "", v->backward.file,
@@ -152,7 +154,7 @@ static void text_other(struct wrap *w, const struct verdict *o)
 
 	if (o->where.file)
 		snprintf(line, sizeof(line), "then process %u failed too: %s at %s:%u", o->pid, o->cause->id,
-			 o->where.file, o->where.number);
+			 o->where.shown, o->where.number);
 	else
 		snprintf(line, sizeof(line), "then process %u failed too: %s", o->pid, o->cause->id);
 	wrap_plain(w, 2, line);
@@ -205,7 +207,7 @@ void report_line(FILE *out, const struct verdict *v, const char *recording)
 		return;
 	wrap_init(&w, out, NULL);
 	if (n->where.file)
-		snprintf(place, sizeof(place), " at %s:%u", n->where.file, n->where.number);
+		snprintf(place, sizeof(place), " at %s:%u", n->where.shown, n->where.number);
 	text = xasprintf("cuwhy: %s handled by the program: %s (%s)%s%s%s%s",
 			 count == 1 ? "a CUDA failure was" : "CUDA failures were", n->title, n->cause->id,
 			 place, count == 1 ? "" : ", and others", recording ? "; recording " : "",

@@ -61,6 +61,7 @@ static struct line line_of_place(struct verdict *v, const struct trace *t, const
 	if (!p->file)
 		return l;
 	l.file = pool_strdup(&v->pool, p->file);
+	l.shown = file_shown(l.file, trace_header(t)->cwd);
 	l.function = keep(v, p->function);
 	l.number = p->line;
 	l.library = p->library;
@@ -113,6 +114,7 @@ static void fill_error(struct verdict *v, const struct facts *f)
 	v->text = keep(v, fact_text(f, FACT_error_text));
 	v->node = keep(v, fact_text(f, FACT_torch_node));
 	v->count = (uint32_t)fact_number(f, FACT_error_count, 1);
+	v->async = fact_true(f, FACT_error_async);
 	v->sim = fact_true(f, FACT_process_sim);
 }
 

@@ -12,6 +12,7 @@
 /* A line of code; `file` NULL = not known. */
 struct line {
 	const char *file, *function, *source;
+	const char *shown;	/* the file, for people */
 	uint32_t number;
 	bool library;
 };
@@ -47,6 +48,7 @@ struct verdict {
 	uint32_t code;			/* 0 = none */
 	const char *name, *string, *api, *source, *text;
 	uint32_t count;
+	bool async;			/* an error of earlier work */
 	struct line where, noticed, forward, backward, capture;
 	struct line *stack;		/* innermost first */
 	size_t n_stack;

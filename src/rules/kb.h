@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The knowledge: one file per cause (kb/causes/<id>.md), read at run time from a blob that is
- * linked into the program. CONTRIBUTING.md describes the format of the files.
+ * linked into the program. docs/cause-files.md describes them.
  */
 #ifndef CUWHY_KB_H
 #define CUWHY_KB_H

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Private header of the simulated GPU: handles, global state, and what its files share.
- *
- * The types below have the same size and layout as the ones of the CUDA driver API. They are
- * declared here because building must not need NVIDIA's headers.
- */
+ * Private header of the simulated GPU: handles, global state, and what its files share. */
 #ifndef CUWHY_SIM_H
 #define CUWHY_SIM_H
 
@@ -13,67 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Codes returned by this driver; names and texts are in kb/cuda_errors.def. */
-enum sim_code {
-	SIM_OK = 0,
-	SIM_INVALID_VALUE = 1,
-	SIM_OUT_OF_MEMORY = 2,
-	SIM_NOT_INITIALIZED = 3,
-	SIM_DEINITIALIZED = 4,
-	SIM_NO_DEVICE = 100,
-	SIM_INVALID_DEVICE = 101,
-	SIM_INVALID_IMAGE = 200,
-	SIM_INVALID_CONTEXT = 201,
-	SIM_NO_BINARY_FOR_GPU = 209,
-	SIM_UNSUPPORTED_LIMIT = 215,
-	SIM_INVALID_PTX = 218,
-	SIM_UNSUPPORTED_PTX_VERSION = 222,
-	SIM_JIT_DISABLED = 223,
-	SIM_FILE_NOT_FOUND = 301,
-	SIM_OPERATING_SYSTEM = 304,
-	SIM_INVALID_HANDLE = 400,
-	SIM_ILLEGAL_STATE = 401,
-	SIM_NOT_FOUND = 500,
-	SIM_NOT_READY = 600,
-	SIM_ILLEGAL_ADDRESS = 700,
-	SIM_LAUNCH_OUT_OF_RESOURCES = 701,
-	SIM_PEER_ALREADY_ENABLED = 704,
-	SIM_PEER_NOT_ENABLED = 705,
-	SIM_CONTEXT_IS_DESTROYED = 709,
-	SIM_ASSERT = 710,
-	SIM_ALREADY_REGISTERED = 712,
-	SIM_NOT_REGISTERED = 713,
-	SIM_MISALIGNED_ADDRESS = 716,
-	SIM_LAUNCH_FAILED = 719,
-	SIM_COOPERATIVE_TOO_LARGE = 720,
-	SIM_NOT_PERMITTED = 800,
-	SIM_NOT_SUPPORTED = 801,
-	SIM_CAPTURE_UNSUPPORTED = 900,
-	SIM_CAPTURE_INVALIDATED = 901,
-	SIM_CAPTURE_MERGE = 902,
-	SIM_CAPTURE_UNMATCHED = 903,
-	SIM_CAPTURE_UNJOINED = 904,
-	SIM_CAPTURE_ISOLATION = 905,
-	SIM_CAPTURE_IMPLICIT = 906,
-	SIM_CAPTURED_EVENT = 907,
-	SIM_CAPTURE_WRONG_THREAD = 908,
-	SIM_INVALID_CLUSTER_SIZE = 912,
-	SIM_UNKNOWN = 999,
-};
-
-/* The same on every GPU since compute capability 3.0. */
-enum {
-	SIM_GRID_X_MAX = 2147483647,
-	SIM_GRID_YZ_MAX = 65535,
-	SIM_BLOCK_XY_MAX = 1024,
-	SIM_BLOCK_Z_MAX = 64,
-	SIM_BLOCK_THREADS_MAX = 1024,
-	SIM_WARP = 32,
-	SIM_SHARED_DEFAULT = 49152,
-	SIM_REGS_PER_BLOCK = 65536,
-	SIM_SHARED_RESERVED = 1024,	/* per block, since compute capability 8.0 */
-	SIM_CLUSTER_PORTABLE = 8,
-};
+#include "sim/sim_abi.h"
 
 enum {
 	SIM_DEVICES_MAX = 16,
@@ -81,83 +17,13 @@ enum {
 	SIM_CONTEXT_DEPTH = 32,
 	SIM_PARAM_BYTES = 352,		/* largest parameter block of a built-in kernel */
 	SIM_PARAMS_MAX = 8,
+	SIM_NAME_MAX = 256,
 	SIM_RING = 1024,		/* launches a stream holds before a launch blocks */
 };
-
-typedef unsigned long long sim_addr;	/* CUdeviceptr */
 
 #define SIM_EXPORT __attribute__((visibility("default")))
 #define SIM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define SIM_UNLIKELY(x) __builtin_expect(!!(x), 0)
-
-/* ---- structures of the driver API, with its layout ------------------------------------------ */
-
-struct sim_uuid {
-	unsigned char bytes[16];
-};
-
-struct sim_launch_attr {		/* CUlaunchAttribute */
-	int id;
-	char pad[4];
-	union {
-		char bytes[64];
-		int cooperative;
-		unsigned int cluster[3];
-	} value;
-};
-
-struct sim_launch_config {		/* CUlaunchConfig */
-	unsigned int grid[3];
-	unsigned int block[3];
-	unsigned int shared;
-	struct sim_stream *stream;
-	struct sim_launch_attr *attrs;
-	unsigned int attr_count;
-};
-
-struct sim_location {			/* CUmemLocation */
-	int type;
-	int id;
-};
-
-struct sim_alloc_prop {			/* CUmemAllocationProp */
-	int type;
-	int handle_types;
-	struct sim_location location;
-	void *unused;
-	unsigned char flags[8];
-};
-
-struct sim_access {			/* CUmemAccessDesc */
-	struct sim_location location;
-	int flags;
-};
-
-struct sim_copy2d {			/* CUDA_MEMCPY2D */
-	size_t src_x, src_y;
-	int src_type;
-	const void *src_host;
-	sim_addr src_device;
-	void *src_array;
-	size_t src_pitch;
-	size_t dst_x, dst_y;
-	int dst_type;
-	void *dst_host;
-	sim_addr dst_device;
-	void *dst_array;
-	size_t dst_pitch;
-	size_t width, height;
-};
-
-struct sim_instantiate_params {		/* CUDA_GRAPH_INSTANTIATE_PARAMS */
-	unsigned long long flags;
-	struct sim_stream *upload;
-	void *error_node;
-	int result;
-};
-
-typedef void (*sim_host_fn)(void *data);
-typedef void (*sim_log_fn)(void *data, int level, char *message, size_t length);
 
 /* ---- handles -------------------------------------------------------------------------------- */
 
@@ -218,7 +84,7 @@ struct sim_func {
 	struct sim_module *module;
 	const struct sim_kernel_row *row;
 	struct sim_func *next;		/* of the same module */
-	char *name;
+	char name[SIM_NAME_MAX];
 	int regs, shared, bounds, max_threads;
 	int threads;			/* most that a block may have */
 	unsigned int param_count, param_bytes;
@@ -308,6 +174,7 @@ struct sim_stream {
 	int priority;
 	bool made;			/* locks exist; they outlive the handle */
 	bool legacy;
+	struct sim_tls *owner;		/* thread whose default stream this is, or NULL */
 	pthread_mutex_t lock;		/* producers */
 	struct sim_op *ring;
 	_Atomic bool running;		/* has its worker thread */
@@ -407,6 +274,7 @@ void *sim_pool_new(struct sim_pool *pool);
 void *sim_pool_get(struct sim_pool *pool, const void *handle);
 void sim_pool_drop(struct sim_pool *pool, void *object);
 void sim_pools_init(void);
+void sim_keep(void *block);	/* held by a handle only: no leak, though a checker cannot see it */
 
 /* sim_context.c */
 struct sim_ctx *sim_ctx_current(void);
@@ -447,6 +315,7 @@ void sim_mem_uncharge(struct sim_device *dev, size_t bytes);
 size_t sim_mem_round(size_t bytes);
 int sim_mem_alloc(sim_addr *address, size_t bytes, bool async);
 int sim_mem_free(sim_addr address);
+void sim_mem_free_all(struct sim_ctx *ctx);
 sim_addr sim_heap_take(struct sim_device *dev, size_t bytes);
 void sim_heap_give(struct sim_device *dev, sim_addr address, size_t bytes);
 
@@ -471,7 +340,7 @@ int sim_capture_check_context(struct sim_ctx *ctx);
 void sim_capture_spoil(struct sim_stream *s);	/* a failed call on it breaks the capture */
 void sim_capture_abandon(struct sim_stream *s);	/* it is being destroyed */
 int sim_capture_event(struct sim_event *e);	/* may it be asked or waited for? */
-int sim_capture_refuse(struct sim_stream *s);	/* for calls that may not touch s while it captures */
+int sim_capture_refuse(struct sim_stream *s);	/* for waiting on s or asking it */
 int sim_capture_add(struct sim_stream *s, struct sim_op *op);
 int sim_capture_record(struct sim_stream *s, struct sim_event *e);
 int sim_capture_join(struct sim_stream *s, struct sim_event *e, bool *handled);
@@ -480,7 +349,12 @@ void sim_graph_free(struct sim_graph *g);
 int sim_graph_add(struct sim_graph *g, const struct sim_op *op);	/* sim_graph.c */
 void sim_exec_leave(struct sim_exec *exec);
 
-/* sim_module.c */
+/* sim_image.c */
+struct sim_func *sim_func_new(const struct sim_kernel_row *row);	/* not alive yet */
+void sim_funcs_free(struct sim_func *list);
+int sim_module_new(struct sim_module **out, struct sim_ctx *ctx, int device, const void *image);
+
+/* sim_function.c */
 struct sim_func *sim_func_get(const void *handle);	/* the function behind either handle */
 
 /* sim_kernels.c */

@@ -41,9 +41,10 @@ const struct sim_model *sim_model_find(const char *id, size_t length)
 static int refuse(const char *what, const char *text, size_t length)
 {
 	char line[512];
-	int used = snprintf(line, sizeof(line), "cuwhy: cannot simulate a GPU: %s%s%.*s%s; CUWHY_SIM "
-			    "is MODEL[,key=value]... with model", what, length ? " '" : "",
-			    (int)(length > 80 ? 80 : length), text, length ? "'" : "");
+	int used = snprintf(line, sizeof(line), "cuwhy: cannot simulate a GPU: %s%s%.*s%s; "
+			    "CUWHY_SIM is MODEL[,key=value]... with model", what,
+			    length ? " '" : "", (int)(length > 80 ? 80 : length), text,
+			    length ? "'" : "");
 
 	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
 		used += snprintf(line + used, sizeof(line) - (size_t)used, " %s", models[i].id);

@@ -56,8 +56,10 @@ static int context_new(struct sim_ctx **out, unsigned int flags, int device)
 	if (sim_mem_charge(&sim.devices[device], sim.devices[device].overhead))
 		return SIM_OUT_OF_MEMORY;
 	ctx = sim_pool_new(&sim.contexts);
-	if (!ctx)
+	if (!ctx) {
+		sim_mem_uncharge(&sim.devices[device], sim.devices[device].overhead);
 		return SIM_OUT_OF_MEMORY;
+	}
 	ctx->device = device;
 	ctx->flags = flags;
 	ctx->primary = false;
@@ -66,6 +68,7 @@ static int context_new(struct sim_ctx **out, unsigned int flags, int device)
 	ctx->streams = NULL;
 	pthread_mutex_init(&ctx->lock, NULL);
 	default_limits(ctx);
+	ctx->legacy = NULL;		/* tells sim_stream_new that this one is it */
 	ctx->legacy = sim_stream_new(ctx, 0, 0);
 	atomic_store(&ctx->head.alive, 1);
 	*out = ctx;
@@ -75,6 +78,12 @@ static int context_new(struct sim_ctx **out, unsigned int flags, int device)
 static void context_end(struct sim_ctx *ctx)
 {
 	sim_ctx_drain(ctx);
+	while (ctx->streams) {
+		sim_capture_abandon(ctx->streams);
+		sim_stream_drop(ctx->streams);
+	}
+	sim_pool_drop(&sim.streams, ctx->legacy);
+	sim_mem_free_all(ctx);
 	sim_mem_uncharge(&sim.devices[ctx->device], sim.devices[ctx->device].overhead);
 	sim_pool_drop(&sim.contexts, ctx);
 }

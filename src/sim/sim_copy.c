@@ -49,6 +49,7 @@ static int stage(struct sim_op *op)
 	op->u.copy.owned = malloc(op->u.copy.width);
 	if (!op->u.copy.owned)
 		return -1;
+	sim_keep(op->u.copy.owned);
 	memcpy(op->u.copy.owned, (void *)(uintptr_t)op->u.copy.from, op->u.copy.width);
 	op->u.copy.from = (sim_addr)(uintptr_t)op->u.copy.owned;
 	return 0;
@@ -224,6 +225,44 @@ int sim_cuMemcpy2DAsync_v2(const struct sim_copy2d *copy, struct sim_stream *str
 	int code = copy_2d(copy, &c);
 
 	return code ? code : copy_async(&c, stream);
+}
+
+/* One layer of it; layers are `height` rows of `pitch` bytes apart. */
+static struct sim_copy2d layer(const struct sim_copy3d *p, size_t z)
+{
+	size_t from = (p->src_z + z) * p->src_height, to = (p->dst_z + z) * p->dst_height;
+
+	return (struct sim_copy2d){
+		.src_x = p->src_x, .src_y = p->src_y + from, .src_type = p->src_type,
+		.src_host = p->src_host, .src_device = p->src_device, .src_pitch = p->src_pitch,
+		.dst_x = p->dst_x, .dst_y = p->dst_y + to, .dst_type = p->dst_type,
+		.dst_host = p->dst_host, .dst_device = p->dst_device, .dst_pitch = p->dst_pitch,
+		.width = p->width, .height = p->height,
+	};
+}
+
+int sim_cuMemcpy3D_v2(const struct sim_copy3d *copy)
+{
+	int code = copy ? 0 : SIM_INVALID_VALUE;
+
+	for (size_t z = 0; !code && z < copy->depth; z++) {
+		struct sim_copy2d flat = layer(copy, z);
+
+		code = sim_cuMemcpy2D_v2(&flat);
+	}
+	return code;
+}
+
+int sim_cuMemcpy3DAsync_v2(const struct sim_copy3d *copy, struct sim_stream *stream)
+{
+	int code = copy ? 0 : SIM_INVALID_VALUE;
+
+	for (size_t z = 0; !code && z < copy->depth; z++) {
+		struct sim_copy2d flat = layer(copy, z);
+
+		code = sim_cuMemcpy2DAsync_v2(&flat, stream);
+	}
+	return code;
 }
 
 /* ---- fills ---------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
  * Initialisation and devices: cuInit, fork and exit, names, attributes. */
 #include "sim/sim.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +27,15 @@ static __attribute__((destructor)) void at_exit(void)
 	atomic_store(&sim.state, SIM_ENDED);
 }
 
+/* Workers and handlers outlive a dlclose, and would crash without their code: it stays. */
+static void library_pin(void)
+{
+	Dl_info info;
+
+	if (dladdr(&sim, &info) && info.dli_fname)
+		dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 static int init_once(void)
 {
 	int code = sim_config_load();
@@ -34,6 +44,7 @@ static int init_once(void)
 		code = sim_devices_load();
 	if (code)
 		return code;
+	library_pin();
 	sim_pools_init();
 	pthread_atfork(NULL, NULL, after_fork_in_child);
 	return 0;
@@ -245,7 +256,7 @@ static int attribute_value(const struct sim_device *d, int attribute)
 	case 82: return SIM_REGS_PER_BLOCK;	/* per multiprocessor: the same number */
 	case 83: return 1;			/* managed memory */
 	case 89: return 1;			/* concurrent managed access */
-	case 91: return 1;			/* host pointers can be used for registered memory */
+	case 91: return 1;			/* registered memory keeps its address */
 	case 95: return 1;			/* cooperative launch */
 	case 97: return m->shared_optin;
 	case 102: return 1;			/* virtual memory management */

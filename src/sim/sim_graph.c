@@ -34,6 +34,7 @@ static int node_add(struct sim_graph *g, const struct sim_op *op)
 
 		if (!nodes)
 			return SIM_OUT_OF_MEMORY;
+		sim_keep(nodes);
 		g->nodes = nodes;
 		g->capacity = capacity;
 	}
@@ -97,6 +98,7 @@ static int instantiate(struct sim_exec **out, struct sim_graph *graph)
 		sim_pool_drop(&sim.execs, exec);
 		return SIM_OUT_OF_MEMORY;
 	}
+	sim_keep(exec->nodes);
 	if (g->count)
 		memcpy(exec->nodes, g->nodes, g->count * sizeof(*exec->nodes));
 	atomic_store(&exec->head.alive, 1);

@@ -156,6 +156,30 @@ int sim_cuIpcGetMemHandle(void *handle, sim_addr address)
 	return SIM_NOT_SUPPORTED;
 }
 
+int sim_cuIpcOpenMemHandle_v2(sim_addr *address, struct sim_ipc handle, unsigned int flags)
+{
+	(void)address, (void)handle, (void)flags;
+	return SIM_NOT_SUPPORTED;
+}
+
+int sim_cuIpcCloseMemHandle(sim_addr address)
+{
+	(void)address;
+	return SIM_INVALID_VALUE;
+}
+
+/* Managed memory is where the host is: there is nothing to move. */
+int sim_cuMemPrefetchAsync_v2(sim_addr address, size_t bytes, struct sim_location location,
+			      unsigned int flags, struct sim_stream *stream)
+{
+	(void)location;
+	if (!sim_stream_resolve(stream))
+		return SIM_INVALID_HANDLE;
+	if (flags || sim_mem_kind_of(address) != SIM_MEM_MANAGED || !sim_mem_covers(address, bytes))
+		return SIM_INVALID_VALUE;
+	return 0;
+}
+
 /* ---- pointer attributes --------------------------------------------------------------------- */
 
 static bool on_host(const struct sim_mem *mem)
@@ -163,7 +187,11 @@ static bool on_host(const struct sim_mem *mem)
 	return mem->kind == SIM_MEM_HOST || mem->kind == SIM_MEM_REGISTERED;
 }
 
-#define SET(type, what) do { type set_value = (what); memcpy(value, &set_value, sizeof(type)); } while (0)
+#define SET(type, what)                                                                            \
+	do {                                                                                       \
+		type set_value = (what);                                                           \
+		memcpy(value, &set_value, sizeof(type));                                           \
+	} while (0)
 
 static int attribute_of(void *value, int attribute, const struct sim_mem *mem, sim_addr address)
 {

@@ -7,7 +7,7 @@
 #include <time.h>
 
 struct table_t {
-	float value[80];		/* 320 bytes: more than a recorder keeps of the parameters */
+	float value[80];		/* 320 bytes: more than a recorder keeps */
 };
 
 #define PARAM(type, name, index)                                                                   \

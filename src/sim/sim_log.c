@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The driver's error log: callbacks, the buffer of the last messages, CUDA_LOG_FILE; error names. */
+ * The driver's error log (callbacks, the last messages, CUDA_LOG_FILE) and error names. */
 #include "sim/sim.h"
 
 #include <fcntl.h>

@@ -190,6 +190,45 @@ int sim_mem_free(sim_addr address)
 	return code;
 }
 
+struct owned {
+	struct sim_ctx *ctx;
+	sim_addr *list;
+	size_t count, capacity;
+};
+
+static void collect(const void *node, VISIT visit, void *closure)
+{
+	const struct sim_mem *mem = *(struct sim_mem *const *)node;
+	struct owned *o = closure;
+
+	if ((visit != postorder && visit != leaf) || mem->ctx != o->ctx ||
+	    mem->kind != SIM_MEM_DEVICE)
+		return;
+	if (o->count == o->capacity) {
+		size_t capacity = o->capacity ? 2 * o->capacity : 64;
+		sim_addr *list = realloc(o->list, capacity * sizeof(*list));
+
+		if (!list)
+			return;
+		o->list = list;
+		o->capacity = capacity;
+	}
+	o->list[o->count++] = mem->start;
+}
+
+/* The device memory of a context goes with it. */
+void sim_mem_free_all(struct sim_ctx *ctx)
+{
+	struct owned o = { .ctx = ctx };
+
+	pthread_mutex_lock(&sim_mem_lock);
+	twalk_r(mem_tree, collect, &o);
+	pthread_mutex_unlock(&sim_mem_lock);
+	for (size_t i = 0; i < o.count; i++)
+		sim_mem_free(o.list[i]);
+	free(o.list);
+}
+
 /* ---- exported ------------------------------------------------------------------------------- */
 
 int sim_cuMemGetInfo_v2(size_t *free_bytes, size_t *total)

@@ -6,6 +6,14 @@
 
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
 
+void __lsan_ignore_object(const void *block) __attribute__((weak));
+
+void sim_keep(void *block)
+{
+	if (block && __lsan_ignore_object)
+		__lsan_ignore_object(block);
+}
+
 static void pool_init(struct sim_pool *pool, size_t stride, size_t max)
 {
 	void *base = mmap(NULL, stride * max, PROT_READ | PROT_WRITE,

@@ -50,8 +50,8 @@ static const struct row *row_find(const char *name, int version, bool *known)
 	return best;
 }
 
-/* As measured on R580: what is not found is no error for the form that has a status, while the older
- * one returns an error and leaves *out alone. */
+/* As measured on R580: what is not found is no error for the form that has a status, while the
+ * older one returns an error and leaves *out alone. */
 static int proc_find(const char *name, void **out, int version, uint64_t flags, int *status,
 		     bool clear)
 {

@@ -6,7 +6,6 @@
  * waits for the wrong owner's work. */
 #include "sim/sim.h"
 
-#include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,15 +103,6 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* Unloading the library under a running worker would crash it: from here on it stays. */
-static void library_pin(void)
-{
-	Dl_info info;
-
-	if (dladdr(&sim, &info) && info.dli_fname)
-		dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
 static void worker_start(struct sim_stream *s)
 {
 	size_t bytes = sizeof(struct sim_op) * SIM_RING;
@@ -120,7 +110,6 @@ static void worker_start(struct sim_stream *s)
 	pthread_attr_t attr;
 	pthread_t thread;
 
-	library_pin();
 	s->ring = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (s->ring == MAP_FAILED)
@@ -285,6 +274,7 @@ struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned int flags, int p
 	s->priority = priority;
 	s->legacy = !ctx->legacy;
 	s->unjoined = false;
+	s->owner = NULL;
 	atomic_store(&s->capture, NULL);
 	if (!s->legacy) {
 		pthread_mutex_lock(&ctx->lock);
@@ -320,7 +310,7 @@ static void thread_ended(void *stream)
 {
 	struct sim_stream *s = sim_pool_get(&sim.streams, stream);
 
-	if (s && atomic_load(&sim.state) == SIM_READY)
+	if (s && s->owner == &sim_tls && atomic_load(&sim.state) == SIM_READY)
 		sim_stream_drop(s);
 }
 
@@ -333,12 +323,15 @@ static struct sim_stream *per_thread_stream(struct sim_ctx *ctx)
 {
 	struct sim_stream *s = sim_pool_get(&sim.streams, sim_tls.stream);
 
-	if (s && s->ctx == ctx)
+	/* The handle may have gone with its context and be somebody else's by now. */
+	if (s && s->owner == &sim_tls && s->ctx == ctx)
 		return s;
 	pthread_once(&thread_once, thread_key_make);
 	s = sim_stream_new(ctx, 0, 0);
-	if (s)
+	if (s) {
+		s->owner = &sim_tls;
 		pthread_setspecific(thread_key, s);
+	}
 	sim_tls.stream = s;
 	return s;
 }

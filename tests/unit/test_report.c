@@ -160,7 +160,7 @@ static void text__is_wrapped_and_colour_only_adds(void **state)
 	const char *line = plain;
 
 	(void)state;
-	line = strchr(plain, '\n') + 1;		/* the headline is one line */
+	line += strcspn(line, "\n") + 1;		/* the headline is one line */
 	while (*line) {
 		size_t n = strcspn(line, "\n");
 

@@ -72,9 +72,8 @@ SIM_TEST(sim__driver_version_decides_functions_and_ptx, "tiny,driver=12080")
 	OK(cu.cuGetProcAddress_v2("cuLogsCurrent", &found, 12080, 0, &status));
 	CHECK(!found && status == 1);
 	OK(cu.cuCtxCreate_v2(&(struct sim_ctx *){ NULL }, 0, 0));
-	OK(cu.cuModuleLoadData(&m, "cuwhy-sim-module 1\ntarget compute_80 ptx 8.7\nkernel nop\n"));
-	EXPECT(cu.cuModuleLoadData(&m, "cuwhy-sim-module 1\ntarget compute_80 ptx 8.8\nkernel nop\n"),
-	       222);
+	OK(cu.cuModuleLoadData(&m, "cuwhy-sim-module 1\ntarget compute_80 ptx 8.7\n"));
+	EXPECT(cu.cuModuleLoadData(&m, "cuwhy-sim-module 1\ntarget compute_80 ptx 8.8\n"), 222);
 }
 
 /* ---- devices -------------------------------------------------------------------------------- */
@@ -221,6 +220,25 @@ SIM_TEST(sim__contexts_are_a_stack_and_primary_ones_are_counted, "tiny")
 	OK(cu.cuDevicePrimaryCtxRelease_v2(0));
 	EXPECT(cu.cuMemAlloc_v2(&a, 16), 709);
 	EXPECT(cu.cuDevicePrimaryCtxRelease_v2(0), 201);
+}
+
+SIM_TEST(sim__the_memory_of_a_context_goes_with_it, "tiny")
+{
+	struct sim_stream *s;
+	struct sim_ctx *ctx;
+	size_t left, total;
+	sim_addr a;
+
+	OK(cu.cuInit(0));
+	for (int i = 0; i < 300; i++) {
+		OK(cu.cuCtxCreate_v2(&ctx, 0, 0));
+		OK(cu.cuStreamCreate(&s, 0));
+		OK(cu.cuMemAlloc_v2(&a, 40 << 20));
+		OK(cu.cuMemsetD8Async(a, 0, 16, i % 2 ? s : (struct sim_stream *)2));
+		OK(cu.cuMemGetInfo_v2(&left, &total));
+		CHECK(total - left == 42 << 20);
+		OK(cu.cuCtxDestroy_v2(ctx));
+	}
 }
 
 SIM_TEST(sim__a_forked_child_gets_3_for_everything, "tiny")
@@ -404,6 +422,7 @@ int main(void)
 		cmocka_unit_test(sim__an_ordinal_out_of_range_is_101_and_says_so),
 		cmocka_unit_test(sim__calls_before_init_return_3_and_without_context_201),
 		cmocka_unit_test(sim__contexts_are_a_stack_and_primary_ones_are_counted),
+		cmocka_unit_test(sim__the_memory_of_a_context_goes_with_it),
 		cmocka_unit_test(sim__a_forked_child_gets_3_for_everything),
 		cmocka_unit_test(sim__a_child_forked_before_init_can_use_the_gpu),
 		cmocka_unit_test(sim__a_program_may_end_while_kernels_run),

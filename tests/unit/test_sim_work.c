@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tests of the simulated GPU: modules, launches and their limits, kernels, streams, memory kinds. */
+ * Tests of the simulated GPU: modules, launches and limits, kernels, streams, memory. */
 #include "sim_child.h"
 
 #include <pthread.h>
@@ -86,8 +86,8 @@ static void expect_launch(const char *kernel, const unsigned int *d, unsigned in
 			  const char *words)
 {
 	struct sim_func *f = sim_kernel(kernel);
-	sim_addr a = alloc_floats(4);
-	float value = 1;
+	sim_addr a = alloc_floats(2048);
+	float value = 0;
 	int n = 0;
 	void *params[] = { &a, &value, &n };
 
@@ -129,7 +129,8 @@ SIM_TEST(sim__launch_bounds_give_1_and_registers_701, "tiny")
 	sim_start();
 	expect_launch("bounded", DIMS(1, 1, 1, 256, 1, 1), 0, 0, NULL);
 	expect_launch("bounded", DIMS(1, 1, 1, 257, 1, 1), 0, 1,
-		      "Requested block size of 257 threads exceeds maximum set at compilation of 256");
+		      "Requested block size of 257 threads exceeds maximum set at compilation of "
+		      "256");
 	OK(cu.cuFuncGetAttribute(&threads, 0, sim_kernel("fat")));
 	CHECK(threads == 384);
 	expect_launch("fat", DIMS(1, 1, 1, 384, 1, 1), 0, 0, NULL);
@@ -164,7 +165,7 @@ SIM_TEST(sim__a_cooperative_grid_must_fit_the_gpu_at_once, "tiny")
 	CHECK(blocks == 1);
 	OK(cu.cuLaunchCooperativeKernel(f, 4, 1, 1, 1024, 1, 1, 0, NULL, NULL));
 	EXPECT(cu.cuLaunchCooperativeKernel(f, 5, 1, 1, 1024, 1, 1, 0, NULL, NULL), 720);
-	CHECK(strstr(sim_said, "exceed occupancy limit for this kernel on this device of 4 blocks"));
+	CHECK(strstr(sim_said, "limit for this kernel on this device of 4 blocks"));
 }
 
 static int cluster_launch(struct sim_func *f, unsigned int grid, unsigned int cluster)
@@ -513,6 +514,24 @@ SIM_TEST(sim__copies_outside_an_allocation_are_1, "tiny")
 	OK(cu.cuMemcpyHtoD_v2(a, buffer, 0));
 }
 
+SIM_TEST(sim__copies_of_two_and_three_dimensions_keep_their_pitch, "tiny")
+{
+	unsigned char in[2][3][8], out[2][2][2] = { 0 };
+	struct sim_copy3d c = { .src_x = 1, .src_y = 1, .src_type = 2, .src_pitch = 8,
+				.src_height = 3, .dst_type = 1, .dst_host = out, .dst_pitch = 2,
+				.dst_height = 2, .width = 2, .height = 2, .depth = 2 };
+
+	sim_start();
+	for (size_t i = 0; i < sizeof(in); i++)
+		(&in[0][0][0])[i] = (unsigned char)i;
+	OK(cu.cuMemAlloc_v2(&c.src_device, sizeof(in)));
+	OK(cu.cuMemcpyHtoD_v2(c.src_device, in, sizeof(in)));
+	OK(cu.cuMemcpy3D_v2(&c));
+	CHECK(out[0][0][0] == in[0][1][1] && out[1][1][1] == in[1][2][2]);
+	c.src_type = 3;
+	EXPECT(cu.cuMemcpy3D_v2(&c), 801);
+}
+
 SIM_TEST(sim__pinned_managed_and_async_memory_work, "tiny")
 {
 	sim_addr managed, pooled;
@@ -644,6 +663,7 @@ int main(void)
 		cmocka_unit_test(sim__threads_have_default_streams_of_their_own),
 		cmocka_unit_test(sim__memory_is_counted_and_too_much_is_2),
 		cmocka_unit_test(sim__copies_outside_an_allocation_are_1),
+		cmocka_unit_test(sim__copies_of_two_and_three_dimensions_keep_their_pitch),
 		cmocka_unit_test(sim__pinned_managed_and_async_memory_work),
 		cmocka_unit_test(sim__mapped_memory_can_grow_in_place),
 		cmocka_unit_test(sim__the_log_can_be_read_later),

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Module images: reads one (README.md has the format) and picks the code that fits the GPU. */
+#include "sim/sim.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char image_magic[] = "cuwhy-sim-module 1\n";
+
+struct image {
+	struct sim_func *funcs;
+	int targets;		/* lines seen */
+	int sass;		/* best binary that fits, 0 for none */
+	int ptx;		/* best PTX target that fits */
+	int ptx_version;	/* of it */
+	int ptx_too_new;	/* ISA version of PTX that would fit but for its version */
+};
+
+void sim_funcs_free(struct sim_func *f)
+{
+	while (f) {
+		struct sim_func *next = f->next;
+
+		sim_pool_drop(&sim.funcs, f);
+		f = next;
+	}
+}
+
+/* ---- the image ------------------------------------------------------------------------------ */
+
+/* May code for this architecture (86, suffix 'a', 'f' or none) run as it is on the device? */
+static bool sass_fits(const struct sim_model *m, int arch, char suffix)
+{
+	if (arch / 10 != m->major || arch % 10 > m->minor)
+		return false;
+	return suffix != 'a' || arch % 10 == m->minor;
+}
+
+static bool ptx_fits(const struct sim_model *m, int arch, char suffix)
+{
+	if (suffix)
+		return sass_fits(m, arch, suffix);
+	return arch <= m->major * 10 + m->minor;
+}
+
+/* "target sm_86", "target compute_90 ptx 9.1" */
+static int parse_target(struct image *im, const struct sim_model *m, const char *line)
+{
+	int arch, major = 0, minor = 0, used = 0;
+	char suffix;
+
+	im->targets++;
+	if (sscanf(line, "target sm_%d%n", &arch, &used) == 1) {
+		suffix = isalpha((unsigned char)line[used]) ? line[used] : '\0';
+		if (sass_fits(m, arch, suffix) && arch > im->sass)
+			im->sass = arch;
+		return 0;
+	}
+	if (sscanf(line, "target compute_%d%n", &arch, &used) != 1)
+		return SIM_INVALID_IMAGE;
+	suffix = isalpha((unsigned char)line[used]) ? line[used++] : '\0';
+	if (sscanf(line + used, " ptx %d.%d", &major, &minor) != 2)
+		return SIM_INVALID_IMAGE;
+	if (!ptx_fits(m, arch, suffix))
+		return 0;
+	if (major * 10 + minor > sim.config.ptx)
+		im->ptx_too_new = major * 10 + minor;
+	else if (arch > im->ptx) {
+		im->ptx = arch;
+		im->ptx_version = major * 10 + minor;
+	}
+	return 0;
+}
+
+static int set_override(struct sim_func *f, const char *word)
+{
+	const char *eq = strchr(word, '=');
+	int value;
+
+	if (!eq)
+		return SIM_INVALID_IMAGE;
+	if (!strncmp(word, "mangled=", 8)) {
+		snprintf(f->name, sizeof(f->name), "%s", eq + 1);
+		return 0;
+	}
+	if (sscanf(eq + 1, "%d", &value) != 1 || value < 0)
+		return SIM_INVALID_IMAGE;
+	if (!strncmp(word, "regs=", 5))
+		f->regs = value;
+	else if (!strncmp(word, "shared=", 7))
+		f->shared = value;
+	else if (!strncmp(word, "bounds=", 7))
+		f->bounds = value;
+	else if (!strncmp(word, "max_threads=", 12))
+		f->max_threads = value;
+	else if (!strncmp(word, "cluster=", 8))
+		f->cluster_must = value;
+	else
+		return SIM_INVALID_IMAGE;
+	return 0;
+}
+
+struct sim_func *sim_func_new(const struct sim_kernel_row *row)
+{
+	struct sim_func *f = sim_pool_new(&sim.funcs);
+	struct sim_head head;
+
+	if (!f)
+		return NULL;
+	head = f->head;
+	memset(f, 0, sizeof(*f));
+	f->head = head;
+	f->func = f;
+	f->row = row;
+	snprintf(f->name, sizeof(f->name), "%s", row->mangled);
+	f->regs = row->regs;
+	f->shared = row->shared;
+	atomic_store(&f->carveout, -1);
+	f->param_count = (unsigned int)strlen(row->params);
+	f->param_bytes = (unsigned int)sim_kernel_bytes(row);
+	for (unsigned int i = 0; i < f->param_count; i++) {
+		size_t size = 0;
+
+		f->params[i].offset = (unsigned short)sim_kernel_layout(row, i, &size);
+		f->params[i].size = (unsigned short)size;
+	}
+	return f;
+}
+
+/* "kernel NAME [key=value]..." */
+static int parse_kernel(struct image *im, char *line)
+{
+	char *save = NULL, *word = strtok_r(line + 7, " \t\r", &save);
+	const struct sim_kernel_row *row = word ? sim_kernel_find(word, strlen(word)) : NULL;
+	struct sim_func *f = row ? sim_func_new(row) : NULL;
+	int code = 0;
+
+	if (!row)
+		return SIM_INVALID_IMAGE;
+	if (!f)
+		return SIM_OUT_OF_MEMORY;
+	f->next = im->funcs;
+	im->funcs = f;
+	while (!code && (word = strtok_r(NULL, " \t\r", &save)))
+		code = set_override(f, word);
+	atomic_store(&f->dynamic_max, SIM_SHARED_DEFAULT - f->shared);
+	f->threads = sim_func_threads(f);
+	atomic_store(&f->head.alive, 1);
+	return code;
+}
+
+static int parse_lines(struct image *im, const struct sim_model *m, char *text)
+{
+	char *save = NULL;
+	int code = 0;
+
+	for (char *line = strtok_r(text, "\n", &save); line && !code;
+	     line = strtok_r(NULL, "\n", &save)) {
+		while (*line == ' ' || *line == '\t')
+			line++;
+		if (!*line || *line == '#')
+			continue;
+		if (!strncmp(line, "target ", 7))
+			code = parse_target(im, m, line);
+		else if (!strncmp(line, "kernel ", 7))
+			code = parse_kernel(im, line);
+		else
+			code = SIM_INVALID_IMAGE;
+	}
+	return code ? code : im->targets ? 0 : SIM_INVALID_IMAGE;
+}
+
+/* As a real driver chooses: binary code first, else PTX that it can compile. */
+static int choose_code(const struct image *im)
+{
+	const char *no_jit = getenv("CUDA_DISABLE_PTX_JIT");
+
+	if (im->sass)
+		return 0;
+	if (!im->ptx)
+		return im->ptx_too_new ? SIM_UNSUPPORTED_PTX_VERSION : SIM_NO_BINARY_FOR_GPU;
+	return no_jit && *no_jit == '1' ? SIM_JIT_DISABLED : 0;
+}
+
+/* The words of R580. */
+static void log_refusal(int code, const struct sim_model *m)
+{
+	const char *what = code == SIM_INVALID_IMAGE ? "Error handling fatbinary" :
+			   code == SIM_NO_BINARY_FOR_GPU ? NULL : "JIT compilation failed";
+
+	if (what)
+		sim_log("%s, to get more information when using CUDA Driver APIs use the "
+			"CU_JIT_ERROR_LOG_BUFFER and CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES "
+			"parameters", what);
+	sim_log("No device code available for GPU ISA %d%d", m->major, m->minor);
+}
+
+static int module_parse(struct sim_module *mod, const struct sim_model *m, const char *text)
+{
+	struct image im = { 0 };
+	char *copy = strdup(text);
+	int code = copy ? parse_lines(&im, m, copy) : SIM_OUT_OF_MEMORY;
+
+	free(copy);
+	if (!code)
+		code = choose_code(&im);
+	if (code) {
+		sim_funcs_free(im.funcs);
+		return code;
+	}
+	mod->funcs = im.funcs;
+	mod->binary_version = im.sass ? im.sass : m->major * 10 + m->minor;
+	mod->ptx_version = im.ptx ? im.ptx : im.sass;
+	for (struct sim_func *f = im.funcs; f; f = f->next)
+		f->module = mod;
+	return 0;
+}
+
+int sim_module_new(struct sim_module **out, struct sim_ctx *ctx, int device, const void *image)
+{
+	const char *text = image;
+	struct sim_module *mod;
+	int code;
+
+	if (strncmp(text, image_magic, sizeof(image_magic) - 1)) {
+		log_refusal(SIM_INVALID_IMAGE, sim.devices[device].model);
+		return SIM_INVALID_IMAGE;
+	}
+	mod = sim_pool_new(&sim.modules);
+	if (!mod)
+		return SIM_OUT_OF_MEMORY;
+	mod->ctx = ctx;
+	mod->funcs = NULL;
+	code = module_parse(mod, sim.devices[device].model, text + sizeof(image_magic) - 1);
+	if (code) {
+		log_refusal(code, sim.devices[device].model);
+		sim_pool_drop(&sim.modules, mod);
+		return code;
+	}
+	atomic_store(&mod->head.alive, 1);
+	*out = mod;
+	return 0;
+}
