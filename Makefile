@@ -20,6 +20,8 @@ ifneq ($(SAN),)
 # sanitizers: everything but the recorder, which lives inside other people's programs
 B       := build-san
 SANFLAG := -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+# tests preload libraries of their own in front of cuwhy
+export ASAN_OPTIONS := verify_asan_link_order=0
 endif
 
 ifeq ($(V),)

@@ -199,7 +199,7 @@ static bool is_operator_name(const char *function)
 const char *stack_torch_op(const struct trace *t, uint32_t stack)
 {
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
-	const char *other = NULL;
+	const char *other = NULL, *called = NULL;	/* by the user: the outermost of several */
 
 	for (uint32_t i = 0; s && i < s->n && owner_of(t, &s->frame[i]) == OWNER_TORCH; i++) {
 		const char *file = trace_string(t, s->frame[i].file);
@@ -210,11 +210,11 @@ const char *stack_torch_op(const struct trace *t, uint32_t stack)
 		while (function[0] == '_' && function[1] != '_')
 			function++;
 		if (str_ends(file, "torch/nn/functional.py") || str_ends(file, "torch/functional.py"))
-			return function;
+			called = function;
 		if (!other)
 			other = function;
 	}
-	return other;
+	return called ? called : other;
 }
 
 enum owner stack_top_owner(const struct trace *t, uint32_t stack)

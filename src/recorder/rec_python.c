@@ -118,7 +118,7 @@ static inline __attribute__((always_inline)) int walk(const struct py_layout *l,
 		code = (const char *)((uintptr_t)code & ~3ul);	/* 3.14 tags the reference */
 		if (!code)
 			goto next;
-		if (l->check_type) {
+		if (l->check_type && (careful || out)) {	/* a stack is hashed often but resolved once */
 			GET(type, code, 8);
 			if (type != py.f.code_type)
 				goto next;

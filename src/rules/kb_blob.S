@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Links the knowledge into the program: build/kb.blob is all of kb/causes/*.md, each file preceded
+ * Links the knowledge into the program: build/kb.blob is all cause files of kb/causes, each preceded
  * by an empty line and a line "%%% <id>". Assembled with -DKB_BLOB='"build/kb.blob"'.
  */
 	.section .rodata

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What recording costs PyTorch on a real GPU: `make bench-gpu`.
 
-    tests/bench/bench_gpu.py [--build build] [--seconds 60]
+    tests/bench/bench_gpu.py [--build build] [--part inside|whole] [--seconds 60]
 
 Inside one process recording is paused and resumed in alternating blocks; whole processes are
 started in turn with and without cuwhy. Skips aloud without a GPU or PyTorch.
@@ -36,7 +36,8 @@ IMPORT = "import torch"
 
 def timed(command, env):
     begin = time.perf_counter()
-    subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
     return time.perf_counter() - begin
 
 
@@ -48,10 +49,11 @@ def fresh_caches(folder):
 
 
 def whole_processes(name, cuwhy, program, seconds, folder):
-    """Alternates until the time is up, four of each at least."""
+    """Alternates until the time is up, four of each at least. The first two fill the disk cache."""
     times = {0: [], 1: []}
     command = [sys.executable, "-c", program]
-    timed(command, fresh_caches(folder))
+    for _ in range(2):
+        timed(command, fresh_caches(folder))
     end, number = time.monotonic() + seconds, 0
     while number < 8 or time.monotonic() < end:
         under = (number + number // 2) % 2
@@ -79,6 +81,7 @@ def main():
     parser = argparse.ArgumentParser(description="cost of recording on a real GPU")
     parser.add_argument("--build", default="build")
     parser.add_argument("--seconds", type=float, default=60, help="for each kind of whole process")
+    parser.add_argument("--part", choices=("inside", "whole"), help="only one of the two parts")
     args = parser.parse_args()
     if not usable():
         print("bench-gpu: skipped, no device or no PyTorch")
@@ -86,8 +89,11 @@ def main():
     cuwhy = os.path.join(os.path.abspath(args.build), "cuwhy")
     helper = meter.build(os.path.join(os.path.abspath(args.build), "tests"))
     print("%s; %s\n" % (driver_version(), stats.processor()), flush=True)
-    subprocess.run([cuwhy, "run", "--", sys.executable, os.path.join(HERE, "bench_torch.py"),
-                    helper], check=True)
+    if args.part != "whole":
+        subprocess.run([cuwhy, "run", "--", sys.executable, os.path.join(HERE, "bench_torch.py"),
+                        helper], check=True)
+    if args.part == "inside":
+        return 0
     folder = tempfile.mkdtemp(prefix="cuwhy-bench-")
     try:
         rows = [whole_processes("import torch", cuwhy, IMPORT, args.seconds, folder),

@@ -13,7 +13,8 @@ cudrv.launch(cudrv.kernel("nop"), (1, 1, 65536), (1,))
 
 def rule__another_dlsym_behind_ours_is_called(box):
     other, log = box.library("other_dlsym", "-ldl"), os.path.join(box.scratch, "log")
-    run = box.under(box.script(DLSYM), LD_PRELOAD=other, OTHER_LOG=log)
+    shell = 'LD_PRELOAD="$LD_PRELOAD:%s" exec "$@"' % other
+    run = box.under(["/bin/sh", "-c", shell, "sh"] + box.script(DLSYM), OTHER_LOG=log)
     same(run.status, 1, "status (%s)" % run.err)
     same(box.verdict(run)["cause"], "launch-config-grid-limit", "cause")
     with open(log, encoding="utf-8") as stream:
