@@ -9,8 +9,9 @@
 
 static void ended(int status)
 {
-	/* not in a forked child that never used CUDA: this is its parent's recording */
-	if (rec_asleep())
+	/* not in a child that never used CUDA: this is its parent's recording. After fork the page that
+	 * says so is wiped; a child of vfork still shares it, and differs in its number only. */
+	if (rec_asleep() || (uint32_t)getpid() != rec.pid)
 		return;
 	rec.h->exit_status = (uint32_t)status & 0xff;
 	rec.h->exit_mono_ns = rec_mono_ns();

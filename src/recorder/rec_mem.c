@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -57,6 +58,7 @@ static bool hand_over(int fd, uint32_t off, uint32_t len)
 	struct iovec iov = { .iov_base = &hello, .iov_len = sizeof(hello) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes,
 			      .msg_controllen = sizeof(control.bytes) };
+	const struct timeval patience = { .tv_sec = 1 };	/* a `cuwhy run` that was stopped must not stop us */
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	bool sent = false;
 	int s;
@@ -71,6 +73,7 @@ static bool hand_over(int fd, uint32_t off, uint32_t len)
 	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (s < 0)
 		return false;
+	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (connect(s, (struct sockaddr *)&to, sizeof(to)) == 0)
 		sent = sendmsg(s, &msg, MSG_NOSIGNAL) == (ssize_t)sizeof(hello);
 	close(s);

@@ -79,6 +79,21 @@ for _ in range(20):
     same(len(box.parts(run)), 1, "parts")
 
 
+def rule__a_vfork_child_does_not_end_its_parents_recording(box):
+    """A child of vfork shares the parent's memory; Python's subprocess starts programs that way."""
+    run = box.under(box.script(START + """
+import signal, subprocess
+for _ in range(3):
+    try:
+        subprocess.run(["/does/not/exist"])
+    except FileNotFoundError:
+        pass
+os.kill(os.getpid(), signal.SIGKILL)
+"""))
+    part = box.parts(run)[0]
+    same(part["exit_known"], 0, "an exit status where there was none (%s)" % part["exit_status"])
+
+
 def rule__rings_of_dead_threads_are_reused(box):
     program = box.program("threads", "-lcuda", "-lpthread")
     run = box.under([program, "300", "20"])
