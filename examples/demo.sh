@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Two failing programs on a simulated GPU, each explained. Needs no GPU.
-build=${1:-build}
+build=$(cd "${1:-build}" && pwd)
 here=$(dirname "$0")
 cuwhy=$build/cuwhy
 
@@ -11,11 +11,10 @@ show() {
 	printf '[the program ended with status %d, as it does without cuwhy]\n' $?
 }
 
-# the recordings of the demo go where they can be thrown away
-CUWHY_DIR=$(mktemp -d)
+# the recordings of the demo stay with the build
+CUWHY_DIR=$build/demo
 PYTHONPATH=$here/site-packages
 export CUWHY_DIR PYTHONPATH PYTHONDONTWRITEBYTECODE=1
-trap 'rm -rf "$CUWHY_DIR"' EXIT
 show h200 "$here/too_large_a_grid.py"
 show rtx4090 "$here/too_much_memory.py"
 printf '\nThese GPUs were simulated. On a machine with a real one:  %s run python3 your_program.py\n' "$cuwhy"

@@ -127,18 +127,19 @@ bool mem_start(uint64_t cap, uint32_t first)
 	return true;
 }
 
-/* Bytes for a chunk: from what is left of the first segment, else a segment of its own. */
+/* Bytes for a chunk: from what is left of the first segment, else a segment of its own behind it. */
 static uint32_t take(uint32_t len)
 {
-	uint64_t off = shared_add(&rec.h->used, len);
-	uint64_t first = atomic_load(&mem.reserved_to);
+	uint64_t first = atomic_load(&mem.reserved_to), used = shared_get(&rec.h->used), off;
 
-	if (off + len <= first)
+	do {
+		off = used < first && used + len > first ? first : used;
+		if (off + len > rec.h->cap)
+			return 0;
+	} while (!__atomic_compare_exchange_n(&rec.h->used, &used, off + len, false, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE));
+	if (off < first)
 		return (uint32_t)off;
-	if (off < first)	/* straddles the end of the first segment: waste the rest of it */
-		off = shared_add(&rec.h->used, len);
-	if (off < first || off + len > rec.h->cap)
-		return 0;
 	return segment_at(rec.base + off, (uint32_t)off, len) ? (uint32_t)off : 0;
 }
 

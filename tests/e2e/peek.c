@@ -57,7 +57,7 @@ static unsigned long ring_head(const struct cw_chunk *chunk)
 
 static void print_chunks(const struct cw_header *h)
 {
-	unsigned long rings = 0, live = 0, launches = 0;
+	unsigned long rings = 0, live = 0, launches = 0, captured = 0;
 
 	for (uint32_t i = 0; i < h->n_chunks && i < CW_MAX_CHUNKS; i++) {
 		const struct cw_chunk *chunk = &h->chunk[i];
@@ -65,11 +65,13 @@ static void print_chunks(const struct cw_header *h)
 		if (chunk->kind == CW_CHUNK_LAUNCHES) {
 			rings++;
 			launches += ring_head(chunk);
+		} else if (chunk->kind == CW_CHUNK_GRAPHS) {
+			captured += ring_head(chunk);
 		} else if (chunk->kind == CW_CHUNK_ALLOCATIONS) {
 			live += live_allocations(chunk);
 		}
 	}
-	printf("rings %lu\nring_launches %lu\nlive %lu\n", rings, launches, live);
+	printf("rings %lu\nring_launches %lu\nlive %lu\ncaptured %lu\n", rings, launches, live, captured);
 }
 
 int main(int argc, char **argv)
@@ -98,6 +100,8 @@ int main(int argc, char **argv)
 	SHOW(n_frees);
 	SHOW(lost_stacks);
 	SHOW(lost_threads);
+	SHOW(lost_allocations);
+	SHOW(inexact_since_ns);
 	SHOW(live_device_bytes);
 	SHOW(used);
 #undef SHOW

@@ -114,6 +114,78 @@ def rule__the_recording_stays_bounded(box):
     same(part["ring_launches"], 480000, "launches counted")
 
 
+GRAPH = START + """
+import sys
+stream = cudrv.stream()
+cudrv.begin_capture(stream)
+for _ in range(3):
+    cudrv.launch(nop, (1,), (1,), stream=stream)
+graph = cudrv.end_capture(stream)
+made = cudrv.run_graph(graph, stream)
+cudrv.call("cuGraphDestroy", graph)
+if "destroy" in sys.argv:
+    cudrv.synchronize(stream)
+    cudrv.call("cuGraphExecDestroy", made)
+for _ in range(20000):
+    cudrv.launch(nop, (1,), (1,))
+os.kill(os.getpid(), 9)
+"""
+
+
+def rule__captured_launches_are_kept_as_long_as_their_graph(box):
+    program = box.script(GRAPH)
+    same(box.parts(box.under(program))[0]["captured"], 3, "launches of a graph that can still run")
+    same(box.parts(box.under(program + ["destroy"]))[0]["captured"], 0, "launches of a graph that is gone")
+
+
+def rule__many_live_allocations_are_exact_too(box):
+    run = box.under(box.script(START + """
+kept = [cudrv.alloc(512) for _ in range(150000)]
+for address in kept[::3]:
+    cudrv.free(address)
+os.kill(os.getpid(), 9)
+"""), gpu="sim:h200")
+    part = box.parts(run)[0]
+    same(part["live"], 100000, "live allocations")
+    same((part["lost_allocations"], part["inexact_since_ns"]), (0, 0), "lost, inexact since")
+
+
+BACKWARD = START + """
+torch = ctypes.CDLL(os.environ["FAKE_TORCH"])
+engine = ctypes.CDLL(os.environ["FAKE_LAUNCH"])
+engine.prepare(context, nop)
+
+
+def scale():
+    return torch.forward()  # <- forward
+
+
+def shift():
+    return torch.forward()
+
+
+shift()
+node = scale()
+shift()
+torch.backward(node, engine.bad_launch)
+raise SystemExit(1)
+"""
+
+
+def rule__a_backward_kernel_is_tied_to_its_forward_line(box):
+    torch = box.library("fake_torch", "-lpthread")
+    launch = box.library("fake_launch", "-lcuda")
+    program = box.script(BACKWARD)
+    line = BACKWARD.splitlines().index("    return torch.forward()  # <- forward") + 1
+    run = box.under(program, FAKE_TORCH=torch, FAKE_LAUNCH=launch)
+    same((run.status, run.err.splitlines()[0]), (1, "checked: 1"), "the real functions were called too")
+    verdict = box.verdict(run)
+    same(verdict["cause"], "launch-config-grid-limit", "cause")
+    same(verdict["where"] and verdict["where"]["line"], line, "the forward line")
+    same(verdict["where"]["function"], "scale", "its function")
+    assert verdict["node"] and "MulBackward0" in str(verdict["node"]), verdict["node"]
+
+
 def rule__live_allocations_are_exact(box):
     run = box.under(box.script(START + """
 kept = [cudrv.alloc(1000 + n) for n in range(500)]
