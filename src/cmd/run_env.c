@@ -25,7 +25,7 @@
 
 #define RECORDER	"libcuwhy-rec.so"
 #define TREE		"pre"
-#define SIM_MODEL	"rtx4090"	/* for `--gpu sim` alone */
+#define SIM_DEFAULT	"rtx4090"	/* for `--gpu sim` alone */
 
 /* What $LIB stands for, on the systems we know: 64-bit and 32-bit words alike. */
 static const char *const lib_words[] = {"lib/x86_64-linux-gnu", "lib64", "lib",
@@ -169,36 +169,22 @@ static int set_preload(const struct server *s, struct err *e)
 
 /* --- the simulated GPU ------------------------------------------------------------------------ */
 
-/* Is `model` among the words of `names`? */
-static bool listed(const char *names, const char *model, size_t len)
-{
-	while (*names) {
-		while (*names && (isspace((unsigned char)*names) || *names == ','))
-			names++;
-		if (strcspn(names, " ,\t\n") == len && strncmp(names, model, len) == 0)
-			return true;
-		names += strcspn(names, " ,\t\n");
-	}
-	return false;
-}
+#define SIM_MODEL(id, ...) #id ", "
+static const char sim_models[] =
+#include "sim/sim_models.def"
+	;
+#undef SIM_MODEL
 
-static int check_model(const char *lib, const char *spec, struct err *e)
+static int check_model(const char *spec, struct err *e)
 {
-	void *handle = dlopen(lib, RTLD_LAZY | RTLD_LOCAL);
-	const char *(*models)(void) = NULL;
 	size_t len = strcspn(spec, ",");
-	int rc = 0;
+	const char *name = sim_models;
 
-	/* The library need not have the function. */
-	if (handle)
-		*(void **)&models = dlsym(handle, "cuwhy_sim_models");
-	if (models && !listed(models(), spec, len)) {
-		rc = err_set(e, -EINVAL, "there is no simulated GPU '%.*s'", (int)len, spec);
-		err_hint(e, "the models are: %s", models());
-	}
-	if (handle)
-		dlclose(handle);
-	return rc;
+	for (; *name; name += strcspn(name, ",") + strlen(", "))
+		if (strcspn(name, ",") == len && strncmp(name, spec, len) == 0)
+			return 0;
+	err_set(e, -EINVAL, "there is no simulated GPU '%.*s'", (int)len, spec);
+	return err_hint(e, "the models are: %.*s", (int)(strlen(sim_models) - strlen(", ")), sim_models);
 }
 
 /* What the simulated GPU wants to read: a model always comes first. */
@@ -208,7 +194,7 @@ static char *sim_spec(const char *words)
 
 	if (first && !memchr(words, '=', first))
 		return xstrdup(words);
-	return xasprintf(SIM_MODEL "%s%s", *words && *words != ',' ? "," : "", words);
+	return xasprintf(SIM_DEFAULT "%s%s", *words && *words != ',' ? "," : "", words);
 }
 
 static int set_sim(const struct server *s, const char *gpu, struct err *e)
@@ -224,7 +210,7 @@ static int set_sim(const struct server *s, const char *gpu, struct err *e)
 	if (!lib)
 		return missing("sim/libcuda.so.1", "the simulated GPU", e);
 	spec = sim_spec(gpu[3] ? gpu + 4 : "");
-	rc = check_model(lib, spec, e);
+	rc = check_model(spec, e);
 	dir = find_part("sim");
 	value = rc == 0 && dir ? safe_path(s->dir ? s->dir : "", dir, "sim") : NULL;
 	if (rc == 0 && !value)
