@@ -86,6 +86,7 @@ void fill_device(struct facts *f, const struct incident *i, const struct trace *
 		fact_set_text(f, FACT_device_arch, pool_printf(f->pool, "sm_%d%d", d->attr[CW_DEV_cc_major],
 							       d->attr[CW_DEV_cc_minor]));
 	}
+	fact_set_flag(f, FACT_driver_loaded, h->libcuda_path[0] || h->driver_version);
 	if (h->driver_version)
 		fact_set_text(f, FACT_driver_version, pool_printf(f->pool, "%u.%u", h->driver_version / 1000,
 								  h->driver_version % 1000 / 10));

@@ -113,8 +113,7 @@ static bool check_belongs(const struct trace *t, const struct incident *i, const
 	if (i->lead->source == CW_SRC_FORK)
 		return strstr(f->text, "forked subprocess") != NULL;
 	return !i->benign && !i->raised && is_near(t, i, f) && i->code &&
-	       (message_has_code(f->text, i->code) ||
-		(message_is_cuda(f->text) && same_top(t, i->lead->stack, f->stack)));
+	       (message_has_code(f->text, i->code) || same_top(t, i->lead->stack, f->stack));
 }
 
 static bool belongs(const struct trace *t, const struct incident *i, const struct cw_failure *f)

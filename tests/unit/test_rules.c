@@ -806,6 +806,37 @@ static void messages__others_are_none_of_ours(void **state)
 	expect_message("none", "could not open the data set");
 }
 
+/* What PyTorch leaves behind where CUDA cannot start: the runtime's code, its own words, the exception. */
+static void no_driver(struct tb *b, const char *libcuda)
+{
+	const char *words = "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU";
+	uint32_t s;
+
+	tb_init(b);
+	s = tb_stack(b, TORCH "cuda/__init__.py:478:_lazy_init", USER, NULL);
+	b->h->driver_version = libcuda[0] ? 12020 : 0;
+	b->h->init_result = b->h->device_count = CW_UNKNOWN;
+	snprintf(b->h->libcuda_path, sizeof(b->h->libcuda_path), "%s", libcuda);
+	tb_fail_text(b, CW_SRC_RUNTIME, s, "cudaGetDeviceCount", "")->code = 35;
+	tb_fail_text(b, CW_SRC_TORCH_CHECK, s, "device_count_impl", words);
+	tb_fail_text(b, CW_SRC_PYTHON, s, "RuntimeError", words);
+}
+
+static void driver__without_a_library_it_is_missing_with_one_it_is_too_old(void **state)
+{
+	struct tb b;
+
+	(void)state;
+	no_driver(&b, "");
+	expect(&b, "container-without-gpu", "possible");
+	no_driver(&b, "");
+	expect_not(&b, "driver-too-old");
+	no_driver(&b, "/usr/lib/x86_64-linux-gnu/libcuda.so.1");
+	expect(&b, "driver-too-old", "likely");
+	no_driver(&b, "/usr/lib/x86_64-linux-gnu/libcuda.so.1");
+	expect_not(&b, "container-without-gpu");
+}
+
 static void sticky__is_unknown_for_now_and_says_that_it_is_asynchronous(void **state)
 {
 	struct tb b;
@@ -855,6 +886,7 @@ int main(void)
 		cmocka_unit_test(messages__shape),
 		cmocka_unit_test(messages__dtype),
 		cmocka_unit_test(messages__others_are_none_of_ours),
+		cmocka_unit_test(driver__without_a_library_it_is_missing_with_one_it_is_too_old),
 		cmocka_unit_test(sticky__is_unknown_for_now_and_says_that_it_is_asynchronous),
 	};
 
