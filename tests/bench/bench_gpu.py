@@ -32,6 +32,16 @@ f(x, x).backward()
 torch.cuda.synchronize()
 """
 IMPORT = "import torch"
+COUNT = """
+import sys
+events = 0
+def hook(*_):
+    global events
+    events += 1
+sys.addaudithook(hook)
+%s
+print(events)
+""" % COMPILE
 
 
 def timed(command, env):
@@ -100,8 +110,10 @@ def main():
                 whole_processes("torch.compile, cold", cuwhy, COMPILE, args.seconds, folder)]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    count = subprocess.run([sys.executable, "-c", COUNT], capture_output=True, text=True)
     print("## Whole processes, started in turn\n")
     stats.table(("process", "cost (95 % of resamples)", "under cuwhy", "without", "pairs"), rows)
+    print("The torch.compile run raises %s audit events." % count.stdout.strip())
     return 0
 
 

@@ -13,6 +13,7 @@ helper=$(cd "$here" && "$python" -B -c 'import meter, sys; print(meter.build(sys
 echo "## One recorded call, simulated GPU"
 echo
 "$build/cuwhy" run --gpu sim:h200 -- "$python" -B "$here/bench_calls.py" "$helper"
+"$build/cuwhy" run --gpu sim:h200 -- "$python" -B "$here/bench_audit.py"
 echo "## Start-up of a process that never loads CUDA"
 echo
 "$python" -B "$here/bench_start.py" "$build/libcuwhy-rec.so"
