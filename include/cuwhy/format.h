@@ -59,7 +59,7 @@ struct cw_chunk {
 /* Why the recorder, or a part of it, does not record. Text is for people. */
 #define CW_REASONS(X)                                                                     \
 	X(0, NONE,          "recording")                                                  \
-	X(1, NO_DOORS,      "the driver's entry points could not be verified")            \
+	X(1, NO_DOORS,      "the driver lacks entry points that every driver has")            \
 	X(2, NO_MEMORY,     "no memory for the recording")                                \
 	X(3, PY_VERSION,    "this Python version is not known to the recorder")           \
 	X(4, PY_MISMATCH,   "the walked Python stack differed from Python's own account") \

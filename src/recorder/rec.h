@@ -71,6 +71,7 @@ extern const char *const door_name[ENTRY_COUNT];
 int door_by_name(const char *name);		/* -1: not ours */
 int door_by_real(const void *function);		/* -1: not ours */
 bool doors_open(void);				/* true once libcuda is there */
+bool doors_complete(void);
 const char *doors_library(void);
 
 /* The real function behind an entry point, or NULL when the driver has none. Opens the doors. */

@@ -141,6 +141,19 @@ bool doors_open(void)
 	return true;
 }
 
+/* A libcuda without these is none that we know how to watch. */
+bool doors_complete(void)
+{
+	static const enum entry needed[] = { ENTRY_cuInit, ENTRY_cuDeviceGet, ENTRY_cuCtxGetDevice,
+					     ENTRY_cuMemAlloc_v2, ENTRY_cuMemFree_v2, ENTRY_cuLaunchKernel,
+					     ENTRY_cuStreamSynchronize };
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (!door(needed[i]))
+			return false;
+	return true;
+}
+
 const char *doors_library(void)
 {
 	return doors.libcuda.name;

@@ -205,7 +205,11 @@ static bool begin(uint32_t forked_from)
 		return false;
 	fill_header(forked_from);
 	graph_start();
-	return tables_start() && fail_start() && function_start() && alloc_start();
+	if (!tables_start() || !fail_start() || !function_start() || !alloc_start())
+		rec.h->off_because = CW_REASON_NO_MEMORY;
+	else if (doors_open() && !doors_complete())
+		rec.h->off_because = CW_REASON_NO_DOORS;
+	return rec.h->off_because == CW_REASON_NONE;
 }
 
 /* A page that fork() wipes: a child sees at once that it is not the process that was recording. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Other libraries in the same process: their dlsym, their RTLD_NEXT, their errors stay theirs."""
 import os
+import shutil
 
 from toolbox import same
 
@@ -56,3 +57,13 @@ def rule__a_library_that_looks_like_libcuda_is_left_alone(box):
     plain, run = box.plain([program, fake]), box.under([program, fake], gpu=None)
     same(plain.out, "fake 77\n", "the plain program")
     same((run.status, run.out), (plain.status, plain.out), "under cuwhy")
+
+
+def rule__a_driver_without_the_usual_functions_is_not_recorded(box):
+    """The same library under the driver's name: it works as ever, and the recording says why it is empty."""
+    folder = os.path.join(box.scratch, "driver")
+    os.mkdir(folder)
+    half = shutil.copy(box.library("fake_cuda"), os.path.join(folder, "libcuda.so.1"))
+    run = box.under([box.program("use_fake", "-ldl"), half], gpu=None)
+    same((run.status, run.out), (0, "fake 77\n"), "the program")
+    same(box.parts(run)[0]["off_because"], 1, "reason in the recording")

@@ -61,6 +61,16 @@ void *door_find(enum entry e)
 	return e == ENTRY_cuCtxGetDevice ? (void *)get_device : e == ENTRY_cuMemGetInfo_v2 ? (void *)mem_info : NULL;
 }
 
+bool doors_open(void)
+{
+	return true;
+}
+
+bool doors_complete(void)
+{
+	return true;
+}
+
 const char *doors_library(void)
 {
 	return "libcuda.so.1";
