@@ -283,7 +283,7 @@ enum cw_memory {
 };
 
 struct cw_allocation {
-	uint64_t addr;			/* 0 = empty slot */
+	uint64_t addr;			/* 0 = empty slot; of a RESERVED range one more than its address */
 	uint64_t size;
 	uint64_t ticks;
 	uint32_t stack;

@@ -51,6 +51,7 @@ enum api {
 	X(cuKernelGetParamCount, (void *, size_t *))                                         \
 	X(cuFuncGetAttribute, (int *, int, void *))                                          \
 	X(cuKernelGetAttribute, (int *, int, void *, int))                                   \
+	X(cuCtxGetCurrent, (void **))                                                        \
 	X(cuDeviceGetName, (char *, int, int))                                               \
 	X(cuDeviceTotalMem_v2, (size_t *, int))                                              \
 	X(cuDeviceGetUuid_v2, (void *, int))                                                 \
@@ -298,6 +299,9 @@ void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result, const ui
 void alloc_add(uint64_t addr, uint64_t size, enum cw_memory kind, int device, uint64_t extra);
 bool alloc_take(uint64_t addr, struct cw_allocation *taken);	/* removes; false when not known */
 void alloc_put(const struct cw_allocation *a);
+void alloc_take_range(uint64_t from, uint64_t size);		/* mappings that lie in it */
+void alloc_take_device(int device);
+void alloc_inexact(void);
 
 void capture_begin(uint64_t stream, uint32_t stack);
 void capture_end(uint64_t stream, uint64_t graph);
@@ -332,6 +336,7 @@ void exit_start(void);
 bool cudart_has(const char *name);	/* a function of the CUDA runtime that we stand in for */
 const char *rec_getenv(const char *name);
 void device_facts(void);
+int current_device(void);		/* -1: none, or no context */
 void environment_facts(void);
 
 #endif

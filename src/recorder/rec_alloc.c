@@ -73,10 +73,15 @@ static bool make_room(void)
 	return true;
 }
 
-static void inexact(void)
+void alloc_inexact(void)
 {
-	if (!rec.h->inexact_since_ns)
-		rec.h->inexact_since_ns = rec_mono_ns();
+	if (!shared_get(&rec.h->inexact_since_ns))
+		shared_set(&rec.h->inexact_since_ns, rec_mono_ns());
+}
+
+static void lost(void)
+{
+	alloc_inexact();
 	shared_add(&rec.h->lost_allocations, 1);
 }
 
@@ -92,7 +97,7 @@ void alloc_put(const struct cw_allocation *a)
 	bool room;
 
 	if (!spin_try(&alloc_lock)) {
-		inexact();
+		lost();
 		return;
 	}
 	room = make_room();
@@ -113,7 +118,7 @@ void alloc_put(const struct cw_allocation *a)
 				rec.h->peak_device_bytes = now;
 		}
 	} else {
-		inexact();
+		lost();
 	}
 	spin_done(&alloc_lock);
 }
@@ -144,26 +149,71 @@ static void close_gap(uint32_t i)
 	live.table[i].addr = 0;
 }
 
+/* Called with the lock held. */
+static void remove_at(struct cw_allocation *s)
+{
+	if (on_device(s))
+		shared_add(&rec.h->live_device_bytes, -s->size);
+	close_gap((uint32_t)(s - live.table));
+	live.n--;
+	rec.h->n_frees++;
+}
+
 bool alloc_take(uint64_t addr, struct cw_allocation *taken)
 {
 	struct cw_allocation *s;
-	bool found = false;
+	bool found;
 
 	if (!addr || !spin_try(&alloc_lock)) {
 		if (addr)
-			inexact();
+			lost();
 		return false;
 	}
 	s = place(addr);
-	if (s->addr) {
+	found = s->addr != 0;
+	if (found) {
 		*taken = *s;
-		if (on_device(taken))
-			shared_add(&rec.h->live_device_bytes, -taken->size);
-		close_gap((uint32_t)(s - live.table));
-		live.n--;
-		rec.h->n_frees++;
-		found = true;
+		remove_at(s);
 	}
 	spin_done(&alloc_lock);
 	return found;
+}
+
+static void take_all(bool (*wanted)(const struct cw_allocation *a, uint64_t x, uint64_t y), uint64_t x, uint64_t y)
+{
+	if (!spin_try(&alloc_lock)) {
+		lost();
+		return;
+	}
+	for (uint32_t i = 0; i < live.slots;)	/* removing may bring another one to the same place */
+		if (live.table[i].addr && wanted(&live.table[i], x, y))
+			remove_at(&live.table[i]);
+		else
+			i++;
+	spin_done(&alloc_lock);
+}
+
+static bool in_range(const struct cw_allocation *a, uint64_t from, uint64_t size)
+{
+	return a->kind == CW_MEM_VMM && a->addr >= from && a->addr - from < size;
+}
+
+static bool of_device(const struct cw_allocation *a, uint64_t device, uint64_t unused)
+{
+	(void)unused;
+	return a->device == (int64_t)device && a->kind != CW_MEM_VMM;
+}
+
+void alloc_take_range(uint64_t from, uint64_t size)
+{
+	struct cw_allocation one;
+
+	/* nearly always exactly one mapping */
+	if (!alloc_take(from, &one) || one.size < size)
+		take_all(in_range, from, size);
+}
+
+void alloc_take_device(int device)
+{
+	take_all(of_device, (uint64_t)device, 0);
 }

@@ -42,10 +42,12 @@ static uint32_t traceback_stack(void *tb)
 {
 	struct cw_frame ring[CW_MAX_FRAMES], frame[CW_MAX_FRAMES];
 	uint32_t n = 0, kept;
-	void *next;
+	void *next, *type = *(void **)((char *)tb + 8);
 
-	if (!py.on)		/* reading code objects is part of what was switched off */
+	if (!py.on) {		/* reading code objects is part of what was switched off */
+		drop(tb);
 		return 0;
+	}
 	for (; tb; n++) {
 		void *f = attr(tb, "tb_frame"), *line = attr(tb, "tb_lineno");
 		void *code = f ? py.f.PyFrame_GetCode(f) : NULL;
@@ -60,8 +62,8 @@ static uint32_t traceback_stack(void *tb)
 		drop(f);
 		next = attr(tb, "tb_next");
 		drop(tb);
-		tb = next && *(void **)((char *)next + 8) == *(void **)((char *)tb + 8) ? next : NULL;
-		if (!tb)
+		tb = next && *(void **)((char *)next + 8) == type ? next : NULL;
+		if (!tb)	/* None, at the end */
 			drop(next);
 	}
 	kept = n < CW_MAX_FRAMES ? n : CW_MAX_FRAMES;

@@ -29,6 +29,18 @@ static void driver_says(void *data, int level, char *message, size_t length)
 	t->log_len += (uint32_t)length;
 }
 
+/* Without a context the driver would log the question as an error of the program's. */
+int current_device(void)
+{
+	CUresult (*get)(int *) = door(ENTRY_cuCtxGetDevice);
+	void *context = NULL;
+	int d = -1;
+
+	if (drv.cuCtxGetCurrent && (drv.cuCtxGetCurrent(&context) || !context))
+		return -1;
+	return get && get(&d) == 0 ? d : -1;
+}
+
 static void one_device(struct cw_device *d, int ordinal)
 {
 	static const int number[CW_DEV_COUNT] = {

@@ -57,13 +57,8 @@ void fail_init(struct cw_failure *f, enum cw_source source, uint32_t code)
 	}
 	if (source == CW_SRC_DRIVER)
 		fail_add_library(f, t->runtime_caller ? t->runtime_caller : t->caller);
-	if (source == CW_SRC_DRIVER && !code_is_sticky(code)) {
-		CUresult (*get)(int *) = door(ENTRY_cuCtxGetDevice);
-		int d;
-
-		if (get && get(&d) == 0)
-			f->device = d;
-	}
+	if (source == CW_SRC_DRIVER && !code_is_sticky(code))
+		f->device = current_device();
 }
 
 void fail_add_function(struct cw_failure *f, uint64_t handle)
@@ -190,8 +185,10 @@ void fail_driver(enum api api, CUresult result, const uint64_t *arg, uint32_t n_
 	if (api == API_cuLibraryLoadData || api == API_cuModuleLoadData || api == API_cuModuleLoadFatBinary ||
 	    api == API_cuModuleLoadDataEx)
 		fail_add_library(&f, (const void *)arg[1]);
-	if (request_of(api, arg) && !code_is_sticky(result))
-		fail_add_memory(&f, request_of(api, arg));
+	f.request_bytes = request_of(api, arg);
+	/* not while a capture is under way: a question of ours must not break it */
+	if (f.request_bytes && !code_is_sticky(result) && !f.capturing)
+		fail_add_memory(&f, f.request_bytes);
 	if (handle && !code_is_sticky(result)) {
 		f.func = function_number(handle);
 		function_learn(f.func, false);

@@ -28,14 +28,6 @@ static void note(const struct call *c, uint64_t out)
 	note_call(&(struct call_note){ .api = c->api, .result = c->r, .arg = c->a, .n_args = c->count, .out = out });
 }
 
-static int current_device(void)
-{
-	CUresult (*get)(int *) = door(ENTRY_cuCtxGetDevice);
-	int d = -1;
-
-	return get && get(&d) == 0 ? d : -1;
-}
-
 /* ---- before the call -------------------------------------------------------------------------------- */
 
 static void take(struct call *c)
@@ -47,8 +39,13 @@ static void take(struct call *c)
 #define before_FREE	 take
 #define before_FREEASYNC take
 #define before_FREEHOST	 take
-#define before_UNMAP	 take
-#define before_UNRESERVE take
+
+/* A range and the first mapping in it have the same address: the range is entered one byte higher. */
+static void before_UNRESERVE(struct call *c)
+{
+	if (!alloc_take(c->a[0] + 1, &c->held))
+		c->held.addr = 0;
+}
 
 static void before_UNLOAD(struct call *c)
 {
@@ -65,6 +62,7 @@ NOTHING_BEFORE(ALLOC) NOTHING_BEFORE(ALLOCPITCH) NOTHING_BEFORE(ALLOCMANAGED)
 NOTHING_BEFORE(ALLOCASYNC) NOTHING_BEFORE(ALLOCPOOL) NOTHING_BEFORE(ALLOCHOST)
 NOTHING_BEFORE(HOSTREGISTER) NOTHING_BEFORE(RESERVE) NOTHING_BEFORE(CREATE) NOTHING_BEFORE(MAP)
 NOTHING_BEFORE(GRAPHGONE) NOTHING_BEFORE(EXECGONE) NOTHING_BEFORE(FUNCTION)
+NOTHING_BEFORE(UNMAP) NOTHING_BEFORE(RESET) NOTHING_BEFORE(DESTROY)
 
 /* ---- after the call ---------------------------------------------------------------------------------- */
 
@@ -182,7 +180,15 @@ static void after_ALLOCMANAGED(struct call *c) { gave(c, c->a[1], CW_MEM_MANAGED
 static void after_ALLOCASYNC(struct call *c)   { gave(c, c->a[1], CW_MEM_ASYNC, current_device(), c->a[2]); }
 static void after_ALLOCPOOL(struct call *c)    { gave(c, c->a[1], CW_MEM_ASYNC, current_device(), c->a[3]); }
 static void after_ALLOCHOST(struct call *c)    { gave(c, c->a[1], CW_MEM_PINNED, -1, 0); }
-static void after_RESERVE(struct call *c)      { gave(c, c->a[1], CW_MEM_RESERVED, -1, 0); }
+
+static void after_RESERVE(struct call *c)
+{
+	uint64_t addr = c->r ? 0 : word_at(c->a[0]);
+
+	note(c, addr);
+	if (addr)
+		alloc_add(addr + 1, c->a[1], CW_MEM_RESERVED, -1, 0);
+}
 
 static void after_ALLOCPITCH(struct call *c)
 {
@@ -222,8 +228,31 @@ static void freed(struct call *c)
 #define after_FREE	freed
 #define after_FREEASYNC freed
 #define after_FREEHOST	freed
-#define after_UNMAP	freed
 #define after_UNRESERVE freed
+
+/* One call may unmap several mappings that lie side by side. The range stays reserved, so nobody else is
+ * given these addresses meanwhile. */
+static void after_UNMAP(struct call *c)
+{
+	if (c->r == 0)
+		alloc_take_range(c->a[0], c->a[1]);
+	note(c, 0);
+}
+
+static void after_RESET(struct call *c)
+{
+	if (c->r == 0)
+		alloc_take_device((int)c->a[0]);
+	note(c, 0);
+}
+
+/* What the context held is gone with it, and nobody says what that was. */
+static void after_DESTROY(struct call *c)
+{
+	if (c->r == 0)
+		alloc_inexact();
+	note(c, 0);
+}
 
 /* ---- the wrappers -------------------------------------------------------------------------------------- */
 

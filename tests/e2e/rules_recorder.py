@@ -114,6 +114,35 @@ def rule__the_recording_stays_bounded(box):
     same(part["ring_launches"], 480000, "launches counted")
 
 
+def rule__memory_that_goes_without_a_free_is_gone_too(box):
+    """One unmap of several mappings, and the reset of a device."""
+    run = box.under(box.script(START + """
+size = 2 << 20
+class Prop(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_int) for n in ("type", "handles", "where", "id")] + [("rest", ctypes.c_uint64 * 4)]
+prop = Prop(1, 0, 1, 0)
+base = ctypes.c_uint64()
+cudrv.call("cuMemAddressReserve", ctypes.byref(base), ctypes.c_size_t(4 * size), ctypes.c_size_t(0), ctypes.c_uint64(0), ctypes.c_uint64(0))
+for n in range(4):
+    handle = ctypes.c_uint64()
+    cudrv.call("cuMemCreate", ctypes.byref(handle), ctypes.c_size_t(size), ctypes.byref(prop), ctypes.c_uint64(0))
+    cudrv.call("cuMemMap", ctypes.c_uint64(base.value + n * size), ctypes.c_size_t(size), ctypes.c_size_t(0), handle, ctypes.c_uint64(0))
+cudrv.call("cuMemUnmap", base, ctypes.c_size_t(3 * size))
+if "reset" in sys.argv:
+    cudrv.alloc(1000)
+    cudrv.call("cuMemUnmap", ctypes.c_uint64(base.value + 3 * size), ctypes.c_size_t(size))
+    cudrv.call("cuDevicePrimaryCtxReset_v2", 0)
+os.kill(os.getpid(), 9)
+"""))
+    same(box.parts(run)[0]["live"], 2, "the reserved range and the one mapping left (%s)" % run.err[-300:])
+    run = box.under(run_again(box, "reset"))
+    same(box.parts(run)[0]["live_device_bytes"], 0, "bytes on the device after its reset")
+
+
+def run_again(box, *args):
+    return [box.python, os.path.join(box.scratch, "program.py")] + list(args)
+
+
 GRAPH = START + """
 import sys
 stream = cudrv.stream()

@@ -18,12 +18,6 @@
 
 /* ---- a driver of a few lines ---------------------------------------------------------------------- */
 
-static CUresult get_device(int *d)
-{
-	*d = 0;
-	return 0;
-}
-
 static CUresult mem_info(size_t *free_bytes, size_t *total)
 {
 	*free_bytes = 1 << 20;
@@ -58,7 +52,12 @@ _Atomic(void *) door_real[ENTRY_COUNT];
 
 void *door_find(enum entry e)
 {
-	return e == ENTRY_cuCtxGetDevice ? (void *)get_device : e == ENTRY_cuMemGetInfo_v2 ? (void *)mem_info : NULL;
+	return e == ENTRY_cuMemGetInfo_v2 ? (void *)mem_info : NULL;
+}
+
+int current_device(void)
+{
+	return 0;
 }
 
 bool doors_open(void)
