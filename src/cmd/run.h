@@ -156,6 +156,7 @@ struct judge {
 	bool json;
 	struct text_style style;
 	size_t n_failed;
+	size_t n_same;			/* failed as another one had before */
 	char **seen;		/* cause and place of what was printed already */
 	size_t n_seen, cap_seen;
 };

@@ -20,6 +20,9 @@
 /* A process that is not our child: its status is known only after its own parent asked for it. */
 #define STATUS_WAIT_NS 100000000u
 
+/* A job may have a thousand ranks: after so many the rest is counted. */
+#define SAME_MAX 8
+
 /* --- how a process ended ---------------------------------------------------------------------- */
 
 static void set_status(struct process_end *end, int status)
@@ -141,11 +144,11 @@ static void print_failure(struct judge *j, const struct process *p, const char *
 	char *place = place_of(json), *said = xstrdup(place);
 
 	style.recording = p->part ? j->store->dir : NULL;
-	if (seen_before(j, place))
+	if (!seen_before(j, place))
+		report_text(stderr, p->verdict, &style);
+	else if (++j->n_same <= SAME_MAX)
 		fprintf(stderr, "cuwhy: process %d failed in the same way: %s\n", (int)p->pid,
 			said);
-	else
-		report_text(stderr, p->verdict, &style);
 	fflush(stderr);
 	free(said);
 }
@@ -297,6 +300,9 @@ void judge_finish(struct judge *j)
 		fprintf(stderr, "%s\n", json);
 		free(json);
 	} else {
+		if (j->n_same > SAME_MAX)
+			fprintf(stderr, "cuwhy: %zu more processes failed in the same way\n",
+				j->n_same - SAME_MAX);
 		if (j->n_failed == 0 && verdict_notes(all) > 0)
 			report_line(stderr, all, recording);
 		tell_trouble(j);
