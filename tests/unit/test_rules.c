@@ -691,6 +691,32 @@ static void oom__one_request_larger_than_the_card(void **state)
 	expect_not(&b, "oom-request-too-large");
 }
 
+/* Recorded on an H200 with PyTorch 2.11: no driver call fails, 139 GiB are free, 2 GiB were asked for. */
+static void oom__a_limit_of_the_process_is_not_a_full_card(void **state)
+{
+	struct tb b;
+	struct cw_failure *f;
+	uint32_t s;
+
+	(void)state;
+	for (int named = 0; named < 2; named++) {
+		tb_init(&b);
+		s = tb_stack(&b, USER, NULL);
+		f = tb_fail(&b, CW_SRC_TORCH_OOM, 2, s);
+		f->request_bytes = 2 * GIB;
+		f->memory_known = 1;
+		f->free_bytes = 139 * GIB;
+		f->total_bytes = 140 * GIB;
+		f->torch_reserved = f->torch_allocated = 20 << 20;
+		tb_fail_text(&b, CW_SRC_PYTHON, s, "OutOfMemoryError", named ?
+			     "CUDA out of memory. Tried to allocate 2.00 GiB. 1.40 GiB allowed; Of the allocated memory" :
+			     "CUDA out of memory. Tried to allocate 2.00 GiB.");
+		expect(&b, "oom-memory-fraction", named ? "certain" : "likely");
+	}
+	oom(&b, 10 * GIB, 135 * GIB, 136 * GIB, 3 * GIB);
+	expect_not(&b, "oom-memory-fraction");
+}
+
 static void oom__live_tensors_fill_the_card(void **state)
 {
 	struct tb b;
@@ -881,6 +907,7 @@ int main(void)
 		cmocka_unit_test(capture__the_first_illegal_call_and_where_it_began),
 		cmocka_unit_test(fork__by_pytorch_by_code_and_by_words),
 		cmocka_unit_test(oom__one_request_larger_than_the_card),
+		cmocka_unit_test(oom__a_limit_of_the_process_is_not_a_full_card),
 		cmocka_unit_test(oom__live_tensors_fill_the_card),
 		cmocka_unit_test(messages__device),
 		cmocka_unit_test(messages__shape),
