@@ -66,7 +66,10 @@ struct cw_chunk {
 	X(5, PY_UNREADABLE, "Python's frames could not be read")                          \
 	X(6, PY_ABSENT,     "no Python interpreter in this process")                      \
 	X(7, ASKED,         "switched off on request")                                    \
-	X(8, PY_FREETHREAD, "free-threaded Python is not supported yet")
+	X(8, PY_FREETHREAD, "free-threaded Python is not supported yet")                  \
+	X(9, DUMP_USER,     "the user has settings for core dumps, which are respected")  \
+	X(10, DUMP_DRIVER,  "the driver cannot be asked for core dumps")                  \
+	X(11, DUMP_TRACED,  "a debugger is attached")
 
 enum cw_reason {
 #define X(number, name, text) CW_REASON_##name = number,
@@ -171,6 +174,9 @@ struct cw_header {
 	char exe[256], cmdline[1024], cwd[256];
 	char torch_path[256];		/* where libtorch was loaded from, "" = not loaded */
 	char libcuda_path[256];
+	char dump_path[256];		/* where the driver writes a GPU core dump, "" = not armed */
+	uint32_t dump_reason;		/* enum cw_reason: why not */
+	uint32_t dump_enforced;		/* calls that the driver called good although a kernel had failed */
 	struct cw_device device[CW_MAX_DEVICES];
 	uint32_t n_chunks;
 	uint32_t pad;

@@ -56,6 +56,7 @@ enum api {
 	X(cuDeviceTotalMem_v2, (size_t *, int))                                              \
 	X(cuDeviceGetUuid_v2, (void *, int))                                                 \
 	X(cuStreamIsCapturing, (void *, int *))                                              \
+	X(cuCoredumpSetAttributeGlobal, (int, void *, size_t *))                             \
 	X(cuLogsRegisterCallback, (void (*)(void *, int, char *, size_t), void *, void **))
 
 struct helpers {
@@ -320,7 +321,20 @@ void fail_add_library(struct cw_failure *f, const void *address);
 void fail_add_memory(struct cw_failure *f, uint64_t request);
 void fail_note(struct cw_failure *f);
 bool code_is_sticky(uint32_t code);
+void rec_read_file(const char *path, char *to, size_t size);	/* NULs become spaces */
+size_t rec_put_number(char *to, size_t size, long v);
 void text_copy(char *to, size_t size, const char *from, size_t len);
+
+/* ---- core dumps ------------------------------------------------------------------------------------ */
+
+extern _Atomic uint32_t dump_error;	/* not 0: a kernel failed, and the driver does not say so */
+static inline CUresult failed_before(void)
+{
+	return atomic_load_explicit(&dump_error, memory_order_relaxed);
+}
+void dump_start(void);			/* after the first good cuInit */
+void dump_forget(void);
+CUresult dump_check(CUresult result);	/* the truth about a call that says work has finished well */
 
 /* ---- Python, PyTorch, process end ----------------------------------------------------------------- */
 

@@ -72,23 +72,6 @@ static uint32_t traceback_stack(void *tb)
 	return kept ? stack_intern(hash_frames(frame, kept), frame, kept, n > kept ? CW_STACK_CUT : 0) : 0;
 }
 
-static size_t put_number(char *to, size_t size, long v)
-{
-	char digit[24];
-	size_t n = 0, k = 0;
-	unsigned long u = v < 0 ? 0ul - (unsigned long)v : (unsigned long)v;
-
-	do
-		digit[n++] = (char)('0' + u % 10);
-	while (u /= 10);
-	if (v < 0)
-		digit[n++] = '-';
-	while (n && k + 1 < size)
-		to[k++] = digit[--n];
-	to[k] = '\0';
-	return k;
-}
-
 /* The arguments that are plain str or int, in order: "262144, 232448, shared memory". */
 static void words_of(void *args, char *to, size_t size)
 {
@@ -108,7 +91,7 @@ static void words_of(void *args, char *to, size_t size)
 			to[at_byte++] = ' ';
 		}
 		if (is_number)
-			at_byte += put_number(to + at_byte, size - at_byte, py.f.PyLong_AsLong(v));
+			at_byte += rec_put_number(to + at_byte, size - at_byte, py.f.PyLong_AsLong(v));
 		else if (python_string(v, to + at_byte, size - at_byte))
 			at_byte += strlen(to + at_byte);
 		py.f.PyErr_Clear();

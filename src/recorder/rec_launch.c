@@ -174,7 +174,9 @@ static inline void launched(enum api api, LAUNCH_PARAMS, void **extra, CUresult 
 		if (unlikely(!real))                                                                  \
 			return CU_NO_DRIVER;                                                          \
 		record = rec_enter();                                                                 \
-		r = real(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);                   \
+		r = failed_before();                                                                  \
+		if (likely(!r))                                                                       \
+			r = real(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);           \
 		if (likely(record)) {                                                                 \
 			rec_self->caller = __builtin_return_address(0);                               \
 			launched(API_cuLaunchKernel, f, gx, gy, gz, bx, by, bz, shared, stream,       \
@@ -194,7 +196,9 @@ static inline void launched(enum api api, LAUNCH_PARAMS, void **extra, CUresult 
 		if (unlikely(!real))                                                                  \
 			return CU_NO_DRIVER;                                                          \
 		record = rec_enter();                                                                 \
-		r = real(f, gx, gy, gz, bx, by, bz, shared, stream, params);                          \
+		r = failed_before();                                                                  \
+		if (likely(!r))                                                                       \
+			r = real(f, gx, gy, gz, bx, by, bz, shared, stream, params);                  \
 		if (likely(record)) {                                                                 \
 			rec_self->caller = __builtin_return_address(0);                               \
 			launched(API_cuLaunchCooperativeKernel, f, gx, gy, gz, bx, by, bz, shared,    \
@@ -255,7 +259,9 @@ static void launched_ex(const struct launch_config *c, uint64_t f, void **params
 		if (unlikely(!real))                                                                  \
 			return CU_NO_DRIVER;                                                          \
 		record = rec_enter();                                                                 \
-		r = real(c, f, params, extra);                                                        \
+		r = failed_before();                                                                  \
+		if (likely(!r))                                                                       \
+			r = real(c, f, params, extra);                                                \
 		if (likely(record)) {                                                                 \
 			rec_self->caller = __builtin_return_address(0);                               \
 			launched_ex(c, f, params, extra, r);                                          \
@@ -275,7 +281,9 @@ static void launched_ex(const struct launch_config *c, uint64_t f, void **params
 		if (unlikely(!real))                                                                  \
 			return CU_NO_DRIVER;                                                          \
 		record = rec_enter();                                                                 \
-		r = real(exec, stream);                                                               \
+		r = failed_before();                                                                  \
+		if (likely(!r))                                                                       \
+			r = real(exec, stream);                                                       \
 		if (likely(record)) {                                                                 \
 			int saved = errno;                                                            \
                                                                                                       \

@@ -44,6 +44,13 @@ static const struct env_var {
 	{ "CUWHY_MEMORY_MB", "most memory for the recording of one process (default 64)" },
 	{ "CUWHY_NO_FRAMES", "set: do not walk Python frames" },
 	{ "CUWHY_SIM", "the simulated GPU is in use" },
+	{ "CUWHY_CORE_DUMP", "folder for GPU core dumps; unset: none are asked for" },
+	{ "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "set: the user's own settings are respected" },
+	{ "CUDA_ENABLE_LIGHTWEIGHT_COREDUMP", "likewise" },
+	{ "CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION", "likewise" },
+	{ "CUDA_ENABLE_USER_TRIGGERED_COREDUMP", "likewise" },
+	{ "CUDA_COREDUMP_FILE", "likewise" },
+	{ "CUDA_COREDUMP_GENERATION_FLAGS", "likewise" },
 	{ "CUDA_LOG_FILE", "set: do not make the driver log questions of ours" },
 	{ "CUDA_VISIBLE_DEVICES", "kept as evidence" },
 	{ "PYTORCH_ALLOC_CONF", "kept as evidence" },
@@ -69,6 +76,23 @@ void text_copy(char *to, size_t size, const char *from, size_t len)
 	to[len] = '\0';
 }
 
+size_t rec_put_number(char *to, size_t size, long v)
+{
+	char digit[24];
+	size_t n = 0, k = 0;
+	unsigned long u = v < 0 ? 0ul - (unsigned long)v : (unsigned long)v;
+
+	do
+		digit[n++] = (char)('0' + u % 10);
+	while (u /= 10);
+	if (v < 0)
+		digit[n++] = '-';
+	while (n && k + 1 < size)
+		to[k++] = digit[--n];
+	to[k] = '\0';
+	return k;
+}
+
 bool rec_fsize_allows(uint64_t len)
 {
 	struct rlimit l;
@@ -76,7 +100,7 @@ bool rec_fsize_allows(uint64_t len)
 	return getrlimit(RLIMIT_FSIZE, &l) == 0 && (l.rlim_cur == RLIM_INFINITY || l.rlim_cur >= len);
 }
 
-static void read_file(const char *path, char *to, size_t size)
+void rec_read_file(const char *path, char *to, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, to, size - 1);
@@ -107,7 +131,7 @@ static bool ticks_are_steady(void)
 
 	if (arch_has_steady_ticks())
 		return true;
-	read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof(source));
+	rec_read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof(source));
 	return strncmp(source, ARCH_CLOCK_SOURCE, strlen(ARCH_CLOCK_SOURCE)) == 0;
 }
 
@@ -173,7 +197,7 @@ static void fill_header(uint32_t forked_from)
 		 sizeof(h->alloc_conf));
 	n = readlink("/proc/self/exe", h->exe, sizeof(h->exe) - 1);
 	h->exe[n < 0 ? 0 : n] = '\0';
-	read_file("/proc/self/cmdline", h->cmdline, sizeof(h->cmdline));
+	rec_read_file("/proc/self/cmdline", h->cmdline, sizeof(h->cmdline));
 	if (!getcwd(h->cwd, sizeof(h->cwd)))
 		h->cwd[0] = '\0';
 	text_copy(h->libcuda_path, sizeof(h->libcuda_path), doors_library(), strlen(doors_library()));
@@ -205,6 +229,7 @@ static bool begin(uint32_t forked_from)
 		return false;
 	fill_header(forked_from);
 	graph_start();
+	dump_forget();
 	if (!tables_start() || !fail_start() || !function_start() || !alloc_start())
 		rec.h->off_because = CW_REASON_NO_MEMORY;
 	else if (doors_open() && !doors_complete())

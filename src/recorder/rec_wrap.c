@@ -28,12 +28,17 @@ static void note(const struct call *c, uint64_t out)
 	note_call(&(struct call_note){ .api = c->api, .result = c->r, .arg = c->a, .n_args = c->count, .out = out });
 }
 
-/* ---- before the call -------------------------------------------------------------------------------- */
+/* ---- before the call --------------------------------------------------------------------------------
+ * Each answers 0, or the error with which the call is refused: once a kernel has failed the driver returns
+ * its error from every call that is about work, and we must where it does not know (rec_dump.c). */
 
-static void take(struct call *c)
+static CUresult take(struct call *c)
 {
+	if (unlikely(failed_before()))
+		return failed_before();
 	if (!alloc_take(c->a[0], &c->held))
 		c->held.addr = 0;
+	return 0;
 }
 
 #define before_FREE	 take
@@ -41,28 +46,29 @@ static void take(struct call *c)
 #define before_FREEHOST	 take
 
 /* A range and the first mapping in it have the same address: the range is entered one byte higher. */
-static void before_UNRESERVE(struct call *c)
+static CUresult before_UNRESERVE(struct call *c)
 {
+	if (unlikely(failed_before()))
+		return failed_before();
 	if (!alloc_take(c->a[0] + 1, &c->held))
 		c->held.addr = 0;
+	return 0;
 }
 
-static void before_UNLOAD(struct call *c)
+static CUresult before_UNLOAD(struct call *c)
 {
 	(void)c;
 	atomic_fetch_add(&rec.module_generation, 1);
+	return failed_before();
 }
 
-#define NOTHING_BEFORE(class) \
-	static inline void before_##class(struct call *c) { (void)c; }
-NOTHING_BEFORE(INIT) NOTHING_BEFORE(DEVICE) NOTHING_BEFORE(PLAIN) NOTHING_BEFORE(QUIET)
-NOTHING_BEFORE(PROBE) NOTHING_BEFORE(SYNC) NOTHING_BEFORE(COPY) NOTHING_BEFORE(MODULE)
-NOTHING_BEFORE(FUNCATTR) NOTHING_BEFORE(BEGIN) NOTHING_BEFORE(END) NOTHING_BEFORE(GRAPHMAKE)
-NOTHING_BEFORE(ALLOC) NOTHING_BEFORE(ALLOCPITCH) NOTHING_BEFORE(ALLOCMANAGED)
-NOTHING_BEFORE(ALLOCASYNC) NOTHING_BEFORE(ALLOCPOOL) NOTHING_BEFORE(ALLOCHOST)
-NOTHING_BEFORE(HOSTREGISTER) NOTHING_BEFORE(RESERVE) NOTHING_BEFORE(CREATE) NOTHING_BEFORE(MAP)
-NOTHING_BEFORE(GRAPHGONE) NOTHING_BEFORE(EXECGONE) NOTHING_BEFORE(FUNCTION)
-NOTHING_BEFORE(UNMAP) NOTHING_BEFORE(RESET) NOTHING_BEFORE(DESTROY)
+#define WORK(class) static inline CUresult before_##class(struct call *c) { (void)c; return failed_before(); }
+#define ASKS(class) static inline CUresult before_##class(struct call *c) { (void)c; return 0; }
+ASKS(INIT) ASKS(DEVICE) ASKS(QUIET) ASKS(PROBE) ASKS(FUNCTION)
+WORK(PLAIN) WORK(SYNC) WORK(COPY) WORK(MODULE) WORK(FUNCATTR) WORK(BEGIN) WORK(END) WORK(GRAPHMAKE)
+WORK(GRAPHGONE) WORK(EXECGONE) WORK(ALLOC) WORK(ALLOCPITCH) WORK(ALLOCMANAGED) WORK(ALLOCASYNC)
+WORK(ALLOCPOOL) WORK(ALLOCHOST) WORK(HOSTREGISTER) WORK(RESERVE) WORK(CREATE) WORK(MAP) WORK(UNMAP)
+WORK(RESET) WORK(DESTROY)
 
 /* ---- after the call ---------------------------------------------------------------------------------- */
 
@@ -70,8 +76,10 @@ static void after_INIT(struct call *c)
 {
 	if (rec.h->init_result == CW_UNKNOWN || (rec.h->init_result && !c->r))
 		rec.h->init_result = c->r;
-	if (c->r == 0)
+	if (c->r == 0) {
 		device_facts();
+		dump_start();
+	}
 	note(c, 0);
 }
 
@@ -93,17 +101,23 @@ static void after_QUIET(struct call *c)
 
 static void after_PROBE(struct call *c)
 {
+	if (c->api == API_cuStreamQuery || c->api == API_cuEventQuery)
+		c->r = dump_check(c->r);
 	if (unlikely(c->r) && code_is_sticky(c->r))
 		note(c, 0);
 }
 
 static void after_SYNC(struct call *c)
 {
+	c->r = dump_check(c->r);
 	note(c, 0);
 }
 
+/* Copies to the host wait for the work before them, and so do all that have no stream. */
 static void after_COPY(struct call *c)
 {
+	if (c->api == API_cuMemcpyDtoH_v2 || c->api == API_cuMemcpy)
+		c->r = dump_check(c->r);
 	note(c, 0);
 }
 
@@ -286,8 +300,9 @@ static void after_DESTROY(struct call *c)
 			return CU_NO_DRIVER;                                                     \
 		if (!rec_enter())                                                                \
 			return real(A##n);                                                       \
-		before_##class(&c);                                                              \
-		c.r = real(A##n);                                                                \
+		c.r = before_##class(&c);                                                        \
+		if (likely(!c.r))                                                                \
+			c.r = real(A##n);                                                        \
 		rec_nesting = 2;                                                                 \
 		rec_self->caller = __builtin_return_address(0);                                  \
 		saved = errno;                                                                   \

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * GPU core dumps: the driver writes down what a faulting kernel was doing.
+ *
+ * Armed in this process alone, through the driver's own interface, never through an environment that
+ * others would inherit. The driver would end the process after a dump; told not to, it swallows
+ * device-side asserts (R580, H200: the synchronising call returns 0). So whatever reports success of
+ * finished work looks for the dump first, and once there is one the error is returned by every call for which
+ * the driver itself would have returned it, until the process ends. Launches look at a flag, not at a file.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rec.h"
+
+#define ATTR_ENABLE	1	/* bool */
+#define ATTR_FILE	5	/* string */
+#define ATTR_FLAGS	7	/* int */
+/* without unrelocated images, global, shared, local and constant memory, and without abort() */
+#define FLAGS		(1 | 2 | 4 | 8 | 16 | 32)
+#define ASSERT		710	/* the only error that the driver swallows */
+
+_Atomic uint32_t dump_error;
+
+static struct {
+	_Atomic bool armed;
+	char path[256];
+} dump;
+
+static bool user_has_settings(void)
+{
+	static const char *const names[] = { "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "CUDA_ENABLE_LIGHTWEIGHT_COREDUMP",
+					     "CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION", "CUDA_COREDUMP_FILE",
+					     "CUDA_COREDUMP_GENERATION_FLAGS",
+					     "CUDA_ENABLE_USER_TRIGGERED_COREDUMP" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (rec_getenv(names[i]))
+			return true;
+	return false;
+}
+
+static bool is_traced(void)
+{
+	char text[2048], *line;
+
+	rec_read_file("/proc/self/status", text, sizeof(text));
+	line = strstr(text, "TracerPid:");
+	return line && strtol(line + strlen("TracerPid:"), NULL, 10) != 0;
+}
+
+static bool set(int attribute, const void *value, size_t size)
+{
+	return drv.cuCoredumpSetAttributeGlobal(attribute, (void *)value, &size) == 0;
+}
+
+/* folder/core-PID, without stdio. */
+static void make_path(const char *folder)
+{
+	size_t n = strnlen(folder, sizeof(dump.path) - 32);
+
+	memcpy(dump.path, folder, n);
+	memcpy(dump.path + n, "/core-", 6);
+	rec_put_number(dump.path + n + 6, 24, (long)rec.pid);
+}
+
+static enum cw_reason arm(const char *folder)
+{
+	const int flags = FLAGS;
+	const bool on = true;
+
+	if (user_has_settings())
+		return CW_REASON_DUMP_USER;
+	if (is_traced())
+		return CW_REASON_DUMP_TRACED;
+	if (!drv.cuCoredumpSetAttributeGlobal)
+		return CW_REASON_DUMP_DRIVER;
+	make_path(folder);
+	/* enabled last: with a default name or without "do not abort" it must not be */
+	if (!set(ATTR_FILE, dump.path, strlen(dump.path) + 1) || !set(ATTR_FLAGS, &flags, sizeof(flags)) ||
+	    !set(ATTR_ENABLE, &on, sizeof(on)))
+		return CW_REASON_DUMP_DRIVER;
+	return CW_REASON_NONE;
+}
+
+void dump_start(void)
+{
+	const char *folder = rec_getenv("CUWHY_CORE_DUMP");
+
+	if (atomic_load(&dump.armed) || rec.h->dump_reason)
+		return;
+	rec.h->dump_reason = folder ? arm(folder) : CW_REASON_ASKED;
+	if (rec.h->dump_reason)
+		return;
+	text_copy(rec.h->dump_path, sizeof(rec.h->dump_path), dump.path, strlen(dump.path));
+	atomic_store(&dump.armed, true);
+}
+
+void dump_forget(void)
+{
+	atomic_store(&dump.armed, false);	/* a forked child has no CUDA to be armed */
+	atomic_store(&dump_error, 0);
+}
+
+/* After a call that says work has finished well: has a kernel failed after all? */
+CUresult dump_check(CUresult result)
+{
+	if (result || !atomic_load_explicit(&dump.armed, memory_order_relaxed))
+		return result;
+	if (access(dump.path, F_OK) != 0)
+		return 0;
+	atomic_store(&dump_error, ASSERT);
+	shared_add(&rec.h->dump_enforced, 1);
+	return ASSERT;
+}
