@@ -187,6 +187,21 @@ static json_t *json_ids(const char *const *ids, size_t n)
 	return j;
 }
 
+static json_t *json_suspects(const struct verdict *v)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < v->n_suspects; i++) {
+		const struct suspect_line *s = &v->suspects[i];
+		json_t *j = s->line.file ? json_line(&s->line) : json_object();
+
+		json_object_set_new(j, "kernel", text(s->kernel));
+		json_object_set_new(j, "launches", json_integer(s->launches));
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
 static json_t *json_verdict(const struct verdict *v)
 {
 	json_t *j = json_object();
@@ -205,6 +220,7 @@ static json_t *json_verdict(const struct verdict *v)
 	json_object_set_new(j, "memory", json_memory(v));
 	json_object_set_new(j, "capture", json_line(&v->capture));
 	json_object_set_new(j, "node", text(v->node));
+	json_object_set_new(j, "suspects", json_suspects(v));
 	json_object_set_new(j, "candidates", json_candidates(v));
 	json_object_set_new(j, "unchecked", json_ids(v->unchecked, v->n_unchecked));
 	json_object_set_new(j, "why", json_said(v->why, false));

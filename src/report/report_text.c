@@ -46,7 +46,7 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 {
 	if (v->where.library)
 		wrap_text(w, "this is library code: no line of your own was on the stack");
-	if (v->async && v->where.file)
+	if (v->async && v->where.file && v->n_suspects != 1)
 		wrap_text(w, "the error was noticed here; the work that caused it was launched earlier");
 	if (v->noticed.file && !same_line(&v->noticed, &v->where) && !same_line(&v->noticed, &v->backward))
 		wrap_printf(w, "Python's traceback says %s:%u. That is where the error was noticed.",
@@ -113,6 +113,34 @@ static void text_said(struct wrap *w, const char *label, const struct said *s)
 			wrap_command(w, s->command);
 	}
 	w->label = NULL;
+}
+
+/* C++ names go on for pages: without return type, template arguments and parameters. */
+static int short_kernel(const char *name, const char **start)
+{
+	*start = strncmp(name, "void ", 5) == 0 ? name + 5 : name;
+	if (strncmp(*start, "(anonymous", 10) == 0)
+		return (int)strlen(*start);
+	return (int)strcspn(*start, "<(");
+}
+
+static void text_suspects(struct wrap *w, const struct verdict *v)
+{
+	if (v->n_suspects < 2)
+		return;
+	wrap_printf(w, "%zu launches since the last synchronisation that went well are suspects; their lines, newest first:",
+		    v->suspect_launches);
+	for (size_t i = 0; i < v->n_suspects; i++) {
+		const struct suspect_line *s = &v->suspects[i];
+		const char *kernel = "an unnamed kernel";
+		int len = s->kernel ? short_kernel(s->kernel, &kernel) : (int)strlen(kernel);
+
+		if (s->line.file)
+			wrap_printf(w, "  %s:%u  %.*s%s", s->line.shown, s->line.number, len, kernel,
+				    s->launches > 1 ? " and more" : "");
+		else
+			wrap_printf(w, "  no line known  %.*s%s", len, kernel, s->launches > 1 ? " and more" : "");
+	}
 }
 
 static void text_ids(struct wrap *w, const char *before, const char *const *ids, size_t n)
@@ -191,6 +219,7 @@ void report_text(FILE *out, const struct verdict *v, const struct text_style *st
 	text_where(&w, v);
 	text_what(&w, v);
 	text_said(&w, "WHY", v->why);
+	text_suspects(&w, v);
 	text_said(&w, "FIX", v->fix);
 	text_sure(&w, v);
 	text_rest(&w, v, style);

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "facts/message.h"
+#include "facts/suspects.h"
 #include "report/verdict_priv.h"
 #include "trace/cuda_errors.h"
 #include "trace/trace.h"
@@ -237,6 +238,32 @@ static void fill_cause(struct verdict *v, const struct facts *f)
 	advice_each(v->cause->fix, f, &v->pool, add_fix, v);
 }
 
+#define SUSPECTS_KEPT 8
+
+/* One line alone is where it happened; of several nobody can say which. */
+static void find_suspects(struct verdict *v, const struct incident *i, struct trace *t, struct facts *f,
+			  struct scene *s)
+{
+	struct suspects *found;
+
+	if (!i->sticky)
+		return;
+	found = pool_alloc(&v->pool, sizeof(*found));
+	suspects_find(found, t, i->lead);
+	fact_set_number(f, FACT_suspects_launches, (double)found->launches);
+	fact_set_number(f, FACT_suspects_lines, (double)found->n);
+	v->suspect_launches = found->launches;
+	v->n_suspects = found->n < SUSPECTS_KEPT ? found->n : SUSPECTS_KEPT;
+	v->suspects = pool_alloc(&v->pool, (v->n_suspects + 1) * sizeof(*v->suspects));
+	for (size_t k = 0; k < v->n_suspects; k++) {
+		v->suspects[k].line = line_of_place(v, t, &found->line[k].place);
+		v->suspects[k].kernel = keep(v, trace_function_name(t, found->line[k].func));
+		v->suspects[k].launches = found->line[k].launches;
+	}
+	if (found->n == 1 && found->line[0].place.file)
+		s->where = found->line[0].place;
+}
+
 struct verdict *verdict_of_incident(const struct incident *i, struct trace *t)
 {
 	struct verdict *v = verdict_new("unknown");
@@ -245,6 +272,7 @@ struct verdict *verdict_of_incident(const struct incident *i, struct trace *t)
 
 	facts_init(f, &v->pool);
 	incident_scene(i, t, &s);
+	find_suspects(v, i, t, f, &s);
 	place_skip_decorators(&s.where, trace_header(t)->cwd, &v->pool);
 	facts_of_incident(f, i, t, &s);
 	fill_lines(v, t, &s);

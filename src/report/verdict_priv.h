@@ -32,6 +32,12 @@ struct kernel {
 	bool dims_known;
 };
 
+struct suspect_line {
+	struct line line;	/* `file` NULL = no line is known */
+	const char *kernel;	/* may be NULL */
+	uint32_t launches;
+};
+
 /* Bytes; -1 = not known. */
 struct ledger {
 	bool known;
@@ -54,6 +60,9 @@ struct verdict {
 	size_t n_stack;
 	struct kernel kernel;
 	struct ledger memory;
+	struct suspect_line *suspects;	/* of an asynchronous error, newest first */
+	size_t n_suspects;
+	size_t suspect_launches;	/* in all */
 	const char *node;
 	struct said *why, *fix, *evidence;
 	struct match *candidates;

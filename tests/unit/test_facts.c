@@ -365,7 +365,7 @@ static void handled__a_sticky_error_never_is(void **state)
 	tb_init(&b);
 	tb_fail(&b, CW_SRC_DRIVER, 700, tb_stack(&b, "a.py:1:f", NULL))->api = 32;
 	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, "a.py:9:f", NULL), "ValueError", "other");
-	expect_end(&b, 1, "unknown", 0);
+	expect_end(&b, 1, "illegal-access-out-of-bounds", 0);
 }
 
 static void handled__pytorchs_own_retry_is_nothing(void **state)

@@ -863,19 +863,76 @@ static void driver__without_a_library_it_is_missing_with_one_it_is_too_old(void 
 	expect_not(&b, "container-without-gpu");
 }
 
-static void sticky__is_unknown_for_now_and_says_that_it_is_asynchronous(void **state)
+/* ---- asynchronous errors without a core dump ------------------------------------------------------ */
+
+static void sticky(struct tb *b, uint32_t code, const char *first, const char *second)
+{
+	tb_init(b);
+	if (first)
+		tb_launch(b, 1, tb_stack(b, first, NULL));
+	if (second)
+		tb_launch(b, 1, tb_stack(b, second, NULL));
+	tb_fail(b, CW_SRC_DRIVER, code, tb_stack(b, USER, NULL))->api = 32;
+}
+
+static void sticky__the_code_tells_the_kind_but_not_the_kernel(void **state)
 {
 	struct tb b;
 	json_t *j;
 
 	(void)state;
-	tb_init(&b);
-	tb_fail(&b, CW_SRC_DRIVER, 700, tb_stack(&b, USER, NULL))->api = 32;
+	sticky(&b, 700, NULL, NULL);
 	j = judge(&b, 1);
-	assert_string_equal(field(j, "cause"), "unknown");
+	assert_string_equal(field(j, "cause"), "illegal-access-out-of-bounds");
 	assert_string_equal(field(j, "certainty"), "possible");
-	assert_true(mentions(j, "why", "asynchronous"));
+	assert_true(mentions(j, "why", "ran earlier"));
 	assert_true(mentions(j, "why", "cuStreamSynchronize noticed it"));
+	json_decref(j);
+	sticky(&b, 716, NULL, NULL);
+	expect(&b, "misaligned-address", "likely");
+	sticky(&b, 710, NULL, NULL);
+	expect(&b, "kernel-assert", "likely");
+	sticky(&b, 719, NULL, NULL);
+	expect(&b, "kernel-trap", "possible");
+	sticky(&b, 719, NULL, NULL);
+	expect_not(&b, "illegal-access-out-of-bounds");
+	sticky(&b, 700, NULL, NULL);
+	expect_not(&b, "kernel-assert");
+	sticky(&b, 226, NULL, NULL);
+	expect(&b, "unknown", "possible");
+	sticky(&b, 700, NULL, NULL);
+	expect_not(&b, "misaligned-address");
+	sticky(&b, 700, NULL, NULL);
+	expect_not(&b, "kernel-trap");
+}
+
+static void sticky__one_line_alone_is_where_it_happened(void **state)
+{
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	sticky(&b, 700, "model.py:12:attend", "model.py:12:attend");
+	j = judge(&b, 1);
+	assert_string_equal(field(j, "certainty"), "likely");
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 12);
+	assert_int_equal(json_array_size(json_object_get(j, "suspects")), 1);
+	json_decref(j);
+}
+
+static void sticky__of_two_lines_nobody_can_say_which(void **state)
+{
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	sticky(&b, 700, "model.py:12:attend", "model.py:20:mix");
+	j = judge(&b, 1);
+	assert_string_equal(field(j, "certainty"), "possible");
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 32);
+	assert_int_equal(json_array_size(json_object_get(j, "suspects")), 2);
+	/* newest first */
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(json_object_get(j, "suspects"), 0), "line")), 20);
 	json_decref(j);
 }
 
@@ -914,7 +971,9 @@ int main(void)
 		cmocka_unit_test(messages__dtype),
 		cmocka_unit_test(messages__others_are_none_of_ours),
 		cmocka_unit_test(driver__without_a_library_it_is_missing_with_one_it_is_too_old),
-		cmocka_unit_test(sticky__is_unknown_for_now_and_says_that_it_is_asynchronous),
+		cmocka_unit_test(sticky__the_code_tells_the_kind_but_not_the_kernel),
+		cmocka_unit_test(sticky__one_line_alone_is_where_it_happened),
+		cmocka_unit_test(sticky__of_two_lines_nobody_can_say_which),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

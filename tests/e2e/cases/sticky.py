@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# A kernel traps: no rule of this version explains it, and that is said.
-# expect: cause=unknown exit=1 code=719
+# A kernel traps: only one line launched work since the last synchronisation that went well.
+# expect: cause=kernel-trap exit=1 code=719
 import cudrv
 
 cudrv.init()
-cudrv.launch(cudrv.kernel("trap"), (1,), (1,))
+nop, trap = cudrv.kernel("nop"), cudrv.kernel("trap")
+for _ in range(3):
+    cudrv.launch(nop, (1,), (1,))
+cudrv.synchronize()
+cudrv.launch(trap, (1,), (1,))  # <- here
 cudrv.synchronize()
