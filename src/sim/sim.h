@@ -34,6 +34,9 @@ struct sim_head {
 	struct sim_head *next_free;
 };
 
+struct sim_fault;
+struct sim_settings;
+
 struct sim_pool {
 	size_t stride;
 	size_t max;
@@ -72,6 +75,9 @@ struct sim_ctx {
 	bool primary;
 	_Atomic int sticky;		/* code that every later call returns, or 0 */
 	_Atomic int blocking;		/* streams that order with the legacy stream */
+	_Atomic uint64_t grids;		/* kernels and fills so far; threads may share a number */
+	_Atomic unsigned int peers;	/* devices whose memory its kernels may touch */
+	struct sim_settings *settings;	/* of core dumps; NULL: those of the process */
 	struct sim_stream *legacy;
 	struct sim_stream *streams;	/* all but legacy, under lock */
 	pthread_mutex_t lock;
@@ -85,6 +91,7 @@ struct sim_func {
 	const struct sim_kernel_row *row;
 	struct sim_func *next;		/* of the same module */
 	char name[SIM_NAME_MAX];
+	char assertion[SIM_NAME_MAX];	/* "FILE:LINE: FUNCTION: CONDITION", or the kernel's own */
 	int regs, shared, bounds, max_threads;
 	int threads;			/* most that a block may have */
 	unsigned int param_count, param_bytes;
@@ -135,6 +142,8 @@ struct sim_op {
 	union {
 		struct {
 			const struct sim_kernel_row *row;
+			const struct sim_func *func;
+			uint64_t id;	/* its number, as core dumps give it */
 			unsigned int grid[3], block[3];
 		} kernel;
 		struct {
@@ -225,6 +234,7 @@ struct sim_config {
 	int devices;
 	size_t memory, hidden, taken;
 	bool memory_set, no_device;
+	bool warp_exits;		/* a warp with an illegal address is gone from the dump */
 	int driver, ptx;
 	int plan_count;
 	struct sim_plan plans[SIM_PLANS_MAX];
@@ -309,6 +319,7 @@ struct sim_mem *sim_mem_add(sim_addr start, size_t bytes, enum sim_mem_kind kind
 struct sim_mem *sim_mem_find(sim_addr address);		/* with sim_mem_lock held */
 void sim_mem_remove(struct sim_mem *mem);		/* with sim_mem_lock held */
 bool sim_mem_covers(sim_addr address, size_t bytes);
+size_t sim_mem_reach(struct sim_ctx *ctx, sim_addr address, size_t bytes);
 int sim_mem_kind_of(sim_addr address);			/* enum sim_mem_kind or -1 */
 int sim_mem_charge(struct sim_device *dev, size_t bytes);
 void sim_mem_uncharge(struct sim_device *dev, size_t bytes);
@@ -317,7 +328,7 @@ int sim_mem_alloc(sim_addr *address, size_t bytes, bool async);
 int sim_mem_free(sim_addr address);
 void sim_mem_free_all(struct sim_ctx *ctx);
 sim_addr sim_heap_take(struct sim_device *dev, size_t bytes);
-void sim_heap_give(struct sim_device *dev, sim_addr address, size_t bytes);
+void sim_heap_give(struct sim_device *dev, sim_addr address, size_t bytes, bool seal);
 
 /* sim_stream.c: queues and workers */
 struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned int flags, int priority);
@@ -360,8 +371,9 @@ struct sim_func *sim_func_get(const void *handle);	/* the function behind either
 /* sim_kernels.c */
 struct sim_kernel_row {
 	const char *name, *mangled, *params;
+	const char *code;		/* what it does with memory, see sim_kernels.def */
 	int regs, shared;
-	int (*run)(const struct sim_op *op);
+	void (*run)(const struct sim_op *op, struct sim_fault *fault);
 };
 
 const struct sim_kernel_row *sim_kernel_find(const char *name, size_t length);
@@ -369,6 +381,7 @@ size_t sim_kernel_layout(const struct sim_kernel_row *row, unsigned int index, s
 size_t sim_kernel_bytes(const struct sim_kernel_row *row);
 
 /* sim_launch.c */
+uint64_t sim_grid_number(struct sim_ctx *ctx);
 int sim_func_threads(const struct sim_func *f);
 int sim_func_occupancy(const struct sim_func *f, unsigned int threads, size_t dynamic);
 

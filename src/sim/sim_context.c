@@ -2,6 +2,7 @@
  * Contexts: primary and own ones, the stack of current contexts of each thread, limits, peers. */
 #include "sim/sim.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { LIMITS = 10 };			/* limits the driver knows, supported or not */
@@ -65,6 +66,9 @@ static int context_new(struct sim_ctx **out, unsigned int flags, int device)
 	ctx->primary = false;
 	atomic_store(&ctx->sticky, 0);
 	atomic_store(&ctx->blocking, 0);
+	atomic_store(&ctx->grids, 1);		/* the driver's own first */
+	atomic_store(&ctx->peers, 0);
+	ctx->settings = NULL;
 	ctx->streams = NULL;
 	pthread_mutex_init(&ctx->lock, NULL);
 	default_limits(ctx);
@@ -84,6 +88,8 @@ static void context_end(struct sim_ctx *ctx)
 	}
 	sim_pool_drop(&sim.streams, ctx->legacy);
 	sim_mem_free_all(ctx);
+	free(ctx->settings);
+	ctx->settings = NULL;
 	sim_mem_uncharge(&sim.devices[ctx->device], sim.devices[ctx->device].overhead);
 	sim_pool_drop(&sim.contexts, ctx);
 }
@@ -401,10 +407,14 @@ int sim_cuCtxEnablePeerAccess(struct sim_ctx *peer, unsigned int flags)
 		return SIM_INVALID_VALUE;
 	if (!sim_pool_get(&sim.contexts, peer) || peer == sim_ctx_current())
 		return SIM_INVALID_CONTEXT;
+	atomic_fetch_or(&sim_ctx_current()->peers, 1u << peer->device);
 	return 0;
 }
 
 int sim_cuCtxDisablePeerAccess(struct sim_ctx *peer)
 {
-	return sim_pool_get(&sim.contexts, peer) ? 0 : SIM_INVALID_CONTEXT;
+	if (!sim_pool_get(&sim.contexts, peer))
+		return SIM_INVALID_CONTEXT;
+	atomic_fetch_and(&sim_ctx_current()->peers, ~(1u << peer->device));
+	return 0;
 }

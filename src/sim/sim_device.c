@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Initialisation and devices: cuInit, fork and exit, names, attributes. */
-#include "sim/sim.h"
+#include "sim/sim_fault.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -25,6 +25,7 @@ static __attribute__((destructor)) void at_exit(void)
 		return;
 	atomic_store(&sim.fast, false);
 	atomic_store(&sim.state, SIM_ENDED);
+	sim_trigger_stop();
 }
 
 /* Workers and handlers outlive a dlclose, and would crash without their code: it stays. */
@@ -47,6 +48,7 @@ static int init_once(void)
 	library_pin();
 	sim_pools_init();
 	pthread_atfork(NULL, NULL, after_fork_in_child);
+	sim_dump_env();
 	return 0;
 }
 

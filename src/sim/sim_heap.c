@@ -99,6 +99,18 @@ static void large_give(struct sim_heap *heap, sim_addr start, size_t bytes)
 	}
 }
 
+/* Its pages may be sealed since their last owner. */
+static sim_addr block_take(struct sim_heap *heap, size_t bytes)
+{
+	sim_addr start = large_take(heap, bytes);
+
+	if (start && mprotect((void *)(uintptr_t)start, bytes, PROT_READ | PROT_WRITE)) {
+		large_give(heap, start, bytes);
+		return 0;
+	}
+	return start;
+}
+
 static int class_of(size_t bytes)
 {
 	int class = CLASS_MIN;
@@ -116,7 +128,7 @@ static sim_addr small_take(struct sim_heap *heap, int class)
 
 	if (!e) {
 		e = calloc(1, sizeof(*e));
-		start = e ? large_take(heap, BLOCK) : 0;
+		start = e ? block_take(heap, BLOCK) : 0;
 		if (!start) {
 			free(e);
 			return 0;
@@ -144,16 +156,21 @@ sim_addr sim_heap_take(struct sim_device *dev, size_t bytes)
 		return 0;
 	if (bytes <= SMALL_MAX)
 		return small_take(dev->heap, class_of(bytes));
-	return large_take(dev->heap, (bytes + BLOCK - 1) & ~(BLOCK - 1));
+	bytes = (bytes + BLOCK - 1) & ~(BLOCK - 1);
+	return block_take(dev->heap, bytes);
 }
 
-void sim_heap_give(struct sim_device *dev, sim_addr address, size_t bytes)
+/* Sealed memory faults even for the host. Small blocks share pages, so only large ones can be;
+ * kernels look blocks up and notice either way. */
+void sim_heap_give(struct sim_device *dev, sim_addr address, size_t bytes, bool seal)
 {
 	struct extent *e;
 
 	if (bytes > SMALL_MAX) {
 		bytes = (bytes + BLOCK - 1) & ~(BLOCK - 1);
 		madvise((void *)(uintptr_t)address, bytes, MADV_DONTNEED);
+		if (seal)
+			mprotect((void *)(uintptr_t)address, bytes, PROT_NONE);
 		large_give(dev->heap, address, bytes);
 		return;
 	}

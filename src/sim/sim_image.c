@@ -151,6 +151,17 @@ static int parse_kernel(struct image *im, char *line)
 	return code;
 }
 
+/* "assert FILE:LINE: FUNCTION: CONDITION", about the kernel of the line before */
+static int parse_assert(struct image *im, const char *line)
+{
+	const char *function = strstr(line, ": ");
+
+	if (!im->funcs || !function || !strstr(function + 2, ": "))
+		return SIM_INVALID_IMAGE;
+	snprintf(im->funcs->assertion, sizeof(im->funcs->assertion), "%s", line);
+	return 0;
+}
+
 static int parse_lines(struct image *im, const struct sim_model *m, char *text)
 {
 	char *save = NULL;
@@ -166,6 +177,8 @@ static int parse_lines(struct image *im, const struct sim_model *m, char *text)
 			code = parse_target(im, m, line);
 		else if (!strncmp(line, "kernel ", 7))
 			code = parse_kernel(im, line);
+		else if (!strncmp(line, "assert ", 7))
+			code = parse_assert(im, line + 7);
 		else
 			code = SIM_INVALID_IMAGE;
 	}

@@ -1,201 +1,187 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The built-in kernels, on the CPU. Like real ones they handle one element a thread, so a grid that
  * is too small leaves elements untouched, and a wrong pointer is an illegal address. */
-#include "sim/sim.h"
+#include "sim/sim_kernels.h"
 
-#include <string.h>
 #include <time.h>
 
 struct table_t {
 	float value[80];		/* 320 bytes: more than a recorder keeps */
 };
 
-#define PARAM(type, name, index)                                                                   \
-	type name;                                                                                 \
-	memcpy(&name, op->params + sim_kernel_layout(op->u.kernel.row, index, NULL), sizeof(name))
+size_t sim_kernel_threads(const struct sim_op *op)
+{
+	return (size_t)op->u.kernel.grid[0] * op->u.kernel.block[0];
+}
 
 static size_t elements(const struct sim_op *op, int n)
 {
-	size_t threads = (size_t)op->u.kernel.grid[0] * op->u.kernel.block[0];
+	size_t threads = sim_kernel_threads(op);
 
 	if (n <= 0)
 		return 0;
 	return (size_t)n < threads ? (size_t)n : threads;
 }
 
-static float *floats(sim_addr address, size_t count, int *code)
+/* Memory is looked up before the address is checked for alignment. With more elements than threads,
+ * the threads come round again: what counts is the round that fails. */
+static __attribute__((noinline, cold)) void touch_failed(const struct sim_op *op,
+							 struct sim_fault *fault, enum sim_insn how,
+							 sim_addr base, size_t count, size_t first)
 {
-	if (count && !sim_mem_covers(address, count * sizeof(float)))
-		*code = SIM_ILLEGAL_ADDRESS;
-	else if (count && address % sizeof(float))
-		*code = SIM_MISALIGNED_ADDRESS;
-	return (float *)(uintptr_t)address;
+	size_t threads = sim_kernel_threads(op);
+	size_t before = first < count ? first / threads * threads : 0;
+
+	memset(fault, 0, sizeof(*fault));
+	fault->code = first < count ? SIM_ILLEGAL_ADDRESS : SIM_MISALIGNED_ADDRESS;
+	fault->exception = fault->code == SIM_ILLEGAL_ADDRESS ? SIM_EXC_ILLEGAL_ADDRESS :
+								SIM_EXC_MISALIGNED;
+	fault->insn = how;
+	fault->base = base + before * sizeof(float);
+	fault->step = 1;
+	fault->count = count - before < threads ? count - before : threads;
+	fault->first = first < count ? first - before : 0;
 }
 
-static int run_fill(const struct sim_op *op)
+void *sim_kernel_touch(const struct sim_op *op, struct sim_fault *fault, enum sim_insn how,
+		       sim_addr base, size_t count)
 {
-	PARAM(sim_addr, to, 0);
-	PARAM(float, value, 1);
-	PARAM(int, n, 2);
-	size_t count = elements(op, n);
-	int code = 0;
-	float *out = floats(to, count, &code);
+	size_t bytes = count * sizeof(float);
+	size_t reach = count && !fault->code ? sim_mem_reach(op->ctx, base, bytes) : bytes;
 
-	for (size_t i = 0; !code && i < count; i++)
+	if (SIM_UNLIKELY(reach < bytes || (count && base % sizeof(float) && !fault->code)))
+		touch_failed(op, fault, how, base, count, reach / sizeof(float));
+	return (void *)(uintptr_t)base;
+}
+
+void sim_run_nop(const struct sim_op *op, struct sim_fault *fault)
+{
+	(void)op;
+	(void)fault;
+}
+
+void sim_run_fill(const struct sim_op *op, struct sim_fault *fault)
+{
+	SIM_PARAM(sim_addr, to, 0);
+	SIM_PARAM(float, value, 1);
+	SIM_PARAM(int, n, 2);
+	size_t count = elements(op, n);
+	float *out = sim_kernel_touch(op, fault, SIM_INSN_STORE, to, count);
+
+	for (size_t i = 0; !fault->code && i < count; i++)
 		out[i] = value;
-	return code;
 }
 
-static int run_iota(const struct sim_op *op)
+void sim_run_iota(const struct sim_op *op, struct sim_fault *fault)
 {
-	PARAM(sim_addr, to, 0);
-	PARAM(int, n, 1);
+	SIM_PARAM(sim_addr, to, 0);
+	SIM_PARAM(int, n, 1);
 	size_t count = elements(op, n);
-	int code = 0;
-	float *out = floats(to, count, &code);
+	float *out = sim_kernel_touch(op, fault, SIM_INSN_STORE, to, count);
 
-	for (size_t i = 0; !code && i < count; i++)
+	for (size_t i = 0; !fault->code && i < count; i++)
 		out[i] = (float)i;
-	return code;
 }
 
-static int run_fat(const struct sim_op *op)
+void sim_run_fat(const struct sim_op *op, struct sim_fault *fault)
 {
-	return run_iota(op);
+	sim_run_iota(op, fault);
 }
 
-static int run_copy(const struct sim_op *op)
+void sim_run_copy(const struct sim_op *op, struct sim_fault *fault)
 {
-	PARAM(sim_addr, to, 0);
-	PARAM(sim_addr, from, 1);
-	PARAM(int, n, 2);
+	SIM_PARAM(sim_addr, to, 0);
+	SIM_PARAM(sim_addr, from, 1);
+	SIM_PARAM(int, n, 2);
 	size_t count = elements(op, n);
-	int code = 0;
-	float *out = floats(to, count, &code);
-	const float *in = floats(from, count, &code);
+	const float *in = sim_kernel_touch(op, fault, SIM_INSN_LOAD, from, count);
+	float *out = sim_kernel_touch(op, fault, SIM_INSN_STORE, to, count);
 
-	for (size_t i = 0; !code && i < count; i++)
+	for (size_t i = 0; !fault->code && i < count; i++)
 		out[i] = in[i];
-	return code;
 }
 
-static int run_scale(const struct sim_op *op)
+void sim_run_scale(const struct sim_op *op, struct sim_fault *fault)
 {
-	PARAM(sim_addr, to, 0);
-	PARAM(float, factor, 1);
-	PARAM(int, n, 2);
+	SIM_PARAM(sim_addr, to, 0);
+	SIM_PARAM(float, factor, 1);
+	SIM_PARAM(int, n, 2);
 	size_t count = elements(op, n);
-	int code = 0;
-	float *out = floats(to, count, &code);
+	float *out = sim_kernel_touch(op, fault, SIM_INSN_STORE, to, count);
 
-	for (size_t i = 0; !code && i < count; i++)
+	for (size_t i = 0; !fault->code && i < count; i++)
 		out[i] *= factor;
-	return code;
 }
 
-static int run_saxpy(const struct sim_op *op)
+void sim_run_saxpy(const struct sim_op *op, struct sim_fault *fault)
 {
-	PARAM(sim_addr, to, 0);
-	PARAM(sim_addr, from, 1);
-	PARAM(float, factor, 2);
-	PARAM(int, n, 3);
+	SIM_PARAM(sim_addr, to, 0);
+	SIM_PARAM(sim_addr, from, 1);
+	SIM_PARAM(float, factor, 2);
+	SIM_PARAM(int, n, 3);
 	size_t count = elements(op, n);
-	int code = 0;
-	float *out = floats(to, count, &code);
-	const float *in = floats(from, count, &code);
+	const float *in = sim_kernel_touch(op, fault, SIM_INSN_LOAD, from, count);
+	float *out = sim_kernel_touch(op, fault, SIM_INSN_STORE, to, count);
 
-	for (size_t i = 0; !code && i < count; i++)
+	for (size_t i = 0; !fault->code && i < count; i++)
 		out[i] += factor * in[i];
-	return code;
 }
 
-static int run_vecadd(const struct sim_op *op)
+void sim_run_vecadd(const struct sim_op *op, struct sim_fault *fault)
 {
-	PARAM(sim_addr, to, 0);
-	PARAM(sim_addr, left, 1);
-	PARAM(sim_addr, right, 2);
-	PARAM(int, n, 3);
+	SIM_PARAM(sim_addr, to, 0);
+	SIM_PARAM(sim_addr, left, 1);
+	SIM_PARAM(sim_addr, right, 2);
+	SIM_PARAM(int, n, 3);
 	size_t count = elements(op, n);
-	int code = 0;
-	float *out = floats(to, count, &code);
-	const float *a = floats(left, count, &code);
-	const float *b = floats(right, count, &code);
+	const float *a = sim_kernel_touch(op, fault, SIM_INSN_LOAD, left, count);
+	const float *b = sim_kernel_touch(op, fault, SIM_INSN_LOAD, right, count);
+	float *out = sim_kernel_touch(op, fault, SIM_INSN_STORE, to, count);
 
-	for (size_t i = 0; !code && i < count; i++)
+	for (size_t i = 0; !fault->code && i < count; i++)
 		out[i] = a[i] + b[i];
-	return code;
 }
 
 /* A reduction strides over all elements, whatever the grid. */
-static int run_sum(const struct sim_op *op)
+void sim_run_sum(const struct sim_op *op, struct sim_fault *fault)
 {
-	PARAM(sim_addr, to, 0);
-	PARAM(sim_addr, from, 1);
-	PARAM(int, n, 2);
+	SIM_PARAM(sim_addr, to, 0);
+	SIM_PARAM(sim_addr, from, 1);
+	SIM_PARAM(int, n, 2);
 	size_t count = n > 0 ? (size_t)n : 0;
-	int code = 0;
-	float *out = floats(to, 1, &code);
-	const float *in = floats(from, count, &code);
+	const float *in = sim_kernel_touch(op, fault, SIM_INSN_LOAD, from, count);
+	float *out = sim_kernel_touch(op, fault, SIM_INSN_STORE, to, 1);
 	double total = 0;
 
-	for (size_t i = 0; !code && i < count; i++)
+	for (size_t i = 0; !fault->code && i < count; i++)
 		total += (double)in[i];
-	if (!code)
+	if (!fault->code)
 		*out = (float)total;
-	return code;
 }
 
 /* Waits instead of computing: other streams and the program go on meanwhile. */
-static int run_spin(const struct sim_op *op)
+void sim_run_spin(const struct sim_op *op, struct sim_fault *fault)
 {
-	PARAM(int, ms, 0);
-	struct timespec pause = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+	SIM_PARAM(int, ms, 0);
 
-	if (ms > 0)
-		nanosleep(&pause, NULL);
-	return 0;
+	sim_kernel_pause(fault, ms);
 }
 
-static int run_table(const struct sim_op *op)
+void sim_run_table(const struct sim_op *op, struct sim_fault *fault)
 {
-	PARAM(sim_addr, to, 0);
-	PARAM(struct table_t, table, 1);
-	PARAM(int, n, 2);
+	SIM_PARAM(sim_addr, to, 0);
+	SIM_PARAM(struct table_t, table, 1);
+	SIM_PARAM(int, n, 2);
 	size_t count = elements(op, n);
-	int code = 0;
-	float *out = floats(to, count, &code);
+	float *out = sim_kernel_touch(op, fault, SIM_INSN_STORE, to, count);
 
-	for (size_t i = 0; !code && i < count; i++)
+	for (size_t i = 0; !fault->code && i < count; i++)
 		out[i] = table.value[i % 80];
-	return code;
 }
-
-static int run_trap(const struct sim_op *op)
-{
-	(void)op;
-	return SIM_LAUNCH_FAILED;
-}
-
-static int run_assert_fail(const struct sim_op *op)
-{
-	(void)op;
-	return SIM_ASSERT;
-}
-
-static int run_misaligned(const struct sim_op *op)
-{
-	PARAM(sim_addr, to, 0);
-	int code = 0;
-
-	floats(to + 1, 1, &code);
-	return code;
-}
-
-#define run_nop NULL		/* so that an idle stream can skip it */
 
 static const struct sim_kernel_row kernels[] = {
-#define SIM_KERNEL(name, mangled, params, regs, shared)                                            \
-	{ #name, #mangled, params, regs, shared, run_##name },
+#define SIM_KERNEL(name, mangled, params, code, regs, shared)                                      \
+	{ #name, #mangled, params, code, regs, shared, sim_run_##name },
 #include "sim/sim_kernels.def"
 #undef SIM_KERNEL
 };

@@ -188,6 +188,16 @@ static int params_copy(struct sim_op *op, const struct sim_func *f, void **param
 	return 0;
 }
 
+/* Written without a locked instruction, for speed: threads that launch at the same moment may get
+ * the same number, and readers of dumps must not rely on it to the last digit anyway. */
+uint64_t sim_grid_number(struct sim_ctx *ctx)
+{
+	uint64_t number = atomic_load_explicit(&ctx->grids, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&ctx->grids, number, memory_order_relaxed);
+	return number;
+}
+
 static int launch(struct launch *l, struct sim_func *handle, struct sim_stream *stream)
 {
 	struct sim_op op;
@@ -205,6 +215,8 @@ static int launch(struct launch *l, struct sim_func *handle, struct sim_stream *
 	memset(&op, 0, offsetof(struct sim_op, params));
 	op.kind = SIM_OP_KERNEL;
 	op.u.kernel.row = l->f->row;
+	op.u.kernel.func = l->f;
+	op.u.kernel.id = sim_grid_number(l->stream->ctx);
 	memcpy(op.u.kernel.grid, l->grid, sizeof(op.u.kernel.grid));
 	memcpy(op.u.kernel.block, l->block, sizeof(op.u.kernel.block));
 	code = params_copy(&op, l->f, l->params, l->extra);

@@ -84,6 +84,33 @@ bool sim_mem_covers(sim_addr address, size_t bytes)
 	return ok;
 }
 
+/* May kernels of the context touch it? Memory of another GPU only after cuCtxEnablePeerAccess. */
+static bool mem_open_to(const struct sim_mem *mem, struct sim_ctx *ctx)
+{
+	if (!mem || !mem->access)
+		return false;
+	return mem->kind != SIM_MEM_DEVICE || mem->device == ctx->device ||
+	       atomic_load(&ctx->peers) >> mem->device & 1;
+}
+
+/* How many bytes from the address on a kernel may touch, at most `bytes`. */
+size_t sim_mem_reach(struct sim_ctx *ctx, sim_addr address, size_t bytes)
+{
+	sim_addr at = address;
+	bool ok = true;
+
+	pthread_mutex_lock(&sim_mem_lock);
+	while (ok && at - address < bytes) {
+		struct sim_mem *mem = sim_mem_find(at);
+
+		ok = mem_open_to(mem, ctx);
+		if (ok)
+			at = mem->start + mem->bytes;
+	}
+	pthread_mutex_unlock(&sim_mem_lock);
+	return at - address < bytes ? at - address : bytes;
+}
+
 int sim_mem_kind_of(sim_addr address)
 {
 	struct sim_mem *mem;
@@ -147,7 +174,7 @@ static int alloc_locked(sim_addr *address, size_t bytes, size_t charged, bool as
 	mem = at ? mem_add_locked(at, bytes, SIM_MEM_DEVICE) : NULL;
 	if (!mem) {
 		if (at)
-			sim_heap_give(dev, at, charged);
+			sim_heap_give(dev, at, charged, false);
 		dev->used -= charged;
 		return SIM_OUT_OF_MEMORY;
 	}
@@ -181,7 +208,7 @@ int sim_mem_free(sim_addr address)
 	if (mem && mem->start == address && mem->kind == SIM_MEM_DEVICE) {
 		struct sim_device *dev = &sim.devices[mem->device];
 
-		sim_heap_give(dev, address, mem->charged);
+		sim_heap_give(dev, address, mem->charged, !mem->async);
 		dev->used -= mem->charged;
 		sim_mem_remove(mem);
 		code = 0;

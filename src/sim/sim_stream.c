@@ -196,8 +196,8 @@ static void push_implicit_waits(struct sim_stream *s)
 
 static bool nothing_to_do(struct sim_stream *s, const struct sim_op *op)
 {
-	return op->kind == SIM_OP_KERNEL && !op->fault && !*op->u.kernel.row->params &&
-	       !op->u.kernel.row->run && sim_stream_idle(s);
+	return op->kind == SIM_OP_KERNEL && !op->fault && !*op->u.kernel.row->code &&
+	       sim_stream_idle(s);
 }
 
 /* Accepts work: into the graph while the stream captures, else into the queue. */

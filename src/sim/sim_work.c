@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a worker does with one piece of work: kernels, copies, fills, waits, events, graphs. */
 #include "sim/sim.h"
+#include "sim/sim_fault.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,27 +52,35 @@ static void run_graph(struct sim_op *op)
 		struct sim_op node = exec->nodes[i];
 
 		node.ctx = op->ctx;
+		if (node.kind == SIM_OP_KERNEL)
+			node.u.kernel.id = sim_grid_number(op->ctx);
 		sim_op_run(&node);
 	}
 	sim_exec_leave(exec);
 }
 
-static int run_kernel(const struct sim_op *op)
+static void run_kernel(const struct sim_op *op)
 {
-	if (op->fault)
-		return op->fault;
-	return op->u.kernel.row->run ? op->u.kernel.row->run(op) : 0;
+	struct sim_fault fault;
+
+	fault.code = 0;			/* the rest is filled in by what fails */
+	if (SIM_UNLIKELY(op->fault))
+		sim_fault_planned(&fault, op->fault);
+	else
+		op->u.kernel.row->run(op, &fault);
+	if (SIM_UNLIKELY(fault.code))
+		sim_fault_raise(op, &fault);
 }
 
 /* After a fault nothing runs any more, but what must be given back is. */
 void sim_op_run(struct sim_op *op)
 {
 	bool dead = atomic_load_explicit(&op->ctx->sticky, memory_order_acquire) != 0;
-	int code = 0;
 
 	switch (op->kind) {
 	case SIM_OP_KERNEL:
-		code = dead ? 0 : run_kernel(op);
+		if (!dead)
+			run_kernel(op);
 		break;
 	case SIM_OP_COPY:
 		if (!dead)
@@ -79,6 +88,7 @@ void sim_op_run(struct sim_op *op)
 		free(op->u.copy.owned);
 		break;
 	case SIM_OP_FILL:
+		sim_grid_number(op->ctx);
 		if (!dead)
 			run_fill(op);
 		break;
@@ -103,6 +113,4 @@ void sim_op_run(struct sim_op *op)
 	case SIM_OP_NONE:
 		break;
 	}
-	if (code)
-		sim_ctx_fail(op->ctx, code);
 }

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A kernel has failed: the words of an assertion, the core dump, the error that sticks. */
+#include "sim/sim_fault.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+sim_addr sim_fault_address(const struct sim_fault *fault, size_t thread)
+{
+	long long index = (long long)thread * fault->step;
+
+	if (fault->narrow)
+		index = (int32_t)(uint32_t)index;
+	return fault->base + fault->shift + (sim_addr)index * 4;
+}
+
+/* A fault of CUWHY_SIM's: nothing but its code is known, and the dump says no more than that. */
+void sim_fault_planned(struct sim_fault *fault, int code)
+{
+	memset(fault, 0, sizeof(*fault));
+	fault->code = code;
+	fault->count = SIZE_MAX;
+	fault->exception = code == SIM_ILLEGAL_ADDRESS ? SIM_EXC_DEVICE_ILLEGAL_ADDRESS :
+			   code == SIM_MISALIGNED_ADDRESS ? SIM_EXC_MISALIGNED :
+			   code == SIM_ILLEGAL_INSTRUCTION ? SIM_EXC_ILLEGAL_INSTRUCTION :
+			   code == SIM_ASSERT ? SIM_EXC_ASSERT : SIM_EXC_NONE;
+}
+
+/* One line for each thread of the warp that failed, as the driver prints them. */
+static void say_assertion(const struct sim_op *op, const struct sim_fault *fault)
+{
+	const char *text = op->u.kernel.func->assertion, *function, *condition;
+	const unsigned int *size = op->u.kernel.block;
+	size_t block = fault->first / size[0], thread = fault->first % size[0] / SIM_WARP * SIM_WARP;
+	char own[SIM_NAME_MAX];
+
+	if (!*text) {
+		snprintf(own, sizeof(own), "%s.cu:7: %s: %s", op->u.kernel.row->name,
+			 op->u.kernel.row->name, fault->lanes ? "index >= 0 && index < size" :
+								"value > 0");
+		text = own;
+	}
+	function = strstr(text, ": ");
+	condition = function ? strstr(function + 2, ": ") : NULL;
+	if (!condition)
+		return;
+	for (unsigned int lane = 0; lane < SIM_WARP && thread + lane < size[0]; lane++)
+		if (!fault->lanes || fault->lanes >> lane & 1)
+			fprintf(stderr, "%.*s: block: [%zu,0,0], thread: [%zu,0,0] Assertion `%s` "
+				"failed.\n", (int)(condition - text), text, block, thread + lane,
+				condition + 2);
+}
+
+/* Measured on R580: a program that is not to be aborted goes on after an assertion, and no call
+ * reports it; every other fault is raised all the same. */
+void sim_fault_raise(const struct sim_op *op, const struct sim_fault *fault)
+{
+	struct sim_dump_plan plan;
+	bool dumped = false;
+
+	if (fault->insn == SIM_INSN_ASSERT)
+		say_assertion(op, fault);
+	sim_dump_plan(op->ctx, &plan);
+	if (plan.enabled || fault->asked)
+		dumped = sim_dump_write(op->ctx, op, fault, &plan);
+	if (dumped && !fault->asked) {
+		if (plan.abort)
+			abort();
+		if (fault->code == SIM_ASSERT)
+			return;
+	}
+	sim_ctx_fail(op->ctx, fault->code);
+}
