@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The search for the culprit, between the files that share it.
+ */
+#ifndef CUWHY_CULPRIT_PRIV_H
+#define CUWHY_CULPRIT_PRIV_H
+
+#include "dump/culprit.h"
+#include "dump/dump.h"
+
+/* A thread with everything above it. */
+struct thread {
+	struct dump_row sm, cta, warp, lane;
+};
+
+struct hunt {
+	struct dump *d;
+	struct culprit *c;
+	struct thread first;		/* rows may be absent: an SM alone, without threads */
+	struct dump_row device, grid;
+	struct dump_row last_warp;	/* of the lane taken before */
+	struct dump_bytes image;	/* of the grid's module */
+	uint64_t straight_end;		/* a lane up to here still has the registers of the pc */
+};
+
+/* Calls fn for every valid thread of the dump, or of one SM, until it returns true. */
+typedef bool thread_fn(struct hunt *h, const struct thread *t);
+bool threads_walk(struct hunt *h, const struct dump_row *only_sm, thread_fn *fn);
+
+/* culprit_where.c: kernel, pc and instruction; then lanes and addresses. */
+void culprit_place(struct hunt *h);
+void culprit_lanes(struct hunt *h);
+void culprit_judge(struct hunt *h);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Functions and code of a relocated module image.
+ */
+#include <elf.h>
+#include <string.h>
+
+#include "dump/image.h"
+#include "base/banned.h"
+
+static bool inside(struct dump_bytes b, uint64_t off, uint64_t len)
+{
+	return b.data && off <= b.len && len <= b.len - off;
+}
+
+static bool header_get(struct dump_bytes image, Elf64_Ehdr *h)
+{
+	if (!inside(image, 0, sizeof(*h)))
+		return false;
+	memcpy(h, image.data, sizeof(*h));
+	return memcmp(h->e_ident, ELFMAG, SELFMAG) == 0 && h->e_shentsize >= sizeof(Elf64_Shdr);
+}
+
+static bool section_get(struct dump_bytes image, const Elf64_Ehdr *h, uint64_t i, Elf64_Shdr *s)
+{
+	uint64_t at = i * h->e_shentsize;
+
+	if (h->e_shoff > image.len || !inside(image, h->e_shoff + at, sizeof(*s)))
+		return false;
+	memcpy(s, image.data + h->e_shoff + at, sizeof(*s));
+	return true;
+}
+
+/* Modules of large libraries have more sections than the header can count. */
+static uint64_t section_count(struct dump_bytes image, const Elf64_Ehdr *h)
+{
+	Elf64_Shdr zero;
+
+	if (h->e_shnum)
+		return h->e_shnum;
+	if (!section_get(image, h, 0, &zero))
+		return 0;
+	return zero.sh_size < UINT32_MAX ? zero.sh_size : 0;
+}
+
+static const char *name_get(struct dump_bytes image, const Elf64_Shdr *strings, uint32_t off)
+{
+	const uint8_t *p;
+
+	if (!inside(image, strings->sh_offset, strings->sh_size) || off >= strings->sh_size)
+		return NULL;
+	p = image.data + strings->sh_offset + off;
+	return memchr(p, '\0', strings->sh_size - off) ? (const char *)p : NULL;
+}
+
+struct query {
+	uint64_t pc;
+	bool entry;
+	struct image_function *best;
+	bool found;
+};
+
+/* Of functions that hold the address the innermost is wanted, which is the one that starts last. */
+static void offer(struct query *q, const Elf64_Sym *sym, const char *name)
+{
+	if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || !name || !name[0] || sym->st_shndx == SHN_UNDEF)
+		return;
+	if (q->entry ? sym->st_value != q->pc :
+	    q->pc < sym->st_value || q->pc - sym->st_value >= sym->st_size)
+		return;
+	if (q->found && (q->entry ? sym->st_size <= q->best->size : sym->st_value <= q->best->start))
+		return;
+	*q->best = (struct image_function){name, sym->st_value, sym->st_size};
+	q->found = true;
+}
+
+static void search_table(struct dump_bytes image, const Elf64_Ehdr *h, const Elf64_Shdr *table, struct query *q)
+{
+	uint64_t stride = table->sh_entsize, i;
+	Elf64_Shdr strings;
+	Elf64_Sym sym;
+
+	if (stride < sizeof(sym) || !inside(image, table->sh_offset, table->sh_size) ||
+	    !section_get(image, h, table->sh_link, &strings))
+		return;
+	for (i = 0; i < table->sh_size / stride; i++) {
+		memcpy(&sym, image.data + table->sh_offset + i * stride, sizeof(sym));
+		if (ELF64_ST_TYPE(sym.st_info) == STT_FUNC)
+			offer(q, &sym, name_get(image, &strings, sym.st_name));
+	}
+}
+
+static bool search(struct dump_bytes image, struct query *q)
+{
+	Elf64_Ehdr h;
+	Elf64_Shdr s;
+	uint64_t i, n;
+
+	if (!header_get(image, &h))
+		return false;
+	n = section_count(image, &h);
+	/* one symbol table is enough: a hostile file could name the same one a million times */
+	for (i = 1; i < n && section_get(image, &h, i, &s); i++)
+		if (s.sh_type == SHT_SYMTAB) {
+			search_table(image, &h, &s, q);
+			break;
+		}
+	return q->found;
+}
+
+bool image_find(struct dump_bytes image, uint64_t pc, struct image_function *f)
+{
+	struct query q = {.pc = pc, .best = f};
+
+	return search(image, &q);
+}
+
+bool image_entry(struct dump_bytes image, uint64_t entry, struct image_function *f)
+{
+	struct query q = {.pc = entry, .entry = true, .best = f};
+
+	return search(image, &q);
+}
+
+const uint8_t *image_code(struct dump_bytes image, uint64_t pc, uint64_t len)
+{
+	Elf64_Ehdr h;
+	Elf64_Shdr s;
+	uint64_t i, n, at;
+
+	if (!header_get(image, &h))
+		return NULL;
+	n = section_count(image, &h);
+	for (i = 1; i < n && section_get(image, &h, i, &s); i++) {
+		if (s.sh_type != SHT_PROGBITS || !(s.sh_flags & SHF_EXECINSTR) || pc < s.sh_addr)
+			continue;
+		at = pc - s.sh_addr;
+		if (at < s.sh_size && len <= s.sh_size - at && inside(image, s.sh_offset, s.sh_size))
+			return image.data + s.sh_offset + at;
+	}
+	return NULL;
+}
