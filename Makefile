@@ -29,7 +29,7 @@ Q := @
 say = @printf '  %-5s %s\n' "$(1)" "$(2)"
 endif
 
-LIB_SRC := $(sort $(foreach d,base trace facts rules report,$(wildcard src/$(d)/*.c)))
+LIB_SRC := $(sort $(foreach d,base trace dump facts rules report,$(wildcard src/$(d)/*.c)))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(shell uname -m).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))
@@ -37,8 +37,8 @@ LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o)
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
 SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o)
-# the two libraries are linked in, so that the program starts on machines that do not have them
-LDLIBS  := -Wl,-Bstatic -ljansson -liberty -Wl,-Bdynamic -ldl -lm
+# these libraries are linked in, so that the program starts on machines that do not have them
+LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-gpu check-all \
 	check-tree check-san check-tsan bench bench-gpu fuzz install clean deps help

@@ -38,14 +38,14 @@ objdump -T "$rec" | sed -n 's/.*(\{0,1\}GLIBC_\([0-9.]*\))\{0,1\}.*/\1/p' | sort
 	awk -F. '$1 > 2 || $2 > 34 {print "needs GLIBC_" $0}' >"$tmp/against"
 claim "the recorder needs no newer glibc than 2.34"
 
-order="base trace facts rules report cmd"
+order="base trace dump facts rules report cmd"
 rank() { n=0; for d in $order; do n=$((n + 1)); [ "$d" = "$1" ] && echo $n && return; done; echo 0; }
 grep -rn '^#include "[a-z]*/' src | grep -v '^src/\(sim\|recorder\)/' | while IFS=: read -r file line text; do
 	from=$(rank "$(echo "$file" | cut -d/ -f2)")
 	to=$(rank "$(echo "$text" | sed 's/.*"\([a-z]*\)\/.*/\1/')")
 	[ "$to" -gt "$from" ] && echo "$file:$line: $text"
 done >"$tmp/against"
-claim "no include turns back against base, trace, facts, rules, report, cmd"
+claim "no include turns back against base, trace, dump, facts, rules, report, cmd"
 
 grep -rn '^#include "\(base\|trace\|facts\|rules\|report\|cmd\|sim\)/' src/recorder >"$tmp/against"
 claim "the recorder includes nothing of the CLI"
@@ -59,7 +59,7 @@ claim "every header compiles alone"
 for f in kb/causes/*.md; do
 	id=$(basename "$f" .md)
 	case $id in none | unknown) continue ;; esac
-	grep -rqE "(cause=[a-z0-9,|-]*|\")$id" tests/e2e/cases tests/gpu/cases tests/unit || echo "$id"
+	grep -rqE "(cause=[a-z0-9,|-]*|\")$id" tests/e2e tests/gpu/cases tests/unit || echo "$id"
 done >"$tmp/against"
 claim "every cause has a program that triggers it"
 

@@ -17,6 +17,7 @@
 #include "cmd/cmd.h"
 #include "cmd/json_text.h"
 #include "cmd/recording.h"
+#include "dump/culprit.h"
 #include "report/verdict.h"
 #include "trace/trace.h"
 #include "base/banned.h"
@@ -27,9 +28,9 @@ static struct {
 } given;
 
 static const struct opt_usage usage = {
-	"explain", "[options] [RECORDING | CAUSE]",
-	"Judges a recording again (a folder, or one .cwr file; without one, the newest), or tells\n"
-	"what is known of a cause.",
+	"explain", "[options] [RECORDING | DUMP | CAUSE]",
+	"Judges a recording again (a folder, or one .cwr file; without one, the newest), reads a GPU\n"
+	"core dump, or tells what is known of a cause.",
 	"The exit status is 0 when nothing is wrong, 1 when something was found, 2 on failure.\n",
 };
 
@@ -125,6 +126,39 @@ static int explain_recording(const char *path, struct text_style *style)
 	status = strcmp(verdict_cause(v), "none") != 0 ? EXIT_FOUND : EXIT_NOTHING;
 	verdict_free(v);
 	recording_release(&r);
+	return cmd_finish(status);
+}
+
+/* --- core dumps ------------------------------------------------------------------------------- */
+
+static bool is_dump(const char *path)
+{
+	unsigned char head[64];
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(head, 1, sizeof(head), f) : 0;
+
+	if (f)
+		fclose(f);
+	return dump_is_dump(head, n);
+}
+
+static int explain_dump(const char *path, struct text_style *style)
+{
+	struct err e = {0};
+	struct dump *d = dump_open(path, &e);
+	struct culprit *c;
+	struct verdict *v;
+	int status;
+
+	if (!d)
+		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
+	c = culprit_find(d);
+	v = verdict_of_dump(c);
+	print(v, path, style);
+	status = strcmp(verdict_cause(v), "none") != 0 ? EXIT_FOUND : EXIT_NOTHING;
+	verdict_free(v);
+	culprit_free(c);
+	dump_free(d);
 	return cmd_finish(status);
 }
 
@@ -276,6 +310,8 @@ int cmd_explain(int argc, char **argv)
 		return list_causes();
 	if (first == argc)
 		return explain_newest(&style);
+	if (is_dump(argv[first]))
+		return explain_dump(argv[first], &style);
 	if (fs_exists(argv[first]))
 		return explain_recording(argv[first], &style);
 	if (strchr(argv[first], '/')) {

@@ -150,7 +150,7 @@ static void fill_registers(struct facts *f)
 }
 
 /* "void at::native::(anonymous namespace)::fill<float>(float*)" -> "at::native::fill" */
-static char *short_name(const char *name, struct pool *pool)
+const char *kernel_short_name(const char *name, struct pool *pool)
 {
 	char *copy = pool_strdup(pool, str_starts(name, "void ") ? name + 5 : name), *s;
 	static const char anonymous[] = "(anonymous namespace)::";
@@ -307,7 +307,7 @@ void fill_launch(struct facts *f, const struct incident *i, struct trace *t, con
 		name = logged_name(f);
 	if (name[0]) {
 		fact_set_text(f, FACT_func_name, name);
-		fact_set_text(f, FACT_func_short, short_name(name, f->pool));
+		fact_set_text(f, FACT_func_short, kernel_short_name(name, f->pool));
 	}
 	if (l) {
 		fill_dimensions(f, l);

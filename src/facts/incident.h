@@ -57,6 +57,9 @@ void incident_scene(const struct incident *i, struct trace *t, struct scene *s);
 void facts_of_incident(struct facts *f, const struct incident *i, struct trace *t,
 		       const struct scene *s);
 
+/* Without return type, template arguments and parameters: C++ names go on for pages. */
+const char *kernel_short_name(const char *name, struct pool *pool);
+
 /* First member of the source (enum cw_source), NULL when there is none. */
 const struct cw_failure *incident_from(const struct incident *i, uint32_t source);
 

@@ -187,6 +187,28 @@ static json_t *json_ids(const char *const *ids, size_t n)
 	return j;
 }
 
+static json_t *json_fault(const struct fault *f)
+{
+	char address[32];
+	json_t *j;
+
+	if (!f->known)
+		return json_null();
+	j = json_object();
+	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)f->address);
+	json_object_set_new(j, "block", f->lane_known ? triple(f->block) : json_null());
+	json_object_set_new(j, "thread", f->lane_known ? triple(f->thread) : json_null());
+	json_object_set_new(j, "threads", json_integer((json_int_t)f->threads));
+	json_object_set_new(j, "address", f->address_known ? json_string(address) : json_null());
+	json_object_set_new(j, "access", text(f->access));
+	json_object_set_new(j, "bytes", f->access ? json_integer(f->bytes) : json_null());
+	json_object_set_new(j, "space", text(f->space));
+	json_object_set_new(j, "instruction", text(f->instruction));
+	json_object_set_new(j, "pc", text(f->pc));
+	json_object_set_new(j, "exception", text(f->exception));
+	return j;
+}
+
 static json_t *json_suspects(const struct verdict *v)
 {
 	json_t *list = json_array();
@@ -216,7 +238,7 @@ static json_t *json_verdict(const struct verdict *v)
 	json_object_set_new(j, "forward", json_line(&v->forward));
 	json_object_set_new(j, "backward", json_line(&v->backward));
 	json_object_set_new(j, "kernel", json_kernel(v));
-	json_object_set_new(j, "fault", json_null());
+	json_object_set_new(j, "fault", json_fault(&v->fault));
 	json_object_set_new(j, "memory", json_memory(v));
 	json_object_set_new(j, "capture", json_line(&v->capture));
 	json_object_set_new(j, "node", text(v->node));

@@ -70,6 +70,8 @@ static void text_where(struct wrap *w, const struct verdict *v)
 	wrap_label(w, "WHERE");
 	if (v->where.file)
 		text_line(w, &v->where);
+	else if (v->fault.known)
+		wrap_text(w, "a core dump alone does not tell which line launched the kernel");
 	else if (v->frames_off)
 		wrap_printf(w, "the line is not known: %s", v->frames_off);
 	else
@@ -77,6 +79,28 @@ static void text_where(struct wrap *w, const struct verdict *v)
 	text_other_lines(w, v);
 	if (v->rank != CW_UNKNOWN)
 		wrap_printf(w, "rank %u, process %u", v->rank, v->pid);
+}
+
+static void text_fault(struct wrap *w, const struct fault *f)
+{
+	char did[96] = "", at[160] = "", more[64] = "";
+
+	if (f->access)
+		snprintf(did, sizeof(did), " %s %u byte%s", strcmp(f->access, "read") == 0 ? "read" :
+			 strcmp(f->access, "write") == 0 ? "wrote" : "updated", f->bytes, f->bytes == 1 ? "" : "s");
+	if (f->access && f->address_known)
+		snprintf(at, sizeof(at), " at 0x%llx", (unsigned long long)f->address);
+	if (f->threads > 1)
+		snprintf(more, sizeof(more), ", and %zu more threads", f->threads - 1);
+	if (f->lane_known)
+		wrap_printf(w, "block (%u,%u,%u) thread (%u,%u,%u)%s%s%s", f->block[0], f->block[1], f->block[2],
+			    f->thread[0], f->thread[1], f->thread[2], did, at, more);
+	if (f->pc)
+		wrap_printf(w, "%s%sat %s  (%s)", f->instruction ? f->instruction : "", f->instruction ? " " : "",
+			    f->pc, f->exception ? f->exception : f->what);
+	else
+		wrap_printf(w, "%s%s%s%s", f->what, f->exception ? " (" : "", f->exception ? f->exception : "",
+			    f->exception ? ")" : "");
 }
 
 static void text_what(struct wrap *w, const struct verdict *v)
@@ -87,11 +111,16 @@ static void text_what(struct wrap *w, const struct verdict *v)
 	wrap_label(w, "WHAT");
 	if (k->known && name)
 		wrap_printf(w, "kernel %s", name);
-	if (k->dims_known)
+	if (k->dims_known && v->fault.known)	/* a dump tells nothing else of the launch */
+		wrap_printf(w, "%sgrid %ux%ux%u  block %ux%ux%u", name ? "" : "a kernel, ", k->grid[0], k->grid[1],
+			    k->grid[2], k->block[0], k->block[1], k->block[2]);
+	else if (k->dims_known)
 		wrap_printf(w, "%sgrid %ux%ux%u  block %ux%ux%u  shared %u  stream 0x%llx",
 			    name ? "" : "a kernel, ", k->grid[0], k->grid[1], k->grid[2], k->block[0],
 			    k->block[1], k->block[2], k->shared, (unsigned long long)k->stream);
-	if (v->api && v->code)
+	if (v->fault.known)
+		text_fault(w, &v->fault);
+	else if (v->api && v->code)
 		wrap_printf(w, "%s returned %u: %s (%s)", v->api, v->code, v->string ? v->string : "?",
 			    v->name ? v->name : "no name");
 	else if (v->code && v->string)
@@ -115,15 +144,6 @@ static void text_said(struct wrap *w, const char *label, const struct said *s)
 	w->label = NULL;
 }
 
-/* C++ names go on for pages: without return type, template arguments and parameters. */
-static int short_kernel(const char *name, const char **start)
-{
-	*start = strncmp(name, "void ", 5) == 0 ? name + 5 : name;
-	if (strncmp(*start, "(anonymous", 10) == 0)
-		return (int)strlen(*start);
-	return (int)strcspn(*start, "<(");
-}
-
 static void text_suspects(struct wrap *w, const struct verdict *v)
 {
 	if (v->n_suspects < 2)
@@ -132,14 +152,13 @@ static void text_suspects(struct wrap *w, const struct verdict *v)
 		    v->suspect_launches);
 	for (size_t i = 0; i < v->n_suspects; i++) {
 		const struct suspect_line *s = &v->suspects[i];
-		const char *kernel = "an unnamed kernel";
-		int len = s->kernel ? short_kernel(s->kernel, &kernel) : (int)strlen(kernel);
+		const char *kernel = s->kernel ? s->kernel : "an unnamed kernel";
+		const char *more = s->launches > 1 ? " and more" : "";
 
 		if (s->line.file)
-			wrap_printf(w, "  %s:%u  %.*s%s", s->line.shown, s->line.number, len, kernel,
-				    s->launches > 1 ? " and more" : "");
+			wrap_printf(w, "  %s:%u  %s%s", s->line.shown, s->line.number, kernel, more);
 		else
-			wrap_printf(w, "  no line known  %.*s%s", len, kernel, s->launches > 1 ? " and more" : "");
+			wrap_printf(w, "  no line known  %s%s", kernel, more);
 	}
 }
 

@@ -27,6 +27,9 @@ struct verdict;
 
 /* Judges one process. `t` NULL: a process that never used CUDA. Never fails: worst case `unknown`. */
 struct verdict *verdict_of_process(struct trace *t, const struct process_end *end);
+/* Judges a GPU core dump alone. */
+struct culprit;
+struct verdict *verdict_of_dump(const struct culprit *c);
 void verdict_free(struct verdict *v);
 
 /* "none" when nothing failed, or everything that failed was handled (see verdict_notes). */

@@ -201,6 +201,11 @@ static void fill_evidence(struct verdict *v, const struct incident *i)
 		    evidence_text(v, i->failure[k]), NULL);
 }
 
+void verdict_evidence(struct verdict *v, const char *source, const char *text)
+{
+	say(&v->pool, &v->evidence, source, text, NULL);
+}
+
 static void add_why(void *arg, const char *text, const char *command)
 {
 	struct verdict *v = arg;
@@ -215,7 +220,7 @@ static void add_fix(void *arg, const char *text, const char *command)
 	say(&v->pool, &v->fix, NULL, text, command);
 }
 
-static void fill_cause(struct verdict *v, const struct facts *f)
+void verdict_judge(struct verdict *v, const struct facts *f)
 {
 	struct matches m;
 	char *headline;
@@ -257,7 +262,7 @@ static void find_suspects(struct verdict *v, const struct incident *i, struct tr
 	v->suspects = pool_alloc(&v->pool, (v->n_suspects + 1) * sizeof(*v->suspects));
 	for (size_t k = 0; k < v->n_suspects; k++) {
 		v->suspects[k].line = line_of_place(v, t, &found->line[k].place);
-		v->suspects[k].kernel = keep(v, trace_function_name(t, found->line[k].func));
+		v->suspects[k].kernel = keep(v, kernel_short_name(trace_function_name(t, found->line[k].func), &v->pool));
 		v->suspects[k].launches = found->line[k].launches;
 	}
 	if (found->n == 1 && found->line[0].place.file)
@@ -279,7 +284,7 @@ struct verdict *verdict_of_incident(const struct incident *i, struct trace *t)
 	fill_error(v, f);
 	fill_kernel(v, f, i);
 	fill_ledger(v, f);
-	fill_cause(v, f);
+	verdict_judge(v, f);
 	fill_evidence(v, i);
 	v->time_ns = i->lead->mono_ns;
 	return v;

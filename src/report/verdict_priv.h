@@ -32,6 +32,20 @@ struct kernel {
 	bool dims_known;
 };
 
+/* What a GPU core dump tells of the fault. */
+struct fault {
+	bool known;
+	const char *what, *exception;	/* "an illegal memory access", "WARP_ILLEGAL_ADDRESS" */
+	bool lane_known;
+	uint32_t block[3], thread[3];	/* the first that faulted */
+	size_t threads;			/* how many did */
+	bool address_known;
+	uint64_t address;
+	const char *access, *space;	/* "write", "global"; NULL = not decoded */
+	uint32_t bytes;
+	const char *instruction, *pc;	/* "STG", "fill+0xe0"; NULL = not known */
+};
+
 struct suspect_line {
 	struct line line;	/* `file` NULL = no line is known */
 	const char *kernel;	/* may be NULL */
@@ -59,6 +73,7 @@ struct verdict {
 	struct line *stack;		/* innermost first */
 	size_t n_stack;
 	struct kernel kernel;
+	struct fault fault;
 	struct ledger memory;
 	struct suspect_line *suspects;	/* of an asynchronous error, newest first */
 	size_t n_suspects;
@@ -85,6 +100,10 @@ const char *certainty_word(enum certainty c);
 
 /* The verdict about one incident; the caller fills in the process. */
 struct verdict *verdict_of_incident(const struct incident *i, struct trace *t);
+
+/* Rules and words of the cause that fits the facts best. */
+void verdict_judge(struct verdict *v, const struct facts *f);
+void verdict_evidence(struct verdict *v, const char *source, const char *text);
 
 struct verdict *verdict_new(const char *cause);
 void verdict_append(struct verdict **list, struct verdict *v);

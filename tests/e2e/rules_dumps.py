@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPU core dumps: what `cuwhy explain FILE` reads out of dumps that the simulated GPU wrote."""
+import json
+import os
+import subprocess
+
+from toolbox import same
+
+PROGRAM = """
+import cudrv, ctypes, os, sys, threading, time
+context = cudrv.init()
+data = cudrv.alloc(4096)
+p, l, i = ctypes.c_uint64, ctypes.c_int64, ctypes.c_int
+if "hang" in sys.argv[1]:
+    def ask():
+        time.sleep(0.3)
+        with open(os.environ["CUDA_COREDUMP_PIPE"], "wb") as pipe:
+            pipe.write(bytes(1 << 20))
+    threading.Thread(target=ask).start()
+try:
+    cudrv.launch(cudrv.kernel(sys.argv[1]), (2,), (64,), *eval(sys.argv[2]))
+    cudrv.synchronize()
+except cudrv.CudaError as error:
+    sys.exit(10)
+"""
+
+
+def dump_of(box, kernel, args, **more):
+    """The dump that the driver writes of a faulting kernel, as a user would ask for it."""
+    path = os.path.join(box.scratch, "core")
+    env = dict(CUDA_ENABLE_COREDUMP_ON_EXCEPTION="1", CUDA_COREDUMP_FILE=path,
+               CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION="0", **more)
+    box.plain_sim(box.script(PROGRAM) + [kernel, args], gpu="h200",
+                  PYTHONPATH=os.path.join(os.path.dirname(os.path.abspath(__file__)), "site-packages"), **env)
+    return path
+
+
+def explain(box, path):
+    run = subprocess.run([box.cuwhy, "explain", "--json", path], capture_output=True, text=True, env=box.env())
+    same(run.returncode, 1, "status of explain (%s)" % run.stdout[:300])
+    return json.loads(run.stdout)
+
+
+def rule__a_dump_names_the_kernel_the_thread_and_the_address(box):
+    verdict = explain(box, dump_of(box, "oob_store", "(p(data), l(1 << 40))"))
+    same((verdict["cause"], verdict["error"]["code"]), ("illegal-access-out-of-bounds", 700), "cause and code")
+    same((verdict["kernel"]["name"], verdict["kernel"]["grid"], verdict["kernel"]["block"]),
+         ("oob_store(float*, long)", [2, 1, 1], [64, 1, 1]), "the launch")
+    fault = verdict["fault"]
+    same((fault["access"], fault["bytes"], fault["block"], fault["thread"]), ("write", 4, [0, 0, 0], [0, 0, 0]), "fault")
+    assert int(fault["address"], 16) >> 40, fault["address"]
+    assert fault["pc"].startswith("oob_store+0x"), fault["pc"]
+
+
+def rule__each_kind_of_fault_has_its_cause(box):
+    for kernel, args, cause in (("oob_load", "(p(data), p(data), l(1 << 40))", "illegal-access-out-of-bounds"),
+                                ("misaligned", "(p(data),)", "misaligned-address"),
+                                ("assert_fail", "()", "kernel-assert"),
+                                ("trap", "()", "kernel-trap"),
+                                ("illegal_instruction", "()", "kernel-trap"),
+                                ("stack_overflow", "(p(data), i(1 << 20))", "kernel-stack-overflow")):
+        path = dump_of(box, kernel, args)
+        same(explain(box, path)["cause"], cause, kernel)
+        os.unlink(path)
+
+
+def rule__a_dump_of_a_running_gpu_is_no_fault(box):
+    pipe = os.path.join(box.scratch, "pipe")
+    path = dump_of(box, "hang", "(p(0),)", CUDA_ENABLE_USER_TRIGGERED_COREDUMP="1", CUDA_COREDUMP_PIPE=pipe)
+    verdict = explain(box, path)
+    same((verdict["cause"], verdict["certainty"]), ("kernel-hang", "possible"), "cause")
+    same(verdict["kernel"]["name"], "hang(int*)", "kernel")
+
+
+def rule__a_damaged_dump_is_refused_in_words(box):
+    path = dump_of(box, "oob_store", "(p(data), l(1 << 40))")
+    with open(path, "rb") as stream:
+        whole = stream.read()
+    for cut in (70, 500, len(whole) // 2, len(whole) - 100):
+        with open(path, "wb") as stream:
+            stream.write(whole[:cut])
+        run = subprocess.run([box.cuwhy, "explain", "--json", path], capture_output=True, text=True, env=box.env())
+        assert run.returncode in (1, 2), run
+        json.loads(run.stdout)
