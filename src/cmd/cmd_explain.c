@@ -57,7 +57,10 @@ static void end_from_header(struct process_end *end, const struct cw_header *h)
 static struct verdict *judge(struct recorded_process *p, struct err *e)
 {
 	struct trace *t = NULL;
+	struct dump *d = NULL;
+	struct culprit *fault = NULL;
 	struct verdict *v;
+	char *core;
 
 	if (p->part) {
 		t = trace_open(p->part, e);
@@ -65,8 +68,15 @@ static struct verdict *judge(struct recorded_process *p, struct err *e)
 			return NULL;
 		if (!p->end_known)
 			end_from_header(&p->end, trace_header(t));
+		core = xasprintf("%.*s" DUMP_SUFFIX, (int)(strlen(p->part) - strlen(PART_SUFFIX)), p->part);
+		if (fs_exists(core) && (d = dump_open(core, NULL)) != NULL)
+			p->end.fault = fault = culprit_find(d);
+		free(core);
 	}
 	v = verdict_of_process(t, &p->end);
+	p->end.fault = NULL;
+	culprit_free(fault);
+	dump_free(d);
 	trace_free(t);
 	return v;
 }

@@ -14,6 +14,7 @@ struct err;
 #define RUN_FILE	"run.json"
 #define VERDICT_FILE	"verdict.json"
 #define PART_SUFFIX	".cwr"
+#define DUMP_SUFFIX	".cudacore"	/* beside a part: the GPU core dump of that process */
 
 struct recorded_process {
 	char *part;		/* path of its .cwr; NULL = none was kept */

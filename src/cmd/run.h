@@ -138,6 +138,7 @@ const char *store_dir(struct store *s);
 
 /* Keeps the memory of a process; sets p->part. */
 void store_part(struct store *s, struct process *p, const void *bytes, size_t len);
+void store_dump(struct store *s, const struct process *p, const char *path);
 
 /* Writes run.json as known now; `ended`: with the program's exit. */
 void store_run(struct store *s, const struct server *srv, const struct child *c, bool ended);

@@ -233,7 +233,10 @@ int env_prepare(const struct server *s, const char *gpu, bool no_core_dump, stru
 
 	if (rc == 0 && gpu)
 		rc = set_sim(s, gpu, e);
-	if (no_core_dump)
-		setenv("CUWHY_NO_CORE_DUMP", "1", 1);
+	/* On real GPUs the recorder does not ask for dumps yet. */
+	if (rc == 0 && gpu && s->dir && !no_core_dump)
+		setenv("CUWHY_CORE_DUMP", s->dir, 1);
+	else
+		unsetenv("CUWHY_CORE_DUMP");
 	return rc;
 }

@@ -5,15 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/proc.h"
 #include "base/str.h"
 #include "cmd/json_text.h"
 #include "cmd/recording.h"
 #include "cmd/run.h"
+#include "dump/culprit.h"
 #include "trace/trace.h"
 #include "base/banned.h"
 
@@ -176,9 +179,24 @@ static void tell_failure(struct judge *j, struct process *p)
 	free(json);
 }
 
+/* The GPU core dump that the process left in our folder, or NULL. The recording names it, and is not trusted. */
+static const char *dump_path(const struct judge *j, const struct cw_header *h)
+{
+	const char *dir = j->server->dir;
+	size_t n = dir ? strlen(dir) : 0;
+
+	if (!n || strncmp(h->dump_path, dir, n) != 0 || !str_starts(h->dump_path + n, "/core-") ||
+	    strchr(h->dump_path + n + 1, '/') || !fs_exists(h->dump_path))
+		return NULL;
+	return h->dump_path;
+}
+
 static void judge_process(struct judge *j, struct process *p)
 {
 	struct trace *t = NULL;
+	struct dump *d = NULL;
+	struct culprit *fault = NULL;
+	const char *core = NULL;
 	size_t len = 0;
 	void *bytes = process_bytes(p, &len);
 	bool failed;
@@ -187,15 +205,26 @@ static void judge_process(struct judge *j, struct process *p)
 	p->judged = true;
 	if (bytes)
 		t = trace_from_bytes(bytes, len, NULL);		/* owns the bytes now */
-	if (t)
+	if (t) {
 		complete_end(p, trace_header(t));
+		core = dump_path(j, trace_header(t));
+	}
+	if (core && (d = dump_open(core, NULL)) != NULL)
+		p->end.fault = fault = culprit_find(d);
 	p->verdict = verdict_of_process(t, &p->end);
 	str_copy(p->cause, sizeof(p->cause), verdict_cause(p->verdict));
 	failed = strcmp(p->cause, "none") != 0;
 	if (t && (failed || verdict_notes(p->verdict) > 0 || j->store->keep))
 		keep(j, p, bytes, len);
+	if (core && p->part)
+		store_dump(j->store, p, core);
+	if (core)
+		unlink(core);
 	if (failed)
 		tell_failure(j, p);
+	p->end.fault = NULL;
+	culprit_free(fault);
+	dump_free(d);
 	trace_free(t);
 }
 

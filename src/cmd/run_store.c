@@ -46,7 +46,8 @@ static bool is_our_file(const char *name)
 		return true;
 	if (sscanf(name, "%d-%d%n", &pid, &part, &end) != 2)
 		return false;
-	return strcmp(name + end, PART_SUFFIX) == 0 || strcmp(name + end, ".json") == 0;
+	return strcmp(name + end, PART_SUFFIX) == 0 || strcmp(name + end, DUMP_SUFFIX) == 0 ||
+	       strcmp(name + end, ".json") == 0;
 }
 
 static void remove_our_files(const char *dir)
@@ -148,6 +149,19 @@ void store_part(struct store *s, struct process *p, const void *bytes, size_t le
 		p->part = name;		/* ownership moved */
 	else
 		free(name);
+}
+
+void store_dump(struct store *s, const struct process *p, const char *path)
+{
+	char *name, *to;
+
+	if (!p->part || s->failed.code)
+		return;
+	name = xasprintf("%.*s" DUMP_SUFFIX, (int)(strlen(p->part) - strlen(PART_SUFFIX)), p->part);
+	to = fs_join(s->dir, name);
+	fs_copy(path, to, &s->failed);
+	free(to);
+	free(name);
 }
 
 void store_json(struct store *s, const char *name, const char *json)

@@ -195,8 +195,10 @@ void facts_of_incident(struct facts *f, const struct incident *i, struct trace *
 	const struct cw_header *h = trace_header(t);
 	const struct cw_device *d = device_of(i, h);
 
-	if (!fact_known(f, FACT_fault_kind))
+	if (!fact_known(f, FACT_fault_kind)) {
 		fact_set_text(f, FACT_fault_kind, "");
+		fact_set_text(f, FACT_address_in, "");
+	}
 	fact_set_flag(f, FACT_process_forked, h->forked);
 	fact_set_flag(f, FACT_process_sim, h->sim);
 	fact_set_flag(f, FACT_torch_loaded, h->torch_path[0] != '\0');

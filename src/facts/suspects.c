@@ -66,37 +66,51 @@ static bool same_place(const struct place *a, const struct place *b)
 	return a->line == b->line && !strcmp(a->file, b->file);
 }
 
-static void add(struct suspects *s, const struct cw_launch *l, const struct place *p)
-{
-	s->launches++;
-	for (size_t i = 0; i < s->n; i++) {
-		if (same_place(&s->line[i].place, p)) {
-			s->line[i].launches++;
-			return;
-		}
-	}
-	if (s->n < SUSPECTS_MAX)
-		s->line[s->n++] = (struct suspect){ .place = *p, .func = l->func, .launches = 1 };
-}
-
-void suspects_find(struct suspects *s, struct trace *t, const struct cw_failure *noticed)
+void suspects_each(struct trace *t, const struct cw_failure *noticed, suspect_fn *each, void *arg)
 {
 	const struct cw_launch *const *l;
 	struct barriers b = { 0 };
 	size_t n = trace_launches(t, &l);
 
-	*s = (struct suspects){ .n = 0 };
 	find_barriers(&b, t, noticed->ticks);
 	for (size_t i = n; i > 0; i--) {
 		const struct cw_launch *k = l[i - 1];
-		struct place p = { 0 };
 
 		/* of a captured launch `result` is the number of its capture, and it did not run */
-		if ((k->flags & CW_LAUNCH_CAPTURED) || k->result || k->ticks >= noticed->ticks ||
-		    k->ticks <= barrier_of(&b, k->stream))
-			continue;
-		if (!place_of_stack(t, k->stack, &p))
-			place_of_stack(t, k->forward_stack, &p);
-		add(s, k, &p);
+		if (!(k->flags & CW_LAUNCH_CAPTURED) && !k->result && k->ticks < noticed->ticks &&
+		    k->ticks > barrier_of(&b, k->stream))
+			each(arg, k);
 	}
+}
+
+struct search {
+	struct suspects *found;
+	const struct trace *trace;
+};
+
+static void add(void *arg, const struct cw_launch *l)
+{
+	struct search *q = arg;
+	struct suspects *s = q->found;
+	struct place p = { 0 };
+
+	if (!place_of_stack(q->trace, l->stack, &p))
+		place_of_stack(q->trace, l->forward_stack, &p);
+	s->launches++;
+	for (size_t i = 0; i < s->n; i++) {
+		if (same_place(&s->line[i].place, &p)) {
+			s->line[i].launches++;
+			return;
+		}
+	}
+	if (s->n < SUSPECTS_MAX)
+		s->line[s->n++] = (struct suspect){ .place = p, .func = l->func, .launches = 1 };
+}
+
+void suspects_find(struct suspects *s, struct trace *t, const struct cw_failure *noticed)
+{
+	struct search q = { s, t };
+
+	*s = (struct suspects){ .n = 0 };
+	suspects_each(t, noticed, add, &q);
 }

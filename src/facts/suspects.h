@@ -12,6 +12,7 @@
 
 struct trace;
 struct cw_failure;
+struct cw_launch;
 
 #define SUSPECTS_MAX 64
 
@@ -27,7 +28,11 @@ struct suspects {
 	size_t launches;	/* in all, also those from lines beyond the table */
 };
 
-/* Launches that may have caused what `noticed` reports. */
+/* Every launch that may have caused what `noticed` reports, newest first. */
+typedef void suspect_fn(void *arg, const struct cw_launch *l);
+void suspects_each(struct trace *t, const struct cw_failure *noticed, suspect_fn *each, void *arg);
+
+/* The same by lines: launches that may have caused what `noticed` reports. */
 void suspects_find(struct suspects *s, struct trace *t, const struct cw_failure *noticed);
 
 #endif

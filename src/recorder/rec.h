@@ -269,6 +269,7 @@ static inline uint32_t function_number(uint64_t handle)
 void function_learn(uint32_t number, bool launched);	/* name, parameter layout */
 void function_is_plain(uint64_t handle);		/* a CUfunction, not a CUkernel */
 bool function_plain(uint32_t number);
+void function_looked_up(uint64_t handle, const char *name);
 uint32_t function_named(uint64_t handle, const char *name);	/* a handle the driver does not know */
 static inline const struct cw_layout *function_layout(uint32_t number)
 {

@@ -125,7 +125,8 @@ void function_learn(uint32_t number, bool launched)
 
 	if (!number || (launched && shared_add(&f->launches, 1)))
 		return;
-	if (!shared_get(&f->name) && (name = name_of(f)))
+	/* the driver's own word, rather than the one under which the program looked it up */
+	if ((launched || !shared_get(&f->name)) && (name = name_of(f)))
 		shared_set(&f->name, intern_string(name, strnlen(name, NAME_MAX_LEN)));
 	if (launched && !shared_get(&f->layout))
 		learn_layout(f);
@@ -138,4 +139,11 @@ uint32_t function_named(uint64_t handle, const char *name)
 	if (number && name && !shared_get(&functions.table[number].name))
 		shared_set(&functions.table[number].name, intern_string(name, strnlen(name, NAME_MAX_LEN)));
 	return number;
+}
+
+/* Kernels that are looked up but perhaps never launched may fill only half of the table. */
+void function_looked_up(uint64_t handle, const char *name)
+{
+	if (atomic_load(&functions.n) < MAX_FUNCTIONS / 2)
+		function_named(handle, name);
 }

@@ -64,7 +64,7 @@ static CUresult before_UNLOAD(struct call *c)
 
 #define WORK(class) static inline CUresult before_##class(struct call *c) { (void)c; return failed_before(); }
 #define ASKS(class) static inline CUresult before_##class(struct call *c) { (void)c; return 0; }
-ASKS(INIT) ASKS(DEVICE) ASKS(QUIET) ASKS(PROBE) ASKS(FUNCTION)
+ASKS(INIT) ASKS(DEVICE) ASKS(QUIET) ASKS(PROBE) ASKS(FUNCTION) ASKS(KERNEL)
 WORK(PLAIN) WORK(SYNC) WORK(COPY) WORK(MODULE) WORK(FUNCATTR) WORK(BEGIN) WORK(END) WORK(GRAPHMAKE)
 WORK(GRAPHGONE) WORK(EXECGONE) WORK(ALLOC) WORK(ALLOCPITCH) WORK(ALLOCMANAGED) WORK(ALLOCASYNC)
 WORK(ALLOCPOOL) WORK(ALLOCHOST) WORK(HOSTREGISTER) WORK(RESERVE) WORK(CREATE) WORK(MAP) WORK(UNMAP)
@@ -140,10 +140,22 @@ static void after_FUNCATTR(struct call *c)
  * one as if it were the other: remember which ones are functions. */
 static void after_FUNCTION(struct call *c)
 {
-	if (c->r == 0)
-		function_is_plain(word_at(c->a[0]));
-	else
+	if (c->r) {
 		note(c, 0);
+		return;
+	}
+	function_is_plain(word_at(c->a[0]));
+	if (c->api == API_cuModuleGetFunction)
+		function_looked_up(word_at(c->a[0]), (const char *)c->a[2]);
+}
+
+/* The name is kept now: after a fault the driver no longer tells it. */
+static void after_KERNEL(struct call *c)
+{
+	if (c->r)
+		note(c, 0);
+	else
+		function_looked_up(word_at(c->a[0]), (const char *)c->a[2]);
 }
 
 static void after_BEGIN(struct call *c)

@@ -69,6 +69,8 @@ static json_t *json_where(const struct verdict *v)
 	json_object_set_new(j, "source", text(v->where.source));
 	if (v->where.library)
 		json_object_set_new(j, "library", json_true());
+	if (v->replay.file)
+		json_object_set_new(j, "replay", json_line(&v->replay));
 	if (v->forward.file)
 		json_object_set_new(j, "forward", json_line(&v->forward));
 	if (v->backward.file)

@@ -46,7 +46,7 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 {
 	if (v->where.library)
 		wrap_text(w, "this is library code: no line of your own was on the stack");
-	if (v->async && v->where.file && v->n_suspects != 1)
+	if (v->async && v->where.file && v->n_suspects != 1 && !v->fault.known)
 		wrap_text(w, "the error was noticed here; the work that caused it was launched earlier");
 	if (v->noticed.file && !same_line(&v->noticed, &v->where) && !same_line(&v->noticed, &v->backward))
 		wrap_printf(w, "Python's traceback says %s:%u. That is where the error was noticed.",
@@ -60,6 +60,9 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 	if (v->forward.file && !same_line(&v->forward, &v->where))
 		wrap_printf(w, "the forward line of that gradient is %s:%u", v->forward.file,
 			    v->forward.number);
+	if (v->replay.file)
+		wrap_printf(w, "it was captured there into a CUDA graph, which was run at %s:%u", v->replay.shown,
+			    v->replay.number);
 	if (v->capture.file)
 		wrap_printf(w, "a graph capture was under way, begun at %s:%u", v->capture.file,
 			    v->capture.number);
@@ -70,7 +73,7 @@ static void text_where(struct wrap *w, const struct verdict *v)
 	wrap_label(w, "WHERE");
 	if (v->where.file)
 		text_line(w, &v->where);
-	else if (v->fault.known)
+	else if (v->alone)
 		wrap_text(w, "a core dump alone does not tell which line launched the kernel");
 	else if (v->frames_off)
 		wrap_printf(w, "the line is not known: %s", v->frames_off);
@@ -111,7 +114,7 @@ static void text_what(struct wrap *w, const struct verdict *v)
 	wrap_label(w, "WHAT");
 	if (k->known && name)
 		wrap_printf(w, "kernel %s", name);
-	if (k->dims_known && v->fault.known)	/* a dump tells nothing else of the launch */
+	if (k->dims_known && v->alone)	/* a dump tells nothing else of the launch */
 		wrap_printf(w, "%sgrid %ux%ux%u  block %ux%ux%u", name ? "" : "a kernel, ", k->grid[0], k->grid[1],
 			    k->grid[2], k->block[0], k->block[1], k->block[2]);
 	else if (k->dims_known)

@@ -89,7 +89,7 @@ static void add_notes(struct verdict *main, const struct incidents *all, const s
 
 		if (i == fatal || !is_note(i))
 			continue;
-		note = verdict_of_incident(i, t);
+		note = verdict_of_incident(i, t, NULL);
 		if (!is_ours(i, note)) {
 			verdict_free(note);
 			continue;
@@ -113,7 +113,7 @@ struct verdict *verdict_of_process(struct trace *t, const struct process_end *en
 	if (!ended_well(v))
 		fatal = incidents_fatal(&all, t, v->signal);
 	if (fatal)
-		found = verdict_of_incident(fatal, t);
+		found = verdict_of_incident(fatal, t, fatal->sticky ? end->fault : NULL);
 	if (found && !is_ours(fatal, found)) {
 		verdict_free(found);
 		found = NULL;

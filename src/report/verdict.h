@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 struct trace;
+struct culprit;
 
 enum certainty { SURE_POSSIBLE, SURE_LIKELY, SURE_CERTAIN };
 
@@ -21,6 +22,7 @@ struct process_end {
 	int exit;		/* -1 when it was a signal or is not known */
 	int signal;		/* 0 when none or not known */
 	const char *command;	/* for people; may be NULL */
+	const struct culprit *fault;	/* from the GPU core dump that it left; NULL = none */
 };
 
 struct verdict;
@@ -28,7 +30,6 @@ struct verdict;
 /* Judges one process. `t` NULL: a process that never used CUDA. Never fails: worst case `unknown`. */
 struct verdict *verdict_of_process(struct trace *t, const struct process_end *end);
 /* Judges a GPU core dump alone. */
-struct culprit;
 struct verdict *verdict_of_dump(const struct culprit *c);
 void verdict_free(struct verdict *v);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "facts/fault.h"
 #include "facts/message.h"
 #include "facts/suspects.h"
 #include "report/verdict_priv.h"
@@ -251,7 +252,7 @@ static void find_suspects(struct verdict *v, const struct incident *i, struct tr
 {
 	struct suspects *found;
 
-	if (!i->sticky)
+	if (!i->sticky || v->fault.known)	/* a dump tells more */
 		return;
 	found = pool_alloc(&v->pool, sizeof(*found));
 	suspects_find(found, t, i->lead);
@@ -269,7 +270,33 @@ static void find_suspects(struct verdict *v, const struct incident *i, struct tr
 		s->where = found->line[0].place;
 }
 
-struct verdict *verdict_of_incident(const struct incident *i, struct trace *t)
+/* The dump says which kernel it was, the recording from which line it was launched. */
+static void join_dump(struct verdict *v, const struct incident *i, struct trace *t, const struct culprit *c,
+		      struct facts *f, struct scene *s)
+{
+	struct fault_launch m;
+
+	if (!c)
+		return;
+	verdict_fault(v, f, c);
+	fault_find_launch(&m, t, c, i->lead);
+	fault_address_facts(f, t, c, i->lead);
+	fact_set_number(f, FACT_fault_lines, (double)m.n);
+	if (m.found) {
+		v->kernel.stream = m.stream;
+		v->kernel.shared = m.shared;
+	}
+	if (m.n == 1)
+		s->where = m.line[0];
+	if (m.replay.file)
+		v->replay = line_of_place(v, t, &m.replay);
+	for (size_t k = 0; m.n > 1 && k < m.n; k++)
+		verdict_evidence(v, "launch", pool_printf(&v->pool, "this kernel was launched so at %s:%u",
+							  file_shown(m.line[k].file, trace_header(t)->cwd),
+							  m.line[k].line));
+}
+
+struct verdict *verdict_of_incident(const struct incident *i, struct trace *t, const struct culprit *c)
 {
 	struct verdict *v = verdict_new("unknown");
 	struct facts *f = pool_alloc(&v->pool, sizeof(*f));
@@ -277,12 +304,14 @@ struct verdict *verdict_of_incident(const struct incident *i, struct trace *t)
 
 	facts_init(f, &v->pool);
 	incident_scene(i, t, &s);
+	join_dump(v, i, t, c, f, &s);
 	find_suspects(v, i, t, f, &s);
 	place_skip_decorators(&s.where, trace_header(t)->cwd, &v->pool);
 	facts_of_incident(f, i, t, &s);
 	fill_lines(v, t, &s);
 	fill_error(v, f);
-	fill_kernel(v, f, i);
+	if (!v->fault.known)
+		fill_kernel(v, f, i);
 	fill_ledger(v, f);
 	verdict_judge(v, f);
 	fill_evidence(v, i);

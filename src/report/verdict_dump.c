@@ -82,16 +82,31 @@ static void fill_kernel(struct verdict *v, const struct culprit *c)
 					  c->kernel_offset, function ? ", in " : "", function ? function : "");
 }
 
+void verdict_fault(struct verdict *v, struct facts *f, const struct culprit *c)
+{
+	v->fault.known = true;
+	v->fault.what = culprit_fault_text(c->fault);
+	/* a trap stops its warp without an exception */
+	v->fault.exception = c->exception ? c->exception_name : NULL;
+	fact_set_text(f, FACT_fault_kind, culprit_fault_id(c->fault));
+	fact_set_text(f, FACT_fault_exception, v->fault.exception);
+	fill_access(v, f, c);
+	fill_thread(v, f, c);
+	fill_kernel(v, c);
+	verdict_evidence(v, "core-dump", v->fault.exception ?
+			 pool_printf(&v->pool, "%s (%s)", v->fault.what, v->fault.exception) : v->fault.what);
+	if (c->exception_text && c->exception_text[0])
+		verdict_evidence(v, "core-dump", pool_strdup(&v->pool, c->exception_text));
+}
+
 struct verdict *verdict_of_dump(const struct culprit *c)
 {
 	struct verdict *v = verdict_new("unknown");
 	struct facts *f = pool_alloc(&v->pool, sizeof(*f));
 
 	facts_init(f, &v->pool);
-	v->fault.known = true;
-	v->fault.what = culprit_fault_text(c->fault);
-	/* a trap stops its warp without an exception */
-	v->fault.exception = c->exception ? c->exception_name : NULL;
+	verdict_fault(v, f, c);
+	v->alone = true;
 	v->code = code_of(c->fault);
 	v->source = "core-dump";
 	v->name = v->code ? cuda_error_name(v->code) : NULL;
@@ -106,17 +121,10 @@ struct verdict *verdict_of_dump(const struct culprit *c)
 	fact_set_text(f, FACT_error_source, "core-dump");
 	fact_set_text(f, FACT_shared_by, "");
 	fact_set_number(f, FACT_suspects_lines, 0);
-	fact_set_text(f, FACT_fault_kind, culprit_fault_id(c->fault));
-	fact_set_text(f, FACT_fault_exception, v->fault.exception);
-	fill_access(v, f, c);
-	fill_thread(v, f, c);
-	fill_kernel(v, c);
+	fact_set_number(f, FACT_fault_lines, 0);
+	fact_set_text(f, FACT_address_in, "");
 	verdict_judge(v, f);
 	if (v->because)
 		verdict_evidence(v, "rule", v->because);
-	verdict_evidence(v, "core-dump", v->fault.exception ?
-			 pool_printf(&v->pool, "%s (%s)", v->fault.what, v->fault.exception) : v->fault.what);
-	if (c->exception_text && c->exception_text[0])
-		verdict_evidence(v, "core-dump", pool_strdup(&v->pool, c->exception_text));
 	return v;
 }

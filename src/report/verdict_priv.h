@@ -69,7 +69,8 @@ struct verdict {
 	const char *name, *string, *api, *source, *text;
 	uint32_t count;
 	bool async;			/* an error of earlier work */
-	struct line where, noticed, forward, backward, capture;
+	bool alone;			/* a core dump without a recording */
+	struct line where, noticed, forward, backward, capture, replay;
 	struct line *stack;		/* innermost first */
 	size_t n_stack;
 	struct kernel kernel;
@@ -98,8 +99,11 @@ struct verdict {
 
 const char *certainty_word(enum certainty c);
 
-/* The verdict about one incident; the caller fills in the process. */
-struct verdict *verdict_of_incident(const struct incident *i, struct trace *t);
+/* The verdict about one incident; the caller fills in the process. `c` may be NULL. */
+struct verdict *verdict_of_incident(const struct incident *i, struct trace *t, const struct culprit *c);
+
+/* What the dump says of the fault, into the verdict and the facts. */
+void verdict_fault(struct verdict *v, struct facts *f, const struct culprit *c);
 
 /* Rules and words of the cause that fits the facts best. */
 void verdict_judge(struct verdict *v, const struct facts *f);

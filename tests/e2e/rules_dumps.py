@@ -82,3 +82,36 @@ def rule__a_damaged_dump_is_refused_in_words(box):
         run = subprocess.run([box.cuwhy, "explain", "--json", path], capture_output=True, text=True, env=box.env())
         assert run.returncode in (1, 2), run
         json.loads(run.stdout)
+
+
+TWO = """
+import cudrv
+cudrv.init()
+nop, trap = cudrv.kernel("nop"), cudrv.kernel("trap")
+cudrv.launch(nop, (1,), (1,))
+cudrv.launch(trap, (1,), (1,))
+cudrv.synchronize()
+"""
+
+
+def rule__without_a_dump_the_suspects_are_listed(box):
+    with_dump = box.verdict(box.under(box.script(TWO)))
+    same((with_dump["cause"], with_dump["certainty"], with_dump["where"]["line"]), ("kernel-trap", "certain", 6), "with")
+    assert any(name.endswith(".cudacore") for name in os.listdir(os.path.join(box.scratch, "recording")))
+    without = box.verdict(box.under(box.script(TWO), "--no-core-dump"))
+    same((without["cause"], without["certainty"]), ("kernel-trap", "possible"), "without a dump")
+    same([s["line"] for s in without["suspects"]], [6, 5], "suspects")
+
+
+def rule__the_users_own_dump_settings_are_respected(box):
+    path = os.path.join(box.scratch, "mine")
+    run = box.under(box.script(TWO), CUDA_ENABLE_COREDUMP_ON_EXCEPTION="1", CUDA_COREDUMP_FILE=path,
+                    CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION="0")
+    assert os.path.exists(path), run.err[-500:]
+    assert not any(name.endswith(".cudacore") for name in os.listdir(run.folder))
+
+
+def rule__a_clean_program_under_dumps_is_as_ever(box):
+    run = box.under(box.script(TWO.replace('"trap"', '"nop"')))
+    same((run.status, run.out), (0, ""), "status and output")
+    same(box.verdict(run)["cause"], "none", "cause")
