@@ -126,7 +126,8 @@ static bool take_any(struct hunt *h, const struct thread *t)
 	return true;
 }
 
-/* The warp has exited and left its exception with the SM. A thread of the SM, if any is left, tells the grid. */
+/* The warp has exited and left its exception with the SM. A thread of the SM, if one is left, tells
+ * the grid. */
 static void find_sm(struct hunt *h)
 {
 	struct dump_row sm;

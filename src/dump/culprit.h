@@ -22,7 +22,7 @@ enum culprit_fault {
 enum culprit_source {
 	CULPRIT_NOWHERE,	/* no thread was on the GPU */
 	CULPRIT_LANE,		/* lanes carry the exception */
-	CULPRIT_SM,		/* only the SM does: the lanes are those that stand just behind the instruction */
+	CULPRIT_SM,		/* only the SM does: lanes are those just behind the instruction */
 	CULPRIT_BROKEN,		/* warps stopped without exception: a trap */
 	CULPRIT_RUNNING,	/* nothing: a dump of a running GPU */
 };

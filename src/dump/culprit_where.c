@@ -13,7 +13,10 @@
 #define WINDOW		((uint64_t)16 << 20)	/* size of the shared and of the local window */
 #define STRAIGHT_MAX	64			/* instructions */
 #define FRAME_MAX	((uint64_t)1 << 20)
-#define ROWS_MAX	((size_t)1 << 20)	/* grids and modules looked at */
+/* Bounds on what a lying file can make us look at; real ones stay far below. */
+#define GRIDS_MAX	((size_t)1 << 20)
+#define MODULES_MAX	16384
+#define SCANS_MAX	128			/* a GPU runs at most 128 grids at once */
 
 /* --- kernel ----------------------------------------------------------------------------------- */
 
@@ -25,12 +28,13 @@ static bool same_device(struct hunt *h, const struct dump_row *row)
 	       device.index == h->device.index;
 }
 
-static bool find_module(struct hunt *h, uint64_t handle, uint64_t context, struct dump_bytes *image)
+static bool find_module(struct hunt *h, const struct dump_row *grid, struct dump_bytes *image)
 {
+	uint64_t handle = dump_get(grid, DUMP_GRID_MODULE), context = dump_get(grid, DUMP_GRID_CONTEXT);
 	struct dump_row row, parent;
 	size_t cursor = 0, n = 0;
 
-	while (n++ < ROWS_MAX && dump_next(h->d, DUMP_MODULE, &cursor, &row)) {
+	while (n++ < MODULES_MAX && dump_next(h->d, DUMP_MODULE, &cursor, &row)) {
 		if (dump_get(&row, DUMP_MODULE_HANDLE) != handle || !dump_parent(&row, &parent) ||
 		    dump_get(&parent, DUMP_CONTEXT_ID) != context)
 			continue;
@@ -50,7 +54,7 @@ static bool is_our_grid(struct hunt *h, const struct dump_row *grid, uint64_t pc
 		return false;
 	if (h->first.cta.section)
 		return dump_get(grid, DUMP_GRID_ID) == dump_get(&h->first.cta, DUMP_CTA_GRID);
-	return pc && find_module(h, dump_get(grid, DUMP_GRID_MODULE), dump_get(grid, DUMP_GRID_CONTEXT), &image) &&
+	return pc && find_module(h, grid, &image) &&
 	       image_entry(image, dump_get(grid, DUMP_GRID_ENTRY), &f) && pc - f.start < f.size;
 }
 
@@ -76,17 +80,17 @@ static void fill_grid(struct hunt *h)
 static void find_kernel(struct hunt *h)
 {
 	uint64_t pc = dump_get(&h->first.sm, DUMP_SM_PC_VALID) ? dump_get(&h->first.sm, DUMP_SM_PC) : 0;
-	size_t cursor = 0, n = 0;
+	size_t cursor = 0, n = 0, max = h->first.cta.section ? GRIDS_MAX : SCANS_MAX;
 	struct image_function f;
 	struct dump_row row;
 
-	while (n++ < ROWS_MAX && dump_next(h->d, DUMP_GRID, &cursor, &row))
+	while (n++ < max && dump_next(h->d, DUMP_GRID, &cursor, &row))
 		if (is_our_grid(h, &row, pc)) {
 			h->grid = row;
 			fill_grid(h);
 			break;
 		}
-	if (!h->c->grid_known || !find_module(h, dump_get(&h->grid, DUMP_GRID_MODULE), h->c->context, &h->image) ||
+	if (!h->c->grid_known || !find_module(h, &h->grid, &h->image) ||
 	    !image_entry(h->image, h->c->entry, &f))
 		return;
 	h->c->kernel = xstrdup(f.name);
@@ -97,7 +101,7 @@ static void find_kernel(struct hunt *h)
 
 /* --- instruction ------------------------------------------------------------------------------ */
 
-/* The warp's own pc, else the SM's; both name the instruction. A lane's names the one after it, or a later one. */
+/* The warp's own pc, else the SM's; both name the instruction. A lane's is that of a later one. */
 static void find_pc(struct hunt *h)
 {
 	struct culprit *c = h->c;
@@ -131,7 +135,7 @@ static void find_image(struct hunt *h)
 
 	if (!h->c->pc_known || image_code(h->image, h->c->pc, SASS_BYTES))
 		return;
-	while (n++ < ROWS_MAX && dump_next(h->d, DUMP_MODULE, &cursor, &row)) {
+	while (n++ < MODULES_MAX && dump_next(h->d, DUMP_MODULE, &cursor, &row)) {
 		image = dump_child_bytes(&row, DUMP_IMAGE);
 		if (image_code(image, h->c->pc, SASS_BYTES)) {
 			h->image = image;
@@ -204,7 +208,8 @@ static bool in_reach(struct hunt *h, const struct thread *t)
 {
 	uint64_t pc = dump_get(&t->lane, DUMP_LANE_PC);
 
-	return h->c->pc_exact && pc >= h->c->pc && pc <= h->straight_end && pc % SASS_BYTES == h->c->pc % SASS_BYTES;
+	return h->c->pc_exact && pc >= h->c->pc && pc <= h->straight_end &&
+	       (pc - h->c->pc) % SASS_BYTES == 0;
 }
 
 /* A predicated instruction is skipped by lanes whose predicate does not hold. */
@@ -268,7 +273,8 @@ static bool take_lane(struct hunt *h, const struct thread *t)
 
 	if (!is_faulting(h, t))
 		return false;
-	if (dump_get(&t->cta, DUMP_CTA_GRID) != c->grid_id) {
+	/* each device has its own table of SMs, and counts its grids by itself */
+	if (dump_get(&t->cta, DUMP_CTA_GRID) != c->grid_id || t->sm.section != h->first.sm.section) {
 		c->n_other += c->source == CULPRIT_LANE;
 		return false;
 	}
@@ -311,7 +317,7 @@ static void resolve_space(struct hunt *h)
 
 	if (c->space != SASS_GENERIC || !c->address_known)
 		return;
-	while (n++ < ROWS_MAX && dump_next(h->d, DUMP_CONTEXT, &cursor, &row)) {
+	while (n++ < GRIDS_MAX && dump_next(h->d, DUMP_CONTEXT, &cursor, &row)) {
 		if (dump_get(&row, DUMP_CONTEXT_ID) != c->context)
 			continue;
 		if (c->address_min - dump_get(&row, DUMP_CONTEXT_LOCAL_BASE) < WINDOW)
@@ -324,8 +330,8 @@ static void resolve_space(struct hunt *h)
 	}
 }
 
-/* CUDA says "illegal memory access" for a stack that has grown out of local memory: the thread was in a called
- * function, or accessed its own frame, at and above the stack pointer R1. */
+/* CUDA says "illegal memory access" for a stack that has grown out of local memory: the thread was in a
+ * called function, or accessed its own frame, at and above the stack pointer R1. */
 static bool is_stack_overflow(struct hunt *h)
 {
 	struct culprit *c = h->c;

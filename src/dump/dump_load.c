@@ -16,8 +16,10 @@
 #include "dump/dump_priv.h"
 #include "base/banned.h"
 
-/* Dumps as cuwhy arms them stay below 200 MB; beyond this the file is an attack or holds all GPU memory. */
-#define EXPANDED_MAX	((size_t)2 << 30)
+/* Dumps as cuwhy arms them stay below 200 MB. A file may be larger, but not what is read of it: sections can
+ * overlap and files can have holes, so its length is no bound. */
+#define READ_MAX	((uint64_t)1 << 30)
+#define EXPANDED_MAX	((size_t)1 << 30)
 #define EXPANDED_START	((size_t)1 << 20)
 
 void dump_unload(struct dump *d)
@@ -41,6 +43,10 @@ int dump_read(struct dump *d, uint64_t off, uint64_t len, struct err *e)
 
 	if (!dump_inside(d, off, len))
 		return err_set(e, -EBADMSG, "the GPU core dump is cut short at %zu bytes", d->len);
+	d->n_read += d->fd >= 0 ? len : 0;
+	if (d->n_read > READ_MAX)
+		return err_set(e, -EFBIG, "the GPU core dump is too large: more than %llu MiB of tables",
+			       (unsigned long long)(READ_MAX >> 20));
 	while (d->fd >= 0 && len > 0) {
 		n = pread(d->fd, d->base + off, len, (off_t)off);
 		if (n < 0 && errno == EINTR)

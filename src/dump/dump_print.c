@@ -10,6 +10,7 @@
 #include "base/banned.h"
 
 #define PARAMS_SHOWN	64	/* bytes */
+#define PARAMS_MAX	32764	/* what a launch can carry */
 #define LANES_SHOWN	32	/* one warp */
 
 static const char *verb(const struct culprit *c)
@@ -80,7 +81,7 @@ static void text_threads(const struct culprit *c, struct buf *out)
 	const struct culprit_lane *l = c->lanes;
 
 	if (c->n_lanes == 0) {
-		buf_adds(out, "  thread  unknown: the warp has exited\n");
+		buf_adds(out, "  thread  unknown: none stands at the instruction any more\n");
 		return;
 	}
 	add_pos(out, "  thread  block", l->block);
@@ -89,8 +90,8 @@ static void text_threads(const struct culprit *c, struct buf *out)
 		buf_printf(out, " %s %u byte%s at 0x%" PRIx64 " (%s)%s", verb(c), c->insn.width,
 			   c->insn.width == 1 ? "" : "s", l->address, sass_space_name(c->space),
 			   c->address_doubtful ? ", unless the load overwrote its address" : "");
-	buf_printf(out, "\n          %zu thread%s in %zu warp%s", c->n_lanes, c->n_lanes == 1 ? "" : "s", c->n_warps,
-		   c->n_warps == 1 ? "" : "s");
+	buf_printf(out, "\n          %zu thread%s in %zu warp%s", c->n_lanes, c->n_lanes == 1 ? "" : "s",
+		   c->n_warps, c->n_warps == 1 ? "" : "s");
 	if (c->address_known && c->address_min != c->address_max)
 		buf_printf(out, ", addresses 0x%" PRIx64 " to 0x%" PRIx64, c->address_min, c->address_max);
 	buf_adds(out, "\n");
@@ -155,7 +156,7 @@ static json_t *bytes(const uint8_t *p, size_t n)
 	struct buf b;
 	json_t *j;
 
-	buf_init(&b, 1 << 16);
+	buf_init(&b, 2 * PARAMS_MAX + 1);
 	add_bytes(&b, p, n);
 	j = json_string(b.data ? b.data : "");
 	buf_release(&b);
@@ -173,12 +174,13 @@ static json_t *lane_json(const struct culprit_lane *l)
 
 static json_t *kernel_json(const struct culprit *c)
 {
-	json_t *j = json_pack("{s:o,s:o,s:o,s:o,s:I}", "name", string(c->kernel_text), "symbol", string(c->kernel),
-			      "grid", three(c->grid), "block", three(c->block), "grid_id",
+	size_t n = c->params.len < PARAMS_MAX ? c->params.len : PARAMS_MAX;
+	json_t *j = json_pack("{s:o,s:o,s:o,s:o,s:I}", "name", string(c->kernel_text), "symbol",
+			      string(c->kernel), "grid", three(c->grid), "block", three(c->block), "grid_id",
 			      (json_int_t)c->grid_id);
 
 	if (c->params.data)
-		json_object_set_new(j, "params", bytes(c->params.data, c->params.len < 4096 ? c->params.len : 4096));
+		json_object_set_new(j, "params", bytes(c->params.data, n));
 	return j;
 }
 
@@ -226,11 +228,13 @@ json_t *culprit_json(const struct culprit *c)
 	json_t *j = json_object();
 
 	json_object_set_new(j, "kind", json_string(culprit_fault_id(c->fault)));
-	json_object_set_new(j, "exception", json_pack("{s:I,s:s,s:o}", "code", (json_int_t)c->exception, "name",
-						      c->exception_name, "text", string(c->exception_text)));
-	json_object_set_new(j, "device", json_pack("{s:i,s:o,s:o,s:i}", "ordinal", c->device, "name",
-						   string(c->device_name), "type", string(c->sm_type), "arch",
-						   c->arch));
+	json_object_set_new(j, "exception",
+			    json_pack("{s:I,s:s,s:o}", "code", (json_int_t)c->exception, "name",
+				      c->exception_name, "text", string(c->exception_text)));
+	json_object_set_new(j, "device",
+			    json_pack("{s:I,s:o,s:o,s:I}", "ordinal", (json_int_t)c->device, "name",
+				      string(c->device_name), "type", string(c->sm_type), "arch",
+				      (json_int_t)c->arch));
 	if (c->grid_known)
 		json_object_set_new(j, "kernel", kernel_json(c));
 	json_object_set_new(j, "fault", fault_json(c));

@@ -8,16 +8,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "dump/dump.h"
 
-#define DUMP_MACHINE	190	/* EM_CUDA */
+#define DUMP_MACHINE	190		/* EM_CUDA */
+#define DUMP_TYPE_BASE	0x80000000u	/* SHT_LOUSER */
 
 struct dump {
 	uint8_t *base;		/* the file's bytes, where they have been read */
 	size_t len;
 	int fd;			/* -1: everything is in memory */
 	bool mapped;		/* base is a mapping, not malloc */
+	uint64_t n_read;	/* bytes read so far, bounded */
 	uint64_t shoff;
 	uint32_t shstride, n_sections;
 	uint32_t strings;	/* section of the strings of the tables, 0 = none */
@@ -38,6 +41,25 @@ void dump_unload(struct dump *d);
 static inline bool dump_inside(const struct dump *d, uint64_t off, uint64_t len)
 {
 	return off <= d->len && len <= d->len - off;
+}
+
+/* False when there is no such section. */
+static inline bool dump_section(const struct dump *d, uint32_t i, Elf64_Shdr *s)
+{
+	uint64_t off = d->shoff + (uint64_t)i * d->shstride;
+
+	if (i >= d->n_sections || !dump_inside(d, off, sizeof(*s)))
+		return false;
+	memcpy(s, d->base + off, sizeof(*s));
+	return true;
+}
+
+/* The table that a section holds (enum dump_table), 0 = none of them. */
+static inline uint32_t dump_table_of(const Elf64_Shdr *s)
+{
+	uint32_t n = s->sh_type - DUMP_TYPE_BASE;
+
+	return s->sh_type > DUMP_TYPE_BASE && n < DUMP_TABLES_END ? n : 0;
 }
 
 #endif

@@ -7,6 +7,8 @@
 #include "dump/image.h"
 #include "base/banned.h"
 
+#define SYMBOLS_MAX	1000000	/* images of PyTorch have a few thousand */
+
 static bool inside(struct dump_bytes b, uint64_t off, uint64_t len)
 {
 	return b.data && off <= b.len && len <= b.len - off;
@@ -39,7 +41,7 @@ static uint64_t section_count(struct dump_bytes image, const Elf64_Ehdr *h)
 		return h->e_shnum;
 	if (!section_get(image, h, 0, &zero))
 		return 0;
-	return zero.sh_size < UINT32_MAX ? zero.sh_size : 0;
+	return zero.sh_size < SYMBOLS_MAX ? zero.sh_size : 0;
 }
 
 static const char *name_get(struct dump_bytes image, const Elf64_Shdr *strings, uint32_t off)
@@ -73,7 +75,8 @@ static void offer(struct query *q, const Elf64_Sym *sym, const char *name)
 	q->found = true;
 }
 
-static void search_table(struct dump_bytes image, const Elf64_Ehdr *h, const Elf64_Shdr *table, struct query *q)
+static void search_table(struct dump_bytes image, const Elf64_Ehdr *h, const Elf64_Shdr *table,
+			 struct query *q)
 {
 	uint64_t stride = table->sh_entsize, i;
 	Elf64_Shdr strings;
@@ -82,7 +85,7 @@ static void search_table(struct dump_bytes image, const Elf64_Ehdr *h, const Elf
 	if (stride < sizeof(sym) || !inside(image, table->sh_offset, table->sh_size) ||
 	    !section_get(image, h, table->sh_link, &strings))
 		return;
-	for (i = 0; i < table->sh_size / stride; i++) {
+	for (i = 0; i < table->sh_size / stride && i < SYMBOLS_MAX; i++) {
 		memcpy(&sym, image.data + table->sh_offset + i * stride, sizeof(sym));
 		if (ELF64_ST_TYPE(sym.st_info) == STT_FUNC)
 			offer(q, &sym, name_get(image, &strings, sym.st_name));

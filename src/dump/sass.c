@@ -173,9 +173,11 @@ static void decode_address(struct sass *s, const struct op *op, const struct wor
 	struct place p = place_of(op, arch);
 	bool uniform = p.ureg_at && bits(w, 91, 1);
 
-	/* a generic load without uniform register has a wider offset where that would be */
+	/* without a uniform register the offset has the room of what describes that one */
 	if (op->layout == LAYOUT_LD && !uniform)
 		p.imm_at = p.imm_bits = 32;
+	else if (p.imm_bits == 23 && !uniform)
+		p.imm_bits = 24;
 	s->offset = bits_signed(w, p.imm_at, p.imm_bits) * (1 << p.imm_shift);
 	s->reg = (int)bits(w, 24, 8);
 	s->reg_64 = !is_window(s->space);
@@ -243,7 +245,9 @@ static bool value_of(struct dump_bytes file, int reg, bool pair, uint64_t *value
 {
 	uint32_t lo = 0, hi = 0;
 
-	if (reg >= 0 && (!dump_word(file, (size_t)reg, &lo) || (pair && !dump_word(file, (size_t)reg + 1, &hi))))
+	if (reg >= 0 && !dump_word(file, (size_t)reg, &lo))
+		return false;
+	if (reg >= 0 && pair && !dump_word(file, (size_t)reg + 1, &hi))
 		return false;
 	*value = (uint64_t)hi << 32 | lo;
 	return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One GPU instruction (16 bytes, compute capability 7.5 to 12.1), decoded as far as a memory fault needs: what
- * kind of access, where, how wide, and from which registers the address of a lane comes.
+ * One GPU instruction (16 bytes, compute capability 7.5 to 12.1), decoded as far as a memory fault needs:
+ * what kind of access, where, how wide, and from which registers the address of a lane comes.
  */
 #ifndef CUWHY_SASS_H
 #define CUWHY_SASS_H
@@ -28,7 +28,7 @@ struct sass {
 	unsigned shift;		/* the register counts elements of 1 << shift bytes */
 	int ureg;		/* uniform address register, -1 = none */
 	bool ureg_64;
-	int descriptor;		/* uniform register of the memory descriptor, -1 = none: no part of the address */
+	int descriptor;		/* uniform register of a memory descriptor, no part of the address */
 	int64_t offset;
 	int guard;		/* predicate that must hold, 7 = always */
 	bool guard_not;
