@@ -57,7 +57,7 @@ help:
 ## make check-gpu   the programs of tests/gpu on a real GPU with the installed PyTorch
 ## make bench       cost of recording on the simulated GPU
 ## make bench-gpu   cost of recording on a real GPU with PyTorch
-## make fuzz        fuzz the reader of recordings with libFuzzer (SECONDS=600)
+## make fuzz        fuzz the reader of recordings, or WHAT=dump of core dumps, with libFuzzer (SECONDS=600)
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
 ## SAN=address,undefined  build and check with sanitizers;  V=1  show commands;  DEVELOPER=1  -Werror
@@ -133,10 +133,11 @@ check-e2e: parts
 check-torture: parts
 	@sh tests/torture/run.sh $(B) $${ROUNDS:-1000}
 
-check-fuzz: parts $(B)/tests/fuzz_trace
+check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump
 	@$(B)/tests/fuzz_trace tests/fuzz/corpus/trace
+	@$(B)/tests/fuzz_dump tests/fuzz/corpus/dump
 
-$(B)/tests/fuzz_trace: tests/fuzz/fuzz_trace.c tests/fuzz/driver.c $(LIB_OBJ)
+$(B)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/driver.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
 
 check-tree: parts
@@ -160,7 +161,7 @@ bench-gpu: parts
 	@$(PYTHON) tests/bench/bench_gpu.py --build $(B)
 
 fuzz: deps
-	@sh tests/fuzz/fuzz.sh $${SECONDS:-600}
+	@sh tests/fuzz/fuzz.sh $${SECONDS:-600} $${WHAT:-trace}
 
 demo: all
 	@sh examples/demo.sh $(B)

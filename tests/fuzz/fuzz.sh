@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Fuzzes the reader of recordings with libFuzzer: fuzz.sh [SECONDS]. Findings stay in build/fuzz.
+# Fuzzes a reader with libFuzzer: fuzz.sh [SECONDS] [trace|dump]. Findings stay in build/fuzz.
 set -eu
 cd "$(dirname "$0")/../.."
 seconds=${1:-600}
+what=${2:-trace}
 cc=${FUZZ_CC:-}
 for c in clang clang-14 clang-15 clang-16; do
 	[ -n "$cc" ] || ! command -v "$c" >/dev/null 2>&1 || cc=$c
@@ -13,12 +14,12 @@ if [ -z "$cc" ]; then
 	exit 2
 fi
 out=build/fuzz
-mkdir -p $out/new
+mkdir -p $out/new-$what
 make --no-print-directory build/kb.blob >/dev/null
 flags="-std=gnu11 -O1 -g -D_GNU_SOURCE -Iinclude -Isrc -I. -DKB_BLOB=\"build/kb.blob\""
 # shellcheck disable=SC2086
 $cc $flags -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	tests/fuzz/fuzz_trace.c src/base/*.c src/trace/*.c src/facts/*.c src/rules/*.c \
-	src/rules/*.S src/report/*.c -o $out/fuzz_trace -ljansson -liberty -lm
-exec $out/fuzz_trace -max_total_time="$seconds" -max_len=65536 -timeout=10 -rss_limit_mb=2048 \
-	-artifact_prefix=$out/ $out/new tests/fuzz/corpus/trace
+	tests/fuzz/fuzz_$what.c src/base/*.c src/trace/*.c src/dump/*.c src/facts/*.c src/rules/*.c \
+	src/rules/*.S src/report/*.c -o $out/fuzz_$what -ljansson -liberty -lz -lm
+exec $out/fuzz_$what -max_total_time="$seconds" -max_len=65536 -timeout=10 -rss_limit_mb=2048 \
+	-artifact_prefix=$out/ $out/new-$what tests/fuzz/corpus/$what

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Fuzz target: any bytes as a GPU core dump, all tables read, the culprit found and printed.
+ *
+ * Built by libFuzzer (tests/fuzz/fuzz.sh), and with driver.c as a plain program over the corpus.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "dump/culprit.h"
+#include "dump/dump.h"
+#include "dump/dump_print.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define ROWS_MAX	2000	/* of a table: enough to meet every field, few enough to be fast */
+
+static volatile uint64_t sink;	/* what was read must have been read */
+
+static void use_bytes(struct dump_bytes b)
+{
+	if (b.data)
+		sink += b.data[0] + b.data[b.len - 1];
+}
+
+static void use_row(struct dump *d, const struct dump_row *row)
+{
+	struct dump_row parent;
+	int f, t;
+
+	for (f = 0; f < DUMP_FIELDS_END; f++)
+		if (dump_has(row, (enum dump_field)f))
+			sink += dump_get(row, (enum dump_field)f) +
+				strlen(dump_string(row, (enum dump_field)f));
+	for (t = 1; t < DUMP_TABLES_END; t++)
+		use_bytes(dump_child_bytes(row, (enum dump_table)t));
+	if (dump_parent(row, &parent))
+		sink += parent.len;
+	sink += dump_address(d, row->section);
+}
+
+static void use_tables(struct dump *d)
+{
+	struct dump_row row;
+	size_t cursor, n;
+	int t;
+
+	for (t = 1; t < DUMP_TABLES_END; t++) {
+		cursor = n = 0;
+		while (n++ < ROWS_MAX && dump_next(d, (enum dump_table)t, &cursor, &row))
+			use_row(d, &row);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	void *copy = malloc(size ? size : 1);
+	struct culprit *c;
+	struct dump *d;
+	struct buf text;
+
+	if (!copy)
+		abort();
+	memcpy(copy, data, size);
+	sink += dump_is_dump(copy, size);
+	d = dump_from_bytes(copy, size, NULL);
+	if (!d)
+		return 0;
+	use_tables(d);
+	c = culprit_find(d);
+	buf_init(&text, 1 << 20);
+	culprit_text(c, &text);
+	buf_release(&text);
+	json_decref(culprit_json(c));
+	culprit_free(c);
+	dump_free(d);
+	return 0;
+}
