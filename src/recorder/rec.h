@@ -296,7 +296,7 @@ struct launch_note {
 	uint16_t flags;
 };
 void note_launch(const struct launch_note *l);
-void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result, const uint64_t *arg);
+void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result);
 
 void alloc_add(uint64_t addr, uint64_t size, enum cw_memory kind, int device, uint64_t extra);
 bool alloc_take(uint64_t addr, struct cw_allocation *taken);	/* removes; false when not known */

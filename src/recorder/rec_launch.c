@@ -121,8 +121,9 @@ inline void note_launch(const struct launch_note *l)
 	__builtin_prefetch((char *)s + 64, 1);
 }
 
-void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result, const uint64_t *arg)
+void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result)
 {
+	const uint64_t arg[] = { exec, stream };
 	struct rec_thread *t = rec_self;
 	struct cw_ring *r = rec_launch_ring(t);
 	struct cw_launch *s;
@@ -147,66 +148,6 @@ void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result, const ui
 
 /* ---- wrappers ------------------------------------------------------------------------------------------ */
 
-#define LAUNCH_PARAMS                                                                                 \
-	uint64_t f, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by, uint32_t bz, \
-		uint32_t shared, uint64_t stream, void **params
-
-static inline void launched(enum api api, LAUNCH_PARAMS, void **extra, CUresult r, uint16_t flags)
-{
-	int saved = errno;
-
-	rec_nesting = 2;
-	note_launch(&(struct launch_note){
-		.api = api, .result = r, .function = f, .grid = { gx, gy, gz }, .block = { bx, by, bz },
-		.shared = shared, .stream = stream, .params = params, .extra = extra, .flags = flags });
-	rec_leave();
-	errno = saved;
-}
-
-#define WRAP_LAUNCH(name)                                                                             \
-	EXPORT CUresult name(LAUNCH_PARAMS, void **extra);                                            \
-	EXPORT CUresult name(LAUNCH_PARAMS, void **extra)                                             \
-	{                                                                                             \
-		CUresult (*real)(LAUNCH_PARAMS, void **) = door(ENTRY_##name);                        \
-		bool record;                                                                          \
-		CUresult r;                                                                           \
-                                                                                                      \
-		if (unlikely(!real))                                                                  \
-			return CU_NO_DRIVER;                                                          \
-		record = rec_enter();                                                                 \
-		r = failed_before();                                                                  \
-		if (likely(!r))                                                                       \
-			r = real(f, gx, gy, gz, bx, by, bz, shared, stream, params, extra);           \
-		if (likely(record)) {                                                                 \
-			rec_self->caller = __builtin_return_address(0);                               \
-			launched(API_cuLaunchKernel, f, gx, gy, gz, bx, by, bz, shared, stream,       \
-				 params, extra, r, 0);                                                \
-		}                                                                                     \
-		return r;                                                                             \
-	}
-
-#define WRAP_COOPERATIVE(name)                                                                        \
-	EXPORT CUresult name(LAUNCH_PARAMS);                                                          \
-	EXPORT CUresult name(LAUNCH_PARAMS)                                                           \
-	{                                                                                             \
-		CUresult (*real)(LAUNCH_PARAMS) = door(ENTRY_##name);                                 \
-		bool record;                                                                          \
-		CUresult r;                                                                           \
-                                                                                                      \
-		if (unlikely(!real))                                                                  \
-			return CU_NO_DRIVER;                                                          \
-		record = rec_enter();                                                                 \
-		r = failed_before();                                                                  \
-		if (likely(!r))                                                                       \
-			r = real(f, gx, gy, gz, bx, by, bz, shared, stream, params);                  \
-		if (likely(record)) {                                                                 \
-			rec_self->caller = __builtin_return_address(0);                               \
-			launched(API_cuLaunchCooperativeKernel, f, gx, gy, gz, bx, by, bz, shared,    \
-				 stream, params, NULL, r, CW_LAUNCH_COOPERATIVE);                     \
-		}                                                                                     \
-		return r;                                                                             \
-	}
-
 struct launch_attribute {		/* CUlaunchAttribute */
 	uint32_t id;
 	uint32_t pad;
@@ -223,13 +164,11 @@ struct launch_config {			/* CUlaunchConfig */
 #define ATTR_COOPERATIVE 2
 #define ATTR_CLUSTER	 4
 
-static void launched_ex(const struct launch_config *c, uint64_t f, void **params, void **extra, CUresult r)
+static inline void launched_ex(const struct launch_config *c, uint64_t f, void **params, void **extra, CUresult r)
 {
 	struct launch_note l = { .api = API_cuLaunchKernelEx, .result = r, .function = f,
 				 .params = params, .extra = extra, .flags = CW_LAUNCH_EX };
-	int saved = errno;
 
-	rec_nesting = 2;
 	if (c) {
 		memcpy(l.grid, c->grid, sizeof(l.grid));
 		memcpy(l.block, c->block, sizeof(l.block));
@@ -243,58 +182,54 @@ static void launched_ex(const struct launch_config *c, uint64_t f, void **params
 		}
 	}
 	note_launch(&l);
-	rec_leave();
-	errno = saved;
 }
 
-#define WRAP_EX(name)                                                                                 \
-	EXPORT CUresult name(const struct launch_config *c, uint64_t f, void **params, void **extra); \
-	EXPORT CUresult name(const struct launch_config *c, uint64_t f, void **params, void **extra)  \
+/* One shape for all four: `note` is what is recorded of the result r. */
+#define WRAP(name, params_list, args_list, note)                                                      \
+	EXPORT CUresult name params_list;                                                             \
+	EXPORT CUresult name params_list                                                              \
 	{                                                                                             \
-		CUresult (*real)(const struct launch_config *, uint64_t, void **, void **) =          \
-			door(ENTRY_##name);                                                           \
+		CUresult (*real) params_list = door(ENTRY_##name);                                    \
 		bool record;                                                                          \
 		CUresult r;                                                                           \
+		int saved;                                                                            \
                                                                                                       \
 		if (unlikely(!real))                                                                  \
 			return CU_NO_DRIVER;                                                          \
 		record = rec_enter();                                                                 \
 		r = failed_before();                                                                  \
 		if (likely(!r))                                                                       \
-			r = real(c, f, params, extra);                                                \
+			r = real args_list;                                                           \
 		if (likely(record)) {                                                                 \
-			rec_self->caller = __builtin_return_address(0);                               \
-			launched_ex(c, f, params, extra, r);                                          \
-		}                                                                                     \
-		return r;                                                                             \
-	}
-
-#define WRAP_GRAPH(name)                                                                              \
-	EXPORT CUresult name(uint64_t exec, uint64_t stream);                                         \
-	EXPORT CUresult name(uint64_t exec, uint64_t stream)                                          \
-	{                                                                                             \
-		CUresult (*real)(uint64_t, uint64_t) = door(ENTRY_##name);                            \
-		const uint64_t a[] = { exec, stream };                                                \
-		bool record;                                                                          \
-		CUresult r;                                                                           \
-                                                                                                      \
-		if (unlikely(!real))                                                                  \
-			return CU_NO_DRIVER;                                                          \
-		record = rec_enter();                                                                 \
-		r = failed_before();                                                                  \
-		if (likely(!r))                                                                       \
-			r = real(exec, stream);                                                       \
-		if (likely(record)) {                                                                 \
-			int saved = errno;                                                            \
-                                                                                                      \
+			saved = errno;                                                                \
 			rec_nesting = 2;                                                              \
 			rec_self->caller = __builtin_return_address(0);                               \
-			note_graph_launch(exec, stream, r, a);                                        \
+			note;                                                                         \
 			rec_leave();                                                                  \
 			errno = saved;                                                                \
 		}                                                                                     \
 		return r;                                                                             \
 	}
+
+#define DIMS	 uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by, uint32_t bz, uint32_t shared
+#define NOTE(which, extra_list, flag)                                                                 \
+	note_launch(&(struct launch_note){ .api = API_##which, .result = r, .function = f,            \
+					   .grid = { gx, gy, gz }, .block = { bx, by, bz },           \
+					   .shared = shared, .stream = stream, .params = params,      \
+					   .extra = extra_list, .flags = flag })
+
+#define WRAP_LAUNCH(name)                                                                             \
+	WRAP(name, (uint64_t f, DIMS, uint64_t stream, void **params, void **extra),                  \
+	     (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), NOTE(cuLaunchKernel, extra, 0))
+#define WRAP_COOPERATIVE(name)                                                                        \
+	WRAP(name, (uint64_t f, DIMS, uint64_t stream, void **params),                                \
+	     (f, gx, gy, gz, bx, by, bz, shared, stream, params),                                     \
+	     NOTE(cuLaunchCooperativeKernel, NULL, CW_LAUNCH_COOPERATIVE))
+#define WRAP_EX(name)                                                                                 \
+	WRAP(name, (const struct launch_config *c, uint64_t f, void **params, void **extra),          \
+	     (c, f, params, extra), launched_ex(c, f, params, extra, r))
+#define WRAP_GRAPH(name)                                                                              \
+	WRAP(name, (uint64_t exec, uint64_t stream), (exec, stream), note_graph_launch(exec, stream, r))
 
 WRAP_LAUNCH(cuLaunchKernel)
 WRAP_LAUNCH(cuLaunchKernel_ptsz)
