@@ -12,6 +12,9 @@
 #include <cpuid.h>
 #include <x86intrin.h>
 
+/* In a function: the unwinder calls this routine when it passes (pc-relative, 4 bytes, signed). */
+#define ARCH_PERSONALITY(name) __asm__(".cfi_personality 0x1b, " name)
+
 #define ARCH_CLOCK_SOURCE "tsc"	/* the kernel's name for it */
 
 /* The time stamp counter runs at one rate on all cores and in all power states. */

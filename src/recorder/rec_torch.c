@@ -279,9 +279,23 @@ static uint32_t type_name(const void *object)
 	return off;
 }
 
-/* An exception may leave evaluate_function without coming back to our wrapper. A cleanup handler would
- * need libgcc_s in every process we are loaded into, so instead each entry remembers how deep the stack was:
- * one that lies above us (the stack grows down) belongs to a call that is gone. */
+/* An exception leaves evaluate_function without coming back to our wrapper. A cleanup handler of the
+ * compiler's would need libgcc_s in every process, so the wrapper has a personality routine of its own: the
+ * unwinder calls it when it takes the wrapper's frame away, and all it does is drop the running node. What is
+ * left without unwinding (longjmp) is dropped as soon as the stack is seen to be shorter again. */
+#define UNWIND_CLEANUP	2	/* _UA_CLEANUP_PHASE */
+#define UNWIND_GO_ON	8	/* _URC_CONTINUE_UNWIND */
+
+int rec_personality(int version, int actions, uint64_t class, void *exception, void *context);
+__attribute__((visibility("hidden"), used)) int rec_personality(int version, int actions, uint64_t class,
+								void *exception, void *context)
+{
+	(void)version, (void)class, (void)exception, (void)context;
+	if ((actions & UNWIND_CLEANUP) && rec_self && rec_self->node_depth)
+		rec_self->node_depth--;
+	return UNWIND_GO_ON;
+}
+
 static void drop_dead_nodes(struct rec_thread *t, uintptr_t here)
 {
 	while (t->node_depth && t->node[t->node_depth - 1].sp <= here)
@@ -332,6 +346,7 @@ EXPORT void EVALUATE(void *engine, void *task, void *node, void *inputs, const v
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	bool pushed = node_begin(node, here);
 
+	ARCH_PERSONALITY("rec_personality");
 	real(engine, task, node, inputs, queue);
 	if (pushed && rec_self && rec_self->node_depth)
 		rec_self->node_depth--;

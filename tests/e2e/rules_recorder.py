@@ -202,7 +202,7 @@ raise SystemExit(1)
 
 
 def rule__a_backward_kernel_is_tied_to_its_forward_line(box):
-    torch = box.library("fake_torch", "-lpthread")
+    torch = box.library("fake_torch", "-lpthread", "-fexceptions")
     launch = box.library("fake_launch", "-lcuda")
     program = box.script(BACKWARD)
     line = BACKWARD.splitlines().index("    return torch.forward()  # <- forward") + 1
@@ -213,6 +213,29 @@ def rule__a_backward_kernel_is_tied_to_its_forward_line(box):
     same(verdict["where"] and verdict["where"]["line"], line, "the forward line")
     same(verdict["where"]["function"], "scale", "its function")
     assert verdict["node"] and "MulBackward0" in str(verdict["node"]), verdict["node"]
+
+
+THROWN = BACKWARD.replace("torch.backward(node, engine.bad_launch)", "torch.backward_thrown(node, engine.bad_launch)")
+
+
+def rule__a_node_that_an_exception_left_is_forgotten(box):
+    """The engine's function never returns; a launch of that thread afterwards is not the node's."""
+    run = box.under(box.script(THROWN), FAKE_TORCH=box.library("fake_torch", "-lpthread", "-fexceptions"),
+                    FAKE_LAUNCH=box.library("fake_launch", "-lcuda"))
+    verdict = box.verdict(run)
+    same(verdict["cause"], "launch-config-grid-limit", "cause")
+    same((verdict["node"], verdict["forward"]), (None, None), "node and forward line")
+
+
+def rule__the_runtimes_own_refusals_are_seen(box):
+    """libcudart decides alone: no driver call is made, and there is no driver here."""
+    library = shutil.copy(box.library("libcudart"), os.path.join(box.scratch, "libcudart.so.13"))
+    program = box.program("use_cudart", library)
+    run = box.under([program], gpu=None, LD_LIBRARY_PATH=box.scratch)
+    same((run.status, run.out), (1, "0 101\n"), "the program's own answers")
+    verdict = box.verdict(run)
+    same((verdict["cause"], verdict["error"]["code"], verdict["error"]["api"]),
+         ("device-ordinal-out-of-range", 101, "cudaSetDevice"), "verdict")
 
 
 def rule__live_allocations_are_exact(box):

@@ -3,10 +3,12 @@
  * and an autograd node as it lies in memory. forward() makes a node on the calling thread; backward() runs it
  * on a thread of its own, without Python frames, as PyTorch's engine does. */
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unwind.h>
 
 struct type_info { const void *vtable; const char *name; };
 static const struct type_info mul_backward = { NULL, "N5torch8autograd9generated12MulBackward0E" };
@@ -86,5 +88,45 @@ void backward(int which, launcher *launch)
 
 	launch_now = launch;
 	pthread_create(&t, NULL, engine_thread, &made[which]);
+	pthread_join(t, NULL);
+}
+
+/* An exception: the frames between are unwound, the engine's function among them, and the thread works on. */
+static jmp_buf handler;
+static __thread uintptr_t caught_in;
+
+static _Unwind_Reason_Code reached(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
+				   struct _Unwind_Exception *exception, struct _Unwind_Context *context, void *arg)
+{
+	(void)version, (void)actions, (void)class, (void)exception, (void)arg;
+	if (_Unwind_GetCFA(context) >= caught_in)
+		longjmp(handler, 1);
+	return _URC_NO_REASON;
+}
+
+static int throws(void)
+{
+	static struct _Unwind_Exception exception;
+
+	_Unwind_ForcedUnwind(&exception, reached, NULL);
+	return 0;
+}
+
+static void *thrown_thread(void *node)
+{
+	caught_in = (uintptr_t)__builtin_frame_address(0);
+	if (setjmp(handler) == 0)
+		EVALUATE(NULL, NULL, node, (void *)throws, NULL);
+	launch_now();
+	return NULL;
+}
+
+void backward_thrown(int which, launcher *launch);
+void backward_thrown(int which, launcher *launch)
+{
+	pthread_t t;
+
+	launch_now = launch;
+	pthread_create(&t, NULL, thrown_thread, &made[which]);
 	pthread_join(t, NULL);
 }
