@@ -233,8 +233,7 @@ int env_prepare(const struct server *s, const char *gpu, bool no_core_dump, stru
 
 	if (rc == 0 && gpu)
 		rc = set_sim(s, gpu, e);
-	/* On real GPUs the recorder does not ask for dumps yet. */
-	if (rc == 0 && gpu && s->dir && !no_core_dump)
+	if (rc == 0 && s->dir && !no_core_dump)
 		setenv("CUWHY_CORE_DUMP", s->dir, 1);
 	else
 		unsetenv("CUWHY_CORE_DUMP");

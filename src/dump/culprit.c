@@ -23,8 +23,9 @@ static const struct exception {
 
 static const struct {
 	const char *id, *text;
+	uint32_t code;
 } faults[] = {
-#define FAULT(name, id, text)	{id, text},
+#define FAULT(name, id, code, text)	{id, text, code},
 #include "dump/faults.def"
 };
 
@@ -36,6 +37,11 @@ const char *culprit_fault_id(enum culprit_fault f)
 const char *culprit_fault_text(enum culprit_fault f)
 {
 	return faults[f].text;
+}
+
+uint32_t culprit_fault_code(enum culprit_fault f)
+{
+	return faults[f].code;
 }
 
 /* --- threads ---------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 #define CULPRIT_LANES_MAX	1024	/* lanes kept one by one; all are counted */
 
 enum culprit_fault {
-#define FAULT(name, id, text)	FAULT_##name,
+#define FAULT(name, id, code, text)	FAULT_##name,
 #include "dump/faults.def"
 };
 
@@ -78,5 +78,6 @@ void culprit_free(struct culprit *c);
 
 const char *culprit_fault_id(enum culprit_fault f);
 const char *culprit_fault_text(enum culprit_fault f);
+uint32_t culprit_fault_code(enum culprit_fault f);	/* the CUDA error, 0 = that depends */
 
 #endif

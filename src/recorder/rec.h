@@ -335,7 +335,8 @@ static inline CUresult failed_before(void)
 }
 void dump_start(void);			/* after the first good cuInit */
 void dump_forget(void);
-CUresult dump_check(CUresult result);	/* the truth about a call that says work has finished well */
+/* The truth about a call that says work has finished well, or badly. */
+CUresult dump_check(CUresult result);
 
 /* ---- Python, PyTorch, process end ----------------------------------------------------------------- */
 

@@ -2,24 +2,30 @@
  * GPU core dumps: the driver writes down what a faulting kernel was doing.
  *
  * Armed in this process alone, through the driver's own interface, never through an environment that
- * others would inherit. The driver would end the process after a dump; told not to, it swallows
- * device-side asserts (R580, H200: the synchronising call returns 0). So whatever reports success of
- * finished work looks for the dump first, and once there is one the error is returned by every call for which
- * the driver itself would have returned it, until the process ends. Launches look at a flag, not at a file.
+ * others would inherit. The driver would end the process after a dump. Told not to, it lets the program
+ * go on for a while: calls that wait for the kernel return 0, and some 50 ms to seconds later the error
+ * comes, for a device-side assert a wrong one (719 for 710; R580, H200). So whatever reports success of
+ * finished work looks for the dump first, and once there is one the error that the program would have
+ * seen without us is returned by every call for which the driver itself would have returned it, until
+ * the process ends. Launches look at a flag, not at a file.
  */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rec.h"
+#include "rec_dump.h"
 
 #define ATTR_ENABLE	1	/* bool */
 #define ATTR_FILE	5	/* string */
 #define ATTR_FLAGS	7	/* int */
 /* without unrelocated images, global, shared, local and constant memory, and without abort() */
 #define FLAGS		(1 | 2 | 4 | 8 | 16 | 32)
-#define ASSERT		710	/* the only error that the driver swallows */
+#define ASSERT		710
+#define LAUNCH_FAILED	719	/* "unspecified": true of every fault */
+#define PATIENCE	600	/* times 5 ms that we wait for a dump to be complete, or for the driver's word */
 
 _Atomic uint32_t dump_error;
 
@@ -103,14 +109,47 @@ void dump_forget(void)
 	atomic_store(&dump_error, 0);
 }
 
-/* After a call that says work has finished well: has a kernel failed after all? */
+static void nap(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+}
+
+/* The driver's own error, which comes late. */
+static CUresult driver_says(void)
+{
+	CUresult (*query)(uint64_t) = door(ENTRY_cuStreamQuery), r = 0;
+
+	for (int i = 0; query && i < PATIENCE && !code_is_sticky(r); i++) {
+		nap();
+		r = query(0);
+	}
+	return code_is_sticky(r) ? r : LAUNCH_FAILED;
+}
+
+/* What the program would have been told of this fault without a dump. */
+static CUresult plain_error(CUresult driver)
+{
+	uint32_t code = 0;
+
+	/* seen complete by whoever waited for the kernel; another thread may be early */
+	for (int i = 0; i < PATIENCE && !dump_code(dump.path, &code); i++)
+		nap();
+	if (code == ASSERT || (code && !driver))
+		return code;
+	return driver ? driver : driver_says();
+}
+
 CUresult dump_check(CUresult result)
 {
-	if (result || !atomic_load_explicit(&dump.armed, memory_order_relaxed))
+	uint32_t none = 0;
+
+	if (!atomic_load_explicit(&dump.armed, memory_order_relaxed) || (result && !code_is_sticky(result)))
 		return result;
+	if (failed_before())
+		return failed_before();
 	if (access(dump.path, F_OK) != 0)
-		return 0;
-	atomic_store(&dump_error, ASSERT);
-	shared_add(&rec.h->dump_enforced, 1);
-	return ASSERT;
+		return result;
+	if (atomic_compare_exchange_strong(&dump_error, &none, plain_error(result)) && dump_error != result)
+		shared_add(&rec.h->dump_enforced, 1);
+	return failed_before();
 }

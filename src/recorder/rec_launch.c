@@ -204,6 +204,8 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 			saved = errno;                                                                \
 			rec_nesting = 2;                                                              \
 			rec_self->caller = __builtin_return_address(0);                               \
+			if (unlikely(r))                                                              \
+				r = dump_check(r);                                                    \
 			note;                                                                         \
 			rec_leave();                                                                  \
 			errno = saved;                                                                \

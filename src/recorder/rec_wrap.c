@@ -101,23 +101,24 @@ static void after_QUIET(struct call *c)
 
 static void after_PROBE(struct call *c)
 {
-	if (c->api == API_cuStreamQuery || c->api == API_cuEventQuery)
-		c->r = dump_check(c->r);
+	if (!c->r && (c->api == API_cuStreamQuery || c->api == API_cuEventQuery))
+		c->r = dump_check(0);
 	if (unlikely(c->r) && code_is_sticky(c->r))
 		note(c, 0);
 }
 
 static void after_SYNC(struct call *c)
 {
-	c->r = dump_check(c->r);
+	if (!c->r)
+		c->r = dump_check(0);
 	note(c, 0);
 }
 
 /* Copies to the host wait for the work before them, and so do all that have no stream. */
 static void after_COPY(struct call *c)
 {
-	if (c->api == API_cuMemcpyDtoH_v2 || c->api == API_cuMemcpy)
-		c->r = dump_check(c->r);
+	if (!c->r && (c->api == API_cuMemcpyDtoH_v2 || c->api == API_cuMemcpy))
+		c->r = dump_check(0);
 	note(c, 0);
 }
 
@@ -318,6 +319,8 @@ static void after_DESTROY(struct call *c)
 		rec_nesting = 2;                                                                 \
 		rec_self->caller = __builtin_return_address(0);                                  \
 		saved = errno;                                                                   \
+		if (unlikely(c.r))                                                               \
+			c.r = dump_check(c.r);                                                   \
 		after_##class(&c);                                                               \
 		rec_leave();                                                                     \
 		errno = saved;                                                                   \

@@ -17,21 +17,6 @@ static const struct { enum sass_kind kind; const char *said, *access; } accesses
 	{ SASS_REDUCTION, "updated", "atomic" },
 };
 
-/* The error that CUDA reports for each kind of fault; 0 where that depends. */
-static uint32_t code_of(enum culprit_fault f)
-{
-	switch (f) {
-	case FAULT_ILLEGAL_ADDRESS: return 700;
-	case FAULT_MISALIGNED: return 716;
-	case FAULT_ASSERT: return 710;
-	case FAULT_ILLEGAL_INSTRUCTION: return 715;
-	case FAULT_INVALID_SPACE: return 717;
-	case FAULT_INVALID_PC: return 718;
-	case FAULT_TRAP: return 719;
-	default: return 0;
-	}
-}
-
 static void fill_access(struct verdict *v, struct facts *f, const struct culprit *c)
 {
 	for (size_t i = 0; c->decoded && i < sizeof(accesses) / sizeof(accesses[0]); i++) {
@@ -107,7 +92,7 @@ struct verdict *verdict_of_dump(const struct culprit *c)
 	facts_init(f, &v->pool);
 	verdict_fault(v, f, c);
 	v->alone = true;
-	v->code = code_of(c->fault);
+	v->code = culprit_fault_code(c->fault);
 	v->source = "core-dump";
 	v->name = v->code ? cuda_error_name(v->code) : NULL;
 	v->string = v->code ? cuda_error_text(v->code) : v->fault.what;

@@ -115,3 +115,32 @@ def rule__a_clean_program_under_dumps_is_as_ever(box):
     run = box.under(box.script(TWO.replace('"trap"', '"nop"')))
     same((run.status, run.out), (0, ""), "status and output")
     same(box.verdict(run)["cause"], "none", "cause")
+
+
+AFTER = """
+import ctypes, sys, time, cudrv
+cudrv.init()
+data, nop, bad = cudrv.alloc(4096), cudrv.kernel("nop"), cudrv.kernel(sys.argv[1])
+p, l = ctypes.c_uint64, ctypes.c_int64
+def code(function, *args):
+    try:
+        function(*args)
+        return 0
+    except cudrv.CudaError as error:
+        return error.code
+cudrv.launch(bad, (1,), (32,), *eval(sys.argv[2]))
+for pause in (0, 0, 0.3):
+    time.sleep(pause)
+    print(code(cudrv.synchronize), code(cudrv.launch, nop, (1,), (1,)), code(cudrv.read_floats, data, 4))
+"""
+
+
+def rule__a_dump_changes_no_error_that_the_program_sees(box):
+    """The driver by itself says nothing at first, and later of an assertion the wrong thing."""
+    for kernel, args, code in (("assert_fail", "()", 710), ("oob_store", "(p(data), l(1 << 40))", 700),
+                               ("misaligned", "(p(data),)", 716), ("trap", "()", 719)):
+        program = box.script(AFTER) + [kernel, args]
+        plain, run = box.under(program, "--no-core-dump"), box.under(program)
+        same((run.status, run.out), (plain.status, plain.out), kernel)
+        same(run.out, "%d %d %d\n" % (code, code, code) * 3, kernel)
+        assert any(name.endswith(".cudacore") for name in os.listdir(run.folder)), kernel

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the recorder itself reads in a GPU core dump.
+ */
+#ifndef CUWHY_REC_DUMP_H
+#define CUWHY_REC_DUMP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The CUDA error of the fault that a dump tells of, 0 = that depends. False: not a complete dump. */
+bool dump_code(const char *path, uint32_t *code);
+
+#endif
