@@ -176,7 +176,7 @@ static void find_straight(struct hunt *h)
 	h->straight_end = h->c->pc + SASS_BYTES;
 	for (i = 1; h->c->decoded && i < STRAIGHT_MAX; i++) {
 		code = image_code(h->image, h->straight_end, SASS_BYTES);
-		if (!code || sass_disturbs(code, &h->c->insn))
+		if (!code || sass_disturbs(code, h->c->arch, &h->c->insn))
 			return;
 		h->straight_end += SASS_BYTES;
 	}

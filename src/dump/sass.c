@@ -275,15 +275,19 @@ bool sass_overwrites_address(const struct sass *s)
 	return overlaps(s->dest, s->dest_regs, s->reg, s->reg_64 ? 2 : 1);
 }
 
-bool sass_disturbs(const uint8_t *code, const struct sass *s)
+bool sass_disturbs(const uint8_t *code, unsigned arch, const struct sass *s)
 {
 	struct word w = word_of(code);
+	struct sass other;
 	unsigned op = (unsigned)bits(&w, 0, 12), group = op & 0x1ff;
 	int dest = (int)bits(&w, 16, 8);
 
 	/* branches, calls, returns and what else steers; EXIT and BSSY go on with the next instruction */
 	if (group >= 0x140 && group <= 0x15f && op != 0x94d && op != 0x945)
 		return true;
+	/* of other accesses it is known what they write: of stores, nothing */
+	if (sass_decode(code, arch, &other))
+		return overlaps(other.dest, other.dest_regs, s->reg, s->reg_64 ? 2 : 1);
 	/* an instruction writes at most four registers from its destination on, uniform ones likewise */
 	return (dest != R_NONE && overlaps(dest, 4, s->reg, s->reg_64 ? 2 : 1)) ||
 	       overlaps(dest & 0x7f, 4, s->ureg, 2);

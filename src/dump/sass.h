@@ -51,6 +51,6 @@ bool sass_overwrites_address(const struct sass *s);
 
 /* May this instruction, executed after `s`, have changed the registers of its address, or left the straight
  * line from it? Doubtful cases count as yes. */
-bool sass_disturbs(const uint8_t *code, const struct sass *s);
+bool sass_disturbs(const uint8_t *code, unsigned arch, const struct sass *s);
 
 #endif

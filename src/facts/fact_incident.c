@@ -110,15 +110,15 @@ static void fill_exception(struct facts *f, const struct incident *i)
 		fact_set_text(f, FACT_check_message, first_line(check ? check->text : python->text, f->pool));
 }
 
-/* The autograd node's symbol is "vtable for torch::autograd::generated::MulBackward0". */
-static void fill_node(struct facts *f, const struct incident *i, const struct trace *t)
+/* The autograd node's C++ type, as the compiler writes it: "N5torch8autograd9generated12MulBackward0E". */
+static void fill_node(struct facts *f, const struct trace *t, uint32_t node_name)
 {
-	const char *symbol = trace_string(t, i->lead->node_name), *name, *s;
+	const char *symbol = trace_string(t, node_name), *name, *s;
 	char *plain;
 
 	if (!symbol[0])
 		return;
-	plain = demangle(symbol);
+	plain = demangle(str_starts(symbol, "_Z") ? symbol : pool_printf(f->pool, "_Z%s", symbol));
 	name = plain ? plain : symbol;
 	while ((s = strstr(name, "::")) != NULL)
 		name = s + 2;
@@ -212,7 +212,7 @@ void facts_of_incident(struct facts *f, const struct incident *i, struct trace *
 	fill_memory(f, i, d);
 	facts_from_message(f, fact_text(f, FACT_error_text));
 	fill_memory_parts(f);
-	fill_node(f, i, t);
+	fill_node(f, t, s->node_name);
 	fill_op(f, i, t);
 	fill_places(f, i, t, s);
 }

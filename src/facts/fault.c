@@ -53,24 +53,22 @@ static void consider(void *arg, const struct cw_launch *l)
 {
 	struct search *q = arg;
 	struct fault_launch *m = q->found;
-	struct place p = { 0 };
+	struct scene s = { .node_name = 0 };
 
 	if (!same_kernel(q, l))
 		return;
 	if (q->with_params ? !same_params(q->culprit, l) : known_params(q->culprit, l))
 		return;
-	if (!m->found) {
-		m->found = true;
-		m->stream = l->stream;
-		m->shared = l->shared;
-	}
-	if (!place_of_stack(q->trace, l->stack, &p) && !place_of_stack(q->trace, l->forward_stack, &p))
+	if (!m->newest)
+		m->newest = l;
+	launch_scene(l, q->trace, &s);
+	if (!s.where.file)
 		return;
 	for (size_t i = 0; i < m->n; i++)
-		if (m->line[i].line == p.line && !strcmp(m->line[i].file, p.file))
+		if (m->at[i].where.line == s.where.line && !strcmp(m->at[i].where.file, s.where.file))
 			return;
 	if (m->n < FAULT_LINES_MAX)
-		m->line[m->n++] = p;
+		m->at[m->n++] = s;
 }
 
 static void find_replay(void *arg, const struct cw_launch *l)
@@ -93,7 +91,7 @@ static void consider_captured(struct search *q, const struct cw_failure *noticed
 	for (size_t i = n; i > 0; i--)
 		if (l[i - 1]->flags & CW_LAUNCH_CAPTURED)
 			consider(q, l[i - 1]);
-	if (!q->found->found)
+	if (!q->found->newest)
 		q->found->replay = (struct place){ 0 };
 }
 
@@ -106,10 +104,10 @@ void fault_find_launch(struct fault_launch *m, struct trace *t, const struct cul
 	if (!c->grid_known)
 		return;
 	/* the same parameters are the better evidence; without, launches whose parameters were not recorded */
-	for (int pass = 0; pass < 2 && !m->found; pass++) {
+	for (int pass = 0; pass < 2 && !m->newest; pass++) {
 		q.with_params = pass == 0;
 		suspects_each(t, noticed, consider, &q);
-		if (!m->found)
+		if (!m->newest)
 			consider_captured(&q, noticed);
 	}
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "facts/facts.h"
+#include "facts/incident.h"
 #include "facts/place.h"
 
 struct trace;
@@ -19,12 +20,10 @@ struct cw_failure;
 #define FAULT_LINES_MAX 8
 
 struct fault_launch {
-	struct place line[FAULT_LINES_MAX];	/* lines that launched this kernel so, newest first */
+	const struct cw_launch *newest;		/* NULL = none was found */
+	struct scene at[FAULT_LINES_MAX];	/* where this kernel was launched so, a line once, newest first */
 	size_t n;
 	struct place replay;	/* the kernel was captured: the line that ran the graph */
-	uint64_t stream;	/* of the newest */
-	uint32_t shared;
-	bool found;
 };
 
 /* By kernel, dimensions and, where both are known, parameter bytes. */

@@ -50,8 +50,13 @@ struct scene {
 	struct place forward;	/* where the forward op was called, for failures in backward */
 	struct place backward;	/* the line that called backward */
 	struct place capture;	/* where the capture under way had begun */
+	uint32_t node_name;	/* the autograd node that was running: off of a cw_string, 0 = none */
 };
 void incident_scene(const struct incident *i, struct trace *t, struct scene *s);
+
+/* The same of the launch of a kernel that failed later; `noticed` stays. */
+struct cw_launch;
+void launch_scene(const struct cw_launch *l, struct trace *t, struct scene *s);
 
 /* Everything that can be said about it. `f` is initialised by the caller. */
 void facts_of_incident(struct facts *f, const struct incident *i, struct trace *t,

@@ -44,28 +44,34 @@ static bool in_backward(const struct trace *t, struct looked *seen, uint32_t sta
 	return false;
 }
 
+/* Work in backward: its thread and time. */
+struct moment {
+	uint32_t tid;
+	uint64_t ticks;
+};
+
 /* The newest work of another thread that was issued from inside backward(). */
-static bool backward_from_launches(struct trace *t, const struct cw_failure *f, struct place *p)
+static bool backward_from_launches(struct trace *t, struct moment m, struct place *p)
 {
 	const struct cw_launch *const *l;
 	size_t n = trace_launches(t, &l);
 	struct looked seen = { 0 };
 
 	for (size_t i = n; i > 0; i--)
-		if (l[i - 1]->tid != f->tid && l[i - 1]->ticks <= f->ticks &&
+		if (l[i - 1]->tid != m.tid && l[i - 1]->ticks <= m.ticks &&
 		    in_backward(t, &seen, l[i - 1]->stack))
 			return place_of_stack(t, l[i - 1]->stack, p);
 	return false;
 }
 
-static bool backward_from_calls(struct trace *t, const struct cw_failure *f, struct place *p)
+static bool backward_from_calls(struct trace *t, struct moment m, struct place *p)
 {
 	const struct cw_call *const *c;
 	size_t n = trace_calls(t, &c);
 	struct looked seen = { 0 };
 
 	for (size_t i = n; i > 0; i--)
-		if (c[i - 1]->tid != f->tid && c[i - 1]->ticks <= f->ticks &&
+		if (c[i - 1]->tid != m.tid && c[i - 1]->ticks <= m.ticks &&
 		    in_backward(t, &seen, c[i - 1]->stack))
 			return place_of_stack(t, c[i - 1]->stack, p);
 	return false;
@@ -74,13 +80,14 @@ static bool backward_from_calls(struct trace *t, const struct cw_failure *f, str
 static void find_backward(struct trace *t, const struct incident *i, struct place *p)
 {
 	const struct cw_failure *python = incident_from(i, CW_SRC_PYTHON);
+	struct moment m = { i->lead->tid, i->lead->ticks };
 
 	if (called_from(t, i->lead->stack) && place_of_stack(t, i->lead->stack, p))
 		return;
 	if (python && stack_in_backward(t, python->stack) && place_of_stack(t, python->stack, p))
 		return;
-	if (!backward_from_launches(t, i->lead, p))
-		backward_from_calls(t, i->lead, p);
+	if (!backward_from_launches(t, m, p))
+		backward_from_calls(t, m, p);
 }
 
 /* The best stack among the members: the user's code rather than a library's. */
@@ -112,7 +119,7 @@ void incident_scene(const struct incident *i, struct trace *t, struct scene *s)
 	const struct cw_failure *python = incident_from(i, CW_SRC_PYTHON);
 	const struct place *first, *second;
 
-	*s = (struct scene){ 0 };
+	*s = (struct scene){ .node_name = i->lead->node_name };
 	find_direct(t, i, false, &s->where);
 	find_forward(t, i, s);
 	if (python)
@@ -130,4 +137,24 @@ void incident_scene(const struct incident *i, struct trace *t, struct scene *s)
 		find_direct(t, i, true, &s->where);
 	if (!s->where.file && s->noticed.file)
 		s->where = s->noticed;
+}
+
+void launch_scene(const struct cw_launch *l, struct trace *t, struct scene *s)
+{
+	struct moment m = { l->tid, l->ticks };
+	bool calls = called_from(t, l->stack);
+
+	*s = (struct scene){ .noticed = s->noticed, .node_name = l->node_name };
+	if (calls)
+		place_of_stack(t, l->stack, &s->backward);
+	else
+		place_of_stack(t, l->stack, &s->where);
+	place_of_stack(t, l->forward_stack, &s->forward);
+	if ((l->flags & CW_LAUNCH_IN_BACKWARD) && !calls && !backward_from_launches(t, m, &s->backward))
+		backward_from_calls(t, m, &s->backward);
+	/* a backward written in Python has a line of its own */
+	if ((!s->where.file || s->where.library) && s->forward.file)
+		s->where = s->forward;
+	if (!s->where.file)
+		s->where = s->backward;
 }

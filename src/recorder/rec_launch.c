@@ -109,12 +109,13 @@ inline void note_launch(const struct launch_note *l)
 	s->forward_stack = s->node_name = 0;
 	if (unlikely(t->node_depth) && torch_backward(t, &s->forward_stack, &s->node_name))
 		s->flags |= CW_LAUNCH_IN_BACKWARD;
+	/* the driver is asked for the layout after the first launch that went well, which is this one */
+	if (unlikely(function && !function_layout(function)) && !l->result)
+		function_learn(function, true);
 	s->n_param = copy_params(s->params, function, l->params, l->extra);
 	if (unlikely(atomic_load_explicit(&rec.captures, memory_order_relaxed)))
 		capture_keep(s, l->stream);
 	shared_set(&s->seq, seq);
-	if (unlikely(function && !function_layout(function)) && !l->result)
-		function_learn(function, true);
 	/* the next launch will write here: fetch it while the program does something else */
 	s = next_slot(r);
 	__builtin_prefetch(s, 1);

@@ -71,6 +71,11 @@ static json_t *json_where(const struct verdict *v)
 		json_object_set_new(j, "library", json_true());
 	if (v->replay.file)
 		json_object_set_new(j, "replay", json_line(&v->replay));
+	for (size_t i = 0; i < v->n_or; i++) {
+		if (!i)
+			json_object_set_new(j, "or", json_array());
+		json_array_append_new(json_object_get(j, "or"), json_line(&v->or[i]));
+	}
 	if (v->forward.file)
 		json_object_set_new(j, "forward", json_line(&v->forward));
 	if (v->backward.file)

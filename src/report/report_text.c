@@ -48,23 +48,26 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 		wrap_text(w, "this is library code: no line of your own was on the stack");
 	if (v->async && v->where.file && v->n_suspects != 1 && !v->fault.known)
 		wrap_text(w, "the error was noticed here; the work that caused it was launched earlier");
+	for (size_t i = 0; i < v->n_or; i++)
+		wrap_printf(w, "or %s:%u, which launched the same kernel: they cannot be told apart", v->or[i].shown,
+			    v->or[i].number);
 	if (v->noticed.file && !same_line(&v->noticed, &v->where) && !same_line(&v->noticed, &v->backward))
 		wrap_printf(w, "Python's traceback says %s:%u. That is where the error was noticed.",
 			    v->noticed.shown, v->noticed.number);
 	if (v->backward.file && !same_line(&v->backward, &v->where))
 		wrap_printf(w, "it failed in the backward of this line%s%s; backward was called at %s:%u",
-			    v->node ? ", in " : "", v->node ? v->node : "", v->backward.file,
+			    v->node ? ", in " : "", v->node ? v->node : "", v->backward.shown,
 			    v->backward.number);
 	else if (v->node)
 		wrap_printf(w, "in backward, in %s", v->node);
 	if (v->forward.file && !same_line(&v->forward, &v->where))
-		wrap_printf(w, "the forward line of that gradient is %s:%u", v->forward.file,
+		wrap_printf(w, "the forward line of that gradient is %s:%u", v->forward.shown,
 			    v->forward.number);
 	if (v->replay.file)
 		wrap_printf(w, "it was captured there into a CUDA graph, which was run at %s:%u", v->replay.shown,
 			    v->replay.number);
 	if (v->capture.file)
-		wrap_printf(w, "a graph capture was under way, begun at %s:%u", v->capture.file,
+		wrap_printf(w, "a graph capture was under way, begun at %s:%u", v->capture.shown,
 			    v->capture.number);
 }
 

@@ -282,18 +282,24 @@ static void join_dump(struct verdict *v, const struct incident *i, struct trace 
 	fault_find_launch(&m, t, c, i->lead);
 	fault_address_facts(f, t, c, i->lead);
 	fact_set_number(f, FACT_fault_lines, (double)m.n);
-	if (m.found) {
-		v->kernel.stream = m.stream;
-		v->kernel.shared = m.shared;
+	if (m.newest) {
+		v->kernel.stream = m.newest->stream;
+		v->kernel.shared = m.newest->shared;
 	}
-	if (m.n == 1)
-		s->where = m.line[0];
+	if (!m.n)
+		return;
+	m.at[0].noticed = s->noticed;
+	*s = m.at[0];
 	if (m.replay.file)
 		v->replay = line_of_place(v, t, &m.replay);
+	v->n_or = m.n - 1;
+	v->or = pool_alloc(&v->pool, m.n * sizeof(*v->or));
+	for (size_t k = 1; k < m.n; k++)
+		v->or[k - 1] = line_of_place(v, t, &m.at[k].where);
 	for (size_t k = 0; m.n > 1 && k < m.n; k++)
 		verdict_evidence(v, "launch", pool_printf(&v->pool, "this kernel was launched so at %s:%u",
-							  file_shown(m.line[k].file, trace_header(t)->cwd),
-							  m.line[k].line));
+							  file_shown(m.at[k].where.file, trace_header(t)->cwd),
+							  m.at[k].where.line));
 }
 
 struct verdict *verdict_of_incident(const struct incident *i, struct trace *t, const struct culprit *c)

@@ -71,6 +71,8 @@ struct verdict {
 	bool async;			/* an error of earlier work */
 	bool alone;			/* a core dump without a recording */
 	struct line where, noticed, forward, backward, capture, replay;
+	struct line *or;	/* lines that cannot be told apart from `where` */
+	size_t n_or;
 	struct line *stack;		/* innermost first */
 	size_t n_stack;
 	struct kernel kernel;

@@ -144,3 +144,12 @@ def rule__a_dump_changes_no_error_that_the_program_sees(box):
         same((run.status, run.out), (plain.status, plain.out), kernel)
         same(run.out, "%d %d %d\n" % (code, code, code) * 3, kernel)
         assert any(name.endswith(".cudacore") for name in os.listdir(run.folder)), kernel
+
+
+def rule__launches_that_cannot_be_told_apart_are_both_named(box):
+    twice = TWO.replace("cudrv.launch(nop, (1,), (1,))", "cudrv.launch(trap, (1,), (1,))")
+    run = box.under(box.script(twice))
+    where = box.verdict(run)["where"]
+    same((where["line"], [other["line"] for other in where["or"]]), (6, [5]), "lines")
+    text = subprocess.run([box.cuwhy, "explain", run.folder], capture_output=True, text=True, env=box.env()).stdout
+    assert "program.py:5, which launched the same kernel" in text, text

@@ -659,6 +659,23 @@ static void sass__architectures_that_were_never_checked_are_not_decoded(void **s
 	assert_false(sass_decode((const uint8_t *)stg, 130, &s));
 }
 
+/* Two stores in a row through the same register: behind the second the address of the first is still there. */
+static void sass__a_store_disturbs_no_address(void **state)
+{
+	static const uint8_t first[] = {0x86, 0x79, 0x00, 0x02, 0x04, 0x00, 0x00, 0x00,
+					0x04, 0x1d, 0x10, 0x0c, 0x00, 0xe8, 0x0f, 0x00},
+			     second[] = {0x86, 0x79, 0x00, 0x02, 0x04, 0x00, 0x08, 0x00,
+					 0x04, 0x1d, 0x10, 0x0c, 0x00, 0xe2, 0x0f, 0x00},
+			     move[] = {0x02, 0x78, 0x03, 0x00, 0x00, 0x00, 0x80, 0x3f,	/* R3 */
+				       0x00, 0x0f, 0x00, 0x00, 0x00, 0xe2, 0x0f, 0x00};
+	struct sass s;
+
+	(void)state;
+	assert_true(sass_decode(first, 90, &s));
+	assert_false(sass_disturbs(second, 90, &s));
+	assert_true(sass_disturbs(move, 90, &s));
+}
+
 static void sass__an_address_is_the_sum_of_its_parts(void **state)
 {
 	uint32_t reg[4] = {0, 0, 0xfffffff0, 0x7f}, ureg[6] = {0, 0, 0, 0, 0x20, 1};
@@ -772,6 +789,7 @@ int main(void)
 		cmocka_unit_test(print__text_and_json_say_the_same),
 		cmocka_unit_test(sass__instructions_of_every_architecture_decode_as_nvdisasm_reads_them),
 		cmocka_unit_test(sass__architectures_that_were_never_checked_are_not_decoded),
+		cmocka_unit_test(sass__a_store_disturbs_no_address),
 		cmocka_unit_test(sass__an_address_is_the_sum_of_its_parts),
 		cmocka_unit_test(fixtures__six_real_dumps_say_what_happened),
 	};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two lines launched the same kernel in the same way and nobody waited in between: which one it was cannot be said.
+# Two lines launched the same kernel in the same way and nobody waited in between: which one it was cannot be said, so both are.
 # expect: cause=illegal-access-out-of-bounds certainty=likely exit=1 code=700
 # gpu: sim:tiny,sticky=cuLaunchKernel:2:700
 import cudrv
@@ -7,5 +7,5 @@ import cudrv
 cudrv.init()
 nop = cudrv.kernel("nop")
 cudrv.launch(nop, (1,), (1,))
-cudrv.launch(nop, (1,), (1,))
-cudrv.synchronize()  # <- here
+cudrv.launch(nop, (1,), (1,))  # <- here
+cudrv.synchronize()
