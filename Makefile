@@ -153,6 +153,7 @@ check-all: check check-san
 
 check-gpu: parts
 	@$(PYTHON) tests/gpu/run.py --build $(B)
+	@$(PYTHON) tests/gpu/faults.py --build $(B)
 	@sh tests/gpu/neighbours.sh $(B) $(PYTHON)
 
 bench: parts

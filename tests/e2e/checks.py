@@ -56,6 +56,9 @@ def one(result, label, want, got):
         result.bad("%s: error %s" % (label, got.get("error")))
     if "kernel" in want and want["kernel"][0] not in str((got.get("kernel") or {}).get("name")):
         result.bad("%s: kernel %s" % (label, got.get("kernel")))
+    for cause in want.get("candidate", ()):
+        if cause not in [c.get("cause") for c in got.get("candidates") or []]:
+            result.bad("%s: %s is not among the candidates" % (label, cause))
     if "function" in want and (got.get("where") or {}).get("function") not in want["function"]:
         result.bad("%s: in function %s" % (label, (got.get("where") or {}).get("function")))
 

@@ -10,9 +10,11 @@ A case is a program (Python, C or shell) whose first comment lines say what cuwh
     needs: torch cupy nvcc     env: NAME=value          uses: helpers/nested.py
     same-output                alone                    args: one two
     gpu: sim:tiny              timeout: 60
+    options: --hang-after 5s   skip: plain              options of cuwhy; runs that make no sense
 
 The line that a verdict must name ends with the comment `<- here`; `<- note` and `<- other` belong
-to notes and other processes; `<- backward`, `<- forward` and `<- capture` are lines beside it.
+to notes and other processes; `<- backward`, `<- forward`, `<- capture` and `<- replay` are lines
+beside it; `<- here, <- either` is an innocent line that cannot be told from the guilty one.
 """
 import json
 import os
@@ -29,8 +31,8 @@ import checks
 
 HEADER = re.compile(
     r"^\s*(?:#|//|/?\*)\s*(expect-note|expect-other|expect-silent|expect|needs|env|uses|args"
-    r"|gpu|timeout|same-output|alone|build|wrap)\b:?\s*(.*?)\s*(?:\*/)?\s*$")
-MARK = re.compile(r"<- (here|note|other|backward|forward|capture|replay)\b")
+    r"|gpu|timeout|same-output|alone|build|wrap|options(?=:)|skip(?=:))\b:?\s*(.*?)\s*(?:\*/)?\s*$")
+MARK = re.compile(r"<- (here|note|other|backward|forward|capture|replay|either)\b")
 
 
 class Case:
@@ -41,6 +43,7 @@ class Case:
         self.name = os.path.splitext(os.path.basename(path))[0]
         self.main = None
         self.notes, self.others, self.needs, self.uses, self.args = [], [], [], [], []
+        self.options, self.skip = [], []
         self.env, self.marks = {}, {}
         self.silent = self.same_output = self.alone = False
         self.gpu, self.build, self.wrap, self.timeout, self.exit = None, [], [], 120, None
@@ -72,7 +75,7 @@ class Case:
         elif key == "env":
             name, _, text = value.partition("=")
             self.env[name] = text
-        elif key in ("needs", "uses", "args", "build", "wrap"):
+        elif key in ("needs", "uses", "args", "build", "wrap", "options", "skip"):
             getattr(self, key).extend(value.split())
         elif key == "gpu":
             self.gpu = value
@@ -110,7 +113,9 @@ class Result:
     def __init__(self, case):
         self.case, self.problems, self.skip = case, [], None
         self.got, self.line, self.exit, self.seconds = "-", "-", "-", 0.0
-        self.artifacts = {}
+        self.took = 0.0     # of it, the run under cuwhy
+        self.verdict = self.plain = None
+        self.artifacts, self.more = {}, {}
 
     def bad(self, text):
         self.problems.append(text)
@@ -118,7 +123,7 @@ class Result:
     def as_dict(self):
         return {"case": self.case.name, "expected": self.case.expected(), "got": self.got,
                 "line": self.line, "exit": self.exit, "seconds": round(self.seconds, 2),
-                "skip": self.skip, "problems": self.problems}
+                "skip": self.skip, "problems": self.problems, **self.more}
 
 
 class Run:
@@ -172,9 +177,10 @@ class Harness:
         env.update(case.env)
         return env
 
-    def under_cuwhy(self, case, folder, json_wanted):
+    def under_cuwhy(self, case, folder, json_wanted, more=()):
         gpu = case.gpu or self.default_gpu
         options = (["--json"] if json_wanted else []) + (["--gpu", gpu] if gpu else [])
+        options += case.options + list(more)
         return ([self.cuwhy, "run"] + options + ["--out", folder, "--"] + self.command(case))
 
     def run(self, case):
@@ -197,7 +203,7 @@ class Harness:
     def judge(self, case, result, folder):
         env = self.environment(case)
         run = Run(self.under_cuwhy(case, folder, not case.silent), env, case.timeout)
-        result.exit = run.status
+        result.exit, result.took = run.status, run.seconds
         result.artifacts = {"stdout": run.out, "stderr": run.err}
         if run.timed_out:
             result.bad("still running after %d s" % case.timeout)
@@ -205,6 +211,7 @@ class Harness:
             result.bad("exit status %d, expected %d" % (run.status, case.exit))
         self.compare_with_plain(case, result, run, env)
         verdict = self.read_verdict(result, folder)
+        result.verdict = verdict
         if verdict is None:
             return
         checks.shape(result, verdict)
@@ -216,24 +223,31 @@ class Harness:
 
     def compare_with_plain(self, case, result, run, env):
         gpu = case.gpu or self.default_gpu
-        if gpu or not (self.plain or case.same_output):
+        if gpu or "plain" in case.skip or not (self.plain or case.same_output):
             return      # the simulated GPU exists only under cuwhy
-        plain = Run(self.command(case), env, case.timeout)
+        plain = result.plain = Run(self.command(case), env, case.timeout)
         if plain.status != run.status:
             result.bad("exit status %d, without cuwhy %d" % (run.status, plain.status))
         if case.same_output and plain.out != run.out:
             result.bad("stdout differs from the run without cuwhy")
-            result.artifacts["stdout-plain"] = plain.out
+        if case.same_output:
+            result.artifacts.update({"stdout-plain": plain.out, "stderr-plain": plain.err})
 
-    def read_verdict(self, result, folder):
+    def load_verdict(self, result, folder, name="verdict.json"):
+        """The verdict in a recording; its text is kept among the artifacts under `name`."""
         path = os.path.join(folder, "verdict.json")
         try:
             with open(path, encoding="utf-8") as stream:
                 text = stream.read()
-            result.artifacts["verdict.json"] = text
-            verdict = json.loads(text)
+            result.artifacts[name] = text
+            return json.loads(text)
         except (OSError, ValueError) as error:
-            result.bad("verdict.json: %s" % error)
+            result.bad("%s: %s" % (name, error))
+            return None
+
+    def read_verdict(self, result, folder):
+        verdict = self.load_verdict(result, folder)
+        if verdict is None:
             return None
         result.got = verdict.get("cause", "?")
         if verdict.get("notes"):

@@ -26,6 +26,10 @@ try:
 except OSError:
     ok = False
 print(n.value if ok else 0)
+# can kernels use ordinary host memory (HMM, ATS)? 88 is the driver's number of that attribute
+hmm = ctypes.c_int(0)
+ok = ok and n.value and cuda.cuDeviceGetAttribute(ctypes.byref(hmm), 88, 0) == 0
+print(hmm.value if ok else 0)
 """
 
 
@@ -39,13 +43,15 @@ def find_nvcc():
 def what_is_missing(python):
     """The `needs` words that this machine cannot serve."""
     found = subprocess.run([python, "-c", PROBE], capture_output=True, text=True, timeout=120)
-    lines = found.stdout.splitlines() + ["", "0"]
+    lines = found.stdout.splitlines() + ["", "0", "0"]
     missing = {"torch", "cupy", "triton", "numpy"} - set(lines[0].split())
     devices = int(lines[1])
     if devices == 0:
         missing.add("GPU")
     if devices != 1:
         missing.add("single-GPU")
+    if lines[2] != "0":
+        missing.add("no-hmm")
     nvcc = find_nvcc()
     if nvcc:
         os.environ["NVCC"] = nvcc
