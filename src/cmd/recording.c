@@ -100,6 +100,8 @@ static void add_json(struct recording *r, const char *dir, const json_t *o)
 	p.end.ppid = (uint32_t)int_of(o, "ppid", 0);
 	p.end.exit = int_of(o, "exit", -1);
 	p.end.signal = int_of(o, "signal", 0);
+	p.end.ended_ns = (uint64_t)json_integer_value(json_object_get(o, "end_mono_ns"));
+	p.end.fault_real_ns = (uint64_t)json_integer_value(json_object_get(o, "dump_real_ns"));
 	p.end.status_known = json_is_true(json_object_get(o, "status_known"));
 	/* The name comes from a file that anybody may have written: it stays inside the folder. */
 	if (part && *part && !strchr(part, '/') && part[0] != '.')

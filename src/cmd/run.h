@@ -47,6 +47,7 @@ struct process {
 	char *part;		/* file name inside the recording, NULL = not kept */
 	char cause[64];
 	struct verdict *verdict;	/* NULL after it moved into the joined one */
+	bool told;		/* that it is a victim was printed */
 };
 
 /* --- run_server.c ----------------------------------------------------------------------------- */
@@ -158,6 +159,8 @@ struct judge {
 	struct text_style style;
 	size_t n_failed;
 	size_t n_same;			/* failed as another one had before */
+	size_t n_victims;		/* failed because another one had */
+	pid_t first_told;		/* whose failure was printed first; 0 = nobody's */
 	char **seen;		/* cause and place of what was printed already */
 	size_t n_seen, cap_seen;
 };

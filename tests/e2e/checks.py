@@ -56,6 +56,8 @@ def one(result, label, want, got):
         result.bad("%s: error %s" % (label, got.get("error")))
     if "kernel" in want and want["kernel"][0] not in str((got.get("kernel") or {}).get("name")):
         result.bad("%s: kernel %s" % (label, got.get("kernel")))
+    if "victim" in want and ("yes" if got.get("victim") else "no") not in want["victim"]:
+        result.bad("%s: victim %s of %s" % (label, got.get("victim"), got.get("victim_of")))
     if "function" in want and (got.get("where") or {}).get("function") not in want["function"]:
         result.bad("%s: in function %s" % (label, (got.get("where") or {}).get("function")))
 
