@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cmd/recording.h"
+#include "cmd/run_xid.h"
 #include "base/banned.h"
 
 char *recording_base(void)
@@ -159,6 +160,9 @@ int recording_read(struct recording *r, const char *path, struct err *e)
 	run = load(path);
 	json_array_foreach(json_object_get(run, "processes"), i, o)
 		add_json(r, path, o);
+	if (xid_from_json(&r->xids, json_object_get(run, "kernel_log")))
+		for (i = 0; i < r->n; i++)
+			r->process[i].end.xids = &r->xids;
 	if (r->n == 0 && !json_is_object(run))
 		add_files(r, path);
 	if (r->n == 0 && !json_is_object(run)) {

@@ -6,7 +6,7 @@
  *   run_server.c the socket on which recorders hand over their memory; run_process.c that memory
  *   run_child.c  the program itself: start, signals, end; run_witness.c helps it with signals
  *   run_judge.c  what each process did when it ended, and what is printed
- *   run_store.c  the recording on disk
+ *   run_store.c  the recording on disk; run_xid.c what the kernel log said meanwhile
  */
 #ifndef CUWHY_RUN_H
 #define CUWHY_RUN_H
@@ -21,6 +21,7 @@
 
 #include "base/err.h"
 #include "cmd/run_witness.h"
+#include "cmd/run_xid.h"
 #include "report/verdict.h"
 
 /* --- one recorded process image (an exec makes a new one) ------------------------------------- */
@@ -128,6 +129,7 @@ struct store {
 	char **argv;
 	uint64_t start_realtime_ns;
 	unsigned int n_parts;
+	const struct xid_log *xids;	/* NULL = nobody looked */
 };
 
 /* Checks --out before the program starts. -EEXIST with `e` filled: refuse to start. */
@@ -147,12 +149,15 @@ void store_json(struct store *s, const char *name, const char *json);
 void store_discard(struct store *s);	/* nothing failed: leave no trace */
 void store_prune(const struct store *s);
 
+#define KERNEL_LOG "/dev/kmsg"
+
 /* --- run_judge.c ------------------------------------------------------------------------------ */
 
 struct judge {
 	struct store *store;
 	struct server *server;
 	const struct child *child;
+	struct xid_watch *xids;
 	const struct err *unrecorded;	/* code != 0: why nothing can be recorded */
 	char trouble[320];
 	bool json;

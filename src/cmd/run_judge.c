@@ -219,6 +219,20 @@ static const char *dump_path(const struct judge *j, const struct cw_header *h)
 	return h->dump_path;
 }
 
+/* Only after a failure that hardware can be the reason of: the log is long. */
+static const struct xid_log *kernel_log(struct judge *j, const struct trace *t)
+{
+	const struct cw_failure *const *f;
+	size_t i, n = trace_failures(t, &f);
+
+	for (i = 0; i < n && !xid_matters(f[i]->code); i++)
+		;
+	if (i == n || trace_header(t)->sim)
+		return NULL;
+	j->store->xids = xid_watch_look(j->xids, KERNEL_LOG);
+	return j->store->xids;
+}
+
 static uint64_t written_ns(const char *path)
 {
 	struct stat st;
@@ -243,6 +257,7 @@ static void judge_process(struct judge *j, struct process *p)
 	if (t) {
 		complete_end(p, trace_header(t));
 		core = dump_path(j, trace_header(t));
+		p->end.xids = kernel_log(j, t);
 	}
 	if (core)
 		p->end.fault_real_ns = written_ns(core);

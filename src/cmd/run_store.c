@@ -235,6 +235,8 @@ void store_run(struct store *s, const struct server *srv, const struct child *c,
 			(int)getpid(), "start", moment(s->start_realtime_ns), "end", "exit",
 			"signal", "lost_segments", (json_int_t)srv->lost_segments, "processes",
 			list);
+	if (s->xids)
+		json_object_set_new(run, "kernel_log", xid_to_json(s->xids));
 	if (ended)
 		add_program_end(run, c);
 	text = json_dumps(run, JSON_INDENT(1));

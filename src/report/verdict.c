@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "facts/message.h"
+#include "facts/xid.h"
 #include "report/verdict_priv.h"
 #include "trace/trace.h"
 
@@ -121,6 +122,25 @@ static void add_notes(struct verdict *main, const struct incidents *all, const s
 	}
 }
 
+/* The simulated GPU has no Xids, and those of a real one beside it are no business of the program. */
+static const struct xid_log *log_of(const struct trace *t, const struct process_end *end)
+{
+	static const struct xid_log nothing = {.readable = true};
+
+	return trace_header(t)->sim ? &nothing : end->xids;
+}
+
+static void add_xid(struct verdict *v, const struct incident *i, const struct trace *t)
+{
+	int about = -1;
+	const struct xid *x = incident_xid(i, t, &about);
+
+	if (x)
+		verdict_evidence(v, "kernel-log", pool_strdup(&v->pool, x->text));
+	else if (i->xids && !i->xids->readable)
+		verdict_evidence(v, "kernel-log", "the kernel log could not be read: a hardware error would not be seen");
+}
+
 struct verdict *verdict_of_process(struct trace *t, const struct process_end *end)
 {
 	struct verdict *v = verdict_new("none"), *found = NULL;
@@ -133,8 +153,11 @@ struct verdict *verdict_of_process(struct trace *t, const struct process_end *en
 	incidents_collect(&all, t, &v->pool);
 	if (!ended_well(v))
 		fatal = incidents_fatal(&all, t, v->signal);
-	if (fatal)
+	if (fatal) {
+		fatal->xids = xid_matters(fatal->code) ? log_of(t, end) : NULL;
 		found = verdict_of_incident(fatal, t, fatal->sticky ? end->fault : NULL);
+		add_xid(found, fatal, t);
+	}
 	if (found && !is_ours(fatal, found)) {
 		verdict_free(found);
 		found = NULL;

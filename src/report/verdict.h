@@ -12,6 +12,7 @@
 
 struct trace;
 struct culprit;
+struct xid_log;
 
 enum certainty { SURE_POSSIBLE, SURE_LIKELY, SURE_CERTAIN };
 
@@ -23,6 +24,7 @@ struct process_end {
 	int signal;		/* 0 when none or not known */
 	const char *command;	/* for people; may be NULL */
 	const struct culprit *fault;	/* from the GPU core dump that it left; NULL = none */
+	const struct xid_log *xids;	/* from the kernel log; NULL = nobody looked */
 	uint64_t fault_real_ns;	/* CLOCK_REALTIME of that dump; 0 = not known */
 	uint64_t ended_ns;	/* CLOCK_MONOTONIC; 0 = not known */
 };
