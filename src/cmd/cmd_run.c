@@ -48,6 +48,7 @@ struct run {
 	struct child child;
 	struct store store;
 	struct judge judge;
+	struct xid_watch xids;
 	struct err unrecorded;	/* code != 0: why nothing can be recorded */
 };
 
@@ -110,6 +111,7 @@ static int start(struct run *r, char **argv, struct err *e)
 		return rc == -EINVAL ? EXIT_TROUBLE : EXIT_NOT_STARTED;
 	if (!r->unrecorded.code && r->server.dir && !getenv("CUWHY_SOCK"))
 		err_set(&r->unrecorded, -EINVAL, "the loader cannot take the path of the recorder");
+	xid_watch_open(&r->xids, KERNEL_LOG);
 	child_prepare(&r->child);
 	status = child_start(&r->child, argv, e);
 	if (status == 0 && given.out)
@@ -119,7 +121,7 @@ static int start(struct run *r, char **argv, struct err *e)
 
 static int run_program(char **argv, enum colour colour)
 {
-	struct run r = {.child.signal_fd = -1};
+	struct run r = {.child.signal_fd = -1, .xids.fd = -1};
 	struct err e = {0};
 	int status;
 
@@ -128,7 +130,7 @@ static int run_program(char **argv, enum colour colour)
 		cmd_fail(stderr, given.json, &e, status);
 	} else {
 		r.judge = (struct judge){.store = &r.store, .server = &r.server, .child = &r.child,
-					 .unrecorded = &r.unrecorded, .json = given.json};
+					 .unrecorded = &r.unrecorded, .xids = &r.xids, .json = given.json};
 		r.judge.style.colour = term_colour(STDERR_FILENO, colour);
 		r.judge.style.width = term_width(STDERR_FILENO);
 		follow(&r);
@@ -138,6 +140,7 @@ static int run_program(char **argv, enum colour colour)
 	env_clean(&r.server);
 	child_release(&r.child);
 	judge_release(&r.judge);
+	xid_watch_close(&r.xids);
 	store_release(&r.store);
 	server_close(&r.server);
 	return status;

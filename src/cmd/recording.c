@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cmd/recording.h"
+#include "cmd/run_xid.h"
 #include "base/banned.h"
 
 char *recording_base(void)
@@ -100,6 +101,8 @@ static void add_json(struct recording *r, const char *dir, const json_t *o)
 	p.end.ppid = (uint32_t)int_of(o, "ppid", 0);
 	p.end.exit = int_of(o, "exit", -1);
 	p.end.signal = int_of(o, "signal", 0);
+	p.end.ended_ns = (uint64_t)json_integer_value(json_object_get(o, "end_mono_ns"));
+	p.end.fault_real_ns = (uint64_t)json_integer_value(json_object_get(o, "dump_real_ns"));
 	p.end.status_known = json_is_true(json_object_get(o, "status_known"));
 	/* The name comes from a file that anybody may have written: it stays inside the folder. */
 	if (part && *part && !strchr(part, '/') && part[0] != '.')
@@ -157,6 +160,9 @@ int recording_read(struct recording *r, const char *path, struct err *e)
 	run = load(path);
 	json_array_foreach(json_object_get(run, "processes"), i, o)
 		add_json(r, path, o);
+	if (xid_from_json(&r->xids, json_object_get(run, "kernel_log")))
+		for (i = 0; i < r->n; i++)
+			r->process[i].end.xids = &r->xids;
 	if (r->n == 0 && !json_is_object(run))
 		add_files(r, path);
 	if (r->n == 0 && !json_is_object(run)) {

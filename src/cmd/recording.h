@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "facts/xid.h"
 #include "report/verdict.h"
 
 struct err;
@@ -26,6 +27,7 @@ struct recorded_process {
 struct recording {
 	struct recorded_process *process;
 	size_t n, cap;
+	struct xid_log xids;	/* of the kernel log, when it was looked at */
 };
 
 /* $CUWHY_DIR, else $XDG_STATE_HOME/cuwhy, else ~/.local/state/cuwhy; NULL without a home. */

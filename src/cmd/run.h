@@ -6,7 +6,7 @@
  *   run_server.c the socket on which recorders hand over their memory; run_process.c that memory
  *   run_child.c  the program itself: start, signals, end; run_witness.c helps it with signals
  *   run_judge.c  what each process did when it ended, and what is printed
- *   run_store.c  the recording on disk
+ *   run_store.c  the recording on disk; run_xid.c what the kernel log said meanwhile
  */
 #ifndef CUWHY_RUN_H
 #define CUWHY_RUN_H
@@ -21,6 +21,7 @@
 
 #include "base/err.h"
 #include "cmd/run_witness.h"
+#include "cmd/run_xid.h"
 #include "report/verdict.h"
 
 /* --- one recorded process image (an exec makes a new one) ------------------------------------- */
@@ -47,6 +48,7 @@ struct process {
 	char *part;		/* file name inside the recording, NULL = not kept */
 	char cause[64];
 	struct verdict *verdict;	/* NULL after it moved into the joined one */
+	bool told;		/* that it is a victim was printed */
 };
 
 /* --- run_server.c ----------------------------------------------------------------------------- */
@@ -127,6 +129,7 @@ struct store {
 	char **argv;
 	uint64_t start_realtime_ns;
 	unsigned int n_parts;
+	const struct xid_log *xids;	/* NULL = nobody looked */
 };
 
 /* Checks --out before the program starts. -EEXIST with `e` filled: refuse to start. */
@@ -146,18 +149,23 @@ void store_json(struct store *s, const char *name, const char *json);
 void store_discard(struct store *s);	/* nothing failed: leave no trace */
 void store_prune(const struct store *s);
 
+#define KERNEL_LOG "/dev/kmsg"
+
 /* --- run_judge.c ------------------------------------------------------------------------------ */
 
 struct judge {
 	struct store *store;
 	struct server *server;
 	const struct child *child;
+	struct xid_watch *xids;
 	const struct err *unrecorded;	/* code != 0: why nothing can be recorded */
 	char trouble[320];
 	bool json;
 	struct text_style style;
 	size_t n_failed;
 	size_t n_same;			/* failed as another one had before */
+	size_t n_victims;		/* failed because another one had */
+	pid_t first_told;		/* whose failure was printed first; 0 = nobody's */
 	char **seen;		/* cause and place of what was printed already */
 	size_t n_seen, cap_seen;
 };

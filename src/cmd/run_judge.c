@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +42,7 @@ static bool learn_end(struct judge *j, struct process *p, uint64_t now)
 	int status;
 
 	p->end.pid = (uint32_t)p->pid;
+	p->end.ended_ns = p->ended_ns;
 	p->end.exit = -1;
 	if (p->replaced || p->alive) {
 		set_status(&p->end, 0);		/* it went on */
@@ -141,11 +143,34 @@ static bool seen_before(struct judge *j, char *place)
 	return false;
 }
 
-static void print_failure(struct judge *j, const struct process *p, const char *json)
+/* Marks it when it failed because a process did that was judged before. */
+static bool blame(struct judge *j, struct process *p)
+{
+	size_t i, n = j->server->n_processes;
+	struct verdict **list = xcalloc(n + 1, sizeof(*list));
+	bool found;
+
+	for (i = 0; i < n; i++)
+		list[i] = j->server->process[i]->verdict;
+	found = verdict_blame(p->verdict, list, n);
+	free(list);
+	return found;
+}
+
+static void print_victim(struct judge *j, struct process *p)
+{
+	p->told = true;
+	if (++j->n_victims <= SAME_MAX)
+		report_victim(stderr, p->verdict);
+}
+
+static void print_failure(struct judge *j, struct process *p, const char *json)
 {
 	struct text_style style = j->style;
 	char *place = place_of(json), *said = xstrdup(place);
 
+	if (!j->first_told)
+		j->first_told = p->pid;
 	style.recording = p->part ? j->store->dir : NULL;
 	if (!seen_before(j, place))
 		report_text(stderr, p->verdict, &style);
@@ -166,6 +191,7 @@ static void keep(struct judge *j, struct process *p, const void *bytes, size_t l
 
 static void tell_failure(struct judge *j, struct process *p)
 {
+	bool victim = blame(j, p);
 	char *json = json_of(p->verdict, p->part ? j->store->dir : NULL, NULL), *name;
 
 	j->n_failed++;
@@ -174,7 +200,9 @@ static void tell_failure(struct judge *j, struct process *p)
 		store_json(j->store, name, json);
 		free(name);
 	}
-	if (!j->json)
+	if (!j->json && victim)
+		print_victim(j, p);
+	else if (!j->json)
 		print_failure(j, p, json);
 	free(json);
 }
@@ -189,6 +217,27 @@ static const char *dump_path(const struct judge *j, const struct cw_header *h)
 	    strchr(h->dump_path + n + 1, '/') || !fs_exists(h->dump_path))
 		return NULL;
 	return h->dump_path;
+}
+
+/* Only after a failure that hardware can be the reason of: the log is long. */
+static const struct xid_log *kernel_log(struct judge *j, const struct trace *t)
+{
+	const struct cw_failure *const *f;
+	size_t i, n = trace_failures(t, &f);
+
+	for (i = 0; i < n && !xid_matters(f[i]->code); i++)
+		;
+	if (i == n || trace_header(t)->sim)
+		return NULL;
+	j->store->xids = xid_watch_look(j->xids, KERNEL_LOG);
+	return j->store->xids;
+}
+
+static uint64_t written_ns(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec : 0;
 }
 
 static void judge_process(struct judge *j, struct process *p)
@@ -208,13 +257,16 @@ static void judge_process(struct judge *j, struct process *p)
 	if (t) {
 		complete_end(p, trace_header(t));
 		core = dump_path(j, trace_header(t));
+		p->end.xids = kernel_log(j, t);
 	}
+	if (core)
+		p->end.fault_real_ns = written_ns(core);
 	if (core && (d = dump_open(core, NULL)) != NULL)
 		p->end.fault = fault = culprit_find(d);
 	p->verdict = verdict_of_process(t, &p->end);
 	str_copy(p->cause, sizeof(p->cause), verdict_cause(p->verdict));
 	failed = strcmp(p->cause, "none") != 0;
-	if (t && (failed || verdict_notes(p->verdict) > 0 || j->store->keep))
+	if (t && (failed || verdict_notes(p->verdict) > 0 || j->store->keep || blame(j, p)))
 		keep(j, p, bytes, len);
 	if (core && p->part)
 		store_dump(j->store, p, core);
@@ -306,13 +358,31 @@ static void tell_trouble(struct judge *j)
 		fprintf(stderr, "hint: %s\n", e->hint);
 }
 
+/* Victims that ended before the process that is to blame, and those whose end was no CUDA failure: they are
+ * known now, when every process has been judged. */
+static void tell_victims(struct judge *j)
+{
+	struct process *p;
+	size_t i;
+
+	for (i = 0; i < j->server->n_processes; i++) {
+		p = j->server->process[i];
+		if (p->verdict && !p->told && blame(j, p) && !j->json)
+			print_victim(j, p);
+	}
+	if (j->n_victims > SAME_MAX)
+		fprintf(stderr, "cuwhy: %zu more processes failed because of it\n", j->n_victims - SAME_MAX);
+}
+
 void judge_finish(struct judge *j)
 {
-	struct verdict *all = join(j);
+	struct verdict *all;
 	bool kept = j->n_failed || j->store->keep;
 	const char *recording;
 	char *json;
 
+	tell_victims(j);
+	all = join(j);
 	if (kept)
 		store_run(j->store, j->server, j->child, true);
 	else
@@ -332,6 +402,8 @@ void judge_finish(struct judge *j)
 		if (j->n_same > SAME_MAX)
 			fprintf(stderr, "cuwhy: %zu more processes failed in the same way\n",
 				j->n_same - SAME_MAX);
+		if (j->first_told && (pid_t)verdict_pid(all) != j->first_told)
+			report_first(stderr, all);
 		if (j->n_failed == 0 && verdict_notes(all) > 0)
 			report_line(stderr, all, recording);
 		tell_trouble(j);

@@ -193,13 +193,16 @@ static json_t *number_or_null(bool known, int value)
 static json_t *process_json(const struct process *p)
 {
 	const struct process_end *end = &p->end;
-	json_t *o = json_pack("{s:i, s:i, s:I, s:b, s:b, s:b, s:s}", "pid", (int)p->pid, "ppid",
+	json_t *o = json_pack("{s:i, s:i, s:I, s:I, s:b, s:b, s:b, s:s}", "pid", (int)p->pid, "ppid",
 			      (int)end->ppid, "start_mono_ns", (json_int_t)p->start_ns,
+			      "end_mono_ns", (json_int_t)end->ended_ns,
 			      "status_known", end->status_known, "alive", p->alive, "replaced",
 			      p->replaced, "cause", p->cause);
 
 	json_object_set_new(o, "exit", number_or_null(end->exit >= 0, end->exit));
 	json_object_set_new(o, "signal", number_or_null(end->signal > 0, end->signal));
+	if (end->fault_real_ns)
+		json_object_set_new(o, "dump_real_ns", json_integer((json_int_t)end->fault_real_ns));
 	json_object_set_new(o, "command", json_text(p->command));
 	json_object_set_new(o, "part", json_text(p->part));
 	return o;
@@ -232,6 +235,8 @@ void store_run(struct store *s, const struct server *srv, const struct child *c,
 			(int)getpid(), "start", moment(s->start_realtime_ns), "end", "exit",
 			"signal", "lost_segments", (json_int_t)srv->lost_segments, "processes",
 			list);
+	if (s->xids)
+		json_object_set_new(run, "kernel_log", xid_to_json(s->xids));
 	if (ended)
 		add_program_end(run, c);
 	text = json_dumps(run, JSON_INDENT(1));

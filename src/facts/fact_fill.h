@@ -10,6 +10,7 @@ struct cw_device;
 
 void fill_launch(struct facts *f, const struct incident *i, struct trace *t, const struct cw_device *d);
 void fill_device(struct facts *f, const struct incident *i, const struct trace *t, const struct cw_device *d);
+void fill_xid(struct facts *f, const struct incident *i, const struct trace *t);
 void fill_memory(struct facts *f, const struct incident *i, const struct cw_device *d);
 
 /* Who holds what: after the messages have been read, since they may tell what the recording does not. */

@@ -215,4 +215,5 @@ void facts_of_incident(struct facts *f, const struct incident *i, struct trace *
 	fill_node(f, t, s->node_name);
 	fill_op(f, i, t);
 	fill_places(f, i, t, s);
+	fill_xid(f, i, t);
 }

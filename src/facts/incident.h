@@ -14,6 +14,8 @@
 
 struct trace;
 struct cw_failure;
+struct xid;
+struct xid_log;
 
 #define INCIDENT_FAILURES 16	/* more of the same add nothing */
 
@@ -27,6 +29,7 @@ struct incident {
 	bool benign;			/* normal in a healthy program unless something was raised for it */
 	bool python_only;		/* nothing but an exception's message */
 	bool check_only;		/* nothing but PyTorch's own refusal */
+	const struct xid_log *xids;	/* of the time of the program; NULL = nobody looked */
 };
 
 struct incidents {
@@ -61,6 +64,10 @@ void launch_scene(const struct cw_launch *l, struct trace *t, struct scene *s);
 /* Everything that can be said about it. `f` is initialised by the caller. */
 void facts_of_incident(struct facts *f, const struct incident *i, struct trace *t,
 		       const struct scene *s);
+
+/* The gravest Xid that may be about the incident; NULL when there is none or the log is not known. `*about`: 1 when it
+ * names the process or the GPU, -1 when that cannot be told. */
+const struct xid *incident_xid(const struct incident *i, const struct trace *t, int *about);
 
 /* Without return type, template arguments and parameters: C++ names go on for pages. */
 const char *kernel_short_name(const char *name, struct pool *pool);

@@ -256,6 +256,11 @@ static json_t *json_verdict(const struct verdict *v)
 	json_object_set_new(j, "evidence", json_evidence(v));
 	json_object_set_new(j, "fix", json_said(v->fix, true));
 	json_object_set_new(j, "process", json_process(v));
+	if (v->victim_of) {
+		json_object_set_new(j, "victim", json_true());
+		json_object_set_new(j, "victim_of", json_integer(v->victim_of));
+		json_object_set_new(j, "victim_because", text(v->victim_why));
+	}
 	json_object_set_new(j, "simulated", json_boolean(v->sim));
 	json_object_set_new(j, "notes", json_list(v->notes));
 	json_object_set_new(j, "others", json_list(v->others));

@@ -205,7 +205,9 @@ static void text_other(struct wrap *w, const struct verdict *o)
 {
 	char line[600];
 
-	if (o->where.file)
+	if (o->victim_of)
+		snprintf(line, sizeof(line), "%s", o->title);
+	else if (o->where.file)
 		snprintf(line, sizeof(line), "then process %u failed too: %s at %s:%u", o->pid, o->cause->id,
 			 o->where.shown, o->where.number);
 	else
@@ -248,6 +250,15 @@ void report_text(FILE *out, const struct verdict *v, const struct text_style *st
 	text_said(&w, "FIX", v->fix);
 	text_sure(&w, v);
 	text_rest(&w, v, style);
+}
+
+void report_first(FILE *out, const struct verdict *v)
+{
+	if (v->where.file)
+		fprintf(out, "cuwhy: the first to fail was process %u: %s at %s:%u\n", v->pid, v->cause->id,
+			v->where.shown, v->where.number);
+	else
+		fprintf(out, "cuwhy: the first to fail was process %u: %s\n", v->pid, v->cause->id);
 }
 
 void report_line(FILE *out, const struct verdict *v, const char *recording)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "facts/message.h"
+#include "facts/xid.h"
 #include "report/verdict_priv.h"
 #include "trace/trace.h"
 
@@ -43,7 +44,9 @@ static void fill_process(struct verdict *v, const struct trace *t, const struct 
 	const struct cw_header *h = t ? trace_header(t) : NULL;
 
 	v->pid = end->pid ? end->pid : h ? h->pid : 0;
+	v->ppid = end->ppid ? end->ppid : h ? h->ppid : 0;
 	v->rank = h ? h->rank : CW_UNKNOWN;
+	v->ended_ns = h && h->exit_known ? h->exit_mono_ns : end->ended_ns;
 	v->exit_known = end->status_known;
 	v->exit = end->status_known ? end->exit : -1;
 	v->signal = end->status_known ? end->signal : 0;
@@ -55,6 +58,25 @@ static void fill_process(struct verdict *v, const struct trace *t, const struct 
 		v->command = pool_strdup(&v->pool, end->command);
 	else if (h && h->cmdline[0])
 		v->command = pool_strdup(&v->pool, h->cmdline);
+}
+
+/* The exception that reached the top; the recording does not live as long as the verdict. */
+static void fill_exception(struct verdict *v, const struct incidents *all)
+{
+	if (!all->n_python)
+		return;
+	v->end_type = pool_strdup(&v->pool, all->python[0]->what);
+	v->end_text = pool_strdup(&v->pool, all->python[0]->text);
+}
+
+/* The dump was written when the kernel faulted, which may be long before the program noticed. */
+static void fill_time(struct verdict *v, const struct trace *t, const struct process_end *end)
+{
+	const struct cw_header *h = trace_header(t);
+	uint64_t since = end->fault_real_ns - h->start_realtime_ns;
+
+	if (end->fault_real_ns > h->start_realtime_ns && h->clock0.mono_ns + since < v->time_ns)
+		v->time_ns = h->clock0.mono_ns + since;
 }
 
 static bool ended_well(const struct verdict *v)
@@ -100,6 +122,25 @@ static void add_notes(struct verdict *main, const struct incidents *all, const s
 	}
 }
 
+/* The simulated GPU has no Xids, and those of a real one beside it are no business of the program. */
+static const struct xid_log *log_of(const struct trace *t, const struct process_end *end)
+{
+	static const struct xid_log nothing = {.readable = true};
+
+	return trace_header(t)->sim ? &nothing : end->xids;
+}
+
+static void add_xid(struct verdict *v, const struct incident *i, const struct trace *t)
+{
+	int about = -1;
+	const struct xid *x = incident_xid(i, t, &about);
+
+	if (x)
+		verdict_evidence(v, "kernel-log", pool_strdup(&v->pool, x->text));
+	else if (i->xids && !i->xids->readable)
+		verdict_evidence(v, "kernel-log", "the kernel log could not be read: a hardware error would not be seen");
+}
+
 struct verdict *verdict_of_process(struct trace *t, const struct process_end *end)
 {
 	struct verdict *v = verdict_new("none"), *found = NULL;
@@ -112,14 +153,22 @@ struct verdict *verdict_of_process(struct trace *t, const struct process_end *en
 	incidents_collect(&all, t, &v->pool);
 	if (!ended_well(v))
 		fatal = incidents_fatal(&all, t, v->signal);
-	if (fatal)
+	if (fatal) {
+		fatal->xids = xid_matters(fatal->code) ? log_of(t, end) : NULL;
 		found = verdict_of_incident(fatal, t, fatal->sticky ? end->fault : NULL);
+		add_xid(found, fatal, t);
+	}
 	if (found && !is_ours(fatal, found)) {
 		verdict_free(found);
 		found = NULL;
 	}
-	if (found)
+	if (found) {
 		fill_process(found, t, end);
+		found->own = !fatal->python_only && !fatal->check_only;
+	}
+	if (found && fatal->sticky && end->fault)
+		fill_time(found, t, end);
+	fill_exception(found ? found : v, &all);
 	add_notes(found ? found : v, &all, fatal, t, end);
 	if (!found)
 		return v;
@@ -146,6 +195,11 @@ size_t verdict_notes(const struct verdict *v)
 	return n;
 }
 
+uint32_t verdict_pid(const struct verdict *v)
+{
+	return v->pid;
+}
+
 uint64_t verdict_time_ns(const struct verdict *v)
 {
 	return v->time_ns;
@@ -156,11 +210,13 @@ static bool failed(const struct verdict *v)
 	return strcmp(v->cause->id, "none") != 0;
 }
 
-/* Failures before none, then by time. */
+/* Failures before none; then those that tell of somebody else's death last; then by time. */
 static bool comes_before(const struct verdict *x, const struct verdict *y)
 {
 	if (failed(x) != failed(y))
 		return failed(x);
+	if (victim_speaks(x) != victim_speaks(y))
+		return failed(x) && victim_speaks(y);
 	return failed(x) && x->time_ns < y->time_ns;
 }
 
@@ -191,8 +247,10 @@ struct verdict *verdict_join(struct verdict **list, size_t n)
 		return verdict_new("none");
 	sort_verdicts(list, n);
 	first = list[0];
+	for (size_t i = 1; i < n; i++)
+		verdict_blame(list[i], list, n);
 	for (size_t i = 1; i < n; i++) {
-		if (failed(list[i])) {
+		if (failed(list[i]) || list[i]->victim_of) {
 			verdict_append(&first->others, list[i]);
 		} else {
 			move_notes(first, list[i]);

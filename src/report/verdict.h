@@ -12,6 +12,7 @@
 
 struct trace;
 struct culprit;
+struct xid_log;
 
 enum certainty { SURE_POSSIBLE, SURE_LIKELY, SURE_CERTAIN };
 
@@ -23,6 +24,9 @@ struct process_end {
 	int signal;		/* 0 when none or not known */
 	const char *command;	/* for people; may be NULL */
 	const struct culprit *fault;	/* from the GPU core dump that it left; NULL = none */
+	const struct xid_log *xids;	/* from the kernel log; NULL = nobody looked */
+	uint64_t fault_real_ns;	/* CLOCK_REALTIME of that dump; 0 = not known */
+	uint64_t ended_ns;	/* CLOCK_MONOTONIC; 0 = not known */
 };
 
 struct verdict;
@@ -37,15 +41,21 @@ void verdict_free(struct verdict *v);
 const char *verdict_cause(const struct verdict *v);
 const char *verdict_title(const struct verdict *v);
 size_t verdict_notes(const struct verdict *v);
+uint32_t verdict_pid(const struct verdict *v);
 uint64_t verdict_time_ns(const struct verdict *v);	/* CLOCK_MONOTONIC of the failure: orders processes */
 
-/* Joins the verdicts of a run: the first failure leads, the others follow it, notes of all are kept.
+/* Marks `v` as the victim of one in the list, if it is one: it failed because that one had. */
+bool verdict_blame(struct verdict *v, struct verdict *const *list, size_t n);
+
+/* Joins the verdicts of a run: the first failure leads, the others and the victims follow it, notes of all are kept.
  * Takes ownership of all of them; returns the one to print ("none" verdict when the list is empty). */
 struct verdict *verdict_join(struct verdict **list, size_t n);
 
 /* Writers. Text ends with a newline. JSON is one object; `indent` false = one line. */
 struct text_style { bool colour; int width; const char *recording; /* may be NULL */ };
 void report_text(FILE *out, const struct verdict *v, const struct text_style *style);
+void report_victim(FILE *out, const struct verdict *v);	/* one line; nothing when it is none */
+void report_first(FILE *out, const struct verdict *v);	/* one line: which process failed first */
 void report_line(FILE *out, const struct verdict *v, const char *recording);	/* notes only: one line */
 int report_json(FILE *out, const struct verdict *v, bool indent);
 

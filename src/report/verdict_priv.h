@@ -90,14 +90,21 @@ struct verdict {
 	const char *frames_off;		/* why there are no Python lines; NULL when there are */
 	bool sim;
 	/* the process */
-	uint32_t pid, rank;		/* rank CW_UNKNOWN = not set */
+	uint32_t pid, ppid, rank;	/* rank CW_UNKNOWN = not set */
 	bool exit_known;
 	int exit, signal;
 	const char *command;
-	uint64_t time_ns;
+	uint64_t time_ns, ended_ns;
+	bool own;			/* the failure is its own: CUDA said so, not only an exception */
+	const char *end_type, *end_text;	/* the exception that ended it; NULL = none was seen */
+	uint32_t victim_of;		/* process that is to blame, 0 = it is nobody's victim */
+	const char *victim_why;
 	struct verdict *notes, *others;	/* lists by `next` */
 	struct verdict *next;
 };
+
+/* Does the exception that ended it say that somebody else died? */
+bool victim_speaks(const struct verdict *v);
 
 const char *certainty_word(enum certainty c);
 

@@ -59,6 +59,8 @@ def one(result, label, want, got):
     for cause in want.get("candidate", ()):
         if cause not in [c.get("cause") for c in got.get("candidates") or []]:
             result.bad("%s: %s is not among the candidates" % (label, cause))
+    if "victim" in want and ("yes" if got.get("victim") else "no") not in want["victim"]:
+        result.bad("%s: victim %s of %s" % (label, got.get("victim"), got.get("victim_of")))
     if "function" in want and (got.get("where") or {}).get("function") not in want["function"]:
         result.bad("%s: in function %s" % (label, (got.get("where") or {}).get("function")))
 

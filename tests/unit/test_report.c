@@ -249,6 +249,71 @@ static void join__the_first_failure_leads(void **state)
 	verdict_free(v);
 }
 
+/* Process 200, which ended as `end` says, beside process 100 (child of 99), which failed at 5000. */
+static struct verdict *joined_with(const struct process_end *end, const char *type, const char *words)
+{
+	struct verdict *list[] = {NULL, failed_at(4000, 0)};
+	struct trace *t;
+	struct tb b;
+
+	tb_init(&b);
+	b.h->ppid = end->ppid;
+	if (type)
+		tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, USER, NULL), type, words);
+	t = tb_trace(&b);
+	list[0] = verdict_of_process(t, end);
+	trace_free(t);
+	return verdict_join(list, 2);
+}
+
+#define ENDED(p, how, value, at) {.pid = 200, .ppid = p, .status_known = true, .how = value, .ended_ns = at}
+
+static void join__tells_victims_from_failures_of_their_own(void **state)
+{
+	static const struct {
+		struct process_end end;
+		const char *type, *words;
+		bool victim;
+	} c[] = {
+		{ENDED(99, signal, 15, 9000), NULL, NULL, true},
+		{ENDED(99, signal, 15, 4000), NULL, NULL, false},	/* before it */
+		{ENDED(77, signal, 15, 9000), NULL, NULL, false},	/* not its sibling */
+		{ENDED(99, signal, 11, 9000), NULL, NULL, false},	/* nobody sends that */
+		{ENDED(99, exit, 0, 9000), NULL, NULL, false},
+		{ENDED(99, exit, 1, 9000), NULL, NULL, false},
+		{ENDED(77, exit, 1, 9000), "ProcessRaisedException", "-- Process 0 terminated", true},
+		{ENDED(77, exit, 1, 9000), "RuntimeError", "NCCL error: ncclRemoteError, a peer", true},
+		{ENDED(99, exit, 1, 9000), "EOFError", "", true},
+		{ENDED(77, exit, 1, 9000), "EOFError", "", false},
+		{ENDED(100, exit, 1, 9000), "BrokenPipeError", "[Errno 32]", true},
+		{ENDED(99, exit, 1, 9000), "KeyError", "loss", false},
+		{ENDED(99, exit, 1, 4000), "EOFError", "", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		struct verdict *v = joined_with(&c[i].end, c[i].type, c[i].words);
+		json_t *j = verdict_object(v), *other = json_array_get(json_object_get(j, "others"), 0);
+
+		assert_int_equal(verdict_pid(v), 100);
+		assert_int_equal(json_is_true(json_object_get(other, "victim")), c[i].victim);
+		assert_int_equal(json_integer_value(json_object_get(other, "victim_of")), c[i].victim ? 100 : 0);
+		json_decref(j);
+		verdict_free(v);
+	}
+}
+
+static void join__two_faults_of_their_own_have_no_victim(void **state)
+{
+	struct verdict *list[] = {failed_at(4000, 0), failed_at(8000, 1)}, *v = verdict_join(list, 2);
+	json_t *j = verdict_object(v);
+
+	(void)state;
+	assert_null(json_object_get(json_array_get(json_object_get(j, "others"), 0), "victim"));
+	json_decref(j);
+	verdict_free(v);
+}
+
 static void join__nothing_is_none(void **state)
 {
 	struct process_end first = {.pid = 1, .status_known = true},
@@ -294,6 +359,8 @@ int main(void)
 		cmocka_unit_test(text__escape_sequences_in_messages_are_not_obeyed),
 		cmocka_unit_test(text__notes_are_one_line),
 		cmocka_unit_test(join__the_first_failure_leads),
+		cmocka_unit_test(join__tells_victims_from_failures_of_their_own),
+		cmocka_unit_test(join__two_faults_of_their_own_have_no_victim),
 		cmocka_unit_test(join__nothing_is_none),
 		cmocka_unit_test(cause__is_explained_and_listed),
 	};

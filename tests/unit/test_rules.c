@@ -898,7 +898,7 @@ static void sticky__the_code_tells_the_kind_but_not_the_kernel(void **state)
 	expect_not(&b, "illegal-access-out-of-bounds");
 	sticky(&b, 700, NULL, NULL);
 	expect_not(&b, "kernel-assert");
-	sticky(&b, 226, NULL, NULL);
+	sticky(&b, 721, NULL, NULL);
 	expect(&b, "unknown", "possible");
 	sticky(&b, 700, NULL, NULL);
 	expect_not(&b, "misaligned-address");
