@@ -47,8 +47,7 @@ struct waiter {			/* a thread that waits */
 struct process_hang {
 	enum hang_state state;
 	uint64_t asked_ns;
-	int pipe;		/* while HANG_ASKED; fed: bytes written to it */
-	size_t fed;
+	int pipe;		/* while HANG_ASKED */
 	char dump_path[256];	/* "" = none will come */
 	uint64_t size, grown_ns;	/* of the dump */
 	struct waiter first;	/* who has waited for longest */

@@ -28,6 +28,7 @@
 #define SECOND_NS	1000000000u
 #define BUSY_MS		50		/* while a dump is being taken, or the program ended */
 #define PIPE_BYTES	(1u << 20)	/* so much had to be written for a dump (R580) */
+#define FEED_MS		20		/* for a driver that is slow to read them */
 #define DUMP_NS		(20ull * SECOND_NS)
 #define STABLE_NS	(2ull * SECOND_NS)	/* a dump that has not grown for so long is complete */
 #define SETTLED_NS	(300ull * MS_NS)	/* likewise, when the call that waited has returned */
@@ -139,15 +140,19 @@ static int open_pipe(const struct server *s, const struct waiters *w)
 	return fd;
 }
 
-static void feed(struct process_hang *ph)
+/* In one go, as far as the driver reads on: after a pause, what still comes would be another request. */
+static void feed(int pipe)
 {
 	static const char bytes[65536];
-	ssize_t n = 1;
+	struct pollfd p = {.fd = pipe, .events = POLLOUT};
+	size_t fed = 0;
+	ssize_t n = 0;
 
-	while (ph->pipe >= 0 && ph->fed < PIPE_BYTES && n > 0) {
-		n = write(ph->pipe, bytes, sizeof(bytes));
-		ph->fed += n > 0 ? (size_t)n : 0;
+	while (fed < PIPE_BYTES && n >= 0 && poll(&p, 1, FEED_MS) == 1) {
+		n = write(pipe, bytes, PIPE_BYTES - fed < sizeof(bytes) ? PIPE_BYTES - fed : sizeof(bytes));
+		fed += n > 0 ? (size_t)n : 0;
 	}
+	log_line("hang", 1, "%zu bytes written to the pipe", fed);
 }
 
 static void fill_record(struct cw_hang *r, const struct hang *h, const struct waiters *w, uint64_t now)
@@ -199,7 +204,7 @@ static void ask(const struct hang *h, const struct server *s, struct process *p,
 		hang_write(p, &ph->record);	/* before the dump: it must not be taken for a fault */
 		ph->state = HANG_ASKED;
 		ph->asked_ns = ph->grown_ns = now;
-		feed(ph);
+		feed(ph->pipe);
 	}
 	free(place);
 }
@@ -225,7 +230,6 @@ static void follow_dump(const struct hang *h, struct process *p, uint64_t now)
 	struct process_hang *ph = &p->hang;
 	bool complete = is_complete(p, now);
 
-	feed(ph);
 	if (!complete && !p->ended && now - ph->asked_ns < DUMP_NS)
 		return;
 	if (!complete && !ph->size) {
@@ -291,7 +295,8 @@ static size_t count(const struct server *s, enum hang_state state)
 	return n;
 }
 
-/* When the program is to be ended anyway, whoever has waited for half the time is asked, too. */
+/* When the program is to be ended anyway, a process that has waited for half the time is asked, too. And when one
+ * thread has waited for too long, those that have for half the time wait with it. */
 static void look(const struct hang *h, struct server *s, uint64_t now)
 {
 	bool one = count(s, HANG_ASKED) + count(s, HANG_TOLD) > 0;
@@ -301,7 +306,8 @@ static void look(const struct hang *h, struct server *s, uint64_t now)
 	for (size_t i = 0; i < s->n_processes; i++) {
 		struct process *p = s->process[i];
 
-		if (!p->ended && !p->judged && p->hang.state == HANG_NO && waiters_find(&w, p, now - limit))
+		if (!p->ended && !p->judged && p->hang.state == HANG_NO && waiters_find(&w, p, now - limit / 2) &&
+		    now - w.list[0].wait.since_ns >= limit)
 			ask(h, s, p, &w);
 	}
 }

@@ -12,6 +12,8 @@ void fill_launch(struct facts *f, const struct incident *i, struct trace *t, con
 void fill_device(struct facts *f, const struct incident *i, const struct trace *t, const struct cw_device *d);
 void fill_memory(struct facts *f, const struct incident *i, const struct cw_device *d);
 
+void fill_hang(struct facts *f, const struct incident *i, const struct trace *t);
+
 /* Who holds what: after the messages have been read, since they may tell what the recording does not. */
 void fill_memory_parts(struct facts *f);
 
