@@ -175,6 +175,7 @@ int cmd_run(int argc, char **argv)
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
 	if (given.hang_go_on && !given.hang_after) {
 		err_set(&e, -EINVAL, "--hang-go-on says what happens after --hang-after, which is missing");
+		err_hint(&e, "for example --hang-after 60s --hang-go-on");
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
 	}
 	if (first >= argc) {

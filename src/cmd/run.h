@@ -46,6 +46,7 @@ struct waiter {			/* a thread that waits */
 
 struct process_hang {
 	enum hang_state state;
+	uint64_t counts_from_ns;	/* what it waited before does not count: it was stopped */
 	uint64_t asked_ns;
 	int pipe;		/* while HANG_ASKED */
 	char dump_path[256];	/* "" = none will come */
@@ -178,7 +179,7 @@ struct hang {
 	uint64_t limit_ns;	/* 0 = not asked for */
 	bool go_on;		/* do not end the program */
 	bool quiet;		/* say nothing on stderr */
-	uint64_t next_ns;	/* when to look again */
+	uint64_t looked_ns, next_ns;	/* the last look, the next one */
 	uint64_t ending_ns;	/* the program is being ended since; 0 = it is not */
 	bool killed;
 };

@@ -20,6 +20,7 @@
 #include "base/proc.h"
 #include "base/str.h"
 #include "cmd/run_hang.h"
+#include "dump/dump.h"
 #include "facts/place.h"
 #include "trace/trace.h"
 #include "base/banned.h"
@@ -34,6 +35,7 @@
 #define SETTLED_NS	(300ull * MS_NS)	/* likewise, when the call that waited has returned */
 #define TERM_NS		(5ull * SECOND_NS)	/* from SIGTERM to SIGKILL */
 #define GIVE_UP_NS	(15ull * SECOND_NS)	/* from SIGTERM: not even SIGKILL helped */
+#define ASLEEP_NS	(5ull * SECOND_NS)	/* looks are a second apart at most */
 #define HOURS_MAX	(24 * 365)
 
 /* --- options ---------------------------------------------------------------------------------- */
@@ -211,6 +213,15 @@ static void ask(const struct hang *h, const struct server *s, struct process *p,
 
 /* --- the dump comes --------------------------------------------------------------------------- */
 
+static bool opens(const char *path)
+{
+	struct dump *d = dump_open(path, NULL);
+	bool yes = d != NULL;
+
+	dump_free(d);
+	return yes;
+}
+
 static bool is_complete(struct process *p, uint64_t now)
 {
 	struct process_hang *ph = &p->hang;
@@ -222,7 +233,7 @@ static bool is_complete(struct process *p, uint64_t now)
 		ph->size = (uint64_t)st.st_size;
 		ph->grown_ns = now;
 	}
-	return now - ph->grown_ns >= (waiter_still(p, &ph->first) ? STABLE_NS : SETTLED_NS);
+	return now - ph->grown_ns >= (waiter_still(p, &ph->first) ? STABLE_NS : SETTLED_NS) && opens(ph->dump_path);
 }
 
 static void follow_dump(const struct hang *h, struct process *p, uint64_t now)
@@ -295,19 +306,39 @@ static size_t count(const struct server *s, enum hang_state state)
 	return n;
 }
 
+/* Stopped by a terminal or a debugger: it waits for nobody. */
+static bool is_stopped(const struct process *p)
+{
+	char state = proc_state(p->pid);
+
+	return state == 'T' || state == 't';
+}
+
+static bool has_waited(const struct process *p, const struct waiter *w, uint64_t limit, uint64_t now)
+{
+	uint64_t from = w->wait.since_ns > p->hang.counts_from_ns ? w->wait.since_ns : p->hang.counts_from_ns;
+
+	return now - from >= limit;
+}
+
 /* When the program is to be ended anyway, a process that has waited for half the time is asked, too. And when one
  * thread has waited for too long, those that have for half the time wait with it. */
-static void look(const struct hang *h, struct server *s, uint64_t now)
+static void look(struct hang *h, struct server *s, uint64_t now)
 {
 	bool one = count(s, HANG_ASKED) + count(s, HANG_TOLD) > 0;
 	uint64_t limit = one && !h->go_on ? h->limit_ns / 2 : h->limit_ns;
+	bool stopped = now - h->looked_ns > ASLEEP_NS && h->looked_ns;	/* Ctrl-Z stops us, too */
 	struct waiters w;
 
+	h->looked_ns = now;
 	for (size_t i = 0; i < s->n_processes; i++) {
 		struct process *p = s->process[i];
 
-		if (!p->ended && !p->judged && p->hang.state == HANG_NO && waiters_find(&w, p, now - limit / 2) &&
-		    now - w.list[0].wait.since_ns >= limit)
+		if (p->ended || p->judged || p->hang.state != HANG_NO)
+			continue;
+		if (stopped || is_stopped(p))
+			p->hang.counts_from_ns = now;
+		if (waiters_find(&w, p, now - limit / 2) && has_waited(p, &w.list[0], limit, now))
 			ask(h, s, p, &w);
 	}
 }

@@ -90,6 +90,19 @@ def rule__a_slow_kernel_below_the_limit_is_left_alone(box):
     same((run.status, run.out, verdict["cause"], dumps(run)), (0, "", "none", []), "a slow kernel")
 
 
+def rule__a_program_that_was_stopped_has_not_waited(box):
+    text = """
+import cudrv, ctypes, os, subprocess
+cudrv.init()
+spin = cudrv.kernel("spin")
+subprocess.Popen(["sh", "-c", "sleep 0.3; kill -STOP %d; sleep 3; kill -CONT %d" % (os.getpid(), os.getpid())])
+cudrv.launch(spin, (1,), (1,), ctypes.c_int(800))
+cudrv.synchronize()
+"""
+    run, verdict = answer(box, text, "--hang-after", "2s")
+    same((run.status, verdict["cause"]), (0, "none"), "a program that was stopped")
+
+
 PIPES = """
 import cudrv, os
 cudrv.init()
