@@ -9,7 +9,7 @@ A case is a program (Python, C or shell) whose first comment lines say what cuwh
     expect-silent: exit=0                               no verdict, no note, nothing on stderr
     needs: torch cupy nvcc     env: NAME=value          uses: helpers/nested.py
     same-output                alone                    args: one two
-    gpu: sim:tiny              timeout: 60
+    gpu: sim:tiny              timeout: 60              options: --hang-after 5s
 
 The line that a verdict must name ends with the comment `<- here`; `<- note` and `<- other` belong
 to notes and other processes; `<- backward`, `<- forward` and `<- capture` are lines beside it.
@@ -29,7 +29,7 @@ import checks
 
 HEADER = re.compile(
     r"^\s*(?:#|//|/?\*)\s*(expect-note|expect-other|expect-silent|expect|needs|env|uses|args"
-    r"|gpu|timeout|same-output|alone|build|wrap)\b:?\s*(.*?)\s*(?:\*/)?\s*$")
+    r"|gpu|timeout|same-output|alone|build|wrap|options)\b:?\s*(.*?)\s*(?:\*/)?\s*$")
 MARK = re.compile(r"<- (here|note|other|backward|forward|capture|replay)\b")
 
 
@@ -44,6 +44,7 @@ class Case:
         self.env, self.marks = {}, {}
         self.silent = self.same_output = self.alone = False
         self.gpu, self.build, self.wrap, self.timeout, self.exit = None, [], [], 120, None
+        self.options = []       # of cuwhy run; without them the program might never end
         self.read_header()
         for source in [path] + [os.path.join(os.path.dirname(path), u) for u in self.uses]:
             self.read_marks(source)
@@ -72,7 +73,7 @@ class Case:
         elif key == "env":
             name, _, text = value.partition("=")
             self.env[name] = text
-        elif key in ("needs", "uses", "args", "build", "wrap"):
+        elif key in ("needs", "uses", "args", "build", "wrap", "options"):
             getattr(self, key).extend(value.split())
         elif key == "gpu":
             self.gpu = value
@@ -174,7 +175,7 @@ class Harness:
 
     def under_cuwhy(self, case, folder, json_wanted):
         gpu = case.gpu or self.default_gpu
-        options = (["--json"] if json_wanted else []) + (["--gpu", gpu] if gpu else [])
+        options = (["--json"] if json_wanted else []) + (["--gpu", gpu] if gpu else []) + case.options
         return ([self.cuwhy, "run"] + options + ["--out", folder, "--"] + self.command(case))
 
     def run(self, case):
@@ -216,7 +217,7 @@ class Harness:
 
     def compare_with_plain(self, case, result, run, env):
         gpu = case.gpu or self.default_gpu
-        if gpu or not (self.plain or case.same_output):
+        if gpu or case.options or not (self.plain or case.same_output):
             return      # the simulated GPU exists only under cuwhy
         plain = Run(self.command(case), env, case.timeout)
         if plain.status != run.status:
