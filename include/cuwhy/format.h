@@ -69,7 +69,8 @@ struct cw_chunk {
 	X(8, PY_FREETHREAD, "free-threaded Python is not supported yet")                  \
 	X(9, DUMP_USER,     "the user has settings for core dumps, which are respected")  \
 	X(10, DUMP_DRIVER,  "the driver cannot be asked for core dumps")                  \
-	X(11, DUMP_TRACED,  "a debugger is attached")
+	X(11, DUMP_TRACED,  "a debugger is attached")                                     \
+	X(12, NOT_ASKED,    "not asked for")
 
 enum cw_reason {
 #define X(number, name, text) CW_REASON_##name = number,
@@ -140,6 +141,31 @@ struct cw_clock {
 	uint64_t mono_ns;		/* CLOCK_MONOTONIC */
 };
 
+/* A thread that waits for the GPU: inside a driver call, or asking again and again. */
+struct cw_wait {
+	uint64_t since_ns;		/* CLOCK_MONOTONIC; 0 = it does not; written last */
+	uint32_t api;
+	uint32_t stack;
+};
+
+/* A process that waited for too long. `cuwhy run` writes this, everything else is the recorder's. */
+#define CW_HANG_THREADS		16
+#define CW_HANG_TRIGGERED	1u	/* a core dump of the running GPU was asked for */
+#define CW_HANG_END		2u	/* the program is to be ended: the recorder holds it at its next error */
+#define CW_HANG_NO_DUMP		4u	/* none came in time */
+#define CW_HANG_NO_PIPE		8u	/* nobody listened at the pipe */
+
+struct cw_hang {
+	uint64_t mono_ns;		/* when it was noticed; 0 = never */
+	uint32_t flags;			/* CW_HANG_* */
+	uint32_t n;			/* threads that waited, the longest wait first */
+	struct {
+		uint32_t tid, api, stack;
+		uint32_t polls;		/* 0 = inside the call, else how often it had asked */
+		uint64_t waited_ns;
+	} thread[CW_HANG_THREADS];
+};
+
 struct cw_header {
 	char magic[8];
 	uint16_t major, minor;
@@ -181,6 +207,11 @@ struct cw_header {
 	uint32_t n_chunks;
 	uint32_t pad;
 	struct cw_chunk chunk[CW_MAX_CHUNKS];
+	/* dumps of a running GPU */
+	char pipe_path[256];		/* whoever writes there has one taken; "" = not armed */
+	uint32_t pipe_reason;		/* enum cw_reason: why not */
+	uint32_t pad2;
+	struct cw_hang hang;
 };
 
 #define CW_NOT_SET "\001"
@@ -224,11 +255,11 @@ struct cw_ring {			/* 64 bytes, then the slots */
 	uint32_t tid;			/* current owner; an old owner's slots keep their own tid */
 	uint32_t slot_size;
 	uint32_t n_slots;
-	uint32_t pad;
+	uint32_t polls;			/* CALLS: times it asked since wait.since_ns; 0 = inside a call */
 	uint64_t head;			/* slots ever started; slot i is at (i & (n_slots-1)) */
 	uint64_t thread_key;		/* NODES: at::RecordFunction's number of this thread */
 	char comm[16];
-	uint64_t reserved[2];
+	struct cw_wait wait;		/* CALLS, with --hang-after only */
 };
 
 #define CW_LAUNCH_CAPTURED	1u	/* went into a graph, did not run */
@@ -306,7 +337,8 @@ struct cw_allocation {
 	X(4, TORCH_OOM, "torch-oom", "PyTorch's allocator gave up and will raise")      \
 	X(5, TORCH_CHECK, "torch-check", "PyTorch refused the operation by itself")     \
 	X(6, PYTHON, "python", "an exception ended the Python program")                 \
-	X(7, FORK, "fork", "CUDA was used in a forked child")
+	X(7, FORK, "fork", "CUDA was used in a forked child")                           \
+	X(8, WAIT, "wait", "`cuwhy run` saw the process wait for too long; never in a recording")
 
 enum cw_source {
 #define X(number, name, id, text) CW_SRC_##name = number,

@@ -18,6 +18,7 @@
 #include "cmd/json_text.h"
 #include "cmd/recording.h"
 #include "dump/culprit.h"
+#include "facts/fault.h"
 #include "report/verdict.h"
 #include "trace/trace.h"
 #include "base/banned.h"
@@ -70,7 +71,7 @@ static struct verdict *judge(struct recorded_process *p, struct err *e)
 			end_from_header(&p->end, trace_header(t));
 		core = xasprintf("%.*s" DUMP_SUFFIX, (int)(strlen(p->part) - strlen(PART_SUFFIX)), p->part);
 		if (fs_exists(core) && (d = dump_open(core, NULL)) != NULL)
-			p->end.fault = fault = culprit_find(d);
+			p->end.fault = fault = fault_of_dump(d, t);
 		free(core);
 	}
 	v = verdict_of_process(t, &p->end);

@@ -18,8 +18,8 @@
 #define SHORT_WAIT_MS	5
 
 static struct {
-	bool json, keep, force, no_core_dump, help;
-	const char *out, *gpu, *colour;
+	bool json, keep, force, no_core_dump, hang_go_on, help;
+	const char *out, *gpu, *colour, *hang_after;
 } given;
 
 static const struct opt_usage usage = {
@@ -28,7 +28,9 @@ static const struct opt_usage usage = {
 	"The exit status is the program's own: 128+N when signal N ended it. When it could not be\n"
 	"started: 127 not found, 126 not executable, 125 cuwhy's own failure; 2 wrong usage.\n"
 	"Recordings of failures go to $CUWHY_DIR, else $XDG_STATE_HOME/cuwhy, else\n"
-	"~/.local/state/cuwhy; the newest ten are kept.\n",
+	"~/.local/state/cuwhy; the newest ten are kept.\n"
+	"TIME is 90, 60s, 5m or 1h. The dump ends the kernel that runs; with --hang-go-on the\n"
+	"program then sees error 719.\n",
 };
 
 static const struct opt options[] = {
@@ -38,6 +40,8 @@ static const struct opt options[] = {
 	{"force", 'f', NULL, "let --out replace an older recording", &given.force, NULL},
 	{"gpu", 0, "sim[:MODEL]", "use a simulated GPU", NULL, &given.gpu},
 	{"no-core-dump", 0, NULL, "do without GPU core dumps", &given.no_core_dump, NULL},
+	{"hang-after", 0, "TIME", "when it waits so long for the GPU: dump it, end the program", NULL, &given.hang_after},
+	{"hang-go-on", 0, NULL, "after that dump, do not end the program", &given.hang_go_on, NULL},
 	{"color", 0, "WHEN", "auto, always or never", NULL, &given.colour},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
@@ -49,6 +53,7 @@ struct run {
 	struct store store;
 	struct judge judge;
 	struct xid_watch xids;
+	struct hang hang;
 	struct err unrecorded;	/* code != 0: why nothing can be recorded */
 };
 
@@ -57,16 +62,20 @@ static void run_step(struct run *r, int wait_ms)
 {
 	uint64_t now = proc_mono_ns();
 	struct pollfd *p = xcalloc(1 + server_fds(&r->server), sizeof(*p));
+	int look_ms = hang_wait_ms(&r->hang, &r->server);
 	size_t n;
 
 	p[0] = (struct pollfd){.fd = r->child.signal_fd, .events = POLLIN};
 	n = 1 + server_poll(&r->server, p + 1, now);
 	if (r->server.paused_until_ns > now && (wait_ms < 0 || wait_ms > SHORT_WAIT_MS))
 		wait_ms = SHORT_WAIT_MS;
+	if (look_ms >= 0 && (wait_ms < 0 || wait_ms > look_ms))
+		wait_ms = look_ms;
 	poll(p, n, wait_ms);
 	free(p);
 	child_step(&r->child);
 	server_step(&r->server, proc_mono_ns());
+	hang_step(&r->hang, &r->server, &r->child);
 }
 
 static bool all_ended(const struct server *s)
@@ -84,7 +93,7 @@ static void follow(struct run *r)
 	uint64_t until;
 	bool waiting = false;
 
-	while (!r->child.ended) {
+	while (!r->child.ended || hang_is_ending(&r->hang, &r->server)) {
 		run_step(r, waiting ? SHORT_WAIT_MS : -1);
 		waiting = judge_step(&r->judge, false);
 	}
@@ -106,6 +115,7 @@ static int start(struct run *r, char **argv, struct err *e)
 	if (store_open(&r->store, given.out, given.keep, given.force, argv, e) != 0)
 		return EXIT_NOT_STARTED;
 	server_open(&r->server, &r->unrecorded);
+	hang_prepare(&r->hang, &r->server);
 	rc = env_prepare(&r->server, given.gpu, given.no_core_dump, e);
 	if (rc != 0)
 		return rc == -EINVAL ? EXIT_TROUBLE : EXIT_NOT_STARTED;
@@ -119,9 +129,9 @@ static int start(struct run *r, char **argv, struct err *e)
 	return status;
 }
 
-static int run_program(char **argv, enum colour colour)
+static int run_program(char **argv, enum colour colour, const struct hang *hang)
 {
-	struct run r = {.child.signal_fd = -1, .xids.fd = -1};
+	struct run r = {.child.signal_fd = -1, .xids.fd = -1, .hang = *hang};
 	struct err e = {0};
 	int status;
 
@@ -149,6 +159,7 @@ static int run_program(char **argv, enum colour colour)
 int cmd_run(int argc, char **argv)
 {
 	enum colour colour = COLOUR_AUTO;
+	struct hang hang = {.limit_ns = 0};
 	struct err e = {0};
 	int first;
 
@@ -163,10 +174,19 @@ int cmd_run(int argc, char **argv)
 		err_set(&e, -EINVAL, "--color takes auto, always or never, not '%s'", given.colour);
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
 	}
+	if (given.hang_after && hang_parse(&hang, given.hang_after, &e) != 0)
+		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
+	if (given.hang_go_on && !given.hang_after) {
+		err_set(&e, -EINVAL, "--hang-go-on says what happens after --hang-after, which is missing");
+		err_hint(&e, "for example --hang-after 60s --hang-go-on");
+		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
+	}
 	if (first >= argc) {
 		err_set(&e, -EINVAL, "run needs a program to run");
 		err_hint(&e, "for example: cuwhy run python train.py");
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
 	}
-	return run_program(argv + first, colour);
+	hang.go_on = given.hang_go_on;
+	hang.quiet = given.json;
+	return run_program(argv + first, colour, &hang);
 }

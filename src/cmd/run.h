@@ -7,6 +7,7 @@
  *   run_child.c  the program itself: start, signals, end; run_witness.c helps it with signals
  *   run_judge.c  what each process did when it ended, and what is printed
  *   run_store.c  the recording on disk; run_xid.c what the kernel log said meanwhile
+ *   run_hang.c   processes that wait for the GPU for too long; run_waiters.c their marks
  */
 #ifndef CUWHY_RUN_H
 #define CUWHY_RUN_H
@@ -22,6 +23,7 @@
 #include "base/err.h"
 #include "cmd/run_witness.h"
 #include "cmd/run_xid.h"
+#include "cuwhy/format.h"
 #include "report/verdict.h"
 
 /* --- one recorded process image (an exec makes a new one) ------------------------------------- */
@@ -29,6 +31,30 @@
 struct segment {
 	int fd;			/* the recorder's memfd */
 	uint32_t off, len;
+};
+
+enum hang_state {
+	HANG_NO,
+	HANG_ASKED,		/* a dump is being taken */
+	HANG_TOLD,		/* there is a dump, or will never be one */
+};
+
+struct waiter {			/* a thread that waits */
+	struct cw_wait wait;
+	uint32_t tid, polls;
+	uint32_t ring;		/* where its mark is */
+};
+
+struct process_hang {
+	enum hang_state state;
+	uint64_t counts_from_ns;	/* what it waited before does not count: it was stopped */
+	uint64_t asked_ns;
+	int pipe;		/* while HANG_ASKED */
+	char dump_path[256];	/* "" = none will come */
+	uint64_t size, grown_ns;	/* of the dump */
+	struct waiter first;	/* who has waited for longest */
+	struct cw_hang record;	/* as it stands in the recording */
+	uint32_t *polls;	/* of each chunk, at the last look */
 };
 
 struct process {
@@ -49,6 +75,7 @@ struct process {
 	char cause[64];
 	struct verdict *verdict;	/* NULL after it moved into the joined one */
 	bool told;		/* that it is a victim was printed */
+	struct process_hang hang;
 };
 
 /* --- run_server.c ----------------------------------------------------------------------------- */
@@ -150,6 +177,24 @@ void store_discard(struct store *s);	/* nothing failed: leave no trace */
 void store_prune(const struct store *s);
 
 #define KERNEL_LOG "/dev/kmsg"
+/* --- run_hang.c ------------------------------------------------------------------------------- */
+
+struct hang {
+	uint64_t limit_ns;	/* 0 = not asked for */
+	bool go_on;		/* do not end the program */
+	bool quiet;		/* say nothing on stderr */
+	uint64_t looked_ns, next_ns;	/* the last look, the next one */
+	uint64_t ending_ns;	/* the program is being ended since; 0 = it is not */
+	bool killed;
+};
+
+/* "60s", "5m", "1h", "90". -EINVAL with `e` filled. */
+int hang_parse(struct hang *h, const char *text, struct err *e);
+void hang_prepare(const struct hang *h, const struct server *s);	/* the environment */
+
+void hang_step(struct hang *h, struct server *s, const struct child *c);
+int hang_wait_ms(const struct hang *h, const struct server *s);	/* until the next step; -1 = as long as it takes */
+bool hang_is_ending(const struct hang *h, const struct server *s);	/* processes are still to die */
 
 /* --- run_judge.c ------------------------------------------------------------------------------ */
 

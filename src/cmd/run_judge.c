@@ -18,6 +18,7 @@
 #include "cmd/recording.h"
 #include "cmd/run.h"
 #include "dump/culprit.h"
+#include "facts/fault.h"
 #include "trace/trace.h"
 #include "base/banned.h"
 
@@ -262,7 +263,7 @@ static void judge_process(struct judge *j, struct process *p)
 	if (core)
 		p->end.fault_real_ns = written_ns(core);
 	if (core && (d = dump_open(core, NULL)) != NULL)
-		p->end.fault = fault = culprit_find(d);
+		p->end.fault = fault = fault_of_dump(d, t);
 	p->verdict = verdict_of_process(t, &p->end);
 	str_copy(p->cause, sizeof(p->cause), verdict_cause(p->verdict));
 	failed = strcmp(p->cause, "none") != 0;

@@ -31,6 +31,7 @@ void process_free(struct process *p)
 	verdict_free(p->verdict);
 	free(p->command);
 	free(p->part);
+	free(p->hang.polls);
 	free(p);
 }
 

@@ -124,11 +124,22 @@ static bool is_broken(struct hunt *h, const struct thread *t)
 	return true;
 }
 
+/* Of several kernels that run, the others may wait for the oldest. Grids are counted by device. */
+static bool take_oldest(struct hunt *h, const struct thread *t)
+{
+	uint64_t grid = dump_get(&t->cta, DUMP_CTA_GRID);
+
+	if (h->c->source != CULPRIT_NOWHERE && grid != dump_get(&h->first.cta, DUMP_CTA_GRID))
+		h->c->other_grids = true;
+	if (h->c->source == CULPRIT_NOWHERE || grid < dump_get(&h->first.cta, DUMP_CTA_GRID))
+		h->first = *t;
+	h->c->source = CULPRIT_RUNNING;
+	return false;
+}
+
 static bool take_any(struct hunt *h, const struct thread *t)
 {
 	h->first = *t;
-	if (h->c->source == CULPRIT_NOWHERE)
-		h->c->source = CULPRIT_RUNNING;
 	return true;
 }
 
@@ -158,7 +169,7 @@ static void find_first(struct hunt *h)
 	if (h->c->source == CULPRIT_NOWHERE)
 		threads_walk(h, NULL, is_broken);
 	if (h->c->source == CULPRIT_NOWHERE)
-		threads_walk(h, NULL, take_any);
+		threads_walk(h, NULL, take_oldest);
 }
 
 static void name_exception(struct culprit *c)
@@ -203,18 +214,31 @@ static void fill_device(struct hunt *h)
 	}
 }
 
-struct culprit *culprit_find(struct dump *d)
+static struct culprit *find(struct dump *d, bool running)
 {
 	struct culprit *c = xcalloc(1, sizeof(*c));
 	struct hunt h = {.d = d, .c = c};
 
-	find_first(&h);
+	if (running)
+		threads_walk(&h, NULL, take_oldest);
+	else
+		find_first(&h);
 	name_exception(c);
 	fill_device(&h);
 	culprit_place(&h);
 	culprit_lanes(&h);
 	culprit_judge(&h);
 	return c;
+}
+
+struct culprit *culprit_find(struct dump *d)
+{
+	return find(d, false);
+}
+
+struct culprit *culprit_find_running(struct dump *d)
+{
+	return find(d, true);
 }
 
 void culprit_free(struct culprit *c)
@@ -225,5 +249,7 @@ void culprit_free(struct culprit *c)
 	free(c->kernel_text);
 	free(c->function);
 	free(c->lanes);
+	while (c->n_places)
+		free(c->places[--c->n_places].function);
 	free(c);
 }

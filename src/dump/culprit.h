@@ -11,6 +11,7 @@
 #include "dump/dump.h"
 #include "dump/sass.h"
 
+#define CULPRIT_PLACES_MAX	16
 #define CULPRIT_LANES_MAX	1024	/* lanes kept one by one; all are counted */
 
 enum culprit_fault {
@@ -32,6 +33,14 @@ struct culprit_lane {
 	uint64_t pc;			/* where the thread stands */
 	uint64_t address;		/* that it accessed */
 	bool address_known;
+};
+
+/* Where threads of a running kernel stand. */
+struct culprit_place {
+	uint64_t pc;
+	char *function;			/* mangled; NULL = not known */
+	uint64_t offset;		/* from it, else from the kernel's entry */
+	size_t threads;
 };
 
 struct culprit {
@@ -67,6 +76,10 @@ struct culprit {
 	struct culprit_lane *lanes;	/* the faulting ones, first first */
 	size_t n_lanes, n_kept;
 	size_t n_warps, n_other;	/* warps they are in; lanes with an exception in other grids */
+	size_t n_blocks;
+	struct culprit_place places[CULPRIT_PLACES_MAX];	/* CULPRIT_RUNNING: most threads first */
+	size_t n_places, n_elsewhere;	/* threads at places beyond the table */
+	bool other_grids;		/* CULPRIT_RUNNING: younger kernels were running, too */
 	bool address_known;
 	uint64_t address_min, address_max;
 	unsigned call_depth;
@@ -74,6 +87,9 @@ struct culprit {
 
 /* Always gives an answer, perhaps "nothing was running". Freed before the dump. */
 struct culprit *culprit_find(struct dump *d);
+
+/* The same for a dump that was asked for, of which we know that it tells of no fault: who was running. */
+struct culprit *culprit_find_running(struct dump *d);
 void culprit_free(struct culprit *c);
 
 const char *culprit_fault_id(enum culprit_fault f);

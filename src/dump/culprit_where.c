@@ -284,6 +284,12 @@ static bool take_lane(struct hunt *h, const struct thread *t)
 		h->last_warp = t->warp;
 		c->n_warps++;
 	}
+	if (t->cta.section != h->last_cta.section || t->cta.index != h->last_cta.index) {
+		h->last_cta = t->cta;
+		c->n_blocks++;
+	}
+	if (c->source == CULPRIT_RUNNING)
+		places_count(h, t);
 	return false;
 }
 
@@ -295,6 +301,7 @@ void culprit_lanes(struct hunt *h)
 	if (!c->grid_known)
 		return;
 	threads_walk(h, NULL, take_lane);
+	places_finish(h);
 	for (i = 0; i < c->n_kept; i++) {
 		if (!c->lanes[i].address_known)
 			continue;

@@ -13,6 +13,8 @@ void fill_device(struct facts *f, const struct incident *i, const struct trace *
 void fill_xid(struct facts *f, const struct incident *i, const struct trace *t);
 void fill_memory(struct facts *f, const struct incident *i, const struct cw_device *d);
 
+void fill_hang(struct facts *f, const struct incident *i, const struct trace *t);
+
 /* Who holds what: after the messages have been read, since they may tell what the recording does not. */
 void fill_memory_parts(struct facts *f);
 

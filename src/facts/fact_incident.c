@@ -204,6 +204,7 @@ void facts_of_incident(struct facts *f, const struct incident *i, struct trace *
 	fact_set_flag(f, FACT_torch_loaded, h->torch_path[0] != '\0');
 	fact_set_text(f, FACT_torch_alloc_conf,
 		      strcmp(trace_header(t)->alloc_conf, CW_NOT_SET) ? trace_header(t)->alloc_conf : "");
+	fill_hang(f, i, t);
 	fill_text(f, i);
 	fill_error(f, i);
 	fill_exception(f, i);

@@ -16,6 +16,7 @@
 struct trace;
 struct culprit;
 struct cw_failure;
+struct dump;
 
 #define FAULT_LINES_MAX 8
 
@@ -25,6 +26,9 @@ struct fault_launch {
 	size_t n;
 	struct place replay;	/* the kernel was captured: the line that ran the graph */
 };
+
+/* What the dump of a recorded process tells. One that `cuwhy run` asked for is never taken for a fault. */
+struct culprit *fault_of_dump(struct dump *d, const struct trace *t);
 
 /* By kernel, dimensions and, where both are known, parameter bytes. */
 void fault_find_launch(struct fault_launch *m, struct trace *t, const struct culprit *c,

@@ -30,6 +30,7 @@ struct incident {
 	bool python_only;		/* nothing but an exception's message */
 	bool check_only;		/* nothing but PyTorch's own refusal */
 	const struct xid_log *xids;	/* of the time of the program; NULL = nobody looked */
+	bool hang;			/* a wait that `cuwhy run` found too long, and the errors after it */
 };
 
 struct incidents {
@@ -45,6 +46,10 @@ void incidents_collect(struct incidents *all, const struct trace *t, struct pool
 /* The incident that ended a process whose end was bad; NULL when it was none of them. The
  * exception joins the incident it belongs to. */
 struct incident *incidents_fatal(struct incidents *all, struct trace *t, int signal);
+
+/* The incident of a process that waited for too long, among `all`; NULL when it did not, or when the GPU had
+ * failed before. */
+struct incident *incidents_hang(struct incidents *all, const struct trace *t, struct pool *pool);
 
 /* Where an incident happened. `place.file` NULL = not known. */
 struct scene {

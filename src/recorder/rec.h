@@ -118,6 +118,7 @@ struct rec_thread {
 	uint64_t failures;		/* this thread's own count: "did the call below note one?" */
 	const void *caller;		/* who called the driver, where a wrapper noted it */
 	const void *runtime_caller;	/* who called the runtime that calls the driver now */
+	uint32_t entry_stack;		/* of the current call, where waits are marked */
 	char log[1024];			/* what the driver said during the current call */
 	uint32_t log_len;
 };
@@ -129,6 +130,7 @@ struct rec {
 	uint32_t generation;
 	uint32_t pid;
 	bool ticks_are_tsc;
+	bool waits;			/* mark who waits: `cuwhy run --hang-after` asked for it */
 	_Atomic uint32_t captures;	/* stream captures under way */
 	_Atomic uint32_t module_generation;
 };
@@ -337,6 +339,28 @@ void dump_start(void);			/* after the first good cuInit */
 void dump_forget(void);
 /* The truth about a call that says work has finished well, or badly. */
 CUresult dump_check(CUresult result);
+
+enum cw_reason dump_arm_trigger(const char *folder, const char *pipe);
+
+/* ---- waiting for the GPU, for `cuwhy run --hang-after`; without that, one look at a flag ------------ */
+
+void hang_forget(void);			/* a new recording begins */
+void hang_start(void);			/* after the first good cuInit, behind dump_start */
+void wait_mark(enum api api);
+void wait_unmark(CUresult result);
+void wait_poll(enum api api, CUresult result);
+
+static inline void wait_begin(enum api api)
+{
+	if (unlikely(rec.waits))
+		wait_mark(api);
+}
+
+static inline void wait_end(CUresult result)
+{
+	if (unlikely(rec.waits))
+		wait_unmark(result);
+}
 
 /* ---- Python, PyTorch, process end ----------------------------------------------------------------- */
 

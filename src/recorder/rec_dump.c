@@ -19,7 +19,9 @@
 #include "rec_dump.h"
 
 #define ATTR_ENABLE	1	/* bool */
+#define ATTR_TRIGGER	4	/* bool */
 #define ATTR_FILE	5	/* string */
+#define ATTR_PIPE	6	/* string */
 #define ATTR_FLAGS	7	/* int */
 /* without unrelocated images, global, shared, local and constant memory, and without abort() */
 #define FLAGS		(1 | 2 | 4 | 8 | 16 | 32)
@@ -39,7 +41,7 @@ static bool user_has_settings(void)
 	static const char *const names[] = { "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "CUDA_ENABLE_LIGHTWEIGHT_COREDUMP",
 					     "CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION", "CUDA_COREDUMP_FILE",
 					     "CUDA_COREDUMP_GENERATION_FLAGS",
-					     "CUDA_ENABLE_USER_TRIGGERED_COREDUMP" };
+					     "CUDA_ENABLE_USER_TRIGGERED_COREDUMP", "CUDA_COREDUMP_PIPE" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (rec_getenv(names[i]))
@@ -71,10 +73,10 @@ static void make_path(const char *folder)
 	rec_put_number(dump.path + n + 6, 24, (long)rec.pid);
 }
 
-static enum cw_reason arm(const char *folder)
+/* All but the switch: what a dump of either kind needs. */
+static enum cw_reason prepare(const char *folder)
 {
 	const int flags = FLAGS;
-	const bool on = true;
 
 	if (user_has_settings())
 		return CW_REASON_DUMP_USER;
@@ -83,11 +85,33 @@ static enum cw_reason arm(const char *folder)
 	if (!drv.cuCoredumpSetAttributeGlobal)
 		return CW_REASON_DUMP_DRIVER;
 	make_path(folder);
-	/* enabled last: with a default name or without "do not abort" it must not be */
-	if (!set(ATTR_FILE, dump.path, strlen(dump.path) + 1) || !set(ATTR_FLAGS, &flags, sizeof(flags)) ||
-	    !set(ATTR_ENABLE, &on, sizeof(on)))
+	if (!set(ATTR_FILE, dump.path, strlen(dump.path) + 1) || !set(ATTR_FLAGS, &flags, sizeof(flags)))
 		return CW_REASON_DUMP_DRIVER;
 	return CW_REASON_NONE;
+}
+
+/* Enabled last: with a default name or without "do not abort" it must not be. */
+static enum cw_reason arm(const char *folder)
+{
+	const bool on = true;
+	enum cw_reason why = prepare(folder);
+
+	if (!why && !set(ATTR_ENABLE, &on, sizeof(on)))
+		why = CW_REASON_DUMP_DRIVER;
+	return why;
+}
+
+/* A dump when somebody writes to the pipe: for kernels that do not end. */
+enum cw_reason dump_arm_trigger(const char *folder, const char *pipe)
+{
+	const bool on = true;
+	enum cw_reason why = prepare(folder);
+
+	if (!why && (!set(ATTR_PIPE, pipe, strlen(pipe) + 1) || !set(ATTR_TRIGGER, &on, sizeof(on))))
+		why = CW_REASON_DUMP_DRIVER;
+	if (!why)
+		text_copy(rec.h->dump_path, sizeof(rec.h->dump_path), dump.path, strlen(dump.path));
+	return why;
 }
 
 void dump_start(void)
@@ -147,7 +171,8 @@ CUresult dump_check(CUresult result)
 		return result;
 	if (failed_before())
 		return failed_before();
-	if (access(dump.path, F_OK) != 0)
+	/* a dump that was asked for is no fault: the driver itself reports what it does to the kernel */
+	if (access(dump.path, F_OK) != 0 || (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED))
 		return result;
 	if (atomic_compare_exchange_strong(&dump_error, &none, plain_error(result)) && dump_error != result)
 		shared_add(&rec.h->dump_enforced, 1);

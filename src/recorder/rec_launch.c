@@ -99,7 +99,7 @@ inline void note_launch(const struct launch_note *l)
 	s->ticks = rec_ticks();
 	s->stream = l->stream;
 	s->func = function;
-	s->stack = stack_here();
+	s->stack = unlikely(rec.waits) ? t->entry_stack : stack_here();
 	memcpy(s->grid, l->grid, sizeof(s->grid));
 	memcpy(s->block, l->block, sizeof(s->block));
 	s->shared = l->shared;
@@ -186,7 +186,7 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 }
 
 /* One shape for all four: `note` is what is recorded of the result r. */
-#define WRAP(name, params_list, args_list, note)                                                      \
+#define WRAP(name, api, params_list, args_list, note)                                                 \
 	EXPORT CUresult name params_list;                                                             \
 	EXPORT CUresult name params_list                                                              \
 	{                                                                                             \
@@ -198,9 +198,13 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 		if (unlikely(!real))                                                                  \
 			return CU_NO_DRIVER;                                                          \
 		record = rec_enter();                                                                 \
+		if (likely(record))                                                                   \
+			wait_begin(api);                                                              \
 		r = failed_before();                                                                  \
 		if (likely(!r))                                                                       \
 			r = real args_list;                                                           \
+		if (likely(record))                                                                   \
+			wait_end(r);                                                                  \
 		if (likely(record)) {                                                                 \
 			saved = errno;                                                                \
 			rec_nesting = 2;                                                              \
@@ -222,17 +226,18 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 					   .extra = extra_list, .flags = flag })
 
 #define WRAP_LAUNCH(name)                                                                             \
-	WRAP(name, (uint64_t f, DIMS, uint64_t stream, void **params, void **extra),                  \
+	WRAP(name, API_cuLaunchKernel, (uint64_t f, DIMS, uint64_t stream, void **params, void **extra), \
 	     (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), NOTE(cuLaunchKernel, extra, 0))
 #define WRAP_COOPERATIVE(name)                                                                        \
-	WRAP(name, (uint64_t f, DIMS, uint64_t stream, void **params),                                \
+	WRAP(name, API_cuLaunchCooperativeKernel, (uint64_t f, DIMS, uint64_t stream, void **params), \
 	     (f, gx, gy, gz, bx, by, bz, shared, stream, params),                                     \
 	     NOTE(cuLaunchCooperativeKernel, NULL, CW_LAUNCH_COOPERATIVE))
 #define WRAP_EX(name)                                                                                 \
-	WRAP(name, (const struct launch_config *c, uint64_t f, void **params, void **extra),          \
+	WRAP(name, API_cuLaunchKernelEx, (const struct launch_config *c, uint64_t f, void **params, void **extra), \
 	     (c, f, params, extra), launched_ex(c, f, params, extra, r))
 #define WRAP_GRAPH(name)                                                                              \
-	WRAP(name, (uint64_t exec, uint64_t stream), (exec, stream), note_graph_launch(exec, stream, r))
+	WRAP(name, API_cuGraphLaunch, (uint64_t exec, uint64_t stream), (exec, stream),              \
+	     note_graph_launch(exec, stream, r))
 
 WRAP_LAUNCH(cuLaunchKernel)
 WRAP_LAUNCH(cuLaunchKernel_ptsz)

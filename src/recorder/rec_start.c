@@ -45,11 +45,13 @@ static const struct env_var {
 	{ "CUWHY_NO_FRAMES", "set: do not walk Python frames" },
 	{ "CUWHY_SIM", "the simulated GPU is in use" },
 	{ "CUWHY_CORE_DUMP", "folder for GPU core dumps; unset: none are asked for" },
+	{ "CUWHY_HANG", "folder for the pipe that asks for dumps of a running GPU; set: mark who waits" },
 	{ "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "set: the user's own settings are respected" },
 	{ "CUDA_ENABLE_LIGHTWEIGHT_COREDUMP", "likewise" },
 	{ "CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION", "likewise" },
 	{ "CUDA_ENABLE_USER_TRIGGERED_COREDUMP", "likewise" },
 	{ "CUDA_COREDUMP_FILE", "likewise" },
+	{ "CUDA_COREDUMP_PIPE", "likewise" },
 	{ "CUDA_COREDUMP_GENERATION_FLAGS", "likewise" },
 	{ "CUDA_LOG_FILE", "set: do not make the driver log questions of ours" },
 	{ "CUDA_VISIBLE_DEVICES", "kept as evidence" },
@@ -230,6 +232,7 @@ static bool begin(uint32_t forked_from)
 	fill_header(forked_from);
 	graph_start();
 	dump_forget();
+	hang_forget();
 	if (!tables_start() || !fail_start() || !function_start() || !alloc_start())
 		rec.h->off_because = CW_REASON_NO_MEMORY;
 	else if (doors_open() && !doors_complete())
@@ -380,6 +383,7 @@ static void ring_own(struct cw_ring *r, uint32_t tid)
 	if (!r)
 		return;
 	r->tid = tid;
+	r->wait.since_ns = 0;		/* an old owner may have ended while it was asking */
 	prctl(PR_GET_NAME, r->comm);
 }
 

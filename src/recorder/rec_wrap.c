@@ -62,10 +62,18 @@ static CUresult before_UNLOAD(struct call *c)
 	return failed_before();
 }
 
-#define WORK(class) static inline CUresult before_##class(struct call *c) { (void)c; return failed_before(); }
-#define ASKS(class) static inline CUresult before_##class(struct call *c) { (void)c; return 0; }
+/* A call that is about work can wait for the GPU: copies, frees and even launches do when a queue is full. To
+ * load code can take minutes, too, but of the compiler's time. */
+#define WAITS(class) enum { WAITS_##class = 1 };
+#define NEVER(class) enum { WAITS_##class = 0 };
+#define REFUSED(class) static inline CUresult before_##class(struct call *c) { (void)c; return failed_before(); }
+#define WORK(class) WAITS(class) REFUSED(class)
+#define LOAD(class) NEVER(class) REFUSED(class)
+#define ASKS(class) NEVER(class) static inline CUresult before_##class(struct call *c) { (void)c; return 0; }
+WAITS(FREE) WAITS(FREEASYNC) WAITS(FREEHOST) WAITS(UNRESERVE) WAITS(UNLOAD)
+LOAD(MODULE) LOAD(FUNCATTR)
 ASKS(INIT) ASKS(DEVICE) ASKS(QUIET) ASKS(PROBE) ASKS(FUNCTION) ASKS(KERNEL)
-WORK(PLAIN) WORK(SYNC) WORK(COPY) WORK(MODULE) WORK(FUNCATTR) WORK(BEGIN) WORK(END) WORK(GRAPHMAKE)
+WORK(PLAIN) WORK(SYNC) WORK(COPY) WORK(BEGIN) WORK(END) WORK(GRAPHMAKE)
 WORK(GRAPHGONE) WORK(EXECGONE) WORK(ALLOC) WORK(ALLOCPITCH) WORK(ALLOCMANAGED) WORK(ALLOCASYNC)
 WORK(ALLOCPOOL) WORK(ALLOCHOST) WORK(HOSTREGISTER) WORK(RESERVE) WORK(CREATE) WORK(MAP) WORK(UNMAP)
 WORK(RESET) WORK(DESTROY)
@@ -79,6 +87,7 @@ static void after_INIT(struct call *c)
 	if (c->r == 0) {
 		device_facts();
 		dump_start();
+		hang_start();
 	}
 	note(c, 0);
 }
@@ -101,8 +110,11 @@ static void after_QUIET(struct call *c)
 
 static void after_PROBE(struct call *c)
 {
-	if (!c->r && (c->api == API_cuStreamQuery || c->api == API_cuEventQuery))
-		c->r = dump_check(0);
+	if (c->api == API_cuStreamQuery || c->api == API_cuEventQuery) {
+		if (!c->r)
+			c->r = dump_check(0);
+		wait_poll(c->api, c->r);
+	}
 	if (unlikely(c->r) && code_is_sticky(c->r))
 		note(c, 0);
 }
@@ -314,8 +326,12 @@ static void after_DESTROY(struct call *c)
 		if (!rec_enter())                                                                \
 			return real(A##n);                                                       \
 		c.r = before_##class(&c);                                                        \
+		if (WAITS_##class)                                                               \
+			wait_begin(number);                                                      \
 		if (likely(!c.r))                                                                \
 			c.r = real(A##n);                                                        \
+		if (WAITS_##class)                                                               \
+			wait_end(c.r);                                                           \
 		rec_nesting = 2;                                                                 \
 		rec_self->caller = __builtin_return_address(0);                                  \
 		saved = errno;                                                                   \

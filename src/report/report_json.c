@@ -194,6 +194,42 @@ static json_t *json_ids(const char *const *ids, size_t n)
 	return j;
 }
 
+static json_t *json_standing(const struct fault *f)
+{
+	json_t *places = json_array();
+
+	if (!f->n_standing) {
+		json_decref(places);
+		return json_null();
+	}
+	for (size_t i = 0; i < f->n_standing; i++)
+		json_array_append_new(places, json_pack("{s:o,s:I}", "pc", text(f->standing[i].pc), "threads",
+							(json_int_t)f->standing[i].threads));
+	return json_pack("{s:I,s:I,s:I,s:I,s:o}", "threads", (json_int_t)f->threads, "warps", (json_int_t)f->warps,
+			 "blocks", (json_int_t)f->blocks, "elsewhere", (json_int_t)f->elsewhere, "places", places);
+}
+
+static json_t *json_waiting(const struct verdict *v)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < v->n_waiting; i++) {
+		const struct waiting *w = &v->waiting[i];
+		json_t *j = w->line.file ? json_line(&w->line) : json_pack("{s:n,s:n}", "file", "line");
+		json_t *stack = json_array();
+
+		for (size_t k = 0; k < w->n_stack; k++)
+			json_array_append_new(stack, json_line(&w->stack[k]));
+		json_object_set_new(j, "stack", stack);
+		json_object_set_new(j, "tid", json_integer(w->tid));
+		json_object_set_new(j, "api", text(w->api));
+		json_object_set_new(j, "seconds", json_integer((json_int_t)w->seconds));
+		json_object_set_new(j, "polls", json_boolean(w->polls));
+		json_array_append_new(list, j);
+	}
+	return list;
+}
+
 static json_t *json_fault(const struct fault *f)
 {
 	char address[32];
@@ -213,6 +249,7 @@ static json_t *json_fault(const struct fault *f)
 	json_object_set_new(j, "instruction", text(f->instruction));
 	json_object_set_new(j, "pc", text(f->pc));
 	json_object_set_new(j, "exception", text(f->exception));
+	json_object_set_new(j, "running", json_standing(f));
 	return j;
 }
 
@@ -250,6 +287,7 @@ static json_t *json_verdict(const struct verdict *v)
 	json_object_set_new(j, "capture", json_line(&v->capture));
 	json_object_set_new(j, "node", text(v->node));
 	json_object_set_new(j, "suspects", json_suspects(v));
+	json_object_set_new(j, "waiting", json_waiting(v));
 	json_object_set_new(j, "candidates", json_candidates(v));
 	json_object_set_new(j, "unchecked", json_ids(v->unchecked, v->n_unchecked));
 	json_object_set_new(j, "why", json_said(v->why, false));

@@ -42,6 +42,25 @@ static void text_line(struct wrap *w, const struct line *l)
 	free(place);
 }
 
+#define WAITING_SHOWN 4
+
+static void text_waiting(struct wrap *w, const struct verdict *v)
+{
+	for (size_t i = 0; i < v->n_waiting && i < WAITING_SHOWN; i++) {
+		const struct waiting *t = &v->waiting[i];
+		const char *how = t->polls ? "asked for with" : "waited for in";
+
+		if (t->line.file)
+			wrap_printf(w, "it was %s %s at %s:%u, for %llu s", how, t->api, t->line.shown, t->line.number,
+				    (unsigned long long)t->seconds);
+		else
+			wrap_printf(w, "it was %s %s by thread %u, for %llu s", how, t->api, t->tid,
+				    (unsigned long long)t->seconds);
+	}
+	if (v->n_waiting > WAITING_SHOWN)
+		wrap_printf(w, "and by %zu more threads", v->n_waiting - WAITING_SHOWN);
+}
+
 static void text_other_lines(struct wrap *w, const struct verdict *v)
 {
 	if (v->where.library)
@@ -51,7 +70,9 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 	for (size_t i = 0; i < v->n_or; i++)
 		wrap_printf(w, "or %s:%u, which launched the same kernel: they cannot be told apart", v->or[i].shown,
 			    v->or[i].number);
-	if (v->noticed.file && !same_line(&v->noticed, &v->where) && !same_line(&v->noticed, &v->backward))
+	text_waiting(w, v);
+	if (v->noticed.file && !v->n_waiting && !same_line(&v->noticed, &v->where) &&
+	    !same_line(&v->noticed, &v->backward))
 		wrap_printf(w, "Python's traceback says %s:%u. That is where the error was noticed.",
 			    v->noticed.shown, v->noticed.number);
 	if (v->backward.file && !same_line(&v->backward, &v->where))
@@ -109,6 +130,30 @@ static void text_fault(struct wrap *w, const struct fault *f)
 			    f->exception ? ")" : "");
 }
 
+#define STANDING_SHOWN 6
+
+static const char *plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void text_standing(struct wrap *w, const struct fault *f)
+{
+	size_t rest = f->elsewhere;
+
+	wrap_printf(w, "running: %zu thread%s in %zu warp%s of %zu block%s, which stand%s", f->threads, plural(f->threads),
+		    f->warps, plural(f->warps), f->blocks, plural(f->blocks), f->threads == 1 ? "s" : "");
+	for (size_t i = 0; i < f->n_standing; i++) {
+		if (i < STANDING_SHOWN)
+			wrap_printf(w, "  at %s  (%zu thread%s)", f->standing[i].pc, f->standing[i].threads,
+				    plural(f->standing[i].threads));
+		else
+			rest += f->standing[i].threads;
+	}
+	if (rest)
+		wrap_printf(w, "  elsewhere  (%zu thread%s)", rest, plural(rest));
+}
+
 static void text_what(struct wrap *w, const struct verdict *v)
 {
 	const struct kernel *k = &v->kernel;
@@ -124,7 +169,9 @@ static void text_what(struct wrap *w, const struct verdict *v)
 		wrap_printf(w, "%sgrid %ux%ux%u  block %ux%ux%u  shared %u  stream 0x%llx",
 			    name ? "" : "a kernel, ", k->grid[0], k->grid[1], k->grid[2], k->block[0],
 			    k->block[1], k->block[2], k->shared, (unsigned long long)k->stream);
-	if (v->fault.known)
+	if (v->fault.n_standing)
+		text_standing(w, &v->fault);
+	else if (v->fault.known)
 		text_fault(w, &v->fault);
 	else if (v->api && v->code)
 		wrap_printf(w, "%s returned %u: %s (%s)", v->api, v->code, v->string ? v->string : "?",
@@ -132,6 +179,8 @@ static void text_what(struct wrap *w, const struct verdict *v)
 	else if (v->code && v->string)
 		wrap_printf(w, "CUDA answered %u: %s (%s)", v->code, v->string,
 			    v->name ? v->name : "no name");
+	else if (v->n_waiting)
+		wrap_printf(w, "%s did not return", v->api ? v->api : "a call");
 	else if (!k->known)
 		wrap_text(w, v->api ? v->api : "an operation was refused before it reached the GPU");
 	if (v->count > 1)

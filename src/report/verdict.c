@@ -111,7 +111,7 @@ static void add_notes(struct verdict *main, const struct incidents *all, const s
 
 		if (i == fatal || !is_note(i))
 			continue;
-		note = verdict_of_incident(i, t, NULL);
+		note = verdict_of_incident(i, t, i->hang || i->sticky ? end->fault : NULL);
 		if (!is_ours(i, note)) {
 			verdict_free(note);
 			continue;
@@ -145,14 +145,15 @@ struct verdict *verdict_of_process(struct trace *t, const struct process_end *en
 {
 	struct verdict *v = verdict_new("none"), *found = NULL;
 	struct incidents all = { 0 };
-	struct incident *fatal = NULL;
+	struct incident *fatal = NULL, *hang;
 
 	fill_process(v, t, end);
 	if (!t)
 		return v;
 	incidents_collect(&all, t, &v->pool);
+	hang = incidents_hang(&all, t, &v->pool);
 	if (!ended_well(v))
-		fatal = incidents_fatal(&all, t, v->signal);
+		fatal = hang ? hang : incidents_fatal(&all, t, v->signal);
 	if (fatal) {
 		fatal->xids = xid_matters(fatal->code) ? log_of(t, end) : NULL;
 		found = verdict_of_incident(fatal, t, fatal->sticky ? end->fault : NULL);

@@ -56,7 +56,7 @@ static void say(struct pool *pool, struct said **list, const char *source, const
 	*list = s;
 }
 
-static struct line line_of_place(struct verdict *v, const struct trace *t, const struct place *p)
+struct line line_of_place(struct verdict *v, const struct trace *t, const struct place *p)
 {
 	struct line l = { 0 };
 
@@ -71,20 +71,22 @@ static struct line line_of_place(struct verdict *v, const struct trace *t, const
 	return l;
 }
 
-static void fill_stack(struct verdict *v, const struct trace *t, uint32_t off)
+size_t lines_of_stack(struct verdict *v, const struct trace *t, uint32_t off, struct line **lines)
 {
 	const struct cw_stack *s = off ? trace_stack(t, off) : NULL;
+	size_t n = 0;
 
 	if (!s)
-		return;
-	v->stack = pool_alloc(&v->pool, STACK_MAX * sizeof(*v->stack));
-	for (uint32_t i = 0; i < s->n && v->n_stack < STACK_MAX; i++) {
-		struct line *l = &v->stack[v->n_stack++];
+		return 0;
+	*lines = pool_alloc(&v->pool, STACK_MAX * sizeof(**lines));
+	for (uint32_t i = 0; i < s->n && n < STACK_MAX; i++) {
+		struct line *l = &(*lines)[n++];
 
 		l->file = pool_strdup(&v->pool, trace_string(t, s->frame[i].file));
 		l->function = keep(v, trace_string(t, s->frame[i].function));
 		l->number = s->frame[i].line;
 	}
+	return n;
 }
 
 static void fill_lines(struct verdict *v, const struct trace *t, const struct scene *s)
@@ -96,7 +98,7 @@ static void fill_lines(struct verdict *v, const struct trace *t, const struct sc
 	v->forward = line_of_place(v, t, &s->forward);
 	v->backward = line_of_place(v, t, &s->backward);
 	v->capture = line_of_place(v, t, &s->capture);
-	fill_stack(v, t, s->where.stack);
+	v->n_stack = lines_of_stack(v, t, s->where.stack, &v->stack);
 	switch (v->where.file ? CW_REASON_NONE : off) {
 #define X(number, name, why) case number: v->frames_off = number ? why : NULL; break;
 	CW_REASONS(X)
@@ -198,8 +200,9 @@ static void fill_evidence(struct verdict *v, const struct incident *i)
 	if (v->because)
 		say(&v->pool, &v->evidence, "rule", v->because, NULL);
 	for (size_t k = 0; k < i->n; k++)
-		say(&v->pool, &v->evidence, source_id(i->failure[k]->source),
-		    evidence_text(v, i->failure[k]), NULL);
+		if (i->failure[k]->source != CW_SRC_WAIT)	/* verdict_waiting tells that, of all threads */
+			say(&v->pool, &v->evidence, source_id(i->failure[k]->source),
+			    evidence_text(v, i->failure[k]), NULL);
 }
 
 void verdict_evidence(struct verdict *v, const char *source, const char *text)
@@ -282,6 +285,10 @@ static void join_dump(struct verdict *v, const struct incident *i, struct trace 
 	fault_find_launch(&m, t, c, i->lead);
 	fault_address_facts(f, t, c, i->lead);
 	fact_set_number(f, FACT_fault_lines, (double)m.n);
+	if (i->hang) {
+		fact_set_flag(f, FACT_hang_launch, m.newest != NULL);
+		fact_set_text(f, FACT_hang_kernel, v->kernel.short_name);
+	}
 	if (m.newest) {
 		v->kernel.stream = m.newest->stream;
 		v->kernel.shared = m.newest->shared;
@@ -319,6 +326,8 @@ struct verdict *verdict_of_incident(const struct incident *i, struct trace *t, c
 	if (!v->fault.known)
 		fill_kernel(v, f, i);
 	fill_ledger(v, f);
+	if (i->hang)
+		verdict_waiting(v, t);
 	verdict_judge(v, f);
 	fill_evidence(v, i);
 	v->time_ns = i->lead->mono_ns;

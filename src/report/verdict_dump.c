@@ -67,6 +67,27 @@ static void fill_kernel(struct verdict *v, const struct culprit *c)
 					  c->kernel_offset, function ? ", in " : "", function ? function : "");
 }
 
+/* Where the threads of a kernel stand that had not failed. */
+static void fill_standing(struct verdict *v, const struct culprit *c)
+{
+	struct fault *to = &v->fault;
+
+	to->warps = c->n_warps;
+	to->blocks = c->n_blocks;
+	to->elsewhere = c->n_elsewhere;
+	to->standing = pool_alloc(&v->pool, (c->n_places + 1) * sizeof(*to->standing));
+	for (size_t i = 0; i < c->n_places; i++) {
+		const struct culprit_place *p = &c->places[i];
+		bool own = !p->function || (c->kernel && !strcmp(p->function, c->kernel));
+		const char *name = !own ? p->function : v->kernel.short_name ? v->kernel.short_name : "the kernel";
+
+		to->standing[to->n_standing++] = (struct standing){
+			.pc = pool_printf(&v->pool, "%s+0x%" PRIx64, name, p->offset), .threads = p->threads };
+	}
+	if (c->other_grids)
+		verdict_evidence(v, "core-dump", "other kernels were running, too; this one is the oldest");
+}
+
 void verdict_fault(struct verdict *v, struct facts *f, const struct culprit *c)
 {
 	v->fault.known = true;
@@ -80,6 +101,8 @@ void verdict_fault(struct verdict *v, struct facts *f, const struct culprit *c)
 	fill_kernel(v, c);
 	verdict_evidence(v, "core-dump", v->fault.exception ?
 			 pool_printf(&v->pool, "%s (%s)", v->fault.what, v->fault.exception) : v->fault.what);
+	if (c->source == CULPRIT_RUNNING)
+		fill_standing(v, c);
 	if (c->exception_text && c->exception_text[0])
 		verdict_evidence(v, "core-dump", pool_strdup(&v->pool, c->exception_text));
 }
@@ -100,6 +123,7 @@ struct verdict *verdict_of_dump(const struct culprit *c)
 	fact_set_text(f, FACT_error_string, v->fault.what);
 	fact_set_text(f, FACT_error_text, "");
 	fact_set_flag(f, FACT_error_async, true);
+	fact_set_flag(f, FACT_hang_is, false);
 	fact_set_flag(f, FACT_launch_is, false);
 	fact_set_flag(f, FACT_oom_is, false);
 	fact_set_flag(f, FACT_torch_loaded, false);

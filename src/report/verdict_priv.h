@@ -44,6 +44,26 @@ struct fault {
 	const char *access, *space;	/* "write", "global"; NULL = not decoded */
 	uint32_t bytes;
 	const char *instruction, *pc;	/* "STG", "fill+0xe0"; NULL = not known */
+	/* of a kernel that was running: how much of it, and where, most threads first */
+	struct standing *standing;
+	size_t n_standing, elsewhere, warps, blocks;
+};
+
+/* A thread that waited for the GPU for too long. */
+struct waiting {
+	uint32_t tid;
+	const char *api;
+	uint64_t seconds;
+	bool polls;		/* asked again and again, instead of one call that does not return */
+	struct line line;	/* `file` NULL = not known */
+	struct line *stack;
+	size_t n_stack;
+};
+
+/* Threads that stand at one place. */
+struct standing {
+	const char *pc;
+	size_t threads;
 };
 
 struct suspect_line {
@@ -81,6 +101,8 @@ struct verdict {
 	struct suspect_line *suspects;	/* of an asynchronous error, newest first */
 	size_t n_suspects;
 	size_t suspect_launches;	/* in all */
+	struct waiting *waiting;	/* the longest wait first */
+	size_t n_waiting;
 	const char *node;
 	struct said *why, *fix, *evidence;
 	struct match *candidates;
@@ -113,6 +135,12 @@ struct verdict *verdict_of_incident(const struct incident *i, struct trace *t, c
 
 /* What the dump says of the fault, into the verdict and the facts. */
 void verdict_fault(struct verdict *v, struct facts *f, const struct culprit *c);
+
+/* Who waited, when the process waited for too long. */
+void verdict_waiting(struct verdict *v, const struct trace *t);
+
+struct line line_of_place(struct verdict *v, const struct trace *t, const struct place *p);
+size_t lines_of_stack(struct verdict *v, const struct trace *t, uint32_t off, struct line **lines);
 
 /* Rules and words of the cause that fits the facts best. */
 void verdict_judge(struct verdict *v, const struct facts *f);

@@ -37,6 +37,10 @@ static void tidy(struct cw_header *h)
 	END_TEXT(h->cwd);
 	END_TEXT(h->torch_path);
 	END_TEXT(h->libcuda_path);
+	END_TEXT(h->dump_path);
+	END_TEXT(h->pipe_path);
+	if (h->hang.n > CW_HANG_THREADS)
+		h->hang.n = CW_HANG_THREADS;
 	for (i = 0; i < CW_MAX_DEVICES; i++)
 		END_TEXT(h->device[i].name);
 	if (h->device_count != CW_UNKNOWN && h->device_count > CW_MAX_DEVICES)

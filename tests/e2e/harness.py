@@ -223,7 +223,7 @@ class Harness:
 
     def compare_with_plain(self, case, result, run, env):
         gpu = case.gpu or self.default_gpu
-        if gpu or "plain" in case.skip or not (self.plain or case.same_output):
+        if gpu or case.options or "plain" in case.skip or not (self.plain or case.same_output):
             return      # the simulated GPU exists only under cuwhy
         plain = result.plain = Run(self.command(case), env, case.timeout)
         if plain.status != run.status:

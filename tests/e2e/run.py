@@ -20,7 +20,8 @@ import harness  # noqa: E402
 import report  # noqa: E402
 import toolbox  # noqa: E402
 
-RULES = ("rules_program", "rules_recorder", "rules_neighbours", "rules_dumps", "rules_faults", "rules_peers")
+RULES = ("rules_program", "rules_recorder", "rules_neighbours", "rules_dumps", "rules_faults", "rules_peers",
+         "rules_hangs")
 
 
 class Builder:

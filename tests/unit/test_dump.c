@@ -585,6 +585,28 @@ static void culprit__a_dump_of_a_running_gpu_is_no_fault(void **state)
 	done(&f);
 }
 
+/* Whatever the driver marked to stop the GPU: it was asked for. */
+static void culprit__a_dump_that_was_asked_for_is_no_fault(void **state)
+{
+	struct dump_plan p = {.broken = 1, .sm_exception = 14, .lane_pc = 32, .code = {MAKE_MOV_R9, MAKE_TRAP, MAKE_BRA}};
+	struct found f = find(&p);
+
+	UNUSED(state);
+	assert_int_not_equal(f.c->fault, FAULT_RUNNING);
+	assert_int_equal(f.c->n_places, 0);
+	culprit_free(f.c);
+	f.c = culprit_find_running(f.d);
+	assert_int_equal(f.c->fault, FAULT_RUNNING);
+	assert_int_equal(f.c->n_places, 1);
+	assert_int_equal(f.c->places[0].threads, 4);
+	assert_string_equal(f.c->places[0].function, "_Z4fillPfl");
+	assert_int_equal(f.c->places[0].offset, 32);
+	assert_int_equal(f.c->n_warps, 1);
+	assert_int_equal(f.c->n_blocks, 1);
+	assert_int_equal(f.c->n_elsewhere, 0);
+	done(&f);
+}
+
 static void print__text_and_json_say_the_same(void **state)
 {
 	struct found f = find(&illegal);
@@ -786,6 +808,7 @@ int main(void)
 		cmocka_unit_test(culprit__a_broken_warp_is_a_trap),
 		cmocka_unit_test(culprit__an_assert_has_no_exact_pc),
 		cmocka_unit_test(culprit__a_dump_of_a_running_gpu_is_no_fault),
+		cmocka_unit_test(culprit__a_dump_that_was_asked_for_is_no_fault),
 		cmocka_unit_test(print__text_and_json_say_the_same),
 		cmocka_unit_test(sass__instructions_of_every_architecture_decode_as_nvdisasm_reads_them),
 		cmocka_unit_test(sass__architectures_that_were_never_checked_are_not_decoded),

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
+#include "dump/culprit.h"
 #include "judge.h"
 #include "rules/kb.h"
 
@@ -906,6 +907,120 @@ static void sticky__the_code_tells_the_kind_but_not_the_kernel(void **state)
 	expect_not(&b, "kernel-trap");
 }
 
+/* ---- hangs ---------------------------------------------------------------------------------------- */
+
+/* A process that was found waiting at USER, for what `line` launched. */
+static void hanging(struct tb *b, const char *line)
+{
+	struct cw_launch *l;
+
+	tb_init(b);
+	if (line) {
+		l = tb_launch(b, 1, tb_stack(b, line, NULL));
+		l->func = tb_function(b, "_Z4spinPi");
+		memcpy(l->grid, G(4, 1, 1), sizeof(l->grid));
+		memcpy(l->block, G(64, 1, 1), sizeof(l->block));
+	}
+	b->h->hang = (struct cw_hang){.mono_ns = 5000, .flags = CW_HANG_TRIGGERED | CW_HANG_END, .n = 1};
+	b->h->hang.thread[0].tid = 1;
+	b->h->hang.thread[0].api = 32;
+	b->h->hang.thread[0].stack = tb_stack(b, USER, NULL);
+	b->h->hang.thread[0].waited_ns = 60500000000ull;
+}
+
+static json_t *judge_hang(struct tb *b, const struct culprit *c, int exit, int signal)
+{
+	struct trace *t = tb_trace(b);
+	struct process_end end = { .pid = 100, .status_known = true, .exit = exit, .signal = signal, .fault = c };
+	struct verdict *v = verdict_of_process(t, &end);
+	json_t *j = verdict_object(v);
+
+	verdict_free(v);
+	trace_free(t);
+	return j;
+}
+
+static void expect_hang(json_t *j, const char *certainty)
+{
+	assert_string_equal(field(j, "cause"), "kernel-hang");
+	assert_string_equal(field(j, "certainty"), certainty);
+	assert_int_equal(json_array_size(json_object_get(j, "waiting")), 1);
+	json_decref(j);
+}
+
+static void hang__the_dump_and_the_launch_make_it_certain(void **state)
+{
+	struct culprit c = { .fault = FAULT_RUNNING, .source = CULPRIT_RUNNING, .grid_known = true,
+			     .kernel = (char *)"_Z4spinPi", .kernel_text = (char *)"spin(int*)",
+			     .grid = { 4, 1, 1 }, .block = { 64, 1, 1 }, .exception_name = "NONE", .n_lanes = 256 };
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	hanging(&b, "train.py:30:step");
+	j = judge_hang(&b, &c, -1, 15);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 30);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "noticed"), "line")), 32);
+	assert_true(mentions(j, "why", "waited for 60 s in cuStreamSynchronize"));
+	expect_hang(j, "certain");
+	c.grid[0] = 5;		/* no such launch is in the recording */
+	hanging(&b, "train.py:30:step");
+	expect_hang(judge_hang(&b, &c, -1, 15), "likely");
+}
+
+static void hang__without_a_dump_it_is_likely_at_most(void **state)
+{
+	struct culprit idle = { .fault = FAULT_NOTHING, .exception_name = "NONE" };
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	hanging(&b, "train.py:30:step");
+	b.h->hang.flags = CW_HANG_TRIGGERED | CW_HANG_NO_DUMP;
+	j = judge_hang(&b, NULL, -1, 15);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 30);
+	assert_true(mentions(j, "why", "the driver wrote none"));
+	expect_hang(j, "likely");
+	hanging(&b, NULL);
+	expect_hang(judge_hang(&b, NULL, -1, 15), "possible");
+	hanging(&b, "train.py:30:step");
+	j = judge_hang(&b, &idle, -1, 15);
+	assert_true(mentions(j, "why", "no kernel on the GPU"));
+	expect_hang(j, "possible");
+}
+
+static void hang__the_719_that_follows_is_part_of_it(void **state)
+{
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	hanging(&b, "train.py:30:step");
+	tb_fail(&b, CW_SRC_DRIVER, 719, tb_stack(&b, USER, NULL))->mono_ns = 6000;
+	j = judge_hang(&b, NULL, 1, 0);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "error"), "code")), 719);
+	assert_false(mentions(j, "candidates", "kernel-trap"));
+	assert_int_equal(json_array_size(json_object_get(j, "notes")), 0);
+	expect_hang(j, "likely");
+	/* a program that handled it */
+	hanging(&b, "train.py:30:step");
+	tb_fail(&b, CW_SRC_DRIVER, 719, tb_stack(&b, USER, NULL))->mono_ns = 6000;
+	j = judge_hang(&b, NULL, 0, 0);
+	assert_string_equal(field(j, "cause"), "none");
+	assert_true(mentions(j, "notes", "kernel-hang"));
+	json_decref(j);
+}
+
+static void hang__what_had_failed_before_leads(void **state)
+{
+	struct tb b;
+
+	(void)state;
+	hanging(&b, "train.py:30:step");
+	tb_fail(&b, CW_SRC_DRIVER, 719, tb_stack(&b, USER, NULL))->mono_ns = 4000;
+	expect(&b, "kernel-trap", "possible");
+}
+
 static void sticky__one_line_alone_is_where_it_happened(void **state)
 {
 	struct tb b;
@@ -972,6 +1087,10 @@ int main(void)
 		cmocka_unit_test(messages__others_are_none_of_ours),
 		cmocka_unit_test(driver__without_a_library_it_is_missing_with_one_it_is_too_old),
 		cmocka_unit_test(sticky__the_code_tells_the_kind_but_not_the_kernel),
+		cmocka_unit_test(hang__the_dump_and_the_launch_make_it_certain),
+		cmocka_unit_test(hang__without_a_dump_it_is_likely_at_most),
+		cmocka_unit_test(hang__the_719_that_follows_is_part_of_it),
+		cmocka_unit_test(hang__what_had_failed_before_leads),
 		cmocka_unit_test(sticky__one_line_alone_is_where_it_happened),
 		cmocka_unit_test(sticky__of_two_lines_nobody_can_say_which),
 	};

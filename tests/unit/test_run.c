@@ -21,7 +21,7 @@
 #include "base/proc.h"
 #include "cmd/json_text.h"
 #include "cmd/recording.h"
-#include "cmd/run.h"
+#include "cmd/run_hang.h"
 #include "trace/trace.h"
 #include "trace_make.h"
 
@@ -346,6 +346,141 @@ static void recording__a_part_cannot_lead_out_of_its_folder(void **state)
 	free(path);
 }
 
+/* --- hangs ------------------------------------------------------------------------------------ */
+
+static void hang__a_time_is_a_number_with_a_unit(void **state)
+{
+	static const struct { const char *text; uint64_t seconds; } good[] = {
+		{"90", 90}, {"60s", 60}, {"5m", 300}, {"1h", 3600}, {"8760h", 31536000}};
+	static const char *const bad[] = {"", "s", "0", "0s", "-1", "1.5s", "1d", "60 s", "60ss", "1m30s", "8761h",
+					  "99999999999999999999", "123456789012345678901234567890s", " 5"};
+	struct hang h;
+	struct err e;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		h = (struct hang){.limit_ns = 0};
+		assert_int_equal(hang_parse(&h, good[i].text, NULL), 0);
+		assert_int_equal(h.limit_ns, good[i].seconds * 1000000000u);
+	}
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		h = (struct hang){.limit_ns = 0};
+		e = (struct err){0};
+		if (hang_parse(&h, bad[i], &e) == 0)
+			fail_msg("'%s' was taken for a time", bad[i]);
+		assert_int_equal(h.limit_ns, 0);
+		assert_true(e.msg[0] && e.hint[0]);
+	}
+}
+
+/* A process whose memory is a recording with a ring of calls for each thread. */
+static struct process *process_with(struct make *m, struct segment *g)
+{
+	struct process *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	*g = (struct segment){memfd_of(m->data, MAKE_BYTES), 0, MAKE_BYTES};
+	p->seg = g;
+	p->n_seg = 1;
+	return p;
+}
+
+static struct cw_ring *thread_ring(struct make *m, uint32_t tid, uint64_t since, uint32_t polls)
+{
+	struct cw_ring *r = (struct cw_ring *)make_ring(m, CW_CHUNK_CALLS, 4, sizeof(struct cw_call), 0) - 1;
+
+	r->tid = tid;
+	r->polls = polls;
+	r->wait = (struct cw_wait){.since_ns = since, .api = 30};
+	return r;
+}
+
+static void hang__the_longest_wait_comes_first_and_who_stopped_asking_is_left_out(void **state)
+{
+	struct segment g;
+	struct process *p;
+	struct waiters w;
+	struct cw_ring *asks;
+	struct make m;
+	long at;
+
+	(void)state;
+	make_init(&m);
+	thread_ring(&m, 1, 0, 0);		/* does not wait */
+	thread_ring(&m, 2, 300, 0);
+	asks = thread_ring(&m, 3, 100, 7);
+	thread_ring(&m, 4, 200, 0);
+	thread_ring(&m, 5, 9000, 0);		/* not for long */
+	at = (char *)asks - (char *)m.data;
+	p = process_with(&m, &g);
+	assert_true(waiters_find(&w, p, 1000));
+	assert_int_equal(w.n, 3);
+	assert_int_equal(w.list[0].tid, 3);
+	assert_int_equal(w.list[1].tid, 4);
+	assert_int_equal(w.list[2].tid, 2);
+	assert_true(waiter_still(p, &w.list[1]));
+	assert_true(waiters_find(&w, p, 1000));		/* thread 3 has not asked since */
+	assert_int_equal(w.n, 2);
+	assert_int_equal(w.list[0].tid, 4);
+	asks->polls = 8;
+	assert_int_equal(pwrite(g.fd, asks, sizeof(*asks), at), sizeof(*asks));
+	assert_true(waiters_find(&w, p, 1000));
+	assert_int_equal(w.n, 3);
+	asks->wait.since_ns = 0;
+	assert_int_equal(pwrite(g.fd, asks, sizeof(*asks), at), sizeof(*asks));
+	assert_false(waiter_still(p, &w.list[0]));
+	close(g.fd);
+	free(p->hang.polls);
+	free(p);
+	free(m.data);
+}
+
+static void hang__more_threads_than_are_kept_lose_the_shortest_wait(void **state)
+{
+	struct segment g;
+	struct process *p;
+	struct waiters w;
+	struct make m;
+	uint32_t i;
+
+	(void)state;
+	make_init(&m);
+	for (i = 0; i < CW_HANG_THREADS + 4; i++)
+		thread_ring(&m, i + 1, 100 + (i * 7) % (CW_HANG_THREADS + 4), 0);
+	p = process_with(&m, &g);
+	assert_true(waiters_find(&w, p, 1000));
+	assert_int_equal(w.n, CW_HANG_THREADS);
+	for (i = 0; i < CW_HANG_THREADS; i++)
+		assert_int_equal(w.list[i].wait.since_ns, 100 + i);
+	close(g.fd);
+	free(p->hang.polls);
+	free(p);
+	free(m.data);
+}
+
+static void hang__what_was_found_is_written_into_the_recording(void **state)
+{
+	struct cw_hang note = {.mono_ns = 77, .flags = CW_HANG_TRIGGERED, .n = 1000}; /* more than there are */
+	struct segment g;
+	struct process *p;
+	struct trace *t;
+	struct make m;
+
+	(void)state;
+	make_init(&m);
+	p = process_with(&m, &g);
+	assert_true(hang_write(p, &note));
+	t = trace_of(p);
+	assert_non_null(t);
+	assert_int_equal(trace_header(t)->hang.mono_ns, 77);
+	assert_int_equal(trace_header(t)->hang.n, CW_HANG_THREADS);
+	trace_free(t);
+	close(g.fd);
+	free(p);
+	free(m.data);
+}
+
 static void json_text__any_bytes_become_valid(void **state)
 {
 	static const char *const texts[] = {"plain", "\xc3\xa4", "\xff\xfe", "\xe2\x82",
@@ -377,6 +512,10 @@ int main(void)
 		cmocka_unit_test(server__clients_of_other_users_are_refused),
 		cmocka_unit_test(server__its_folder_is_private),
 		cmocka_unit_test(recording__a_part_cannot_lead_out_of_its_folder),
+		cmocka_unit_test(hang__a_time_is_a_number_with_a_unit),
+		cmocka_unit_test(hang__the_longest_wait_comes_first_and_who_stopped_asking_is_left_out),
+		cmocka_unit_test(hang__more_threads_than_are_kept_lose_the_shortest_wait),
+		cmocka_unit_test(hang__what_was_found_is_written_into_the_recording),
 		cmocka_unit_test(json_text__any_bytes_become_valid),
 	};
 
