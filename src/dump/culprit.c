@@ -124,14 +124,16 @@ static bool is_broken(struct hunt *h, const struct thread *t)
 	return true;
 }
 
-/* Of several kernels that run, the others may wait for the oldest. Grids are counted by device. */
+/* Of several kernels that run, the others may wait for the oldest. Each device has its own table of SMs, and
+ * counts its grids by itself. */
 static bool take_oldest(struct hunt *h, const struct thread *t)
 {
-	uint64_t grid = dump_get(&t->cta, DUMP_CTA_GRID);
+	uint64_t grid = dump_get(&t->cta, DUMP_CTA_GRID), oldest = dump_get(&h->first.cta, DUMP_CTA_GRID);
+	bool first = h->c->source == CULPRIT_NOWHERE, here = t->sm.section == h->first.sm.section;
 
-	if (h->c->source != CULPRIT_NOWHERE && grid != dump_get(&h->first.cta, DUMP_CTA_GRID))
+	if (!first && (!here || grid != oldest))
 		h->c->other_grids = true;
-	if (h->c->source == CULPRIT_NOWHERE || grid < dump_get(&h->first.cta, DUMP_CTA_GRID))
+	if (first || (here && grid < oldest))
 		h->first = *t;
 	h->c->source = CULPRIT_RUNNING;
 	return false;

@@ -50,7 +50,10 @@ static void text_waiting(struct wrap *w, const struct verdict *v)
 		const struct waiting *t = &v->waiting[i];
 		const char *how = t->polls ? "asked for with" : "waited for in";
 
-		if (t->line.file)
+		if (same_line(&t->line, &v->where))
+			wrap_printf(w, "this line waited for %llu s in %s, for work that was launched earlier",
+				    (unsigned long long)t->seconds, t->api);
+		else if (t->line.file)
 			wrap_printf(w, "it was %s %s at %s:%u, for %llu s", how, t->api, t->line.shown, t->line.number,
 				    (unsigned long long)t->seconds);
 		else

@@ -85,7 +85,7 @@ static void fill_standing(struct verdict *v, const struct culprit *c)
 			.pc = pool_printf(&v->pool, "%s+0x%" PRIx64, name, p->offset), .threads = p->threads };
 	}
 	if (c->other_grids)
-		verdict_evidence(v, "core-dump", "other kernels were running, too; this one is the oldest");
+		verdict_evidence(v, "core-dump", "other kernels were running, too; this one is the oldest of its GPU");
 }
 
 void verdict_fault(struct verdict *v, struct facts *f, const struct culprit *c)

@@ -74,6 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buf_release(&text);
 	json_decref(culprit_json(c));
 	culprit_free(c);
+	culprit_free(culprit_find_running(d));
 	dump_free(d);
 	return 0;
 }
