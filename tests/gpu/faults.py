@@ -22,7 +22,7 @@ import report  # noqa: E402
 import run as gpu  # noqa: E402
 
 MEMCHECK = ("--tool", "memcheck", "--print-limit", "10000", "--show-backtrace", "device",
-            "--report-api-errors", "no", "--target-processes", "all")
+            "--report-api-errors", "no", "--target-processes", "all", "--launch-timeout", "0")
 COLUMNS = (("program", "program"), ("cause", "cause"), ("certainty", "sure"), ("line", "line"),
            ("kernel", "kernel"), ("thread", "thread"), ("address", "address"), ("took", "seconds"),
            ("off_cause", "| no dump: cause"), ("off_certainty", "sure"), ("off_line", "line"))
@@ -146,6 +146,8 @@ class Faults(harness.Harness):
         result.artifacts["sanitizer"] = text = run.out + run.err
         if run.timed_out:
             result.bad("compute-sanitizer: still running after %d s" % max(self.limit, 120))
+        elif "========= COMPUTE-SANITIZER" not in text:
+            result.bad("compute-sanitizer did not start: " + text.strip()[-200:])
         return memcheck.parse(text)
 
     def compare(self, result, fault, listed, kernel, address):

@@ -51,7 +51,7 @@ def what_is_missing(python):
     if devices != 1:
         missing.add("single-GPU")
     if lines[2] != "0":
-        missing.add("no-hmm")
+        missing.add("private-host-memory")
     nvcc = find_nvcc()
     if nvcc:
         os.environ["NVCC"] = nvcc

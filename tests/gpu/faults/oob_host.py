@@ -2,7 +2,7 @@
 # A tensor that was never moved to the GPU: its address is one of the CPU. Where the driver can let a
 # GPU read such memory (HMM, ATS) this is no error, and the program is skipped.
 # expect: cause=illegal-access-out-of-bounds exit=1 code=700 kernel=shift
-# needs: torch cupy no-hmm
+# needs: torch cupy private-host-memory
 import numpy as np
 import torch
 from helpers import kernels
