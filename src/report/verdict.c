@@ -215,9 +215,11 @@ static bool comes_before(const struct verdict *x, const struct verdict *y)
 {
 	if (failed(x) != failed(y))
 		return failed(x);
+	if (!failed(x))
+		return false;
 	if (victim_speaks(x) != victim_speaks(y))
-		return failed(x) && victim_speaks(y);
-	return failed(x) && x->time_ns < y->time_ns;
+		return victim_speaks(y);
+	return x->time_ns < y->time_ns;
 }
 
 /* By insertion: equals keep their order (the program that was started comes first), and runs are small. */
