@@ -137,6 +137,8 @@ static void add_xid(struct verdict *v, const struct incident *i, const struct tr
 
 	if (x)
 		verdict_evidence(v, "kernel-log", pool_strdup(&v->pool, x->text));
+	else if (i->xids && i->xids->readable && i->xids->lost)
+		verdict_evidence(v, "kernel-log", "parts of the kernel log were overwritten before they could be read");
 	else if (i->xids && !i->xids->readable)
 		verdict_evidence(v, "kernel-log", "the kernel log could not be read: a hardware error would not be seen");
 }
