@@ -5,7 +5,8 @@
  *   run_env.c    where our parts are, and the environment that makes the program load them
  *   run_server.c the socket on which recorders hand over their memory; run_process.c that memory
  *   run_child.c  the program itself: start, signals, end; run_witness.c helps it with signals
- *   run_judge.c  what each process did when it ended, and what is printed
+ *   run_judge.c  what each process did when it ended, and what is printed; run_victims.c of those that another
+ *                one took with it
  *   run_store.c  the recording on disk; run_xid.c what the kernel log said meanwhile
  *   run_hang.c   processes that wait for the GPU for too long; run_waiters.c their marks
  */
@@ -218,6 +219,14 @@ struct judge {
 /* Judges the processes that ended; `final`: those that did not, too. True when one ended whose
  * exit status may become known in a moment. */
 bool judge_step(struct judge *j, bool final);
+
+/* Marks `p` when it failed because of a process that was judged before it; true when it did. */
+bool victims_blame(struct judge *j, struct process *p);
+void victims_print(struct judge *j, struct process *p);
+
+/* Those that ended before the process that is to blame, and those whose end was no CUDA failure: they are known
+ * when every process has been judged. */
+void victims_tell(struct judge *j);
 
 /* Joins the verdicts, prints what is still to be printed, finishes the recording. */
 void judge_finish(struct judge *j);

@@ -144,27 +144,6 @@ static bool seen_before(struct judge *j, char *place)
 	return false;
 }
 
-/* Marks it when it failed because a process did that was judged before. */
-static bool blame(struct judge *j, struct process *p)
-{
-	size_t i, n = j->server->n_processes;
-	struct verdict **list = xcalloc(n + 1, sizeof(*list));
-	bool found;
-
-	for (i = 0; i < n; i++)
-		list[i] = j->server->process[i]->verdict;
-	found = verdict_blame(p->verdict, list, n);
-	free(list);
-	return found;
-}
-
-static void print_victim(struct judge *j, struct process *p)
-{
-	p->told = true;
-	if (++j->n_victims <= SAME_MAX)
-		report_victim(stderr, p->verdict);
-}
-
 static void print_failure(struct judge *j, struct process *p, const char *json)
 {
 	struct text_style style = j->style;
@@ -192,7 +171,7 @@ static void keep(struct judge *j, struct process *p, const void *bytes, size_t l
 
 static void tell_failure(struct judge *j, struct process *p)
 {
-	bool victim = blame(j, p);
+	bool victim = victims_blame(j, p);
 	char *json = json_of(p->verdict, p->part ? j->store->dir : NULL, NULL), *name;
 
 	j->n_failed++;
@@ -202,7 +181,7 @@ static void tell_failure(struct judge *j, struct process *p)
 		free(name);
 	}
 	if (!j->json && victim)
-		print_victim(j, p);
+		victims_print(j, p);
 	else if (!j->json)
 		print_failure(j, p, json);
 	free(json);
@@ -223,12 +202,7 @@ static const char *dump_path(const struct judge *j, const struct cw_header *h)
 /* Only after a failure that hardware can be the reason of: the log is long. */
 static const struct xid_log *kernel_log(struct judge *j, const struct trace *t)
 {
-	const struct cw_failure *const *f;
-	size_t i, n = trace_failures(t, &f);
-
-	for (i = 0; i < n && !xid_matters(f[i]->code); i++)
-		;
-	if (i == n || trace_header(t)->sim)
+	if (trace_header(t)->sim || !xid_watch_wanted(t))
 		return NULL;
 	j->store->xids = xid_watch_look(j->xids, KERNEL_LOG);
 	return j->store->xids;
@@ -267,7 +241,7 @@ static void judge_process(struct judge *j, struct process *p)
 	p->verdict = verdict_of_process(t, &p->end);
 	str_copy(p->cause, sizeof(p->cause), verdict_cause(p->verdict));
 	failed = strcmp(p->cause, "none") != 0;
-	if (t && (failed || verdict_notes(p->verdict) > 0 || j->store->keep || blame(j, p)))
+	if (t && (failed || verdict_notes(p->verdict) > 0 || j->store->keep || victims_blame(j, p)))
 		keep(j, p, bytes, len);
 	if (core && p->part)
 		store_dump(j->store, p, core);
@@ -359,22 +333,6 @@ static void tell_trouble(struct judge *j)
 		fprintf(stderr, "hint: %s\n", e->hint);
 }
 
-/* Victims that ended before the process that is to blame, and those whose end was no CUDA failure: they are
- * known now, when every process has been judged. */
-static void tell_victims(struct judge *j)
-{
-	struct process *p;
-	size_t i;
-
-	for (i = 0; i < j->server->n_processes; i++) {
-		p = j->server->process[i];
-		if (p->verdict && !p->told && blame(j, p) && !j->json)
-			print_victim(j, p);
-	}
-	if (j->n_victims > SAME_MAX)
-		fprintf(stderr, "cuwhy: %zu more processes failed because of it\n", j->n_victims - SAME_MAX);
-}
-
 void judge_finish(struct judge *j)
 {
 	struct verdict *all;
@@ -382,7 +340,7 @@ void judge_finish(struct judge *j)
 	const char *recording;
 	char *json;
 
-	tell_victims(j);
+	victims_tell(j);
 	all = join(j);
 	if (kept)
 		store_run(j->store, j->server, j->child, true);

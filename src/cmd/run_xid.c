@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "cmd/json_text.h"
+#include "trace/trace.h"
 #include "base/banned.h"
 
 static int log_open(const char *path)
@@ -31,6 +32,17 @@ void xid_watch_close(struct xid_watch *w)
 	if (w->fd >= 0)
 		close(w->fd);
 	w->fd = -1;
+}
+
+bool xid_watch_wanted(const struct trace *t)
+{
+	const struct cw_failure *const *f;
+	size_t i, n = trace_failures(t, &f);
+
+	for (i = 0; i < n; i++)
+		if (xid_matters(f[i]->code))
+			return true;
+	return false;
 }
 
 const struct xid_log *xid_watch_look(struct xid_watch *w, const char *path)

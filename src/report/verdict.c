@@ -137,6 +137,8 @@ static void add_xid(struct verdict *v, const struct incident *i, const struct tr
 
 	if (x)
 		verdict_evidence(v, "kernel-log", pool_strdup(&v->pool, x->text));
+	else if (i->xids && i->xids->readable && i->xids->lost)
+		verdict_evidence(v, "kernel-log", "parts of the kernel log were overwritten before they could be read");
 	else if (i->xids && !i->xids->readable)
 		verdict_evidence(v, "kernel-log", "the kernel log could not be read: a hardware error would not be seen");
 }
@@ -216,9 +218,11 @@ static bool comes_before(const struct verdict *x, const struct verdict *y)
 {
 	if (failed(x) != failed(y))
 		return failed(x);
+	if (!failed(x))
+		return false;
 	if (victim_speaks(x) != victim_speaks(y))
-		return failed(x) && victim_speaks(y);
-	return failed(x) && x->time_ns < y->time_ns;
+		return victim_speaks(y);
+	return x->time_ns < y->time_ns;
 }
 
 /* By insertion: equals keep their order (the program that was started comes first), and runs are small. */

@@ -52,11 +52,12 @@ static bool is_kin(const struct verdict *v, const struct verdict *of)
 /* Why `v` failed because of `of`; NULL when it did not. */
 static const char *why_victim(struct verdict *v, const struct verdict *of)
 {
-	const struct sign *s = sign_of(v);
+	const struct sign *s;
 
 	if (v->own || !of->own || v == of || v->pid == of->pid || !v->exit_known || (!v->exit && !v->signal) ||
 	    v->ended_ns < of->time_ns)
 		return NULL;
+	s = sign_of(v);
 	if (s)
 		return s->who == VICTIM_ANY || is_kin(v, of) ? s->why : NULL;
 	/* who ends the siblings is their parent: torchrun, mp.spawn; a parent is ended by somebody else */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "dump/culprit.h"
 #include "judge.h"
 
 #define G(x, y, z) ((const uint32_t[3]){ x, y, z })
@@ -314,6 +315,42 @@ static void join__two_faults_of_their_own_have_no_victim(void **state)
 	verdict_free(v);
 }
 
+/* A fault of a process that began at 0; its core dump was written at `dumped`, 0 = there is none. */
+static struct verdict *faulted(uint32_t pid, uint64_t noticed, uint64_t dumped)
+{
+	static const struct culprit fault = {.fault = FAULT_ILLEGAL_ADDRESS};
+	struct process_end end = {.pid = pid, .status_known = true, .exit = 1, .fault = dumped ? &fault : NULL};
+	struct verdict *v;
+	struct trace *t;
+	struct tb b;
+
+	tb_init(&b);
+	b.h->start_realtime_ns = 77000000000ull;
+	end.fault_real_ns = dumped ? b.h->start_realtime_ns + dumped : 0;
+	b.ticks = noticed - 1000;
+	tb_fail(&b, CW_SRC_DRIVER, 700, tb_stack(&b, USER, NULL));
+	t = tb_trace(&b);
+	v = verdict_of_process(t, &end);
+	trace_free(t);
+	return v;
+}
+
+static void join__a_fault_happened_when_its_dump_was_written(void **state)
+{
+	struct verdict *list[] = {faulted(1, 5000, 0), faulted(2, 10000, 4000)}, *v = verdict_join(list, 2);
+
+	(void)state;
+	assert_int_equal(verdict_pid(v), 2);
+	assert_int_equal(verdict_time_ns(v), 4000);
+	verdict_free(v);
+	/* a copy is younger than the fault: then the moment it was noticed counts */
+	list[0] = faulted(1, 5000, 0);
+	list[1] = faulted(2, 10000, 900000);
+	v = verdict_join(list, 2);
+	assert_int_equal(verdict_pid(v), 1);
+	verdict_free(v);
+}
+
 static void join__nothing_is_none(void **state)
 {
 	struct process_end first = {.pid = 1, .status_known = true},
@@ -361,6 +398,7 @@ int main(void)
 		cmocka_unit_test(join__the_first_failure_leads),
 		cmocka_unit_test(join__tells_victims_from_failures_of_their_own),
 		cmocka_unit_test(join__two_faults_of_their_own_have_no_victim),
+		cmocka_unit_test(join__a_fault_happened_when_its_dump_was_written),
 		cmocka_unit_test(join__nothing_is_none),
 		cmocka_unit_test(cause__is_explained_and_listed),
 	};
