@@ -208,6 +208,7 @@ struct culprit *culprit_find(struct dump *d)
 	culprit_place(&h);
 	culprit_lanes(&h);
 	culprit_judge(&h);
+	culprit_assert(&h);
 	return c;
 }
 
@@ -219,5 +220,6 @@ void culprit_free(struct culprit *c)
 	free(c->kernel_text);
 	free(c->function);
 	free(c->lanes);
+	assertion_free(&c->assertion);
 	free(c);
 }
