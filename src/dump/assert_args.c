@@ -16,6 +16,7 @@
 #define CODE_MAX	((uint64_t)8 << 20)	/* bytes of one function */
 #define BANK		4			/* where the compiler keeps addresses */
 #define REGS		256
+#define MOST		8			/* registers that one instruction writes */
 
 struct reg {
 	bool known;
@@ -78,7 +79,7 @@ static struct reg value_of(const struct follow *f, const struct sass_move *m, un
 
 static void execute(struct follow *f, const uint8_t *code)
 {
-	struct reg value[4] = {{.known = false}}, *file;
+	struct reg value[MOST] = {{.known = false}}, *file;
 	struct sass_move m;
 	unsigned i;
 
@@ -88,9 +89,9 @@ static void execute(struct follow *f, const uint8_t *code)
 	if (m.from == SASS_FROM_ANYWHERE || m.from == SASS_FROM_NOTHING || m.dest < 0)
 		return;
 	file = m.uniform ? f->u : f->r;
-	for (i = 0; i < m.n && i < 4; i++)	/* all are read before any is written */
+	for (i = 0; i < m.n && i < MOST; i++)	/* all are read before any is written */
 		value[i] = value_of(f, &m, i);
-	for (i = 0; i < m.n && i < 4 && m.dest + (int)i < REGS; i++)
+	for (i = 0; i < m.n && i < MOST && m.dest + (int)i < REGS; i++)
 		file[m.dest + (int)i] = value[i];
 }
 

@@ -173,6 +173,9 @@ void sass_move(const uint8_t *code, unsigned arch, struct sass_move *m)
 		;
 	if (i == n || arch < SASS_ARCH_MIN || arch > SASS_ARCH_MAX)
 		return;
+	/* LDCU has forms with two destinations */
+	if (writes[i].op == 0x1ac && bits(&w, 0, 12) != 0x7ac)
+		return;
 	m->uniform = writes[i].file == FILE_U;
 	m->dest = m->uniform ? ureg_at(&w, 16, arch) : reg_at(&w, 16);
 	/* a guarded move may not have happened */

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "dump/culprit.h"
+#include "facts/fact_assert.h"
 #include "facts/fault.h"
 #include "facts/message.h"
 #include "facts/suspects.h"
@@ -268,6 +270,8 @@ static void find_suspects(struct verdict *v, const struct incident *i, struct tr
 	}
 	if (found->n == 1 && found->line[0].place.file)
 		s->where = found->line[0].place;
+	if (i->code == 710)
+		assert_facts_of_stack(f, t, assert_facts_of_suspects(f, found, t));
 }
 
 /* The dump says which kernel it was, the recording from which line it was launched. */
@@ -288,6 +292,8 @@ static void join_dump(struct verdict *v, const struct incident *i, struct trace 
 	}
 	if (m.n == 1)
 		s->where = m.line[0];
+	if (m.n == 1 && c->fault == FAULT_ASSERT)
+		assert_facts_of_stack(f, t, m.line[0].stack);
 	if (m.replay.file)
 		v->replay = line_of_place(v, t, &m.replay);
 	for (size_t k = 0; m.n > 1 && k < m.n; k++)
