@@ -368,6 +368,33 @@ def flipped(pairs, name, tmp):
     return disassemble(name, sorted(words), tmp)
 
 
+TABLE_HEAD = """/* SPDX-License-Identifier: Apache-2.0
+ * Kernels of our own up to a failed assertion, and what it is called with. Written by
+ * tests/dump/check_assert.py --table.
+ *
+ * ASSERT(arch, offsets of message, file and function in the bank of addresses, line, code...)
+ */
+"""
+
+
+def table_rows(p, arch, level, cubin):
+    """The first kernels: their code up to the call, and where the arguments come from."""
+    image, rows = Image(cubin), []
+    bank = image.sections[image.named(".nv.constant4")]
+    slots = {image.texts.get(struct.unpack_from("<Q", image.data, bank[4] + o)[0]): o for o in range(0, bank[5], 8)}
+    for kernel in (0, 2):
+        i = image.named(f".text.kernel_{kernel}")
+        s = image.sections[i]
+        back = next(pc for pc in image.calls() if s[3] <= pc - 16 < s[3] + s[5])
+        words = [struct.unpack_from("<QQ", image.data, s[4] + o) for o in range(0, back - s[3], 16)]
+        line = next(n for n, what in p.truth.items() if what[2] == f"kernel_{kernel}")
+        message, file, function = p.truth[line]
+        code = ",\n\t".join(f"0x{lo:016x}, 0x{hi:016x}" for lo, hi in words)
+        rows.append(f"/* -O{level} */\nASSERT({arch}, 0x{slots[message]:x}, 0x{slots[file]:x}, 0x{slots[function]:x}, "
+                    f"{line},\n\t{code})")
+    return rows
+
+
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--table", metavar="FILE")
@@ -376,7 +403,7 @@ def main():
     if not tool("nvdisasm") or not tool("ptxas"):
         print("SKIP: ptxas and nvdisasm are not installed")
         return 0
-    failed, p = False, program()
+    failed, p, rows = False, program(), []
     with tempfile.TemporaryDirectory() as tmp:
         path = decoder(tmp)
         for arch in args.arch or ARCHS:
@@ -388,6 +415,8 @@ def main():
                 more = check_calls(p, arch, level, cubin, path, tmp)
                 calls, known, wrong = calls + more[0], known + more[1], wrong + more[2]
                 code.update(code_of(cubin))
+                if arch in (75, 80, 90, 100, 120) and level in (0, 3):
+                    rows += table_rows(p, arch, level, cubin)
             if not calls or not name:
                 print(f"sm_{arch}: SKIP: {'nvdisasm' if calls else 'ptxas'} does not know it")
                 continue
@@ -400,6 +429,9 @@ def main():
                   f"flipped bit of {len(extra)}, {targets} branches, {len(wrong)} wrong", flush=True)
             print("\n".join(wrong[:20]), end="\n" if wrong else "")
             failed = failed or bool(wrong) or known < calls * 3
+    if args.table:
+        with open(args.table, "w") as f:
+            f.write(TABLE_HEAD + "\n".join(rows) + "\n#undef ASSERT\n")
     return 1 if failed else 0
 
 
