@@ -150,26 +150,48 @@ void assert_facts_of_dump(struct facts *f, const struct culprit *c)
 
 /* ---- the launch ------------------------------------------------------------------------------------- */
 
-uint32_t assert_facts_of_suspects(struct facts *f, const struct suspects *s, struct trace *t)
+struct search {
+	struct facts *facts;
+	struct trace *trace;
+	const char *kernel, *about, *op;	/* NULL = none was found yet */
+	uint32_t stack;			/* of its launch; 0 when there were several */
+	bool differ;			/* they check different things */
+};
+
+static void consider(void *arg, const struct cw_launch *l)
 {
-	const char *found = NULL;
-	uint32_t stack = 0;
+	struct search *q = arg;
+	const char *name = l->func ? kernel_short_name(trace_function_name(q->trace, l->func), q->facts->pool) : "";
+	const char *about = about_kernel(name), *op = stack_torch_op(q->trace, l->stack);
 
-	for (size_t i = 0; i < s->n; i++) {
-		const char *name = kernel_short_name(trace_function_name(t, s->line[i].func), f->pool);
-
-		if (!about_kernel(name)[0])
-			continue;
-		if (found && strcmp(about_kernel(found), about_kernel(name)))
-			return 0;
-		stack = found ? 0 : s->line[i].place.stack;
-		found = name;
+	if (!about[0])
+		return;
+	if (!q->kernel) {
+		q->kernel = name;
+		q->about = about;
+		q->op = op;
+		q->stack = l->stack;
+		return;
 	}
-	if (!found)
-		return 0;
-	fact_set_text(f, FACT_assert_kernel, found);
-	fact_set_text(f, FACT_assert_about, about_kernel(found));
-	return stack;
+	q->differ |= strcmp(q->about, about) != 0;
+	if (!op || !q->op || strcmp(op, q->op))
+		q->op = NULL;
+	if (q->stack != l->stack)
+		q->stack = 0;
+}
+
+void assert_facts_of_suspects(struct facts *f, struct trace *t, const struct cw_failure *noticed)
+{
+	struct search q = { .facts = f, .trace = t };
+
+	suspects_each(t, noticed, consider, &q);
+	if (!q.kernel || q.differ)
+		return;
+	fact_set_text(f, FACT_assert_kernel, q.kernel);
+	fact_set_text(f, FACT_assert_about, q.about);
+	if (q.op)
+		fact_set_text(f, FACT_assert_op, q.op);
+	assert_facts_of_stack(f, t, q.stack);
 }
 
 void assert_facts_of_stack(struct facts *f, const struct trace *t, uint32_t stack)

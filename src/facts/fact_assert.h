@@ -9,15 +9,14 @@
 #include "facts/facts.h"
 
 struct culprit;
-struct suspects;
+struct cw_failure;
 struct trace;
 
 /* From the core dump. */
 void assert_facts_of_dump(struct facts *f, const struct culprit *c);
 
-/* Without a dump: the one kernel among the suspects that is known to assert. Returns the stack of its launch, 0 when
- * there is none or several. */
-uint32_t assert_facts_of_suspects(struct facts *f, const struct suspects *s, struct trace *t);
+/* Without a dump: the suspects that are known to assert, when all of them check the same thing. */
+void assert_facts_of_suspects(struct facts *f, struct trace *t, const struct cw_failure *noticed);
 
 /* From the Python stack of the launch. */
 void assert_facts_of_stack(struct facts *f, const struct trace *t, uint32_t stack);

@@ -271,7 +271,7 @@ static void find_suspects(struct verdict *v, const struct incident *i, struct tr
 	if (found->n == 1 && found->line[0].place.file)
 		s->where = found->line[0].place;
 	if (i->code == 710)
-		assert_facts_of_stack(f, t, assert_facts_of_suspects(f, found, t));
+		assert_facts_of_suspects(f, t, i->lead);
 }
 
 /* The dump says which kernel it was, the recording from which line it was launched. */

@@ -8,7 +8,7 @@ image is given run-time addresses as the driver would; then the arguments are wo
 has a line of its own, so that the answer can be known wrong. An answer may be unknown; it must never be wrong.
 Single instructions, also with a bit flipped, are compared with nvdisasm's text as check_sass.py does.
 
-The tools are looked for as check_sass.py says. --table FILE writes the test data of tests/unit/test_dump.c.
+The tools are looked for as check_sass.py says. --table FILE writes the test data of tests/unit/test_assert.c.
 """
 import argparse
 import os
@@ -192,7 +192,7 @@ class Image:
             if section == data and info & 15 == 1:
                 address = DATA_AT + i * 256
                 start = self.sections[data][4] + value
-                self.texts[address] = bytes(self.data[start:start + size - 1]).decode()
+                self.texts[address] = bytes(self.data[start:start + size - 1]).decode(errors="replace")
             elif section and self.sections[section][2] & 4:
                 address = self.sections[section][3] + value
                 if info & 15 == 2:
