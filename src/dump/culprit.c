@@ -230,6 +230,7 @@ static struct culprit *find(struct dump *d, bool running)
 	culprit_place(&h);
 	culprit_lanes(&h);
 	culprit_judge(&h);
+	culprit_assert(&h);
 	return c;
 }
 
@@ -253,5 +254,6 @@ void culprit_free(struct culprit *c)
 	free(c->lanes);
 	while (c->n_places)
 		free(c->places[--c->n_places].function);
+	assertion_free(&c->assertion);
 	free(c);
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dump/assertion.h"
 #include "dump/dump.h"
 #include "dump/sass.h"
 
@@ -83,6 +84,7 @@ struct culprit {
 	bool address_known;
 	uint64_t address_min, address_max;
 	unsigned call_depth;
+	struct assertion assertion;	/* of FAULT_ASSERT: what is known of it */
 };
 
 /* Always gives an answer, perhaps "nothing was running". Freed before the dump. */

@@ -18,7 +18,8 @@ struct hunt {
 	struct thread first;		/* rows may be absent: an SM alone, without threads */
 	struct dump_row device, grid;
 	struct dump_row last_warp, last_cta;	/* of the lane taken before */
-	struct dump_bytes image;	/* of the grid's module */
+	struct dump_bytes image;	/* of the grid's module, or of the one that holds the pc */
+	struct dump_bytes original;	/* the same before relocation; empty in light dumps */
 	uint64_t straight_end;		/* a lane up to here still has the registers of the pc */
 };
 
@@ -30,6 +31,8 @@ bool threads_walk(struct hunt *h, const struct dump_row *only_sm, thread_fn *fn)
 void culprit_place(struct hunt *h);
 void culprit_lanes(struct hunt *h);
 void culprit_judge(struct hunt *h);
+/* culprit_assert.c: what was asserted */
+void culprit_assert(struct hunt *h);
 
 /* culprit_running.c: where the threads of a kernel stand that has not failed. */
 void places_count(struct hunt *h, const struct thread *t);

@@ -39,6 +39,7 @@ static bool find_module(struct hunt *h, const struct dump_row *grid, struct dump
 		    dump_get(&parent, DUMP_CONTEXT_ID) != context)
 			continue;
 		*image = dump_child_bytes(&row, DUMP_IMAGE);
+		h->original = dump_child_bytes(&row, DUMP_ELF_IMAGE);
 		return image->data;
 	}
 	return false;
@@ -139,6 +140,7 @@ static void find_image(struct hunt *h)
 		image = dump_child_bytes(&row, DUMP_IMAGE);
 		if (image_code(image, h->c->pc, SASS_BYTES)) {
 			h->image = image;
+			h->original = dump_child_bytes(&row, DUMP_ELF_IMAGE);
 			return;
 		}
 	}

@@ -113,6 +113,15 @@ static void text_code(const struct culprit *c, struct buf *out)
 	buf_adds(out, "\n");
 }
 
+static void text_assertion(const struct assertion *a, struct buf *out)
+{
+	if (!a->condition && !a->file)
+		return;
+	buf_printf(out, "  assert  `%s` at %s:%u", a->condition ? a->condition : "(unknown)",
+		   a->file ? a->file : "(unknown)", a->line);
+	buf_printf(out, "%s%s\n", a->function ? " in " : "", a->function ? a->function : "");
+}
+
 void culprit_text(const struct culprit *c, struct buf *out)
 {
 	buf_printf(out, "%s", culprit_fault_text(c->fault));
@@ -125,6 +134,7 @@ void culprit_text(const struct culprit *c, struct buf *out)
 	if (c->source == CULPRIT_NOWHERE)
 		return;
 	text_kernel(c, out);
+	text_assertion(&c->assertion, out);
 	text_threads(c, out);
 	text_code(c, out);
 	if (c->n_other)
@@ -184,6 +194,12 @@ static json_t *kernel_json(const struct culprit *c)
 	return j;
 }
 
+static json_t *assertion_json(const struct assertion *a)
+{
+	return json_pack("{s:o,s:o,s:o,s:o}", "condition", string(a->condition), "file", string(a->file), "line",
+			 a->line ? json_integer(a->line) : json_null(), "function", string(a->function));
+}
+
 /* The keys of "fault" in a verdict, and more. */
 static json_t *fault_json(const struct culprit *c)
 {
@@ -215,6 +231,8 @@ static json_t *fault_json(const struct culprit *c)
 		json_object_set_new(j, "code", bytes(c->code, sizeof(c->code)));
 	if (c->address_doubtful)
 		json_object_set_new(j, "address_doubtful", json_true());
+	if (c->fault == FAULT_ASSERT)
+		json_object_set_new(j, "assert", assertion_json(&c->assertion));
 	json_object_set_new(j, "threads", json_integer((json_int_t)c->n_lanes));
 	lanes = json_array();
 	for (i = 0; i < c->n_kept && i < LANES_SHOWN; i++)

@@ -142,3 +142,86 @@ const uint8_t *image_code(struct dump_bytes image, uint64_t pc, uint64_t len)
 	}
 	return NULL;
 }
+
+/* --- data ------------------------------------------------------------------------------------- */
+
+/* Looks at no more bytes than the name has: a hostile file may have very long ones. */
+static bool is_named(struct dump_bytes image, const Elf64_Shdr *strings, uint32_t off, const char *name)
+{
+	size_t len = strlen(name) + 1;
+
+	return inside(image, strings->sh_offset, strings->sh_size) && off < strings->sh_size &&
+	       len <= strings->sh_size - off && memcmp(image.data + strings->sh_offset + off, name, len) == 0;
+}
+
+/* The number of the section of this name, 0 = none. */
+static uint64_t section_named(struct dump_bytes image, const Elf64_Ehdr *h, const char *name, Elf64_Shdr *s)
+{
+	uint64_t i, n = section_count(image, h), at = h->e_shstrndx;
+	Elf64_Shdr names;
+
+	if (at == SHN_XINDEX && section_get(image, h, 0, &names))
+		at = names.sh_link;
+	if (!section_get(image, h, at, &names))
+		return 0;
+	for (i = 1; i < n && section_get(image, h, i, s); i++)
+		if (is_named(image, &names, s->sh_name, name))
+			return i;
+	return 0;
+}
+
+bool image_section(struct dump_bytes image, const char *name, struct dump_bytes *bytes)
+{
+	Elf64_Ehdr h;
+	Elf64_Shdr s;
+
+	*bytes = (struct dump_bytes){.data = NULL};
+	if (!header_get(image, &h) || !section_named(image, &h, name, &s) || s.sh_type == SHT_NOBITS ||
+	    !inside(image, s.sh_offset, s.sh_size))
+		return false;
+	*bytes = (struct dump_bytes){image.data + s.sh_offset, (size_t)s.sh_size};
+	return true;
+}
+
+/* Objects of the section with this number, in a symbol table. */
+static void walk_objects(struct dump_bytes image, const Elf64_Ehdr *h, const Elf64_Shdr *table, uint64_t section,
+			 image_object_fn *fn, void *arg)
+{
+	uint64_t stride = table->sh_entsize, i;
+	struct image_object o;
+	Elf64_Shdr strings;
+	Elf64_Sym sym;
+
+	if (stride < sizeof(sym) || !inside(image, table->sh_offset, table->sh_size) ||
+	    !section_get(image, h, table->sh_link, &strings))
+		return;
+	for (i = 0; i < table->sh_size / stride && i < SYMBOLS_MAX; i++) {
+		memcpy(&sym, image.data + table->sh_offset + i * stride, sizeof(sym));
+		if (ELF64_ST_TYPE(sym.st_info) != STT_OBJECT || sym.st_shndx != section)
+			continue;
+		o = (struct image_object){.value = sym.st_value, .size = sym.st_size};
+		if (inside(image, strings.sh_offset, strings.sh_size) && sym.st_name < strings.sh_size)
+			o.name = (const char *)image.data + strings.sh_offset + sym.st_name;
+		o.name_max = o.name ? strings.sh_size - sym.st_name : 0;
+		if (fn(arg, &o))
+			return;
+	}
+}
+
+void image_objects(struct dump_bytes image, const char *section, image_object_fn *fn, void *arg)
+{
+	Elf64_Ehdr h;
+	Elf64_Shdr s;
+	uint64_t i, n, number;
+
+	if (!header_get(image, &h))
+		return;
+	number = section_named(image, &h, section, &s);
+	n = number ? section_count(image, &h) : 0;
+	/* sections beyond what a symbol can name have their numbers elsewhere */
+	for (i = 1; number < SHN_LORESERVE && i < n && section_get(image, &h, i, &s); i++)
+		if (s.sh_type == SHT_SYMTAB) {
+			walk_objects(image, &h, &s, number, fn, arg);
+			return;
+		}
+}

@@ -22,4 +22,17 @@ bool image_entry(struct dump_bytes image, uint64_t entry, struct image_function 
 /* The `len` bytes of code at this address, NULL when the image does not hold them. */
 const uint8_t *image_code(struct dump_bytes image, uint64_t pc, uint64_t len);
 
+/* The bytes of the section of this name. */
+bool image_section(struct dump_bytes image, const char *name, struct dump_bytes *bytes);
+
+struct image_object {
+	const char *name;	/* borrowed from the image, perhaps without an end; NULL = none */
+	uint64_t name_max;	/* bytes that may be read of it */
+	uint64_t value, size;
+};
+
+/* Calls fn for the data objects of the section of this name, until it returns true. */
+typedef bool image_object_fn(void *arg, const struct image_object *o);
+void image_objects(struct dump_bytes image, const char *section, image_object_fn *fn, void *arg);
+
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Decodes GPU instructions that access memory. Layouts differ in three steps: up to 8.9, 9.0, from 10.0.
  */
-#include <endian.h>
-#include <string.h>
-
 #include "dump/sass.h"
+
+#include "dump/sass_word.h"
 #include "base/banned.h"
 
 enum layout {
@@ -15,7 +14,6 @@ enum layout {
 /* Widths of 16 and more are bytes; the others say where the width is written. */
 enum { WIDTH_SIZE = 1, WIDTH_TYPE, WIDTH_FLOAT, WIDTH_COPY, WIDTH_16 = 16, WIDTH_32 = 32 };
 
-#define R_NONE		255	/* RZ */
 #define OP_TRAP		0x95c	/* BPT */
 
 struct op {
@@ -32,28 +30,6 @@ static const struct op ops[] = {
 	{code, name, SASS_##kind, SASS_##space, LAYOUT_##layout, WIDTH_##width},
 #include "dump/sass_ops.def"
 };
-
-struct word {
-	uint64_t lo, hi;
-};
-
-static struct word word_of(const uint8_t *code)
-{
-	struct word w;
-
-	memcpy(&w, code, sizeof(w));
-	w.lo = le64toh(w.lo);
-	w.hi = le64toh(w.hi);
-	return w;
-}
-
-/* Bits [at, at + n) of the instruction; a field never crosses the middle. */
-static uint64_t bits(const struct word *w, unsigned at, unsigned n)
-{
-	uint64_t half = at < 64 ? w->lo >> at : w->hi >> (at - 64);
-
-	return half & ((1ull << n) - 1);
-}
 
 static int64_t bits_signed(const struct word *w, unsigned at, unsigned n)
 {

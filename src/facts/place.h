@@ -37,6 +37,9 @@ enum owner frame_owner(const char *file, const char *torch_path);
  * marked as library; else nothing (false). */
 bool place_of_stack(const struct trace *t, uint32_t stack, struct place *p);
 
+/* The innermost frame outside PyTorch: the user's own or a library's. */
+bool place_of_caller(const struct trace *t, uint32_t stack, struct place *p);
+
 /* "Model.forward" and "make.<locals>.run" -> "forward", "run": recordings hold qualified names. */
 const char *function_base(const char *qualified);
 

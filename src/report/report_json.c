@@ -230,6 +230,20 @@ static json_t *json_waiting(const struct verdict *v)
 	return list;
 }
 
+static json_t *json_assert(const struct fault *f)
+{
+	json_t *j;
+
+	if (!f->asserted)
+		return json_null();
+	j = json_object();
+	json_object_set_new(j, "condition", text(f->condition));
+	json_object_set_new(j, "file", text(f->file));
+	json_object_set_new(j, "line", f->line ? json_integer(f->line) : json_null());
+	json_object_set_new(j, "function", text(f->function));
+	return j;
+}
+
 static json_t *json_fault(const struct fault *f)
 {
 	char address[32];
@@ -250,6 +264,7 @@ static json_t *json_fault(const struct fault *f)
 	json_object_set_new(j, "pc", text(f->pc));
 	json_object_set_new(j, "exception", text(f->exception));
 	json_object_set_new(j, "running", json_standing(f));
+	json_object_set_new(j, "assert", json_assert(f));
 	return j;
 }
 

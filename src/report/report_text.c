@@ -111,10 +111,27 @@ static void text_where(struct wrap *w, const struct verdict *v)
 		wrap_printf(w, "rank %u, process %u", v->rank, v->pid);
 }
 
+/* As much of the driver's own line as is known. */
+static void text_assert(struct wrap *w, const struct fault *f)
+{
+	char line[16] = "";
+
+	if (f->line)
+		snprintf(line, sizeof(line), ":%u", f->line);
+	if (f->condition)
+		wrap_printf(w, "Assertion `%s` failed%s%s%s%s%s", f->condition, f->file ? " at " : "",
+			    f->file ? f->file : "", f->file ? line : "", f->function ? " in " : "",
+			    f->function ? f->function : "");
+	else if (f->file)
+		wrap_printf(w, "an assertion failed at %s%s%s%s; its condition is not in the dump", f->file, line,
+			    f->function ? " in " : "", f->function ? f->function : "");
+}
+
 static void text_fault(struct wrap *w, const struct fault *f)
 {
 	char did[96] = "", at[160] = "", more[64] = "";
 
+	text_assert(w, f);
 	if (f->access)
 		snprintf(did, sizeof(did), " %s %u byte%s", strcmp(f->access, "read") == 0 ? "read" :
 			 strcmp(f->access, "write") == 0 ? "wrote" : "updated", f->bytes, f->bytes == 1 ? "" : "s");

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "dump/culprit.h"
+#include "facts/fact_assert.h"
 #include "facts/fault.h"
 #include "facts/message.h"
 #include "facts/suspects.h"
@@ -271,6 +273,8 @@ static void find_suspects(struct verdict *v, const struct incident *i, struct tr
 	}
 	if (found->n == 1 && found->line[0].place.file)
 		s->where = found->line[0].place;
+	if (i->code == 710)
+		assert_facts_of_suspects(f, t, i->lead);
 }
 
 /* The dump says which kernel it was, the recording from which line it was launched. */
@@ -297,6 +301,8 @@ static void join_dump(struct verdict *v, const struct incident *i, struct trace 
 		return;
 	m.at[0].noticed = s->noticed;
 	*s = m.at[0];
+	if (m.n == 1 && c->fault == FAULT_ASSERT)
+		assert_facts_of_stack(f, t, s->where.stack);
 	if (m.replay.file)
 		v->replay = line_of_place(v, t, &m.replay);
 	v->n_or = m.n - 1;

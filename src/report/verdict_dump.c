@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "dump/culprit.h"
+#include "facts/fact_assert.h"
 #include "report/verdict_priv.h"
 #include "trace/cuda_errors.h"
 
@@ -88,6 +89,18 @@ static void fill_standing(struct verdict *v, const struct culprit *c)
 		verdict_evidence(v, "core-dump", "other kernels were running, too; this one is the oldest of its GPU");
 }
 
+static void fill_assertion(struct verdict *v, struct facts *f, const struct culprit *c)
+{
+	assert_facts_of_dump(f, c);
+	if (c->fault != FAULT_ASSERT)
+		return;
+	v->fault.asserted = true;
+	v->fault.condition = fact_known(f, FACT_assert_condition) ? fact_text(f, FACT_assert_condition) : NULL;
+	v->fault.file = fact_known(f, FACT_assert_file) ? fact_text(f, FACT_assert_file) : NULL;
+	v->fault.function = fact_known(f, FACT_assert_function) ? fact_text(f, FACT_assert_function) : NULL;
+	v->fault.line = c->assertion.line;
+}
+
 void verdict_fault(struct verdict *v, struct facts *f, const struct culprit *c)
 {
 	v->fault.known = true;
@@ -99,6 +112,7 @@ void verdict_fault(struct verdict *v, struct facts *f, const struct culprit *c)
 	fill_access(v, f, c);
 	fill_thread(v, f, c);
 	fill_kernel(v, c);
+	fill_assertion(v, f, c);
 	verdict_evidence(v, "core-dump", v->fault.exception ?
 			 pool_printf(&v->pool, "%s (%s)", v->fault.what, v->fault.exception) : v->fault.what);
 	if (c->source == CULPRIT_RUNNING)
@@ -132,6 +146,10 @@ struct verdict *verdict_of_dump(const struct culprit *c)
 	fact_set_number(f, FACT_suspects_lines, 0);
 	fact_set_number(f, FACT_fault_lines, 0);
 	fact_set_text(f, FACT_address_in, "");
+	fact_set_text(f, FACT_assert_op, "");
+	fact_set_flag(f, FACT_assert_position, false);
+	if (!fact_known(f, FACT_assert_about))
+		fact_set_text(f, FACT_assert_about, "");
 	verdict_judge(v, f);
 	if (v->because)
 		verdict_evidence(v, "rule", v->because);

@@ -44,6 +44,9 @@ struct fault {
 	const char *access, *space;	/* "write", "global"; NULL = not decoded */
 	uint32_t bytes;
 	const char *instruction, *pc;	/* "STG", "fill+0xe0"; NULL = not known */
+	bool asserted;			/* a device-side assert: */
+	const char *condition, *file, *function;	/* NULL = not known */
+	uint32_t line;			/* 0 = not known */
 	/* of a kernel that was running: how much of it, and where, most threads first */
 	struct standing *standing;
 	size_t n_standing, elsewhere, warps, blocks;

@@ -4,21 +4,18 @@
  * The kernels run on the CPU, so this code never does. It has the shape and the encoding of real
  * code for compute capability 8.0 to 9.0, so that what reads the instruction at the faulting
  * address finds the access that failed, with its address in registers 2 and 3. */
+#include "sim/sim_dump_assert.h"
 #include "sim/sim_fault.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { INSN = 16, LEAD = 5, ROOM = 256 };	/* bytes, instructions, bytes */
+enum { INSN = 16, LEAD = 5, ROOM = 512 };	/* bytes, instructions, bytes */
 
 #define CODE_AT 0x7b0000000000ull		/* where code seems to be loaded */
 #define SECTION_EXEC (SHF_ALLOC | SHF_EXECINSTR)
 
-struct insn {
-	uint64_t low, high;
-};
-
-static const struct insn lead[LEAD] = {
+static const struct sim_insn_word lead[LEAD] = {
 	{ 0x00000a00ff017b82, 0x000fe20000000800 },	/* R1 = stack pointer */
 	{ 0x0000000000007919, 0x000e2e0000002100 },	/* R0 = thread index x */
 	{ 0x00008400ff027b82, 0x000e220000000a00 },	/* R2:R3 = first parameter */
@@ -26,41 +23,44 @@ static const struct insn lead[LEAD] = {
 	{ 0x3f800000ff057424, 0x000fe200078e00ff },	/* R5 = 1.0f */
 };
 
-static const struct insn leave = { 0x000000000000794d, 0x000fea0003800000 };
-static const struct insn loop = { 0xfffffffc00fc7947, 0x000fc0000383ffff };
-static const struct insn nop = { 0x0000000000007918, 0x000fc00000000000 };
+static const struct sim_insn_word leave = { 0x000000000000794d, 0x000fea0003800000 };
+static const struct sim_insn_word loop = { 0xfffffffc00fc7947, 0x000fc0000383ffff };
+static const struct sim_insn_word nop = { 0x0000000000007918, 0x000fc00000000000 };
 
 /* Bits 0-11 operation, 16-23 target, 24-31 address register, 32-39 data register, 40-63 offset;
  * bits 73-75 (9-11 of the high word) width. */
-static struct insn insn_of(enum sim_insn what)
+static struct sim_insn_word insn_of(enum sim_insn what)
 {
 	switch (what) {
 	case SIM_INSN_LOAD:	/* LDG.E R5, desc[UR4][R2.64] */
-		return (struct insn){ 0x0000000402057981, 0x000ea2000c1e1900 };
+		return (struct sim_insn_word){ 0x0000000402057981, 0x000ea2000c1e1900 };
 	case SIM_INSN_STORE:	/* STG.E desc[UR4][R2.64], R5 */
-		return (struct insn){ 0x0000000502007986, 0x000fe2000c101904 };
+		return (struct sim_insn_word){ 0x0000000502007986, 0x000fe2000c101904 };
 	case SIM_INSN_ATOMIC:	/* RED.E.ADD.STRONG.GPU desc[UR4][R2.64], R5 */
-		return (struct insn){ 0x000000050200798e, 0x000fe2000c10e184 };
+		return (struct sim_insn_word){ 0x000000050200798e, 0x000fe2000c10e184 };
 	case SIM_INSN_STACK:	/* STL [R2], R4 */
-		return (struct insn){ 0x0000000402007387, 0x0003e20000100800 };
-	case SIM_INSN_TRAP:
-	case SIM_INSN_ASSERT:	/* BPT.TRAP 4 */
-		return (struct insn){ 0x000000040000795c, 0x000fe20000300000 };
+		return (struct sim_insn_word){ 0x0000000402007387, 0x0003e20000100800 };
+	case SIM_INSN_TRAP:	/* BPT.TRAP 4 */
+		return (struct sim_insn_word){ 0x000000040000795c, 0x000fe20000300000 };
 	case SIM_INSN_LOOP:
 		return loop;
+	case SIM_INSN_ASSERT:	/* more than one: sim_dump_assert.c */
 	case SIM_INSN_ILLEGAL:
 	case SIM_INSN_NONE:
 		break;
 	}
-	return (struct insn){ 0, 0 };
+	return (struct sim_insn_word){ 0, 0 };
 }
 
 /* Where in the kernel its instruction of this kind stands; after the first ones if it has none. */
 unsigned int sim_code_offset(const struct sim_kernel_row *row, enum sim_insn insn)
 {
 	const char *at = insn ? strchr(row->code, (int)insn) : NULL;
+	unsigned int n = LEAD;
 
-	return (unsigned int)(LEAD + (at ? at - row->code : 0)) * INSN;
+	for (const char *p = row->code; at && p < at; p++)
+		n += *p == SIM_INSN_ASSERT ? SIM_ASSERT_INSNS : 1;
+	return (insn == SIM_INSN_ASSERT && at ? n + SIM_ASSERT_INSNS - 1 : n) * INSN;
 }
 
 uint64_t sim_code_entry(const struct sim_func *f)
@@ -70,12 +70,30 @@ uint64_t sim_code_entry(const struct sim_func *f)
 	return CODE_AT + index * ROOM;
 }
 
-static void code_write(struct insn *out, const struct sim_kernel_row *row)
+/* Where the function stands in its module. */
+static unsigned int index_of(const struct sim_func *f)
 {
+	unsigned int index = 0;
+
+	for (const struct sim_func *g = f->module->funcs; g && g != f; g = g->next)
+		index++;
+	return index;
+}
+
+static void code_write(struct sim_insn_word *out, const struct sim_func *f)
+{
+	const struct sim_kernel_row *row = f->row;
+	struct sim_assert_words words;
 	size_t n = LEAD;
 
 	memcpy(out, lead, sizeof(lead));
+	sim_assert_words(f, &words);
 	for (const char *p = row->code; *p; p++) {
+		if (*p == SIM_INSN_ASSERT) {
+			sim_assert_code(out + n, index_of(f), words.line);
+			n += SIM_ASSERT_INSNS;
+			continue;
+		}
 		out[n] = insn_of((enum sim_insn)*p);
 		if (*p == 's' && !strcmp(row->name, "misaligned"))
 			out[n].low |= (uint64_t)1 << 40;	/* [R2.64+1] */
@@ -91,7 +109,7 @@ static void code_write(struct insn *out, const struct sim_kernel_row *row)
 static void kernel_add(struct sim_elf *elf, const struct sim_func *f, bool relocated,
 		       struct sim_buf *symbols, struct sim_buf *strings)
 {
-	struct insn code[ROOM / INSN];
+	struct sim_insn_word code[ROOM / INSN];
 	char name[SIM_NAME_MAX + 8];
 	struct sim_section text = { .name = name, .type = SHT_PROGBITS, .flags = SECTION_EXEC,
 				    .address = relocated ? sim_code_entry(f) : 0, .align = 128,
@@ -99,7 +117,7 @@ static void kernel_add(struct sim_elf *elf, const struct sim_func *f, bool reloc
 	Elf64_Sym symbol = { .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_other = 0x10,
 			     .st_size = ROOM, .st_value = text.address };
 
-	code_write(code, f->row);
+	code_write(code, f);
 	snprintf(name, sizeof(name), ".text.%s", f->name);
 	symbol.st_shndx = (Elf64_Half)sim_elf_add(elf, &text);
 	symbol.st_name = (uint32_t)sim_buf_add(strings, f->name, strlen(f->name) + 1);
@@ -119,6 +137,7 @@ bool sim_code_image(struct sim_elf *out, const struct sim_module *mod, bool relo
 	sim_buf_add(&strings, "", 1);
 	for (const struct sim_func *f = mod->funcs; f; f = f->next)
 		kernel_add(out, f, relocated, &symbols, &strings);
+	sim_assert_data(out, mod, relocated, &symbols, &strings);
 	texts.data = strings.data;
 	texts.bytes = strings.used;
 	table.link = sim_elf_add(out, &texts);

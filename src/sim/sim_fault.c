@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A kernel has failed: the words of an assertion, the core dump, the error that sticks. */
+#include "sim/sim_dump_assert.h"
 #include "sim/sim_fault.h"
 
 #include <pthread.h>
@@ -32,26 +33,15 @@ void sim_fault_planned(struct sim_fault *fault, int code)
 /* One line for each thread of the warp that failed, as the driver prints them. */
 static void say_assertion(const struct sim_op *op, const struct sim_fault *fault)
 {
-	const char *text = op->u.kernel.func->assertion, *function, *condition;
 	const unsigned int *size = op->u.kernel.block;
 	size_t block = fault->first / size[0], thread = fault->first % size[0] / SIM_WARP * SIM_WARP;
-	char own[SIM_NAME_MAX];
+	struct sim_assert_words w;
 
-	if (!*text) {
-		snprintf(own, sizeof(own), "%s.cu:7: %s: %s", op->u.kernel.row->name,
-			 op->u.kernel.row->name, fault->lanes ? "index >= 0 && index < size" :
-								"value > 0");
-		text = own;
-	}
-	function = strstr(text, ": ");
-	condition = function ? strstr(function + 2, ": ") : NULL;
-	if (!condition)
-		return;
+	sim_assert_words(op->u.kernel.func, &w);
 	for (unsigned int lane = 0; lane < SIM_WARP && thread + lane < size[0]; lane++)
 		if (!fault->lanes || fault->lanes >> lane & 1)
-			fprintf(stderr, "%.*s: block: [%zu,0,0], thread: [%zu,0,0] Assertion `%s` "
-				"failed.\n", (int)(condition - text), text, block, thread + lane,
-				condition + 2);
+			fprintf(stderr, "%s:%u: %s: block: [%zu,0,0], thread: [%zu,0,0] Assertion `%s` failed.\n",
+				w.file, w.line, w.function, block, thread + lane, w.condition);
 }
 
 struct late_error {

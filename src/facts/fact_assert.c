@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Facts about a device-side assert (see fact_assert.h).
+ */
+#include "facts/fact_assert.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "dump/culprit.h"
+#include "facts/incident.h"
+#include "facts/place.h"
+#include "facts/signature.h"
+#include "facts/suspects.h"
+#include "trace/trace.h"
+
+static const struct { const char *what, *kernel, *condition; } abouts[] = {
+#define ABOUT(what, kernel, condition) { what, kernel, condition },
+#include "kb/asserts.def"
+};
+
+static const struct { const char *what, *kernel; } kernels[] = {
+#define KERNEL(what, kernel) { what, kernel },
+#include "kb/asserts.def"
+};
+
+static const struct { const char *kernel; unsigned number; const char *name; int index; } bounds[] = {
+#define BOUND(kernel, number, name, index) { kernel, number, name, index },
+#include "kb/asserts.def"
+};
+
+static const struct { const char *kernel; unsigned number; } messages[] = {
+#define MESSAGE(kernel, number) { kernel, number },
+#include "kb/asserts.def"
+};
+
+static const char *const positions[] = {
+#define POSITION(line) line,
+#include "kb/asserts.def"
+};
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+static bool is_like(const char *text, const char *pattern)
+{
+	return fnmatch(pattern, text, 0) == 0;
+}
+
+/* "" when the kernel's assertions can be about anything. */
+static const char *about_kernel(const char *kernel)
+{
+	for (size_t i = 0; i < COUNT(kernels); i++)
+		if (is_like(kernel, kernels[i].kernel))
+			return kernels[i].what;
+	return "";
+}
+
+static const char *about_condition(const char *kernel, const char *condition)
+{
+	for (size_t i = 0; i < COUNT(abouts); i++)
+		if (is_like(kernel, abouts[i].kernel) && is_like(condition, abouts[i].condition))
+			return abouts[i].what;
+	return "";
+}
+
+/* ---- the size that was exceeded --------------------------------------------------------------------- */
+
+/* "index out of bounds: 0 <= tmp4 < 10": generated code says the number itself. */
+static bool bound_in_text(const char *condition, double *bound)
+{
+	const char *less = strrchr(condition, '<');
+	char *end;
+	long long n;
+
+	if (!less || !strstr(condition, "index out of bounds: "))
+		return false;
+	n = strtoll(less + 1, &end, 10);
+	if (end == less + 1 || *end || n <= 0)
+		return false;
+	*bound = (double)n;
+	return true;
+}
+
+static void set_dtype(struct facts *f, const char *name, int index)
+{
+	struct signature_param p;
+
+	if (index >= 0 && signature_param(name, (unsigned)index, &p) && p.points_to_dtype)
+		fact_set_text(f, FACT_assert_dtype, p.points_to_dtype);
+}
+
+static void set_bound(struct facts *f, const struct culprit *c, const char *kernel, const char *condition)
+{
+	double bound;
+	int64_t value;
+
+	if (bound_in_text(condition, &bound))
+		fact_set_number(f, FACT_assert_bound, bound);
+	for (size_t i = 0; i < COUNT(bounds) && c->kernel_text; i++) {
+		/* the condition must speak of that parameter */
+		if (!is_like(kernel, bounds[i].kernel) || !strstr(condition, bounds[i].name))
+			continue;
+		if (signature_integer(c->kernel_text, bounds[i].number, c->params.data, c->params.len, &value) &&
+		    value > 0 && value < (int64_t)1 << 48)
+			fact_set_number(f, FACT_assert_bound, (double)value);
+		set_dtype(f, c->kernel_text, bounds[i].index);
+	}
+}
+
+/* Some kernels are given their message as a parameter. */
+static const char *message_in_params(struct facts *f, const struct culprit *c, const char *kernel)
+{
+	struct signature_param p;
+	size_t n;
+
+	for (size_t i = 0; i < COUNT(messages) && c->kernel_text && c->params.data; i++) {
+		if (!is_like(kernel, messages[i].kernel) || !messages[i].number ||
+		    !signature_param(c->kernel_text, messages[i].number - 1, &p))
+			continue;
+		/* the text follows the parameter before it, without a gap: it is made of bytes */
+		if (p.offset + p.size >= c->params.len)
+			continue;
+		n = strnlen((const char *)c->params.data + p.offset + p.size, c->params.len - p.offset - p.size);
+		if (n && p.offset + p.size + n < c->params.len)
+			return pool_copy(f->pool, (const char *)c->params.data + p.offset + p.size, n);
+	}
+	return NULL;
+}
+
+void assert_facts_of_dump(struct facts *f, const struct culprit *c)
+{
+	const char *kernel = c->kernel_text ? kernel_short_name(c->kernel_text, f->pool) : "";
+	const char *condition = c->assertion.condition;
+
+	if (c->fault != FAULT_ASSERT)
+		return;
+	if (!condition)
+		condition = message_in_params(f, c, kernel);
+	fact_set_text(f, FACT_assert_kernel, kernel[0] ? kernel : NULL);
+	fact_set_text(f, FACT_assert_condition, condition);
+	fact_set_text(f, FACT_assert_file, c->assertion.file);
+	fact_set_text(f, FACT_assert_function, c->assertion.function);
+	if (c->assertion.line)
+		fact_set_number(f, FACT_assert_line, c->assertion.line);
+	fact_set_text(f, FACT_assert_about, condition ? about_condition(kernel, condition) : about_kernel(kernel));
+	if (condition)
+		set_bound(f, c, kernel, condition);
+}
+
+/* ---- the launch ------------------------------------------------------------------------------------- */
+
+struct search {
+	struct facts *facts;
+	struct trace *trace;
+	const char *kernel, *about, *op;	/* NULL = none was found yet */
+	uint32_t stack;			/* of its launch; 0 when there were several */
+	bool differ;			/* they check different things */
+};
+
+static void consider(void *arg, const struct cw_launch *l)
+{
+	struct search *q = arg;
+	const char *name = l->func ? kernel_short_name(trace_function_name(q->trace, l->func), q->facts->pool) : "";
+	const char *about = about_kernel(name), *op = stack_torch_op(q->trace, l->stack);
+
+	if (!about[0])
+		return;
+	if (!q->kernel) {
+		q->kernel = name;
+		q->about = about;
+		q->op = op;
+		q->stack = l->stack;
+		return;
+	}
+	q->differ |= strcmp(q->about, about) != 0;
+	if (!op || !q->op || strcmp(op, q->op))
+		q->op = NULL;
+	if (q->stack != l->stack)
+		q->stack = 0;
+}
+
+void assert_facts_of_suspects(struct facts *f, struct trace *t, const struct cw_failure *noticed)
+{
+	struct search q = { .facts = f, .trace = t };
+
+	suspects_each(t, noticed, consider, &q);
+	if (!q.kernel || q.differ)
+		return;
+	fact_set_text(f, FACT_assert_kernel, q.kernel);
+	fact_set_text(f, FACT_assert_about, q.about);
+	if (q.op)
+		fact_set_text(f, FACT_assert_op, q.op);
+	assert_facts_of_stack(f, t, q.stack);
+}
+
+void assert_facts_of_stack(struct facts *f, const struct trace *t, uint32_t stack)
+{
+	const char *op = stack ? stack_torch_op(t, stack) : NULL, *line;
+	bool position = false;
+	struct place p;
+
+	if (!stack)
+		return;
+	fact_set_text(f, FACT_assert_op, op ? op : "");
+	if (place_of_caller(t, stack, &p))
+		fact_set_text(f, FACT_assert_caller, place_source(&p, trace_header(t)->cwd, f->pool));
+	line = fact_text(f, FACT_assert_caller);
+	for (size_t i = 0; i < COUNT(positions); i++)
+		position |= fnmatch(positions[i], line, FNM_CASEFOLD) == 0;
+	fact_set_flag(f, FACT_assert_position, position);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Facts about a device-side assert: what the kernel checked, what that is about, and which size was exceeded.
+ */
+#ifndef CUWHY_FACT_ASSERT_H
+#define CUWHY_FACT_ASSERT_H
+
+#include <stdint.h>
+
+#include "facts/facts.h"
+
+struct culprit;
+struct cw_failure;
+struct trace;
+
+/* From the core dump. */
+void assert_facts_of_dump(struct facts *f, const struct culprit *c);
+
+/* Without a dump: the suspects that are known to assert, when all of them check the same thing. */
+void assert_facts_of_suspects(struct facts *f, struct trace *t, const struct cw_failure *noticed);
+
+/* From the Python stack of the launch. */
+void assert_facts_of_stack(struct facts *f, const struct trace *t, uint32_t stack);
+
+#endif

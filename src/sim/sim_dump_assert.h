@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The words of an assertion, and how code and data of a core dump hold them. */
+#ifndef CUWHY_SIM_DUMP_ASSERT_H
+#define CUWHY_SIM_DUMP_ASSERT_H
+
+#include "sim/sim_elf.h"
+#include "sim/sim_fault.h"
+
+struct sim_assert_words {
+	char file[SIM_NAME_MAX], function[SIM_NAME_MAX], condition[SIM_NAME_MAX];
+	unsigned int line;
+};
+
+struct sim_insn_word {
+	uint64_t low, high;
+};
+
+enum { SIM_ASSERT_INSNS = 16 };
+
+/* What the kernel says when its assertion fails: its line in the image, else words of its own. */
+void sim_assert_words(const struct sim_func *f, struct sim_assert_words *w);
+
+/* The call; `index` is the kernel's place in its module. The last instruction is the call itself. */
+void sim_assert_code(struct sim_insn_word out[SIM_ASSERT_INSNS], unsigned int index, unsigned int line);
+
+/* The sections with addresses and texts of all kernels of the module, and their symbols. */
+void sim_assert_data(struct sim_elf *elf, const struct sim_module *mod, bool relocated,
+		     struct sim_buf *symbols, struct sim_buf *strings);
+
+#endif

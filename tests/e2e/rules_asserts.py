@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device-side asserts: what was asserted, where, and the cause by it, through kernels named as PyTorch's."""
+import os
+import subprocess
+
+from rules_dumps import explain
+from toolbox import same
+
+ATEN = "/pytorch/aten/src/ATen/native/cuda/"
+GATHER = ("_ZN2at6native24vectorized_gather_kernelILi16ElEEvPcS2_PT0_illllb", ATEN + "IndexKernelUtils.cu", 16,
+          "vectorized_gather_kernel", 'ind >=0 && ind < ind_dim_size && "vectorized gather kernel index out of bounds"')
+NLL = ("_ZN2at6native38nll_loss_forward_reduce_cuda_kernel_2dEv", ATEN + "Loss.cu", 245,
+       "nll_loss_forward_reduce_cuda_kernel_2d", "t >= 0 && t < n_classes")
+INDEX = ("_ZN2at6native24index_elementwise_kernelEv", ATEN + "IndexKernel.cu", 111, "operator()",
+         '-sizes[i] <= index && index < sizes[i] && "index out of bounds"')
+BCE = ("_ZN2at6native29vectorized_elementwise_kernelEv", ATEN + "Loss.cu", 90, "operator()",
+       "input_val >= zero && input_val <= one")
+SAMPLE = ("_ZN2at6native21sampleMultinomialOnceEv", ATEN + "MultinomialKernel.cu", 112, "sampleMultinomialOnce",
+          "val >= zero")
+TRITON = ("triton_poi_fused_embedding_0", "/tmp/torchinductor_me/ab/cab.py", 24, "unknown",
+          "index out of bounds: 0 <= tmp4 < 10")
+OWN = ("_Z6mergedPfi", "/src/merge.cu", 7, "merged", "left <= right")
+
+PROGRAM = """
+import cudrv
+cudrv.init()
+nop = cudrv.kernel("nop")
+bad = cudrv.asserting(%r, %r)
+embedding = cross_entropy = wpe = cudrv.fake_torch(%r)
+cudrv.launch(nop, (1,), (1,))
+%s
+cudrv.launch(nop, (1,), (1,))
+cudrv.synchronize()
+"""
+LINE = 8
+
+
+def program(kernel, call, function="cross_entropy"):
+    words = "%s:%d: %s: %s" % kernel[1:]
+    return PROGRAM % (kernel[0], words, function, call)
+
+
+def judge(box, kernel, call, *options, function="cross_entropy"):
+    run = box.under(box.script(program(kernel, call, function)), *options)
+    return box.verdict(run), run
+
+
+def said(verdict):
+    a = verdict["fault"]["assert"]
+    return a["file"], a["line"], a["function"], a["condition"]
+
+
+def rule__each_assertion_has_its_cause_line_and_words(box):
+    plain = "cudrv.launch(bad, (2,), (64,))"
+    for kernel, call, function, cause, sure in (
+            (NLL, "cross_entropy(bad)", "cross_entropy", "label-out-of-range", "certain"),
+            (GATHER, "embedding(bad)", "embedding", "embedding-index-out-of-range", "certain"),
+            (GATHER, "wpe(bad)", "embedding", "position-index-out-of-range", "likely"),
+            (GATHER, plain, "gather", "index-out-of-range", "certain"),
+            (INDEX, plain, "gather", "index-out-of-range", "certain"),
+            (SAMPLE, plain, "gather", "invalid-probability", "certain"),
+            (BCE, plain, "binary_cross_entropy", "input-out-of-range", "likely"),
+            (TRITON, plain, "gather", "index-out-of-range", "certain"),
+            (OWN, plain, "gather", "kernel-assert", "certain")):
+        verdict, _ = judge(box, kernel, call, function=function)
+        same((verdict["cause"], verdict["certainty"]), (cause, sure), kernel[0])
+        same(verdict["where"]["line"], LINE, kernel[0])
+        same(said(verdict), kernel[1:], kernel[0])
+
+
+def rule__a_range_that_a_nan_breaks_too_names_both(box):
+    verdict, _ = judge(box, BCE, "cudrv.launch(bad, (1,), (1,))")
+    same([(c["cause"], c["certainty"]) for c in verdict["candidates"]],
+         [("input-out-of-range", "likely"), ("nan-in-loss-assert", "possible")], "candidates")
+
+
+def rule__the_bound_in_a_condition_is_said_and_can_be_pasted(box):
+    verdict, _ = judge(box, TRITON, "embedding(bad)", function="embedding")
+    assert any("10 rows" in text for text in verdict["why"]), verdict["why"]
+    assert any("ids >= 10" in (fix["command"] or "") for fix in verdict["fix"]), verdict["fix"]
+
+
+def rule__without_a_dump_an_assertion_is_likely_at_most(box):
+    for kernel, call, function, cause in ((NLL, "cross_entropy(bad)", "cross_entropy", "label-out-of-range"),
+                                          (GATHER, "embedding(bad)", "embedding", "embedding-index-out-of-range"),
+                                          (GATHER, "wpe(bad)", "embedding", "position-index-out-of-range"),
+                                          (SAMPLE, "cudrv.launch(bad, (1,), (1,))", "x", "invalid-probability"),
+                                          (OWN, "cudrv.launch(bad, (1,), (1,))", "x", "kernel-assert")):
+        verdict, _ = judge(box, kernel, call, "--no-core-dump", function=function)
+        same((verdict["cause"], verdict["certainty"]), (cause, "likely"), kernel[0])
+        same(verdict["fault"], None, "fault")
+
+
+def rule__the_report_says_what_the_driver_says(box):
+    _, run = judge(box, NLL, "cross_entropy(bad)")
+    shown = subprocess.run([box.cuwhy, "explain", run.folder], capture_output=True, text=True, env=box.env(COLUMNS="400"))
+    words = " ".join(shown.stdout.split())
+    assert "Assertion `%s` failed at %s:%d in %s" % (NLL[4], NLL[1], NLL[2], NLL[3]) in words, shown.stdout
+
+
+def rule__a_bare_dump_knows_the_condition_but_not_whose_table(box):
+    path = os.path.join(box.scratch, "core")
+    env = dict(CUDA_ENABLE_COREDUMP_ON_EXCEPTION="1", CUDA_COREDUMP_FILE=path, CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION="0")
+    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "site-packages")
+    for kernel, cause, sure in ((NLL, "label-out-of-range", "certain"), (GATHER, "index-out-of-range", "likely"),
+                                (INDEX, "index-out-of-range", "certain")):
+        box.plain_sim(box.script(program(kernel, "embedding(bad)")), gpu="h200", PYTHONPATH=here, **env)
+        verdict = explain(box, path)
+        os.unlink(path)
+        same((verdict["cause"], verdict["certainty"]), (cause, sure), kernel[0])
+        same(said(verdict), kernel[1:], kernel[0])
