@@ -2,6 +2,7 @@
 """`cuwhy run --hang-after`: kernels that do not end, and programs that only seem to wait for one."""
 import json
 import os
+import re
 import subprocess
 
 from toolbox import same
@@ -79,7 +80,7 @@ def rule__what_is_said_on_stderr_comes_before_the_dump(box):
     run = subprocess.run([box.cuwhy, "run", "--gpu", "sim:tiny", "--hang-after", "1s"] + box.script(SYNC),
                          capture_output=True, text=True, env=box.env(), timeout=60)
     first = run.stderr.splitlines()[0]
-    assert "has waited 1 s for the GPU in cuCtxSynchronize" in first and "program.py:%d" % WAIT in first, first
+    assert re.search(r"has waited \d+ s for the GPU in cuCtxSynchronize \(.*program.py:%d\)" % WAIT, first), first
     assert first.endswith("taking a core dump, which ends the kernel"), first
     assert "Traceback" not in run.stderr, run.stderr
 
@@ -170,7 +171,7 @@ def rule__every_process_that_hangs_is_handled(box):
     parent = os.path.join(box.scratch, "parent.sh")
     with open(parent, "w", encoding="utf-8") as stream:
         stream.write("'%s' '%s' & '%s' '%s' & wait\n" % (tuple(worker) * 2))
-    run = box.under(["sh", parent], "--hang-after", "2s")
+    run = box.under(["sh", parent], "--hang-after", "4s")     # those that have waited half of it count, too
     verdict = box.verdict(run)
     same(run.status, 143, "status")
     same([v["cause"] for v in [verdict] + verdict["others"]], ["kernel-hang"] * 2, "causes")
