@@ -44,6 +44,16 @@ size_t trace_calls(struct trace *t, const struct cw_call *const **list);
 /* Live allocations, by address. */
 size_t trace_allocations(struct trace *t, const struct cw_allocation *const **list);
 
+/* Blocks of PyTorch's allocator: those live at the end by address, those taken back oldest first. */
+size_t trace_blocks(struct trace *t, const struct cw_allocation *const **list);
+size_t trace_freed(struct trace *t, const struct cw_freed *const **list);
+
+/* The process's own memory at the first fatal error; its length, 0 when it was not kept. */
+size_t trace_ranges(const struct trace *t, const struct cw_range **list);
+
+/* Where each parameter of a function lies in the block; NULL when not known. */
+const struct cw_layout *trace_layout(const struct trace *t, const struct cw_function *f);
+
 /* Nanoseconds since the start of the recording. */
 uint64_t trace_ns(const struct trace *t, uint64_t ticks);
 

@@ -20,7 +20,7 @@ import harness  # noqa: E402
 import report  # noqa: E402
 import toolbox  # noqa: E402
 
-RULES = ("rules_program", "rules_recorder", "rules_neighbours", "rules_dumps")
+RULES = ("rules_program", "rules_recorder", "rules_neighbours", "rules_dumps", "rules_blocks")
 
 
 class Builder:

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whose memory the address of a fault is (see address.h).
+ *
+ * The hardware raises an error for addresses that are not mapped on the device that runs the kernel. So what is
+ * live on this device contradicts the fault; what was live before, is live elsewhere, or belongs to the host
+ * explains it. Otherwise it lies outside of everything, and the question is which block it was to be in: the one
+ * that a parameter of the kernel points into, before the one that happens to be nearest.
+ */
+#include "facts/address.h"
+
+#include <string.h>
+
+#include "dump/culprit.h"
+#include "facts/fault.h"
+#include "facts/pieces.h"
+#include "trace/trace.h"
+
+#define WRAP_SMALL	((uint64_t)1 << 16)	/* elements: an index so little below zero may be meant */
+#define WRAP_LARGE	((uint64_t)1 << 24)	/* an index so far below zero was not */
+#define WRAP_TIMES	8
+
+struct look {
+	struct address *to;
+	struct trace *trace;
+	struct pieces torch, driver;
+	const struct cw_launch *launch;
+	const uint8_t *params;
+	size_t n_params;	/* bytes */
+	bool known;
+	uint64_t address, noticed;
+	unsigned width;
+};
+
+/* ---- the kernel's parameters ------------------------------------------------------------------------- */
+
+/* Every aligned word of them may be a pointer: alone, or in a structure that was given by value. */
+static size_t words(const struct look *l)
+{
+	return l->n_params / 8;
+}
+
+static uint64_t word(const struct look *l, size_t i)
+{
+	uint64_t v;
+
+	memcpy(&v, l->params + i * 8, sizeof(v));
+	return v;
+}
+
+/* Word i points to what was found. Which parameter that is, is known only where the driver was asked in time. */
+static void found_param(struct look *l, size_t i)
+{
+	const struct cw_function *f = l->launch ? trace_function(l->trace, l->launch->func) : NULL;
+	const struct cw_layout *y = trace_layout(l->trace, f);
+
+	l->to->param_byte = (int)(i * 8);
+	for (uint32_t k = 0; y && k < y->n; k++)
+		if (i * 8 >= y->param[k].off && i * 8 - y->param[k].off < y->param[k].size)
+			l->to->param = (int)k;
+}
+
+/* The piece that a word points into: PyTorch's block before the driver's allocation. */
+static const struct piece *pointed(const struct look *l, uint64_t v)
+{
+	const struct piece *p = v ? pieces_at(&l->torch, v) : NULL;
+
+	return p || !v ? p : pieces_at(&l->driver, v);
+}
+
+/* ---- what is found goes into the answer ---------------------------------------------------------------- */
+
+static void fill(struct memory *m, const struct trace *t, const struct piece *p)
+{
+	*m = (struct memory){ .known = true, .addr = p->addr, .size = p->size, .device = p->device };
+	if (!place_of_stack(t, p->stack, &m->made))
+		place_of_stack(t, p->forward_stack, &m->made);
+	place_of_stack(t, p->free_stack, &m->freed);
+}
+
+static void found_piece(struct look *l, const char *in, const struct piece *p)
+{
+	const struct piece *around;
+
+	l->to->in = in;
+	if (p->kind != CW_MEM_TORCH) {
+		fill(&l->to->segment, l->trace, p);
+		return;
+	}
+	fill(&l->to->block, l->trace, p);
+	l->to->block.freed = (struct place){ 0 };	/* it lived when the kernel ran; what came later is no matter */
+	around = pieces_at(&l->driver, p->addr);
+	if (around)
+		fill(&l->to->segment, l->trace, around);
+}
+
+/* ---- live, on another device -------------------------------------------------------------------------- */
+
+static bool on_device(const struct piece *p)
+{
+	return p->kind == CW_MEM_DEVICE || p->kind == CW_MEM_ASYNC || p->kind == CW_MEM_VMM || p->kind == CW_MEM_TORCH;
+}
+
+static bool elsewhere(const struct look *l, const struct piece *p)
+{
+	int mine = l->to->device;
+
+	return on_device(p) && mine >= 0 && mine < CW_MAX_DEVICES && p->device >= 0 && p->device < CW_MAX_DEVICES &&
+	       p->device != mine && !(trace_header(l->trace)->peers[mine] >> p->device & 1);
+}
+
+static bool find_live(struct look *l)
+{
+	const struct piece *p = pieces_at(&l->torch, l->address), *d = pieces_at(&l->driver, l->address);
+	struct piece gone;
+
+	/* a block may have lived when the kernel was launched, and have gone with its segment while it ran */
+	if (!d && (!p || piece_freed_by_driver(l->trace, l->address, l->noticed, &gone)))
+		return false;
+	found_piece(l, elsewhere(l, d ? d : p) ? "other-device" : "live", p ? p : d);
+	for (size_t i = 0; i < words(l) && !l->to->param_sure; i++)
+		if (pointed(l, word(l, i)) == (p ? p : d)) {
+			found_param(l, i);
+			l->to->param_sure = true;
+		}
+	return true;
+}
+
+/* The address could not be read out of the dump: a parameter that points to another device is what remains. */
+static void find_foreign_parameter(struct look *l)
+{
+	for (size_t i = 0; i < words(l); i++) {
+		const struct piece *p = pointed(l, word(l, i));
+
+		if (!p || !elsewhere(l, p))
+			continue;
+		found_piece(l, "other-device", p);
+		found_param(l, i);
+		return;
+	}
+}
+
+/* ---- freed --------------------------------------------------------------------------------------------- */
+
+/* A block that PyTorch took back is still mapped as long as PyTorch keeps its segment; here the segment is gone,
+ * or the address would be live. A block that was cut from an earlier segment at this place is another story. */
+static bool find_freed(struct look *l)
+{
+	struct piece block, segment;
+	bool driver = piece_freed_by_driver(l->trace, l->address, l->noticed, &segment);
+	bool torch = piece_freed_by_torch(l->trace, l->address, l->noticed, &block);
+
+	if (torch && driver && segment.ticks && block.ticks < segment.ticks)
+		torch = false;
+	if (!torch && !driver)
+		return false;
+	l->to->in = "freed";
+	if (torch)
+		fill(&l->to->block, l->trace, &block);
+	if (driver)
+		fill(&l->to->segment, l->trace, &segment);
+	return true;
+}
+
+/* ---- the host's own memory ------------------------------------------------------------------------------ */
+
+/* Where the driver has put something, the whole range is the driver's. Memory that the program registered is not. */
+static bool is_drivers(const struct look *l, const struct cw_range *r)
+{
+	for (size_t i = 0; i < l->driver.n; i++)
+		if (l->driver.list[i].kind != CW_MEM_REGISTERED && l->driver.list[i].addr >= r->start &&
+		    l->driver.list[i].addr < r->end)
+			return true;
+	return false;
+}
+
+static const struct cw_range *range_of(const struct look *l, uint64_t address)
+{
+	const struct cw_range *r;
+	size_t n = trace_ranges(l->trace, &r);
+
+	for (size_t i = 0; i < n; i++)
+		if (address >= r[i].start && address < r[i].end)
+			return is_drivers(l, &r[i]) ? NULL : &r[i];
+	return NULL;
+}
+
+/* An index that went astray can end anywhere: without a parameter that points to the same place, only a kernel that
+ * was given no device memory at all is believed to have been given a host pointer. */
+static bool find_host(struct look *l)
+{
+	const struct cw_range *r = range_of(l, l->address);
+	bool device_pointers = false;
+
+	if (!r)
+		return false;
+	for (size_t i = 0; i < words(l); i++) {
+		if (word(l, i) >= r->start && word(l, i) < r->end) {
+			l->to->in = "host";
+			found_param(l, i);
+			l->to->param_sure = true;
+			return true;
+		}
+		device_pointers = device_pointers || pointed(l, word(l, i));
+	}
+	if (!device_pointers)
+		l->to->in = "host";
+	return !device_pointers;
+}
+
+/* ---- outside of everything ------------------------------------------------------------------------------- */
+
+/* An index of 32 bits with a sign is between -2^31 and 2^31: one that was to be larger comes out below zero, too small
+ * by a multiple of 2^32. It counts elements; a vector access takes several of them, and some code counts bytes. Both
+ * must fit: the address lies so far below the pointer, and the element that was meant lies in the block. */
+static bool overflowed(const struct look *l, const struct piece *p, uint64_t base, uint64_t width, uint64_t *below)
+{
+	uint64_t meant = l->address;
+
+	*below = (base - l->address) / width;
+	if (l->address >= base || (base - l->address) % width || *below > (uint64_t)1 << 31 || *below < WRAP_SMALL)
+		return false;
+	for (int k = 0; k < WRAP_TIMES; k++) {
+		meant += width << 32;
+		if (piece_holds(p, meant))
+			return true;
+	}
+	return false;
+}
+
+static bool wraps_below(struct look *l, const struct piece *p, uint64_t base, bool given)
+{
+	const uint64_t whole = l->width ? l->width : 1;
+	uint64_t below;
+
+	for (uint64_t width = whole; width >= (given ? 1 : whole); width /= 2) {
+		if (!overflowed(l, p, base, width, &below))
+			continue;
+		l->to->wraps = true;
+		l->to->wraps_sure = given && width == whole && below >= WRAP_LARGE;
+		return true;
+	}
+	return false;
+}
+
+static void found_near(struct look *l, const struct piece *p)
+{
+	found_piece(l, "near", p);
+	l->to->past = l->address >= p->addr;
+	l->to->distance = piece_distance(p, l->address);
+}
+
+/* By the kernel's own pointers. */
+static bool find_given(struct look *l)
+{
+	const struct piece *best = NULL, *seen = NULL;
+	size_t at = 0;
+
+	for (size_t i = 0; i < words(l); i++) {
+		const struct piece *p = pointed(l, word(l, i));
+
+		if (!p || l->to->wraps)
+			continue;
+		l->to->several = l->to->several || (seen && seen != p);
+		seen = p;
+		if (wraps_below(l, p, word(l, i), true) || !best ||
+		    piece_distance(p, l->address) < piece_distance(best, l->address)) {
+			best = p;
+			at = i;
+		}
+	}
+	if (!best)
+		return false;
+	found_near(l, best);
+	found_param(l, at);
+	l->to->param_sure = true;
+	return true;
+}
+
+/* By addresses alone: the parameters are not known, or hold no pointer to what is live. */
+static void find_nearest(struct look *l)
+{
+	const struct piece *block = pieces_nearest(&l->torch, l->address);
+	const struct piece *segment = pieces_nearest(&l->driver, l->address);
+	const struct pieces *all[] = { &l->torch, &l->driver };
+
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; i < all[k]->n; i++)
+			if (wraps_below(l, &all[k]->list[i], all[k]->list[i].addr, false)) {
+				found_near(l, &all[k]->list[i]);
+				return;
+			}
+	/* the driver's allocation is nearer where no block of PyTorch's lies in it */
+	if (block && (!segment || piece_holds(segment, block->addr)))
+		found_near(l, block);
+	else if (segment)
+		found_near(l, segment);
+}
+
+/* ---- all together ------------------------------------------------------------------------------------------ */
+
+/* The dump has the parameters as the device saw them; the launch record at most the first 256 bytes. */
+static void look_params(struct look *l, const struct culprit *c)
+{
+	if (c->params.data && c->params.len) {
+		l->params = c->params.data;
+		l->n_params = c->params.len;
+	} else if (l->launch) {
+		l->params = l->launch->params;
+		l->n_params = l->launch->n_param < CW_PARAM_BYTES ? l->launch->n_param : CW_PARAM_BYTES;
+	}
+}
+
+static void look_around(struct look *l)
+{
+	if (!l->known)
+		find_foreign_parameter(l);
+	else if (!find_live(l) && !find_freed(l) && !find_host(l) && !find_given(l))
+		find_nearest(l);
+}
+
+void address_find(struct address *a, struct trace *t, const struct culprit *c, const struct cw_failure *noticed,
+		  const struct fault_launch *m)
+{
+	struct look l = { .to = a, .trace = t, .launch = m->newest, .noticed = noticed->ticks, .width = c->insn.width };
+
+	*a = (struct address){ .in = "", .param = -1, .param_byte = -1, .device = -1 };
+	if (c->space == SASS_SHARED || c->space == SASS_LOCAL)
+		return;
+	l.known = c->n_kept && c->lanes[0].address_known && !c->address_doubtful;
+	l.address = l.known ? c->lanes[0].address : 0;
+	if (m->newest) {
+		a->device = CW_LAUNCH_DEVICE(m->newest->flags);
+		a->device_sure = a->device >= 0 && (unsigned)a->device == c->device;
+	}
+	look_params(&l, c);
+	/* a graph runs long after its capture, and holds on to its memory by itself */
+	pieces_of_torch(&l.torch, t, m->newest && !m->replay.file ? m->newest->ticks : noticed->ticks);
+	pieces_of_driver(&l.driver, t);
+	look_around(&l);
+	pieces_free(&l.torch);
+	pieces_free(&l.driver);
+}
