@@ -22,7 +22,8 @@
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
 #define CW_RING_NODES		262144	/* autograd nodes per forward thread; power of two */
-#define CW_RING_FREED		16384	/* per process; power of two */
+#define CW_RING_FREED		16384	/* blocks of PyTorch per process; power of two */
+#define CW_RING_FREED_DRIVER	4096	/* the driver's allocations likewise */
 #define CW_MAX_RANGES		4096
 #define CW_PARAM_BYTES		256
 #define CW_MAX_FRAMES		128	/* innermost frames kept of one Python stack */
@@ -45,7 +46,7 @@
 	X(9, STRING_INDEX, "the recorder's own hash table; not for reading")         \
 	X(10, GRAPHS,     "launches captured into a graph, kept as long as it: like LAUNCHES") \
 	X(11, BLOCKS,     "live blocks of PyTorch's allocator: like ALLOCATIONS")    \
-	X(12, FREED,      "blocks that PyTorch took back last: struct cw_ring, then struct cw_freed[]") \
+	X(12, FREED,      "memory given back last, PyTorch's or the driver's: struct cw_ring, then struct cw_freed[]") \
 	X(13, RANGES,     "the process's own memory at the first fatal error: struct cw_range[]")
 
 enum cw_chunk_kind {
@@ -311,14 +312,14 @@ struct cw_allocation {
 	uint64_t extra;			/* VMM: the memory handle; ASYNC: the stream; TORCH: the forward stack */
 };
 
-struct cw_freed {			/* a block that PyTorch gave out and took back */
+struct cw_freed {			/* what was live and is not any more */
 	uint64_t seq;			/* like that of cw_launch */
 	uint64_t addr, size;
 	uint64_t made_ticks, ticks;	/* given out, taken back */
 	uint32_t stack, forward_stack;	/* of the allocation; made in backward: where the autograd node was made */
 	uint32_t free_stack;		/* the Python line that ran when its last owner let go */
 	int16_t device;
-	uint16_t pad;
+	uint16_t kind;			/* enum cw_memory */
 };
 
 struct cw_range {			/* memory of the process that no device has given it */

@@ -27,7 +27,7 @@ static struct piece of_freed(const struct cw_freed *f)
 {
 	return (struct piece){ .addr = f->addr, .size = f->size, .ticks = f->made_ticks, .stack = f->stack,
 			       .forward_stack = f->forward_stack, .free_stack = f->free_stack,
-			       .device = f->device, .kind = CW_MEM_TORCH };
+			       .device = f->device, .kind = f->kind };
 }
 
 static int by_address(const void *a, const void *b)
@@ -48,7 +48,7 @@ void pieces_of_torch(struct pieces *p, struct trace *t, uint64_t when)
 		if (a[i]->ticks <= when)
 			add(p, &cap, of_allocation(a[i]));
 	for (size_t i = 0; i < gone; i++)
-		if (f[i]->made_ticks <= when && f[i]->ticks > when)
+		if (f[i]->kind == CW_MEM_TORCH && f[i]->made_ticks <= when && f[i]->ticks > when)
 			add(p, &cap, of_freed(f[i]));
 	if (p->n)
 		qsort(p->list, p->n, sizeof(*p->list), by_address);
@@ -72,19 +72,24 @@ void pieces_free(struct pieces *p)
 	p->n = 0;
 }
 
-bool piece_freed_by_torch(struct trace *t, uint64_t address, uint64_t before, struct piece *found)
+static bool newest_freed(struct trace *t, bool torch, uint64_t address, uint64_t before, struct piece *found)
 {
 	const struct cw_freed *const *f;
 	size_t n = trace_freed(t, &f);
 
 	for (size_t i = n; i > 0; i--) {
-		if (f[i - 1]->ticks >= before)
+		if (f[i - 1]->ticks >= before || (f[i - 1]->kind == CW_MEM_TORCH) != torch)
 			continue;
 		*found = of_freed(f[i - 1]);
 		if (piece_holds(found, address))
 			return true;
 	}
 	return false;
+}
+
+bool piece_freed_by_torch(struct trace *t, uint64_t address, uint64_t before, struct piece *found)
+{
+	return newest_freed(t, true, address, before, found);
 }
 
 /* What the call gave back: of an unmap its own words tell, of a free the recorder noted the size. */
@@ -106,7 +111,9 @@ static bool made_it(const struct cw_call *c, uint64_t addr)
 	return !c->result && c->out == addr && (str_starts(class, "ALLOC") || !strcmp(class, "MAP"));
 }
 
-bool piece_freed_by_driver(struct trace *t, uint64_t address, uint64_t before, struct piece *found)
+/* From the calls alone, of which the last thousands of each thread are kept: what was made long ago, or while nobody
+ * recorded, is in no table. */
+static bool freed_by_call(struct trace *t, uint64_t address, uint64_t before, struct piece *found)
 {
 	const struct cw_call *const *c;
 	size_t n = trace_calls(t, &c), i, m;
@@ -123,6 +130,11 @@ bool piece_freed_by_driver(struct trace *t, uint64_t address, uint64_t before, s
 		found->ticks = c[m - 1]->ticks;
 	}
 	return true;
+}
+
+bool piece_freed_by_driver(struct trace *t, uint64_t address, uint64_t before, struct piece *found)
+{
+	return newest_freed(t, false, address, before, found) || freed_by_call(t, address, before, found);
 }
 
 /* Pieces of one moment do not overlap: the last that begins at the address or before is the only one. */

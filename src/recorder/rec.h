@@ -303,6 +303,7 @@ void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result);
 void alloc_add(uint64_t addr, uint64_t size, enum cw_memory kind, int device, uint64_t extra);
 bool alloc_take(uint64_t addr, struct cw_allocation *taken);	/* removes; false when not known */
 void alloc_put(const struct cw_allocation *a);
+void alloc_freed(const struct cw_allocation *a);		/* it was taken, and the driver has it back */
 void alloc_take_range(uint64_t from, uint64_t size);		/* mappings that lie in it */
 void alloc_take_device(int device);
 void alloc_inexact(void);

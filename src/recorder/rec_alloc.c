@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The driver's allocations that are live, and how many bytes of device memory they are.
+ * The driver's allocations: those that are live, how many bytes of device memory they are, and those that went last.
  */
 #include "rec_live.h"
 #include "rec_mem.h"
@@ -8,7 +8,7 @@ static struct live_table live = { .chunk = CW_CHUNK_ALLOCATIONS, .lock = { ATOMI
 
 bool alloc_start(void)
 {
-	return live_start(&live);
+	return live_start(&live, CW_RING_FREED_DRIVER);
 }
 
 void alloc_inexact(void)
@@ -85,17 +85,33 @@ bool alloc_take(uint64_t addr, struct cw_allocation *taken)
 	return found;
 }
 
+/* The driver has it back. Addresses without memory never held anything. */
+void alloc_freed(const struct cw_allocation *a)
+{
+	uint32_t stack = stack_here();
+
+	if (a->kind == CW_MEM_RESERVED || !a->size || !spin_try(&live.lock))
+		return;
+	live_keep_freed(&live, a, stack);
+	spin_done(&live.lock);
+}
+
 static void take_all(bool (*wanted)(const struct cw_allocation *a, uint64_t x, uint64_t y), uint64_t x, uint64_t y)
 {
+	uint32_t stack = stack_here();
+
 	if (!spin_try(&live.lock)) {
 		lost();
 		return;
 	}
-	for (uint32_t i = 0; i < live.slots;)	/* removing may bring another one to the same place */
-		if (live.table[i].addr && wanted(&live.table[i], x, y))
+	for (uint32_t i = 0; i < live.slots;) {	/* removing may bring another one to the same place */
+		if (live.table[i].addr && wanted(&live.table[i], x, y)) {
+			live_keep_freed(&live, &live.table[i], stack);
 			remove_at(&live.table[i]);
-		else
+		} else {
 			i++;
+		}
+	}
 	spin_done(&live.lock);
 }
 
@@ -113,9 +129,11 @@ static bool of_device(const struct cw_allocation *a, uint64_t device, uint64_t u
 void alloc_take_range(uint64_t from, uint64_t size)
 {
 	struct cw_allocation one;
+	bool found = alloc_take(from, &one);
 
-	/* nearly always exactly one mapping */
-	if (!alloc_take(from, &one) || one.size < size)
+	if (found)
+		alloc_freed(&one);
+	if (!found || one.size < size)	/* nearly always exactly one mapping */
 		take_all(in_range, from, size);
 }
 

@@ -13,7 +13,6 @@ static struct live_table live = { .chunk = CW_CHUNK_BLOCKS, .lock = { ATOMIC_FLA
 static struct {
 	_Atomic uint32_t generation;	/* of the recording that the tables belong to */
 	_Atomic uint32_t failed;	/* likewise: there was no memory for them */
-	struct cw_ring *ring;		/* of freed blocks; under the lock of the live ones */
 } blocks;
 
 static void lost(void)
@@ -34,8 +33,7 @@ void block_start(void)
 	if (!spin_try(&once))
 		return;
 	if (blocks.generation != rec.generation && blocks.failed != rec.generation) {
-		ok = live_start(&live);
-		blocks.ring = ok ? ring_new(CW_CHUNK_FREED, sizeof(struct cw_freed), CW_RING_FREED) : NULL;
+		ok = live_start(&live, CW_RING_FREED);
 		atomic_store(ok ? &blocks.generation : &blocks.failed, rec.generation);
 	}
 	spin_done(&once);
@@ -69,29 +67,6 @@ void block_made(uint64_t addr, uint64_t size, int device)
 	spin_done(&live.lock);
 }
 
-/* Called with the lock held. */
-static void keep_freed(const struct cw_allocation *a, uint32_t stack)
-{
-	struct cw_ring *r = blocks.ring;
-	struct cw_freed *s;
-
-	if (!r)
-		return;
-	s = (struct cw_freed *)(r + 1) + (r->head & (CW_RING_FREED - 1));
-	__atomic_store_n(&s->seq, 0, __ATOMIC_RELAXED);
-	atomic_signal_fence(memory_order_release);
-	r->head++;
-	s->addr = a->addr;
-	s->size = a->size;
-	s->made_ticks = a->ticks;
-	s->ticks = rec_ticks();
-	s->stack = a->stack;
-	s->forward_stack = (uint32_t)a->extra;
-	s->free_stack = stack;
-	s->device = a->device;
-	shared_set(&s->seq, r->head);
-}
-
 /* A block that was given out while nobody recorded is not known, and is no loss. */
 void block_freed(uint64_t addr)
 {
@@ -104,7 +79,8 @@ void block_freed(uint64_t addr)
 	}
 	a = live_find(&live, addr);
 	if (likely(a->addr)) {
-		keep_freed(a, stack);	/* before it goes: a kill in between leaves it in both, never in neither */
+		/* before it goes: a kill in between leaves it in both, never in neither */
+		live_keep_freed(&live, a, stack);
 		live_remove(&live, a);
 		rec.h->n_blocks_freed++;
 	}

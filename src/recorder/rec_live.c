@@ -11,13 +11,14 @@
 #define MORE	  1048576u	/* grown to once: close to a million live blocks */
 #define FULL(n)	  ((n) / 16 * 15)
 
-bool live_start(struct live_table *l)
+bool live_start(struct live_table *l, uint32_t freed_slots)
 {
 	atomic_flag_clear(&l->lock.held);
 	l->n = 0;
 	l->slots = SLOTS;
 	l->cannot_grow = false;
 	l->table = chunk_new(l->chunk, SLOTS * sizeof(*l->table), 0);
+	l->freed = l->table ? ring_new(CW_CHUNK_FREED, sizeof(struct cw_freed), freed_slots) : NULL;
 	return l->table != NULL;
 }
 
@@ -100,4 +101,27 @@ void live_remove(struct live_table *l, struct cw_allocation *a)
 	}
 	l->table[i].addr = 0;
 	l->n--;
+}
+
+void live_keep_freed(struct live_table *l, const struct cw_allocation *a, uint32_t stack)
+{
+	struct cw_ring *r = l->freed;
+	struct cw_freed *s;
+
+	if (!r)
+		return;
+	s = (struct cw_freed *)(r + 1) + (r->head & (r->n_slots - 1));
+	__atomic_store_n(&s->seq, 0, __ATOMIC_RELAXED);
+	atomic_signal_fence(memory_order_release);
+	r->head++;
+	s->addr = a->addr;
+	s->size = a->size;
+	s->made_ticks = a->ticks;
+	s->ticks = rec_ticks();
+	s->stack = a->stack;
+	s->forward_stack = a->kind == CW_MEM_TORCH ? (uint32_t)a->extra : 0;
+	s->free_stack = stack;
+	s->device = a->device;
+	s->kind = a->kind;
+	shared_set(&s->seq, r->head);
 }

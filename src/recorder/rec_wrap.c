@@ -276,6 +276,8 @@ static void freed(struct call *c)
 {
 	if (unlikely(c->r) && c->held.addr)
 		alloc_put(&c->held);
+	else if (c->held.addr)
+		alloc_freed(&c->held);
 	note(c, c->held.size);
 }
 

@@ -44,8 +44,10 @@ size_t trace_calls(struct trace *t, const struct cw_call *const **list);
 /* Live allocations, by address. */
 size_t trace_allocations(struct trace *t, const struct cw_allocation *const **list);
 
-/* Blocks of PyTorch's allocator: those live at the end by address, those taken back oldest first. */
+/* Live blocks of PyTorch's allocator, by address. */
 size_t trace_blocks(struct trace *t, const struct cw_allocation *const **list);
+
+/* What was given back, to PyTorch's allocator or to the driver, oldest first. */
 size_t trace_freed(struct trace *t, const struct cw_freed *const **list);
 
 /* The process's own memory at the first fatal error; its length, 0 when it was not kept. */

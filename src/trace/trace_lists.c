@@ -240,8 +240,9 @@ static int by_free(const void *a, const void *b)
 {
 	const struct cw_freed *x = *(const struct cw_freed *const *)a;
 	const struct cw_freed *y = *(const struct cw_freed *const *)b;
+	int c = order(x->ticks, y->ticks);
 
-	return order(x->seq, y->seq);
+	return c ? c : order(x->seq, y->seq);
 }
 
 static void drop_empty(struct list *l)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's own blocks: an address is explained by the tensor it was to be in, not by the driver's segment."""
 import os
+import shutil
 
 from toolbox import same
 
@@ -178,6 +179,36 @@ print(torch.blocks_reported())
     same((part["n_blocks"], part["n_blocks_freed"], part["blocks"], part["lost_blocks"]), (2, 1, 1, 0), "blocks")
     same((part["live"], part["live_device_bytes"]), (1, 20 << 20), "the driver's memory")
     same(part["range_tables"], 0, "nothing failed")
+
+
+def rule__pytorch_may_be_loaded_before_or_after_cuda_starts(box):
+    """Found by its name when CUDA starts, or when it first reports; every report reaches the real function."""
+    folder = os.path.join(box.scratch, "torch", "lib")
+    os.makedirs(folder)
+    library = shutil.copy(box.library("fake_torch", "-lpthread", "-fexceptions"), os.path.join(folder, "libc10.so"))
+    load, init = [line for line in START.splitlines() if "CDLL" in line or "cudrv.init()" in line]
+    late = START.replace(load + "\n", init + "\n" + load + "\n", 1).replace(init + "\nsegment", "segment")
+    assert late.index("cudrv.init()") < late.index("CDLL"), late
+    for program in (START, late):
+        run = box.under(box.script(program + "torch.blocks_made(segment, 1000)\nprint(torch.blocks_reported())\n"),
+                        FAKE_TORCH=library)
+        same((run.status, run.out), (0, "1000\n"), "the real function")
+        part = box.parts(run)[0]
+        same((part["n_blocks"], part["blocks"], part["lost_blocks"]), (1000, 1000, 0), "blocks")
+
+
+def rule__a_forked_child_does_not_touch_its_parents_blocks(box):
+    run = box.under(box.script(START + """
+torch.blocks_made(segment, 1000)
+child = os.fork()
+torch.blocks_made(segment + (1 << 20), 10) if child == 0 else os.waitpid(child, 0)
+torch.blocks_freed(segment, 500)
+if child == 0:
+    os._exit(0)
+"""), FAKE_TORCH=box.library("fake_torch", "-lpthread", "-fexceptions"))
+    same(run.status, 0, "status")
+    parts = box.parts(run)
+    same([(p["n_blocks"], p["n_blocks_freed"], p["blocks"]) for p in parts], [(1000, 500, 500)], "the parent's part alone")
 
 
 def rule__a_million_live_blocks_are_exact_and_bounded(box):

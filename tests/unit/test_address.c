@@ -100,7 +100,7 @@ static void freed(struct scene *s, uint64_t addr, uint64_t size, unsigned line, 
 	struct cw_freed *f = (struct cw_freed *)(s->freed + 1) + s->freed->head;
 
 	*f = (struct cw_freed){ .seq = ++s->freed->head, .addr = addr, .size = size, .made_ticks = made, .ticks = ticks,
-				.stack = at_line(s, line), .free_stack = at_line(s, line + 1) };
+				.kind = CW_MEM_TORCH, .stack = at_line(s, line), .free_stack = at_line(s, line + 1) };
 }
 
 static void call(struct scene *s, uint32_t api, uint64_t ticks, uint64_t arg, uint64_t out, unsigned line)
@@ -255,6 +255,24 @@ static void freed__has_the_lines_of_the_tensor_and_of_the_segment(void **state)
 	a = fault_at(&s, SEGMENT + MIB);
 	assert_false(a->block.known);
 	assert_int_equal(a->segment.size, 2 * MIB);
+	end(&s);
+}
+
+/* The table outlives the calls: many of them have passed since. */
+static void freed__the_drivers_memory_long_ago(void **state)
+{
+	struct scene s;
+	const struct address *a;
+
+	(void)state;
+	begin(&s);
+	freed(&s, SEGMENT, 2 * MIB, 10, 100, 200);
+	((struct cw_freed *)(s.freed + 1))->kind = CW_MEM_DEVICE;
+	a = fault_at(&s, SEGMENT + 600);
+	assert_string_equal(a->in, "freed");
+	assert_false(a->block.known);
+	assert_int_equal(a->segment.made.line, 10);
+	assert_int_equal(a->segment.freed.line, 11);
 	end(&s);
 }
 
@@ -445,6 +463,7 @@ int main(void)
 		cmocka_unit_test(near__without_pointers_the_nearest_counts),
 		cmocka_unit_test(near__the_tensors_are_those_of_the_launch),
 		cmocka_unit_test(freed__has_the_lines_of_the_tensor_and_of_the_segment),
+		cmocka_unit_test(freed__the_drivers_memory_long_ago),
 		cmocka_unit_test(freed__while_the_kernel_ran),
 		cmocka_unit_test(overflow__of_an_index_is_known_by_pointer_and_size),
 		cmocka_unit_test(overflow__may_go_round_more_than_once),
