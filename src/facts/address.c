@@ -11,44 +11,14 @@
 #include <string.h>
 
 #include "dump/culprit.h"
+#include "facts/address_look.h"
 #include "facts/fault.h"
-#include "facts/pieces.h"
 #include "trace/trace.h"
-
-#define WRAP_SMALL	((uint64_t)1 << 16)	/* elements: an index so little below zero may be meant */
-#define WRAP_LARGE	((uint64_t)1 << 24)	/* an index so far below zero was not */
-#define WRAP_TIMES	8
-
-struct look {
-	struct address *to;
-	struct trace *trace;
-	struct pieces torch, driver;
-	const struct cw_launch *launch;
-	const uint8_t *params;
-	size_t n_params;	/* bytes */
-	bool known;
-	uint64_t address, noticed;
-	unsigned width;
-};
 
 /* ---- the kernel's parameters ------------------------------------------------------------------------- */
 
-/* Every aligned word of them may be a pointer: alone, or in a structure that was given by value. */
-static size_t words(const struct look *l)
-{
-	return l->n_params / 8;
-}
-
-static uint64_t word(const struct look *l, size_t i)
-{
-	uint64_t v;
-
-	memcpy(&v, l->params + i * 8, sizeof(v));
-	return v;
-}
-
-/* Word i points to what was found. Which parameter that is, is known only where the driver was asked in time. */
-static void found_param(struct look *l, size_t i)
+/* Which parameter the word is, is known only where the driver was asked in time. */
+void look_found_param(struct look *l, size_t i)
 {
 	const struct cw_function *f = l->launch ? trace_function(l->trace, l->launch->func) : NULL;
 	const struct cw_layout *y = trace_layout(l->trace, f);
@@ -59,8 +29,7 @@ static void found_param(struct look *l, size_t i)
 			l->to->param = (int)k;
 }
 
-/* The piece that a word points into: PyTorch's block before the driver's allocation. */
-static const struct piece *pointed(const struct look *l, uint64_t v)
+const struct piece *look_pointed(const struct look *l, uint64_t v)
 {
 	const struct piece *p = v ? pieces_at(&l->torch, v) : NULL;
 
@@ -77,7 +46,7 @@ static void fill(struct memory *m, const struct trace *t, const struct piece *p)
 	place_of_stack(t, p->free_stack, &m->freed);
 }
 
-static void found_piece(struct look *l, const char *in, const struct piece *p)
+void look_found(struct look *l, const char *in, const struct piece *p)
 {
 	const struct piece *around;
 
@@ -116,10 +85,10 @@ static bool find_live(struct look *l)
 	/* a block may have lived when the kernel was launched, and have gone with its segment while it ran */
 	if (!d && (!p || piece_freed_by_driver(l->trace, l->address, l->noticed, &gone)))
 		return false;
-	found_piece(l, elsewhere(l, d ? d : p) ? "other-device" : "live", p ? p : d);
-	for (size_t i = 0; i < words(l) && !l->to->param_sure; i++)
-		if (pointed(l, word(l, i)) == (p ? p : d)) {
-			found_param(l, i);
+	look_found(l, elsewhere(l, d ? d : p) ? "other-device" : "live", p ? p : d);
+	for (size_t i = 0; i < look_words(l) && !l->to->param_sure; i++)
+		if (look_pointed(l, look_word(l, i)) == (p ? p : d)) {
+			look_found_param(l, i);
 			l->to->param_sure = true;
 		}
 	return true;
@@ -128,13 +97,13 @@ static bool find_live(struct look *l)
 /* The address could not be read out of the dump: a parameter that points to another device is what remains. */
 static void find_foreign_parameter(struct look *l)
 {
-	for (size_t i = 0; i < words(l); i++) {
-		const struct piece *p = pointed(l, word(l, i));
+	for (size_t i = 0; i < look_words(l); i++) {
+		const struct piece *p = look_pointed(l, look_word(l, i));
 
 		if (!p || !elsewhere(l, p))
 			continue;
-		found_piece(l, "other-device", p);
-		found_param(l, i);
+		look_found(l, "other-device", p);
+		look_found_param(l, i);
 		return;
 	}
 }
@@ -193,107 +162,18 @@ static bool find_host(struct look *l)
 
 	if (!r)
 		return false;
-	for (size_t i = 0; i < words(l); i++) {
-		if (word(l, i) >= r->start && word(l, i) < r->end) {
+	for (size_t i = 0; i < look_words(l); i++) {
+		if (look_word(l, i) >= r->start && look_word(l, i) < r->end) {
 			l->to->in = "host";
-			found_param(l, i);
+			look_found_param(l, i);
 			l->to->param_sure = true;
 			return true;
 		}
-		device_pointers = device_pointers || pointed(l, word(l, i));
+		device_pointers = device_pointers || look_pointed(l, look_word(l, i));
 	}
 	if (!device_pointers)
 		l->to->in = "host";
 	return !device_pointers;
-}
-
-/* ---- outside of everything ------------------------------------------------------------------------------- */
-
-/* An index of 32 bits with a sign is between -2^31 and 2^31: one that was to be larger comes out below zero, too small
- * by a multiple of 2^32. It counts elements; a vector access takes several of them, and some code counts bytes. Both
- * must fit: the address lies so far below the pointer, and the element that was meant lies in the block. */
-static bool overflowed(const struct look *l, const struct piece *p, uint64_t base, uint64_t width, uint64_t *below)
-{
-	uint64_t meant = l->address;
-
-	*below = (base - l->address) / width;
-	if (l->address >= base || (base - l->address) % width || *below > (uint64_t)1 << 31 || *below < WRAP_SMALL)
-		return false;
-	for (int k = 0; k < WRAP_TIMES; k++) {
-		meant += width << 32;
-		if (piece_holds(p, meant))
-			return true;
-	}
-	return false;
-}
-
-static bool wraps_below(struct look *l, const struct piece *p, uint64_t base, bool given)
-{
-	const uint64_t whole = l->width ? l->width : 1;
-	uint64_t below;
-
-	for (uint64_t width = whole; width >= (given ? 1 : whole); width /= 2) {
-		if (!overflowed(l, p, base, width, &below))
-			continue;
-		l->to->wraps = true;
-		l->to->wraps_sure = given && width == whole && below >= WRAP_LARGE;
-		return true;
-	}
-	return false;
-}
-
-static void found_near(struct look *l, const struct piece *p)
-{
-	found_piece(l, "near", p);
-	l->to->past = l->address >= p->addr;
-	l->to->distance = piece_distance(p, l->address);
-}
-
-/* By the kernel's own pointers. */
-static bool find_given(struct look *l)
-{
-	const struct piece *best = NULL, *seen = NULL;
-	size_t at = 0;
-
-	for (size_t i = 0; i < words(l); i++) {
-		const struct piece *p = pointed(l, word(l, i));
-
-		if (!p || l->to->wraps)
-			continue;
-		l->to->several = l->to->several || (seen && seen != p);
-		seen = p;
-		if (wraps_below(l, p, word(l, i), true) || !best ||
-		    piece_distance(p, l->address) < piece_distance(best, l->address)) {
-			best = p;
-			at = i;
-		}
-	}
-	if (!best)
-		return false;
-	found_near(l, best);
-	found_param(l, at);
-	l->to->param_sure = true;
-	return true;
-}
-
-/* By addresses alone: the parameters are not known, or hold no pointer to what is live. */
-static void find_nearest(struct look *l)
-{
-	const struct piece *block = pieces_nearest(&l->torch, l->address);
-	const struct piece *segment = pieces_nearest(&l->driver, l->address);
-	const struct pieces *all[] = { &l->torch, &l->driver };
-
-	for (size_t k = 0; k < 2; k++)
-		for (size_t i = 0; i < all[k]->n; i++)
-			if (wraps_below(l, &all[k]->list[i], all[k]->list[i].addr, false)) {
-				found_near(l, &all[k]->list[i]);
-				return;
-			}
-	/* the driver's allocation is nearer where no block of PyTorch's lies in it */
-	if (block && (!segment || piece_holds(segment, block->addr)))
-		found_near(l, block);
-	else if (segment)
-		found_near(l, segment);
 }
 
 /* ---- all together ------------------------------------------------------------------------------------------ */
@@ -314,8 +194,8 @@ static void look_around(struct look *l)
 {
 	if (!l->known)
 		find_foreign_parameter(l);
-	else if (!find_live(l) && !find_freed(l) && !find_host(l) && !find_given(l))
-		find_nearest(l);
+	else if (!find_live(l) && !find_freed(l) && !find_host(l))
+		look_near(l);
 }
 
 void address_find(struct address *a, struct trace *t, const struct culprit *c, const struct cw_failure *noticed,
@@ -333,8 +213,8 @@ void address_find(struct address *a, struct trace *t, const struct culprit *c, c
 		a->device_sure = a->device >= 0 && (unsigned)a->device == c->device;
 	}
 	look_params(&l, c);
-	/* a graph runs long after its capture, and holds on to its memory by itself */
-	pieces_of_torch(&l.torch, t, m->newest && !m->replay.file ? m->newest->ticks : noticed->ticks);
+	/* the pointers are those of the launch; of a captured one too, whose memory the graph keeps */
+	pieces_of_torch(&l.torch, t, m->newest ? m->newest->ticks : noticed->ticks);
 	pieces_of_driver(&l.driver, t);
 	look_around(&l);
 	pieces_free(&l.torch);
