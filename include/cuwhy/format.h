@@ -17,11 +17,14 @@
 
 #define CW_MAGIC	"CUWHYREC"
 #define CW_MAJOR	1	/* raised when an old reader would misread a new file */
-#define CW_MINOR	0	/* raised when something was added */
+#define CW_MINOR	1	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
 #define CW_RING_NODES		262144	/* autograd nodes per forward thread; power of two */
+#define CW_RING_FREED		16384	/* blocks of PyTorch per process; power of two */
+#define CW_RING_FREED_DRIVER	4096	/* the driver's allocations likewise */
+#define CW_MAX_RANGES		4096
 #define CW_PARAM_BYTES		256
 #define CW_MAX_FRAMES		128	/* innermost frames kept of one Python stack */
 #define CW_MAX_DEVICES		32
@@ -41,7 +44,10 @@
 	X(7, CALLS,       "one thread's ring: struct cw_ring, then struct cw_call[]") \
 	X(8, NODES,       "one thread's autograd nodes: struct cw_ring, then struct cw_node[]") \
 	X(9, STRING_INDEX, "the recorder's own hash table; not for reading")         \
-	X(10, GRAPHS,     "launches captured into a graph, kept as long as it: like LAUNCHES")
+	X(10, GRAPHS,     "launches captured into a graph, kept as long as it: like LAUNCHES") \
+	X(11, BLOCKS,     "live blocks of PyTorch's allocator: like ALLOCATIONS")    \
+	X(12, FREED,      "memory given back last, PyTorch's or the driver's: struct cw_ring, then struct cw_freed[]") \
+	X(13, RANGES,     "the process's own memory at the first fatal error: struct cw_range[]")
 
 enum cw_chunk_kind {
 #define X(number, name, text) CW_CHUNK_##name = number,
@@ -207,11 +213,16 @@ struct cw_header {
 	uint32_t n_chunks;
 	uint32_t pad;
 	struct cw_chunk chunk[CW_MAX_CHUNKS];
+	/* since minor 1 */
 	/* dumps of a running GPU */
 	char pipe_path[256];		/* whoever writes there has one taken; "" = not armed */
 	uint32_t pipe_reason;		/* enum cw_reason: why not */
 	uint32_t pad2;
 	struct cw_hang hang;
+	uint64_t n_blocks, n_blocks_freed;	/* PyTorch's allocator: given out, taken back; 0 = not seen */
+	uint64_t lost_blocks;
+	uint64_t blocks_inexact_since_ns;	/* like inexact_since_ns */
+	uint32_t peers[CW_MAX_DEVICES];	/* bit n: kernels of this device may touch memory of device n */
 };
 
 #define CW_NOT_SET "\001"
@@ -267,6 +278,8 @@ struct cw_ring {			/* 64 bytes, then the slots */
 #define CW_LAUNCH_COOPERATIVE	4u
 #define CW_LAUNCH_GRAPH		8u	/* cuGraphLaunch: func is 0, stream as given, params[0..7] = exec handle */
 #define CW_LAUNCH_IN_BACKWARD	16u	/* node is valid */
+#define CW_LAUNCH_DEVICE(flags)	((int)((flags) >> 8) - 1)	/* the device it ran on, -1 = unknown */
+#define CW_LAUNCH_ON(device)	((uint16_t)(((device) + 1) << 8))
 
 struct cw_launch {
 	uint64_t seq;			/* its index in the ring + 1; 0 while being written */
@@ -311,7 +324,8 @@ struct cw_node {			/* a forward op that autograd will differentiate */
 	X(5, REGISTERED, "host, registered")           \
 	X(6, MANAGED, "managed")                       \
 	X(7, RESERVED, "address range only")           \
-	X(8, IPC, "another process's, opened here")
+	X(8, IPC, "another process's, opened here")    \
+	X(9, TORCH, "a block of PyTorch's allocator")
 
 enum cw_memory {
 #define X(number, name, text) CW_MEM_##name = number,
@@ -326,7 +340,21 @@ struct cw_allocation {
 	uint32_t stack;
 	uint16_t kind;			/* enum cw_memory */
 	int16_t device;			/* -1 = host or unknown */
-	uint64_t extra;			/* VMM: the memory handle; ASYNC: the stream */
+	uint64_t extra;			/* VMM: the memory handle; ASYNC: the stream; TORCH: the forward stack */
+};
+
+struct cw_freed {			/* what was live and is not any more */
+	uint64_t seq;			/* like that of cw_launch */
+	uint64_t addr, size;
+	uint64_t made_ticks, ticks;	/* given out, taken back */
+	uint32_t stack, forward_stack;	/* of the allocation; made in backward: where the autograd node was made */
+	uint32_t free_stack;		/* the Python line that ran when its last owner let go */
+	int16_t device;
+	uint16_t kind;			/* enum cw_memory */
+};
+
+struct cw_range {			/* memory of the process that no device has given it */
+	uint64_t start, end;
 };
 
 /* Who noticed a failure. */
@@ -404,6 +432,8 @@ _Static_assert(sizeof(struct cw_allocation) == 40, "part of the file format");
 _Static_assert(sizeof(struct cw_ring) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_function) == 40, "part of the file format");
 _Static_assert(sizeof(struct cw_node) == 8, "part of the file format");
+_Static_assert(sizeof(struct cw_freed) == 56, "part of the file format");
+_Static_assert(sizeof(struct cw_range) == 16, "part of the file format");
 _Static_assert(sizeof(struct cw_hello) == 24, "part of the file format");
 
 #endif

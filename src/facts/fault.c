@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which launch it was, and whose memory (see fault.h).
+ * Which launch it was (see fault.h).
  */
 #include "facts/fault.h"
 
@@ -9,8 +9,6 @@
 #include "dump/culprit.h"
 #include "facts/suspects.h"
 #include "trace/trace.h"
-
-/* ---- the launch ------------------------------------------------------------------------------------- */
 
 struct search {
 	struct fault_launch *found;
@@ -110,110 +108,4 @@ void fault_find_launch(struct fault_launch *m, struct trace *t, const struct cul
 		if (!m->newest)
 			consider_captured(&q, noticed);
 	}
-}
-
-/* ---- the address ------------------------------------------------------------------------------------ */
-
-static bool holds(uint64_t base, uint64_t size, uint64_t address)
-{
-	return address >= base && address - base < size;
-}
-
-static bool on_gpu(const struct cw_allocation *a)
-{
-	return a->kind != CW_MEM_RESERVED && a->size;
-}
-
-static void set_line(struct facts *f, enum fact_id id, const struct trace *t, uint32_t stack)
-{
-	struct place p = { 0 };
-
-	if (place_of_stack(t, stack, &p))
-		fact_set_text(f, id, pool_printf(f->pool, "%s:%u", file_shown(p.file, trace_header(t)->cwd), p.line));
-}
-
-static void set_near(struct facts *f, const struct trace *t, const struct cw_allocation *a, uint64_t address)
-{
-	bool past = address >= a->addr;
-
-	fact_set_text(f, FACT_address_in, "near");
-	fact_set_text(f, FACT_address_side, past ? "past the end of" : "before");
-	fact_set_number(f, FACT_address_distance, past ? (double)(address - (a->addr + a->size)) :
-							  (double)(a->addr - address));
-	fact_set_number(f, FACT_address_size, (double)a->size);
-	set_line(f, FACT_address_made, t, a->stack);
-}
-
-/* The block that was freed last among those that held the address. */
-static bool find_freed(struct facts *f, struct trace *t, uint64_t address, uint64_t before)
-{
-	const struct cw_call *const *c;
-	size_t n = trace_calls(t, &c);
-
-	for (size_t i = n; i > 0; i--) {
-		const struct cw_call *k = c[i - 1];
-		bool unmap = !strcmp(api_class(k->api), "UNMAP");
-		uint64_t size = unmap ? k->arg[1] : k->out;
-
-		if (k->result || k->ticks >= before || (!unmap && !str_starts(api_class(k->api), "FREE")) ||
-		    !holds(k->arg[0], size, address))
-			continue;
-		fact_set_text(f, FACT_address_in, "freed");
-		fact_set_number(f, FACT_address_size, (double)size);
-		set_line(f, FACT_address_freed, t, k->stack);
-		for (size_t m = i - 1; m > 0; m--)
-			if (c[m - 1]->out == k->arg[0] && str_starts(api_class(c[m - 1]->api), "ALLOC")) {
-				set_line(f, FACT_address_made, t, c[m - 1]->stack);
-				break;
-			}
-		return true;
-	}
-	return false;
-}
-
-/* A 32-bit index that overflowed is too small by 2^32: the address that was meant lies that many elements on. */
-static bool wraps(struct trace *t, uint64_t address, unsigned width)
-{
-	const struct cw_allocation *const *a;
-	size_t n = trace_allocations(t, &a);
-	uint64_t meant = address + ((uint64_t)(width ? width : 1) << 32);
-
-	for (size_t i = 0; i < n; i++)
-		if (on_gpu(a[i]) && a[i]->size >= ((uint64_t)(width ? width : 1) << 31) &&
-		    holds(a[i]->addr, a[i]->size, meant))
-			return true;
-	return false;
-}
-
-void fault_address_facts(struct facts *f, struct trace *t, const struct culprit *c, const struct cw_failure *noticed)
-{
-	const struct cw_allocation *const *a, *nearest = NULL;
-	size_t n = trace_allocations(t, &a);
-	uint64_t best = UINT64_MAX, address, distance;
-
-	fact_set_text(f, FACT_address_in, "");
-	fact_set_flag(f, FACT_address_wraps, false);
-	if (!c->n_kept || !c->lanes[0].address_known || c->address_doubtful || c->space == SASS_SHARED ||
-	    c->space == SASS_LOCAL)
-		return;
-	address = c->lanes[0].address;
-	for (size_t i = 0; i < n; i++) {
-		if (!on_gpu(a[i]))
-			continue;
-		if (holds(a[i]->addr, a[i]->size, address)) {
-			fact_set_text(f, FACT_address_in, "live");
-			set_line(f, FACT_address_made, t, a[i]->stack);
-			return;
-		}
-		distance = address >= a[i]->addr ? address - (a[i]->addr + a[i]->size) : a[i]->addr - address;
-		if (distance < best) {
-			best = distance;
-			nearest = a[i];
-		}
-	}
-	if (find_freed(f, t, address, noticed->ticks))
-		return;
-	fact_set_flag(f, FACT_address_wraps, wraps(t, address, c->insn.width));
-	if (nearest)
-		set_near(f, t, nearest, address);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Joins a GPU core dump with the recording of its process: which launch the faulting kernel was, and what the
- * faulting address has to do with the memory that the process has or had.
+ * Joins a GPU core dump with the recording of its process: which launch the faulting kernel was. (What its
+ * address has to do with the memory of the process: address.h.)
  */
 #ifndef CUWHY_FAULT_H
 #define CUWHY_FAULT_H
@@ -17,6 +17,7 @@ struct trace;
 struct culprit;
 struct cw_failure;
 struct dump;
+struct cw_launch;
 
 #define FAULT_LINES_MAX 8
 
@@ -33,9 +34,5 @@ struct culprit *fault_of_dump(struct dump *d, const struct trace *t);
 /* By kernel, dimensions and, where both are known, parameter bytes. */
 void fault_find_launch(struct fault_launch *m, struct trace *t, const struct culprit *c,
 		       const struct cw_failure *noticed);
-
-/* Fills the facts "address.…". */
-void fault_address_facts(struct facts *f, struct trace *t, const struct culprit *c,
-			 const struct cw_failure *noticed);
 
 #endif

@@ -101,6 +101,7 @@ bool elf_needs(const struct elf_object *o, const char *soname_prefix, char *sona
 /* ---- the recording ------------------------------------------------------------------------------ */
 
 #define MAX_NODE_DEPTH 16
+#define DEVICE_ASK     (-2)
 struct running_node {
 	uintptr_t sp;			/* how deep the stack was */
 	uint32_t forward_stack, name;
@@ -115,6 +116,7 @@ struct rec_thread {
 	bool no_launch_ring, no_node_ring;	/* asked for once, and there was no memory */
 	uint32_t node_depth;		/* running autograd nodes: re-entrant backward is a stack */
 	struct running_node node[MAX_NODE_DEPTH];
+	int32_t device;			/* of the current context; DEVICE_ASK: not known */
 	uint64_t failures;		/* this thread's own count: "did the call below note one?" */
 	const void *caller;		/* who called the driver, where a wrapper noted it */
 	const void *runtime_caller;	/* who called the runtime that calls the driver now */
@@ -231,7 +233,7 @@ bool table_put(struct slot *table, uint32_t slots, uint64_t key, uint32_t value)
 struct spin { atomic_flag held; };
 bool spin_try(struct spin *s);
 void spin_done(struct spin *s);
-extern struct spin intern_lock, alloc_lock, fail_lock, graph_lock;
+extern struct spin intern_lock, fail_lock, graph_lock;
 
 /* Words of the recording that several threads write: plain in the format, atomic here. */
 #define shared_get(p)	 __atomic_load_n((p), __ATOMIC_ACQUIRE)
@@ -303,9 +305,15 @@ void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result);
 void alloc_add(uint64_t addr, uint64_t size, enum cw_memory kind, int device, uint64_t extra);
 bool alloc_take(uint64_t addr, struct cw_allocation *taken);	/* removes; false when not known */
 void alloc_put(const struct cw_allocation *a);
+void alloc_freed(const struct cw_allocation *a);		/* it was taken, and the driver has it back */
 void alloc_take_range(uint64_t from, uint64_t size);		/* mappings that lie in it */
 void alloc_take_device(int device);
 void alloc_inexact(void);
+
+void block_start(void);
+void block_made(uint64_t addr, uint64_t size, int device);	/* PyTorch's allocator gave it out */
+void block_freed(uint64_t addr);				/* and took it back */
+void ranges_keep(void);			/* the process's own memory as it is now; once */
 
 void capture_begin(uint64_t stream, uint32_t stack);
 void capture_end(uint64_t stream, uint64_t graph);
@@ -377,6 +385,16 @@ bool cudart_has(const char *name);	/* a function of the CUDA runtime that we sta
 const char *rec_getenv(const char *name);
 void device_facts(void);
 int current_device(void);		/* -1: none, or no context */
+void context_made(uint64_t context, int device);
+void context_peer(uint64_t context);	/* kernels of the current one may touch its memory */
+
+/* The same, asked once until the thread's current context changes: launches want to know. */
+static inline int thread_device(struct rec_thread *t)
+{
+	if (unlikely(t->device < 0))
+		t->device = current_device();
+	return t->device;
+}
 void environment_facts(void);
 
 #endif

@@ -41,6 +41,41 @@ int current_device(void)
 	return get && get(&d) == 0 ? d : -1;
 }
 
+/* ---- which device a context belongs to ---------------------------------------------------------------- */
+
+#define MAX_CONTEXTS	64	/* a program has one for each device */
+
+static struct {
+	_Atomic uint64_t context;
+	_Atomic int device;
+} contexts[MAX_CONTEXTS];
+
+void context_made(uint64_t context, int device)
+{
+	for (int i = 0; context && i < MAX_CONTEXTS; i++) {
+		uint64_t none = 0;
+
+		if (atomic_load(&contexts[i].context) != context &&
+		    !atomic_compare_exchange_strong(&contexts[i].context, &none, context))
+			continue;
+		atomic_store(&contexts[i].device, device);
+		return;
+	}
+}
+
+/* A context that nobody saw being made: its device may be any. */
+void context_peer(uint64_t context)
+{
+	int mine = current_device();
+	uint32_t bits = ~0u;
+
+	for (int i = 0; i < MAX_CONTEXTS; i++)
+		if (atomic_load(&contexts[i].context) == context)
+			bits = 1u << (contexts[i].device % CW_MAX_DEVICES);
+	if (mine >= 0 && mine < CW_MAX_DEVICES)
+		__atomic_fetch_or(&rec.h->peers[mine], bits, __ATOMIC_RELAXED);
+}
+
 static void one_device(struct cw_device *d, int ordinal)
 {
 	static const int number[CW_DEV_COUNT] = {

@@ -59,6 +59,8 @@ void fail_init(struct cw_failure *f, enum cw_source source, uint32_t code)
 		fail_add_library(f, t->runtime_caller ? t->runtime_caller : t->caller);
 	if (source == CW_SRC_DRIVER && !code_is_sticky(code))
 		f->device = current_device();
+	else if (t->device >= 0)	/* a lost context is not asked; what was known before still holds */
+		f->device = t->device;
 }
 
 void fail_add_function(struct cw_failure *f, uint64_t handle)
@@ -129,6 +131,8 @@ void fail_note(struct cw_failure *f)
 	struct cw_failure *to;
 
 	rec_self->failures++;
+	if (code_is_sticky(f->code))
+		ranges_keep();
 	if (!spin_try(&fail_lock))
 		return;
 	rec_clock_mark();

@@ -105,7 +105,7 @@ inline void note_launch(const struct launch_note *l)
 	s->shared = l->shared;
 	s->result = l->result;
 	s->tid = t->tid;
-	s->flags = l->flags;
+	s->flags = l->flags | CW_LAUNCH_ON(thread_device(t));
 	s->forward_stack = s->node_name = 0;
 	if (unlikely(t->node_depth) && torch_backward(t, &s->forward_stack, &s->node_name))
 		s->flags |= CW_LAUNCH_IN_BACKWARD;
@@ -141,7 +141,7 @@ void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result)
 	s->stack = stack_here();
 	s->result = result;
 	s->tid = t->tid;
-	s->flags = CW_LAUNCH_GRAPH;
+	s->flags = CW_LAUNCH_GRAPH | CW_LAUNCH_ON(thread_device(t));
 	s->n_param = sizeof(exec);
 	memcpy(s->params, &exec, sizeof(exec));
 	shared_set(&s->seq, seq);

@@ -21,7 +21,7 @@
 #define HEAP_STEP	(1u << 20)
 #define GIVE_UP		4096
 
-struct spin intern_lock = { ATOMIC_FLAG_INIT }, alloc_lock = { ATOMIC_FLAG_INIT };
+struct spin intern_lock = { ATOMIC_FLAG_INIT };
 struct spin fail_lock = { ATOMIC_FLAG_INIT }, graph_lock = { ATOMIC_FLAG_INIT };
 
 static struct {
@@ -117,7 +117,6 @@ bool mem_start(uint64_t cap, uint32_t first)
 	}
 	memset(&mem, 0, sizeof(mem));
 	atomic_flag_clear(&intern_lock.held);
-	atomic_flag_clear(&alloc_lock.held);
 	atomic_flag_clear(&fail_lock.held);
 	atomic_flag_clear(&graph_lock.held);
 	atomic_store(&mem.reserved_to, first);

@@ -407,6 +407,7 @@ struct rec_thread *rec_thread_start(void)
 		}
 	}
 	t->node_depth = 0;
+	t->device = DEVICE_ASK;
 	t->log_len = 0;
 	t->generation = rec.generation;
 	rec_self = t;

@@ -23,6 +23,7 @@
 	X("libc10.so", fail_chars, "_ZN3c106detail14torchCheckFailEPKcS2_jS2_")                            \
 	X("libc10.so", oom_signed, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")                  \
 	X("libc10.so", oom_unsigned, "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE")                \
+	X("libc10.so", memory_usage, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")              \
 	X("libtorch_cpu.so", sequence, "_ZN2at15sequence_number17get_and_incrementEv")                     \
 	X("libtorch_cpu.so", thread_number, "_ZN2at14RecordFunction15currentThreadIdEv")                   \
 	X("libtorch_cpu.so", evaluate, "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE") \
@@ -42,11 +43,23 @@ static const struct { const char *library, *mangled; } reals[REAL_COUNT] = {
 };
 static _Atomic(void *) real_at[REAL_COUNT];
 
-static void *find_real(enum real r)
+/* The first of them that is missed brings the others with it: PyTorch was loaded after CUDA had started, and
+ * its allocator holds a lock when it reports. The first checked call comes long before. */
+static void find_all(void)
 {
 	struct elf_object o;
-	void *f = elf_find_object(reals[r].library, &o) ? elf_symbol(&o, reals[r].mangled) : NULL;
 
+	for (int r = 0; r < REAL_COUNT; r++)
+		if (!atomic_load(&real_at[r]) && elf_find_object(reals[r].library, &o))
+			atomic_store(&real_at[r], elf_symbol(&o, reals[r].mangled));
+}
+
+static void *find_real(enum real r)
+{
+	void *f;
+
+	find_all();
+	f = atomic_load(&real_at[r]);
 	if (!f)		/* a build that puts it elsewhere */
 		f = elf_symbol_anywhere(reals[r].mangled);
 	atomic_store(&real_at[r], f);
@@ -68,9 +81,8 @@ void torch_start(void)
 	if (!elf_find_object("libc10.so", &o))
 		return;
 	text_copy(rec.h->torch_path, sizeof(rec.h->torch_path), o.name, strlen(o.name));
-	for (int r = 0; r < REAL_COUNT; r++)
-		if (elf_find_object(reals[r].library, &o))
-			real_at[r] = elf_symbol(&o, reals[r].mangled);
+	find_all();
+	block_start();
 }
 
 /* ---- PyTorch will raise -------------------------------------------------------------------------------- */
@@ -180,6 +192,34 @@ static void torch_oom(uint64_t request, uint64_t allocated, uint64_t reserved, s
 
 WRAP_OOM(oom_signed, _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE, int64_t)
 WRAP_OOM(oom_unsigned, _ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE, size_t)
+
+/* ---- PyTorch's blocks ------------------------------------------------------------------------------------ */
+
+static void torch_block(void *block, int64_t size, struct c10_device d)
+{
+	if (!block || rec_asleep() || !rec_enter())
+		return;
+	if (size > 0)
+		block_made((uintptr_t)block, (uint64_t)size, d.index);
+	else if (size < 0)
+		block_freed((uintptr_t)block);
+	rec_leave();
+}
+
+/* void c10::reportMemoryUsageToProfiler(void *block, int64_t size, size_t allocated, size_t reserved, Device):
+ * for every block given out (size above 0) or taken back (below), profiler or not. */
+EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *block, int64_t size, size_t allocated,
+								  size_t reserved, struct c10_device d);
+EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *block, int64_t size, size_t allocated,
+								  size_t reserved, struct c10_device d)
+{
+	void (*real)(void *, int64_t, size_t, size_t, struct c10_device) = real_of(REAL_memory_usage);
+
+	if (d.type == DEVICE_CUDA)
+		torch_block(block, size, d);
+	if (likely(real))
+		real(block, size, allocated, reserved, d);
+}
 
 /* ---- CUDA in a forked child ------------------------------------------------------------------------------- */
 

@@ -72,7 +72,7 @@ static CUresult before_UNLOAD(struct call *c)
 #define ASKS(class) NEVER(class) static inline CUresult before_##class(struct call *c) { (void)c; return 0; }
 WAITS(FREE) WAITS(FREEASYNC) WAITS(FREEHOST) WAITS(UNRESERVE) WAITS(UNLOAD)
 LOAD(MODULE) LOAD(FUNCATTR)
-ASKS(INIT) ASKS(DEVICE) ASKS(QUIET) ASKS(PROBE) ASKS(FUNCTION) ASKS(KERNEL)
+ASKS(INIT) ASKS(DEVICE) ASKS(QUIET) ASKS(PROBE) ASKS(FUNCTION) ASKS(KERNEL) ASKS(CURRENT) ASKS(PEER)
 WORK(PLAIN) WORK(SYNC) WORK(COPY) WORK(BEGIN) WORK(END) WORK(GRAPHMAKE)
 WORK(GRAPHGONE) WORK(EXECGONE) WORK(ALLOC) WORK(ALLOCPITCH) WORK(ALLOCMANAGED) WORK(ALLOCASYNC)
 WORK(ALLOCPOOL) WORK(ALLOCHOST) WORK(HOSTREGISTER) WORK(RESERVE) WORK(CREATE) WORK(MAP) WORK(UNMAP)
@@ -94,7 +94,24 @@ static void after_INIT(struct call *c)
 
 static void after_DEVICE(struct call *c)
 {
-	note(c, c->r ? 0 : word_at(c->a[0]));
+	uint64_t out = c->r ? 0 : word_at(c->a[0]);
+
+	note(c, out);
+	switch (c->api) {
+	case API_cuDevicePrimaryCtxRetain: context_made(out, (int)c->a[1]); break;
+	case API_cuCtxCreate_v2: context_made(out, (int)c->a[2]); break;
+	case API_cuCtxCreate_v3: context_made(out, (int)c->a[4]); break;
+	case API_cuCtxCreate_v4: context_made(out, (int)c->a[3]); break;
+	default: break;
+	}
+	rec_self->device = DEVICE_ASK;	/* a context that is made becomes the current one */
+}
+
+static void after_CURRENT(struct call *c)
+{
+	rec_self->device = DEVICE_ASK;
+	if (unlikely(c->r))
+		note(c, 0);
 }
 
 static void after_PLAIN(struct call *c)
@@ -115,8 +132,19 @@ static void after_PROBE(struct call *c)
 			c->r = dump_check(0);
 		wait_poll(c->api, c->r);
 	}
+	if (c->api == API_cuCtxPopCurrent_v2)
+		rec_self->device = DEVICE_ASK;
 	if (unlikely(c->r) && code_is_sticky(c->r))
 		note(c, 0);
+}
+
+#define ALREADY_ENABLED 704
+
+static void after_PEER(struct call *c)
+{
+	if (c->r == 0 || c->r == ALREADY_ENABLED)
+		context_peer(c->a[0]);
+	after_PROBE(c);
 }
 
 static void after_SYNC(struct call *c)
@@ -261,6 +289,8 @@ static void freed(struct call *c)
 {
 	if (unlikely(c->r) && c->held.addr)
 		alloc_put(&c->held);
+	else if (c->held.addr)
+		alloc_freed(&c->held);
 	note(c, c->held.size);
 }
 
@@ -290,6 +320,7 @@ static void after_DESTROY(struct call *c)
 {
 	if (c->r == 0)
 		alloc_inexact();
+	rec_self->device = DEVICE_ASK;
 	note(c, 0);
 }
 

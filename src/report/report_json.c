@@ -244,6 +244,40 @@ static json_t *json_assert(const struct fault *f)
 	return j;
 }
 
+static json_t *json_piece(const struct piece_line *p)
+{
+	char address[32];
+	json_t *j;
+
+	if (!p->known)
+		return json_null();
+	j = json_object();
+	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)p->address);
+	json_object_set_new(j, "address", json_string(address));
+	json_object_set_new(j, "size", number((double)p->size));
+	json_object_set_new(j, "device", p->device >= 0 ? json_integer(p->device) : json_null());
+	json_object_set_new(j, "made", json_line(&p->made));
+	json_object_set_new(j, "freed", json_line(&p->freed));
+	return j;
+}
+
+/* Whose memory the address is: PyTorch's block, and the driver's allocation around it. */
+static json_t *json_fault_memory(const struct fault *f)
+{
+	json_t *j;
+
+	if (!f->in)
+		return json_null();
+	j = json_object();
+	json_object_set_new(j, "in", text(f->in));
+	json_object_set_new(j, "block", json_piece(&f->piece));
+	json_object_set_new(j, "segment", json_piece(&f->segment));
+	json_object_set_new(j, "parameter", f->param >= 0 ? json_integer(f->param) : json_null());
+	json_object_set_new(j, "parameter_byte", f->param_byte >= 0 ? json_integer(f->param_byte) : json_null());
+	json_object_set_new(j, "device", f->device >= 0 ? json_integer(f->device) : json_null());
+	return j;
+}
+
 static json_t *json_fault(const struct fault *f)
 {
 	char address[32];
@@ -265,6 +299,7 @@ static json_t *json_fault(const struct fault *f)
 	json_object_set_new(j, "exception", text(f->exception));
 	json_object_set_new(j, "running", json_standing(f));
 	json_object_set_new(j, "assert", json_assert(f));
+	json_object_set_new(j, "memory", json_fault_memory(f));
 	return j;
 }
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "dump/culprit.h"
 #include "facts/fact_assert.h"
+#include "facts/address.h"
 #include "facts/fault.h"
 #include "facts/message.h"
 #include "facts/suspects.h"
@@ -277,6 +278,32 @@ static void find_suspects(struct verdict *v, const struct incident *i, struct tr
 		assert_facts_of_suspects(f, t, i->lead);
 }
 
+static void fill_piece(struct verdict *v, const struct trace *t, struct piece_line *to, const struct memory *m)
+{
+	to->known = m->known;
+	to->address = m->addr;
+	to->size = m->size;
+	to->device = m->device;
+	to->made = line_of_place(v, t, &m->made);
+	to->freed = line_of_place(v, t, &m->freed);
+}
+
+/* Whose memory it was. */
+static void join_address(struct verdict *v, const struct incident *i, struct trace *t, const struct culprit *c,
+			 struct facts *f, const struct fault_launch *m)
+{
+	struct address a;
+
+	address_find(&a, t, c, i->lead, m);
+	address_facts(f, t, &a);
+	v->fault.in = a.in[0] ? pool_strdup(&v->pool, a.in) : NULL;
+	v->fault.param = a.param;
+	v->fault.param_byte = a.param_byte;
+	v->fault.device = a.device;
+	fill_piece(v, t, &v->fault.piece, &a.block);
+	fill_piece(v, t, &v->fault.segment, &a.segment);
+}
+
 /* The dump says which kernel it was, the recording from which line it was launched. */
 static void join_dump(struct verdict *v, const struct incident *i, struct trace *t, const struct culprit *c,
 		      struct facts *f, struct scene *s)
@@ -287,7 +314,7 @@ static void join_dump(struct verdict *v, const struct incident *i, struct trace 
 		return;
 	verdict_fault(v, f, c);
 	fault_find_launch(&m, t, c, i->lead);
-	fault_address_facts(f, t, c, i->lead);
+	join_address(v, i, t, c, f, &m);
 	fact_set_number(f, FACT_fault_lines, (double)m.n);
 	if (i->hang) {
 		fact_set_flag(f, FACT_hang_launch, m.newest != NULL);

@@ -32,6 +32,14 @@ struct kernel {
 	bool dims_known;
 };
 
+/* A block of PyTorch's, or an allocation of the driver's. */
+struct piece_line {
+	bool known;
+	uint64_t address, size;
+	int device;		/* -1 = not known */
+	struct line made, freed;
+};
+
 /* What a GPU core dump tells of the fault. */
 struct fault {
 	bool known;
@@ -44,6 +52,9 @@ struct fault {
 	const char *access, *space;	/* "write", "global"; NULL = not decoded */
 	uint32_t bytes;
 	const char *instruction, *pc;	/* "STG", "fill+0xe0"; NULL = not known */
+	const char *in;			/* the fact "address.in"; NULL = not known */
+	int param, param_byte, device;	/* the parameter that points there, the kernel's device; -1 = not known */
+	struct piece_line piece, segment;	/* PyTorch's block, the driver's allocation around it */
 	bool asserted;			/* a device-side assert: */
 	const char *condition, *file, *function;	/* NULL = not known */
 	uint32_t line;			/* 0 = not known */

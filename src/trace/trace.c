@@ -19,6 +19,8 @@
 
 #define FILE_MAX ((size_t)1 << 30)	/* recordings are bounded at 64 MiB by default */
 
+#define LAYOUT_MAX 4096			/* parameters of one kernel; CUDA allows 32 KiB of them */
+
 /* `len` bytes at `off`, aligned to `align`; NULL when they are not all there. */
 static const void *slice(const struct trace *t, size_t off, size_t len, size_t align)
 {
@@ -109,6 +111,8 @@ void trace_free(struct trace *t)
 	free(t->launches.item);
 	free(t->calls.item);
 	free(t->allocations.item);
+	free(t->blocks.item);
+	free(t->freed.item);
 	free(t->failure);
 	free(t->data);
 	free(t);
@@ -157,6 +161,15 @@ const struct cw_function *trace_function(const struct trace *t, uint32_t index)
 		first += n;
 	}
 	return NULL;
+}
+
+const struct cw_layout *trace_layout(const struct trace *t, const struct cw_function *f)
+{
+	const struct cw_layout *l = f ? slice(t, f->layout, sizeof(*l), 4) : NULL;
+
+	if (!l || l->n > LAYOUT_MAX)
+		return NULL;
+	return slice(t, f->layout, sizeof(*l) + l->n * sizeof(l->param[0]), 4);
 }
 
 const char *trace_function_name(struct trace *t, uint32_t index)

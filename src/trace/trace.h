@@ -44,6 +44,18 @@ size_t trace_calls(struct trace *t, const struct cw_call *const **list);
 /* Live allocations, by address. */
 size_t trace_allocations(struct trace *t, const struct cw_allocation *const **list);
 
+/* Live blocks of PyTorch's allocator, by address. */
+size_t trace_blocks(struct trace *t, const struct cw_allocation *const **list);
+
+/* What was given back, to PyTorch's allocator or to the driver, oldest first. */
+size_t trace_freed(struct trace *t, const struct cw_freed *const **list);
+
+/* The process's own memory at the first fatal error; its length, 0 when it was not kept. */
+size_t trace_ranges(const struct trace *t, const struct cw_range **list);
+
+/* Where each parameter of a function lies in the block; NULL when not known. */
+const struct cw_layout *trace_layout(const struct trace *t, const struct cw_function *f);
+
 /* Nanoseconds since the start of the recording. */
 uint64_t trace_ns(const struct trace *t, uint64_t ticks);
 

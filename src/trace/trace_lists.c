@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The records of a recording as ordered lists: failures, launches, calls, allocations.
+ * The records of a recording as ordered lists: failures, launches, calls, allocations, blocks.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -198,28 +198,86 @@ static bool same_address(const void *a, const void *b)
 	return ((const struct cw_allocation *)a)->addr == ((const struct cw_allocation *)b)->addr;
 }
 
-static void add_allocations(struct trace *t, const struct chunk *c)
+static void add_allocations(struct trace *t, const struct chunk *c, struct list *out)
 {
 	const struct cw_allocation *a = (const struct cw_allocation *)(t->data + c->off);
 	size_t i, n = c->len / sizeof(*a);
 
 	for (i = 0; i < n; i++)
 		if (a[i].addr && a[i].size && a[i].size <= UINT64_MAX - a[i].addr)
-			list_add(&t->allocations, &a[i]);
+			list_add(out, &a[i]);
+}
+
+static void read_live(struct trace *t, uint32_t kind, struct list *out)
+{
+	size_t i;
+
+	if (out->built)
+		return;
+	for (i = 0; i < t->n_chunks; i++)
+		if (t->chunk[i].kind == kind)
+			add_allocations(t, &t->chunk[i], out);
+	sort(out, by_address);
+	squeeze(out, same_address);
+	out->built = true;
 }
 
 size_t trace_allocations(struct trace *t, const struct cw_allocation *const **list)
 {
-	size_t i;
-
-	if (!t->allocations.built) {
-		for (i = 0; i < t->n_chunks; i++)
-			if (t->chunk[i].kind == CW_CHUNK_ALLOCATIONS)
-				add_allocations(t, &t->chunk[i]);
-		sort(&t->allocations, by_address);
-		squeeze(&t->allocations, same_address);
-		t->allocations.built = true;
-	}
+	read_live(t, CW_CHUNK_ALLOCATIONS, &t->allocations);
 	*list = (const struct cw_allocation *const *)t->allocations.item;
 	return t->allocations.n;
+}
+
+size_t trace_blocks(struct trace *t, const struct cw_allocation *const **list)
+{
+	read_live(t, CW_CHUNK_BLOCKS, &t->blocks);
+	*list = (const struct cw_allocation *const *)t->blocks.item;
+	return t->blocks.n;
+}
+
+static int by_free(const void *a, const void *b)
+{
+	const struct cw_freed *x = *(const struct cw_freed *const *)a;
+	const struct cw_freed *y = *(const struct cw_freed *const *)b;
+	int c = order(x->ticks, y->ticks);
+
+	return c ? c : order(x->seq, y->seq);
+}
+
+static void drop_empty(struct list *l)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < l->n; i++) {
+		const struct cw_freed *f = l->item[i];
+
+		if (f->addr && f->size && f->size <= UINT64_MAX - f->addr)
+			l->item[n++] = f;
+	}
+	l->n = n;
+}
+
+size_t trace_freed(struct trace *t, const struct cw_freed *const **list)
+{
+	if (!t->freed.built) {
+		add_rings(t, CW_CHUNK_FREED, sizeof(struct cw_freed), &t->freed);
+		sort(&t->freed, by_free);
+		drop_empty(&t->freed);
+		t->freed.built = true;
+	}
+	*list = (const struct cw_freed *const *)t->freed.item;
+	return t->freed.n;
+}
+
+size_t trace_ranges(const struct trace *t, const struct cw_range **list)
+{
+	const struct chunk *c = first_chunk(t, CW_CHUNK_RANGES);
+	size_t i, n = c ? c->len / sizeof(**list) : 0;
+
+	*list = c ? (const struct cw_range *)(t->data + c->off) : NULL;
+	for (i = 0; i < n; i++)
+		if ((*list)[i].end <= (*list)[i].start)	/* the rest of the chunk is empty */
+			return i;
+	return n;
 }

@@ -24,7 +24,7 @@ struct trace {
 	struct chunk chunk[CW_MAX_CHUNKS];
 	size_t n_chunks;
 	struct cw_failure *failure;	/* copies: their texts are made to end */
-	struct list failures, launches, calls, allocations;
+	struct list failures, launches, calls, allocations, blocks, freed;
 	char **names;			/* demangled function names by index */
 	size_t n_names;
 };

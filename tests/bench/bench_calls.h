@@ -32,6 +32,7 @@ void bench_one(struct bench *b);
 void bench_launches(struct bench *b, uint64_t n);
 void bench_launches_no_python(struct bench *b, uint64_t n);
 void bench_pairs(struct bench *b, uint64_t n);
+void bench_blocks(struct bench *b, uint64_t n);
 int64_t bench_steps_no_python(struct bench *b);
 
 /* bench_steps.c: instructions of one call, -1 where a process may not trace its parent. */

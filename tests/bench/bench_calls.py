@@ -65,7 +65,7 @@ def main(path):
     def add(name, depth, function, step):
         on, off = gauge.measure(
             lambda bench: at_depth(depth, function, ctypes.byref(bench), meter.BLOCK))
-        steps = gauge.steps(lambda bench: at_depth(depth, step, ctypes.byref(bench)))
+        steps = step and gauge.steps(lambda bench: at_depth(depth, step, ctypes.byref(bench)))
         rows.append(meter.row(name, on, off, steps))
 
     add("launch, no Python frames", 1, library.bench_launches_no_python,
@@ -76,6 +76,9 @@ def main(path):
     add("launch, 20 Python frames, %d lines in turn" % LINES, 19, many_lines(library),
         library.bench_steps_launch)
     add("allocation and free, 5 Python frames", 5, library.bench_pairs, library.bench_steps_pair)
+    for depth in (1, 20):
+        add("PyTorch block given out and another taken back, %d Python frame%s" % (depth, "s" if depth > 1 else ""),
+            depth, library.bench_blocks, None)
     print("%s, Python %s, %d calls of each kind per row; recording on / paused\n" % (
         stats.processor(), sys.version.split()[0], meter.BLOCK * BLOCKS))
     stats.table(meter.HEAD, rows)

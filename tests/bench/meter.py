@@ -26,14 +26,14 @@ def build(folder):
     os.makedirs(folder, exist_ok=True)
     sources = [os.path.join(HERE, name) for name in ("bench_calls.c", "bench_steps.c")]
     subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-shared",
-                    "-fPIC", "-o", target] + sources + ["-lpthread"], check=True)
+                    "-fPIC", "-o", target] + sources + ["-lpthread", "-ldl"], check=True)
     return target
 
 
 def load(path):
     library = ctypes.PyDLL(path)       # keeps the GIL, as most of PyTorch's own calls do
     library.bench_ticks_per_ns.restype = ctypes.c_double
-    for name in ("bench_launches", "bench_launches_no_python", "bench_pairs"):
+    for name in ("bench_launches", "bench_launches_no_python", "bench_pairs", "bench_blocks"):
         getattr(library, name).argtypes = [ctypes.c_void_p, ctypes.c_uint64]
     for name in ("bench_steps_launch", "bench_steps_pair", "bench_steps_no_python"):
         getattr(library, name).restype = ctypes.c_int64

@@ -57,7 +57,7 @@ static unsigned long ring_head(const struct cw_chunk *chunk)
 
 static void print_chunks(const struct cw_header *h)
 {
-	unsigned long rings = 0, live = 0, launches = 0, captured = 0;
+	unsigned long rings = 0, live = 0, launches = 0, captured = 0, blocks = 0, ranges = 0;
 
 	for (uint32_t i = 0; i < h->n_chunks && i < CW_MAX_CHUNKS; i++) {
 		const struct cw_chunk *chunk = &h->chunk[i];
@@ -69,9 +69,14 @@ static void print_chunks(const struct cw_header *h)
 			captured += ring_head(chunk);
 		} else if (chunk->kind == CW_CHUNK_ALLOCATIONS) {
 			live += live_allocations(chunk);
+		} else if (chunk->kind == CW_CHUNK_BLOCKS) {
+			blocks += live_allocations(chunk);
+		} else if (chunk->kind == CW_CHUNK_RANGES) {
+			ranges += 1;
 		}
 	}
 	printf("rings %lu\nring_launches %lu\nlive %lu\ncaptured %lu\n", rings, launches, live, captured);
+	printf("blocks %lu\nrange_tables %lu\n", blocks, ranges);
 }
 
 int main(int argc, char **argv)
@@ -103,6 +108,10 @@ int main(int argc, char **argv)
 	SHOW(lost_allocations);
 	SHOW(inexact_since_ns);
 	SHOW(live_device_bytes);
+	SHOW(n_blocks);
+	SHOW(n_blocks_freed);
+	SHOW(lost_blocks);
+	SHOW(blocks_inexact_since_ns);
 	SHOW(used);
 #undef SHOW
 	print_chunks(h);

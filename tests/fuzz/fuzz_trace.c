@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/culprit.h"
+#include "facts/address.h"
+#include "facts/fault.h"
 #include "report/verdict.h"
 #include "trace/cuda_errors.h"
 #include "trace/trace.h"
@@ -61,6 +64,47 @@ static void use_lists(struct trace *t)
 		sink += a[i]->addr + a[i]->size + a[i]->extra;
 }
 
+static void use_blocks(struct trace *t)
+{
+	const struct cw_allocation *const *a;
+	const struct cw_freed *const *f;
+	const struct cw_range *r;
+	size_t i, n;
+
+	n = trace_blocks(t, &a);
+	for (i = 0; i < n; i++)
+		sink += a[i]->addr + a[i]->size + a[i]->extra;
+	n = trace_freed(t, &f);
+	for (i = 0; i < n; i++)
+		sink += f[i]->addr + f[i]->size + f[i]->free_stack;
+	n = trace_ranges(t, &r);
+	for (i = 0; i < n; i++)
+		sink += r[i].end - r[i].start;
+}
+
+/* A kernel that failed at, or was given, some address of the recording's. */
+static void use_address(struct trace *t)
+{
+	const struct cw_failure *const *f;
+	const struct cw_allocation *const *a;
+	const struct cw_launch *const *l;
+	size_t failures = trace_failures(t, &f), launches = trace_launches(t, &l), n = trace_allocations(t, &a);
+	uint64_t word = n ? a[n / 2]->addr : 0x7000000;
+	struct culprit_lane lane = {.address_known = true, .address = word - 4096};
+	struct culprit c = {.lanes = &lane, .n_lanes = 1, .n_kept = 1, .space = SASS_GLOBAL,
+			    .insn = {.kind = SASS_LOAD, .width = 8}, .params = {(const uint8_t *)&word, sizeof(word)}};
+	struct fault_launch m = {.newest = launches ? l[0] : NULL};
+	struct address found;
+
+	if (!failures)
+		return;
+	address_find(&found, t, &c, f[0], &m);
+	lane.address = word;
+	c.params.data = NULL;
+	address_find(&found, t, &c, f[0], &m);
+	sink += found.distance + found.block.size;
+}
+
 static void print(const struct verdict *v)
 {
 	struct text_style style = {.colour = true, .width = 80, .recording = "r"};
@@ -102,6 +146,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	use_failures(t);
 	use_lists(t);
+	use_blocks(t);
+	use_address(t);
 	judge(t, 1);
 	judge(t, 0);
 	trace_free(t);

@@ -116,6 +116,9 @@ static void one_round(uint64_t id, uint64_t i)
 	alloc_add(0x100000000ull + (id * ROUNDS + i) * 512, 512, CW_MEM_DEVICE, 0, 0);
 	if (i % 3)
 		alloc_take(0x100000000ull + (id * ROUNDS + i) * 512, &taken);
+	block_made(0x7f0000000000ull + (id * ROUNDS + i) * 512, 512, 0);
+	if (i % 2)
+		block_freed(0x7f0000000000ull + (id * ROUNDS + i) * 512);
 	if (i % 211 == 0)
 		capture_begin(id + 1, stack_here());
 	if (i % 211 == 100) {
@@ -189,7 +192,7 @@ int main(int argc, char **argv)
 	unlink(getenv("CUWHY_SOCK"));
 	snprintf(dir, sizeof(dir), "%.*s", (int)sizeof(dir) - 1, getenv("CUWHY_SOCK"));
 	rmdir(dir);
-	if (rec_asleep() || rec.h->n_allocs == 0 || rec.h->n_failures == 0) {
+	if (rec_asleep() || rec.h->n_allocs == 0 || rec.h->n_failures == 0 || rec.h->n_blocks_freed == 0) {
 		puts("nothing was recorded");
 		return 1;
 	}

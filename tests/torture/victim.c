@@ -20,6 +20,22 @@ static int (*launch)(void *, unsigned int, unsigned int, unsigned int, unsigned 
 static int (*alloc)(uint64_t *, size_t), (*release)(uint64_t), (*sync_all)(void);
 static void *context, *function;
 
+/* What PyTorch's allocator calls for every block: the recorder's, where there is one. */
+struct device { int8_t type, index; };
+static void (*report)(void *, int64_t, size_t, size_t, struct device);
+
+static void blocks(unsigned int seed, unsigned int i)
+{
+	const struct device cuda = { 1, 0 };
+	uintptr_t at = 0x10000000000u + ((uintptr_t)seed << 32);
+
+	if (!report)
+		return;
+	report((void *)(at + i % 3000 * 512), 512, 0, 0, cuda);
+	if (i % 3)
+		report((void *)(at + (i + 1500) % 3000 * 512), -512, 0, 0, cuda);
+}
+
 static void find(void *lib, const char *name, void *to)
 {
 	*(void **)to = dlsym(lib, name);
@@ -52,6 +68,8 @@ static void *work(void *arg)
 	for (i = 0;; i++) {
 		/* Now and then a grid that is too large: failures are written under fire, too. */
 		launch(function, 1, i % 500 == 7 ? 70000 : 1, 1, 32, 1, 1, 0, NULL, NULL, NULL);
+		if (i % 8 == 0)
+			blocks(seed, i / 8);
 		if (i % 16 == 0) {
 			if (block[i / 16 % 8])
 				release(block[i / 16 % 8]);
@@ -78,6 +96,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", dlerror());
 		return 3;
 	}
+	*(void **)&report = dlsym(RTLD_DEFAULT, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
 	find(lib, "cuInit", &init);
 	find(lib, "cuDevicePrimaryCtxRetain", &retain);
 	find(lib, "cuCtxSetCurrent", &current);

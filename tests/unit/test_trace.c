@@ -221,6 +221,98 @@ static void trace__the_newest_of_two_blocks_at_one_address_counts(void **state)
 	free(m.data);
 }
 
+/* PyTorch's blocks lie inside the driver's allocations, so they are a list of their own. */
+static void trace__blocks_are_listed_apart(void **state)
+{
+	const struct cw_allocation *const *list;
+	struct cw_allocation *a;
+	struct make m;
+	struct trace *t;
+
+	(void)state;
+	make_init(&m);
+	make_usual(&m);
+	a = (struct cw_allocation *)(m.data + make_chunk(&m, CW_CHUNK_BLOCKS, 4 * sizeof(*a)));
+	a[1] = (struct cw_allocation){.addr = 0x7000200, .size = 512, .kind = CW_MEM_TORCH};
+	a[3] = (struct cw_allocation){.addr = 0x7000000, .size = 512, .kind = CW_MEM_TORCH};
+	t = trace_from_bytes(m.data, MAKE_BYTES, NULL);
+	assert_int_equal(trace_allocations(t, &list), 1);
+	assert_int_equal(list[0]->size, 4096);
+	assert_int_equal(trace_blocks(t, &list), 2);
+	assert_int_equal(list[0]->addr, 0x7000000);
+	assert_int_equal(list[1]->addr, 0x7000200);
+	trace_free(t);
+}
+
+static void trace__freed_blocks_come_in_order_and_whole(void **state)
+{
+	const struct cw_freed *const *list;
+	struct cw_freed *f;
+	struct make m;
+	struct trace *t;
+
+	(void)state;
+	make_init(&m);
+	f = make_ring(&m, CW_CHUNK_FREED, 4, sizeof(*f), 6);
+	f[0] = (struct cw_freed){.seq = 5, .addr = 0x5000, .size = 1};
+	f[1] = (struct cw_freed){.seq = 0, .addr = 0x6000, .size = 1};	/* its writer was killed */
+	f[2] = (struct cw_freed){.seq = 3, .addr = 0x3000, .size = 1};
+	f[3] = (struct cw_freed){.seq = 4, .addr = 0x4000, .size = UINT64_MAX};
+	t = trace_from_bytes(m.data, MAKE_BYTES, NULL);
+	assert_int_equal(trace_freed(t, &list), 2);
+	assert_int_equal(list[0]->addr, 0x3000);
+	assert_int_equal(list[1]->addr, 0x5000);
+	trace_free(t);
+}
+
+static void trace__ranges_end_where_the_writer_stopped(void **state)
+{
+	const struct cw_range *list;
+	struct cw_range *r;
+	struct make m;
+	struct trace *t;
+
+	(void)state;
+	make_init(&m);
+	r = (struct cw_range *)(m.data + make_chunk(&m, CW_CHUNK_RANGES, 8 * sizeof(*r)));
+	r[0] = (struct cw_range){0x1000, 0x2000};
+	r[1] = (struct cw_range){0x5000, 0x9000};
+	t = trace_from_bytes(m.data, MAKE_BYTES, NULL);
+	assert_int_equal(trace_ranges(t, &list), 2);
+	assert_int_equal(list[1].end, 0x9000);
+	trace_free(t);
+	make_init(&m);
+	t = trace_from_bytes(m.data, MAKE_BYTES, NULL);
+	assert_int_equal(trace_ranges(t, &list), 0);
+	trace_free(t);
+}
+
+static void trace__a_layout_is_whole_or_none(void **state)
+{
+	struct cw_function f = {.layout = 0};
+	struct cw_layout *l;
+	uint32_t off;
+	struct make m;
+	struct trace *t;
+
+	(void)state;
+	make_init(&m);
+	off = make_chunk(&m, CW_CHUNK_HEAP, 64);
+	l = (struct cw_layout *)(m.data + off);
+	l->n = 2;
+	l->param[1].off = 8;
+	t = trace_from_bytes(m.data, MAKE_BYTES, NULL);
+	assert_null(trace_layout(t, NULL));
+	assert_null(trace_layout(t, &f));
+	f.layout = off;
+	assert_int_equal(trace_layout(t, &f)->param[1].off, 8);
+	l->n = UINT32_MAX;
+	assert_null(trace_layout(t, &f));
+	f.layout = MAKE_BYTES;
+	assert_null(trace_layout(t, &f));
+	trace_free(t);
+}
+
 static void trace__failures_come_in_the_order_they_were_noticed(void **state)
 {
 	const struct cw_failure *const *list;
@@ -444,6 +536,10 @@ int main(void)
 		cmocka_unit_test(ring__nonsense_gives_nothing),
 		cmocka_unit_test(trace__a_captured_launch_is_listed_once),
 		cmocka_unit_test(trace__the_newest_of_two_blocks_at_one_address_counts),
+		cmocka_unit_test(trace__blocks_are_listed_apart),
+		cmocka_unit_test(trace__freed_blocks_come_in_order_and_whole),
+		cmocka_unit_test(trace__ranges_end_where_the_writer_stopped),
+		cmocka_unit_test(trace__a_layout_is_whole_or_none),
 		cmocka_unit_test(trace__failures_come_in_the_order_they_were_noticed),
 		cmocka_unit_test(trace__cut_short_at_any_byte_it_opens_or_says_why),
 		cmocka_unit_test(trace__a_chunk_list_full_of_garbage_is_survived),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # An index computed in 32 bits becomes negative: the address lies 2^32 elements below the tensor.
-# expect: cause=illegal-access-int32-overflow certainty=likely exit=1 code=700 kernel=index32
+# expect: cause=illegal-access-int32-overflow certainty=certain exit=1 code=700 kernel=index32
 # gpu: sim:h200
 import cudrv
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stands in for PyTorch's libraries: the exported functions that the recorder watches, with their real names,
  * and an autograd node as it lies in memory. forward() makes a node on the calling thread; backward() runs it
- * on a thread of its own, without Python frames, as PyTorch's engine does. */
+ * on a thread of its own, without Python frames, as PyTorch's engine does. block_made() and block_freed() report
+ * blocks as PyTorch's allocator does. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdbool.h>
@@ -48,6 +49,18 @@ void _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb(int code, const char 
 		fprintf(stderr, "checked: %d\n", code);
 }
 
+struct device { int8_t type, index; };
+static uint64_t reports;
+
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *block, int64_t size, size_t allocated,
+							    size_t reserved, struct device d);
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *block, int64_t size, size_t allocated,
+							    size_t reserved, struct device d)
+{
+	(void)block, (void)size, (void)allocated, (void)reserved, (void)d;
+	__atomic_add_fetch(&reports, 1, __ATOMIC_RELAXED);
+}
+
 #define EVALUATE _ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE
 typedef int launcher(void);
 void EVALUATE(void *engine, void *task, void *node, void *inputs, const void *queue);
@@ -73,6 +86,56 @@ int forward(void)
 	n->sequence = _ZN2at15sequence_number17get_and_incrementEv();
 	n->thread = _ZN2at14RecordFunction15currentThreadIdEv();
 	return n_made++;
+}
+
+void block_made(uint64_t address, uint64_t size, int type, int index);
+void block_made(uint64_t address, uint64_t size, int type, int index)
+{
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)address, (int64_t)size, 0, 0,
+							      (struct device){ (int8_t)type, (int8_t)index });
+}
+
+void block_freed(uint64_t address, uint64_t size, int type, int index);
+void block_freed(uint64_t address, uint64_t size, int type, int index)
+{
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)address, -(int64_t)size, 0, 0,
+							      (struct device){ (int8_t)type, (int8_t)index });
+}
+
+/* Many at once, so that a test of a million takes no million calls from Python. */
+void blocks_made(uint64_t address, uint64_t n);
+void blocks_made(uint64_t address, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		block_made(address + i * 512, 512, 1, 0);
+}
+
+void blocks_freed(uint64_t address, uint64_t n);
+void blocks_freed(uint64_t address, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		block_freed(address + i * 512, 512, 1, 0);
+}
+
+uint64_t blocks_reported(void);
+uint64_t blocks_reported(void)
+{
+	return reports;
+}
+
+/* A launcher for backward(): the engine's thread allocates. */
+static uint64_t backward_block;
+int make_block(void);
+int make_block(void)
+{
+	block_made(backward_block, 512, 1, 0);
+	return 0;
+}
+
+void make_block_at(uint64_t address);
+void make_block_at(uint64_t address)
+{
+	backward_block = address;
 }
 
 static void *engine_thread(void *node)

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The memory that a process had at one moment, as pieces: the driver's allocations and the blocks that PyTorch cut
+ * out of them.
+ */
+#ifndef CUWHY_PIECES_H
+#define CUWHY_PIECES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct trace;
+
+struct piece {
+	uint64_t addr, size;
+	uint64_t ticks;			/* made */
+	uint32_t stack, forward_stack;	/* of the allocation */
+	uint32_t free_stack;		/* of pieces that are gone */
+	int device;			/* -1 = host or unknown */
+	uint16_t kind;			/* enum cw_memory */
+};
+
+struct pieces {
+	struct piece *list;		/* by address */
+	size_t n;
+};
+
+/* Blocks of PyTorch that were live at `when`; freed since or not. */
+void pieces_of_torch(struct pieces *p, struct trace *t, uint64_t when);
+
+/* The driver's allocations, as they were at the end: after a fatal error none can be freed. */
+void pieces_of_driver(struct pieces *p, struct trace *t);
+
+/* The block of PyTorch, or the driver's allocation, that held the address and was given back last before `before`. */
+bool piece_freed_by_torch(struct trace *t, uint64_t address, uint64_t before, struct piece *found);
+bool piece_freed_by_driver(struct trace *t, uint64_t address, uint64_t before, struct piece *found);
+
+void pieces_free(struct pieces *p);
+
+/* NULL when no piece holds it. */
+const struct piece *pieces_at(const struct pieces *p, uint64_t address);
+const struct piece *pieces_nearest(const struct pieces *p, uint64_t address);
+
+static inline bool piece_holds(const struct piece *p, uint64_t address)
+{
+	return address >= p->addr && address - p->addr < p->size;
+}
+
+/* Bytes between the piece and the address; 0 inside, and just past the end. */
+static inline uint64_t piece_distance(const struct piece *p, uint64_t address)
+{
+	if (address < p->addr)
+		return p->addr - address;
+	return address - p->addr < p->size ? 0 : address - p->addr - p->size;
+}
+
+#endif

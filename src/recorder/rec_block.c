@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * PyTorch's own blocks: those that tensors live in now, and those that were taken back last.
+ *
+ * PyTorch asks the driver for large segments and cuts tensors out of them; the driver never hears of a
+ * tensor. Its allocator tells a profiler of every block it gives out or takes back, and so it tells us
+ * (rec_torch.c). It holds a lock of its own while it does: everything here is quick.
+ */
+#include <errno.h>
+
+#include "rec_live.h"
+
+static struct live_table live = { .chunk = CW_CHUNK_BLOCKS, .lock = { ATOMIC_FLAG_INIT } };
+static struct {
+	_Atomic uint32_t generation;	/* of the recording that the tables belong to */
+	_Atomic uint32_t failed;	/* likewise: there was no memory for them */
+} blocks;
+
+static void lost(void)
+{
+	if (!shared_get(&rec.h->blocks_inexact_since_ns))
+		shared_set(&rec.h->blocks_inexact_since_ns, rec_mono_ns());
+	shared_add(&rec.h->lost_blocks, 1);
+}
+
+/* Only a program that uses PyTorch pays for the tables: with PyTorch loaded they are made when CUDA starts, else
+ * at the first block. */
+void block_start(void)
+{
+	static struct spin once = { ATOMIC_FLAG_INIT };
+	int saved = errno;
+	bool ok;
+
+	if (!spin_try(&once))
+		return;
+	if (blocks.generation != rec.generation && blocks.failed != rec.generation) {
+		ok = live_start(&live, CW_RING_FREED);
+		atomic_store(ok ? &blocks.generation : &blocks.failed, rec.generation);
+	}
+	spin_done(&once);
+	errno = saved;
+}
+
+static bool ready(void)
+{
+	if (unlikely(atomic_load_explicit(&blocks.generation, memory_order_acquire) != rec.generation))
+		block_start();
+	return blocks.generation == rec.generation && spin_try(&live.lock);
+}
+
+void block_made(uint64_t addr, uint64_t size, int device)
+{
+	struct rec_thread *t = rec_self;
+	struct cw_allocation a = { .addr = addr, .size = size, .ticks = rec_ticks(), .stack = stack_here(),
+				   .kind = CW_MEM_TORCH, .device = (int16_t)device };
+	uint32_t forward = 0, name;
+
+	if (unlikely(t->node_depth) && torch_backward(t, &forward, &name))
+		a.extra = forward;
+	if (!ready()) {
+		lost();
+		return;
+	}
+	if (likely(live_put(&live, &a)))
+		rec.h->n_blocks++;
+	else
+		lost();
+	spin_done(&live.lock);
+}
+
+/* A block that was given out while nobody recorded is not known, and is no loss. */
+void block_freed(uint64_t addr)
+{
+	uint32_t stack = stack_here();
+	struct cw_allocation *a;
+
+	if (!ready()) {
+		lost();
+		return;
+	}
+	a = live_find(&live, addr);
+	if (likely(a->addr)) {
+		/* before it goes: a kill in between leaves it in both, never in neither */
+		live_keep_freed(&live, a, stack);
+		live_remove(&live, a);
+		rec.h->n_blocks_freed++;
+	}
+	spin_done(&live.lock);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A table of what is live by address: exact at the moment of death (see rec_live.h).
+ *
+ * Open addressing with deletion by moving later entries back, under a lock. An entry is moved by copying
+ * it before its old place is cleared, so a kill in between leaves it twice, never not at all; the reader
+ * drops the second.
+ */
+#include "rec_live.h"
+
+#define SLOTS	  65536u	/* at first; few programs need more */
+#define MORE	  1048576u	/* grown to once: close to a million live blocks */
+#define FULL(n)	  ((n) / 16 * 15)
+
+bool live_start(struct live_table *l, uint32_t freed_slots)
+{
+	atomic_flag_clear(&l->lock.held);
+	l->n = 0;
+	l->slots = SLOTS;
+	l->cannot_grow = false;
+	l->table = chunk_new(l->chunk, SLOTS * sizeof(*l->table), 0);
+	l->freed = l->table ? ring_new(CW_CHUNK_FREED, sizeof(struct cw_freed), freed_slots) : NULL;
+	return l->table != NULL;
+}
+
+static uint32_t home(const struct live_table *l, uint64_t addr)
+{
+	return (uint32_t)((addr * 0x9e3779b97f4a7c15ull) >> 40) & (l->slots - 1);
+}
+
+static uint32_t next_to(const struct live_table *l, uint32_t i)
+{
+	return (i + 1) & (l->slots - 1);
+}
+
+struct cw_allocation *live_find(const struct live_table *l, uint64_t addr)
+{
+	uint32_t i = home(l, addr);
+
+	while (l->table[i].addr && l->table[i].addr != addr)
+		i = next_to(l, i);
+	return &l->table[i];
+}
+
+/* The new table is filled before it is named one, and the old one loses its name last: a reader finds
+ * every block in one of them at any moment. */
+static bool make_room(struct live_table *l)
+{
+	struct cw_allocation *old = l->table, *more;
+
+	if (likely(l->n < FULL(l->slots)))
+		return true;
+	if (l->slots == MORE || l->cannot_grow)
+		return false;
+	more = chunk_new(CW_CHUNK_STACK_INDEX, MORE * sizeof(*more), 0);
+	l->cannot_grow = !more;
+	if (!more)
+		return false;
+	l->table = more;
+	l->slots = MORE;
+	for (uint32_t i = 0; i < SLOTS; i++)
+		if (old[i].addr)
+			*live_find(l, old[i].addr) = old[i];
+	chunk_rename(more, l->chunk);
+	chunk_rename(old, CW_CHUNK_STACK_INDEX);
+	return true;
+}
+
+bool live_put(struct live_table *l, const struct cw_allocation *a)
+{
+	bool room = make_room(l);
+	struct cw_allocation *s = live_find(l, a->addr);
+
+	if (!s->addr && !room)
+		return false;
+	l->n += !s->addr;
+	s->size = a->size;
+	s->ticks = a->ticks;
+	s->stack = a->stack;
+	s->kind = a->kind;
+	s->device = a->device;
+	s->extra = a->extra;
+	shared_set(&s->addr, a->addr);
+	return true;
+}
+
+/* Fills the hole with the next entry that may stand there, and goes on with the hole that leaves. */
+void live_remove(struct live_table *l, struct cw_allocation *a)
+{
+	uint32_t i = (uint32_t)(a - l->table), j = i;
+
+	for (;;) {
+		j = next_to(l, j);
+		if (!l->table[j].addr)
+			break;
+		uint32_t h = home(l, l->table[j].addr);
+
+		if (((j - h) & (l->slots - 1)) < ((j - i) & (l->slots - 1)))
+			continue;
+		l->table[i] = l->table[j];
+		i = j;
+	}
+	l->table[i].addr = 0;
+	l->n--;
+}
+
+void live_keep_freed(struct live_table *l, const struct cw_allocation *a, uint32_t stack)
+{
+	struct cw_ring *r = l->freed;
+	struct cw_freed *s;
+
+	if (!r)
+		return;
+	s = (struct cw_freed *)(r + 1) + (r->head & (r->n_slots - 1));
+	__atomic_store_n(&s->seq, 0, __ATOMIC_RELAXED);
+	atomic_signal_fence(memory_order_release);
+	r->head++;
+	s->addr = a->addr;
+	s->size = a->size;
+	s->made_ticks = a->ticks;
+	s->ticks = rec_ticks();
+	s->stack = a->stack;
+	s->forward_stack = a->kind == CW_MEM_TORCH ? (uint32_t)a->extra : 0;
+	s->free_stack = stack;
+	s->device = a->device;
+	s->kind = a->kind;
+	shared_set(&s->seq, r->head);
+}
