@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the programs of tests/gpu/faults on a real GPU and prints what cuwhy says beside the truth.
 
-    tests/gpu/faults.py [--build build] [-j N] [--no-sanitizer] [--json FILE] [--artifacts DIR] [name…]
+    tests/gpu/faults.py [--build build] [-j N] [--no-sanitizer] [--quick] [--json FILE] [--artifacts DIR] [name…]
 
 Every program has its fault planted at a known line. It runs under cuwhy, under cuwhy without core dumps,
 without cuwhy (status and stdout must be the same), and under compute-sanitizer, whose kernel, thread and
@@ -220,6 +220,7 @@ def arguments():
     parser.add_argument("--python", default=os.environ.get("PYTHON", sys.executable))
     parser.add_argument("--sanitizer", action=argparse.BooleanOptionalAction, default=True,
                         help="compare with compute-sanitizer where it is installed")
+    parser.add_argument("--quick", action="store_true", help="not without dumps, not under the sanitizer")
     parser.add_argument("--limit", type=int, default=180, help="seconds that one run may take")
     parser.add_argument("--json", help="write the results to this file")
     parser.add_argument("--artifacts", help="leave what all runs printed in this folder")
@@ -233,8 +234,9 @@ def main():
     for case in cases:
         case.needs += ["GPU"]
         case.same_output = "plain" not in case.skip
-    sanitizer = find_sanitizer() if args.sanitizer else None
-    if args.sanitizer and not sanitizer:
+        case.skip += ["off"] if args.quick else []
+    sanitizer = find_sanitizer() if args.sanitizer and not args.quick else None
+    if args.sanitizer and not args.quick and not sanitizer:
         print("# compute-sanitizer is not installed: nothing is compared with it")
     runner = Faults(os.path.join(args.build, "cuwhy"), args.python, missing, sanitizer, args.limit)
     results = harness.run_all(runner, cases, args.jobs, report.report_line)
