@@ -27,12 +27,14 @@
 #define FLAGS		(1 | 2 | 4 | 8 | 16 | 32)
 #define ASSERT		710
 #define LAUNCH_FAILED	719	/* "unspecified": true of every fault */
-#define PATIENCE	600	/* times 5 ms that we wait for a dump to be complete, or for the driver's word */
+#define LATE_NS		400000000u	/* after the last call the driver may need so long to tell of a fault */
+#define PATIENCE	2000	/* times 5 ms that we wait for a dump to be there, or for the driver's word */
 
 _Atomic uint32_t dump_error;
 
 static struct {
 	_Atomic bool armed;
+	_Atomic bool late;	/* the fault was found when the program had ended its work */
 	char path[256];
 } dump;
 
@@ -127,6 +129,31 @@ void dump_start(void)
 	atomic_store(&dump.armed, true);
 }
 
+/* Since the program last had to do with CUDA. */
+static uint64_t idle_ns(void)
+{
+	uint64_t newest = 0, now = rec_ticks(), ns, span;
+
+	for (uint32_t i = 0; i < rec.h->n_chunks && i < CW_MAX_CHUNKS; i++) {
+		const struct cw_chunk *c = &rec.h->chunk[i];
+		const struct cw_ring *r = at(c->off);
+		uint64_t ticks;
+
+		if ((c->kind != CW_CHUNK_LAUNCHES && c->kind != CW_CHUNK_CALLS) || !r->head)
+			continue;
+		/* launches and calls both begin with their number and the time */
+		memcpy(&ticks, (const char *)(r + 1) + ((r->head - 1) & (r->n_slots - 1)) * (uint64_t)r->slot_size +
+		       sizeof(uint64_t), sizeof(ticks));
+		newest = ticks > newest ? ticks : newest;
+	}
+	rec_clock_mark();
+	ns = rec.h->clock1.mono_ns - rec.h->clock0.mono_ns;
+	span = rec.h->clock1.ticks - rec.h->clock0.ticks;
+	if (!newest || !span || now < newest)
+		return newest ? 0 : LATE_NS;
+	return (uint64_t)((double)(now - newest) * ((double)ns / (double)span));
+}
+
 void dump_forget(void)
 {
 	atomic_store(&dump.armed, false);	/* a forked child has no CUDA to be armed */
@@ -155,7 +182,8 @@ static CUresult plain_error(CUresult driver)
 {
 	uint32_t code = 0;
 
-	/* seen complete by whoever waited for the kernel; another thread may be early */
+	/* Whoever waited for the kernel finds it complete. A launch is refused while it is being written: were the
+	 * program to end now, it would be lost. */
 	for (int i = 0; i < PATIENCE && !dump_code(dump.path, &code); i++)
 		nap();
 	if (code == ASSERT || (code && !driver))
@@ -172,9 +200,55 @@ CUresult dump_check(CUresult result)
 	if (failed_before())
 		return failed_before();
 	/* a dump that was asked for is no fault: the driver itself reports what it does to the kernel */
-	if (access(dump.path, F_OK) != 0 || (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED))
+	if (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED)
+		return result;
+	if (!dump_follows(result) && access(dump.path, F_OK) != 0)
 		return result;
 	if (atomic_compare_exchange_strong(&dump_error, &none, plain_error(result)) && dump_error != result)
 		shared_add(&rec.h->dump_enforced, 1);
 	return failed_before();
+}
+
+/* The driver tells of a fault some time after the kernel has ended: of a single store a call that waits for the
+ * kernel returns 0, and the dump is there 50 ms later or more. A program that ends meanwhile would have seen the
+ * error without us. */
+CUresult dump_last_look(void)
+{
+	CUresult code = 0;
+
+	if (!atomic_load(&dump.armed) || failed_before() || (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED))
+		return failed_before();
+	while (access(dump.path, F_OK) != 0) {
+		if (idle_ns() >= LATE_NS)
+			return 0;
+		nap();
+	}
+	code = dump_check(0);
+	atomic_store(&dump.late, code != 0);
+	return code;
+}
+
+static void fault_at_exit(CUresult code)
+{
+	static const char who[] = "a last look at the GPU";
+	struct cw_failure f;
+
+	if (!rec_enter())
+		return;
+	rec_nesting = 2;
+	rec_self->caller = NULL;
+	fail_init(&f, CW_SRC_DRIVER, code);
+	text_copy(f.what, sizeof(f.what), who, sizeof(who) - 1);
+	fail_note(&f);
+	rec_leave();
+}
+
+bool dump_at_exit(void)
+{
+	bool known = failed_before();
+	CUresult code = dump_last_look();
+
+	if (code && !known)
+		fault_at_exit(code);
+	return atomic_load(&dump.late);
 }

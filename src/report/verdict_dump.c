@@ -56,8 +56,9 @@ static void fill_kernel(struct verdict *v, const struct culprit *c)
 {
 	const char *function = c->function && (!c->kernel || strcmp(c->function, c->kernel)) ? c->function : NULL;
 
-	if (c->grid_known) {
-		v->kernel.known = v->kernel.dims_known = true;
+	if (c->kernel || c->grid_known) {
+		v->kernel.known = true;
+		v->kernel.dims_known = c->grid_known;
 		v->kernel.name = c->kernel_text ? pool_strdup(&v->pool, c->kernel_text) : NULL;
 		v->kernel.short_name = c->kernel_text ? kernel_short_name(c->kernel_text, &v->pool) : NULL;
 		memcpy(v->kernel.grid, c->grid, sizeof(v->kernel.grid));

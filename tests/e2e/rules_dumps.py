@@ -153,3 +153,24 @@ def rule__launches_that_cannot_be_told_apart_are_both_named(box):
     same((where["line"], [other["line"] for other in where["or"]]), (6, [5]), "lines")
     text = subprocess.run([box.cuwhy, "explain", run.folder], capture_output=True, text=True, env=box.env()).stdout
     assert "program.py:5, which launched the same kernel" in text, text
+
+
+LATE = """
+import ctypes, os, sys, cudrv
+cudrv.init()
+data = cudrv.alloc(4096)
+cudrv.launch(cudrv.kernel("oob_store"), (1,), (32,), ctypes.c_uint64(data), ctypes.c_int64(1 << 40))
+cudrv.synchronize()
+print("all is well", flush=True)
+%s
+"""
+
+
+def rule__a_program_that_ends_before_its_fault_is_known_fails_too(box):
+    """A call that waits may return 0 before there is a dump; without dumps it would not have."""
+    for end in ("", "os._exit(0)", 'cudrv.call("cuDevicePrimaryCtxRelease_v2", 0)'):
+        run = box.under(box.script(LATE % end), gpu="sim:tiny,late_dumps")
+        same(run.status, 1, "status after %r (%s)" % (end, run.err[-300:]))
+        verdict = box.verdict(run)
+        same((verdict["cause"], verdict["certainty"], verdict["where"]["line"]),
+             ("illegal-access-out-of-bounds", "certain", 5), "verdict after %r" % end)
