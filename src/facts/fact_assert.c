@@ -137,7 +137,7 @@ void assert_facts_of_dump(struct facts *f, const struct culprit *c)
 		return;
 	if (!condition)
 		condition = message_in_params(f, c, kernel);
-	fact_set_text(f, FACT_assert_kernel, kernel[0] ? kernel : NULL);
+	fact_set_text(f, FACT_assert_kernel, kernel);
 	fact_set_text(f, FACT_assert_condition, condition);
 	fact_set_text(f, FACT_assert_file, c->assertion.file);
 	fact_set_text(f, FACT_assert_function, c->assertion.function);

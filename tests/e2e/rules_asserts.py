@@ -17,7 +17,7 @@ BCE = ("_ZN2at6native29vectorized_elementwise_kernelEv", ATEN + "Loss.cu", 90, "
        "input_val >= zero && input_val <= one")
 SAMPLE = ("_ZN2at6native21sampleMultinomialOnceEv", ATEN + "MultinomialKernel.cu", 112, "sampleMultinomialOnce",
           "val >= zero")
-TRITON = ("triton_poi_fused_embedding_0", "/tmp/torchinductor_me/ab/cab.py", 24, "unknown",
+TRITON = ("triton_poi_fused_index_0", "/tmp/torchinductor_me/ab/cab.py", 24, "unknown",
           "index out of bounds: 0 <= tmp4 < 10")
 OWN = ("_Z6mergedPfi", "/src/merge.cu", 7, "merged", "left <= right")
 
@@ -61,6 +61,8 @@ def rule__each_assertion_has_its_cause_line_and_words(box):
             (SAMPLE, plain, "gather", "invalid-probability", "certain"),
             (BCE, plain, "binary_cross_entropy", "input-out-of-range", "likely"),
             (TRITON, plain, "gather", "index-out-of-range", "certain"),
+            (("triton_poi_fused_add_embedding_0",) + TRITON[1:], plain, "gather", "embedding-index-out-of-range", "likely"),
+            (("triton_per_fused_nll_loss_forward_1",) + TRITON[1:], plain, "gather", "label-out-of-range", "likely"),
             (OWN, plain, "gather", "kernel-assert", "certain")):
         verdict, _ = judge(box, kernel, call, function=function)
         same((verdict["cause"], verdict["certainty"]), (cause, sure), kernel[0])
