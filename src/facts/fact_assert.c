@@ -47,11 +47,12 @@ static bool is_like(const char *text, const char *pattern)
 	return fnmatch(pattern, text, 0) == 0;
 }
 
-/* "" when the kernel's assertions can be about anything. */
-static const char *about_kernel(const char *kernel)
+/* "" when the kernel's assertions can be about anything. Kernels that serve many operators have the operator among
+ * their template arguments, which only the full name has. */
+static const char *about_kernel(const char *kernel, const char *full)
 {
 	for (size_t i = 0; i < COUNT(kernels); i++)
-		if (is_like(kernel, kernels[i].kernel))
+		if (is_like(kernel, kernels[i].kernel) || is_like(full, kernels[i].kernel))
 			return kernels[i].what;
 	return "";
 }
@@ -143,7 +144,8 @@ void assert_facts_of_dump(struct facts *f, const struct culprit *c)
 	fact_set_text(f, FACT_assert_function, c->assertion.function);
 	if (c->assertion.line)
 		fact_set_number(f, FACT_assert_line, c->assertion.line);
-	fact_set_text(f, FACT_assert_about, condition ? about_condition(kernel, condition) : about_kernel(kernel));
+	fact_set_text(f, FACT_assert_about, condition ? about_condition(kernel, condition) :
+						about_kernel(kernel, c->kernel_text ? c->kernel_text : ""));
 	if (condition)
 		set_bound(f, c, kernel, condition);
 }
@@ -161,8 +163,9 @@ struct search {
 static void consider(void *arg, const struct cw_launch *l)
 {
 	struct search *q = arg;
-	const char *name = l->func ? kernel_short_name(trace_function_name(q->trace, l->func), q->facts->pool) : "";
-	const char *about = about_kernel(name), *op = stack_torch_op(q->trace, l->stack);
+	const char *full = l->func ? trace_function_name(q->trace, l->func) : "";
+	const char *name = kernel_short_name(full, q->facts->pool);
+	const char *about = about_kernel(name, full), *op = stack_torch_op(q->trace, l->stack);
 
 	if (!about[0])
 		return;

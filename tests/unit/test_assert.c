@@ -341,6 +341,10 @@ static void cause__is_told_by_kernel_and_condition(void **state)
 		{"at::native::MultiMarginLoss_forward_kernel()",
 		 "target_k >= 0 && target_k < dim && \"target index is out of bounds\"", "label-out-of-range", "certain"},
 		{"at::native::nll_loss_backward_reduce_cuda_kernel_2d()", "index >= 0", "kernel-assert", "certain"},
+		{"void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl<at::native::binary_cross_entropy_out_cuda("
+		 "at::Tensor const&)::{lambda()#1}>(int)::{lambda(int)#1}>(int)", NULL, "input-out-of-range", "likely"},
+		{"void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl<at::native::binary_cross_entropy_out_cuda("
+		 "at::Tensor const&)::{lambda()#1}>(int)::{lambda(int)#1}>(int)", "false", "kernel-assert", "certain"},
 		{"focal()", "!isnan(loss)", "nan-in-loss-assert", "certain"},
 		{"merge()", "left < right", "kernel-assert", "certain"},
 		{"merge()", NULL, "kernel-assert", "certain"},
