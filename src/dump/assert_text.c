@@ -133,31 +133,42 @@ static bool may_be(const struct text_group *g, const char *s, size_t n, size_t n
 	}
 }
 
-char *text_group_choose(const struct text_group *g, struct dump_bytes data)
+static bool is_new(const char *const *choice, size_t n, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (strcmp(choice[i], text) == 0)
+			return false;
+	return true;
+}
+
+size_t text_group_choose(const struct text_group *g, struct dump_bytes data, const char *choice[TEXT_CHOICES])
 {
 	size_t len = g->size ? (size_t)g->size - 1 : 0, i, n_names = 0, n = 0;
 	struct strings *s = xcalloc(1, sizeof(*s));
-	const char *chosen = NULL;
-	char *copy;
 
 	if (len && data.data)
 		find_strings(s, data, len);
 	for (i = 0; i < s->n; i++)
 		n_names += !is_file(s->text[i], len) &&
 			   (is_identifier(s->text[i], len) || is_signature(s->text[i], len));
-	for (i = 0; i < s->n; i++) {
-		if (!may_be(g, s->text[i], len, n_names) || (chosen && strcmp(chosen, s->text[i]) == 0))
+	for (i = 0; i < s->n && n <= TEXT_CHOICES; i++) {
+		if (!may_be(g, s->text[i], len, n_names))
 			continue;
 		/* of several names the asserting function's own is meant */
 		if (g->role == TEXT_FUNCTION && is_own(g, s->text[i], len)) {
-			chosen = s->text[i];
+			choice[0] = s->text[i];
 			n = 1;
 			break;
 		}
-		chosen = s->text[i];
+		if (!is_new(choice, n < TEXT_CHOICES ? n : TEXT_CHOICES, s->text[i]))
+			continue;
+		if (n < TEXT_CHOICES)
+			choice[n] = s->text[i];
 		n++;
 	}
-	copy = n == 1 && !s->more ? xstrdup(chosen) : NULL;
+	n = s->more || n > TEXT_CHOICES ? 0 : n;
 	free(s);
-	return copy;
+	return n;
 }

@@ -129,10 +129,24 @@ static const char *message_in_params(struct facts *f, const struct culprit *c, c
 	return NULL;
 }
 
+/* Of several that it can be, what all of them are about. */
+static const char *about_choices(struct facts *f, const struct assertion *a, const char *kernel)
+{
+	const char *about = about_condition(kernel, a->one_of[0]), *text = "";
+
+	for (size_t i = 0; i < a->n_one_of; i++) {
+		if (strcmp(about, about_condition(kernel, a->one_of[i])))
+			about = "";
+		text = pool_printf(f->pool, "%s%s`%s`", text, text[0] ? " or " : "", a->one_of[i]);
+	}
+	fact_set_text(f, FACT_assert_one_of, text);
+	return about;
+}
+
 void assert_facts_of_dump(struct facts *f, const struct culprit *c)
 {
 	const char *kernel = c->kernel_text ? kernel_short_name(c->kernel_text, f->pool) : "";
-	const char *condition = c->assertion.condition;
+	const char *condition = c->assertion.condition, *about;
 
 	if (c->fault != FAULT_ASSERT)
 		return;
@@ -144,8 +158,13 @@ void assert_facts_of_dump(struct facts *f, const struct culprit *c)
 	fact_set_text(f, FACT_assert_function, c->assertion.function);
 	if (c->assertion.line)
 		fact_set_number(f, FACT_assert_line, c->assertion.line);
-	fact_set_text(f, FACT_assert_about, condition ? about_condition(kernel, condition) :
-						about_kernel(kernel, c->kernel_text ? c->kernel_text : ""));
+	if (condition)
+		about = about_condition(kernel, condition);
+	else if (c->assertion.n_one_of)
+		about = about_choices(f, &c->assertion, kernel);
+	else
+		about = about_kernel(kernel, c->kernel_text ? c->kernel_text : "");
+	fact_set_text(f, FACT_assert_about, about);
 	if (condition)
 		set_bound(f, c, kernel, condition);
 }

@@ -46,6 +46,7 @@ struct fault {
 	const char *instruction, *pc;	/* "STG", "fill+0xe0"; NULL = not known */
 	bool asserted;			/* a device-side assert: */
 	const char *condition, *file, *function;	/* NULL = not known */
+	const char *one_of;		/* the condition is one of these; NULL = known, or not at all */
 	uint32_t line;			/* 0 = not known */
 };
 

@@ -192,6 +192,27 @@ static void same_text(const char *have, const char *want)
 		assert_string_equal(have ? have : "(none)", want);
 }
 
+static void text__those_that_fit_are_kept(void **state)
+{
+	struct am_plan p = {.object = {{"$str", "!_isinf(val)"}, {"$str$1", FILE_NAME}, {"__unnamed_1", "kernel"},
+				       {"$str$2", "!_isinf(sum)"}}};
+	struct assertion a = asserted(&p, NULL, NULL);
+
+	(void)state;
+	assert_null(a.condition);
+	assert_int_equal(a.n_one_of, 2);
+	assert_string_equal(a.one_of[0], "!_isinf(val)");
+	assert_string_equal(a.one_of[1], "!_isinf(sum)");
+	assertion_free(&a);
+	/* too many are none */
+	for (int i = 4; i < 8; i++)
+		p.object[i] = (struct am_object){"$x", (const char *[]){"!_isinf(a12)", "!_isinf(b12)", "!_isinf(c12)",
+								      "!_isinf(d12)"}[i - 4]};
+	a = asserted(&p, NULL, NULL);
+	assert_int_equal(a.n_one_of, 0);
+	assertion_free(&a);
+}
+
 static void check_texts(struct assertion a, const char *condition, const char *file, const char *function)
 {
 	same_text(a.condition, condition);
@@ -295,7 +316,7 @@ struct said_assert {
 	const char *kernel, *condition, *cause, *certainty;
 };
 
-static json_t *judge_assert(const char *kernel, const char *condition, const void *params, size_t len)
+static json_t *judge_one_of(const char *kernel, const char *condition, const char *other, const void *params, size_t len)
 {
 	struct culprit_lane lane = {.block = {0}};
 	struct culprit c = {.fault = FAULT_ASSERT, .source = CULPRIT_LANE, .exception = 12,
@@ -306,13 +327,39 @@ static json_t *judge_assert(const char *kernel, const char *condition, const voi
 
 	c.kernel = c.kernel_text = strdup(kernel);
 	c.params = (struct dump_bytes){params, len};
-	c.assertion.condition = condition ? strdup(condition) : NULL;
+	c.assertion.condition = condition && !other ? strdup(condition) : NULL;
+	if (other) {
+		c.assertion.one_of[0] = strdup(condition);
+		c.assertion.one_of[1] = strdup(other);
+		c.assertion.n_one_of = 2;
+	}
 	v = verdict_of_dump(&c);
 	j = verdict_object(v);
 	verdict_free(v);
 	free(c.kernel);
-	free(c.assertion.condition);
+	assertion_free(&c.assertion);
 	return j;
+}
+
+static json_t *judge_assert(const char *kernel, const char *condition, const void *params, size_t len)
+{
+	return judge_one_of(kernel, condition, NULL, params, len);
+}
+
+static void cause__of_several_conditions_is_what_all_are_about(void **state)
+{
+	json_t *j = judge_one_of("at::native::sampleMultinomialOnce()", "!_isinf(val)", "!_isinf(sum)", NULL, 0), *a;
+
+	(void)state;
+	assert_string_equal(field(j, "cause"), "invalid-probability");
+	assert_string_equal(field(j, "certainty"), "certain");
+	a = json_object_get(json_object_get(j, "fault"), "assert");
+	assert_true(json_is_null(json_object_get(a, "condition")));
+	assert_string_equal(field(a, "one_of"), "`!_isinf(val)` or `!_isinf(sum)`");
+	json_decref(j);
+	j = judge_one_of("merge()", "t < n_classes", "left < right!", NULL, 0);
+	assert_string_equal(field(j, "cause"), "kernel-assert");
+	json_decref(j);
 }
 
 static void cause__is_told_by_kernel_and_condition(void **state)
@@ -411,11 +458,13 @@ int main(void)
 		cmocka_unit_test(args__cut_images_are_survived),
 		cmocka_unit_test(text__a_string_is_known_by_its_length),
 		cmocka_unit_test(text__of_two_that_fit_none_is_chosen),
+		cmocka_unit_test(text__those_that_fit_are_kept),
 		cmocka_unit_test(text__memory_and_the_image_before_relocation_are_exact),
 		cmocka_unit_test(text__signatures_and_triton_names),
 		cmocka_unit_test(signature__parameters_lie_where_their_types_put_them),
 		cmocka_unit_test(cause__is_told_by_kernel_and_condition),
 		cmocka_unit_test(cause__the_exceeded_size_comes_from_the_parameters),
+		cmocka_unit_test(cause__of_several_conditions_is_what_all_are_about),
 		cmocka_unit_test(cause__a_message_can_be_a_parameter),
 	};
 
