@@ -25,7 +25,8 @@ static bool ends_with(const char *s, size_t n, const char *end)
 /* A path, or a name with the ending of a source file. */
 static bool is_file(const char *s, size_t n)
 {
-	static const char *const ends[] = {".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".c", ".inl", ".inc", ".py", ".hip"};
+	static const char *const ends[] = {".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".c", ".inl", ".inc", ".py",
+					   ".hip"};
 	size_t i;
 
 	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
@@ -52,7 +53,8 @@ static bool is_identifier(const char *s, size_t n)
 /* "void gather(float *, int) [with T = float]": has parameters, and no operator between operands. */
 static bool is_signature(const char *s, size_t n)
 {
-	static const char *const operators[] = {" && ", " || ", " < ", " > ", " <= ", " >= ", " == ", " != ", " + ", " - ", "!"};
+	static const char *const operators[] = {" && ", " || ", " < ", " > ", " <= ", " >= ", " == ", " != ", " + ",
+						" - ", "!"};
 	size_t i;
 
 	if (!memchr(s, '(', n) || !memchr(s, ' ', n) || (s[n - 1] != ')' && s[n - 1] != ']'))
@@ -74,8 +76,14 @@ static bool begins(const char *name, uint64_t max, const char *with)
 
 void text_group_symbol(struct text_group *g, const char *name, uint64_t max)
 {
-	if (begins(name, max, "__unnamed_") || begins(name, max, "__PRETTY_FUNCTION__") || begins(name, max, "__func__") ||
-	    begins(name, max, "__FUNCTION__") || begins(name, max, "assertFunc_"))
+	static const char *const names[] = {"__unnamed_", "__PRETTY_FUNCTION__", "__func__", "__FUNCTION__",
+					    "assertFunc_"};
+	bool function = false;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		function |= begins(name, max, names[i]);
+	if (function)
 		g->n_functions++;
 	else
 		g->n_others++;

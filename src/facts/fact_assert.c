@@ -35,6 +35,11 @@ static const struct { const char *kernel; unsigned number; } messages[] = {
 #include "kb/asserts.def"
 };
 
+static const struct { const char *kernel; unsigned number; } ignored[] = {
+#define IGNORED(kernel, number) { kernel, number },
+#include "kb/asserts.def"
+};
+
 static const char *const positions[] = {
 #define POSITION(line) line,
 #include "kb/asserts.def"
@@ -109,6 +114,17 @@ static void set_bound(struct facts *f, const struct culprit *c, const char *kern
 	}
 }
 
+static void set_ignored(struct facts *f, const struct culprit *c, const char *kernel)
+{
+	int64_t value;
+
+	for (size_t i = 0; i < COUNT(ignored) && c->kernel_text; i++)
+		if (is_like(kernel, ignored[i].kernel) &&
+		    signature_integer(c->kernel_text, ignored[i].number, c->params.data, c->params.len, &value) &&
+		    value > -((int64_t)1 << 48) && value < (int64_t)1 << 48)
+			fact_set_number(f, FACT_assert_ignored, (double)value);
+}
+
 /* Some kernels are given their message as a parameter. */
 static const char *message_in_params(struct facts *f, const struct culprit *c, const char *kernel)
 {
@@ -167,6 +183,7 @@ void assert_facts_of_dump(struct facts *f, const struct culprit *c)
 	fact_set_text(f, FACT_assert_about, about);
 	if (condition)
 		set_bound(f, c, kernel, condition);
+	set_ignored(f, c, kernel);
 }
 
 /* ---- the launch ------------------------------------------------------------------------------------- */

@@ -196,6 +196,7 @@ static void text__those_that_fit_are_kept(void **state)
 {
 	struct am_plan p = {.object = {{"$str", "!_isinf(val)"}, {"$str$1", FILE_NAME}, {"__unnamed_1", "kernel"},
 				       {"$str$2", "!_isinf(sum)"}}};
+	static const char *const more[] = {"!_isinf(a12)", "!_isinf(b12)", "!_isinf(c12)", "!_isinf(d12)"};
 	struct assertion a = asserted(&p, NULL, NULL);
 
 	(void)state;
@@ -206,8 +207,7 @@ static void text__those_that_fit_are_kept(void **state)
 	assertion_free(&a);
 	/* too many are none */
 	for (int i = 4; i < 8; i++)
-		p.object[i] = (struct am_object){"$x", (const char *[]){"!_isinf(a12)", "!_isinf(b12)", "!_isinf(c12)",
-								      "!_isinf(d12)"}[i - 4]};
+		p.object[i] = (struct am_object){"$x", more[i - 4]};
 	a = asserted(&p, NULL, NULL);
 	assert_int_equal(a.n_one_of, 0);
 	assertion_free(&a);
@@ -304,6 +304,12 @@ static void signature__parameters_lie_where_their_types_put_them(void **state)
 	assert_true(signature_param("f(int, at::TensorInfo<float, int>, int)", 0, &p));
 	assert_false(signature_param("f(int, at::TensorInfo<float, int>, int)", 2, &p));
 	assert_true(signature_param("f(void (*)(int, int), int)", 0, &p) == false);
+	/* but the last one lies before the end */
+	memcpy(bytes + 48, &m, 8);
+	assert_true(signature_integer("f(at::TensorInfo<float, int>, int, long)", SIGNATURE_LAST, bytes, 56, &v) && v == 3);
+	assert_false(signature_integer("f(at::TensorInfo<float, int>, int, long)", SIGNATURE_LAST, bytes, 52, &v));
+	assert_false(signature_integer("f(int, at::TensorInfo<float, int>)", SIGNATURE_LAST, bytes, 56, &v));
+	assert_false(signature_integer("f()", SIGNATURE_LAST, bytes, 56, &v));
 	assert_false(signature_param("f", 0, &p));
 	assert_false(signature_param("f()", 0, &p));
 	assert_false(signature_param("", 0, &p));
@@ -365,7 +371,8 @@ static void cause__of_several_conditions_is_what_all_are_about(void **state)
 static void cause__is_told_by_kernel_and_condition(void **state)
 {
 	static const struct said_assert list[] = {
-		{"at::native::nll_loss2d_forward_kernel()", "cur_target >= 0 && cur_target < n_classes", "label-out-of-range", "certain"},
+		{"at::native::nll_loss2d_forward_kernel()", "cur_target >= 0 && cur_target < n_classes",
+		 "label-out-of-range", "certain"},
 		{"at::native::nll_loss_forward_reduce_cuda_kernel_1d()", NULL, "label-out-of-range", "likely"},
 		{"my_loss()", "t >= 0 && t < n_classes", "label-out-of-range", "certain"},
 		{"my_loss()", "n_classes > 0", "kernel-assert", "certain"},
@@ -379,14 +386,18 @@ static void cause__is_told_by_kernel_and_condition(void **state)
 		 "invalid-probability", "certain"},
 		{"at::native::sampleMultinomialOnce()", "!at::_isnan(val)", "invalid-probability", "certain"},
 		{"merge()", "val >= zero", "kernel-assert", "certain"},
-		{"at::native::vectorized_elementwise_kernel()", "input_val >= zero && input_val <= one", "input-out-of-range", "likely"},
-		{"at::native::vectorized_elementwise_kernel()", "target_val >= zero && target_val <= one", "input-out-of-range", "likely"},
-		{"at::native::vectorized_elementwise_kernel()", "lambda >= 0 && \"invalid Poisson rate\"", "input-out-of-range", "likely"},
+		{"at::native::vectorized_elementwise_kernel()", "input_val >= zero && input_val <= one",
+		 "input-out-of-range", "likely"},
+		{"at::native::vectorized_elementwise_kernel()", "target_val >= zero && target_val <= one",
+		 "input-out-of-range", "likely"},
+		{"at::native::vectorized_elementwise_kernel()", "lambda >= 0 && \"invalid Poisson rate\"",
+		 "input-out-of-range", "likely"},
 		{"at::native::EmbeddingBag_updateOutputKernel_sum_mean()",
 		 "!has_invalid_index && \"Invalid input index in EmbeddingBag: index out of range [0, numRows)\"",
 		 "embedding-index-out-of-range", "certain"},
 		{"at::native::MultiMarginLoss_forward_kernel()",
-		 "target_k >= 0 && target_k < dim && \"target index is out of bounds\"", "label-out-of-range", "certain"},
+		 "target_k >= 0 && target_k < dim && \"target index is out of bounds\"",
+		 "label-out-of-range", "certain"},
 		{"at::native::nll_loss_backward_reduce_cuda_kernel_2d()", "index >= 0", "kernel-assert", "certain"},
 		{"void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl<at::native::binary_cross_entropy_out_cuda("
 		 "at::Tensor const&)::{lambda()#1}>(int)::{lambda(int)#1}>(int)", NULL, "input-out-of-range", "likely"},
@@ -421,6 +432,12 @@ static void cause__the_exceeded_size_comes_from_the_parameters(void **state)
 	assert_true(mentions(j, "why", "50,257 elements"));
 	assert_true(mentions(j, "why", "the indices are int64"));
 	json_decref(j);
+	/* behind structures, but the last one */
+	j = judge_assert("void at::native::(anonymous namespace)::indexSelectSmallIndex<float, long, unsigned int, 2, 2, -2>("
+			 "at::cuda::detail::TensorInfo<float, unsigned int>, int, unsigned int, long)",
+			 "srcIndex < srcSelectDimSize", (const int64_t[]){1, 2, 30522}, 24);
+	assert_true(mentions(j, "why", "30,522 elements"));
+	json_decref(j);
 	/* another condition of the same kernel does not speak of it */
 	j = judge_assert(gather, "index out of bounds", &params, sizeof(params));
 	assert_false(mentions(j, "why", "50,257"));
@@ -429,6 +446,22 @@ static void cause__the_exceeded_size_comes_from_the_parameters(void **state)
 	params.size = -1;
 	j = judge_assert(gather, "ind < ind_dim_size", &params, sizeof(params));
 	assert_false(mentions(j, "why", "elements"));
+	json_decref(j);
+}
+
+static void cause__classes_and_the_ignored_label_are_said(void **state)
+{
+	struct { uint64_t p[5]; bool average; int64_t frames, dim, classes, ignored; } params = {
+		.frames = 4, .dim = 3, .classes = 3, .ignored = -1};
+	json_t *j = judge_assert("void at::native::nll_loss_forward_reduce_cuda_kernel_2d<float, float, long>(float*, float*, "
+				 "float const*, long const*, float const*, bool, long, long, long, long)",
+				 "t >= 0 && t < n_classes", &params, sizeof(params));
+	json_t *fix = json_array_get(json_object_get(j, "fix"), 0);
+
+	(void)state;
+	assert_true(mentions(j, "why", "3 classes, so that labels must be 0 to 2"));
+	assert_true(mentions(j, "why", "only -1 is left out"));
+	assert_non_null(strstr(field(fix, "command"), "(labels >= 3)) & (labels != -1)"));
 	json_decref(j);
 }
 
@@ -465,6 +498,7 @@ int main(void)
 		cmocka_unit_test(cause__is_told_by_kernel_and_condition),
 		cmocka_unit_test(cause__the_exceeded_size_comes_from_the_parameters),
 		cmocka_unit_test(cause__of_several_conditions_is_what_all_are_about),
+		cmocka_unit_test(cause__classes_and_the_ignored_label_are_said),
 		cmocka_unit_test(cause__a_message_can_be_a_parameter),
 	};
 
