@@ -274,6 +274,43 @@ static void text__signatures_and_triton_names(void **state)
 	check_texts(asserted(&p, NULL, NULL), "b[i] >= 0 && (c == d(e))", FILE_NAME, "void pick(float *, bool)");
 }
 
+/* A thread that is still inside __assertfail: only its stack says where it was called. */
+static void text__a_call_is_found_on_the_stack(void **state)
+{
+	const struct row *r = rows;
+	struct dump_plan plan = {.lane_exception = 12, .lanes_hit = 1, .lane_pc = 32, .code = {MAKE_MOV_R9, MAKE_BRA}};
+	struct am_plan p = {.object = {{"$str", CONDITION}, {"$str$1", FILE_NAME}, {"__unnamed_1", "kernel"}}};
+	struct am *image = malloc(sizeof(*image));
+	uint64_t frame[6] = {0, 0x1230, 0, 0, 0, 1};	/* another call, then ours */
+	struct dump_make m;
+	struct culprit *c;
+	struct dump *d;
+
+	(void)state;
+	while (r->arch != 90)
+		r++;
+	p.code = r->code;
+	p.n_code = r->n;
+	frame[4] = am_back(&p);
+	dump_make_init(&m);
+	make_host_side(&m, &plan);
+	m.section[m.image].sh_size = am_make(image, &p).len;
+	m.section[m.image].sh_offset = make_append(&m, image->bytes, image->len);
+	make_device_side(&m, &plan);
+	make_table(&m, DUMP_BACKTRACE, frame, sizeof(frame), 24, m.lane, 0);
+	dump_make_finish(&m, 0);
+	d = dump_from_bytes(m.data, m.len, NULL);
+	assert_non_null(d);
+	c = culprit_find(d);
+	assert_int_equal(c->fault, FAULT_ASSERT);
+	same_text(c->assertion.condition, CONDITION);
+	same_text(c->assertion.file, FILE_NAME);
+	assert_int_equal(c->assertion.line, r->line);
+	culprit_free(c);
+	dump_free(d);
+	free(image);
+}
+
 /* ---- parameters ------------------------------------------------------------------------------------- */
 
 static void signature__parameters_lie_where_their_types_put_them(void **state)
@@ -494,6 +531,7 @@ int main(void)
 		cmocka_unit_test(text__those_that_fit_are_kept),
 		cmocka_unit_test(text__memory_and_the_image_before_relocation_are_exact),
 		cmocka_unit_test(text__signatures_and_triton_names),
+		cmocka_unit_test(text__a_call_is_found_on_the_stack),
 		cmocka_unit_test(signature__parameters_lie_where_their_types_put_them),
 		cmocka_unit_test(cause__is_told_by_kernel_and_condition),
 		cmocka_unit_test(cause__the_exceeded_size_comes_from_the_parameters),
