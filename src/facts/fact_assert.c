@@ -188,6 +188,23 @@ void assert_facts_of_dump(struct facts *f, const struct culprit *c)
 
 /* ---- the launch ------------------------------------------------------------------------------------- */
 
+static void facts_of_stack(struct facts *f, const struct trace *t, uint32_t stack)
+{
+	const char *op = stack ? stack_torch_op(t, stack) : NULL, *line;
+	bool position = false;
+	struct place p;
+
+	if (!stack)
+		return;
+	fact_set_text(f, FACT_assert_op, op ? op : "");
+	if (place_of_caller(t, stack, &p))
+		fact_set_text(f, FACT_assert_caller, place_source(&p, trace_header(t)->cwd, f->pool));
+	line = fact_text(f, FACT_assert_caller);
+	for (size_t i = 0; i < COUNT(positions); i++)
+		position |= fnmatch(positions[i], line, FNM_CASEFOLD) == 0;
+	fact_set_flag(f, FACT_assert_position, position);
+}
+
 struct search {
 	struct facts *facts;
 	struct trace *trace;
@@ -230,22 +247,20 @@ void assert_facts_of_suspects(struct facts *f, struct trace *t, const struct cw_
 	fact_set_text(f, FACT_assert_about, q.about);
 	if (q.op)
 		fact_set_text(f, FACT_assert_op, q.op);
-	assert_facts_of_stack(f, t, q.stack);
+	facts_of_stack(f, t, q.stack);
 }
 
-void assert_facts_of_stack(struct facts *f, const struct trace *t, uint32_t stack)
+void assert_facts_of_lines(struct facts *f, const struct trace *t, const struct place *line, size_t n)
 {
-	const char *op = stack ? stack_torch_op(t, stack) : NULL, *line;
-	bool position = false;
-	struct place p;
+	const char *op = n && line[0].stack ? stack_torch_op(t, line[0].stack) : NULL, *other;
 
-	if (!stack)
-		return;
-	fact_set_text(f, FACT_assert_op, op ? op : "");
-	if (place_of_caller(t, stack, &p))
-		fact_set_text(f, FACT_assert_caller, place_source(&p, trace_header(t)->cwd, f->pool));
-	line = fact_text(f, FACT_assert_caller);
-	for (size_t i = 0; i < COUNT(positions); i++)
-		position |= fnmatch(positions[i], line, FNM_CASEFOLD) == 0;
-	fact_set_flag(f, FACT_assert_position, position);
+	if (n == 1)
+		facts_of_stack(f, t, line[0].stack);
+	for (size_t i = 1; i < n && op; i++) {
+		other = line[i].stack ? stack_torch_op(t, line[i].stack) : NULL;
+		if (!other || strcmp(op, other))
+			op = NULL;
+	}
+	if (n > 1 && op)
+		fact_set_text(f, FACT_assert_op, op);
 }

@@ -292,8 +292,8 @@ static void join_dump(struct verdict *v, const struct incident *i, struct trace 
 	}
 	if (m.n == 1)
 		s->where = m.line[0];
-	if (m.n == 1 && c->fault == FAULT_ASSERT)
-		assert_facts_of_stack(f, t, m.line[0].stack);
+	if (c->fault == FAULT_ASSERT)
+		assert_facts_of_lines(f, t, m.line, m.n);
 	if (m.replay.file)
 		v->replay = line_of_place(v, t, &m.replay);
 	for (size_t k = 0; m.n > 1 && k < m.n; k++)

@@ -70,6 +70,13 @@ def rule__each_assertion_has_its_cause_line_and_words(box):
         same(said(verdict), kernel[1:], kernel[0])
 
 
+def rule__of_two_lines_the_common_function_counts(box):
+    for calls, cause, sure in (("embedding(bad)\nembedding(bad)", "embedding-index-out-of-range", "certain"),
+                               ("embedding(bad)\ncudrv.launch(bad, (1,), (4,))", "index-out-of-range", "likely")):
+        verdict, _ = judge(box, GATHER, calls, function="embedding")
+        same((verdict["cause"], verdict["certainty"]), (cause, sure), calls)
+
+
 def rule__a_range_that_a_nan_breaks_too_names_both(box):
     verdict, _ = judge(box, BCE, "cudrv.launch(bad, (1,), (1,))")
     same([(c["cause"], c["certainty"]) for c in verdict["candidates"]],
