@@ -267,6 +267,11 @@ def check_calls(p, arch, level, cubin, path, tmp):
         have = (got[0], got[1], got[3])
         if any(h not in ("?", w) for h, w in zip(have, want)):
             wrong.append(f"    sm_{arch} -O{level} {pc:x}: line {at} want {want} have {have}")
+    # a call that was taken for another one would leave a line that nobody has
+    unknown = sum(line.split()[2:3] == ["?"] for line in decode(path, [f"call {arch} {pc:x}\n" for pc in calls], out))
+    missing = sorted(set(p.truth) - lines_seen)
+    if len(missing) != unknown:
+        wrong.append(f"    sm_{arch} -O{level}: {unknown} lines unknown, but nobody has {missing}")
     return len(calls), known, wrong
 
 
