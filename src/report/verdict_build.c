@@ -308,6 +308,7 @@ static void join_address(struct verdict *v, const struct incident *i, struct tra
 static void join_dump(struct verdict *v, const struct incident *i, struct trace *t, const struct culprit *c,
 		      struct facts *f, struct scene *s)
 {
+	struct place lines[FAULT_LINES_MAX];
 	struct fault_launch m;
 
 	if (!c)
@@ -328,8 +329,10 @@ static void join_dump(struct verdict *v, const struct incident *i, struct trace 
 		return;
 	m.at[0].noticed = s->noticed;
 	*s = m.at[0];
-	if (m.n == 1 && c->fault == FAULT_ASSERT)
-		assert_facts_of_stack(f, t, s->where.stack);
+	for (size_t k = 0; k < m.n; k++)
+		lines[k] = m.at[k].where;
+	if (c->fault == FAULT_ASSERT)
+		assert_facts_of_lines(f, t, lines, m.n);
 	if (m.replay.file)
 		v->replay = line_of_place(v, t, &m.replay);
 	v->n_or = m.n - 1;

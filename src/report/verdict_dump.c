@@ -97,6 +97,7 @@ static void fill_assertion(struct verdict *v, struct facts *f, const struct culp
 		return;
 	v->fault.asserted = true;
 	v->fault.condition = fact_known(f, FACT_assert_condition) ? fact_text(f, FACT_assert_condition) : NULL;
+	v->fault.one_of = fact_known(f, FACT_assert_one_of) ? fact_text(f, FACT_assert_one_of) : NULL;
 	v->fault.file = fact_known(f, FACT_assert_file) ? fact_text(f, FACT_assert_file) : NULL;
 	v->fault.function = fact_known(f, FACT_assert_function) ? fact_text(f, FACT_assert_function) : NULL;
 	v->fault.line = c->assertion.line;

@@ -57,6 +57,7 @@ struct fault {
 	struct piece_line piece, segment;	/* PyTorch's block, the driver's allocation around it */
 	bool asserted;			/* a device-side assert: */
 	const char *condition, *file, *function;	/* NULL = not known */
+	const char *one_of;		/* the condition is one of these; NULL = known, or not at all */
 	uint32_t line;			/* 0 = not known */
 	/* of a kernel that was running: how much of it, and where, most threads first */
 	struct standing *standing;
