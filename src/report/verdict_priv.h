@@ -119,6 +119,7 @@ void verdict_fault(struct verdict *v, struct facts *f, const struct culprit *c);
 /* Rules and words of the cause that fits the facts best. */
 void verdict_judge(struct verdict *v, const struct facts *f);
 void verdict_evidence(struct verdict *v, const char *source, const char *text);
+void verdict_address_evidence(struct verdict *v, const struct facts *f);
 
 struct verdict *verdict_new(const char *cause);
 void verdict_append(struct verdict **list, struct verdict *v);
