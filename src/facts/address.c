@@ -132,13 +132,16 @@ static bool find_freed(struct look *l)
 
 /* ---- the host's own memory ------------------------------------------------------------------------------ */
 
-/* Where the driver has put something, the whole range is the driver's. Memory that the program registered is not. */
+/* Where the driver has put device memory, the whole range is the driver's. Pinned and registered memory is the host's,
+ * and may lie in the midst of it. */
 static bool is_drivers(const struct look *l, const struct cw_range *r)
 {
-	for (size_t i = 0; i < l->driver.n; i++)
-		if (l->driver.list[i].kind != CW_MEM_REGISTERED && l->driver.list[i].addr >= r->start &&
-		    l->driver.list[i].addr < r->end)
+	for (size_t i = 0; i < l->driver.n; i++) {
+		const struct piece *p = &l->driver.list[i];
+
+		if (p->kind != CW_MEM_REGISTERED && p->kind != CW_MEM_PINNED && p->addr >= r->start && p->addr < r->end)
 			return true;
+	}
 	return false;
 }
 
