@@ -116,6 +116,9 @@ struct verdict *verdict_of_incident(const struct incident *i, struct trace *t, c
 /* What the dump says of the fault, into the verdict and the facts. */
 void verdict_fault(struct verdict *v, struct facts *f, const struct culprit *c);
 
+/* Which of its lanes is shown, and how many there are: memory may tell better than the dump. */
+void verdict_thread(struct verdict *v, struct facts *f, const struct culprit *c, size_t lane, size_t threads);
+
 /* Rules and words of the cause that fits the facts best. */
 void verdict_judge(struct verdict *v, const struct facts *f);
 void verdict_evidence(struct verdict *v, const char *source, const char *text);
