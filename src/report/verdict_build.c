@@ -295,7 +295,10 @@ static void join_address(struct verdict *v, const struct incident *i, struct tra
 	struct address a;
 
 	address_find(&a, t, c, i->lead, m);
+	if (c->fault == FAULT_ILLEGAL_ADDRESS)
+		verdict_thread(v, f, c, a.lane, a.threads);
 	address_facts(f, t, &a);
+	verdict_address_evidence(v, f);
 	v->fault.in = a.in[0] ? pool_strdup(&v->pool, a.in) : NULL;
 	v->fault.param = a.param;
 	v->fault.param_byte = a.param_byte;

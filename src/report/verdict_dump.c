@@ -36,19 +36,19 @@ static void fill_access(struct verdict *v, struct facts *f, const struct culprit
 	}
 }
 
-static void fill_thread(struct verdict *v, struct facts *f, const struct culprit *c)
+void verdict_thread(struct verdict *v, struct facts *f, const struct culprit *c, size_t lane, size_t threads)
 {
-	v->fault.threads = c->n_lanes;
-	fact_set_number(f, FACT_fault_threads, (double)c->n_lanes);
-	if (!c->n_kept)
+	v->fault.threads = threads;
+	fact_set_number(f, FACT_fault_threads, (double)threads);
+	if (lane >= c->n_kept)
 		return;
 	v->fault.lane_known = true;
-	memcpy(v->fault.block, c->lanes[0].block, sizeof(v->fault.block));
-	memcpy(v->fault.thread, c->lanes[0].thread, sizeof(v->fault.thread));
-	if (!c->lanes[0].address_known || c->address_doubtful)
+	memcpy(v->fault.block, c->lanes[lane].block, sizeof(v->fault.block));
+	memcpy(v->fault.thread, c->lanes[lane].thread, sizeof(v->fault.thread));
+	if (!c->lanes[lane].address_known || c->address_doubtful)
 		return;
 	v->fault.address_known = true;
-	v->fault.address = c->lanes[0].address;
+	v->fault.address = c->lanes[lane].address;
 	fact_set_text(f, FACT_fault_address, pool_printf(&v->pool, "0x%" PRIx64, v->fault.address));
 }
 
@@ -112,7 +112,7 @@ void verdict_fault(struct verdict *v, struct facts *f, const struct culprit *c)
 	fact_set_text(f, FACT_fault_kind, culprit_fault_id(c->fault));
 	fact_set_text(f, FACT_fault_exception, v->fault.exception);
 	fill_access(v, f, c);
-	fill_thread(v, f, c);
+	verdict_thread(v, f, c, 0, c->n_lanes);
 	fill_kernel(v, c);
 	fill_assertion(v, f, c);
 	verdict_evidence(v, "core-dump", v->fault.exception ?
