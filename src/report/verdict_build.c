@@ -355,6 +355,7 @@ struct verdict *verdict_of_incident(const struct incident *i, struct trace *t, c
 	struct scene s;
 
 	facts_init(f, &v->pool);
+	fact_set_flag(f, FACT_dump_missing, !c && i->sticky && trace_header(t)->dump_path[0]);
 	incident_scene(i, t, &s);
 	join_dump(v, i, t, c, f, &s);
 	find_suspects(v, i, t, f, &s);

@@ -139,6 +139,7 @@ struct verdict *verdict_of_dump(const struct culprit *c)
 	fact_set_text(f, FACT_error_string, v->fault.what);
 	fact_set_text(f, FACT_error_text, "");
 	fact_set_flag(f, FACT_error_async, true);
+	fact_set_flag(f, FACT_dump_missing, false);
 	fact_set_flag(f, FACT_hang_is, false);
 	fact_set_flag(f, FACT_launch_is, false);
 	fact_set_flag(f, FACT_oom_is, false);

@@ -173,7 +173,7 @@ static void address__of_the_lane_that_left_the_memory_counts(void **state)
 					 { .address_known = true, .address = SEGMENT + 2 * MIB - 4 },
 					 { .address_known = true, .address = SEGMENT + 2 * MIB },
 					 { .address_known = true, .address = SEGMENT + 2 * MIB + 4 } };
-	struct scene s;
+	struct stage s;
 	const struct address *a;
 
 	(void)state;
