@@ -19,6 +19,8 @@
 #include "rec_dump.h"
 
 #define ATTR_ENABLE	1	/* bool */
+#define ATTR_ABORT	2	/* bool */
+#define ATTR_LIGHT	3	/* bool */
 #define ATTR_TRIGGER	4	/* bool */
 #define ATTR_FILE	5	/* string */
 #define ATTR_PIPE	6	/* string */
@@ -75,11 +77,19 @@ static void make_path(const char *folder)
 	rec_put_number(dump.path + n + 6, 24, (long)rec.pid);
 }
 
+/* Without memory, and without abort(). Drivers before CUDA 12.5 have two switches for it, later ones flags. */
+static bool set_flags(void)
+{
+	const int flags = FLAGS;
+	const bool yes = true, no = false;
+
+	return set(ATTR_FLAGS, &flags, sizeof(flags)) ||
+	       (set(ATTR_LIGHT, &yes, sizeof(yes)) && set(ATTR_ABORT, &no, sizeof(no)));
+}
+
 /* All but the switch: what a dump of either kind needs. */
 static enum cw_reason prepare(const char *folder)
 {
-	const int flags = FLAGS;
-
 	if (user_has_settings())
 		return CW_REASON_DUMP_USER;
 	if (is_traced())
@@ -87,7 +97,7 @@ static enum cw_reason prepare(const char *folder)
 	if (!drv.cuCoredumpSetAttributeGlobal)
 		return CW_REASON_DUMP_DRIVER;
 	make_path(folder);
-	if (!set(ATTR_FILE, dump.path, strlen(dump.path) + 1) || !set(ATTR_FLAGS, &flags, sizeof(flags)))
+	if (!set(ATTR_FILE, dump.path, strlen(dump.path) + 1) || !set_flags())
 		return CW_REASON_DUMP_DRIVER;
 	return CW_REASON_NONE;
 }

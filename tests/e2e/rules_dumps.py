@@ -103,6 +103,11 @@ def rule__without_a_dump_the_suspects_are_listed(box):
     same([s["line"] for s in without["suspects"]], [6, 5], "suspects")
 
 
+def rule__older_drivers_dump_without_abort_too(box):
+    run = box.under(box.script(TWO), gpu="sim:tiny,driver=12010")
+    same((run.status, box.verdict(run)["certainty"]), (1, "certain"), "status and certainty")
+
+
 def rule__the_users_own_dump_settings_are_respected(box):
     path = os.path.join(box.scratch, "mine")
     run = box.under(box.script(TWO), CUDA_ENABLE_COREDUMP_ON_EXCEPTION="1", CUDA_COREDUMP_FILE=path,
