@@ -236,18 +236,19 @@ static void consider(void *arg, const struct cw_launch *l)
 		q->stack = 0;
 }
 
-void assert_facts_of_suspects(struct facts *f, struct trace *t, const struct cw_failure *noticed)
+uint32_t assert_facts_of_suspects(struct facts *f, struct trace *t, const struct cw_failure *noticed)
 {
 	struct search q = { .facts = f, .trace = t };
 
 	suspects_each(t, noticed, consider, &q);
 	if (!q.kernel || q.differ)
-		return;
+		return 0;
 	fact_set_text(f, FACT_assert_kernel, q.kernel);
 	fact_set_text(f, FACT_assert_about, q.about);
 	if (q.op)
 		fact_set_text(f, FACT_assert_op, q.op);
 	facts_of_stack(f, t, q.stack);
+	return q.stack;
 }
 
 void assert_facts_of_lines(struct facts *f, const struct trace *t, const struct place *line, size_t n)

@@ -16,8 +16,9 @@ struct trace;
 /* From the core dump. */
 void assert_facts_of_dump(struct facts *f, const struct culprit *c);
 
-/* Without a dump: the suspects that are known to assert, when all of them check the same thing. */
-void assert_facts_of_suspects(struct facts *f, struct trace *t, const struct cw_failure *noticed);
+/* Without a dump: the suspects that are known to assert, when all of them check the same thing. The stack of
+ * their launch; 0 when there is none, or more than one. */
+uint32_t assert_facts_of_suspects(struct facts *f, struct trace *t, const struct cw_failure *noticed);
 
 /* From the Python stacks of the launches that it can have been: what all of them have in common. */
 void assert_facts_of_lines(struct facts *f, const struct trace *t, const struct place *line, size_t n);

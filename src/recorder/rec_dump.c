@@ -30,7 +30,8 @@
 #define ASSERT		710
 #define LAUNCH_FAILED	719	/* "unspecified": true of every fault */
 #define LATE_NS		400000000u	/* after the last call the driver may need so long to tell of a fault */
-#define PATIENCE	2000	/* times 5 ms that we wait for a dump to be there, or for the driver's word */
+#define SOON		60	/* times 5 ms that we wait for a dump to be there */
+#define PATIENCE	2000	/* and for it to be complete, or for the driver's word */
 
 _Atomic uint32_t dump_error;
 
@@ -51,6 +52,15 @@ static bool user_has_settings(void)
 		if (rec_getenv(names[i]))
 			return true;
 	return false;
+}
+
+/* Then the traceback is right as it is; and a launch that waits for a failed assertion while it is dumped may
+ * never return (R580). */
+static bool launches_block(void)
+{
+	const char *v = rec_getenv("CUDA_LAUNCH_BLOCKING");
+
+	return v && *v && strcmp(v, "0") != 0;
 }
 
 static bool is_traced(void)
@@ -106,7 +116,7 @@ static enum cw_reason prepare(const char *folder)
 static enum cw_reason arm(const char *folder)
 {
 	const bool on = true;
-	enum cw_reason why = prepare(folder);
+	enum cw_reason why = launches_block() ? CW_REASON_DUMP_BLOCKING : prepare(folder);
 
 	if (!why && !set(ATTR_ENABLE, &on, sizeof(on)))
 		why = CW_REASON_DUMP_DRIVER;
@@ -192,8 +202,13 @@ static CUresult plain_error(CUresult driver)
 {
 	uint32_t code = 0;
 
-	/* Whoever waited for the kernel finds it complete. A launch is refused while it is being written: were the
-	 * program to end now, it would be lost. */
+	/* Whoever waited for the kernel finds it complete; another thread may be early. */
+	for (int i = 0; i < SOON && access(dump.path, F_OK) != 0; i++)
+		nap();
+	/* Threads go on after an assertion that is dumped, and fail the next one: now and then the driver gives up
+	 * in the middle and says 719, as never (of hundreds) after a fault of another kind. */
+	if (access(dump.path, F_OK) != 0)
+		return driver == LAUNCH_FAILED ? ASSERT : driver;
 	for (int i = 0; i < PATIENCE && !dump_code(dump.path, &code); i++)
 		nap();
 	if (code == ASSERT || (code && !driver))

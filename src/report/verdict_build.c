@@ -257,6 +257,7 @@ static void find_suspects(struct verdict *v, const struct incident *i, struct tr
 			  struct scene *s)
 {
 	struct suspects *found;
+	struct place asserts;
 
 	if (!i->sticky || v->fault.known)	/* a dump tells more */
 		return;
@@ -274,8 +275,9 @@ static void find_suspects(struct verdict *v, const struct incident *i, struct tr
 	}
 	if (found->n == 1 && found->line[0].place.file)
 		s->where = found->line[0].place;
-	if (i->code == 710)
-		assert_facts_of_suspects(f, t, i->lead);
+	/* of all suspects perhaps one alone is known to assert */
+	if (i->code == 710 && place_of_stack(t, assert_facts_of_suspects(f, t, i->lead), &asserts))
+		s->where = asserts;
 }
 
 static void fill_piece(struct verdict *v, const struct trace *t, struct piece_line *to, const struct memory *m)

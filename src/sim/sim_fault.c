@@ -95,6 +95,10 @@ void sim_fault_raise(const struct sim_op *op, const struct sim_fault *fault)
 	if (fault->insn == SIM_INSN_ASSERT)
 		say_assertion(op, fault);
 	sim_dump_plan(op->ctx, &plan);
+	if (plan.enabled && sim.config.lost_dumps && fault->code == SIM_ASSERT) {
+		sim_ctx_fail(op->ctx, SIM_LAUNCH_FAILED);
+		return;
+	}
 	now = plan;
 	if (sim.config.late_dumps && !fault->asked)
 		hidden_name(now.path, sizeof(now.path), &plan);

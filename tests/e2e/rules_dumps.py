@@ -179,3 +179,19 @@ def rule__a_program_that_ends_before_its_fault_is_known_fails_too(box):
         verdict = box.verdict(run)
         same((verdict["cause"], verdict["certainty"], verdict["where"]["line"]),
              ("illegal-access-out-of-bounds", "certain", 5), "verdict after %r" % end)
+
+
+def rule__an_assertion_whose_dump_is_lost_is_still_an_assertion(box):
+    program = box.script(AFTER) + ["assert_fail", "()"]
+    run = box.under(program, gpu="sim:tiny,lost_dumps")
+    same((run.status, run.out), (0, "710 710 710\n" * 3), "what the program sees")
+    run = box.under(box.script(TWO.replace('"trap"', '"assert_fail"')), gpu="sim:tiny,lost_dumps")
+    verdict = box.verdict(run)
+    same((verdict["cause"], verdict["certainty"], verdict["error"]["code"]), ("kernel-assert", "likely", 710), "verdict")
+    assert any("left none" in why for why in verdict["why"]), verdict["why"]
+
+
+def rule__synchronous_launches_are_not_dumped(box):
+    run = box.under(box.script(TWO), CUDA_LAUNCH_BLOCKING="1")
+    same((run.status, box.verdict(run)["certainty"] != "certain"), (1, True), "status, and no dump")
+    assert not any(name.endswith(".cudacore") for name in os.listdir(run.folder))
