@@ -342,7 +342,7 @@ def check_moves(arch, pairs, path):
 def check_targets(arch, name, code, path, tmp):
     """Branches: nvdisasm names the target as an address in the file."""
     n, wrong, file = 0, [], os.path.join(tmp, "raw.bin")
-    some = [w for w in code if w[0] & 0x1ff in (0x145, 0x147)]
+    some = [w for w in code if w[0] & 0x1ff in (0x144, 0x145, 0x147)]
     pairs = disassemble(name, some, tmp)
     have = decode(path, [f"move {arch} {lo:x} {hi:x}\n" for (lo, hi), _ in pairs])
     if len(pairs) != len(some) or not os.path.exists(file):
