@@ -249,13 +249,23 @@ static bool line_value(struct sass_eval *e, size_t i, int reg, uint32_t *value)
 	return ok;
 }
 
+/* The last line before that has written the register, and nothing else has since. */
+static bool find_writer(struct sass_eval *e, bool uniform, int reg, size_t at, size_t *found)
+{
+	while (step_back(e, &at))
+		if (sass_line_writes(&e->lines.line[at], uniform, reg)) {
+			*found = at;
+			return !e->lines.line[at].any;
+		}
+	return false;
+}
+
 /* What the code before has put into the register. */
 static bool code_value(struct sass_eval *e, bool uniform, int reg, size_t at, uint32_t *value)
 {
-	while (step_back(e, &at))
-		if (sass_line_writes(&e->lines.line[at], uniform, reg))
-			return !e->lines.line[at].any && line_value(e, at, reg, value);
-	return false;
+	size_t found;
+
+	return find_writer(e, uniform, reg, at, &found) && line_value(e, found, reg, value);
 }
 
 static bool dump_value(const struct sass_eval *e, bool uniform, int reg, size_t at, uint32_t *value)
@@ -264,19 +274,25 @@ static bool dump_value(const struct sass_eval *e, bool uniform, int reg, size_t 
 	       dump_word(uniform ? e->lane->uregs : e->lane->regs, (size_t)reg, value);
 }
 
-/* A register that survived must be what the code makes of it. */
+static bool is_number(const struct sass_line *l)
+{
+	return l->value == SASS_VALUE_MOVE && l->as.move.from == SASS_FROM_NUMBER;
+}
+
+/* A register that survived must be what the code makes of it. That a constant is one proves nothing. */
 static void compare(struct sass_eval *e, bool uniform, int reg, size_t at, uint32_t survived)
 {
 	unsigned most = e->work < COMPARE_MAX ? e->work : COMPARE_MAX, rest = e->work - most;
 	uint32_t computed;
+	size_t found;
 
 	if (e->comparing)
 		return;
 	e->comparing = true;
 	e->work = most;
-	if (code_value(e, uniform, reg, at, &computed)) {
+	if (find_writer(e, uniform, reg, at, &found) && line_value(e, found, reg, &computed)) {
 		e->differs = e->differs || computed != survived;
-		e->checked = true;
+		e->checked = e->checked || !is_number(&e->lines.line[found]);
 	}
 	e->comparing = false;
 	e->work += rest;

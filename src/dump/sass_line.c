@@ -45,6 +45,7 @@ static void decode_move(struct sass_line *l, const struct sass_move *m)
 		return;
 	l->value = SASS_VALUE_MOVE;
 	l->as.move = *m;
+	l->preds = l->upreds = 0;	/* the exact forms write none */
 }
 
 static void decode_registers(struct sass_line *l, const uint8_t *code, unsigned arch)

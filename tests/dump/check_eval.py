@@ -300,6 +300,40 @@ def flipped(arch, pairs, name, path, tmp):
     return disassemble(name, sorted(words), tmp)
 
 
+TABLE_HEAD = """/* SPDX-License-Identifier: Apache-2.0
+ * Kernels of our own and the address that their load accesses. Written by tests/dump/check_eval.py --table.
+ *
+ * EVAL(arch, offset of the load, address, tid.x, tid.y, ctaid.x, ctaid.y, ntid.x, nctaid.x, (parameters), code...)
+ */
+"""
+
+
+def table_rows(kernels, arch, level, cubin, path, tmp):
+    """A few short kernels whose address is known, with as many different instructions as can be."""
+    image, rows, seen = Image(cubin), [], set()
+    out = os.path.join(tmp, "relocated.bin")
+    with open(out, "wb") as f:
+        f.write(image.data)
+    starts = {int(name[1:]): (address, size) for address, size, name in image.functions}
+    for k, pc, word in accesses(image, kernels):
+        start, size = starts[kernels.index(k)]
+        section = next(s for s in image.sections if s[2] & 4 and s[3] <= start < s[3] + s[5])
+        words = [struct.unpack_from("<QQ", image.data, section[4] + start - section[3] + at) for at in range(0, size, 16)]
+        words = [w for w in words if w[0] & 0xfff != 0x918]
+        got, = decode(path, [f"address {arch} {pc:x} {pc + 16:x} {word[0]:x} {word[1]:x} {k.lane(arch)}\n"], out)
+        kinds = {(w[0] & 0xfff, w[1] >> 8 & 0x7ff) for w in words if w[0] & 0x1ff < 0x100}
+        if word[0] & 0x1ff == 0x186 or got != f"{k.address:x}" or len(words) > 40 or len(kinds - seen) < 7:
+            continue
+        seen |= kinds
+        e = k.env
+        params = b"".join(struct.pack("<Q" if p in PARAMS[:5] else "<I", e[p]) for p in PARAMS) + b"\0" * 4
+        rows.append(f"/* -O{level} */\nEVAL({arch}, 0x{pc - start:x}, 0x{k.address:x}, " +
+                    ", ".join(str(e[x]) for x in ("tid.x", "tid.y", "ctaid.x", "ctaid.y", "ntid.x", "nctaid.x")) + ",\n\t(" +
+                    ", ".join(f"0x{x:x}" for x in struct.unpack("<7Q", params)) + "),\n\t" +
+                    ",\n\t".join(f"0x{lo:016x}, 0x{hi:016x}" for lo, hi in words) + ")")
+    return rows
+
+
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--table", metavar="FILE")
@@ -310,6 +344,7 @@ def main():
     if not tool("nvdisasm") or not tool("ptxas"):
         print("SKIP: ptxas and nvdisasm are not installed")
         return 0
+    rows = []
     kernels, failed = [Kernel(args.seed * 100000 + i) for i in range(KERNELS)], False
     with tempfile.TemporaryDirectory() as tmp:
         path = decoder(tmp)
@@ -322,6 +357,8 @@ def main():
                 *more, bad = check_addresses(kernels, arch, level, cubin, path, tmp)
                 total, wrong = [a + b for a, b in zip(total, more)], wrong + bad
                 code.update(code_of(cubin))
+                if args.table and arch in (75, 80, 90, 100, 120) and level == 3:
+                    rows += table_rows(kernels, arch, level, cubin, path, tmp)
             if not total[0] or not name:
                 print(f"sm_{arch}: SKIP: {'nvdisasm' if total[0] else 'ptxas'} does not know it")
                 continue
@@ -335,6 +372,9 @@ def main():
             if args.verbose:
                 print("  not understood: " + "\n    ".join(others.values()))
             failed = failed or bool(wrong) or total[1] * 2 < total[0]
+    if args.table:
+        with open(args.table, "w") as f:
+            f.write(TABLE_HEAD + "\n".join(rows) + "\n#undef EVAL\n")
     return 1 if failed else 0
 
 
