@@ -206,11 +206,19 @@ void culprit_place(struct hunt *h)
 
 /* --- lanes ------------------------------------------------------------------------------------ */
 
+/* All lanes of a warp carry its exception, also those that wait elsewhere for the ones that executed the instruction. */
+static bool is_active(const struct thread *t)
+{
+	uint64_t active = dump_get(&t->warp, DUMP_WARP_ACTIVE);
+
+	return active == 0 || active >> (dump_get(&t->lane, DUMP_LANE_ID) & 31) & 1;
+}
+
 static bool is_faulting(struct hunt *h, const struct thread *t)
 {
 	switch (h->c->source) {
 	case CULPRIT_LANE:
-		return dump_get(&t->lane, DUMP_LANE_EXCEPTION);
+		return dump_get(&t->lane, DUMP_LANE_EXCEPTION) && (!h->c->pc_exact || is_active(t));
 	case CULPRIT_SM:
 		return dump_get(&t->sm, DUMP_SM_EXCEPTION) == h->c->exception &&
 		       dump_get(&t->sm, DUMP_SM_PC) == h->c->pc && lane_in_reach(h, t) && !lane_skipped(h, t);
