@@ -83,15 +83,15 @@ static bool take_hfma2(struct sass_move *m, const struct word *w, unsigned arch,
 	       sass_operand(m, w, arch, form);
 }
 
-/* Loads of 32 and 64 bits from constant memory. */
+/* Loads of 32 and 64 bits from constant memory; uniform ones since 10.0 of 128 as well. */
 static bool take_load(struct sass_move *m, const struct word *w, unsigned offset_at, uint32_t more)
 {
 	uint32_t mods = modifiers(w);
 
-	if ((mods != 8 && mods != 10) || bits(w, 64, 8) || bits(w, 91, 1) != more)
+	if ((mods != 8 && mods != 10 && (mods != 12 || !more)) || bits(w, 64, 8) || bits(w, 91, 1) != more)
 		return false;
 	m->from = SASS_FROM_BANK;
-	m->n = mods == 8 ? 1 : 2;
+	m->n = 1u << (mods - 8) / 2;
 	m->offset = (unsigned)bits(w, offset_at, 54 - offset_at);
 	m->bank = (unsigned)bits(w, 54, 5);
 	/* the highest bit is a sign */

@@ -283,7 +283,7 @@ def expect(text):
     dest = register(operands[0])
     if not dest:
         return None
-    n = 2 if name.endswith(".64") else 1
+    n = 4 if name.endswith(".128") else 2 if name.endswith(".64") else 1
     source = None
     if name in ("MOV", "MOV.64", "UMOV", "R2UR") and len(operands) == 2:
         source = operands[1]
@@ -291,7 +291,7 @@ def expect(text):
         source = operands[3]
     elif name in ("HFMA2.MMA", "HFMA2") and operands[1:3] == ["-RZ", "RZ"] and len(operands) == 5:
         return (NUMBER, *dest, n, None, -1, False, 0, 0)
-    elif name in ("LDC", "LDC.64", "ULDC", "ULDC.64", "LDCU", "LDCU.64") and len(operands) == 2:
+    elif name in ("LDC", "LDC.64", "ULDC", "ULDC.64", "LDCU", "LDCU.64", "LDCU.128") and len(operands) == 2:
         source = operands[1]
     if source is None:
         return None

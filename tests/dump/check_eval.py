@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 
+import check_assert
 from check_assert import Image
 from check_sass import ARCHS, HERE, ROOT, code_of, disassemble, known_arch, tool
 
@@ -347,7 +348,7 @@ def main():
     rows = []
     kernels, failed = [Kernel(args.seed * 100000 + i) for i in range(KERNELS)], False
     with tempfile.TemporaryDirectory() as tmp:
-        path = decoder(tmp)
+        path, moves = decoder(tmp), check_assert.decoder(tmp)
         for arch in args.arch or ARCHS:
             name, total, wrong, code = known_arch(arch, tmp), [0, 0, 0, 0], [], set()
             for level in (0, 1, 2, 3):
@@ -365,7 +366,8 @@ def main():
             pairs = disassemble(name, sorted(code), tmp)
             extra = flipped(arch, pairs, name, path, tmp)
             (n, others, bad), (m, _, worse) = check_math(arch, pairs, path), check_math(arch, extra, path)
-            wrong += bad + worse
+            # which registers the others write
+            wrong += bad + worse + check_assert.check_moves(arch, pairs + extra, moves)[1]
             print(f"sm_{arch}: {total[1]} of {total[0]} loads known, {total[3]} of {total[2]} stores, {n} instructions, "
                   f"{m} with a flipped bit of {len(extra)}, {len(wrong)} wrong", flush=True)
             print("\n".join(wrong[:12]), end="\n" if wrong else "")
