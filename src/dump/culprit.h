@@ -72,7 +72,9 @@ struct culprit {
 	uint8_t code[SASS_BYTES];
 	struct sass insn;
 	enum sass_space space;		/* of the instruction; generic ones by their address, where known */
-	bool address_doubtful;		/* the load may have overwritten its address register */
+	bool address_doubtful;		/* the load has overwritten its address register: addresses mean nothing */
+	bool address_recomputed;	/* it has, but they were computed again from the code */
+	bool address_unchecked;		/* and no register that survived could confirm that */
 
 	struct culprit_lane *lanes;	/* the faulting ones, first first */
 	size_t n_lanes, n_kept;

@@ -21,6 +21,8 @@ struct hunt {
 	struct dump_bytes image;	/* of the grid's module, or of the one that holds the pc */
 	struct dump_bytes original;	/* the same before relocation; empty in light dumps */
 	uint64_t straight_end;		/* a lane up to here still has the registers of the pc */
+	struct sass_eval *eval;		/* computes destroyed addresses again; NULL = not needed or not possible */
+	bool eval_tried;
 };
 
 /* Calls fn for every valid thread of the dump, or of one SM, until it returns true. */
@@ -31,6 +33,11 @@ bool threads_walk(struct hunt *h, const struct dump_row *only_sm, thread_fn *fn)
 void culprit_place(struct hunt *h);
 void culprit_lanes(struct hunt *h);
 void culprit_judge(struct hunt *h);
+/* culprit_address.c: has a lane executed the instruction, and what did it access? */
+bool lane_in_reach(struct hunt *h, const struct thread *t);
+bool lane_skipped(struct hunt *h, const struct thread *t);
+void lane_address(struct hunt *h, const struct thread *t, struct culprit_lane *l);
+void lane_address_finish(struct hunt *h);
 /* culprit_assert.c: what was asserted */
 void culprit_assert(struct hunt *h);
 

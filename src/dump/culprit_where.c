@@ -214,50 +214,27 @@ void culprit_place(struct hunt *h)
 
 /* --- lanes ------------------------------------------------------------------------------------ */
 
-static bool in_reach(struct hunt *h, const struct thread *t)
+/* All lanes of a warp carry its exception, also those that wait elsewhere for the ones that executed the instruction. */
+static bool is_active(const struct thread *t)
 {
-	uint64_t pc = dump_get(&t->lane, DUMP_LANE_PC);
+	uint64_t active = dump_get(&t->warp, DUMP_WARP_ACTIVE);
 
-	return h->c->pc_exact && pc >= h->c->pc && pc <= h->straight_end &&
-	       (pc - h->c->pc) % SASS_BYTES == 0;
-}
-
-/* A predicated instruction is skipped by lanes whose predicate does not hold. */
-static bool is_skipped(struct hunt *h, const struct thread *t)
-{
-	uint32_t p;
-
-	return h->c->decoded && h->c->insn.guard != 7 &&
-	       dump_word(dump_child_bytes(&t->lane, DUMP_PREDS), (size_t)h->c->insn.guard, &p) &&
-	       (p != 0) == h->c->insn.guard_not;
+	return active == 0 || active >> (dump_get(&t->lane, DUMP_LANE_ID) & 31) & 1;
 }
 
 static bool is_faulting(struct hunt *h, const struct thread *t)
 {
 	switch (h->c->source) {
 	case CULPRIT_LANE:
-		return dump_get(&t->lane, DUMP_LANE_EXCEPTION);
+		return dump_get(&t->lane, DUMP_LANE_EXCEPTION) && (!h->c->pc_exact || is_active(t));
 	case CULPRIT_SM:
 		return dump_get(&t->sm, DUMP_SM_EXCEPTION) == h->c->exception &&
-		       dump_get(&t->sm, DUMP_SM_PC) == h->c->pc && in_reach(h, t) && !is_skipped(h, t);
+		       dump_get(&t->sm, DUMP_SM_PC) == h->c->pc && lane_in_reach(h, t) && !lane_skipped(h, t);
 	case CULPRIT_BROKEN:
 		return dump_get(&t->warp, DUMP_WARP_BROKEN);
 	default:
 		return true;
 	}
-}
-
-/* Registers are those of the moment the lane stopped. */
-static void fill_address(struct hunt *h, const struct thread *t, struct culprit_lane *l)
-{
-	struct culprit *c = h->c;
-
-	if (!c->decoded || !in_reach(h, t) || is_skipped(h, t))
-		return;
-	l->address_known = sass_address(&c->insn, dump_child_bytes(&t->lane, DUMP_REGS),
-					dump_child_bytes(&t->warp, DUMP_UREGS), &l->address);
-	if (l->address_known && l->pc != c->pc && sass_overwrites_address(&c->insn))
-		c->address_doubtful = true;
 }
 
 static void keep_lane(struct hunt *h, const struct thread *t)
@@ -274,7 +251,7 @@ static void keep_lane(struct hunt *h, const struct thread *t)
 		l->block[i] = (uint32_t)dump_get(&t->cta, DUMP_CTA_BLOCK_X + i);
 		l->thread[i] = (uint32_t)dump_get(&t->lane, DUMP_LANE_THREAD_X + i);
 	}
-	fill_address(h, t, l);
+	lane_address(h, t, l);
 }
 
 static bool take_lane(struct hunt *h, const struct thread *t)
@@ -311,6 +288,7 @@ void culprit_lanes(struct hunt *h)
 	if (!c->grid_known)
 		return;
 	threads_walk(h, NULL, take_lane);
+	lane_address_finish(h);
 	places_finish(h);
 	for (i = 0; i < c->n_kept; i++) {
 		if (!c->lanes[i].address_known)

@@ -89,7 +89,8 @@ static void text_threads(const struct culprit *c, struct buf *out)
 	if (c->decoded && l->address_known)
 		buf_printf(out, " %s %u byte%s at 0x%" PRIx64 " (%s)%s", verb(c), c->insn.width,
 			   c->insn.width == 1 ? "" : "s", l->address, sass_space_name(c->space),
-			   c->address_doubtful ? ", unless the load overwrote its address" : "");
+			   c->address_doubtful ? ", unless the load overwrote its address" :
+			   c->address_recomputed ? ", recomputed from the code" : "");
 	buf_printf(out, "\n          %zu thread%s in %zu warp%s", c->n_lanes, c->n_lanes == 1 ? "" : "s",
 		   c->n_warps, c->n_warps == 1 ? "" : "s");
 	if (c->address_known && c->address_min != c->address_max)
@@ -240,6 +241,8 @@ static json_t *fault_json(const struct culprit *c)
 		json_object_set_new(j, "code", bytes(c->code, sizeof(c->code)));
 	if (c->address_doubtful)
 		json_object_set_new(j, "address_doubtful", json_true());
+	if (c->address_recomputed)
+		json_object_set_new(j, "address_recomputed", json_string(c->address_unchecked ? "unchecked" : "checked"));
 	if (c->fault == FAULT_ASSERT)
 		json_object_set_new(j, "assert", assertion_json(&c->assertion));
 	json_object_set_new(j, "threads", json_integer((json_int_t)c->n_lanes));

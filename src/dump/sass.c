@@ -229,6 +229,13 @@ static bool value_of(struct dump_bytes file, int reg, bool pair, uint64_t *value
 	return true;
 }
 
+uint64_t sass_sum(const struct sass *s, uint64_t reg, uint64_t ureg)
+{
+	uint64_t a = (reg << s->shift) + ureg + (uint64_t)s->offset;
+
+	return is_window(s->space) ? (uint32_t)a : a;
+}
+
 bool sass_address(const struct sass *s, struct dump_bytes regs, struct dump_bytes uregs, uint64_t *address)
 {
 	uint64_t a, b;
@@ -236,8 +243,7 @@ bool sass_address(const struct sass *s, struct dump_bytes regs, struct dump_byte
 	if (s->space == SASS_NOWHERE || !value_of(regs, s->reg, s->reg_64, &a) ||
 	    !value_of(uregs, s->ureg, s->ureg_64, &b))
 		return false;
-	a = (a << s->shift) + b + (uint64_t)s->offset;
-	*address = is_window(s->space) ? (uint32_t)a : a;
+	*address = sass_sum(s, a, b);
 	return true;
 }
 

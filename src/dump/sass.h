@@ -43,6 +43,9 @@ bool sass_decode(const uint8_t *code, unsigned arch, struct sass *s);
 const char *sass_kind_name(enum sass_kind k);
 const char *sass_space_name(enum sass_space s);
 
+/* The address that these values of its registers give. */
+uint64_t sass_sum(const struct sass *s, uint64_t reg, uint64_t ureg);
+
 /* The address that a lane accessed, from its registers and those of its warp. False when one is not there. */
 bool sass_address(const struct sass *s, struct dump_bytes regs, struct dump_bytes uregs, uint64_t *address);
 

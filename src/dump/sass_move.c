@@ -18,8 +18,6 @@ static const struct {
 #include "dump/sass_writes.def"
 };
 
-/* Modifiers stand in bits 72 to 90; 64 to 71 is a register in some forms. */
-#define MODIFIERS	((1u << 19) - 1)
 #define MOD_MOV		0x00f
 #define MOD_MOV64	0x10f
 #define MOD_IMAD	0x78e00
@@ -27,27 +25,7 @@ static const struct {
 #define MOD_HFMA2	0x001
 #define MOD_R2UR	0x00e00
 
-static uint32_t modifiers(const struct word *w)
-{
-	return bits(w, 72, 19) & MODIFIERS;
-}
-
-static int reg_at(const struct word *w, unsigned at)
-{
-	int r = (int)bits(w, at, 8);
-
-	return r == R_NONE ? -1 : r;
-}
-
-static int ureg_at(const struct word *w, unsigned at, unsigned arch)
-{
-	int zero = arch < 100 ? 63 : 255, u = (int)bits(w, at, arch < 100 ? 6 : 8);
-
-	return u == zero ? -1 : u;
-}
-
-/* The operand of bits 32 to 63, in the form that bits 9 to 11 choose. */
-static bool operand(struct sass_move *m, const struct word *w, unsigned arch, unsigned form)
+bool sass_operand(struct sass_move *m, const struct word *w, unsigned arch, unsigned form)
 {
 	switch (form) {
 	case 1:
@@ -80,7 +58,7 @@ static bool take_mov(struct sass_move *m, const struct word *w, unsigned arch, u
 	if ((modifiers(w) != MOD_MOV && !wide) || bits(w, 64, 8) || bits(w, 24, 8))
 		return false;
 	m->n = wide ? 2 : 1;
-	return (form == 1 || form >= 4) && operand(m, w, arch, form) && (!wide || form == 1);
+	return (form == 1 || form >= 4) && sass_operand(m, w, arch, form) && (!wide || form == 1);
 }
 
 /* RZ times RZ plus the operand; the multiplier's second register has the operand's place or bits 64 to 71. */
@@ -95,25 +73,25 @@ static bool take_imad(struct sass_move *m, const struct word *w, unsigned arch, 
 		m->reg = reg_at(w, 64);
 		return bits(w, 32, 8) == R_NONE && bits(w, 40, 24) == 0;
 	}
-	return (form == 2 || form == 3 || form == 7) && bits(w, 64, 8) == R_NONE && operand(m, w, arch, form);
+	return (form == 2 || form == 3 || form == 7) && bits(w, 64, 8) == R_NONE && sass_operand(m, w, arch, form);
 }
 
 /* Two halves at once, minus zero times zero plus a number: its bits. */
 static bool take_hfma2(struct sass_move *m, const struct word *w, unsigned arch, unsigned form)
 {
 	return form == 2 && modifiers(w) == MOD_HFMA2 && bits(w, 24, 8) == R_NONE && bits(w, 64, 8) == R_NONE &&
-	       operand(m, w, arch, form);
+	       sass_operand(m, w, arch, form);
 }
 
-/* Loads of 32 and 64 bits from constant memory. */
+/* Loads of 32 and 64 bits from constant memory; uniform ones since 10.0 of 128 as well. */
 static bool take_load(struct sass_move *m, const struct word *w, unsigned offset_at, uint32_t more)
 {
 	uint32_t mods = modifiers(w);
 
-	if ((mods != 8 && mods != 10) || bits(w, 64, 8) || bits(w, 91, 1) != more)
+	if ((mods != 8 && mods != 10 && (mods != 12 || !more)) || bits(w, 64, 8) || bits(w, 91, 1) != more)
 		return false;
 	m->from = SASS_FROM_BANK;
-	m->n = mods == 8 ? 1 : 2;
+	m->n = 1u << (mods - 8) / 2;
 	m->offset = (unsigned)bits(w, offset_at, 54 - offset_at);
 	m->bank = (unsigned)bits(w, 54, 5);
 	/* the highest bit is a sign */
@@ -145,7 +123,7 @@ static bool take(struct sass_move *m, const struct word *w, unsigned arch)
 		return arch < 120 && take_hfma2(m, w, arch, form);
 	case 0x082:
 		return modifiers(w) == 0 && bits(w, 64, 8) == 0 && bits(w, 24, 8) == 0 && form == 4 &&
-		       operand(m, w, arch, form);
+		       sass_operand(m, w, arch, form);
 	case 0x0b9:
 		return code == 0xab9 && bits(w, 24, 8) == 0 && take_load(m, w, 38, 0);
 	case 0x182:
@@ -235,7 +213,10 @@ enum sass_step sass_step(const uint8_t *code, unsigned arch, uint64_t pc, uint64
 		return always && bits(&w, 87, 4) == 7 ? SASS_STEP_AWAY : SASS_STEP_ON;
 	case 0x950:	/* RET */
 		return always ? SASS_STEP_AWAY : SASS_STEP_ON;
-	case 0x343: case 0x943: case 0x944:	/* CALL */
+	case 0x944:	/* CALL to a place in the same code */
+		*target = branch_of(&w, arch, pc);
+		return SASS_STEP_CALL;
+	case 0x343: case 0x943:	/* CALL */
 		return SASS_STEP_CALL;
 	case 0x941: case 0x942: case 0x946: case 0x948:	/* BSYNC, BREAK, YIELD, WARPSYNC */
 	case 0x34e: case 0x94e:			/* LEPC */

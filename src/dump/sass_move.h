@@ -31,6 +31,10 @@ struct sass_move {
 	unsigned bank, offset;
 };
 
+/* The operand of bits 32 to 63, in the form that bits 9 to 11 of the opcode choose. False when it is not known. */
+struct word;
+bool sass_operand(struct sass_move *m, const struct word *w, unsigned arch, unsigned form);
+
 void sass_move(const uint8_t *code, unsigned arch, struct sass_move *m);
 
 enum sass_step {

@@ -32,4 +32,25 @@ static inline uint64_t bits(const struct word *w, unsigned at, unsigned n)
 	return half & ((1ull << n) - 1);
 }
 
+/* Modifiers stand in bits 72 to 90; 64 to 71 is a register in some forms. */
+static inline uint32_t modifiers(const struct word *w)
+{
+	return (uint32_t)bits(w, 72, 19);
+}
+
+/* The register of these bits, -1 = the zero register. */
+static inline int reg_at(const struct word *w, unsigned at)
+{
+	int r = (int)bits(w, at, 8);
+
+	return r == R_NONE ? -1 : r;
+}
+
+static inline int ureg_at(const struct word *w, unsigned at, unsigned arch)
+{
+	int zero = arch < 100 ? 63 : 255, u = (int)bits(w, at, arch < 100 ? 6 : 8);
+
+	return u == zero ? -1 : u;
+}
+
 #endif

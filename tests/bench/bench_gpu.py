@@ -139,8 +139,8 @@ def main():
         subprocess.run([cuwhy, "run", "--", sys.executable, os.path.join(HERE, "bench_torch.py"),
                         helper], check=True)
     if args.part in (None, "turns"):
-        rows = [in_turns("launch-bound loop", cuwhy, "launches", 300), in_turns("loop that waits", cuwhy, "waits", 300),
-                in_turns("training step", cuwhy, "training", 40)]
+        rows = [in_turns("launch-bound loop", cuwhy, "launches", 40), in_turns("loop that waits", cuwhy, "waits", 40),
+                in_turns("training step", cuwhy, "training", 30)]
         print("## Core dumps armed, three processes in turn\n")
         stats.table(("block", "cuwhy against none (95 %)", "dumps against no dumps (95 %)", "without cuwhy", "rounds"), rows)
     if args.part in ("inside", "turns"):

@@ -297,7 +297,7 @@ def expect(text):
     dest = register(operands[0])
     if not dest:
         return None
-    n = 2 if name.endswith(".64") else 1
+    n = 4 if name.endswith(".128") else 2 if name.endswith(".64") else 1
     source = None
     if name in ("MOV", "MOV.64", "UMOV", "R2UR") and len(operands) == 2:
         source = operands[1]
@@ -305,7 +305,7 @@ def expect(text):
         source = operands[3]
     elif name in ("HFMA2.MMA", "HFMA2") and operands[1:3] == ["-RZ", "RZ"] and len(operands) == 5:
         return (NUMBER, *dest, n, None, -1, False, 0, 0)
-    elif name in ("LDC", "LDC.64", "ULDC", "ULDC.64", "LDCU", "LDCU.64") and len(operands) == 2:
+    elif name in ("LDC", "LDC.64", "ULDC", "ULDC.64", "LDCU", "LDCU.64", "LDCU.128") and len(operands) == 2:
         source = operands[1]
     if source is None:
         return None
@@ -356,7 +356,7 @@ def check_moves(arch, pairs, path):
 def check_targets(arch, name, code, path, tmp):
     """Branches: nvdisasm names the target as an address in the file."""
     n, wrong, file = 0, [], os.path.join(tmp, "raw.bin")
-    some = [w for w in code if w[0] & 0x1ff in (0x145, 0x147) or w[0] & 0xfff == 0x348]
+    some = [w for w in code if w[0] & 0x1ff in (0x144, 0x145, 0x147) or w[0] & 0xfff == 0x348]
     pairs = disassemble(name, some, tmp)
     have = decode(path, [f"move {arch} {lo:x} {hi:x}\n" for (lo, hi), _ in pairs])
     if len(pairs) != len(some) or not os.path.exists(file):

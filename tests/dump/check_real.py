@@ -5,8 +5,8 @@
     tests/dump/check_real.py BUILD [FOLDER]
 
 Beside each NAME.cudacore.gz lies NAME.json: the functions it may contain ("functions"), what `cuwhy explain --json`
-must say ("expect": keys left out are not compared), and, where many threads faulted, how the address follows from
-the thread ("linear"). The scrubber itself is checked on these dumps, too.
+must say ("expect": keys left out are not compared), where many threads faulted, how the address follows from
+the thread ("linear"), and, where the address may have been lost, what it was if it is given ("address"). The scrubber itself is checked on these dumps, too.
 """
 import glob
 import gzip
@@ -51,6 +51,8 @@ def check_answer(build, path, about):
     wrong = differences(about["expect"], got)
     if "linear" in about and got.get("fault"):
         wrong += check_linear(about["linear"], got["fault"])
+    if "address" in about and got.get("fault") and got["fault"]["address"] not in (None, about["address"]):
+        wrong.append(f"fault.address is {got['fault']['address']}, not {about['address']}")
     return wrong
 
 

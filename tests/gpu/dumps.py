@@ -6,8 +6,8 @@
 
 Each fault happens in a child with CuPy and the driver's dumps switched on. The child knows beforehand what must
 be found (kernel, thread, address, access) and writes it down. Left in OUTDIR for each kind: NAME.cudacore.gz,
-scrubbed by tests/dump/scrub.py, and NAME.json for tests/dump/check_real.py. Needs CuPy and a GPU; takes about a
-minute. Status 0 when every kind gave a dump.
+scrubbed by tests/dump/scrub.py, and NAME.json for tests/dump/check_real.py. Needs CuPy and a GPU; takes about two
+minutes. Status 0 when every kind gave a dump.
 """
 import importlib.util
 import json
@@ -19,7 +19,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FAR = 1 << 42           # bytes past a small allocation: nobody's memory
-LIMIT_CHILD, LIMIT_ALL = 25, 85
+LIMIT_CHILD, LIMIT_ALL = 25, 170
 FLAGS = "skip_nonrelocated_elf_images,skip_global_memory,skip_shared_memory,skip_local_memory,skip_constbank_memory,skip_abort"
 
 KINDS = {}
@@ -79,8 +79,8 @@ __global__ void load_far(const short *from, int *to, long long n)
 def load_far(cp, k):
     p = cp.zeros(1024, cp.int32)
     k((1,), (64, 2), (p, p, cp.int64(FAR // 2)))
-    # the load overwrites nothing before it faults, but whether the address survives is the compiler's choice
-    return fault(cp, None, (33, 1, 0), access="read", bytes=2, space="global")
+    # the load destroys its own address: that comes from the code
+    return fault(cp, p.data.ptr + FAR, (33, 1, 0), access="read", bytes=2, space="global")
 
 
 @kind("atomic_far", """
@@ -92,7 +92,117 @@ extern "C" __global__ void atomic_far(int *p, long long n)
 def atomic_far(cp, k):
     p = cp.zeros(16, cp.int32)
     k((1,), (32,), (p, cp.int64(FAR // 4)))
-    return fault(cp, None, (5, 0, 0), access="atomic", bytes=4, space="global")
+    return fault(cp, p.data.ptr + FAR, (5, 0, 0), access="atomic", bytes=4, space="global")
+
+
+# Loads whose result takes the place of their own address, computed in the ways that programs do.
+
+@kind("load_row32", """
+struct wide { float v[64]; };
+extern "C" __global__ void load_row32(const wide *from, float *to, int stride, int rows)
+{
+    int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row == rows && col == 37)
+        *to = from[row * stride + col].v[3];
+}""", cause="illegal-access-out-of-bounds")
+def load_row32(cp, k):
+    p, stride = cp.zeros(1024, cp.float32), -(1 << 27)
+    k((2, 2), (32, 8), (p, p, cp.int32(stride), cp.int32(11)))
+    return fault(cp, p.data.ptr + (11 * stride + 37) * 256 + 12, (5, 3, 0), (1, 1, 0), access="read", bytes=4, space="global")
+
+
+@kind("load_row64", """
+extern "C" __global__ void load_row64(const double *from, double *to, long long stride)
+{
+    long long row = blockIdx.x, col = threadIdx.x;
+    if (row == 3 && col == 70)
+        *to = from[row * stride + col];
+}""", cause="illegal-access-out-of-bounds")
+def load_row64(cp, k):
+    p, stride = cp.zeros(1024, cp.float64), FAR // 24
+    k((4,), (96,), (p, p, cp.int64(stride)))
+    return fault(cp, p.data.ptr + (3 * stride + 70) * 8, (70, 0, 0), (3, 0, 0), access="read", bytes=8, space="global")
+
+
+@kind("load_u16", """
+extern "C" __global__ void load_u16(const unsigned short *from, int *to, unsigned by, int n)
+{
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i == n)
+        to[i] = from[(size_t)i * by];
+}""", cause="illegal-access-out-of-bounds")
+def load_u16(cp, k):
+    p, by = cp.zeros(1024, cp.int32), 4000000000
+    k((4,), (128,), (p, p, cp.uint32(by), cp.int32(400)))
+    return fault(cp, p.data.ptr + 400 * by * 2, (16, 0, 0), (3, 0, 0), access="read", bytes=2, space="global")
+
+
+@kind("load_v4", """
+extern "C" __global__ void load_v4(const int4 *from, int4 *to, long long by)
+{
+    if (threadIdx.x >= 30)
+        to[threadIdx.x] = from[threadIdx.x + by];
+}""", cause="illegal-access-out-of-bounds")
+def load_v4(cp, k):
+    p = cp.zeros(1024, cp.int32)
+    k((1,), (32,), (p, p, cp.int64(FAR // 16)))
+    return fault(cp, p.data.ptr + FAR + 480, (30, 0, 0), access="read", bytes=16, space="global", threads=2)
+
+
+@kind("load_all", """
+extern "C" __global__ void load_all(const long long *from, long long *to, long long by)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = from[i + by];
+}""", cause="illegal-access-out-of-bounds")
+def load_all(cp, k):
+    p = cp.zeros(512, cp.int64)
+    k((4,), (128,), (p, p, cp.int64(FAR // 8)))
+    found = fault(cp, access="read", bytes=8, space="global")
+    found["linear"] = {"base": p.data.ptr + FAR, "step": 8, "block": 128}
+    return found
+
+
+@kind("load_struct", """
+struct item { int a; float b[60]; short c; };
+extern "C" __global__ void load_struct(const item *from, int *to, int n)
+{
+    if (threadIdx.x == 21)
+        *to = from[n - (int)threadIdx.x].c;
+}""", cause="illegal-access-out-of-bounds")
+def load_struct(cp, k):
+    p = cp.zeros(1024, cp.int32)
+    k((1,), (32,), (p, p, cp.int32(-2000000000)))
+    return fault(cp, p.data.ptr + (-2000000000 - 21) * 248 + 244, (21, 0, 0), access="read", bytes=2, space="global")
+
+
+# An index from memory, or one that a loop counts, may be lost with the address: none is a right answer, too.
+
+@kind("load_indirect", """
+extern "C" __global__ void load_indirect(const float *from, const long long *index, float *to)
+{
+    if (threadIdx.x == 9)
+        to[threadIdx.x] = from[index[threadIdx.x]];
+}""", cause="illegal-access-out-of-bounds")
+def load_indirect(cp, k):
+    p, index = cp.zeros(1024, cp.float32), cp.full(32, FAR // 4, cp.int64)
+    cp.cuda.Device().synchronize()
+    k((1,), (32,), (p, index, p))
+    return dict(fault(cp, None, (9, 0, 0), access="read", bytes=4, space="global"), address=hex(p.data.ptr + FAR))
+
+
+@kind("load_loop", """
+extern "C" __global__ void load_loop(const float *from, float *to, long long step, int n)
+{
+    float sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += from[threadIdx.x + i * step];
+    to[threadIdx.x] = sum;
+}""", cause="illegal-access-out-of-bounds")
+def load_loop(cp, k):
+    p = cp.zeros(1024, cp.float32)
+    k((1,), (1,), (p, p, cp.int64(FAR // 4), cp.int32(3)))
+    return dict(fault(cp, None, (0, 0, 0), access="read", bytes=4, space="global"), address=hex(p.data.ptr + FAR))
 
 
 @kind("reduce_far", """
@@ -348,13 +458,15 @@ def expectation(folder, name):
     what = KINDS[name]
     with open(os.path.join(folder, name + ".info"), encoding="utf-8") as f:
         found = json.load(f)
-    linear = found.pop("linear", None)
+    linear, address = found.pop("linear", None), found.pop("address", None)
     expect = dict(what["expect"])
     expect.setdefault("kernel", {"name": name})
     expect.update(found)
     out = {"functions": [what["function"]] + what["allow"], "keep": [what["function"]], "expect": expect}
     if linear:
         out["linear"] = linear
+    if address:
+        out["address"] = address
     return out
 
 

@@ -34,6 +34,7 @@ struct dump_plan {
 	uint64_t error_pc;			/* of warp and SM, 0 = not valid */
 	uint64_t lane_pc;
 	uint32_t valid;				/* lanes, 0 = all four; with `gone` there is no block */
+	uint32_t inactive;			/* lanes that wait elsewhere */
 	int gone;
 	uint32_t call_depth;
 	uint64_t code[16][2];			/* the kernel's instructions */
@@ -228,7 +229,7 @@ static inline void make_device_side(struct dump_make *m, const struct dump_plan 
 	memset(row, 0, sizeof(row));
 	make_put(row, 0, MAKE_TEXT + p->error_pc, 8);
 	make_put(row, 12, p->valid ? p->valid : 15, 4);
-	make_put(row, 16, 15, 4);
+	make_put(row, 16, 15 & ~p->inactive, 4);
 	make_put(row, 20, p->broken, 4);
 	make_put(row, 24, p->lane_exception && p->error_pc, 4);
 	m->warp = make_table(m, DUMP_WARP, row, 64, 64, m->cta, 0);

@@ -488,6 +488,19 @@ static void culprit__a_load_into_its_own_address_register_is_doubtful(void **sta
 	done(&f);
 }
 
+static void culprit__lanes_that_wait_elsewhere_are_not_blamed(void **state)
+{
+	struct dump_plan p = misaligned;
+	struct found f;
+
+	UNUSED(state);
+	p.inactive = 2;
+	f = find(&p);
+	assert_int_equal(f.c->n_lanes, 1);
+	assert_int_equal(f.c->lanes[0].thread[0], 3);
+	done(&f);
+}
+
 static void culprit__lanes_that_are_not_valid_do_not_exist(void **state)
 {
 	struct dump_plan p = illegal;
@@ -803,6 +816,7 @@ int main(void)
 		cmocka_unit_test(culprit__a_lane_whose_registers_changed_since_is_not_trusted),
 		cmocka_unit_test(culprit__lanes_that_skipped_the_instruction_are_not_blamed),
 		cmocka_unit_test(culprit__a_load_into_its_own_address_register_is_doubtful),
+		cmocka_unit_test(culprit__lanes_that_wait_elsewhere_are_not_blamed),
 		cmocka_unit_test(culprit__lanes_that_are_not_valid_do_not_exist),
 		cmocka_unit_test(culprit__grids_of_two_devices_with_one_number_are_two_grids),
 		cmocka_unit_test(culprit__a_stack_that_left_local_memory_is_a_stack_overflow),

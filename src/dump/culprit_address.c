@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The address that a faulting thread accessed: from its registers, or from the code where the access destroyed them.
+ *
+ * A load or a returning atomic that faults writes zeros into its destination (seen on an H200); when that overlaps
+ * the registers of its address, the dump has the address no more.
+ */
+#include <string.h>
+
+#include "dump/culprit_priv.h"
+#include "dump/sass_eval.h"
+#include "base/banned.h"
+
+bool lane_in_reach(struct hunt *h, const struct thread *t)
+{
+	uint64_t pc = dump_get(&t->lane, DUMP_LANE_PC);
+
+	return h->c->pc_exact && pc >= h->c->pc && pc <= h->straight_end &&
+	       (pc - h->c->pc) % SASS_BYTES == 0;
+}
+
+/* A predicated instruction is skipped by lanes whose predicate does not hold. */
+bool lane_skipped(struct hunt *h, const struct thread *t)
+{
+	uint32_t p;
+
+	return h->c->decoded && h->c->insn.guard != 7 &&
+	       dump_word(dump_child_bytes(&t->lane, DUMP_PREDS), (size_t)h->c->insn.guard, &p) &&
+	       (p != 0) == h->c->insn.guard_not;
+}
+
+static void describe(struct hunt *h, const struct thread *t, const struct culprit_lane *l, struct sass_lane *to)
+{
+	const struct culprit *c = h->c;
+
+	*to = (struct sass_lane){
+		.pc = l->pc, .regs = dump_child_bytes(&t->lane, DUMP_REGS),
+		.uregs = dump_child_bytes(&t->warp, DUMP_UREGS), .params = c->params,
+		.params_offset = c->params_offset, .id = (uint32_t)dump_get(&t->lane, DUMP_LANE_ID),
+	};
+	memcpy(to->thread, l->thread, sizeof(to->thread));
+	memcpy(to->block, l->block, sizeof(to->block));
+	memcpy(to->block_dim, c->block, sizeof(to->block_dim));
+	memcpy(to->grid_dim, c->grid, sizeof(to->grid_dim));
+}
+
+/* From the code; in doubt the address is not known. */
+static bool recompute(struct hunt *h, const struct thread *t, struct culprit_lane *l)
+{
+	struct sass_lane lane;
+	enum sass_answer answer;
+
+	if (!h->eval_tried)
+		h->eval = sass_eval_open(h->image, h->c->arch, h->c->pc);
+	h->eval_tried = true;
+	describe(h, t, l, &lane);
+	if (!h->eval || !lane.regs.data)
+		return false;
+	answer = sass_eval_address(h->eval, &h->c->insn, &lane, &l->address);
+	if (answer < SASS_COMPUTED)
+		return false;
+	h->c->address_recomputed = true;
+	h->c->address_unchecked = h->c->address_unchecked || answer == SASS_COMPUTED;
+	return true;
+}
+
+/* Registers are those of the moment the lane stopped. A lane that went further than they are good for can still
+ * have its address computed again, unless a predicate would have to be trusted, too. */
+void lane_address(struct hunt *h, const struct thread *t, struct culprit_lane *l)
+{
+	struct culprit *c = h->c;
+	bool near = lane_in_reach(h, t);
+
+	if (!c->decoded || lane_skipped(h, t) || (!near && c->insn.guard != 7))
+		return;
+	if (!near) {
+		l->address_known = recompute(h, t, l);
+		return;
+	}
+	l->address_known = sass_address(&c->insn, dump_child_bytes(&t->lane, DUMP_REGS),
+					dump_child_bytes(&t->warp, DUMP_UREGS), &l->address);
+	if (!l->address_known || l->pc == c->pc || !sass_overwrites_address(&c->insn))
+		return;
+	if (!c->address_doubtful && !recompute(h, t, l))
+		c->address_doubtful = true;
+}
+
+void lane_address_finish(struct hunt *h)
+{
+	if (h->c->address_doubtful)
+		h->c->address_recomputed = h->c->address_unchecked = false;
+	sass_eval_close(h->eval);
+	h->eval = NULL;
+}

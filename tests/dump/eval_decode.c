@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * For check_eval.py. "math ARCH LOW HIGH" on standard input: the predicates that the instruction may write, and its
+ * text as far as it is understood. "address ARCH PC LANE PARAMS_OFFSET PARAMS THREAD BLOCK BLOCK_DIM GRID_DIM": the
+ * address of the access at PC, from the code of the image that is the program's argument alone; the thread stands at
+ * LANE and has no registers.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "dump/sass_eval.h"
+#include "dump/sass_math.h"
+
+void *xcalloc(size_t n, size_t size)
+{
+	void *p = calloc(n, size);
+
+	if (!p)
+		abort();
+	return p;
+}
+
+static void source(const struct sass_source *s, bool inverted)
+{
+	printf(", %s", !s->minus ? "" : inverted ? "~" : "-");
+	if (s->from == SASS_FROM_NUMBER)
+		printf("0x%" PRIx32, s->number);
+	else if (s->from == SASS_FROM_BANK)
+		printf("c[0x%x][0x%x]", s->bank, s->offset);
+	else if (s->reg < 0)
+		printf("%sRZ", s->from == SASS_FROM_UREG ? "U" : "");
+	else
+		printf("%sR%d", s->from == SASS_FROM_UREG ? "U" : "", s->reg);
+}
+
+static void predicate(const struct sass_math *m, int p, bool not)
+{
+	printf(", %s%sP%c", not ? "!" : "", m->uniform ? "U" : "", p == SASS_PT ? 'T' : '0' + p);
+}
+
+static void name(const struct sass_math *m)
+{
+	static const char *const type[] = {"S64", "U64", "S32", "U32"};
+	const char *u = m->uniform ? "U" : "", *x = m->extended ? ".X" : "";
+
+	if (m->op == SASS_ADD && m->ab_64)
+		printf("%s.64", m->uniform ? "UIADD3" : "IADD");
+	else if (m->op == SASS_ADD)
+		printf("%s%s%s", u, m->c.from == SASS_FROM_NUMBER ? "VIADD" : "IADD3", x);
+	else if (m->op == SASS_LEA)
+		printf("%sLEA%s%s%s", u, m->high ? ".HI" : "", x, m->is_signed ? ".SX32" : "");
+	else if (m->op == SASS_MAD)
+		printf("%sIMAD%s%s%s%s", u, m->c_64 ? ".WIDE" : "", m->high ? ".HI" : "", m->is_signed ? "" : ".U32", x);
+	else if (m->op == SASS_SHIFT)
+		printf("%sSHF.%s%s.%s%s", u, m->right ? "R" : "L", m->wrap ? ".W" : "",
+		       type[(m->shift_64 ? 0 : 2) + !m->is_signed], m->high ? ".HI" : "");
+	else if (m->op == SASS_LOGIC)
+		printf("%sLOP3.LUT", u);
+	else if (m->op == SASS_COPY)
+		printf("%sMOV%s", u, m->n == 2 ? ".64" : "");
+	else
+		printf("S2%sR", u);
+}
+
+static void sources(const struct sass_math *m)
+{
+	if (m->op != SASS_COPY)
+		source(&m->a, m->extended);
+	source(&m->b, m->extended);
+	if (m->op == SASS_LEA ? m->high && !m->is_signed : m->op == SASS_ADD ? m->c.from != SASS_FROM_NUMBER :
+	    m->op != SASS_COPY)
+		source(&m->c, m->extended);
+	if (m->op == SASS_LEA)
+		printf(", 0x%x", m->shift);
+	if (m->op == SASS_LOGIC)
+		printf(", 0x%x, !%sPT", m->table, m->uniform ? "U" : "");
+	if (m->extended)
+		predicate(m, m->in[0], m->in_not[0]);
+	if (m->extended && m->op == SASS_ADD)
+		predicate(m, m->in[1], m->in_not[1]);
+}
+
+static void math(unsigned arch, const uint64_t word[2])
+{
+	static const char *const special[] = {"TID.X", "TID.Y", "TID.Z", "?", "CTAID.X", "CTAID.Y", "CTAID.Z"};
+	uint8_t code[SASS_BYTES];
+	struct sass_math m;
+
+	memcpy(code, word, sizeof(code));
+	printf("%x ", sass_predicates(code, arch));
+	if (!sass_math(code, arch, &m)) {
+		puts("-");
+		return;
+	}
+	name(&m);
+	printf(m.dest < 0 ? " %sRZ" : " %sR%d", m.uniform ? "U" : "", m.dest);
+	if (m.op == SASS_SPECIAL) {
+		printf(", SR_%s\n", m.shift == 0 ? "LANEID" : m.shift >= SASS_TID && m.shift < SASS_TID + 7 ?
+		       special[m.shift - SASS_TID] : "?");
+		return;
+	}
+	predicate(&m, m.out[0], false);
+	predicate(&m, m.out[1], false);
+	sources(&m);
+	puts("");
+}
+
+static void three(uint32_t *to)
+{
+	if (scanf("%" SCNu32 ",%" SCNu32 ",%" SCNu32, &to[0], &to[1], &to[2]) != 3)
+		exit(2);
+}
+
+static void address(struct dump_bytes image, unsigned arch, uint64_t pc)
+{
+	static uint8_t params[4096];
+	struct sass_lane lane = {.params = {params, 0}};
+	struct sass_eval *e = sass_eval_open(image, arch, pc);
+	const uint8_t *at = NULL;
+	enum sass_answer answer = SASS_UNKNOWN;
+	uint64_t word[2], found;
+	struct sass s;
+	char hex[8193];
+	size_t i;
+
+	if (scanf("%" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %8192s", &lane.pc, &word[0], &word[1],
+		  &lane.params_offset, hex) != 5)
+		exit(2);
+	for (i = 0; hex[i * 2] && hex[i * 2 + 1]; i++) {
+		char two[3] = {hex[i * 2], hex[i * 2 + 1], 0};
+
+		params[i] = (uint8_t)strtoul(two, NULL, 16);
+	}
+	lane.params.len = i;
+	three(lane.thread);
+	three(lane.block);
+	three(lane.block_dim);
+	three(lane.grid_dim);
+	at = (const uint8_t *)word;
+	if (e && sass_decode(at, arch, &s))
+		answer = sass_eval_address(e, &s, &lane, &found);
+	if (answer == SASS_COMPUTED)
+		printf("%" PRIx64 "\n", found);
+	else
+		puts(answer == SASS_UNKNOWN ? "?" : "differs");
+	sass_eval_close(e);
+}
+
+int main(int argc, char **argv)
+{
+	static uint8_t bytes[64 << 20];
+	struct dump_bytes image = {bytes, 0};
+	uint64_t word[2];
+	unsigned arch;
+	char what[16];
+	FILE *f = argc > 1 ? fopen(argv[1], "rb") : NULL;
+
+	if (f) {
+		image.len = fread(bytes, 1, sizeof(bytes), f);
+		fclose(f);
+	}
+	while (scanf("%15s %u %" SCNx64, what, &arch, &word[0]) == 3) {
+		if (strcmp(what, "address") == 0)
+			address(image, arch, word[0]);
+		else if (scanf("%" SCNx64, &word[1]) == 1)
+			math(arch, word);
+	}
+	return 0;
+}
