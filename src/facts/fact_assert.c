@@ -209,9 +209,18 @@ struct search {
 	struct facts *facts;
 	struct trace *trace;
 	const char *kernel, *about, *op;	/* NULL = none was found yet */
-	uint32_t stack;			/* of its launch; 0 when there were several */
+	uint32_t stack;			/* of its launch; 0 when there were several lines */
+	struct place place;
 	bool differ;			/* they check different things */
 };
+
+static bool same_line(const struct search *q, uint32_t stack)
+{
+	struct place p;
+
+	return stack == q->stack || (place_of_stack(q->trace, stack, &p) && q->place.file &&
+				     p.line == q->place.line && !strcmp(p.file, q->place.file));
+}
 
 static void consider(void *arg, const struct cw_launch *l)
 {
@@ -227,12 +236,13 @@ static void consider(void *arg, const struct cw_launch *l)
 		q->about = about;
 		q->op = op;
 		q->stack = l->stack;
+		place_of_stack(q->trace, l->stack, &q->place);
 		return;
 	}
 	q->differ |= strcmp(q->about, about) != 0;
 	if (!op || !q->op || strcmp(op, q->op))
 		q->op = NULL;
-	if (q->stack != l->stack)
+	if (q->stack && !same_line(q, l->stack))
 		q->stack = 0;
 }
 

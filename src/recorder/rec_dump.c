@@ -28,8 +28,9 @@
 /* without unrelocated images, global, shared, local and constant memory, and without abort() */
 #define FLAGS		(1 | 2 | 4 | 8 | 16 | 32)
 #define ASSERT		710
+#define NOT_READY	600
 #define LAUNCH_FAILED	719	/* "unspecified": true of every fault */
-#define LATE_NS		400000000u	/* after the last call the driver may need so long to tell of a fault */
+#define LATE_NS		300000000u	/* after the last call the driver may need so long to tell of a fault */
 #define SOON		60	/* times 5 ms that we wait for a dump to be there */
 #define PATIENCE	2000	/* and for it to be complete, or for the driver's word */
 
@@ -37,6 +38,7 @@ _Atomic uint32_t dump_error;
 
 static struct {
 	_Atomic bool armed;
+	_Atomic bool lost;	/* the driver has given up a dump, and holds its locks for ever */
 	_Atomic bool late;	/* the fault was found when the program had ended its work */
 	char path[256];
 } dump;
@@ -185,12 +187,13 @@ static void nap(void)
 	nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
 }
 
-/* The driver's own error, which comes late. */
+/* The driver's own error, which comes late. Until then it is at work in this process, resuming and tearing down:
+ * a program that were told now and ended at once would meet it on the way out. */
 static CUresult driver_says(void)
 {
 	CUresult (*query)(uint64_t) = door(ENTRY_cuStreamQuery), r = 0;
 
-	for (int i = 0; query && i < PATIENCE && !code_is_sticky(r); i++) {
+	for (int i = 0; query && i < PATIENCE && (r == 0 || r == NOT_READY); i++) {
 		nap();
 		r = query(0);
 	}
@@ -207,13 +210,15 @@ static CUresult plain_error(CUresult driver)
 		nap();
 	/* Threads go on after an assertion that is dumped, and fail the next one: now and then the driver gives up
 	 * in the middle and says 719, as never (of hundreds) after a fault of another kind. */
-	if (access(dump.path, F_OK) != 0)
+	if (access(dump.path, F_OK) != 0) {
+		atomic_store(&dump.lost, true);
 		return driver == LAUNCH_FAILED ? ASSERT : driver;
+	}
 	for (int i = 0; i < PATIENCE && !dump_code(dump.path, &code); i++)
 		nap();
-	if (code == ASSERT || (code && !driver))
-		return code;
-	return driver ? driver : driver_says();
+	if (!driver)
+		driver = driver_says();
+	return code == ASSERT ? code : driver;
 }
 
 CUresult dump_check(CUresult result)
@@ -234,10 +239,29 @@ CUresult dump_check(CUresult result)
 	return failed_before();
 }
 
+static void fault_at_exit(CUresult code)
+{
+	static const char who[] = "a last look at the GPU";
+	struct cw_failure f;
+	uint32_t nesting = rec_nesting;	/* in a wrapper or not */
+
+	if (!nesting && !rec_enter())
+		return;
+	rec_nesting = 2;
+	rec_self->caller = NULL;
+	fail_init(&f, CW_SRC_DRIVER, code);
+	text_copy(f.what, sizeof(f.what), who, sizeof(who) - 1);
+	fail_note(&f);
+	if (nesting)
+		rec_nesting = nesting;
+	else
+		rec_leave();
+}
+
 /* The driver tells of a fault some time after the kernel has ended: of a single store a call that waits for the
- * kernel returns 0, and the dump is there 50 ms later or more. A program that ends meanwhile would have seen the
+ * kernel returns 0, and the dump is there 44 to 170 ms later (H200, R580). A program that ends meanwhile would have seen the
  * error without us. */
-CUresult dump_last_look(void)
+static CUresult last_look(void)
 {
 	CUresult code = 0;
 
@@ -250,30 +274,21 @@ CUresult dump_last_look(void)
 	}
 	code = dump_check(0);
 	atomic_store(&dump.late, code != 0);
+	if (code)
+		fault_at_exit(code);
 	return code;
 }
 
-static void fault_at_exit(CUresult code)
+/* What is asked to let a context go: refused where it would wait for a lock that nobody gives back. */
+CUresult dump_before_release(void)
 {
-	static const char who[] = "a last look at the GPU";
-	struct cw_failure f;
+	CUresult code = last_look();
 
-	if (!rec_enter())
-		return;
-	rec_nesting = 2;
-	rec_self->caller = NULL;
-	fail_init(&f, CW_SRC_DRIVER, code);
-	text_copy(f.what, sizeof(f.what), who, sizeof(who) - 1);
-	fail_note(&f);
-	rec_leave();
+	return atomic_load(&dump.lost) ? code : 0;
 }
 
 bool dump_at_exit(void)
 {
-	bool known = failed_before();
-	CUresult code = dump_last_look();
-
-	if (code && !known)
-		fault_at_exit(code);
+	last_look();
 	return atomic_load(&dump.late);
 }

@@ -70,7 +70,7 @@ static CUresult before_UNLOAD(struct call *c)
 #define WORK(class) WAITS(class) REFUSED(class)
 #define LOAD(class) NEVER(class) REFUSED(class)
 #define ASKS(class) NEVER(class) static inline CUresult before_##class(struct call *c) { (void)c; return 0; }
-#define LAST(class) NEVER(class) static inline CUresult before_##class(struct call *c) { (void)c; return dump_last_look(); }
+#define LAST(class) NEVER(class) static inline CUresult before_##class(struct call *c) { (void)c; return dump_before_release(); }
 WAITS(FREE) WAITS(FREEASYNC) WAITS(FREEHOST) WAITS(UNRESERVE) WAITS(UNLOAD)
 LOAD(MODULE) LOAD(FUNCATTR)
 ASKS(INIT) ASKS(DEVICE) ASKS(QUIET) ASKS(PROBE) ASKS(FUNCTION) ASKS(KERNEL) ASKS(CURRENT) ASKS(PEER)

@@ -114,6 +114,7 @@ class Faults(harness.Harness):
             if where in case.marks.get(name, []):
                 return name
         suspects = fault.get("suspects") or []
+        marks += [m for name in ("replay", "backward") for m in case.marks.get(name, [])]
         among = any(place(s) in marks for s in suspects)
         return "among %d" % len(suspects) if among else "no"
 
@@ -124,8 +125,6 @@ class Faults(harness.Harness):
             result.bad("no dump: certain without a dump")
         if fault and line == "no":
             result.bad("no dump: the line is neither named nor among the suspects")
-        if fault.get("certainty") == "likely" and line.startswith("among"):
-            result.bad("no dump: likely, but another line: %s:%s" % place(fault.get("where")))
 
     # ---- what others say ------------------------------------------------------------------------
 
@@ -175,6 +174,8 @@ class Faults(harness.Harness):
                                                                          where.get("thread"), len(listed)))
         if listed and where and not where.get("thread") and where.get("pc"):
             row["thread"] = "gone"      # no warp of the kernel was left: the dump has only where it happened
+        elif listed and not where and (fault.get("error") or {}).get("code") == 710:
+            row["thread"] = "lost"      # the driver gave up the dump of an assertion
         elif listed and not where.get("thread"):
             result.bad("no thread named, though %d are listed" % len(listed))
         if address == "" and where.get("space") in (None, "global", "generic"):
@@ -199,15 +200,16 @@ def print_counts(results):
     done = [r for r in results if not r.skip and r.case.main["cause"] != ["none"]]
     right = sum(r.more.get("cause", "").split(" ")[0] in r.case.main["cause"] for r in done)
     print("%d planted faults: cause right %d, line right %d; compared with others: kernel %s, thread %s, "
-          "address %s; without dumps: line named %d, among the suspects %d" % (
+          "address %s; dumps that the driver gave up %d; without dumps: line named %d, among the suspects %d" % (
               len(done), right, sum(r.more.get("line") == "ok" for r in done),
               share(done, "kernel"), share(done, "thread"), share(done, "address"),
+              sum(r.more.get("thread") == "lost" for r in done),
               sum(r.more.get("off_line") == "ok" for r in done),
               sum(str(r.more.get("off_line")).startswith("among") for r in done)))
 
 
 def share(results, key):
-    known = [r.more[key] for r in results if r.more.get(key, "-") != "-"]
+    known = [r.more[key] for r in results if r.more.get(key, "-") not in ("-", "gone", "lost")]
     return "%d of %d" % (sum(word != "NO" for word in known), len(known))
 
 
