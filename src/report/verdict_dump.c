@@ -40,6 +40,8 @@ static void fill_thread(struct verdict *v, struct facts *f, const struct culprit
 {
 	v->fault.threads = c->n_lanes;
 	fact_set_number(f, FACT_fault_threads, (double)c->n_lanes);
+	fact_set_flag(f, FACT_fault_address_recomputed, c->address_recomputed);
+	fact_set_flag(f, FACT_fault_address_unchecked, c->address_unchecked);
 	if (!c->n_kept)
 		return;
 	v->fault.lane_known = true;
@@ -50,8 +52,6 @@ static void fill_thread(struct verdict *v, struct facts *f, const struct culprit
 	v->fault.address_known = true;
 	v->fault.address = c->lanes[0].address;
 	fact_set_text(f, FACT_fault_address, pool_printf(&v->pool, "0x%" PRIx64, v->fault.address));
-	fact_set_flag(f, FACT_fault_address_recomputed, c->address_recomputed);
-	fact_set_flag(f, FACT_fault_address_unchecked, c->address_unchecked);
 }
 
 static void fill_kernel(struct verdict *v, const struct culprit *c)
