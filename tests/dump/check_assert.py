@@ -275,7 +275,7 @@ def register(text):
 def expect(text):
     """What the text says is moved: (from, uniform, dest, n, number, reg, reg_uniform, bank, offset), or None when
     it is no plain move of a value."""
-    text = re.sub(r"\s+[&?].*", "", text)
+    text = re.sub(r"\.reuse", "", re.sub(r"\s+[&?].*", "", text))
     if text.startswith("@") or "?" in text:
         return None
     name, _, rest = text.partition(" ")
