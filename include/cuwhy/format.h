@@ -76,7 +76,8 @@ struct cw_chunk {
 	X(9, DUMP_USER,     "the user has settings for core dumps, which are respected")  \
 	X(10, DUMP_DRIVER,  "the driver cannot be asked for core dumps")                  \
 	X(11, DUMP_TRACED,  "a debugger is attached")                                     \
-	X(12, NOT_ASKED,    "not asked for")
+	X(12, NOT_ASKED,    "not asked for")                                              \
+	X(13, DUMP_BLOCKING, "launches are synchronous: the traceback is right as it is")
 
 enum cw_reason {
 #define X(number, name, text) CW_REASON_##name = number,

@@ -112,23 +112,18 @@ static bool find_entries(struct follow *f, uint64_t from, uint64_t size)
 	return code;
 }
 
-static bool follow(struct follow *f)
+static void follow(struct follow *f, const uint8_t *code)
 {
-	const uint8_t *code;
-	uint64_t pc, target;
+	uint64_t at, target;
 
-	for (pc = f->start; pc < f->call; pc += SASS_BYTES) {
-		code = image_code(f->image, pc, SASS_BYTES);
-		if (!code)
-			return false;
-		if (f->entered[(pc - f->start) / SASS_BYTES])
+	for (at = 0; at < f->call - f->start; at += SASS_BYTES) {
+		if (f->entered[at / SASS_BYTES])
 			forget(f);
-		if (sass_step(code, f->arch, pc, &target) == SASS_STEP_ON)
-			execute(f, code);
+		if (sass_step(code + at, f->arch, f->start + at, &target) == SASS_STEP_ON)
+			execute(f, code + at);
 		else
 			forget(f);
 	}
-	return true;
 }
 
 static bool window_set(struct follow *f, uint64_t back, struct image_function *in)
@@ -149,14 +144,17 @@ bool assert_args_find(struct dump_bytes image, unsigned arch, uint64_t back, str
 {
 	struct follow f = {.image = image, .arch = arch};
 	struct image_function in;
+	const uint8_t *code;
 	size_t i;
 
 	*args = (struct assert_args){.known = {false}};
 	if (!window_set(&f, back, &in))
 		return false;
 	image_section(image, ".nv.constant4", &f.bank);
-	if (!find_entries(&f, in.start, in.size) || !follow(&f))
+	code = image_code(image, f.start, f.call - f.start + SASS_BYTES);
+	if (!code || !find_entries(&f, in.start, in.size))
 		return true;
+	follow(&f, code);
 	for (i = 0; i < ASSERT_ARGS; i++) {
 		struct reg lo = f.r[place[i].reg], hi = f.r[place[i].reg + 1];
 

@@ -25,7 +25,8 @@ static bool ends_with(const char *s, size_t n, const char *end)
 /* A path, or a name with the ending of a source file. */
 static bool is_file(const char *s, size_t n)
 {
-	static const char *const ends[] = {".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".c", ".inl", ".inc", ".py", ".hip"};
+	static const char *const ends[] = {".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".c", ".inl", ".inc", ".py",
+					   ".hip"};
 	size_t i;
 
 	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
@@ -52,7 +53,8 @@ static bool is_identifier(const char *s, size_t n)
 /* "void gather(float *, int) [with T = float]": has parameters, and no operator between operands. */
 static bool is_signature(const char *s, size_t n)
 {
-	static const char *const operators[] = {" && ", " || ", " < ", " > ", " <= ", " >= ", " == ", " != ", " + ", " - ", "!"};
+	static const char *const operators[] = {" && ", " || ", " < ", " > ", " <= ", " >= ", " == ", " != ", " + ",
+						" - ", "!"};
 	size_t i;
 
 	if (!memchr(s, '(', n) || !memchr(s, ' ', n) || (s[n - 1] != ')' && s[n - 1] != ']'))
@@ -74,8 +76,14 @@ static bool begins(const char *name, uint64_t max, const char *with)
 
 void text_group_symbol(struct text_group *g, const char *name, uint64_t max)
 {
-	if (begins(name, max, "__unnamed_") || begins(name, max, "__PRETTY_FUNCTION__") || begins(name, max, "__func__") ||
-	    begins(name, max, "__FUNCTION__") || begins(name, max, "assertFunc_"))
+	static const char *const names[] = {"__unnamed_", "__PRETTY_FUNCTION__", "__func__", "__FUNCTION__",
+					    "assertFunc_"};
+	bool function = false;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		function |= begins(name, max, names[i]);
+	if (function)
 		g->n_functions++;
 	else
 		g->n_others++;
@@ -133,31 +141,42 @@ static bool may_be(const struct text_group *g, const char *s, size_t n, size_t n
 	}
 }
 
-char *text_group_choose(const struct text_group *g, struct dump_bytes data)
+static bool is_new(const char *const *choice, size_t n, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (strcmp(choice[i], text) == 0)
+			return false;
+	return true;
+}
+
+size_t text_group_choose(const struct text_group *g, struct dump_bytes data, const char *choice[TEXT_CHOICES])
 {
 	size_t len = g->size ? (size_t)g->size - 1 : 0, i, n_names = 0, n = 0;
 	struct strings *s = xcalloc(1, sizeof(*s));
-	const char *chosen = NULL;
-	char *copy;
 
 	if (len && data.data)
 		find_strings(s, data, len);
 	for (i = 0; i < s->n; i++)
 		n_names += !is_file(s->text[i], len) &&
 			   (is_identifier(s->text[i], len) || is_signature(s->text[i], len));
-	for (i = 0; i < s->n; i++) {
-		if (!may_be(g, s->text[i], len, n_names) || (chosen && strcmp(chosen, s->text[i]) == 0))
+	for (i = 0; i < s->n && n <= TEXT_CHOICES; i++) {
+		if (!may_be(g, s->text[i], len, n_names))
 			continue;
 		/* of several names the asserting function's own is meant */
 		if (g->role == TEXT_FUNCTION && is_own(g, s->text[i], len)) {
-			chosen = s->text[i];
+			choice[0] = s->text[i];
 			n = 1;
 			break;
 		}
-		chosen = s->text[i];
+		if (!is_new(choice, n < TEXT_CHOICES ? n : TEXT_CHOICES, s->text[i]))
+			continue;
+		if (n < TEXT_CHOICES)
+			choice[n] = s->text[i];
 		n++;
 	}
-	copy = n == 1 && !s->more ? xstrdup(chosen) : NULL;
+	n = s->more || n > TEXT_CHOICES ? 0 : n;
 	free(s);
-	return copy;
+	return n;
 }

@@ -28,7 +28,9 @@ static inline bool text_is_char(uint8_t c)
 /* Counts one object of this size, by how compilers name them. */
 void text_group_symbol(struct text_group *g, const char *name, uint64_t max);
 
-/* The string of the section that is meant, NULL when several can be. To be freed. */
-char *text_group_choose(const struct text_group *g, struct dump_bytes data);
+#define TEXT_CHOICES	4
+
+/* The strings of the section that can be meant, borrowed from it. Returns how many; 0 also when there are too many. */
+size_t text_group_choose(const struct text_group *g, struct dump_bytes data, const char *choice[TEXT_CHOICES]);
 
 #endif

@@ -102,31 +102,44 @@ static char *text_original(const struct assertion_source *s, const struct image_
 	return q.found.size == o->size ? text_at(data, q.found.value) : NULL;
 }
 
-/* The one string of this object's length that it can be. */
-static char *text_by_length(const struct assertion_source *s, const struct image_object *o, enum text_role role)
+_Static_assert(ASSERTION_CHOICES == TEXT_CHOICES, "as many as are chosen");
+
+/* What is known of one argument: the text, or a few that it can be. */
+struct finding {
+	char *text;
+	const char *choice[TEXT_CHOICES];
+	size_t n;
+};
+
+/* The strings of this object's length that it can be. */
+static void text_by_length(struct finding *f, const struct assertion_source *s, const struct image_object *o,
+			   enum text_role role)
 {
 	struct text_group g = {.size = o->size, .role = role, .own_name = s->name};
 	struct search q = {.found = *o, .group = &g};
 	struct dump_bytes data;
 
 	if (o->size > TEXT_MAX || !image_section(s->image, DATA, &data))
-		return NULL;
+		return;
 	image_objects(s->image, DATA, count_object, &q);
-	return text_group_choose(&g, data);
+	f->n = text_group_choose(&g, data, f->choice);
+	if (f->n == 1)
+		f->text = xstrdup(f->choice[0]);
 }
 
-static char *text_of(const struct assertion_source *s, uint64_t address, enum text_role role)
+static void text_find(struct finding *f, const struct assertion_source *s, uint64_t address, enum text_role role)
 {
 	struct search q = {.address = address};
-	char *text = text_in_memory(s->dump, address);
 
-	if (text)
-		return text;
+	*f = (struct finding){.text = text_in_memory(s->dump, address)};
+	if (f->text)
+		return;
 	image_objects(s->image, DATA, has_address, &q);
 	if (!q.found.name)
-		return NULL;
-	text = text_original(s, &q.found);
-	return text ? text : text_by_length(s, &q.found, role);
+		return;
+	f->text = text_original(s, &q.found);
+	if (!f->text)
+		text_by_length(f, s, &q.found, role);
 }
 
 bool assertion_find(struct assertion *a, const struct assertion_source *s)
@@ -138,14 +151,20 @@ bool assertion_find(struct assertion *a, const struct assertion_source *s)
 		[ASSERT_MESSAGE] = &a->condition, [ASSERT_FILE] = &a->file, [ASSERT_FUNCTION] = &a->function,
 	};
 	struct assert_args args;
-	size_t i;
+	struct finding f;
+	size_t i, k;
 
 	*a = (struct assertion){.line = 0};
 	if (!assert_args_find(s->image, s->arch, s->back, &args))
 		return false;
-	for (i = 0; i < ASSERT_ARGS; i++)
-		if (out[i] && args.known[i])
-			*out[i] = text_of(s, args.value[i], role[i]);
+	for (i = 0; i < ASSERT_ARGS; i++) {
+		if (!out[i] || !args.known[i])
+			continue;
+		text_find(&f, s, args.value[i], role[i]);
+		*out[i] = f.text;
+		for (k = 0; i == ASSERT_MESSAGE && !f.text && k < f.n; k++)
+			a->one_of[a->n_one_of++] = xstrdup(f.choice[k]);
+	}
 	if (args.known[ASSERT_LINE] && args.value[ASSERT_LINE] < LINE_MAX)
 		a->line = (uint32_t)args.value[ASSERT_LINE];
 	return true;
@@ -153,7 +172,11 @@ bool assertion_find(struct assertion *a, const struct assertion_source *s)
 
 void assertion_free(struct assertion *a)
 {
+	size_t i;
+
 	free(a->condition);
 	free(a->file);
 	free(a->function);
+	for (i = 0; i < a->n_one_of; i++)
+		free(a->one_of[i]);
 }

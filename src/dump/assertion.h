@@ -5,13 +5,18 @@
 #define CUWHY_ASSERTION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "dump/dump.h"
 
+#define ASSERTION_CHOICES	4
+
 struct assertion {
 	char *condition, *file, *function;	/* NULL = not known */
 	uint32_t line;				/* 0 = not known */
+	char *one_of[ASSERTION_CHOICES];	/* the condition is one of these, when it is not known */
+	size_t n_one_of;
 };
 
 struct assertion_source {

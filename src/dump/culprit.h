@@ -57,7 +57,7 @@ struct culprit {
 	unsigned driver_major, driver_minor, cuda_major, cuda_minor;	/* 0 = unknown */
 
 	bool grid_known;
-	char *kernel, *kernel_text;	/* mangled, for people; NULL = unknown */
+	char *kernel, *kernel_text;	/* mangled, for people; NULL = unknown. Without a grid: perhaps a function of it */
 	uint64_t grid_id, entry, context;
 	uint32_t grid[3], block[3], cluster[3], regs;
 	struct dump_bytes params;	/* borrowed from the dump */

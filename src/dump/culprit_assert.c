@@ -16,7 +16,7 @@ static bool try_at(struct hunt *h, uint64_t back)
 
 	if (!back || !assertion_find(a, &s))
 		return false;
-	if (a->condition || a->file || a->line)
+	if (a->condition || a->file || a->n_one_of)
 		return true;
 	assertion_free(a);
 	*a = (struct assertion){.line = 0};

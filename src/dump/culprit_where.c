@@ -78,6 +78,14 @@ static void fill_grid(struct hunt *h)
 	c->params_offset = dump_get(&h->grid, DUMP_GRID_PARAMS_OFFSET);
 }
 
+static void name_kernel(struct culprit *c, const char *name)
+{
+	c->kernel = xstrdup(name);
+	c->kernel_text = demangle(name);
+	if (!c->kernel_text)
+		c->kernel_text = xstrdup(name);
+}
+
 static void find_kernel(struct hunt *h)
 {
 	uint64_t pc = dump_get(&h->first.sm, DUMP_SM_PC_VALID) ? dump_get(&h->first.sm, DUMP_SM_PC) : 0;
@@ -91,13 +99,8 @@ static void find_kernel(struct hunt *h)
 			fill_grid(h);
 			break;
 		}
-	if (!h->c->grid_known || !find_module(h, &h->grid, &h->image) ||
-	    !image_entry(h->image, h->c->entry, &f))
-		return;
-	h->c->kernel = xstrdup(f.name);
-	h->c->kernel_text = demangle(f.name);
-	if (!h->c->kernel_text)
-		h->c->kernel_text = xstrdup(f.name);
+	if (h->c->grid_known && find_module(h, &h->grid, &h->image) && image_entry(h->image, h->c->entry, &f))
+		name_kernel(h->c, f.name);
 }
 
 /* --- instruction ------------------------------------------------------------------------------ */
@@ -200,6 +203,11 @@ void culprit_place(struct hunt *h)
 		c->pc_exact = is_trap(h, c->pc);
 	}
 	find_function(h);
+	/* threads and grid are gone: the function that holds the pc is the kernel, or one that it called */
+	if (!c->grid_known && !c->kernel && c->function) {
+		name_kernel(c, c->function);
+		c->kernel_offset = c->function_offset;
+	}
 	find_straight(h);
 	c->call_depth = (unsigned)dump_get(&h->first.lane, DUMP_LANE_CALL_DEPTH);
 }

@@ -116,10 +116,19 @@ static void text_code(const struct culprit *c, struct buf *out)
 
 static void text_assertion(const struct assertion *a, struct buf *out)
 {
+	size_t i;
+
 	if (!a->condition && !a->file)
 		return;
-	buf_printf(out, "  assert  `%s` at %s:%u", a->condition ? a->condition : "(unknown)",
-		   a->file ? a->file : "(unknown)", a->line);
+	buf_adds(out, "  assert  ");
+	if (a->condition)
+		buf_printf(out, "`%s`", a->condition);
+	for (i = 0; i < a->n_one_of; i++)
+		buf_printf(out, "%s`%s`", i ? " or " : "", a->one_of[i]);
+	if (!a->condition && !a->n_one_of)
+		buf_adds(out, "(condition unknown)");
+	if (a->file)
+		buf_printf(out, " at %s:%u", a->file, a->line);
 	buf_printf(out, "%s%s\n", a->function ? " in " : "", a->function ? a->function : "");
 }
 

@@ -196,6 +196,13 @@ enum sass_step sass_step(const uint8_t *code, unsigned arch, uint64_t pc, uint64
 	case 0x945:	/* BSSY */
 		*target = meeting_of(&w, pc);
 		return SASS_STEP_ON;
+	case 0x348:	/* WARPSYNC; with bit 86 .COLLECTIVE, which goes on elsewhere */
+		if (!bits(&w, 86, 1))
+			return SASS_STEP_ON;
+		if (arch < 90)	/* not seen */
+			return SASS_STEP_ANYWHERE;
+		*target = branch_of(&w, arch, pc);
+		return SASS_STEP_ON;
 	case 0x547:	/* BRA.U */
 		*target = branch_of(&w, arch, pc);
 		return SASS_STEP_ON;

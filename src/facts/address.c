@@ -77,6 +77,33 @@ static bool elsewhere(const struct look *l, const struct piece *p)
 	       p->device != mine && !(trace_header(l->trace)->peers[mine] >> p->device & 1);
 }
 
+static bool is_live_here(const struct look *l, uint64_t address)
+{
+	const struct piece *d = pieces_at(&l->driver, address);
+
+	return d && !elsewhere(l, d);
+}
+
+/* A warp fails as a whole: where the dump does not tell its lanes apart, those that stayed in bounds are innocent. */
+static void choose_lane(struct look *l, const struct culprit *c)
+{
+	size_t innocent = 0;
+
+	l->to->threads = c->n_lanes;
+	l->known = c->n_kept && c->lanes[0].address_known && !c->address_doubtful;
+	if (!l->known)
+		return;
+	for (size_t i = c->n_kept; i > 0; i--) {
+		if (!c->lanes[i - 1].address_known || is_live_here(l, c->lanes[i - 1].address))
+			innocent++;
+		else
+			l->to->lane = i - 1;
+	}
+	l->address = c->lanes[l->to->lane].address;
+	if (innocent < c->n_kept)	/* else nothing explains the fault: say what was seen */
+		l->to->threads = c->n_lanes - innocent;
+}
+
 static bool find_live(struct look *l)
 {
 	const struct piece *p = pieces_at(&l->torch, l->address), *d = pieces_at(&l->driver, l->address);
@@ -132,13 +159,16 @@ static bool find_freed(struct look *l)
 
 /* ---- the host's own memory ------------------------------------------------------------------------------ */
 
-/* Where the driver has put something, the whole range is the driver's. Memory that the program registered is not. */
+/* Where the driver has put device memory, the whole range is the driver's. Pinned and registered memory is the host's,
+ * and may lie in the midst of it. */
 static bool is_drivers(const struct look *l, const struct cw_range *r)
 {
-	for (size_t i = 0; i < l->driver.n; i++)
-		if (l->driver.list[i].kind != CW_MEM_REGISTERED && l->driver.list[i].addr >= r->start &&
-		    l->driver.list[i].addr < r->end)
+	for (size_t i = 0; i < l->driver.n; i++) {
+		const struct piece *p = &l->driver.list[i];
+
+		if (p->kind != CW_MEM_REGISTERED && p->kind != CW_MEM_PINNED && p->addr >= r->start && p->addr < r->end)
 			return true;
+	}
 	return false;
 }
 
@@ -203,11 +233,9 @@ void address_find(struct address *a, struct trace *t, const struct culprit *c, c
 {
 	struct look l = { .to = a, .trace = t, .launch = m->newest, .noticed = noticed->ticks, .width = c->insn.width };
 
-	*a = (struct address){ .in = "", .param = -1, .param_byte = -1, .device = -1 };
+	*a = (struct address){ .in = "", .threads = c->n_lanes, .param = -1, .param_byte = -1, .device = -1 };
 	if (c->space == SASS_SHARED || c->space == SASS_LOCAL)
 		return;
-	l.known = c->n_kept && c->lanes[0].address_known && !c->address_doubtful;
-	l.address = l.known ? c->lanes[0].address : 0;
 	if (m->newest) {
 		a->device = CW_LAUNCH_DEVICE(m->newest->flags);
 		a->device_sure = a->device >= 0 && (unsigned)a->device == c->device;
@@ -216,6 +244,7 @@ void address_find(struct address *a, struct trace *t, const struct culprit *c, c
 	/* the pointers are those of the launch; of a captured one too, whose memory the graph keeps */
 	pieces_of_torch(&l.torch, t, m->newest ? m->newest->ticks : noticed->ticks);
 	pieces_of_driver(&l.driver, t);
+	choose_lane(&l, c);
 	look_around(&l);
 	pieces_free(&l.torch);
 	pieces_free(&l.driver);

@@ -5,6 +5,7 @@
 #define CUWHY_ADDRESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "facts/facts.h"
@@ -24,6 +25,8 @@ struct memory {			/* a block of PyTorch's, or an allocation of the driver's */
 
 struct address {
 	const char *in;		/* the fact "address.in" */
+	size_t lane;		/* of the culprit's: the first whose address is not in live memory */
+	size_t threads;		/* that faulted, as far as memory can tell */
 	struct memory block, segment;	/* PyTorch's, and the driver's around it */
 	int param;		/* the number of the kernel's parameter that points there, -1 = unknown */
 	int param_byte;		/* where among the parameters that pointer lies, -1 = there is none */

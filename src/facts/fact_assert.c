@@ -35,6 +35,11 @@ static const struct { const char *kernel; unsigned number; } messages[] = {
 #include "kb/asserts.def"
 };
 
+static const struct { const char *kernel; unsigned number; } ignored[] = {
+#define IGNORED(kernel, number) { kernel, number },
+#include "kb/asserts.def"
+};
+
 static const char *const positions[] = {
 #define POSITION(line) line,
 #include "kb/asserts.def"
@@ -47,11 +52,12 @@ static bool is_like(const char *text, const char *pattern)
 	return fnmatch(pattern, text, 0) == 0;
 }
 
-/* "" when the kernel's assertions can be about anything. */
-static const char *about_kernel(const char *kernel)
+/* "" when the kernel's assertions can be about anything. Kernels that serve many operators have the operator among
+ * their template arguments, which only the full name has. */
+static const char *about_kernel(const char *kernel, const char *full)
 {
 	for (size_t i = 0; i < COUNT(kernels); i++)
-		if (is_like(kernel, kernels[i].kernel))
+		if (is_like(kernel, kernels[i].kernel) || is_like(full, kernels[i].kernel))
 			return kernels[i].what;
 	return "";
 }
@@ -108,6 +114,17 @@ static void set_bound(struct facts *f, const struct culprit *c, const char *kern
 	}
 }
 
+static void set_ignored(struct facts *f, const struct culprit *c, const char *kernel)
+{
+	int64_t value;
+
+	for (size_t i = 0; i < COUNT(ignored) && c->kernel_text; i++)
+		if (is_like(kernel, ignored[i].kernel) &&
+		    signature_integer(c->kernel_text, ignored[i].number, c->params.data, c->params.len, &value) &&
+		    value > -((int64_t)1 << 48) && value < (int64_t)1 << 48)
+			fact_set_number(f, FACT_assert_ignored, (double)value);
+}
+
 /* Some kernels are given their message as a parameter. */
 static const char *message_in_params(struct facts *f, const struct culprit *c, const char *kernel)
 {
@@ -128,27 +145,65 @@ static const char *message_in_params(struct facts *f, const struct culprit *c, c
 	return NULL;
 }
 
+/* Of several that it can be, what all of them are about. */
+static const char *about_choices(struct facts *f, const struct assertion *a, const char *kernel)
+{
+	const char *about = about_condition(kernel, a->one_of[0]), *text = "";
+
+	for (size_t i = 0; i < a->n_one_of; i++) {
+		if (strcmp(about, about_condition(kernel, a->one_of[i])))
+			about = "";
+		text = pool_printf(f->pool, "%s%s`%s`", text, text[0] ? " or " : "", a->one_of[i]);
+	}
+	fact_set_text(f, FACT_assert_one_of, text);
+	return about;
+}
+
 void assert_facts_of_dump(struct facts *f, const struct culprit *c)
 {
 	const char *kernel = c->kernel_text ? kernel_short_name(c->kernel_text, f->pool) : "";
-	const char *condition = c->assertion.condition;
+	const char *condition = c->assertion.condition, *about;
 
 	if (c->fault != FAULT_ASSERT)
 		return;
 	if (!condition)
 		condition = message_in_params(f, c, kernel);
-	fact_set_text(f, FACT_assert_kernel, kernel[0] ? kernel : NULL);
+	fact_set_text(f, FACT_assert_kernel, kernel);
 	fact_set_text(f, FACT_assert_condition, condition);
 	fact_set_text(f, FACT_assert_file, c->assertion.file);
 	fact_set_text(f, FACT_assert_function, c->assertion.function);
 	if (c->assertion.line)
 		fact_set_number(f, FACT_assert_line, c->assertion.line);
-	fact_set_text(f, FACT_assert_about, condition ? about_condition(kernel, condition) : about_kernel(kernel));
+	if (condition)
+		about = about_condition(kernel, condition);
+	else if (c->assertion.n_one_of)
+		about = about_choices(f, &c->assertion, kernel);
+	else
+		about = about_kernel(kernel, c->kernel_text ? c->kernel_text : "");
+	fact_set_text(f, FACT_assert_about, about);
 	if (condition)
 		set_bound(f, c, kernel, condition);
+	set_ignored(f, c, kernel);
 }
 
 /* ---- the launch ------------------------------------------------------------------------------------- */
+
+static void facts_of_stack(struct facts *f, const struct trace *t, uint32_t stack)
+{
+	const char *op = stack ? stack_torch_op(t, stack) : NULL, *line;
+	bool position = false;
+	struct place p;
+
+	if (!stack)
+		return;
+	fact_set_text(f, FACT_assert_op, op ? op : "");
+	if (place_of_caller(t, stack, &p))
+		fact_set_text(f, FACT_assert_caller, place_source(&p, trace_header(t)->cwd, f->pool));
+	line = fact_text(f, FACT_assert_caller);
+	for (size_t i = 0; i < COUNT(positions); i++)
+		position |= fnmatch(positions[i], line, FNM_CASEFOLD) == 0;
+	fact_set_flag(f, FACT_assert_position, position);
+}
 
 struct search {
 	struct facts *facts;
@@ -161,8 +216,9 @@ struct search {
 static void consider(void *arg, const struct cw_launch *l)
 {
 	struct search *q = arg;
-	const char *name = l->func ? kernel_short_name(trace_function_name(q->trace, l->func), q->facts->pool) : "";
-	const char *about = about_kernel(name), *op = stack_torch_op(q->trace, l->stack);
+	const char *full = l->func ? trace_function_name(q->trace, l->func) : "";
+	const char *name = kernel_short_name(full, q->facts->pool);
+	const char *about = about_kernel(name, full), *op = stack_torch_op(q->trace, l->stack);
 
 	if (!about[0])
 		return;
@@ -180,33 +236,32 @@ static void consider(void *arg, const struct cw_launch *l)
 		q->stack = 0;
 }
 
-void assert_facts_of_suspects(struct facts *f, struct trace *t, const struct cw_failure *noticed)
+uint32_t assert_facts_of_suspects(struct facts *f, struct trace *t, const struct cw_failure *noticed)
 {
 	struct search q = { .facts = f, .trace = t };
 
 	suspects_each(t, noticed, consider, &q);
 	if (!q.kernel || q.differ)
-		return;
+		return 0;
 	fact_set_text(f, FACT_assert_kernel, q.kernel);
 	fact_set_text(f, FACT_assert_about, q.about);
 	if (q.op)
 		fact_set_text(f, FACT_assert_op, q.op);
-	assert_facts_of_stack(f, t, q.stack);
+	facts_of_stack(f, t, q.stack);
+	return q.stack;
 }
 
-void assert_facts_of_stack(struct facts *f, const struct trace *t, uint32_t stack)
+void assert_facts_of_lines(struct facts *f, const struct trace *t, const struct place *line, size_t n)
 {
-	const char *op = stack ? stack_torch_op(t, stack) : NULL, *line;
-	bool position = false;
-	struct place p;
+	const char *op = n && line[0].stack ? stack_torch_op(t, line[0].stack) : NULL, *other;
 
-	if (!stack)
-		return;
-	fact_set_text(f, FACT_assert_op, op ? op : "");
-	if (place_of_caller(t, stack, &p))
-		fact_set_text(f, FACT_assert_caller, place_source(&p, trace_header(t)->cwd, f->pool));
-	line = fact_text(f, FACT_assert_caller);
-	for (size_t i = 0; i < COUNT(positions); i++)
-		position |= fnmatch(positions[i], line, FNM_CASEFOLD) == 0;
-	fact_set_flag(f, FACT_assert_position, position);
+	if (n == 1)
+		facts_of_stack(f, t, line[0].stack);
+	for (size_t i = 1; i < n && op; i++) {
+		other = line[i].stack ? stack_torch_op(t, line[i].stack) : NULL;
+		if (!other || strcmp(op, other))
+			op = NULL;
+	}
+	if (n > 1 && op)
+		fact_set_text(f, FACT_assert_op, op);
 }

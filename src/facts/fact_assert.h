@@ -4,21 +4,23 @@
 #ifndef CUWHY_FACT_ASSERT_H
 #define CUWHY_FACT_ASSERT_H
 
-#include <stdint.h>
+#include <stddef.h>
 
 #include "facts/facts.h"
 
 struct culprit;
 struct cw_failure;
+struct place;
 struct trace;
 
 /* From the core dump. */
 void assert_facts_of_dump(struct facts *f, const struct culprit *c);
 
-/* Without a dump: the suspects that are known to assert, when all of them check the same thing. */
-void assert_facts_of_suspects(struct facts *f, struct trace *t, const struct cw_failure *noticed);
+/* Without a dump: the suspects that are known to assert, when all of them check the same thing. The stack of
+ * their launch; 0 when there is none, or more than one. */
+uint32_t assert_facts_of_suspects(struct facts *f, struct trace *t, const struct cw_failure *noticed);
 
-/* From the Python stack of the launch. */
-void assert_facts_of_stack(struct facts *f, const struct trace *t, uint32_t stack);
+/* From the Python stacks of the launches that it can have been: what all of them have in common. */
+void assert_facts_of_lines(struct facts *f, const struct trace *t, const struct place *line, size_t n);
 
 #endif

@@ -32,7 +32,8 @@ static bool same_kernel(const struct search *q, const struct cw_launch *l)
 	const struct culprit *c = q->culprit;
 
 	return f && c->kernel && same_name(trace_string(q->trace, f->name), c) &&
-	       !memcmp(l->grid, c->grid, sizeof(l->grid)) && !memcmp(l->block, c->block, sizeof(l->block));
+	       (!c->grid_known || (!memcmp(l->grid, c->grid, sizeof(l->grid)) &&
+				   !memcmp(l->block, c->block, sizeof(l->block))));
 }
 
 static bool same_params(const struct culprit *c, const struct cw_launch *l)
@@ -78,12 +79,12 @@ static void find_replay(void *arg, const struct cw_launch *l)
 }
 
 /* A kernel of a graph was launched when the graph was captured, and runs when the graph does. */
-static void consider_captured(struct search *q, const struct cw_failure *noticed)
+static void consider_captured(struct search *q, const struct cw_failure *noticed, launches_fn *each)
 {
 	const struct cw_launch *const *l;
 	size_t n = trace_launches(q->trace, &l);
 
-	suspects_each(q->trace, noticed, find_replay, q);
+	each(q->trace, noticed, find_replay, q);
 	if (!q->found->replay.file)
 		return;
 	for (size_t i = n; i > 0; i--)
@@ -99,13 +100,16 @@ void fault_find_launch(struct fault_launch *m, struct trace *t, const struct cul
 	struct search q = { .found = m, .trace = t, .culprit = c };
 
 	*m = (struct fault_launch){ .n = 0 };
-	if (!c->grid_known)
+	if (!c->kernel)
 		return;
-	/* the same parameters are the better evidence; without, launches whose parameters were not recorded */
-	for (int pass = 0; pass < 2 && !m->newest; pass++) {
-		q.with_params = pass == 0;
-		suspects_each(t, noticed, consider, &q);
+	/* The same parameters are the better evidence; without, launches whose parameters were not recorded. And
+	 * while a dump is made, calls that wait return before the fault is known: they prove nothing then. */
+	for (int pass = 0; pass < 4 && !m->newest; pass++) {
+		launches_fn *each = pass & 1 ? launches_each : suspects_each;
+
+		q.with_params = pass < 2;
+		each(t, noticed, consider, &q);
 		if (!m->newest)
-			consider_captured(&q, noticed);
+			consider_captured(&q, noticed, each);
 	}
 }

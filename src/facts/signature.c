@@ -111,12 +111,29 @@ bool signature_param(const char *kernel, unsigned number, struct signature_param
 	return false;
 }
 
+/* The bytes have no padding at their end (R580), so that the last parameter lies just before it. */
+static bool last_param(const char *kernel, size_t len, struct signature_param *p)
+{
+	const char *rest = params_of(kernel);
+	char type[TYPE_MAX];
+
+	while (rest && next_type(rest, type, &rest))
+		if (!rest) {
+			if (!measure(type, p) || len < p->size || len % p->size)
+				return false;
+			p->offset = len - p->size;
+			return true;
+		}
+	return false;
+}
+
 bool signature_integer(const char *kernel, unsigned number, const void *bytes, size_t len, int64_t *value)
 {
 	struct signature_param p;
 	uint64_t v = 0;
 
-	if (!bytes || !signature_param(kernel, number, &p) || !p.is_integer || p.offset + p.size > len)
+	if (!bytes || !(number == SIGNATURE_LAST ? last_param(kernel, len, &p) : signature_param(kernel, number, &p)) ||
+	    !p.is_integer || p.offset + p.size > len)
 		return false;
 	memcpy(&v, (const char *)bytes + p.offset, p.size);	/* dumps are little-endian, as we are */
 	if (p.is_signed && p.size < 8 && v >> (p.size * 8 - 1))

@@ -4,6 +4,7 @@
 #ifndef CUWHY_SIGNATURE_H
 #define CUWHY_SIGNATURE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +18,8 @@ struct signature_param {
 /* Parameter `number`, from 0. False when it or one before it is neither a number nor a pointer: then nobody can say
  * where it lies. */
 bool signature_param(const char *kernel, unsigned number, struct signature_param *p);
+
+#define SIGNATURE_LAST	UINT_MAX	/* the last one, whatever is before it: it ends where the bytes end */
 
 /* Its value, of an integer. */
 bool signature_integer(const char *kernel, unsigned number, const void *bytes, size_t len, int64_t *value);

@@ -66,21 +66,33 @@ static bool same_place(const struct place *a, const struct place *b)
 	return a->line == b->line && !strcmp(a->file, b->file);
 }
 
-void suspects_each(struct trace *t, const struct cw_failure *noticed, suspect_fn *each, void *arg)
+static void each_behind(struct trace *t, const struct barriers *b, const struct cw_failure *noticed, suspect_fn *each,
+			void *arg)
 {
 	const struct cw_launch *const *l;
-	struct barriers b = { 0 };
 	size_t n = trace_launches(t, &l);
 
-	find_barriers(&b, t, noticed->ticks);
 	for (size_t i = n; i > 0; i--) {
 		const struct cw_launch *k = l[i - 1];
 
 		/* of a captured launch `result` is the number of its capture, and it did not run */
 		if (!(k->flags & CW_LAUNCH_CAPTURED) && !k->result && k->ticks < noticed->ticks &&
-		    k->ticks > barrier_of(&b, k->stream))
+		    k->ticks > barrier_of(b, k->stream))
 			each(arg, k);
 	}
+}
+
+void suspects_each(struct trace *t, const struct cw_failure *noticed, suspect_fn *each, void *arg)
+{
+	struct barriers b = { 0 };
+
+	find_barriers(&b, t, noticed->ticks);
+	each_behind(t, &b, noticed, each, arg);
+}
+
+void launches_each(struct trace *t, const struct cw_failure *noticed, suspect_fn *each, void *arg)
+{
+	each_behind(t, &(struct barriers){ 0 }, noticed, each, arg);
 }
 
 struct search {

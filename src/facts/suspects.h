@@ -30,7 +30,11 @@ struct suspects {
 
 /* Every launch that may have caused what `noticed` reports, newest first. */
 typedef void suspect_fn(void *arg, const struct cw_launch *l);
-void suspects_each(struct trace *t, const struct cw_failure *noticed, suspect_fn *each, void *arg);
+typedef void launches_fn(struct trace *t, const struct cw_failure *noticed, suspect_fn *each, void *arg);
+launches_fn suspects_each;
+
+/* Every launch before it, those too whose stream was waited for since. */
+launches_fn launches_each;
 
 /* The same by lines: launches that may have caused what `noticed` reports. */
 void suspects_find(struct suspects *s, struct trace *t, const struct cw_failure *noticed);

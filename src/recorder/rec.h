@@ -347,6 +347,8 @@ void dump_start(void);			/* after the first good cuInit */
 void dump_forget(void);
 /* The truth about a call that says work has finished well, or badly. */
 CUresult dump_check(CUresult result);
+CUresult dump_last_look(void);		/* before contexts go: the error of a kernel that nobody knows of yet */
+bool dump_at_exit(void);		/* the same; true: the program must not end as if all were well */
 
 enum cw_reason dump_arm_trigger(const char *folder, const char *pipe);
 

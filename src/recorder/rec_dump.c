@@ -19,6 +19,8 @@
 #include "rec_dump.h"
 
 #define ATTR_ENABLE	1	/* bool */
+#define ATTR_ABORT	2	/* bool */
+#define ATTR_LIGHT	3	/* bool */
 #define ATTR_TRIGGER	4	/* bool */
 #define ATTR_FILE	5	/* string */
 #define ATTR_PIPE	6	/* string */
@@ -27,12 +29,15 @@
 #define FLAGS		(1 | 2 | 4 | 8 | 16 | 32)
 #define ASSERT		710
 #define LAUNCH_FAILED	719	/* "unspecified": true of every fault */
-#define PATIENCE	600	/* times 5 ms that we wait for a dump to be complete, or for the driver's word */
+#define LATE_NS		400000000u	/* after the last call the driver may need so long to tell of a fault */
+#define SOON		60	/* times 5 ms that we wait for a dump to be there */
+#define PATIENCE	2000	/* and for it to be complete, or for the driver's word */
 
 _Atomic uint32_t dump_error;
 
 static struct {
 	_Atomic bool armed;
+	_Atomic bool late;	/* the fault was found when the program had ended its work */
 	char path[256];
 } dump;
 
@@ -47,6 +52,15 @@ static bool user_has_settings(void)
 		if (rec_getenv(names[i]))
 			return true;
 	return false;
+}
+
+/* Then the traceback is right as it is; and a launch that waits for a failed assertion while it is dumped may
+ * never return (R580). */
+static bool launches_block(void)
+{
+	const char *v = rec_getenv("CUDA_LAUNCH_BLOCKING");
+
+	return v && *v && strcmp(v, "0") != 0;
 }
 
 static bool is_traced(void)
@@ -73,11 +87,19 @@ static void make_path(const char *folder)
 	rec_put_number(dump.path + n + 6, 24, (long)rec.pid);
 }
 
+/* Without memory, and without abort(). Drivers before CUDA 12.5 have two switches for it, later ones flags. */
+static bool set_flags(void)
+{
+	const int flags = FLAGS;
+	const bool yes = true, no = false;
+
+	return set(ATTR_FLAGS, &flags, sizeof(flags)) ||
+	       (set(ATTR_LIGHT, &yes, sizeof(yes)) && set(ATTR_ABORT, &no, sizeof(no)));
+}
+
 /* All but the switch: what a dump of either kind needs. */
 static enum cw_reason prepare(const char *folder)
 {
-	const int flags = FLAGS;
-
 	if (user_has_settings())
 		return CW_REASON_DUMP_USER;
 	if (is_traced())
@@ -85,7 +107,7 @@ static enum cw_reason prepare(const char *folder)
 	if (!drv.cuCoredumpSetAttributeGlobal)
 		return CW_REASON_DUMP_DRIVER;
 	make_path(folder);
-	if (!set(ATTR_FILE, dump.path, strlen(dump.path) + 1) || !set(ATTR_FLAGS, &flags, sizeof(flags)))
+	if (!set(ATTR_FILE, dump.path, strlen(dump.path) + 1) || !set_flags())
 		return CW_REASON_DUMP_DRIVER;
 	return CW_REASON_NONE;
 }
@@ -94,7 +116,7 @@ static enum cw_reason prepare(const char *folder)
 static enum cw_reason arm(const char *folder)
 {
 	const bool on = true;
-	enum cw_reason why = prepare(folder);
+	enum cw_reason why = launches_block() ? CW_REASON_DUMP_BLOCKING : prepare(folder);
 
 	if (!why && !set(ATTR_ENABLE, &on, sizeof(on)))
 		why = CW_REASON_DUMP_DRIVER;
@@ -127,6 +149,31 @@ void dump_start(void)
 	atomic_store(&dump.armed, true);
 }
 
+/* Since the program last had to do with CUDA. */
+static uint64_t idle_ns(void)
+{
+	uint64_t newest = 0, now = rec_ticks(), ns, span;
+
+	for (uint32_t i = 0; i < rec.h->n_chunks && i < CW_MAX_CHUNKS; i++) {
+		const struct cw_chunk *c = &rec.h->chunk[i];
+		const struct cw_ring *r = at(c->off);
+		uint64_t ticks;
+
+		if ((c->kind != CW_CHUNK_LAUNCHES && c->kind != CW_CHUNK_CALLS) || !r->head)
+			continue;
+		/* launches and calls both begin with their number and the time */
+		memcpy(&ticks, (const char *)(r + 1) + ((r->head - 1) & (r->n_slots - 1)) * (uint64_t)r->slot_size +
+		       sizeof(uint64_t), sizeof(ticks));
+		newest = ticks > newest ? ticks : newest;
+	}
+	rec_clock_mark();
+	ns = rec.h->clock1.mono_ns - rec.h->clock0.mono_ns;
+	span = rec.h->clock1.ticks - rec.h->clock0.ticks;
+	if (!newest || !span || now < newest)
+		return newest ? 0 : LATE_NS;
+	return (uint64_t)((double)(now - newest) * ((double)ns / (double)span));
+}
+
 void dump_forget(void)
 {
 	atomic_store(&dump.armed, false);	/* a forked child has no CUDA to be armed */
@@ -155,7 +202,13 @@ static CUresult plain_error(CUresult driver)
 {
 	uint32_t code = 0;
 
-	/* seen complete by whoever waited for the kernel; another thread may be early */
+	/* Whoever waited for the kernel finds it complete; another thread may be early. */
+	for (int i = 0; i < SOON && access(dump.path, F_OK) != 0; i++)
+		nap();
+	/* Threads go on after an assertion that is dumped, and fail the next one: now and then the driver gives up
+	 * in the middle and says 719, as never (of hundreds) after a fault of another kind. */
+	if (access(dump.path, F_OK) != 0)
+		return driver == LAUNCH_FAILED ? ASSERT : driver;
 	for (int i = 0; i < PATIENCE && !dump_code(dump.path, &code); i++)
 		nap();
 	if (code == ASSERT || (code && !driver))
@@ -172,9 +225,55 @@ CUresult dump_check(CUresult result)
 	if (failed_before())
 		return failed_before();
 	/* a dump that was asked for is no fault: the driver itself reports what it does to the kernel */
-	if (access(dump.path, F_OK) != 0 || (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED))
+	if (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED)
+		return result;
+	if (!dump_follows(result) && access(dump.path, F_OK) != 0)
 		return result;
 	if (atomic_compare_exchange_strong(&dump_error, &none, plain_error(result)) && dump_error != result)
 		shared_add(&rec.h->dump_enforced, 1);
 	return failed_before();
+}
+
+/* The driver tells of a fault some time after the kernel has ended: of a single store a call that waits for the
+ * kernel returns 0, and the dump is there 50 ms later or more. A program that ends meanwhile would have seen the
+ * error without us. */
+CUresult dump_last_look(void)
+{
+	CUresult code = 0;
+
+	if (!atomic_load(&dump.armed) || failed_before() || (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED))
+		return failed_before();
+	while (access(dump.path, F_OK) != 0) {
+		if (idle_ns() >= LATE_NS)
+			return 0;
+		nap();
+	}
+	code = dump_check(0);
+	atomic_store(&dump.late, code != 0);
+	return code;
+}
+
+static void fault_at_exit(CUresult code)
+{
+	static const char who[] = "a last look at the GPU";
+	struct cw_failure f;
+
+	if (!rec_enter())
+		return;
+	rec_nesting = 2;
+	rec_self->caller = NULL;
+	fail_init(&f, CW_SRC_DRIVER, code);
+	text_copy(f.what, sizeof(f.what), who, sizeof(who) - 1);
+	fail_note(&f);
+	rec_leave();
+}
+
+bool dump_at_exit(void)
+{
+	bool known = failed_before();
+	CUresult code = dump_last_look();
+
+	if (code && !known)
+		fault_at_exit(code);
+	return atomic_load(&dump.late);
 }

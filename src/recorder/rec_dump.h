@@ -10,4 +10,7 @@
 /* The CUDA error of the fault that a dump tells of, 0 = that depends. False: not a complete dump. */
 bool dump_code(const char *path, uint32_t *code);
 
+/* Is this the error of a kernel, of which there will be a dump? */
+bool dump_follows(uint32_t code);
+
 #endif

@@ -96,3 +96,16 @@ bool dump_code(const char *path, uint32_t *code)
 	*code = code_of(found.lane ? found.lane : found.sm);
 	return complete;
 }
+
+bool dump_follows(uint32_t code)
+{
+	static const uint32_t codes[] = {
+#define FAULT(name, id, number, text) number,
+#include "dump/faults.def"
+	};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (code && codes[i] == code)
+			return true;
+	return false;
+}

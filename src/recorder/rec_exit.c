@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the process ended, for processes whose parent is not `cuwhy run`: their status would be lost.
+ * How the process ended, for processes whose parent is not `cuwhy run`: their status would be lost. And
+ * a last look for a kernel that has failed after the program was told that all is well.
  */
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -7,12 +8,17 @@
 
 #include "rec.h"
 
+#define LATE_FAULT 1	/* what Python would have ended with */
+
+/* Not in a child that never used CUDA: this is its parent's recording. After fork the page that says so is
+ * wiped; a child of vfork still shares it, and differs in its number only. */
+static bool is_ours(void)
+{
+	return !rec_asleep() && (uint32_t)getpid() == rec.pid;
+}
+
 static void ended(int status)
 {
-	/* not in a child that never used CUDA: this is its parent's recording. After fork the page that
-	 * says so is wiped; a child of vfork still shares it, and differs in its number only. */
-	if (rec_asleep() || (uint32_t)getpid() != rec.pid)
-		return;
 	rec.h->exit_status = (uint32_t)status & 0xff;
 	rec.h->exit_mono_ns = rec_mono_ns();
 	rec_clock_mark();
@@ -22,6 +28,12 @@ static void ended(int status)
 static void on_exit_handler(int status, void *data)
 {
 	(void)data;
+	if (!is_ours())
+		return;
+	if (dump_at_exit() && !status) {
+		ended(LATE_FAULT);
+		exit(LATE_FAULT);	/* goes on with the next handler */
+	}
 	ended(status);
 }
 
@@ -37,7 +49,11 @@ void exit_start(void)
 EXPORT void _exit(int status) __attribute__((noreturn));
 void _exit(int status)
 {
-	ended(status);
+	if (is_ours()) {
+		if (dump_at_exit() && !status)
+			status = LATE_FAULT;
+		ended(status);
+	}
 	for (;;)
 		syscall(SYS_exit_group, status);
 }

@@ -52,6 +52,7 @@ static const struct env_var {
 	{ "CUDA_ENABLE_USER_TRIGGERED_COREDUMP", "likewise" },
 	{ "CUDA_COREDUMP_FILE", "likewise" },
 	{ "CUDA_COREDUMP_PIPE", "likewise" },
+	{ "CUDA_LAUNCH_BLOCKING", "set: no core dumps on faults" },
 	{ "CUDA_COREDUMP_GENERATION_FLAGS", "likewise" },
 	{ "CUDA_LOG_FILE", "set: do not make the driver log questions of ours" },
 	{ "CUDA_VISIBLE_DEVICES", "kept as evidence" },

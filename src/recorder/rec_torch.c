@@ -23,7 +23,8 @@
 	X("libc10.so", fail_chars, "_ZN3c106detail14torchCheckFailEPKcS2_jS2_")                            \
 	X("libc10.so", oom_signed, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")                  \
 	X("libc10.so", oom_unsigned, "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE")                \
-	X("libc10.so", memory_usage, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")              \
+	X("libc10.so", usage_signed, "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE")              \
+	X("libc10.so", usage_unsigned, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")            \
 	X("libtorch_cpu.so", sequence, "_ZN2at15sequence_number17get_and_incrementEv")                     \
 	X("libtorch_cpu.so", thread_number, "_ZN2at14RecordFunction15currentThreadIdEv")                   \
 	X("libtorch_cpu.so", evaluate, "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE") \
@@ -206,20 +207,22 @@ static void torch_block(void *block, int64_t size, struct c10_device d)
 	rec_leave();
 }
 
-/* void c10::reportMemoryUsageToProfiler(void *block, int64_t size, size_t allocated, size_t reserved, Device):
- * for every block given out (size above 0) or taken back (below), profiler or not. */
-EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *block, int64_t size, size_t allocated,
-								  size_t reserved, struct c10_device d);
-EXPORT void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *block, int64_t size, size_t allocated,
-								  size_t reserved, struct c10_device d)
-{
-	void (*real)(void *, int64_t, size_t, size_t, struct c10_device) = real_of(REAL_memory_usage);
+/* void c10::reportMemoryUsageToProfiler(void *block, int64_t size, totals allocated and reserved, Device): for every
+ * block given out (size above 0) or taken back (below), profiler or not. */
+#define WRAP_USAGE(id, name, total)                                                                        \
+	EXPORT void name(void *block, int64_t size, total allocated, total reserved, struct c10_device d); \
+	EXPORT void name(void *block, int64_t size, total allocated, total reserved, struct c10_device d)  \
+	{                                                                                                  \
+		void (*real)(void *, int64_t, total, total, struct c10_device) = real_of(REAL_##id);       \
+                                                                                                           \
+		if (d.type == DEVICE_CUDA)                                                                 \
+			torch_block(block, size, d);                                                       \
+		if (likely(real))                                                                          \
+			real(block, size, allocated, reserved, d);                                         \
+	}
 
-	if (d.type == DEVICE_CUDA)
-		torch_block(block, size, d);
-	if (likely(real))
-		real(block, size, allocated, reserved, d);
-}
+WRAP_USAGE(usage_signed, _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE, int64_t)
+WRAP_USAGE(usage_unsigned, _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE, size_t)
 
 /* ---- CUDA in a forked child ------------------------------------------------------------------------------- */
 

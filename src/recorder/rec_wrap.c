@@ -70,13 +70,14 @@ static CUresult before_UNLOAD(struct call *c)
 #define WORK(class) WAITS(class) REFUSED(class)
 #define LOAD(class) NEVER(class) REFUSED(class)
 #define ASKS(class) NEVER(class) static inline CUresult before_##class(struct call *c) { (void)c; return 0; }
+#define LAST(class) NEVER(class) static inline CUresult before_##class(struct call *c) { (void)c; return dump_last_look(); }
 WAITS(FREE) WAITS(FREEASYNC) WAITS(FREEHOST) WAITS(UNRESERVE) WAITS(UNLOAD)
 LOAD(MODULE) LOAD(FUNCATTR)
 ASKS(INIT) ASKS(DEVICE) ASKS(QUIET) ASKS(PROBE) ASKS(FUNCTION) ASKS(KERNEL) ASKS(CURRENT) ASKS(PEER)
 WORK(PLAIN) WORK(SYNC) WORK(COPY) WORK(BEGIN) WORK(END) WORK(GRAPHMAKE)
 WORK(GRAPHGONE) WORK(EXECGONE) WORK(ALLOC) WORK(ALLOCPITCH) WORK(ALLOCMANAGED) WORK(ALLOCASYNC)
 WORK(ALLOCPOOL) WORK(ALLOCHOST) WORK(HOSTREGISTER) WORK(RESERVE) WORK(CREATE) WORK(MAP) WORK(UNMAP)
-WORK(RESET) WORK(DESTROY)
+WORK(RESET) LAST(RELEASE) LAST(DESTROY)
 
 /* ---- after the call ---------------------------------------------------------------------------------- */
 
@@ -118,6 +119,8 @@ static void after_PLAIN(struct call *c)
 {
 	note(c, 0);
 }
+
+#define after_RELEASE after_PLAIN
 
 static void after_QUIET(struct call *c)
 {

@@ -238,6 +238,7 @@ static json_t *json_assert(const struct fault *f)
 		return json_null();
 	j = json_object();
 	json_object_set_new(j, "condition", text(f->condition));
+	json_object_set_new(j, "one_of", text(f->one_of));
 	json_object_set_new(j, "file", text(f->file));
 	json_object_set_new(j, "line", f->line ? json_integer(f->line) : json_null());
 	json_object_set_new(j, "function", text(f->function));

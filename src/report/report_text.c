@@ -123,8 +123,9 @@ static void text_assert(struct wrap *w, const struct fault *f)
 			    f->file ? f->file : "", f->file ? line : "", f->function ? " in " : "",
 			    f->function ? f->function : "");
 	else if (f->file)
-		wrap_printf(w, "an assertion failed at %s%s%s%s; its condition is not in the dump", f->file, line,
-			    f->function ? " in " : "", f->function ? f->function : "");
+		wrap_printf(w, "an assertion failed at %s%s%s%s; its condition is %s", f->file, line,
+			    f->function ? " in " : "", f->function ? f->function : "",
+			    f->one_of ? f->one_of : "not in the dump");
 }
 
 static void text_fault(struct wrap *w, const struct fault *f)

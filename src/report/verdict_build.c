@@ -257,6 +257,7 @@ static void find_suspects(struct verdict *v, const struct incident *i, struct tr
 			  struct scene *s)
 {
 	struct suspects *found;
+	struct place asserts;
 
 	if (!i->sticky || v->fault.known)	/* a dump tells more */
 		return;
@@ -274,8 +275,9 @@ static void find_suspects(struct verdict *v, const struct incident *i, struct tr
 	}
 	if (found->n == 1 && found->line[0].place.file)
 		s->where = found->line[0].place;
-	if (i->code == 710)
-		assert_facts_of_suspects(f, t, i->lead);
+	/* of all suspects perhaps one alone is known to assert */
+	if (i->code == 710 && place_of_stack(t, assert_facts_of_suspects(f, t, i->lead), &asserts))
+		s->where = asserts;
 }
 
 static void fill_piece(struct verdict *v, const struct trace *t, struct piece_line *to, const struct memory *m)
@@ -295,7 +297,10 @@ static void join_address(struct verdict *v, const struct incident *i, struct tra
 	struct address a;
 
 	address_find(&a, t, c, i->lead, m);
+	if (c->fault == FAULT_ILLEGAL_ADDRESS)
+		verdict_thread(v, f, c, a.lane, a.threads);
 	address_facts(f, t, &a);
+	verdict_address_evidence(v, f);
 	v->fault.in = a.in[0] ? pool_strdup(&v->pool, a.in) : NULL;
 	v->fault.param = a.param;
 	v->fault.param_byte = a.param_byte;
@@ -308,6 +313,7 @@ static void join_address(struct verdict *v, const struct incident *i, struct tra
 static void join_dump(struct verdict *v, const struct incident *i, struct trace *t, const struct culprit *c,
 		      struct facts *f, struct scene *s)
 {
+	struct place lines[FAULT_LINES_MAX];
 	struct fault_launch m;
 
 	if (!c)
@@ -328,8 +334,10 @@ static void join_dump(struct verdict *v, const struct incident *i, struct trace 
 		return;
 	m.at[0].noticed = s->noticed;
 	*s = m.at[0];
-	if (m.n == 1 && c->fault == FAULT_ASSERT)
-		assert_facts_of_stack(f, t, s->where.stack);
+	for (size_t k = 0; k < m.n; k++)
+		lines[k] = m.at[k].where;
+	if (c->fault == FAULT_ASSERT)
+		assert_facts_of_lines(f, t, lines, m.n);
 	if (m.replay.file)
 		v->replay = line_of_place(v, t, &m.replay);
 	v->n_or = m.n - 1;
@@ -349,6 +357,7 @@ struct verdict *verdict_of_incident(const struct incident *i, struct trace *t, c
 	struct scene s;
 
 	facts_init(f, &v->pool);
+	fact_set_flag(f, FACT_dump_missing, !c && i->sticky && trace_header(t)->dump_path[0]);
 	incident_scene(i, t, &s);
 	join_dump(v, i, t, c, f, &s);
 	find_suspects(v, i, t, f, &s);

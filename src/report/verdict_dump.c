@@ -36,21 +36,21 @@ static void fill_access(struct verdict *v, struct facts *f, const struct culprit
 	}
 }
 
-static void fill_thread(struct verdict *v, struct facts *f, const struct culprit *c)
+void verdict_thread(struct verdict *v, struct facts *f, const struct culprit *c, size_t lane, size_t threads)
 {
-	v->fault.threads = c->n_lanes;
-	fact_set_number(f, FACT_fault_threads, (double)c->n_lanes);
+	v->fault.threads = threads;
+	fact_set_number(f, FACT_fault_threads, (double)threads);
 	fact_set_flag(f, FACT_fault_address_recomputed, c->address_recomputed);
 	fact_set_flag(f, FACT_fault_address_unchecked, c->address_unchecked);
-	if (!c->n_kept)
+	if (lane >= c->n_kept)
 		return;
 	v->fault.lane_known = true;
-	memcpy(v->fault.block, c->lanes[0].block, sizeof(v->fault.block));
-	memcpy(v->fault.thread, c->lanes[0].thread, sizeof(v->fault.thread));
-	if (!c->lanes[0].address_known || c->address_doubtful)
+	memcpy(v->fault.block, c->lanes[lane].block, sizeof(v->fault.block));
+	memcpy(v->fault.thread, c->lanes[lane].thread, sizeof(v->fault.thread));
+	if (!c->lanes[lane].address_known || c->address_doubtful)
 		return;
 	v->fault.address_known = true;
-	v->fault.address = c->lanes[0].address;
+	v->fault.address = c->lanes[lane].address;
 	fact_set_text(f, FACT_fault_address, pool_printf(&v->pool, "0x%" PRIx64, v->fault.address));
 }
 
@@ -58,8 +58,9 @@ static void fill_kernel(struct verdict *v, const struct culprit *c)
 {
 	const char *function = c->function && (!c->kernel || strcmp(c->function, c->kernel)) ? c->function : NULL;
 
-	if (c->grid_known) {
-		v->kernel.known = v->kernel.dims_known = true;
+	if (c->kernel || c->grid_known) {
+		v->kernel.known = true;
+		v->kernel.dims_known = c->grid_known;
 		v->kernel.name = c->kernel_text ? pool_strdup(&v->pool, c->kernel_text) : NULL;
 		v->kernel.short_name = c->kernel_text ? kernel_short_name(c->kernel_text, &v->pool) : NULL;
 		memcpy(v->kernel.grid, c->grid, sizeof(v->kernel.grid));
@@ -98,6 +99,7 @@ static void fill_assertion(struct verdict *v, struct facts *f, const struct culp
 		return;
 	v->fault.asserted = true;
 	v->fault.condition = fact_known(f, FACT_assert_condition) ? fact_text(f, FACT_assert_condition) : NULL;
+	v->fault.one_of = fact_known(f, FACT_assert_one_of) ? fact_text(f, FACT_assert_one_of) : NULL;
 	v->fault.file = fact_known(f, FACT_assert_file) ? fact_text(f, FACT_assert_file) : NULL;
 	v->fault.function = fact_known(f, FACT_assert_function) ? fact_text(f, FACT_assert_function) : NULL;
 	v->fault.line = c->assertion.line;
@@ -112,7 +114,7 @@ void verdict_fault(struct verdict *v, struct facts *f, const struct culprit *c)
 	fact_set_text(f, FACT_fault_kind, culprit_fault_id(c->fault));
 	fact_set_text(f, FACT_fault_exception, v->fault.exception);
 	fill_access(v, f, c);
-	fill_thread(v, f, c);
+	verdict_thread(v, f, c, 0, c->n_lanes);
 	fill_kernel(v, c);
 	fill_assertion(v, f, c);
 	verdict_evidence(v, "core-dump", v->fault.exception ?
@@ -139,6 +141,7 @@ struct verdict *verdict_of_dump(const struct culprit *c)
 	fact_set_text(f, FACT_error_string, v->fault.what);
 	fact_set_text(f, FACT_error_text, "");
 	fact_set_flag(f, FACT_error_async, true);
+	fact_set_flag(f, FACT_dump_missing, false);
 	fact_set_flag(f, FACT_hang_is, false);
 	fact_set_flag(f, FACT_launch_is, false);
 	fact_set_flag(f, FACT_oom_is, false);

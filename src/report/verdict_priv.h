@@ -57,6 +57,7 @@ struct fault {
 	struct piece_line piece, segment;	/* PyTorch's block, the driver's allocation around it */
 	bool asserted;			/* a device-side assert: */
 	const char *condition, *file, *function;	/* NULL = not known */
+	const char *one_of;		/* the condition is one of these; NULL = known, or not at all */
 	uint32_t line;			/* 0 = not known */
 	/* of a kernel that was running: how much of it, and where, most threads first */
 	struct standing *standing;
@@ -156,9 +157,13 @@ void verdict_waiting(struct verdict *v, const struct trace *t);
 struct line line_of_place(struct verdict *v, const struct trace *t, const struct place *p);
 size_t lines_of_stack(struct verdict *v, const struct trace *t, uint32_t off, struct line **lines);
 
+/* Which of its lanes is shown, and how many there are: memory may tell better than the dump. */
+void verdict_thread(struct verdict *v, struct facts *f, const struct culprit *c, size_t lane, size_t threads);
+
 /* Rules and words of the cause that fits the facts best. */
 void verdict_judge(struct verdict *v, const struct facts *f);
 void verdict_evidence(struct verdict *v, const char *source, const char *text);
+void verdict_address_evidence(struct verdict *v, const struct facts *f);
 
 struct verdict *verdict_new(const char *cause);
 void verdict_append(struct verdict **list, struct verdict *v);

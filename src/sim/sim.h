@@ -234,6 +234,8 @@ struct sim_config {
 	int devices;
 	size_t memory, hidden, taken;
 	bool memory_set, no_device;
+	bool lost_dumps;		/* an assertion that is dumped is given up, and reported as 719 */
+	bool late_dumps;		/* a kernel has ended, and is waited for, before its dump is there */
 	bool warp_exits;		/* a warp with an illegal address is gone from the dump */
 	int driver, ptx;
 	int plan_count;

@@ -205,6 +205,8 @@ static int setting_set(struct sim_settings *in, int attribute, const void *value
 	if (attribute < 1 || attribute >= SETTINGS || !value || !size || !*size ||
 	    *size > VALUE_MAX || (!is_text(attribute) && *size < natural_size(attribute)))
 		return SIM_INVALID_VALUE;
+	if (attribute == FLAGS && sim.config.driver < 12050)
+		return SIM_INVALID_VALUE;
 	if (environment.of[attribute].size)
 		return SIM_NOT_PERMITTED;
 	if (in != &process && (attribute == USER_TRIGGER || attribute == PIPE_NAME))

@@ -47,28 +47,38 @@ static void say_assertion(const struct sim_op *op, const struct sim_fault *fault
 struct late_error {
 	struct sim_ctx *ctx;
 	int code;
+	struct sim_dump_plan plan;
 };
+
+static void hidden_name(char *to, size_t size, const struct sim_dump_plan *plan)
+{
+	snprintf(to, size, "%.1190s.part", plan->path);
+}
 
 static void *raise_late(void *arg)
 {
 	struct late_error late = *(struct late_error *)arg;
+	char hidden[1300];
 
 	free(arg);
 	nanosleep(&(struct timespec){ .tv_nsec = 100 * 1000000 }, NULL);
+	hidden_name(hidden, sizeof(hidden), &late.plan);
+	if (sim.config.late_dumps)
+		rename(hidden, late.plan.path);
 	sim_ctx_fail(late.ctx, late.code);
 	return NULL;
 }
 
 /* Measured on R580: a program that is not to be aborted after its dump goes on at first, and no call reports
  * the fault. After a while the error comes, and that of an assertion is the wrong one. */
-static bool raised_late(struct sim_ctx *ctx, int code)
+static bool raised_late(struct sim_ctx *ctx, int code, const struct sim_dump_plan *plan)
 {
 	struct late_error *late = malloc(sizeof(*late));
 	pthread_t thread;
 
 	if (!late)
 		return false;
-	*late = (struct late_error){ ctx, code == SIM_ASSERT ? SIM_LAUNCH_FAILED : code };
+	*late = (struct late_error){ ctx, code == SIM_ASSERT ? SIM_LAUNCH_FAILED : code, *plan };
 	if (pthread_create(&thread, NULL, raise_late, late) != 0) {
 		free(late);
 		return false;
@@ -79,18 +89,25 @@ static bool raised_late(struct sim_ctx *ctx, int code)
 
 void sim_fault_raise(const struct sim_op *op, const struct sim_fault *fault)
 {
-	struct sim_dump_plan plan;
+	struct sim_dump_plan plan, now;
 	bool dumped = false;
 
 	if (fault->insn == SIM_INSN_ASSERT)
 		say_assertion(op, fault);
 	sim_dump_plan(op->ctx, &plan);
+	if (plan.enabled && sim.config.lost_dumps && fault->code == SIM_ASSERT) {
+		sim_ctx_fail(op->ctx, SIM_LAUNCH_FAILED);
+		return;
+	}
+	now = plan;
+	if (sim.config.late_dumps && !fault->asked)
+		hidden_name(now.path, sizeof(now.path), &plan);
 	if (plan.enabled || fault->asked)
-		dumped = sim_dump_write(op->ctx, op, fault, &plan);
+		dumped = sim_dump_write(op->ctx, op, fault, &now);
 	if (dumped && !fault->asked) {
 		if (plan.abort)
 			abort();
-		if (raised_late(op->ctx, fault->code))
+		if (raised_late(op->ctx, fault->code, &plan))
 			return;
 	}
 	sim_ctx_fail(op->ctx, fault->code);

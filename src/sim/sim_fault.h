@@ -53,7 +53,7 @@ struct sim_dump_plan {
 	bool enabled;
 	bool abort;			/* end the process after the dump */
 	unsigned int flags;
-	char path[1200];
+	char path[1200];		/* sim_fault.c adds a few letters */
 };
 
 /* sim_fault.c */

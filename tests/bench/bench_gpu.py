@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What recording costs PyTorch on a real GPU: `make bench-gpu`.
 
-    tests/bench/bench_gpu.py [--build build] [--part inside|whole] [--seconds 60]
+    tests/bench/bench_gpu.py [--build build] [--part inside|turns|whole] [--seconds 60]
 
-Inside one process recording is paused and resumed in alternating blocks; whole processes are
-started in turn with and without cuwhy. Skips aloud without a GPU or PyTorch.
+Inside one process recording is paused and resumed in alternating blocks. What cannot be switched inside one, core
+dumps that are armed, is measured with three processes that wait for each other and run in turn. Whole
+processes are started in turn with and without cuwhy. Skips aloud without a GPU or PyTorch.
 """
 import argparse
 import os
@@ -76,6 +77,41 @@ def whole_processes(name, cuwhy, program, seconds, folder):
             stats.spread(times[1]) + " s", stats.spread(times[0]) + " s", even)
 
 
+class Turns:
+    """The same program without cuwhy, under it, and under it without core dumps; one of them runs at a time."""
+
+    def __init__(self, cuwhy, what):
+        program = [sys.executable, os.path.join(HERE, "bench_turns.py"), what]
+        kinds = ([], [cuwhy, "run", "--"], [cuwhy, "run", "--no-core-dump", "--"])
+        self.processes = [subprocess.Popen(kind + program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                          for kind in kinds]
+        for process in self.processes:
+            if process.stdout.readline() != "ready\n":
+                raise SystemExit("bench-gpu: %s did not start" % what)
+        self.times = [[] for _ in kinds]
+
+    def run(self, rounds):
+        order = list(range(len(self.processes)))
+        for number in range(rounds):
+            for which in order if number % 2 else reversed(order):
+                process = self.processes[which]
+                process.stdin.write("\n")
+                process.stdin.flush()
+                self.times[which].append(float(process.stdout.readline()))
+        for process in self.processes:
+            process.stdin.close()
+            process.wait()
+
+
+def in_turns(name, cuwhy, what, rounds):
+    turns = Turns(cuwhy, what)
+    turns.run(rounds)
+    plain, armed, without = turns.times
+    cost = ["%+.2f %% (%+.2f to %+.2f)" % tuple(100 * (r - 1) for r in stats.bootstrap_ratio(armed, other))
+            for other in (plain, without)]
+    return (name, cost[0], cost[1], stats.spread([1000 * t for t in plain]) + " ms", rounds)
+
+
 def driver_version():
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     found = subprocess.run(query, capture_output=True, text=True)
@@ -91,7 +127,7 @@ def main():
     parser = argparse.ArgumentParser(description="cost of recording on a real GPU")
     parser.add_argument("--build", default="build")
     parser.add_argument("--seconds", type=float, default=60, help="for each kind of whole process")
-    parser.add_argument("--part", choices=("inside", "whole"), help="only one of the two parts")
+    parser.add_argument("--part", choices=("inside", "turns", "whole"), help="only one of the parts")
     args = parser.parse_args()
     if not usable():
         print("bench-gpu: skipped, no device or no PyTorch")
@@ -99,10 +135,15 @@ def main():
     cuwhy = os.path.join(os.path.abspath(args.build), "cuwhy")
     helper = meter.build(os.path.join(os.path.abspath(args.build), "tests"))
     print("%s; %s\n" % (driver_version(), stats.processor()), flush=True)
-    if args.part != "whole":
+    if args.part in (None, "inside"):
         subprocess.run([cuwhy, "run", "--", sys.executable, os.path.join(HERE, "bench_torch.py"),
                         helper], check=True)
-    if args.part == "inside":
+    if args.part in (None, "turns"):
+        rows = [in_turns("launch-bound loop", cuwhy, "launches", 40), in_turns("loop that waits", cuwhy, "waits", 40),
+                in_turns("training step", cuwhy, "training", 30)]
+        print("## Core dumps armed, three processes in turn\n")
+        stats.table(("block", "cuwhy against none (95 %)", "dumps against no dumps (95 %)", "without cuwhy", "rounds"), rows)
+    if args.part in ("inside", "turns"):
         return 0
     folder = tempfile.mkdtemp(prefix="cuwhy-bench-")
     try:

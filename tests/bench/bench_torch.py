@@ -118,4 +118,5 @@ def main(path):
     stats.table(meter.HEAD, single_calls(path))
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -20,6 +20,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LARGEST, LARGEST_ALL = 100 << 10, 2 << 20
+KEPT = (".symtab", ".strtab", ".shstrtab", ".nv.global.init", ".nv.constant4")
 
 spec = importlib.util.spec_from_file_location("scrub", os.path.join(HERE, "scrub.py"))
 scrub = importlib.util.module_from_spec(spec)
@@ -65,7 +66,7 @@ def check_content(path, about):
             image = scrub.Elf(s.data)
             wrong += [f"code of {n}" for n in scrub.strangers(image, set(about["functions"]))]
             wrong += [f"section {t.name} in an image" for t in image.sections
-                      if t.name and not t.name.startswith(".text.") and t.name not in (".symtab", ".strtab", ".shstrtab")]
+                      if t.name and not t.name.startswith(".text.") and t.name not in KEPT]
     if os.path.getsize(path) > LARGEST:
         wrong.append(f"{os.path.getsize(path)} bytes are too many")
     return wrong
@@ -132,6 +133,28 @@ def check_hostile(path, folder):
     return ["a file was written"] if os.path.exists(target) else []
 
 
+def words_kept(names):
+    """The section with strings that is left of an image of ours whose objects have these names."""
+    words = b"a < b\0/home/somebody/x.cu\0"
+    elf, strings = scrub.Elf(bytes(scrub.finish(bytearray(b"\x7fELF\x02" + bytes(59)), [bytearray(64)]))), scrub.Strings()
+    symbols = [(strings.add("k"), 0x12, 0, 1, 0, 16)] + [(strings.add(n), 1, 0, 2, 64, 8) for n in names]
+    rows = b"".join(scrub.SYM.pack(*s) for s in symbols)
+    image = elf.write([scrub.make_section(".text.k", scrub.PROGBITS, bytes(16), flags=6),
+                       scrub.make_section(scrub.DATA, scrub.PROGBITS, words),
+                       scrub.make_section(".symtab", scrub.SYMTAB, rows, link=4, entsize=scrub.SYM.size),
+                       scrub.make_section(".strtab", scrub.STRTAB, bytes(strings.data))])
+    left = scrub.Elf(scrub.scrub_image(image, {"k"}, {"k"}))
+    objects = {name for name, symbol in scrub.symbols_of(left, scrub.OBJECT)}
+    return [s.data for s in left.sections if s.name == scrub.DATA], objects
+
+
+def check_words():
+    """Words of assertions stay, folders in them do not, and a table of a library takes them all away."""
+    if words_kept(["$str", "__unnamed_1"]) != ([b"a < b\0/xxxx/xxxxxxxx/x.cu\0"], {"$str", "__unnamed_1"}):
+        return ["the words of assertions are not left as they should"]
+    return [] if words_kept(["$str", "__cudart_i2opi_f"]) == ([], set()) else ["a table of a library is left"]
+
+
 def check(build, path):
     with open(path.replace(".cudacore.gz", ".json"), encoding="utf-8") as f:
         about = json.load(f)
@@ -150,7 +173,7 @@ def main():
             with open(path.replace(".cudacore.gz", ".json"), encoding="utf-8") as f:
                 about = json.load(f)
             with tempfile.TemporaryDirectory() as temporary:
-                wrong += check_many_sections(build, path, about, temporary) + check_hostile(path, temporary)
+                wrong += check_many_sections(build, path, about, temporary) + check_hostile(path, temporary) + check_words()
         failed += bool(wrong)
         for w in wrong:
             print(f"  FAIL {os.path.basename(path)}: {w}")

@@ -6,8 +6,8 @@
 
 Kept are the tables with their rows, and, of grids whose kernel is kept, parameters, registers, predicates and
 backtraces. Module images go, except those that hold a kernel named by --keep-kernel. Of such an image stay the
-code and the symbols of functions, and only if every function in it is named by --keep-kernel or --allow:
-otherwise nothing is written and the strangers are listed. Memory, strings that no table refers to, strings that
+code, the symbols of functions and the words of assertions (folders in them crossed out), and only if every function
+in it is named by --keep-kernel or --allow: otherwise nothing is written and the strangers are listed. Memory, strings that no table refers to, strings that
 look like paths and sections of unknown types go as well.
 
 --small also drops empty sections, lanes beyond --warps warps and registers beyond --lanes lanes, the ones with
@@ -18,6 +18,7 @@ OUT is compressed as its name says (.gz, .xz). Prints what was kept. Status 0 do
 import argparse
 import gzip
 import lzma
+import re
 import struct
 import sys
 
@@ -25,7 +26,11 @@ SHDR = struct.Struct("<IIQQQQIIQQ")     # name type flags addr offset size link 
 SYM = struct.Struct("<IBBHQQ")          # name info other shndx value size
 EHDR = 64
 XINDEX, LORESERVE = 0xFFFF, 0xFF00
-PROGBITS, SYMTAB, STRTAB, FUNC, EXEC = 1, 2, 3, 2, 4
+PROGBITS, SYMTAB, STRTAB, OBJECT, FUNC, EXEC = 1, 2, 3, 1, 2, 4
+# data of a module: its strings, and the bank of constants with their addresses
+DATA, BANK = ".nv.global.init", ".nv.constant4"
+# what compilers call strings that have no name in the source
+STRING = re.compile(r"(\$str|__unnamed_|__PRETTY_FUNCTION__|__func__|__FUNCTION__|assertFunc_)[\w$.]*")
 
 CUDBG = 0x80000000
 (REGS, ELF_IMAGE, IMAGE, BACKTRACE, DEVICE, CONTEXT, SM, GRID, CTA, WARP, LANE, MODULE, PREDS, PARAMS, UREGS, UPREDS,
@@ -141,15 +146,19 @@ def make_section(name, kind, data, **fields):
 
 # ---- module images ------------------------------------------------------------------------------------------
 
-def functions(image):
-    """Every function that has code in the image, as (name, symbol)."""
+def symbols_of(image, kind):
+    """Every function or object that is in the image, as (name, symbol)."""
     table = next((s for s in image.sections if s.type == SYMTAB), None)
     if not table:
         return []
     symbols = [SYM.unpack_from(table.data, at) for at in range(0, len(table.data) - SYM.size + 1, SYM.size)]
     fail_if(table.link >= len(image.sections), "a symbol table has no strings")
     names = image.sections[table.link].data
-    return [(text_at(names, s[0]), s) for s in symbols if s[1] & 15 == FUNC and s[3] != 0]
+    return [(text_at(names, s[0]), s) for s in symbols if s[1] & 15 == kind and s[3] != 0]
+
+
+def functions(image):
+    return symbols_of(image, FUNC)
 
 
 def code_sections(image):
@@ -167,14 +176,29 @@ def strangers(image, ours):
     return sorted(found)
 
 
-def rebuild_image(image):
-    """The code and the functions' symbols; notes, debug data, constants and the rest are dropped."""
+def cross_out(data):
+    """Paths without the names of their folders; what is read by length keeps it."""
+    return re.sub(rb"/[\x20-\x7e]*/", lambda m: re.sub(rb"[^/]", b"x", m.group()), data)
+
+
+def data_sections(image, ours):
+    """Strings of assertions. Tables of a library may lie among them: then none of it is kept."""
+    for i, s in enumerate(image.sections):
+        names = [name for name, symbol in symbols_of(image, OBJECT) if symbol[3] == i]
+        if s.name == BANK or (s.name == DATA and all(STRING.fullmatch(n) or n in ours for n in names)):
+            s.data = cross_out(s.data) if s.name == DATA else s.data
+            yield i, s
+
+
+def rebuild_image(image, ours):
+    """The code, the functions' symbols and strings; notes, debug data, constants and the rest are dropped."""
     strings, sections, index = Strings(), [], {}
-    for i, s in code_sections(image):
+    for i, s in code_sections(image) + list(data_sections(image, ours)):
         index[i] = len(sections) + 1
         sections.append(make_section(s.name, s.type, s.data, flags=s.flags, addr=s.addr, align=128))
     rows = [SYM.pack(0, 0, 0, 0, 0, 0)]
-    local = sorted(functions(image), key=lambda f: f[1][1] >> 4 != 0)
+    kept = functions(image) + [o for o in symbols_of(image, OBJECT) if o[1][3] in index]
+    local = sorted(kept, key=lambda f: f[1][1] >> 4 != 0)
     for name, s in local:
         rows.append(SYM.pack(strings.add(name), s[1], s[2], index.get(s[3], 0), s[4], s[5]))
     first_global = 1 + sum(s[1] >> 4 == 0 for _, s in local)
@@ -195,7 +219,7 @@ def scrub_image(data, kernels, ours):
     foreign = strangers(image, ours)
     if foreign:
         raise Refused("the image has code that is not declared as ours: " + ", ".join(foreign))
-    return rebuild_image(image)
+    return rebuild_image(image, ours)
 
 
 # ---- the dump -----------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ BCE = ("_ZN2at6native29vectorized_elementwise_kernelEv", ATEN + "Loss.cu", 90, "
        "input_val >= zero && input_val <= one")
 SAMPLE = ("_ZN2at6native21sampleMultinomialOnceEv", ATEN + "MultinomialKernel.cu", 112, "sampleMultinomialOnce",
           "val >= zero")
-TRITON = ("triton_poi_fused_embedding_0", "/tmp/torchinductor_me/ab/cab.py", 24, "unknown",
+TRITON = ("triton_poi_fused_index_0", "/tmp/torchinductor_me/ab/cab.py", 24, "unknown",
           "index out of bounds: 0 <= tmp4 < 10")
 OWN = ("_Z6mergedPfi", "/src/merge.cu", 7, "merged", "left <= right")
 
@@ -61,11 +61,20 @@ def rule__each_assertion_has_its_cause_line_and_words(box):
             (SAMPLE, plain, "gather", "invalid-probability", "certain"),
             (BCE, plain, "binary_cross_entropy", "input-out-of-range", "likely"),
             (TRITON, plain, "gather", "index-out-of-range", "certain"),
+            (("triton_poi_fused_add_embedding_0",) + TRITON[1:], plain, "gather", "embedding-index-out-of-range", "likely"),
+            (("triton_per_fused_nll_loss_forward_1",) + TRITON[1:], plain, "gather", "label-out-of-range", "likely"),
             (OWN, plain, "gather", "kernel-assert", "certain")):
         verdict, _ = judge(box, kernel, call, function=function)
         same((verdict["cause"], verdict["certainty"]), (cause, sure), kernel[0])
         same(verdict["where"]["line"], LINE, kernel[0])
         same(said(verdict), kernel[1:], kernel[0])
+
+
+def rule__of_two_lines_the_common_function_counts(box):
+    for calls, cause, sure in (("embedding(bad)\nembedding(bad)", "embedding-index-out-of-range", "certain"),
+                               ("embedding(bad)\ncudrv.launch(bad, (1,), (4,))", "index-out-of-range", "likely")):
+        verdict, _ = judge(box, GATHER, calls, function="embedding")
+        same((verdict["cause"], verdict["certainty"]), (cause, sure), calls)
 
 
 def rule__a_range_that_a_nan_breaks_too_names_both(box):

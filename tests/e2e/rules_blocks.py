@@ -10,7 +10,7 @@ import cudrv, ctypes, os
 torch = ctypes.CDLL(os.environ["FAKE_TORCH"])
 for name in ("block_made", "block_freed"):
     getattr(torch, name).argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int, ctypes.c_int]
-for name in ("blocks_made", "blocks_freed"):
+for name in ("blocks_made", "blocks_freed", "block_made_old"):
     getattr(torch, name).argtypes = [ctypes.c_uint64, ctypes.c_uint64]
 torch.make_block_at.argtypes = [ctypes.c_uint64]
 torch.blocks_reported.restype = ctypes.c_uint64
@@ -71,6 +71,10 @@ def rule__an_overrun_names_the_tensor_that_the_kernel_was_given(box):
     distance = int(verdict["fault"]["address"], 16) - int(memory["block"]["address"], 16)
     same(distance, 4 << 40, "distance from the tensor")
     assert any("4.0 TiB past the end of the only block" in why for why in verdict["why"]), verdict["why"]
+    said = [e["text"] for e in verdict["evidence"] if e["source"] == "allocations"]
+    same(len(said), 1, "evidence about memory")
+    for words in ("a block of PyTorch's of 4.0 KiB", "program.py:%d;" % line_of(PAST, "made"), "4.0 TiB past its end"):
+        assert words in said[0], said
 
 
 FREED = START + """
@@ -174,7 +178,7 @@ def rule__blocks_are_counted_apart_from_the_drivers_memory(box):
     run = under(box, START + """
 torch.block_made(segment, 4096, 0, 0)  # of the CPU
 torch.block_made(segment + 4096, 4096, 1, 0)
-torch.block_made(segment + 8192, 4096, 1, 0)
+torch.block_made_old(segment + 8192, 4096)
 torch.block_freed(segment + 4096, 4096, 1, 0)
 torch.block_freed(segment + (1 << 20), 4096, 1, 0)
 print(torch.blocks_reported())

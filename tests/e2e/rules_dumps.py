@@ -103,6 +103,11 @@ def rule__without_a_dump_the_suspects_are_listed(box):
     same([s["line"] for s in without["suspects"]], [6, 5], "suspects")
 
 
+def rule__older_drivers_dump_without_abort_too(box):
+    run = box.under(box.script(TWO), gpu="sim:tiny,driver=12010")
+    same((run.status, box.verdict(run)["certainty"]), (1, "certain"), "status and certainty")
+
+
 def rule__the_users_own_dump_settings_are_respected(box):
     path = os.path.join(box.scratch, "mine")
     run = box.under(box.script(TWO), CUDA_ENABLE_COREDUMP_ON_EXCEPTION="1", CUDA_COREDUMP_FILE=path,
@@ -153,3 +158,40 @@ def rule__launches_that_cannot_be_told_apart_are_both_named(box):
     same((where["line"], [other["line"] for other in where["or"]]), (6, [5]), "lines")
     text = subprocess.run([box.cuwhy, "explain", run.folder], capture_output=True, text=True, env=box.env()).stdout
     assert "program.py:5, which launched the same kernel" in text, text
+
+
+LATE = """
+import ctypes, os, sys, cudrv
+cudrv.init()
+data = cudrv.alloc(4096)
+cudrv.launch(cudrv.kernel("oob_store"), (1,), (32,), ctypes.c_uint64(data), ctypes.c_int64(1 << 40))
+cudrv.synchronize()
+print("all is well", flush=True)
+%s
+"""
+
+
+def rule__a_program_that_ends_before_its_fault_is_known_fails_too(box):
+    """A call that waits may return 0 before there is a dump; without dumps it would not have."""
+    for end in ("", "os._exit(0)", 'cudrv.call("cuDevicePrimaryCtxRelease_v2", 0)'):
+        run = box.under(box.script(LATE % end), gpu="sim:tiny,late_dumps")
+        same(run.status, 1, "status after %r (%s)" % (end, run.err[-300:]))
+        verdict = box.verdict(run)
+        same((verdict["cause"], verdict["certainty"], verdict["where"]["line"]),
+             ("illegal-access-out-of-bounds", "certain", 5), "verdict after %r" % end)
+
+
+def rule__an_assertion_whose_dump_is_lost_is_still_an_assertion(box):
+    program = box.script(AFTER) + ["assert_fail", "()"]
+    run = box.under(program, gpu="sim:tiny,lost_dumps")
+    same((run.status, run.out), (0, "710 710 710\n" * 3), "what the program sees")
+    run = box.under(box.script(TWO.replace('"trap"', '"assert_fail"')), gpu="sim:tiny,lost_dumps")
+    verdict = box.verdict(run)
+    same((verdict["cause"], verdict["certainty"], verdict["error"]["code"]), ("kernel-assert", "likely", 710), "verdict")
+    assert any("left none" in why for why in verdict["why"]), verdict["why"]
+
+
+def rule__synchronous_launches_are_not_dumped(box):
+    run = box.under(box.script(TWO), CUDA_LAUNCH_BLOCKING="1")
+    same((run.status, box.verdict(run)["certainty"] != "certain"), (1, True), "status, and no dump")
+    assert not any(name.endswith(".cudacore") for name in os.listdir(run.folder))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes the seeds of the corpus of GPU core dumps: make_dump_seeds FOLDER.
+ * Writes the seeds of the corpus of GPU core dumps: make_dump_seeds FOLDER. (assert and assert_full are dumps of the
+ * simulated GPU, without and with the images before relocation.)
  */
 #include <stdio.h>
 

@@ -270,7 +270,7 @@ extern "C" __global__ void asserts(const int *p, int n)
                   'extern "C" __device__ void __assertfail(const char *, const char *, unsigned, const char *, '
                   'unsigned long);\n#define assert(x) ((x) ? (void)0 : __assertfail(#x, "dumps.cu", 1, "asserts", 1))\n'
                   + ASSERT],
-      cause="kernel-assert")
+      error={"code": 710})
 def asserts(cp, k):
     p = cp.zeros(64, cp.int32)
     p[35] = 100

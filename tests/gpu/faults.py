@@ -24,7 +24,7 @@ import run as gpu  # noqa: E402
 MEMCHECK = ("--tool", "memcheck", "--print-limit", "10000", "--show-backtrace", "device",
             "--report-api-errors", "no", "--target-processes", "all", "--launch-timeout", "0")
 COLUMNS = (("program", "program"), ("cause", "cause"), ("certainty", "sure"), ("line", "line"),
-           ("kernel", "kernel"), ("thread", "thread"), ("address", "address"), ("took", "seconds"),
+           ("kernel", "kernel"), ("thread", "thread"), ("address", "address"), ("condition", "condition"), ("took", "seconds"),
            ("off_cause", "| no dump: cause"), ("off_certainty", "sure"), ("off_line", "line"))
 KEPT = 400000       # characters of one artifact
 
@@ -133,12 +133,22 @@ class Faults(harness.Harness):
         """Asserts are in the driver's own lines, everything else is the sanitizer's business."""
         asserted = memcheck.assertions(result.plain.err) if result.plain else []
         if asserted:
+            self.compare_words(result, fault, asserted)
             self.compare(result, fault, asserted, memcheck.same_function(fault, asserted), None)
         elif self.sanitizer and "sanitizer" not in case.skip:
             reports = self.sanitize(case, result)
             near = memcheck.with_thread(fault, reports)
             self.compare(result, fault, reports, memcheck.same_kernel(fault, reports),
                          memcheck.address_match(fault, near))
+
+    def compare_words(self, result, fault, asserted):
+        """Condition, file and line are the driver's own; what cuwhy does not know it must not make up."""
+        told = (fault.get("fault") or {}).get("assert") or {}
+        printed = {key: {getattr(a, key) for a in asserted} for key in ("condition", "file", "line")}
+        for key, words in printed.items():
+            if told.get(key) is not None and told[key] not in words:
+                result.bad("assert %s %r, the driver printed %s" % (key, told[key], sorted(words)))
+        result.more["condition"] = "yes" if told.get("condition") else "one of" if told.get("one_of") else "no"
 
     def sanitize(self, case, result):
         run = harness.Run([self.sanitizer] + list(MEMCHECK) + self.command(case),
@@ -163,7 +173,9 @@ class Faults(harness.Harness):
         if thread is False:
             result.bad("block %s thread %s is not among the %d listed" % (where.get("block"),
                                                                          where.get("thread"), len(listed)))
-        if listed and not where.get("thread"):
+        if listed and where and not where.get("thread") and where.get("pc"):
+            row["thread"] = "gone"      # no warp of the kernel was left: the dump has only where it happened
+        elif listed and not where.get("thread"):
             result.bad("no thread named, though %d are listed" % len(listed))
         if address == "" and where.get("space") in (None, "global", "generic"):
             result.bad("address %s is not among those listed for the thread" % where.get("address"))

@@ -166,6 +166,34 @@ static void address__that_was_not_decoded_is_left_alone(void **state)
 	end(&s);
 }
 
+/* The whole warp is blamed; its first lanes stayed in bounds. */
+static void address__of_the_lane_that_left_the_memory_counts(void **state)
+{
+	struct culprit_lane lanes[4] = { { .address_known = true, .address = SEGMENT + 2 * MIB - 8 },
+					 { .address_known = true, .address = SEGMENT + 2 * MIB - 4 },
+					 { .address_known = true, .address = SEGMENT + 2 * MIB },
+					 { .address_known = true, .address = SEGMENT + 2 * MIB + 4 } };
+	struct stage s;
+	const struct address *a;
+
+	(void)state;
+	begin(&s);
+	segment(&s, SEGMENT, 2 * MIB, 0, CW_MEM_DEVICE);
+	s.culprit.lanes = lanes;
+	s.culprit.n_lanes = s.culprit.n_kept = 4;
+	a = fault_at(&s, 0);
+	assert_string_equal(a->in, "near");
+	assert_int_equal(a->distance, 0);
+	assert_int_equal(a->lane, 2);
+	assert_int_equal(a->threads, 2);
+	lanes[2].address = lanes[3].address = SEGMENT;
+	a = fault_at(&s, 0);
+	assert_string_equal(a->in, "live");
+	assert_int_equal(a->lane, 0);
+	assert_int_equal(a->threads, 4);
+	end(&s);
+}
+
 /* ---- near --------------------------------------------------------------------------------------------------- */
 
 static void near__the_block_that_the_kernel_was_given_counts(void **state)
@@ -459,6 +487,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(address__in_live_memory_contradicts_the_fault),
 		cmocka_unit_test(address__that_was_not_decoded_is_left_alone),
+		cmocka_unit_test(address__of_the_lane_that_left_the_memory_counts),
 		cmocka_unit_test(near__the_block_that_the_kernel_was_given_counts),
 		cmocka_unit_test(near__without_pointers_the_nearest_counts),
 		cmocka_unit_test(near__the_tensors_are_those_of_the_launch),

@@ -192,6 +192,27 @@ static void same_text(const char *have, const char *want)
 		assert_string_equal(have ? have : "(none)", want);
 }
 
+static void text__those_that_fit_are_kept(void **state)
+{
+	struct am_plan p = {.object = {{"$str", "!_isinf(val)"}, {"$str$1", FILE_NAME}, {"__unnamed_1", "kernel"},
+				       {"$str$2", "!_isinf(sum)"}}};
+	static const char *const more[] = {"!_isinf(a12)", "!_isinf(b12)", "!_isinf(c12)", "!_isinf(d12)"};
+	struct assertion a = asserted(&p, NULL, NULL);
+
+	(void)state;
+	assert_null(a.condition);
+	assert_int_equal(a.n_one_of, 2);
+	assert_string_equal(a.one_of[0], "!_isinf(val)");
+	assert_string_equal(a.one_of[1], "!_isinf(sum)");
+	assertion_free(&a);
+	/* too many are none */
+	for (int i = 4; i < 8; i++)
+		p.object[i] = (struct am_object){"$x", more[i - 4]};
+	a = asserted(&p, NULL, NULL);
+	assert_int_equal(a.n_one_of, 0);
+	assertion_free(&a);
+}
+
 static void check_texts(struct assertion a, const char *condition, const char *file, const char *function)
 {
 	same_text(a.condition, condition);
@@ -253,6 +274,43 @@ static void text__signatures_and_triton_names(void **state)
 	check_texts(asserted(&p, NULL, NULL), "b[i] >= 0 && (c == d(e))", FILE_NAME, "void pick(float *, bool)");
 }
 
+/* A thread that is still inside __assertfail: only its stack says where it was called. */
+static void text__a_call_is_found_on_the_stack(void **state)
+{
+	const struct row *r = rows;
+	struct dump_plan plan = {.lane_exception = 12, .lanes_hit = 1, .lane_pc = 32, .code = {MAKE_MOV_R9, MAKE_BRA}};
+	struct am_plan p = {.object = {{"$str", CONDITION}, {"$str$1", FILE_NAME}, {"__unnamed_1", "kernel"}}};
+	struct am *image = malloc(sizeof(*image));
+	uint64_t frame[6] = {0, 0x1230, 0, 0, 0, 1};	/* another call, then ours */
+	struct dump_make m;
+	struct culprit *c;
+	struct dump *d;
+
+	(void)state;
+	while (r->arch != 90)
+		r++;
+	p.code = r->code;
+	p.n_code = r->n;
+	frame[4] = am_back(&p);
+	dump_make_init(&m);
+	make_host_side(&m, &plan);
+	m.section[m.image].sh_size = am_make(image, &p).len;
+	m.section[m.image].sh_offset = make_append(&m, image->bytes, image->len);
+	make_device_side(&m, &plan);
+	make_table(&m, DUMP_BACKTRACE, frame, sizeof(frame), 24, m.lane, 0);
+	dump_make_finish(&m, 0);
+	d = dump_from_bytes(m.data, m.len, NULL);
+	assert_non_null(d);
+	c = culprit_find(d);
+	assert_int_equal(c->fault, FAULT_ASSERT);
+	same_text(c->assertion.condition, CONDITION);
+	same_text(c->assertion.file, FILE_NAME);
+	assert_int_equal(c->assertion.line, r->line);
+	culprit_free(c);
+	dump_free(d);
+	free(image);
+}
+
 /* ---- parameters ------------------------------------------------------------------------------------- */
 
 static void signature__parameters_lie_where_their_types_put_them(void **state)
@@ -283,6 +341,12 @@ static void signature__parameters_lie_where_their_types_put_them(void **state)
 	assert_true(signature_param("f(int, at::TensorInfo<float, int>, int)", 0, &p));
 	assert_false(signature_param("f(int, at::TensorInfo<float, int>, int)", 2, &p));
 	assert_true(signature_param("f(void (*)(int, int), int)", 0, &p) == false);
+	/* but the last one lies before the end */
+	memcpy(bytes + 48, &m, 8);
+	assert_true(signature_integer("f(at::TensorInfo<float, int>, int, long)", SIGNATURE_LAST, bytes, 56, &v) && v == 3);
+	assert_false(signature_integer("f(at::TensorInfo<float, int>, int, long)", SIGNATURE_LAST, bytes, 52, &v));
+	assert_false(signature_integer("f(int, at::TensorInfo<float, int>)", SIGNATURE_LAST, bytes, 56, &v));
+	assert_false(signature_integer("f()", SIGNATURE_LAST, bytes, 56, &v));
 	assert_false(signature_param("f", 0, &p));
 	assert_false(signature_param("f()", 0, &p));
 	assert_false(signature_param("", 0, &p));
@@ -295,7 +359,7 @@ struct said_assert {
 	const char *kernel, *condition, *cause, *certainty;
 };
 
-static json_t *judge_assert(const char *kernel, const char *condition, const void *params, size_t len)
+static json_t *judge_one_of(const char *kernel, const char *condition, const char *other, const void *params, size_t len)
 {
 	struct culprit_lane lane = {.block = {0}};
 	struct culprit c = {.fault = FAULT_ASSERT, .source = CULPRIT_LANE, .exception = 12,
@@ -306,19 +370,46 @@ static json_t *judge_assert(const char *kernel, const char *condition, const voi
 
 	c.kernel = c.kernel_text = strdup(kernel);
 	c.params = (struct dump_bytes){params, len};
-	c.assertion.condition = condition ? strdup(condition) : NULL;
+	c.assertion.condition = condition && !other ? strdup(condition) : NULL;
+	if (other) {
+		c.assertion.one_of[0] = strdup(condition);
+		c.assertion.one_of[1] = strdup(other);
+		c.assertion.n_one_of = 2;
+	}
 	v = verdict_of_dump(&c);
 	j = verdict_object(v);
 	verdict_free(v);
 	free(c.kernel);
-	free(c.assertion.condition);
+	assertion_free(&c.assertion);
 	return j;
+}
+
+static json_t *judge_assert(const char *kernel, const char *condition, const void *params, size_t len)
+{
+	return judge_one_of(kernel, condition, NULL, params, len);
+}
+
+static void cause__of_several_conditions_is_what_all_are_about(void **state)
+{
+	json_t *j = judge_one_of("at::native::sampleMultinomialOnce()", "!_isinf(val)", "!_isinf(sum)", NULL, 0), *a;
+
+	(void)state;
+	assert_string_equal(field(j, "cause"), "invalid-probability");
+	assert_string_equal(field(j, "certainty"), "certain");
+	a = json_object_get(json_object_get(j, "fault"), "assert");
+	assert_true(json_is_null(json_object_get(a, "condition")));
+	assert_string_equal(field(a, "one_of"), "`!_isinf(val)` or `!_isinf(sum)`");
+	json_decref(j);
+	j = judge_one_of("merge()", "t < n_classes", "left < right!", NULL, 0);
+	assert_string_equal(field(j, "cause"), "kernel-assert");
+	json_decref(j);
 }
 
 static void cause__is_told_by_kernel_and_condition(void **state)
 {
 	static const struct said_assert list[] = {
-		{"at::native::nll_loss2d_forward_kernel()", "cur_target >= 0 && cur_target < n_classes", "label-out-of-range", "certain"},
+		{"at::native::nll_loss2d_forward_kernel()", "cur_target >= 0 && cur_target < n_classes",
+		 "label-out-of-range", "certain"},
 		{"at::native::nll_loss_forward_reduce_cuda_kernel_1d()", NULL, "label-out-of-range", "likely"},
 		{"my_loss()", "t >= 0 && t < n_classes", "label-out-of-range", "certain"},
 		{"my_loss()", "n_classes > 0", "kernel-assert", "certain"},
@@ -332,8 +423,23 @@ static void cause__is_told_by_kernel_and_condition(void **state)
 		 "invalid-probability", "certain"},
 		{"at::native::sampleMultinomialOnce()", "!at::_isnan(val)", "invalid-probability", "certain"},
 		{"merge()", "val >= zero", "kernel-assert", "certain"},
-		{"at::native::vectorized_elementwise_kernel()", "input_val >= zero && input_val <= one", "input-out-of-range", "likely"},
-		{"at::native::vectorized_elementwise_kernel()", "target_val >= zero && target_val <= one", "input-out-of-range", "likely"},
+		{"at::native::vectorized_elementwise_kernel()", "input_val >= zero && input_val <= one",
+		 "input-out-of-range", "likely"},
+		{"at::native::vectorized_elementwise_kernel()", "target_val >= zero && target_val <= one",
+		 "input-out-of-range", "likely"},
+		{"at::native::vectorized_elementwise_kernel()", "lambda >= 0 && \"invalid Poisson rate\"",
+		 "input-out-of-range", "likely"},
+		{"at::native::EmbeddingBag_updateOutputKernel_sum_mean()",
+		 "!has_invalid_index && \"Invalid input index in EmbeddingBag: index out of range [0, numRows)\"",
+		 "embedding-index-out-of-range", "certain"},
+		{"at::native::MultiMarginLoss_forward_kernel()",
+		 "target_k >= 0 && target_k < dim && \"target index is out of bounds\"",
+		 "label-out-of-range", "certain"},
+		{"at::native::nll_loss_backward_reduce_cuda_kernel_2d()", "index >= 0", "kernel-assert", "certain"},
+		{"void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl<at::native::binary_cross_entropy_out_cuda("
+		 "at::Tensor const&)::{lambda()#1}>(int)::{lambda(int)#1}>(int)", NULL, "input-out-of-range", "likely"},
+		{"void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl<at::native::binary_cross_entropy_out_cuda("
+		 "at::Tensor const&)::{lambda()#1}>(int)::{lambda(int)#1}>(int)", "false", "kernel-assert", "certain"},
 		{"focal()", "!isnan(loss)", "nan-in-loss-assert", "certain"},
 		{"merge()", "left < right", "kernel-assert", "certain"},
 		{"merge()", NULL, "kernel-assert", "certain"},
@@ -363,6 +469,12 @@ static void cause__the_exceeded_size_comes_from_the_parameters(void **state)
 	assert_true(mentions(j, "why", "50,257 elements"));
 	assert_true(mentions(j, "why", "the indices are int64"));
 	json_decref(j);
+	/* behind structures, but the last one */
+	j = judge_assert("void at::native::(anonymous namespace)::indexSelectSmallIndex<float, long, unsigned int, 2, 2, -2>("
+			 "at::cuda::detail::TensorInfo<float, unsigned int>, int, unsigned int, long)",
+			 "srcIndex < srcSelectDimSize", (const int64_t[]){1, 2, 30522}, 24);
+	assert_true(mentions(j, "why", "30,522 elements"));
+	json_decref(j);
 	/* another condition of the same kernel does not speak of it */
 	j = judge_assert(gather, "index out of bounds", &params, sizeof(params));
 	assert_false(mentions(j, "why", "50,257"));
@@ -371,6 +483,22 @@ static void cause__the_exceeded_size_comes_from_the_parameters(void **state)
 	params.size = -1;
 	j = judge_assert(gather, "ind < ind_dim_size", &params, sizeof(params));
 	assert_false(mentions(j, "why", "elements"));
+	json_decref(j);
+}
+
+static void cause__classes_and_the_ignored_label_are_said(void **state)
+{
+	struct { uint64_t p[5]; bool average; int64_t frames, dim, classes, ignored; } params = {
+		.frames = 4, .dim = 3, .classes = 3, .ignored = -1};
+	json_t *j = judge_assert("void at::native::nll_loss_forward_reduce_cuda_kernel_2d<float, float, long>(float*, float*, "
+				 "float const*, long const*, float const*, bool, long, long, long, long)",
+				 "t >= 0 && t < n_classes", &params, sizeof(params));
+	json_t *fix = json_array_get(json_object_get(j, "fix"), 0);
+
+	(void)state;
+	assert_true(mentions(j, "why", "3 classes, so that labels must be 0 to 2"));
+	assert_true(mentions(j, "why", "only -1 is left out"));
+	assert_non_null(strstr(field(fix, "command"), "(labels >= 3)) & (labels != -1)"));
 	json_decref(j);
 }
 
@@ -400,11 +528,15 @@ int main(void)
 		cmocka_unit_test(args__cut_images_are_survived),
 		cmocka_unit_test(text__a_string_is_known_by_its_length),
 		cmocka_unit_test(text__of_two_that_fit_none_is_chosen),
+		cmocka_unit_test(text__those_that_fit_are_kept),
 		cmocka_unit_test(text__memory_and_the_image_before_relocation_are_exact),
 		cmocka_unit_test(text__signatures_and_triton_names),
+		cmocka_unit_test(text__a_call_is_found_on_the_stack),
 		cmocka_unit_test(signature__parameters_lie_where_their_types_put_them),
 		cmocka_unit_test(cause__is_told_by_kernel_and_condition),
 		cmocka_unit_test(cause__the_exceeded_size_comes_from_the_parameters),
+		cmocka_unit_test(cause__of_several_conditions_is_what_all_are_about),
+		cmocka_unit_test(cause__classes_and_the_ignored_label_are_said),
 		cmocka_unit_test(cause__a_message_can_be_a_parameter),
 	};
 

@@ -61,6 +61,16 @@ void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *block, int64_t 
 	__atomic_add_fetch(&reports, 1, __ATOMIC_RELAXED);
 }
 
+/* As older releases have it: the totals have a sign. */
+void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(void *block, int64_t size, int64_t allocated,
+							    int64_t reserved, struct device d);
+void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(void *block, int64_t size, int64_t allocated,
+							    int64_t reserved, struct device d)
+{
+	(void)block, (void)size, (void)allocated, (void)reserved, (void)d;
+	__atomic_add_fetch(&reports, 1, __ATOMIC_RELAXED);
+}
+
 #define EVALUATE _ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE
 typedef int launcher(void);
 void EVALUATE(void *engine, void *task, void *node, void *inputs, const void *queue);
@@ -93,6 +103,13 @@ void block_made(uint64_t address, uint64_t size, int type, int index)
 {
 	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)address, (int64_t)size, 0, 0,
 							      (struct device){ (int8_t)type, (int8_t)index });
+}
+
+void block_made_old(uint64_t address, uint64_t size);
+void block_made_old(uint64_t address, uint64_t size)
+{
+	_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE((void *)address, (int64_t)size, 0, 0,
+							      (struct device){ 1, 0 });
 }
 
 void block_freed(uint64_t address, uint64_t size, int type, int index);

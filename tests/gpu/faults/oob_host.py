@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A tensor that was never moved to the GPU: its address is one of the CPU. Where the driver can let a
 # GPU read such memory (HMM, ATS) this is no error, and the program is skipped.
-# expect: cause=illegal-access-out-of-bounds exit=1 code=700 kernel=shift
+# expect: cause=illegal-access-host-pointer exit=1 code=700 kernel=shift
 # needs: torch cupy private-host-memory
 import numpy as np
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The offset is counted in bytes where elements are meant: 512 MiB past a tensor of 1 GiB.
+# The size of an element is multiplied in three times over: 23 GiB past a tensor of 1 GiB.
 # expect: cause=illegal-access-out-of-bounds certainty=certain exit=1 code=700 kernel=fill
 # needs: torch cupy
 import numpy as np
@@ -16,6 +16,6 @@ def clear_tail(x, first):
 x = torch.ones(256 << 20, device="cuda")
 clear_tail(x, 96 << 20)
 torch.cuda.synchronize()
-clear_tail(x, (96 << 20) * x.element_size())
+clear_tail(x, (96 << 20) * x.element_size() ** 3)
 head = x[:1024] + 1
 print(head.sum().item())

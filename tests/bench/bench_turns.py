@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One process of those that bench_gpu.py lets run in turn: runs a block whenever it is asked to.
+
+    bench_turns.py launches|waits|training
+
+Each line on stdin names nothing and means "once more"; the answer is the seconds that it took.
+"""
+import sys
+import time
+
+import torch
+
+import bench_torch
+
+# A turn is long enough that what the others left in the caches does not matter.
+TURN = {"launches": 40, "waits": 20, "training": 1}
+WAITS = 200
+
+
+def waits():
+    """Work that is waited for at once: the call in which a dump is looked for."""
+    x = torch.zeros(1024, device="cuda")
+
+    def run():
+        for _ in range(WAITS):
+            x.add_(1)
+            torch.cuda.synchronize()
+    return run
+
+
+def main():
+    what = sys.argv[1]
+    block = {"launches": bench_torch.launch_bound, "waits": waits, "training": bench_torch.Step}[what]()
+
+    def run():
+        for _ in range(TURN[what]):
+            block()
+
+    for _ in range(6):
+        block()
+    run()
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        begin = time.perf_counter()
+        run()
+        print(time.perf_counter() - begin, flush=True)
+
+
+if __name__ == "__main__":
+    main()
