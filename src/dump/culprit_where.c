@@ -214,7 +214,7 @@ void culprit_place(struct hunt *h)
 
 /* --- lanes ------------------------------------------------------------------------------------ */
 
-/* All lanes of a warp carry its exception, also those that wait elsewhere for the ones that executed the instruction. */
+/* All lanes of a warp carry its exception, also those that wait elsewhere for the ones that did it. */
 static bool is_active(const struct thread *t)
 {
 	uint64_t active = dump_get(&t->warp, DUMP_WARP_ACTIVE);

@@ -3,7 +3,7 @@
  *
  * A load that faults may destroy the registers of its own address. The instructions that computed them still stand
  * there, and what they started from is often known: parameters, the thread's position, registers that nobody has
- * written since. Unknown is an answer, a wrong value is none: see sass_eval.c for what is given up.
+ * written since. Unknown is an answer, a wrong value is none: see sass_value.c for what is given up.
  */
 #ifndef CUWHY_SASS_EVAL_H
 #define CUWHY_SASS_EVAL_H

@@ -40,6 +40,8 @@ void verdict_thread(struct verdict *v, struct facts *f, const struct culprit *c,
 {
 	v->fault.threads = threads;
 	fact_set_number(f, FACT_fault_threads, (double)threads);
+	fact_set_flag(f, FACT_fault_address_recomputed, c->address_recomputed);
+	fact_set_flag(f, FACT_fault_address_unchecked, c->address_unchecked);
 	if (lane >= c->n_kept)
 		return;
 	v->fault.lane_known = true;
@@ -50,8 +52,6 @@ void verdict_thread(struct verdict *v, struct facts *f, const struct culprit *c,
 	v->fault.address_known = true;
 	v->fault.address = c->lanes[lane].address;
 	fact_set_text(f, FACT_fault_address, pool_printf(&v->pool, "0x%" PRIx64, v->fault.address));
-	fact_set_flag(f, FACT_fault_address_recomputed, c->address_recomputed);
-	fact_set_flag(f, FACT_fault_address_unchecked, c->address_unchecked);
 }
 
 static void fill_kernel(struct verdict *v, const struct culprit *c)

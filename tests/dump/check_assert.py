@@ -289,7 +289,7 @@ def register(text):
 def expect(text):
     """What the text says is moved: (from, uniform, dest, n, number, reg, reg_uniform, bank, offset), or None when
     it is no plain move of a value."""
-    text = re.sub(r"\s+[&?].*", "", text)
+    text = re.sub(r"\.reuse", "", re.sub(r"\s+[&?].*", "", text))
     if text.startswith("@") or "?" in text:
         return None
     name, _, rest = text.partition(" ")
@@ -327,7 +327,10 @@ def writes(text):
     name, _, rest = text.partition(" ")
     if re.match(r"ST|RED|BAR|BSSY|BSYNC|BRA|EXIT|RET|CALL|R2P|NOP|BPT|MEMBAR|ERRBAR|CCTL|WARPSYNC|YIELD|BREAK", name):
         return None
-    dest = register(rest.split(",")[0].strip())
+    operands = [o.strip() for o in rest.split(",")]
+    while operands and re.fullmatch(r"U?P[0-6T]", operands[0]) and "SETP" not in name:
+        operands.pop(0)
+    dest = register(operands[0]) if operands else None
     return dest if dest and dest[1] >= 0 else None
 
 
@@ -350,6 +353,11 @@ def check_moves(arch, pairs, path):
         written = writes(text)
         if written and got[0] != ANYWHERE and (got[0] == NOTHING or got[1] != written[0] or got[2] != written[1]):
             wrong.append(complain(arch, word, text, got, f"writes {written}"))
+        # 64 bits may be those of an operand: then too many are taken for written, which is harmless
+        name = re.sub(r"^@!?U?P\w+\s+", "", text).split()[0].split(".")
+        most = 4 if "128" in name else 2 if {"64", "S64", "U64", "F64", "WIDE"} & set(name) else 1
+        if written and got[0] == ELSEWHERE and got[3] < most:
+            wrong.append(complain(arch, word, text, got, f"writes {most} registers"))
     return n, wrong
 
 

@@ -117,7 +117,9 @@ class Kernel:
         (d, w), (e, t) = u, v
         self.wide.append(self.new("d", *self.chance.choice([
             (f"add.s64 {{}},{d},{e};", w + t), (f"add.s64 {{}},{d},{e};", w + t), (f"sub.s64 {{}},{d},{e};", w - t),
-            (f"mul.lo.s64 {{}},{d},{e};", w * t), (f"and.b64 {{}},{d},{e};", w & t), (f"xor.b64 {{}},{d},{e};", w ^ t)])))
+            (f"mul.lo.s64 {{}},{d},{e};", w * t), (f"and.b64 {{}},{d},{e};", w & t), (f"xor.b64 {{}},{d},{e};", w ^ t),
+            (f"min.s64 {{}},{d},{e};", min(s64(w), s64(t))),
+            (f"setp.lt.s64 %p998,{d},{e}; selp.b64 {{}},{d},{e},%p998;", w if s64(w) < s64(t) else t)])))
 
     def branch_step(self, x, y, z, u, v):
         """A value that depends on a condition: chosen, jumped over, or made in a loop."""
@@ -191,7 +193,7 @@ def assemble(kernels, arch, level, tmp):
 
 def decoder(tmp):
     out = os.path.join(tmp, "eval_decode")
-    files = ["sass_eval", "sass_line", "sass_math", "sass_compute", "sass_move", "sass", "image"]
+    files = ["sass_eval", "sass_value", "sass_line", "sass_math", "sass_compute", "sass_move", "sass", "image"]
     subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "src"),
                     os.path.join(HERE, "eval_decode.c")] + [os.path.join(ROOT, f"src/dump/{f}.c") for f in files] +
                    ["-o", out], check=True)

@@ -249,17 +249,12 @@ static void eval__hostile_code_ends(void **state)
 
 /* ---- in a dump ---------------------------------------------------------------------------------------------- */
 
-#define LDC_R2		{0x00008400ff027b82, 0x000e220000000a00}	/* LDC.64 R2, c[0x0][0x210] */
-#define S2R_R5		{0x0000000000057919, 0x000e220000002100}	/* S2R R5, SR_TID.X */
-#define WIDE_R2		{0x0000000405027825, 0x001fcc00078e0202}	/* IMAD.WIDE R2, R5, 0x4, R2 */
-#define WIDE_R2_P0	{0x0000000405020825, 0x001fcc00078e0202}	/* @P0 IMAD.WIDE R2, R5, 0x4, R2 */
-#define LDG_64_OWN	{0x0000000402027981, 0x000ea2000c1e1b00}	/* LDG.E.64 R2, desc[UR4][R2.64] */
 #define PARAM		0x7f1000000000ull				/* the first parameter of made dumps */
 
 /* Four threads that load at 0x30 and stand two instructions further on. */
 static struct dump_plan plan_of(const uint64_t load[2])
 {
-	static const uint64_t before[3][2] = {LDC_R2, S2R_R5, WIDE_R2}, behind[2][2] = {MAKE_MOV_R9, MAKE_EXIT};
+	static const uint64_t before[3][2] = {MAKE_LDC_R2, MAKE_S2R_R5, MAKE_WIDE_R2}, behind[2][2] = {MAKE_MOV_R9, MAKE_EXIT};
 	struct dump_plan p = {.lane_exception = 14, .lanes_hit = 15, .sm_exception = 14, .error_pc = 0x30,
 			      .lane_pc = 0x50};
 	uint32_t i;
@@ -327,7 +322,7 @@ static void culprit__a_half_that_disagrees_makes_all_doubtful(void **state)
 
 static void culprit__a_destroyed_pair_is_checked_by_what_it_was_made_of(void **state)
 {
-	static const uint64_t load[2] = LDG_64_OWN;
+	static const uint64_t load[2] = MAKE_LDG_64_OWN;
 	struct dump_plan p = plan_of(load);
 	struct found f;
 	uint32_t i;
@@ -345,7 +340,7 @@ static void culprit__a_destroyed_pair_is_checked_by_what_it_was_made_of(void **s
 	assert_true(f.c->address_doubtful);
 	done(&f);
 	/* nothing survived that could be compared */
-	memcpy(p.code[0], (uint64_t[3][2]){MAKE_MOV_R9, MAKE_MOV_R9, LDC_R2}, 48);
+	memcpy(p.code[0], (uint64_t[3][2]){MAKE_MOV_R9, MAKE_MOV_R9, MAKE_LDC_R2}, 48);
 	f = find(&p);
 	assert_true(f.c->address_recomputed && f.c->address_unchecked);
 	assert_true(f.c->lanes[3].address == PARAM);
@@ -354,7 +349,7 @@ static void culprit__a_destroyed_pair_is_checked_by_what_it_was_made_of(void **s
 
 static void culprit__guards_and_branches_make_it_unknown(void **state)
 {
-	static const uint64_t load[2] = MAKE_LDG_OWN, guarded[2] = WIDE_R2_P0;
+	static const uint64_t load[2] = MAKE_LDG_OWN, guarded[2] = MAKE_WIDE_R2_P0;
 	/* BRA from behind EXIT to the load, and to the two instructions before it */
 	static const uint64_t back[3] = {0xfffffffc00f07947, 0xfffffffc00ec7947, 0xfffffffc00e87947};
 	struct dump_plan p = plan_of(load);

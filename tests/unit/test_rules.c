@@ -12,6 +12,7 @@
 #include "dump/culprit.h"
 #include "judge.h"
 #include "rules/kb.h"
+#include "rules/rules.h"
 
 #define G(x, y, z) ((const uint32_t[3]){ x, y, z })
 #define GIB (1ull << 30)
@@ -1051,9 +1052,58 @@ static void sticky__of_two_lines_nobody_can_say_which(void **state)
 	json_decref(j);
 }
 
+/* ---- recomputed addresses ----------------------------------------------------------------------- */
+
+static const struct match *best(struct matches *m, struct facts *f, struct pool *pool)
+{
+	rules_match(m, kb_get(), f, pool);
+	assert_true(m->n > 0);
+	return &m->list[0];
+}
+
+static void address__that_nothing_confirms_is_never_certain(void **state)
+{
+	static const struct {
+		const char *in, *cause;
+		bool wraps;
+	} how[] = {
+		{ "near", "illegal-access-out-of-bounds", false },
+		{ "near", "illegal-access-int32-overflow", true },
+		{ "freed", "illegal-access-use-after-free", false },
+		{ "host", "illegal-access-host-pointer", false },
+		{ "other-device", "illegal-access-wrong-device", false },
+	};
+	struct pool pool = { 0 };
+	struct matches m;
+	struct facts f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+		facts_init(&f, &pool);
+		fact_set_text(&f, FACT_fault_kind, "illegal-address");
+		fact_set_text(&f, FACT_fault_address, "0x7f0000000000");
+		fact_set_number(&f, FACT_fault_lines, 1);
+		fact_set_number(&f, FACT_error_code, 700);
+		fact_set_text(&f, FACT_address_in, how[i].in);
+		fact_set_flag(&f, FACT_address_wraps, how[i].wraps);
+		fact_set_flag(&f, FACT_address_wraps_sure, how[i].wraps);
+		fact_set_flag(&f, FACT_address_given, true);
+		fact_set_flag(&f, FACT_fault_device_sure, true);
+		fact_set_flag(&f, FACT_fault_address_recomputed, true);
+		fact_set_flag(&f, FACT_fault_address_unchecked, false);
+		assert_string_equal(best(&m, &f, &pool)->cause->id, how[i].cause);
+		assert_int_equal(m.list[0].sure, KB_CERTAIN);
+		fact_set_flag(&f, FACT_fault_address_unchecked, true);
+		assert_string_equal(best(&m, &f, &pool)->cause->id, how[i].cause);
+		assert_int_equal(m.list[0].sure, KB_LIKELY);
+	}
+	pool_release(&pool);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(address__that_nothing_confirms_is_never_certain),
 		cmocka_unit_test(kb__every_file_loads),
 		cmocka_unit_test(kb__mistakes_in_a_file_are_found),
 		cmocka_unit_test(kb__a_small_file_is_read_whole),
