@@ -18,12 +18,28 @@ bool lane_in_reach(struct hunt *h, const struct thread *t)
 	       (pc - h->c->pc) % SASS_BYTES == 0;
 }
 
+static struct sass_eval *eval_of(struct hunt *h)
+{
+	if (!h->eval_tried)
+		h->eval = sass_eval_open(h->image, h->c->arch, h->c->pc);
+	h->eval_tried = true;
+	return h->eval;
+}
+
+/* Is the predicate that the dump has the one that the access had? */
+static bool guard_kept(struct hunt *h, const struct thread *t)
+{
+	uint64_t pc = dump_get(&t->lane, DUMP_LANE_PC);
+
+	return h->c->insn.guard == 7 || pc == h->c->pc || (eval_of(h) && sass_eval_keeps(h->eval, h->c->insn.guard, pc));
+}
+
 /* A predicated instruction is skipped by lanes whose predicate does not hold. */
 bool lane_skipped(struct hunt *h, const struct thread *t)
 {
 	uint32_t p;
 
-	return h->c->decoded && h->c->insn.guard != 7 &&
+	return h->c->decoded && h->c->insn.guard != 7 && guard_kept(h, t) &&
 	       dump_word(dump_child_bytes(&t->lane, DUMP_PREDS), (size_t)h->c->insn.guard, &p) &&
 	       (p != 0) == h->c->insn.guard_not;
 }
@@ -49,28 +65,26 @@ static bool recompute(struct hunt *h, const struct thread *t, struct culprit_lan
 	struct sass_lane lane;
 	enum sass_answer answer;
 
-	if (!h->eval_tried)
-		h->eval = sass_eval_open(h->image, h->c->arch, h->c->pc);
-	h->eval_tried = true;
 	describe(h, t, l, &lane);
-	if (!h->eval || !lane.regs.data)
+	if (!eval_of(h) || !lane.regs.data)
 		return false;
 	answer = sass_eval_address(h->eval, &h->c->insn, &lane, &l->address);
 	if (answer < SASS_COMPUTED)
 		return false;
-	h->c->address_recomputed = true;
+	h->c->address_recomputed |= sass_overwrites_address(&h->c->insn) || answer == SASS_COMPUTED;
 	h->c->address_unchecked = h->c->address_unchecked || answer == SASS_COMPUTED;
 	return true;
 }
 
 /* Registers are those of the moment the lane stopped. A lane that went further than they are good for can still
- * have its address computed again, unless a predicate would have to be trusted, too. */
+ * have its address computed again, unless its predicate is not known any more. */
 void lane_address(struct hunt *h, const struct thread *t, struct culprit_lane *l)
 {
 	struct culprit *c = h->c;
 	bool near = lane_in_reach(h, t);
 
-	if (!c->decoded || lane_skipped(h, t) || (!near && c->insn.guard != 7))
+	/* of an access to shared memory the address itself tells whether it was made (culprit_judge) */
+	if (!c->decoded || lane_skipped(h, t) || (!near && !guard_kept(h, t) && c->insn.space != SASS_SHARED))
 		return;
 	if (!near) {
 		l->address_known = recompute(h, t, l);

@@ -11,6 +11,7 @@
 #include "base/banned.h"
 
 #define WINDOW		((uint64_t)16 << 20)	/* size of the shared and of the local window */
+#define SHARED_MAX	((uint64_t)256 << 10)	/* no GPU has more shared memory for a block */
 #define STRAIGHT_MAX	64			/* instructions */
 #define FRAME_MAX	((uint64_t)1 << 20)
 /* Bounds on what a lying file can make us look at; real ones stay far below. */
@@ -226,7 +227,8 @@ static bool is_faulting(struct hunt *h, const struct thread *t)
 {
 	switch (h->c->source) {
 	case CULPRIT_LANE:
-		return dump_get(&t->lane, DUMP_LANE_EXCEPTION) && (!h->c->pc_exact || is_active(t));
+		return dump_get(&t->lane, DUMP_LANE_EXCEPTION) &&
+		       (!h->c->pc_exact || (is_active(t) && !lane_skipped(h, t)));
 	case CULPRIT_SM:
 		return dump_get(&t->sm, DUMP_SM_EXCEPTION) == h->c->exception &&
 		       dump_get(&t->sm, DUMP_SM_PC) == h->c->pc && lane_in_reach(h, t) && !lane_skipped(h, t);
@@ -355,9 +357,26 @@ static void keep_misaligned(struct culprit *c)
 	c->n_kept = c->n_lanes = n;
 }
 
+/* A warp's shared accesses go out of range together, but only those lanes did it whose address no block can have. */
+static void keep_out_of_range(struct culprit *c)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < c->n_kept; i++)
+		n += c->lanes[i].address_known && c->lanes[i].address >= SHARED_MAX;
+	if (n == 0 || c->n_kept != c->n_lanes)
+		return;
+	for (i = n = 0; i < c->n_kept; i++)
+		if (c->lanes[i].address_known && c->lanes[i].address >= SHARED_MAX)
+			c->lanes[n++] = c->lanes[i];
+	c->n_kept = c->n_lanes = n;
+}
+
 void culprit_judge(struct hunt *h)
 {
 	resolve_space(h);
+	if (h->c->fault == FAULT_OUT_OF_RANGE && h->c->decoded && h->c->space == SASS_SHARED)
+		keep_out_of_range(h->c);
 	if (is_stack_overflow(h))
 		h->c->fault = FAULT_STACK_OVERFLOW;
 	if (h->c->fault == FAULT_MISALIGNED && h->c->decoded)

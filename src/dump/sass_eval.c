@@ -44,6 +44,18 @@ bool sass_eval_reaches(const struct sass_eval *e, uint64_t pc)
 	return true;
 }
 
+bool sass_eval_keeps(const struct sass_eval *e, int predicate, uint64_t pc)
+{
+	size_t i;
+
+	if (!sass_eval_reaches(e, pc))
+		return false;
+	for (i = e->lines.access; i < (size_t)((pc - e->lines.start) / SASS_BYTES); i++)
+		if (e->lines.line[i].preds >> predicate & 1)
+			return false;
+	return true;
+}
+
 /* Which line was the last to write each register, before the one where the thread stands. */
 static void find_last(struct sass_eval *e, size_t stands)
 {
@@ -65,8 +77,9 @@ static void find_last(struct sass_eval *e, size_t stands)
 }
 
 /* A part of the address: computed, and compared with the register where that one survived. Half of a pair is not
- * believed when the other half cannot be compared; a uniform register has nothing to do with them. */
-static bool part(struct sass_eval *e, bool uniform, int reg, uint32_t *value)
+ * believed when the other half cannot be compared; a register that is the whole address is, and a uniform one has nothing
+ * to do with them. */
+static bool part(struct sass_eval *e, bool uniform, bool pair, int reg, uint32_t *value)
 {
 	size_t at = e->lines.access;
 	uint32_t survived;
@@ -79,7 +92,8 @@ static bool part(struct sass_eval *e, bool uniform, int reg, uint32_t *value)
 	here = sass_value_dump(e, uniform, reg, at, &survived);
 	if (!sass_value_code(e, uniform, reg, at, value)) {
 		*value = here ? survived : 0;
-		return here && uniform;
+		e->checked = e->checked || (here && !pair && !uniform);
+		return here && (uniform || !pair);
 	}
 	if (here) {
 		e->differs = e->differs || survived != *value;
@@ -92,7 +106,7 @@ static bool parts(struct sass_eval *e, bool uniform, int reg, bool pair, uint64_
 {
 	uint32_t lo, hi = 0;
 
-	if (!part(e, uniform, reg, &lo) || (pair && reg >= 0 && !part(e, uniform, reg + 1, &hi)))
+	if (!part(e, uniform, pair, reg, &lo) || (pair && reg >= 0 && !part(e, uniform, pair, reg + 1, &hi)))
 		return false;
 	*value = (uint64_t)hi << 32 | lo;
 	return true;

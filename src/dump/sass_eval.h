@@ -40,6 +40,9 @@ void sass_eval_close(struct sass_eval *e);
 /* Has the thread come to where it stands without leaving the straight line from the access? */
 bool sass_eval_reaches(const struct sass_eval *e, uint64_t pc);
 
+/* And does it have that predicate still, which the access had? */
+bool sass_eval_keeps(const struct sass_eval *e, int predicate, uint64_t pc);
+
 enum sass_answer sass_eval_address(struct sass_eval *e, const struct sass *s, const struct sass_lane *lane,
 				   uint64_t *address);
 
