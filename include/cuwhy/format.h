@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #define CW_MAGIC	"CUWHYREC"
-#define CW_MAJOR	1	/* raised when an old reader would misread a new file */
-#define CW_MINOR	1	/* raised when something was added */
+#define CW_MAJOR	2	/* raised when an old reader would misread a new file */
+#define CW_MINOR	0	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
@@ -47,7 +47,10 @@
 	X(10, GRAPHS,     "launches captured into a graph, kept as long as it: like LAUNCHES") \
 	X(11, BLOCKS,     "live blocks of PyTorch's allocator: like ALLOCATIONS")    \
 	X(12, FREED,      "memory given back last, PyTorch's or the driver's: struct cw_ring, then struct cw_freed[]") \
-	X(13, RANGES,     "the process's own memory at the first fatal error: struct cw_range[]")
+	X(13, RANGES,     "the process's own memory at the first fatal error: struct cw_range[]") \
+	X(14, SITES,      "memory by who asked for it: struct cw_site[]; index 0 is never used") \
+	X(15, TIMELINE,   "memory of one device over time: struct cw_timeline, then struct cw_sample[]") \
+	X(16, SITE_INDEX, "the recorder's own hash table; not for reading")
 
 enum cw_chunk_kind {
 #define X(number, name, text) CW_CHUNK_##name = number,
@@ -173,6 +176,16 @@ struct cw_hang {
 	} thread[CW_HANG_THREADS];
 };
 
+/* Memory of a device. */
+struct cw_memory_now {
+	uint64_t allocated, reserved;	/* PyTorch's: in blocks that tensors have, and with its cache; 0 = not seen */
+	uint64_t peak_allocated, peak_reserved;
+	uint64_t driver, driver_peak;	/* this process's allocations through the driver, PyTorch's included */
+	uint64_t peak_ticks;		/* when peak_allocated was reached */
+	uint32_t peak_generation;	/* counts new peaks: see struct cw_site */
+	uint32_t n_oom;			/* PyTorch's allocator gave up so often */
+};
+
 struct cw_header {
 	char magic[8];
 	uint16_t major, minor;
@@ -214,7 +227,6 @@ struct cw_header {
 	uint32_t n_chunks;
 	uint32_t pad;
 	struct cw_chunk chunk[CW_MAX_CHUNKS];
-	/* since minor 1 */
 	/* dumps of a running GPU */
 	char pipe_path[256];		/* whoever writes there has one taken; "" = not armed */
 	uint32_t pipe_reason;		/* enum cw_reason: why not */
@@ -224,6 +236,13 @@ struct cw_header {
 	uint64_t lost_blocks;
 	uint64_t blocks_inexact_since_ns;	/* like inexact_since_ns */
 	uint32_t peers[CW_MAX_DEVICES];	/* bit n: kernels of this device may touch memory of device n */
+	/* memory, as PyTorch's allocator and the driver told it last */
+	struct cw_memory_now memory[CW_MAX_DEVICES];
+	uint64_t pinned_bytes, pinned_peak_bytes;	/* host memory, pinned or registered through the driver */
+	uint64_t lost_sites;
+	/* autograd: nodes made by forward ops and nodes that backward ran (those that accumulate a gradient not counted) */
+	uint64_t n_nodes, n_nodes_run;
+	char memory_trace_path[256];	/* every event of the allocators (--memory-trace), "" = not asked for */
 };
 
 #define CW_NOT_SET "\001"
@@ -313,8 +332,9 @@ struct cw_call {			/* any other recorded call that succeeded or failed */
 
 struct cw_node {			/* a forward op that autograd will differentiate */
 	uint32_t seq_low;		/* low half of the sequence number */
-	uint32_t stack;
+	uint32_t stack;			/* stacks begin at multiples of 8: bit 0 says that backward has run it */
 };
+#define CW_NODE_HAS_RUN	1u
 
 /* Kinds of memory. */
 #define CW_MEMORY(X)                                   \
@@ -342,6 +362,43 @@ struct cw_allocation {
 	uint16_t kind;			/* enum cw_memory */
 	int16_t device;			/* -1 = host or unknown */
 	uint64_t extra;			/* VMM: the memory handle; ASYNC: the stream; TORCH: the forward stack */
+	uint32_t site;			/* index into SITES, 0 = not known */
+	uint32_t library;		/* off of a cw_string: the file that asked the driver, 0 = not known */
+};
+
+/* Who asks for memory: a line, a kind, a device. Kept for the whole run, so that totals outlive the blocks. */
+#define CW_SITE_BACKWARD	1u	/* made while an autograd node ran */
+#define CW_SITE_GRADIENT	2u	/* by the node that accumulates gradients */
+#define CW_SITE_CAPTURED	4u	/* during a stream capture: a graph's pool */
+
+struct cw_site {
+	uint32_t stack, forward_stack;	/* off of a cw_stack, 0 = none */
+	uint32_t library;		/* not PyTorch's blocks: off of a cw_string */
+	uint16_t kind;			/* enum cw_memory */
+	int16_t device;
+	uint32_t flags;			/* CW_SITE_* */
+	uint32_t peak_generation;	/* of the device, when at_peak was written */
+	uint64_t live, live_count;	/* bytes and blocks now */
+	uint64_t peak;			/* most bytes of this site at once */
+	uint64_t at_peak;		/* its bytes at the device's peak, if peak_generation is the device's; else `live` is */
+	uint64_t total, total_count;	/* ever given out */
+	uint64_t first_ticks, last_ticks;
+};
+
+/* Samples are at least `every` ticks apart and hold the largest values in between. When the table is full, neighbours
+ * are merged and `every` is doubled: the whole run is always there. */
+struct cw_timeline {			/* 64 bytes, then the samples */
+	int32_t device;
+	uint32_t n, n_max;		/* samples written; their table */
+	uint32_t pad;
+	uint64_t every;			/* ticks */
+	uint64_t reserved[5];
+};
+
+struct cw_sample {
+	uint64_t ticks;
+	uint64_t allocated, reserved;	/* PyTorch's */
+	uint64_t driver;		/* this process's, through the driver */
 };
 
 struct cw_freed {			/* what was live and is not any more */
@@ -429,7 +486,10 @@ struct cw_hello {
 
 _Static_assert(sizeof(struct cw_launch) == 80 + CW_PARAM_BYTES, "part of the file format");
 _Static_assert(sizeof(struct cw_call) == 88, "part of the file format");
-_Static_assert(sizeof(struct cw_allocation) == 40, "part of the file format");
+_Static_assert(sizeof(struct cw_allocation) == 48, "part of the file format");
+_Static_assert(sizeof(struct cw_site) == 88, "part of the file format");
+_Static_assert(sizeof(struct cw_timeline) == 64, "part of the file format");
+_Static_assert(sizeof(struct cw_sample) == 32, "part of the file format");
 _Static_assert(sizeof(struct cw_ring) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_function) == 40, "part of the file format");
 _Static_assert(sizeof(struct cw_node) == 8, "part of the file format");
