@@ -348,6 +348,7 @@ void dump_forget(void);
 /* The truth about a call that says work has finished well, or badly. */
 CUresult dump_check(CUresult result);
 CUresult dump_before_release(void);	/* before contexts go: is there a fault that nobody knows of yet? */
+bool dump_is_lost(void);		/* the driver has given up a dump, and holds its locks for ever */
 bool dump_at_exit(void);		/* the same; true: the program must not end as if all were well */
 
 enum cw_reason dump_arm_trigger(const char *folder, const char *pipe);

@@ -287,6 +287,11 @@ CUresult dump_before_release(void)
 	return atomic_load(&dump.lost) ? code : 0;
 }
 
+bool dump_is_lost(void)
+{
+	return atomic_load(&dump.lost);
+}
+
 bool dump_at_exit(void)
 {
 	last_look();

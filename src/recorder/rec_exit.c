@@ -2,6 +2,7 @@
  * How the process ended, for processes whose parent is not `cuwhy run`: their status would be lost. And
  * a last look for a kernel that has failed after the program was told that all is well.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,11 +26,23 @@ static void ended(int status)
 	shared_set(&rec.h->exit_known, 1);
 }
 
+/* Handlers of libraries that came before CUDA, the driver's own among them, are not run. */
+static void leave_at_once(int status)
+{
+	fflush(NULL);
+	for (;;)
+		syscall(SYS_exit_group, status);
+}
+
 static void on_exit_handler(int status, void *data)
 {
 	(void)data;
 	if (!is_ours())
 		return;
+	if (dump_is_lost()) {	/* the driver would wait for itself for ever */
+		ended(status);
+		leave_at_once(status);
+	}
 	if (dump_at_exit() && !status) {
 		ended(LATE_FAULT);
 		exit(LATE_FAULT);	/* goes on with the next handler */

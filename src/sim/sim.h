@@ -246,6 +246,7 @@ struct sim_global {
 	_Atomic int state;		/* enum sim_state */
 	_Atomic bool fast;		/* ready and nothing planned */
 	_Atomic int captures;		/* streams that are capturing */
+	_Atomic bool stuck;		/* a dump was given up with locks held: contexts cannot be released any more */
 	int init_code;
 	int device_count;
 	struct sim_device devices[SIM_DEVICES_MAX];

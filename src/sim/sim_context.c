@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LIMITS = 10 };			/* limits the driver knows, supported or not */
 
@@ -160,12 +161,14 @@ static int primary_release(int device, bool all)
 
 int sim_cuDevicePrimaryCtxRelease_v2(int device)
 {
+	while (atomic_load(&sim.stuck))
+		pause();
 	return primary_release(device, false);
 }
 
 int sim_cuDevicePrimaryCtxRelease(int device)
 {
-	return primary_release(device, false);
+	return sim_cuDevicePrimaryCtxRelease_v2(device);
 }
 
 int sim_cuDevicePrimaryCtxReset_v2(int device)

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ATTRIBUTE_MAX = 147 };		/* of R580 */
 
@@ -23,6 +24,8 @@ static __attribute__((destructor)) void at_exit(void)
 {
 	if (atomic_load(&sim.state) != SIM_READY)
 		return;
+	while (atomic_load(&sim.stuck))
+		pause();
 	atomic_store(&sim.fast, false);
 	atomic_store(&sim.state, SIM_ENDED);
 	sim_trigger_stop();

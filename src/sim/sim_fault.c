@@ -96,6 +96,7 @@ void sim_fault_raise(const struct sim_op *op, const struct sim_fault *fault)
 		say_assertion(op, fault);
 	sim_dump_plan(op->ctx, &plan);
 	if (plan.enabled && sim.config.lost_dumps && fault->code == SIM_ASSERT) {
+		atomic_store(&sim.stuck, true);
 		sim_ctx_fail(op->ctx, SIM_LAUNCH_FAILED);
 		return;
 	}

@@ -435,3 +435,25 @@ list(gen())
         same(verdict["where"].get("line"), line, version + ": line")
         outer = [f["line"] for f in verdict["where"]["stack"]][-1]
         same(outer, len(text.splitlines()), version + ": outermost line")
+
+
+LIES = """
+import ctypes, mmap, cudrv
+function = ctypes.cast(ctypes.pythonapi.PyFrame_GetLineNumber, ctypes.c_void_p).value
+page = function & ~(mmap.PAGESIZE - 1)
+if ctypes.CDLL(None).mprotect(ctypes.c_void_p(page), ctypes.c_size_t(2 * mmap.PAGESIZE), 7) != 0:
+    raise SystemExit(77)
+ctypes.memmove(function, bytes.fromhex("b839300000c3"), 6)    # mov eax, 12345; ret
+cudrv.cuda = ctypes.PyDLL("libcuda.so.1")    # calls with the GIL held, as PyTorch's are
+cudrv.init()
+cudrv.launch(cudrv.kernel("nop"), (1, 1, 70000), (1,))
+"""
+
+
+def rule__frames_that_differ_from_pythons_own_are_switched_off(box):
+    """A wrong line is worse than none: here Python's own account says 12345."""
+    run = box.under(box.script(LIES))
+    if run.status == 77:
+        return      # a kernel that lets nobody change code
+    same(box.verdict(run)["cause"], "launch-config-grid-limit", "cause")
+    same([part["frames_off_because"] for part in box.parts(run)], [4], "frames are off because they differ")

@@ -384,6 +384,9 @@ def child(name, info):
         cp.cuda.Device().synchronize()
     except Exception as e:      # noqa: BLE001  the fault itself
         print(f"{name}: {e}")
+    # of a single stray store the driver tells some time after the kernel has ended
+    wait_for(lambda: os.path.exists(os.environ["CUDA_COREDUMP_FILE"]), 2)
+    time.sleep(0.5)
     os._exit(0)
 
 
