@@ -234,7 +234,8 @@ static bool begin(uint32_t forked_from)
 	graph_start();
 	dump_forget();
 	hang_forget();
-	if (!tables_start() || !fail_start() || !function_start() || !alloc_start())
+	if (!tables_start() || !fail_start() || !function_start() || !site_start() ||
+	    !alloc_start())
 		rec.h->off_because = CW_REASON_NO_MEMORY;
 	else if (doors_open() && !doors_complete())
 		rec.h->off_because = CW_REASON_NO_DOORS;
