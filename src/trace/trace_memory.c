@@ -127,7 +127,7 @@ static void add_nodes(struct trace *t, const struct chunk *c)
 	for (seq = r->head - n; seq < r->head; seq++) {
 		const struct cw_node *s = &node[seq & (r->n_slots - 1)];
 
-		if (s->seq_low == (uint32_t)seq && s->stack)
+		if (s->seq_low == (uint32_t)seq && (seq || s->stack))	/* 0 may be a slot never written */
 			t->nodes[t->n_nodes++] = (struct trace_node){ seq, r->tid, s->stack & ~CW_NODE_HAS_RUN,
 								      s->stack & CW_NODE_HAS_RUN };
 	}
