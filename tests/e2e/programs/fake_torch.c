@@ -98,6 +98,14 @@ int forward(void)
 	return n_made++;
 }
 
+/* The node that accumulates a gradient: no line made it. */
+int accumulate(void);
+int accumulate(void)
+{
+	made[n_made] = (struct node){ .vtable = vtable + 2, .sequence = UINT64_MAX };
+	return n_made++;
+}
+
 /* Its totals: what is in blocks, and what the Python side says is reserved. */
 static size_t allocated[128], reserved[128];
 
