@@ -30,6 +30,7 @@ bool site_start(void)
 	sites.first = chunk_new(CW_CHUNK_SITES, FIRST * sizeof(*sites.first), 0);
 	sites.index = chunk_new(CW_CHUNK_SITE_INDEX, SLOTS * sizeof(*sites.index), 0);
 	timeline_start();
+	events_start();
 	return sites.first && sites.index;
 }
 
@@ -128,6 +129,8 @@ void site_came(const struct cw_allocation *a)
 {
 	struct cw_site *s = site_at(a->site);
 
+	if (events_wanted())
+		events_write(a, true, a->ticks);
 	if (unlikely(!a->site))
 		return;
 	before_change(s);
@@ -146,6 +149,8 @@ void site_gone(const struct cw_allocation *a)
 {
 	struct cw_site *s = site_at(a->site);
 
+	if (events_wanted())
+		events_write(a, false, rec_ticks());
 	if (unlikely(!a->site))
 		return;
 	before_change(s);

@@ -27,6 +27,17 @@ void memory_driver(const struct cw_allocation *a, bool came, uint64_t ticks);
 uint32_t library_asking(const struct rec_thread *t);
 bool library_is_torch(uint32_t library);	/* PyTorch's allocator itself */
 
+/* Every event, if that was asked for. */
+extern _Atomic(struct cw_events *) events_ring;
+void events_start(void);
+void events_write(const struct cw_allocation *a, bool came, uint64_t ticks);
+void events_oom(int device, uint64_t request);
+
+static inline bool events_wanted(void)
+{
+	return unlikely(atomic_load_explicit(&events_ring, memory_order_relaxed) != NULL);
+}
+
 void timeline_start(void);
 void timeline_note(int device, uint64_t ticks);
 

@@ -177,6 +177,7 @@ static void torch_oom(uint64_t request, uint64_t allocated, uint64_t reserved, s
 	f.torch_reserved = reserved;
 	f.device = d.index;
 	memory_torch_gave_up(d.index, allocated, reserved);
+	events_oom(d.index, request);
 	words(&f, "OutOfMemory", NULL, 0, NULL, 0);
 	fail_note(&f);
 	rec_leave();

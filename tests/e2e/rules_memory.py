@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory over the whole run: by the line that asked, in total, at the peak; exact whenever the program ends."""
+import glob
 import os
 import shutil
 
@@ -128,3 +129,69 @@ while True:
         assert abs(part["memory[0].allocated"] - part["site_live"]) <= 512, part
         assert abs(part["memory[0].peak_allocated"] - part["site_at_peak"]) <= 512, part
     assert seen > 1000, "%d events" % seen
+
+
+def numbers(data, at):
+    """Numbers of 7 bits a byte, from `at` on; see struct cw_events in format.h."""
+    value = shift = 0
+    for at in range(at, len(data)):
+        value |= (data[at] & 127) << shift
+        shift += 7
+        if not data[at] & 128:
+            return value, at + 1
+    raise AssertionError("cut short")
+
+
+def unfolded(value):
+    return -(value + 1) // 2 if value & 1 else value // 2
+
+
+def read_events(path):
+    with open(path, "rb") as stream:
+        data = stream.read()
+    same(data[:8], b"CUWHYMEM", "magic")
+    at, address, found = 24, 0, []
+    while at < len(data):
+        kind, (_, at) = data[at] & 7, numbers(data, at + 1)
+        assert kind < 4, "event %d" % kind
+        values = []
+        for _ in range(2 if kind % 2 == 0 else 1):
+            value, at = numbers(data, at)
+            values.append(unfolded(value >> 1) * (1 if value & 1 else 512))
+        address += values[0]
+        site, at = numbers(data, at) if kind % 2 == 0 else (None, at)
+        found.append((kind, address, values[-1] if kind % 2 == 0 else None, site))
+    return found, len(data) - 24
+
+
+def rule__a_memory_trace_has_every_event(box):
+    run = box.under(box.script(START + """
+torch.blocks_made(segment, 300000)
+torch.blocks_freed(segment, 299999)
+"""), "--memory-trace", FAKE_TORCH=box.library("fake_torch", "-lpthread", "-fexceptions"))
+    same(run.status, 0, "status")
+    files = glob.glob(os.path.join(run.folder, "*.cwm"))
+    same(len(files), 1, "files")
+    events, size = read_events(files[0])
+    segment = events[0][1]
+    same((events[0][0], events[0][2]), (2, 20 << 20), "the segment")
+    same(events[1:300001] == [(0, segment + i * 512, 512, events[1][3]) for i in range(300000)], True, "blocks made")
+    same(events[300001:] == [(1, segment + i * 512, None, None) for i in range(299999)], True, "blocks freed")
+    assert size <= 12 * len(events), "%.1f bytes an event" % (size / len(events))
+    part = box.parts(run)[0]
+    same((part["blocks"], part["n_blocks"]), (1, 300000), "the recording beside it")
+
+
+def rule__without_being_asked_there_is_no_memory_trace(box):
+    run = under(box, START + "torch.blocks_made(segment, 10)\n")
+    same((run.status, glob.glob(os.path.join(run.folder, "*.cwm"))), (0, []), "files")
+
+
+def rule__a_killed_program_leaves_its_trace(box):
+    run = box.under(box.script(START + """
+torch.blocks_made(segment, 1000)
+os.kill(os.getpid(), 9)
+"""), "--memory-trace", FAKE_TORCH=box.library("fake_torch", "-lpthread", "-fexceptions"))
+    same(run.status, 137, "status")
+    events, _ = read_events(glob.glob(os.path.join(run.folder, "*.cwm"))[0])
+    same(len(events), 1001, "events")

@@ -13,6 +13,8 @@
 #include "recorder/rec_live.h"
 #include "recorder/rec_mem.h"
 #include "recorder/rec_site.h"
+#include "base/err.h"
+#include "trace/events.h"
 #include "trace/trace_memory.h"
 
 /* ---- what the recorder stands on, in a few lines ---------------------------------------------------- */
@@ -24,6 +26,12 @@ TLS struct rec_thread *rec_self;
 static struct rec_thread thread;
 static uint64_t clock_ns;
 static uint32_t room = BYTES;
+static bool traced;
+
+const char *rec_getenv(const char *name)
+{
+	return traced && strcmp(name, "CUWHY_MEMORY_TRACE") == 0 ? "1" : NULL;
+}
 
 uint64_t rec_mono_ns(void)
 {
@@ -465,6 +473,171 @@ static void timeline__covers_any_run_with_its_maxima(void **state)
 	}
 }
 
+/* ---- every event ---------------------------------------------------------------------------------------- */
+
+#define FILE_MAX (8u << 20)
+#define EVENTS	 200000
+
+/* What `cuwhy run` does. */
+static size_t empty_ring(uint8_t *file, size_t len)
+{
+	struct cw_events *r = events_ring;
+
+	for (; r->tail < r->head; r->tail++) {
+		assert_true(len < FILE_MAX);
+		file[len++] = ((uint8_t *)(r + 1))[r->tail & (r->size - 1)];
+	}
+	return len;
+}
+
+static size_t begin_file(uint8_t *file)
+{
+	struct cw_events_file h = { .major = CW_MAJOR };
+
+	memcpy(h.magic, CW_EVENTS_MAGIC, sizeof(h.magic));
+	memcpy(file, &h, sizeof(h));
+	return sizeof(h);
+}
+
+static void random_event(struct cw_allocation *a, bool *came)
+{
+	static const uint16_t kinds[] = { CW_MEM_TORCH, CW_MEM_TORCH, CW_MEM_TORCH, CW_MEM_DEVICE, CW_MEM_RESERVED };
+
+	*came = rand() % 2;
+	*a = (struct cw_allocation){ .addr = 0x7f0000000000ull + (uint64_t)(rand() % (1 << 26)) * 512,
+				     .size = 512u * (uint64_t)(1 + rand() % 40000), .kind = kinds[rand() % 5],
+				     .device = (int16_t)(rand() % 40 - 1), .site = (uint32_t)(rand() % 3000) };
+	a->addr += a->kind == CW_MEM_RESERVED;
+	a->size += rand() % 20 == 0;
+	/* about 20 us apart at 2.5 GHz; threads may overtake each other */
+	clock_ns += (uint64_t)(rand() % 100000);
+	a->ticks = rand() % 50 ? clock_ns : clock_ns - 5000;
+}
+
+static void same_event(const struct event *e, const struct cw_allocation *a, bool came)
+{
+	bool torch = a->kind == CW_MEM_TORCH;
+
+	assert_int_equal(e->kind, came ? (torch ? CW_EVENT_MADE : CW_EVENT_GAVE) : (torch ? CW_EVENT_FREED : CW_EVENT_TOOK));
+	assert_int_equal(e->addr, a->addr);
+	assert_int_equal(e->ticks, a->ticks / CW_EVENT_TICKS * CW_EVENT_TICKS);
+	assert_int_equal(e->device, a->device < 31 ? a->device : -1);
+	assert_int_equal(e->size, came ? a->size : 0);
+	assert_int_equal(e->site, came ? a->site : 0);
+}
+
+static void events__come_back_as_they_went(void **state)
+{
+	struct { struct cw_allocation a; bool came; } *sent = calloc(EVENTS, sizeof(*sent));
+	uint8_t *file = malloc(FILE_MAX);
+	size_t len = begin_file(file);
+	struct events r;
+	struct event e;
+
+	(void)state;
+	srand(5);
+	for (int i = 0; i < EVENTS; i++) {
+		random_event(&sent[i].a, &sent[i].came);
+		events_write(&sent[i].a, sent[i].came, sent[i].a.ticks);
+		if (i % 5000 == 0)
+			len = empty_ring(file, len);
+	}
+	len = empty_ring(file, len);
+	assert_int_equal(events_ring->n, EVENTS);
+	assert_int_equal(events_ring->lost, 0);
+	assert_true(len < 12ull * EVENTS);
+	assert_int_equal(events_begin(&r, file, len, NULL), 0);
+	for (int i = 0; i < EVENTS; i++) {
+		assert_true(events_next(&r, &e));
+		same_event(&e, &sent[i].a, sent[i].came);
+	}
+	assert_false(events_next(&r, &e));
+	/* cut anywhere: what is whole comes, the rest does not */
+	for (size_t cut = 0; cut < 300; cut++) {
+		int n = 0;
+
+		if (events_begin(&r, file, cut, NULL) != 0)
+			continue;
+		while (events_next(&r, &e))
+			same_event(&e, &sent[n].a, sent[n].came), n++;
+	}
+	free(sent);
+	free(file);
+	free(rec.base);
+}
+
+static void events__what_is_lost_is_counted_where_it_is_missing(void **state)
+{
+	struct cw_allocation a = { .addr = 512, .size = 512, .kind = CW_MEM_TORCH, .ticks = 64, .site = 1 };
+	uint8_t *file = malloc(FILE_MAX);
+	size_t len = begin_file(file);
+	uint64_t written = 0, missing = 0;
+	struct events r;
+	struct event e;
+
+	(void)state;
+	while (!events_ring->lost) {
+		events_write(&a, true, a.ticks += 64);
+		a.addr += 512;
+	}
+	for (int i = 0; i < 9; i++)
+		events_write(&a, true, a.ticks += 64);
+	assert_int_equal(events_ring->lost, 10);
+	len = empty_ring(file, len);
+	a.addr += 512;
+	events_write(&a, true, a.ticks += 64);
+	events_oom(3, 4096);
+	len = empty_ring(file, len);
+	assert_int_equal(events_begin(&r, file, len, NULL), 0);
+	while (events_next(&r, &e) && e.kind == CW_EVENT_MADE)
+		written++;
+	assert_int_equal(e.kind, CW_EVENT_LOST);
+	missing = e.lost;
+	assert_true(events_next(&r, &e));
+	same_event(&e, &a, true);
+	assert_true(events_next(&r, &e));
+	assert_true(e.kind == CW_EVENT_OOM && e.device == 3 && e.size == 4096);
+	assert_false(events_next(&r, &e));
+	assert_int_equal(missing, 10);
+	assert_int_equal(written + 2, events_ring->n);
+	free(file);
+	free(rec.base);
+}
+
+static void events__bad_files_are_refused_or_end(void **state)
+{
+	uint8_t file[4096];
+	struct err err = {0};
+	struct events r;
+	struct event e;
+
+	(void)state;
+	assert_int_not_equal(events_begin(&r, "CUWHYREC", 8, &err), 0);
+	assert_non_null(strstr(err.msg, "not a memory trace"));
+	srand(9);
+	for (int round = 0; round < 2000; round++) {
+		for (size_t i = 0; i < sizeof(file); i++)
+			file[i] = (uint8_t)rand();
+		begin_file(file);
+		assert_int_equal(events_begin(&r, file, 24 + (size_t)rand() % (sizeof(file) - 24), NULL), 0);
+		while (events_next(&r, &e))
+			assert_true(e.device >= -1 && e.device < CW_MAX_DEVICES);
+	}
+	((struct cw_events_file *)file)->major++;
+	assert_int_not_equal(events_begin(&r, file, sizeof(file), &err), 0);
+	assert_non_null(strstr(err.msg, "format"));
+	free(rec.base);
+}
+
+static int start_traced(void **state)
+{
+	traced = true;
+	start(state);
+	traced = false;
+	assert_non_null(events_ring);
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,6 +650,9 @@ int main(void)
 		cmocka_unit_test_setup(totals__host_memory_and_failures, start),
 		cmocka_unit_test_setup(totals__without_pytorch_the_peak_is_the_drivers, start),
 		cmocka_unit_test_setup(timeline__covers_any_run_with_its_maxima, start),
+		cmocka_unit_test_setup(events__come_back_as_they_went, start_traced),
+		cmocka_unit_test_setup(events__what_is_lost_is_counted_where_it_is_missing, start_traced),
+		cmocka_unit_test_setup(events__bad_files_are_refused_or_end, start_traced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
