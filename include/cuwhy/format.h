@@ -50,7 +50,8 @@
 	X(13, RANGES,     "the process's own memory at the first fatal error: struct cw_range[]") \
 	X(14, SITES,      "memory by who asked for it: struct cw_site[]; index 0 is never used") \
 	X(15, TIMELINE,   "memory of one device over time: struct cw_timeline, then struct cw_sample[]") \
-	X(16, SITE_INDEX, "the recorder's own hash table; not for reading")
+	X(16, SITE_INDEX, "the recorder's own hash table; not for reading") \
+	X(17, EVENTS,     "events of the allocators on their way to a file: struct cw_events, then bytes")
 
 enum cw_chunk_kind {
 #define X(number, name, text) CW_CHUNK_##name = number,
@@ -242,7 +243,7 @@ struct cw_header {
 	uint64_t lost_sites;
 	/* autograd: nodes made by forward ops and nodes that backward ran (those that accumulate a gradient not counted) */
 	uint64_t n_nodes, n_nodes_run;
-	char memory_trace_path[256];	/* every event of the allocators (--memory-trace), "" = not asked for */
+	char memory_trace_path[256];	/* the file with every event (--memory-trace), beside this one; "" = there is none */
 };
 
 #define CW_NOT_SET "\001"
@@ -401,6 +402,45 @@ struct cw_sample {
 	uint64_t driver;		/* this process's, through the driver */
 };
 
+/* Every event of the allocators (--memory-trace). The recorder writes bytes into a ring, `cuwhy run` moves them to a
+ * file that begins with struct cw_events_file, and says how far it is. When it is too slow, events are lost. */
+struct cw_events {			/* 64 bytes, then the ring */
+	uint64_t head;			/* bytes ever written; written last */
+	uint64_t tail;			/* bytes in the file: `cuwhy run` writes this */
+	uint64_t n, lost;		/* events */
+	uint32_t size;			/* of the ring; power of two */
+	uint32_t pad[7];
+};
+
+#define CW_EVENTS_MAGIC	"CUWHYMEM"
+struct cw_events_file {
+	char magic[8];
+	uint16_t major, minor;		/* CW_MAJOR, CW_MINOR */
+	uint32_t pid;
+	uint64_t start_mono_ns;
+};
+
+/* One event: a byte (CW_EVENT_* and, from bit 3 on, the device; 31 = none), the time, the address, and of what was
+ * given out the size and the site. Times and addresses are differences to those of the event before, the first one's
+ * to 0; times in units of 64 ticks. Numbers have 7 bits in each byte, the lowest first, bit 7 set if more follow. A
+ * difference d is kept as 2d, or -2d-1 if it is below 0. An address's or a size's number n is kept as 2(n/512) where it
+ * can be, as 2n+1 elsewhere. */
+#define CW_EVENTS(X)                                                \
+	X(0, MADE,   "PyTorch gave out a block")                    \
+	X(1, FREED,  "and took it back: no size, no site")          \
+	X(2, GAVE,   "the driver gave memory")                      \
+	X(3, TOOK,   "and took it back: no size, no site")          \
+	X(4, OOM,    "PyTorch gave up: time, then the size it wanted") \
+	X(5, LOST,   "events that are missing here: how many")
+
+enum cw_event {
+#define X(number, name, text) CW_EVENT_##name = number,
+	CW_EVENTS(X)
+#undef X
+};
+#define CW_EVENT_TICKS	64u
+#define CW_EVENT_UNIT	512u
+
 struct cw_freed {			/* what was live and is not any more */
 	uint64_t seq;			/* like that of cw_launch */
 	uint64_t addr, size;
@@ -490,6 +530,8 @@ _Static_assert(sizeof(struct cw_allocation) == 48, "part of the file format");
 _Static_assert(sizeof(struct cw_site) == 88, "part of the file format");
 _Static_assert(sizeof(struct cw_timeline) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_sample) == 32, "part of the file format");
+_Static_assert(sizeof(struct cw_events) == 64, "part of the file format");
+_Static_assert(sizeof(struct cw_events_file) == 24, "part of the file format");
 _Static_assert(sizeof(struct cw_ring) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_function) == 40, "part of the file format");
 _Static_assert(sizeof(struct cw_node) == 8, "part of the file format");

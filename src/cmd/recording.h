@@ -16,6 +16,7 @@ struct err;
 #define VERDICT_FILE	"verdict.json"
 #define PART_SUFFIX	".cwr"
 #define DUMP_SUFFIX	".cudacore"	/* beside a part: the GPU core dump of that process */
+#define EVENTS_SUFFIX	".cwm"
 
 struct recorded_process {
 	char *part;		/* path of its .cwr; NULL = none was kept */

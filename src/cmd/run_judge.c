@@ -222,9 +222,12 @@ static void judge_process(struct judge *j, struct process *p)
 	struct culprit *fault = NULL;
 	const char *core = NULL;
 	size_t len = 0;
-	void *bytes = process_bytes(p, &len);
+	void *bytes;
 	bool failed;
 
+	events_finish(j->store, p);
+	bytes = process_bytes(p, &len);
+	events_name(p, bytes, len);
 	process_drop_segments(p);
 	p->judged = true;
 	if (bytes)

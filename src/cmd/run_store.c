@@ -37,7 +37,7 @@ static bool is_ours(const char *dir)
 	return ours;
 }
 
-/* run.json, verdict.json, and what is named PID-N.cwr or PID-N.json. */
+/* run.json, verdict.json, and what is named PID-N.cwr, PID-N.cwm or PID-N.json. */
 static bool is_our_file(const char *name)
 {
 	int pid, part, end = 0;
@@ -47,7 +47,7 @@ static bool is_our_file(const char *name)
 	if (sscanf(name, "%d-%d%n", &pid, &part, &end) != 2)
 		return false;
 	return strcmp(name + end, PART_SUFFIX) == 0 || strcmp(name + end, DUMP_SUFFIX) == 0 ||
-	       strcmp(name + end, ".json") == 0;
+	       strcmp(name + end, EVENTS_SUFFIX) == 0 || strcmp(name + end, ".json") == 0;
 }
 
 static void remove_our_files(const char *dir)

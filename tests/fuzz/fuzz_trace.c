@@ -13,7 +13,7 @@
 #include "facts/fault.h"
 #include "report/verdict.h"
 #include "trace/cuda_errors.h"
-#include "trace/trace.h"
+#include "trace/trace_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -82,6 +82,28 @@ static void use_blocks(struct trace *t)
 		sink += r[i].end - r[i].start;
 }
 
+static void use_memory(struct trace *t)
+{
+	const struct cw_site *s;
+	const struct cw_sample *p;
+	const struct trace_node *node;
+	size_t i, n = trace_sites(t, &s);
+	int device;
+
+	for (i = 0; i < n; i++) {
+		use_stack(t, s[i].stack);
+		sink += strlen(trace_string(t, s[i].library)) + trace_site_at_peak(t, &s[i]);
+	}
+	for (device = -1; device <= CW_MAX_DEVICES; device++) {
+		trace_timeline(t, device, &p, &n);
+		for (i = 0; i < n; i++)
+			sink += p[i].ticks + p[i].driver;
+	}
+	n = trace_nodes(t, &node);
+	for (i = 0; i < n; i++)
+		use_stack(t, node[i].stack);
+}
+
 /* A kernel that failed at, or was given, some address of the recording's. */
 static void use_address(struct trace *t)
 {
@@ -147,6 +169,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	use_failures(t);
 	use_lists(t);
 	use_blocks(t);
+	use_memory(t);
 	use_address(t);
 	judge(t, 1);
 	judge(t, 0);

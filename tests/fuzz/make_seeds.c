@@ -66,6 +66,7 @@ static void memory(struct make *m)
 	f[2] = (struct cw_failure){.seq = 3, .source = CW_SRC_RUNTIME, .api = 0, .code = 101,
 				   .n_args = 1, .arg = {7}};
 	f[3] = (struct cw_failure){.seq = 4, .source = CW_SRC_FORK, .code = 3};
+	make_memory(m, 0);
 }
 
 static void sticky(struct make *m)
