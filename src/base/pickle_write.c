@@ -198,6 +198,16 @@ void pickle_list_end(struct pickle *p)
 	op(p, OP_APPENDS);
 }
 
+/* As Python does; there are readers that take the items of one batch as arguments of one call. */
+void pickle_list_item(struct pickle *p, size_t i)
+{
+	if (i == 0 || i % 1000)
+		return;
+	op(p, OP_APPENDS);
+	/* the list is on top again: what follows is added to it */
+	op(p, OP_MARK);
+}
+
 void pickle_dict(struct pickle *p)
 {
 	op(p, OP_EMPTY_DICT);

@@ -37,6 +37,7 @@ void pickle_text(struct pickle *p, const char *text);
 /* Between a begin and its end: items of a list, or key, value, key, value of a dictionary. */
 void pickle_list(struct pickle *p);
 void pickle_list_end(struct pickle *p);
+void pickle_list_item(struct pickle *p, size_t i);	/* before item i of a list that may be long */
 void pickle_dict(struct pickle *p);
 void pickle_dict_end(struct pickle *p);
 

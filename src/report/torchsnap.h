@@ -2,8 +2,8 @@
  * What a recording knows of PyTorch's allocator, as the snapshot that torch.cuda.memory._dump_snapshot would write.
  *
  * Exact: the blocks that were live at the end and their segments. The history is that of these blocks and of those that
- * were freed last (CW_RING_FREED); what was freed before is in no event. Not recorded, and so written as PyTorch's
- * defaults: the stream (0), the pool ((0, 0)), and the size before rounding (the block's).
+ * were freed last (CW_RING_FREED) out of segments that are known; what was freed before is in no event. Not recorded, and
+ * so written as PyTorch's defaults: the stream (0), the pool ((0, 0)), and the size before rounding (the block's).
  */
 #ifndef CUWHY_TORCHSNAP_H
 #define CUWHY_TORCHSNAP_H

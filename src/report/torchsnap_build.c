@@ -20,6 +20,7 @@ struct build {
 	struct trace *trace;
 	struct pieces live;			/* blocks, by address */
 	const struct cw_freed **freed;		/* likewise, those that are gone */
+	bool *placed;				/* of each: its segment is known */
 	size_t n_freed, at;			/* the first live block that has no segment yet */
 };
 
@@ -71,30 +72,25 @@ static int by_time(const void *a, const void *b)
 	return x->action != y->action ? (int)x->action - (int)y->action : (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-static void add_freed_blocks(struct build *b)
+static void collect_freed_blocks(struct build *b)
 {
 	const struct cw_freed *const *f;
 	size_t n = trace_freed(b->trace, &f);
 
 	b->freed = xcalloc(n + 1, sizeof(*b->freed));
-	for (size_t i = 0; i < n; i++) {
-		if (f[i]->kind != CW_MEM_TORCH)
-			continue;
-		b->freed[b->n_freed++] = f[i];
-		add_event(b, TORCHSNAP_ALLOC, f[i]->made_ticks, f[i]->addr, f[i]->size, f[i]->device,
-			  stack_of(b->trace, f[i]->stack, f[i]->forward_stack));
-		for (int a = TORCHSNAP_FREE_REQUESTED; a <= TORCHSNAP_FREE_COMPLETED; a++)
-			add_event(b, (enum torchsnap_action)a, f[i]->ticks, f[i]->addr, f[i]->size, f[i]->device,
-				  f[i]->free_stack);
-	}
+	b->placed = xcalloc(n + 1, sizeof(*b->placed));
+	for (size_t i = 0; i < n; i++)
+		if (f[i]->kind == CW_MEM_TORCH)
+			b->freed[b->n_freed++] = f[i];
 	if (b->n_freed)
 		qsort(b->freed, b->n_freed, sizeof(*b->freed), by_address);
 }
 
-/* Was a block, freed since, cut out of this memory while it was the process's? */
-static bool held_a_block(const struct build *b, uint64_t addr, uint64_t size, uint64_t from, uint64_t until)
+/* Marks the blocks, freed since, that were cut out of this memory while it was the process's; false = none. */
+static bool place_freed_blocks(struct build *b, uint64_t addr, uint64_t size, uint64_t from, uint64_t until)
 {
 	size_t low = 0, high = b->n_freed;
+	bool any = false;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -106,8 +102,24 @@ static bool held_a_block(const struct build *b, uint64_t addr, uint64_t size, ui
 	}
 	for (; low < b->n_freed && b->freed[low]->addr < end_of(addr, size); low++)
 		if (b->freed[low]->made_ticks >= from && b->freed[low]->ticks <= until)
-			return true;
-	return false;
+			any = b->placed[low] = true;
+	return any;
+}
+
+/* A viewer goes back in time and looks for the segment of every block: blocks of a segment that is not known any more
+ * are no part of the history. */
+static void add_freed_blocks(struct build *b)
+{
+	for (size_t i = 0; i < b->n_freed; i++) {
+		const struct cw_freed *f = b->freed[i];
+
+		if (!b->placed[i])
+			continue;
+		add_event(b, TORCHSNAP_ALLOC, f->made_ticks, f->addr, f->size, f->device,
+			  stack_of(b->trace, f->stack, f->forward_stack));
+		add_event(b, TORCHSNAP_FREE_REQUESTED, f->ticks, f->addr, f->size, f->device, f->free_stack);
+		add_event(b, TORCHSNAP_FREE_COMPLETED, f->ticks, f->addr, f->size, f->device, f->free_stack);
+	}
 }
 
 static void add_freed_segments(struct build *b)
@@ -119,7 +131,7 @@ static void add_freed_segments(struct build *b)
 		bool mapped = f[i]->kind == CW_MEM_VMM;
 
 		if (f[i]->kind == CW_MEM_TORCH ||
-		    !held_a_block(b, f[i]->addr, f[i]->size, f[i]->made_ticks, f[i]->ticks))
+		    !place_freed_blocks(b, f[i]->addr, f[i]->size, f[i]->made_ticks, f[i]->ticks))
 			continue;
 		add_event(b, mapped ? TORCHSNAP_SEGMENT_MAP : TORCHSNAP_SEGMENT_ALLOC, f[i]->made_ticks, f[i]->addr,
 			  f[i]->size, f[i]->device, f[i]->stack);
@@ -150,7 +162,8 @@ static struct torchsnap_segment *add_segment(struct build *b, struct torchsnap_s
 	return &s->segment[s->n_segments++];
 }
 
-static void add_block(struct build *b, struct torchsnap_segment *in, const struct piece *p, uint64_t size)
+static void add_block(struct build *b, struct torchsnap_segment *in, const struct piece *p, uint64_t size,
+		      uint64_t ticks)
 {
 	struct torchsnap *s = b->out;
 	uint32_t stack = stack_of(b->trace, p->stack, p->forward_stack);
@@ -159,13 +172,13 @@ static void add_block(struct build *b, struct torchsnap_segment *in, const struc
 	s->block[s->n_blocks++] = (struct torchsnap_block){p->addr, size, stack};
 	in->n++;
 	in->allocated += size;
-	add_event(b, TORCHSNAP_ALLOC, p->ticks, p->addr, size, p->device, stack);
+	add_event(b, TORCHSNAP_ALLOC, ticks, p->addr, size, p->device, stack);
 }
 
-/* The live blocks that begin below `end`, in order, each after the one before it. */
-static void take_blocks(struct build *b, struct torchsnap_segment *in, uint64_t end)
+/* The live blocks of a segment in order, each after the one before it. No block is older than the memory it is in. */
+static void take_blocks(struct build *b, struct torchsnap_segment *in, const struct cw_allocation *const *a)
 {
-	uint64_t from = in->addr;
+	uint64_t from = in->addr, end = in->addr + in->size;
 
 	for (; b->at < b->live.n && b->live.list[b->at].addr < end; b->at++) {
 		const struct piece *p = &b->live.list[b->at];
@@ -175,8 +188,10 @@ static void take_blocks(struct build *b, struct torchsnap_segment *in, uint64_t 
 			b->out->overlapping++;
 			continue;
 		}
+		while (p->addr >= end_of(a[0]->addr, a[0]->size))
+			a++;
 		from = to < end ? to : end;
-		add_block(b, in, p, from - p->addr);
+		add_block(b, in, p, from - p->addr, p->ticks > a[0]->ticks ? p->ticks : a[0]->ticks);
 	}
 }
 
@@ -199,7 +214,7 @@ static void take_outside(struct build *b, uint64_t end)
 		last = add_segment(b, (struct torchsnap_segment){
 			.addr = p->addr, .size = to - p->addr, .device = device_of(p->device),
 			.first = b->out->n_blocks, .small = p->size < SMALL_SEGMENT});
-		add_block(b, last, p, to - p->addr);
+		add_block(b, last, p, to - p->addr, p->ticks);
 	}
 }
 
@@ -220,15 +235,15 @@ static size_t count_side_by_side(const struct cw_allocation *const *a, size_t n)
 	return i;
 }
 
-static bool is_torchs(const struct build *b, const struct cw_allocation *const *a, size_t n, uint64_t end)
+static bool is_torchs(struct build *b, const struct cw_allocation *const *a, size_t n, uint64_t end)
 {
-	if (b->at < b->live.n && b->live.list[b->at].addr < end)
-		return true;
+	bool yes = b->at < b->live.n && b->live.list[b->at].addr < end;
+
 	for (size_t i = 0; i < n; i++)
-		if (strstr(trace_string(b->trace, a[i]->library), TORCH_LIBRARY) ||
-		    held_a_block(b, a[i]->addr, a[i]->size, a[i]->ticks, UINT64_MAX))
-			return true;
-	return false;
+		if (place_freed_blocks(b, a[i]->addr, a[i]->size, a[i]->ticks, UINT64_MAX) ||
+		    strstr(trace_string(b->trace, a[i]->library), TORCH_LIBRARY))
+			yes = true;
+	return yes;
 }
 
 static void lay_segment(struct build *b, const struct cw_allocation *const *a, size_t n)
@@ -246,7 +261,7 @@ static void lay_segment(struct build *b, const struct cw_allocation *const *a, s
 	for (size_t i = 0; i < n; i++)
 		add_event(b, mapped ? TORCHSNAP_SEGMENT_MAP : TORCHSNAP_SEGMENT_ALLOC, a[i]->ticks, a[i]->addr,
 			  a[i]->size, a[i]->device, a[i]->stack);
-	take_blocks(b, new, end);
+	take_blocks(b, new, a);
 }
 
 static void lay_segments(struct build *b)
@@ -290,9 +305,10 @@ void torchsnap_build(struct torchsnap *s, struct trace *t)
 	*s = (struct torchsnap){.lost = h->lost_blocks};
 	s->n_devices = h->device_count <= CW_MAX_DEVICES ? (int)h->device_count : 0;
 	pieces_of_torch(&b.live, t, UINT64_MAX);
-	add_freed_blocks(&b);
+	collect_freed_blocks(&b);
 	lay_segments(&b);
 	add_freed_segments(&b);
+	add_freed_blocks(&b);
 	if (s->n_events)
 		add_ooms(&b);
 	if (s->n_events)
@@ -300,6 +316,7 @@ void torchsnap_build(struct torchsnap *s, struct trace *t)
 	s->cache_left_out = cache_left_out(s, h);
 	pieces_free(&b.live);
 	free(b.freed);
+	free(b.placed);
 }
 
 void torchsnap_release(struct torchsnap *s)

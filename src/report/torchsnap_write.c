@@ -57,7 +57,8 @@ static void put_frames(struct pickle *p, const struct trace *t, uint32_t stack)
 
 /* --- segments --------------------------------------------------------------------------------- */
 
-static void write_block(const struct trace *t, uint64_t addr, uint64_t size, uint32_t stack, bool live, struct pickle *p)
+static void write_block(const struct trace *t, uint64_t addr, uint64_t size, uint32_t stack, bool live,
+			struct pickle *p)
 {
 	pickle_dict(p);
 	put_uint(p, "address", addr);
@@ -79,6 +80,7 @@ static void write_blocks(const struct torchsnap *s, const struct torchsnap_segme
 	for (size_t i = g->first; i < g->first + g->n; i++) {
 		const struct torchsnap_block *b = &s->block[i];
 
+		pickle_list_item(p, i - g->first);
 		if (b->addr > from)
 			write_block(t, from, b->addr - from, 0, false, p);
 		write_block(t, b->addr, b->size, b->stack, true, p);
@@ -136,10 +138,15 @@ static void write_traces(const struct torchsnap *s, const struct trace *t, struc
 	pickle_text(p, "device_traces");
 	pickle_list(p);
 	for (int d = 0; d < s->n_devices; d++) {
+		size_t n = 0;
+
 		pickle_list(p);
-		for (size_t i = 0; i < s->n_events; i++)
-			if (s->event[i].device == d)
-				write_event(&s->event[i], t, p);
+		for (size_t i = 0; i < s->n_events; i++) {
+			if (s->event[i].device != d)
+				continue;
+			pickle_list_item(p, n++);
+			write_event(&s->event[i], t, p);
+		}
 		pickle_list_end(p);
 	}
 	pickle_list_end(p);
@@ -187,8 +194,10 @@ void torchsnap_write(const struct torchsnap *s, const struct trace *t, struct pi
 	pickle_dict(p);
 	pickle_text(p, "segments");
 	pickle_list(p);
-	for (size_t i = 0; i < s->n_segments; i++)
+	for (size_t i = 0; i < s->n_segments; i++) {
+		pickle_list_item(p, i);
 		write_segment(s, &s->segment[i], t, p);
+	}
 	pickle_list_end(p);
 	write_traces(s, t, p);
 	write_settings(t, p);

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import pickletools
 import subprocess
 import sys
 
@@ -52,7 +53,8 @@ def line_of_frames(frames):
 
 
 def rule__a_snapshot_has_the_segments_and_blocks_of_the_recording(box):
-    _, snapshot, told = export(box, recorded(box, PYTORCH_CUDA_ALLOC_CONF="max_split_size_mb:64,expandable_segments:False"))
+    conf = "max_split_size_mb:64,expandable_segments:False"
+    _, snapshot, told = export(box, recorded(box, PYTORCH_CUDA_ALLOC_CONF=conf))
     same(sorted(snapshot), ["allocator_settings", "device_traces", "external_annotations", "segments"], "keys")
     assert ": 2 segments, 4 blocks, " in told, told
     large, small = sorted(snapshot["segments"], key=lambda s: -s["total_size"])
@@ -71,7 +73,7 @@ def rule__a_snapshot_has_the_segments_and_blocks_of_the_recording(box):
          [(512, "inactive", None), (512, "active_allocated", line_of(PROGRAM, "tiny")), (3072, "inactive", None),
           (512, "active_allocated", line_of(PROGRAM, "forward")), (2 * MIB - 4608, "inactive", None)], "small blocks")
     same(snapshot["allocator_settings"],
-         {"PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:64,expandable_segments:False", "max_split_size": 64 * MIB,
+         {"PYTORCH_CUDA_ALLOC_CONF": conf, "max_split_size": 64 * MIB,
           "garbage_collection_threshold": 0.0, "expandable_segments": False}, "settings")
 
 
@@ -91,9 +93,70 @@ def rule__the_history_is_in_order_and_ends_in_the_segments(box):
             del live[e["addr"]]
     same(live, {b["address"]: b["size"] for s in snapshot["segments"] for b in s["blocks"]
                 if b["state"] == "active_allocated"}, "what is left")
-    made = [e["frames"] for e in events if e["action"] == "alloc" and line_of_frames(e["frames"]) == line_of(PROGRAM, "made")]
+    made = [e["frames"] for e in events
+            if e["action"] == "alloc" and line_of_frames(e["frames"]) == line_of(PROGRAM, "made")]
     assert made[0][0] is made[1][0], "equal frames are one object"
     assert made[0][0]["filename"].endswith("program.py") and made[0][0]["name"] == "make", made
+
+
+OLD = START + """
+gone = cudrv.alloc(4 << 20)
+torch.block_made(gone, 4096, 1, 0)
+torch.block_freed(gone, 4096, 1, 0)
+cudrv.free(gone)
+torch.block_made(1 << 44, 4096, 1, 0)  # in memory that nobody saw
+torch.block_freed(1 << 44, 4096, 1, 0)
+again = cudrv.alloc(4 << 20)
+torch.block_made(again, 8192, 1, 0)
+kept = [segment + i * 512 for i in range(2500)]
+for address in kept:
+    torch.block_made(address, 512, 1, 0)
+"""
+
+
+def back_in_time(snapshot):
+    """Replays the history from its end as PyTorch's viewer does; every block must be in a segment all the time."""
+    segments = {s["address"]: s["total_size"] for s in snapshot["segments"]}
+    blocks = {b["address"] for s in snapshot["segments"] for b in s["blocks"] if b["state"] == "active_allocated"}
+    for event in reversed(snapshot["device_traces"][0]):
+        for block in blocks if event["action"].startswith("segment") else ():
+            assert any(a <= block < a + n for a, n in segments.items()), "%x is in no segment: %s" % (block, event)
+        if event["action"] == "alloc":
+            blocks.remove(event["addr"])
+        elif event["action"] == "free_completed":
+            blocks.add(event["addr"])
+        elif event["action"] == "segment_alloc":
+            same(segments.pop(event["addr"]), event["size"], "segment")
+        elif event["action"] == "segment_free":
+            segments[event["addr"]] = event["size"]
+    same((segments, blocks), ({}, set()), "before the first event")
+
+
+def rule__the_history_can_be_replayed_backwards(box):
+    _, snapshot, _ = export(box, recorded(box, OLD))
+    actions = [e["action"] for e in snapshot["device_traces"][0]]
+    same({a: actions.count(a) for a in actions},
+         {"segment_alloc": 3, "segment_free": 1, "alloc": 2502, "free_requested": 1, "free_completed": 1}, "events")
+    back_in_time(snapshot)
+    _, snapshot, _ = export(box, recorded(box))
+    back_in_time(snapshot)
+
+
+def rule__long_lists_come_in_batches(box):
+    """PyTorch's viewer takes the items of one batch as arguments of one call, which a browser limits."""
+    path, _, _ = export(box, recorded(box, OLD))
+    marks, depth, most = [], 0, 0
+    with open(path, "rb") as f:
+        for op, _, _ in pickletools.genops(f):
+            if op.name == "MARK":
+                marks.append(depth)
+            elif op.name in ("APPENDS", "SETITEMS"):
+                most, depth = max(most, depth - marks[-1]), marks.pop()
+            elif op.name == "TUPLE2":
+                depth -= 1
+            elif op.name not in ("PROTO", "MEMOIZE", "STOP"):
+                depth += 1
+    same(most, 1000, "items of the longest batch")
 
 
 def rule__mapped_pieces_side_by_side_are_one_expandable_segment(box):
@@ -101,11 +164,11 @@ def rule__mapped_pieces_side_by_side_are_one_expandable_segment(box):
 cudrv.free(segment)
 base, handle = ctypes.c_uint64(), ctypes.c_uint64()
 prop = (ctypes.c_int * 16)(1, 0, 1, 0)  # pinned, no handle to share, on device 0
-cudrv.call("cuMemAddressReserve", ctypes.byref(base), ctypes.c_size_t(80 << 20), ctypes.c_size_t(0), cudrv.u64(0), cudrv.u64(0))
+none, size = cudrv.u64(0), cudrv.u64(20 << 20)
+cudrv.call("cuMemAddressReserve", ctypes.byref(base), cudrv.u64(80 << 20), none, none, none)
 for i in (0, 1, 3):
-    cudrv.call("cuMemCreate", ctypes.byref(handle), ctypes.c_size_t(20 << 20), prop, cudrv.u64(0))
-    cudrv.call("cuMemMap", cudrv.u64(base.value + i * (20 << 20)), ctypes.c_size_t(20 << 20), ctypes.c_size_t(0), handle,
-               cudrv.u64(0))
+    cudrv.call("cuMemCreate", ctypes.byref(handle), size, prop, none)
+    cudrv.call("cuMemMap", cudrv.u64(base.value + i * (20 << 20)), size, none, handle, none)
 torch.block_made(base.value, 30 << 20, 1, 0)
 torch.block_made(base.value + (60 << 20), 1 << 20, 1, 0)
 """
@@ -156,7 +219,8 @@ if len(sys.argv) == 1:
 def torch_python():
     """A Python with PyTorch: $TORCH_PYTHON, or this one."""
     for python in (os.environ.get("TORCH_PYTHON"), sys.executable):
-        if python and subprocess.run([python, "-c", "import torch.cuda._memory_viz"], capture_output=True).returncode == 0:
+        command = [python, "-c", "import torch.cuda._memory_viz"]
+        if python and subprocess.run(command, capture_output=True).returncode == 0:
             return python
     raise Skip("no PyTorch ($TORCH_PYTHON names a Python that has it)")
 
@@ -180,4 +244,5 @@ def rule__pytorchs_own_viewer_reads_the_snapshot(box):
     assert "segments: 2\ntotal_reserved: 22.0MiB\ntotal_allocated: 13.0MiB\n" in summary, summary
     assert "9 entries" in trace and "cudaMalloc" in trace, trace
     assert min(plots) > 1000, plots
-    assert ";active_allocated;program.py:" in flames and "program.py:%d:make %d" % (line_of(PROGRAM, "made"), MIB) in flames, flames
+    assert ";active_allocated;program.py:" in flames, flames
+    assert "program.py:%d:make %d" % (line_of(PROGRAM, "made"), MIB) in flames, flames
