@@ -41,7 +41,7 @@ SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o)
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-gpu check-all \
-	check-tree check-san check-tsan bench bench-gpu fuzz install clean deps help
+	check-tree check-san check-tsan check-wheels bench bench-gpu fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -55,6 +55,8 @@ help:
 ## make check       all tests that need no GPU
 ## make check-all   the same, plus the address and undefined-behaviour sanitizers
 ## make check-gpu   the programs of tests/gpu on a real GPU with the installed PyTorch
+## make check-wheels  the symbols that the recorder uses, in one PyTorch wheel of each release (WHEELS="2.4 2.5");
+##                  downloads some gigabytes with pip
 ## make bench       cost of recording on the simulated GPU
 ## make bench-gpu   cost of recording on a real GPU with PyTorch
 ## make fuzz        fuzz the reader of recordings, or WHAT=dump of core dumps, with libFuzzer (SECONDS=600)
@@ -161,6 +163,10 @@ check-gpu: parts
 	@$(PYTHON) tests/gpu/run.py --build $(B)
 	@$(PYTHON) tests/gpu/faults.py --build $(B)
 	@sh tests/gpu/neighbours.sh $(B) $(PYTHON)
+
+# Never part of `check`: it needs the network. What was read is kept in build/wheels.
+check-wheels:
+	@$(PYTHON) tests/wheels/check.py --cache build/wheels $(WHEELS)
 
 bench: parts
 	@sh tests/bench/run.sh $(B)

@@ -76,6 +76,22 @@ void recording_list_free(char **names, size_t n)
 	free(names);
 }
 
+char *recording_newest(struct err *e)
+{
+	char *base = recording_base(), **names, *path = NULL;
+	size_t n = base ? recording_list(base, &names) : 0;
+
+	if (n > 0) {
+		path = fs_join(base, names[n - 1]);
+		recording_list_free(names, n);
+	} else {
+		err_set(e, -ENOENT, "there is no recording in '%s'", base ? base : "~");
+		err_hint(e, "'cuwhy run PROGRAM' makes one when CUDA fails, with --keep always");
+	}
+	free(base);
+	return path;
+}
+
 /* --- reading one ------------------------------------------------------------------------------ */
 
 static void add(struct recording *r, const struct recorded_process *p)

@@ -38,6 +38,9 @@ char *recording_base(void);
 size_t recording_list(const char *base, char ***names);
 void recording_list_free(char **names, size_t n);
 
+/* The path of the newest one, owned by the caller; NULL, with `e` filled, when there is none. */
+char *recording_newest(struct err *e);
+
 /* A folder, or a single .cwr file. What is damaged in it is left out. */
 int recording_read(struct recording *r, const char *path, struct err *e);
 void recording_release(struct recording *r);

@@ -19,6 +19,7 @@
 #define REAL(X)                                                                                            \
 	X("libc10_cuda.so", check_i, "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib")              \
 	X("libc10_cuda.so", check_j, "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb")              \
+	X("libc10_cuda.so", check_log, "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jbPNS0_19CUDAErrorLogCaptureE") \
 	X("libc10.so", fail_string, "_ZN3c106detail14torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE") \
 	X("libc10.so", fail_string_old, "_ZN3c106detail14torchCheckFailEPKcS2_jRKSs")                      \
 	X("libc10.so", fail_chars, "_ZN3c106detail14torchCheckFailEPKcS2_jS2_")                            \
@@ -128,6 +129,19 @@ static void torch_cuda(int code, const char *file, const char *function, uint32_
 
 WRAP_CHECK(check_i, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib, int)
 WRAP_CHECK(check_j, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb, unsigned)
+
+/* PyTorch 2.14 and later: with what the driver logged meanwhile. */
+#define CHECK_LOG _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jbPNS0_19CUDAErrorLogCaptureE
+EXPORT void CHECK_LOG(int code, const char *file, const char *function, unsigned line, bool dsa, void *log);
+EXPORT void CHECK_LOG(int code, const char *file, const char *function, unsigned line, bool dsa, void *log)
+{
+	void (*real)(int, const char *, const char *, unsigned, bool, void *) = real_of(REAL_check_log);
+
+	if (unlikely(code))
+		torch_cuda(code, file, function, line);
+	if (likely(real))
+		real(code, file, function, line, dsa, log);
+}
 
 static void torch_check(const char *function, const char *file, uint32_t line, const char *text, size_t n)
 {

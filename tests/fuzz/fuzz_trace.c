@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pickle_write.h"
 #include "dump/culprit.h"
 #include "facts/address.h"
 #include "facts/fault.h"
+#include "report/torchsnap.h"
 #include "report/verdict.h"
 #include "trace/cuda_errors.h"
 #include "trace/trace_memory.h"
@@ -127,6 +129,20 @@ static void use_address(struct trace *t)
 	sink += found.distance + found.block.size;
 }
 
+static void use_snapshot(struct trace *t)
+{
+	struct torchsnap s;
+	struct pickle p;
+
+	torchsnap_build(&s, t);
+	pickle_begin(&p, 1 << 24);
+	torchsnap_write(&s, t, &p);
+	pickle_end(&p);
+	sink += p.out.len;
+	pickle_release(&p);
+	torchsnap_release(&s);
+}
+
 static void print(const struct verdict *v)
 {
 	struct text_style style = {.colour = true, .width = 80, .recording = "r"};
@@ -171,6 +187,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	use_blocks(t);
 	use_memory(t);
 	use_address(t);
+	use_snapshot(t);
 	judge(t, 1);
 	judge(t, 0);
 	trace_free(t);
