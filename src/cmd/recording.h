@@ -15,12 +15,14 @@ struct err;
 #define RUN_FILE	"run.json"
 #define VERDICT_FILE	"verdict.json"
 #define PART_SUFFIX	".cwr"
+#define USAGE_SUFFIX	".usage.json"	/* beside a part: who held the GPUs when memory ran out in it */
 #define DUMP_SUFFIX	".cudacore"	/* beside a part: the GPU core dump of that process */
 #define EVENTS_SUFFIX	".cwm"
 
 struct recorded_process {
 	char *part;		/* path of its .cwr; NULL = none was kept */
 	char *command;
+	struct gpu_usage *usage;	/* end.usage points to it; NULL = nobody looked */
 	struct process_end end;	/* end.command points to `command` */
 	bool end_known;		/* false: take what the recording itself says */
 };
