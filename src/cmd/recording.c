@@ -17,6 +17,7 @@
 #include "cmd/recording.h"
 #include "cmd/run_xid.h"
 #include "cmd/usage_json.h"
+#include "trace/trace.h"
 #include "base/banned.h"
 
 char *recording_base(void)
@@ -209,4 +210,13 @@ bool recording_in_progress(const char *dir)
 
 	json_decref(run);
 	return open;
+}
+
+void end_from_header(struct process_end *end, const struct cw_header *h)
+{
+	end->pid = h->pid;
+	end->ppid = h->ppid;
+	end->status_known = h->exit_known != 0;
+	end->exit = h->exit_known ? (int)(h->exit_status & 0xff) : -1;
+	end->command = h->cmdline[0] ? h->cmdline : NULL;
 }

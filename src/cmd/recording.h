@@ -44,6 +44,10 @@ void recording_list_free(char **names, size_t n);
 int recording_read(struct recording *r, const char *path, struct err *e);
 void recording_release(struct recording *r);
 
+/* How a process ended, as its own recording tells it: for processes whose end is not known. */
+struct cw_header;
+void end_from_header(struct process_end *end, const struct cw_header *h);
+
 /* Is the `cuwhy run` that writes this recording still at it? */
 bool recording_in_progress(const char *dir);
 

@@ -21,17 +21,19 @@ static void set_bytes(struct facts *f, enum fact_id id, uint64_t bytes)
 }
 
 struct ledger *ledger_of_incident(const struct facts *f, const struct incident *i, struct trace *t,
-				  const struct ledger_seen *seen)
+				  struct ledger_seen *seen)
 {
 	const struct cw_failure *at = incident_from(i, CW_SRC_TORCH_OOM);
 	struct ledger *l;
 
+	*seen = (struct ledger_seen){ .known = false };
 	if (!fact_true(f, FACT_oom_is) || fact_true(f, FACT_oom_host))
 		return NULL;
 	if (!at)
 		at = i->lead;
 	if (at->device < 0 || at->device >= CW_MAX_DEVICES)
 		return NULL;
+	ledger_seen_from(seen, i->usage, &trace_header(t)->device[at->device], trace_header(t)->pid, f->pool);
 	l = pool_alloc(f->pool, sizeof(*l));
 	ledger_build(l, t, at->device, LEDGER_OOM, at, seen, f->pool);
 	return l;
@@ -234,7 +236,7 @@ void ledger_facts(struct facts *f, const struct incident *i, struct trace *t, co
 
 	fill_masked(f, i, t);
 	fill_process(f, i, t);
-	fact_set_flag(f, FACT_others_known, l && seen && seen->known);
+	fact_set_flag(f, FACT_others_known, l && seen->known);
 	fact_set_flag(f, FACT_grow_is, false);
 	fact_set_number(f, FACT_graph_nodes, 0);
 	if (request >= 0 && left >= 0)
@@ -245,6 +247,6 @@ void ledger_facts(struct facts *f, const struct incident *i, struct trace *t, co
 	fill_segments(f, t, l);
 	fill_retention(f, i, t, l);
 	fill_library(f, t, l);
-	if (seen && seen->known)
+	if (seen->known)
 		fill_others(f, t, l, seen);
 }

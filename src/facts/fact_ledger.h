@@ -9,7 +9,7 @@
 
 /* The ledger of a failure for lack of device memory; NULL when it is none, or of no known device. */
 struct ledger *ledger_of_incident(const struct facts *f, const struct incident *i, struct trace *t,
-				  const struct ledger_seen *seen);
+				  struct ledger_seen *seen);
 
 /* `l` may be NULL. Flags that rules begin with are set in any case. */
 void ledger_facts(struct facts *f, const struct incident *i, struct trace *t, const struct ledger *l,

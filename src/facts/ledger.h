@@ -86,13 +86,19 @@ struct ledger_segments {
 };
 
 /* From NVML, when somebody asked it: who has memory of this GPU. */
-struct ledger_holder { uint32_t pid; const char *command; uint64_t bytes; bool bytes_known; };
+struct ledger_holder { uint32_t pid; const char *command; uint64_t bytes; };
 struct ledger_seen {
 	bool known;
 	uint64_t own;			/* this process's; 0 = not told */
 	const struct ledger_holder *holder;	/* others */
 	size_t n;
 };
+
+/* `usage` may be NULL. Known only when every process told its bytes, and this one could be told from the others. */
+struct gpu_usage;
+struct cw_device;
+void ledger_seen_from(struct ledger_seen *s, const struct gpu_usage *usage, const struct cw_device *d, uint32_t pid,
+		      struct pool *pool);
 
 struct ledger {
 	enum ledger_at at;

@@ -24,9 +24,10 @@ static void fill_sums(struct memory_sums *m, const struct facts *f)
 
 void verdict_memory(struct verdict *v, struct facts *f, const struct incident *i, struct trace *t)
 {
-	struct ledger *l = ledger_of_incident(f, i, t, i->seen);
+	struct ledger_seen seen;
+	struct ledger *l = ledger_of_incident(f, i, t, &seen);
 
-	ledger_facts(f, i, t, l, i->seen);
+	ledger_facts(f, i, t, l, &seen);
 	fill_sums(&v->memory, f);
 	if (!l)
 		return;
