@@ -59,8 +59,8 @@ void timeline_print(FILE *out, const struct cw_sample *s, size_t n, double secon
 		top = allocated[c] > top ? allocated[c] : top;
 		top = reserved[c] > top ? reserved[c] : top;
 	}
-	fprintf(out, "  over time: █ tensors  ░ PyTorch's cache%s%s\n", total ? "; the card has " : "",
-		total ? format_bytes(text, sizeof(text), (double)total) : "");
+	fprintf(out, "  over time: █ tensors  ░ PyTorch's cache%s%s\n", total && width >= 80 ? "; the card has " : "",
+		total && width >= 80 ? format_bytes(text, sizeof(text), (double)total) : "");
 	for (int row = HEIGHT - 1; row >= 0; row--) {
 		if (row == HEIGHT - 1)
 			fprintf(out, "  %10s ┤", format_bytes(text, sizeof(text), (double)top));
