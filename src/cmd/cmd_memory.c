@@ -31,7 +31,8 @@ static const struct opt_usage usage = {
 	"memory", "[options] [RECORDING]",
 	"Tells who held the memory of the GPUs in a recording (a folder, or one .cwr file): by line, by what\n"
 	"it is for, by library; and how it grew. Without a recording: every GPU of this machine, and who holds it.",
-	"The exit status is 0; 1 when the program failed for lack of memory; 2 on failure.\n\n"
+	"The exit status is 0; 1 when the recorded program failed for lack of memory; 2 on failure, and when not\n"
+	"every GPU could be asked.\n\n"
 	"examples:\n"
 	"  cuwhy memory                         who holds the GPUs of this machine now\n"
 	"  cuwhy memory --by kind out/          parameters, gradients, activations, ...\n"

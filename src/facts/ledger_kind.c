@@ -69,19 +69,31 @@ static const struct cw_site *find_site(const struct kinds *k, const struct piece
 
 /* ---- autograd ---------------------------------------------------------------------------------------------- */
 
+uint64_t lines_hash(const struct trace *t, uint32_t stack)
+{
+	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
+	uint64_t hash = 14695981039346656037ull;
+
+	for (uint32_t i = 0; s && i < s->n; i++) {
+		hash = (hash ^ s->frame[i].file) * 1099511628211ull;
+		hash = (hash ^ s->frame[i].line) * 1099511628211ull;
+	}
+	return s ? hash : 0;
+}
+
 static int by_number(const void *a, const void *b)
 {
-	return compare(*(const uint32_t *)a, *(const uint32_t *)b);
+	return compare(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
 static void collect_nodes(struct kinds *k, struct pool *pool)
 {
 	const struct trace_node *node;
 	size_t n = trace_nodes(k->trace, &node), kept = 0;
-	uint32_t *stacks = pool_alloc(pool, (n + 1) * sizeof(*stacks));
+	uint64_t *stacks = pool_alloc(pool, (n + 1) * sizeof(*stacks));
 
 	for (size_t i = 0; i < n; i++)
-		stacks[i] = node[i].stack;
+		stacks[i] = lines_hash(k->trace, node[i].stack);
 	if (n)
 		qsort(stacks, n, sizeof(*stacks), by_number);
 	for (size_t i = 0; i < n; i++)
@@ -91,9 +103,9 @@ static void collect_nodes(struct kinds *k, struct pool *pool)
 	k->n_nodes = kept;
 }
 
-static bool has_node(const struct kinds *k, uint32_t stack)
+static bool has_node(const struct kinds *k, uint64_t lines)
 {
-	return stack && k->n_nodes && bsearch(&stack, k->nodes, k->n_nodes, sizeof(*k->nodes), by_number);
+	return lines && k->n_nodes && bsearch(&lines, k->nodes, k->n_nodes, sizeof(*k->nodes), by_number);
 }
 
 /* What a checkpoint computes again runs on the threads of backward, under a frame of its own. */
@@ -154,7 +166,8 @@ const struct about *kinds_about(struct kinds *k, const struct piece *p)
 		return a;
 	s = find_site(k, p);
 	*a = (struct about){ .stack = p->stack, .forward_stack = p->forward_stack, .site = p->site, .known = true,
-			     .asked = s, .kind = kind_of_stack(k->trace, p->stack), .node = has_node(k, p->stack) };
+			     .asked = s, .kind = kind_of_stack(k->trace, p->stack), .lines = lines_hash(k->trace, p->stack) };
+	a->node = has_node(k, a->lines);
 	a->backward = p->forward_stack || (s && (s->flags & (CW_SITE_BACKWARD | CW_SITE_GRADIENT))) ||
 		      stack_in_backward(k->trace, p->stack) || is_recomputed(k->trace, p->stack);
 	if (!p->forward_stack || !place_of_stack(k->trace, p->forward_stack, &a->place))

@@ -15,7 +15,7 @@ struct kinds {
 	const struct cw_site *site;
 	const uint32_t *order;		/* indices of `site`, by who asked */
 	size_t n;
-	const uint32_t *nodes;		/* stacks at which autograd nodes were made, sorted */
+	const uint64_t *nodes;		/* lines_hash of where autograd nodes were made, sorted */
 	size_t n_nodes;
 	uint64_t last_forward;		/* ticks of the last tensor that was made outside backward */
 	struct about *memo;		/* stacks are few, blocks are many */
@@ -28,11 +28,15 @@ struct about {
 	enum ledger_kind kind;		/* by the code alone */
 	bool backward;			/* made while backward ran */
 	bool node;			/* autograd nodes were made at that stack */
+	uint64_t lines;			/* lines_hash of its stack */
 	const struct cw_site *asked;	/* NULL = not known */
 	struct place place;
 };
 
 void kinds_init(struct kinds *k, struct trace *t, uint64_t when, int device, struct pool *pool);
+
+/* Stacks of the same lines are several when a line has several calls: this is the same of all of them. 0 = no stack. */
+uint64_t lines_hash(const struct trace *t, uint32_t stack);
 
 /* Valid until the next call. */
 const struct about *kinds_about(struct kinds *k, const struct piece *p);

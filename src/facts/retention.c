@@ -86,7 +86,8 @@ static size_t pass_of(const struct passes *p, uint64_t ticks)
 
 /* ---- stacks ------------------------------------------------------------------------------------------------ */
 
-struct pile {			/* activations of one stack */
+struct pile {			/* activations of one line, and of the lines that called it */
+	uint64_t lines;			/* lines_hash */
 	uint32_t stack;
 	size_t pass;			/* of the oldest one that was added */
 	uint64_t old_bytes, old_passes;	/* of passes before the one under way */
@@ -100,7 +101,7 @@ static int by_stack(const void *a, const void *b)
 {
 	const struct pile *x = a, *y = b;
 
-	return x->stack < y->stack ? -1 : x->stack > y->stack;
+	return x->lines < y->lines ? -1 : x->lines > y->lines;
 }
 
 static int by_stack_and_pass(const void *a, const void *b)
@@ -120,7 +121,7 @@ static void join_piles(struct piles *p)
 	for (size_t i = 0; i < p->n; i++) {
 		struct pile one = p->list[i], *to = n ? &p->list[n - 1] : NULL;
 
-		if (!to || to->stack != one.stack) {
+		if (!to || to->lines != one.lines) {
 			p->list[n++] = one;
 			continue;
 		}
@@ -142,17 +143,17 @@ static void pile_up(struct piles *p, const struct moment *m, struct kinds *k, co
 		if (kinds_of(k, b) != KIND_ACTIVATIONS)
 			continue;
 		p->list = xgrow(p->list, p->n, &p->cap, sizeof(*p->list));
-		p->list[p->n++] = (struct pile){ .stack = b->stack, .pass = pass, .old_passes = pass > 0,
+		p->list[p->n++] = (struct pile){ .lines = kinds_about(k, b)->lines, .stack = b->stack, .pass = pass, .old_passes = pass > 0,
 						 .old_bytes = pass ? b->size : 0, .count = !pass,
 						 .bytes = pass ? 0 : b->size };
 	}
 	join_piles(p);
 }
 
-static void mark_run(struct piles *p, const struct trace_node *node, size_t n)
+static void mark_run(struct piles *p, const struct trace *t, const struct trace_node *node, size_t n)
 {
 	for (size_t i = 0; i < n && p->n; i++) {
-		struct pile want = { .stack = node[i].stack };
+		struct pile want = { .lines = node[i].has_run ? lines_hash(t, node[i].stack) : 0 };
 		struct pile *to = node[i].has_run ? bsearch(&want, p->list, p->n, sizeof(want), by_stack) : NULL;
 
 		if (to)
@@ -206,26 +207,44 @@ static void count_end(struct ends *e, size_t *n, uint32_t stack)
 		e[(*n)++] = (struct ends){ stack, 1 };
 }
 
-/* A graph that stays begins where nodes stop to be run, or where its first line comes again. */
-static uint32_t last_node(const struct trace_node *node, size_t n)
+/* The shortest piece whose repetition gives the whole list, the last time perhaps cut short. */
+static size_t period_of(const uint64_t *list, size_t n)
 {
+	size_t *border = xcalloc(n + 1, sizeof(*border)), k = 0, p;
+
+	for (size_t i = 1; i < n; i++) {
+		while (k && list[i] != list[k])
+			k = border[k - 1];
+		k += list[i] == list[k];
+		border[i] = k;
+	}
+	p = n - border[n - 1];
+	free(border);
+	return p;
+}
+
+/* Nodes that were not run, up to one that was: passes that repeat, each a graph of its own. */
+static uint32_t last_node(const struct trace *t, const struct trace_node *node, size_t n)
+{
+	uint64_t *lines = xcalloc(n + 1, sizeof(*lines));
 	struct ends ends[ENDS_MAX];
-	size_t n_ends = 0, best = 0;
-	uint32_t first = 0;
+	size_t n_ends = 0, best = 0, end;
 
-	for (size_t i = 0; i < n; i++) {
-		bool more = i + 1 < n && node[i + 1].tid == node[i].tid && !node[i + 1].has_run;
+	for (size_t i = 0; i < n; i = end + 1) {
+		size_t period;
 
-		if (node[i].has_run)
-			continue;
-		if (!first || !i || node[i - 1].has_run || node[i - 1].tid != node[i].tid)
-			first = node[i].stack;
-		if (!more || node[i + 1].stack == first)
-			count_end(ends, &n_ends, node[i].stack);
+		for (end = i; end < n && !node[end].has_run && node[end].tid == node[i].tid; end++)
+			lines[end] = lines_hash(t, node[end].stack);
+		period = end > i ? period_of(lines + i, end - i) : 0;
+		for (size_t k = i + period; period && k <= end; k += period)
+			count_end(ends, &n_ends, node[k - 1].stack);
+		if (end < n && !node[end].has_run && end > i)
+			end--;	/* another thread's: it begins there */
 	}
 	for (size_t i = 1; i < n_ends; i++)
 		if (ends[i].times > ends[best].times)
 			best = i;
+	free(lines);
 	return n_ends ? ends[best].stack : 0;
 }
 
@@ -246,9 +265,9 @@ void retention_find(struct retention *r, struct trace *t, const struct ledger *l
 	kinds_init(&k, t, l->ticks, l->device, pool);
 	find_passes(&passes, &m, &k, in_backward);
 	pile_up(&piles, &m, &k, &passes);
-	mark_run(&piles, node, n);
+	mark_run(&piles, t, node, n);
 	place_of_stack(t, count_rounds(r, &piles), &r->most);
-	place_of_stack(t, last_node(node, n), &r->last);
+	place_of_stack(t, last_node(t, node, n), &r->last);
 	free(piles.list);
 	free(passes.end);
 	moment_free(&m);
@@ -257,6 +276,7 @@ void retention_find(struct retention *r, struct trace *t, const struct ledger *l
 /* ---- growth ------------------------------------------------------------------------------------------------------ */
 
 #define GROWTH_LEAST 8		/* times that the line ran */
+#define SOON_NS 1000000000ull
 
 /* Most of what the line ever made is still there, it ran until the end, and the program did other work in between:
  * whoever only fills the card frees nothing. */
@@ -265,9 +285,10 @@ static bool grows(const struct ledger_line *x, const struct ledger *l, const str
 	const struct cw_header *h = trace_header(t);
 	uint64_t end = l->ticks == UINT64_MAX ? h->clock1.ticks : l->ticks;
 	uint64_t span = x->last_ticks - x->first_ticks;
+	bool until_the_end = end - x->last_ticks <= span / 4 || trace_ns(t, end) - trace_ns(t, x->last_ticks) < SOON_NS;
 
 	return x->part == PART_TENSORS && x->place.file && x->count >= GROWTH_LEAST && x->made &&
-	       x->count * 2 >= x->made && span && end - x->last_ticks <= span / 4 && h->n_blocks_freed >= x->count;
+	       x->count * 2 >= x->made && span && until_the_end && h->n_blocks_freed >= x->count;
 }
 
 const struct ledger_line *growth_find(const struct ledger *l, struct trace *t, const struct retention *r)
