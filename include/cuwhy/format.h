@@ -517,6 +517,7 @@ struct cw_failure {
 
 /* Recorder -> `cuwhy run`, one message per segment, the memfd attached (SCM_RIGHTS). */
 #define CW_HELLO_MAGIC 0x79687763u
+#define CW_WAKE_MAGIC	0x6b617763u	/* instead, without a memfd: memory ran out, look who holds the GPU */
 struct cw_hello {
 	uint32_t magic;
 	uint32_t pid;

@@ -45,15 +45,6 @@ static const struct opt options[] = {
 
 /* --- recordings ------------------------------------------------------------------------------- */
 
-static void end_from_header(struct process_end *end, const struct cw_header *h)
-{
-	end->pid = h->pid;
-	end->ppid = h->ppid;
-	end->status_known = h->exit_known != 0;
-	end->exit = h->exit_known ? (int)(h->exit_status & 0xff) : -1;
-	end->command = h->cmdline[0] ? h->cmdline : NULL;
-}
-
 /* NULL, with `e` filled, when its part cannot be read. */
 static struct verdict *judge(struct recorded_process *p, struct err *e)
 {

@@ -55,6 +55,7 @@ struct run {
 	struct judge judge;
 	struct xid_watch xids;
 	struct hang hang;
+	struct sampler sampler;
 	struct err unrecorded;	/* code != 0: why nothing can be recorded */
 };
 
@@ -62,7 +63,7 @@ struct run {
 static void run_step(struct run *r, int wait_ms)
 {
 	uint64_t now = proc_mono_ns();
-	struct pollfd *p = xcalloc(1 + server_fds(&r->server), sizeof(*p));
+	struct pollfd *p = xcalloc(2 + server_fds(&r->server), sizeof(*p));
 	int look_ms = hang_wait_ms(&r->hang, &r->server), move_ms = events_wait_ms(&r->store, &r->server);
 	size_t n;
 
@@ -74,10 +75,12 @@ static void run_step(struct run *r, int wait_ms)
 		wait_ms = look_ms;
 	if (move_ms >= 0 && (wait_ms < 0 || wait_ms > move_ms))
 		wait_ms = move_ms;
+	n += sampler_poll(&r->sampler, p + n, &wait_ms);
 	poll(p, n, wait_ms);
 	free(p);
 	child_step(&r->child);
 	server_step(&r->server, proc_mono_ns());
+	sampler_step(&r->sampler, &r->server);
 	hang_step(&r->hang, &r->server, &r->child);
 	events_step(&r->store, &r->server);
 }
@@ -109,6 +112,8 @@ static void follow(struct run *r)
 			break;
 		run_step(r, SHORT_WAIT_MS);
 	} while (proc_mono_ns() < until);
+	while (sampler_pending(&r->server))	/* the probe has a limit of its own */
+		run_step(r, SHORT_WAIT_MS);
 	judge_step(&r->judge, true);
 }
 
@@ -159,6 +164,7 @@ static int run_program(char **argv, enum colour colour, const struct hang *hang)
 	xid_watch_close(&r.xids);
 	store_release(&r.store);
 	server_close(&r.server);
+	sampler_release(&r.sampler);
 	return status;
 }
 

@@ -9,6 +9,7 @@
  *                one took with it
  *   run_store.c  the recording on disk; run_xid.c what the kernel log said meanwhile
  *   run_events.c every event of the allocators, with --memory-trace
+ *   run_usage.c  who holds the GPUs when memory runs out
  *   run_hang.c   processes that wait for the GPU for too long; run_waiters.c their marks
  */
 #ifndef CUWHY_RUN_H
@@ -26,6 +27,7 @@
 #include "cmd/run_witness.h"
 #include "cmd/run_xid.h"
 #include "cuwhy/format.h"
+#include "probe/probe.h"
 #include "report/verdict.h"
 
 /* --- one recorded process image (an exec makes a new one) ------------------------------------- */
@@ -67,6 +69,12 @@ struct process_events {		/* --memory-trace */
 	bool broken;
 };
 
+enum sample_state {
+	SAMPLE_NONE,
+	SAMPLE_WANTED,		/* memory ran out in it */
+	SAMPLE_UNDER_WAY,	/* the probe is asking */
+};
+
 struct process {
 	pid_t pid;
 	uint64_t start_ns;	/* with pid: names the image */
@@ -87,6 +95,7 @@ struct process {
 	bool told;		/* that it is a victim was printed */
 	struct process_hang hang;
 	struct process_events events;
+	enum sample_state sample;	/* its result is end.usage, owned by the sampler */
 };
 
 /* --- run_server.c ----------------------------------------------------------------------------- */
@@ -187,6 +196,7 @@ const char *store_dir(struct store *s);
 /* Keeps the memory of a process; sets p->part. */
 void store_part(struct store *s, struct process *p, const void *bytes, size_t len);
 void store_dump(struct store *s, const struct process *p, const char *path);
+void store_usage(struct store *s, const struct process *p);	/* who held the GPUs, when that is known */
 
 /* Writes run.json as known now; `ended`: with the program's exit. */
 void store_run(struct store *s, const struct server *srv, const struct child *c, bool ended);
@@ -205,6 +215,23 @@ int events_wait_ms(const struct store *s, const struct server *srv);	/* until th
 /* What is still in the ring of a process that ended; then the name of the file goes into its recording. */
 void events_finish(struct store *s, struct process *p);
 void events_name(const struct process *p, void *bytes, size_t len);
+
+/* --- run_usage.c ------------------------------------------------------------------------------ */
+
+struct sampler {
+	bool busy;
+	struct probe probe;	/* while busy */
+	struct gpu_usage **kept;	/* results that a process has */
+	size_t n_kept, cap_kept;
+};
+
+/* Never waits. */
+void sampler_step(struct sampler *m, struct server *s);
+
+/* Fills *p when there is something to wait for, and shortens *wait_ms (-1 = for ever) to its time limit. */
+bool sampler_poll(const struct sampler *m, struct pollfd *p, int *wait_ms);
+bool sampler_pending(const struct server *s);	/* a result is still to come */
+void sampler_release(struct sampler *m);
 
 /* --- run_hang.c ------------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 #define STRING_SLOTS	16384
 
 bool mem_start(uint64_t cap, uint32_t first);	/* reserves, maps and hands over the first segment */
+void mem_wake_probe(void);	/* tells `cuwhy run` that memory ran out; never waits */
 bool tables_start(void);
 bool function_start(void);
 bool alloc_start(void);

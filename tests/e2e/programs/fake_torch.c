@@ -124,6 +124,27 @@ void block_made(uint64_t address, uint64_t size, int type, int index)
 							      (struct device){ (int8_t)type, (int8_t)index });
 }
 
+/* PyTorch's allocator gives up; the program raises what it likes. */
+void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t size, size_t now, size_t held, struct device d);
+void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t size, size_t now, size_t held, struct device d)
+{
+	(void)size, (void)now, (void)held, (void)d;
+}
+
+void out_of_memory(uint64_t request, int index);
+void out_of_memory(uint64_t request, int index)
+{
+	_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE((int64_t)request, allocated[index], reserved[index],
+							    (struct device){ 1, (int8_t)index });
+}
+
+/* A node that nobody will run. */
+void node_made(void);
+void node_made(void)
+{
+	_ZN2at15sequence_number17get_and_incrementEv();
+}
+
 void block_made_old(uint64_t address, uint64_t size);
 void block_made_old(uint64_t address, uint64_t size)
 {
