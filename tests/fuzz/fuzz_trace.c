@@ -15,6 +15,7 @@
 #include "report/torchsnap.h"
 #include "report/verdict.h"
 #include "trace/cuda_errors.h"
+#include "trace/events.h"
 #include "trace/trace_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -171,6 +172,18 @@ static void judge(struct trace *t, int status)
 	verdict_free(all);
 }
 
+static bool use_events(const uint8_t *data, size_t size)
+{
+	struct events r;
+	struct event e;
+
+	if (events_begin(&r, data, size, NULL) != 0)
+		return false;
+	while (events_next(&r, &e))
+		sink += e.addr + e.size + e.site + e.lost;
+	return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	void *copy = malloc(size ? size : 1);
@@ -179,6 +192,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!copy)
 		abort();
 	memcpy(copy, data, size);
+	if (use_events(copy, size)) {
+		free(copy);
+		return 0;
+	}
 	t = trace_from_bytes(copy, size, NULL);
 	if (!t)
 		return 0;

@@ -165,6 +165,7 @@ static int start_again(char **argv, const char *socket_path, int s)
 	snprintf(fd, sizeof(fd), "%d", s);
 	setenv("CUWHY_SOCK", socket_path, 1);
 	setenv("TSAN_RINGS_FD", fd, 1);
+	setenv("CUWHY_MEMORY_TRACE", "1", 1);
 	execv("/proc/self/exe", argv);
 	return 2;
 }
