@@ -143,8 +143,8 @@ static enum ledger_kind kind_of_stack(const struct trace *t, uint32_t stack)
 	for (uint32_t i = 0; s && i < s->n; i++) {
 		const char *file = trace_string(t, s->frame[i].file), *function = trace_string(t, s->frame[i].function);
 
-		if (frame_owner(file, trace_header(t)->torch_path) == OWNER_USER)
-			break;
+		if (frame_owner(file, trace_header(t)->torch_path) == OWNER_USER || !strcmp(function_base(function), "_call_impl"))
+			break;	/* a model is called: whoever called it does not matter */
 		for (size_t m = 0; m < sizeof(patterns) / sizeof(patterns[0]); m++)
 			if (frame_fits(&patterns[m], file, function))
 				return patterns[m].kind;
@@ -162,10 +162,12 @@ const struct about *kinds_about(struct kinds *k, const struct piece *p)
 	struct about *a = &k->memo[(hash ^ hash >> 16) & (MEMO - 1)];
 	const struct cw_site *s;
 
-	if (a->known && a->stack == p->stack && a->forward_stack == p->forward_stack && a->site == p->site)
+	if (a->known && a->stack == p->stack && a->forward_stack == p->forward_stack && a->site == p->site &&
+	    a->memory == p->kind && a->device == p->device)
 		return a;
 	s = find_site(k, p);
 	*a = (struct about){ .stack = p->stack, .forward_stack = p->forward_stack, .site = p->site, .known = true,
+			     .memory = p->kind, .device = p->device,
 			     .asked = s, .kind = kind_of_stack(k->trace, p->stack), .lines = lines_hash(k->trace, p->stack) };
 	a->node = has_node(k, a->lines);
 	a->backward = p->forward_stack || (s && (s->flags & (CW_SITE_BACKWARD | CW_SITE_GRADIENT))) ||
@@ -184,9 +186,9 @@ enum ledger_kind kinds_of(struct kinds *k, const struct piece *p)
 		return KIND_GRAPHS;
 	if (a->asked && (a->asked->flags & CW_SITE_GRADIENT))
 		return KIND_GRADIENTS;
-	if (a->kind != KIND_OTHER)
+	if (a->kind != KIND_OTHER && (!a->backward || a->kind == KIND_GRADIENTS))
 		return a->kind;
-	if (a->backward)
+	if (a->backward)	/* an optimizer may call the closure that runs it */
 		return p->ticks < k->last_forward ? KIND_GRADIENTS : KIND_BACKWARD;
 	return a->node ? KIND_ACTIVATIONS : KIND_OTHER;
 }

@@ -24,6 +24,8 @@ struct kinds {
 /* What the stacks of a piece tell. */
 struct about {
 	uint32_t stack, forward_stack, site;
+	uint16_t memory;		/* enum cw_memory */
+	int device;
 	bool known;
 	enum ledger_kind kind;		/* by the code alone */
 	bool backward;			/* made while backward ran */

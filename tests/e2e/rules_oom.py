@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why memory ran out, and who held it, with a stand-in for PyTorch; and `cuwhy memory` of what was recorded."""
 import json
+import os
+import shutil
 import subprocess
 
 from rules_blocks import START, line_of, under
@@ -56,6 +58,19 @@ give_up()
 """
 
 
+PIECES = START + """
+MIB, held = 1 << 20, 0
+torch.out_of_memory.argtypes = [ctypes.c_uint64, ctypes.c_int]
+cudrv.free(segment)
+while cudrv.mem_info()[0] >= 6 * MIB:
+    segment, held = cudrv.alloc(4 * MIB), held + 4 * MIB
+    torch.block_made(segment + 2 * MIB, 4096, 1, 0)  # <- kept
+torch.reserve(held, 0)
+torch.out_of_memory(8 * MIB, 0)
+raise MemoryError("CUDA out of memory. Tried to allocate ...")
+"""
+
+
 def judged(box, program):
     run = under(box, program)
     same(run.status, 1, "status (%s)" % run.err[-300:])
@@ -93,6 +108,23 @@ def rule__passes_whose_nodes_never_run_are_evaluation(box):
     adds_up(ledger)
     same(ledger["kinds"]["activations"], ledger["parts"]["tensors"], "all of it are activations")
     assert any(":%d" % line_of(EVAL, "head") in why for why in verdict["why"]), verdict["why"]
+
+
+def rule__small_tensors_that_keep_segments_are_fragmentation(box):
+    folder = os.path.join(box.scratch, "lib")
+    os.makedirs(folder)
+    library = shutil.copy(box.library("fake_torch", "-lpthread", "-fexceptions"), os.path.join(folder, "libc10.so"))
+    for conf in ("", "expandable_segments:True"):
+        run = box.under(box.script(PIECES), FAKE_TORCH=library, PYTORCH_CUDA_ALLOC_CONF=conf)
+        same(run.status, 1, "status (%s)" % run.err[-300:])
+        verdict = box.verdict(run)
+        same((verdict["cause"], verdict["certainty"]), ("oom-fragmentation", "certain"), "cause")
+        segments = verdict["memory"]["ledger"]["segments"]
+        same((segments["largest_free_block"], segments["in_use"]), (2 * MIB, segments["count"]), "segments")
+        same(segments["kept_by"][0]["line"], line_of(PIECES, "kept"), "who keeps them")
+        adds_up(verdict["memory"]["ledger"])
+        advised = any("expandable_segments:True" in (fix["command"] or "") for fix in verdict["fix"])
+        same(advised, not conf, "a setting that is on is not advised")
 
 
 def memory(box, *arguments):
