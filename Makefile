@@ -29,7 +29,7 @@ Q := @
 say = @printf '  %-5s %s\n' "$(1)" "$(2)"
 endif
 
-LIB_SRC := $(sort $(foreach d,base trace dump facts rules report,$(wildcard src/$(d)/*.c)))
+LIB_SRC := $(sort $(filter-out %/probe_main.c,$(foreach d,base probe trace dump facts rules report,$(wildcard src/$(d)/*.c))))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(shell uname -m).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))
@@ -37,11 +37,12 @@ LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o)
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
 SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o)
+PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard src/base/*.c src/probe/*.c)))
 # these libraries are linked in, so that the program starts on machines that do not have them
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-gpu check-all \
-	check-tree check-san check-tsan bench bench-gpu fuzz install clean deps help
+	check-tree check-san check-tsan check-wheels bench bench-gpu fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -55,6 +56,8 @@ help:
 ## make check       all tests that need no GPU
 ## make check-all   the same, plus the address and undefined-behaviour sanitizers
 ## make check-gpu   the programs of tests/gpu on a real GPU with the installed PyTorch
+## make check-wheels  the symbols that the recorder uses, in one PyTorch wheel of each release (WHEELS="2.4 2.5");
+##                  downloads some gigabytes with pip
 ## make bench       cost of recording on the simulated GPU
 ## make bench-gpu   cost of recording on a real GPU with PyTorch
 ## make fuzz        fuzz the reader of recordings, or WHAT=dump of core dumps, with libFuzzer (SECONDS=600)
@@ -66,11 +69,17 @@ deps:
 	@sh tools/deps.sh
 
 .PHONY: parts
-parts: $(B)/cuwhy $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/lib32/libcuwhy-rec.so
+parts: $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
+	$(B)/lib32/libcuwhy-rec.so
 
 $(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SANFLAG) -rdynamic -o $@ $^ $(LDLIBS)
+
+# NVML may hang or crash: whoever asks it is a process of its own.
+$(B)/cuwhy-probe: $(PROBE_OBJ)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(SANFLAG) -o $@ $^ -ldl
 
 # The recorder needs libc alone; exceptions of C++ functions pass through some of its wrappers.
 REC_FLAGS := -fPIC -fvisibility=hidden -fexceptions -ftls-model=initial-exec
@@ -99,6 +108,11 @@ $(B)/sim/libcuda.so.1: $(SIM_OBJ)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread
 
+$(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim_nvml/*.c))
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -shared -Wl,-soname,libnvidia-ml.so.1 -MF $(B)/obj/sim_nvml.d \
+		-o $@ $^
+
 $(B)/obj/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -c $< -o $@
@@ -117,6 +131,9 @@ UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(sort $(wildcard tests/unit/test
 $(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OBJ))
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -Itests/unit -o $@ $^ -lcmocka $(LDLIBS) -lpthread
+
+# Parts of the recorder that can be tried without a process of their own.
+$(B)/tests/test_sites: $(addprefix $(B)/obj/src/recorder/,rec_site.o rec_live.o rec_memory.o rec_timeline.o rec_events.o)
 
 check: deps
 	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-tsan check-tree
@@ -159,6 +176,10 @@ check-gpu: parts
 	@$(PYTHON) tests/gpu/faults.py --build $(B)
 	@sh tests/gpu/neighbours.sh $(B) $(PYTHON)
 
+# Never part of `check`: it needs the network. What was read is kept in build/wheels.
+check-wheels:
+	@$(PYTHON) tests/wheels/check.py --cache build/wheels $(WHEELS)
+
 bench: parts
 	@sh tests/bench/run.sh $(B)
 
@@ -174,8 +195,9 @@ demo: all
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/cuwhy/sim $(DESTDIR)$(PREFIX)/lib/cuwhy/lib32
 	install -m 755 $(B)/cuwhy $(DESTDIR)$(PREFIX)/bin/cuwhy
+	install -m 755 $(B)/cuwhy-probe $(DESTDIR)$(PREFIX)/lib/cuwhy/
 	install -m 644 $(B)/libcuwhy-rec.so $(DESTDIR)$(PREFIX)/lib/cuwhy/
-	install -m 644 $(B)/sim/libcuda.so.1 $(DESTDIR)$(PREFIX)/lib/cuwhy/sim/
+	install -m 644 $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 $(DESTDIR)$(PREFIX)/lib/cuwhy/sim/
 	if [ -f $(B)/lib32/libcuwhy-rec.so ]; then \
 		install -m 644 $(B)/lib32/libcuwhy-rec.so $(DESTDIR)$(PREFIX)/lib/cuwhy/lib32/; fi
 

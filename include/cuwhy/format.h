@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #define CW_MAGIC	"CUWHYREC"
-#define CW_MAJOR	1	/* raised when an old reader would misread a new file */
-#define CW_MINOR	1	/* raised when something was added */
+#define CW_MAJOR	2	/* raised when an old reader would misread a new file */
+#define CW_MINOR	0	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
@@ -47,7 +47,11 @@
 	X(10, GRAPHS,     "launches captured into a graph, kept as long as it: like LAUNCHES") \
 	X(11, BLOCKS,     "live blocks of PyTorch's allocator: like ALLOCATIONS")    \
 	X(12, FREED,      "memory given back last, PyTorch's or the driver's: struct cw_ring, then struct cw_freed[]") \
-	X(13, RANGES,     "the process's own memory at the first fatal error: struct cw_range[]")
+	X(13, RANGES,     "the process's own memory at the first fatal error: struct cw_range[]") \
+	X(14, SITES,      "memory by who asked for it: struct cw_site[]; index 0 is never used") \
+	X(15, TIMELINE,   "memory of one device over time: struct cw_timeline, then struct cw_sample[]") \
+	X(16, SITE_INDEX, "the recorder's own hash table; not for reading") \
+	X(17, EVENTS,     "events of the allocators on their way to a file: struct cw_events, then bytes")
 
 enum cw_chunk_kind {
 #define X(number, name, text) CW_CHUNK_##name = number,
@@ -173,6 +177,16 @@ struct cw_hang {
 	} thread[CW_HANG_THREADS];
 };
 
+/* Memory of a device. */
+struct cw_memory_now {
+	uint64_t allocated, reserved;	/* PyTorch's: in blocks that tensors have, and with its cache; 0 = not seen */
+	uint64_t peak_allocated, peak_reserved;
+	uint64_t driver, driver_peak;	/* this process's allocations through the driver, PyTorch's included */
+	uint64_t peak_ticks;		/* when peak_allocated was reached */
+	uint32_t peak_generation;	/* counts new peaks: see struct cw_site */
+	uint32_t n_oom;			/* PyTorch's allocator gave up so often */
+};
+
 struct cw_header {
 	char magic[8];
 	uint16_t major, minor;
@@ -214,7 +228,6 @@ struct cw_header {
 	uint32_t n_chunks;
 	uint32_t pad;
 	struct cw_chunk chunk[CW_MAX_CHUNKS];
-	/* since minor 1 */
 	/* dumps of a running GPU */
 	char pipe_path[256];		/* whoever writes there has one taken; "" = not armed */
 	uint32_t pipe_reason;		/* enum cw_reason: why not */
@@ -224,6 +237,13 @@ struct cw_header {
 	uint64_t lost_blocks;
 	uint64_t blocks_inexact_since_ns;	/* like inexact_since_ns */
 	uint32_t peers[CW_MAX_DEVICES];	/* bit n: kernels of this device may touch memory of device n */
+	/* memory, as PyTorch's allocator and the driver told it last */
+	struct cw_memory_now memory[CW_MAX_DEVICES];
+	uint64_t pinned_bytes, pinned_peak_bytes;	/* host memory, pinned or registered through the driver */
+	uint64_t lost_sites;
+	/* autograd: nodes made by forward ops and nodes that backward ran (those that accumulate a gradient not counted) */
+	uint64_t n_nodes, n_nodes_run;
+	char memory_trace_path[256];	/* the file with every event (--memory-trace), beside this one; "" = there is none */
 };
 
 #define CW_NOT_SET "\001"
@@ -313,8 +333,9 @@ struct cw_call {			/* any other recorded call that succeeded or failed */
 
 struct cw_node {			/* a forward op that autograd will differentiate */
 	uint32_t seq_low;		/* low half of the sequence number */
-	uint32_t stack;
+	uint32_t stack;			/* stacks begin at multiples of 8: bit 0 says that backward has run it */
 };
+#define CW_NODE_HAS_RUN	1u
 
 /* Kinds of memory. */
 #define CW_MEMORY(X)                                   \
@@ -342,7 +363,83 @@ struct cw_allocation {
 	uint16_t kind;			/* enum cw_memory */
 	int16_t device;			/* -1 = host or unknown */
 	uint64_t extra;			/* VMM: the memory handle; ASYNC: the stream; TORCH: the forward stack */
+	uint32_t site;			/* index into SITES, 0 = not known */
+	uint32_t library;		/* off of a cw_string: the file that asked the driver, 0 = not known */
 };
+
+/* Who asks for memory: a line, a kind, a device. Kept for the whole run, so that totals outlive the blocks. */
+#define CW_SITE_BACKWARD	1u	/* made while an autograd node ran */
+#define CW_SITE_GRADIENT	2u	/* by the node that accumulates gradients */
+#define CW_SITE_CAPTURED	4u	/* during a stream capture: a graph's pool */
+
+struct cw_site {
+	uint32_t stack, forward_stack;	/* off of a cw_stack, 0 = none */
+	uint32_t library;		/* not PyTorch's blocks: off of a cw_string */
+	uint16_t kind;			/* enum cw_memory */
+	int16_t device;
+	uint32_t flags;			/* CW_SITE_* */
+	uint32_t peak_generation;	/* of the device, when at_peak was written */
+	uint64_t live, live_count;	/* bytes and blocks now */
+	uint64_t peak;			/* most bytes of this site at once */
+	uint64_t at_peak;		/* its bytes at the device's peak, if peak_generation is the device's; else `live` is */
+	uint64_t total, total_count;	/* ever given out */
+	uint64_t first_ticks, last_ticks;
+};
+
+/* Samples are at least `every` ticks apart and hold the largest values in between. When the table is full, neighbours
+ * are merged and `every` is doubled: the whole run is always there. */
+struct cw_timeline {			/* 64 bytes, then the samples */
+	int32_t device;
+	uint32_t n, n_max;		/* samples written; their table */
+	uint32_t pad;
+	uint64_t every;			/* ticks */
+	uint64_t reserved[5];
+};
+
+struct cw_sample {
+	uint64_t ticks;
+	uint64_t allocated, reserved;	/* PyTorch's */
+	uint64_t driver;		/* this process's, through the driver */
+};
+
+/* Every event of the allocators (--memory-trace). The recorder writes bytes into a ring, `cuwhy run` moves them to a
+ * file that begins with struct cw_events_file, and says how far it is. When it is too slow, events are lost. */
+struct cw_events {			/* 64 bytes, then the ring */
+	uint64_t head;			/* bytes ever written; written last */
+	uint64_t tail;			/* bytes in the file: `cuwhy run` writes this */
+	uint64_t n, lost;		/* events */
+	uint32_t size;			/* of the ring; power of two */
+	uint32_t pad[7];
+};
+
+#define CW_EVENTS_MAGIC	"CUWHYMEM"
+struct cw_events_file {
+	char magic[8];
+	uint16_t major, minor;		/* CW_MAJOR, CW_MINOR */
+	uint32_t pid;
+	uint64_t start_mono_ns;
+};
+
+/* One event: a byte (CW_EVENT_* and, from bit 3 on, the device; 31 = none), the time, the address, and of what was
+ * given out the size and the site. Times and addresses are differences to those of the event before, the first one's
+ * to 0; times in units of 64 ticks. Numbers have 7 bits in each byte, the lowest first, bit 7 set if more follow. A
+ * difference d is kept as 2d, or -2d-1 if it is below 0. An address's or a size's number n is kept as 2(n/512) where it
+ * can be, as 2n+1 elsewhere. */
+#define CW_EVENTS(X)                                                \
+	X(0, MADE,   "PyTorch gave out a block")                    \
+	X(1, FREED,  "and took it back: no size, no site")          \
+	X(2, GAVE,   "the driver gave memory")                      \
+	X(3, TOOK,   "and took it back: no size, no site")          \
+	X(4, OOM,    "PyTorch gave up: time, then the size it wanted") \
+	X(5, LOST,   "events that are missing here: how many")
+
+enum cw_event {
+#define X(number, name, text) CW_EVENT_##name = number,
+	CW_EVENTS(X)
+#undef X
+};
+#define CW_EVENT_TICKS	64u
+#define CW_EVENT_UNIT	512u
 
 struct cw_freed {			/* what was live and is not any more */
 	uint64_t seq;			/* like that of cw_launch */
@@ -420,6 +517,7 @@ struct cw_failure {
 
 /* Recorder -> `cuwhy run`, one message per segment, the memfd attached (SCM_RIGHTS). */
 #define CW_HELLO_MAGIC 0x79687763u
+#define CW_WAKE_MAGIC	0x6b617763u	/* instead, without a memfd: memory ran out, look who holds the GPU */
 struct cw_hello {
 	uint32_t magic;
 	uint32_t pid;
@@ -429,7 +527,12 @@ struct cw_hello {
 
 _Static_assert(sizeof(struct cw_launch) == 80 + CW_PARAM_BYTES, "part of the file format");
 _Static_assert(sizeof(struct cw_call) == 88, "part of the file format");
-_Static_assert(sizeof(struct cw_allocation) == 40, "part of the file format");
+_Static_assert(sizeof(struct cw_allocation) == 48, "part of the file format");
+_Static_assert(sizeof(struct cw_site) == 88, "part of the file format");
+_Static_assert(sizeof(struct cw_timeline) == 64, "part of the file format");
+_Static_assert(sizeof(struct cw_sample) == 32, "part of the file format");
+_Static_assert(sizeof(struct cw_events) == 64, "part of the file format");
+_Static_assert(sizeof(struct cw_events_file) == 24, "part of the file format");
 _Static_assert(sizeof(struct cw_ring) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_function) == 40, "part of the file format");
 _Static_assert(sizeof(struct cw_node) == 8, "part of the file format");

@@ -14,6 +14,9 @@ bool str_ends(const char *s, const char *suffix);
 /* Always ends with a NUL; false when it did not fit. */
 bool str_copy(char *to, size_t size, const char *from);
 
+/* Every byte that is part of no UTF-8 sequence becomes '?'. */
+void str_make_utf8(char *s);
+
 /* A whole decimal number and nothing else. */
 bool str_u64(const char *s, uint64_t *value);
 

@@ -45,15 +45,6 @@ static const struct opt options[] = {
 
 /* --- recordings ------------------------------------------------------------------------------- */
 
-static void end_from_header(struct process_end *end, const struct cw_header *h)
-{
-	end->pid = h->pid;
-	end->ppid = h->ppid;
-	end->status_known = h->exit_known != 0;
-	end->exit = h->exit_known ? (int)(h->exit_status & 0xff) : -1;
-	end->command = h->cmdline[0] ? h->cmdline : NULL;
-}
-
 /* NULL, with `e` filled, when its part cannot be read. */
 static struct verdict *judge(struct recorded_process *p, struct err *e)
 {
@@ -176,21 +167,10 @@ static int explain_dump(const char *path, struct text_style *style)
 static int explain_newest(struct text_style *style)
 {
 	struct err e = {0};
-	char *base = recording_base(), *path, **names;
-	size_t n = base ? recording_list(base, &names) : 0;
-	int status;
+	char *path = recording_newest(&e);
+	int status = path ? explain_recording(path, style) : cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 
-	if (n == 0) {
-		err_set(&e, -ENOENT, "there is no recording in '%s'", base ? base : "~");
-		err_hint(&e, "'cuwhy run PROGRAM' makes one when CUDA fails, with --keep always");
-		free(base);
-		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
-	}
-	path = fs_join(base, names[n - 1]);
-	status = explain_recording(path, style);
-	recording_list_free(names, n);
 	free(path);
-	free(base);
 	return status;
 }
 

@@ -18,7 +18,7 @@
 #define SHORT_WAIT_MS	5
 
 static struct {
-	bool json, keep, force, no_core_dump, hang_go_on, help;
+	bool json, keep, force, no_core_dump, hang_go_on, memory_trace, help;
 	const char *out, *gpu, *colour, *hang_after;
 } given;
 
@@ -42,6 +42,7 @@ static const struct opt options[] = {
 	{"no-core-dump", 0, NULL, "do without GPU core dumps", &given.no_core_dump, NULL},
 	{"hang-after", 0, "TIME", "when it waits so long for the GPU: dump it, end the program", NULL, &given.hang_after},
 	{"hang-go-on", 0, NULL, "after that dump, do not end the program", &given.hang_go_on, NULL},
+	{"memory-trace", 0, NULL, "keep every event of the allocators, too (implies --keep)", &given.memory_trace, NULL},
 	{"color", 0, "WHEN", "auto, always or never", NULL, &given.colour},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
@@ -54,6 +55,7 @@ struct run {
 	struct judge judge;
 	struct xid_watch xids;
 	struct hang hang;
+	struct sampler sampler;
 	struct err unrecorded;	/* code != 0: why nothing can be recorded */
 };
 
@@ -61,8 +63,8 @@ struct run {
 static void run_step(struct run *r, int wait_ms)
 {
 	uint64_t now = proc_mono_ns();
-	struct pollfd *p = xcalloc(1 + server_fds(&r->server), sizeof(*p));
-	int look_ms = hang_wait_ms(&r->hang, &r->server);
+	struct pollfd *p = xcalloc(2 + server_fds(&r->server), sizeof(*p));
+	int look_ms = hang_wait_ms(&r->hang, &r->server), move_ms = events_wait_ms(&r->store, &r->server);
 	size_t n;
 
 	p[0] = (struct pollfd){.fd = r->child.signal_fd, .events = POLLIN};
@@ -71,11 +73,16 @@ static void run_step(struct run *r, int wait_ms)
 		wait_ms = SHORT_WAIT_MS;
 	if (look_ms >= 0 && (wait_ms < 0 || wait_ms > look_ms))
 		wait_ms = look_ms;
+	if (move_ms >= 0 && (wait_ms < 0 || wait_ms > move_ms))
+		wait_ms = move_ms;
+	n += sampler_poll(&r->sampler, p + n, &wait_ms);
 	poll(p, n, wait_ms);
 	free(p);
 	child_step(&r->child);
 	server_step(&r->server, proc_mono_ns());
+	sampler_step(&r->sampler, &r->server);
 	hang_step(&r->hang, &r->server, &r->child);
+	events_step(&r->store, &r->server);
 }
 
 static bool all_ended(const struct server *s)
@@ -105,6 +112,8 @@ static void follow(struct run *r)
 			break;
 		run_step(r, SHORT_WAIT_MS);
 	} while (proc_mono_ns() < until);
+	while (sampler_pending(&r->server))	/* the probe has a limit of its own */
+		run_step(r, SHORT_WAIT_MS);
 	judge_step(&r->judge, true);
 }
 
@@ -112,8 +121,10 @@ static int start(struct run *r, char **argv, struct err *e)
 {
 	int status, rc;
 
-	if (store_open(&r->store, given.out, given.keep, given.force, argv, e) != 0)
+	if (store_open(&r->store, given.out, given.keep || given.memory_trace, given.force, argv, e) != 0)
 		return EXIT_NOT_STARTED;
+	r->store.events = given.memory_trace;
+	events_prepare(&r->store);
 	server_open(&r->server, &r->unrecorded);
 	hang_prepare(&r->hang, &r->server);
 	rc = env_prepare(&r->server, given.gpu, given.no_core_dump, e);
@@ -153,6 +164,7 @@ static int run_program(char **argv, enum colour colour, const struct hang *hang)
 	xid_watch_close(&r.xids);
 	store_release(&r.store);
 	server_close(&r.server);
+	sampler_release(&r.sampler);
 	return status;
 }
 

@@ -18,6 +18,8 @@ struct cmd {
 static const struct cmd cmds[] = {
 	{"run", "[options] PROGRAM ...", "run a program; if CUDA fails in it, say why", cmd_run},
 	{"explain", "[RECORDING | CAUSE]", "explain a recording, or a cause", cmd_explain},
+	{"memory", "[RECORDING]", "who holds the memory, in a recording or on this machine", cmd_memory},
+	{"export", "[options] [RECORDING]", "make a PyTorch memory snapshot of a recording", cmd_export},
 };
 
 #define N_CMDS (sizeof(cmds) / sizeof(cmds[0]))

@@ -16,6 +16,8 @@
 #include "base/str.h"
 #include "cmd/recording.h"
 #include "cmd/run_xid.h"
+#include "cmd/usage_json.h"
+#include "trace/trace.h"
 #include "base/banned.h"
 
 char *recording_base(void)
@@ -76,10 +78,39 @@ void recording_list_free(char **names, size_t n)
 	free(names);
 }
 
+char *recording_newest(struct err *e)
+{
+	char *base = recording_base(), **names, *path = NULL;
+	size_t n = base ? recording_list(base, &names) : 0;
+
+	if (n > 0) {
+		path = fs_join(base, names[n - 1]);
+		recording_list_free(names, n);
+	} else {
+		err_set(e, -ENOENT, "there is no recording in '%s'", base ? base : "~");
+		err_hint(e, "'cuwhy run PROGRAM' makes one when CUDA fails, with --keep always");
+	}
+	free(base);
+	return path;
+}
+
 /* --- reading one ------------------------------------------------------------------------------ */
 
-static void add(struct recording *r, const struct recorded_process *p)
+static struct gpu_usage *usage_of(const char *part)
 {
+	char *path = xasprintf("%.*s" USAGE_SUFFIX, (int)(strlen(part) - strlen(PART_SUFFIX)), part);
+	json_t *o = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+	struct gpu_usage *u = usage_from_json(o);
+
+	json_decref(o);
+	free(path);
+	return u;
+}
+
+static void add(struct recording *r, struct recorded_process *p)
+{
+	if (p->part && str_ends(p->part, PART_SUFFIX))
+		p->end.usage = p->usage = usage_of(p->part);
 	r->process = xgrow(r->process, r->n, &r->cap, sizeof(*r->process));
 	r->process[r->n++] = *p;
 }
@@ -180,6 +211,7 @@ void recording_release(struct recording *r)
 	for (i = 0; i < r->n; i++) {
 		free(r->process[i].part);
 		free(r->process[i].command);
+		usage_free(r->process[i].usage);
 	}
 	free(r->process);
 	*r = (struct recording){0};
@@ -194,4 +226,13 @@ bool recording_in_progress(const char *dir)
 
 	json_decref(run);
 	return open;
+}
+
+void end_from_header(struct process_end *end, const struct cw_header *h)
+{
+	end->pid = h->pid;
+	end->ppid = h->ppid;
+	end->status_known = h->exit_known != 0;
+	end->exit = h->exit_known ? (int)(h->exit_status & 0xff) : -1;
+	end->command = h->cmdline[0] ? h->cmdline : NULL;
 }

@@ -15,11 +15,14 @@ struct err;
 #define RUN_FILE	"run.json"
 #define VERDICT_FILE	"verdict.json"
 #define PART_SUFFIX	".cwr"
+#define USAGE_SUFFIX	".usage.json"	/* beside a part: who held the GPUs when memory ran out in it */
 #define DUMP_SUFFIX	".cudacore"	/* beside a part: the GPU core dump of that process */
+#define EVENTS_SUFFIX	".cwm"
 
 struct recorded_process {
 	char *part;		/* path of its .cwr; NULL = none was kept */
 	char *command;
+	struct gpu_usage *usage;	/* end.usage points to it; NULL = nobody looked */
 	struct process_end end;	/* end.command points to `command` */
 	bool end_known;		/* false: take what the recording itself says */
 };
@@ -37,9 +40,16 @@ char *recording_base(void);
 size_t recording_list(const char *base, char ***names);
 void recording_list_free(char **names, size_t n);
 
+/* The path of the newest one, owned by the caller; NULL, with `e` filled, when there is none. */
+char *recording_newest(struct err *e);
+
 /* A folder, or a single .cwr file. What is damaged in it is left out. */
 int recording_read(struct recording *r, const char *path, struct err *e);
 void recording_release(struct recording *r);
+
+/* How a process ended, as its own recording tells it: for processes whose end is not known. */
+struct cw_header;
+void end_from_header(struct process_end *end, const struct cw_header *h);
 
 /* Is the `cuwhy run` that writes this recording still at it? */
 bool recording_in_progress(const char *dir);

@@ -8,6 +8,8 @@
  *   run_judge.c  what each process did when it ended, and what is printed; run_victims.c of those that another
  *                one took with it
  *   run_store.c  the recording on disk; run_xid.c what the kernel log said meanwhile
+ *   run_events.c every event of the allocators, with --memory-trace
+ *   run_usage.c  who holds the GPUs when memory runs out
  *   run_hang.c   processes that wait for the GPU for too long; run_waiters.c their marks
  */
 #ifndef CUWHY_RUN_H
@@ -25,6 +27,7 @@
 #include "cmd/run_witness.h"
 #include "cmd/run_xid.h"
 #include "cuwhy/format.h"
+#include "probe/probe.h"
 #include "report/verdict.h"
 
 /* --- one recorded process image (an exec makes a new one) ------------------------------------- */
@@ -58,6 +61,20 @@ struct process_hang {
 	uint32_t *polls;	/* of each chunk, at the last look */
 };
 
+struct process_events {		/* --memory-trace */
+	char *name;		/* of the file, NULL = not made yet */
+	int fd;
+	uint32_t off, size;	/* the ring */
+	uint64_t tail;
+	bool broken;
+};
+
+enum sample_state {
+	SAMPLE_NONE,
+	SAMPLE_WANTED,		/* memory ran out in it */
+	SAMPLE_UNDER_WAY,	/* the probe is asking */
+};
+
 struct process {
 	pid_t pid;
 	uint64_t start_ns;	/* with pid: names the image */
@@ -77,6 +94,8 @@ struct process {
 	struct verdict *verdict;	/* NULL after it moved into the joined one */
 	bool told;		/* that it is a victim was printed */
 	struct process_hang hang;
+	struct process_events events;
+	enum sample_state sample;	/* its result is end.usage, owned by the sampler */
 };
 
 /* --- run_server.c ----------------------------------------------------------------------------- */
@@ -109,6 +128,11 @@ void server_step(struct server *s, uint64_t now_ns);
 /* The memory of a process put together; owned by the caller. NULL when there is none. */
 void *process_bytes(const struct process *p, size_t *len);
 void process_drop_segments(struct process *p);
+
+/* Pieces of it while the process runs. False: not all there, or not of this format. */
+bool process_read(const struct process *p, uint64_t off, void *to, size_t len);
+bool process_write(const struct process *p, uint64_t off, const void *from, size_t len);
+bool process_header(const struct process *p, struct cw_header *h);
 void process_free(struct process *p);
 
 /* --- run_child.c ------------------------------------------------------------------------------ */
@@ -157,6 +181,8 @@ struct store {
 	char **argv;
 	uint64_t start_realtime_ns;
 	unsigned int n_parts;
+	bool events;		/* --memory-trace */
+	unsigned int n_events;
 	const struct xid_log *xids;	/* NULL = nobody looked */
 };
 
@@ -170,6 +196,7 @@ const char *store_dir(struct store *s);
 /* Keeps the memory of a process; sets p->part. */
 void store_part(struct store *s, struct process *p, const void *bytes, size_t len);
 void store_dump(struct store *s, const struct process *p, const char *path);
+void store_usage(struct store *s, const struct process *p);	/* who held the GPUs, when that is known */
 
 /* Writes run.json as known now; `ended`: with the program's exit. */
 void store_run(struct store *s, const struct server *srv, const struct child *c, bool ended);
@@ -178,6 +205,34 @@ void store_discard(struct store *s);	/* nothing failed: leave no trace */
 void store_prune(const struct store *s);
 
 #define KERNEL_LOG "/dev/kmsg"
+
+/* --- run_events.c ----------------------------------------------------------------------------- */
+
+void events_prepare(const struct store *s);	/* the environment */
+void events_step(struct store *s, struct server *srv);
+int events_wait_ms(const struct store *s, const struct server *srv);	/* until the next step; -1 = no need */
+
+/* What is still in the ring of a process that ended; then the name of the file goes into its recording. */
+void events_finish(struct store *s, struct process *p);
+void events_name(const struct process *p, void *bytes, size_t len);
+
+/* --- run_usage.c ------------------------------------------------------------------------------ */
+
+struct sampler {
+	bool busy;
+	struct probe probe;	/* while busy */
+	struct gpu_usage **kept;	/* results that a process has */
+	size_t n_kept, cap_kept;
+};
+
+/* Never waits. */
+void sampler_step(struct sampler *m, struct server *s);
+
+/* Fills *p when there is something to wait for, and shortens *wait_ms (-1 = for ever) to its time limit. */
+bool sampler_poll(const struct sampler *m, struct pollfd *p, int *wait_ms);
+bool sampler_pending(const struct server *s);	/* a result is still to come */
+void sampler_release(struct sampler *m);
+
 /* --- run_hang.c ------------------------------------------------------------------------------- */
 
 struct hang {

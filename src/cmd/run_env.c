@@ -32,22 +32,6 @@ static const char *const lib_words[] = {"lib/x86_64-linux-gnu", "lib64", "lib",
 					"lib/i386-linux-gnu", "lib32", "lib/aarch64-linux-gnu"};
 #define N_WORDS (sizeof(lib_words) / sizeof(lib_words[0]))
 
-/* A part of ours by its name: beside the executable, or where `make install` puts it. */
-static char *find_part(const char *name)
-{
-	static const char *const places[] = {"", "../lib/cuwhy/"};
-	char *dir = proc_self_dir(), *path, *real = NULL;
-	size_t i;
-
-	for (i = 0; dir && !real && i < sizeof(places) / sizeof(places[0]); i++) {
-		path = xasprintf("%s/%s%s", dir, places[i], name);
-		real = realpath(path, NULL);
-		free(path);
-	}
-	free(dir);
-	return real;
-}
-
 static int missing(const char *name, const char *what, struct err *e)
 {
 	char *dir = proc_self_dir();
@@ -133,7 +117,7 @@ static char *safe_path(const char *run_dir, const char *path, const char *name)
 
 static char *preload_value(const char *run_dir, const char *recorder)
 {
-	char *stub = find_part("lib32/" RECORDER), *value = NULL;
+	char *stub = proc_find_part("lib32/" RECORDER), *value = NULL;
 
 	if (stub && loader_safe(run_dir))
 		value = preload_tree(run_dir, recorder, stub);
@@ -152,7 +136,7 @@ static void prepend(const char *variable, const char *value)
 
 static int set_preload(const struct server *s, struct err *e)
 {
-	char *recorder = find_part(RECORDER), *value;
+	char *recorder = proc_find_part(RECORDER), *value;
 
 	if (!recorder)
 		return missing(RECORDER, "the recorder", e);
@@ -206,12 +190,12 @@ static int set_sim(const struct server *s, const char *gpu, struct err *e)
 		err_set(e, -EINVAL, "unknown GPU '%s'", gpu);
 		return err_hint(e, "--gpu takes sim or sim:MODEL");
 	}
-	lib = find_part("sim/libcuda.so.1");
+	lib = proc_find_part("sim/libcuda.so.1");
 	if (!lib)
 		return missing("sim/libcuda.so.1", "the simulated GPU", e);
 	spec = sim_spec(gpu[3] ? gpu + 4 : "");
 	rc = check_model(spec, e);
-	dir = find_part("sim");
+	dir = proc_find_part("sim");
 	value = rc == 0 && dir ? safe_path(s->dir ? s->dir : "", dir, "sim") : NULL;
 	if (rc == 0 && !value)
 		rc = err_set(e, -EINVAL, "the loader cannot search a folder named '%s'",

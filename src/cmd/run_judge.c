@@ -222,9 +222,12 @@ static void judge_process(struct judge *j, struct process *p)
 	struct culprit *fault = NULL;
 	const char *core = NULL;
 	size_t len = 0;
-	void *bytes = process_bytes(p, &len);
+	void *bytes;
 	bool failed;
 
+	events_finish(j->store, p);
+	bytes = process_bytes(p, &len);
+	events_name(p, bytes, len);
 	process_drop_segments(p);
 	p->judged = true;
 	if (bytes)
@@ -245,6 +248,7 @@ static void judge_process(struct judge *j, struct process *p)
 		keep(j, p, bytes, len);
 	if (core && p->part)
 		store_dump(j->store, p, core);
+	store_usage(j->store, p);
 	if (core)
 		unlink(core);
 	if (failed)
@@ -267,7 +271,9 @@ bool judge_step(struct judge *j, bool final)
 		if (p->judged || (!p->ended && !final))
 			continue;
 		p->alive = !p->ended;
-		if (learn_end(j, p, now) || final)
+		if (p->sample != SAMPLE_NONE && !final)
+			waiting = true;		/* who held the GPU is part of the verdict */
+		else if (learn_end(j, p, now) || final)
 			judge_process(j, p);
 		else
 			waiting = true;

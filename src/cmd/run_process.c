@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cmd/run.h"
@@ -23,6 +24,38 @@ void process_drop_segments(struct process *p)
 	p->n_seg = p->cap_seg = 0;
 }
 
+static const struct segment *segment_of(const struct process *p, uint64_t off, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < p->n_seg; i++)
+		if (off >= p->seg[i].off && off - p->seg[i].off <= p->seg[i].len &&
+		    len <= p->seg[i].len - (off - p->seg[i].off))
+			return &p->seg[i];
+	return NULL;
+}
+
+bool process_read(const struct process *p, uint64_t off, void *to, size_t len)
+{
+	const struct segment *g = segment_of(p, off, len);
+
+	return g && pread(g->fd, to, len, (off_t)(off - g->off)) == (ssize_t)len;
+}
+
+/* The recorder sees it at once, since its memory is this file; and whoever reads the recording later. */
+bool process_write(const struct process *p, uint64_t off, const void *from, size_t len)
+{
+	const struct segment *g = segment_of(p, off, len);
+
+	return g && pwrite(g->fd, from, len, (off_t)(off - g->off)) == (ssize_t)len;
+}
+
+bool process_header(const struct process *p, struct cw_header *h)
+{
+	return process_read(p, 0, h, sizeof(*h)) && !memcmp(h->magic, CW_MAGIC, sizeof(h->magic)) &&
+	       h->major == CW_MAJOR && h->header_size >= sizeof(*h);
+}
+
 void process_free(struct process *p)
 {
 	process_drop_segments(p);
@@ -32,6 +65,7 @@ void process_free(struct process *p)
 	free(p->command);
 	free(p->part);
 	free(p->hang.polls);
+	free(p->events.name);
 	free(p);
 }
 

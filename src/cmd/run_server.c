@@ -162,6 +162,27 @@ static bool segment_ok(const struct cw_hello *h, int fd)
 	       fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+/* Memory ran out in a process that we know: whoever holds the GPU now is to blame or not. */
+static void take_wake(struct server *s, int client, const struct cw_hello *h)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+	size_t i;
+	pid_t pid;
+
+	if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0)
+		return;
+	pid = who.pid > 0 ? who.pid : (pid_t)h->pid;
+	for (i = s->n_processes; i-- > 0;) {
+		if (s->process[i]->pid != pid || s->process[i]->start_ns != h->start_mono_ns)
+			continue;
+		/* one that is under way is of this moment, too */
+		if (!s->process[i]->judged && s->process[i]->sample == SAMPLE_NONE)
+			s->process[i]->sample = SAMPLE_WANTED;
+		return;
+	}
+}
+
 /* Takes ownership of fd (-1 = the message brought none). */
 static void take_segment(struct server *s, int client, const struct cw_hello *h, int fd,
 			 uint64_t now)
@@ -231,6 +252,10 @@ static bool receive(struct server *s, int client, uint64_t now)
 		return false;
 	if (n != (ssize_t)sizeof(h) || (m.msg_flags & MSG_TRUNC))
 		h.magic = 0;	/* not ours */
+	if (h.magic == CW_WAKE_MAGIC && fd < 0) {
+		take_wake(s, client, &h);
+		return true;
+	}
 	take_segment(s, client, &h, fd, now);
 	return h.magic == CW_HELLO_MAGIC;
 }

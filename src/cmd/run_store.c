@@ -21,6 +21,7 @@
 #include "cmd/json_text.h"
 #include "cmd/recording.h"
 #include "cmd/run.h"
+#include "cmd/usage_json.h"
 #include "base/banned.h"
 
 #define KEEP_RUNS	10
@@ -37,7 +38,7 @@ static bool is_ours(const char *dir)
 	return ours;
 }
 
-/* run.json, verdict.json, and what is named PID-N.cwr or PID-N.json. */
+/* run.json, verdict.json, and what is named PID-N and one of the endings of recording.h. */
 static bool is_our_file(const char *name)
 {
 	int pid, part, end = 0;
@@ -47,6 +48,7 @@ static bool is_our_file(const char *name)
 	if (sscanf(name, "%d-%d%n", &pid, &part, &end) != 2)
 		return false;
 	return strcmp(name + end, PART_SUFFIX) == 0 || strcmp(name + end, DUMP_SUFFIX) == 0 ||
+	       strcmp(name + end, EVENTS_SUFFIX) == 0 || strcmp(name + end, USAGE_SUFFIX) == 0 ||
 	       strcmp(name + end, ".json") == 0;
 }
 
@@ -162,6 +164,23 @@ void store_dump(struct store *s, const struct process *p, const char *path)
 	fs_copy(path, to, &s->failed);
 	free(to);
 	free(name);
+}
+
+void store_usage(struct store *s, const struct process *p)
+{
+	json_t *o;
+	char *name, *text;
+
+	if (!p->part || !p->end.usage || s->failed.code)
+		return;
+	o = usage_to_json(p->end.usage);
+	text = json_dumps(o, JSON_COMPACT);
+	name = xasprintf("%.*s" USAGE_SUFFIX, (int)(strlen(p->part) - strlen(PART_SUFFIX)), p->part);
+	if (text)
+		store_json(s, name, text);
+	free(name);
+	free(text);
+	json_decref(o);
 }
 
 void store_json(struct store *s, const char *name, const char *json)

@@ -5,30 +5,11 @@
  */
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "cmd/run_hang.h"
 #include "base/banned.h"
-
-static bool read_at(const struct process *p, uint64_t off, void *to, size_t len)
-{
-	for (size_t i = 0; i < p->n_seg; i++) {
-		const struct segment *g = &p->seg[i];
-
-		if (off >= g->off && off - g->off <= g->len && len <= g->len - (off - g->off))
-			return pread(g->fd, to, len, (off_t)(off - g->off)) == (ssize_t)len;
-	}
-	return false;
-}
-
-static bool read_header(const struct process *p, struct cw_header *h)
-{
-	return read_at(p, 0, h, sizeof(*h)) && !memcmp(h->magic, CW_MAGIC, sizeof(h->magic)) &&
-	       h->major == CW_MAJOR && h->header_size >= sizeof(*h);
-}
 
 /* The longest wait first; when there are too many, the shortest is left out. */
 static void add_waiter(struct waiters *w, const struct cw_ring *r, uint32_t off)
@@ -58,14 +39,14 @@ static bool is_waiting(struct process *p, uint32_t chunk, const struct cw_ring *
 bool waiters_find(struct waiters *w, struct process *p, uint64_t before)
 {
 	struct cw_header *h = xcalloc(1, sizeof(*h));
-	bool ok = read_header(p, h);
+	bool ok = process_header(p, h);
 	struct cw_ring r;
 
 	*w = (struct waiters){.n = 0};
 	if (!p->hang.polls)
 		p->hang.polls = xcalloc(CW_MAX_CHUNKS, sizeof(*p->hang.polls));
 	for (uint32_t i = 0; ok && i < h->n_chunks && i < CW_MAX_CHUNKS; i++)
-		if (h->chunk[i].kind == CW_CHUNK_CALLS && read_at(p, h->chunk[i].off, &r, sizeof(r)) &&
+		if (h->chunk[i].kind == CW_CHUNK_CALLS && process_read(p, h->chunk[i].off, &r, sizeof(r)) &&
 		    is_waiting(p, i, &r, before))
 			add_waiter(w, &r, h->chunk[i].off);
 	str_copy(w->dump_path, sizeof(w->dump_path), h->dump_path);
@@ -79,15 +60,10 @@ bool waiter_still(const struct process *p, const struct waiter *w)
 {
 	struct cw_ring r;
 
-	return read_at(p, w->ring, &r, sizeof(r)) && r.tid == w->tid && r.wait.since_ns == w->wait.since_ns;
+	return process_read(p, w->ring, &r, sizeof(r)) && r.tid == w->tid && r.wait.since_ns == w->wait.since_ns;
 }
 
-/* The recorder sees it at once, since its memory is this file; and whoever reads the recording later. */
 bool hang_write(const struct process *p, const struct cw_hang *h)
 {
-	for (size_t i = 0; i < p->n_seg; i++)
-		if (p->seg[i].off == 0 && p->seg[i].len >= sizeof(struct cw_header))
-			return pwrite(p->seg[i].fd, h, sizeof(*h), offsetof(struct cw_header, hang)) ==
-			       (ssize_t)sizeof(*h);
-	return false;
+	return process_write(p, offsetof(struct cw_header, hang), h, sizeof(*h));
 }

@@ -20,7 +20,7 @@ static struct piece of_allocation(const struct cw_allocation *a)
 {
 	return (struct piece){ .addr = a->addr, .size = a->size, .ticks = a->ticks, .stack = a->stack,
 			       .forward_stack = a->kind == CW_MEM_TORCH ? (uint32_t)a->extra : 0,
-			       .device = a->device, .kind = a->kind };
+			       .device = a->device, .kind = a->kind, .site = a->site, .library = a->library };
 }
 
 static struct piece of_freed(const struct cw_freed *f)
@@ -63,6 +63,24 @@ void pieces_of_driver(struct pieces *p, struct trace *t)
 	for (size_t i = 0; i < n; i++)
 		if (a[i]->kind != CW_MEM_RESERVED)	/* addresses alone: nothing is there */
 			add(p, &cap, of_allocation(a[i]));
+}
+
+void pieces_of_driver_at(struct pieces *p, struct trace *t, uint64_t when)
+{
+	const struct cw_allocation *const *a;
+	const struct cw_freed *const *f;
+	size_t n = trace_allocations(t, &a), gone = trace_freed(t, &f), cap = 0;
+
+	*p = (struct pieces){ .n = 0 };
+	for (size_t i = 0; i < n; i++)
+		if (a[i]->kind != CW_MEM_RESERVED && a[i]->ticks <= when)
+			add(p, &cap, of_allocation(a[i]));
+	for (size_t i = 0; i < gone; i++)
+		if (f[i]->kind != CW_MEM_TORCH && f[i]->kind != CW_MEM_RESERVED && f[i]->made_ticks <= when &&
+		    f[i]->ticks > when)
+			add(p, &cap, of_freed(f[i]));
+	if (p->n)
+		qsort(p->list, p->n, sizeof(*p->list), by_address);
 }
 
 void pieces_free(struct pieces *p)

@@ -18,6 +18,9 @@ struct piece {
 	uint32_t free_stack;		/* of pieces that are gone */
 	int device;			/* -1 = host or unknown */
 	uint16_t kind;			/* enum cw_memory */
+	uint32_t site;			/* index into SITES, 0 = not known */
+	uint32_t library;		/* the file that asked the driver: off of a cw_string, 0 = not known */
+	bool segment;			/* the driver's: PyTorch cuts its blocks out of it */
 };
 
 struct pieces {
@@ -30,6 +33,9 @@ void pieces_of_torch(struct pieces *p, struct trace *t, uint64_t when);
 
 /* The driver's allocations, as they were at the end: after a fatal error none can be freed. */
 void pieces_of_driver(struct pieces *p, struct trace *t);
+
+/* The same at a moment, freed since or not. */
+void pieces_of_driver_at(struct pieces *p, struct trace *t, uint64_t when);
 
 /* The block of PyTorch, or the driver's allocation, that held the address and was given back last before `before`. */
 bool piece_freed_by_torch(struct trace *t, uint64_t address, uint64_t before, struct piece *found);

@@ -105,6 +105,7 @@ bool elf_needs(const struct elf_object *o, const char *soname_prefix, char *sona
 struct running_node {
 	uintptr_t sp;			/* how deep the stack was */
 	uint32_t forward_stack, name;
+	bool accumulates;		/* a gradient: no line made it */
 };
 
 struct rec_thread {
@@ -311,8 +312,15 @@ void alloc_take_device(int device);
 void alloc_inexact(void);
 
 void block_start(void);
-void block_made(uint64_t addr, uint64_t size, int device);	/* PyTorch's allocator gave it out */
-void block_freed(uint64_t addr);				/* and took it back */
+/* PyTorch's allocator gave out a block (size above 0) or took one back; what it has in all afterwards. */
+struct block_note {
+	uint64_t addr;
+	int64_t size;
+	uint64_t allocated, reserved;
+	int device;
+};
+void block_made(const struct block_note *b);
+void block_freed(const struct block_note *b);
 void ranges_keep(void);			/* the process's own memory as it is now; once */
 
 void capture_begin(uint64_t stream, uint32_t stack);

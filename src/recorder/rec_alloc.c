@@ -3,6 +3,7 @@
  */
 #include "rec_live.h"
 #include "rec_mem.h"
+#include "rec_site.h"
 
 static struct live_table live = { .chunk = CW_CHUNK_ALLOCATIONS, .lock = { ATOMIC_FLAG_INIT } };
 
@@ -23,26 +24,20 @@ static void lost(void)
 	shared_add(&rec.h->lost_allocations, 1);
 }
 
-static bool on_device(const struct cw_allocation *a)
-{
-	return a->kind == CW_MEM_DEVICE || a->kind == CW_MEM_ASYNC || a->kind == CW_MEM_VMM;
-}
-
 void alloc_put(const struct cw_allocation *a)
 {
-	uint64_t now;
+	const struct cw_allocation *old;
 
 	if (!spin_try(&live.lock)) {
 		lost();
 		return;
 	}
+	old = live_find(&live, a->addr);
+	if (unlikely(old->addr))	/* nobody saw it go */
+		memory_driver(old, false, a->ticks);
 	if (live_put(&live, a)) {
 		rec.h->n_allocs++;
-		if (on_device(a)) {
-			now = shared_add(&rec.h->live_device_bytes, a->size) + a->size;
-			if (now > rec.h->peak_device_bytes)
-				rec.h->peak_device_bytes = now;
-		}
+		memory_driver(a, true, a->ticks);
 	} else {
 		lost();
 	}
@@ -51,16 +46,22 @@ void alloc_put(const struct cw_allocation *a)
 
 void alloc_add(uint64_t addr, uint64_t size, enum cw_memory kind, int device, uint64_t extra)
 {
-	alloc_put(&(struct cw_allocation){ .addr = addr, .size = size, .ticks = rec_ticks(),
-					   .stack = stack_here(), .kind = (uint16_t)kind,
-					   .device = (int16_t)device, .extra = extra });
+	struct rec_thread *t = rec_self;
+	struct cw_allocation a = { .addr = addr, .size = size, .ticks = rec_ticks(), .stack = stack_here(),
+				   .kind = (uint16_t)kind, .device = (int16_t)device, .extra = extra,
+				   .library = library_asking(t) };
+	uint32_t forward = 0, name;
+
+	if (unlikely(t->node_depth))
+		torch_backward(t, &forward, &name);
+	a.site = site_number(t, &a, forward);
+	alloc_put(&a);
 }
 
 /* Called with the lock held. */
 static void remove_at(struct cw_allocation *s)
 {
-	if (on_device(s))
-		shared_add(&rec.h->live_device_bytes, -s->size);
+	memory_driver(s, false, rec_ticks());
 	live_remove(&live, s);
 	rec.h->n_frees++;
 }

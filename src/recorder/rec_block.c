@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "rec_live.h"
+#include "rec_site.h"
 
 static struct live_table live = { .chunk = CW_CHUNK_BLOCKS, .lock = { ATOMIC_FLAG_INIT } };
 static struct {
@@ -47,15 +48,16 @@ static bool ready(void)
 	return blocks.generation == rec.generation && spin_try(&live.lock);
 }
 
-void block_made(uint64_t addr, uint64_t size, int device)
+void block_made(const struct block_note *b)
 {
 	struct rec_thread *t = rec_self;
-	struct cw_allocation a = { .addr = addr, .size = size, .ticks = rec_ticks(), .stack = stack_here(),
-				   .kind = CW_MEM_TORCH, .device = (int16_t)device };
+	struct cw_allocation a = { .addr = b->addr, .size = (uint64_t)b->size, .ticks = rec_ticks(),
+				   .stack = stack_here(), .kind = CW_MEM_TORCH, .device = (int16_t)b->device };
 	uint32_t forward = 0, name;
 
 	if (unlikely(t->node_depth) && torch_backward(t, &forward, &name))
 		a.extra = forward;
+	a.site = site_number(t, &a, forward);
 	if (!ready()) {
 		lost();
 		return;
@@ -64,11 +66,12 @@ void block_made(uint64_t addr, uint64_t size, int device)
 		rec.h->n_blocks++;
 	else
 		lost();
+	memory_torch(b->device, b->allocated, b->reserved, a.ticks);
 	spin_done(&live.lock);
 }
 
 /* A block that was given out while nobody recorded is not known, and is no loss. */
-void block_freed(uint64_t addr)
+void block_freed(const struct block_note *b)
 {
 	uint32_t stack = stack_here();
 	struct cw_allocation *a;
@@ -77,12 +80,13 @@ void block_freed(uint64_t addr)
 		lost();
 		return;
 	}
-	a = live_find(&live, addr);
+	a = live_find(&live, b->addr);
 	if (likely(a->addr)) {
 		/* before it goes: a kill in between leaves it in both, never in neither */
 		live_keep_freed(&live, a, stack);
 		live_remove(&live, a);
 		rec.h->n_blocks_freed++;
 	}
+	memory_torch(b->device, b->allocated, b->reserved, rec_ticks());
 	spin_done(&live.lock);
 }

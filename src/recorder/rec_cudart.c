@@ -5,6 +5,9 @@
  * A process can hold several libcudart (11, 12 and 13 at once), and each caller must reach the one it was
  * linked against; so the real function is chosen by the caller. Copies linked statically into other
  * libraries cannot be seen here; what they ask of the driver is.
+ *
+ * Functions that give out memory are here for one thing: the memory belongs to the library that asked the runtime,
+ * not to the runtime that asks the driver.
  */
 #include <string.h>
 
@@ -12,7 +15,10 @@
 
 #define RUNTIME(X)                                                                                    \
 	X(cudaSetDevice) X(cudaGetDeviceCount) X(cudaLaunchKernel) X(__cudaLaunchKernel)              \
-	X(cudaLaunchKernelExC) X(cudaFuncGetName)
+	X(cudaLaunchKernelExC)                                                                        \
+	X(cudaMalloc) X(cudaMallocAsync) X(cudaMallocFromPoolAsync) X(cudaMallocManaged)              \
+	X(cudaMallocPitch) X(cudaMallocHost) X(cudaHostAlloc) X(cudaHostRegister)                     \
+	X(cudaFuncGetName)
 
 enum runtime {
 #define X(name) RT_##name,
@@ -237,3 +243,42 @@ EXPORT int cudaLaunchKernelExC(const struct runtime_config *c, const void *f, vo
 			      c->stream, __builtin_return_address(0));
 	return code;
 }
+
+/* ---- memory --------------------------------------------------------------------------------------------- */
+
+/* Unlike a launch, memory may be the first thing that a thread asks for. */
+static void asks_memory(const void *caller)
+{
+	if (unlikely(!rec_self) && !rec_asleep())
+		rec_thread_start();
+	asks_now(caller);
+}
+
+/* Every argument is a word. */
+#define P2  uint64_t a, uint64_t b
+#define P3  P2, uint64_t c
+#define P4  P3, uint64_t d
+#define A2  a, b
+#define A3  A2, c
+#define A4  A3, d
+#define WRAP_MEMORY(name, n)                                                                               \
+	EXPORT int name(P##n);                                                                             \
+	EXPORT int name(P##n)                                                                              \
+	{                                                                                                  \
+		int (*real)(P##n) = real_for(RT_##name, __builtin_return_address(0));                      \
+		int code;                                                                                  \
+                                                                                                           \
+		asks_memory(__builtin_return_address(0));                                                  \
+		code = real ? real(A##n) : (int)CU_NO_DRIVER;                                              \
+		asks_now(NULL);                                                                            \
+		return code;                                                                               \
+	}
+
+WRAP_MEMORY(cudaMalloc, 2)
+WRAP_MEMORY(cudaMallocAsync, 3)
+WRAP_MEMORY(cudaMallocFromPoolAsync, 4)
+WRAP_MEMORY(cudaMallocManaged, 3)
+WRAP_MEMORY(cudaMallocPitch, 4)
+WRAP_MEMORY(cudaMallocHost, 2)
+WRAP_MEMORY(cudaHostAlloc, 3)
+WRAP_MEMORY(cudaHostRegister, 3)

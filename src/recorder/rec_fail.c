@@ -6,6 +6,8 @@
 #include "rec.h"
 #include "rec_mem.h"
 
+#define CODE_OUT_OF_MEMORY 2
+
 static struct {
 	struct cw_failure *table;
 	uint64_t n;
@@ -153,6 +155,8 @@ void fail_note(struct cw_failure *f)
 	shared_set(&to->seq, fails.n);
 out:
 	spin_done(&fail_lock);
+	if (f->code == CODE_OUT_OF_MEMORY)
+		mem_wake_probe();
 }
 
 /* ---- ordinary calls -------------------------------------------------------------------------------------- */

@@ -6,9 +6,10 @@
  * drops the second.
  */
 #include "rec_live.h"
+#include "rec_site.h"
 
 #define SLOTS	  65536u	/* at first; few programs need more */
-#define MORE	  1048576u	/* grown to once: close to a million live blocks */
+#define MORE	  1048576u	/* grown to once: close to a million live blocks, or what there is room for */
 #define FULL(n)	  ((n) / 16 * 15)
 
 bool live_start(struct live_table *l, uint32_t freed_slots)
@@ -45,18 +46,20 @@ struct cw_allocation *live_find(const struct live_table *l, uint64_t addr)
  * every block in one of them at any moment. */
 static bool make_room(struct live_table *l)
 {
-	struct cw_allocation *old = l->table, *more;
+	struct cw_allocation *old = l->table, *more = NULL;
+	uint32_t slots;
 
 	if (likely(l->n < FULL(l->slots)))
 		return true;
-	if (l->slots == MORE || l->cannot_grow)
+	if (l->slots != SLOTS || l->cannot_grow)
 		return false;
-	more = chunk_new(CW_CHUNK_STACK_INDEX, MORE * sizeof(*more), 0);
+	for (slots = MORE; slots > SLOTS && !more; slots = more ? slots : slots / 2)
+		more = chunk_new(CW_CHUNK_STACK_INDEX, slots * sizeof(*more), 0);
 	l->cannot_grow = !more;
 	if (!more)
 		return false;
 	l->table = more;
-	l->slots = MORE;
+	l->slots = slots;
 	for (uint32_t i = 0; i < SLOTS; i++)
 		if (old[i].addr)
 			*live_find(l, old[i].addr) = old[i];
@@ -72,6 +75,8 @@ bool live_put(struct live_table *l, const struct cw_allocation *a)
 
 	if (!s->addr && !room)
 		return false;
+	if (unlikely(s->addr))	/* nobody saw it go */
+		site_gone(s);
 	l->n += !s->addr;
 	s->size = a->size;
 	s->ticks = a->ticks;
@@ -79,7 +84,10 @@ bool live_put(struct live_table *l, const struct cw_allocation *a)
 	s->kind = a->kind;
 	s->device = a->device;
 	s->extra = a->extra;
+	s->site = a->site;
+	s->library = a->library;
 	shared_set(&s->addr, a->addr);
+	site_came(a);
 	return true;
 }
 
@@ -88,6 +96,7 @@ void live_remove(struct live_table *l, struct cw_allocation *a)
 {
 	uint32_t i = (uint32_t)(a - l->table), j = i;
 
+	site_gone(a);
 	for (;;) {
 		j = next_to(l, j);
 		if (!l->table[j].addr)

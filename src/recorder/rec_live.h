@@ -20,7 +20,7 @@ bool live_start(struct live_table *l, uint32_t freed_slots);	/* false: no memory
 /* The slot of an address, its `addr` 0 when it is not in the table. */
 struct cw_allocation *live_find(const struct live_table *l, uint64_t addr);
 
-/* Enters it, or replaces what stood there. False: the table is full. */
+/* Enters it, or replaces what stood there; its site knows. False: the table is full. */
 bool live_put(struct live_table *l, const struct cw_allocation *a);
 
 /* Another entry may stand at the same place afterwards. */

@@ -20,6 +20,7 @@
 
 #define HEAP_STEP	(1u << 20)
 #define GIVE_UP		4096
+#define WAKE_NS		1000000000u
 
 struct spin intern_lock = { ATOMIC_FLAG_INIT };
 struct spin fail_lock = { ATOMIC_FLAG_INIT }, graph_lock = { ATOMIC_FLAG_INIT };
@@ -28,6 +29,7 @@ static struct {
 	_Atomic uint64_t reserved_to;	/* end of the mapped part */
 	_Atomic uint32_t heap_at, heap_end;
 	struct slot *stacks, *strings;	/* hash tables */
+	_Atomic uint64_t woke_ns;	/* when `cuwhy run` was told last that memory ran out; 0 = never */
 } mem;
 
 bool spin_try(struct spin *s)
@@ -48,34 +50,64 @@ void spin_done(struct spin *s)
 
 /* ---- segments ------------------------------------------------------------------------------------ */
 
-static bool hand_over(int fd, uint32_t off, uint32_t len)
+/* A socket to `cuwhy run`, -1 when there is none. */
+static int dial(int flags)
 {
 	const char *path = rec_getenv("CUWHY_SOCK");
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	const struct timeval patience = { .tv_sec = 1 };	/* a `cuwhy run` that was stopped must not stop us */
+	int s;
+
+	if (!path || strlen(path) >= sizeof(to.sun_path))
+		return -1;
+	memcpy(to.sun_path, path, strlen(path) + 1);
+	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+	if (s < 0)
+		return -1;
+	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (connect(s, (struct sockaddr *)&to, sizeof(to)) == 0)
+		return s;
+	close(s);
+	return -1;
+}
+
+void mem_wake_probe(void)
+{
+	struct cw_hello wake = { .magic = CW_WAKE_MAGIC, .pid = rec.pid, .start_mono_ns = rec_start_ns };
+	uint64_t now = rec_mono_ns(), last = atomic_load_explicit(&mem.woke_ns, memory_order_relaxed);
+	int saved = errno, s;
+
+	/* a program that tries again and again costs one look a second, and the last one is not far off */
+	if ((last && now - last < WAKE_NS) || !atomic_compare_exchange_strong(&mem.woke_ns, &last, now))
+		return;
+	s = dial(SOCK_NONBLOCK);
+	if (s >= 0) {
+		send(s, &wake, sizeof(wake), MSG_NOSIGNAL | MSG_DONTWAIT);
+		close(s);
+	}
+	errno = saved;
+}
+
+static bool hand_over(int fd, uint32_t off, uint32_t len)
+{
 	struct cw_hello hello = { .magic = CW_HELLO_MAGIC, .pid = rec.pid, .off = off, .len = len,
 				  .start_mono_ns = rec_start_ns };
 	union { struct cmsghdr align; char bytes[CMSG_SPACE(sizeof(int))]; } control = { 0 };
 	struct iovec iov = { .iov_base = &hello, .iov_len = sizeof(hello) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes,
 			      .msg_controllen = sizeof(control.bytes) };
-	const struct timeval patience = { .tv_sec = 1 };	/* a `cuwhy run` that was stopped must not stop us */
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	bool sent = false;
 	int s;
 
-	if (!path || strlen(path) >= sizeof(to.sun_path))
-		return false;
-	memcpy(to.sun_path, path, strlen(path) + 1);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	s = dial(0);
 	if (s < 0)
 		return false;
-	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (connect(s, (struct sockaddr *)&to, sizeof(to)) == 0)
-		sent = sendmsg(s, &msg, MSG_NOSIGNAL) == (ssize_t)sizeof(hello);
+	sent = sendmsg(s, &msg, MSG_NOSIGNAL) == (ssize_t)sizeof(hello);
 	close(s);
 	return sent;
 }

@@ -10,9 +10,11 @@
 #define STRING_SLOTS	16384
 
 bool mem_start(uint64_t cap, uint32_t first);	/* reserves, maps and hands over the first segment */
+void mem_wake_probe(void);	/* tells `cuwhy run` that memory ran out; never waits */
 bool tables_start(void);
 bool function_start(void);
 bool alloc_start(void);
+bool site_start(void);
 bool fail_start(void);
 bool rec_fsize_allows(uint64_t len);
 extern uint64_t rec_start_ns;			/* CLOCK_MONOTONIC when this process image was first seen */

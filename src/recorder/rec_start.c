@@ -46,6 +46,7 @@ static const struct env_var {
 	{ "CUWHY_SIM", "the simulated GPU is in use" },
 	{ "CUWHY_CORE_DUMP", "folder for GPU core dumps; unset: none are asked for" },
 	{ "CUWHY_HANG", "folder for the pipe that asks for dumps of a running GPU; set: mark who waits" },
+	{ "CUWHY_MEMORY_TRACE", "set: keep every event of the allocators" },
 	{ "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "set: the user's own settings are respected" },
 	{ "CUDA_ENABLE_LIGHTWEIGHT_COREDUMP", "likewise" },
 	{ "CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION", "likewise" },
@@ -234,7 +235,8 @@ static bool begin(uint32_t forked_from)
 	graph_start();
 	dump_forget();
 	hang_forget();
-	if (!tables_start() || !fail_start() || !function_start() || !alloc_start())
+	if (!tables_start() || !fail_start() || !function_start() || !site_start() ||
+	    !alloc_start())
 		rec.h->off_because = CW_REASON_NO_MEMORY;
 	else if (doors_open() && !doors_complete())
 		rec.h->off_because = CW_REASON_NO_DOORS;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rec.h"
+#include "rec_site.h"
 
 #define DEVICE_CUDA	1	/* c10::DeviceType::CUDA */
 #define NODE_SEQUENCE	24	/* torch::autograd::Node: sequence number */
@@ -18,6 +19,7 @@
 #define REAL(X)                                                                                            \
 	X("libc10_cuda.so", check_i, "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib")              \
 	X("libc10_cuda.so", check_j, "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb")              \
+	X("libc10_cuda.so", check_log, "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jbPNS0_19CUDAErrorLogCaptureE") \
 	X("libc10.so", fail_string, "_ZN3c106detail14torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE") \
 	X("libc10.so", fail_string_old, "_ZN3c106detail14torchCheckFailEPKcS2_jRKSs")                      \
 	X("libc10.so", fail_chars, "_ZN3c106detail14torchCheckFailEPKcS2_jS2_")                            \
@@ -128,6 +130,19 @@ static void torch_cuda(int code, const char *file, const char *function, uint32_
 WRAP_CHECK(check_i, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib, int)
 WRAP_CHECK(check_j, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb, unsigned)
 
+/* PyTorch 2.14 and later: with what the driver logged meanwhile. */
+#define CHECK_LOG _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jbPNS0_19CUDAErrorLogCaptureE
+EXPORT void CHECK_LOG(int code, const char *file, const char *function, unsigned line, bool dsa, void *log);
+EXPORT void CHECK_LOG(int code, const char *file, const char *function, unsigned line, bool dsa, void *log)
+{
+	void (*real)(int, const char *, const char *, unsigned, bool, void *) = real_of(REAL_check_log);
+
+	if (unlikely(code))
+		torch_cuda(code, file, function, line);
+	if (likely(real))
+		real(code, file, function, line, dsa, log);
+}
+
 static void torch_check(const char *function, const char *file, uint32_t line, const char *text, size_t n)
 {
 	struct cw_failure f;
@@ -175,6 +190,8 @@ static void torch_oom(uint64_t request, uint64_t allocated, uint64_t reserved, s
 	f.torch_allocated = allocated;
 	f.torch_reserved = reserved;
 	f.device = d.index;
+	memory_torch_gave_up(d.index, allocated, reserved);
+	events_oom(d.index, request);
 	words(&f, "OutOfMemory", NULL, 0, NULL, 0);
 	fail_note(&f);
 	rec_leave();
@@ -196,19 +213,19 @@ WRAP_OOM(oom_unsigned, _ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE, size
 
 /* ---- PyTorch's blocks ------------------------------------------------------------------------------------ */
 
-static void torch_block(void *block, int64_t size, struct c10_device d)
+static void torch_block(const struct block_note *b)
 {
-	if (!block || rec_asleep() || !rec_enter())
+	if (!b->addr || rec_asleep() || !rec_enter())
 		return;
-	if (size > 0)
-		block_made((uintptr_t)block, (uint64_t)size, d.index);
-	else if (size < 0)
-		block_freed((uintptr_t)block);
+	if (b->size > 0)
+		block_made(b);
+	else if (b->size < 0)
+		block_freed(b);
 	rec_leave();
 }
 
 /* void c10::reportMemoryUsageToProfiler(void *block, int64_t size, totals allocated and reserved, Device): for every
- * block given out (size above 0) or taken back (below), profiler or not. */
+ * block given out (size above 0) or taken back (below), profiler or not. The totals count the event already. */
 #define WRAP_USAGE(id, name, total)                                                                        \
 	EXPORT void name(void *block, int64_t size, total allocated, total reserved, struct c10_device d); \
 	EXPORT void name(void *block, int64_t size, total allocated, total reserved, struct c10_device d)  \
@@ -216,7 +233,8 @@ static void torch_block(void *block, int64_t size, struct c10_device d)
 		void (*real)(void *, int64_t, total, total, struct c10_device) = real_of(REAL_##id);       \
                                                                                                            \
 		if (d.type == DEVICE_CUDA)                                                                 \
-			torch_block(block, size, d);                                                       \
+			torch_block(&(struct block_note){ (uintptr_t)block, size, (uint64_t)allocated,     \
+							  (uint64_t)reserved, d.index });                  \
 		if (likely(real))                                                                          \
 			real(block, size, allocated, reserved, d);                                         \
 	}
@@ -279,27 +297,42 @@ EXPORT uint64_t _ZN2at15sequence_number17get_and_incrementEv(void)
 		node->stack = stack_here();
 		r->head = n + 1;
 	}
+	shared_add(&rec.h->n_nodes, 1);
 	rec_leave();
 	return n;
 }
 
-/* Where the node was made: the ring of the thread that made it. */
-static uint32_t made_at(uint64_t sequence, uint64_t thread)
+/* The node in the ring of the thread that made it. */
+static struct cw_node *node_find(uint64_t sequence, uint64_t thread)
 {
 	uint32_t n = rec.h->n_chunks < CW_MAX_CHUNKS ? rec.h->n_chunks : CW_MAX_CHUNKS;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct cw_ring *r;
-		const struct cw_node *node;
+		struct cw_ring *r;
+		struct cw_node *node;
 
 		if (rec.h->chunk[i].kind != CW_CHUNK_NODES)
 			continue;
 		r = at(rec.h->chunk[i].off);
-		node = (const struct cw_node *)(r + 1) + (sequence & (CW_RING_NODES - 1));
+		node = (struct cw_node *)(r + 1) + (sequence & (CW_RING_NODES - 1));
 		if (r->thread_key == thread && node->seq_low == (uint32_t)sequence)
-			return node->stack;
+			return node;
 	}
-	return 0;
+	return NULL;
+}
+
+/* Where the node was made. One that is kept and run again counts once; one that has left the ring, each time. */
+static uint32_t node_runs(uint64_t sequence, uint64_t thread)
+{
+	struct cw_node *node = node_find(sequence, thread);
+	uint32_t stack = node ? shared_get(&node->stack) : 0, was = stack;
+
+	if (node && !(stack & CW_NODE_HAS_RUN))	/* unless another node has taken its place meanwhile */
+		__atomic_compare_exchange_n(&node->stack, &was, stack | CW_NODE_HAS_RUN, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+	if (!(stack & CW_NODE_HAS_RUN))
+		shared_add(&rec.h->n_nodes_run, 1);
+	return stack & ~CW_NODE_HAS_RUN;
 }
 
 /* A C++ object's first word is its vtable; the word before that its type; whose second word is the name. */
@@ -372,7 +405,8 @@ static bool node_begin(const char *node, uintptr_t here)
 		memcpy(&thread, node + NODE_THREAD, sizeof(thread));
 		r->sp = here;
 		/* the largest number marks a node that accumulates a gradient: no line made it */
-		r->forward_stack = sequence == UINT64_MAX ? 0 : made_at(sequence, thread);
+		r->accumulates = sequence == UINT64_MAX;
+		r->forward_stack = r->accumulates ? 0 : node_runs(sequence, thread);
 		r->name = type_name(node);
 		pushed = true;
 	}

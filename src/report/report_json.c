@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "base/mem.h"
+#include "report/report_ledger.h"
 #include "report/verdict_priv.h"
 
 /* Text from anywhere: bytes that are no UTF-8 are shown as '?', so that the answer is always valid. */
@@ -118,7 +119,7 @@ static json_t *json_kernel(const struct verdict *v)
 
 static json_t *json_memory(const struct verdict *v)
 {
-	const struct ledger *m = &v->memory;
+	const struct memory_sums *m = &v->memory;
 	json_t *j;
 
 	if (!m->known)
@@ -133,6 +134,8 @@ static json_t *json_memory(const struct verdict *v)
 	json_object_set_new(j, "process_live", number(m->live));
 	json_object_set_new(j, "process_not_torch", number(m->not_torch));
 	json_object_set_new(j, "outside", number(m->outside));
+	if (m->ledger)
+		json_object_set_new(j, "ledger", ledger_json(m->ledger));
 	return j;
 }
 

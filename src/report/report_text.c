@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "report/report_ledger.h"
 #include "report/report_wrap.h"
 #include "report/verdict_priv.h"
 
@@ -317,6 +318,11 @@ void report_text(FILE *out, const struct verdict *v, const struct text_style *st
 	text_what(&w, v);
 	text_said(&w, "WHY", v->why);
 	text_suspects(&w, v);
+	if (v->memory.ledger) {
+		wrap_label(&w, "HELD");
+		ledger_wrap(&w, v->memory.ledger, 6);
+		w.label = NULL;
+	}
 	text_said(&w, "FIX", v->fix);
 	text_sure(&w, v);
 	text_rest(&w, v, style);

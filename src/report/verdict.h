@@ -13,6 +13,7 @@
 struct trace;
 struct culprit;
 struct xid_log;
+struct gpu_usage;
 
 enum certainty { SURE_POSSIBLE, SURE_LIKELY, SURE_CERTAIN };
 
@@ -25,6 +26,7 @@ struct process_end {
 	const char *command;	/* for people; may be NULL */
 	const struct culprit *fault;	/* from the GPU core dump that it left; NULL = none */
 	const struct xid_log *xids;	/* from the kernel log; NULL = nobody looked */
+	const struct gpu_usage *usage;	/* who held the GPUs when memory ran out; NULL = nobody looked; may be incomplete */
 	uint64_t fault_real_ns;	/* CLOCK_REALTIME of that dump; 0 = not known */
 	uint64_t ended_ns;	/* CLOCK_MONOTONIC; 0 = not known */
 };

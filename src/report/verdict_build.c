@@ -147,22 +147,6 @@ static void fill_kernel(struct verdict *v, const struct facts *f, const struct i
 	v->kernel.stream = l->stream;
 }
 
-static void fill_ledger(struct verdict *v, const struct facts *f)
-{
-	v->memory = (struct ledger){
-		.known = fact_true(f, FACT_oom_is),
-		.request = fact_number(f, FACT_oom_request, -1),
-		.free = fact_number(f, FACT_oom_free, -1),
-		.total = fact_number(f, FACT_oom_total, -1),
-		.allocated = fact_number(f, FACT_oom_torch_allocated, -1),
-		.reserved = fact_number(f, FACT_oom_torch_reserved, -1),
-		.cache = fact_number(f, FACT_oom_cache, -1),
-		.live = fact_number(f, FACT_oom_live, -1),
-		.not_torch = fact_number(f, FACT_oom_not_torch, -1),
-		.outside = fact_number(f, FACT_oom_outside, -1),
-	};
-}
-
 static const char *source_id(uint32_t source)
 {
 	switch (source) {
@@ -367,7 +351,7 @@ struct verdict *verdict_of_incident(const struct incident *i, struct trace *t, c
 	fill_error(v, f);
 	if (!v->fault.known)
 		fill_kernel(v, f, i);
-	fill_ledger(v, f);
+	verdict_memory(v, f, i, t);
 	if (i->hang)
 		verdict_waiting(v, t);
 	verdict_judge(v, f);

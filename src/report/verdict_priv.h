@@ -6,6 +6,7 @@
 
 #include "cuwhy/format.h"
 #include "facts/incident.h"
+#include "facts/ledger.h"
 #include "report/verdict.h"
 #include "rules/rules.h"
 
@@ -88,9 +89,10 @@ struct suspect_line {
 };
 
 /* Bytes; -1 = not known. */
-struct ledger {
+struct memory_sums {
 	bool known;
 	double request, free, total, allocated, reserved, cache, live, not_torch, outside;
+	const struct ledger *ledger;	/* NULL = the recording does not tell; its words are the verdict's */
 };
 
 struct verdict {
@@ -112,7 +114,7 @@ struct verdict {
 	size_t n_stack;
 	struct kernel kernel;
 	struct fault fault;
-	struct ledger memory;
+	struct memory_sums memory;
 	struct suspect_line *suspects;	/* of an asynchronous error, newest first */
 	size_t n_suspects;
 	size_t suspect_launches;	/* in all */
@@ -159,6 +161,9 @@ size_t lines_of_stack(struct verdict *v, const struct trace *t, uint32_t off, st
 
 /* Which of its lanes is shown, and how many there are: memory may tell better than the dump. */
 void verdict_thread(struct verdict *v, struct facts *f, const struct culprit *c, size_t lane, size_t threads);
+
+/* Who held the memory that could not be had, into the verdict and the facts. */
+void verdict_memory(struct verdict *v, struct facts *f, const struct incident *i, struct trace *t);
 
 /* Rules and words of the cause that fits the facts best. */
 void verdict_judge(struct verdict *v, const struct facts *f);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reads CUWHY_SIM and CUDA_VISIBLE_DEVICES: which GPUs exist, and what is planned to fail. */
 #include "sim/sim.h"
+#include "sim/sim_uuid.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -201,31 +202,7 @@ int sim_config_load(void)
 
 static void device_uuid(struct sim_uuid *uuid, const struct sim_model *model, int physical)
 {
-	uint64_t hash = 1469598103934665603ull;
-
-	for (const char *p = model->id; *p; p++)
-		hash = (hash ^ (unsigned char)*p) * 1099511628211ull;
-	hash = (hash ^ (uint64_t)physical) * 1099511628211ull;
-	for (int i = 0; i < 16; i++) {
-		uuid->bytes[i] = (unsigned char)(hash >> (8 * (i % 8)));
-		if (i % 8 == 7)
-			hash = (hash ^ 0x5a) * 1099511628211ull;
-	}
-}
-
-static void uuid_text(const struct sim_uuid *uuid, char *out)
-{
-	static const char hex[] = "0123456789abcdef";
-
-	memcpy(out, "GPU-", 4);
-	out += 4;
-	for (int i = 0; i < 16; i++) {
-		if (i == 4 || i == 6 || i == 8 || i == 10)
-			*out++ = '-';
-		*out++ = hex[uuid->bytes[i] >> 4];
-		*out++ = hex[uuid->bytes[i] & 15];
-	}
-	*out = '\0';
+	sim_uuid_make(uuid->bytes, model->id, strlen(model->id), physical);
 }
 
 /* A prefix is accepted while it names one GPU only, as the driver does. -1: no such GPU. */
@@ -237,7 +214,7 @@ static int physical_by_uuid(const char *text, size_t length)
 
 	for (int i = 0; i < sim.config.devices; i++) {
 		device_uuid(&uuid, sim.config.model, i);
-		uuid_text(&uuid, full);
+		sim_uuid_print(uuid.bytes, full);
 		if (length > strlen(full) || strncasecmp(full, text, length))
 			continue;
 		if (found >= 0)

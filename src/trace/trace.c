@@ -113,6 +113,7 @@ void trace_free(struct trace *t)
 	free(t->allocations.item);
 	free(t->blocks.item);
 	free(t->freed.item);
+	trace_free_memory(t);
 	free(t->failure);
 	free(t->data);
 	free(t);

@@ -17,6 +17,11 @@ struct list {			/* pointers into the data, built on first use */
 	bool built;
 };
 
+struct timeline {		/* the samples that are in order; built on first use */
+	struct cw_sample *sample;
+	size_t n;
+};
+
 struct trace {
 	uint8_t *data;
 	size_t len;
@@ -27,6 +32,11 @@ struct trace {
 	struct list failures, launches, calls, allocations, blocks, freed;
 	char **names;			/* demangled function names by index */
 	size_t n_names;
+	struct cw_site *sites;		/* all of them in one list, copied on first use */
+	size_t n_sites;
+	struct timeline timeline[CW_MAX_DEVICES];
+	struct trace_node *nodes;
+	size_t n_nodes;
 };
 
 void list_add(struct list *l, const void *item);
@@ -35,5 +45,6 @@ void list_add(struct list *l, const void *item);
 int trace_read_header(struct trace *t, struct err *e);
 void trace_read_chunks(struct trace *t);
 void trace_read_failures(struct trace *t);
+void trace_free_memory(struct trace *t);
 
 #endif

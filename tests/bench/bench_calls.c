@@ -133,14 +133,15 @@ void bench_blocks(struct bench *b, uint64_t n)
 {
 	report_fn *report = (report_fn *)dlsym(RTLD_DEFAULT, NAME_OF(REPORT));
 	const struct device cuda = { 1, 0 };
+	const size_t reserved = 2 << 20, allocated = 150 * 512;
 
 	report = report ? report : REPORT;
 	for (uint64_t i = 0; i < n; i++) {
 		uintptr_t made = 0x7f0000000000u + i * 7919 % 400 * 512, gone = 0x7f0000000000u + (i + 150) * 7919 % 400 * 512;
 		uint64_t begin = now_ticks();
 
-		report((void *)made, 512, 0, 0, cuda);
-		report((void *)gone, -512, 0, 0, cuda);
+		report((void *)made, 512, allocated + 512, reserved, cuda);
+		report((void *)gone, -512, allocated, reserved, cuda);
 		keep(b, now_ticks() - begin, 0);
 	}
 }

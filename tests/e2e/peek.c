@@ -55,6 +55,40 @@ static unsigned long ring_head(const struct cw_chunk *chunk)
 	return (unsigned long)ring->head;
 }
 
+/* Sums over the sites, for each kind of memory that PyTorch or the driver gave out on device 0. */
+static void print_sites(const struct cw_header *h)
+{
+	unsigned long long live[2] = { 0, 0 }, count[2] = { 0, 0 }, at_peak[2] = { 0, 0 }, total[2] = { 0, 0 };
+	unsigned long n = 0, backward = 0, gradient = 0, captured = 0, samples = 0;
+
+	for (uint32_t i = 0; i < h->n_chunks && i < CW_MAX_CHUNKS; i++) {
+		const struct cw_chunk *chunk = &h->chunk[i];
+		const struct cw_timeline *l = chunk->kind == CW_CHUNK_TIMELINE ? at(chunk->off, sizeof(*l)) : NULL;
+		const struct cw_site *s = chunk->kind == CW_CHUNK_SITES ? at(chunk->off, chunk->len) : NULL;
+
+		samples += l && l->device == 0 ? l->n : 0;
+		for (size_t k = 0; s && k < chunk->len / sizeof(*s); k++) {
+			int torch = s[k].kind == CW_MEM_TORCH;
+
+			n += s[k].kind != 0;
+			backward += (s[k].flags & CW_SITE_BACKWARD) != 0;
+			gradient += (s[k].flags & CW_SITE_GRADIENT) != 0;
+			captured += (s[k].flags & CW_SITE_CAPTURED) != 0;
+			if (!s[k].kind || s[k].device != 0)
+				continue;
+			live[torch] += s[k].live;
+			count[torch] += s[k].live_count;
+			total[torch] += s[k].total_count;
+			at_peak[torch] += s[k].peak_generation == h->memory[0].peak_generation ? s[k].at_peak : s[k].live;
+		}
+	}
+	printf("sites %lu\nsites_backward %lu\nsites_gradient %lu\nsites_captured %lu\nsamples %lu\n", n, backward,
+	       gradient, captured, samples);
+	printf("site_live %llu\nsite_count %llu\nsite_total %llu\nsite_at_peak %llu\n", live[1], count[1], total[1],
+	       at_peak[1]);
+	printf("site_driver_live %llu\nsite_driver_count %llu\n", live[0], count[0]);
+}
+
 static void print_chunks(const struct cw_header *h)
 {
 	unsigned long rings = 0, live = 0, launches = 0, captured = 0, blocks = 0, ranges = 0;
@@ -113,7 +147,20 @@ int main(int argc, char **argv)
 	SHOW(lost_blocks);
 	SHOW(blocks_inexact_since_ns);
 	SHOW(used);
+	SHOW(lost_sites);
+	SHOW(pinned_bytes);
+	SHOW(pinned_peak_bytes);
+	SHOW(n_nodes);
+	SHOW(n_nodes_run);
+	SHOW(memory[0].allocated);
+	SHOW(memory[0].reserved);
+	SHOW(memory[0].peak_allocated);
+	SHOW(memory[0].peak_reserved);
+	SHOW(memory[0].driver);
+	SHOW(memory[0].driver_peak);
+	SHOW(memory[0].n_oom);
 #undef SHOW
+	print_sites(h);
 	print_chunks(h);
 	return 0;
 }

@@ -21,7 +21,8 @@ import report  # noqa: E402
 import toolbox  # noqa: E402
 
 RULES = ("rules_program", "rules_recorder", "rules_neighbours", "rules_dumps", "rules_faults", "rules_peers",
-         "rules_hangs", "rules_asserts", "rules_blocks")
+         "rules_hangs", "rules_asserts", "rules_blocks", "rules_memory", "rules_usage", "rules_oom",
+         "rules_wheels", "rules_export")
 
 
 class Builder:

@@ -8,12 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pickle_write.h"
 #include "dump/culprit.h"
 #include "facts/address.h"
 #include "facts/fault.h"
+#include "report/torchsnap.h"
 #include "report/verdict.h"
 #include "trace/cuda_errors.h"
-#include "trace/trace.h"
+#include "trace/events.h"
+#include "trace/trace_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -82,6 +85,28 @@ static void use_blocks(struct trace *t)
 		sink += r[i].end - r[i].start;
 }
 
+static void use_memory(struct trace *t)
+{
+	const struct cw_site *s;
+	const struct cw_sample *p;
+	const struct trace_node *node;
+	size_t i, n = trace_sites(t, &s);
+	int device;
+
+	for (i = 0; i < n; i++) {
+		use_stack(t, s[i].stack);
+		sink += strlen(trace_string(t, s[i].library)) + trace_site_at_peak(t, &s[i]);
+	}
+	for (device = -1; device <= CW_MAX_DEVICES; device++) {
+		trace_timeline(t, device, &p, &n);
+		for (i = 0; i < n; i++)
+			sink += p[i].ticks + p[i].driver;
+	}
+	n = trace_nodes(t, &node);
+	for (i = 0; i < n; i++)
+		use_stack(t, node[i].stack);
+}
+
 /* A kernel that failed at, or was given, some address of the recording's. */
 static void use_address(struct trace *t)
 {
@@ -103,6 +128,20 @@ static void use_address(struct trace *t)
 	c.params.data = NULL;
 	address_find(&found, t, &c, f[0], &m);
 	sink += found.distance + found.block.size;
+}
+
+static void use_snapshot(struct trace *t)
+{
+	struct torchsnap s;
+	struct pickle p;
+
+	torchsnap_build(&s, t);
+	pickle_begin(&p, 1 << 24);
+	torchsnap_write(&s, t, &p);
+	pickle_end(&p);
+	sink += p.out.len;
+	pickle_release(&p);
+	torchsnap_release(&s);
 }
 
 static void print(const struct verdict *v)
@@ -133,6 +172,18 @@ static void judge(struct trace *t, int status)
 	verdict_free(all);
 }
 
+static bool use_events(const uint8_t *data, size_t size)
+{
+	struct events r;
+	struct event e;
+
+	if (events_begin(&r, data, size, NULL) != 0)
+		return false;
+	while (events_next(&r, &e))
+		sink += e.addr + e.size + e.site + e.lost;
+	return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	void *copy = malloc(size ? size : 1);
@@ -141,13 +192,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!copy)
 		abort();
 	memcpy(copy, data, size);
+	if (use_events(copy, size)) {
+		free(copy);
+		return 0;
+	}
 	t = trace_from_bytes(copy, size, NULL);
 	if (!t)
 		return 0;
 	use_failures(t);
 	use_lists(t);
 	use_blocks(t);
+	use_memory(t);
 	use_address(t);
+	use_snapshot(t);
 	judge(t, 1);
 	judge(t, 0);
 	trace_free(t);

@@ -66,6 +66,7 @@ static void memory(struct make *m)
 	f[2] = (struct cw_failure){.seq = 3, .source = CW_SRC_RUNTIME, .api = 0, .code = 101,
 				   .n_args = 1, .arg = {7}};
 	f[3] = (struct cw_failure){.seq = 4, .source = CW_SRC_FORK, .code = 3};
+	make_memory(m, 0);
 }
 
 static void sticky(struct make *m)
@@ -77,6 +78,19 @@ static void sticky(struct make *m)
 	f[2] = (struct cw_failure){.seq = 3, .source = CW_SRC_DRIVER, .api = 32, .code = 900,
 				   .capturing = 1};
 	f[3] = (struct cw_failure){.seq = 4, .source = CW_SRC_DRIVER, .api = 91, .code = 209};
+}
+
+/* A block made, one freed, one of the driver's with an odd size, an allocator that gave up, and lost ones. */
+static size_t events(struct make *m)
+{
+	static const uint8_t bytes[] = { 0, 0x80, 1, 0x80, 0x80, 0x80, 8, 4, 1, 1, 2, 3, 2, 3, 0x80, 2, 0x83, 2, 7,
+					 4, 1, 0x80, 0x80, 1, 5, 9, 0xf9, 2, 2 };
+	struct cw_events_file h = {.major = CW_MAJOR, .pid = 4242};
+
+	memcpy(h.magic, CW_EVENTS_MAGIC, sizeof(h.magic));
+	memcpy(m->data, &h, sizeof(h));
+	memcpy(m->data + sizeof(h), bytes, sizeof(bytes));
+	return sizeof(h) + sizeof(bytes);
 }
 
 int main(int argc, char **argv)
@@ -92,6 +106,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	folder = argv[1];
+	make_init(&m);
+	save("events", &m, events(&m));
+	free(m.data);
 	make_init(&m);
 	save("empty", &m, sizeof(struct cw_header));
 	save("cut", &m, 100);

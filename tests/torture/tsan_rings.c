@@ -104,6 +104,7 @@ static void one_round(uint64_t id, uint64_t i)
 {
 	uint64_t value[3] = { id, i, id ^ i }, arg[CW_MAX_ARGS] = { id, i };
 	void *params[3] = { &value[0], &value[1], &value[2] };
+	struct block_note block = { 0x7f0000000000ull, 512, 512, 1 << 20, (int)(i % 2) };
 	struct cw_allocation taken;
 
 	if (!rec_enter())
@@ -116,9 +117,12 @@ static void one_round(uint64_t id, uint64_t i)
 	alloc_add(0x100000000ull + (id * ROUNDS + i) * 512, 512, CW_MEM_DEVICE, 0, 0);
 	if (i % 3)
 		alloc_take(0x100000000ull + (id * ROUNDS + i) * 512, &taken);
-	block_made(0x7f0000000000ull + (id * ROUNDS + i) * 512, 512, 0);
+	block.addr += (id * ROUNDS + i) * 512;
+	block.allocated += i * 512;
+	block_made(&block);
+	block.size = -512;
 	if (i % 2)
-		block_freed(0x7f0000000000ull + (id * ROUNDS + i) * 512);
+		block_freed(&block);
 	if (i % 211 == 0)
 		capture_begin(id + 1, stack_here());
 	if (i % 211 == 100) {
@@ -161,6 +165,7 @@ static int start_again(char **argv, const char *socket_path, int s)
 	snprintf(fd, sizeof(fd), "%d", s);
 	setenv("CUWHY_SOCK", socket_path, 1);
 	setenv("TSAN_RINGS_FD", fd, 1);
+	setenv("CUWHY_MEMORY_TRACE", "1", 1);
 	execv("/proc/self/exe", argv);
 	return 2;
 }

@@ -15,7 +15,7 @@
 #include "base/fs.h"
 #include "trace/cuda_errors.h"
 #include "trace/demangle.h"
-#include "trace/trace.h"
+#include "trace/trace_memory.h"
 #include "trace_make.h"
 
 /* A trace of its own copy, so that a read beyond `len` is found by the sanitizer. */
@@ -33,6 +33,25 @@ static struct trace *open_made(const struct make *m)
 
 	assert_non_null(t);
 	return t;
+}
+
+static void walk_memory(struct trace *t)
+{
+	const struct cw_sample *sample;
+	const struct trace_node *node;
+	const struct cw_site *s;
+	size_t i, n = trace_sites(t, &s);
+	int device;
+
+	for (i = 0; i < n; i++) {
+		trace_stack(t, s[i].stack);
+		trace_site_at_peak(t, &s[i]);
+	}
+	for (device = -1; device <= CW_MAX_DEVICES; device++)
+		trace_timeline(t, device, &sample, &n);
+	n = trace_nodes(t, &node);
+	for (i = 0; i < n; i++)
+		trace_stack(t, node[i].stack);
 }
 
 /* Uses everything there is in a trace. */
@@ -54,6 +73,7 @@ static void walk(struct trace *t)
 	for (i = 0; i < n; i++)
 		api_name(c[i]->api);
 	trace_allocations(t, &a);
+	walk_memory(t);
 }
 
 static void trace__what_was_written_is_found(void **state)
@@ -287,6 +307,75 @@ static void trace__ranges_end_where_the_writer_stopped(void **state)
 	trace_free(t);
 }
 
+static void trace__memory_is_found_by_site_time_and_node(void **state)
+{
+	const struct cw_timeline *l;
+	const struct cw_sample *sample;
+	const struct trace_node *node;
+	const struct cw_site *s;
+	struct trace *t;
+	struct make m;
+	size_t n;
+
+	(void)state;
+	make_init(&m);
+	make_memory(&m, 8);
+	t = open_made(&m);
+	assert_int_equal(trace_sites(t, &s), 3);
+	assert_int_equal(s[0].kind, 0);
+	assert_int_equal(trace_site_at_peak(t, &s[1]), 4096);	/* nothing has happened to it since */
+	assert_int_equal(trace_site_at_peak(t, &s[2]), 2048);
+	assert_int_equal(trace_site_at_peak(t, &s[1]) + trace_site_at_peak(t, &s[2]), trace_memory(t, 0)->peak_allocated);
+	l = trace_timeline(t, 0, &sample, &n);
+	assert_non_null(l);
+	assert_int_equal(n, 3);
+	assert_int_equal(sample[1].allocated, 6144);
+	assert_null(trace_timeline(t, 1, &sample, &n));
+	assert_int_equal(n, 0);
+	assert_null(trace_memory(t, -1));
+	assert_null(trace_memory(t, CW_MAX_DEVICES));
+	assert_int_equal(trace_nodes(t, &node), 2);
+	assert_true(node[0].has_run && node[0].stack == 8 && node[0].sequence == 4);
+	assert_true(!node[1].has_run && node[1].stack == 8 && node[1].sequence == 5);
+	trace_free(t);
+	free(m.data);
+}
+
+/* A kill while neighbours are merged; a length that is not true; a device that there cannot be. */
+static void trace__samples_out_of_order_are_dropped(void **state)
+{
+	const struct cw_sample *sample;
+	const struct cw_site *s;
+	struct cw_timeline *l;
+	struct cw_site *made;
+	struct cw_sample *p;
+	struct trace *t;
+	struct make m;
+	size_t n;
+
+	(void)state;
+	make_init(&m);
+	l = (struct cw_timeline *)(m.data + make_chunk(&m, CW_CHUNK_TIMELINE, sizeof(*l) + 4 * sizeof(*p)));
+	*l = (struct cw_timeline){.device = 2, .n = UINT32_MAX, .n_max = 4};
+	p = (struct cw_sample *)(l + 1);
+	p[0] = (struct cw_sample){.ticks = 100, .allocated = 1};
+	p[1] = (struct cw_sample){.ticks = 300, .allocated = 2};
+	p[2] = (struct cw_sample){.ticks = 200, .allocated = 3};
+	p[3] = (struct cw_sample){.ticks = 400, .allocated = 4};
+	made = (struct cw_site *)(m.data + make_chunk(&m, CW_CHUNK_SITES, 4 * sizeof(*made)));
+	made[1] = (struct cw_site){.kind = CW_MEM_DEVICE, .device = 700, .live = 5};
+	t = open_made(&m);
+	assert_non_null(trace_timeline(t, 2, &sample, &n));
+	assert_int_equal(n, 3);
+	assert_int_equal(sample[1].ticks, 300);
+	assert_int_equal(sample[2].ticks, 400);
+	assert_int_equal(trace_sites(t, &s), 2);
+	assert_int_equal(s[1].device, -1);
+	assert_int_equal(trace_site_at_peak(t, &s[1]), 5);
+	trace_free(t);
+	free(m.data);
+}
+
 static void trace__a_layout_is_whole_or_none(void **state)
 {
 	struct cw_function f = {.layout = 0};
@@ -348,6 +437,7 @@ static void trace__cut_short_at_any_byte_it_opens_or_says_why(void **state)
 	(void)state;
 	make_init(&m);
 	make_usual(&m);
+	make_memory(&m, 8);
 	for (len = 0; len < m.used; len += len < 256 ? 1 : 97) {
 		e = (struct err){0};
 		t = open_cut(&m, len, &e);
@@ -372,10 +462,11 @@ static void trace__a_chunk_list_full_of_garbage_is_survived(void **state)
 	for (round = 0; round < 200; round++) {
 		make_init(&m);
 		make_usual(&m);
+		make_memory(&m, 8);
 		make_header(&m)->n_chunks = (uint32_t)rand();
 		words = (uint32_t *)make_header(&m)->chunk;
 		for (i = 0; i < 3; i++)
-			words[rand() % 40] = (uint32_t)rand() >> (rand() % 31);
+			words[rand() % 60] = (uint32_t)rand() >> (rand() % 31);
 		t = open_made(&m);
 		walk(t);
 		trace_free(t);
@@ -539,6 +630,8 @@ int main(void)
 		cmocka_unit_test(trace__blocks_are_listed_apart),
 		cmocka_unit_test(trace__freed_blocks_come_in_order_and_whole),
 		cmocka_unit_test(trace__ranges_end_where_the_writer_stopped),
+		cmocka_unit_test(trace__memory_is_found_by_site_time_and_node),
+		cmocka_unit_test(trace__samples_out_of_order_are_dropped),
 		cmocka_unit_test(trace__a_layout_is_whole_or_none),
 		cmocka_unit_test(trace__failures_come_in_the_order_they_were_noticed),
 		cmocka_unit_test(trace__cut_short_at_any_byte_it_opens_or_says_why),

@@ -96,6 +96,36 @@ static inline void *make_ring(struct make *m, uint32_t kind, uint32_t n, uint32_
 	return r + 1;
 }
 
+/* Memory of device 0: two sites, the second of which held less at the peak; three samples; two autograd nodes, the
+ * first of which has run. */
+static inline void make_memory(struct make *m, uint32_t stack)
+{
+	struct cw_memory_now *now = &make_header(m)->memory[0];
+	struct cw_timeline *l;
+	struct cw_sample *sample;
+	struct cw_site *s;
+	struct cw_node *node;
+
+	*now = (struct cw_memory_now){.allocated = 7168, .reserved = 2 << 20, .peak_allocated = 6144,
+				      .peak_reserved = 2 << 20, .driver = 3 << 20, .driver_peak = 3 << 20,
+				      .peak_ticks = 1200, .peak_generation = 3};
+	s = (struct cw_site *)(m->data + make_chunk(m, CW_CHUNK_SITES, 8 * sizeof(*s)));
+	s[1] = (struct cw_site){.stack = stack, .kind = CW_MEM_TORCH, .live = 4096, .live_count = 1, .peak = 4096,
+				.peak_generation = 2, .at_peak = 9, .total = 4096, .total_count = 1};
+	s[2] = (struct cw_site){.stack = stack, .kind = CW_MEM_TORCH, .flags = CW_SITE_BACKWARD, .live = 3072,
+				.live_count = 3, .peak = 3072, .peak_generation = 3, .at_peak = 2048,
+				.total = 8192, .total_count = 8};
+	l = (struct cw_timeline *)(m->data + make_chunk(m, CW_CHUNK_TIMELINE, sizeof(*l) + 4 * sizeof(*sample)));
+	*l = (struct cw_timeline){.n = 3, .n_max = 4, .every = 100};
+	sample = (struct cw_sample *)(l + 1);
+	sample[0] = (struct cw_sample){1000, 4096, 2 << 20, 3 << 20};
+	sample[1] = (struct cw_sample){1200, 6144, 2 << 20, 3 << 20};
+	sample[2] = (struct cw_sample){1300, 5120, 2 << 20, 3 << 20};
+	node = make_ring(m, CW_CHUNK_NODES, 4, sizeof(*node), 6);
+	node[0] = (struct cw_node){4, stack | CW_NODE_HAS_RUN};
+	node[1] = (struct cw_node){5, stack};
+}
+
 /* One of everything: a refused launch of a named kernel at train.py:32, and what led to it. */
 static inline void make_usual(struct make *m)
 {

@@ -98,24 +98,68 @@ int forward(void)
 	return n_made++;
 }
 
+/* The node that accumulates a gradient: no line made it. */
+int accumulate(void);
+int accumulate(void)
+{
+	made[n_made] = (struct node){ .vtable = vtable + 2, .sequence = UINT64_MAX };
+	return n_made++;
+}
+
+/* Its totals: what is in blocks, and what the Python side says is reserved. */
+static size_t allocated[128], reserved[128];
+
+void reserve(uint64_t bytes, int index);
+void reserve(uint64_t bytes, int index)
+{
+	reserved[index] = bytes;
+}
+
 void block_made(uint64_t address, uint64_t size, int type, int index);
 void block_made(uint64_t address, uint64_t size, int type, int index)
 {
-	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)address, (int64_t)size, 0, 0,
+	size_t now = type == 1 ? __atomic_add_fetch(&allocated[index], size, __ATOMIC_RELAXED) : 0;
+
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)address, (int64_t)size, now, reserved[index],
 							      (struct device){ (int8_t)type, (int8_t)index });
+}
+
+/* PyTorch's allocator gives up; the program raises what it likes. */
+void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t size, size_t now, size_t held, struct device d);
+void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t size, size_t now, size_t held, struct device d)
+{
+	(void)size, (void)now, (void)held, (void)d;
+}
+
+void out_of_memory(uint64_t request, int index);
+void out_of_memory(uint64_t request, int index)
+{
+	_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE((int64_t)request, allocated[index], reserved[index],
+							    (struct device){ 1, (int8_t)index });
+}
+
+/* A node that nobody will run. */
+void node_made(void);
+void node_made(void)
+{
+	_ZN2at15sequence_number17get_and_incrementEv();
 }
 
 void block_made_old(uint64_t address, uint64_t size);
 void block_made_old(uint64_t address, uint64_t size)
 {
-	_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE((void *)address, (int64_t)size, 0, 0,
+	int64_t now = (int64_t)__atomic_add_fetch(&allocated[0], size, __ATOMIC_RELAXED);
+
+	_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE((void *)address, (int64_t)size, now, (int64_t)reserved[0],
 							      (struct device){ 1, 0 });
 }
 
 void block_freed(uint64_t address, uint64_t size, int type, int index);
 void block_freed(uint64_t address, uint64_t size, int type, int index)
 {
-	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)address, -(int64_t)size, 0, 0,
+	size_t now = type == 1 ? __atomic_sub_fetch(&allocated[index], size, __ATOMIC_RELAXED) : 0;
+
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)address, -(int64_t)size, now, reserved[index],
 							      (struct device){ (int8_t)type, (int8_t)index });
 }
 

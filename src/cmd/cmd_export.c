@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cuwhy export`: makes of a recording a file that another program reads.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/opt.h"
+#include "base/pickle_write.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/recording.h"
+#include "report/torchsnap.h"
+#include "trace/trace.h"
+#include "base/banned.h"
+
+#define MAX_SNAPSHOT	((size_t)16 << 30)
+
+static struct {
+	bool snapshot, help;
+	const char *out, *pid;
+} given;
+
+static const struct opt_usage usage = {
+	"export", "--torch-snapshot -o FILE [options] [RECORDING]",
+	"Makes of a recording (a folder, or one .cwr file; without one, the newest) a file that another\n"
+	"program reads.",
+	"The snapshot is a pickle like that of torch.cuda.memory._dump_snapshot: PyTorch's segments and blocks\n"
+	"as they were at the end, with the lines that made them. PyTorch's viewer opens it:\n"
+	"    python -m torch.cuda._memory_viz trace_plot FILE -o FILE.html\n"
+	"Its history is that of the blocks that were live at the end and of those freed last. Streams, pools\n"
+	"and sizes before rounding are not recorded: the stream is 0, the pool (0, 0), the size the block's.\n"
+	"\n"
+	"The exit status is 0 when the file was written, else 2.\n",
+};
+
+static const struct opt options[] = {
+	{"torch-snapshot", 0, NULL, "write a memory snapshot of PyTorch's allocator", &given.snapshot, NULL},
+	{"out", 'o', "FILE", "where to write it; '-' is standard output", NULL, &given.out},
+	{"pid", 0, "PID", "of which process, when the recording has several", NULL, &given.pid},
+	{"help", 'h', NULL, "print this", &given.help, NULL},
+	{0},
+};
+
+/* --- the process that is meant ---------------------------------------------------------------- */
+
+struct choice {
+	struct trace *trace;		/* of the process that is meant */
+	size_t n;			/* processes with blocks of PyTorch */
+	size_t readable;
+	char pids[120];			/* for people */
+};
+
+static bool has_blocks(struct trace *t)
+{
+	const struct cw_allocation *const *list;
+
+	return trace_header(t)->n_blocks > 0 || trace_blocks(t, &list) > 0;
+}
+
+static bool is_meant(const struct trace *t)
+{
+	uint64_t pid;
+
+	return !given.pid || (str_u64(given.pid, &pid) && pid == trace_header(t)->pid);
+}
+
+static void note_pid(struct choice *c, uint32_t pid)
+{
+	size_t len = strlen(c->pids);
+
+	snprintf(c->pids + len, sizeof(c->pids) - len, "%s%" PRIu32, len ? ", " : "", pid);
+}
+
+static void look_at(struct choice *c, const char *part, struct err *e)
+{
+	struct trace *t = trace_open(part, e);
+
+	if (!t)
+		return;
+	c->readable++;
+	if (has_blocks(t)) {
+		note_pid(c, trace_header(t)->pid);
+		if (is_meant(t) && c->n++ == 0) {
+			c->trace = t;
+			return;
+		}
+	}
+	trace_free(t);
+}
+
+static int refuse(const struct choice *c, const char *path, struct err *e)
+{
+	if (c->n > 1) {
+		err_set(e, -EINVAL, "PyTorch was used in several processes of '%s': %s", path, c->pids);
+		return err_hint(e, "choose one with --pid");
+	}
+	if (!c->readable && e->code)
+		return e->code;
+	if (given.pid && c->pids[0]) {
+		err_set(e, -ENOENT, "no process %s with blocks of PyTorch in '%s'", given.pid, path);
+		return err_hint(e, "there are: %s", c->pids);
+	}
+	err_set(e, -ENOENT, "no blocks of PyTorch's allocator in '%s'", path);
+	return err_hint(e, "the program did not use PyTorch on CUDA, or its allocator does not report "
+			"(PYTORCH_NO_CUDA_MEMORY_CACHING, another backend)");
+}
+
+static struct trace *choose(const char *path, struct err *e)
+{
+	struct choice c = {0};
+	struct recording r;
+
+	if (recording_read(&r, path, e) == 0) {
+		for (size_t i = 0; i < r.n; i++)
+			if (r.process[i].part)
+				look_at(&c, r.process[i].part, e);
+		if (c.n != 1) {
+			refuse(&c, path, e);
+			trace_free(c.trace);
+			c.trace = NULL;
+		}
+	}
+	recording_release(&r);
+	return c.trace;
+}
+
+/* --- the snapshot ----------------------------------------------------------------------------- */
+
+static void warn(uint64_t n, const char *what)
+{
+	if (n)
+		fprintf(stderr, "cuwhy: %" PRIu64 " %s\n", n, what);
+}
+
+static void tell(const struct torchsnap *s)
+{
+	warn(s->lost, "blocks were not recorded: there was no room for them");
+	warn(s->outside, "blocks are in no allocation that was recorded: each is shown as a segment of its own");
+	warn(s->overlapping, "blocks lie on top of others: the recording is damaged there, they are left out");
+	warn(s->cache_left_out, "bytes of PyTorch's cache are left out: nothing tells which allocations they are");
+	if (strcmp(given.out, "-") != 0)
+		printf("wrote '%s': %zu segments, %zu blocks, %zu events\n", given.out, s->n_segments, s->n_blocks,
+		       s->n_events);
+}
+
+static int write_out(const struct pickle *p, struct err *e)
+{
+	if (p->out.full)
+		return err_set(e, -EFBIG, "the snapshot would be larger than %zu GiB", MAX_SNAPSHOT >> 30);
+	if (strcmp(given.out, "-") != 0)
+		return fs_write(given.out, p->out.data, p->out.len, e);
+	fwrite(p->out.data, 1, p->out.len, stdout);	/* cmd_finish looks whether it went well */
+	return 0;
+}
+
+static int export(const char *path, struct err *e)
+{
+	struct trace *t = choose(path, e);
+	struct torchsnap s;
+	struct pickle p;
+	int rc;
+
+	if (!t)
+		return e->code;
+	torchsnap_build(&s, t);
+	pickle_begin(&p, MAX_SNAPSHOT);
+	torchsnap_write(&s, t, &p);
+	pickle_end(&p);
+	rc = write_out(&p, e);
+	if (rc == 0)
+		tell(&s);
+	pickle_release(&p);
+	torchsnap_release(&s);
+	trace_free(t);
+	return rc;
+}
+
+static int check(int argc, int first, struct err *e)
+{
+	uint64_t pid;
+
+	if (argc - first > 1)
+		return err_set(e, -EINVAL, "export takes one recording, not %d", argc - first);
+	if (given.pid && !str_u64(given.pid, &pid))
+		return err_set(e, -EINVAL, "--pid takes a number, not '%s'", given.pid);
+	if (!given.snapshot) {
+		err_set(e, -EINVAL, "export needs to know what to make");
+		return err_hint(e, "cuwhy export --torch-snapshot -o snapshot.pickle");
+	}
+	if (!given.out || !*given.out) {
+		err_set(e, -EINVAL, "export needs to know where to write");
+		return err_hint(e, "-o FILE, or -o - for standard output");
+	}
+	return 0;
+}
+
+int cmd_export(int argc, char **argv)
+{
+	struct err e = {0};
+	char *path = NULL;
+	int first = opt_parse(&usage, options, argc, argv, &e), rc = first < 0 ? first : 0;
+
+	if (rc == 0 && given.help) {
+		opt_help(stdout, &usage, options);
+		return cmd_finish(EXIT_NOTHING);
+	}
+	if (rc == 0)
+		rc = check(argc, first, &e);
+	if (rc == 0)
+		path = first < argc ? xstrdup(argv[first]) : recording_newest(&e);
+	if (rc == 0 && path && !fs_exists(path))
+		rc = err_set(&e, -ENOENT, "cannot open '%s': %s", path, strerror(ENOENT));
+	if (rc == 0)
+		rc = path ? export(path, &e) : e.code;
+	free(path);
+	return rc ? cmd_fail(stdout, false, &e, EXIT_TROUBLE) : cmd_finish(EXIT_NOTHING);
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Adds up the memory of a device at one moment (see ledger.h).
+ *
+ * Every figure has one source: the card's total and what is free come from cuMemGetInfo, PyTorch's sums from its own
+ * allocator, the rest from the table of the driver's allocations. What they leave is a part of its own, so that the
+ * parts always add up to the total.
+ */
+#include "facts/ledger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "facts/ledger_priv.h"
+#include "trace/trace_memory.h"
+
+const struct cw_failure *ledger_oom(const struct trace *t, int device)
+{
+	const struct cw_failure *const *f;
+	const struct cw_failure *driver = NULL;
+	size_t n = trace_failures(t, &f);
+
+	for (size_t i = n; i > 0; i--) {
+		if (device >= 0 && f[i - 1]->device != device)
+			continue;
+		if (f[i - 1]->source == CW_SRC_TORCH_OOM)
+			return f[i - 1];
+		if (!driver && f[i - 1]->source == CW_SRC_DRIVER && f[i - 1]->code == 2 && f[i - 1]->request_bytes)
+			driver = f[i - 1];
+	}
+	return driver;
+}
+
+/* ---- the pieces ------------------------------------------------------------------------------------------- */
+
+static bool counts(const struct piece *p, int device)
+{
+	return (p->device == device || p->device < 0) &&
+	       (p->kind == CW_MEM_DEVICE || p->kind == CW_MEM_ASYNC || p->kind == CW_MEM_VMM);
+}
+
+void moment_init(struct moment *m, struct trace *t, uint64_t when, int device)
+{
+	size_t n = 0;
+
+	*m = (struct moment){ .when = when, .device = device };
+	pieces_of_torch(&m->torch, t, when);
+	for (size_t i = 0; i < m->torch.n; i++)
+		if (m->torch.list[i].device == device)
+			m->torch.list[n++] = m->torch.list[i];
+	m->torch.n = n;
+	pieces_of_driver_at(&m->driver, t, when);
+}
+
+void moment_free(struct moment *m)
+{
+	pieces_free(&m->torch);
+	pieces_free(&m->driver);
+}
+
+static struct ledger_line line_of_piece(const struct piece *p, const struct about *a)
+{
+	return (struct ledger_line){ .place = a->place, .bytes = p->size, .count = 1, .first_ticks = p->ticks,
+				     .last_ticks = p->ticks };
+}
+
+static void add_tensors(struct lines *to, const struct moment *m, struct kinds *k)
+{
+	for (size_t i = 0; i < m->torch.n; i++) {
+		const struct piece *p = &m->torch.list[i];
+		struct ledger_line one = line_of_piece(p, kinds_about(k, p));
+
+		one.part = PART_TENSORS;
+		one.kind = kinds_of(k, p);
+		lines_add(to, &one);
+	}
+}
+
+static const char *library_of(const struct kinds *k, const struct piece *p, const struct about *a)
+{
+	uint32_t off = p->library ? p->library : a->asked ? a->asked->library : 0;
+	const char *path = trace_string(k->trace, off), *slash = strrchr(path, '/');
+
+	return !path[0] ? NULL : slash ? slash + 1 : path;
+}
+
+static void add_libraries(struct lines *to, const struct moment *m, struct kinds *k)
+{
+	for (size_t i = 0; i < m->driver.n; i++) {
+		const struct piece *p = &m->driver.list[i];
+		struct ledger_line one;
+
+		if (p->segment || !counts(p, m->device))
+			continue;
+		one = line_of_piece(p, kinds_about(k, p));
+		one.part = PART_LIBRARIES;
+		one.library = library_of(k, p, kinds_about(k, p));
+		lines_add(to, &one);
+	}
+}
+
+/* At the peak: no blocks are kept of it, but what each site had. */
+static void add_sites(struct lines *to, struct kinds *k, int device)
+{
+	for (size_t i = 1; i < k->n; i++) {
+		const struct cw_site *s = &k->site[i];
+		struct piece p = { .stack = s->stack, .forward_stack = s->forward_stack, .device = s->device,
+				   .kind = s->kind, .site = (uint32_t)i, .ticks = s->first_ticks,
+				   .size = trace_site_at_peak(k->trace, s) };
+		struct ledger_line one = line_of_piece(&p, kinds_about(k, &p));
+
+		if (s->kind != CW_MEM_TORCH || s->device != device || !p.size)
+			continue;
+		one.part = PART_TENSORS;
+		one.kind = kinds_of(k, &p);
+		one.count = 0;
+		one.last_ticks = s->last_ticks;
+		lines_add(to, &one);
+	}
+}
+
+/* ---- sums --------------------------------------------------------------------------------------------------- */
+
+static uint64_t sum_of(const struct lines *l, enum ledger_part part)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		if (l->list[i].part == part)
+			sum += l->list[i].bytes;
+	return sum;
+}
+
+/* A figure from elsewhere is larger than the sum of the lines: the difference has no line. */
+static uint64_t settle(struct lines *l, enum ledger_part part, uint64_t known)
+{
+	uint64_t sum = sum_of(l, part);
+
+	if (known > sum)
+		lines_add(l, &(struct ledger_line){ .part = part, .kind = KIND_OTHER, .bytes = known - sum });
+	return known > sum ? known : sum;
+}
+
+static uint64_t driver_sum(const struct moment *m)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < m->driver.n; i++)
+		sum += counts(&m->driver.list[i], m->device) ? m->driver.list[i].size : 0;
+	return sum;
+}
+
+static uint64_t host_sum(const struct moment *m)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < m->driver.n; i++)
+		sum += m->driver.list[i].kind == CW_MEM_PINNED || m->driver.list[i].kind == CW_MEM_REGISTERED ?
+			       m->driver.list[i].size : 0;
+	return sum;
+}
+
+/* Takes at most what is left of the card: figures of different moments must not make it larger than it is. */
+static void take(struct ledger *l, enum ledger_part part, uint64_t bytes, uint64_t *left)
+{
+	if (l->total_known && bytes > *left)
+		bytes = *left;
+	l->part[part] = bytes;
+	*left -= l->total_known ? bytes : 0;
+}
+
+static void add_processes(struct lines *to, const struct ledger_seen *seen)
+{
+	for (size_t i = 0; i < seen->n; i++)
+		lines_add(to, &(struct ledger_line){ .part = PART_PROCESSES, .pid = seen->holder[i].pid,
+						     .command = seen->holder[i].command,
+						     .bytes = seen->holder[i].bytes, .count = 1 });
+}
+
+/* What this process did not ask for: known in parts when NVML was asked, else as one sum. */
+static void divide_outside(struct ledger *l, struct lines *lines, const struct ledger_seen *seen, uint64_t *left)
+{
+	if (!l->free_known) {
+		take(l, PART_UNMEASURED, *left, left);
+	} else if (!seen || !seen->known) {
+		take(l, PART_OUTSIDE, *left, left);
+	} else {
+		if (seen->own > l->driver)
+			take(l, PART_CONTEXT, seen->own - l->driver, left);
+		add_processes(lines, seen);
+		take(l, PART_PROCESSES, sum_of(lines, PART_PROCESSES), left);
+		take(l, seen->own ? PART_REST : PART_OUTSIDE, *left, left);
+	}
+}
+
+static void divide(struct ledger *l, struct lines *lines, uint64_t free_bytes, const struct ledger_seen *seen)
+{
+	uint64_t left = l->total, cache = l->reserved > l->allocated ? l->reserved - l->allocated : 0;
+	uint64_t whole = l->segments.free_whole < cache ? l->segments.free_whole : cache;
+
+	if (l->free_known)
+		take(l, PART_FREE, free_bytes, &left);
+	take(l, PART_TENSORS, l->allocated, &left);
+	take(l, PART_CACHE_USED, cache - whole, &left);
+	take(l, PART_CACHE_FREE, whole, &left);
+	take(l, PART_LIBRARIES, sum_of(lines, PART_LIBRARIES), &left);
+	if (l->total_known)
+		divide_outside(l, lines, seen, &left);
+}
+
+static void add_kinds(struct ledger *l)
+{
+	uint64_t left = l->part[PART_TENSORS];
+
+	for (size_t i = 0; i < l->n; i++) {
+		uint64_t bytes = l->line[i].bytes < left ? l->line[i].bytes : left;
+
+		if (l->line[i].part != PART_TENSORS)
+			continue;
+		l->kind[l->line[i].kind] += bytes;
+		left -= bytes;
+	}
+}
+
+/* ---- how often a line was at it --------------------------------------------------------------------------- */
+
+#define LINES_COUNTED 64
+
+static void count_made(struct ledger *l, struct kinds *k)
+{
+	struct lines made = { 0 };
+
+	for (size_t i = 1; i < k->n; i++) {
+		const struct cw_site *s = &k->site[i];
+		struct piece p = { .stack = s->stack, .forward_stack = s->forward_stack, .device = s->device,
+				   .kind = s->kind, .site = (uint32_t)i };
+		struct ledger_line one = { .place = kinds_about(k, &p)->place, .made = s->total_count,
+					   .made_bytes = s->total };
+
+		if (s->kind == CW_MEM_TORCH && s->device == l->device && one.place.file)
+			lines_add(&made, &one);
+	}
+	lines_join(&made);
+	for (size_t i = 0; i < l->n && i < LINES_COUNTED; i++)
+		for (size_t j = 0; l->line[i].part == PART_TENSORS && j < made.n; j++)
+			if (place_same(&l->line[i].place, &made.list[j].place)) {
+				l->line[i].made = made.list[j].made;
+				l->line[i].made_bytes = made.list[j].made_bytes;
+			}
+	free(made.list);
+}
+
+/* ---- the moment ----------------------------------------------------------------------------------------------- */
+
+/* The sample that holds the moment tells what was reserved around it. */
+static void from_timeline(struct ledger *l, struct trace *t, uint64_t ticks)
+{
+	const struct cw_sample *s;
+	size_t n;
+
+	trace_timeline(t, l->device, &s, &n);
+	for (size_t i = 0; i < n && s[i].ticks <= ticks; i++) {
+		l->reserved = s[i].reserved;
+		l->driver = s[i].driver;
+	}
+}
+
+static void set_total(struct ledger *l, const struct trace *t, const struct cw_failure *f)
+{
+	const struct cw_header *h = trace_header(t);
+
+	l->device_name = l->device >= 0 && l->device < CW_MAX_DEVICES ? h->device[l->device].name : "";
+	l->total = f && f->memory_known ? f->total_bytes : 0;
+	l->free_known = l->total > 0;
+	if (!l->total && l->device_name[0])
+		l->total = h->device[l->device].total_bytes;
+	l->total_known = l->total > 0;
+}
+
+static void set_sums(struct ledger *l, struct trace *t, const struct cw_failure *f, const struct moment *m)
+{
+	const struct cw_memory_now *now = trace_memory(t, l->device);
+
+	l->driver = driver_sum(m);
+	if (now) {
+		l->peak_allocated = now->peak_allocated;
+		l->peak_reserved = now->peak_reserved;
+	}
+	if (l->at == LEDGER_END && now) {
+		l->allocated = now->allocated;
+		l->reserved = now->reserved;
+	} else if (l->at == LEDGER_PEAK && now) {
+		l->allocated = now->peak_allocated;
+		from_timeline(l, t, now->peak_ticks);
+	} else if (f && f->source == CW_SRC_TORCH_OOM) {
+		l->allocated = f->torch_allocated;
+		l->reserved = f->torch_reserved;
+	}
+	if (f && f->live_device_bytes)
+		l->driver = f->live_device_bytes;
+}
+
+static void keep_lines(struct ledger *l, struct lines *lines, struct pool *pool)
+{
+	l->n = lines->n;
+	l->line = pool_alloc(pool, (lines->n + 1) * sizeof(*l->line));
+	if (lines->n)
+		memcpy(l->line, lines->list, lines->n * sizeof(*l->line));
+	free(lines->list);
+}
+
+/* What has no line: PyTorch's sum and the driver's are exact, the tables may have lost some. */
+static void settle_lines(struct ledger *l, struct lines *lines)
+{
+	uint64_t held;
+
+	l->lines_complete = sum_of(lines, PART_TENSORS) >= l->allocated;
+	l->allocated = settle(lines, PART_TENSORS, l->allocated);
+	held = l->segments.free_used + l->segments.free_whole + l->allocated;
+	if (!l->reserved && l->segments.n)
+		l->reserved = held;
+	if (l->reserved < l->allocated)
+		l->reserved = l->allocated;
+	if (l->at != LEDGER_PEAK)
+		settle(lines, PART_LIBRARIES, l->driver > l->reserved ? l->driver - l->reserved : 0);
+	else if (l->driver > l->reserved)
+		lines_add(lines, &(struct ledger_line){ .part = PART_LIBRARIES, .bytes = l->driver - l->reserved });
+}
+
+void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at at, const struct cw_failure *f,
+		  const struct ledger_seen *seen, struct pool *pool)
+{
+	uint64_t when = at == LEDGER_OOM && f ? f->ticks : UINT64_MAX;
+	struct lines lines = { 0 };
+	struct moment m;
+	struct kinds k;
+
+	*l = (struct ledger){ .at = at, .device = device, .ticks = when };
+	moment_init(&m, t, when, device);
+	kinds_init(&k, t, when, device, pool);
+	set_total(l, t, f);
+	set_sums(l, t, f, &m);
+	if (at == LEDGER_PEAK) {
+		l->ticks = trace_memory(t, device) ? trace_memory(t, device)->peak_ticks : 0;
+		add_sites(&lines, &k, device);
+	} else {
+		segments_find(&l->segments, &m, &k, l->reserved, pool);
+		add_tensors(&lines, &m, &k);
+		add_libraries(&lines, &m, &k);
+	}
+	settle_lines(l, &lines);
+	divide(l, &lines, f ? f->free_bytes : 0, seen);
+	lines_join(&lines);
+	keep_lines(l, &lines, pool);
+	add_kinds(l);
+	count_made(l, &k);
+	l->pinned = at == LEDGER_PEAK ? 0 : host_sum(&m);
+	l->pinned_peak = trace_header(t)->pinned_peak_bytes;
+	moment_free(&m);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lines of the ledger: what is of one place and kind is one of them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "facts/ledger_priv.h"
+
+void lines_add(struct lines *l, const struct ledger_line *one)
+{
+	struct ledger_line *last = l->n ? &l->list[l->n - 1] : NULL;
+
+	if (last && last->part == one->part && last->kind == one->kind && last->place.stack == one->place.stack &&
+	    last->library == one->library && !last->pid && !one->pid) {	/* neighbours often are of one line */
+		last->bytes += one->bytes;
+		last->count += one->count;
+		last->made += one->made;
+		last->made_bytes += one->made_bytes;
+		last->first_ticks = one->first_ticks < last->first_ticks ? one->first_ticks : last->first_ticks;
+		last->last_ticks = one->last_ticks > last->last_ticks ? one->last_ticks : last->last_ticks;
+		return;
+	}
+	l->list = xgrow(l->list, l->n, &l->cap, sizeof(*l->list));
+	l->list[l->n++] = *one;
+}
+
+static int compare_text(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int same_owner(const struct ledger_line *x, const struct ledger_line *y)
+{
+	int c = (int)x->part - (int)y->part;
+
+	c = c ? c : (int)x->kind - (int)y->kind;
+	c = c ? c : compare_text(x->place.file, y->place.file);
+	c = c ? c : (x->place.line > y->place.line) - (x->place.line < y->place.line);
+	c = c ? c : compare_text(x->library, y->library);
+	return c ? c : (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static int by_owner(const void *a, const void *b)
+{
+	return same_owner(a, b);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct ledger_line *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return same_owner(x, y);
+}
+
+void lines_join(struct lines *l)
+{
+	size_t n = 0;
+
+	if (!l->n)
+		return;
+	qsort(l->list, l->n, sizeof(*l->list), by_owner);
+	for (size_t i = 0; i < l->n; i++) {
+		struct ledger_line one = l->list[i], *to = n ? &l->list[n - 1] : NULL;
+
+		if (!to || same_owner(to, &one) || one.pid || one.part == PART_PROCESSES) {
+			l->list[n++] = one;
+			continue;
+		}
+		to->bytes += one.bytes;
+		to->count += one.count;
+		to->made += one.made;
+		to->made_bytes += one.made_bytes;
+		to->first_ticks = one.first_ticks < to->first_ticks ? one.first_ticks : to->first_ticks;
+		to->last_ticks = one.last_ticks > to->last_ticks ? one.last_ticks : to->last_ticks;
+	}
+	l->n = n;
+	qsort(l->list, l->n, sizeof(*l->list), by_bytes);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the parts of the ledger share: the pieces of memory of one moment, and what a tensor is for.
+ */
+#ifndef CUWHY_LEDGER_PRIV_H
+#define CUWHY_LEDGER_PRIV_H
+
+#include "facts/ledger.h"
+#include "facts/pieces.h"
+
+struct cw_site;
+
+/* Sites and autograd nodes of a recording, made ready for look-ups. */
+struct kinds {
+	struct trace *trace;
+	const struct cw_site *site;
+	const uint32_t *order;		/* indices of `site`, by who asked */
+	size_t n;
+	const uint64_t *nodes;		/* lines_hash of where autograd nodes were made, sorted */
+	size_t n_nodes;
+	uint64_t last_forward;		/* ticks of the last tensor that was made outside backward */
+	struct about *memo;		/* stacks are few, blocks are many */
+};
+
+/* What the stacks of a piece tell. */
+struct about {
+	uint32_t stack, forward_stack, site;
+	uint16_t memory;		/* enum cw_memory */
+	int device;
+	bool known;
+	enum ledger_kind kind;		/* by the code alone */
+	bool backward;			/* made while backward ran */
+	bool node;			/* autograd nodes were made at that stack */
+	uint64_t lines;			/* lines_hash of its stack */
+	const struct cw_site *asked;	/* NULL = not known */
+	struct place place;
+};
+
+void kinds_init(struct kinds *k, struct trace *t, uint64_t when, int device, struct pool *pool);
+
+/* Stacks of the same lines are several when a line has several calls: this is the same of all of them. 0 = no stack. */
+uint64_t lines_hash(const struct trace *t, uint32_t stack);
+
+/* Valid until the next call. */
+const struct about *kinds_about(struct kinds *k, const struct piece *p);
+enum ledger_kind kinds_of(struct kinds *k, const struct piece *p);
+
+/* All pieces of the moment; PyTorch's blocks are of this device alone, the driver's are of every one. */
+struct moment {
+	struct pieces torch, driver;
+	uint64_t when;
+	int device;
+};
+void moment_init(struct moment *m, struct trace *t, uint64_t when, int device);
+void moment_free(struct moment *m);
+
+/* Divides the driver's pieces into segments of PyTorch and others, and finds the free
+ * blocks in the segments. */
+void segments_find(struct ledger_segments *s, struct moment *m, struct kinds *k, uint64_t reserved,
+		   struct pool *pool);
+
+/* Adds to the line of the same part, kind and place, or begins one. */
+struct lines { struct ledger_line *list; size_t n, cap; };
+void lines_add(struct lines *l, const struct ledger_line *one);
+void lines_join(struct lines *l);	/* same place: one line; biggest first */
+
+#endif

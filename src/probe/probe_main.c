@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The probe: a process of its own, because NVML may hang or crash. Writes messages (message.h) to its standard output,
+ * numbers first: to learn who a process is may take as long as the process does.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "probe/holder.h"
+#include "probe/nvml.h"
+#include "base/banned.h"
+
+static struct {
+	uint32_t *pid;
+	size_t n, cap;
+} seen;
+
+static void remember(uint32_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < seen.n; i++)
+		if (seen.pid[i] == pid)
+			return;
+	seen.pid = xgrow(seen.pid, seen.n, &seen.cap, sizeof(*seen.pid));
+	seen.pid[seen.n++] = pid;
+}
+
+static void tell(const struct probe_message *m)
+{
+	const char *at = (const char *)m;
+	size_t left = sizeof(*m);
+	ssize_t n;
+
+	while (left > 0) {
+		n = write(STDOUT_FILENO, at, left);
+		if (n < 0 && errno != EINTR)
+			_exit(1);	/* nobody listens any more */
+		at += n < 0 ? 0 : n;
+		left -= n < 0 ? 0 : (size_t)n;
+	}
+	if (m->word == PROBE_HOLDER)
+		remember(m->holder.pid);
+}
+
+int main(void)
+{
+	struct probe_message m = {.word = PROBE_NAME};
+	bool ours = holder_pids_are_ours(), asked = nvml_ask(tell);
+	size_t i;
+
+	for (i = 0; i < seen.n; i++) {
+		m.holder = (struct gpu_holder){.pid = seen.pid[i]};
+		holder_look(&m.holder, ours);
+		tell(&m);
+	}
+	m = (struct probe_message){.word = PROBE_END};
+	if (asked)
+		tell(&m);
+	/* without the library's own clean-up: there is nothing of ours that it could save */
+	_exit(0);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every GPU of the machine and who holds its memory, at one moment, as NVML tells it.
+ *
+ * What NVML does not say is not made up: bytes may be unknown, a pid may belong to nobody that can be seen from here,
+ * and what no process accounts for is a line of its own (usage_unattributed).
+ */
+#ifndef CUWHY_USAGE_H
+#define CUWHY_USAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define USAGE_UNKNOWN	UINT64_MAX	/* instead of a number of bytes */
+
+enum holder_kind {			/* bits: a process may be several */
+	HOLDER_COMPUTE = 1,
+	HOLDER_GRAPHICS = 2,
+	HOLDER_MPS = 4,			/* a client of the multi-process service */
+};
+
+enum holder_state {
+	HOLDER_UNKNOWN,			/* nobody looked, or it cannot be told who it is */
+	HOLDER_RUNNING,
+	HOLDER_ZOMBIE,			/* it ended, and its parent has not asked for its status */
+	HOLDER_GONE,			/* there is no such process any more */
+	HOLDER_OUTSIDE,			/* a process outside this container: the pid is another namespace's */
+};
+
+struct gpu_holder {
+	uint32_t pid;			/* as NVML says it */
+	uint32_t instance;		/* the MIG instance that it is in; UINT32_MAX = none */
+	uint32_t kind;			/* enum holder_kind, bits */
+	uint32_t state;			/* enum holder_state */
+	uint32_t own_user;		/* 1: runs as the user who asks */
+	uint64_t bytes;			/* USAGE_UNKNOWN: not available (MIG, vGPU, WSL) */
+	char command[160];		/* "" = not known */
+};
+
+struct gpu_card {
+	uint32_t index;			/* NVML's: the order of the bus, without CUDA_VISIBLE_DEVICES */
+	uint32_t mig;			/* 1: it is divided into instances */
+	char uuid[96];			/* "GPU-…" */
+	char pci[32];
+	char name[96];
+	/* USAGE_UNKNOWN where not known. total = reserved + used + free. */
+	uint64_t total, reserved, used, free;
+};
+
+struct gpu_state {
+	struct gpu_card card;
+	struct gpu_holder *holder;	/* most bytes first, unknown ones last */
+	size_t n, cap;
+	bool holders_known;		/* the list of processes was given in full */
+};
+
+enum usage_trouble {
+	USAGE_COMPLETE,
+	USAGE_NO_PROBE,			/* our own part is missing or does not start */
+	USAGE_NO_LIBRARY,		/* there is no NVML: no NVIDIA driver */
+	USAGE_REFUSED,			/* NVML is there and says no */
+	USAGE_HUNG,			/* no answer in time */
+	USAGE_DIED,			/* it crashed */
+};
+
+struct gpu_usage {
+	char driver[80];		/* its version; "" = not known */
+	struct gpu_state *gpu;
+	size_t n, cap;
+	enum usage_trouble trouble;	/* not USAGE_COMPLETE: what is here may be a part */
+	char why[240];			/* in words; "" = no trouble */
+	uint64_t mono_ns, real_ns;	/* when it was asked for */
+};
+
+struct gpu_usage *usage_new(void);
+void usage_free(struct gpu_usage *u);
+
+struct gpu_state *usage_add_gpu(struct gpu_usage *u, const struct gpu_card *card);
+
+/* One process may be in several of NVML's lists, with the same bytes; or in several MIG instances, with others. */
+void usage_add_holder(struct gpu_state *g, const struct gpu_holder *h);
+
+/* What is known of a process, wherever it holds memory. */
+void usage_name_holder(struct gpu_usage *u, const struct gpu_holder *who);
+
+void usage_sort(struct gpu_usage *u);
+
+/* The GPU with this UUID, as the CUDA driver gives it; NULL when it is not here. */
+const struct gpu_state *usage_find(const struct gpu_usage *u, const uint8_t uuid[16]);
+
+/* All that one process holds of a GPU: false when it is not listed, or not with its bytes. */
+bool usage_of_process(const struct gpu_state *g, uint32_t pid, uint64_t *bytes);
+
+/* Bytes in use that no listed process accounts for; USAGE_UNKNOWN when the card does not say what is in use. */
+uint64_t usage_unattributed(const struct gpu_state *g);
+
+/* Words for JSON: "running", …; "hung", …, "none" when it is complete. */
+const char *usage_state_name(enum holder_state s);
+const char *usage_trouble_name(enum usage_trouble t);
+
+#endif

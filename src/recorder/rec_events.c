@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every event of the allocators, for `cuwhy run --memory-trace`: packed into a ring that `cuwhy run` empties into a file
+ * (struct cw_events in format.h). Nothing here waits for it.
+ */
+#include <string.h>
+
+#include "rec_site.h"
+
+#define RING	(4u << 20)
+#define LONGEST	48u		/* bytes of one event, and of a word about lost ones before it */
+
+_Atomic(struct cw_events *) events_ring;
+static struct {
+	uint64_t time, addr;		/* of the event before */
+	uint64_t lost;			/* since then */
+} last;
+static struct spin events_lock = { ATOMIC_FLAG_INIT };
+
+void events_start(void)
+{
+	struct cw_events *r = NULL;
+
+	atomic_flag_clear(&events_lock.held);
+	memset(&last, 0, sizeof(last));
+	if (rec_getenv("CUWHY_MEMORY_TRACE"))
+		r = chunk_new(CW_CHUNK_EVENTS, sizeof(*r) + RING, 0);
+	if (r)
+		r->size = RING;
+	events_ring = r;
+}
+
+static unsigned char *put(unsigned char *p, uint64_t v)
+{
+	for (; v >= 128; v >>= 7)
+		*p++ = (unsigned char)(v | 128);
+	*p++ = (unsigned char)v;
+	return p;
+}
+
+static uint64_t folded(int64_t d)
+{
+	return (uint64_t)d << 1 ^ (uint64_t)(d >> 63);
+}
+
+/* Addresses use 57 bits at most, so that nothing is shifted out. */
+static unsigned char *put_bytes(unsigned char *p, int64_t n)
+{
+	if (n % (int64_t)CW_EVENT_UNIT == 0)
+		return put(p, folded(n / (int64_t)CW_EVENT_UNIT) << 1);
+	return put(p, folded(n) << 1 | 1);
+}
+
+static unsigned char tag(enum cw_event kind, int device)
+{
+	return (unsigned char)(kind | (unsigned)(device >= 0 && device < 31 ? device : 31) << 3);
+}
+
+static void copy_in(struct cw_events *r, const unsigned char *from, uint32_t len)
+{
+	unsigned char *ring = (unsigned char *)(r + 1);
+	uint32_t at = (uint32_t)r->head & (r->size - 1), end = r->size - at < len ? r->size - at : len;
+
+	memcpy(ring + at, from, end);
+	memcpy(ring, from + end, len - end);
+	shared_set(&r->head, r->head + len);
+}
+
+static unsigned char *put_head(unsigned char *p, enum cw_event kind, int device, uint64_t ticks)
+{
+	uint64_t time = ticks / CW_EVENT_TICKS;
+
+	if (last.lost)
+		p = put(put(p, CW_EVENT_LOST), last.lost);
+	*p++ = tag(kind, device);
+	p = put(p, folded((int64_t)(time - last.time)));
+	last.time = time;
+	last.lost = 0;
+	return p;
+}
+
+static bool ring_open(struct cw_events *r)
+{
+	if (!spin_try(&events_lock)) {
+		shared_add(&r->lost, 1);	/* and nobody can say where */
+		return false;
+	}
+	if (r->head - shared_get(&r->tail) <= r->size - LONGEST)
+		return true;
+	shared_add(&r->lost, 1);
+	last.lost++;
+	spin_done(&events_lock);
+	return false;
+}
+
+static void ring_close(struct cw_events *r, const unsigned char *event, const unsigned char *end)
+{
+	copy_in(r, event, (uint32_t)(end - event));
+	r->n++;
+	spin_done(&events_lock);
+}
+
+void events_write(const struct cw_allocation *a, bool came, uint64_t ticks)
+{
+	struct cw_events *r = events_ring;
+	bool torch = a->kind == CW_MEM_TORCH;
+	unsigned char event[2 * LONGEST], *p;
+
+	if (!ring_open(r))
+		return;
+	p = put_head(event, came ? (torch ? CW_EVENT_MADE : CW_EVENT_GAVE) : (torch ? CW_EVENT_FREED : CW_EVENT_TOOK),
+		     a->device, ticks);
+	p = put_bytes(p, (int64_t)(a->addr - last.addr));
+	last.addr = a->addr;
+	if (came)
+		p = put(put_bytes(p, (int64_t)a->size), a->site);
+	ring_close(r, event, p);
+}
+
+void events_oom(int device, uint64_t request)
+{
+	struct cw_events *r = events_ring;
+	unsigned char event[2 * LONGEST];
+
+	if (likely(!r) || !ring_open(r))
+		return;
+	ring_close(r, event, put_bytes(put_head(event, CW_EVENT_OOM, device, rec_ticks()), (int64_t)request));
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Sites: memory by who asked for it, kept for the whole run (struct cw_site in format.h).
+ *
+ * What each site held when its device's memory was at its peak costs one comparison an event: a new peak only raises
+ * the device's generation. A site notes what it holds before that changes, if it has not since the newest peak; one
+ * that nothing has happened to since then still holds what it held.
+ */
+#include "rec_mem.h"
+#include "rec_site.h"
+
+#define FIRST	8192u		/* sites at first; index 0 is not used */
+#define MORE	16384u		/* and once again so many */
+#define SLOTS	32768u
+
+static struct {
+	struct cw_site *first;
+	_Atomic(struct cw_site *) more;
+	struct slot *index;
+	uint32_t n;			/* under the lock */
+	bool cannot_grow;
+} sites;
+static struct spin site_lock = { ATOMIC_FLAG_INIT };
+
+bool site_start(void)
+{
+	atomic_flag_clear(&site_lock.held);
+	sites.n = 1;
+	sites.more = NULL;
+	sites.cannot_grow = false;
+	sites.first = chunk_new(CW_CHUNK_SITES, FIRST * sizeof(*sites.first), 0);
+	sites.index = chunk_new(CW_CHUNK_SITE_INDEX, SLOTS * sizeof(*sites.index), 0);
+	timeline_start();
+	events_start();
+	return sites.first && sites.index;
+}
+
+static struct cw_site *site_at(uint32_t i)
+{
+	if (likely(i < FIRST))
+		return &sites.first[i];
+	return atomic_load_explicit(&sites.more, memory_order_acquire) + (i - FIRST);
+}
+
+static uint64_t site_key(const struct cw_site *s)
+{
+	uint64_t a = (uint64_t)s->stack << 32 | s->forward_stack;
+	uint64_t b = (uint64_t)s->library << 32 | (uint32_t)(uint16_t)s->device << 16 | (uint32_t)s->kind << 8 | s->flags;
+
+	a = (a ^ a >> 29) * 0xbf58476d1ce4e5b9ull;
+	b = (b ^ b >> 31) * 0x94d049bb133111ebull;
+	a = (a ^ b ^ a >> 32) * 0x9e3779b97f4a7c15ull;
+	return (a ^ a >> 31) | 1;
+}
+
+/* The reader finds the second chunk behind the first one, and counts on. */
+static bool make_room(void)
+{
+	if (sites.n < FIRST || (sites.more && sites.n < FIRST + MORE))
+		return true;
+	if (!sites.more && !sites.cannot_grow) {
+		atomic_store_explicit(&sites.more, chunk_new(CW_CHUNK_SITES, MORE * sizeof(struct cw_site), 0),
+				      memory_order_release);
+		sites.cannot_grow = !sites.more;
+		return sites.more;
+	}
+	return false;
+}
+
+/* Called with the lock held. */
+static uint32_t site_add(const struct cw_site *like, uint64_t key)
+{
+	uint32_t i = table_get(sites.index, SLOTS, key);
+	struct cw_site *s;
+
+	if (i || !make_room())
+		return i;
+	s = site_at(sites.n);
+	s->stack = like->stack;
+	s->forward_stack = like->forward_stack;
+	s->library = like->library;
+	s->device = like->device;
+	s->flags = like->flags;
+	shared_set(&s->kind, like->kind);	/* last: a site without a kind is not one yet */
+	if (!table_put(sites.index, SLOTS, key, sites.n)) {
+		s->kind = 0;
+		return 0;
+	}
+	return sites.n++;
+}
+
+uint32_t site_number(struct rec_thread *t, const struct cw_allocation *a, uint32_t forward_stack)
+{
+	struct cw_site like = { .stack = a->stack, .forward_stack = forward_stack, .library = a->library,
+				.kind = a->kind, .device = a->device };
+	uint64_t key;
+	uint32_t i;
+
+	if (unlikely(t->node_depth))
+		like.flags = CW_SITE_BACKWARD | (t->node[t->node_depth - 1].accumulates ? CW_SITE_GRADIENT : 0);
+	if (unlikely(atomic_load_explicit(&rec.captures, memory_order_relaxed)))
+		like.flags |= CW_SITE_CAPTURED;
+	key = site_key(&like);
+	i = table_get(sites.index, SLOTS, key);
+	if (likely(i))
+		return i;
+	if (spin_try(&site_lock)) {
+		i = site_add(&like, key);
+		spin_done(&site_lock);
+	}
+	if (!i)
+		shared_add(&rec.h->lost_sites, 1);
+	return i;
+}
+
+static inline void before_change(struct cw_site *s)
+{
+	uint32_t generation;
+
+	if (s->device < 0 || s->device >= CW_MAX_DEVICES)
+		return;
+	generation = __atomic_load_n(&rec.h->memory[s->device].peak_generation, __ATOMIC_RELAXED);
+	if (likely(s->peak_generation == generation))
+		return;
+	s->at_peak = s->live;
+	s->peak_generation = generation;
+}
+
+void site_came(const struct cw_allocation *a)
+{
+	struct cw_site *s = site_at(a->site);
+
+	if (events_wanted())
+		events_write(a, true, a->ticks);
+	if (unlikely(!a->site))
+		return;
+	before_change(s);
+	s->live += a->size;
+	s->live_count++;
+	s->total += a->size;
+	s->total_count++;
+	if (s->live > s->peak)
+		s->peak = s->live;
+	if (unlikely(!s->first_ticks))
+		s->first_ticks = a->ticks;
+	s->last_ticks = a->ticks;
+}
+
+void site_gone(const struct cw_allocation *a)
+{
+	struct cw_site *s = site_at(a->site);
+
+	if (events_wanted())
+		events_write(a, false, rec_ticks());
+	if (unlikely(!a->site))
+		return;
+	before_change(s);
+	s->live -= a->size;
+	s->live_count--;
+}

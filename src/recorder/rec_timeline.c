@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How much memory there was on each device over time: a fixed number of samples that always covers the whole run.
+ *
+ * Most events come soon after a sample and raise no maximum, and then nothing is written and no lock taken.
+ */
+#include "rec_site.h"
+
+#define SAMPLES		2047u		/* with the head, whole pages */
+#define START_NS	1000000u	/* between samples, at first */
+
+static _Atomic(struct cw_timeline *) lines[CW_MAX_DEVICES];
+static _Atomic uint32_t without;	/* bit n: there was no memory for device n's */
+static struct spin line_lock = { ATOMIC_FLAG_INIT };
+
+void timeline_start(void)
+{
+	atomic_flag_clear(&line_lock.held);
+	without = 0;
+	for (int i = 0; i < CW_MAX_DEVICES; i++)
+		lines[i] = NULL;
+}
+
+/* The rate of the clock is not known beforehand; it need not be exact. */
+static uint64_t ticks_at_first(void)
+{
+	uint64_t ns = rec_mono_ns() - rec.h->clock0.mono_ns, ticks = rec_ticks() - rec.h->clock0.ticks;
+
+	if (ns < START_NS / 10)
+		return 2 * (uint64_t)START_NS;
+	return (uint64_t)((double)ticks / (double)ns * START_NS) + 1;
+}
+
+/* Called with the lock held. */
+static struct cw_timeline *line_new(int device)
+{
+	struct cw_timeline *l = chunk_new(CW_CHUNK_TIMELINE, sizeof(*l) + SAMPLES * sizeof(struct cw_sample), 0);
+
+	if (!l) {
+		without |= 1u << device;
+		return NULL;
+	}
+	l->device = device;
+	l->n_max = SAMPLES & ~1u;
+	l->every = ticks_at_first();
+	atomic_store_explicit(&lines[device], l, memory_order_release);
+	return l;
+}
+
+#define relaxed_get(p)	  __atomic_load_n((p), __ATOMIC_RELAXED)
+#define relaxed_set(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+
+static void raise_to(uint64_t *most, uint64_t value)
+{
+	if (value > *most)
+		relaxed_set(most, value);
+}
+
+static void add_values(struct cw_sample *s, const struct cw_sample *more)
+{
+	raise_to(&s->allocated, more->allocated);
+	raise_to(&s->reserved, more->reserved);
+	raise_to(&s->driver, more->driver);
+}
+
+/* A kill in between leaves samples that are in a merged one, too, at times before it: the reader drops them. */
+static void merge_neighbours(struct cw_timeline *l, struct cw_sample *s)
+{
+	for (uint32_t i = 0; i < l->n / 2; i++) {
+		struct cw_sample both = s[2 * i];
+
+		add_values(&both, &s[2 * i + 1]);
+		relaxed_set(&s[i].ticks, both.ticks);
+		relaxed_set(&s[i].allocated, both.allocated);
+		relaxed_set(&s[i].reserved, both.reserved);
+		relaxed_set(&s[i].driver, both.driver);
+	}
+	relaxed_set(&l->every, l->every * 2);
+	shared_set(&l->n, l->n / 2);
+}
+
+static bool says_nothing_new(const struct cw_timeline *l, const struct cw_sample *now)
+{
+	uint32_t n = shared_get(&l->n);
+	const struct cw_sample *s = (const struct cw_sample *)(l + 1) + (n ? n - 1 : 0);
+
+	return n && (int64_t)(now->ticks - relaxed_get(&s->ticks)) < (int64_t)relaxed_get(&l->every) &&
+	       now->allocated <= relaxed_get(&s->allocated) && now->reserved <= relaxed_get(&s->reserved) &&
+	       now->driver <= relaxed_get(&s->driver);
+}
+
+/* Called with the lock held. */
+static void line_add(struct cw_timeline *l, const struct cw_sample *now)
+{
+	struct cw_sample *s = (struct cw_sample *)(l + 1), *last;
+
+	if (l->n == l->n_max)
+		merge_neighbours(l, s);
+	last = &s[l->n ? l->n - 1 : 0];
+	if (l->n && (int64_t)(now->ticks - last->ticks) < (int64_t)l->every) {
+		add_values(last, now);
+		return;
+	}
+	last = &s[l->n];
+	relaxed_set(&last->ticks, now->ticks);
+	relaxed_set(&last->allocated, now->allocated);
+	relaxed_set(&last->reserved, now->reserved);
+	relaxed_set(&last->driver, now->driver);
+	shared_set(&l->n, l->n + 1);
+}
+
+void timeline_note(int device, uint64_t ticks)
+{
+	struct cw_timeline *l = atomic_load_explicit(&lines[device], memory_order_acquire);
+	const struct cw_memory_now *m = &rec.h->memory[device];
+	const struct cw_sample now = { .ticks = ticks, .allocated = relaxed_get(&m->allocated),
+				       .reserved = relaxed_get(&m->reserved), .driver = relaxed_get(&m->driver) };
+
+	if (likely(l && says_nothing_new(l, &now)))
+		return;
+	if ((!l && (without & 1u << device)) || !spin_try(&line_lock))
+		return;
+	l = lines[device];
+	if (!l)
+		l = line_new(device);
+	if (l)
+		line_add(l, &now);
+	spin_done(&line_lock);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The ledger as JSON: the parts, which add up to the total, the kinds of tensors, the lines, PyTorch's segments.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "report/report_ledger.h"
+
+#define SEGMENTS_SHOWN 16
+
+/* Bytes that are no UTF-8 are shown as '?': the answer is always valid. */
+static json_t *text(const char *s)
+{
+	json_t *j = s ? json_string(s) : json_null();
+	char *copy;
+
+	if (j)
+		return j;
+	copy = xstrdup(s);
+	for (char *c = copy; *c; c++)
+		if (*c & 0x80)
+			*c = '?';
+	j = json_string(copy);
+	free(copy);
+	return j ? j : json_null();
+}
+
+static json_t *bytes(uint64_t n)
+{
+	return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
+}
+
+static json_t *json_line(const struct ledger_line *l)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "part", json_string(ledger_part_id(l->part)));
+	if (l->part == PART_TENSORS)
+		json_object_set_new(j, "kind", json_string(ledger_kind_id(l->kind)));
+	json_object_set_new(j, "file", text(l->place.file));
+	json_object_set_new(j, "line", l->place.file ? json_integer(l->place.line) : json_null());
+	json_object_set_new(j, "function", text(l->place.function));
+	json_object_set_new(j, "bytes", bytes(l->bytes));
+	json_object_set_new(j, "count", bytes(l->count));
+	if (l->made)
+		json_object_set_new(j, "made", bytes(l->made));
+	if (l->part == PART_LIBRARIES)
+		json_object_set_new(j, "library", text(l->library));
+	if (l->part == PART_PROCESSES) {
+		json_object_set_new(j, "pid", l->pid ? json_integer(l->pid) : json_null());
+		json_object_set_new(j, "command", text(l->command));
+	}
+	return j;
+}
+
+static json_t *json_lines(const struct ledger_line *l, size_t n)
+{
+	json_t *j = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(j, json_line(&l[i]));
+	return j;
+}
+
+static json_t *json_segments(const struct ledger_segments *s)
+{
+	json_t *j = json_object(), *list = json_array();
+
+	for (size_t i = 0; i < s->n && i < SEGMENTS_SHOWN; i++)
+		json_array_append_new(list, json_pack("{s:o,s:o,s:o,s:o,s:s}", "size", bytes(s->list[i].size), "free",
+						      bytes(s->list[i].free), "largest", bytes(s->list[i].largest),
+						      "tensors", bytes(s->list[i].n), "map", s->list[i].map));
+	json_object_set_new(j, "count", bytes(s->n));
+	json_object_set_new(j, "in_use", bytes(s->used));
+	json_object_set_new(j, "free_in_used", bytes(s->free_used));
+	json_object_set_new(j, "free_whole", bytes(s->free_whole));
+	json_object_set_new(j, "largest_free_block", bytes(s->largest));
+	json_object_set_new(j, "kept_by", json_lines(s->pin, s->n_pins));
+	json_object_set_new(j, "list", list);
+	return j;
+}
+
+json_t *ledger_json(const struct ledger *l)
+{
+	static const char *const moments[] = { "end", "peak", "oom" };
+	json_t *j = json_object(), *parts = json_object(), *kinds = json_object();
+
+	for (int p = 0; p < PART_COUNT; p++)
+		json_object_set_new(parts, ledger_part_id((enum ledger_part)p), bytes(l->part[p]));
+	for (int k = 0; k < KIND_COUNT; k++)
+		json_object_set_new(kinds, ledger_kind_id((enum ledger_kind)k), bytes(l->kind[k]));
+	json_object_set_new(j, "at", json_string(moments[l->at]));
+	json_object_set_new(j, "device", json_integer(l->device));
+	json_object_set_new(j, "name", text(l->device_name));
+	json_object_set_new(j, "total", l->total_known ? bytes(l->total) : json_null());
+	json_object_set_new(j, "allocated", bytes(l->allocated));
+	json_object_set_new(j, "reserved", bytes(l->reserved));
+	json_object_set_new(j, "peak_allocated", bytes(l->peak_allocated));
+	json_object_set_new(j, "peak_reserved", bytes(l->peak_reserved));
+	json_object_set_new(j, "parts", parts);
+	json_object_set_new(j, "kinds", kinds);
+	json_object_set_new(j, "lines", json_lines(l->line, l->n));
+	json_object_set_new(j, "lines_complete", json_boolean(l->lines_complete));
+	json_object_set_new(j, "segments", json_segments(&l->segments));
+	json_object_set_new(j, "pinned", json_pack("{s:o,s:o}", "bytes", bytes(l->pinned), "peak", bytes(l->pinned_peak)));
+	return j;
+}

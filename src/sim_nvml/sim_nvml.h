@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of the simulated NVML: GPUs, processes and planned failures, as CUWHY_SIM_NVML describes them.
+ */
+#ifndef CUWHY_SIM_NVML_H
+#define CUWHY_SIM_NVML_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define GPUS_MAX	16
+#define HOLDERS_MAX	256
+#define PLANS_MAX	16
+
+struct holder {
+	unsigned int pid;
+	unsigned long long bytes;	/* all ones = not available */
+	char kind;			/* 'c'ompute, 'g'raphics, 'm'ps */
+	unsigned int instance;
+};
+
+struct gpu {
+	char name[96], uuid[64];
+	unsigned long long total, reserved, used;
+	bool used_given, mig, lost;
+	struct holder holder[HOLDERS_MAX];
+	size_t n_holders;
+};
+
+struct plan {
+	char name[64];			/* of a function */
+	char what;			/* 'h'ang, 'c'rash, 'f'ail */
+	int code;
+};
+
+struct machine {
+	struct gpu gpu[GPUS_MAX];
+	size_t n_gpus;
+	struct plan plan[PLANS_MAX];
+	size_t n_plans;
+	size_t entry;			/* bytes of one process in a list */
+	bool no_v2;			/* memory without the driver's reserve */
+};
+
+extern struct machine machine;
+
+/* Reads CUWHY_SIM_NVML. False when there is none, or it cannot be understood (then a sentence is on stderr). */
+bool machine_read(void);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a recording says of memory over its whole run: who asked for it, how much there was when, and the autograd
+ * nodes that keep some of it. Checked like everything else of a recording (trace.h).
+ */
+#ifndef CUWHY_TRACE_MEMORY_H
+#define CUWHY_TRACE_MEMORY_H
+
+#include "trace/trace.h"
+
+/* Sites by index, as cw_allocation.site names them; the length of the list. Index 0 and those that were never
+ * written have kind 0. */
+size_t trace_sites(struct trace *t, const struct cw_site **sites);
+
+/* Bytes of a site when its device's memory was at its peak. */
+uint64_t trace_site_at_peak(const struct trace *t, const struct cw_site *s);
+
+/* The memory of a device over time, oldest sample first; NULL (and n = 0) where none was kept. */
+const struct cw_timeline *trace_timeline(struct trace *t, int device, const struct cw_sample **samples, size_t *n);
+
+/* The totals of a device; NULL when there can be no such device. */
+const struct cw_memory_now *trace_memory(const struct trace *t, int device);
+
+/* An autograd node that a forward op made. */
+struct trace_node {
+	uint64_t sequence;		/* counts the nodes of its thread */
+	uint32_t tid;			/* the thread that made it, or had its ring last */
+	uint32_t stack;			/* where */
+	bool has_run;			/* backward has run it */
+};
+
+/* The newest nodes, thread by thread, oldest first in each. */
+size_t trace_nodes(struct trace *t, const struct trace_node **nodes);
+
+#endif

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# There is none yet.
+cuwhy export --torch-snapshot -o x

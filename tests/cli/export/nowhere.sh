@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# Without a place.
+cuwhy export --torch-snapshot

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# What export can do.
+cuwhy export -h

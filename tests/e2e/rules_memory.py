@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory over the whole run: by the line that asked, in total, at the peak; exact whenever the program ends."""
+import glob
+import os
+import shutil
+
+from rules_blocks import START, under
+from toolbox import same
+
+MANY = START + """
+import random
+random.seed(%d)
+
+
+def make_here(a, n): torch.block_made(a, n, 1, 0)
+
+
+def make_there(a, n): torch.block_made(a, n, 1, 0)
+
+
+live, total, peak, number = {}, 0, 0, 0
+torch.reserve(20 << 20, 0)
+for step in range(3000):
+    if not live or random.random() < (0.7 if step %% 1000 < 400 else 0.4):
+        address, size, number = segment + number * 512, 512 * random.randint(1, 8), number + 8
+        live[address] = size
+        total += size
+        peak = max(total, peak)
+        random.choice((make_here, make_there))(address, size)
+    else:
+        address = random.choice(list(live))
+        total -= live[address]
+        torch.block_freed(address, live.pop(address), 1, 0)
+print(total, peak, len(live))
+"""
+
+
+def rule__sites_add_up_to_what_pytorch_says(box):
+    for seed in range(3):
+        run = under(box, MANY % seed)
+        same(run.status, 0, "status")
+        total, peak, number = map(int, run.out.split())
+        part = box.parts(run)[0]
+        same((part["memory[0].allocated"], part["memory[0].peak_allocated"]), (total, peak), "totals")
+        same((part["site_live"], part["site_count"], part["site_at_peak"]), (total, number, peak), "sites")
+        same((part["memory[0].reserved"], part["memory[0].peak_reserved"]), (20 << 20, 20 << 20), "reserved")
+        same((part["sites"], part["lost_sites"]), (3, 0), "two lines made tensors, one the segment")
+        same((part["site_driver_live"], part["memory[0].driver"]), (20 << 20, 20 << 20), "the driver's")
+        assert part["samples"] >= 1, part
+
+
+def rule__a_segment_belongs_to_the_library_that_asked_the_runtime(box):
+    """PyTorch says nothing when it empties its cache; that its segments are gone is seen by who had asked for them."""
+    folder = os.path.join(box.scratch, "lib")
+    os.makedirs(folder)
+    runtime = box.library("fake_cudart", "-Wl,-soname,libcudart.so.12")
+    shutil.copy(runtime, os.path.join(folder, "libcudart.so.12"))
+    library = box.library("fake_segments", "-L" + folder, "-l:libcudart.so.12", "-Wl,-rpath," + folder)
+    library = shutil.copy(library, os.path.join(folder, "libc10_cuda.so"))
+    program = START + """
+c10 = ctypes.CDLL(os.environ["FAKE_C10"])
+c10.segment_made.restype, c10.segment_made.argtypes = ctypes.c_uint64, [ctypes.c_uint64]
+torch.reserve(2 << 20, 0)
+first = c10.segment_made(2 << 20)
+torch.block_made(first, 512, 1, 0)
+torch.block_freed(first, 512, 1, 0)
+print(first != 0)
+"""
+    run = under(box, program, FAKE_C10=library)
+    same((run.status, run.out), (0, "True\n"), "status")
+    same(box.parts(run)[0]["memory[0].reserved"], 2 << 20, "before")
+    run = under(box, program + "cudrv.free(first)\n", FAKE_C10=library)
+    part = box.parts(run)[0]
+    same((part["memory[0].reserved"], part["memory[0].peak_reserved"]), (0, 2 << 20), "after empty_cache()")
+    same((part["memory[0].driver"], part["memory[0].driver_peak"]), (20 << 20, 22 << 20), "the driver's")
+
+
+def rule__backward_gradients_and_graphs_have_sites_of_their_own(box):
+    run = under(box, START + """
+node, kept = torch.forward(), torch.forward()
+gradient = torch.accumulate()
+torch.make_block_at(segment)
+torch.backward(node, torch.make_block)
+torch.make_block_at(segment + 512)
+torch.backward(gradient, torch.make_block)
+torch.backward(node, torch.make_block)
+stream = cudrv.stream()
+cudrv.begin_capture(stream)
+torch.block_made(segment + 1024, 512, 1, 0)
+cudrv.end_capture(stream)
+""")
+    same(run.status, 0, "status")
+    part = box.parts(run)[0]
+    same((part["n_nodes"], part["n_nodes_run"]), (2, 1), "nodes made, nodes run; one of them twice")
+    same((part["sites_backward"], part["sites_gradient"], part["sites_captured"]), (2, 1, 1), "sites")
+
+
+def rule__pinned_memory_is_counted(box):
+    run = under(box, START + """
+pinned, small = ctypes.c_void_p(), ctypes.c_void_p()
+cudrv.call("cuMemAllocHost_v2", ctypes.byref(pinned), ctypes.c_size_t(1 << 20))
+cudrv.call("cuMemAllocHost_v2", ctypes.byref(small), ctypes.c_size_t(4096))
+cudrv.call("cuMemFreeHost", pinned)
+""")
+    same(run.status, 0, "status")
+    part = box.parts(run)[0]
+    same((part["pinned_bytes"], part["pinned_peak_bytes"]), (4096, (1 << 20) + 4096), "pinned")
+
+
+def rule__killed_at_any_moment_the_sites_agree_with_the_blocks(box):
+    """Every block is 512 bytes; an event that was under way may be in one table and not yet in the other."""
+    seen = 0
+    for microseconds in range(200, 6200, 300):
+        run = under(box, START + """
+import signal
+signal.setitimer(signal.ITIMER_REAL, %d / 1e6)  # nobody handles it: the kernel ends the program wherever it is
+while True:
+    torch.blocks_made(1 << 40, 500)
+    torch.blocks_freed(1 << 40, 300)
+    torch.blocks_made(1 << 41, 500)
+    torch.blocks_freed((1 << 40) + 300 * 512, 200)
+    torch.blocks_freed(1 << 41, 500)
+""" % microseconds)
+        assert run.status != 0, "it was to be killed"
+        part = box.parts(run)[0]
+        seen += part["n_blocks"]
+        assert abs(part["site_count"] - part["blocks"]) <= 2, part  # one more may stand in the table twice
+        assert abs(part["site_live"] - part["site_count"] * 512) <= 512, part
+        assert abs(part["memory[0].allocated"] - part["site_live"]) <= 512, part
+        assert abs(part["memory[0].peak_allocated"] - part["site_at_peak"]) <= 512, part
+    assert seen > 1000, "%d events" % seen
+
+
+def numbers(data, at):
+    """Numbers of 7 bits a byte, from `at` on; see struct cw_events in format.h."""
+    value = shift = 0
+    for at in range(at, len(data)):
+        value |= (data[at] & 127) << shift
+        shift += 7
+        if not data[at] & 128:
+            return value, at + 1
+    raise AssertionError("cut short")
+
+
+def unfolded(value):
+    return -(value + 1) // 2 if value & 1 else value // 2
+
+
+def read_events(path):
+    with open(path, "rb") as stream:
+        data = stream.read()
+    same(data[:8], b"CUWHYMEM", "magic")
+    at, address, found = 24, 0, []
+    while at < len(data):
+        kind, (_, at) = data[at] & 7, numbers(data, at + 1)
+        assert kind < 4, "event %d" % kind
+        values = []
+        for _ in range(2 if kind % 2 == 0 else 1):
+            value, at = numbers(data, at)
+            values.append(unfolded(value >> 1) * (1 if value & 1 else 512))
+        address += values[0]
+        site, at = numbers(data, at) if kind % 2 == 0 else (None, at)
+        found.append((kind, address, values[-1] if kind % 2 == 0 else None, site))
+    return found, len(data) - 24
+
+
+def rule__a_memory_trace_has_every_event(box):
+    run = box.under(box.script(START + """
+torch.blocks_made(segment, 300000)
+torch.blocks_freed(segment, 299999)
+"""), "--memory-trace", FAKE_TORCH=box.library("fake_torch", "-lpthread", "-fexceptions"))
+    same(run.status, 0, "status")
+    files = glob.glob(os.path.join(run.folder, "*.cwm"))
+    same(len(files), 1, "files")
+    events, size = read_events(files[0])
+    segment = events[0][1]
+    same((events[0][0], events[0][2]), (2, 20 << 20), "the segment")
+    same(events[1:300001] == [(0, segment + i * 512, 512, events[1][3]) for i in range(300000)], True, "blocks made")
+    same(events[300001:] == [(1, segment + i * 512, None, None) for i in range(299999)], True, "blocks freed")
+    assert size <= 12 * len(events), "%.1f bytes an event" % (size / len(events))
+    part = box.parts(run)[0]
+    same((part["blocks"], part["n_blocks"]), (1, 300000), "the recording beside it")
+
+
+def rule__without_being_asked_there_is_no_memory_trace(box):
+    run = under(box, START + "torch.blocks_made(segment, 10)\n")
+    same((run.status, glob.glob(os.path.join(run.folder, "*.cwm"))), (0, []), "files")
+
+
+def rule__a_killed_program_leaves_its_trace(box):
+    run = box.under(box.script(START + """
+torch.blocks_made(segment, 1000)
+os.kill(os.getpid(), 9)
+"""), "--memory-trace", FAKE_TORCH=box.library("fake_torch", "-lpthread", "-fexceptions"))
+    same(run.status, 137, "status")
+    events, _ = read_events(glob.glob(os.path.join(run.folder, "*.cwm"))[0])
+    same(len(events), 1001, "events")

@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The ledger: it adds up, tensors have the right kind, and every OOM has its cause, its line and its numbers.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "facts/ledger.h"
+#include "facts/pool.h"
+#include "memory_make.h"
+#include "probe/usage.h"
+#include "report/report_ledger.h"
+#include "trace/trace_memory.h"
+
+#define CARD 150110011392ull
+#define MODULE TORCH "nn/modules/module.py:1400:_apply"
+
+/* ---- it adds up ---------------------------------------------------------------------------------------------- */
+
+static uint64_t dice = 88172645463325252ull;
+
+static uint64_t roll(uint64_t below)
+{
+	dice ^= dice << 13;
+	dice ^= dice >> 7;
+	dice ^= dice << 17;
+	return dice % below;
+}
+
+static void fill_at_random(struct mm *m)
+{
+	uint32_t stacks[5] = { 0, tb_stack(&m->b, USER, NULL), tb_stack(&m->b, "a.py:1:f", NULL),
+			       tb_stack(&m->b, MODULE, USER, NULL), tb_stack(&m->b, "b.py:7:g", USER, NULL) };
+
+	for (uint64_t i = roll(20); i > 0; i--) {
+		uint64_t size = (1 + roll(400)) * 2 * MIB, left = size;
+
+		if (roll(4) == 0) {
+			mm_allocate(m, size, roll(2) ? tb_string(&m->b, "/x/libnccl.so.2") : 0, stacks[roll(5)],
+				    roll(3) ? CW_MEM_DEVICE : CW_MEM_ASYNC);
+			continue;
+		}
+		mm_segment(m, size);
+		while (left > 4096 && roll(6)) {
+			uint64_t bytes = 512 * (1 + roll(left / 1024));
+
+			if (roll(2))
+				mm_block(m, bytes, stacks[roll(5)], roll(5) ? 0 : stacks[1], (uint32_t)roll(8));
+			else
+				mm_gap(m, bytes);
+			left -= bytes;
+		}
+	}
+	for (uint64_t i = roll(9); i > 0; i--)
+		mm_node(m, stacks[1 + roll(4)], roll(2));
+}
+
+static void expect_sums(const struct ledger *l)
+{
+	uint64_t parts = 0, kinds = 0, tensors = 0;
+
+	for (int p = 0; p < PART_COUNT; p++)
+		parts += l->part[p];
+	for (int k = 0; k < KIND_COUNT; k++)
+		kinds += l->kind[k];
+	for (size_t i = 0; i < l->n; i++)
+		tensors += l->line[i].part == PART_TENSORS ? l->line[i].bytes : 0;
+	assert_true(l->total_known);
+	assert_int_equal(parts, l->total);
+	assert_int_equal(kinds, l->part[PART_TENSORS]);
+	assert_true(tensors >= l->part[PART_TENSORS]);
+}
+
+static void ledger__adds_up_to_the_card(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 400; round++) {
+		struct pool pool = { 0 };
+		struct ledger_holder holder = { 77, "python other.py", roll(CARD) };
+		struct ledger_seen seen = { roll(2), roll(2) ? roll(CARD) : 0, &holder, roll(2) };
+		struct cw_failure *f;
+		struct ledger l;
+		struct trace *t;
+		struct mm m;
+
+		mm_init(&m);
+		fill_at_random(&m);
+		f = mm_oom(&m, 1 + roll(8 * GIB), roll(round % 3 ? 4 * GIB : CARD), tb_stack(&m.b, USER, NULL));
+		if (round % 5 == 0)	/* figures that contradict each other */
+			f->torch_allocated = roll(2 * CARD);
+		t = tb_trace(&m.b);
+		ledger_build(&l, t, 0, LEDGER_OOM, ledger_oom(t, 0), round % 2 ? &seen : NULL, &pool);
+		expect_sums(&l);
+		ledger_build(&l, t, 0, LEDGER_END, NULL, NULL, &pool);
+		expect_sums(&l);
+		ledger_build(&l, t, 0, LEDGER_PEAK, NULL, NULL, &pool);
+		expect_sums(&l);
+		pool_release(&pool);
+		trace_free(t);
+	}
+}
+
+/* What a plain case holds, to the byte. */
+static void ledger__every_part_is_what_it_is(void **state)
+{
+	struct pool pool = { 0 };
+	struct ledger_holder holder = { 77, "python other.py", 3 * GIB };
+	struct ledger_seen seen = { true, 0, &holder, 1 };
+	struct ledger l;
+	struct trace *t;
+	struct mm m;
+
+	(void)state;
+	mm_init(&m);
+	mm_segment(&m, 100 * MIB);
+	mm_block(&m, 30 * MIB, tb_stack(&m.b, MODULE, USER, NULL), 0, 0);
+	mm_gap(&m, 10 * MIB);
+	mm_block(&m, 20 * MIB, tb_stack(&m.b, "train.py:9:main", NULL), 0, 0);
+	mm_segment(&m, 40 * MIB);
+	mm_allocate(&m, 64 * MIB, tb_string(&m.b, "/usr/lib/libnccl.so.2"), tb_stack(&m.b, "train.py:5:main", NULL),
+		    CW_MEM_DEVICE);
+	mm_allocate(&m, 8 * MIB, 0, 0, CW_MEM_PINNED);
+	mm_oom(&m, GIB, 100 * MIB, tb_stack(&m.b, USER, NULL));
+	t = tb_trace(&m.b);
+	seen.own = 204 * MIB + 500 * MIB;
+	ledger_build(&l, t, 0, LEDGER_OOM, ledger_oom(t, 0), &seen, &pool);
+	assert_int_equal(l.part[PART_TENSORS], 50 * MIB);
+	assert_int_equal(l.part[PART_CACHE_USED], 50 * MIB);
+	assert_int_equal(l.part[PART_CACHE_FREE], 40 * MIB);
+	assert_int_equal(l.part[PART_LIBRARIES], 64 * MIB);
+	assert_int_equal(l.part[PART_CONTEXT], 500 * MIB);
+	assert_int_equal(l.part[PART_PROCESSES], 3 * GIB);
+	assert_int_equal(l.part[PART_FREE], 100 * MIB);
+	assert_int_equal(l.kind[KIND_PARAMETERS], 30 * MIB);
+	assert_int_equal(l.kind[KIND_OTHER], 20 * MIB);
+	assert_int_equal(l.segments.largest, 40 * MIB);
+	assert_int_equal(l.segments.used, 1);
+	assert_int_equal(l.pinned, 8 * MIB);
+	assert_true(l.lines_complete);
+	expect_sums(&l);
+	pool_release(&pool);
+	trace_free(t);
+}
+
+static void kinds__by_code_by_nodes_and_by_time(void **state)
+{
+	struct pool pool = { 0 };
+	uint32_t forward, optim, backward, load, init, closure;
+	struct ledger l;
+	struct trace *t;
+	struct mm m;
+
+	(void)state;
+	mm_init(&m);
+	forward = tb_stack(&m.b, TORCH "nn/functional.py:10:relu", USER, NULL);
+	optim = tb_stack(&m.b, TORCH "optim/adam.py:120:Adam._init_group", TORCH "optim/optimizer.py:5:wrapper", USER, NULL);
+	backward = tb_stack(&m.b, TORCH "autograd/graph.py:80:_engine_run_backward", USER, NULL);
+	load = tb_stack(&m.b, TORCH "serialization.py:80:load", USER, NULL);
+	init = tb_stack(&m.b, TORCH "nn/modules/linear.py:90:Linear.__init__", "model.py:4:Net.__init__", NULL);
+	mm_segment(&m, 100 * MIB);
+	mm_block(&m, 1 * MIB, init, 0, 0);
+	mm_block(&m, 2 * MIB, tb_stack(&m.b, MODULE, USER, NULL), 0, 0);
+	mm_block(&m, 4 * MIB, optim, 0, 0);
+	mm_block(&m, 8 * MIB, load, 0, 0);
+	mm_block(&m, 16 * MIB, backward, 0, CW_SITE_BACKWARD);	/* before the forward pass: gradients */
+	mm_block(&m, 512, backward, 0, CW_SITE_BACKWARD | CW_SITE_GRADIENT);
+	mm_node(&m, forward, false);
+	mm_block(&m, 3 * MIB, forward, 0, 0);
+	/* a model that the optimizer's closure calls is no state of the optimizer */
+	closure = tb_stack(&m.b, TORCH "nn/functional.py:10:relu", "/venv/lib/python3.12/site-packages/lib/net.py:3:forward",
+			   TORCH "nn/modules/module.py:1700:Module._call_impl", TORCH "optim/adam.py:90:Adam.step", USER, NULL);
+	mm_node(&m, closure, false);
+	mm_block(&m, 9 * MIB, closure, 0, 0);
+	mm_block(&m, 5 * MIB, backward, forward, CW_SITE_BACKWARD);	/* after it: who knows */
+	mm_block(&m, 6 * MIB, tb_stack(&m.b, "cap.py:3:run", NULL), 0, CW_SITE_CAPTURED);
+	mm_block(&m, 7 * MIB, tb_stack(&m.b, "train.py:3:run", NULL), 0, 0)->ticks = 1;
+	m.block[9].ticks = 2;	/* captured before */
+	mm_oom(&m, GIB, 0, forward);
+	t = tb_trace(&m.b);
+	ledger_build(&l, t, 0, LEDGER_OOM, ledger_oom(t, 0), NULL, &pool);
+	assert_int_equal(l.kind[KIND_PARAMETERS], 3 * MIB);
+	assert_int_equal(l.kind[KIND_OPTIMIZER], 4 * MIB);
+	assert_int_equal(l.kind[KIND_LOADED], 8 * MIB);
+	assert_int_equal(l.kind[KIND_GRADIENTS], 16 * MIB + 512);
+	assert_int_equal(l.kind[KIND_ACTIVATIONS], 12 * MIB);
+	assert_int_equal(l.kind[KIND_BACKWARD], 5 * MIB);
+	assert_int_equal(l.kind[KIND_GRAPHS], 6 * MIB);
+	assert_int_equal(l.kind[KIND_OTHER], 7 * MIB);
+	pool_release(&pool);
+	trace_free(t);
+}
+
+/* The exception takes the tensors with it: the ledger is that of the failure, not of the end. */
+static void ledger__is_that_of_the_failure(void **state)
+{
+	struct pool pool = { 0 };
+	struct ledger l;
+	struct trace *t;
+	struct cw_failure *f;
+	struct mm m;
+
+	(void)state;
+	mm_init(&m);
+	mm_segment(&m, 100 * MIB);
+	mm_passed(&m, 60 * MIB, tb_stack(&m.b, "train.py:9:main", NULL), 0);
+	m.allocated = 60 * MIB;
+	f = mm_oom(&m, GIB, 0, tb_stack(&m.b, USER, NULL));
+	((struct cw_freed *)(m.freed + 1))->ticks = f->ticks + 10;
+	m.b.h->memory[0].allocated = 0;
+	t = tb_trace(&m.b);
+	ledger_build(&l, t, 0, LEDGER_OOM, ledger_oom(t, 0), NULL, &pool);
+	assert_int_equal(l.part[PART_TENSORS], 60 * MIB);
+	assert_int_equal(l.line[0].place.line, 9);
+	ledger_build(&l, t, 0, LEDGER_END, NULL, NULL, &pool);
+	assert_int_equal(l.part[PART_TENSORS], 0);
+	pool_release(&pool);
+	trace_free(t);
+}
+
+/* ---- causes --------------------------------------------------------------------------------------------------------- */
+
+static json_t *expect(struct mm *m, const char *cause, const char *certainty)
+{
+	json_t *j = judge(&m->b, 1);
+
+	assert_string_equal(field(j, "cause"), cause);
+	assert_string_equal(field(j, "certainty"), certainty);
+	assert_true(json_is_object(json_object_get(json_object_get(j, "memory"), "ledger")));
+	return j;
+}
+
+/* Twelve segments of 10 GiB, each kept by one small tensor. */
+static void fragmentation__names_who_keeps_the_segments(void **state)
+{
+	uint32_t small;
+	json_t *j;
+	struct mm m;
+
+	(void)state;
+	for (int expandable = 0; expandable < 2; expandable++) {
+		mm_init(&m);
+		small = tb_stack(&m.b, "train.py:12:keep", NULL);
+		for (int i = 0; i < 12; i++) {
+			mm_segment(&m, 10 * GIB);
+			mm_gap(&m, 5 * GIB);
+			mm_block(&m, 2 * MIB, small, 0, 0);
+		}
+		if (expandable)
+			snprintf(m.b.h->alloc_conf, sizeof(m.b.h->alloc_conf), "expandable_segments:True");
+		mm_oom(&m, 20 * GIB, 19 * GIB, tb_stack(&m.b, USER, NULL));
+		j = expect(&m, "oom-fragmentation", "certain");
+		assert_true(mentions(j, "why", "train.py:12"));
+		assert_true(mentions(j, "why", "12 live tensors"));
+		assert_true(mentions(j, "why", "the largest gap has 5.0 GiB"));
+		assert_int_equal(mentions(j, "fix", "expandable_segments:True"), !expandable);
+		json_decref(j);
+	}
+}
+
+static void fragmentation__a_full_card_is_none(void **state)
+{
+	json_t *j;
+	struct mm m;
+
+	(void)state;
+	mm_init(&m);
+	mm_segment(&m, 138 * GIB);
+	mm_block(&m, 136 * GIB, tb_stack(&m.b, "train.py:12:keep", NULL), 0, 0);
+	mm_oom(&m, 10 * GIB, GIB, tb_stack(&m.b, USER, NULL));
+	j = expect(&m, "oom-capacity", "certain");
+	assert_false(mentions(j, "candidates", "oom-fragmentation"));
+	assert_true(mentions(j, "why", "train.py:12"));
+	json_decref(j);
+}
+
+/* Passes of two layers that call one line, an input and a loss. */
+static void pass(struct mm *m, const uint32_t stack[3], bool run, bool live)
+{
+	static const int order[] = { 0, 1, 1, 2 };
+
+	for (int i = 0; i < 4; i++) {
+		mm_node(m, stack[order[i]], run);
+		if (live)
+			mm_block(m, 4 * GIB, stack[order[i]], 0, 0);
+		else
+			mm_passed(m, 4 * GIB, stack[order[i]], 0);
+	}
+}
+
+static void stacks_of_a_model(struct mm *m, const char *caller, uint32_t stack[3])
+{
+	stack[0] = tb_stack(&m->b, "model.py:5:embed", caller, NULL);
+	stack[1] = tb_stack(&m->b, "model.py:8:layer", caller, NULL);
+	stack[2] = tb_stack(&m->b, "model.py:11:head", caller, NULL);
+}
+
+static void eval__graphs_are_made_and_never_run(void **state)
+{
+	uint32_t stack[3];
+	json_t *j;
+	struct mm m;
+
+	(void)state;
+	mm_init(&m);
+	mm_segment(&m, 136 * GIB);
+	stacks_of_a_model(&m, "eval.py:20:main", stack);
+	for (int i = 0; i < 8; i++)
+		pass(&m, stack, false, true);
+	mm_oom(&m, 10 * GIB, GIB, stack[0]);
+	j = expect(&m, "oom-eval-without-no-grad", "likely");
+	assert_true(mentions(j, "why", "model.py:11"));	/* the last node of each graph */
+	assert_true(mentions(j, "why", "8 passes"));
+	json_decref(j);
+}
+
+/* One pass alone may be the first of a training: the layers of one line are no passes. */
+static void eval__the_first_pass_of_a_training_is_capacity(void **state)
+{
+	uint32_t stack[3];
+	json_t *j;
+	struct mm m;
+
+	(void)state;
+	mm_init(&m);
+	mm_segment(&m, 138 * GIB);
+	stacks_of_a_model(&m, "train.py:20:main", stack);
+	mm_node(&m, stack[0], false);
+	mm_block(&m, GIB, stack[0], 0, 0);
+	for (int i = 0; i < 30; i++) {
+		mm_node(&m, stack[1], false);
+		mm_block(&m, 4 * GIB, stack[1], 0, 0);
+	}
+	mm_oom(&m, 19 * GIB, GIB, stack[1]);
+	j = expect(&m, "oom-capacity", "certain");
+	assert_true(mentions(j, "candidates", "oom-eval-without-no-grad"));
+	assert_false(mentions(j, "candidates", "oom-graph-retention"));
+	json_decref(j);
+}
+
+static void retention__graphs_of_earlier_steps(void **state)
+{
+	uint32_t train[3], kept[3], backward;
+	json_t *j;
+	struct mm m;
+
+	(void)state;
+	for (int leak = 0; leak < 2; leak++) {
+		mm_init(&m);
+		mm_segment(&m, 137 * GIB);
+		stacks_of_a_model(&m, "train.py:20:main", train);
+		stacks_of_a_model(&m, "train.py:30:probe", kept);
+		backward = tb_stack(&m.b, TORCH "_tensor.py:600:backward", "train.py:22:main", NULL);
+		for (int i = 0; i < 7; i++) {
+			pass(&m, train, true, false);
+			for (int k = 0; k < 4; k++)
+				mm_passed(&m, GIB, backward, train[1]);
+			pass(&m, kept, false, leak);
+		}
+		if (!leak)
+			mm_block(&m, 120 * GIB, tb_stack(&m.b, MODULE, USER, NULL), 0, 0);
+		mm_oom(&m, 30 * GIB, GIB, train[0]);
+		j = expect(&m, leak ? "oom-graph-retention" : "oom-capacity", "certain");
+		if (leak)
+			assert_true(mentions(j, "why", "model.py:11"));
+		json_decref(j);
+	}
+}
+
+static void growth__one_line_never_lets_go(void **state)
+{
+	uint32_t work, keep;
+	json_t *j;
+	struct mm m;
+
+	(void)state;
+	for (int leak = 0; leak < 2; leak++) {
+		mm_init(&m);
+		mm_segment(&m, 136 * GIB);
+		work = tb_stack(&m.b, "train.py:20:step", NULL);
+		keep = tb_stack(&m.b, "train.py:31:log", NULL);
+		for (int i = 0; i < 32; i++) {
+			if (leak)	/* while the program works: else it only fills the card */
+				mm_passed(&m, 2 * GIB, work, 0);
+			mm_block(&m, 4 * GIB, keep, 0, 0);
+		}
+		mm_oom(&m, 15 * GIB, GIB, work);
+		j = expect(&m, leak ? "oom-growth" : "oom-capacity", "certain");
+		if (leak) {
+			assert_true(mentions(j, "why", "32 of the 32 tensors that train.py:31"));
+			assert_true(mentions(j, "why", "about 4.0 GiB stay"));
+		}
+		json_decref(j);
+	}
+}
+
+/* ---- others ------------------------------------------------------------------------------------------------------------ */
+
+static json_t *judge_with(struct mm *m, const struct gpu_usage *u)
+{
+	struct trace *t = tb_trace(&m->b);
+	struct process_end end = { .pid = 100, .status_known = true, .exit = 1, .usage = u };
+	struct verdict *v = verdict_of_process(t, &end);
+	json_t *j;
+
+	trace_free(t);
+	j = verdict_object(v);
+	verdict_free(v);
+	return j;
+}
+
+static struct gpu_usage *usage_of_two(uint64_t own, uint64_t other, const char *command)
+{
+	struct gpu_card card = { .total = CARD, .used = own + other, .free = CARD - own - other };
+	struct gpu_holder h = { .pid = 100, .instance = UINT32_MAX, .kind = HOLDER_COMPUTE, .state = HOLDER_RUNNING,
+				.bytes = own, .command = "python train.py" };
+	struct gpu_usage *u = usage_new();
+	struct gpu_state *g;
+
+	snprintf(card.uuid, sizeof(card.uuid), "GPU-01020304-0506-0708-090a-0b0c0d0e0f10");
+	g = usage_add_gpu(u, &card);
+	g->holders_known = true;
+	usage_add_holder(g, &h);
+	h.pid = 4711;
+	h.bytes = other;
+	snprintf(h.command, sizeof(h.command), "%s", command);
+	usage_add_holder(g, &h);
+	return u;
+}
+
+static void others__another_process_holds_the_card(void **state)
+{
+	struct gpu_usage *u = usage_of_two(20 * GIB + 600 * MIB, 118 * GIB, "python other.py");
+	json_t *j;
+	struct mm m;
+
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		mm_init(&m);
+		mm_segment(&m, 20 * GIB);
+		mm_block(&m, 20 * GIB, tb_stack(&m.b, "train.py:12:keep", NULL), 0, 0);
+		mm_oom(&m, 10 * GIB, CARD - 138 * GIB - 600 * MIB, tb_stack(&m.b, USER, NULL));
+		j = judge_with(&m, known ? u : NULL);
+		assert_string_equal(field(j, "cause"), "oom-other-process");
+		assert_string_equal(field(j, "certainty"), known ? "certain" : "likely");
+		assert_int_equal(mentions(j, "why", "process 4711, python other.py"), known);
+		assert_int_equal(mentions(j, "fix", "kill 4711"), known);
+		json_decref(j);
+	}
+	/* a context is no other process */
+	mm_init(&m);
+	mm_segment(&m, 138 * GIB);
+	mm_block(&m, 137 * GIB, tb_stack(&m.b, "train.py:12:keep", NULL), 0, 0);
+	mm_oom(&m, 10 * GIB, GIB, tb_stack(&m.b, USER, NULL));
+	json_decref(expect(&m, "oom-capacity", "certain"));
+	usage_free(u);
+}
+
+static void others__the_ranks_of_this_job(void **state)
+{
+	struct gpu_usage *u = usage_of_two(20 * GIB, 115 * GIB, "python train.py");
+	json_t *j;
+	struct mm m;
+
+	(void)state;
+	for (int rank = 0; rank < 3; rank++) {
+		mm_init(&m);
+		m.b.h->device_count = 2;
+		m.b.h->device[1] = m.b.h->device[0];
+		m.b.h->local_rank = m.b.h->rank = (uint32_t)rank;
+		m.b.h->world_size = 4;
+		mm_segment(&m, 20 * GIB);
+		mm_block(&m, 20 * GIB, tb_stack(&m.b, TORCH "serialization.py:80:load", USER, NULL), 0, 0);
+		mm_oom(&m, 10 * GIB, 4 * GIB,
+		       rank == 2 ? tb_stack(&m.b, TORCH "serialization.py:80:load", USER, NULL) : tb_stack(&m.b, USER, NULL));
+		j = judge_with(&m, u);
+		assert_string_equal(field(j, "cause"), "oom-rank0-checkpoint-load");
+		assert_string_equal(field(j, "certainty"), rank == 2 ? "certain" : "likely");
+		json_decref(j);
+	}
+	usage_free(u);
+}
+
+static void others__another_library(void **state)
+{
+	uint32_t library;
+	json_t *j;
+	struct mm m;
+
+	(void)state;
+	for (int named = 0; named < 2; named++) {
+		mm_init(&m);
+		mm_segment(&m, 20 * GIB);
+		mm_block(&m, 20 * GIB, tb_stack(&m.b, "train.py:12:keep", NULL), 0, 0);
+		library = named ? tb_string(&m.b, "/venv/cupy_backends/cuda/libcupy.so") : 0;
+		mm_allocate(&m, 115 * GIB, library, tb_stack(&m.b, "pre.py:4:load", NULL), CW_MEM_DEVICE);
+		m.allocation[m.n_allocations - 1].size -= 1000;	/* no size that PyTorch would ask for */
+		m.driver -= 1000;
+		mm_oom(&m, 10 * GIB, 4 * GIB, tb_stack(&m.b, USER, NULL));
+		j = expect(&m, "oom-other-library", named ? "certain" : "likely");
+		assert_int_equal(mentions(j, "why", "libcupy.so holds 115.0 GiB"), named);
+		assert_int_equal(mentions(j, "why", "pre.py:4"), named);
+		assert_int_equal(mentions(j, "fix", "free_all_blocks"), named);
+		json_decref(j);
+	}
+}
+
+static void others__pinned_memory_is_the_hosts(void **state)
+{
+	struct cw_failure *f;
+	json_t *j;
+	struct tb b;
+
+	(void)state;
+	tb_init(&b);
+	b.h->torch_path[0] = '\0';
+	b.h->pinned_bytes = 30 * GIB;
+	f = tb_fail(&b, CW_SRC_DRIVER, 2, tb_stack(&b, USER, NULL));
+	for (f->api = 1; f->api < 1000 && strcmp(api_name(f->api), "cuMemHostAlloc"); f->api++)
+		;
+	f->request_bytes = 8 * GIB;
+	f->memory_known = 1;
+	f->free_bytes = 100 * GIB;
+	f->total_bytes = CARD;
+	j = judge(&b, 1);
+	assert_string_equal(field(j, "cause"), "oom-pinned-host");
+	assert_string_equal(field(j, "certainty"), "certain");
+	assert_true(mentions(j, "why", "30.0 GiB of pinned memory"));
+	json_decref(j);
+}
+
+static void others__a_library_hides_it(void **state)
+{
+	static const char text[] = "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`";
+	struct cw_failure *f;
+	json_t *j;
+	struct tb b;
+
+	(void)state;
+	for (int refused = 0; refused < 2; refused++) {
+		tb_init(&b);
+		if (refused) {
+			f = tb_fail(&b, CW_SRC_DRIVER, 2, tb_stack(&b, USER, NULL));
+			f->api = 120;
+			f->request_bytes = 2 * MIB;
+			f->memory_known = 1;
+			f->free_bytes = MIB;
+			f->total_bytes = CARD;
+		}
+		tb_fail_text(&b, CW_SRC_TORCH_CHECK, tb_stack(&b, USER, NULL), "createCublasHandle", text);
+		tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, USER, NULL), "RuntimeError", text);
+		j = judge(&b, 1);
+		assert_string_equal(field(j, "cause"), "oom-masked-as-library-error");
+		assert_string_equal(field(j, "certainty"), refused ? "certain" : "possible");
+		assert_int_equal(mentions(j, "why", "1.0 MiB were free"), refused);
+		json_decref(j);
+	}
+}
+
+/* ---- the report ----------------------------------------------------------------------------------------------------- */
+
+static void report__names_the_parts_and_the_lines(void **state)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	struct verdict *v;
+	struct mm m;
+
+	(void)state;
+	mm_init(&m);
+	mm_segment(&m, 138 * GIB);
+	mm_block(&m, 100 * GIB, tb_stack(&m.b, MODULE, USER, NULL), 0, 0);
+	mm_block(&m, 36 * GIB, tb_stack(&m.b, "train.py:12:keep", NULL), 0, 0);
+	mm_oom(&m, 10 * GIB, GIB, tb_stack(&m.b, USER, NULL));
+	v = judge_end(&m.b, 1, 0);
+	report_text(out, v, NULL);
+	fclose(out);
+	assert_non_null(strstr(text, "HELD"));
+	assert_non_null(strstr(text, "100.0 GiB   72 %  - parameters and buffers"));
+	assert_non_null(strstr(text, "36.0 GiB    train.py:12 in keep  (other tensors)"));
+	assert_non_null(strstr(text, "CUDA contexts, modules and other processes"));
+	free(text);
+	verdict_free(v);
+}
+
+static void chart__is_as_wide_as_the_terminal(void **state)
+{
+	struct cw_sample s[100];
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	int columns = 0, widest = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 100; i++)
+		s[i] = (struct cw_sample){ .ticks = 1000 + i, .allocated = i * MIB, .reserved = i * 2 * MIB };
+	timeline_print(out, s, 100, 12.5, CARD, 60);
+	timeline_print(out, s, 1, 0, 0, 60);	/* nothing to draw */
+	timeline_print(out, s, 100, 1, 0, 5);	/* no room */
+	fclose(out);
+	for (const char *c = text; *c; c++) {
+		columns = *c == '\n' ? 0 : columns + ((*c & 0xc0) != 0x80);
+		widest = columns > widest ? columns : widest;
+	}
+	assert_true(widest <= 60);
+	assert_non_null(strstr(text, "198.0 MiB"));
+	assert_non_null(strstr(text, "12.5 s"));
+	assert_non_null(strstr(text, "█"));
+	assert_non_null(strstr(text, "░"));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ledger__adds_up_to_the_card),
+		cmocka_unit_test(ledger__every_part_is_what_it_is),
+		cmocka_unit_test(kinds__by_code_by_nodes_and_by_time),
+		cmocka_unit_test(ledger__is_that_of_the_failure),
+		cmocka_unit_test(fragmentation__names_who_keeps_the_segments),
+		cmocka_unit_test(fragmentation__a_full_card_is_none),
+		cmocka_unit_test(eval__graphs_are_made_and_never_run),
+		cmocka_unit_test(eval__the_first_pass_of_a_training_is_capacity),
+		cmocka_unit_test(retention__graphs_of_earlier_steps),
+		cmocka_unit_test(growth__one_line_never_lets_go),
+		cmocka_unit_test(others__another_process_holds_the_card),
+		cmocka_unit_test(others__the_ranks_of_this_job),
+		cmocka_unit_test(others__another_library),
+		cmocka_unit_test(others__pinned_memory_is_the_hosts),
+		cmocka_unit_test(others__a_library_hides_it),
+		cmocka_unit_test(report__names_the_parts_and_the_lines),
+		cmocka_unit_test(chart__is_as_wide_as_the_terminal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
