@@ -18,6 +18,7 @@ struct cmd {
 static const struct cmd cmds[] = {
 	{"run", "[options] PROGRAM ...", "run a program; if CUDA fails in it, say why", cmd_run},
 	{"explain", "[RECORDING | CAUSE]", "explain a recording, or a cause", cmd_explain},
+	{"memory", "[options] SNAPSHOT", "who holds the memory, from a snapshot of PyTorch", cmd_memory},
 };
 
 #define N_CMDS (sizeof(cmds) / sizeof(cmds[0]))

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cuwhy explain SNAPSHOT`: why memory was out, from a memory snapshot of PyTorch alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/memory.h"
+#include "facts/fact_snapshot.h"
+#include "report/verdict.h"
+#include "rules/template.h"
+#include "base/banned.h"
+
+bool memory_is_snapshot(const char *path)
+{
+	unsigned char head[16];
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(head, 1, sizeof(head), f) : 0;
+
+	if (f)
+		fclose(f);
+	return snap_is_snapshot(head, n);
+}
+
+/* Nothing failed: say what the file is about, so that nobody takes it for an answer to another question. */
+static void print_none(const char *path, const struct snapshot *s, const struct snap_device *d, int n)
+{
+	char most[32], reserved[32];
+
+	printf("cuwhy: no out-of-memory in '%s'\n", path);
+	for (int i = 0; i < n; i++)
+		if (d[i].all.segments || d[i].replay.n)
+			printf("  device %d: %zu events, peak %s of tensors, %s reserved at the end\n", i, d[i].replay.n,
+			       format_bytes(most, sizeof(most), (double)d[i].replay.peak.allocated),
+			       format_bytes(reserved, sizeof(reserved), (double)d[i].all.reserved));
+	if (!s->n_events)
+		printf("  no history was recorded; torch.cuda.memory._record_memory_history() switches it on\n");
+	printf("  'cuwhy memory %s' tells who holds what\n", path);
+}
+
+static int print_verdict(struct verdict *v, const char *path, bool json, const struct text_style *style,
+			 const struct snapshot *s, const struct snap_device *d, int n)
+{
+	int status = strcmp(verdict_cause(v), "none") != 0 ? EXIT_FOUND : EXIT_NOTHING;
+
+	if (json) {
+		report_json(stdout, v, false);
+		putchar('\n');
+	} else if (status == EXIT_FOUND) {
+		report_text(stdout, v, style);
+	} else {
+		print_none(path, s, d, n);
+	}
+	return cmd_finish(status);
+}
+
+int explain_snapshot(const char *path, bool json, const struct text_style *style)
+{
+	struct err e = {0};
+	struct snapshot *s = snap_open(path, &e);
+	struct verdict **list, *all;
+	struct snap_device *d;
+	struct snap_lines l;
+	int n, status;
+
+	if (!s)
+		return cmd_fail(stdout, json, &e, EXIT_TROUBLE);
+	n = snap_devices(s);
+	d = xcalloc((size_t)n + 1, sizeof(*d));
+	list = xcalloc((size_t)n + 1, sizeof(*list));
+	snap_lines_find(&l, s, snapshot_owner);
+	for (int i = 0; i < n; i++) {
+		snap_analyse(&d[i], s, &l, i);
+		list[i] = verdict_of_snapshot(s, &l, &d[i]);
+	}
+	all = verdict_join(list, (size_t)n);
+	status = print_verdict(all, path, json, style, s, d, n);
+	verdict_free(all);
+	for (int i = 0; i < n; i++)
+		snap_device_release(&d[i]);
+	snap_lines_release(&l);
+	free(list);
+	free(d);
+	snap_free(s);
+	return status;
+}
