@@ -114,7 +114,6 @@ struct verdict *verdict_of_snapshot(const struct snapshot *s, const struct snap_
 	fill_rest(f);
 	facts_of_snapshot(f, s, l, d);
 	v->source = "snapshot";
-	v->api = "PyTorch's allocator could not give what was asked for";
 	v->string = "out of memory";
 	v->count = d->oom.count;
 	fill_where(v, s, l, d);

@@ -194,6 +194,12 @@ def train(a, events, leak=0):
             a.free(live.pop())
 
 
+def growth(a, events):
+    """The card is full when about `events` are over, at a round's end that comes after 24 MiB or less."""
+    rounds = max(events // 194, 1)
+    train(a, 1 << 40, leak=min(24 * MIB, (a.total - GIB) // rounds) + 100)
+
+
 def capacity(a, _events):
     """Activations are kept until the card is full in the first step."""
     code = Code()
@@ -242,8 +248,7 @@ def other_process(a, _events):
 
 STORIES = {
     "train": lambda a, n: train(a, n),
-    "growth": lambda a, n: train(a, 1 << 40, leak=24 * MIB + 100),
-    "capacity": capacity, "fragmentation": fragmentation, "too-large": too_large, "other-process": other_process,
+    "growth": growth, "capacity": capacity, "fragmentation": fragmentation, "too-large": too_large, "other-process": other_process,
 }
 
 
