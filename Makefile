@@ -40,8 +40,8 @@ SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o)
 # these libraries are linked in, so that the program starts on machines that do not have them
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
 
-.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-gpu check-all \
-	check-tree check-san check-tsan bench bench-gpu fuzz install clean deps help
+.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-gpu check-all \
+	check-tree check-san check-tsan bench bench-gpu bench-snapshot fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -57,6 +57,7 @@ help:
 ## make check-gpu   the programs of tests/gpu on a real GPU with the installed PyTorch
 ## make bench       cost of recording on the simulated GPU
 ## make bench-gpu   cost of recording on a real GPU with PyTorch
+## make bench-snapshot  reading a memory snapshot, beside PyTorch's own viewer
 ## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, with libFuzzer (SECONDS=600)
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
@@ -119,7 +120,7 @@ $(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OB
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -Itests/unit -o $@ $^ -lcmocka $(LDLIBS) -lpthread
 
 check: deps
-	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-tsan check-tree
+	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-tsan check-tree
 
 check-unit: parts $(UNIT)
 	@sh tests/unit/run.sh $(B) $(UNIT)
@@ -140,6 +141,9 @@ check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_sna
 
 check-dumps: parts
 	@$(PYTHON) tests/dump/check_real.py $(B)
+
+check-snap: parts
+	@$(PYTHON) tests/snap/check.py $(B)
 
 $(B)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/driver.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
@@ -162,6 +166,10 @@ check-gpu: parts
 
 bench: parts
 	@sh tests/bench/run.sh $(B)
+
+# PYTHON must have PyTorch; no GPU is needed
+bench-snapshot: parts
+	@$(PYTHON) tests/bench/bench_snapshot.py --build $(B)
 
 bench-gpu: parts
 	@$(PYTHON) tests/bench/bench_gpu.py --build $(B)

@@ -322,10 +322,10 @@ int cmd_explain(int argc, char **argv)
 		return list_causes();
 	if (first == argc)
 		return explain_newest(&style);
-	if (is_dump(argv[first]))
-		return explain_dump(argv[first], &style);
 	if (memory_is_snapshot(argv[first]))
 		return explain_snapshot(argv[first], given.json, &style);
+	if (is_dump(argv[first]))
+		return explain_dump(argv[first], &style);
 	if (fs_exists(argv[first]))
 		return explain_recording(argv[first], &style);
 	if (strchr(argv[first], '/')) {

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <zlib.h>
+
 #include "base/err.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/memory.h"
@@ -14,15 +17,16 @@
 #include "rules/template.h"
 #include "base/banned.h"
 
+/* Core dumps may be compressed as well: what is inside decides. */
 bool memory_is_snapshot(const char *path)
 {
 	unsigned char head[16];
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(head, 1, sizeof(head), f) : 0;
+	gzFile f = fs_is_dir(path) ? NULL : gzopen(path, "rbe");
+	int n = f ? gzread(f, head, sizeof(head)) : 0;
 
 	if (f)
-		fclose(f);
-	return snap_is_snapshot(head, n);
+		gzclose_r(f);
+	return n > 0 && snap_is_snapshot(head, (size_t)n);
 }
 
 /* Nothing failed: say what the file is about, so that nobody takes it for an answer to another question. */

@@ -34,7 +34,7 @@ static void print_totals(const struct memory_view *v)
 	char more[64], size[32];
 
 	printf("device %d\n", v->d->device);
-	snprintf(more, sizeof(more), "%zu segments, at the end", u->segments);
+	snprintf(more, sizeof(more), "%zu segment%s, at the end", u->segments, u->segments == 1 ? "" : "s");
 	print_bytes("reserved", u->reserved, more);
 	print_bytes("  in tensors", u->allocated, u->requested <= u->allocated + u->pending ? "" : "more was asked for");
 	if (u->pending)
@@ -47,7 +47,7 @@ static void print_totals(const struct memory_view *v)
 		print_bytes("peak in tensors", positive(v->d->replay.peak.allocated), more);
 	}
 	if (v->d->oom.found) {
-		snprintf(more, sizeof(more), "was asked for, %s were free: event %u",
+		snprintf(more, sizeof(more), "asked for, %s were free: event %u",
 			 format_bytes(size, sizeof(size), (double)v->d->oom.free), v->d->oom.event + 1);
 		print_bytes("out of memory", v->d->oom.request, more);
 	}

@@ -20,6 +20,9 @@
 
 #define STRING_KEPT	1024	/* of longer texts (source of a traced graph) the beginning is enough */
 #define MEMO_ID_BITS	28
+#define DEPTH_MAX	256	/* marks at once; a snapshot has about ten */
+#define STACK_FREE	65536	/* values on the stack at once, and one more for every STACK_BYTES of the file: */
+#define STACK_BYTES	16	/* a writer that does not batch has all events of a device there, none smaller */
 
 enum op {
 #define OP(byte, name) OP_##name = byte,
@@ -198,6 +201,8 @@ static inline int memo_get(struct machine *m, uint64_t index)
 
 static int op_mark(struct machine *m)
 {
+	if (m->n_marks >= DEPTH_MAX)
+		return bad(m, "too many things inside each other");
 	m->mark = xgrow(m->mark, m->n_marks, &m->cap_marks, sizeof(*m->mark));
 	m->mark[m->n_marks++] = m->n;
 	return 0;
@@ -361,6 +366,8 @@ static int run(struct machine *m)
 			return m->n && !m->n_marks ? build_root(m->b, &m->stack[m->n - 1]) : bad(m, "an early end");
 		/* two thirds of all opcodes */
 		rc = op == OP_BINGET && m->in->at < m->in->end ? memo_get(m, *m->in->at++) : step(m, op);
+		if (rc == 0 && m->n > STACK_FREE + m->op_at / STACK_BYTES)
+			rc = bad(m, "too many values that belong to nothing");
 		if (rc != 0)
 			return rc;
 	}

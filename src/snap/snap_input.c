@@ -16,7 +16,7 @@
 
 /* A snapshot shrinks to a tenth or a fiftieth. What grows more than this was made to fill the memory. */
 #define GROWS_MAX	256
-#define GROWS_FREE	(64u << 20)
+#define GROWS_FREE	(16u << 20)
 
 int input_open(struct snap_input *in, const char *path, struct err *e)
 {

@@ -18,10 +18,7 @@ bool snap_is_snapshot(const void *head, size_t len)
 {
 	const uint8_t *b = head;
 
-	if (len >= 2 && b[0] == 0x1f && b[1] == 0x8b)
-		return true;
-	/* the protocol, then what every such file goes on with: a frame, a dictionary or a list; a foreign pickle
-	 * may have other things there, and is told apart when it is read */
+	/* a foreign pickle begins so as well, and is told apart when it is read */
 	return len >= 3 && b[0] == 0x80 && b[1] >= 2 && b[1] <= 5;
 }
 

@@ -87,7 +87,7 @@ struct snapshot {
 	uint64_t bytes;			/* uncompressed */
 };
 
-/* Does a file that begins so look like one? Pickles of protocol 2 to 5 and gzip do. */
+/* Does a file that begins so (uncompressed) look like one? Pickles of protocol 2 to 5 do. */
 bool snap_is_snapshot(const void *head, size_t len);
 
 /* NULL, with `e` filled, when it cannot be read or is no snapshot. */

@@ -95,6 +95,12 @@ static void refuses_what_is_damaged(void **state)
 	REFUSED("\x80\x04}K\x01" "a.", -EBADMSG, "else than a list");
 	REFUSED("\x80\x04\x94.", -EBADMSG, "memo of nothing");
 	REFUSED("\x80\x04(.", -EBADMSG, "early end");
+	made.len = 0;
+	make_begin(&made);
+	memset(made.data + made.len, '(', 1000);
+	refused(made.data, 1000, -EBADMSG, "inside each other");
+	memset(made.data + made.len, 'N', sizeof(made.data) - made.len);
+	refused(made.data, sizeof(made.data), -EBADMSG, "belong to nothing");
 	REFUSED("\x80\x04K\x01K\x02(a.", -EBADMSG, "missing");
 }
 
