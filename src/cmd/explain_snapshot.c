@@ -37,15 +37,15 @@ static void print_none(const char *path, const struct snapshot *s, const struct 
 	printf("cuwhy: no out-of-memory in '%s'\n", path);
 	for (int i = 0; i < n; i++)
 		if (d[i].all.segments || d[i].replay.n)
-			printf("  device %d: %zu events, peak %s of tensors, %s reserved at the end\n", i, d[i].replay.n,
-			       format_bytes(most, sizeof(most), (double)d[i].replay.peak.allocated),
+			printf("  device %d: %zu events, peak %s of tensors, %s reserved at the end\n", i,
+			       d[i].replay.n, format_bytes(most, sizeof(most), (double)d[i].replay.peak.allocated),
 			       format_bytes(reserved, sizeof(reserved), (double)d[i].all.reserved));
 	if (!s->n_events)
 		printf("  no history was recorded; torch.cuda.memory._record_memory_history() switches it on\n");
 	printf("  'cuwhy memory %s' tells who holds what\n", path);
 }
 
-static int print_verdict(struct verdict *v, const char *path, bool json, const struct text_style *style,
+static int print_verdict(const struct verdict *v, const char *path, bool json, const struct text_style *style,
 			 const struct snapshot *s, const struct snap_device *d, int n)
 {
 	int status = strcmp(verdict_cause(v), "none") != 0 ? EXIT_FOUND : EXIT_NOTHING;
@@ -61,32 +61,46 @@ static int print_verdict(struct verdict *v, const char *path, bool json, const s
 	return cmd_finish(status);
 }
 
+/* The device whose last oom came last; the first one when there is none. */
+static int device_to_judge(const struct snap_device *d, int n)
+{
+	uint64_t time, newest = 0;
+	int chosen = -1;
+
+	for (int i = 0; i < n; i++) {
+		if (!d[i].oom.found)
+			continue;
+		time = d[i].replay.event[d[i].oom.event].time_us;
+		if (chosen < 0 || time > newest) {
+			chosen = i;
+			newest = time;
+		}
+	}
+	return chosen < 0 ? 0 : chosen;
+}
+
 int explain_snapshot(const char *path, bool json, const struct text_style *style)
 {
 	struct err e = {0};
 	struct snapshot *s = snap_open(path, &e);
-	struct verdict **list, *all;
 	struct snap_device *d;
 	struct snap_lines l;
+	struct verdict *v;
 	int n, status;
 
 	if (!s)
 		return cmd_fail(stdout, json, &e, EXIT_TROUBLE);
-	n = snap_devices(s);
-	d = xcalloc((size_t)n + 1, sizeof(*d));
-	list = xcalloc((size_t)n + 1, sizeof(*list));
+	n = snap_devices(s) ? snap_devices(s) : 1;
+	d = xcalloc((size_t)n, sizeof(*d));
 	snap_lines_find(&l, s, snapshot_owner);
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++)
 		snap_analyse(&d[i], s, &l, i);
-		list[i] = verdict_of_snapshot(s, &l, &d[i]);
-	}
-	all = verdict_join(list, (size_t)n);
-	status = print_verdict(all, path, json, style, s, d, n);
-	verdict_free(all);
+	v = verdict_of_snapshot(s, &l, &d[device_to_judge(d, n)]);
+	status = print_verdict(v, path, json, style, s, d, n);
+	verdict_free(v);
 	for (int i = 0; i < n; i++)
 		snap_device_release(&d[i]);
 	snap_lines_release(&l);
-	free(list);
 	free(d);
 	snap_free(s);
 	return status;

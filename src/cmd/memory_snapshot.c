@@ -81,6 +81,15 @@ static void rows_by_line(struct memory_view *v, bool function)
 	join_rows(v);
 }
 
+static char *name_of_part(const struct snap_use *u, bool pool)
+{
+	if (!pool)
+		return u->stream ? xasprintf("stream 0x%" PRIx64, u->stream) : xstrdup("default stream");
+	if (!u->pool[0] && !u->pool[1])
+		return xstrdup("default pool");
+	return xasprintf("pool (%" PRIu64 ", %" PRIu64 ")", u->pool[0], u->pool[1]);
+}
+
 /* Streams and pools are known of the segments, and so at the end only. */
 static void rows_by_part(struct memory_view *v, bool pool)
 {
@@ -88,10 +97,7 @@ static void rows_by_part(struct memory_view *v, bool pool)
 
 	for (size_t i = 0; i < v->d->n_parts; i++) {
 		const struct snap_use *u = &v->d->part[i];
-		struct memory_row *r = add_row(v, &cap, pool ?
-			(u->pool[0] || u->pool[1] ? xasprintf("pool (%" PRIu64 ", %" PRIu64 ")", u->pool[0], u->pool[1]) :
-						    xstrdup("default pool")) :
-			(u->stream ? xasprintf("stream 0x%" PRIx64, u->stream) : xstrdup("default stream")));
+		struct memory_row *r = add_row(v, &cap, name_of_part(u, pool));
 
 		r->bytes = u->reserved;
 		r->blocks = u->blocks;

@@ -36,10 +36,11 @@ static void print_totals(const struct memory_view *v)
 	printf("device %d\n", v->d->device);
 	snprintf(more, sizeof(more), "%zu segment%s, at the end", u->segments, u->segments == 1 ? "" : "s");
 	print_bytes("reserved", u->reserved, more);
-	print_bytes("  in tensors", u->allocated, u->requested <= u->allocated + u->pending ? "" : "more was asked for");
+	print_bytes("  in tensors", u->allocated, "");
 	if (u->pending)
 		print_bytes("  freed, not yet done", u->pending, "another stream may still use it");
-	snprintf(more, sizeof(more), "beside live blocks; largest piece %s", format_bytes(size, sizeof(size), (double)u->largest_free));
+	snprintf(more, sizeof(more), "beside live blocks; largest piece %s",
+		 format_bytes(size, sizeof(size), (double)u->largest_free));
 	print_bytes("  free in pieces", u->split, u->split ? more : "");
 	print_bytes("  free segments", u->cached, "");
 	if (v->d->replay.n) {
@@ -56,23 +57,26 @@ static void print_totals(const struct memory_view *v)
 static void print_rows(const struct memory_view *v, int width)
 {
 	int room = width > 60 ? width - 30 : 40;
+	bool part = !strcmp(v->by, "stream") || !strcmp(v->by, "pool");
 	uint64_t rest = 0;
 	char size[32];
 
-	printf("\nby %s, at the %s (%s)\n", v->by, v->at, format_bytes(size, sizeof(size), (double)positive(v->now.allocated)));
+	printf("\n%s by %s, at the %s: %s\n", part ? "reserved" : "tensors", v->by, v->at,
+	       format_bytes(size, sizeof(size), (double)(part ? v->d->all.reserved : positive(v->now.allocated))));
 	for (size_t i = 0; i < v->n; i++) {
 		const char *name = v->row[i].name;
-		size_t len = strlen(name);
+		bool cut = strlen(name) > (size_t)room;
 
 		if (i >= ROWS_SHOWN) {
 			rest += v->row[i].bytes;
 			continue;
 		}
 		printf("  %12s  %8" PRIu64 "  %s%s\n", format_bytes(size, sizeof(size), (double)v->row[i].bytes),
-		       v->row[i].blocks, len > (size_t)room ? "..." : "", len > (size_t)room ? name + len - room + 3 : name);
+		       v->row[i].blocks, cut ? "..." : "", cut ? name + strlen(name) - room + 3 : name);
 	}
 	if (v->n > ROWS_SHOWN)
-		printf("  %12s            and %zu more\n", format_bytes(size, sizeof(size), (double)rest), v->n - ROWS_SHOWN);
+		printf("  %12s            and %zu more\n", format_bytes(size, sizeof(size), (double)rest),
+		       v->n - ROWS_SHOWN);
 }
 
 static void print_pins(const struct memory_view *v)
@@ -143,7 +147,8 @@ static json_t *json_rows(const struct memory_view *v)
 	for (size_t i = 0; i < v->n; i++) {
 		const struct memory_row *r = &v->row[i];
 
-		o = json_pack("{s:o, s:o, s:o}", "name", json_text(r->name), "bytes", bytes(r->bytes), "blocks", bytes(r->blocks));
+		o = json_pack("{s:o, s:o, s:o}", "name", json_text(r->name), "bytes", bytes(r->bytes),
+			      "blocks", bytes(r->blocks));
 		if (r->line) {
 			json_object_set_new(o, "file", json_text(snap_text(v->s, r->line->file)));
 			json_object_set_new(o, "line", json_integer(r->line->line));
@@ -159,14 +164,15 @@ static json_t *json_oom(const struct snap_oom *o)
 {
 	if (!o->found)
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o, s:i, s:i}", "request", bytes(o->request), "free", bytes(o->free), "allocated",
-			 bytes(positive(o->now.allocated)), "reserved", bytes(positive(o->now.reserved)), "event",
-			 (int)o->event, "count", (int)o->count);
+	return json_pack("{s:o, s:o, s:o, s:o, s:i, s:i}", "request", bytes(o->request), "free", bytes(o->free),
+			 "allocated", bytes(positive(o->now.allocated)), "reserved", bytes(positive(o->now.reserved)),
+			 "event", (int)o->event, "count", (int)o->count);
 }
 
 static json_t *json_device(const struct memory_view *v)
 {
 	const struct snap_use *u = &v->d->all;
+	const struct snap_now *peak = &v->d->replay.peak;
 	json_t *o = json_object(), *chart = json_array();
 
 	json_object_set_new(o, "device", json_integer(v->d->device));
@@ -178,8 +184,8 @@ static json_t *json_device(const struct memory_view *v)
 	json_object_set_new(o, "free_segments", bytes(u->cached));
 	json_object_set_new(o, "largest_free", bytes(u->largest_free));
 	json_object_set_new(o, "events", json_integer((json_int_t)v->d->replay.n));
-	json_object_set_new(o, "peak", json_pack("{s:o, s:o, s:I}", "allocated", bytes(positive(v->d->replay.peak.allocated)),
-						 "reserved", bytes(positive(v->d->replay.peak.reserved)), "event",
+	json_object_set_new(o, "peak", json_pack("{s:o, s:o, s:I}", "allocated", bytes(positive(peak->allocated)),
+						 "reserved", bytes(positive(peak->reserved)), "event",
 						 (json_int_t)v->d->replay.peak_moment));
 	json_object_set_new(o, "oom", json_oom(&v->d->oom));
 	json_object_set_new(o, "at", json_text(v->at));

@@ -90,14 +90,14 @@ static void fill_evidence(struct verdict *v, const struct snapshot *s, const str
 	verdict_evidence(v, "snapshot", pool_printf(&v->pool, "event %u of %zu of device %d is an oom", o->event + 1,
 						    d->replay.n, d->device));
 	if (o->later)
-		verdict_evidence(v, "snapshot", pool_printf(&v->pool, "the program went on: %u allocations came after it",
-							    o->later));
+		verdict_evidence(v, "snapshot", pool_printf(&v->pool, "the program went on: %u allocations came after "
+							    "it", o->later));
 	for (size_t i = 0; i < n && i < HOLDERS_SAID; i++) {
 		const char *line = snapshot_line_text(s, l, h[i].line, &v->pool);
 
 		verdict_evidence(v, "snapshot", pool_printf(&v->pool, "%s held %s in %u blocks",
-				 line ? line : "lines that are not known", format_bytes(size, sizeof(size), (double)h[i].bytes),
-				 h[i].blocks));
+				 line ? line : "lines that are not known",
+				 format_bytes(size, sizeof(size), (double)h[i].bytes), h[i].blocks));
 	}
 	free(h);
 }

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/banned.h"
 
-#define PARTS_MAX	1024	/* pools and streams told apart; the rest is counted together */
+#define PARTS_MAX	128	/* pools and streams told apart; the rest is counted together */
 
 static void add_segment(struct snap_use *u, const struct snapshot *s, const struct snap_segment *g)
 {
@@ -37,7 +37,7 @@ static void add_segment(struct snap_use *u, const struct snapshot *s, const stru
 static struct snap_use *part_of(struct snap_device *d, size_t *cap, const struct snap_segment *g)
 {
 	for (size_t i = 0; i < d->n_parts; i++)
-		if (d->part[i].stream == g->stream && d->part[i].pool[0] == g->pool[0] && d->part[i].pool[1] == g->pool[1])
+		if (d->part[i].stream == g->stream && !memcmp(d->part[i].pool, g->pool, sizeof(g->pool)))
 			return &d->part[i];
 	if (d->n_parts >= PARTS_MAX)
 		return &d->part[PARTS_MAX - 1];
@@ -107,7 +107,7 @@ static void use_segments(struct snap_device *d, const struct snapshot *s, const 
 	}
 	if (d->n_pins)
 		qsort(pin, d->n_pins, sizeof(*pin), more_kept);
-	d->pin = pin;
+	d->pin = xrealloc(pin, d->n_pins + 1, sizeof(*pin));
 }
 
 /* --- holders ---------------------------------------------------------------------------------- */
@@ -117,12 +117,11 @@ struct holders {
 	struct snap_holder *h;
 };
 
-static void add_holder(void *arg, uint32_t stack, uint64_t size, uint16_t stream)
+static void add_holder(void *arg, uint32_t stack, uint64_t size)
 {
 	struct holders *all = arg;
 	struct snap_holder *h = &all->h[all->l->of_stack[stack]];
 
-	(void)stream;
 	h->bytes += size;
 	h->blocks++;
 }
@@ -172,8 +171,9 @@ static void find_oom(struct snap_device *d, const struct snap_lines *l)
 		if (e->action == SNAP_OOM) {
 			uint64_t had = (uint64_t)now.reserved + e->addr;
 
-			*o = (struct snap_oom){.found = true, .exact = true, .event = (uint32_t)i, .count = o->count + 1,
-				.request = e->size, .free = e->addr, .now = now, .seen = had > o->seen ? had : o->seen,
+			*o = (struct snap_oom){.found = true, .exact = true, .event = (uint32_t)i,
+				.count = o->count + 1, .request = e->size, .free = e->addr, .now = now,
+				.seen = had > o->seen ? had : o->seen,
 				.line = l->of_stack[e->stack]};
 		} else if (o->found) {
 			o->exact &= !changes(r, e->action);
@@ -184,31 +184,42 @@ static void find_oom(struct snap_device *d, const struct snap_lines *l)
 		o->seen = (uint64_t)r->most_reserved;
 }
 
+static void lift(uint64_t *most, int64_t to)
+{
+	if (to > 0 && (uint64_t)to > *most)
+		*most = (uint64_t)to;
+}
+
+/* Which of the `n` parts event `i` is in: by its time, or by its number where there are no times. */
+static size_t part_of_time(const struct snap_replay *r, size_t i, size_t n)
+{
+	uint64_t from = r->event[0].time_us, to = r->event[r->n - 1].time_us, t = r->event[i].time_us;
+	double part;
+
+	if (!from || to <= from)
+		return (size_t)((double)i / (double)r->n * (double)n);
+	t = t < from ? from : t > to ? to : t;
+	part = (double)(t - from) / (double)(to - from) * (double)n;
+	return part < (double)n ? (size_t)part : n - 1;
+}
+
 void snap_timeline(const struct snap_device *d, uint64_t *most, size_t n)
 {
 	const struct snap_replay *r = &d->replay;
 	struct snap_now now = r->start;
-	uint64_t from = r->n ? r->event[0].time_us : 0, to = r->n ? r->event[r->n - 1].time_us : 0;
-	bool timed = from && to > from;
 	size_t at, filled = 0;
 
 	memset(most, 0, n * sizeof(*most));
 	for (size_t i = 0; i < r->n; i++) {
-		uint64_t t = r->event[i].time_us;
-
-		at = timed ? (size_t)((double)(t < from ? 0 : t > to ? to - from : t - from) / (double)(to - from + 1) * (double)n) :
-			     (size_t)((double)i / (double)r->n * (double)n);
+		at = part_of_time(r, i, n);
 		/* nothing happened in between: what was live stays so */
-		for (; filled < at && filled < n; filled++)
-			if (now.allocated > 0 && (uint64_t)now.allocated > most[filled])
-				most[filled] = (uint64_t)now.allocated;
+		for (; filled < at; filled++)
+			lift(&most[filled], now.allocated);
 		replay_step(r, i, &now);
-		if (now.allocated > 0 && at < n && (uint64_t)now.allocated > most[at])
-			most[at] = (uint64_t)now.allocated;
+		lift(&most[at], now.allocated);
 	}
 	for (; filled < n; filled++)
-		if (now.allocated > 0 && (uint64_t)now.allocated > most[filled])
-			most[filled] = (uint64_t)now.allocated;
+		lift(&most[filled], now.allocated);
 }
 
 void snap_analyse(struct snap_device *d, const struct snapshot *s, const struct snap_lines *l, int device)

@@ -14,7 +14,7 @@
 
 #define ID_BITS		28
 #define ID_MASK		((1u << ID_BITS) - 1)
-#define TRACES_MAX	4096	/* devices */
+#define TRACES_MAX	(2 * SNAP_DEVICES)	/* of devices, and of pinned memory */
 
 enum list_role { L_EMPTY, L_OTHER, L_STACK, L_SEGMENTS, L_BLOCKS, L_EVENTS, L_HISTORY, L_TRACES };
 

@@ -28,7 +28,7 @@ static void set_segment(struct snap_build *b, struct snap_segment *g, uint32_t k
 	struct snap_range blocks;
 
 	switch (key) {
-	case W_device: g->device = number(v) < 4096 ? (int32_t)number(v) : 0; break;
+	case W_device: g->device = number(v) < SNAP_DEVICES ? (int32_t)number(v) : 0; break;
 	case W_address: g->addr = number(v); break;
 	case W_total_size: g->size = number(v); break;
 	case W_stream: g->stream = number(v); break;

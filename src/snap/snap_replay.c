@@ -98,7 +98,9 @@ static uint32_t take(struct addresses *a, uint64_t key)
 
 static uint64_t rounded(uint64_t size)
 {
-	return size > UINT64_MAX / 2 ? 0 : size < ROUND_TO ? ROUND_TO : (size + ROUND_TO - 1) & ~(uint64_t)(ROUND_TO - 1);
+	if (size > UINT64_MAX / 2)
+		return 0;
+	return size < ROUND_TO ? ROUND_TO : (size + ROUND_TO - 1) & ~(uint64_t)(ROUND_TO - 1);
 }
 
 /* A list of events without requests to free (they can be left out when recording) has their completion. */
@@ -238,23 +240,28 @@ void replay_release(struct snap_replay *r)
 	*r = (struct snap_replay){0};
 }
 
+/* Blocks that are there at the end, and were at that moment. */
+static void live_still(const struct snap_replay *r, size_t moment, replay_each_fn *each, void *arg)
+{
+	for (size_t i = 0; i < r->n_live; i++) {
+		const struct snap_block *b = &r->s->block[r->live[i].block];
+		const struct snap_event *made = r->live[i].born == SNAP_NONE ? NULL : &r->event[r->live[i].born];
+
+		if (!made || r->live[i].born < moment)
+			each(arg, b->stack || !made ? b->stack : made->stack, b->size);
+	}
+}
+
 void replay_live(const struct snap_replay *r, size_t moment, replay_each_fn *each, void *arg)
 {
-	const struct snap_block *b;
 	uint32_t made;
 
-	for (size_t i = 0; i < r->n_live; i++) {
-		b = &r->s->block[r->live[i].block];
-		if (r->live[i].born == SNAP_NONE || r->live[i].born < moment)
-			each(arg, b->stack ? b->stack : r->live[i].born == SNAP_NONE ? 0 : r->event[r->live[i].born].stack,
-			     b->size, r->live[i].born == SNAP_NONE ? SNAP_STREAMS : r->event[r->live[i].born].stream);
-	}
+	live_still(r, moment, each, arg);
 	for (size_t i = moment; i < r->n; i++) {
 		if (r->event[i].action != r->free_action)
 			continue;
 		made = r->match[i];
 		if (made == SNAP_NONE || made < moment)
-			each(arg, made == SNAP_NONE ? r->event[i].stack : r->event[made].stack, replay_bytes(r, i),
-			     r->event[i].stream);
+			each(arg, made == SNAP_NONE ? r->event[i].stack : r->event[made].stack, replay_bytes(r, i));
 	}
 }

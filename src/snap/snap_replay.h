@@ -46,7 +46,7 @@ uint64_t replay_bytes(const struct snap_replay *r, size_t i);
 uint32_t replay_alloc_of(const struct snap_replay *r, size_t i);
 
 /* Calls `each` for every block that is allocated at that moment. `size` in bytes, `stack` of its allocation. */
-typedef void replay_each_fn(void *arg, uint32_t stack, uint64_t size, uint16_t stream);
+typedef void replay_each_fn(void *arg, uint32_t stack, uint64_t size);
 void replay_live(const struct snap_replay *r, size_t moment, replay_each_fn *each, void *arg);
 
 #endif

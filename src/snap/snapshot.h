@@ -32,6 +32,7 @@ enum snap_state { SNAP_INACTIVE, SNAP_PENDING, SNAP_ALLOCATED };
 #define SNAP_NONE	UINT32_MAX
 #define SNAP_STREAMS	UINT16_MAX	/* more than these are counted as one */
 #define SNAP_POOLS	UINT8_MAX
+#define SNAP_DEVICES	256		/* of one machine */
 
 struct snap_event {
 	uint64_t addr;		/* of an oom: bytes free on the device */

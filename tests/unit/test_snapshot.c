@@ -266,7 +266,8 @@ static void make_oom(uint64_t reserved, uint64_t live, uint64_t request, uint64_
 	make_segment(&made, BASE, reserved);
 	make_block(&made, BASE, live, "active_allocated", 3);
 	for (uint64_t at = live; at < reserved; at += reserved / 8)
-		make_block(&made, BASE + at, reserved - at < reserved / 8 ? reserved - at : reserved / 8, "inactive", 0);
+		make_block(&made, BASE + at, reserved - at < reserved / 8 ? reserved - at : reserved / 8, "inactive",
+			   0);
 	make_segment_end(&made);
 	make_events(&made);
 	make_event(&made, "oom", free_bytes, request, 7);
@@ -316,13 +317,15 @@ static void make_rounds(bool forward_only)
 	make_top(&made);
 	make_segment(&made, BASE, GIB);
 	for (int i = 0; i < 40; i++)
-		make_block(&made, BASE + (uint64_t)i * 16 * MIB, 16 * MIB, "active_allocated", forward_only ? 4 + i % 4 : 5);
+		make_block(&made, BASE + (uint64_t)i * 16 * MIB, 16 * MIB, "active_allocated",
+			   forward_only ? 4 + (uint64_t)i % 4 : 5);
 	make_segment_end(&made);
 	make_events(&made);
 	for (int round = 0; round < 40; round++) {
 		make_event(&made, "alloc", BASE + kept++ * 16 * MIB, 16 * MIB, forward_only ? 4 + round % 4 : 5);
 		for (int i = 0; i < 16; i++)
-			make_event(&made, i < 8 ? "alloc" : "free_requested", BASE + GIB / 2 * 3 + (uint64_t)(i % 8) * 16 * MIB,
+			make_event(&made, i < 8 ? "alloc" : "free_requested",
+				   BASE + GIB / 2 * 3 + (uint64_t)(i % 8) * 16 * MIB,
 				   forward_only ? 4096 : 16 * MIB, 6);
 	}
 	make_event(&made, "oom", 10 * MIB, GIB, 7);
