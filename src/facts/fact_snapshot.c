@@ -83,6 +83,18 @@ static const char *settings(const struct snapshot *s, struct pool *pool)
 	return pool_printf(pool, "%s%sexpandable_segments:True", conf, conf[0] ? "," : "");
 }
 
+#define MIB	(1ull << 20)
+
+/* An oom event has the size of the block; the driver is asked for a segment to cut it from. */
+static uint64_t segment_for(uint64_t block)
+{
+	if (block <= MIB)
+		return 2 * MIB;
+	if (block < 10 * MIB)
+		return 20 * MIB;
+	return block > UINT64_MAX / 2 ? block : (block + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
+}
+
 void facts_of_snapshot(struct facts *f, const struct snapshot *s, const struct snap_lines *l,
 		       const struct snap_device *d)
 {
@@ -95,7 +107,8 @@ void facts_of_snapshot(struct facts *f, const struct snapshot *s, const struct s
 	if (!o->found)
 		return;
 	fact_set_flag(f, FACT_oom_host, false);
-	fact_set_number(f, FACT_oom_request, (double)o->request);
+	fact_set_number(f, FACT_oom_request, (double)segment_for(o->request));
+	fact_set_number(f, FACT_snapshot_block, (double)o->request);
 	fact_set_number(f, FACT_oom_free, (double)o->free);
 	fact_set_number(f, FACT_oom_torch_allocated, allocated);
 	fact_set_number(f, FACT_oom_torch_reserved, reserved);

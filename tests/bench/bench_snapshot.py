@@ -61,7 +61,7 @@ def main():
         explain = best([os.path.join(o.build, "cuwhy"), "explain", path], o.rounds)
         memory = best([os.path.join(o.build, "cuwhy"), "memory", path], o.rounds)
     took = theirs[0] - imported[0]
-    print(f"a snapshot of {size:.0f} MiB, about {o.events:,} events\n")
+    print(f"a snapshot of {size:.0f} MiB, {o.events:,} events or a few more\n")
     print(f"{'':34}{'seconds':>10}{'peak MiB':>10}{'faster':>9}{'memory':>9}")
     print(f"{'import torch (left out below)':34}{imported[0]:10.2f}{imported[1]:10.0f}")
     print(f"{'_memory_viz: load and trace_plot':34}{took:10.2f}{theirs[1]:10.0f}")

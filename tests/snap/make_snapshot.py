@@ -70,8 +70,7 @@ class Allocator:
         else:
             block = self.carve(rounded, frames, stream)
         if block is None:
-            asked = self.asked(rounded)
-            self.event("oom", None, asked, stream, frames, self.total - self.outside - self.reserved)
+            self.event("oom", None, rounded, stream, frames, self.total - self.outside - self.reserved)
             return None
         block.update(requested_size=size, state="active_allocated", frames=frames)
         self.event("alloc", block["address"], size, stream, frames)
@@ -196,7 +195,7 @@ def train(a, events, leak=0):
 
 def growth(a, events):
     """The card is full when about `events` are over, at a round's end that comes after 24 MiB or less."""
-    rounds = max(events // 194, 1)
+    rounds = max(events // 165, 1)
     train(a, 1 << 40, leak=min(24 * MIB, (a.total - GIB) // rounds) + 100)
 
 

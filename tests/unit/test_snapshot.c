@@ -295,6 +295,9 @@ static void tells_causes_apart(void **state)
 	expect("oom-request-too-large");
 	make_oom(16 * GIB, 15 * GIB, GIB, 30 * GIB);
 	expect("oom-memory-fraction");
+	/* for a block of 3 MiB the driver is asked for 20: 10 free ones are no room */
+	make_oom(16 * GIB, 15 * GIB, 3 * MIB, 10 * MIB);
+	expect("oom-capacity");
 }
 
 static void somebody_else_took_the_card(void **state)
