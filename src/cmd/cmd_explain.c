@@ -16,6 +16,7 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/json_text.h"
+#include "cmd/memory.h"
 #include "cmd/recording.h"
 #include "dump/culprit.h"
 #include "facts/fault.h"
@@ -29,9 +30,9 @@ static struct {
 } given;
 
 static const struct opt_usage usage = {
-	"explain", "[options] [RECORDING | DUMP | CAUSE]",
+	"explain", "[options] [RECORDING | DUMP | SNAPSHOT | CAUSE]",
 	"Judges a recording again (a folder, or one .cwr file; without one, the newest), reads a GPU\n"
-	"core dump, or tells what is known of a cause.",
+	"core dump or a memory snapshot of PyTorch, or tells what is known of a cause.",
 	"The exit status is 0 when nothing is wrong, 1 when something was found, 2 on failure.\n",
 };
 
@@ -301,6 +302,8 @@ int cmd_explain(int argc, char **argv)
 		return list_causes();
 	if (first == argc)
 		return explain_newest(&style);
+	if (memory_is_snapshot(argv[first]))
+		return explain_snapshot(argv[first], given.json, &style);
 	if (is_dump(argv[first]))
 		return explain_dump(argv[first], &style);
 	if (fs_exists(argv[first]))

@@ -16,6 +16,7 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/json_text.h"
+#include "cmd/memory.h"
 #include "cmd/memory_machine.h"
 #include "cmd/recording.h"
 #include "report/report_ledger.h"
@@ -28,9 +29,10 @@ static struct {
 } given;
 
 static const struct opt_usage usage = {
-	"memory", "[options] [RECORDING]",
+	"memory", "[options] [RECORDING | SNAPSHOT]",
 	"Tells who held the memory of the GPUs in a recording (a folder, or one .cwr file): by line, by what\n"
-	"it is for, by library; and how it grew. Without a recording: every GPU of this machine, and who holds it.",
+	"it is for, by library; and how it grew. Or in a snapshot that torch.cuda.memory._dump_snapshot wrote.\n"
+	"Without a file: every GPU of this machine, and who holds it.",
 	"The exit status is 0; 1 when the recorded program failed for lack of memory; 2 on failure, and when not\n"
 	"every GPU could be asked.\n\n"
 	"examples:\n"
@@ -40,7 +42,7 @@ static const struct opt_usage usage = {
 };
 
 static const struct opt options[] = {
-	{"by", 0, "WHAT", "line (default), function, kind or library", NULL, &given.by},
+	{"by", 0, "WHAT", "line (default), function, kind or library; of a snapshot line, function, stream or pool", NULL, &given.by},
 	{"at", 0, "WHEN", "oom (default, if memory ran out), peak (default otherwise) or end", NULL, &given.at},
 	{"top", 'n', "N", "show N of them (15)", NULL, &given.top},
 	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
@@ -63,6 +65,26 @@ static int word_of(const char *word, const char *const *list)
 		if (strcmp(word, list[i]) == 0)
 			return i;
 	return -1;
+}
+
+static bool one_of(const char *word, const char *const *list)
+{
+	return !word || word_of(word, list) >= 0;
+}
+
+static int snapshot(const char *path)
+{
+	static const char *const bys[] = {"line", "function", "stream", "pool", NULL}, *const ats[] = {"end", "peak", "oom", NULL};
+	struct memory_options o = {.json = given.json, .by = given.by, .at = given.at, .width = term_width(STDOUT_FILENO)};
+	struct err e = {0};
+
+	if (!one_of(given.by, bys))
+		err_set(&e, -EINVAL, "--by takes line, function, stream or pool of a snapshot, not '%s'", given.by);
+	else if (!one_of(given.at, ats))
+		err_set(&e, -EINVAL, "--at takes oom, peak or end, not '%s'", given.at);
+	else if (given.top)
+		err_set(&e, -EINVAL, "--top is for recordings");
+	return e.code ? cmd_fail(stdout, given.json, &e, EXIT_TROUBLE) : memory_of_snapshot(path, &o);
 }
 
 static int read_options(struct asked *a, struct err *e)
@@ -279,6 +301,8 @@ int cmd_memory(int argc, char **argv)
 	}
 	if (first >= 0 && argc - first > 1)
 		first = err_set(&e, -EINVAL, "memory takes one recording, not %d", argc - first);
+	if (first >= 0 && first < argc && memory_is_snapshot(argv[first]))
+		return snapshot(argv[first]);
 	if (first >= 0 && read_options(&a, &e))
 		first = -EINVAL;
 	if (first >= 0 && first == argc && (given.by || given.at || given.top))

@@ -203,6 +203,8 @@ static void text_what(struct wrap *w, const struct verdict *v)
 			    v->name ? v->name : "no name");
 	else if (v->n_waiting)
 		wrap_printf(w, "%s did not return", v->api ? v->api : "a call");
+	else if (v->memory.known && v->source && !strcmp(v->source, "snapshot"))
+		wrap_text(w, "PyTorch's allocator could not give what was asked for");
 	else if (!k->known)
 		wrap_text(w, v->api ? v->api : "an operation was refused before it reached the GPU");
 	if (v->count > 1)

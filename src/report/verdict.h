@@ -14,6 +14,9 @@ struct trace;
 struct culprit;
 struct xid_log;
 struct gpu_usage;
+struct snapshot;
+struct snap_lines;
+struct snap_device;
 
 enum certainty { SURE_POSSIBLE, SURE_LIKELY, SURE_CERTAIN };
 
@@ -37,6 +40,8 @@ struct verdict;
 struct verdict *verdict_of_process(struct trace *t, const struct process_end *end);
 /* Judges a GPU core dump alone. */
 struct verdict *verdict_of_dump(const struct culprit *c);
+/* Judges the last oom of a device in a memory snapshot of PyTorch; "none" when there is none. */
+struct verdict *verdict_of_snapshot(const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d);
 void verdict_free(struct verdict *v);
 
 /* "none" when nothing failed, or everything that failed was handled (see verdict_notes). */

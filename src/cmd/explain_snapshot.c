@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cuwhy explain SNAPSHOT`: why memory was out, from a memory snapshot of PyTorch alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <zlib.h>
+
+#include "base/err.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/memory.h"
+#include "facts/fact_snapshot.h"
+#include "report/verdict.h"
+#include "rules/template.h"
+#include "base/banned.h"
+
+/* Core dumps may be compressed as well: what is inside decides. */
+bool memory_is_snapshot(const char *path)
+{
+	unsigned char head[16];
+	gzFile f = fs_is_dir(path) ? NULL : gzopen(path, "rbe");
+	int n = f ? gzread(f, head, sizeof(head)) : 0;
+
+	if (f)
+		gzclose_r(f);
+	return n > 0 && snap_is_snapshot(head, (size_t)n);
+}
+
+/* Nothing failed: say what the file is about, so that nobody takes it for an answer to another question. */
+static void print_none(const char *path, const struct snapshot *s, const struct snap_device *d, int n)
+{
+	char most[32], reserved[32];
+
+	printf("cuwhy: no out-of-memory in '%s'\n", path);
+	for (int i = 0; i < n; i++)
+		if (d[i].all.segments || d[i].replay.n)
+			printf("  device %d: %zu events, peak %s of tensors, %s reserved at the end\n", i,
+			       d[i].replay.n, format_bytes(most, sizeof(most), (double)d[i].replay.peak.allocated),
+			       format_bytes(reserved, sizeof(reserved), (double)d[i].all.reserved));
+	if (!s->n_events)
+		printf("  no history was recorded; torch.cuda.memory._record_memory_history() switches it on\n");
+	printf("  'cuwhy memory %s' tells who holds what\n", path);
+}
+
+static int print_verdict(const struct verdict *v, const char *path, bool json, const struct text_style *style,
+			 const struct snapshot *s, const struct snap_device *d, int n)
+{
+	int status = strcmp(verdict_cause(v), "none") != 0 ? EXIT_FOUND : EXIT_NOTHING;
+
+	if (json) {
+		report_json(stdout, v, false);
+		putchar('\n');
+	} else if (status == EXIT_FOUND) {
+		report_text(stdout, v, style);
+	} else {
+		print_none(path, s, d, n);
+	}
+	return cmd_finish(status);
+}
+
+/* The device whose last oom came last; the first one when there is none. */
+static int device_to_judge(const struct snap_device *d, int n)
+{
+	uint64_t time, newest = 0;
+	int chosen = -1;
+
+	for (int i = 0; i < n; i++) {
+		if (!d[i].oom.found)
+			continue;
+		time = d[i].replay.event[d[i].oom.event].time_us;
+		if (chosen < 0 || time > newest) {
+			chosen = i;
+			newest = time;
+		}
+	}
+	return chosen < 0 ? 0 : chosen;
+}
+
+int explain_snapshot(const char *path, bool json, const struct text_style *style)
+{
+	struct err e = {0};
+	struct snapshot *s = snap_open(path, &e);
+	struct snap_device *d;
+	struct snap_lines l;
+	struct verdict *v;
+	int n, status;
+
+	if (!s)
+		return cmd_fail(stdout, json, &e, EXIT_TROUBLE);
+	n = snap_devices(s) ? snap_devices(s) : 1;
+	d = xcalloc((size_t)n, sizeof(*d));
+	snap_lines_find(&l, s, snapshot_owner);
+	for (int i = 0; i < n; i++)
+		snap_analyse(&d[i], s, &l, i);
+	v = verdict_of_snapshot(s, &l, &d[device_to_judge(d, n)]);
+	status = print_verdict(v, path, json, style, s, d, n);
+	verdict_free(v);
+	for (int i = 0; i < n; i++)
+		snap_device_release(&d[i]);
+	snap_lines_release(&l);
+	free(d);
+	snap_free(s);
+	return status;
+}

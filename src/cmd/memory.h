@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Between the files of `cuwhy memory`.
+ */
+#ifndef CUWHY_MEMORY_H
+#define CUWHY_MEMORY_H
+
+#include <stdbool.h>
+
+struct text_style;
+
+struct memory_options {
+	bool json;
+	const char *by;		/* "line", "function", "stream", "pool"; NULL = line */
+	const char *at;		/* "peak", "oom", "end"; NULL = oom where there is one, else peak */
+	int width;		/* of the terminal */
+};
+
+/* Is the file a memory snapshot of PyTorch, by its first bytes? */
+bool memory_is_snapshot(const char *path);
+
+/* Prints who holds what; an exit status. */
+int memory_of_snapshot(const char *path, const struct memory_options *o);
+
+/* `cuwhy explain SNAPSHOT`: the verdict; an exit status. */
+int explain_snapshot(const char *path, bool json, const struct text_style *style);
+
+#endif

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Snapshots of every shape, protocol and story, read by cuwhy and compared with what was written: check.py BUILD."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import make_snapshot as make  # noqa: E402
+
+SHAPES = ("1.13", "2.0", "2.1", "2.3", "2.5", "2.7", "2.9", "2.11", "2.12")
+PROTOCOLS = (0, 2, 3, 4, 5)	# 0: the writer of PyTorch's C++ side
+CAUSES = {"train": "none", "growth": "oom-growth", "capacity": "oom-capacity", "fragmentation": "oom-fragmentation",
+          "too-large": "oom-request-too-large", "other-process": "oom-other-process"}
+LINES = {"growth": 70, "fragmentation": 50, "too-large": 77, "other-process": 30}
+
+failures = []
+passed = 0
+
+
+def check(what, got, want):
+    global passed
+    if got == want:
+        passed += 1
+    else:
+        failures.append(f"{what}: {got!r}, expected {want!r}")
+
+
+def cuwhy(build, *args):
+    p = subprocess.run([os.path.join(build, "cuwhy"), *args], capture_output=True, text=True)
+    try:
+        return p.returncode, json.loads(p.stdout)
+    except ValueError:
+        return p.returncode, {"said": p.stdout + p.stderr}
+
+
+def place(frames):
+    """The innermost frame of the user's own code."""
+    own = [f for f in frames if f["filename"].startswith("/home/user/")]
+    return (own[0]["filename"], own[0]["line"]) if own else None
+
+
+def truth(top):
+    """Sums over the segments, and live bytes by line, straight from the objects that were pickled."""
+    segments = top["segments"] if isinstance(top, dict) else top
+    lines = {}
+    for s in segments:
+        for b in s["blocks"]:
+            if b["state"] == "active_allocated":
+                frames = b.get("frames") or (b.get("history") or [{}])[0].get("frames", [])
+                lines[place(frames)] = lines.get(place(frames), 0) + b["size"]
+    return sum(s["total_size"] for s in segments), sum(s["allocated_size"] for s in segments), lines
+
+
+def compare(build, path, name, top, device):
+    code, said = cuwhy(build, "memory", "--json", "--at", "end", path)
+    check(name + " exit", code, 0)
+    devices = said.get("devices", [])
+    check(name + " devices", [d["device"] for d in devices], [device])
+    if len(devices) != 1:
+        return
+    reserved, allocated, lines = truth(top)
+    check(name + " reserved", devices[0]["reserved"], reserved)
+    check(name + " allocated", devices[0]["allocated"], allocated)
+    got = {(h.get("file"), h.get("line")) if "file" in h else None: h["bytes"] for h in devices[0]["holders"]}
+    check(name + " holders", got, lines)
+    events = len(top["device_traces"][device]) if isinstance(top, dict) else 0
+    check(name + " events", devices[0]["events"], events)
+
+
+def check_shapes(build, tmp):
+    for shape in SHAPES:
+        for protocol in PROTOCOLS:
+            for zipped in (False, True):
+                device = 1 if protocol == 5 else 0
+                top = make.make(shape, "train", 900, device=device)
+                path = os.path.join(tmp, "snap")
+                make.write(path, top, protocol, zipped)
+                compare(build, path, f"{shape} protocol {protocol}{' gzip' if zipped else ''}", top, device)
+
+
+def check_stories(build, tmp):
+    for story, cause in CAUSES.items():
+        path = os.path.join(tmp, story)
+        make.write(path, make.make("2.11", story, 20_000), 4)
+        code, said = cuwhy(build, "explain", "--json", path)
+        check(story + " cause", said.get("cause"), cause)
+        check(story + " exit", code, 0 if cause == "none" else 1)
+        if story in LINES:
+            check(story + " line", (said.get("where") or {}).get("line"), LINES[story])
+
+
+def check_cut(build, tmp):
+    """A file that ends early is an error, plain or compressed."""
+    for zipped in (False, True):
+        path = os.path.join(tmp, "cut")
+        make.write(path, make.make("2.11", "train", 900), 4, zipped)
+        with open(path, "rb") as f:
+            data = f.read()
+        with open(path, "wb") as f:
+            f.write(data[:len(data) * 2 // 3])
+        code, said = cuwhy(build, "explain", "--json", path)
+        check("cut exit", code, 2)
+        check("cut message", "cut short" in said.get("failure", {}).get("message", ""), True)
+
+
+def main():
+    build = sys.argv[1]
+    with tempfile.TemporaryDirectory() as tmp:
+        check_shapes(build, tmp)
+        check_stories(build, tmp)
+        check_cut(build, tmp)
+    for f in failures:
+        print("not ok -", f)
+    print(f"snapshots: {passed} passed, {len(failures)} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
