@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the programs of tests/gpu/cases on a real GPU under cuwhy and checks every verdict.
+"""Runs the programs of tests/gpu/cases and tests/gpu/memory on a real GPU under cuwhy and checks every verdict.
 
     tests/gpu/run.py [--build build] [-j N] [--quick] [--json FILE] [--artifacts DIR] [name…]
 
@@ -75,7 +75,8 @@ def arguments():
 
 def main():
     args = arguments()
-    cases = harness.load_cases(os.path.join(HERE, "cases"), (".py", ".sh"), args.names)
+    cases = [case for folder in ("cases", "memory")
+             for case in harness.load_cases(os.path.join(HERE, folder), (".py", ".sh"), args.names)]
     for case in cases:
         case.needs += ["GPU"]
     missing = what_is_missing(args.python)

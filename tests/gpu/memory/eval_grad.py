@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Inference with gradients on: all activations of a deep model are kept for a backward that never comes.
 # expect: cause=oom-eval-without-no-grad certainty=certain,likely exit=1
-# needs: torch GPU
+# needs: torch
 # alone
 import torch
 import torch.nn as nn

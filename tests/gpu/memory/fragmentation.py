@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every second block of 9 MiB is freed: half of the card is free, but no segment is.
 # expect: cause=oom-fragmentation certainty=certain,likely exit=1
-# needs: torch GPU
+# needs: torch
 # alone
 import torch
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A training loop keeps every loss with its graph, for a plot.
 # expect: cause=oom-graph-retention certainty=certain,likely exit=1
-# needs: torch GPU
+# needs: torch
 # alone
 import torch
 import torch.nn as nn

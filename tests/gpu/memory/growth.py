@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A cache of features that nobody empties.
 # expect: cause=oom-growth certainty=certain,likely exit=1
-# needs: torch GPU
+# needs: torch
 # alone
 import torch
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A program that halves its batch until it fits: a note, no alarm.
 # expect-note: cause=oom-capacity|oom-request-too-large exit=0
-# needs: torch GPU
+# needs: torch
 # alone
 import torch
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The card is full when cuBLAS wants its first memory: PyTorch reports a cuBLAS status, or plain lack of memory.
 # expect: cause=oom-masked-as-library-error|oom-capacity|oom-other-library certainty=certain,likely exit=1
-# needs: torch cupy GPU
+# needs: torch cupy
 # alone
 import cupy
 import torch

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # CuPy's pool in the same process has most of the card.
 # expect: cause=oom-other-library certainty=certain,likely exit=1
-# needs: torch cupy GPU
+# needs: torch cupy
 # alone
 import cupy
 import torch
