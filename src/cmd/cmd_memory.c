@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
-#include "cmd/json_text.h"
+#include "report/json_text.h"
 #include "cmd/memory.h"
 #include "cmd/memory_machine.h"
 #include "cmd/recording.h"

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "cmd/cmd.h"
-#include "cmd/json_text.h"
+#include "report/json_text.h"
 #include "base/banned.h"
 
 int cmd_fail(FILE *out, bool json, const struct err *e, int status)

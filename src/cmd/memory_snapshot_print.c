@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "cmd/json_text.h"
+#include "report/json_text.h"
 #include "cmd/memory_snapshot.h"
 #include "rules/template.h"
 #include "base/banned.h"
@@ -135,11 +135,6 @@ void memory_print(const struct memory_view *v, int width)
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static json_t *bytes(uint64_t n)
-{
-	return n <= INT64_MAX ? json_integer((json_int_t)n) : json_null();
-}
-
 static json_t *json_rows(const struct memory_view *v)
 {
 	json_t *list = json_array(), *o;
@@ -147,8 +142,8 @@ static json_t *json_rows(const struct memory_view *v)
 	for (size_t i = 0; i < v->n; i++) {
 		const struct memory_row *r = &v->row[i];
 
-		o = json_pack("{s:o, s:o, s:o}", "name", json_text(r->name), "bytes", bytes(r->bytes),
-			      "blocks", bytes(r->blocks));
+		o = json_pack("{s:o, s:o, s:o}", "name", json_text(r->name), "bytes", json_bytes(r->bytes),
+			      "blocks", json_bytes(r->blocks));
 		if (r->line) {
 			json_object_set_new(o, "file", json_text(snap_text(v->s, r->line->file)));
 			json_object_set_new(o, "line", json_integer(r->line->line));
@@ -164,8 +159,8 @@ static json_t *json_oom(const struct snap_oom *o)
 {
 	if (!o->found)
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o, s:i, s:i}", "request", bytes(o->request), "free", bytes(o->free),
-			 "allocated", bytes(positive(o->now.allocated)), "reserved", bytes(positive(o->now.reserved)),
+	return json_pack("{s:o, s:o, s:o, s:o, s:i, s:i}", "request", json_bytes(o->request), "free", json_bytes(o->free),
+			 "allocated", json_bytes(positive(o->now.allocated)), "reserved", json_bytes(positive(o->now.reserved)),
 			 "event", (int)o->event, "count", (int)o->count);
 }
 
@@ -176,23 +171,23 @@ static json_t *json_device(const struct memory_view *v)
 	json_t *o = json_object(), *chart = json_array();
 
 	json_object_set_new(o, "device", json_integer(v->d->device));
-	json_object_set_new(o, "reserved", bytes(u->reserved));
-	json_object_set_new(o, "allocated", bytes(u->allocated));
-	json_object_set_new(o, "requested", bytes(u->requested));
-	json_object_set_new(o, "pending_free", bytes(u->pending));
-	json_object_set_new(o, "inactive_split", bytes(u->split));
-	json_object_set_new(o, "free_segments", bytes(u->cached));
-	json_object_set_new(o, "largest_free", bytes(u->largest_free));
+	json_object_set_new(o, "reserved", json_bytes(u->reserved));
+	json_object_set_new(o, "allocated", json_bytes(u->allocated));
+	json_object_set_new(o, "requested", json_bytes(u->requested));
+	json_object_set_new(o, "pending_free", json_bytes(u->pending));
+	json_object_set_new(o, "inactive_split", json_bytes(u->split));
+	json_object_set_new(o, "free_segments", json_bytes(u->cached));
+	json_object_set_new(o, "largest_free", json_bytes(u->largest_free));
 	json_object_set_new(o, "events", json_integer((json_int_t)v->d->replay.n));
-	json_object_set_new(o, "peak", json_pack("{s:o, s:o, s:I}", "allocated", bytes(positive(peak->allocated)),
-						 "reserved", bytes(positive(peak->reserved)), "event",
+	json_object_set_new(o, "peak", json_pack("{s:o, s:o, s:I}", "allocated", json_bytes(positive(peak->allocated)),
+						 "reserved", json_bytes(positive(peak->reserved)), "event",
 						 (json_int_t)v->d->replay.peak_moment));
 	json_object_set_new(o, "oom", json_oom(&v->d->oom));
 	json_object_set_new(o, "at", json_text(v->at));
 	json_object_set_new(o, "by", json_text(v->by));
 	json_object_set_new(o, "holders", json_rows(v));
 	for (size_t i = 0; i < CHART_COLUMNS; i++)
-		json_array_append_new(chart, bytes(v->chart[i]));
+		json_array_append_new(chart, json_bytes(v->chart[i]));
 	json_object_set_new(o, "timeline", chart);
 	return o;
 }

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/proc.h"
 #include "base/str.h"
-#include "cmd/json_text.h"
+#include "report/json_text.h"
 #include "cmd/recording.h"
 #include "cmd/run.h"
 #include "dump/culprit.h"

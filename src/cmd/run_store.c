@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/json_text.h"
+#include "report/json_text.h"
 #include "cmd/recording.h"
 #include "cmd/run.h"
 #include "cmd/usage_json.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "cmd/json_text.h"
+#include "report/json_text.h"
 #include "base/banned.h"
 
 #define GPUS_MAX	256
@@ -16,11 +16,6 @@ static const char *const kinds[] = {"compute", "graphics", "mps"};	/* bit by bit
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 /* --- there ------------------------------------------------------------------------------------ */
-
-static json_t *bytes_json(uint64_t bytes)
-{
-	return bytes <= INT64_MAX ? json_integer((json_int_t)bytes) : json_null();
-}
 
 static json_t *text_or_null(const char *s)
 {
@@ -40,7 +35,7 @@ static json_t *kinds_json(uint32_t kind)
 
 static json_t *holder_json(const struct gpu_holder *h)
 {
-	json_t *o = json_pack("{s:I, s:o, s:o, s:s, s:b, s:o}", "pid", (json_int_t)h->pid, "bytes", bytes_json(h->bytes),
+	json_t *o = json_pack("{s:I, s:o, s:o, s:s, s:b, s:o}", "pid", (json_int_t)h->pid, "bytes", json_bytes(h->bytes),
 			      "kind", kinds_json(h->kind), "state", usage_state_name(h->state), "own_user",
 			      (int)h->own_user, "command", text_or_null(h->command));
 
@@ -59,9 +54,9 @@ static json_t *gpu_json(const struct gpu_state *g)
 		json_array_append_new(list, holder_json(&g->holder[i]));
 	return json_pack("{s:i, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "index", (int)c->index, "name",
 			 text_or_null(c->name), "uuid", text_or_null(c->uuid), "pci", text_or_null(c->pci), "mig",
-			 (int)c->mig, "total", bytes_json(c->total), "reserved", bytes_json(c->reserved), "used",
-			 bytes_json(c->used), "free", bytes_json(c->free), "processes_known", (int)g->holders_known,
-			 "processes", list, "unattributed", bytes_json(usage_unattributed(g)));
+			 (int)c->mig, "total", json_bytes(c->total), "reserved", json_bytes(c->reserved), "used",
+			 json_bytes(c->used), "free", json_bytes(c->free), "processes_known", (int)g->holders_known,
+			 "processes", list, "unattributed", json_bytes(usage_unattributed(g)));
 }
 
 json_t *usage_to_json(const struct gpu_usage *u)

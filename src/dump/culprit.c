@@ -18,7 +18,7 @@ static const struct exception {
 	enum culprit_fault fault;
 } exceptions[] = {
 #define EXC(code, name, fault, text)	{code, #name, FAULT_##fault},
-#include "dump/exceptions.def"
+#include "kb/gpu_exceptions.def"
 };
 
 static const struct {
@@ -26,7 +26,7 @@ static const struct {
 	uint32_t code;
 } faults[] = {
 #define FAULT(name, id, code, text)	{id, text, code},
-#include "dump/faults.def"
+#include "kb/gpu_faults.def"
 };
 
 const char *culprit_fault_id(enum culprit_fault f)

@@ -17,7 +17,7 @@
 
 enum culprit_fault {
 #define FAULT(name, id, code, text)	FAULT_##name,
-#include "dump/faults.def"
+#include "kb/gpu_faults.def"
 };
 
 /* Where the fault was seen. */

@@ -54,6 +54,33 @@ static const char *name_get(struct dump_bytes image, const Elf64_Shdr *strings, 
 	return memchr(p, '\0', strings->sh_size - off) ? (const char *)p : NULL;
 }
 
+/* The symbol table. One is enough: a hostile file could name the same one a million times. */
+struct symbols {
+	struct dump_bytes image;
+	Elf64_Shdr table, strings;
+};
+
+static bool symbols_open(struct symbols *all, struct dump_bytes image, const Elf64_Ehdr *h)
+{
+	uint64_t i, n = section_count(image, h);
+
+	all->image = image;
+	for (i = 1; i < n && section_get(image, h, i, &all->table); i++)
+		if (all->table.sh_type == SHT_SYMTAB)
+			return all->table.sh_entsize >= sizeof(Elf64_Sym) &&
+			       inside(image, all->table.sh_offset, all->table.sh_size) &&
+			       section_get(image, h, all->table.sh_link, &all->strings);
+	return false;
+}
+
+static bool symbols_get(const struct symbols *all, uint64_t i, Elf64_Sym *sym)
+{
+	if (i >= all->table.sh_size / all->table.sh_entsize || i >= SYMBOLS_MAX)
+		return false;
+	memcpy(sym, all->image.data + all->table.sh_offset + i * all->table.sh_entsize, sizeof(*sym));
+	return true;
+}
+
 struct query {
 	uint64_t pc;
 	bool entry;
@@ -75,38 +102,18 @@ static void offer(struct query *q, const Elf64_Sym *sym, const char *name)
 	q->found = true;
 }
 
-static void search_table(struct dump_bytes image, const Elf64_Ehdr *h, const Elf64_Shdr *table,
-			 struct query *q)
-{
-	uint64_t stride = table->sh_entsize, i;
-	Elf64_Shdr strings;
-	Elf64_Sym sym;
-
-	if (stride < sizeof(sym) || !inside(image, table->sh_offset, table->sh_size) ||
-	    !section_get(image, h, table->sh_link, &strings))
-		return;
-	for (i = 0; i < table->sh_size / stride && i < SYMBOLS_MAX; i++) {
-		memcpy(&sym, image.data + table->sh_offset + i * stride, sizeof(sym));
-		if (ELF64_ST_TYPE(sym.st_info) == STT_FUNC)
-			offer(q, &sym, name_get(image, &strings, sym.st_name));
-	}
-}
-
 static bool search(struct dump_bytes image, struct query *q)
 {
+	struct symbols all;
+	Elf64_Sym sym;
 	Elf64_Ehdr h;
-	Elf64_Shdr s;
-	uint64_t i, n;
+	uint64_t i;
 
-	if (!header_get(image, &h))
+	if (!header_get(image, &h) || !symbols_open(&all, image, &h))
 		return false;
-	n = section_count(image, &h);
-	/* one symbol table is enough: a hostile file could name the same one a million times */
-	for (i = 1; i < n && section_get(image, &h, i, &s); i++)
-		if (s.sh_type == SHT_SYMTAB) {
-			search_table(image, &h, &s, q);
-			break;
-		}
+	for (i = 0; symbols_get(&all, i, &sym); i++)
+		if (ELF64_ST_TYPE(sym.st_info) == STT_FUNC)
+			offer(q, &sym, name_get(image, &all.strings, sym.st_name));
 	return q->found;
 }
 
@@ -183,45 +190,29 @@ bool image_section(struct dump_bytes image, const char *name, struct dump_bytes 
 	return true;
 }
 
-/* Objects of the section with this number, in a symbol table. */
-static void walk_objects(struct dump_bytes image, const Elf64_Ehdr *h, const Elf64_Shdr *table, uint64_t section,
-			 image_object_fn *fn, void *arg)
-{
-	uint64_t stride = table->sh_entsize, i;
-	struct image_object o;
-	Elf64_Shdr strings;
-	Elf64_Sym sym;
-
-	if (stride < sizeof(sym) || !inside(image, table->sh_offset, table->sh_size) ||
-	    !section_get(image, h, table->sh_link, &strings))
-		return;
-	for (i = 0; i < table->sh_size / stride && i < SYMBOLS_MAX; i++) {
-		memcpy(&sym, image.data + table->sh_offset + i * stride, sizeof(sym));
-		if (ELF64_ST_TYPE(sym.st_info) != STT_OBJECT || sym.st_shndx != section)
-			continue;
-		o = (struct image_object){.value = sym.st_value, .size = sym.st_size};
-		if (inside(image, strings.sh_offset, strings.sh_size) && sym.st_name < strings.sh_size)
-			o.name = (const char *)image.data + strings.sh_offset + sym.st_name;
-		o.name_max = o.name ? strings.sh_size - sym.st_name : 0;
-		if (fn(arg, &o))
-			return;
-	}
-}
-
 void image_objects(struct dump_bytes image, const char *section, image_object_fn *fn, void *arg)
 {
-	Elf64_Ehdr h;
+	struct image_object o;
+	struct symbols all;
+	uint64_t i, number;
 	Elf64_Shdr s;
-	uint64_t i, n, number;
+	Elf64_Sym sym;
+	Elf64_Ehdr h;
 
 	if (!header_get(image, &h))
 		return;
 	number = section_named(image, &h, section, &s);
-	n = number ? section_count(image, &h) : 0;
 	/* sections beyond what a symbol can name have their numbers elsewhere */
-	for (i = 1; number < SHN_LORESERVE && i < n && section_get(image, &h, i, &s); i++)
-		if (s.sh_type == SHT_SYMTAB) {
-			walk_objects(image, &h, &s, number, fn, arg);
+	if (!number || number >= SHN_LORESERVE || !symbols_open(&all, image, &h))
+		return;
+	for (i = 0; symbols_get(&all, i, &sym); i++) {
+		if (ELF64_ST_TYPE(sym.st_info) != STT_OBJECT || sym.st_shndx != number)
+			continue;
+		o = (struct image_object){.value = sym.st_value, .size = sym.st_size};
+		if (inside(image, all.strings.sh_offset, all.strings.sh_size) && sym.st_name < all.strings.sh_size)
+			o.name = (const char *)image.data + all.strings.sh_offset + sym.st_name;
+		o.name_max = o.name ? all.strings.sh_size - sym.st_name : 0;
+		if (fn(arg, &o))
 			return;
-		}
+	}
 }

@@ -21,12 +21,12 @@ static uint32_t code_of(uint32_t exception)
 {
 	enum {
 #define FAULT(name, id, code, text) CODE_##name = code,
-#include "dump/faults.def"
+#include "kb/gpu_faults.def"
 	};
 
 	switch (exception) {
 #define EXC(number, name, fault, text) case number: return CODE_##fault;
-#include "dump/exceptions.def"
+#include "kb/gpu_exceptions.def"
 	default:
 		return 0;
 	}
@@ -101,7 +101,7 @@ bool dump_follows(uint32_t code)
 {
 	static const uint32_t codes[] = {
 #define FAULT(name, id, number, text) number,
-#include "dump/faults.def"
+#include "kb/gpu_faults.def"
 	};
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)

@@ -7,29 +7,9 @@
 
 #include <jansson.h>
 
-#include "base/mem.h"
+#include "report/json_text.h"
 #include "report/report_ledger.h"
 #include "report/verdict_priv.h"
-
-/* Text from anywhere: bytes that are no UTF-8 are shown as '?', so that the answer is always valid. */
-static json_t *text(const char *s)
-{
-	json_t *j;
-	char *copy;
-
-	if (!s)
-		return json_null();
-	j = json_string(s);
-	if (j)
-		return j;
-	copy = xstrdup(s);
-	for (char *c = copy; *c; c++)
-		if (*c & 0x80)
-			*c = '?';
-	j = json_string(copy);
-	free(copy);
-	return j ? j : json_null();
-}
 
 static json_t *number(double n)
 {
@@ -49,11 +29,11 @@ static json_t *json_line(const struct line *l)
 	if (!l->file)
 		return json_null();
 	j = json_object();
-	json_object_set_new(j, "file", text(l->file));
+	json_object_set_new(j, "file", json_text(l->file));
 	json_object_set_new(j, "line", json_integer(l->number));
-	json_object_set_new(j, "function", text(l->function ? function_base(l->function) : NULL));
+	json_object_set_new(j, "function", json_text(l->function ? function_base(l->function) : NULL));
 	if (l->function && function_base(l->function) != l->function)
-		json_object_set_new(j, "qualname", text(l->function));
+		json_object_set_new(j, "qualname", json_text(l->function));
 	return j;
 }
 
@@ -67,7 +47,7 @@ static json_t *json_where(const struct verdict *v)
 	for (size_t i = 0; i < v->n_stack; i++)
 		json_array_append_new(stack, json_line(&v->stack[i]));
 	json_object_set_new(j, "stack", stack);
-	json_object_set_new(j, "source", text(v->where.source));
+	json_object_set_new(j, "source", json_text(v->where.source));
 	if (v->where.library)
 		json_object_set_new(j, "library", json_true());
 	if (v->replay.file)
@@ -92,11 +72,11 @@ static json_t *json_error(const struct verdict *v)
 		return json_null();
 	j = json_object();
 	json_object_set_new(j, "code", v->code ? json_integer(v->code) : json_null());
-	json_object_set_new(j, "name", text(v->name));
-	json_object_set_new(j, "api", text(v->api));
-	json_object_set_new(j, "string", text(v->string));
-	json_object_set_new(j, "source", text(v->source));
-	json_object_set_new(j, "text", text(v->text));
+	json_object_set_new(j, "name", json_text(v->name));
+	json_object_set_new(j, "api", json_text(v->api));
+	json_object_set_new(j, "string", json_text(v->string));
+	json_object_set_new(j, "source", json_text(v->source));
+	json_object_set_new(j, "text", json_text(v->text));
 	json_object_set_new(j, "count", json_integer(v->count));
 	return j;
 }
@@ -109,7 +89,7 @@ static json_t *json_kernel(const struct verdict *v)
 	if (!k->known)
 		return json_null();
 	j = json_object();
-	json_object_set_new(j, "name", text(k->name));
+	json_object_set_new(j, "name", json_text(k->name));
 	json_object_set_new(j, "grid", k->dims_known ? triple(k->grid) : json_null());
 	json_object_set_new(j, "block", k->dims_known ? triple(k->block) : json_null());
 	json_object_set_new(j, "shared", k->dims_known ? json_integer(k->shared) : json_null());
@@ -159,7 +139,7 @@ static json_t *json_evidence(const struct verdict *v)
 
 	for (const struct said *s = v->evidence; s; s = s->next)
 		json_array_append_new(
-			j, json_pack("{s:o,s:o}", "source", text(s->source), "text", text(s->text)));
+			j, json_pack("{s:o,s:o}", "source", json_text(s->source), "text", json_text(s->text)));
 	return j;
 }
 
@@ -168,9 +148,9 @@ static json_t *json_said(const struct said *s, bool commands)
 	json_t *j = json_array();
 
 	for (; s; s = s->next)
-		json_array_append_new(j, commands ? json_pack("{s:o,s:o}", "text", text(s->text), "command",
-							      text(s->command))
-						  : text(s->text));
+		json_array_append_new(j, commands ? json_pack("{s:o,s:o}", "text", json_text(s->text), "command",
+							      json_text(s->command))
+						  : json_text(s->text));
 	return j;
 }
 
@@ -182,7 +162,7 @@ static json_t *json_process(const struct verdict *v)
 	json_object_set_new(j, "rank", v->rank == CW_UNKNOWN ? json_null() : json_integer(v->rank));
 	json_object_set_new(j, "exit", v->exit_known && v->exit >= 0 ? json_integer(v->exit) : json_null());
 	json_object_set_new(j, "signal", v->signal ? json_integer(v->signal) : json_null());
-	json_object_set_new(j, "command", text(v->command));
+	json_object_set_new(j, "command", json_text(v->command));
 	return j;
 }
 
@@ -193,7 +173,7 @@ static json_t *json_ids(const char *const *ids, size_t n)
 	json_t *j = json_array();
 
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(j, text(ids[i]));
+		json_array_append_new(j, json_text(ids[i]));
 	return j;
 }
 
@@ -206,7 +186,7 @@ static json_t *json_standing(const struct fault *f)
 		return json_null();
 	}
 	for (size_t i = 0; i < f->n_standing; i++)
-		json_array_append_new(places, json_pack("{s:o,s:I}", "pc", text(f->standing[i].pc), "threads",
+		json_array_append_new(places, json_pack("{s:o,s:I}", "pc", json_text(f->standing[i].pc), "threads",
 							(json_int_t)f->standing[i].threads));
 	return json_pack("{s:I,s:I,s:I,s:I,s:o}", "threads", (json_int_t)f->threads, "warps", (json_int_t)f->warps,
 			 "blocks", (json_int_t)f->blocks, "elsewhere", (json_int_t)f->elsewhere, "places", places);
@@ -225,7 +205,7 @@ static json_t *json_waiting(const struct verdict *v)
 			json_array_append_new(stack, json_line(&w->stack[k]));
 		json_object_set_new(j, "stack", stack);
 		json_object_set_new(j, "tid", json_integer(w->tid));
-		json_object_set_new(j, "api", text(w->api));
+		json_object_set_new(j, "api", json_text(w->api));
 		json_object_set_new(j, "seconds", json_integer((json_int_t)w->seconds));
 		json_object_set_new(j, "polls", json_boolean(w->polls));
 		json_array_append_new(list, j);
@@ -240,11 +220,11 @@ static json_t *json_assert(const struct fault *f)
 	if (!f->asserted)
 		return json_null();
 	j = json_object();
-	json_object_set_new(j, "condition", text(f->condition));
-	json_object_set_new(j, "one_of", text(f->one_of));
-	json_object_set_new(j, "file", text(f->file));
+	json_object_set_new(j, "condition", json_text(f->condition));
+	json_object_set_new(j, "one_of", json_text(f->one_of));
+	json_object_set_new(j, "file", json_text(f->file));
 	json_object_set_new(j, "line", f->line ? json_integer(f->line) : json_null());
-	json_object_set_new(j, "function", text(f->function));
+	json_object_set_new(j, "function", json_text(f->function));
 	return j;
 }
 
@@ -273,7 +253,7 @@ static json_t *json_fault_memory(const struct fault *f)
 	if (!f->in)
 		return json_null();
 	j = json_object();
-	json_object_set_new(j, "in", text(f->in));
+	json_object_set_new(j, "in", json_text(f->in));
 	json_object_set_new(j, "block", json_piece(&f->piece));
 	json_object_set_new(j, "segment", json_piece(&f->segment));
 	json_object_set_new(j, "parameter", f->param >= 0 ? json_integer(f->param) : json_null());
@@ -295,12 +275,12 @@ static json_t *json_fault(const struct fault *f)
 	json_object_set_new(j, "thread", f->lane_known ? triple(f->thread) : json_null());
 	json_object_set_new(j, "threads", json_integer((json_int_t)f->threads));
 	json_object_set_new(j, "address", f->address_known ? json_string(address) : json_null());
-	json_object_set_new(j, "access", text(f->access));
+	json_object_set_new(j, "access", json_text(f->access));
 	json_object_set_new(j, "bytes", f->access ? json_integer(f->bytes) : json_null());
-	json_object_set_new(j, "space", text(f->space));
-	json_object_set_new(j, "instruction", text(f->instruction));
-	json_object_set_new(j, "pc", text(f->pc));
-	json_object_set_new(j, "exception", text(f->exception));
+	json_object_set_new(j, "space", json_text(f->space));
+	json_object_set_new(j, "instruction", json_text(f->instruction));
+	json_object_set_new(j, "pc", json_text(f->pc));
+	json_object_set_new(j, "exception", json_text(f->exception));
 	json_object_set_new(j, "running", json_standing(f));
 	json_object_set_new(j, "assert", json_assert(f));
 	json_object_set_new(j, "memory", json_fault_memory(f));
@@ -315,7 +295,7 @@ static json_t *json_suspects(const struct verdict *v)
 		const struct suspect_line *s = &v->suspects[i];
 		json_t *j = s->line.file ? json_line(&s->line) : json_object();
 
-		json_object_set_new(j, "kernel", text(s->kernel));
+		json_object_set_new(j, "kernel", json_text(s->kernel));
 		json_object_set_new(j, "launches", json_integer(s->launches));
 		json_array_append_new(list, j);
 	}
@@ -327,9 +307,9 @@ static json_t *json_verdict(const struct verdict *v)
 	json_t *j = json_object();
 
 	json_object_set_new(j, "schema", json_integer(1));
-	json_object_set_new(j, "cause", text(v->cause->id));
-	json_object_set_new(j, "certainty", text(certainty_word(v->sure)));
-	json_object_set_new(j, "title", text(v->title));
+	json_object_set_new(j, "cause", json_text(v->cause->id));
+	json_object_set_new(j, "certainty", json_text(certainty_word(v->sure)));
+	json_object_set_new(j, "title", json_text(v->title));
 	json_object_set_new(j, "error", json_error(v));
 	json_object_set_new(j, "where", json_where(v));
 	json_object_set_new(j, "noticed", json_line(&v->noticed));
@@ -339,7 +319,7 @@ static json_t *json_verdict(const struct verdict *v)
 	json_object_set_new(j, "fault", json_fault(&v->fault));
 	json_object_set_new(j, "memory", json_memory(v));
 	json_object_set_new(j, "capture", json_line(&v->capture));
-	json_object_set_new(j, "node", text(v->node));
+	json_object_set_new(j, "node", json_text(v->node));
 	json_object_set_new(j, "suspects", json_suspects(v));
 	json_object_set_new(j, "waiting", json_waiting(v));
 	json_object_set_new(j, "candidates", json_candidates(v));
@@ -351,7 +331,7 @@ static json_t *json_verdict(const struct verdict *v)
 	if (v->victim_of) {
 		json_object_set_new(j, "victim", json_true());
 		json_object_set_new(j, "victim_of", json_integer(v->victim_of));
-		json_object_set_new(j, "victim_because", text(v->victim_why));
+		json_object_set_new(j, "victim_because", json_text(v->victim_why));
 	}
 	json_object_set_new(j, "simulated", json_boolean(v->sim));
 	json_object_set_new(j, "notes", json_list(v->notes));

@@ -1,35 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The ledger as JSON: the parts, which add up to the total, the kinds of tensors, the lines, PyTorch's segments.
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mem.h"
+#include "report/json_text.h"
 #include "report/report_ledger.h"
 
 #define SEGMENTS_SHOWN 16
-
-/* Bytes that are no UTF-8 are shown as '?': the answer is always valid. */
-static json_t *text(const char *s)
-{
-	json_t *j = s ? json_string(s) : json_null();
-	char *copy;
-
-	if (j)
-		return j;
-	copy = xstrdup(s);
-	for (char *c = copy; *c; c++)
-		if (*c & 0x80)
-			*c = '?';
-	j = json_string(copy);
-	free(copy);
-	return j ? j : json_null();
-}
-
-static json_t *bytes(uint64_t n)
-{
-	return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
-}
 
 static json_t *json_line(const struct ledger_line *l)
 {
@@ -38,18 +13,18 @@ static json_t *json_line(const struct ledger_line *l)
 	json_object_set_new(j, "part", json_string(ledger_part_id(l->part)));
 	if (l->part == PART_TENSORS)
 		json_object_set_new(j, "kind", json_string(ledger_kind_id(l->kind)));
-	json_object_set_new(j, "file", text(l->place.file));
+	json_object_set_new(j, "file", json_text(l->place.file));
 	json_object_set_new(j, "line", l->place.file ? json_integer(l->place.line) : json_null());
-	json_object_set_new(j, "function", text(l->place.function));
-	json_object_set_new(j, "bytes", bytes(l->bytes));
-	json_object_set_new(j, "count", bytes(l->count));
+	json_object_set_new(j, "function", json_text(l->place.function));
+	json_object_set_new(j, "bytes", json_bytes(l->bytes));
+	json_object_set_new(j, "count", json_bytes(l->count));
 	if (l->made)
-		json_object_set_new(j, "made", bytes(l->made));
+		json_object_set_new(j, "made", json_bytes(l->made));
 	if (l->part == PART_LIBRARIES)
-		json_object_set_new(j, "library", text(l->library));
+		json_object_set_new(j, "library", json_text(l->library));
 	if (l->part == PART_PROCESSES) {
 		json_object_set_new(j, "pid", l->pid ? json_integer(l->pid) : json_null());
-		json_object_set_new(j, "command", text(l->command));
+		json_object_set_new(j, "command", json_text(l->command));
 	}
 	return j;
 }
@@ -68,14 +43,14 @@ static json_t *json_segments(const struct ledger_segments *s)
 	json_t *j = json_object(), *list = json_array();
 
 	for (size_t i = 0; i < s->n && i < SEGMENTS_SHOWN; i++)
-		json_array_append_new(list, json_pack("{s:o,s:o,s:o,s:o,s:s}", "size", bytes(s->list[i].size), "free",
-						      bytes(s->list[i].free), "largest", bytes(s->list[i].largest),
-						      "tensors", bytes(s->list[i].n), "map", s->list[i].map));
-	json_object_set_new(j, "count", bytes(s->n));
-	json_object_set_new(j, "in_use", bytes(s->used));
-	json_object_set_new(j, "free_in_used", bytes(s->free_used));
-	json_object_set_new(j, "free_whole", bytes(s->free_whole));
-	json_object_set_new(j, "largest_free_block", bytes(s->largest));
+		json_array_append_new(list, json_pack("{s:o,s:o,s:o,s:o,s:s}", "size", json_bytes(s->list[i].size), "free",
+						      json_bytes(s->list[i].free), "largest", json_bytes(s->list[i].largest),
+						      "tensors", json_bytes(s->list[i].n), "map", s->list[i].map));
+	json_object_set_new(j, "count", json_bytes(s->n));
+	json_object_set_new(j, "in_use", json_bytes(s->used));
+	json_object_set_new(j, "free_in_used", json_bytes(s->free_used));
+	json_object_set_new(j, "free_whole", json_bytes(s->free_whole));
+	json_object_set_new(j, "largest_free_block", json_bytes(s->largest));
 	json_object_set_new(j, "kept_by", json_lines(s->pin, s->n_pins));
 	json_object_set_new(j, "list", list);
 	return j;
@@ -87,22 +62,23 @@ json_t *ledger_json(const struct ledger *l)
 	json_t *j = json_object(), *parts = json_object(), *kinds = json_object();
 
 	for (int p = 0; p < PART_COUNT; p++)
-		json_object_set_new(parts, ledger_part_id((enum ledger_part)p), bytes(l->part[p]));
+		json_object_set_new(parts, ledger_part_id((enum ledger_part)p), json_bytes(l->part[p]));
 	for (int k = 0; k < KIND_COUNT; k++)
-		json_object_set_new(kinds, ledger_kind_id((enum ledger_kind)k), bytes(l->kind[k]));
+		json_object_set_new(kinds, ledger_kind_id((enum ledger_kind)k), json_bytes(l->kind[k]));
 	json_object_set_new(j, "at", json_string(moments[l->at]));
 	json_object_set_new(j, "device", json_integer(l->device));
-	json_object_set_new(j, "name", text(l->device_name));
-	json_object_set_new(j, "total", l->total_known ? bytes(l->total) : json_null());
-	json_object_set_new(j, "allocated", bytes(l->allocated));
-	json_object_set_new(j, "reserved", bytes(l->reserved));
-	json_object_set_new(j, "peak_allocated", bytes(l->peak_allocated));
-	json_object_set_new(j, "peak_reserved", bytes(l->peak_reserved));
+	json_object_set_new(j, "name", json_text(l->device_name));
+	json_object_set_new(j, "total", l->total_known ? json_bytes(l->total) : json_null());
+	json_object_set_new(j, "allocated", json_bytes(l->allocated));
+	json_object_set_new(j, "reserved", json_bytes(l->reserved));
+	json_object_set_new(j, "peak_allocated", json_bytes(l->peak_allocated));
+	json_object_set_new(j, "peak_reserved", json_bytes(l->peak_reserved));
 	json_object_set_new(j, "parts", parts);
 	json_object_set_new(j, "kinds", kinds);
 	json_object_set_new(j, "lines", json_lines(l->line, l->n));
 	json_object_set_new(j, "lines_complete", json_boolean(l->lines_complete));
 	json_object_set_new(j, "segments", json_segments(&l->segments));
-	json_object_set_new(j, "pinned", json_pack("{s:o,s:o}", "bytes", bytes(l->pinned), "peak", bytes(l->pinned_peak)));
+	json_object_set_new(j, "pinned", json_pack("{s:o,s:o}", "bytes", json_bytes(l->pinned), "peak",
+						   json_bytes(l->pinned_peak)));
 	return j;
 }

@@ -19,7 +19,7 @@
 
 #include "base/fs.h"
 #include "base/proc.h"
-#include "cmd/json_text.h"
+#include "report/json_text.h"
 #include "cmd/recording.h"
 #include "cmd/run_hang.h"
 #include "trace/trace.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Any bytes as a JSON string.
+ * Words and numbers as JSON.
  */
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cmd/json_text.h"
+#include "report/json_text.h"
 #include "base/banned.h"
 
 json_t *json_text(const char *s)
@@ -20,4 +20,9 @@ json_t *json_text(const char *s)
 	o = json_string(copy);
 	free(copy);
 	return o ? o : json_null();
+}
+
+json_t *json_bytes(uint64_t n)
+{
+	return n <= INT64_MAX ? json_integer((json_int_t)n) : json_null();
 }
