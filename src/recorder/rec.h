@@ -356,7 +356,6 @@ void dump_forget(void);
 /* The truth about a call that says work has finished well, or badly. */
 CUresult dump_check(CUresult result);
 CUresult dump_before_release(void);	/* before contexts go: is there a fault that nobody knows of yet? */
-bool dump_is_lost(void);		/* the driver has given up a dump, and holds its locks for ever */
 bool dump_at_exit(void);		/* the same; true: the program must not end as if all were well */
 
 enum cw_reason dump_arm_trigger(const char *folder, const char *pipe);
@@ -391,6 +390,7 @@ uint32_t python_code_frame(const void *code, uint32_t line, struct cw_frame *out
 void torch_start(void);			/* resolve PyTorch's functions */
 bool torch_backward(struct rec_thread *t, uint32_t *forward_stack, uint32_t *node_name);
 void exit_start(void);
+void exit_at_once_after_fault(void);	/* without the driver's exit handlers */
 
 bool cudart_has(const char *name);	/* a function of the CUDA runtime that we stand in for */
 const char *rec_getenv(const char *name);
