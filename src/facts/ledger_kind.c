@@ -182,6 +182,8 @@ enum ledger_kind kinds_of(struct kinds *k, const struct piece *p)
 {
 	const struct about *a = kinds_about(k, p);
 
+	if (p->library)
+		return KIND_WORKSPACES;
 	if (a->asked && (a->asked->flags & CW_SITE_CAPTURED))
 		return KIND_GRAPHS;
 	if (a->asked && (a->asked->flags & CW_SITE_GRADIENT))
@@ -212,7 +214,7 @@ static void note_forward(struct kinds *k, const struct pieces *live, uint64_t wh
 	}
 }
 
-void kinds_init(struct kinds *k, struct trace *t, uint64_t when, int device, struct pool *pool)
+void kinds_init(struct kinds *k, struct trace *t, uint64_t when, int device, bool in_backward, struct pool *pool)
 {
 	struct pieces live;
 
@@ -220,6 +222,10 @@ void kinds_init(struct kinds *k, struct trace *t, uint64_t when, int device, str
 	k->memo = pool_alloc(pool, MEMO * sizeof(*k->memo));
 	order_sites(k, pool);
 	collect_nodes(k, pool);
+	if (!in_backward) {
+		k->last_forward = UINT64_MAX;
+		return;
+	}
 	pieces_of_torch(&live, t, when);
 	note_forward(k, &live, when, device);
 	pieces_free(&live);

@@ -18,6 +18,8 @@ struct kinds {
 	const uint64_t *nodes;		/* lines_hash of where autograd nodes were made, sorted */
 	size_t n_nodes;
 	uint64_t last_forward;		/* ticks of the last tensor that was made outside backward */
+	uint32_t library;		/* offset of the last library that was named */
+	const char *library_name;
 	struct about *memo;		/* stacks are few, blocks are many */
 };
 
@@ -35,7 +37,9 @@ struct about {
 	struct place place;
 };
 
-void kinds_init(struct kinds *k, struct trace *t, uint64_t when, int device, struct pool *pool);
+/* `in_backward`: it may be under way at that moment. */
+void kinds_init(struct kinds *k, struct trace *t, uint64_t when, int device, bool in_backward, struct pool *pool);
+
 
 /* Stacks of the same lines are several when a line has several calls: this is the same of all of them. 0 = no stack. */
 uint64_t lines_hash(const struct trace *t, uint32_t stack);

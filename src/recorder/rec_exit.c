@@ -68,6 +68,13 @@ void exit_at_once_after_fault(void)
 	on_exit(after_fault, NULL);
 }
 
+/* Before any exit handler: that of the library which writes a dump just now may crash. */
+void exit_is_near(void)
+{
+	if (is_ours())
+		dump_at_exit();
+}
+
 /* os._exit of Python, and what multiprocessing children end with: exit handlers do not run. */
 EXPORT void _exit(int status) __attribute__((noreturn));
 void _exit(int status)
