@@ -111,6 +111,19 @@ struct running_node {
 	bool accumulates;		/* a gradient: no line made it */
 };
 
+/* Python frames as they were when this thread looked last, root first (rec_python_walk.c). Link 0 is beyond the root. */
+#define CHAIN_MAX 256u
+struct py_chain {
+	uint32_t n, off;		/* links; the stack that they are, 0 = not known */
+	uint32_t gone;			/* code_watch.gone before they were read */
+	bool shared;			/* by several threads: cannot be used */
+	uintptr_t base;			/* where the first Python frame lies */
+	struct py_link { const char *frame, *code; uint64_t instr; } link[CHAIN_MAX + 1];
+	uint64_t id[CHAIN_MAX + 1];	/* of its code; 0: not Python code */
+	uint64_t h[CHAIN_MAX + 1];	/* of all links up to this one */
+	uint16_t python[CHAIN_MAX + 1];	/* how many of those are Python code */
+};
+
 struct rec_thread {
 	uint32_t generation;		/* of the process image: a forked child starts anew */
 	uint32_t tid;
@@ -127,6 +140,7 @@ struct rec_thread {
 	uint32_t entry_stack;		/* of the current call, where waits are marked */
 	char log[1024];			/* what the driver said during the current call */
 	uint32_t log_len;
+	struct py_chain chain;		/* last: not cleared as a whole */
 };
 
 struct rec {

@@ -159,6 +159,7 @@ static int install(void *data)
 	(void)data;
 	if (py.f.PySys_AddAuditHook(audit, NULL) != 0)	/* another hook refused it */
 		py.f.PyErr_Clear();
+	code_watch_start();
 	return 0;
 }
 

@@ -7,38 +7,14 @@
  * error instead of a signal, and the first hundred walks that happen to hold the GIL are compared
  * with Python's own account. Any difference switches frames off for good.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "rec_python.h"
 
 #define COMPARE_FIRST	100
 #define COMPARE_AMONG	100000	/* stop asking for the GIL after this many walks */
 #define NAME_LEN	512
-
-/* Where CPython keeps things, by minor version of 3.x; the columns are the fields of struct py_layout:
- *
- *	    |              | frames                                  | code object                 | str    |
- * minor cframe  instr kind    first cframe prev code instr owner first file name lines bytecode ascii comp shim type
- */
-#define LAYOUTS(X)                                                                                            \
-	X( 9,  0, INSTR_BYTES,   24, 0, 24, 32, 104,  0,  40, 104, 112, 120,   0,  48, 72, 255, 0)            \
-	X(10,  0, INSTR_UNITS,   24, 0, 24, 32,  96,  0,  40, 104, 112, 120,   0,  48, 72, 255, 0)            \
-	X(11,  1, INSTR_POINTER, 56, 8, 48, 32,  56, 69,  72, 112, 120, 136, 184,  48, 72, 255, 0)            \
-	X(12,  1, INSTR_POINTER, 56, 0,  8,  0,  56, 70,  68, 112, 120, 136, 192,  40, 56,   3, 1)            \
-	X(13,  0, INSTR_POINTER, 72, 0,  8,  0,  56, 70,  68, 112, 120, 136, 200,  40, 56,   3, 1)            \
-	X(14,  0, INSTR_POINTER, 64, 0,  8,  0,  56, 74,  68, 112, 120, 136, 208,  40, 56,   3, 1)
-
-static const struct py_layout layouts[] = {
-#define X(number, ...) { number, __VA_ARGS__ },
-	LAYOUTS(X)
-#undef X
-};
 
 struct py py;
 
@@ -47,139 +23,13 @@ static struct {
 	_Atomic bool walked;		/* the first, careful walk is done */
 } trust;
 
-struct raw_frame { const void *code; uint64_t instr; };
+static kept_walk *walk_frames;
 
-/* ---- reading --------------------------------------------------------------------------------------------- */
-
-static bool kernel_read(void *to, const void *from, size_t n)
+/* Keys of the table are never 0. */
+static inline uint64_t stack_key(uint64_t hash)
 {
-	struct iovec l = { to, n }, r = { (void *)from, n };
-	int fd;
-	bool ok;
-
-	if (syscall(SYS_process_vm_readv, rec.pid, &l, 1UL, &r, 1UL, 0UL) == (long)n)
-		return true;
-	if (errno == EFAULT)
-		return false;
-	fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);	/* a sandbox may forbid the call above */
-	if (fd < 0)
-		return false;
-	ok = pread(fd, to, n, (off_t)(uintptr_t)from) == (ssize_t)n;
-	close(fd);
-	return ok;
+	return (hash ^ hash >> 31) | 1;
 }
-
-static inline __attribute__((always_inline)) bool get(bool careful, void *to, const void *from, size_t n)
-{
-	if (careful)
-		return kernel_read(to, from, n);
-	memcpy(to, from, n);
-	return true;
-}
-
-#define GET(var, base, offset)                                                     \
-	do {                                                                       \
-		if (!get(careful, &(var), (const char *)(base) + (offset), sizeof(var))) \
-			return -1;                                                 \
-	} while (0)
-
-/* One frame's identity, folded into the hash. Addresses of code objects are reused, so what they hold takes
- * part: file name, first line and line table. */
-static inline uint64_t fold(uint64_t h, uint64_t code, uint64_t instr, uint64_t file, uint64_t first,
-			    uint64_t table)
-{
-	uint64_t x = (code ^ (first << 48)) * 0x9e3779b97f4a7c15ull + instr + (file ^ (table << 7));
-
-	h = ((h << 5) | (h >> 59)) ^ x;
-	return h * 0xd6e8feb86659fd93ull;
-}
-
-/* Walks from the innermost frame outwards. Returns the number of Python frames seen, -1 when memory
- * could not be read. `out` may be NULL (hash only). */
-static inline __attribute__((always_inline)) int walk(const struct py_layout *l, bool careful, const void *tstate,
-						       struct raw_frame *out, uint64_t *hash)
-{
-	const char *frame, *code, *file, *table, *type;
-	uint64_t h = 0x51ed270b9f3a7c15ull, instr = 0;
-	int32_t first;
-	int n = 0;
-
-	GET(frame, tstate, l->first_frame);
-	if (l->via_cframe && frame)
-		GET(frame, frame, l->cframe_frame);
-	for (int guard = 0; frame && n < CW_MAX_FRAMES && guard < 4 * CW_MAX_FRAMES; guard++) {
-		uint8_t owner = 0;
-
-		if (l->shim_owner != 255)
-			GET(owner, frame, l->owner);
-		if (owner >= l->shim_owner)
-			goto next;
-		GET(code, frame, l->code);
-		code = (const char *)((uintptr_t)code & ~3ul);	/* 3.14 tags the reference */
-		if (!code)
-			goto next;
-		if (l->check_type && (careful || out)) {	/* a stack is hashed often but resolved once */
-			GET(type, code, 8);
-			if (type != py.f.code_type)
-				goto next;
-		}
-		if (l->instr_kind == INSTR_POINTER) {
-			GET(instr, frame, l->instr);
-		} else {
-			int32_t lasti;
-
-			GET(lasti, frame, l->instr);
-			instr = (uint32_t)lasti;
-		}
-		GET(first, code, l->first_line);
-		GET(file, code, l->filename);
-		GET(table, code, l->line_table);
-		h = fold(h, (uintptr_t)code, instr, (uintptr_t)file, (uint32_t)first, (uintptr_t)table);
-		if (out) {
-			out[n].code = code;
-			out[n].instr = instr;
-		}
-		n++;
-next:
-		GET(frame, frame, l->previous);
-	}
-	*hash = (h ^ h >> 31) | 1;
-	return frame && n == CW_MAX_FRAMES ? n | (1 << 16) : n;
-}
-
-/* The walk that every launch pays for, once per version with its offsets built in, and once for any layout. */
-typedef int hash_walk(const void *tstate, uint64_t *hash);
-
-static int hash_any(const void *tstate, uint64_t *hash)
-{
-	return walk(&py.l, false, tstate, NULL, hash);
-}
-
-#define X(number, ...)                                                                         \
-	static int hash_3_##number(const void *tstate, uint64_t *hash)                         \
-	{                                                                                      \
-		static const struct py_layout l = { number, __VA_ARGS__ };            \
-                                                                                               \
-		return walk(&l, false, tstate, NULL, hash);                                    \
-	}
-LAYOUTS(X)
-#undef X
-
-static hash_walk *hash_walk_for(const struct py_layout *l)
-{
-#define X(number, ...)                                                                         \
-	if (l->minor == number && memcmp(l, &(const struct py_layout){ number, __VA_ARGS__ }, \
-					 sizeof(*l)) == 0)                                     \
-		return hash_3_##number;
-	LAYOUTS(X)
-#undef X
-	return hash_any;	/* the interpreter told us other offsets */
-}
-
-static hash_walk *hash_stack = hash_any;
-
-#define FRAMES(n) ((n) & 0xffff)
-#define IS_CUT(n) ((n) >> 16)
 
 /* ---- strings ---------------------------------------------------------------------------------------------- */
 
@@ -302,16 +152,15 @@ static bool same_as_python(const struct raw_frame *raw, int n)
 static __attribute__((noinline)) bool still_trusted(const void *tstate)
 {
 	struct raw_frame raw[CW_MAX_FRAMES];
-	uint64_t hash;
 	int n;
 
 	if (!atomic_load(&trust.walked)) {
-		n = walk(&py.l, true, tstate, raw, &hash);
+		n = walk_carefully(tstate, raw);
 		if (n < 0) {
 			distrust(CW_REASON_PY_UNREADABLE);
 			return false;
 		}
-		if (FRAMES(n))
+		if (WALK_FRAMES(n))
 			atomic_store(&trust.walked, true);
 	}
 	if (atomic_fetch_sub(&trust.tries_left, 1) <= 0) {
@@ -320,8 +169,8 @@ static __attribute__((noinline)) bool still_trusted(const void *tstate)
 	}
 	if (!py.f.PyGILState_Check())
 		return true;
-	n = walk(&py.l, false, tstate, raw, &hash);
-	if (!same_as_python(raw, FRAMES(n))) {
+	n = walk_all(tstate, raw);
+	if (!same_as_python(raw, WALK_FRAMES(n))) {
 		distrust(CW_REASON_PY_MISMATCH);
 		return false;
 	}
@@ -331,24 +180,45 @@ static __attribute__((noinline)) bool still_trusted(const void *tstate)
 
 /* ---- the stack ------------------------------------------------------------------------------------------------ */
 
-static __attribute__((noinline)) uint32_t new_stack(const void *tstate)
+/* Walks all of it. `hash`: what it is known by, 0 = not known yet. */
+static __attribute__((noinline)) uint32_t whole_stack(const void *tstate, uint64_t hash)
 {
 	struct raw_frame raw[CW_MAX_FRAMES];
 	struct cw_frame frame[CW_MAX_FRAMES];
-	uint64_t hash;
-	int n = walk(&py.l, false, tstate, raw, &hash);
+	int n = walk_all(tstate, raw);
+	uint32_t off;
 
-	for (int i = 0; i < FRAMES(n); i++)
+	if (n <= 0)
+		return 0;
+	if (!hash) {
+		hash = stack_key(walk_hash(raw, n, code_is_watched(tstate)));
+		off = stack_lookup(hash);
+		if (off)
+			return off;
+	}
+	for (int i = 0; i < WALK_FRAMES(n); i++)
 		python_code_frame(raw[i].code, python_line(&py.l, raw[i].code, raw[i].instr), &frame[i]);
-	return stack_intern(hash, frame, (uint32_t)FRAMES(n), IS_CUT(n) ? CW_STACK_CUT : 0);
+	return stack_intern(hash, frame, (uint32_t)WALK_FRAMES(n), n & WALK_CUT ? CW_STACK_CUT : 0);
+}
+
+static __attribute__((noinline)) uint32_t kept_stack(const void *tstate, struct py_chain *c)
+{
+	uint64_t key = stack_key(c->h[c->n]);
+
+	if (!c->python[c->n])
+		return 0;
+	if (c->python[c->n] > CW_MAX_FRAMES)	/* to be cut, which is not what the hash stands for */
+		return c->off = whole_stack(tstate, 0);
+	c->off = stack_lookup(key);
+	if (unlikely(!c->off))
+		c->off = whole_stack(tstate, key);
+	return c->off;
 }
 
 uint32_t stack_here(void)
 {
+	struct py_chain *c = &rec_self->chain;
 	const void *tstate;
-	uint64_t hash;
-	uint32_t off;
-	int n;
 
 	if (!py.on)
 		return 0;
@@ -357,11 +227,18 @@ uint32_t stack_here(void)
 		return 0;
 	if (unlikely(atomic_load_explicit(&trust.compare_left, memory_order_relaxed) > 0) && !still_trusted(tstate))
 		return 0;
-	n = hash_stack(tstate, &hash);
-	if (n <= 0)
+	if (unlikely(c->shared))
+		return whole_stack(tstate, 0);
+	switch (walk_frames(tstate, c, code_is_watched(tstate))) {
+	case WALKED_NONE:
 		return 0;
-	off = stack_lookup(hash);
-	return likely(off) ? off : new_stack(tstate);
+	case WALKED_SAME:
+		return likely(c->off) ? c->off : kept_stack(tstate, c);
+	case WALKED_NEW:
+		return kept_stack(tstate, c);
+	default:
+		return whole_stack(tstate, 0);
+	}
 }
 
 /* ---- start ----------------------------------------------------------------------------------------------------- */
@@ -433,6 +310,7 @@ static enum cw_reason find_python(void)
 {
 	struct elf_object o;
 	void *f = elf_symbol_anywhere("PyGILState_GetThisThreadState");
+	const struct py_layout *known;
 	unsigned minor;
 
 	if (!f || !elf_object_at(f, &o))
@@ -445,13 +323,11 @@ static enum cw_reason find_python(void)
 	if (rec_getenv("CUWHY_NO_FRAMES"))
 		return CW_REASON_ASKED;
 	minor = (py.version >> 16) & 0xff;
-	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
-		if (py.version >> 24 != 3 || layouts[i].minor != minor)
-			continue;
-		py.l = layouts[i];
-		return minor >= 13 ? use_debug_offsets(&o) : CW_REASON_NONE;
-	}
-	return CW_REASON_PY_VERSION;
+	known = py.version >> 24 == 3 ? layout_of(minor) : NULL;
+	if (!known)
+		return CW_REASON_PY_VERSION;
+	py.l = *known;
+	return minor >= 13 ? use_debug_offsets(&o) : CW_REASON_NONE;
 }
 
 void python_start(void)
@@ -464,6 +340,6 @@ void python_start(void)
 	atomic_store(&trust.tries_left, COMPARE_AMONG);
 	why = find_python();
 	rec.h->frames_off_because = why;
-	hash_stack = hash_walk_for(&py.l);
+	walk_frames = kept_walk_for(&py.l);
 	py.on = why == CW_REASON_NONE;
 }

@@ -29,7 +29,9 @@
 	X(void *, PyException_GetContext, (void *))                       \
 	X(void *, PyObject_GetAttrString, (void *, const char *))         \
 	X(long, PyLong_AsLong, (void *))                                  \
-	X(void, PyErr_Clear, (void))
+	X(void, PyErr_Clear, (void))                                      \
+	X(int, PyCode_AddWatcher, (int (*)(int, void *)))                 \
+	X(void *, PyInterpreterState_Get, (void))
 
 struct py_functions {
 #define X(type, name, args) type(*name) args;
@@ -62,6 +64,48 @@ struct py {
 	const void *none_type;
 };
 extern struct py py;
+
+/* ---- code objects ------------------------------------------------------------------------------------------ */
+
+#define UNTAGGED(code) ((const char *)((uintptr_t)(code) & ~3ul))	/* 3.14 tags references */
+
+extern struct code_watch {
+	_Atomic bool on;
+	_Atomic uint32_t gone;		/* code objects that have gone, more or less: that it changes is what counts */
+	const void *interpreter;	/* whose are told of; NULL: everyone's */
+} code_watch;
+void code_watch_start(void);		/* GIL held */
+
+/* A number that stands for what a code object holds; with `watched` false, for its address and a little more. */
+uint64_t code_id(const char *code, bool watched);
+
+static inline bool code_is_watched(const void *tstate)
+{
+	return likely(atomic_load_explicit(&code_watch.on, memory_order_acquire)) &&
+	       (!code_watch.interpreter || ((const void *const *)tstate)[2] == code_watch.interpreter);
+}
+
+/* ---- walks ------------------------------------------------------------------------------------------------- */
+
+struct raw_frame { const char *code; uint64_t instr; };
+
+/* Innermost frame first. The number of them, with WALK_CUT when there are more; -1 when memory could not be read. */
+#define WALK_CUT	(1 << 16)
+#define WALK_FRAMES(n)	((n) & 0xffff)
+int walk_carefully(const void *tstate, struct raw_frame *out);
+int walk_all(const void *tstate, struct raw_frame *out);
+uint64_t walk_hash(const struct raw_frame *raw, int n, bool watched);
+
+/* With what was kept of the last one. */
+enum walked {
+	WALKED_NONE,			/* no frames */
+	WALKED_SAME,			/* the stack that it was */
+	WALKED_NEW,
+	WALKED_NOT,			/* it cannot be kept */
+};
+typedef enum walked kept_walk(const void *tstate, struct py_chain *c, bool watched);
+kept_walk *kept_walk_for(const struct py_layout *l);
+const struct py_layout *layout_of(unsigned minor);	/* NULL: a version that is not known */
 
 /* Line number of an instruction; the table formats are those of 3.9, 3.10 and 3.11 on. */
 uint32_t python_line(const struct py_layout *l, const void *code, uint64_t instr);

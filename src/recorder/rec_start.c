@@ -403,7 +403,7 @@ struct rec_thread *rec_thread_start(void)
 		i = atomic_fetch_add(&st.n_threads, 1);
 		if (i < MAX_THREADS) {
 			t = &st.threads[i];
-			memset(t, 0, sizeof(*t));
+			memset(t, 0, offsetof(struct rec_thread, chain));
 		} else {
 			t = &crowd;
 			shared_add(&rec.h->lost_threads, 1);
@@ -412,6 +412,8 @@ struct rec_thread *rec_thread_start(void)
 	t->node_depth = 0;
 	t->device = DEVICE_ASK;
 	t->log_len = 0;
+	t->chain.n = t->chain.off = 0;
+	t->chain.shared = t == &crowd;
 	t->generation = rec.generation;
 	rec_self = t;
 	shared_set(&t->tid, tid);

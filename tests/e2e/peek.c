@@ -113,16 +113,51 @@ static void print_chunks(const struct cw_header *h)
 	printf("blocks %lu\nrange_tables %lu\n", blocks, ranges);
 }
 
+/* Innermost frame first; `cut` when the outermost ones were left out. */
+static void print_stack(uint32_t off)
+{
+	const struct cw_stack *s = off ? at(off, sizeof(*s)) : NULL;
+
+	for (uint32_t i = 0; s && i < s->n; i++) {
+		const struct cw_frame *f = at(off + sizeof(*s) + i * sizeof(*f), sizeof(*f));
+		const struct cw_string *file = at(f->file, sizeof(*file)), *function = at(f->function, sizeof(*function));
+
+		printf(" %s:%s:%u", file->text, function->text, f->line);
+	}
+	printf("%s\n", s && (s->flags & CW_STACK_CUT) ? " cut" : "");
+}
+
+/* Every launch that is still in a ring: its grid's first size, as a name for it, and its stack. */
+static void print_launches(const struct cw_header *h)
+{
+	for (uint32_t i = 0; i < h->n_chunks && i < CW_MAX_CHUNKS; i++) {
+		const struct cw_chunk *chunk = &h->chunk[i];
+		const struct cw_ring *ring = chunk->kind == CW_CHUNK_LAUNCHES ? at(chunk->off, chunk->len) : NULL;
+		const struct cw_launch *slot = (const void *)(ring + 1);
+
+		for (uint32_t k = 0; ring && k < ring->n_slots; k++) {
+			if (!slot[k].seq)
+				continue;
+			printf("%u", slot[k].grid[0]);
+			print_stack(slot[k].stack);
+		}
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct cw_header *h;
 
-	if (argc != 2)
+	if (argc < 2)
 		return 2;
 	load(argv[1]);
 	h = at(0, sizeof(*h));
 	if (memcmp(h->magic, CW_MAGIC, 8) || h->major != CW_MAJOR)
 		return 4;
+	if (argc > 2) {		/* any word: the launches instead of the numbers */
+		print_launches(h);
+		return 0;
+	}
 #define SHOW(field) printf(#field " %llu\n", (unsigned long long)h->field)
 	SHOW(pid);
 	SHOW(ppid);

@@ -20,7 +20,7 @@ import harness  # noqa: E402
 import report  # noqa: E402
 import toolbox  # noqa: E402
 
-RULES = ("rules_program", "rules_recorder", "rules_neighbours", "rules_dumps", "rules_faults", "rules_peers",
+RULES = ("rules_program", "rules_recorder", "rules_frames", "rules_neighbours", "rules_dumps", "rules_faults", "rules_peers",
          "rules_hangs", "rules_asserts", "rules_blocks", "rules_memory", "rules_usage", "rules_oom",
          "rules_wheels", "rules_export")
 

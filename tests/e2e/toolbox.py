@@ -100,6 +100,18 @@ class Toolbox:
             found.append(part)
         return found
 
+    def launches(self, run):
+        """Stacks of the launches that are still in a ring, by the first size of their grids: "file:function:line",
+        innermost frame first."""
+        peek, found = self.builder.compile(os.path.join(HERE, "peek.c"), "peek"), {}
+        for path in sorted(glob.glob(os.path.join(run.folder, "*.cwr"))):
+            shown = subprocess.run([peek, path, "launches"], capture_output=True, text=True)
+            assert shown.returncode == 0, "%s: damaged (%d)" % (path, shown.returncode)
+            for line in shown.stdout.splitlines():
+                name, *stack = line.split()
+                found[int(name)] = stack
+        return found
+
 
 def run_rule(box, case, result):
     began = time.monotonic()

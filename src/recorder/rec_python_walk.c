@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Walks the calling thread's Python frames: once with all care, and then again and again as cheaply as can be.
+ *
+ * Two stacks in a row mostly agree, from the root up to somewhere near the top. So each thread keeps the frames of its
+ * last walk, root first, each with the hash of everything up to it. A new walk goes from the top towards the root until
+ * it meets a frame that is kept; from there on every frame is still looked at, and compared with what was read last
+ * time, but nothing is computed and nothing waits: where the next frame should be is known beforehand, and it is
+ * read from there only once its neighbour has confirmed that it is there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "rec_python.h"
+
+/* Where CPython keeps things, by minor version of 3.x; the columns are the fields of struct py_layout:
+ *
+ *	    |              | frames                                  | code object                 | str    |
+ * minor cframe  instr kind    first cframe prev code instr owner first file name lines bytecode ascii comp shim type
+ */
+#define LAYOUTS(X)                                                                                            \
+	X( 9,  0, INSTR_BYTES,   24, 0, 24, 32, 104,  0,  40, 104, 112, 120,   0,  48, 72, 255, 0)            \
+	X(10,  0, INSTR_UNITS,   24, 0, 24, 32,  96,  0,  40, 104, 112, 120,   0,  48, 72, 255, 0)            \
+	X(11,  1, INSTR_POINTER, 56, 8, 48, 32,  56, 69,  72, 112, 120, 136, 184,  48, 72, 255, 0)            \
+	X(12,  1, INSTR_POINTER, 56, 0,  8,  0,  56, 70,  68, 112, 120, 136, 192,  40, 56,   3, 1)            \
+	X(13,  0, INSTR_POINTER, 72, 0,  8,  0,  56, 70,  68, 112, 120, 136, 200,  40, 56,   3, 1)            \
+	X(14,  0, INSTR_POINTER, 64, 0,  8,  0,  56, 74,  68, 112, 120, 136, 208,  40, 56,   3, 1)
+
+static const struct py_layout layouts[] = {
+#define X(number, ...) { number, __VA_ARGS__ },
+	LAYOUTS(X)
+#undef X
+};
+
+const struct py_layout *layout_of(unsigned minor)
+{
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
+		if (layouts[i].minor == minor)
+			return &layouts[i];
+	return NULL;
+}
+
+
+/* ---- reading --------------------------------------------------------------------------------------------- */
+
+static bool kernel_read(void *to, const void *from, size_t n)
+{
+	struct iovec l = { to, n }, r = { (void *)from, n };
+	int fd;
+	bool ok;
+
+	if (syscall(SYS_process_vm_readv, rec.pid, &l, 1UL, &r, 1UL, 0UL) == (long)n)
+		return true;
+	if (errno == EFAULT)
+		return false;
+	fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);	/* a sandbox may forbid the call above */
+	if (fd < 0)
+		return false;
+	ok = pread(fd, to, n, (off_t)(uintptr_t)from) == (ssize_t)n;
+	close(fd);
+	return ok;
+}
+
+static inline __attribute__((always_inline)) bool get(bool careful, void *to, const void *from, size_t n)
+{
+	if (careful)
+		return kernel_read(to, from, n);
+	memcpy(to, from, n);
+	return true;
+}
+
+#define GET(var, base, offset)                                                     \
+	do {                                                                       \
+		if (!get(careful, &(var), (const char *)(base) + (offset), sizeof(var))) \
+			return -1;                                                 \
+	} while (0)
+
+/* ---- every frame anew ------------------------------------------------------------------------------------- */
+
+static inline __attribute__((always_inline)) int walk(const struct py_layout *l, bool careful, const void *tstate,
+						       struct raw_frame *out)
+{
+	const char *frame, *code, *type;
+	uint64_t instr = 0;
+	int n = 0;
+
+	GET(frame, tstate, l->first_frame);
+	if (l->via_cframe && frame)
+		GET(frame, frame, l->cframe_frame);
+	for (int guard = 0; frame && guard < 4 * CW_MAX_FRAMES; guard++) {
+		uint8_t owner = 0;
+
+		if (l->shim_owner != 255)
+			GET(owner, frame, l->owner);
+		if (owner >= l->shim_owner)
+			goto next;
+		GET(code, frame, l->code);
+		code = UNTAGGED(code);
+		if (!code)
+			goto next;
+		if (l->check_type) {
+			GET(type, code, 8);
+			if (type != py.f.code_type)
+				goto next;
+		}
+		if (n == CW_MAX_FRAMES)
+			return n | WALK_CUT;
+		if (l->instr_kind == INSTR_POINTER) {
+			GET(instr, frame, l->instr);
+		} else {
+			int32_t lasti;
+
+			GET(lasti, frame, l->instr);
+			instr = (uint32_t)lasti;
+		}
+		out[n].code = code;
+		out[n].instr = instr;
+		n++;
+next:
+		GET(frame, frame, l->previous);
+	}
+	return n;
+}
+
+int walk_carefully(const void *tstate, struct raw_frame *out)
+{
+	return walk(&py.l, true, tstate, out);
+}
+
+int walk_all(const void *tstate, struct raw_frame *out)
+{
+	return walk(&py.l, false, tstate, out);
+}
+
+/* ---- hashes: from the root inwards ------------------------------------------------------------------------- */
+
+static inline __attribute__((always_inline)) uint64_t fold(const struct py_layout *l, uint64_t h, uint64_t id,
+							    const char *code, uint64_t instr)
+{
+	if (l->instr_kind == INSTR_POINTER)	/* the same code may stand elsewhere the next time */
+		instr -= (uintptr_t)code;
+	h = ((h << 5 | h >> 59) ^ id ^ instr * 0x9e3779b97f4a7c15ull) * 0xd6e8feb86659fd93ull;
+	return h ^ h >> 32;
+}
+
+uint64_t walk_hash(const struct raw_frame *raw, int n, bool watched)
+{
+	uint64_t h = n & WALK_CUT ? 0x51ed270b9f3a7c15ull : 0;
+
+	for (int i = WALK_FRAMES(n) - 1; i >= 0; i--)
+		h = fold(&py.l, h, code_id(raw[i].code, watched), raw[i].code, raw[i].instr);
+	return h;
+}
+
+/* ---- what has changed since the last walk -------------------------------------------------------------------- */
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE const char *load(const char *from, uint16_t offset)
+{
+	const char *v;
+
+	memcpy(&v, from + offset, sizeof(v));
+	return v;
+}
+
+INLINE uint64_t load_instr(const struct py_layout *l, const char *frame)
+{
+	uint32_t lasti;
+
+	if (l->instr_kind == INSTR_POINTER)
+		return (uintptr_t)load(frame, l->instr);
+	memcpy(&lasti, frame + l->instr, sizeof(lasti));
+	return lasti;
+}
+
+INLINE bool is_shim(const struct py_layout *l, const char *frame)
+{
+	return l->shim_owner != 255 && *(const uint8_t *)(frame + l->owner) >= l->shim_owner;
+}
+
+INLINE bool same_code(const struct py_layout *l, const struct py_chain *c, uint32_t i, bool watched)
+{
+	const struct py_link *k = &c->link[i];
+
+	if (!c->id[i])
+		return is_shim(l, k->frame);
+	return !is_shim(l, k->frame) && code_id(UNTAGGED(k->code), watched) == c->id[i];
+}
+
+/* The frame of link i is where it was. The first one from there to the root that is not what it was; 0: all are.
+ * No address is read from before the frame above has confirmed it. `look`: code objects may have gone meanwhile, so that
+ * an address says nothing. What is no Python code (a shim) is told by its code, too: None, or one that lives for ever. */
+INLINE uint32_t first_other(const struct py_layout *l, const struct py_chain *c, uint32_t i, bool look, bool watched)
+{
+	for (; i; i--) {
+		const struct py_link *k = &c->link[i];
+		uint64_t other = (uintptr_t)load(k->frame, l->code) ^ (uintptr_t)k->code;
+
+		other |= load_instr(l, k->frame) ^ k->instr;
+		other |= (uintptr_t)load(k->frame, l->previous) ^ (uintptr_t)k[-1].frame;
+		if (unlikely(other))
+			return i;
+		if (look && !same_code(l, c, i, watched))
+			return i;
+	}
+	return 0;
+}
+
+/* The link of a frame, from link i towards the root. From 3.11 on most frames lie on a stack that grows upwards, so
+ * that one which lies above a kept one is not below it in the chain; a frame that is missed is only read anew. */
+INLINE uint32_t find(const struct py_layout *l, const struct py_chain *c, uint32_t i, const char *frame)
+{
+	for (; i; i--) {
+		if (c->link[i].frame == frame)
+			return i;
+		if (l->minor >= 11 && (uintptr_t)c->link[i].frame - c->base < (uintptr_t)frame - c->base)
+			return 0;
+	}
+	return 0;
+}
+
+/* Reads a frame into link `to`; i: the link that stands for the same frame, whose code object is still the same if
+ * its address is, or 0. False: there is something else than code here, which cannot be kept. */
+INLINE bool read_link(const struct py_layout *l, struct py_chain *c, uint32_t to, const char *frame, uint32_t i,
+		      bool watched)
+{
+	struct py_link *k = &c->link[to];
+	const char *code = load(frame, l->code);
+
+	k->frame = frame;
+	k->code = code;
+	k->instr = load_instr(l, frame);
+	if (is_shim(l, frame)) {
+		c->id[to] = 0;
+		return true;
+	}
+	if (i && c->link[i].code == code && c->id[i]) {
+		c->id[to] = c->id[i];
+		return true;
+	}
+	code = UNTAGGED(code);
+	if (!code || (l->check_type && load(code, 8) != py.f.code_type))
+		return false;
+	c->id[to] = code_id(code, watched);
+	return true;
+}
+
+/* Links `from` to the last become those behind link n. */
+INLINE void put_on(const struct py_layout *l, struct py_chain *c, uint32_t n, uint32_t from)
+{
+	uint64_t h = c->h[n];
+	uint16_t python = c->python[n];
+
+	for (; from <= CHAIN_MAX; from++) {
+		n++;
+		c->link[n] = c->link[from];
+		c->id[n] = c->id[from];
+		if (c->id[n]) {
+			h = fold(l, h, c->id[n], UNTAGGED(c->link[n].code), c->link[n].instr);
+			if (!python++)
+				c->base = (uintptr_t)c->link[n].frame;
+		}
+		c->h[n] = h;
+		c->python[n] = python;
+	}
+	c->n = n;
+	c->off = 0;
+}
+
+/* New links are written from the end downwards, until it is known on what they stand. False: no room, or no code. */
+INLINE bool walk_new(const struct py_layout *l, struct py_chain *c, const char *frame, bool known, bool watched)
+{
+	uint32_t to = CHAIN_MAX + 1, i = c->n, found, other;
+
+	for (; frame; frame = load(frame, l->previous)) {
+		found = find(l, c, i, frame);
+		if (found) {
+			other = known ? first_other(l, c, found, false, watched) : first_other(l, c, found, true, watched);
+			if (!other)
+				break;
+			/* those above the first other one are what they were, but do not stand on the same */
+			if (to - (found - other) <= c->n + 1)
+				return false;
+			for (i = found; i > other; i--) {
+				c->link[--to] = c->link[i];
+				c->id[to] = c->id[i];
+			}
+			frame = c->link[other].frame;
+		}
+		if (to <= c->n + 1 || !read_link(l, c, --to, frame, found && known ? i : 0, watched))
+			return false;
+		i -= found && i;
+	}
+	put_on(l, c, frame ? found : 0, to);
+	return true;
+}
+
+INLINE enum walked walk_kept(const struct py_layout *l, const void *tstate, struct py_chain *c, bool watched)
+{
+	uint32_t gone = atomic_load_explicit(&code_watch.gone, memory_order_acquire);
+	bool known = watched && gone == c->gone;
+	const char *frame = load(tstate, l->first_frame);
+
+	if (l->via_cframe && frame)
+		frame = load(frame, l->cframe_frame);
+	if (!frame)
+		return WALKED_NONE;
+	if (likely(known && frame == c->link[c->n].frame && !first_other(l, c, c->n, false, true)))
+		return WALKED_SAME;
+	if (!walk_new(l, c, frame, known, watched)) {
+		c->n = 0;
+		if (!walk_new(l, c, frame, false, watched)) {
+			c->n = 0;
+			return WALKED_NOT;
+		}
+	}
+	c->gone = gone;
+	return WALKED_NEW;
+}
+
+/* The walk that every launch pays for, once per version with its offsets built in, and once for any layout. */
+static enum walked kept_any(const void *tstate, struct py_chain *c, bool watched)
+{
+	return walk_kept(&py.l, tstate, c, watched);
+}
+
+#define X(number, ...)                                                                             \
+	static enum walked kept_3_##number(const void *tstate, struct py_chain *c, bool watched)   \
+	{                                                                                          \
+		static const struct py_layout l = { number, __VA_ARGS__ };                         \
+                                                                                                   \
+		return walk_kept(&l, tstate, c, watched);                                          \
+	}
+LAYOUTS(X)
+#undef X
+
+kept_walk *kept_walk_for(const struct py_layout *l)
+{
+#define X(number, ...)                                                                             \
+	if (l->minor == number && memcmp(l, &(const struct py_layout){ number, __VA_ARGS__ },      \
+					 sizeof(*l)) == 0)                                         \
+		return kept_3_##number;
+	LAYOUTS(X)
+#undef X
+	return kept_any;	/* the interpreter told us other offsets */
+}
