@@ -115,33 +115,35 @@ void bench_pairs(struct bench *b, uint64_t n)
 	}
 }
 
-/* What PyTorch's allocator calls for every block. The recorder's function of this name comes first, and goes on
- * to this one, which stands in for PyTorch's. */
+/* The recorder's function of this name comes first, and goes on to this one, which stands in for PyTorch's. */
 #define REPORT _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE
 #define NAME(symbol) #symbol
 #define NAME_OF(symbol) NAME(symbol)
-struct device { int8_t type, index; };
-typedef void report_fn(void *block, int64_t size, size_t allocated, size_t reserved, struct device d);
 report_fn REPORT;
-void REPORT(void *block, int64_t size, size_t allocated, size_t reserved, struct device d)
+void REPORT(void *block, int64_t size, size_t allocated, size_t reserved, struct bench_device d)
 {
 	(void)block, (void)size, (void)allocated, (void)reserved, (void)d;
+}
+
+void bench_block(report_fn *report, uint64_t i)
+{
+	const struct bench_device cuda = { 1, 0 };
+	const size_t reserved = 2 << 20, allocated = 150 * 512;
+	uintptr_t made = 0x7f0000000000u + i * 7919 % 400 * 512, gone = 0x7f0000000000u + (i + 150) * 7919 % 400 * 512;
+
+	report((void *)made, 512, allocated + 512, reserved, cuda);
+	report((void *)gone, -512, allocated, reserved, cuda);
 }
 
 /* One sample is a block given out and another taken back, with some hundred live, as in a training step. */
 void bench_blocks(struct bench *b, uint64_t n)
 {
-	report_fn *report = (report_fn *)dlsym(RTLD_DEFAULT, NAME_OF(REPORT));
-	const struct device cuda = { 1, 0 };
-	const size_t reserved = 2 << 20, allocated = 150 * 512;
-
-	report = report ? report : REPORT;
+	b->report = (report_fn *)dlsym(RTLD_DEFAULT, NAME_OF(REPORT));
+	b->report = b->report ? b->report : REPORT;
 	for (uint64_t i = 0; i < n; i++) {
-		uintptr_t made = 0x7f0000000000u + i * 7919 % 400 * 512, gone = 0x7f0000000000u + (i + 150) * 7919 % 400 * 512;
 		uint64_t begin = now_ticks();
 
-		report((void *)made, 512, allocated + 512, reserved, cuda);
-		report((void *)gone, -512, allocated, reserved, cuda);
+		bench_block(b->report, i);
 		keep(b, now_ticks() - begin, 0);
 	}
 }

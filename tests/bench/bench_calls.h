@@ -14,6 +14,10 @@ typedef int alloc_fn(unsigned long long *address, size_t bytes);
 typedef int free_fn(unsigned long long address);
 typedef int current_fn(void *context);
 
+/* What PyTorch's allocator calls for every block. */
+struct bench_device { int8_t type, index; };
+typedef void report_fn(void *block, int64_t size, size_t allocated, size_t reserved, struct bench_device d);
+
 struct bench {
 	launch_fn *launch;
 	void *function;
@@ -24,6 +28,7 @@ struct bench {
 	uint32_t *ticks;	/* of each call */
 	uint64_t count;		/* calls so far */
 	int64_t failed;
+	report_fn *report;
 };
 
 /* bench_calls.c: the clock is read around every call. */
@@ -33,10 +38,12 @@ void bench_launches(struct bench *b, uint64_t n);
 void bench_launches_no_python(struct bench *b, uint64_t n);
 void bench_pairs(struct bench *b, uint64_t n);
 void bench_blocks(struct bench *b, uint64_t n);
+void bench_block(report_fn *report, uint64_t i);	/* the i-th block given out, and another taken back */
 int64_t bench_steps_no_python(struct bench *b);
 
 /* bench_steps.c: instructions of one call, -1 where a process may not trace its parent. */
 int64_t bench_steps_launch(struct bench *b);
 int64_t bench_steps_pair(struct bench *b);
+int64_t bench_steps_block(struct bench *b);
 
 #endif

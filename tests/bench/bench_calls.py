@@ -78,7 +78,7 @@ def main(path):
     add("allocation and free, 5 Python frames", 5, library.bench_pairs, library.bench_steps_pair)
     for depth in (1, 20):
         add("PyTorch block given out and another taken back, %d Python frame%s" % (depth, "s" if depth > 1 else ""),
-            depth, library.bench_blocks, None)
+            depth, library.bench_blocks, library.bench_steps_block)
     print("%s, Python %s, %d calls of each kind per row; recording on / paused\n" % (
         stats.processor(), sys.version.split()[0], meter.BLOCK * BLOCKS))
     stats.table(meter.HEAD, rows)

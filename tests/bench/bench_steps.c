@@ -7,7 +7,6 @@
 #include "bench_calls.h"
 
 #include <signal.h>
-#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -45,18 +44,35 @@ static void trace(pid_t tid, struct shared *s)
 	ptrace(PTRACE_DETACH, tid, NULL, NULL);
 }
 
-static int call(const struct bench *b, bool pair)
+typedef int call_fn(struct bench *b);
+
+static int nothing(struct bench *b)
+{
+	(void)b;
+	return 0;
+}
+
+static int launch(struct bench *b)
+{
+	return b->launch(b->function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+}
+
+static int pair(struct bench *b)
 {
 	unsigned long long address = 0;
 
-	if (!b)
-		return 0;
-	if (!pair)
-		return b->launch(b->function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
 	return b->alloc(&address, 4096) | b->free(address);
 }
 
-static int64_t count(const struct bench *b, bool pair)
+static int block(struct bench *b)
+{
+	static uint64_t next;		/* goes on where bench_blocks() began: what is taken back was given out */
+
+	bench_block(b->report, next++);
+	return 0;
+}
+
+static int64_t count(struct bench *b, call_fn *call)
 {
 	pid_t tid = (pid_t)syscall(SYS_gettid), child;
 	struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
@@ -74,7 +90,7 @@ static int64_t count(const struct bench *b, bool pair)
 	while (child > 0 && !s->go)
 		;
 	if (child > 0 && s->go == 1)
-		call(b, pair);
+		call(b);
 	s->done = 1;
 	if (child > 0)
 		waitpid(child, NULL, 0);
@@ -84,12 +100,12 @@ static int64_t count(const struct bench *b, bool pair)
 }
 
 /* The least of a few, less what the counting itself takes: a page fault or a timer is no cost. */
-static int64_t least(const struct bench *b, bool pair)
+static int64_t least(struct bench *b, call_fn *call)
 {
 	int64_t best = -1, empty = -1;
 
 	for (int i = 0; i < 4; i++) {
-		int64_t full = count(b, pair), none = count(NULL, false);
+		int64_t full = count(b, call), none = count(b, nothing);
 
 		if (full < 0 || none < 0)
 			return -1;
@@ -101,10 +117,16 @@ static int64_t least(const struct bench *b, bool pair)
 
 int64_t bench_steps_launch(struct bench *b)
 {
-	return least(b, false);
+	return least(b, launch);
 }
 
 int64_t bench_steps_pair(struct bench *b)
 {
-	return least(b, true);
+	return least(b, pair);
+}
+
+int64_t bench_steps_block(struct bench *b)
+{
+	bench_blocks(b, 0);		/* finds what is called */
+	return least(b, block);
 }

@@ -17,7 +17,7 @@ class Bench(ctypes.Structure):
                 ("alloc", ctypes.c_void_p), ("free", ctypes.c_void_p),
                 ("set_current", ctypes.c_void_p), ("context", ctypes.c_void_p),
                 ("ticks", ctypes.POINTER(ctypes.c_uint32)), ("count", ctypes.c_uint64),
-                ("failed", ctypes.c_int64)]
+                ("failed", ctypes.c_int64), ("report", ctypes.c_void_p)]
 
 
 def build(folder):
@@ -35,7 +35,7 @@ def load(path):
     library.bench_ticks_per_ns.restype = ctypes.c_double
     for name in ("bench_launches", "bench_launches_no_python", "bench_pairs", "bench_blocks"):
         getattr(library, name).argtypes = [ctypes.c_void_p, ctypes.c_uint64]
-    for name in ("bench_steps_launch", "bench_steps_pair", "bench_steps_no_python"):
+    for name in ("bench_steps_launch", "bench_steps_pair", "bench_steps_block", "bench_steps_no_python"):
         getattr(library, name).restype = ctypes.c_int64
     return library
 
