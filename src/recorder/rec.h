@@ -124,24 +124,25 @@ struct py_chain {
 	uint16_t python[CHAIN_MAX + 1];	/* how many of those are Python code */
 };
 
-struct rec_thread {
+struct rec_thread {			/* what every call touches comes first */
 	uint32_t generation;		/* of the process image: a forked child starts anew */
 	uint32_t tid;
+	int32_t device;			/* of the current context; DEVICE_ASK: not known */
+	uint32_t node_depth;		/* running autograd nodes: re-entrant backward is a stack */
 	struct cw_ring *launches;
 	struct cw_ring *calls;
 	struct cw_ring *nodes;
-	bool no_launch_ring, no_node_ring;	/* asked for once, and there was no memory */
-	uint32_t node_depth;		/* running autograd nodes: re-entrant backward is a stack */
-	struct running_node node[MAX_NODE_DEPTH];
-	int32_t device;			/* of the current context; DEVICE_ASK: not known */
-	uint64_t failures;		/* this thread's own count: "did the call below note one?" */
 	const void *caller;		/* who called the driver, where a wrapper noted it */
 	const void *runtime_caller;	/* who called the runtime that calls the driver now */
-	uint32_t entry_stack;		/* of the current call, where waits are marked */
-	char log[1024];			/* what the driver said during the current call */
 	uint32_t log_len;
+	bool no_launch_ring, no_node_ring;	/* asked for once, and there was no memory */
+
+	uint32_t entry_stack;		/* of the current call, where waits are marked */
+	uint64_t failures;		/* this thread's own count: "did the call below note one?" */
+	struct running_node node[MAX_NODE_DEPTH];
+	char log[1024];			/* what the driver said during the current call */
 	struct py_chain chain;		/* last: not cleared as a whole */
-};
+} __attribute__((aligned(64)));
 
 struct rec {
 	_Atomic(atomic_uint *) live;	/* enum live; on a page that fork wipes */
@@ -153,7 +154,7 @@ struct rec {
 	bool waits;			/* mark who waits: `cuwhy run --hang-after` asked for it */
 	_Atomic uint32_t captures;	/* stream captures under way */
 	_Atomic uint32_t module_generation;
-};
+} __attribute__((aligned(64)));
 extern struct rec rec;
 extern TLS struct rec_thread *rec_self;
 extern TLS uint32_t rec_nesting;	/* 1 inside the program's own call, 2 while we ask the driver things */

@@ -21,9 +21,23 @@ struct py py;
 static struct {
 	_Atomic int compare_left, tries_left;
 	_Atomic bool walked;		/* the first, careful walk is done */
+	struct kept_walk walk;
 } trust;
 
-static kept_walk *walk_frames;
+/* What each call needs, in one place. */
+static struct {
+	void *(*thread_state)(void);
+	int (*is_finalizing)(void);
+	_Atomic(bool (*)(const void *tstate, const struct py_chain *c)) same;
+	_Atomic bool on;
+} hot __attribute__((aligned(64)));
+
+/* Until the walks are trusted none is taken for the last one. */
+static bool never_same(const void *tstate, const struct py_chain *c)
+{
+	(void)tstate, (void)c;
+	return false;
+}
 
 /* Keys of the table are never 0. */
 static inline uint64_t stack_key(uint64_t hash)
@@ -109,7 +123,7 @@ uint32_t python_code_frame(const void *code, uint32_t line, struct cw_frame *out
 
 static void distrust(enum cw_reason why)
 {
-	py.on = false;
+	py.on = hot.on = false;
 	rec.h->frames_off_because = why;
 }
 
@@ -165,6 +179,7 @@ static __attribute__((noinline)) bool still_trusted(const void *tstate)
 	}
 	if (atomic_fetch_sub(&trust.tries_left, 1) <= 0) {
 		atomic_store(&trust.compare_left, 0);
+		atomic_store(&hot.same, trust.walk.same);
 		return true;
 	}
 	if (!py.f.PyGILState_Check())
@@ -174,7 +189,8 @@ static __attribute__((noinline)) bool still_trusted(const void *tstate)
 		distrust(CW_REASON_PY_MISMATCH);
 		return false;
 	}
-	atomic_fetch_sub(&trust.compare_left, 1);
+	if (atomic_fetch_sub(&trust.compare_left, 1) <= 1)
+		atomic_store(&hot.same, trust.walk.same);
 	return true;
 }
 
@@ -201,7 +217,7 @@ static __attribute__((noinline)) uint32_t whole_stack(const void *tstate, uint64
 	return stack_intern(hash, frame, (uint32_t)WALK_FRAMES(n), n & WALK_CUT ? CW_STACK_CUT : 0);
 }
 
-static __attribute__((noinline)) uint32_t kept_stack(const void *tstate, struct py_chain *c)
+static uint32_t kept_stack(const void *tstate, struct py_chain *c)
 {
 	uint64_t key = stack_key(c->h[c->n]);
 
@@ -215,30 +231,35 @@ static __attribute__((noinline)) uint32_t kept_stack(const void *tstate, struct 
 	return c->off;
 }
 
+static __attribute__((noinline)) uint32_t other_stack(const void *tstate, struct py_chain *c)
+{
+	if (unlikely(atomic_load_explicit(&trust.compare_left, memory_order_relaxed) > 0) && !still_trusted(tstate))
+		return 0;
+	if (unlikely(c->shared))
+		return whole_stack(tstate, 0);
+	switch (trust.walk.other(tstate, c, code_is_watched(tstate))) {
+	case WALKED_NONE:
+		return 0;
+	case WALKED_KEPT:
+		return kept_stack(tstate, c);
+	default:
+		return whole_stack(tstate, 0);
+	}
+}
+
 uint32_t stack_here(void)
 {
 	struct py_chain *c = &rec_self->chain;
 	const void *tstate;
 
-	if (!py.on)
+	if (!atomic_load_explicit(&hot.on, memory_order_relaxed))
 		return 0;
-	tstate = py.f.PyGILState_GetThisThreadState();
-	if (!tstate || py.f.is_finalizing())
+	tstate = hot.thread_state();
+	if (!tstate || hot.is_finalizing())
 		return 0;
-	if (unlikely(atomic_load_explicit(&trust.compare_left, memory_order_relaxed) > 0) && !still_trusted(tstate))
-		return 0;
-	if (unlikely(c->shared))
-		return whole_stack(tstate, 0);
-	switch (walk_frames(tstate, c, code_is_watched(tstate))) {
-	case WALKED_NONE:
-		return 0;
-	case WALKED_SAME:
-		return likely(c->off) ? c->off : kept_stack(tstate, c);
-	case WALKED_NEW:
-		return kept_stack(tstate, c);
-	default:
-		return whole_stack(tstate, 0);
-	}
+	if (likely(c->off && atomic_load_explicit(&hot.same, memory_order_relaxed)(tstate, c)))
+		return c->off;
+	return other_stack(tstate, c);
 }
 
 /* ---- start ----------------------------------------------------------------------------------------------------- */
@@ -340,6 +361,9 @@ void python_start(void)
 	atomic_store(&trust.tries_left, COMPARE_AMONG);
 	why = find_python();
 	rec.h->frames_off_because = why;
-	walk_frames = kept_walk_for(&py.l);
-	py.on = why == CW_REASON_NONE;
+	trust.walk = kept_walk_for(&py.l);
+	hot.thread_state = py.f.PyGILState_GetThisThreadState;
+	hot.is_finalizing = py.f.is_finalizing;
+	hot.same = never_same;
+	py.on = hot.on = why == CW_REASON_NONE;
 }

@@ -96,15 +96,17 @@ int walk_carefully(const void *tstate, struct raw_frame *out);
 int walk_all(const void *tstate, struct raw_frame *out);
 uint64_t walk_hash(const struct raw_frame *raw, int n, bool watched);
 
-/* With what was kept of the last one. */
+/* With what was kept of the last one: is it the same stack? If not, what is it? */
 enum walked {
 	WALKED_NONE,			/* no frames */
-	WALKED_SAME,			/* the stack that it was */
-	WALKED_NEW,
+	WALKED_KEPT,			/* it is in the chain now */
 	WALKED_NOT,			/* it cannot be kept */
 };
-typedef enum walked kept_walk(const void *tstate, struct py_chain *c, bool watched);
-kept_walk *kept_walk_for(const struct py_layout *l);
+struct kept_walk {
+	bool (*same)(const void *tstate, const struct py_chain *c);
+	enum walked (*other)(const void *tstate, struct py_chain *c, bool watched);
+};
+struct kept_walk kept_walk_for(const struct py_layout *l);
 const struct py_layout *layout_of(unsigned minor);	/* NULL: a version that is not known */
 
 /* Line number of an instruction; the table formats are those of 3.9, 3.10 and 3.11 on. */

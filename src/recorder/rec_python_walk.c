@@ -299,7 +299,19 @@ INLINE bool walk_new(const struct py_layout *l, struct py_chain *c, const char *
 	return true;
 }
 
-INLINE enum walked walk_kept(const struct py_layout *l, const void *tstate, struct py_chain *c, bool watched)
+/* Every frame is what it was, and no code object has gone meanwhile. */
+INLINE bool walk_same(const struct py_layout *l, const void *tstate, const struct py_chain *c)
+{
+	const char *frame = load(tstate, l->first_frame);
+
+	if (l->via_cframe && frame)
+		frame = load(frame, l->cframe_frame);
+	return frame && frame == c->link[c->n].frame &&
+	       atomic_load_explicit(&code_watch.gone, memory_order_acquire) == c->gone &&
+	       !first_other(l, c, c->n, false, true);
+}
+
+INLINE enum walked walk_other(const struct py_layout *l, const void *tstate, struct py_chain *c, bool watched)
 {
 	uint32_t gone = atomic_load_explicit(&code_watch.gone, memory_order_acquire);
 	bool known = watched && gone == c->gone;
@@ -309,42 +321,49 @@ INLINE enum walked walk_kept(const struct py_layout *l, const void *tstate, stru
 		frame = load(frame, l->cframe_frame);
 	if (!frame)
 		return WALKED_NONE;
-	if (likely(known && frame == c->link[c->n].frame && !first_other(l, c, c->n, false, true)))
-		return WALKED_SAME;
 	if (!walk_new(l, c, frame, known, watched)) {
 		c->n = 0;
 		if (!walk_new(l, c, frame, false, watched)) {
-			c->n = 0;
+			c->n = c->off = 0;
 			return WALKED_NOT;
 		}
 	}
-	c->gone = gone;
-	return WALKED_NEW;
+	c->gone = watched ? gone : gone - 1;	/* a number that does not come again: it must be looked at each time */
+	return WALKED_KEPT;
 }
 
-/* The walk that every launch pays for, once per version with its offsets built in, and once for any layout. */
-static enum walked kept_any(const void *tstate, struct py_chain *c, bool watched)
+/* The walks that every launch pays for, once per version with its offsets built in, and once for any layout. */
+static bool same_any(const void *tstate, const struct py_chain *c)
 {
-	return walk_kept(&py.l, tstate, c, watched);
+	return walk_same(&py.l, tstate, c);
+}
+
+static enum walked other_any(const void *tstate, struct py_chain *c, bool watched)
+{
+	return walk_other(&py.l, tstate, c, watched);
 }
 
 #define X(number, ...)                                                                             \
-	static enum walked kept_3_##number(const void *tstate, struct py_chain *c, bool watched)   \
-	{                                                                                          \
-		static const struct py_layout l = { number, __VA_ARGS__ };                         \
+	static const struct py_layout layout_3_##number = { number, __VA_ARGS__ };                 \
                                                                                                    \
-		return walk_kept(&l, tstate, c, watched);                                          \
+	static bool same_3_##number(const void *tstate, const struct py_chain *c)                  \
+	{                                                                                          \
+		return walk_same(&layout_3_##number, tstate, c);                                   \
+	}                                                                                          \
+                                                                                                   \
+	static enum walked other_3_##number(const void *tstate, struct py_chain *c, bool watched)  \
+	{                                                                                          \
+		return walk_other(&layout_3_##number, tstate, c, watched);                         \
 	}
 LAYOUTS(X)
 #undef X
 
-kept_walk *kept_walk_for(const struct py_layout *l)
+struct kept_walk kept_walk_for(const struct py_layout *l)
 {
 #define X(number, ...)                                                                             \
-	if (l->minor == number && memcmp(l, &(const struct py_layout){ number, __VA_ARGS__ },      \
-					 sizeof(*l)) == 0)                                         \
-		return kept_3_##number;
+	if (memcmp(l, &layout_3_##number, sizeof(*l)) == 0)                                        \
+		return (struct kept_walk){ same_3_##number, other_3_##number };
 	LAYOUTS(X)
 #undef X
-	return kept_any;	/* the interpreter told us other offsets */
+	return (struct kept_walk){ same_any, other_any };	/* the interpreter told us other offsets */
 }
