@@ -6,9 +6,39 @@
 
 #include "rec.h"
 
+struct launch_note {
+	enum api api;
+	CUresult result;
+	uint64_t function;
+	uint32_t grid[3], block[3], shared, cluster[3];
+	uint64_t stream;
+	void **params;
+	void **extra;
+	uint16_t flags;
+};
+
+/* Nearly all are a pointer, a number or a few of those: not worth a call. */
+static inline void copy_param(uint8_t *to, const void *from, uint32_t size)
+{
+	uint64_t head[2], tail[2];
+
+	if (likely(size == 8)) {
+		memcpy(to, from, 8);
+	} else if (size == 4) {
+		memcpy(to, from, 4);
+	} else if (size >= 16 && size <= 32) {	/* two halves that may overlap */
+		memcpy(head, from, 16);
+		memcpy(tail, (const char *)from + size - 16, 16);
+		memcpy(to, head, 16);
+		memcpy(to + size - 16, tail, 16);
+	} else {
+		memcpy(to, from, size);
+	}
+}
+
 /* Copies what the kernel was given, to where the device sees it. kernelParams has no length of its own:
  * only a layout that the driver told us makes it safe to read. */
-static uint16_t copy_params(uint8_t *to, uint32_t function, void **params, void **extra)
+static __attribute__((noinline)) uint16_t copy_params(uint8_t *to, uint32_t function, void **params, void **extra)
 {
 	const struct cw_layout *layout = function_layout(function);
 	uint32_t end = 0;
@@ -21,10 +51,7 @@ static uint16_t copy_params(uint8_t *to, uint32_t function, void **params, void 
 				size = off < CW_PARAM_BYTES ? CW_PARAM_BYTES - off : 0;
 			if (!size)
 				break;
-			if (size == 8)	/* by far the most common: a pointer or a long */
-				memcpy(to + off, params[i], 8);
-			else
-				memcpy(to + off, params[i], size);
+			copy_param(to + off, params[i], size);
 			end = off + size;
 		}
 	} else if (extra) {
@@ -83,16 +110,23 @@ static __attribute__((noinline)) void fail_launch(const struct launch_note *l, u
 	fail_note(&f);
 }
 
-inline void note_launch(const struct launch_note *l)
+/* Word by word: with memcpy or a loop the compiler would put the note into memory first. */
+#define COPY3(to, from) ((to)[0] = (from)[0], (to)[1] = (from)[1], (to)[2] = (from)[2])
+
+static inline __attribute__((always_inline)) void note_launch(const struct launch_note *l)
 {
 	struct rec_thread *t = rec_self;
 	struct cw_ring *r = likely(t->launches) ? t->launches : rec_launch_ring(t);
 	uint32_t function = function_number(l->function);
 	struct cw_launch *s;
+	uint32_t end;
 	uint64_t seq;
 
-	if (unlikely(l->result))
-		fail_launch(l, function);
+	if (unlikely(l->result)) {
+		const struct launch_note copy = *l;	/* so that the note itself needs no memory */
+
+		fail_launch(&copy, function);
+	}
 	if (unlikely(!r))
 		return;
 	s = take_slot(r, &seq);
@@ -100,8 +134,8 @@ inline void note_launch(const struct launch_note *l)
 	s->stream = l->stream;
 	s->func = function;
 	s->stack = unlikely(rec.waits) ? t->entry_stack : stack_here();
-	memcpy(s->grid, l->grid, sizeof(s->grid));
-	memcpy(s->block, l->block, sizeof(s->block));
+	COPY3(s->grid, l->grid);
+	COPY3(s->block, l->block);
 	s->shared = l->shared;
 	s->result = l->result;
 	s->tid = t->tid;
@@ -110,16 +144,18 @@ inline void note_launch(const struct launch_note *l)
 	if (unlikely(t->node_depth) && torch_backward(t, &s->forward_stack, &s->node_name))
 		s->flags |= CW_LAUNCH_IN_BACKWARD;
 	/* the driver is asked for the layout after the first launch that went well, which is this one */
-	if (unlikely(function && !function_layout(function)) && !l->result)
+	if (unlikely(function && !shared_get(&functions.table[function].launches)) && !l->result)
 		function_learn(function, true);
 	s->n_param = copy_params(s->params, function, l->params, l->extra);
 	if (unlikely(atomic_load_explicit(&rec.captures, memory_order_relaxed)))
 		capture_keep(s, l->stream);
 	shared_set(&s->seq, seq);
 	/* the next launch will write here: fetch it while the program does something else */
+	end = s->n_param;
 	s = next_slot(r);
 	__builtin_prefetch(s, 1);
-	__builtin_prefetch((char *)s + 64, 1);
+	for (uint32_t line = 64; line < offsetof(struct cw_launch, params) + end + 64; line += 64)
+		__builtin_prefetch((char *)s + line, 1);
 }
 
 void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result)
