@@ -250,8 +250,15 @@ bool table_put(struct slot *table, uint32_t slots, uint64_t key, uint32_t value)
 /* A lock for rare work only (interning something new, an allocation). Gives up rather than wait for
  * ever: a signal handler may have interrupted the holder. */
 struct spin { atomic_flag held; };
-bool spin_try(struct spin *s);
-void spin_done(struct spin *s);
+bool spin_wait(struct spin *s);
+static inline bool spin_try(struct spin *s)
+{
+	return likely(!atomic_flag_test_and_set_explicit(&s->held, memory_order_acquire)) || spin_wait(s);
+}
+static inline void spin_done(struct spin *s)
+{
+	atomic_flag_clear_explicit(&s->held, memory_order_release);
+}
 extern struct spin intern_lock, fail_lock, graph_lock;
 
 /* Words of the recording that several threads write: plain in the format, atomic here. */

@@ -59,10 +59,10 @@ void alloc_add(uint64_t addr, uint64_t size, enum cw_memory kind, int device, ui
 }
 
 /* Called with the lock held. */
-static void remove_at(struct cw_allocation *s)
+static void remove_at(struct cw_allocation *s, uint64_t ticks)
 {
-	memory_driver(s, false, rec_ticks());
-	live_remove(&live, s);
+	memory_driver(s, false, ticks);
+	live_remove(&live, s, ticks);
 	rec.h->n_frees++;
 }
 
@@ -80,7 +80,7 @@ bool alloc_take(uint64_t addr, struct cw_allocation *taken)
 	found = s->addr != 0;
 	if (found) {
 		*taken = *s;
-		remove_at(s);
+		remove_at(s, rec_ticks());
 	}
 	spin_done(&live.lock);
 	return found;
@@ -93,13 +93,14 @@ void alloc_freed(const struct cw_allocation *a)
 
 	if (a->kind == CW_MEM_RESERVED || !a->size || !spin_try(&live.lock))
 		return;
-	live_keep_freed(&live, a, stack);
+	live_keep_freed(&live, a, stack, rec_ticks());
 	spin_done(&live.lock);
 }
 
 static void take_all(bool (*wanted)(const struct cw_allocation *a, uint64_t x, uint64_t y), uint64_t x, uint64_t y)
 {
 	uint32_t stack = stack_here();
+	uint64_t ticks = rec_ticks();
 
 	if (!spin_try(&live.lock)) {
 		lost();
@@ -107,8 +108,8 @@ static void take_all(bool (*wanted)(const struct cw_allocation *a, uint64_t x, u
 	}
 	for (uint32_t i = 0; i < live.slots;) {	/* removing may bring another one to the same place */
 		if (live.table[i].addr && wanted(&live.table[i], x, y)) {
-			live_keep_freed(&live, &live.table[i], stack);
-			remove_at(&live.table[i]);
+			live_keep_freed(&live, &live.table[i], stack, ticks);
+			remove_at(&live.table[i], ticks);
 		} else {
 			i++;
 		}

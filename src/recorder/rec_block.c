@@ -88,6 +88,7 @@ void block_freed(const struct block_note *b)
 {
 	uint32_t stack = stack_here();
 	struct cw_allocation *a;
+	uint64_t ticks = rec_ticks();
 
 	if (!ready()) {
 		lost();
@@ -96,10 +97,10 @@ void block_freed(const struct block_note *b)
 	a = live_find(&live, b->addr);
 	if (likely(a->addr)) {
 		/* before it goes: a kill in between leaves it in both, never in neither */
-		live_keep_freed(&live, a, stack);
-		live_remove(&live, a);
+		live_keep_freed(&live, a, stack, ticks);
+		live_remove(&live, a, ticks);
 		rec.h->n_blocks_freed++;
 	}
-	memory_torch(b->device, b->allocated, b->reserved, rec_ticks());
+	memory_torch(b->device, b->allocated, b->reserved, ticks);
 	spin_done(&live.lock);
 }

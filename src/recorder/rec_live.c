@@ -76,7 +76,7 @@ bool live_put(struct live_table *l, const struct cw_allocation *a)
 	if (!s->addr && !room)
 		return false;
 	if (unlikely(s->addr))	/* nobody saw it go */
-		site_gone(s);
+		site_gone(s, a->ticks);
 	l->n += !s->addr;
 	s->size = a->size;
 	s->ticks = a->ticks;
@@ -92,11 +92,11 @@ bool live_put(struct live_table *l, const struct cw_allocation *a)
 }
 
 /* Fills the hole with the next entry that may stand there, and goes on with the hole that leaves. */
-void live_remove(struct live_table *l, struct cw_allocation *a)
+void live_remove(struct live_table *l, struct cw_allocation *a, uint64_t ticks)
 {
 	uint32_t i = (uint32_t)(a - l->table), j = i;
 
-	site_gone(a);
+	site_gone(a, ticks);
 	for (;;) {
 		j = next_to(l, j);
 		if (!l->table[j].addr)
@@ -112,7 +112,7 @@ void live_remove(struct live_table *l, struct cw_allocation *a)
 	l->n--;
 }
 
-void live_keep_freed(struct live_table *l, const struct cw_allocation *a, uint32_t stack)
+void live_keep_freed(struct live_table *l, const struct cw_allocation *a, uint32_t stack, uint64_t ticks)
 {
 	struct cw_ring *r = l->freed;
 	struct cw_freed *s;
@@ -126,11 +126,13 @@ void live_keep_freed(struct live_table *l, const struct cw_allocation *a, uint32
 	s->addr = a->addr;
 	s->size = a->size;
 	s->made_ticks = a->ticks;
-	s->ticks = rec_ticks();
+	s->ticks = ticks;
 	s->stack = a->stack;
 	s->forward_stack = a->kind == CW_MEM_TORCH ? (uint32_t)a->extra : 0;
 	s->free_stack = stack;
 	s->device = a->device;
 	s->kind = a->kind;
 	shared_set(&s->seq, r->head);
+	/* the next one will be written here: fetch it while the program does something else */
+	__builtin_prefetch((struct cw_freed *)(r + 1) + (r->head & (r->n_slots - 1)), 1);
 }

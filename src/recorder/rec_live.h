@@ -24,9 +24,9 @@ struct cw_allocation *live_find(const struct live_table *l, uint64_t addr);
 bool live_put(struct live_table *l, const struct cw_allocation *a);
 
 /* Another entry may stand at the same place afterwards. */
-void live_remove(struct live_table *l, struct cw_allocation *a);
+void live_remove(struct live_table *l, struct cw_allocation *a, uint64_t ticks);
 
-/* `stack`: who gave it back. */
-void live_keep_freed(struct live_table *l, const struct cw_allocation *a, uint32_t stack);
+/* `stack`: who gave it back, and when. */
+void live_keep_freed(struct live_table *l, const struct cw_allocation *a, uint32_t stack, uint64_t ticks);
 
 #endif

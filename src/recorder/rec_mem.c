@@ -32,7 +32,7 @@ static struct {
 	_Atomic uint64_t woke_ns;	/* when `cuwhy run` was told last that memory ran out; 0 = never */
 } mem;
 
-bool spin_try(struct spin *s)
+bool spin_wait(struct spin *s)
 {
 	for (int i = 0; i < GIVE_UP; i++) {
 		if (!atomic_flag_test_and_set_explicit(&s->held, memory_order_acquire))
@@ -41,11 +41,6 @@ bool spin_try(struct spin *s)
 			sched_yield();
 	}
 	return false;
-}
-
-void spin_done(struct spin *s)
-{
-	atomic_flag_clear_explicit(&s->held, memory_order_release);
 }
 
 /* ---- segments ------------------------------------------------------------------------------------ */

@@ -145,12 +145,12 @@ void site_came(const struct cw_allocation *a)
 	s->last_ticks = a->ticks;
 }
 
-void site_gone(const struct cw_allocation *a)
+void site_gone(const struct cw_allocation *a, uint64_t ticks)
 {
 	struct cw_site *s = site_at(a->site);
 
 	if (events_wanted())
-		events_write(a, false, rec_ticks());
+		events_write(a, false, ticks);
 	if (unlikely(!a->site))
 		return;
 	before_change(s);

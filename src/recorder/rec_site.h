@@ -13,7 +13,7 @@ uint32_t site_number(struct rec_thread *t, const struct cw_allocation *a, uint32
 /* An entry came to or left the table of what is live. Called with that table's lock held: a kind of memory is always
  * in the same table, so its sites have one writer at a time. */
 void site_came(const struct cw_allocation *a);
-void site_gone(const struct cw_allocation *a);
+void site_gone(const struct cw_allocation *a, uint64_t ticks);
 
 /* What PyTorch's allocator says after each event. */
 void memory_torch(int device, uint64_t allocated, uint64_t reserved, uint64_t ticks);

@@ -78,14 +78,15 @@ static void merge_neighbours(struct cw_timeline *l, struct cw_sample *s)
 	shared_set(&l->n, l->n / 2);
 }
 
-static bool says_nothing_new(const struct cw_timeline *l, const struct cw_sample *now)
+static inline bool says_nothing_new(const struct cw_timeline *l, const struct cw_memory_now *m, uint64_t ticks)
 {
 	uint32_t n = shared_get(&l->n);
-	const struct cw_sample *s = (const struct cw_sample *)(l + 1) + (n ? n - 1 : 0);
+	const struct cw_sample *s = (const struct cw_sample *)(l + 1) + n - 1;
 
-	return n && (int64_t)(now->ticks - relaxed_get(&s->ticks)) < (int64_t)relaxed_get(&l->every) &&
-	       now->allocated <= relaxed_get(&s->allocated) && now->reserved <= relaxed_get(&s->reserved) &&
-	       now->driver <= relaxed_get(&s->driver);
+	return n && (int64_t)(ticks - relaxed_get(&s->ticks)) < (int64_t)relaxed_get(&l->every) &&
+	       relaxed_get(&m->allocated) <= relaxed_get(&s->allocated) &&
+	       relaxed_get(&m->reserved) <= relaxed_get(&s->reserved) &&
+	       relaxed_get(&m->driver) <= relaxed_get(&s->driver);
 }
 
 /* Called with the lock held. */
@@ -108,15 +109,12 @@ static void line_add(struct cw_timeline *l, const struct cw_sample *now)
 	shared_set(&l->n, l->n + 1);
 }
 
-void timeline_note(int device, uint64_t ticks)
+static __attribute__((noinline)) void line_note(int device, const struct cw_memory_now *m, uint64_t ticks)
 {
-	struct cw_timeline *l = atomic_load_explicit(&lines[device], memory_order_acquire);
-	const struct cw_memory_now *m = &rec.h->memory[device];
 	const struct cw_sample now = { .ticks = ticks, .allocated = relaxed_get(&m->allocated),
 				       .reserved = relaxed_get(&m->reserved), .driver = relaxed_get(&m->driver) };
+	struct cw_timeline *l = lines[device];
 
-	if (likely(l && says_nothing_new(l, &now)))
-		return;
 	if ((!l && (without & 1u << device)) || !spin_try(&line_lock))
 		return;
 	l = lines[device];
@@ -125,4 +123,13 @@ void timeline_note(int device, uint64_t ticks)
 	if (l)
 		line_add(l, &now);
 	spin_done(&line_lock);
+}
+
+void timeline_note(int device, uint64_t ticks)
+{
+	const struct cw_timeline *l = atomic_load_explicit(&lines[device], memory_order_acquire);
+	const struct cw_memory_now *m = &rec.h->memory[device];
+
+	if (unlikely(!l || !says_nothing_new(l, m, ticks)))
+		line_note(device, m, ticks);
 }
