@@ -28,15 +28,15 @@ static struct {
 static struct {
 	void *(*thread_state)(void);
 	int (*is_finalizing)(void);
-	_Atomic(bool (*)(const void *tstate, const struct py_chain *c)) same;
+	_Atomic(enum walked (*)(const void *tstate, struct py_chain *c)) again;
 	_Atomic bool on;
 } hot __attribute__((aligned(64)));
 
-/* Until the walks are trusted none is taken for the last one. */
-static bool never_same(const void *tstate, const struct py_chain *c)
+/* Until the walks are trusted nothing is taken for what it was. */
+static enum walked never_again(const void *tstate, struct py_chain *c)
 {
 	(void)tstate, (void)c;
-	return false;
+	return WALKED_NOT;
 }
 
 /* Keys of the table are never 0. */
@@ -179,7 +179,7 @@ static __attribute__((noinline)) bool still_trusted(const void *tstate)
 	}
 	if (atomic_fetch_sub(&trust.tries_left, 1) <= 0) {
 		atomic_store(&trust.compare_left, 0);
-		atomic_store(&hot.same, trust.walk.same);
+		atomic_store(&hot.again, trust.walk.again);
 		return true;
 	}
 	if (!py.f.PyGILState_Check())
@@ -190,7 +190,7 @@ static __attribute__((noinline)) bool still_trusted(const void *tstate)
 		return false;
 	}
 	if (atomic_fetch_sub(&trust.compare_left, 1) <= 1)
-		atomic_store(&hot.same, trust.walk.same);
+		atomic_store(&hot.again, trust.walk.again);
 	return true;
 }
 
@@ -250,6 +250,7 @@ static __attribute__((noinline)) uint32_t other_stack(const void *tstate, struct
 uint32_t stack_here(void)
 {
 	struct py_chain *c = &rec_self->chain;
+	enum walked walked;
 	const void *tstate;
 
 	if (!atomic_load_explicit(&hot.on, memory_order_relaxed))
@@ -257,9 +258,10 @@ uint32_t stack_here(void)
 	tstate = hot.thread_state();
 	if (!tstate || hot.is_finalizing())
 		return 0;
-	if (likely(c->off && atomic_load_explicit(&hot.same, memory_order_relaxed)(tstate, c)))
+	walked = likely(c->off) ? atomic_load_explicit(&hot.again, memory_order_relaxed)(tstate, c) : WALKED_NOT;
+	if (likely(walked == WALKED_SAME))
 		return c->off;
-	return other_stack(tstate, c);
+	return walked == WALKED_KEPT ? kept_stack(tstate, c) : other_stack(tstate, c);
 }
 
 /* ---- start ----------------------------------------------------------------------------------------------------- */
@@ -364,6 +366,6 @@ void python_start(void)
 	trust.walk = kept_walk_for(&py.l);
 	hot.thread_state = py.f.PyGILState_GetThisThreadState;
 	hot.is_finalizing = py.f.is_finalizing;
-	hot.same = never_same;
+	hot.again = never_again;
 	py.on = hot.on = why == CW_REASON_NONE;
 }

@@ -96,14 +96,15 @@ int walk_carefully(const void *tstate, struct raw_frame *out);
 int walk_all(const void *tstate, struct raw_frame *out);
 uint64_t walk_hash(const struct raw_frame *raw, int n, bool watched);
 
-/* With what was kept of the last one: is it the same stack? If not, what is it? */
+/* With what was kept of the last one: first as if hardly anything had changed, and if that cannot be, the long way. */
 enum walked {
 	WALKED_NONE,			/* no frames */
+	WALKED_SAME,			/* the stack that it was */
 	WALKED_KEPT,			/* it is in the chain now */
 	WALKED_NOT,			/* it cannot be kept */
 };
 struct kept_walk {
-	bool (*same)(const void *tstate, const struct py_chain *c);
+	enum walked (*again)(const void *tstate, struct py_chain *c);
 	enum walked (*other)(const void *tstate, struct py_chain *c, bool watched);
 };
 struct kept_walk kept_walk_for(const struct py_layout *l);

@@ -299,16 +299,31 @@ INLINE bool walk_new(const struct py_layout *l, struct py_chain *c, const char *
 	return true;
 }
 
-/* Every frame is what it was, and no code object has gone meanwhile. */
-INLINE bool walk_same(const struct py_layout *l, const void *tstate, const struct py_chain *c)
+/* Every frame is what it was and no code object has gone meanwhile, but the innermost function may have come to another
+ * line of its own. */
+INLINE enum walked walk_again(const struct py_layout *l, const void *tstate, struct py_chain *c)
 {
 	const char *frame = load(tstate, l->first_frame);
+	struct py_link *top = &c->link[c->n];
+	uint64_t other, instr;
 
 	if (l->via_cframe && frame)
 		frame = load(frame, l->cframe_frame);
-	return frame && frame == c->link[c->n].frame &&
-	       atomic_load_explicit(&code_watch.gone, memory_order_acquire) == c->gone &&
-	       !first_other(l, c, c->n, false, true);
+	if (!frame || frame != top->frame || atomic_load_explicit(&code_watch.gone, memory_order_acquire) != c->gone)
+		return WALKED_NOT;
+	instr = load_instr(l, frame);
+	other = (uintptr_t)load(frame, l->code) ^ (uintptr_t)top->code;
+	other |= (uintptr_t)load(frame, l->previous) ^ (uintptr_t)top[-1].frame;
+	if (unlikely(other) || unlikely(first_other(l, c, c->n - 1, false, true)))
+		return WALKED_NOT;
+	if (likely(instr == top->instr))
+		return WALKED_SAME;
+	if (unlikely(!c->id[c->n]))
+		return WALKED_NOT;
+	top->instr = instr;
+	c->h[c->n] = fold(l, c->h[c->n - 1], c->id[c->n], UNTAGGED(top->code), instr);
+	c->off = 0;
+	return WALKED_KEPT;
 }
 
 INLINE enum walked walk_other(const struct py_layout *l, const void *tstate, struct py_chain *c, bool watched)
@@ -333,9 +348,9 @@ INLINE enum walked walk_other(const struct py_layout *l, const void *tstate, str
 }
 
 /* The walks that every launch pays for, once per version with its offsets built in, and once for any layout. */
-static bool same_any(const void *tstate, const struct py_chain *c)
+static enum walked again_any(const void *tstate, struct py_chain *c)
 {
-	return walk_same(&py.l, tstate, c);
+	return walk_again(&py.l, tstate, c);
 }
 
 static enum walked other_any(const void *tstate, struct py_chain *c, bool watched)
@@ -346,9 +361,9 @@ static enum walked other_any(const void *tstate, struct py_chain *c, bool watche
 #define X(number, ...)                                                                             \
 	static const struct py_layout layout_3_##number = { number, __VA_ARGS__ };                 \
                                                                                                    \
-	static bool same_3_##number(const void *tstate, const struct py_chain *c)                  \
+	static enum walked again_3_##number(const void *tstate, struct py_chain *c)                \
 	{                                                                                          \
-		return walk_same(&layout_3_##number, tstate, c);                                   \
+		return walk_again(&layout_3_##number, tstate, c);                                  \
 	}                                                                                          \
                                                                                                    \
 	static enum walked other_3_##number(const void *tstate, struct py_chain *c, bool watched)  \
@@ -362,8 +377,8 @@ struct kept_walk kept_walk_for(const struct py_layout *l)
 {
 #define X(number, ...)                                                                             \
 	if (memcmp(l, &layout_3_##number, sizeof(*l)) == 0)                                        \
-		return (struct kept_walk){ same_3_##number, other_3_##number };
+		return (struct kept_walk){ again_3_##number, other_3_##number };
 	LAYOUTS(X)
 #undef X
-	return (struct kept_walk){ same_any, other_any };	/* the interpreter told us other offsets */
+	return (struct kept_walk){ again_any, other_any };	/* the interpreter told us other offsets */
 }
