@@ -20,10 +20,10 @@ def difference(kept, said):
     return "%d frames recorded, Python has %d: %s" % (len(kept), len(said), (kept + said)[min(len(kept), len(said)):][:2])
 
 
-def compare(box, python, label, seed, steps, threads):
+def compare(box, python, label, seed, *options):
     out = os.path.join(box.scratch, "said")
     program = os.path.join(HERE, "programs", "frames.py")
-    run = box.under([python, program, out, str(seed), str(steps), str(threads)], timeout=120)
+    run = box.under([python, program, out, str(seed)] + [str(n) for n in options], timeout=120)
     same(run.status, 0, "%s: status (%s)" % (label, run.err[-800:]))
     part = box.parts(run)[0]
     if part["frames_off_because"] == 3:     # a version that no test has run on
@@ -42,8 +42,16 @@ def rule__every_stack_is_pythons_own(box):
         raise Skip("no python3.9 to python3.14 here")
     for version, python in sorted(pythons.items()):
         for seed in (1, 2):
-            compare(box, python, version, seed, 60, 1)
+            compare(box, python, version, seed, 60)
 
 
 def rule__every_stack_of_every_thread_is_pythons_own(box):
     compare(box, box.python, "four threads", 11, 30, 4)
+
+
+def rule__without_word_of_code_objects_that_go_stacks_are_looked_at_in_full(box):
+    pythons = {v: p for v, p in find_pythons().items() if v in ("3.12", "3.13", "3.14")}
+    if not pythons:
+        raise Skip("no python3.12 or later here")
+    for version, python in sorted(pythons.items()):
+        compare(box, python, version, 21, 60, 2, 0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launches from random places, and says of each what Python's own frames were at that moment.
 
-    frames.py FILE SEED STEPS [THREADS]
+    frames.py FILE SEED STEPS [THREADS [0: let nobody watch code objects]]
 
 FILE gets one line a launch: its number (the grid's first size) and "file:function:line" of every frame, innermost
 first. Each kind of step is one that a recorder which remembers the last stack could get wrong.
@@ -125,6 +125,40 @@ def generators():
     list(map(lambda _: here(), range(2)))
 
 
+def resumed():
+    """A generator that launches by itself, resumed with and without a function in between: the frame of that one is
+    gone, but what it held is still there, and all the others are the same."""
+    call, names = CALLS["keeps the GIL"], [take() for _ in range(8)]
+
+    def launches():
+        while names:
+            name = names.pop()
+            call(kernel, name, 1, 1, 1, 1, 1, 0, None, None, None), tell(name, sys._getframe())
+            yield
+
+    def through(one):
+        next(one)
+
+    generator = launches()
+    for resume in [through, next] * 4:
+        resume(generator)
+
+
+def tops():
+    """Two functions that launch by themselves, from frames at the same place."""
+    call = CALLS["keeps the GIL"]
+
+    def one(name):
+        call(kernel, name, 1, 1, 1, 1, 1, 0, None, None, None), tell(name, sys._getframe())
+
+    def other(name):
+        call(kernel, name, 1, 1, 1, 1, 1, 0, None, None, None), tell(name, sys._getframe())
+
+    functions = [one, other, one, one, other, other]
+    for function, name in list(zip(functions, [take() for _ in functions])):
+        function(name)
+
+
 def coroutines():
     async def leaf(n):
         here()
@@ -191,8 +225,8 @@ def callbacks():
     [Here()].index(Here())
 
 
-STEPS = (two_lines, other_way_in, recursion, deep, generators, coroutines, exceptions, replaced,
-         replaced_function, callbacks)
+STEPS = [two_lines, other_way_in, recursion, deep, generators, resumed, tops, coroutines, exceptions, callbacks]
+REPLACING = [replaced, replaced_function]
 
 
 def mixed(n):
@@ -211,8 +245,19 @@ def work(context, seed, steps):
         mixed(place.dice.randrange(4))
 
 
-def main(path, seed, steps, threads=1):
+def take_watchers():
+    """Python tells eight who ask of code objects that go; then a recorder cannot know of them. abs() takes them."""
+    address = ctypes.cast(ctypes.CDLL(None).abs, ctypes.c_void_p)
+    for _ in range(8):
+        assert ctypes.pythonapi.PyCode_AddWatcher(address) >= 0
+
+
+def main(path, seed, steps, threads=1, watchers=True):
     global kernel
+    if watchers:
+        STEPS.extend(REPLACING)
+    else:
+        take_watchers()
     context = cudrv.init()
     kernel = cudrv.kernel("nop")
     sys.setswitchinterval(1e-4)
