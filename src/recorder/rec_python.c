@@ -123,7 +123,7 @@ uint32_t python_code_frame(const void *code, uint32_t line, struct cw_frame *out
 
 static void distrust(enum cw_reason why)
 {
-	py.on = hot.on = false;
+	hot.on = py.on = false;
 	rec.h->frames_off_because = why;
 }
 
@@ -367,5 +367,5 @@ void python_start(void)
 	hot.thread_state = py.f.PyGILState_GetThisThreadState;
 	hot.is_finalizing = py.f.is_finalizing;
 	hot.again = never_again;
-	py.on = hot.on = why == CW_REASON_NONE;
+	hot.on = py.on = why == CW_REASON_NONE;
 }
