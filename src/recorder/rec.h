@@ -315,6 +315,17 @@ struct call_note {
 };
 void note_call(const struct call_note *c);
 
+struct launch_note {
+	enum api api;
+	CUresult result;
+	uint64_t function;
+	uint32_t grid[3], block[3], shared, cluster[3];
+	uint64_t stream;
+	void **params;
+	void **extra;
+	uint16_t flags;
+};
+void note_launch(const struct launch_note *l);
 void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result);
 
 void alloc_add(uint64_t addr, uint64_t size, enum cw_memory kind, int device, uint64_t extra);

@@ -6,17 +6,6 @@
 
 #include "rec.h"
 
-struct launch_note {
-	enum api api;
-	CUresult result;
-	uint64_t function;
-	uint32_t grid[3], block[3], shared, cluster[3];
-	uint64_t stream;
-	void **params;
-	void **extra;
-	uint16_t flags;
-};
-
 /* Nearly all are a pointer, a number or a few of those: not worth a call. */
 static inline void copy_param(uint8_t *to, const void *from, uint32_t size)
 {
@@ -113,7 +102,7 @@ static __attribute__((noinline)) void fail_launch(const struct launch_note *l, u
 /* Word by word: with memcpy or a loop the compiler would put the note into memory first. */
 #define COPY3(to, from) ((to)[0] = (from)[0], (to)[1] = (from)[1], (to)[2] = (from)[2])
 
-static inline __attribute__((always_inline)) void note_launch(const struct launch_note *l)
+static inline __attribute__((always_inline)) void put_launch(const struct launch_note *l)
 {
 	struct rec_thread *t = rec_self;
 	struct cw_ring *r = likely(t->launches) ? t->launches : rec_launch_ring(t);
@@ -156,6 +145,11 @@ static inline __attribute__((always_inline)) void note_launch(const struct launc
 	__builtin_prefetch(s, 1);
 	for (uint32_t line = 64; line < offsetof(struct cw_launch, params) + end + 64; line += 64)
 		__builtin_prefetch((char *)s + line, 1);
+}
+
+void note_launch(const struct launch_note *l)
+{
+	put_launch(l);
 }
 
 void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result)
@@ -218,7 +212,7 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 				memcpy(l.cluster, c->attrs[i].value.word, sizeof(l.cluster));
 		}
 	}
-	note_launch(&l);
+	put_launch(&l);
 }
 
 /* One shape for all four: `note` is what is recorded of the result r. */
@@ -255,19 +249,19 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 	}
 
 #define DIMS	 uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by, uint32_t bz, uint32_t shared
-#define NOTE(which, extra_list, flag)                                                                 \
-	note_launch(&(struct launch_note){ .api = API_##which, .result = r, .function = f,            \
+#define NOTE(put, which, extra_list, flag)                                                            \
+	put(&(struct launch_note){ .api = API_##which, .result = r, .function = f,            \
 					   .grid = { gx, gy, gz }, .block = { bx, by, bz },           \
 					   .shared = shared, .stream = stream, .params = params,      \
 					   .extra = extra_list, .flags = flag })
 
 #define WRAP_LAUNCH(name)                                                                             \
 	WRAP(name, API_cuLaunchKernel, (uint64_t f, DIMS, uint64_t stream, void **params, void **extra), \
-	     (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), NOTE(cuLaunchKernel, extra, 0))
+	     (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), NOTE(put_launch, cuLaunchKernel, extra, 0))
 #define WRAP_COOPERATIVE(name)                                                                        \
 	WRAP(name, API_cuLaunchCooperativeKernel, (uint64_t f, DIMS, uint64_t stream, void **params), \
 	     (f, gx, gy, gz, bx, by, bz, shared, stream, params),                                     \
-	     NOTE(cuLaunchCooperativeKernel, NULL, CW_LAUNCH_COOPERATIVE))
+	     NOTE(note_launch, cuLaunchCooperativeKernel, NULL, CW_LAUNCH_COOPERATIVE))
 #define WRAP_EX(name)                                                                                 \
 	WRAP(name, API_cuLaunchKernelEx, (const struct launch_config *c, uint64_t f, void **params, void **extra), \
 	     (c, f, params, extra), launched_ex(c, f, params, extra, r))
