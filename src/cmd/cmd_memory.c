@@ -18,6 +18,7 @@
 #include "report/json_text.h"
 #include "cmd/memory.h"
 #include "cmd/memory_machine.h"
+#include "cmd/memory_time.h"
 #include "cmd/recording.h"
 #include "report/report_ledger.h"
 #include "trace/trace_memory.h"
@@ -38,12 +39,13 @@ static const struct opt_usage usage = {
 	"examples:\n"
 	"  cuwhy memory                         who holds the GPUs of this machine now\n"
 	"  cuwhy memory --by kind out/          parameters, gradients, activations, ...\n"
-	"  cuwhy memory --at peak --top 30 out/ the thirty biggest lines when most was in use\n",
+	"  cuwhy memory --at peak --top 30 out/ the thirty biggest lines when most was in use\n"
+	"  cuwhy memory --at 90s out/           a minute and a half after the start\n",
 };
 
 static const struct opt options[] = {
 	{"by", 0, "WHAT", "line (default), function, kind or library; of a snapshot line, function, stream or pool", NULL, &given.by},
-	{"at", 0, "WHEN", "oom (default, if memory ran out), peak (default otherwise) or end", NULL, &given.at},
+	{"at", 0, "WHEN", "oom (default, if memory ran out), peak (default otherwise), end, or a time like 12.5s", NULL, &given.at},
 	{"top", 'n', "N", "show N of them (15)", NULL, &given.top},
 	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
@@ -54,6 +56,7 @@ struct asked {
 	enum ledger_by by;
 	bool at_given;
 	enum ledger_at at;
+	uint64_t time_ns;	/* LEDGER_TIME: since the start of a process */
 	uint64_t top;
 	int width;
 };
@@ -95,8 +98,12 @@ static int read_options(struct asked *a, struct err *e)
 
 	if (by < 0)
 		return err_set(e, -EINVAL, "--by takes line, function, kind or library, not '%s'", given.by);
-	if (at < 0)
-		return err_set(e, -EINVAL, "--at takes oom, peak or end, not '%s'", given.at);
+	if (at < 0 && time_parse(given.at, &a->time_ns))
+		at = LEDGER_TIME;
+	if (at < 0) {
+		err_set(e, -EINVAL, "--at takes oom, peak, end or a time, not '%s'", given.at);
+		return err_hint(e, "a time since the start: for example 12.5s, 90s or 5m");
+	}
 	a->top = 15;
 	if (given.top && !str_u64(given.top, &a->top))
 		return err_set(e, -EINVAL, "--top takes a number, not '%s'", given.top);
@@ -123,6 +130,12 @@ static bool device_used(struct trace *t, int device)
 	return ledger_oom(t, device) != NULL;
 }
 
+static void build_at(struct ledger *l, struct trace *t, int device, const struct moment_at *m, struct pool *pool)
+{
+	ledger_build_at(l, t, device, m->ticks, m->traced ? &m->history : NULL, pool);
+	ledger_own(l, trace_header(t)->cwd, pool);
+}
+
 /* False when the moment that was asked for never was. */
 static bool build(struct ledger *l, struct trace *t, int device, const struct asked *a, const struct gpu_usage *u,
 		  struct pool *pool)
@@ -146,6 +159,7 @@ static const char *moment_words(const struct ledger *l, const struct trace *t, s
 
 	switch (l->at) {
 	case LEDGER_OOM: return pool_printf(pool, "when memory ran out, %.1f s after the start", seconds);
+	case LEDGER_TIME: return pool_printf(pool, "%.3f s after the start", seconds);
 	case LEDGER_PEAK: return pool_printf(pool, "when tensors had most, %.1f s after the start", seconds);
 	default: return "at the end";
 	}
@@ -159,7 +173,9 @@ static void print_device(struct trace *t, const struct ledger *l, const struct a
 	printf("device %d%s%s, process %u, %s\n", l->device, l->device_name[0] ? ", " : "", l->device_name,
 	       trace_header(t)->pid, moment_words(l, t, pool));
 	ledger_print(stdout, l, a->by, (size_t)a->top, a->width);
-	if (!l->lines_complete)
+	if (l->at == LEDGER_TIME)
+		moment_at_tell(l, t);
+	else if (!l->lines_complete)
 		printf("  some tensors have no line: they were freed since, and are in no table any more\n");
 	ledger_print_segments(stdout, l, 8);
 	if (l->pinned || l->pinned_peak)
@@ -196,33 +212,59 @@ struct shown {
 	json_t *list;
 };
 
-static void show_devices(struct shown *to, struct trace *t, const struct recorded_process *p, const struct asked *a)
+static void show_device(struct shown *to, struct trace *t, const struct ledger *l, const struct asked *a, struct pool *pool)
+{
+	json_t *o;
+
+	to->devices++;
+	if (!given.json) {
+		print_device(t, l, a, pool);
+		return;
+	}
+	o = ledger_json(l);
+	if (l->at == LEDGER_TIME)
+		json_object_set_new(o, "seconds", json_real((double)a->time_ns / 1e9));
+	json_object_set_new(o, "pid", json_integer(trace_header(t)->pid));
+	json_object_set_new(o, "timeline", json_timeline(t, l->device));
+	json_array_append_new(to->list, o);
+}
+
+/* `at` is NULL when no time was asked for. */
+static void show_devices(struct shown *to, struct trace *t, const struct recorded_process *p, const struct asked *a,
+			 const struct moment_at *at)
 {
 	struct pool pool = {0};
 	struct ledger l;
 
 	for (int d = 0; d < CW_MAX_DEVICES; d++) {
-		json_t *o;
-
-		if (!device_used(t, d) || !build(&l, t, d, a, p->end.usage, &pool))
+		if (!device_used(t, d))
 			continue;
-		to->devices++;
-		if (!given.json) {
-			print_device(t, &l, a, &pool);
+		if (at)
+			build_at(&l, t, d, at, &pool);
+		else if (!build(&l, t, d, a, p->end.usage, &pool))
 			continue;
-		}
-		o = ledger_json(&l);
-		json_object_set_new(o, "pid", json_integer(trace_header(t)->pid));
-		json_object_set_new(o, "timeline", json_timeline(t, d));
-		json_array_append_new(to->list, o);
+		show_device(to, t, &l, a, &pool);
 	}
 	pool_release(&pool);
+}
+
+static int show_process_at(struct shown *to, struct trace *t, const struct recorded_process *p, const struct asked *a,
+			   struct err *e)
+{
+	struct moment_at at;
+	int rc = moment_at_open(&at, t, p, a->time_ns, e);
+
+	if (rc == 0)
+		show_devices(to, t, p, a, &at);
+	moment_at_close(&at);
+	return rc;
 }
 
 static int show_process(struct shown *to, struct recorded_process *p, const struct asked *a, struct err *e)
 {
 	struct trace *t = trace_open(p->part, e);
 	struct verdict *v;
+	int rc = 0;
 
 	if (!t)
 		return -1;
@@ -235,9 +277,12 @@ static int show_process(struct shown *to, struct recorded_process *p, const stru
 			printf("cuwhy: %s (%s)\n\n", verdict_title(v), verdict_cause(v));
 	}
 	verdict_free(v);
-	show_devices(to, t, p, a);
+	if (a->at == LEDGER_TIME)
+		rc = show_process_at(to, t, p, a, e);
+	else
+		show_devices(to, t, p, a, NULL);
 	trace_free(t);
-	return 0;
+	return rc;
 }
 
 /* --- the recording ---------------------------------------------------------------------------- */

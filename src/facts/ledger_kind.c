@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "facts/history.h"
 #include "facts/ledger_priv.h"
 #include "trace/trace_memory.h"
 
@@ -212,15 +213,32 @@ static void note_forward(struct kinds *k, const struct pieces *live, uint64_t wh
 	}
 }
 
-void kinds_init(struct kinds *k, struct trace *t, uint64_t when, int device, struct pool *pool)
+static void begin(struct kinds *k, struct trace *t, struct pool *pool)
 {
-	struct pieces live;
-
 	*k = (struct kinds){ .trace = t };
 	k->memo = pool_alloc(pool, MEMO * sizeof(*k->memo));
 	order_sites(k, pool);
 	collect_nodes(k, pool);
+}
+
+void kinds_init(struct kinds *k, struct trace *t, uint64_t when, int device, struct pool *pool)
+{
+	struct pieces live;
+
+	begin(k, t, pool);
 	pieces_of_torch(&live, t, when);
 	note_forward(k, &live, when, device);
 	pieces_free(&live);
+}
+
+void kinds_from(struct kinds *k, struct trace *t, const struct history *h, int device, struct pool *pool)
+{
+	begin(k, t, pool);
+	for (size_t i = 1; i < k->n && i < h->n_sites; i++) {
+		struct piece p = { .stack = k->site[i].stack, .forward_stack = k->site[i].forward_stack,
+				   .device = k->site[i].device, .kind = k->site[i].kind, .site = (uint32_t)i };
+
+		if (p.device == device && h->made[i] > k->last_forward && !kinds_about(k, &p)->backward)
+			k->last_forward = h->made[i];
+	}
 }
