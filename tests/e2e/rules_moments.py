@@ -70,6 +70,16 @@ def rule__with_a_memory_trace_every_moment_is_exact(box):
     assert ":%d" % second[0] in shown.stdout and "after the start" in shown.stdout, shown.stdout
 
 
+def rule__times_begin_with_the_program(box):
+    """Not with its first use of CUDA, which may be long after it."""
+    late = "import time\nbegan = time.clock_gettime_ns(time.CLOCK_MONOTONIC)\ntime.sleep(0.2)\n" + START + "print(began)\n"
+    run, marks = told(box, late, "--memory-trace")
+    assert 0 < float(marks[0][:-1]), marks
+    same(at(box, run, marks[0])["parts"]["other_libraries"], 0, "before CUDA was used")
+    answer = json.loads(memory(box, "--json", "--at", "end", run.folder).stdout)
+    assert answer["devices"][0]["timeline"][0][0] >= 0.2, answer["devices"][0]["timeline"][0]
+
+
 def rule__a_killed_program_has_its_moments_too(box):
     """Nobody marks the end: the rate of the clock is known all the same."""
     run, marks = told(box, STORY + "os.kill(os.getpid(), 9)\n", "--memory-trace")
