@@ -14,6 +14,7 @@
 #include "facts/ledger.h"
 #include "facts/pool.h"
 #include "memory_make.h"
+#include "report/torchsnap.h"
 #include "events_make.h"
 
 static uint64_t dice = 0x2545f4914f6cdd1dull;
@@ -199,6 +200,52 @@ static void at__without_a_trace_the_samples_count(void **state)
 	trace_free(t);
 }
 
+/* --- as PyTorch's history ---------------------------------------------------------------------------------------- */
+
+static void history__has_the_events_of_pytorch_alone(void **state)
+{
+	static const struct { enum torchsnap_action action; uint64_t addr, size; } want[] = {
+		{TORCHSNAP_SEGMENT_ALLOC, 1 << 30, 20 * MIB}, {TORCHSNAP_ALLOC, 1 << 30, 2 * MIB},
+		{TORCHSNAP_ALLOC, (1 << 30) + 4 * MIB, 8 * MIB}, {TORCHSNAP_FREE_REQUESTED, (1 << 30) + 4 * MIB, 8 * MIB},
+		{TORCHSNAP_FREE_COMPLETED, (1 << 30) + 4 * MIB, 8 * MIB}, {TORCHSNAP_OOM, 5 * MIB, GIB},
+		{TORCHSNAP_SEGMENT_MAP, 1ull << 40, 4 * MIB}, {TORCHSNAP_SEGMENT_MAP, (1ull << 40) + 4 * MIB, 4 * MIB},
+		{TORCHSNAP_ALLOC, (1ull << 40) + 3 * MIB, 2 * MIB}};
+	struct torchsnap s;
+	struct history h;
+	struct trace *t;
+	struct em em;
+	struct mm m;
+	uint32_t vmm, block;
+
+	(void)state;
+	mm_init(&m);
+	make_story(&em, &m);
+	vmm = mm_site(&m, 0, 0, CW_MEM_VMM, 0);
+	block = mm_site(&m, tb_stack(&m.b, "a.py:1:f", NULL), 0, CW_MEM_TORCH, 0);
+	em_event(&em, CW_EVENT_GAVE, 0, 64 * 7000, 1ull << 40, 4 * MIB, vmm);	/* whose they are shows later */
+	em_event(&em, CW_EVENT_GAVE, 0, 64 * 7001, (1ull << 40) + 4 * MIB, 4 * MIB, vmm);
+	em_event(&em, CW_EVENT_GAVE, 0, 64 * 7002, (1ull << 40) + 8 * MIB, 4 * MIB, vmm);
+	em_event(&em, CW_EVENT_MADE, 0, 64 * 7003, (1ull << 40) + 3 * MIB, 2 * MIB, block);
+	em_event(&em, CW_EVENT_MADE, 0, 64 * 7004, 1ull << 41, 512, block);	/* in memory that nobody saw */
+	em_event(&em, CW_EVENT_FREED, 0, 64 * 7005, 1ull << 41, 0, 0);
+	em_event(&em, CW_EVENT_FREED, 0, 64 * 7006, 1ull << 42, 0, 0);	/* was never there */
+	mm_oom(&m, GIB, 5 * MIB, tb_stack(&m.b, USER, NULL));
+	t = tb_trace(&m.b);
+	assert_int_equal(history_begin(&h, t, em.data, em.len, NULL), 0);
+	torchsnap_build(&s, t, &h);
+	assert_int_equal(s.n_events, sizeof(want) / sizeof(want[0]));
+	for (size_t i = 0; i < s.n_events; i++) {
+		assert_int_equal(s.event[i].action, want[i].action);
+		assert_int_equal(s.event[i].addr, want[i].addr);
+		assert_int_equal(s.event[i].size, want[i].size);
+		assert_int_equal(s.event[i].stack != 0, want[i].action == TORCHSNAP_ALLOC || want[i].action == TORCHSNAP_OOM);
+	}
+	torchsnap_release(&s);
+	history_release(&h);
+	em_release(&em);
+	trace_free(t);
+}
+
 /* --- what is no trace -------------------------------------------------------------------------------------------- */
 
 static void history__survives_anything(void **state)
@@ -217,6 +264,7 @@ static void history__survives_anything(void **state)
 	for (int round = 0; round < 3000; round++) {
 		size_t at = sizeof(struct cw_events_file) + roll(em.len - sizeof(struct cw_events_file));
 		uint8_t was = em.data[at];
+		struct torchsnap snap;
 		struct ledger l;
 		struct pool pool = { 0 };
 
@@ -226,6 +274,10 @@ static void history__survives_anything(void **state)
 		ledger_build_at(&l, t, 0, UINT64_MAX, &h, &pool);
 		history_release(&h);
 		pool_release(&pool);
+		assert_int_equal(history_begin(&h, t, em.data, em.len, NULL), 0);
+		torchsnap_build(&snap, t, &h);
+		torchsnap_release(&snap);
+		history_release(&h);
 		em.data[at] = was;
 	}
 	em_release(&em);
@@ -255,6 +307,7 @@ int main(void)
 		cmocka_unit_test(at__a_moment_the_ledger_is_exact),
 		cmocka_unit_test(at__missing_events_are_told_of),
 		cmocka_unit_test(at__without_a_trace_the_samples_count),
+		cmocka_unit_test(history__has_the_events_of_pytorch_alone),
 		cmocka_unit_test(history__survives_anything),
 		cmocka_unit_test(times__are_read),
 	};
