@@ -133,6 +133,9 @@ void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t tic
 /* The newest failure of a device for lack of its memory; NULL when there was none. `device` -1 = any. */
 const struct cw_failure *ledger_oom(const struct trace *t, int device);
 
+/* It asked for memory of the host, not of the device. */
+bool failure_is_host(const struct cw_failure *f);
+
 const char *ledger_part_id(enum ledger_part p);
 const char *ledger_part_text(enum ledger_part p);
 const char *ledger_kind_id(enum ledger_kind k);

@@ -158,6 +158,7 @@ struct verdict *verdict_of_process(struct trace *t, const struct process_end *en
 		fatal = hang ? hang : incidents_fatal(&all, t, v->signal);
 	if (fatal) {
 		fatal->usage = end->usage;
+		fatal->ram = end->ram;
 		fatal->xids = xid_matters(fatal->code) ? log_of(t, end) : NULL;
 		found = verdict_of_incident(fatal, t, fatal->sticky ? end->fault : NULL);
 		add_xid(found, fatal, t);
