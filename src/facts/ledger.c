@@ -325,7 +325,7 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 
 	*l = (struct ledger){ .at = at, .device = device, .ticks = when };
 	moment_init(&m, t, when, device);
-	kinds_init(&k, t, when, device, pool);
+	kinds_init(&k, t, &m, pool);
 	set_total(l, t, f);
 	set_sums(l, t, f, &m);
 	if (at == LEDGER_PEAK) {

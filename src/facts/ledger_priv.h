@@ -20,6 +20,7 @@ struct kinds {
 	size_t n_nodes;
 	uint64_t last_forward;		/* ticks of the last tensor that was made outside backward */
 	struct about *memo;		/* stacks are few, blocks are many */
+	uint32_t memo_mask;
 };
 
 /* What the stacks of a piece tell. */
@@ -36,7 +37,8 @@ struct about {
 	struct place place;
 };
 
-void kinds_init(struct kinds *k, struct trace *t, uint64_t when, int device, struct pool *pool);
+struct moment;
+void kinds_init(struct kinds *k, struct trace *t, const struct moment *m, struct pool *pool);
 
 /* The same at a moment of a memory trace. */
 void kinds_from(struct kinds *k, struct trace *t, const struct history *h, int device, struct pool *pool);
@@ -64,8 +66,13 @@ void segments_find(struct ledger_segments *s, struct moment *m, struct kinds *k,
 		   struct pool *pool);
 
 /* Adds to the line of the same part, kind and place, or begins one. */
-struct lines { struct ledger_line *list; size_t n, cap; };
+struct lines {
+	struct ledger_line *list;
+	size_t n, cap;
+	uint32_t *slot;			/* of a hash table: 0 = empty, else one more than an index of `list` */
+	size_t slots;
+};
 void lines_add(struct lines *l, const struct ledger_line *one);
-void lines_join(struct lines *l);	/* same place: one line; biggest first */
+void lines_join(struct lines *l);	/* same place: one line; biggest first. Nothing can be added then. */
 
 #endif
