@@ -65,6 +65,12 @@ def rule__the_lock_limit_of_the_program_is_the_one_that_counts(box):
         verdict["fix"]
 
 
+def rule__force_replaces_such_a_recording(box):
+    run, _, _ = failed(box, TOO_MUCH)
+    again = box.plain([box.cuwhy, "run", "--gpu", "sim:tiny", "--out", run.folder, "--force", "--", "true"])
+    same((again.status, glob.glob(os.path.join(run.folder, "*.ram.json"))), (0, []), "what is left of it (%s)" % again.err)
+
+
 def rule__explain_reads_the_limits_again(box):
     run, verdict, _ = failed(box, TOO_MUCH)
     path = glob.glob(os.path.join(run.folder, "*.ram.json"))[0]
