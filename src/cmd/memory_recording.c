@@ -113,7 +113,8 @@ struct shown {
 	json_t *list, *hosts;
 };
 
-static void show_device(struct shown *to, struct trace *t, const struct ledger *l, const struct memory_asked *a, struct pool *pool)
+static void show_device(struct shown *to, struct trace *t, const struct ledger *l, const struct memory_asked *a,
+			struct pool *pool)
 {
 	json_t *o;
 

@@ -140,10 +140,16 @@ static bool ticks_are_steady(void)
 	return strncmp(source, ARCH_CLOCK_SOURCE, strlen(ARCH_CLOCK_SOURCE)) == 0;
 }
 
+static atomic_flag clock_busy = ATOMIC_FLAG_INIT;
+
+/* Both readings are of one thread: who finds another at it leaves it to that one. */
 void rec_clock_mark(void)
 {
+	if (atomic_flag_test_and_set(&clock_busy))
+		return;
 	rec.h->clock1.mono_ns = rec_mono_ns();
 	rec.h->clock1.ticks = rec_ticks();
+	atomic_flag_clear(&clock_busy);
 }
 
 /* ---- what the header says about the process --------------------------------------------------------- */
@@ -176,6 +182,7 @@ void environment_facts(void)
 /* Recording begins when CUDA is first used; times are told since the program began. */
 static void mark_start(struct cw_header *h)
 {
+	atomic_flag_clear(&clock_busy);	/* forked while somebody held it */
 	rec_clock_mark();
 	h->clock0 = h->clock1;
 	if (st.loaded.pid != rec.pid)	/* forked */
