@@ -107,7 +107,6 @@ int moment_at_open(struct moment_at *m, struct trace *t, const struct recorded_p
 	uint64_t end = end_of(t, p);
 
 	*m = (struct moment_at){.ticks = trace_ticks(t, ns), .seconds = (double)ns / SECOND_NS};
-	buf_init(&m->bytes, MAX_TRACE);
 	if (ns > end) {
 		err_set(e, -ERANGE, "nothing is known of process %" PRIu32 " at %.3g s: it ended %.3g s after its start",
 			trace_header(t)->pid, m->seconds, (double)end / SECOND_NS);
