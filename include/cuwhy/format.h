@@ -364,7 +364,9 @@ struct cw_allocation {
 	int16_t device;			/* -1 = host or unknown */
 	uint64_t extra;			/* VMM: the memory handle; ASYNC: the stream; TORCH: the forward stack */
 	uint32_t site;			/* index into SITES, 0 = not known */
-	uint32_t library;		/* off of a cw_string: the file that asked the driver, 0 = not known */
+	/* off of a cw_string: the file that asked the driver, 0 = not known; TORCH: the library that PyTorch gave the block
+	 * to as its workspace, 0 = none */
+	uint32_t library;
 };
 
 /* Who asks for memory: a line, a kind, a device. Kept for the whole run, so that totals outlive the blocks. */

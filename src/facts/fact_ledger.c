@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "facts/pieces.h"
 #include "facts/retention.h"
+#include "facts/trains.h"
 #include "probe/ram.h"
 #include "trace/trace.h"
 
@@ -91,9 +92,10 @@ static void fill_segments(struct facts *f, const struct trace *t, const struct l
 static void fill_retention(struct facts *f, const struct incident *i, struct trace *t, const struct ledger *l)
 {
 	const struct ledger_line *g;
+	enum trains trains;
 	struct retention r;
 
-	retention_find(&r, t, l, i->lead->node_name != 0, f->pool);
+	retention_find(&r, t, l, failure_in_backward(t, i->lead), f->pool);
 	set_bytes(f, FACT_graph_nodes, r.nodes);
 	set_bytes(f, FACT_graph_nodes_run, r.nodes_run);
 	set_bytes(f, FACT_graph_rounds, r.rounds);
@@ -101,6 +103,9 @@ static void fill_retention(struct facts *f, const struct incident *i, struct tra
 	set_bytes(f, FACT_graph_kept_run, r.kept_run);
 	set_line(f, FACT_graph_line, t, &r.last);
 	set_line(f, FACT_graph_most, t, &r.most);
+	trains = stack_trains(t, i->lead->stack);
+	if (trains != TRAINS_UNKNOWN)
+		fact_set_flag(f, FACT_graph_trains, trains == TRAINS_YES);
 	g = growth_find(l, t, &r);
 	fact_set_flag(f, FACT_grow_is, g && g->bytes >= l->allocated / 4);
 	if (!g)

@@ -60,15 +60,30 @@ static void add_tensors(struct lines *to, const struct moment *m, struct kinds *
 	}
 }
 
-static const char *library_of(const struct kinds *k, const struct piece *p, const struct about *a)
+/* libcublas.so.13; of a Python extension the module: cupy_backends/cuda/api/runtime. */
+static const char *library_shown(const char *path, struct pool *pool)
 {
-	uint32_t off = p->library ? p->library : a->asked ? a->asked->library : 0;
-	const char *path = trace_string(k->trace, off), *slash = strrchr(path, '/');
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *tag = strstr(base, ".cpython-"), *packages = strstr(path, "-packages/");
 
-	return !path[0] ? NULL : slash ? slash + 1 : path;
+	tag = tag ? tag : strstr(base, ".abi3.so");
+	if (!path[0] || !tag)
+		return path[0] ? base : NULL;
+	path = packages ? packages + strlen("-packages/") : base;
+	return pool_copy(pool, path, (size_t)(tag - path));
 }
 
-static void add_libraries(struct lines *to, const struct moment *m, struct kinds *k)
+static const char *library_of(struct kinds *k, const struct piece *p, const struct about *a, struct pool *pool)
+{
+	uint32_t off = p->library ? p->library : a->asked ? a->asked->library : 0;
+
+	if (off != k->library)
+		k->library_name = library_shown(trace_string(k->trace, off), pool);
+	k->library = off;
+	return k->library_name;
+}
+
+static void add_libraries(struct lines *to, const struct moment *m, struct kinds *k, struct pool *pool)
 {
 	for (size_t i = 0; i < m->driver.n; i++) {
 		const struct piece *p = &m->driver.list[i];
@@ -78,7 +93,7 @@ static void add_libraries(struct lines *to, const struct moment *m, struct kinds
 			continue;
 		one = line_of_piece(p, kinds_about(k, p));
 		one.part = PART_LIBRARIES;
-		one.library = library_of(k, p, kinds_about(k, p));
+		one.library = library_of(k, p, kinds_about(k, p), pool);
 		lines_add(to, &one);
 	}
 }
@@ -325,7 +340,7 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 
 	*l = (struct ledger){ .at = at, .device = device, .ticks = when };
 	moment_init(&m, t, when, device);
-	kinds_init(&k, t, &m, pool);
+	kinds_init(&k, t, &m, at == LEDGER_OOM && f ? failure_in_backward(t, f) : !trace_header(t)->exit_known, pool);
 	set_total(l, t, f);
 	set_sums(l, t, f, &m);
 	if (at == LEDGER_PEAK) {
@@ -334,7 +349,7 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 	} else {
 		segments_find(&l->segments, &m, &k, l->reserved, pool);
 		add_tensors(&lines, &m, &k);
-		add_libraries(&lines, &m, &k);
+		add_libraries(&lines, &m, &k, pool);
 	}
 	settle_lines(l, &lines);
 	divide(l, &lines, f ? f->free_bytes : 0, seen);
@@ -351,7 +366,7 @@ static void read_history(struct ledger *l, struct lines *lines, struct kinds *k,
 {
 	segments_find(&l->segments, m, k, l->reserved, pool);
 	add_tensors(lines, m, k);
-	add_libraries(lines, m, k);
+	add_libraries(lines, m, k, pool);
 	l->driver = driver_sum(m);
 	l->allocated = sum_of(lines, PART_TENSORS);
 	l->reserved = 0;

@@ -45,6 +45,7 @@ enum ledger_part {
 	X(ACTIVATIONS, "activations", "activations, for backward")              \
 	X(BACKWARD, "backward", "made by the backward under way")               \
 	X(GRAPHS, "graphs", "memory of CUDA graphs")                            \
+	X(WORKSPACES, "workspaces", "workspaces of cuBLAS")                     \
 	X(LOADED, "loaded", "loaded from a file")                               \
 	X(OTHER, "other", "other tensors")
 

@@ -207,6 +207,8 @@ enum ledger_kind kinds_of(struct kinds *k, const struct piece *p)
 {
 	const struct about *a = kinds_about(k, p);
 
+	if (p->library)
+		return KIND_WORKSPACES;
 	if (a->asked && (a->asked->flags & CW_SITE_CAPTURED))
 		return KIND_GRAPHS;
 	if (a->asked && (a->asked->flags & CW_SITE_GRADIENT))
@@ -250,10 +252,13 @@ static void begin(struct kinds *k, struct trace *t, struct pool *pool)
 	collect_nodes(k, pool);
 }
 
-void kinds_init(struct kinds *k, struct trace *t, const struct moment *m, struct pool *pool)
+void kinds_init(struct kinds *k, struct trace *t, const struct moment *m, bool in_backward, struct pool *pool)
 {
 	begin(k, t, pool);
-	note_forward(k, &m->torch, m->when, m->device);
+	if (in_backward)
+		note_forward(k, &m->torch, m->when, m->device);
+	else
+		k->last_forward = UINT64_MAX;
 }
 
 void kinds_from(struct kinds *k, struct trace *t, const struct history *h, int device, struct pool *pool)

@@ -19,6 +19,8 @@ struct kinds {
 	const uint64_t *nodes;		/* lines_hash of where autograd nodes were made, sorted */
 	size_t n_nodes;
 	uint64_t last_forward;		/* ticks of the last tensor that was made outside backward */
+	uint32_t library;		/* offset of the last library that was named */
+	const char *library_name;
 	struct about *memo;		/* stacks are few, blocks are many */
 	uint32_t memo_mask;
 };
@@ -38,7 +40,9 @@ struct about {
 };
 
 struct moment;
-void kinds_init(struct kinds *k, struct trace *t, const struct moment *m, struct pool *pool);
+
+/* `in_backward`: it may be under way at that moment. */
+void kinds_init(struct kinds *k, struct trace *t, const struct moment *m, bool in_backward, struct pool *pool);
 
 /* The same at a moment of a memory trace. */
 void kinds_from(struct kinds *k, struct trace *t, const struct history *h, int device, struct pool *pool);
