@@ -214,7 +214,8 @@ struct compat_choice {
 };
 
 /* Judges every wheel for this machine. Best first: those that run (no known trouble, stable before experimental, newest
- * release first, then newest CUDA), then the refused ones, newest first. Returns how many there are (at most `max`). */
+ * release first, in it what the driver runs natively, then newest CUDA), then the refused ones, newest first. Returns how many
+ * there are (at most `max`). Whether the driver can drive the GPU at all is not asked here (compat_driver_supports). */
 size_t compat_recommend(const struct compat_ask *ask, struct compat_choice *out, size_t max);
 #define COMPAT_CHOICES_MAX	200
 

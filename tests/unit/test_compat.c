@@ -426,6 +426,8 @@ static void recommend__the_newest_that_runs(void **state)
 	assert_int_equal(choices[0].fit, COMPAT_FIT_MINOR);	/* 13.2 on a driver of 13.0 */
 	for (size_t i = 0; i < n; i++)
 		assert_true(choices[i].why[0] != '\0');
+	/* of one release, what the driver runs natively */
+	assert_true(choice(n, "2.14", "cu130") < choice(n, "2.14", "cu132"));
 }
 
 static void recommend__volta_stays_with_cuda_12(void **state)

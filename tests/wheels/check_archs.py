@@ -4,7 +4,8 @@
 
 Needs the network and some gigabytes of it, so only `make check-wheel-archs` runs it. Of each release the newest wheel that
 pip finds is downloaded, its libtorch_cuda*.so are read by cuwhy's own reader, and removed again. The architectures of the
-library with most fat binaries must be the row's, exactly; and the row must say of several GPUs what the files say.
+library with most fat binaries must be exactly those of the row, and those that the build itself published
+(torch.cuda.get_arch_list() returns a text inside libtorch_python.so); and the row must say of several GPUs what the files say.
 """
 import argparse
 import os
@@ -48,6 +49,15 @@ def read_library(build, z, member, scratch):
 	return found
 
 
+def published(z):
+	"""The list that torch.cuda.get_arch_list() would return, without running it."""
+	text = z.read("torch/lib/libtorch_python.so")
+	found = set(re.findall(rb"\0((?:sm_\d+[af]? )+(?:sm|compute)_\d+[af]?)\0", text))
+	if len(found) != 1:
+		raise wheel.Trouble("libtorch_python.so has %d lists of architectures" % len(found))
+	return found.pop().decode().split()
+
+
 def row_names(archs):
 	"""The table's "75 120+PTX" as torch writes it: sm_75 sm_120 compute_120"""
 	words = archs.split()
@@ -71,11 +81,14 @@ def judge(build, version, python, scratch):
 			if not cuda or not members:
 				raise wheel.Trouble("torch %s for Python %s has no CUDA" % (version, python))
 			libraries = [read_library(build, z, n, d) for n in members]
+			own = published(z)
 	main = max((l for l in libraries if "linalg" not in l["name"]), key=lambda l: l["count"])
 	archs = tool(build, "wheel", version, cuda, "x86_64").strip()
 	wrong = []
 	if main["general"] != row_names(archs):
 		wrong.append("the table says %s" % " ".join(row_names(archs)))
+	if main["general"] != own:
+		wrong.append("the build says %s" % " ".join(own))
 	wrong += ["capability %d: the file says %s, the table %s" % (d, is_there, not is_there)
 		  for d, is_there in main["covers"].items() if is_there != row_covers(archs, d)]
 	wrong += ["%s: %s" % (l["name"], l["damage"]) for l in libraries if l["damage"]]
