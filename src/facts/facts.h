@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "facts/pool.h"
+#include "base/pool.h"
 #include "facts/value.h"
 
 enum fact_id {

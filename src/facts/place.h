@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "facts/pool.h"
+#include "base/pool.h"
 
 struct trace;
 struct cw_failure;
