@@ -4,7 +4,7 @@
  *   NVRM: GPU at PCI:0000:10:1c: GPU-b850f46d-d5ea-c752-ddf3-c4453e44d3f7
  *   NVRM: Xid (PCI:0000:10:1c): 94, pid=1896, name=python3, Contained: ...
  */
-#include "facts/xid.h"
+#include "machine/xid.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "trace/cuda_errors.h"
 #include "base/banned.h"
 
 #define RECORD_MAX	8192		/* the kernel refuses a smaller buffer */
@@ -27,11 +26,6 @@ static const struct {
 #define XID(number, class, text)	{number, XID_##class, text},
 #include "kb/xid.def"
 };
-
-bool xid_matters(uint32_t code)
-{
-	return code == 214 || code == 220 || cuda_error_sticky(code);	/* ECC, NVLink */
-}
 
 enum xid_class xid_class(uint32_t number)
 {
