@@ -61,7 +61,7 @@ void host_collect(struct host *h, struct pool *pool, const struct host_from *fro
 /* All unknown, all lists empty. */
 void host_unknown(struct host *h);
 
-/* The first node or library with this path or name; NULL when there is none. */
+/* The first node with this path, the first library with this name (and of this kind, if it is not NULL); NULL: none. */
 const struct host_node *host_node(const struct host *h, const char *path);
 const struct host_library *host_library(const struct host *h, const char *name, const char *kind);
 
