@@ -50,8 +50,8 @@ static void fill_bus(struct facts *f, const struct host *h)
 
 static void fill_module(struct facts *f, const struct host *h)
 {
-	static const char *const lines[] = {"api-mismatch", "module-mismatch", "unknown-symbol", "signature", "lockdown",
-					    "unsupported-gpu", "no-firmware", "init-failed"};
+	static const char *const lines[] = {"needs-open-modules", "needs-closed-modules", "legacy-driver", "gpu-not-supported",
+					    "module-rejected", "driver-not-bound", "bar-invalid", "init-failed"};
 	const struct host_event *e = NULL;
 
 	set_flag(f, FACT_module_loaded, h->kernel.nvidia);
@@ -65,10 +65,10 @@ static void fill_module(struct facts *f, const struct host *h)
 	set_number(f, FACT_machine_suspends, h->kernel.suspends);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]) && !e; i++)
 		e = host_event(h, lines[i]);
-	if (e)
-		fact_set_text(f, FACT_module_log, e->text);
-	else if (h->log.readable == 1)
-		fact_set_text(f, FACT_module_log, "");
+	if (!e && h->log.readable != 1)
+		return;
+	fact_set_text(f, FACT_module_log, e ? e->text : "");
+	fact_set_text(f, FACT_module_log_id, e ? e->id : "");
 }
 
 static const char *errno_words(int64_t error)
@@ -190,6 +190,23 @@ static void fill_visible(struct facts *f, const struct machine *m)
 		fact_set_number(f, FACT_devices_seen, v.n);
 }
 
+/* Programs that failed earlier left their marks in the log; broken hardware is worth telling. */
+static void fill_log(struct facts *f, const struct host *h)
+{
+	const struct xid *x = NULL;
+
+	if (!h->xids.readable)
+		return;
+	for (size_t i = 0; i < h->xids.n && !x; i++)
+		if (xid_class(h->xids.line[i].number) == XID_HARDWARE)
+			x = &h->xids.line[i];
+	fact_set_number(f, FACT_xid_number, x ? x->number : 0);
+	fact_set_text(f, FACT_xid_class, x ? "hardware" : "");
+	fact_set_text(f, FACT_xid_meaning, x ? xid_meaning(x->number) : "");
+	if (x)
+		fact_set_text(f, FACT_xid_text, x->text);
+}
+
 void fill_machine_host(struct facts *f, const struct machine *m)
 {
 	const struct host *h = &m->host;
@@ -204,6 +221,7 @@ void fill_machine_host(struct facts *f, const struct machine *m)
 	fill_module(f, h);
 	fill_nodes(f, h);
 	fill_services(f, h);
+	fill_log(f, h);
 	fill_variables(f, m);
 	fill_visible(f, m);
 }
