@@ -16,7 +16,7 @@
 static const struct { const char *id, *label, *needs; bool essential; } checks[] = {
 #define CHECK(id, label, needs, essential) {#id, label, needs, essential},
 #define FINE(id, when, text)
-#include "../kb/checks.def"
+#include "kb/checks.def"
 #undef CHECK
 #undef FINE
 };
@@ -25,7 +25,7 @@ static const struct { const char *id, *label, *needs; bool essential; } checks[]
 static const struct { const char *id, *when, *text; } fines[] = {
 #define CHECK(id, label, needs, essential)
 #define FINE(id, when, text) {#id, when, text},
-#include "../kb/checks.def"
+#include "kb/checks.def"
 #undef CHECK
 #undef FINE
 };

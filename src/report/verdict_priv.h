@@ -4,6 +4,8 @@
 #ifndef CUWHY_VERDICT_PRIV_H
 #define CUWHY_VERDICT_PRIV_H
 
+#include <jansson.h>
+
 #include "cuwhy/format.h"
 #include "facts/incident.h"
 #include "facts/ledger.h"
@@ -172,6 +174,9 @@ void verdict_of_cause(struct verdict *v, const struct match *m, const struct fac
 void verdict_judge(struct verdict *v, const struct facts *f);
 void verdict_evidence(struct verdict *v, const char *source, const char *text);
 void verdict_address_evidence(struct verdict *v, const struct facts *f);
+
+/* The object of the contract; owned by the caller. */
+json_t *json_verdict(const struct verdict *v);
 
 struct verdict *verdict_new(const char *cause);
 void verdict_append(struct verdict **list, struct verdict *v);
