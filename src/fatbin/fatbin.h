@@ -7,6 +7,11 @@
  * kernels that are called on that GPU alone: they have nothing but arch-specific targets (sm_90a), or targets of one
  * generation in a library that is otherwise made for several. The others are general: they decide whether a library covers a
  * GPU, and the special ones are listed beside them.
+ *
+ * This holds for libraries whose files are compiled alike: libtorch_cuda*.so (before 2.0 the code is in libtorch_cuda_cu.so and
+ * libtorch_cuda_cpp.so) and extensions. cuBLASLt, cuDNN and cuSPARSELt hold kernels for single GPUs on purpose, cuFFT has a
+ * format of its own, and libtorch_cuda_linalg.so (MAGMA, rarely used) has fewer architectures than PyTorch itself: what these
+ * do not cover is no fault.
  */
 #ifndef CUWHY_FATBIN_H
 #define CUWHY_FATBIN_H

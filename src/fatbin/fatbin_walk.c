@@ -142,14 +142,12 @@ static uint64_t binary_at(struct walk *w, uint64_t at, uint64_t end, const struc
 static uint64_t magic_next(struct walk *w, uint64_t at, uint64_t end)
 {
 	static const uint32_t magic = BINARY_MAGIC;
+	uint64_t n, i, most = 512;	/* most gaps are short */
 	uint8_t block[BLOCK];
-	uint64_t n, i;
 
 	for (; at < end; at += n) {
-		n = end - at < sizeof(block) ? end - at : sizeof(block);
-		/* most gaps are short */
-		if (n > 512 && at % sizeof(block) != 0)
-			n = 512;
+		n = end - at < most ? end - at : most;
+		most = most < sizeof(block) ? most * 2 : most;
 		if (!source_read(w->source, at, block, n)) {
 			fatbin_damage(w->f, "it could not be read to its end");
 			return end;
