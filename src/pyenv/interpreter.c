@@ -71,7 +71,8 @@ static void micro_from_headers(struct scan *s, struct pyenv *e)
 	struct pyenv found = {.major = -1, .minor = -1, .micro = -1};
 
 	text = scan_text(s, pool_printf(s->pool, "%s/include/python%d.%d/patchlevel.h", prefix, e->major, e->minor), SMALL, NULL);
-	p = text ? strstr(text, "PY_VERSION") : NULL;
+	p = text ? strstr(text, "#define PY_VERSION ") : NULL;
+	p = p ? p : text ? strstr(text, "#define PY_VERSION\t") : NULL;
 	p = p ? strchr(p, '"') : NULL;
 	if (p)
 		set_version(&found, p + 1);

@@ -109,7 +109,7 @@ static void fill(struct env_work *w, const struct loader_session *l, const struc
 		.soname = slash ? slash + 1 : o->name, .real = real_of(w->s, o->path), .why = o->why, .because = o->because,
 		.broken = o->broken, .skipped = o->skipped, .late = o->late,
 	};
-	f->path = o->path && f->real && strstr(o->path, "/../") ? f->real : o->path;
+	f->path = o->path;
 	f->needed_by = o->by >= 0 && l->object[o->by].path[0] ? l->object[o->by].path : NULL;
 	f->version = version_of(w, f->real);
 	f->wheel = loader_wheel_copy(w, f->soname);

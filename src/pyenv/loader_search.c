@@ -98,6 +98,16 @@ static const char *folder_of(struct loader_session *s, const char *path)
 	return slash && slash > path ? pool_copy(s->pool, path, (size_t)(slash - path)) : "/";
 }
 
+/* "$ORIGIN/../../nvidia" is the same folder in fewer words. The file's own name stays: it may be a link. */
+static const char *tidy(struct loader_session *s, const char *path)
+{
+	char real[TREE_PATH_MAX];
+
+	if (!strstr(path, "/../") || tree_resolve(s->root, folder_of(s, path), real) != 0)
+		return path;
+	return pool_printf(s->pool, "%s%s", strcmp(real, "/") == 0 ? "" : real, strrchr(path, '/'));
+}
+
 int loader_load(struct loader_session *s, const char *path, struct loader_object *o)
 {
 	struct elf_file f;
@@ -105,6 +115,7 @@ int loader_load(struct loader_session *s, const char *path, struct loader_object
 
 	if (rc)
 		return rc;
+	path = tidy(s, path);
 	elf_close(&f);
 	if (f.foreign)
 		return -ENOEXEC;

@@ -59,11 +59,13 @@ static int map_one(struct loader_session *s, const char *name, int by, enum load
 	if (i >= 0)
 		return i;
 	for (size_t k = 0; k < s->n_objects; k++)	/* looked for in vain before */
-		if (!s->object[k].path && strcmp(s->object[k].name, name) == 0)
+		if ((!s->object[k].path || s->object[k].broken) && strcmp(s->object[k].name, name) == 0)
 			return (int)k;
 	loader_look(s, name, by, &o);
-	if (strchr(name, '/') && o.path)
+	if (o.path && (why == LOADER_PRELOAD || strchr(name, '/')))
 		o.why = why;
+	if (why == LOADER_CTYPES)
+		o.because = "torch/__init__.py";
 	i = o.path && !o.broken ? same_file(s, &o) : -1;
 	if (i >= 0) {
 		o.again = true;

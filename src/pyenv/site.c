@@ -15,13 +15,22 @@
 #define PTH_LINES_MAX	256
 #define PTH_BYTES_MAX	(1u << 16)
 
+static bool same_folder(struct scan *s, const char *a, const char *b)
+{
+	char x[TREE_PATH_MAX], y[TREE_PATH_MAX];
+
+	return strcmp(a, b) == 0 ||
+	       (tree_resolve(s->root, a, x) == 0 && tree_resolve(s->root, b, y) == 0 && strcmp(x, y) == 0);
+}
+
 static void add(struct scan *s, struct pyenv *e, const char *path, enum py_folder_kind kind)
 {
 	struct stat st;
 	int rc;
 
+	/* the current folder is looked through for other things, so it may stand here twice */
 	for (size_t i = 0; i < e->n_folders; i++)
-		if (strcmp(e->folder[i].path, path) == 0)
+		if (e->folder[i].kind != PY_FOLDER_CWD && same_folder(s, e->folder[i].path, path))
 			return;
 	if (e->n_folders == FOLDERS_MAX) {
 		e->cut = true;
@@ -58,6 +67,7 @@ static void add_if_there(struct scan *s, struct pyenv *e, const char *path, enum
 static void add_sites(struct scan *s, struct pyenv *e, const char *prefix, enum py_folder_kind kind)
 {
 	const char *version = pool_printf(s->pool, "python%d.%d", e->major, e->minor);
+	const char *lib, *lib64;
 	bool debian = strcmp(prefix, "/usr") == 0 && tree_is_dir(s->root, "/usr/lib/python3/dist-packages");
 
 	if (debian) {
@@ -70,8 +80,11 @@ static void add_sites(struct scan *s, struct pyenv *e, const char *prefix, enum 
 		add_if_there(s, e, pool_printf(s->pool, "/usr/local/lib64/%s/site-packages", version), kind);
 		add_if_there(s, e, pool_printf(s->pool, "/usr/local/lib/%s/site-packages", version), kind);
 	}
-	add_if_there(s, e, pool_printf(s->pool, "%s/lib64/%s/site-packages", prefix, version), kind);
-	add(s, e, pool_printf(s->pool, "%s/lib/%s/site-packages", prefix, version), kind);
+	lib = pool_printf(s->pool, "%s/lib/%s/site-packages", prefix, version);
+	lib64 = pool_printf(s->pool, "%s/lib64/%s/site-packages", prefix, version);
+	if (!same_folder(s, lib, lib64))
+		add_if_there(s, e, lib64, kind);
+	add(s, e, lib, kind);
 }
 
 static void add_user(struct scan *s, struct pyenv *e)
