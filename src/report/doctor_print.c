@@ -108,18 +108,32 @@ static bool fits(const struct compat_choice *c)
 	return c->fit < COMPAT_FIT_PYTHON;
 }
 
-/* One line for each variant of the releases from the recommended one on, the newest three at least. */
+#define OTHERS_SHOWN 3
+#define REFUSED_SHOWN 8
+
+static bool said_before(const struct compat_choice *list, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (!fits(&list[k]) && strcmp(list[k].wheel->variant, list[i].wheel->variant) == 0 && strcmp(list[k].why, list[i].why) == 0)
+			return true;
+	return false;
+}
+
+/* The next best, and why not the rest: a reason is told once for each variant, at the newest release that it is true of. */
 static void print_others(FILE *out, const struct compat_choice *list, size_t n)
 {
-	size_t shown = 0;
+	size_t good = 0, bad = 0;
 
-	for (size_t i = 0; i < n && shown < 12; i++) {
-		if (i == 0 && fits(&list[i]))
+	for (size_t i = 0; i < n; i++) {
+		bool fit = fits(&list[i]);
+
+		if ((i == 0 && fit) || (fit && ++good > OTHERS_SHOWN) || (!fit && (said_before(list, i) || ++bad > REFUSED_SHOWN)))
 			continue;
-		fprintf(out, "    %-4s PyTorch %-5s %-6s %s\n", fits(&list[i]) ? "or" : "not", list[i].wheel->release,
-			list[i].wheel->variant, list[i].why);
-		shown++;
+		fprintf(out, "    %-4s PyTorch %-5s %-6s %s\n", fit ? "or" : "not", list[i].wheel->release, list[i].wheel->variant,
+			list[i].why);
 	}
+	if (good > OTHERS_SHOWN)
+		fprintf(out, "    and %zu more that fit\n", good - OTHERS_SHOWN);
 }
 
 static void print_driver_advice(FILE *out, const struct doctor *d, const struct compat_ask *ask)
