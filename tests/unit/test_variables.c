@@ -369,6 +369,23 @@ static void read__the_environment_of_a_captured_process(void **state)
 	fs_remove_dir(root, 3);
 }
 
+static void json__there_and_back_is_judged_the_same(void **state)
+{
+	const struct variables *v = JUDGE("CUDA_LAUNCH_BLOCKING=1", "NCCL_DEBUG=\xff", "HOME=/root", "CUDA_VISIBLE_DEVICE=");
+	size_t set = v->n_set, findings = v->n_findings;
+	json_t *o = variables_to_json(v), *odd = json_pack("{s:i, s:s, s:s}", "NCCL_DEBUG", 5, "RANK", "1", "A=B", "x");
+
+	(void)state;
+	v = judge(variables_from_json(&pool, o));
+	assert_int_equal(v->n_set, set);
+	assert_int_equal(v->n_findings, findings);
+	assert_null(variables_get(v, "HOME"));
+	assert_int_equal(judge(variables_from_json(&pool, odd))->n_set, 1);
+	assert_null(variables_from_json(&pool, NULL));
+	json_decref(o);
+	json_decref(odd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +402,7 @@ int main(void)
 		cmocka_unit_test(alloc__good_ones_are_taken_apart),
 		cmocka_unit_test(alloc__mistakes_that_end_the_program),
 		cmocka_unit_test(read__the_environment_of_a_captured_process),
+		cmocka_unit_test(json__there_and_back_is_judged_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, release);
