@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "base/pool.h"
 
 #define VARIABLES_MAX	512		/* that are of interest; the rest is left out, and `left_out` says so */
@@ -59,6 +61,11 @@ const char *const *variables_read(struct pool *pool, const char *root, int pid);
 const struct variable *variables_find(const struct variables *v, const char *name);
 const char *variables_get(const struct variables *v, const char *name);	/* NULL: not set */
 const char *variables_kind_id(enum var_kind kind);	/* "bad-value" */
+
+/* The bundle: {"NAME": "value"} of those of interest. Judged anew when it is read: variables_from_json gives the list for
+ * variables_judge, owned by the pool; NULL when it is not an object. */
+json_t *variables_to_json(const struct variables *v);
+const char *const *variables_from_json(struct pool *pool, const json_t *o);
 
 /* ---- CUDA_VISIBLE_DEVICES -------------------------------------------------------------------------- */
 
