@@ -39,9 +39,11 @@ static int check_index(const char *id)
 	return -1;
 }
 
-const char *doctor_check_at(size_t i)
+int doctor_check_place(const char *id)
 {
-	return i < N_CHECKS ? checks[i].id : NULL;
+	int i = id ? check_index(id) : -1;
+
+	return i < 0 ? (int)N_CHECKS : i;
 }
 
 /* "gpu module" has "module" in it. */
