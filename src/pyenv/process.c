@@ -134,7 +134,7 @@ static void read_environ(struct py_process *p, const char *root, pid_t pid)
 	buf_release(&b);
 }
 
-void process_read(struct py_process *out, const char *root, pid_t pid)
+void py_process_read(struct py_process *out, const char *root, pid_t pid)
 {
 	*out = (struct py_process){0};
 	read_maps(out, root, pid);
@@ -145,7 +145,7 @@ void process_read(struct py_process *out, const char *root, pid_t pid)
 	read_environ(out, root, pid);
 }
 
-void process_release(struct py_process *p)
+void py_process_release(struct py_process *p)
 {
 	pool_release(&p->pool);
 	*p = (struct py_process){0};
