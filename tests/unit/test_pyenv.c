@@ -719,7 +719,7 @@ static void reads_what_a_process_has_loaded(void **state)
 		  "7f40-7f50 rw-s 00000000 00:06 14    /dev/nvidiactl\n"
 		  "7f50-7f60 r-xp 00000000 00:00 0     [vdso]\nnonsense\n/x\n7f60-7f70 r-xp");
 	make_bytes("/proc/42/environ", environ_bytes, sizeof(environ_bytes) - 1);
-	process_read(&p, make_root, 42);
+	py_process_read(&p, make_root, 42);
 	assert_true(p.known);
 	assert_int_equal(p.n_libraries, 3);
 	assert_string_equal(p.library[1].name, "libcuda.so.535.54.03");
@@ -730,11 +730,11 @@ static void reads_what_a_process_has_loaded(void **state)
 	assert_int_equal(p.n_environ, 3);
 	assert_string_equal(p.environ[1], "LD_LIBRARY_PATH=/x");
 	assert_null(p.environ[3]);
-	process_release(&p);
-	process_read(&p, make_root, 43);
+	py_process_release(&p);
+	py_process_read(&p, make_root, 43);
 	assert_false(p.known);
 	assert_string_equal(p.reason, "no such process");
-	process_release(&p);
+	py_process_release(&p);
 }
 
 static void reads_this_very_process(void **state)
@@ -742,10 +742,10 @@ static void reads_this_very_process(void **state)
 	struct py_process p;
 
 	(void)state;
-	process_read(&p, "", getpid());
+	py_process_read(&p, "", getpid());
 	assert_true(p.known && p.exe && p.cwd && p.environ);
 	assert_non_null(process_library(&p, "libc.so"));
-	process_release(&p);
+	py_process_release(&p);
 }
 
 /* ---- versions and markers --------------------------------------------------------------------------------- */
