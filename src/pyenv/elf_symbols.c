@@ -129,8 +129,9 @@ static size_t count_by_gnu_hash(const struct elf_file *f, const struct gnu_heade
 	free(list);
 	if (highest < g->first)
 		return g->first;
+	buckets += 4ull * g->n_buckets;
 	for (int step = 0; step < CHAIN_MAX; step++, highest++)
-		if (!word_at(f, buckets + 4ull * g->n_buckets + 4ull * (highest - g->first), &link, sizeof(link)) || (link & 1))
+		if (!word_at(f, buckets + 4ull * (highest - g->first), &link, sizeof(link)) || (link & 1))
 			break;
 	return (size_t)highest + 1;
 }

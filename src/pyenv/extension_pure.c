@@ -15,9 +15,12 @@
 
 static struct top_folder *find(const struct pure_folders *p, const char *folder, const char *name, size_t len)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if (p->item[i].len == len && memcmp(p->item[i].name, name, len) == 0 && strcmp(p->item[i].folder, folder) == 0)
-			return &p->item[i];
+	for (size_t i = 0; i < p->n; i++) {
+		struct top_folder *t = &p->item[i];
+
+		if (t->len == len && memcmp(t->name, name, len) == 0 && strcmp(t->folder, folder) == 0)
+			return t;
+	}
 	return NULL;
 }
 

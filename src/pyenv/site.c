@@ -94,7 +94,8 @@ static void add_user(struct scan *s, struct pyenv *e)
 	if (scan_variable(s, "PYTHONNOUSERSITE") || (!base && !home))
 		return;
 	base = base ? base : scan_join(s, home, ".local");
-	add_if_there(s, e, pool_printf(s->pool, "%s/lib/python%d.%d/site-packages", base, e->major, e->minor), PY_FOLDER_USER);
+	base = pool_printf(s->pool, "%s/lib/python%d.%d/site-packages", base, e->major, e->minor);
+	add_if_there(s, e, base, PY_FOLDER_USER);
 }
 
 static bool sees_system(struct scan *s, struct pyenv *e)
@@ -168,9 +169,8 @@ void env_folders(struct scan *s, struct pyenv *e)
 	add_pythonpath(s, e);
 	if (!e->prefix)
 		return;
-	if (e->minor < 0 || (!e->interpreter && e->kind == PYENV_OTHER &&
-			     !tree_is_dir(s->root, pool_printf(s->pool, "%s/lib/python%d.%d", e->prefix, e->major, e->minor)))) {
-		add(s, e, e->prefix, PY_FOLDER_SITE);	/* a folder of packages */
+	if (e->minor < 0) {
+		add(s, e, e->prefix, PY_FOLDER_SITE);	/* a folder of packages, without a Python */
 		return;
 	}
 	if (e->kind != PYENV_VENV) {
