@@ -100,9 +100,9 @@ static void fill_any(struct facts *f, const struct machine *m)
 		      h->wsl.libcuda == 1 || (m->nvml && m->nvml->driver[0]) ||
 		      (m->nvml && m->nvml->trouble != USAGE_NO_LIBRARY && m->nvml->trouble != USAGE_NO_PROBE);
 
-	if (gpu || (h->n_gpu == 0 && h->wsl.version <= 0))
+	if (gpu || (m->bus_known && h->wsl.version <= 0))
 		fact_set_flag(f, FACT_machine_any_gpu, gpu);
-	if (driver || (h->kernel.nvidia >= 0 && (m->cuda_asked || h->n_library >= 0)))
+	if (driver || (h->kernel.nvidia >= 0 && (m->cuda_asked || m->nodes_known)))
 		fact_set_flag(f, FACT_machine_any_driver, driver);
 }
 

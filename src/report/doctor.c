@@ -236,18 +236,19 @@ struct doctor *doctor_judge(const struct machine *m)
 {
 	struct doctor *d = xcalloc(1, sizeof(*d));
 	size_t n = machine_gpus(m);
-	struct finding worst, x;
+	struct finding worst = {.f = NULL}, x;
 	struct machine_gpu g;
 
-	judge_gpu(&worst, m, n ? 0 : SIZE_MAX, &d->pool);
-	for (size_t i = 1; i < n && i < MACHINE_GPUS_MAX; i++) {
+	for (size_t i = 0; i < n && i < MACHINE_GPUS_MAX; i++) {
 		machine_gpu(m, i, &g);
 		if (m->cuda.n && !g.cuda)
 			continue;	/* hidden from programs: it need not work */
 		judge_gpu(&x, m, i, &d->pool);
-		if (is_worse(&x, &worst))
+		if (!worst.f || is_worse(&x, &worst))
 			worst = x;
 	}
+	if (!worst.f)
+		judge_gpu(&worst, m, n ? 0 : SIZE_MAX, &d->pool);
 	d->facts = worst.f;
 	make_lines(d, &worst);
 	make_verdict(d, &worst);
