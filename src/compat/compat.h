@@ -33,7 +33,7 @@ const char *compat_driver_text(struct compat_driver d, char text[32]);
 int compat_driver_cuda(struct compat_driver d);
 /* The branch is newer than everything in the table: what it can do beyond the newest one is not known. */
 bool compat_driver_is_newer(struct compat_driver d);
-/* The newest branch in the table, and whether new GPUs still get it. */
+/* The newest branch in the table. */
 int compat_newest_branch(void);
 
 enum compat_run {
@@ -96,7 +96,7 @@ const struct compat_capability *compat_capability(int cc);
 /* From the device id alone, also where there is no driver. A card whose id is not listed is answered from the range of
  * ids of its chip: then `name` is NULL and `class` unknown. The answer is good until the next call. */
 const struct compat_gpu *compat_gpu_by_pci(uint16_t device);
-/* "NVIDIA GeForce RTX 3090", "Tesla V100-SXM2-16GB", "H100 80GB HBM3": by the longest name that it starts with. */
+/* "NVIDIA GeForce RTX 3090", "Tesla V100-SXM2-16GB", "H100 80GB HBM3". The answer's `name` is the pattern that matched. */
 const struct compat_gpu *compat_gpu_by_name(const char *name);
 /* GeForce, workstation or data centre, by the words of the name, also for names that are not in the table. */
 enum compat_class compat_class_of(const char *name);
@@ -107,7 +107,8 @@ bool compat_class_forward(enum compat_class class);
 int compat_branch_for(int cc);
 /* The oldest branch that can know this capability, from its first toolkit. 0 = not known. */
 int compat_first_branch_for(int cc);
-/* Can a driver of this version drive such a GPU? Unknown where table or argument end: then -1. */
+/* Can a driver of this version drive such a GPU? 1, 0, or -1 where table or arguments end. For GPUs that a driver does not
+ * show: one that it shows it supports. */
 int compat_driver_supports(struct compat_driver d, int cc);
 /* The newest CUDA version that any driver for this GPU has: wheels above its major version can never run. 0 = unknown. */
 int compat_newest_cuda_for(int cc);
@@ -126,7 +127,7 @@ enum compat_code {
 	COMPAT_CODE_SPECIFIC,		/* 'a' or 'f' of another GPU */
 	COMPAT_CODE_PTX_VERSION,	/* the driver cannot read this version of PTX: error 222 */
 	COMPAT_CODE_UNKNOWN,		/* capability, driver or PTX version not known */
-	COMPAT_CODE_TEGRA,		/* between systems on a chip and cards NVIDIA promises nothing; it may run */
+	COMPAT_CODE_TEGRA,		/* machine code of a card for a system on a chip or the reverse: not supported by NVIDIA */
 };
 
 /* Machine code (SASS) for this target on a device. */
@@ -148,10 +149,10 @@ enum compat_machine {
 struct compat_torch {
 	const char *release;	/* "2.7" */
 	int python_first, python_last;
-	int python_free;	/* first Python with a free-threaded wheel; 0 = none */
+	int python_free;	/* first Python with a free-threaded wheel (python3.13t); 0 = none */
 	const char *vision;	/* torchvision "0.22"; NULL = not known */
-	const char *audio;	/* torchaudio "2.7"; NULL = none or not known */
-	const char *triton;	/* the versions that its releases pin: "3.3.0 3.3.1"; "" = it has none, NULL = not known */
+	const char *audio;	/* torchaudio "2.7"; NULL = not known */
+	const char *triton;	/* the release that it needs: "3.3"; "" = none, NULL = not known */
 };
 
 struct compat_wheel {
@@ -162,10 +163,13 @@ struct compat_wheel {
 	bool is_default;	/* what `pip install torch` gives on this machine */
 	bool experimental;
 	const char *archs;	/* "75 80 86 90 100 120+PTX"; NULL = not known */
+	bool measured;		/* read from the wheel itself, not from what was published about it */
 };
 
 const struct compat_torch *compat_torch(const char *version);	/* "2.7.1+cu128" or "2.7"; NULL = not in the table */
 const struct compat_torch *compat_torch_newest(void);
+/* Are there wheels of this release for this Python (0: any)? */
+bool compat_torch_has_python(const struct compat_torch *t, int python, bool free_threaded);
 /* The wheel of "2.7.1+cu128": by version and CUDA version (0: by the "+cu128" of the version, else the default one). */
 const struct compat_wheel *compat_wheel(const char *version, int cuda, enum compat_machine machine);
 /* The i-th wheel, newest release first, the default variant first in each; NULL at the end. */
@@ -210,7 +214,8 @@ struct compat_choice {
 };
 
 /* Judges every wheel for this machine. Best first: those that run (no known trouble, stable before experimental, newest
- * release first, then newest CUDA), then the refused ones, newest first. Returns how many there are (at most `max`). */
+ * release first, in it what the driver runs natively, then newest CUDA), then the refused ones, newest first. Returns how many
+ * there are (at most `max`). Whether the driver can drive the GPU at all is not asked here (compat_driver_supports). */
 size_t compat_recommend(const struct compat_ask *ask, struct compat_choice *out, size_t max);
 #define COMPAT_CHOICES_MAX	200
 

@@ -12,6 +12,8 @@ enum py_source { PY_DIST_INFO, PY_EGG_INFO, PY_CONDA_META };
 struct py_package {
 	const char *name;	/* normalised: lower case, runs of "-_." are one "-" */
 	const char *version;	/* METADATA's for watched packages, else that of the folder's name; NULL: unknown */
+	const char *variant;	/* "cu124", "cpu", "rocm6.2": the local part of the version, for torch, torchvision and
+				 * torchaudio also that in their version.py; NULL: none is named */
 	const char *build;	/* conda's build string, "py3.11_cuda12.1_cudnn8.9.2_0"; else NULL */
 	const char *folder;	/* the folder of sys.path (or the conda prefix) that it is installed in */
 	const char *info;	/* its .dist-info, .egg-info or conda-meta file */
