@@ -3,6 +3,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,10 +47,9 @@ static bool power_of_two(unsigned long long n)
 
 static bool in_range(unsigned long long n, const char *range)
 {
-	unsigned long long low = strtoull(range, NULL, 10), high;
-	const char *dots = strstr(range, "..");
+	unsigned long long low = 0, high = UINT64_MAX;
 
-	high = dots && dots[2] ? strtoull(dots + 2, NULL, 10) : UINT64_MAX;
+	sscanf(range, "%llu..%llu", &low, &high);
 	return n >= low && n <= high;
 }
 

@@ -144,9 +144,11 @@ void host_look_log(const struct looking *l)
 	}
 	l->h->log.readable = read;
 	l->h->xids.readable = read;
-	if (!read)
+	if (!read) {
 		look_gap(l, "the kernel log", error ? strerror(error) : "it cannot be read");
-	else
+	} else {
 		l->h->log.lost = lost;
+		host_looked(l->h, HOST_LIST_event);
+	}
 	l->h->xids.lost = lost;
 }
