@@ -58,7 +58,7 @@ static bool divisions_list(const char *s)
 {
 	unsigned long long n;
 
-	for (s++; *s && *s != ']';) {
+	for (s += *s == '['; *s && *s != ']';) {
 		if (*s == '>')
 			s++;
 		else if (!whole_number(s, &n) || !power_of_two(n))
