@@ -58,7 +58,7 @@ static bool divisions_list(const char *s)
 {
 	unsigned long long n;
 
-	for (s += *s == '['; *s && *s != ']';) {
+	for (s++; *s && *s != ']';) {
 		if (*s == '>')
 			s++;
 		else if (!whole_number(s, &n) || !power_of_two(n))
@@ -218,7 +218,7 @@ void alloc_conf_parse(struct alloc_conf *out, struct pool *pool, const char *var
 		n = item_length(s, &closed);
 		colon = memchr(s, ':', n);
 		item->key = pool_copy(pool, s, colon ? (size_t)(colon - s) : n);
-		item->value = colon ? pool_copy(pool, colon + 1, n - (size_t)(colon + 1 - s)) : "";
+		item->value = colon ? pool_copy(pool, colon + 1, n - (size_t)(colon + 1 - s)) : pool_strdup(pool, "");
 		judge(out, pool, item);
 		out->n++;
 	}
