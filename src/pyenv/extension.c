@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/tree.h"
 #include "pyenv/elf_file.h"
+#include "pyenv/extension_pure.h"
 #include "pyenv/extension_torch.h"
 #include "pyenv/pyenv_priv.h"
 #include "base/banned.h"
@@ -23,6 +24,7 @@
 struct search {
 	struct env_work *w;
 	struct torch_symbols symbols;
+	struct pure_folders pure;
 	size_t entries, libraries;
 	size_t n, cap;
 	struct py_extension *item;
@@ -150,6 +152,7 @@ static void walk(struct search *x, const char *folder, const char *real, const c
 		if (is_library(d->d_name) && !is_folder(deeper, d))
 			look_at(x, folder, shown, d->d_name);
 		else if (depth < DEPTH_MAX && is_folder(deeper, d) && !skip_folder(d->d_name) &&
+			 !(strcmp(path, folder) == 0 && pure_folders_has(&x->pure, folder, d->d_name)) &&
 			 !(x->w->e->torch.dir && strcmp(shown, x->w->e->torch.dir) == 0))
 			walk(x, folder, deeper, shown, depth + 1);
 	}
@@ -157,13 +160,13 @@ static void walk(struct search *x, const char *folder, const char *real, const c
 		closedir(dir);
 }
 
-static void walk_folder(struct search *x, const char *path)
+static void walk_folder(struct search *x, const char *path, int depth)
 {
 	char inside[TREE_PATH_MAX], real[TREE_PATH_MAX];
 
 	if (tree_resolve(x->w->s->root, path, inside) == 0 &&
 	    snprintf(real, sizeof(real), "%s%s", x->w->s->root, inside) < (int)sizeof(real))
-		walk(x, path, real, path, 0);
+		walk(x, path, real, path, depth);
 }
 
 /* Extensions that torch compiled on the fly for this Python: ~/.cache/torch_extensions/py311_cu121/NAME/NAME.so */
@@ -183,7 +186,7 @@ static void walk_cache(struct search *x)
 	x->package = "torch-extensions-cache";
 	for (int i = 0; i < n; i++)
 		if (str_starts(names[i], tag))
-			walk_folder(x, scan_join(s, dir, names[i]));
+			walk_folder(x, scan_join(s, dir, names[i]), 0);
 	x->package = NULL;
 }
 
@@ -197,15 +200,18 @@ void env_extensions(struct env_work *w)
 	struct search x = {.w = w};
 
 	torch_symbols_open(&x.symbols, w);
+	pure_folders_read(&x.pure, w);
 	for (size_t i = 0; i < w->e->n_folders; i++) {
 		enum py_folder_kind k = w->e->folder[i].kind;
 
-		/* PYTHONPATH and .pth files may name a home folder: what is in there is not all Python's */
-		if (w->e->folder[i].there && (k == PY_FOLDER_SITE || k == PY_FOLDER_USER || k == PY_FOLDER_BASE))
-			walk_folder(&x, w->e->folder[i].path);
+		if (!w->e->folder[i].there || k == PY_FOLDER_CWD)
+			continue;
+		/* PYTHONPATH and .pth files may name a home folder: what lies deep in there is not Python's */
+		walk_folder(&x, w->e->folder[i].path, k == PY_FOLDER_PYTHONPATH || k == PY_FOLDER_PTH ? DEPTH_MAX - 2 : 0);
 	}
 	walk_cache(&x);
 	torch_symbols_close(&x.symbols);
+	pure_folders_release(&x.pure);
 	if (x.n)
 		qsort(x.item, x.n, sizeof(*x.item), by_path);
 	w->e->extension = pool_alloc(w->s->pool, (x.n + 1) * sizeof(*x.item));

@@ -163,7 +163,7 @@ static void base_sites(struct scan *s, struct pyenv *e)
 void env_folders(struct scan *s, struct pyenv *e)
 {
 	e->folder = pool_alloc(s->pool, FOLDERS_MAX * sizeof(*e->folder));
-	if (s->in->cwd)
+	if (s->in->cwd && !scan_variable(s, "PYTHONSAFEPATH"))
 		add(s, e, s->in->cwd, PY_FOLDER_CWD);
 	add_pythonpath(s, e);
 	if (!e->prefix)

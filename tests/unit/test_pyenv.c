@@ -473,6 +473,28 @@ static void lists_compiled_extensions(void **state)
 	assert_int_equal(e->torch.cxx11_abi, 1);
 }
 
+/* A RECORD without a library spares the walk through thousands of folders; folders of nobody are looked through. */
+static void leaves_out_packages_of_text(void **state)
+{
+	const struct pyenv *e;
+
+	(void)state;
+	make_venv("");
+	make_package(SITE, "text", "1.0", "", "text/__init__.py,,\ntext/deep/x.py,,\nshared/a.py,,\n");
+	make_package(SITE, "code", "1.0", "", "shared/b.so,,\n");
+	make_elf(SITE "/text/deep/late.so", &(struct elf_spec){.fatbin = true});
+	make_elf(SITE "/shared/b.so", &(struct elf_spec){.fatbin = true});
+	make_elf(SITE "/nobody/deep/c.so", &(struct elf_spec){.fatbin = true});
+	make_file(SITE "/here.pth", "/src/mine\n");
+	make_elf("/src/mine/pkg/d.so", &(struct elf_spec){.fatbin = true});
+	make_elf("/src/mine/far/down/in/it/e.so", &(struct elf_spec){.fatbin = true});
+	e = scan();
+	assert_int_equal(e->n_extensions, 3);
+	assert_string_equal(extension(e, "/shared/b.so")->package, "code");
+	assert_non_null(extension(e, "/nobody/"));
+	assert_non_null(extension(e, "/src/mine/pkg/d.so"));
+}
+
 static void lists_extensions_that_torch_compiled_itself(void **state)
 {
 	const struct py_extension *x;
@@ -697,7 +719,7 @@ static void reads_what_a_process_has_loaded(void **state)
 		  "7f40-7f50 rw-s 00000000 00:06 14    /dev/nvidiactl\n"
 		  "7f50-7f60 r-xp 00000000 00:00 0     [vdso]\nnonsense\n/x\n7f60-7f70 r-xp");
 	make_bytes("/proc/42/environ", environ_bytes, sizeof(environ_bytes) - 1);
-	process_read(&p, make_root, 42);
+	py_process_read(&p, make_root, 42);
 	assert_true(p.known);
 	assert_int_equal(p.n_libraries, 3);
 	assert_string_equal(p.library[1].name, "libcuda.so.535.54.03");
@@ -708,11 +730,11 @@ static void reads_what_a_process_has_loaded(void **state)
 	assert_int_equal(p.n_environ, 3);
 	assert_string_equal(p.environ[1], "LD_LIBRARY_PATH=/x");
 	assert_null(p.environ[3]);
-	process_release(&p);
-	process_read(&p, make_root, 43);
+	py_process_release(&p);
+	py_process_read(&p, make_root, 43);
 	assert_false(p.known);
 	assert_string_equal(p.reason, "no such process");
-	process_release(&p);
+	py_process_release(&p);
 }
 
 static void reads_this_very_process(void **state)
@@ -720,10 +742,10 @@ static void reads_this_very_process(void **state)
 	struct py_process p;
 
 	(void)state;
-	process_read(&p, "", getpid());
+	py_process_read(&p, "", getpid());
 	assert_true(p.known && p.exe && p.cwd && p.environ);
 	assert_non_null(process_library(&p, "libc.so"));
-	process_release(&p);
+	py_process_release(&p);
 }
 
 /* ---- versions and markers --------------------------------------------------------------------------------- */
@@ -844,7 +866,7 @@ int main(void)
 		T(puts_the_user_folder_first_on_debian), T(reads_folders_of_pth_files), T(reads_versions_and_half_installed_wheels),
 		T(finds_requirements_that_are_not_met), T(reads_how_torch_was_built), T(tells_builds_of_torchvision_apart),
 		T(notices_what_shadows_torch), T(says_when_the_files_of_torch_are_gone), T(lists_compiled_extensions),
-		T(lists_extensions_that_torch_compiled_itself), T(reads_what_torch_opens_itself), T(loads_the_libraries_of_the_wheels),
+		T(leaves_out_packages_of_text), T(lists_extensions_that_torch_compiled_itself), T(reads_what_torch_opens_itself), T(loads_the_libraries_of_the_wheels),
 		T(finds_foreign_libraries_in_library_path), T(says_which_library_is_not_found), T(follows_the_rescue_of_torch),
 		T(finds_the_driver_and_what_hides_it), T(reads_what_a_process_has_loaded), T(reads_this_very_process),
 		T(orders_versions), T(checks_specifiers), T(judges_markers), T(survives_hostile_trees),
