@@ -2,7 +2,8 @@
  * What can be known about a machine from its files: /proc, /sys, /dev and a few folders. No program is started, no
  * library is loaded, the driver is not asked, and no device is opened: this cannot hang on a broken driver.
  *
- * Everything is known or unknown (-1, NULL; n_gpu and the like are -1 too); `gap` says why something is not. The fields are rows of host.def.
+ * Everything is known or unknown (-1, NULL; n_gpu and the like are -1 too); `gap` says why something is not. The fields
+ * are rows of host.def.
  */
 #ifndef CUWHY_HOST_H
 #define CUWHY_HOST_H
