@@ -66,7 +66,7 @@ static bool explains(const struct verdict *v, const struct verdict *found)
 		return true;
 	mine = doctor_check_place(v->cause->check);
 	theirs = doctor_check_place(found->cause->check);
-	if (v->sure == SURE_CERTAIN)
+	if (v->sure == SURE_CERTAIN || (v->sure == SURE_LIKELY && mine > doctor_check_place("runtime")))
 		return mine == theirs;
 	return theirs <= mine || v->sure == SURE_POSSIBLE;
 }
