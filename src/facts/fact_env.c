@@ -182,7 +182,8 @@ bool machine_gpu_works(const struct machine *m, const struct machine_gpu *g, con
 	return works;
 }
 
-static void fill_others(struct facts *f, const struct machine *m, const struct machine_gpu *g, const struct pyenv *env, size_t index)
+static void fill_others(struct facts *f, const struct machine *m, const struct machine_gpu *g, const struct pyenv *env,
+			size_t index)
 {
 	size_t n = machine_gpus(m);
 	struct machine_gpu other;
