@@ -67,6 +67,7 @@ static void fill_driver_need(struct facts *f, const struct machine *m, const str
 	if (!compat_driver_needed(cuda, &need))
 		return;
 	fact_set_text(f, FACT_torch_driver_needed, compat_driver_text(need.least, text));
+	fact_set_number(f, FACT_torch_driver_branch, need.least.major);
 	if (newest)
 		fact_set_flag(f, FACT_driver_upgrade, need.least.major <= newest);
 }
@@ -255,6 +256,8 @@ static const char *broken_torch(const struct machine *m, const struct pyenv *env
 
 	if (t->reason)
 		return t->reason;
+	if (t->shadow && strcmp(t->shadow, t->dir) == 0)
+		return "its folder has no libraries: it is half installed, or a source tree";
 	if (t->build == TORCH_BUILD_CUDA && !t->cuda_library && !m->bundle)
 		return "it was built for CUDA, but its libtorch_cuda.so is not there";
 	return "";
@@ -265,7 +268,7 @@ static void fill_torch(struct facts *f, const struct machine *m, const struct py
 	const struct py_torch *t = &env->torch;
 
 	fact_set_flag(f, FACT_torch_found, t->dir != NULL);
-	fact_set_text(f, FACT_torch_shadow, t->shadow ? t->shadow : "");
+	fact_set_text(f, FACT_torch_shadow, t->shadow && (!t->dir || strcmp(t->shadow, t->dir) != 0) ? t->shadow : "");
 	if (!t->dir)
 		return;
 	fact_set_text(f, FACT_torch_version, t->version ? t->version : t->metadata_version);

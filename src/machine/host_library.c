@@ -153,6 +153,8 @@ void host_look_libraries(const struct looking *l)
 		"/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib64/nvidia", "/usr/lib/i386-linux-gnu",
 	};
 
+	if (look_exists(l, "/usr") || look_exists(l, "/lib"))
+		host_looked(l->h, HOST_LIST_library);
 	add_path(l, look_env(l, "LD_LIBRARY_PATH"));
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		add_dir(l, dirs[i], false);

@@ -41,6 +41,9 @@ extern const struct host_field host_fields[];
 extern const size_t host_n_fields;
 extern const struct host_list host_lists[HOST_LISTS];
 
+/* The list was looked for: from now on it is known, if only to be empty. */
+void host_looked(struct host *h, enum host_list_id list);
+
 /* One more element, all of it unknown; NULL when the list is full. */
 void *host_add(struct host *h, struct pool *pool, enum host_list_id list);
 

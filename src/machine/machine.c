@@ -198,7 +198,7 @@ static const char *const *environment(struct machine *m, const struct machine_fr
 		return m->process.environ;
 	if (from->environ)
 		return from->environ;
-	return (const char *const *)environ;
+	return from->root[0] ? variables_read(&m->pool, from->root, 0) : (const char *const *)environ;
 }
 
 static const char *current_folder(struct machine *m, const struct machine_from *from)
