@@ -67,6 +67,19 @@ static const char *other_python(struct search *x, const char *name)
 	return pool_printf(x->w->s->pool, "cpython-%.*s", (int)n, digits);
 }
 
+/* Some packages bring one library per CUDA version ("libx_cuda117.so") and load that of torch's: the others are idle. */
+static bool for_other_cuda(struct search *x, const char *name)
+{
+	const char *cuda = x->w->e->torch.cuda, *at = strstr(name, "_cuda"), *dot = cuda ? strchr(cuda, '.') : NULL;
+	size_t n = at ? strspn(at + 5, "0123456789") : 0;
+	char own[24];
+
+	if (!dot || n < 2 || n > 4 || (at[5 + n] != '.' && at[5 + n] != '_'))
+		return false;
+	snprintf(own, sizeof(own), "%.*s%.*s", (int)(dot - cuda), cuda, (int)strspn(dot + 1, "0123456789"), dot + 1);
+	return strlen(own) != n || memcmp(own, at + 5, n) != 0;
+}
+
 static void name_owner(struct search *x, struct py_extension *e, const char *folder)
 {
 	const char *top = e->path + strlen(folder) + 1;
@@ -102,7 +115,7 @@ static void look_at(struct search *x, const char *folder, const char *path, cons
 		x->w->e->cut = true;
 		return;
 	}
-	if (elf_open(&f, x->w->s->pool, x->w->s->root, path, 0) != 0)
+	if (for_other_cuda(x, name) || elf_open(&f, x->w->s->pool, x->w->s->root, path, 0) != 0)
 		return;
 	e.reason = f.foreign ? "made for another kind of machine" : f.broken;
 	e.torch = needs_torch(&f);

@@ -465,11 +465,14 @@ static void lists_compiled_extensions(void **state)
 	make_elf(SITE "/lost/_C.so", &(struct elf_spec){.needed = {"libc10.so", "libnowhere.so"}, .undefined = {FN_OWN}});
 	make_elf(SITE "/tag/_C.cpython-310-x86_64-linux-gnu.so", &(struct elf_spec){.needed = {"libtorch.so"}, .undefined = {FN_OLD}});
 	make_library(SITE "/numpy/plain.so", "plain.so");
+	make_elf(SITE "/bitsandbytes/libbitsandbytes_cuda124.so", &(struct elf_spec){.fatbin = true});
+	make_elf(SITE "/bitsandbytes/libbitsandbytes_cuda117.so", &(struct elf_spec){.fatbin = true});	/* torch has 12.4 */
 	make_file(SITE "/zero/libzero.so.1", "");
 	make_file(SITE "/script/libscript.so", "GROUP ( libreal.so )");
 	make_dir(SITE "/folder/libfolder.so");
 	e = scan();
-	assert_int_equal(e->n_extensions, 6);
+	assert_int_equal(e->n_extensions, 7);
+	assert_non_null(extension(e, "_cuda124.so"));
 	x = extension(e, "flash_attn");
 	assert_true(x->fatbin && x->torch && !x->vendor && !x->python && !x->reason);
 	assert_string_equal(x->package, "flash-attn");
