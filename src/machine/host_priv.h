@@ -92,7 +92,9 @@ struct mount {
 
 /* One after the other: `*at` begins as l->mounts. */
 bool look_mount(const char **at, struct mount *m);
-bool look_is_mount(const struct looking *l, const char *path);
+
+/* What is mounted at exactly this path: its path in the file system that it is from. NULL: nothing. */
+const char *look_mounted(const struct looking *l, const char *path);
 
 /* The path of this process in a control group hierarchy ("" = the unified one); NULL when it is not there. */
 const char *look_cgroup(const struct looking *l, const char *controller);

@@ -352,6 +352,13 @@ static void container__kinds(void **state)
 	tree_file("/proc/self/mountinfo", "1 0 254:0 / / rw,relatime - ext4 /dev/vda rw\n");
 	look();
 	assert_string_equal(h.container.kind, "none");
+	tree_file("/proc/self/mountinfo", "1 0 253:0 / / rw,relatime - xfs /dev/mapper/rhel-root rw\n");
+	tree_file("/proc/self/cgroup", "0::/system.slice/containerd.service\n");
+	look();
+	assert_string_equal(h.container.kind, "none");
+	tree_file("/proc/self/mountinfo", "1 0 253:0 / / rw,relatime - xfs /dev/mapper/docker-253:1-99-abc rw\n");
+	look();
+	assert_string_equal(h.container.kind, "docker");
 }
 
 static void container__who_brought_the_gpus(void **state)
@@ -374,6 +381,11 @@ static void container__who_brought_the_gpus(void **state)
 	tree_file("/proc/self/mountinfo", OVERLAY "3 1 8:1 /usr/bin/nvidia-smi /usr/bin/nvidia-smi ro - ext4 /dev/sda1 rw\n");
 	LOOK("NVIDIA_VISIBLE_DEVICES=void");
 	assert_string_equal(h.container.hook, "cdi");
+	tree_file("/libs/libcuda.so.1", "\177ELF\002");
+	tree_file("/proc/self/mountinfo", OVERLAY "3 1 8:1 /usr/lib/libcuda.so.570.26 /libs/libcuda.so.1 ro - ext4 /dev/sda1 rw\n");
+	LOOK("LD_LIBRARY_PATH=/libs");
+	assert_string_equal(h.library[0].path, "/libs/libcuda.so.1");
+	assert_string_equal(h.library[0].version, "570.26");
 }
 
 static void container__rules_of_the_control_group(void **state)
