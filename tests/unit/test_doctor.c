@@ -18,6 +18,7 @@
 #include "report/doctor.h"
 #include "report/verdict.h"
 #include "rules/kb.h"
+#include "rules/rules.h"
 
 /* An RTX 4090, driver 580, PyTorch 2.11 for CUDA 12.8: everything goes together. */
 static const char healthy[] =
@@ -418,6 +419,51 @@ static void checks__name_causes_that_exist(void **state)
 	}
 }
 
+/* What a failing program says, without a look at the machine. */
+static void words__of_a_failure_name_the_cause(void **state)
+{
+	static const struct { int code; const char *text, *cause; } said[] = {
+		{217, "", "p2p-not-supported"},
+		{802, "", "fabric-manager-not-ready"},
+		{803, "", "driver-library-mismatch"},
+		{804, "", "forward-compat-unsupported"},
+		{805, "", "mps-unreachable"},
+		{34, "", "driver-library-broken"},
+		{46, "", "compute-mode-exclusive"},
+		{0, "Torch not compiled with CUDA enabled", "cpu-only-build"},
+		{0, "operator torchvision::nms does not exist", "torchvision-mismatch"},
+		{0, "libcudnn.so.9: cannot open shared object file: No such file or directory", "wheel-packaging-defect"},
+		{0, "libcurl.so.4: cannot open shared object file: No such file or directory", NULL},
+		{0, "/x.so: undefined symbol: _ZN3c105ErrorC1ENS_14SourceLocationE", "extension-abi-mismatch"},
+		{0, "/x.so: undefined symbol: my_function", NULL},
+		{0, "The detected CUDA version (11.5) mismatches the version that was used to compile PyTorch (12.1)", "nvcc-toolkit-mismatch"},
+		{0, "nvrtc: error: invalid value for --gpu-architecture (-arch)", "nvrtc-arch-unsupported"},
+		{0, "ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'", "triton-ptxas-too-old"},
+		{0, "FlashAttention only supports Ampere GPUs or newer.", "hardware-feature-unsupported"},
+		{0, "DataLoader worker (pid 7) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory.",
+		 "shm-too-small-dataloader"},
+		{0, "Error while creating shared memory segment /dev/shm/nccl-x (size 9637888): No space left on device", "shm-too-small-nccl"},
+		{0, "Error while creating shared memory segment /dev/shm/nccl-x: Permission denied", "shm-permission-nccl"},
+		{0, "cuDNN version incompatibility: PyTorch was compiled against (9, 1, 0) but found runtime version (8, 9, 2)", "library-conflict"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		struct pool pool = {0};
+		struct facts *f = pool_alloc(&pool, sizeof(*f));
+		struct matches m;
+
+		facts_init(f, &pool);
+		fact_set_number(f, FACT_error_code, said[i].code);
+		fact_set_text(f, FACT_error_text, said[i].text);
+		rules_match(&m, kb_get(), f, &pool);
+		if (said[i].cause ? !m.n || strcmp(m.list[0].cause->id, said[i].cause) != 0 : m.n > 0)
+			fail_msg("%d %s: %s instead of %s", said[i].code, said[i].text, m.n ? m.list[0].cause->id : "none",
+				 said[i].cause ? said[i].cause : "none");
+		pool_release(&pool);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -425,6 +471,7 @@ int main(void)
 		cmocka_unit_test(healthy__machines_stay_green),
 		cmocka_unit_test(checks__that_need_a_failed_one_are_not_listed),
 		cmocka_unit_test(checks__name_causes_that_exist),
+		cmocka_unit_test(words__of_a_failure_name_the_cause),
 		cmocka_unit_test(nothing__known_is_no_verdict),
 		cmocka_unit_test(advice__never_asks_for_a_driver_that_drops_the_gpu),
 		cmocka_unit_test(bundle__says_the_same_there_and_back),
