@@ -206,6 +206,8 @@ static const struct { const char *name, *change, *cause, *certainty; } sick[] = 
 	 "library-conflict", "likely"},
 	{"a cuDNN from before the GPU", "{" GPU("NVIDIA GeForce RTX 5090", 12, 0, "") ", " ENV(TORCH, ", 'packages': [{'name': 'nvidia-cudnn-cu12',"
 	 " 'version': '9.1.0.70'}]") "}", "library-predates-gpu", "likely"},
+	{"a CUDA version from before the GPU", "{" GPU("NVIDIA GeForce RTX 3090", 8, 6, "") ", " ENV("'version': '1.6.0+cu101', 'build': 'cuda', 'cuda': '10.1'", "")
+	 ", 'code': [{'env': 0, 'torch': true, 'archs': 'sm_37 sm_50 sm_60 sm_70 sm_75 compute_75@6.4'}]}", "library-predates-gpu", "likely"},
 	{"a toolkit of another major", "{'host': {'tools': {'nvcc': '/usr/bin/nvcc', 'nvcc_version': '11.5'}}}", "nvcc-toolkit-mismatch", "possible"},
 	{"a run-time compiler from before the GPU", "{" GPU("NVIDIA GB10", 12, 1, "") "}", "nvrtc-arch-unsupported", "possible"},
 	{"an assembler from before the GPU", "{" GPU("NVIDIA GeForce RTX 5090", 12, 0, "") ", 'ptxas': [{'env': 0, 'cuda': 12040}]}", "triton-ptxas-too-old",
@@ -436,6 +438,10 @@ static void words__of_a_failure_name_the_cause(void **state)
 		{0, "libcurl.so.4: cannot open shared object file: No such file or directory", NULL},
 		{0, "/x.so: undefined symbol: _ZN3c105ErrorC1ENS_14SourceLocationE", "extension-abi-mismatch"},
 		{0, "/x.so: undefined symbol: my_function", NULL},
+		{0, "libcusparse.so.12: undefined symbol: __nvJitLinkComplete_12_4, version libnvJitLink.so.12", "library-conflict"},
+		{0, "nvrtc: error: failed to open libnvrtc-builtins.so.11.1.", "wheel-packaging-defect"},
+		{0, "Could not run 'torchvision::nms' with arguments from the 'CUDA' backend.", "torchvision-mismatch"},
+		{0, "The NVIDIA driver on your system is too old (found version 8000).", "driver-too-old"},
 		{0, "The detected CUDA version (11.5) mismatches the version that was used to compile PyTorch (12.1)", "nvcc-toolkit-mismatch"},
 		{0, "nvrtc: error: invalid value for --gpu-architecture (-arch)", "nvrtc-arch-unsupported"},
 		{0, "ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'", "triton-ptxas-too-old"},
