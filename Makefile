@@ -29,7 +29,7 @@ Q := @
 say = @printf '  %-5s %s\n' "$(1)" "$(2)"
 endif
 
-LIB_SRC := $(sort $(filter-out %/probe_main.c,$(foreach d,base compat fatbin probe trace dump snap facts rules report,$(wildcard src/$(d)/*.c))))
+LIB_SRC := $(sort $(filter-out %/probe_main.c,$(foreach d,base probe compat fatbin pyenv machine trace dump snap facts rules report,$(wildcard src/$(d)/*.c))))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(shell uname -m).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))
@@ -62,7 +62,7 @@ help:
 ## make bench       cost of recording on the simulated GPU
 ## make bench-gpu   cost of recording on a real GPU with PyTorch
 ## make bench-snapshot  reading a memory snapshot, beside PyTorch's own viewer
-## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, with libFuzzer (SECONDS=600)
+## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, with libFuzzer (SECONDS=600)
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
 ## SAN=address,undefined  build and check with sanitizers;  V=1  show commands;  DEVELOPER=1  -Werror
@@ -152,11 +152,13 @@ check-e2e: parts
 check-torture: parts
 	@sh tests/torture/run.sh $(B) $${ROUNDS:-1000}
 
-check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin
+check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle
 	@$(B)/tests/fuzz_trace tests/fuzz/corpus/trace
 	@$(B)/tests/fuzz_dump tests/fuzz/corpus/dump
 	@$(B)/tests/fuzz_snapshot tests/fuzz/corpus/snapshot
 	@$(B)/tests/fuzz_fatbin tests/fuzz/corpus/fatbin
+	@$(B)/tests/fuzz_pyenv tests/fuzz/corpus/pyenv
+	@$(B)/tests/fuzz_bundle tests/fuzz/corpus/bundle
 
 check-dumps: parts
 	@$(PYTHON) tests/dump/check_real.py $(B)
@@ -183,6 +185,7 @@ check-gpu: parts
 	@$(PYTHON) tests/gpu/faults.py --build $(B)
 	@$(PYTHON) tests/gpu/figures.py --build $(B)
 	@$(PYTHON) tests/gpu/snapshots.py --build $(B)
+	@$(PYTHON) tests/gpu/doctor.py --build $(B)
 	@sh tests/gpu/neighbours.sh $(B) $(PYTHON)
 
 # Never part of `check`: it needs the network. What was read is kept in build/wheels.

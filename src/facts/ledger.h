@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "facts/place.h"
-#include "facts/pool.h"
+#include "base/pool.h"
 
 struct trace;
 struct cw_failure;

@@ -479,4 +479,5 @@ __attribute__((constructor)) static void load(void)
 	st.loaded.pid = (uint32_t)getpid();
 	st.loaded.ticks = arch_ticks();
 	st.loaded.mono_ns = rec_mono_ns();
+	python_hook_early();
 }

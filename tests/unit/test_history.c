@@ -12,7 +12,7 @@
 #include "cmd/memory_time.h"
 #include "facts/history.h"
 #include "facts/ledger.h"
-#include "facts/pool.h"
+#include "base/pool.h"
 #include "memory_make.h"
 #include "report/torchsnap.h"
 #include "events_make.h"

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "facts/ledger.h"
-#include "facts/pool.h"
+#include "base/pool.h"
 #include "memory_make.h"
 #include "probe/usage.h"
 #include "report/report_ledger.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory that lives and dies together (see pool.h).
  */
-#include "facts/pool.h"
+#include "base/pool.h"
 
 #include <stdarg.h>
 #include <stdio.h>
