@@ -86,6 +86,7 @@ void exit_start(void) { }
 void exit_at_once_after_fault(void) { }
 void python_start(void) { }
 void python_hook(void) { }
+void python_hook_early(void) { }
 
 /* A stack that is new now and then, so that interning is exercised too. */
 uint32_t stack_here(void)
