@@ -20,7 +20,6 @@ import torch.nn as nn
 torch.cuda.memory._record_memory_history(max_entries=100000)
 GIB, MIB = 1 << 30, 1 << 20
 free, total = torch.cuda.mem_get_info()
-torch.cuda.set_per_process_memory_fraction(16 * GIB / total)
 
 def bytes_of(n):
     return torch.empty(n, dtype=torch.uint8, device="cuda")
@@ -39,21 +38,21 @@ PROGRAMS = (
 kept = []
 def work():
     for step in range(100000):
-        scratch = bytes_of(64 * MIB)
-        kept.append(bytes_of(32 * MIB))  # culprit
+        scratch = bytes_of(512 * MIB)
+        kept.append(bytes_of(256 * MIB))  # culprit
 """, ("oom-growth",)),
     ("fragmentation", """
 def work():
     pieces = []
-    for _ in range(780):
+    for _ in range(int(free * 0.97) // (20 * MIB)):
         pieces += [bytes_of(9 * MIB) for _ in range(2)]  # culprit
     del pieces[::2]
-    bytes_of(4 * GIB)
+    bytes_of(8 * GIB)
 """, ("oom-fragmentation",)),
     ("capacity", """
 layers = nn.ModuleList(nn.Linear(4096, 4096) for _ in range(8)).cuda()
 def work():
-    for rows in (1024, 2048, 1 << 19):
+    for rows in (1024, 2048, 1 << 22):
         x = torch.randn(rows, 4096, device="cuda")
         for layer in layers:
             x = torch.relu(layer(x))
@@ -62,7 +61,7 @@ def work():
     ("single_request", """
 def work():
     small = bytes_of(MIB)
-    bytes_of(64 * GIB)  # culprit
+    bytes_of(1024 * GIB)  # culprit
 """, ("oom-request-too-large", "oom-capacity", "oom-other-process")),
 )
 
