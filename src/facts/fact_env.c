@@ -45,22 +45,10 @@ static enum compat_run driver_runs(const struct machine *m, int cuda)
 
 static void fill_driver_need(struct facts *f, const struct machine *m, const struct pyenv *env)
 {
-	int cuda = cuda_number(env->torch.cuda), newest = 0;
-	size_t n = machine_gpus(m);
+	int cuda = cuda_number(env->torch.cuda), newest = machine_newest_branch(m);
 	struct compat_need need;
-	struct machine_gpu g;
 	char text[32];
 
-	for (size_t i = 0; i < n; i++) {
-		int branch;
-
-		machine_gpu(m, i, &g);
-		branch = compat_branch_for(g.cc);
-		if (branch && (!newest || branch < newest))
-			newest = branch;
-	}
-	if (newest)
-		fact_set_text(f, FACT_driver_newest, pool_printf(f->pool, "%d", newest));
 	if (!cuda)
 		return;
 	fact_set_text(f, FACT_torch_driver, run_word(driver_runs(m, cuda)));
