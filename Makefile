@@ -185,7 +185,6 @@ check-gpu: parts
 	@$(PYTHON) tests/gpu/faults.py --build $(B)
 	@$(PYTHON) tests/gpu/figures.py --build $(B)
 	@$(PYTHON) tests/gpu/snapshots.py --build $(B)
-	@$(PYTHON) tests/gpu/doctor.py --build $(B)
 	@sh tests/gpu/neighbours.sh $(B) $(PYTHON)
 
 # Never part of `check`: it needs the network. What was read is kept in build/wheels.
