@@ -41,6 +41,8 @@ static void fill_library(struct facts *f, const struct machine *m)
 		fact_set_flag(f, FACT_driver_found, false);
 	else if (l->path)
 		fact_set_flag(f, FACT_driver_found, true);
+	else if (m->libcuda_sought && !m->cuda_asked)
+		fact_set_flag(f, FACT_driver_found, false);
 	fact_set_text(f, FACT_driver_library, l->path ? l->path : m->cuda.library.path[0] ? m->cuda.library.path : NULL);
 	if (!l->path)
 		return;

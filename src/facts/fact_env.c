@@ -256,11 +256,24 @@ static const char *broken_torch(const struct machine *m, const struct pyenv *env
 	return "";
 }
 
+/* PyTorch may be there. */
+static const struct py_folder *unreadable_folder(const struct pyenv *env)
+{
+	for (size_t i = 0; i < env->n_folders; i++)
+		if (env->folder[i].there && env->folder[i].reason)
+			return &env->folder[i];
+	return NULL;
+}
+
 static void fill_torch(struct facts *f, const struct machine *m, const struct pyenv *env)
 {
 	const struct py_torch *t = &env->torch;
+	const struct py_folder *unreadable = unreadable_folder(env);
 
-	fact_set_flag(f, FACT_torch_found, t->dir != NULL);
+	if (!t->dir && unreadable)
+		fact_set_text(f, FACT_env_why, pool_printf(f->pool, "%s: %s", unreadable->path, unreadable->reason));
+	else
+		fact_set_flag(f, FACT_torch_found, t->dir != NULL);
 	fact_set_text(f, FACT_torch_shadow, t->shadow && (!t->dir || strcmp(t->shadow, t->dir) != 0) ? t->shadow : "");
 	if (!t->dir)
 		return;
