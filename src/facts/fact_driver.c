@@ -41,6 +41,8 @@ static void fill_library(struct facts *f, const struct machine *m)
 		fact_set_flag(f, FACT_driver_found, false);
 	else if (l->path)
 		fact_set_flag(f, FACT_driver_found, true);
+	else if (m->libcuda_sought && !m->cuda_asked)
+		fact_set_flag(f, FACT_driver_found, false);
 	fact_set_text(f, FACT_driver_library, l->path ? l->path : m->cuda.library.path[0] ? m->cuda.library.path : NULL);
 	if (!l->path)
 		return;
@@ -247,7 +249,8 @@ void fill_machine_gpu(struct facts *f, const struct machine *m, const struct mac
 	fact_set_number(f, FACT_gpu_index, (double)g->index);
 	fact_set_text(f, FACT_gpu_name, g->name ? g->name : "a GPU without a known name");
 	fact_set_text(f, FACT_gpu_class, class_word(g->class));
-	if (g->class != COMPAT_CLASS_UNKNOWN)
+	/* some workstation cards may, in certified servers; nothing here tells which */
+	if (g->class != COMPAT_CLASS_UNKNOWN && g->class != COMPAT_CLASS_WORKSTATION)
 		fact_set_flag(f, FACT_gpu_forward, compat_class_forward(g->class));
 	fill_capability(f, m, g);
 	fill_mode(f, g);

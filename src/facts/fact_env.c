@@ -70,7 +70,7 @@ const char *machine_cover_word(enum fatbin_cover c)
 	case FATBIN_COVER_PART: return "part";
 	case FATBIN_COVER_PTX_NEW: return "ptx-new";
 	case FATBIN_COVER_NONE: return "none";
-	default: return "unknown";
+	default: return NULL;
 	}
 }
 
@@ -82,7 +82,8 @@ static const char *code_word(enum compat_code c)
 	case COMPAT_CODE_OTHER_MAJOR:
 	case COMPAT_CODE_TOO_NEW:
 	case COMPAT_CODE_SPECIFIC: return "none";
-	default: return "unknown";
+	case COMPAT_CODE_TEGRA: return "tegra";
+	default: return NULL;
 	}
 }
 
@@ -103,6 +104,7 @@ static void fill_age(struct facts *f, int cc, int least, int most)
 
 static void fill_code_of_library(struct facts *f, const struct machine *m, const struct fatbin *code, int cc)
 {
+	struct fatbin_coverage c;
 	struct buf text;
 	int least = 0, most = 0;
 
@@ -120,8 +122,10 @@ static void fill_code_of_library(struct facts *f, const struct machine *m, const
 		most = t->arch > most ? t->arch : most;
 	}
 	fill_age(f, cc, least, most);
-	if (cc)
-		fact_set_text(f, FACT_torch_cover, machine_cover_word(fatbin_covers(code, cc, machine_driver_cuda(m)).cover));
+	if (!cc)
+		return;
+	c = fatbin_covers(code, cc, machine_driver_cuda(m));
+	fact_set_text(f, FACT_torch_cover, c.cover == FATBIN_COVER_UNKNOWN && c.tegra ? "tegra" : machine_cover_word(c.cover));
 }
 
 /* The file could not be read: the table knows what such wheels have. */
@@ -252,11 +256,24 @@ static const char *broken_torch(const struct machine *m, const struct pyenv *env
 	return "";
 }
 
+/* PyTorch may be there. */
+static const struct py_folder *unreadable_folder(const struct pyenv *env)
+{
+	for (size_t i = 0; i < env->n_folders; i++)
+		if (env->folder[i].there && env->folder[i].reason)
+			return &env->folder[i];
+	return NULL;
+}
+
 static void fill_torch(struct facts *f, const struct machine *m, const struct pyenv *env)
 {
 	const struct py_torch *t = &env->torch;
+	const struct py_folder *unreadable = unreadable_folder(env);
 
-	fact_set_flag(f, FACT_torch_found, t->dir != NULL);
+	if (!t->dir && unreadable)
+		fact_set_text(f, FACT_env_why, pool_printf(f->pool, "%s: %s", unreadable->path, unreadable->reason));
+	else
+		fact_set_flag(f, FACT_torch_found, t->dir != NULL);
 	fact_set_text(f, FACT_torch_shadow, t->shadow && (!t->dir || strcmp(t->shadow, t->dir) != 0) ? t->shadow : "");
 	if (!t->dir)
 		return;

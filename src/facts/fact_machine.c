@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/str.h"
 
@@ -136,6 +137,13 @@ static bool matters(const struct var_finding *v)
 	return v->kind == VAR_BAD_VALUE || v->kind == VAR_CONTRADICTS || v->kind == VAR_MISSPELT || v->kind == VAR_DANGEROUS;
 }
 
+static bool asks_for_peers(const struct variables *v)
+{
+	const char *level = variables_get(v, "NCCL_P2P_LEVEL"), *off = variables_get(v, "NCCL_P2P_DISABLE");
+
+	return level && level[0] && strcmp(level, "0") != 0 && strcasecmp(level, "LOC") != 0 && !(off && strcmp(off, "1") == 0);
+}
+
 static void fill_variables(struct facts *f, const struct machine *m)
 {
 	const struct var_finding *worst = NULL;
@@ -152,6 +160,7 @@ static void fill_variables(struct facts *f, const struct machine *m)
 		n++;
 		worst = worst ? worst : v;
 	}
+	fact_set_flag(f, FACT_peers_asked, asks_for_peers(&m->variables));
 	fact_set_number(f, FACT_variable_count, (double)n);
 	fact_set_text(f, FACT_variable_name, worst ? worst->name : "");
 	if (!worst)

@@ -290,7 +290,34 @@ void machine_ask(const struct machine *m, const struct pyenv *env, int *cc, stru
 	}
 }
 
+/* A CUDA version from before a GPU has libraries and compilers that do not know it, even where the code runs. */
+static bool knows_gpus(const struct compat_wheel *w, const struct compat_ask *ask)
+{
+	for (size_t i = 0; i < ask->n_cc; i++) {
+		const struct compat_capability *c = compat_capability(ask->cc[i]);
+
+		if (c && c->first_cuda > w->cuda)
+			return false;
+	}
+	return true;
+}
+
 /* The release that is installed, if a build of it fits; else the best of all. */
+static struct compat_choice *pick(struct compat_choice *choice, size_t n, const struct compat_ask *ask, const struct compat_torch *has,
+				  bool knowing)
+{
+	struct compat_choice *best = NULL;
+
+	for (size_t i = 0; i < n && choice[i].fit < COMPAT_FIT_PYTHON; i++) {
+		if (knowing && !knows_gpus(choice[i].wheel, ask))
+			continue;
+		if (has && strcmp(choice[i].wheel->release, has->release) == 0)
+			return &choice[i];
+		best = best ? best : &choice[i];
+	}
+	return best;
+}
+
 void fill_machine_install(struct facts *f, const struct machine *m, const struct pyenv *env)
 {
 	struct compat_choice *choice = xcalloc(COMPAT_CHOICES_MAX, sizeof(*choice)), *best = NULL;
@@ -302,14 +329,8 @@ void fill_machine_install(struct facts *f, const struct machine *m, const struct
 
 	machine_ask(m, env, cc, &ask);
 	n = ask.n_cc ? compat_recommend(&ask, choice, COMPAT_CHOICES_MAX) : 0;
-	for (size_t i = 0; i < n && choice[i].fit < COMPAT_FIT_PYTHON; i++) {
-		if (!best)
-			best = &choice[i];
-		if (!has || strcmp(choice[i].wheel->release, has->release) != 0)
-			continue;
-		best = &choice[i];
-		break;
-	}
+	best = pick(choice, n, &ask, has, true);
+	best = best ? best : pick(choice, n, &ask, has, false);
 	if (best) {
 		fact_set_text(f, FACT_install_command, compat_wheel_command(best->wheel, command, sizeof(command)));
 		fact_set_text(f, FACT_install_wheel, pool_printf(f->pool, "PyTorch %s for CUDA %d.%d (%s)", best->wheel->release,

@@ -4,6 +4,8 @@
 #include "machine/bundle_priv.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "pyenv/process.h"
@@ -157,7 +159,28 @@ static const struct field env_field[] = {
 	F_OBJECT(struct pyenv, torch, torch), F_LIST(struct pyenv, "extensions", extension, n_extensions, extension),
 	F_OBJECT(struct pyenv, loader, loader), F_BOOL(struct pyenv, cut), F_END,
 };
-static const struct fields env = {env_field, sizeof(struct pyenv), NULL};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct py_package *x = a, *y = b;
+	int c = strcmp(x->name, y->name);
+
+	return c ? c : x->hidden - y->hidden;
+}
+
+/* They are looked up by name, in whatever order people write them. */
+static int check_env(void *it, struct pool *pool, struct err *e)
+{
+	struct pyenv *p = it;
+
+	(void)pool;
+	(void)e;
+	if (p->n_packages)
+		qsort(p->package, p->n_packages, sizeof(*p->package), by_name);
+	return 0;
+}
+
+static const struct fields env = {env_field, sizeof(struct pyenv), check_env};
 
 static const struct field driver_field[] = {
 	F_TEXT(struct loader_driver, path), F_TEXT(struct loader_driver, real), F_TEXT(struct loader_driver, version),

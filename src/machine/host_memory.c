@@ -137,7 +137,8 @@ static void take_shm(const struct looking *l)
 
 	take_shm_mount(l);
 	if (tree_stat(l->root, "/dev/shm", &st) != 0) {
-		if (look_exists(l, "/dev")) {
+		/* a tree that somebody copied seldom has it */
+		if (l->live && look_exists(l, "/dev")) {
 			l->h->memory.shm_size = 0;
 			l->h->memory.shm_free = 0;
 			l->h->memory.shm_writable = 0;

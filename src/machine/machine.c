@@ -226,6 +226,21 @@ static const char *python_of_process(struct machine *m)
 	return m->process.exe;
 }
 
+/* In a tree without any folder of libraries, one that is not found may well be there on the machine. */
+static bool has_libraries(const char *root)
+{
+	static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib"};
+	bool found = !root[0];
+	char *path;
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]) && !found; i++) {
+		path = xasprintf("%s%s", root, folders[i]);
+		found = access(path, F_OK) == 0;
+		free(path);
+	}
+	return found;
+}
+
 static void collect_files(struct machine *m, const struct machine_from *from)
 {
 	const char *const *env;
@@ -249,6 +264,7 @@ static void collect_files(struct machine *m, const struct machine_from *from)
 	if (!python.python && from->pid)
 		python.python = python_of_process(m);
 	pyenv_scan(&m->envs, &python);
+	m->libcuda_sought = has_libraries(from->root);
 	collect_code(m, from->root);
 	collect_ptxas(m, from->root);
 }

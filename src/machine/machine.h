@@ -43,6 +43,7 @@ struct machine {
 	const char *made_by;		/* "cuwhy 1.2"; NULL = not known */
 	struct host host;
 	bool bus_known, nodes_known;	/* false: an empty list of GPUs or nodes in `host` says nothing */
+	bool libcuda_sought;		/* where the loader looks was looked at: a library that was not found is not there */
 	struct variables variables;
 	struct gpu_usage *nvml;		/* NULL: nobody asked */
 	struct cuda_answer cuda;	/* `trouble` tells; in a bundle without it: library.init -1 and `cuda_asked` false */

@@ -29,11 +29,12 @@ def read_table():
     return rows
 
 
-def ask(build, *arguments):
+def ask(build, arguments, ordinary_user=False):
     """Exit status and output of `cuwhy doctor`; a crash or a hang is an exception."""
     command = [os.path.join(build, "cuwhy"), "doctor", *arguments]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT_S,
-                          env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "COLUMNS": "200"}, check=False)
+                          env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "COLUMNS": "200"},
+                          user=65534 if ordinary_user and os.geteuid() == 0 else None, check=False)
     if done.returncode < 0 or done.returncode > 2:
         raise RuntimeError("it ended with %d: %s" % (done.returncode, done.stderr.decode(errors="replace")[-500:]))
     if done.stderr:
@@ -76,10 +77,11 @@ def judge(build, row):
     """(what the doctor says, differences, its text)"""
     with tempfile.TemporaryDirectory(prefix="cuwhy-doctor-") as scratch:
         bundle = os.path.join(HERE, "machines", row["name"] + ".json")
-        arguments = [bundle] if os.path.exists(bundle) else tree.build(os.path.join(HERE, "trees", row["name"] + ".tree"), scratch, build)
+        arguments = [bundle] if os.path.exists(bundle) else tree.build(os.path.join(HERE, "trees", row["name"] + ".tree"), scratch)
+        ordinary = tree.wants_ordinary_user(scratch)
         try:
-            status, output = ask(build, "--json", "--recommend", *arguments)
-            text_status, text = ask(build, "--recommend", *arguments)
+            status, output = ask(build, ["--json", "--recommend", *arguments], ordinary)
+            text_status, text = ask(build, ["--recommend", *arguments], ordinary)
         except (RuntimeError, subprocess.TimeoutExpired, UnicodeDecodeError) as error:
             return "-", [str(error)], ""
         finally:
@@ -114,7 +116,7 @@ def main(arguments):
         print("%-7s %-26s %-29s %-9s %s" % ("not ok" if found else "ok", row["name"], cause, row["certainty"], row["origin"]))
         for line in found:
             print("        " + line)
-        if text and (verbose or names or found and "-v" in arguments):
+        if text and (verbose or names):
             print(text)
     healthy = sum(row["exit"] == "0" for row in rows)
     own = sum(row["origin"] == "own" for row in rows)
