@@ -20,6 +20,7 @@ void facts_init(struct facts *f, struct pool *pool)
 	f->pool = pool;
 	for (int i = 0; i < FACT_COUNT; i++)
 		f->value[i] = value_unknown(table[i].type);
+	f->value[FACT_machine_is] = value_flag(false);
 }
 
 void fact_set_number(struct facts *f, enum fact_id id, double number)

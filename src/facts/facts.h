@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "facts/pool.h"
+#include "base/pool.h"
 #include "facts/value.h"
 
 enum fact_id {
@@ -22,7 +22,7 @@ struct facts {
 	struct value value[FACT_COUNT];
 };
 
-/* All unknown. */
+/* All unknown but machine.is, which is no: rules over the machine begin with it, and are not "unchecked" without one. */
 void facts_init(struct facts *f, struct pool *pool);
 
 void fact_set_number(struct facts *f, enum fact_id id, double number);

@@ -17,6 +17,7 @@ struct cw_failure;
 struct xid;
 struct xid_log;
 struct gpu_usage;
+struct ram_state;
 
 #define INCIDENT_FAILURES 16	/* more of the same add nothing */
 
@@ -31,6 +32,7 @@ struct incident {
 	bool python_only;		/* nothing but an exception's message */
 	bool check_only;		/* nothing but PyTorch's own refusal */
 	const struct gpu_usage *usage;	/* who held the GPUs then; NULL = nobody looked */
+	const struct ram_state *ram;	/* the host's memory then; NULL = nobody looked */
 	const struct xid_log *xids;	/* of the time of the program; NULL = nobody looked */
 	bool hang;			/* a wait that `cuwhy run` found too long, and the errors after it */
 };
@@ -71,6 +73,9 @@ void launch_scene(const struct cw_launch *l, struct trace *t, struct scene *s);
 /* Everything that can be said about it. `f` is initialised by the caller. */
 void facts_of_incident(struct facts *f, const struct incident *i, struct trace *t,
 		       const struct scene *s);
+
+/* Can hardware be the reason for this CUDA error? Otherwise nobody needs to look into the log. */
+bool xid_matters(uint32_t code);
 
 /* The gravest Xid that may be about the incident; NULL when there is none or the log is not known. `*about`: 1 when it
  * names the process or the GPU, -1 when that cannot be told. */

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "facts/history.h"
 #include "facts/ledger_priv.h"
 #include "trace/trace_memory.h"
 
@@ -26,7 +27,8 @@ const struct cw_failure *ledger_oom(const struct trace *t, int device)
 			continue;
 		if (f[i - 1]->source == CW_SRC_TORCH_OOM)
 			return f[i - 1];
-		if (!driver && f[i - 1]->source == CW_SRC_DRIVER && f[i - 1]->code == 2 && f[i - 1]->request_bytes)
+		if (!driver && f[i - 1]->source == CW_SRC_DRIVER && f[i - 1]->code == 2 && f[i - 1]->request_bytes &&
+		    !failure_is_host(f[i - 1]))
 			driver = f[i - 1];
 	}
 	return driver;
@@ -38,25 +40,6 @@ static bool counts(const struct piece *p, int device)
 {
 	return (p->device == device || p->device < 0) &&
 	       (p->kind == CW_MEM_DEVICE || p->kind == CW_MEM_ASYNC || p->kind == CW_MEM_VMM);
-}
-
-void moment_init(struct moment *m, struct trace *t, uint64_t when, int device)
-{
-	size_t n = 0;
-
-	*m = (struct moment){ .when = when, .device = device };
-	pieces_of_torch(&m->torch, t, when);
-	for (size_t i = 0; i < m->torch.n; i++)
-		if (m->torch.list[i].device == device)
-			m->torch.list[n++] = m->torch.list[i];
-	m->torch.n = n;
-	pieces_of_driver_at(&m->driver, t, when);
-}
-
-void moment_free(struct moment *m)
-{
-	pieces_free(&m->torch);
-	pieces_free(&m->driver);
 }
 
 static struct ledger_line line_of_piece(const struct piece *p, const struct about *a)
@@ -276,6 +259,8 @@ static void from_timeline(struct ledger *l, struct trace *t, uint64_t ticks)
 
 	trace_timeline(t, l->device, &s, &n);
 	for (size_t i = 0; i < n && s[i].ticks <= ticks; i++) {
+		if (l->at == LEDGER_TIME)
+			l->allocated = s[i].allocated;
 		l->reserved = s[i].reserved;
 		l->driver = s[i].driver;
 	}
@@ -284,6 +269,7 @@ static void from_timeline(struct ledger *l, struct trace *t, uint64_t ticks)
 static void set_total(struct ledger *l, const struct trace *t, const struct cw_failure *f)
 {
 	const struct cw_header *h = trace_header(t);
+	const struct cw_memory_now *now = trace_memory(t, l->device);
 
 	l->device_name = l->device >= 0 && l->device < CW_MAX_DEVICES ? h->device[l->device].name : "";
 	l->total = f && f->memory_known ? f->total_bytes : 0;
@@ -291,6 +277,11 @@ static void set_total(struct ledger *l, const struct trace *t, const struct cw_f
 	if (!l->total && l->device_name[0])
 		l->total = h->device[l->device].total_bytes;
 	l->total_known = l->total > 0;
+	if (now) {
+		l->peak_allocated = now->peak_allocated;
+		l->peak_reserved = now->peak_reserved;
+	}
+	l->pinned_peak = h->pinned_peak_bytes;
 }
 
 static void set_sums(struct ledger *l, struct trace *t, const struct cw_failure *f, const struct moment *m)
@@ -298,10 +289,6 @@ static void set_sums(struct ledger *l, struct trace *t, const struct cw_failure 
 	const struct cw_memory_now *now = trace_memory(t, l->device);
 
 	l->driver = driver_sum(m);
-	if (now) {
-		l->peak_allocated = now->peak_allocated;
-		l->peak_reserved = now->peak_reserved;
-	}
 	if (l->at == LEDGER_END && now) {
 		l->allocated = now->allocated;
 		l->reserved = now->reserved;
@@ -353,7 +340,7 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 
 	*l = (struct ledger){ .at = at, .device = device, .ticks = when };
 	moment_init(&m, t, when, device);
-	kinds_init(&k, t, when, device, at == LEDGER_OOM && f ? failure_in_backward(t, f) : !trace_header(t)->exit_known, pool);
+	kinds_init(&k, t, &m, at == LEDGER_OOM && f ? failure_in_backward(t, f) : !trace_header(t)->exit_known, pool);
 	set_total(l, t, f);
 	set_sums(l, t, f, &m);
 	if (at == LEDGER_PEAK) {
@@ -371,6 +358,44 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 	add_kinds(l);
 	count_made(l, &k);
 	l->pinned = at == LEDGER_PEAK ? 0 : host_sum(&m);
-	l->pinned_peak = trace_header(t)->pinned_peak_bytes;
 	moment_free(&m);
+}
+
+/* What PyTorch had reserved is the sum of its segments; the timeline only helps to find those that nobody names. */
+static void read_history(struct ledger *l, struct lines *lines, struct kinds *k, struct moment *m, struct pool *pool)
+{
+	segments_find(&l->segments, m, k, l->reserved, pool);
+	add_tensors(lines, m, k);
+	add_libraries(lines, m, k, pool);
+	l->driver = driver_sum(m);
+	l->allocated = sum_of(lines, PART_TENSORS);
+	l->reserved = 0;
+	l->pinned = host_sum(m);
+}
+
+void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t ticks, const struct history *h,
+		     struct pool *pool)
+{
+	struct lines lines = { 0 };
+	struct moment m;
+	struct kinds k;
+
+	*l = (struct ledger){ .at = LEDGER_TIME, .device = device, .ticks = ticks, .sampled = !h };
+	set_total(l, t, NULL);
+	from_timeline(l, t, ticks);
+	if (h) {
+		moment_from(&m, h, device);
+		kinds_from(&k, t, h, device, pool);
+		read_history(l, &lines, &k, &m, pool);
+		l->missing = h->lost;
+		moment_free(&m);
+	}
+	settle_lines(l, &lines);
+	divide(l, &lines, 0, NULL);
+	lines_join(&lines);
+	keep_lines(l, &lines, pool);
+	if (h)
+		add_kinds(l);
+	else
+		l->n = 0;	/* sums alone */
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "facts/pool.h"
+#include "base/pool.h"
 
 struct trace;
 struct cw_failure;

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "facts/message.h"
-#include "facts/xid.h"
+#include "machine/xid.h"
+#include "probe/ram.h"
+#include "probe/usage.h"
 #include "report/verdict_priv.h"
 #include "trace/trace.h"
 
@@ -100,17 +102,36 @@ static bool is_note(const struct incident *i)
 	return !i->benign && !i->python_only;
 }
 
+#define SAMPLE_NS 2000000000u	/* samples are a second apart at most, and take a moment */
+
+static bool is_of(uint64_t sampled, const struct incident *i, const struct trace *t)
+{
+	uint64_t last = trace_header(t)->clock0.mono_ns + trace_ns(t, i->lead->last_ticks), first = i->lead->mono_ns;
+
+	return sampled >= first && sampled <= (last > first ? last : first) + SAMPLE_NS;
+}
+
+/* The newest sample is kept: an earlier failure has it only when it was taken then. */
+static void add_samples(struct incident *i, const struct trace *t, const struct process_end *end)
+{
+	if (end->usage && is_of(end->usage->mono_ns, i, t))
+		i->usage = end->usage;
+	if (end->ram && is_of(end->ram->mono_ns, i, t))
+		i->ram = end->ram;
+}
+
 static void add_notes(struct verdict *main, const struct incidents *all, const struct incident *fatal,
 		      struct trace *t, const struct process_end *end)
 {
 	size_t n = 0;
 
 	for (size_t k = 0; k < all->n && n < NOTES_MAX; k++) {
-		const struct incident *i = &all->list[k];
+		struct incident *i = &all->list[k];
 		struct verdict *note;
 
 		if (i == fatal || !is_note(i))
 			continue;
+		add_samples(i, t, end);
 		note = verdict_of_incident(i, t, i->hang || i->sticky ? end->fault : NULL);
 		if (!is_ours(i, note)) {
 			verdict_free(note);
@@ -143,6 +164,39 @@ static void add_xid(struct verdict *v, const struct incident *i, const struct tr
 		verdict_evidence(v, "kernel-log", "the kernel log could not be read: a hardware error would not be seen");
 }
 
+/* --- programs that found no CUDA --------------------------------------------------------------- */
+
+static bool speaks_of_gpus(const char *text)
+{
+	return text && (message_is_cuda(text) || strstr(text, "cuda") || strstr(text, "CUDA") || strstr(text, "GPU"));
+}
+
+/* The words of the exception that ended it, or the line that raised it; or nothing is known of why it ended. */
+static bool ended_for_lack_of_cuda(const struct incidents *all, const struct trace *t, struct pool *pool)
+{
+	const struct cw_failure *e = all->n_python ? all->python[0] : NULL;
+	struct place p;
+
+	if (!e || speaks_of_gpus(e->text))
+		return true;
+	return e->stack && place_of_stack(t, e->stack, &p) && speaks_of_gpus(place_source(&p, trace_header(t)->cwd, pool));
+}
+
+/* CUDA did not start, the program asked for it and ended badly: that is no failure that it handled. */
+static struct incident *no_cuda_at_start(struct incidents *all, const struct trace *t, struct pool *pool)
+{
+	static const uint32_t codes[] = {34, 35, 100, 802, 803, 804, 805, 806, 807, 999};
+	const struct cw_header *h = trace_header(t);
+
+	if (h->device_count != CW_UNKNOWN && h->device_count != 0)
+		return NULL;
+	for (size_t k = 0; k < all->n; k++)
+		for (size_t c = 0; c < sizeof(codes) / sizeof(codes[0]); c++)
+			if (all->list[k].code == codes[c] && !all->list[k].sticky)
+				return ended_for_lack_of_cuda(all, t, pool) ? &all->list[k] : NULL;
+	return NULL;
+}
+
 struct verdict *verdict_of_process(struct trace *t, const struct process_end *end)
 {
 	struct verdict *v = verdict_new("none"), *found = NULL;
@@ -156,8 +210,14 @@ struct verdict *verdict_of_process(struct trace *t, const struct process_end *en
 	hang = incidents_hang(&all, t, &v->pool);
 	if (!ended_well(v))
 		fatal = hang ? hang : incidents_fatal(&all, t, v->signal);
+	if (!ended_well(v) && !v->signal && v->exit_known && (!fatal || fatal->python_only)) {
+		struct incident *start = no_cuda_at_start(&all, t, &v->pool);
+
+		fatal = start ? start : fatal;
+	}
 	if (fatal) {
 		fatal->usage = end->usage;
+		fatal->ram = end->ram;
 		fatal->xids = xid_matters(fatal->code) ? log_of(t, end) : NULL;
 		found = verdict_of_incident(fatal, t, fatal->sticky ? end->fault : NULL);
 		add_xid(found, fatal, t);

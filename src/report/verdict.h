@@ -14,6 +14,7 @@ struct trace;
 struct culprit;
 struct xid_log;
 struct gpu_usage;
+struct ram_state;
 struct snapshot;
 struct snap_lines;
 struct snap_device;
@@ -30,6 +31,7 @@ struct process_end {
 	const struct culprit *fault;	/* from the GPU core dump that it left; NULL = none */
 	const struct xid_log *xids;	/* from the kernel log; NULL = nobody looked */
 	const struct gpu_usage *usage;	/* who held the GPUs when memory ran out; NULL = nobody looked; may be incomplete */
+	const struct ram_state *ram;	/* the host's memory then; NULL = nobody looked */
 	uint64_t fault_real_ns;	/* CLOCK_REALTIME of that dump; 0 = not known */
 	uint64_t ended_ns;	/* CLOCK_MONOTONIC; 0 = not known */
 };
@@ -50,6 +52,12 @@ const char *verdict_title(const struct verdict *v);
 size_t verdict_notes(const struct verdict *v);
 uint32_t verdict_pid(const struct verdict *v);
 uint64_t verdict_time_ns(const struct verdict *v);	/* CLOCK_MONOTONIC of the failure: orders processes */
+
+/* May the environment be to blame? Then the doctor is worth asking; what it found becomes the verdict where it explains the
+ * failure (true), and is evidence otherwise. */
+struct doctor;
+bool verdict_wants_machine(const struct verdict *v);
+bool verdict_adopt(struct verdict *v, const struct doctor *d);
 
 /* Marks `v` as the victim of one in the list, if it is one: it failed because that one had. */
 bool verdict_blame(struct verdict *v, struct verdict *const *list, size_t n);

@@ -112,11 +112,13 @@ class Figures:
             used = sum(size for part, size in device["parts"].items() if part not in ("rest", "unmeasured", "free"))
             ledger = 100.0 * (used - (own["total"] - own["free"])) / own["total"]
             whole = sum(device["parts"].values()) == own["total"] == device["total"]
-            ok = all(abs(x) <= 2 for x in off.values()) and abs(ledger) <= 1 and whole and device["allocated"] == own["allocated"] \
-                and device["reserved"] == own["reserved"]
-            self.say(name, ok, "%s; ledger %+.3f %% of the card from cuMemGetInfo; parts %s" % (
+            same = device["allocated"] == own["allocated"] and device["reserved"] == own["reserved"]
+            ok = all(abs(x) <= 2 for x in off.values()) and abs(ledger) <= 1 and whole and same
+            self.say(name, ok, "%s; ledger %+.3f %% of the card from cuMemGetInfo; parts %s%s" % (
                 ", ".join("%s %.1f MiB %+.2f %%" % (kind, own[kind] / 2**20, x) for kind, x in off.items()), ledger,
-                "add up" if whole else "do not add up"))
+                "add up" if whole else "do not add up",
+                "" if same else "; allocated %d, PyTorch says %d; reserved %d, PyTorch says %d" % (
+                    device["allocated"], own["allocated"], device["reserved"], own["reserved"])))
 
     def machine(self):
         if not self.wanted("machine"):
@@ -136,6 +138,7 @@ def main():
     parser = argparse.ArgumentParser(description="figures of memory on a real GPU")
     parser.add_argument("--build", default="build")
     parser.add_argument("--python", default=os.environ.get("PYTHON", sys.executable))
+    parser.add_argument("--keep", help="leave the recordings in this folder")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     probe = subprocess.run([args.python, "-c", "import torch; assert torch.cuda.is_available()"], capture_output=True)
@@ -143,7 +146,8 @@ def main():
         print("skipped: no GPU or no PyTorch here")
         return 0
     with tempfile.TemporaryDirectory(prefix="cuwhy-figures-") as folder:
-        figures = Figures(args, folder)
+        figures = Figures(args, os.path.abspath(args.keep) if args.keep else folder)
+        os.makedirs(figures.folder, exist_ok=True)
         figures.exact()
         figures.kinds()
         figures.asynchronous()

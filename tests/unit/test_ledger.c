@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "facts/ledger.h"
-#include "facts/pool.h"
+#include "base/pool.h"
 #include "memory_make.h"
 #include "probe/usage.h"
 #include "report/report_ledger.h"
@@ -484,6 +484,39 @@ static void others__another_process_holds_the_card(void **state)
 	usage_free(u);
 }
 
+/* A failure that the program survived has the sample that was taken then, and no other. */
+static void others__a_note_knows_them_too(void **state)
+{
+	struct gpu_usage *u = usage_of_two(20 * GIB + 600 * MIB, 118 * GIB, "python other.py");
+
+	(void)state;
+	for (int then = 0; then < 2; then++) {
+		struct process_end end = { .pid = 100, .status_known = true, .usage = u };
+		struct cw_failure *f;
+		struct verdict *v;
+		struct trace *t;
+		json_t *j, *note;
+		struct mm m;
+
+		mm_init(&m);
+		mm_segment(&m, 20 * GIB);
+		mm_block(&m, 20 * GIB, tb_stack(&m.b, "train.py:12:keep", NULL), 0, 0);
+		f = mm_oom(&m, 10 * GIB, CARD - 138 * GIB - 600 * MIB, tb_stack(&m.b, USER, NULL));
+		u->mono_ns = f->mono_ns + (then ? 100000000 : 9000000000);
+		t = tb_trace(&m.b);
+		v = verdict_of_process(t, &end);
+		j = verdict_object(v);
+		note = json_array_get(json_object_get(j, "notes"), 0);
+		assert_string_equal(field(j, "cause"), "none");
+		assert_string_equal(field(note, "cause"), "oom-other-process");
+		assert_string_equal(field(note, "certainty"), then ? "certain" : "likely");
+		json_decref(j);
+		verdict_free(v);
+		trace_free(t);
+	}
+	usage_free(u);
+}
+
 static void others__the_ranks_of_this_job(void **state)
 {
 	struct gpu_usage *u = usage_of_two(20 * GIB, 115 * GIB, "python train.py");
@@ -654,6 +687,7 @@ int main(void)
 		cmocka_unit_test(retention__graphs_of_earlier_steps),
 		cmocka_unit_test(growth__one_line_never_lets_go),
 		cmocka_unit_test(others__another_process_holds_the_card),
+		cmocka_unit_test(others__a_note_knows_them_too),
 		cmocka_unit_test(others__the_ranks_of_this_job),
 		cmocka_unit_test(others__another_library),
 		cmocka_unit_test(others__pinned_memory_is_the_hosts),

@@ -139,6 +139,22 @@ int cublasSetWorkspace_v2(void *handle, void *workspace, size_t size)
 	return size ? 0 : 7;
 }
 
+int cublasLtMatmul(const uint64_t *handle, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h, uint64_t i,
+		   uint64_t j, uint64_t k, uint64_t l, uint64_t m, void *workspace, size_t size, uint64_t stream);
+int cublasLtMatmul(const uint64_t *handle, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h, uint64_t i,
+		   uint64_t j, uint64_t k, uint64_t l, uint64_t m, void *workspace, size_t size, uint64_t stream)
+{
+	(void)workspace, (void)size;
+	return b == 2 && c == 3 && d == 4 && e == 5 && f == 6 && g == 7 && h == 8 && i == 9 && j == 10 && k == 11 && l == 12 && m == 13 &&
+	       stream == 16 && !handle ? 0 : 7;
+}
+
+int product(uint64_t address, uint64_t size);
+int product(uint64_t address, uint64_t size)
+{
+	return cublasLtMatmul(NULL, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, (void *)address, (size_t)size, 16);
+}
+
 int workspace(uint64_t address, uint64_t size);
 int workspace(uint64_t address, uint64_t size)
 {

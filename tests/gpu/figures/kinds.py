@@ -16,14 +16,21 @@ def blocks(tensors):
     return sum((size + 511) // 512 * 512 for size in storages.values())
 
 
-def report(model, optimizer, *also):
+def report(model, optimizer):
+    """PyTorch gives its cache back before it gives up: what the card has is asked for afterwards."""
+    try:
+        torch.empty(1 << 40, dtype=torch.uint8, device="cuda")  # more than any card has
+    finally:
+        figures(model, optimizer)
+
+
+def figures(model, optimizer):
     state = [v for s in optimizer.state.values() for v in s.values() if torch.is_tensor(v)]
     free, total = torch.cuda.mem_get_info()
     print("RESULT " + json.dumps({
         "parameters": blocks([*model.parameters(), *model.buffers()]), "gradients": blocks([p.grad for p in model.parameters()]),
         "optimizer": blocks(state), "free": free, "total": total, "allocated": torch.cuda.memory_allocated(),
         "reserved": torch.cuda.memory_reserved()}), flush=True)
-    return torch.empty(1 << 40, dtype=torch.uint8, device="cuda")  # more than any card has
 
 
 def fit(model, optimizer, batch, loss_of):

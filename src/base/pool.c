@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory that lives and dies together (see pool.h).
+ */
+#include "base/pool.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+struct pool_block {
+	struct pool_block *next;
+	max_align_t data[];
+};
+
+void *pool_alloc(struct pool *p, size_t size)
+{
+	struct pool_block *b = xcalloc(1, sizeof(*b) + size);
+
+	b->next = p->newest;
+	p->newest = b;
+	return b->data;
+}
+
+char *pool_copy(struct pool *p, const char *text, size_t len)
+{
+	char *copy = pool_alloc(p, len + 1);
+
+	memcpy(copy, text, len);
+	return copy;
+}
+
+char *pool_strdup(struct pool *p, const char *text)
+{
+	return pool_copy(p, text, strlen(text));
+}
+
+char *pool_printf(struct pool *p, const char *fmt, ...)
+{
+	va_list ap;
+	char *text = NULL, *copy;
+	int len;
+
+	va_start(ap, fmt);
+	len = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (len < 0)
+		BUG("cannot format");
+	copy = pool_copy(p, text, (size_t)len);
+	free(text);
+	return copy;
+}
+
+void pool_release(struct pool *p)
+{
+	while (p->newest) {
+		struct pool_block *b = p->newest;
+
+		p->newest = b->next;
+		free(b);
+	}
+}

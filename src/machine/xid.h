@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Xid lines: what the NVIDIA driver reported in the kernel log while a program ran.
+ */
+#ifndef CUWHY_XID_H
+#define CUWHY_XID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define XID_LINES_MAX	32	/* a dying GPU writes thousands: the first ones tell why */
+#define XID_GPUS_MAX	32
+
+enum xid_class { XID_PROGRAM, XID_UNCLEAR, XID_DRIVER, XID_HARDWARE };	/* the gravest last */
+
+struct xid {
+	uint32_t number;
+	uint32_t pid;		/* 0 = the line names none */
+	char pci[24];		/* "0000:10:1c" */
+	char text[160];		/* the line from "Xid" on */
+};
+
+struct xid_gpu {
+	char pci[24];
+	uint8_t uuid[16];
+};
+
+struct xid_log {
+	bool readable;		/* false: what is in the log is not known */
+	bool lost;		/* lines were overwritten before they were read */
+	struct xid line[XID_LINES_MAX];
+	size_t n;
+	struct xid_gpu gpu[XID_GPUS_MAX];
+	size_t n_gpus;
+};
+
+/* Reads what the descriptor has (/dev/kmsg, non-blocking, or a file) and adds to the log. `gpus_only`: leave out
+ * the Xids, which are older than the program. A failed read makes the log unreadable. */
+void xid_read(struct xid_log *log, int fd, bool gpus_only);
+
+/* One line of the kernel log. */
+void xid_line(struct xid_log *log, const char *text, bool gpus_only);
+
+enum xid_class xid_class(uint32_t number);
+const char *xid_class_id(enum xid_class c);
+const char *xid_meaning(uint32_t number);	/* "" when it is not in the list */
+
+/* Is the line about this process or the GPU with this uuid? 1 yes, 0 no: another GPU, -1 not known. */
+int xid_is_about(const struct xid_log *log, const struct xid *x, uint32_t pid, const uint8_t *uuid);
+
+#endif
