@@ -17,7 +17,7 @@
 
 #define CW_MAGIC	"CUWHYREC"
 #define CW_MAJOR	2	/* raised when an old reader would misread a new file */
-#define CW_MINOR	0	/* raised when something was added */
+#define CW_MINOR	1	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
@@ -347,7 +347,8 @@ struct cw_node {			/* a forward op that autograd will differentiate */
 	X(6, MANAGED, "managed")                       \
 	X(7, RESERVED, "address range only")           \
 	X(8, IPC, "another process's, opened here")    \
-	X(9, TORCH, "a block of PyTorch's allocator")
+	X(9, TORCH, "a block of PyTorch's allocator")  \
+	X(10, WORKSPACE, "one that PyTorch gave to cuBLAS; in FREED only")
 
 enum cw_memory {
 #define X(number, name, text) CW_MEM_##name = number,

@@ -207,7 +207,7 @@ enum ledger_kind kinds_of(struct kinds *k, const struct piece *p)
 {
 	const struct about *a = kinds_about(k, p);
 
-	if (p->library)
+	if (p->workspace)
 		return KIND_WORKSPACES;
 	if (a->asked && (a->asked->flags & CW_SITE_CAPTURED))
 		return KIND_GRAPHS;

@@ -20,14 +20,21 @@ static struct piece of_allocation(const struct cw_allocation *a)
 {
 	return (struct piece){ .addr = a->addr, .size = a->size, .ticks = a->ticks, .stack = a->stack,
 			       .forward_stack = a->kind == CW_MEM_TORCH ? (uint32_t)a->extra : 0,
-			       .device = a->device, .kind = a->kind, .site = a->site, .library = a->library };
+			       .device = a->device, .kind = a->kind, .site = a->site, .library = a->library,
+			       .workspace = a->kind == CW_MEM_TORCH && a->library };
+}
+
+static bool was_torch(const struct cw_freed *f)
+{
+	return f->kind == CW_MEM_TORCH || f->kind == CW_MEM_WORKSPACE;
 }
 
 static struct piece of_freed(const struct cw_freed *f)
 {
 	return (struct piece){ .addr = f->addr, .size = f->size, .ticks = f->made_ticks, .stack = f->stack,
 			       .forward_stack = f->forward_stack, .free_stack = f->free_stack,
-			       .device = f->device, .kind = f->kind };
+			       .device = f->device, .kind = was_torch(f) ? CW_MEM_TORCH : f->kind,
+			       .workspace = f->kind == CW_MEM_WORKSPACE };
 }
 
 static int by_address(const void *a, const void *b)
@@ -58,7 +65,7 @@ void pieces_of_torch(struct pieces *p, struct trace *t, uint64_t when)
 		if (a[i]->ticks <= when)
 			add(p, &cap, of_allocation(a[i]));
 	for (size_t i = 0; i < gone; i++)
-		if (f[i]->kind == CW_MEM_TORCH && f[i]->made_ticks <= when && f[i]->ticks > when)
+		if (was_torch(f[i]) && f[i]->made_ticks <= when && f[i]->ticks > when)
 			add(p, &cap, of_freed(f[i]));
 	sort(p);
 }
@@ -85,7 +92,7 @@ void pieces_of_driver_at(struct pieces *p, struct trace *t, uint64_t when)
 		if (a[i]->kind != CW_MEM_RESERVED && a[i]->ticks <= when)
 			add(p, &cap, of_allocation(a[i]));
 	for (size_t i = 0; i < gone; i++)
-		if (f[i]->kind != CW_MEM_TORCH && f[i]->kind != CW_MEM_RESERVED && f[i]->made_ticks <= when &&
+		if (!was_torch(f[i]) && f[i]->kind != CW_MEM_RESERVED && f[i]->made_ticks <= when &&
 		    f[i]->ticks > when)
 			add(p, &cap, of_freed(f[i]));
 	sort(p);
@@ -104,7 +111,7 @@ static bool newest_freed(struct trace *t, bool torch, uint64_t address, uint64_t
 	size_t n = trace_freed(t, &f);
 
 	for (size_t i = n; i > 0; i--) {
-		if (f[i - 1]->ticks >= before || (f[i - 1]->kind == CW_MEM_TORCH) != torch)
+		if (f[i - 1]->ticks >= before || was_torch(f[i - 1]) != torch)
 			continue;
 		*found = of_freed(f[i - 1]);
 		if (piece_holds(found, address))

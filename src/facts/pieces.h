@@ -19,6 +19,7 @@ struct piece {
 	int device;			/* -1 = host or unknown */
 	uint16_t kind;			/* enum cw_memory */
 	uint32_t site;			/* index into SITES, 0 = not known */
+	bool workspace;			/* PyTorch gave it to cuBLAS */
 	uint32_t library;		/* the file that asked the driver: off of a cw_string, 0 = not known */
 	bool segment;			/* the driver's: PyTorch cuts its blocks out of it */
 };

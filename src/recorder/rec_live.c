@@ -131,7 +131,7 @@ void live_keep_freed(struct live_table *l, const struct cw_allocation *a, uint32
 	s->forward_stack = a->kind == CW_MEM_TORCH ? (uint32_t)a->extra : 0;
 	s->free_stack = stack;
 	s->device = a->device;
-	s->kind = a->kind;
+	s->kind = a->kind == CW_MEM_TORCH && a->library ? CW_MEM_WORKSPACE : a->kind;
 	shared_set(&s->seq, r->head);
 	/* the next one will be written here: fetch it while the program does something else */
 	__builtin_prefetch((struct cw_freed *)(r + 1) + (r->head & (r->n_slots - 1)), 1);

@@ -84,7 +84,7 @@ static void collect_freed_blocks(struct build *b)
 	b->freed = xcalloc(n + 1, sizeof(*b->freed));
 	b->placed = xcalloc(n + 1, sizeof(*b->placed));
 	for (size_t i = 0; i < n; i++)
-		if (f[i]->kind == CW_MEM_TORCH)
+		if (f[i]->kind == CW_MEM_TORCH || f[i]->kind == CW_MEM_WORKSPACE)
 			b->freed[b->n_freed++] = f[i];
 	if (b->n_freed)
 		qsort(b->freed, b->n_freed, sizeof(*b->freed), by_address);
@@ -134,7 +134,7 @@ static void add_freed_segments(struct build *b)
 	for (size_t i = 0; i < n; i++) {
 		bool mapped = f[i]->kind == CW_MEM_VMM;
 
-		if (f[i]->kind == CW_MEM_TORCH ||
+		if (f[i]->kind == CW_MEM_TORCH || f[i]->kind == CW_MEM_WORKSPACE ||
 		    !place_freed_blocks(b, f[i]->addr, f[i]->size, f[i]->made_ticks, f[i]->ticks))
 			continue;
 		add_event(b, mapped ? TORCHSNAP_SEGMENT_MAP : TORCHSNAP_SEGMENT_ALLOC, f[i]->made_ticks, f[i]->addr,

@@ -81,8 +81,8 @@ class Figures:
         if not own or not device:
             self.say(name, False, "no figures: " + run.stderr.strip()[-300:])
             return
-        parts = device["parts"]
-        seen = parts["tensors"] + parts["other_libraries"] + parts["cache_in_used_segments"] + parts["cache_free_segments"]
+        seen = device["parts"]["tensors"] + sum(line["bytes"] for line in device["lines"] if line["part"] == "other_libraries"
+                                                and not str(line.get("library")).startswith("libcublas"))
         share = 100.0 * (seen - own["allocated"]) / own["allocated"]
         self.say(name, abs(share) < 2, "%.3f GiB accounted to this process, PyTorch says %.3f GiB (%+.2f %%) and %.3f GiB with the "
                  "driver's pool; kinds of tensors: %s" % (seen / 2**30, own["allocated"] / 2**30, share, own["reserved"] / 2**30,

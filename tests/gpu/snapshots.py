@@ -21,8 +21,7 @@ torch.cuda.memory._record_memory_history(max_entries=100000)
 GIB, MIB = 1 << 30, 1 << 20
 free, total = torch.cuda.mem_get_info()
 
-def bytes_of(n):
-    return torch.empty(n, dtype=torch.uint8, device="cuda")
+empty = lambda n: dict(size=n, dtype=torch.uint8, device="cuda")
 
 %s
 
@@ -38,16 +37,17 @@ PROGRAMS = (
 kept = []
 def work():
     for step in range(100000):
-        scratch = bytes_of(512 * MIB)
-        kept.append(bytes_of(256 * MIB))  # culprit
+        scratch = [torch.empty(**empty(256 * MIB)) for _ in range(8)]
+        kept.append(torch.empty(**empty(256 * MIB)))  # culprit
+        del scratch
 """, ("oom-growth",)),
     ("fragmentation", """
 def work():
     pieces = []
     for _ in range(int(free * 0.97) // (20 * MIB)):
-        pieces += [bytes_of(9 * MIB) for _ in range(2)]  # culprit
+        pieces += [torch.empty(**empty(9 * MIB)) for _ in range(2)]  # culprit
     del pieces[::2]
-    bytes_of(8 * GIB)
+    torch.empty(**empty(8 * GIB))
 """, ("oom-fragmentation",)),
     ("capacity", """
 layers = nn.ModuleList(nn.Linear(4096, 4096) for _ in range(8)).cuda()
@@ -60,8 +60,8 @@ def work():
 """, ("oom-capacity",)),
     ("single_request", """
 def work():
-    small = bytes_of(MIB)
-    bytes_of(1024 * GIB)  # culprit
+    small = torch.empty(**empty(MIB))
+    torch.empty(**empty(1024 * GIB))  # culprit
 """, ("oom-request-too-large", "oom-capacity", "oom-other-process")),
 )
 
