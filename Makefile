@@ -42,7 +42,7 @@ PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard src/base/*.c src/prob
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-gpu check-all \
-	check-tree check-san check-tsan check-wheels check-wheel-archs bench bench-gpu bench-snapshot fuzz install clean deps help
+	check-tree check-san check-tsan check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu bench-snapshot fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -59,6 +59,7 @@ help:
 ## make check-wheels  the symbols that the recorder uses, in one PyTorch wheel of each release (WHEELS="2.4 2.5");
 ##                  downloads some gigabytes with pip
 ## make check-wheel-archs  the GPU architectures inside these wheels against the table of wheels; likewise
+## make check-doctor-wheels  what the doctor says of some of them, on GPUs and drivers old and new; likewise
 ## make bench       cost of recording on the simulated GPU
 ## make bench-gpu   cost of recording on a real GPU with PyTorch
 ## make bench-snapshot  reading a memory snapshot, beside PyTorch's own viewer
@@ -192,6 +193,10 @@ check-wheels:
 # Likewise: the architectures inside wheels against kb/compat_torch.def.
 check-wheel-archs: $(B)/tests/show_archs
 	@$(PYTHON) tests/wheels/check_archs.py --build $(B) --scratch build/wheels $(WHEELS)
+
+# Likewise: real wheels, judged by the doctor.
+check-doctor-wheels: parts
+	@$(PYTHON) tests/wheels/check_doctor.py --build $(B) --scratch build/wheels $(WHEELS)
 
 $(B)/tests/show_archs: tests/wheels/show_archs.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)

@@ -245,6 +245,8 @@ static void sick__machines_are_told_what_is_wrong(void **state)
 }
 
 static const struct { const char *name, *change; } well[] = {
+	{"a tree without the system's own files", "{'host': {'os': {'id': null, 'kernel': null}}, " ENV(TORCH, ", 'loader': {'known': true, 'files': ["
+	 "{'soname': 'libcudnn.so.9', 'needed_by': '/v/libtorch_cuda.so'}, {'soname': 'libc.so.6', 'needed_by': '/v/libtorch_cuda.so'}]}") "}"},
 	{"as it is", "{}"},
 	{"minor-version compatibility", "{'host': {'kernel': {'version': '535.54.03'}}, 'nvml': {'driver': '535.54.03', 'cuda': 12020},"
 	 " 'cuda': {'version': 12020}, 'python': {'libcuda': {'version': '535.54.03'}}}"},
