@@ -376,6 +376,18 @@ static void reads_how_torch_was_built(void **state)
 	assert_null(scan()->torch.cuda_library);
 }
 
+/* 1.9 to 1.13 were split in two: what is called libtorch_cuda.so there has no code of its own. */
+static void finds_the_library_with_the_code(void **state)
+{
+	(void)state;
+	make_venv("");
+	make_torch(VERSION_CUDA);
+	make_library(SITE "/torch/lib/libtorch_cuda.so", "libtorch_cuda.so");
+	assert_string_equal(scan()->torch.cuda_library, SITE "/torch/lib/libtorch_cuda.so");
+	make_library(SITE "/torch/lib/libtorch_cuda_cu.so", "libtorch_cuda_cu.so");
+	assert_string_equal(scan()->torch.cuda_library, SITE "/torch/lib/libtorch_cuda_cu.so");
+}
+
 static void tells_builds_of_torchvision_apart(void **state)
 {
 	const struct pyenv *e;
@@ -902,7 +914,8 @@ int main(void)
 		T(follows_shims_of_pyenv),
 		T(says_when_a_venv_is_broken), T(takes_what_was_asked_for), T(reads_conda), T(says_that_there_is_no_python),
 		T(puts_the_user_folder_first_on_debian), T(reads_folders_of_pth_files), T(reads_versions_and_half_installed_wheels),
-		T(finds_requirements_that_are_not_met), T(reads_how_torch_was_built), T(tells_builds_of_torchvision_apart),
+		T(finds_requirements_that_are_not_met), T(reads_how_torch_was_built), T(finds_the_library_with_the_code),
+		T(tells_builds_of_torchvision_apart),
 		T(notices_what_shadows_torch), T(says_when_the_files_of_torch_are_gone), T(lists_compiled_extensions),
 		T(leaves_out_packages_of_text), T(lists_extensions_that_torch_compiled_itself), T(reads_what_torch_opens_itself), T(loads_the_libraries_of_the_wheels),
 		T(finds_foreign_libraries_in_library_path), T(preloads_only_beside_the_wheels_runtime), T(says_which_library_is_not_found), T(follows_the_rescue_of_torch),

@@ -30,7 +30,7 @@ RELEASES = ("1.13", "2.0", "2.3", "2.6", "2.7", "2.8", "2.10", "2.11")	# and the
 MACHINES = (	# name, PCI device, capability, its drivers with their CUDA version
 	("Tesla K80", 0x102d, 37, (("450.80.02", 11000), ("470.256.02", 11040))),
 	("NVIDIA GeForce GTX 1080", 0x1b80, 61, (("470.256.02", 11040), ("535.183.01", 12020), ("580.95.05", 13000))),
-	("Tesla V100-SXM2-16GB", 0x1db1, 70, (("450.51.06", 11000), ("550.54.15", 12040), ("580.95.05", 13000))),
+	("Tesla V100-SXM2-16GB", 0x1db1, 70, (("418.87.01", 10010), ("550.54.15", 12040), ("580.95.05", 13000))),
 	("Tesla T4", 0x1eb8, 75, (("450.80.02", 11000), ("525.60.13", 12000), ("595.71.05", 13020))),
 	("NVIDIA GeForce RTX 3090", 0x2204, 86, (("470.57.02", 11040), ("535.54.03", 12020), ("610.43.02", 13030))),
 	("NVIDIA GeForce RTX 4090", 0x2684, 89, (("520.61.05", 11080), ("535.183.01", 12020), ("580.65.06", 13000))),
@@ -42,7 +42,7 @@ MACHINES = (	# name, PCI device, capability, its drivers with their CUDA version
 FLOOR = {11: (450, 80, 2), 12: (525, 60, 13), 13: (580, 65, 6)}	# NVIDIA's table of minor-version compatibility
 LAST_BRANCH = ((37, 470), (70, 580))				# Kepler; Maxwell, Pascal and Volta
 FIRST_CUDA = {89: (11, 8), 90: (11, 8), 100: (12, 8), 120: (12, 8), 121: (12, 9)}
-PTX_READ = {11000: 70, 11040: 74, 11080: 78, 12000: 80, 12020: 82, 12040: 84, 12080: 87, 13000: 90, 13020: 92, 13030: 93}
+PTX_READ = {10010: 64, 11000: 70, 11040: 74, 11080: 78, 12000: 80, 12020: 82, 12040: 84, 12080: 87, 13000: 90, 13020: 92, 13030: 93}
 FOLDERS = {"libcudart": "cuda_runtime", "libcublas": "cublas", "libcublasLt": "cublas", "libcudnn": "cudnn", "libcufft": "cufft",
 	   "libcurand": "curand", "libcusparse": "cusparse", "libcusparseLt": "cusparselt", "libcusolver": "cusolver",
 	   "libnccl": "nccl", "libcupti": "cuda_cupti", "libnvrtc": "cuda_nvrtc", "libnvToolsExt": "nvtx", "libcufile": "cufile",
@@ -221,7 +221,8 @@ def judge(build, version, python, scratch):
 				cell, bad = judge_pair(build, d, base, facts, gpu, driver)
 				cells.append((gpu[0], driver[0], cell))
 				wrong += ["%s, driver %s: %s" % (gpu[0], driver[0], b) for b in bad]
-		size = os.path.getsize(os.path.join(packages, "torch", "lib", "libtorch_cuda.so"))
+		lib = os.path.join(packages, "torch", "lib")
+		size = max(os.path.getsize(os.path.join(lib, n)) for n in os.listdir(lib) if n.startswith("libtorch_cuda"))
 		row = [version, "cu" + facts["cuda"].replace(".", ""), "%d MB" % (size >> 20), "%.2f s" % bare_s, "%.2f s" % full_s,
 		       " ".join(facts["archs"])]
 	return row, cells, wrong
