@@ -184,6 +184,7 @@ check-all: check check-san
 check-gpu: parts
 	@$(PYTHON) tests/gpu/run.py --build $(B)
 	@$(PYTHON) tests/gpu/faults.py --build $(B)
+	@$(PYTHON) tests/gpu/doctor.py --build $(B) --python $(PYTHON)
 	@sh tests/gpu/neighbours.sh $(B) $(PYTHON)
 
 # Never part of `check`: it needs the network. What was read is kept in build/wheels.
