@@ -441,6 +441,7 @@ static void says_when_the_files_of_torch_are_gone(void **state)
 #define FN_NEW	"_ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
 #define FN_OLD	"_ZN3c105ErrorC2ENS_14SourceLocationERKSs"
 #define FN_AT	"_ZN2at5emptyEv"
+#define FN_FUSER	"_ZN5torch3jit5fuser4cuda9remainderEv"
 #define FN_OWN	"_ZN5torch3own4thingEv"
 
 static void make_torch_libraries(void)
@@ -474,6 +475,10 @@ static void lists_compiled_extensions(void **state)
 		 &(struct elf_spec){.needed = {"libc10.so"}, .undefined = {FN_OLD, FN_AT}});
 	make_elf(SITE "/mine/_C.abi3.so", &(struct elf_spec){.needed = {"libc10.so", "libmine.so"}, .undefined = {FN_OWN}});
 	make_elf(SITE "/mine/libmine.so", &(struct elf_spec){.soname = "libmine.so", .defined = {FN_OWN}});
+	/* torch 2.0 has libraries of other names beside its own */
+	make_elf(SITE "/nvfuser/_C.so", &(struct elf_spec){.needed = {"libc10.so", "libnvfuser_codegen.so", "libnvToolsExt.so.1"}, .undefined = {FN_FUSER}});
+	make_elf(SITE "/torch/lib/libnvfuser_codegen.so", &(struct elf_spec){.soname = "libnvfuser_codegen.so", .defined = {FN_FUSER}});
+	make_elf(SITE "/nvlost/_C.so", &(struct elf_spec){.needed = {"libc10.so", "libnvlost.so"}, .undefined = {FN_OWN}});
 	make_elf(SITE "/lost/_C.so", &(struct elf_spec){.needed = {"libc10.so", "libnowhere.so"}, .undefined = {FN_OWN}});
 	make_elf(SITE "/tag/_C.cpython-310-x86_64-linux-gnu.so", &(struct elf_spec){.needed = {"libtorch.so"}, .undefined = {FN_OLD}});
 	make_library(SITE "/numpy/plain.so", "plain.so");
@@ -483,7 +488,7 @@ static void lists_compiled_extensions(void **state)
 	make_file(SITE "/script/libscript.so", "GROUP ( libreal.so )");
 	make_dir(SITE "/folder/libfolder.so");
 	e = scan();
-	assert_int_equal(e->n_extensions, 7);
+	assert_int_equal(e->n_extensions, 9);
 	assert_non_null(extension(e, "_cuda124.so"));
 	x = extension(e, "flash_attn");
 	assert_true(x->fatbin && x->torch && !x->vendor && !x->python && !x->reason);
@@ -498,6 +503,8 @@ static void lists_compiled_extensions(void **state)
 	assert_string_equal(x->package, "old");
 	assert_int_equal(extension(e, "/mine/_C")->n_unresolved, 0);
 	assert_int_equal(extension(e, "/lost/")->n_unresolved, -1);
+	assert_int_equal(extension(e, "/nvfuser/_C")->n_unresolved, 0);
+	assert_int_equal(extension(e, "/nvlost/")->n_unresolved, -1);
 	assert_string_equal(extension(e, "/tag/")->python, "cpython-310");
 	assert_int_equal(extension(e, "/tag/")->n_unresolved, -1);
 	assert_string_equal(extension(e, "/zero/")->reason, "empty file");

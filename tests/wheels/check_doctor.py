@@ -22,7 +22,6 @@ import time
 import zipfile
 
 import check_archs
-import elf_names
 import wheel
 
 PYTHONS = ("3.12", "3.11", "3.10")
@@ -112,13 +111,23 @@ def requirements(packages, python):
 			yield r.name, exact[0].rstrip(".*") if exact else "1.0"
 
 
-def needed(path):
-	"""DT_NEEDED of a library."""
+def dynamic(path, what):
+	"""The texts in a library's dynamic section."""
 	shown = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, errors="replace").stdout
-	return re.findall(r"\(NEEDED\).*?\[(.+?)\]", shown)
+	return re.findall(r"\((?:%s)\).*?\[(.+?)\]" % what, shown)
 
 
-def complete(packages, cuda, scratch, python):
+def folder_of(name, lib, cuda):
+	"""Where the package with this library puts it; a release knows better than our list."""
+	found = [p for r in dynamic(os.path.join(lib, "libtorch_cuda.so"), "RPATH|RUNPATH") for p in r.split(":") if "/%s/" % name in p]
+	if found:
+		return os.path.normpath(found[0].replace("$ORIGIN", lib))
+	if cuda[0] >= 13 and name not in ONE_FOLDER:
+		name = "cu%d" % cuda[0]
+	return os.path.join(os.path.dirname(os.path.dirname(lib)), "nvidia", name, "lib")
+
+
+def complete(packages, cuda, python):
 	"""Gives it its dependencies: their metadata, and libraries that are nothing but their names."""
 	for name, version in requirements(packages, python):
 		info = os.path.join(packages, "%s-%s.dist-info" % (name.replace("-", "_"), version))
@@ -126,14 +135,12 @@ def complete(packages, cuda, scratch, python):
 		with open(os.path.join(info, "METADATA"), "w") as f:
 			f.write("Metadata-Version: 2.1\nName: %s\nVersion: %s\n" % (name, version))
 	folder = os.path.join(packages, "torch", "lib")
-	sonames = {s for n in os.listdir(folder) for s in needed(os.path.join(folder, n))}
+	sonames = {s for n in os.listdir(folder) for s in dynamic(os.path.join(folder, n), "NEEDED")}
 	for soname in sorted(sonames):
-		place = FOLDERS.get(re.split(r"[-.]", soname)[0])
-		if not place or os.path.exists(os.path.join(folder, soname)):
+		name = FOLDERS.get(re.split(r"[-.]", soname)[0])
+		if not name or os.path.exists(os.path.join(folder, soname)):
 			continue
-		if cuda[0] >= 13 and place not in ONE_FOLDER:
-			place = "cu%d" % cuda[0]
-		place = os.path.join(packages, "nvidia", place, "lib")
+		place = folder_of(name, folder, cuda)
 		os.makedirs(place, exist_ok=True)
 		subprocess.run([os.environ.get("CC", "gcc"), "-shared", "-nostdlib", "-Wl,-soname," + soname, "-o", os.path.join(place, soname),
 				"-x", "c", "/dev/null"], check=True)
@@ -211,7 +218,7 @@ def judge(build, version, python, scratch):
 		if not facts["cuda"]:
 			raise wheel.Trouble("torch %s for Python %s has no CUDA" % (version, python))
 		wrong, bare_s = check_bare(build, root, version, facts, d)
-		complete(packages, wheel.numbers(facts["cuda"]), d, python)
+		complete(packages, wheel.numbers(facts["cuda"]), python)
 		_, a, full_s = doctor(build, "--python", os.path.join(root, "venv"), "--bundle", os.path.join(d, "full.json"))
 		with open(os.path.join(d, "full.json")) as f:
 			base = {k: v for k, v in json.load(f).items() if k not in ("host", "variables", "nvml", "cuda", "process")}
