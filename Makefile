@@ -184,6 +184,8 @@ check-all: check check-san
 check-gpu: parts
 	@$(PYTHON) tests/gpu/run.py --build $(B)
 	@$(PYTHON) tests/gpu/faults.py --build $(B)
+	@$(PYTHON) tests/gpu/figures.py --build $(B)
+	@$(PYTHON) tests/gpu/snapshots.py --build $(B)
 	@$(PYTHON) tests/gpu/doctor.py --build $(B) --python $(PYTHON)
 	@sh tests/gpu/neighbours.sh $(B) $(PYTHON)
 

@@ -45,22 +45,10 @@ static enum compat_run driver_runs(const struct machine *m, int cuda)
 
 static void fill_driver_need(struct facts *f, const struct machine *m, const struct pyenv *env)
 {
-	int cuda = cuda_number(env->torch.cuda), newest = 0;
-	size_t n = machine_gpus(m);
+	int cuda = cuda_number(env->torch.cuda), newest = machine_newest_branch(m);
 	struct compat_need need;
-	struct machine_gpu g;
 	char text[32];
 
-	for (size_t i = 0; i < n; i++) {
-		int branch;
-
-		machine_gpu(m, i, &g);
-		branch = compat_branch_for(g.cc);
-		if (branch && (!newest || branch < newest))
-			newest = branch;
-	}
-	if (newest)
-		fact_set_text(f, FACT_driver_newest, pool_printf(f->pool, "%d", newest));
 	if (!cuda)
 		return;
 	fact_set_text(f, FACT_torch_driver, run_word(driver_runs(m, cuda)));
@@ -251,6 +239,14 @@ static void fill_nvcc(struct facts *f, const struct machine *m, const struct pye
 
 /* --- the environment -------------------------------------------------------------------------- */
 
+static bool has_torch_code(const struct machine *m, const struct pyenv *env)
+{
+	for (size_t i = 0; i < m->n_code; i++)
+		if (m->code[i].torch && m->code[i].env < m->envs.n_envs && &m->envs.env[m->code[i].env] == env)
+			return true;
+	return false;
+}
+
 static const char *broken_torch(const struct machine *m, const struct pyenv *env)
 {
 	const struct py_torch *t = &env->torch;
@@ -259,7 +255,8 @@ static const char *broken_torch(const struct machine *m, const struct pyenv *env
 		return t->reason;
 	if (t->shadow && strcmp(t->shadow, t->dir) == 0)
 		return "its folder has no libraries: it is half installed, or a source tree";
-	if (t->build == TORCH_BUILD_CUDA && !t->cuda_library && !m->bundle)
+	/* a bundle that somebody wrote may leave out where it is; one that was made here has it */
+	if (t->build == TORCH_BUILD_CUDA && !t->cuda_library && t->dir[0] == '/' && !has_torch_code(m, env))
 		return "it was built for CUDA, but its libtorch_cuda.so is not there";
 	return "";
 }

@@ -46,6 +46,34 @@ static struct said *keep_said(struct verdict *v, const struct said *from)
 	return first;
 }
 
+static bool is_said(const struct said *list, const char *text)
+{
+	for (; list; list = list->next)
+		if (strcmp(list->text, text) == 0)
+			return true;
+	return false;
+}
+
+/* Sentences of the failure behind those of the machine: two views of one cause. */
+static void append_own(struct said *machine, struct said **list, struct said *own)
+{
+	struct said **tail = list;
+
+	*list = machine;
+	while (*tail)
+		tail = &(*tail)->next;
+	while (own) {
+		struct said *next = own->next;
+
+		own->next = NULL;
+		if (!is_said(*list, own->text)) {
+			*tail = own;
+			tail = &own->next;
+		}
+		own = next;
+	}
+}
+
 static bool is_candidate(const struct verdict *v, const struct cause *c)
 {
 	for (size_t i = 0; i < v->n_candidates; i++)
@@ -81,11 +109,17 @@ bool verdict_adopt(struct verdict *v, const struct doctor *d)
 								  found->cause->id));
 		return false;
 	}
+	if (v->cause == found->cause) {
+		append_own(keep_said(v, found->why), &v->why, v->why);
+		v->sure = found->sure > v->sure ? found->sure : v->sure;
+		v->title = strcmp(v->title, v->cause->title) != 0 ? v->title : keep(v, found->title);
+	} else {
+		v->why = keep_said(v, found->why);
+		v->sure = found->sure;
+		v->title = keep(v, found->title);
+	}
 	v->cause = found->cause;
-	v->sure = found->sure;
-	v->title = keep(v, found->title);
 	v->because = keep(v, found->because);
-	v->why = keep_said(v, found->why);
 	v->fix = keep_said(v, found->fix);
 	v->candidates = pool_alloc(&v->pool, (found->n_candidates + 1) * sizeof(*v->candidates));
 	v->n_candidates = 0;

@@ -26,13 +26,13 @@ def told(run):
     return json.loads(run.out), run.status
 
 
-def misbehaving(box, how, *options, **env):
+def misbehaving(box, how, *options, nvml="gpu", **env):
     folder = os.path.join(box.scratch, "bad")
     os.makedirs(folder, exist_ok=True)
     link = os.path.join(folder, "libcuda.so.1")
     if not os.path.exists(link):
         os.symlink(box.library("bad_libcuda"), link)
-    return answer(box, "--timeout", "1", *options, LD_LIBRARY_PATH=folder + ":" + box.sim, CUWHY_SIM="h200", CUWHY_SIM_NVML="gpu",
+    return answer(box, "--timeout", "1", *options, LD_LIBRARY_PATH=folder + ":" + box.sim, CUWHY_SIM="h200", CUWHY_SIM_NVML=nvml,
                   BAD_CUDA=how, **env)
 
 
@@ -48,17 +48,9 @@ def rule__a_libcuda_that_hangs_or_dies_is_a_finding(box):
 
 
 def rule__both_libraries_that_hang_are_one_finding(box):
-    verdict, status = misbehaving(box, "hang", CUWHY_SIM_NVML="gpu,hang=nvmlInit_v2") if False else answer(
-        box, "--timeout", "1", LD_LIBRARY_PATH=hanging(box) + ":" + box.sim, CUWHY_SIM="h200", CUWHY_SIM_NVML="gpu,hang=nvmlInit_v2", BAD_CUDA="hang")
+    verdict, status = misbehaving(box, "hang", nvml="gpu,hang=nvmlInit_v2")
     same((verdict["cause"], status), ("driver-fails", FINDING), "cause")
     same(len([c for c in verdict["checks"] if c["status"] == "FAIL"]), 1, "failures")
-
-
-def hanging(box):
-    folder = os.path.join(box.scratch, "hanging")
-    os.makedirs(folder)
-    os.symlink(box.library("bad_libcuda"), os.path.join(folder, "libcuda.so.1"))
-    return folder
 
 
 def rule__answers_of_a_driver_that_cannot_be_are_survived(box):
@@ -159,9 +151,10 @@ def rule__whatever_stands_in_place_of_a_file_is_survived(box):
             "link to the root": lambda p: os.symlink("/", p), "folder": os.mkdir, "pipe": os.mkfifo, "socket": listen, "endless": endless,
             "binary": lambda p: open(p, "wb").write(bytes(range(256)) * 64), "one line": lambda p: open(p, "wb").write(b"A" * 3000000)}
     for path in files_of(root):
-        with open(path, "rb") as stream:
-            saved = stream.read()
         target = os.readlink(path) if os.path.islink(path) else None
+        if target is None:
+            with open(path, "rb") as stream:
+                saved = stream.read()
         for name, make in ways.items():
             os.unlink(path)
             make(path)
