@@ -63,7 +63,7 @@ help:
 ## make bench       cost of recording on the simulated GPU
 ## make bench-gpu   cost of recording on a real GPU with PyTorch
 ## make bench-snapshot  reading a memory snapshot, beside PyTorch's own viewer
-## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, with libFuzzer (SECONDS=600)
+## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, WHAT=host of a machine's files, with libFuzzer (SECONDS=600)
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
 ## SAN=address,undefined  build and check with sanitizers;  V=1  show commands;  DEVELOPER=1  -Werror
@@ -153,13 +153,14 @@ check-e2e: parts
 check-torture: parts
 	@sh tests/torture/run.sh $(B) $${ROUNDS:-1000}
 
-check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle
+check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle $(B)/tests/fuzz_host
 	@$(B)/tests/fuzz_trace tests/fuzz/corpus/trace
 	@$(B)/tests/fuzz_dump tests/fuzz/corpus/dump
 	@$(B)/tests/fuzz_snapshot tests/fuzz/corpus/snapshot
 	@$(B)/tests/fuzz_fatbin tests/fuzz/corpus/fatbin
 	@$(B)/tests/fuzz_pyenv tests/fuzz/corpus/pyenv
 	@$(B)/tests/fuzz_bundle tests/fuzz/corpus/bundle
+	@$(B)/tests/fuzz_host tests/fuzz/corpus/host
 
 check-dumps: parts
 	@$(PYTHON) tests/dump/check_real.py $(B)
