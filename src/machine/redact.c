@@ -270,14 +270,23 @@ char *bundle_redact_for(json_t *bundle, const char *const *env)
 
 /* --- what is in it ---------------------------------------------------------------------------- */
 
+/* Names come from files and from the environment: nothing in them may speak to the terminal. */
+static void put_plain(FILE *out, const char *text)
+{
+	for (; *text; text++)
+		fputc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, out);
+}
+
 static void list_keys(FILE *out, const json_t *o)
 {
 	const char *key;
 	json_t *v;
 	size_t n = 0;
 
-	json_object_foreach((json_t *)(uintptr_t)o, key, v)
-		fprintf(out, "%s%s", n++ ? ", " : "", key);
+	json_object_foreach((json_t *)(uintptr_t)o, key, v) {
+		fputs(n++ ? ", " : "", out);
+		put_plain(out, key);
+	}
 	fputs(n ? "\n" : "nothing\n", out);
 }
 
@@ -289,7 +298,9 @@ static void list_python(FILE *out, const json_t *python)
 	json_array_foreach((json_t *)(uintptr_t)envs, i, env) {
 		const char *prefix = json_string_value(json_object_get(env, "prefix"));
 
-		fprintf(out, "  python     %s: %zu packages with their versions, where their libraries are\n", prefix ? prefix : "?",
+		fputs("  python     ", out);
+		put_plain(out, prefix ? prefix : "?");
+		fprintf(out, ": %zu packages with their versions, where their libraries are\n",
 			json_array_size(json_object_get(env, "packages")));
 	}
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`cuwhy doctor` and bad input: drivers that misbehave, broken trees and wheels, absurd variables. Always an answer."""
+import fcntl
 import json
 import os
 import re
@@ -125,7 +126,10 @@ def files_of(root):
 
 def judge_tree(box, root, what):
     verdict, status = answer(box, "--root", root, "--python", "/v")
-    same("cause" in verdict, True, what)
+    # an environment that is none any more is refused in words
+    same("cause" in verdict or (status == UNJUDGED and "--python" in verdict["failure"]["message"]), True, "%s: %s" % (what, verdict))
+    text = box.plain([box.cuwhy, "doctor", "--root", root, "--python", "/v"])
+    same((text.status, re.findall(r"[\x00-\x08\x0b-\x1f\x7f]", text.out)), (status, []), "%s: status, control characters" % what)
     return verdict, status
 
 
@@ -183,7 +187,7 @@ def rule__folders_that_cannot_be_read_are_told_of(box):
         try:
             run = box.plain(prefix + [box.cuwhy, "doctor", "--json", "--root", root, "--python", "/v"])
             verdict, _ = told(run)
-            same("cause" in verdict, True, folder)
+            same("cause" in verdict or "--python" in verdict["failure"]["message"], True, folder)
         finally:
             os.chmod(folder, mode)
 
@@ -228,6 +232,30 @@ def rule__damaged_libraries_are_survived(box):
         for path in places:
             put(root, path, bytes(bad))
         judge_tree(box, root, "bytes at %d" % at)
+
+
+def rule__words_in_files_do_not_speak_to_the_terminal(box):
+    root, red = tree(box), "\x1b[31mRED\x07"
+    for path, text in ((SITE + "torch/version.py", "__version__ = '2.11.0%s+cu130'\ncuda = '13.0%s'\n" % (red, red)),
+                       (SITE + "torch-2.11.0.dist-info/METADATA", "Name: torch\nVersion: 2.11.0%s\nRequires-Dist: triton%s==3.6.0\nRequires-Dist: foo==1%s\n" % (red, red, red)),
+                       (SITE + "foo-2.dist-info/METADATA", "Name: foo\nVersion: 2%s\n" % red), (SITE + "torch-2.11.0.dist-info/RECORD", "torch/%s.so,,5\n" % red),
+                       ("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06%s\n" % red),
+                       ("/proc/self/environ", "CUDA_VISIBLE_DEVICES=0%s\0NCCL_%s=1\0LD_LIBRARY_PATH=/x%s\0PYTORCH_CUDA_ALLOC_CONF=a%s:1\0" % (red, red, red, red)),
+                       ("/v/pyvenv.cfg", "home = /usr/bin%s\nversion = 3.12.1\n" % red)):
+        put(root, path, text)
+        judge_tree(box, root, path)
+    bundle = os.path.join(box.scratch, "bundle.json")
+    for words in (["--root", root, "--python", "/v", "--recommend", "--bundle", bundle], [bundle, "--recommend"]):
+        run = box.plain([box.cuwhy, "doctor"] + words)
+        same((run.status in (0, 1, 2), re.findall(r"[^\n]*[\x00-\x08\x0b-\x1f\x7f][^\n]*", run.out)), (True, []), "control characters")
+
+
+def rule__what_is_no_environment_is_refused_in_words(box):
+    pipe = os.path.join(box.scratch, "pipe")
+    os.mkfifo(pipe)
+    for path in (pipe, "/dev/zero", "/etc/passwd", box.scratch, "/proc"):
+        run = box.plain([box.cuwhy, "doctor", "--python", path])
+        same((run.timed_out, run.status, path in run.err), (False, 2, True), run.err)
 
 
 # ---- variables ----
@@ -325,6 +353,20 @@ def rule__a_bundle_of_a_tree_tells_nothing_of_its_people(box):
     with open(path, encoding="utf-8") as stream:
         text = stream.read()
     same([w for w in ("xyzzyuser", "plughhost") if w in text], [], "in it: %s" % re.findall(r".*(?:xyzzyuser|plughhost).*", text)[:5])
+
+
+def rule__a_bundle_does_not_take_the_place_of_a_device(box):
+    """Renaming a file over /dev/null would take it away from the whole machine."""
+    pipe = os.path.join(box.scratch, "pipe")
+    os.mkfifo(pipe)
+    end = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    fcntl.fcntl(end, fcntl.F_SETPIPE_SZ if hasattr(fcntl, "F_SETPIPE_SZ") else 1031, 1 << 20)
+    try:
+        run = box.plain([box.cuwhy, "doctor", "--bundle", pipe], timeout=10, LD_LIBRARY_PATH=box.sim, CUWHY_SIM="h200", CUWHY_SIM_NVML="gpu")
+        same((run.timed_out, stat.S_ISFIFO(os.stat(pipe).st_mode)), (False, True), "a pipe")
+        same(os.read(end, 17), b'{\n "cuwhy_bundle"', "what came through it")
+    finally:
+        os.close(end)
 
 
 def rule__a_bundle_that_cannot_be_written_is_told(box):
