@@ -42,7 +42,7 @@ PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard src/base/*.c src/prob
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-gpu check-all \
-	check-tree check-san check-tsan check-wheels check-wheel-archs bench bench-gpu bench-snapshot fuzz install clean deps help
+	check-tree check-san check-tsan check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu bench-snapshot fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -59,10 +59,11 @@ help:
 ## make check-wheels  the symbols that the recorder uses, in one PyTorch wheel of each release (WHEELS="2.4 2.5");
 ##                  downloads some gigabytes with pip
 ## make check-wheel-archs  the GPU architectures inside these wheels against the table of wheels; likewise
+## make check-doctor-wheels  what the doctor says of some of them, on GPUs and drivers old and new; likewise
 ## make bench       cost of recording on the simulated GPU
 ## make bench-gpu   cost of recording on a real GPU with PyTorch
 ## make bench-snapshot  reading a memory snapshot, beside PyTorch's own viewer
-## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, with libFuzzer (SECONDS=600)
+## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, WHAT=host of a machine's files, with libFuzzer (SECONDS=600)
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
 ## SAN=address,undefined  build and check with sanitizers;  V=1  show commands;  DEVELOPER=1  -Werror
@@ -152,13 +153,14 @@ check-e2e: parts
 check-torture: parts
 	@sh tests/torture/run.sh $(B) $${ROUNDS:-1000}
 
-check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle
+check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle $(B)/tests/fuzz_host
 	@$(B)/tests/fuzz_trace tests/fuzz/corpus/trace
 	@$(B)/tests/fuzz_dump tests/fuzz/corpus/dump
 	@$(B)/tests/fuzz_snapshot tests/fuzz/corpus/snapshot
 	@$(B)/tests/fuzz_fatbin tests/fuzz/corpus/fatbin
 	@$(B)/tests/fuzz_pyenv tests/fuzz/corpus/pyenv
 	@$(B)/tests/fuzz_bundle tests/fuzz/corpus/bundle
+	@$(B)/tests/fuzz_host tests/fuzz/corpus/host
 
 check-dumps: parts
 	@$(PYTHON) tests/dump/check_real.py $(B)
@@ -188,6 +190,7 @@ check-gpu: parts
 	@$(PYTHON) tests/gpu/faults.py --build $(B)
 	@$(PYTHON) tests/gpu/figures.py --build $(B)
 	@$(PYTHON) tests/gpu/snapshots.py --build $(B)
+	@$(PYTHON) tests/gpu/doctor.py --build $(B) --python $(PYTHON)
 	@sh tests/gpu/neighbours.sh $(B) $(PYTHON)
 
 # Never part of `check`: it needs the network. What was read is kept in build/wheels.
@@ -197,6 +200,10 @@ check-wheels:
 # Likewise: the architectures inside wheels against kb/compat_torch.def.
 check-wheel-archs: $(B)/tests/show_archs
 	@$(PYTHON) tests/wheels/check_archs.py --build $(B) --scratch build/wheels $(WHEELS)
+
+# Likewise: real wheels, judged by the doctor.
+check-doctor-wheels: parts
+	@$(PYTHON) tests/wheels/check_doctor.py --build $(B) --scratch build/wheels $(WHEELS)
 
 $(B)/tests/show_archs: tests/wheels/show_archs.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)

@@ -102,7 +102,37 @@ static int write_sparse(int fd, const char *data, size_t len)
 	return rc;
 }
 
-int fs_write(const char *path, const void *data, size_t len, struct err *e)
+/* A device, a pipe or a link: renaming over it would destroy it, /dev/null for example. */
+static bool is_special(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+static int write_through(const char *path, const char *data, size_t len)
+{
+	/* O_NONBLOCK: a pipe that nobody reads is an error, not a wait */
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600), rc = 0;
+	ssize_t done;
+
+	if (fd < 0 || fcntl(fd, F_SETFL, 0) != 0)
+		rc = -errno;
+	while (rc == 0 && len) {
+		done = write(fd, data, len);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			rc = done < 0 ? -errno : -EIO;
+		data += done > 0 ? done : 0;
+		len -= done > 0 ? (size_t)done : 0;
+	}
+	if (fd >= 0 && close(fd) != 0 && rc == 0)
+		rc = -errno;
+	return rc;
+}
+
+static int write_beside(const char *path, const char *data, size_t len)
 {
 	char *tmp = xasprintf("%s.XXXXXX", path);
 	int fd, rc;
@@ -116,6 +146,13 @@ int fs_write(const char *path, const void *data, size_t len, struct err *e)
 	if (rc != 0 && fd >= 0)
 		unlink(tmp);
 	free(tmp);
+	return rc;
+}
+
+int fs_write(const char *path, const void *data, size_t len, struct err *e)
+{
+	int rc = is_special(path) ? write_through(path, data, len) : write_beside(path, data, len);
+
 	return rc ? err_set(e, rc, "cannot write '%s': %s", path, strerror(-rc)) : 0;
 }
 

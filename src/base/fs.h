@@ -16,7 +16,7 @@ char *fs_join(const char *dir, const char *name);	/* owned by the caller */
 int fs_mkdirs(const char *path, struct err *e);
 
 /* Whole or not at all: written beside the target, flushed, then renamed over it. Blocks of zeros
- * become holes, since recordings are mostly empty. */
+ * become holes, since recordings are mostly empty. What is no file (a device, a pipe, a link) is written to as it is. */
 int fs_write(const char *path, const void *data, size_t len, struct err *e);
 
 /* Reads a whole regular file into `b` (whose ceiling applies). */

@@ -54,7 +54,7 @@ static const struct opt options[] = {
 static int write_bundle(const struct machine *m, struct err *e)
 {
 	json_t *o = machine_to_json(m);
-	char *removed = bundle_redact(o), *list = bundle_list(o), *text = json_dumps(o, JSON_INDENT(1));
+	char *removed = bundle_redact_for(o, m->environ), *list = bundle_list(o), *text = json_dumps(o, JSON_INDENT(1));
 	FILE *out = given.json ? stderr : stdout;
 	int rc;
 
@@ -94,6 +94,18 @@ static int read_numbers(struct machine_from *from, struct err *e)
 	return 0;
 }
 
+/* Why what --python named cannot be judged; NULL: it can. */
+static const char *no_environment(const struct machine *m)
+{
+	const char *why = m->envs.reason;
+
+	if (m->envs.n_envs && m->envs.env[0].prefix)
+		return NULL;
+	if (m->envs.n_envs)
+		why = m->envs.env[0].reason;
+	return why ? why : "there is no Python environment";
+}
+
 /* Collects or reads; -errno with `e` filled. */
 static int get_machine(struct machine *m, const char *bundle, struct err *e)
 {
@@ -106,6 +118,8 @@ static int get_machine(struct machine *m, const char *bundle, struct err *e)
 	machine_collect(m, &from);
 	if (from.pid && !m->process.known)
 		return err_set(e, -ESRCH, "process %u cannot be looked at: %s", from.pid, m->process.reason ? m->process.reason : "?");
+	if (from.python && no_environment(m))
+		return err_set(e, -EINVAL, "--python %s: %s", from.python, no_environment(m));
 	return 0;
 }
 
@@ -115,8 +129,10 @@ static int check_options(int given_bundles, const char *path, struct err *e, enu
 		return err_set(e, -EINVAL, "doctor takes one bundle, not %d", given_bundles);
 	if (path && (given.python || given.pid || given.bundle || given.root))
 		return err_set(e, -EINVAL, "--python, --pid, --root and --bundle are not for a bundle");
-	if (given.root && (!fs_is_dir(given.root) || given.pid))
-		return err_set(e, -EINVAL, "--root takes a folder, and does not go with --pid");
+	if (given.root && given.pid)
+		return err_set(e, -EINVAL, "--root does not go with --pid");
+	if (given.root && !fs_is_dir(given.root))
+		return err_set(e, -ENOENT, "--root takes a folder, and '%s' is none", given.root);
 	if (given.python && given.pid)
 		return err_set(e, -EINVAL, "--pid judges the process's own environment: --python does not go with it");
 	if (given.python && !given.root && !fs_exists(given.python))

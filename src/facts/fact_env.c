@@ -243,6 +243,14 @@ static void fill_nvcc(struct facts *f, const struct machine *m, const struct pye
 
 /* --- the environment -------------------------------------------------------------------------- */
 
+static bool has_torch_code(const struct machine *m, const struct pyenv *env)
+{
+	for (size_t i = 0; i < m->n_code; i++)
+		if (m->code[i].torch && m->code[i].env < m->envs.n_envs && &m->envs.env[m->code[i].env] == env)
+			return true;
+	return false;
+}
+
 static const char *broken_torch(const struct machine *m, const struct pyenv *env)
 {
 	const struct py_torch *t = &env->torch;
@@ -251,7 +259,8 @@ static const char *broken_torch(const struct machine *m, const struct pyenv *env
 		return t->reason;
 	if (t->shadow && strcmp(t->shadow, t->dir) == 0)
 		return "its folder has no libraries: it is half installed, or a source tree";
-	if (t->build == TORCH_BUILD_CUDA && !t->cuda_library && !m->bundle)
+	/* a bundle that somebody wrote may leave out where it is; one that was made here has it */
+	if (t->build == TORCH_BUILD_CUDA && !t->cuda_library && t->dir[0] == '/' && !has_torch_code(m, env))
 		return "it was built for CUDA, but its libtorch_cuda.so is not there";
 	return "";
 }

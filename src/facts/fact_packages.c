@@ -51,6 +51,17 @@ static bool fill_loaded(struct facts *f, const struct machine *m, const struct l
 	return true;
 }
 
+/* A tree that was copied without the system's own files: what is not in it may be on the machine. */
+static bool system_is_there(const struct machine *m, const struct loader_result *l)
+{
+	if (m->host.os.id || m->host.os.kernel)
+		return true;
+	for (size_t i = 0; i < l->n_files; i++)
+		if (!l->file[i].path && l->file[i].soname && str_starts(l->file[i].soname, "libc.so"))
+			return false;
+	return true;
+}
+
 void fill_machine_loader(struct facts *f, const struct machine *m, const struct pyenv *env)
 {
 	const struct loader_result *l = &env->loader;
@@ -71,7 +82,8 @@ void fill_machine_loader(struct facts *f, const struct machine *m, const struct 
 		if (!broken && x->broken)
 			broken = x;
 	}
-	fact_set_text(f, FACT_loader_missing, missing ? missing->soname : "");
+	if (!missing || system_is_there(m, l))
+		fact_set_text(f, FACT_loader_missing, missing ? missing->soname : "");
 	if (missing)
 		fact_set_text(f, FACT_loader_missing_by, missing->needed_by);
 	fact_set_text(f, FACT_loader_broken, broken ? pool_printf(f->pool, "%s: %s", broken->path, broken->broken) : "");

@@ -252,6 +252,7 @@ static void collect_files(struct machine *m, const struct machine_from *from)
 		py_process_read(&m->process, from->root, (pid_t)from->pid);
 	}
 	env = environment(m, from);
+	m->environ = env;
 	host.env = env;
 	host_collect(&m->host, &m->pool, &host);
 	m->bus_known = m->host.n_gpu > 0 || machine_host_told(&m->host, "the PCI bus");

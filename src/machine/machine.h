@@ -55,6 +55,7 @@ struct machine {
 	size_t n_ptxas;
 	struct py_process process;	/* --pid */
 	uint32_t pid;			/* 0: none was asked for */
+	const char *const *environ;	/* of the program that is judged; NULL: not known */
 	struct fatbin **owned;		/* read here, freed with the machine */
 	size_t n_owned, cap_owned;
 };
@@ -81,6 +82,7 @@ int machine_load(struct machine *m, const char *path, struct err *e);
 /* Takes user names, home folders, host names and arguments of programs out of a bundle, and variables that may be secrets.
  * `removed` lists what, in words; owned by the caller. */
 char *bundle_redact(json_t *bundle);
+char *bundle_redact_for(json_t *bundle, const char *const *env);	/* and those of the program with this environment; NULL */
 char *bundle_list(const json_t *bundle);	/* what is in it, one line per part; owned by the caller */
 
 void machine_release(struct machine *m);

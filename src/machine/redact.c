@@ -15,7 +15,7 @@
 #include "machine/machine.h"
 #include "base/banned.h"
 
-#define NAMES_MAX 8
+#define NAMES_MAX 16
 
 struct names {
 	struct { char *is; const char *becomes; size_t times; } name[NAMES_MAX];
@@ -48,6 +48,34 @@ static void add_name(struct names *n, const char *is, const char *becomes)
 	n->name[n->n++].becomes = becomes;
 }
 
+/* The home, before the name in it: a part of it would be left over. */
+static void add_home(struct names *n, const char *home)
+{
+	if (home && home[0] == '/' && strlen(home) > 3 && strcmp(home, "/root") != 0 && strcmp(home, "/home") != 0 && strcmp(home, "/nonexistent") != 0)
+		add_name(n, home, "/home/user");
+}
+
+static const char *value_in(const char *const *env, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; env && *env; env++)
+		if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
+			return *env + len + 1;
+	return NULL;
+}
+
+/* Of a program or a tree that may be somebody else's. */
+static void find_names_of(struct names *n, const char *const *env)
+{
+	static const char *const users[] = {"USER", "LOGNAME", "SUDO_USER", "USERNAME"};
+
+	add_home(n, value_in(env, "HOME"));
+	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++)
+		add_name(n, value_in(env, users[i]), "user");
+	add_name(n, value_in(env, "HOSTNAME"), "host");
+}
+
 static void find_names(struct names *n)
 {
 	const struct passwd *who = getpwuid(getuid());
@@ -60,10 +88,8 @@ static void find_names(struct names *n)
 		host[strcspn(host, ".")] = '\0';
 		add_name(n, host, "host");
 	}
-	if (home && strcmp(home, "/root") != 0 && strlen(home) > 3)
-		add_name(n, home, "/home/user");
-	if (who && who->pw_dir && strcmp(who->pw_dir, "/root") != 0 && strlen(who->pw_dir) > 3 && strcmp(who->pw_dir, "/nonexistent") != 0)
-		add_name(n, who->pw_dir, "/home/user");
+	add_home(n, home);
+	add_home(n, who ? who->pw_dir : NULL);
 	add_name(n, who ? who->pw_name : NULL, "user");
 	add_name(n, getenv("USER"), "user");
 	add_name(n, getenv("LOGNAME"), "user");
@@ -75,6 +101,14 @@ static bool in_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-';
 }
 
+/* A word of its own, or the end of one behind "_", as in /tmp/torchinductor_name. Words with "-" are names of packages. */
+static bool stands_alone(const char *text, const char *found, size_t len)
+{
+	if (in_word(found[len]))
+		return false;
+	return found[0] == '/' || found == text || !in_word(found[-1]) || (found[-1] == '_' && len > 3);
+}
+
 /* `text` is freed; the answer is the caller's. */
 static char *replace(char *text, const char *is, const char *becomes, size_t *times)
 {
@@ -84,7 +118,7 @@ static char *replace(char *text, const char *is, const char *becomes, size_t *ti
 	while (found) {
 		size_t before = (size_t)(found - text);
 
-		if ((is[0] == '/' || before == 0 || !in_word(text[before - 1])) && !in_word(found[len])) {
+		if (stands_alone(text, found, len)) {
 			next = xasprintf("%.*s%s%s", (int)before, text, becomes, found + len);
 			free(text);
 			text = next;
@@ -209,10 +243,16 @@ static void drop_secrets(struct names *n, json_t *bundle)
 
 char *bundle_redact(json_t *bundle)
 {
+	return bundle_redact_for(bundle, NULL);
+}
+
+char *bundle_redact_for(json_t *bundle, const char *const *env)
+{
 	struct names n;
 	size_t users = 0, hosts = 0;
 
 	find_names(&n);
+	find_names_of(&n, env);
 	cut_commands(&n, bundle);
 	drop_secrets(&n, bundle);
 	clean(&n, bundle);
@@ -230,14 +270,23 @@ char *bundle_redact(json_t *bundle)
 
 /* --- what is in it ---------------------------------------------------------------------------- */
 
+/* Names come from files and from the environment: nothing in them may speak to the terminal. */
+static void put_plain(FILE *out, const char *text)
+{
+	for (; *text; text++)
+		fputc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, out);
+}
+
 static void list_keys(FILE *out, const json_t *o)
 {
 	const char *key;
 	json_t *v;
 	size_t n = 0;
 
-	json_object_foreach((json_t *)(uintptr_t)o, key, v)
-		fprintf(out, "%s%s", n++ ? ", " : "", key);
+	json_object_foreach((json_t *)(uintptr_t)o, key, v) {
+		fputs(n++ ? ", " : "", out);
+		put_plain(out, key);
+	}
 	fputs(n ? "\n" : "nothing\n", out);
 }
 
@@ -249,7 +298,9 @@ static void list_python(FILE *out, const json_t *python)
 	json_array_foreach((json_t *)(uintptr_t)envs, i, env) {
 		const char *prefix = json_string_value(json_object_get(env, "prefix"));
 
-		fprintf(out, "  python     %s: %zu packages with their versions, where their libraries are\n", prefix ? prefix : "?",
+		fputs("  python     ", out);
+		put_plain(out, prefix ? prefix : "?");
+		fprintf(out, ": %zu packages with their versions, where their libraries are\n",
 			json_array_size(json_object_get(env, "packages")));
 	}
 }

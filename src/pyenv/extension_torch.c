@@ -13,6 +13,18 @@
 #define SYMBOLS_MAX	100000
 #define COMPANIONS_MAX	8
 
+/* CUDA's libraries, which old releases have in torch/lib too: they define none of torch's names. */
+static bool is_cuda_library(const char *name)
+{
+	static const char *const starts[] = {"libcu", "libnccl", "libnvrtc", "libnvJitLink", "libnvToolsExt", "libnvidia", "libnvshmem", "libnvperf",
+					     "libnvblas", NULL};
+
+	for (const char *const *p = starts; *p; p++)
+		if (str_starts(name, *p))
+			return true;
+	return false;
+}
+
 void torch_symbols_open(struct torch_symbols *t, struct env_work *w)
 {
 	struct scan *s = w->s;
@@ -28,7 +40,7 @@ void torch_symbols_open(struct torch_symbols *t, struct env_work *w)
 	for (int i = 0; i < n && t->n < TORCH_LIBRARIES_MAX; i++) {
 		struct elf_file *f = &t->library[t->n];
 
-		if ((!str_starts(names[i], "libtorch") && !str_starts(names[i], "libc10")) || !str_ends(names[i], ".so") ||
+		if (is_cuda_library(names[i]) || !str_starts(names[i], "lib") || !str_ends(names[i], ".so") ||
 		    elf_open(f, s->pool, s->root, scan_join(s, dir, names[i]), 0) != 0)
 			continue;
 		if (f->broken || f->foreign || !f->symtab) {
@@ -101,8 +113,8 @@ static bool see(void *arg, const char *name, bool weak)
 static bool is_known_library(const struct torch_symbols *t, const char *name)
 {
 	static const char *const starts[] = {
-		"libc.so", "libm.so", "libstdc++", "libgcc_s", "libpthread", "libdl.", "librt.", "ld-linux", "libcu", "libnv",
-		"libnccl", "libgomp", "libpython", "libz.", "libutil", NULL,
+		"libc.so", "libm.so", "libstdc++", "libgcc_s", "libpthread", "libdl.", "librt.", "ld-linux",
+		"libgomp", "libpython", "libz.", "libutil", NULL,
 	};
 
 	for (int i = 0; i < t->n; i++)
@@ -111,7 +123,7 @@ static bool is_known_library(const struct torch_symbols *t, const char *name)
 	for (const char *const *p = starts; *p; p++)
 		if (str_starts(name, *p))
 			return true;
-	return false;
+	return is_cuda_library(name);
 }
 
 /* Libraries of the same package that the extension is linked to may define what torch does not.

@@ -7,7 +7,7 @@
 #include "pyenv/elf_file.h"
 #include "pyenv/pyenv_priv.h"
 
-#define TORCH_LIBRARIES_MAX 16
+#define TORCH_LIBRARIES_MAX 32
 
 struct torch_symbols {
 	struct elf_file library[TORCH_LIBRARIES_MAX];

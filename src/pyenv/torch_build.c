@@ -86,9 +86,10 @@ static void read_version(struct env_work *w)
 		t->reason = "torch/version.py says nothing about CUDA";
 }
 
+/* Releases up to 1.13 have the code in a library beside libtorch_cuda.so, which then has none. */
 static void find_cuda_library(struct env_work *w)
 {
-	static const char *const names[] = {"lib/libtorch_cuda.so", "lib/libtorch_cuda_cu.so", NULL};
+	static const char *const names[] = {"lib/libtorch_cuda_cu.so", "lib/libtorch_cuda.so", NULL};
 	struct py_torch *t = &w->e->torch;
 
 	for (const char *const *n = names; *n && !t->cuda_library; n++) {

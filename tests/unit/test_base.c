@@ -2,6 +2,7 @@
  * The small helpers under everything else.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -136,6 +137,37 @@ static char *scratch(void)
 	assert_non_null(dir);
 	assert_non_null(mkdtemp(dir));
 	return dir;
+}
+
+/* A device or a pipe is written to; renaming a file over it would take it away from everybody. */
+static void fs__what_is_no_file_stays_what_it_is(void **state)
+{
+	char *dir = scratch(), *pipe = fs_join(dir, "pipe"), *link = fs_join(dir, "link"), *file = fs_join(dir, "file"), text[8] = "";
+	struct stat st;
+	int fd;
+
+	(void)state;
+	assert_int_equal(mkfifo(pipe, 0600), 0);
+	assert_true(fs_write(pipe, "hello", 5, NULL) != 0);	/* nobody reads: an error, no waiting */
+	fd = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_int_equal(fs_write(pipe, "hello", 5, NULL), 0);
+	assert_int_equal(lstat(pipe, &st), 0);
+	assert_true(S_ISFIFO(st.st_mode));
+	assert_int_equal(read(fd, text, sizeof(text)), 5);
+	assert_string_equal(text, "hello");
+	close(fd);
+	assert_int_equal(fs_write(file, "long text", 9, NULL), 0);
+	assert_int_equal(symlink("file", link), 0);
+	assert_int_equal(fs_write(link, "hello", 5, NULL), 0);
+	assert_int_equal(lstat(link, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_int_equal(stat(file, &st), 0);
+	assert_int_equal(st.st_size, 5);
+	fs_remove_dir(dir, 3);
+	free(pipe);
+	free(link);
+	free(file);
+	free(dir);
 }
 
 static void fs__files_are_private_and_whole(void **state)
@@ -327,6 +359,7 @@ int main(void)
 		cmocka_unit_test(str__nearest_offers_only_what_is_near),
 		cmocka_unit_test(str__u64_wants_a_whole_number),
 		cmocka_unit_test(fs__files_are_private_and_whole),
+		cmocka_unit_test(fs__what_is_no_file_stays_what_it_is),
 		cmocka_unit_test(fs__zeros_become_holes_and_come_back),
 		cmocka_unit_test(fs__a_folder_that_cannot_be_made_is_named),
 		cmocka_unit_test(fs__remove_does_not_follow_links),

@@ -247,6 +247,8 @@ static void sick__machines_are_told_what_is_wrong(void **state)
 }
 
 static const struct { const char *name, *change; } well[] = {
+	{"a tree without the system's own files", "{'host': {'os': {'id': null, 'kernel': null}}, " ENV(TORCH, ", 'loader': {'known': true, 'files': ["
+	 "{'soname': 'libcudnn.so.9', 'needed_by': '/v/libtorch_cuda.so'}, {'soname': 'libc.so.6', 'needed_by': '/v/libtorch_cuda.so'}]}") "}"},
 	{"as it is", "{}"},
 	{"minor-version compatibility", "{'host': {'kernel': {'version': '535.54.03'}}, 'nvml': {'driver': '535.54.03', 'cuda': 12020},"
 	 " 'cuda': {'version': 12020}, 'python': {'libcuda': {'version': '535.54.03'}}}"},
@@ -316,6 +318,9 @@ static void nothing__known_is_no_verdict(void **state)
 static void advice__never_asks_for_a_driver_that_drops_the_gpu(void **state)
 {
 	struct judged j;
+	char *json = NULL;
+	size_t size = 0;
+	FILE *out;
 
 	(void)state;
 	judge(&j, "{" GPU("Tesla V100-SXM2-16GB", 7, 0, "") "} {'host': {'kernel': {'version': '535.54.03'}}, 'nvml': {'driver': '535.54.03', 'cuda': 12020},"
@@ -324,6 +329,12 @@ static void advice__never_asks_for_a_driver_that_drops_the_gpu(void **state)
 	assert_int_equal(doctor_exit(j.d), 1);
 	assert_string_equal(fact_text(doctor_facts(j.d), FACT_driver_newest), "580");
 	assert_non_null(strstr(fact_text(doctor_facts(j.d), FACT_install_command), "cu126"));
+	out = open_memstream(&json, &size);
+	doctor_json(out, j.d, &j.m, false);
+	fclose(out);
+	assert_string_equal(verdict_cause(doctor_verdict(j.d)), "driver-too-old");
+	assert_null(strstr(json, "nvidia-driver-"));	/* the driver that this wheel needs would not help: it has no code for the GPU */
+	free(json);
 	end(&j);
 }
 

@@ -376,6 +376,18 @@ static void reads_how_torch_was_built(void **state)
 	assert_null(scan()->torch.cuda_library);
 }
 
+/* 1.9 to 1.13 were split in two: what is called libtorch_cuda.so there has no code of its own. */
+static void finds_the_library_with_the_code(void **state)
+{
+	(void)state;
+	make_venv("");
+	make_torch(VERSION_CUDA);
+	make_library(SITE "/torch/lib/libtorch_cuda.so", "libtorch_cuda.so");
+	assert_string_equal(scan()->torch.cuda_library, SITE "/torch/lib/libtorch_cuda.so");
+	make_library(SITE "/torch/lib/libtorch_cuda_cu.so", "libtorch_cuda_cu.so");
+	assert_string_equal(scan()->torch.cuda_library, SITE "/torch/lib/libtorch_cuda_cu.so");
+}
+
 static void tells_builds_of_torchvision_apart(void **state)
 {
 	const struct pyenv *e;
@@ -429,6 +441,7 @@ static void says_when_the_files_of_torch_are_gone(void **state)
 #define FN_NEW	"_ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
 #define FN_OLD	"_ZN3c105ErrorC2ENS_14SourceLocationERKSs"
 #define FN_AT	"_ZN2at5emptyEv"
+#define FN_FUSER	"_ZN5torch3jit5fuser4cuda9remainderEv"
 #define FN_OWN	"_ZN5torch3own4thingEv"
 
 static void make_torch_libraries(void)
@@ -462,6 +475,10 @@ static void lists_compiled_extensions(void **state)
 		 &(struct elf_spec){.needed = {"libc10.so"}, .undefined = {FN_OLD, FN_AT}});
 	make_elf(SITE "/mine/_C.abi3.so", &(struct elf_spec){.needed = {"libc10.so", "libmine.so"}, .undefined = {FN_OWN}});
 	make_elf(SITE "/mine/libmine.so", &(struct elf_spec){.soname = "libmine.so", .defined = {FN_OWN}});
+	/* torch 2.0 has libraries of other names beside its own */
+	make_elf(SITE "/nvfuser/_C.so", &(struct elf_spec){.needed = {"libc10.so", "libnvfuser_codegen.so", "libnvToolsExt.so.1"}, .undefined = {FN_FUSER}});
+	make_elf(SITE "/torch/lib/libnvfuser_codegen.so", &(struct elf_spec){.soname = "libnvfuser_codegen.so", .defined = {FN_FUSER}});
+	make_elf(SITE "/nvlost/_C.so", &(struct elf_spec){.needed = {"libc10.so", "libnvlost.so"}, .undefined = {FN_OWN}});
 	make_elf(SITE "/lost/_C.so", &(struct elf_spec){.needed = {"libc10.so", "libnowhere.so"}, .undefined = {FN_OWN}});
 	make_elf(SITE "/tag/_C.cpython-310-x86_64-linux-gnu.so", &(struct elf_spec){.needed = {"libtorch.so"}, .undefined = {FN_OLD}});
 	make_library(SITE "/numpy/plain.so", "plain.so");
@@ -471,7 +488,7 @@ static void lists_compiled_extensions(void **state)
 	make_file(SITE "/script/libscript.so", "GROUP ( libreal.so )");
 	make_dir(SITE "/folder/libfolder.so");
 	e = scan();
-	assert_int_equal(e->n_extensions, 7);
+	assert_int_equal(e->n_extensions, 9);
 	assert_non_null(extension(e, "_cuda124.so"));
 	x = extension(e, "flash_attn");
 	assert_true(x->fatbin && x->torch && !x->vendor && !x->python && !x->reason);
@@ -486,6 +503,8 @@ static void lists_compiled_extensions(void **state)
 	assert_string_equal(x->package, "old");
 	assert_int_equal(extension(e, "/mine/_C")->n_unresolved, 0);
 	assert_int_equal(extension(e, "/lost/")->n_unresolved, -1);
+	assert_int_equal(extension(e, "/nvfuser/_C")->n_unresolved, 0);
+	assert_int_equal(extension(e, "/nvlost/")->n_unresolved, -1);
 	assert_string_equal(extension(e, "/tag/")->python, "cpython-310");
 	assert_int_equal(extension(e, "/tag/")->n_unresolved, -1);
 	assert_string_equal(extension(e, "/zero/")->reason, "empty file");
@@ -902,7 +921,8 @@ int main(void)
 		T(follows_shims_of_pyenv),
 		T(says_when_a_venv_is_broken), T(takes_what_was_asked_for), T(reads_conda), T(says_that_there_is_no_python),
 		T(puts_the_user_folder_first_on_debian), T(reads_folders_of_pth_files), T(reads_versions_and_half_installed_wheels),
-		T(finds_requirements_that_are_not_met), T(reads_how_torch_was_built), T(tells_builds_of_torchvision_apart),
+		T(finds_requirements_that_are_not_met), T(reads_how_torch_was_built), T(finds_the_library_with_the_code),
+		T(tells_builds_of_torchvision_apart),
 		T(notices_what_shadows_torch), T(says_when_the_files_of_torch_are_gone), T(lists_compiled_extensions),
 		T(leaves_out_packages_of_text), T(lists_extensions_that_torch_compiled_itself), T(reads_what_torch_opens_itself), T(loads_the_libraries_of_the_wheels),
 		T(finds_foreign_libraries_in_library_path), T(preloads_only_beside_the_wheels_runtime), T(says_which_library_is_not_found), T(follows_the_rescue_of_torch),
