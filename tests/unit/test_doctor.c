@@ -332,7 +332,7 @@ static void advice__never_asks_for_a_driver_that_drops_the_gpu(void **state)
 	out = open_memstream(&json, &size);
 	doctor_json(out, j.d, &j.m, false);
 	fclose(out);
-	assert_string_equal(verdict_cause(doctor_verdict(j.d)), "driver-too-old");
+	assert_string_equal(verdict_cause(doctor_verdict(j.d)), "gpu-too-old");
 	assert_null(strstr(json, "nvidia-driver-"));	/* the driver that this wheel needs would not help: it has no code for the GPU */
 	free(json);
 	end(&j);

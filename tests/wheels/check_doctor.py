@@ -71,7 +71,7 @@ def rule(cuda, archs, ptx, gpu, driver):
 		found["libraries"] = ("library-predates-gpu", "WARN")
 	if found["code"][1] == "OK" and cuda < FIRST_CUDA.get(cc, (0, 0)):
 		found["compilers"] = ("nvrtc-arch-unsupported", "WARN")
-	order = [found.get(c, (None, "OK")) for c in ("runtime", "code", "libraries", "compilers")]
+	order = [found.get(c, (None, "OK")) for c in ("code", "runtime", "libraries", "compilers")]  # no driver helps where there is no code
 	whole = next((f[0] for s in ("FAIL", "WARN") for f in order if f[1] == s), "none")
 	return whole, found
 
