@@ -18,6 +18,8 @@ static const struct {
 void facts_init(struct facts *f, struct pool *pool)
 {
 	f->pool = pool;
+	f->says = NULL;
+	f->says_arg = NULL;
 	for (int i = 0; i < FACT_COUNT; i++)
 		f->value[i] = value_unknown(table[i].type);
 }
