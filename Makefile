@@ -29,7 +29,7 @@ Q := @
 say = @printf '  %-5s %s\n' "$(1)" "$(2)"
 endif
 
-LIB_SRC := $(sort $(filter-out %/probe_main.c,$(foreach d,base probe trace dump snap text facts rules report,$(wildcard src/$(d)/*.c))))
+LIB_SRC := $(sort $(filter-out %/probe_main.c,$(foreach d,base compat fatbin probe trace dump snap text facts rules report,$(wildcard src/$(d)/*.c))))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(shell uname -m).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))

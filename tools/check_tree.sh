@@ -38,7 +38,7 @@ objdump -T "$rec" | sed -n 's/.*(\{0,1\}GLIBC_\([0-9.]*\))\{0,1\}.*/\1/p' | sort
 	awk -F. '$1 > 2 || $2 > 34 {print "needs GLIBC_" $0}' >"$tmp/against"
 claim "the recorder needs no newer glibc than 2.34"
 
-order="base probe trace dump snap text facts rules report cmd"
+order="base compat fatbin probe trace dump snap text facts rules report cmd"
 rank() { n=0; for d in $order; do n=$((n + 1)); [ "$d" = "$1" ] && echo $n && return; done; echo 0; }
 grep -rn '^#include "[a-z]*/' src | grep -v '^src/\(sim\|sim_nvml\|recorder\)/' | while IFS=: read -r file line text; do
 	from=$(rank "$(echo "$file" | cut -d/ -f2)")

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * GPUs: capabilities, generations, cards, and which drivers know them.
+ */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "compat/compat.h"
+#include "base/banned.h"
+
+#define COUNT(a)	(sizeof(a) / sizeof((a)[0]))
+
+static const struct compat_generation generations[] = {
+#define COMPAT_GENERATION(name, first, last, branch) {name, first, last, branch},
+#include "kb/compat_drivers.def"
+};
+
+#define TEGRA	true
+#define CARD	false
+static const struct compat_capability capabilities[] = {
+#define COMPAT_CC(cc, first, last, tegra, name) {cc, name, first, last, tegra},
+#include "kb/compat_capabilities.def"
+};
+#undef TEGRA
+#undef CARD
+
+static const struct compat_gpu cards[] = {
+#define COMPAT_CARD(id, name, chip, cc, class) {id, name, chip, cc, COMPAT_CLASS_##class},
+#include "kb/compat_gpus.def"
+};
+
+static const struct compat_gpu names[] = {
+#define COMPAT_NAME(pattern, cc, class) {0, pattern, NULL, cc, COMPAT_CLASS_##class},
+#include "kb/compat_gpus.def"
+};
+
+static const struct chip {
+	uint16_t first, last;
+	const char *name;
+	int cc;
+} chips[] = {
+#define COMPAT_CHIP(first, last, chip, cc) {first, last, chip, cc},
+#include "kb/compat_gpus.def"
+};
+
+static const struct branch {
+	int first, cuda;
+} branches[] = {
+#define COMPAT_BRANCH(first, last, cuda) {first, cuda},
+#include "kb/compat_drivers.def"
+};
+
+const struct compat_generation *compat_generation(int cc)
+{
+	for (size_t i = 0; i < COUNT(generations); i++)
+		if (cc >= generations[i].cc_first && cc <= generations[i].cc_last)
+			return &generations[i];
+	return NULL;
+}
+
+const struct compat_capability *compat_capability(int cc)
+{
+	for (size_t i = 0; i < COUNT(capabilities); i++)
+		if (capabilities[i].cc == cc)
+			return &capabilities[i];
+	return NULL;
+}
+
+const struct compat_gpu *compat_gpu_by_pci(uint16_t device)
+{
+	static struct compat_gpu found;
+
+	for (size_t i = 0; i < COUNT(cards); i++)
+		if (cards[i].pci == device)
+			return &cards[i];
+	for (size_t i = 0; i < COUNT(chips); i++)
+		if (device >= chips[i].first && device <= chips[i].last) {
+			found = (struct compat_gpu){device, NULL, chips[i].name, chips[i].cc, COMPAT_CLASS_UNKNOWN};
+			return &found;
+		}
+	return NULL;
+}
+
+static const char *without_maker(const char *name)
+{
+	static const char maker[] = "NVIDIA ";
+
+	return str_starts(name, maker) ? name + sizeof(maker) - 1 : name;
+}
+
+const struct compat_gpu *compat_gpu_by_name(const char *name)
+{
+	if (!name)
+		return NULL;
+	name = without_maker(name);
+	for (size_t i = 0; i < COUNT(names); i++)
+		if (fnmatch(names[i].name, name, 0) == 0)
+			return &names[i];
+	return NULL;
+}
+
+enum compat_class compat_class_of(const char *name)
+{
+	const struct compat_gpu *known = compat_gpu_by_name(name);
+
+	if (!name || known)
+		return known ? known->class : COMPAT_CLASS_UNKNOWN;
+	name = without_maker(name);
+	if (str_starts(name, "GeForce") || str_starts(name, "TITAN"))
+		return COMPAT_CLASS_GEFORCE;
+	if (str_starts(name, "Tesla") || str_starts(name, "GRID"))
+		return COMPAT_CLASS_DATACENTER;
+	if (str_starts(name, "Quadro") || str_starts(name, "RTX "))
+		return COMPAT_CLASS_WORKSTATION;
+	return COMPAT_CLASS_UNKNOWN;
+}
+
+/* Some workstation cards in certified servers may too; nothing on the machine tells which. */
+bool compat_class_forward(enum compat_class class)
+{
+	return class == COMPAT_CLASS_DATACENTER || class == COMPAT_CLASS_JETSON;
+}
+
+int compat_branch_for(int cc)
+{
+	const struct compat_generation *g = compat_generation(cc);
+
+	if (!g)
+		return 0;
+	return g->last_branch ? g->last_branch : branches[COUNT(branches) - 1].first;
+}
+
+int compat_first_branch_for(int cc)
+{
+	const struct compat_capability *c = compat_capability(cc);
+
+	if (!c || c->first_cuda < branches[0].cuda)
+		return 0;
+	for (size_t i = 0; i < COUNT(branches); i++)
+		if (branches[i].cuda >= c->first_cuda)
+			return branches[i].first;
+	return 0;
+}
+
+int compat_driver_supports(struct compat_driver d, int cc)
+{
+	const struct compat_generation *g = compat_generation(cc);
+
+	if (d.major <= 0 || !g)
+		return -1;
+	if (d.major < compat_first_branch_for(cc))
+		return 0;
+	/* what comes after the last branch begins five numbers later */
+	if (g->last_branch)
+		return d.major < g->last_branch + 5;
+	return compat_driver_is_newer(d) ? -1 : 1;
+}
+
+int compat_newest_cuda_for(int cc)
+{
+	return compat_driver_cuda((struct compat_driver){.major = compat_branch_for(cc)});
+}
