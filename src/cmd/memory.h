@@ -7,6 +7,8 @@
 #include <stdbool.h>
 
 struct text_style;
+struct verdict;
+struct err;
 
 struct memory_options {
 	bool json;
@@ -20,6 +22,9 @@ bool memory_is_snapshot(const char *path);
 
 /* Prints who holds what; an exit status. */
 int memory_of_snapshot(const char *path, const struct memory_options *o);
+
+/* The verdict about its last oom; NULL, with `e` filled, when it cannot be read. */
+struct verdict *judge_snapshot(const char *path, struct err *e);
 
 /* `cuwhy explain SNAPSHOT`: the verdict; an exit status. */
 int explain_snapshot(const char *path, bool json, const struct text_style *style);

@@ -201,6 +201,8 @@ static void text_what(struct wrap *w, const struct verdict *v)
 	else if (v->code && v->string)
 		wrap_printf(w, "CUDA answered %u: %s (%s)", v->code, v->string,
 			    v->name ? v->name : "no name");
+	else if (v->from_text && v->string)
+		wrap_text(w, v->string);
 	else if (v->n_waiting)
 		wrap_printf(w, "%s did not return", v->api ? v->api : "a call");
 	else if (v->memory.known && v->source && !strcmp(v->source, "snapshot"))
@@ -257,6 +259,18 @@ static void text_ids(struct wrap *w, const char *before, const char *const *ids,
 	free(text);
 }
 
+#define SETTLE_SHOWN 4
+
+/* What would tell the candidates apart. */
+static void text_settle(struct wrap *w, const struct verdict *v)
+{
+	if (!v->from_text || v->sure == SURE_CERTAIN)
+		return;
+	for (size_t i = 0; i < v->n_candidates && i < SETTLE_SHOWN; i++)
+		if (v->candidates[i].cause->settle)
+			wrap_printf(w, "%s? %s", v->candidates[i].cause->id, v->candidates[i].cause->settle);
+}
+
 static void text_sure(struct wrap *w, const struct verdict *v)
 {
 	const char *others[16];
@@ -268,6 +282,7 @@ static void text_sure(struct wrap *w, const struct verdict *v)
 	for (size_t i = 1; i < v->n_candidates && n < 16; i++)
 		others[n++] = v->candidates[i].cause->id;
 	text_ids(w, "it could also be", others, n);
+	text_settle(w, v);
 	if (v->sure != SURE_CERTAIN)
 		text_ids(w, "could not be checked:", v->unchecked, v->n_unchecked);
 	if (v->sim)
@@ -357,4 +372,13 @@ void report_line(FILE *out, const struct verdict *v, const char *recording)
 			 recording ? recording : "");
 	wrap_heading(&w, text);
 	free(text);
+}
+
+void report_unrelated(FILE *out, const struct verdict *v, const struct text_style *style)
+{
+	struct wrap w;
+
+	wrap_init(&w, out, style);
+	for (const struct said *s = v->evidence; s; s = s->next)
+		wrap_plain(&w, 2, s->text);
 }

@@ -107,6 +107,8 @@ struct verdict {
 	uint32_t count;
 	bool async;			/* an error of earlier work */
 	bool alone;			/* a core dump without a recording */
+	bool from_text;
+	uint64_t text_line;		/* of the first error; 0 = none */
 	struct line where, noticed, forward, backward, capture, replay;
 	struct line *or;	/* lines that cannot be told apart from `where` */
 	size_t n_or;

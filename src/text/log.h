@@ -37,6 +37,7 @@ struct text_event {
 	uint64_t count;		/* how often */
 	bool warning;
 	bool peer;		/* it tells of another process */
+	bool marked;		/* its words are those of a failure of CUDA (kb/text_marks.def) */
 };
 
 /* Lines that a failing kernel prints, one for each thread. */

@@ -146,7 +146,7 @@ static struct text_event *add_event(struct text_log *l, const struct text_line *
 		.type = pool_strdup(&l->pool, name), .message = pool_copy(&l->pool, message, strnlen(message, MESSAGE_MAX)),
 		.who = pool_strdup(&l->pool, line->who), .rank = line->rank, .line = line->number, .count = 1,
 		.file = l->file, .before = l->n_events <= 16 ? ring_text(l) : "",
-		.warning = str_ends(name, "Warning"),
+		.warning = str_ends(name, "Warning"), .marked = l->error_here,
 	};
 	e->peer = line_has_any(name, peers) || line_has_any(e->message, peers);
 	return e;
@@ -263,6 +263,8 @@ static bool continue_message(struct text_log *l, struct talk *t, const struct te
 		return t->event && !t->event->message[0];
 	if (ends_message(s) || is_exception_line(s, false, &name) || ++t->lines > MESSAGE_LINES)
 		return false;
+	if (t->event)
+		t->event->marked |= l->error_here;
 	if (t->event && strlen(t->event->message) < MESSAGE_MAX)
 		t->event->message = pool_printf(&l->pool, "%s%s%s", t->event->message, t->event->message[0] ? "\n" : "", s);
 	return true;
