@@ -60,6 +60,9 @@ uint32_t text_code(const char *message)
 {
 	uint32_t code = message_code(message), number;
 
+	/* the host's memory runs out, too */
+	if (code == 2 && !strcasestr(message, "cuda") && !strcasestr(message, "gpu") && !strstr(message, "HIP"))
+		code = 0;
 	if (code)
 		return code;
 	if (strcasestr(message, "cuda") && strstr(message, "unknown error"))
@@ -226,7 +229,11 @@ static void fill_memory_of_text(struct facts *f, const struct text_event *e, uin
 	fact_set_flag(f, FACT_others_known, false);
 	fact_set_flag(f, FACT_load_is, strstr(stack, "torch/serialization.py") || strstr(stack, "safetensors/") || strstr(stack, "torch.load("));
 	fact_set_number(f, FACT_graph_nodes, 0);
-	fact_set_flag(f, FACT_oom_host, oom && (strstr(stack, "pin_memory") || strstr(message, "cudaHostAlloc") || strstr(message, "pinned")));
+	/* what PyTorch's own allocator of device memory could not give has numbers */
+	fact_set_flag(f, FACT_oom_host, oom && !strstr(message, "Tried to allocate") &&
+		      (strstr(stack, "pin_memory") || strstr(message, "pin memory thread") || strstr(message, "cudaHostAlloc") ||
+		       strstr(message, "cudaHostRegister") || strstr(message, "pinned")));
+	fact_set_number(f, FACT_process_local_rank, e && e->rank >= 0 ? e->rank : -1);
 	facts_from_message(f, message);
 	if (oom && strstr(message, "already allocated"))
 		fact_set_text(f, FACT_error_source, "torch-oom");
@@ -240,6 +247,24 @@ static void fill_memory_of_text(struct facts *f, const struct text_event *e, uin
 }
 
 /* ---- the machine ------------------------------------------------------------------------------------ */
+
+/* Wheels before 1.12, by the newest CUDA version that they came with. */
+static int old_wheel(const char *version)
+{
+	static const struct { const char *release; int cuda; } list[] = {
+		{ "0.4.", 9010 }, { "1.0.", 10000 }, { "1.1.", 10000 }, { "1.2.", 10000 }, { "1.3.", 10010 }, { "1.4.", 10010 },
+		{ "1.5.", 10020 }, { "1.6.", 10020 }, { "1.7.", 11000 }, { "1.8.", 11010 }, { "1.9.", 11010 }, { "1.10", 11030 }, { "1.11", 11030 },
+	};
+	char text[64];
+
+	str_copy(text, sizeof(text), version);
+	if (strlen(text) == 3)	/* "1.6" */
+		str_copy(text + 3, sizeof(text) - 3, ".");
+	for (size_t i = 0; i < COUNT(list); i++)
+		if (str_starts(text, list[i].release))
+			return list[i].cuda;
+	return 0;
+}
 
 static void fill_versions(struct facts *f, const struct text_env *e)
 {
@@ -257,6 +282,8 @@ static void fill_versions(struct facts *f, const struct text_env *e)
 		fact_set_number(f, FACT_text_driver_cuda, driver_cuda);
 	if (e->torch[0])
 		fact_set_text(f, FACT_text_torch, e->torch);
+	if (!cuda && e->torch[0] && !e->torch_cpu)
+		cuda = old_wheel(e->torch);
 	if (!cuda && e->torch[0] && !e->torch_cpu && (w = compat_wheel(e->torch, 0, COMPAT_X86_64)) != NULL)
 		cuda = w->cuda;
 	if (e->cuda && !e->torch_cuda && e->cuda != driver_cuda)
@@ -332,6 +359,35 @@ static void fill_circumstances(struct facts *f, const struct text_env *e)
 	}
 	fact_set_flag(f, FACT_text_smi_idle, e->no_processes);
 	fact_set_number(f, FACT_text_smi_shared, (double)env_shared_pids(e));
+	fact_set_number(f, FACT_text_smi_first, (double)env_first_pids(e));
+}
+
+/* The least architecture of a list such as "sm_50 sm_60 compute_90". */
+static int least_arch(const char *list)
+{
+	int least = 0;
+
+	for (const char *s = list; (s = strchr(s, '_')) != NULL; s++) {
+		int n = (int)strtol(s + 1, NULL, 10);
+
+		if (n && (!least || n < least))
+			least = n;
+	}
+	return least;
+}
+
+static void fill_tensors(struct facts *f, const struct text_env *e)
+{
+	double cc = fact_number(f, FACT_text_gpu_cc, 0);
+	int least = e->capability_min ? e->capability_min : least_arch(e->arch_list);
+
+	fact_set_number(f, FACT_text_device, e->device_max);
+	fact_set_number(f, FACT_text_elements, e->elements);
+	fact_set_number(f, FACT_text_largest, e->largest);
+	fact_set_flag(f, FACT_text_empty, e->empty);
+	fact_set_flag(f, FACT_text_mig, e->mig);
+	fact_set_flag(f, FACT_text_visible_late, e->cuda_used_line && e->visible_line > e->cuda_used_line);
+	fact_set_flag(f, FACT_text_gpu_dropped, cc > 0 && least > 0 && cc < least);
 }
 
 /* ---- the kernel log --------------------------------------------------------------------------------- */
@@ -374,7 +430,6 @@ static void fill_rest(struct facts *f)
 	fact_set_flag(f, FACT_process_forked, false);
 	fact_set_flag(f, FACT_visible_set, false);
 	fact_set_flag(f, FACT_visible_changed, false);
-	fact_set_flag(f, FACT_driver_loaded, false);
 	if (!fact_known(f, FACT_shared_by))
 		fact_set_text(f, FACT_shared_by, "");
 	if (!fact_known(f, FACT_assert_about))
@@ -389,7 +444,8 @@ void facts_of_text(struct facts *f, struct text_log *l, const struct text_event 
 {
 	const struct text_assert *a;
 	size_t n = log_asserts(l, &a);
-	uint32_t code = e ? text_code(e->message) : n ? 710 : 0;
+	bool first = n && (!e || a[0].line <= e->line);
+	uint32_t code = first ? 710 : e ? text_code(e->message) : 0;	/* whatever was noticed later comes from the assertion */
 
 	f->says = says;
 	f->says_arg = l;
@@ -404,9 +460,10 @@ void facts_of_text(struct facts *f, struct text_log *l, const struct text_event 
 	fact_set_flag(f, FACT_text_progress, e ? log_progress_before(l, e->line) : log_progress(l));
 	fact_set_number(f, FACT_text_ranks, (double)log_ranks(l));
 	fact_set_number(f, FACT_text_asserts, 0);
-	fact_set_flag(f, FACT_text_assert_first, n && (!e || a[0].line < e->line));
+	fact_set_flag(f, FACT_text_assert_first, first);
 	if (n) {
 		fact_set_number(f, FACT_text_asserts, (double)a[0].count);
+		fact_set_number(f, FACT_fault_threads, (double)a[0].count);
 		assert_facts_of_text(f, a[0].function ? a[0].function : "", a[0].condition, a[0].file, a[0].source_line,
 				     fact_text(f, FACT_text_stack));
 	}
@@ -414,6 +471,7 @@ void facts_of_text(struct facts *f, struct text_log *l, const struct text_event 
 	fill_versions(f, log_env(l));
 	fill_gpu(f, log_env(l));
 	fill_circumstances(f, log_env(l));
+	fill_tensors(f, log_env(l));
 	fill_xids(f, l);
 	fill_rest(f);
 }

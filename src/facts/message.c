@@ -84,11 +84,11 @@ bool message_is_cuda(const char *text)
 	static const char *const marks[] = {
 		"CUDA error", "CUDA out of memory", "[CUDA]", "CUDA_ERROR_", "cudaError", "CUDNN_STATUS",
 		"CUBLAS_STATUS", "CUSOLVER_STATUS", "CUFFT_", "NCCL error", "CUDA driver", "No CUDA GPUs",
-		"CUDA kernel", NULL,
+		"CUDA kernel", "cuda runtime error", "cublas runtime error", "cuDNN error", "cuda failure", NULL,
 	};
 
 	for (size_t i = 0; marks[i]; i++)
-		if (strstr(text, marks[i]))
+		if (strcasestr(text, marks[i]))
 			return true;
 	return false;
 }

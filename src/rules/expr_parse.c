@@ -207,7 +207,7 @@ static const struct expr *parse_says(struct parser *p)
 		if (!words)
 			return NULL;
 		if (!needle_ok(words->value.text))
-			return fail(p, "says needs seven characters in a row before");
+			return fail(p, "says needs six characters in a row before");
 		one = node(p, EXPR_SAYS, TYPE_FLAG, NULL, NULL);
 		one->value = words->value;
 		any = any ? node(p, EXPR_OR, TYPE_FLAG, any, one) : one;

@@ -40,7 +40,7 @@ static int compare_matches(const void *a, const void *b)
 	return strcmp(x->cause->id, y->cause->id);
 }
 
-/* Is there another match, no less sure, that explains this one away? */
+/* Is there another match, no less sure, that explains this one away? What is merely possible explains nothing away. */
 static bool explained_away(const struct matches *m, const struct match *by_whom)
 {
 	char name[128];
@@ -52,7 +52,7 @@ static bool explained_away(const struct matches *m, const struct match *by_whom)
 	memcpy(name + 2, by_whom->cause->id, len);
 	memcpy(name + 2 + len, ", ", 3);
 	for (size_t i = 0; i < m->n; i++)
-		if (m->list[i].cause->over && m->list[i].sure >= by_whom->sure &&
+		if (m->list[i].cause->over && m->list[i].sure >= by_whom->sure && m->list[i].sure > KB_POSSIBLE &&
 		    strstr(m->list[i].cause->over, name))
 			return true;
 	return false;

@@ -13,7 +13,7 @@
 
 void env_init(struct text_env *e)
 {
-	*e = (struct text_env){.gpus = -1, .memory_used = -1, .memory_total = -1};
+	*e = (struct text_env){.gpus = -1, .memory_used = -1, .memory_total = -1, .device_max = -1};
 }
 
 static const char *after(const char *s, const char *what)
@@ -254,6 +254,108 @@ static void read_launcher(struct text_env *e, const char *s)
 	}
 }
 
+/* ---- tensors ---------------------------------------------------------------------------------------- */
+
+/* "190x64x64x2933", "[1, 70000, 8, 32]", "(65536, 512)": at least two sizes. Returns what follows. */
+static const char *read_shape(struct text_env *e, const char *s)
+{
+	double product = 1, largest = 0;
+	int n = 0;
+	bool listed = *s == '(' || *s == '[';
+	char *end;
+
+	s += listed;
+	while (isdigit((unsigned char)*s) && n < 8) {
+		unsigned long long size = strtoull(s, &end, 10);
+
+		product *= (double)size;
+		largest = size > largest ? (double)size : largest;
+		n++;
+		s = end;
+		if (listed && *s == ',')
+			s += 1 + (s[1] == ' ');
+		else if (!listed && (*s == 'x' || *s == '*') && isdigit((unsigned char)s[1]))
+			s++;
+		else
+			break;
+	}
+	if (n < (listed ? 1 : 2) || (listed && *s != ')' && *s != ']' && !(*s == ' ' || isalpha((unsigned char)*s))))
+		return s;
+	if (product == 0 && listed)
+		e->empty = true;
+	if (n >= 2 && product > e->elements)
+		e->elements = product;
+	if (largest > e->largest)
+		e->largest = largest;
+	return s;
+}
+
+/* "batch 131072", "batch_size=70000", "shape[0] = 65536", "bs: 100000", "numel 3000000000". */
+static void read_counts(struct text_env *e, const char *s)
+{
+	static const char *const words[] = {"batch", "shape[", "size(", "size ", "size=", "size:", "samples", "heads", "numel", "elements", "points", "rows", "tokens", "length", "seq_len"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const char *at = strcasestr(s, words[i]);
+		double n;
+
+		if (!at)
+			continue;
+		at += strlen(words[i]);
+		at += strcspn(at, " =:");
+		at += strspn(at, " =:(");
+		if (!isdigit((unsigned char)*at))
+			continue;
+		n = strtod(at, NULL);
+		if (n > e->largest && n < 1e13)
+			e->largest = n;
+		if (n == 0 && at[1] != '.' && !isdigit((unsigned char)at[1]) && (!strcmp(words[i], "points") || !strcmp(words[i], "samples")))
+			e->empty = true;
+	}
+}
+
+static void read_tensors(struct text_env *e, const char *s)
+{
+	const char *at = s;
+
+	if (str_starts(s, "File \"") || strstr(s, "thread: [") || strstr(s, "Traceback"))
+		return;
+	while ((at = strpbrk(at, "(["))) {
+		const char *next = isdigit((unsigned char)at[1]) ? read_shape(e, at) : at + 1;
+
+		at = next > at ? next : at + 1;
+	}
+	for (at = s; (at = strchr(at, 'x')) != NULL; at++) {
+		const char *from = at;
+
+		while (from > s && isdigit((unsigned char)from[-1]))
+			from--;
+		if (from < at && isdigit((unsigned char)at[1]) && !(from > s && (isalnum((unsigned char)from[-1]) || from[-1] == '_')) &&
+		    !(at - from == 1 && *from == '0'))
+			at = read_shape(e, from) - 1;
+	}
+	read_counts(e, s);
+	if (strstr(s, "Size([0") || strcasestr(s, "empty tensor") || strcasestr(s, "empty batch") || strcasestr(s, "empty input") ||
+	    strcasestr(s, "no samples") || strcasestr(s, "no points") || strstr(s, "numel() == 0") || strcasestr(s, "zero samples") ||
+	    strcasestr(s, "shape (0,") || strcasestr(s, " 0 points") || strcasestr(s, " 0 samples") || strcasestr(s, " 0 gaussians"))
+		e->empty = true;
+}
+
+static void read_devices(struct text_env *e, const char *s, uint64_t number)
+{
+	for (const char *at = s; (at = strstr(at, "cuda:")) != NULL; at += 5)
+		if (isdigit((unsigned char)at[5]) && (int)strtol(at + 5, NULL, 10) > e->device_max && strtol(at + 5, NULL, 10) < 64)
+			e->device_max = (int)strtol(at + 5, NULL, 10);
+	e->mig |= strstr(s, "MIG-") || strstr(s, "MIG mode") || strstr(s, "MIG slice") || strstr(s, "MIG instance") || strstr(s, " MIG") ||
+		  strstr(s, "MIG 1g") || strstr(s, "MIG devices");
+	if (strstr(s, "MIG M.") || strstr(s, "N/A"))
+		e->mig = e->mig && !strstr(s, "MIG M.");
+	if (!e->cuda_used_line && strstr(s, "torch.cuda.") && !strstr(s, "OutOfMemoryError") && !str_starts(s, "File ") && !strstr(s, "Error:"))
+		e->cuda_used_line = number;
+	if (!e->visible_line && (strstr(s, "environ[") || strstr(s, "environ.setdefault(")) && strstr(s, "CUDA_VISIBLE_DEVICES"))
+		e->visible_line = number;
+}
+
 /* ---- memory ----------------------------------------------------------------------------------------- */
 
 /* A size such as "7012 MiB", "31.2 GB", "14980MiB", "14.2G"; -1 when none begins here. */
@@ -371,6 +473,15 @@ size_t env_shared_pids(const struct text_env *e)
 	return n;
 }
 
+size_t env_first_pids(const struct text_env *e)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < e->n_pids; i++)
+		n += e->pid[i].gpu == 0;
+	return n;
+}
+
 void env_line(struct text_env *e, const char *s, uint64_t number)
 {
 	if (!*s)
@@ -381,6 +492,8 @@ void env_line(struct text_env *e, const char *s, uint64_t number)
 	read_gpu(e, s);
 	read_surroundings(e, s);
 	read_launcher(e, s);
+	read_tensors(e, s);
+	read_devices(e, s, number);
 	read_smi(e, s);
 	follow_memory(e, s, number);
 }

@@ -48,6 +48,11 @@ struct text_env {
 	struct text_track track[ENV_TRACKS];
 	size_t n_tracks;
 	char nvcc[16];			/* version of the local compiler */
+	int device_max;			/* the highest "cuda:N"; -1 */
+	double elements, largest;	/* of the tensors whose shapes are told: the most elements, the longest dimension; 0 */
+	bool empty;			/* a tensor of no elements is spoken of */
+	bool mig;
+	uint64_t cuda_used_line, visible_line;	/* first use of CUDA in code, first setting of CUDA_VISIBLE_DEVICES in code; 0 */
 };
 
 void env_init(struct text_env *e);
@@ -58,5 +63,6 @@ const struct text_track *env_growth(const struct text_env *e);
 
 /* Processes that hold GPU 0 although they have another GPU, too. */
 size_t env_shared_pids(const struct text_env *e);
+size_t env_first_pids(const struct text_env *e);	/* that hold GPU 0 */
 
 #endif

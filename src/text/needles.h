@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define NEEDLE_MIN	7	/* characters between two '*': shorter words are everywhere and would cost speed */
+#define NEEDLE_MIN	6	/* characters between two '*': shorter words are everywhere and would cost speed */
 
 struct needles;
 
