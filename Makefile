@@ -29,7 +29,7 @@ Q := @
 say = @printf '  %-5s %s\n' "$(1)" "$(2)"
 endif
 
-LIB_SRC := $(sort $(filter-out %/probe_main.c,$(foreach d,base compat fatbin probe trace dump snap text facts rules report,$(wildcard src/$(d)/*.c))))
+LIB_SRC := $(sort $(filter-out %/probe_main.c,$(foreach d,base probe compat fatbin pyenv machine trace dump snap text facts rules report,$(wildcard src/$(d)/*.c))))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(shell uname -m).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))
@@ -42,7 +42,7 @@ PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard src/base/*.c src/prob
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-gpu check-all \
-	check-tree check-san check-tsan check-wheels bench bench-gpu bench-snapshot fuzz install clean deps help
+	check-tree check-san check-tsan check-wheels check-wheel-archs bench bench-gpu bench-snapshot fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -58,10 +58,11 @@ help:
 ## make check-gpu   the programs of tests/gpu on a real GPU with the installed PyTorch
 ## make check-wheels  the symbols that the recorder uses, in one PyTorch wheel of each release (WHEELS="2.4 2.5");
 ##                  downloads some gigabytes with pip
+## make check-wheel-archs  the GPU architectures inside these wheels against the table of wheels; likewise
 ## make bench       cost of recording on the simulated GPU
 ## make bench-gpu   cost of recording on a real GPU with PyTorch
 ## make bench-snapshot  reading a memory snapshot, beside PyTorch's own viewer
-## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, with libFuzzer (SECONDS=600)
+## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, with libFuzzer (SECONDS=600)
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
 ## SAN=address,undefined  build and check with sanitizers;  V=1  show commands;  DEVELOPER=1  -Werror
@@ -151,10 +152,11 @@ check-e2e: parts
 check-torture: parts
 	@sh tests/torture/run.sh $(B) $${ROUNDS:-1000}
 
-check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot
+check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin
 	@$(B)/tests/fuzz_trace tests/fuzz/corpus/trace
 	@$(B)/tests/fuzz_dump tests/fuzz/corpus/dump
 	@$(B)/tests/fuzz_snapshot tests/fuzz/corpus/snapshot
+	@$(B)/tests/fuzz_fatbin tests/fuzz/corpus/fatbin
 
 check-dumps: parts
 	@$(PYTHON) tests/dump/check_real.py $(B)
@@ -184,6 +186,13 @@ check-gpu: parts
 # Never part of `check`: it needs the network. What was read is kept in build/wheels.
 check-wheels:
 	@$(PYTHON) tests/wheels/check.py --cache build/wheels $(WHEELS)
+
+# Likewise: the architectures inside wheels against kb/compat_torch.def.
+check-wheel-archs: $(B)/tests/show_archs
+	@$(PYTHON) tests/wheels/check_archs.py --build $(B) --scratch build/wheels $(WHEELS)
+
+$(B)/tests/show_archs: tests/wheels/show_archs.c $(LIB_OBJ)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
 
 bench: parts
 	@sh tests/bench/run.sh $(B)

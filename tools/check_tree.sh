@@ -38,16 +38,16 @@ objdump -T "$rec" | sed -n 's/.*(\{0,1\}GLIBC_\([0-9.]*\))\{0,1\}.*/\1/p' | sort
 	awk -F. '$1 > 2 || $2 > 34 {print "needs GLIBC_" $0}' >"$tmp/against"
 claim "the recorder needs no newer glibc than 2.34"
 
-order="base compat fatbin probe trace dump snap text facts rules report cmd"
+order="base probe compat fatbin pyenv machine trace dump snap text facts rules report cmd"
 rank() { n=0; for d in $order; do n=$((n + 1)); [ "$d" = "$1" ] && echo $n && return; done; echo 0; }
 grep -rn '^#include "[a-z]*/' src | grep -v '^src/\(sim\|sim_nvml\|recorder\)/' | while IFS=: read -r file line text; do
 	from=$(rank "$(echo "$file" | cut -d/ -f2)")
 	to=$(rank "$(echo "$text" | sed 's/.*"\([a-z]*\)\/.*/\1/')")
 	[ "$to" -gt "$from" ] && echo "$file:$line: $text"
 done >"$tmp/against"
-claim "no include turns back against base, probe, trace, dump, snap, text, facts, rules, report, cmd"
+claim "no include turns back against base, probe, compat, fatbin, pyenv, machine, trace, dump, snap, text, facts, rules, report, cmd"
 
-grep -rn '^#include "\(base\|probe\|trace\|dump\|snap\|text\|facts\|rules\|report\|cmd\|sim\)/' src/recorder >"$tmp/against"
+grep -rn '^#include "\(base\|probe\|compat\|fatbin\|pyenv\|machine\|trace\|dump\|snap\|text\|facts\|rules\|report\|cmd\|sim\)/' src/recorder >"$tmp/against"
 claim "the recorder includes nothing of the CLI"
 
 for h in include/cuwhy/*.h src/*/*.h; do

@@ -24,6 +24,7 @@ enum {
 
 int cmd_run(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_memory(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "facts/xid.h"
+#include "machine/xid.h"
 #include "report/verdict.h"
 
 struct err;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "facts/incident.h"
 #include "report/json_text.h"
 #include "trace/trace.h"
 #include "base/banned.h"

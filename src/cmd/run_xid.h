@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "facts/xid.h"
+#include "machine/xid.h"
 
 struct trace;
 

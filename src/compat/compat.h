@@ -107,7 +107,8 @@ bool compat_class_forward(enum compat_class class);
 int compat_branch_for(int cc);
 /* The oldest branch that can know this capability, from its first toolkit. 0 = not known. */
 int compat_first_branch_for(int cc);
-/* Can a driver of this version drive such a GPU? Unknown where table or argument end: then -1. */
+/* Can a driver of this version drive such a GPU? 1, 0, or -1 where table or arguments end. For GPUs that a driver does not
+ * show: one that it shows it supports. */
 int compat_driver_supports(struct compat_driver d, int cc);
 /* The newest CUDA version that any driver for this GPU has: wheels above its major version can never run. 0 = unknown. */
 int compat_newest_cuda_for(int cc);
@@ -213,7 +214,8 @@ struct compat_choice {
 };
 
 /* Judges every wheel for this machine. Best first: those that run (no known trouble, stable before experimental, newest
- * release first, then newest CUDA), then the refused ones, newest first. Returns how many there are (at most `max`). */
+ * release first, in it what the driver runs natively, then newest CUDA), then the refused ones, newest first. Returns how many
+ * there are (at most `max`). Whether the driver can drive the GPU at all is not asked here (compat_driver_supports). */
 size_t compat_recommend(const struct compat_ask *ask, struct compat_choice *out, size_t max);
 #define COMPAT_CHOICES_MAX	200
 

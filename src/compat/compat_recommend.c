@@ -230,6 +230,8 @@ static int better(const void *left, const void *right)
 		return a->wheel->experimental - b->wheel->experimental;
 	if (release_number(a->wheel) != release_number(b->wheel))
 		return release_number(b->wheel) - release_number(a->wheel);
+	if (!is_refused(a) && a->fit != b->fit)
+		return (int)a->fit - (int)b->fit;
 	return b->wheel->cuda - a->wheel->cuda;
 }
 

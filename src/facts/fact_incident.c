@@ -206,7 +206,6 @@ void facts_of_incident(struct facts *f, const struct incident *i, struct trace *
 	if (!fact_known(f, FACT_assert_position))
 		fact_set_flag(f, FACT_assert_position, false);
 	fact_set_flag(f, FACT_snapshot_is, false);
-	fact_set_flag(f, FACT_text_is, false);
 	fact_set_flag(f, FACT_process_forked, h->forked);
 	fact_set_flag(f, FACT_process_sim, h->sim);
 	fact_set_flag(f, FACT_torch_loaded, h->torch_path[0] != '\0');

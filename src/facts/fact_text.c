@@ -15,7 +15,7 @@
 #include "facts/fact_fill.h"
 #include "facts/message.h"
 #include "facts/place.h"
-#include "facts/xid.h"
+#include "machine/xid.h"
 #include "text/log.h"
 #include "trace/cuda_errors.h"
 
@@ -386,6 +386,7 @@ static void fill_tensors(struct facts *f, const struct text_env *e)
 	fact_set_number(f, FACT_text_largest, e->largest);
 	fact_set_flag(f, FACT_text_empty, e->empty);
 	fact_set_flag(f, FACT_text_mig, e->mig);
+	fact_set_flag(f, FACT_text_hangs, e->hangs);
 	fact_set_flag(f, FACT_text_visible_late, e->cuda_used_line && e->visible_line > e->cuda_used_line);
 	fact_set_flag(f, FACT_text_gpu_dropped, cc > 0 && least > 0 && cc < least);
 }

@@ -4,8 +4,14 @@
 #include <string.h>
 
 #include "facts/fact_fill.h"
-#include "facts/xid.h"
+#include "machine/xid.h"
+#include "trace/cuda_errors.h"
 #include "trace/trace.h"
+
+bool xid_matters(uint32_t code)
+{
+	return code == 214 || code == 220 || cuda_error_sticky(code);	/* ECC, NVLink */
+}
 
 /* The GPU that the incident happened on, NULL when that is not known. */
 static const uint8_t *uuid_of(const struct incident *i, const struct cw_header *h)

@@ -24,7 +24,7 @@ struct facts {
 	const void *says_arg;
 };
 
-/* All unknown. */
+/* All unknown but machine.is, which is no: rules over the machine begin with it, and are not "unchecked" without one. */
 void facts_init(struct facts *f, struct pool *pool);
 
 void fact_set_number(struct facts *f, enum fact_id id, double number);

@@ -72,6 +72,9 @@ void launch_scene(const struct cw_launch *l, struct trace *t, struct scene *s);
 void facts_of_incident(struct facts *f, const struct incident *i, struct trace *t,
 		       const struct scene *s);
 
+/* Can hardware be the reason for this CUDA error? Otherwise nobody needs to look into the log. */
+bool xid_matters(uint32_t code);
+
 /* The gravest Xid that may be about the incident; NULL when there is none or the log is not known. `*about`: 1 when it
  * names the process or the GPU, -1 when that cannot be told. */
 const struct xid *incident_xid(const struct incident *i, const struct trace *t, int *about);

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The GPU architectures inside a shared library, from the headers of its fat binaries. Nothing is decompressed, and pages
- * that hold code are not touched: a library of a gigabyte takes milliseconds.
+ * The GPU architectures inside a shared library, from the headers of its fat binaries. Nothing is decompressed, and code
+ * is not read: a library of a gigabyte takes milliseconds.
  *
  * A library holds many fat binaries, one for each source file, and each holds machine code (SASS) and PTX for several
- * targets. A GPU finds all of its kernels only if *every* fat binary has something for it. Some are special on purpose: they
- * have nothing but arch-specific targets (sm_90a), for kernels that PyTorch calls on that GPU alone. So general fat binaries
- * decide whether a library covers a GPU, and the specific ones are listed beside them.
+ * targets. A GPU finds all of its kernels only if *every* fat binary has something for it. Some are special on purpose, for
+ * kernels that are called on that GPU alone: they have nothing but arch-specific targets (sm_90a), or targets of one
+ * generation in a library that is otherwise made for several. The others are general: they decide whether a library covers a
+ * GPU, and the special ones are listed beside them.
+ *
+ * This holds for libraries whose files are compiled alike: libtorch_cuda*.so (before 2.0 the code is in libtorch_cuda_cu.so and
+ * libtorch_cuda_cpp.so) and extensions. cuBLASLt, cuDNN and cuSPARSELt hold kernels for single GPUs on purpose, cuFFT has a
+ * format of its own, and libtorch_cuda_linalg.so (MAGMA, rarely used) has fewer architectures than PyTorch itself: what these
+ * do not cover is no fault.
  */
 #ifndef CUWHY_FATBIN_H
 #define CUWHY_FATBIN_H
@@ -35,7 +41,7 @@ struct fatbin_target {
 
 struct fatbin_set {		/* fat binaries with the same targets are one set */
 	uint32_t count;		/* how many there are */
-	bool general;		/* has a runnable target without a suffix */
+	bool general;		/* not made for one GPU or one generation alone, see above */
 	bool linked;		/* relocatable code (__nv_relfatbin): linked into another fat binary, not loaded by itself */
 	const uint16_t *target;	/* indices into fatbin.target, ascending */
 	size_t n;
@@ -47,7 +53,7 @@ struct fatbin {
 	uint32_t general;	/* how many are general */
 	bool scanned;		/* no section headers: the whole file was searched for them */
 	bool damaged;		/* some of it could not be read; what is here is not all */
-	char why[120];		/* how it is damaged; "" */
+	char why[120];		/* the first damage, in words; "" = none */
 	struct fatbin_target *target;	/* SASS first, then PTX, LTO; by arch, suffix, version */
 	size_t n;
 	struct fatbin_set *set;	/* most frequent first */
@@ -61,7 +67,7 @@ struct fatbin *fatbin_from_bytes(const void *data, size_t len, struct err *e);
 void fatbin_free(struct fatbin *f);
 
 enum fatbin_cover {
-	FATBIN_COVER_UNKNOWN,	/* no fat binary, or damaged, or the capability or driver is not known */
+	FATBIN_COVER_UNKNOWN,	/* no fat binary, or damaged, or the capability or driver is not known, or `tegra` */
 	FATBIN_COVER_SASS,	/* machine code for all of it */
 	FATBIN_COVER_JIT,	/* all of it runs, some compiled from PTX by the driver at the first start */
 	FATBIN_COVER_PART,	/* most general fat binaries run, some do not: some kernels are missing */
@@ -71,8 +77,8 @@ enum fatbin_cover {
 
 struct fatbin_coverage {
 	enum fatbin_cover cover;
-	uint32_t sass, jit, ptx_new, none, unknown;	/* general fat binaries, each counted once */
-	bool tegra;		/* answered by code of a card for a system on a chip or the reverse: not promised by NVIDIA */
+	uint32_t sass, jit, ptx_new, none, unknown;	/* the fat binaries that decide, each counted once */
+	bool tegra;		/* there is code of a card for a system on a chip or the reverse: NVIDIA does not support it */
 	/* What the driver would take in most fat binaries; arch 0 = nothing. */
 	struct fatbin_target best;
 };
@@ -80,7 +86,8 @@ struct fatbin_coverage {
 /* Judges a library for one device (cc 90 is 9.0) and a driver's CUDA version (12080 is 12.8; 0 = not known). */
 struct fatbin_coverage fatbin_covers(const struct fatbin *f, int cc, int driver_cuda);
 
-/* "sm_75 sm_80 sm_90 compute_120", as torch.cuda.get_arch_list() writes them; the general ones, or the specific extras. */
+/* "sm_75 sm_80 sm_90 compute_120", as torch.cuda.get_arch_list() writes them: those that most general fat binaries have, or
+ * (`general` false) the extras. */
 void fatbin_archs(const struct fatbin *f, bool general, struct buf *text);
 
 #endif

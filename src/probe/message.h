@@ -5,6 +5,7 @@
 #ifndef CUWHY_PROBE_MESSAGE_H
 #define CUWHY_PROBE_MESSAGE_H
 
+#include "probe/cuda.h"
 #include "probe/usage.h"
 
 enum probe_word {
@@ -14,7 +15,12 @@ enum probe_word {
 	PROBE_HOLDERS_END,		/* gpu: these were all its processes */
 	PROBE_NAME,			/* holder: pid, state, own_user, command */
 	PROBE_NO_LIBRARY,		/* text: why NVML could not be loaded */
-	PROBE_REFUSED,			/* text: what NVML refused */
+	PROBE_REFUSED,			/* gpu: the error's number; text: what NVML refused */
+	PROBE_DETAILS,			/* gpu, details */
+	PROBE_NVML,			/* gpu: CUDA version, 0 = not known; text: NVML's version */
+	PROBE_CUDA,			/* library: what is known of libcuda so far; replaces what was told before */
+	PROBE_CUDA_DEVICE,		/* gpu, device */
+	PROBE_NO_CUDA,			/* text: why libcuda could not be loaded */
 	PROBE_END,			/* nothing is missing */
 };
 
@@ -25,9 +31,15 @@ struct probe_message {
 		char text[240];
 		struct gpu_card card;
 		struct gpu_holder holder;
+		struct gpu_details details;
+		struct cuda_library library;
+		struct cuda_device device;
 	};
 };
 
 typedef void (*probe_tell)(const struct probe_message *m);
+
+/* Asks libcuda and tells what it learns as it learns it. False when it could not be loaded, which it told, too. */
+bool cuda_ask(probe_tell tell);
 
 #endif

@@ -18,6 +18,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "probe/details.h"
 #include "base/banned.h"
 
 #define LIBRARY "libnvidia-ml.so.1"
@@ -57,6 +58,8 @@ static struct {
 	int (*graphics)(nvml_device, unsigned int *, void *);
 	int (*mps)(nvml_device, unsigned int *, void *);
 	int (*mig)(nvml_device, unsigned int *, unsigned int *);
+	int (*version)(char *, unsigned int);
+	int (*cuda)(int *);
 	const char *(*error)(int);
 } nvml;
 
@@ -77,6 +80,8 @@ static const struct { void *where; const char *name[3]; } functions[] = {
 	{&nvml.mps, {"nvmlDeviceGetMPSComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v2",
 		     "nvmlDeviceGetMPSComputeRunningProcesses"}},
 	{&nvml.mig, {"nvmlDeviceGetMigMode"}},
+	{&nvml.version, {"nvmlSystemGetNVMLVersion"}},
+	{&nvml.cuda, {"nvmlSystemGetCudaDriverVersion_v2", "nvmlSystemGetCudaDriverVersion"}},
 	{&nvml.error, {"nvmlErrorString"}},
 };
 
@@ -93,10 +98,10 @@ static void tell_text(probe_tell tell, enum probe_word word, const char *text)
 static void tell_refusal(probe_tell tell, const char *what, int code)
 {
 	const char *words = nvml.error ? nvml.error(code) : NULL;
-	char text[200];
+	struct probe_message m = {.word = PROBE_REFUSED, .gpu = (uint32_t)code};
 
-	snprintf(text, sizeof(text), "%s: %s (NVML error %d)", what, words ? words : "failed", code);
-	tell_text(tell, PROBE_REFUSED, text);
+	snprintf(m.text, sizeof(m.text), "%s: %s (NVML error %d)", what, words ? words : "failed", code);
+	tell(&m);
 }
 
 static bool load(probe_tell tell)
@@ -113,6 +118,7 @@ static bool load(probe_tell tell)
 			f = dlsym(lib, functions[i].name[k]);
 		memcpy(functions[i].where, &f, sizeof(f));
 	}
+	details_load(lib);
 	if (nvml.init && nvml.count && nvml.device)
 		return true;
 	tell_text(tell, PROBE_NO_LIBRARY, LIBRARY " has not the functions of NVML");
@@ -233,13 +239,18 @@ static bool ask_holders(nvml_device d, uint32_t gpu, int (*list)(nvml_device, un
 	return rc == NVML_SUCCESS || (kind != HOLDER_COMPUTE && (rc == NVML_NOT_SUPPORTED || rc == NVML_FUNCTION_NOT_FOUND));
 }
 
-static void ask_gpu(uint32_t index, uint32_t gpu, nvml_device d, probe_tell tell)
+static void ask_gpu(uint32_t index, uint32_t gpu, nvml_device d, probe_tell tell, bool details)
 {
 	struct probe_message m = {.word = PROBE_GPU, .gpu = gpu};
 	bool all;
 
 	ask_card(d, index, &m.card);
 	tell(&m);
+	if (details) {
+		m = (struct probe_message){.word = PROBE_DETAILS, .gpu = gpu};
+		details_ask(d, &m.details);
+		tell(&m);
+	}
 	all = ask_holders(d, gpu, nvml.compute, HOLDER_COMPUTE, tell);
 	all &= ask_holders(d, gpu, nvml.graphics, HOLDER_GRAPHICS, tell);
 	all &= ask_holders(d, gpu, nvml.mps, HOLDER_MPS, tell);
@@ -248,10 +259,24 @@ static void ask_gpu(uint32_t index, uint32_t gpu, nvml_device d, probe_tell tell
 		tell(&m);
 }
 
-bool nvml_ask(probe_tell tell)
+static void tell_versions(probe_tell tell)
+{
+	struct probe_message m = {.word = PROBE_NVML};
+	char version[80] = "";
+	int cuda = 0;
+
+	if (nvml.driver && nvml.driver(version, sizeof(version)) == NVML_SUCCESS)
+		tell_text(tell, PROBE_DRIVER, version);
+	if (nvml.version && nvml.version(m.text, 80) != NVML_SUCCESS)
+		m.text[0] = '\0';
+	if (nvml.cuda && nvml.cuda(&cuda) == NVML_SUCCESS && cuda > 0)
+		m.gpu = (uint32_t)cuda;
+	tell(&m);
+}
+
+bool nvml_ask(probe_tell tell, bool details)
 {
 	unsigned int n = 0, i, gpu = 0;
-	char version[80] = "";
 	nvml_device d;
 	int rc;
 
@@ -262,8 +287,7 @@ bool nvml_ask(probe_tell tell)
 		tell_refusal(tell, "NVML does not start", rc);
 		return false;
 	}
-	if (nvml.driver && nvml.driver(version, sizeof(version)) == NVML_SUCCESS)
-		tell_text(tell, PROBE_DRIVER, version);
+	tell_versions(tell);
 	rc = nvml.count(&n);
 	if (rc != NVML_SUCCESS) {
 		tell_refusal(tell, "NVML does not count the GPUs", rc);
@@ -272,7 +296,7 @@ bool nvml_ask(probe_tell tell)
 	for (i = 0; i < n; i++) {
 		rc = nvml.device(i, &d);
 		if (rc == NVML_SUCCESS)
-			ask_gpu(i, gpu++, d, tell);
+			ask_gpu(i, gpu++, d, tell, details);
 		else
 			tell_refusal(tell, "NVML does not open a GPU", rc);
 	}

@@ -7,7 +7,8 @@
 
 #include "probe/message.h"
 
-/* Tells what it learns as it learns it. False when NVML could not be used at all, which it told, too. */
-bool nvml_ask(probe_tell tell);
+/* Tells what it learns as it learns it; `details`: also what struct gpu_details has. False when NVML could not be used at
+ * all, which it told, too. */
+bool nvml_ask(probe_tell tell, bool details);
 
 #endif

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/proc.h"
 #include "base/str.h"
 #include "probe/message.h"
@@ -35,13 +36,14 @@
 
 /* --- starting it ------------------------------------------------------------------------------ */
 
-static void become(const char *path, int out)
+static void become(const char *path, const char *mode, int out)
 {
-	char name[] = PROGRAM, *argv[] = {name, NULL};
+	char name[] = PROGRAM, what[16] = "", *argv[] = {name, mode ? what : NULL, NULL};
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	const struct rlimit no_core = {0, 0};
 	sigset_t none;
 
+	str_copy(what, sizeof(what), mode ? mode : "");
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDERR_FILENO);
 	dup2(out, STDOUT_FILENO);
@@ -59,16 +61,21 @@ static void become(const char *path, int out)
 
 void probe_start(struct probe *p)
 {
+	probe_start_as(p, NULL, LIMIT_NS);
+}
+
+void probe_start_as(struct probe *p, const char *mode, uint64_t limit_ns)
+{
 	char *path = proc_find_part(PROGRAM);
 	int fds[2] = {-1, -1};
 
-	*p = (struct probe){.fd = -1, .asked_ns = proc_mono_ns()};
-	p->until_ns = p->asked_ns + LIMIT_NS;
+	*p = (struct probe){.fd = -1, .mode = mode, .asked_ns = proc_mono_ns()};
+	p->until_ns = p->asked_ns + limit_ns;
 	buf_init(&p->told, TOLD_MAX);
 	if (path && pipe2(fds, O_CLOEXEC) == 0) {
 		p->pid = fork();
 		if (p->pid == 0)
-			become(path, fds[1]);
+			become(path, mode, fds[1]);
 		close(fds[1]);
 		p->fd = fds[0];
 		fcntl(p->fd, F_SETFL, O_NONBLOCK);
@@ -121,6 +128,16 @@ static void end_strings(struct probe_message *m)
 	case PROBE_NAME:
 		m->holder.command[sizeof(m->holder.command) - 1] = '\0';
 		break;
+	case PROBE_CUDA:
+		m->library.path[sizeof(m->library.path) - 1] = '\0';
+		break;
+	case PROBE_CUDA_DEVICE:
+		m->device.name[sizeof(m->device.name) - 1] = '\0';
+		m->device.uuid[sizeof(m->device.uuid) - 1] = '\0';
+		m->device.pci[sizeof(m->device.pci) - 1] = '\0';
+		break;
+	case PROBE_DETAILS:
+		break;
 	default:
 		m->text[sizeof(m->text) - 1] = '\0';
 	}
@@ -129,7 +146,6 @@ static void end_strings(struct probe_message *m)
 /* False after the last one. */
 static bool take(struct gpu_usage *u, struct probe_message *m)
 {
-	end_strings(m);
 	switch (m->word) {
 	case PROBE_DRIVER:
 		str_copy(u->driver, sizeof(u->driver), m->text);
@@ -153,20 +169,50 @@ static bool take(struct gpu_usage *u, struct probe_message *m)
 		return true;
 	case PROBE_REFUSED:
 		set_trouble(u, USAGE_REFUSED, m->text);
+		u->code = (int32_t)m->gpu;
+		return true;
+	case PROBE_DETAILS:
+		if (m->gpu < u->n)
+			u->gpu[m->gpu].details = m->details;
+		return true;
+	case PROBE_NVML:
+		u->cuda = m->gpu ? (int32_t)m->gpu : -1;
+		str_copy(u->nvml, sizeof(u->nvml), m->text);
 		return true;
 	default:
 		return false;
 	}
 }
 
-static bool read_told(struct gpu_usage *u, const struct buf *b)
+static bool take_cuda(struct cuda_answer *a, const struct probe_message *m)
+{
+	switch (m->word) {
+	case PROBE_CUDA:
+		a->library = m->library;
+		return true;
+	case PROBE_CUDA_DEVICE:
+		if (a->n < CUDA_DEVICES_MAX)
+			*cuda_answer_add(a) = m->device;
+		return true;
+	case PROBE_NO_CUDA:
+		a->trouble = USAGE_NO_LIBRARY;
+		str_copy(a->why, sizeof(a->why), m->text);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* One of the two takes it. True when all was told. */
+static bool read_told(struct gpu_usage *u, struct cuda_answer *a, const struct buf *b)
 {
 	struct probe_message m = {0};
 	size_t at;
 
 	for (at = 0; at + sizeof(m) <= b->len; at += sizeof(m)) {
 		memcpy(&m, b->data + at, sizeof(m));
-		if (!take(u, &m))
+		end_strings(&m);
+		if (u ? !take(u, &m) : !take_cuda(a, &m))
 			break;
 	}
 	return m.word == PROBE_END;
@@ -195,20 +241,25 @@ static int end(struct probe *p, bool late)
 	return pid > 0 ? status : -1;
 }
 
-static void explain(struct gpu_usage *u, int status, bool late)
+static enum usage_trouble explain(const struct probe *p, int status, bool late, char *why, size_t size)
 {
-	char words[120];
+	const char *library = p->mode && !strcmp(p->mode, PROBE_ASK_CUDA) ? "libcuda" : "NVML";
 
 	if (late) {
-		set_trouble(u, USAGE_HUNG, "the NVIDIA driver (NVML) did not answer within 2 seconds");
-	} else if (status >= 0 && WIFSIGNALED(status)) {
-		snprintf(words, sizeof(words), "the NVIDIA driver's library (NVML) crashed: signal %d", WTERMSIG(status));
-		set_trouble(u, USAGE_DIED, words);
-	} else if (status >= 0 && WEXITSTATUS(status) == 127) {
-		set_trouble(u, USAGE_NO_PROBE, PROGRAM " does not start");
-	} else {
-		set_trouble(u, USAGE_DIED, PROGRAM " ended before it had told all");
+		snprintf(why, size, "the NVIDIA driver (%s) did not answer within %llu seconds", library,
+			 (unsigned long long)((p->until_ns - p->asked_ns) / 1000000000u));
+		return USAGE_HUNG;
 	}
+	if (status >= 0 && WIFSIGNALED(status)) {
+		snprintf(why, size, "the NVIDIA driver's library (%s) crashed: signal %d", library, WTERMSIG(status));
+		return USAGE_DIED;
+	}
+	if (status >= 0 && WEXITSTATUS(status) == 127) {
+		str_copy(why, size, PROGRAM " does not start");
+		return USAGE_NO_PROBE;
+	}
+	str_copy(why, size, PROGRAM " ended before it had told all");
+	return USAGE_DIED;
 }
 
 struct gpu_usage *probe_finish(struct probe *p)
@@ -223,24 +274,64 @@ struct gpu_usage *probe_finish(struct probe *p)
 	u->real_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - (proc_mono_ns() - p->asked_ns);
 	if (!started)
 		set_trouble(u, USAGE_NO_PROBE, PROGRAM " is missing or does not start");
-	else if (!read_told(u, &p->told) && u->trouble == USAGE_COMPLETE)
-		explain(u, status, late);
+	else if (!read_told(u, NULL, &p->told) && u->trouble == USAGE_COMPLETE)
+		u->trouble = explain(p, status, late, u->why, sizeof(u->why));
 	usage_sort(u);
 	buf_release(&p->told);
 	log_line("probe", 1, "%zu GPUs; %s", u->n, u->why[0] ? u->why : "all was told");
 	return u;
 }
 
-struct gpu_usage *probe_gpus(void)
+void cuda_answer_init(struct cuda_answer *a)
+{
+	*a = (struct cuda_answer){.library = {.init = -1, .version = -1, .count = -1}};
+}
+
+void cuda_answer_release(struct cuda_answer *a)
+{
+	free(a->device);
+	cuda_answer_init(a);
+}
+
+struct cuda_device *cuda_answer_add(struct cuda_answer *a)
+{
+	a->device = xgrow(a->device, a->n, &a->cap, sizeof(*a->device));
+	a->device[a->n] = (struct cuda_device){.cc_major = -1, .cc_minor = -1, .compute_mode = -1, .total = USAGE_UNKNOWN};
+	return &a->device[a->n++];
+}
+
+void probe_finish_cuda(struct probe *p, struct cuda_answer *a)
+{
+	bool started = p->pid > 0, late = proc_mono_ns() >= p->until_ns;
+	int status = end(p, late);
+
+	cuda_answer_init(a);
+	if (!started) {
+		a->trouble = USAGE_NO_PROBE;
+		str_copy(a->why, sizeof(a->why), PROGRAM " is missing or does not start");
+	} else if (!read_told(NULL, a, &p->told) && a->trouble == USAGE_COMPLETE) {
+		a->trouble = explain(p, status, late, a->why, sizeof(a->why));
+	}
+	buf_release(&p->told);
+	log_line("probe", 1, "%zu CUDA devices; %s", a->n, a->why[0] ? a->why : "all was told");
+}
+
+void probe_wait(struct probe *p)
 {
 	struct pollfd wait = {.events = POLLIN};
-	struct probe p;
 	uint64_t now;
 
-	probe_start(&p);
-	while (!probe_step(&p, now = proc_mono_ns())) {
-		wait.fd = p.fd;
-		poll(&wait, 1, now < p.until_ns ? (int)((p.until_ns - now) / 1000000u) + 1 : 0);
+	while (!probe_step(p, now = proc_mono_ns())) {
+		wait.fd = p->fd;
+		poll(&wait, 1, now < p->until_ns ? (int)((p->until_ns - now) / 1000000u) + 1 : 0);
 	}
+}
+
+struct gpu_usage *probe_gpus(void)
+{
+	struct probe p;
+
+	probe_start(&p);
+	probe_wait(&p);
 	return probe_finish(&p);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Starts the probe and takes in what it tells, for at most two seconds: then it is killed, and what it told counts.
+ * Starts the probe and takes in what it tells, for two seconds or as long as it was given: then it is killed, and what it
+ * told counts.
  */
 #ifndef CUWHY_PROBE_H
 #define CUWHY_PROBE_H
@@ -7,17 +8,32 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "probe/cuda.h"
 #include "probe/usage.h"
 
 struct probe {
 	pid_t pid;		/* 0 = not running */
 	int fd;			/* what it writes; -1 = not running */
+	const char *mode;	/* its argument; NULL = none */
 	uint64_t asked_ns, until_ns;
 	struct buf told;
 };
 
+/* What libcuda answered. */
+struct cuda_answer {
+	struct cuda_library library;
+	struct cuda_device *device;
+	size_t n, cap;
+	enum usage_trouble trouble;	/* not USAGE_COMPLETE: what is here may be a part */
+	char why[240];		/* in words; "" = no trouble */
+};
+
 /* Starts one. Never fails aloud: what went wrong is in the result. */
 void probe_start(struct probe *p);
+
+#define PROBE_ASK_DETAILS	"details"	/* NVML, with struct gpu_details: probe_finish gives it */
+#define PROBE_ASK_CUDA		"cuda"		/* libcuda: probe_finish_cuda gives it */
+void probe_start_as(struct probe *p, const char *mode, uint64_t limit_ns);
 bool probe_runs(const struct probe *p);
 
 /* Takes in what was told; never waits. True when it has finished, or has to be ended. */
@@ -25,6 +41,14 @@ bool probe_step(struct probe *p, uint64_t now_ns);
 
 /* Ends it and gives what it told; owned by the caller, never NULL. */
 struct gpu_usage *probe_finish(struct probe *p);
+
+void probe_finish_cuda(struct probe *p, struct cuda_answer *a);
+void cuda_answer_init(struct cuda_answer *a);		/* nothing is known */
+void cuda_answer_release(struct cuda_answer *a);
+struct cuda_device *cuda_answer_add(struct cuda_answer *a);
+
+/* Waits until it has finished or its time is over. */
+void probe_wait(struct probe *p);
 
 /* All of that, waiting for it. */
 struct gpu_usage *probe_gpus(void);

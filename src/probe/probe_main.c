@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The probe: a process of its own, because NVML may hang or crash. Writes messages (message.h) to its standard output,
+ * The probe: a process of its own, because a driver may hang or crash. Writes messages (message.h) to its standard output,
  * numbers first: to learn who a process is may take as long as the process does.
+ *
+ *   cuwhy-probe            NVML: GPUs, their memory and processes
+ *   cuwhy-probe details    and what else NVML knows of them
+ *   cuwhy-probe cuda       libcuda
  */
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -44,10 +49,10 @@ static void tell(const struct probe_message *m)
 		remember(m->holder.pid);
 }
 
-int main(void)
+static bool ask_nvml(bool details)
 {
 	struct probe_message m = {.word = PROBE_NAME};
-	bool ours = holder_pids_are_ours(), asked = nvml_ask(tell);
+	bool ours = holder_pids_are_ours(), asked = nvml_ask(tell, details);
 	size_t i;
 
 	for (i = 0; i < seen.n; i++) {
@@ -55,8 +60,15 @@ int main(void)
 		holder_look(&m.holder, ours);
 		tell(&m);
 	}
-	m = (struct probe_message){.word = PROBE_END};
-	if (asked)
+	return asked;
+}
+
+int main(int argc, char **argv)
+{
+	const struct probe_message m = {.word = PROBE_END};
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (strcmp(what, "cuda") == 0 ? cuda_ask(tell) : ask_nvml(strcmp(what, "details") == 0))
 		tell(&m);
 	/* without the library's own clean-up: there is nothing of ours that it could save */
 	_exit(0);

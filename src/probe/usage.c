@@ -13,7 +13,10 @@
 
 struct gpu_usage *usage_new(void)
 {
-	return xcalloc(1, sizeof(struct gpu_usage));
+	struct gpu_usage *u = xcalloc(1, sizeof(*u));
+
+	u->cuda = -1;
+	return u;
 }
 
 void usage_free(struct gpu_usage *u)
@@ -32,6 +35,7 @@ struct gpu_state *usage_add_gpu(struct gpu_usage *u, const struct gpu_card *card
 {
 	u->gpu = xgrow(u->gpu, u->n, &u->cap, sizeof(*u->gpu));
 	u->gpu[u->n] = (struct gpu_state){.card = *card};
+	details_init(&u->gpu[u->n].details);
 	return &u->gpu[u->n++];
 }
 

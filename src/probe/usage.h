@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "probe/details.h"
+
 #define USAGE_UNKNOWN	UINT64_MAX	/* instead of a number of bytes */
 
 enum holder_kind {			/* bits: a process may be several */
@@ -49,6 +51,7 @@ struct gpu_card {
 
 struct gpu_state {
 	struct gpu_card card;
+	struct gpu_details details;	/* known only when they were asked for */
 	struct gpu_holder *holder;	/* most bytes first, unknown ones last */
 	size_t n, cap;
 	bool holders_known;		/* the list of processes was given in full */
@@ -65,6 +68,9 @@ enum usage_trouble {
 
 struct gpu_usage {
 	char driver[80];		/* its version; "" = not known */
+	char nvml[80];			/* NVML's own version; "" = not known */
+	int32_t cuda;			/* CUDA version that NVML says, 13000 = 13.0; -1 = not known */
+	int32_t code;			/* of the last thing that NVML refused; 0 = nothing */
 	struct gpu_state *gpu;
 	size_t n, cap;
 	enum usage_trouble trouble;	/* not USAGE_COMPLETE: what is here may be a part */

@@ -305,7 +305,7 @@ static json_t *json_suspects(const struct verdict *v)
 	return list;
 }
 
-static json_t *json_verdict(const struct verdict *v)
+json_t *json_verdict(const struct verdict *v)
 {
 	json_t *j = json_object();
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "facts/message.h"
-#include "facts/xid.h"
+#include "machine/xid.h"
 #include "report/verdict_priv.h"
 #include "trace/trace.h"
 

@@ -211,10 +211,24 @@ static void add_fix(void *arg, const char *text, const char *command)
 	say(&v->pool, &v->fix, NULL, text, command);
 }
 
+void verdict_of_cause(struct verdict *v, const struct match *m, const struct facts *f)
+{
+	char *headline;
+
+	if (m) {
+		v->cause = m->cause;
+		v->sure = (enum certainty)m->sure;
+		v->because = m->because ? pool_strdup(&v->pool, m->because) : NULL;
+	}
+	headline = v->cause->headline ? template_expand(v->cause->headline, f, &v->pool) : NULL;
+	v->title = headline ? headline : v->cause->title;
+	advice_each(v->cause->why, f, &v->pool, add_why, v);
+	advice_each(v->cause->fix, f, &v->pool, add_fix, v);
+}
+
 void verdict_judge(struct verdict *v, const struct facts *f)
 {
 	struct matches m;
-	char *headline;
 
 	rules_match(&m, kb_get(), f, &v->pool);
 	v->candidates = m.list;
@@ -223,15 +237,7 @@ void verdict_judge(struct verdict *v, const struct facts *f)
 	for (size_t k = 0; k < m.n_unchecked; k++)
 		v->unchecked[v->n_unchecked++] = m.unchecked[k]->id;
 	v->sure = SURE_POSSIBLE;
-	if (m.n) {
-		v->cause = m.list[0].cause;
-		v->sure = (enum certainty)m.list[0].sure;
-		v->because = m.list[0].because;
-	}
-	headline = v->cause->headline ? template_expand(v->cause->headline, f, &v->pool) : NULL;
-	v->title = headline ? headline : v->cause->title;
-	advice_each(v->cause->why, f, &v->pool, add_why, v);
-	advice_each(v->cause->fix, f, &v->pool, add_fix, v);
+	verdict_of_cause(v, m.n ? &m.list[0] : NULL, f);
 }
 
 #define SUSPECTS_KEPT 8

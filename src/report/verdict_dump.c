@@ -147,7 +147,6 @@ struct verdict *verdict_of_dump(const struct culprit *c)
 	fact_set_flag(f, FACT_oom_is, false);
 	fact_set_flag(f, FACT_torch_loaded, false);
 	fact_set_flag(f, FACT_snapshot_is, false);
-	fact_set_flag(f, FACT_text_is, false);
 	fact_set_text(f, FACT_error_source, "core-dump");
 	fact_set_text(f, FACT_shared_by, "");
 	fact_set_number(f, FACT_suspects_lines, 0);

@@ -4,6 +4,8 @@
 #ifndef CUWHY_VERDICT_PRIV_H
 #define CUWHY_VERDICT_PRIV_H
 
+#include <jansson.h>
+
 #include "cuwhy/format.h"
 #include "facts/incident.h"
 #include "facts/ledger.h"
@@ -167,10 +169,16 @@ void verdict_thread(struct verdict *v, struct facts *f, const struct culprit *c,
 /* Who held the memory that could not be had, into the verdict and the facts. */
 void verdict_memory(struct verdict *v, struct facts *f, const struct incident *i, struct trace *t);
 
+/* The words of a cause for these facts; `m` NULL: of the one that the verdict has. */
+void verdict_of_cause(struct verdict *v, const struct match *m, const struct facts *f);
+
 /* Rules and words of the cause that fits the facts best. */
 void verdict_judge(struct verdict *v, const struct facts *f);
 void verdict_evidence(struct verdict *v, const char *source, const char *text);
 void verdict_address_evidence(struct verdict *v, const struct facts *f);
+
+/* The object of the contract; owned by the caller. */
+json_t *json_verdict(const struct verdict *v);
 
 struct verdict *verdict_new(const char *cause);
 void verdict_append(struct verdict **list, struct verdict *v);

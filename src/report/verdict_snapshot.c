@@ -49,7 +49,6 @@ static void fill_where(struct verdict *v, const struct snapshot *s, const struct
 static void fill_rest(struct facts *f)
 {
 	fact_set_number(f, FACT_error_code, 0);
-	fact_set_flag(f, FACT_text_is, false);
 	fact_set_text(f, FACT_error_source, "torch-oom");
 	fact_set_text(f, FACT_error_text, "");
 	fact_set_flag(f, FACT_error_async, false);

@@ -35,6 +35,7 @@ struct cause {
 	const struct template *headline;	/* the title with this failure's numbers; may be NULL */
 	int rank;				/* among equally certain causes the lower one leads */
 	const char *over; /* ", id, id, ": causes that this one explains away; or NULL */
+	const char *check;	/* the doctor's check (kb/checks.def) that this cause fails; or NULL */
 	struct when *when;
 	const char *definition;
 	struct advice *why, *fix;

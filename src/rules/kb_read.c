@@ -146,6 +146,8 @@ static int header_key(struct reader *r, const char *key, const char *value)
 		return r->cause->title = pool_strdup(pool, value), 0;
 	if (!strcmp(key, "rank"))
 		return r->cause->rank = (int)strtol(value, NULL, 10), 0;
+	if (!strcmp(key, "check"))
+		return r->cause->check = pool_strdup(pool, value), 0;
 	if (!strcmp(key, "over"))
 		return r->cause->over = pool_printf(pool, ", %s, ", value), 0;
 	if (!strcmp(key, "headline")) {
@@ -154,7 +156,7 @@ static int header_key(struct reader *r, const char *key, const char *value)
 	}
 	if (str_starts(key, "when "))
 		return add_when(r, key + strlen("when "), value);
-	return complain(r, "unknown key (id, title, headline, rank, over, when certain|likely|possible)");
+	return complain(r, "unknown key (id, title, headline, rank, over, check, when certain|likely|possible)");
 }
 
 static int read_header(struct reader *r, char *line)

@@ -70,7 +70,7 @@ static void drop_explained(struct matches *m, struct pool *pool)
 	m->n = n;
 }
 
-void rules_match(struct matches *m, const struct kb *kb, const struct facts *f, struct pool *pool)
+static void match(struct matches *m, const struct kb *kb, const struct facts *f, struct pool *pool, bool checks_only)
 {
 	*m = (struct matches){
 		.list = pool_alloc(pool, (kb->n + 1) * sizeof(*m->list)),
@@ -78,7 +78,11 @@ void rules_match(struct matches *m, const struct kb *kb, const struct facts *f, 
 	};
 	for (const struct cause *c = kb->first; c; c = c->next) {
 		bool unsure;
-		const struct when *w = best_when(c, f, &unsure);
+		const struct when *w;
+
+		if (checks_only && !c->check)
+			continue;
+		w = best_when(c, f, &unsure);
 
 		if (w)
 			m->list[m->n++] = (struct match){ c, w->sure, rank_of(c, w), w,
@@ -89,6 +93,16 @@ void rules_match(struct matches *m, const struct kb *kb, const struct facts *f, 
 	drop_explained(m, pool);
 	if (m->n)
 		qsort(m->list, m->n, sizeof(*m->list), compare_matches);
+}
+
+void rules_match(struct matches *m, const struct kb *kb, const struct facts *f, struct pool *pool)
+{
+	match(m, kb, f, pool, false);
+}
+
+void rules_match_checks(struct matches *m, const struct kb *kb, const struct facts *f, struct pool *pool)
+{
+	match(m, kb, f, pool, true);
 }
 
 void advice_each(const struct advice *list, const struct facts *f, struct pool *pool,

@@ -24,6 +24,9 @@ struct matches {
 
 void rules_match(struct matches *m, const struct kb *kb, const struct facts *f, struct pool *pool);
 
+/* The same among the causes that a check of the doctor asks for. */
+void rules_match_checks(struct matches *m, const struct kb *kb, const struct facts *f, struct pool *pool);
+
 /* The sentences of a cause that hold for these facts: calls `say` for each. */
 typedef void advice_fn(void *arg, const char *text, const char *command);
 void advice_each(const struct advice *list, const struct facts *f, struct pool *pool,

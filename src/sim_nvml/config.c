@@ -11,8 +11,8 @@
 
 struct machine machine;
 
-static const struct { const char *id, *name; unsigned long long kib; } models[] = {
-#define SIM_MODEL(id, name, major, minor, memory, ...) {#id, name, memory},
+static const struct { const char *id, *name; unsigned long long kib; unsigned int cc; } models[] = {
+#define SIM_MODEL(id, name, major, minor, memory, ...) {#id, name, memory, major * 10 + minor},
 #include "sim/sim_models.def"
 #undef SIM_MODEL
 };
@@ -55,6 +55,7 @@ static bool add_gpu(const char *memory)
 	sim_uuid_print(uuid, g->uuid);
 	snprintf(g->name, sizeof(g->name), "%s", models[i].name);
 	g->total = models[i].kib << 10;
+	g->cc = models[i].cc;
 	return !memory || read_bytes(memory, &g->total);
 }
 
@@ -94,6 +95,17 @@ static bool add_plan(char what, char *text)
 	return true;
 }
 
+static bool read_gpu_bytes(struct gpu *g, const char *key, char *value)
+{
+	if (strcmp(key, "reserved") == 0)
+		return read_bytes(value, &g->reserved);
+	if (strcmp(key, "used") == 0)
+		return (g->used_given = read_bytes(value, &g->used));
+	if (strcmp(key, "proc") == 0)
+		return add_holder(g, value);
+	return false;
+}
+
 static bool read_gpu_word(const char *key, char *value)
 {
 	struct gpu *g = machine.n_gpus ? &machine.gpu[machine.n_gpus - 1] : NULL;
@@ -106,13 +118,15 @@ static bool read_gpu_word(const char *key, char *value)
 		return g->lost = true;
 	if (!value)
 		return false;
-	if (strcmp(key, "reserved") == 0)
-		return read_bytes(value, &g->reserved);
-	if (strcmp(key, "used") == 0)
-		return (g->used_given = read_bytes(value, &g->used));
-	if (strcmp(key, "proc") == 0)
-		return add_holder(g, value);
-	return false;
+	if (strcmp(key, "mode") == 0 || strcmp(key, "migs") == 0 || strcmp(key, "fabric") == 0)
+		*(key[1] == 'o' ? &g->mode : key[0] == 'm' ? &g->migs : &g->fabric) = (unsigned int)strtoul(value, NULL, 10);
+	else if (strcmp(key, "ecc") == 0)
+		g->ecc = strtoull(value, NULL, 10);
+	else if (strcmp(key, "remap") == 0)
+		*(value[0] == 'f' ? &g->remap_failed : &g->remap_pending) = true;
+	else
+		return read_gpu_bytes(g, key, value);
+	return true;
 }
 
 static bool read_word(char *word)
@@ -125,6 +139,10 @@ static bool read_word(char *word)
 		return add_gpu(value);
 	if (strcmp(word, "v1") == 0)
 		return machine.no_v2 = true;
+	if (value && strcmp(word, "driver") == 0)
+		return snprintf(machine.driver, sizeof(machine.driver), "%s", value) > 0;
+	if (value && strcmp(word, "cuda") == 0)
+		return (machine.cuda = atoi(value)) > 0;
 	if (value && strcmp(word, "entry") == 0)
 		return (machine.entry = strtoul(value, NULL, 10)) >= 16;
 	if (value && (strcmp(word, "hang") == 0 || strcmp(word, "crash") == 0 || strcmp(word, "fail") == 0))

@@ -10,7 +10,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { OK = 0, INVALID_ARGUMENT = 2, INSUFFICIENT_SIZE = 7, DRIVER_NOT_LOADED = 9, FUNCTION_NOT_FOUND = 13,
+enum { OK = 0, INVALID_ARGUMENT = 2, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, DRIVER_NOT_LOADED = 9, FUNCTION_NOT_FOUND = 13,
        GPU_IS_LOST = 15 };
 
 /* What is planned for this function; 0 = nothing. */
@@ -59,7 +59,7 @@ EXPORT int nvmlSystemGetDriverVersion(char *to, unsigned int room)
 {
 	int rc = planned(__func__);
 
-	return rc ? rc : put_text(to, room, "580.00.00");
+	return rc ? rc : put_text(to, room, machine.driver[0] ? machine.driver : "580.00.00");
 }
 
 EXPORT int nvmlDeviceGetCount_v2(unsigned int *n);
@@ -114,6 +114,93 @@ EXPORT int nvmlDeviceGetMigMode(struct gpu *g, unsigned int *now, unsigned int *
 EXPORT int nvmlDeviceGetMigMode(struct gpu *g, unsigned int *now, unsigned int *later)
 {
 	*now = *later = g->mig;
+	return planned(__func__);
+}
+
+EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version);
+EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+	*version = machine.cuda;
+	return machine.cuda ? planned(__func__) : FUNCTION_NOT_FOUND;
+}
+
+/* ---- what else it tells of a GPU ---------------------------------------------------------------- */
+
+EXPORT int nvmlDeviceGetCudaComputeCapability(struct gpu *g, int *major, int *minor);
+EXPORT int nvmlDeviceGetCudaComputeCapability(struct gpu *g, int *major, int *minor)
+{
+	*major = (int)g->cc / 10;
+	*minor = (int)g->cc % 10;
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetComputeMode(struct gpu *g, unsigned int *mode);
+EXPORT int nvmlDeviceGetComputeMode(struct gpu *g, unsigned int *mode)
+{
+	*mode = g->mode;
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetMaxMigDeviceCount(struct gpu *g, unsigned int *n);
+EXPORT int nvmlDeviceGetMaxMigDeviceCount(struct gpu *g, unsigned int *n)
+{
+	*n = g->mig ? 7 : 0;
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(struct gpu *g, unsigned int i, struct gpu **instance);
+EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(struct gpu *g, unsigned int i, struct gpu **instance)
+{
+	*instance = g;
+	return i < g->migs ? planned(__func__) : NOT_FOUND;
+}
+
+EXPORT int nvmlDeviceGetEccMode(struct gpu *g, unsigned int *now, unsigned int *later);
+EXPORT int nvmlDeviceGetEccMode(struct gpu *g, unsigned int *now, unsigned int *later)
+{
+	(void)g;
+	*now = *later = 1;
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetTotalEccErrors(struct gpu *g, unsigned int type, unsigned int counter, unsigned long long *n);
+EXPORT int nvmlDeviceGetTotalEccErrors(struct gpu *g, unsigned int type, unsigned int counter, unsigned long long *n)
+{
+	(void)counter;
+	*n = type == 1 ? g->ecc : 0;
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetRemappedRows(struct gpu *g, unsigned int *corrected, unsigned int *uncorrected, unsigned int *pending,
+				     unsigned int *failed);
+EXPORT int nvmlDeviceGetRemappedRows(struct gpu *g, unsigned int *corrected, unsigned int *uncorrected, unsigned int *pending,
+				     unsigned int *failed)
+{
+	*corrected = *uncorrected = 0;
+	*pending = g->remap_pending;
+	*failed = g->remap_failed;
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetPersistenceMode(struct gpu *g, unsigned int *mode);
+EXPORT int nvmlDeviceGetPersistenceMode(struct gpu *g, unsigned int *mode)
+{
+	(void)g;
+	*mode = 1;
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetGpuFabricInfo(struct gpu *g, void *out);
+EXPORT int nvmlDeviceGetGpuFabricInfo(struct gpu *g, void *out)
+{
+	struct {
+		unsigned char cluster[16];
+		int status;
+		unsigned int clique;
+		unsigned char state;
+	} info = {.state = (unsigned char)g->fabric};
+
+	memcpy(out, &info, sizeof(info));
 	return planned(__func__);
 }
 

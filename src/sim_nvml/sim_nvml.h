@@ -22,6 +22,9 @@ struct gpu {
 	char name[96], uuid[64];
 	unsigned long long total, reserved, used;
 	bool used_given, mig, lost;
+	unsigned int cc, mode, migs, fabric;	/* cc: 90 = 9.0; migs: MIG devices */
+	unsigned long long ecc;		/* uncorrected errors since the driver was loaded */
+	bool remap_pending, remap_failed;
 	struct holder holder[HOLDERS_MAX];
 	size_t n_holders;
 };
@@ -39,6 +42,8 @@ struct machine {
 	size_t n_plans;
 	size_t entry;			/* bytes of one process in a list */
 	bool no_v2;			/* memory without the driver's reserve */
+	char driver[32];		/* its version; "" = 580.00.00 */
+	int cuda;			/* 13000; 0 = it has no such function */
 };
 
 extern struct machine machine;

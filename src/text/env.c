@@ -224,6 +224,8 @@ static void read_surroundings(struct text_env *e, const char *s)
 			strcasestr(s, "singularity") || strcasestr(s, "apptainer") || strcasestr(s, "container") ||
 			strstr(s, "lxc") || strstr(s, "LXC") || strstr(s, "enroot");
 	e->slurm |= strcasestr(s, "slurm") || strstr(s, "srun");
+	e->hangs |= strcasestr(s, " hang") || strcasestr(s, "hangs") || strcasestr(s, "hung ") || strcasestr(s, "stuck") ||
+		    strcasestr(s, "no progress") || strcasestr(s, "freezes") || strcasestr(s, "deadlock");
 	e->jetson |= strstr(s, "Jetson") || strstr(s, "tegra");
 }
 

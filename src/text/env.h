@@ -52,6 +52,7 @@ struct text_env {
 	double elements, largest;	/* of the tensors whose shapes are told: the most elements, the longest dimension; 0 */
 	bool empty;			/* a tensor of no elements is spoken of */
 	bool mig;
+	bool hangs;			/* it is said to hang, or to be stuck */
 	uint64_t cuda_used_line, visible_line;	/* first use of CUDA in code, first setting of CUDA_VISIBLE_DEVICES in code; 0 */
 };
 

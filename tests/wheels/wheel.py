@@ -38,7 +38,7 @@ def pip(words, python):
 	return done.stdout
 
 
-def releases(pythons):
+def releases(pythons, since=(2, 0)):
 	"""{"2.4": ("2.4.1", "3.11"), ...}: the newest of each release, and the first Python that has it."""
 	found, trouble = {}, None
 	for python in pythons:
@@ -50,7 +50,7 @@ def releases(pythons):
 		line = re.search(r"Available versions: (.*)", text)
 		for v in re.findall(r"\d+(?:\.\d+)+", line.group(1) if line else ""):
 			minor = ".".join(v.split(".")[:2])
-			if numbers(minor) >= (2, 0) and numbers(v) > numbers(found.get(minor, ("0",))[0]):
+			if numbers(minor) >= since and numbers(v) > numbers(found.get(minor, ("0",))[0]):
 				found[minor] = (v, python)
 	if not found:
 		raise Trouble("pip finds no release of torch: %s" % trouble)

@@ -41,9 +41,6 @@ void xid_read(struct xid_log *log, int fd, bool gpus_only);
 /* One line of the kernel log. */
 void xid_line(struct xid_log *log, const char *text, bool gpus_only);
 
-/* Can hardware be the reason for this CUDA error? Otherwise nobody needs to look into the log. */
-bool xid_matters(uint32_t code);
-
 enum xid_class xid_class(uint32_t number);
 const char *xid_class_id(enum xid_class c);
 const char *xid_meaning(uint32_t number);	/* "" when it is not in the list */

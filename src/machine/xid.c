@@ -4,20 +4,15 @@
  *   NVRM: GPU at PCI:0000:10:1c: GPU-b850f46d-d5ea-c752-ddf3-c4453e44d3f7
  *   NVRM: Xid (PCI:0000:10:1c): 94, pid=1896, name=python3, Contained: ...
  */
-#include "facts/xid.h"
+#include "machine/xid.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/str.h"
-#include "trace/cuda_errors.h"
+#include "machine/klog.h"
 #include "base/banned.h"
-
-#define RECORD_MAX	8192		/* the kernel refuses a smaller buffer */
-#define BYTES_MAX	(16u << 20)	/* no log is larger */
 
 static const struct {
 	uint32_t number;
@@ -27,11 +22,6 @@ static const struct {
 #define XID(number, class, text)	{number, XID_##class, text},
 #include "kb/xid.def"
 };
-
-bool xid_matters(uint32_t code)
-{
-	return code == 214 || code == 220 || cuda_error_sticky(code);	/* ECC, NVLink */
-}
 
 enum xid_class xid_class(uint32_t number)
 {
@@ -143,47 +133,31 @@ void xid_line(struct xid_log *log, const char *text, bool gpus_only)
 		take_xid(log, s);
 }
 
-/* A read of /dev/kmsg gives one record, a read of a file as much as fits: the end of it may be cut. */
-static size_t take_lines(struct xid_log *log, char *text, size_t len, bool gpus_only)
-{
-	char *line = text, *end;
+struct reading {
+	struct xid_log *log;
+	bool gpus_only;
+};
 
-	text[len] = '\0';
-	while ((end = memchr(line, '\n', len - (size_t)(line - text))) != NULL) {
-		*end = '\0';
-		xid_line(log, line, gpus_only);
-		line = end + 1;
-	}
-	len -= (size_t)(line - text);
-	memmove(text, line, len);
-	return len < RECORD_MAX ? len : 0;	/* longer than any line of a log: not one of ours */
+static void read_line(void *user, const char *line)
+{
+	struct reading *r = user;
+
+	xid_line(r->log, line, r->gpus_only);
 }
 
 void xid_read(struct xid_log *log, int fd, bool gpus_only)
 {
-	char text[2 * RECORD_MAX + 1];
-	size_t len = 0, total = 0;
-	ssize_t n;
+	struct reading r = {log, gpus_only};
+	bool lost = false, fine;
 
 	if (!gpus_only)
 		log->readable = fd >= 0;
-	while (fd >= 0 && total < BYTES_MAX) {
-		n = read(fd, text + len, RECORD_MAX);
-		if (n < 0 && errno == EPIPE)	/* overwritten before we came */
-			log->lost = !gpus_only || log->lost;
-		else if (n < 0 && errno != EINTR && errno != EAGAIN)
-			log->readable = log->readable && gpus_only;
-		if (n < 0 && (errno == EPIPE || errno == EINTR))
-			continue;
-		if (n <= 0)
-			break;
-		total += (size_t)n;
-		len = take_lines(log, text, len + (size_t)n, gpus_only);
-	}
-	if (len) {
-		text[len] = '\0';
-		xid_line(log, text, gpus_only);
-	}
+	if (fd < 0)
+		return;
+	fine = klog_read(fd, &lost, read_line, &r);
+	if (!gpus_only)
+		log->lost = log->lost || lost;
+	log->readable = log->readable && (fine || gpus_only);
 }
 
 int xid_is_about(const struct xid_log *log, const struct xid *x, uint32_t pid, const uint8_t *uuid)

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cuwhy doctor`: are this machine, its driver, its GPUs and its PyTorch able to work together?
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/fs.h"
+#include "base/opt.h"
+#include "base/str.h"
+#include "base/term.h"
+#include "cmd/cmd.h"
+#include "machine/machine.h"
+#include "report/doctor.h"
+#include "base/banned.h"
+
+#define LIMIT_SECONDS	10
+#define PID_MAX		4194304u
+
+static struct {
+	bool json, recommend, help;
+	const char *python, *pid, *bundle, *colour, *timeout;
+} given;
+
+static const struct opt_usage usage = {
+	"doctor", "[options] [BUNDLE]",
+	"Tells whether this machine, its driver, its GPUs and its PyTorch are able to work together, and if\n"
+	"not, what exactly to change. With BUNDLE: the machine that it was made on.",
+	"The exit status is 0 when nothing is wrong, 1 when something was found, 2 when it could not be judged\n"
+	"or on failure.\n\n"
+	"examples:\n"
+	"  cuwhy doctor                       this machine and the Python of this shell\n"
+	"  cuwhy doctor --python venv         the environment in ./venv\n"
+	"  cuwhy doctor --recommend           which PyTorch to install here, and why not the others\n"
+	"  cuwhy doctor --bundle my.json      everything that was judged, to send to somebody\n",
+};
+
+static const struct opt options[] = {
+	{"python", 0, "PATH", "the environment to judge: an interpreter, or its folder", NULL, &given.python},
+	{"pid", 0, "N", "judge the environment and the loaded libraries of a running process", NULL, &given.pid},
+	{"recommend", 0, NULL, "tell which PyTorch or driver to install, and why not the others", &given.recommend, NULL},
+	{"bundle", 0, "FILE", "write everything that was judged to FILE, user names and secrets removed", NULL, &given.bundle},
+	{"timeout", 0, "SECONDS", "give the driver so long to answer (10)", NULL, &given.timeout},
+	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
+	{"color", 0, "WHEN", "auto, always or never", NULL, &given.colour},
+	{"help", 'h', NULL, "print this", &given.help, NULL},
+	{0},
+};
+
+/* The list comes first, so that whoever sends the file knows what is in it. */
+static int write_bundle(const struct machine *m, struct err *e)
+{
+	json_t *o = machine_to_json(m);
+	char *removed = bundle_redact(o), *list = bundle_list(o), *text = json_dumps(o, JSON_INDENT(1));
+	FILE *out = given.json ? stderr : stdout;
+	int rc;
+
+	fprintf(out, "cuwhy: '%s' will hold:\n%s  removed    %s\n\n", given.bundle, list, removed);
+	fflush(out);
+	rc = text ? fs_write(given.bundle, text, strlen(text), e) : err_set(e, -EIO, "cannot make the bundle");
+	free(text);
+	free(list);
+	free(removed);
+	json_decref(o);
+	return rc;
+}
+
+static int answer(const struct machine *m, const struct text_style *style)
+{
+	struct doctor *d = doctor_judge(m);
+	int status = doctor_exit(d);
+
+	if (given.json)
+		doctor_json(stdout, d, m, given.recommend);
+	else
+		doctor_text(stdout, d, m, style, given.recommend);
+	doctor_free(d);
+	return cmd_finish(status);
+}
+
+static int read_numbers(struct machine_from *from, struct err *e)
+{
+	uint64_t n = LIMIT_SECONDS;
+
+	if (given.timeout && (!str_u64(given.timeout, &n) || n < 1 || n > 600))
+		return err_set(e, -EINVAL, "--timeout takes seconds from 1 to 600, not '%s'", given.timeout);
+	from->limit_ns = n * 1000000000u;
+	if (given.pid && (!str_u64(given.pid, &n) || n < 1 || n > PID_MAX))
+		return err_set(e, -EINVAL, "--pid takes the number of a process, not '%s'", given.pid);
+	from->pid = given.pid ? (uint32_t)n : 0;
+	return 0;
+}
+
+/* Collects or reads; -errno with `e` filled. */
+static int get_machine(struct machine *m, const char *bundle, struct err *e)
+{
+	struct machine_from from = {.root = "", .python = given.python};
+
+	if (bundle)
+		return machine_load(m, bundle, e);
+	if (read_numbers(&from, e))
+		return -EINVAL;
+	machine_collect(m, &from);
+	if (from.pid && !m->process.known)
+		return err_set(e, -ESRCH, "process %u cannot be looked at: %s", from.pid, m->process.reason ? m->process.reason : "?");
+	return 0;
+}
+
+static int check_options(int given_bundles, const char *path, struct err *e, enum colour *colour)
+{
+	if (given_bundles > 1)
+		return err_set(e, -EINVAL, "doctor takes one bundle, not %d", given_bundles);
+	if (path && (given.python || given.pid || given.bundle))
+		return err_set(e, -EINVAL, "--python, --pid and --bundle are for this machine, not for a bundle");
+	if (given.python && given.pid)
+		return err_set(e, -EINVAL, "--pid judges the process's own environment: --python does not go with it");
+	if (given.python && !fs_exists(given.python))
+		return err_set(e, -ENOENT, "--python: there is no '%s'", given.python);
+	if (given.colour && !term_parse_colour(given.colour, colour))
+		return err_set(e, -EINVAL, "--color takes auto, always or never, not '%s'", given.colour);
+	return 0;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	enum colour colour = COLOUR_AUTO;
+	struct text_style style = {0};
+	struct machine m = {.pid = 0};
+	struct err e = {0};
+	int first = opt_parse(&usage, options, argc, argv, &e), status;
+	const char *path = first >= 0 && first < argc ? argv[first] : NULL;
+
+	if (first >= 0 && given.help) {
+		opt_help(stdout, &usage, options);
+		return cmd_finish(EXIT_NOTHING);
+	}
+	if (first < 0 || check_options(argc - first, path, &e, &colour))
+		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
+	style.colour = !given.json && term_colour(STDOUT_FILENO, colour);
+	style.width = term_width(STDOUT_FILENO);
+	if (get_machine(&m, path, &e) || (given.bundle && write_bundle(&m, &e)))
+		status = cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
+	else
+		status = answer(&m, &style);
+	machine_release(&m);
+	return status;
+}

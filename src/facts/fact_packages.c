@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Facts about the packages of the environment that is judged: what would be loaded, what is broken, what does not go
+ * together, and what to install instead (see fact_machine.h).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "facts/fact_machine.h"
+
+/* --- the loader ------------------------------------------------------------------------------- */
+
+static void set_other(struct facts *f, const struct loader_file *l)
+{
+	fact_set_text(f, FACT_loader_name, l->soname);
+	fact_set_text(f, FACT_loader_path, l->path);
+	fact_set_text(f, FACT_loader_version, l->version);
+	fact_set_text(f, FACT_loader_wheel_version, l->wheel_version);
+	fact_set_text(f, FACT_loader_by, loader_why_name(l->why));
+}
+
+/* What a running process has loaded counts more than what a new one would load. */
+static bool fill_loaded(struct facts *f, const struct machine *m, const struct loader_result *l)
+{
+	size_t n = 0;
+
+	if (!m->pid || !m->process.known)
+		return false;
+	for (size_t i = 0; i < l->n_files; i++) {
+		const struct loader_file *want = &l->file[i];
+
+		for (size_t k = 0; want->wheel && want->soname && k < m->process.n_libraries; k++) {
+			const struct process_library *has = &m->process.library[k];
+			size_t stem = strcspn(want->soname, ".");
+
+			if (!has->name || strncmp(has->name, want->soname, stem) != 0 || has->name[stem] != '.' ||
+			    strcmp(has->path, want->wheel) == 0 || (want->real && strcmp(has->path, want->real) == 0 &&
+			    want->same != LOADER_SAME_NOT))
+				continue;
+			if (!n++) {
+				set_other(f, want);
+				fact_set_text(f, FACT_loader_path, has->path);
+				fact_set_text(f, FACT_loader_version, has->version);
+			}
+		}
+	}
+	fact_set_number(f, FACT_loader_other, (double)n);
+	fact_set_flag(f, FACT_loader_loaded, true);
+	return true;
+}
+
+void fill_machine_loader(struct facts *f, const struct machine *m, const struct pyenv *env)
+{
+	const struct loader_result *l = &env->loader;
+	const struct loader_file *other = NULL, *missing = NULL, *broken = NULL;
+
+	if (!l->known)
+		return;
+	for (size_t i = 0; i < l->n_files; i++) {
+		const struct loader_file *x = &l->file[i];
+
+		/* the driver's own library has facts of its own */
+		if (x->soname && str_starts(x->soname, "libcuda.so"))
+			continue;
+		if (!other && x->same == LOADER_SAME_NOT)
+			other = x;
+		if (!missing && !x->path && !x->late)
+			missing = x;
+		if (!broken && x->broken)
+			broken = x;
+	}
+	fact_set_text(f, FACT_loader_missing, missing ? missing->soname : "");
+	if (missing)
+		fact_set_text(f, FACT_loader_missing_by, missing->needed_by);
+	fact_set_text(f, FACT_loader_broken, broken ? pool_printf(f->pool, "%s: %s", broken->path, broken->broken) : "");
+	if (fill_loaded(f, m, l))
+		return;
+	fact_set_number(f, FACT_loader_other, (double)l->n_other);
+	fact_set_flag(f, FACT_loader_loaded, false);
+	if (other)
+		set_other(f, other);
+}
+
+/* --- packages --------------------------------------------------------------------------------- */
+
+static void fill_broken_package(struct facts *f, const struct pyenv *env)
+{
+	const struct py_package *broken = NULL;
+
+	for (size_t i = 0; i < env->n_packages && !broken; i++) {
+		const struct py_package *p = &env->package[i];
+
+		if (!p->hidden && p->watched && (p->n_missing > 0 || p->n_cut > 0))
+			broken = p;
+	}
+	fact_set_text(f, FACT_package_broken, broken ? broken->name : "");
+	if (broken)
+		fact_set_text(f, FACT_package_file, broken->missing);
+}
+
+static bool is_vision(const char *name)
+{
+	return name && (strcmp(name, "torchvision") == 0 || strcmp(name, "torchaudio") == 0);
+}
+
+/* "0.22" is the beginning of "0.22.1+cu128". */
+static bool is_release(const char *version, const char *release)
+{
+	size_t n = strlen(release);
+
+	return strncmp(version, release, n) == 0 && (version[n] == '\0' || version[n] == '.' || version[n] == '+');
+}
+
+/* "+cu128", "+cpu"; "" when it does not say. */
+static const char *local_part(const char *version)
+{
+	const char *plus = version ? strchr(version, '+') : NULL;
+
+	return plus ? plus : "";
+}
+
+static bool check_vision(struct facts *f, const struct pyenv *env, const char *name, const char *wanted)
+{
+	const struct py_package *p = pyenv_package(env, name);
+	const char *mine, *torch = local_part(env->torch.version);
+
+	if (!p || !p->version)
+		return false;
+	mine = local_part(p->version);
+	/* a CPU build beside a CUDA build: its operators are missing; two CUDA builds that differ are refused at import */
+	if (wanted && is_release(p->version, wanted) && (!mine[0] || !torch[0] || strcmp(mine, torch) == 0))
+		return false;
+	if (!wanted && (!mine[0] || !torch[0] || strcmp(mine, torch) == 0))
+		return false;
+	fact_set_text(f, FACT_vision_package, name);
+	fact_set_text(f, FACT_vision_version, p->version);
+	fact_set_text(f, FACT_vision_wanted, pool_printf(f->pool, "%s%s", wanted ? wanted : "a build", torch));
+	return true;
+}
+
+static void fill_clashes(struct facts *f, const struct pyenv *env)
+{
+	const struct compat_torch *t = env->torch.version ? compat_torch(env->torch.version) : NULL;
+	const struct py_clash *first = NULL;
+
+	if (!check_vision(f, env, "torchvision", t ? t->vision : NULL) && !check_vision(f, env, "torchaudio", t ? t->audio : NULL))
+		fact_set_text(f, FACT_vision_package, "");
+	for (size_t i = 0; i < env->n_clashes && !first; i++)
+		if (!is_vision(env->clash[i].package))
+			first = &env->clash[i];
+	fact_set_text(f, FACT_clash_package, first ? first->package : "");
+	if (!first)
+		return;
+	fact_set_text(f, FACT_clash_version, first->version);
+	fact_set_text(f, FACT_clash_requirement, first->requirement);
+	fact_set_text(f, FACT_clash_installed, first->installed ? first->installed : "none");
+}
+
+/* --- extensions ------------------------------------------------------------------------------- */
+
+static void fill_abi(struct facts *f, const struct pyenv *env)
+{
+	fact_set_text(f, FACT_extension_abi_package, "");
+	for (size_t i = 0; i < env->n_extensions; i++) {
+		const struct py_extension *x = &env->extension[i];
+		const char *why = NULL;
+
+		if (x->vendor)
+			continue;
+		if (x->torch && x->n_unresolved > 0)
+			why = pool_printf(f->pool, "it calls %d function%s that this PyTorch does not have, %s among them", x->n_unresolved,
+					  x->n_unresolved == 1 ? "" : "s", x->unresolved ? x->unresolved : "unnamed ones");
+		else if (x->torch && x->cxx11_abi >= 0 && env->torch.cxx11_abi >= 0 && x->cxx11_abi != env->torch.cxx11_abi)
+			why = pool_printf(f->pool, "it uses the %s C++ strings, this PyTorch the %s ones", x->cxx11_abi ? "new" : "old",
+					  env->torch.cxx11_abi ? "new" : "old");
+		if (!why)
+			continue;
+		fact_set_text(f, FACT_extension_abi_package, x->package ? x->package : x->path);
+		fact_set_text(f, FACT_extension_abi_path, x->path);
+		fact_set_text(f, FACT_extension_abi_why, why);
+		return;
+	}
+}
+
+static int badness(enum fatbin_cover c)
+{
+	switch (c) {
+	case FATBIN_COVER_NONE: return 3;
+	case FATBIN_COVER_PTX_NEW: return 2;
+	case FATBIN_COVER_PART: return 1;
+	default: return 0;
+	}
+}
+
+static void fill_extension_code(struct facts *f, const struct machine *m, size_t env, int cc)
+{
+	const struct machine_code *worst = NULL;
+	enum fatbin_cover cover = FATBIN_COVER_UNKNOWN, c;
+	struct buf text;
+
+	for (size_t i = 0; i < m->n_code; i++) {
+		const struct machine_code *x = &m->code[i];
+
+		if (x->env != env || x->torch || x->vendor || !x->fatbin || !x->fatbin->binaries)
+			continue;
+		c = fatbin_covers(x->fatbin, cc, machine_driver_cuda(m)).cover;
+		if (badness(c) <= badness(cover))
+			continue;
+		cover = c;
+		worst = x;
+	}
+	fact_set_text(f, FACT_extension_package, worst ? worst->package ? worst->package : worst->path : "");
+	if (!worst)
+		return;
+	fact_set_text(f, FACT_extension_path, worst->path);
+	fact_set_text(f, FACT_extension_cover, machine_cover_word(cover));
+	buf_init(&text, 1 << 16);
+	fatbin_archs(worst->fatbin, true, &text);
+	fact_set_text(f, FACT_extension_archs, text.data ? text.data : "");
+	buf_release(&text);
+}
+
+void fill_machine_extensions(struct facts *f, const struct machine *m, size_t env, const struct machine_gpu *g)
+{
+	fill_broken_package(f, &m->envs.env[env]);
+	fill_clashes(f, &m->envs.env[env]);
+	fill_abi(f, &m->envs.env[env]);
+	if (g && g->cc)
+		fill_extension_code(f, m, env, g->cc);
+}
+
+/* --- what to install -------------------------------------------------------------------------- */
+
+void machine_ask(const struct machine *m, const struct pyenv *env, int *cc, struct compat_ask *ask)
+{
+	size_t n = machine_gpus(m);
+	struct machine_gpu g;
+
+	*ask = (struct compat_ask){.driver = machine_driver(m), .cc = cc, .forward = n > 0};
+	ask->machine = m->host.os.arch && strcmp(m->host.os.arch, "aarch64") == 0 ? COMPAT_AARCH64 : COMPAT_X86_64;
+	if (env && env->major > 0 && env->minor >= 0)
+		ask->python = env->major * 100 + env->minor;
+	for (size_t i = 0; i < n && ask->n_cc < MACHINE_GPUS_MAX; i++) {
+		machine_gpu(m, i, &g);
+		/* those that CUDA hides from this program need not work */
+		if (m->cuda.n && !g.cuda)
+			continue;
+		ask->forward &= compat_class_forward(g.class);
+		if (g.cc)
+			cc[ask->n_cc++] = g.cc;
+	}
+}
+
+/* The release that is installed, if a build of it fits; else the best of all. */
+void fill_machine_install(struct facts *f, const struct machine *m, const struct pyenv *env)
+{
+	struct compat_choice *choice = xcalloc(COMPAT_CHOICES_MAX, sizeof(*choice)), *best = NULL;
+	const struct compat_torch *has = env && env->torch.version ? compat_torch(env->torch.version) : NULL;
+	int cc[MACHINE_GPUS_MAX];
+	struct compat_ask ask;
+	char command[256];
+	size_t n;
+
+	machine_ask(m, env, cc, &ask);
+	n = ask.n_cc ? compat_recommend(&ask, choice, COMPAT_CHOICES_MAX) : 0;
+	for (size_t i = 0; i < n && choice[i].fit < COMPAT_FIT_PYTHON; i++) {
+		if (!best)
+			best = &choice[i];
+		if (!has || strcmp(choice[i].wheel->release, has->release) != 0)
+			continue;
+		best = &choice[i];
+		break;
+	}
+	if (best) {
+		fact_set_text(f, FACT_install_command, compat_wheel_command(best->wheel, command, sizeof(command)));
+		fact_set_text(f, FACT_install_wheel, pool_printf(f->pool, "PyTorch %s for CUDA %d.%d (%s)", best->wheel->release,
+								 best->wheel->cuda / 1000, best->wheel->cuda % 1000 / 10,
+								 best->wheel->variant));
+		fact_set_text(f, FACT_install_why, best->why);
+	}
+	free(choice);
+}

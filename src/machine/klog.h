@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kernel log, line by line.
+ */
+#ifndef CUWHY_KLOG_H
+#define CUWHY_KLOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef void klog_line_fn(void *user, const char *line);
+
+/* Reads what the descriptor has (/dev/kmsg, non-blocking, or a file), at most some megabytes. false: a read failed.
+ * `*lost` is set when lines were overwritten before they were read. */
+bool klog_read(int fd, bool *lost, klog_line_fn *line, void *user);
+
+/* The same for a text that is there already. */
+void klog_text(char *text, size_t len, klog_line_fn *line, void *user);
+
+#endif

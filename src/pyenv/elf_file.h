@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The few things of an ELF file that the dynamic loader looks at, read piece by piece: a library may be 500 MB.
+ *
+ * Nothing is mapped (a file cut short while it is mapped is a SIGBUS), every offset and count is checked.
+ */
+#ifndef CUWHY_ELF_FILE_H
+#define CUWHY_ELF_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/pool.h"
+
+#define ELF_LOADS_MAX	32
+#define ELF_NEEDED_MAX	256
+
+struct elf_load { uint64_t vaddr, offset, size; };
+
+struct elf_file {
+	int fd;
+	uint64_t size;
+	uint64_t dev, ino;
+	const char *broken;	/* why it cannot be loaded: "empty file", "not an ELF file", "cut short"; NULL: fine */
+	bool foreign;		/* other word size, byte order or machine: the loader passes over it */
+	uint16_t machine;
+	struct elf_load load[ELF_LOADS_MAX];
+	unsigned n_loads;
+	const char *interp, *soname, *rpath, *runpath;	/* NULL: has none */
+	const char **needed;
+	unsigned n_needed;
+	bool no_default;	/* DF_1_NODEFLIB */
+	uint64_t strtab, strsize, symtab, gnu_hash, versym, sysv_hash;	/* addresses; 0 none */
+	uint8_t build_id[32];
+	unsigned build_id_len;
+	uint64_t shoff;
+	uint16_t shnum, shstrndx;
+};
+
+/* 0, or -errno when there is no such regular file. A file that is there but no good is `broken` or `foreign`.
+ * Close it in every case of 0. Texts live in the pool. */
+int elf_open(struct elf_file *f, struct pool *pool, const char *root, const char *path, uint16_t machine);
+void elf_close(struct elf_file *f);
+
+bool elf_has_section(const struct elf_file *f, const char *name);
+
+/* Bytes at an address of the loaded image; how many could be read. */
+size_t elf_bytes(const struct elf_file *f, uint64_t vaddr, void *to, size_t size);
+
+/* Exported by this file? By its GNU (or else System V) hash table. */
+bool elf_exports(const struct elf_file *f, const char *symbol);
+
+/* Calls `each` for every name of .dynsym (undefined ones only, or defined ones only) until it returns false.
+ * At most `max` symbols are looked at. false: the table cannot be read. */
+bool elf_symbols(const struct elf_file *f, bool undefined, size_t max,
+		 bool (*each)(void *arg, const char *name, bool weak), void *arg);
+
+#endif
