@@ -55,6 +55,28 @@ static uint32_t code_by_number(const char *s)
 	return 0;
 }
 
+/* The code whose meaning, in CUDA's words, is in a line that nobody but CUDA writes; short ones could be anybody's. */
+static uint32_t code_by_words(const char *s)
+{
+	static const uint32_t codes[] = {
+#define CUDA_ERROR_ROW(code, driver, runtime, sticky, text) code,
+#include "kb/cuda_errors.def"
+#undef CUDA_ERROR_ROW
+	};
+	size_t longest = 17;
+	uint32_t best = 0;
+
+	for (size_t i = 0; i < COUNT(codes); i++) {
+		const char *words = cuda_error_text(codes[i]);
+
+		if (codes[i] && strlen(words) > longest && strcasestr(s, words)) {
+			best = codes[i];
+			longest = strlen(words);
+		}
+	}
+	return best;
+}
+
 /* Before CUDA 10.1 the runtime had other numbers: its words are the same. */
 uint32_t text_code(const char *message)
 {
@@ -67,7 +89,9 @@ uint32_t text_code(const char *message)
 		return code;
 	if (strcasestr(message, "cuda") && strstr(message, "unknown error"))
 		return 999;
-	number = strcasestr(message, "cuda") ? code_by_number(message) : 0;
+	number = code_by_words(message);
+	if (!number)
+		number = strcasestr(message, "cuda") ? code_by_number(message) : 0;
 	return number && cuda_error_text(number)[0] ? number : 0;
 }
 
