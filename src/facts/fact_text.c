@@ -411,6 +411,7 @@ static void fill_tensors(struct facts *f, const struct text_env *e)
 	fact_set_flag(f, FACT_text_empty, e->empty);
 	fact_set_flag(f, FACT_text_mig, e->mig);
 	fact_set_flag(f, FACT_text_hangs, e->hangs);
+	fact_set_flag(f, FACT_text_ranks_differ, e->ops_differ);
 	fact_set_flag(f, FACT_text_visible_late, e->cuda_used_line && e->visible_line > e->cuda_used_line);
 	fact_set_flag(f, FACT_text_gpu_dropped, cc > 0 && least > 0 && cc < least);
 }

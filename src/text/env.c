@@ -53,6 +53,17 @@ static int cuda_number(const char *s)
 	return major >= 5 && major < 40 && minor < 30 ? (int)(major * 1000 + minor * 10) : 0;
 }
 
+/* The letters of a line before its memory figure. */
+static uint32_t shape_of(const char *s, const char *end)
+{
+	uint32_t h = 2166136261u;
+
+	for (; s < end; s++)
+		if (isalpha((unsigned char)*s))
+			h = (h ^ (unsigned char)*s) * 16777619u;
+	return h;
+}
+
 /* ---- versions --------------------------------------------------------------------------------------- */
 
 static void read_driver(struct text_env *e, const char *s)
@@ -220,7 +231,7 @@ static void read_surroundings(struct text_env *e, const char *s)
 {
 	e->wsl |= strstr(s, "WSL") || strstr(s, "microsoft-standard");
 	e->windows |= strstr(s, "Windows") || strstr(s, "WinError") || strstr(s, ".dll") || (strstr(s, ":\\") && strstr(s, "\\"));
-	e->container |= strcasestr(s, "docker") || strcasestr(s, "podman") || strcasestr(s, "kubernetes") || strcasestr(s, "k8s") ||
+	e->container |= strcasestr(s, "docker") || strcasestr(s, "podman") || strcasestr(s, "kubernetes") || strcasestr(s, "k8s") || strcasestr(s, "kubectl") ||
 			strcasestr(s, "singularity") || strcasestr(s, "apptainer") || strcasestr(s, "container") ||
 			strstr(s, "lxc") || strstr(s, "LXC") || strstr(s, "enroot");
 	e->slurm |= strcasestr(s, "slurm") || strstr(s, "srun");
@@ -343,6 +354,24 @@ static void read_tensors(struct text_env *e, const char *s)
 		e->empty = true;
 }
 
+/* "WorkNCCL(SeqNum=8123, OpType=ALLREDUCE, …": what each rank waited for. */
+static void read_collectives(struct text_env *e, const char *s)
+{
+	const char *at = strstr(s, "WorkNCCL(SeqNum="), *op;
+	uint64_t n;
+	uint32_t kind;
+
+	if (!at || !(op = strstr(at, "OpType=")))
+		return;
+	n = strtoull(at + strlen("WorkNCCL(SeqNum="), NULL, 10);
+	kind = shape_of(op, op + strcspn(op, ","));
+	e->ops_differ |= e->op && e->op != kind;
+	e->op = kind;
+	e->seq_max = n > e->seq_max ? n : e->seq_max;
+	e->seq_min = !e->seq_min || n < e->seq_min ? n : e->seq_min;
+	e->ops_differ |= e->seq_max - e->seq_min > 64;
+}
+
 static void read_devices(struct text_env *e, const char *s, uint64_t number)
 {
 	for (const char *at = s; (at = strstr(at, "cuda:")) != NULL; at += 5)
@@ -406,17 +435,6 @@ static void read_smi(struct text_env *e, const char *s)
 	if ((gpu && sscanf(gpu, "GPU %d PID %u", &index, &pid) == 2) ||
 	    sscanf(s, "| %d N/A N/A %u", &index, &pid) == 2 || sscanf(s, "| %d %u C", &index, &pid) == 2 || sscanf(s, "| %d %u G", &index, &pid) == 2)
 		e->pid[e->n_pids++] = (struct text_pid){.pid = pid, .gpu = index};
-}
-
-/* The letters of a line before its memory figure. */
-static uint32_t shape_of(const char *s, const char *end)
-{
-	uint32_t h = 2166136261u;
-
-	for (; s < end; s++)
-		if (isalpha((unsigned char)*s))
-			h = (h ^ (unsigned char)*s) * 16777619u;
-	return h;
 }
 
 static void follow_memory(struct text_env *e, const char *s, uint64_t number)
@@ -496,6 +514,7 @@ void env_line(struct text_env *e, const char *s, uint64_t number)
 	read_launcher(e, s);
 	read_tensors(e, s);
 	read_devices(e, s, number);
+	read_collectives(e, s);
 	read_smi(e, s);
 	follow_memory(e, s, number);
 }

@@ -52,6 +52,9 @@ struct text_env {
 	double elements, largest;	/* of the tensors whose shapes are told: the most elements, the longest dimension; 0 */
 	bool empty;			/* a tensor of no elements is spoken of */
 	bool mig;
+	uint64_t seq_min, seq_max;	/* of collectives that timed out; 0 = none did */
+	uint32_t op;			/* hash of their kind */
+	bool ops_differ;
 	bool hangs;			/* it is said to hang, or to be stuck */
 	uint64_t cuda_used_line, visible_line;	/* first use of CUDA in code, first setting of CUDA_VISIBLE_DEVICES in code; 0 */
 };

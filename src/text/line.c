@@ -108,6 +108,8 @@ static const char *skip_brackets(struct text_line *l, const char *s)
 		return after + 9;
 	}
 	/* a time, a level or a place in a source file: "[2024-05-01 10:00:00,123]", "[ERROR]", "[core.py:12]" */
+	if (s[1] && strchr("EWIF", s[1]) && isdigit((unsigned char)s[2]) && memchr(s, ':', (size_t)(end - s)))
+		return after;
 	if (isdigit((unsigned char)s[1]) && (memchr(s, ':', (size_t)(end - s)) || end - s > 8))
 		return after;
 	if (str_starts(s, "[ERROR]") || str_starts(s, "[INFO]") || str_starts(s, "[WARNING]") || str_starts(s, "[stderr]") ||
@@ -179,6 +181,23 @@ static const char *skip_time(const char *s)
 	return NULL;
 }
 
+/* Rich draws a box around tracebacks. */
+static void strip_box(struct text_line *l)
+{
+	static const char bar[] = "\xe2\x94\x82";
+	size_t n = sizeof(bar) - 1;
+
+	if (l->len < 2 * n || memcmp(l->text, bar, n))
+		return;
+	if (!memcmp(l->text + l->len - n, bar, n))
+		l->len -= n;
+	l->len -= n;
+	memmove(l->text, l->text + n, l->len);
+	while (l->len && l->text[l->len - 1] == ' ')
+		l->len--;
+	l->text[l->len] = '\0';
+}
+
 static size_t skip_prefixes(struct text_line *l)
 {
 	const char *s = l->text, *next;
@@ -207,6 +226,7 @@ void line_clean(struct text_line *l, const char *s, size_t len, uint64_t number)
 	l->who[0] = '\0';
 	l->rank = -1;
 	l->len = copy_visible(l->text, sizeof(l->text), s, len);
+	strip_box(l);
 	skip = skip_prefixes(l);
 	if (skip) {
 		memmove(l->text, l->text + skip, l->len - skip + 1);

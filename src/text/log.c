@@ -32,6 +32,8 @@ static const char *const progress[] = {
 	NULL
 };
 
+#define ENV_LINES	20000
+
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 bool line_has_any(const char *s, const char *const *words)
@@ -47,15 +49,18 @@ static int compare_words(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Words of errors first, then those of rules in order, each once. */
+/* Words of errors first, then footers, then those of rules in order, each once. */
 static void collect_words(struct text_log *l, const char *const *words, size_t n)
 {
 	size_t start;
 
-	l->words = xcalloc(COUNT(errors) + COUNT(notes) + n + 1, sizeof(*l->words));
+	l->words = xcalloc(COUNT(errors) + COUNT(footers) + COUNT(notes) + n + 1, sizeof(*l->words));
 	for (size_t i = 0; i < COUNT(errors); i++)
 		l->words[l->n_words++] = errors[i];
-	l->n_errors = start = l->n_words;
+	l->n_errors = l->n_words;
+	for (size_t i = 0; i < COUNT(footers); i++)
+		l->words[l->n_words++] = footers[i];
+	l->n_fixed = start = l->n_words;
 	for (size_t i = 0; i < COUNT(notes); i++)
 		l->words[l->n_words++] = notes[i];
 	for (size_t i = 0; i < n; i++)
@@ -73,7 +78,8 @@ struct text_log *log_new(const char *const *words, size_t n)
 	struct text_log *l = xcalloc(1, sizeof(*l));
 
 	collect_words(l, words, n);
-	l->needles = needles_new(l->words, l->n_words);
+	l->needles = needles_new(l->words, l->n_words, NEEDLE_MIN);
+	l->fast = needles_new(l->words, l->n_words, NEEDLE_FAST);
 	l->hit = xcalloc(l->n_words + 1, sizeof(*l->hit));
 	env_init(&l->env);
 	return l;
@@ -84,15 +90,23 @@ void log_free(struct text_log *l)
 	if (!l)
 		return;
 	needles_free(l->needles);
+	needles_free(l->fast);
 	free(l->words);
 	free(l->hit);
 	pool_release(&l->pool);
 	free(l);
 }
 
-static void note_hit(void *arg, size_t which)
+static void take_hit(void *arg, size_t which)
 {
 	struct text_log *l = arg;
+
+	if (l->n_found < COUNT(l->found))
+		l->found[l->n_found++] = which;
+}
+
+static void note_hit(struct text_log *l, size_t which)
+{
 	struct text_hit *h = &l->hit[which];
 
 	l->error_here |= which < l->n_errors;
@@ -103,12 +117,18 @@ static void note_hit(void *arg, size_t which)
 	}
 }
 
-static bool is_footer(const struct text_line *line)
+/* The words that are in the line. False when it is PyTorch's footer, which is evidence of nothing. */
+static bool find_words(struct text_log *l)
 {
-	for (size_t i = 0; i < COUNT(footers); i++)
-		if (needle_matches(footers[i], line->text, line->len))
-			return true;
-	return false;
+	l->n_found = 0;
+	l->error_here = false;
+	needles_in_line(l->needles, l->line.text, l->line.len, take_hit, l);
+	for (size_t i = 0; i < l->n_found; i++)
+		if (l->found[i] >= l->n_errors && l->found[i] < l->n_fixed)
+			return false;
+	for (size_t i = 0; i < l->n_found; i++)
+		note_hit(l, l->found[i]);
+	return true;
 }
 
 static void note_rank(struct text_log *l, int rank)
@@ -134,14 +154,17 @@ static void read_line(struct text_log *l, const char *s, size_t len, uint64_t nu
 
 	line_clean(line, s, len, number);
 	note_rank(l, line->rank);
-	if (is_footer(line))
-		return;
 	if (assert_line(l, line))
 		return;
-	l->error_here = false;
-	needles_in_line(l->needles, line->text, line->len, note_hit, l);
+	if (!find_words(l))
+		return;
 	note_xid(l, line);
-	env_line(&l->env, line_words(line), number);
+	if (l->error_here && l->env_lines > ENV_LINES - 500)
+		l->env_lines = ENV_LINES - 500;
+	if (l->env_lines < ENV_LINES) {	/* what a log has to say of the machine stands near its errors or its ends */
+		env_line(&l->env, line_words(line), number);
+		l->env_lines++;
+	}
 	talk_line(l, line);
 	if (line->len) {
 		if (!l->progress && line_has_any(line->text, progress) && strpbrk(line->text, "0123456789") && !l->error_here &&
@@ -182,6 +205,7 @@ static void take_line(void *arg, const char *s, size_t len, uint64_t number, boo
 
 static void begin_input(struct text_log *l, const char *name)
 {
+	l->env_lines = 0;
 	l->file = pool_strdup(&l->pool, name);
 	for (size_t i = 0; i < TALKS_MAX; i++)
 		l->talk[i] = (struct talk){0};
@@ -197,7 +221,7 @@ static void end_input(struct text_log *l, struct stream *st)
 
 int log_read_fd(struct text_log *l, const char *name, int fd, int copy)
 {
-	struct stream *st = stream_new(l->needles, take_line, l);
+	struct stream *st = stream_new(l->fast, take_line, l);
 	int rc;
 
 	begin_input(l, name);
@@ -208,7 +232,7 @@ int log_read_fd(struct text_log *l, const char *name, int fd, int copy)
 
 void log_read_text(struct text_log *l, const char *name, const char *text, size_t len)
 {
-	struct stream *st = stream_new(l->needles, take_line, l);
+	struct stream *st = stream_new(l->fast, take_line, l);
 
 	begin_input(l, name);
 	while (len) {
@@ -253,9 +277,9 @@ size_t log_xids(const struct text_log *l, const char *const **lines)
 
 const struct text_hit *log_hit(const struct text_log *l, const char *word)
 {
-	size_t low = l->n_errors, high = l->n_words;
+	size_t low = l->n_fixed, high = l->n_words;
 
-	for (size_t i = 0; i < l->n_errors; i++)
+	for (size_t i = 0; i < l->n_fixed; i++)
 		if (!strcmp(l->words[i], word))
 			return l->hit[i].count ? &l->hit[i] : NULL;
 	while (low < high) {

@@ -38,10 +38,13 @@ struct talk {
 
 struct text_log {
 	struct pool pool;
-	struct needles *needles;
+	struct needles *needles, *fast;	/* in a line; in all of a log */
 	const char **words;
 	struct text_hit *hit;
 	size_t n_words, n_errors;	/* the first n_errors words make an event */
+	size_t n_fixed;			/* and those up to here are PyTorch's footers; the rest is in order */
+	size_t found[16], n_found;	/* in the line being read */
+	uint32_t env_lines;		/* lines that were searched for the machine */
 	struct text_event event[LOG_EVENTS_MAX];
 	size_t n_events;
 	struct text_assert assertion[LOG_ASSERTS_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Many words at once (see needles.h): the method of Wu and Manber. Each needle has a window of NEEDLE_MIN bytes; the last three
- * bytes under the window say how far it can be moved on without missing any. Most of a log is passed over unseen.
+ * Many words at once (see needles.h): the method of Wu and Manber. Each needle has a window of some bytes; the last three or
+ * four bytes under the window say how far it can be moved on without missing any. Most of a log is passed over unseen.
  */
 #include "text/needles.h"
 
@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/banned.h"
 
-#define HASH_BITS	15
+#define HASH_BITS	16
 #define SLOTS		(1u << HASH_BITS)
 #define NONE		UINT16_MAX
 
@@ -28,7 +28,7 @@ struct needles {
 	uint8_t shift[SLOTS];
 	uint16_t head[SLOTS];
 	struct needle *list;
-	size_t n;
+	size_t n, window;
 	uint32_t line;
 };
 
@@ -37,8 +37,14 @@ static inline unsigned char fold(unsigned char c)
 	return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
 
-/* Of the three bytes that end at `s`. Setting bit 5 folds the case, and some other characters: it is only a filter. */
-static inline uint32_t hash(const char *s)
+/* Bytes that are hashed together. */
+static inline size_t gram(size_t window)
+{
+	return window >= NEEDLE_FAST ? 4 : 3;
+}
+
+/* Of the three or four bytes that end at `s`. Setting bit 5 folds the case, and some other characters: it is only a filter. */
+static inline uint32_t hash(const char *s, size_t window)
 {
 	uint32_t four;
 
@@ -46,7 +52,9 @@ static inline uint32_t hash(const char *s)
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 	four = __builtin_bswap32(four);
 #endif
-	four = (four >> 8) | 0x202020;
+	four |= 0x20202020;
+	if (gram(window) == 3)
+		four >>= 8;
 	return (four * 0x9E3779B1u) >> (32 - HASH_BITS);
 }
 
@@ -76,16 +84,24 @@ bool needle_ok(const char *word)
 	return len >= NEEDLE_MIN;
 }
 
-/* The window that adds fewest new triples: the fewer are known, the further the search jumps. */
+/* The hash of what ends at byte `i` of the piece; a window may begin with it. */
+static uint32_t hash_piece(const struct needle *d, size_t i, size_t window)
+{
+	char four[4] = {i >= 3 ? d->piece[i - 3] : 0, d->piece[i - 2], d->piece[i - 1], d->piece[i]};
+
+	return hash(four + 3, window);
+}
+
+/* The window that adds fewest new ones: the fewer are known, the further the search jumps. */
 static size_t choose_window(const struct needles *n, const struct needle *d)
 {
-	size_t best = 0, cost = SIZE_MAX;
+	size_t best = 0, cost = SIZE_MAX, furthest = n->window - gram(n->window) + 1;
 
-	for (size_t w = 0; w + NEEDLE_MIN <= d->len; w++) {
+	for (size_t w = 0; w + n->window <= d->len; w++) {
 		size_t fresh = 0;
 
-		for (size_t i = 3; i < NEEDLE_MIN; i++)
-			fresh += n->shift[hash(d->piece + w + i)] == NEEDLE_MIN - 2;
+		for (size_t i = gram(n->window) - 1; i < n->window; i++)
+			fresh += n->shift[hash_piece(d, w + i, n->window)] == furthest;
 		if (fresh < cost) {
 			cost = fresh;
 			best = w;
@@ -97,15 +113,12 @@ static size_t choose_window(const struct needles *n, const struct needle *d)
 static void enter(struct needles *n, size_t which)
 {
 	struct needle *d = &n->list[which];
-	uint32_t h;
 
 	d->window = choose_window(n, d);
-	for (size_t i = 2; i < NEEDLE_MIN; i++) {
-		/* hash() looks one byte back, and ignores it */
-		char four[4] = {0, d->piece[d->window + i - 2], d->piece[d->window + i - 1], d->piece[d->window + i]};
-		uint8_t distance = (uint8_t)(NEEDLE_MIN - 1 - i);
+	for (size_t i = gram(n->window) - 1; i < n->window; i++) {
+		uint32_t h = hash_piece(d, d->window + i, n->window);
+		uint8_t distance = (uint8_t)(n->window - 1 - i);
 
-		h = hash(four + 3);
 		if (distance < n->shift[h])
 			n->shift[h] = distance;
 		if (!distance) {
@@ -115,12 +128,13 @@ static void enter(struct needles *n, size_t which)
 	}
 }
 
-struct needles *needles_new(const char *const *words, size_t count)
+struct needles *needles_new(const char *const *words, size_t count, size_t window)
 {
 	struct needles *n = xcalloc(1, sizeof(*n));
 
+	n->window = window;
 	n->list = xcalloc(count + 1, sizeof(*n->list));
-	memset(n->shift, NEEDLE_MIN - 2, sizeof(n->shift));
+	memset(n->shift, (int)(window - gram(window) + 1), sizeof(n->shift));
 	memset(n->head, 0xff, sizeof(n->head));
 	for (size_t i = 0; i < count && i < NONE; i++) {
 		struct needle *d = &n->list[n->n++];
@@ -128,7 +142,7 @@ struct needles *needles_new(const char *const *words, size_t count)
 		d->word = words[i];
 		d->piece = longest_piece(words[i], &d->len);
 		d->next = NONE;
-		if (d->len >= NEEDLE_MIN)
+		if (d->len >= window)
 			enter(n, i);
 	}
 	return n;
@@ -161,33 +175,42 @@ static bool same(const char *a, const char *b, size_t len)
 }
 
 /* Does the needle's piece lie here, its window ending at `at`? */
-static bool piece_at(const struct needle *d, const char *s, const char *end, const char *at)
+static bool piece_at(const struct needle *d, size_t window, const char *s, const char *end, const char *at)
 {
-	size_t before = d->window + NEEDLE_MIN - 1;
+	size_t before = d->window + window - 1;
 
 	return (size_t)(at - s) >= before && (size_t)(end - at) >= d->len - before && same(at - before, d->piece, d->len);
 }
 
-const char *needles_find(const struct needles *n, const char *s, const char *end)
+/* `window` is a constant where this is called, so that the inner loop is made for it. */
+static inline const char *find(const struct needles *n, const char *s, const char *end, size_t *which, size_t window)
 {
-	const char *p = s + NEEDLE_MIN - 1;
+	const char *p = s + window - 1;
 
-	if (end - s < NEEDLE_MIN)
+	if ((size_t)(end - s) < window)
 		return NULL;
 	while (p < end) {
-		uint32_t h = hash(p);
+		uint32_t h = hash(p, window);
 		size_t jump = n->shift[h];
 
 		if (jump) {
 			p += jump;
 			continue;
 		}
-		for (uint16_t i = n->head[h]; i != NONE; i = n->list[i].next)
-			if (piece_at(&n->list[i], s, end, p))
+		for (uint16_t i = n->head[h]; i != NONE; i = n->list[i].next) {
+			if (piece_at(&n->list[i], window, s, end, p)) {
+				*which = i;
 				return p;
+			}
+		}
 		p++;
 	}
 	return NULL;
+}
+
+const char *needles_find(const struct needles *n, const char *s, const char *end, size_t *which)
+{
+	return n->window == NEEDLE_FAST ? find(n, s, end, which, NEEDLE_FAST) : find(n, s, end, which, NEEDLE_MIN);
 }
 
 bool needle_matches(const char *pattern, const char *s, size_t len)
@@ -204,11 +227,11 @@ bool needle_matches(const char *pattern, const char *s, size_t len)
 
 void needles_in_line(struct needles *n, const char *s, size_t len, needle_fn *hit, void *arg)
 {
-	const char *p = s + NEEDLE_MIN - 1, *end = s + len;
+	const char *p = s + n->window - 1, *end = s + len;
 
 	n->line++;
-	while (len >= NEEDLE_MIN && p < end) {
-		uint32_t h = hash(p);
+	while (len >= n->window && p < end) {
+		uint32_t h = hash(p, n->window);
 
 		if (n->shift[h]) {
 			p += n->shift[h];
@@ -217,7 +240,7 @@ void needles_in_line(struct needles *n, const char *s, size_t len, needle_fn *hi
 		for (uint16_t i = n->head[h]; i != NONE; i = n->list[i].next) {
 			struct needle *d = &n->list[i];
 
-			if (d->seen == n->line || !piece_at(d, s, end, p))
+			if (d->seen == n->line || !piece_at(d, n->window, s, end, p))
 				continue;
 			if (d->word[d->len] && !needle_matches(d->word, s, len))
 				continue;

@@ -19,7 +19,8 @@
 #define AFTER		120		/* and after it */
 #define BEFORE_BYTES	(16u << 10)
 #define END_LINES	400		/* at the end of the text */
-#define ATTENTION	4000		/* interesting places that are worth their surroundings; later ones stand alone */
+#define ATTENTION	64		/* places of one needle that are worth their surroundings; later ones stand alone */
+#define ENOUGH		200000		/* and after so many they are passed over */
 
 struct stream {
 	const struct needles *needles;
@@ -33,7 +34,7 @@ struct stream {
 	size_t counted;
 	uint64_t bytes, told_bytes;
 	size_t attentive;	/* lines to hand on whatever is in them */
-	size_t places;
+	uint32_t *places;	/* of each needle */
 	bool gap, in_long, utf16, ended;
 };
 
@@ -45,6 +46,7 @@ struct stream *stream_new(const struct needles *n, stream_fn *line, void *arg)
 	st->line = line;
 	st->arg = arg;
 	st->buf = xmalloc(KEEP + BLOCK);
+	st->places = xcalloc(needles_count(n) + 1, sizeof(*st->places));
 	st->number = 1;
 	return st;
 }
@@ -53,6 +55,7 @@ void stream_free(struct stream *st)
 {
 	if (!st)
 		return;
+	free(st->places);
 	free(st->buf);
 	free(st);
 }
@@ -138,18 +141,18 @@ static void tell_before(struct stream *st, size_t at, size_t lines, size_t bytes
 }
 
 /* An interesting place: its line, or the part of a very long line around it. Returns where to go on. */
-static size_t tell_place(struct stream *st, size_t pos, size_t at, size_t limit)
+static size_t tell_place(struct stream *st, size_t pos, size_t at, size_t limit, uint32_t places)
 {
 	size_t start = line_start(st, pos, at), end = line_end(st, at, limit);
 
 	if (at - start > STREAM_LINE_MAX / 2)
 		start = at - STREAM_LINE_MAX / 4;
-	else if (st->places < ATTENTION)
+	else if (places < ATTENTION)
 		tell_before(st, start, BEFORE, BEFORE_BYTES);
 	if (start < st->told)
 		start = st->told;
 	tell(st, start, end);
-	if (st->places++ < ATTENTION)
+	if (places < ATTENTION)
 		st->attentive = AFTER;
 	return end < limit ? end + 1 : limit;
 }
@@ -157,7 +160,7 @@ static size_t tell_place(struct stream *st, size_t pos, size_t at, size_t limit)
 /* Looks at whole lines: [done, limit). */
 static void look(struct stream *st, size_t limit)
 {
-	size_t pos = st->done;
+	size_t pos = st->done, which;
 
 	while (pos < limit) {
 		const char *hit;
@@ -165,17 +168,20 @@ static void look(struct stream *st, size_t limit)
 		if (st->in_long || st->attentive || st->told_bytes + pos < START) {
 			size_t end = line_end(st, pos, limit);
 
-			if (!st->in_long || needles_find(st->needles, st->buf + pos, st->buf + end))
+			if (!st->in_long || needles_find(st->needles, st->buf + pos, st->buf + end, &which))
 				tell(st, pos, end);
 			st->attentive -= st->attentive > 0;
 			pos = end < limit ? end + 1 : limit;
 			st->in_long = false;
 			continue;
 		}
-		hit = needles_find(st->needles, st->buf + pos, st->buf + limit);
+		hit = needles_find(st->needles, st->buf + pos, st->buf + limit, &which);
 		if (!hit)
 			break;
-		pos = tell_place(st, pos, (size_t)(hit - st->buf), limit);
+		if (st->places[which] < ENOUGH)
+			pos = tell_place(st, pos, (size_t)(hit - st->buf), limit, st->places[which]++);
+		else
+			pos = (size_t)(hit - st->buf) + 1;
 	}
 	st->done = limit;
 }

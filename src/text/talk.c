@@ -102,10 +102,10 @@ static bool same_words(const char *a, const char *b)
 			a++;
 		while (isdigit((unsigned char)*b) || *b == '.')
 			b++;
+		if (!*a || *a == '\n' || !*b || *b == '\n')	/* the first lines alone: more may follow */
+			return (!*a || *a == '\n') && (!*b || *b == '\n');
 		if (*a != *b)
 			return false;
-		if (!*a || *a == '\n')
-			return true;
 		a++, b++;
 	}
 }
@@ -126,6 +126,24 @@ static const char *ring_text(struct text_log *l)
 	return log_tail(l);
 }
 
+/* Room for one more. A log full of warnings must not hide the error at its end: the newest of the lesser ones makes room. */
+static struct text_event *new_event(struct text_log *l, bool lesser)
+{
+	size_t i;
+
+	if (l->n_events < LOG_EVENTS_MAX)
+		return &l->event[l->n_events++];
+	for (i = LOG_EVENTS_MAX; !lesser && i-- > 0;) {
+		if (!l->event[i].warning && l->event[i].marked)
+			continue;
+		for (size_t k = 0; k < TALKS_MAX; k++)
+			l->talk[k].event = NULL;
+		memmove(&l->event[i], &l->event[i + 1], (LOG_EVENTS_MAX - 1 - i) * sizeof(l->event[0]));
+		return &l->event[LOG_EVENTS_MAX - 1];
+	}
+	return NULL;
+}
+
 /* NULL when it was seen before, or there is no room: later ones matter less. */
 static struct text_event *add_event(struct text_log *l, const struct text_line *line, const char *type, size_t type_len,
 				    const char *message)
@@ -139,9 +157,9 @@ static struct text_event *add_event(struct text_log *l, const struct text_line *
 		e->count++;
 		return NULL;
 	}
-	if (l->n_events == LOG_EVENTS_MAX)
+	e = new_event(l, str_ends(name, "Warning") || !l->error_here);
+	if (!e)
 		return NULL;
-	e = &l->event[l->n_events++];
 	*e = (struct text_event){
 		.type = pool_strdup(&l->pool, name), .message = pool_copy(&l->pool, message, strnlen(message, MESSAGE_MAX)),
 		.who = pool_strdup(&l->pool, line->who), .rank = line->rank, .line = line->number, .count = 1,
@@ -190,6 +208,53 @@ static void copy_part(char *to, size_t size, const char *s, size_t len)
 	to[len] = '\0';
 }
 
+/* Rich: "train.py:12 in step", inside of a box. Notebooks: "~/x/train.py in step(a, b)" and "<ipython-input-3-0a> in <module>",
+ * whose line follows as "---> 12 code". */
+static bool read_other_frame(struct talk *t, const char *s)
+{
+	const char *in = strstr(s, " in "), *colon;
+	struct raw_frame *f;
+
+	if (!in || in == s || in - s > 200 || memchr(s, ' ', (size_t)(in - s)))
+		return false;
+	colon = in;
+	while (colon > s && isdigit((unsigned char)colon[-1]))
+		colon--;
+	if (colon < in && colon > s + 3 && colon[-1] == ':' && !strncmp(colon - 4, ".py:", 4)) {
+		f = new_frame(t);
+		copy_part(f->file, sizeof(f->file), s, (size_t)(colon - 1 - s));
+		f->line = (uint32_t)strtoul(colon, NULL, 10);
+	} else if ((in - s > 3 && !strncmp(in - 3, ".py", 3)) || str_starts(s, "<ipython-input-") || strstr(s, "/ipykernel_")) {
+		f = new_frame(t);
+		copy_part(f->file, sizeof(f->file), s, (size_t)(in - s));
+	} else {
+		return false;
+	}
+	copy_part(f->function, sizeof(f->function), in + 4, strcspn(in + 4, "( "));
+	return true;
+}
+
+/* "---> 12     y = f(x)", "❱  12 y = f(x)": the line of the frame above. */
+static bool read_arrow(struct talk *t, const char *s)
+{
+	struct raw_frame *f = t->n_frames ? &t->frame[(t->n_frames - 1) % LOG_FRAMES_MAX] : NULL;
+	size_t n = strspn(s, "-");
+	char *end;
+
+	if (n >= 2 && s[n] == '>')
+		s += n + 1;
+	else if (!strncmp(s, "\xe2\x9d\xb1", 3))
+		s += 3;
+	else
+		return false;
+	if (!f)
+		return true;
+	f->line = (uint32_t)strtoul(s, &end, 10);
+	end += strspn(end, " ");
+	copy_part(f->source, sizeof(f->source), end, strlen(end));
+	return true;
+}
+
 /* `File "train.py", line 12, in step`; IPython: `File train.py:12, in step(x)`. */
 static bool read_frame(struct talk *t, const char *s)
 {
@@ -209,7 +274,7 @@ static bool read_frame(struct talk *t, const char *s)
 			end--;
 		line = end + 1;
 	} else {
-		return false;
+		return read_other_frame(t, s);
 	}
 	f = new_frame(t);
 	copy_part(f->file, sizeof(f->file), s, (size_t)(end - s));
@@ -311,8 +376,10 @@ static void traceback_line(struct text_log *l, struct talk *t, const struct text
 
 	if (!line->len)
 		return;
-	if (read_frame(t, s)) {
+	if (read_frame(t, s) || read_arrow(t, s)) {
 		t->strays = 0;
+	} else if (isdigit((unsigned char)*s) && t->n_frames && t->strays < STRAYS_MAX * 4) {
+		t->strays++;	/* lines of code around the one with the arrow */
 	} else if (line->indent > t->indent) {
 		read_source(t, s);
 	} else if (is_exception_line(s, true, &name)) {
@@ -330,6 +397,7 @@ void talk_line(struct text_log *l, const struct text_line *line)
 	const char *s = line_words(line);
 
 	if (strstr(s, "Traceback (most recent call last)")) {
+		/* "RuntimeError   Traceback (most recent call last)" of notebooks is no frame */
 		t->state = TALK_TRACEBACK;
 		t->indent = line->indent;
 		t->n_frames = 0;
