@@ -59,7 +59,7 @@ claim "every header compiles alone"
 for f in kb/causes/*.md; do
 	id=$(basename "$f" .md)
 	case $id in none | unknown) continue ;; esac
-	grep -rqE "(cause=[a-z0-9,|-]*|\")$id" tests/e2e tests/gpu/cases tests/gpu/faults tests/unit || echo "$id"
+	grep -rqE "(cause[=:] ?[a-z0-9,|-]*|\")$id" tests/e2e tests/gpu/cases tests/gpu/faults tests/unit tests/text/own || echo "$id"
 done >"$tmp/against"
 claim "every cause has a program that triggers it"
 

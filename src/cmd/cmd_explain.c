@@ -145,24 +145,25 @@ static int explain_cause(const char *id, const struct text_style *style)
 	return known ? cmd_finish(EXIT_NOTHING) : no_such(id);
 }
 
+static void move_to(char **argv, int from, int to)
+{
+	char *word = argv[from];
+
+	memmove(argv + to + 1, argv + to, (size_t)(from - to) * sizeof(*argv));
+	argv[to] = word;
+}
+
 /* Options may follow what they are about: `cuwhy explain train.log --json`. */
 static void options_first(int argc, char **argv)
 {
 	int front = 1;
 
-	for (int i = 1; i < argc; i++) {
-		bool with_value = !strcmp(argv[i], "--color") && i + 1 < argc;
-
-		if (!strcmp(argv[i], "--"))
-			return;
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
 		if (argv[i][0] != '-' || !argv[i][1])
 			continue;
-		for (int k = 0; k <= (int)with_value; k++, i += k <= (int)with_value ? 1 : 0, front++) {
-			char *moved = argv[i];
-
-			memmove(argv + front + 1, argv + front, (size_t)(i - front) * sizeof(*argv));
-			argv[front] = moved;
-		}
+		move_to(argv, i, front++);
+		if (!strcmp(argv[front - 1], "--color") && i + 1 < argc)
+			move_to(argv, ++i, front++);
 	}
 }
 

@@ -216,7 +216,8 @@ static int take(struct answer *a, const char *word, const struct explain_options
 	return 0;
 }
 
-static void print(FILE *out, const struct verdict *v, const char *path, const struct explain_options *o, const struct text_style *style)
+static void print(FILE *out, const struct verdict *v, const char *path, bool empty, const struct explain_options *o,
+		  const struct text_style *style)
 {
 	if (o->json) {
 		report_json(stdout, v, false);
@@ -225,6 +226,8 @@ static void print(FILE *out, const struct verdict *v, const char *path, const st
 		report_text(out, v, style);
 	} else if (verdict_notes(v) > 0) {
 		report_line(out, v, path);
+	} else if (empty) {
+		fprintf(out, "cuwhy: '%s' is empty\n", path);
 	} else {
 		fprintf(out, "cuwhy: no CUDA failure in '%s'\n", path);
 		report_unrelated(out, v, style);
@@ -259,7 +262,7 @@ static int finish(struct answer *a, const char *path, const struct explain_optio
 		style->colour = term_colour(STDERR_FILENO, COLOUR_AUTO);
 		style->width = term_width(STDERR_FILENO);
 	}
-	print(out, v, path, o, style);
+	print(out, v, path, a->log && !log_bytes(a->log), o, style);
 	status = strcmp(verdict_cause(v), "none") != 0 ? EXIT_FOUND : EXIT_NOTHING;
 	verdict_free(v);
 	return out == stdout ? cmd_finish(status) : status;

@@ -313,7 +313,7 @@ uint64_t log_bytes(const struct text_log *l)
 
 bool log_binary(const struct text_log *l)
 {
-	return l->strange * 8 > l->read;
+	return l->strange * 16 > l->read;
 }
 
 bool log_progress(const struct text_log *l)

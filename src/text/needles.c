@@ -185,14 +185,23 @@ static bool piece_at(const struct needle *d, size_t window, const char *s, const
 /* `window` is a constant where this is called, so that the inner loop is made for it. */
 static inline const char *find(const struct needles *n, const char *s, const char *end, size_t *which, size_t window)
 {
+	const size_t most = window - gram(window) + 1;
 	const char *p = s + window - 1;
 
 	if ((size_t)(end - s) < window)
 		return NULL;
 	while (p < end) {
-		uint32_t h = hash(p, window);
-		size_t jump = n->shift[h];
+		uint32_t h;
+		size_t jump;
 
+		/* nearly every step goes as far as it can: four at once do not wait for each other */
+		while ((size_t)(end - p) > 3 * most && n->shift[hash(p, window)] + n->shift[hash(p + most, window)] +
+		       n->shift[hash(p + 2 * most, window)] + n->shift[hash(p + 3 * most, window)] == 4 * (int)most)
+			p += 4 * most;
+		if (p >= end)
+			break;
+		h = hash(p, window);
+		jump = n->shift[h];
 		if (jump) {
 			p += jump;
 			continue;

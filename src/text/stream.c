@@ -70,20 +70,19 @@ uint64_t stream_bytes(const struct stream *st)
 	return st->bytes;
 }
 
-__attribute__((optimize("O3"))) static size_t count_newlines(const char *s, size_t n)
+static size_t count_newlines(const char *s, size_t n)
 {
 	size_t all = 0;
 
-	while (n) {	/* sums of at most 255 fit a byte, which the compiler adds many of at once */
+	for (; n >= 64; n -= 64, s += 64) {	/* a fixed number fits a byte each: the compiler adds them side by side */
 		unsigned char sum = 0;
-		size_t part = n < 255 ? n : 255;
 
-		for (size_t i = 0; i < part; i++)
+		for (int i = 0; i < 64; i++)
 			sum += s[i] == '\n';
 		all += sum;
-		s += part;
-		n -= part;
 	}
+	while (n--)
+		all += *s++ == '\n';
 	return all;
 }
 
@@ -145,8 +144,8 @@ static size_t tell_place(struct stream *st, size_t pos, size_t at, size_t limit,
 {
 	size_t start = line_start(st, pos, at), end = line_end(st, at, limit);
 
-	if (at - start > STREAM_LINE_MAX / 2)
-		start = at - STREAM_LINE_MAX / 4;
+	if (at - start > STREAM_LINE_MAX / 8)
+		start = at - STREAM_LINE_MAX / 8;
 	else if (places < ATTENTION)
 		tell_before(st, start, BEFORE, BEFORE_BYTES);
 	if (start < st->told)
@@ -157,22 +156,45 @@ static size_t tell_place(struct stream *st, size_t pos, size_t at, size_t limit,
 	return end < limit ? end + 1 : limit;
 }
 
+/* The first interesting place in a part of a very long line, with what stands around it. */
+static void tell_long(struct stream *st, size_t pos, size_t end)
+{
+	size_t which, at, from;
+	const char *hit = needles_find(st->needles, st->buf + pos, st->buf + end, &which);
+
+	if (!hit)
+		return;
+	at = (size_t)(hit - st->buf);
+	from = at > pos + STREAM_LINE_MAX / 8 ? at - STREAM_LINE_MAX / 8 : pos;
+	tell(st, from, end);
+}
+
+/* The line that was begun goes on. Returns where the next one begins. */
+static size_t look_long(struct stream *st, size_t limit)
+{
+	size_t end = line_end(st, st->done, limit);
+
+	tell_long(st, st->done, end);
+	st->in_long = false;
+	return end < limit ? end + 1 : limit;
+}
+
 /* Looks at whole lines: [done, limit). */
 static void look(struct stream *st, size_t limit)
 {
-	size_t pos = st->done, which;
+	size_t pos = st->in_long ? look_long(st, limit) : st->done, which;
 
 	while (pos < limit) {
 		const char *hit;
 
-		if (st->in_long || st->attentive || st->told_bytes + pos < START) {
+		if (st->attentive || st->told_bytes + pos < START) {
 			size_t end = line_end(st, pos, limit);
 
-			if (!st->in_long || needles_find(st->needles, st->buf + pos, st->buf + end, &which))
-				tell(st, pos, end);
+			tell(st, pos, end);
+			if (end - pos > STREAM_LINE_MAX)	/* what was cut off may be interesting, too */
+				tell_long(st, pos + STREAM_LINE_MAX, end);
 			st->attentive -= st->attentive > 0;
 			pos = end < limit ? end + 1 : limit;
-			st->in_long = false;
 			continue;
 		}
 		hit = needles_find(st->needles, st->buf + pos, st->buf + limit, &which);
