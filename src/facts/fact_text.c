@@ -121,7 +121,7 @@ static const char *masked_status(const char *text)
 	static const char *const statuses[] = {
 		"CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED", "CUSOLVER_STATUS_ALLOC_FAILED", "CUSPARSE_STATUS_ALLOC_FAILED",
 		"CUFFT_ALLOC_FAILED", "cublas runtime error : resource allocation failed", "CUBLAS_STATUS_NOT_INITIALIZED",
-		"CUDNN_STATUS_NOT_INITIALIZED", "CUDNN_STATUS_INTERNAL_ERROR", "CUSOLVER_STATUS_INTERNAL_ERROR",
+		"CUDNN_STATUS_NOT_INITIALIZED", "CUDNN_STATUS_INTERNAL_ERROR", "CUBLAS_STATUS_INTERNAL_ERROR", "CUSOLVER_STATUS_INTERNAL_ERROR",
 		"unable to find an engine to execute this computation", "Unable to find a valid cuDNN algorithm", "No valid engine configs",
 	};
 
@@ -320,6 +320,19 @@ static void fill_versions(struct facts *f, const struct text_env *e)
 		fact_set_text(f, FACT_driver_version, pool_printf(f->pool, "%d.%d", driver_cuda / 1000, driver_cuda % 1000 / 10));
 }
 
+/* People leave out words and spaces: "RTX 3090", "RTX3090", "A6000". */
+static const struct compat_gpu *gpu_by_words(struct facts *f, const char *name)
+{
+	static const char *const before[] = {"", "GeForce ", "RTX ", "Tesla ", "Quadro ", "NVIDIA "};
+	const struct compat_gpu *g = NULL;
+
+	if ((str_starts(name, "RTX") || str_starts(name, "GTX")) && isdigit((unsigned char)name[3]))
+		name = pool_printf(f->pool, "%.3s %s", name, name + 3);
+	for (size_t i = 0; i < COUNT(before) && !g; i++)
+		g = compat_gpu_by_name(pool_printf(f->pool, "%s%s", before[i], name));
+	return g;
+}
+
 static void fill_gpu(struct facts *f, const struct text_env *e)
 {
 	const struct compat_gpu *g = NULL;
@@ -330,13 +343,10 @@ static void fill_gpu(struct facts *f, const struct text_env *e)
 	if (e->gpu[0]) {
 		fact_set_text(f, FACT_text_gpu, e->gpu);
 		fact_set_text(f, FACT_device_name, e->gpu);
-		g = compat_gpu_by_name(e->gpu);
-		if (!g && (str_starts(e->gpu, "RTX") || str_starts(e->gpu, "GTX")))
-			g = compat_gpu_by_name(pool_printf(f->pool, "GeForce %s", e->gpu));
+		g = gpu_by_words(f, e->gpu);
 		if (!cc && g)
 			cc = g->cc;
-		fact_set_flag(f, FACT_text_gpu_consumer, compat_class_of(e->gpu) == COMPAT_CLASS_GEFORCE || str_starts(e->gpu, "RTX 30") ||
-			      str_starts(e->gpu, "RTX 40") || str_starts(e->gpu, "RTX 50") || str_starts(e->gpu, "RTX 20") || str_starts(e->gpu, "GTX"));
+		fact_set_flag(f, FACT_text_gpu_consumer, g && compat_class_of(g->name ? g->name : e->gpu) == COMPAT_CLASS_GEFORCE);
 	}
 	fact_set_flag(f, FACT_text_gpu_newer, false);
 	if (cc) {
@@ -411,6 +421,8 @@ static void fill_tensors(struct facts *f, const struct text_env *e)
 	fact_set_flag(f, FACT_text_empty, e->empty);
 	fact_set_flag(f, FACT_text_mig, e->mig);
 	fact_set_flag(f, FACT_text_hangs, e->hangs);
+	fact_set_flag(f, FACT_text_unavailable, e->unavailable);
+	fact_set_number(f, FACT_text_number, e->number);
 	fact_set_flag(f, FACT_text_ranks_differ, e->ops_differ);
 	fact_set_flag(f, FACT_text_visible_late, e->cuda_used_line && e->visible_line > e->cuda_used_line);
 	fact_set_flag(f, FACT_text_gpu_dropped, cc > 0 && least > 0 && cc < least);

@@ -18,8 +18,10 @@ static bool same_line(const struct line *a, const struct line *b)
 
 static void text_headline(struct wrap *w, const struct verdict *v)
 {
-	char *text = v->code ? xasprintf("cuwhy: %s (CUDA error %u)", v->title, v->code)
-			     : xasprintf("cuwhy: %s", v->title);
+	/* what is only the first of several candidates is not told as a fact */
+	const char *perhaps = v->from_text && v->sure == SURE_POSSIBLE && v->n_candidates ? "perhaps " : "";
+	char *text = v->code ? xasprintf("cuwhy: %s%s (CUDA error %u)", perhaps, v->title, v->code)
+			     : xasprintf("cuwhy: %s%s", perhaps, v->title);
 
 	wrap_heading(w, text);
 	free(text);
@@ -69,7 +71,7 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 {
 	if (v->where.library)
 		wrap_text(w, "this is library code: no line of your own was on the stack");
-	if (v->async && v->where.file && v->n_suspects != 1 && !v->fault.known)
+	if (v->async && v->where.file && v->n_suspects != 1 && (!v->fault.known || v->from_text))
 		wrap_text(w, "the error was noticed here; the work that caused it was launched earlier");
 	for (size_t i = 0; i < v->n_or; i++)
 		wrap_printf(w, "or %s:%u, which launched the same kernel: they cannot be told apart", v->or[i].shown,
@@ -108,8 +110,12 @@ static void text_where(struct wrap *w, const struct verdict *v)
 	else
 		wrap_text(w, "the line is not known");
 	text_other_lines(w, v);
-	if (v->rank != CW_UNKNOWN)
+	if (v->rank != CW_UNKNOWN && v->from_text)
+		wrap_printf(w, "rank %u", v->rank);
+	else if (v->rank != CW_UNKNOWN)
 		wrap_printf(w, "rank %u, process %u", v->rank, v->pid);
+	if (v->from_text && v->text_line)
+		wrap_printf(w, "the error is on line %llu of %s", (unsigned long long)v->text_line, v->text_file);
 }
 
 /* As much of the driver's own line as is known. */
@@ -201,8 +207,8 @@ static void text_what(struct wrap *w, const struct verdict *v)
 	else if (v->code && v->string)
 		wrap_printf(w, "CUDA answered %u: %s (%s)", v->code, v->string,
 			    v->name ? v->name : "no name");
-	else if (v->from_text && v->string)
-		wrap_text(w, v->string);
+	else if (v->from_text)
+		wrap_text(w, v->string && v->string[0] ? v->string : "the text has no error message; what else it tells is the evidence");
 	else if (v->n_waiting)
 		wrap_printf(w, "%s did not return", v->api ? v->api : "a call");
 	else if (v->memory.known && v->source && !strcmp(v->source, "snapshot"))

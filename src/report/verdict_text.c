@@ -93,6 +93,7 @@ static void fill_error(struct verdict *v, const struct facts *f, const struct te
 	if (!e)
 		return;
 	v->text_line = e->line;
+	v->text_file = pool_strdup(&v->pool, e->file);
 	if (e->rank >= 0)
 		v->rank = (uint32_t)e->rank;
 	v->end_type = e->type[0] ? pool_strdup(&v->pool, e->type) : NULL;
@@ -127,6 +128,7 @@ static void fill_memory(struct verdict *v, const struct facts *f)
 struct hits {
 	struct verdict *v;
 	const struct text_log *log;
+	uint64_t error_line;
 };
 
 /* A line that the rule rests on. */
@@ -144,11 +146,13 @@ static void tell_hit(void *arg, const char *words)
 		if (!strcmp(s->text, text))
 			return;
 	verdict_evidence(h->v, "text", text);
+	if (hit->line != h->error_line)
+		verdict_why(h->v, text);
 }
 
 static void fill_evidence(struct verdict *v, const struct text_log *l, const struct text_event *e)
 {
-	struct hits h = {v, l};
+	struct hits h = {v, l, e ? e->line : 0};
 	const struct text_assert *a;
 	size_t n = log_asserts(l, &a);
 

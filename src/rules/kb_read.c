@@ -104,8 +104,7 @@ static int add_when(struct reader *r, const char *sure, const char *text)
 	size_t len = strcspn(sure, " ");
 
 	w->rank = sure[len] ? (int)strtol(sure + len, NULL, 10) : -1;
-	if (!str_copy(word, len + 1 < sizeof(word) ? len + 1 : sizeof(word), sure))
-		word[len < sizeof(word) ? len : sizeof(word) - 1] = '\0';
+	str_copy(word, len + 1 < sizeof(word) ? len + 1 : sizeof(word), sure);
 	if (!parse_sureness(word, &w->sure))
 		return complain(r, "when needs certain, likely or possible");
 	w->text = pool_strdup(&r->kb->pool, text);

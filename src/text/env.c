@@ -145,6 +145,8 @@ static void read_torch(struct text_env *e, const char *s)
 		if (at && (at - s == (long)strlen(before[i]) || !isalpha((unsigned char)at[-(long)strlen(before[i]) - 1])))
 			set_torch(e, at);
 	}
+	if (!e->torch[0] && (s[0] == '\'' || s[0] == '"') && strstr(s, "+c"))	/* the answer to torch.__version__ */
+		set_torch(e, s + 1);
 	if (!e->torch_cuda && (s = strstr(s, "torch cu")) != NULL) {
 		long all = strtol(s + 8, NULL, 10);
 
@@ -159,7 +161,7 @@ static const char *find_gpu(const char *s)
 {
 	static const char *const names[] = {
 		"GeForce ", "RTX ", "GTX ", "Tesla ", "Quadro ", "TITAN ", "A100", "A800", "A30", "A40", "A10", "H100", "H200", "H800", "H20", "GH200",
-		"B100", "B200", "GB200", "B300", "GB300", "GB10", "V100", "P100", "P40", "P4", "K80", "K40", "M40", "M60", "T4", "L4", "L40", "L40S", "DGX Spark", "Jetson", "Thor",
+		"B100", "B200", "GB200", "B300", "GB300", "GB10", "V100", "P100", "P40", "P4", "K80", "K40", "M40", "M60", "T4", "L4", "L40", "L40S", "L20", "A2000", "A4000", "A4500", "A5000", "A6000", "RTX2", "RTX3", "RTX4", "RTX5", "GTX1", "GTX9", "DGX Spark", "Jetson", "Thor",
 	};
 	const char *best = NULL;
 
@@ -170,7 +172,7 @@ static const char *find_gpu(const char *s)
 		if (!at || (best && at >= best))
 			continue;
 		if ((at > s && (isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '/' || at[-1] == '.')) ||
-		    (names[i][n - 1] != ' ' && (isalnum((unsigned char)at[n]) || at[n] == '_')))
+		    (names[i][n - 1] != ' ' && !strstr(names[i], "TX") && (isalnum((unsigned char)at[n]) || at[n] == '_')))
 			continue;
 		best = at;
 	}
@@ -372,6 +374,46 @@ static void read_collectives(struct text_env *e, const char *s)
 	e->ops_differ |= e->seq_max - e->seq_min > 64;
 }
 
+/* "70000", "131,072", by itself: not a part of a word, a path, a float or a time. */
+static void read_numbers(struct text_env *e, const char *s)
+{
+	static const char around[] = "_.:/-+#@$%\\";
+
+	if (strlen(s) > 400 || str_starts(s, "File \""))
+		return;
+	for (const char *at = s; *at; at++) {
+		double n = 0;
+		const char *from = at;
+		size_t digits = 0;
+
+		if (!isdigit((unsigned char)*at))
+			continue;
+		for (; isdigit((unsigned char)*at) || (*at == ',' && digits && isdigit((unsigned char)at[1]) && isdigit((unsigned char)at[2]) &&
+						       isdigit((unsigned char)at[3]) && !isdigit((unsigned char)at[4])); at++)
+			if (*at != ',') {
+				n = n * 10 + (*at - '0');
+				digits++;
+			}
+		if ((from == s || (!isalnum((unsigned char)from[-1]) && !strchr(around, from[-1]))) && !isalnum((unsigned char)*at) &&
+		    (!*at || !strchr("_:/\\%", *at)) && !(*at == '.' && isdigit((unsigned char)at[1])) && digits <= 10 && n > e->number)
+			e->number = n;
+		if (!*at)
+			break;
+	}
+	if (strstr(s, "2^31") || strstr(s, "2**31") || strstr(s, "INT_MAX"))
+		e->largest = e->largest < 2147483648.0 ? 2147483648.0 : e->largest;
+}
+
+/* "torch.cuda.is_available(): False", or the answer on the next line. */
+static void read_available(struct text_env *e, const char *s)
+{
+	if (e->asked && !strcmp(s, "False"))
+		e->unavailable = true;
+	e->asked = strstr(s, "is_available()") != NULL;
+	if ((e->asked || strcasestr(s, "cuda available") || strcasestr(s, "is cuda available")) && strstr(s, "False"))
+		e->unavailable = true;
+}
+
 static void read_devices(struct text_env *e, const char *s, uint64_t number)
 {
 	for (const char *at = s; (at = strstr(at, "cuda:")) != NULL; at += 5)
@@ -515,6 +557,8 @@ void env_line(struct text_env *e, const char *s, uint64_t number)
 	read_tensors(e, s);
 	read_devices(e, s, number);
 	read_collectives(e, s);
+	read_numbers(e, s);
+	read_available(e, s);
 	read_smi(e, s);
 	follow_memory(e, s, number);
 }

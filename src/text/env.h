@@ -52,6 +52,9 @@ struct text_env {
 	double elements, largest;	/* of the tensors whose shapes are told: the most elements, the longest dimension; 0 */
 	bool empty;			/* a tensor of no elements is spoken of */
 	bool mig;
+	bool unavailable;		/* torch.cuda.is_available() is False, it says */
+	bool asked;			/* the line before asked that */
+	double number;			/* the largest whole number that stands by itself; 0 */
 	uint64_t seq_min, seq_max;	/* of collectives that timed out; 0 = none did */
 	uint32_t op;			/* hash of their kind */
 	bool ops_differ;
