@@ -203,6 +203,11 @@ static void take_line(void *arg, const char *s, size_t len, uint64_t number, boo
 		read_line(l, "", 0, number);
 }
 
+void log_hasty(struct text_log *l)
+{
+	l->hasty = true;
+}
+
 static void begin_input(struct text_log *l, const char *name)
 {
 	l->env_lines = 0;
@@ -235,6 +240,8 @@ void log_read_text(struct text_log *l, const char *name, const char *text, size_
 	struct stream *st = stream_new(l->fast, take_line, l);
 
 	begin_input(l, name);
+	if (l->hasty)
+		stream_hasty(st);
 	while (len) {
 		size_t size;
 		char *room = stream_room(st, &size);

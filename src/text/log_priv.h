@@ -62,6 +62,7 @@ struct text_log {
 	uint64_t progress;		/* first line that shows it; 0 = none */
 	unsigned char rank[RANKS_MAX / 8];
 	struct text_line line;
+	bool hasty;
 	bool error_here;		/* the line has words of an error */
 };
 

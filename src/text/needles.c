@@ -195,7 +195,7 @@ static inline const char *find(const struct needles *n, const char *s, const cha
 		size_t jump;
 
 		/* nearly every step goes as far as it can: four at once do not wait for each other */
-		while ((size_t)(end - p) > 3 * most && n->shift[hash(p, window)] + n->shift[hash(p + most, window)] +
+		while (end - p > (ptrdiff_t)(3 * most) && n->shift[hash(p, window)] + n->shift[hash(p + most, window)] +
 		       n->shift[hash(p + 2 * most, window)] + n->shift[hash(p + 3 * most, window)] == 4 * (int)most)
 			p += 4 * most;
 		if (p >= end)

@@ -21,6 +21,9 @@ struct stream;
 struct stream *stream_new(const struct needles *n, stream_fn *line, void *arg);
 void stream_free(struct stream *st);
 
+/* For tests: what stands at the beginning is not handed on for that alone, as if much had gone before. */
+void stream_hasty(struct stream *st);
+
 /* Where the next bytes go, at least one; stream_filled says how many came. */
 char *stream_room(struct stream *st, size_t *size);
 void stream_filled(struct stream *st, size_t n);

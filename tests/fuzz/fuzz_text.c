@@ -47,6 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!words)
 		n_words = kb_words(kb_get(), &words);
 	l = log_new(words, n_words);
+	if (size && data[0] % 2)
+		log_hasty(l);
 	if (size && data[0] % 16 == 15 && size > 4096)
 		read_long(l, data + 1, size - 1);
 	else if (size)
