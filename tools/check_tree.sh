@@ -72,5 +72,8 @@ for d in README.md ARCHITECTURE.md CONTRIBUTING.md docs/*.md; do
 done >"$tmp/against"
 claim "every file the documents name exists"
 
+python3 tools/render_causes.py --check >"$tmp/against" 2>&1
+claim "docs/causes is what kb/causes says"
+
 echo "tree: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]
