@@ -63,7 +63,7 @@ help:
 ## make bench-gpu   cost of recording on a real GPU with PyTorch
 ## make bench-text  reading a log of 2 GB, beside grep and ripgrep (MEGABYTES=2048)
 ## make bench-snapshot  reading a memory snapshot, beside PyTorch's own viewer
-## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=text of logs, WHAT=fatbin of libraries, with libFuzzer (SECONDS=600)
+## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, WHAT=text of logs, with libFuzzer (SECONDS=600)
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
 ## SAN=address,undefined  build and check with sanitizers;  V=1  show commands;  DEVELOPER=1  -Werror
@@ -153,12 +153,14 @@ check-e2e: parts
 check-torture: parts
 	@sh tests/torture/run.sh $(B) $${ROUNDS:-1000}
 
-check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_text
+check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle $(B)/tests/fuzz_text
 	@$(B)/tests/fuzz_text tests/fuzz/corpus/text
 	@$(B)/tests/fuzz_trace tests/fuzz/corpus/trace
 	@$(B)/tests/fuzz_dump tests/fuzz/corpus/dump
 	@$(B)/tests/fuzz_snapshot tests/fuzz/corpus/snapshot
 	@$(B)/tests/fuzz_fatbin tests/fuzz/corpus/fatbin
+	@$(B)/tests/fuzz_pyenv tests/fuzz/corpus/pyenv
+	@$(B)/tests/fuzz_bundle tests/fuzz/corpus/bundle
 
 check-dumps: parts
 	@$(PYTHON) tests/dump/check_real.py $(B)
@@ -186,6 +188,7 @@ check-all: check check-san
 check-gpu: parts
 	@$(PYTHON) tests/gpu/run.py --build $(B)
 	@$(PYTHON) tests/gpu/faults.py --build $(B)
+	@$(PYTHON) tests/gpu/doctor.py --build $(B)
 	@sh tests/gpu/neighbours.sh $(B) $(PYTHON)
 
 # Never part of `check`: it needs the network. What was read is kept in build/wheels.

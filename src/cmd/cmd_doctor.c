@@ -21,7 +21,7 @@
 
 static struct {
 	bool json, recommend, help;
-	const char *python, *pid, *bundle, *colour, *timeout;
+	const char *python, *pid, *bundle, *colour, *timeout, *root;
 } given;
 
 static const struct opt_usage usage = {
@@ -42,6 +42,7 @@ static const struct opt options[] = {
 	{"pid", 0, "N", "judge the environment and the loaded libraries of a running process", NULL, &given.pid},
 	{"recommend", 0, NULL, "tell which PyTorch or driver to install, and why not the others", &given.recommend, NULL},
 	{"bundle", 0, "FILE", "write everything that was judged to FILE, user names and secrets removed", NULL, &given.bundle},
+	{"root", 0, "DIR", "judge a tree of files copied from a machine (no driver is asked)", NULL, &given.root},
 	{"timeout", 0, "SECONDS", "give the driver so long to answer (10)", NULL, &given.timeout},
 	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
 	{"color", 0, "WHEN", "auto, always or never", NULL, &given.colour},
@@ -96,7 +97,7 @@ static int read_numbers(struct machine_from *from, struct err *e)
 /* Collects or reads; -errno with `e` filled. */
 static int get_machine(struct machine *m, const char *bundle, struct err *e)
 {
-	struct machine_from from = {.root = "", .python = given.python};
+	struct machine_from from = {.root = given.root ? given.root : "", .python = given.python};
 
 	if (bundle)
 		return machine_load(m, bundle, e);
@@ -112,11 +113,13 @@ static int check_options(int given_bundles, const char *path, struct err *e, enu
 {
 	if (given_bundles > 1)
 		return err_set(e, -EINVAL, "doctor takes one bundle, not %d", given_bundles);
-	if (path && (given.python || given.pid || given.bundle))
-		return err_set(e, -EINVAL, "--python, --pid and --bundle are for this machine, not for a bundle");
+	if (path && (given.python || given.pid || given.bundle || given.root))
+		return err_set(e, -EINVAL, "--python, --pid, --root and --bundle are not for a bundle");
+	if (given.root && (!fs_is_dir(given.root) || given.pid))
+		return err_set(e, -EINVAL, "--root takes a folder, and does not go with --pid");
 	if (given.python && given.pid)
 		return err_set(e, -EINVAL, "--pid judges the process's own environment: --python does not go with it");
-	if (given.python && !fs_exists(given.python))
+	if (given.python && !given.root && !fs_exists(given.python))
 		return err_set(e, -ENOENT, "--python: there is no '%s'", given.python);
 	if (given.colour && !term_parse_colour(given.colour, colour))
 		return err_set(e, -EINVAL, "--color takes auto, always or never, not '%s'", given.colour);

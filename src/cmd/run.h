@@ -7,6 +7,7 @@
  *   run_child.c  the program itself: start, signals, end; run_witness.c helps it with signals
  *   run_judge.c  what each process did when it ended, and what is printed; run_victims.c of those that another
  *                one took with it
+ *   run_doctor.c when the environment may be to blame
  *   run_store.c  the recording on disk; run_xid.c what the kernel log said meanwhile
  *   run_events.c every event of the allocators, with --memory-trace
  *   run_usage.c  who holds the GPUs when memory runs out
@@ -267,6 +268,7 @@ struct judge {
 	size_t n_same;			/* failed as another one had before */
 	size_t n_victims;		/* failed because another one had */
 	pid_t first_told;		/* whose failure was printed first; 0 = nobody's */
+	struct run_machine *machine;	/* NULL: the doctor was not needed */
 	char **seen;		/* cause and place of what was printed already */
 	size_t n_seen, cap_seen;
 };
@@ -282,6 +284,10 @@ void victims_print(struct judge *j, struct process *p);
 /* Those that ended before the process that is to blame, and those whose end was no CUDA failure: they are known
  * when every process has been judged. */
 void victims_tell(struct judge *j);
+
+/* Asks the doctor where the environment may be to blame, and lets the verdict of `p` be its. */
+void judge_machine(struct judge *j, struct process *p);
+void judge_machine_release(struct judge *j);
 
 /* Joins the verdicts, prints what is still to be printed, finishes the recording. */
 void judge_finish(struct judge *j);

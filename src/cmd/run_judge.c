@@ -242,6 +242,7 @@ static void judge_process(struct judge *j, struct process *p)
 	if (core && (d = dump_open(core, NULL)) != NULL)
 		p->end.fault = fault = fault_of_dump(d, t);
 	p->verdict = verdict_of_process(t, &p->end);
+	judge_machine(j, p);
 	str_copy(p->cause, sizeof(p->cause), verdict_cause(p->verdict));
 	failed = strcmp(p->cause, "none") != 0;
 	if (t && (failed || verdict_notes(p->verdict) > 0 || j->store->keep || victims_blame(j, p)))
@@ -381,4 +382,5 @@ void judge_release(struct judge *j)
 	while (j->n_seen)
 		free(j->seen[--j->n_seen]);
 	free(j->seen);
+	judge_machine_release(j);
 }

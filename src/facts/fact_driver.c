@@ -100,16 +100,31 @@ static void fill_any(struct facts *f, const struct machine *m)
 		      h->wsl.libcuda == 1 || (m->nvml && m->nvml->driver[0]) ||
 		      (m->nvml && m->nvml->trouble != USAGE_NO_LIBRARY && m->nvml->trouble != USAGE_NO_PROBE);
 
-	if (gpu || (h->n_gpu == 0 && h->wsl.version <= 0))
+	if (gpu || (m->bus_known && h->wsl.version <= 0))
 		fact_set_flag(f, FACT_machine_any_gpu, gpu);
-	if (driver || (h->kernel.nvidia >= 0 && (m->cuda_asked || h->n_library >= 0)))
+	if (driver || (h->kernel.nvidia >= 0 && (m->cuda_asked || m->nodes_known)))
 		fact_set_flag(f, FACT_machine_any_driver, driver);
+}
+
+int machine_newest_branch(const struct machine *m)
+{
+	size_t n = machine_gpus(m);
+	struct machine_gpu g;
+	int newest = 0, branch;
+
+	for (size_t i = 0; i < n && i < MACHINE_GPUS_MAX; i++) {
+		machine_gpu(m, i, &g);
+		branch = compat_branch_for(g.cc);
+		if (branch && (!newest || branch < newest))
+			newest = branch;
+	}
+	return newest;
 }
 
 void fill_machine_driver(struct facts *f, const struct machine *m)
 {
 	struct compat_driver d = machine_driver(m);
-	int cuda = machine_driver_cuda(m);
+	int cuda = machine_driver_cuda(m), newest = machine_newest_branch(m);
 	char text[32];
 
 	if (d.major) {
@@ -117,6 +132,10 @@ void fill_machine_driver(struct facts *f, const struct machine *m)
 			      : m->host.kernel.version ? m->host.kernel.version : compat_driver_text(d, text));
 		fact_set_number(f, FACT_driver_branch, d.major);
 	}
+	if (newest)
+		fact_set_text(f, FACT_driver_newest, pool_printf(f->pool, "%d", newest));
+	if (newest && d.major)
+		fact_set_flag(f, FACT_driver_newer, d.major < newest);
 	if (cuda) {
 		fact_set_number(f, FACT_driver_cuda, cuda);
 		fact_set_text(f, FACT_driver_version, pool_printf(f->pool, "%d.%d", cuda / 1000, cuda % 1000 / 10));

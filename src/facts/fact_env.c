@@ -45,28 +45,17 @@ static enum compat_run driver_runs(const struct machine *m, int cuda)
 
 static void fill_driver_need(struct facts *f, const struct machine *m, const struct pyenv *env)
 {
-	int cuda = cuda_number(env->torch.cuda), newest = 0;
-	size_t n = machine_gpus(m);
+	int cuda = cuda_number(env->torch.cuda), newest = machine_newest_branch(m);
 	struct compat_need need;
-	struct machine_gpu g;
 	char text[32];
 
-	for (size_t i = 0; i < n; i++) {
-		int branch;
-
-		machine_gpu(m, i, &g);
-		branch = compat_branch_for(g.cc);
-		if (branch && (!newest || branch < newest))
-			newest = branch;
-	}
-	if (newest)
-		fact_set_text(f, FACT_driver_newest, pool_printf(f->pool, "%d", newest));
 	if (!cuda)
 		return;
 	fact_set_text(f, FACT_torch_driver, run_word(driver_runs(m, cuda)));
 	if (!compat_driver_needed(cuda, &need))
 		return;
 	fact_set_text(f, FACT_torch_driver_needed, compat_driver_text(need.least, text));
+	fact_set_number(f, FACT_torch_driver_branch, need.least.major);
 	if (newest)
 		fact_set_flag(f, FACT_driver_upgrade, need.least.major <= newest);
 }
@@ -181,7 +170,8 @@ bool machine_gpu_works(const struct machine *m, const struct machine_gpu *g, con
 	return works;
 }
 
-static void fill_others(struct facts *f, const struct machine *m, const struct machine_gpu *g, const struct pyenv *env, size_t index)
+static void fill_others(struct facts *f, const struct machine *m, const struct machine_gpu *g, const struct pyenv *env,
+			size_t index)
 {
 	size_t n = machine_gpus(m);
 	struct machine_gpu other;
@@ -255,6 +245,8 @@ static const char *broken_torch(const struct machine *m, const struct pyenv *env
 
 	if (t->reason)
 		return t->reason;
+	if (t->shadow && strcmp(t->shadow, t->dir) == 0)
+		return "its folder has no libraries: it is half installed, or a source tree";
 	if (t->build == TORCH_BUILD_CUDA && !t->cuda_library && !m->bundle)
 		return "it was built for CUDA, but its libtorch_cuda.so is not there";
 	return "";
@@ -265,7 +257,7 @@ static void fill_torch(struct facts *f, const struct machine *m, const struct py
 	const struct py_torch *t = &env->torch;
 
 	fact_set_flag(f, FACT_torch_found, t->dir != NULL);
-	fact_set_text(f, FACT_torch_shadow, t->shadow ? t->shadow : "");
+	fact_set_text(f, FACT_torch_shadow, t->shadow && (!t->dir || strcmp(t->shadow, t->dir) != 0) ? t->shadow : "");
 	if (!t->dir)
 		return;
 	fact_set_text(f, FACT_torch_version, t->version ? t->version : t->metadata_version);

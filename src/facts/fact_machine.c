@@ -30,10 +30,13 @@ static const char *gpu_name_by_bus(const struct host_gpu *g)
 	return known && known->name ? known->name : known && known->chip ? known->chip : NULL;
 }
 
-static void fill_bus(struct facts *f, const struct host *h)
+static void fill_bus(struct facts *f, const struct machine *m)
 {
+	const struct host *h = &m->host;
 	int64_t lost = 0;
 
+	if (!m->bus_known)
+		return;
 	set_number(f, FACT_machine_gpus, h->n_gpu);
 	for (ptrdiff_t i = 0; i < h->n_gpu; i++) {
 		const struct host_gpu *g = &h->gpu[i];
@@ -44,8 +47,7 @@ static void fill_bus(struct facts *f, const struct host *h)
 		if (g->driver && strcmp(g->driver, "nvidia") != 0 && !fact_known(f, FACT_machine_gpu_driver))
 			fact_set_text(f, FACT_machine_gpu_driver, g->driver);
 	}
-	if (h->n_gpu >= 0)
-		fact_set_number(f, FACT_machine_gpus_lost, (double)lost);
+	fact_set_number(f, FACT_machine_gpus_lost, (double)lost);
 }
 
 static void fill_module(struct facts *f, const struct host *h)
@@ -77,11 +79,12 @@ static const char *errno_words(int64_t error)
 	       : error == ENXIO || error == ENODEV ? "there is no device behind it" : strerror((int)error);
 }
 
-static void fill_nodes(struct facts *f, const struct host *h)
+static void fill_nodes(struct facts *f, const struct machine *m)
 {
+	const struct host *h = &m->host;
 	const char *missing = "", *refused = "";
 
-	if (h->n_node < 0)
+	if (!m->nodes_known)
 		return;
 	for (ptrdiff_t i = 0; i < h->n_node; i++) {
 		const struct host_node *n = &h->node[i];
@@ -212,14 +215,14 @@ void fill_machine_host(struct facts *f, const struct machine *m)
 	const struct host *h = &m->host;
 
 	fact_set_flag(f, FACT_machine_is, true);
-	fill_bus(f, h);
+	fill_bus(f, m);
 	fact_set_text(f, FACT_machine_container, h->container.kind);
 	fact_set_text(f, FACT_machine_container_hook, h->container.hook);
 	if (h->container.devices_allowed >= 0)
 		fact_set_flag(f, FACT_machine_container_denied, h->container.devices_allowed == 0);
 	set_number(f, FACT_machine_wsl, h->wsl.version);
 	fill_module(f, h);
-	fill_nodes(f, h);
+	fill_nodes(f, m);
 	fill_services(f, h);
 	fill_log(f, h);
 	fill_variables(f, m);

@@ -21,6 +21,7 @@ void fill_machine_install(struct facts *f, const struct machine *m, const struct
 /* What the driver is, by everything that knows: for src/compat. */
 struct compat_driver machine_driver(const struct machine *m);
 int machine_driver_cuda(const struct machine *m);	/* 13000; 0 = not known */
+int machine_newest_branch(const struct machine *m);	/* of drivers that support every GPU; 0 = not known */
 
 /* Does this PyTorch run on this GPU, as far as is known? */
 bool machine_gpu_works(const struct machine *m, const struct machine_gpu *g, const struct pyenv *env, size_t env_index);

@@ -224,8 +224,10 @@ static void fill_extension_code(struct facts *f, const struct machine *m, size_t
 
 void fill_machine_extensions(struct facts *f, const struct machine *m, size_t env, const struct machine_gpu *g)
 {
-	fill_broken_package(f, &m->envs.env[env]);
-	fill_clashes(f, &m->envs.env[env]);
+	if (m->envs.env[env].n_packages || m->envs.env[env].n_clashes) {	/* an environment without any was not looked into */
+		fill_broken_package(f, &m->envs.env[env]);
+		fill_clashes(f, &m->envs.env[env]);
+	}
 	fill_abi(f, &m->envs.env[env]);
 	if (g && g->cc)
 		fill_extension_code(f, m, env, g->cc);

@@ -3,6 +3,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,10 +47,9 @@ static bool power_of_two(unsigned long long n)
 
 static bool in_range(unsigned long long n, const char *range)
 {
-	unsigned long long low = strtoull(range, NULL, 10), high;
-	const char *dots = strstr(range, "..");
+	unsigned long long low = 0, high = UINT64_MAX;
 
-	high = dots && dots[2] ? strtoull(dots + 2, NULL, 10) : UINT64_MAX;
+	sscanf(range, "%llu..%llu", &low, &high);
 	return n >= low && n <= high;
 }
 
@@ -218,7 +218,7 @@ void alloc_conf_parse(struct alloc_conf *out, struct pool *pool, const char *var
 		n = item_length(s, &closed);
 		colon = memchr(s, ':', n);
 		item->key = pool_copy(pool, s, colon ? (size_t)(colon - s) : n);
-		item->value = colon ? pool_copy(pool, colon + 1, n - (size_t)(colon + 1 - s)) : "";
+		item->value = colon ? pool_copy(pool, colon + 1, n - (size_t)(colon + 1 - s)) : pool_strdup(pool, "");
 		judge(out, pool, item);
 		out->n++;
 	}

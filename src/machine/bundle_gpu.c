@@ -3,7 +3,12 @@
  */
 #include "machine/bundle_priv.h"
 
+#include <errno.h>
+
+#include "base/err.h"
 #include "probe/probe.h"
+
+#define GPUS_MAX 256
 
 static const char *const troubles[] = {[USAGE_COMPLETE] = "none", [USAGE_NO_PROBE] = "no-probe", [USAGE_NO_LIBRARY] = "no-library",
 				       [USAGE_REFUSED] = "refused", [USAGE_HUNG] = "hung", [USAGE_DIED] = "died", NULL};
@@ -47,7 +52,8 @@ static int check_nvml(void *it, struct pool *pool, struct err *e)
 	struct gpu_usage *u = it;
 
 	(void)pool;
-	(void)e;
+	if (u->n > GPUS_MAX)
+		return err_set(e, -EINVAL, "the bundle has %zu GPUs, and no machine has more than %d", u->n, GPUS_MAX);
 	for (size_t i = 0; i < u->n; i++) {
 		struct gpu_state *g = &u->gpu[i];
 

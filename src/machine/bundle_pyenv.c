@@ -3,6 +3,9 @@
  */
 #include "machine/bundle_priv.h"
 
+#include <errno.h>
+
+#include "base/err.h"
 #include "pyenv/process.h"
 #include "pyenv/pyenv.h"
 
@@ -37,13 +40,33 @@ static const struct field package_field[] = {
 	F_NUMBER(struct py_package, n_files, -1), F_NUMBER(struct py_package, n_missing, -1), F_NUMBER(struct py_package, n_cut, 0),
 	F_TEXT(struct py_package, missing), F_END,
 };
-static const struct fields package = {package_field, sizeof(struct py_package), NULL};
+
+/* Texts that the judge relies on: without them an entry says nothing. */
+static int need(const char *text, const char *what, struct err *e)
+{
+	return text ? 0 : err_set(e, -EINVAL, "%s in the bundle needs one", what);
+}
+
+static int check_package(void *it, struct pool *pool, struct err *e)
+{
+	(void)pool;
+	return need(((struct py_package *)it)->name, "\"name\": every package", e);
+}
+
+static const struct fields package = {package_field, sizeof(struct py_package), check_package};
 
 static const struct field clash_field[] = {
 	F_WORD(struct py_clash, kind, clashes, PY_CLASH_VERSION), F_TEXT(struct py_clash, package), F_TEXT(struct py_clash, version),
 	F_TEXT(struct py_clash, requirement), F_TEXT(struct py_clash, name), F_TEXT(struct py_clash, installed), F_END,
 };
-static const struct fields clash = {clash_field, sizeof(struct py_clash), NULL};
+
+static int check_clash(void *it, struct pool *pool, struct err *e)
+{
+	(void)pool;
+	return need(((struct py_clash *)it)->package, "\"package\": every clash", e);
+}
+
+static const struct fields clash = {clash_field, sizeof(struct py_clash), check_clash};
 
 static const struct field torch_field[] = {
 	F_TEXT(struct py_torch, dir), F_TEXT(struct py_torch, reason), F_TEXT(struct py_torch, version),
@@ -75,7 +98,14 @@ static const struct field extension_field[] = {
 	F_NUMBER(struct py_extension, cxx11_abi, -1), F_NUMBER(struct py_extension, n_unresolved, -1),
 	F_TEXT(struct py_extension, unresolved), F_TEXT(struct py_extension, reason), F_TEXT(struct py_extension, python), F_END,
 };
-static const struct fields extension = {extension_field, sizeof(struct py_extension), NULL};
+
+static int check_extension(void *it, struct pool *pool, struct err *e)
+{
+	(void)pool;
+	return need(((struct py_extension *)it)->path, "\"path\": every extension", e);
+}
+
+static const struct fields extension = {extension_field, sizeof(struct py_extension), check_extension};
 
 static const struct field file_field[] = {
 	F_TEXT(struct loader_file, soname), F_TEXT(struct loader_file, path), F_TEXT(struct loader_file, real),
@@ -85,7 +115,14 @@ static const struct field file_field[] = {
 	F_WORD(struct loader_file, same, sames, LOADER_SAME_UNKNOWN), F_BOOL(struct loader_file, late),
 	F_TEXT(struct loader_file, broken), F_TEXT(struct loader_file, skipped), F_END,
 };
-static const struct fields file = {file_field, sizeof(struct loader_file), NULL};
+
+static int check_file(void *it, struct pool *pool, struct err *e)
+{
+	(void)pool;
+	return need(((struct loader_file *)it)->soname, "\"soname\": every file of the loader", e);
+}
+
+static const struct fields file = {file_field, sizeof(struct loader_file), check_file};
 
 static const struct field loader_field[] = {
 	F_BOOL(struct loader_result, known), F_TEXT(struct loader_result, reason),
@@ -140,7 +177,17 @@ static const struct field library_field[] = {
 	F_TEXT(struct process_library, path), F_TEXT(struct process_library, name), F_TEXT(struct process_library, version),
 	F_BOOL(struct process_library, deleted), F_BOOL(struct process_library, cuda), F_END,
 };
-static const struct fields library = {library_field, sizeof(struct process_library), NULL};
+
+static int check_library(void *it, struct pool *pool, struct err *e)
+{
+	const struct process_library *l = it;
+
+	(void)pool;
+	return need(l->path, "\"path\": every library of the process", e) || need(l->name, "\"name\": every library of the process", e) ?
+	       -EINVAL : 0;
+}
+
+static const struct fields library = {library_field, sizeof(struct process_library), check_library};
 
 static const struct field process_field[] = {
 	F_BOOL(struct py_process, known), F_TEXT(struct py_process, reason), F_TEXT(struct py_process, exe),

@@ -29,6 +29,7 @@ void host_collect(struct host *h, struct pool *pool, const struct host_from *fro
 	host_look_toolkits(&l);
 	host_look_compilers(&l);
 	host_look_log(&l);
+	host_looked(h, HOST_LIST_gap);
 }
 
 const struct host_node *host_node(const struct host *h, const char *path)

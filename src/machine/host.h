@@ -2,7 +2,8 @@
  * What can be known about a machine from its files: /proc, /sys, /dev and a few folders. No program is started, no
  * library is loaded, the driver is not asked, and no device is opened: this cannot hang on a broken driver.
  *
- * Everything is known or unknown (-1, NULL); `gap` says why something is not. The fields are rows of host.def.
+ * Everything is known or unknown (-1, NULL; n_gpu and the like are -1 too); `gap` says why something is not. The fields
+ * are rows of host.def.
  */
 #ifndef CUWHY_HOST_H
 #define CUWHY_HOST_H
@@ -58,7 +59,7 @@ struct host_from {
  * the file dev/kmsg. What only a live process can be asked comes from proc/self/limits and proc/self/mountinfo. */
 void host_collect(struct host *h, struct pool *pool, const struct host_from *from);
 
-/* All unknown, all lists empty. */
+/* All unknown, all lists not known. */
 void host_unknown(struct host *h);
 
 /* The first node with this path, the first library with this name (and of this kind, if it is not NULL); NULL: none. */
@@ -71,7 +72,7 @@ const struct host_event *host_event(const struct host *h, const char *id);
 /* Compares "580.65.06" and "580.9": <0, 0, >0. Texts that are no versions sort before all that are. */
 int host_version_compare(const char *a, const char *b);
 
-/* The bundle: {"os": {"name": ...}, "gpu": [{...}], "xids": [...]}. What is unknown is left out. Owned by the caller. */
+/* The bundle: {"os": {"name": ...}, "gpu": [{...}], "xids": [...]}. What is unknown is left out, lists too. Owned by the caller. */
 json_t *host_to_json(const struct host *h);
 
 /* Takes what fits; anything missing, of another type or out of range is unknown. false: not an object. */

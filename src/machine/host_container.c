@@ -43,7 +43,8 @@ static bool is_whole_disk(const struct looking *l)
 	for (size_t i = 0; i < sizeof(disks) / sizeof(disks[0]); i++)
 		if (str_starts(m.source, disks[i]))
 			return true;
-	return false;
+	/* a volume of the machine's own; docker can make volumes too */
+	return str_starts(m.source, "/dev/mapper/") && !strstr(m.source, "docker");
 }
 
 /* Files that the programs leave which start containers. */

@@ -64,6 +64,16 @@ void host_unknown(struct host *h)
 {
 	memset(h, 0, sizeof(*h));
 	make_unknown(h, host_fields, host_n_fields);
+	for (size_t i = 0; i < HOST_LISTS; i++)
+		*(ptrdiff_t *)(void *)((char *)h + host_lists[i].at_n) = -1;
+}
+
+void host_looked(struct host *h, enum host_list_id list)
+{
+	ptrdiff_t *n = (ptrdiff_t *)(void *)((char *)h + host_lists[list].at_n);
+
+	if (*n < 0)
+		*n = 0;
 }
 
 void *host_add(struct host *h, struct pool *pool, enum host_list_id list)
@@ -76,6 +86,8 @@ void *host_add(struct host *h, struct pool *pool, enum host_list_id list)
 
 	if (*n >= HOST_LIST_MAX)
 		return NULL;
+	if (*n < 0)
+		*n = 0;
 	if ((*n & (*n - 1)) == 0) {	/* full at every power of two */
 		bigger = pool_alloc(pool, (size_t)(*n ? *n * 2 : 1) * l->size);
 		if (*n)

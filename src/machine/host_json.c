@@ -72,6 +72,8 @@ json_t *host_to_json(const struct host *h)
 		const char *array = *(const char *const *)(const void *)((const char *)h + l->at);
 		ptrdiff_t n = *(const ptrdiff_t *)(const void *)((const char *)h + l->at_n);
 
+		if (n < 0)
+			continue;
 		list = json_array();
 		for (ptrdiff_t i = 0; i < n; i++) {
 			item = json_object();
@@ -117,6 +119,8 @@ static void list_from_json(struct host *h, struct pool *pool, enum host_list_id 
 	void *element;
 	size_t i, f;
 
+	if (json_is_array(list))
+		host_looked(h, id);
 	json_array_foreach(list, i, item) {
 		element = json_is_object(item) ? host_add(h, pool, id) : NULL;
 		for (f = 0; element && f < l->n_fields; f++)

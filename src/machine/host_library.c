@@ -68,7 +68,7 @@ static void add_library(const struct looking *l, const char *dir, const char *na
 {
 	char inside[TREE_PATH_MAX], *path = pool_printf(l->pool, "%s/%s", dir, name);
 	struct host_library *b;
-	const char *real = NULL;
+	const char *real = NULL, *from;
 	struct stat st;
 
 	if (tree_resolve(l->root, path, inside) == 0)
@@ -86,7 +86,10 @@ static void add_library(const struct looking *l, const char *dir, const char *na
 	b->kind = kind_of(path, real);
 	b->version = version_of(l, real);
 	b->in_path = in_path;
-	b->mounted = l->mounts ? look_is_mount(l, real ? real : path) : -1;
+	from = look_mounted(l, real ? real : path);
+	b->mounted = l->mounts ? from != NULL : -1;
+	if (!b->version && from)	/* mounted under the short name: outside it has the long one */
+		b->version = version_of(l, from);
 	if (real && tree_stat(l->root, path, &st) == 0) {
 		b->bytes = st.st_size;
 		b->bits = bits_of(l, path);
@@ -153,6 +156,8 @@ void host_look_libraries(const struct looking *l)
 		"/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib64/nvidia", "/usr/lib/i386-linux-gnu",
 	};
 
+	if (look_exists(l, "/usr") || look_exists(l, "/lib"))
+		host_looked(l->h, HOST_LIST_library);
 	add_path(l, look_env(l, "LD_LIBRARY_PATH"));
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		add_dir(l, dirs[i], false);

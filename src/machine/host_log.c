@@ -16,6 +16,7 @@
 
 #define READ_ALL	3		/* of syslog(2) */
 #define TEXT_MAX	(1 << 20)
+#define EVENT_TEXT_MAX	400
 
 static const struct { const char *id, *part; } kinds[] = {
 #define KLOG(id, part, meaning)	{id, part},
@@ -41,18 +42,25 @@ static int64_t seconds_of(const char *line)
 	return end != s + 1 && *end == ',' ? (int64_t)(n / 1000000) : -1;
 }
 
-static const char *text_of(const char *line)
+/* The message, with the line ends inside it as spaces: /dev/kmsg writes them as \\x0a. */
+static const char *text_of(const struct looking *l, const char *line)
 {
 	const char *s = *line == '[' || *line == '<' ? strchr(line, ']') : strchr(line, ';');
+	char *text, *at;
 
-	return s ? s + 1 : line;
+	s = s ? s + 1 : line;
+	text = pool_copy(l->pool, s, strnlen(s, EVENT_TEXT_MAX));
+	for (at = text; (at = strstr(at, "\\x0a")) != NULL;) {
+		*at = ' ';
+		memmove(at + 1, at + 4, strlen(at + 4) + 1);
+	}
+	return look_clean(l, text, strlen(text));
 }
 
 static void take_event(const struct looking *l, size_t kind, const char *line)
 {
 	const struct host_event *known = host_event(l->h, kinds[kind].id);
 	struct host_event *e = known ? &l->h->event[known - l->h->event] : host_add(l->h, l->pool, HOST_LIST_event);
-	const char *text = text_of(line);
 
 	if (!known) {
 		e->id = kinds[kind].id;
@@ -61,7 +69,7 @@ static void take_event(const struct looking *l, size_t kind, const char *line)
 	e->seconds = seconds_of(line);
 	/* each text costs memory, and a broken machine repeats itself */
 	if (e->count++ < 64)
-		e->text = look_clean(l, text, strnlen(text, 200));
+		e->text = text_of(l, line);
 }
 
 struct log_reading {
@@ -144,9 +152,11 @@ void host_look_log(const struct looking *l)
 	}
 	l->h->log.readable = read;
 	l->h->xids.readable = read;
-	if (!read)
+	if (!read) {
 		look_gap(l, "the kernel log", error ? strerror(error) : "it cannot be read");
-	else
+	} else {
 		l->h->log.lost = lost;
+		host_looked(l->h, HOST_LIST_event);
+	}
 	l->h->xids.lost = lost;
 }

@@ -75,15 +75,15 @@ bool look_mount(const char **at, struct mount *m)
 	return false;
 }
 
-bool look_is_mount(const struct looking *l, const char *path)
+const char *look_mounted(const struct looking *l, const char *path)
 {
 	const char *at = l->mounts;
 	struct mount m;
 
 	while (look_mount(&at, &m))
 		if (strcmp(m.point, path) == 0)
-			return true;
-	return false;
+			return look_clean(l, m.root, strlen(m.root));
+	return NULL;
 }
 
 /* 5:cpu,devices:/docker/abc */

@@ -91,6 +91,10 @@ static void add_folder(const struct looking *l, const char *dir, bool all)
 
 void host_look_nodes(const struct looking *l)
 {
+	if (!look_exists(l, "/dev")) {
+		look_gap(l, "/dev", "it is not there");
+		return;
+	}
 	add_folder(l, "/dev", false);
 	add_missing(l, "/dev/nvidiactl");
 	add_missing(l, "/dev/nvidia-uvm");
@@ -163,6 +167,7 @@ void host_look_mig(const struct looking *l)
 
 	if (n < 0)
 		return;
+	host_looked(l->h, HOST_LIST_mig_device);
 	l->h->mig.gpu_instances = 0;
 	l->h->mig.compute_instances = 0;
 	for (i = 0; i < n; i++) {

@@ -200,8 +200,10 @@ void host_look_pci(const struct looking *l)
 			add_gpu(l, names[i], class);
 		switches += class == CLASS_BRIDGE;
 	}
-	if (n >= 0)
+	if (n >= 0) {
 		l->h->fabric.switches = switches;
+		host_looked(l->h, HOST_LIST_gpu);
+	}
 	n = look_list(l, "/proc/driver/nvidia/gpus", HOST_LIST_MAX, &names);
 	for (i = 0; i < n; i++)
 		take_information(l, names[i]);

@@ -41,6 +41,9 @@ extern const struct host_field host_fields[];
 extern const size_t host_n_fields;
 extern const struct host_list host_lists[HOST_LISTS];
 
+/* The list was looked for: from now on it is known, if only to be empty. */
+void host_looked(struct host *h, enum host_list_id list);
+
 /* One more element, all of it unknown; NULL when the list is full. */
 void *host_add(struct host *h, struct pool *pool, enum host_list_id list);
 
@@ -89,7 +92,9 @@ struct mount {
 
 /* One after the other: `*at` begins as l->mounts. */
 bool look_mount(const char **at, struct mount *m);
-bool look_is_mount(const struct looking *l, const char *path);
+
+/* What is mounted at exactly this path: its path in the file system that it is from. NULL: nothing. */
+const char *look_mounted(const struct looking *l, const char *path);
 
 /* The path of this process in a control group hierarchy ("" = the unified one); NULL when it is not there. */
 const char *look_cgroup(const struct looking *l, const char *controller);

@@ -134,6 +134,8 @@ void host_look_toolkits(const struct looking *l)
 	char **names, real[TREE_PATH_MAX];
 	int i, n = look_list(l, "/usr/local", 512, &names);
 
+	if (n >= 0)
+		host_looked(l->h, HOST_LIST_toolkit);
 	for (i = 0; i < n; i++)
 		if (strcmp(names[i], "cuda") == 0 || str_starts(names[i], "cuda-"))
 			toolkit_at(l, pool_printf(l->pool, "/usr/local/%s", names[i]));
@@ -224,6 +226,8 @@ void host_look_compilers(const struct looking *l)
 	char **names;
 	int i, n = look_list(l, "/usr/bin", 16384, &names);
 
+	if (n >= 0)
+		host_looked(l->h, HOST_LIST_compiler);
 	for (i = 0; i < n; i++)
 		add_compiler(l, "/usr/bin", names[i]);
 	l->h->tools.gcc = version_of(l, in_path(l, "gcc"), "cc1");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The rows of kb/variables.def, found by name or by a name that is nearly one.
  */
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -25,17 +24,18 @@ const struct known_variable *known_variable(const char *name)
 	return NULL;
 }
 
-/* How many letters one has more of than the other: at least half of it must be edited. Far cheaper than the real distance. */
+/* How many letters one has that the other has not: so many must be edited at least. Far cheaper than the real distance;
+ * letters that share a box only make the number smaller. */
 static size_t letters_apart(const char *a, const char *b)
 {
-	signed char count[128] = {0};
+	signed char count[32] = {0};
 	size_t more = 0, less = 0;
 
 	for (; *a; a++)
-		count[toupper((unsigned char)*a) & 127]++;
+		count[*a & 31]++;	/* upper and lower case alike */
 	for (; *b; b++)
-		count[*b & 127]--;
-	for (int i = 0; i < 128; i++) {
+		count[*b & 31]--;
+	for (int i = 0; i < 32; i++) {
 		more += count[i] > 0 ? (size_t)count[i] : 0;
 		less += count[i] < 0 ? (size_t)-count[i] : 0;
 	}

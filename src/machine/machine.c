@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/proc.h"
 #include "base/str.h"
+#include "machine/bundle_priv.h"
 #include "base/banned.h"
 
 extern char **environ;
@@ -179,6 +180,16 @@ static void collect_ptxas(struct machine *m, const char *root)
 	}
 }
 
+/* --- what the host could not be asked ---------------------------------------------------------- */
+
+bool machine_host_told(const struct host *h, const char *what)
+{
+	for (ptrdiff_t i = 0; i < h->n_gap; i++)
+		if (h->gap[i].what && str_starts(h->gap[i].what, what))
+			return false;
+	return true;
+}
+
 /* --- all of it -------------------------------------------------------------------------------- */
 
 static const char *const *environment(struct machine *m, const struct machine_from *from)
@@ -187,7 +198,7 @@ static const char *const *environment(struct machine *m, const struct machine_fr
 		return m->process.environ;
 	if (from->environ)
 		return from->environ;
-	return (const char *const *)environ;
+	return from->root[0] ? variables_read(&m->pool, from->root, 0) : (const char *const *)environ;
 }
 
 static const char *current_folder(struct machine *m, const struct machine_from *from)
@@ -228,6 +239,8 @@ static void collect_files(struct machine *m, const struct machine_from *from)
 	env = environment(m, from);
 	host.env = env;
 	host_collect(&m->host, &m->pool, &host);
+	m->bus_known = m->host.n_gpu > 0 || machine_host_told(&m->host, "the PCI bus");
+	m->nodes_known = machine_host_told(&m->host, "/dev");
 	variables_judge(&m->variables, &m->pool, env);
 	if (from->no_python)
 		return;

@@ -42,6 +42,7 @@ struct machine {
 	bool bundle;			/* read from one, not collected here */
 	const char *made_by;		/* "cuwhy 1.2"; NULL = not known */
 	struct host host;
+	bool bus_known, nodes_known;	/* false: an empty list of GPUs or nodes in `host` says nothing */
 	struct variables variables;
 	struct gpu_usage *nvml;		/* NULL: nobody asked */
 	struct cuda_answer cuda;	/* `trouble` tells; in a bundle without it: library.init -1 and `cuda_asked` false */

@@ -63,16 +63,21 @@ static void find_host(const struct machine *m, struct machine_gpu *g)
 		g->host = &m->host.gpu[0];
 }
 
+static int capability(int64_t major, int64_t minor)
+{
+	return major > 0 && major < 100 && minor >= 0 && minor < 10 ? (int)(major * 10 + minor) : 0;
+}
+
 /* The driver's word first; then what the tables say of the name or the PCI number. */
 static void find_kind(struct machine_gpu *g)
 {
 	const struct compat_gpu *by_pci = NULL, *by_name;
 	const struct gpu_details *d = g->nvml ? &g->nvml->details : NULL;
 
-	if (g->cuda && g->cuda->cc_major > 0 && g->cuda->cc_minor >= 0)
-		g->cc = g->cuda->cc_major * 10 + g->cuda->cc_minor;
-	else if (d && d->cc_major > 0 && d->cc_minor >= 0)
-		g->cc = (int)(d->cc_major * 10 + d->cc_minor);
+	if (g->cuda)
+		g->cc = capability(g->cuda->cc_major, g->cuda->cc_minor);
+	if (!g->cc && d)
+		g->cc = capability(d->cc_major, d->cc_minor);
 	by_name = g->name ? compat_gpu_by_name(g->name) : NULL;
 	if (g->name)
 		g->class = compat_class_of(g->name);

@@ -193,7 +193,8 @@ static void judge_visible(struct variables *v, struct pool *pool)
 		return;
 	visible_parse(&seen, pool, value, NULL, -1);
 	if (seen.end == VISIBLE_NOT_A_NUMBER || seen.end == VISIBLE_MIXED) {
-		f.text = pool_printf(pool, "CUDA stops at '%.60s', which is no GPU here: the %d before it are seen, the rest is not", seen.stopped_at, seen.n);
+		f.text = pool_printf(pool, "CUDA stops at '%.60s', which is no GPU here: the %d before it are seen, the rest is not",
+				     seen.stopped_at, seen.n);
 	} else if (seen.end == VISIBLE_TWICE) {
 		f.text = pool_printf(pool, "'%.60s' is named twice: CUDA then sees no GPU at all", seen.stopped_at);
 	} else if (seen.end == VISIBLE_MIG_SECOND) {

@@ -51,12 +51,14 @@ static void look_at_pointless(struct variables *v, struct pool *pool)
 
 static void look_at_jit(struct variables *v, struct pool *pool)
 {
-	static const char *const force[] = {"CUDA_FORCE_PTX_JIT", "CUDA_FORCE_JIT"}, *const disable[] = {"CUDA_DISABLE_PTX_JIT", "CUDA_DISABLE_JIT"};
+	static const char *const force[] = {"CUDA_FORCE_PTX_JIT", "CUDA_FORCE_JIT"};
+	static const char *const disable[] = {"CUDA_DISABLE_PTX_JIT", "CUDA_DISABLE_JIT"};
 
 	for (int i = 0; i < 2; i++)
 		for (int k = 0; k < 2; k++)
 			if (on(v, force[i]) && on(v, disable[k]))
-				contradict(v, pool, VAR_CONTRADICTS, disable[k], force[i], "one wants PTX only, the other forbids it: no kernel can be loaded");
+				contradict(v, pool, VAR_CONTRADICTS, disable[k], force[i],
+					   "one wants PTX only, the other forbids it: no kernel can be loaded");
 }
 
 static void look_at_allocator(struct variables *v, struct pool *pool)
@@ -74,7 +76,8 @@ static void look_at_ranks(struct variables *v, struct pool *pool, const char *ra
 	uint64_t a, b;
 
 	if (r && n && str_u64(r, &a) && str_u64(n, &b) && a >= b)
-		contradict(v, pool, VAR_CONTRADICTS, rank, size, pool_printf(pool, "%s is %.20s, but there are %.20s of them, counted from 0", rank, r, n));
+		contradict(v, pool, VAR_CONTRADICTS, rank, size,
+			   pool_printf(pool, "%s is %.20s, but there are %.20s of them, counted from 0", rank, r, n));
 }
 
 static int items_of(const char *list)
@@ -136,9 +139,12 @@ void variables_look_at_pairs(struct variables *v, struct pool *pool)
 	look_at_ranks(v, pool, "LOCAL_RANK", "LOCAL_WORLD_SIZE");
 	look_at_visible(v, pool);
 	if (home && path && *home && *path && strcmp(home, path) != 0)
-		contradict(v, pool, VAR_CONTRADICTS, "CUDA_PATH", "CUDA_HOME", "they name different toolkits: PyTorch takes CUDA_HOME, others take CUDA_PATH");
+		contradict(v, pool, VAR_CONTRADICTS, "CUDA_PATH", "CUDA_HOME",
+			   "they name different toolkits: PyTorch takes CUDA_HOME, others take CUDA_PATH");
 	if (on(v, "NCCL_P2P_DISABLE") && on(v, "NCCL_SHM_DISABLE"))
-		contradict(v, pool, VAR_DANGEROUS, "NCCL_SHM_DISABLE", "NCCL_P2P_DISABLE", "both ways within a machine are switched off: all traffic takes network sockets");
+		contradict(v, pool, VAR_DANGEROUS, "NCCL_SHM_DISABLE", "NCCL_P2P_DISABLE",
+			   "both ways within a machine are switched off: all traffic takes network sockets");
 	if (capabilities && *capabilities && !lists(capabilities, "all") && !lists(capabilities, "compute"))
-		contradict(v, pool, VAR_BAD_VALUE, "NVIDIA_DRIVER_CAPABILITIES", NULL, "without 'compute' the container gets no libcuda: CUDA cannot be used");
+		contradict(v, pool, VAR_BAD_VALUE, "NVIDIA_DRIVER_CAPABILITIES", NULL,
+			   "without 'compute' the container gets no libcuda: CUDA cannot be used");
 }

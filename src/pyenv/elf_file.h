@@ -33,6 +33,7 @@ struct elf_file {
 	uint64_t strtab, strsize, symtab, gnu_hash, versym, sysv_hash;	/* addresses; 0 none */
 	uint8_t build_id[32];
 	unsigned build_id_len;
+	unsigned steps;		/* work done by elf_exports */
 	uint64_t shoff;
 	uint16_t shnum, shstrndx;
 };
@@ -48,7 +49,7 @@ bool elf_has_section(const struct elf_file *f, const char *name);
 size_t elf_bytes(const struct elf_file *f, uint64_t vaddr, void *to, size_t size);
 
 /* Exported by this file? By its GNU (or else System V) hash table. */
-bool elf_exports(const struct elf_file *f, const char *symbol);
+bool elf_exports(struct elf_file *f, const char *symbol);
 
 /* Calls `each` for every name of .dynsym (undefined ones only, or defined ones only) until it returns false.
  * At most `max` symbols are looked at. false: the table cannot be read. */

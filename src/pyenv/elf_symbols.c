@@ -11,6 +11,7 @@
 
 #define NAME_MAX_LEN	4096
 #define CHAIN_MAX	4096	/* steps in one bucket; real tables have a few */
+#define STEPS_MAX	1000000	/* in all look-ups of one file; then everything counts as exported, which accuses nobody */
 #define TABLE_MAX	(64u << 20)
 
 struct gnu_header { uint32_t n_buckets, first, bloom_words, bloom_shift; };
@@ -57,7 +58,7 @@ static bool bloom_says_no(const struct elf_file *f, const struct gnu_header *g, 
 	return (word & mask) != mask;
 }
 
-static bool gnu_exports(const struct elf_file *f, const char *name)
+static bool gnu_exports(struct elf_file *f, const char *name)
 {
 	uint32_t hash = gnu_hash_of(name), i, link;
 	size_t len = strlen(name);
@@ -70,6 +71,8 @@ static bool gnu_exports(const struct elf_file *f, const char *name)
 	if (!word_at(f, buckets + 4ull * (hash % g.n_buckets), &i, sizeof(i)) || i < g.first)
 		return false;
 	for (int step = 0; step < CHAIN_MAX; step++, i++) {
+		if (++f->steps > STEPS_MAX)
+			return true;
 		if (!word_at(f, buckets + 4ull * g.n_buckets + 4ull * (i - g.first), &link, sizeof(link)))
 			return false;
 		if ((link | 1) == (hash | 1) && symbol_is(f, i, name, len))
@@ -80,7 +83,7 @@ static bool gnu_exports(const struct elf_file *f, const char *name)
 	return false;
 }
 
-static bool sysv_exports(const struct elf_file *f, const char *name)
+static bool sysv_exports(struct elf_file *f, const char *name)
 {
 	uint32_t h = 0, head[2], i;
 
@@ -93,6 +96,8 @@ static bool sysv_exports(const struct elf_file *f, const char *name)
 	    !word_at(f, f->sysv_hash + 8 + 4ull * (h % head[0]), &i, sizeof(i)))
 		return false;
 	for (int step = 0; step < CHAIN_MAX && i; step++) {
+		if (++f->steps > STEPS_MAX)
+			return true;
 		if (symbol_is(f, i, name, strlen(name)))
 			return true;
 		if (!word_at(f, f->sysv_hash + 8 + 4ull * head[0] + 4ull * i, &i, sizeof(i)))
@@ -101,7 +106,7 @@ static bool sysv_exports(const struct elf_file *f, const char *name)
 	return false;
 }
 
-bool elf_exports(const struct elf_file *f, const char *symbol)
+bool elf_exports(struct elf_file *f, const char *symbol)
 {
 	if (!f->symtab || !f->strtab)
 		return false;
@@ -124,8 +129,9 @@ static size_t count_by_gnu_hash(const struct elf_file *f, const struct gnu_heade
 	free(list);
 	if (highest < g->first)
 		return g->first;
+	buckets += 4ull * g->n_buckets;
 	for (int step = 0; step < CHAIN_MAX; step++, highest++)
-		if (!word_at(f, buckets + 4ull * g->n_buckets + 4ull * (highest - g->first), &link, sizeof(link)) || (link & 1))
+		if (!word_at(f, buckets + 4ull * (highest - g->first), &link, sizeof(link)) || (link & 1))
 			break;
 	return (size_t)highest + 1;
 }

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/tree.h"
 #include "pyenv/elf_file.h"
+#include "pyenv/extension_pure.h"
 #include "pyenv/extension_torch.h"
 #include "pyenv/pyenv_priv.h"
 #include "base/banned.h"
@@ -23,6 +24,7 @@
 struct search {
 	struct env_work *w;
 	struct torch_symbols symbols;
+	struct pure_folders pure;
 	size_t entries, libraries;
 	size_t n, cap;
 	struct py_extension *item;
@@ -65,6 +67,19 @@ static const char *other_python(struct search *x, const char *name)
 	return pool_printf(x->w->s->pool, "cpython-%.*s", (int)n, digits);
 }
 
+/* Some packages bring one library per CUDA version ("libx_cuda117.so") and load that of torch's: the others are idle. */
+static bool for_other_cuda(struct search *x, const char *name)
+{
+	const char *cuda = x->w->e->torch.cuda, *at = strstr(name, "_cuda"), *dot = cuda ? strchr(cuda, '.') : NULL;
+	size_t n = at ? strspn(at + 5, "0123456789") : 0;
+	char own[24];
+
+	if (!dot || n < 2 || n > 4 || (at[5 + n] != '.' && at[5 + n] != '_'))
+		return false;
+	snprintf(own, sizeof(own), "%.*s%.*s", (int)(dot - cuda), cuda, (int)strspn(dot + 1, "0123456789"), dot + 1);
+	return strlen(own) != n || memcmp(own, at + 5, n) != 0;
+}
+
 static void name_owner(struct search *x, struct py_extension *e, const char *folder)
 {
 	const char *top = e->path + strlen(folder) + 1;
@@ -100,7 +115,7 @@ static void look_at(struct search *x, const char *folder, const char *path, cons
 		x->w->e->cut = true;
 		return;
 	}
-	if (elf_open(&f, x->w->s->pool, x->w->s->root, path, 0) != 0)
+	if (for_other_cuda(x, name) || elf_open(&f, x->w->s->pool, x->w->s->root, path, 0) != 0)
 		return;
 	e.reason = f.foreign ? "made for another kind of machine" : f.broken;
 	e.torch = needs_torch(&f);
@@ -150,6 +165,7 @@ static void walk(struct search *x, const char *folder, const char *real, const c
 		if (is_library(d->d_name) && !is_folder(deeper, d))
 			look_at(x, folder, shown, d->d_name);
 		else if (depth < DEPTH_MAX && is_folder(deeper, d) && !skip_folder(d->d_name) &&
+			 !(strcmp(path, folder) == 0 && pure_folders_has(&x->pure, folder, d->d_name)) &&
 			 !(x->w->e->torch.dir && strcmp(shown, x->w->e->torch.dir) == 0))
 			walk(x, folder, deeper, shown, depth + 1);
 	}
@@ -157,13 +173,13 @@ static void walk(struct search *x, const char *folder, const char *real, const c
 		closedir(dir);
 }
 
-static void walk_folder(struct search *x, const char *path)
+static void walk_folder(struct search *x, const char *path, int depth)
 {
 	char inside[TREE_PATH_MAX], real[TREE_PATH_MAX];
 
 	if (tree_resolve(x->w->s->root, path, inside) == 0 &&
 	    snprintf(real, sizeof(real), "%s%s", x->w->s->root, inside) < (int)sizeof(real))
-		walk(x, path, real, path, 0);
+		walk(x, path, real, path, depth);
 }
 
 /* Extensions that torch compiled on the fly for this Python: ~/.cache/torch_extensions/py311_cu121/NAME/NAME.so */
@@ -183,7 +199,7 @@ static void walk_cache(struct search *x)
 	x->package = "torch-extensions-cache";
 	for (int i = 0; i < n; i++)
 		if (str_starts(names[i], tag))
-			walk_folder(x, scan_join(s, dir, names[i]));
+			walk_folder(x, scan_join(s, dir, names[i]), 0);
 	x->package = NULL;
 }
 
@@ -197,15 +213,18 @@ void env_extensions(struct env_work *w)
 	struct search x = {.w = w};
 
 	torch_symbols_open(&x.symbols, w);
+	pure_folders_read(&x.pure, w);
 	for (size_t i = 0; i < w->e->n_folders; i++) {
 		enum py_folder_kind k = w->e->folder[i].kind;
 
-		/* PYTHONPATH and .pth files may name a home folder: what is in there is not all Python's */
-		if (w->e->folder[i].there && (k == PY_FOLDER_SITE || k == PY_FOLDER_USER || k == PY_FOLDER_BASE))
-			walk_folder(&x, w->e->folder[i].path);
+		if (!w->e->folder[i].there || k == PY_FOLDER_CWD)
+			continue;
+		/* PYTHONPATH and .pth files may name a home folder: what lies deep in there is not Python's */
+		walk_folder(&x, w->e->folder[i].path, k == PY_FOLDER_PYTHONPATH || k == PY_FOLDER_PTH ? DEPTH_MAX - 2 : 0);
 	}
 	walk_cache(&x);
 	torch_symbols_close(&x.symbols);
+	pure_folders_release(&x.pure);
 	if (x.n)
 		qsort(x.item, x.n, sizeof(*x.item), by_path);
 	w->e->extension = pool_alloc(w->s->pool, (x.n + 1) * sizeof(*x.item));

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Compiled libraries in a Python environment that hold GPU code or are linked to torch, torch's own left out.
+ *
+ * Left out too are libraries for another CUDA version than torch's where a package brings one for each.
  */
 #ifndef CUWHY_PYENV_EXTENSION_H
 #define CUWHY_PYENV_EXTENSION_H

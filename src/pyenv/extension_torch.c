@@ -10,7 +10,7 @@
 #include "pyenv/python_text.h"
 #include "base/banned.h"
 
-#define SYMBOLS_MAX	200000
+#define SYMBOLS_MAX	100000
 #define COMPANIONS_MAX	8
 
 void torch_symbols_open(struct torch_symbols *t, struct env_work *w)
@@ -69,7 +69,7 @@ static bool is_torch_name(const char *name)
 }
 
 struct check {
-	const struct torch_symbols *t;
+	struct torch_symbols *t;
 	struct elf_file companion[COMPANIONS_MAX];
 	int n_companions;
 	struct py_extension *e;
@@ -123,15 +123,17 @@ static bool open_companions(struct check *c, struct env_work *w, const struct el
 	for (unsigned i = 0; i < f->n_needed; i++) {
 		if (is_known_library(c->t, f->needed[i]))
 			continue;
-		if (c->n_companions == COMPANIONS_MAX ||
-		    elf_open(&c->companion[c->n_companions], w->s->pool, w->s->root, scan_join(w->s, dir, f->needed[i]), 0) != 0)
+		if (c->n_companions == COMPANIONS_MAX)
+			return false;
+		if (elf_open(&c->companion[c->n_companions], w->s->pool, w->s->root, scan_join(w->s, dir, f->needed[i]), 0))
 			return false;
 		c->n_companions++;
 	}
 	return true;
 }
 
-void torch_symbols_check(const struct torch_symbols *t, struct env_work *w, const struct elf_file *f, struct py_extension *e)
+void torch_symbols_check(struct torch_symbols *t, struct env_work *w, const struct elf_file *f,
+			 struct py_extension *e)
 {
 	struct check c = {.t = t, .e = e, .pool = w->s->pool};
 	bool complete = open_companions(&c, w, f), read;

@@ -17,7 +17,8 @@ struct torch_symbols {
 };
 
 void torch_symbols_open(struct torch_symbols *t, struct env_work *w);
-void torch_symbols_check(const struct torch_symbols *t, struct env_work *w, const struct elf_file *f, struct py_extension *e);
+void torch_symbols_check(struct torch_symbols *t, struct env_work *w, const struct elf_file *f,
+			 struct py_extension *e);
 void torch_symbols_close(struct torch_symbols *t);
 
 #endif

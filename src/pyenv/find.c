@@ -54,7 +54,7 @@ static bool find_in_path(struct scan *s, const char *const *names, struct pyenv 
 		for (const char *const *name = names; dir && *name; name++) {
 			if (!is_program(s, scan_join(s, dir, *name)) || !env_of_interpreter(s, scan_join(s, dir, *name), e))
 				continue;
-			if (e->kind != PYENV_UNKNOWN)
+			if (e->kind != PYENV_UNKNOWN && e->major != 2)	/* an old `python` beside a `python3` */
 				return true;
 			if (!first.interpreter)
 				first = *e;

@@ -67,10 +67,11 @@ static void version_from_lib(struct scan *s, struct pyenv *e)
 /* #define PY_VERSION "3.11.2" where the headers are installed. */
 static void micro_from_headers(struct scan *s, struct pyenv *e)
 {
-	const char *prefix = e->base ? e->base : e->prefix, *text, *p;
+	const char *prefix = e->base ? e->base : e->prefix, *file, *text, *p;
 	struct pyenv found = {.major = -1, .minor = -1, .micro = -1};
 
-	text = scan_text(s, pool_printf(s->pool, "%s/include/python%d.%d/patchlevel.h", prefix, e->major, e->minor), SMALL, NULL);
+	file = pool_printf(s->pool, "%s/include/python%d.%d/patchlevel.h", prefix, e->major, e->minor);
+	text = scan_text(s, file, SMALL, NULL);
 	p = text ? strstr(text, "#define PY_VERSION ") : NULL;
 	p = p ? p : text ? strstr(text, "#define PY_VERSION\t") : NULL;
 	p = p ? strchr(p, '"') : NULL;

@@ -124,7 +124,8 @@ static int level_of(const struct ldcache *c, size_t entry, int level)
 		return 0;
 	if (index == 0 && high == 0)
 		return 0;
-	if ((high & ~ISA_LEVEL) != (uint32_t)(HWCAP_EXT >> 32) || index >= c->n_hwcaps || !u32_at(c, c->hwcaps + 4u * index, &at))
+	if ((high & ~ISA_LEVEL) != (uint32_t)(HWCAP_EXT >> 32) || index >= c->n_hwcaps ||
+	    !u32_at(c, c->hwcaps + 4u * index, &at))
 		return -1;
 	name = text_at(c, (uint64_t)c->base + at);
 	if (!name || !str_starts(name, "x86-64-v") || name[8] < '2' || name[8] > '4' || name[9])

@@ -53,7 +53,7 @@ struct loader_result {
 	struct loader_file *file;	/* in the order of loading: CUDA, torch and C++ libraries, and what is not found */
 	size_t n_files;
 	size_t n_other;		/* files with LOADER_SAME_NOT */
-	size_t n_not_found;	/* needed while importing and nowhere to be found: `import torch` fails */
+	size_t n_not_found;	/* needed while importing and nowhere to be found, or refused: `import torch` fails */
 	bool preloads;		/* torch/__init__.py opens nvidia libraries itself before its own */
 	bool cut;
 };

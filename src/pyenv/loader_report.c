@@ -24,7 +24,8 @@ const char *loader_why_name(enum loader_why w)
 static bool is_of_interest(const char *name)
 {
 	static const char *const starts[] = {
-		"libcu", "libnv", "libnccl", "libtorch", "libc10", "libcaffe2", "libshm", "libstdc++", "libgomp", "libiomp", "libmagma", NULL,
+		"libcu", "libnv", "libnccl", "libtorch", "libc10", "libcaffe2", "libshm", "libstdc++", "libgomp", "libiomp",
+		"libmagma", NULL,
 	};
 	const char *slash = strrchr(name, '/');
 
@@ -54,7 +55,8 @@ static const char *nvidia_copy(struct scan *s, const char *site, const char *son
 const char *loader_wheel_copy(struct env_work *w, const char *soname)
 {
 	struct scan *s = w->s;
-	const char *site = scan_parent(s, w->e->torch.dir), *path = pool_printf(s->pool, "%s/lib/%s", w->e->torch.dir, soname);
+	const char *site = scan_parent(s, w->e->torch.dir);
+	const char *path = pool_printf(s->pool, "%s/lib/%s", w->e->torch.dir, soname);
 
 	if (strchr(soname, '/'))
 		return NULL;

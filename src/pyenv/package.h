@@ -23,7 +23,7 @@ struct py_package {
 	const char *reason;	/* METADATA or RECORD is missing or cannot be read: half installed */
 	int n_files;		/* libraries (.so) that RECORD names; -1: no RECORD */
 	int n_missing;		/* of these, not there; -1 unknown */
-	int n_cut;		/* of these, of another size than RECORD says (a full disk, an interrupted copy) */
+	int n_cut;		/* of these, of another size than RECORD says and damaged (a full disk, an interrupted copy) */
 	const char *missing;	/* the first one that is missing or cut; NULL: none */
 };
 

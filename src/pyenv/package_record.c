@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "base/tree.h"
+#include "pyenv/elf_file.h"
 #include "pyenv/pyenv_priv.h"
 #include "base/banned.h"
 
@@ -38,6 +39,17 @@ static bool is_library(const char *path, size_t len)
 	return so && strspn(so + 3, ".0123456789") == (size_t)(end - so) - 3;
 }
 
+/* Another size alone proves nothing: some distributions strip or patch libraries after they were installed. */
+static bool is_damaged(struct env_work *w, const char *path)
+{
+	struct elf_file f;
+
+	if (elf_open(&f, w->s->pool, w->s->root, path, 0) != 0)
+		return false;
+	elf_close(&f);
+	return f.broken != NULL;
+}
+
 /* "path,sha256=...,size" of one line; a path in quotes has a comma in it, and no library has. */
 static void check_line(struct env_work *w, struct py_package *p, const char *line, size_t len)
 {
@@ -61,7 +73,7 @@ static void check_line(struct env_work *w, struct py_package *p, const char *lin
 	number[len] = '\0';
 	if (rc == -ENOENT || rc == -ENOTDIR)
 		p->n_missing++;
-	else if (rc == 0 && len && str_u64(number, &want) && want != (uint64_t)st.st_size)
+	else if (rc == 0 && len && str_u64(number, &want) && want != (uint64_t)st.st_size && is_damaged(w, path))
 		p->n_cut++;
 	else
 		return;

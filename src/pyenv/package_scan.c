@@ -182,8 +182,8 @@ static void read_metadata(struct env_work *w, struct py_package *p)
 	const char *text = py_metadata_text(s, p), *version;
 
 	if (!text) {
-		p->reason = p->source == PY_DIST_INFO ? "METADATA is missing or cannot be read: half installed or half removed" :
-			"PKG-INFO is missing or cannot be read";
+		p->reason = p->source != PY_DIST_INFO ? "PKG-INFO is missing or cannot be read" :
+			"METADATA is missing or cannot be read: half installed or half removed";
 		return;
 	}
 	version = py_metadata_field(s, text, "Version");

@@ -68,7 +68,8 @@ static void add(struct py_process *p, char *path)
 	path = pool_strdup(&p->pool, path);
 	name = strrchr(path, '/') + 1;
 	p->library[p->n_libraries++] = (struct process_library){
-		.path = path, .name = name, .deleted = deleted, .version = scan_version_of_name(&s, name), .cuda = is_cuda(name),
+		.path = path, .name = name, .deleted = deleted, .version = scan_version_of_name(&s, name),
+		.cuda = is_cuda(name),
 	};
 }
 

@@ -94,7 +94,8 @@ static void add_user(struct scan *s, struct pyenv *e)
 	if (scan_variable(s, "PYTHONNOUSERSITE") || (!base && !home))
 		return;
 	base = base ? base : scan_join(s, home, ".local");
-	add_if_there(s, e, pool_printf(s->pool, "%s/lib/python%d.%d/site-packages", base, e->major, e->minor), PY_FOLDER_USER);
+	base = pool_printf(s->pool, "%s/lib/python%d.%d/site-packages", base, e->major, e->minor);
+	add_if_there(s, e, base, PY_FOLDER_USER);
 }
 
 static bool sees_system(struct scan *s, struct pyenv *e)
@@ -163,14 +164,13 @@ static void base_sites(struct scan *s, struct pyenv *e)
 void env_folders(struct scan *s, struct pyenv *e)
 {
 	e->folder = pool_alloc(s->pool, FOLDERS_MAX * sizeof(*e->folder));
-	if (s->in->cwd)
+	if (s->in->cwd && !scan_variable(s, "PYTHONSAFEPATH"))
 		add(s, e, s->in->cwd, PY_FOLDER_CWD);
 	add_pythonpath(s, e);
 	if (!e->prefix)
 		return;
-	if (e->minor < 0 || (!e->interpreter && e->kind == PYENV_OTHER &&
-			     !tree_is_dir(s->root, pool_printf(s->pool, "%s/lib/python%d.%d", e->prefix, e->major, e->minor)))) {
-		add(s, e, e->prefix, PY_FOLDER_SITE);	/* a folder of packages */
+	if (e->minor < 0) {
+		add(s, e, e->prefix, PY_FOLDER_SITE);	/* a folder of packages, without a Python */
 		return;
 	}
 	if (e->kind != PYENV_VENV) {

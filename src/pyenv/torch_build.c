@@ -34,7 +34,9 @@ static const char *remains(struct scan *s, const char *folder)
 {
 	const char *dir = scan_join(s, folder, "torch");
 
-	return tree_is_dir(s->root, scan_join(s, dir, "lib")) || tree_is_file(s->root, scan_join(s, dir, "version.py")) ? dir : NULL;
+	if (tree_is_dir(s->root, scan_join(s, dir, "lib")) || tree_is_file(s->root, scan_join(s, dir, "version.py")))
+		return dir;
+	return NULL;
 }
 
 static void find_dir(struct env_work *w)
@@ -90,11 +92,11 @@ static void find_cuda_library(struct env_work *w)
 	struct py_torch *t = &w->e->torch;
 
 	for (const char *const *n = names; *n && !t->cuda_library; n++) {
-		const char *own = scan_join(w->s, t->dir, *n), *shared = w->e->prefix ? scan_join(w->s, w->e->prefix, *n) : NULL;
+		const char *own = scan_join(w->s, t->dir, *n), *shared = scan_join(w->s, w->e->prefix ? w->e->prefix : "/", *n);
 
 		if (tree_is_file(w->s->root, own))
 			t->cuda_library = own;
-		else if (w->e->kind == PYENV_CONDA && shared && tree_is_file(w->s->root, shared))
+		else if (w->e->kind == PYENV_CONDA && tree_is_file(w->s->root, shared))
 			t->cuda_library = shared;
 	}
 }
@@ -155,7 +157,8 @@ static void read_variants(struct env_work *w)
 		for (int k = 0; k < 3 && !p->variant; k++) {
 			if (strcmp(p->name, with_file[k]) != 0 || p->source == PY_CONDA_META)
 				continue;
-			text = scan_text(w->s, pool_printf(w->s->pool, "%s/%s/version.py", p->folder, p->name), VERSION_MAX, NULL);
+			text = scan_join(w->s, p->folder, pool_printf(w->s->pool, "%s/version.py", p->name));
+			text = scan_text(w->s, text, VERSION_MAX, NULL);
 			if (text && py_assignment(w->s, text, "__version__", &version) == PY_VALUE_TEXT)
 				p->variant = local_part(version);
 		}

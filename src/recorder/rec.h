@@ -385,6 +385,7 @@ static inline void wait_end(CUresult result)
 
 void python_start(void);		/* find the interpreter; never fails aloud */
 void python_hook(void);			/* install the audit hook when the GIL is ours */
+void python_hook_early(void);		/* the same, before Python has started */
 uint32_t python_stack(void);
 bool python_string(const void *unicode, char *buf, size_t size);
 uint32_t python_code_frame(const void *code, uint32_t line, struct cw_frame *out);

@@ -135,6 +135,43 @@ static void note_chain(void *value)
 	drop(value);
 }
 
+/* Words of exceptions that end programs which never got as far as the driver. */
+static bool speaks_of_cuda(const char *text)
+{
+	static const char *const words[] = { "CUDA", "cuda", "NVIDIA", "libcu", "libnv", "libtorch", "libc10", "torchvision",
+					     "undefined symbol" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strstr(text, words[i]))
+			return true;
+	return false;
+}
+
+/* Nothing was recorded so far: is this exception worth waking up for? It is with PyTorch in the process, whatever
+ * it says: a program that found no CUDA may end without a word. */
+static bool is_about_cuda(void *args)
+{
+	void *(*item)(void *, long) = (void *(*)(void *, long))elf_symbol_anywhere("PyTuple_GetItem");
+	long (*size)(void *) = (long (*)(void *))elf_symbol_anywhere("PyTuple_Size");
+	const char *(*utf8)(void *) = (const char *(*)(void *))elf_symbol_anywhere("PyUnicode_AsUTF8");
+	const void *text_type = elf_symbol_anywhere("PyUnicode_Type");
+	void *value, *words, *first;
+	struct elf_object o;
+	const char *text;
+
+	if (elf_find_object("libc10.so", &o))
+		return true;
+	if (!item || !size || !utf8 || !text_type || size(args) < 3)
+		return false;
+	value = item(args, 2);
+	words = value && elf_symbol_anywhere("_Py_NoneStruct") != value ? *(void **)((char *)value + EXC_ARGS) : NULL;
+	first = words && size(words) > 0 ? item(words, 0) : NULL;
+	if (!first || *(void **)((char *)first + 8) != text_type)
+		return false;
+	text = utf8(first);
+	return text && speaks_of_cuda(text);
+}
+
 static int audit(const char *event, void *args, void *data)
 {
 	void *value;
@@ -142,14 +179,49 @@ static int audit(const char *event, void *args, void *data)
 	(void)data;
 	if (likely(event[0] != 's') || strcmp(event, "sys.excepthook") != 0)
 		return 0;
-	if (py.f.PyTuple_Size(args) < 3 || !rec_enter())
+	if (rec_asleep() && !is_about_cuda(args))
 		return 0;
+	if (!rec_enter())
+		return 0;
+	if (!py.f.PyTuple_Size || !py.f.PyTuple_GetItem || !py.f.PyException_GetTraceback || py.f.PyTuple_Size(args) < 3) {
+		rec_leave();
+		return 0;
+	}
 	value = py.f.PyTuple_GetItem(args, 2);
 	/* None, when an exception is reported without a value */
 	if (value && *(void **)((char *)value + 8) != py.none_type)
 		note_chain(value);
 	rec_leave();
 	return 0;
+}
+
+static _Atomic int installed;	/* survives fork: so does the hook */
+
+/* The places of things above are those of 3.9 to 3.14, with a GIL. */
+static bool is_known_python(const char *version)
+{
+	unsigned minor = 0;
+
+	if (version[0] != '3' || version[1] != '.' || strstr(version, "free-threading"))
+		return false;
+	for (version += 2; *version >= '0' && *version <= '9'; version++)
+		minor = minor * 10 + (unsigned)(*version - '0');
+	return minor >= 9 && minor <= 14;
+}
+
+/* Before Python has started the hook needs no GIL. So the exception is seen, too, that ends a program which never
+ * came to the driver: a PyTorch without CUDA, a library that is missing. */
+void python_hook_early(void)
+{
+	int (*add)(int (*)(const char *, void *, void *), void *) =
+		(int (*)(int (*)(const char *, void *, void *), void *))elf_symbol_anywhere("PySys_AddAuditHook");
+	int (*is_started)(void) = add ? (int (*)(void))elf_symbol_anywhere("Py_IsInitialized") : NULL;
+	const char *(*version)(void) = add ? (const char *(*)(void))elf_symbol_anywhere("Py_GetVersion") : NULL;
+
+	if (!is_started || !version || is_started() || !is_known_python(version()))
+		return;
+	if (add(audit, NULL) == 0)
+		atomic_store(&installed, 1);
 }
 
 static int install(void *data)
@@ -164,8 +236,6 @@ static int install(void *data)
  * run it when it next has a moment, which it allows from any thread. */
 void python_hook(void)
 {
-	static _Atomic int installed;	/* survives fork: so does the hook */
-
 	if (likely(atomic_load_explicit(&installed, memory_order_relaxed)) || !py.version)
 		return;
 	if (!py.f.PySys_AddAuditHook || !py.f.PyTuple_GetItem || !py.f.PyException_GetTraceback ||

@@ -455,4 +455,6 @@ __attribute__((constructor)) static void load(void)
 	/* A set-uid program must not be led by its caller's environment. (The loader drops most preloads
 	 * there already; a trusted directory would still be honoured.) */
 	st.may_record = !getauxval(AT_SECURE) && rec_getenv("CUWHY_SOCK");
+	if (st.may_record)
+		python_hook_early();
 }

@@ -16,18 +16,22 @@
 static const struct { const char *id, *label, *needs; bool essential; } checks[] = {
 #define CHECK(id, label, needs, essential) {#id, label, needs, essential},
 #define FINE(id, when, text)
+#define UNKNOWN(id, text)
 #include "kb/checks.def"
 #undef CHECK
 #undef FINE
+#undef UNKNOWN
 };
 #define N_CHECKS (sizeof(checks) / sizeof(checks[0]))
 
 static const struct { const char *id, *when, *text; } fines[] = {
 #define CHECK(id, label, needs, essential)
 #define FINE(id, when, text) {#id, when, text},
+#define UNKNOWN(id, text) {#id, NULL, text},
 #include "kb/checks.def"
 #undef CHECK
 #undef FINE
+#undef UNKNOWN
 };
 #define N_FINES (sizeof(fines) / sizeof(fines[0]))
 
@@ -39,9 +43,11 @@ static int check_index(const char *id)
 	return -1;
 }
 
-const char *doctor_check_at(size_t i)
+int doctor_check_place(const char *id)
 {
-	return i < N_CHECKS ? checks[i].id : NULL;
+	int i = id ? check_index(id) : -1;
+
+	return i < 0 ? (int)N_CHECKS : i;
 }
 
 /* "gpu module" has "module" in it. */
@@ -152,34 +158,47 @@ static void line_of_cause(struct doctor *d, struct doctor_check *c, const struct
 	advice_each(m->cause->fix, d->facts, &d->pool, first_command, &c->command);
 }
 
+static struct value value_of_row(struct doctor *d, const char *when)
+{
+	const struct expr *x = when ? expr_parse(&d->pool, when, strlen(when), NULL) : NULL;
+
+	if (when && !x)
+		BUG("kb/checks.def has a row that cannot be read");
+	return x ? expr_eval(x, d->facts) : value_flag(true);
+}
+
+static char *sentence_of_row(struct doctor *d, const char *words)
+{
+	const struct template *t = template_parse(&d->pool, words, strlen(words), NULL);
+
+	if (!t)
+		BUG("kb/checks.def has a sentence that cannot be read");
+	return template_expand(t, d->facts, &d->pool);
+}
+
 /* False: the check does not apply to this machine. */
 static bool line_of_rows(struct doctor *d, struct doctor_check *c)
 {
 	bool unknown = false;
+	struct value v;
+	char *text;
 
+	c->text = "could not be checked";
 	for (size_t i = 0; i < N_FINES; i++) {
-		const struct expr *x;
-		const struct template *t;
-		struct value v;
-		char *text;
-
 		if (strcmp(fines[i].id, c->id) != 0)
 			continue;
-		x = expr_parse(&d->pool, fines[i].when, strlen(fines[i].when), NULL);
-		t = template_parse(&d->pool, fines[i].text, strlen(fines[i].text), NULL);
-		if (!x || !t)
-			BUG("kb/checks.def has a row that cannot be read");
-		v = expr_eval(x, d->facts);
+		v = value_of_row(d, fines[i].when);
 		unknown |= !v.known;
-		text = v.known && v.number != 0 ? template_expand(t, d->facts, &d->pool) : NULL;
+		text = v.known && v.number != 0 ? sentence_of_row(d, fines[i].text) : NULL;
 		if (!text)
 			continue;
-		c->status = DOCTOR_OK;
 		c->text = text;
+		if (!fines[i].when)
+			continue;	/* that is said only when no other row holds */
+		c->status = DOCTOR_OK;
 		return true;
 	}
 	c->status = DOCTOR_UNKNOWN;
-	c->text = "could not be checked";
 	return unknown;
 }
 
@@ -236,18 +255,19 @@ struct doctor *doctor_judge(const struct machine *m)
 {
 	struct doctor *d = xcalloc(1, sizeof(*d));
 	size_t n = machine_gpus(m);
-	struct finding worst, x;
+	struct finding worst = {.f = NULL}, x;
 	struct machine_gpu g;
 
-	judge_gpu(&worst, m, n ? 0 : SIZE_MAX, &d->pool);
-	for (size_t i = 1; i < n && i < MACHINE_GPUS_MAX; i++) {
+	for (size_t i = 0; i < n && i < MACHINE_GPUS_MAX; i++) {
 		machine_gpu(m, i, &g);
 		if (m->cuda.n && !g.cuda)
 			continue;	/* hidden from programs: it need not work */
 		judge_gpu(&x, m, i, &d->pool);
-		if (is_worse(&x, &worst))
+		if (!worst.f || is_worse(&x, &worst))
 			worst = x;
 	}
+	if (!worst.f)
+		judge_gpu(&worst, m, n ? 0 : SIZE_MAX, &d->pool);
 	d->facts = worst.f;
 	make_lines(d, &worst);
 	make_verdict(d, &worst);

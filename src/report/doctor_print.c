@@ -138,22 +138,18 @@ static void print_others(FILE *out, const struct compat_choice *list, size_t n)
 
 static void print_driver_advice(FILE *out, const struct doctor *d, const struct compat_ask *ask)
 {
-	const char *newest = fact_text(d->facts, FACT_driver_newest);
-	int branch = 0;
+	const char *newest = fact_text(d->facts, FACT_driver_newest), *gpu = fact_text(d->facts, FACT_gpu_name);
 
-	for (size_t i = 0; i < ask->n_cc; i++) {
-		int b = compat_branch_for(ask->cc[i]);
-
-		branch = b && (!branch || b < branch) ? b : branch;
-	}
-	if (!branch)
+	if (!newest[0])
 		return;
 	if (!ask->driver.major)
-		fprintf(out, "  driver: install one of branch %d, the newest that supports %s\n", branch,
-			ask->n_cc > 1 ? "these GPUs" : fact_text(d->facts, FACT_gpu_name));
-	else if (ask->driver.major < branch && !fact_true(d->facts, FACT_driver_upgrade) && newest[0])
-		fprintf(out, "  driver: %s is installed; branch %s is the newest for this GPU\n", fact_text(d->facts, FACT_driver_release),
-			newest);
+		fprintf(out, "  driver: install one of branch %s, the newest that supports %s\n", newest, ask->n_cc > 1 ? "these GPUs" : gpu);
+	else if (fact_known(d->facts, FACT_driver_newer) && !fact_true(d->facts, FACT_driver_newer))
+		fprintf(out, "  driver: %s is of the newest branch that supports %s\n", fact_text(d->facts, FACT_driver_release),
+			ask->n_cc > 1 ? "these GPUs" : gpu);
+	else
+		fprintf(out, "  driver: %s is installed; up to branch %s support %s\n", fact_text(d->facts, FACT_driver_release), newest,
+			ask->n_cc > 1 ? "these GPUs" : gpu);
 }
 
 static void print_recommend(FILE *out, const struct doctor *d, const struct machine *m)
@@ -234,6 +230,13 @@ static json_t *json_facts(const struct facts *f)
 	return o;
 }
 
+static void add_details(json_t *o, const struct gpu_details *d)
+{
+#define DETAIL(field, text) json_object_set_new(o, #field, d->field >= 0 ? json_integer(d->field) : json_null());
+#include "probe/details.def"
+#undef DETAIL
+}
+
 static json_t *json_gpus(const struct machine *m)
 {
 	json_t *list = json_array(), *o;
@@ -248,6 +251,10 @@ static json_t *json_gpus(const struct machine *m)
 		json_object_set_new(o, "pci", json_text(g.nvml && g.nvml->card.pci[0] ? g.nvml->card.pci : g.host ? g.host->address : NULL));
 		json_object_set_new(o, "total", json_bytes(g.nvml ? g.nvml->card.total : USAGE_UNKNOWN));
 		json_object_set_new(o, "used", json_bytes(g.nvml ? g.nvml->card.used : USAGE_UNKNOWN));
+		if (g.nvml) {
+			json_object_set_new(o, "processes", g.nvml->holders_known ? json_integer((json_int_t)g.nvml->n) : json_null());
+			add_details(o, &g.nvml->details);
+		}
 		json_object_set_new(o, "ordinal", g.ordinal >= 0 ? json_integer(g.ordinal) : json_null());
 		json_array_append_new(list, o);
 	}

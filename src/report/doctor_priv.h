@@ -16,6 +16,7 @@ struct doctor {
 	struct verdict *verdict;
 };
 
-const char *doctor_check_at(size_t i);	/* ids of all checks; NULL behind the last */
+/* Where a check stands among all, from the hardware up; behind the last when there is no such. */
+int doctor_check_place(const char *id);
 
 #endif

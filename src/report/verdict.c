@@ -143,6 +143,39 @@ static void add_xid(struct verdict *v, const struct incident *i, const struct tr
 		verdict_evidence(v, "kernel-log", "the kernel log could not be read: a hardware error would not be seen");
 }
 
+/* --- programs that found no CUDA --------------------------------------------------------------- */
+
+static bool speaks_of_gpus(const char *text)
+{
+	return text && (message_is_cuda(text) || strstr(text, "cuda") || strstr(text, "CUDA") || strstr(text, "GPU"));
+}
+
+/* The words of the exception that ended it, or the line that raised it; or nothing is known of why it ended. */
+static bool ended_for_lack_of_cuda(const struct incidents *all, const struct trace *t, struct pool *pool)
+{
+	const struct cw_failure *e = all->n_python ? all->python[0] : NULL;
+	struct place p;
+
+	if (!e || speaks_of_gpus(e->text))
+		return true;
+	return e->stack && place_of_stack(t, e->stack, &p) && speaks_of_gpus(place_source(&p, trace_header(t)->cwd, pool));
+}
+
+/* CUDA did not start, the program asked for it and ended badly: that is no failure that it handled. */
+static struct incident *no_cuda_at_start(struct incidents *all, const struct trace *t, struct pool *pool)
+{
+	static const uint32_t codes[] = {34, 35, 100, 802, 803, 804, 805, 806, 807, 999};
+	const struct cw_header *h = trace_header(t);
+
+	if (h->device_count != CW_UNKNOWN && h->device_count != 0)
+		return NULL;
+	for (size_t k = 0; k < all->n; k++)
+		for (size_t c = 0; c < sizeof(codes) / sizeof(codes[0]); c++)
+			if (all->list[k].code == codes[c] && !all->list[k].sticky)
+				return ended_for_lack_of_cuda(all, t, pool) ? &all->list[k] : NULL;
+	return NULL;
+}
+
 struct verdict *verdict_of_process(struct trace *t, const struct process_end *end)
 {
 	struct verdict *v = verdict_new("none"), *found = NULL;
@@ -156,6 +189,11 @@ struct verdict *verdict_of_process(struct trace *t, const struct process_end *en
 	hang = incidents_hang(&all, t, &v->pool);
 	if (!ended_well(v))
 		fatal = hang ? hang : incidents_fatal(&all, t, v->signal);
+	if (!ended_well(v) && !v->signal && v->exit_known && (!fatal || fatal->python_only)) {
+		struct incident *start = no_cuda_at_start(&all, t, &v->pool);
+
+		fatal = start ? start : fatal;
+	}
 	if (fatal) {
 		fatal->usage = end->usage;
 		fatal->xids = xid_matters(fatal->code) ? log_of(t, end) : NULL;

@@ -56,6 +56,12 @@ size_t verdict_notes(const struct verdict *v);
 uint32_t verdict_pid(const struct verdict *v);
 uint64_t verdict_time_ns(const struct verdict *v);	/* CLOCK_MONOTONIC of the failure: orders processes */
 
+/* May the environment be to blame? Then the doctor is worth asking; what it found becomes the verdict where it explains the
+ * failure (true), and is evidence otherwise. */
+struct doctor;
+bool verdict_wants_machine(const struct verdict *v);
+bool verdict_adopt(struct verdict *v, const struct doctor *d);
+
 /* Marks `v` as the victim of one in the list, if it is one: it failed because that one had. */
 bool verdict_blame(struct verdict *v, struct verdict *const *list, size_t n);
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Fuzzes a reader with libFuzzer: fuzz.sh [SECONDS] [trace|dump|snapshot|fatbin|text]. Findings stay in build/fuzz.
+# Fuzzes a reader with libFuzzer: fuzz.sh [SECONDS] [trace|dump|snapshot|fatbin|pyenv|bundle|text]. Findings stay in build/fuzz.
 set -eu
 cd "$(dirname "$0")/../.."
 seconds=${1:-600}
@@ -20,7 +20,7 @@ flags="-std=gnu11 -O1 -g -D_GNU_SOURCE -Iinclude -Isrc -I. -DKB_BLOB=\"build/kb.
 probe=$(ls src/probe/*.c | grep -v probe_main)
 # shellcheck disable=SC2086
 $cc $flags -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	tests/fuzz/fuzz_$what.c src/base/*.c src/compat/*.c src/fatbin/*.c $probe src/trace/*.c src/dump/*.c src/snap/*.c src/text/*.c src/pyenv/*.c src/machine/*.c src/facts/*.c src/rules/*.c \
+	tests/fuzz/fuzz_$what.c src/base/*.c src/compat/*.c src/fatbin/*.c src/pyenv/*.c src/machine/*.c $probe src/trace/*.c src/dump/*.c src/snap/*.c src/text/*.c src/facts/*.c src/rules/*.c \
 	src/rules/*.S src/report/*.c -o $out/fuzz_$what -ljansson -liberty -lz -ldl -lm
 exec $out/fuzz_$what -max_total_time="$seconds" -max_len=65536 -timeout=10 -rss_limit_mb=2048 \
 	-artifact_prefix=$out/ $out/new-$what tests/fuzz/corpus/$what

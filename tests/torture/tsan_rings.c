@@ -85,6 +85,7 @@ void torch_start(void) { }
 void exit_start(void) { }
 void python_start(void) { }
 void python_hook(void) { }
+void python_hook_early(void) { }
 
 /* A stack that is new now and then, so that interning is exercised too. */
 uint32_t stack_here(void)

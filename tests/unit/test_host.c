@@ -352,6 +352,13 @@ static void container__kinds(void **state)
 	tree_file("/proc/self/mountinfo", "1 0 254:0 / / rw,relatime - ext4 /dev/vda rw\n");
 	look();
 	assert_string_equal(h.container.kind, "none");
+	tree_file("/proc/self/mountinfo", "1 0 253:0 / / rw,relatime - xfs /dev/mapper/rhel-root rw\n");
+	tree_file("/proc/self/cgroup", "0::/system.slice/containerd.service\n");
+	look();
+	assert_string_equal(h.container.kind, "none");
+	tree_file("/proc/self/mountinfo", "1 0 253:0 / / rw,relatime - xfs /dev/mapper/docker-253:1-99-abc rw\n");
+	look();
+	assert_string_equal(h.container.kind, "docker");
 }
 
 static void container__who_brought_the_gpus(void **state)
@@ -374,6 +381,11 @@ static void container__who_brought_the_gpus(void **state)
 	tree_file("/proc/self/mountinfo", OVERLAY "3 1 8:1 /usr/bin/nvidia-smi /usr/bin/nvidia-smi ro - ext4 /dev/sda1 rw\n");
 	LOOK("NVIDIA_VISIBLE_DEVICES=void");
 	assert_string_equal(h.container.hook, "cdi");
+	tree_file("/libs/libcuda.so.1", "\177ELF\002");
+	tree_file("/proc/self/mountinfo", OVERLAY "3 1 8:1 /usr/lib/libcuda.so.570.26 /libs/libcuda.so.1 ro - ext4 /dev/sda1 rw\n");
+	LOOK("LD_LIBRARY_PATH=/libs");
+	assert_string_equal(h.library[0].path, "/libs/libcuda.so.1");
+	assert_string_equal(h.library[0].version, "570.26");
 }
 
 static void container__rules_of_the_control_group(void **state)
@@ -575,6 +587,31 @@ static void log__xids_and_other_lines(void **state)
 	assert_null(host_event(&h, "oom-killer"));
 }
 
+/* As the driver writes them: one message over several lines, which /dev/kmsg keeps together. */
+static void log__messages_of_several_lines(void **state)
+{
+	static const struct { const char *line, *id, *part; } c[] = {
+		{"NVRM: API mismatch: the client has the version 535.183.01, but\\x0aNVRM: this kernel module has the version 535.171.04.  Please\\x0aNVRM: make",
+		 "api-mismatch", "but NVRM: this kernel module has the version 535.171.04."},
+		{"NVRM: The NVIDIA GPU 0000:af:00.0 (PCI ID: 10de:1db5)\\x0aNVRM: installed in this system is not supported by open\\x0aNVRM: nvidia.ko because",
+		 "needs-closed-modules", "10de:1db5"},
+		{"NVRM: The NVIDIA GPU 0000:01:00.0 (PCI ID: 10de:0fc6)\\x0aNVRM: installed in this system is not supported by the\\x0aNVRM: NVIDIA 595.58.03",
+		 "gpu-not-supported", "by the NVRM: NVIDIA 595.58.03"},
+		{"NVRM: GPU 0000:04:00.0: RmInitAdapter failed! (0x63:0x0:1905)", "init-failed", "0x63"},
+	};
+	char line[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		snprintf(line, sizeof(line), "3,55,7000000,-;%s\n", c[i].line);
+		tree_file("/dev/kmsg", line);
+		look();
+		assert_int_equal(h.n_event, 1);
+		assert_string_equal(h.event[0].id, c[i].id);
+		assert_non_null(strstr(h.event[0].text, c[i].part));
+	}
+}
+
 static void log__that_cannot_be_read_is_unknown(void **state)
 {
 	bool said = false;
@@ -594,15 +631,20 @@ static void empty__nothing_is_claimed(void **state)
 {
 	(void)state;
 	look();
-	assert_int_equal(h.n_gpu, 0);
+	assert_int_equal(h.n_gpu, -1);
+	assert_int_equal(h.n_node, -1);
+	assert_int_equal(h.n_event, -1);
 	assert_int_equal(h.fabric.switches, -1);
 	assert_int_equal(h.kernel.nvidia, -1);
 	assert_int_equal(h.memory.total, -1);
 	assert_int_equal(h.iommu.on, -1);
 	assert_int_equal(h.fabric.running, -1);
 	assert_null(h.os.name);
-	assert_int_equal(h.n_library, 0);
+	assert_int_equal(h.n_library, -1);
 	assert_true(h.n_gap >= 2);
+	tree_dir("/sys/bus/pci/devices");
+	look();
+	assert_int_equal(h.n_gpu, 0);
 }
 
 static void hostile__trees_are_survived(void **state)
@@ -697,7 +739,7 @@ static void json__wrong_types_are_unknown(void **state)
 	assert_int_equal(h.kernel.suspends, -1);
 	assert_int_equal(h.n_gpu, 1);
 	assert_null(h.gpu[0].address);
-	assert_int_equal(h.n_node, 0);
+	assert_int_equal(h.n_node, -1);
 	assert_int_equal(h.xids.n, 0);
 	big = malloc(10001);
 	memset(big, 'x', 10000);
@@ -758,6 +800,7 @@ int main(void)
 		TEST(memory__all_limits),
 		TEST(tools__toolkits_and_compilers),
 		TEST(log__xids_and_other_lines),
+		TEST(log__messages_of_several_lines),
 		TEST(log__that_cannot_be_read_is_unknown),
 		TEST(empty__nothing_is_claimed),
 		TEST(hostile__trees_are_survived),

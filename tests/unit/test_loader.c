@@ -95,6 +95,20 @@ static void hands_rpath_down_but_not_runpath(void **state)
 	assert_string_equal(session.object[session.n_objects - 1].name, "libc2.so");
 }
 
+/* Who has a DT_RUNPATH is not searched for in the DT_RPATH of those above it. */
+static void forgets_rpath_above_a_runpath(void **state)
+{
+	(void)state;
+	make_elf("/a/liba.so", &(struct elf_spec){.soname = "liba.so", .rpath = "/deep", .needed = {"libb.so"}});
+	make_elf("/deep/libb.so", &(struct elf_spec){.soname = "libb.so", .runpath = "/run", .needed = {"libx.so"}});
+	make_library("/deep/libx.so", "libx.so");
+	make_library("/run/libx.so", "libx.so");
+	begin(NULL, NULL);
+	assert_true(loader_open(&session, "/a/liba.so", 0, LOADER_PATH, false) >= 0);
+	assert_string_equal(loaded("libx.so")->path, "/run/libx.so");
+	assert_int_equal(loaded("libx.so")->why, LOADER_RUNPATH);
+}
+
 static void keeps_what_is_loaded_by_soname(void **state)
 {
 	(void)state;
@@ -253,7 +267,10 @@ static const struct entry entries[] = {
 	{0x0003, "libx.so.1", "/i386/libx.so.1", 0},
 	{0x0303, "libx.so.1", "/plain/libx.so.1", 0},
 	{0x0303, "liby.so", "/plain/liby.so", 0},
+	{0x0303, "liby.so", "/second/liby.so", 0},	/* never used: the first one wins */
 };
+
+#define N_ENTRIES (sizeof(entries) / sizeof(entries[0]))
 
 static void reads_the_cache_in_both_formats(void **state)
 {
@@ -266,7 +283,7 @@ static void reads_the_cache_in_both_formats(void **state)
 		buf_init(&b, 1 << 16);
 		if (old)
 			buf_add(&b, "ld.so-1.7.0\0", 12), buf_add(&b, &none, 4);
-		make_cache(&b, entries, 4, b.len);
+		make_cache(&b, entries, N_ENTRIES, b.len);
 		ldcache_parse(&c, b.data, b.len);
 		assert_null(c.reason);
 		assert_string_equal(ldcache_find(&c, "libx.so.1", EM_X86_64, 2), "/plain/libx.so.1");
@@ -301,7 +318,7 @@ static void survives_every_cut_and_flip_of_a_cache(void **state)
 
 	(void)state;
 	buf_init(&b, 1 << 16);
-	make_cache(&b, entries, 4, 0);
+	make_cache(&b, entries, N_ENTRIES, 0);
 	for (size_t n = 0; n <= b.len; n++) {
 		char *copy = malloc(n ? n : 1);
 
@@ -328,7 +345,7 @@ static void uses_the_cache_before_default_folders(void **state)
 
 	(void)state;
 	buf_init(&b, 1 << 16);
-	make_cache(&b, entries, 4, 0);
+	make_cache(&b, entries, N_ENTRIES, 0);
 	make_bytes("/etc/ld.so.cache", b.data, b.len);
 	buf_release(&b);
 	make_library("/plain/libx.so.1", "libx.so.1");
@@ -398,7 +415,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(looks_in_rpath_before_library_path), T(looks_in_library_path_before_runpath), T(hands_rpath_down_but_not_runpath),
+		T(looks_in_rpath_before_library_path), T(looks_in_library_path_before_runpath), T(hands_rpath_down_but_not_runpath), T(forgets_rpath_above_a_runpath),
 		T(keeps_what_is_loaded_by_soname), T(loads_one_file_once_through_links),
 		T(passes_over_other_machines_and_stops_at_broken_files), T(notices_a_library_that_was_cut_short), T(preloads_first),
 		T(takes_an_empty_entry_for_the_current_folder), T(prefers_hwcaps_folders_that_the_cpu_can_use),

@@ -142,6 +142,17 @@ static void believes_path_before_virtual_env(void **state)
 	assert_int_equal(envs.env[1].origin, PYENV_VIRTUAL_ENV);
 }
 
+static void prefers_python3_to_an_old_python(void **state)
+{
+	(void)state;
+	make_program("/usr/bin/python2.7");
+	make_link("/usr/bin/python", "python2.7");
+	make_program("/usr/bin/python3.9");
+	make_link("/usr/bin/python3", "python3.9");
+	set_variable("PATH=/usr/bin");
+	assert_int_equal(scan()->minor, 9);
+}
+
 static void follows_shims_of_pyenv(void **state)
 {
 	const struct pyenv *e;
@@ -160,6 +171,8 @@ static void follows_shims_of_pyenv(void **state)
 	e = scan();
 	assert_int_equal(e->kind, PYENV_UNKNOWN);
 	assert_non_null(strstr(e->reason, "versions/9.9.9/bin/python"));
+	set_variable("PYENV_VERSION=3.10.9");
+	assert_string_equal(scan()->prefix, "/home/u/.pyenv/versions/3.10.9");
 }
 
 static void says_when_a_venv_is_broken(void **state)
@@ -279,6 +292,8 @@ static void reads_versions_and_half_installed_wheels(void **state)
 		     "nvidia/cublas/lib/gone.so.12,sha256=x,5\r\nnvidia/cublas/include/gone.h,,\n\"a,b.so\",,\n");
 	make_file(NVIDIA "/cublas/lib/libcublas.so.12", "1234");
 	make_file(NVIDIA "/cublas/lib/libcublasLt.so.12", "123");
+	make_package(SITE, "nvidia_nccl_cu12", "2.21.5", "", "nvidia/nccl/lib/libnccl.so.2,sha256=x,7\n");
+	make_library(NVIDIA "/nccl/lib/libnccl.so.2", "libnccl.so.2");	/* of another size, and whole */
 	make_file(SITE "/Torch_Vision-0.1-py3.12.egg-info", "Name: x\nVersion: 0.1\n");
 	make_dir(SITE "/triton-3.1.0.dist-info");
 	make_dir(SITE "/~orch");
@@ -291,6 +306,7 @@ static void reads_versions_and_half_installed_wheels(void **state)
 	assert_int_equal(p->n_missing, 1);
 	assert_int_equal(p->n_cut, 1);
 	assert_string_equal(p->missing, NVIDIA "/cublas/lib/libcublasLt.so.12");
+	assert_int_equal(pyenv_package(e, "nvidia-nccl-cu12")->n_cut, 0);
 	assert_string_equal(pyenv_package(e, "torch-vision")->version, "0.1");
 	p = pyenv_package(e, "triton");
 	assert_string_equal(p->version, "3.1.0");
@@ -449,11 +465,14 @@ static void lists_compiled_extensions(void **state)
 	make_elf(SITE "/lost/_C.so", &(struct elf_spec){.needed = {"libc10.so", "libnowhere.so"}, .undefined = {FN_OWN}});
 	make_elf(SITE "/tag/_C.cpython-310-x86_64-linux-gnu.so", &(struct elf_spec){.needed = {"libtorch.so"}, .undefined = {FN_OLD}});
 	make_library(SITE "/numpy/plain.so", "plain.so");
+	make_elf(SITE "/bitsandbytes/libbitsandbytes_cuda124.so", &(struct elf_spec){.fatbin = true});
+	make_elf(SITE "/bitsandbytes/libbitsandbytes_cuda117.so", &(struct elf_spec){.fatbin = true});	/* torch has 12.4 */
 	make_file(SITE "/zero/libzero.so.1", "");
 	make_file(SITE "/script/libscript.so", "GROUP ( libreal.so )");
 	make_dir(SITE "/folder/libfolder.so");
 	e = scan();
-	assert_int_equal(e->n_extensions, 6);
+	assert_int_equal(e->n_extensions, 7);
+	assert_non_null(extension(e, "_cuda124.so"));
 	x = extension(e, "flash_attn");
 	assert_true(x->fatbin && x->torch && !x->vendor && !x->python && !x->reason);
 	assert_string_equal(x->package, "flash-attn");
@@ -471,6 +490,28 @@ static void lists_compiled_extensions(void **state)
 	assert_int_equal(extension(e, "/tag/")->n_unresolved, -1);
 	assert_string_equal(extension(e, "/zero/")->reason, "empty file");
 	assert_int_equal(e->torch.cxx11_abi, 1);
+}
+
+/* A RECORD without a library spares the walk through thousands of folders; folders of nobody are looked through. */
+static void leaves_out_packages_of_text(void **state)
+{
+	const struct pyenv *e;
+
+	(void)state;
+	make_venv("");
+	make_package(SITE, "text", "1.0", "", "text/__init__.py,,\ntext/deep/x.py,,\nshared/a.py,,\n");
+	make_package(SITE, "code", "1.0", "", "shared/b.so,,\n");
+	make_elf(SITE "/text/deep/late.so", &(struct elf_spec){.fatbin = true});
+	make_elf(SITE "/shared/b.so", &(struct elf_spec){.fatbin = true});
+	make_elf(SITE "/nobody/deep/c.so", &(struct elf_spec){.fatbin = true});
+	make_file(SITE "/here.pth", "/src/mine\n");
+	make_elf("/src/mine/pkg/d.so", &(struct elf_spec){.fatbin = true});
+	make_elf("/src/mine/far/down/in/it/e.so", &(struct elf_spec){.fatbin = true});
+	e = scan();
+	assert_int_equal(e->n_extensions, 3);
+	assert_string_equal(extension(e, "/shared/b.so")->package, "code");
+	assert_non_null(extension(e, "/nobody/"));
+	assert_non_null(extension(e, "/src/mine/pkg/d.so"));
 }
 
 static void lists_extensions_that_torch_compiled_itself(void **state)
@@ -619,6 +660,24 @@ static void finds_foreign_libraries_in_library_path(void **state)
 	assert_int_equal(file("libcublasLt.so.12")->why, LOADER_CTYPES);
 }
 
+/* torch 2.6 opens nvJitLink itself only where the runtime is that of its wheel. */
+static void preloads_only_beside_the_wheels_runtime(void **state)
+{
+	(void)state;
+	make_cuda_torch(INIT_26);
+	make_library(NVIDIA "/cuda_nvrtc/lib/libnvrtc.so.12", "libnvrtc.so.12");
+	scan();
+	assert_true(envs.env[0].loader.preloads);
+	assert_int_equal(file("libnvrtc.so.12")->why, LOADER_CTYPES);
+	make_elf("/usr/lib64/libcudart.so.12", &(struct elf_spec){.soname = "libcudart.so.12", .defined = {"system"}});
+	assert_int_equal(unlink(make_path(NVIDIA "/cuda_runtime/lib/libcudart.so.12")), 0);
+	scan();
+	assert_false(envs.env[0].loader.preloads);
+	assert_null(file("libnvrtc.so.12"));
+	assert_string_equal(file("libcudart.so.12")->path, "/usr/lib64/libcudart.so.12");
+	assert_int_equal(file("libcudart.so.12")->same, LOADER_SAME_UNKNOWN);	/* the wheels have none */
+}
+
 static void says_which_library_is_not_found(void **state)
 {
 	const struct loader_file *f;
@@ -697,7 +756,7 @@ static void reads_what_a_process_has_loaded(void **state)
 		  "7f40-7f50 rw-s 00000000 00:06 14    /dev/nvidiactl\n"
 		  "7f50-7f60 r-xp 00000000 00:00 0     [vdso]\nnonsense\n/x\n7f60-7f70 r-xp");
 	make_bytes("/proc/42/environ", environ_bytes, sizeof(environ_bytes) - 1);
-	process_read(&p, make_root, 42);
+	py_process_read(&p, make_root, 42);
 	assert_true(p.known);
 	assert_int_equal(p.n_libraries, 3);
 	assert_string_equal(p.library[1].name, "libcuda.so.535.54.03");
@@ -708,11 +767,11 @@ static void reads_what_a_process_has_loaded(void **state)
 	assert_int_equal(p.n_environ, 3);
 	assert_string_equal(p.environ[1], "LD_LIBRARY_PATH=/x");
 	assert_null(p.environ[3]);
-	process_release(&p);
-	process_read(&p, make_root, 43);
+	py_process_release(&p);
+	py_process_read(&p, make_root, 43);
 	assert_false(p.known);
 	assert_string_equal(p.reason, "no such process");
-	process_release(&p);
+	py_process_release(&p);
 }
 
 static void reads_this_very_process(void **state)
@@ -720,10 +779,10 @@ static void reads_this_very_process(void **state)
 	struct py_process p;
 
 	(void)state;
-	process_read(&p, "", getpid());
+	py_process_read(&p, "", getpid());
 	assert_true(p.known && p.exe && p.cwd && p.environ);
 	assert_non_null(process_library(&p, "libc.so"));
-	process_release(&p);
+	py_process_release(&p);
 }
 
 /* ---- versions and markers --------------------------------------------------------------------------------- */
@@ -839,13 +898,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(finds_the_python_of_path), T(believes_path_before_virtual_env), T(follows_shims_of_pyenv),
+		T(finds_the_python_of_path), T(believes_path_before_virtual_env), T(prefers_python3_to_an_old_python),
+		T(follows_shims_of_pyenv),
 		T(says_when_a_venv_is_broken), T(takes_what_was_asked_for), T(reads_conda), T(says_that_there_is_no_python),
 		T(puts_the_user_folder_first_on_debian), T(reads_folders_of_pth_files), T(reads_versions_and_half_installed_wheels),
 		T(finds_requirements_that_are_not_met), T(reads_how_torch_was_built), T(tells_builds_of_torchvision_apart),
 		T(notices_what_shadows_torch), T(says_when_the_files_of_torch_are_gone), T(lists_compiled_extensions),
-		T(lists_extensions_that_torch_compiled_itself), T(reads_what_torch_opens_itself), T(loads_the_libraries_of_the_wheels),
-		T(finds_foreign_libraries_in_library_path), T(says_which_library_is_not_found), T(follows_the_rescue_of_torch),
+		T(leaves_out_packages_of_text), T(lists_extensions_that_torch_compiled_itself), T(reads_what_torch_opens_itself), T(loads_the_libraries_of_the_wheels),
+		T(finds_foreign_libraries_in_library_path), T(preloads_only_beside_the_wheels_runtime), T(says_which_library_is_not_found), T(follows_the_rescue_of_torch),
 		T(finds_the_driver_and_what_hides_it), T(reads_what_a_process_has_loaded), T(reads_this_very_process),
 		T(orders_versions), T(checks_specifiers), T(judges_markers), T(survives_hostile_trees),
 		T(survives_flipped_bytes_in_libraries),

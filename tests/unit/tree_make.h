@@ -33,7 +33,7 @@ static inline char *tree_place(const char *path)
 	static char place[4096];
 	char *slash;
 
-	snprintf(place, sizeof(place), "%s%s", tree_root, path);
+	assert_true(snprintf(place, sizeof(place), "%s%s", tree_root, path) < (int)sizeof(place));
 	slash = strrchr(place, '/');
 	*slash = '\0';
 	assert_int_equal(fs_mkdirs(place, NULL), 0);
@@ -61,7 +61,7 @@ static inline void tree_link(const char *path, const char *target)
 
 static inline void tree_dir(const char *path)
 {
-	char below[4096];
+	char below[512];
 
 	snprintf(below, sizeof(below), "%s/x", path);
 	tree_place(below);

@@ -52,7 +52,7 @@ def read_library(build, z, member, scratch):
 def published(z):
 	"""The list that torch.cuda.get_arch_list() would return, without running it."""
 	text = z.read("torch/lib/libtorch_python.so")
-	found = set(re.findall(rb"\0((?:sm_\d+[af]? )+(?:sm|compute)_\d+[af]?)\0", text))
+	found = set(re.findall(rb"((?:sm_\d+[af]? ){2,}(?:sm|compute)_\d+[af]?)\0", text))
 	if len(found) != 1:
 		raise wheel.Trouble("libtorch_python.so has %d lists of architectures" % len(found))
 	return found.pop().decode().split()

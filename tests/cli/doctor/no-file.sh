@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# A bundle that is not there.
+cuwhy doctor --json nowhere.json
