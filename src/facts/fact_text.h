@@ -8,9 +8,13 @@
 
 struct text_log;
 struct text_event;
+struct text_env;
 
 /* Everything that the text tells, with `e` as the first error; NULL: it tells of none. */
 void facts_of_text(struct facts *f, struct text_log *l, const struct text_event *e);
+
+/* The machine alone, as the text mentions it. */
+void facts_of_text_machine(struct facts *f, const struct text_env *e);
 
 /* The frame of the user's own code, or the innermost one; -1 when no file is known. */
 int text_where(const struct text_event *e);

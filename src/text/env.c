@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "text/env_priv.h"
 #include "base/banned.h"
 
 void env_init(struct text_env *e)
@@ -51,17 +52,6 @@ static int cuda_number(const char *s)
 	if (*end == '.')
 		minor = strtol(end + 1, NULL, 10);
 	return major >= 5 && major < 40 && minor < 30 ? (int)(major * 1000 + minor * 10) : 0;
-}
-
-/* The letters of a line before its memory figure. */
-static uint32_t shape_of(const char *s, const char *end)
-{
-	uint32_t h = 2166136261u;
-
-	for (; s < end; s++)
-		if (isalpha((unsigned char)*s))
-			h = (h ^ (unsigned char)*s) * 16777619u;
-	return h;
 }
 
 /* ---- versions --------------------------------------------------------------------------------------- */
@@ -269,141 +259,6 @@ static void read_launcher(struct text_env *e, const char *s)
 	}
 }
 
-/* ---- tensors ---------------------------------------------------------------------------------------- */
-
-/* "190x64x64x2933", "[1, 70000, 8, 32]", "(65536, 512)": at least two sizes. Returns what follows. */
-static const char *read_shape(struct text_env *e, const char *s)
-{
-	double product = 1, largest = 0;
-	int n = 0;
-	bool listed = *s == '(' || *s == '[';
-	char *end;
-
-	s += listed;
-	while (isdigit((unsigned char)*s) && n < 8) {
-		unsigned long long size = strtoull(s, &end, 10);
-
-		product *= (double)size;
-		largest = size > largest ? (double)size : largest;
-		n++;
-		s = end;
-		if (listed && *s == ',')
-			s += 1 + (s[1] == ' ');
-		else if (!listed && (*s == 'x' || *s == '*') && isdigit((unsigned char)s[1]))
-			s++;
-		else
-			break;
-	}
-	if (n < (listed ? 1 : 2) || (listed && *s != ')' && *s != ']' && !(*s == ' ' || isalpha((unsigned char)*s))))
-		return s;
-	if (product == 0 && listed)
-		e->empty = true;
-	if (n >= 2 && product > e->elements)
-		e->elements = product;
-	if (largest > e->largest)
-		e->largest = largest;
-	return s;
-}
-
-/* "batch 131072", "batch_size=70000", "shape[0] = 65536", "bs: 100000", "numel 3000000000". */
-static void read_counts(struct text_env *e, const char *s)
-{
-	static const char *const words[] = {"batch", "shape[", "size(", "size ", "size=", "size:", "samples", "heads", "numel", "elements", "points", "rows", "tokens", "length", "seq_len"};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		const char *at = strcasestr(s, words[i]);
-		double n;
-
-		if (!at)
-			continue;
-		at += strlen(words[i]);
-		at += strcspn(at, " =:");
-		at += strspn(at, " =:(");
-		if (!isdigit((unsigned char)*at))
-			continue;
-		n = strtod(at, NULL);
-		if (n > e->largest && n < 1e13)
-			e->largest = n;
-		if (n == 0 && at[1] != '.' && !isdigit((unsigned char)at[1]) && (!strcmp(words[i], "points") || !strcmp(words[i], "samples")))
-			e->empty = true;
-	}
-}
-
-static void read_tensors(struct text_env *e, const char *s)
-{
-	const char *at = s;
-
-	if (str_starts(s, "File \"") || strstr(s, "thread: [") || strstr(s, "Traceback"))
-		return;
-	while ((at = strpbrk(at, "(["))) {
-		const char *next = isdigit((unsigned char)at[1]) ? read_shape(e, at) : at + 1;
-
-		at = next > at ? next : at + 1;
-	}
-	for (at = s; (at = strchr(at, 'x')) != NULL; at++) {
-		const char *from = at;
-
-		while (from > s && isdigit((unsigned char)from[-1]))
-			from--;
-		if (from < at && isdigit((unsigned char)at[1]) && !(from > s && (isalnum((unsigned char)from[-1]) || from[-1] == '_')) &&
-		    !(at - from == 1 && *from == '0'))
-			at = read_shape(e, from) - 1;
-	}
-	read_counts(e, s);
-	if (strstr(s, "Size([0") || strcasestr(s, "empty tensor") || strcasestr(s, "empty batch") || strcasestr(s, "empty input") ||
-	    strcasestr(s, "no samples") || strcasestr(s, "no points") || strstr(s, "numel() == 0") || strcasestr(s, "zero samples") ||
-	    strcasestr(s, "shape (0,") || strcasestr(s, " 0 points") || strcasestr(s, " 0 samples") || strcasestr(s, " 0 gaussians"))
-		e->empty = true;
-}
-
-/* "WorkNCCL(SeqNum=8123, OpType=ALLREDUCE, …": what each rank waited for. */
-static void read_collectives(struct text_env *e, const char *s)
-{
-	const char *at = strstr(s, "WorkNCCL(SeqNum="), *op;
-	uint64_t n;
-	uint32_t kind;
-
-	if (!at || !(op = strstr(at, "OpType=")))
-		return;
-	n = strtoull(at + strlen("WorkNCCL(SeqNum="), NULL, 10);
-	kind = shape_of(op, op + strcspn(op, ","));
-	e->ops_differ |= e->op && e->op != kind;
-	e->op = kind;
-	e->seq_max = n > e->seq_max ? n : e->seq_max;
-	e->seq_min = !e->seq_min || n < e->seq_min ? n : e->seq_min;
-	e->ops_differ |= e->seq_max - e->seq_min > 64;
-}
-
-/* "70000", "131,072", by itself: not a part of a word, a path, a float or a time. */
-static void read_numbers(struct text_env *e, const char *s)
-{
-	static const char around[] = "_.:/-+#@$%\\";
-
-	if (strlen(s) > 400 || str_starts(s, "File \""))
-		return;
-	for (const char *at = s; *at; at++) {
-		double n = 0;
-		const char *from = at;
-		size_t digits = 0;
-
-		if (!isdigit((unsigned char)*at))
-			continue;
-		for (; isdigit((unsigned char)*at) || (*at == ',' && digits && isdigit((unsigned char)at[1]) && isdigit((unsigned char)at[2]) &&
-						       isdigit((unsigned char)at[3]) && !isdigit((unsigned char)at[4])); at++)
-			if (*at != ',') {
-				n = n * 10 + (*at - '0');
-				digits++;
-			}
-		if ((from == s || (!isalnum((unsigned char)from[-1]) && !strchr(around, from[-1]))) && !isalnum((unsigned char)*at) &&
-		    (!*at || !strchr("_:/\\%", *at)) && !(*at == '.' && isdigit((unsigned char)at[1])) && digits <= 10 && n > e->number)
-			e->number = n;
-		if (!*at)
-			break;
-	}
-	if (strstr(s, "2^31") || strstr(s, "2**31") || strstr(s, "INT_MAX"))
-		e->largest = e->largest < 2147483648.0 ? 2147483648.0 : e->largest;
-}
-
 /* "torch.cuda.is_available(): False", or the answer on the next line. */
 static void read_available(struct text_env *e, const char *s)
 {
@@ -429,121 +284,6 @@ static void read_devices(struct text_env *e, const char *s, uint64_t number)
 		e->visible_line = number;
 }
 
-/* ---- memory ----------------------------------------------------------------------------------------- */
-
-/* A size such as "7012 MiB", "31.2 GB", "14980MiB", "14.2G"; -1 when none begins here. */
-static double size_at(const char *s, const char **end)
-{
-	char *unit;
-	double v = strtod(s, &unit), scale;
-
-	while (*unit == ' ')
-		unit++;
-	if (unit == s || (*unit != 'M' && *unit != 'G' && *unit != 'K'))
-		return -1;
-	scale = *unit == 'M' ? 1048576.0 : *unit == 'G' ? 1073741824.0 : 1024.0;
-	unit += unit[1] == 'i' ? 2 : 1;
-	if (*unit == 'B' || *unit == 'b')
-		unit++;
-	if (isalnum((unsigned char)*unit))
-		return -1;
-	*end = unit;
-	return v * scale;
-}
-
-static void read_smi(struct text_env *e, const char *s)
-{
-	const char *slash = strstr(s, "MiB / "), *from, *end, *gpu;
-	double used, total;
-	int index;
-	unsigned pid;
-
-	e->smi |= strstr(s, "NVIDIA-SMI") || strstr(s, "nvidia-smi");
-	e->no_processes |= strstr(s, "No running processes found") || strcasestr(s, "no process listed") || strcasestr(s, "no processes listed");
-	if (slash) {
-		from = slash;
-		while (from > s && (isdigit((unsigned char)from[-1]) || from[-1] == '.'))
-			from--;
-		used = size_at(from, &end);
-		total = size_at(slash + 6, &end);
-		if (used >= 0 && total > 0 && used > e->memory_used) {
-			e->memory_used = used;
-			e->memory_total = total;
-		}
-	}
-	gpu = strstr(s, "GPU ");
-	if (e->n_pids == ENV_PIDS || !strstr(s, "MiB") || slash)
-		return;
-	if ((gpu && sscanf(gpu, "GPU %d PID %u", &index, &pid) == 2) ||
-	    sscanf(s, "| %d N/A N/A %u", &index, &pid) == 2 || sscanf(s, "| %d %u C", &index, &pid) == 2 || sscanf(s, "| %d %u G", &index, &pid) == 2)
-		e->pid[e->n_pids++] = (struct text_pid){.pid = pid, .gpu = index};
-}
-
-static void follow_memory(struct text_env *e, const char *s, uint64_t number)
-{
-	const char *mem = strcasestr(s, "mem"), *at;
-	struct text_track *t = NULL;
-	const char *end;
-	double size = -1;
-	uint32_t shape;
-
-	if (!mem)
-		mem = strcasestr(s, "alloc");
-	if (!mem || strstr(s, "Tried to allocate"))
-		return;
-	for (at = mem; *at && size < 0; at++)
-		if (isdigit((unsigned char)*at) && !isalnum((unsigned char)at[-1]) && at[-1] != '.')
-			size = size_at(at, &end);
-	if (size < 0)
-		return;
-	shape = shape_of(s, at);
-	for (size_t i = 0; i < e->n_tracks; i++)
-		if (e->track[i].shape == shape)
-			t = &e->track[i];
-	if (!t && e->n_tracks < ENV_TRACKS) {
-		e->track[e->n_tracks++] = (struct text_track){.shape = shape, .first = size, .last = size, .line = number};
-		return;
-	}
-	if (!t)
-		return;
-	t->rises += size > t->last;
-	t->falls += size < t->last;
-	t->last = size;
-}
-
-const struct text_track *env_growth(const struct text_env *e)
-{
-	for (size_t i = 0; i < e->n_tracks; i++) {
-		const struct text_track *t = &e->track[i];
-
-		if (t->rises >= 2 && !t->falls && t->last > t->first * 1.1)
-			return t;
-	}
-	return NULL;
-}
-
-size_t env_shared_pids(const struct text_env *e)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < e->n_pids; i++)
-		for (size_t k = 0; e->pid[i].gpu == 0 && k < e->n_pids; k++)
-			if (e->pid[k].pid == e->pid[i].pid && e->pid[k].gpu != 0) {
-				n++;
-				break;
-			}
-	return n;
-}
-
-size_t env_first_pids(const struct text_env *e)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < e->n_pids; i++)
-		n += e->pid[i].gpu == 0;
-	return n;
-}
-
 void env_line(struct text_env *e, const char *s, uint64_t number)
 {
 	if (!*s)
@@ -554,11 +294,8 @@ void env_line(struct text_env *e, const char *s, uint64_t number)
 	read_gpu(e, s);
 	read_surroundings(e, s);
 	read_launcher(e, s);
-	read_tensors(e, s);
-	read_devices(e, s, number);
-	read_collectives(e, s);
-	read_numbers(e, s);
 	read_available(e, s);
-	read_smi(e, s);
-	follow_memory(e, s, number);
+	read_devices(e, s, number);
+	env_tensors(e, s);
+	env_memory(e, s, number);
 }
