@@ -174,8 +174,10 @@ static const char *skip_time(const char *s)
 
 		while (n && t[n - 1] != ' ' && t[n])
 			n--;
+		while (n && t[n - 1] == ' ')	/* the indentation of what follows stays */
+			n--;
 		if (n >= 8 && memchr(t, ':', n))
-			return t + n - 1;
+			return t + n;
 	}
 	/* a level alone is a prefix only when a message, not a sentence, follows: "ERROR - x", "ERROR: x" */
 	return NULL;

@@ -70,6 +70,10 @@ struct text_log {
 void talk_line(struct text_log *l, const struct text_line *line);
 /* A line that prints a failed assertion of a kernel: taken, or not one. */
 bool assert_line(struct text_log *l, const struct text_line *line);
+/* A frame of a traceback; the arrow that names its line; its code. False: it is something else. */
+bool frame_read(struct talk *t, const char *s);
+bool frame_arrow(struct talk *t, const char *s);
+void frame_source(struct talk *t, const char *s);
 bool line_has_any(const char *s, const char *const *words);
 
 #endif
