@@ -232,7 +232,8 @@ static void fill_phase(struct facts *f)
 			last = before + n;
 	fact_set_text(f, FACT_text_phase, "");
 	for (size_t i = 0; i < COUNT(phases); i++)
-		if (strcasestr(stack, phases[i].words) || strcasestr(last, phases[i].words))
+		if (strcasestr(stack, phases[i].words) || strcasestr(last, phases[i].words) ||
+		    strcasestr(fact_text(f, FACT_error_text), phases[i].words))
 			fact_set_text(f, FACT_text_phase, phases[i].phase);
 }
 

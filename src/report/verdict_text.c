@@ -12,6 +12,7 @@
 #include "trace/cuda_errors.h"
 
 #define SHOWN_MAX 300
+#define NEAR_LINES 100
 
 /* Do the words of the error itself, without anything around them, fit a cause? */
 static bool known_by_itself(struct text_log *l, const struct text_event *e)
@@ -50,6 +51,20 @@ static const struct text_event *choose(struct text_log *l)
 				return &list[i];
 		}
 	return NULL;
+}
+
+/* A line in C++ often comes before the traceback of the very same error, which tells more. */
+static const struct text_event *with_traceback(const struct text_log *l, const struct text_event *e)
+{
+	const struct text_event *list;
+	size_t n = log_events(l, &list);
+	uint32_t code = e && !e->n_frames ? text_code(e->message) : 0;
+
+	for (size_t i = 0; code && i < n; i++)
+		if (&list[i] != e && list[i].n_frames && list[i].line >= e->line && list[i].line < e->line + NEAR_LINES &&
+		    !strcmp(list[i].who, e->who) && text_code(list[i].message) == code)
+			return &list[i];
+	return e;
 }
 
 static struct line line_of_text(struct verdict *v, const struct text_frame *t)
@@ -191,7 +206,7 @@ struct verdict *verdict_of_text(struct text_log *l)
 {
 	struct verdict *v = verdict_new("unknown"), *none;
 	struct facts *f = pool_alloc(&v->pool, sizeof(*f));
-	const struct text_event *e = choose(l);
+	const struct text_event *e = with_traceback(l, choose(l));
 	const struct text_assert *a;
 
 	facts_init(f, &v->pool);
