@@ -301,6 +301,8 @@ static void text_other(struct wrap *w, const struct verdict *o)
 
 	if (o->victim_of)
 		snprintf(line, sizeof(line), "%s", o->title);
+	else if (!o->pid)	/* not a process: a text, a dump, a snapshot */
+		snprintf(line, sizeof(line), "another of the inputs tells of %s (%s)", o->cause->id, certainty_word(o->sure));
 	else if (o->where.file)
 		snprintf(line, sizeof(line), "then process %u failed too: %s at %s:%u", o->pid, o->cause->id,
 			 o->where.shown, o->where.number);

@@ -202,13 +202,26 @@ static void tell_others(struct verdict *v, const struct text_log *l, const struc
 	}
 }
 
+static struct verdict *nothing_wrong(const struct text_log *l)
+{
+	struct verdict *v = verdict_new("none");
+
+	v->from_text = true;
+	tell_others(v, l, NULL);
+	return v;
+}
+
 struct verdict *verdict_of_text(struct text_log *l)
 {
-	struct verdict *v = verdict_new("unknown"), *none;
-	struct facts *f = pool_alloc(&v->pool, sizeof(*f));
 	const struct text_event *e = with_traceback(l, choose(l));
 	const struct text_assert *a;
+	struct verdict *v;
+	struct facts *f;
 
+	if (e && e->warning && log_progress_after(l, e->line))	/* the program went on */
+		return nothing_wrong(l);
+	v = verdict_new("unknown");
+	f = pool_alloc(&v->pool, sizeof(*f));
 	facts_init(f, &v->pool);
 	facts_of_text(f, l, e);
 	fill_where(v, e);
@@ -218,11 +231,8 @@ struct verdict *verdict_of_text(struct text_log *l)
 	fill_memory(v, f);
 	verdict_judge(v, f);
 	if (!v->n_candidates && !e) {
-		none = verdict_new("none");
 		verdict_free(v);
-		none->from_text = true;
-		tell_others(none, l, NULL);
-		return none;
+		return nothing_wrong(l);
 	}
 	fill_evidence(v, l, e);
 	tell_others(v, l, e);

@@ -26,6 +26,12 @@ static const char *const footers[] = {
 #include "kb/text_marks.def"
 };
 
+static const char *const fine[] = {
+#define MARK_FINE(words) words,
+#include "kb/text_marks.def"
+	NULL
+};
+
 static const char *const progress[] = {
 #define MARK_PROGRESS(words) words,
 #include "kb/text_marks.def"
@@ -128,6 +134,8 @@ static bool find_words(struct text_log *l)
 			return false;
 	for (size_t i = 0; i < l->n_found; i++)
 		note_hit(l, l->found[i]);
+	if (l->error_here && line_has_any(l->line.text, fine))
+		l->error_here = false;
 	return true;
 }
 
@@ -146,6 +154,12 @@ static void note_xid(struct text_log *l, const struct text_line *line)
 static void keep_in_ring(struct text_log *l, const struct text_line *line)
 {
 	str_copy(l->ring[l->ring_n++ % RING_LINES], RING_WIDTH, line->text);
+}
+
+static bool shows_progress(const struct text_log *l, const struct text_line *line)
+{
+	return !l->error_here && line->indent < 16 && strpbrk(line->text, "0123456789") && line_has_any(line->text, progress) &&
+	       !strstr(line->text, "File \"");
 }
 
 static void read_line(struct text_log *l, const char *s, size_t len, uint64_t number)
@@ -167,9 +181,10 @@ static void read_line(struct text_log *l, const char *s, size_t len, uint64_t nu
 	}
 	talk_line(l, line);
 	if (line->len) {
-		if (!l->progress && line_has_any(line->text, progress) && strpbrk(line->text, "0123456789") && !l->error_here &&
-		    !strstr(line->text, "File \"") && line->indent < 16)
-			l->progress = number;
+		if (shows_progress(l, line)) {
+			l->progress = l->progress ? l->progress : number;
+			l->progress_last = number;
+		}
 		keep_in_ring(l, line);
 	}
 }
@@ -331,6 +346,11 @@ bool log_progress(const struct text_log *l)
 bool log_progress_before(const struct text_log *l, uint64_t line)
 {
 	return l->progress && l->progress < line;
+}
+
+bool log_progress_after(const struct text_log *l, uint64_t line)
+{
+	return l->progress_last > line;
 }
 
 size_t log_ranks(const struct text_log *l)

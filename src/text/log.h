@@ -80,6 +80,7 @@ uint64_t log_bytes(const struct text_log *l);
 bool log_binary(const struct text_log *l);	/* mostly bytes that no text has */
 bool log_progress(const struct text_log *l);	/* the program had been working */
 bool log_progress_before(const struct text_log *l, uint64_t line);
+bool log_progress_after(const struct text_log *l, uint64_t line);
 size_t log_ranks(const struct text_log *l);	/* different ranks that wrote */
 const char *log_tail(struct text_log *l);	/* the last lines, joined */
 

@@ -59,7 +59,7 @@ struct text_log {
 	const char *file;		/* the input being read */
 	uint64_t offset;		/* lines of earlier inputs */
 	uint64_t lines, bytes, strange, read;
-	uint64_t progress;		/* first line that shows it; 0 = none */
+	uint64_t progress, progress_last;	/* first and last line that show it; 0 = none */
 	unsigned char rank[RANKS_MAX / 8];
 	struct text_line line;
 	bool hasty;
