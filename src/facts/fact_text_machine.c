@@ -168,10 +168,27 @@ static void fill_tensors(struct facts *f, const struct text_env *e)
 	fact_set_flag(f, FACT_text_gpu_dropped, cc > 0 && least > 0 && cc < least);
 }
 
+/* Does the official wheel run on the GPU? Then it is not PyTorch that lacks code for it. */
+static void fill_wheel(struct facts *f, const struct text_env *e)
+{
+	int cuda = (int)fact_number(f, FACT_text_torch_cuda, 0), cc = (int)fact_number(f, FACT_text_gpu_cc, 0);
+	const struct compat_wheel *w = e->torch[0] && cc && !e->torch_cpu ? compat_wheel(e->torch, e->torch_cuda ? cuda : 0, COMPAT_X86_64) : NULL;
+	enum compat_code code;
+
+	if (!w || !w->archs)
+		return;
+	code = compat_wheel_code(w, cc, (int)fact_number(f, FACT_text_driver_cuda, 0));
+	if (code == COMPAT_CODE_RUNS)
+		fact_set_flag(f, FACT_text_wheel_runs, true);
+	else if (code != COMPAT_CODE_UNKNOWN && code != COMPAT_CODE_TEGRA)
+		fact_set_flag(f, FACT_text_wheel_runs, false);
+}
+
 void facts_of_text_machine(struct facts *f, const struct text_env *e)
 {
 	fill_versions(f, e);
 	fill_gpu(f, e);
 	fill_circumstances(f, e);
 	fill_tensors(f, e);
+	fill_wheel(f, e);
 }
