@@ -188,7 +188,8 @@ check-all: check check-san
 check-gpu: parts
 	@$(PYTHON) tests/gpu/run.py --build $(B)
 	@$(PYTHON) tests/gpu/faults.py --build $(B)
-	@$(PYTHON) tests/gpu/doctor.py --build $(B)
+	@$(PYTHON) tests/gpu/figures.py --build $(B)
+	@$(PYTHON) tests/gpu/snapshots.py --build $(B)
 	@sh tests/gpu/neighbours.sh $(B) $(PYTHON)
 
 # Never part of `check`: it needs the network. What was read is kept in build/wheels.

@@ -194,8 +194,8 @@ struct cw_header {
 	uint64_t cap;			/* the address space ends here */
 	uint64_t used;			/* handed out so far, segments rounded up */
 	uint32_t pid, ppid;
-	uint64_t start_realtime_ns;
-	struct cw_clock clock0, clock1;	/* at the start, and the newest reading */
+	uint64_t start_realtime_ns;	/* at clock0 */
+	struct cw_clock clock0, clock1;	/* when the program began, and the newest reading */
 	uint32_t rank, local_rank, world_size;	/* CW_UNKNOWN when not set */
 	uint32_t off_because;		/* enum cw_reason: whole recorder */
 	uint32_t frames_off_because;	/* enum cw_reason: Python frames */
@@ -364,7 +364,9 @@ struct cw_allocation {
 	int16_t device;			/* -1 = host or unknown */
 	uint64_t extra;			/* VMM: the memory handle; ASYNC: the stream; TORCH: the forward stack */
 	uint32_t site;			/* index into SITES, 0 = not known */
-	uint32_t library;		/* off of a cw_string: the file that asked the driver, 0 = not known */
+	/* off of a cw_string: the file that asked the driver, 0 = not known; TORCH: the library that PyTorch gave the block
+	 * to as its workspace, 0 = none */
+	uint32_t library;
 };
 
 /* Who asks for memory: a line, a kind, a device. Kept for the whole run, so that totals outlive the blocks. */

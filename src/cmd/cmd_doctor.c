@@ -132,14 +132,18 @@ int cmd_doctor(int argc, char **argv)
 	struct text_style style = {0};
 	struct machine m = {.pid = 0};
 	struct err e = {0};
-	int first = opt_parse(&usage, options, argc, argv, &e), status;
+	int first = opt_parse(&usage, options, argc, argv, &e), more = 0, status;
 	const char *path = first >= 0 && first < argc ? argv[first] : NULL;
 
+	if (path) {		/* options may follow the bundle, too */
+		more = opt_parse(&usage, options, argc - first, argv + first, &e);
+		first = more < 0 ? more : first;
+	}
 	if (first >= 0 && given.help) {
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);
 	}
-	if (first < 0 || check_options(argc - first, path, &e, &colour))
+	if (first < 0 || check_options(path ? 1 + argc - first - more : 0, path, &e, &colour))
 		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	style.colour = !given.json && term_colour(STDOUT_FILENO, colour);
 	style.width = term_width(STDOUT_FILENO);

@@ -13,6 +13,7 @@
 #include "base/pickle_write.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/memory_time.h"
 #include "cmd/recording.h"
 #include "report/torchsnap.h"
 #include "trace/trace.h"
@@ -32,8 +33,9 @@ static const struct opt_usage usage = {
 	"The snapshot is a pickle like that of torch.cuda.memory._dump_snapshot: PyTorch's segments and blocks\n"
 	"as they were at the end, with the lines that made them. PyTorch's viewer opens it:\n"
 	"    python -m torch.cuda._memory_viz trace_plot FILE -o FILE.html\n"
-	"Its history is that of the blocks that were live at the end and of those freed last. Streams, pools\n"
-	"and sizes before rounding are not recorded: the stream is 0, the pool (0, 0), the size the block's.\n"
+	"Its history is whole when the program ran under 'cuwhy run --memory-trace'; else it is that of the blocks\n"
+	"that were live at the end and of those freed last. Streams, pools and sizes before rounding are not\n"
+	"recorded: the stream is 0, the pool (0, 0), the size the block's.\n"
 	"\n"
 	"The exit status is 0 when the file was written, else 2.\n",
 };
@@ -50,6 +52,7 @@ static const struct opt options[] = {
 
 struct choice {
 	struct trace *trace;		/* of the process that is meant */
+	char *part;			/* its file */
 	size_t n;			/* processes with blocks of PyTorch */
 	size_t readable;
 	char pids[120];			/* for people */
@@ -87,6 +90,7 @@ static void look_at(struct choice *c, const char *part, struct err *e)
 		note_pid(c, trace_header(t)->pid);
 		if (is_meant(t) && c->n++ == 0) {
 			c->trace = t;
+			c->part = xstrdup(part);
 			return;
 		}
 	}
@@ -110,23 +114,21 @@ static int refuse(const struct choice *c, const char *path, struct err *e)
 			"(PYTORCH_NO_CUDA_MEMORY_CACHING, another backend)");
 }
 
-static struct trace *choose(const char *path, struct err *e)
+static void choose(struct choice *c, const char *path, struct err *e)
 {
-	struct choice c = {0};
 	struct recording r;
 
 	if (recording_read(&r, path, e) == 0) {
 		for (size_t i = 0; i < r.n; i++)
 			if (r.process[i].part)
-				look_at(&c, r.process[i].part, e);
-		if (c.n != 1) {
-			refuse(&c, path, e);
-			trace_free(c.trace);
-			c.trace = NULL;
+				look_at(c, r.process[i].part, e);
+		if (c->n != 1) {
+			refuse(c, path, e);
+			trace_free(c->trace);
+			c->trace = NULL;
 		}
 	}
 	recording_release(&r);
-	return c.trace;
 }
 
 /* --- the snapshot ----------------------------------------------------------------------------- */
@@ -137,8 +139,9 @@ static void warn(uint64_t n, const char *what)
 		fprintf(stderr, "cuwhy: %" PRIu64 " %s\n", n, what);
 }
 
-static void tell(const struct torchsnap *s)
+static void tell(const struct torchsnap *s, bool traced)
 {
+	warn(s->missing, "events are missing in the memory trace: the history has gaps");
 	warn(s->lost, "blocks were not recorded: there was no room for them");
 	warn(s->outside, "blocks are in no allocation that was recorded: each is shown as a segment of its own");
 	warn(s->overlapping, "blocks lie on top of others: the recording is damaged there, they are left out");
@@ -146,6 +149,9 @@ static void tell(const struct torchsnap *s)
 	if (strcmp(given.out, "-") != 0)
 		printf("wrote '%s': %zu segments, %zu blocks, %zu events\n", given.out, s->n_segments, s->n_blocks,
 		       s->n_events);
+	if (strcmp(given.out, "-") != 0 && !traced)
+		printf("its events are those of blocks that were live at the end or freed last: 'cuwhy run --memory-trace' "
+		       "keeps every one\n");
 }
 
 static int write_out(const struct pickle *p, struct err *e)
@@ -158,25 +164,50 @@ static int write_out(const struct pickle *p, struct err *e)
 	return 0;
 }
 
-static int export(const char *path, struct err *e)
+static int write_snapshot(const struct torchsnap *s, struct trace *t, bool traced, struct err *e)
 {
-	struct trace *t = choose(path, e);
-	struct torchsnap s;
 	struct pickle p;
 	int rc;
 
-	if (!t)
-		return e->code;
-	torchsnap_build(&s, t);
 	pickle_begin(&p, MAX_SNAPSHOT);
-	torchsnap_write(&s, t, &p);
+	torchsnap_write(s, t, &p);
 	pickle_end(&p);
 	rc = write_out(&p, e);
 	if (rc == 0)
-		tell(&s);
+		tell(s, traced);
 	pickle_release(&p);
+	return rc;
+}
+
+static int export_process(const struct choice *c, struct err *e)
+{
+	struct history h = {0};
+	struct buf bytes;
+	struct torchsnap s;
+	int rc = memory_trace_read(&bytes, c->trace, c->part, e);
+
+	if (rc == 0)
+		rc = history_begin(&h, c->trace, bytes.data, bytes.len, e);
+	if (rc < 0)
+		fprintf(stderr, "cuwhy: done without the memory trace: %s\n", e->msg);
+	torchsnap_build(&s, c->trace, rc == 0 ? &h : NULL);
+	history_release(&h);
+	buf_release(&bytes);
+	*e = (struct err){0};
+	rc = write_snapshot(&s, c->trace, rc == 0, e);
 	torchsnap_release(&s);
-	trace_free(t);
+	return rc;
+}
+
+static int export(const char *path, struct err *e)
+{
+	struct choice c = {0};
+	int rc;
+
+	choose(&c, path, e);
+	rc = c.trace ? export_process(&c, e) : e->code;
+	trace_free(c.trace);
+	free(c.part);
 	return rc;
 }
 

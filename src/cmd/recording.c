@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "cmd/recording.h"
 #include "cmd/run_xid.h"
+#include "cmd/ram_json.h"
 #include "cmd/usage_json.h"
 #include "trace/trace.h"
 #include "base/banned.h"
@@ -96,21 +97,43 @@ char *recording_newest(struct err *e)
 
 /* --- reading one ------------------------------------------------------------------------------ */
 
+static json_t *load_beside(const char *part, const char *suffix)
+{
+	char *path = xasprintf("%.*s%s", (int)(strlen(part) - strlen(PART_SUFFIX)), part, suffix);
+	json_t *o = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+
+	free(path);
+	return o;
+}
+
 static struct gpu_usage *usage_of(const char *part)
 {
-	char *path = xasprintf("%.*s" USAGE_SUFFIX, (int)(strlen(part) - strlen(PART_SUFFIX)), part);
-	json_t *o = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+	json_t *o = load_beside(part, USAGE_SUFFIX);
 	struct gpu_usage *u = usage_from_json(o);
 
 	json_decref(o);
-	free(path);
 	return u;
+}
+
+static struct ram_state *ram_of(const char *part)
+{
+	json_t *o = load_beside(part, RAM_SUFFIX);
+	struct ram_state *r = xmalloc(sizeof(*r));
+
+	if (!ram_from_json(r, o)) {
+		free(r);
+		r = NULL;
+	}
+	json_decref(o);
+	return r;
 }
 
 static void add(struct recording *r, struct recorded_process *p)
 {
-	if (p->part && str_ends(p->part, PART_SUFFIX))
+	if (p->part && str_ends(p->part, PART_SUFFIX)) {
 		p->end.usage = p->usage = usage_of(p->part);
+		p->end.ram = p->ram = ram_of(p->part);
+	}
 	r->process = xgrow(r->process, r->n, &r->cap, sizeof(*r->process));
 	r->process[r->n++] = *p;
 }
@@ -212,6 +235,7 @@ void recording_release(struct recording *r)
 		free(r->process[i].part);
 		free(r->process[i].command);
 		usage_free(r->process[i].usage);
+		free(r->process[i].ram);
 	}
 	free(r->process);
 	*r = (struct recording){0};

@@ -16,6 +16,7 @@ struct err;
 #define VERDICT_FILE	"verdict.json"
 #define PART_SUFFIX	".cwr"
 #define USAGE_SUFFIX	".usage.json"	/* beside a part: who held the GPUs when memory ran out in it */
+#define RAM_SUFFIX	".ram.json"	/* likewise: the host's memory and the limits on it */
 #define DUMP_SUFFIX	".cudacore"	/* beside a part: the GPU core dump of that process */
 #define EVENTS_SUFFIX	".cwm"
 
@@ -23,6 +24,7 @@ struct recorded_process {
 	char *part;		/* path of its .cwr; NULL = none was kept */
 	char *command;
 	struct gpu_usage *usage;	/* end.usage points to it; NULL = nobody looked */
+	struct ram_state *ram;	/* end.ram points to it; NULL = nobody looked */
 	struct process_end end;	/* end.command points to `command` */
 	bool end_known;		/* false: take what the recording itself says */
 };

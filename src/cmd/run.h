@@ -29,6 +29,7 @@
 #include "cmd/run_xid.h"
 #include "cuwhy/format.h"
 #include "probe/probe.h"
+#include "probe/ram.h"
 #include "report/verdict.h"
 
 /* --- one recorded process image (an exec makes a new one) ------------------------------------- */
@@ -97,6 +98,7 @@ struct process {
 	struct process_hang hang;
 	struct process_events events;
 	enum sample_state sample;	/* its result is end.usage, owned by the sampler */
+	struct ram_state ram;	/* the host's memory when memory ran out last; end.ram points to it, or is NULL */
 };
 
 /* --- run_server.c ----------------------------------------------------------------------------- */
@@ -197,6 +199,7 @@ const char *store_dir(struct store *s);
 /* Keeps the memory of a process; sets p->part. */
 void store_part(struct store *s, struct process *p, const void *bytes, size_t len);
 void store_dump(struct store *s, const struct process *p, const char *path);
+void store_ram(struct store *s, const struct process *p);	/* the host's memory then, likewise */
 void store_usage(struct store *s, const struct process *p);	/* who held the GPUs, when that is known */
 
 /* Writes run.json as known now; `ended`: with the program's exit. */

@@ -250,6 +250,7 @@ static void judge_process(struct judge *j, struct process *p)
 	if (core && p->part)
 		store_dump(j->store, p, core);
 	store_usage(j->store, p);
+	store_ram(j->store, p);
 	if (core)
 		unlink(core);
 	if (failed)

@@ -176,6 +176,10 @@ static void take_wake(struct server *s, int client, const struct cw_hello *h)
 	for (i = s->n_processes; i-- > 0;) {
 		if (s->process[i]->pid != pid || s->process[i]->start_ns != h->start_mono_ns)
 			continue;
+		if (!s->process[i]->judged) {
+			ram_look(&s->process[i]->ram, "", pid);
+			s->process[i]->end.ram = &s->process[i]->ram;
+		}
 		/* one that is under way is of this moment, too */
 		if (!s->process[i]->judged && s->process[i]->sample == SAMPLE_NONE)
 			s->process[i]->sample = SAMPLE_WANTED;

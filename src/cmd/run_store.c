@@ -21,6 +21,7 @@
 #include "report/json_text.h"
 #include "cmd/recording.h"
 #include "cmd/run.h"
+#include "cmd/ram_json.h"
 #include "cmd/usage_json.h"
 #include "base/banned.h"
 
@@ -49,7 +50,7 @@ static bool is_our_file(const char *name)
 		return false;
 	return strcmp(name + end, PART_SUFFIX) == 0 || strcmp(name + end, DUMP_SUFFIX) == 0 ||
 	       strcmp(name + end, EVENTS_SUFFIX) == 0 || strcmp(name + end, USAGE_SUFFIX) == 0 ||
-	       strcmp(name + end, ".json") == 0;
+	       strcmp(name + end, RAM_SUFFIX) == 0 || strcmp(name + end, ".json") == 0;
 }
 
 static void remove_our_files(const char *dir)
@@ -166,21 +167,29 @@ void store_dump(struct store *s, const struct process *p, const char *path)
 	free(name);
 }
 
-void store_usage(struct store *s, const struct process *p)
+/* A file of its own beside the part. Takes ownership of `o`. */
+static void store_beside(struct store *s, const struct process *p, const char *suffix, json_t *o)
 {
-	json_t *o;
-	char *name, *text;
+	char *text = json_dumps(o, JSON_COMPACT);
+	char *name = xasprintf("%.*s%s", (int)(strlen(p->part) - strlen(PART_SUFFIX)), p->part, suffix);
 
-	if (!p->part || !p->end.usage || s->failed.code)
-		return;
-	o = usage_to_json(p->end.usage);
-	text = json_dumps(o, JSON_COMPACT);
-	name = xasprintf("%.*s" USAGE_SUFFIX, (int)(strlen(p->part) - strlen(PART_SUFFIX)), p->part);
 	if (text)
 		store_json(s, name, text);
 	free(name);
 	free(text);
 	json_decref(o);
+}
+
+void store_usage(struct store *s, const struct process *p)
+{
+	if (p->part && p->end.usage && !s->failed.code)
+		store_beside(s, p, USAGE_SUFFIX, usage_to_json(p->end.usage));
+}
+
+void store_ram(struct store *s, const struct process *p)
+{
+	if (p->part && p->end.ram && !s->failed.code)
+		store_beside(s, p, RAM_SUFFIX, ram_to_json(p->end.ram));
 }
 
 void store_json(struct store *s, const char *name, const char *json)

@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "facts/pieces.h"
 #include "facts/retention.h"
+#include "facts/trains.h"
+#include "probe/ram.h"
 #include "trace/trace.h"
 
 static void set_line(struct facts *f, enum fact_id id, const struct trace *t, const struct place *p)
@@ -89,9 +92,10 @@ static void fill_segments(struct facts *f, const struct trace *t, const struct l
 static void fill_retention(struct facts *f, const struct incident *i, struct trace *t, const struct ledger *l)
 {
 	const struct ledger_line *g;
+	enum trains trains;
 	struct retention r;
 
-	retention_find(&r, t, l, i->lead->node_name != 0, f->pool);
+	retention_find(&r, t, l, failure_in_backward(t, i->lead), f->pool);
 	set_bytes(f, FACT_graph_nodes, r.nodes);
 	set_bytes(f, FACT_graph_nodes_run, r.nodes_run);
 	set_bytes(f, FACT_graph_rounds, r.rounds);
@@ -99,6 +103,9 @@ static void fill_retention(struct facts *f, const struct incident *i, struct tra
 	set_bytes(f, FACT_graph_kept_run, r.kept_run);
 	set_line(f, FACT_graph_line, t, &r.last);
 	set_line(f, FACT_graph_most, t, &r.most);
+	trains = stack_trains(t, i->lead->stack);
+	if (trains != TRAINS_UNKNOWN)
+		fact_set_flag(f, FACT_graph_trains, trains == TRAINS_YES);
 	g = growth_find(l, t, &r);
 	fact_set_flag(f, FACT_grow_is, g && g->bytes >= l->allocated / 4);
 	if (!g)
@@ -216,7 +223,46 @@ static bool stack_loads(const struct trace *t, uint32_t stack)
 	return false;
 }
 
-static void fill_process(struct facts *f, const struct incident *i, const struct trace *t)
+static void set_limit(struct facts *f, enum fact_id id, uint64_t bytes)
+{
+	if (bytes < RAM_UNLIMITED)
+		set_bytes(f, id, bytes);
+}
+
+static void fill_ram(struct facts *f, const struct ram_state *r, const struct cw_header *h)
+{
+	double request = fact_number(f, FACT_oom_request, -1);
+	uint64_t pinned = (uint64_t)fact_number(f, FACT_pinned_bytes, 0), room = 0;
+	enum ram_limit limit;
+
+	set_limit(f, FACT_ram_total, r->total);
+	set_limit(f, FACT_ram_available, r->available);
+	set_limit(f, FACT_ram_cgroup_limit, r->group_limit);
+	set_limit(f, FACT_ram_cgroup_used, r->group_used);
+	set_limit(f, FACT_ram_lock_limit, r->lock_limit);
+	fact_set_flag(f, FACT_ram_wsl, r->wsl);
+	if (request < 0 || !fact_true(f, FACT_oom_host))
+		return;
+	limit = ram_limit_of(r, (uint64_t)request, pinned, h->pinned_peak_bytes, &room);
+	fact_set_text(f, FACT_ram_limit, ram_limit_id(limit));
+	if (limit)
+		set_bytes(f, FACT_ram_room, room);
+}
+
+/* At the failure; what was freed since is in the table of freed memory, as far as it reaches. */
+static uint64_t pinned_then(struct trace *t, uint64_t ticks)
+{
+	uint64_t sum = 0, now = trace_header(t)->pinned_bytes;
+	struct pieces p;
+
+	pieces_of_driver_at(&p, t, ticks);
+	for (size_t i = 0; i < p.n; i++)
+		sum += p.list[i].kind == CW_MEM_PINNED || p.list[i].kind == CW_MEM_REGISTERED ? p.list[i].size : 0;
+	pieces_free(&p);
+	return sum > now ? sum : now;
+}
+
+static void fill_process(struct facts *f, const struct incident *i, struct trace *t)
 {
 	const struct cw_header *h = trace_header(t);
 
@@ -226,7 +272,10 @@ static void fill_process(struct facts *f, const struct incident *i, const struct
 	if (h->world_size != CW_UNKNOWN)
 		fact_set_number(f, FACT_process_world_size, h->world_size);
 	fact_set_flag(f, FACT_load_is, stack_loads(t, i->lead->stack));
-	set_bytes(f, FACT_pinned_bytes, h->pinned_bytes);
+	set_bytes(f, FACT_pinned_bytes, fact_true(f, FACT_oom_host) ? pinned_then(t, i->lead->ticks) : h->pinned_bytes);
+	set_bytes(f, FACT_pinned_peak, h->pinned_peak_bytes);
+	if (i->ram)
+		fill_ram(f, i->ram, h);
 }
 
 void ledger_facts(struct facts *f, const struct incident *i, struct trace *t, const struct ledger *l,

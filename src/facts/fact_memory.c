@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 #include "facts/fact_fill.h"
+#include "facts/ledger.h"
 #include "trace/trace.h"
 
 static void set_bytes(struct facts *f, enum fact_id id, uint64_t bytes)
@@ -28,7 +29,7 @@ static bool is_oom(const struct incident *i)
 	return false;
 }
 
-static bool is_host_call(const struct cw_failure *l)
+bool failure_is_host(const struct cw_failure *l)
 {
 	const char *class = api_class(l->api);
 
@@ -75,7 +76,7 @@ void fill_memory(struct facts *f, const struct incident *i, const struct cw_devi
 	fact_set_flag(f, FACT_oom_is, oom);
 	if (!oom)
 		return;
-	fact_set_flag(f, FACT_oom_host, is_host_call(i->lead));
+	fact_set_flag(f, FACT_oom_host, failure_is_host(i->lead));
 	if (torch)
 		fill_failure(f, torch);
 	for (size_t k = 0; k < i->n; k++)

@@ -113,30 +113,65 @@ static bool is_release(const char *version, const char *release)
 	return strncmp(version, release, n) == 0 && (version[n] == '\0' || version[n] == '.' || version[n] == '+');
 }
 
-/* "+cu128", "+cpu"; "" when it does not say. */
-static const char *local_part(const char *version)
-{
-	const char *plus = version ? strchr(version, '+') : NULL;
+#define NO_CUDA (-1)
 
-	return plus ? plus : "";
+/* The CUDA version that a package was built for, by its mark: "+cu128" is 12080, "+cpu" NO_CUDA. 0: it does not say, as
+ * builds from source with "+git1234567" do not. */
+static int marked_cuda(const char *version)
+{
+	const char *plus = strchr(version, '+');
+	char *end;
+	long n;
+
+	if (!plus || strcmp(plus, "+cpu") == 0)
+		return plus ? NO_CUDA : 0;
+	if (!str_starts(plus, "+cu"))
+		return 0;
+	n = strtol(plus + 3, &end, 10);
+	return n >= 90 && n < 1000 && !*end ? (int)(n / 10 * 1000 + n % 10 * 10) : 0;
+}
+
+static int torch_built_for(const struct py_torch *t)
+{
+	int cuda = cuda_number(t->cuda);
+
+	return t->build == TORCH_BUILD_CPU ? NO_CUDA : cuda ? cuda : t->version ? marked_cuda(t->version) : 0;
+}
+
+/* Both compare when they are imported: torchaudio the whole version, torchvision since PyTorch 2.0 the major one. A build for the
+ * CPU lacks the operators for the GPU. */
+static bool is_built_apart(const char *name, int mine, int torch, const char *release)
+{
+	if (!mine || !torch || mine == torch)
+		return false;
+	return mine == NO_CUDA || torch == NO_CUDA || mine / 1000 != torch / 1000 || strcmp(name, "torchaudio") == 0 ||
+	       (release && str_starts(release, "1."));
+}
+
+/* "2.9.0a0", "2.10.0.dev20251001": which release such a build goes with is not settled. */
+static bool is_unfinished(const char *version)
+{
+	size_t n = strcspn(version, "+");
+
+	return strcspn(version, "abcdefghijklmnopqrstuvwxyz") < n && !strstr(version, "post");
 }
 
 static bool check_vision(struct facts *f, const struct pyenv *env, const char *name, const char *wanted)
 {
 	const struct py_package *p = pyenv_package(env, name);
-	const char *mine, *torch = local_part(env->torch.version);
+	const char *version = env->torch.version;
+	int torch = torch_built_for(&env->torch);
+	bool apart;
 
-	if (!p || !p->version)
+	if (!p || !p->version || !version)
 		return false;
-	mine = local_part(p->version);
-	/* a CPU build beside a CUDA build: its operators are missing; two CUDA builds that differ are refused at import */
-	if (wanted && is_release(p->version, wanted) && (!mine[0] || !torch[0] || strcmp(mine, torch) == 0))
-		return false;
-	if (!wanted && (!mine[0] || !torch[0] || strcmp(mine, torch) == 0))
+	apart = is_built_apart(name, marked_cuda(p->version), torch, version);
+	if (!apart && (!wanted || is_unfinished(version) || is_unfinished(p->version) || is_release(p->version, wanted)))
 		return false;
 	fact_set_text(f, FACT_vision_package, name);
 	fact_set_text(f, FACT_vision_version, p->version);
-	fact_set_text(f, FACT_vision_wanted, pool_printf(f->pool, "%s%s", wanted ? wanted : "a build", torch));
+	fact_set_text(f, FACT_vision_wanted, torch > 0 ? pool_printf(f->pool, "%s for CUDA %d.%d", wanted ? wanted : "a build", torch / 1000,
+								      torch % 1000 / 10) : wanted ? wanted : "a build for the CPU");
 	return true;
 }
 

@@ -17,6 +17,7 @@ struct cw_failure;
 struct xid;
 struct xid_log;
 struct gpu_usage;
+struct ram_state;
 
 #define INCIDENT_FAILURES 16	/* more of the same add nothing */
 
@@ -31,6 +32,7 @@ struct incident {
 	bool python_only;		/* nothing but an exception's message */
 	bool check_only;		/* nothing but PyTorch's own refusal */
 	const struct gpu_usage *usage;	/* who held the GPUs then; NULL = nobody looked */
+	const struct ram_state *ram;	/* the host's memory then; NULL = nobody looked */
 	const struct xid_log *xids;	/* of the time of the program; NULL = nobody looked */
 	bool hang;			/* a wait that `cuwhy run` found too long, and the errors after it */
 };

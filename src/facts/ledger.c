@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "facts/history.h"
 #include "facts/ledger_priv.h"
 #include "trace/trace_memory.h"
 
@@ -26,7 +27,8 @@ const struct cw_failure *ledger_oom(const struct trace *t, int device)
 			continue;
 		if (f[i - 1]->source == CW_SRC_TORCH_OOM)
 			return f[i - 1];
-		if (!driver && f[i - 1]->source == CW_SRC_DRIVER && f[i - 1]->code == 2 && f[i - 1]->request_bytes)
+		if (!driver && f[i - 1]->source == CW_SRC_DRIVER && f[i - 1]->code == 2 && f[i - 1]->request_bytes &&
+		    !failure_is_host(f[i - 1]))
 			driver = f[i - 1];
 	}
 	return driver;
@@ -38,25 +40,6 @@ static bool counts(const struct piece *p, int device)
 {
 	return (p->device == device || p->device < 0) &&
 	       (p->kind == CW_MEM_DEVICE || p->kind == CW_MEM_ASYNC || p->kind == CW_MEM_VMM);
-}
-
-void moment_init(struct moment *m, struct trace *t, uint64_t when, int device)
-{
-	size_t n = 0;
-
-	*m = (struct moment){ .when = when, .device = device };
-	pieces_of_torch(&m->torch, t, when);
-	for (size_t i = 0; i < m->torch.n; i++)
-		if (m->torch.list[i].device == device)
-			m->torch.list[n++] = m->torch.list[i];
-	m->torch.n = n;
-	pieces_of_driver_at(&m->driver, t, when);
-}
-
-void moment_free(struct moment *m)
-{
-	pieces_free(&m->torch);
-	pieces_free(&m->driver);
 }
 
 static struct ledger_line line_of_piece(const struct piece *p, const struct about *a)
@@ -77,15 +60,30 @@ static void add_tensors(struct lines *to, const struct moment *m, struct kinds *
 	}
 }
 
-static const char *library_of(const struct kinds *k, const struct piece *p, const struct about *a)
+/* libcublas.so.13; of a Python extension the module: cupy_backends/cuda/api/runtime. */
+static const char *library_shown(const char *path, struct pool *pool)
 {
-	uint32_t off = p->library ? p->library : a->asked ? a->asked->library : 0;
-	const char *path = trace_string(k->trace, off), *slash = strrchr(path, '/');
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *tag = strstr(base, ".cpython-"), *packages = strstr(path, "-packages/");
 
-	return !path[0] ? NULL : slash ? slash + 1 : path;
+	tag = tag ? tag : strstr(base, ".abi3.so");
+	if (!path[0] || !tag)
+		return path[0] ? base : NULL;
+	path = packages ? packages + strlen("-packages/") : base;
+	return pool_copy(pool, path, (size_t)(tag - path));
 }
 
-static void add_libraries(struct lines *to, const struct moment *m, struct kinds *k)
+static const char *library_of(struct kinds *k, const struct piece *p, const struct about *a, struct pool *pool)
+{
+	uint32_t off = p->library ? p->library : a->asked ? a->asked->library : 0;
+
+	if (off != k->library)
+		k->library_name = library_shown(trace_string(k->trace, off), pool);
+	k->library = off;
+	return k->library_name;
+}
+
+static void add_libraries(struct lines *to, const struct moment *m, struct kinds *k, struct pool *pool)
 {
 	for (size_t i = 0; i < m->driver.n; i++) {
 		const struct piece *p = &m->driver.list[i];
@@ -95,7 +93,7 @@ static void add_libraries(struct lines *to, const struct moment *m, struct kinds
 			continue;
 		one = line_of_piece(p, kinds_about(k, p));
 		one.part = PART_LIBRARIES;
-		one.library = library_of(k, p, kinds_about(k, p));
+		one.library = library_of(k, p, kinds_about(k, p), pool);
 		lines_add(to, &one);
 	}
 }
@@ -261,6 +259,8 @@ static void from_timeline(struct ledger *l, struct trace *t, uint64_t ticks)
 
 	trace_timeline(t, l->device, &s, &n);
 	for (size_t i = 0; i < n && s[i].ticks <= ticks; i++) {
+		if (l->at == LEDGER_TIME)
+			l->allocated = s[i].allocated;
 		l->reserved = s[i].reserved;
 		l->driver = s[i].driver;
 	}
@@ -269,6 +269,7 @@ static void from_timeline(struct ledger *l, struct trace *t, uint64_t ticks)
 static void set_total(struct ledger *l, const struct trace *t, const struct cw_failure *f)
 {
 	const struct cw_header *h = trace_header(t);
+	const struct cw_memory_now *now = trace_memory(t, l->device);
 
 	l->device_name = l->device >= 0 && l->device < CW_MAX_DEVICES ? h->device[l->device].name : "";
 	l->total = f && f->memory_known ? f->total_bytes : 0;
@@ -276,6 +277,11 @@ static void set_total(struct ledger *l, const struct trace *t, const struct cw_f
 	if (!l->total && l->device_name[0])
 		l->total = h->device[l->device].total_bytes;
 	l->total_known = l->total > 0;
+	if (now) {
+		l->peak_allocated = now->peak_allocated;
+		l->peak_reserved = now->peak_reserved;
+	}
+	l->pinned_peak = h->pinned_peak_bytes;
 }
 
 static void set_sums(struct ledger *l, struct trace *t, const struct cw_failure *f, const struct moment *m)
@@ -283,10 +289,6 @@ static void set_sums(struct ledger *l, struct trace *t, const struct cw_failure 
 	const struct cw_memory_now *now = trace_memory(t, l->device);
 
 	l->driver = driver_sum(m);
-	if (now) {
-		l->peak_allocated = now->peak_allocated;
-		l->peak_reserved = now->peak_reserved;
-	}
 	if (l->at == LEDGER_END && now) {
 		l->allocated = now->allocated;
 		l->reserved = now->reserved;
@@ -338,7 +340,7 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 
 	*l = (struct ledger){ .at = at, .device = device, .ticks = when };
 	moment_init(&m, t, when, device);
-	kinds_init(&k, t, when, device, pool);
+	kinds_init(&k, t, &m, at == LEDGER_OOM && f ? failure_in_backward(t, f) : !trace_header(t)->exit_known, pool);
 	set_total(l, t, f);
 	set_sums(l, t, f, &m);
 	if (at == LEDGER_PEAK) {
@@ -347,7 +349,7 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 	} else {
 		segments_find(&l->segments, &m, &k, l->reserved, pool);
 		add_tensors(&lines, &m, &k);
-		add_libraries(&lines, &m, &k);
+		add_libraries(&lines, &m, &k, pool);
 	}
 	settle_lines(l, &lines);
 	divide(l, &lines, f ? f->free_bytes : 0, seen);
@@ -356,6 +358,44 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 	add_kinds(l);
 	count_made(l, &k);
 	l->pinned = at == LEDGER_PEAK ? 0 : host_sum(&m);
-	l->pinned_peak = trace_header(t)->pinned_peak_bytes;
 	moment_free(&m);
+}
+
+/* What PyTorch had reserved is the sum of its segments; the timeline only helps to find those that nobody names. */
+static void read_history(struct ledger *l, struct lines *lines, struct kinds *k, struct moment *m, struct pool *pool)
+{
+	segments_find(&l->segments, m, k, l->reserved, pool);
+	add_tensors(lines, m, k);
+	add_libraries(lines, m, k, pool);
+	l->driver = driver_sum(m);
+	l->allocated = sum_of(lines, PART_TENSORS);
+	l->reserved = 0;
+	l->pinned = host_sum(m);
+}
+
+void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t ticks, const struct history *h,
+		     struct pool *pool)
+{
+	struct lines lines = { 0 };
+	struct moment m;
+	struct kinds k;
+
+	*l = (struct ledger){ .at = LEDGER_TIME, .device = device, .ticks = ticks, .sampled = !h };
+	set_total(l, t, NULL);
+	from_timeline(l, t, ticks);
+	if (h) {
+		moment_from(&m, h, device);
+		kinds_from(&k, t, h, device, pool);
+		read_history(l, &lines, &k, &m, pool);
+		l->missing = h->lost;
+		moment_free(&m);
+	}
+	settle_lines(l, &lines);
+	divide(l, &lines, 0, NULL);
+	lines_join(&lines);
+	keep_lines(l, &lines, pool);
+	if (h)
+		add_kinds(l);
+	else
+		l->n = 0;	/* sums alone */
 }

@@ -13,8 +13,9 @@
 
 struct trace;
 struct cw_failure;
+struct history;
 
-enum ledger_at { LEDGER_END, LEDGER_PEAK, LEDGER_OOM };
+enum ledger_at { LEDGER_END, LEDGER_PEAK, LEDGER_OOM, LEDGER_TIME };
 
 /* The parts of a card: id in JSON, words for people. */
 #define LEDGER_PARTS(X)                                                                        \
@@ -44,6 +45,7 @@ enum ledger_part {
 	X(ACTIVATIONS, "activations", "activations, for backward")              \
 	X(BACKWARD, "backward", "made by the backward under way")               \
 	X(GRAPHS, "graphs", "memory of CUDA graphs")                            \
+	X(WORKSPACES, "workspaces", "workspaces of cuBLAS")                     \
 	X(LOADED, "loaded", "loaded from a file")                               \
 	X(OTHER, "other", "other tensors")
 
@@ -117,14 +119,23 @@ struct ledger {
 	uint64_t pinned, pinned_peak;	/* host memory */
 	uint64_t peak_allocated, peak_reserved;
 	bool lines_complete;		/* every tensor has a line in `line` */
+	bool sampled;			/* LEDGER_TIME without a memory trace: sums of the timeline, no lines */
+	uint64_t missing;		/* LEDGER_TIME: events that the memory trace lost before it */
 };
 
 /* `f` is the failure for LEDGER_OOM, else NULL. `seen` may be NULL. Everything lives in the pool. */
 void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at at, const struct cw_failure *f,
 		  const struct ledger_seen *seen, struct pool *pool);
 
+/* At any moment: exact from a memory trace that was played back to it, else (`h` is NULL) what the timeline holds. */
+void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t ticks, const struct history *h,
+		     struct pool *pool);
+
 /* The newest failure of a device for lack of its memory; NULL when there was none. `device` -1 = any. */
 const struct cw_failure *ledger_oom(const struct trace *t, int device);
+
+/* It asked for memory of the host, not of the device. */
+bool failure_is_host(const struct cw_failure *f);
 
 const char *ledger_part_id(enum ledger_part p);
 const char *ledger_part_text(enum ledger_part p);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "facts/history.h"
 #include "facts/ledger_priv.h"
 #include "trace/trace_memory.h"
 
@@ -154,16 +155,40 @@ static enum ledger_kind kind_of_stack(const struct trace *t, uint32_t stack)
 
 /* ---- all of it ----------------------------------------------------------------------------------------------- */
 
-#define MEMO 4096	/* power of two */
+#define MEMO_LEAST 4096u	/* powers of two */
+#define MEMO_MOST (1u << 18)
+
+#define MEMO_TRIES 8u
+
+static bool is_about(const struct about *a, const struct piece *p)
+{
+	return a->stack == p->stack && a->forward_stack == p->forward_stack && a->site == p->site && a->memory == p->kind &&
+	       a->device == p->device;
+}
+
+/* Where it is or may be put; a crowded table forgets. */
+static struct about *memo_of(struct kinds *k, const struct piece *p)
+{
+	uint64_t hash = ((uint64_t)p->stack << 32 | p->forward_stack) + p->site * 0x9e3779b97f4a7c15u + p->kind;
+	uint32_t at;
+
+	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdu;
+	at = (uint32_t)(hash >> 32);
+	for (uint32_t i = 0; i < MEMO_TRIES; i++) {
+		struct about *a = &k->memo[(at + i) & k->memo_mask];
+
+		if (!a->known || is_about(a, p))
+			return a;
+	}
+	return &k->memo[at & k->memo_mask];
+}
 
 const struct about *kinds_about(struct kinds *k, const struct piece *p)
 {
-	uint32_t hash = (p->stack * 2654435761u) ^ (p->forward_stack * 40503u) ^ (p->site * 97u) ^ p->kind;
-	struct about *a = &k->memo[(hash ^ hash >> 16) & (MEMO - 1)];
+	struct about *a = memo_of(k, p);
 	const struct cw_site *s;
 
-	if (a->known && a->stack == p->stack && a->forward_stack == p->forward_stack && a->site == p->site &&
-	    a->memory == p->kind && a->device == p->device)
+	if (a->known && is_about(a, p))
 		return a;
 	s = find_site(k, p);
 	*a = (struct about){ .stack = p->stack, .forward_stack = p->forward_stack, .site = p->site, .known = true,
@@ -182,6 +207,8 @@ enum ledger_kind kinds_of(struct kinds *k, const struct piece *p)
 {
 	const struct about *a = kinds_about(k, p);
 
+	if (p->library)
+		return KIND_WORKSPACES;
 	if (a->asked && (a->asked->flags & CW_SITE_CAPTURED))
 		return KIND_GRAPHS;
 	if (a->asked && (a->asked->flags & CW_SITE_GRADIENT))
@@ -212,15 +239,36 @@ static void note_forward(struct kinds *k, const struct pieces *live, uint64_t wh
 	}
 }
 
-void kinds_init(struct kinds *k, struct trace *t, uint64_t when, int device, struct pool *pool)
+static void begin(struct kinds *k, struct trace *t, struct pool *pool)
 {
-	struct pieces live;
+	uint32_t slots;
 
 	*k = (struct kinds){ .trace = t };
-	k->memo = pool_alloc(pool, MEMO * sizeof(*k->memo));
 	order_sites(k, pool);
+	for (slots = MEMO_LEAST; slots < MEMO_MOST && slots < 2 * k->n; slots *= 2)
+		;
+	k->memo = pool_alloc(pool, slots * sizeof(*k->memo));
+	k->memo_mask = slots - 1;
 	collect_nodes(k, pool);
-	pieces_of_torch(&live, t, when);
-	note_forward(k, &live, when, device);
-	pieces_free(&live);
+}
+
+void kinds_init(struct kinds *k, struct trace *t, const struct moment *m, bool in_backward, struct pool *pool)
+{
+	begin(k, t, pool);
+	if (in_backward)
+		note_forward(k, &m->torch, m->when, m->device);
+	else
+		k->last_forward = UINT64_MAX;
+}
+
+void kinds_from(struct kinds *k, struct trace *t, const struct history *h, int device, struct pool *pool)
+{
+	begin(k, t, pool);
+	for (size_t i = 1; i < k->n && i < h->n_sites; i++) {
+		struct piece p = { .stack = k->site[i].stack, .forward_stack = k->site[i].forward_stack,
+				   .device = k->site[i].device, .kind = k->site[i].kind, .site = (uint32_t)i };
+
+		if (p.device == device && h->made[i] > k->last_forward && !kinds_about(k, &p)->backward)
+			k->last_forward = h->made[i];
+	}
 }

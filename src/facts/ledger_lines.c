@@ -7,22 +7,60 @@
 #include "base/mem.h"
 #include "facts/ledger_priv.h"
 
+static void add_to(struct ledger_line *to, const struct ledger_line *one)
+{
+	to->bytes += one->bytes;
+	to->count += one->count;
+	to->made += one->made;
+	to->made_bytes += one->made_bytes;
+	to->first_ticks = one->first_ticks < to->first_ticks ? one->first_ticks : to->first_ticks;
+	to->last_ticks = one->last_ticks > to->last_ticks ? one->last_ticks : to->last_ticks;
+}
+
+/* By where it was asked for: a stack has one place, a place may have several stacks. */
+static bool is_same(const struct ledger_line *x, const struct ledger_line *y)
+{
+	return x->part == y->part && x->kind == y->kind && x->place.stack == y->place.stack && x->library == y->library &&
+	       !x->pid && !y->pid;
+}
+
+static size_t find(const struct lines *l, const struct ledger_line *one)
+{
+	uint64_t hash = ((uint64_t)one->place.stack << 8 | (uint64_t)one->part << 4 | one->kind) ^ (uintptr_t)one->library;
+	size_t k;
+
+	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdu;
+	for (k = (size_t)(hash ^ hash >> 29) & (l->slots - 1); l->slot[k]; k = (k + 1) & (l->slots - 1))
+		if (is_same(&l->list[l->slot[k] - 1], one))
+			break;
+	return k;
+}
+
+static void make_room(struct lines *l)
+{
+	free(l->slot);
+	l->slots = l->slots ? l->slots * 2 : 256;
+	l->slot = xcalloc(l->slots, sizeof(*l->slot));
+	for (size_t i = 0; i < l->n; i++)
+		if (!l->list[i].pid)
+			l->slot[find(l, &l->list[i])] = (uint32_t)i + 1;
+}
+
 void lines_add(struct lines *l, const struct ledger_line *one)
 {
-	struct ledger_line *last = l->n ? &l->list[l->n - 1] : NULL;
+	size_t k;
 
-	if (last && last->part == one->part && last->kind == one->kind && last->place.stack == one->place.stack &&
-	    last->library == one->library && !last->pid && !one->pid) {	/* neighbours often are of one line */
-		last->bytes += one->bytes;
-		last->count += one->count;
-		last->made += one->made;
-		last->made_bytes += one->made_bytes;
-		last->first_ticks = one->first_ticks < last->first_ticks ? one->first_ticks : last->first_ticks;
-		last->last_ticks = one->last_ticks > last->last_ticks ? one->last_ticks : last->last_ticks;
+	if (l->n * 2 >= l->slots)
+		make_room(l);
+	k = one->pid ? 0 : find(l, one);
+	if (!one->pid && l->slot[k]) {
+		add_to(&l->list[l->slot[k] - 1], one);
 		return;
 	}
 	l->list = xgrow(l->list, l->n, &l->cap, sizeof(*l->list));
 	l->list[l->n++] = *one;
+	if (!one->pid)
+		l->slot[k] = (uint32_t)l->n;
 }
 
 static int compare_text(const char *a, const char *b)
@@ -59,6 +97,9 @@ void lines_join(struct lines *l)
 {
 	size_t n = 0;
 
+	free(l->slot);
+	l->slot = NULL;
+	l->slots = 0;
 	if (!l->n)
 		return;
 	qsort(l->list, l->n, sizeof(*l->list), by_owner);
@@ -69,12 +110,7 @@ void lines_join(struct lines *l)
 			l->list[n++] = one;
 			continue;
 		}
-		to->bytes += one.bytes;
-		to->count += one.count;
-		to->made += one.made;
-		to->made_bytes += one.made_bytes;
-		to->first_ticks = one.first_ticks < to->first_ticks ? one.first_ticks : to->first_ticks;
-		to->last_ticks = one.last_ticks > to->last_ticks ? one.last_ticks : to->last_ticks;
+		add_to(to, &one);
 	}
 	l->n = n;
 	qsort(l->list, l->n, sizeof(*l->list), by_bytes);

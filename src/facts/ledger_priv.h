@@ -8,6 +8,7 @@
 #include "facts/pieces.h"
 
 struct cw_site;
+struct history;
 
 /* Sites and autograd nodes of a recording, made ready for look-ups. */
 struct kinds {
@@ -18,7 +19,10 @@ struct kinds {
 	const uint64_t *nodes;		/* lines_hash of where autograd nodes were made, sorted */
 	size_t n_nodes;
 	uint64_t last_forward;		/* ticks of the last tensor that was made outside backward */
+	uint32_t library;		/* offset of the last library that was named */
+	const char *library_name;
 	struct about *memo;		/* stacks are few, blocks are many */
+	uint32_t memo_mask;
 };
 
 /* What the stacks of a piece tell. */
@@ -35,7 +39,13 @@ struct about {
 	struct place place;
 };
 
-void kinds_init(struct kinds *k, struct trace *t, uint64_t when, int device, struct pool *pool);
+struct moment;
+
+/* `in_backward`: it may be under way at that moment. */
+void kinds_init(struct kinds *k, struct trace *t, const struct moment *m, bool in_backward, struct pool *pool);
+
+/* The same at a moment of a memory trace. */
+void kinds_from(struct kinds *k, struct trace *t, const struct history *h, int device, struct pool *pool);
 
 /* Stacks of the same lines are several when a line has several calls: this is the same of all of them. 0 = no stack. */
 uint64_t lines_hash(const struct trace *t, uint32_t stack);
@@ -51,6 +61,7 @@ struct moment {
 	int device;
 };
 void moment_init(struct moment *m, struct trace *t, uint64_t when, int device);
+void moment_from(struct moment *m, const struct history *h, int device);
 void moment_free(struct moment *m);
 
 /* Divides the driver's pieces into segments of PyTorch and others, and finds the free
@@ -59,8 +70,13 @@ void segments_find(struct ledger_segments *s, struct moment *m, struct kinds *k,
 		   struct pool *pool);
 
 /* Adds to the line of the same part, kind and place, or begins one. */
-struct lines { struct ledger_line *list; size_t n, cap; };
+struct lines {
+	struct ledger_line *list;
+	size_t n, cap;
+	uint32_t *slot;			/* of a hash table: 0 = empty, else one more than an index of `list` */
+	size_t slots;
+};
 void lines_add(struct lines *l, const struct ledger_line *one);
-void lines_join(struct lines *l);	/* same place: one line; biggest first */
+void lines_join(struct lines *l);	/* same place: one line; biggest first. Nothing can be added then. */
 
 #endif

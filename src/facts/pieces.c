@@ -37,6 +37,16 @@ static int by_address(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
+/* The tables are in order; what was freed since comes in no order. */
+static void sort(struct pieces *p)
+{
+	for (size_t i = 1; i < p->n; i++)
+		if (p->list[i].addr < p->list[i - 1].addr) {
+			qsort(p->list, p->n, sizeof(*p->list), by_address);
+			return;
+		}
+}
+
 void pieces_of_torch(struct pieces *p, struct trace *t, uint64_t when)
 {
 	const struct cw_allocation *const *a;
@@ -50,8 +60,7 @@ void pieces_of_torch(struct pieces *p, struct trace *t, uint64_t when)
 	for (size_t i = 0; i < gone; i++)
 		if (f[i]->kind == CW_MEM_TORCH && f[i]->made_ticks <= when && f[i]->ticks > when)
 			add(p, &cap, of_freed(f[i]));
-	if (p->n)
-		qsort(p->list, p->n, sizeof(*p->list), by_address);
+	sort(p);
 }
 
 void pieces_of_driver(struct pieces *p, struct trace *t)
@@ -79,8 +88,7 @@ void pieces_of_driver_at(struct pieces *p, struct trace *t, uint64_t when)
 		if (f[i]->kind != CW_MEM_TORCH && f[i]->kind != CW_MEM_RESERVED && f[i]->made_ticks <= when &&
 		    f[i]->ticks > when)
 			add(p, &cap, of_freed(f[i]));
-	if (p->n)
-		qsort(p->list, p->n, sizeof(*p->list), by_address);
+	sort(p);
 }
 
 void pieces_free(struct pieces *p)

@@ -180,6 +180,11 @@ bool stack_in_backward(const struct trace *t, uint32_t stack)
 	return false;
 }
 
+bool failure_in_backward(const struct trace *t, const struct cw_failure *f)
+{
+	return f->node_name != 0 || stack_in_backward(t, f->stack);
+}
+
 bool stack_top_within(const struct trace *t, uint32_t stack, uint32_t of)
 {
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
@@ -242,7 +247,7 @@ enum owner stack_top_owner(const struct trace *t, uint32_t stack)
 }
 
 /* Only ordinary files: a device or a pipe of that name must not hold us up. */
-static FILE *open_source(const char *file, const char *cwd)
+FILE *source_open(const char *file, const char *cwd)
 {
 	char path[4096];
 	struct stat st;
@@ -291,7 +296,7 @@ char *place_source(const struct place *p, const char *cwd, struct pool *pool)
 
 	if (!p->file || p->file[0] == '<' || !p->line)
 		return NULL;
-	in = open_source(p->file, cwd);
+	in = source_open(p->file, cwd);
 	if (!in)
 		return NULL;
 	while (fgets(line, sizeof(line), in)) {

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/pool.h"
 
@@ -49,6 +50,9 @@ bool place_same(const struct place *a, const struct place *b);
 /* Does the stack hold a frame of PyTorch's backward()? */
 bool stack_in_backward(const struct trace *t, uint32_t stack);
 
+/* Did it happen in a backward, Python's or that of the engine's threads? */
+bool failure_in_backward(const struct trace *t, const struct cw_failure *f);
+
 /* The innermost frame of `stack` is a frame of `of`, line for line. */
 bool stack_top_within(const struct trace *t, uint32_t stack, uint32_t of);
 
@@ -65,6 +69,9 @@ void place_skip_decorators(struct place *p, const char *cwd, struct pool *pool);
 
 /* The file as people want to see it: relative to the folder the program ran in, where it is below it. */
 const char *file_shown(const char *file, const char *cwd);
+
+/* A file of source code, to be read; NULL when there is no such ordinary file. */
+FILE *source_open(const char *file, const char *cwd);
 
 /* The text of the line, without its indentation, from the file as it is now; NULL when it cannot be
  * read. Relative names are looked up in `cwd`. */

@@ -262,7 +262,7 @@ void retention_find(struct retention *r, struct trace *t, const struct ledger *l
 	if (!r->known)
 		return;
 	moment_init(&m, t, l->ticks, l->device);
-	kinds_init(&k, t, l->ticks, l->device, pool);
+	kinds_init(&k, t, &m, in_backward, pool);
 	find_passes(&passes, &m, &k, in_backward);
 	pile_up(&piles, &m, &k, &passes);
 	mark_run(&piles, t, node, n);

@@ -97,6 +97,9 @@ void *elf_symbol(const struct elf_object *o, const char *name);
 void *elf_symbol_anywhere(const char *name);	/* first object that defines it; ours is skipped */
 void *elf_symbol_after_us(const char *name);	/* first one behind us in the order of look-up */
 bool elf_needs(const struct elf_object *o, const char *soname_prefix, char *soname, size_t size);
+/* The library of that name (libcudart, libcublas) that the caller was linked against, and the caller. A process can
+ * hold several versions of one. */
+bool elf_linked(const void *caller, const char *prefix, struct elf_object *who, struct elf_object *library);
 
 /* ---- the recording ------------------------------------------------------------------------------ */
 
@@ -321,6 +324,7 @@ struct block_note {
 };
 void block_made(const struct block_note *b);
 void block_freed(const struct block_note *b);
+void block_is_workspace(uint64_t addr, const void *function);	/* of the library that has this function */
 void ranges_keep(void);			/* the process's own memory as it is now; once */
 
 void capture_begin(uint64_t stream, uint32_t stack);
@@ -356,7 +360,6 @@ void dump_forget(void);
 /* The truth about a call that says work has finished well, or badly. */
 CUresult dump_check(CUresult result);
 CUresult dump_before_release(void);	/* before contexts go: is there a fault that nobody knows of yet? */
-bool dump_is_lost(void);		/* the driver has given up a dump, and holds its locks for ever */
 bool dump_at_exit(void);		/* the same; true: the program must not end as if all were well */
 
 enum cw_reason dump_arm_trigger(const char *folder, const char *pipe);
@@ -392,6 +395,8 @@ uint32_t python_code_frame(const void *code, uint32_t line, struct cw_frame *out
 void torch_start(void);			/* resolve PyTorch's functions */
 bool torch_backward(struct rec_thread *t, uint32_t *forward_stack, uint32_t *node_name);
 void exit_start(void);
+void exit_is_near(void);		/* Python ends, C does not yet */
+void exit_at_once_after_fault(void);	/* without the driver's exit handlers */
 
 bool cudart_has(const char *name);	/* a function of the CUDA runtime that we stand in for */
 const char *rec_getenv(const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The exception that ends a Python program, seen through CPython's audit event `sys.excepthook`.
+ * The exception that ends a Python program, seen through CPython's audit event `sys.excepthook`; and its end.
  *
  * Nothing of the program's own code may run here: messages are read only from plain str and int
  * objects in `args`, never through str(). The hook is called for every audit event, so it leaves at the first byte.
@@ -177,6 +177,8 @@ static int audit(const char *event, void *args, void *data)
 	void *value;
 
 	(void)data;
+	if (unlikely(event[0] == 'c' && event[1] == 'p' && strcmp(event, "cpython._PySys_ClearAuditHooks") == 0))
+		exit_is_near();
 	if (likely(event[0] != 's') || strcmp(event, "sys.excepthook") != 0)
 		return 0;
 	if (rec_asleep() && !is_about_cuda(args))

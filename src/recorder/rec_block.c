@@ -70,6 +70,19 @@ void block_made(const struct block_note *b)
 	spin_done(&live.lock);
 }
 
+void block_is_workspace(uint64_t addr, const void *function)
+{
+	uint32_t library = library_at(function);	/* may ask the loader: not under our lock */
+	struct cw_allocation *a;
+
+	if (blocks.generation != rec.generation || !ready())
+		return;
+	a = live_find(&live, addr);
+	if (a->addr)
+		a->library = library;
+	spin_done(&live.lock);
+}
+
 /* A block that was given out while nobody recorded is not known, and is no loss. */
 void block_freed(const struct block_note *b)
 {

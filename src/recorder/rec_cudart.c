@@ -46,16 +46,11 @@ static struct spin caller_lock = { ATOMIC_FLAG_INIT };
 static void *find(enum runtime f, const void *from)
 {
 	struct elf_object who, runtime;
-	char soname[64] = "libcudart.so";
 	struct caller *c;
 	void *real;
 	uint32_t n;
 
-	if (!elf_object_at(from, &who))
-		return elf_symbol_anywhere(rt_name[f]);
-	/* "libcudart.so.13", or the file name under which a packager bundled it */
-	elf_needs(&who, "libcudart", soname, sizeof(soname));
-	if (!elf_find_object(soname, &runtime) && !elf_find_object("libcudart", &runtime))
+	if (!elf_linked(from, "libcudart", &who, &runtime))
 		return elf_symbol_anywhere(rt_name[f]);
 	real = elf_symbol(&runtime, rt_name[f]);
 	n = atomic_load(&n_callers);

@@ -234,8 +234,11 @@ CUresult dump_check(CUresult result)
 		return result;
 	if (!dump_follows(result) && access(dump.path, F_OK) != 0)
 		return result;
-	if (atomic_compare_exchange_strong(&dump_error, &none, plain_error(result)) && dump_error != result)
-		shared_add(&rec.h->dump_enforced, 1);
+	if (atomic_compare_exchange_strong(&dump_error, &none, plain_error(result))) {
+		exit_at_once_after_fault();
+		if (dump_error != result)
+			shared_add(&rec.h->dump_enforced, 1);
+	}
 	return failed_before();
 }
 
@@ -285,11 +288,6 @@ CUresult dump_before_release(void)
 	CUresult code = last_look();
 
 	return atomic_load(&dump.lost) ? code : 0;
-}
-
-bool dump_is_lost(void)
-{
-	return atomic_load(&dump.lost);
 }
 
 bool dump_at_exit(void)

@@ -212,3 +212,14 @@ bool elf_needs(const struct elf_object *o, const char *soname_prefix, char *sona
 	}
 	return false;
 }
+
+bool elf_linked(const void *caller, const char *prefix, struct elf_object *who, struct elf_object *library)
+{
+	char soname[64] = "";
+
+	if (!elf_object_at(caller, who))
+		return false;
+	/* "libcudart.so.13", or the file name under which a packager bundled it */
+	return (elf_needs(who, prefix, soname, sizeof(soname)) && elf_find_object(soname, library)) ||
+	       elf_find_object(prefix, library);
+}

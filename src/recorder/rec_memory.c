@@ -161,9 +161,8 @@ static uint32_t library_known(uintptr_t address)
 	return 0;
 }
 
-uint32_t library_asking(const struct rec_thread *t)
+uint32_t library_at(const void *address)
 {
-	const void *address = t->runtime_caller ? t->runtime_caller : t->caller;
 	uint32_t off = address ? library_known((uintptr_t)address) : 0;
 
 	if (likely(off) || !address || !spin_try(&library_lock))
@@ -177,6 +176,11 @@ uint32_t library_asking(const struct rec_thread *t)
 		off = library_new(address);
 	spin_done(&library_lock);
 	return off;
+}
+
+uint32_t library_asking(const struct rec_thread *t)
+{
+	return library_at(t->runtime_caller ? t->runtime_caller : t->caller);
 }
 
 bool library_is_torch(uint32_t library)

@@ -24,6 +24,7 @@ void memory_driver(const struct cw_allocation *a, bool came, uint64_t ticks);
 
 /* The file that holds the code which asks the driver now: the caller of the CUDA runtime where one stands between.
  * Off of a cw_string, 0 = not known. */
+uint32_t library_at(const void *address);	/* off of its path, 0 = not known */
 uint32_t library_asking(const struct rec_thread *t);
 bool library_is_torch(uint32_t library);	/* PyTorch's allocator itself */
 

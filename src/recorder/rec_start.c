@@ -33,6 +33,7 @@ static struct {
 	_Atomic uint32_t waking_pid;
 	struct rec_thread *threads;		/* MAX_THREADS, anonymous memory */
 	_Atomic uint32_t n_threads;
+	struct { uint32_t pid; uint64_t ticks, mono_ns; } loaded;	/* when, and in which process */
 } st;
 
 /* The environment variables the recorder reads: this table is their documentation. */
@@ -139,10 +140,16 @@ static bool ticks_are_steady(void)
 	return strncmp(source, ARCH_CLOCK_SOURCE, strlen(ARCH_CLOCK_SOURCE)) == 0;
 }
 
+static atomic_flag clock_busy = ATOMIC_FLAG_INIT;
+
+/* Both readings are of one thread: who finds another at it leaves it to that one. */
 void rec_clock_mark(void)
 {
+	if (atomic_flag_test_and_set(&clock_busy))
+		return;
 	rec.h->clock1.mono_ns = rec_mono_ns();
 	rec.h->clock1.ticks = rec_ticks();
+	atomic_flag_clear(&clock_busy);
 }
 
 /* ---- what the header says about the process --------------------------------------------------------- */
@@ -172,6 +179,19 @@ void environment_facts(void)
 	env_copy("CUDA_VISIBLE_DEVICES", rec.h->visible_devices_now, sizeof(rec.h->visible_devices_now));
 }
 
+/* Recording begins when CUDA is first used; times are told since the program began. */
+static void mark_start(struct cw_header *h)
+{
+	atomic_flag_clear(&clock_busy);	/* forked while somebody held it */
+	rec_clock_mark();
+	h->clock0 = h->clock1;
+	if (st.loaded.pid != rec.pid)	/* forked */
+		return;
+	h->clock0.mono_ns = st.loaded.mono_ns;
+	h->clock0.ticks = rec.ticks_are_tsc ? st.loaded.ticks : st.loaded.mono_ns;
+	h->start_realtime_ns -= h->clock1.mono_ns - h->clock0.mono_ns;
+}
+
 static void fill_header(uint32_t forked_from)
 {
 	struct cw_header *h = rec.h;
@@ -186,8 +206,7 @@ static void fill_header(uint32_t forked_from)
 	h->ppid = (uint32_t)getppid();
 	clock_gettime(CLOCK_REALTIME, &t);
 	h->start_realtime_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-	rec_clock_mark();
-	h->clock0 = h->clock1;
+	mark_start(h);
 	h->rank = env_number("RANK");
 	h->local_rank = env_number("LOCAL_RANK");
 	h->world_size = env_number("WORLD_SIZE");
@@ -455,6 +474,10 @@ __attribute__((constructor)) static void load(void)
 	/* A set-uid program must not be led by its caller's environment. (The loader drops most preloads
 	 * there already; a trusted directory would still be honoured.) */
 	st.may_record = !getauxval(AT_SECURE) && rec_getenv("CUWHY_SOCK");
-	if (st.may_record)
-		python_hook_early();
+	if (!st.may_record)
+		return;
+	st.loaded.pid = (uint32_t)getpid();
+	st.loaded.ticks = arch_ticks();
+	st.loaded.mono_ns = rec_mono_ns();
+	python_hook_early();
 }

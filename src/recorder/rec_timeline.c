@@ -100,6 +100,7 @@ static void line_add(struct cw_timeline *l, const struct cw_sample *now)
 		add_values(last, now);
 		return;
 	}
+	rec_clock_mark();	/* a program that is killed marks no end: times are right all the same */
 	last = &s[l->n];
 	relaxed_set(&last->ticks, now->ticks);
 	relaxed_set(&last->allocated, now->allocated);

@@ -58,7 +58,7 @@ static json_t *json_segments(const struct ledger_segments *s)
 
 json_t *ledger_json(const struct ledger *l)
 {
-	static const char *const moments[] = { "end", "peak", "oom" };
+	static const char *const moments[] = { "end", "peak", "oom", "time" };
 	json_t *j = json_object(), *parts = json_object(), *kinds = json_object();
 
 	for (int p = 0; p < PART_COUNT; p++)
@@ -66,6 +66,8 @@ json_t *ledger_json(const struct ledger *l)
 	for (int k = 0; k < KIND_COUNT; k++)
 		json_object_set_new(kinds, ledger_kind_id((enum ledger_kind)k), json_bytes(l->kind[k]));
 	json_object_set_new(j, "at", json_string(moments[l->at]));
+	if (l->at == LEDGER_TIME)
+		json_object_set_new(j, "exact", json_boolean(!l->sampled && !l->missing));
 	json_object_set_new(j, "device", json_integer(l->device));
 	json_object_set_new(j, "name", json_text(l->device_name));
 	json_object_set_new(j, "total", l->total_known ? json_bytes(l->total) : json_null());

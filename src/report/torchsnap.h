@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a recording knows of PyTorch's allocator, as the snapshot that torch.cuda.memory._dump_snapshot would write.
  *
- * Exact: the blocks that were live at the end and their segments. The history is that of these blocks and of those that
- * were freed last (CW_RING_FREED) out of segments that are known; what was freed before is in no event. Not recorded, and
- * so written as PyTorch's defaults: the stream (0), the pool ((0, 0)), and the size before rounding (the block's).
+ * Exact: the blocks that were live at the end and their segments. The history is that of a memory trace, whole; without
+ * one, that of these blocks and of those that were freed last (CW_RING_FREED) out of segments that are known: what was
+ * freed before is in no event. Not recorded, and so written as PyTorch's defaults: the stream (0), the pool ((0, 0)), and
+ * the size before rounding (the block's). A memory trace has no lines of who freed.
  */
 #ifndef CUWHY_TORCHSNAP_H
 #define CUWHY_TORCHSNAP_H
@@ -12,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct history;
 struct pickle;
 struct trace;
 
@@ -58,10 +60,12 @@ struct torchsnap {
 	uint64_t outside;		/* blocks in no allocation that the recording knows: each is a segment of its own */
 	uint64_t overlapping;		/* blocks that a damaged recording has on top of others: left out */
 	uint64_t lost;			/* blocks that the recorder had no room for */
+	uint64_t missing;		/* events that the memory trace lost */
 	uint64_t cache_left_out;	/* bytes that PyTorch had reserved in segments that cannot be told from others' */
 };
 
-void torchsnap_build(struct torchsnap *s, struct trace *t);
+/* `h` is a memory trace before its first event; NULL = there is none. */
+void torchsnap_build(struct torchsnap *s, struct trace *t, struct history *h);
 void torchsnap_release(struct torchsnap *s);
 
 /* The pickle of it; `p` has begun and is not ended. */

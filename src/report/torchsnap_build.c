@@ -2,18 +2,17 @@
  * Finds PyTorch's segments among the driver's allocations, lays its blocks into them, and collects what is known of
  * their history (see torchsnap.h).
  */
-#include "report/torchsnap.h"
+#include "report/torchsnap_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "facts/pieces.h"
+#include "facts/history.h"
 #include "trace/trace.h"
 #include "base/banned.h"
 
 #define SMALL_SEGMENT	(2u << 20)	/* PyTorch's unit for requests of 1 MiB at most; all others are larger */
-#define TORCH_LIBRARY	"libc10_cuda"
 
 struct build {
 	struct torchsnap *out;
@@ -22,6 +21,8 @@ struct build {
 	const struct cw_freed **freed;		/* likewise, those that are gone */
 	bool *placed;				/* of each: its segment is known */
 	size_t n_freed, at;			/* the first live block that has no segment yet */
+	bool traced;				/* the history is a memory trace's */
+	struct live_segments segments;		/* of which these were live at the end */
 };
 
 static uint64_t end_of(uint64_t addr, uint64_t size)
@@ -29,13 +30,12 @@ static uint64_t end_of(uint64_t addr, uint64_t size)
 	return size > UINT64_MAX - addr ? UINT64_MAX : addr + size;
 }
 
-static int device_of(int device)
+int torchsnap_device(int device)
 {
 	return device < 0 || device >= CW_MAX_DEVICES ? 0 : device;
 }
 
-/* A thread of autograd has no Python frames: then where the node was made. */
-static uint32_t stack_of(const struct trace *t, uint32_t stack, uint32_t forward)
+uint32_t torchsnap_stack(const struct trace *t, uint32_t stack, uint32_t forward)
 {
 	const struct cw_stack *s = trace_stack(t, stack);
 
@@ -44,16 +44,20 @@ static uint32_t stack_of(const struct trace *t, uint32_t stack, uint32_t forward
 
 /* --- history ---------------------------------------------------------------------------------- */
 
+void torchsnap_add_event(struct torchsnap *s, const struct torchsnap_event *v)
+{
+	s->event = xgrow(s->event, s->n_events, &s->event_cap, sizeof(*s->event));
+	s->event[s->n_events++] = *v;
+	if (v->device >= s->n_devices)
+		s->n_devices = v->device + 1;
+}
+
 static void add_event(struct build *b, enum torchsnap_action action, uint64_t ticks, uint64_t addr, uint64_t size,
 		      int device, uint32_t stack)
 {
-	struct torchsnap *s = b->out;
-
-	s->event = xgrow(s->event, s->n_events, &s->event_cap, sizeof(*s->event));
-	s->event[s->n_events++] = (struct torchsnap_event){ticks, addr, size, stack, (int16_t)device_of(device),
-							   (uint16_t)action};
-	if (device_of(device) >= s->n_devices)
-		s->n_devices = device_of(device) + 1;
+	if (!b->traced)
+		torchsnap_add_event(b->out, &(struct torchsnap_event){ticks, addr, size, stack,
+								      (int16_t)torchsnap_device(device), (uint16_t)action});
 }
 
 static int by_address(const void *a, const void *b)
@@ -116,7 +120,7 @@ static void add_freed_blocks(struct build *b)
 		if (!b->placed[i])
 			continue;
 		add_event(b, TORCHSNAP_ALLOC, f->made_ticks, f->addr, f->size, f->device,
-			  stack_of(b->trace, f->stack, f->forward_stack));
+			  torchsnap_stack(b->trace, f->stack, f->forward_stack));
 		add_event(b, TORCHSNAP_FREE_REQUESTED, f->ticks, f->addr, f->size, f->device, f->free_stack);
 		add_event(b, TORCHSNAP_FREE_COMPLETED, f->ticks, f->addr, f->size, f->device, f->free_stack);
 	}
@@ -148,7 +152,7 @@ static void add_ooms(struct build *b)
 	for (size_t i = 0; i < n; i++)
 		if (f[i]->source == CW_SRC_TORCH_OOM)
 			add_event(b, TORCHSNAP_OOM, f[i]->ticks, f[i]->free_bytes, f[i]->request_bytes, f[i]->device,
-				  stack_of(b->trace, f[i]->stack, f[i]->forward_stack));
+				  torchsnap_stack(b->trace, f[i]->stack, f[i]->forward_stack));
 }
 
 /* --- segments and blocks ---------------------------------------------------------------------- */
@@ -166,7 +170,7 @@ static void add_block(struct build *b, struct torchsnap_segment *in, const struc
 		      uint64_t ticks)
 {
 	struct torchsnap *s = b->out;
-	uint32_t stack = stack_of(b->trace, p->stack, p->forward_stack);
+	uint32_t stack = torchsnap_stack(b->trace, p->stack, p->forward_stack);
 
 	s->block = xgrow(s->block, s->n_blocks, &s->block_cap, sizeof(*s->block));
 	s->block[s->n_blocks++] = (struct torchsnap_block){p->addr, size, stack};
@@ -212,7 +216,7 @@ static void take_outside(struct build *b, uint64_t end)
 		b->out->outside++;
 		to = to < end ? to : end;	/* what follows begins there */
 		last = add_segment(b, (struct torchsnap_segment){
-			.addr = p->addr, .size = to - p->addr, .device = device_of(p->device),
+			.addr = p->addr, .size = to - p->addr, .device = torchsnap_device(p->device),
 			.first = b->out->n_blocks, .small = p->size < SMALL_SEGMENT});
 		add_block(b, last, p, to - p->addr, p->ticks);
 	}
@@ -238,6 +242,10 @@ static size_t count_side_by_side(const struct cw_allocation *const *a, size_t n)
 static bool is_torchs(struct build *b, const struct cw_allocation *const *a, size_t n, uint64_t end)
 {
 	bool yes = b->at < b->live.n && b->live.list[b->at].addr < end;
+	size_t k = live_segments_from(&b->segments, a[0]->addr);
+
+	for (; k < b->segments.n && b->segments.list[k].addr < end; k++)
+		yes = yes || b->segments.list[k].torch;
 
 	for (size_t i = 0; i < n; i++)
 		if (place_freed_blocks(b, a[i]->addr, a[i]->size, a[i]->ticks, UINT64_MAX) ||
@@ -256,7 +264,7 @@ static void lay_segment(struct build *b, const struct cw_allocation *const *a, s
 	if (!is_torchs(b, a, n, end))
 		return;
 	new = add_segment(b, (struct torchsnap_segment){
-		.addr = a[0]->addr, .size = end - a[0]->addr, .stack = a[0]->stack, .device = device_of(a[0]->device),
+		.addr = a[0]->addr, .size = end - a[0]->addr, .stack = a[0]->stack, .device = torchsnap_device(a[0]->device),
 		.small = a[0]->size <= SMALL_SEGMENT, .expandable = mapped, .first = b->out->n_blocks});
 	for (size_t i = 0; i < n; i++)
 		add_event(b, mapped ? TORCHSNAP_SEGMENT_MAP : TORCHSNAP_SEGMENT_ALLOC, a[i]->ticks, a[i]->addr,
@@ -297,24 +305,36 @@ static uint64_t cache_left_out(const struct torchsnap *s, const struct cw_header
 	return missing;
 }
 
-void torchsnap_build(struct torchsnap *s, struct trace *t)
+/* From the tables alone: what is live, and what was freed last. */
+static void add_history(struct build *b)
 {
-	const struct cw_header *h = trace_header(t);
-	struct build b = {.out = s, .trace = t};
+	struct torchsnap *s = b->out;
 
-	*s = (struct torchsnap){.lost = h->lost_blocks};
-	s->n_devices = h->device_count <= CW_MAX_DEVICES ? (int)h->device_count : 0;
+	add_freed_segments(b);
+	add_freed_blocks(b);
+	if (s->n_events)
+		add_ooms(b);
+	if (s->n_events)
+		qsort(s->event, s->n_events, sizeof(*s->event), by_time);
+}
+
+void torchsnap_build(struct torchsnap *s, struct trace *t, struct history *h)
+{
+	const struct cw_header *head = trace_header(t);
+	struct build b = {.out = s, .trace = t, .traced = h != NULL};
+
+	*s = (struct torchsnap){.lost = head->lost_blocks};
+	s->n_devices = head->device_count <= CW_MAX_DEVICES ? (int)head->device_count : 0;
+	if (h)
+		torchsnap_read_history(s, t, h, &b.segments);
 	pieces_of_torch(&b.live, t, UINT64_MAX);
 	collect_freed_blocks(&b);
 	lay_segments(&b);
-	add_freed_segments(&b);
-	add_freed_blocks(&b);
-	if (s->n_events)
-		add_ooms(&b);
-	if (s->n_events)
-		qsort(s->event, s->n_events, sizeof(*s->event), by_time);
-	s->cache_left_out = cache_left_out(s, h);
+	if (!h)
+		add_history(&b);
+	s->cache_left_out = cache_left_out(s, head);
 	pieces_free(&b.live);
+	free(b.segments.list);
 	free(b.freed);
 	free(b.placed);
 }

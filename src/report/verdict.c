@@ -6,6 +6,8 @@
 
 #include "facts/message.h"
 #include "machine/xid.h"
+#include "probe/ram.h"
+#include "probe/usage.h"
 #include "report/verdict_priv.h"
 #include "trace/trace.h"
 
@@ -100,17 +102,36 @@ static bool is_note(const struct incident *i)
 	return !i->benign && !i->python_only;
 }
 
+#define SAMPLE_NS 2000000000u	/* samples are a second apart at most, and take a moment */
+
+static bool is_of(uint64_t sampled, const struct incident *i, const struct trace *t)
+{
+	uint64_t last = trace_header(t)->clock0.mono_ns + trace_ns(t, i->lead->last_ticks), first = i->lead->mono_ns;
+
+	return sampled >= first && sampled <= (last > first ? last : first) + SAMPLE_NS;
+}
+
+/* The newest sample is kept: an earlier failure has it only when it was taken then. */
+static void add_samples(struct incident *i, const struct trace *t, const struct process_end *end)
+{
+	if (end->usage && is_of(end->usage->mono_ns, i, t))
+		i->usage = end->usage;
+	if (end->ram && is_of(end->ram->mono_ns, i, t))
+		i->ram = end->ram;
+}
+
 static void add_notes(struct verdict *main, const struct incidents *all, const struct incident *fatal,
 		      struct trace *t, const struct process_end *end)
 {
 	size_t n = 0;
 
 	for (size_t k = 0; k < all->n && n < NOTES_MAX; k++) {
-		const struct incident *i = &all->list[k];
+		struct incident *i = &all->list[k];
 		struct verdict *note;
 
 		if (i == fatal || !is_note(i))
 			continue;
+		add_samples(i, t, end);
 		note = verdict_of_incident(i, t, i->hang || i->sticky ? end->fault : NULL);
 		if (!is_ours(i, note)) {
 			verdict_free(note);
@@ -196,6 +217,7 @@ struct verdict *verdict_of_process(struct trace *t, const struct process_end *en
 	}
 	if (fatal) {
 		fatal->usage = end->usage;
+		fatal->ram = end->ram;
 		fatal->xids = xid_matters(fatal->code) ? log_of(t, end) : NULL;
 		found = verdict_of_incident(fatal, t, fatal->sticky ? end->fault : NULL);
 		add_xid(found, fatal, t);

@@ -14,6 +14,7 @@ struct trace;
 struct culprit;
 struct xid_log;
 struct gpu_usage;
+struct ram_state;
 struct snapshot;
 struct snap_lines;
 struct snap_device;
@@ -31,6 +32,7 @@ struct process_end {
 	const struct culprit *fault;	/* from the GPU core dump that it left; NULL = none */
 	const struct xid_log *xids;	/* from the kernel log; NULL = nobody looked */
 	const struct gpu_usage *usage;	/* who held the GPUs when memory ran out; NULL = nobody looked; may be incomplete */
+	const struct ram_state *ram;	/* the host's memory then; NULL = nobody looked */
 	uint64_t fault_real_ns;	/* CLOCK_REALTIME of that dump; 0 = not known */
 	uint64_t ended_ns;	/* CLOCK_MONOTONIC; 0 = not known */
 };

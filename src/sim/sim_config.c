@@ -50,7 +50,7 @@ static int refuse(const char *what, const char *text, size_t length)
 	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
 		used += snprintf(line + used, sizeof(line) - (size_t)used, " %s", models[i].id);
 	used += snprintf(line + used, sizeof(line) - (size_t)used,
-			 " and key devices memory hidden taken driver ptx fail sticky nodevice warp_exits late_dumps lost_dumps\n");
+			 " and key devices memory hidden taken driver ptx fail sticky nodevice warp_exits late_dumps lost_dumps debugger_crashes\n");
 	if (write(STDERR_FILENO, line, (size_t)used) < 0)
 		return -1;
 	return -1;
@@ -152,6 +152,8 @@ static int parse_pair(const char *pair, size_t length)
 		ok = c->warp_exits = true;
 	else if (KEY("lost_dumps") && !eq)
 		ok = c->lost_dumps = true;
+	else if (KEY("debugger_crashes") && !eq)
+		ok = c->debugger_crashes = true;
 	else if (KEY("late_dumps") && !eq)
 		ok = c->late_dumps = true;
 	else

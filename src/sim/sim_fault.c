@@ -87,6 +87,24 @@ static bool raised_late(struct sim_ctx *ctx, int code, const struct sim_dump_pla
 	return true;
 }
 
+/* The part of the driver that writes dumps comes with the first one, and may crash when its exit handler runs. */
+static void debugger_goes(void)
+{
+	abort();
+}
+
+static void register_debugger(void)
+{
+	atexit(debugger_goes);
+}
+
+static void debugger_comes(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_debugger);
+}
+
 void sim_fault_raise(const struct sim_op *op, const struct sim_fault *fault)
 {
 	struct sim_dump_plan plan, now;
@@ -103,6 +121,8 @@ void sim_fault_raise(const struct sim_op *op, const struct sim_fault *fault)
 	now = plan;
 	if (sim.config.late_dumps && !fault->asked)
 		hidden_name(now.path, sizeof(now.path), &plan);
+	if (plan.enabled && sim.config.debugger_crashes)
+		debugger_comes();
 	if (plan.enabled || fault->asked)
 		dumped = sim_dump_write(op->ctx, op, fault, &now);
 	if (dumped && !fault->asked) {

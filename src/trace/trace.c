@@ -200,15 +200,26 @@ size_t trace_failures(const struct trace *t, const struct cw_failure *const **li
 	return t->failures.n;
 }
 
-uint64_t trace_ns(const struct trace *t, uint64_t ticks)
+static long double ns_per_tick(const struct trace *t)
 {
 	const struct cw_clock *a = &t->header.clock0, *b = &t->header.clock1;
-	long double rate = 1.0L, ns;
 
-	if (ticks <= a->ticks)
-		return 0;
 	if (b->ticks > a->ticks && b->mono_ns > a->mono_ns)
-		rate = (long double)(b->mono_ns - a->mono_ns) / (b->ticks - a->ticks);
-	ns = (ticks - a->ticks) * rate;
+		return (long double)(b->mono_ns - a->mono_ns) / (b->ticks - a->ticks);
+	return 1.0L;
+}
+
+uint64_t trace_ns(const struct trace *t, uint64_t ticks)
+{
+	uint64_t start = t->header.clock0.ticks;
+	long double ns = ticks <= start ? 0 : (ticks - start) * ns_per_tick(t);
+
 	return ns < 9.2e18L ? (uint64_t)ns : UINT64_MAX;
+}
+
+uint64_t trace_ticks(const struct trace *t, uint64_t ns)
+{
+	long double ticks = t->header.clock0.ticks + ns / ns_per_tick(t);
+
+	return ticks < 9.2e18L ? (uint64_t)ticks : UINT64_MAX;
 }

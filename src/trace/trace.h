@@ -59,6 +59,9 @@ const struct cw_layout *trace_layout(const struct trace *t, const struct cw_func
 /* Nanoseconds since the start of the recording. */
 uint64_t trace_ns(const struct trace *t, uint64_t ticks);
 
+/* And back. */
+uint64_t trace_ticks(const struct trace *t, uint64_t ns);
+
 /* Name, class and argument description of a row of kb/cuda_api.def; "" when unknown. */
 const char *api_name(uint32_t api);
 const char *api_class(uint32_t api);

@@ -15,6 +15,7 @@ import stats  # noqa: E402
 
 OPS, OP_BLOCKS = 500, 400
 STEPS, STEP_BLOCKS = 2, 60
+SMALL, SMALL_STEPS, SMALL_BLOCKS, HISTORY_BLOCKS = (512, 6, 16, 256), 5, 100, 40
 CALL_BLOCKS = 250
 
 PTX = b"""
@@ -51,10 +52,28 @@ def launch_bound():
     return run
 
 
+def allocating():
+    """Each operation makes a tensor and frees one."""
+    x = torch.zeros(1024, device="cuda")
+
+    def run():
+        y = x
+        for _ in range(OPS):
+            y = y + 1
+        torch.cuda.synchronize()
+    return run
+
+
+def history(paused):
+    """PyTorch's own record of its allocator, with Python stacks."""
+    torch.cuda.memory._record_memory_history(None if paused else "all", stacks="python", max_entries=1000000)
+
+
 class Step:
-    """A training step of a transformer in bfloat16, about 0.6 billion parameters."""
+    """A training step of a transformer in bfloat16: about 0.6 billion parameters, or 20 million."""
 
     def __init__(self, width=2048, layers=12, batch=16, length=1024):
+        self.steps = STEPS if width > 1024 else SMALL_STEPS
         layer = nn.TransformerEncoderLayer(width, 16, 4 * width, dropout=0.0, batch_first=True,
                                            norm_first=True)
         self.model = nn.Sequential(nn.TransformerEncoder(layer, layers, enable_nested_tensor=False),
@@ -64,7 +83,7 @@ class Step:
         self.y = torch.randint(0, 512, (batch * length,), device="cuda")
 
     def __call__(self):
-        for _ in range(STEPS):
+        for _ in range(self.steps):
             with torch.autocast("cuda", dtype=torch.bfloat16):
                 out = self.model(self.x)
                 loss = nn.functional.cross_entropy(out.flatten(0, 1).float(), self.y)
@@ -109,11 +128,21 @@ def main(path):
     pause = ctypes.CDLL(None).cuwhy_rec_pause
     print("PyTorch %s, Python %s\n\n## One process, recording on and paused in turn\n" % (
         torch.__version__, sys.version.split()[0]))
+    small, loop = Step(*SMALL), allocating()
     rows = [ratio_row("launch-bound loop (add_)", blocks(pause, launch_bound(), OP_BLOCKS), OPS,
                       "us per op", 1e6),
+            ratio_row("the same, a new tensor each time", blocks(pause, loop, OP_BLOCKS), OPS, "us per op", 1e6),
+            ratio_row("small transformer's training step", blocks(pause, small, SMALL_BLOCKS), SMALL_STEPS, "ms per step", 1e3),
             ratio_row("transformer training step, bf16", blocks(pause, Step(), STEP_BLOCKS), STEPS,
                       "ms per step", 1e3)]
     stats.table(("loop", "cost (95 % of resamples)", "recording", "paused", "block pairs"), rows)
+    pause(1)
+    rows = [ratio_row("the same, a new tensor each time", blocks(history, loop, HISTORY_BLOCKS), OPS, "us per op", 1e6),
+            ratio_row("small transformer's training step", blocks(history, small, HISTORY_BLOCKS), SMALL_STEPS, "ms per step", 1e3)]
+    history(1)
+    pause(0)
+    print("## torch.cuda.memory._record_memory_history (all, Python stacks), on and off in turn; cuwhy paused\n")
+    stats.table(("loop", "cost (95 % of resamples)", "with it", "without", "block pairs"), rows)
     print("## One launch, %d of each kind; recording on / paused\n" % (meter.BLOCK * CALL_BLOCKS))
     stats.table(meter.HEAD, single_calls(path))
 

@@ -32,7 +32,7 @@ import checks
 HEADER = re.compile(
     r"^\s*(?:#|//|/?\*)\s*(expect-note|expect-other|expect-silent|expect|needs|env|uses|args"
     r"|gpu|timeout|same-output|alone|build|wrap|options(?=:)|skip(?=:))\b:?\s*(.*?)\s*(?:\*/)?\s*$")
-MARK = re.compile(r"<- (here|note|other|backward|forward|capture|replay|either)\b")
+MARK = re.compile(r"<- (here|note|other|backward|forward|capture|replay|either|culprit)\b")
 
 
 class Case:

@@ -132,6 +132,7 @@ int main(int argc, char **argv)
 	SHOW(off_because);
 	SHOW(frames_off_because);
 	SHOW(py_version);
+	SHOW(clock0.mono_ns);
 	SHOW(exit_known);
 	SHOW(exit_status);
 	SHOW(n_failures);

@@ -191,6 +191,16 @@ def rule__an_assertion_whose_dump_is_lost_is_still_an_assertion(box):
     assert any("left none" in why for why in verdict["why"]), verdict["why"]
 
 
+def rule__what_wrote_a_dump_cannot_crash_the_end_of_a_program(box):
+    """The driver's exit handler does, now and then."""
+    for kernel in ("assert_fail", "trap"):
+        run = box.under(box.script(AFTER + "sys.exit(3)") + [kernel, "()"], gpu="sim:tiny,debugger_crashes")
+        same((run.status, len(run.out.splitlines())), (3, 3), "status and output (%s)" % run.err[-300:])
+        same(box.verdict(run)["process"]["exit"], 3, "the recorded status")
+    run = box.under(box.script(LATE % ""), gpu="sim:tiny,late_dumps,debugger_crashes")
+    same((run.status, run.out), (1, "all is well\n"), "status and output when the fault comes late")
+
+
 def rule__synchronous_launches_are_not_dumped(box):
     run = box.under(box.script(TWO), CUDA_LAUNCH_BLOCKING="1")
     same((run.status, box.verdict(run)["certainty"] != "certain"), (1, True), "status, and no dump")

@@ -216,6 +216,78 @@ if len(sys.argv) == 1:
     same(sorted(sizes), [1, 2], "blocks of each")
 
 
+CHURN = START + """
+import random
+random.seed(5)
+torch.out_of_memory.argtypes = [ctypes.c_uint64, ctypes.c_int]
+extra = cudrv.alloc(4 << 20)
+torch.block_made(extra, 4096, 1, 0)
+torch.block_freed(extra, 4096, 1, 0)
+cudrv.free(extra)
+live = {}
+for step in range(40000):
+    place = random.randrange(300)
+    if place in live:
+        torch.block_freed(segment + place * 65536, live.pop(place), 1, 0)
+    else:
+        live[place] = 512 * random.randint(1, 100)
+        torch.block_made(segment + place * 65536, live[place], 1, 0)  # <- churn
+torch.out_of_memory(1 << 40, 0)  # <- gave up
+torch.reserve(20 << 20, 0)
+torch.block_made(segment + 310 * 65536, 512, 1, 0)
+print(sum(live.values()) + 512, len(live) + 1)
+"""
+
+
+def traced(box, program):
+    run = box.under(box.script(program), "--memory-trace",
+                    FAKE_TORCH=box.library("fake_torch", "-lpthread", "-fexceptions"))
+    same(run.status, 0, "the program (%s)" % run.err[-300:])
+    return run
+
+
+def most_allocated(events):
+    now, most, size = 0, 0, {}
+    for e in events:
+        if e["action"] == "alloc":
+            size[e["addr"]] = e["size"]
+            now += e["size"]
+        elif e["action"] == "free_completed":
+            now -= size.pop(e["addr"])
+        most = max(now, most)
+    return now, most
+
+
+def rule__with_a_memory_trace_the_history_is_whole(box):
+    run = traced(box, CHURN)
+    total, count = map(int, run.out.split())
+    path, snapshot, told = export(box, run)
+    assert "--memory-trace" not in told, told
+    events = snapshot["device_traces"][0]
+    actions = [e["action"] for e in events]
+    made, freed = actions.count("alloc"), actions.count("free_completed")
+    same((made + freed, made - freed), (40003, count), "blocks made and freed, and what is left of them")
+    same({a: actions.count(a) for a in actions if a.startswith("segment") or a == "oom"},
+         {"segment_alloc": 2, "segment_free": 1, "oom": 1}, "other events")
+    oom = events[actions.index("oom")]
+    same((oom["size"], line_of_frames(oom["frames"]), oom["device_free"] > 0),
+         (1 << 40, line_of(CHURN, "gave up"), True), "oom")
+    lines = {line_of_frames(e["frames"]) for e in events if e["action"] == "alloc"}
+    assert line_of(CHURN, "churn") in lines and None not in lines, lines
+    now, most = most_allocated(events)
+    part = box.parts(run)[0]
+    same((now, most), (total, part["memory[0].peak_allocated"]), "replayed forwards")
+    back_in_time(snapshot)
+    read = harness.Run([box.cuwhy, "memory", "--json", path], box.env())
+    device = json.loads(read.out)["devices"][0]
+    same((device["allocated"], device["peak"]["allocated"]), (total, most), "read by ourselves")
+
+
+def rule__without_a_memory_trace_the_snapshot_says_so(box):
+    _, _, told = export(box, recorded(box))
+    assert "freed last" in told and "--memory-trace" in told, told
+
+
 def torch_python():
     """A Python with PyTorch: $TORCH_PYTHON, or this one."""
     for python in (os.environ.get("TORCH_PYTHON"), sys.executable):
@@ -233,6 +305,17 @@ with open(sys.argv[1], "rb") as f:
 plots = [len(viz.trace_plot(data)), len(viz.trace_plot(data, plot_segments=True)), len(viz.segment_plot(data))]
 print(json.dumps([viz.segsum(data), viz.trace(data), plots, viz.memory(data, lambda s: s)]))
 """
+
+
+def rule__pytorchs_own_viewer_reads_a_whole_history(box):
+    python = torch_python()
+    path, snapshot, _ = export(box, traced(box, CHURN))
+    view = subprocess.run([python, "-c", VIEW, path], capture_output=True, text=True)
+    same(view.returncode, 0, "the viewer: " + view.stderr[-500:])
+    summary, trace, plots, _ = json.loads(view.stdout)
+    assert "%d entries" % len(snapshot["device_traces"][0]) in trace and "OutOfMemoryError" in trace, trace[-300:]
+    assert "segments: 1\ntotal_reserved: 20.0MiB\n" in summary, summary
+    assert min(plots) > 1000, plots
 
 
 def rule__pytorchs_own_viewer_reads_the_snapshot(box):

@@ -170,7 +170,7 @@ def rule__every_process_that_hangs_is_handled(box):
     worker = box.script(SYNC)
     parent = os.path.join(box.scratch, "parent.sh")
     with open(parent, "w", encoding="utf-8") as stream:
-        stream.write("'%s' '%s' & '%s' '%s' & wait\n" % (tuple(worker) * 2))
+        stream.write("'%s' '%s' & '%s' '%s' & wait; sleep 60\n" % (tuple(worker) * 2))  # so that sh is there to be ended
     run = box.under(["sh", parent], "--hang-after", "4s")     # those that have waited half of it count, too
     verdict = box.verdict(run)
     same(run.status, 143, "status")

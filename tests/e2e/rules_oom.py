@@ -127,6 +127,25 @@ def rule__small_tensors_that_keep_segments_are_fragmentation(box):
         same(advised, not conf, "a setting that is on is not advised")
 
 
+WORKSPACE = START + """
+for f in (torch.workspace, torch.out_of_memory):
+    f.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
+torch.block_made(segment, 1 << 20, 1, 0)
+torch.block_made(segment + (1 << 20), 1 << 20, 1, 0)
+assert torch.workspace(segment, 1 << 20) == 0 and torch.workspace(segment, 0) == 7
+torch.block_freed(segment + (1 << 20), 1 << 20, 1, 0)
+torch.block_made(segment + (1 << 20), 2 << 20, 1, 0)
+torch.out_of_memory(1 << 40, 0)
+raise MemoryError("CUDA out of memory. Tried to allocate ...")
+"""
+
+
+def rule__a_workspace_of_cublas_is_no_tensor_of_the_line_that_needed_it(box):
+    _, verdict = judged(box, WORKSPACE)
+    kinds = verdict["memory"]["ledger"]["kinds"]
+    same((kinds["workspaces"], kinds["other"]), (1 << 20, 2 << 20), "workspaces and other tensors")
+
+
 def memory(box, *arguments):
     return subprocess.run([box.cuwhy, "memory"] + list(arguments), capture_output=True, text=True, env=box.env())
 

@@ -135,7 +135,7 @@ static void use_snapshot(struct trace *t)
 	struct torchsnap s;
 	struct pickle p;
 
-	torchsnap_build(&s, t);
+	torchsnap_build(&s, t, NULL);
 	pickle_begin(&p, 1 << 24);
 	torchsnap_write(&s, t, &p);
 	pickle_end(&p);

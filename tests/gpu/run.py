@@ -19,7 +19,7 @@ import report  # noqa: E402
 
 PROBE = """
 import ctypes, importlib.util as u
-print(" ".join(m for m in ("torch", "cupy", "triton", "numpy") if u.find_spec(m)))
+print(" ".join(m for m in ("torch", "cupy", "triton", "numpy", "transformers", "lightning") if u.find_spec(m)))
 try:
     cuda, n = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(0)
     ok = cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(n)) == 0
@@ -44,7 +44,7 @@ def what_is_missing(python):
     """The `needs` words that this machine cannot serve."""
     found = subprocess.run([python, "-c", PROBE], capture_output=True, text=True, timeout=120)
     lines = found.stdout.splitlines() + ["", "0", "0"]
-    missing = {"torch", "cupy", "triton", "numpy"} - set(lines[0].split())
+    missing = {"torch", "cupy", "triton", "numpy", "transformers", "lightning"} - set(lines[0].split())
     devices = int(lines[1])
     if devices == 0:
         missing.add("GPU")

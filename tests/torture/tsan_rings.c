@@ -83,6 +83,7 @@ bool torch_backward(struct rec_thread *t, uint32_t *forward_stack, uint32_t *nod
 
 void torch_start(void) { }
 void exit_start(void) { }
+void exit_at_once_after_fault(void) { }
 void python_start(void) { }
 void python_hook(void) { }
 void python_hook_early(void) { }

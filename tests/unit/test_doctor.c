@@ -139,6 +139,8 @@ static const struct doctor_check *find(const struct judged *j, const char *id)
 static const struct { const char *name, *change, *cause, *certainty; } sick[] = {
 	{"a machine without anything", "{'host': {'gpu': [], " NO_NODES ", " NO_MODULE "}, " NO_DRIVER "}", "no-gpu", "certain"},
 	{"a GPU that fell off the bus", "{'host': {'gpu': [{'address': '0000:01:00.0', 'answers': false}]}}", "gpu-lost", "certain"},
+	{"two on the bus, one starts", "{'host': {'event': [{'id': 'init-failed', 'count': 1, 'text': 'NVRM: RmInitAdapter failed!'}], 'gpu': [{'address': '0000:01:00.0', 'driver': 'nvidia', 'answers': true},"
+	 " {'address': '0000:02:00.0', 'driver': 'nvidia', 'answers': true}]}}", "gpu-lost", "likely"},
 	{"no driver at all", "{'host': {" NO_NODES ", " NO_MODULE "}, " NO_DRIVER "}", "driver-not-installed", "certain"},
 	{"module built for another kernel", "{'host': {" NO_NODES ", 'kernel': {'version': null, 'nvidia': false, 'uvm': false,"
 	 " 'installed': false, 'other_kernel': true}}, 'nvml': {'trouble': 'refused', 'code': 9, 'gpus': []}, " NOT_STARTED(100) "}",
@@ -257,6 +259,12 @@ static const struct { const char *name, *change; } well[] = {
 	{"WSL", "{'host': {'wsl': {'version': 2, 'dxg': true, 'libcuda': true}, 'gpu': [], 'node': [], 'kernel': {'version': null, 'nvidia': false}},"
 	 " 'python': {'libcuda': {'version': null, 'wsl': true}}}"},
 	{"a container with all it needs", "{'host': {" CONTAINER "}}"},
+	{"a second card for a virtual machine", "{'host': {'gpu': [{'address': '0000:01:00.0', 'driver': 'nvidia', 'answers': true},"
+	 " {'address': '0000:02:00.0', 'driver': 'vfio-pci', 'answers': true}]}}"},
+	{"one of two for this job", "{'host': {'gpu': [{'address': '0000:01:00.0', 'driver': 'nvidia', 'answers': true},"
+	 " {'address': '0000:02:00.0', 'driver': 'nvidia', 'answers': true}]}}"},
+	{"one of eight for this container", "{'host': {" CONTAINER ", 'gpu': [{'address': '0000:01:00.0', 'driver': 'nvidia', 'answers': true},"
+	 " {'address': '0000:02:00.0', 'driver': 'nvidia', 'answers': true}]}}"},
 	{"a kernel log that cannot be read", "{'host': {'log': {'readable': false}}}"},
 	{"cuda-compat that works", "{" GPU("NVIDIA H200", 9, 0, "") ", 'python': {'libcuda': {'compat': true, 'version': '590.44.01'}}}"},
 };

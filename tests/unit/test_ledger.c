@@ -145,7 +145,7 @@ static void ledger__every_part_is_what_it_is(void **state)
 	trace_free(t);
 }
 
-static void kinds__by_code_by_nodes_and_by_time(void **state)
+static void kinds_of_a_training(bool in_backward)
 {
 	struct pool pool = { 0 };
 	uint32_t forward, optim, backward, load, init, closure;
@@ -153,7 +153,6 @@ static void kinds__by_code_by_nodes_and_by_time(void **state)
 	struct trace *t;
 	struct mm m;
 
-	(void)state;
 	mm_init(&m);
 	forward = tb_stack(&m.b, TORCH "nn/functional.py:10:relu", USER, NULL);
 	optim = tb_stack(&m.b, TORCH "optim/adam.py:120:Adam._init_group", TORCH "optim/optimizer.py:5:wrapper", USER, NULL);
@@ -174,23 +173,30 @@ static void kinds__by_code_by_nodes_and_by_time(void **state)
 			   TORCH "nn/modules/module.py:1700:Module._call_impl", TORCH "optim/adam.py:90:Adam.step", USER, NULL);
 	mm_node(&m, closure, false);
 	mm_block(&m, 9 * MIB, closure, 0, 0);
-	mm_block(&m, 5 * MIB, backward, forward, CW_SITE_BACKWARD);	/* after it: who knows */
+	mm_block(&m, 5 * MIB, backward, forward, CW_SITE_BACKWARD);	/* after it: who knows, while backward runs */
 	mm_block(&m, 6 * MIB, tb_stack(&m.b, "cap.py:3:run", NULL), 0, CW_SITE_CAPTURED);
 	mm_block(&m, 7 * MIB, tb_stack(&m.b, "train.py:3:run", NULL), 0, 0)->ticks = 1;
 	m.block[9].ticks = 2;	/* captured before */
-	mm_oom(&m, GIB, 0, forward);
+	mm_oom(&m, GIB, 0, in_backward ? backward : forward);
 	t = tb_trace(&m.b);
 	ledger_build(&l, t, 0, LEDGER_OOM, ledger_oom(t, 0), NULL, &pool);
 	assert_int_equal(l.kind[KIND_PARAMETERS], 3 * MIB);
 	assert_int_equal(l.kind[KIND_OPTIMIZER], 4 * MIB);
 	assert_int_equal(l.kind[KIND_LOADED], 8 * MIB);
-	assert_int_equal(l.kind[KIND_GRADIENTS], 16 * MIB + 512);
+	assert_int_equal(l.kind[KIND_GRADIENTS], 16 * MIB + 512 + (in_backward ? 0 : 5 * MIB));
 	assert_int_equal(l.kind[KIND_ACTIVATIONS], 12 * MIB);
-	assert_int_equal(l.kind[KIND_BACKWARD], 5 * MIB);
+	assert_int_equal(l.kind[KIND_BACKWARD], in_backward ? 5 * MIB : 0);
 	assert_int_equal(l.kind[KIND_GRAPHS], 6 * MIB);
 	assert_int_equal(l.kind[KIND_OTHER], 7 * MIB);
 	pool_release(&pool);
 	trace_free(t);
+}
+
+static void kinds__by_code_by_nodes_and_by_time(void **state)
+{
+	(void)state;
+	kinds_of_a_training(true);
+	kinds_of_a_training(false);	/* backward is over: what it left are gradients */
 }
 
 /* The exception takes the tensors with it: the ledger is that of the failure, not of the end. */
@@ -312,8 +318,28 @@ static void eval__graphs_are_made_and_never_run(void **state)
 	mm_oom(&m, 10 * GIB, GIB, stack[0]);
 	j = expect(&m, "oom-eval-without-no-grad", "likely");
 	assert_true(mentions(j, "why", "model.py:11"));	/* the last node of each graph */
-	assert_true(mentions(j, "why", "8 passes"));
+	assert_true(mentions(j, "why", "at least 8 times"));
 	json_decref(j);
+}
+
+/* The same memory, but the code says that it trains: this was the forward part of its first step. */
+static void eval__code_that_trains_is_no_evaluation(void **state)
+{
+	static const char *const caller[] = { "run.py:20:training_step", "run.py:20:predict", "run.py:20:Runner.evaluate" };
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		uint32_t stack[3];
+		struct mm m;
+
+		mm_init(&m);
+		mm_segment(&m, 136 * GIB);
+		stacks_of_a_model(&m, caller[i], stack);
+		for (int k = 0; k < 8; k++)
+			pass(&m, stack, false, true);
+		mm_oom(&m, 10 * GIB, GIB, stack[0]);
+		json_decref(expect(&m, i ? "oom-eval-without-no-grad" : "oom-capacity", "likely"));
+	}
 }
 
 /* One pass alone may be the first of a training: the layers of one line are no passes. */
@@ -455,6 +481,39 @@ static void others__another_process_holds_the_card(void **state)
 	mm_block(&m, 137 * GIB, tb_stack(&m.b, "train.py:12:keep", NULL), 0, 0);
 	mm_oom(&m, 10 * GIB, GIB, tb_stack(&m.b, USER, NULL));
 	json_decref(expect(&m, "oom-capacity", "certain"));
+	usage_free(u);
+}
+
+/* A failure that the program survived has the sample that was taken then, and no other. */
+static void others__a_note_knows_them_too(void **state)
+{
+	struct gpu_usage *u = usage_of_two(20 * GIB + 600 * MIB, 118 * GIB, "python other.py");
+
+	(void)state;
+	for (int then = 0; then < 2; then++) {
+		struct process_end end = { .pid = 100, .status_known = true, .usage = u };
+		struct cw_failure *f;
+		struct verdict *v;
+		struct trace *t;
+		json_t *j, *note;
+		struct mm m;
+
+		mm_init(&m);
+		mm_segment(&m, 20 * GIB);
+		mm_block(&m, 20 * GIB, tb_stack(&m.b, "train.py:12:keep", NULL), 0, 0);
+		f = mm_oom(&m, 10 * GIB, CARD - 138 * GIB - 600 * MIB, tb_stack(&m.b, USER, NULL));
+		u->mono_ns = f->mono_ns + (then ? 100000000 : 9000000000);
+		t = tb_trace(&m.b);
+		v = verdict_of_process(t, &end);
+		j = verdict_object(v);
+		note = json_array_get(json_object_get(j, "notes"), 0);
+		assert_string_equal(field(j, "cause"), "none");
+		assert_string_equal(field(note, "cause"), "oom-other-process");
+		assert_string_equal(field(note, "certainty"), then ? "certain" : "likely");
+		json_decref(j);
+		verdict_free(v);
+		trace_free(t);
+	}
 	usage_free(u);
 }
 
@@ -623,10 +682,12 @@ int main(void)
 		cmocka_unit_test(fragmentation__names_who_keeps_the_segments),
 		cmocka_unit_test(fragmentation__a_full_card_is_none),
 		cmocka_unit_test(eval__graphs_are_made_and_never_run),
+		cmocka_unit_test(eval__code_that_trains_is_no_evaluation),
 		cmocka_unit_test(eval__the_first_pass_of_a_training_is_capacity),
 		cmocka_unit_test(retention__graphs_of_earlier_steps),
 		cmocka_unit_test(growth__one_line_never_lets_go),
 		cmocka_unit_test(others__another_process_holds_the_card),
+		cmocka_unit_test(others__a_note_knows_them_too),
 		cmocka_unit_test(others__the_ranks_of_this_job),
 		cmocka_unit_test(others__another_library),
 		cmocka_unit_test(others__pinned_memory_is_the_hosts),

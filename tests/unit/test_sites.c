@@ -38,6 +38,10 @@ uint64_t rec_mono_ns(void)
 	return clock_ns;
 }
 
+void rec_clock_mark(void)
+{
+}
+
 bool spin_try(struct spin *s)
 {
 	return !atomic_flag_test_and_set(&s->held);

@@ -119,7 +119,7 @@ static struct trace *build(struct torchsnap *s, const struct cw_allocation *driv
 	put(&m, CW_CHUNK_BLOCKS, blocks, n_blocks);
 	t = trace_from_bytes(m.data, m.used, NULL);
 	assert_non_null(t);
-	torchsnap_build(s, t);
+	torchsnap_build(s, t, NULL);
 	return t;
 }
 

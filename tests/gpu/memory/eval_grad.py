@@ -11,7 +11,7 @@ layers = nn.ModuleList(nn.Linear(2048, 2048) for _ in range(200)).cuda()
 
 def predict(x):
     for layer in layers:
-        x = torch.relu(layer(x))
+        x = torch.relu(layer(x))  # <- here  <- culprit
     return x
 
 

@@ -9,7 +9,7 @@ MIB = 1 << 20
 pieces = []
 free, _ = torch.cuda.mem_get_info()
 for _ in range(int(free * 0.97) // (20 * MIB)):
-    pieces += [torch.empty(9 * MIB, dtype=torch.uint8, device="cuda") for _ in range(2)]
+    pieces += [torch.empty(9 * MIB, dtype=torch.uint8, device="cuda") for _ in range(2)]  # <- culprit
 del pieces[::2]
 batch = torch.empty(8 << 30, dtype=torch.uint8, device="cuda")  # <- here
 print(batch.shape)

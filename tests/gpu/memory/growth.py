@@ -10,7 +10,7 @@ cache = {}
 
 @torch.no_grad()
 def features(step, x):
-    cache[step] = (x * 2).relu()  # <- here
+    cache[step] = (x * 2).relu()  # <- here  <- culprit
     return cache[step].mean()
 
 

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The memory of the host and the limits of one process on it, at one moment, as /proc and the cgroups tell them.
+ *
+ * Pinned memory of CUDA comes out of it: what could not be had is judged by these.
+ */
+#ifndef CUWHY_RAM_H
+#define CUWHY_RAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define RAM_UNKNOWN	UINT64_MAX		/* instead of a number of bytes */
+#define RAM_UNLIMITED	(UINT64_MAX - 1)	/* a limit that is none */
+
+struct ram_state {
+	uint64_t mono_ns;		/* when */
+	uint64_t total, available;	/* of the machine (of a virtual machine: its own) */
+	uint64_t lock_limit;		/* RLIMIT_MEMLOCK; unlimited for whoever may lock at will (CAP_IPC_LOCK) */
+	uint64_t group_limit;		/* of the cgroup or the one above it that leaves least */
+	uint64_t group_used;		/* without file cache, which gives way */
+	bool wsl;			/* Windows Subsystem for Linux: half of the RAM may be pinned */
+};
+
+/* `root` is "" on the live machine. */
+void ram_look(struct ram_state *r, const char *root, pid_t pid);
+
+/* What stopped a request: the limit that leaves least of those that leave too little. */
+#define RAM_LIMITS(X)                \
+	X(NONE, "")                  \
+	X(RAM, "ram")                \
+	X(GROUP, "cgroup")           \
+	X(WSL, "wsl")                \
+	X(LOCKED, "locked")
+
+enum ram_limit {
+#define X(name, id) RAM_LIMIT_##name,
+	RAM_LIMITS(X)
+#undef X
+};
+
+/* `pinned` is what the process had, `peak` the most that it ever had: a limit below it is none. `room` is what the limit
+ * left; unchanged when there is none. */
+enum ram_limit ram_limit_of(const struct ram_state *r, uint64_t request, uint64_t pinned, uint64_t peak, uint64_t *room);
+const char *ram_limit_id(enum ram_limit l);
+
+#endif
