@@ -29,7 +29,7 @@ Q := @
 say = @printf '  %-5s %s\n' "$(1)" "$(2)"
 endif
 
-LIB_SRC := $(sort $(filter-out %/probe_main.c,$(foreach d,base probe compat fatbin pyenv machine trace dump snap facts rules report,$(wildcard src/$(d)/*.c))))
+LIB_SRC := $(sort $(filter-out %/probe_main.c,$(foreach d,base probe compat fatbin pyenv machine trace dump snap text facts rules report,$(wildcard src/$(d)/*.c))))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(shell uname -m).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))
@@ -41,8 +41,8 @@ PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard src/base/*.c src/prob
 # these libraries are linked in, so that the program starts on machines that do not have them
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
 
-.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-gpu check-all \
-	check-tree check-san check-tsan check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu bench-snapshot fuzz install clean deps help
+.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-gpu check-all \
+	check-tree check-san check-tsan check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -62,8 +62,9 @@ help:
 ## make check-doctor-wheels  what the doctor says of some of them, on GPUs and drivers old and new; likewise
 ## make bench       cost of recording on the simulated GPU
 ## make bench-gpu   cost of recording on a real GPU with PyTorch
+## make bench-text  reading a log of 2 GB, beside grep and ripgrep (MEGABYTES=2048)
 ## make bench-snapshot  reading a memory snapshot, beside PyTorch's own viewer
-## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, WHAT=host of a machine's files, with libFuzzer (SECONDS=600)
+## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, WHAT=host of a machine's files, WHAT=text of logs, with libFuzzer (SECONDS=600)
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
 ## SAN=address,undefined  build and check with sanitizers;  V=1  show commands;  DEVELOPER=1  -Werror
@@ -139,7 +140,7 @@ $(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OB
 $(B)/tests/test_sites: $(addprefix $(B)/obj/src/recorder/,rec_site.o rec_live.o rec_memory.o rec_timeline.o rec_events.o)
 
 check: deps
-	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-tsan check-tree
+	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-tsan check-tree
 
 check-unit: parts $(UNIT)
 	@sh tests/unit/run.sh $(B) $(UNIT)
@@ -153,7 +154,8 @@ check-e2e: parts
 check-torture: parts
 	@sh tests/torture/run.sh $(B) $${ROUNDS:-1000}
 
-check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle $(B)/tests/fuzz_host
+check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle $(B)/tests/fuzz_host $(B)/tests/fuzz_text
+	@$(B)/tests/fuzz_text tests/fuzz/corpus/text
 	@$(B)/tests/fuzz_trace tests/fuzz/corpus/trace
 	@$(B)/tests/fuzz_dump tests/fuzz/corpus/dump
 	@$(B)/tests/fuzz_snapshot tests/fuzz/corpus/snapshot
@@ -164,6 +166,9 @@ check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_sna
 
 check-dumps: parts
 	@$(PYTHON) tests/dump/check_real.py $(B)
+
+check-text: parts
+	@$(PYTHON) tests/text/check.py $(B)
 
 check-snap: parts
 	@$(PYTHON) tests/snap/check.py $(B)
@@ -214,6 +219,9 @@ bench: parts
 # PYTHON must have PyTorch; no GPU is needed
 bench-snapshot: parts
 	@$(PYTHON) tests/bench/bench_snapshot.py --build $(B)
+
+bench-text: parts
+	@$(PYTHON) tests/bench/bench_text.py --build $(B) --megabytes $${MEGABYTES:-2048}
 
 bench-gpu: parts
 	@$(PYTHON) tests/bench/bench_gpu.py --build $(B)

@@ -38,16 +38,16 @@ objdump -T "$rec" | sed -n 's/.*(\{0,1\}GLIBC_\([0-9.]*\))\{0,1\}.*/\1/p' | sort
 	awk -F. '$1 > 2 || $2 > 34 {print "needs GLIBC_" $0}' >"$tmp/against"
 claim "the recorder needs no newer glibc than 2.34"
 
-order="base probe compat fatbin pyenv machine trace dump snap facts rules report cmd"
+order="base probe compat fatbin pyenv machine trace dump snap text facts rules report cmd"
 rank() { n=0; for d in $order; do n=$((n + 1)); [ "$d" = "$1" ] && echo $n && return; done; echo 0; }
 grep -rn '^#include "[a-z]*/' src | grep -v '^src/\(sim\|sim_nvml\|recorder\)/' | while IFS=: read -r file line text; do
 	from=$(rank "$(echo "$file" | cut -d/ -f2)")
 	to=$(rank "$(echo "$text" | sed 's/.*"\([a-z]*\)\/.*/\1/')")
 	[ "$to" -gt "$from" ] && echo "$file:$line: $text"
 done >"$tmp/against"
-claim "no include turns back against base, probe, compat, fatbin, pyenv, machine, trace, dump, snap, facts, rules, report, cmd"
+claim "no include turns back against base, probe, compat, fatbin, pyenv, machine, trace, dump, snap, text, facts, rules, report, cmd"
 
-grep -rn '^#include "\(base\|probe\|compat\|fatbin\|pyenv\|machine\|trace\|dump\|snap\|facts\|rules\|report\|cmd\|sim\)/' src/recorder >"$tmp/against"
+grep -rn '^#include "\(base\|probe\|compat\|fatbin\|pyenv\|machine\|trace\|dump\|snap\|text\|facts\|rules\|report\|cmd\|sim\)/' src/recorder >"$tmp/against"
 claim "the recorder includes nothing of the CLI"
 
 for h in include/cuwhy/*.h src/*/*.h; do
@@ -59,7 +59,7 @@ claim "every header compiles alone"
 for f in kb/causes/*.md; do
 	id=$(basename "$f" .md)
 	case $id in none | unknown) continue ;; esac
-	grep -rqE "(cause=[a-z0-9,|-]*|\")$id" tests/e2e tests/gpu/cases tests/gpu/faults tests/unit || echo "$id"
+	grep -rqE "(cause[=:] ?[a-z0-9,|-]*|\")$id" tests/e2e tests/gpu/cases tests/gpu/faults tests/unit tests/text/own || echo "$id"
 done >"$tmp/against"
 claim "every cause has a program that triggers it"
 
@@ -71,6 +71,9 @@ for d in README.md ARCHITECTURE.md CONTRIBUTING.md docs/*.md; do
 		while read -r path; do [ -e "$path" ] || echo "$d names $path"; done
 done >"$tmp/against"
 claim "every file the documents name exists"
+
+python3 tools/render_causes.py --check >"$tmp/against" 2>&1
+claim "docs/causes is what kb/causes says"
 
 echo "tree: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cuwhy explain`: judges a recording again, or tells what is known of a cause.
+ * `cuwhy explain`: what a text, a recording, a core dump or a snapshot means, or what is known of a code or a cause.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,165 +15,34 @@
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "cmd/explain.h"
 #include "report/json_text.h"
-#include "cmd/memory.h"
 #include "cmd/recording.h"
-#include "dump/culprit.h"
-#include "facts/fault.h"
 #include "report/verdict.h"
-#include "trace/trace.h"
 #include "base/banned.h"
 
 static struct {
-	bool json, list, help;
+	struct explain_options o;
+	bool list, help;
 	const char *colour;
 } given;
 
 static const struct opt_usage usage = {
-	"explain", "[options] [RECORDING | DUMP | SNAPSHOT | CAUSE]",
-	"Judges a recording again (a folder, or one .cwr file; without one, the newest), reads a GPU\n"
-	"core dump or a memory snapshot of PyTorch, or tells what is known of a cause.",
+	"explain", "[options] [FILE ... | - | TEXT | CODE | CAUSE]",
+	"Says what a log, a traceback, a recording, a GPU core dump or a memory snapshot of PyTorch means. Several\n"
+	"files are judged together (train.log nvidia-smi.txt); - reads standard input and passes it on. A code is a\n"
+	"number, a name or an Xid (700, CUBLAS_STATUS_ALLOC_FAILED, \"Xid 79\"). Without arguments: the newest recording.",
 	"The exit status is 0 when nothing is wrong, 1 when something was found, 2 on failure.\n",
 };
 
 static const struct opt options[] = {
-	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
+	{"json", 0, NULL, "print one JSON object", &given.o.json, NULL},
+	{"quiet", 'q', NULL, "with -: do not pass standard input on, print the answer only", &given.o.quiet, NULL},
 	{"list", 'l', NULL, "list the causes", &given.list, NULL},
 	{"color", 0, "WHEN", "auto, always or never", NULL, &given.colour},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
 };
-
-/* --- recordings ------------------------------------------------------------------------------- */
-
-/* NULL, with `e` filled, when its part cannot be read. */
-static struct verdict *judge(struct recorded_process *p, struct err *e)
-{
-	struct trace *t = NULL;
-	struct dump *d = NULL;
-	struct culprit *fault = NULL;
-	struct verdict *v;
-	char *core;
-
-	if (p->part) {
-		t = trace_open(p->part, e);
-		if (!t)
-			return NULL;
-		if (!p->end_known)
-			end_from_header(&p->end, trace_header(t));
-		core = xasprintf("%.*s" DUMP_SUFFIX, (int)(strlen(p->part) - strlen(PART_SUFFIX)), p->part);
-		if (fs_exists(core) && (d = dump_open(core, NULL)) != NULL)
-			p->end.fault = fault = fault_of_dump(d, t);
-		free(core);
-	}
-	v = verdict_of_process(t, &p->end);
-	p->end.fault = NULL;
-	culprit_free(fault);
-	dump_free(d);
-	trace_free(t);
-	return v;
-}
-
-/* What could not be read is left out and told, unless it was all: then it is the failure in `e`. */
-static struct verdict *judge_all(struct recording *r, struct err *e)
-{
-	struct verdict **list = xcalloc(r->n + 1, sizeof(*list)), *all = NULL;
-	struct err *left = xcalloc(r->n, sizeof(*left));
-	size_t i, n = 0;
-
-	for (i = 0; i < r->n; i++) {
-		list[n] = judge(&r->process[i], &left[i]);
-		if (left[i].code)
-			*e = left[i];
-		n += list[n] != NULL;
-	}
-	for (i = 0; n > 0 && i < r->n; i++)
-		if (left[i].code)
-			fprintf(stderr, "cuwhy: left out: %s\n", left[i].msg);
-	if (n > 0 || r->n == 0)
-		all = verdict_join(list, n);
-	free(left);
-	free(list);
-	return all;
-}
-
-static void print(const struct verdict *v, const char *path, const struct text_style *style)
-{
-	if (given.json) {
-		report_json(stdout, v, false);
-		putchar('\n');
-	} else if (strcmp(verdict_cause(v), "none") != 0) {
-		report_text(stdout, v, style);
-	} else if (verdict_notes(v) > 0) {
-		report_line(stdout, v, path);
-	} else {
-		printf("cuwhy: no CUDA failure in '%s'\n", path);
-	}
-}
-
-static int explain_recording(const char *path, struct text_style *style)
-{
-	struct err e = {0};
-	struct recording r;
-	struct verdict *v = NULL;
-	int status;
-
-	style->recording = path;
-	if (recording_read(&r, path, &e) == 0)
-		v = judge_all(&r, &e);
-	if (!v) {
-		recording_release(&r);
-		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
-	}
-	print(v, path, style);
-	status = strcmp(verdict_cause(v), "none") != 0 ? EXIT_FOUND : EXIT_NOTHING;
-	verdict_free(v);
-	recording_release(&r);
-	return cmd_finish(status);
-}
-
-/* --- core dumps ------------------------------------------------------------------------------- */
-
-static bool is_dump(const char *path)
-{
-	unsigned char head[64];
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(head, 1, sizeof(head), f) : 0;
-
-	if (f)
-		fclose(f);
-	return dump_is_dump(head, n);
-}
-
-static int explain_dump(const char *path, struct text_style *style)
-{
-	struct err e = {0};
-	struct dump *d = dump_open(path, &e);
-	struct culprit *c;
-	struct verdict *v;
-	int status;
-
-	if (!d)
-		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
-	c = culprit_find(d);
-	v = verdict_of_dump(c);
-	print(v, path, style);
-	status = strcmp(verdict_cause(v), "none") != 0 ? EXIT_FOUND : EXIT_NOTHING;
-	verdict_free(v);
-	culprit_free(c);
-	dump_free(d);
-	return cmd_finish(status);
-}
-
-static int explain_newest(struct text_style *style)
-{
-	struct err e = {0};
-	char *path = recording_newest(&e);
-	int status = path ? explain_recording(path, style) : cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
-
-	free(path);
-	return status;
-}
 
 /* --- causes ----------------------------------------------------------------------------------- */
 
@@ -212,7 +81,7 @@ static int list_causes(void)
 	char *text, *at, *id, *title;
 	json_t *o, *list;
 
-	if (!given.json) {
+	if (!given.o.json) {
 		report_cause_list(stdout);
 		return cmd_finish(EXIT_NOTHING);
 	}
@@ -244,14 +113,14 @@ static int no_such(const char *word)
 	ids = xgrow(ids, n, &cap, sizeof(*ids));
 	ids[n] = NULL;
 	near = str_nearest(word, ids);
-	err_set(&e, -ENOENT, "'%s' is neither a recording nor a cause", word);
+	err_set(&e, -ENOENT, "'%s' is neither a file, a code nor a cause", word);
 	if (near)
 		err_hint(&e, "did you mean '%s'? 'cuwhy explain --list' lists the causes", near);
 	else
 		err_hint(&e, "'cuwhy explain --list' lists the causes");
 	free(ids);
 	free(text);
-	return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
+	return cmd_fail(stdout, given.o.json, &e, EXIT_TROUBLE);
 }
 
 static int explain_cause(const char *id, const struct text_style *style)
@@ -264,7 +133,7 @@ static int explain_cause(const char *id, const struct text_style *style)
 
 	if (f)
 		fclose(f);
-	if (known && given.json) {
+	if (known && given.o.json) {
 		o = json_pack("{s:i, s:s, s:o}", "schema", 1, "id", id, "text", json_text(text));
 		json_dumpf(o, stdout, JSON_COMPACT);
 		putchar('\n');
@@ -276,41 +145,60 @@ static int explain_cause(const char *id, const struct text_style *style)
 	return known ? cmd_finish(EXIT_NOTHING) : no_such(id);
 }
 
+static void move_to(char **argv, int from, int to)
+{
+	char *word = argv[from];
+
+	memmove(argv + to + 1, argv + to, (size_t)(from - to) * sizeof(*argv));
+	argv[to] = word;
+}
+
+/* Options may follow what they are about: `cuwhy explain train.log --json`. */
+static void options_first(int argc, char **argv)
+{
+	int front = 1;
+
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (argv[i][0] != '-' || !argv[i][1])
+			continue;
+		move_to(argv, i, front++);
+		if (!strcmp(argv[front - 1], "--color") && i + 1 < argc)
+			move_to(argv, ++i, front++);
+	}
+}
+
 int cmd_explain(int argc, char **argv)
 {
 	enum colour colour = COLOUR_AUTO;
 	struct text_style style = {0};
 	struct err e = {0};
-	int first;
+	char *newest;
+	int first, status;
 
+	options_first(argc, argv);
 	first = opt_parse(&usage, options, argc, argv, &e);
 	if (first >= 0 && given.colour && !term_parse_colour(given.colour, &colour))
 		first = err_set(&e, -EINVAL, "--color takes auto, always or never, not '%s'",
 				given.colour);
-	if (first >= 0 && argc - first > 1)
-		first = err_set(&e, -EINVAL, "explain takes one recording or cause, not %d",
-				argc - first);
 	if (first < 0)
-		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
+		return cmd_fail(stdout, given.o.json, &e, EXIT_TROUBLE);
 	if (given.help) {
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);
 	}
-	style.colour = !given.json && term_colour(STDOUT_FILENO, colour);
+	style.colour = !given.o.json && term_colour(STDOUT_FILENO, colour);
 	style.width = term_width(STDOUT_FILENO);
 	if (given.list)
 		return list_causes();
-	if (first == argc)
-		return explain_newest(&style);
-	if (memory_is_snapshot(argv[first]))
-		return explain_snapshot(argv[first], given.json, &style);
-	if (is_dump(argv[first]))
-		return explain_dump(argv[first], &style);
-	if (fs_exists(argv[first]))
-		return explain_recording(argv[first], &style);
-	if (strchr(argv[first], '/')) {
-		err_set(&e, -ENOENT, "cannot open '%s': %s", argv[first], strerror(ENOENT));
-		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
+	if (first == argc) {
+		newest = recording_newest(&e);
+		status = newest ? explain_inputs(&newest, 1, &given.o, &style) : cmd_fail(stdout, given.o.json, &e, EXIT_TROUBLE);
+		free(newest);
+		return status;
 	}
-	return explain_cause(argv[first], &style);
+	if (!fs_exists(argv[first]) && explain_is_code(argv + first, argc - first))
+		return explain_code(argv + first, argc - first, &given.o, &style);
+	if (argc - first == 1 && !explain_is_input(argv[first]))
+		return explain_cause(argv[first], &style);
+	return explain_inputs(argv + first, argc - first, &given.o, &style);
 }

@@ -79,29 +79,59 @@ static int device_to_judge(const struct snap_device *d, int n)
 	return chosen < 0 ? 0 : chosen;
 }
 
+struct open_snapshot {
+	struct snapshot *s;
+	struct snap_device *d;
+	struct snap_lines l;
+	int n;
+};
+
+static bool open_snapshot(struct open_snapshot *o, const char *path, struct err *e)
+{
+	o->s = snap_open(path, e);
+	if (!o->s)
+		return false;
+	o->n = snap_devices(o->s) ? snap_devices(o->s) : 1;
+	o->d = xcalloc((size_t)o->n, sizeof(*o->d));
+	snap_lines_find(&o->l, o->s, snapshot_owner);
+	for (int i = 0; i < o->n; i++)
+		snap_analyse(&o->d[i], o->s, &o->l, i);
+	return true;
+}
+
+static void close_snapshot(struct open_snapshot *o)
+{
+	for (int i = 0; i < o->n; i++)
+		snap_device_release(&o->d[i]);
+	snap_lines_release(&o->l);
+	free(o->d);
+	snap_free(o->s);
+}
+
+struct verdict *judge_snapshot(const char *path, struct err *e)
+{
+	struct open_snapshot o;
+	struct verdict *v;
+
+	if (!open_snapshot(&o, path, e))
+		return NULL;
+	v = verdict_of_snapshot(o.s, &o.l, &o.d[device_to_judge(o.d, o.n)]);
+	close_snapshot(&o);
+	return v;
+}
+
 int explain_snapshot(const char *path, bool json, const struct text_style *style)
 {
 	struct err e = {0};
-	struct snapshot *s = snap_open(path, &e);
-	struct snap_device *d;
-	struct snap_lines l;
+	struct open_snapshot o;
 	struct verdict *v;
-	int n, status;
+	int status;
 
-	if (!s)
+	if (!open_snapshot(&o, path, &e))
 		return cmd_fail(stdout, json, &e, EXIT_TROUBLE);
-	n = snap_devices(s) ? snap_devices(s) : 1;
-	d = xcalloc((size_t)n, sizeof(*d));
-	snap_lines_find(&l, s, snapshot_owner);
-	for (int i = 0; i < n; i++)
-		snap_analyse(&d[i], s, &l, i);
-	v = verdict_of_snapshot(s, &l, &d[device_to_judge(d, n)]);
-	status = print_verdict(v, path, json, style, s, d, n);
+	v = verdict_of_snapshot(o.s, &o.l, &o.d[device_to_judge(o.d, o.n)]);
+	status = print_verdict(v, path, json, style, o.s, o.d, o.n);
 	verdict_free(v);
-	for (int i = 0; i < n; i++)
-		snap_device_release(&d[i]);
-	snap_lines_release(&l);
-	free(d);
-	snap_free(s);
+	close_snapshot(&o);
 	return status;
 }

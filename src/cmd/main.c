@@ -18,7 +18,7 @@ struct cmd {
 static const struct cmd cmds[] = {
 	{"run", "[options] PROGRAM ...", "run a program; if CUDA fails in it, say why", cmd_run},
 	{"doctor", "[options] [BUNDLE]", "can this machine run CUDA and PyTorch, and if not, why", cmd_doctor},
-	{"explain", "[RECORDING | CAUSE]", "explain a recording, or a cause", cmd_explain},
+	{"explain", "[FILE | TEXT | CODE]", "what a log, a recording, a dump or a code means", cmd_explain},
 	{"memory", "[RECORDING | SNAPSHOT]", "who holds the memory, in a file or on this machine", cmd_memory},
 	{"export", "[options] [RECORDING]", "make a PyTorch memory snapshot of a recording", cmd_export},
 };

@@ -10,6 +10,8 @@
 #include "report/report_ledger.h"
 
 struct text_style;
+struct verdict;
+struct err;
 
 struct memory_options {
 	bool json;
@@ -37,6 +39,9 @@ bool memory_is_snapshot(const char *path);
 
 /* Prints who holds what; an exit status. */
 int memory_of_snapshot(const char *path, const struct memory_options *o);
+
+/* The verdict about its last oom; NULL, with `e` filled, when it cannot be read. */
+struct verdict *judge_snapshot(const char *path, struct err *e);
 
 /* `cuwhy explain SNAPSHOT`: the verdict; an exit status. */
 int explain_snapshot(const char *path, bool json, const struct text_style *style);

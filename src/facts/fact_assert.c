@@ -186,12 +186,50 @@ void assert_facts_of_dump(struct facts *f, const struct culprit *c)
 	set_ignored(f, c, kernel);
 }
 
+/* ---- a log ---------------------------------------------------------------------------------------- */
+
+static bool names_position(const char *line)
+{
+	for (size_t i = 0; i < COUNT(positions); i++)
+		if (fnmatch(positions[i], line, FNM_CASEFOLD) == 0)
+			return true;
+	return false;
+}
+
+/* Embeddings are called by many names; `stack` has a frame a line, innermost last. */
+static const char *op_of_stack(const char *stack)
+{
+	static const char *const names[] = {"embedding", "embed_tokens", "word_emb", "wte(", "embeddings(", "embed("};
+
+	for (size_t i = 0; i < COUNT(names); i++)
+		if (strcasestr(stack, names[i]))
+			return "embedding";
+	return "";
+}
+
+void assert_facts_of_text(struct facts *f, const char *function, const char *condition, const char *file, uint32_t line,
+			  const char *stack)
+{
+	double bound;
+
+	fact_set_text(f, FACT_assert_kernel, function);
+	fact_set_text(f, FACT_assert_function, function);
+	fact_set_text(f, FACT_assert_condition, condition);
+	fact_set_text(f, FACT_assert_file, file);
+	if (line)
+		fact_set_number(f, FACT_assert_line, line);
+	fact_set_text(f, FACT_assert_about, about_condition(function, condition));
+	if (bound_in_text(condition, &bound))
+		fact_set_number(f, FACT_assert_bound, bound);
+	fact_set_text(f, FACT_assert_op, op_of_stack(stack));
+	fact_set_flag(f, FACT_assert_position, names_position(stack));
+}
+
 /* ---- the launch ------------------------------------------------------------------------------------- */
 
 static void facts_of_stack(struct facts *f, const struct trace *t, uint32_t stack)
 {
 	const char *op = stack ? stack_torch_op(t, stack) : NULL, *line;
-	bool position = false;
 	struct place p;
 
 	if (!stack)
@@ -200,9 +238,7 @@ static void facts_of_stack(struct facts *f, const struct trace *t, uint32_t stac
 	if (place_of_caller(t, stack, &p))
 		fact_set_text(f, FACT_assert_caller, place_source(&p, trace_header(t)->cwd, f->pool));
 	line = fact_text(f, FACT_assert_caller);
-	for (size_t i = 0; i < COUNT(positions); i++)
-		position |= fnmatch(positions[i], line, FNM_CASEFOLD) == 0;
-	fact_set_flag(f, FACT_assert_position, position);
+	fact_set_flag(f, FACT_assert_position, names_position(line));
 }
 
 struct search {

@@ -5,6 +5,7 @@
 #define CUWHY_FACT_ASSERT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "facts/facts.h"
 
@@ -15,6 +16,10 @@ struct trace;
 
 /* From the core dump. */
 void assert_facts_of_dump(struct facts *f, const struct culprit *c);
+
+/* From the line that a failing kernel printed; `stack` is the traceback that came with it, or "". */
+void assert_facts_of_text(struct facts *f, const char *function, const char *condition, const char *file, uint32_t line,
+			  const char *stack);
 
 /* Without a dump: the suspects that are known to assert, when all of them check the same thing. The stack of
  * their launch; 0 when there is none, or more than one. */

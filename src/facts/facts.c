@@ -18,9 +18,12 @@ static const struct {
 void facts_init(struct facts *f, struct pool *pool)
 {
 	f->pool = pool;
+	f->says = NULL;
+	f->says_arg = NULL;
 	for (int i = 0; i < FACT_COUNT; i++)
 		f->value[i] = value_unknown(table[i].type);
 	f->value[FACT_machine_is] = value_flag(false);
+	f->value[FACT_text_is] = value_flag(false);
 }
 
 void fact_set_number(struct facts *f, enum fact_id id, double number)

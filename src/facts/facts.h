@@ -20,6 +20,8 @@ enum fact_id {
 struct facts {
 	struct pool *pool;	/* holds the texts */
 	struct value value[FACT_COUNT];
+	bool (*says)(const void *arg, const char *words);	/* is this in the text that was given? NULL = there is none */
+	const void *says_arg;
 };
 
 /* All unknown but machine.is, which is no: rules over the machine begin with it, and are not "unchecked" without one. */

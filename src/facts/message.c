@@ -47,12 +47,11 @@ bool message_number(const char *text, const char *before, double *number)
 	return s && read_number(s, number);
 }
 
-bool message_bytes(const char *text, const char *before, double *bytes)
+static bool read_bytes(const char *s, double *bytes)
 {
 	static const struct { const char *unit; int shift; } units[] = {
 		{ " bytes", 0 }, { " KiB", 10 }, { " MiB", 20 }, { " GiB", 30 }, { " TiB", 40 },
 	};
-	const char *s = after(text, before);
 
 	s = s ? read_number(s, bytes) : NULL;
 	for (size_t i = 0; s && i < sizeof(units) / sizeof(units[0]); i++) {
@@ -64,16 +63,32 @@ bool message_bytes(const char *text, const char *before, double *bytes)
 	return false;
 }
 
+bool message_bytes(const char *text, const char *before, double *bytes)
+{
+	return read_bytes(after(text, before), bytes);
+}
+
+bool message_bytes_before(const char *text, const char *behind, double *bytes)
+{
+	const char *s = strstr(text, behind);
+
+	while (s && s > text && s[-1] != ';' && s[-1] != '(' && s[-1] != '\n')
+		s--;
+	while (s && *s == ' ')
+		s++;
+	return s && read_bytes(s, bytes);
+}
+
 bool message_is_cuda(const char *text)
 {
 	static const char *const marks[] = {
 		"CUDA error", "CUDA out of memory", "[CUDA]", "CUDA_ERROR_", "cudaError", "CUDNN_STATUS",
 		"CUBLAS_STATUS", "CUSOLVER_STATUS", "CUFFT_", "NCCL error", "CUDA driver", "No CUDA GPUs",
-		"CUDA kernel", NULL,
+		"CUDA kernel", "cuda runtime error", "cublas runtime error", "cuDNN error", "cuda failure", NULL,
 	};
 
 	for (size_t i = 0; marks[i]; i++)
-		if (strstr(text, marks[i]))
+		if (strcasestr(text, marks[i]))
 			return true;
 	return false;
 }
@@ -167,6 +182,72 @@ static void read_tensor_sizes(struct facts *f, const char *text)
 	copy_shape(f, FACT_shape_right, b, b_end);
 }
 
+/* Up to 2.0: "(GPU 0; 7.92 GiB total capacity; 7.02 GiB already allocated; 21.50 MiB free; [… allowed; ]7.31 GiB reserved in
+ * total by PyTorch)". */
+static void read_memory_old(struct facts *f, const char *text)
+{
+	double n;
+
+	if (!strstr(text, "already allocated;"))
+		return;
+	if (message_bytes_before(text, " total capacity;", &n))
+		set_if_unknown(f, FACT_oom_total, n);
+	if (message_bytes_before(text, " already allocated;", &n))
+		set_if_unknown(f, FACT_oom_torch_allocated, n);
+	if (message_bytes_before(text, " free;", &n))
+		set_if_unknown(f, FACT_oom_free, n);
+	if (message_bytes_before(text, " reserved in total", &n) || message_bytes_before(text, " cached)", &n))
+		set_if_unknown(f, FACT_oom_torch_reserved, n);
+}
+
+/* The backend cudaMallocAsync: "Allocation on device 0 would exceed allowed memory. (out of memory) Currently allocated : …
+ * Requested : … Device limit : … Free (according to CUDA): …". */
+static void read_memory_async(struct facts *f, const char *text)
+{
+	static const struct { const char *before; enum fact_id id; } parts[] = {
+		{ "Currently allocated", FACT_oom_torch_allocated }, { "Requested", FACT_oom_request },
+		{ "Device limit", FACT_oom_total }, { "Free (according to CUDA)", FACT_oom_free },
+	};
+	double n;
+
+	if (!strstr(text, "would exceed allowed memory"))
+		return;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		const char *s = after(text, parts[i].before);
+
+		if (s && read_bytes(s + strspn(s, " :"), &n))
+			set_if_unknown(f, parts[i].id, n);
+	}
+}
+
+/* "Process 4711 has 10.00 GiB memory in use. Including non-PyTorch memory, this process has 3.00 GiB memory in use." */
+static void read_processes(struct facts *f, const char *text)
+{
+	double n, sum = 0, count = 0, most = 0;
+
+	/* who was asked otherwise knows better */
+	if (!fact_true(f, FACT_text_is) || !message_bytes(text, ", this process has ", &n) || n > ldexp(1, 50))
+		return;
+	set_if_unknown(f, FACT_oom_live, n);
+	for (const char *s = text; (s = after(s, "Process ")) != NULL;) {
+		char *end;
+		double pid = (double)strtoul(s, &end, 10);
+
+		if (end == s || !str_starts(end, " has ") || !read_bytes(end + 5, &n) || n > ldexp(1, 50))
+			continue;
+		sum += n;
+		count++;
+		if (n > most) {
+			most = n;
+			fact_set_number(f, FACT_others_pid, pid);
+			fact_set_number(f, FACT_others_most, n);
+		}
+	}
+	fact_set_flag(f, FACT_others_known, true);
+	fact_set_number(f, FACT_others_bytes, sum);
+	fact_set_number(f, FACT_others_count, count);
+}
+
 static void read_memory(struct facts *f, const char *text)
 {
 	double n;
@@ -180,6 +261,9 @@ static void read_memory(struct facts *f, const char *text)
 		set_if_unknown(f, FACT_oom_total, n);
 	if (message_bytes(text, " of which ", &n))
 		set_if_unknown(f, FACT_oom_free, n);
+	read_memory_old(f, text);
+	read_memory_async(f, text);
+	read_processes(f, text);
 	if (message_bytes(text, "Of the allocated memory ", &n))
 		set_if_unknown(f, FACT_oom_torch_allocated, n);
 	if (message_bytes(text, "is allocated by PyTorch, and ", &n) &&

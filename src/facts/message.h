@@ -15,6 +15,9 @@ bool message_number(const char *text, const char *before, double *number);
 /* The size after `before`: "1.95 GiB", "512 bytes". */
 bool message_bytes(const char *text, const char *before, double *bytes);
 
+/* The size before `after`: "7.92 GiB total capacity". */
+bool message_bytes_before(const char *text, const char *after, double *bytes);
+
 /* The message speaks of CUDA, so an exception that carries it is a CUDA failure. */
 bool message_is_cuda(const char *text);
 

@@ -75,10 +75,20 @@ bool report_cause(FILE *out, const char *id, const struct text_style *style)
 	print_advice(&w, "What it looks like", c->why);
 	print_advice(&w, "What to try", c->fix);
 	print_rules(&w, c->when);
+	if (c->settle) {
+		putc('\n', out);
+		wrap_heading(&w, "What would settle it");
+		print_prose(&w, c->settle);
+	}
 	if (c->confused) {
 		putc('\n', out);
 		wrap_heading(&w, "Not to be confused with");
 		print_prose(&w, c->confused);
+	}
+	if (c->example) {
+		putc('\n', out);
+		wrap_heading(&w, "Example");
+		wrap_command(&w, c->example);
 	}
 	return true;
 }

@@ -123,10 +123,13 @@ static json_t *json_candidates(const struct verdict *v)
 {
 	json_t *j = json_array();
 
-	for (size_t i = 0; i < v->n_candidates; i++)
-		json_array_append_new(j,
-				      json_pack("{s:s,s:s}", "cause", v->candidates[i].cause->id, "certainty",
-						certainty_word((enum certainty)v->candidates[i].sure)));
+	for (size_t i = 0; i < v->n_candidates; i++) {
+		const struct match *m = &v->candidates[i];
+
+		json_array_append_new(j, json_pack("{s:s,s:s,s:o,s:o}", "cause", m->cause->id, "certainty",
+						   certainty_word((enum certainty)m->sure), "because", json_text(m->because),
+						   "settle", json_text(m->cause->settle)));
+	}
 	if (!v->n_candidates && v->source)
 		json_array_append_new(j, json_pack("{s:s,s:s}", "cause", v->cause->id, "certainty",
 						   certainty_word(v->sure)));

@@ -18,8 +18,10 @@ static bool same_line(const struct line *a, const struct line *b)
 
 static void text_headline(struct wrap *w, const struct verdict *v)
 {
-	char *text = v->code ? xasprintf("cuwhy: %s (CUDA error %u)", v->title, v->code)
-			     : xasprintf("cuwhy: %s", v->title);
+	/* what is only the first of several candidates is not told as a fact */
+	const char *perhaps = v->from_text && v->sure == SURE_POSSIBLE && v->n_candidates ? "perhaps " : "";
+	char *text = v->code ? xasprintf("cuwhy: %s%s (CUDA error %u)", perhaps, v->title, v->code)
+			     : xasprintf("cuwhy: %s%s", perhaps, v->title);
 
 	wrap_heading(w, text);
 	free(text);
@@ -69,7 +71,7 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 {
 	if (v->where.library)
 		wrap_text(w, "this is library code: no line of your own was on the stack");
-	if (v->async && v->where.file && v->n_suspects != 1 && !v->fault.known)
+	if (v->async && v->where.file && v->n_suspects != 1 && (!v->fault.known || v->from_text))
 		wrap_text(w, "the error was noticed here; the work that caused it was launched earlier");
 	for (size_t i = 0; i < v->n_or; i++)
 		wrap_printf(w, "or %s:%u, which launched the same kernel: they cannot be told apart", v->or[i].shown,
@@ -108,8 +110,12 @@ static void text_where(struct wrap *w, const struct verdict *v)
 	else
 		wrap_text(w, "the line is not known");
 	text_other_lines(w, v);
-	if (v->rank != CW_UNKNOWN)
+	if (v->rank != CW_UNKNOWN && v->from_text)
+		wrap_printf(w, "rank %u", v->rank);
+	else if (v->rank != CW_UNKNOWN)
 		wrap_printf(w, "rank %u, process %u", v->rank, v->pid);
+	if (v->from_text && v->text_line)
+		wrap_printf(w, "the error is on line %llu of %s", (unsigned long long)v->text_line, v->text_file);
 }
 
 /* As much of the driver's own line as is known. */
@@ -201,6 +207,8 @@ static void text_what(struct wrap *w, const struct verdict *v)
 	else if (v->code && v->string)
 		wrap_printf(w, "CUDA answered %u: %s (%s)", v->code, v->string,
 			    v->name ? v->name : "no name");
+	else if (v->from_text)
+		wrap_text(w, v->string && v->string[0] ? v->string : "the text has no error message; what else it tells is the evidence");
 	else if (v->n_waiting)
 		wrap_printf(w, "%s did not return", v->api ? v->api : "a call");
 	else if (v->memory.known && v->source && !strcmp(v->source, "snapshot"))
@@ -257,6 +265,18 @@ static void text_ids(struct wrap *w, const char *before, const char *const *ids,
 	free(text);
 }
 
+#define SETTLE_SHOWN 4
+
+/* What would tell the candidates apart. */
+static void text_settle(struct wrap *w, const struct verdict *v)
+{
+	if (!v->from_text || v->sure == SURE_CERTAIN)
+		return;
+	for (size_t i = 0; i < v->n_candidates && i < SETTLE_SHOWN; i++)
+		if (v->candidates[i].cause->settle)
+			wrap_printf(w, "%s? %s", v->candidates[i].cause->id, v->candidates[i].cause->settle);
+}
+
 static void text_sure(struct wrap *w, const struct verdict *v)
 {
 	const char *others[16];
@@ -268,6 +288,7 @@ static void text_sure(struct wrap *w, const struct verdict *v)
 	for (size_t i = 1; i < v->n_candidates && n < 16; i++)
 		others[n++] = v->candidates[i].cause->id;
 	text_ids(w, "it could also be", others, n);
+	text_settle(w, v);
 	if (v->sure != SURE_CERTAIN)
 		text_ids(w, "could not be checked:", v->unchecked, v->n_unchecked);
 	if (v->sim)
@@ -280,6 +301,8 @@ static void text_other(struct wrap *w, const struct verdict *o)
 
 	if (o->victim_of)
 		snprintf(line, sizeof(line), "%s", o->title);
+	else if (!o->pid)	/* not a process: a text, a dump, a snapshot */
+		snprintf(line, sizeof(line), "another of the inputs tells of %s (%s)", o->cause->id, certainty_word(o->sure));
 	else if (o->where.file)
 		snprintf(line, sizeof(line), "then process %u failed too: %s at %s:%u", o->pid, o->cause->id,
 			 o->where.shown, o->where.number);
@@ -357,4 +380,13 @@ void report_line(FILE *out, const struct verdict *v, const char *recording)
 			 recording ? recording : "");
 	wrap_heading(&w, text);
 	free(text);
+}
+
+void report_unrelated(FILE *out, const struct verdict *v, const struct text_style *style)
+{
+	struct wrap w;
+
+	wrap_init(&w, out, style);
+	for (const struct said *s = v->evidence; s; s = s->next)
+		wrap_plain(&w, 2, s->text);
 }

@@ -18,6 +18,7 @@ struct ram_state;
 struct snapshot;
 struct snap_lines;
 struct snap_device;
+struct text_log;
 
 enum certainty { SURE_POSSIBLE, SURE_LIKELY, SURE_CERTAIN };
 
@@ -44,6 +45,10 @@ struct verdict *verdict_of_process(struct trace *t, const struct process_end *en
 struct verdict *verdict_of_dump(const struct culprit *c);
 /* Judges the last oom of a device in a memory snapshot of PyTorch; "none" when there is none. */
 struct verdict *verdict_of_snapshot(const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d);
+/* Judges a text: a log, a traceback, what people paste. "none" when it tells of no failure of CUDA. */
+struct verdict *verdict_of_text(struct text_log *l);
+/* The surest of them leads, the others are kept with it as evidence from elsewhere. Takes ownership. */
+struct verdict *verdict_combine(struct verdict **list, size_t n);
 void verdict_free(struct verdict *v);
 
 /* "none" when nothing failed, or everything that failed was handled (see verdict_notes). */
@@ -72,6 +77,7 @@ void report_text(FILE *out, const struct verdict *v, const struct text_style *st
 void report_victim(FILE *out, const struct verdict *v);	/* one line; nothing when it is none */
 void report_first(FILE *out, const struct verdict *v);	/* one line: which process failed first */
 void report_line(FILE *out, const struct verdict *v, const char *recording);	/* notes only: one line */
+void report_unrelated(FILE *out, const struct verdict *v, const struct text_style *style);	/* errors of a text that are not CUDA's */
 int report_json(FILE *out, const struct verdict *v, bool indent);
 
 /* Knowledge about a cause for `cuwhy explain CAUSE`: false when the id is unknown. */

@@ -204,6 +204,11 @@ static void add_why(void *arg, const char *text, const char *command)
 	say(&v->pool, &v->why, NULL, text, command);
 }
 
+void verdict_why(struct verdict *v, const char *text)
+{
+	add_why(v, text, NULL);
+}
+
 static void add_fix(void *arg, const char *text, const char *command)
 {
 	struct verdict *v = arg;

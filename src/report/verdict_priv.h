@@ -109,6 +109,9 @@ struct verdict {
 	uint32_t count;
 	bool async;			/* an error of earlier work */
 	bool alone;			/* a core dump without a recording */
+	bool from_text;
+	uint64_t text_line;		/* of the first error; 0 = none */
+	const char *text_file;		/* the input that it stands in */
 	struct line where, noticed, forward, backward, capture, replay;
 	struct line *or;	/* lines that cannot be told apart from `where` */
 	size_t n_or;
@@ -173,6 +176,7 @@ void verdict_of_cause(struct verdict *v, const struct match *m, const struct fac
 /* Rules and words of the cause that fits the facts best. */
 void verdict_judge(struct verdict *v, const struct facts *f);
 void verdict_evidence(struct verdict *v, const char *source, const char *text);
+void verdict_why(struct verdict *v, const char *text);
 void verdict_address_evidence(struct verdict *v, const struct facts *f);
 
 /* The object of the contract; owned by the caller. */

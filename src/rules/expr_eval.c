@@ -93,6 +93,7 @@ struct value expr_eval(const struct expr *x, const struct facts *f)
 	case EXPR_AND:
 	case EXPR_OR: return logic(x, f);
 	case EXPR_CALL: return call(x, f);
+	case EXPR_SAYS: return value_flag(f->says && f->says(f->says_arg, x->value.text));
 	default: return operate(x, f);
 	}
 }

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "rules/expr_node.h"
+#include "text/needles.h"
 
 #define DEPTH_MAX 64	/* nesting; cause files need five */
 
@@ -192,6 +193,30 @@ static const struct expr *parse_call(struct parser *p, enum expr_function functi
 	return x;
 }
 
+/* says("a", "b") is says("a") || says("b"). */
+static const struct expr *parse_says(struct parser *p)
+{
+	const struct expr *any = NULL, *words;
+	struct expr *one;
+
+	if (!take(p, "("))
+		return fail(p, "says needs texts in parentheses");
+	do {
+		skip_space(p);
+		words = p->at < p->end && *p->at == '"' ? parse_string(p) : fail(p, "says needs texts");
+		if (!words)
+			return NULL;
+		if (!needle_ok(words->value.text))
+			return fail(p, "says needs six characters in a row before");
+		one = node(p, EXPR_SAYS, TYPE_FLAG, NULL, NULL);
+		one->value = words->value;
+		any = any ? node(p, EXPR_OR, TYPE_FLAG, any, one) : one;
+	} while (take(p, ","));
+	if (!take(p, ")"))
+		return fail(p, "missing )");
+	return any;
+}
+
 static const struct expr *parse_word(struct parser *p)
 {
 	if (take_word(p, "true"))
@@ -200,6 +225,8 @@ static const struct expr *parse_word(struct parser *p)
 		return constant(p, value_flag(false));
 	if (take_word(p, "known"))
 		return parse_known(p);
+	if (take_word(p, "says"))
+		return parse_says(p);
 #define X(name, n, arg, result)         \
 	if (take_word(p, #name))        \
 		return parse_call(p, CALL_##name, n, TYPE_##arg, TYPE_##result);
@@ -355,4 +382,16 @@ const struct expr *expr_parse(struct pool *pool, const char *text, size_t len, s
 enum value_type expr_type(const struct expr *x)
 {
 	return x->type;
+}
+
+void expr_says(const struct expr *x, bool all, expr_words_fn *fn, void *arg)
+{
+	if (!x)
+		return;
+	if (x->kind == EXPR_SAYS)
+		fn(arg, x->value.text);
+	if (x->kind == EXPR_NOT && !all)
+		return;
+	expr_says(x->a, all, fn, arg);
+	expr_says(x->b, all, fn, arg);
 }

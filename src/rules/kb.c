@@ -56,3 +56,32 @@ const struct kb *kb_get(void)
 	atexit(free_linked);
 	return linked;
 }
+
+struct word_list {
+	const char **list;
+	size_t n, cap;
+};
+
+static void add_word(void *arg, const char *words)
+{
+	struct word_list *w = arg;
+
+	w->list = xgrow(w->list, w->n, &w->cap, sizeof(*w->list));
+	w->list[w->n++] = words;
+}
+
+size_t kb_words(const struct kb *kb, const char ***words)
+{
+	struct word_list w = {0};
+
+	for (const struct cause *c = kb->first; c; c = c->next) {
+		for (const struct when *x = c->when; x; x = x->next)
+			expr_says(x->expr, true, add_word, &w);
+		for (const struct advice *a = c->why; a; a = a->next)
+			expr_says(a->guard, true, add_word, &w);
+		for (const struct advice *a = c->fix; a; a = a->next)
+			expr_says(a->guard, true, add_word, &w);
+	}
+	*words = w.list;
+	return w.n;
+}

@@ -14,6 +14,7 @@ enum sureness { KB_POSSIBLE, KB_LIKELY, KB_CERTAIN };
 struct when {
 	struct when *next;
 	enum sureness sure;
+	int rank;			/* of this way; -1 = that of the cause */
 	const char *text;
 	const struct expr *expr;
 	const struct template *because;	/* may be NULL */
@@ -39,6 +40,8 @@ struct cause {
 	const char *definition;
 	struct advice *why, *fix;
 	const char *confused;			/* "Not to be confused with", or NULL */
+	const char *settle;			/* "What would settle it": the one observation that tells, or NULL */
+	const char *example;			/* a text that must be explained by this cause, or NULL; tested */
 };
 
 struct kb {
@@ -54,6 +57,9 @@ void kb_free(struct kb *kb);
 /* The knowledge that is linked in. Ends the program when it is damaged: our mistake, found by a test. */
 const struct kb *kb_get(void);
 const struct cause *kb_find(const struct kb *kb, const char *id);
+
+/* Every text that a rule asks for with says(), in no order. */
+size_t kb_words(const struct kb *kb, const char ***words);	/* owned by the caller (free) */
 
 /* The blob itself, for the test that loads every file. */
 const char *kb_blob(size_t *len);

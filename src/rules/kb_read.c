@@ -15,7 +15,7 @@
 
 #define SECTION_MAX (16 << 10)
 
-enum section { SECTION_BEFORE, SECTION_HEADER, SECTION_TEXT, SECTION_WHY, SECTION_FIX, SECTION_CONFUSED };
+enum section { SECTION_BEFORE, SECTION_HEADER, SECTION_TEXT, SECTION_WHY, SECTION_FIX, SECTION_CONFUSED, SECTION_SETTLE, SECTION_EXAMPLE };
 
 struct reader {
 	struct kb *kb;
@@ -96,11 +96,16 @@ static int compile_when(struct reader *r)
 	return 0;
 }
 
+/* "likely", or "likely 15": with a rank of its own. */
 static int add_when(struct reader *r, const char *sure, const char *text)
 {
 	struct when **tail = &r->cause->when, *w = pool_alloc(&r->kb->pool, sizeof(*w));
+	char word[16];
+	size_t len = strcspn(sure, " ");
 
-	if (!parse_sureness(sure, &w->sure))
+	w->rank = sure[len] ? (int)strtol(sure + len, NULL, 10) : -1;
+	str_copy(word, len + 1 < sizeof(word) ? len + 1 : sizeof(word), sure);
+	if (!parse_sureness(word, &w->sure))
 		return complain(r, "when needs certain, likely or possible");
 	w->text = pool_strdup(&r->kb->pool, text);
 	while (*tail)
@@ -262,6 +267,12 @@ static int finish_section(struct reader *r)
 	case SECTION_CONFUSED:
 		r->cause->confused = take_text(r, &r->text);
 		return 0;
+	case SECTION_SETTLE:
+		r->cause->settle = take_text(r, &r->text);
+		return 0;
+	case SECTION_EXAMPLE:
+		r->cause->example = take_text(r, &r->text);
+		return 0;
 	default:
 		return 0;
 	}
@@ -277,8 +288,12 @@ static int start_section(struct reader *r, const char *name)
 		r->section = SECTION_FIX;
 	else if (!strcmp(name, "Not to be confused with"))
 		r->section = SECTION_CONFUSED;
+	else if (!strcmp(name, "What would settle it"))
+		r->section = SECTION_SETTLE;
+	else if (!strcmp(name, "Example"))
+		r->section = SECTION_EXAMPLE;
 	else
-		return complain(r, "unknown section (Why, Fix, Not to be confused with)");
+		return complain(r, "unknown section (Why, Fix, Not to be confused with, What would settle it, Example)");
 	return 0;
 }
 
@@ -299,6 +314,11 @@ static int read_line(struct reader *r, char *line)
 		return start_section(r, line + 3);
 	if (r->section == SECTION_WHY || r->section == SECTION_FIX)
 		return read_advice(r, line);
+	if (r->section == SECTION_EXAMPLE) {
+		if (line[0] && !str_starts(line, "    "))
+			return complain(r, "an example is indented by four spaces");
+		line += line[0] ? 4 : 0;
+	}
 	buf_adds(&r->text, line);
 	buf_adds(&r->text, "\n");
 	return 0;

@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int rank_of(const struct cause *c, const struct when *w)
+{
+	return w->rank >= 0 ? w->rank : c->rank;
+}
+
 /* The surest alternative that holds. `*unsure` when one could not be decided. */
 static const struct when *best_when(const struct cause *c, const struct facts *f, bool *unsure)
 {
@@ -17,7 +22,8 @@ static const struct when *best_when(const struct cause *c, const struct facts *f
 
 		if (!v.known)
 			*unsure = true;
-		else if (v.number != 0 && (!best || w->sure > best->sure))
+		else if (v.number != 0 && (!best || w->sure > best->sure ||
+					   (w->sure == best->sure && rank_of(c, w) < rank_of(c, best))))
 			best = w;
 	}
 	return best;
@@ -29,12 +35,12 @@ static int compare_matches(const void *a, const void *b)
 
 	if (x->sure != y->sure)
 		return x->sure > y->sure ? -1 : 1;
-	if (x->cause->rank != y->cause->rank)
-		return x->cause->rank < y->cause->rank ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
 	return strcmp(x->cause->id, y->cause->id);
 }
 
-/* Is there another match, no less sure, that explains this one away? */
+/* Is there another match, no less sure, that explains this one away? What is merely possible explains nothing away. */
 static bool explained_away(const struct matches *m, const struct match *by_whom)
 {
 	char name[128];
@@ -46,7 +52,7 @@ static bool explained_away(const struct matches *m, const struct match *by_whom)
 	memcpy(name + 2, by_whom->cause->id, len);
 	memcpy(name + 2 + len, ", ", 3);
 	for (size_t i = 0; i < m->n; i++)
-		if (m->list[i].cause->over && m->list[i].sure >= by_whom->sure &&
+		if (m->list[i].cause->over && m->list[i].sure >= by_whom->sure && m->list[i].sure > KB_POSSIBLE &&
 		    strstr(m->list[i].cause->over, name))
 			return true;
 	return false;
@@ -79,7 +85,7 @@ static void match(struct matches *m, const struct kb *kb, const struct facts *f,
 		w = best_when(c, f, &unsure);
 
 		if (w)
-			m->list[m->n++] = (struct match){ c, w->sure,
+			m->list[m->n++] = (struct match){ c, w->sure, rank_of(c, w), w,
 				w->because ? template_expand(w->because, f, pool) : NULL };
 		else if (unsure)
 			m->unchecked[m->n_unchecked++] = c;

@@ -10,6 +10,8 @@
 struct match {
 	const struct cause *cause;
 	enum sureness sure;
+	int rank;
+	const struct when *when;	/* the way it was recognised */
 	const char *because;	/* NULL when the rule does not say, or a fact in it is unknown */
 };
 

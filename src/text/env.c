@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The machine as a text mentions it (see env.h).
+ */
+#include "text/env.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "text/env_priv.h"
+#include "base/banned.h"
+
+void env_init(struct text_env *e)
+{
+	*e = (struct text_env){.gpus = -1, .memory_used = -1, .memory_total = -1, .device_max = -1};
+}
+
+static const char *after(const char *s, const char *what)
+{
+	const char *at = strcasestr(s, what);
+
+	return at ? at + strlen(what) : NULL;
+}
+
+/* The version that begins here, or behind a few characters: "v470.57", " : 12.1". */
+static size_t take_version(const char *s, char *to, size_t size)
+{
+	size_t n;
+
+	s += strspn(s, " :=v\"'(");
+	n = strspn(s, "0123456789.");
+	while (n && s[n - 1] == '.')
+		n--;
+	if (!n || n >= size || !isdigit((unsigned char)*s))
+		return 0;
+	memcpy(to, s, n);
+	to[n] = '\0';
+	return n;
+}
+
+/* "12.4" -> 12040. 0 when it is none. */
+static int cuda_number(const char *s)
+{
+	char version[16], *end;
+	long major, minor = 0;
+
+	if (!take_version(s, version, sizeof(version)))
+		return 0;
+	major = strtol(version, &end, 10);
+	if (*end == '.')
+		minor = strtol(end + 1, NULL, 10);
+	return major >= 5 && major < 40 && minor < 30 ? (int)(major * 1000 + minor * 10) : 0;
+}
+
+/* ---- versions --------------------------------------------------------------------------------------- */
+
+static void read_driver(struct text_env *e, const char *s)
+{
+	static const char *const before[] = {"driver version", "NVIDIA-SMI", "Kernel Module", "nvidia driver", "NVRM version"};
+	char version[32];
+
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->driver[0]; i++) {
+		const char *at = after(s, before[i]);
+
+		if (at && take_version(at, version, sizeof(version)) >= 3 && strtol(version, NULL, 10) >= 300 &&
+		    strtol(version, NULL, 10) < 2000)
+			str_copy(e->driver, sizeof(e->driver), version);
+	}
+}
+
+static void read_cuda(struct text_env *e, const char *s)
+{
+	const char *at;
+
+	if ((at = after(s, "found version ")) != NULL && isdigit((unsigned char)*at))
+		e->driver_cuda = (int)strtol(at, NULL, 10);
+	if ((at = after(s, "CUDA Version:")) != NULL && (strcasestr(s, "driver") || strstr(s, "NVIDIA-SMI")) && cuda_number(at))
+		e->driver_cuda = cuda_number(at);
+	if (((at = after(s, "CUDA used to build PyTorch")) != NULL || (at = after(s, "torch.version.cuda")) != NULL ||
+	     (at = after(s, "torch built with CUDA")) != NULL || (at = after(s, "built with CUDA")) != NULL) && cuda_number(at))
+		e->torch_cuda = cuda_number(at);
+	if (after(s, "CUDA used to build PyTorch: None") || after(s, "CUDA used to build PyTorch: Could not"))
+		e->torch_cpu = true;
+	if ((at = after(s, "release ")) != NULL && strcasestr(s, "Cuda compilation tools"))
+		take_version(at, e->nvcc, sizeof(e->nvcc));
+	if ((at = after(s, "nvcc ")) != NULL && cuda_number(at) && !e->nvcc[0])
+		take_version(at, e->nvcc, sizeof(e->nvcc));
+	for (at = s; !e->cuda && (at = strstr(at, "CUDA")) != NULL; at += 4)
+		if ((at[4] == ' ' || at[4] == '=' || at[4] == '-') && isdigit((unsigned char)at[5]))
+			e->cuda = cuda_number(at + 5);
+}
+
+/* "2.7.0.dev20250310+cu124" */
+static size_t torch_version_length(const char *s)
+{
+	size_t n = 0;
+
+	while (isalnum((unsigned char)s[n]) || s[n] == '.' || s[n] == '+')
+		n++;
+	while (n && s[n - 1] == '.')
+		n--;
+	return n;
+}
+
+static void set_torch(struct text_env *e, const char *s)
+{
+	const char *cu;
+	size_t n;
+
+	s += strspn(s, " :=v\"'-");
+	n = torch_version_length(s);
+	if (n < 3 || n >= sizeof(e->torch) || !isdigit((unsigned char)s[0]) || s[1] != '.' || strtol(s, NULL, 10) > 3)
+		return;
+	memcpy(e->torch, s, n);
+	e->torch[n] = '\0';
+	cu = strstr(e->torch, "+cu");
+	if (cu && isdigit((unsigned char)cu[3]) && isdigit((unsigned char)cu[4])) {
+		long all = strtol(cu + 3, NULL, 10);
+
+		if (all >= 75 && all < 400)
+			e->torch_cuda = (int)(all / 10 * 1000 + all % 10 * 10);
+	}
+	e->torch_cpu |= strstr(e->torch, "+cpu") != NULL;
+}
+
+static void read_torch(struct text_env *e, const char *s)
+{
+	static const char *const before[] = {"PyTorch version", "torch==", "torch.__version__", "pytorch=", "pytorch:", "PyTorch ", "torch ", "torch-"};
+
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->torch[0]; i++) {
+		const char *at = after(s, before[i]);
+
+		if (at && (at - s == (long)strlen(before[i]) || !isalpha((unsigned char)at[-(long)strlen(before[i]) - 1])))
+			set_torch(e, at);
+	}
+	if (!e->torch[0] && (s[0] == '\'' || s[0] == '"') && strstr(s, "+c"))	/* the answer to torch.__version__ */
+		set_torch(e, s + 1);
+	if (!e->torch_cuda && (s = strstr(s, "torch cu")) != NULL) {
+		long all = strtol(s + 8, NULL, 10);
+
+		if (all >= 90 && all < 400)
+			e->torch_cuda = (int)(all / 10 * 1000 + all % 10 * 10);
+	}
+}
+
+/* ---- GPUs ------------------------------------------------------------------------------------------- */
+
+static const char *find_gpu(const char *s)
+{
+	static const char *const names[] = {
+		"GeForce ", "RTX ", "GTX ", "Tesla ", "Quadro ", "TITAN ", "A100", "A800", "A30", "A40", "A10", "H100", "H200", "H800", "H20", "GH200",
+		"B100", "B200", "GB200", "B300", "GB300", "GB10", "V100", "P100", "P40", "P4", "K80", "K40", "M40", "M60", "T4", "L4", "L40", "L40S", "L20", "A2000", "A4000", "A4500", "A5000", "A6000", "RTX2", "RTX3", "RTX4", "RTX5", "GTX1", "GTX9", "DGX Spark", "Jetson", "Thor",
+	};
+	const char *best = NULL;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *at = strstr(s, names[i]);
+		size_t n = strlen(names[i]);
+
+		if (!at || (best && at >= best))
+			continue;
+		if ((at > s && (isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '/' || at[-1] == '.')) ||
+		    (names[i][n - 1] != ' ' && !strstr(names[i], "TX") && (isalnum((unsigned char)at[n]) || at[n] == '_')))
+			continue;
+		best = at;
+	}
+	return best;
+}
+
+static void read_gpu(struct text_env *e, const char *s)
+{
+	const char *at, *end;
+	size_t n;
+
+	if ((at = after(s, "cuda capability ")) != NULL) {
+		int major = 0, minor = 0;
+
+		if (sscanf(at, "sm_%d", &major) == 1)
+			e->capability = major;
+		else if (sscanf(at, "%d.%d", &major, &minor) == 2)
+			e->capability = major * 10 + minor;
+	}
+	if ((at = after(s, "supports CUDA capabilities ")) != NULL) {
+		n = strcspn(at, ".\n");
+		str_copy(e->arch_list, n + 1 < sizeof(e->arch_list) ? n + 1 : sizeof(e->arch_list), at);
+	}
+	if ((at = after(s, "capability supported by this library is ")) != NULL) {
+		int major = 0, minor = 0;
+
+		if (sscanf(at, "%d.%d", &major, &minor) == 2)
+			e->capability_min = major * 10 + minor;
+	}
+	at = find_gpu(s);
+	if (!at)
+		return;
+	if (!e->gpu[0]) {
+		n = strcspn(at, "|,(;:\"'");
+		end = strstr(at, "  ");
+		if (end && (size_t)(end - at) < n)
+			n = (size_t)(end - at);
+		end = strstr(at, " with ");
+		if (end && (size_t)(end - at) < n)
+			n = (size_t)(end - at);
+		end = strstr(at, " which ");
+		if (end && (size_t)(end - at) < n)
+			n = (size_t)(end - at);
+		while (n && at[n - 1] == ' ')
+			n--;
+		str_copy(e->gpu, n + 1 < sizeof(e->gpu) ? n + 1 : sizeof(e->gpu), at);
+	}
+	/* "GPU 3: NVIDIA A100", "2x RTX 4090" */
+	if ((end = strstr(s, "GPU ")) != NULL && end < at && isdigit((unsigned char)end[4]) && strtol(end + 4, NULL, 10) + 1 > e->gpus)
+		e->gpus = (int)strtol(end + 4, NULL, 10) + 1;
+	if (at - s >= 3 && (at[-2] == 'x' || at[-2] == 'X') && isdigit((unsigned char)at[-3]) && at[-3] > '0')
+		e->gpus = at[-3] - '0';
+}
+
+/* ---- who runs where --------------------------------------------------------------------------------- */
+
+static void read_surroundings(struct text_env *e, const char *s)
+{
+	e->wsl |= strstr(s, "WSL") || strstr(s, "microsoft-standard");
+	e->windows |= strstr(s, "Windows") || strstr(s, "WinError") || strstr(s, ".dll") || (strstr(s, ":\\") && strstr(s, "\\"));
+	e->container |= strcasestr(s, "docker") || strcasestr(s, "podman") || strcasestr(s, "kubernetes") || strcasestr(s, "k8s") || strcasestr(s, "kubectl") ||
+			strcasestr(s, "singularity") || strcasestr(s, "apptainer") || strcasestr(s, "container") ||
+			strstr(s, "lxc") || strstr(s, "LXC") || strstr(s, "enroot");
+	e->slurm |= strcasestr(s, "slurm") || strstr(s, "srun");
+	e->hangs |= strcasestr(s, " hang") || strcasestr(s, "hangs") || strcasestr(s, "hung ") || strcasestr(s, "stuck") ||
+		    strcasestr(s, "no progress") || strcasestr(s, "freezes") || strcasestr(s, "deadlock");
+	e->jetson |= strstr(s, "Jetson") || strstr(s, "tegra");
+}
+
+static void read_launcher(struct text_env *e, const char *s)
+{
+	static const char *const before[] = {"nproc_per_node", "nproc-per-node", "world_size=", "WORLD_SIZE=", "world_size ", "tp_size=",
+					     "tensor-parallel-size", "tensor_parallel_size", "num_processes", "num-gpus", "num_gpus"};
+	const char *at;
+
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->nproc; i++) {
+		at = after(s, before[i]);
+		if (at && isdigit((unsigned char)at[strspn(at, "=: ")]) && strtol(at + strspn(at, "=: "), NULL, 10) < 100000)
+			e->nproc = (int)strtol(at + strspn(at, "=: "), NULL, 10);
+	}
+	at = strstr(s, "CUDA_VISIBLE_DEVICES");
+	if (!at)
+		return;
+	at += strlen("CUDA_VISIBLE_DEVICES");
+	at += strspn(at, "\"'] :");
+	if (*at == '=' || *at == ',') {
+		at += strspn(at, " =,\"'");
+		e->visible_set = true;
+		str_copy(e->visible, strcspn(at, " \"';)") + 1 < sizeof(e->visible) ? strcspn(at, " \"';)") + 1 : sizeof(e->visible), at);
+	} else if (str_starts(at, "to ") && (isdigit((unsigned char)at[3]) || at[3] == '"' || at[3] == '\'' || at[3] == '-')) {
+		at += 3 + strspn(at + 3, "\"'");
+		e->visible_set = true;
+		str_copy(e->visible, strcspn(at, " \"';)") + 1 < sizeof(e->visible) ? strcspn(at, " \"';)") + 1 : sizeof(e->visible), at);
+	}
+}
+
+/* "torch.cuda.is_available(): False", or the answer on the next line. */
+static void read_available(struct text_env *e, const char *s)
+{
+	if (e->asked && !strcmp(s, "False"))
+		e->unavailable = true;
+	e->asked = strstr(s, "is_available()") != NULL;
+	if ((e->asked || strcasestr(s, "cuda available") || strcasestr(s, "is cuda available")) && strstr(s, "False"))
+		e->unavailable = true;
+}
+
+static void read_devices(struct text_env *e, const char *s, uint64_t number)
+{
+	for (const char *at = s; (at = strstr(at, "cuda:")) != NULL; at += 5)
+		if (isdigit((unsigned char)at[5]) && (int)strtol(at + 5, NULL, 10) > e->device_max && strtol(at + 5, NULL, 10) < 64)
+			e->device_max = (int)strtol(at + 5, NULL, 10);
+	e->mig |= strstr(s, "MIG-") || strstr(s, "MIG mode") || strstr(s, "MIG slice") || strstr(s, "MIG instance") || strstr(s, " MIG") ||
+		  strstr(s, "MIG 1g") || strstr(s, "MIG devices");
+	if (strstr(s, "MIG M.") || strstr(s, "N/A"))
+		e->mig = e->mig && !strstr(s, "MIG M.");
+	if (!e->cuda_used_line && strstr(s, "torch.cuda.") && !strstr(s, "OutOfMemoryError") && !str_starts(s, "File ") && !strstr(s, "Error:"))
+		e->cuda_used_line = number;
+	if (!e->visible_line && (strstr(s, "environ[") || strstr(s, "environ.setdefault(")) && strstr(s, "CUDA_VISIBLE_DEVICES"))
+		e->visible_line = number;
+}
+
+void env_line(struct text_env *e, const char *s, uint64_t number)
+{
+	if (!*s)
+		return;
+	read_driver(e, s);
+	read_cuda(e, s);
+	read_torch(e, s);
+	read_gpu(e, s);
+	read_surroundings(e, s);
+	read_launcher(e, s);
+	read_available(e, s);
+	read_devices(e, s, number);
+	env_tensors(e, s);
+	env_memory(e, s, number);
+}

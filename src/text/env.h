@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The machine as a text mentions it: nvidia-smi, torch.utils.collect_env, PyTorch's warnings, command lines, people's own words.
+ */
+#ifndef CUWHY_TEXT_ENV_H
+#define CUWHY_TEXT_ENV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ENV_TRACKS	16	/* kinds of lines whose memory figures are followed */
+#define ENV_PIDS	64
+
+struct text_track {
+	uint32_t shape;		/* hash of the line without its digits */
+	double first, last;	/* bytes */
+	unsigned rises, falls;
+	uint64_t line;
+};
+
+struct text_pid {
+	uint32_t pid;
+	int gpu;
+};
+
+/* "" and -1 and 0 stand for "not mentioned". */
+struct text_env {
+	char driver[32];		/* "470.141.03" */
+	int driver_cuda;		/* 1000 * major + 10 * minor */
+	char torch[48];			/* "2.7.0.dev20250310+cu124" */
+	int torch_cuda;			/* of the build */
+	bool torch_cpu;			/* a build without CUDA */
+	int cuda;			/* some CUDA version is mentioned, nobody says whose */
+	char gpu[64];			/* the first that is named */
+	int gpus;			/* how many there are */
+	int capability;			/* 10 * major + minor, when it is told */
+	int capability_min;		/* the least that the build supports */
+	char arch_list[160];		/* "sm_50 sm_60 ..." */
+	bool wsl, windows, container, slurm, jetson;
+	char visible[64];		/* CUDA_VISIBLE_DEVICES */
+	bool visible_set;
+	int nproc;			/* processes on a machine */
+	double memory_used, memory_total;	/* of the fullest GPU, bytes; -1 */
+	bool no_processes;		/* nvidia-smi lists none */
+	size_t n_pids;			/* processes that hold a GPU */
+	struct text_pid pid[ENV_PIDS];
+	bool smi;			/* there is output of nvidia-smi */
+	struct text_track track[ENV_TRACKS];
+	size_t n_tracks;
+	char nvcc[16];			/* version of the local compiler */
+	int device_max;			/* the highest "cuda:N"; -1 */
+	double elements, largest;	/* of the tensors whose shapes are told: the most elements, the longest dimension; 0 */
+	bool empty;			/* a tensor of no elements is spoken of */
+	bool mig;
+	bool unavailable;		/* torch.cuda.is_available() is False, it says */
+	bool asked;			/* the line before asked that */
+	double number;			/* the largest whole number that stands by itself; 0 */
+	uint64_t seq_min, seq_max;	/* of collectives that timed out; 0 = none did */
+	uint32_t op;			/* hash of their kind */
+	bool ops_differ;
+	bool hangs;			/* it is said to hang, or to be stuck */
+	uint64_t cuda_used_line, visible_line;	/* first use of CUDA in code, first setting of CUDA_VISIBLE_DEVICES in code; 0 */
+};
+
+void env_init(struct text_env *e);
+void env_line(struct text_env *e, const char *s, uint64_t number);
+
+/* A memory figure that rose from line to line and never fell; NULL when there is none. */
+const struct text_track *env_growth(const struct text_env *e);
+
+/* Processes that hold GPU 0 although they have another GPU, too. */
+size_t env_shared_pids(const struct text_env *e);
+size_t env_first_pids(const struct text_env *e);	/* that hold GPU 0 */
+
+#endif

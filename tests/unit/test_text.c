@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tests of the reader of logs: words found at once, lines at the ends of its buffer, prefixes, tracebacks, assertions, the numbers of
+ * an OOM, codes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "facts/fact_text.h"
+#include "report/code.h"
+#include "report/verdict.h"
+#include "rules/kb.h"
+#include "text/line.h"
+#include "text/log.h"
+#include "text/needles.h"
+#include "text/stream.h"
+
+/* ---- needles ---------------------------------------------------------------------------------------- */
+
+static void count_hit(void *arg, size_t which)
+{
+	((unsigned *)arg)[which]++;
+}
+
+static void needles__find_what_a_plain_search_finds(void **state)
+{
+	static const char *const words[] = {"CUDA error", "undefined symbol: ", "out of memory", "error: CUDA", "aaaaaaaa", "via P2P*CUMEM"};
+	enum { N = sizeof(words) / sizeof(words[0]) };
+	struct needles *d = needles_new(words, N, NEEDLE_MIN);
+	static const char *const parts[] = {"cuda ERROR", "undefined symbol: x", "out of mem", "ory", " ", "error: ", "CUDA", "aaaa", "a", "via P2P/", "CUMEM"};
+	char line[256];
+
+	(void)state;
+	srand(7);
+	for (int round = 0; round < 20000; round++) {
+		unsigned found[N] = {0};
+
+		line[0] = '\0';
+		for (int k = 0; k < 6; k++)
+			strncat(line, parts[(size_t)rand() % (sizeof(parts) / sizeof(parts[0]))], sizeof(line) - strlen(line) - 1);
+		needles_in_line(d, line, strlen(line), count_hit, found);
+		for (size_t i = 0; i < N; i++)
+			assert_int_equal(found[i], needle_matches(words[i], line, strlen(line)) ? 1 : 0);
+	}
+	needles_free(d);
+}
+
+/* ---- the stream ------------------------------------------------------------------------------------- */
+
+struct seen {
+	uint64_t number;
+	size_t n, with;
+};
+
+static void see_line(void *arg, const char *s, size_t len, uint64_t number, bool gap)
+{
+	struct seen *seen = arg;
+
+	(void)gap;
+	assert_true(number >= seen->number);	/* in order, none twice in the same place */
+	seen->number = number;
+	seen->n++;
+	seen->with += memmem(s, len, "CUDA error: here", 16) != NULL;
+}
+
+/* The same text in pieces of any size gives the same lines. */
+static void stream__does_not_depend_on_the_pieces(void **state)
+{
+	static const char *const words[] = {"CUDA error: here"};
+	static const size_t pieces[] = {1 << 20, 65536, 4093, 700001};
+	struct needles *d = needles_new(words, 1, NEEDLE_FAST);
+	size_t size = 3u << 20, n = 0, first = 0;
+	char *text = xmalloc(size + 64);
+
+	(void)state;
+	for (unsigned i = 0; n < size; i++)
+		n += (size_t)snprintf(text + n, size + 64 - n, i % 9973 == 5000 ? "CUDA error: here %u\n" : "a line of no interest %u\n", i);
+	for (size_t k = 0; k < sizeof(pieces) / sizeof(pieces[0]); k++) {
+		struct seen seen = {0};
+		struct stream *st = stream_new(d, see_line, &seen);
+
+		stream_hasty(st);
+		for (size_t at = 0; at < n;) {
+			size_t room;
+			char *to = stream_room(st, &room);
+			size_t part = pieces[k] < n - at ? pieces[k] : n - at;
+
+			part = part < room ? part : room;
+			memcpy(to, text + at, part);
+			stream_filled(st, part);
+			at += part;
+		}
+		stream_end(st);
+		assert_true(seen.with >= 10);
+		first = first ? first : seen.with;
+		assert_int_equal(seen.with, first);
+		assert_true(seen.n < 40000);	/* most were passed over */
+		stream_free(st);
+	}
+	free(text);
+	needles_free(d);
+}
+
+/* ---- lines ------------------------------------------------------------------------------------------ */
+
+static void expect_line(const char *raw, const char *text, const char *who, int rank)
+{
+	static struct text_line l;
+
+	line_clean(&l, raw, strlen(raw), 1);
+	assert_string_equal(l.text, text);
+	assert_string_equal(l.who, who);
+	assert_int_equal(l.rank, rank);
+}
+
+static void line__has_no_prefix_and_no_colours(void **state)
+{
+	(void)state;
+	expect_line("RuntimeError: x", "RuntimeError: x", "", -1);
+	expect_line("\033[31mRuntimeError\033[0m: x", "RuntimeError: x", "", -1);
+	expect_line("[rank3]:   File \"a.py\", line 1, in f", "  File \"a.py\", line 1, in f", "rank3", 3);
+	expect_line("[default1]:Traceback", "Traceback", "default1", 1);
+	expect_line("(RayTrainWorker pid=12, ip=10.0.0.1) ValueError: y", "ValueError: y", "pid=12, ip=10.0.0.1", -1);
+	expect_line("2: step 1", "step 1", "2", 2);
+	expect_line("2025-06-01 12:00:00,123 x", "x", "", -1);
+	expect_line("[1,5]<stderr>:boom", "boom", "1,5", -1);
+	expect_line("    indented", "    indented", "", -1);
+}
+
+/* ---- whole texts ------------------------------------------------------------------------------------ */
+
+static struct text_log *read_log(const char *text)
+{
+	const char **words;
+	size_t n = kb_words(kb_get(), &words);
+	struct text_log *l = log_new(words, n);
+
+	free(words);
+	log_read_text(l, "log", text, strlen(text));
+	log_finish(l);
+	return l;
+}
+
+static void expect_cause(const char *text, const char *cause)
+{
+	struct text_log *l = read_log(text);
+	struct verdict *v = verdict_of_text(l);
+
+	assert_string_equal(verdict_cause(v), cause);
+	verdict_free(v);
+	log_free(l);
+}
+
+static void log__keeps_ranks_apart(void **state)
+{
+	struct text_log *l = read_log("[rank0]: Traceback (most recent call last):\n"
+				      "[rank1]: Traceback (most recent call last):\n"
+				      "[rank0]:   File \"a.py\", line 10, in f\n"
+				      "[rank1]:   File \"b.py\", line 20, in g\n"
+				      "[rank0]:     x()\n"
+				      "[rank1]:     y()\n"
+				      "[rank1]: ValueError: one\n"
+				      "[rank0]: KeyError: two\n");
+	const struct text_event *e;
+
+	(void)state;
+	assert_int_equal(log_events(l, &e), 2);
+	assert_string_equal(e[0].type, "ValueError");
+	assert_int_equal(e[0].n_frames, 1);
+	assert_string_equal(e[0].frame[0].file, "b.py");
+	assert_string_equal(e[0].frame[0].source, "y()");
+	assert_string_equal(e[1].frame[0].file, "a.py");
+	assert_int_equal(e[1].rank, 0);
+	assert_int_equal(log_ranks(l), 2);
+	log_free(l);
+}
+
+static void log__counts_assertions(void **state)
+{
+	char *text = xmalloc(1 << 20);
+	const struct text_assert *a;
+	struct text_log *l;
+	size_t n = 0;
+
+	(void)state;
+	for (int i = 0; i < 5000; i++)
+		n += (size_t)snprintf(text + n, (1 << 20) - n, "a/Loss.cu:%d: kern: block: [%d,0,0], thread: [%d,0,0] Assertion `t < n_classes` failed.\n",
+				      103, i / 32, i % 32);
+	l = read_log(text);
+	assert_int_equal(log_asserts(l, &a), 1);
+	assert_int_equal(a[0].count, 5000);
+	assert_int_equal(a[0].source_line, 103);
+	assert_string_equal(a[0].file, "a/Loss.cu");
+	assert_string_equal(a[0].function, "kern");
+	assert_string_equal(a[0].condition, "t < n_classes");
+	log_free(l);
+	free(text);
+}
+
+static double fact_of(const char *text, enum fact_id id)
+{
+	struct text_log *l = read_log(text);
+	const struct text_event *e;
+	struct facts *f = xcalloc(1, sizeof(*f));
+	struct pool pool = {0};
+	double value;
+
+	facts_init(f, &pool);
+	facts_of_text(f, l, log_events(l, &e) ? &e[0] : NULL);
+	value = fact_number(f, id, -1);
+	pool_release(&pool);
+	free(f);
+	log_free(l);
+	return value;
+}
+
+#define GIB 1073741824.0
+
+static void oom__numbers_of_all_forms(void **state)
+{
+	static const char old[] = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 8.00 GiB total capacity; 5.00 GiB already "
+				  "allocated; 1.00 GiB free; 6.00 GiB reserved in total by PyTorch)";
+	static const char middle[] = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacty of 8.00 GiB "
+				     "of which 1.00 GiB is free. Of the allocated memory 5.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by "
+				     "PyTorch but unallocated.";
+	static const char others[] = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8.00 GiB of "
+				     "which 1.00 GiB is free. Process 7 has 3.00 GiB memory in use. Including non-PyTorch memory, this process has "
+				     "4.00 GiB memory in use. Of the allocated memory 5.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by "
+				     "PyTorch but unallocated.";
+	static const char async[] = "torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)\n"
+				    "Currently allocated     : 5.00 GiB\nRequested               : 2.00 GiB\nDevice limit            : 8.00 GiB\n"
+				    "Free (according to CUDA): 1.00 GiB\n";
+	static const char *const forms[] = {old, middle, others, async};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		assert_true(fact_of(forms[i], FACT_oom_is) == 1);
+		assert_true(fact_of(forms[i], FACT_oom_request) == 2 * GIB);
+		assert_true(fact_of(forms[i], FACT_oom_total) == 8 * GIB);
+		assert_true(fact_of(forms[i], FACT_oom_free) == 1 * GIB);
+		assert_true(fact_of(forms[i], FACT_oom_torch_allocated) == 5 * GIB);
+	}
+	assert_true(fact_of(old, FACT_oom_torch_reserved) == 6 * GIB);
+	assert_true(fact_of(others, FACT_others_bytes) == 3 * GIB);
+	assert_true(fact_of(others, FACT_oom_live) == 4 * GIB);
+}
+
+static void text__the_first_error_counts(void **state)
+{
+	(void)state;
+	expect_cause("Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\n"
+		     "RuntimeError: CUDA error: misaligned address\n\n"
+		     "During handling of the above exception, another exception occurred:\n\n"
+		     "Traceback (most recent call last):\n  File \"a.py\", line 9, in h\n    k()\n"
+		     "RuntimeError: CUDA error: an illegal memory access was encountered\n", "misaligned-address");
+	/* what tells of another process comes after what happened */
+	expect_cause("[rank0]: [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, OpType=ALLREDUCE)\n"
+		     "[rank1]: RuntimeError: CUDA error: misaligned address\n", "misaligned-address");
+	/* something else failed first, and it is not CUDA's */
+	expect_cause("KeyError: 'x'\nRuntimeError: CUDA error: misaligned address\n", "misaligned-address");
+	expect_cause("KeyError: 'x'\n", "none");
+}
+
+static void text__a_footer_is_no_evidence(void **state)
+{
+	(void)state;
+	expect_cause("ValueError: bad\nCUDA kernel errors might be asynchronously reported at some other API call\n"
+		     "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n", "none");
+}
+
+/* ---- codes ------------------------------------------------------------------------------------------ */
+
+static void codes__every_one_answers(void **state)
+{
+	static const char *const names[] = {
+#define CUDA_ERROR_ROW(code, driver, runtime, sticky, text) #driver, #runtime,
+#include "kb/cuda_errors.def"
+#undef CUDA_ERROR_ROW
+#define STATUS(family, number, name, note, causes) #name,
+#include "kb/code_notes.def"
+	};
+	static const char *const causes[] = {
+#define CODE_NOTE(code, note, causes) causes,
+#include "kb/code_notes.def"
+#define STATUS(family, number, name, note, causes) causes,
+#include "kb/code_notes.def"
+#define XID_NOTE(number, note, causes) causes,
+#include "kb/code_notes.def"
+	};
+	struct code c;
+	char word[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_true(!names[i][0] || code_find(&c, names[i]));
+	for (int i = 1; i < 200; i++) {
+		snprintf(word, sizeof(word), "Xid %d", i);
+		assert_true(code_find(&c, word));
+	}
+	assert_false(code_find(&c, "train.log"));
+	assert_false(code_find(&c, "12345"));
+	/* every cause that is named has a file */
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+		char list[256], *at = list, *id;
+
+		snprintf(list, sizeof(list), "%s", causes[i]);
+		while ((id = strsep(&at, ", ")) != NULL)
+			if (id[0] && !kb_find(kb_get(), id))
+				fail_msg("no cause '%s'", id);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(needles__find_what_a_plain_search_finds),
+		cmocka_unit_test(stream__does_not_depend_on_the_pieces),
+		cmocka_unit_test(line__has_no_prefix_and_no_colours),
+		cmocka_unit_test(log__keeps_ranks_apart),
+		cmocka_unit_test(log__counts_assertions),
+		cmocka_unit_test(oom__numbers_of_all_forms),
+		cmocka_unit_test(text__the_first_error_counts),
+		cmocka_unit_test(text__a_footer_is_no_evidence),
+		cmocka_unit_test(codes__every_one_answers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
