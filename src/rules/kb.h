@@ -32,7 +32,7 @@ struct advice {
 struct cause {
 	struct cause *next;
 	const char *id, *title;
-	const struct template *headline;	/* the title with this failure's numbers; may be NULL */
+	struct advice *headline;		/* the title with this failure's numbers: the first that can be said; may be NULL */
 	int rank;				/* among equally certain causes the lower one leads */
 	const char *over; /* ", id, id, ": causes that this one explains away; or NULL */
 	const char *check;	/* the doctor's check (kb/checks.def) that this cause fails; or NULL */

@@ -135,46 +135,6 @@ static int continue_when(struct reader *r, const char *text)
 	return 0;
 }
 
-static int header_key(struct reader *r, const char *key, const char *value)
-{
-	struct pool *pool = &r->kb->pool;
-
-	if (!strcmp(key, "id"))
-		return strcmp(value, r->cause->id) ? complain(r, "the id is not the file's name") : 0;
-	if (!strcmp(key, "title"))
-		return r->cause->title = pool_strdup(pool, value), 0;
-	if (!strcmp(key, "rank"))
-		return r->cause->rank = (int)strtol(value, NULL, 10), 0;
-	if (!strcmp(key, "check"))
-		return r->cause->check = pool_strdup(pool, value), 0;
-	if (!strcmp(key, "over"))
-		return r->cause->over = pool_printf(pool, ", %s, ", value), 0;
-	if (!strcmp(key, "headline")) {
-		r->cause->headline = template_parse(pool, value, strlen(value), r->e);
-		return r->cause->headline ? 0 : complain_inner(r);
-	}
-	if (str_starts(key, "when "))
-		return add_when(r, key + strlen("when "), value);
-	return complain(r, "unknown key (id, title, headline, rank, over, check, when certain|likely|possible)");
-}
-
-static int read_header(struct reader *r, char *line)
-{
-	char *colon;
-
-	if (!line[0])
-		return 0;
-	if (isspace((unsigned char)line[0]))
-		return continue_when(r, trim(line));
-	if (compile_when(r))
-		return r->e ? r->e->code : -EINVAL;
-	colon = strchr(line, ':');
-	if (!colon)
-		return complain(r, "a header line is 'key: value'");
-	*colon = '\0';
-	return header_key(r, trim(line), trim(colon + 1));
-}
-
 /* The end of a guard "[…]", texts in quotes skipped. */
 static const char *guard_end(const char *s)
 {
@@ -208,6 +168,59 @@ static int parse_guard(struct reader *r, struct advice *a, const char **text)
 	while (**text == ' ')
 		(*text)++;
 	return 0;
+}
+
+static int add_headline(struct reader *r, const char *text)
+{
+	struct advice **tail = &r->cause->headline, *a = pool_alloc(&r->kb->pool, sizeof(*a));
+
+	if (parse_guard(r, a, &text))
+		return -EINVAL;
+	a->text = template_parse(&r->kb->pool, text, strlen(text), r->e);
+	if (!a->text)
+		return complain_inner(r);
+	while (*tail)
+		tail = &(*tail)->next;
+	*tail = a;
+	return 0;
+}
+
+static int header_key(struct reader *r, const char *key, const char *value)
+{
+	struct pool *pool = &r->kb->pool;
+
+	if (!strcmp(key, "id"))
+		return strcmp(value, r->cause->id) ? complain(r, "the id is not the file's name") : 0;
+	if (!strcmp(key, "title"))
+		return r->cause->title = pool_strdup(pool, value), 0;
+	if (!strcmp(key, "rank"))
+		return r->cause->rank = (int)strtol(value, NULL, 10), 0;
+	if (!strcmp(key, "check"))
+		return r->cause->check = pool_strdup(pool, value), 0;
+	if (!strcmp(key, "over"))
+		return r->cause->over = pool_printf(pool, ", %s, ", value), 0;
+	if (!strcmp(key, "headline"))
+		return add_headline(r, value);
+	if (str_starts(key, "when "))
+		return add_when(r, key + strlen("when "), value);
+	return complain(r, "unknown key (id, title, headline, rank, over, check, when certain|likely|possible)");
+}
+
+static int read_header(struct reader *r, char *line)
+{
+	char *colon;
+
+	if (!line[0])
+		return 0;
+	if (isspace((unsigned char)line[0]))
+		return continue_when(r, trim(line));
+	if (compile_when(r))
+		return r->e ? r->e->code : -EINVAL;
+	colon = strchr(line, ':');
+	if (!colon)
+		return complain(r, "a header line is 'key: value'");
+	*colon = '\0';
+	return header_key(r, trim(line), trim(colon + 1));
 }
 
 /* The sentence collected so far is complete. */

@@ -116,3 +116,20 @@ void advice_each(const struct advice *list, const struct facts *f, struct pool *
 			say(arg, text, a->command ? template_expand(a->command, f, pool) : NULL);
 	}
 }
+
+static void keep_first(void *arg, const char *text, const char *command)
+{
+	const char **to = arg;
+
+	(void)command;
+	if (!*to)
+		*to = text;
+}
+
+const char *cause_headline(const struct cause *c, const struct facts *f, struct pool *pool)
+{
+	const char *said = NULL;
+
+	advice_each(c->headline, f, pool, keep_first, &said);
+	return said ? said : c->title;
+}
