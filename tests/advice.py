@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an answer of cuwhy says twice: a sentence, a command, or a command that is another one in other order or spacing."""
+"""What is wrong with the advice of an answer of cuwhy: something is said twice, or there is none."""
 import re
 
 
@@ -29,19 +29,34 @@ def sentence(text):
     return re.sub(r"\W+", " ", text).strip().lower()
 
 
-def repeated(answer):
-    """Sentences about what is said twice in one answer of --json; empty when all is well."""
-    said, found = {}, []
-    texts = [answer.get("title", "")] + [item if isinstance(item, str) else item["text"] for item in answer.get("why", []) + answer.get("fix", [])]
-    for text in texts:
-        if sentence(text) in said:
-            found.append("it says twice: %s" % text)
-        said[sentence(text)] = True
-    commands = [item["command"] for item in answer.get("fix", []) if item.get("command")]
+def texts_twice(texts):
+    """A sentence that is said already, or that another one begins with."""
+    said = [sentence(text) + " " for text in texts]
+    return ["it says twice: %s" % texts[i] for i, one in enumerate(said) for k, other in enumerate(said)
+            if i != k and len(one.split()) > 3 and other.startswith(one) and (one != other or i > k)]
+
+
+def commands_twice(commands):
+    """A command that another one is, in whatever order and spacing, or is a part of."""
+    found = []
     for i, one in enumerate(commands):
         for k, other in enumerate(commands):
             if i < k and words(one) == words(other):
                 found.append("two fixes have one command: %s" % other)
             elif i != k and words(one) != words(other) and words(one) in [words(step) for step in steps(other)]:
                 found.append("'%s' is a part of '%s'" % (one, other))
+    return found
+
+
+def flaws(answer):
+    """Sentences about one answer of --json; empty when all is well."""
+    if answer.get("cause", "none") in ("none", "unknown"):
+        return []
+    why, fix = answer.get("why", []), answer.get("fix", [])
+    found = texts_twice([answer["title"]] + why) + texts_twice([item["text"] for item in fix])
+    found += commands_twice([item["command"] for item in fix if item.get("command")])
+    if not fix:
+        found.append("it has no advice")
+    elif fix[0]["text"].startswith(("or ", "and ")):
+        found.append("its first advice begins with: %s" % fix[0]["text"])
     return found

@@ -89,7 +89,7 @@ def judge(build, row):
         finally:
             tree.release(scratch)
     answer = json.loads(output)
-    found = differences(row, status, answer, text) + advice.repeated(answer)
+    found = differences(row, status, answer, text) + advice.flaws(answer)
     if text_status != status:
         found.append("the text's exit status is %d" % text_status)
     return answer["cause"], found, text

@@ -35,7 +35,7 @@ def shape(result, verdict):
     for key in ("pid", "exit", "signal"):
         if key not in (verdict.get("process") or {}):
             result.bad("contract: process has no %r" % key)
-    for found in advice.repeated(verdict):
+    for found in advice.flaws(verdict):
         result.bad(found)
 
 

@@ -14,7 +14,7 @@ import advice  # noqa: E402
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 CASES = os.path.join(os.path.dirname(ROOT), "shared", "cases", "cases.jsonl")
-repeated = set()  # what any of the answers says twice
+flaws = set()  # of the advice of any answer
 
 
 def explain(cuwhy, paths):
@@ -22,8 +22,8 @@ def explain(cuwhy, paths):
     if not done.stdout.strip():
         raise SystemExit("no answer for %s: %s" % (paths, done.stderr))
     answer = json.loads(done.stdout)
-    for found in advice.repeated(answer):
-        repeated.add("%s: %s" % (answer.get("cause"), found))
+    for found in advice.flaws(answer):
+        flaws.add("%s: %s" % (answer.get("cause"), found))
     return answer, done.returncode
 
 
@@ -186,9 +186,9 @@ def main():
              "clean": lambda: check_folder(cuwhy, os.path.join(HERE, "clean"), "clean logs and unrelated failures"),
              "examples": lambda: check_examples(cuwhy)}
     results = [run() for name, run in tests.items() if not o.only or o.only == name]
-    print("text: said twice in one answer: %d" % len(repeated))
-    print("".join("  %s\n" % found for found in sorted(repeated)), end="")
-    sys.exit(0 if all(results) and not repeated else 1)
+    print("text: flaws of the advice: %d" % len(flaws))
+    print("".join("  %s\n" % found for found in sorted(flaws)), end="")
+    sys.exit(0 if all(results) and not flaws else 1)
 
 
 if __name__ == "__main__":
