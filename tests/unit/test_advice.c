@@ -16,7 +16,7 @@
 #include "rules/kb.h"
 #include "rules/rules.h"
 
-#define ROUNDS 1500
+#define ROUNDS 2000
 #define SAID_MAX 64
 #define WORDS_MAX 96
 
@@ -25,7 +25,14 @@ static int wrong;
 
 #define WRONG(...) (wrong++, print_error(__VA_ARGS__))
 
-static uint64_t seed = 88172645463325252ull;
+static uint64_t seed;
+
+static void seed_of(const char *id)
+{
+	seed = 88172645463325252ull;
+	while (*id)
+		seed = seed * 31 + (unsigned char)*id++;
+}
 
 static unsigned draw(unsigned below)
 {
@@ -203,6 +210,7 @@ static void advice__nothing_is_said_twice_whatever_is_known(void **state)
 		int before = wrong;
 
 		words_collect(&w, c);
+		seed_of(c->id);	/* a change of one cause does not draw the others anew */
 		for (int i = 0; i < ROUNDS && wrong == before; i++) {
 			struct pool pool = { 0 };
 			struct facts f;
