@@ -33,7 +33,7 @@ LIB_SRC := $(sort $(filter-out %/probe_main.c,$(foreach d,base compat fatbin pro
 CMD_SRC := $(sort $(wildcard src/cmd/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(shell uname -m).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))
-LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o
+LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o $(B)/obj/src/report/page_blob.o
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o)
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
 SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o)
@@ -126,6 +126,15 @@ $(B)/kb.blob: $(CAUSES) Makefile
 		printf '\n%%%%%% %s\n' "$$(basename $$f .md)"; cat $$f; done > $@
 $(B)/obj/src/rules/kb_blob.o: src/rules/kb_blob.S $(B)/kb.blob
 	$(Q)mkdir -p $(@D) && $(CC) -DKB_BLOB='"$(B)/kb.blob"' -c $< -o $@
+
+# The report page: web/ bundled into one file. WEB=no builds without Node.js; `cuwhy report` then says so.
+WEB     ?= yes
+WEB_SRC := $(sort $(wildcard web/src/* web/*.json web/.npmrc web/*.mjs))
+$(B)/report.html: $(WEB_SRC) tools/web.sh Makefile
+	$(call say,WEB,$@)
+	$(Q)mkdir -p $(@D) && if [ "$(WEB)" = no ]; then : > $@; else sh tools/web.sh $(B)/web $@; fi
+$(B)/obj/src/report/page_blob.o: src/report/page_blob.S $(B)/report.html
+	$(Q)mkdir -p $(@D) && $(CC) -DPAGE_BLOB='"$(B)/report.html"' -c $< -o $@
 
 # ---- tests ----------------------------------------------------------------------------------------
 

@@ -17,11 +17,10 @@
 #include "cmd/cmd.h"
 #include "report/json_text.h"
 #include "cmd/memory.h"
+#include "cmd/opened.h"
 #include "cmd/recording.h"
 #include "dump/culprit.h"
-#include "facts/fault.h"
 #include "report/verdict.h"
-#include "trace/trace.h"
 #include "base/banned.h"
 
 static struct {
@@ -49,28 +48,13 @@ static const struct opt options[] = {
 /* NULL, with `e` filled, when its part cannot be read. */
 static struct verdict *judge(struct recorded_process *p, struct err *e)
 {
-	struct trace *t = NULL;
-	struct dump *d = NULL;
-	struct culprit *fault = NULL;
+	struct opened o;
 	struct verdict *v;
-	char *core;
 
-	if (p->part) {
-		t = trace_open(p->part, e);
-		if (!t)
-			return NULL;
-		if (!p->end_known)
-			end_from_header(&p->end, trace_header(t));
-		core = xasprintf("%.*s" DUMP_SUFFIX, (int)(strlen(p->part) - strlen(PART_SUFFIX)), p->part);
-		if (fs_exists(core) && (d = dump_open(core, NULL)) != NULL)
-			p->end.fault = fault = fault_of_dump(d, t);
-		free(core);
-	}
-	v = verdict_of_process(t, &p->end);
-	p->end.fault = NULL;
-	culprit_free(fault);
-	dump_free(d);
-	trace_free(t);
+	if (opened_read(&o, p, e))
+		return NULL;
+	v = verdict_of_process(o.trace, &p->end);
+	opened_release(&o, p);
 	return v;
 }
 
@@ -133,17 +117,6 @@ static int explain_recording(const char *path, struct text_style *style)
 }
 
 /* --- core dumps ------------------------------------------------------------------------------- */
-
-static bool is_dump(const char *path)
-{
-	unsigned char head[64];
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(head, 1, sizeof(head), f) : 0;
-
-	if (f)
-		fclose(f);
-	return dump_is_dump(head, n);
-}
 
 static int explain_dump(const char *path, struct text_style *style)
 {
@@ -304,7 +277,7 @@ int cmd_explain(int argc, char **argv)
 		return explain_newest(&style);
 	if (memory_is_snapshot(argv[first]))
 		return explain_snapshot(argv[first], given.json, &style);
-	if (is_dump(argv[first]))
+	if (file_is_dump(argv[first]))
 		return explain_dump(argv[first], &style);
 	if (fs_exists(argv[first]))
 		return explain_recording(argv[first], &style);

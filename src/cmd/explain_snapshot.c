@@ -61,8 +61,7 @@ static int print_verdict(const struct verdict *v, const char *path, bool json, c
 	return cmd_finish(status);
 }
 
-/* The device whose last oom came last; the first one when there is none. */
-static int device_to_judge(const struct snap_device *d, int n)
+int snapshot_device_to_judge(const struct snap_device *d, int n)
 {
 	uint64_t time, newest = 0;
 	int chosen = -1;
@@ -95,7 +94,7 @@ int explain_snapshot(const char *path, bool json, const struct text_style *style
 	snap_lines_find(&l, s, snapshot_owner);
 	for (int i = 0; i < n; i++)
 		snap_analyse(&d[i], s, &l, i);
-	v = verdict_of_snapshot(s, &l, &d[device_to_judge(d, n)]);
+	v = verdict_of_snapshot(s, &l, &d[snapshot_device_to_judge(d, n)]);
 	status = print_verdict(v, path, json, style, s, d, n);
 	verdict_free(v);
 	for (int i = 0; i < n; i++)

@@ -19,6 +19,7 @@ static const struct cmd cmds[] = {
 	{"run", "[options] PROGRAM ...", "run a program; if CUDA fails in it, say why", cmd_run},
 	{"explain", "[RECORDING | CAUSE]", "explain a recording, or a cause", cmd_explain},
 	{"memory", "[RECORDING | SNAPSHOT]", "who holds the memory, in a file or on this machine", cmd_memory},
+	{"report", "[options] [RECORDING]", "make one HTML page of a recording, a dump or a snapshot", cmd_report},
 	{"export", "[options] [RECORDING]", "make a PyTorch memory snapshot of a recording", cmd_export},
 };
 
