@@ -71,7 +71,7 @@ static void draw(struct drawing *d, const struct ledger_segment *from, const str
 	uint64_t start, end;
 
 	*s = (struct map_segment){ .addr = from->addr, .size = from->size, .free = from->free,
-				   .largest_free = from->largest, .first = m->n_runs };
+				   .largest_free = from->largest, .first = m->n_runs, .like = 1 };
 	d->grain = from->size / d->most * 2 + 1;
 	for (size_t i = from->first; i < from->first + from->n && i < torch->n; i++) {
 		if (!clip(&torch->list[i], from, &start, &end))
@@ -79,6 +79,32 @@ static void draw(struct drawing *d, const struct ledger_segment *from, const str
 		s->blocks++;
 		put(d, s, &torch->list[i], start, end);
 	}
+}
+
+/* Hundreds of segments may hold one tensor each, of the same line: they are drawn once. */
+static bool same(const struct memory_map *m, const struct map_segment *a, const struct map_segment *b)
+{
+	const struct map_run *x = &m->run[a->first], *y = &m->run[b->first];
+
+	if (a->size != b->size || a->n > 1 || a->n != b->n || a->free != b->free)
+		return false;
+	if (!a->n)
+		return true;
+	return x->offset == y->offset && x->span == y->span && x->blocks == y->blocks && x->kind == y->kind &&
+	       !x->place.file == !y->place.file && (!x->place.file || place_same(&x->place, &y->place));
+}
+
+static void join_same(struct memory_map *m)
+{
+	struct map_segment *last = &m->segment[m->n - 1];
+
+	for (size_t i = m->n - 1; i > 0 && m->segment[i - 1].size == last->size; i--)
+		if (same(m, &m->segment[i - 1], last)) {
+			m->segment[i - 1].like++;
+			m->n_runs -= last->n;
+			m->n--;
+			return;
+		}
 }
 
 static void draw_all(struct memory_map *m, struct ledger_segments *s, const struct pieces *torch, struct kinds *k,
@@ -91,14 +117,18 @@ static void draw_all(struct memory_map *m, struct ledger_segments *s, const stru
 	d.most = d.most < RUNS_AT_LEAST ? RUNS_AT_LEAST : d.most;
 	m->segments = s->n;
 	m->segment = pool_alloc(pool, (shown + 1) * sizeof(*m->segment));
-	m->run = pool_alloc(pool, (shown * d.most + 1) * sizeof(*m->run));
+	m->run = pool_alloc(pool, ((shown + 1) * d.most + 1) * sizeof(*m->run));
 	if (s->n)
 		qsort(s->list, s->n, sizeof(*s->list), by_size);
-	for (size_t i = 0; i < shown; i++)
-		draw(&d, &s->list[i], torch);
-	for (size_t i = shown; i < s->n; i++) {
-		m->left_out += s->list[i].size;
-		m->left_out_free += s->list[i].free;
+	for (size_t i = 0; i < s->n; i++) {
+		if (m->n < shown) {
+			draw(&d, &s->list[i], torch);
+			join_same(m);
+		} else {
+			m->n_left_out++;
+			m->left_out += s->list[i].size;
+			m->left_out_free += s->list[i].free;
+		}
 	}
 }
 

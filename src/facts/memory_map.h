@@ -18,6 +18,7 @@ struct map_run {
 struct map_segment {
 	uint64_t addr, size, free, largest_free, blocks;
 	size_t first, n;		/* its runs */
+	size_t like;			/* segments that look the same; only the first of them is here */
 };
 
 struct memory_map {
@@ -26,6 +27,7 @@ struct memory_map {
 	struct map_run *run;
 	size_t n_runs;
 	size_t segments;		/* in all, with those that are left out */
+	size_t n_left_out;
 	uint64_t left_out, left_out_free;	/* bytes of these */
 };
 

@@ -75,7 +75,7 @@ static void put_settings(json_t *list, const struct cw_header *h)
 	put(list, "CUDA_VISIBLE_DEVICES", "%s", visible(h->visible_devices_at_init));
 	if (strcmp(h->visible_devices_at_init, h->visible_devices_now) != 0 && h->visible_devices_now[0])
 		put(list, "… later", "%s", visible(h->visible_devices_now));
-	put(list, "PYTORCH_CUDA_ALLOC_CONF", "%s", h->alloc_conf[0] ? h->alloc_conf : "not set");
+	put(list, "PYTORCH_CUDA_ALLOC_CONF", "%s", h->alloc_conf[0] && strcmp(h->alloc_conf, CW_NOT_SET) != 0 ? h->alloc_conf : "not set");
 }
 
 static void put_process(json_t *list, const struct cw_header *h)

@@ -71,11 +71,22 @@ static void add_live(struct around *a, uint64_t when)
 	pieces_free(&driver);
 }
 
+/* When the program noticed: until then memory could be given back. */
+static uint64_t noticed(const struct trace *t, const struct verdict *v)
+{
+	const struct cw_failure *const *f;
+	size_t n = trace_failures(t, &f);
+
+	for (size_t i = 0; i < n; i++)
+		if (f[i]->mono_ns >= v->time_ns)
+			return f[i]->ticks;
+	return UINT64_MAX;
+}
+
 json_t *page_neighbours(struct trace *t, const struct verdict *v, struct page_words *lines)
 {
-	const struct cw_header *h = trace_header(t);
 	struct around a = { .t = t, .lines = lines, .address = v->fault.address };
-	uint64_t when = v->time_ns > h->clock0.mono_ns ? trace_ticks(t, v->time_ns - h->clock0.mono_ns) : UINT64_MAX;
+	uint64_t when = noticed(t, v);
 	struct piece freed;
 
 	if (!v->fault.known || !v->fault.address_known)

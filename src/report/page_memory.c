@@ -108,15 +108,15 @@ static json_t *json_map(const struct memory_map *m, struct page_words *lines, co
 	for (size_t i = 0; i < m->n; i++) {
 		const struct map_segment *s = &m->segment[i];
 
-		json_array_append_new(list, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "address", page_address(s->addr), "size",
+		json_array_append_new(list, json_pack("{s:o,s:o,s:o,s:o,s:o,s:I,s:o}", "address", page_address(s->addr), "size",
 						      page_integer(s->size), "free", page_integer(s->free), "largest",
-						      page_integer(s->largest_free), "blocks", page_integer(s->blocks), "runs",
+						      page_integer(s->largest_free), "blocks", page_integer(s->blocks), "like", (json_int_t)s->like, "runs",
 						      json_runs(m, s, lines, cwd)));
 	}
 	for (int k = 0; k < KIND_COUNT; k++)
 		json_array_append_new(kinds, json_string(ledger_kind_id((enum ledger_kind)k)));
-	return json_pack("{s:o,s:o,s:o,s:o,s:o}", "segments", list, "kinds", kinds, "count", page_integer(m->segments),
-			 "left_out", page_integer(m->left_out), "left_out_free", page_integer(m->left_out_free));
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "segments", list, "kinds", kinds, "count", page_integer(m->segments),
+			 "n_left_out", page_integer(m->n_left_out), "left_out", page_integer(m->left_out), "left_out_free", page_integer(m->left_out_free));
 }
 
 /* At the moment of the ledger; a peak leaves no blocks behind, so there the end is drawn. */

@@ -217,7 +217,8 @@ static json_t *json_map(const struct view *v)
 		else
 			left += mine[i]->size;
 	free(mine);
-	return json_pack("{s:o,s:[],s:I,s:o,s:s}", "segments", list, "kinds", "count", (json_int_t)n, "left_out",
+	return json_pack("{s:o,s:[],s:I,s:I,s:o,s:s}", "segments", list, "kinds", "count", (json_int_t)n,
+			 "n_left_out", (json_int_t)(n > PAGE_SEGMENTS_MAX ? n - PAGE_SEGMENTS_MAX : 0), "left_out",
 			 page_integer(left), "at", v->d->oom.found && v->d->oom.exact ? "oom" : "end");
 }
 

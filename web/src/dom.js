@@ -9,7 +9,7 @@ function fill(node, attributes, children) {
     else if (name === "css") for (const [key, word] of Object.entries(value)) node.style.setProperty(key, word);
     else node.setAttribute(name, value === true ? "" : String(value));
   }
-  for (const child of children.flat(3)) {
+  for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
     node.append(child instanceof Node ? child : document.createTextNode(String(child)));
   }

@@ -17,7 +17,7 @@ function cells(total, columns, marks, first, size, label) {
     const x = (i % wide) * size + 1;
     const y = Math.floor(i / wide) * size + 1;
     const hit = marked.has(i);
-    drawing.append(svg("rect", { x: x + 0.5, y: y + 0.5, width: size - 1.5, height: size - 1.5, rx: 1, fill: hit ? "var(--bad)" : "var(--free)", stroke: hit ? "var(--bad)" : "var(--rule)", "stroke-width": 0.5 }));
+    drawing.append(svg("rect", { x: x + 0.5, y: y + 0.5, width: size - 1.5, height: size - 1.5, rx: 1, fill: i === Math.floor(first / each) ? "var(--bad)" : hit ? "var(--hit)" : "var(--free)", stroke: hit ? "var(--bad)" : "var(--faint)", "stroke-width": 0.6 }));
     if (i === Math.floor(first / each)) drawing.append(svg("path", { d: `M${x + 1.5} ${y + 1.5}l${size - 3.5} ${size - 3.5}m0 ${-(size - 3.5)}l${-(size - 3.5)} ${size - 3.5}`, stroke: "var(--panel)", "stroke-width": 1.4, fill: "none" }));
   }
   return { drawing, each };
@@ -83,16 +83,16 @@ function strips(pieces, address) {
 function addressRow(title, pieces, address, lines) {
   const parts = strips(pieces, address);
   let x = 4;
-  const row = svg("svg", { height: 74, role: "img", class: "figure" });
+  const row = svg("svg", { height: 74, role: "img" });
   const words = [];
   for (const part of parts) {
-    const w = part.gap !== undefined ? Math.max(26, width(part.gap)) : Math.max(18, width(part.to - part.from));
+    const w = part.gap !== undefined ? Math.max(26, width(part.gap)) : Math.max(54, width(part.to - part.from));
     const holds = address >= part.from && address < part.to;
     if (part.gap === undefined) {
       const freed = part.piece.state === "freed";
       row.append(svg("rect", { x, y: 26, width: w, height: 22, rx: 2, fill: freed ? "none" : part.piece.torch ? "var(--tensors)" : "var(--libs)", stroke: freed ? "var(--bad)" : "none", "stroke-dasharray": freed ? "4 3" : null },
         svg("title", {}, `${part.piece.address}, ${bytes(part.piece.size)}: ${label(part.piece, lines)}`)));
-      if (w > 40) row.append(svg("text", { x: x + w / 2, y: 62, "text-anchor": "middle" }, bytes(part.piece.size)));
+      row.append(svg("text", { x: x + w / 2, y: 62, "text-anchor": "middle" }, bytes(part.piece.size)));
     } else {
       row.append(svg("path", { d: `M${x + 2} 37h${w - 4}`, stroke: "var(--faint)", "stroke-dasharray": "2 3" }));
       if (w > 34) row.append(svg("text", { x: x + w / 2, y: 62, "text-anchor": "middle" }, bytes(Number(part.gap))));
@@ -132,7 +132,7 @@ function addressView(fault, detail) {
     driver.length ? [el("h3", {}, "Allocations of the driver"), addressRow("Allocations of the driver", driver, address, lines)] : null,
     torch.length ? [el("h3", {}, "Blocks of PyTorch inside them"), addressRow("Blocks of PyTorch", torch, address, lines)] : null,
     el("p", { class: "soft" }, "In the order of addresses, not to scale; dotted lines are addresses without memory."),
-    el("details", {}, el("summary", {}, `The ${many(pieces.length, "piece")} of memory as a table`), addressTable(pieces, address, lines)),
+    el("details", { open: pieces.length <= 8 || null }, el("summary", {}, `The ${many(pieces.length, "piece")} of memory as a table`), addressTable(pieces, address, lines)),
   ];
 }
 

@@ -16,7 +16,7 @@ export function bytes(n) {
 
 export const count = (n) => (isNumber(n) ? n.toLocaleString("en-US") : "not known");
 export const many = (n, word, words) => count(n) + " " + (n === 1 ? word : words || word + "s");
-export const percent = (part, all) => (all > 0 ? ((100 * part) / all).toFixed(part / all < 0.0995 ? 1 : 0) + " %" : "");
+export const percent = (part, all) => (all > 0 ? part > 0 && part / all < 0.0005 ? "< 0.1 %" : ((100 * part) / all).toFixed(part / all < 0.0995 ? 1 : 0) + " %" : "");
 
 export function seconds(s) {
   if (!isNumber(s)) return "not known";
@@ -33,6 +33,8 @@ export const triple = (t) => (Array.isArray(t) ? t.join("\u00d7") : "not known")
 export const tuple = (t) => (Array.isArray(t) ? "(" + t.join(", ") + ")" : "not known");
 export const list = (x) => (Array.isArray(x) ? x : []);
 export const object = (x) => (x && typeof x === "object" && !Array.isArray(x) ? x : {});
+
+export const capital = (s) => s.slice(0, 1).toUpperCase() + s.slice(1);
 
 export function moment(at) {
   return { oom: "when memory ran out", peak: "when tensors held most", end: "at the end", time: "at that time" }[at] || "";

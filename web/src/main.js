@@ -10,15 +10,15 @@ import { errorsPanel, launchesPanel } from "./launches.js";
 import { environmentPanel, processesPanel } from "./processes.js";
 
 const PANELS = [
-  ["fault", "The fault", faultPanel],
-  ["timeline", "Memory over time", timelinePanel],
-  ["ledger", "Who held the memory", ledgerPanel],
-  ["map", "PyTorch's segments", mapPanel],
-  ["lines", "Memory by line", linesPanel],
-  ["launches", "Last launches", launchesPanel],
-  ["errors", "Errors", errorsPanel],
-  ["processes", "Processes", processesPanel],
-  ["environment", "Environment", environmentPanel],
+  ["fault", "The fault", "Fault", faultPanel],
+  ["timeline", "Memory over time", "Over time", timelinePanel],
+  ["ledger", "Who held the memory", "Ledger", ledgerPanel],
+  ["map", "PyTorch's segments", "Segments", mapPanel],
+  ["lines", "Memory by line", "Lines", linesPanel],
+  ["launches", "Last launches", "Launches", launchesPanel],
+  ["errors", "Errors", "Errors", errorsPanel],
+  ["processes", "Processes", "Processes", processesPanel],
+  ["environment", "Environment", "Environment", environmentPanel],
 ];
 
 const live = { charts: [], queue: [], later: (work) => live.queue.push(work) };
@@ -33,9 +33,10 @@ function guard(name, make) {
   }
 }
 
-function panel([id, title, make], data, process, device) {
+function panel([id, title, , make], data, process, device) {
   const body = guard(id, () => make(data, process, device, live));
-  return el("section", { class: "panel", id, "aria-labelledby": id + "-title" }, el("header", {}, el("h2", { id: id + "-title" }, title)), body);
+  const empty = body instanceof Element && body.classList.contains("missing");
+  return el("section", { class: empty ? "panel empty" : "panel", id, "aria-labelledby": id + "-title" }, el("header", {}, el("h2", { id: id + "-title" }, title)), body);
 }
 
 // --- light and dark ------------------------------------------------------------------------------------------
@@ -93,7 +94,7 @@ function frame(data, main) {
   const input = object(data.input);
   return [
     el("header", { class: "top" }, el("div", { class: "in" }, el("span", { class: "name" }, "cuwhy"),
-      el("nav", { "aria-label": "Panels" }, el("a", { href: "#verdict" }, "Verdict"), PANELS.map(([id, title]) => el("a", { href: "#" + id }, title))), themeSwitch())),
+      el("nav", { "aria-label": "Panels" }, el("a", { href: "#verdict" }, "Verdict"), PANELS.map(([id, , short]) => el("a", { href: "#" + id }, short))), themeSwitch())),
     main,
     el("footer", {}, el("p", {}, `cuwhy ${data.cuwhy || ""} made this page of the ${input.kind === "dump" ? "core dump" : input.kind || "file"} `, el("code", {}, input.path || ""), isNumber(data.made) ? ` on ${new Date(data.made * 1000).toISOString().slice(0, 10)}` : "", "."),
       el("p", {}, "It loads nothing and sends nothing. It holds source lines, command lines and folders of the program: look before you publish it.")),

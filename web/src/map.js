@@ -27,7 +27,7 @@ function legend(colours, words, lines) {
 function rowOf(segment, draw) {
   const runs = list(segment.runs).filter((r) => Array.isArray(r) && isNumber(r[0]) && isNumber(r[1]));
   const used = segment.size - segment.free;
-  const label = `Segment of ${bytes(segment.size)} at ${segment.address}: ${percent(used, segment.size)} in use by ${many(segment.blocks, "block")}, largest free piece ${bytes(segment.largest)}`;
+  const label = `${segment.like > 1 ? count(segment.like) + " segments like this: " : ""}Segment of ${bytes(segment.size)} at ${segment.address}: ${percent(used, segment.size)} in use by ${many(segment.blocks, "block")}, largest free piece ${bytes(segment.largest)}`;
   const strip = svg("svg", { viewBox: `0 0 ${WIDTH} 18`, preserveAspectRatio: "none", tabindex: 0, role: "img", "aria-label": label + ". Arrow keys go from block to block." });
   const rects = runs.map((run) => {
     const rect = svg("rect", { x: (run[0] / segment.size) * WIDTH, y: 0, width: Math.max(0.7, (run[1] / segment.size) * WIDTH), height: 18, fill: `var(${draw.colours.of(run)})`, "fill-opacity": run[2] < run[1] ? Math.max(0.35, run[2] / run[1]) : 1 });
@@ -50,7 +50,7 @@ function rowOf(segment, draw) {
     pick(to);
     e.preventDefault();
   });
-  return el("div", { class: "row" }, el("span", { class: "n" }, bytes(segment.size)), strip, el("span", { class: "n soft" }, `${percent(segment.free, segment.size) || "0 %"} free`));
+  return el("div", { class: "row" }, el("span", { class: "n" }, segment.like > 1 ? el("b", {}, count(segment.like) + " \u00d7 ") : "", bytes(segment.size)), strip, el("span", { class: "soft" }, `${percent(segment.free, segment.size) || "0 %"} free${runs.length ? ", " + draw.mostly(runs) : ""}`));
 }
 
 export function mapPanel(data, process, device) {
@@ -64,12 +64,16 @@ export function mapPanel(data, process, device) {
   let on = null;
   const draw = {
     colours,
+    mostly: (runs) => {
+      const run = runs.reduce((a, r) => (r[2] > a[2] ? r : a));
+      return list(map.kinds)[run[4]] || (lines[run[5]] || "no line known").replace(/^.*\//, "").replace(/ in .*$/, "");
+    },
     pick: (rect, segment, run) => {
       if (on) on.classList.remove("on");
       on = rect;
       on.classList.add("on");
       const kind = list(map.kinds)[run[4]];
-      clear(said).append(run[3] === 1 ? `A block of ${bytes(run[2])}` : `${count(run[3])} blocks, ${bytes(run[2])} in ${bytes(run[1])}; the largest`, ` at offset ${bytes(run[0])} of the segment at ${segment.address}`,
+      clear(said).append(run[3] === 1 ? `A block of ${bytes(run[2])}` : `${count(run[3])} blocks, ${bytes(run[2])} in ${bytes(run[1])}; the largest`, ` at offset ${bytes(run[0])} of ${segment.like > 1 ? `each of ${count(segment.like)} segments, the first at` : "the segment at"} ${segment.address}`,
         el("br"), el("span", { class: "place" }, lines[run[5]] || "no line known"), kind ? `: ${object(words.kinds)[kind] || kind}` : "");
     },
   };
@@ -77,14 +81,14 @@ export function mapPanel(data, process, device) {
   const rows = el("div", { class: "map" });
   const order = (name) => clear(rows).append(...[...all].sort(orders[name]).map((s) => rowOf(s, draw)));
   order("size");
-  const free = all.reduce((a, s) => a + s.free, 0);
-  const size = all.reduce((a, s) => a + s.size, 0);
+  const free = all.reduce((a, s) => a + s.free * (s.like || 1), 0) + (map.left_out_free || 0);
+  const size = all.reduce((a, s) => a + s.size * (s.like || 1), 0) + (map.left_out || 0);
   return [
-    el("p", { class: "soft" }, `${map.at === "oom" ? "When memory ran out" : "At the end"}: ${many(map.count, "segment")}, ${bytes(size)}${map.left_out ? " in those shown" : ""}, of which ${bytes(free)} (${percent(free, size)}) are free but belong to PyTorch. Each row is one segment, as wide as the page.`),
+    el("p", { class: "soft" }, `${map.at === "oom" ? "When memory ran out" : "At the end"}: ${many(map.count, "segment")}, ${bytes(size)}${isNumber(map.left_out_free) || !map.left_out ? `, of which ${bytes(free)} (${percent(free, size)}) are free but belong to PyTorch` : ""}. Each row is one segment at the full width, whatever its size; those that look the same are drawn once.`),
     el("div", { class: "tools" }, el("label", {}, "Order by ", el("select", { onchange: (e) => order(e.target.value) }, Object.keys(orders).map((name) => el("option", {}, name))))),
     legend(colours, words, lines),
     rows,
     said,
-    map.left_out ? missing(`${many(map.count - all.length, "smaller segment")} with ${bytes(map.left_out)}${isNumber(map.left_out_free) ? ` (${bytes(map.left_out_free)} free)` : ""} are left out.`) : null,
+    map.left_out ? missing(`${many(map.n_left_out, "smaller segment")} with ${bytes(map.left_out)}${isNumber(map.left_out_free) ? ` (${bytes(map.left_out_free)} free)` : ""} are left out.`) : null,
   ];
 }

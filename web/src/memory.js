@@ -2,7 +2,7 @@
 // Memory over time (uPlot), the ledger as a bar that adds up, and memory by line.
 import uPlot from "uplot";
 import { clear, el, missing } from "./dom.js";
-import { bytes, count, isNumber, list, many, moment, object, percent, seconds } from "./format.js";
+import { bytes, capital, count, isNumber, list, many, moment, object, percent, seconds } from "./format.js";
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -13,11 +13,12 @@ function marksOf(failures, device) {
   return list(failures.list).filter((f) => isNumber(f.us) && (f.device === device || f.device === null || f.device === undefined)).map((f) => ({ x: f.us / 1e6, code: f.code, text: f.source + (f.name ? `: ${f.name}` : "") }));
 }
 
-function failureLine(marks) {
+function failureLine(marks, total) {
   return {
     hooks: {
       draw: (u) => {
         const g = u.ctx;
+        drawTotal(u, total);
         const last = marks[marks.length - 1];
         g.save();
         g.strokeStyle = g.fillStyle = css("--bad");
@@ -30,18 +31,45 @@ function failureLine(marks) {
           g.beginPath();
           g.moveTo(x, u.bbox.top);
           g.lineTo(x, u.bbox.top + u.bbox.height);
+          if (mark === last) {
+            g.save();
+            g.strokeStyle = css("--panel");
+            g.lineWidth *= 3;
+            g.stroke();
+            g.restore();
+          }
           g.stroke();
           if (mark === last) {
             const right = x > u.bbox.left + u.bbox.width / 2;
             g.textAlign = right ? "right" : "left";
-            g.textBaseline = "top";
-            g.fillText("failure", x + (right ? -5 : 5) * devicePixelRatio, u.bbox.top + 3 * devicePixelRatio);
+            g.textBaseline = "bottom";
+            g.fillText("failure", x + (right ? 3 : -3) * devicePixelRatio, u.bbox.top - 3 * devicePixelRatio);
           }
         }
         g.restore();
       },
     },
   };
+}
+
+// The size of the card, where the scale reaches it.
+function drawTotal(u, total) {
+  if (!(total > 0) || total > u.scales.y.max) return;
+  const g = u.ctx;
+  const y = u.valToPos(total, "y", true);
+  g.save();
+  g.strokeStyle = g.fillStyle = css("--soft");
+  g.lineWidth = devicePixelRatio;
+  g.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
+  g.beginPath();
+  g.moveTo(u.bbox.left, y);
+  g.lineTo(u.bbox.left + u.bbox.width, y);
+  g.stroke();
+  g.font = `${11 * devicePixelRatio}px ${getComputedStyle(document.body).fontFamily}`;
+  g.textAlign = "left";
+  g.textBaseline = "bottom";
+  g.fillText(`the card: ${bytes(total)}`, u.bbox.left + 5 * devicePixelRatio, y - 2 * devicePixelRatio);
+  g.restore();
 }
 
 function columnsOf(line, marks) {
@@ -97,7 +125,7 @@ function axes(timed) {
   const incrs = [];
   for (let p = 0; p < 60; p++) incrs.push(2 ** p);
   return [
-    { ...common, values: (u, at) => at.map((v) => (timed ? seconds(v) : count(v * 1e6))), space: 80 },
+    { ...common, values: (u, at) => at.map((v) => (timed ? seconds(v).replace(/\.0+ /, " ") : count(v * 1e6))), space: 80 },
     { ...common, incrs, size: 74, values: (u, at) => at.map((v) => (v ? bytes(v).replace(".00", "").replace(".0 ", " ") : "0")), space: 34 },
   ];
 }
@@ -105,7 +133,9 @@ function axes(timed) {
 function summary(line, marks, total) {
   const most = list(line.allocated).reduce((a, b) => Math.max(a, b), 0);
   const at = list(line.allocated).indexOf(most);
-  return `Tensors held at most ${bytes(most)}, ${seconds((line.us[at] || 0) / 1e6)} after the start` + (total ? `; the device has ${bytes(total)}` : "") +
+  const driver = list(line.driver).reduce((a, b) => Math.max(a, b), 0);
+  const what = most || !driver ? `Tensors held at most ${bytes(most)}, ${seconds((line.us[at] || 0) / 1e6)} after the start` : `PyTorch's allocator was not used; the driver had given out at most ${bytes(driver)}`;
+  return what + (total ? `; the device has ${bytes(total)}` : "") +
     (marks.length ? `; the ${marks.length > 1 ? "last " : ""}failure came after ${seconds(marks[marks.length - 1].x)}.` : ".");
 }
 
@@ -120,15 +150,20 @@ export function timelinePanel(data, process, device, live) {
   const kinds = [["other allocations", "--libs", 2], ["PyTorch's cache", "--cache", 3], ["tensors", "--tensors", null]].slice(other.length ? 0 : 1).map((k, i) => (other.length || k[2] === null ? k : [k[0], k[1], 2]));
   const box = el("div", { class: "chart", tabindex: 0, role: "img", "aria-label": "Memory over time. " + summary(line, marks, total) + " Arrow keys move, plus and minus zoom, 0 shows everything." });
   const timed = line.timed !== false;
+  // until somebody points at the chart, the legend tells of the moment that counts
+  const after = marks.length ? time.findIndex((t) => t > marks[marks.length - 1].x) : -1;
+  const rest = (u) => u.cursor.left < 0 && u.setLegend({ idx: after > 0 ? after - 1 : time.length - 1 }, false);
   const options = {
     width: 800,
     height: 260,
     series: [{ label: timed ? "time" : "event", value: (u, v) => (v === null ? "\u2013" : timed ? seconds(v) : count(v * 1e6)) }, ...kinds.map(([label, colour, below]) => series(label, colour, below))],
-    scales: { x: { time: false }, y: { range: (u, min, max) => [0, Math.max(max, 1) * 1.06] } },
+    scales: { x: { time: false }, y: { range: (u, min, max) => [0, (total > 0 && max > total / 2 ? Math.max(max, total) * 1.04 : Math.max(max, 1)) * 1.06] } },
     axes: axes(timed),
+    padding: [18, 16, 0, 0],
     cursor: { y: false, drag: { x: true, y: false, dist: 5 }, points: { show: false } },
     legend: { live: true, markers: { fill: (u, i) => css(kinds[i - 1] ? kinds[i - 1][1] : "--soft") } },
-    plugins: [failureLine(marks)],
+    plugins: [failureLine(marks, total)],
+    hooks: { ready: [rest], setCursor: [rest] },
   };
   live.later(() => {
     options.width = Math.max(280, box.clientWidth || 800);
@@ -167,7 +202,7 @@ function barOf(title, parts, words, colours, all) {
   return [
     el("div", { class: "bar", role: "img", "aria-label": `${title}: ` + shown.map(([id, n]) => `${words[id] || id} ${bytes(n)}`).join(", ") },
       shown.map(([id, n], i) => el("span", { class: OPEN.has(id) ? "open" : null, title: `${words[id] || id}: ${bytes(n)}`, css: { background: colour(id), flex: `${n / scale} 1 0` } }, n / scale > 0.025 ? letter(i) : ""))),
-    el("table", { "aria-label": title },
+    el("table", { "aria-label": title, class: "narrow" },
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "part"), el("th", { scope: "col", class: "n" }, "bytes"), el("th", { scope: "col", class: "n" }, "share"))),
       el("tbody", {}, shown.map(([id, n], i) => el("tr", {}, el("th", { scope: "row" }, el("span", { class: "swatch" + (OPEN.has(id) ? " open" : ""), css: { background: colour(id) } }, letter(i)), words[id] || id), el("td", { class: "n" }, bytes(n)), el("td", { class: "n" }, percent(n, scale)))),
         el("tr", {}, el("th", { scope: "row" }, el("b", {}, "in all")), el("td", { class: "n" }, el("b", {}, bytes(sum))), el("td", { class: "n" }, "")))),
@@ -181,7 +216,7 @@ export function ledgerPanel(data, process, device) {
   if (!Object.values(parts).some((n) => n > 0)) return missing("Who held the memory was not recorded.");
   const words = object(device.words);
   return [
-    el("p", { class: "soft" }, `${moment(ledger.at)}${isNumber(ledger.us) ? `, ${seconds(ledger.us / 1e6)} after the start` : ""}. `, isNumber(ledger.total) ? `The parts add up to the ${bytes(ledger.total)} of the card.` : "The size of the card is not known here."),
+    el("p", { class: "soft" }, `${capital(moment(ledger.at))}${isNumber(ledger.us) ? `, ${seconds(ledger.us / 1e6)} after the start` : ""}. `, isNumber(ledger.total) ? `The parts add up to the ${bytes(ledger.total)} of the card.` : "The size of the card is not known here."),
     barOf("The memory of the device", parts, object(words.parts), PART_COLOURS, ledger.total || 0),
     Object.values(kinds).some((n) => n > 0) ? [el("h3", {}, "What the tensors are"), barOf("What the tensors are", kinds, object(words.kinds), KIND_COLOURS, 0)] : null,
     object(ledger.pinned).peak ? el("p", { class: "soft" }, `Pinned memory of the host: ${bytes(ledger.pinned.bytes)}, at most ${bytes(ledger.pinned.peak)}.`) : null,
@@ -233,7 +268,7 @@ export function linesPanel(data, process, device) {
   const search = el("input", { type: "search", oninput: (e) => { state.words = e.target.value; draw(); } });
   draw();
   return [
-    el("p", { class: "soft" }, `${moment(ledger.at)}, by the innermost line of your own code.`, ledger.lines_complete === false ? " Some tensors have no line: they were freed since, and are in no table any more." : ""),
+    el("p", { class: "soft" }, `${capital(moment(ledger.at))}, by the innermost line of your own code.`, ledger.lines_complete === false ? " Some tensors have no line: they were freed since, and are in no table any more." : ""),
     el("div", { class: "tools" }, el("label", {}, "Filter ", search), status, more),
     el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Memory by line" }, el("table", { id: "lines-table", "aria-label": "Memory by line" }, el("thead", {}, el("tr", {}, heads)), body)),
     ledger.lines_left_out ? missing(`${many(ledger.lines_left_out, "smaller line")} with ${bytes(ledger.bytes_left_out)} are left out.`) : null,

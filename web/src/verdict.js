@@ -54,6 +54,7 @@ function whereOf(verdict, sources) {
   if (where) out.push(el("p", { class: "place" }, el("b", {}, placeText(where))), sourceView(where));
   else if (at.file) out.push(el("p", { class: "place" }, el("b", {}, placeText(at))), at.source ? sourceView(at) : null);
   else out.push(missing("No line of Python is known for this failure."));
+  out.push(kernelOf(verdict));
   if (at.library) out.push(missing("No line of your own code was on the stack: this is a library's."));
   for (const source of sources) {
     if (source.role === "where" || (where && source.file === where.file && source.line === where.line)) continue;
@@ -133,7 +134,7 @@ export function verdictPanel(data, process) {
         "div",
         { class: "answer" },
         el("h2", {}, "WHERE"),
-        el("div", {}, whereOf(verdict, sources), kernelOf(verdict)),
+        el("div", {}, whereOf(verdict, sources)),
         el("h2", {}, "WHY"),
         el("div", {}, list(verdict.why).length ? el("ul", {}, list(verdict.why).map((why) => el("li", {}, why))) : missing("The cause is not known; what is known is below.")),
         el("h2", {}, "FIX"),
