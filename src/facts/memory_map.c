@@ -94,7 +94,7 @@ static bool same(const struct memory_map *m, const struct map_segment *a, const 
 	       !x->place.file == !y->place.file && (!x->place.file || place_same(&x->place, &y->place));
 }
 
-static void join_same(struct memory_map *m)
+static bool join_same(struct memory_map *m)
 {
 	struct map_segment *last = &m->segment[m->n - 1];
 
@@ -103,8 +103,19 @@ static void join_same(struct memory_map *m)
 			m->segment[i - 1].like++;
 			m->n_runs -= last->n;
 			m->n--;
-			return;
+			return true;
 		}
+	return false;
+}
+
+static void leave_out(struct memory_map *m)
+{
+	const struct map_segment *s = &m->segment[--m->n];
+
+	m->n_runs -= s->n;
+	m->n_left_out++;
+	m->left_out += s->size;
+	m->left_out_free += s->free;
 }
 
 static void draw_all(struct memory_map *m, struct ledger_segments *s, const struct pieces *torch, struct kinds *k,
@@ -121,14 +132,9 @@ static void draw_all(struct memory_map *m, struct ledger_segments *s, const stru
 	if (s->n)
 		qsort(s->list, s->n, sizeof(*s->list), by_size);
 	for (size_t i = 0; i < s->n; i++) {
-		if (m->n < shown) {
-			draw(&d, &s->list[i], torch);
-			join_same(m);
-		} else {
-			m->n_left_out++;
-			m->left_out += s->list[i].size;
-			m->left_out_free += s->list[i].free;
-		}
+		draw(&d, &s->list[i], torch);
+		if (!join_same(m) && m->n > shown)
+			leave_out(m);
 	}
 }
 
