@@ -8,6 +8,7 @@ DESTDIR ?=
 SAN     ?=
 CC      ?= gcc
 PYTHON  ?= python3
+WEB     ?= yes
 
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2
 ifeq ($(DEVELOPER),1)
@@ -41,7 +42,7 @@ PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard src/base/*.c src/prob
 # these libraries are linked in, so that the program starts on machines that do not have them
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
 
-.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-gpu check-all \
+.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-browser check-gpu check-all \
 	check-tree check-san check-tsan check-wheels check-wheel-archs bench bench-gpu bench-snapshot fuzz install clean deps help
 .DELETE_ON_ERROR:
 
@@ -65,10 +66,11 @@ help:
 ## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, with libFuzzer (SECONDS=600)
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
+## WEB=no  build without the report page, which needs Node.js and npm
 ## SAN=address,undefined  build and check with sanitizers;  V=1  show commands;  DEVELOPER=1  -Werror
 
 deps:
-	@sh tools/deps.sh
+	@WEB=$(WEB) sh tools/deps.sh
 
 .PHONY: parts
 parts: $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
@@ -128,11 +130,10 @@ $(B)/obj/src/rules/kb_blob.o: src/rules/kb_blob.S $(B)/kb.blob
 	$(Q)mkdir -p $(@D) && $(CC) -DKB_BLOB='"$(B)/kb.blob"' -c $< -o $@
 
 # The report page: web/ bundled into one file. WEB=no builds without Node.js; `cuwhy report` then says so.
-WEB     ?= yes
 WEB_SRC := $(sort $(wildcard web/src/* web/*.json web/.npmrc web/*.mjs))
 $(B)/report.html: $(WEB_SRC) tools/web.sh Makefile
 	$(call say,WEB,$@)
-	$(Q)mkdir -p $(@D) && if [ "$(WEB)" = no ]; then : > $@; else sh tools/web.sh $(B)/web $@; fi
+	$(Q)mkdir -p $(@D) && if [ "$(WEB)" = no ]; then : > $@; else sh tools/web.sh build/web $@; fi
 $(B)/obj/src/report/page_blob.o: src/report/page_blob.S $(B)/report.html
 	$(Q)mkdir -p $(@D) && $(CC) -DPAGE_BLOB='"$(B)/report.html"' -c $< -o $@
 
@@ -147,7 +148,7 @@ $(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OB
 $(B)/tests/test_sites: $(addprefix $(B)/obj/src/recorder/,rec_site.o rec_live.o rec_memory.o rec_timeline.o rec_events.o)
 
 check: deps
-	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-tsan check-tree
+	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-browser check-tsan check-tree
 
 check-unit: parts $(UNIT)
 	@sh tests/unit/run.sh $(B) $(UNIT)
@@ -172,6 +173,11 @@ check-dumps: parts
 
 check-snap: parts
 	@$(PYTHON) tests/snap/check.py $(B)
+
+# The report page in a real browser.
+check-browser: parts
+	@WEB=$(WEB) sh tools/deps.sh browser
+	@$(PYTHON) tests/browser/run.py $(B)
 
 $(B)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/driver.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
