@@ -185,8 +185,8 @@ static json_t *json_segment(const struct view *v, const struct snap_segment *s)
 	uint64_t unused = 0, largest = 0, n = 0;
 	json_t *runs = json_runs(v, s, &unused, &largest, &n);
 
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "address", page_address(s->addr), "size", page_integer(s->size), "free",
-			 page_integer(unused), "largest", page_integer(largest), "blocks", page_integer(n), "stream",
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:i,s:o,s:o}", "address", page_address(s->addr), "size", page_integer(s->size), "free",
+			 page_integer(unused), "largest", page_integer(largest), "blocks", page_integer(n), "like", 1, "stream",
 			 page_integer(s->stream), "runs", runs);
 }
 
@@ -199,26 +199,57 @@ static int by_size(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
+/* Segments that look the same, but for their address, are drawn once. */
+static bool joined(json_t *rows, const json_t *one)
+{
+	static const char *const keys[] = { "size", "free", "stream", "runs" };
+
+	if (json_array_size(json_object_get(one, "runs")) > 1)
+		return false;
+	for (size_t i = json_array_size(rows); i > 0; i--) {
+		json_t *row = json_array_get(rows, i - 1);
+		size_t k = 0;
+
+		while (k < 4 && json_equal(json_object_get(row, keys[k]), json_object_get(one, keys[k])))
+			k++;
+		if (k == 4) {
+			json_integer_set(json_object_get(row, "like"), json_integer_value(json_object_get(row, "like")) + 1);
+			return true;
+		}
+		if (!k)
+			return false;	/* they are in the order of their sizes */
+	}
+	return false;
+}
+
 static json_t *json_map(const struct view *v)
 {
 	const struct snapshot *s = v->s;
 	const struct snap_segment **mine = xcalloc(s->segments.n + 1, sizeof(const struct snap_segment *));
 	json_t *list = json_array();
 	uint64_t left = 0;
-	size_t n = 0;
+	size_t n = 0, n_left = 0;
 
 	for (uint32_t i = s->segments.first; i < s->segments.first + s->segments.n; i++)
 		if (s->segment[i].device == v->d->device)
 			mine[n++] = &s->segment[i];
 	qsort(mine, n, sizeof(*mine), by_size);
-	for (size_t i = 0; i < n; i++)
-		if (i < PAGE_SEGMENTS_MAX)
-			json_array_append_new(list, json_segment(v, mine[i]));
-		else
+	for (size_t i = 0; i < n; i++) {
+		json_t *one = json_segment(v, mine[i]);
+
+		if (joined(list, one)) {
+			json_decref(one);
+		} else if (json_array_size(list) < PAGE_SEGMENTS_MAX) {
+			json_array_append_new(list, one);
+		} else {
+			json_decref(one);
 			left += mine[i]->size;
+			n_left++;
+		}
+	}
 	free(mine);
 	return json_pack("{s:o,s:[],s:I,s:I,s:o,s:s}", "segments", list, "kinds", "count", (json_int_t)n,
-			 "n_left_out", (json_int_t)(n > PAGE_SEGMENTS_MAX ? n - PAGE_SEGMENTS_MAX : 0), "left_out",
+			 "n_left_out", (json_int_t)n_left, "left_out",
 			 page_integer(left), "at", v->d->oom.found && v->d->oom.exact ? "oom" : "end");
 }
 
@@ -245,7 +276,7 @@ static json_t *json_environment(const struct snapshot *s)
 
 	if (!s->settings_known)
 		return list;
-	json_array_append_new(list, json_pack("[s,o]", "PYTORCH_CUDA_ALLOC_CONF", json_text(snap_text(s, s->conf))));
+	json_array_append_new(list, json_pack("[s,o]", "PYTORCH_CUDA_ALLOC_CONF", json_text(snap_text(s, s->conf)[0] ? snap_text(s, s->conf) : "not set")));
 	json_array_append_new(list, json_pack("[s,s]", "expandable segments", s->expandable ? "yes" : "no"));
 	return list;
 }

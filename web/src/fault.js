@@ -99,23 +99,23 @@ function addressRow(title, pieces, address, lines) {
     }
     if (holds) {
       const at = part.open ? (part.from === address ? x + 2 : x + w - 2) : x + 3 + (Number(address - part.from) / Number(part.to - part.from)) * (w - 6);
-      row.append(svg("path", { d: `M${at} 20v32m-5 -32h10l-5 7z`, stroke: "var(--bad)", "stroke-width": 1.5, fill: "var(--bad)" }), svg("text", { x: Math.max(4, Math.min(at - 40, x + w)), y: 13, class: "bad" }, "the access"));
+      row.append(svg("path", { d: `M${at} 20v32m-5 -32h10l-5 7z`, stroke: "var(--bad)", "stroke-width": 1.5, fill: "var(--bad)" }), svg("text", { x: Math.max(4, at - 26), y: 13, class: "bad" }, "the access"));
       words.push(part.gap === undefined ? `inside ${label(part.piece, lines)}` : `in ${bytes(Number(part.gap))} without memory`);
     }
     x += w + 2;
   }
-  row.setAttribute("viewBox", `0 0 ${Math.max(x, 300)} 74`);
-  row.setAttribute("width", Math.max(x, 300));
+  row.setAttribute("viewBox", `0 0 ${Math.max(x + 40, 300)} 74`);
+  row.setAttribute("width", Math.max(x + 40, 300));
   row.setAttribute("aria-label", `${title}: ${many(pieces.length, "piece")} around the address; it lies ${words.join(", ") || "outside of them"}`);
   return el("div", { css: { "overflow-x": "auto" } }, row);
 }
 
 function addressTable(pieces, address, lines) {
   const distance = (p) => (address < p.from ? bytes(Number(p.from - address)) + " above the access" : address < p.to ? `holds it, at byte ${count(Number(address - p.from))}` : bytes(Number(address - p.to)) + " below it");
-  return el("table", { "aria-label": "Memory around the address" },
+  return el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Memory around the address" }, el("table", { "aria-label": "Memory around the address" },
     el("thead", {}, el("tr", {}, ["address", "size", "what", "allocated at", "freed at", "the access is"].map((h) => el("th", { scope: "col" }, h)))),
     el("tbody", {}, pieces.map((p) => el("tr", {}, el("th", { scope: "row", class: "mono" }, p.address), el("td", { class: "n" }, bytes(p.size)),
-      el("td", {}, (p.torch ? "PyTorch block" : p.kind) + (p.state === "freed" ? " (freed)" : "")), el("td", {}, lines[p.made] || ""), el("td", {}, lines[p.freed] || ""), el("td", {}, distance(p))))));
+      el("td", {}, (p.torch ? "PyTorch block" : p.kind) + (p.state === "freed" ? " (freed)" : "")), el("td", {}, lines[p.made] || ""), el("td", {}, lines[p.freed] || ""), el("td", {}, distance(p)))))));
 }
 
 function addressView(fault, detail) {
