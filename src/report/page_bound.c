@@ -107,6 +107,17 @@ static void cut_parts(struct page *p, size_t size)
 	}
 }
 
+/* All that is left of them; the first one's fit. */
+static void cut_details(struct page *p)
+{
+	size_t cut = 0;
+
+	for (size_t i = json_array_size(p->processes); i > 1 && size_of(p->data) > PAGE_BYTES_MAX; i--)
+		cut += json_object_del(json_array_get(p->processes, i - 1), "detail") == 0;
+	if (cut)
+		page_tell(p, "details of %zu processes are left out: the page would be too large", cut);
+}
+
 static void cut_processes(struct page *p)
 {
 	size_t n = json_array_size(p->processes);
@@ -127,5 +138,6 @@ void page_bound(struct page *p)
 	p->left_out = 0;
 	cut_strings(p->data, 0);
 	cut_parts(p, size_of(p->data));
+	cut_details(p);
 	cut_processes(p);
 }

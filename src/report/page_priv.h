@@ -31,7 +31,7 @@ struct page_words {
 };
 void words_init(struct page_words *w);
 void words_release(struct page_words *w);
-/* The number in the list; -1 for NULL. */
+/* The number in the list; -1 for NULL, and when the list is full: what matters most is added first. */
 int words_add(struct page_words *w, const char *text);
 /* "train.py:32 in step"; -1 when the place is not known. */
 int words_place(struct page_words *w, const struct place *p, const char *cwd);

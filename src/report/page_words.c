@@ -11,6 +11,7 @@
 #include "report/page_priv.h"
 
 #define WORD_MAX	480	/* bytes: names of C++ functions go on for pages */
+#define WORDS_MAX	4000	/* of a process */
 
 void words_init(struct page_words *w)
 {
@@ -43,6 +44,10 @@ int words_add(struct page_words *w, const char *text)
 		return n;
 	}
 	n = (int)json_array_size(w->list);
+	if (n == WORDS_MAX) {
+		json_decref(word);
+		return -1;
+	}
 	json_object_set_new(w->index, key, json_integer(n));
 	json_array_append_new(w->list, word);
 	return n;
