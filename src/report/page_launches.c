@@ -48,7 +48,7 @@ static int line_of(struct drawn *d, uint32_t stack)
 	return words_place(d->lines, &p, trace_header(d->t)->cwd);
 }
 
-/* Is it the launch that the verdict is about, as far as kernel, dimensions and line can tell? */
+/* Does it fit the fault, as far as kernel, dimensions and line can tell? */
 static bool is_blamed(struct drawn *d, const struct cw_launch *l)
 {
 	const struct kernel *k = &d->v->kernel;
@@ -149,6 +149,8 @@ static json_t *draw(struct drawn *d)
 	j = json_pack("{s:o,s:o,s:I}", "list", list, "waits", n ? json_waits(d, l[first]->ticks) : json_array(), "recorded",
 		      (json_int_t)n);
 	json_object_set_new(j, "left_out", page_integer(first));
+	if (d->v->n_or)
+		json_object_set_new(j, "others", json_true());
 	if (blamed < first)
 		json_object_set_new(j, "between", page_integer(first - blamed - 1));
 	json_object_set_new(j, "lanes", json_lanes(d));

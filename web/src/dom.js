@@ -27,6 +27,13 @@ export function clear(node) {
 let numbers = 0;
 export const unique = (word) => word + "-" + ++numbers;
 
+// `Code` between backticks, as the texts of cuwhy have it.
+export function rich(text) {
+  const parts = String(text === null || text === undefined ? "" : text).split("`");
+  if (parts.length % 2 === 0) return [text];
+  return parts.map((part, i) => (i % 2 ? el("code", {}, part) : part));
+}
+
 // What a panel shows instead of data.
 export const missing = (...words) => el("p", { class: "missing" }, ...words);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fault: its kernel's block and thread in the grid, and its address among the allocations around it.
 import { el, missing, svg } from "./dom.js";
-import { bytes, count, isNumber, list, many, object, triple, tuple } from "./format.js";
+import { bytes, count, isNumber, list, many, object, stream, triple, tuple } from "./format.js";
 
 // Draws a number of things as cells; when they are too many, a cell stands for several.
 function cells(total, columns, marks, first, size, label) {
@@ -111,11 +111,11 @@ function addressRow(title, pieces, address, lines) {
 }
 
 function addressTable(pieces, address, lines) {
-  const distance = (p) => (address < p.from ? bytes(Number(p.from - address)) + " above the access" : address < p.to ? `holds it, at byte ${count(Number(address - p.from))}` : bytes(Number(address - p.to)) + " below it");
+  const distance = (p) => (address < p.from ? bytes(Number(p.from - address)) + " before it" : address < p.to ? `inside, at byte ${count(Number(address - p.from))}` : bytes(Number(address - p.to)) + " past its end");
   return el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Memory around the address" }, el("table", { "aria-label": "Memory around the address" },
     el("thead", {}, el("tr", {}, ["address", "size", "what", "allocated at", "freed at", "the access is"].map((h) => el("th", { scope: "col" }, h)))),
     el("tbody", {}, pieces.map((p) => el("tr", {}, el("th", { scope: "row", class: "mono" }, p.address), el("td", { class: "n" }, bytes(p.size)),
-      el("td", {}, (p.torch ? "PyTorch block" : p.kind) + (p.state === "freed" ? " (freed)" : "")), el("td", {}, lines[p.made] || ""), el("td", {}, lines[p.freed] || ""), el("td", {}, distance(p)))))));
+      el("td", {}, (p.torch ? "PyTorch block" : p.kind + (p.kind === "device" && p.device >= 0 ? " " + p.device : "")) + (p.state === "freed" ? " (freed)" : "")), el("td", {}, lines[p.made] || ""), el("td", {}, lines[p.freed] || ""), el("td", {}, distance(p)))))));
 }
 
 function addressView(fault, detail) {
@@ -150,7 +150,7 @@ export function faultPanel(data, process) {
   const detail = object(process.detail);
   if (!verdict.fault) {
     if (kernel.name)
-      return [el("dl", { class: "facts" }, facts([["kernel", el("code", {}, kernel.name)], ["grid", kernel.grid && triple(kernel.grid)], ["block", kernel.block && triple(kernel.block)], ["shared memory", isNumber(kernel.shared) ? bytes(kernel.shared) : null], ["stream", kernel.stream]])),
+      return [el("dl", { class: "facts" }, facts([["kernel", el("code", {}, kernel.name)], ["grid", kernel.grid && triple(kernel.grid)], ["block", kernel.block && triple(kernel.block)], ["shared memory", isNumber(kernel.shared) ? bytes(kernel.shared) : null], ["stream", isNumber(kernel.stream) ? stream(kernel.stream) : null]])),
         missing("The launch was refused: no thread of it ran, so there is no block, thread or address to show.")];
     return missing(verdict.cause === "none" ? "No kernel failed." : "No kernel faulted here, or no GPU core dump tells of it. A dump is written by the driver when a kernel faults under 'cuwhy run' (it is off with --no-core-dump, under a debugger, and on drivers that cannot).");
   }
@@ -161,7 +161,7 @@ export function faultPanel(data, process) {
       ["exception", fault.exception],
       ["access", fault.access ? `${fault.access} of ${many(fault.bytes, "byte")}${fault.space ? ", " + fault.space + " memory" : ""}` : null],
       ["address", fault.address ? el("code", {}, fault.address) : null],
-      ["instruction", fault.instruction || fault.pc ? el("code", {}, [fault.instruction, fault.pc && "at " + fault.pc].filter(Boolean).join(" ")) : null],
+      ["instruction", fault.instruction || fault.pc ? el("code", {}, [fault.instruction, fault.pc].filter(Boolean).join(" at ")) : null],
       ["assertion", assertion.condition ? el("code", {}, assertion.condition) : assertion.one_of],
       ["in", assertion.file ? `${assertion.file}:${assertion.line}` : null],
       ["threads", fault.threads ? `${many(fault.threads, "thread")} faulted` : null],

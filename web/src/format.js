@@ -29,6 +29,7 @@ export function seconds(s) {
   return (s * 1e9).toFixed(0) + " ns";
 }
 
+export const stream = (n) => (!isNumber(n) ? "not known" : n > 4096 ? "0x\u2026" + n.toString(16).slice(-6) : String(n));
 export const triple = (t) => (Array.isArray(t) ? t.join("\u00d7") : "not known");
 export const tuple = (t) => (Array.isArray(t) ? "(" + t.join(", ") + ")" : "not known");
 export const list = (x) => (Array.isArray(x) ? x : []);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last launches before the failure, on a line for each thread and stream; and the errors that were seen.
 import { clear, el, missing, svg } from "./dom.js";
-import { count, isNumber, list, many, object, seconds, triple } from "./format.js";
+import { count, isNumber, list, many, object, seconds, stream, triple } from "./format.js";
 
 const WIDTH = 1000;
-const LEFT = 150;
+const LEFT = 175;
 const ROW = 26;
 
-const laneName = (lane) => (lane.waits ? `thread ${lane.tid}: waits` : `thread ${lane.tid}, stream ${lane.stream > 4096 ? "0x" + lane.stream.toString(16) : lane.stream}`);
+const laneName = (lane) => (lane.waits ? `thread ${lane.tid}: waits` : `thread ${lane.tid}, stream ${stream(lane.stream)}`);
 
 function describe(launch, end, launches, lines) {
   const name = list(launches.kernels)[launch.kernel] || (launch.kind === "graph" ? "a CUDA graph" : launch.api || "a kernel without a name");
   const dims = list(launch.dims);
   return [
     el("b", {}, name), dims.length === 6 ? ` \u2002grid ${triple(dims.slice(0, 3))} block ${triple(dims.slice(3))}` : "", launch.kind === "captured" ? " (captured into a graph)" : "",
-    launch.blamed ? " \u2014 the launch that failed, by kernel, dimensions and line" : "", launch.result ? ` \u2014 returned error ${launch.result}` : "",
+    launch.blamed ? " \u2014 fits the fault by kernel, dimensions and line" : "", launch.result ? ` \u2014 returned error ${launch.result}` : "",
     el("br"), el("span", { class: "place" }, lines[launch.line] || (isNumber(launch.forward) && lines[launch.forward] ? "" : "no line of Python")),
     isNumber(launch.forward) && lines[launch.forward] ? ["backward of ", el("span", { class: "place" }, lines[launch.forward])] : "",
     ` \u2002${seconds((end - launch.ns) / 1e9)} before the ${isNumber(launches.failed_ns) ? "failure" : "end"}`,
@@ -96,7 +96,7 @@ export function launchesPanel(data, process) {
   const blamed = shown.find((l) => l.blamed);
   return [
     el("p", { class: "soft" }, `The last ${many(shown.length, "launch", "launches")}`, launches.left_out ? ` of ${count(launches.recorded)} that are in the recording` : "", ", at the time when the program asked for them. The GPU runs them later; a diamond is a call that waits for it."),
-    blamed ? el("p", {}, "The red mark is the launch that failed. ", launches.between ? `${many(launches.between, "launch", "launches")} between it and the others are not drawn.` : "") : null,
+    blamed ? el("p", {}, "The red mark is the newest launch that fits the fault: its kernel, dimensions and line. ", launches.others ? "Launches from other lines fit as well. " : "", launches.between ? `${many(launches.between, "launch", "launches")} between it and the others are not drawn.` : "") : null,
     lanesView(launches, shown, end, lines, said),
     said,
     el("details", {}, el("summary", {}, "The launches as a table"), launchTable(launches, shown, end, lines)),

@@ -5,6 +5,7 @@ import { bytes, count, isNumber, list, many, object, percent } from "./format.js
 import { KIND_COLOURS } from "./memory.js";
 
 const WIDTH = 1000;
+const SHOWN = 16;
 
 // Without kinds (snapshots) the biggest lines have the colours.
 function colouring(map, segments) {
@@ -56,7 +57,7 @@ function rowOf(segment, draw) {
 export function mapPanel(data, process, device) {
   const map = object(device.map);
   const all = list(map.segments).filter((s) => s && isNumber(s.size) && s.size > 0);
-  if (!all.length) return missing(data.input.kind === "dump" ? "A core dump does not tell of PyTorch's segments; a recording of 'cuwhy run' does." : "PyTorch had no segments then: its allocator was not used, or what it did was not recorded.");
+  if (!all.length) return missing(data.input.kind === "dump" ? "A core dump does not tell of memory; a recording of 'cuwhy run' does." : "PyTorch had no segments then: its allocator was not used, or what it did was not recorded.");
   const lines = list(object(process.detail).lines);
   const words = object(device.words);
   const colours = colouring(map, all);
@@ -79,16 +80,22 @@ export function mapPanel(data, process, device) {
   };
   const orders = { size: (a, b) => b.size - a.size, "free bytes": (a, b) => b.free - a.free, address: (a, b) => (a.address.length - b.address.length) || (a.address < b.address ? -1 : 1) };
   const rows = el("div", { class: "map" });
-  const order = (name) => clear(rows).append(...[...all].sort(orders[name]).map((s) => rowOf(s, draw)));
-  order("size");
+  const state = { order: "size", all: all.length <= SHOWN + 4 };
+  const more = el("button", { type: "button", onclick: () => { state.all = true; fill(); rows.querySelectorAll("svg")[SHOWN].focus(); } }, `Show all ${count(all.length)} rows`);
+  const fill = () => {
+    const sorted = [...all].sort(orders[state.order]);
+    clear(rows).append(...(state.all ? sorted : sorted.slice(0, SHOWN)).map((s) => rowOf(s, draw)));
+    more.hidden = state.all;
+  };
+  fill();
   const free = all.reduce((a, s) => a + s.free * (s.like || 1), 0) + (map.left_out_free || 0);
   const size = all.reduce((a, s) => a + s.size * (s.like || 1), 0) + (map.left_out || 0);
   return [
     el("p", { class: "soft" }, `${map.at === "oom" ? "When memory ran out" : "At the end"}: ${many(map.count, "segment")}, ${bytes(size)}${isNumber(map.left_out_free) || !map.left_out ? `, of which ${bytes(free)} (${percent(free, size)}) are free but belong to PyTorch` : ""}. Each row is one segment at the full width, whatever its size; those that look the same are drawn once.`),
-    el("div", { class: "tools" }, el("label", {}, "Order by ", el("select", { onchange: (e) => order(e.target.value) }, Object.keys(orders).map((name) => el("option", {}, name))))),
+    el("div", { class: "tools" }, el("label", {}, "Order by ", el("select", { onchange: (e) => { state.order = e.target.value; fill(); } }, Object.keys(orders).map((name) => el("option", {}, name)))), more),
     legend(colours, words, lines),
     rows,
     said,
-    map.left_out ? missing(`${many(map.n_left_out, "smaller segment")} with ${bytes(map.left_out)}${isNumber(map.left_out_free) ? ` (${bytes(map.left_out_free)} free)` : ""} are left out.`) : null,
+    map.left_out ? missing(`${many(map.n_left_out, "more segment")} with ${bytes(map.left_out)}${isNumber(map.left_out_free) ? ` (${bytes(map.left_out_free)} free)` : ""} are left out.`) : null,
   ];
 }

@@ -6,6 +6,8 @@ import { bytes, capital, count, isNumber, list, many, moment, object, percent, s
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+const NOT_IN_DUMP = "A core dump does not tell of memory; a recording of 'cuwhy run' does.";
+
 // --- over time -----------------------------------------------------------------------------------------------
 
 // Times at which the program failed for lack of memory, or at all.
@@ -142,7 +144,7 @@ function summary(line, marks, total) {
 export function timelinePanel(data, process, device, live) {
   const line = object(device.timeline);
   if (list(line.us).length < 2)
-    return missing(device.device === undefined ? "No memory of a GPU was used, or none of it was recorded." : list(line.us).length === 1 ? "There is a single sample of this device: memory was given out once." : "Memory over time was not recorded for this device" + (data.input.kind === "snapshot" ? ": the snapshot has no history." : "."));
+    return missing(data.input.kind === "dump" ? NOT_IN_DUMP : device.device === undefined ? "No memory of a GPU was used, or none of it was recorded." : list(line.us).length === 1 ? "There is a single sample of this device: memory was given out once." : "Memory over time was not recorded for this device" + (data.input.kind === "snapshot" ? ": the snapshot has no history." : "."));
   const marks = marksOf(object(device.failures || object(process.detail).failures), device.device);
   const { time, tensors, cache, other } = columnsOf(line, marks);
   const total = object(device.ledger).total;
@@ -213,12 +215,13 @@ export function ledgerPanel(data, process, device) {
   const ledger = object(device.ledger);
   const parts = object(ledger.parts);
   const kinds = object(ledger.kinds);
-  if (!Object.values(parts).some((n) => n > 0)) return missing("Who held the memory was not recorded.");
+  if (!Object.values(parts).some((n) => n > 0)) return missing(data.input.kind === "dump" ? NOT_IN_DUMP : "No memory of a GPU was used, or who held it was not recorded.");
   const words = object(device.words);
   return [
     el("p", { class: "soft" }, `${capital(moment(ledger.at))}${isNumber(ledger.us) ? `, ${seconds(ledger.us / 1e6)} after the start` : ""}. `, isNumber(ledger.total) ? `The parts add up to the ${bytes(ledger.total)} of the card.` : "The size of the card is not known here."),
     barOf("The memory of the device", parts, object(words.parts), PART_COLOURS, ledger.total || 0),
-    Object.values(kinds).some((n) => n > 0) ? [el("h3", {}, "What the tensors are"), barOf("What the tensors are", kinds, object(words.kinds), KIND_COLOURS, 0)] : null,
+    Object.values(kinds).filter((n) => n > 0).length === 1 && kinds.other > 0 ? el("p", { class: "soft" }, "What the tensors are for is not known of any: none is a parameter, a gradient, of an optimizer, or kept for backward.")
+    : Object.values(kinds).some((n) => n > 0) ? [el("h3", {}, "What the tensors are"), barOf("What the tensors are", kinds, object(words.kinds), KIND_COLOURS, 0)] : null,
     object(ledger.pinned).peak ? el("p", { class: "soft" }, `Pinned memory of the host: ${bytes(ledger.pinned.bytes)}, at most ${bytes(ledger.pinned.peak)}.`) : null,
   ];
 }
@@ -234,7 +237,7 @@ export function linesPanel(data, process, device) {
   const ledger = object(device.ledger);
   const words = object(device.words);
   const rows = list(ledger.lines).filter((l) => l && isNumber(l.bytes)).map((l) => ({ name: nameOf(l), what: (l.kind ? object(words.kinds)[l.kind] : object(words.parts)[l.part]) || l.part || "", bytes: l.bytes, count: l.count || 0, made: l.made || 0 }));
-  if (!rows.length) return missing("No line of code is known for the memory of this device. Lines are recorded where Python's frames can be walked; the notes above say if they could not.");
+  if (!rows.length) return missing(data.input.kind === "dump" ? NOT_IN_DUMP : "No line of code is known for the memory of this device. Lines are recorded where Python's frames can be walked; the notes above say if they could not.");
   const columns = [["name", "line", false], ["what", "what it is", false], ["bytes", "bytes", true], ["count", "tensors", true], ["made", "ever made", true]].filter(([key]) => key !== "made" || rows.some((r) => r.made));
   const most = rows.reduce((a, r) => Math.max(a, r.bytes), 1);
   const state = { key: "bytes", down: true, words: "", all: false };

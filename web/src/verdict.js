@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict: what happened, where, why, what to do, how sure.
-import { copyButton, el, missing } from "./dom.js";
-import { count, list, many, object, triple } from "./format.js";
+import { copyButton, el, missing, rich } from "./dom.js";
+import { count, list, many, object, stream, triple } from "./format.js";
 
 const SURE = {
   certain: "direct evidence, and nothing contradicts it",
@@ -47,13 +47,13 @@ const HERE = {
   suspect: "Launched from here, not waited for since:",
 };
 
-function whereOf(verdict, sources) {
+function whereOf(data, verdict, sources) {
   const where = sources.find((s) => s.role === "where");
   const at = object(verdict.where);
   const out = [];
   if (where) out.push(el("p", { class: "place" }, el("b", {}, placeText(where))), sourceView(where));
   else if (at.file) out.push(el("p", { class: "place" }, el("b", {}, placeText(at))), at.source ? sourceView(at) : null);
-  else out.push(missing("No line of Python is known for this failure."));
+  else out.push(missing(data.input.kind === "dump" ? "A core dump knows no line of Python. Run the program under 'cuwhy run': the recording ties the kernel to the line that launched it." : "No line of Python is known for this failure."));
   out.push(kernelOf(verdict));
   if (at.library) out.push(missing("No line of your own code was on the stack: this is a library's."));
   for (const source of sources) {
@@ -74,14 +74,14 @@ function whereOf(verdict, sources) {
 function kernelOf(verdict) {
   const kernel = object(verdict.kernel);
   if (!kernel.name) return null;
-  return el("p", {}, "kernel ", el("code", {}, kernel.name), kernel.grid ? ` \u2002grid ${triple(kernel.grid)} \u2002block ${triple(kernel.block)} \u2002stream ${kernel.stream}` : null);
+  return el("p", {}, "kernel ", el("code", {}, kernel.name), kernel.grid ? ` \u2002grid ${triple(kernel.grid)} \u2002block ${triple(kernel.block)} \u2002stream ${stream(kernel.stream)}` : null);
 }
 
 function fixOf(verdict) {
   const fixes = list(verdict.fix);
   if (!fixes.length) return missing("No advice is known for this.");
   return el("ol", { class: fixes.length > 1 ? null : "plain" }, fixes.map((fix) =>
-    el("li", {}, fix.text, fix.command ? el("div", { class: "command" }, el("pre", { tabindex: 0 }, fix.command), copyButton(fix.command, "this command")) : null)));
+    el("li", {}, rich(fix.text), fix.command ? el("div", { class: "command" }, el("pre", { tabindex: 0 }, fix.command), copyButton(fix.command, "this command")) : null)));
 }
 
 function sureOf(verdict) {
@@ -92,7 +92,7 @@ function sureOf(verdict) {
     candidates.length > 1 ? el("p", {}, "candidates: ", candidates.map((c, i) => [i ? ", " : "", el("code", {}, c.cause), ` (${c.certainty})`])) : null,
     evidence.length
       ? el("details", {}, el("summary", {}, many(evidence.length, "piece") + " of evidence"),
-          el("ul", {}, evidence.map((e) => el("li", {}, el("span", { class: "soft" }, e.source + ": "), e.text))))
+          el("ul", {}, evidence.map((e) => el("li", {}, el("span", { class: "soft" }, e.source + ": "), rich(e.text)))))
       : null,
     list(verdict.unchecked).length ? el("p", { class: "soft" }, "could not be checked: ", list(verdict.unchecked).join(", ")) : null,
   ];
@@ -134,9 +134,9 @@ export function verdictPanel(data, process) {
         "div",
         { class: "answer" },
         el("h2", {}, "WHERE"),
-        el("div", {}, whereOf(verdict, sources)),
+        el("div", {}, whereOf(data, verdict, sources)),
         el("h2", {}, "WHY"),
-        el("div", {}, list(verdict.why).length ? el("ul", {}, list(verdict.why).map((why) => el("li", {}, why))) : missing("The cause is not known; what is known is below.")),
+        el("div", {}, list(verdict.why).length ? el("ul", {}, list(verdict.why).map((why) => el("li", {}, rich(why)))) : missing("The cause is not known; what is known is below.")),
         el("h2", {}, "FIX"),
         el("div", {}, fixOf(verdict)),
         el("h2", {}, "SURE"),
