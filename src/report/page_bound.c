@@ -7,16 +7,16 @@
 #include "report/page_priv.h"
 
 #define STRING_MAX	4000	/* bytes */
+#define STRING_SHORT	200	/* when nothing else helps */
 
-static bool is_long(const json_t *s)
+static bool is_long(const json_t *s, size_t most)
 {
-	return json_is_string(s) && json_string_length(s) > STRING_MAX;
+	return json_is_string(s) && json_string_length(s) > most + 4;
 }
 
-static json_t *shortened(const json_t *s)
+static json_t *shortened(const json_t *s, size_t n)
 {
 	char text[STRING_MAX + 8];
-	size_t n = STRING_MAX;
 
 	memcpy(text, json_string_value(s), n);
 	while (n && (text[n - 1] & 0xc0) == 0x80)
@@ -27,7 +27,7 @@ static json_t *shortened(const json_t *s)
 	return json_string(text);
 }
 
-static void cut_strings(json_t *j, int depth)
+static void cut_strings(json_t *j, size_t most, int depth)
 {
 	const char *key;
 	json_t *v;
@@ -37,17 +37,17 @@ static void cut_strings(json_t *j, int depth)
 		return;
 	if (json_is_object(j)) {
 		json_object_foreach(j, key, v) {
-			if (is_long(v))
-				json_object_set_new(j, key, shortened(v));
+			if (is_long(v, most))
+				json_object_set_new(j, key, shortened(v, most));
 			else
-				cut_strings(v, depth + 1);
+				cut_strings(v, most, depth + 1);
 		}
 	} else if (json_is_array(j)) {
 		json_array_foreach(j, i, v) {
-			if (is_long(v))
-				json_array_set_new(j, i, shortened(v));
+			if (is_long(v, most))
+				json_array_set_new(j, i, shortened(v, most));
 			else
-				cut_strings(v, depth + 1);
+				cut_strings(v, most, depth + 1);
 		}
 	}
 }
@@ -130,14 +130,33 @@ static void cut_processes(struct page *p)
 			  n - json_array_size(p->processes));
 }
 
+/* A verdict is small, unless somebody made it large. */
+static void cut_verdict(struct page *p)
+{
+	json_t *v = json_object_get(p->data, "verdict");
+
+	if (size_of(p->data) <= PAGE_BYTES_MAX)
+		return;
+	cut_strings(p->data, STRING_SHORT, 0);
+	page_tell(p, "long texts are cut: the page would be too large");
+	if (size_of(p->data) > PAGE_BYTES_MAX) {
+		json_object_del(v, "others");
+		json_object_del(v, "notes");
+		page_tell(p, "the verdicts of other processes are left out: the page would be too large");
+	}
+	if (size_of(p->data) > PAGE_BYTES_MAX)
+		json_object_del(p->data, "verdict");
+}
+
 /* What is needed least goes first, of the last process first: the one that failed leads. */
 void page_bound(struct page *p)
 {
 	if (p->left_out)
 		page_tell(p, "%zu more processes are not listed", p->left_out);
 	p->left_out = 0;
-	cut_strings(p->data, 0);
+	cut_strings(p->data, STRING_MAX, 0);
 	cut_parts(p, size_of(p->data));
 	cut_details(p);
 	cut_processes(p);
+	cut_verdict(p);
 }

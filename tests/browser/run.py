@@ -228,6 +228,14 @@ def check_themes(browser, pages):
     quiet(browser, "themes")
 
 
+def check_copy(browser, pages):
+    browser.open(pages.path("oom"))
+    browser.click(".command button")
+    said = until(browser, "return document.querySelector('.command button').textContent", lambda now: now != "Copy")
+    check("a fix can be copied", said == "Copied", said)
+    quiet(browser, "copy")
+
+
 def check_choices(browser, pages):
     browser.open(pages.path("ranks"))
     check("ranks: the victim is named", "victim of process" in text(browser, "#processes"), text(browser, "#processes"))
@@ -276,7 +284,7 @@ def main():
                 check_page(browser, pages, name)
                 if given.keep:
                     browser.screenshot(os.path.join(folder, name + ".png"), whole=True)
-            for part in (check_verdicts, check_keys, check_themes, check_choices, check_speed):
+            for part in (check_verdicts, check_keys, check_themes, check_copy, check_choices, check_speed):
                 part(browser, pages)
     finally:
         if not given.keep:

@@ -436,6 +436,40 @@ static void bounds__too_many_processes_and_too_long_words(void **state)
 	trace_free(t);
 }
 
+static json_t *large_verdict(size_t others, size_t frames, const char *word)
+{
+	json_t *v = json_pack("{s:s,s:s,s:{s:[]},s:[]}", "cause", "unknown", "title", word, "where", "stack", "others");
+
+	for (size_t i = 0; i < frames; i++)
+		json_array_append_new(json_object_get(json_object_get(v, "where"), "stack"), json_pack("{s:s}", "file", word));
+	for (size_t i = 0; i < others; i++)
+		json_array_append_new(json_object_get(v, "others"), large_verdict(0, frames, word));
+	return v;
+}
+
+/* The verdict of a folder is a file that anybody may have written. */
+static void bounds__a_verdict_that_somebody_made_large(void **state)
+{
+	static const size_t sizes[][2] = { { 3, 10 }, { 70, 100 }, { 70, 400 }, { 0, 25000 } };
+	char word[1001], *text;
+
+	(void)state;
+	memset(word, 'x', 1000);
+	word[1000] = '\0';
+	for (int i = 0; i < 4; i++) {
+		struct page *p = page_new("recording", "x");
+		json_t *stored = large_verdict(sizes[i][0], sizes[i][1], word);
+
+		page_set_verdict(p, NULL, stored);
+		text = json_dumps(page_data(p), JSON_COMPACT | JSON_ENSURE_ASCII);
+		assert_true(strlen(text) <= PAGE_BYTES_MAX + 4096);
+		assert_true((i < 3) == (json_object_get(page_data(p), "verdict") != NULL));
+		free(text);
+		json_decref(stored);
+		page_free(p);
+	}
+}
+
 /* --- source code -------------------------------------------------------------------------------- */
 
 static void write_file(const char *path, const char *text)
@@ -524,6 +558,7 @@ int main(void)
 		cmocka_unit_test(page__cut_at_any_length_it_is_a_page),
 		cmocka_unit_test(bounds__a_million_lines),
 		cmocka_unit_test(bounds__too_many_processes_and_too_long_words),
+		cmocka_unit_test(bounds__a_verdict_that_somebody_made_large),
 		cmocka_unit_test(source__neighbours_of_the_line),
 		cmocka_unit_test(source__only_files_named_like_code_are_read),
 	};
