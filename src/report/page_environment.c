@@ -75,7 +75,8 @@ static void put_settings(json_t *list, const struct cw_header *h)
 	put(list, "CUDA_VISIBLE_DEVICES", "%s", visible(h->visible_devices_at_init));
 	if (strcmp(h->visible_devices_at_init, h->visible_devices_now) != 0 && h->visible_devices_now[0])
 		put(list, "… later", "%s", visible(h->visible_devices_now));
-	put(list, "PYTORCH_CUDA_ALLOC_CONF", "%s", h->alloc_conf[0] && strcmp(h->alloc_conf, CW_NOT_SET) != 0 ? h->alloc_conf : "not set");
+	put(list, "PYTORCH_CUDA_ALLOC_CONF", "%s",
+	    h->alloc_conf[0] && strcmp(h->alloc_conf, CW_NOT_SET) != 0 ? h->alloc_conf : "not set");
 }
 
 static void put_process(json_t *list, const struct cw_header *h)
@@ -93,7 +94,8 @@ static void put_recorder(json_t *list, const struct cw_header *h)
 {
 	put(list, "recording", "format %u.%u: %s", h->major, h->minor, reason_text(h->off_because));
 	put(list, "lines of Python", "%s", h->frames_off_because ? reason_text(h->frames_off_because) : "recorded");
-	put(list, "GPU core dumps", "%s", h->dump_path[0] ? "armed" : h->dump_reason ? reason_text(h->dump_reason) : "not armed");
+	put(list, "GPU core dumps", "%s",
+	    h->dump_path[0] ? "armed" : h->dump_reason ? reason_text(h->dump_reason) : "not armed");
 	put(list, "memory trace", "%s", h->memory_trace_path[0] ? "every event, in a file beside it" : "not asked for");
 }
 

@@ -72,14 +72,14 @@ static const char *launch_kind(const struct cw_launch *l)
 static json_t *json_launch(struct drawn *d, const struct cw_launch *l, bool blamed)
 {
 	const char *name = trace_function_name(d->t, l->func);
-	const char *kind = launch_kind(l);
+	const char *shown = name[0] ? kernel_short_name(name, &d->pool) : NULL, *kind = launch_kind(l);
 	json_t *j = json_object();
 
 	json_object_set_new(j, "ns", page_integer(trace_ns(d->t, l->ticks)));
 	json_object_set_new(j, "lane", json_integer(lane_of(d, l->tid, l->stream, false)));
 	if (strcmp(kind, "kernel") != 0)
 		json_object_set_new(j, "kind", json_string(kind));
-	json_object_set_new(j, "kernel", json_integer(words_add(&d->kernels, name[0] ? kernel_short_name(name, &d->pool) : NULL)));
+	json_object_set_new(j, "kernel", json_integer(words_add(&d->kernels, shown)));
 	json_object_set_new(j, "line", json_integer(line_of(d, l->stack)));
 	if (l->forward_stack)
 		json_object_set_new(j, "forward", json_integer(line_of(d, l->forward_stack)));

@@ -116,7 +116,8 @@ static json_t *json_map(const struct memory_map *m, struct page_words *lines, co
 	for (int k = 0; k < KIND_COUNT; k++)
 		json_array_append_new(kinds, json_string(ledger_kind_id((enum ledger_kind)k)));
 	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "segments", list, "kinds", kinds, "count", page_integer(m->segments),
-			 "n_left_out", page_integer(m->n_left_out), "left_out", page_integer(m->left_out), "left_out_free", page_integer(m->left_out_free));
+			 "n_left_out", page_integer(m->n_left_out), "left_out", page_integer(m->left_out),
+			 "left_out_free", page_integer(m->left_out_free));
 }
 
 /* At the moment of the ledger; a peak leaves no blocks behind, so there the end is drawn. */

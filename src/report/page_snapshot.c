@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A memory snapshot of PyTorch in a page: memory over time, who held what, the segments as they are at the end.
+ * A memory snapshot of PyTorch in a page: memory over time, and who held what.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "facts/fact_snapshot.h"
 #include "report/json_text.h"
-#include "report/page_priv.h"
+#include "report/page_snap.h"
 #include "report/verdict_priv.h"
 
-#define RUNS_OF_SEGMENT	400
-
-struct view {
-	const struct snapshot *s;
-	const struct snap_lines *l;
-	const struct snap_device *d;
-	struct page_words *lines;
-};
-
-static int line_of(const struct view *v, uint32_t line)
+int snap_page_line(const struct snap_page *v, uint32_t line)
 {
 	const struct snap_line *at = snap_line(v->l, line);
 	struct place p = { .file = at->file ? snap_text(v->s, at->file) : NULL, .line = at->line };
@@ -63,7 +53,7 @@ static json_t *json_timeline(const struct snap_replay *r)
 			 r->n && r->event[0].time_us);
 }
 
-static json_t *json_failures(const struct view *v)
+static json_t *json_failures(const struct snap_page *v)
 {
 	const struct snap_replay *r = &v->d->replay;
 	json_t *list = json_array();
@@ -78,7 +68,7 @@ static json_t *json_failures(const struct view *v)
 		}
 		json_array_append_new(list, json_pack("{s:o,s:s,s:n,s:n,s:n,s:i,s:i,s:i}", "us", page_integer(time_of(r, i)),
 						      "source", "PyTorch's allocator gave up", "code", "name", "api", "count",
-						      1, "line", line_of(v, v->l->of_stack[r->event[i].stack]), "device",
+						      1, "line", snap_page_line(v, v->l->of_stack[r->event[i].stack]), "device",
 						      v->d->device));
 	}
 	return json_pack("{s:o,s:I}", "list", list, "left_out", (json_int_t)left);
@@ -86,7 +76,7 @@ static json_t *json_failures(const struct view *v)
 
 /* --- who held what ------------------------------------------------------------------------------ */
 
-static json_t *json_holder(const struct view *v, const struct snap_holder *h)
+static json_t *json_holder(const struct snap_page *v, const struct snap_holder *h)
 {
 	const struct snap_line *at = snap_line(v->l, h->line);
 	json_t *j = json_object();
@@ -100,7 +90,7 @@ static json_t *json_holder(const struct view *v, const struct snap_holder *h)
 	return j;
 }
 
-static json_t *json_lines(const struct view *v, size_t moment, json_t *ledger)
+static json_t *json_lines(const struct snap_page *v, size_t moment, json_t *ledger)
 {
 	struct snap_holder *h;
 	size_t n = snap_holders(v->d, v->l, moment, &h);
@@ -121,7 +111,7 @@ static json_t *json_lines(const struct view *v, size_t moment, json_t *ledger)
 }
 
 /* The card's size is not in a snapshot: the parts add up to what PyTorch had reserved, and what was free then. */
-static json_t *json_ledger(const struct view *v)
+static json_t *json_ledger(const struct snap_page *v)
 {
 	const struct snap_device *d = v->d;
 	bool oom = d->oom.found;
@@ -136,126 +126,15 @@ static json_t *json_ledger(const struct view *v)
 	json_object_set_new(j, "allocated", bytes(now.allocated));
 	json_object_set_new(j, "reserved", bytes(now.reserved));
 	json_object_set_new(j, "peak_allocated", bytes(d->replay.peak.allocated));
-	json_object_set_new(j, "parts", json_pack("{s:o,s:o,s:o}", "tensors", bytes(now.allocated), "cache", bytes(cache), "free",
-						  page_integer(oom ? d->oom.free : 0)));
+	json_object_set_new(j, "parts", json_pack("{s:o,s:o,s:o}", "tensors", bytes(now.allocated), "cache", bytes(cache),
+						  "free", page_integer(oom ? d->oom.free : 0)));
 	json_object_set_new(j, "lines", json_lines(v, moment, j));
 	return j;
 }
 
-/* --- the map ------------------------------------------------------------------------------------ */
-
-static json_t *json_runs(const struct view *v, const struct snap_segment *s, uint64_t *unused, uint64_t *largest, uint64_t *n)
-{
-	json_t *list = json_array();
-	uint64_t grain = s->size / RUNS_OF_SEGMENT + 1, from = 0, to = 0, held = 0, blocks = 0, most = 0;
-	int line = -1;
-
-	for (uint32_t i = s->first; i < s->first + s->n; i++) {
-		const struct snap_block *b = &v->s->block[i];
-		bool live = b->state != SNAP_INACTIVE;
-		uint64_t at = b->addr - s->addr;
-
-		*unused += live ? 0 : b->size;
-		*largest = !live && b->size > *largest ? b->size : *largest;
-		*n += live;
-		if (blocks && (!live || b->size >= grain || most >= grain || at + b->size - from > 2 * grain)) {
-			json_array_append_new(list, json_pack("[o,o,o,o,i,i]", page_integer(from), page_integer(to - from),
-							      page_integer(held), page_integer(blocks), -1, line));
-			blocks = held = most = 0;
-		}
-		if (!live || json_array_size(list) > 2 * RUNS_OF_SEGMENT)
-			continue;
-		from = blocks ? from : at;
-		to = at + b->size;
-		held += b->size;
-		blocks++;
-		if (b->size > most) {
-			most = b->size;
-			line = line_of(v, v->l->of_stack[b->stack]);
-		}
-	}
-	if (blocks)
-		json_array_append_new(list, json_pack("[o,o,o,o,i,i]", page_integer(from), page_integer(to - from),
-						      page_integer(held), page_integer(blocks), -1, line));
-	return list;
-}
-
-static json_t *json_segment(const struct view *v, const struct snap_segment *s)
-{
-	uint64_t unused = 0, largest = 0, n = 0;
-	json_t *runs = json_runs(v, s, &unused, &largest, &n);
-
-	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:i,s:o,s:o}", "address", page_address(s->addr), "size", page_integer(s->size), "free",
-			 page_integer(unused), "largest", page_integer(largest), "blocks", page_integer(n), "like", 1, "stream",
-			 page_integer(s->stream), "runs", runs);
-}
-
-static int by_size(const void *a, const void *b)
-{
-	const struct snap_segment *x = *(struct snap_segment *const *)a, *y = *(struct snap_segment *const *)b;
-
-	if (x->size != y->size)
-		return x->size > y->size ? -1 : 1;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
-
-/* Segments that look the same, but for their address, are drawn once. */
-static bool joined(json_t *rows, const json_t *one)
-{
-	static const char *const keys[] = { "size", "free", "stream", "runs" };
-
-	if (json_array_size(json_object_get(one, "runs")) > 1)
-		return false;
-	for (size_t i = json_array_size(rows); i > 0; i--) {
-		json_t *row = json_array_get(rows, i - 1);
-		size_t k = 0;
-
-		while (k < 4 && json_equal(json_object_get(row, keys[k]), json_object_get(one, keys[k])))
-			k++;
-		if (k == 4) {
-			json_integer_set(json_object_get(row, "like"), json_integer_value(json_object_get(row, "like")) + 1);
-			return true;
-		}
-		if (!k)
-			return false;	/* they are in the order of their sizes */
-	}
-	return false;
-}
-
-static json_t *json_map(const struct view *v)
-{
-	const struct snapshot *s = v->s;
-	const struct snap_segment **mine = xcalloc(s->segments.n + 1, sizeof(const struct snap_segment *));
-	json_t *list = json_array();
-	uint64_t left = 0;
-	size_t n = 0, n_left = 0;
-
-	for (uint32_t i = s->segments.first; i < s->segments.first + s->segments.n; i++)
-		if (s->segment[i].device == v->d->device)
-			mine[n++] = &s->segment[i];
-	qsort(mine, n, sizeof(*mine), by_size);
-	for (size_t i = 0; i < n; i++) {
-		json_t *one = json_segment(v, mine[i]);
-
-		if (joined(list, one)) {
-			json_decref(one);
-		} else if (json_array_size(list) < PAGE_SEGMENTS_MAX) {
-			json_array_append_new(list, one);
-		} else {
-			json_decref(one);
-			left += mine[i]->size;
-			n_left++;
-		}
-	}
-	free(mine);
-	return json_pack("{s:o,s:[],s:I,s:I,s:o,s:s}", "segments", list, "kinds", "count", (json_int_t)n,
-			 "n_left_out", (json_int_t)n_left, "left_out",
-			 page_integer(left), "at", v->d->oom.found && v->d->oom.exact ? "oom" : "end");
-}
-
 /* --- devices ------------------------------------------------------------------------------------ */
 
-static json_t *json_device(const struct view *v)
+static json_t *json_device(const struct snap_page *v)
 {
 	json_t *j = json_object();
 
@@ -263,7 +142,7 @@ static json_t *json_device(const struct view *v)
 	json_object_set_new(j, "name", json_null());
 	json_object_set_new(j, "timeline", json_timeline(&v->d->replay));
 	json_object_set_new(j, "ledger", json_ledger(v));
-	json_object_set_new(j, "map", json_map(v));
+	json_object_set_new(j, "map", snap_page_map(v));
 	json_object_set_new(j, "words", json_pack("{s:{s:s,s:s,s:s},s:{}}", "parts", "tensors", "tensors", "cache",
 						  "PyTorch's cache", "free", "free on the device", "kinds"));
 	json_object_set_new(j, "failures", json_failures(v));
@@ -272,11 +151,12 @@ static json_t *json_device(const struct view *v)
 
 static json_t *json_environment(const struct snapshot *s)
 {
+	const char *conf = snap_text(s, s->conf);
 	json_t *list = json_array();
 
 	if (!s->settings_known)
 		return list;
-	json_array_append_new(list, json_pack("[s,o]", "PYTORCH_CUDA_ALLOC_CONF", json_text(snap_text(s, s->conf)[0] ? snap_text(s, s->conf) : "not set")));
+	json_array_append_new(list, json_pack("[s,o]", "PYTORCH_CUDA_ALLOC_CONF", json_text(conf[0] ? conf : "not set")));
 	json_array_append_new(list, json_pack("[s,s]", "expandable segments", s->expandable ? "yes" : "no"));
 	return list;
 }
@@ -289,7 +169,7 @@ void page_add_snapshot(struct page *p, const struct snapshot *s, const struct sn
 
 	words_init(&lines);
 	for (size_t i = 0; i < n && json_array_size(devices) < PAGE_DEVICES_MAX; i++) {
-		struct view one = { .s = s, .l = l, .d = &d[i], .lines = &lines };
+		struct snap_page one = { .s = s, .l = l, .d = &d[i], .lines = &lines };
 
 		if (d[i].all.segments || d[i].replay.n)
 			json_array_append_new(devices, json_device(&one));
@@ -302,7 +182,8 @@ void page_add_snapshot(struct page *p, const struct snapshot *s, const struct sn
 	json_object_set_new(detail, "gaps", gaps);
 	json_object_set(detail, "lines", lines.list);
 	words_release(&lines);
-	json_array_append_new(p->processes, json_pack("{s:n,s:n,s:s,s:o}", "pid", "rank", "cause", v->cause->id, "detail", detail));
+	json_array_append_new(p->processes, json_pack("{s:n,s:n,s:s,s:o}", "pid", "rank", "cause", v->cause->id, "detail",
+						      detail));
 	p->n_processes++;
 	p->n_details++;
 }

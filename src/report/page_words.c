@@ -78,7 +78,7 @@ json_t *page_integer(uint64_t n)
 	return json_bytes(n);
 }
 
-static void say(json_t *list, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void say(json_t *list, const char *fmt, va_list ap)
 {
 	char *text = NULL;
 
