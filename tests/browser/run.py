@@ -149,6 +149,7 @@ def check_verdicts(browser, pages):
         browser.open(pages.path(name))
         said = text(browser, "#verdict") or ""
         check(name + ": the verdict comes first", cause in said and words in said, said[:300])
+    check("newer: panels say why they are empty", "could be read" in text(browser, "#timeline"), text(browser, "#timeline"))
     browser.open(pages.path("cut"))
     check("cut: says so", "is cut short" in text(browser, "#verdict"), text(browser, "#verdict")[:300])
     browser.open(pages.path("hostile"))

@@ -152,7 +152,7 @@ export function faultPanel(data, process) {
     if (kernel.name)
       return [el("dl", { class: "facts" }, facts([["kernel", el("code", {}, kernel.name)], ["grid", kernel.grid && triple(kernel.grid)], ["block", kernel.block && triple(kernel.block)], ["shared memory", isNumber(kernel.shared) ? bytes(kernel.shared) : null], ["stream", isNumber(kernel.stream) ? stream(kernel.stream) : null]])),
         missing("The launch was refused: no thread of it ran, so there is no block, thread or address to show.")];
-    return missing(verdict.cause === "none" ? "No kernel failed." : "No kernel faulted here, or no GPU core dump tells of it. A dump is written by the driver when a kernel faults under 'cuwhy run' (it is off with --no-core-dump, under a debugger, and on drivers that cannot).");
+    return missing(verdict.cause === "none" ? "No kernel failed." : String(verdict.cause).startsWith("oom-") ? "No kernel faulted: memory ran out." : "No kernel faulted here, or no GPU core dump tells of it. A dump is written by the driver when a kernel faults under 'cuwhy run' (it is off with --no-core-dump, under a debugger, and on drivers that cannot).");
   }
   const assertion = object(fault.assert);
   return [

@@ -34,7 +34,8 @@ function guard(name, make) {
 }
 
 function panel([id, title, , make], data, process, device) {
-  const body = guard(id, () => make(data, process, device, live));
+  const unread = !process.detail && data.input.kind === "recording" && id !== "fault" && id !== "processes";
+  const body = unread ? missing("No process of this recording could be read: the notes at the top say why.") : guard(id, () => make(data, process, device, live));
   const empty = body instanceof Element && body.classList.contains("missing");
   return el("section", { class: empty ? "panel empty" : "panel", id, "aria-labelledby": id + "-title" }, el("header", {}, el("h2", { id: id + "-title" }, title)), body);
 }

@@ -105,7 +105,7 @@ function metaOf(data, verdict, process) {
     "div",
     { class: "meta" },
     verdict.cause !== "none" ? el("span", { class: "tag " + verdict.certainty }, verdict.certainty) : null,
-    el("code", {}, verdict.cause),
+    verdict.cause !== "none" ? el("code", {}, verdict.cause) : null,
     error.code ? el("span", {}, `CUDA error ${error.code}`, error.name ? ` (${error.name})` : "") : null,
     error.api ? el("span", {}, "from ", el("code", {}, error.api)) : null,
     end.pid ? el("span", {}, `process ${end.pid}`, end.rank !== null && end.rank !== undefined ? `, rank ${end.rank}` : "") : null,
@@ -127,7 +127,7 @@ export function verdictPanel(data, process) {
   const verdict = object(data.verdict);
   const sources = list(object(process.detail).sources);
   const none = verdict.cause === "none";
-  const title = none ? (list(data.missing).length && !list(data.processes).some((p) => p.detail) ? "Nothing of this recording could be read" : "No CUDA failure") : verdict.title;
+  const title = none ? (list(data.missing).length && !list(data.processes).some((p) => p.detail) ? "Nothing of this recording could be read" : data.input.kind === "snapshot" ? "No out-of-memory in this snapshot" : "No CUDA failure") : keepUnits(verdict.title);
   const body = none
     ? noneOf(data, verdict)
     : el(
@@ -146,8 +146,11 @@ export function verdictPanel(data, process) {
     el("h1", { id: "verdict-title" }, title || "cuwhy report"), metaOf(data, verdict, object(process.detail)), noticeOf(data, process), body);
 }
 
+// A number and its unit stay on one line.
+const keepUnits = (text) => (typeof text === "string" ? text.replace(/(\d) ([KMGTP]?i?B\b)/g, "$1\u00a0$2") : text);
+
 function noticeOf(data, process) {
-  const words = [...list(data.missing), ...list(object(process.detail).gaps), process.unread].filter(Boolean);
+  const words = [...list(data.missing), ...list(object(process.detail).gaps)].filter(Boolean);
   const seen = [...new Set(words)];
   return seen.length ? el("div", { class: "notice", role: "note" }, el("ul", {}, seen.slice(0, 40).map((word) => el("li", {}, word)), seen.length > 40 ? el("li", {}, `and ${count(seen.length - 40)} more`) : null)) : null;
 }
