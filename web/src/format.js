@@ -16,7 +16,7 @@ export function bytes(n) {
 
 export const count = (n) => (isNumber(n) ? n.toLocaleString("en-US") : "not known");
 export const many = (n, word, words) => count(n) + " " + (n === 1 ? word : words || word + "s");
-export const percent = (part, all) => (all > 0 ? part > 0 && part / all < 0.0005 ? "< 0.1 %" : ((100 * part) / all).toFixed(part / all < 0.0995 ? 1 : 0) + " %" : "");
+export const percent = (part, all) => (all > 0 ? part === 0 ? "0 %" : part > 0 && part / all < 0.0005 ? "< 0.1 %" : ((100 * part) / all).toFixed(part / all < 0.0995 ? 1 : 0) + " %" : "");
 
 export function seconds(s) {
   if (!isNumber(s)) return "not known";
