@@ -10,6 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 E2E = os.path.join(HERE, "..", "e2e")
 sys.path[:0] = [E2E, os.path.join(HERE, "..", "snap")]
 import rules_blocks  # noqa: E402
+import rules_hangs  # noqa: E402
 import rules_oom  # noqa: E402
 import run as e2e  # noqa: E402
 import toolbox  # noqa: E402
@@ -54,7 +55,7 @@ class Pages:
         made = subprocess.run([self.box.cuwhy, "report", "-o", self.path(name), source], capture_output=True, text=True)
         assert made.returncode == status, "%s: %s%s" % (name, made.stdout, made.stderr)
 
-    def record(self, name, program, script="program.py", torch=True, gpu="sim:tiny"):
+    def record(self, name, program, script="program.py", torch=True, gpu="sim:tiny", options=()):
         """Runs a program and leaves its recording in FOLDER/NAME."""
         self.box.scratch = os.path.join(self.folder, name + "-run")
         path = os.path.join(self.box.scratch, script)
@@ -66,7 +67,7 @@ class Pages:
             # its memory is told from that of others by the name of its library
             library = self.box.library("fake_torch", "-lpthread", "-fexceptions")
             more["FAKE_TORCH"] = shutil.copy(library, os.path.join(self.box.scratch, "libc10.so"))
-        run = self.box.under([self.box.python, path], gpu=gpu, **more)
+        run = self.box.under([self.box.python, path], *options, gpu=gpu, **more)
         assert run.status != 0, "%s was to fail: %s" % (name, run.err[-300:])
         return run.folder
 
@@ -95,6 +96,8 @@ class Pages:
         self.write("refused", self.record("refused", self.case("shared_limit"), torch=False))
         self.write("ranks", self.record("ranks", self.case("victims_collective"), torch=False, gpu="sim:h200"))
         self.write("hostile", self.record("hostile", self.case("fault_oob"), script=EVIL, torch=False))
+        self.write("hang", self.record("hang", rules_hangs.SYNC, torch=False, options=("--hang-after", "1s")))
+        self.write("handled", self.record("handled", self.case("handled_then_real"), torch=False))
         self.write("many", self.record("many", slowly(MANY)))
         dump = os.path.join(self.folder, "alone.cudacore")
         shutil.copy(glob.glob(os.path.join(fault, "*.cudacore"))[0], dump)

@@ -27,6 +27,8 @@ DRAWN = {
     "ranks": "fault ledger lines launches errors processes environment",
     "hostile": "fault ledger lines launches errors processes environment",
     "many": "fault timeline ledger map lines launches errors processes environment",
+    "hang": "fault launches processes environment",
+    "handled": "errors processes environment",
     "dump": "fault environment",
     "snapshot": "timeline ledger map lines errors",
     "events": "timeline ledger map lines",
@@ -152,6 +154,11 @@ def check_verdicts(browser, pages):
     check("newer: panels say why they are empty", "could be read" in text(browser, "#timeline"), text(browser, "#timeline"))
     browser.open(pages.path("cut"))
     check("cut: says so", "is cut short" in text(browser, "#verdict"), text(browser, "#verdict")[:300])
+    browser.open(pages.path("hang"))
+    said = text(browser, "#fault")
+    check("hang: where it stands, and who waits", "hang+0x" in said and "cuCtxSynchronize" in said, said)
+    browser.open(pages.path("handled"))
+    check("handled: what was handled before", "Handled by the program before" in text(browser, "#errors"), text(browser, "#errors"))
     browser.open(pages.path("hostile"))
     check("hostile: its name is shown as it is", making.EVIL in text(browser, "#verdict"), text(browser, "#verdict")[:300])
     browser.open(pages.path("fault"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fault: its kernel's block and thread in the grid, and its address among the allocations around it.
-import { el, missing, svg } from "./dom.js";
+import { el, missing, svg, table } from "./dom.js";
 import { bytes, count, isNumber, list, many, object, stream, triple, tuple } from "./format.js";
 
 // Draws a number of things as cells; when they are too many, a cell stands for several.
@@ -29,6 +29,7 @@ const isTriple = (t) => Array.isArray(t) && t.length === 3 && t.every((n) => isN
 const inside = (at, size) => isTriple(at) && at.every((n, i) => n < size[i]);
 
 function grid(kernel, fault, lanes) {
+  const running = list(object(fault.running).places).length > 0;
   if (!isTriple(kernel.grid) || !isTriple(kernel.block)) return missing("The size of the grid is not known.");
   if (!inside(fault.block, kernel.grid) || !inside(fault.thread, kernel.block)) return missing("Which block and thread it was is not known.");
   const blocks = volume(kernel.grid);
@@ -43,9 +44,9 @@ function grid(kernel, fault, lanes) {
   const also = new Set(inGrid).size - 1;
   return el("div", { class: "pair" },
     el("figure", {}, left.drawing, el("figcaption", {}, `grid ${triple(kernel.grid)}: block `, el("b", {}, tuple(fault.block)), " is crossed",
-      also > 0 ? `; ${many(also, "other block")} with faulting threads filled` : "", left.each > 1 ? `; a cell is ${count(left.each)} blocks` : "")),
+      also > 0 ? `; ${many(also, "other block")} with ${running ? "running" : "faulting"} threads filled` : "", left.each > 1 ? `; a cell is ${count(left.each)} blocks` : "")),
     el("figure", {}, right.drawing, el("figcaption", {}, `block ${triple(kernel.block)}, a warp in a row: thread `, el("b", {}, tuple(fault.thread)), " is crossed",
-      new Set(inBlock).size > 1 ? `; the ${count(new Set(inBlock).size)} threads of this block that faulted are filled` : "")),
+      new Set(inBlock).size > 1 ? `; the ${count(new Set(inBlock).size)} threads of this block that ${running ? "were running" : "faulted"} are filled` : "")),
   );
 }
 
@@ -139,8 +140,14 @@ function addressView(fault, detail) {
 function running(fault) {
   const run = object(fault.running);
   if (!list(run.places).length) return null;
-  return [el("h3", {}, "Where its threads stood"), el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "instruction"), el("th", { scope: "col", class: "n" }, "threads"))),
-    el("tbody", {}, run.places.map((p) => el("tr", {}, el("th", { scope: "row", class: "mono" }, p.pc || "not known"), el("td", { class: "n" }, count(p.threads))))))];
+  return [el("h3", {}, "Where its threads stood"), table("Where its threads stood", ["instruction", { n: "threads" }], run.places.map((p) => [el("code", {}, p.pc || "not known"), { n: count(p.threads) }]))];
+}
+
+// Threads of the program that waited for a kernel that does not end.
+function waiting(verdict) {
+  const threads = list(verdict.waiting);
+  if (!threads.length) return null;
+  return [el("h3", {}, "Who waited for it"), table("Who waited", ["thread", "in", { n: "for" }, "line"], threads.map((w) => [w.tid, [el("code", {}, w.api || "not known"), w.polls ? ", again and again" : ""], { n: isNumber(w.seconds) ? w.seconds + " s" : "" }, w.file ? `${w.file}:${w.line}` : "not known"]))];
 }
 
 export function faultPanel(data, process) {
@@ -149,6 +156,7 @@ export function faultPanel(data, process) {
   const kernel = object(verdict.kernel);
   const detail = object(process.detail);
   if (!verdict.fault) {
+    if (list(verdict.waiting).length) return [waiting(verdict), missing("No core dump of the running GPU tells where the kernel stood.")];
     if (kernel.name)
       return [el("dl", { class: "facts" }, facts([["kernel", el("code", {}, kernel.name)], ["grid", kernel.grid && triple(kernel.grid)], ["block", kernel.block && triple(kernel.block)], ["shared memory", isNumber(kernel.shared) ? bytes(kernel.shared) : null], ["stream", isNumber(kernel.stream) ? stream(kernel.stream) : null]])),
         missing("The launch was refused: no thread of it ran, so there is no block, thread or address to show.")];
@@ -164,12 +172,13 @@ export function faultPanel(data, process) {
       ["instruction", fault.instruction || fault.pc ? el("code", {}, [fault.instruction, fault.pc].filter(Boolean).join(" at ")) : null],
       ["assertion", assertion.condition ? el("code", {}, assertion.condition) : assertion.one_of],
       ["in", assertion.file ? `${assertion.file}:${assertion.line}` : null],
-      ["threads", fault.threads ? `${many(fault.threads, "thread")} faulted` : null],
+      ["threads", fault.threads ? `${many(fault.threads, "thread")} ${fault.running ? "were running" : "faulted"}` : null],
     ])),
     el("h3", {}, "Block and thread"),
     grid(kernel, fault, object(detail.lanes)),
     running(fault),
-    assertion.condition || assertion.one_of ? null : [el("h3", {}, "The address"), addressView(fault, detail)],
+    waiting(verdict),
+    assertion.condition || assertion.one_of || list(object(fault.running).places).length ? null : [el("h3", {}, "The address"), addressView(fault, detail)],
   ];
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last launches before the failure, on a line for each thread and stream; and the errors that were seen.
 import { clear, el, missing, svg } from "./dom.js";
+import { placeText } from "./verdict.js";
 import { count, isNumber, list, many, object, seconds, stream, triple } from "./format.js";
 
 const WIDTH = 1000;
@@ -109,7 +110,9 @@ export function errorsPanel(data, process) {
   const rows = list(failures.list);
   if (!rows.length) return missing(data.input.kind === "dump" ? "A core dump has no list of errors." : "No CUDA call failed.");
   const lines = list(detail.lines);
+  const handled = list(object(data.verdict).notes);
   return [
+    handled.length && object(data.verdict).cause !== "none" ? el("p", {}, "Handled by the program before: ", handled.slice(0, 8).map((note, i) => [i ? "; " : "", note.title, " (", el("span", { class: "place" }, placeText(object(note.where))), ")"]), handled.length > 8 ? "; \u2026" : ".") : null,
     failures.left_out ? missing(`${many(failures.left_out, "earlier one")} are left out.`) : null,
     el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Errors" }, el("table", { "aria-label": "Errors, oldest first" },
       el("thead", {}, el("tr", {}, ["after", "who noticed", "error", "line", "times"].map((h, i) => el("th", { scope: "col", class: i === 4 ? "n" : null }, h)))),
