@@ -283,9 +283,6 @@ def main():
     os.makedirs(folder, exist_ok=True)
     try:
         pages = making.Pages(given.build, folder)
-        if os.path.getsize(os.path.join(given.build, "report.html")) == 0:
-            print("browser: skipped, this build has no report page (WEB=no)")
-            return 0
         pages.make()
         with Browser(shutil.which("chromium"), shutil.which("chromedriver")) as browser:
             for name in DRAWN:

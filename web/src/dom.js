@@ -38,14 +38,14 @@ export function rich(text) {
 export const missing = (...words) => el("p", { class: "missing" }, ...words);
 
 // A table with its head; cells are texts or nodes, a cell {n: …} is a number.
-export function table(caption, heads, rows) {
+export function table(caption, heads, rows, more) {
   const cell = (value, tag, more) => {
     const number = value !== null && typeof value === "object" && "n" in value;
     return el(tag, { ...more, class: number ? "n" : null }, number ? value.n : value);
   };
   return el(
     "table",
-    { "aria-label": caption },
+    { "aria-label": caption, class: more },
     el("thead", {}, el("tr", {}, heads.map((head) => cell(head, "th", { scope: "col" })))),
     el("tbody", {}, rows.map((row) => el("tr", {}, row.map((value, i) => cell(value, i ? "td" : "th", i ? {} : { scope: "row" }))))),
   );

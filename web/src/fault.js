@@ -140,14 +140,14 @@ function addressView(fault, detail) {
 function running(fault) {
   const run = object(fault.running);
   if (!list(run.places).length) return null;
-  return [el("h3", {}, "Where its threads stood"), table("Where its threads stood", ["instruction", { n: "threads" }], run.places.map((p) => [el("code", {}, p.pc || "not known"), { n: count(p.threads) }]))];
+  return [el("h3", {}, "Where its threads stood"), table("Where its threads stood", ["instruction", { n: "threads" }], run.places.map((p) => [el("code", {}, p.pc || "not known"), { n: count(p.threads) }]), "narrow")];
 }
 
 // Threads of the program that waited for a kernel that does not end.
 function waiting(verdict) {
   const threads = list(verdict.waiting);
   if (!threads.length) return null;
-  return [el("h3", {}, "Who waited for it"), table("Who waited", ["thread", "in", { n: "for" }, "line"], threads.map((w) => [w.tid, [el("code", {}, w.api || "not known"), w.polls ? ", again and again" : ""], { n: isNumber(w.seconds) ? w.seconds + " s" : "" }, w.file ? `${w.file}:${w.line}` : "not known"]))];
+  return [el("h3", {}, "Who waited for it"), table("Who waited", ["thread", "in", { n: "for" }, "line"], threads.map((w) => [w.tid, [el("code", {}, w.api || "not known"), w.polls ? ", again and again" : ""], { n: isNumber(w.seconds) ? w.seconds + " s" : "" }, w.file ? `${w.file}:${w.line}` : "not known"]), "narrow")];
 }
 
 export function faultPanel(data, process) {
