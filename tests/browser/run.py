@@ -142,7 +142,7 @@ def check_page(browser, pages, name):
 
 
 def text(browser, selector):
-    return browser.run("const e = document.querySelector(arguments[0]); return e ? e.textContent : null", selector)
+    return browser.run("const e = document.querySelector(arguments[0]); return e ? e.textContent : ''", selector)
 
 
 def check_verdicts(browser, pages):
