@@ -71,12 +71,15 @@ static void add_live(struct around *a, uint64_t when)
 	pieces_free(&driver);
 }
 
-/* When the program noticed: until then memory could be given back. */
-static uint64_t noticed(const struct trace *t, const struct verdict *v)
+/* When the kernel was launched; else when the program noticed: until then memory could be given back. */
+static uint64_t moment_of(struct trace *t, const struct verdict *v)
 {
+	const struct cw_launch *l = page_blamed(t, v);
 	const struct cw_failure *const *f;
 	size_t n = trace_failures(t, &f);
 
+	if (l && !(l->flags & CW_LAUNCH_CAPTURED))	/* a captured one ran later */
+		return l->ticks;
 	for (size_t i = 0; i < n; i++)
 		if (f[i]->mono_ns >= v->time_ns)
 			return f[i]->ticks;
@@ -86,7 +89,7 @@ static uint64_t noticed(const struct trace *t, const struct verdict *v)
 json_t *page_neighbours(struct trace *t, const struct verdict *v, struct page_words *lines)
 {
 	struct around a = { .t = t, .lines = lines, .address = v->fault.address };
-	uint64_t when = noticed(t, v);
+	uint64_t when = moment_of(t, v);
 	struct piece freed;
 
 	if (!v->fault.known || !v->fault.address_known)

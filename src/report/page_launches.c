@@ -49,19 +49,19 @@ static int line_of(struct drawn *d, uint32_t stack)
 }
 
 /* Does it fit the fault, as far as kernel, dimensions and line can tell? */
-static bool is_blamed(struct drawn *d, const struct cw_launch *l)
+static bool is_blamed(struct trace *t, const struct verdict *v, const struct cw_launch *l)
 {
-	const struct kernel *k = &d->v->kernel;
+	const struct kernel *k = &v->kernel;
 	struct place p = { 0 };
 
-	if (!d->v->fault.known || !k->known || !k->dims_known || !k->name || !d->v->where.file)
+	if (!v->fault.known || !k->known || !k->dims_known || !k->name || !v->where.file)
 		return false;
 	if (memcmp(k->grid, l->grid, sizeof(l->grid)) || memcmp(k->block, l->block, sizeof(l->block)) ||
-	    strcmp(trace_function_name(d->t, l->func), k->name) != 0)
+	    strcmp(trace_function_name(t, l->func), k->name) != 0)
 		return false;
-	return (place_of_stack(d->t, l->stack, &p) && p.line == d->v->where.number && !strcmp(p.file, d->v->where.file)) ||
-	       (place_of_stack(d->t, l->forward_stack, &p) && p.line == d->v->where.number &&
-		!strcmp(p.file, d->v->where.file));
+	return (place_of_stack(t, l->stack, &p) && p.line == v->where.number && !strcmp(p.file, v->where.file)) ||
+	       (place_of_stack(t, l->forward_stack, &p) && p.line == v->where.number &&
+		!strcmp(p.file, v->where.file));
 }
 
 static const char *launch_kind(const struct cw_launch *l)
@@ -95,12 +95,20 @@ static json_t *json_launch(struct drawn *d, const struct cw_launch *l, bool blam
 }
 
 /* The newest that fits: it may be older than those that are drawn. */
-static size_t find_blamed(struct drawn *d, const struct cw_launch *const *l, size_t n)
+static size_t find_blamed(struct trace *t, const struct verdict *v, const struct cw_launch *const *l, size_t n)
 {
 	for (size_t i = n; i > 0; i--)
-		if (is_blamed(d, l[i - 1]))
+		if (is_blamed(t, v, l[i - 1]))
 			return i - 1;
 	return SIZE_MAX;
+}
+
+const struct cw_launch *page_blamed(struct trace *t, const struct verdict *v)
+{
+	const struct cw_launch *const *l;
+	size_t n = trace_launches(t, &l), found = find_blamed(t, v, l, n);
+
+	return found < n ? l[found] : NULL;
 }
 
 static json_t *json_lanes(const struct drawn *d)
@@ -140,7 +148,7 @@ static json_t *draw(struct drawn *d)
 
 	while (n && l[n - 1]->ticks > d->until)
 		n--;
-	blamed = find_blamed(d, l, n);
+	blamed = find_blamed(d->t, d->v, l, n);
 	first = n > PAGE_LAUNCHES_MAX ? n - PAGE_LAUNCHES_MAX : 0;
 	if (blamed < first)
 		json_array_append_new(list, json_launch(d, l[blamed], true));

@@ -19,6 +19,8 @@
 #define PAGE_DETAILS_MAX	12	/* processes with details */
 #define PAGE_DEVICES_MAX	8	/* of a process */
 
+struct cw_launch;
+
 struct page {
 	json_t *data;			/* everything */
 	json_t *processes, *missing;	/* in it */
@@ -45,6 +47,8 @@ void page_say(json_t *list, const char *fmt, ...) __attribute__((format(printf, 
 /* Parts of a process. */
 json_t *page_devices(struct trace *t, const struct process_end *end, struct page_words *lines);
 json_t *page_launches(struct trace *t, const struct verdict *v, struct page_words *lines);
+/* The newest launch that fits the fault; NULL = none. */
+const struct cw_launch *page_blamed(struct trace *t, const struct verdict *v);
 json_t *page_failures(struct trace *t, struct page_words *lines);
 json_t *page_neighbours(struct trace *t, const struct verdict *v, struct page_words *lines);
 json_t *page_lanes(const struct culprit *c);

@@ -166,6 +166,7 @@ def check_verdicts(browser, pages):
     check("fault: that line is marked", "# <- here" in (text(browser, ".source li[aria-current]") or ""))
     check("fault: block and thread are drawn", browser.run("return document.querySelectorAll('#fault svg.cells').length") == 2)
     check("fault: blocks of PyTorch are around the address", "Blocks of PyTorch" in text(browser, "#fault"))
+    check("fault: they are those of the moment of the launch", ":22" in text(browser, "#fault table") and ":27" not in text(browser, "#fault table"), text(browser, "#fault table"))
     check("fault: one launch is blamed", browser.run("return document.querySelectorAll('#launches tbody td b').length") == 1)
     browser.open(pages.path("oom"))
     check("oom: the bar adds up to the card", browser.run("""
