@@ -93,7 +93,7 @@ bool report_cause(FILE *out, const char *id, const struct text_style *style)
 	if (c->program) {
 		putc('\n', out);
 		wrap_heading(&w, "A program that shows it");
-		wrap_command(&w, c->program_text);
+		wrap_code(&w, 0, c->program_text);	/* not indented: it can be pasted as it is */
 	}
 	return true;
 }

@@ -88,6 +88,9 @@ static void kb__mistakes_in_a_file_are_found(void **state)
 		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Fix\nnot a list\n",
 		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Fix\n    command alone\n",
 		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Because\n",
+		"%%% a\n---\nid: a\ntitle: t\nprogram: p.py\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\nprogram: p.py\n---\ntext\n## Program\nf()\n",
+		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Program\n    f()\n",
 	};
 
 	(void)state;
