@@ -12,10 +12,11 @@ extern "C" __global__ void heavy(float *data, int n)
 #pragma unroll
 	for (int i = 0; i < 160; i++)
 		v[i] = data[(t + i * 7) % n];
-	for (int round = 0; round < n; round++)
+	for (int round = 0; round < n; round++) {
 #pragma unroll
 		for (int i = 0; i < 160; i++)
 			v[i] = v[i] * v[(i + 37) % 160] + v[(i + 91) % 160];
+	}
 #pragma unroll
 	for (int i = 0; i < 160; i++)
 		sum += v[i];
