@@ -8,6 +8,7 @@ DESTDIR ?=
 SAN     ?=
 CC      ?= gcc
 PYTHON  ?= python3
+WEB     ?= yes
 
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2
 ifeq ($(DEVELOPER),1)
@@ -33,7 +34,7 @@ LIB_SRC := $(sort $(filter-out %/probe_main.c,$(foreach d,base probe compat fatb
 CMD_SRC := $(sort $(wildcard src/cmd/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(shell uname -m).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))
-LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o
+LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o $(B)/obj/src/report/page_blob.o
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o)
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
 SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o)
@@ -41,7 +42,7 @@ PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard src/base/*.c src/prob
 # these libraries are linked in, so that the program starts on machines that do not have them
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
 
-.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-gpu check-all \
+.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-browser check-gpu check-all \
 	check-tree check-san check-tsan check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
@@ -67,10 +68,11 @@ help:
 ## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, WHAT=host of a machine's files, WHAT=text of logs, with libFuzzer (SECONDS=600)
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
+## WEB=no  build without the report page, which needs Node.js and npm
 ## SAN=address,undefined  build and check with sanitizers;  V=1  show commands;  DEVELOPER=1  -Werror
 
 deps:
-	@sh tools/deps.sh
+	@WEB=$(WEB) sh tools/deps.sh
 
 .PHONY: parts
 parts: $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
@@ -121,13 +123,24 @@ $(B)/obj/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -c $< -o $@
 
-# Knowledge: one file per cause, embedded as it is. Adding a cause needs no C and no generator.
+# Knowledge: one file per cause, embedded as it is with the program that shows it. Adding a cause needs no C.
 CAUSES := $(sort $(wildcard kb/causes/*.md))
-$(B)/kb.blob: $(CAUSES) Makefile
-	$(Q)mkdir -p $(@D) && for f in $(CAUSES); do \
-		printf '\n%%%%%% %s\n' "$$(basename $$f .md)"; cat $$f; done > $@
+SHOWN  := $(sort $(wildcard $(shell sed -n 's/^program: *//p' kb/causes/*.md)))
+$(B)/kb.blob: $(CAUSES) $(SHOWN) tools/make_kb.sh tools/program_text.sed Makefile
+	$(Q)mkdir -p $(@D) && sh tools/make_kb.sh $(CAUSES) > $@
 $(B)/obj/src/rules/kb_blob.o: src/rules/kb_blob.S $(B)/kb.blob
 	$(Q)mkdir -p $(@D) && $(CC) -DKB_BLOB='"$(B)/kb.blob"' -c $< -o $@
+
+# The report page: web/ bundled into one file. WEB=no builds without Node.js; `cuwhy report` then says so.
+WEB_SRC := $(sort $(wildcard web/src/* web/*.json web/.npmrc web/*.mjs))
+PAGE    := $(B)/$(if $(filter no,$(WEB)),no-report.html,report.html)
+$(B)/report.html: $(WEB_SRC) tools/web.sh Makefile
+	$(call say,WEB,$@)
+	$(Q)mkdir -p $(@D) && sh tools/web.sh build/web $@
+$(B)/no-report.html:
+	$(Q)mkdir -p $(@D) && : > $@
+$(B)/obj/src/report/page_blob.o: src/report/page_blob.S $(PAGE)
+	$(Q)mkdir -p $(@D) && $(CC) -DPAGE_BLOB='"$(PAGE)"' -c $< -o $@
 
 # ---- tests ----------------------------------------------------------------------------------------
 
@@ -140,7 +153,7 @@ $(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OB
 $(B)/tests/test_sites: $(addprefix $(B)/obj/src/recorder/,rec_site.o rec_live.o rec_memory.o rec_timeline.o rec_events.o)
 
 check: deps
-	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-tsan check-tree
+	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-browser check-tsan check-tree
 
 check-unit: parts $(UNIT)
 	@sh tests/unit/run.sh $(B) $(UNIT)
@@ -175,6 +188,15 @@ check-snap: parts
 
 check-doctor: parts
 	@$(PYTHON) tests/doctor/check.py $(B)
+
+# The report page in a real browser.
+check-browser: parts
+ifeq ($(WEB),no)
+	@echo "browser: skipped, WEB=no has no page"
+else
+	@sh tools/deps.sh browser
+	@$(PYTHON) tests/browser/run.py $(B)
+endif
 
 $(B)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/driver.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Finds out what the build needs and is not there, and installs it (as root, on Debian and its kin).
+# `deps.sh browser` does the same for the test of the report page. WEB=no builds without that page.
 set -u
 
 missing=
@@ -20,6 +21,14 @@ if command -v "${CC:-gcc}" >/dev/null 2>&1; then
 		${CC:-gcc} -E -x c - >/dev/null 2>&1 || missing="$missing libcmocka-dev"
 else
 	missing="$missing libc6-dev libjansson-dev libiberty-dev zlib1g-dev libcmocka-dev"
+fi
+if [ "${WEB:-yes}" != no ]; then
+	need_command node nodejs
+	need_command npm npm
+fi
+if [ "${1:-}" = browser ]; then
+	need_command chromium chromium
+	need_command chromedriver chromium-driver
 fi
 [ -z "$missing" ] && exit 0
 

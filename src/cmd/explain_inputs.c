@@ -16,6 +16,7 @@
 #include "cmd/cmd.h"
 #include "cmd/explain.h"
 #include "cmd/memory.h"
+#include "cmd/opened.h"
 #include "cmd/recording.h"
 #include "dump/culprit.h"
 #include "facts/fault.h"
@@ -32,28 +33,13 @@ enum input { INPUT_STDIN, INPUT_RECORDING, INPUT_DUMP, INPUT_SNAPSHOT, INPUT_TEX
 /* NULL, with `e` filled, when its part cannot be read. */
 static struct verdict *judge(struct recorded_process *p, struct err *e)
 {
-	struct trace *t = NULL;
-	struct dump *d = NULL;
-	struct culprit *fault = NULL;
+	struct opened o;
 	struct verdict *v;
-	char *core;
 
-	if (p->part) {
-		t = trace_open(p->part, e);
-		if (!t)
-			return NULL;
-		if (!p->end_known)
-			end_from_header(&p->end, trace_header(t));
-		core = xasprintf("%.*s" DUMP_SUFFIX, (int)(strlen(p->part) - strlen(PART_SUFFIX)), p->part);
-		if (fs_exists(core) && (d = dump_open(core, NULL)) != NULL)
-			p->end.fault = fault = fault_of_dump(d, t);
-		free(core);
-	}
-	v = verdict_of_process(t, &p->end);
-	p->end.fault = NULL;
-	culprit_free(fault);
-	dump_free(d);
-	trace_free(t);
+	if (opened_read(&o, p, e))
+		return NULL;
+	v = verdict_of_process(o.trace, &p->end);
+	opened_release(&o, p);
 	return v;
 }
 
@@ -92,17 +78,6 @@ static struct verdict *judge_recording(const char *path, struct err *e)
 }
 
 /* --- core dumps ------------------------------------------------------------------------------- */
-
-static bool is_dump(const char *path)
-{
-	unsigned char head[64];
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(head, 1, sizeof(head), f) : 0;
-
-	if (f)
-		fclose(f);
-	return dump_is_dump(head, n);
-}
 
 static struct verdict *judge_dump(const char *path, struct err *e)
 {
@@ -177,7 +152,7 @@ static enum input kind_of(const char *word)
 		return INPUT_RECORDING;
 	if (memory_is_snapshot(word))
 		return INPUT_SNAPSHOT;
-	return is_dump(word) ? INPUT_DUMP : INPUT_TEXT_FILE;
+	return file_is_dump(word) ? INPUT_DUMP : INPUT_TEXT_FILE;
 }
 
 struct answer {

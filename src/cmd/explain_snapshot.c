@@ -61,8 +61,7 @@ static int print_verdict(const struct verdict *v, const char *path, bool json, c
 	return cmd_finish(status);
 }
 
-/* The device whose last oom came last; the first one when there is none. */
-static int device_to_judge(const struct snap_device *d, int n)
+int snapshot_device_to_judge(const struct snap_device *d, int n)
 {
 	uint64_t time, newest = 0;
 	int chosen = -1;
@@ -115,7 +114,7 @@ struct verdict *judge_snapshot(const char *path, struct err *e)
 
 	if (!open_snapshot(&o, path, e))
 		return NULL;
-	v = verdict_of_snapshot(o.s, &o.l, &o.d[device_to_judge(o.d, o.n)]);
+	v = verdict_of_snapshot(o.s, &o.l, &o.d[snapshot_device_to_judge(o.d, o.n)]);
 	close_snapshot(&o);
 	return v;
 }
@@ -129,7 +128,7 @@ int explain_snapshot(const char *path, bool json, const struct text_style *style
 
 	if (!open_snapshot(&o, path, &e))
 		return cmd_fail(stdout, json, &e, EXIT_TROUBLE);
-	v = verdict_of_snapshot(o.s, &o.l, &o.d[device_to_judge(o.d, o.n)]);
+	v = verdict_of_snapshot(o.s, &o.l, &o.d[snapshot_device_to_judge(o.d, o.n)]);
 	status = print_verdict(v, path, json, style, o.s, o.d, o.n);
 	verdict_free(v);
 	close_snapshot(&o);

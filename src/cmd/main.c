@@ -20,6 +20,7 @@ static const struct cmd cmds[] = {
 	{"doctor", "[options] [BUNDLE]", "can this machine run CUDA and PyTorch, and if not, why", cmd_doctor},
 	{"explain", "[FILE | TEXT | CODE]", "what a log, a recording, a dump or a code means", cmd_explain},
 	{"memory", "[RECORDING | SNAPSHOT]", "who holds the memory, in a file or on this machine", cmd_memory},
+	{"report", "[options] [RECORDING]", "make one HTML page of a recording, a dump or a snapshot", cmd_report},
 	{"export", "[options] [RECORDING]", "make a PyTorch memory snapshot of a recording", cmd_export},
 };
 

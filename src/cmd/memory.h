@@ -37,6 +37,10 @@ int memory_of_recording(const char *path, const struct memory_asked *a);
 /* Is the file a memory snapshot of PyTorch, by its first bytes? */
 bool memory_is_snapshot(const char *path);
 
+/* The device whose last oom came last; the first one when there is none. */
+struct snap_device;
+int snapshot_device_to_judge(const struct snap_device *d, int n);
+
 /* Prints who holds what; an exit status. */
 int memory_of_snapshot(const char *path, const struct memory_options *o);
 

@@ -8,6 +8,7 @@
 #include "facts/fact_machine.h"
 #include "report/doctor_priv.h"
 #include "report/json_text.h"
+#include "report/report_json.h"
 #include "report/report_wrap.h"
 #include "report/verdict_priv.h"
 
@@ -281,7 +282,7 @@ static json_t *json_recommend(const struct machine *m)
 
 int doctor_json(FILE *out, const struct doctor *d, const struct machine *m, bool recommend)
 {
-	json_t *o = json_verdict(d->verdict);
+	json_t *o = verdict_json(d->verdict);
 	int rc;
 
 	json_object_set_new(o, "checks", json_checks(d));

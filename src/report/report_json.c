@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "report/json_text.h"
+#include "report/report_json.h"
 #include "report/report_ledger.h"
 #include "report/verdict_priv.h"
 
@@ -305,7 +306,7 @@ static json_t *json_suspects(const struct verdict *v)
 	return list;
 }
 
-json_t *json_verdict(const struct verdict *v)
+json_t *verdict_json(const struct verdict *v)
 {
 	json_t *j = json_object();
 
@@ -347,13 +348,13 @@ static json_t *json_list(const struct verdict *v)
 	json_t *j = json_array();
 
 	for (; v; v = v->next)
-		json_array_append_new(j, json_verdict(v));
+		json_array_append_new(j, verdict_json(v));
 	return j;
 }
 
 int report_json(FILE *out, const struct verdict *v, bool indent)
 {
-	json_t *j = json_verdict(v);
+	json_t *j = verdict_json(v);
 	int rc = json_dumpf(j, out, indent ? JSON_INDENT(2) : JSON_COMPACT);
 
 	json_decref(j);

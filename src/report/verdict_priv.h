@@ -180,7 +180,6 @@ void verdict_why(struct verdict *v, const char *text);
 void verdict_address_evidence(struct verdict *v, const struct facts *f);
 
 /* The object of the contract; owned by the caller. */
-json_t *json_verdict(const struct verdict *v);
 
 struct verdict *verdict_new(const char *cause);
 void verdict_append(struct verdict **list, struct verdict *v);

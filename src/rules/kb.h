@@ -42,6 +42,8 @@ struct cause {
 	const char *confused;			/* "Not to be confused with", or NULL */
 	const char *settle;			/* "What would settle it": the one observation that tells, or NULL */
 	const char *example;			/* a text that must be explained by this cause, or NULL; tested */
+	const char *program;			/* the file of a program that shows it, or NULL; run on a GPU */
+	const char *program_text;		/* its code, put in by tools/make_kb.sh */
 };
 
 struct kb {

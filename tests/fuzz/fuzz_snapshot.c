@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "facts/fact_snapshot.h"
+#include "report/page.h"
 #include "report/verdict.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -17,6 +18,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define DEVICES_MAX	4
 
 static volatile uint64_t sink;	/* what was read must have been read */
+
+static void use_page(const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d, const struct verdict *v)
+{
+	struct page *p = page_new("snapshot", "s");
+
+	page_add_snapshot(p, s, l, d, 1, v);
+	page_set_verdict(p, v, NULL);
+	sink += json_object_size(page_data(p));
+	page_free(p);
+}
 
 static void use_device(const struct snapshot *s, const struct snap_lines *l, int device, FILE *null)
 {
@@ -38,6 +49,7 @@ static void use_device(const struct snapshot *s, const struct snap_lines *l, int
 	v = verdict_of_snapshot(s, l, &d);
 	report_json(null, v, false);
 	report_text(null, v, NULL);
+	use_page(s, l, &d, v);
 	verdict_free(v);
 	snap_device_release(&d);
 }

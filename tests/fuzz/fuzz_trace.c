@@ -12,6 +12,7 @@
 #include "dump/culprit.h"
 #include "facts/address.h"
 #include "facts/fault.h"
+#include "report/page.h"
 #include "report/torchsnap.h"
 #include "report/verdict.h"
 #include "trace/cuda_errors.h"
@@ -172,6 +173,22 @@ static void judge(struct trace *t, int status)
 	verdict_free(all);
 }
 
+/* The data of the report; the address is that of a kernel that failed. */
+static void use_page(struct trace *t)
+{
+	struct culprit_lane lane = {.address_known = true, .address = 0x7000000};
+	struct culprit c = {.lanes = &lane, .n_lanes = 1, .n_kept = 1, .fault = FAULT_ILLEGAL_ADDRESS, .address_known = true};
+	struct process_end end = {.pid = 1, .status_known = true, .exit = 1, .fault = &c};
+	struct verdict *v = verdict_of_process(t, &end);
+	struct page *p = page_new("recording", "r");
+
+	page_add_process(p, t, &end, v, NULL, true);
+	page_set_verdict(p, v, NULL);
+	sink += json_object_size(page_data(p));
+	page_free(p);
+	verdict_free(v);
+}
+
 static bool use_events(const uint8_t *data, size_t size)
 {
 	struct events r;
@@ -205,6 +222,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	use_memory(t);
 	use_address(t);
 	use_snapshot(t);
+	use_page(t);
 	judge(t, 1);
 	judge(t, 0);
 	trace_free(t);

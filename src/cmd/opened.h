@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One process of a recording, opened to be judged: its part, and the core dump beside it.
+ */
+#ifndef CUWHY_OPENED_H
+#define CUWHY_OPENED_H
+
+#include <stdbool.h>
+
+struct culprit;
+struct dump;
+struct err;
+struct recorded_process;
+struct trace;
+
+struct opened {
+	struct trace *trace;	/* NULL = it has no part: it never used CUDA */
+	struct dump *dump;
+	struct culprit *fault;	/* p->end.fault points to it */
+};
+
+/* -errno with `e` filled when its part cannot be read; then there is nothing to release. */
+int opened_read(struct opened *o, struct recorded_process *p, struct err *e);
+void opened_release(struct opened *o, struct recorded_process *p);
+
+/* Is the file a GPU core dump, by its first bytes? */
+bool file_is_dump(const char *path);
+
+#endif

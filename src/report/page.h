@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The report as one HTML page: what is known of a recording, a core dump or a memory snapshot, as data inside a page that
+ * the build has bundled (web/). The page shows the data; it never takes any of it for markup or script.
+ *
+ * Bounded, whatever goes in: lists are cut, and the page says what was left out.
+ */
+#ifndef CUWHY_PAGE_H
+#define CUWHY_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "base/buf.h"
+
+struct culprit;
+struct err;
+struct page;
+struct process_end;
+struct snap_device;
+struct snap_lines;
+struct snapshot;
+struct trace;
+struct verdict;
+
+#define PAGE_BYTES_MAX	((size_t)4 << 20)	/* of the data */
+
+/* `kind` is "recording", "dump" or "snapshot". */
+struct page *page_new(const char *kind, const char *path);
+void page_free(struct page *p);
+
+/* A process of a recording. `t` NULL = it never used CUDA, or its part cannot be read (`unread` says why, else NULL).
+ * Details are kept of the first ones only; of `must` always. */
+void page_add_process(struct page *p, struct trace *t, const struct process_end *end, const struct verdict *v,
+		      const char *unread, bool must);
+
+/* Are there details of the process that it is about? */
+bool page_has_details(const struct page *p, const struct verdict *v);
+
+/* The devices of a snapshot. */
+void page_add_snapshot(struct page *p, const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d,
+		       size_t n, const struct verdict *v);
+
+/* A core dump without a recording. */
+void page_add_dump(struct page *p, const struct culprit *c);
+
+/* What is to be said first; `stored` is one that was read from a file instead, NULL = `v` counts. */
+void page_set_verdict(struct page *p, const struct verdict *v, json_t *stored);
+
+/* What is missing, in words. */
+void page_tell(struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The data, cut to PAGE_BYTES_MAX; owned by the page. */
+json_t *page_data(struct page *p);
+
+/* The whole page. `text` is the answer for browsers without scripts. -errno with `e` filled when this program was built
+ * without the page. */
+int page_write(struct page *p, const char *text, struct buf *out, struct err *e);
+
+/* JSON that may stand inside a <script> element. */
+void page_escape(struct buf *out, const char *json, size_t len);
+
+#endif

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages that the browser test opens: made of recordings of the simulated GPU, a core dump and snapshots."""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+E2E = os.path.join(HERE, "..", "e2e")
+sys.path[:0] = [E2E, os.path.join(HERE, "..", "snap")]
+import rules_blocks  # noqa: E402
+import rules_hangs  # noqa: E402
+import rules_oom  # noqa: E402
+import run as e2e  # noqa: E402
+import toolbox  # noqa: E402
+
+# a name that would end the data's element and begin a script of its own, were it ever taken for markup
+EVIL = "x</script><script>document.documentElement.dataset.ran=1<!-- \u2028 <img src=x onerror=document.documentElement.dataset.ran=2>.py"
+MANY = rules_blocks.START + """
+lines = [compile("torch.block_made(segment + %d * 512, 512, 1, 0)" % n, "line_%d.py" % n, "exec") for n in range(60)]
+for step in range(60):
+    torch.blocks_made(1 << 40, 2000)
+    write(segment)
+    torch.blocks_freed(1 << 40, 2000)
+    exec(lines[step])
+cudrv.launch(store, (2,), (64,), cudrv.u64(segment), ctypes.c_int64(1 << 40))
+cudrv.synchronize()
+"""
+
+
+# samples of memory are some time apart: there are several of a program that takes a while
+SLOW = ("for step in range(", "import time\nfor step in range("), ("    torch.block", "    time.sleep(0.01)\n    torch.block")
+
+
+def slowly(program):
+    for old, new in SLOW:
+        assert old in program
+        program = program.replace(old, new, 1)
+    return program
+
+
+class Pages:
+    """Makes each page once; `path(name)` is where it is."""
+
+    def __init__(self, build, folder):
+        self.build, self.folder = os.path.abspath(build), folder
+        cuwhy = os.path.join(self.build, "cuwhy")
+        self.box = toolbox.Toolbox(cuwhy, toolbox.real_python(sys.executable), e2e.Builder(self.build))
+
+    def path(self, name):
+        return os.path.join(self.folder, name + ".html")
+
+    def write(self, name, source, status=0):
+        made = subprocess.run([self.box.cuwhy, "report", "-o", self.path(name), source], capture_output=True, text=True)
+        assert made.returncode == status, "%s: %s%s" % (name, made.stdout, made.stderr)
+
+    def record(self, name, program, script="program.py", torch=True, gpu="sim:tiny", options=()):
+        """Runs a program and leaves its recording in FOLDER/NAME."""
+        self.box.scratch = os.path.join(self.folder, name + "-run")
+        path = os.path.join(self.box.scratch, script)
+        os.makedirs(os.path.dirname(path))
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(program)
+        more = {"PYTHONPATH": os.path.join(E2E, "site-packages")}
+        if torch:
+            # its memory is told from that of others by the name of its library
+            library = self.box.library("fake_torch", "-lpthread", "-fexceptions")
+            more["FAKE_TORCH"] = shutil.copy(library, os.path.join(self.box.scratch, "libc10.so"))
+        run = self.box.under([self.box.python, path], *options, gpu=gpu, **more)
+        assert run.status != 0, "%s was to fail: %s" % (name, run.err[-300:])
+        return run.folder
+
+    def case(self, name):
+        with open(os.path.join(E2E, "cases", name + ".py"), encoding="utf-8") as stream:
+            return stream.read()
+
+    def snapshot(self, name, story, events=None):
+        path = os.path.join(self.folder, name + ".pickle")
+        command = [sys.executable, os.path.join(HERE, "..", "snap", "make_snapshot.py"), path, "--story", story]
+        subprocess.run(command + (["--events", str(events)] if events else []), check=True, stdout=subprocess.DEVNULL)
+        self.write(name, path)
+
+    def spoil(self, name, folder, how):
+        copy = os.path.join(self.folder, name + "-copy")
+        shutil.copytree(folder, copy)
+        for part in glob.glob(os.path.join(copy, "*.cwr")):
+            how(part)
+        return copy
+
+    def make(self):
+        fault = self.record("fault", rules_blocks.PAST)
+        self.write("fault", fault)
+        self.write("oom", self.record("oom", rules_oom.PIECES))
+        self.write("growth", self.record("growth", slowly(rules_oom.GROWTH)))
+        self.write("refused", self.record("refused", self.case("shared_limit"), torch=False))
+        self.write("ranks", self.record("ranks", self.case("victims_collective"), torch=False, gpu="sim:h200"))
+        self.write("hostile", self.record("hostile", self.case("fault_oob"), script=EVIL, torch=False))
+        self.write("hang", self.record("hang", rules_hangs.SYNC, torch=False, options=("--hang-after", "1s")))
+        self.write("handled", self.record("handled", self.case("handled_then_real"), torch=False))
+        self.write("many", self.record("many", slowly(MANY)))
+        dump = os.path.join(self.folder, "alone.cudacore")
+        shutil.copy(glob.glob(os.path.join(fault, "*.cudacore"))[0], dump)
+        self.write("dump", dump)
+        self.snapshot("snapshot", "fragmentation")
+        self.snapshot("events", "train", 200000)
+        self.write("cut", self.spoil("cut", fault, lambda part: os.truncate(part, os.path.getsize(part) // 2)))
+        self.write("newer", self.spoil("newer", fault, raise_version), status=2)
+
+
+def raise_version(part):
+    with open(part, "r+b") as stream:
+        stream.seek(8)
+        stream.write(b"\xff\x7f")

@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The report page in a real browser: run.py BUILD [--keep FOLDER].
+
+Every panel must be there and be drawn or say what is missing; nothing may come from the network, nothing of a recording
+may run; keys do what the mouse does; the page is small and quick to open. --keep leaves pages and screenshots.
+"""
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import pages as making  # noqa: E402
+from driver import Browser  # noqa: E402
+
+PANELS = ("fault", "timeline", "ledger", "map", "lines", "launches", "errors", "processes", "environment")
+# panels that must have something to show, by page
+DRAWN = {
+    "fault": "fault ledger map lines launches errors processes environment",
+    "oom": "ledger map lines errors processes environment",
+    "growth": "timeline ledger map lines errors processes environment",
+    "refused": "fault errors processes environment",
+    "ranks": "fault ledger lines launches errors processes environment",
+    "hostile": "fault ledger lines launches errors processes environment",
+    "many": "fault timeline ledger map lines launches errors processes environment",
+    "hang": "fault launches processes environment",
+    "handled": "errors processes environment",
+    "dump": "fault environment",
+    "snapshot": "timeline ledger map lines errors",
+    "events": "timeline ledger map lines",
+    "cut": "processes",
+    "newer": "processes",
+}
+BYTES_MAX = 5 << 20
+LOAD_MAX_MS = 1000
+
+passed, failures = 0, []
+
+
+def check(what, true, *said):
+    global passed
+    if true:
+        passed += 1
+    else:
+        failures.append(" ".join([what] + [str(s) for s in said]))
+
+
+# What a person who does not see the page, or has no mouse, needs; gives a list of what is wrong.
+ACCESSIBLE = r"""
+const wrong = [];
+const all = (selector) => [...document.querySelectorAll(selector)];
+const name = (e) => (e.getAttribute("aria-label") || (e.labels && e.labels.length ? e.labels[0].textContent : "") || e.textContent || "").trim();
+if (document.documentElement.lang !== "en") wrong.push("no language");
+for (const [selector, n] of [["main", 1], ["h1", 1], ["body header nav", 1], ["footer", 1]])
+  if (all(selector).length !== n) wrong.push(selector + " is there " + all(selector).length + " times");
+let level = 1;
+for (const h of all("main h1, main h2, main h3")) {
+  const is = +h.tagName[1];
+  if (is > level + 1) wrong.push("heading " + h.textContent + " skips a level");
+  level = is;
+}
+for (const s of all("section")) if (!document.getElementById(s.getAttribute("aria-labelledby"))) wrong.push("a section without a name");
+for (const e of all("button, select, input, a, [tabindex], [role=img], [role=group]")) if (e.id !== "main" && !name(e)) wrong.push("no name: " + e.outerHTML.slice(0, 80));
+for (const e of all("[tabindex]")) if (e.tabIndex > 0) wrong.push("an order of its own: " + e.outerHTML.slice(0, 80));
+for (const t of all("table:not(.u-legend)")) {
+  if (!t.querySelector("thead th")) wrong.push("a table without heads");
+  for (const h of t.querySelectorAll("thead th")) if (h.scope !== "col") wrong.push("a head without a scope: " + h.textContent);
+}
+for (const c of all("canvas")) if (!c.closest("[role=img]")) wrong.push("a canvas without words");
+for (const a of all("nav a")) if (!document.querySelector(a.getAttribute("href"))) wrong.push("a link to nowhere: " + a.textContent);
+const ids = all("[id]").map((e) => e.id);
+if (new Set(ids).size !== ids.length) wrong.push("an id twice");
+return wrong;
+"""
+
+# Contrast of the colours that text has, WCAG 2: at least 4.5 to 1.
+CONTRAST = r"""
+const style = getComputedStyle(document.documentElement);
+const rgb = (name) => style.getPropertyValue(name).trim().match(/[0-9a-f]{2}/gi).map((h) => parseInt(h, 16) / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+const light = (name) => rgb(name).reduce((a, c, i) => a + c * [0.2126, 0.7152, 0.0722][i], 0);
+const ratio = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
+const wrong = [];
+for (const back of ["--bg", "--panel", "--code"])
+  for (const ink of ["--ink", "--soft", "--accent", "--bad", "--warn", "--good"])
+    if (ratio(ink, back) < 4.5) wrong.push(`${ink} on ${back}: ${ratio(ink, back).toFixed(2)}`);
+if (ratio("--warn", "--warn-soft") < 4.5) wrong.push("notices");
+if (ratio("--ink", "--mark") < 4.5) wrong.push("the marked line");
+return wrong;
+"""
+
+SAFE = r"""
+return {
+  ran: document.documentElement.dataset.ran || null,
+  scripts: document.scripts.length,
+  strange: document.querySelectorAll("img, iframe, object, embed, form, link, base, video, audio").length,
+  loaded: performance.getEntriesByType("resource").map((r) => r.name),
+  policy: !!document.querySelector("meta[http-equiv=Content-Security-Policy]"),
+};
+"""
+
+PANEL = r"""
+const s = document.getElementById(arguments[0]);
+return s && { title: s.querySelector("h2").textContent, text: s.textContent, empty: s.classList.contains("empty"), failed: s.textContent.includes("could not be drawn") };
+"""
+
+INK = r"""
+const c = document.querySelector("#timeline canvas");
+if (!c) return 0;
+const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+let n = 0;
+for (let i = 3; i < d.length; i += 4) n += d[i] > 0;
+return n;
+"""
+
+
+def quiet(browser, name):
+    said = [m["message"] for m in browser.console() if m["level"] in ("SEVERE", "WARNING")]
+    check(name + ": the console is quiet", not said, said[:3])
+
+
+def check_page(browser, pages, name):
+    path = pages.path(name)
+    check(name + ": small", os.path.getsize(path) < BYTES_MAX, os.path.getsize(path))
+    browser.open(path)
+    check(name + ": ready", browser.run("return document.documentElement.dataset.ready") == "yes")
+    for panel in PANELS:
+        seen = browser.run(PANEL, panel)
+        check("%s: panel %s" % (name, panel), seen and len(seen["text"]) > len(seen["title"]) + 10 and not seen["failed"], seen)
+        if panel in DRAWN[name].split():
+            check("%s: panel %s shows something" % (name, panel), seen and not seen["empty"], seen)
+    if "timeline" in DRAWN[name].split():
+        check(name + ": the chart has ink", browser.run(INK) > 2000)
+    safe = browser.run(SAFE)
+    check(name + ": nothing of the recording ran", safe == {"ran": None, "scripts": 2, "strange": 0, "loaded": [], "policy": True}, safe)
+    wrong = browser.run(ACCESSIBLE)
+    check(name + ": usable without eyes or mouse", not wrong, wrong[:5])
+    quiet(browser, name)
+
+
+def text(browser, selector):
+    return browser.run("const e = document.querySelector(arguments[0]); return e ? e.textContent : ''", selector)
+
+
+def check_verdicts(browser, pages):
+    for name, cause, words in (("fault", "illegal-access-out-of-bounds", "WHERE"), ("oom", "oom-fragmentation", "FIX"), ("growth", "oom-growth", "WHY"),
+                               ("snapshot", "oom-fragmentation", "SURE"), ("dump", "illegal-access", "FIX"), ("newer", "illegal-access", "could not be read")):
+        browser.open(pages.path(name))
+        said = text(browser, "#verdict") or ""
+        check(name + ": the verdict comes first", cause in said and words in said, said[:300])
+    check("newer: panels say why they are empty", "could be read" in text(browser, "#timeline"), text(browser, "#timeline"))
+    browser.open(pages.path("cut"))
+    check("cut: says so", "is cut short" in text(browser, "#verdict"), text(browser, "#verdict")[:300])
+    browser.open(pages.path("hang"))
+    said = text(browser, "#fault")
+    check("hang: where it stands, and who waits", "hang+0x" in said and "cuCtxSynchronize" in said, said)
+    browser.open(pages.path("handled"))
+    check("handled: what was handled before", "Handled by the program before" in text(browser, "#errors"), text(browser, "#errors"))
+    browser.open(pages.path("hostile"))
+    check("hostile: its name is shown as it is", making.EVIL in text(browser, "#verdict"), text(browser, "#verdict")[:300])
+    browser.open(pages.path("fault"))
+    check("fault: the line is among its neighbours", browser.run("return document.querySelectorAll('.source li').length") > 5)
+    check("fault: that line is marked", "# <- here" in (text(browser, ".source li[aria-current]") or ""))
+    check("fault: block and thread are drawn", browser.run("return document.querySelectorAll('#fault svg.cells').length") == 2)
+    check("fault: blocks of PyTorch are around the address", "Blocks of PyTorch" in text(browser, "#fault"))
+    check("fault: they are those of the moment of the launch", ":22" in text(browser, "#fault table") and ":27" not in text(browser, "#fault table"), text(browser, "#fault table"))
+    check("fault: one launch is blamed", browser.run("return document.querySelectorAll('#launches tbody td b').length") == 1)
+    browser.open(pages.path("oom"))
+    check("oom: the bar adds up to the card", browser.run("""
+        const data = JSON.parse(document.getElementById("cuwhy-data").textContent);
+        const ledger = data.processes[0].detail.devices[0].ledger;
+        const shown = [...document.querySelectorAll("#ledger .bar")][0].childElementCount;
+        return Object.values(ledger.parts).reduce((a, b) => a + b, 0) === ledger.total && shown === Object.values(ledger.parts).filter((n) => n > 0).length;"""))
+
+
+def check_keys(browser, pages):
+    browser.open(pages.path("growth"))
+    browser.run("document.activeElement.blur()")
+    browser.type("tab", "body")
+    check("keys: the first stop skips the navigation", browser.run("return document.activeElement.className") == "skip")
+    browser.type("enter")
+    check("keys: and goes to the verdict", browser.run("return location.hash") == "#main")
+    picture = "return document.querySelector('#timeline canvas').toDataURL()"
+    whole = browser.run(picture)
+    browser.run("document.querySelector('#timeline .chart').focus()")
+    for key in "++":
+        browser.type(key)
+    zoomed = browser.run(picture + ";")
+    check("keys: plus zooms the chart", zoomed != whole)
+    browser.type("left")
+    moved = browser.run(picture)
+    check("keys: arrows move it", moved != zoomed)
+    browser.type("0")
+    check("keys: 0 shows the whole run", browser.run(picture) == whole)
+    for panel, key in (("map", "right"), ("launches", "end")):
+        browser.open(pages.path("many"))
+        before = text(browser, "#%s .said" % panel)
+        browser.run("document.querySelector('#%s svg[tabindex]').focus()" % panel)
+        browser.type(key)
+        after = text(browser, "#%s .said" % panel)
+        check("keys: %s tells of a piece" % panel, before != after and ".py:" in after, after)
+    browser.run("document.querySelector('#lines th button').focus()")
+    browser.type("enter")
+    check("keys: a head sorts", browser.run("return document.querySelector('#lines th').getAttribute('aria-sort')") == "ascending")
+    rows = "return document.querySelectorAll('#lines tbody tr').length"
+    before = browser.run(rows)
+    browser.type("line_17", "#lines input")
+    check("keys: the filter filters", before > 5 and browser.run(rows) == 1, before, browser.run(rows))
+    quiet(browser, "keys")
+
+
+def until(browser, script, want):
+    """The value, as soon as it is the wanted one: events of the system come when they come."""
+    for _ in range(100):
+        got = browser.run(script)
+        if want(got):
+            break
+        time.sleep(0.05)
+    return got
+
+
+def check_themes(browser, pages):
+    paper = "return getComputedStyle(document.body).backgroundColor"
+    browser.prefer("dark")
+    browser.open(pages.path("growth"))
+    dark = browser.run(paper)
+    check("dark: colours can be read", not browser.run(CONTRAST), browser.run(CONTRAST))
+    browser.prefer("light")
+    light = until(browser, paper, lambda now: now != dark)
+    check("light: colours can be read", not browser.run(CONTRAST), browser.run(CONTRAST))
+    check("the page follows the system", dark != light, dark, light)
+    browser.type("D", "#theme")
+    check("the switch is stronger", browser.run(paper) == dark, browser.run(paper))
+    quiet(browser, "themes")
+
+
+def check_copy(browser, pages):
+    browser.open(pages.path("oom"))
+    browser.click(".command button")
+    said = until(browser, "return document.querySelector('.command button').textContent", lambda now: now != "Copy")
+    check("a fix can be copied", said == "Copied", said)
+    quiet(browser, "copy")
+
+
+def check_choices(browser, pages):
+    browser.open(pages.path("ranks"))
+    check("ranks: the victim is named", "victim of process" in text(browser, "#processes"), text(browser, "#processes"))
+    before = text(browser, "#environment")
+    browser.type("process", "main > .tools select")
+    browser.run("const s = document.querySelector('main > .tools select'); s.selectedIndex = 1; s.dispatchEvent(new Event('change'))")
+    check("ranks: the panels show another process", text(browser, "#environment") != before)
+    check("ranks: the verdict stays", "illegal-access" in text(browser, "#verdict"))
+    browser.cdp("Emulation.setDeviceMetricsOverride", width=380, height=800, deviceScaleFactor=1, mobile=False)
+    for name in ("fault", "many", "snapshot", "ranks"):
+        browser.open(pages.path(name))
+        check(name + ": a narrow screen does not scroll sideways", browser.run("return document.documentElement.scrollWidth <= innerWidth"))
+    browser.cdp("Emulation.clearDeviceMetricsOverride")
+    quiet(browser, "choices")
+
+
+def check_speed(browser, pages):
+    """The best of some loads: the machine may have other things to do."""
+    for name in ("events", "many", "growth"):
+        best = 1e9
+        for _ in range(6):
+            browser.open(pages.path(name))
+            best = min(best, browser.run("return performance.getEntriesByType('navigation')[0].loadEventEnd"))
+            if best < LOAD_MAX_MS:
+                break
+        check(name + ": opens in under a second", best < LOAD_MAX_MS, best)
+        print("browser: %-8s %4d KiB, open after %3d ms" % (name, os.path.getsize(pages.path(name)) >> 10, best))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("--keep", help="leave pages and screenshots in this folder")
+    given = parser.parse_args()
+    began = time.monotonic()
+    folder = os.path.abspath(given.keep) if given.keep else tempfile.mkdtemp(prefix="cuwhy-pages-")
+    os.makedirs(folder, exist_ok=True)
+    try:
+        pages = making.Pages(given.build, folder)
+        pages.make()
+        with Browser(shutil.which("chromium"), shutil.which("chromedriver")) as browser:
+            for name in DRAWN:
+                check_page(browser, pages, name)
+                if given.keep:
+                    browser.screenshot(os.path.join(folder, name + ".png"), whole=True)
+            for part in (check_verdicts, check_keys, check_themes, check_copy, check_choices, check_speed):
+                part(browser, pages)
+    finally:
+        if not given.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    for failure in failures:
+        print("not ok - " + failure)
+    print("browser: %d passed, %d failed (%d s)" % (passed, len(failures), time.monotonic() - began))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

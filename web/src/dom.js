@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements. Text goes in as text and nowhere else: there is no way to hand markup to the page.
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "css") for (const [key, word] of Object.entries(value)) node.style.setProperty(key, word);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    node.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return node;
+}
+
+export const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+export const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+export function clear(node) {
+  node.replaceChildren();
+  return node;
+}
+
+let numbers = 0;
+export const unique = (word) => word + "-" + ++numbers;
+
+// `Code` between backticks, as the texts of cuwhy have it.
+export function rich(text) {
+  const parts = String(text === null || text === undefined ? "" : text).split("`");
+  if (parts.length % 2 === 0) return [text];
+  return parts.map((part, i) => (i % 2 ? el("code", {}, part) : part));
+}
+
+// What a panel shows instead of data.
+export const missing = (...words) => el("p", { class: "missing" }, ...words);
+
+// A table with its head; cells are texts or nodes, a cell {n: …} is a number.
+export function table(caption, heads, rows, more) {
+  const cell = (value, tag, more) => {
+    const number = value !== null && typeof value === "object" && "n" in value;
+    return el(tag, { ...more, class: number ? "n" : null }, number ? value.n : value);
+  };
+  return el(
+    "table",
+    { "aria-label": caption, class: more },
+    el("thead", {}, el("tr", {}, heads.map((head) => cell(head, "th", { scope: "col" })))),
+    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((value, i) => cell(value, i ? "td" : "th", i ? {} : { scope: "row" }))))),
+  );
+}
+
+async function copy(text) {
+  if (navigator.clipboard) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      // not allowed here: the old way below
+    }
+  }
+  const area = el("textarea", { readonly: true, "aria-hidden": "true" });
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  return done;
+}
+
+export function copyButton(text, what) {
+  const button = el("button", { type: "button", "aria-label": "Copy " + what }, "Copy");
+  button.addEventListener("click", async () => {
+    button.textContent = (await copy(text)) ? "Copied" : "Select and copy by hand";
+    button.focus();
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+  return button;
+}

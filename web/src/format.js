@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers for people, in the words of the command line.
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+export const isNumber = (n) => typeof n === "number" && Number.isFinite(n);
+
+export function bytes(n) {
+  if (!isNumber(n)) return "not known";
+  let unit = 0;
+  while (Math.abs(n) >= 1024 && unit < UNITS.length - 1) {
+    n /= 1024;
+    unit++;
+  }
+  return unit ? n.toFixed(n < 10 ? 2 : 1) + " " + UNITS[unit] : n + " B";
+}
+
+export const count = (n) => (isNumber(n) ? n.toLocaleString("en-US") : "not known");
+export const many = (n, word, words) => count(n) + " " + (n === 1 ? word : words || word + "s");
+export const percent = (part, all) => (all > 0 ? part === 0 ? "0 %" : part > 0 && part / all < 0.0005 ? "< 0.1 %" : ((100 * part) / all).toFixed(part / all < 0.0995 ? 1 : 0) + " %" : "");
+
+export function seconds(s) {
+  if (!isNumber(s)) return "not known";
+  const size = Math.abs(s);
+  if (size >= 3600) return (s / 3600).toFixed(2) + " h";
+  if (size >= 120) return (s / 60).toFixed(1) + " min";
+  if (size >= 1) return s.toFixed(size >= 10 ? 1 : 2) + " s";
+  if (size >= 1e-3) return (s * 1e3).toFixed(size >= 1e-2 ? 1 : 2) + " ms";
+  if (size >= 1e-6) return (s * 1e6).toFixed(0) + " \u00b5s";
+  return (s * 1e9).toFixed(0) + " ns";
+}
+
+export const stream = (n) => (!isNumber(n) ? "not known" : n > 4096 ? "0x\u2026" + n.toString(16).slice(-6) : String(n));
+export const triple = (t) => (Array.isArray(t) ? t.join("\u00d7") : "not known");
+export const tuple = (t) => (Array.isArray(t) ? "(" + t.join(", ") + ")" : "not known");
+export const list = (x) => (Array.isArray(x) ? x : []);
+export const object = (x) => (x && typeof x === "object" && !Array.isArray(x) ? x : {});
+
+export const capital = (s) => s.slice(0, 1).toUpperCase() + s.slice(1);
+
+export function moment(at) {
+  return { oom: "when memory ran out", peak: "when tensors held most", end: "at the end", time: "at that time" }[at] || "";
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the data of the page and shows it, panel by panel. One that fails says so and leaves the others alone.
+import { clear, el, missing } from "./dom.js";
+import { count, isNumber, list, object } from "./format.js";
+import { verdictPanel } from "./verdict.js";
+import { faultPanel } from "./fault.js";
+import { ledgerPanel, linesPanel, timelinePanel } from "./memory.js";
+import { mapPanel } from "./map.js";
+import { errorsPanel, launchesPanel } from "./launches.js";
+import { environmentPanel, processesPanel } from "./processes.js";
+
+const PANELS = [
+  ["fault", "The fault", "Fault", faultPanel],
+  ["timeline", "Memory over time", "Over time", timelinePanel],
+  ["ledger", "Who held the memory", "Ledger", ledgerPanel],
+  ["map", "PyTorch's segments", "Segments", mapPanel],
+  ["lines", "Memory by line", "Lines", linesPanel],
+  ["launches", "Last launches", "Launches", launchesPanel],
+  ["errors", "Errors", "Errors", errorsPanel],
+  ["processes", "Processes", "Processes", processesPanel],
+  ["environment", "Environment", "Environment", environmentPanel],
+];
+
+const live = { charts: [], queue: [], later: (work) => live.queue.push(work) };
+const chosen = { process: 0, device: 0 };
+
+function guard(name, make) {
+  try {
+    return make();
+  } catch (error) {
+    console.warn("panel " + name, error);
+    return missing("This panel could not be drawn from the data: " + error.message);
+  }
+}
+
+function panel([id, title, , make], data, process, device) {
+  const unread = !process.detail && data.input.kind === "recording" && id !== "fault" && id !== "processes";
+  const body = unread ? missing("No process of this recording could be read: the notes at the top say why.") : guard(id, () => make(data, process, device, live));
+  const empty = body instanceof Element && body.classList.contains("missing");
+  return el("section", { class: empty ? "panel empty" : "panel", id, "aria-labelledby": id + "-title" }, el("header", {}, el("h2", { id: id + "-title" }, title)), body);
+}
+
+// --- light and dark ------------------------------------------------------------------------------------------
+
+const wish = matchMedia("(prefers-color-scheme: dark)");
+let theme = "auto";
+
+function applyTheme() {
+  document.documentElement.dataset.theme = theme === "auto" ? (wish.matches ? "dark" : "light") : theme;
+  for (const chart of live.charts) chart.redraw(false, true);
+}
+
+function themeSwitch() {
+  const pick = el("select", { id: "theme", "aria-label": "Colours of the page", onchange: (e) => { theme = e.target.value; applyTheme(); } },
+    [["auto", "Auto"], ["light", "Light"], ["dark", "Dark"]].map(([value, label]) => el("option", { value }, label)));
+  return pick;
+}
+
+// --- which process, which device -----------------------------------------------------------------------------
+
+function nameOf(row) {
+  return `process ${row.pid}${isNumber(row.rank) ? `, rank ${row.rank}` : ""}${row.cause && row.cause !== "none" ? ", " + row.cause : ""}`;
+}
+
+function choosers(data, detailed, devices, redraw) {
+  if (detailed.length < 2 && devices.length < 2) return null;
+  const select = (label, options, at, set) => el("label", {}, label + " ", el("select", { onchange: (e) => { set(e.target.selectedIndex); redraw(); } }, options.map((text, i) => el("option", { selected: i === at || null }, text))));
+  return el("div", { class: "tools", role: "group", "aria-label": "What the panels below show" },
+    detailed.length > 1 ? select("The panels below show", detailed.map(nameOf), chosen.process, (i) => { chosen.process = i; chosen.device = 0; }) : null,
+    devices.length > 1 ? select("device", devices.map((d) => `${d.device}${d.name ? ": " + d.name : ""}`), chosen.device, (i) => (chosen.device = i)) : null,
+    list(data.processes).length > detailed.length && detailed.length > 1 ? el("span", { class: "soft" }, `details are kept of ${count(detailed.length)} of ${count(data.processes.length)} processes`) : null);
+}
+
+// The device that the failure names, else the first.
+function deviceOf(devices) {
+  const failed = devices.findIndex((d) => object(d.ledger).at === "oom");
+  return failed < 0 ? 0 : failed;
+}
+
+function drawPanels(data, main, focus) {
+  const detailed = list(data.processes).filter((p) => p && p.detail);
+  const process = detailed[chosen.process] || {};
+  const devices = list(object(process.detail).devices);
+  const device = object(devices[chosen.device]);
+  for (const chart of live.charts.splice(0)) chart.destroy();
+  live.queue.length = 0;
+  const redraw = () => drawPanels(data, main, true);
+  const tools = choosers(data, detailed, devices, redraw);
+  clear(main).append(...[guard("verdict", () => verdictPanel(data, detailed[0] || object(list(data.processes)[0]))), tools, ...PANELS.map((p) => panel(p, data, process, device))].filter(Boolean));
+  for (const work of live.queue.splice(0)) guard("chart", work);
+  if (focus && tools) tools.querySelector("select").focus();
+}
+
+function frame(data, main) {
+  const input = object(data.input);
+  return [
+    el("header", { class: "top" }, el("div", { class: "in" }, el("span", { class: "name" }, "cuwhy"),
+      el("nav", { "aria-label": "Panels" }, el("a", { href: "#verdict" }, "Verdict"), PANELS.map(([id, , short]) => el("a", { href: "#" + id }, short))), themeSwitch())),
+    main,
+    el("footer", {}, el("p", {}, `cuwhy ${data.cuwhy || ""} made this page of the ${input.kind === "dump" ? "core dump" : input.kind || "file"} `, el("code", {}, input.path || ""), isNumber(data.made) ? ` on ${new Date(data.made * 1000).toISOString().slice(0, 10)}` : "", "."),
+      el("p", {}, "It loads nothing and sends nothing. It holds source lines, command lines and folders of the program: look before you publish it.")),
+  ];
+}
+
+function start() {
+  const app = document.getElementById("app");
+  const main = el("main", { id: "main", tabindex: -1 });
+  let data;
+  try {
+    data = object(JSON.parse(document.getElementById("cuwhy-data").textContent));
+  } catch (error) {
+    app.append(el("main", { id: "main" }, el("h1", {}, "This page holds no data"), missing("It was cut short, or changed: " + error.message)));
+    return;
+  }
+  data.input = object(data.input);
+  applyTheme();
+  wish.addEventListener("change", applyTheme);
+  app.append(...frame(data, main));
+  const detailed = list(data.processes).filter((p) => p && p.detail);
+  chosen.device = deviceOf(list(object(object(detailed[0]).detail).devices));
+  drawPanels(data, main, false);
+  const verdict = object(data.verdict);
+  document.title = `cuwhy: ${verdict.cause === "none" ? "no CUDA failure" : verdict.title || verdict.cause || "report"}`;
+  addEventListener("resize", () => { for (const chart of live.charts) chart.setSize({ width: Math.max(280, chart.root.parentNode.clientWidth), height: 260 }); });
+  document.documentElement.dataset.ready = "yes";
+}
+
+start();

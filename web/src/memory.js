@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory over time (uPlot), the ledger as a bar that adds up, and memory by line.
+import uPlot from "uplot";
+import { clear, el, missing } from "./dom.js";
+import { bytes, capital, count, isNumber, list, many, moment, object, percent, seconds } from "./format.js";
+
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+const NOT_IN_DUMP = "A core dump does not tell of memory; a recording of 'cuwhy run' does.";
+
+// --- over time -----------------------------------------------------------------------------------------------
+
+// Times at which the program failed for lack of memory, or at all.
+function marksOf(failures, device) {
+  return list(failures.list).filter((f) => isNumber(f.us) && (f.device === device || f.device === null || f.device === undefined)).map((f) => ({ x: f.us / 1e6, code: f.code, text: f.source + (f.name ? `: ${f.name}` : "") }));
+}
+
+function failureLine(marks, total) {
+  return {
+    hooks: {
+      draw: (u) => {
+        const g = u.ctx;
+        drawTotal(u, total);
+        const last = marks[marks.length - 1];
+        g.save();
+        g.strokeStyle = g.fillStyle = css("--bad");
+        g.font = `600 ${11 * devicePixelRatio}px ${getComputedStyle(document.body).fontFamily}`;
+        for (const mark of marks) {
+          const x = u.valToPos(mark.x, "x", true);
+          if (x < u.bbox.left || x > u.bbox.left + u.bbox.width + 1) continue;
+          g.lineWidth = (mark === last ? 1.6 : 0.8) * devicePixelRatio;
+          g.setLineDash(mark === last ? [] : [3 * devicePixelRatio, 3 * devicePixelRatio]);
+          g.beginPath();
+          g.moveTo(x, u.bbox.top);
+          g.lineTo(x, u.bbox.top + u.bbox.height);
+          if (mark === last) {
+            g.save();
+            g.strokeStyle = css("--panel");
+            g.lineWidth *= 3;
+            g.stroke();
+            g.restore();
+          }
+          g.stroke();
+          if (mark === last) {
+            const right = x > u.bbox.left + u.bbox.width / 2;
+            g.textAlign = right ? "right" : "left";
+            g.textBaseline = "bottom";
+            g.fillText("failure", x + (right ? 3 : -3) * devicePixelRatio, u.bbox.top - 3 * devicePixelRatio);
+          }
+        }
+        g.restore();
+      },
+    },
+  };
+}
+
+// The size of the card, where the scale reaches it.
+function drawTotal(u, total) {
+  if (!(total > 0) || total > u.scales.y.max) return;
+  const g = u.ctx;
+  const y = u.valToPos(total, "y", true);
+  g.save();
+  g.strokeStyle = g.fillStyle = css("--soft");
+  g.lineWidth = devicePixelRatio;
+  g.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
+  g.beginPath();
+  g.moveTo(u.bbox.left, y);
+  g.lineTo(u.bbox.left + u.bbox.width, y);
+  g.stroke();
+  g.font = `${11 * devicePixelRatio}px ${getComputedStyle(document.body).fontFamily}`;
+  g.textAlign = "left";
+  g.textBaseline = "bottom";
+  g.fillText(`the card: ${bytes(total)}`, u.bbox.left + 5 * devicePixelRatio, y - 2 * devicePixelRatio);
+  g.restore();
+}
+
+function columnsOf(line, marks) {
+  const n = list(line.us).length;
+  const time = [];
+  const tensors = [];
+  const cache = [];
+  const other = [];
+  for (let i = 0; i < n; i++) {
+    const allocated = line.allocated[i] || 0;
+    const reserved = Math.max(line.reserved[i] || 0, allocated);
+    time.push(line.us[i] / 1e6);
+    tensors.push(allocated);
+    cache.push(reserved);
+    if (line.driver) other.push(Math.max(line.driver[i] || 0, reserved));
+  }
+  // a sample counts until the next one: the last one until the failure
+  const last = marks.length ? marks[marks.length - 1].x : 0;
+  if (n && last > time[n - 1]) {
+    time.push(last);
+    for (const column of [tensors, cache, other]) if (column.length) column.push(column[column.length - 1]);
+  }
+  return { time, tensors, cache, other };
+}
+
+function series(label, colour, below) {
+  return {
+    label,
+    stroke: () => css(colour),
+    fill: () => css(colour) + "c0",
+    width: 1,
+    points: { show: false },
+    paths: uPlot.paths.stepped({ align: 1 }),
+    value: (u, v, s, i) => (i === null || v === null ? "\u2013" : bytes(v - (below === null ? 0 : u.data[below][i] || 0))),
+  };
+}
+
+function zoomBy(u, factor, shift) {
+  const { min, max } = u.scales.x;
+  const first = u.data[0][0];
+  const last = u.data[0][u.data[0].length - 1];
+  const span = Math.min((max - min) * factor, last - first);
+  const middle = (min + max) / 2 + shift * (max - min);
+  const from = Math.max(first, Math.min(middle - span / 2, last - span));
+  u.setScale("x", { min: from, max: from + span });
+}
+
+const reset = (u) => u.setScale("x", { min: u.data[0][0], max: u.data[0][u.data[0].length - 1] });
+
+function axes(timed) {
+  const font = "11px " + getComputedStyle(document.body).fontFamily;
+  const common = { stroke: () => css("--soft"), font, grid: { stroke: () => css("--rule"), width: 1 }, ticks: { stroke: () => css("--rule"), width: 1 } };
+  const incrs = [];
+  for (let p = 0; p < 60; p++) incrs.push(2 ** p);
+  return [
+    { ...common, values: (u, at) => at.map((v) => (timed ? seconds(v).replace(/\.0+ /, " ") : count(v * 1e6))), space: 80 },
+    { ...common, incrs, size: 74, values: (u, at) => at.map((v) => (v ? bytes(v).replace(".00", "").replace(".0 ", " ") : "0")), space: 34 },
+  ];
+}
+
+function summary(line, marks, total) {
+  const most = list(line.allocated).reduce((a, b) => Math.max(a, b), 0);
+  const at = list(line.allocated).indexOf(most);
+  const driver = list(line.driver).reduce((a, b) => Math.max(a, b), 0);
+  const what = most || !driver ? `Tensors held at most ${bytes(most)}, ${seconds((line.us[at] || 0) / 1e6)} after the start` : `PyTorch's allocator was not used; the driver had given out at most ${bytes(driver)}`;
+  return what + (total ? `; the device has ${bytes(total)}` : "") +
+    (marks.length ? `; the ${marks.length > 1 ? "last " : ""}failure came after ${seconds(marks[marks.length - 1].x)}.` : ".");
+}
+
+export function timelinePanel(data, process, device, live) {
+  const line = object(device.timeline);
+  if (list(line.us).length < 2)
+    return missing(data.input.kind === "dump" ? NOT_IN_DUMP : device.device === undefined ? "No memory of a GPU was used, or none of it was recorded." : list(line.us).length === 1 ? "There is a single sample of this device: memory was given out once." : "Memory over time was not recorded for this device" + (data.input.kind === "snapshot" ? ": the snapshot has no history." : "."));
+  const marks = marksOf(object(device.failures || object(process.detail).failures), device.device);
+  const { time, tensors, cache, other } = columnsOf(line, marks);
+  const total = object(device.ledger).total;
+  const stacked = other.length ? [other, cache, tensors] : [cache, tensors];
+  const kinds = [["other allocations", "--libs", 2], ["PyTorch's cache", "--cache", 3], ["tensors", "--tensors", null]].slice(other.length ? 0 : 1).map((k, i) => (other.length || k[2] === null ? k : [k[0], k[1], 2]));
+  const box = el("div", { class: "chart", tabindex: 0, role: "img", "aria-label": "Memory over time. " + summary(line, marks, total) + " Arrow keys move, plus and minus zoom, 0 shows everything." });
+  const timed = line.timed !== false;
+  // until somebody points at the chart, the legend tells of the moment that counts
+  const after = marks.length ? time.findIndex((t) => t > marks[marks.length - 1].x) : -1;
+  const rest = (u) => u.cursor.left < 0 && u.setLegend({ idx: after > 0 ? after - 1 : time.length - 1 }, false);
+  const options = {
+    width: 800,
+    height: 260,
+    series: [{ label: timed ? "time" : "event", value: (u, v) => (v === null ? "\u2013" : timed ? seconds(v) : count(v * 1e6)) }, ...kinds.map(([label, colour, below]) => series(label, colour, below))],
+    scales: { x: { time: false }, y: { range: (u, min, max) => [0, (total > 0 && max > total / 2 ? Math.max(max, total) * 1.04 : Math.max(max, 1)) * 1.06] } },
+    axes: axes(timed),
+    padding: [18, 16, 0, 0],
+    cursor: { y: false, drag: { x: true, y: false, dist: 5 }, points: { show: false } },
+    legend: { live: true, markers: { fill: (u, i) => css(kinds[i - 1] ? kinds[i - 1][1] : "--soft") } },
+    plugins: [failureLine(marks, total)],
+    hooks: { ready: [rest], setCursor: [rest] },
+  };
+  live.later(() => {
+    options.width = Math.max(280, box.clientWidth || 800);
+    const chart = new uPlot(options, [time, ...stacked], box);
+    live.charts.push(chart);
+    box.addEventListener("keydown", (e) => {
+      const act = { ArrowLeft: () => zoomBy(chart, 1, -0.2), ArrowRight: () => zoomBy(chart, 1, 0.2), "+": () => zoomBy(chart, 0.5, 0), "=": () => zoomBy(chart, 0.5, 0), "-": () => zoomBy(chart, 2, 0), 0: () => reset(chart) }[e.key];
+      if (!act) return;
+      act();
+      e.preventDefault();
+    });
+    buttons.append(
+      el("button", { type: "button", onclick: () => zoomBy(chart, 0.5, 0) }, "Zoom in"),
+      el("button", { type: "button", onclick: () => zoomBy(chart, 2, 0) }, "Zoom out"),
+      el("button", { type: "button", onclick: () => reset(chart) }, "Whole run"),
+      marks.length ? el("button", { type: "button", onclick: () => chart.setScale("x", { min: Math.max(time[0], marks[marks.length - 1].x - (time[time.length - 1] - time[0]) / 20), max: time[time.length - 1] }) }, "Before the failure") : "",
+      el("span", { class: "soft" }, "or drag over a part of it"),
+    );
+  });
+  const buttons = el("div", { class: "tools" });
+  return [el("p", {}, summary(line, marks, total)), buttons, box];
+}
+
+// --- the ledger ----------------------------------------------------------------------------------------------
+
+const PART_COLOURS = { tensors: "--tensors", cache: "--cache", cache_in_used_segments: "--cache", cache_free_segments: "--cache2", other_libraries: "--libs", context: "--ctx", other_processes: "--procs", outside: "--rest", rest: "--rest", unmeasured: "--free", free: "--free" };
+const OPEN = new Set(["free", "unmeasured", "cache_free_segments"]);
+export const KIND_COLOURS = { parameters: "--c0", gradients: "--c1", optimizer: "--c2", activations: "--c3", backward: "--c4", graphs: "--c5", workspaces: "--c6", loaded: "--c7", other: "--c8" };
+const letter = (i) => String.fromCharCode(65 + (i % 26));
+
+function barOf(title, parts, words, colours, all) {
+  const shown = Object.entries(parts).filter(([, n]) => isNumber(n) && n > 0);
+  const sum = shown.reduce((a, [, n]) => a + n, 0);
+  const scale = all > sum ? all : sum;
+  const colour = (id) => `var(${colours[id] || "--rest"})`;
+  return [
+    el("div", { class: "bar", role: "img", "aria-label": `${title}: ` + shown.map(([id, n]) => `${words[id] || id} ${bytes(n)}`).join(", ") },
+      shown.map(([id, n], i) => el("span", { class: OPEN.has(id) ? "open" : null, title: `${words[id] || id}: ${bytes(n)}`, css: { background: colour(id), flex: `${n / scale} 1 0` } }, n / scale > 0.025 ? letter(i) : ""))),
+    el("table", { "aria-label": title, class: "narrow" },
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "part"), el("th", { scope: "col", class: "n" }, "bytes"), el("th", { scope: "col", class: "n" }, "share"))),
+      el("tbody", {}, shown.map(([id, n], i) => el("tr", {}, el("th", { scope: "row" }, el("span", { class: "swatch" + (OPEN.has(id) ? " open" : ""), css: { background: colour(id) } }, letter(i)), words[id] || id), el("td", { class: "n" }, bytes(n)), el("td", { class: "n" }, percent(n, scale)))),
+        el("tr", {}, el("th", { scope: "row" }, el("b", {}, "in all")), el("td", { class: "n" }, el("b", {}, bytes(sum))), el("td", { class: "n" }, "")))),
+  ];
+}
+
+export function ledgerPanel(data, process, device) {
+  const ledger = object(device.ledger);
+  const parts = object(ledger.parts);
+  const kinds = object(ledger.kinds);
+  if (!Object.values(parts).some((n) => n > 0)) return missing(data.input.kind === "dump" ? NOT_IN_DUMP : "No memory of a GPU was used, or who held it was not recorded.");
+  const words = object(device.words);
+  return [
+    el("p", { class: "soft" }, `${capital(moment(ledger.at))}${isNumber(ledger.us) ? `, ${seconds(ledger.us / 1e6)} after the start` : ""}. `, isNumber(ledger.total) ? `The parts add up to the ${bytes(ledger.total)} of the card.` : "The size of the card is not known here."),
+    barOf("The memory of the device", parts, object(words.parts), PART_COLOURS, ledger.total || 0),
+    Object.values(kinds).filter((n) => n > 0).length === 1 && kinds.other > 0 ? el("p", { class: "soft" }, "What the tensors are for is not known of any: none is a parameter, a gradient, of an optimizer, or kept for backward.")
+    : Object.values(kinds).some((n) => n > 0) ? [el("h3", {}, "What the tensors are"), barOf("What the tensors are", kinds, object(words.kinds), KIND_COLOURS, 0)] : null,
+    object(ledger.pinned).peak ? el("p", { class: "soft" }, `Pinned memory of the host: ${bytes(ledger.pinned.bytes)}, at most ${bytes(ledger.pinned.peak)}.`) : null,
+  ];
+}
+
+// --- by line -------------------------------------------------------------------------------------------------
+
+const nameOf = (line) =>
+  line.part === "other_processes" ? (line.pid ? `process ${line.pid}${line.command ? ": " + line.command : ""}` : "a process outside this container")
+  : line.file ? `${line.file}:${line.line}${line.function && line.function[0] !== "<" ? " in " + line.function : ""}${line.library ? ", " + line.library : ""}`
+  : line.library || "no line known";
+
+export function linesPanel(data, process, device) {
+  const ledger = object(device.ledger);
+  const words = object(device.words);
+  const rows = list(ledger.lines).filter((l) => l && isNumber(l.bytes)).map((l) => ({ name: nameOf(l), what: (l.kind ? object(words.kinds)[l.kind] : object(words.parts)[l.part]) || l.part || "", bytes: l.bytes, count: l.count || 0, made: l.made || 0 }));
+  if (!rows.length) return missing(data.input.kind === "dump" ? NOT_IN_DUMP : "No line of code is known for the memory of this device. Lines are recorded where Python's frames can be walked; the notes above say if they could not.");
+  const columns = [["name", "line", false], ["what", "what it is", false], ["bytes", "bytes", true], ["count", "tensors", true], ["made", "ever made", true]].filter(([key]) => key !== "made" || rows.some((r) => r.made));
+  const most = rows.reduce((a, r) => Math.max(a, r.bytes), 1);
+  const state = { key: "bytes", down: true, words: "", all: false };
+  const body = el("tbody", {});
+  const status = el("span", { role: "status", class: "soft" });
+  const heads = columns.map(([key, label, number]) => {
+    const button = el("button", { type: "button", onclick: () => { state.down = state.key === key ? !state.down : number; state.key = key; draw(); } }, label);
+    const head = el("th", { scope: "col", class: number ? "n" : null }, button);
+    head.column = key;
+    return head;
+  });
+  const more = el("button", { type: "button", onclick: () => { state.all = true; draw(); } }, "Show all");
+  function draw() {
+    const wanted = state.words.toLowerCase();
+    const found = rows.filter((r) => !wanted || (r.name + " " + r.what).toLowerCase().includes(wanted));
+    found.sort((a, b) => (a[state.key] < b[state.key] ? -1 : a[state.key] > b[state.key] ? 1 : 0) * (state.down ? -1 : 1));
+    const shown = state.all ? found : found.slice(0, 30);
+    clear(body).append(...shown.map((r) => el("tr", {}, columns.map(([key]) =>
+      key === "name" ? el("th", { scope: "row", class: "place" }, r.name)
+      : key === "what" ? el("td", {}, r.what)
+      : key === "bytes" ? el("td", { class: "n" }, el("span", { class: "meter", "aria-hidden": "true" }, el("i", { css: { width: (100 * r.bytes) / most + "%" } })), " " + bytes(r.bytes))
+      : el("td", { class: "n" }, r[key] ? count(r[key]) : "")))));
+    for (const head of heads) {
+      if (head.column === state.key) head.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+      head.firstChild.textContent = columns.find(([key]) => key === head.column)[1] + (head.column === state.key ? (state.down ? " \u2193" : " \u2191") : "");
+    }
+    more.hidden = shown.length === found.length;
+    status.textContent = `${count(shown.length)} of ${many(found.length, "line")}, ${bytes(found.reduce((a, r) => a + r.bytes, 0))}`;
+  }
+  const search = el("input", { type: "search", oninput: (e) => { state.words = e.target.value; draw(); } });
+  draw();
+  return [
+    el("p", { class: "soft" }, `${capital(moment(ledger.at))}, by the innermost line of your own code.`, ledger.lines_complete === false ? " Some tensors have no line: they were freed since, and are in no table any more." : ""),
+    el("div", { class: "tools" }, el("label", {}, "Filter ", search), status, more),
+    el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Memory by line" }, el("table", { id: "lines-table", "aria-label": "Memory by line" }, el("thead", {}, el("tr", {}, heads)), body)),
+    ledger.lines_left_out ? missing(`${many(ledger.lines_left_out, "smaller line")} with ${bytes(ledger.bytes_left_out)} are left out.`) : null,
+  ];
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes and ranks of the run, who failed first, and the environment.
+import { el, missing, rich, table } from "./dom.js";
+import { placeText } from "./verdict.js";
+import { isNumber, list, object, seconds } from "./format.js";
+
+function endOf(row) {
+  if (isNumber(row.signal)) return `signal ${row.signal}`;
+  return isNumber(row.exit) ? `exit ${row.exit}` : "not known";
+}
+
+function whatOf(row, others) {
+  const other = others.get(row.pid);
+  if (row.unread) return "could not be read: " + row.unread;
+  if (other && other.victim) return [`victim of process ${other.victim_of}: `, other.victim_because || ""];
+  if (row.cause && row.cause !== "none") return [row.title, " ", el("code", {}, row.cause)];
+  return row.cuda ? (row.notes ? `no failure; handled ${row.notes}` : "no CUDA failure") : "did not use CUDA";
+}
+
+export function processesPanel(data) {
+  const rows = list(data.processes).filter((p) => isNumber(p.pid));
+  if (!rows.length) return missing(data.input.kind === "recording" ? "No process is in this recording." : `A ${data.input.kind === "dump" ? "core dump" : "memory snapshot"} is of one process and does not say which.`);
+  const others = new Map(list(object(data.verdict).others).map((v) => [object(v.process).pid, v]));
+  const first = rows.reduce((a, p) => (isNumber(p.failed_mono_us) ? Math.min(a, p.failed_mono_us) : a), Infinity);
+  const after = (p) => (isNumber(p.failed_mono_us) ? (p.failed_mono_us === first ? "first" : "+" + seconds((p.failed_mono_us - first) / 1e6)) : "");
+  return [el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Processes" },
+    table("Processes of the run", ["process", "rank", "failed", "what happened", "end", "command"],
+      rows.map((p) => [p.pid + (p.ppid ? ` (child of ${p.ppid})` : ""), isNumber(p.rank) ? p.rank : "", after(p), whatOf(p, others), endOf(p), el("code", {}, p.command || "")]))), otherFailures(data)];
+}
+
+// Failures of other processes that are nobody's victims.
+function otherFailures(data) {
+  const own = list(object(data.verdict).others).filter((v) => v && !v.victim && v.cause !== "none");
+  if (!own.length) return null;
+  return [el("h3", {}, "Other failures"), own.map((v) => el("details", {}, el("summary", {}, `process ${object(v.process).pid}: `, v.title),
+    el("p", { class: "place" }, placeText(object(v.where))), el("ul", {}, list(v.why).map((why) => el("li", {}, rich(why)))), el("ol", {}, list(v.fix).map((fix) => el("li", {}, rich(fix.text), fix.command ? ["  ", el("code", {}, fix.command)] : null)))))];
+}
+
+export function environmentPanel(data, process) {
+  const rows = list(object(process.detail).environment);
+  if (!rows.length) return missing(data.input.kind === "snapshot" ? "A memory snapshot tells nothing of the machine." : "The environment was not recorded.");
+  return el("dl", { class: "facts" }, rows.map(([name, value]) => [el("dt", {}, name), el("dd", { class: /path|lib|command|folder|program|PyTorch$/.test(name) ? "mono" : null }, value)]));
+}

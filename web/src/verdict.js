@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdict: what happened, where, why, what to do, how sure.
+import { copyButton, el, missing, rich } from "./dom.js";
+import { count, list, many, object, stream, triple } from "./format.js";
+
+const SURE = {
+  certain: "direct evidence, and nothing contradicts it",
+  likely: "the evidence excludes the other causes that were seen",
+  possible: "candidates, the best one first; none is proved",
+};
+
+export function placeText(line) {
+  return line.file ? `${line.shown || line.file}:${line.line}${line.function && line.function[0] !== "<" ? " in " + line.function + "()" : ""}` : "";
+}
+
+// A line of code among its neighbours.
+export function sourceView(source) {
+  const text = list(source.text);
+  if (!text.length || source.line - source.from >= text.length) {
+    return source.source
+      ? el("div", { class: "source" }, el("ol", {}, codeLine(source.line, source.source, true)))
+      : missing(`The code is not shown: ${source.unread || "it could not be read"}.`);
+  }
+  return el(
+    "div",
+    {},
+    el("div", { class: "source", tabindex: 0, role: "group", "aria-label": `Code around ${placeText(source)}` },
+      el("ol", {}, text.map((words, i) => codeLine(source.from + i, words, source.from + i === source.line)))),
+    source.changed ? missing("The file has changed since the program ran: the line may be another one.") : null,
+  );
+}
+
+function codeLine(number, words, current) {
+  return el("li", { "aria-current": current ? "true" : null }, el("span", {}, (current ? "\u25b8 " : "") + number), words);
+}
+
+const HERE = {
+  noticed: "PyTorch or Python noticed it here, which is not where it began:",
+  forward: "The forward line that this backward belongs to:",
+  backward: "The line that called backward:",
+  replay: "The line that ran the graph:",
+  capture: "The capture under way began here:",
+  or: "Or here: the recording cannot tell these apart.",
+  made: "The memory was allocated here:",
+  freed: "\u2026 and freed here:",
+  segment: "The allocation around the address was made here:",
+  suspect: "Launched from here, not waited for since:",
+};
+
+function whereOf(data, verdict, sources) {
+  const where = sources.find((s) => s.role === "where");
+  const at = object(verdict.where);
+  const out = [];
+  if (where) out.push(el("p", { class: "place" }, el("b", {}, placeText(where))), sourceView(where));
+  else if (at.file) out.push(el("p", { class: "place" }, el("b", {}, placeText(at))), at.source ? sourceView(at) : null);
+  else out.push(missing(data.input.kind === "dump" ? "A core dump knows no line of Python. Run the program under 'cuwhy run': the recording ties the kernel to the line that launched it." : "No line of Python is known for this failure."));
+  out.push(kernelOf(verdict));
+  if (at.library) out.push(missing("No line of your own code was on the stack: this is a library's."));
+  for (const source of sources) {
+    if (source.role === "where" || (where && source.file === where.file && source.line === where.line)) continue;
+    out.push(
+      el("details", { open: source.role === "suspect" || null }, el("summary", {}, HERE[source.role] || source.role, " ", el("span", { class: "place" }, placeText(source))), sourceView(source)),
+    );
+  }
+  const stack = list(at.stack);
+  if (stack.length > 1)
+    out.push(
+      el("details", {}, el("summary", {}, `The whole stack, ${many(stack.length, "frame")}, innermost first`),
+        el("ol", { class: "plain mono" }, stack.map((frame) => el("li", {}, placeText(frame))))),
+    );
+  return out;
+}
+
+function kernelOf(verdict) {
+  const kernel = object(verdict.kernel);
+  if (!kernel.name) return null;
+  return el("p", {}, "kernel ", el("code", {}, kernel.name), kernel.grid ? ` \u2002grid ${triple(kernel.grid)} \u2002block ${triple(kernel.block)} \u2002stream ${stream(kernel.stream)}` : null);
+}
+
+function fixOf(verdict) {
+  const fixes = list(verdict.fix);
+  if (!fixes.length) return missing("No advice is known for this.");
+  return el("ol", { class: fixes.length > 1 ? null : "plain" }, fixes.map((fix) =>
+    el("li", {}, rich(fix.text), fix.command ? el("div", { class: "command" }, el("pre", { tabindex: 0 }, fix.command), copyButton(fix.command, "this command")) : null)));
+}
+
+function sureOf(verdict) {
+  const candidates = list(verdict.candidates);
+  const evidence = list(verdict.evidence);
+  return [
+    el("p", {}, el("b", {}, verdict.certainty), ": ", SURE[verdict.certainty] || ""),
+    candidates.length > 1 ? el("p", {}, "candidates: ", candidates.map((c, i) => [i ? ", " : "", el("code", {}, c.cause), ` (${c.certainty})`])) : null,
+    evidence.length
+      ? el("details", {}, el("summary", {}, many(evidence.length, "piece") + " of evidence"),
+          el("ul", {}, evidence.map((e) => el("li", {}, el("span", { class: "soft" }, e.source + ": "), rich(e.text)))))
+      : null,
+    list(verdict.unchecked).length ? el("p", { class: "soft" }, "could not be checked: ", list(verdict.unchecked).join(", ")) : null,
+  ];
+}
+
+function metaOf(data, verdict, process) {
+  const error = object(verdict.error);
+  const end = object(verdict.process);
+  return el(
+    "div",
+    { class: "meta" },
+    verdict.cause !== "none" ? el("span", { class: "tag " + verdict.certainty }, verdict.certainty) : null,
+    verdict.cause !== "none" ? el("code", {}, verdict.cause) : null,
+    error.code ? el("span", {}, `CUDA error ${error.code}`, error.name ? ` (${error.name})` : "") : null,
+    error.api ? el("span", {}, "from ", el("code", {}, error.api)) : null,
+    end.pid ? el("span", {}, `process ${end.pid}`, end.rank !== null && end.rank !== undefined ? `, rank ${end.rank}` : "") : null,
+    end.signal ? el("span", {}, `ended by signal ${end.signal}`) : end.exit !== null && end.exit !== undefined ? el("span", {}, `exit status ${end.exit}`) : null,
+    verdict.simulated ? el("span", { class: "tag" }, "simulated GPU") : null,
+    process.started ? el("span", {}, new Date(process.started).toISOString().replace("T", " ").slice(0, 16) + " UTC") : null,
+  );
+}
+
+function noneOf(data, verdict) {
+  const notes = list(verdict.notes);
+  return [
+    el("p", {}, notes.length ? `No CUDA failure ended this program; it handled ${many(notes.length, "failure")}:` : "Nothing failed here. The panels below show what was seen."),
+    notes.length ? el("ul", {}, notes.slice(0, 16).map((note) => el("li", {}, note.title, " \u2002", el("span", { class: "place soft" }, placeText(object(note.where)))))) : null,
+  ];
+}
+
+export function verdictPanel(data, process) {
+  const verdict = object(data.verdict);
+  const sources = list(object(process.detail).sources);
+  const none = verdict.cause === "none";
+  const title = none ? (list(data.missing).length && !list(data.processes).some((p) => p.detail) ? "Nothing of this recording could be read" : data.input.kind === "snapshot" ? "No out-of-memory in this snapshot" : "No CUDA failure") : keepUnits(verdict.title);
+  const body = none
+    ? noneOf(data, verdict)
+    : el(
+        "div",
+        { class: "answer" },
+        el("h2", {}, "WHERE"),
+        el("div", {}, whereOf(data, verdict, sources)),
+        el("h2", {}, "WHY"),
+        el("div", {}, list(verdict.why).length ? el("ul", {}, list(verdict.why).map((why) => el("li", {}, rich(why)))) : missing("The cause is not known; what is known is below.")),
+        el("h2", {}, "FIX"),
+        el("div", {}, fixOf(verdict)),
+        el("h2", {}, "SURE"),
+        el("div", {}, sureOf(verdict)),
+      );
+  return el("section", { class: "verdict", id: "verdict", "aria-labelledby": "verdict-title" },
+    el("h1", { id: "verdict-title" }, title || "cuwhy report"), metaOf(data, verdict, object(process.detail)), noticeOf(data, process), body);
+}
+
+// A number and its unit stay on one line.
+const keepUnits = (text) => (typeof text === "string" ? text.replace(/(\d) ([KMGTP]?i?B\b)/g, "$1\u00a0$2") : text);
+
+function noticeOf(data, process) {
+  const words = [...list(data.missing), ...list(object(process.detail).gaps)].filter(Boolean);
+  const seen = [...new Set(words)];
+  return seen.length ? el("div", { class: "notice", role: "note" }, el("ul", {}, seen.slice(0, 40).map((word) => el("li", {}, word)), seen.length > 40 ? el("li", {}, `and ${count(seen.length - 40)} more`) : null)) : null;
+}
