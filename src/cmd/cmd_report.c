@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/opt.h"
+#include "base/progress.h"
 #include "cmd/cmd.h"
 #include "cmd/memory.h"
 #include "cmd/opened.h"
@@ -34,10 +35,11 @@ static const struct opt_usage usage = {
 	"report", "[options] [RECORDING | DUMP | SNAPSHOT]",
 	"Writes one HTML page that shows a recording (a folder, or one .cwr file; without one, the newest), a GPU\n"
 	"core dump or a memory snapshot of PyTorch. It needs no network and no other file: show it to a colleague.",
+	.notes =
 	"The page holds lines of your source code around the failure, command lines and folders: look before you\n"
-	"publish it.\n\n"
-	"The exit status is 0 when the page was written, else 2.\n\n"
-	"examples:\n"
+	"publish it.\n",
+	.exits = "The exit status is 0 when the page was written, else 2.\n",
+	.examples =
 	"  cuwhy report                       the newest recording, into " DEFAULT_OUT "\n"
 	"  cuwhy report -o oom.html out/      a recording that 'cuwhy run --out out' left\n"
 	"  cuwhy report snapshot.pickle       what torch.cuda.memory._dump_snapshot wrote\n",
@@ -49,6 +51,8 @@ static const struct opt options[] = {
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
 };
+
+const struct opt_table report_table = {&usage, options, NULL, OPERAND_FILE};
 
 /* --- the page ----------------------------------------------------------------------------------- */
 
@@ -96,6 +100,7 @@ int report_finish(struct page *p, const struct verdict *v, const char *path)
 
 	buf_init(&b, PAGE_MAX);
 	rc = page_write(p, text, &b, &e);
+	progress_end();
 	if (rc == 0 && strcmp(out, "-") != 0)
 		rc = fs_write(out, b.data, b.len, &e);
 	else if (rc == 0)
@@ -116,6 +121,9 @@ static int report_of(const char *path)
 	struct err e = {0};
 	int rc;
 
+	if (given.json)
+		progress_disable();
+	progress_begin("making a page of '%s'", path);
 	if (!fs_exists(path)) {
 		err_set(&e, -ENOENT, "cannot open '%s': %s", path, strerror(ENOENT));
 		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
