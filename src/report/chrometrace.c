@@ -324,13 +324,17 @@ static void put_failure(struct writer *w, const struct cw_failure *f)
 	w->c->failures++;
 }
 
-/* What the verdict is about. */
+/* What the verdict is about. The time of a core dump is that of its file, whose clock is coarse: a fault does not come
+ * before its launch. */
 static void put_verdict(struct writer *w, const struct verdict *v)
 {
+	uint64_t ns = v ? v->time_ns : 0;
 	json_t *o;
 
-	if (!v || !strcmp(v->cause->id, "none") || v->time_ns <= w->start_ns)
+	if (!v || !strcmp(v->cause->id, "none") || ns <= w->start_ns)
 		return;
+	if (w->blamed && when(w, w->blamed->ticks) > ns)
+		ns = when(w, w->blamed->ticks);
 	o = event(w, "i", PROCESS_LANE, v->title);
 	json_object_set_new(o, "s", json_string("g"));
 	json_object_set_new(o, "cat", json_string("verdict"));
@@ -338,7 +342,7 @@ static void put_verdict(struct writer *w, const struct verdict *v)
 	if (v->where.file)
 		json_object_set_new(json_object_get(o, "args"), "line",
 				    frame_text(w, v->where.file, v->where.number, v->where.function));
-	put_event(w->c, v->time_ns, 0, o);
+	put_event(w->c, ns, 0, o);
 }
 
 static void put_counter(struct writer *w, int device, const char *what, uint64_t ns, uint64_t bytes)

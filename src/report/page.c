@@ -203,7 +203,8 @@ void page_set_verdict(struct page *p, const struct verdict *v, json_t *stored)
 	}
 	json_object_del(json_object_get(j, "memory"), "ledger");
 	cut_list(json_object_get(j, "checks"), CHECKS_MAX);
-	move_first(p, v);
+	if (v)
+		move_first(p, v);
 	json_object_set_new(p->data, "stored", json_boolean(stored != NULL));
 	json_object_set_new(p->data, "verdict", j);
 }

@@ -44,7 +44,7 @@ function checksOf(data) {
   const checks = list(object(data.verdict).checks);
   if (!checks.length) return null;
   return [el("h3", {}, "What the doctor says of the machine"),
-    el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Checks of the doctor" },
+    el("div", { class: "scroll tall", tabindex: 0, role: "group", "aria-label": "Checks of the doctor" },
       table("Checks of the doctor", ["check", "", "what was found"], checks.map((c) => [c.label || c.id,
         el("span", { class: "status " + (STATUS[c.status] || "soft"), title: STATUS_WORDS[c.status] || null }, c.status),
         [c.text, c.cause ? [" ", el("code", {}, c.cause)] : null, c.command ? el("div", { class: "command" }, el("pre", { tabindex: 0 }, c.command), copyButton(c.command, "this command")) : null]])))];
