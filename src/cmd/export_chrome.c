@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/outfile.h"
@@ -25,6 +26,7 @@ struct exported {
 	size_t processes;
 	uint64_t pid;		/* 0: all */
 	struct err left;	/* why one could not be read */
+	bool several;		/* processes: one that is left out is not all */
 };
 
 void export_tell(json_t *o, const char *out)
@@ -34,6 +36,19 @@ void export_tell(json_t *o, const char *out)
 	json_dumpf(o, stdout, JSON_COMPACT);
 	putchar('\n');
 	json_decref(o);
+}
+
+/* The header tells how much there was. */
+static void tell_cut(const char *part, const struct trace *t)
+{
+	const struct cw_header *h = trace_header(t);
+	struct stat st;
+
+	if (stat(part, &st) != 0 || (uint64_t)st.st_size >= h->used)
+		return;
+	progress_end();
+	fprintf(stderr, "cuwhy: the recording of process %" PRIu32 " is cut short: %" PRIu64 " of %" PRIu64 " bytes are there\n",
+		h->pid, (uint64_t)st.st_size, h->used);
 }
 
 static void add(struct exported *x, struct recorded_process *p)
@@ -46,11 +61,13 @@ static void add(struct exported *x, struct recorded_process *p)
 		return;
 	if (opened_read(&o, p, &e)) {
 		progress_end();
-		fprintf(stderr, "cuwhy: left out: %s\n", e.msg);
+		if (x->several)
+			fprintf(stderr, "cuwhy: left out: %s\n", e.msg);
 		x->left = e;
 		return;
 	}
 	if (!x->pid || x->pid == trace_header(o.trace)->pid) {
+		tell_cut(p->part, o.trace);
 		v = verdict_of_process(o.trace, &p->end);
 		chrometrace_process(&x->trace, o.trace, v);
 		verdict_free(v);
@@ -98,6 +115,7 @@ int export_chrome(const char *path, const char *out, const char *pid, bool json,
 	if (pid)
 		str_u64(pid, &x.pid);
 	rc = recording_read(&r, path, e);
+	x.several = r.n > 1;
 	if (rc == 0)
 		rc = outfile_open(&f, out, e);
 	if (rc == 0) {
