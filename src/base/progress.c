@@ -20,7 +20,7 @@
 #define TEXT_MAX	200
 #define FIRST_US	999000
 #define NEXT_US		200000
-#define TAIL_COLUMNS	24	/* for per cent and seconds */
+#define TAIL_COLUMNS	32	/* for our name, per cent and seconds */
 #define NS		1000000000u
 #define CLEAR		"\r\033[K"
 
@@ -66,7 +66,7 @@ static void draw(int number)
 	(void)number;
 	if (!len)
 		return;
-	n += put_text(out + n, "\r");
+	n += put_text(out + n, "\rcuwhy: ");
 	memcpy(out + n, line.text, len);
 	n += len;
 	n += put_text(out + n, " ");

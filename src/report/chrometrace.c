@@ -13,17 +13,14 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "facts/incident.h"
-#include "facts/place.h"
+#include "report/chrometrace_priv.h"
 #include "report/json_text.h"
 #include "report/page_priv.h"
 #include "report/verdict_priv.h"
-#include "trace/cuda_errors.h"
 #include "trace/trace.h"
 #include "trace/trace_memory.h"
 
 #define LANES_MAX	1024	/* rows of one process; what is beyond shares the last one */
-#define FRAMES_MAX	32	/* of a stack */
-#define TEXT_BYTES	1000
 #define WIDTH_NS	2000	/* how wide a moment is drawn: nothing tells how long it took */
 #define PROCESS_LANE	0	/* failures and counters belong to the process */
 
@@ -141,74 +138,6 @@ static void put_wide(struct writer *w, size_t lane, uint64_t ns, json_t *o)
 	l->waiting_ns = ns;
 }
 
-/* --- what an event knows ---------------------------------------------------------------------- */
-
-static json_t *json_hex(uint64_t n)
-{
-	return json_sprintf("0x%llx", (unsigned long long)n);
-}
-
-static json_t *frame_text(const struct writer *w, const char *file, uint32_t line, const char *function)
-{
-	char text[TEXT_BYTES];
-
-	snprintf(text, sizeof(text), "%s:%u%s%s", file_shown(file, trace_header(w->t)->cwd), line,
-		 function && function[0] ? " in " : "", function ? function : "");
-	return json_text(text);
-}
-
-static void add_line(struct writer *w, json_t *args, const char *key, uint32_t stack)
-{
-	struct place p = {0};
-
-	if (stack && place_of_stack(w->t, stack, &p) && p.file)
-		json_object_set_new(args, key, frame_text(w, p.file, p.line, p.function));
-}
-
-static void add_stack(struct writer *w, json_t *args, uint32_t stack)
-{
-	const struct cw_stack *s = stack ? trace_stack(w->t, stack) : NULL;
-	json_t *list;
-
-	if (!s || s->n < 2)
-		return;
-	list = json_array();
-	for (uint32_t i = 0; i < s->n && i < FRAMES_MAX; i++)
-		json_array_append_new(list, frame_text(w, trace_string(w->t, s->frame[i].file), s->frame[i].line,
-						       trace_string(w->t, s->frame[i].function)));
-	json_object_set_new(args, "stack", list);
-}
-
-static json_t *json_parameter(const struct cw_launch *l, uint32_t off, uint32_t size)
-{
-	uint64_t value = 0;
-
-	if (size > sizeof(value))
-		return json_sprintf("%u bytes", size);
-	memcpy(&value, l->params + off, size);
-	return json_hex(value);
-}
-
-static void add_parameters(struct writer *w, json_t *args, const struct cw_launch *l)
-{
-	const struct cw_function *f = trace_function(w->t, l->func);
-	const struct cw_layout *layout = f ? trace_layout(w->t, f) : NULL;
-	json_t *list;
-
-	if (!layout || !l->n_param)
-		return;
-	list = json_array();
-	for (uint32_t i = 0; i < layout->n && layout->param[i].off + layout->param[i].size <= l->n_param; i++)
-		json_array_append_new(list, json_parameter(l, layout->param[i].off, layout->param[i].size));
-	json_object_set_new(args, "parameters", list);
-}
-
-static void add_result(json_t *args, uint32_t code)
-{
-	if (code)
-		json_object_set_new(args, "error", json_sprintf("%u %s", code, cuda_error_name(code)));
-}
-
 /* --- launches and calls ------------------------------------------------------------------------ */
 
 static json_t *launch_args(struct writer *w, const struct cw_launch *l, const char *kernel)
@@ -216,24 +145,24 @@ static json_t *launch_args(struct writer *w, const struct cw_launch *l, const ch
 	int device = CW_LAUNCH_DEVICE(l->flags);
 	json_t *args = json_object();
 
-	add_line(w, args, "line", l->stack);
-	add_line(w, args, "forward", l->forward_stack);
+	chrome_add_line(w->t, args, "line", l->stack);
+	chrome_add_line(w->t, args, "forward", l->forward_stack);
 	json_object_set_new(args, "kernel", json_text(kernel[0] ? kernel : NULL));
 	if (!(l->flags & CW_LAUNCH_GRAPH)) {
 		json_object_set_new(args, "grid", json_sprintf("%ux%ux%u", l->grid[0], l->grid[1], l->grid[2]));
 		json_object_set_new(args, "block", json_sprintf("%ux%ux%u", l->block[0], l->block[1], l->block[2]));
 		json_object_set_new(args, "shared", json_integer(l->shared));
-		add_parameters(w, args, l);
+		chrome_add_parameters(w->t, args, l);
 	}
 	if (device >= 0)
 		json_object_set_new(args, "device", json_integer(device));
-	json_object_set_new(args, "stream", json_hex(l->stream));
+	json_object_set_new(args, "stream", chrome_hex(l->stream));
 	json_object_set_new(args, "thread", json_integer(l->tid));
 	if (!(l->flags & CW_LAUNCH_CAPTURED))
-		add_result(args, l->result);
+		chrome_add_result(args, l->result);
 	if (l == w->blamed)
 		json_object_set_new(args, "blamed", json_string("the newest launch that fits the fault"));
-	add_stack(w, args, l->stack);
+	chrome_add_stack(w->t, args, l->stack);
 	return args;
 }
 
@@ -253,32 +182,16 @@ static void put_launch(struct writer *w, const struct cw_launch *l)
 	w->c->launches++;
 }
 
-/* "address:d size:z": names for the numbers. */
-static void add_arguments(json_t *args, const struct cw_call *c)
-{
-	const char *at = api_args(c->api);
-	char name[48];
-
-	for (int i = 0; i < 6 && *at; i++) {
-		size_t n = strcspn(at, ": ");
-
-		snprintf(name, sizeof(name), "%.*s", (int)n, at);
-		json_object_set_new(args, name, json_hex(c->arg[i]));
-		at += strcspn(at, " ");
-		at += strspn(at, " ");
-	}
-}
-
 static void put_call(struct writer *w, const struct cw_call *c)
 {
 	size_t lane = lane_of(w, c->tid, 0, true);
 	const char *name = api_name(c->api);
 	json_t *o = event(w, "X", lane + 1, name[0] ? name : "a call"), *args = json_object();
 
-	add_line(w, args, "line", c->stack);
-	add_arguments(args, c);
-	add_result(args, c->result);
-	add_stack(w, args, c->stack);
+	chrome_add_line(w->t, args, "line", c->stack);
+	chrome_add_arguments(args, c);
+	chrome_add_result(args, c->result);
+	chrome_add_stack(w->t, args, c->stack);
 	json_object_set_new(o, "cat", json_string("driver"));
 	json_object_set_new(o, "args", args);
 	put_wide(w, lane, when(w, c->ticks), o);
@@ -309,13 +222,13 @@ static void put_failure(struct writer *w, const struct cw_failure *f)
 	json_t *o, *args = json_object();
 
 	str_copy(text, sizeof(text), f->text);
-	add_line(w, args, "line", f->stack);
-	add_line(w, args, "forward", f->forward_stack);
-	add_result(args, f->code);
+	chrome_add_line(w->t, args, "line", f->stack);
+	chrome_add_line(w->t, args, "forward", f->forward_stack);
+	chrome_add_result(args, f->code);
 	json_object_set_new(args, "text", json_text(text));
 	json_object_set_new(args, "times", json_integer(f->count));
 	json_object_set_new(args, "thread", json_integer(f->tid));
-	add_stack(w, args, f->stack);
+	chrome_add_stack(w->t, args, f->stack);
 	o = event(w, "i", PROCESS_LANE, what[0] ? what : "an error");
 	json_object_set_new(o, "s", json_string("p"));
 	json_object_set_new(o, "cat", json_string("failure"));
@@ -341,7 +254,7 @@ static void put_verdict(struct writer *w, const struct verdict *v)
 	json_object_set_new(o, "args", json_pack("{s:s,s:s}", "cause", v->cause->id, "certainty", certainty_word(v->sure)));
 	if (v->where.file)
 		json_object_set_new(json_object_get(o, "args"), "line",
-				    frame_text(w, v->where.file, v->where.number, v->where.function));
+				    chrome_place(w->t, v->where.file, v->where.number, v->where.function));
 	put_event(w->c, ns, 0, o);
 }
 

@@ -16,7 +16,8 @@ fi
 out=build/fuzz
 mkdir -p $out/new-$what
 make --no-print-directory build/kb.blob >/dev/null
-flags="-std=gnu11 -O1 -g -D_GNU_SOURCE -Iinclude -Isrc -I. -DKB_BLOB=\"build/kb.blob\""
+: >$out/no-page.html	# the page around the data is not what is fuzzed
+flags="-std=gnu11 -O1 -g -D_GNU_SOURCE -Iinclude -Isrc -I. -DKB_BLOB=\"build/kb.blob\" -DPAGE_BLOB=\"$out/no-page.html\""
 # all of the program but its commands and what runs in other processes
 sources=$(find src -name '*.[cS]' ! -path 'src/cmd/*' ! -path 'src/recorder/*' ! -path 'src/sim*' ! -name 'probe_main.c')
 # shellcheck disable=SC2086
