@@ -85,7 +85,7 @@ $(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ)
 # Man pages and completions, from the tables that -h prints. The last one written stands for all.
 $(B)/completions/cuwhy.fish: $(B)/cuwhy
 	$(call say,DOCS,$(B)/man $(B)/completions)
-	$(Q)mkdir -p $(B)/man $(@D) && $< _document man > $(B)/man/cuwhy.1
+	$(Q)rm -rf $(B)/man && mkdir -p $(B)/man $(@D) && $< _document man > $(B)/man/cuwhy.1
 	$(Q)for c in $$($< _document commands); do $< _document man $$c > $(B)/man/cuwhy-$$c.1 || exit 1; done
 	$(Q)$< _document bash > $(@D)/cuwhy.bash && $< _document zsh > $(@D)/_cuwhy && $< _document fish > $@
 

@@ -95,7 +95,7 @@ static bool wanted(void)
 }
 
 /* Names of files may hold anything: what would move the cursor is shown as '?'. */
-static void set_text(const char *fmt, va_list ap)
+__attribute__((format(printf, 1, 0))) static void set_text(const char *fmt, va_list ap)
 {
 	char text[TEXT_MAX];
 	size_t len, most = (size_t)term_width(STDERR_FILENO) - TAIL_COLUMNS;
