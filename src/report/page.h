@@ -28,7 +28,7 @@ struct verdict;
 
 #define PAGE_BYTES_MAX	((size_t)4 << 20)	/* of the data */
 
-/* `kind` is "recording", "dump", "snapshot" or "bundle". */
+/* `kind` is "recording", "dump" or "snapshot". */
 struct page *page_new(const char *kind, const char *path);
 void page_free(struct page *p);
 
@@ -47,7 +47,7 @@ void page_add_snapshot(struct page *p, const struct snapshot *s, const struct sn
 /* A core dump without a recording. */
 void page_add_dump(struct page *p, const struct culprit *c);
 
-/* A machine as a bundle of the doctor tells of it: the checks and the facts. */
+/* A machine as a bundle of the doctor tells of it (kind "bundle"): the checks and the facts. */
 void page_add_machine(struct page *p, const struct doctor *d, const struct machine *m);
 
 /* What is to be said first; `stored` is one that was read from a file instead, NULL = `v` counts. */
