@@ -199,6 +199,7 @@ int cmd_explain(int argc, char **argv)
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);
 	}
+	given.o.colour = colour;
 	if (given.o.json)
 		progress_disable();
 	style.colour = !given.o.json && term_colour(STDOUT_FILENO, colour);

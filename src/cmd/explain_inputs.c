@@ -245,7 +245,7 @@ static int finish(struct answer *a, const char *path, const struct explain_optio
 	a->n = 0;
 	progress_end();
 	if (out == stderr) {
-		style->colour = term_colour(STDERR_FILENO, COLOUR_AUTO);
+		style->colour = term_colour(STDERR_FILENO, o->colour);
 		style->width = term_width(STDERR_FILENO);
 	}
 	print(out, v, path, a->log && !log_bytes(a->log), o, style);

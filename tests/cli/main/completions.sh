@@ -3,7 +3,13 @@
 command -v bash >/dev/null || { echo "no bash"; exit 77; }
 bash -n "$BUILD/completions/cuwhy.bash"
 if command -v zsh >/dev/null; then zsh -n "$BUILD/completions/_cuwhy"; fi
-if command -v fish >/dev/null; then fish -n "$BUILD/completions/cuwhy.fish"; fi
+if command -v fish >/dev/null; then
+	fish -n "$BUILD/completions/cuwhy.fish"
+	for words in "export --ch:--chrome-trace" "doctor --color n:never" "explain oom-frag:oom-fragmentation" "he:" "mem:memory"; do
+		got=$(fish -c "source $BUILD/completions/cuwhy.fish; complete -C 'cuwhy ${words%:*}'" | cut -f 1)
+		[ "$got" = "${words#*:}" ] || echo "fish: ${words%:*} -> $got"
+	done
+fi
 for c in $(cuwhy _document commands); do
 	for option in $(cuwhy $c --help | sed -n 's/^  \(-[a-z], \)\{0,1\}--\([a-z-]*\).*/\2/p'); do
 		for file in cuwhy.bash _cuwhy; do

@@ -22,6 +22,10 @@ def seen(environment, *command):
     os.waitpid(pid, 0)
     return "colours" if b"\x1b[" in text else "plain" if text else "nothing"
 
+# standard input is passed on, and the answer goes to stderr: --color counts there, too
+log = "RuntimeError: CUDA error: device-side assert triggered"
+for more in ([], ["--color", "never"]):
+    print("explain -", *more, seen({"TERM": "xterm"}, "sh", "-c", "echo '%s' | cuwhy explain %s -" % (log, " ".join(more))))
 for command in (["run", "--gpu", "sim:tiny", "gpu", "grid", "1"], ["explain", "o"], ["explain", "700"], ["explain", "oom-fragmentation"],
                 ["explain", "--list"], ["doctor", "bundle.json"], ["memory", "o"], ["export", "--chrome-trace", "-o", "t.json", "o"], ["--help"]):
     print(command[0], *[seen(more, "cuwhy", *command) for more in ({"TERM": "xterm"}, {"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"})])
