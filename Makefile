@@ -75,12 +75,19 @@ deps:
 	@WEB=$(WEB) sh tools/deps.sh
 
 .PHONY: parts
-parts: $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
+parts: $(B)/cuwhy $(B)/completions/cuwhy.fish $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
 	$(B)/lib32/libcuwhy-rec.so
 
 $(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SANFLAG) -rdynamic -o $@ $^ $(LDLIBS)
+
+# Man pages and completions, from the tables that -h prints. The last one written stands for all.
+$(B)/completions/cuwhy.fish: $(B)/cuwhy
+	$(call say,DOCS,$(B)/man $(B)/completions)
+	$(Q)rm -rf $(B)/man && mkdir -p $(B)/man $(@D) && $< _document man > $(B)/man/cuwhy.1
+	$(Q)for c in $$($< _document commands); do $< _document man $$c > $(B)/man/cuwhy-$$c.1 || exit 1; done
+	$(Q)$< _document bash > $(@D)/cuwhy.bash && $< _document zsh > $(@D)/_cuwhy && $< _document fish > $@
 
 # NVML may hang or crash: whoever asks it is a process of its own.
 $(B)/cuwhy-probe: $(PROBE_OBJ)
@@ -260,6 +267,12 @@ install: all
 	install -m 755 $(B)/cuwhy-probe $(DESTDIR)$(PREFIX)/lib/cuwhy/
 	install -m 644 $(B)/libcuwhy-rec.so $(DESTDIR)$(PREFIX)/lib/cuwhy/
 	install -m 644 $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 $(DESTDIR)$(PREFIX)/lib/cuwhy/sim/
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+		$(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	install -m 644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -m 644 $(B)/completions/cuwhy.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cuwhy
+	install -m 644 $(B)/completions/_cuwhy $(DESTDIR)$(PREFIX)/share/zsh/site-functions/
+	install -m 644 $(B)/completions/cuwhy.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/
 	if [ -f $(B)/lib32/libcuwhy-rec.so ]; then \
 		install -m 644 $(B)/lib32/libcuwhy-rec.so $(DESTDIR)$(PREFIX)/lib/cuwhy/lib32/; fi
 

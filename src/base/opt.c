@@ -126,4 +126,8 @@ void opt_help(FILE *out, const struct opt_usage *u, const struct opt *opts)
 	}
 	if (u->notes)
 		fprintf(out, "\n%s", u->notes);
+	if (u->exits)
+		fprintf(out, "\n%s", u->exits);
+	if (u->examples)
+		fprintf(out, "\nexamples:\n%s", u->examples);
 }

@@ -22,7 +22,25 @@ struct opt_usage {
 	const char *command;	/* "run" */
 	const char *synopsis;	/* "[options] PROGRAM [argument ...]" */
 	const char *summary;	/* one sentence */
-	const char *notes;	/* printed after the options: exit status and the like */
+	const char *notes;	/* printed after the options, as are the two below; each may be NULL */
+	const char *exits;	/* exit statuses, in sentences */
+	const char *examples;	/* lines "  command    what it does" */
+};
+
+/* Words that an option takes, for completion. */
+struct opt_words {
+	const char *name, *words;	/* "color", "auto always never"; a NULL name ends the list */
+};
+
+/* What stands behind the options. */
+enum opt_operand { OPERAND_FILE, OPERAND_PROGRAM, OPERAND_CAUSE /* or a file */ };
+
+/* Everything about a command that its -h, its man page and the completions are made of. */
+struct opt_table {
+	const struct opt_usage *usage;
+	const struct opt *options;
+	const struct opt_words *words;	/* NULL = none */
+	enum opt_operand operand;
 };
 
 /* Parses up to the first operand (or "--"). Returns its index in argv; -EINVAL with `e` filled. */

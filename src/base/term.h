@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#define COLOUR_WORDS "auto always never"
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 
 /* "auto", "always", "never"; false for any other word. */

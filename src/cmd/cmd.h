@@ -12,6 +12,7 @@
 #endif
 
 struct err;
+struct opt_table;
 
 enum {
 	EXIT_NOTHING = 0,	/* nothing wrong found */
@@ -22,12 +23,27 @@ enum {
 	EXIT_NOT_FOUND = 127,
 };
 
+struct cmd {
+	const char *name, *args, *summary;
+	int (*run)(int argc, char **argv);
+	const struct opt_table *table;
+};
+
+/* All commands, in the order of the help. */
+extern const struct cmd commands[];
+extern const size_t commands_n;
+
+extern const struct opt_table run_table, doctor_table, explain_table, memory_table, report_table, export_table;
+
 int cmd_run(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_memory(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+
+/* Not for users: prints a man page or a completion, made of the tables above. The build calls it. */
+int cmd_document(int argc, char **argv);
 
 /* Tells of a failure of cuwhy itself, as text or as the JSON object; returns `status`. */
 int cmd_fail(FILE *out, bool json, const struct err *e, int status);

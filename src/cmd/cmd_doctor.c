@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/opt.h"
+#include "base/progress.h"
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
@@ -28,9 +29,10 @@ static const struct opt_usage usage = {
 	"doctor", "[options] [BUNDLE]",
 	"Tells whether this machine, its driver, its GPUs and its PyTorch are able to work together, and if\n"
 	"not, what exactly to change. With BUNDLE: the machine that it was made on.",
+	.exits =
 	"The exit status is 0 when nothing is wrong, 1 when something was found, 2 when it could not be judged\n"
-	"or on failure.\n\n"
-	"examples:\n"
+	"or on failure.\n",
+	.examples =
 	"  cuwhy doctor                       this machine and the Python of this shell\n"
 	"  cuwhy doctor --python venv         the environment in ./venv\n"
 	"  cuwhy doctor --recommend           which PyTorch to install here, and why not the others\n"
@@ -49,6 +51,13 @@ static const struct opt options[] = {
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
 };
+
+static const struct opt_words words[] = {
+	{"color", COLOUR_WORDS},
+	{0},
+};
+
+const struct opt_table doctor_table = {&usage, options, words, OPERAND_FILE};
 
 /* The list comes first, so that whoever sends the file knows what is in it. */
 static int write_bundle(const struct machine *m, struct err *e)
@@ -115,7 +124,9 @@ static int get_machine(struct machine *m, const char *bundle, struct err *e)
 		return machine_load(m, bundle, e);
 	if (read_numbers(&from, e))
 		return -EINVAL;
+	progress_begin("looking at this machine and asking its driver");
 	machine_collect(m, &from);
+	progress_end();
 	if (from.pid && !m->process.known)
 		return err_set(e, -ESRCH, "process %u cannot be looked at: %s", from.pid, m->process.reason ? m->process.reason : "?");
 	if (from.python && no_environment(m))
@@ -163,6 +174,8 @@ int cmd_doctor(int argc, char **argv)
 		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	style.colour = !given.json && term_colour(STDOUT_FILENO, colour);
 	style.width = term_width(STDOUT_FILENO);
+	if (given.json)
+		progress_disable();
 	if (get_machine(&m, path, &e) || (given.bundle && write_bundle(&m, &e)))
 		status = cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	else

@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/opt.h"
+#include "base/progress.h"
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
@@ -32,7 +33,12 @@ static const struct opt_usage usage = {
 	"Says what a log, a traceback, a recording, a GPU core dump or a memory snapshot of PyTorch means. Several\n"
 	"files are judged together (train.log nvidia-smi.txt); - reads standard input and passes it on. A code is a\n"
 	"number, a name or an Xid (700, CUBLAS_STATUS_ALLOC_FAILED, \"Xid 79\"). Without arguments: the newest recording.",
-	"The exit status is 0 when nothing is wrong, 1 when something was found, 2 on failure.\n",
+	.exits = "The exit status is 0 when nothing is wrong, 1 when something was found, 2 on failure.\n",
+	.examples =
+	"  cuwhy explain train.log                the first error of a log, and its cause\n"
+	"  python train.py 2>&1 | cuwhy explain -  passes the log on, and says at its end what went wrong\n"
+	"  cuwhy explain 700                      what a code means\n"
+	"  cuwhy explain oom-fragmentation        what a cause is, and what to do\n",
 };
 
 static const struct opt options[] = {
@@ -43,6 +49,13 @@ static const struct opt options[] = {
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
 };
+
+static const struct opt_words words[] = {
+	{"color", COLOUR_WORDS},
+	{0},
+};
+
+const struct opt_table explain_table = {&usage, options, words, OPERAND_CAUSE};
 
 /* --- causes ----------------------------------------------------------------------------------- */
 
@@ -186,6 +199,9 @@ int cmd_explain(int argc, char **argv)
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);
 	}
+	given.o.colour = colour;
+	if (given.o.json)
+		progress_disable();
 	style.colour = !given.o.json && term_colour(STDOUT_FILENO, colour);
 	style.width = term_width(STDOUT_FILENO);
 	if (given.list)

@@ -12,7 +12,9 @@
 #include "base/opt.h"
 #include "base/pickle_write.h"
 #include "base/str.h"
+#include "base/progress.h"
 #include "cmd/cmd.h"
+#include "cmd/export.h"
 #include "cmd/memory_time.h"
 #include "cmd/recording.h"
 #include "report/torchsnap.h"
@@ -22,14 +24,15 @@
 #define MAX_SNAPSHOT	((size_t)16 << 30)
 
 static struct {
-	bool snapshot, help;
+	bool snapshot, chrome, json, help;
 	const char *out, *pid;
 } given;
 
 static const struct opt_usage usage = {
-	"export", "--torch-snapshot -o FILE [options] [RECORDING]",
+	"export", "--torch-snapshot|--chrome-trace -o FILE [options] [RECORDING]",
 	"Makes of a recording (a folder, or one .cwr file; without one, the newest) a file that another\n"
 	"program reads.",
+	.notes =
 	"The snapshot is a pickle like that of torch.cuda.memory._dump_snapshot: PyTorch's segments and blocks\n"
 	"as they were at the end, with the lines that made them. PyTorch's viewer opens it:\n"
 	"    python -m torch.cuda._memory_viz trace_plot FILE -o FILE.html\n"
@@ -37,16 +40,25 @@ static const struct opt_usage usage = {
 	"that were live at the end and of those freed last. Streams, pools and sizes before rounding are not\n"
 	"recorded: the stream is 0, the pool (0, 0), the size the block's.\n"
 	"\n"
-	"The exit status is 0 when the file was written, else 2.\n",
+	"The trace is for https://ui.perfetto.dev and chrome://tracing: the last launches and driver calls of every\n"
+	"thread where the program made them, with their lines and parameters; failures; memory over time.\n",
+	.exits = "The exit status is 0 when the file was written, else 2.\n",
+	.examples =
+	"  cuwhy export --chrome-trace -o trace.json             the newest recording\n"
+	"  cuwhy export --torch-snapshot -o snap.pickle out/     what 'cuwhy run --out out' left\n",
 };
 
 static const struct opt options[] = {
 	{"torch-snapshot", 0, NULL, "write a memory snapshot of PyTorch's allocator", &given.snapshot, NULL},
+	{"chrome-trace", 0, NULL, "write a trace for Perfetto or chrome://tracing", &given.chrome, NULL},
 	{"out", 'o', "FILE", "where to write it; '-' is standard output", NULL, &given.out},
 	{"pid", 0, "PID", "of which process, when the recording has several", NULL, &given.pid},
+	{"json", 0, NULL, "tell of the file as one JSON object", &given.json, NULL},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
 };
+
+const struct opt_table export_table = {&usage, options, NULL, OPERAND_FILE};
 
 /* --- the process that is meant ---------------------------------------------------------------- */
 
@@ -146,6 +158,12 @@ static void tell(const struct torchsnap *s, bool traced)
 	warn(s->outside, "blocks are in no allocation that was recorded: each is shown as a segment of its own");
 	warn(s->overlapping, "blocks lie on top of others: the recording is damaged there, they are left out");
 	warn(s->cache_left_out, "bytes of PyTorch's cache are left out: nothing tells which allocations they are");
+	if (given.json) {
+		export_tell(json_pack("{s:s,s:I,s:I,s:I,s:b}", "format", "torch-snapshot", "segments", (json_int_t)s->n_segments,
+				      "blocks", (json_int_t)s->n_blocks, "events", (json_int_t)s->n_events, "traced", (int)traced),
+			    given.out);
+		return;
+	}
 	if (strcmp(given.out, "-") != 0)
 		printf("wrote '%s': %zu segments, %zu blocks, %zu events\n", given.out, s->n_segments, s->n_blocks,
 		       s->n_events);
@@ -173,6 +191,7 @@ static int write_snapshot(const struct torchsnap *s, struct trace *t, bool trace
 	torchsnap_write(s, t, &p);
 	pickle_end(&p);
 	rc = write_out(&p, e);
+	progress_end();
 	if (rc == 0)
 		tell(s, traced);
 	pickle_release(&p);
@@ -204,6 +223,8 @@ static int export(const char *path, struct err *e)
 	struct choice c = {0};
 	int rc;
 
+	if (given.chrome)
+		return export_chrome(path, given.out, given.pid, given.json, e);
 	choose(&c, path, e);
 	rc = c.trace ? export_process(&c, e) : e->code;
 	trace_free(c.trace);
@@ -219,14 +240,18 @@ static int check(int argc, int first, struct err *e)
 		return err_set(e, -EINVAL, "export takes one recording, not %d", argc - first);
 	if (given.pid && !str_u64(given.pid, &pid))
 		return err_set(e, -EINVAL, "--pid takes a number, not '%s'", given.pid);
-	if (!given.snapshot) {
+	if (!given.snapshot && !given.chrome) {
 		err_set(e, -EINVAL, "export needs to know what to make");
-		return err_hint(e, "cuwhy export --torch-snapshot -o snapshot.pickle");
+		return err_hint(e, "cuwhy export --torch-snapshot -o snapshot.pickle, or --chrome-trace -o trace.json");
 	}
+	if (given.snapshot && given.chrome)
+		return err_set(e, -EINVAL, "export makes one file at a time: --torch-snapshot or --chrome-trace");
 	if (!given.out || !*given.out) {
 		err_set(e, -EINVAL, "export needs to know where to write");
 		return err_hint(e, "-o FILE, or -o - for standard output");
 	}
+	if (given.json && !strcmp(given.out, "-"))
+		return err_set(e, -EINVAL, "the file and --json cannot both go to standard output");
 	return 0;
 }
 
@@ -246,8 +271,15 @@ int cmd_export(int argc, char **argv)
 		path = first < argc ? xstrdup(argv[first]) : recording_newest(&e);
 	if (rc == 0 && path && !fs_exists(path))
 		rc = err_set(&e, -ENOENT, "cannot open '%s': %s", path, strerror(ENOENT));
-	if (rc == 0)
-		rc = path ? export(path, &e) : e.code;
+	if (rc == 0 && path) {
+		if (given.json)
+			progress_disable();
+		progress_begin("exporting '%s'", path);
+		rc = export(path, &e);
+		progress_end();
+	} else if (rc == 0) {
+		rc = e.code;
+	}
 	free(path);
-	return rc ? cmd_fail(stdout, false, &e, EXIT_TROUBLE) : cmd_finish(EXIT_NOTHING);
+	return rc ? cmd_fail(stdout, given.json, &e, EXIT_TROUBLE) : cmd_finish(EXIT_NOTHING);
 }

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/opt.h"
+#include "base/progress.h"
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
@@ -26,9 +27,10 @@ static const struct opt_usage usage = {
 	"Tells who held the memory of the GPUs in a recording (a folder, or one .cwr file): by line, by what\n"
 	"it is for, by library; and how it grew. Or in a snapshot that torch.cuda.memory._dump_snapshot wrote.\n"
 	"Without a file: every GPU of this machine, and who holds it.",
+	.exits =
 	"The exit status is 0; 1 when the recorded program failed for lack of memory; 2 on failure, and when not\n"
-	"every GPU could be asked.\n\n"
-	"examples:\n"
+	"every GPU could be asked.\n",
+	.examples =
 	"  cuwhy memory                         who holds the GPUs of this machine now\n"
 	"  cuwhy memory --by kind out/          parameters, gradients, activations, ...\n"
 	"  cuwhy memory --at peak --top 30 out/ the thirty biggest lines when most was in use\n"
@@ -43,6 +45,14 @@ static const struct opt options[] = {
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
 };
+
+static const struct opt_words words[] = {
+	{"by", "line function kind library stream pool"},
+	{"at", "oom peak end"},
+	{0},
+};
+
+const struct opt_table memory_table = {&usage, options, words, OPERAND_FILE};
 
 /* The place of a word in a list; -1 when it is not there. */
 static int word_of(const char *word, const char *const *list)
@@ -105,6 +115,8 @@ int cmd_memory(int argc, char **argv)
 	struct memory_asked a = {0};
 	int first = opt_parse(&usage, options, argc, argv, &e);
 
+	if (given.json)
+		progress_disable();
 	if (first >= 0 && given.help) {
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cuwhy report`: a recording, a core dump or a memory snapshot as one HTML page.
+ * `cuwhy report`: a recording, a core dump, a memory snapshot or a bundle as one HTML page.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/opt.h"
+#include "base/progress.h"
 #include "cmd/cmd.h"
 #include "cmd/memory.h"
 #include "cmd/opened.h"
@@ -31,16 +32,19 @@ static struct {
 } given;
 
 static const struct opt_usage usage = {
-	"report", "[options] [RECORDING | DUMP | SNAPSHOT]",
+	"report", "[options] [RECORDING | DUMP | SNAPSHOT | BUNDLE]",
 	"Writes one HTML page that shows a recording (a folder, or one .cwr file; without one, the newest), a GPU\n"
-	"core dump or a memory snapshot of PyTorch. It needs no network and no other file: show it to a colleague.",
+	"core dump, a memory snapshot of PyTorch or a bundle of the doctor. It needs no network and no other file:\n"
+	"show it to a colleague.",
+	.notes =
 	"The page holds lines of your source code around the failure, command lines and folders: look before you\n"
-	"publish it.\n\n"
-	"The exit status is 0 when the page was written, else 2.\n\n"
-	"examples:\n"
+	"publish it.\n",
+	.exits = "The exit status is 0 when the page was written, else 2.\n",
+	.examples =
 	"  cuwhy report                       the newest recording, into " DEFAULT_OUT "\n"
 	"  cuwhy report -o oom.html out/      a recording that 'cuwhy run --out out' left\n"
-	"  cuwhy report snapshot.pickle       what torch.cuda.memory._dump_snapshot wrote\n",
+	"  cuwhy report snapshot.pickle       what torch.cuda.memory._dump_snapshot wrote\n"
+	"  cuwhy report my.json               what 'cuwhy doctor --bundle my.json' wrote\n",
 };
 
 static const struct opt options[] = {
@@ -49,6 +53,8 @@ static const struct opt options[] = {
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
 };
+
+const struct opt_table report_table = {&usage, options, NULL, OPERAND_FILE};
 
 /* --- the page ----------------------------------------------------------------------------------- */
 
@@ -86,16 +92,17 @@ static int tell(const char *path, size_t bytes, const char *cause)
 	return cmd_finish(EXIT_NOTHING);
 }
 
-int report_finish(struct page *p, const struct verdict *v, const char *path)
+int report_finish(struct page *p, const struct verdict *v, const char *path, const char *words)
 {
 	const char *out = given.out ? given.out : DEFAULT_OUT;
-	char *text = text_of(v, path);
+	char *text = words ? xstrdup(words) : text_of(v, path);
 	struct err e = {0};
 	struct buf b;
 	int rc, status;
 
 	buf_init(&b, PAGE_MAX);
 	rc = page_write(p, text, &b, &e);
+	progress_end();
 	if (rc == 0 && strcmp(out, "-") != 0)
 		rc = fs_write(out, b.data, b.len, &e);
 	else if (rc == 0)
@@ -116,6 +123,9 @@ static int report_of(const char *path)
 	struct err e = {0};
 	int rc;
 
+	if (given.json)
+		progress_disable();
+	progress_begin("making a page of '%s'", path);
 	if (!fs_exists(path)) {
 		err_set(&e, -ENOENT, "cannot open '%s': %s", path, strerror(ENOENT));
 		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
@@ -124,6 +134,8 @@ static int report_of(const char *path)
 		rc = report_snapshot(path, &e);
 	else if (file_is_dump(path))
 		rc = report_dump(path, &e);
+	else if (report_is_bundle(path))
+		rc = report_bundle(path, &e);
 	else
 		rc = report_recording(path, &e);
 	return e.code ? cmd_fail(stdout, given.json, &e, EXIT_TROUBLE) : rc;
@@ -136,7 +148,7 @@ int cmd_report(int argc, char **argv)
 	char *path;
 
 	if (first >= 0 && argc - first > 1)
-		first = err_set(&e, -EINVAL, "report takes one recording, dump or snapshot, not %d", argc - first);
+		first = err_set(&e, -EINVAL, "report takes one recording, dump, snapshot or bundle, not %d", argc - first);
 	if (first >= 0 && given.out && !*given.out)
 		first = err_set(&e, -EINVAL, "-o needs the name of a file");
 	if (first >= 0 && given.json && given.out && !strcmp(given.out, "-"))

@@ -25,12 +25,18 @@ static struct {
 static const struct opt_usage usage = {
 	"run", "[options] PROGRAM [argument ...]",
 	"Runs a program and all it starts. If CUDA fails in it, says why, on stderr.",
-	"The exit status is the program's own: 128+N when signal N ended it. When it could not be\n"
-	"started: 127 not found, 126 not executable, 125 cuwhy's own failure; 2 wrong usage.\n"
+	.notes =
 	"Recordings of failures go to $CUWHY_DIR, else $XDG_STATE_HOME/cuwhy, else\n"
 	"~/.local/state/cuwhy; the newest ten are kept.\n"
 	"TIME is 90, 60s, 5m or 1h. The dump ends the kernel that runs; with --hang-go-on the\n"
 	"program then sees error 719.\n",
+	.exits =
+	"The exit status is the program's own: 128+N when signal N ended it. When it could not be\n"
+	"started: 127 not found, 126 not executable, 125 cuwhy's own failure; 2 wrong usage.\n",
+	.examples =
+	"  cuwhy run python train.py              run it; if CUDA fails, say why\n"
+	"  cuwhy run --out out torchrun ...       the recording of all ranks in ./out\n"
+	"  cuwhy run --hang-after 5m python x.py  a kernel that does not end: which one, and where\n",
 };
 
 static const struct opt options[] = {
@@ -47,6 +53,18 @@ static const struct opt options[] = {
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
 };
+
+static const struct opt_words words[] = {
+	{"color", COLOUR_WORDS},
+#define SIM_MODEL(id, ...) " sim:" #id
+	{"gpu", "sim"
+#include "sim/sim_models.def"
+	},
+#undef SIM_MODEL
+	{0},
+};
+
+const struct opt_table run_table = {&usage, options, words, OPERAND_PROGRAM};
 
 struct run {
 	struct server server;

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "base/err.h"
+#include "base/progress.h"
 #include "cmd/cmd.h"
 #include "report/json_text.h"
 #include "base/banned.h"
@@ -15,6 +16,7 @@ int cmd_fail(FILE *out, bool json, const struct err *e, int status)
 {
 	json_t *o;
 
+	progress_end();
 	if (!json) {
 		fprintf(stderr, "cuwhy: %s\n", e->msg);
 		if (e->hint[0])
@@ -32,6 +34,7 @@ int cmd_fail(FILE *out, bool json, const struct err *e, int status)
 
 int cmd_finish(int status)
 {
+	progress_end();
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
 	fprintf(stderr, "cuwhy: cannot write the answer: %s\n", strerror(errno ? errno : EIO));

@@ -6,10 +6,13 @@
 
 #include <stdbool.h>
 
+#include "base/term.h"
+
 struct text_style;
 
 struct explain_options {
 	bool json, quiet;
+	enum colour colour;
 };
 
 /* Does the word name something that can be read: a file, a folder, "-", or is it a text by itself? */

@@ -6,11 +6,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/progress.h"
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
@@ -56,6 +58,7 @@ static struct verdict *judge_all(struct recording *r, struct err *e)
 			*e = left[i];
 		n += list[n] != NULL;
 	}
+	progress_end();
 	for (i = 0; n > 0 && i < r->n; i++)
 		if (left[i].code)
 			fprintf(stderr, "cuwhy: left out: %s\n", left[i].msg);
@@ -99,10 +102,13 @@ static struct verdict *judge_dump(const char *path, struct err *e)
 static int read_file(struct text_log *l, const char *path, struct err *e)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+	struct stat st;
 
 	if (fd < 0)
 		return err_set(e, -errno, "cannot open '%s': %s", path, strerror(errno));
 	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		progress_total((uint64_t)st.st_size);
 	rc = log_read_fd(l, path, fd, -1);
 	close(fd);
 	return rc ? err_set(e, rc, "cannot read '%s': %s", path, strerror(-rc)) : 0;
@@ -168,10 +174,14 @@ static int take(struct answer *a, const char *word, const struct explain_options
 	enum input kind = kind_of(word);
 	struct verdict *v = NULL;
 
+	if (kind != INPUT_STDIN && kind != INPUT_TEXT)
+		progress_begin("reading '%s'", word);
 	if (kind == INPUT_STDIN || kind == INPUT_TEXT_FILE || kind == INPUT_TEXT) {
 		if (!a->log)
 			a->log = new_log();
 		a->from_stdin |= kind == INPUT_STDIN;
+		if (kind == INPUT_STDIN)
+			progress_end();
 		if (kind == INPUT_STDIN)
 			return read_stdin(a->log, o, &a->e);
 		if (kind == INPUT_TEXT_FILE)
@@ -233,8 +243,9 @@ static int finish(struct answer *a, const char *path, const struct explain_optio
 		return cmd_fail(stdout, o->json, &a->e, EXIT_TROUBLE);
 	}
 	a->n = 0;
+	progress_end();
 	if (out == stderr) {
-		style->colour = term_colour(STDERR_FILENO, COLOUR_AUTO);
+		style->colour = term_colour(STDERR_FILENO, o->colour);
 		style->width = term_width(STDERR_FILENO);
 	}
 	print(out, v, path, a->log && !log_bytes(a->log), o, style);
@@ -260,6 +271,7 @@ int explain_inputs(char **words, int n, const struct explain_options *o, struct 
 		status = cmd_fail(stdout, o->json, &a.e, EXIT_TROUBLE);
 	else
 		status = finish(&a, kind_of(words[0]) == INPUT_TEXT ? "the text" : a.from_stdin ? "standard input" : words[0], o, style);
+	progress_end();
 	for (size_t i = 0; i < a.n; i++)
 		verdict_free(a.list[i]);
 	log_free(a.log);

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/progress.h"
 #include "cmd/cmd.h"
 #include "cmd/memory.h"
 #include "facts/fact_snapshot.h"
@@ -87,9 +88,11 @@ struct open_snapshot {
 
 static bool open_snapshot(struct open_snapshot *o, const char *path, struct err *e)
 {
+	progress_begin("reading '%s'", path);
 	o->s = snap_open(path, e);
 	if (!o->s)
 		return false;
+	progress_begin("playing back '%s'", path);
 	o->n = snap_devices(o->s) ? snap_devices(o->s) : 1;
 	o->d = xcalloc((size_t)o->n, sizeof(*o->d));
 	snap_lines_find(&o->l, o->s, snapshot_owner);
@@ -129,6 +132,7 @@ int explain_snapshot(const char *path, bool json, const struct text_style *style
 	if (!open_snapshot(&o, path, &e))
 		return cmd_fail(stdout, json, &e, EXIT_TROUBLE);
 	v = verdict_of_snapshot(o.s, &o.l, &o.d[snapshot_device_to_judge(o.d, o.n)]);
+	progress_end();
 	status = print_verdict(v, path, json, style, o.s, o.d, o.n);
 	verdict_free(v);
 	close_snapshot(&o);

@@ -1,30 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The command table.
+ * Finds the command and starts it.
  */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "base/banned.h"
-
-struct cmd {
-	const char *name, *args, *summary;
-	int (*run)(int argc, char **argv);
-};
-
-static const struct cmd cmds[] = {
-	{"run", "[options] PROGRAM ...", "run a program; if CUDA fails in it, say why", cmd_run},
-	{"doctor", "[options] [BUNDLE]", "can this machine run CUDA and PyTorch, and if not, why", cmd_doctor},
-	{"explain", "[FILE | TEXT | CODE]", "what a log, a recording, a dump or a code means", cmd_explain},
-	{"memory", "[RECORDING | SNAPSHOT]", "who holds the memory, in a file or on this machine", cmd_memory},
-	{"report", "[options] [RECORDING]", "make one HTML page of a recording, a dump or a snapshot", cmd_report},
-	{"export", "[options] [RECORDING]", "make a PyTorch memory snapshot of a recording", cmd_export},
-};
-
-#define N_CMDS (sizeof(cmds) / sizeof(cmds[0]))
 
 static void usage(FILE *out)
 {
@@ -33,26 +19,27 @@ static void usage(FILE *out)
 	fputs("usage: cuwhy COMMAND [options] [arguments]\n\n"
 	      "Says why CUDA failed in a program, at which line, and what to do.\n\ncommands:\n",
 	      out);
-	for (i = 0; i < N_CMDS; i++)
-		fprintf(out, "  %-8s %-22s %s\n", cmds[i].name, cmds[i].args, cmds[i].summary);
+	for (i = 0; i < commands_n; i++)
+		fprintf(out, "  %-8s %-22s %s\n", commands[i].name, commands[i].args, commands[i].summary);
 	fputs("\n'cuwhy COMMAND -h' tells more. 'cuwhy --version' prints the version.\n", out);
 }
 
 static int unknown(const char *word)
 {
-	const char *names[N_CMDS + 2] = {NULL}, *near;
+	const char **names = xcalloc(commands_n + 2, sizeof(*names)), *near;
 	struct err e = {0};
 	size_t i;
 
-	for (i = 0; i < N_CMDS; i++)
-		names[i] = cmds[i].name;
-	names[N_CMDS] = "help";
+	for (i = 0; i < commands_n; i++)
+		names[i] = commands[i].name;
+	names[commands_n] = "help";
 	err_set(&e, -1, "unknown %s '%s'", word[0] == '-' ? "option" : "command", word);
 	near = str_nearest(word, names);
 	if (near)
 		err_hint(&e, "did you mean 'cuwhy %s'?", near);
 	else
 		err_hint(&e, "'cuwhy --help' lists the commands");
+	free(names);
 	return cmd_fail(stderr, false, &e, EXIT_TROUBLE);
 }
 
@@ -60,9 +47,9 @@ static const struct cmd *find(const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < N_CMDS; i++)
-		if (strcmp(cmds[i].name, name) == 0)
-			return &cmds[i];
+	for (i = 0; i < commands_n; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
 	return NULL;
 }
 
@@ -112,6 +99,8 @@ int main(int argc, char **argv)
 		return help(NULL);
 	if (strcmp(word, "help") == 0)
 		return help(argv[2]);
+	if (strcmp(word, "_document") == 0)
+		return cmd_document(argc - 1, argv + 1);
 	c = find(word);
 	return c ? c->run(argc - 1, argv + 1) : unknown(word);
 }

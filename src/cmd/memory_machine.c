@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/progress.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/usage_json.h"
@@ -139,11 +140,15 @@ static int no_answer(const struct gpu_usage *u, struct err *e)
 
 int memory_of_machine(bool json)
 {
-	struct gpu_usage *u = probe_gpus();
+	struct gpu_usage *u;
 	struct err e = {0};
-	int status = u->trouble == USAGE_COMPLETE ? EXIT_NOTHING : EXIT_TROUBLE;
+	int status;
 	json_t *o;
 
+	progress_begin("asking the NVIDIA driver");
+	u = probe_gpus();
+	progress_end();
+	status = u->trouble == USAGE_COMPLETE ? EXIT_NOTHING : EXIT_TROUBLE;
 	if (u->n == 0) {
 		no_answer(u, &e);
 		status = cmd_fail(stdout, json, &e, EXIT_TROUBLE);

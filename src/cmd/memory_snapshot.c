@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/progress.h"
 #include "cmd/cmd.h"
 #include "cmd/memory_snapshot.h"
 #include "facts/fact_snapshot.h"
@@ -138,15 +139,18 @@ static void view_release(struct memory_view *v, struct snap_device *d)
 int memory_of_snapshot(const char *path, const struct memory_options *o)
 {
 	struct err e = {0};
-	struct snapshot *s = snap_open(path, &e);
+	struct snapshot *s;
 	struct memory_view *v;
 	struct snap_device *d;
 	struct snap_lines l;
 	size_t n = 0;
 	int devices;
 
+	progress_begin("reading '%s'", path);
+	s = snap_open(path, &e);
 	if (!s)
 		return cmd_fail(stdout, o->json, &e, EXIT_TROUBLE);
+	progress_begin("playing back '%s'", path);
 	devices = snap_devices(s);
 	d = xcalloc((size_t)devices + 1, sizeof(*d));
 	v = xcalloc((size_t)devices + 1, sizeof(*v));
@@ -160,6 +164,7 @@ int memory_of_snapshot(const char *path, const struct memory_options *o)
 		v[n] = (struct memory_view){.s = s, .d = &d[n], .l = &l};
 		look(&v[n++], o);
 	}
+	progress_end();
 	if (o->json)
 		memory_print_json(v, n);
 	for (size_t i = 0; !o->json && i < n; i++)

@@ -107,16 +107,21 @@ static bool is_ours(const char *path)
 static int finish(struct judged *j, struct recording *r, const char *path)
 {
 	bool none = j->n == 0 && r->n > 0;
-	json_t *stored = none ? stored_verdict(path) : NULL;
+	json_t *stored = stored_verdict(path);
 	struct verdict *v = verdict_join(j->list, j->n);
 	int status;
 
-	if (stored)
+	/* the doctor looked at the machine then, which may be another one */
+	if (!none && stored && !json_is_array(json_object_get(stored, "checks"))) {
+		json_decref(stored);
+		stored = NULL;
+	}
+	if (stored && none)
 		page_tell(j->page, "the verdict is the one that was written when the program ended");
 	if (!none)
 		add_first(j, r, v);
 	page_set_verdict(j->page, v, stored);
-	status = report_finish(j->page, none ? NULL : v, path);
+	status = report_finish(j->page, none ? NULL : v, path, NULL);
 	if (none)
 		fprintf(stderr, "cuwhy: nothing of the recording could be read: %s\n", j->left.msg);
 	json_decref(stored);
@@ -163,7 +168,7 @@ int report_dump(const char *path, struct err *e)
 	p = page_new("dump", path);
 	page_add_dump(p, c);
 	page_set_verdict(p, v, NULL);
-	status = report_finish(p, v, path);
+	status = report_finish(p, v, path, NULL);
 	page_free(p);
 	verdict_free(v);
 	culprit_free(c);
@@ -184,7 +189,7 @@ static int write_snapshot(const char *path, const struct snapshot *s, const stru
 	d[0] = first;
 	page_add_snapshot(p, s, l, d, (size_t)n, v);
 	page_set_verdict(p, v, NULL);
-	status = report_finish(p, v, path);
+	status = report_finish(p, v, path, NULL);
 	page_free(p);
 	verdict_free(v);
 	return status;

@@ -29,6 +29,9 @@ const struct verdict *doctor_verdict(const struct doctor *d);
 const struct facts *doctor_facts(const struct doctor *d);
 size_t doctor_checks(const struct doctor *d, const struct doctor_check **list);
 
+/* The answer in one line. */
+const char *doctor_title(const struct doctor *d);
+
 /* 0 nothing wrong, 1 something found, 2 could not judge. */
 int doctor_exit(const struct doctor *d);
 

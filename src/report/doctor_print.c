@@ -72,24 +72,30 @@ static void count(const struct doctor *d, size_t n[4])
 		n[d->check[i].status]++;
 }
 
-static void print_heading(struct wrap *w, const struct doctor *d)
+const char *doctor_title(const struct doctor *d)
 {
 	const struct verdict *v = d->verdict;
-	size_t n[4];
 
-	count(d, n);
-	if (strcmp(v->cause->id, "none") == 0) {
-		if (fact_true(d->facts, FACT_torch_found))
-			wrap_heading(w, "cuwhy: this machine, its driver and its PyTorch go together");
-		else
-			wrap_heading(w, "cuwhy: this machine and its driver are able to run CUDA programs");
-		putc('\n', w->out);
-	} else if (strcmp(v->cause->id, "unknown") == 0) {
-		wrap_heading(w, "cuwhy: this machine could not be judged");
+	if (strcmp(v->cause->id, "unknown") == 0)
+		return "this machine could not be judged";
+	if (strcmp(v->cause->id, "none") != 0)
+		return v->title;
+	return fact_true(d->facts, FACT_torch_found) ? "this machine, its driver and its PyTorch go together"
+						      : "this machine and its driver are able to run CUDA programs";
+}
+
+static void print_heading(struct wrap *w, const struct doctor *d)
+{
+	const char *title = doctor_title(d);
+	char *heading = title != d->verdict->title ? xasprintf("cuwhy: %s", title) : NULL;
+
+	if (heading) {
+		wrap_heading(w, heading);
 		putc('\n', w->out);
 	} else {
-		print_verdict(w, v);
+		print_verdict(w, d->verdict);
 	}
+	free(heading);
 }
 
 /* --- what to install -------------------------------------------------------------------------- */
@@ -196,13 +202,11 @@ void doctor_text(FILE *out, const struct doctor *d, const struct machine *m, con
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static json_t *json_checks(const struct doctor *d)
+json_t *checks_json(const struct doctor_check *c, size_t n)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < d->n_checks; i++) {
-		const struct doctor_check *c = &d->check[i];
-
+	for (const struct doctor_check *end = c + n; c < end; c++) {
 		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "id", c->id, "label", c->label, "status",
 						      words[c->status], "text", json_text(c->text), "cause", json_text(c->cause),
 						      "command", json_text(c->command)));
@@ -210,7 +214,7 @@ static json_t *json_checks(const struct doctor *d)
 	return list;
 }
 
-static json_t *json_facts(const struct facts *f)
+json_t *facts_json(const struct facts *f)
 {
 	json_t *o = json_object();
 
@@ -285,9 +289,9 @@ int doctor_json(FILE *out, const struct doctor *d, const struct machine *m, bool
 	json_t *o = verdict_json(d->verdict);
 	int rc;
 
-	json_object_set_new(o, "checks", json_checks(d));
+	json_object_set_new(o, "checks", checks_json(d->check, d->n_checks));
 	json_object_set_new(o, "gpus", json_gpus(m));
-	json_object_set_new(o, "facts", json_facts(d->facts));
+	json_object_set_new(o, "facts", facts_json(d->facts));
 	if (recommend)
 		json_object_set_new(o, "recommend", json_recommend(m));
 	rc = json_dumpf(o, out, JSON_COMPACT);

@@ -16,6 +16,7 @@
 #include "trace/trace.h"
 
 #define OTHERS_MAX	64	/* verdicts of other processes, and notes */
+#define CHECKS_MAX	64	/* of the doctor; it has fewer */
 
 #ifndef CUWHY_VERSION
 #define CUWHY_VERSION "unknown"
@@ -201,7 +202,8 @@ void page_set_verdict(struct page *p, const struct verdict *v, json_t *stored)
 			page_tell(p, "%zu more %s are not shown", cut, i ? "handled failures" : "failed processes");
 	}
 	json_object_del(json_object_get(j, "memory"), "ledger");
-	if (!stored)
+	cut_list(json_object_get(j, "checks"), CHECKS_MAX);
+	if (v)
 		move_first(p, v);
 	json_object_set_new(p->data, "stored", json_boolean(stored != NULL));
 	json_object_set_new(p->data, "verdict", j);

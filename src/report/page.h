@@ -15,7 +15,9 @@
 #include "base/buf.h"
 
 struct culprit;
+struct doctor;
 struct err;
+struct machine;
 struct page;
 struct process_end;
 struct snap_device;
@@ -45,8 +47,14 @@ void page_add_snapshot(struct page *p, const struct snapshot *s, const struct sn
 /* A core dump without a recording. */
 void page_add_dump(struct page *p, const struct culprit *c);
 
+/* A machine as a bundle of the doctor tells of it (kind "bundle"): the checks and the facts. */
+void page_add_machine(struct page *p, const struct doctor *d, const struct machine *m);
+
 /* What is to be said first; `stored` is one that was read from a file instead, NULL = `v` counts. */
 void page_set_verdict(struct page *p, const struct verdict *v, json_t *stored);
+
+/* The checks of the doctor, where the verdict has none of its own. */
+void page_set_checks(struct page *p, const struct doctor *d);
 
 /* What is missing, in words. */
 void page_tell(struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -337,6 +337,8 @@ json_t *verdict_json(const struct verdict *v)
 		json_object_set_new(j, "victim_of", json_integer(v->victim_of));
 		json_object_set_new(j, "victim_because", json_text(v->victim_why));
 	}
+	if (v->n_checks)
+		json_object_set_new(j, "checks", checks_json(v->checks, v->n_checks));
 	json_object_set_new(j, "simulated", json_boolean(v->sim));
 	json_object_set_new(j, "notes", json_list(v->notes));
 	json_object_set_new(j, "others", json_list(v->others));

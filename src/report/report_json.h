@@ -6,8 +6,14 @@
 
 #include <jansson.h>
 
+struct doctor_check;
+struct facts;
 struct verdict;
 
 json_t *verdict_json(const struct verdict *v);
+
+/* What the doctor found, and what it is drawn from: known facts by name. */
+json_t *checks_json(const struct doctor_check *list, size_t n);
+json_t *facts_json(const struct facts *f);
 
 #endif

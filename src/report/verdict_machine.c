@@ -99,10 +99,23 @@ static bool explains(const struct verdict *v, const struct verdict *found)
 	return theirs <= mine || v->sure == SURE_POSSIBLE;
 }
 
+static void keep_checks(struct verdict *v, const struct doctor *d)
+{
+	v->checks = pool_alloc(&v->pool, (d->n_checks + 1) * sizeof(*v->checks));
+	v->n_checks = d->n_checks;
+	for (size_t i = 0; i < d->n_checks; i++) {
+		const struct doctor_check *c = &d->check[i];
+
+		v->checks[i] = (struct doctor_check){.id = keep(v, c->id), .label = keep(v, c->label), .status = c->status,
+						     .text = keep(v, c->text), .cause = keep(v, c->cause), .command = keep(v, c->command)};
+	}
+}
+
 bool verdict_adopt(struct verdict *v, const struct doctor *d)
 {
 	const struct verdict *found = d->verdict;
 
+	keep_checks(v, d);
 	if (!explains(v, found)) {
 		if (found->sure != SURE_POSSIBLE && strcmp(found->cause->id, "none") != 0)
 			verdict_evidence(v, "doctor", pool_printf(&v->pool, "besides, cuwhy doctor says: %s (%s)", found->title,

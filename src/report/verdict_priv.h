@@ -133,6 +133,8 @@ struct verdict {
 	size_t n_unchecked;
 	const char *frames_off;		/* why there are no Python lines; NULL when there are */
 	bool sim;
+	struct doctor_check *checks;	/* of the machine, when the doctor looked at it */
+	size_t n_checks;
 	/* the process */
 	uint32_t pid, ppid, rank;	/* rank CW_UNKNOWN = not set */
 	bool exit_known;

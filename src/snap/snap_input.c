@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/progress.h"
 #include "base/banned.h"
 
 /* A snapshot shrinks to a tenth or a fiftieth. What grows more than this was made to fill the memory. */
@@ -36,6 +37,7 @@ int input_open(struct snap_input *in, const char *path, struct err *e)
 		return in->failed;
 	}
 	gzbuffer(in->file, INPUT_WINDOW / 4);
+	progress_total((uint64_t)st.st_size);
 	in->limit = (uint64_t)st.st_size * GROWS_MAX + GROWS_FREE;
 	in->window = xmalloc(INPUT_WINDOW);
 	in->at = in->end = in->window;
@@ -85,6 +87,7 @@ bool input_fill(struct snap_input *in, size_t n)
 			return false;
 		have += (size_t)got;
 		in->base += (uint64_t)got;
+		progress_at((uint64_t)gzoffset(in->file));
 		in->end = in->window + have;
 		if (in->base > in->limit)
 			in->failed = err_set(in->err, -EFBIG, "the file grows to more than %d times its size: this "

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/progress.h"
 #include "text/needles.h"
 #include "base/banned.h"
 
@@ -313,6 +314,7 @@ int stream_read_fd(struct stream *st, int fd, int copy)
 		if (!n)
 			return 0;
 		/* whoever reads the copy may go away; the answer is wanted all the same */
+		progress_add((uint64_t)n);
 		if (copy >= 0 && write_all(copy, room, (size_t)n) < 0)
 			copy = -1;
 		stream_filled(st, (size_t)n);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages that the browser test opens: made of recordings of the simulated GPU, a core dump and snapshots."""
 import glob
+import json
 import os
 import shutil
 import subprocess
@@ -27,6 +28,18 @@ for step in range(60):
 cudrv.launch(store, (2,), (64,), cudrv.u64(segment), ctypes.c_int64(1 << 40))
 cudrv.synchronize()
 """
+
+
+# a GPU that is newer than the code in the wheel, and a name that must stay a name
+BUNDLE = {"cuwhy_bundle": 1, "made_by": "cuwhy " + EVIL,
+          "host": {"kernel": {"nvidia": True, "version": "535.54.03"}, "container": {"kind": "none"}, "wsl": {"version": 0},
+                   "gpu": [{"address": "0000:01:00.0", "device": 9860, "driver": "nvidia", "answers": True}],
+                   "node": [{"path": "/dev/nvidiactl", "exists": True, "error": 0}]},
+          "variables": {}, "nvml": {"driver": "535.54.03", "cuda": 12020, "gpus": [{"name": "NVIDIA GeForce RTX 4090", "cc_major": 8, "cc_minor": 9, "compute_mode": 0}]},
+          "cuda": {"init": 0, "version": 12020, "devices": [{"name": "NVIDIA GeForce RTX 4090", "cc_major": 8, "cc_minor": 9}]},
+          "python": {"environments": [{"kind": "venv", "prefix": "/v/" + EVIL, "major": 3, "minor": 12,
+                                       "torch": {"version": "2.11.0+cu130", "build": "cuda", "cuda": "13.0"}}]},
+          "code": [{"env": 0, "torch": True, "archs": "sm_75 sm_80 sm_86 sm_90 compute_90@9.0"}]}
 
 
 # samples of memory are some time apart: there are several of a program that takes a while
@@ -88,6 +101,24 @@ class Pages:
             how(part)
         return copy
 
+    def with_checks(self, name, folder):
+        """As if `cuwhy run` had asked the doctor: what it found is in verdict.json."""
+        copy = self.spoil(name, folder, lambda part: None)
+        path = os.path.join(copy, "verdict.json")
+        with open(path, encoding="utf-8") as stream:
+            verdict = json.load(stream)
+        verdict["checks"] = [{"id": "gpu", "label": "GPU", "status": "OK", "text": "NVIDIA H200", "cause": None, "command": None},
+                             {"id": "runtime", "label": EVIL, "status": "FAIL", "text": "the driver is too old " + EVIL, "cause": "driver-too-old", "command": "apt install nvidia"}]
+        with open(path, "w", encoding="utf-8") as stream:
+            json.dump(verdict, stream)
+        return copy
+
+    def bundle(self, name):
+        path = os.path.join(self.folder, name + ".json")
+        with open(path, "w", encoding="utf-8") as stream:
+            json.dump(BUNDLE, stream)
+        self.write(name, path)
+
     def make(self):
         fault = self.record("fault", rules_blocks.PAST)
         self.write("fault", fault)
@@ -105,6 +136,8 @@ class Pages:
         self.snapshot("snapshot", "fragmentation")
         self.snapshot("events", "train", 200000)
         self.write("cut", self.spoil("cut", fault, lambda part: os.truncate(part, os.path.getsize(part) // 2)))
+        self.write("machine", self.with_checks("machine", fault))
+        self.bundle("bundle")
         self.write("newer", self.spoil("newer", fault, raise_version), status=2)
 
 

@@ -34,7 +34,11 @@ DRAWN = {
     "events": "timeline ledger map lines",
     "cut": "processes",
     "newer": "processes",
+    "machine": "fault ledger map lines launches errors processes environment",
+    "bundle": "environment",
 }
+# a bundle tells of a machine: there is no run to show
+ONLY = {"bundle": ("environment",)}
 BYTES_MAX = 5 << 20
 LOAD_MAX_MS = 1000
 
@@ -127,7 +131,7 @@ def check_page(browser, pages, name):
     check(name + ": small", os.path.getsize(path) < BYTES_MAX, os.path.getsize(path))
     browser.open(path)
     check(name + ": ready", browser.run("return document.documentElement.dataset.ready") == "yes")
-    for panel in PANELS:
+    for panel in ONLY.get(name, PANELS):
         seen = browser.run(PANEL, panel)
         check("%s: panel %s" % (name, panel), seen and len(seen["text"]) > len(seen["title"]) + 10 and not seen["failed"], seen)
         if panel in DRAWN[name].split():
@@ -151,6 +155,15 @@ def check_verdicts(browser, pages):
         browser.open(pages.path(name))
         said = text(browser, "#verdict") or ""
         check(name + ": the verdict comes first", cause in said and words in said, said[:300])
+    for name in ("machine", "bundle"):
+        browser.open(pages.path(name))
+        said = text(browser, "#environment")
+        check(name + ": the checks of the doctor are in the environment", "driver-too-old" in said and "FAIL" in said and "OK" in said, said[:400])
+        check(name + ": each check is a row", browser.run("return document.querySelectorAll('#environment table tbody tr').length") >= 2)
+        check(name + ": names are shown as they are", making.EVIL in said, said[:400])
+    check("bundle: the verdict comes first", "driver-too-old" in text(browser, "#verdict") and "WHERE" not in text(browser, "#verdict"), text(browser, "#verdict")[:300])
+    check("bundle: every fact is there", "torch.version" in text(browser, "#environment details"))
+    browser.open(pages.path("newer"))
     check("newer: panels say why they are empty", "could be read" in text(browser, "#timeline"), text(browser, "#timeline"))
     browser.open(pages.path("cut"))
     check("cut: says so", "is cut short" in text(browser, "#verdict"), text(browser, "#verdict")[:300])

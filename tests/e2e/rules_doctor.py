@@ -149,3 +149,20 @@ def rule__a_driver_that_is_missing_is_the_doctors(box):
     verdict = box.verdict(box.under(box.script(text), gpu=None))
     same(verdict["cause"] in ("no-gpu", "container-without-gpu", "driver-not-installed"), True, verdict["cause"])
     same([e for e in verdict["evidence"] if e["source"] == "doctor"] != [], True, "the doctor's evidence")
+
+
+def rule__the_page_shows_what_the_doctor_found(box):
+    """The verdict of the page is the one of the run: judged again, on another machine, it might be another."""
+    if os.path.exists("/dev/nvidiactl") or os.path.exists("/proc/driver/nvidia") or os.path.exists("/dev/dxg"):
+        raise Skip("this machine has a GPU")
+    text = "raise RuntimeError('Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU')\n"
+    run = box.under(box.script(text), gpu=None)
+    verdict, path = box.verdict(run), os.path.join(box.scratch, "page.html")
+    same([c["status"] for c in verdict["checks"] if c["cause"] == verdict["cause"]], ["FAIL"], "checks")
+    made = box.plain([box.cuwhy, "report", "-o", path, run.folder])
+    if "built without the report page" in made.err:
+        raise Skip("built without the page")
+    same(made.status, 0, made.err)
+    with open(path, encoding="utf-8") as stream:
+        page = json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', stream.read(), re.S).group(1))
+    same((page["verdict"]["cause"], page["verdict"]["checks"]), (verdict["cause"], verdict["checks"]), "the page")

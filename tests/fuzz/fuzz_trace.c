@@ -12,6 +12,7 @@
 #include "dump/culprit.h"
 #include "facts/address.h"
 #include "facts/fault.h"
+#include "report/chrometrace.h"
 #include "report/page.h"
 #include "report/torchsnap.h"
 #include "report/verdict.h"
@@ -174,6 +175,31 @@ static void judge(struct trace *t, int status)
 }
 
 /* The data of the report; the address is that of a kernel that failed. */
+/* Whatever was recorded, the trace is JSON. */
+static void use_chrometrace(struct trace *t)
+{
+	struct process_end end = {.status_known = true, .exit = 1};
+	struct verdict *v = verdict_of_process(t, &end);
+	struct chrometrace c;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	json_t *j;
+
+	if (!out)
+		abort();
+	chrometrace_begin(&c, out, "r");
+	chrometrace_process(&c, t, v);
+	chrometrace_end(&c);
+	fclose(out);
+	j = json_loadb(text, len, 0, NULL);
+	if (!j)
+		abort();
+	json_decref(j);
+	free(text);
+	verdict_free(v);
+}
+
 static void use_page(struct trace *t)
 {
 	struct culprit_lane lane = {.address_known = true, .address = 0x7000000};
@@ -223,6 +249,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	use_address(t);
 	use_snapshot(t);
 	use_page(t);
+	use_chrometrace(t);
 	judge(t, 1);
 	judge(t, 0);
 	trace_free(t);

@@ -104,6 +104,35 @@ static void driver__that_is_too_old_gets_numbers_and_a_wheel(void **state)
 	verdict_free(v);
 }
 
+static json_t *check_named(const json_t *j, const char *id)
+{
+	json_t *list = json_object_get(j, "checks"), *c;
+	size_t i;
+
+	json_array_foreach(list, i, c)
+		if (!strcmp(field(c, "id"), id))
+			return c;
+	return NULL;
+}
+
+/* The report page shows them. Without the doctor there are none. */
+static void checks__of_the_doctor_are_kept_with_the_verdict(void **state)
+{
+	struct verdict *v = failure(35, "/usr/lib/libcuda.so.1", "RuntimeError", "CUDA driver version is insufficient");
+	json_t *j = verdict_object(v);
+
+	(void)state;
+	assert_null(json_object_get(j, "checks"));
+	json_decref(j);
+	assert_true(adopt(v, OLD_DRIVER));
+	j = verdict_object(v);
+	assert_string_equal(field(check_named(j, "runtime"), "status"), "FAIL");
+	assert_string_equal(field(check_named(j, "runtime"), "cause"), "driver-too-old");
+	assert_string_equal(field(check_named(j, "gpu"), "status"), "OK");
+	json_decref(j);
+	verdict_free(v);
+}
+
 /* The words name the cause; that there is no GPU either is worth a line, no more. */
 static void words__that_name_the_cause_are_not_overruled(void **state)
 {
@@ -156,6 +185,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(driver__that_is_missing_is_what_the_doctor_says),
 		cmocka_unit_test(driver__that_is_too_old_gets_numbers_and_a_wheel),
+		cmocka_unit_test(checks__of_the_doctor_are_kept_with_the_verdict),
 		cmocka_unit_test(words__that_name_the_cause_are_not_overruled),
 		cmocka_unit_test(machine__that_is_fine_changes_nothing),
 		cmocka_unit_test(start__without_cuda_is_the_failure_unless_another_one_is),

@@ -21,6 +21,9 @@ const PANELS = [
   ["environment", "Environment", "Environment", environmentPanel],
 ];
 
+// A bundle tells of a machine, not of a run.
+const panelsOf = (data) => (data.input.kind === "bundle" ? PANELS.filter(([id]) => id === "environment") : PANELS);
+
 const live = { charts: [], queue: [], later: (work) => live.queue.push(work) };
 const chosen = { process: 0, device: 0 };
 
@@ -86,7 +89,7 @@ function drawPanels(data, main, focus) {
   live.queue.length = 0;
   const redraw = () => drawPanels(data, main, true);
   const tools = choosers(data, detailed, devices, redraw);
-  clear(main).append(...[guard("verdict", () => verdictPanel(data, detailed[0] || object(list(data.processes)[0]))), tools, ...PANELS.map((p) => panel(p, data, process, device))].filter(Boolean));
+  clear(main).append(...[guard("verdict", () => verdictPanel(data, detailed[0] || object(list(data.processes)[0]))), tools, ...panelsOf(data).map((p) => panel(p, data, process, device))].filter(Boolean));
   for (const work of live.queue.splice(0)) guard("chart", work);
   if (focus && tools) tools.querySelector("select").focus();
 }
@@ -95,7 +98,7 @@ function frame(data, main) {
   const input = object(data.input);
   return [
     el("header", { class: "top" }, el("div", { class: "in" }, el("span", { class: "name" }, "cuwhy"),
-      el("nav", { "aria-label": "Panels" }, el("a", { href: "#verdict" }, "Verdict"), PANELS.map(([id, , short]) => el("a", { href: "#" + id }, short))), themeSwitch())),
+      el("nav", { "aria-label": "Panels" }, el("a", { href: "#verdict" }, "Verdict"), panelsOf(data).map(([id, , short]) => el("a", { href: "#" + id }, short))), themeSwitch())),
     main,
     el("footer", {}, el("p", {}, `cuwhy ${data.cuwhy || ""} made this page of the ${input.kind === "dump" ? "core dump" : input.kind || "file"} `, el("code", {}, input.path || ""), isNumber(data.made) ? ` on ${new Date(data.made * 1000).toISOString().slice(0, 10)}` : "", "."),
       el("p", {}, "It loads nothing and sends nothing. It holds source lines, command lines and folders of the program: look before you publish it.")),
@@ -120,7 +123,7 @@ function start() {
   chosen.device = deviceOf(list(object(object(detailed[0]).detail).devices));
   drawPanels(data, main, false);
   const verdict = object(data.verdict);
-  document.title = `cuwhy: ${verdict.cause === "none" ? "no CUDA failure" : verdict.title || verdict.cause || "report"}`;
+  document.title = `cuwhy: ${data.title || (verdict.cause === "none" ? "no CUDA failure" : null) || verdict.title || verdict.cause || "report"}`;
   addEventListener("resize", () => { for (const chart of live.charts) chart.setSize({ width: Math.max(280, chart.root.parentNode.clientWidth), height: 260 }); });
   document.documentElement.dataset.ready = "yes";
 }

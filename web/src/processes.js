@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes and ranks of the run, who failed first, and the environment.
-import { el, missing, rich, table } from "./dom.js";
+import { copyButton, el, missing, rich, table } from "./dom.js";
 import { placeText } from "./verdict.js";
 import { isNumber, list, object, seconds } from "./format.js";
 
@@ -36,8 +36,31 @@ function otherFailures(data) {
     el("p", { class: "place" }, placeText(object(v.where))), el("ul", {}, list(v.why).map((why) => el("li", {}, rich(why)))), el("ol", {}, list(v.fix).map((fix) => el("li", {}, rich(fix.text), fix.command ? ["  ", el("code", {}, fix.command)] : null)))))];
 }
 
+const STATUS = { OK: "good", WARN: "warn", FAIL: "bad", "?": "soft" };
+const STATUS_WORDS = { OK: "fine", WARN: "may get in the way", FAIL: "programs fail", "?": "could not be checked" };
+
+// What the doctor found; a check that is fine needs few words.
+function checksOf(data) {
+  const checks = list(object(data.verdict).checks);
+  if (!checks.length) return null;
+  return [el("h3", {}, "What the doctor says of the machine"),
+    el("div", { class: "scroll tall", tabindex: 0, role: "group", "aria-label": "Checks of the doctor" },
+      table("Checks of the doctor", ["check", "", "what was found"], checks.map((c) => [c.label || c.id,
+        el("span", { class: "status " + (STATUS[c.status] || "soft"), title: STATUS_WORDS[c.status] || null }, c.status),
+        [c.text, c.cause ? [" ", el("code", {}, c.cause)] : null, c.command ? el("div", { class: "command" }, el("pre", { tabindex: 0 }, c.command), copyButton(c.command, "this command")) : null]])))];
+}
+
+function factsOf(facts) {
+  if (!facts.length) return null;
+  return el("details", {}, el("summary", {}, `All ${facts.length} facts that were judged`), table("Facts", ["fact", "value"], facts.map(([name, value]) => [el("code", {}, name), value])));
+}
+
+const rowsOf = (rows) => el("dl", { class: "facts" }, rows.map(([name, value]) => [el("dt", {}, name), el("dd", { class: /path|lib|command|folder|program|PyTorch$/.test(name) ? "mono" : null }, value)]));
+
 export function environmentPanel(data, process) {
   const rows = list(object(process.detail).environment);
+  const checks = checksOf(data);
+  if (checks) return [checks, rows.length ? [el("h3", {}, data.input.kind === "bundle" ? "The machine" : "The process"), rowsOf(rows)] : null, factsOf(list(object(process.detail).facts))];
   if (!rows.length) return missing(data.input.kind === "snapshot" ? "A memory snapshot tells nothing of the machine." : "The environment was not recorded.");
-  return el("dl", { class: "facts" }, rows.map(([name, value]) => [el("dt", {}, name), el("dd", { class: /path|lib|command|folder|program|PyTorch$/.test(name) ? "mono" : null }, value)]));
+  return rowsOf(rows);
 }

@@ -118,7 +118,7 @@ function metaOf(data, verdict, process) {
 function noneOf(data, verdict) {
   const notes = list(verdict.notes);
   return [
-    el("p", {}, notes.length ? `No CUDA failure ended this program; it handled ${many(notes.length, "failure")}:` : "Nothing failed here. The panels below show what was seen."),
+    el("p", {}, data.input.kind === "bundle" ? "The checks below show what was looked at." : notes.length ? `No CUDA failure ended this program; it handled ${many(notes.length, "failure")}:` : "Nothing failed here. The panels below show what was seen."),
     notes.length ? el("ul", {}, notes.slice(0, 16).map((note) => el("li", {}, note.title, " \u2002", el("span", { class: "place soft" }, placeText(object(note.where)))))) : null,
   ];
 }
@@ -127,14 +127,13 @@ export function verdictPanel(data, process) {
   const verdict = object(data.verdict);
   const sources = list(object(process.detail).sources);
   const none = verdict.cause === "none";
-  const title = none ? (list(data.missing).length && !list(data.processes).some((p) => p.detail) ? "Nothing of this recording could be read" : data.input.kind === "snapshot" ? "No out-of-memory in this snapshot" : "No CUDA failure") : keepUnits(verdict.title);
+  const title = data.title ? data.title[0].toUpperCase() + data.title.slice(1) : none ? (list(data.missing).length && !list(data.processes).some((p) => p.detail) ? "Nothing of this recording could be read" : data.input.kind === "snapshot" ? "No out-of-memory in this snapshot" : "No CUDA failure") : keepUnits(verdict.title);
   const body = none
     ? noneOf(data, verdict)
     : el(
         "div",
         { class: "answer" },
-        el("h2", {}, "WHERE"),
-        el("div", {}, whereOf(data, verdict, sources)),
+        data.input.kind === "bundle" ? null : [el("h2", {}, "WHERE"), el("div", {}, whereOf(data, verdict, sources))],
         el("h2", {}, "WHY"),
         el("div", {}, list(verdict.why).length ? el("ul", {}, list(verdict.why).map((why) => el("li", {}, rich(why)))) : missing("The cause is not known; what is known is below.")),
         el("h2", {}, "FIX"),
