@@ -41,6 +41,13 @@ SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o)
 PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard src/base/*.c src/probe/*.c)))
 # these libraries are linked in, so that the program starts on machines that do not have them
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
+# and what asks for no newer glibc than 2.28 (src/portable/portable.h); sanitizers bring functions of their own
+ifeq ($(SAN)$(shell uname -m),x86_64)
+OLD_DL      := -Wl,--push-state,--no-as-needed -l:libdl.so.2 -Wl,--pop-state
+OLD_PTHREAD := -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -Wl,--pop-state
+OLD_PROGRAM := $(patsubst %,$(B)/obj/src/portable/%.o,start libdl stat)
+OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl threads)
+endif
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-browser check-gpu check-all \
 	check-tree check-san check-tsan check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu bench-snapshot bench-text fuzz install clean deps help
@@ -78,14 +85,14 @@ deps:
 parts: $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
 	$(B)/lib32/libcuwhy-rec.so
 
-$(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ)
+$(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ) $(OLD_PROGRAM)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(SANFLAG) -rdynamic -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(SANFLAG) -rdynamic -o $@ $^ $(LDLIBS) $(OLD_DL)
 
 # NVML may hang or crash: whoever asks it is a process of its own.
-$(B)/cuwhy-probe: $(PROBE_OBJ)
+$(B)/cuwhy-probe: $(PROBE_OBJ) $(OLD_PROGRAM)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(SANFLAG) -o $@ $^ -ldl
+	$(Q)$(CC) $(CFLAGS) $(SANFLAG) -o $@ $^ -ldl $(OLD_DL)
 
 # The recorder needs libc alone; exceptions of C++ functions pass through some of its wrappers.
 REC_FLAGS := -fPIC -fvisibility=hidden -fexceptions -ftls-model=initial-exec
@@ -107,12 +114,15 @@ $(B)/lib32/libcuwhy-rec.so:
 	$(Q)echo 'int cuwhy_rec_none;' | $(CC) -m32 -shared -nostdlib -fPIC -x c - -o $@ 2>/dev/null || \
 		{ : > $(B)/lib32/unavailable; touch $@.none; }
 
+$(B)/obj/src/portable/%.o: src/portable/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -c $< -o $@
 $(B)/obj/src/sim/%.o: src/sim/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -c $< -o $@
-$(B)/sim/libcuda.so.1: $(SIM_OBJ)
+$(B)/sim/libcuda.so.1: $(SIM_OBJ) $(OLD_LIBRARY)
 	$(call say,LINK,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread $(OLD_DL) $(OLD_PTHREAD)
 
 $(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim_nvml/*.c))
 	$(call say,LINK,$@)
