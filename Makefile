@@ -16,7 +16,7 @@ WARN    += -Werror
 endif
 CFLAGS  ?= -O2 -g
 CPP     := -D_GNU_SOURCE -DCUWHY_VERSION='"$(VERSION)"' -Iinclude -Isrc -I. -I$(B)
-ALL_C   := -std=gnu11 $(WARN) $(CPP) -MMD -MP $(CFLAGS)
+ALL_C   := -std=gnu11 $(WARN) $(CPP) -MMD -MP $(CFLAGS) -ffile-prefix-map=$(CURDIR)=.
 ifneq ($(SAN),)
 # sanitizers: everything but the recorder, which lives inside other people's programs
 B       := build-san
@@ -132,6 +132,14 @@ $(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim_nvml/*.c))
 $(B)/obj/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -c $< -o $@
+
+# The commit goes into --version; its file changes only when the commit does.
+COMMIT := $(if $(wildcard .git),$(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null))
+$(B)/obj/src/cmd/cmd_version.o: ALL_C += -DCUWHY_COMMIT='"$(COMMIT)"'
+$(B)/obj/src/cmd/cmd_version.o: $(B)/commit
+$(B)/commit: always
+	@mkdir -p $(@D) && { [ "$$(cat $@ 2>/dev/null)" = "$(COMMIT)" ] && [ -f $@ ] || echo "$(COMMIT)" > $@; }
+.PHONY: always
 
 # Knowledge: one file per cause, embedded as it is. Adding a cause needs no C and no generator.
 CAUSES := $(sort $(wildcard kb/causes/*.md))

@@ -28,6 +28,7 @@ int cmd_doctor(int argc, char **argv);
 int cmd_memory(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_version(int argc, char **argv);
 
 /* Tells of a failure of cuwhy itself, as text or as the JSON object; returns `status`. */
 int cmd_fail(FILE *out, bool json, const struct err *e, int status);
