@@ -49,7 +49,7 @@ OLD_PROGRAM := $(patsubst %,$(B)/obj/src/portable/%.o,start libdl stat)
 OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl threads)
 endif
 
-.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-browser check-gpu check-all \
+.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-gpu check-all \
 	check-tree check-san check-tsan check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
@@ -73,6 +73,7 @@ help:
 ## make bench-text  reading a log of 2 GB, beside grep and ripgrep (MEGABYTES=2048)
 ## make bench-snapshot  reading a memory snapshot, beside PyTorch's own viewer
 ## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, WHAT=host of a machine's files, WHAT=text of logs, with libFuzzer (SECONDS=600)
+## make wheel       build/cuwhy-….whl: pip install it anywhere with glibc 2.28 or newer; no compiler, no other package
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
 ## WEB=no  build without the report page, which needs Node.js and npm
@@ -160,6 +161,17 @@ $(B)/no-report.html:
 $(B)/obj/src/report/page_blob.o: src/report/page_blob.S $(PAGE)
 	$(Q)mkdir -p $(@D) && $(CC) -DPAGE_BLOB='"$(PAGE)"' -c $< -o $@
 
+# ---- the Python wheel ------------------------------------------------------------------------------
+
+WHEEL := $(B)/cuwhy-$(VERSION)-py3-none-manylinux_2_28_x86_64.whl
+.PHONY: wheel
+wheel: all
+	@$(MAKE) --no-print-directory $(WHEEL)
+$(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
+		$(B)/lib32/libcuwhy-rec.so $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE
+	$(call say,WHEEL,$@)
+	$(Q)$(PYTHON) tools/wheel.py $(B) $(VERSION)
+
 # ---- tests ----------------------------------------------------------------------------------------
 
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
@@ -171,7 +183,7 @@ $(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OB
 $(B)/tests/test_sites: $(addprefix $(B)/obj/src/recorder/,rec_site.o rec_live.o rec_memory.o rec_timeline.o rec_events.o)
 
 check: deps
-	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-browser check-tsan check-tree
+	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-tree
 
 check-unit: parts $(UNIT)
 	@sh tests/unit/run.sh $(B) $(UNIT)
@@ -203,6 +215,18 @@ check-text: parts
 
 check-snap: parts
 	@$(PYTHON) tests/snap/check.py $(B)
+
+# The Python package, with stand-ins for PyTorch; and the wheel, installed into an empty environment.
+check-python: parts
+	@CUWHY_PROGRAM=$(abspath $(B))/cuwhy PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/python/run.py
+
+check-wheel: parts
+ifeq ($(SAN),)
+	@$(MAKE) --no-print-directory $(WHEEL)
+	@$(PYTHON) tests/wheel/check.py $(B) $(WHEEL)
+else
+	@echo "wheel: skipped, a build with sanitizers is not for others"
+endif
 
 check-doctor: parts
 	@$(PYTHON) tests/doctor/check.py $(B)
