@@ -69,7 +69,7 @@ def _devices() -> List[Dict[str, Any]]:
 
 
 def _snapshot(deadline: Deadline) -> Optional[Verdict]:
-    """PyTorch's own snapshot of its memory, judged: which blocks lie where, and since the history was switched on by whom."""
+    """PyTorch's own snapshot of its memory, judged. It knows of an out-of-memory error only when its history was on."""
     memory: Any = getattr(_cuda(), "memory", None)
     if memory is None or not hasattr(memory, "_dump_snapshot"):
         return None

@@ -53,4 +53,4 @@ class _Explainer:
         verdict = verdict_of(call.excinfo.value, self.timeout)
         if verdict is not None:
             report.sections.append((_TITLE, self._text(verdict, item.nodeid)))
-            report.user_properties.append(("cuwhy.cause", verdict.cause))
+            item.user_properties.append(("cuwhy.cause", verdict.cause))
