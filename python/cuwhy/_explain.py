@@ -7,7 +7,7 @@ import re
 import sys
 import traceback
 from dataclasses import replace
-from typing import Any, Iterator, List, Optional, Union
+from typing import Any, Iterator, List, Optional, Set, Union
 
 from . import _collect
 from ._program import CuwhyError, Deadline, ask, ask_json, under_run
@@ -29,7 +29,7 @@ _WORDS = ("cuda", "cublas", "cudnn", "cusolver", "cusparse", "cufft", "nvrtc", "
 def _chain(exc: BaseException) -> Iterator[BaseException]:
     """The exception and all that it came from or holds."""
     waiting: List[BaseException] = [exc]
-    seen = set()
+    seen: Set[int] = set()
     while waiting and len(seen) < _CHAIN_MAX:
         e = waiting.pop(0)
         if id(e) in seen:
