@@ -74,6 +74,7 @@ help:
 ## make bench-snapshot  reading a memory snapshot, beside PyTorch's own viewer
 ## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, WHAT=host of a machine's files, WHAT=text of logs, with libFuzzer (SECONDS=600)
 ## make wheel       build/cuwhy-….whl: pip install it anywhere with glibc 2.28 or newer; no compiler, no other package
+## make static      build/cuwhy-static: the program alone, linked statically as a whole
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
 ## WEB=no  build without the report page, which needs Node.js and npm
@@ -89,6 +90,17 @@ parts: $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(
 $(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ) $(OLD_PROGRAM)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SANFLAG) -rdynamic -o $@ $^ $(LDLIBS) $(OLD_DL)
+
+comma := ,
+# The same without a loader: for machines with another C library, for a rescue system, for an empty container.
+STATIC_LIBS := -ljansson -liberty -lz -lm \
+	$(patsubst %,-Wl$(comma)--wrap=%,dlopen dlclose dlsym dlerror dladdr gnu_get_libc_version getpwuid)
+.PHONY: static
+static: all
+	@$(MAKE) --no-print-directory $(B)/cuwhy-static
+$(B)/cuwhy-static: $(CMD_OBJ) $(LIB_OBJ) $(B)/obj/src/portable/alone.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) -static-pie -o $@ $^ $(STATIC_LIBS)
 
 # NVML may hang or crash: whoever asks it is a process of its own.
 $(B)/cuwhy-probe: $(PROBE_OBJ) $(OLD_PROGRAM)
