@@ -230,11 +230,13 @@ check-snap: parts
 
 # The Python package, with stand-ins for PyTorch; and the wheel, installed into an empty environment.
 check-python: parts
+	@sh tools/deps.sh python || echo "python: what needs these packages is left out"
 	@CUWHY_PROGRAM=$(abspath $(B))/cuwhy PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/python/run.py
 
 check-wheel: parts
 ifeq ($(SAN),)
-	@$(MAKE) --no-print-directory $(WHEEL)
+	@sh tools/deps.sh python || echo "wheel: what needs these packages is left out"
+	@$(MAKE) --no-print-directory $(WHEEL) $(B)/cuwhy-static
 	@$(PYTHON) tests/wheel/check.py $(B) $(WHEEL)
 else
 	@echo "wheel: skipped, a build with sanitizers is not for others"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Python wheel: check.py BUILD WHEEL. What it needs of a system, what it holds, and that it works when it is
+"""The Python wheel and the static program: check.py BUILD WHEEL. What each needs of a system, what the wheel holds, and that it works when it is
 installed into an empty environment, with nothing else in PATH."""
 
 import base64
@@ -148,6 +148,27 @@ def check_installed(venv, folder):
     claim("pip takes all of it away again", not left, left)
 
 
+def check_static(build, folder):
+    """The program that is linked as a whole starts where there is nothing, and finds its parts beside it."""
+    path = os.path.join(os.path.abspath(build), "cuwhy-static")
+    headers, dynamic = run("readelf", "-lW", path).stdout, run("readelf", "-dW", path).stdout
+    claim("the static program needs no loader and no library", "INTERP" not in headers and "(NEEDED)" not in dynamic, headers)
+    env = {"PATH": os.environ["PATH"], "HOME": folder, "CUWHY_DIR": os.path.join(folder, "static-recordings"),
+           "PYTHONPATH": os.path.join(ROOT, "tests/e2e/site-packages")}
+    got = run(path, "run", "--json", "--gpu", "sim:h200", sys.executable, "tests/e2e/cases/fault_oob.py", env=env, cwd=ROOT)
+    claim("its `run` explains a fault", '"cause":"illegal-access-out-of-bounds"' in got.stderr, got.stderr)
+    said = json.loads(run(path, "--version", "--json", env=env).stdout)["machine"]["glibc"]
+    claim("it does not take its own glibc for the machine's", said == os.confstr("CS_GNU_LIBC_VERSION").split()[1], said)
+    if os.geteuid() != 0:
+        print("wheel: the static program was not tried in an empty folder, that needs root")
+        return
+    empty = os.path.join(folder, "empty")
+    os.makedirs(empty)
+    shutil.copy(path, empty)
+    got = run("/cuwhy-static", "explain", "700", preexec_fn=lambda: os.chroot(empty), cwd="/")
+    claim("it starts in a system that is empty", "CUDA_ERROR_ILLEGAL_ADDRESS" in got.stdout, got.stderr)
+
+
 def main():
     build, path = sys.argv[1:3]
     path = os.path.abspath(path)
@@ -157,6 +178,7 @@ def main():
             check_elf(wheel, os.path.join(folder, "files"))
             check_record(wheel)
         check_again(build, path, folder)
+        check_static(build, folder)
         venv = environment(folder, path)
         if venv:
             check_installed(venv, folder)
