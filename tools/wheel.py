@@ -3,7 +3,7 @@
 """Writes the Python wheel: wheel.py BUILD VERSION. The same input gives the same bytes.
 
 The program becomes a script of the wheel, so that `cuwhy` in an environment's bin is the program itself and not a
-Python script that starts it; its parts go to lib/cuwhy beside that, as `make install` does."""
+Python script that starts it; its parts go to libexec/cuwhy beside that (`pip install --target` would lose what is in lib)."""
 
 import base64
 import glob
@@ -70,7 +70,7 @@ def contents(build, version, scratch):
     for part in PARTS:
         if part in OPTIONAL and not os.path.isfile(f"{build}/{part}"):
             continue
-        yield f"{data}/data/lib/cuwhy/{part}", stripped(f"{build}/{part}", scratch), part == "cuwhy-probe"
+        yield f"{data}/data/libexec/cuwhy/{part}", stripped(f"{build}/{part}", scratch), part == "cuwhy-probe"
     for path, name in NOTICES + [(p, "uplot") for p in glob.glob("build/web/**/uplot/LICENSE", recursive=True)[:1]]:
         if os.path.isfile(path):
             yield f"{info}/licenses/{name}", read(path), False

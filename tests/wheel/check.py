@@ -108,7 +108,7 @@ def environment(folder, path):
     return venv if got.returncode == 0 else None
 
 
-def check_installed(venv, folder):
+def check_installed(venv, folder, path):
     bins = os.path.join(venv, "bin")
     cuwhy, python = os.path.join(bins, "cuwhy"), os.path.join(bins, "python")
     env = {"PATH": bins, "HOME": folder, "CUWHY_DIR": os.path.join(folder, "recordings"), "LC_ALL": "C"}
@@ -143,6 +143,10 @@ def check_installed(venv, folder):
                 "print([e.value for e in d.entry_points if e.group == 'pytest11'], d.requires)")
     claim("it brings the plugin of pytest and needs no other package", got.stdout.strip() == "['cuwhy.pytest_plugin'] None" or
           sys.version_info < (3, 8), got.stdout + got.stderr)
+    target = os.path.join(folder, "target")
+    there(python, "-m", "pip", "install", "-q", "--no-index", "--disable-pip-version-check", "--target", target, path)
+    said = run(python, "-m", "cuwhy", "--version", "--json", env=dict(env, PYTHONPATH=target), cwd=folder).stdout
+    claim("so it does in a folder of its own (--target)", (json.loads(said)["parts"]["recorder"] or "").startswith(target), said)
     there(python, "-m", "pip", "uninstall", "-q", "-y", "cuwhy")
     left = [os.path.join(d, f) for d, _, fs in os.walk(venv) for f in fs if "cuwhy" in os.path.join(d, f)[len(venv):]]
     claim("pip takes all of it away again", not left, left)
@@ -181,7 +185,7 @@ def main():
         check_static(build, folder)
         venv = environment(folder, path)
         if venv:
-            check_installed(venv, folder)
+            check_installed(venv, folder, path)
     print(f"wheel: {passed} passed, {len(failures)} failed; {os.path.getsize(path) // 1000} kB")
     return 1 if failures else 0
 
