@@ -154,11 +154,11 @@ $(B)/commit: always
 	@mkdir -p $(@D) && { [ "$$(cat $@ 2>/dev/null)" = "$(COMMIT)" ] && [ -f $@ ] || echo "$(COMMIT)" > $@; }
 .PHONY: always
 
-# Knowledge: one file per cause, embedded as it is. Adding a cause needs no C and no generator.
+# Knowledge: one file per cause, embedded as it is with the program that shows it. Adding a cause needs no C.
 CAUSES := $(sort $(wildcard kb/causes/*.md))
-$(B)/kb.blob: $(CAUSES) Makefile
-	$(Q)mkdir -p $(@D) && for f in $(CAUSES); do \
-		printf '\n%%%%%% %s\n' "$$(basename $$f .md)"; cat $$f; done > $@
+SHOWN  := $(sort $(wildcard $(shell sed -n 's/^program: *//p' kb/causes/*.md)))
+$(B)/kb.blob: $(CAUSES) $(SHOWN) tools/make_kb.sh tools/program_text.sed Makefile
+	$(Q)mkdir -p $(@D) && sh tools/make_kb.sh $(CAUSES) > $@
 $(B)/obj/src/rules/kb_blob.o: src/rules/kb_blob.S $(B)/kb.blob
 	$(Q)mkdir -p $(@D) && $(CC) -DKB_BLOB='"$(B)/kb.blob"' -c $< -o $@
 

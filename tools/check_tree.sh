@@ -76,6 +76,9 @@ for d in README.md ARCHITECTURE.md CONTRIBUTING.md docs/*.md; do
 done >"$tmp/against"
 claim "every file the documents name exists"
 
+python3 tools/check_programs.py "$build" >"$tmp/against" 2>&1
+claim "every program that a cause shows is run on a GPU, expects that cause, stands alone, is small and compiles"
+
 python3 tools/render_causes.py --check >"$tmp/against" 2>&1
 claim "docs/causes is what kb/causes says"
 

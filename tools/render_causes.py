@@ -8,6 +8,8 @@ import os
 import re
 import sys
 
+import check_programs
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KB = os.path.join(ROOT, "kb", "causes")
 OUT = os.path.join(ROOT, "docs", "causes")
@@ -66,6 +68,9 @@ def page(cause):
             out += ["## " + name, "", sections[name].strip(), ""]
     if sections.get("Example", "").strip():
         out += ["## Example", "", "```", "\n".join(x[4:] for x in sections["Example"].strip("\n").split("\n")), "```", ""]
+    program = check_programs.program_of(os.path.join(KB, cause + ".md"))
+    if program:
+        out += ["## A program that shows it", "", "```python", check_programs.shown(os.path.join(ROOT, program)).strip("\n"), "```", ""]
     return title, "\n".join(out).rstrip() + "\n"
 
 

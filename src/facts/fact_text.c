@@ -36,7 +36,7 @@ static bool says(const void *arg, const char *words)
 static uint32_t code_by_number(const char *s)
 {
 	static const char *const before[] = {"cuda runtime error (", "error=", "CUDA error (", "Error code ", "error code ", "CUDA error ", "Error ",
-					     "code=", "CUDA failure ", "Cuda failure "};
+					     "code=", "CUDA failure ", "Cuda failure ", "CUDA error = "};
 
 	for (size_t i = 0; i < COUNT(before); i++) {
 		const char *at = strstr(s, before[i]);

@@ -73,6 +73,20 @@ static const struct compat_gpu *gpu_by_words(struct facts *f, const char *name)
 	return g;
 }
 
+/* The first CUDA version whose code runs on the GPU: machine code runs on later ones of the same major number, too. */
+static int family_cuda(int cc)
+{
+	int first = 0;
+
+	for (int k = cc / 10 * 10; k <= cc; k++) {
+		const struct compat_capability *c = compat_capability(k);
+
+		if (c && c->first_cuda && (!first || c->first_cuda < first))
+			first = c->first_cuda;
+	}
+	return first;
+}
+
 static void fill_gpu(struct facts *f, const struct text_env *e)
 {
 	const struct compat_gpu *g = NULL;
@@ -96,7 +110,7 @@ static void fill_gpu(struct facts *f, const struct text_env *e)
 		c = compat_capability(cc);
 		if (c && c->first_cuda) {
 			fact_set_number(f, FACT_text_gpu_first_cuda, c->first_cuda);
-			fact_set_flag(f, FACT_text_gpu_newer, cuda > 0 && cuda < c->first_cuda);
+			fact_set_flag(f, FACT_text_gpu_newer, cuda > 0 && cuda < family_cuda(cc));
 		}
 	}
 	if (e->gpus > 0)
@@ -160,12 +174,28 @@ static void fill_tensors(struct facts *f, const struct text_env *e)
 	fact_set_number(f, FACT_text_largest, e->largest);
 	fact_set_flag(f, FACT_text_empty, e->empty);
 	fact_set_flag(f, FACT_text_mig, e->mig);
+	fact_set_number(f, FACT_text_migs, e->migs);
+	fact_set_number(f, FACT_text_block, e->block);
+	fact_set_number(f, FACT_text_gpu_memory, e->gpu_memory);
 	fact_set_flag(f, FACT_text_hangs, e->hangs);
 	fact_set_flag(f, FACT_text_unavailable, e->unavailable);
 	fact_set_number(f, FACT_text_number, e->number);
 	fact_set_flag(f, FACT_text_ranks_differ, e->ops_differ);
 	fact_set_flag(f, FACT_text_visible_late, e->cuda_used_line && e->visible_line > e->cuda_used_line);
 	fact_set_flag(f, FACT_text_gpu_dropped, cc > 0 && least > 0 && cc < least);
+}
+
+/* The least architecture that a wheel has code for. */
+static int wheel_least(const struct compat_wheel *w)
+{
+	const char *list = w->archs;
+	struct compat_arch a;
+	int least = 0;
+
+	while (compat_arch_next(&list, &a))
+		if (!least || a.target.arch < least)
+			least = a.target.arch;
+	return least;
 }
 
 /* Does the official wheel run on the GPU? Then it is not PyTorch that lacks code for it. */
@@ -177,6 +207,8 @@ static void fill_wheel(struct facts *f, const struct text_env *e)
 
 	if (!w || !w->archs)
 		return;
+	if (cc < wheel_least(w))
+		fact_set_flag(f, FACT_text_gpu_dropped, true);
 	code = compat_wheel_code(w, cc, (int)fact_number(f, FACT_text_driver_cuda, 0));
 	if (code == COMPAT_CODE_RUNS)
 		fact_set_flag(f, FACT_text_wheel_runs, true);

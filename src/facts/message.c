@@ -220,6 +220,16 @@ static void read_memory_async(struct facts *f, const char *text)
 	}
 }
 
+/* "is allocated by PyTorch, [with … allocated in private pools (e.g., CUDA Graphs), ]and 217.48 MiB is reserved by PyTorch but". */
+static bool unallocated_bytes(const char *text, double *bytes)
+{
+	const char *s = strstr(text, " is reserved by PyTorch but"), *from = s;
+
+	while (from && from > text && strncmp(from, "and ", 4) != 0)
+		from--;
+	return s && from > text && read_bytes(from + 4, bytes);
+}
+
 /* "Process 4711 has 10.00 GiB memory in use. Including non-PyTorch memory, this process has 3.00 GiB memory in use." */
 static void read_processes(struct facts *f, const char *text)
 {
@@ -266,8 +276,7 @@ static void read_memory(struct facts *f, const char *text)
 	read_processes(f, text);
 	if (message_bytes(text, "Of the allocated memory ", &n))
 		set_if_unknown(f, FACT_oom_torch_allocated, n);
-	if (message_bytes(text, "is allocated by PyTorch, and ", &n) &&
-	    fact_known(f, FACT_oom_torch_allocated))
+	if (unallocated_bytes(text, &n) && fact_known(f, FACT_oom_torch_allocated))
 		set_if_unknown(f, FACT_oom_torch_reserved, n + fact_number(f, FACT_oom_torch_allocated, 0));
 }
 

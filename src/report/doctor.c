@@ -150,11 +150,9 @@ static void first_command(void *arg, const char *text, const char *command)
 
 static void line_of_cause(struct doctor *d, struct doctor_check *c, const struct match *m)
 {
-	char *headline = m->cause->headline ? template_expand(m->cause->headline, d->facts, &d->pool) : NULL;
-
 	c->status = m->sure > KB_POSSIBLE ? DOCTOR_FAIL : DOCTOR_WARN;
 	c->cause = m->cause->id;
-	c->text = headline ? headline : m->cause->title;
+	c->text = cause_headline(m->cause, d->facts, &d->pool);
 	advice_each(m->cause->fix, d->facts, &d->pool, first_command, &c->command);
 }
 

@@ -90,6 +90,11 @@ bool report_cause(FILE *out, const char *id, const struct text_style *style)
 		wrap_heading(&w, "Example");
 		wrap_command(&w, c->example);
 	}
+	if (c->program) {
+		putc('\n', out);
+		wrap_heading(&w, "A program that shows it");
+		wrap_code(&w, 0, c->program_text);	/* not indented: it can be pasted as it is */
+	}
 	return true;
 }
 

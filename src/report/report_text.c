@@ -19,7 +19,7 @@ static bool same_line(const struct line *a, const struct line *b)
 static void text_headline(struct wrap *w, const struct verdict *v)
 {
 	/* what is only the first of several candidates is not told as a fact */
-	const char *perhaps = v->from_text && v->sure == SURE_POSSIBLE && v->n_candidates ? "perhaps " : "";
+	const char *perhaps = v->from_text && v->sure == SURE_POSSIBLE && v->n_candidates ? "perhaps: " : "";
 	char *text = v->code ? xasprintf("cuwhy: %s%s (CUDA error %u)", perhaps, v->title, v->code)
 			     : xasprintf("cuwhy: %s%s", perhaps, v->title);
 

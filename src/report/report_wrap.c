@@ -126,16 +126,21 @@ void wrap_printf(struct wrap *w, const char *fmt, ...)
 	}
 }
 
+void wrap_code(struct wrap *w, int indent, const char *code)
+{
+	while (*code) {
+		size_t n = strcspn(code, "\n");
+
+		fprintf(w->out, "%*s", n ? indent : 0, "");
+		put_bytes(w, code, n);
+		putc('\n', w->out);
+		code += n + (code[n] == '\n');
+	}
+}
+
 void wrap_command(struct wrap *w, const char *command)
 {
-	while (*command) {
-		size_t n = strcspn(command, "\n");
-
-		fprintf(w->out, "%*s", TEXT_COLUMN + 4, "");
-		put_bytes(w, command, n);
-		putc('\n', w->out);
-		command += n + (command[n] == '\n');
-	}
+	wrap_code(w, TEXT_COLUMN + 4, command);
 }
 
 void wrap_heading(struct wrap *w, const char *text)

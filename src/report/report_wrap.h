@@ -25,6 +25,9 @@ void wrap_printf(struct wrap *w, const char *fmt, ...) __attribute__((format(pri
 /* A command to paste: indented, never wrapped. */
 void wrap_command(struct wrap *w, const char *command);
 
+/* Code, as it is: its lines indented by so much, never wrapped. */
+void wrap_code(struct wrap *w, int indent, const char *code);
+
 /* Text without a label, `indent` columns in. */
 void wrap_plain(struct wrap *w, int indent, const char *text);
 

@@ -218,15 +218,12 @@ static void add_fix(void *arg, const char *text, const char *command)
 
 void verdict_of_cause(struct verdict *v, const struct match *m, const struct facts *f)
 {
-	char *headline;
-
 	if (m) {
 		v->cause = m->cause;
 		v->sure = (enum certainty)m->sure;
 		v->because = m->because ? pool_strdup(&v->pool, m->because) : NULL;
 	}
-	headline = v->cause->headline ? template_expand(v->cause->headline, f, &v->pool) : NULL;
-	v->title = headline ? headline : v->cause->title;
+	v->title = cause_headline(v->cause, f, &v->pool);
 	advice_each(v->cause->why, f, &v->pool, add_why, v);
 	advice_each(v->cause->fix, f, &v->pool, add_fix, v);
 }

@@ -207,6 +207,7 @@ static struct verdict *nothing_wrong(const struct text_log *l)
 	struct verdict *v = verdict_new("none");
 
 	v->from_text = true;
+	v->sure = log_progress(l) ? SURE_LIKELY : SURE_POSSIBLE;	/* a text need not tell all */
 	tell_others(v, l, NULL);
 	return v;
 }

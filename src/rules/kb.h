@@ -32,7 +32,7 @@ struct advice {
 struct cause {
 	struct cause *next;
 	const char *id, *title;
-	const struct template *headline;	/* the title with this failure's numbers; may be NULL */
+	struct advice *headline;		/* the title with this failure's numbers: the first that can be said; may be NULL */
 	int rank;				/* among equally certain causes the lower one leads */
 	const char *over; /* ", id, id, ": causes that this one explains away; or NULL */
 	const char *check;	/* the doctor's check (kb/checks.def) that this cause fails; or NULL */
@@ -42,6 +42,8 @@ struct cause {
 	const char *confused;			/* "Not to be confused with", or NULL */
 	const char *settle;			/* "What would settle it": the one observation that tells, or NULL */
 	const char *example;			/* a text that must be explained by this cause, or NULL; tested */
+	const char *program;			/* the file of a program that shows it, or NULL; run on a GPU */
+	const char *program_text;		/* its code, put in by tools/make_kb.sh */
 };
 
 struct kb {

@@ -15,7 +15,8 @@
 
 #define SECTION_MAX (16 << 10)
 
-enum section { SECTION_BEFORE, SECTION_HEADER, SECTION_TEXT, SECTION_WHY, SECTION_FIX, SECTION_CONFUSED, SECTION_SETTLE, SECTION_EXAMPLE };
+enum section { SECTION_BEFORE, SECTION_HEADER, SECTION_TEXT, SECTION_WHY, SECTION_FIX, SECTION_CONFUSED, SECTION_SETTLE, SECTION_EXAMPLE,
+	       SECTION_PROGRAM };
 
 struct reader {
 	struct kb *kb;
@@ -135,46 +136,6 @@ static int continue_when(struct reader *r, const char *text)
 	return 0;
 }
 
-static int header_key(struct reader *r, const char *key, const char *value)
-{
-	struct pool *pool = &r->kb->pool;
-
-	if (!strcmp(key, "id"))
-		return strcmp(value, r->cause->id) ? complain(r, "the id is not the file's name") : 0;
-	if (!strcmp(key, "title"))
-		return r->cause->title = pool_strdup(pool, value), 0;
-	if (!strcmp(key, "rank"))
-		return r->cause->rank = (int)strtol(value, NULL, 10), 0;
-	if (!strcmp(key, "check"))
-		return r->cause->check = pool_strdup(pool, value), 0;
-	if (!strcmp(key, "over"))
-		return r->cause->over = pool_printf(pool, ", %s, ", value), 0;
-	if (!strcmp(key, "headline")) {
-		r->cause->headline = template_parse(pool, value, strlen(value), r->e);
-		return r->cause->headline ? 0 : complain_inner(r);
-	}
-	if (str_starts(key, "when "))
-		return add_when(r, key + strlen("when "), value);
-	return complain(r, "unknown key (id, title, headline, rank, over, check, when certain|likely|possible)");
-}
-
-static int read_header(struct reader *r, char *line)
-{
-	char *colon;
-
-	if (!line[0])
-		return 0;
-	if (isspace((unsigned char)line[0]))
-		return continue_when(r, trim(line));
-	if (compile_when(r))
-		return r->e ? r->e->code : -EINVAL;
-	colon = strchr(line, ':');
-	if (!colon)
-		return complain(r, "a header line is 'key: value'");
-	*colon = '\0';
-	return header_key(r, trim(line), trim(colon + 1));
-}
-
 /* The end of a guard "[…]", texts in quotes skipped. */
 static const char *guard_end(const char *s)
 {
@@ -208,6 +169,61 @@ static int parse_guard(struct reader *r, struct advice *a, const char **text)
 	while (**text == ' ')
 		(*text)++;
 	return 0;
+}
+
+static int add_headline(struct reader *r, const char *text)
+{
+	struct advice **tail = &r->cause->headline, *a = pool_alloc(&r->kb->pool, sizeof(*a));
+
+	if (parse_guard(r, a, &text))
+		return -EINVAL;
+	a->text = template_parse(&r->kb->pool, text, strlen(text), r->e);
+	if (!a->text)
+		return complain_inner(r);
+	while (*tail)
+		tail = &(*tail)->next;
+	*tail = a;
+	return 0;
+}
+
+static int header_key(struct reader *r, const char *key, const char *value)
+{
+	struct pool *pool = &r->kb->pool;
+
+	if (!strcmp(key, "id"))
+		return strcmp(value, r->cause->id) ? complain(r, "the id is not the file's name") : 0;
+	if (!strcmp(key, "title"))
+		return r->cause->title = pool_strdup(pool, value), 0;
+	if (!strcmp(key, "rank"))
+		return r->cause->rank = (int)strtol(value, NULL, 10), 0;
+	if (!strcmp(key, "check"))
+		return r->cause->check = pool_strdup(pool, value), 0;
+	if (!strcmp(key, "program"))
+		return r->cause->program = pool_strdup(pool, value), 0;
+	if (!strcmp(key, "over"))
+		return r->cause->over = pool_printf(pool, ", %s, ", value), 0;
+	if (!strcmp(key, "headline"))
+		return add_headline(r, value);
+	if (str_starts(key, "when "))
+		return add_when(r, key + strlen("when "), value);
+	return complain(r, "unknown key (id, title, headline, rank, over, check, program, when certain|likely|possible)");
+}
+
+static int read_header(struct reader *r, char *line)
+{
+	char *colon;
+
+	if (!line[0])
+		return 0;
+	if (isspace((unsigned char)line[0]))
+		return continue_when(r, trim(line));
+	if (compile_when(r))
+		return r->e ? r->e->code : -EINVAL;
+	colon = strchr(line, ':');
+	if (!colon)
+		return complain(r, "a header line is 'key: value'");
+	*colon = '\0';
+	return header_key(r, trim(line), trim(colon + 1));
 }
 
 /* The sentence collected so far is complete. */
@@ -273,6 +289,9 @@ static int finish_section(struct reader *r)
 	case SECTION_EXAMPLE:
 		r->cause->example = take_text(r, &r->text);
 		return 0;
+	case SECTION_PROGRAM:
+		r->cause->program_text = take_text(r, &r->text);
+		return 0;
 	default:
 		return 0;
 	}
@@ -292,6 +311,8 @@ static int start_section(struct reader *r, const char *name)
 		r->section = SECTION_SETTLE;
 	else if (!strcmp(name, "Example"))
 		r->section = SECTION_EXAMPLE;
+	else if (!strcmp(name, "Program") && r->cause->program)
+		r->section = SECTION_PROGRAM;
 	else
 		return complain(r, "unknown section (Why, Fix, Not to be confused with, What would settle it, Example)");
 	return 0;
@@ -314,9 +335,9 @@ static int read_line(struct reader *r, char *line)
 		return start_section(r, line + 3);
 	if (r->section == SECTION_WHY || r->section == SECTION_FIX)
 		return read_advice(r, line);
-	if (r->section == SECTION_EXAMPLE) {
+	if (r->section >= SECTION_EXAMPLE) {
 		if (line[0] && !str_starts(line, "    "))
-			return complain(r, "an example is indented by four spaces");
+			return complain(r, "an example or program is indented by four spaces");
 		line += line[0] ? 4 : 0;
 	}
 	buf_adds(&r->text, line);
@@ -336,6 +357,8 @@ static int finish_cause(struct reader *r)
 		return -EINVAL;
 	if (!r->cause->title || !r->cause->definition || !r->cause->definition[0])
 		return complain(r, "a cause needs a title and a definition");
+	if (r->cause->program && (!r->cause->program_text || !r->cause->program_text[0]))
+		return complain(r, "the program that the header names was not put in (tools/make_kb.sh)");
 	while (*at && strcmp((*at)->id, r->cause->id) < 0)
 		at = &(*at)->next;
 	r->cause->next = *at;

@@ -4,6 +4,7 @@
 #include "rules/rules.h"
 
 #include <stdlib.h>
+#include <ctype.h>
 #include <string.h>
 
 static int rank_of(const struct cause *c, const struct when *w)
@@ -115,4 +116,27 @@ void advice_each(const struct advice *list, const struct facts *f, struct pool *
 		if (text)
 			say(arg, text, a->command ? template_expand(a->command, f, pool) : NULL);
 	}
+}
+
+static void keep_first(void *arg, const char *text, const char *command)
+{
+	const char **to = arg;
+
+	(void)command;
+	if (!*to)
+		*to = text;
+}
+
+const char *cause_headline(const struct cause *c, const struct facts *f, struct pool *pool)
+{
+	const char *said = NULL;
+	char *title;
+
+	advice_each(c->headline, f, pool, keep_first, &said);
+	if (said)
+		return said;
+	title = pool_strdup(pool, c->title);	/* it goes on after "cuwhy:", unless it begins with CUDA, PTX and the like */
+	if (!isupper((unsigned char)title[1]))
+		title[0] = (char)tolower((unsigned char)title[0]);
+	return title;
 }

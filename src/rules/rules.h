@@ -32,4 +32,8 @@ typedef void advice_fn(void *arg, const char *text, const char *command);
 void advice_each(const struct advice *list, const struct facts *f, struct pool *pool,
 		 advice_fn *say, void *arg);
 
+/* What stands above the report: the first headline that holds and whose facts are known, else the title,
+ * begun small. */
+const char *cause_headline(const struct cause *c, const struct facts *f, struct pool *pool);
+
 #endif

@@ -17,7 +17,7 @@ static const char *find(const char *s, const char *what, size_t *len)
 	return at;
 }
 
-/* Where the condition begins and ends: quoted with ` and ' or two `, or not at all. */
+/* Where the condition begins and ends: quoted with ` and ' or two `, or not at all, as forums swallow the quotes. */
 static const char *condition_of(const char *s, size_t *len)
 {
 	size_t skip;
@@ -25,12 +25,16 @@ static const char *condition_of(const char *s, size_t *len)
 
 	if (!at)
 		at = find(s, "Assertion '", &skip);
+	if (!at && strstr(s, " failed"))
+		at = find(s, "Assertion ", &skip);
 	if (!at)
 		return NULL;
 	at += skip;
 	end = strstr(at, "` failed");
 	if (!end)
 		end = strstr(at, "' failed");
+	if (!end)
+		end = strstr(at, " failed");
 	*len = end ? (size_t)(end - at) : strlen(at);
 	return at;
 }
@@ -57,6 +61,8 @@ static void read_function(struct text_log *l, struct text_assert *a, const char 
 {
 	const char *block = strstr(s, ": block: ["), *from, *thread;
 
+	if (!block || block > end)	/* people shorten the line */
+		block = strstr(s, ": Assertion ");
 	if (!block || block > end)
 		return;
 	from = block;

@@ -58,7 +58,7 @@ static int cuda_number(const char *s)
 
 static void read_driver(struct text_env *e, const char *s)
 {
-	static const char *const before[] = {"driver version", "NVIDIA-SMI", "Kernel Module", "nvidia driver", "NVRM version"};
+	static const char *const before[] = {"driver version", "NVIDIA-SMI", "Kernel Module", "nvidia driver", "NVRM version", "driver"};
 	char version[32];
 
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->driver[0]; i++) {
@@ -135,14 +135,23 @@ static void read_torch(struct text_env *e, const char *s)
 		if (at && (at - s == (long)strlen(before[i]) || !isalpha((unsigned char)at[-(long)strlen(before[i]) - 1])))
 			set_torch(e, at);
 	}
-	if (!e->torch[0] && (s[0] == '\'' || s[0] == '"') && strstr(s, "+c"))	/* the answer to torch.__version__ */
-		set_torch(e, s + 1);
+	if (!e->torch[0] && (e->asked_version || ((s[0] == '\'' || s[0] == '"') && strstr(s, "+c"))))	/* the answer to torch.__version__ */
+		set_torch(e, s);
+	e->asked_version = strstr(s, "torch.__version__") != NULL;
 	if (!e->torch_cuda && (s = strstr(s, "torch cu")) != NULL) {
 		long all = strtol(s + 8, NULL, 10);
 
 		if (all >= 90 && all < 400)
 			e->torch_cuda = (int)(all / 10 * 1000 + all % 10 * 10);
 	}
+}
+
+/* "cpuonly  2.0", "pytorch  1.11.0  py3.8_cpu_0  pytorch", "pytorch-mutex  1.0  cpu": a list of conda's packages. */
+static void read_conda(struct text_env *e, const char *s)
+{
+	e->torch_cpu |= str_starts(s, "cpuonly ") || str_starts(s, "pytorch-cpu ") ||
+			((str_starts(s, "pytorch ") || str_starts(s, "libtorch ")) && (strstr(s, "_cpu_") || strstr(s, " cpu_"))) ||
+			(str_starts(s, "pytorch-mutex ") && strstr(s, " cpu"));
 }
 
 /* ---- GPUs ------------------------------------------------------------------------------------------- */
@@ -219,16 +228,25 @@ static void read_gpu(struct text_env *e, const char *s)
 
 /* ---- who runs where --------------------------------------------------------------------------------- */
 
+/* "root@3f2a90b1c44d:/work# ": a container's name is the beginning of its id. */
+static bool docker_prompt(const char *s)
+{
+	const char *at = strchr(s, '@');
+
+	return at && strspn(at + 1, "0123456789abcdef") == 12 && (at[13] == ':' || at[13] == ' ');
+}
+
 static void read_surroundings(struct text_env *e, const char *s)
 {
 	e->wsl |= strstr(s, "WSL") || strstr(s, "microsoft-standard");
 	e->windows |= strstr(s, "Windows") || strstr(s, "WinError") || strstr(s, ".dll") || (strstr(s, ":\\") && strstr(s, "\\"));
 	e->container |= strcasestr(s, "docker") || strcasestr(s, "podman") || strcasestr(s, "kubernetes") || strcasestr(s, "k8s") || strcasestr(s, "kubectl") ||
 			strcasestr(s, "singularity") || strcasestr(s, "apptainer") || strcasestr(s, "container") ||
-			strstr(s, "lxc") || strstr(s, "LXC") || strstr(s, "enroot");
+			strcasestr(s, "lxc") || strcasestr(s, "lxd") || strstr(s, "enroot") || docker_prompt(s);
 	e->slurm |= strcasestr(s, "slurm") || strstr(s, "srun");
 	e->hangs |= strcasestr(s, " hang") || strcasestr(s, "hangs") || strcasestr(s, "hung ") || strcasestr(s, "stuck") ||
-		    strcasestr(s, "no progress") || strcasestr(s, "freezes") || strcasestr(s, "deadlock");
+		    strcasestr(s, "no progress") || strcasestr(s, "freezes") || strcasestr(s, "deadlock") || strcasestr(s, "nothing happens") ||
+		    strcasestr(s, "no output,") || strcasestr(s, "never finishes") || strcasestr(s, "does not go on") || strcasestr(s, "waits forever");
 	e->jetson |= strstr(s, "Jetson") || strstr(s, "tegra");
 }
 
@@ -269,6 +287,15 @@ static void read_available(struct text_env *e, const char *s)
 		e->unavailable = true;
 }
 
+/* Lines of code that start CUDA. In a traceback such lines stand behind the ones that a script begins with. */
+static bool uses_cuda(const struct text_env *e, const char *s)
+{
+	if (strstr(s, "torch.cuda.") && !strstr(s, "OutOfMemoryError"))
+		return true;
+	return e->script && (strstr(s, ".cuda()") || strstr(s, ".to('cuda") || strstr(s, ".to(\"cuda") || strstr(s, "device='cuda") ||
+			     strstr(s, "device=\"cuda"));
+}
+
 static void read_devices(struct text_env *e, const char *s, uint64_t number)
 {
 	for (const char *at = s; (at = strstr(at, "cuda:")) != NULL; at += 5)
@@ -278,7 +305,10 @@ static void read_devices(struct text_env *e, const char *s, uint64_t number)
 		  strstr(s, "MIG 1g") || strstr(s, "MIG devices");
 	if (strstr(s, "MIG M.") || strstr(s, "N/A"))
 		e->mig = e->mig && !strstr(s, "MIG M.");
-	if (!e->cuda_used_line && strstr(s, "torch.cuda.") && !strstr(s, "OutOfMemoryError") && !str_starts(s, "File ") && !strstr(s, "Error:"))
+	for (const char *at = s; (at = strstr(at, "MIG ")) != NULL; at++)
+		e->migs += isdigit((unsigned char)at[4]) && strstr(at, " Device ");
+	e->script |= str_starts(s, "import torch") || str_starts(s, "from torch");
+	if (!e->cuda_used_line && !str_starts(s, "File ") && !strstr(s, "Error:") && uses_cuda(e, s))
 		e->cuda_used_line = number;
 	if (!e->visible_line && (strstr(s, "environ[") || strstr(s, "environ.setdefault(")) && strstr(s, "CUDA_VISIBLE_DEVICES"))
 		e->visible_line = number;
@@ -291,6 +321,7 @@ void env_line(struct text_env *e, const char *s, uint64_t number)
 	read_driver(e, s);
 	read_cuda(e, s);
 	read_torch(e, s);
+	read_conda(e, s);
 	read_gpu(e, s);
 	read_surroundings(e, s);
 	read_launcher(e, s);

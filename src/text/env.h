@@ -10,6 +10,7 @@
 
 #define ENV_TRACKS	16	/* kinds of lines whose memory figures are followed */
 #define ENV_PIDS	64
+#define ENV_NAMES	16	/* variables whose values are told */
 
 struct text_track {
 	uint32_t shape;		/* hash of the line without its digits */
@@ -21,6 +22,11 @@ struct text_track {
 struct text_pid {
 	uint32_t pid;
 	int gpu;
+};
+
+struct text_name {
+	char name[16];
+	double value;
 };
 
 /* "" and -1 and 0 stand for "not mentioned". */
@@ -36,6 +42,7 @@ struct text_env {
 	int capability;			/* 10 * major + minor, when it is told */
 	int capability_min;		/* the least that the build supports */
 	char arch_list[160];		/* "sm_50 sm_60 ..." */
+	double gpu_memory;		/* bytes of the card, in people's words: "8 GB card"; 0 */
 	bool wsl, windows, container, slurm, jetson;
 	char visible[64];		/* CUDA_VISIBLE_DEVICES */
 	bool visible_set;
@@ -52,8 +59,14 @@ struct text_env {
 	double elements, largest;	/* of the tensors whose shapes are told: the most elements, the longest dimension; 0 */
 	bool empty;			/* a tensor of no elements is spoken of */
 	bool mig;
+	int migs;			/* instances of MIG that are listed */
+	double block;			/* threads of a block that a launch is written with; 0 */
+	struct text_name name[ENV_NAMES];	/* "n = 65536" */
+	size_t n_names;
+	bool script;			/* lines of a script: "import torch" */
 	bool unavailable;		/* torch.cuda.is_available() is False, it says */
 	bool asked;			/* the line before asked that */
+	bool asked_version;		/* it asked for PyTorch's version */
 	double number;			/* the largest whole number that stands by itself; 0 */
 	uint64_t seq_min, seq_max;	/* of collectives that timed out; 0 = none did */
 	uint32_t op;			/* hash of their kind */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "text/env_priv.h"
 #include "base/banned.h"
@@ -65,6 +66,34 @@ static void read_smi(struct text_env *e, const char *s)
 	if ((gpu && sscanf(gpu, "GPU %d PID %u", &index, &pid) == 2) ||
 	    sscanf(s, "| %d N/A N/A %u", &index, &pid) == 2 || sscanf(s, "| %d %u C", &index, &pid) == 2 || sscanf(s, "| %d %u G", &index, &pid) == 2)
 		e->pid[e->n_pids++] = (struct text_pid){.pid = pid, .gpu = index};
+}
+
+/* "8 GB card", "Nvidia gpu with 8gb", "RTX 3090 (24 GB)", "VRAM: 8GB"; not the RAM of the machine. */
+static void read_card(struct text_env *e, const char *s)
+{
+	static const char *const words[] = {"gpu", "card", "vram", "geforce", "rtx", "gtx", "tesla"};
+	bool about = false;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		about |= strcasestr(s, words[i]) != NULL;
+	if (!about || e->gpu_memory > 0 || strlen(s) > 120 || strstr(s, "allocate") || strstr(s, "MiB /"))
+		return;
+	for (const char *at = s; *at; at++) {
+		char *unit;
+		double n;
+
+		if (!isdigit((unsigned char)*at) || (at > s && (isalnum((unsigned char)at[-1]) || at[-1] == '.')))
+			continue;
+		n = strtod(at, &unit);
+		unit += *unit == ' ';
+		if ((strncasecmp(unit, "gb", 2) && strncasecmp(unit, "gib", 3)) || n < 1 || n > 1000)
+			continue;
+		unit += 2 + (unit[1] == 'i' || unit[1] == 'I');
+		if (isalnum((unsigned char)*unit) || strncasecmp(unit, " ram", 4) == 0)
+			continue;
+		e->gpu_memory = n * 1073741824.0;
+		return;
+	}
 }
 
 static void follow_memory(struct text_env *e, const char *s, uint64_t number)
@@ -135,5 +164,6 @@ size_t env_first_pids(const struct text_env *e)
 void env_memory(struct text_env *e, const char *s, uint64_t number)
 {
 	read_smi(e, s);
+	read_card(e, s);
 	follow_memory(e, s, number);
 }

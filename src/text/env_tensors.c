@@ -2,6 +2,7 @@
  * Tensors and collectives as a text mentions them (see env.h): how large they are, what ranks waited for.
  */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,20 +10,63 @@
 #include "text/env_priv.h"
 #include "base/banned.h"
 
+/* "n = 65536": what a name in a shape stands for. */
+static void read_name(struct text_env *e, const char *s)
+{
+	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+	const char *at = s + n;
+	char *end;
+	double value;
+
+	if (!n || n >= sizeof(e->name[0].name) || isdigit((unsigned char)*s) || e->n_names == ENV_NAMES)
+		return;
+	at += strspn(at, " ");
+	if (*at != '=' || !isdigit((unsigned char)at[1 + strspn(at + 1, " ")]))
+		return;
+	value = strtod(at + 1, &end);
+	end += strspn(end, " ");
+	if ((*end && *end != '#') || value < 0 || value > 1e12)
+		return;
+	memcpy(e->name[e->n_names].name, s, n);
+	e->name[e->n_names].name[n] = '\0';
+	e->name[e->n_names++].value = value;
+}
+
+/* A number, or a name whose value was told. False when it is neither. */
+static bool read_size(const struct text_env *e, const char *s, double *size, const char **end)
+{
+	size_t n = 0;
+	char *after;
+
+	if (isdigit((unsigned char)*s)) {
+		*size = (double)strtoull(s, &after, 10);
+		*end = after;
+		return true;
+	}
+	while (isalnum((unsigned char)s[n]) || s[n] == '_')
+		n++;
+	for (size_t i = 0; i < e->n_names; i++)
+		if (n && strlen(e->name[i].name) == n && !memcmp(e->name[i].name, s, n)) {
+			*size = e->name[i].value;
+			*end = s + n;
+			return true;
+		}
+	return false;
+}
+
 /* "190x64x64x2933", "[1, 70000, 8, 32]", "(65536, 512)": at least two sizes. Returns what follows. */
 static const char *read_shape(struct text_env *e, const char *s)
 {
 	double product = 1, largest = 0;
 	int n = 0;
 	bool listed = *s == '(' || *s == '[';
-	char *end;
+	const char *end;
+	double size;
 
 	s += listed;
-	while (isdigit((unsigned char)*s) && n < 8) {
-		unsigned long long size = strtoull(s, &end, 10);
-
-		product *= (double)size;
-		largest = size > largest ? (double)size : largest;
+	while (n < 8 && (listed || isdigit((unsigned char)*s)) && read_size(e, s, &size, &end)) {
+		product *= size;
+		largest = size > largest ? size : largest;
 		n++;
 		s = end;
 		if (listed && *s == ',')
@@ -74,7 +118,7 @@ static void read_tensors(struct text_env *e, const char *s)
 	if (str_starts(s, "File \"") || strstr(s, "thread: [") || strstr(s, "Traceback"))
 		return;
 	while ((at = strpbrk(at, "(["))) {
-		const char *next = isdigit((unsigned char)at[1]) ? read_shape(e, at) : at + 1;
+		const char *next = isdigit((unsigned char)at[1]) || (e->n_names && isalpha((unsigned char)at[1])) ? read_shape(e, at) : at + 1;
 
 		at = next > at ? next : at + 1;
 	}
@@ -142,8 +186,25 @@ static void read_numbers(struct text_env *e, const char *s)
 		e->largest = e->largest < 2147483648.0 ? 2147483648.0 : e->largest;
 }
 
+/* "kernel<<<grid, 2048>>>", "block=(32,64,1)": threads of a block. */
+static void read_launch(struct text_env *e, const char *s)
+{
+	const char *at = strstr(s, "<<<"), *end = at ? strstr(at, ">>>") : NULL;
+	double threads = 0;
+	int x = 0, y = 1, z = 1;
+
+	if (end && (at = memchr(at, ',', (size_t)(end - at))) != NULL)
+		threads = strtod(at + 1 + strspn(at + 1, " "), NULL);
+	else if ((at = strstr(s, "block=(")) != NULL && sscanf(at, "block=(%d,%d,%d", &x, &y, &z) >= 1)
+		threads = (double)x * y * z;
+	if (threads > e->block && threads < 1e9)
+		e->block = threads;
+}
+
 void env_tensors(struct text_env *e, const char *s)
 {
+	read_name(e, s);
+	read_launch(e, s);
 	read_tensors(e, s);
 	read_collectives(e, s);
 	read_numbers(e, s);

@@ -183,6 +183,31 @@ static const char *skip_time(const char *s)
 	return NULL;
 }
 
+/* "Oct 04 13:19:39 host train[394]: " of the journal. What follows the colon. */
+static const char *skip_journal(const char *s)
+{
+	const char *t = s + 3, *colon;
+
+	if (!isupper((unsigned char)s[0]) || !islower((unsigned char)s[1]) || !islower((unsigned char)s[2]) || *t++ != ' ')
+		return NULL;
+	t += strspn(t, " ");
+	t = digits(t);
+	if (*t != ' ' || digits(t + 1) != t + 3 || t[3] != ':' || digits(t + 4) != t + 6 || t[6] != ':' || digits(t + 7) != t + 9)
+		return NULL;
+	t += 9;
+	t += strspn(t, " ");
+	colon = strstr(t, ": ");
+	if (!colon)
+		colon = str_ends(t, ":") ? t + strlen(t) - 1 : NULL;
+	return colon && colon - t < 80 && colon[-1] == ']' ? colon + 1 : NULL;
+}
+
+/* "> text" of letters and forums; the prompt of Python has more of them. */
+static const char *skip_quote(const char *s)
+{
+	return s[0] == '>' && (s[1] == ' ' || !s[1]) ? s + 1 : NULL;
+}
+
 /* Rich draws a box around tracebacks. */
 static void strip_box(struct text_line *l)
 {
@@ -212,7 +237,8 @@ static size_t skip_prefixes(struct text_line *l)
 		if (spaces > 2 && i == 0)
 			break;	/* indented text has no prefix */
 		if ((next = skip_brackets(l, word)) == NULL && (next = skip_parentheses(l, word)) == NULL &&
-		    (next = skip_label(l, word)) == NULL && (next = skip_time(word)) == NULL)
+		    (next = skip_label(l, word)) == NULL && (next = skip_time(word)) == NULL && (next = skip_journal(word)) == NULL &&
+		    (next = skip_quote(word)) == NULL)
 			break;
 		s = next;
 	}

@@ -39,6 +39,7 @@ static const char *const progress[] = {
 };
 
 #define ENV_LINES	20000
+#define FOLDS_MAX	400	/* lines that one line holds */
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
@@ -197,6 +198,42 @@ static void look_at_bytes(struct text_log *l, const char *s, size_t len)
 	l->read += len < 512 ? len : 512;
 }
 
+/* A line that stands in a string of JSON, without the signs before its quotes. */
+static void read_unquoted(struct text_log *l, const char *s, size_t len, uint64_t number)
+{
+	char plain[2048];
+	size_t n = 0;
+
+	for (size_t i = 0; i < len && n + 1 < sizeof(plain); i++)
+		if (s[i] != '\\' || i + 1 == len || s[i + 1] != '"')
+			plain[n++] = s[i];
+	read_line(l, plain, n, number);
+}
+
+/* Logs in JSON write a whole traceback into one line: "message": "Traceback (most recent call last):\\n  File …". */
+static void read_folded(struct text_log *l, const char *s, size_t len, uint64_t number)
+{
+	/* paths of Windows have the same two characters */
+	static const char *const marks[] = {"Traceback (most recent call last):\\n", "\\n  File \\\"", "\\n  File \"", "\\nCUDA kernel errors might"};
+	bool folded = false;
+	unsigned parts = 0;
+
+	for (size_t i = 0; i < COUNT(marks); i++)
+		folded |= memmem(s, len, marks[i], strlen(marks[i])) != NULL;
+	if (!folded) {
+		read_line(l, s, len, number);
+		return;
+	}
+	while (len && parts++ < FOLDS_MAX) {
+		const char *fold = memmem(s, len, "\\n", 2);
+		size_t n = fold ? (size_t)(fold - s) : len;
+
+		read_unquoted(l, s, n, number);
+		s += n + (fold ? 2 : 0);
+		len -= n + (fold ? 2 : 0);
+	}
+}
+
 /* Progress bars write over themselves with '\r': what they wrote last is what was seen. */
 static void take_line(void *arg, const char *s, size_t len, uint64_t number, bool gap)
 {
@@ -210,7 +247,7 @@ static void take_line(void *arg, const char *s, size_t len, uint64_t number, boo
 		size_t n = cr ? (size_t)(cr - s) : len;
 
 		if (n || !cr)
-			read_line(l, s, n, number);
+			read_folded(l, s, n, number);
 		s += n + (cr != NULL);
 		len -= n + (cr != NULL);
 	}

@@ -51,6 +51,9 @@ def main():
     p.add_argument("--events", type=int, default=850_000)
     p.add_argument("--rounds", type=int, default=3)
     o = p.parse_args()
+    if subprocess.run([o.python, "-c", IMPORT], capture_output=True).returncode:
+        print("bench-snapshot: skipped, %s has no PyTorch to compare with" % o.python)
+        return 0
     with tempfile.TemporaryDirectory() as tmp:
         path = os.path.join(tmp, "snap.pickle")
         make = [sys.executable, make_snapshot.__file__, path, "--story", "growth", "--events", str(o.events)]

@@ -10,6 +10,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import advice
 import tree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -87,7 +89,7 @@ def judge(build, row):
         finally:
             tree.release(scratch)
     answer = json.loads(output)
-    found = differences(row, status, answer, text)
+    found = differences(row, status, answer, text) + advice.flaws(answer)
     if text_status != status:
         found.append("the text's exit status is %d" % text_status)
     return answer["cause"], found, text

@@ -2,6 +2,10 @@
 """Compares a verdict with what a case declares: the contract's keys, the cause, the lines."""
 import os
 import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import advice  # noqa: E402
 
 KEYS_ALWAYS = ("schema", "cause", "notes", "others", "process")
 KEYS_FAILED = ("certainty", "title", "error", "where", "candidates", "evidence", "fix")
@@ -31,6 +35,8 @@ def shape(result, verdict):
     for key in ("pid", "exit", "signal"):
         if key not in (verdict.get("process") or {}):
             result.bad("contract: process has no %r" % key)
+    for found in advice.flaws(verdict):
+        result.bad(found)
 
 
 def main(result, case, verdict):

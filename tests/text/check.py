@@ -8,16 +8,23 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import advice  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 CASES = os.path.join(os.path.dirname(ROOT), "shared", "cases", "cases.jsonl")
+flaws = set()  # of the advice of any answer
 
 
 def explain(cuwhy, paths):
     done = subprocess.run([cuwhy, "explain", "--json"] + paths, capture_output=True, text=True, errors="replace")
     if not done.stdout.strip():
         raise SystemExit("no answer for %s: %s" % (paths, done.stderr))
-    return json.loads(done.stdout), done.returncode
+    answer = json.loads(done.stdout)
+    for found in advice.flaws(answer):
+        flaws.add("%s: %s" % (answer.get("cause"), found))
+    return answer, done.returncode
 
 
 def ranked(answer):
@@ -179,7 +186,9 @@ def main():
              "clean": lambda: check_folder(cuwhy, os.path.join(HERE, "clean"), "clean logs and unrelated failures"),
              "examples": lambda: check_examples(cuwhy)}
     results = [run() for name, run in tests.items() if not o.only or o.only == name]
-    sys.exit(0 if all(results) else 1)
+    print("text: flaws of the advice: %d" % len(flaws))
+    print("".join("  %s\n" % found for found in sorted(flaws)), end="")
+    sys.exit(0 if all(results) and not flaws else 1)
 
 
 if __name__ == "__main__":

@@ -88,6 +88,9 @@ static void kb__mistakes_in_a_file_are_found(void **state)
 		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Fix\nnot a list\n",
 		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Fix\n    command alone\n",
 		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Because\n",
+		"%%% a\n---\nid: a\ntitle: t\nprogram: p.py\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\nprogram: p.py\n---\ntext\n## Program\nf()\n",
+		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Program\n    f()\n",
 	};
 
 	(void)state;
@@ -104,11 +107,12 @@ static void kb__mistakes_in_a_file_are_found(void **state)
 static void kb__a_small_file_is_read_whole(void **state)
 {
 	static const char text[] =
-		"\n%%% a-b\n<!-- licence -->\n---\nid: a-b\ntitle: A title\nrank: 7\nover: x, y\n"
+		"\n%%% a-b\n<!-- licence -->\n---\nid: a-b\ntitle: A title\nrank: 7\nover: x, y\nprogram: p.py\n"
 		"when certain: launch.is\n  && error.code == 1\n  because: it is {error.code}\n"
 		"when possible: true\n---\nFirst.\n\nSecond.\n\n## Why\n- one\n  and more\n- [launch.is] "
 		"two\n"
-		"## Fix\n- do\n    this\n    that\n## Not to be confused with\nOther.\n";
+		"## Fix\n- do\n    this\n    that\n## Not to be confused with\nOther.\n"
+		"## Program\n    def f():\n        g()\n\n    f()\n";
 	struct kb *kb = kb_parse(text, strlen(text), NULL);
 	const struct cause *c;
 
@@ -126,6 +130,8 @@ static void kb__a_small_file_is_read_whole(void **state)
 	assert_string_equal(c->why->next->guard_text, "launch.is");
 	assert_string_equal(template_text(c->fix->command), "this\nthat");
 	assert_string_equal(c->confused, "Other.");
+	assert_string_equal(c->program, "p.py");
+	assert_string_equal(c->program_text, "def f():\n    g()\n\nf()");
 	assert_null(kb_find(kb, "x"));
 	kb_free(kb);
 }

@@ -3,9 +3,13 @@
 # expect: cause=launch-config-launch-bounds certainty=certain,likely exit=1 kernel=bounded
 # needs: cupy
 import cupy
-from helpers import raw
 
 data = cupy.zeros(256, dtype=cupy.float32)
-bounded = raw.kernel(raw.BOUNDED, "bounded")
+bounded = cupy.RawKernel(r"""
+extern "C" __global__ void __launch_bounds__(128) bounded(float *data)
+{
+	data[threadIdx.x] = 1;
+}
+""", "bounded")
 bounded((1,), (128,), (data,))
 bounded((1,), (256,), (data,))  # <- here

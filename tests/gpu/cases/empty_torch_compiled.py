@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The same through PyTorch's run-time compiler.
+# An empty tensor gives a grid of 0 blocks; the kernel comes through PyTorch's run-time compiler.
 # expect: cause=launch-config-empty-input certainty=certain,likely exit=1 kernel=twice
 # needs: torch nvcc
 import torch

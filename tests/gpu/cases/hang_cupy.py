@@ -4,7 +4,6 @@
 # options: --hang-after 5s
 # needs: cupy
 import cupy
-from helpers import raw
 
 WAIT_FOR = r"""
 extern "C" __global__ void wait_for(volatile int *flag)
@@ -14,7 +13,7 @@ extern "C" __global__ void wait_for(volatile int *flag)
 }
 """
 flag = cupy.zeros(1, dtype=cupy.int32)
-wait_for = raw.kernel(WAIT_FOR, "wait_for")
+wait_for = cupy.RawKernel(WAIT_FOR, "wait_for")
 
 
 def step():

@@ -5,6 +5,7 @@
 # same-output
 import cupy
 from helpers import raw
+from resources_cupy import HEAVY
 
 data = cupy.zeros(1024, dtype=cupy.float32)
 one = cupy.float32(1)
@@ -19,6 +20,6 @@ fill((1,), (32,), (data, one), shared_mem=49152)
 fill.max_dynamic_shared_size_bytes = 100000
 fill((1,), (32,), (data, one), shared_mem=100000)
 raw.kernel(raw.BOUNDED, "bounded")((1,), (128,), (data,))
-raw.kernel(raw.HEAVY, "heavy")((1,), (256,), (data, cupy.int32(8)))
+raw.kernel(HEAVY, "heavy")((1,), (256,), (data, cupy.int32(8)))
 cupy.cuda.Device().synchronize()
 print("launched")

@@ -4,7 +4,12 @@
 # needs: torch
 import torch
 from torch.cuda._utils import _cuda_load_module
-from helpers.kernels import PTX
 
+PTX = """
+.version 99.0
+.target sm_80
+.address_size 64
+.visible .entry touch() { ret; }
+"""
 torch.zeros(1, device="cuda")
-_cuda_load_module(PTX % "99.0", ["touch"])  # <- here
+_cuda_load_module(PTX, ["touch"])  # <- here

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The same assert, tripped by a NaN. What was asserted is the same: both causes fit.
+# A NaN trips the assert that scores are between 0 and 1. What was asserted is the same: both causes fit.
 # expect: cause=nan-in-loss-assert|input-out-of-range exit=1 code=710 candidate=nan-in-loss-assert
 # needs: torch
 import torch

@@ -63,57 +63,12 @@ extern "C" __global__ void store4(float4 *data, long long offset, float value)
 	data[offset + threadIdx.x] = make_float4(value, value, value, value);
 }
 """,
-    "load4": r"""
-extern "C" __global__ void load4(const float *in, float4 *out, int skip)
-{
-	out[threadIdx.x] = reinterpret_cast<const float4 *>(in + skip)[threadIdx.x];
-}
-""",
-    # the classic: the index of a thread in 32 bits
-    "brighten": r"""
-extern "C" __global__ void brighten(unsigned char *pixels, long long n)
-{
-	int i = blockIdx.x * blockDim.x + threadIdx.x;
-
-	if (i < n)
-		pixels[i] += 1;
-}
-""",
     "scale_rows": r"""
 extern "C" __global__ void scale_rows(float *data, int stride, float factor)
 {
 	int i = blockIdx.x * stride + threadIdx.x;
 
 	data[i] *= factor;
-}
-""",
-    "root": r"""
-extern "C" __global__ void root(float *data)
-{
-	float x = data[threadIdx.x];
-
-	if (x < 0)
-		__trap();
-	data[threadIdx.x] = sqrtf(x);
-}
-""",
-    "descend": r"""
-__device__ __noinline__ float walk(const float *tree, int depth, float *path)
-{
-	float mine[32];
-
-	for (int i = 0; i < 32; i++)
-		mine[i] = path[i % 4] + tree[(depth + i) % 32];
-	if (depth > 0)
-		mine[1] += walk(tree, depth - 1, mine);
-	return mine[0] + mine[1] + mine[depth % 32];
-}
-
-extern "C" __global__ void descend(float *tree, int depth)
-{
-	float path[4] = {0, 1, 2, 3};
-
-	tree[threadIdx.x] = walk(tree, depth, path);
 }
 """,
     "reverse": r"""
@@ -135,13 +90,6 @@ extern "C" __global__ void smooth(float *data, int at)
 		window[i] = data[(threadIdx.x + i) % 256];
 	window[at + (int)data[0]] = 1;
 	data[threadIdx.x] = window[threadIdx.x % 64] + window[(threadIdx.x * 7) % 64];
-}
-""",
-    "ages": r"""
-extern "C" __global__ void ages(const int *born, int *age, int year)
-{
-	age[threadIdx.x] = year - born[threadIdx.x];
-	assert(born[threadIdx.x] <= year);
 }
 """,
     # waits for a flag that the host sets; gives up after a while, so that a test cannot block the GPU

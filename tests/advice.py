@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with the advice of an answer of cuwhy: something is said twice, or there is none."""
+import re
+
+
+def steps(command):
+    """The parts of a command line between newlines, `;` and `&&`, texts in quotes left whole."""
+    parts, quote, begin, i = [], "", 0, 0
+    while i < len(command):
+        char = command[i]
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        elif char in ";\n" or command.startswith("&&", i):
+            parts.append(command[begin:i])
+            i += command.startswith("&&", i)
+            begin = i + 1
+        i += 1
+    return parts + [command[begin:]]
+
+
+def words(command):
+    """The words of one command, sorted: options in another order, other spaces and comments are the same command."""
+    return tuple(sorted(re.sub(r"\s#.*", "", command).split()))
+
+
+def sentence(text):
+    return re.sub(r"\W+", " ", text).strip().lower()
+
+
+def texts_twice(texts):
+    """A sentence that is said already, or that another one begins with."""
+    said = [sentence(text) + " " for text in texts]
+    return ["it says twice: %s" % texts[i] for i, one in enumerate(said) for k, other in enumerate(said)
+            if i != k and len(one.split()) > 3 and other.startswith(one) and (one != other or i > k)]
+
+
+def commands_twice(commands):
+    """A command that another one is, in whatever order and spacing, or is a part of."""
+    found = []
+    for i, one in enumerate(commands):
+        for k, other in enumerate(commands):
+            if i < k and words(one) == words(other):
+                found.append("two fixes have one command: %s" % other)
+            elif i != k and words(one) != words(other) and words(one) in [words(step) for step in steps(other)]:
+                found.append("'%s' is a part of '%s'" % (one, other))
+    return found
+
+
+def flaws(answer):
+    """Sentences about one answer of --json; empty when all is well."""
+    if answer.get("cause", "none") in ("none", "unknown"):
+        return []
+    why, fix = answer.get("why", []), answer.get("fix", [])
+    found = texts_twice([answer["title"]] + why) + texts_twice([item["text"] for item in fix])
+    found += commands_twice([item["command"] for item in fix if item.get("command")])
+    if not fix:
+        found.append("it has no advice")
+    elif fix[0]["text"].startswith(("or ", "and ")):
+        found.append("its first advice begins with: %s" % fix[0]["text"])
+    return found

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What causes advise, whatever facts are known: no sentence and no command twice, no fix without its command. Facts are drawn
+ * at random from the words and numbers of the guards, with a fixed seed.
+ */
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "rules/kb.h"
+#include "rules/rules.h"
+
+#define ROUNDS 2000
+#define SAID_MAX 64
+#define WORDS_MAX 96
+
+/* All that is wrong is named before the test fails, once for each cause. */
+static int wrong;
+
+#define WRONG(...) (wrong++, print_error(__VA_ARGS__))
+
+static uint64_t seed;
+
+static void seed_of(const char *id)
+{
+	seed = 88172645463325252ull;
+	while (*id)
+		seed = seed * 31 + (unsigned char)*id++;
+}
+
+static unsigned draw(unsigned below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (unsigned)(seed >> 33) % below;
+}
+
+/* ---- facts at random ---------------------------------------------------------------------------- */
+
+struct words {
+	char text[WORDS_MAX][64];
+	double number[WORDS_MAX];
+	size_t n_text, n_number;
+};
+
+static void words_of_guard(struct words *w, const char *s)
+{
+	while (s && *s) {
+		char *end;
+
+		if (*s == '"') {
+			const char *close = strchr(s + 1, '"');
+			size_t len = close ? (size_t)(close - s - 1) : 0;
+
+			if (!close)
+				return;
+			if (w->n_text < WORDS_MAX && len < sizeof(w->text[0]))
+				snprintf(w->text[w->n_text++], sizeof(w->text[0]), "%.*s", (int)len, s + 1);
+			s = close + 1;
+		} else if (isalpha((unsigned char)*s)) {	/* the digits of a fact's name are none */
+			while (isalnum((unsigned char)*s) || *s == '_' || *s == '.')
+				s++;
+		} else if (isdigit((unsigned char)*s)) {
+			double number = strtod(s, &end);
+
+			if (w->n_number < WORDS_MAX)
+				w->number[w->n_number++] = number;
+			s = end;
+		} else {
+			s++;
+		}
+	}
+}
+
+static void words_collect(struct words *w, const struct cause *c)
+{
+	memset(w, 0, sizeof(*w));
+	for (const struct advice *a = c->headline; a; a = a->next)
+		words_of_guard(w, a->guard_text);
+	for (const struct advice *a = c->why; a; a = a->next)
+		words_of_guard(w, a->guard_text);
+	for (const struct advice *a = c->fix; a; a = a->next)
+		words_of_guard(w, a->guard_text);
+}
+
+/* Facts of all sorts often have the same value, as gpu.cc and device.cc have: what is written with either is then the same. */
+static void fact_draw(struct facts *f, enum fact_id id, const struct words *w, unsigned unknown)
+{
+	if (draw(100) < unknown)
+		return;
+	switch (fact_type(id)) {
+	case TYPE_FLAG:
+		fact_set_flag(f, id, draw(2));
+		break;
+	case TYPE_NUMBER:
+		fact_set_number(f, id, w->n_number && draw(2) ? w->number[draw((unsigned)w->n_number)] + draw(3) - 1
+							     : draw(3));
+		break;
+	case TYPE_TEXT:
+		fact_set_text(f, id, w->n_text && draw(2) ? w->text[draw((unsigned)w->n_text)] : draw(4) ? "8" : "");
+		break;
+	default:
+		break;
+	}
+}
+
+/* Only one of a recording, a text and a machine is looked at alone; the machine also comes with a recording. */
+static void facts_draw(struct facts *f, struct pool *pool, const struct words *w)
+{
+	unsigned unknown = 10 + draw(9) * 10, kind = draw(3);
+
+	facts_init(f, pool);
+	for (int id = 0; id < FACT_COUNT; id++)
+		fact_draw(f, (enum fact_id)id, w, unknown);
+	fact_set_flag(f, FACT_text_is, kind == 0);
+	fact_set_flag(f, FACT_machine_is, kind == 1 || (kind == 2 && draw(2)));
+}
+
+/* ---- what is said --------------------------------------------------------------------------------- */
+
+struct said_list {
+	const struct cause *cause;
+	const char *text[SAID_MAX], *command[SAID_MAX];
+	size_t n;
+};
+
+static void collect(void *arg, const char *text, const char *command)
+{
+	struct said_list *l = arg;
+
+	assert_true(l->n < SAID_MAX);
+	l->text[l->n] = text;
+	l->command[l->n++] = command;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The words of a command in the order of the alphabet, without its comment: the same command in other order or spacing. */
+static char *command_sorted(const char *command, struct pool *pool)
+{
+	char *copy = pool_strdup(pool, command), *word[256], *save = NULL, *out = pool_strdup(pool, "");
+	char *comment = strstr(copy, " #");
+	size_t n = 0;
+
+	if (comment && !strchr(comment, '\n'))
+		*comment = '\0';
+	for (char *t = strtok_r(copy, " \n", &save); t && n < 256; t = strtok_r(NULL, " \n", &save))
+		word[n++] = t;
+	qsort(word, n, sizeof(*word), by_text);
+	for (size_t i = 0; i < n; i++)
+		out = pool_printf(pool, "%s %s", out, word[i]);
+	return out;
+}
+
+static void said_check(const struct said_list *l, struct pool *pool)
+{
+	char *command[SAID_MAX];
+
+	for (size_t i = 0; i < l->n; i++) {
+		command[i] = l->command[i] ? command_sorted(l->command[i], pool) : NULL;
+		for (size_t k = 0; k < i; k++) {
+			if (!strcmp(l->text[i], l->text[k]))
+				WRONG("%s says twice: %s\n", l->cause->id, l->text[i]);
+			if (command[i] && command[k] && !strcmp(command[i], command[k]))
+				WRONG("%s has one command twice: %s\n", l->cause->id, l->command[i]);
+		}
+	}
+}
+
+static const struct advice *fix_said(const struct cause *c, const struct facts *f, struct pool *pool, const char *text)
+{
+	for (const struct advice *a = c->fix; a; a = a->next) {
+		char *said = template_expand(a->text, f, pool);
+
+		if (said && !strcmp(said, text) && a->command)
+			return a;
+	}
+	return NULL;
+}
+
+static void cause_check(const struct cause *c, const struct facts *f, struct pool *pool)
+{
+	struct said_list why = { .cause = c }, fix = { .cause = c };
+
+	advice_each(c->why, f, pool, collect, &why);
+	advice_each(c->fix, f, pool, collect, &fix);
+	said_check(&why, pool);
+	said_check(&fix, pool);
+	for (size_t i = 0; i < fix.n; i++)
+		if (!fix.command[i] && fix_said(c, f, pool, fix.text[i]))
+			WRONG("%s says without its command: %s\n", c->id, fix.text[i]);
+}
+
+static void advice__nothing_is_said_twice_whatever_is_known(void **state)
+{
+	(void)state;
+	for (const struct cause *c = kb_get()->first; c; c = c->next) {
+		struct words w;
+
+		int before = wrong;
+
+		words_collect(&w, c);
+		seed_of(c->id);	/* a change of one cause does not draw the others anew */
+		for (int i = 0; i < ROUNDS && wrong == before; i++) {
+			struct pool pool = { 0 };
+			struct facts f;
+
+			facts_draw(&f, &pool, &w);
+			cause_check(c, &f, &pool);
+			pool_release(&pool);
+		}
+	}
+	assert_int_equal(wrong, 0);
+}
+
+/* A title stands in when no headline can be said: it goes on after "cuwhy: perhaps", and no name is written small. */
+static void advice__titles_serve_as_headlines(void **state)
+{
+	static const char *const names[] = { "PyTorch", "Triton", "Windows", "Python", "Docker", "Fabric", "Linux", "Slurm" };
+	struct pool pool = { 0 };
+	struct facts f;
+
+	(void)state;
+	facts_init(&f, &pool);
+	for (const struct cause *c = kb_get()->first; c; c = c->next) {
+		const char *said = cause_headline(c, &f, &pool);
+
+		assert_true(islower((unsigned char)said[0]) || isupper((unsigned char)said[1]) || said[0] == '/');
+		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+			if (!strncasecmp(said, names[i], strlen(names[i])))
+				fail_msg("the headline of %s begins with a name: %s", c->id, said);
+	}
+	pool_release(&pool);
+}
+
+static void advice__the_first_headline_that_can_be_said_is_taken(void **state)
+{
+	const struct cause *c = kb_find(kb_get(), "compute-mode-exclusive");
+	struct pool pool = { 0 };
+	struct facts f;
+
+	(void)state;
+	facts_init(&f, &pool);
+	assert_string_equal(cause_headline(c, &f, &pool), "the GPU is taken, and in a mode that allows one process alone");
+	fact_set_text(&f, FACT_gpu_mode, "default");
+	fact_set_text(&f, FACT_gpu_name, "NVIDIA L4");
+	assert_string_equal(cause_headline(c, &f, &pool), "NVIDIA L4 is busy or not available");
+	fact_set_text(&f, FACT_gpu_mode, "prohibited");
+	assert_string_equal(cause_headline(c, &f, &pool), "NVIDIA L4 is in compute mode prohibited");
+	assert_string_equal(cause_headline(kb_find(kb_get(), "oom-growth"), &f, &pool),
+			    "live memory grows at one line until the card is full");
+	pool_release(&pool);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(advice__nothing_is_said_twice_whatever_is_known),
+		cmocka_unit_test(advice__titles_serve_as_headlines),
+		cmocka_unit_test(advice__the_first_headline_that_can_be_said_is_taken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
