@@ -61,7 +61,7 @@ class Plugin(unittest.TestCase):
         self.assertIn("(CUDA error 2)", self.section(got.stdout, "test_no_memory"))
         self.assertIn("---- cuwhy ----", self.section(got.stdout, "test_no_memory"))
         self.assertNotIn("cuwhy", self.section(got.stdout, "test_other"))
-        self.assertIn("perhaps a kernel read or wrote outside its memory", self.section(got.stdout, "test_illegal"))
+        self.assertIn("a kernel read or wrote outside its memory (CUDA error 700)", self.section(got.stdout, "test_illegal"))
         self.assertIn("(CUDA error 2)", self.section(got.stdout, "ERROR at setup of test_fixture"))
 
     def test_a_sticky_error_is_blamed_on_the_test_that_began_it(self):
