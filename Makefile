@@ -16,7 +16,7 @@ WARN    += -Werror
 endif
 CFLAGS  ?= -O2 -g
 CPP     := -D_GNU_SOURCE -DCUWHY_VERSION='"$(VERSION)"' -Iinclude -Isrc -I. -I$(B)
-ALL_C   := -std=gnu11 $(WARN) $(CPP) -MMD -MP $(CFLAGS)
+ALL_C   := -std=gnu11 $(WARN) $(CPP) -MMD -MP $(CFLAGS) -ffile-prefix-map=$(CURDIR)=.
 ifneq ($(SAN),)
 # sanitizers: everything but the recorder, which lives inside other people's programs
 B       := build-san
@@ -41,8 +41,15 @@ SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o)
 PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(sort $(wildcard src/base/*.c src/probe/*.c)))
 # these libraries are linked in, so that the program starts on machines that do not have them
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
+# and what asks for no newer glibc than 2.28 (src/portable/portable.h); sanitizers bring functions of their own
+ifeq ($(SAN)$(shell uname -m),x86_64)
+OLD_DL      := -Wl,--push-state,--no-as-needed -l:libdl.so.2 -Wl,--pop-state
+OLD_PTHREAD := -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -Wl,--pop-state
+OLD_PROGRAM := $(patsubst %,$(B)/obj/src/portable/%.o,start libdl stat)
+OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl threads)
+endif
 
-.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-browser check-gpu check-all \
+.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-gpu check-all \
 	check-tree check-san check-tsan check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
@@ -66,6 +73,8 @@ help:
 ## make bench-text  reading a log of 2 GB, beside grep and ripgrep (MEGABYTES=2048)
 ## make bench-snapshot  reading a memory snapshot, beside PyTorch's own viewer
 ## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, WHAT=host of a machine's files, WHAT=text of logs, with libFuzzer (SECONDS=600)
+## make wheel       build/cuwhy-….whl: pip install it anywhere with glibc 2.28 or newer; no compiler, no other package
+## make static      build/cuwhy-static: the program alone, linked statically as a whole
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
 ## WEB=no  build without the report page, which needs Node.js and npm
@@ -78,9 +87,20 @@ deps:
 parts: $(B)/cuwhy $(B)/completions/cuwhy.fish $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
 	$(B)/lib32/libcuwhy-rec.so
 
-$(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ)
+$(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ) $(OLD_PROGRAM)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(SANFLAG) -rdynamic -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(SANFLAG) -rdynamic -o $@ $^ $(LDLIBS) $(OLD_DL)
+
+comma := ,
+# The same without a loader: for machines with another C library, for a rescue system, for an empty container.
+STATIC_LIBS := -ljansson -liberty -lz -lm \
+	$(patsubst %,-Wl$(comma)--wrap=%,dlopen dlclose dlsym dlerror dladdr gnu_get_libc_version getpwuid)
+.PHONY: static
+static: all
+	@$(MAKE) --no-print-directory $(B)/cuwhy-static
+$(B)/cuwhy-static: $(CMD_OBJ) $(LIB_OBJ) $(B)/obj/src/portable/alone.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) -static-pie -o $@ $^ $(STATIC_LIBS)
 
 # Man pages and completions, from the tables that -h prints. The last one written stands for all.
 $(B)/completions/cuwhy.fish: $(B)/cuwhy
@@ -90,9 +110,9 @@ $(B)/completions/cuwhy.fish: $(B)/cuwhy
 	$(Q)$< _document bash > $(@D)/cuwhy.bash && $< _document zsh > $(@D)/_cuwhy && $< _document fish > $@
 
 # NVML may hang or crash: whoever asks it is a process of its own.
-$(B)/cuwhy-probe: $(PROBE_OBJ)
+$(B)/cuwhy-probe: $(PROBE_OBJ) $(OLD_PROGRAM)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(SANFLAG) -o $@ $^ -ldl
+	$(Q)$(CC) $(CFLAGS) $(SANFLAG) -o $@ $^ -ldl $(OLD_DL)
 
 # The recorder needs libc alone; exceptions of C++ functions pass through some of its wrappers.
 REC_FLAGS := -fPIC -fvisibility=hidden -fexceptions -ftls-model=initial-exec
@@ -114,12 +134,15 @@ $(B)/lib32/libcuwhy-rec.so:
 	$(Q)echo 'int cuwhy_rec_none;' | $(CC) -m32 -shared -nostdlib -fPIC -x c - -o $@ 2>/dev/null || \
 		{ : > $(B)/lib32/unavailable; touch $@.none; }
 
+$(B)/obj/src/portable/%.o: src/portable/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -c $< -o $@
 $(B)/obj/src/sim/%.o: src/sim/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -c $< -o $@
-$(B)/sim/libcuda.so.1: $(SIM_OBJ)
+$(B)/sim/libcuda.so.1: $(SIM_OBJ) $(OLD_LIBRARY)
 	$(call say,LINK,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread $(OLD_DL) $(OLD_PTHREAD)
 
 $(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim_nvml/*.c))
 	$(call say,LINK,$@)
@@ -129,6 +152,14 @@ $(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim_nvml/*.c))
 $(B)/obj/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -c $< -o $@
+
+# The commit goes into --version; its file changes only when the commit does.
+COMMIT := $(if $(wildcard .git),$(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null))
+$(B)/obj/src/cmd/cmd_version.o: ALL_C += -DCUWHY_COMMIT='"$(COMMIT)"'
+$(B)/obj/src/cmd/cmd_version.o: $(B)/commit
+$(B)/commit: always
+	@mkdir -p $(@D) && { [ "$$(cat $@ 2>/dev/null)" = "$(COMMIT)" ] && [ -f $@ ] || echo "$(COMMIT)" > $@; }
+.PHONY: always
 
 # Knowledge: one file per cause, embedded as it is with the program that shows it. Adding a cause needs no C.
 CAUSES := $(sort $(wildcard kb/causes/*.md))
@@ -149,6 +180,17 @@ $(B)/no-report.html:
 $(B)/obj/src/report/page_blob.o: src/report/page_blob.S $(PAGE)
 	$(Q)mkdir -p $(@D) && $(CC) -DPAGE_BLOB='"$(PAGE)"' -c $< -o $@
 
+# ---- the Python wheel ------------------------------------------------------------------------------
+
+WHEEL := $(B)/cuwhy-$(VERSION)-py3-none-manylinux_2_28_x86_64.whl
+.PHONY: wheel
+wheel: all
+	@$(MAKE) --no-print-directory $(WHEEL)
+$(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
+		$(B)/lib32/libcuwhy-rec.so $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE
+	$(call say,WHEEL,$@)
+	$(Q)$(PYTHON) tools/wheel.py $(B) $(VERSION)
+
 # ---- tests ----------------------------------------------------------------------------------------
 
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
@@ -160,7 +202,7 @@ $(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OB
 $(B)/tests/test_sites: $(addprefix $(B)/obj/src/recorder/,rec_site.o rec_live.o rec_memory.o rec_timeline.o rec_events.o)
 
 check: deps
-	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-browser check-tsan check-tree
+	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-tree
 
 check-unit: parts $(UNIT)
 	@sh tests/unit/run.sh $(B) $(UNIT)
@@ -192,6 +234,20 @@ check-text: parts
 
 check-snap: parts
 	@$(PYTHON) tests/snap/check.py $(B)
+
+# The Python package, with stand-ins for PyTorch; and the wheel, installed into an empty environment.
+check-python: parts
+	@sh tools/deps.sh python || echo "python: what needs these packages is left out"
+	@CUWHY_PROGRAM=$(abspath $(B))/cuwhy PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/python/run.py
+
+check-wheel: parts
+ifeq ($(SAN),)
+	@sh tools/deps.sh python || echo "wheel: what needs these packages is left out"
+	@$(MAKE) --no-print-directory $(WHEEL) $(B)/cuwhy-static
+	@$(PYTHON) tests/wheel/check.py $(B) $(WHEEL)
+else
+	@echo "wheel: skipped, a build with sanitizers is not for others"
+endif
 
 check-doctor: parts
 	@$(PYTHON) tests/doctor/check.py $(B)

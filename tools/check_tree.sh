@@ -34,9 +34,10 @@ nm -D --defined-only "$rec" | awk '$2 ~ /[TWDBVu]/ {sub(/@.*/, "", $3); print $3
 diff "$tmp/want" "$tmp/have" >"$tmp/against"
 claim "the recorder exports what the table and exports.txt say, and nothing else"
 
-objdump -T "$rec" | sed -n 's/.*(\{0,1\}GLIBC_\([0-9.]*\))\{0,1\}.*/\1/p' | sort -uV |
-	awk -F. '$1 > 2 || $2 > 34 {print "needs GLIBC_" $0}' >"$tmp/against"
-claim "the recorder needs no newer glibc than 2.34"
+# UND: it brings a dlsym of glibc 2.34 itself
+objdump -T "$rec" | sed -n '/\*UND\*/s/.*(\{0,1\}GLIBC_\([0-9.]*\))\{0,1\}.*/\1/p' | sort -uV |
+	awk -F. '$1 > 2 || $2 > 28 {print "needs GLIBC_" $0}' >"$tmp/against"
+claim "the recorder needs no newer glibc than 2.28"
 
 order="base probe compat fatbin pyenv machine trace dump snap text facts rules report cmd"
 rank() { n=0; for d in $order; do n=$((n + 1)); [ "$d" = "$1" ] && echo $n && return; done; echo 0; }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Finds out what the build needs and is not there, and installs it (as root, on Debian and its kin).
-# `deps.sh browser` does the same for the test of the report page. WEB=no builds without that page.
+# `deps.sh browser` does the same for the test of the report page, `deps.sh python` for those of the Python package. WEB=no builds without that page.
 set -u
 
 missing=
@@ -29,6 +29,11 @@ fi
 if [ "${1:-}" = browser ]; then
 	need_command chromium chromium
 	need_command chromedriver chromium-driver
+fi
+# another Python than the system's has its modules from elsewhere
+if [ "${1:-}" = python ] && [ "$(command -v python3)" = /usr/bin/python3 ]; then
+	python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
+	python3 -c 'import pytest' 2>/dev/null || missing="$missing python3-pytest"
 fi
 [ -z "$missing" ] && exit 0
 

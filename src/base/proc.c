@@ -133,7 +133,8 @@ char *proc_self_dir(void)
 
 char *proc_find_part(const char *name)
 {
-	static const char *const places[] = {"", "../lib/cuwhy/"};
+	/* the last one is the wheel's: `pip install --target` leaves a wheel's lib out */
+	static const char *const places[] = {"", "../lib/cuwhy/", "../libexec/cuwhy/"};
 	char *dir = proc_self_dir(), *path, *real = NULL;
 	size_t i;
 

@@ -25,8 +25,8 @@ bool proc_environ_has(pid_t pid, const char *assignment);
 /* The folder that holds the running executable; owned by the caller, NULL when unknown. */
 char *proc_self_dir(void);
 
-/* A part of ours by its name: beside the executable, or where `make install` puts it. Owned by the caller; NULL when
- * it is in neither place. */
+/* A part of ours by its name: beside the executable, or where `make install` or the wheel puts it. Owned by the caller; NULL
+ * when it is nowhere. */
 char *proc_find_part(const char *name);
 
 uint64_t proc_mono_ns(void);

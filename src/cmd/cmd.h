@@ -41,6 +41,7 @@ int cmd_doctor(int argc, char **argv);
 int cmd_memory(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_version(int argc, char **argv);
 
 /* Not for users: prints a man page or a completion, made of the tables above. The build calls it. */
 int cmd_document(int argc, char **argv);

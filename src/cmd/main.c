@@ -91,10 +91,8 @@ int main(int argc, char **argv)
 		usage(stderr);
 		return EXIT_TROUBLE;
 	}
-	if (strcmp(word, "--version") == 0) {
-		printf("cuwhy %s\n", CUWHY_VERSION);
-		return cmd_finish(EXIT_NOTHING);
-	}
+	if (strcmp(word, "--version") == 0)
+		return cmd_version(argc - 1, argv + 1);
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
 		return help(NULL);
 	if (strcmp(word, "help") == 0)

@@ -34,8 +34,8 @@ static const char *glibc_of(const struct looking *l)
 	const char *text, *at;
 	size_t len;
 
-	if (l->live)
-		return gnu_get_libc_version();
+	if (l->live && gnu_get_libc_version())
+		return gnu_get_libc_version();	/* none in a static program: that one's glibc is not the machine's */
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		text = look_file(l, paths[i], 4u << 20, &len);
 		at = text ? memmem(text, len, says, strlen(says)) : NULL;

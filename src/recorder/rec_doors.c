@@ -109,6 +109,15 @@ static dlsym_fn *next_dlsym(void)
 	return f;
 }
 
+/* dlopen is in libc since glibc 2.34, before that in libdl, which not every program loads: so it is looked for
+ * when it is needed, like dlsym, and the recorder starts everywhere. */
+static void *stay_loaded(const char *name)
+{
+	void *(*open_it)(const char *, int) = (void *(*)(const char *, int))elf_symbol_after_us("dlopen");
+
+	return open_it ? open_it(name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+}
+
 /* ---- opening ---------------------------------------------------------------------------------------- */
 
 /* Several threads may do this at once: each computes the same tables and stores the same values. */
@@ -123,7 +132,7 @@ bool doors_open(void)
 	if (!elf_find_object("libcuda.so", &o) || !elf_symbol(&o, "cuInit"))
 		return false;
 	/* keep it loaded: the addresses below must stay true even if the program closes it */
-	if (!dlopen(o.name, RTLD_LAZY | RTLD_NOLOAD))
+	if (!stay_loaded(o.name))
 		return false;
 	for (int e = 0; e < ENTRY_COUNT; e++) {
 		f = elf_symbol(&o, door_name[e]);

@@ -5,7 +5,6 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "rec_dump.h"
@@ -63,15 +62,16 @@ static bool look_everywhere(int fd, struct exceptions *found)
 {
 	Elf64_Shdr s[HEADERS];
 	Elf64_Ehdr h;
-	struct stat st;
-	uint64_t n;
+	uint64_t size, n;
+	off_t end = lseek(fd, 0, SEEK_END);	/* fstat would need a newer glibc than we promise */
 
-	if (fstat(fd, &st) != 0 || pread(fd, &h, sizeof(h), 0) != sizeof(h) || h.e_ident[0] != ELFMAG0 ||
+	if (end < 0 || pread(fd, &h, sizeof(h), 0) != sizeof(h) || h.e_ident[0] != ELFMAG0 ||
 	    h.e_shentsize != sizeof(s[0]) || !h.e_shoff ||
 	    pread(fd, s, sizeof(s[0]), (off_t)h.e_shoff) != sizeof(s[0]))
 		return false;
 	n = h.e_shnum ? h.e_shnum : s[0].sh_size;
-	if (n > (uint64_t)st.st_size / sizeof(s[0]) || h.e_shoff + n * sizeof(s[0]) > (uint64_t)st.st_size)
+	size = (uint64_t)end;
+	if (n > size / sizeof(s[0]) || h.e_shoff + n * sizeof(s[0]) > size)
 		return false;
 	for (uint64_t i = 0; i < n; i += HEADERS) {
 		uint64_t some = n - i < HEADERS ? n - i : HEADERS;

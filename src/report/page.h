@@ -28,6 +28,9 @@ struct verdict;
 
 #define PAGE_BYTES_MAX	((size_t)4 << 20)	/* of the data */
 
+/* Is the page in this build? */
+bool page_built(void);
+
 /* `kind` is "recording", "dump" or "snapshot". */
 struct page *page_new(const char *kind, const char *path);
 void page_free(struct page *p);

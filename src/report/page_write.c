@@ -71,11 +71,16 @@ static const char *copy_until(struct buf *out, const char *at, const char *mark)
 	return found + strlen(mark);
 }
 
+bool page_built(void)
+{
+	return cuwhy_page_size != 0;
+}
+
 int page_write(struct page *p, const char *text, struct buf *out, struct err *e)
 {
 	const char *at = cuwhy_page_start;
 
-	if (!cuwhy_page_size) {
+	if (!page_built()) {
 		err_set(e, -ENOSYS, "this cuwhy was built without the report page");
 		return err_hint(e, "build it with Node.js and npm on the machine, and without WEB=no");
 	}

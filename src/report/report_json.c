@@ -11,6 +11,7 @@
 #include "report/report_json.h"
 #include "report/report_ledger.h"
 #include "report/verdict_priv.h"
+#include "trace/cuda_errors.h"
 
 static json_t *number(double n)
 {
@@ -79,6 +80,7 @@ static json_t *json_error(const struct verdict *v)
 	json_object_set_new(j, "source", json_text(v->source));
 	json_object_set_new(j, "text", json_text(v->text));
 	json_object_set_new(j, "count", json_integer(v->count));
+	json_object_set_new(j, "sticky", json_boolean(v->code && cuda_error_sticky((uint32_t)v->code)));
 	return j;
 }
 

@@ -223,11 +223,15 @@ struct owned {
 	size_t count, capacity;
 };
 
-static void collect(const void *node, VISIT visit, void *closure)
+static struct owned *collected;		/* for collect; under sim_mem_lock */
+
+/* twalk_r would pass it on, but is younger than the glibc that we promise. */
+static void collect(const void *node, VISIT visit, int depth)
 {
 	const struct sim_mem *mem = *(struct sim_mem *const *)node;
-	struct owned *o = closure;
+	struct owned *o = collected;
 
+	(void)depth;
 	if ((visit != postorder && visit != leaf) || mem->ctx != o->ctx ||
 	    mem->kind != SIM_MEM_DEVICE)
 		return;
@@ -249,7 +253,8 @@ void sim_mem_free_all(struct sim_ctx *ctx)
 	struct owned o = { .ctx = ctx };
 
 	pthread_mutex_lock(&sim_mem_lock);
-	twalk_r(mem_tree, collect, &o);
+	collected = &o;
+	twalk(mem_tree, collect);
 	pthread_mutex_unlock(&sim_mem_lock);
 	for (size_t i = 0; i < o.count; i++)
 		sim_mem_free(o.list[i]);

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdict behind an uncaught CUDA error. The error itself is shown first, by whoever shows it otherwise.
+
+Nothing in here may raise or keep the program waiting: it runs while something else has already gone wrong."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any, Callable, Optional
+
+from ._explain import TIMEOUT, explain, is_cuda_error
+from ._program import under_run
+from ._verdict import Verdict
+
+_MARK = "_cuwhy_verdict"
+
+
+def remembered(exc: BaseException) -> Optional[Verdict]:
+    """The verdict that this exception was already given."""
+    found = getattr(exc, _MARK, None)
+    return found if isinstance(found, Verdict) else None
+
+
+def verdict_of(exc: Optional[BaseException], timeout: float) -> Optional[Verdict]:
+    """The verdict about a CUDA error that has none yet. Never raises; None: not CUDA's, told before, or no answer."""
+    try:
+        if exc is None or not isinstance(exc, Exception) or under_run() or remembered(exc) or not is_cuda_error(exc):
+            return None
+        verdict = explain(exc, collect=True, timeout=timeout)
+        if not verdict.found:
+            return None
+        setattr(exc, _MARK, verdict)
+        return verdict
+    except BaseException:
+        return None
+
+
+def show(verdict: Optional[Verdict]) -> None:
+    """On standard error, where the traceback is."""
+    try:
+        if verdict is not None and sys.stderr is not None:
+            print(f"\n{verdict}", file=sys.stderr, end="", flush=True)
+    except Exception:
+        pass
+
+
+class _Hooks:
+    def __init__(self, timeout: float) -> None:
+        self.timeout = timeout
+        self.active = True
+        self.before: Callable[..., Any] = sys.excepthook
+        self.before_thread: Callable[..., Any] = threading.excepthook
+        self.shell: Any = None
+
+    def uncaught(self, kind: Any, exc: Any, trace: Any) -> None:
+        self.before(kind, exc, trace)
+        if self.active:
+            show(verdict_of(exc, self.timeout))
+
+    def uncaught_in_thread(self, args: Any) -> None:
+        self.before_thread(args)
+        if self.active:
+            show(verdict_of(args.exc_value, self.timeout))
+
+    def after_cell(self, result: Any) -> None:
+        if self.active:
+            show(verdict_of(getattr(result, "error_in_exec", None), self.timeout))
+
+    def install(self) -> None:
+        sys.excepthook = self.uncaught
+        threading.excepthook = self.uncaught_in_thread
+        ipython = sys.modules.get("IPython")
+        if ipython is not None:  # shows errors by itself; its own event comes after that
+            self.shell = ipython.get_ipython()
+        if self.shell is not None:
+            self.shell.events.register("post_run_cell", self.after_cell)
+
+    def remove(self) -> None:
+        """Another hook may have been put before ours since: then ours stays, and passes everything on."""
+        self.active = False
+        if sys.excepthook == self.uncaught:
+            sys.excepthook = self.before
+        if threading.excepthook == self.uncaught_in_thread:
+            threading.excepthook = self.before_thread
+        if self.shell is not None:
+            self.shell.events.unregister("post_run_cell", self.after_cell)
+
+
+_hooks: Optional[_Hooks] = None
+
+
+def enable(*, timeout: float = TIMEOUT) -> bool:
+    """From now on the verdict follows every uncaught CUDA error: of the main program, of threads, of a notebook's cells.
+
+    It takes at most `timeout` seconds. Returns False, and does nothing, under `cuwhy run`, which does that itself.
+    """
+    global _hooks
+    if under_run():
+        return False
+    if _hooks is None:
+        _hooks = _Hooks(timeout)
+        _hooks.install()
+    _hooks.timeout = timeout
+    return True
+
+
+def disable() -> None:
+    """Undoes `enable`."""
+    global _hooks
+    if _hooks is not None:
+        _hooks.remove()
+        _hooks = None

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `cuwhy`: where it is, and how it is asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sysconfig
+import time
+from typing import Any, Iterator, List, Optional, Tuple
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_OUTPUT_MAX = 64 << 20
+
+
+class CuwhyError(Exception):
+    """cuwhy itself failed: its program is missing, did not answer in time, or could not judge what it was given."""
+
+
+def _places() -> Iterator[str]:
+    named = os.environ.get("CUWHY_PROGRAM")
+    if named:
+        yield named
+        return
+    site = os.path.dirname(_HERE)
+    yield os.path.join(site, "..", "..", "..", "bin", "cuwhy")  # lib/pythonX.Y/site-packages
+    yield os.path.join(site, "bin", "cuwhy")  # pip install --target
+    yield os.path.join(site, "..", "build", "cuwhy")  # a checkout
+    yield os.path.join(sysconfig.get_path("scripts"), "cuwhy")
+    found = shutil.which("cuwhy")
+    if found:
+        yield found
+
+
+def program() -> str:
+    """The path of the command. The environment variable CUWHY_PROGRAM names another one."""
+    for path in _places():
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return os.path.realpath(path)
+    raise CuwhyError("the program 'cuwhy' was not found beside this package, nor in PATH")
+
+
+class Deadline:
+    """What is left of the time that an answer may take in all."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    def left(self) -> float:
+        return max(self._end - time.monotonic(), 0.01)
+
+    def passed(self) -> bool:
+        return time.monotonic() >= self._end
+
+
+def ask(args: List[str], text: str, deadline: Deadline) -> Tuple[int, str]:
+    """Runs the command with `text` on its standard input; its exit status and its standard output."""
+    command = [program(), *args]
+    try:
+        done = subprocess.run(command, input=text.encode("utf-8", "replace"), stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, timeout=deadline.left(), check=False)
+    except subprocess.TimeoutExpired:
+        raise CuwhyError(f"'cuwhy {args[0]}' did not answer in time") from None
+    except OSError as e:
+        raise CuwhyError(f"'{command[0]}' could not be started: {e.strerror}") from None
+    return done.returncode, done.stdout[:_OUTPUT_MAX].decode("utf-8", "replace")
+
+
+def ask_json(args: List[str], text: str, deadline: Deadline) -> "dict[str, Any]":
+    """The JSON object that the command answers with."""
+    status, out = ask(args, text, deadline)
+    try:
+        answer = json.loads(out)
+    except ValueError:
+        raise CuwhyError(f"'cuwhy {args[0]}' ended with {status} and without an answer") from None
+    if not isinstance(answer, dict):
+        raise CuwhyError(f"'cuwhy {args[0]}' answered with something else than an object")
+    failure = answer.get("failure")
+    if isinstance(failure, dict):
+        raise CuwhyError(str(failure.get("message")))
+    return answer
+
+
+def version(timeout: float = 10.0) -> "dict[str, Any]":
+    """What `cuwhy --version --json` says: the build, its parts, the machine."""
+    return ask_json(["--version", "--json"], "", Deadline(timeout))
+
+
+def _mapped(name: str) -> bool:
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+            return any(name in line for line in maps)
+    except OSError:
+        return False
+
+
+_under: Optional[bool] = None
+
+
+def under_run() -> bool:
+    """Does this process run under `cuwhy run`? Then that one explains its failures, and better."""
+    global _under
+    if _under is None:
+        _under = bool(os.environ.get("CUWHY_SOCK")) and _mapped("libcuwhy-rec.so")
+    return _under

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cuwhy --version`: all that a report about cuwhy itself has to say about the build and the machine.
+ */
+#include <gnu/libc-version.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/pool.h"
+#include "base/proc.h"
+#include "cmd/cmd.h"
+#include "cuwhy/format.h"
+#include "machine/host.h"
+#include "report/json_text.h"
+#include "report/page.h"
+#include "base/banned.h"
+
+#ifndef CUWHY_COMMIT
+#define CUWHY_COMMIT ""			/* the build gives it when it is made in a git repository */
+#endif
+#define TEXT(x)		#x
+#define NUMBER(x)	TEXT(x)
+#define BUILT_WITH	NUMBER(__GLIBC__) "." NUMBER(__GLIBC_MINOR__)
+#define UNKNOWN		"unknown"
+
+/* What belongs to the program and lies in files of its own. */
+static const struct part {
+	const char *name, *file;
+} parts[] = {
+	{"recorder", "libcuwhy-rec.so"},
+	{"recorder32", "lib32/libcuwhy-rec.so"},
+	{"probe", "cuwhy-probe"},
+	{"simulator", "sim/libcuda.so.1"},
+};
+#define N_PARTS (sizeof(parts) / sizeof(parts[0]))
+
+static const char *known(const char *text)
+{
+	return text ? text : UNKNOWN;
+}
+
+static void print_text(const struct host *h)
+{
+	char *dir = proc_self_dir(), *path;
+	size_t i;
+
+	printf("cuwhy %s\n", CUWHY_VERSION);
+	printf("  commit      %s\n", CUWHY_COMMIT[0] ? CUWHY_COMMIT : UNKNOWN);
+	printf("  recording   format %d.%d\n", CW_MAJOR, CW_MINOR);
+	printf("  page        %s\n", page_built() ? "built in" : "not built in");
+	printf("  program     %s\n", dir ? dir : UNKNOWN);
+	for (i = 0; i < N_PARTS; i++) {
+		path = proc_find_part(parts[i].file);
+		printf("  %-11s %s\n", parts[i].name, path ? path : "missing");
+		free(path);
+	}
+	printf("  system      %s, %s\n", known(h->os.name), known(h->os.arch));
+	printf("  kernel      %s%s\n", known(h->os.kernel), h->wsl.version > 0 ? " (WSL)" : "");
+	printf("  glibc       %s, built with " BUILT_WITH "\n", known(h->os.glibc));
+	printf("  driver      %s\n", h->kernel.version ? h->kernel.version : "no NVIDIA kernel module is loaded");
+	free(dir);
+}
+
+static json_t *parts_json(void)
+{
+	json_t *o = json_object();
+	char *path;
+	size_t i;
+
+	for (i = 0; i < N_PARTS; i++) {
+		path = proc_find_part(parts[i].file);
+		json_object_set_new(o, parts[i].name, json_text(path));
+		free(path);
+	}
+	return o;
+}
+
+static void print_json(const struct host *h)
+{
+	char *dir = proc_self_dir();
+	json_t *o = json_pack("{s:i, s:s, s:o, s:{s:i, s:i}, s:b, s:o, s:o}", "schema", 1, "version", CUWHY_VERSION,
+			      "commit", json_text(CUWHY_COMMIT[0] ? CUWHY_COMMIT : NULL), "recording", "major", CW_MAJOR,
+			      "minor", CW_MINOR, "page", page_built(), "program",
+			      json_text(dir), "parts", parts_json());
+
+	json_object_set_new(o, "machine", json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "system", json_text(h->os.name),
+			    "arch", json_text(h->os.arch), "kernel", json_text(h->os.kernel), "glibc",
+			    json_text(h->os.glibc), "built_with_glibc", BUILT_WITH, "driver",
+			    json_text(h->kernel.version)));
+	json_dumpf(o, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(o);
+	free(dir);
+}
+
+int cmd_version(int argc, char **argv)
+{
+	struct host_from from = {.root = "", .env = (const char *const *)environ};
+	bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
+	struct pool pool = {0};
+	struct err e = {0};
+	struct host h;
+
+	if (argc > 1 && !json) {
+		err_set(&e, -1, "--version takes no '%s'", argv[1]);
+		err_hint(&e, "'cuwhy --version --json' prints it as JSON");
+		return cmd_fail(stderr, false, &e, EXIT_TROUBLE);
+	}
+	host_collect(&h, &pool, &from);
+	if (json)
+		print_json(&h);
+	else
+		print_text(&h);
+	pool_release(&pool);
+	return cmd_finish(EXIT_NOTHING);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The functions of libdl with the versions that they had before glibc 2.34 (see portable.h).
+ */
+#include <dlfcn.h>
+
+#include "portable/portable.h"
+
+OLD(dlopen, "2.2.5");
+OLD(dlclose, "2.2.5");
+OLD(dlsym, "2.2.5");
+OLD(dlerror, "2.2.5");
+OLD(dladdr, "2.2.5");
+
+HERE void *dlopen(const char *file, int mode)
+{
+	return old_dlopen(file, mode);
+}
+
+HERE int dlclose(void *handle)
+{
+	return old_dlclose(handle);
+}
+
+HERE void *dlsym(void *restrict handle, const char *restrict name)
+{
+	return old_dlsym(handle, name);
+}
+
+HERE char *dlerror(void)
+{
+	return old_dlerror();
+}
+
+HERE int dladdr(const void *address, Dl_info *info)
+{
+	return old_dladdr(address, info);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Makes programs that are built with a new glibc start with an old one (2.28).
+ *
+ * glibc gives a function a new version when it moves to another library or changes: 2.33 did that with stat, 2.34
+ * with all of libdl and libpthread and with the start of a program. The linker always takes the newest version, and
+ * a program that asks for it does not start where it is missing, although the old one is still there, on old and new
+ * systems alike. The files here define those functions once more, hidden inside the program, and ask for the old
+ * version by name. They are linked into what we give away, and only there; libraries that are linked in statically
+ * use them as well.
+ */
+#ifndef CUWHY_PORTABLE_H
+#define CUWHY_PORTABLE_H
+
+/* Declares `old_name` with the type of `name`, bound to the version that glibc had before. */
+#define OLD(name, version)                                                                         \
+	extern __typeof__(name) old_##name;                                                        \
+	__asm__(".symver old_" #name ", " #name "@GLIBC_" version)
+#define HERE __attribute__((visibility("hidden")))
+
+#endif

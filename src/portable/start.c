@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The start of a program as it was before glibc 2.34 (see portable.h).
+ *
+ * Since then glibc finds the constructors of a program by itself. Before, the program brought a function that runs
+ * them; one that does is still served by a new glibc.
+ */
+#include <stddef.h>
+
+#include "portable/portable.h"
+
+typedef int main_fn(int, char **, char **);
+typedef void init_fn(int, char **, char **);
+
+int __libc_start_main(main_fn *run, int argc, char **argv, init_fn *init, void (*fini)(void), void (*rtld_fini)(void),
+		      void *stack_end);
+OLD(__libc_start_main, "2.2.5");
+
+extern init_fn *__init_array_start[] HERE, *__init_array_end[] HERE;
+
+static void constructors(int argc, char **argv, char **env)
+{
+	for (init_fn **f = __init_array_start; f < __init_array_end; f++)
+		(*f)(argc, argv, env);
+}
+
+HERE int __libc_start_main(main_fn *run, int argc, char **argv, init_fn *init, void (*fini)(void),
+			   void (*rtld_fini)(void), void *stack_end)
+{
+	return old___libc_start_main(run, argc, argv, init ? init : constructors, fini, rtld_fini, stack_end);
+}

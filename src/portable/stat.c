@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * stat and its kin as they were before glibc 2.33: calls with a number for the layout of the structure (see portable.h).
+ */
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "portable/portable.h"
+
+#define LAYOUT 1	/* of struct stat on x86-64, ever since */
+
+int __fxstat(int layout, int fd, struct stat *st);
+int __fxstatat(int layout, int dir, const char *path, struct stat *st, int flags);
+OLD(__fxstat, "2.2.5");
+OLD(__fxstatat, "2.4");
+
+HERE int fstat(int fd, struct stat *st)
+{
+	return old___fxstat(LAYOUT, fd, st);
+}
+
+HERE int fstatat(int dir, const char *restrict path, struct stat *restrict st, int flags)
+{
+	return old___fxstatat(LAYOUT, dir, path, st, flags);
+}
+
+HERE int stat(const char *restrict path, struct stat *restrict st)
+{
+	return old___fxstatat(LAYOUT, AT_FDCWD, path, st, 0);
+}
+
+HERE int lstat(const char *restrict path, struct stat *restrict st)
+{
+	return old___fxstatat(LAYOUT, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}

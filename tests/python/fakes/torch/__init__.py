@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stand-in for PyTorch: the few names that the package asks for. FAKE_TORCH in the environment chooses how it behaves:
+"idle" has not begun to use CUDA, "broken" raises from everything."""
+
+import os
+import pickle
+
+__version__ = "2.99.0+cu130"
+_how = os.environ.get("FAKE_TORCH", "")
+
+
+class OutOfMemoryError(RuntimeError):
+    pass
+
+
+class AcceleratorError(RuntimeError):
+    pass
+
+
+class version:
+    cuda = "13.0"
+
+
+MIB = 1 << 20
+
+
+def _block(size, state):
+    return {"size": size, "requested_size": size, "state": state, "frames": []}
+
+
+def _segment(address, blocks):
+    total = sum(b["size"] for b in blocks)
+    live = sum(b["size"] for b in blocks if b["state"] == "active_allocated")
+    return {"device": 0, "address": address, "total_size": total, "allocated_size": live, "active_size": live,
+            "requested_size": live, "stream": 0, "segment_type": "large", "segment_pool_id": (0, 0),
+            "is_expandable": False, "frames": [], "blocks": blocks}
+
+
+class cuda:
+    @staticmethod
+    def is_initialized():
+        if _how == "broken":
+            raise RuntimeError("CUDA error: unspecified launch failure")
+        return _how != "idle"
+
+    @staticmethod
+    def device_count():
+        return 2
+
+    @staticmethod
+    def memory_stats(device):
+        if device:
+            return {}
+        return {"allocated_bytes.all.current": 14 << 30, "allocated_bytes.all.peak": 15 << 30,
+                "reserved_bytes.all.current": 22 << 30, "reserved_bytes.all.peak": 22 << 30,
+                "inactive_split_bytes.all.current": 8 << 30, "num_alloc_retries": 3, "num_ooms": 1}
+
+    class memory:
+        history = []
+
+        @classmethod
+        def _record_memory_history(cls, **args):
+            cls.history.append(args)
+
+        @staticmethod
+        def _dump_snapshot(path):
+            def half():
+                return [_block(MIB, state) for _ in range(8) for state in ("active_allocated", "inactive")]
+            snapshot = {"segments": [_segment(0x7f0000000000 + i * 64 * MIB, half()) for i in range(4)],
+                        "device_traces": [[{"action": "oom", "size": 64 * MIB, "device_free": 4 * MIB, "stream": 0,
+                                            "addr": 4 * MIB, "frames": [{"filename": "train.py", "line": 7, "name": "step"}]}]],
+                        "allocator_settings": {}}
+            with open(path, "wb") as f:
+                pickle.dump(snapshot, f)

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the Python wheel: wheel.py BUILD VERSION. The same input gives the same bytes.
+
+The program becomes a script of the wheel, so that `cuwhy` in an environment's bin is the program itself and not a
+Python script that starts it; its parts go to libexec/cuwhy beside that (`pip install --target` would lose what is in lib)."""
+
+import base64
+import glob
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+TAG = "py3-none-manylinux_2_28_x86_64"
+PARTS = ["cuwhy-probe", "libcuwhy-rec.so", "lib32/libcuwhy-rec.so", "sim/libcuda.so.1", "sim/libnvidia-ml.so.1"]
+OPTIONAL = {"lib32/libcuwhy-rec.so"}  # where the compiler cannot make it
+# what is linked into the program or its page: its licences travel with it
+NOTICES = [("/usr/share/doc/libjansson-dev/copyright", "jansson"), ("/usr/share/doc/libiberty-dev/copyright", "libiberty"),
+           ("/usr/share/doc/zlib1g-dev/copyright", "zlib")]
+TIME = (1980, 1, 1, 0, 0, 0)
+
+METADATA = """\
+Metadata-Version: 2.1
+Name: cuwhy
+Version: {version}
+Summary: Says why CUDA failed in a PyTorch program: the cause, the line, the evidence and the fix
+License: Apache-2.0
+Keywords: cuda,pytorch,gpu,debugging,out-of-memory
+Classifier: Development Status :: 4 - Beta
+Classifier: Environment :: GPU :: NVIDIA CUDA
+Classifier: Framework :: Pytest
+Classifier: License :: OSI Approved :: Apache Software License
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Programming Language :: C
+Classifier: Programming Language :: Python :: 3
+Classifier: Topic :: Software Development :: Debuggers
+Classifier: Typing :: Typed
+Requires-Python: >=3.8
+Description-Content-Type: text/markdown
+
+"""
+WHEEL = f"Wheel-Version: 1.0\nGenerator: cuwhy\nRoot-Is-Purelib: false\nTag: {TAG}\n"
+ENTRY_POINTS = "[pytest11]\ncuwhy = cuwhy.pytest_plugin\n"
+
+
+def stripped(path, scratch):
+    """The file without debug information."""
+    copy = os.path.join(scratch, "part")
+    shutil.copyfile(path, copy)
+    subprocess.run([os.environ.get("STRIP", "strip"), "--strip-unneeded", copy], check=True)
+    with open(copy, "rb") as f:
+        return f.read()
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def contents(build, version, scratch):
+    """Yields (name in the wheel, bytes, executable)."""
+    data, info = f"cuwhy-{version}.data", f"cuwhy-{version}.dist-info"
+    for path in glob.glob("python/cuwhy/*.py") + ["python/cuwhy/py.typed"]:
+        yield "cuwhy/" + os.path.basename(path), read(path), False
+    yield f"{data}/scripts/cuwhy", stripped(f"{build}/cuwhy", scratch), True
+    for part in PARTS:
+        if part in OPTIONAL and not os.path.isfile(f"{build}/{part}"):
+            continue
+        yield f"{data}/data/libexec/cuwhy/{part}", stripped(f"{build}/{part}", scratch), part == "cuwhy-probe"
+    for path, name in NOTICES + [(p, "uplot") for p in glob.glob("build/web/**/uplot/LICENSE", recursive=True)[:1]]:
+        if os.path.isfile(path):
+            yield f"{info}/licenses/{name}", read(path), False
+    yield f"{info}/licenses/LICENSE", read("LICENSE"), False
+    yield f"{info}/METADATA", METADATA.format(version=version).encode() + read("README.md"), False
+    yield f"{info}/WHEEL", WHEEL.encode(), False
+    yield f"{info}/entry_points.txt", ENTRY_POINTS.encode(), False
+
+
+def add(wheel, name, data, executable):
+    entry = zipfile.ZipInfo(name, TIME)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.create_system = 3
+    entry.external_attr = (0o100755 if executable else 0o100644) << 16
+    wheel.writestr(entry, data, compresslevel=9)
+
+
+def write(path, files, version):
+    record = f"cuwhy-{version}.dist-info/RECORD"
+    lines = []
+    with zipfile.ZipFile(path, "w") as wheel:
+        for name, data, executable in files:
+            add(wheel, name, data, executable)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            lines.append(f"{name},sha256={digest},{len(data)}\n")
+        add(wheel, record, ("".join(lines) + f"{record},,\n").encode(), False)
+
+
+def main():
+    build, version = sys.argv[1:3]
+    path = f"{build}/cuwhy-{version}-{TAG}.whl"
+    with tempfile.TemporaryDirectory() as scratch:
+        # the description of the package comes last, so that it can be read from the end of the file
+        files = sorted(contents(build, version, scratch), key=lambda f: (".dist-info/" in f[0], f[0]))
+    write(path + ".new", files, version)
+    os.replace(path + ".new", path)
+    print(f"{path}: {os.path.getsize(path)} bytes")
+
+
+if __name__ == "__main__":
+    main()
