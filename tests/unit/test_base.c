@@ -302,7 +302,7 @@ static const struct opt opts[] = {
 	{"value", 0, "X", "a value", NULL, &value},
 	{0},
 };
-static const struct opt_usage use = {"test", "...", "A test.", NULL};
+static const struct opt_usage use = { .command = "test", .synopsis = "...", .summary = "A test." };
 
 static int parse(char **argv, struct err *e)
 {
