@@ -102,22 +102,30 @@ static int write_sparse(int fd, const char *data, size_t len)
 	return rc;
 }
 
-/* A device, a pipe or a link: renaming over it would destroy it, /dev/null for example. */
-static bool is_special(const char *path)
+bool fs_is_special(const char *path)
 {
 	struct stat st;
 
 	return lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
-static int write_through(const char *path, const char *data, size_t len)
+int fs_open_special(const char *path)
 {
 	/* O_NONBLOCK: a pipe that nobody reads is an error, not a wait */
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600), rc = 0;
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600), rc;
+
+	if (fd < 0 || fcntl(fd, F_SETFL, 0) == 0)
+		return fd < 0 ? -errno : fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+static int write_through(const char *path, const char *data, size_t len)
+{
+	int fd = fs_open_special(path), rc = fd < 0 ? fd : 0;
 	ssize_t done;
 
-	if (fd < 0 || fcntl(fd, F_SETFL, 0) != 0)
-		rc = -errno;
 	while (rc == 0 && len) {
 		done = write(fd, data, len);
 		if (done < 0 && errno == EINTR)
@@ -151,7 +159,7 @@ static int write_beside(const char *path, const char *data, size_t len)
 
 int fs_write(const char *path, const void *data, size_t len, struct err *e)
 {
-	int rc = is_special(path) ? write_through(path, data, len) : write_beside(path, data, len);
+	int rc = fs_is_special(path) ? write_through(path, data, len) : write_beside(path, data, len);
 
 	return rc ? err_set(e, rc, "cannot write '%s': %s", path, strerror(-rc)) : 0;
 }

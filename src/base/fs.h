@@ -15,6 +15,11 @@ char *fs_join(const char *dir, const char *name);	/* owned by the caller */
 /* Makes a folder and what is missing above it. 0 when it is there already. */
 int fs_mkdirs(const char *path, struct err *e);
 
+/* A device, a pipe or a link: renaming over it would destroy it, /dev/null for example. Opened to be written as it is;
+ * -errno. */
+bool fs_is_special(const char *path);
+int fs_open_special(const char *path);
+
 /* Whole or not at all: written beside the target, flushed, then renamed over it. Blocks of zeros
  * become holes, since recordings are mostly empty. What is no file (a device, a pipe, a link) is written to as it is. */
 int fs_write(const char *path, const void *data, size_t len, struct err *e);

@@ -5,46 +5,35 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/outfile.h"
 #include "base/banned.h"
 
-static int open_special(const char *path)
-{
-	/* O_NONBLOCK: a pipe that nobody reads is an error, not a wait */
-	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-
-	if (fd >= 0 && fcntl(fd, F_SETFL, 0) != 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 int outfile_open(struct outfile *f, const char *path, struct err *e)
 {
-	struct stat st;
-	int fd;
+	int fd, rc;
 
 	*f = (struct outfile){.path = path};
 	if (!strcmp(path, "-")) {
 		f->out = stdout;
 		return 0;
 	}
-	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
-		fd = open_special(path);
+	if (fs_is_special(path)) {
+		fd = fs_open_special(path);
 	} else {
 		f->beside = xasprintf("%s.XXXXXX", path);
 		fd = mkostemp(f->beside, O_CLOEXEC);
+		fd = fd < 0 ? -errno : fd;
 	}
 	f->out = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (f->out)
 		return 0;
-	err_set(e, -errno, "cannot write '%s': %s", path, strerror(errno));
+	rc = fd < 0 ? fd : -errno;
+	err_set(e, rc, "cannot write '%s': %s", path, strerror(-rc));
 	if (fd >= 0)
 		close(fd);
 	free(f->beside);

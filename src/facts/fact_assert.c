@@ -311,3 +311,13 @@ void assert_facts_of_lines(struct facts *f, const struct trace *t, const struct 
 	if (n > 1 && op)
 		fact_set_text(f, FACT_assert_op, op);
 }
+
+void facts_without_assert(struct facts *f)
+{
+	if (!fact_known(f, FACT_assert_about))
+		fact_set_text(f, FACT_assert_about, "");
+	if (!fact_known(f, FACT_assert_op))
+		fact_set_text(f, FACT_assert_op, "");
+	if (!fact_known(f, FACT_assert_position))
+		fact_set_flag(f, FACT_assert_position, false);
+}

@@ -28,4 +28,7 @@ uint32_t assert_facts_of_suspects(struct facts *f, struct trace *t, const struct
 /* From the Python stacks of the launches that it can have been: what all of them have in common. */
 void assert_facts_of_lines(struct facts *f, const struct trace *t, const struct place *line, size_t n);
 
+/* No assertion: what rules ask of one is empty, where it is not known yet. */
+void facts_without_assert(struct facts *f);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "facts/fact_assert.h"
 #include "facts/fact_fill.h"
 #include "facts/message.h"
 #include "trace/cuda_errors.h"
@@ -199,12 +200,7 @@ void facts_of_incident(struct facts *f, const struct incident *i, struct trace *
 		fact_set_text(f, FACT_fault_kind, "");
 		fact_set_text(f, FACT_address_in, "");
 	}
-	if (!fact_known(f, FACT_assert_about))
-		fact_set_text(f, FACT_assert_about, "");
-	if (!fact_known(f, FACT_assert_op))
-		fact_set_text(f, FACT_assert_op, "");
-	if (!fact_known(f, FACT_assert_position))
-		fact_set_flag(f, FACT_assert_position, false);
+	facts_without_assert(f);
 	fact_set_flag(f, FACT_snapshot_is, false);
 	fact_set_flag(f, FACT_process_forked, h->forked);
 	fact_set_flag(f, FACT_process_sim, h->sim);

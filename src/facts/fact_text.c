@@ -310,12 +310,7 @@ static void fill_rest(struct facts *f)
 	fact_set_flag(f, FACT_visible_changed, false);
 	if (!fact_known(f, FACT_shared_by))
 		fact_set_text(f, FACT_shared_by, "");
-	if (!fact_known(f, FACT_assert_about))
-		fact_set_text(f, FACT_assert_about, "");
-	if (!fact_known(f, FACT_assert_op))
-		fact_set_text(f, FACT_assert_op, "");
-	if (!fact_known(f, FACT_assert_position))
-		fact_set_flag(f, FACT_assert_position, false);
+	facts_without_assert(f);
 }
 
 void facts_of_text(struct facts *f, struct text_log *l, const struct text_event *e)

@@ -97,8 +97,7 @@ void *elf_symbol(const struct elf_object *o, const char *name);
 void *elf_symbol_anywhere(const char *name);	/* first object that defines it; ours is skipped */
 void *elf_symbol_after_us(const char *name);	/* first one behind us in the order of look-up */
 bool elf_needs(const struct elf_object *o, const char *soname_prefix, char *soname, size_t size);
-/* The library of that name (libcudart, libcublas) that the caller was linked against, and the caller. A process can
- * hold several versions of one. */
+/* The library of that name (libcudart, libcublas) that the caller was linked against, and the caller. */
 bool elf_linked(const void *caller, const char *prefix, struct elf_object *who, struct elf_object *library);
 
 /* ---- the recording ------------------------------------------------------------------------------ */

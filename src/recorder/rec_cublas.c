@@ -5,56 +5,15 @@
  * and keeps it for ever (32 MiB each on an H100): without this it would pass for a gradient. It tells cuBLAS of it before
  * a product, and cuBLASLt with the product.
  */
-#include "rec.h"
+#include "rec_linked.h"
 #include "rec_site.h"
 
 #define NOT_INITIALIZED 1	/* cublasStatus_t */
 
-#define CALLERS 16
-
-/* Libraries that asked, and the function of the cuBLAS that each of them means. Entries are added, never changed. */
-struct door {
-	const char *library, *name;
-	struct { uintptr_t start, end; void *real; } caller[CALLERS];
-	_Atomic uint32_t n;
-	struct spin adding;
-};
-
-static struct door set_door = { .library = "libcublas.so", .name = "cublasSetWorkspace_v2", .adding = { ATOMIC_FLAG_INIT } };
-static struct door product_door = { .library = "libcublasLt.so", .name = "cublasLtMatmul", .adding = { ATOMIC_FLAG_INIT } };
-
-static __attribute__((noinline)) void *find(struct door *d, const void *caller)
-{
-	struct elf_object who, cublas;
-	void *real;
-	uint32_t n;
-
-	if (!elf_linked(caller, d->library, &who, &cublas))
-		return elf_symbol_anywhere(d->name);
-	real = elf_symbol(&cublas, d->name);
-	real = real ? real : elf_symbol_anywhere(d->name);
-	if (!real || !spin_try(&d->adding))
-		return real;
-	n = atomic_load(&d->n);
-	if (n < CALLERS) {
-		d->caller[n].start = who.start;
-		d->caller[n].end = who.end;
-		d->caller[n].real = real;
-		atomic_store_explicit(&d->n, n + 1, memory_order_release);
-	}
-	spin_done(&d->adding);
-	return real;
-}
-
-static inline void *real_for(struct door *d, const void *caller)
-{
-	uint32_t n = atomic_load_explicit(&d->n, memory_order_acquire);
-
-	for (uint32_t i = 0; i < n; i++)
-		if ((uintptr_t)caller >= d->caller[i].start && (uintptr_t)caller < d->caller[i].end)
-			return d->caller[i].real;
-	return find(d, caller);
-}
+static const char *const set_name[] = { "cublasSetWorkspace_v2" };
+static const char *const product_name[] = { "cublasLtMatmul" };
+static struct linked cublas = LINKED("libcublas.so", set_name);
+static struct linked cublas_lt = LINKED("libcublasLt.so", product_name);
 
 static void note(int status, const void *workspace, const void *real)
 {
@@ -67,7 +26,7 @@ static void note(int status, const void *workspace, const void *real)
 EXPORT int cublasSetWorkspace_v2(void *handle, void *workspace, size_t size);
 EXPORT int cublasSetWorkspace_v2(void *handle, void *workspace, size_t size)
 {
-	int (*real)(void *, void *, size_t) = real_for(&set_door, __builtin_return_address(0));
+	int (*real)(void *, void *, size_t) = linked_real(&cublas, 0, __builtin_return_address(0));
 	int status = real ? real(handle, workspace, size) : NOT_INITIALIZED;
 
 	note(status, workspace, (const void *)real);
@@ -80,7 +39,7 @@ EXPORT int cublasSetWorkspace_v2(void *handle, void *workspace, size_t size)
 EXPORT int cublasLtMatmul(WORDS(uint64_t));
 EXPORT int cublasLtMatmul(WORDS(uint64_t))
 {
-	int (*real)(WORDS(uint64_t)) = real_for(&product_door, __builtin_return_address(0));
+	int (*real)(WORDS(uint64_t)) = linked_real(&cublas_lt, 0, __builtin_return_address(0));
 	int status = real ? real(a, b, c, d, e, f, g, h, i, j, k, l, m, workspace, size, stream) : NOT_INITIALIZED;
 
 	note(status, (const void *)(uintptr_t)workspace, (const void *)real);

@@ -2,16 +2,14 @@
  * Fourth door, first half: failures that the shared CUDA runtime decides without asking the driver (a bad
  * device number, an empty grid, a kernel it does not know, a driver that is too old or absent).
  *
- * A process can hold several libcudart (11, 12 and 13 at once), and each caller must reach the one it was
- * linked against; so the real function is chosen by the caller. Copies linked statically into other
- * libraries cannot be seen here; what they ask of the driver is.
+ * Copies linked statically into other libraries cannot be seen here; what they ask of the driver is.
  *
  * Functions that give out memory are here for one thing: the memory belongs to the library that asked the runtime,
  * not to the runtime that asks the driver.
  */
 #include <string.h>
 
-#include "rec.h"
+#include "rec_linked.h"
 
 #define RUNTIME(X)                                                                                    \
 	X(cudaSetDevice) X(cudaGetDeviceCount) X(cudaLaunchKernel) X(__cudaLaunchKernel)              \
@@ -33,50 +31,12 @@ static const char *const rt_name[RT_COUNT] = {
 #undef X
 };
 
-#define MAX_CALLERS 64
-
-/* A library that calls the runtime, and the runtime it means. Entries are added, never changed. */
-static struct caller {
-	uintptr_t start, end;
-	void *real[RT_COUNT];
-} callers[MAX_CALLERS];
-static _Atomic uint32_t n_callers;
-static struct spin caller_lock = { ATOMIC_FLAG_INIT };
-
-static void *find(enum runtime f, const void *from)
-{
-	struct elf_object who, runtime;
-	struct caller *c;
-	void *real;
-	uint32_t n;
-
-	if (!elf_linked(from, "libcudart", &who, &runtime))
-		return elf_symbol_anywhere(rt_name[f]);
-	real = elf_symbol(&runtime, rt_name[f]);
-	n = atomic_load(&n_callers);
-	if (n < MAX_CALLERS && spin_try(&caller_lock)) {
-		n = atomic_load(&n_callers);
-		c = n < MAX_CALLERS ? &callers[n] : NULL;
-		if (c) {
-			c->start = who.start;
-			c->end = who.end;
-			for (int i = 0; i < RT_COUNT; i++)
-				c->real[i] = elf_symbol(&runtime, rt_name[i]);
-			atomic_store_explicit(&n_callers, n + 1, memory_order_release);
-		}
-		spin_done(&caller_lock);
-	}
-	return real;
-}
+_Static_assert(RT_COUNT <= LINKED_NAMES, "room for every function");
+static struct linked runtimes = LINKED("libcudart", rt_name);
 
 static inline void *real_for(enum runtime f, const void *from)
 {
-	uint32_t n = atomic_load_explicit(&n_callers, memory_order_acquire);
-
-	for (uint32_t i = 0; i < n; i++)
-		if ((uintptr_t)from >= callers[i].start && (uintptr_t)from < callers[i].end)
-			return callers[i].real[f];
-	return find(f, from);
+	return linked_real(&runtimes, f, from);
 }
 
 bool cudart_has(const char *name)

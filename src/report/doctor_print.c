@@ -18,17 +18,6 @@ static const char *const words[] = {[DOCTOR_OK] = "OK", [DOCTOR_WARN] = "WARN", 
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-static void print_said(struct wrap *w, const char *label, const struct said *s)
-{
-	wrap_label(w, label);
-	for (; s; s = s->next) {
-		wrap_text(w, s->text);
-		if (s->command)
-			wrap_command(w, s->command);
-	}
-	w->label = NULL;
-}
-
 static void print_verdict(struct wrap *w, const struct verdict *v)
 {
 	char *heading = xasprintf("cuwhy: %s", v->title);
@@ -36,8 +25,8 @@ static void print_verdict(struct wrap *w, const struct verdict *v)
 	wrap_heading(w, heading);
 	free(heading);
 	putc('\n', w->out);
-	print_said(w, "WHY", v->why);
-	print_said(w, "FIX", v->fix);
+	text_said(w, "WHY", v->why);
+	text_said(w, "FIX", v->fix);
 	wrap_label(w, "SURE");
 	wrap_printf(w, "%s%s%s (%s)", certainty_word(v->sure), v->because ? ": " : "", v->because ? v->because : "", v->cause->id);
 	w->label = NULL;

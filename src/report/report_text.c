@@ -220,7 +220,7 @@ static void text_what(struct wrap *w, const struct verdict *v)
 	w->label = NULL;
 }
 
-static void text_said(struct wrap *w, const char *label, const struct said *s)
+void text_said(struct wrap *w, const char *label, const struct said *s)
 {
 	wrap_label(w, label);
 	for (; s; s = s->next) {

@@ -20,6 +20,8 @@ struct line {
 	bool library;
 };
 
+struct wrap;
+
 struct said {			/* evidence and advice */
 	struct said *next;
 	const char *source;	/* evidence: who says it */
@@ -181,7 +183,8 @@ void verdict_evidence(struct verdict *v, const char *source, const char *text);
 void verdict_why(struct verdict *v, const char *text);
 void verdict_address_evidence(struct verdict *v, const struct facts *f);
 
-/* The object of the contract; owned by the caller. */
+/* What is said and advised, with its commands, behind a label (report_text.c). */
+void text_said(struct wrap *w, const char *label, const struct said *s);
 
 struct verdict *verdict_new(const char *cause);
 void verdict_append(struct verdict **list, struct verdict *v);

@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/opt.h"
+#include "base/outfile.h"
 #include "base/proc.h"
 #include "base/str.h"
 #include "base/term.h"
@@ -250,6 +251,36 @@ static void fs__remove_does_not_follow_links(void **state)
 	free(dir);
 }
 
+/* Piece by piece or at once: a link stays one, and nothing of what was there before is left. */
+static void fs__a_link_is_written_through(void **state)
+{
+	char *dir = scratch(), *file = fs_join(dir, "f"), *link = fs_join(dir, "link");
+	struct outfile f;
+	struct buf b;
+
+	(void)state;
+	for (int whole = 0; whole < 2; whole++) {
+		assert_int_equal(fs_write(file, "long before", 11, NULL), 0);
+		assert_true(whole || symlink(file, link) == 0);
+		if (whole) {
+			assert_int_equal(fs_write(link, "now", 3, NULL), 0);
+		} else {
+			assert_int_equal(outfile_open(&f, link, NULL), 0);
+			fputs("now", f.out);
+			assert_int_equal(outfile_close(&f, true, NULL, NULL), 0);
+		}
+		assert_true(fs_is_special(link));
+		buf_init(&b, 100);
+		assert_int_equal(fs_read(file, &b, NULL), 0);
+		assert_int_equal(b.len, 3);
+		buf_release(&b);
+	}
+	fs_remove_dir(dir, 0);
+	free(link);
+	free(file);
+	free(dir);
+}
+
 /* --- proc ------------------------------------------------------------------------------------- */
 
 static void proc__a_pidfd_tells_of_the_end(void **state)
@@ -354,6 +385,7 @@ int main(void)
 		cmocka_unit_test(err__a_long_message_is_cut),
 		cmocka_unit_test(buf__grows_up_to_its_ceiling_and_says_so),
 		cmocka_unit_test(buf__printf_appends),
+		cmocka_unit_test(fs__a_link_is_written_through),
 		cmocka_unit_test(str__copy_always_ends),
 		cmocka_unit_test(str__distance_counts_edits),
 		cmocka_unit_test(str__nearest_offers_only_what_is_near),

@@ -26,8 +26,8 @@ static int setup(void **state)
 	(void)state;
 	make_begin();
 	memset(variables, 0, sizeof(variables));
-	input = (struct pyenv_input){.root = make_root, .environ = variables, .cwd = "/work"};
-	make_dir("/work");
+	input = (struct pyenv_input){.root = make_root, .environ = variables, .cwd = "/project"};
+	make_dir("/project");
 	return 0;
 }
 
@@ -167,7 +167,7 @@ static void follows_shims_of_pyenv(void **state)
 	e = scan();
 	assert_string_equal(e->prefix, "/home/u/.pyenv/versions/3.10.9");
 	assert_int_equal(e->minor, 10);
-	make_file("/work/.python-version", "9.9.9\n");
+	make_file("/project/.python-version", "9.9.9\n");
 	e = scan();
 	assert_int_equal(e->kind, PYENV_UNKNOWN);
 	assert_non_null(strstr(e->reason, "versions/9.9.9/bin/python"));
@@ -411,14 +411,14 @@ static void notices_what_shadows_torch(void **state)
 	(void)state;
 	make_venv("");
 	make_torch(VERSION_CUDA);
-	make_dir("/work/torch");			/* without __init__.py it gives way */
+	make_dir("/project/torch");			/* without __init__.py it gives way */
 	assert_null(scan()->torch.shadow);
-	make_file("/work/torch.py", "print('mine')\n");
+	make_file("/project/torch.py", "print('mine')\n");
 	t = &scan()->torch;
-	assert_string_equal(t->shadow, "/work/torch.py");
+	assert_string_equal(t->shadow, "/project/torch.py");
 	assert_int_equal(t->shadow_kind, PY_FOLDER_CWD);
 	assert_string_equal(t->dir, SITE "/torch");
-	assert_int_equal(unlink(make_path("/work/torch.py")), 0);
+	assert_int_equal(unlink(make_path("/project/torch.py")), 0);
 	make_file("/src/pytorch/torch/__init__.py", "");	/* a source checkout */
 	set_variable("PYTHONPATH=/src/pytorch");
 	t = &scan()->torch;

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Functions of libraries of which a process can hold several versions (libcudart 11, 12 and 13 at once): each caller
+ * must reach the one it was linked against, so the real function is chosen by the caller.
+ */
+#ifndef CUWHY_REC_LINKED_H
+#define CUWHY_REC_LINKED_H
+
+#include "rec.h"
+
+#define LINKED_CALLERS	64
+#define LINKED_NAMES	16
+
+/* Entries of `caller` are added, never changed. */
+struct linked {
+	const char *library;		/* its file name begins so */
+	const char *const *name;	/* of its functions */
+	uint32_t n_names;
+	struct { uintptr_t start, end; void *real[LINKED_NAMES]; } caller[LINKED_CALLERS];
+	_Atomic uint32_t n;
+	struct spin adding;
+};
+
+#define LINKED(file, names) { .library = file, .name = names, .n_names = sizeof(names) / sizeof(names[0]), .adding = { ATOMIC_FLAG_INIT } }
+
+void *linked_find(struct linked *l, uint32_t function, const void *caller);
+
+/* NULL: nobody has it. */
+static inline void *linked_real(struct linked *l, uint32_t function, const void *caller)
+{
+	uint32_t n = atomic_load_explicit(&l->n, memory_order_acquire);
+
+	for (uint32_t i = 0; i < n; i++)
+		if ((uintptr_t)caller >= l->caller[i].start && (uintptr_t)caller < l->caller[i].end)
+			return l->caller[i].real[function];
+	return linked_find(l, function, caller);
+}
+
+#endif
