@@ -188,7 +188,7 @@ WHEEL := $(B)/cuwhy-$(VERSION)-py3-none-manylinux_2_28_x86_64.whl
 wheel: all
 	@$(MAKE) --no-print-directory $(WHEEL)
 $(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
-		$(B)/lib32/libcuwhy-rec.so $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE
+		$(B)/lib32/libcuwhy-rec.so $(B)/completions/cuwhy.fish $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE
 	$(call say,WHEEL,$@)
 	$(Q)$(PYTHON) tools/wheel.py $(B) $(VERSION)
 
