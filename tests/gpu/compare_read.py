@@ -10,7 +10,7 @@ NAMED = re.compile(r"([\w-]+\.py):(\d+)\b")
 WHERE = re.compile(r"^ +WHERE +\S*?([\w-]+\.py):(\d+)\b", re.M)
 TRIPLE = r"\d+, ?\d+, ?\d+"
 THREAD = re.compile(r"thread:? [(\[]%s[)\]] in block [(\[]%s|block:? [(\[]%s[)\]],? thread:? [(\[]%s" % ((TRIPLE,) * 4))
-ADDRESS = re.compile(r"(?:bytes at|(?:Address|Access (?:at|to))) 0x[0-9a-f]+")
+ADDRESS = re.compile(r"(?:bytes at|(?:Address|Access (?:at|to))) 0x[0-9a-f]+|access to address \S*0x[0-9a-f]+")
 # PyTorch adds this to every lack of memory, whatever its cause
 STANDING_HINT = re.compile(r"If reserved but unallocated memory is large.*?(?:\n|$)")
 

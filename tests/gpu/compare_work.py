@@ -51,7 +51,7 @@ def measure(run, blocks, seconds):
 
 def main():
     for name, make in (("launches", launches), ("training", training)):
-        print(name, *("%.6f" % t for t in measure(make(), 30, 8)), flush=True)
+        print(name, *("%.6f" % t for t in measure(make(), 60, 8)), flush=True)
 
 
 if __name__ == "__main__":
