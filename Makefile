@@ -60,7 +60,7 @@ help:
 	@sed -n 's/^## //p' Makefile
 
 ## make             build everything under build/ (installs what is missing, as root on Debian)
-## make demo        a failing program on the simulated GPU, explained; no GPU needed
+## make demo        two failing programs on the simulated GPU, explained; no GPU needed
 ## make check       all tests that need no GPU
 ## make check-all   the same, plus the address and undefined-behaviour sanitizers
 ## make check-gpu   the programs of tests/gpu on a real GPU with the installed PyTorch
