@@ -17,7 +17,7 @@
 
 #define CW_MAGIC	"CUWHYREC"
 #define CW_MAJOR	2	/* raised when an old reader would misread a new file */
-#define CW_MINOR	1	/* raised when something was added */
+#define CW_MINOR	2	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
@@ -444,12 +444,15 @@ enum cw_event {
 #define CW_EVENT_TICKS	64u
 #define CW_EVENT_UNIT	512u
 
+/* Of a small block: what the thread had done last with CUDA. No line is looked up for it. */
+#define CW_FREED_AFTER		1u	/* in free_stack; offs are multiples of 8 */
+
 struct cw_freed {			/* what was live and is not any more */
 	uint64_t seq;			/* like that of cw_launch */
 	uint64_t addr, size;
 	uint64_t made_ticks, ticks;	/* given out, taken back */
 	uint32_t stack, forward_stack;	/* of the allocation; made in backward: where the autograd node was made */
-	uint32_t free_stack;		/* the Python line that ran when its last owner let go */
+	uint32_t free_stack;		/* the Python line that ran when its last owner let go, or with CW_FREED_AFTER before */
 	int16_t device;
 	uint16_t kind;			/* enum cw_memory */
 };

@@ -44,6 +44,7 @@ static void fill(struct memory *m, const struct trace *t, const struct piece *p)
 	if (!place_of_stack(t, p->stack, &m->made))
 		place_of_stack(t, p->forward_stack, &m->made);
 	place_of_stack(t, p->free_stack, &m->freed);
+	m->freed_after = p->freed_after;
 }
 
 void look_found(struct look *l, const char *in, const struct piece *p)

@@ -21,6 +21,7 @@ struct memory {			/* a block of PyTorch's, or an allocation of the driver's */
 	uint64_t addr, size;
 	int device;		/* -1 = unknown */
 	struct place made, freed;	/* `file` NULL = not known */
+	bool freed_after;		/* not at that line, but some time after it */
 };
 
 struct address {

@@ -35,6 +35,7 @@ void address_facts(struct facts *f, const struct trace *t, const struct address 
 	fact_set_number(f, FACT_address_size, (double)m->size);
 	set_line(f, FACT_address_made, t, &m->made);
 	set_line(f, FACT_address_freed, t, &m->freed);
+	fact_set_flag(f, FACT_address_freed_after, m->freed_after);
 	if (m->device >= 0)
 		fact_set_number(f, FACT_address_device, m->device);
 	if (a->block.known && a->segment.known) {

@@ -32,7 +32,7 @@ static bool was_torch(const struct cw_freed *f)
 static struct piece of_freed(const struct cw_freed *f)
 {
 	return (struct piece){ .addr = f->addr, .size = f->size, .ticks = f->made_ticks, .stack = f->stack,
-			       .forward_stack = f->forward_stack, .free_stack = f->free_stack,
+			       .forward_stack = f->forward_stack, .free_stack = freed_stack(f), .freed_after = f->free_stack & CW_FREED_AFTER,
 			       .device = f->device, .kind = was_torch(f) ? CW_MEM_TORCH : f->kind,
 			       .workspace = f->kind == CW_MEM_WORKSPACE };
 }

@@ -16,6 +16,7 @@ struct piece {
 	uint64_t ticks;			/* made */
 	uint32_t stack, forward_stack;	/* of the allocation */
 	uint32_t free_stack;		/* of pieces that are gone */
+	bool freed_after;		/* not at that line, but some time after it */
 	int device;			/* -1 = host or unknown */
 	uint16_t kind;			/* enum cw_memory */
 	uint32_t site;			/* index into SITES, 0 = not known */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Private to the recorder: the library that is preloaded into the user's program.
  *
- * It is a guest. On the recording path nothing allocates, locks, prints or touches a file; every
- * table lives in segments that were reserved before they were mapped; whatever goes wrong switches
+ * It is a guest. On the recording path nothing allocates, locks, prints or touches a file; what is
+ * recorded lives in segments that were reserved before they were mapped; whatever goes wrong switches
  * recording off and lets the program run as if cuwhy were absent.
  */
 #ifndef CUWHY_REC_H
@@ -19,6 +19,10 @@
 #define EXPORT	   __attribute__((visibility("default")))
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
+/* What every event touches is kept together, code and data: between two events a program uses so much else that each page
+ * of ours has to be looked up anew, which costs more than what we do there. */
+#define HOT	    __attribute__((hot))
+#define HOT_DATA    __attribute__((section("cuwhy_hot")))
 #define TLS	    __thread __attribute__((tls_model("initial-exec")))
 
 typedef uint32_t CUresult;
@@ -112,16 +116,29 @@ struct running_node {
 
 /* Python frames as they were when this thread looked last, root first (rec_python_walk.c). Link 0 is beyond the root. */
 #define CHAIN_MAX 256u
+#define CHAIN_TOPS 8u
 struct py_chain {
 	uint32_t n, off;		/* links; the stack that they are, 0 = not known */
 	uint32_t gone;			/* code_watch.gone before they were read */
-	bool shared;			/* by several threads: cannot be used */
+	uint32_t version;		/* of the links below the innermost one */
 	uintptr_t base;			/* where the first Python frame lies */
-	struct py_link { const char *frame, *code; uint64_t instr; } link[CHAIN_MAX + 1];
-	uint64_t id[CHAIN_MAX + 1];	/* of its code; 0: not Python code */
-	uint64_t h[CHAIN_MAX + 1];	/* of all links up to this one */
-	uint16_t python[CHAIN_MAX + 1];	/* how many of those are Python code */
+	bool shared;			/* by several threads: cannot be used */
+	const void *state;		/* of Python's main thread, once it was looked up: it never changes */
+	/* where the innermost function has been since the others changed: the stacks that these are */
+	struct py_top { uint64_t instr, h; uint32_t off, version; } top[CHAIN_TOPS];
+	struct py_link { const char *frame; uint64_t instr; } link[CHAIN_MAX + 1];	/* what each walk compares */
+	struct py_kept {
+		const char *code;
+		uint64_t id;		/* of its code; 0: not Python code */
+		uint64_t h;		/* of all links up to this one */
+		uint64_t python;	/* how many of those are Python code */
+	} kept[CHAIN_MAX + 1];
 };
+
+static inline struct py_top *chain_top(struct py_chain *c, uint64_t instr)
+{
+	return &c->top[instr / 2 % CHAIN_TOPS];
+}
 
 struct rec_thread {			/* what every call touches comes first */
 	uint32_t generation;		/* of the process image: a forked child starts anew */
@@ -131,6 +148,7 @@ struct rec_thread {			/* what every call touches comes first */
 	struct cw_ring *launches;
 	struct cw_ring *calls;
 	struct cw_ring *nodes;
+	struct cw_ring *forward_nodes;	/* in which the last node that it ran was found */
 	const void *caller;		/* who called the driver, where a wrapper noted it */
 	const void *runtime_caller;	/* who called the runtime that calls the driver now */
 	uint32_t log_len;
@@ -170,7 +188,10 @@ struct rec_thread *rec_thread_start(void);
 struct cw_ring *rec_launch_ring(struct rec_thread *t);	/* NULL: no memory for it */
 struct cw_ring *rec_node_ring(struct rec_thread *t);
 void rec_stop(enum cw_reason why);
-bool rec_asleep(void);			/* no recording in this process yet, or ever */
+static inline bool rec_asleep(void)	/* no recording in this process yet, or ever */
+{
+	return rec_live() != LIVE_ON;
+}
 
 static inline struct rec_thread *rec_thread(void)
 {
@@ -210,7 +231,8 @@ void rec_clock_mark(void);
 void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid);
 void chunk_rename(const void *chunk, enum cw_chunk_kind kind);
 struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots);
-uint32_t heap_alloc(uint32_t len);
+uint32_t heap_alloc(uint32_t len);			/* both with the intern lock held */
+uint32_t heap_alloc_layout(uint32_t len);
 uint32_t intern_string(const char *text, size_t len);
 static inline void *at(uint32_t off)
 {
@@ -268,6 +290,10 @@ extern struct spin intern_lock, fail_lock, graph_lock;
 /* ---- what is recorded ---------------------------------------------------------------------------- */
 
 uint32_t stack_here(void);				/* this thread's Python stack */
+static inline uint32_t stack_before(void)		/* as it was when this thread looked last */
+{
+	return rec_self->chain.off ? rec_self->chain.off | CW_FREED_AFTER : 0;
+}
 uint32_t stack_intern(uint64_t hash, const struct cw_frame *frames, uint32_t n, uint32_t flags);
 uint32_t stack_lookup(uint64_t hash);
 

@@ -177,8 +177,10 @@ static int audit(const char *event, void *args, void *data)
 	void *value;
 
 	(void)data;
-	if (unlikely(event[0] == 'c' && event[1] == 'p' && strcmp(event, "cpython._PySys_ClearAuditHooks") == 0))
+	if (unlikely(event[0] == 'c' && event[1] == 'p' && strcmp(event, "cpython._PySys_ClearAuditHooks") == 0)) {
 		exit_is_near();
+		python_ended();
+	}
 	if (likely(event[0] != 's') || strcmp(event, "sys.excepthook") != 0)
 		return 0;
 	if (rec_asleep() && !is_about_cuda(args))
@@ -198,6 +200,12 @@ static int audit(const char *event, void *args, void *data)
 }
 
 static _Atomic int installed;	/* survives fork: so does the hook */
+static _Atomic bool refused;	/* by another hook */
+
+bool python_end_is_told(void)
+{
+	return installed && !refused;
+}
 
 /* The places of things above are those of 3.9 to 3.14, with a GIL. */
 static bool is_known_python(const char *version)
@@ -229,8 +237,12 @@ void python_hook_early(void)
 static int install(void *data)
 {
 	(void)data;
-	if (!atomic_exchange(&installed, 1) && py.f.PySys_AddAuditHook(audit, NULL) != 0)	/* another hook refused it */
-		py.f.PyErr_Clear();
+	if (!installed) {
+		refused = py.f.PySys_AddAuditHook(audit, NULL) != 0;
+		if (refused)
+			py.f.PyErr_Clear();
+		atomic_store(&installed, 1);
+	}
 	code_watch_start();
 	return 0;
 }

@@ -10,8 +10,10 @@
 #include "rec_live.h"
 #include "rec_site.h"
 
-static struct live_table live = { .chunk = CW_CHUNK_BLOCKS, .lock = { ATOMIC_FLAG_INIT } };
-static struct {
+#define SMALL	((int64_t)1 << 20)	/* PyTorch keeps blocks up to this size in segments that many share, and rarely gives those back */
+
+HOT_DATA static struct live_table live = { .chunk = CW_CHUNK_BLOCKS, .lock = { ATOMIC_FLAG_INIT } };
+HOT_DATA static struct {
 	_Atomic uint32_t generation;	/* of the recording that the tables belong to */
 	_Atomic uint32_t failed;	/* likewise: there was no memory for them */
 } blocks;
@@ -41,20 +43,22 @@ void block_start(void)
 	errno = saved;
 }
 
-static bool ready(void)
+HOT static bool ready(void)
 {
 	if (unlikely(atomic_load_explicit(&blocks.generation, memory_order_acquire) != rec.generation))
 		block_start();
 	return blocks.generation == rec.generation && spin_try(&live.lock);
 }
 
-void block_made(const struct block_note *b)
+HOT void block_made(const struct block_note *b)
 {
 	struct rec_thread *t = rec_self;
 	struct cw_allocation a = { .addr = b->addr, .size = (uint64_t)b->size, .ticks = rec_ticks(),
-				   .stack = stack_here(), .kind = CW_MEM_TORCH, .device = (int16_t)b->device };
+				   .kind = CW_MEM_TORCH, .device = (int16_t)b->device };
 	uint32_t forward = 0, name;
 
+	live_expect(&live, b->addr);
+	a.stack = stack_here();
 	if (unlikely(t->node_depth) && torch_backward(t, &forward, &name))
 		a.extra = forward;
 	a.site = site_number(t, &a, forward);
@@ -84,12 +88,14 @@ void block_is_workspace(uint64_t addr, const void *function)
 }
 
 /* A block that was given out while nobody recorded is not known, and is no loss. */
-void block_freed(const struct block_note *b)
+HOT void block_freed(const struct block_note *b)
 {
-	uint32_t stack = stack_here();
-	struct cw_allocation *a;
 	uint64_t ticks = rec_ticks();
+	struct cw_allocation *a;
+	uint32_t stack;
 
+	live_expect(&live, b->addr);
+	stack = -b->size > SMALL ? stack_here() : stack_before();
 	if (!ready()) {
 		lost();
 		return;

@@ -33,7 +33,7 @@ const char *const door_name[ENTRY_COUNT] = {
 #include "kb/cuda_api.def"
 };
 
-_Atomic(void *) door_real[ENTRY_COUNT];
+HOT_DATA _Atomic(void *) door_real[ENTRY_COUNT];
 struct helpers drv;
 
 #define NAME_SLOTS 1024

@@ -34,7 +34,7 @@
 #define SOON		60	/* times 5 ms that we wait for a dump to be there */
 #define PATIENCE	2000	/* and for it to be complete, or for the driver's word */
 
-_Atomic uint32_t dump_error;
+HOT_DATA _Atomic uint32_t dump_error;
 
 static struct {
 	_Atomic bool armed;

@@ -9,7 +9,7 @@
 #define RING	(4u << 20)
 #define LONGEST	48u		/* bytes of one event, and of a word about lost ones before it */
 
-_Atomic(struct cw_events *) events_ring;
+HOT_DATA _Atomic(struct cw_events *) events_ring;
 static struct {
 	uint64_t time, addr;		/* of the event before */
 	uint64_t lost;			/* since then */

@@ -10,12 +10,12 @@
 #define MAX_PARAMS	64
 #define NAME_MAX_LEN	4000
 
-struct function_table functions;
+HOT_DATA struct function_table functions;
 
 bool function_start(void)
 {
 	functions.table = chunk_new(CW_CHUNK_FUNCTIONS, MAX_FUNCTIONS * sizeof(*functions.table), 0);
-	functions.index = chunk_new(CW_CHUNK_STRING_INDEX, FUNCTION_SLOTS * sizeof(struct slot), 0);
+	functions.index = side_new(FUNCTION_SLOTS * sizeof(struct slot));
 	atomic_store(&functions.n, 1);		/* 0 means "unknown" */
 	return functions.table && functions.index;
 }
@@ -104,7 +104,7 @@ static void learn_layout(struct cw_function *f)
 	}
 	if (!n || !spin_try(&intern_lock))
 		return;
-	at_off = heap_alloc(sizeof(*layout) + n * sizeof(layout->param[0]));
+	at_off = heap_alloc_layout(sizeof(*layout) + n * sizeof(layout->param[0]));
 	spin_done(&intern_lock);
 	if (!at_off)
 		return;

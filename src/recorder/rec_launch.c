@@ -27,7 +27,7 @@ static inline void copy_param(uint8_t *to, const void *from, uint32_t size)
 
 /* Copies what the kernel was given, to where the device sees it. kernelParams has no length of its own:
  * only a layout that the driver told us makes it safe to read. */
-static __attribute__((noinline)) uint16_t copy_params(uint8_t *to, uint32_t function, void **params, void **extra)
+static __attribute__((noinline)) HOT uint16_t copy_params(uint8_t *to, uint32_t function, void **params, void **extra)
 {
 	const struct cw_layout *layout = function_layout(function);
 	uint32_t end = 0;
@@ -147,6 +147,16 @@ static inline __attribute__((always_inline)) void put_launch(const struct launch
 		__builtin_prefetch((char *)s + line, 1);
 }
 
+/* Before the driver's part, which takes long enough for all of this to be fetched. */
+static inline void expect_launch(uint64_t function)
+{
+	const struct cw_ring *r = rec_self->launches;
+
+	__builtin_prefetch(&functions.index[(uint32_t)(function_key(function) >> 20) & (FUNCTION_SLOTS - 1)]);
+	if (likely(r))
+		__builtin_prefetch(r, 1);
+}
+
 void note_launch(const struct launch_note *l)
 {
 	put_launch(l);
@@ -216,9 +226,9 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 }
 
 /* One shape for all four: `note` is what is recorded of the result r. */
-#define WRAP(name, api, params_list, args_list, note)                                                 \
+#define WRAP(name, api, params_list, args_list, expect, note)                                               \
 	EXPORT CUresult name params_list;                                                             \
-	EXPORT CUresult name params_list                                                              \
+	EXPORT HOT CUresult name params_list                                                          \
 	{                                                                                             \
 		CUresult (*real) params_list = door(ENTRY_##name);                                    \
 		bool record;                                                                          \
@@ -228,8 +238,10 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 		if (unlikely(!real))                                                                  \
 			return CU_NO_DRIVER;                                                          \
 		record = rec_enter();                                                                 \
-		if (likely(record))                                                                   \
+		if (likely(record)) {                                                                 \
 			wait_begin(api);                                                              \
+			expect;                                                                       \
+		}                                                                                     \
 		r = failed_before();                                                                  \
 		if (likely(!r))                                                                       \
 			r = real args_list;                                                           \
@@ -257,16 +269,17 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 
 #define WRAP_LAUNCH(name)                                                                             \
 	WRAP(name, API_cuLaunchKernel, (uint64_t f, DIMS, uint64_t stream, void **params, void **extra), \
-	     (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), NOTE(put_launch, cuLaunchKernel, extra, 0))
+	     (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), expect_launch(f),            \
+	     NOTE(put_launch, cuLaunchKernel, extra, 0))
 #define WRAP_COOPERATIVE(name)                                                                        \
 	WRAP(name, API_cuLaunchCooperativeKernel, (uint64_t f, DIMS, uint64_t stream, void **params), \
-	     (f, gx, gy, gz, bx, by, bz, shared, stream, params),                                     \
+	     (f, gx, gy, gz, bx, by, bz, shared, stream, params), expect_launch(f),                   \
 	     NOTE(note_launch, cuLaunchCooperativeKernel, NULL, CW_LAUNCH_COOPERATIVE))
 #define WRAP_EX(name)                                                                                 \
 	WRAP(name, API_cuLaunchKernelEx, (const struct launch_config *c, uint64_t f, void **params, void **extra), \
-	     (c, f, params, extra), launched_ex(c, f, params, extra, r))
+	     (c, f, params, extra), expect_launch(f), launched_ex(c, f, params, extra, r))
 #define WRAP_GRAPH(name)                                                                              \
-	WRAP(name, API_cuGraphLaunch, (uint64_t exec, uint64_t stream), (exec, stream),              \
+	WRAP(name, API_cuGraphLaunch, (uint64_t exec, uint64_t stream), (exec, stream), (void)0,     \
 	     note_graph_launch(exec, stream, r))
 
 WRAP_LAUNCH(cuLaunchKernel)

@@ -8,9 +8,9 @@
 #include "rec_live.h"
 #include "rec_site.h"
 
-#define SLOTS	  65536u	/* at first; few programs need more */
-#define MORE	  1048576u	/* grown to once: close to a million live blocks, or what there is room for */
-#define FULL(n)	  ((n) / 16 * 15)
+#define SLOTS	  4096u		/* at first: a small table is in few pages */
+#define LARGE	  65536u	/* four times as many each time, up to here; few programs need more */
+#define MOST	  1048576u	/* and then close to a million live blocks, or what there is room for */
 
 bool live_start(struct live_table *l, uint32_t freed_slots)
 {
@@ -23,9 +23,14 @@ bool live_start(struct live_table *l, uint32_t freed_slots)
 	return l->table != NULL;
 }
 
+static uint32_t spread(uint64_t addr)
+{
+	return (uint32_t)((addr * 0x9e3779b97f4a7c15ull) >> 40);
+}
+
 static uint32_t home(const struct live_table *l, uint64_t addr)
 {
-	return (uint32_t)((addr * 0x9e3779b97f4a7c15ull) >> 40) & (l->slots - 1);
+	return spread(addr) & (l->slots - 1);
 }
 
 static uint32_t next_to(const struct live_table *l, uint32_t i)
@@ -33,7 +38,15 @@ static uint32_t next_to(const struct live_table *l, uint32_t i)
 	return (i + 1) & (l->slots - 1);
 }
 
-struct cw_allocation *live_find(const struct live_table *l, uint64_t addr)
+HOT void live_expect(const struct live_table *l, uint64_t addr)
+{
+	const struct cw_allocation *table = __atomic_load_n(&l->table, __ATOMIC_RELAXED);
+
+	if (likely(table))
+		__builtin_prefetch(&table[spread(addr) & (__atomic_load_n(&l->slots, __ATOMIC_RELAXED) - 1)], 1);
+}
+
+HOT struct cw_allocation *live_find(const struct live_table *l, uint64_t addr)
 {
 	uint32_t i = home(l, addr);
 
@@ -47,20 +60,20 @@ struct cw_allocation *live_find(const struct live_table *l, uint64_t addr)
 static bool make_room(struct live_table *l)
 {
 	struct cw_allocation *old = l->table, *more = NULL;
-	uint32_t slots;
+	uint32_t slots, had = l->slots;
 
-	if (likely(l->n < FULL(l->slots)))
+	if (likely(l->n < had / 4 * 3))
 		return true;
-	if (l->slots != SLOTS || l->cannot_grow)
-		return false;
-	for (slots = MORE; slots > SLOTS && !more; slots = more ? slots : slots / 2)
+	if (had > LARGE || l->cannot_grow)
+		return l->n < had / 16 * 15;
+	for (slots = had < LARGE ? 4 * had : MOST; slots > had && !more; slots = more ? slots : slots / 2)
 		more = chunk_new(CW_CHUNK_STACK_INDEX, slots * sizeof(*more), 0);
 	l->cannot_grow = !more;
 	if (!more)
-		return false;
-	l->table = more;
-	l->slots = slots;
-	for (uint32_t i = 0; i < SLOTS; i++)
+		return l->n < had / 16 * 15;
+	__atomic_store_n(&l->table, more, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->slots, slots, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < had; i++)
 		if (old[i].addr)
 			*live_find(l, old[i].addr) = old[i];
 	chunk_rename(more, l->chunk);
@@ -68,7 +81,7 @@ static bool make_room(struct live_table *l)
 	return true;
 }
 
-bool live_put(struct live_table *l, const struct cw_allocation *a)
+HOT bool live_put(struct live_table *l, const struct cw_allocation *a)
 {
 	bool room = make_room(l);
 	struct cw_allocation *s = live_find(l, a->addr);
@@ -92,7 +105,7 @@ bool live_put(struct live_table *l, const struct cw_allocation *a)
 }
 
 /* Fills the hole with the next entry that may stand there, and goes on with the hole that leaves. */
-void live_remove(struct live_table *l, struct cw_allocation *a, uint64_t ticks)
+HOT void live_remove(struct live_table *l, struct cw_allocation *a, uint64_t ticks)
 {
 	uint32_t i = (uint32_t)(a - l->table), j = i;
 
@@ -112,7 +125,7 @@ void live_remove(struct live_table *l, struct cw_allocation *a, uint64_t ticks)
 	l->n--;
 }
 
-void live_keep_freed(struct live_table *l, const struct cw_allocation *a, uint32_t stack, uint64_t ticks)
+HOT void live_keep_freed(struct live_table *l, const struct cw_allocation *a, uint32_t stack, uint64_t ticks)
 {
 	struct cw_ring *r = l->freed;
 	struct cw_freed *s;

@@ -17,6 +17,9 @@ struct live_table {
 
 bool live_start(struct live_table *l, uint32_t freed_slots);	/* false: no memory */
 
+/* That it will be asked for: fetches its slot meanwhile. Needs no lock. */
+void live_expect(const struct live_table *l, uint64_t addr);
+
 /* The slot of an address, its `addr` 0 when it is not in the table. */
 struct cw_allocation *live_find(const struct live_table *l, uint64_t addr);
 

@@ -19,15 +19,18 @@
 #include "rec_mem.h"
 
 #define HEAP_STEP	(1u << 20)
+#define LAYOUT_STEP	(64u << 10)
+#define LARGE_PAGE	((size_t)2 << 20)
 #define GIVE_UP		4096
 #define WAKE_NS		1000000000u
 
 struct spin intern_lock = { ATOMIC_FLAG_INIT };
 struct spin fail_lock = { ATOMIC_FLAG_INIT }, graph_lock = { ATOMIC_FLAG_INIT };
 
-static struct {
+HOT_DATA static struct {
 	_Atomic uint64_t reserved_to;	/* end of the mapped part */
-	_Atomic uint32_t heap_at, heap_end;
+	struct heap { uint32_t at, end; } heap, layouts;
+	char *side, *side_end;
 	struct slot *stacks, *strings;	/* hash tables */
 	_Atomic uint64_t woke_ns;	/* when `cuwhy run` was told last that memory ran out; 0 = never */
 } mem;
@@ -210,31 +213,79 @@ struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n
 
 /* ---- heap ---------------------------------------------------------------------------------------- */
 
-/* Called with the intern lock held. */
-uint32_t heap_alloc(uint32_t len)
+static uint32_t heap_take(struct heap *h, uint32_t len, uint32_t step)
 {
-	uint32_t off, step;
+	uint32_t off;
 	char *more;
 
 	len = (len + 7) & ~7u;
-	if (mem.heap_at + len > mem.heap_end) {
-		step = len > HEAP_STEP ? len : HEAP_STEP;
+	if (h->at + len > h->end) {
+		step = len > step ? len : step;
 		more = chunk_new(CW_CHUNK_HEAP, step, 0);
 		if (!more)
 			return 0;
-		mem.heap_at = off_of(more);
-		mem.heap_end = mem.heap_at + step;
+		h->at = off_of(more);
+		h->end = h->at + step;
 	}
-	off = mem.heap_at;
-	mem.heap_at += len;
+	off = h->at;
+	h->at += len;
 	return off;
+}
+
+uint32_t heap_alloc(uint32_t len)
+{
+	return heap_take(&mem.heap, len, HEAP_STEP);
+}
+
+/* Every launch reads one, so they lie side by side. */
+uint32_t heap_alloc_layout(uint32_t len)
+{
+	return heap_take(&mem.layouts, len, LAYOUT_STEP);
+}
+
+/* ---- beside the recording -------------------------------------------------------------------------- */
+
+void *large_new(size_t len)
+{
+	size_t whole = (len + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1), before;
+	char *p = mmap(NULL, whole + LARGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	before = -(uintptr_t)p & (LARGE_PAGE - 1);
+	if (before)
+		munmap(p, before);
+	p += before;
+	munmap(p + whole, LARGE_PAGE - before);
+	madvise(p, LARGE_PAGE, MADV_HUGEPAGE);
+	return p;
+}
+
+/* A child starts anew and has no use for it; shared with one it would be cut into small pages. */
+static void side_start(void)
+{
+	mem.side = large_new(LARGE_PAGE);
+	mem.side_end = mem.side ? mem.side + LARGE_PAGE : NULL;
+	if (mem.side)
+		madvise(mem.side, LARGE_PAGE, MADV_DONTFORK);
+}
+
+void *side_new(uint32_t len)
+{
+	void *p = mem.side;
+
+	if ((size_t)(mem.side_end - mem.side) < len)
+		return NULL;
+	mem.side += len;
+	return p;
 }
 
 /* ---- hash tables: read without a lock, filled under the intern lock ------------------------------- */
 
 bool tables_start(void)
 {
-	mem.stacks = chunk_new(CW_CHUNK_STACK_INDEX, STACK_SLOTS * sizeof(struct slot), 0);
+	side_start();
+	mem.stacks = side_new(STACK_SLOTS * sizeof(struct slot));
 	mem.strings = chunk_new(CW_CHUNK_STRING_INDEX, STRING_SLOTS * sizeof(struct slot), 0);
 	return mem.stacks && mem.strings;
 }
@@ -291,7 +342,7 @@ lost:
 	return 0;
 }
 
-uint32_t stack_lookup(uint64_t hash)
+HOT uint32_t stack_lookup(uint64_t hash)
 {
 	return table_get(mem.stacks, STACK_SLOTS, hash);
 }

@@ -12,6 +12,15 @@
 bool mem_start(uint64_t cap, uint32_t first);	/* reserves, maps and hands over the first segment */
 void mem_wake_probe(void);	/* tells `cuwhy run` that memory ran out; never waits */
 bool tables_start(void);
+
+/* Zeroed memory of this process alone, its first 2 MiB in one page where the kernel gives such ones; NULL: none. */
+void *large_new(size_t len);
+
+/* Memory beside the recording, for tables that are looked up at every event and that nobody reads afterwards: they are
+ * large and nearly empty, so that in pages of 4 KiB each look-up would need one that has left the TLB. Given out at the
+ * start only; NULL: there is none left. */
+void *side_new(uint32_t len);
+
 bool function_start(void);
 bool alloc_start(void);
 bool site_start(void);

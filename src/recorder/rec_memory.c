@@ -28,7 +28,7 @@ static void set_reserved(struct cw_memory_now *m, uint64_t reserved)
 }
 
 /* The block is in its site, or out of it, already: what each site holds now is what it holds at a new peak. */
-void memory_torch(int device, uint64_t allocated, uint64_t reserved, uint64_t ticks)
+HOT void memory_torch(int device, uint64_t allocated, uint64_t reserved, uint64_t ticks)
 {
 	struct cw_memory_now *m = memory_of(device);
 

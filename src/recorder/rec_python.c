@@ -18,19 +18,19 @@
 
 struct py py;
 
-static struct {
+HOT_DATA static struct {
 	_Atomic int compare_left, tries_left;
 	_Atomic bool walked;		/* the first, careful walk is done */
 	struct kept_walk walk;
 } trust;
 
 /* What each call needs, in one place. */
-static struct {
+HOT_DATA static struct {
 	void *(*thread_state)(void);
 	int (*is_finalizing)(void);
 	_Atomic(enum walked (*)(const void *tstate, struct py_chain *c)) again;
 	_Atomic bool on;
-} hot __attribute__((aligned(64)));
+} hot;
 
 /* Until the walks are trusted nothing is taken for what it was. */
 static enum walked never_again(const void *tstate, struct py_chain *c)
@@ -217,21 +217,24 @@ static __attribute__((noinline)) uint32_t whole_stack(const void *tstate, uint64
 	return stack_intern(hash, frame, (uint32_t)WALK_FRAMES(n), n & WALK_CUT ? CW_STACK_CUT : 0);
 }
 
-static uint32_t kept_stack(const void *tstate, struct py_chain *c)
+HOT static uint32_t kept_stack(const void *tstate, struct py_chain *c)
 {
-	uint64_t key = stack_key(c->h[c->n]);
+	const struct py_kept *k = &c->kept[c->n];
+	uint64_t key = stack_key(k->h), instr = c->link[c->n].instr;
 
-	if (!c->python[c->n])
+	if (!k->python)
 		return 0;
-	if (c->python[c->n] > CW_MAX_FRAMES)	/* to be cut, which is not what the hash stands for */
+	if (k->python > CW_MAX_FRAMES)	/* to be cut, which is not what the hash stands for */
 		return c->off = whole_stack(tstate, 0);
 	c->off = stack_lookup(key);
 	if (unlikely(!c->off))
 		c->off = whole_stack(tstate, key);
+	if (likely(c->off && k->id))
+		*chain_top(c, instr) = (struct py_top){ instr, k->h, c->off, c->version };
 	return c->off;
 }
 
-static __attribute__((noinline)) uint32_t other_stack(const void *tstate, struct py_chain *c)
+static __attribute__((noinline)) HOT uint32_t other_stack(const void *tstate, struct py_chain *c)
 {
 	if (unlikely(atomic_load_explicit(&trust.compare_left, memory_order_relaxed) > 0) && !still_trusted(tstate))
 		return 0;
@@ -247,7 +250,25 @@ static __attribute__((noinline)) uint32_t other_stack(const void *tstate, struct
 	}
 }
 
-uint32_t stack_here(void)
+/* Any other thread's state may go while Python ends; that of the main thread, which ends it, stays until python_ended(). */
+static const void *thread_state(struct py_chain *c)
+{
+	const void *tstate = hot.thread_state();
+
+	if (!tstate || hot.is_finalizing())
+		return NULL;
+	if (rec_self->tid == rec.pid && !c->shared && py.f.is_main_thread && python_end_is_told() &&
+	    py.f.PyGILState_Check() && py.f.is_main_thread())
+		c->state = tstate;
+	return tstate;
+}
+
+void python_ended(void)
+{
+	hot.on = py.on = false;
+}
+
+HOT uint32_t stack_here(void)
 {
 	struct py_chain *c = &rec_self->chain;
 	enum walked walked;
@@ -255,8 +276,8 @@ uint32_t stack_here(void)
 
 	if (!atomic_load_explicit(&hot.on, memory_order_relaxed))
 		return 0;
-	tstate = hot.thread_state();
-	if (!tstate || hot.is_finalizing())
+	tstate = likely(c->state) ? c->state : thread_state(c);
+	if (!tstate)
 		return 0;
 	walked = likely(c->off) ? atomic_load_explicit(&hot.again, memory_order_relaxed)(tstate, c) : WALKED_NOT;
 	if (likely(walked == WALKED_SAME))
@@ -321,6 +342,7 @@ static bool find_functions(const struct elf_object *o)
 	py.f.is_finalizing = (int (*)(void))elf_symbol(o, "Py_IsFinalizing");
 	if (!py.f.is_finalizing)
 		py.f.is_finalizing = (int (*)(void))elf_symbol(o, "_Py_IsFinalizing");
+	py.f.is_main_thread = (int (*)(void))elf_symbol(o, "_PyOS_IsMainThread");
 	py.f.code_type = elf_symbol(o, "PyCode_Type");
 	py.f.unicode_type = elf_symbol(o, "PyUnicode_Type");
 	py.f.long_type = elf_symbol(o, "PyLong_Type");

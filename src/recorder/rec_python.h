@@ -38,6 +38,7 @@ struct py_functions {
 	PY_FUNCTIONS(X)
 #undef X
 	int (*is_finalizing)(void);	/* Py_IsFinalizing or _Py_IsFinalizing */
+	int (*is_main_thread)(void);	/* _PyOS_IsMainThread, or NULL; GIL held */
 	const void *code_type, *unicode_type, *long_type;
 };
 
@@ -75,6 +76,9 @@ extern struct code_watch {
 	const void *interpreter;	/* whose are told of; NULL: everyone's */
 } code_watch;
 void code_watch_start(void);		/* GIL held */
+
+bool python_end_is_told(void);		/* python_ended() will be called */
+void python_ended(void);		/* no thread has frames any more */
 
 /* A number that stands for what a code object holds; with `watched` false, for its address and a little more. */
 uint64_t code_id(const char *code, bool watched);

@@ -16,7 +16,7 @@
 #define TYPE_DEALLOC	48
 #define EVENT_CREATE	0		/* PyCodeEvent */
 
-struct code_watch code_watch;		/* survives fork, as the hook does */
+HOT_DATA struct code_watch code_watch;		/* survives fork, as the hook does */
 
 /* A pair is read and written without a lock: `check` tells a torn one. */
 static struct { _Atomic uint64_t id, check; } kept[KEPT];

@@ -184,24 +184,27 @@ INLINE bool is_shim(const struct py_layout *l, const char *frame)
 
 INLINE bool same_code(const struct py_layout *l, const struct py_chain *c, uint32_t i, bool watched)
 {
-	const struct py_link *k = &c->link[i];
+	const struct py_kept *k = &c->kept[i];
+	const char *frame = c->link[i].frame;
 
-	if (!c->id[i])
-		return is_shim(l, k->frame);
-	return !is_shim(l, k->frame) && code_id(UNTAGGED(k->code), watched) == c->id[i];
+	if (!k->id)
+		return is_shim(l, frame);
+	return !is_shim(l, frame) && code_id(UNTAGGED(k->code), watched) == k->id;
 }
 
 /* The frame of link i is where it was. The first one from there to the root that is not what it was; 0: all are.
- * No address is read from before the frame above has confirmed it. `look`: code objects may have gone meanwhile, so that
- * an address says nothing. What is no Python code (a shim) is told by its code, too: None, or one that lives for ever. */
+ * No address is read from before the frame above has confirmed it. An instruction lies in its code object, so where it is
+ * an address it stands for the code as well, unless `look`: code objects may have gone meanwhile, and an address says
+ * nothing. What is no Python code (a shim) has instructions of its own, which live for ever. */
 INLINE uint32_t first_other(const struct py_layout *l, const struct py_chain *c, uint32_t i, bool look, bool watched)
 {
 	for (; i; i--) {
 		const struct py_link *k = &c->link[i];
-		uint64_t other = (uintptr_t)load(k->frame, l->code) ^ (uintptr_t)k->code;
+		uint64_t other = load_instr(l, k->frame) ^ k->instr;
 
-		other |= load_instr(l, k->frame) ^ k->instr;
 		other |= (uintptr_t)load(k->frame, l->previous) ^ (uintptr_t)k[-1].frame;
+		if (look || l->instr_kind != INSTR_POINTER)
+			other |= (uintptr_t)load(k->frame, l->code) ^ (uintptr_t)c->kept[i].code;
 		if (unlikely(other))
 			return i;
 		if (look && !same_code(l, c, i, watched))
@@ -228,47 +231,49 @@ INLINE uint32_t find(const struct py_layout *l, const struct py_chain *c, uint32
 INLINE bool read_link(const struct py_layout *l, struct py_chain *c, uint32_t to, const char *frame, uint32_t i,
 		      bool watched)
 {
-	struct py_link *k = &c->link[to];
+	struct py_kept *k = &c->kept[to];
 	const char *code = load(frame, l->code);
 
-	k->frame = frame;
+	c->link[to].frame = frame;
+	c->link[to].instr = load_instr(l, frame);
 	k->code = code;
-	k->instr = load_instr(l, frame);
 	if (is_shim(l, frame)) {
-		c->id[to] = 0;
+		k->id = 0;
 		return true;
 	}
-	if (i && c->link[i].code == code && c->id[i]) {
-		c->id[to] = c->id[i];
+	if (i && c->kept[i].code == code && c->kept[i].id) {
+		k->id = c->kept[i].id;
 		return true;
 	}
 	code = UNTAGGED(code);
 	if (!code || (l->check_type && load(code, 8) != py.f.code_type))
 		return false;
-	c->id[to] = code_id(code, watched);
+	k->id = code_id(code, watched);
 	return true;
 }
 
 /* Links `from` to the last become those behind link n. */
 INLINE void put_on(const struct py_layout *l, struct py_chain *c, uint32_t n, uint32_t from)
 {
-	uint64_t h = c->h[n];
-	uint16_t python = c->python[n];
+	uint64_t h = c->kept[n].h, python = c->kept[n].python;
 
 	for (; from <= CHAIN_MAX; from++) {
-		n++;
+		struct py_kept *k = &c->kept[++n];
+
 		c->link[n] = c->link[from];
-		c->id[n] = c->id[from];
-		if (c->id[n]) {
-			h = fold(l, h, c->id[n], UNTAGGED(c->link[n].code), c->link[n].instr);
+		k->code = c->kept[from].code;
+		k->id = c->kept[from].id;
+		if (k->id) {
+			h = fold(l, h, k->id, UNTAGGED(k->code), c->link[n].instr);
 			if (!python++)
 				c->base = (uintptr_t)c->link[n].frame;
 		}
-		c->h[n] = h;
-		c->python[n] = python;
+		k->h = h;
+		k->python = python;
 	}
 	c->n = n;
 	c->off = 0;
+	c->version++;
 }
 
 /* New links are written from the end downwards, until it is known on what they stand. False: no room, or no code. */
@@ -287,7 +292,7 @@ INLINE bool walk_new(const struct py_layout *l, struct py_chain *c, const char *
 				return false;
 			for (i = found; i > other; i--) {
 				c->link[--to] = c->link[i];
-				c->id[to] = c->id[i];
+				c->kept[to] = c->kept[i];
 			}
 			frame = c->link[other].frame;
 		}
@@ -305,6 +310,8 @@ INLINE enum walked walk_again(const struct py_layout *l, const void *tstate, str
 {
 	const char *frame = load(tstate, l->first_frame);
 	struct py_link *top = &c->link[c->n];
+	struct py_kept *kept = &c->kept[c->n];
+	const struct py_top *been;
 	uint64_t other, instr;
 
 	if (l->via_cframe && frame)
@@ -312,16 +319,22 @@ INLINE enum walked walk_again(const struct py_layout *l, const void *tstate, str
 	if (!frame || frame != top->frame || atomic_load_explicit(&code_watch.gone, memory_order_acquire) != c->gone)
 		return WALKED_NOT;
 	instr = load_instr(l, frame);
-	other = (uintptr_t)load(frame, l->code) ^ (uintptr_t)top->code;
+	other = (uintptr_t)load(frame, l->code) ^ (uintptr_t)kept->code;
 	other |= (uintptr_t)load(frame, l->previous) ^ (uintptr_t)top[-1].frame;
 	if (unlikely(other) || unlikely(first_other(l, c, c->n - 1, false, true)))
 		return WALKED_NOT;
 	if (likely(instr == top->instr))
 		return WALKED_SAME;
-	if (unlikely(!c->id[c->n]))
+	if (unlikely(!kept->id))
 		return WALKED_NOT;
 	top->instr = instr;
-	c->h[c->n] = fold(l, c->h[c->n - 1], c->id[c->n], UNTAGGED(top->code), instr);
+	been = chain_top(c, instr);
+	if (likely(been->instr == instr && been->version == c->version)) {
+		kept->h = been->h;
+		c->off = been->off;
+		return WALKED_SAME;
+	}
+	kept->h = fold(l, kept[-1].h, kept->id, UNTAGGED(kept->code), instr);
 	c->off = 0;
 	return WALKED_KEPT;
 }
@@ -361,12 +374,12 @@ static enum walked other_any(const void *tstate, struct py_chain *c, bool watche
 #define X(number, ...)                                                                             \
 	static const struct py_layout layout_3_##number = { number, __VA_ARGS__ };                 \
                                                                                                    \
-	static enum walked again_3_##number(const void *tstate, struct py_chain *c)                \
+	HOT static enum walked again_3_##number(const void *tstate, struct py_chain *c)                \
 	{                                                                                          \
 		return walk_again(&layout_3_##number, tstate, c);                                  \
 	}                                                                                          \
                                                                                                    \
-	static enum walked other_3_##number(const void *tstate, struct py_chain *c, bool watched)  \
+	HOT static enum walked other_3_##number(const void *tstate, struct py_chain *c, bool watched)  \
 	{                                                                                          \
 		return walk_other(&layout_3_##number, tstate, c, watched);                         \
 	}

@@ -12,7 +12,7 @@
 #define MORE	16384u		/* and once again so many */
 #define SLOTS	32768u
 
-static struct {
+HOT_DATA static struct {
 	struct cw_site *first;
 	_Atomic(struct cw_site *) more;
 	struct slot *index;
@@ -28,7 +28,7 @@ bool site_start(void)
 	sites.more = NULL;
 	sites.cannot_grow = false;
 	sites.first = chunk_new(CW_CHUNK_SITES, FIRST * sizeof(*sites.first), 0);
-	sites.index = chunk_new(CW_CHUNK_SITE_INDEX, SLOTS * sizeof(*sites.index), 0);
+	sites.index = side_new(SLOTS * sizeof(*sites.index));
 	timeline_start();
 	events_start();
 	return sites.first && sites.index;
@@ -88,7 +88,7 @@ static uint32_t site_add(const struct cw_site *like, uint64_t key)
 	return sites.n++;
 }
 
-uint32_t site_number(struct rec_thread *t, const struct cw_allocation *a, uint32_t forward_stack)
+HOT uint32_t site_number(struct rec_thread *t, const struct cw_allocation *a, uint32_t forward_stack)
 {
 	struct cw_site like = { .stack = a->stack, .forward_stack = forward_stack, .library = a->library,
 				.kind = a->kind, .device = a->device };
@@ -125,7 +125,7 @@ static inline void before_change(struct cw_site *s)
 	s->peak_generation = generation;
 }
 
-void site_came(const struct cw_allocation *a)
+HOT void site_came(const struct cw_allocation *a)
 {
 	struct cw_site *s = site_at(a->site);
 
@@ -145,7 +145,7 @@ void site_came(const struct cw_allocation *a)
 	s->last_ticks = a->ticks;
 }
 
-void site_gone(const struct cw_allocation *a, uint64_t ticks)
+HOT void site_gone(const struct cw_allocation *a, uint64_t ticks)
 {
 	struct cw_site *s = site_at(a->site);
 

@@ -22,7 +22,7 @@
 #define MAX_THREADS	1024
 
 static atomic_uint asleep = LIVE_WIPED, never = LIVE_OFF;
-struct rec rec = { .live = &asleep };
+HOT_DATA struct rec rec = { .live = &asleep };
 TLS struct rec_thread *rec_self;
 TLS uint32_t rec_nesting;
 uint64_t rec_start_ns;
@@ -241,13 +241,10 @@ static bool begin(uint32_t forked_from)
 	rec_start_ns = rec_mono_ns();
 	rec.captures = 0;
 	atomic_store(&st.n_threads, 0);
-	if (!st.threads) {
-		void *p = mmap(NULL, MAX_THREADS * sizeof(*st.threads), PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (p == MAP_FAILED)
-			return false;
-		st.threads = p;
-	}
+	if (!st.threads)
+		st.threads = large_new(MAX_THREADS * sizeof(*st.threads));
+	if (!st.threads)
+		return false;
 	if (!mem_start((uint64_t)cap << 20, FIRST_SEGMENT))
 		return false;
 	fill_header(forked_from);
@@ -345,11 +342,6 @@ out:
 	return ok;
 }
 
-bool rec_asleep(void)
-{
-	return rec_live() != LIVE_ON;
-}
-
 void rec_stop(enum cw_reason why)
 {
 	if (rec.h && !rec.h->off_because)
@@ -432,6 +424,8 @@ struct rec_thread *rec_thread_start(void)
 	t->device = DEVICE_ASK;
 	t->log_len = 0;
 	t->chain.n = t->chain.off = 0;
+	t->chain.state = NULL;
+	t->forward_nodes = NULL;
 	t->chain.shared = t == &crowd;
 	t->generation = rec.generation;
 	rec_self = t;

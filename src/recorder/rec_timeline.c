@@ -8,7 +8,7 @@
 #define SAMPLES		2047u		/* with the head, whole pages */
 #define START_NS	1000000u	/* between samples, at first */
 
-static _Atomic(struct cw_timeline *) lines[CW_MAX_DEVICES];
+HOT_DATA static _Atomic(struct cw_timeline *) lines[CW_MAX_DEVICES];
 static _Atomic uint32_t without;	/* bit n: there was no memory for device n's */
 static struct spin line_lock = { ATOMIC_FLAG_INIT };
 
@@ -126,7 +126,7 @@ static __attribute__((noinline)) void line_note(int device, const struct cw_memo
 	spin_done(&line_lock);
 }
 
-void timeline_note(int device, uint64_t ticks)
+HOT void timeline_note(int device, uint64_t ticks)
 {
 	const struct cw_timeline *l = atomic_load_explicit(&lines[device], memory_order_acquire);
 	const struct cw_memory_now *m = &rec.h->memory[device];

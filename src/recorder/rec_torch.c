@@ -44,7 +44,7 @@ static const struct { const char *library, *mangled; } reals[REAL_COUNT] = {
 	REAL(X)
 #undef X
 };
-static _Atomic(void *) real_at[REAL_COUNT];
+HOT_DATA static _Atomic(void *) real_at[REAL_COUNT];
 
 /* The first of them that is missed brings the others with it: PyTorch was loaded after CUDA had started, and
  * its allocator holds a lock when it reports. The first checked call comes long before. */
@@ -117,7 +117,7 @@ static void torch_cuda(int code, const char *file, const char *function, uint32_
  * line, bool): called after every checked runtime call, good or bad. */
 #define WRAP_CHECK(id, name, line_type)                                                                    \
 	EXPORT void name(int code, const char *file, const char *function, line_type line, bool dsa);      \
-	EXPORT void name(int code, const char *file, const char *function, line_type line, bool dsa)       \
+	EXPORT HOT void name(int code, const char *file, const char *function, line_type line, bool dsa)   \
 	{                                                                                                  \
 		void (*real)(int, const char *, const char *, line_type, bool) = real_of(REAL_##id);       \
                                                                                                            \
@@ -213,7 +213,7 @@ WRAP_OOM(oom_unsigned, _ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE, size
 
 /* ---- PyTorch's blocks ------------------------------------------------------------------------------------ */
 
-static void torch_block(const struct block_note *b)
+HOT static void torch_block(const struct block_note *b)
 {
 	if (!b->addr || rec_asleep() || !rec_enter())
 		return;
@@ -228,7 +228,7 @@ static void torch_block(const struct block_note *b)
  * block given out (size above 0) or taken back (below), profiler or not. The totals count the event already. */
 #define WRAP_USAGE(id, name, total)                                                                        \
 	EXPORT void name(void *block, int64_t size, total allocated, total reserved, struct c10_device d); \
-	EXPORT void name(void *block, int64_t size, total allocated, total reserved, struct c10_device d)  \
+	EXPORT HOT void name(void *block, int64_t size, total allocated, total reserved, struct c10_device d) \
 	{                                                                                                  \
 		void (*real)(void *, int64_t, total, total, struct c10_device) = real_of(REAL_##id);       \
                                                                                                            \
@@ -276,7 +276,7 @@ EXPORT bool _ZN5torch5utils21is_device_in_bad_forkEN3c1010DeviceTypeE(int8_t typ
 /* uint64_t at::sequence_number::get_and_increment(): once for each autograd node, on the thread and at
  * the line that makes it. */
 EXPORT uint64_t _ZN2at15sequence_number17get_and_incrementEv(void);
-EXPORT uint64_t _ZN2at15sequence_number17get_and_incrementEv(void)
+EXPORT HOT uint64_t _ZN2at15sequence_number17get_and_incrementEv(void)
 {
 	static TLS uint64_t own;
 	uint64_t (*real)(void) = real_of(REAL_sequence), n = real ? real() : own++;
@@ -302,29 +302,32 @@ EXPORT uint64_t _ZN2at15sequence_number17get_and_incrementEv(void)
 	return n;
 }
 
-/* The node in the ring of the thread that made it. */
-static struct cw_node *node_find(uint64_t sequence, uint64_t thread)
+static inline struct cw_node *node_in(struct cw_ring *r, uint64_t sequence, uint64_t thread)
 {
+	struct cw_node *node = (struct cw_node *)(r + 1) + (sequence & (CW_RING_NODES - 1));
+
+	return r->thread_key == thread && node->seq_low == (uint32_t)sequence ? node : NULL;
+}
+
+/* The node in the ring of the thread that made it: mostly the one that made the node before. */
+HOT static struct cw_node *node_find(struct rec_thread *t, uint64_t sequence, uint64_t thread)
+{
+	struct cw_node *node = t->forward_nodes ? node_in(t->forward_nodes, sequence, thread) : NULL;
 	uint32_t n = rec.h->n_chunks < CW_MAX_CHUNKS ? rec.h->n_chunks : CW_MAX_CHUNKS;
 
-	for (uint32_t i = 0; i < n; i++) {
-		struct cw_ring *r;
-		struct cw_node *node;
-
+	for (uint32_t i = 0; i < n && unlikely(!node); i++) {
 		if (rec.h->chunk[i].kind != CW_CHUNK_NODES)
 			continue;
-		r = at(rec.h->chunk[i].off);
-		node = (struct cw_node *)(r + 1) + (sequence & (CW_RING_NODES - 1));
-		if (r->thread_key == thread && node->seq_low == (uint32_t)sequence)
-			return node;
+		t->forward_nodes = at(rec.h->chunk[i].off);
+		node = node_in(t->forward_nodes, sequence, thread);
 	}
-	return NULL;
+	return node;
 }
 
 /* Where the node was made. One that is kept and run again counts once; one that has left the ring, each time. */
-static uint32_t node_runs(uint64_t sequence, uint64_t thread)
+HOT static uint32_t node_runs(struct rec_thread *t, uint64_t sequence, uint64_t thread)
 {
-	struct cw_node *node = node_find(sequence, thread);
+	struct cw_node *node = node_find(t, sequence, thread);
 	uint32_t stack = node ? shared_get(&node->stack) : 0, was = stack;
 
 	if (node && !(stack & CW_NODE_HAS_RUN))	/* unless another node has taken its place meanwhile */
@@ -336,7 +339,7 @@ static uint32_t node_runs(uint64_t sequence, uint64_t thread)
 }
 
 /* A C++ object's first word is its vtable; the word before that its type; whose second word is the name. */
-static uint32_t type_name(const void *object)
+HOT static uint32_t type_name(const void *object)
 {
 	static struct { _Atomic uint64_t key; _Atomic uint32_t name; } seen[256];
 	const void *const *vtable = *(const void *const *const *)object;
@@ -378,7 +381,7 @@ static void drop_dead_nodes(struct rec_thread *t, uintptr_t here)
 		t->node_depth--;
 }
 
-bool torch_backward(struct rec_thread *t, uint32_t *forward_stack, uint32_t *node_name)
+HOT bool torch_backward(struct rec_thread *t, uint32_t *forward_stack, uint32_t *node_name)
 {
 	drop_dead_nodes(t, (uintptr_t)__builtin_frame_address(0));
 	if (!t->node_depth)
@@ -388,7 +391,7 @@ bool torch_backward(struct rec_thread *t, uint32_t *forward_stack, uint32_t *nod
 	return true;
 }
 
-static bool node_begin(const char *node, uintptr_t here)
+HOT static bool node_begin(const char *node, uintptr_t here)
 {
 	uint64_t sequence, thread;
 	struct running_node *r;
@@ -406,7 +409,7 @@ static bool node_begin(const char *node, uintptr_t here)
 		r->sp = here;
 		/* the largest number marks a node that accumulates a gradient: no line made it */
 		r->accumulates = sequence == UINT64_MAX;
-		r->forward_stack = r->accumulates ? 0 : node_runs(sequence, thread);
+		r->forward_stack = r->accumulates ? 0 : node_runs(t, sequence, thread);
 		r->name = type_name(node);
 		pushed = true;
 	}
@@ -417,7 +420,7 @@ static bool node_begin(const char *node, uintptr_t here)
 /* void torch::autograd::Engine::evaluate_function(this, graph task, node, inputs, queue) */
 #define EVALUATE _ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE
 EXPORT void EVALUATE(void *engine, void *task, void *node, void *inputs, const void *queue);
-EXPORT void EVALUATE(void *engine, void *task, void *node, void *inputs, const void *queue)
+EXPORT HOT void EVALUATE(void *engine, void *task, void *node, void *inputs, const void *queue)
 {
 	void (*real)(void *, void *, void *, void *, const void *) = real_of(REAL_evaluate);
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);

@@ -99,6 +99,7 @@ static void after_DEVICE(struct call *c)
 
 	note(c, out);
 	switch (c->api) {
+	case API_cuDeviceGet: return;
 	case API_cuDevicePrimaryCtxRetain: context_made(out, (int)c->a[1]); break;
 	case API_cuCtxCreate_v2: context_made(out, (int)c->a[2]); break;
 	case API_cuCtxCreate_v3: context_made(out, (int)c->a[4]); break;

@@ -40,10 +40,10 @@ static int line_of(const struct around *a, uint32_t stack)
 
 static void add(struct around *a, const struct piece *p, const char *state)
 {
-	json_array_append_new(a->list, json_pack("{s:s,s:o,s:o,s:s,s:i,s:i,s:i,s:b}", "state", state, "address",
+	json_array_append_new(a->list, json_pack("{s:s,s:o,s:o,s:s,s:i,s:i,s:b,s:i,s:b}", "state", state, "address",
 						 page_address(p->addr), "size", page_integer(p->size), "kind",
 						 memory_text(p->kind), "made", line_of(a, p->stack), "freed",
-						 line_of(a, p->free_stack), "device", p->device, "torch",
+						 line_of(a, p->free_stack), "after", p->freed_after, "device", p->device, "torch",
 						 p->kind == CW_MEM_TORCH));
 }
 

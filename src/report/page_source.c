@@ -111,7 +111,7 @@ json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns
 	} lines[] = {
 		{ "where", &v->where }, { "noticed", &v->noticed }, { "forward", &v->forward }, { "backward", &v->backward },
 		{ "replay", &v->replay }, { "capture", &v->capture }, { "made", &v->fault.piece.made },
-		{ "freed", &v->fault.piece.freed }, { "segment", &v->fault.segment.made },
+		{ v->fault.piece.freed_after ? "freed_after" : "freed", &v->fault.piece.freed }, { "segment", &v->fault.segment.made },
 	};
 	json_t *list = json_array();
 

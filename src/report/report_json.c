@@ -248,6 +248,7 @@ static json_t *json_piece(const struct piece_line *p)
 	json_object_set_new(j, "device", p->device >= 0 ? json_integer(p->device) : json_null());
 	json_object_set_new(j, "made", json_line(&p->made));
 	json_object_set_new(j, "freed", json_line(&p->freed));
+	json_object_set_new(j, "freed_after", json_boolean(p->freed_after));
 	return j;
 }
 

@@ -121,8 +121,8 @@ static void add_freed_blocks(struct build *b)
 			continue;
 		add_event(b, TORCHSNAP_ALLOC, f->made_ticks, f->addr, f->size, f->device,
 			  torchsnap_stack(b->trace, f->stack, f->forward_stack));
-		add_event(b, TORCHSNAP_FREE_REQUESTED, f->ticks, f->addr, f->size, f->device, f->free_stack);
-		add_event(b, TORCHSNAP_FREE_COMPLETED, f->ticks, f->addr, f->size, f->device, f->free_stack);
+		add_event(b, TORCHSNAP_FREE_REQUESTED, f->ticks, f->addr, f->size, f->device, freed_stack(f));
+		add_event(b, TORCHSNAP_FREE_COMPLETED, f->ticks, f->addr, f->size, f->device, freed_stack(f));
 	}
 }
 

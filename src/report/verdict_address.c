@@ -42,7 +42,7 @@ void verdict_address_evidence(struct verdict *v, const struct facts *f)
 			text = near_text(v, f, block);
 		else if (!strcmp(in, "freed"))
 			text = pool_printf(&v->pool, "the address lies in %s, given back%s%s", block,
-					   freed[0] ? " at " : "", freed);
+					   !freed[0] ? "" : fact_true(f, FACT_address_freed_after) ? " after " : " at ", freed);
 		else if (!strcmp(in, "other-device"))
 			text = pool_printf(&v->pool, "%s is on device %.0f; the kernel ran on device %.0f", block,
 					   fact_number(f, FACT_address_device, -1), fact_number(f, FACT_fault_device, -1));

@@ -280,6 +280,7 @@ static void fill_piece(struct verdict *v, const struct trace *t, struct piece_li
 	to->device = m->device;
 	to->made = line_of_place(v, t, &m->made);
 	to->freed = line_of_place(v, t, &m->freed);
+	to->freed_after = m->freed_after;
 }
 
 /* Whose memory it was. */

@@ -43,6 +43,7 @@ struct piece_line {
 	uint64_t address, size;
 	int device;		/* -1 = not known */
 	struct line made, freed;
+	bool freed_after;	/* not at that line, but some time after it */
 };
 
 /* What a GPU core dump tells of the fault. */

@@ -49,6 +49,10 @@ size_t trace_blocks(struct trace *t, const struct cw_allocation *const **list);
 
 /* What was given back, to PyTorch's allocator or to the driver, oldest first. */
 size_t trace_freed(struct trace *t, const struct cw_freed *const **list);
+static inline uint32_t freed_stack(const struct cw_freed *f)
+{
+	return f->free_stack & ~CW_FREED_AFTER;
+}
 
 /* The process's own memory at the first fatal error; its length, 0 when it was not kept. */
 size_t trace_ranges(const struct trace *t, const struct cw_range **list);

@@ -80,10 +80,10 @@ def rule__an_overrun_names_the_tensor_that_the_kernel_was_given(box):
 FREED = START + """
 def step():
     x = segment + 4096
-    torch.block_made(x, 8192, 1, 0)  # <- made
+    torch.block_made(x, SIZE, 1, 0)  # <- made
     write(x)
-    cudrv.synchronize()
-    torch.block_freed(x, 8192, 1, 0)  # <- freed
+    cudrv.synchronize()  # <- before
+    torch.block_freed(x, SIZE, 1, 0)  # <- freed
     return x
 
 
@@ -94,15 +94,28 @@ cudrv.synchronize()
 """
 
 
-def rule__a_freed_tensor_has_the_lines_of_its_life(box):
-    _, verdict = judged(box, FREED)
+def life_of_a_freed_tensor(box, size, last, words):
+    _, verdict = judged(box, FREED.replace("SIZE", str(size)))
     same((verdict["cause"], verdict["certainty"], line(verdict["where"])),
          ("illegal-access-use-after-free", "certain", line_of(FREED, "here")), "cause")
     memory = verdict["fault"]["memory"]
-    same((memory["in"], memory["block"]["size"], line(memory["block"]["made"]), line(memory["block"]["freed"])),
-         ("freed", 8192, line_of(FREED, "made"), line_of(FREED, "freed")), "block")
+    block = memory["block"]
+    same((memory["in"], block["size"], line(block["made"]), line(block["freed"]), block["freed_after"]),
+         ("freed", size, line_of(FREED, "made"), line_of(FREED, last), last == "before"), "block")
     same((memory["segment"]["size"], line(memory["segment"]["made"]), line(memory["segment"]["freed"])),
          (20 << 20, line_of(FREED, "segment"), line_of(FREED, "emptied")), "segment")
+    said = words.split("%s")
+    place = "program.py:%d" % line_of(FREED, last)
+    assert any(why.startswith(said[0]) and why.endswith(place + said[1]) for why in verdict["why"]), verdict["why"]
+
+
+def rule__a_freed_tensor_has_the_lines_of_its_life(box):
+    life_of_a_freed_tensor(box, (1 << 20) + 512, "freed", "its tensor was let go at %s")
+
+
+def rule__of_a_small_tensor_the_line_before_its_end_is_known(box):
+    """No line is looked up when one of at most 1 MiB goes: what ran last is kept, and said to be that."""
+    life_of_a_freed_tensor(box, 1 << 20, "before", "its tensor was let go after %s had run")
 
 
 def rule__memory_of_an_earlier_segment_is_not_taken_for_the_tensor(box):

@@ -21,7 +21,7 @@ torch.cuda.memory._record_memory_history(max_entries=100000)
 GIB, MIB = 1 << 30, 1 << 20
 free, total = torch.cuda.mem_get_info()
 
-empty = lambda n: dict(size=n, dtype=torch.uint8, device="cuda")
+empty = lambda n: dict(size=(n,), dtype=torch.uint8, device="cuda")
 
 %s
 

@@ -48,6 +48,11 @@ bool spin_wait(struct spin *s)
 	return false;
 }
 
+void *side_new(uint32_t len)
+{
+	return chunk_new(CW_CHUNK_SITE_INDEX, len, 0);
+}
+
 void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid)
 {
 	struct cw_header *h = rec.h;

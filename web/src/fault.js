@@ -116,7 +116,7 @@ function addressTable(pieces, address, lines) {
   return el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Memory around the address" }, el("table", { "aria-label": "Memory around the address" },
     el("thead", {}, el("tr", {}, ["address", "size", "what", "allocated at", "freed at", "the access is"].map((h) => el("th", { scope: "col" }, h)))),
     el("tbody", {}, pieces.map((p) => el("tr", {}, el("th", { scope: "row", class: "mono" }, p.address), el("td", { class: "n" }, bytes(p.size)),
-      el("td", {}, (p.torch ? "PyTorch block" : p.kind + (p.kind === "device" && p.device >= 0 ? " " + p.device : "")) + (p.state === "freed" ? " (freed)" : "")), el("td", {}, lines[p.made] || ""), el("td", {}, lines[p.freed] || ""), el("td", {}, distance(p)))))));
+      el("td", {}, (p.torch ? "PyTorch block" : p.kind + (p.kind === "device" && p.device >= 0 ? " " + p.device : "")) + (p.state === "freed" ? " (freed)" : "")), el("td", {}, lines[p.made] || ""), el("td", {}, lines[p.freed] ? (p.after ? "after " : "") + lines[p.freed] : ""), el("td", {}, distance(p)))))));
 }
 
 function addressView(fault, detail) {

@@ -43,6 +43,7 @@ const HERE = {
   or: "Or here: the recording cannot tell these apart.",
   made: "The memory was allocated here:",
   freed: "\u2026 and freed here:",
+  freed_after: "\u2026 and freed some time after this:",
   segment: "The allocation around the address was made here:",
   suspect: "Launched from here, not waited for since:",
 };

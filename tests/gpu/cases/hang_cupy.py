@@ -14,6 +14,7 @@ extern "C" __global__ void wait_for(volatile int *flag)
 """
 flag = cupy.zeros(1, dtype=cupy.int32)
 wait_for = cupy.RawKernel(WAIT_FOR, "wait_for")
+other = flag + 1  # a kernel that is loaded while another one runs waits for that one inside the driver
 
 
 def step():

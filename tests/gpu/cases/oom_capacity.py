@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# A list of tensors grows until the card is full of live ones.
+# Weights, a cache and a batch that do not fit on the card together; each is there once.
 # expect: cause=oom-capacity exit=1
 # needs: torch
 # alone
 import torch
 
-GIB = 1 << 30
+total = torch.cuda.get_device_properties(0).total_memory
+kind = {"dtype": torch.uint8, "device": "cuda"}
 
-
-def keep(pile, gib):
-    pile.append(torch.empty(gib * GIB, dtype=torch.uint8, device="cuda"))  # <- here
-
-
-pile = []
-while True:
-    keep(pile, 10)
+weights = torch.empty(int(0.35 * total), **kind)
+cache = torch.empty(int(0.4 * total), **kind)
+batch = torch.empty(int(0.3 * total), **kind)  # <- here
