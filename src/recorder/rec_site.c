@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sites: memory by who asked for it, kept for the whole run (struct cw_site in format.h).
  *
- * What each site held when its device's memory was at its peak costs one comparison an event: a new peak only raises
- * the device's generation. A site notes what it holds before that changes, if it has not since the newest peak; one
- * that nothing has happened to since then still holds what it held.
+ * What each site held when its device's memory was at its peak, and in each epoch (rec_history.c), costs one comparison
+ * an event: a moment that counts only raises the device's generation. A site notes what it holds before that changes,
+ * if it has not since the newest such moment; one that nothing has happened to since then still holds what it held.
  */
 #include "rec_mem.h"
 #include "rec_site.h"
@@ -14,7 +14,9 @@
 
 static struct {
 	struct cw_site *first;
+	struct cw_site_mark *marks;	/* of the same */
 	_Atomic(struct cw_site *) more;
+	struct cw_site_mark *more_marks;	/* set before `more` */
 	struct slot *index;
 	uint32_t n;			/* under the lock */
 	bool cannot_grow;
@@ -26,12 +28,15 @@ bool site_start(void)
 	atomic_flag_clear(&site_lock.held);
 	sites.n = 1;
 	sites.more = NULL;
+	sites.more_marks = NULL;
 	sites.cannot_grow = false;
 	sites.first = chunk_new(CW_CHUNK_SITES, FIRST * sizeof(*sites.first), 0);
+	sites.marks = chunk_new(CW_CHUNK_SITE_MARKS, FIRST * sizeof(*sites.marks), 0);
 	sites.index = chunk_new(CW_CHUNK_SITE_INDEX, SLOTS * sizeof(*sites.index), 0);
 	timeline_start();
+	history_start();
 	events_start();
-	return sites.first && sites.index;
+	return sites.first && sites.marks && sites.index;
 }
 
 static struct cw_site *site_at(uint32_t i)
@@ -39,6 +44,11 @@ static struct cw_site *site_at(uint32_t i)
 	if (likely(i < FIRST))
 		return &sites.first[i];
 	return atomic_load_explicit(&sites.more, memory_order_acquire) + (i - FIRST);
+}
+
+static struct cw_site_mark *mark_at(uint32_t i)
+{
+	return likely(i < FIRST) ? &sites.marks[i] : &sites.more_marks[i - FIRST];
 }
 
 static uint64_t site_key(const struct cw_site *s)
@@ -55,15 +65,18 @@ static uint64_t site_key(const struct cw_site *s)
 /* The reader finds the second chunk behind the first one, and counts on. */
 static bool make_room(void)
 {
+	struct cw_site *more = NULL;
+
 	if (sites.n < FIRST || (sites.more && sites.n < FIRST + MORE))
 		return true;
-	if (!sites.more && !sites.cannot_grow) {
-		atomic_store_explicit(&sites.more, chunk_new(CW_CHUNK_SITES, MORE * sizeof(struct cw_site), 0),
-				      memory_order_release);
-		sites.cannot_grow = !sites.more;
-		return sites.more;
-	}
-	return false;
+	if (sites.more || sites.cannot_grow)
+		return false;
+	sites.more_marks = chunk_new(CW_CHUNK_SITE_MARKS, MORE * sizeof(struct cw_site_mark), 0);
+	if (sites.more_marks)
+		more = chunk_new(CW_CHUNK_SITES, MORE * sizeof(*more), 0);
+	atomic_store_explicit(&sites.more, more, memory_order_release);
+	sites.cannot_grow = !more;
+	return more;
 }
 
 /* Called with the lock held. */
@@ -112,17 +125,29 @@ uint32_t site_number(struct rec_thread *t, const struct cw_allocation *a, uint32
 	return i;
 }
 
-static inline void before_change(struct cw_site *s)
+static __attribute__((noinline)) void note_moments(struct cw_site *s, struct cw_site_mark *mark, uint32_t number, uint32_t now)
 {
-	uint32_t generation;
+	uint32_t peak = __atomic_load_n(&rec.h->memory[s->device].peak_generation, __ATOMIC_RELAXED);
+
+	if (s->peak_generation != peak) {
+		s->at_peak = s->live;
+		s->peak_generation = peak;
+	}
+	if (s->live || mark->history)
+		history_keep(s, mark, number);
+	shared_set(&mark->generation, now);
+}
+
+static inline void before_change(struct cw_site *s, uint32_t number)
+{
+	struct cw_site_mark *mark = mark_at(number);
+	uint32_t now;
 
 	if (s->device < 0 || s->device >= CW_MAX_DEVICES)
 		return;
-	generation = __atomic_load_n(&rec.h->memory[s->device].peak_generation, __ATOMIC_RELAXED);
-	if (likely(s->peak_generation == generation))
-		return;
-	s->at_peak = s->live;
-	s->peak_generation = generation;
+	now = __atomic_load_n(&site_generation[s->device], __ATOMIC_RELAXED);
+	if (unlikely(mark->generation != now))
+		note_moments(s, mark, number, now);
 }
 
 void site_came(const struct cw_allocation *a)
@@ -133,7 +158,7 @@ void site_came(const struct cw_allocation *a)
 		events_write(a, true, a->ticks);
 	if (unlikely(!a->site))
 		return;
-	before_change(s);
+	before_change(s, a->site);
 	s->live += a->size;
 	s->live_count++;
 	s->total += a->size;
@@ -153,7 +178,7 @@ void site_gone(const struct cw_allocation *a, uint64_t ticks)
 		events_write(a, false, ticks);
 	if (unlikely(!a->site))
 		return;
-	before_change(s);
+	before_change(s, a->site);
 	s->live -= a->size;
 	s->live_count--;
 }

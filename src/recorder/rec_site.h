@@ -42,4 +42,10 @@ static inline bool events_wanted(void)
 void timeline_start(void);
 void timeline_note(int device, uint64_t ticks);
 
+/* What sites held over time (struct cw_epochs in format.h). */
+extern uint32_t site_generation[CW_MAX_DEVICES];	/* raised before anything may change after a moment that counts */
+void history_start(void);
+void history_moment(int device, const struct cw_sample *now, uint64_t sample_every, bool sample_begins);
+void history_keep(const struct cw_site *s, struct cw_site_mark *mark, uint32_t number);
+
 #endif
