@@ -53,8 +53,8 @@
 	X(16, SITE_INDEX, "the recorder's own hash table; not for reading") \
 	X(17, EVENTS,     "events of the allocators on their way to a file: struct cw_events, then bytes") \
 	X(18, EPOCHS,     "the stretches that histories of one device have a value of: struct cw_epochs") \
-	X(19, SITE_MARKS, "of each site: struct cw_site_mark[]; goes on like SITES") \
-	X(20, HISTORIES,  "what sites held in each epoch: struct cw_history[]; goes on in further chunks")
+	X(19, SITE_MARKS, "of each site the generation of its mark: uint32_t[]; see struct cw_epochs") \
+	X(20, HISTORIES,  "what sites held in each epoch: struct cw_history[]")
 
 enum cw_chunk_kind {
 #define X(number, name, text) CW_CHUNK_##name = number,
@@ -410,9 +410,9 @@ struct cw_sample {
 
 /* What each site held over time. The run is divided into epochs, and the moment of an epoch is the one at which
  * PyTorch had given out most (without PyTorch: the driver). Each new moment of a device gets the next generation, and
- * the epoch keeps its own. Before what a site holds changes, its mark is compared with the device's generation: it has
- * held the same since its mark, so that is what it held at all moments with a later generation. A site whose mark is
- * older than an epoch's generation still holds what it held then.
+ * the epoch keeps its own. Before what a site holds changes, its mark is compared with the device's generation, and
+ * set to it: it has held the same since its mark, so that is what it held at all moments with a later generation. A
+ * site whose mark is older than an epoch's generation still holds what it held then.
  * When the table is full, one of each two neighbours is kept, the one that had more, `every` is doubled and `scale`
  * raised. Histories follow when their site changes next. */
 #define CW_EPOCHS	126u
@@ -436,16 +436,11 @@ struct cw_epochs {
 	struct cw_epoch epoch[2][CW_EPOCHS];
 };
 
-struct cw_site_mark {
-	uint32_t generation;		/* of its device, before it changed last */
-	uint32_t history;		/* number of its history, from 1 on; 0 = it held nothing before its mark */
-};
-
 #define CW_HISTORY_UNIT	512u		/* bytes */
 #define CW_HISTORY_BAD	0xffffffffu	/* being changed, or something is missing: not to be read */
 struct cw_history {
 	uint32_t scale;			/* its epochs are those of this scale */
-	uint32_t site;
+	uint32_t site;			/* 0 = not used yet; one without a history held nothing before its mark */
 	uint32_t held[CW_EPOCHS];	/* in units, rounded up; those after the site's mark are not written yet */
 };
 
@@ -579,7 +574,6 @@ _Static_assert(sizeof(struct cw_site) == 88, "part of the file format");
 _Static_assert(sizeof(struct cw_timeline) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_sample) == 32, "part of the file format");
 _Static_assert(sizeof(struct cw_epochs) == 64 + 256 + 2 * 48 * CW_EPOCHS, "part of the file format");
-_Static_assert(sizeof(struct cw_site_mark) == 8, "part of the file format");
 _Static_assert(sizeof(struct cw_history) == 512, "part of the file format");
 _Static_assert(sizeof(struct cw_events) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_events_file) == 24, "part of the file format");

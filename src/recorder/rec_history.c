@@ -10,13 +10,13 @@
 #define FIRST		256u		/* histories in the first chunk; each further one has twice as many */
 #define CHUNKS		5u		/* 4 MiB in all */
 
-uint32_t site_generation[CW_MAX_DEVICES];
 static struct {
 	struct cw_epochs *of[CW_MAX_DEVICES];
 	struct cw_history *chunk[CHUNKS];
 	uint32_t n;
 	uint32_t without;		/* bit n: there was no memory for device n's epochs */
 	bool full;
+	uint16_t number[SITES_MAX];	/* of each site's history, from 1 on; 0 = none */
 } history;
 static struct spin history_lock = { ATOMIC_FLAG_INIT };
 
@@ -27,10 +27,11 @@ void history_start(void)
 	history.full = false;
 	for (uint32_t i = 0; i < CHUNKS; i++)
 		history.chunk[i] = NULL;
-	for (int i = 0; i < CW_MAX_DEVICES; i++) {
+	for (int i = 0; i < CW_MAX_DEVICES; i++)
 		history.of[i] = NULL;
-		site_generation[i] = 0;
-	}
+	for (uint32_t i = 0; i < SITES_MAX; i++)	/* after fork: pages that were never used stay so */
+		if (history.number[i])
+			history.number[i] = 0;
 }
 
 /* ---- epochs ------------------------------------------------------------------------------------------- */
@@ -84,13 +85,11 @@ static void keep_half(struct cw_epochs *e)
 /* Sites have their new number to compare with as soon as the epoch can be found. */
 static void set_moment(struct cw_epochs *e, struct cw_epoch *p, const struct cw_sample *now)
 {
-	uint32_t *generation = &site_generation[e->device];
-
 	p->at = now->ticks;
 	p->allocated = now->allocated;
 	p->reserved = now->reserved;
 	p->driver = now->driver;
-	shared_set(&p->generation, shared_add(generation, 1) + 1);
+	shared_set(&p->generation, site_moment(e->device));
 }
 
 static void begin_epoch(struct cw_epochs *e, const struct cw_sample *now)
@@ -154,13 +153,11 @@ void history_moment(int device, const struct cw_sample *now, uint64_t sample_eve
 /* Number n, from 0 on, is in the chunk whose first number is the largest of 0, 256, 768, ... that is not above it. */
 static struct cw_history *history_at(uint32_t n, uint32_t *chunk)
 {
-	uint32_t c = 31u - (uint32_t)__builtin_clz(n / FIRST + 1);
-
-	*chunk = c;
-	return c < CHUNKS && history.chunk[c] ? &history.chunk[c][n - FIRST * ((1u << c) - 1)] : NULL;
+	*chunk = 31u - (uint32_t)__builtin_clz(n / FIRST + 1);
+	return *chunk < CHUNKS && history.chunk[*chunk] ? &history.chunk[*chunk][n - FIRST * ((1u << *chunk) - 1)] : NULL;
 }
 
-static struct cw_history *history_new(uint32_t site, uint32_t scale, struct cw_site_mark *mark)
+static struct cw_history *history_new(uint32_t site, uint32_t scale)
 {
 	uint32_t chunk;
 	struct cw_history *h = history_at(history.n, &chunk);
@@ -173,10 +170,17 @@ static struct cw_history *history_new(uint32_t site, uint32_t scale, struct cw_s
 		history.full = true;
 		return NULL;
 	}
-	h->site = site;
 	h->scale = scale;
-	shared_set(&mark->history, ++history.n);
+	shared_set(&h->site, site);
+	history.number[site] = (uint16_t)++history.n;
 	return h;
+}
+
+static struct cw_history *history_of(uint32_t site)
+{
+	uint32_t chunk;
+
+	return history.number[site] ? history_at(history.number[site] - 1u, &chunk) : NULL;
 }
 
 /* The epochs of the site's own scale become those of the next one. */
@@ -215,25 +219,29 @@ static void fill(struct cw_history *h, struct cw_epochs *e, uint32_t since, uint
 		h->held[i - 1] = units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
 }
 
-void history_keep(const struct cw_site *s, struct cw_site_mark *mark, uint32_t number)
+/* Called with the lock held. */
+static void keep(const struct cw_site *s, struct cw_epochs *e, uint32_t number, uint32_t since)
 {
-	struct cw_epochs *e;
-	struct cw_history *h;
-	uint32_t chunk;
+	struct cw_history *h = history_of(number);
 
-	if (!spin_try(&history_lock)) {
-		h = mark->history ? history_at(mark->history - 1, &chunk) : NULL;
-		if (h)
-			shared_set(&h->scale, CW_HISTORY_BAD);
+	if (!h)
+		h = history_new(number, scale_of(e));
+	if (!h)
+		e->lost++;
+	else if (follow(h, e))
+		fill(h, e, since, s->live);
+}
+
+/* One that held nothing and has no history needs none. */
+void history_keep(const struct cw_site *s, uint32_t number, uint32_t since)
+{
+	if (!s->live && !history.number[number])
 		return;
+	if (spin_try(&history_lock)) {
+		if (history.of[s->device])
+			keep(s, history.of[s->device], number, since);
+		spin_done(&history_lock);
+	} else if (history_of(number)) {
+		shared_set(&history_of(number)->scale, CW_HISTORY_BAD);
 	}
-	e = history.of[s->device];
-	if (e) {
-		h = mark->history ? history_at(mark->history - 1, &chunk) : history_new(number, scale_of(e), mark);
-		if (!h)
-			e->lost++;
-		else if (follow(h, e))
-			fill(h, e, mark->generation, s->live);
-	}
-	spin_done(&history_lock);
 }

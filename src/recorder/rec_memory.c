@@ -14,12 +14,11 @@ static struct cw_memory_now *memory_of(int device)
 	return device >= 0 && device < CW_MAX_DEVICES ? &rec.h->memory[device] : NULL;
 }
 
-/* The second number is the one that sites look at: it counts the moments of epochs, too. */
 static void new_peak(struct cw_memory_now *m, uint64_t ticks)
 {
 	relaxed_set(&m->peak_ticks, ticks);
 	shared_add(&m->peak_generation, 1);
-	shared_add(&site_generation[m - rec.h->memory], 1);
+	site_moment((int)(m - rec.h->memory));
 }
 
 static void set_reserved(struct cw_memory_now *m, uint64_t reserved)

@@ -9,17 +9,17 @@
 #include "rec_site.h"
 
 #define FIRST	8192u		/* sites at first; index 0 is not used */
-#define MORE	16384u		/* and once again so many */
+#define MORE	(SITES_MAX - FIRST)	/* and once again so many */
 #define SLOTS	32768u
 
 static struct {
 	struct cw_site *first;
-	struct cw_site_mark *marks;	/* of the same */
+	uint32_t *marks;		/* of all that there may be */
 	_Atomic(struct cw_site *) more;
-	struct cw_site_mark *more_marks;	/* set before `more` */
 	struct slot *index;
 	uint32_t n;			/* under the lock */
 	bool cannot_grow;
+	uint32_t generation[CW_MAX_DEVICES];	/* counts the moments that matter */
 } sites;
 static struct spin site_lock = { ATOMIC_FLAG_INIT };
 
@@ -28,11 +28,12 @@ bool site_start(void)
 	atomic_flag_clear(&site_lock.held);
 	sites.n = 1;
 	sites.more = NULL;
-	sites.more_marks = NULL;
 	sites.cannot_grow = false;
 	sites.first = chunk_new(CW_CHUNK_SITES, FIRST * sizeof(*sites.first), 0);
-	sites.marks = chunk_new(CW_CHUNK_SITE_MARKS, FIRST * sizeof(*sites.marks), 0);
+	sites.marks = chunk_new(CW_CHUNK_SITE_MARKS, SITES_MAX * sizeof(*sites.marks), 0);
 	sites.index = chunk_new(CW_CHUNK_SITE_INDEX, SLOTS * sizeof(*sites.index), 0);
+	for (int i = 0; i < CW_MAX_DEVICES; i++)
+		sites.generation[i] = 0;
 	timeline_start();
 	history_start();
 	events_start();
@@ -44,11 +45,6 @@ static struct cw_site *site_at(uint32_t i)
 	if (likely(i < FIRST))
 		return &sites.first[i];
 	return atomic_load_explicit(&sites.more, memory_order_acquire) + (i - FIRST);
-}
-
-static struct cw_site_mark *mark_at(uint32_t i)
-{
-	return likely(i < FIRST) ? &sites.marks[i] : &sites.more_marks[i - FIRST];
 }
 
 static uint64_t site_key(const struct cw_site *s)
@@ -65,15 +61,13 @@ static uint64_t site_key(const struct cw_site *s)
 /* The reader finds the second chunk behind the first one, and counts on. */
 static bool make_room(void)
 {
-	struct cw_site *more = NULL;
+	struct cw_site *more;
 
 	if (sites.n < FIRST || (sites.more && sites.n < FIRST + MORE))
 		return true;
 	if (sites.more || sites.cannot_grow)
 		return false;
-	sites.more_marks = chunk_new(CW_CHUNK_SITE_MARKS, MORE * sizeof(struct cw_site_mark), 0);
-	if (sites.more_marks)
-		more = chunk_new(CW_CHUNK_SITES, MORE * sizeof(*more), 0);
+	more = chunk_new(CW_CHUNK_SITES, MORE * sizeof(*more), 0);
 	atomic_store_explicit(&sites.more, more, memory_order_release);
 	sites.cannot_grow = !more;
 	return more;
@@ -125,29 +119,33 @@ uint32_t site_number(struct rec_thread *t, const struct cw_allocation *a, uint32
 	return i;
 }
 
-static __attribute__((noinline)) void note_moments(struct cw_site *s, struct cw_site_mark *mark, uint32_t number, uint32_t now)
+uint32_t site_moment(int device)
 {
-	uint32_t peak = __atomic_load_n(&rec.h->memory[s->device].peak_generation, __ATOMIC_RELAXED);
+	return shared_add(&sites.generation[device], 1) + 1;
+}
 
+/* A device that there cannot be is the host. */
+static __attribute__((noinline)) void note_moments(struct cw_site *s, uint32_t number, uint32_t now)
+{
+	uint32_t peak;
+
+	if (s->device < 0 || s->device >= CW_MAX_DEVICES)
+		return;
+	peak = __atomic_load_n(&rec.h->memory[s->device].peak_generation, __ATOMIC_RELAXED);
 	if (s->peak_generation != peak) {
 		s->at_peak = s->live;
 		s->peak_generation = peak;
 	}
-	if (s->live || mark->history)
-		history_keep(s, mark, number);
-	shared_set(&mark->generation, now);
+	history_keep(s, number, sites.marks[number]);
+	shared_set(&sites.marks[number], now);
 }
 
 static inline void before_change(struct cw_site *s, uint32_t number)
 {
-	struct cw_site_mark *mark = mark_at(number);
-	uint32_t now;
+	uint32_t now = __atomic_load_n(&sites.generation[(uint16_t)s->device % CW_MAX_DEVICES], __ATOMIC_RELAXED);
 
-	if (s->device < 0 || s->device >= CW_MAX_DEVICES)
-		return;
-	now = __atomic_load_n(&site_generation[s->device], __ATOMIC_RELAXED);
-	if (unlikely(mark->generation != now))
-		note_moments(s, mark, number, now);
+	if (unlikely(sites.marks[number] != now))
+		note_moments(s, number, now);
 }
 
 void site_came(const struct cw_allocation *a)
@@ -159,7 +157,7 @@ void site_came(const struct cw_allocation *a)
 	if (unlikely(!a->site))
 		return;
 	before_change(s, a->site);
-	s->live += a->size;
+	__atomic_store_n(&s->live, s->live + a->size, __ATOMIC_RELAXED);
 	s->live_count++;
 	s->total += a->size;
 	s->total_count++;
@@ -179,6 +177,6 @@ void site_gone(const struct cw_allocation *a, uint64_t ticks)
 	if (unlikely(!a->site))
 		return;
 	before_change(s, a->site);
-	s->live -= a->size;
+	__atomic_store_n(&s->live, s->live - a->size, __ATOMIC_RELAXED);	/* two plain ones become a slow pair */
 	s->live_count--;
 }

@@ -71,54 +71,64 @@ const struct cw_epochs *trace_epochs(struct trace *t, int device, const struct c
 
 /* --- histories ------------------------------------------------------------------------------- */
 
-/* The n-th thing of a list that goes on from chunk to chunk. */
-static const void *nth(const struct trace *t, uint32_t kind, size_t size, size_t n)
+static void find_histories(struct trace *t, const struct chunk *c)
 {
-	size_t i, here;
+	const struct cw_history *h = (const struct cw_history *)(t->data + c->off);
+	size_t i, n = c->len / sizeof(*h);
 
+	for (i = 0; i < n; i++)
+		if (h[i].site && h[i].site < t->n_sites)
+			t->histories[h[i].site] = &h[i];
+}
+
+static void read_histories(struct trace *t)
+{
+	const struct cw_site *s;
+	size_t i, n = trace_sites(t, &s);
+
+	t->histories = xcalloc(n + 1, sizeof(*t->histories));
 	for (i = 0; i < t->n_chunks; i++) {
-		if (t->chunk[i].kind != kind)
-			continue;
-		here = t->chunk[i].len / size;
-		if (n < here)
-			return t->data + t->chunk[i].off + n * size;
-		n -= here;
+		if (t->chunk[i].kind == CW_CHUNK_HISTORIES)
+			find_histories(t, &t->chunk[i]);
+		if (t->chunk[i].kind == CW_CHUNK_SITE_MARKS && !t->n_marks) {
+			t->marks = (const uint32_t *)(t->data + t->chunk[i].off);
+			t->n_marks = t->chunk[i].len / sizeof(*t->marks);
+		}
 	}
-	return NULL;
 }
 
 /* A copy in which its epochs are those of the newest scale. */
-static bool read_history(const struct trace *t, const struct epochs *e, uint32_t number, uint32_t site, struct cw_history *out)
+static bool follow_epochs(struct cw_history *h, const struct epochs *e)
 {
-	const struct cw_history *h = nth(t, CW_CHUNK_HISTORIES, sizeof(*h), number - 1);
 	uint32_t i, scale;
 
-	if (!h || h->site != site || h->scale > e->scale)
+	if (h->scale > e->scale)
 		return false;
-	*out = *h;
-	for (scale = out->scale; scale < e->scale; scale++) {
+	for (scale = h->scale; scale < e->scale; scale++) {
 		for (i = 0; i < CW_EPOCHS / 2; i++)
-			out->held[i] = out->held[2 * i + (e->chunk->second[scale] >> i & 1)];
-		memset(out->held + CW_EPOCHS / 2, 0, sizeof(out->held) / 2);
+			h->held[i] = h->held[2 * i + (e->chunk->second[scale] >> i & 1)];
+		memset(h->held + CW_EPOCHS / 2, 0, sizeof(h->held) / 2);
 	}
 	return true;
 }
 
 bool trace_site_held(struct trace *t, size_t site, uint64_t *held)
 {
-	const struct cw_site_mark *m = nth(t, CW_CHUNK_SITE_MARKS, sizeof(*m), site);
 	const struct cw_epoch *list;
 	const struct cw_site *s;
-	const struct epochs *e;
 	struct cw_history h = {0};
 	size_t i, n;
 
-	if (site >= trace_sites(t, &s) || !s[site].kind || !m || !trace_epochs(t, s[site].device, &list, &n))
+	if (!t->histories)
+		read_histories(t);
+	if (site >= trace_sites(t, &s) || !s[site].kind || site >= t->n_marks || !trace_epochs(t, s[site].device, &list, &n))
 		return false;
-	e = &t->epochs[s[site].device];
-	if (m->history && !read_history(t, e, m->history, (uint32_t)site, &h))
-		return false;
+	if (t->histories[site]) {
+		h = *t->histories[site];
+		if (!follow_epochs(&h, &t->epochs[s[site].device]))
+			return false;
+	}
 	for (i = 0; i < n; i++)
-		held[i] = list[i].generation > m->generation ? s[site].live : (uint64_t)h.held[i] * CW_HISTORY_UNIT;
+		held[i] = list[i].generation > t->marks[site] ? s[site].live : (uint64_t)h.held[i] * CW_HISTORY_UNIT;
 	return true;
 }

@@ -44,6 +44,9 @@ struct trace {
 	size_t n_sites;
 	struct timeline timeline[CW_MAX_DEVICES];
 	struct epochs epochs[CW_MAX_DEVICES];
+	const struct cw_history **histories;	/* by site; built on first use */
+	const uint32_t *marks;
+	size_t n_marks;
 	struct trace_node *nodes;
 	size_t n_nodes;
 };
