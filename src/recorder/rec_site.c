@@ -19,8 +19,8 @@ static struct {
 	struct slot *index;
 	uint32_t n;			/* under the lock */
 	bool cannot_grow;
-	uint32_t generation[CW_MAX_DEVICES];	/* counts the moments that matter */
 } sites;
+uint32_t site_generation[CW_MAX_DEVICES];
 static struct spin site_lock = { ATOMIC_FLAG_INIT };
 
 bool site_start(void)
@@ -33,7 +33,7 @@ bool site_start(void)
 	sites.marks = chunk_new(CW_CHUNK_SITE_MARKS, SITES_MAX * sizeof(*sites.marks), 0);
 	sites.index = chunk_new(CW_CHUNK_SITE_INDEX, SLOTS * sizeof(*sites.index), 0);
 	for (int i = 0; i < CW_MAX_DEVICES; i++)
-		sites.generation[i] = 0;
+		site_generation[i] = 0;
 	timeline_start();
 	history_start();
 	events_start();
@@ -119,11 +119,6 @@ uint32_t site_number(struct rec_thread *t, const struct cw_allocation *a, uint32
 	return i;
 }
 
-uint32_t site_moment(int device)
-{
-	return shared_add(&sites.generation[device], 1) + 1;
-}
-
 /* A device that there cannot be is the host. */
 static __attribute__((noinline)) void note_moments(struct cw_site *s, uint32_t number, uint32_t now)
 {
@@ -142,7 +137,7 @@ static __attribute__((noinline)) void note_moments(struct cw_site *s, uint32_t n
 
 static inline void before_change(struct cw_site *s, uint32_t number)
 {
-	uint32_t now = __atomic_load_n(&sites.generation[(uint16_t)s->device % CW_MAX_DEVICES], __ATOMIC_RELAXED);
+	uint32_t now = __atomic_load_n(&site_generation[(uint16_t)s->device % CW_MAX_DEVICES], __ATOMIC_RELAXED);
 
 	if (unlikely(sites.marks[number] != now))
 		note_moments(s, number, now);

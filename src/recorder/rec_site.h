@@ -42,8 +42,12 @@ static inline bool events_wanted(void)
 void timeline_start(void);
 void timeline_note(int device, uint64_t ticks);
 
-/* A moment at which it counts what each site of a device holds: its peak, or an epoch's. Gives the generation. */
-uint32_t site_moment(int device);
+/* Moments at which it counts what each site of a device holds: its peaks, and those of epochs. */
+extern uint32_t site_generation[CW_MAX_DEVICES] __attribute__((visibility("hidden")));
+static inline uint32_t site_moment(int device)
+{
+	return shared_add(&site_generation[device], 1) + 1;
+}
 
 /* What sites held over time (struct cw_epochs in format.h). */
 #define SITES_MAX	24576u
