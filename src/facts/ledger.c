@@ -34,6 +34,11 @@ const struct cw_failure *ledger_oom(const struct trace *t, int device)
 	return driver;
 }
 
+bool ledger_in_backward(const struct trace *t, const struct cw_failure *f)
+{
+	return f ? failure_in_backward(t, f) : !trace_header(t)->exit_known;
+}
+
 /* ---- the pieces ------------------------------------------------------------------------------------------- */
 
 static bool counts(const struct piece *p, int device)
@@ -103,13 +108,13 @@ static void add_sites(struct lines *to, struct kinds *k, int device)
 {
 	for (size_t i = 1; i < k->n; i++) {
 		const struct cw_site *s = &k->site[i];
-		struct piece p = { .stack = s->stack, .forward_stack = s->forward_stack, .device = s->device,
-				   .kind = s->kind, .site = (uint32_t)i, .ticks = s->first_ticks,
-				   .size = trace_site_at_peak(k->trace, s) };
-		struct ledger_line one = line_of_piece(&p, kinds_about(k, &p));
+		struct piece p = piece_of_site(k, i);
+		struct ledger_line one;
 
+		p.size = trace_site_at_peak(k->trace, s);
 		if (s->kind != CW_MEM_TORCH || s->device != device || !p.size)
 			continue;
+		one = line_of_piece(&p, kinds_about(k, &p));
 		one.part = PART_TENSORS;
 		one.kind = kinds_of(k, &p);
 		one.count = 0;
@@ -231,8 +236,7 @@ static void count_made(struct ledger *l, struct kinds *k)
 
 	for (size_t i = 1; i < k->n; i++) {
 		const struct cw_site *s = &k->site[i];
-		struct piece p = { .stack = s->stack, .forward_stack = s->forward_stack, .device = s->device,
-				   .kind = s->kind, .site = (uint32_t)i };
+		struct piece p = piece_of_site(k, i);
 		struct ledger_line one = { .place = kinds_about(k, &p)->place, .made = s->total_count,
 					   .made_bytes = s->total };
 
@@ -340,7 +344,7 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 
 	*l = (struct ledger){ .at = at, .device = device, .ticks = when };
 	moment_init(&m, t, when, device);
-	kinds_init(&k, t, &m, at == LEDGER_OOM && f ? failure_in_backward(t, f) : !trace_header(t)->exit_known, pool);
+	kinds_init(&k, t, &m, ledger_in_backward(t, at == LEDGER_OOM ? f : NULL), pool);
 	set_total(l, t, f);
 	set_sums(l, t, f, &m);
 	if (at == LEDGER_PEAK) {

@@ -68,6 +68,14 @@ static const struct cw_site *find_site(const struct kinds *k, const struct piece
 	return NULL;
 }
 
+struct piece piece_of_site(const struct kinds *k, size_t site)
+{
+	const struct cw_site *s = &k->site[site];
+
+	return (struct piece){ .stack = s->stack, .forward_stack = s->forward_stack, .device = s->device, .kind = s->kind,
+			       .site = (uint32_t)site, .ticks = s->first_ticks };
+}
+
 /* ---- autograd ---------------------------------------------------------------------------------------------- */
 
 uint64_t lines_hash(const struct trace *t, uint32_t stack)
@@ -265,8 +273,7 @@ void kinds_from(struct kinds *k, struct trace *t, const struct history *h, int d
 {
 	begin(k, t, pool);
 	for (size_t i = 1; i < k->n && i < h->n_sites; i++) {
-		struct piece p = { .stack = k->site[i].stack, .forward_stack = k->site[i].forward_stack,
-				   .device = k->site[i].device, .kind = k->site[i].kind, .site = (uint32_t)i };
+		struct piece p = piece_of_site(k, i);
 
 		if (p.device == device && h->made[i] > k->last_forward && !kinds_about(k, &p)->backward)
 			k->last_forward = h->made[i];

@@ -54,6 +54,12 @@ uint64_t lines_hash(const struct trace *t, uint32_t stack);
 const struct about *kinds_about(struct kinds *k, const struct piece *p);
 enum ledger_kind kinds_of(struct kinds *k, const struct piece *p);
 
+/* All that a site asked for, as one piece without an address or a size. */
+struct piece piece_of_site(const struct kinds *k, size_t site);
+
+/* Backward may be under way: at the failure, or (NULL) at the end. */
+bool ledger_in_backward(const struct trace *t, const struct cw_failure *f);
+
 /* All pieces of the moment; PyTorch's blocks are of this device alone, the driver's are of every one. */
 struct moment {
 	struct pieces torch, driver;
