@@ -12,6 +12,7 @@ E2E = os.path.join(HERE, "..", "e2e")
 sys.path[:0] = [E2E, os.path.join(HERE, "..", "snap")]
 import rules_blocks  # noqa: E402
 import rules_hangs  # noqa: E402
+import rules_kinds  # noqa: E402
 import rules_oom  # noqa: E402
 import run as e2e  # noqa: E402
 import toolbox  # noqa: E402
@@ -123,6 +124,7 @@ class Pages:
         fault = self.record("fault", rules_blocks.PAST)
         self.write("fault", fault)
         self.write("oom", self.record("oom", rules_oom.PIECES))
+        self.write("train", self.record("train", rules_kinds.train(60, 0.003)))
         self.write("growth", self.record("growth", slowly(rules_oom.GROWTH)))
         self.write("refused", self.record("refused", self.case("shared_limit"), torch=False))
         self.write("ranks", self.record("ranks", self.case("victims_collective"), torch=False, gpu="sim:h200"))

@@ -22,6 +22,7 @@ PANELS = ("fault", "timeline", "ledger", "map", "lines", "launches", "errors", "
 DRAWN = {
     "fault": "fault ledger map lines launches errors processes environment",
     "oom": "ledger map lines errors processes environment",
+    "train": "timeline ledger map lines errors processes environment",
     "growth": "timeline ledger map lines errors processes environment",
     "refused": "fault errors processes environment",
     "ranks": "fault ledger lines launches errors processes environment",
