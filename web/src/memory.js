@@ -85,7 +85,7 @@ export function timelinePanel(data, process, device, live) {
   const box = el("div", { class: "chart", tabindex: 0, role: "img", "aria-label": "Memory over time. " + told + " Arrow keys move, plus and minus zoom, 0 shows everything." });
   const buttons = el("div", { class: "tools" });
   const kinds = object(line.kinds);
-  if (list(kinds.us).length) return [el("p", {}, told), buttons, kindsChart({ line, kinds, failures: marks, total, words: object(device.words), box, buttons, live })];
+  if (list(kinds.us).length) return [el("p", {}, told), buttons, kindsChart({ line, kinds, failed: object(device.ledger).at === "oom", failures: marks, total, words: object(device.words), box, buttons, live })];
   totalsChart(line, marks, total, line.timed !== false, box, buttons, live);
   return [el("p", {}, told), buttons, box, line.kinds === null ? missing("What the tensors were for is not known over time: an older cuwhy made this recording, or there was no room to keep it.") : null];
 }

@@ -16,7 +16,7 @@ function layersOf(kinds, words) {
   const more = [
     { label: "tensors not told apart", colour: "--free", values: kinds.untold, open: true },
     { label: "PyTorch's cache", colour: "--cache2", values: kinds.cache, open: true },
-    { label: "other allocations", colour: "--ctx", values: kinds.other_libraries },
+    { label: "other allocations", colour: "--c9", values: kinds.other_libraries },
   ];
   return [...named, ...more].filter((layer) => list(layer.values).some((n) => n > 0)).map((layer, i) => ({ ...layer, letter: letter(i), shown: true }));
 }
@@ -57,27 +57,30 @@ function lineSeries(line) {
   return { label: line.label, stroke: () => css(line.colour), width: 1.4, dash: line.dash, points: { show: false }, paths: stepped };
 }
 
-// The letter of a layer stands where it is thickest.
+// The letter of a layer stands in the middle of where it is thick.
+function placeOf(u, layer) {
+  const { min, max } = u.scales.x;
+  const time = u.data[0];
+  const end = (i) => (i + 1 < time.length ? time[i + 1] : time[i]);
+  const seen = time.map((t, i) => i).filter((i) => layer.wide[i] > 0 && end(i) > min && time[i] < max);
+  const most = seen.reduce((a, i) => Math.max(a, layer.wide[i]), 0);
+  const thick = seen.filter((i) => layer.wide[i] >= most * 0.6);
+  const at = thick[thick.length >> 1];
+  return at === undefined ? null : { at, x: (Math.max(time[at], min) + Math.min(end(at), max)) / 2 };
+}
+
 function letters(layers) {
   const marks = [];
   return {
     hooks: {
-      drawSeries: (u, at) => {
-        const layer = layers[layers.length - at];
-        if (!layer || !layer.shown) return;
-        const { min, max } = u.scales.x;
-        const time = u.data[0];
-        let best = -1;
-        for (let i = 0; i < time.length; i++)
-          if (time[i] <= max && (time[i + 1] === undefined ? time[i] : time[i + 1]) >= min && layer.wide[i] > (best < 0 ? 0 : layer.wide[best])) best = i;
-        if (best < 0) return;
-        const top = u.data[at][best];
-        const height = u.valToPos(top - layer.wide[best], "y", true) - u.valToPos(top, "y", true);
-        if (height < 14 * devicePixelRatio) return;
-        let to = best; // as far as it is nearly as thick
-        while (to + 1 < time.length && layer.wide[to + 1] > 0.7 * layer.wide[best] && u.data[at][to + 1] - layer.wide[to + 1] < top - layer.wide[best] / 4 && u.data[at][to + 1] > top - layer.wide[best] * 0.75) to++;
-        const x = u.valToPos((Math.max(time[best], min) + Math.min(time[Math.min(to + 1, time.length - 1)], max)) / 2, "x", true);
-        marks.push({ x, y: u.valToPos(top - layer.wide[best] / 2, "y", true), text: layer.letter, ink: layer.open ? "--ink" : "--panel" });
+      drawSeries: (u, number) => {
+        const layer = layers[layers.length - number];
+        const place = layer && layer.shown && placeOf(u, layer);
+        if (!place) return;
+        const top = u.data[number][place.at];
+        const high = u.valToPos(top, "y", true);
+        const low = u.valToPos(top - layer.wide[place.at], "y", true);
+        if (low - high >= 14 * devicePixelRatio) marks.push({ x: u.valToPos(place.x, "x", true), y: (low + high) / 2, text: layer.letter, ink: layer.open ? "--ink" : "--panel" });
       },
       drawClear: () => (marks.length = 0),
       draw: (u) => {
@@ -110,7 +113,7 @@ function legendOf(entries, toggle) {
 }
 
 // Some of the columns, evenly, and those that matter: the largest one and the one of the ledger.
-function tableOf(kinds, layers) {
+function tableOf(kinds, layers, failed) {
   const us = list(kinds.us);
   const sums = us.map((t, i) => layers.reduce((a, layer) => a + (layer.values[i] || 0), 0));
   const wanted = new Set([kinds.ledger, sums.indexOf(Math.max(...sums))]);
@@ -120,10 +123,10 @@ function tableOf(kinds, layers) {
   return el("details", {}, el("summary", {}, "The same as a table"),
     el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Memory over time as a table" },
       table("Memory over time", ["from", ...upwards.map((layer) => ({ n: layer.label })), { n: "in all" }],
-        rows.map((i) => [seconds(us[i] / 1e6) + (i === kinds.ledger ? ", the ledger's moment" : ""), ...upwards.map((layer) => ({ n: bytes(layer.values[i] || 0) })), { n: bytes(sums[i]) }]))));
+        rows.map((i) => [seconds(us[i] / 1e6) + (i !== kinds.ledger ? "" : failed ? " (failure)" : " (end)"), ...upwards.map((layer) => ({ n: bytes(layer.values[i] || 0) })), { n: bytes(sums[i]) }]))));
 }
 
-export function kindsChart({ line, kinds, failures, total, words, box, buttons, live }) {
+export function kindsChart({ line, kinds, failed, failures, total, words, box, buttons, live }) {
   const layers = layersOf(kinds, words);
   const time = timesOf(line, kinds, failures);
   for (const layer of layers) layer.wide = spread(time, kinds.us, layer.values);
@@ -163,6 +166,6 @@ export function kindsChart({ line, kinds, failures, total, words, box, buttons, 
     legend.node,
     el("p", { class: "soft" }, `Each step shows what was held when its stretch of time had most${list(kinds.us).length > 1 ? "" : "; there is one"}. The lines are finer: the largest values of about two thousand samples.`),
     list(kinds.untold).some((n) => n > 0) ? missing("Some tensors are not told apart: there was no room for the history of every line that made some.") : null,
-    tableOf(kinds, layers),
+    tableOf(kinds, layers, failed),
   ];
 }
