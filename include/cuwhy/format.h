@@ -422,8 +422,9 @@ struct cw_epoch {
 	uint64_t begin, at;		/* ticks: it goes until the next one begins; its moment */
 	uint64_t allocated, reserved, driver;	/* like those of cw_sample, at the moment */
 	uint32_t generation;
-	uint32_t pad;
+	uint32_t flags;			/* CW_EPOCH_* */
 };
+#define CW_EPOCH_BACKWARD	1u	/* an autograd node made what was new at the moment */
 
 struct cw_epochs {
 	int32_t device;

@@ -103,26 +103,6 @@ static void add_libraries(struct lines *to, const struct moment *m, struct kinds
 	}
 }
 
-/* At the peak: no blocks are kept of it, but what each site had. */
-static void add_sites(struct lines *to, struct kinds *k, int device)
-{
-	for (size_t i = 1; i < k->n; i++) {
-		const struct cw_site *s = &k->site[i];
-		struct piece p = piece_of_site(k, i);
-		struct ledger_line one;
-
-		p.size = trace_site_at_peak(k->trace, s);
-		if (s->kind != CW_MEM_TORCH || s->device != device || !p.size)
-			continue;
-		one = line_of_piece(&p, kinds_about(k, &p));
-		one.part = PART_TENSORS;
-		one.kind = kinds_of(k, &p);
-		one.count = 0;
-		one.last_ticks = s->last_ticks;
-		lines_add(to, &one);
-	}
-}
-
 /* ---- sums --------------------------------------------------------------------------------------------------- */
 
 static uint64_t sum_of(const struct lines *l, enum ledger_part part)
@@ -349,7 +329,7 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 	set_sums(l, t, f, &m);
 	if (at == LEDGER_PEAK) {
 		l->ticks = trace_memory(t, device) ? trace_memory(t, device)->peak_ticks : 0;
-		add_sites(&lines, &k, device);
+		lines_at_peak(&lines, &k, &m);
 	} else {
 		segments_find(&l->segments, &m, &k, l->reserved, pool);
 		add_tensors(&lines, &m, &k);

@@ -228,6 +228,27 @@ enum ledger_kind kinds_of(struct kinds *k, const struct piece *p)
 	return a->node ? KIND_ACTIVATIONS : KIND_OTHER;
 }
 
+/* Newer than any forward: what is a gradient all the same is one for another reason. */
+enum ledger_kind kinds_of_site(struct kinds *k, size_t site)
+{
+	struct piece p = piece_of_site(k, site);
+
+	p.ticks = UINT64_MAX;
+	return kinds_of(k, &p);
+}
+
+/* Outside backward, what backward left are gradients; in the middle of one, what there was before it began. */
+uint64_t gradients_among(const struct cw_epoch *epochs, const uint64_t *held, size_t at)
+{
+	size_t before = at;
+
+	while (before > 0 && (epochs[before].flags & CW_EPOCH_BACKWARD))
+		before--;
+	if (epochs[before].flags & CW_EPOCH_BACKWARD)
+		return 0;
+	return held[before] < held[at] ? held[before] : held[at];
+}
+
 static void note_forward(struct kinds *k, const struct pieces *live, uint64_t when, int device)
 {
 	const struct cw_freed *const *f;

@@ -20,41 +20,45 @@ static void begin_columns(struct over_time *o, const struct cw_epoch *e, size_t 
 	o->n = n;
 }
 
-static void add_site(struct over_time *o, struct kinds *k, size_t site)
+static void add(struct over_column *c, enum ledger_kind kind, uint64_t bytes)
 {
-	struct piece p = piece_of_site(k, site);
-	enum ledger_kind kind = kinds_of(k, &p);
-	uint64_t held[CW_EPOCHS];
+	bytes = bytes < c->untold ? bytes : c->untold;
+	c->kind[kind] += bytes;
+	c->untold -= bytes;
+}
+
+static void add_site(struct over_time *o, struct kinds *k, size_t site, const struct cw_epoch *e)
+{
+	enum ledger_kind kind = kinds_of_site(k, site);
+	uint64_t held[CW_EPOCHS], gradients;
 
 	if (!trace_site_held(k->trace, site, held))
 		return;
 	for (size_t i = 0; i < o->n; i++) {
-		uint64_t bytes = held[i] < o->column[i].untold ? held[i] : o->column[i].untold;
-
-		o->column[i].kind[kind] += bytes;
-		o->column[i].untold -= bytes;
+		gradients = kind == KIND_BACKWARD ? gradients_among(e, held, i) : 0;
+		add(&o->column[i], KIND_GRADIENTS, gradients);
+		add(&o->column[i], kind, held[i] - gradients);
 	}
 }
 
-static void add_sites(struct over_time *o, struct kinds *k, int device)
+static void add_sites(struct over_time *o, struct kinds *k, int device, const struct cw_epoch *e)
 {
 	for (size_t i = 1; i < k->n; i++)
 		if (k->site[i].kind == CW_MEM_TORCH && k->site[i].device == device)
-			add_site(o, k, i);
+			add_site(o, k, i, e);
 }
 
 /* PyTorch says of a block that it is a workspace, not of a site: those that are live have been so since they were made. */
 static void move_workspace(struct over_time *o, struct kinds *k, const struct piece *workspace, uint64_t when)
 {
-	struct piece p = piece_of_site(k, workspace->site);
-	enum ledger_kind kind = kinds_of(k, &p);
+	enum ledger_kind kind = kinds_of_site(k, workspace->site);
 	uint64_t held[CW_EPOCHS];
 
-	if (kind == KIND_WORKSPACES || !trace_site_held(k->trace, workspace->site, held))
+	if (!trace_site_held(k->trace, workspace->site, held))
 		return;
 	for (size_t i = 0; i < o->n; i++) {
-		struct over_column *c = &o->column[i];
 		uint64_t bytes = workspace->size < held[i] ? workspace->size : held[i];
+		struct over_column *c = &o->column[i];
 
 		if (c->at < workspace->ticks || c->at > when)
 			continue;
@@ -98,14 +102,15 @@ static uint64_t end_of(struct trace *t, const struct over_time *o, int device)
 	return end > last ? end : last + 1;
 }
 
-static void add_kinds(struct over_time *o, struct trace *t, int device, const struct cw_failure *f, struct pool *pool)
+static void add_kinds(struct over_time *o, struct trace *t, int device, const struct cw_epoch *e, const struct cw_failure *f,
+		      struct pool *pool)
 {
 	struct moment m;
 	struct kinds k;
 
 	moment_init(&m, t, f ? f->ticks : UINT64_MAX, device);
 	kinds_init(&k, t, &m, ledger_in_backward(t, f), pool);
-	add_sites(o, &k, device);
+	add_sites(o, &k, device, e);
 	move_workspaces(o, &k, &m);
 	moment_free(&m);
 }
@@ -126,7 +131,7 @@ void over_time_build(struct over_time *o, struct trace *t, int device, const str
 	o->lost = epochs->lost;
 	o->column = pool_alloc(pool, (n + 1) * sizeof(*o->column));
 	begin_columns(o, e, n);
-	add_kinds(o, t, device, f, pool);
+	add_kinds(o, t, device, e, f, pool);
 	if (!l || l->at != at)
 		ledger_build(&own, t, device, at, f, NULL, pool);
 	put_ledger(o, l && l->at == at ? l : &own, f ? f->ticks : end_of(t, o, device));

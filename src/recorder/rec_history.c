@@ -89,6 +89,7 @@ static void set_moment(struct cw_epochs *e, struct cw_epoch *p, const struct cw_
 	p->allocated = now->allocated;
 	p->reserved = now->reserved;
 	p->driver = now->driver;
+	p->flags = rec_self && rec_self->node_depth ? CW_EPOCH_BACKWARD : 0;
 	shared_set(&p->generation, site_moment(e->device));
 }
 

@@ -164,6 +164,45 @@ static void kinds__end_with_the_end(void **state)
 	trace_free(t);
 }
 
+/* Gradients that were there before a backward began are told from what it makes; the peak's ledger says the same. */
+static void kinds__of_backward_and_at_the_peak(void **state)
+{
+	static const uint64_t weights[] = { 4 * MIB, 10 * MIB, 4 * MIB, 0, 6 * MIB };
+	struct pool pool = { 0 };
+	struct over_time o;
+	struct ledger l;
+	struct trace *t;
+	struct made x;
+	uint32_t layer;
+
+	(void)state;
+	make(&x);
+	layer = tb_stack(&x.m.b, USER, NULL);
+	mm_segment(&x.m, 100 * MIB);
+	mm_block(&x.m, 4 * MIB, 0, layer, CW_SITE_BACKWARD);
+	for (uint64_t i = 0; i < 5; i++)
+		epoch(&x, 1000 + 100 * i, 1010 + 100 * i, weights[i]);
+	x.epochs->epoch[0][1].flags = x.epochs->epoch[0][4].flags = CW_EPOCH_BACKWARD;
+	held(&x, 1, 60, weights, 5);
+	x.m.site[1].at_peak = 10 * MIB;
+	x.m.site[1].peak_generation = 1;
+	x.m.b.h->memory[0] = (struct cw_memory_now){ .allocated = 4 * MIB, .reserved = 100 * MIB, .peak_allocated = 10 * MIB,
+						     .peak_reserved = 100 * MIB, .driver = 100 * MIB, .driver_peak = 100 * MIB,
+						     .peak_ticks = 1110, .peak_generation = 1 };
+	t = tb_trace(&x.m.b);
+	over_time_build(&o, t, 0, NULL, &pool);
+	assert_int_equal(o.n, 6);
+	assert_int_equal(o.column[0].kind[KIND_GRADIENTS], 4 * MIB);
+	assert_int_equal(o.column[1].kind[KIND_GRADIENTS], 4 * MIB);
+	assert_int_equal(o.column[1].kind[KIND_BACKWARD], 6 * MIB);
+	assert_int_equal(o.column[2].kind[KIND_GRADIENTS], 4 * MIB);
+	assert_int_equal(o.column[4].kind[KIND_BACKWARD], 6 * MIB);
+	ledger_build(&l, t, 0, LEDGER_PEAK, NULL, NULL, &pool);
+	assert_memory_equal(l.kind, o.column[1].kind, sizeof(l.kind));
+	pool_release(&pool);
+	trace_free(t);
+}
+
 /* ---- damage ------------------------------------------------------------------------------------------------- */
 
 static size_t columns_with(void (*damage)(struct made *x), uint64_t *untold)
@@ -251,6 +290,7 @@ int main(void)
 		cmocka_unit_test(kinds__are_the_ledgers_in_every_epoch),
 		cmocka_unit_test(kinds__what_comes_after_the_failure_stays_there),
 		cmocka_unit_test(kinds__end_with_the_end),
+		cmocka_unit_test(kinds__of_backward_and_at_the_peak),
 		cmocka_unit_test(damage__what_cannot_be_is_left_out),
 		cmocka_unit_test(damage__any_bytes_are_read),
 	};
