@@ -36,6 +36,16 @@ function spread(time, us, values) {
   });
 }
 
+// Samples hold the largest values until the next one; at the moment of the ledger the exact ones are known.
+function withLedger(line, kinds) {
+  const at = kinds.ledger;
+  const us = list(kinds.us)[at];
+  const before = list(line.us).filter((t) => t < us).length;
+  const sum = Object.values(object(kinds.tensors)).reduce((a, values) => a + values[at], kinds.untold[at]);
+  const put = (values, value) => [...list(values).slice(0, before), value, ...list(values).slice(before)];
+  return { us: put(line.us, us), allocated: put(line.allocated, sum), reserved: put(line.reserved, sum + kinds.cache[at]) };
+}
+
 // What is hidden leaves no gap. The top layer comes first, so that those below it are drawn over it.
 function stackUp(layers) {
   let below = null;
@@ -130,10 +140,11 @@ export function kindsChart({ line, kinds, failed, failures, total, words, box, b
   const layers = layersOf(kinds, words);
   const time = timesOf(line, kinds, failures);
   for (const layer of layers) layer.wide = spread(time, kinds.us, layer.values);
+  const exact = withLedger(line, kinds);
   const lines = [
-    { label: "given out by PyTorch", colour: "--ink", values: line.allocated },
-    { label: "reserved by PyTorch", colour: "--soft", dash: [5, 3], values: line.reserved },
-  ].filter((l) => list(l.values).some((n) => n > 0)).map((l) => ({ ...l, line: true, shown: true, wide: spread(time, line.us, l.values) }));
+    { label: "given out by PyTorch", colour: "--ink", values: exact.allocated },
+    { label: "reserved by PyTorch", colour: "--soft", dash: [5, 3], values: exact.reserved },
+  ].filter((l) => list(l.values).some((n) => n > 0)).map((l) => ({ ...l, line: true, shown: true, wide: spread(time, exact.us, l.values) }));
   let chart = null;
   const data = () => [time, ...stackUp(layers), ...lines.map((l) => (l.shown ? l.wide : l.wide.map(() => null)))];
   const entries = [...lines, ...[...layers].reverse()];
