@@ -50,7 +50,7 @@ OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl threads)
 endif
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-gpu check-all \
-	check-tree check-san check-tsan check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu bench-snapshot bench-text fuzz install clean deps help
+	check-tree check-san check-tsan check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -60,7 +60,7 @@ help:
 	@sed -n 's/^## //p' Makefile
 
 ## make             build everything under build/ (installs what is missing, as root on Debian)
-## make demo        a failing program on the simulated GPU, explained; no GPU needed
+## make demo        two failing programs on the simulated GPU, explained; no GPU needed
 ## make check       all tests that need no GPU
 ## make check-all   the same, plus the address and undefined-behaviour sanitizers
 ## make check-gpu   the programs of tests/gpu on a real GPU with the installed PyTorch
@@ -70,6 +70,7 @@ help:
 ## make check-doctor-wheels  what the doctor says of some of them, on GPUs and drivers old and new; likewise
 ## make bench       cost of recording on the simulated GPU
 ## make bench-gpu   cost of recording on a real GPU with PyTorch
+## make compare-gpu  cuwhy beside compute-sanitizer, core dumps, CUDA_LAUNCH_BLOCKING and PyTorch's own means, on a real GPU
 ## make bench-text  reading a log of 2 GB, beside grep and ripgrep (MEGABYTES=2048)
 ## make bench-snapshot  reading a memory snapshot, beside PyTorch's own viewer
 ## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, WHAT=host of a machine's files, WHAT=text of logs, with libFuzzer (SECONDS=600)
@@ -187,7 +188,7 @@ WHEEL := $(B)/cuwhy-$(VERSION)-py3-none-manylinux_2_28_x86_64.whl
 wheel: all
 	@$(MAKE) --no-print-directory $(WHEEL)
 $(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
-		$(B)/lib32/libcuwhy-rec.so $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE
+		$(B)/lib32/libcuwhy-rec.so $(B)/completions/cuwhy.fish $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE
 	$(call say,WHEEL,$@)
 	$(Q)$(PYTHON) tools/wheel.py $(B) $(VERSION)
 
@@ -310,6 +311,9 @@ bench-text: parts
 
 bench-gpu: parts
 	@$(PYTHON) tests/bench/bench_gpu.py --build $(B)
+
+compare-gpu: parts
+	@$(PYTHON) tests/gpu/compare.py --build $(B)
 
 fuzz: deps
 	@sh tests/fuzz/fuzz.sh $${SECONDS:-600} $${WHAT:-trace}

@@ -70,11 +70,8 @@ claim "nothing in the product is marked unfinished"
 grep -nE '"resolved"|https?://' web/package-lock.json web/package.json web/.npmrc >"$tmp/against"
 claim "the packages of the report page are named without addresses"
 
-for d in README.md ARCHITECTURE.md CONTRIBUTING.md docs/*.md; do
-	grep -oE '`(src|include|kb|tests|tools|docs|examples)/[A-Za-z0-9_./-]*[A-Za-z0-9_]`' "$d" | tr -d '`' | sort -u |
-		while read -r path; do [ -e "$path" ] || echo "$d names $path"; done
-done >"$tmp/against"
-claim "every file the documents name exists"
+python3 tools/check_docs.py "$build" >"$tmp/against" 2>&1
+claim "every link, file, option, make target and variable that the documents name exists"
 
 python3 tools/check_programs.py "$build" >"$tmp/against" 2>&1
 claim "every program that a cause shows is run on a GPU, expects that cause, stands alone, is small and compiles"

@@ -3,7 +3,8 @@
 """Writes the Python wheel: wheel.py BUILD VERSION. The same input gives the same bytes.
 
 The program becomes a script of the wheel, so that `cuwhy` in an environment's bin is the program itself and not a
-Python script that starts it; its parts go to libexec/cuwhy beside that (`pip install --target` would lose what is in lib)."""
+Python script that starts it; its parts go to libexec/cuwhy beside that (`pip install --target` would lose what is in lib), man pages and
+completions to share, where `make install` has them, too."""
 
 import base64
 import glob
@@ -18,6 +19,9 @@ import zipfile
 TAG = "py3-none-manylinux_2_28_x86_64"
 PARTS = ["cuwhy-probe", "libcuwhy-rec.so", "lib32/libcuwhy-rec.so", "sim/libcuda.so.1", "sim/libnvidia-ml.so.1"]
 OPTIONAL = {"lib32/libcuwhy-rec.so"}  # where the compiler cannot make it
+# completions of the build, and where shells look for them
+COMPLETIONS = [("cuwhy.bash", "bash-completion/completions/cuwhy"), ("_cuwhy", "zsh/site-functions/_cuwhy"),
+               ("cuwhy.fish", "fish/vendor_completions.d/cuwhy.fish")]
 # what is linked into the program or its page: its licences travel with it
 NOTICES = [("/usr/share/doc/libjansson-dev/copyright", "jansson"), ("/usr/share/doc/libiberty-dev/copyright", "libiberty"),
            ("/usr/share/doc/zlib1g-dev/copyright", "zlib")]
@@ -71,6 +75,10 @@ def contents(build, version, scratch):
         if part in OPTIONAL and not os.path.isfile(f"{build}/{part}"):
             continue
         yield f"{data}/data/libexec/cuwhy/{part}", stripped(f"{build}/{part}", scratch), part == "cuwhy-probe"
+    for path in glob.glob(f"{build}/man/*.1"):
+        yield f"{data}/data/share/man/man1/{os.path.basename(path)}", read(path), False
+    for name, place in COMPLETIONS:
+        yield f"{data}/data/share/{place}", read(f"{build}/completions/{name}"), False
     for path, name in NOTICES + [(p, "uplot") for p in glob.glob("build/web/**/uplot/LICENSE", recursive=True)[:1]]:
         if os.path.isfile(path):
             yield f"{info}/licenses/{name}", read(path), False

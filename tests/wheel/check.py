@@ -82,12 +82,26 @@ def check_record(wheel):
     claim("all of python/cuwhy is in it", want <= set(wheel.namelist()), want - set(wheel.namelist()))
 
 
+def check_documents(wheel, build):
+    """Man pages and completions are those of the build, a page for each command."""
+    share = [n for n in wheel.namelist() if n.endswith(".dist-info/RECORD")][0].split(".dist-info")[0] + ".data/data/share/"
+    commands = run(os.path.join(build, "cuwhy"), "_document", "commands").stdout.split()
+    pages = ["cuwhy.1"] + [f"cuwhy-{command}.1" for command in commands]
+    want = {"man/man1/" + page: "man/" + page for page in pages}
+    want.update({"bash-completion/completions/cuwhy": "completions/cuwhy.bash", "zsh/site-functions/_cuwhy": "completions/_cuwhy",
+                 "fish/vendor_completions.d/cuwhy.fish": "completions/cuwhy.fish"})
+    have = {n[len(share):] for n in wheel.namelist() if n.startswith(share)}
+    claim("it has a man page for each command, and completions for three shells", have == set(want) and len(commands) > 5, have ^ set(want))
+    other = [n for n in have & set(want) if wheel.read(share + n) != open(os.path.join(build, want[n]), "rb").read()]
+    claim("they are what `make install` installs", not other, other)
+
+
 def check_again(build, path, folder):
     """The same parts give the same bytes."""
     version = os.path.basename(path).split("-")[1]
     again = os.path.join(folder, "again")
     os.makedirs(again)
-    for part in ("cuwhy", "cuwhy-probe", "libcuwhy-rec.so", "lib32", "sim"):
+    for part in ("cuwhy", "cuwhy-probe", "libcuwhy-rec.so", "lib32", "sim", "man", "completions"):
         os.symlink(os.path.join(os.path.abspath(build), part), os.path.join(again, part))
     made = run(sys.executable, "tools/wheel.py", again, version, cwd=ROOT)
     other = os.path.join(again, os.path.basename(path))
@@ -95,20 +109,26 @@ def check_again(build, path, folder):
     claim("made again it is the same, byte for byte", same, made.stderr)
 
 
+def files_of(folder):
+    """All files but Python's caches. Folders that get empty are pip's to leave behind."""
+    return {os.path.join(d, f) for d, _, fs in os.walk(folder) if "__pycache__" not in d for f in fs}
+
+
 def environment(folder, path):
-    """An empty environment with the wheel in it; None when this Python cannot make one."""
+    """An empty environment with the wheel in it, and what was there before; None when this Python cannot make one."""
     venv = os.path.join(folder, "a venv")
     made = run(sys.executable, "-m", "venv", venv)
     if made.returncode != 0:
         print("wheel: the installation was not tried, this Python has no venv: " + made.stdout.strip()[:100])
-        return None
+        return None, None
     python = os.path.join(venv, "bin", "python")
+    before = files_of(venv)
     got = run(python, "-m", "pip", "install", "-q", "--no-index", "--disable-pip-version-check", "--no-compile", path)
     claim("pip installs it without any index", got.returncode == 0, got.stderr)
-    return venv if got.returncode == 0 else None
+    return venv if got.returncode == 0 else None, before
 
 
-def check_installed(venv, folder, path):
+def check_installed(venv, before, folder, path):
     bins = os.path.join(venv, "bin")
     cuwhy, python = os.path.join(bins, "cuwhy"), os.path.join(bins, "python")
     env = {"PATH": bins, "HOME": folder, "CUWHY_DIR": os.path.join(folder, "recordings"), "LC_ALL": "C"}
@@ -143,13 +163,17 @@ def check_installed(venv, folder, path):
                 "print([e.value for e in d.entry_points if e.group == 'pytest11'], d.requires)")
     claim("it brings the plugin of pytest and needs no other package", got.stdout.strip() == "['cuwhy.pytest_plugin'] None" or
           sys.version_info < (3, 8), got.stdout + got.stderr)
+    share = os.path.join(venv, "share")
+    claim("man pages and completions are in the environment's share", all(os.path.isfile(os.path.join(share, f)) for f in (
+        "man/man1/cuwhy-run.1", "bash-completion/completions/cuwhy", "zsh/site-functions/_cuwhy",
+        "fish/vendor_completions.d/cuwhy.fish")), os.listdir(share) if os.path.isdir(share) else "no share")
     target = os.path.join(folder, "target")
     there(python, "-m", "pip", "install", "-q", "--no-index", "--disable-pip-version-check", "--target", target, path)
     said = run(python, "-m", "cuwhy", "--version", "--json", env=dict(env, PYTHONPATH=target), cwd=folder).stdout
     claim("so it does in a folder of its own (--target)", (json.loads(said)["parts"]["recorder"] or "").startswith(target), said)
     there(python, "-m", "pip", "uninstall", "-q", "-y", "cuwhy")
-    left = [os.path.join(d, f) for d, _, fs in os.walk(venv) for f in fs if "cuwhy" in os.path.join(d, f)[len(venv):]]
-    claim("pip takes all of it away again", not left, left)
+    left = files_of(venv) ^ before
+    claim("pip takes all of it away again, and nothing else", not left, left)
 
 
 def check_static(build, folder):
@@ -181,11 +205,12 @@ def main():
         with zipfile.ZipFile(path) as wheel:
             check_elf(wheel, os.path.join(folder, "files"))
             check_record(wheel)
+            check_documents(wheel, build)
         check_again(build, path, folder)
         check_static(build, folder)
-        venv = environment(folder, path)
+        venv, before = environment(folder, path)
         if venv:
-            check_installed(venv, folder, path)
+            check_installed(venv, before, folder, path)
     print(f"wheel: {passed} passed, {len(failures)} failed; {os.path.getsize(path) // 1000} kB")
     return 1 if failures else 0
 

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Says what the documents name that does not exist, nothing when all is well.
+
+    tools/check_docs.py BUILD
+
+Links and their headings, files, options of cuwhy's commands, targets of make, and environment variables of cuwhy's own.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
+MORE = ("docs/*.md", "docs/causes/*.md", "src/*/README.md")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"`([^`\n]+)`")
+FENCED = re.compile(r"^```.*?^```$", re.M | re.S)
+BLOCK = re.compile(r"^(?: {4}|\t)(.*)$", re.M)
+PATH = re.compile(r"(?:src|include|kb|tests|tools|docs|examples|python|web)/[\w./*-]*\w|[\w-]+\.(?:c|h|def|py|sh|mjs|S)")
+MADE_UP = {"case.sh", "train.py"}       # names that stand for any
+OPTION = re.compile(r"^ +(?:-(\w), )?--([\w-]+)(?: ([A-Z\w\[\]:.]+))?(?:  |$)", re.M)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as stream:
+        return stream.read()
+
+
+def headings(text):
+    """The anchors that a renderer makes of headings."""
+    found = re.findall(r"^#+ +(.*?)\s*$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in found}
+
+
+def bad_links(document, text):
+    for target in LINK.findall(CODE.sub("", BLOCK.sub("", FENCED.sub("", text)))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        full = os.path.normpath(os.path.join(os.path.dirname(document), path)) if path else document
+        if not os.path.exists(full):
+            yield "links to %s, which is not there" % target
+        elif anchor and anchor not in headings(read(full)):
+            yield "links to %s, which has no such heading" % target
+
+
+def bad_paths(text, names):
+    for word in CODE.findall(text):
+        if not PATH.fullmatch(word) or word in MADE_UP:
+            continue
+        there = glob.glob(word) if "/" in word else word in names
+        if not there:
+            yield "names %s" % word
+
+
+def options_of(build):
+    """{command: {option: takes a value}}, from what -h prints."""
+    cuwhy, found = os.path.join(build, "cuwhy"), {}
+    for command in subprocess.run([cuwhy, "_document", "commands"], capture_output=True, text=True).stdout.split():
+        text = subprocess.run([cuwhy, command, "-h"], capture_output=True, text=True).stdout
+        found[command] = {}
+        for short, long, value in OPTION.findall(text):
+            found[command].update({name: bool(value) for name in ("--" + long, short and "-" + short) if name})
+    return found
+
+
+def bad_options(text, options):
+    for piece in CODE.findall(text) + BLOCK.findall(text):
+        for command, rest in re.findall(r"(?<![\w.-])cuwhy (\w+)((?: +[^\s|]+)*)", piece.split("  ")[0]):
+            words = re.split(r"\s+", rest.strip()) if command in options else []
+            while words and words[0]:
+                word = words.pop(0).rstrip("'\"`,;:.)")
+                name, equals, _ = word.partition("=")
+                if re.match(r"--?[a-z]", word):
+                    for each in re.split(r"\|", name):
+                        if each not in options[command]:
+                            yield "gives `cuwhy %s` the option %s" % (command, each)
+                    if options[command].get(name) and not equals:
+                        words[:1] = []
+                elif command == "run":
+                    break       # what follows is the program's
+
+
+def bad_targets(text, targets):
+    for piece in CODE.findall(text) + BLOCK.findall(text):
+        for word in re.findall(r"(?:^|[ `])make ([a-z][\w-]*)", piece.split("  ")[0]):
+            if word not in targets:
+                yield "calls `make %s`" % word
+
+
+def bad_variables(text, sources):
+    for name in set(re.findall(r"\bCUWHY_[A-Z_]+\b", text)):
+        if '"%s"' % name not in sources:
+            yield "names the variable %s" % name
+
+
+def main():
+    options = options_of(os.path.abspath(sys.argv[1]))
+    os.chdir(ROOT)
+    names = {name for folder in ("include", "kb", "python", "src", "tests", "tools", "web/src", "examples", "docs")
+             for _, _, files in os.walk(folder) for name in files} | set(os.listdir("web"))
+    targets = set(re.findall(r"^([a-z][\w-]*):", read("Makefile"), re.M))
+    sources = "".join(read(p) for p in glob.glob("src/*/*.c") + glob.glob("python/cuwhy/*.py") + glob.glob("tests/*/*.[ch]"))
+    if len(options) < 6 or not options["run"].get("--out"):
+        print("the options of `cuwhy run -h` cannot be read")
+    for document in DOCUMENTS + sorted(path for pattern in MORE for path in glob.glob(pattern)):
+        text = read(document)
+        for problem in [*bad_links(document, text), *bad_paths(text, names), *bad_options(text, options), *bad_targets(text, targets),
+                        *bad_variables(text, sources)]:
+            print("%s %s" % (document, problem))
+
+
+if __name__ == "__main__":
+    main()
