@@ -34,11 +34,6 @@ const struct cw_failure *ledger_oom(const struct trace *t, int device)
 	return driver;
 }
 
-bool ledger_in_backward(const struct trace *t, const struct cw_failure *f)
-{
-	return f ? failure_in_backward(t, f) : !trace_header(t)->exit_known;
-}
-
 /* ---- the pieces ------------------------------------------------------------------------------------------- */
 
 static bool counts(const struct piece *p, int device)
@@ -216,7 +211,8 @@ static void count_made(struct ledger *l, struct kinds *k)
 
 	for (size_t i = 1; i < k->n; i++) {
 		const struct cw_site *s = &k->site[i];
-		struct piece p = piece_of_site(k, i);
+		struct piece p = { .stack = s->stack, .forward_stack = s->forward_stack, .device = s->device,
+				   .kind = s->kind, .site = (uint32_t)i };
 		struct ledger_line one = { .place = kinds_about(k, &p)->place, .made = s->total_count,
 					   .made_bytes = s->total };
 

@@ -249,6 +249,11 @@ uint64_t gradients_among(const struct cw_epoch *epochs, const uint64_t *held, si
 	return held[before] < held[at] ? held[before] : held[at];
 }
 
+bool ledger_in_backward(const struct trace *t, const struct cw_failure *f)
+{
+	return f ? failure_in_backward(t, f) : !trace_header(t)->exit_known;
+}
+
 static void note_forward(struct kinds *k, const struct pieces *live, uint64_t when, int device)
 {
 	const struct cw_freed *const *f;
