@@ -51,7 +51,10 @@
 	X(14, SITES,      "memory by who asked for it: struct cw_site[]; index 0 is never used") \
 	X(15, TIMELINE,   "memory of one device over time: struct cw_timeline, then struct cw_sample[]") \
 	X(16, SITE_INDEX, "the recorder's own hash table; not for reading") \
-	X(17, EVENTS,     "events of the allocators on their way to a file: struct cw_events, then bytes")
+	X(17, EVENTS,     "events of the allocators on their way to a file: struct cw_events, then bytes") \
+	X(18, EPOCHS,     "the stretches that histories of one device have a value of: struct cw_epochs") \
+	X(19, SITE_MARKS, "of each site the generation of its mark: uint32_t[]; see struct cw_epochs") \
+	X(20, HISTORIES,  "what sites held in each epoch: struct cw_history[]")
 
 enum cw_chunk_kind {
 #define X(number, name, text) CW_CHUNK_##name = number,
@@ -405,6 +408,43 @@ struct cw_sample {
 	uint64_t driver;		/* this process's, through the driver */
 };
 
+/* What each site held over time. The run is divided into epochs, and the moment of an epoch is the one at which
+ * PyTorch had given out most (without PyTorch: the driver). Each new moment of a device gets the next generation, and
+ * the epoch keeps its own. Before what a site holds changes, its mark is compared with the device's generation, and
+ * set to it: it has held the same since its mark, so that is what it held at all moments with a later generation. A
+ * site whose mark is older than an epoch's generation still holds what it held then.
+ * When the table is full, one of each two neighbours is kept, the one that had more, `every` is doubled and `scale`
+ * raised. Histories follow when their site changes next. */
+#define CW_EPOCHS	126u
+#define CW_EPOCH_SCALES	32u
+
+struct cw_epoch {
+	uint64_t begin, at;		/* ticks: it goes until the next one begins; its moment */
+	uint64_t allocated, reserved, driver;	/* like those of cw_sample, at the moment */
+	uint32_t generation;
+	uint32_t flags;			/* CW_EPOCH_* */
+};
+#define CW_EPOCH_BACKWARD	1u	/* an autograd node made what was new at the moment */
+
+struct cw_epochs {
+	int32_t device;
+	uint32_t n_max;			/* CW_EPOCHS */
+	uint64_t now;			/* scale << 32 | epochs; table [scale & 1] counts; written last */
+	uint64_t every;			/* ticks: no epoch is shorter, the last one aside */
+	uint64_t lost;			/* times that a history found no room */
+	uint64_t reserved[4];
+	uint64_t second[CW_EPOCH_SCALES];	/* of each scale that was left: bit i says that of epochs 2i and 2i+1 the second was kept */
+	struct cw_epoch epoch[2][CW_EPOCHS];
+};
+
+#define CW_HISTORY_UNIT	512u		/* bytes */
+#define CW_HISTORY_BAD	0xffffffffu	/* being changed, or something is missing: not to be read */
+struct cw_history {
+	uint32_t scale;			/* its epochs are those of this scale */
+	uint32_t site;			/* 0 = not used yet; one without a history held nothing before its mark */
+	uint32_t held[CW_EPOCHS];	/* in units, rounded up; those after the site's mark are not written yet */
+};
+
 /* Every event of the allocators (--memory-trace). The recorder writes bytes into a ring, `cuwhy run` moves them to a
  * file that begins with struct cw_events_file, and says how far it is. When it is too slow, events are lost. */
 struct cw_events {			/* 64 bytes, then the ring */
@@ -537,6 +577,8 @@ _Static_assert(sizeof(struct cw_allocation) == 48, "part of the file format");
 _Static_assert(sizeof(struct cw_site) == 88, "part of the file format");
 _Static_assert(sizeof(struct cw_timeline) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_sample) == 32, "part of the file format");
+_Static_assert(sizeof(struct cw_epochs) == 64 + 256 + 2 * 48 * CW_EPOCHS, "part of the file format");
+_Static_assert(sizeof(struct cw_history) == 512, "part of the file format");
 _Static_assert(sizeof(struct cw_events) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_events_file) == 24, "part of the file format");
 _Static_assert(sizeof(struct cw_ring) == 64, "part of the file format");

@@ -14,6 +14,7 @@
 #include "cmd/memory_host.h"
 #include "cmd/memory_time.h"
 #include "cmd/recording.h"
+#include "facts/over_time.h"
 #include "report/json_text.h"
 #include "trace/trace_memory.h"
 #include "base/banned.h"
@@ -116,6 +117,7 @@ struct shown {
 static void show_device(struct shown *to, struct trace *t, const struct ledger *l, const struct memory_asked *a,
 			struct pool *pool)
 {
+	struct over_time kinds;
 	json_t *o;
 
 	to->devices++;
@@ -128,6 +130,8 @@ static void show_device(struct shown *to, struct trace *t, const struct ledger *
 		json_object_set_new(o, "seconds", json_real((double)a->time_ns / 1e9));
 	json_object_set_new(o, "pid", json_integer(trace_header(t)->pid));
 	json_object_set_new(o, "timeline", json_timeline(t, l->device));
+	over_time_build(&kinds, t, l->device, l, pool);
+	json_object_set_new(o, "kinds_over_time", over_time_json(&kinds, t));
 	json_array_append_new(to->list, o);
 }
 

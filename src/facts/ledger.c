@@ -98,26 +98,6 @@ static void add_libraries(struct lines *to, const struct moment *m, struct kinds
 	}
 }
 
-/* At the peak: no blocks are kept of it, but what each site had. */
-static void add_sites(struct lines *to, struct kinds *k, int device)
-{
-	for (size_t i = 1; i < k->n; i++) {
-		const struct cw_site *s = &k->site[i];
-		struct piece p = { .stack = s->stack, .forward_stack = s->forward_stack, .device = s->device,
-				   .kind = s->kind, .site = (uint32_t)i, .ticks = s->first_ticks,
-				   .size = trace_site_at_peak(k->trace, s) };
-		struct ledger_line one = line_of_piece(&p, kinds_about(k, &p));
-
-		if (s->kind != CW_MEM_TORCH || s->device != device || !p.size)
-			continue;
-		one.part = PART_TENSORS;
-		one.kind = kinds_of(k, &p);
-		one.count = 0;
-		one.last_ticks = s->last_ticks;
-		lines_add(to, &one);
-	}
-}
-
 /* ---- sums --------------------------------------------------------------------------------------------------- */
 
 static uint64_t sum_of(const struct lines *l, enum ledger_part part)
@@ -340,12 +320,12 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 
 	*l = (struct ledger){ .at = at, .device = device, .ticks = when };
 	moment_init(&m, t, when, device);
-	kinds_init(&k, t, &m, at == LEDGER_OOM && f ? failure_in_backward(t, f) : !trace_header(t)->exit_known, pool);
+	kinds_init(&k, t, &m, ledger_in_backward(t, at == LEDGER_OOM ? f : NULL), pool);
 	set_total(l, t, f);
 	set_sums(l, t, f, &m);
 	if (at == LEDGER_PEAK) {
 		l->ticks = trace_memory(t, device) ? trace_memory(t, device)->peak_ticks : 0;
-		add_sites(&lines, &k, device);
+		lines_at_peak(&lines, &k, &m);
 	} else {
 		segments_find(&l->segments, &m, &k, l->reserved, pool);
 		add_tensors(&lines, &m, &k);

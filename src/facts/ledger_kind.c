@@ -68,6 +68,14 @@ static const struct cw_site *find_site(const struct kinds *k, const struct piece
 	return NULL;
 }
 
+struct piece piece_of_site(const struct kinds *k, size_t site)
+{
+	const struct cw_site *s = &k->site[site];
+
+	return (struct piece){ .stack = s->stack, .forward_stack = s->forward_stack, .device = s->device, .kind = s->kind,
+			       .site = (uint32_t)site, .ticks = s->first_ticks };
+}
+
 /* ---- autograd ---------------------------------------------------------------------------------------------- */
 
 uint64_t lines_hash(const struct trace *t, uint32_t stack)
@@ -220,6 +228,32 @@ enum ledger_kind kinds_of(struct kinds *k, const struct piece *p)
 	return a->node ? KIND_ACTIVATIONS : KIND_OTHER;
 }
 
+/* Newer than any forward: what is a gradient all the same is one for another reason. */
+enum ledger_kind kinds_of_site(struct kinds *k, size_t site)
+{
+	struct piece p = piece_of_site(k, site);
+
+	p.ticks = UINT64_MAX;
+	return kinds_of(k, &p);
+}
+
+/* Outside backward, what backward left are gradients; in the middle of one, what there was before it began. */
+uint64_t gradients_among(const struct cw_epoch *epochs, const uint64_t *held, size_t at)
+{
+	size_t before = at;
+
+	while (before > 0 && (epochs[before].flags & CW_EPOCH_BACKWARD))
+		before--;
+	if (epochs[before].flags & CW_EPOCH_BACKWARD)
+		return 0;
+	return held[before] < held[at] ? held[before] : held[at];
+}
+
+bool ledger_in_backward(const struct trace *t, const struct cw_failure *f)
+{
+	return f ? failure_in_backward(t, f) : !trace_header(t)->exit_known;
+}
+
 static void note_forward(struct kinds *k, const struct pieces *live, uint64_t when, int device)
 {
 	const struct cw_freed *const *f;
@@ -265,8 +299,7 @@ void kinds_from(struct kinds *k, struct trace *t, const struct history *h, int d
 {
 	begin(k, t, pool);
 	for (size_t i = 1; i < k->n && i < h->n_sites; i++) {
-		struct piece p = { .stack = k->site[i].stack, .forward_stack = k->site[i].forward_stack,
-				   .device = k->site[i].device, .kind = k->site[i].kind, .site = (uint32_t)i };
+		struct piece p = piece_of_site(k, i);
 
 		if (p.device == device && h->made[i] > k->last_forward && !kinds_about(k, &p)->backward)
 			k->last_forward = h->made[i];

@@ -54,6 +54,18 @@ uint64_t lines_hash(const struct trace *t, uint32_t stack);
 const struct about *kinds_about(struct kinds *k, const struct piece *p);
 enum ledger_kind kinds_of(struct kinds *k, const struct piece *p);
 
+/* All that a site asked for, as one piece without an address or a size. */
+struct piece piece_of_site(const struct kinds *k, size_t site);
+
+/* What a site's memory is for. BACKWARD: some of what it held in an epoch (trace_site_held) may be gradients, and this
+ * tells how much. */
+enum ledger_kind kinds_of_site(struct kinds *k, size_t site);
+struct cw_epoch;
+uint64_t gradients_among(const struct cw_epoch *epochs, const uint64_t *held, size_t at);
+
+/* Backward may be under way: at the failure, or (NULL) at the end. */
+bool ledger_in_backward(const struct trace *t, const struct cw_failure *f);
+
 /* All pieces of the moment; PyTorch's blocks are of this device alone, the driver's are of every one. */
 struct moment {
 	struct pieces torch, driver;
@@ -77,6 +89,7 @@ struct lines {
 	size_t slots;
 };
 void lines_add(struct lines *l, const struct ledger_line *one);
+void lines_at_peak(struct lines *to, struct kinds *k, const struct moment *m);
 void lines_join(struct lines *l);	/* same place: one line; biggest first. Nothing can be added then. */
 
 #endif

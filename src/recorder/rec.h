@@ -25,6 +25,9 @@
 #define HOT_DATA    __attribute__((section("cuwhy_hot")))
 #define TLS	    __thread __attribute__((tls_model("initial-exec")))
 
+/* All that is declared here is our own: without this each use of a variable would look up its address first. */
+#pragma GCC visibility push(hidden)
+
 typedef uint32_t CUresult;
 
 /* What a wrapper returns when a program reaches it although no libcuda is loaded: "stub library". */
@@ -460,5 +463,7 @@ static inline int thread_device(struct rec_thread *t)
 	return t->device;
 }
 void environment_facts(void);
+
+#pragma GCC visibility pop
 
 #endif

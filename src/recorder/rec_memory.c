@@ -18,6 +18,7 @@ static void new_peak(struct cw_memory_now *m, uint64_t ticks)
 {
 	relaxed_set(&m->peak_ticks, ticks);
 	shared_add(&m->peak_generation, 1);
+	site_moment((int)(m - rec.h->memory));
 }
 
 static void set_reserved(struct cw_memory_now *m, uint64_t reserved)

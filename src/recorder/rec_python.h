@@ -64,7 +64,7 @@ struct py {
 	struct py_functions f;
 	const void *none_type;
 };
-extern struct py py;
+extern struct py py __attribute__((visibility("hidden")));
 
 /* ---- code objects ------------------------------------------------------------------------------------------ */
 
@@ -74,7 +74,7 @@ extern struct code_watch {
 	_Atomic bool on;
 	_Atomic uint32_t gone;		/* code objects that have gone, more or less: that it changes is what counts */
 	const void *interpreter;	/* whose are told of; NULL: everyone's */
-} code_watch;
+} code_watch __attribute__((visibility("hidden")));
 void code_watch_start(void);		/* GIL held */
 
 bool python_end_is_told(void);		/* python_ended() will be called */

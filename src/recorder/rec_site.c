@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sites: memory by who asked for it, kept for the whole run (struct cw_site in format.h).
  *
- * What each site held when its device's memory was at its peak costs one comparison an event: a new peak only raises
- * the device's generation. A site notes what it holds before that changes, if it has not since the newest peak; one
- * that nothing has happened to since then still holds what it held.
+ * What each site held when its device's memory was at its peak, and in each epoch (rec_history.c), costs one comparison
+ * an event: a moment that counts only raises the device's generation. A site notes what it holds before that changes,
+ * if it has not since the newest such moment; one that nothing has happened to since then still holds what it held.
  */
 #include "rec_mem.h"
 #include "rec_site.h"
 
 #define FIRST	8192u		/* sites at first; index 0 is not used */
-#define MORE	16384u		/* and once again so many */
+#define MORE	(SITES_MAX - FIRST)	/* and once again so many */
 #define SLOTS	32768u
 
 HOT_DATA static struct {
 	struct cw_site *first;
+	uint32_t *marks;		/* of all that there may be */
 	_Atomic(struct cw_site *) more;
 	struct slot *index;
 	uint32_t n;			/* under the lock */
 	bool cannot_grow;
 } sites;
+HOT_DATA uint32_t site_generation[CW_MAX_DEVICES];
 static struct spin site_lock = { ATOMIC_FLAG_INIT };
 
 bool site_start(void)
@@ -28,10 +30,14 @@ bool site_start(void)
 	sites.more = NULL;
 	sites.cannot_grow = false;
 	sites.first = chunk_new(CW_CHUNK_SITES, FIRST * sizeof(*sites.first), 0);
+	sites.marks = chunk_new(CW_CHUNK_SITE_MARKS, SITES_MAX * sizeof(*sites.marks), 0);
 	sites.index = side_new(SLOTS * sizeof(*sites.index));
+	for (int i = 0; i < CW_MAX_DEVICES; i++)
+		site_generation[i] = 0;
 	timeline_start();
+	history_start();
 	events_start();
-	return sites.first && sites.index;
+	return sites.first && sites.marks && sites.index;
 }
 
 static struct cw_site *site_at(uint32_t i)
@@ -55,15 +61,16 @@ static uint64_t site_key(const struct cw_site *s)
 /* The reader finds the second chunk behind the first one, and counts on. */
 static bool make_room(void)
 {
+	struct cw_site *more;
+
 	if (sites.n < FIRST || (sites.more && sites.n < FIRST + MORE))
 		return true;
-	if (!sites.more && !sites.cannot_grow) {
-		atomic_store_explicit(&sites.more, chunk_new(CW_CHUNK_SITES, MORE * sizeof(struct cw_site), 0),
-				      memory_order_release);
-		sites.cannot_grow = !sites.more;
-		return sites.more;
-	}
-	return false;
+	if (sites.more || sites.cannot_grow)
+		return false;
+	more = chunk_new(CW_CHUNK_SITES, MORE * sizeof(*more), 0);
+	atomic_store_explicit(&sites.more, more, memory_order_release);
+	sites.cannot_grow = !more;
+	return more;
 }
 
 /* Called with the lock held. */
@@ -112,17 +119,28 @@ HOT uint32_t site_number(struct rec_thread *t, const struct cw_allocation *a, ui
 	return i;
 }
 
-static inline void before_change(struct cw_site *s)
+/* A device that there cannot be is the host. */
+static __attribute__((noinline)) void note_moments(struct cw_site *s, uint32_t number, uint32_t now)
 {
-	uint32_t generation;
+	uint32_t peak;
 
 	if (s->device < 0 || s->device >= CW_MAX_DEVICES)
 		return;
-	generation = __atomic_load_n(&rec.h->memory[s->device].peak_generation, __ATOMIC_RELAXED);
-	if (likely(s->peak_generation == generation))
-		return;
-	s->at_peak = s->live;
-	s->peak_generation = generation;
+	peak = __atomic_load_n(&rec.h->memory[s->device].peak_generation, __ATOMIC_RELAXED);
+	if (s->peak_generation != peak) {
+		s->at_peak = s->live;
+		s->peak_generation = peak;
+	}
+	history_keep(s, number, sites.marks[number]);
+	shared_set(&sites.marks[number], now);
+}
+
+static inline void before_change(struct cw_site *s, uint32_t number)
+{
+	uint32_t now = __atomic_load_n(&site_generation[(uint16_t)s->device % CW_MAX_DEVICES], __ATOMIC_RELAXED);
+
+	if (unlikely(sites.marks[number] != now))
+		note_moments(s, number, now);
 }
 
 HOT void site_came(const struct cw_allocation *a)
@@ -133,8 +151,8 @@ HOT void site_came(const struct cw_allocation *a)
 		events_write(a, true, a->ticks);
 	if (unlikely(!a->site))
 		return;
-	before_change(s);
-	s->live += a->size;
+	before_change(s, a->site);
+	__atomic_store_n(&s->live, s->live + a->size, __ATOMIC_RELAXED);
 	s->live_count++;
 	s->total += a->size;
 	s->total_count++;
@@ -153,7 +171,7 @@ HOT void site_gone(const struct cw_allocation *a, uint64_t ticks)
 		events_write(a, false, ticks);
 	if (unlikely(!a->site))
 		return;
-	before_change(s);
-	s->live -= a->size;
+	before_change(s, a->site);
+	__atomic_store_n(&s->live, s->live - a->size, __ATOMIC_RELAXED);	/* two plain ones become a slow pair */
 	s->live_count--;
 }

@@ -29,7 +29,7 @@ uint32_t library_asking(const struct rec_thread *t);
 bool library_is_torch(uint32_t library);	/* PyTorch's allocator itself */
 
 /* Every event, if that was asked for. */
-extern _Atomic(struct cw_events *) events_ring;
+extern _Atomic(struct cw_events *) events_ring __attribute__((visibility("hidden")));
 void events_start(void);
 void events_write(const struct cw_allocation *a, bool came, uint64_t ticks);
 void events_oom(int device, uint64_t request);
@@ -41,5 +41,18 @@ static inline bool events_wanted(void)
 
 void timeline_start(void);
 void timeline_note(int device, uint64_t ticks);
+
+/* Moments at which it counts what each site of a device holds: its peaks, and those of epochs. */
+extern uint32_t site_generation[CW_MAX_DEVICES] __attribute__((visibility("hidden")));
+static inline uint32_t site_moment(int device)
+{
+	return shared_add(&site_generation[device], 1) + 1;
+}
+
+/* What sites held over time (struct cw_epochs in format.h). */
+#define SITES_MAX	24576u
+void history_start(void);
+void history_moment(int device, const struct cw_sample *now, uint64_t sample_every, bool sample_begins);
+void history_keep(const struct cw_site *s, uint32_t number, uint32_t since);
 
 #endif

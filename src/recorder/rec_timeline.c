@@ -89,18 +89,18 @@ static inline bool says_nothing_new(const struct cw_timeline *l, const struct cw
 	       relaxed_get(&m->driver) <= relaxed_get(&s->driver);
 }
 
-/* Called with the lock held. */
-static void line_add(struct cw_timeline *l, const struct cw_sample *now)
+/* Called with the lock held. True when a sample was begun: one that was begun before a merge is never added to, so the
+ * newest sample lies in a single epoch. */
+static bool line_add(struct cw_timeline *l, const struct cw_sample *now)
 {
-	struct cw_sample *s = (struct cw_sample *)(l + 1), *last;
+	struct cw_sample *s = (struct cw_sample *)(l + 1), *last = &s[l->n ? l->n - 1 : 0];
 
-	if (l->n == l->n_max)
-		merge_neighbours(l, s);
-	last = &s[l->n ? l->n - 1 : 0];
 	if (l->n && (int64_t)(now->ticks - last->ticks) < (int64_t)l->every) {
 		add_values(last, now);
-		return;
+		return false;
 	}
+	if (l->n == l->n_max)
+		merge_neighbours(l, s);
 	rec_clock_mark();	/* a program that is killed marks no end: times are right all the same */
 	last = &s[l->n];
 	relaxed_set(&last->ticks, now->ticks);
@@ -108,6 +108,7 @@ static void line_add(struct cw_timeline *l, const struct cw_sample *now)
 	relaxed_set(&last->reserved, now->reserved);
 	relaxed_set(&last->driver, now->driver);
 	shared_set(&l->n, l->n + 1);
+	return true;
 }
 
 static __attribute__((noinline)) void line_note(int device, const struct cw_memory_now *m, uint64_t ticks)
@@ -115,14 +116,17 @@ static __attribute__((noinline)) void line_note(int device, const struct cw_memo
 	const struct cw_sample now = { .ticks = ticks, .allocated = relaxed_get(&m->allocated),
 				       .reserved = relaxed_get(&m->reserved), .driver = relaxed_get(&m->driver) };
 	struct cw_timeline *l = lines[device];
+	bool begun;
 
 	if ((!l && (without & 1u << device)) || !spin_try(&line_lock))
 		return;
 	l = lines[device];
 	if (!l)
 		l = line_new(device);
-	if (l)
-		line_add(l, &now);
+	if (l) {
+		begun = line_add(l, &now);
+		history_moment(device, &now, l->every, begun);
+	}
 	spin_done(&line_lock);
 }
 

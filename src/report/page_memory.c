@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "facts/memory_map.h"
+#include "facts/over_time.h"
 #include "report/json_text.h"
 #include "report/page_priv.h"
 #include "report/report_ledger.h"
@@ -24,7 +25,7 @@ static void larger(uint64_t *a, uint64_t b)
 	*a = b > *a ? b : *a;
 }
 
-static json_t *json_timeline(struct trace *t, int device)
+static json_t *json_samples(struct trace *t, int device)
 {
 	json_t *time = json_array(), *allocated = json_array(), *reserved = json_array(), *driver = json_array();
 	const struct cw_sample *s;
@@ -46,6 +47,16 @@ static json_t *json_timeline(struct trace *t, int device)
 		json_array_append_new(driver, page_integer(most.driver));
 	}
 	return json_pack("{s:o,s:o,s:o,s:o}", "us", time, "allocated", allocated, "reserved", reserved, "driver", driver);
+}
+
+static json_t *json_timeline(struct trace *t, const struct ledger *l, struct pool *pool)
+{
+	json_t *j = json_samples(t, l->device);
+	struct over_time o;
+
+	over_time_build(&o, t, l->device, l, pool);
+	json_object_set_new(j, "kinds", over_time_json(&o, t));
+	return j;
 }
 
 /* --- the ledger --------------------------------------------------------------------------------- */
@@ -154,7 +165,7 @@ static json_t *json_device(struct trace *t, int device, const struct process_end
 	ledger_build(&l, t, device, at, f, &seen, &pool);
 	json_object_set_new(j, "device", json_integer(device));
 	json_object_set_new(j, "name", json_text(h->device[device].name));
-	json_object_set_new(j, "timeline", json_timeline(t, device));
+	json_object_set_new(j, "timeline", json_timeline(t, &l, &pool));
 	json_object_set_new(j, "map", device_map(t, &l, f, lines, &pool));
 	json_object_set_new(j, "ledger", json_ledger(&l, t));
 	json_object_set_new(j, "words", words_of_parts());

@@ -31,6 +31,11 @@ void ledger_print_segments(FILE *out, const struct ledger *l, size_t most);
 
 json_t *ledger_json(const struct ledger *l);
 
+/* What memory was for over time, in columns; JSON null when there are none. */
+struct over_time;
+struct trace;
+json_t *over_time_json(const struct over_time *o, const struct trace *t);
+
 /* Memory over time, `width` columns. */
 void timeline_print(FILE *out, const struct cw_sample *s, size_t n, double seconds, uint64_t total, int width);
 

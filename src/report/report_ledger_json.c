@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The ledger as JSON: the parts, which add up to the total, the kinds of tensors, the lines, PyTorch's segments.
  */
+#include "facts/over_time.h"
 #include "report/json_text.h"
 #include "report/report_ledger.h"
+#include "trace/trace.h"
 
 #define SEGMENTS_SHOWN 16
 
@@ -83,4 +85,54 @@ json_t *ledger_json(const struct ledger *l)
 	json_object_set_new(j, "pinned", json_pack("{s:o,s:o}", "bytes", json_bytes(l->pinned), "peak",
 						   json_bytes(l->pinned_peak)));
 	return j;
+}
+
+/* --- over time ---------------------------------------------------------------------------------- */
+
+/* One figure of every column; the place of the figure in it. */
+static json_t *json_row(const struct over_time *o, size_t offset)
+{
+	json_t *j = json_array();
+
+	for (size_t i = 0; i < o->n; i++)
+		json_array_append_new(j, json_bytes(*(const uint64_t *)((const char *)&o->column[i] + offset)));
+	return j;
+}
+
+static json_t *json_times(const struct over_time *o, const struct trace *t, bool moments)
+{
+	json_t *j = json_array();
+
+	for (size_t i = 0; i < o->n; i++)
+		json_array_append_new(j, json_bytes(trace_ns(t, moments ? o->column[i].at : o->column[i].begin) / 1000));
+	return j;
+}
+
+static json_t *json_kinds(const struct over_time *o)
+{
+	json_t *j = json_object();
+
+	for (int k = 0; k < KIND_COUNT; k++)
+		for (size_t i = 0; i < o->n; i++)
+			if (o->column[i].kind[k]) {
+				json_object_set_new(j, ledger_kind_id((enum ledger_kind)k),
+						    json_row(o, offsetof(struct over_column, kind) + (size_t)k * sizeof(uint64_t)));
+				break;
+			}
+	return j;
+}
+
+json_t *over_time_json(const struct over_time *o, const struct trace *t)
+{
+	size_t ledger = 0;
+
+	if (!o->n)
+		return json_null();
+	while (ledger + 1 < o->n && !o->column[ledger].ledger)
+		ledger++;
+	return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:o}", "us", json_times(o, t, false), "at_us", json_times(o, t, true),
+			 "tensors", json_kinds(o), "untold", json_row(o, offsetof(struct over_column, untold)), "cache",
+			 json_row(o, offsetof(struct over_column, cache)), "other_libraries",
+			 json_row(o, offsetof(struct over_column, libraries)), "ledger", (json_int_t)ledger, "lost",
+			 json_bytes(o->lost));
 }

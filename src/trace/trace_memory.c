@@ -152,6 +152,7 @@ void trace_free_memory(struct trace *t)
 	size_t i;
 
 	free(t->sites);
+	free(t->histories);
 	free(t->nodes);
 	for (i = 0; i < CW_MAX_DEVICES; i++)
 		free(t->timeline[i].sample);

@@ -17,6 +17,13 @@ uint64_t trace_site_at_peak(const struct trace *t, const struct cw_site *s);
 /* The memory of a device over time, oldest sample first; NULL (and n = 0) where none was kept. */
 const struct cw_timeline *trace_timeline(struct trace *t, int device, const struct cw_sample **samples, size_t *n);
 
+/* The epochs of a device, oldest first, at most CW_EPOCHS; NULL (and n = 0) where none were kept. */
+const struct cw_epochs *trace_epochs(struct trace *t, int device, const struct cw_epoch **list, size_t *n);
+
+/* Bytes of a site at the moment of each epoch of its device: as many values as there are epochs. False when they are
+ * not known; a site that found no room for a history held nothing before it changed last, as far as is known. */
+bool trace_site_held(struct trace *t, size_t site, uint64_t *held);
+
 /* The totals of a device; NULL when there can be no such device. */
 const struct cw_memory_now *trace_memory(const struct trace *t, int device);
 

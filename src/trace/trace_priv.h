@@ -22,6 +22,14 @@ struct timeline {		/* the samples that are in order; built on first use */
 	size_t n;
 };
 
+struct epochs {			/* those of a device, checked on first use */
+	const struct cw_epochs *chunk;	/* NULL = none that can be used */
+	const struct cw_epoch *list;
+	size_t n;
+	uint32_t scale;
+	bool read;
+};
+
 struct trace {
 	uint8_t *data;
 	size_t len;
@@ -35,6 +43,10 @@ struct trace {
 	struct cw_site *sites;		/* all of them in one list, copied on first use */
 	size_t n_sites;
 	struct timeline timeline[CW_MAX_DEVICES];
+	struct epochs epochs[CW_MAX_DEVICES];
+	const struct cw_history **histories;	/* by site; built on first use */
+	const uint32_t *marks;
+	size_t n_marks;
 	struct trace_node *nodes;
 	size_t n_nodes;
 };

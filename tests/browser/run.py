@@ -22,7 +22,9 @@ PANELS = ("fault", "timeline", "ledger", "map", "lines", "launches", "errors", "
 DRAWN = {
     "fault": "fault ledger map lines launches errors processes environment",
     "oom": "ledger map lines errors processes environment",
+    "train": "timeline ledger map lines errors processes environment",
     "growth": "timeline ledger map lines errors processes environment",
+    "totals": "timeline ledger map lines errors processes environment",
     "refused": "fault errors processes environment",
     "ranks": "fault ledger lines launches errors processes environment",
     "hostile": "fault ledger lines launches errors processes environment",
@@ -225,6 +227,46 @@ def check_keys(browser, pages):
     quiet(browser, "keys")
 
 
+def check_kinds(browser, pages):
+    """The stack by kind: what it shows is the ledger at its moment, and each part can be hidden."""
+    picture = "return document.querySelector('#timeline canvas').toDataURL()"
+    for name in ("train", "growth"):
+        browser.open(pages.path(name))
+        check(name + ": the last column of the chart is the ledger", browser.run("""
+            const device = JSON.parse(document.getElementById("cuwhy-data").textContent).processes[0].detail.devices[0];
+            const { tensors, ledger, us } = device.timeline.kinds;
+            return ledger === us.length - 1 && Object.entries(device.ledger.kinds).every(([id, n]) => (tensors[id] ? tensors[id][ledger] : 0) === n);"""))
+        legend = browser.run("return [...document.querySelectorAll('.stack-legend button')].map((b) => b.textContent)")
+        check(name + ": the legend has a value for each part", len(legend) >= 4 and all("iB" in words or " B" in words for words in legend), legend)
+        check(name + ": a table tells the same", "in all" in text(browser, "#timeline details table"))
+        for part in range(len(legend)):
+            before = browser.run(picture)
+            press = "document.querySelectorAll('.stack-legend button')[%d]" % part
+            browser.run(press + ".focus()")
+            browser.type("enter")
+            check("%s: %s can be hidden" % (name, legend[part]), browser.run("return %s.getAttribute('aria-pressed')" % press) == "false")
+            hidden = until(browser, picture, lambda now: now != before) != before
+            check("%s: without %s the chart is another one" % (name, legend[part]), hidden or " 0 B" in legend[part] or "512 B" in legend[part])
+            browser.type("enter")
+            check("%s: %s can be shown again" % (name, legend[part]), until(browser, picture, lambda now: now == before) == before)
+    check("train: kinds are told apart", all(word in " ".join(legend_of(browser, pages, "train")) for word in ("parameters", "gradients", "optimizer", "activations")))
+    browser.prefer("light")
+    browser.open(pages.path("train"))
+    light = browser.run(picture)
+    browser.prefer("dark")
+    check("train: the chart follows light and dark", until(browser, picture, lambda now: now != light) != light)
+    browser.prefer("light")
+    browser.open(pages.path("totals"))
+    said = text(browser, "#timeline")
+    check("totals: without epochs the chart is of totals and says so", "not known over time" in said and "tensors" in said and not legend_of(browser, pages, "totals"), said)
+    quiet(browser, "kinds")
+
+
+def legend_of(browser, pages, name):
+    browser.open(pages.path(name))
+    return browser.run("return [...document.querySelectorAll('.stack-legend button')].map((b) => b.textContent)")
+
+
 def until(browser, script, want):
     """The value, as soon as it is the wanted one: events of the system come when they come."""
     for _ in range(100):
@@ -303,7 +345,7 @@ def main():
                 check_page(browser, pages, name)
                 if given.keep:
                     browser.screenshot(os.path.join(folder, name + ".png"), whole=True)
-            for part in (check_verdicts, check_keys, check_themes, check_copy, check_choices, check_speed):
+            for part in (check_verdicts, check_kinds, check_keys, check_themes, check_copy, check_choices, check_speed):
                 part(browser, pages)
     finally:
         if not given.keep:

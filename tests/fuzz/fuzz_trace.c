@@ -92,6 +92,8 @@ static void use_memory(struct trace *t)
 	const struct cw_site *s;
 	const struct cw_sample *p;
 	const struct trace_node *node;
+	const struct cw_epoch *epoch;
+	uint64_t held[CW_EPOCHS] = {0};
 	size_t i, n = trace_sites(t, &s);
 	int device;
 
@@ -99,7 +101,12 @@ static void use_memory(struct trace *t)
 		use_stack(t, s[i].stack);
 		sink += strlen(trace_string(t, s[i].library)) + trace_site_at_peak(t, &s[i]);
 	}
+	for (i = 0; i < n; i++)
+		sink += trace_site_held(t, i, held) ? held[0] + held[CW_EPOCHS - 1] : 0;
 	for (device = -1; device <= CW_MAX_DEVICES; device++) {
+		trace_epochs(t, device, &epoch, &n);
+		for (i = 0; i < n; i++)
+			sink += epoch[i].at + epoch[i].driver;
 		trace_timeline(t, device, &p, &n);
 		for (i = 0; i < n; i++)
 			sink += p[i].ticks + p[i].driver;

@@ -312,6 +312,8 @@ static void trace__memory_is_found_by_site_time_and_node(void **state)
 	const struct cw_timeline *l;
 	const struct cw_sample *sample;
 	const struct trace_node *node;
+	const struct cw_epoch *epoch;
+	uint64_t held[CW_EPOCHS];
 	const struct cw_site *s;
 	struct trace *t;
 	struct make m;
@@ -334,6 +336,13 @@ static void trace__memory_is_found_by_site_time_and_node(void **state)
 	assert_int_equal(n, 0);
 	assert_null(trace_memory(t, -1));
 	assert_null(trace_memory(t, CW_MAX_DEVICES));
+	assert_non_null(trace_epochs(t, 0, &epoch, &n));
+	assert_int_equal(n, 2);
+	assert_true(trace_site_held(t, 1, held) && held[0] == 4096 && held[1] == 4096);
+	assert_true(trace_site_held(t, 2, held) && held[0] == 1024 && held[1] == 2048);	/* as the halving chose */
+	assert_false(trace_site_held(t, 3, held));
+	assert_null(trace_epochs(t, 1, &epoch, &n));
+	assert_null(trace_epochs(t, CW_MAX_DEVICES, &epoch, &n));
 	assert_int_equal(trace_nodes(t, &node), 2);
 	assert_true(node[0].has_run && node[0].stack == 8 && node[0].sequence == 4);
 	assert_true(!node[1].has_run && node[1].stack == 8 && node[1].sequence == 5);

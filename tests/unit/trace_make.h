@@ -96,6 +96,22 @@ static inline void *make_ring(struct make *m, uint32_t kind, uint32_t n, uint32_
 	return r + 1;
 }
 
+/* Two epochs, of which the table was halved once. The first site has not changed since; the second one has a history
+ * that has not followed yet. */
+static inline void make_epochs(struct make *m)
+{
+	struct cw_epochs *e = (struct cw_epochs *)(m->data + make_chunk(m, CW_CHUNK_EPOCHS, sizeof(*e)));
+	uint32_t *mark = (uint32_t *)(m->data + make_chunk(m, CW_CHUNK_SITE_MARKS, 8 * sizeof(*mark)));
+	struct cw_history *h = (struct cw_history *)(m->data + make_chunk(m, CW_CHUNK_HISTORIES, 2 * sizeof(*h)));
+
+	*e = (struct cw_epochs){.n_max = CW_EPOCHS, .now = 1ull << 32 | 2, .every = 100, .second = {1}};
+	e->epoch[1][0] = (struct cw_epoch){1000, 1050, 4096 + 1024, 2 << 20, 3 << 20, 3, 0};
+	e->epoch[1][1] = (struct cw_epoch){1200, 1200, 6144, 2 << 20, 3 << 20, 5, 0};
+	mark[1] = 2;
+	mark[2] = 6;
+	h[0] = (struct cw_history){.site = 2, .held = {9, 2, 4}};
+}
+
 /* Memory of device 0: two sites, the second of which held less at the peak; three samples; two autograd nodes, the
  * first of which has run. */
 static inline void make_memory(struct make *m, uint32_t stack)
@@ -121,6 +137,7 @@ static inline void make_memory(struct make *m, uint32_t stack)
 	sample[0] = (struct cw_sample){1000, 4096, 2 << 20, 3 << 20};
 	sample[1] = (struct cw_sample){1200, 6144, 2 << 20, 3 << 20};
 	sample[2] = (struct cw_sample){1300, 5120, 2 << 20, 3 << 20};
+	make_epochs(m);
 	node = make_ring(m, CW_CHUNK_NODES, 4, sizeof(*node), 6);
 	node[0] = (struct cw_node){4, stack | CW_NODE_HAS_RUN};
 	node[1] = (struct cw_node){5, stack};

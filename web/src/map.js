@@ -2,7 +2,7 @@
 // The map of PyTorch's segments: one row each, every block where it lies, and what it is.
 import { clear, el, missing, svg, unique } from "./dom.js";
 import { bytes, count, isNumber, list, many, object, percent } from "./format.js";
-import { KIND_COLOURS } from "./memory.js";
+import { KIND_COLOURS } from "./kinds.js";
 
 const WIDTH = 1000;
 const SHOWN = 16;

@@ -2,77 +2,14 @@
 // Memory over time (uPlot), the ledger as a bar that adds up, and memory by line.
 import uPlot from "uplot";
 import { clear, el, missing } from "./dom.js";
+import { css, controls, marksOf, optionsOf, restingAt, timeWords } from "./chart.js";
+import { KIND_COLOURS } from "./kinds.js";
 import { bytes, capital, count, isNumber, list, many, moment, object, percent, seconds } from "./format.js";
-
-const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+import { kindsChart } from "./stack.js";
 
 const NOT_IN_DUMP = "A core dump does not tell of memory; a recording of 'cuwhy run' does.";
 
 // --- over time -----------------------------------------------------------------------------------------------
-
-// Times at which the program failed for lack of memory, or at all.
-function marksOf(failures, device) {
-  return list(failures.list).filter((f) => isNumber(f.us) && (f.device === device || f.device === null || f.device === undefined)).map((f) => ({ x: f.us / 1e6, code: f.code, text: f.source + (f.name ? `: ${f.name}` : "") }));
-}
-
-function failureLine(marks, total) {
-  return {
-    hooks: {
-      draw: (u) => {
-        const g = u.ctx;
-        drawTotal(u, total);
-        const last = marks[marks.length - 1];
-        g.save();
-        g.strokeStyle = g.fillStyle = css("--bad");
-        g.font = `600 ${11 * devicePixelRatio}px ${getComputedStyle(document.body).fontFamily}`;
-        for (const mark of marks) {
-          const x = u.valToPos(mark.x, "x", true);
-          if (x < u.bbox.left || x > u.bbox.left + u.bbox.width + 1) continue;
-          g.lineWidth = (mark === last ? 1.6 : 0.8) * devicePixelRatio;
-          g.setLineDash(mark === last ? [] : [3 * devicePixelRatio, 3 * devicePixelRatio]);
-          g.beginPath();
-          g.moveTo(x, u.bbox.top);
-          g.lineTo(x, u.bbox.top + u.bbox.height);
-          if (mark === last) {
-            g.save();
-            g.strokeStyle = css("--panel");
-            g.lineWidth *= 3;
-            g.stroke();
-            g.restore();
-          }
-          g.stroke();
-          if (mark === last) {
-            const right = x > u.bbox.left + u.bbox.width / 2;
-            g.textAlign = right ? "right" : "left";
-            g.textBaseline = "bottom";
-            g.fillText("failure", x + (right ? 3 : -3) * devicePixelRatio, u.bbox.top - 3 * devicePixelRatio);
-          }
-        }
-        g.restore();
-      },
-    },
-  };
-}
-
-// The size of the card, where the scale reaches it.
-function drawTotal(u, total) {
-  if (!(total > 0) || total > u.scales.y.max) return;
-  const g = u.ctx;
-  const y = u.valToPos(total, "y", true);
-  g.save();
-  g.strokeStyle = g.fillStyle = css("--soft");
-  g.lineWidth = devicePixelRatio;
-  g.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
-  g.beginPath();
-  g.moveTo(u.bbox.left, y);
-  g.lineTo(u.bbox.left + u.bbox.width, y);
-  g.stroke();
-  g.font = `${11 * devicePixelRatio}px ${getComputedStyle(document.body).fontFamily}`;
-  g.textAlign = "left";
-  g.textBaseline = "bottom";
-  g.fillText(`the card: ${bytes(total)}`, u.bbox.left + 5 * devicePixelRatio, y - 2 * devicePixelRatio);
-  g.restore();
-}
 
 function columnsOf(line, marks) {
   const n = list(line.us).length;
@@ -109,29 +46,6 @@ function series(label, colour, below) {
   };
 }
 
-function zoomBy(u, factor, shift) {
-  const { min, max } = u.scales.x;
-  const first = u.data[0][0];
-  const last = u.data[0][u.data[0].length - 1];
-  const span = Math.min((max - min) * factor, last - first);
-  const middle = (min + max) / 2 + shift * (max - min);
-  const from = Math.max(first, Math.min(middle - span / 2, last - span));
-  u.setScale("x", { min: from, max: from + span });
-}
-
-const reset = (u) => u.setScale("x", { min: u.data[0][0], max: u.data[0][u.data[0].length - 1] });
-
-function axes(timed) {
-  const font = "11px " + getComputedStyle(document.body).fontFamily;
-  const common = { stroke: () => css("--soft"), font, grid: { stroke: () => css("--rule"), width: 1 }, ticks: { stroke: () => css("--rule"), width: 1 } };
-  const incrs = [];
-  for (let p = 0; p < 60; p++) incrs.push(2 ** p);
-  return [
-    { ...common, values: (u, at) => at.map((v) => (timed ? seconds(v).replace(/\.0+ /, " ") : count(v * 1e6))), space: 80 },
-    { ...common, incrs, size: 74, values: (u, at) => at.map((v) => (v ? bytes(v).replace(".00", "").replace(".0 ", " ") : "0")), space: 34 },
-  ];
-}
-
 function summary(line, marks, total) {
   const most = list(line.allocated).reduce((a, b) => Math.max(a, b), 0);
   const at = list(line.allocated).indexOf(most);
@@ -141,59 +55,45 @@ function summary(line, marks, total) {
     (marks.length ? `; the ${marks.length > 1 ? "last " : ""}failure came after ${seconds(marks[marks.length - 1].x)}.` : ".");
 }
 
-export function timelinePanel(data, process, device, live) {
-  const line = object(device.timeline);
-  if (list(line.us).length < 2)
-    return missing(data.input.kind === "dump" ? NOT_IN_DUMP : device.device === undefined ? "No memory of a GPU was used, or none of it was recorded." : list(line.us).length === 1 ? "There is a single sample of this device: memory was given out once." : "Memory over time was not recorded for this device" + (data.input.kind === "snapshot" ? ": the snapshot has no history." : "."));
-  const marks = marksOf(object(device.failures || object(process.detail).failures), device.device);
+// Tensors, cache and the rest: all that is known of a snapshot, and of a recording without epochs.
+function totalsChart(line, marks, total, timed, box, buttons, live) {
   const { time, tensors, cache, other } = columnsOf(line, marks);
-  const total = object(device.ledger).total;
   const stacked = other.length ? [other, cache, tensors] : [cache, tensors];
   const kinds = [["other allocations", "--libs", 2], ["PyTorch's cache", "--cache", 3], ["tensors", "--tensors", null]].slice(other.length ? 0 : 1).map((k, i) => (other.length || k[2] === null ? k : [k[0], k[1], 2]));
-  const box = el("div", { class: "chart", tabindex: 0, role: "img", "aria-label": "Memory over time. " + summary(line, marks, total) + " Arrow keys move, plus and minus zoom, 0 shows everything." });
-  const timed = line.timed !== false;
-  // until somebody points at the chart, the legend tells of the moment that counts
-  const after = marks.length ? time.findIndex((t) => t > marks[marks.length - 1].x) : -1;
-  const rest = (u) => u.cursor.left < 0 && u.setLegend({ idx: after > 0 ? after - 1 : time.length - 1 }, false);
+  const rest = (u) => u.cursor.left < 0 && u.setLegend({ idx: restingAt(time, marks) }, false);
   const options = {
-    width: 800,
-    height: 260,
-    series: [{ label: timed ? "time" : "event", value: (u, v) => (v === null ? "\u2013" : timed ? seconds(v) : count(v * 1e6)) }, ...kinds.map(([label, colour, below]) => series(label, colour, below))],
-    scales: { x: { time: false }, y: { range: (u, min, max) => [0, (total > 0 && max > total / 2 ? Math.max(max, total) * 1.04 : Math.max(max, 1)) * 1.06] } },
-    axes: axes(timed),
-    padding: [18, 16, 0, 0],
-    cursor: { y: false, drag: { x: true, y: false, dist: 5 }, points: { show: false } },
+    ...optionsOf({ timed, marks, total }),
+    series: [{ label: timed ? "time" : "event", value: (u, v) => (v === null ? "\u2013" : timeWords(timed, v)) }, ...kinds.map(([label, colour, below]) => series(label, colour, below))],
     legend: { live: true, markers: { fill: (u, i) => css(kinds[i - 1] ? kinds[i - 1][1] : "--soft") } },
-    plugins: [failureLine(marks, total)],
     hooks: { ready: [rest], setCursor: [rest] },
   };
   live.later(() => {
     options.width = Math.max(280, box.clientWidth || 800);
     const chart = new uPlot(options, [time, ...stacked], box);
     live.charts.push(chart);
-    box.addEventListener("keydown", (e) => {
-      const act = { ArrowLeft: () => zoomBy(chart, 1, -0.2), ArrowRight: () => zoomBy(chart, 1, 0.2), "+": () => zoomBy(chart, 0.5, 0), "=": () => zoomBy(chart, 0.5, 0), "-": () => zoomBy(chart, 2, 0), 0: () => reset(chart) }[e.key];
-      if (!act) return;
-      act();
-      e.preventDefault();
-    });
-    buttons.append(
-      el("button", { type: "button", onclick: () => zoomBy(chart, 0.5, 0) }, "Zoom in"),
-      el("button", { type: "button", onclick: () => zoomBy(chart, 2, 0) }, "Zoom out"),
-      el("button", { type: "button", onclick: () => reset(chart) }, "Whole run"),
-      marks.length ? el("button", { type: "button", onclick: () => chart.setScale("x", { min: Math.max(time[0], marks[marks.length - 1].x - (time[time.length - 1] - time[0]) / 20), max: time[time.length - 1] }) }, "Before the failure") : "",
-      el("span", { class: "soft" }, "or drag over a part of it"),
-    );
+    controls(chart, box, buttons, marks);
   });
+}
+
+export function timelinePanel(data, process, device, live) {
+  const line = object(device.timeline);
+  if (list(line.us).length < 2)
+    return missing(data.input.kind === "dump" ? NOT_IN_DUMP : device.device === undefined ? "No memory of a GPU was used, or none of it was recorded." : list(line.us).length === 1 ? "There is a single sample of this device: memory was given out once." : "Memory over time was not recorded for this device" + (data.input.kind === "snapshot" ? ": the snapshot has no history." : "."));
+  const marks = marksOf(object(device.failures || object(process.detail).failures), device.device);
+  const total = object(device.ledger).total;
+  const told = summary(line, marks, total);
+  const box = el("div", { class: "chart", tabindex: 0, role: "img", "aria-label": "Memory over time. " + told + " Arrow keys move, plus and minus zoom, 0 shows everything." });
   const buttons = el("div", { class: "tools" });
-  return [el("p", {}, summary(line, marks, total)), buttons, box];
+  const kinds = object(line.kinds);
+  if (list(kinds.us).length) return [el("p", {}, told), buttons, kindsChart({ line, kinds, failed: object(device.ledger).at === "oom", failures: marks, total, words: object(device.words), box, buttons, live })];
+  totalsChart(line, marks, total, line.timed !== false, box, buttons, live);
+  return [el("p", {}, told), buttons, box, line.kinds === null ? missing("What the tensors were for is not known over time: an older cuwhy made this recording, or there was no room to keep it.") : null];
 }
 
 // --- the ledger ----------------------------------------------------------------------------------------------
 
 const PART_COLOURS = { tensors: "--tensors", cache: "--cache", cache_in_used_segments: "--cache", cache_free_segments: "--cache2", other_libraries: "--libs", context: "--ctx", other_processes: "--procs", outside: "--rest", rest: "--rest", unmeasured: "--free", free: "--free" };
 const OPEN = new Set(["free", "unmeasured", "cache_free_segments"]);
-export const KIND_COLOURS = { parameters: "--c0", gradients: "--c1", optimizer: "--c2", activations: "--c3", backward: "--c4", graphs: "--c5", workspaces: "--c6", loaded: "--c7", other: "--c8" };
 const letter = (i) => String.fromCharCode(65 + (i % 26));
 
 function barOf(title, parts, words, colours, all) {

@@ -215,12 +215,18 @@ uint64_t blocks_reported(void)
 }
 
 /* A launcher for backward(): the engine's thread allocates. */
-static uint64_t backward_block;
+static uint64_t backward_block, backward_bytes = 512;
 int make_block(void);
 int make_block(void)
 {
-	block_made(backward_block, 512, 1, 0);
+	block_made(backward_block, backward_bytes, 1, 0);
 	return 0;
+}
+
+void make_blocks_of(uint64_t bytes);
+void make_blocks_of(uint64_t bytes)
+{
+	backward_bytes = bytes;
 }
 
 void make_block_at(uint64_t address);

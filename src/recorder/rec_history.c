@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What each site held over time: a value for each epoch of the run (struct cw_epochs in format.h).
+ *
+ * Nobody goes through all sites when an epoch begins or when its moment is found: that only raises a number, and each
+ * site catches up before it changes next. Sites that hold nothing, or never change again, need no history at all.
+ */
+#include "rec_site.h"
+
+#define EPOCH_SAMPLES	4u		/* an epoch has this length in samples of the timeline, at first */
+#define FIRST		256u		/* histories in the first chunk; each further one has twice as many */
+#define CHUNKS		5u		/* 4 MiB in all */
+
+static struct {
+	struct cw_epochs *of[CW_MAX_DEVICES];
+	struct cw_history *chunk[CHUNKS];
+	uint32_t n;
+	uint32_t without;		/* bit n: there was no memory for device n's epochs */
+	bool full;
+	uint16_t number[SITES_MAX];	/* of each site's history, from 1 on; 0 = none */
+} history;
+static struct spin history_lock = { ATOMIC_FLAG_INIT };
+
+void history_start(void)
+{
+	atomic_flag_clear(&history_lock.held);
+	history.n = history.without = 0;
+	history.full = false;
+	for (uint32_t i = 0; i < CHUNKS; i++)
+		history.chunk[i] = NULL;
+	for (int i = 0; i < CW_MAX_DEVICES; i++)
+		history.of[i] = NULL;
+	for (uint32_t i = 0; i < SITES_MAX; i++)	/* after fork: pages that were never used stay so */
+		if (history.number[i])
+			history.number[i] = 0;
+}
+
+/* ---- epochs ------------------------------------------------------------------------------------------- */
+
+static uint32_t scale_of(const struct cw_epochs *e)
+{
+	return (uint32_t)(e->now >> 32);
+}
+
+static uint32_t count_of(const struct cw_epochs *e)
+{
+	return (uint32_t)e->now;
+}
+
+static struct cw_epoch *table_of(struct cw_epochs *e, uint32_t scale)
+{
+	return e->epoch[scale & 1];
+}
+
+static void set_now(struct cw_epochs *e, uint32_t scale, uint32_t n)
+{
+	shared_set(&e->now, (uint64_t)scale << 32 | n);
+}
+
+/* Without PyTorch the driver's figure tells which moment had more. */
+static bool has_more(uint64_t allocated, uint64_t driver, const struct cw_epoch *than)
+{
+	return allocated > than->allocated || (!allocated && !than->allocated && driver > than->driver);
+}
+
+/* The other table is filled, then one number says that it counts: a kill leaves either the old epochs or the new. */
+static void keep_half(struct cw_epochs *e)
+{
+	uint32_t scale = scale_of(e);
+	const struct cw_epoch *from = table_of(e, scale);
+	struct cw_epoch *to = table_of(e, scale + 1);
+	uint64_t second = 0;
+
+	for (uint32_t i = 0; i < CW_EPOCHS / 2; i++) {
+		bool later = has_more(from[2 * i + 1].allocated, from[2 * i + 1].driver, &from[2 * i]);
+
+		to[i] = from[2 * i + later];
+		to[i].begin = from[2 * i].begin;
+		second |= (uint64_t)later << i;
+	}
+	e->second[scale] = second;
+	e->every *= 2;
+	set_now(e, scale + 1, CW_EPOCHS / 2);
+}
+
+/* Sites have their new number to compare with as soon as the epoch can be found. */
+static void set_moment(struct cw_epochs *e, struct cw_epoch *p, const struct cw_sample *now)
+{
+	p->at = now->ticks;
+	p->allocated = now->allocated;
+	p->reserved = now->reserved;
+	p->driver = now->driver;
+	p->flags = rec_self && rec_self->node_depth ? CW_EPOCH_BACKWARD : 0;
+	shared_set(&p->generation, site_moment(e->device));
+}
+
+static void begin_epoch(struct cw_epochs *e, const struct cw_sample *now)
+{
+	struct cw_epoch *p;
+
+	if (count_of(e) == CW_EPOCHS)
+		keep_half(e);
+	p = &table_of(e, scale_of(e))[count_of(e)];
+	p->begin = now->ticks;
+	set_moment(e, p, now);
+	set_now(e, scale_of(e), count_of(e) + 1);
+}
+
+static bool may_begin(const struct cw_epochs *e, const struct cw_epoch *last, const struct cw_sample *now)
+{
+	return (int64_t)(now->ticks - last->begin) >= (int64_t)e->every &&
+	       (count_of(e) < CW_EPOCHS || scale_of(e) < CW_EPOCH_SCALES - 1);
+}
+
+static void note(struct cw_epochs *e, const struct cw_sample *now, bool sample_begins)
+{
+	struct cw_epoch *last = &table_of(e, scale_of(e))[count_of(e) ? count_of(e) - 1 : 0];
+
+	if (!count_of(e) || (sample_begins && may_begin(e, last, now)))
+		begin_epoch(e, now);
+	else if (has_more(now->allocated, now->driver, last))
+		set_moment(e, last, now);
+}
+
+static struct cw_epochs *epochs_new(int device, uint64_t every)
+{
+	struct cw_epochs *e = history.without & 1u << device ? NULL : chunk_new(CW_CHUNK_EPOCHS, sizeof(*e), 0);
+
+	if (!e) {
+		history.without |= 1u << device;
+		return NULL;
+	}
+	e->device = device;
+	e->n_max = CW_EPOCHS;
+	e->every = every;
+	history.of[device] = e;
+	return e;
+}
+
+/* Called where the timeline has something new, under its lock: the largest value of an epoch is one of a sample's. */
+void history_moment(int device, const struct cw_sample *now, uint64_t sample_every, bool sample_begins)
+{
+	struct cw_epochs *e;
+
+	if (!spin_try(&history_lock))
+		return;
+	e = history.of[device] ? history.of[device] : epochs_new(device, sample_every * EPOCH_SAMPLES);
+	if (e)
+		note(e, now, sample_begins);
+	spin_done(&history_lock);
+}
+
+/* ---- histories ---------------------------------------------------------------------------------------- */
+
+/* Number n, from 0 on, is in the chunk whose first number is the largest of 0, 256, 768, ... that is not above it. */
+static struct cw_history *history_at(uint32_t n, uint32_t *chunk)
+{
+	*chunk = 31u - (uint32_t)__builtin_clz(n / FIRST + 1);
+	return *chunk < CHUNKS && history.chunk[*chunk] ? &history.chunk[*chunk][n - FIRST * ((1u << *chunk) - 1)] : NULL;
+}
+
+static struct cw_history *history_new(uint32_t site, uint32_t scale)
+{
+	uint32_t chunk;
+	struct cw_history *h = history_at(history.n, &chunk);
+
+	if (!h && !history.full && chunk < CHUNKS) {
+		history.chunk[chunk] = chunk_new(CW_CHUNK_HISTORIES, (FIRST << chunk) * (uint32_t)sizeof(*h), 0);
+		h = history_at(history.n, &chunk);
+	}
+	if (!h) {
+		history.full = true;
+		return NULL;
+	}
+	h->scale = scale;
+	shared_set(&h->site, site);
+	history.number[site] = (uint16_t)++history.n;
+	return h;
+}
+
+static struct cw_history *history_of(uint32_t site)
+{
+	uint32_t chunk;
+
+	return history.number[site] ? history_at(history.number[site] - 1u, &chunk) : NULL;
+}
+
+/* The epochs of the site's own scale become those of the next one. */
+static void follow_half(struct cw_history *h, uint64_t second)
+{
+	for (uint32_t i = 0; i < CW_EPOCHS / 2; i++)
+		h->held[i] = h->held[2 * i + (second >> i & 1)];
+	for (uint32_t i = CW_EPOCHS / 2; i < CW_EPOCHS; i++)
+		h->held[i] = 0;
+}
+
+/* A kill in between leaves a history that says that it is bad. */
+static bool follow(struct cw_history *h, const struct cw_epochs *e)
+{
+	uint32_t scale = h->scale, now = scale_of(e);
+
+	if (likely(scale == now))
+		return true;
+	if (scale > now)
+		return false;
+	shared_set(&h->scale, CW_HISTORY_BAD);
+	atomic_signal_fence(memory_order_seq_cst);
+	for (; scale < now; scale++)
+		follow_half(h, e->second[scale]);
+	shared_set(&h->scale, now);
+	return true;
+}
+
+/* What it holds it has held at every moment since its mark. */
+static void fill(struct cw_history *h, struct cw_epochs *e, uint32_t since, uint64_t live)
+{
+	uint64_t units = (live + CW_HISTORY_UNIT - 1) / CW_HISTORY_UNIT;
+	const struct cw_epoch *table = table_of(e, scale_of(e));
+
+	for (uint32_t i = count_of(e); i > 0 && table[i - 1].generation > since; i--)
+		h->held[i - 1] = units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+}
+
+/* Called with the lock held. */
+static void keep(const struct cw_site *s, struct cw_epochs *e, uint32_t number, uint32_t since)
+{
+	struct cw_history *h = history_of(number);
+
+	if (!h)
+		h = history_new(number, scale_of(e));
+	if (!h)
+		e->lost++;
+	else if (follow(h, e))
+		fill(h, e, since, s->live);
+}
+
+/* One that held nothing and has no history needs none. */
+void history_keep(const struct cw_site *s, uint32_t number, uint32_t since)
+{
+	if (!s->live && !history.number[number])
+		return;
+	if (spin_try(&history_lock)) {
+		if (history.of[s->device])
+			keep(s, history.of[s->device], number, since);
+		spin_done(&history_lock);
+	} else if (history_of(number)) {
+		shared_set(&history_of(number)->scale, CW_HISTORY_BAD);
+	}
+}

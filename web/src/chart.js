@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the charts of memory over time have in common: marks of failures, the size of the card, axes, zoom and keys.
+import { el } from "./dom.js";
+import { bytes, count, isNumber, list, seconds } from "./format.js";
+
+export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// Times at which the program failed for lack of memory, or at all.
+export function marksOf(failures, device) {
+  return list(failures.list).filter((f) => isNumber(f.us) && (f.device === device || f.device === null || f.device === undefined)).map((f) => ({ x: f.us / 1e6, code: f.code, text: f.source + (f.name ? `: ${f.name}` : "") }));
+}
+
+export function failureLine(marks, total) {
+  return {
+    hooks: {
+      draw: (u) => {
+        const g = u.ctx;
+        drawTotal(u, total);
+        const last = marks[marks.length - 1];
+        g.save();
+        g.strokeStyle = g.fillStyle = css("--bad");
+        g.font = `600 ${11 * devicePixelRatio}px ${getComputedStyle(document.body).fontFamily}`;
+        for (const mark of marks) {
+          const x = u.valToPos(mark.x, "x", true);
+          if (x < u.bbox.left || x > u.bbox.left + u.bbox.width + 1) continue;
+          g.lineWidth = (mark === last ? 1.6 : 0.8) * devicePixelRatio;
+          g.setLineDash(mark === last ? [] : [3 * devicePixelRatio, 3 * devicePixelRatio]);
+          g.beginPath();
+          g.moveTo(x, u.bbox.top);
+          g.lineTo(x, u.bbox.top + u.bbox.height);
+          if (mark === last) {
+            g.save();
+            g.strokeStyle = css("--panel");
+            g.lineWidth *= 3;
+            g.stroke();
+            g.restore();
+          }
+          g.stroke();
+          if (mark === last) {
+            const right = x > u.bbox.left + u.bbox.width / 2;
+            g.textAlign = right ? "right" : "left";
+            g.textBaseline = "bottom";
+            g.fillText("failure", x + (right ? 3 : -3) * devicePixelRatio, u.bbox.top - 3 * devicePixelRatio);
+          }
+        }
+        g.restore();
+      },
+    },
+  };
+}
+
+// The size of the card, where the scale reaches it.
+function drawTotal(u, total) {
+  if (!(total > 0) || total > u.scales.y.max) return;
+  const g = u.ctx;
+  const y = u.valToPos(total, "y", true);
+  g.save();
+  g.strokeStyle = g.fillStyle = css("--soft");
+  g.lineWidth = devicePixelRatio;
+  g.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
+  g.beginPath();
+  g.moveTo(u.bbox.left, y);
+  g.lineTo(u.bbox.left + u.bbox.width, y);
+  g.stroke();
+  g.font = `${11 * devicePixelRatio}px ${getComputedStyle(document.body).fontFamily}`;
+  g.textAlign = "left";
+  g.textBaseline = "bottom";
+  g.fillText(`the card: ${bytes(total)}`, u.bbox.left + 5 * devicePixelRatio, y - 2 * devicePixelRatio);
+  g.restore();
+}
+
+function zoomBy(u, factor, shift) {
+  const { min, max } = u.scales.x;
+  const first = u.data[0][0];
+  const last = u.data[0][u.data[0].length - 1];
+  const span = Math.min((max - min) * factor, last - first);
+  const middle = (min + max) / 2 + shift * (max - min);
+  const from = Math.max(first, Math.min(middle - span / 2, last - span));
+  u.setScale("x", { min: from, max: from + span });
+}
+
+const reset = (u) => u.setScale("x", { min: u.data[0][0], max: u.data[0][u.data[0].length - 1] });
+
+export function axes(timed) {
+  const font = "11px " + getComputedStyle(document.body).fontFamily;
+  const common = { stroke: () => css("--soft"), font, grid: { stroke: () => css("--rule"), width: 1 }, ticks: { stroke: () => css("--rule"), width: 1 } };
+  const incrs = [];
+  for (let p = 0; p < 60; p++) incrs.push(2 ** p);
+  return [
+    { ...common, values: (u, at) => at.map((v) => (timed ? seconds(v).replace(/\.0+ /, " ") : count(v * 1e6))), space: 80 },
+    { ...common, incrs, size: 74, values: (u, at) => at.map((v) => (v ? bytes(v).replace(".00", "").replace(".0 ", " ") : "0")), space: 34 },
+  ];
+}
+
+export const timeWords = (timed, v) => (timed ? seconds(v) : count(v * 1e6));
+export const rangeOf = (total) => (u, min, max) => [0, (total > 0 && max > total / 2 ? Math.max(max, total) * 1.04 : Math.max(max, 1)) * 1.06];
+
+// Options that every chart has; `width` is known when the page is.
+export function optionsOf({ timed, marks, total }) {
+  return {
+    width: 800,
+    height: 260,
+    scales: { x: { time: false }, y: { range: rangeOf(total) } },
+    axes: axes(timed),
+    padding: [18, 16, 0, 0],
+    cursor: { y: false, drag: { x: true, y: false, dist: 5 }, points: { show: false } },
+    plugins: [failureLine(marks, total)],
+  };
+}
+
+// Keys on the chart, and buttons that do the same.
+export function controls(chart, box, buttons, marks) {
+  box.addEventListener("keydown", (e) => {
+    const act = { ArrowLeft: () => zoomBy(chart, 1, -0.2), ArrowRight: () => zoomBy(chart, 1, 0.2), "+": () => zoomBy(chart, 0.5, 0), "=": () => zoomBy(chart, 0.5, 0), "-": () => zoomBy(chart, 2, 0), 0: () => reset(chart) }[e.key];
+    if (!act || e.target !== box) return;
+    act();
+    e.preventDefault();
+  });
+  const time = chart.data[0];
+  const last = marks.length ? marks[marks.length - 1].x : 0;
+  buttons.append(
+    el("button", { type: "button", onclick: () => zoomBy(chart, 0.5, 0) }, "Zoom in"),
+    el("button", { type: "button", onclick: () => zoomBy(chart, 2, 0) }, "Zoom out"),
+    el("button", { type: "button", onclick: () => reset(chart) }, "Whole run"),
+    marks.length ? el("button", { type: "button", onclick: () => chart.setScale("x", { min: Math.max(time[0], last - (time[time.length - 1] - time[0]) / 20), max: time[time.length - 1] }) }, "Before the failure") : "",
+    el("span", { class: "soft" }, "or drag over a part of it"),
+  );
+}
+
+// Until somebody points at the chart, the legend tells of the moment that counts.
+export function restingAt(time, marks) {
+  const after = marks.length ? time.findIndex((t) => t > marks[marks.length - 1].x) : -1;
+  return after > 0 ? after - 1 : time.length - 1;
+}
