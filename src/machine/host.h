@@ -56,7 +56,7 @@ struct host_from {
  *
  * In a captured tree a device node is a plain file: its permission bits are the node's, and its text, all of it
  * optional, is "MAJOR:MINOR ERROR" with the name of the errno that opening it gave ("195:0 EPERM"). The kernel log is
- * the file dev/kmsg. What only a live process can be asked comes from proc/self/limits and proc/self/mountinfo. */
+ * the file dev/kmsg. What only a live process can be asked comes from proc/self/limits, status, cgroup and mountinfo. */
 void host_collect(struct host *h, struct pool *pool, const struct host_from *from);
 
 /* All unknown, all lists not known. */

@@ -521,6 +521,9 @@ static void memory__all_limits(void **state)
 	assert_int_equal(h.memory.files_soft, 1024);
 	assert_int_equal(h.memory.cgroup_limit, 1073741824);
 	assert_int_equal(h.memory.cgroup_used, 1000);
+	tree_file("/proc/self/status", "Name:\tx\nCapEff:\t0000000000004000\n");	/* CAP_IPC_LOCK */
+	look();
+	assert_true(h.memory.lock_soft == HOST_UNLIMITED);
 	assert_int_equal(h.memory.shm_size, 64 << 20);
 	assert_int_equal(h.memory.shm_writable, 0);
 	assert_int_equal(h.memory.shm_mounted, 1);
