@@ -316,6 +316,7 @@ json_t *verdict_json(const struct verdict *v)
 	json_object_set_new(j, "cause", json_text(v->cause->id));
 	json_object_set_new(j, "certainty", json_text(certainty_word(v->sure)));
 	json_object_set_new(j, "title", json_text(v->title));
+	json_object_set_new(j, "because", json_text(v->because));
 	json_object_set_new(j, "error", json_error(v));
 	json_object_set_new(j, "where", json_where(v));
 	json_object_set_new(j, "noticed", json_line(&v->noticed));
