@@ -50,6 +50,7 @@ struct host {
 struct host_from {
 	const char *root;		/* "" the live machine; else a folder that holds a captured tree */
 	const char *const *env;		/* "NAME=value", NULL at the end; for LD_LIBRARY_PATH, PATH, CUDA_HOME and the like. NULL: none */
+	const char *cwd;		/* as seen under the root; NULL: not known */
 };
 
 /* Fills `h` completely; `pool` owns what it points to and must outlive it.
