@@ -245,8 +245,12 @@ static void start__without_cuda_is_the_failure_unless_another_one_is(void **stat
 	verdict_free(v);
 	v = failure_at(true, 35, "", "KeyError", "learning_rate");
 	assert_string_equal(verdict_cause(v), "none");
-	assert_int_equal(verdict_notes(v), 1);
+	assert_int_equal(verdict_notes(v), 0);		/* no driver at all: it did without */
 	assert_false(verdict_wants_machine(v));
+	verdict_free(v);
+	v = failure_at(true, 35, "/usr/lib/libcuda.so.1", "KeyError", "learning_rate");
+	assert_string_equal(verdict_cause(v), "none");
+	assert_int_equal(verdict_notes(v), 1);		/* a driver that is too old is worth a line */
 	verdict_free(v);
 }
 
