@@ -267,6 +267,27 @@ static void text__the_first_error_counts(void **state)
 	expect_cause("KeyError: 'x'\n", "none");
 }
 
+/* A status that has two reasons, and nothing that tells which: both are named. */
+static void text__a_status_alone_has_both_candidates(void **state)
+{
+	static const char text[] = "RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED\n";
+	struct text_log *l = read_log(text);
+	struct verdict *v = verdict_of_text(l);
+	char *json = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&json, &len);
+
+	(void)state;
+	report_json(f, v, false);
+	fclose(f);
+	assert_non_null(strstr(json, "\"certainty\":\"possible\""));
+	assert_non_null(strstr(json, "{\"cause\":\"oom-masked-as-library-error\""));
+	assert_non_null(strstr(json, "{\"cause\":\"driver-too-old\""));
+	free(json);
+	verdict_free(v);
+	log_free(l);
+}
+
 static void text__a_footer_is_no_evidence(void **state)
 {
 	(void)state;
@@ -326,6 +347,7 @@ int main(void)
 		cmocka_unit_test(log__counts_assertions),
 		cmocka_unit_test(oom__numbers_of_all_forms),
 		cmocka_unit_test(text__the_first_error_counts),
+		cmocka_unit_test(text__a_status_alone_has_both_candidates),
 		cmocka_unit_test(text__a_footer_is_no_evidence),
 		cmocka_unit_test(codes__every_one_answers),
 	};
