@@ -72,16 +72,6 @@ void hang_prepare(const struct hang *h, const struct server *s)
 
 /* --- words ------------------------------------------------------------------------------------ */
 
-static const char *reason_text(uint32_t reason)
-{
-	switch (reason) {
-#define X(number, name, text) case number: return text;
-	CW_REASONS(X)
-#undef X
-	default: return "the reason is not known";
-	}
-}
-
 /* " (train.py:12)", or "" where the line is not known; owned by the caller. */
 static char *place_text(const struct process *p, uint32_t stack)
 {

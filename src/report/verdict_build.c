@@ -102,13 +102,8 @@ static void fill_lines(struct verdict *v, const struct trace *t, const struct sc
 	v->backward = line_of_place(v, t, &s->backward);
 	v->capture = line_of_place(v, t, &s->capture);
 	v->n_stack = lines_of_stack(v, t, s->where.stack, &v->stack);
-	switch (v->where.file ? CW_REASON_NONE : off) {
-#define X(number, name, why) case number: v->frames_off = number ? why : NULL; break;
-	CW_REASONS(X)
-#undef X
-	default:
-		break;
-	}
+	if (!v->where.file && off)
+		v->frames_off = reason_text(off);
 }
 
 static void fill_error(struct verdict *v, const struct facts *f)
