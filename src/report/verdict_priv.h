@@ -183,6 +183,9 @@ void verdict_evidence(struct verdict *v, const char *source, const char *text);
 void verdict_why(struct verdict *v, const char *text);
 void verdict_address_evidence(struct verdict *v, const struct facts *f);
 
+/* The kernel, the call, the fault (report_what.c). */
+void text_what(struct wrap *w, const struct verdict *v);
+
 /* What is said and advised, with its commands, behind a label (report_text.c). */
 void text_said(struct wrap *w, const char *label, const struct said *s);
 
