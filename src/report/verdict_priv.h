@@ -168,6 +168,15 @@ void verdict_waiting(struct verdict *v, const struct trace *t);
 struct line line_of_place(struct verdict *v, const struct trace *t, const struct place *p);
 size_t lines_of_stack(struct verdict *v, const struct trace *t, uint32_t off, struct line **lines);
 
+/* The same with the recording: the lines that launched the kernel, the memory that it accessed. `c` NULL: there is no dump. */
+void verdict_join_dump(struct verdict *v, const struct incident *i, struct trace *t, const struct culprit *c, struct facts *f,
+		       struct scene *s);
+/* Without a dump, the lines that launched work which may have failed. */
+void verdict_suspects(struct verdict *v, const struct incident *i, struct trace *t, struct facts *f, struct scene *s);
+
+/* A copy that lives as long as the verdict; NULL for nothing and "". */
+const char *verdict_keep(struct verdict *v, const char *text);
+
 /* Which of its lanes is shown, and how many there are: memory may tell better than the dump. */
 void verdict_thread(struct verdict *v, struct facts *f, const struct culprit *c, size_t lane, size_t threads);
 
