@@ -53,7 +53,7 @@ void opened_release(struct opened *o, struct recorded_process *p)
 struct verdict *opened_judge(const struct opened *o, const struct recorded_process *p)
 {
 	struct verdict *v = verdict_of_process(o->trace, &p->end);
-	json_t *stored = verdict_wants_machine(v) ? recording_verdict(p) : NULL;
+	json_t *stored = strcmp(verdict_cause(v), "none") != 0 ? recording_verdict(p) : NULL;
 
 	if (stored)
 		verdict_restore(v, stored);

@@ -267,8 +267,9 @@ json_t *recording_verdict(const struct recorded_process *p)
 	if (!p->part || !str_ends(p->part, PART_SUFFIX))
 		return NULL;
 	o = verdict_or_null(load_beside(p->part, JUDGED_SUFFIX));
-	if (o)
+	if (json_is_array(json_object_get(o, "checks")))
 		return o;
+	json_decref(o);
 	dir = slash ? xasprintf("%.*s", (int)(slash - p->part), p->part) : xstrdup(".");
 	o = recording_stored(dir);
 	free(dir);

@@ -52,7 +52,7 @@ char *recording_newest(struct err *e);
 int recording_read(struct recording *r, const char *path, struct err *e);
 void recording_release(struct recording *r);
 
-/* What `cuwhy run` said of this process at the time, or else of the run; NULL when it is not there. Owned by the caller. */
+/* What `cuwhy run` said of this process with the doctor, or else of the run; NULL when it is not there. Owned by the caller. */
 json_t *recording_verdict(const struct recorded_process *p);
 
 /* The verdict in a folder; NULL when it holds none. */

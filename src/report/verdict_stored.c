@@ -106,7 +106,7 @@ bool verdict_restore(struct verdict *v, const json_t *stored)
 	const struct cause *cause = cause_of(stored);
 	const char *title = member(v, stored, "title");
 
-	if (!cause || !title || !verdict_wants_machine(v) || !is_about(v, stored))
+	if (!cause || !title || strcmp(v->cause->id, "none") == 0 || !is_about(v, stored))
 		return false;
 	restore_checks(v, json_object_get(stored, "checks"));
 	if (!v->n_checks)
