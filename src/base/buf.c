@@ -58,15 +58,12 @@ void buf_adds(struct buf *b, const char *s)
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
 	va_list args;
-	char *s = NULL;
-	int n;
+	char *s;
 
 	va_start(args, fmt);
-	n = vasprintf(&s, fmt, args);
+	s = xvasprintf(fmt, args);
 	va_end(args);
-	if (n < 0)
-		return;
-	buf_add(b, s, (size_t)n);
+	buf_adds(b, s);
 	free(s);
 }
 

@@ -40,16 +40,22 @@ char *xstrdup(const char *s)
 	return checked(strdup(s));
 }
 
+char *xvasprintf(const char *fmt, va_list args)
+{
+	char *s = NULL;
+
+	return checked(vasprintf(&s, fmt, args) < 0 ? NULL : s);
+}
+
 char *xasprintf(const char *fmt, ...)
 {
 	va_list args;
-	char *s = NULL;
-	int n;
+	char *s;
 
 	va_start(args, fmt);
-	n = vasprintf(&s, fmt, args);
+	s = xvasprintf(fmt, args);
 	va_end(args);
-	return checked(n < 0 ? NULL : s);
+	return s;
 }
 
 void *xgrow(void *array, size_t n, size_t *cap, size_t size)

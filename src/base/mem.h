@@ -5,6 +5,7 @@
 #ifndef CUWHY_MEM_H
 #define CUWHY_MEM_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 void *xmalloc(size_t size);
@@ -12,6 +13,7 @@ void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *old, size_t n, size_t size);	/* n * size is checked for overflow */
 char *xstrdup(const char *s);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+char *xvasprintf(const char *fmt, va_list args) __attribute__((format(printf, 1, 0)));
 
 /* Room for one more element in an array of `n` of `*cap`: doubles it when it is full. */
 void *xgrow(void *array, size_t n, size_t *cap, size_t size);

@@ -40,15 +40,12 @@ char *pool_strdup(struct pool *p, const char *text)
 char *pool_printf(struct pool *p, const char *fmt, ...)
 {
 	va_list ap;
-	char *text = NULL, *copy;
-	int len;
+	char *text, *copy;
 
 	va_start(ap, fmt);
-	len = vasprintf(&text, fmt, ap);
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	if (len < 0)
-		BUG("cannot format");
-	copy = pool_copy(p, text, (size_t)len);
+	copy = pool_strdup(p, text);
 	free(text);
 	return copy;
 }

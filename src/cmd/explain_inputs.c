@@ -40,7 +40,7 @@ static struct verdict *judge(struct recorded_process *p, struct err *e)
 
 	if (opened_read(&o, p, e))
 		return NULL;
-	v = verdict_of_process(o.trace, &p->end);
+	v = opened_judge(&o, p);
 	opened_release(&o, p);
 	return v;
 }

@@ -68,7 +68,7 @@ static void add(struct exported *x, struct recorded_process *p)
 	}
 	if (!x->pid || x->pid == trace_header(o.trace)->pid) {
 		tell_cut(p->part, o.trace);
-		v = verdict_of_process(o.trace, &p->end);
+		v = opened_judge(&o, p);
 		chrometrace_process(&x->trace, o.trace, v);
 		verdict_free(v);
 		x->processes++;

@@ -14,6 +14,7 @@
 #include "cmd/recording.h"
 #include "dump/culprit.h"
 #include "facts/fault.h"
+#include "report/verdict.h"
 #include "trace/trace.h"
 #include "base/banned.h"
 
@@ -47,6 +48,17 @@ void opened_release(struct opened *o, struct recorded_process *p)
 	culprit_free(o->fault);
 	dump_free(o->dump);
 	trace_free(o->trace);
+}
+
+struct verdict *opened_judge(const struct opened *o, const struct recorded_process *p)
+{
+	struct verdict *v = verdict_of_process(o->trace, &p->end);
+	json_t *stored = strcmp(verdict_cause(v), "none") != 0 ? recording_verdict(p) : NULL;
+
+	if (stored)
+		verdict_restore(v, stored);
+	json_decref(stored);
+	return v;
 }
 
 bool file_is_dump(const char *path)

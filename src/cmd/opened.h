@@ -11,6 +11,7 @@ struct dump;
 struct err;
 struct recorded_process;
 struct trace;
+struct verdict;
 
 struct opened {
 	struct trace *trace;	/* NULL = it has no part: it never used CUDA */
@@ -21,6 +22,9 @@ struct opened {
 /* -errno with `e` filled when its part cannot be read; then there is nothing to release. */
 int opened_read(struct opened *o, struct recorded_process *p, struct err *e);
 void opened_release(struct opened *o, struct recorded_process *p);
+
+/* The verdict on it. What the doctor found when the program ended is kept: the machine may be another one by now. */
+struct verdict *opened_judge(const struct opened *o, const struct recorded_process *p);
 
 /* Is the file a GPU core dump, by its first bytes? */
 bool file_is_dump(const char *path);

@@ -44,7 +44,9 @@ bool ram_from_json(struct ram_state *r, const json_t *o)
 {
 	uint64_t mono = limit_of(json_object_get(o, "mono_ns"));
 
-	*r = (struct ram_state){.wsl = json_is_true(json_object_get(o, "wsl")), .mono_ns = mono < RAM_UNLIMITED ? mono : 0};
+	ram_unknown(r);
+	r->wsl = json_is_true(json_object_get(o, "wsl"));
+	r->mono_ns = mono < RAM_UNLIMITED ? mono : 0;
 #define X(field, key) r->field = limit_of(json_object_get(o, key));
 	RAM_FIELDS(X)
 #undef X

@@ -241,6 +241,41 @@ void recording_release(struct recording *r)
 	*r = (struct recording){0};
 }
 
+static json_t *verdict_or_null(json_t *o)
+{
+	if (json_is_object(o) && json_is_string(json_object_get(o, "cause")))
+		return o;
+	json_decref(o);
+	return NULL;
+}
+
+json_t *recording_stored(const char *dir)
+{
+	char *file = fs_join(dir, VERDICT_FILE);
+	json_t *o = fs_is_dir(dir) ? json_load_file(file, JSON_REJECT_DUPLICATES, NULL) : NULL;
+
+	free(file);
+	return verdict_or_null(o);
+}
+
+json_t *recording_verdict(const struct recorded_process *p)
+{
+	const char *slash = p->part ? strrchr(p->part, '/') : NULL;
+	char *dir;
+	json_t *o;
+
+	if (!p->part || !str_ends(p->part, PART_SUFFIX))
+		return NULL;
+	o = verdict_or_null(load_beside(p->part, JUDGED_SUFFIX));
+	if (json_is_array(json_object_get(o, "checks")))
+		return o;
+	json_decref(o);
+	dir = slash ? xasprintf("%.*s", (int)(slash - p->part), p->part) : xstrdup(".");
+	o = recording_stored(dir);
+	free(dir);
+	return o;
+}
+
 bool recording_in_progress(const char *dir)
 {
 	json_t *run = load(dir);

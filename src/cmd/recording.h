@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <jansson.h>
+
 #include "machine/xid.h"
 #include "report/verdict.h"
 
@@ -15,6 +17,7 @@ struct err;
 #define RUN_FILE	"run.json"
 #define VERDICT_FILE	"verdict.json"
 #define PART_SUFFIX	".cwr"
+#define JUDGED_SUFFIX	".json"		/* beside a part: the verdict on it */
 #define USAGE_SUFFIX	".usage.json"	/* beside a part: who held the GPUs when memory ran out in it */
 #define RAM_SUFFIX	".ram.json"	/* likewise: the host's memory and the limits on it */
 #define DUMP_SUFFIX	".cudacore"	/* beside a part: the GPU core dump of that process */
@@ -48,6 +51,12 @@ char *recording_newest(struct err *e);
 /* A folder, or a single .cwr file. What is damaged in it is left out. */
 int recording_read(struct recording *r, const char *path, struct err *e);
 void recording_release(struct recording *r);
+
+/* What `cuwhy run` said of this process with the doctor, or else of the run; NULL when it is not there. Owned by the caller. */
+json_t *recording_verdict(const struct recorded_process *p);
+
+/* The verdict in a folder; NULL when it holds none. */
+json_t *recording_stored(const char *dir);
 
 /* How a process ended, as its own recording tells it: for processes whose end is not known. */
 struct cw_header;

@@ -52,7 +52,7 @@ static void add_process(struct judged *j, struct recorded_process *p)
 		j->left = e;
 		return;
 	}
-	j->list[j->n] = verdict_of_process(o.trace, &p->end);
+	j->list[j->n] = opened_judge(&o, p);
 	page_add_process(j->page, o.trace, &p->end, j->list[j->n], NULL, false);
 	if (o.trace)
 		tell_cut(j->page, p, o.trace);
@@ -70,25 +70,12 @@ static void add_first(struct judged *j, struct recording *r, const struct verdic
 
 		if (!p->part || (p->end.pid && p->end.pid != verdict_pid(first)) || opened_read(&o, p, NULL))
 			continue;
-		v = verdict_of_process(o.trace, &p->end);
+		v = opened_judge(&o, p);
 		if (verdict_pid(v) == verdict_pid(first) && !strcmp(verdict_cause(v), verdict_cause(first)))
 			page_add_process(j->page, o.trace, &p->end, v, NULL, true);
 		verdict_free(v);
 		opened_release(&o, p);
 	}
-}
-
-/* What `cuwhy run` said at the time: better than nothing when the parts cannot be read. */
-static json_t *stored_verdict(const char *path)
-{
-	char *file = fs_join(path, VERDICT_FILE);
-	json_t *o = fs_is_dir(path) ? json_load_file(file, JSON_REJECT_DUPLICATES, NULL) : NULL;
-
-	free(file);
-	if (json_is_object(o) && json_is_string(json_object_get(o, "cause")))
-		return o;
-	json_decref(o);
-	return NULL;
 }
 
 /* Nothing of ours: then there is no page to make. */
@@ -107,16 +94,12 @@ static bool is_ours(const char *path)
 static int finish(struct judged *j, struct recording *r, const char *path)
 {
 	bool none = j->n == 0 && r->n > 0;
-	json_t *stored = stored_verdict(path);
+	/* what `cuwhy run` said at the time: better than nothing when the parts cannot be read */
+	json_t *stored = none ? recording_stored(path) : NULL;
 	struct verdict *v = verdict_join(j->list, j->n);
 	int status;
 
-	/* the doctor looked at the machine then, which may be another one */
-	if (!none && stored && !json_is_array(json_object_get(stored, "checks"))) {
-		json_decref(stored);
-		stored = NULL;
-	}
-	if (stored && none)
+	if (stored)
 		page_tell(j->page, "the verdict is the one that was written when the program ended");
 	if (!none)
 		add_first(j, r, v);

@@ -103,6 +103,8 @@ struct process {
 
 /* --- run_server.c ----------------------------------------------------------------------------- */
 
+#define CLIENTS_MAX	4096	/* recorders that are connected at once */
+
 struct server {
 	char *dir;		/* private folder, removed at the end */
 	char *path;		/* of the socket */
@@ -291,6 +293,10 @@ void victims_tell(struct judge *j);
 /* Asks the doctor where the environment may be to blame, and lets the verdict of `p` be its. */
 void judge_machine(struct judge *j, struct process *p);
 void judge_machine_release(struct judge *j);
+
+/* Prints and stores the verdict of a process that failed; and that of the whole run, when all have ended. */
+void judge_tell(struct judge *j, struct process *p);
+void judge_tell_end(struct judge *j, const struct verdict *all, bool kept);
 
 /* Joins the verdicts, prints what is still to be printed, finishes the recording. */
 void judge_finish(struct judge *j);

@@ -6,6 +6,9 @@
 
 #include "cmd/run.h"
 
+#define MS_NS		1000000u
+#define SECOND_NS	1000000000u
+
 struct waiters {		/* of one process, the longest wait first */
 	struct waiter list[CW_HANG_THREADS];
 	size_t n;
@@ -19,5 +22,9 @@ bool waiter_still(const struct process *p, const struct waiter *w);
 
 /* Writes into the recording what was found. */
 bool hang_write(const struct process *p, const struct cw_hang *h);
+
+/* Asks for a dump of the GPU that `p` waits for, or goes without where nobody listens; then sees it come. */
+void hang_ask(const struct hang *h, const struct server *s, struct process *p, const struct waiters *w);
+void hang_follow_dump(const struct hang *h, struct process *p, uint64_t now);
 
 #endif

@@ -98,6 +98,8 @@ const struct compat_capability *compat_capability(int cc);
 const struct compat_gpu *compat_gpu_by_pci(uint16_t device);
 /* "NVIDIA GeForce RTX 3090", "Tesla V100-SXM2-16GB", "H100 80GB HBM3". The answer's `name` is the pattern that matched. */
 const struct compat_gpu *compat_gpu_by_name(const char *name);
+/* Does this word stand in the name of a card ("GeForce", "Ti", "Laptop")? Case does not matter. */
+bool compat_name_word(const char *word, size_t len);
 /* GeForce, workstation or data centre, by the words of the name, also for names that are not in the table. */
 enum compat_class compat_class_of(const char *name);
 /* May this card use the cuda-compat package? */

@@ -3,6 +3,7 @@
  */
 #include <fnmatch.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/str.h"
 #include "compat/compat.h"
@@ -97,6 +98,25 @@ const struct compat_gpu *compat_gpu_by_name(const char *name)
 		if (fnmatch(names[i].name, name, 0) == 0)
 			return &names[i];
 	return NULL;
+}
+
+static const char *const words[] = {
+#define COMPAT_CARD(id, name, chip, cc, class) name,
+#define COMPAT_WORD(word) word,
+#include "kb/compat_gpus.def"
+};
+
+bool compat_name_word(const char *word, size_t len)
+{
+	for (size_t i = 0; i < COUNT(words); i++)
+		for (const char *at = words[i]; *at; at += strspn(at, " ")) {
+			size_t n = strcspn(at, " ");
+
+			if (n == len && strncasecmp(at, word, n) == 0)
+				return true;
+			at += n;
+		}
+	return false;
 }
 
 enum compat_class compat_class_of(const char *name)

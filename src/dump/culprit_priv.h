@@ -29,8 +29,9 @@ struct hunt {
 typedef bool thread_fn(struct hunt *h, const struct thread *t);
 bool threads_walk(struct hunt *h, const struct dump_row *only_sm, thread_fn *fn);
 
-/* culprit_where.c: kernel, pc and instruction; then lanes and addresses. */
+/* culprit_where.c: kernel, pc and instruction. */
 void culprit_place(struct hunt *h);
+/* culprit_lanes.c: then lanes and addresses. */
 void culprit_lanes(struct hunt *h);
 void culprit_judge(struct hunt *h);
 /* culprit_address.c: has a lane executed the instruction, and what did it access? */

@@ -26,6 +26,17 @@ static unsigned count_entries(const char *list)
 	return n;
 }
 
+/* The driver is there and finds no device, or is not there at all. A list of visible devices that names some which are
+ * not there is another matter: somebody wanted them. */
+bool incident_no_gpu(const struct incident *i, const struct trace *t)
+{
+	const struct cw_header *h = trace_header(t);
+
+	if (i->code == 35)
+		return !h->libcuda_path[0] && !h->driver_version;
+	return i->code == 100 && (strcmp(i->lead->visible_devices, CW_NOT_SET) == 0 || count_entries(i->lead->visible_devices) == 0);
+}
+
 static void fill_visible(struct facts *f, const struct incident *i, const struct cw_header *h)
 {
 	const char *first = h->visible_devices_at_init, *now = i->lead->visible_devices;

@@ -229,18 +229,6 @@ static void fill_cudnn(struct facts *f, const struct pyenv *env, int cc)
 	}
 }
 
-static void fill_nvcc(struct facts *f, const struct machine *m, const struct pyenv *env)
-{
-	const char *path = m->host.tools.cuda_home ? m->host.tools.cuda_home : m->host.tools.nvcc;
-	const char *version = m->host.tools.cuda_home ? m->host.tools.cuda_home_version : m->host.tools.nvcc_version;
-	int has = cuda_number(version), wants = cuda_number(env->torch.cuda);
-
-	fact_set_text(f, FACT_nvcc_path, path);
-	fact_set_text(f, FACT_nvcc_version, version);
-	if (has && wants)
-		fact_set_flag(f, FACT_nvcc_differs, has / 1000 != wants / 1000);
-}
-
 /* --- the environment -------------------------------------------------------------------------- */
 
 static bool has_torch_code(const struct machine *m, const struct pyenv *env)
@@ -323,7 +311,7 @@ void fill_machine_env(struct facts *f, const struct machine *m, const struct mac
 		fill_compilers(f, m, env, index, g->cc);
 		fill_cudnn(f, env, g->cc);
 	}
-	fill_nvcc(f, m, env);
+	fill_machine_builds(f, m, env);
 	fill_machine_loader(f, m, env);
 	fill_machine_extensions(f, m, index, g);
 }

@@ -17,6 +17,7 @@ void fill_machine_env(struct facts *f, const struct machine *m, const struct mac
 void fill_machine_loader(struct facts *f, const struct machine *m, const struct pyenv *env);
 void fill_machine_extensions(struct facts *f, const struct machine *m, size_t env, const struct machine_gpu *g);
 void fill_machine_install(struct facts *f, const struct machine *m, const struct pyenv *env);
+void fill_machine_builds(struct facts *f, const struct machine *m, const struct pyenv *env);
 
 /* What the driver is, by everything that knows: for src/compat. */
 struct compat_driver machine_driver(const struct machine *m);

@@ -60,16 +60,23 @@ static void fill_versions(struct facts *f, const struct text_env *e)
 		fact_set_text(f, FACT_driver_version, pool_printf(f->pool, "%d.%d", driver_cuda / 1000, driver_cuda % 1000 / 10));
 }
 
-/* People leave out words and spaces: "RTX 3090", "RTX3090", "A6000". */
-static const struct compat_gpu *gpu_by_words(struct facts *f, const char *name)
+/* People leave out words and spaces ("RTX 3090", "RTX3090", "A6000"), and add some ("L4 24GB"). */
+static const struct compat_gpu *gpu_by_words(struct facts *f, const char *words)
 {
 	static const char *const before[] = {"", "GeForce ", "RTX ", "Tesla ", "Quadro ", "NVIDIA "};
+	bool joined = (str_starts(words, "RTX") || str_starts(words, "GTX")) && isdigit((unsigned char)words[3]);
+	char *name = joined ? pool_printf(f->pool, "%.3s %s", words, words + 3) : pool_strdup(f->pool, words);
 	const struct compat_gpu *g = NULL;
 
-	if ((str_starts(name, "RTX") || str_starts(name, "GTX")) && isdigit((unsigned char)name[3]))
-		name = pool_printf(f->pool, "%.3s %s", name, name + 3);
-	for (size_t i = 0; i < COUNT(before) && !g; i++)
-		g = compat_gpu_by_name(pool_printf(f->pool, "%s%s", before[i], name));
+	while (!g) {
+		char *space = strrchr(name, ' ');
+
+		for (size_t i = 0; i < COUNT(before) && !g; i++)
+			g = compat_gpu_by_name(pool_printf(f->pool, "%s%s", before[i], name));
+		if (!space)
+			break;
+		*space = '\0';
+	}
 	return g;
 }
 

@@ -61,16 +61,6 @@ struct culprit *fault_of_dump(struct dump *d, const struct trace *t)
 	return trace_header(t)->hang.flags & CW_HANG_TRIGGERED ? culprit_find_running(d) : culprit_find(d);
 }
 
-static const char *reason_text(uint32_t reason)
-{
-	switch (reason) {
-#define X(number, name, text) case number: return text;
-	CW_REASONS(X)
-#undef X
-	default: return "the reason is not known";
-	}
-}
-
 static const char *why_no_dump(const struct cw_header *h)
 {
 	if (h->hang.flags & CW_HANG_NO_PIPE)

@@ -84,6 +84,9 @@ const struct xid *incident_xid(const struct incident *i, const struct trace *t, 
 /* Without return type, template arguments and parameters: C++ names go on for pages. */
 const char *kernel_short_name(const char *name, struct pool *pool);
 
+/* CUDA says that there is no GPU to use: the answer to a question that programs ask, and often expect. */
+bool incident_no_gpu(const struct incident *i, const struct trace *t);
+
 /* First member of the source (enum cw_source), NULL when there is none. */
 const struct cw_failure *incident_from(const struct incident *i, uint32_t source);
 

@@ -34,70 +34,6 @@ const struct cw_failure *ledger_oom(const struct trace *t, int device)
 	return driver;
 }
 
-/* ---- the pieces ------------------------------------------------------------------------------------------- */
-
-static bool counts(const struct piece *p, int device)
-{
-	return (p->device == device || p->device < 0) &&
-	       (p->kind == CW_MEM_DEVICE || p->kind == CW_MEM_ASYNC || p->kind == CW_MEM_VMM);
-}
-
-static struct ledger_line line_of_piece(const struct piece *p, const struct about *a)
-{
-	return (struct ledger_line){ .place = a->place, .bytes = p->size, .count = 1, .first_ticks = p->ticks,
-				     .last_ticks = p->ticks };
-}
-
-static void add_tensors(struct lines *to, const struct moment *m, struct kinds *k)
-{
-	for (size_t i = 0; i < m->torch.n; i++) {
-		const struct piece *p = &m->torch.list[i];
-		struct ledger_line one = line_of_piece(p, kinds_about(k, p));
-
-		one.part = PART_TENSORS;
-		one.kind = kinds_of(k, p);
-		lines_add(to, &one);
-	}
-}
-
-/* libcublas.so.13; of a Python extension the module: cupy_backends/cuda/api/runtime. */
-static const char *library_shown(const char *path, struct pool *pool)
-{
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-	const char *tag = strstr(base, ".cpython-"), *packages = strstr(path, "-packages/");
-
-	tag = tag ? tag : strstr(base, ".abi3.so");
-	if (!path[0] || !tag)
-		return path[0] ? base : NULL;
-	path = packages ? packages + strlen("-packages/") : base;
-	return pool_copy(pool, path, (size_t)(tag - path));
-}
-
-static const char *library_of(struct kinds *k, const struct piece *p, const struct about *a, struct pool *pool)
-{
-	uint32_t off = p->library ? p->library : a->asked ? a->asked->library : 0;
-
-	if (off != k->library)
-		k->library_name = library_shown(trace_string(k->trace, off), pool);
-	k->library = off;
-	return k->library_name;
-}
-
-static void add_libraries(struct lines *to, const struct moment *m, struct kinds *k, struct pool *pool)
-{
-	for (size_t i = 0; i < m->driver.n; i++) {
-		const struct piece *p = &m->driver.list[i];
-		struct ledger_line one;
-
-		if (p->segment || !counts(p, m->device))
-			continue;
-		one = line_of_piece(p, kinds_about(k, p));
-		one.part = PART_LIBRARIES;
-		one.library = library_of(k, p, kinds_about(k, p), pool);
-		lines_add(to, &one);
-	}
-}
-
 /* ---- sums --------------------------------------------------------------------------------------------------- */
 
 static uint64_t sum_of(const struct lines *l, enum ledger_part part)
@@ -118,25 +54,6 @@ static uint64_t settle(struct lines *l, enum ledger_part part, uint64_t known)
 	if (known > sum)
 		lines_add(l, &(struct ledger_line){ .part = part, .kind = KIND_OTHER, .bytes = known - sum });
 	return known > sum ? known : sum;
-}
-
-static uint64_t driver_sum(const struct moment *m)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < m->driver.n; i++)
-		sum += counts(&m->driver.list[i], m->device) ? m->driver.list[i].size : 0;
-	return sum;
-}
-
-static uint64_t host_sum(const struct moment *m)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < m->driver.n; i++)
-		sum += m->driver.list[i].kind == CW_MEM_PINNED || m->driver.list[i].kind == CW_MEM_REGISTERED ?
-			       m->driver.list[i].size : 0;
-	return sum;
 }
 
 /* Takes at most what is left of the card: figures of different moments must not make it larger than it is. */
@@ -201,34 +118,6 @@ static void add_kinds(struct ledger *l)
 	}
 }
 
-/* ---- how often a line was at it --------------------------------------------------------------------------- */
-
-#define LINES_COUNTED 64
-
-static void count_made(struct ledger *l, struct kinds *k)
-{
-	struct lines made = { 0 };
-
-	for (size_t i = 1; i < k->n; i++) {
-		const struct cw_site *s = &k->site[i];
-		struct piece p = { .stack = s->stack, .forward_stack = s->forward_stack, .device = s->device,
-				   .kind = s->kind, .site = (uint32_t)i };
-		struct ledger_line one = { .place = kinds_about(k, &p)->place, .made = s->total_count,
-					   .made_bytes = s->total };
-
-		if (s->kind == CW_MEM_TORCH && s->device == l->device && one.place.file)
-			lines_add(&made, &one);
-	}
-	lines_join(&made);
-	for (size_t i = 0; i < l->n && i < LINES_COUNTED; i++)
-		for (size_t j = 0; l->line[i].part == PART_TENSORS && j < made.n; j++)
-			if (place_same(&l->line[i].place, &made.list[j].place)) {
-				l->line[i].made = made.list[j].made;
-				l->line[i].made_bytes = made.list[j].made_bytes;
-			}
-	free(made.list);
-}
-
 /* ---- the moment ----------------------------------------------------------------------------------------------- */
 
 /* The sample that holds the moment tells what was reserved around it. */
@@ -268,7 +157,7 @@ static void set_sums(struct ledger *l, struct trace *t, const struct cw_failure 
 {
 	const struct cw_memory_now *now = trace_memory(t, l->device);
 
-	l->driver = driver_sum(m);
+	l->driver = pieces_driver_sum(m);
 	if (l->at == LEDGER_END && now) {
 		l->allocated = now->allocated;
 		l->reserved = now->reserved;
@@ -328,16 +217,16 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 		lines_at_peak(&lines, &k, &m);
 	} else {
 		segments_find(&l->segments, &m, &k, l->reserved, pool);
-		add_tensors(&lines, &m, &k);
-		add_libraries(&lines, &m, &k, pool);
+		pieces_add_tensors(&lines, &m, &k);
+		pieces_add_libraries(&lines, &m, &k, pool);
 	}
 	settle_lines(l, &lines);
 	divide(l, &lines, f ? f->free_bytes : 0, seen);
 	lines_join(&lines);
 	keep_lines(l, &lines, pool);
 	add_kinds(l);
-	count_made(l, &k);
-	l->pinned = at == LEDGER_PEAK ? 0 : host_sum(&m);
+	pieces_count_made(l, &k);
+	l->pinned = at == LEDGER_PEAK ? 0 : pieces_host_sum(&m);
 	moment_free(&m);
 }
 
@@ -345,12 +234,12 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 static void read_history(struct ledger *l, struct lines *lines, struct kinds *k, struct moment *m, struct pool *pool)
 {
 	segments_find(&l->segments, m, k, l->reserved, pool);
-	add_tensors(lines, m, k);
-	add_libraries(lines, m, k, pool);
-	l->driver = driver_sum(m);
+	pieces_add_tensors(lines, m, k);
+	pieces_add_libraries(lines, m, k, pool);
+	l->driver = pieces_driver_sum(m);
 	l->allocated = sum_of(lines, PART_TENSORS);
 	l->reserved = 0;
-	l->pinned = host_sum(m);
+	l->pinned = pieces_host_sum(m);
 }
 
 void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t ticks, const struct history *h,

@@ -92,4 +92,15 @@ void lines_add(struct lines *l, const struct ledger_line *one);
 void lines_at_peak(struct lines *to, struct kinds *k, const struct moment *m);
 void lines_join(struct lines *l);	/* same place: one line; biggest first. Nothing can be added then. */
 
+/* Lines of PyTorch's blocks, of what others asked the driver for, and of what each site had at the peak. */
+void pieces_add_tensors(struct lines *to, const struct moment *m, struct kinds *k);
+void pieces_add_libraries(struct lines *to, const struct moment *m, struct kinds *k, struct pool *pool);
+
+/* Bytes of the driver on the device, and pinned in the host. */
+uint64_t pieces_driver_sum(const struct moment *m);
+uint64_t pieces_host_sum(const struct moment *m);
+
+/* How often each line made a tensor in the whole run. */
+void pieces_count_made(struct ledger *l, struct kinds *k);
+
 #endif

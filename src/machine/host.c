@@ -11,7 +11,7 @@
 
 void host_collect(struct host *h, struct pool *pool, const struct host_from *from)
 {
-	struct looking l = {.h = h, .pool = pool, .root = from->root, .env = from->env, .live = !from->root[0]};
+	struct looking l = {.h = h, .pool = pool, .root = from->root, .env = from->env, .cwd = from->cwd, .live = !from->root[0]};
 
 	host_unknown(h);
 	l.mounts = look_file(&l, "/proc/self/mountinfo", 4u << 20, NULL);
@@ -28,6 +28,7 @@ void host_collect(struct host *h, struct pool *pool, const struct host_from *fro
 	host_look_memory(&l);
 	host_look_toolkits(&l);
 	host_look_compilers(&l);
+	host_look_builds(&l);
 	host_look_log(&l);
 	host_looked(h, HOST_LIST_gap);
 }

@@ -50,13 +50,14 @@ struct host {
 struct host_from {
 	const char *root;		/* "" the live machine; else a folder that holds a captured tree */
 	const char *const *env;		/* "NAME=value", NULL at the end; for LD_LIBRARY_PATH, PATH, CUDA_HOME and the like. NULL: none */
+	const char *cwd;		/* as seen under the root; NULL: not known */
 };
 
 /* Fills `h` completely; `pool` owns what it points to and must outlive it.
  *
  * In a captured tree a device node is a plain file: its permission bits are the node's, and its text, all of it
  * optional, is "MAJOR:MINOR ERROR" with the name of the errno that opening it gave ("195:0 EPERM"). The kernel log is
- * the file dev/kmsg. What only a live process can be asked comes from proc/self/limits and proc/self/mountinfo. */
+ * the file dev/kmsg. What only a live process can be asked comes from proc/self/limits, status, cgroup and mountinfo. */
 void host_collect(struct host *h, struct pool *pool, const struct host_from *from);
 
 /* All unknown, all lists not known. */

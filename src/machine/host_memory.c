@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory of the machine and every limit on it: RAM, swap, control groups, ulimits, /dev/shm.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,93 +9,31 @@
 
 #include "base/tree.h"
 #include "machine/host_priv.h"
+#include "probe/ram.h"
 #include "base/banned.h"
 
-#define DEPTH_MAX	32		/* of control groups */
-
-/* "16384 kB" */
-static int64_t kilobytes(const struct looking *l, const char *text, const char *name)
+static int64_t number(uint64_t v)
 {
-	const char *value = look_field(l, text, name);
-	long long n;
-
-	if (!value || !isdigit((unsigned char)*value))
-		return -1;
-	errno = 0;
-	n = strtoll(value, NULL, 10);
-	return errno || n > INT64_MAX / 1024 ? -1 : n * 1024;
+	return v == RAM_UNKNOWN ? -1 : v == RAM_UNLIMITED ? HOST_UNLIMITED : (int64_t)v;
 }
 
-static int64_t limit_word(const char **s)
+static void take_ram(const struct looking *l)
 {
-	const char *at = *s + strspn(*s, " ");
-	size_t n = strcspn(at, " \n");
-	unsigned long long value;
-	char *end;
+	struct ram_state r;
 
-	*s = at + n;
-	if (n == 9 && memcmp(at, "unlimited", 9) == 0)
-		return HOST_UNLIMITED;
-	errno = 0;
-	value = strtoull(at, &end, 10);
-	if (end == at || errno)
-		return -1;
-	return value > INT64_MAX ? HOST_UNLIMITED : (int64_t)value;
-}
-
-/* "Max locked memory         8388608              8388608              bytes" */
-static void take_limit(const char *limits, const char *name, int64_t *soft, int64_t *hard)
-{
-	const char *line = limits ? strstr(limits, name) : NULL;
-
-	if (!line || (line != limits && line[-1] != '\n'))
-		return;
-	line += strlen(name);
-	*soft = limit_word(&line);
-	if (hard)
-		*hard = limit_word(&line);
-}
-
-static void take_limits(const struct looking *l)
-{
-	const char *limits = look_file(l, "/proc/self/limits", 1 << 14, NULL);
-
-	take_limit(limits, "Max locked memory", &l->h->memory.lock_soft, &l->h->memory.lock_hard);
-	take_limit(limits, "Max open files", &l->h->memory.files_soft, NULL);
-	take_limit(limits, "Max address space", &l->h->memory.address_space, NULL);
-	if (!limits)
+	ram_look(&r, l->root, 0);
+	l->h->memory.total = number(r.total);
+	l->h->memory.available = number(r.available);
+	l->h->memory.swap_total = number(r.swap_total);
+	l->h->memory.swap_free = number(r.swap_free);
+	l->h->memory.cgroup_limit = number(r.group_limit);
+	l->h->memory.cgroup_used = number(r.group_used);
+	l->h->memory.lock_soft = number(r.lock_limit);
+	l->h->memory.lock_hard = number(r.lock_hard);
+	l->h->memory.files_soft = number(r.files);
+	l->h->memory.address_space = number(r.address_space);
+	if (r.lock_hard == RAM_UNKNOWN && r.files == RAM_UNKNOWN && r.address_space == RAM_UNKNOWN)
 		look_gap(l, "/proc/self/limits", "it cannot be read");
-}
-
-/* ---- control groups ---------------------------------------------------------------------------------------- */
-
-struct group_files { const char *controller, *mount, *limit, *used; };
-
-/* The smallest limit on the way up counts. */
-static bool take_groups(const struct looking *l, const struct group_files *f)
-{
-	const char *path = look_cgroup(l, f->controller);
-	char *dir = path ? pool_strdup(l->pool, path) : NULL, *slash;
-	int64_t limit, least = -1;
-
-	for (int i = 0; dir && i < DEPTH_MAX; i++) {
-		const char *text = look_line(l, pool_printf(l->pool, "%s%s/%s", f->mount, dir, f->limit));
-
-		limit = !text ? -1 : strcmp(text, "max") == 0 ? HOST_UNLIMITED : isdigit((unsigned char)*text) ? strtoll(text, NULL, 10) : -1;
-		if (limit > INT64_MAX / 2)
-			limit = HOST_UNLIMITED;
-		if (limit >= 0 && (least < 0 || limit < least)) {
-			least = limit;
-			l->h->memory.cgroup_used = look_number(l, pool_printf(l->pool, "%s%s/%s", f->mount, dir, f->used));
-		}
-		slash = strrchr(dir, '/');
-		if (!slash || !*dir)
-			break;
-		*slash = '\0';
-	}
-	if (least >= 0)
-		l->h->memory.cgroup_limit = least;
-	return least >= 0;
 }
 
 /* ---- /dev/shm ----------------------------------------------------------------------------------------------- */
@@ -155,17 +92,7 @@ static void take_shm(const struct looking *l)
 
 void host_look_memory(const struct looking *l)
 {
-	static const struct group_files v1 = {"memory", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"};
-	static const struct group_files v2 = {"", "/sys/fs/cgroup", "memory.max", "memory.current"};
-	const char *info = look_file(l, "/proc/meminfo", 1 << 14, NULL);
-
-	l->h->memory.total = kilobytes(l, info, "MemTotal");
-	l->h->memory.available = kilobytes(l, info, "MemAvailable");
-	l->h->memory.swap_total = kilobytes(l, info, "SwapTotal");
-	l->h->memory.swap_free = kilobytes(l, info, "SwapFree");
+	take_ram(l);
 	l->h->memory.overcommit = look_number(l, "/proc/sys/vm/overcommit_memory");
-	take_limits(l);
-	if (!take_groups(l, &v1))
-		take_groups(l, &v2);
 	take_shm(l);
 }

@@ -52,6 +52,7 @@ struct looking {
 	struct pool *pool;
 	const char *root;
 	const char *const *env;
+	const char *cwd;
 	bool live;			/* it is the machine that we run on */
 	char *mounts;			/* /proc/self/mountinfo; NULL: not readable */
 };
@@ -114,6 +115,7 @@ void host_look_daemons(const struct looking *l);
 void host_look_memory(const struct looking *l);
 void host_look_toolkits(const struct looking *l);
 void host_look_compilers(const struct looking *l);
+void host_look_builds(const struct looking *l);
 void host_look_log(const struct looking *l);
 
 #endif

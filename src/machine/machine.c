@@ -254,6 +254,7 @@ static void collect_files(struct machine *m, const struct machine_from *from)
 	env = environment(m, from);
 	m->environ = env;
 	host.env = env;
+	host.cwd = python.cwd = current_folder(m, from);
 	host_collect(&m->host, &m->pool, &host);
 	m->bus_known = m->host.n_gpu > 0 || machine_host_told(&m->host, "the PCI bus");
 	m->nodes_known = machine_host_told(&m->host, "/dev");
@@ -261,7 +262,6 @@ static void collect_files(struct machine *m, const struct machine_from *from)
 	if (from->no_python)
 		return;
 	python.environ = env;
-	python.cwd = current_folder(m, from);
 	if (!python.python && from->pid)
 		python.python = python_of_process(m);
 	pyenv_scan(&m->envs, &python);

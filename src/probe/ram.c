@@ -4,16 +4,18 @@
  */
 #include "probe/ram.h"
 
-#include <fcntl.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/proc.h"
 #include "base/str.h"
+#include "base/tree.h"
 #include "base/banned.h"
 
 #define FILE_MAX	(64u << 10)
@@ -21,129 +23,174 @@
 #define CAP_IPC_LOCK_BIT 14
 #define GROUP_NO_LIMIT	(1ull << 60)	/* version 1 says "none" with a very large number */
 
+static bool is_number(uint64_t v)
+{
+	return v < RAM_UNLIMITED;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 /* --- small files ------------------------------------------------------------------------------ */
 
-/* Its text, owned by the caller; "" when it cannot be read. */
-static char *text_of(const char *path)
-{
-	char *text = xcalloc(1, FILE_MAX + 1);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	size_t n = 0;
-	ssize_t got;
+/* Whose files are read. */
+struct ram_from {
+	const char *root;
+	char process[32];	/* "/proc/7" */
+};
 
-	while (fd >= 0 && n < FILE_MAX && (got = read(fd, text + n, FILE_MAX - n)) > 0)
-		n += (size_t)got;
-	if (fd >= 0)
-		close(fd);
-	return text;
+/* Its text, owned by the caller; "" when it cannot be read. */
+static char *text_of(const struct ram_from *from, const char *dir, const char *name)
+{
+	char *path = xasprintf("%s/%s", dir, name);
+	struct buf b;
+
+	buf_init(&b, FILE_MAX);
+	tree_read(from->root, path, &b);
+	free(path);
+	return b.data ? buf_take(&b) : xstrdup("");
 }
 
-/* The number after a word at the beginning of a line, times `unit`. */
-static uint64_t value_of(const char *text, const char *word, int base, uint64_t unit)
+/* "123", "max", "unlimited". */
+static uint64_t number_at(const char *s, int base, uint64_t unit)
+{
+	unsigned long long v;
+
+	if (str_starts(s, "unlimited") || str_starts(s, "max"))
+		return RAM_UNLIMITED;
+	if (!(base == 16 ? isxdigit((unsigned char)*s) : isdigit((unsigned char)*s)))	/* strtoull takes "-1" */
+		return RAM_UNKNOWN;
+	v = strtoull(s, NULL, base);
+	return v > UINT64_MAX / 2 / unit ? RAM_UNKNOWN : v * unit;
+}
+
+/* Behind this word at the beginning of a line; NULL when no line begins with it. */
+static const char *behind(const char *text, const char *word)
 {
 	size_t n = strlen(word);
-	char *end;
 
-	for (const char *line = text; line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
-		unsigned long long v;
-		const char *at = line + n;
-
-		if (strncmp(line, word, n) != 0)
-			continue;
-		at += strspn(at, " \t");
-		v = strtoull(at, &end, base);
-		return end == at || v > UINT64_MAX / 2 / unit ? RAM_UNKNOWN : v * unit;
-	}
-	return RAM_UNKNOWN;
+	for (; text; text = strchr(text, '\n'), text = text ? text + 1 : NULL)
+		if (strncmp(text, word, n) == 0 && (text[n] == ' ' || text[n] == '\t'))
+			return text + n + strspn(text + n, " \t");
+	return NULL;
 }
 
-static uint64_t number_in(const char *path)
+static uint64_t value_of(const char *text, const char *word, int base, uint64_t unit)
 {
-	char *text = text_of(path);
-	uint64_t v = value_of(text, "", 10, 1);
+	const char *at = behind(text, word);
 
-	if (str_starts(text, "max") || (v != RAM_UNKNOWN && v >= GROUP_NO_LIMIT))
-		v = RAM_UNLIMITED;
-	free(text);
-	return v;
+	return at ? number_at(at, base, unit) : RAM_UNKNOWN;
 }
 
 /* --- the machine ------------------------------------------------------------------------------ */
 
-static void look_at_machine(struct ram_state *r, const char *root)
+static void look_at_machine(struct ram_state *r, const struct ram_from *from)
 {
-	char *path = xasprintf("%s/proc/meminfo", root), *text = text_of(path);
+	char *text = text_of(from, "/proc", "meminfo");
 
 	r->total = value_of(text, "MemTotal:", 10, 1024);
 	r->available = value_of(text, "MemAvailable:", 10, 1024);
+	r->swap_total = value_of(text, "SwapTotal:", 10, 1024);
+	r->swap_free = value_of(text, "SwapFree:", 10, 1024);
 	free(text);
-	free(path);
-	path = xasprintf("%s/proc/version", root);
-	text = text_of(path);
+	text = text_of(from, "/proc", "version");
 	r->wsl = strcasestr(text, "microsoft") != NULL;
 	free(text);
-	free(path);
 }
 
-static void look_at_process(struct ram_state *r, const char *root, pid_t pid)
+/* "Max locked memory         8388608              8388608              bytes": soft, then hard */
+static uint64_t hard_limit(const char *text, const char *word)
 {
-	char *path = xasprintf("%s/proc/%d/limits", root, (int)pid), *text = text_of(path);
-	const char *line = strstr(text, "Max locked memory");
+	const char *at = behind(text, word);
+
+	at = at ? at + strcspn(at, " \n") : "";
+	return number_at(at + strspn(at, " "), 10, 1);
+}
+
+static void look_at_process(struct ram_state *r, const struct ram_from *from)
+{
+	char *text = text_of(from, from->process, "limits");
 	uint64_t caps;
 
-	r->lock_limit = RAM_UNKNOWN;
-	if (line)
-		r->lock_limit = value_of(line, "Max locked memory", 10, 1);
-	if (line && r->lock_limit == RAM_UNKNOWN && str_starts(line + strspn(line + 17, " ") + 17, "unlimited"))
-		r->lock_limit = RAM_UNLIMITED;
+	r->lock_limit = value_of(text, "Max locked memory", 10, 1);
+	r->lock_hard = hard_limit(text, "Max locked memory");
+	r->files = value_of(text, "Max open files", 10, 1);
+	r->address_space = value_of(text, "Max address space", 10, 1);
 	free(text);
-	free(path);
-	path = xasprintf("%s/proc/%d/status", root, (int)pid);
-	text = text_of(path);
+	text = text_of(from, from->process, "status");
 	caps = value_of(text, "CapEff:", 16, 1);
-	if (caps != RAM_UNKNOWN && (caps & 1ull << CAP_IPC_LOCK_BIT))
+	if (caps < RAM_UNLIMITED && (caps & 1ull << CAP_IPC_LOCK_BIT))
 		r->lock_limit = RAM_UNLIMITED;
 	free(text);
-	free(path);
 }
 
 /* --- cgroups ---------------------------------------------------------------------------------- */
 
 /* One controller's folder; version 2 and version 1 name their files differently. */
-static void look_at_group(struct ram_state *r, const char *dir, bool second)
-{
-	char *limit = xasprintf("%s/%s", dir, second ? "memory.max" : "memory.limit_in_bytes");
-	char *used = xasprintf("%s/%s", dir, second ? "memory.current" : "memory.usage_in_bytes");
-	char *stat = xasprintf("%s/memory.stat", dir), *text = text_of(stat);
-	uint64_t most = number_in(limit), now = number_in(used), cache = 0, n;
+struct group {
+	const char *mount, *limit, *used, *cache[2];
+};
 
-	n = value_of(text, second ? "inactive_file" : "total_inactive_file", 10, 1);
-	cache += n == RAM_UNKNOWN ? 0 : n;
-	n = value_of(text, second ? "active_file" : "total_active_file", 10, 1);
-	cache += n == RAM_UNKNOWN ? 0 : n;
-	if (now != RAM_UNKNOWN && now != RAM_UNLIMITED)
-		now = now > cache ? now - cache : 0;
-	if (most == RAM_UNLIMITED && r->group_limit == RAM_UNKNOWN)
-		r->group_limit = RAM_UNLIMITED;
-	if (most < RAM_UNLIMITED && (r->group_limit >= RAM_UNLIMITED || now >= RAM_UNLIMITED ||
-				     (r->group_used < RAM_UNLIMITED && r->group_limit - r->group_used > most - now))) {
-		r->group_limit = most;
-		r->group_used = now >= RAM_UNLIMITED ? RAM_UNKNOWN : now < most ? now : most;
+static const struct group groups[2] = {
+	{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", {"total_inactive_file", "total_active_file"}},
+	{"/sys/fs/cgroup", "memory.max", "memory.current", {"inactive_file", "active_file"}},
+};
+
+static uint64_t number_in(const struct ram_from *from, const char *dir, const char *name)
+{
+	char *text = text_of(from, dir, name);
+	uint64_t v = number_at(text, 10, 1);
+
+	free(text);
+	return v != RAM_UNKNOWN && v >= GROUP_NO_LIMIT ? RAM_UNLIMITED : v;
+}
+
+/* Without file cache; unknown when it is not told. */
+static uint64_t used_in(const struct ram_from *from, const char *dir, const struct group *g)
+{
+	char *text = text_of(from, dir, "memory.stat");
+	uint64_t used = number_in(from, dir, g->used), cache;
+
+	for (int i = 0; i < 2 && is_number(used); i++) {
+		cache = value_of(text, g->cache[i], 10, 1);
+		used = is_number(cache) ? less(used, cache) : used;
 	}
 	free(text);
-	free(stat);
-	free(used);
-	free(limit);
+	return is_number(used) ? used : RAM_UNKNOWN;
+}
+
+static uint64_t room_of(uint64_t limit, uint64_t used)
+{
+	return is_number(used) ? less(limit, used) : limit;
+}
+
+static void look_at_group(struct ram_state *r, const struct ram_from *from, const char *dir, const struct group *g)
+{
+	uint64_t limit = number_in(from, dir, g->limit), used;
+
+	if (limit == RAM_UNLIMITED && r->group_limit == RAM_UNKNOWN)
+		r->group_limit = RAM_UNLIMITED;
+	if (!is_number(limit))
+		return;
+	used = used_in(from, dir, g);
+	if (is_number(used) && used > limit)
+		used = limit;
+	if (!is_number(r->group_limit) || room_of(limit, used) < room_of(r->group_limit, r->group_used)) {
+		r->group_limit = limit;
+		r->group_used = used;
+	}
 }
 
 /* From the process's own group up to the root: each may have a limit. In a container the path may be the host's, of
  * which only the root is visible. */
-static void climb(struct ram_state *r, const char *mount, char *path, bool second)
+static void climb(struct ram_state *r, const struct ram_from *from, char *path, const struct group *g)
 {
 	for (int i = 0; i < DEPTH_MAX; i++) {
-		char *dir = xasprintf("%s%s", mount, path), *slash = strrchr(path, '/');
+		char *dir = xasprintf("%s%s", g->mount, path), *slash = strrchr(path, '/');
 
-		look_at_group(r, dir, second);
+		look_at_group(r, from, dir, g);
 		free(dir);
 		if (!*path || !slash)
 			break;
@@ -164,53 +211,49 @@ static bool is_memory_line(const char *line, bool *second)
 		at = strstr(names, ",memory:");
 	if (!at)
 		at = strstr(names, ":memory,");
+	if (!at)
+		at = strstr(names, ",memory,");
 	return end && at && at <= end;
 }
 
-static void look_at_groups(struct ram_state *r, const char *root, pid_t pid)
+static void look_at_groups(struct ram_state *r, const struct ram_from *from)
 {
-	char *file = xasprintf("%s/proc/%d/cgroup", root, (int)pid), *text = text_of(file), *rest = text, *line;
-	char *mount[2] = {xasprintf("%s/sys/fs/cgroup/memory", root), xasprintf("%s/sys/fs/cgroup", root)};
+	char *text = text_of(from, from->process, "cgroup"), *rest = text, *line;
 	bool second;
 
-	r->group_limit = r->group_used = RAM_UNKNOWN;
 	while ((line = strsep(&rest, "\n")) != NULL) {
 		char *path = strchr(line, ':');
 
 		path = path ? strchr(path + 1, ':') : NULL;
 		if (path && is_memory_line(line, &second) && !strstr(path, ".."))
-			climb(r, mount[second], path + 1, second);
+			climb(r, from, path + 1, &groups[second]);
 	}
-	free(mount[0]);
-	free(mount[1]);
 	free(text);
-	free(file);
+}
+
+void ram_unknown(struct ram_state *r)
+{
+	*r = (struct ram_state){.total = RAM_UNKNOWN, .available = RAM_UNKNOWN, .swap_total = RAM_UNKNOWN, .swap_free = RAM_UNKNOWN,
+				.lock_limit = RAM_UNKNOWN, .lock_hard = RAM_UNKNOWN, .files = RAM_UNKNOWN,
+				.address_space = RAM_UNKNOWN, .group_limit = RAM_UNKNOWN, .group_used = RAM_UNKNOWN};
 }
 
 void ram_look(struct ram_state *r, const char *root, pid_t pid)
 {
-	char *dir = xasprintf("%s/proc/%d", root, (int)pid);
+	struct ram_from from = {.root = root};
 
-	*r = (struct ram_state){.mono_ns = proc_mono_ns()};
-	if (access(dir, F_OK) != 0 && !*root)	/* it is gone by now: what we started has our limits as a rule */
-		pid = getpid();
-	free(dir);
-	look_at_machine(r, root);
-	look_at_process(r, root, pid);
-	look_at_groups(r, root, pid);
+	ram_unknown(r);
+	r->mono_ns = proc_mono_ns();
+	snprintf(from.process, sizeof(from.process), "/proc/%d", (int)pid);
+	/* 0, or it is gone by now: what we started has our limits as a rule */
+	if (pid == 0 || (!*root && access(from.process, F_OK) != 0))
+		snprintf(from.process, sizeof(from.process), "/proc/self");
+	look_at_machine(r, &from);
+	look_at_process(r, &from);
+	look_at_groups(r, &from);
 }
 
 /* --- what stopped a request ------------------------------------------------------------------- */
-
-static bool is_number(uint64_t v)
-{
-	return v < RAM_UNLIMITED;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 /* The lock limit comes last: the driver does not always keep to it, so that it only counts where nothing else
  * explains the failure. */

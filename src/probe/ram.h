@@ -16,13 +16,18 @@
 struct ram_state {
 	uint64_t mono_ns;		/* when */
 	uint64_t total, available;	/* of the machine (of a virtual machine: its own) */
-	uint64_t lock_limit;		/* RLIMIT_MEMLOCK; unlimited for whoever may lock at will (CAP_IPC_LOCK) */
+	uint64_t swap_total, swap_free;
+	uint64_t lock_limit, lock_hard;	/* RLIMIT_MEMLOCK; the first is unlimited for whoever may lock at will (CAP_IPC_LOCK) */
+	uint64_t files, address_space;	/* RLIMIT_NOFILE, RLIMIT_AS */
 	uint64_t group_limit;		/* of the cgroup or the one above it that leaves least */
 	uint64_t group_used;		/* without file cache, which gives way */
 	bool wsl;			/* Windows Subsystem for Linux: half of the RAM may be pinned */
 };
 
-/* `root` is "" on the live machine. */
+/* Nothing is known. */
+void ram_unknown(struct ram_state *r);
+
+/* `root` is "" on the live machine, or the folder of a captured tree; a `pid` of 0 is this process (/proc/self). */
 void ram_look(struct ram_state *r, const char *root, pid_t pid);
 
 /* What stopped a request: the limit that leaves least of those that leave too little. */

@@ -8,17 +8,18 @@
 #include "rec_live.h"
 #include "rec_site.h"
 
-#define SLOTS	  4096u		/* at first: a small table is in few pages */
-#define LARGE	  65536u	/* four times as many each time, up to here; few programs need more */
+#define SMALL	  4096u		/* at first: a small table is in few pages */
+#define LARGE	  65536u	/* then; kept free from the start, and few programs need more */
 #define MOST	  1048576u	/* and then close to a million live blocks, or what there is room for */
 
 bool live_start(struct live_table *l, uint32_t freed_slots)
 {
 	atomic_flag_clear(&l->lock.held);
 	l->n = 0;
-	l->slots = SLOTS;
+	l->slots = SMALL;
 	l->cannot_grow = false;
-	l->table = chunk_new(l->chunk, SLOTS * sizeof(*l->table), 0);
+	l->table = chunk_new(l->chunk, SMALL * sizeof(*l->table), 0);
+	l->large = chunk_new(CW_CHUNK_STACK_INDEX, LARGE * sizeof(*l->large), 0);
 	l->freed = l->table ? ring_new(CW_CHUNK_FREED, sizeof(struct cw_freed), freed_slots) : NULL;
 	return l->table != NULL;
 }
@@ -60,17 +61,20 @@ HOT struct cw_allocation *live_find(const struct live_table *l, uint64_t addr)
 static bool make_room(struct live_table *l)
 {
 	struct cw_allocation *old = l->table, *more = NULL;
-	uint32_t slots, had = l->slots;
+	uint32_t slots = LARGE, had = l->slots;
 
-	if (likely(l->n < had / 4 * 3))
+	if (likely(l->n < (had == SMALL ? had / 4 * 3 : had / 16 * 15)))
 		return true;
 	if (had > LARGE || l->cannot_grow)
-		return l->n < had / 16 * 15;
-	for (slots = had < LARGE ? 4 * had : MOST; slots > had && !more; slots = more ? slots : slots / 2)
-		more = chunk_new(CW_CHUNK_STACK_INDEX, slots * sizeof(*more), 0);
+		return false;
+	if (had == SMALL)
+		more = l->large;
+	else
+		for (slots = MOST; slots > had && !more; slots = more ? slots : slots / 2)
+			more = chunk_new(CW_CHUNK_STACK_INDEX, slots * sizeof(*more), 0);
 	l->cannot_grow = !more;
 	if (!more)
-		return l->n < had / 16 * 15;
+		return false;
 	__atomic_store_n(&l->table, more, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->slots, slots, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < had; i++)

@@ -10,6 +10,7 @@ struct live_table {
 	enum cw_chunk_kind chunk;	/* under which name the reader finds it */
 	struct spin lock;		/* held around every function below but live_start() */
 	struct cw_allocation *table;
+	struct cw_allocation *large;	/* the next one; NULL when there was no memory */
 	uint32_t n, slots;
 	bool cannot_grow;
 	struct cw_ring *freed;		/* what has left it last; NULL when there was no memory */

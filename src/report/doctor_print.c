@@ -203,6 +203,16 @@ json_t *checks_json(const struct doctor_check *c, size_t n)
 	return list;
 }
 
+bool check_status(const char *word, enum doctor_status *status)
+{
+	for (size_t i = 0; word && i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(word, words[i]) == 0) {
+			*status = (enum doctor_status)i;
+			return true;
+		}
+	return false;
+}
+
 json_t *facts_json(const struct facts *f)
 {
 	json_t *o = json_object();

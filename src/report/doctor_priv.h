@@ -19,4 +19,7 @@ struct doctor {
 /* Where a check stands among all, from the hardware up; behind the last when there is no such. */
 int doctor_check_place(const char *id);
 
+/* From the word that it has in JSON; false: there is no such word. */
+bool check_status(const char *word, enum doctor_status *status);
+
 #endif

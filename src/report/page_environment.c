@@ -7,32 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "dump/culprit.h"
 #include "report/json_text.h"
 #include "report/page_priv.h"
 #include "rules/template.h"
 #include "trace/trace.h"
 
-static const char *reason_text(uint32_t reason)
-{
-	switch (reason) {
-#define X(number, name, text) case number: return text;
-	CW_REASONS(X)
-#undef X
-	default: return "for a reason that this cuwhy does not know";
-	}
-}
-
 __attribute__((format(printf, 3, 4))) static void put(json_t *list, const char *label, const char *fmt, ...)
 {
-	char *text = NULL;
 	va_list ap;
+	char *text;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	if (text && text[0])
+	if (text[0])
 		json_array_append_new(list, json_pack("[s,o]", label, json_text(text)));
 	free(text);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "report/json_text.h"
 #include "report/page_priv.h"
 
@@ -80,10 +81,8 @@ json_t *page_integer(uint64_t n)
 
 __attribute__((format(printf, 2, 0))) static void say(json_t *list, const char *fmt, va_list ap)
 {
-	char *text = NULL;
+	char *text = xvasprintf(fmt, ap);
 
-	if (vasprintf(&text, fmt, ap) < 0)
-		return;
 	json_array_append_new(list, json_text(text));
 	free(text);
 }

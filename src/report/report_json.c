@@ -13,18 +13,18 @@
 #include "report/verdict_priv.h"
 #include "trace/cuda_errors.h"
 
-static json_t *number(double n)
+json_t *number_json(double n)
 {
 	/* beyond this the conversion is not defined; only a damaged recording gets here */
 	return n < 0 || n >= 9.2e18 ? json_null() : json_integer((json_int_t)n);
 }
 
-static json_t *triple(const uint32_t v[3])
+json_t *triple_json(const uint32_t v[3])
 {
 	return json_pack("[I,I,I]", (json_int_t)v[0], (json_int_t)v[1], (json_int_t)v[2]);
 }
 
-static json_t *json_line(const struct line *l)
+json_t *line_json(const struct line *l)
 {
 	json_t *j;
 
@@ -41,28 +41,28 @@ static json_t *json_line(const struct line *l)
 
 static json_t *json_where(const struct verdict *v)
 {
-	json_t *j = json_line(&v->where), *stack;
+	json_t *j = line_json(&v->where), *stack;
 
 	if (!v->where.file)
 		return j;
 	stack = json_array();
 	for (size_t i = 0; i < v->n_stack; i++)
-		json_array_append_new(stack, json_line(&v->stack[i]));
+		json_array_append_new(stack, line_json(&v->stack[i]));
 	json_object_set_new(j, "stack", stack);
 	json_object_set_new(j, "source", json_text(v->where.source));
 	if (v->where.library)
 		json_object_set_new(j, "library", json_true());
 	if (v->replay.file)
-		json_object_set_new(j, "replay", json_line(&v->replay));
+		json_object_set_new(j, "replay", line_json(&v->replay));
 	for (size_t i = 0; i < v->n_or; i++) {
 		if (!i)
 			json_object_set_new(j, "or", json_array());
-		json_array_append_new(json_object_get(j, "or"), json_line(&v->or[i]));
+		json_array_append_new(json_object_get(j, "or"), line_json(&v->or[i]));
 	}
 	if (v->forward.file)
-		json_object_set_new(j, "forward", json_line(&v->forward));
+		json_object_set_new(j, "forward", line_json(&v->forward));
 	if (v->backward.file)
-		json_object_set_new(j, "backward", json_line(&v->backward));
+		json_object_set_new(j, "backward", line_json(&v->backward));
 	return j;
 }
 
@@ -93,8 +93,8 @@ static json_t *json_kernel(const struct verdict *v)
 		return json_null();
 	j = json_object();
 	json_object_set_new(j, "name", json_text(k->name));
-	json_object_set_new(j, "grid", k->dims_known ? triple(k->grid) : json_null());
-	json_object_set_new(j, "block", k->dims_known ? triple(k->block) : json_null());
+	json_object_set_new(j, "grid", k->dims_known ? triple_json(k->grid) : json_null());
+	json_object_set_new(j, "block", k->dims_known ? triple_json(k->block) : json_null());
 	json_object_set_new(j, "shared", k->dims_known ? json_integer(k->shared) : json_null());
 	json_object_set_new(j, "stream", k->dims_known ? json_integer((json_int_t)k->stream) : json_null());
 	return j;
@@ -108,15 +108,15 @@ static json_t *json_memory(const struct verdict *v)
 	if (!m->known)
 		return json_null();
 	j = json_object();
-	json_object_set_new(j, "request", number(m->request));
-	json_object_set_new(j, "free", number(m->free));
-	json_object_set_new(j, "total", number(m->total));
-	json_object_set_new(j, "torch_allocated", number(m->allocated));
-	json_object_set_new(j, "torch_reserved", number(m->reserved));
-	json_object_set_new(j, "torch_cache", number(m->cache));
-	json_object_set_new(j, "process_live", number(m->live));
-	json_object_set_new(j, "process_not_torch", number(m->not_torch));
-	json_object_set_new(j, "outside", number(m->outside));
+	json_object_set_new(j, "request", number_json(m->request));
+	json_object_set_new(j, "free", number_json(m->free));
+	json_object_set_new(j, "total", number_json(m->total));
+	json_object_set_new(j, "torch_allocated", number_json(m->allocated));
+	json_object_set_new(j, "torch_reserved", number_json(m->reserved));
+	json_object_set_new(j, "torch_cache", number_json(m->cache));
+	json_object_set_new(j, "process_live", number_json(m->live));
+	json_object_set_new(j, "process_not_torch", number_json(m->not_torch));
+	json_object_set_new(j, "outside", number_json(m->outside));
 	if (m->ledger)
 		json_object_set_new(j, "ledger", ledger_json(m->ledger));
 	return j;
@@ -183,32 +183,17 @@ static json_t *json_ids(const char *const *ids, size_t n)
 	return j;
 }
 
-static json_t *json_standing(const struct fault *f)
-{
-	json_t *places = json_array();
-
-	if (!f->n_standing) {
-		json_decref(places);
-		return json_null();
-	}
-	for (size_t i = 0; i < f->n_standing; i++)
-		json_array_append_new(places, json_pack("{s:o,s:I}", "pc", json_text(f->standing[i].pc), "threads",
-							(json_int_t)f->standing[i].threads));
-	return json_pack("{s:I,s:I,s:I,s:I,s:o}", "threads", (json_int_t)f->threads, "warps", (json_int_t)f->warps,
-			 "blocks", (json_int_t)f->blocks, "elsewhere", (json_int_t)f->elsewhere, "places", places);
-}
-
 static json_t *json_waiting(const struct verdict *v)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < v->n_waiting; i++) {
 		const struct waiting *w = &v->waiting[i];
-		json_t *j = w->line.file ? json_line(&w->line) : json_pack("{s:n,s:n}", "file", "line");
+		json_t *j = w->line.file ? line_json(&w->line) : json_pack("{s:n,s:n}", "file", "line");
 		json_t *stack = json_array();
 
 		for (size_t k = 0; k < w->n_stack; k++)
-			json_array_append_new(stack, json_line(&w->stack[k]));
+			json_array_append_new(stack, line_json(&w->stack[k]));
 		json_object_set_new(j, "stack", stack);
 		json_object_set_new(j, "tid", json_integer(w->tid));
 		json_object_set_new(j, "api", json_text(w->api));
@@ -219,88 +204,13 @@ static json_t *json_waiting(const struct verdict *v)
 	return list;
 }
 
-static json_t *json_assert(const struct fault *f)
-{
-	json_t *j;
-
-	if (!f->asserted)
-		return json_null();
-	j = json_object();
-	json_object_set_new(j, "condition", json_text(f->condition));
-	json_object_set_new(j, "one_of", json_text(f->one_of));
-	json_object_set_new(j, "file", json_text(f->file));
-	json_object_set_new(j, "line", f->line ? json_integer(f->line) : json_null());
-	json_object_set_new(j, "function", json_text(f->function));
-	return j;
-}
-
-static json_t *json_piece(const struct piece_line *p)
-{
-	char address[32];
-	json_t *j;
-
-	if (!p->known)
-		return json_null();
-	j = json_object();
-	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)p->address);
-	json_object_set_new(j, "address", json_string(address));
-	json_object_set_new(j, "size", number((double)p->size));
-	json_object_set_new(j, "device", p->device >= 0 ? json_integer(p->device) : json_null());
-	json_object_set_new(j, "made", json_line(&p->made));
-	json_object_set_new(j, "freed", json_line(&p->freed));
-	json_object_set_new(j, "freed_after", json_boolean(p->freed_after));
-	return j;
-}
-
-/* Whose memory the address is: PyTorch's block, and the driver's allocation around it. */
-static json_t *json_fault_memory(const struct fault *f)
-{
-	json_t *j;
-
-	if (!f->in)
-		return json_null();
-	j = json_object();
-	json_object_set_new(j, "in", json_text(f->in));
-	json_object_set_new(j, "block", json_piece(&f->piece));
-	json_object_set_new(j, "segment", json_piece(&f->segment));
-	json_object_set_new(j, "parameter", f->param >= 0 ? json_integer(f->param) : json_null());
-	json_object_set_new(j, "parameter_byte", f->param_byte >= 0 ? json_integer(f->param_byte) : json_null());
-	json_object_set_new(j, "device", f->device >= 0 ? json_integer(f->device) : json_null());
-	return j;
-}
-
-static json_t *json_fault(const struct fault *f)
-{
-	char address[32];
-	json_t *j;
-
-	if (!f->known)
-		return json_null();
-	j = json_object();
-	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)f->address);
-	json_object_set_new(j, "block", f->lane_known ? triple(f->block) : json_null());
-	json_object_set_new(j, "thread", f->lane_known ? triple(f->thread) : json_null());
-	json_object_set_new(j, "threads", json_integer((json_int_t)f->threads));
-	json_object_set_new(j, "address", f->address_known ? json_string(address) : json_null());
-	json_object_set_new(j, "access", json_text(f->access));
-	json_object_set_new(j, "bytes", f->access ? json_integer(f->bytes) : json_null());
-	json_object_set_new(j, "space", json_text(f->space));
-	json_object_set_new(j, "instruction", json_text(f->instruction));
-	json_object_set_new(j, "pc", json_text(f->pc));
-	json_object_set_new(j, "exception", json_text(f->exception));
-	json_object_set_new(j, "running", json_standing(f));
-	json_object_set_new(j, "assert", json_assert(f));
-	json_object_set_new(j, "memory", json_fault_memory(f));
-	return j;
-}
-
 static json_t *json_suspects(const struct verdict *v)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < v->n_suspects; i++) {
 		const struct suspect_line *s = &v->suspects[i];
-		json_t *j = s->line.file ? json_line(&s->line) : json_object();
+		json_t *j = s->line.file ? line_json(&s->line) : json_object();
 
 		json_object_set_new(j, "kernel", json_text(s->kernel));
 		json_object_set_new(j, "launches", json_integer(s->launches));
@@ -317,15 +227,16 @@ json_t *verdict_json(const struct verdict *v)
 	json_object_set_new(j, "cause", json_text(v->cause->id));
 	json_object_set_new(j, "certainty", json_text(certainty_word(v->sure)));
 	json_object_set_new(j, "title", json_text(v->title));
+	json_object_set_new(j, "because", json_text(v->because));
 	json_object_set_new(j, "error", json_error(v));
 	json_object_set_new(j, "where", json_where(v));
-	json_object_set_new(j, "noticed", json_line(&v->noticed));
-	json_object_set_new(j, "forward", json_line(&v->forward));
-	json_object_set_new(j, "backward", json_line(&v->backward));
+	json_object_set_new(j, "noticed", line_json(&v->noticed));
+	json_object_set_new(j, "forward", line_json(&v->forward));
+	json_object_set_new(j, "backward", line_json(&v->backward));
 	json_object_set_new(j, "kernel", json_kernel(v));
-	json_object_set_new(j, "fault", json_fault(&v->fault));
+	json_object_set_new(j, "fault", fault_json(&v->fault));
 	json_object_set_new(j, "memory", json_memory(v));
-	json_object_set_new(j, "capture", json_line(&v->capture));
+	json_object_set_new(j, "capture", line_json(&v->capture));
 	json_object_set_new(j, "node", json_text(v->node));
 	json_object_set_new(j, "suspects", json_suspects(v));
 	json_object_set_new(j, "waiting", json_waiting(v));

@@ -114,16 +114,13 @@ void wrap_plain(struct wrap *w, int indent, const char *text)
 void wrap_printf(struct wrap *w, const char *fmt, ...)
 {
 	va_list ap;
-	char *text = NULL;
-	int n;
+	char *text;
 
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	text = xvasprintf(fmt, ap);
 	va_end(ap);
-	if (n >= 0) {
-		wrap_text(w, text);
-		free(text);
-	}
+	wrap_text(w, text);
+	free(text);
 }
 
 void wrap_code(struct wrap *w, int indent, const char *code)

@@ -14,18 +14,7 @@
 
 #define SMALL_SEGMENT	(2u << 20)	/* PyTorch's unit for requests of 1 MiB at most; all others are larger */
 
-struct build {
-	struct torchsnap *out;
-	struct trace *trace;
-	struct pieces live;			/* blocks, by address */
-	const struct cw_freed **freed;		/* likewise, those that are gone */
-	bool *placed;				/* of each: its segment is known */
-	size_t n_freed, at;			/* the first live block that has no segment yet */
-	bool traced;				/* the history is a memory trace's */
-	struct live_segments segments;		/* of which these were live at the end */
-};
-
-static uint64_t end_of(uint64_t addr, uint64_t size)
+uint64_t torchsnap_end_of(uint64_t addr, uint64_t size)
 {
 	return size > UINT64_MAX - addr ? UINT64_MAX : addr + size;
 }
@@ -52,21 +41,6 @@ void torchsnap_add_event(struct torchsnap *s, const struct torchsnap_event *v)
 		s->n_devices = v->device + 1;
 }
 
-static void add_event(struct build *b, enum torchsnap_action action, uint64_t ticks, uint64_t addr, uint64_t size,
-		      int device, uint32_t stack)
-{
-	if (!b->traced)
-		torchsnap_add_event(b->out, &(struct torchsnap_event){ticks, addr, size, stack,
-								      (int16_t)torchsnap_device(device), (uint16_t)action});
-}
-
-static int by_address(const void *a, const void *b)
-{
-	const struct cw_freed *x = *(const struct cw_freed *const *)a, *y = *(const struct cw_freed *const *)b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
-
 static int by_time(const void *a, const void *b)
 {
 	const struct torchsnap_event *x = a, *y = b;
@@ -76,88 +50,9 @@ static int by_time(const void *a, const void *b)
 	return x->action != y->action ? (int)x->action - (int)y->action : (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-static void collect_freed_blocks(struct build *b)
-{
-	const struct cw_freed *const *f;
-	size_t n = trace_freed(b->trace, &f);
-
-	b->freed = xcalloc(n + 1, sizeof(*b->freed));
-	b->placed = xcalloc(n + 1, sizeof(*b->placed));
-	for (size_t i = 0; i < n; i++)
-		if (f[i]->kind == CW_MEM_TORCH || f[i]->kind == CW_MEM_WORKSPACE)
-			b->freed[b->n_freed++] = f[i];
-	if (b->n_freed)
-		qsort(b->freed, b->n_freed, sizeof(*b->freed), by_address);
-}
-
-/* Marks the blocks, freed since, that were cut out of this memory while it was the process's; false = none. */
-static bool place_freed_blocks(struct build *b, uint64_t addr, uint64_t size, uint64_t from, uint64_t until)
-{
-	size_t low = 0, high = b->n_freed;
-	bool any = false;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (b->freed[middle]->addr < addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < b->n_freed && b->freed[low]->addr < end_of(addr, size); low++)
-		if (b->freed[low]->made_ticks >= from && b->freed[low]->ticks <= until)
-			any = b->placed[low] = true;
-	return any;
-}
-
-/* A viewer goes back in time and looks for the segment of every block: blocks of a segment that is not known any more
- * are no part of the history. */
-static void add_freed_blocks(struct build *b)
-{
-	for (size_t i = 0; i < b->n_freed; i++) {
-		const struct cw_freed *f = b->freed[i];
-
-		if (!b->placed[i])
-			continue;
-		add_event(b, TORCHSNAP_ALLOC, f->made_ticks, f->addr, f->size, f->device,
-			  torchsnap_stack(b->trace, f->stack, f->forward_stack));
-		add_event(b, TORCHSNAP_FREE_REQUESTED, f->ticks, f->addr, f->size, f->device, freed_stack(f));
-		add_event(b, TORCHSNAP_FREE_COMPLETED, f->ticks, f->addr, f->size, f->device, freed_stack(f));
-	}
-}
-
-static void add_freed_segments(struct build *b)
-{
-	const struct cw_freed *const *f;
-	size_t n = trace_freed(b->trace, &f);
-
-	for (size_t i = 0; i < n; i++) {
-		bool mapped = f[i]->kind == CW_MEM_VMM;
-
-		if (f[i]->kind == CW_MEM_TORCH || f[i]->kind == CW_MEM_WORKSPACE ||
-		    !place_freed_blocks(b, f[i]->addr, f[i]->size, f[i]->made_ticks, f[i]->ticks))
-			continue;
-		add_event(b, mapped ? TORCHSNAP_SEGMENT_MAP : TORCHSNAP_SEGMENT_ALLOC, f[i]->made_ticks, f[i]->addr,
-			  f[i]->size, f[i]->device, f[i]->stack);
-		add_event(b, mapped ? TORCHSNAP_SEGMENT_UNMAP : TORCHSNAP_SEGMENT_FREE, f[i]->ticks, f[i]->addr,
-			  f[i]->size, f[i]->device, f[i]->free_stack);
-	}
-}
-
-static void add_ooms(struct build *b)
-{
-	const struct cw_failure *const *f;
-	size_t n = trace_failures(b->trace, &f);
-
-	for (size_t i = 0; i < n; i++)
-		if (f[i]->source == CW_SRC_TORCH_OOM)
-			add_event(b, TORCHSNAP_OOM, f[i]->ticks, f[i]->free_bytes, f[i]->request_bytes, f[i]->device,
-				  torchsnap_stack(b->trace, f[i]->stack, f[i]->forward_stack));
-}
-
 /* --- segments and blocks ---------------------------------------------------------------------- */
 
-static struct torchsnap_segment *add_segment(struct build *b, struct torchsnap_segment new)
+static struct torchsnap_segment *add_segment(struct torchsnap_builder *b, struct torchsnap_segment new)
 {
 	struct torchsnap *s = b->out;
 
@@ -166,7 +61,7 @@ static struct torchsnap_segment *add_segment(struct build *b, struct torchsnap_s
 	return &s->segment[s->n_segments++];
 }
 
-static void add_block(struct build *b, struct torchsnap_segment *in, const struct piece *p, uint64_t size,
+static void add_block(struct torchsnap_builder *b, struct torchsnap_segment *in, const struct piece *p, uint64_t size,
 		      uint64_t ticks)
 {
 	struct torchsnap *s = b->out;
@@ -176,23 +71,23 @@ static void add_block(struct build *b, struct torchsnap_segment *in, const struc
 	s->block[s->n_blocks++] = (struct torchsnap_block){p->addr, size, stack};
 	in->n++;
 	in->allocated += size;
-	add_event(b, TORCHSNAP_ALLOC, ticks, p->addr, size, p->device, stack);
+	torchsnap_note(b, TORCHSNAP_ALLOC, ticks, p->addr, size, p->device, stack);
 }
 
 /* The live blocks of a segment in order, each after the one before it. No block is older than the memory it is in. */
-static void take_blocks(struct build *b, struct torchsnap_segment *in, const struct cw_allocation *const *a)
+static void take_blocks(struct torchsnap_builder *b, struct torchsnap_segment *in, const struct cw_allocation *const *a)
 {
 	uint64_t from = in->addr, end = in->addr + in->size;
 
 	for (; b->at < b->live.n && b->live.list[b->at].addr < end; b->at++) {
 		const struct piece *p = &b->live.list[b->at];
-		uint64_t to = end_of(p->addr, p->size);
+		uint64_t to = torchsnap_end_of(p->addr, p->size);
 
 		if (p->addr < from || !p->size) {
 			b->out->overlapping++;
 			continue;
 		}
-		while (p->addr >= end_of(a[0]->addr, a[0]->size))
+		while (p->addr >= torchsnap_end_of(a[0]->addr, a[0]->size))
 			a++;
 		from = to < end ? to : end;
 		add_block(b, in, p, from - p->addr, p->ticks > a[0]->ticks ? p->ticks : a[0]->ticks);
@@ -200,16 +95,16 @@ static void take_blocks(struct build *b, struct torchsnap_segment *in, const str
 }
 
 /* Those below `end` that are in no segment: each is one of its own. */
-static void take_outside(struct build *b, uint64_t end)
+static void take_outside(struct torchsnap_builder *b, uint64_t end)
 {
 	struct torchsnap_segment *last;
 
 	for (; b->at < b->live.n && b->live.list[b->at].addr < end; b->at++) {
 		const struct piece *p = &b->live.list[b->at];
-		uint64_t to = end_of(p->addr, p->size);
+		uint64_t to = torchsnap_end_of(p->addr, p->size);
 
 		last = b->out->n_segments ? &b->out->segment[b->out->n_segments - 1] : NULL;
-		if (!p->size || (last && p->addr < end_of(last->addr, last->size))) {
+		if (!p->size || (last && p->addr < torchsnap_end_of(last->addr, last->size))) {
 			b->out->overlapping++;
 			continue;
 		}
@@ -234,12 +129,12 @@ static size_t count_side_by_side(const struct cw_allocation *const *a, size_t n)
 	size_t i = 1;
 
 	while (a[0]->kind == CW_MEM_VMM && i < n && a[i]->kind == CW_MEM_VMM && a[i]->device == a[0]->device &&
-	       a[i]->addr == end_of(a[i - 1]->addr, a[i - 1]->size))
+	       a[i]->addr == torchsnap_end_of(a[i - 1]->addr, a[i - 1]->size))
 		i++;
 	return i;
 }
 
-static bool is_torchs(struct build *b, const struct cw_allocation *const *a, size_t n, uint64_t end)
+static bool is_torchs(struct torchsnap_builder *b, const struct cw_allocation *const *a, size_t n, uint64_t end)
 {
 	bool yes = b->at < b->live.n && b->live.list[b->at].addr < end;
 	size_t k = live_segments_from(&b->segments, a[0]->addr);
@@ -248,15 +143,15 @@ static bool is_torchs(struct build *b, const struct cw_allocation *const *a, siz
 		yes = yes || b->segments.list[k].torch;
 
 	for (size_t i = 0; i < n; i++)
-		if (place_freed_blocks(b, a[i]->addr, a[i]->size, a[i]->ticks, UINT64_MAX) ||
+		if (freed_place(b, a[i]->addr, a[i]->size, a[i]->ticks, UINT64_MAX) ||
 		    strstr(trace_string(b->trace, a[i]->library), TORCH_LIBRARY))
 			yes = true;
 	return yes;
 }
 
-static void lay_segment(struct build *b, const struct cw_allocation *const *a, size_t n)
+static void lay_segment(struct torchsnap_builder *b, const struct cw_allocation *const *a, size_t n)
 {
-	uint64_t end = end_of(a[n - 1]->addr, a[n - 1]->size);
+	uint64_t end = torchsnap_end_of(a[n - 1]->addr, a[n - 1]->size);
 	bool mapped = a[0]->kind == CW_MEM_VMM;
 	struct torchsnap_segment *new;
 
@@ -267,12 +162,12 @@ static void lay_segment(struct build *b, const struct cw_allocation *const *a, s
 		.addr = a[0]->addr, .size = end - a[0]->addr, .stack = a[0]->stack, .device = torchsnap_device(a[0]->device),
 		.small = a[0]->size <= SMALL_SEGMENT, .expandable = mapped, .first = b->out->n_blocks});
 	for (size_t i = 0; i < n; i++)
-		add_event(b, mapped ? TORCHSNAP_SEGMENT_MAP : TORCHSNAP_SEGMENT_ALLOC, a[i]->ticks, a[i]->addr,
+		torchsnap_note(b, mapped ? TORCHSNAP_SEGMENT_MAP : TORCHSNAP_SEGMENT_ALLOC, a[i]->ticks, a[i]->addr,
 			  a[i]->size, a[i]->device, a[i]->stack);
 	take_blocks(b, new, a);
 }
 
-static void lay_segments(struct build *b)
+static void lay_segments(struct torchsnap_builder *b)
 {
 	const struct cw_allocation *const *all, **a;
 	size_t n = trace_allocations(b->trace, &all), kept = 0, m;
@@ -282,7 +177,7 @@ static void lay_segments(struct build *b)
 	for (size_t i = 0; i < n; i++) {
 		if (!can_hold_blocks(all[i]) || all[i]->addr < from)
 			continue;	/* what lies on top of another is damage */
-		from = end_of(all[i]->addr, all[i]->size);
+		from = torchsnap_end_of(all[i]->addr, all[i]->size);
 		a[kept++] = all[i];
 	}
 	for (size_t i = 0; i < kept; i += m) {
@@ -306,14 +201,14 @@ static uint64_t cache_left_out(const struct torchsnap *s, const struct cw_header
 }
 
 /* From the tables alone: what is live, and what was freed last. */
-static void add_history(struct build *b)
+static void add_history(struct torchsnap_builder *b)
 {
 	struct torchsnap *s = b->out;
 
-	add_freed_segments(b);
-	add_freed_blocks(b);
+	freed_add_segments(b);
+	freed_add_blocks(b);
 	if (s->n_events)
-		add_ooms(b);
+		freed_add_ooms(b);
 	if (s->n_events)
 		qsort(s->event, s->n_events, sizeof(*s->event), by_time);
 }
@@ -321,14 +216,14 @@ static void add_history(struct build *b)
 void torchsnap_build(struct torchsnap *s, struct trace *t, struct history *h)
 {
 	const struct cw_header *head = trace_header(t);
-	struct build b = {.out = s, .trace = t, .traced = h != NULL};
+	struct torchsnap_builder b = {.out = s, .trace = t, .traced = h != NULL};
 
 	*s = (struct torchsnap){.lost = head->lost_blocks};
 	s->n_devices = head->device_count <= CW_MAX_DEVICES ? (int)head->device_count : 0;
 	if (h)
 		torchsnap_read_history(s, t, h, &b.segments);
 	pieces_of_torch(&b.live, t, UINT64_MAX);
-	collect_freed_blocks(&b);
+	freed_collect(&b);
 	lay_segments(&b);
 	if (!h)
 		add_history(&b);

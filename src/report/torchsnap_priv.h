@@ -4,6 +4,7 @@
 #ifndef CUWHY_TORCHSNAP_PRIV_H
 #define CUWHY_TORCHSNAP_PRIV_H
 
+#include "facts/pieces.h"
 #include "report/torchsnap.h"
 
 #define TORCH_LIBRARY	"libc10_cuda"
@@ -33,5 +34,31 @@ void torchsnap_add_event(struct torchsnap *s, const struct torchsnap_event *v);
 uint32_t torchsnap_stack(const struct trace *t, uint32_t stack, uint32_t forward);
 
 int torchsnap_device(int device);
+
+/* A snapshot that is being made. */
+struct torchsnap_builder {
+	struct torchsnap *out;
+	struct trace *trace;
+	struct pieces live;			/* blocks, by address */
+	const struct cw_freed **freed;		/* likewise, those that are gone */
+	bool *placed;				/* of each: its segment is known */
+	size_t n_freed, at;			/* the first live block that has no segment yet */
+	bool traced;				/* the history is a memory trace's */
+	struct live_segments segments;		/* of which these were live at the end */
+};
+
+/* An event, unless a memory trace has told of all of them. */
+void torchsnap_note(struct torchsnap_builder *b, enum torchsnap_action action, uint64_t ticks, uint64_t addr, uint64_t size,
+		    int device, uint32_t stack);
+
+/* Blocks that are gone, by address; those that were cut out of this memory while it was the process's are marked (false = none); and
+ * what is known of them, of segments that are gone, and of memory that could not be had, as events. */
+void freed_collect(struct torchsnap_builder *b);
+bool freed_place(struct torchsnap_builder *b, uint64_t addr, uint64_t size, uint64_t from, uint64_t until);
+void freed_add_blocks(struct torchsnap_builder *b);
+void freed_add_segments(struct torchsnap_builder *b);
+void freed_add_ooms(struct torchsnap_builder *b);
+
+uint64_t torchsnap_end_of(uint64_t addr, uint64_t size);	/* the last address at most */
 
 #endif

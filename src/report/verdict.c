@@ -94,9 +94,12 @@ static bool is_ours(const struct incident *i, const struct verdict *v)
 	return v->n_candidates > 0 || (v->text && message_is_cuda(v->text));
 }
 
-/* What PyTorch refused and the program survived is no CUDA failure, unless its words say CUDA. */
-static bool is_note(const struct incident *i)
+/* What PyTorch refused and the program survived is no CUDA failure, unless its words say CUDA; nor is a machine without
+ * GPU, where the program does without. */
+static bool is_note(const struct incident *i, const struct trace *t)
 {
+	if (incident_no_gpu(i, t))
+		return false;
 	if (i->check_only)
 		return message_is_cuda(i->lead->text);
 	return !i->benign && !i->python_only;
@@ -129,7 +132,7 @@ static void add_notes(struct verdict *main, const struct incidents *all, const s
 		struct incident *i = &all->list[k];
 		struct verdict *note;
 
-		if (i == fatal || !is_note(i))
+		if (i == fatal || !is_note(i, t))
 			continue;
 		add_samples(i, t, end);
 		note = verdict_of_incident(i, t, i->hang || i->sticky ? end->fault : NULL);

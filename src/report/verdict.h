@@ -64,6 +64,10 @@ struct doctor;
 bool verdict_wants_machine(const struct verdict *v);
 bool verdict_adopt(struct verdict *v, const struct doctor *d);
 
+/* Takes the doctor's word from the JSON of a verdict (verdict.json) about the same failure; false: it has none. */
+struct json_t;
+bool verdict_restore(struct verdict *v, const struct json_t *stored);
+
 /* Marks `v` as the victim of one in the list, if it is one: it failed because that one had. */
 bool verdict_blame(struct verdict *v, struct verdict *const *list, size_t n);
 

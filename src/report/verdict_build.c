@@ -4,12 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "dump/culprit.h"
-#include "facts/fact_assert.h"
-#include "facts/address.h"
-#include "facts/fault.h"
-#include "facts/message.h"
-#include "facts/suspects.h"
 #include "report/verdict_priv.h"
 #include "trace/cuda_errors.h"
 #include "trace/trace.h"
@@ -41,7 +35,7 @@ void verdict_append(struct verdict **list, struct verdict *v)
 	*list = v;
 }
 
-static const char *keep(struct verdict *v, const char *text)
+const char *verdict_keep(struct verdict *v, const char *text)
 {
 	return text && text[0] ? pool_strdup(&v->pool, text) : NULL;
 }
@@ -67,7 +61,7 @@ struct line line_of_place(struct verdict *v, const struct trace *t, const struct
 		return l;
 	l.file = pool_strdup(&v->pool, p->file);
 	l.shown = file_shown(l.file, trace_header(t)->cwd);
-	l.function = keep(v, p->function);
+	l.function = verdict_keep(v, p->function);
 	l.number = p->line;
 	l.library = p->library;
 	l.source = place_source(p, trace_header(t)->cwd, &v->pool);
@@ -86,7 +80,7 @@ size_t lines_of_stack(struct verdict *v, const struct trace *t, uint32_t off, st
 		struct line *l = &(*lines)[n++];
 
 		l->file = pool_strdup(&v->pool, trace_string(t, s->frame[i].file));
-		l->function = keep(v, trace_string(t, s->frame[i].function));
+		l->function = verdict_keep(v, trace_string(t, s->frame[i].function));
 		l->number = s->frame[i].line;
 	}
 	return n;
@@ -102,24 +96,19 @@ static void fill_lines(struct verdict *v, const struct trace *t, const struct sc
 	v->backward = line_of_place(v, t, &s->backward);
 	v->capture = line_of_place(v, t, &s->capture);
 	v->n_stack = lines_of_stack(v, t, s->where.stack, &v->stack);
-	switch (v->where.file ? CW_REASON_NONE : off) {
-#define X(number, name, why) case number: v->frames_off = number ? why : NULL; break;
-	CW_REASONS(X)
-#undef X
-	default:
-		break;
-	}
+	if (!v->where.file && off)
+		v->frames_off = reason_text(off);
 }
 
 static void fill_error(struct verdict *v, const struct facts *f)
 {
 	v->code = (uint32_t)fact_number(f, FACT_error_code, 0);
-	v->name = keep(v, fact_text(f, FACT_error_name));
-	v->string = keep(v, fact_text(f, FACT_error_string));
-	v->api = keep(v, fact_text(f, FACT_error_api));
-	v->source = keep(v, fact_text(f, FACT_error_source));
-	v->text = keep(v, fact_text(f, FACT_error_text));
-	v->node = keep(v, fact_text(f, FACT_torch_node));
+	v->name = verdict_keep(v, fact_text(f, FACT_error_name));
+	v->string = verdict_keep(v, fact_text(f, FACT_error_string));
+	v->api = verdict_keep(v, fact_text(f, FACT_error_api));
+	v->source = verdict_keep(v, fact_text(f, FACT_error_source));
+	v->text = verdict_keep(v, fact_text(f, FACT_error_text));
+	v->node = verdict_keep(v, fact_text(f, FACT_torch_node));
 	v->count = (uint32_t)fact_number(f, FACT_error_count, 1);
 	v->async = fact_true(f, FACT_error_async);
 	v->sim = fact_true(f, FACT_process_sim);
@@ -136,8 +125,8 @@ static void fill_kernel(struct verdict *v, const struct facts *f, const struct i
 	if ((!l && !fact_known(f, FACT_func_name)) || i->sticky)
 		return;
 	v->kernel.known = true;
-	v->kernel.name = keep(v, fact_text(f, FACT_func_name));
-	v->kernel.short_name = keep(v, fact_text(f, FACT_func_short));
+	v->kernel.name = verdict_keep(v, fact_text(f, FACT_func_name));
+	v->kernel.short_name = verdict_keep(v, fact_text(f, FACT_func_short));
 	if (!l)
 		return;
 	v->kernel.dims_known = true;
@@ -242,107 +231,6 @@ void verdict_judge(struct verdict *v, const struct facts *f)
 	verdict_of_cause(v, m.n ? &m.list[0] : NULL, f);
 }
 
-#define SUSPECTS_KEPT 8
-
-/* One line alone is where it happened; of several nobody can say which. */
-static void find_suspects(struct verdict *v, const struct incident *i, struct trace *t, struct facts *f,
-			  struct scene *s)
-{
-	struct suspects *found;
-	struct place asserts;
-
-	if (!i->sticky || v->fault.known)	/* a dump tells more */
-		return;
-	found = pool_alloc(&v->pool, sizeof(*found));
-	suspects_find(found, t, i->lead);
-	fact_set_number(f, FACT_suspects_launches, (double)found->launches);
-	fact_set_number(f, FACT_suspects_lines, (double)found->n);
-	v->suspect_launches = found->launches;
-	v->n_suspects = found->n < SUSPECTS_KEPT ? found->n : SUSPECTS_KEPT;
-	v->suspects = pool_alloc(&v->pool, (v->n_suspects + 1) * sizeof(*v->suspects));
-	for (size_t k = 0; k < v->n_suspects; k++) {
-		v->suspects[k].line = line_of_place(v, t, &found->line[k].place);
-		v->suspects[k].kernel = keep(v, kernel_short_name(trace_function_name(t, found->line[k].func), &v->pool));
-		v->suspects[k].launches = found->line[k].launches;
-	}
-	if (found->n == 1 && found->line[0].place.file)
-		s->where = found->line[0].place;
-	/* of all suspects perhaps one alone is known to assert */
-	if (i->code == 710 && place_of_stack(t, assert_facts_of_suspects(f, t, i->lead), &asserts))
-		s->where = asserts;
-}
-
-static void fill_piece(struct verdict *v, const struct trace *t, struct piece_line *to, const struct memory *m)
-{
-	to->known = m->known;
-	to->address = m->addr;
-	to->size = m->size;
-	to->device = m->device;
-	to->made = line_of_place(v, t, &m->made);
-	to->freed = line_of_place(v, t, &m->freed);
-	to->freed_after = m->freed_after;
-}
-
-/* Whose memory it was. */
-static void join_address(struct verdict *v, const struct incident *i, struct trace *t, const struct culprit *c,
-			 struct facts *f, const struct fault_launch *m)
-{
-	struct address a;
-
-	address_find(&a, t, c, i->lead, m);
-	if (c->fault == FAULT_ILLEGAL_ADDRESS)
-		verdict_thread(v, f, c, a.lane, a.threads);
-	address_facts(f, t, &a);
-	verdict_address_evidence(v, f);
-	v->fault.in = a.in[0] ? pool_strdup(&v->pool, a.in) : NULL;
-	v->fault.param = a.param;
-	v->fault.param_byte = a.param_byte;
-	v->fault.device = a.device;
-	fill_piece(v, t, &v->fault.piece, &a.block);
-	fill_piece(v, t, &v->fault.segment, &a.segment);
-}
-
-/* The dump says which kernel it was, the recording from which line it was launched. */
-static void join_dump(struct verdict *v, const struct incident *i, struct trace *t, const struct culprit *c,
-		      struct facts *f, struct scene *s)
-{
-	struct place lines[FAULT_LINES_MAX];
-	struct fault_launch m;
-
-	if (!c)
-		return;
-	verdict_fault(v, f, c);
-	fault_find_launch(&m, t, c, i->lead);
-	join_address(v, i, t, c, f, &m);
-	fact_set_number(f, FACT_fault_lines, (double)m.n);
-	if (i->hang) {
-		fact_set_flag(f, FACT_hang_launch, m.newest != NULL);
-		fact_set_text(f, FACT_hang_kernel, v->kernel.short_name);
-	}
-	if (m.newest) {
-		v->kernel.stream = m.newest->stream;
-		v->kernel.shared = m.newest->shared;
-	}
-	if (!m.n)
-		return;
-	m.at[0].noticed = s->noticed;
-	*s = m.at[0];
-	for (size_t k = 0; k < m.n; k++)
-		lines[k] = m.at[k].where;
-	if (c->fault == FAULT_ASSERT)
-		assert_facts_of_lines(f, t, lines, m.n);
-	if (m.replay.file)
-		v->replay = line_of_place(v, t, &m.replay);
-	v->n_or = m.n - 1;
-	v->or = pool_alloc(&v->pool, m.n * sizeof(*v->or));
-	for (size_t k = 1; k < m.n; k++)
-		v->or[k - 1] = line_of_place(v, t, &m.at[k].where);
-	for (size_t k = 0; m.n > 1 && k < m.n; k++)
-		verdict_evidence(v, "launch", pool_printf(&v->pool, "this kernel was launched so at %s:%u",
-							  file_shown(m.at[k].where.file, trace_header(t)->cwd),
-							  m.at[k].where.line));
-}
-
 struct verdict *verdict_of_incident(const struct incident *i, struct trace *t, const struct culprit *c)
 {
 	struct verdict *v = verdict_new("unknown");
@@ -352,8 +240,8 @@ struct verdict *verdict_of_incident(const struct incident *i, struct trace *t, c
 	facts_init(f, &v->pool);
 	fact_set_flag(f, FACT_dump_missing, !c && i->sticky && trace_header(t)->dump_path[0]);
 	incident_scene(i, t, &s);
-	join_dump(v, i, t, c, f, &s);
-	find_suspects(v, i, t, f, &s);
+	verdict_join_dump(v, i, t, c, f, &s);
+	verdict_suspects(v, i, t, f, &s);
 	place_skip_decorators(&s.where, trace_header(t)->cwd, &v->pool);
 	facts_of_incident(f, i, t, &s);
 	fill_lines(v, t, &s);

@@ -169,6 +169,15 @@ void verdict_waiting(struct verdict *v, const struct trace *t);
 struct line line_of_place(struct verdict *v, const struct trace *t, const struct place *p);
 size_t lines_of_stack(struct verdict *v, const struct trace *t, uint32_t off, struct line **lines);
 
+/* The same with the recording: the lines that launched the kernel, the memory that it accessed. `c` NULL: there is no dump. */
+void verdict_join_dump(struct verdict *v, const struct incident *i, struct trace *t, const struct culprit *c, struct facts *f,
+		       struct scene *s);
+/* Without a dump, the lines that launched work which may have failed. */
+void verdict_suspects(struct verdict *v, const struct incident *i, struct trace *t, struct facts *f, struct scene *s);
+
+/* A copy that lives as long as the verdict; NULL for nothing and "". */
+const char *verdict_keep(struct verdict *v, const char *text);
+
 /* Which of its lanes is shown, and how many there are: memory may tell better than the dump. */
 void verdict_thread(struct verdict *v, struct facts *f, const struct culprit *c, size_t lane, size_t threads);
 
@@ -183,6 +192,9 @@ void verdict_judge(struct verdict *v, const struct facts *f);
 void verdict_evidence(struct verdict *v, const char *source, const char *text);
 void verdict_why(struct verdict *v, const char *text);
 void verdict_address_evidence(struct verdict *v, const struct facts *f);
+
+/* The kernel, the call, the fault (report_what.c). */
+void text_what(struct wrap *w, const struct verdict *v);
 
 /* What is said and advised, with its commands, behind a label (report_text.c). */
 void text_said(struct wrap *w, const char *label, const struct said *s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copies and fills, blocking and in streams. */
-#include "sim/sim.h"
+#include "sim/sim_copy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct copy {
 	size_t width, height, to_pitch, from_pitch;
 };
 
-static size_t span(size_t width, size_t height, size_t pitch)
+size_t sim_copy_span(size_t width, size_t height, size_t pitch)
 {
 	return height ? (height - 1) * pitch + width : 0;
 }
@@ -55,7 +55,7 @@ static int stage(struct sim_op *op)
 	return 0;
 }
 
-static int submit(struct sim_stream *s, struct sim_op *op, bool wait)
+int sim_copy_submit(struct sim_stream *s, struct sim_op *op, bool wait)
 {
 	uint64_t seq = 0;
 	int code = sim_work_submit(s, op, &seq);
@@ -76,8 +76,8 @@ static int copy_async(const struct copy *c, struct sim_stream *stream)
 		return SIM_INVALID_HANDLE;
 	if (!c->width || !c->height)
 		return 0;
-	if (!side_ok(c->to, span(c->width, c->height, c->to_pitch), c->to_side, "destination") ||
-	    !side_ok(c->from, span(c->width, c->height, c->from_pitch), c->from_side, "source"))
+	if (!side_ok(c->to, sim_copy_span(c->width, c->height, c->to_pitch), c->to_side, "destination") ||
+	    !side_ok(c->from, sim_copy_span(c->width, c->height, c->from_pitch), c->from_side, "source"))
 		return SIM_INVALID_VALUE;
 	op.u.copy.to = c->to;
 	op.u.copy.from = c->from;
@@ -88,7 +88,7 @@ static int copy_async(const struct copy *c, struct sim_stream *stream)
 	capturing = atomic_load(&s->capture) != NULL;
 	if (pageable(c->to) || (pageable(c->from) && (capturing || stage(&op))))
 		wait = true;
-	code = submit(s, &op, wait);
+	code = sim_copy_submit(s, &op, wait);
 	if (code && !wait)
 		free(op.u.copy.owned);
 	return code;
@@ -102,8 +102,8 @@ static int copy_now(const struct copy *c)
 
 	if (!c->width || !c->height)
 		return 0;
-	if (!side_ok(c->to, span(c->width, c->height, c->to_pitch), c->to_side, "destination") ||
-	    !side_ok(c->from, span(c->width, c->height, c->from_pitch), c->from_side, "source"))
+	if (!side_ok(c->to, sim_copy_span(c->width, c->height, c->to_pitch), c->to_side, "destination") ||
+	    !side_ok(c->from, sim_copy_span(c->width, c->height, c->from_pitch), c->from_side, "source"))
 		return SIM_INVALID_VALUE;
 	op.u.copy.to = c->to;
 	op.u.copy.from = c->from;
@@ -111,7 +111,7 @@ static int copy_now(const struct copy *c)
 	op.u.copy.height = c->height;
 	op.u.copy.to_pitch = c->to_pitch;
 	op.u.copy.from_pitch = c->from_pitch;
-	return submit(s, &op, true);
+	return sim_copy_submit(s, &op, true);
 }
 
 static struct copy line(sim_addr to, int to_side, sim_addr from, int from_side, size_t bytes)
@@ -266,81 +266,3 @@ int sim_cuMemcpy3DAsync_v2(const struct sim_copy3d *copy, struct sim_stream *str
 }
 
 /* ---- fills ---------------------------------------------------------------------------------- */
-
-static bool range_ok(sim_addr to, unsigned int unit, size_t width, size_t height, size_t pitch)
-{
-	if (sim_mem_kind_of(to) < 0)
-		sim_log("invalid memset range - no allocation found and "
-			"cudaDevAttrPageableMemoryAccess is false");
-	else if (to % unit)
-		sim_log("Device pointer must be %u-byte aligned to match elementSize", unit);
-	else if (width > SIZE_MAX / unit || !sim_mem_covers(to, span(width * unit, height, pitch)))
-		sim_log("Memset extends beyond allocation range");
-	else
-		return true;
-	return false;
-}
-
-static int fill(sim_addr to, size_t pitch, unsigned int value, unsigned int unit, size_t width,
-		size_t height, struct sim_stream *stream, bool now)
-{
-	struct sim_stream *s = sim_stream_resolve(stream);
-	struct sim_op op = { .kind = SIM_OP_FILL };
-
-	if (!s)
-		return SIM_INVALID_HANDLE;
-	if (!width || !height)
-		return 0;
-	if (!range_ok(to, unit, width, height, pitch))
-		return SIM_INVALID_VALUE;
-	op.u.fill.to = to;
-	op.u.fill.width = width;
-	op.u.fill.height = height;
-	op.u.fill.pitch = pitch;
-	op.u.fill.value = value;
-	op.u.fill.bytes = unit;
-	return submit(s, &op, now);
-}
-
-int sim_cuMemsetD8_v2(sim_addr to, unsigned char value, size_t count)
-{
-	return fill(to, count, value, 1, count, 1, NULL, true);
-}
-
-int sim_cuMemsetD8Async(sim_addr to, unsigned char value, size_t count, struct sim_stream *stream)
-{
-	return fill(to, count, value, 1, count, 1, stream, false);
-}
-
-int sim_cuMemsetD16_v2(sim_addr to, unsigned short value, size_t count)
-{
-	return fill(to, count, value, 2, count, 1, NULL, true);
-}
-
-int sim_cuMemsetD16Async(sim_addr to, unsigned short value, size_t count,
-			 struct sim_stream *stream)
-{
-	return fill(to, count, value, 2, count, 1, stream, false);
-}
-
-int sim_cuMemsetD32_v2(sim_addr to, unsigned int value, size_t count)
-{
-	return fill(to, count, value, 4, count, 1, NULL, true);
-}
-
-int sim_cuMemsetD32Async(sim_addr to, unsigned int value, size_t count, struct sim_stream *stream)
-{
-	return fill(to, count, value, 4, count, 1, stream, false);
-}
-
-int sim_cuMemsetD2D8Async(sim_addr to, size_t pitch, unsigned char value, size_t width,
-			  size_t height, struct sim_stream *stream)
-{
-	return fill(to, pitch, value, 1, width, height, stream, false);
-}
-
-int sim_cuMemsetD2D32Async(sim_addr to, size_t pitch, unsigned int value, size_t width,
-			   size_t height, struct sim_stream *stream)
-{
-	return fill(to, pitch, value, 4, width, height, stream, false);
-}

@@ -190,11 +190,10 @@ static void event_place(struct sim_event *e, struct sim_stream **s, uint64_t *se
 	pthread_mutex_unlock(&e->lock);
 }
 
-int sim_cuEventQuery(struct sim_event *event)
+/* The work that an event stands for, in case it can be waited for; an error code otherwise. */
+static int event_work(struct sim_event *event, struct sim_stream **s, uint64_t *seq)
 {
 	struct sim_event *e = sim_pool_get(&sim.events, event);
-	struct sim_stream *s;
-	uint64_t seq;
 	int code;
 
 	if (!event)
@@ -202,9 +201,19 @@ int sim_cuEventQuery(struct sim_event *event)
 	if (!e)
 		return SIM_INVALID_HANDLE;
 	code = sim_capture_event(e);
+	if (!code)
+		event_place(e, s, seq);
+	return code;
+}
+
+int sim_cuEventQuery(struct sim_event *event)
+{
+	struct sim_stream *s;
+	uint64_t seq;
+	int code = event_work(event, &s, &seq);
+
 	if (code)
 		return code;
-	event_place(e, &s, &seq);
 	if (s && !sim_stream_done(s, seq))
 		return SIM_NOT_READY;
 	return atomic_load(&sim_ctx_current()->sticky);
@@ -212,19 +221,12 @@ int sim_cuEventQuery(struct sim_event *event)
 
 int sim_cuEventSynchronize(struct sim_event *event)
 {
-	struct sim_event *e = sim_pool_get(&sim.events, event);
 	struct sim_stream *s;
 	uint64_t seq;
-	int code;
+	int code = event_work(event, &s, &seq);
 
-	if (!event)
-		sim_log("Event handle is NULL");
-	if (!e)
-		return SIM_INVALID_HANDLE;
-	code = sim_capture_event(e);
 	if (code)
 		return code;
-	event_place(e, &s, &seq);
 	if (s)
 		sim_stream_wait(s, seq);
 	return atomic_load(&sim_ctx_current()->sticky);

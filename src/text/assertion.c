@@ -79,16 +79,20 @@ static bool same_assert(const struct text_assert *a, const char *s, const char *
 	return strlen(a->condition) == len && !memcmp(a->condition, condition, len) && (!a->file || strstr(s, a->file));
 }
 
+/* Host programs assert too: "prog: file.c:12: main: Assertion `x' failed." has no thread, and closes the quote differently. Of
+ * a kernel's line people may keep the last part only. */
+static bool is_kernels(const char *s, const char *condition, size_t len)
+{
+	return strstr(s, "thread: [") || strstr(s, ".cu") || (str_starts(s, "Assertion `") && condition[len] == '`');
+}
+
 bool assert_line(struct text_log *l, const struct text_line *line)
 {
 	size_t len;
 	const char *s = line_words(line), *condition = condition_of(s, &len);
 	struct text_assert *a;
 
-	if (!condition)
-		return false;
-	/* host programs assert too: "prog: file.c:12: main: Assertion `x' failed." has no thread */
-	if (!strstr(s, "thread: [") && !strstr(s, ".cu"))
+	if (!condition || !is_kernels(s, condition, len))
 		return false;
 	for (size_t i = 0; i < l->n_asserts; i++) {
 		if (same_assert(&l->assertion[i], s, condition, len)) {

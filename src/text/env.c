@@ -17,7 +17,7 @@ void env_init(struct text_env *e)
 	*e = (struct text_env){.gpus = -1, .memory_used = -1, .memory_total = -1, .device_max = -1};
 }
 
-static const char *after(const char *s, const char *what)
+const char *env_after(const char *s, const char *what)
 {
 	const char *at = strcasestr(s, what);
 
@@ -62,7 +62,7 @@ static void read_driver(struct text_env *e, const char *s)
 	char version[32];
 
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->driver[0]; i++) {
-		const char *at = after(s, before[i]);
+		const char *at = env_after(s, before[i]);
 
 		if (at && take_version(at, version, sizeof(version)) >= 3 && strtol(version, NULL, 10) >= 300 &&
 		    strtol(version, NULL, 10) < 2000)
@@ -74,18 +74,18 @@ static void read_cuda(struct text_env *e, const char *s)
 {
 	const char *at;
 
-	if ((at = after(s, "found version ")) != NULL && isdigit((unsigned char)*at))
+	if ((at = env_after(s, "found version ")) != NULL && isdigit((unsigned char)*at))
 		e->driver_cuda = (int)strtol(at, NULL, 10);
-	if ((at = after(s, "CUDA Version:")) != NULL && (strcasestr(s, "driver") || strstr(s, "NVIDIA-SMI")) && cuda_number(at))
+	if ((at = env_after(s, "CUDA Version:")) != NULL && (strcasestr(s, "driver") || strstr(s, "NVIDIA-SMI")) && cuda_number(at))
 		e->driver_cuda = cuda_number(at);
-	if (((at = after(s, "CUDA used to build PyTorch")) != NULL || (at = after(s, "torch.version.cuda")) != NULL ||
-	     (at = after(s, "torch built with CUDA")) != NULL || (at = after(s, "built with CUDA")) != NULL) && cuda_number(at))
+	if (((at = env_after(s, "CUDA used to build PyTorch")) != NULL || (at = env_after(s, "torch.version.cuda")) != NULL ||
+	     (at = env_after(s, "torch built with CUDA")) != NULL || (at = env_after(s, "built with CUDA")) != NULL) && cuda_number(at))
 		e->torch_cuda = cuda_number(at);
-	if (after(s, "CUDA used to build PyTorch: None") || after(s, "CUDA used to build PyTorch: Could not"))
+	if (env_after(s, "CUDA used to build PyTorch: None") || env_after(s, "CUDA used to build PyTorch: Could not"))
 		e->torch_cpu = true;
-	if ((at = after(s, "release ")) != NULL && strcasestr(s, "Cuda compilation tools"))
+	if ((at = env_after(s, "release ")) != NULL && strcasestr(s, "Cuda compilation tools"))
 		take_version(at, e->nvcc, sizeof(e->nvcc));
-	if ((at = after(s, "nvcc ")) != NULL && cuda_number(at) && !e->nvcc[0])
+	if ((at = env_after(s, "nvcc ")) != NULL && cuda_number(at) && !e->nvcc[0])
 		take_version(at, e->nvcc, sizeof(e->nvcc));
 	for (at = s; !e->cuda && (at = strstr(at, "CUDA")) != NULL; at += 4)
 		if ((at[4] == ' ' || at[4] == '=' || at[4] == '-') && isdigit((unsigned char)at[5]))
@@ -130,7 +130,7 @@ static void read_torch(struct text_env *e, const char *s)
 	static const char *const before[] = {"PyTorch version", "torch==", "torch.__version__", "pytorch=", "pytorch:", "PyTorch ", "torch ", "torch-"};
 
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->torch[0]; i++) {
-		const char *at = after(s, before[i]);
+		const char *at = env_after(s, before[i]);
 
 		if (at && (at - s == (long)strlen(before[i]) || !isalpha((unsigned char)at[-(long)strlen(before[i]) - 1])))
 			set_torch(e, at);
@@ -152,78 +152,6 @@ static void read_conda(struct text_env *e, const char *s)
 	e->torch_cpu |= str_starts(s, "cpuonly ") || str_starts(s, "pytorch-cpu ") ||
 			((str_starts(s, "pytorch ") || str_starts(s, "libtorch ")) && (strstr(s, "_cpu_") || strstr(s, " cpu_"))) ||
 			(str_starts(s, "pytorch-mutex ") && strstr(s, " cpu"));
-}
-
-/* ---- GPUs ------------------------------------------------------------------------------------------- */
-
-static const char *find_gpu(const char *s)
-{
-	static const char *const names[] = {
-		"GeForce ", "RTX ", "GTX ", "Tesla ", "Quadro ", "TITAN ", "A100", "A800", "A30", "A40", "A10", "H100", "H200", "H800", "H20", "GH200",
-		"B100", "B200", "GB200", "B300", "GB300", "GB10", "V100", "P100", "P40", "P4", "K80", "K40", "M40", "M60", "T4", "L4", "L40", "L40S", "L20", "A2000", "A4000", "A4500", "A5000", "A6000", "RTX2", "RTX3", "RTX4", "RTX5", "GTX1", "GTX9", "DGX Spark", "Jetson", "Thor",
-	};
-	const char *best = NULL;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *at = strstr(s, names[i]);
-		size_t n = strlen(names[i]);
-
-		if (!at || (best && at >= best))
-			continue;
-		if ((at > s && (isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '/' || at[-1] == '.')) ||
-		    (names[i][n - 1] != ' ' && !strstr(names[i], "TX") && (isalnum((unsigned char)at[n]) || at[n] == '_')))
-			continue;
-		best = at;
-	}
-	return best;
-}
-
-static void read_gpu(struct text_env *e, const char *s)
-{
-	const char *at, *end;
-	size_t n;
-
-	if ((at = after(s, "cuda capability ")) != NULL) {
-		int major = 0, minor = 0;
-
-		if (sscanf(at, "sm_%d", &major) == 1)
-			e->capability = major;
-		else if (sscanf(at, "%d.%d", &major, &minor) == 2)
-			e->capability = major * 10 + minor;
-	}
-	if ((at = after(s, "supports CUDA capabilities ")) != NULL) {
-		n = strcspn(at, ".\n");
-		str_copy(e->arch_list, n + 1 < sizeof(e->arch_list) ? n + 1 : sizeof(e->arch_list), at);
-	}
-	if ((at = after(s, "capability supported by this library is ")) != NULL) {
-		int major = 0, minor = 0;
-
-		if (sscanf(at, "%d.%d", &major, &minor) == 2)
-			e->capability_min = major * 10 + minor;
-	}
-	at = find_gpu(s);
-	if (!at)
-		return;
-	if (!e->gpu[0]) {
-		n = strcspn(at, "|,(;:\"'");
-		end = strstr(at, "  ");
-		if (end && (size_t)(end - at) < n)
-			n = (size_t)(end - at);
-		end = strstr(at, " with ");
-		if (end && (size_t)(end - at) < n)
-			n = (size_t)(end - at);
-		end = strstr(at, " which ");
-		if (end && (size_t)(end - at) < n)
-			n = (size_t)(end - at);
-		while (n && at[n - 1] == ' ')
-			n--;
-		str_copy(e->gpu, n + 1 < sizeof(e->gpu) ? n + 1 : sizeof(e->gpu), at);
-	}
-	/* "GPU 3: NVIDIA A100", "2x RTX 4090" */
-	if ((end = strstr(s, "GPU ")) != NULL && end < at && isdigit((unsigned char)end[4]) && strtol(end + 4, NULL, 10) + 1 > e->gpus)
-		e->gpus = (int)strtol(end + 4, NULL, 10) + 1;
-	if (at - s >= 3 && (at[-2] == 'x' || at[-2] == 'X') && isdigit((unsigned char)at[-3]) && at[-3] > '0')
-		e->gpus = at[-3] - '0';
 }
 
 /* ---- who runs where --------------------------------------------------------------------------------- */
@@ -257,7 +185,7 @@ static void read_launcher(struct text_env *e, const char *s)
 	const char *at;
 
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->nproc; i++) {
-		at = after(s, before[i]);
+		at = env_after(s, before[i]);
 		if (at && isdigit((unsigned char)at[strspn(at, "=: ")]) && strtol(at + strspn(at, "=: "), NULL, 10) < 100000)
 			e->nproc = (int)strtol(at + strspn(at, "=: "), NULL, 10);
 	}
@@ -322,7 +250,7 @@ void env_line(struct text_env *e, const char *s, uint64_t number)
 	read_cuda(e, s);
 	read_torch(e, s);
 	read_conda(e, s);
-	read_gpu(e, s);
+	env_gpu(e, s);
 	read_surroundings(e, s);
 	read_launcher(e, s);
 	read_available(e, s);

@@ -66,6 +66,10 @@ struct text_log {
 	bool error_here;		/* the line has words of an error */
 };
 
+/* Fills `words`: those of errors first, then footers, then those of rules in order, each once. */
+void log_collect_words(struct text_log *l, const char *const *words, size_t n);
+/* The words that are in the line. False when it is PyTorch's footer, which is evidence of nothing. */
+bool log_find_words(struct text_log *l);
 /* The reader of tracebacks and error lines. */
 void talk_line(struct text_log *l, const struct text_line *line);
 /* A line that prints a failed assertion of a kernel: taken, or not one. */

@@ -44,3 +44,13 @@ const char *api_args(uint32_t api)
 {
 	return find(api)->args;
 }
+
+const char *reason_text(uint32_t reason)
+{
+	switch (reason) {
+#define X(number, name, text) case number: return text;
+	CW_REASONS(X)
+#undef X
+	default: return "the reason is not known";
+	}
+}

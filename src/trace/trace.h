@@ -71,4 +71,7 @@ const char *api_name(uint32_t api);
 const char *api_class(uint32_t api);
 const char *api_args(uint32_t api);
 
+/* A reason (CW_REASON_...) in words. */
+const char *reason_text(uint32_t reason);
+
 #endif

@@ -9,6 +9,7 @@
 
 #include "dump/assert_args.h"
 #include "dump/sass_move.h"
+#include "decode.h"
 
 #define PC	0x100000
 
@@ -44,22 +45,6 @@ static void call(struct dump_bytes image, unsigned arch, uint64_t pc)
 
 int main(int argc, char **argv)
 {
-	static uint8_t bytes[64 << 20];
-	struct dump_bytes image = {bytes, 0};
-	uint64_t word[2];
-	unsigned arch;
-	char what[8];
-	FILE *f = argc > 1 ? fopen(argv[1], "rb") : NULL;
-
-	if (f) {
-		image.len = fread(bytes, 1, sizeof(bytes), f);
-		fclose(f);
-	}
-	while (scanf("%7s %u %" SCNx64, what, &arch, &word[0]) == 3) {
-		if (strcmp(what, "call") == 0)
-			call(image, arch, word[0]);
-		else if (scanf("%" SCNx64, &word[1]) == 1)
-			move(arch, word);
-	}
+	decode_orders(argc, argv, "call", call, move);
 	return 0;
 }

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-from check_sass import ARCHS, HERE, ROOT, code_of, disassemble, known_arch, tool
+from check_sass import ARCHS, HERE, ROOT, code_of, disassemble, known_arch, one_bit_off, tool
 
 DATA_AT, SYSCALL_AT, CODE_AT = 0x7f0000000000, 0x7e0000000000, 0x7d0000000000
 REGISTERS = (".reg .b32 %r<40>; .reg .b64 %d<40>; .reg .f32 %f<20>; .reg .pred %p<8>; .reg .b64 %a<4>;\n")
@@ -380,15 +380,11 @@ def check_targets(arch, name, code, path, tmp):
 
 def flipped(pairs, name, tmp):
     """Samples of each kind of move with one bit flipped."""
-    samples, words = {}, set()
+    samples = {}
     for (lo, hi), text in pairs:
         if expect(text):
             samples.setdefault((lo & 0xfff, bool(lo >> 54 & 4)), []).append((lo, hi))
-    for some in samples.values():
-        for lo, hi in (some[0], some[-1]):
-            words.update((lo ^ 1 << b, hi) for b in range(9, 64))
-            words.update((lo, hi ^ 1 << b) for b in range(0, 41))
-    return disassemble(name, sorted(words), tmp)
+    return disassemble(name, one_bit_off(samples, 9), tmp)
 
 
 TABLE_HEAD = """/* SPDX-License-Identifier: Apache-2.0

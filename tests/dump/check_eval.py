@@ -21,7 +21,7 @@ import tempfile
 
 import check_assert
 from check_assert import Image
-from check_sass import ARCHS, HERE, ROOT, code_of, disassemble, known_arch, tool
+from check_sass import ARCHS, HERE, ROOT, code_of, disassemble, known_arch, one_bit_off, tool
 
 KERNELS = 240
 M32, M64 = (1 << 32) - 1, (1 << 64) - 1
@@ -291,16 +291,12 @@ def check_math(arch, pairs, path):
 
 def flipped(arch, pairs, name, path, tmp):
     """Samples of each form with one bit flipped."""
-    samples, words = {}, set()
+    samples = {}
     have = decode(path, [f"math {arch} {lo:x} {hi:x}\n" for (lo, hi), _ in pairs])
     for ((lo, hi), text), line in zip(pairs, have):
         if not line.endswith("-"):
             samples.setdefault((lo & 0xfff, text.split()[0]), []).append((lo, hi))
-    for some in samples.values():
-        for lo, hi in (some[0], some[-1]):
-            words.update((lo ^ 1 << b, hi) for b in range(0, 64))
-            words.update((lo, hi ^ 1 << b) for b in range(0, 41))
-    return disassemble(name, sorted(words), tmp)
+    return disassemble(name, one_bit_off(samples, 0), tmp)
 
 
 TABLE_HEAD = """/* SPDX-License-Identifier: Apache-2.0

@@ -174,6 +174,16 @@ def code_of(cubin):
     return code
 
 
+def one_bit_off(samples, first):
+    """Of each kind the first and the last word, with every bit from `first` on flipped in turn."""
+    words = set()
+    for some in samples.values():
+        for lo, hi in (some[0], some[-1]):
+            words.update((lo ^ 1 << b, hi) for b in range(first, 64))
+            words.update((lo, hi ^ 1 << b) for b in range(0, 41))
+    return sorted(words)
+
+
 def disassemble(arch, code, tmp):
     """The instructions that nvdisasm reads, with their texts. It refuses a file for any bad one, and names that."""
     code = list(code)

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "dump/sass_eval.h"
 #include "dump/sass_math.h"
+#include "decode.h"
 
 void *xcalloc(size_t n, size_t size)
 {
@@ -150,22 +151,6 @@ static void address(struct dump_bytes image, unsigned arch, uint64_t pc)
 
 int main(int argc, char **argv)
 {
-	static uint8_t bytes[64 << 20];
-	struct dump_bytes image = {bytes, 0};
-	uint64_t word[2];
-	unsigned arch;
-	char what[16];
-	FILE *f = argc > 1 ? fopen(argv[1], "rb") : NULL;
-
-	if (f) {
-		image.len = fread(bytes, 1, sizeof(bytes), f);
-		fclose(f);
-	}
-	while (scanf("%15s %u %" SCNx64, what, &arch, &word[0]) == 3) {
-		if (strcmp(what, "address") == 0)
-			address(image, arch, word[0]);
-		else if (scanf("%" SCNx64, &word[1]) == 1)
-			math(arch, word);
-	}
+	decode_orders(argc, argv, "address", address, math);
 	return 0;
 }

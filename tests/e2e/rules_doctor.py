@@ -151,6 +151,21 @@ def rule__a_driver_that_is_missing_is_the_doctors(box):
     same([e for e in verdict["evidence"] if e["source"] == "doctor"] != [], True, "the doctor's evidence")
 
 
+def rule__explain_says_again_what_the_doctor_found(box):
+    """Judged again, elsewhere or later, the machine of then is not there to be looked at."""
+    if os.path.exists("/dev/nvidiactl") or os.path.exists("/proc/driver/nvidia") or os.path.exists("/dev/dxg"):
+        raise Skip("this machine has a GPU")
+    text = "raise RuntimeError('Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU')\n"
+    run = box.under(box.script(text), gpu=None)
+    verdict, part = box.verdict(run), box.parts(run)[0]["path"]
+    for place in (run.folder, part):
+        again = json.loads(box.plain([box.cuwhy, "explain", "--json", place]).out)
+        for key in ("cause", "certainty", "title", "because", "why", "fix", "evidence", "candidates", "unchecked", "checks", "where"):
+            same(again[key], verdict[key], key)
+    os.unlink(part[:-len(".cwr")] + ".json")
+    same(json.loads(box.plain([box.cuwhy, "explain", "--json", run.folder]).out)["checks"], verdict["checks"], "by verdict.json alone")
+
+
 def rule__the_page_shows_what_the_doctor_found(box):
     """The verdict of the page is the one of the run: judged again, on another machine, it might be another."""
     if os.path.exists("/dev/nvidiactl") or os.path.exists("/proc/driver/nvidia") or os.path.exists("/dev/dxg"):

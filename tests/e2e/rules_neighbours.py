@@ -12,9 +12,10 @@ cudrv.launch(cudrv.kernel("nop"), (1, 1, 65536), (1,))
 """
 
 
-def rule__another_dlsym_behind_ours_is_called(box):
-    other, log = box.library("other_dlsym", "-ldl"), os.path.join(box.scratch, "log")
-    shell = 'LD_PRELOAD="$LD_PRELOAD:%s" exec "$@"' % other
+def with_another_dlsym(box, order):
+    """A program that finds the driver by dlsym, with another library that wraps dlsym too."""
+    log = os.path.join(box.scratch, "log")
+    shell = 'LD_PRELOAD="%s" exec "$@"' % order.format(other=box.library("other_dlsym", "-ldl"), ours="$LD_PRELOAD")
     run = box.under(["/bin/sh", "-c", shell, "sh"] + box.script(DLSYM), OTHER_LOG=log)
     same(run.status, 1, "status (%s)" % run.err)
     same(box.verdict(run)["cause"], "launch-config-grid-limit", "cause")
@@ -22,14 +23,12 @@ def rule__another_dlsym_behind_ours_is_called(box):
         assert "cuInit" in stream.read(), "the other library's dlsym was passed over"
 
 
+def rule__another_dlsym_behind_ours_is_called(box):
+    with_another_dlsym(box, "{ours}:{other}")
+
+
 def rule__another_dlsym_before_ours_is_called(box):
-    other, log = box.library("other_dlsym", "-ldl"), os.path.join(box.scratch, "log")
-    shell = 'LD_PRELOAD="%s:$LD_PRELOAD" exec "$@"' % other
-    run = box.under(["/bin/sh", "-c", shell, "sh"] + box.script(DLSYM), OTHER_LOG=log)
-    same(run.status, 1, "status (%s)" % run.err)
-    same(box.verdict(run)["cause"], "launch-config-grid-limit", "cause")
-    with open(log, encoding="utf-8") as stream:
-        assert "cuInit" in stream.read(), "the other library's dlsym was not called"
+    with_another_dlsym(box, "{other}:{ours}")
 
 
 def rule__rtld_next_means_the_callers_next(box):

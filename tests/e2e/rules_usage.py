@@ -188,6 +188,17 @@ def rule__what_was_told_before_a_hang_counts(box):
     assert answer.stderr.startswith("cuwhy: this is not all: the NVIDIA driver (NVML) did not answer"), answer.stderr
 
 
+def read_all(terminal):
+    """What was written to a terminal that nobody has open any more; it comes in pieces."""
+    text = b""
+    try:
+        while piece := os.read(terminal, 4096):
+            text += piece
+    except OSError:  # the end
+        pass
+    return text
+
+
 def rule__long_commands_are_cut_at_the_width_of_a_terminal(box):
     with Holder(box) as other:
         env = box.env(CUWHY_SIM="tiny", LD_LIBRARY_PATH=box.sim, CUWHY_SIM_NVML="gpu,proc=%d:1M" % other.pid)
@@ -195,7 +206,7 @@ def rule__long_commands_are_cut_at_the_width_of_a_terminal(box):
         fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
         subprocess.run([box.cuwhy, "memory"], stdout=its, env=env, timeout=30)
         os.close(its)
-        lines = os.read(ours, 4096).decode().splitlines()
+        lines = read_all(ours).decode().splitlines()
         os.close(ours)
     same(lines[3].split()[4], other.command[:26].split()[0], "command")
     same(len(lines[3]), 60, "columns of %r" % lines[3])

@@ -10,7 +10,6 @@ address must be cuwhy's. A name is part of a program's name. Without a GPU every
 """
 import argparse
 import os
-import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -27,13 +26,6 @@ COLUMNS = (("program", "program"), ("cause", "cause"), ("certainty", "sure"), ("
            ("kernel", "kernel"), ("thread", "thread"), ("address", "address"), ("condition", "condition"), ("took", "seconds"),
            ("off_cause", "| no dump: cause"), ("off_certainty", "sure"), ("off_line", "line"))
 KEPT = 400000       # characters of one artifact
-
-
-def find_sanitizer():
-    for place in (shutil.which("compute-sanitizer"), "/usr/local/cuda/bin/compute-sanitizer"):
-        if place and os.access(place, os.X_OK):
-            return place
-    return None
 
 
 def place(where):
@@ -249,7 +241,7 @@ def main():
         case.needs += ["GPU"]
         case.same_output = "plain" not in case.skip
         case.skip += ["off"] if args.quick else []
-    sanitizer = find_sanitizer() if args.sanitizer and not args.quick else None
+    sanitizer = gpu.find_tool("compute-sanitizer") if args.sanitizer and not args.quick else None
     if args.sanitizer and not args.quick and not sanitizer:
         print("# compute-sanitizer is not installed: nothing is compared with it")
     runner = Faults(os.path.join(args.build, "cuwhy"), args.python, missing, sanitizer, args.limit)

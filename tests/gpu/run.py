@@ -33,8 +33,9 @@ print(hmm.value if ok else 0)
 """
 
 
-def find_nvcc():
-    for place in (shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc"):
+def find_tool(name):
+    """A program of the CUDA toolkit, which need not be in PATH; None when it is not here."""
+    for place in (shutil.which(name), "/usr/local/cuda/bin/" + name):
         if place and os.access(place, os.X_OK):
             return place
     return None
@@ -52,7 +53,7 @@ def what_is_missing(python):
         missing.add("single-GPU")
     if lines[2] != "0":
         missing.add("private-host-memory")
-    nvcc = find_nvcc()
+    nvcc = find_tool("nvcc")
     if nvcc:
         os.environ["NVCC"] = nvcc
     else:

@@ -210,7 +210,14 @@ static const struct { const char *name, *change, *cause, *certainty; } sick[] = 
 	 " 'version': '9.1.0.70'}]") "}", "library-predates-gpu", "likely"},
 	{"a CUDA version from before the GPU", "{" GPU("NVIDIA GeForce RTX 3090", 8, 6, "") ", " ENV("'version': '1.6.0+cu101', 'build': 'cuda', 'cuda': '10.1'", "")
 	 ", 'code': [{'env': 0, 'torch': true, 'archs': 'sm_37 sm_50 sm_60 sm_70 sm_75 compute_75@6.4'}]}", "library-predates-gpu", "likely"},
-	{"a toolkit of another major", "{'host': {'tools': {'nvcc': '/usr/bin/nvcc', 'nvcc_version': '11.5'}}}", "nvcc-toolkit-mismatch", "possible"},
+	{"a toolkit of another major", "{'host': {'tools': {'nvcc': '/usr/bin/nvcc', 'nvcc_version': '11.5'}}, 'variables': {'TORCH_CUDA_ARCH_LIST': '8.0'}}",
+	 "nvcc-toolkit-mismatch", "possible"},
+	{"a toolkit of another major, and what was built before", "{'host': {'tools': {'nvcc': '/usr/bin/nvcc', 'nvcc_version': '11.5',"
+	 " 'build_cache': '/h/.cache/torch_extensions'}}}", "nvcc-toolkit-mismatch", "possible"},
+	{"a toolkit of another major in a project", "{'host': {'tools': {'nvcc': '/usr/bin/nvcc', 'nvcc_version': '11.5', 'build_setup': '/w/setup.py'}}}",
+	 "nvcc-toolkit-mismatch", "possible"},
+	{"a toolkit of another major, and a package that compiles", "{'host': {'tools': {'nvcc': '/usr/bin/nvcc', 'nvcc_version': '11.5'}}, "
+	 ENV(TORCH, ", 'packages': [{'name': 'deepspeed', 'version': '0.16.4'}]") "}", "nvcc-toolkit-mismatch", "possible"},
 	{"a run-time compiler from before the GPU", "{" GPU("NVIDIA GB10", 12, 1, "") "}", "nvrtc-arch-unsupported", "possible"},
 	{"an assembler from before the GPU", "{" GPU("NVIDIA GeForce RTX 5090", 12, 0, "") ", 'ptxas': [{'env': 0, 'cuda': 12040}]}", "triton-ptxas-too-old",
 	 "possible"},
@@ -267,6 +274,7 @@ static const struct { const char *name, *change; } well[] = {
 	 " {'address': '0000:02:00.0', 'driver': 'nvidia', 'answers': true}]}}"},
 	{"one of eight for this container", "{'host': {" CONTAINER ", 'gpu': [{'address': '0000:01:00.0', 'driver': 'nvidia', 'answers': true},"
 	 " {'address': '0000:02:00.0', 'driver': 'nvidia', 'answers': true}]}}"},
+	{"a toolkit of another major that builds nothing", "{'host': {'tools': {'nvcc': '/usr/bin/nvcc', 'nvcc_version': '11.5'}}}"},
 	{"a kernel log that cannot be read", "{'host': {'log': {'readable': false}}}"},
 	{"cuda-compat that works", "{" GPU("NVIDIA H200", 9, 0, "") ", 'python': {'libcuda': {'compat': true, 'version': '590.44.01'}}}"},
 };

@@ -19,7 +19,7 @@
 #include "dump/dump.h"
 #include "dump/dump_print.h"
 #include "dump/sass.h"
-#include "dump_make.h"
+#include "dump_find.h"
 
 #define UNUSED(state)	(void)(state)
 
@@ -35,39 +35,6 @@ static const struct dump_plan illegal = {
 	.reg = {[0][2] = 0xfe00100, [0][3] = 0x8319, [1][2] = 0xfe00104, [1][3] = 0x8319, [2][2] = 0xfe00000,
 		[2][3] = 0x8319, [3][2] = 0xfe00004, [3][3] = 0x8319},
 };
-
-static struct dump *open_made(const struct dump_make *m, struct err *e)
-{
-	uint8_t *copy = malloc(m->len);
-
-	memcpy(copy, m->data, m->len);
-	return dump_from_bytes(copy, m->len, e);
-}
-
-/* The culprit of a made dump; both are freed by done(). */
-struct found {
-	struct dump *d;
-	struct culprit *c;
-};
-
-static struct found find(const struct dump_plan *p)
-{
-	struct found f;
-	struct dump_make m;
-
-	dump_make_usual(&m, p);
-	f.d = open_made(&m, NULL);
-	assert_non_null(f.d);
-	f.c = culprit_find(f.d);
-	free(m.data);
-	return f;
-}
-
-static void done(struct found *f)
-{
-	culprit_free(f->c);
-	dump_free(f->d);
-}
 
 static void use(struct dump *d)
 {
@@ -119,7 +86,7 @@ static void dump__all_tables_of_a_dump_can_be_read(void **state)
 
 	UNUSED(state);
 	dump_make_usual(&m, &misaligned);
-	d = open_made(&m, NULL);
+	d = dump_open_made(&m, NULL);
 	assert_non_null(d);
 	check_usual(d);
 	dump_free(d);
@@ -135,7 +102,7 @@ static void dump__rows_of_a_newer_driver_are_longer(void **state)
 	UNUSED(state);
 	p.grow = 24;
 	dump_make_usual(&m, &p);
-	d = open_made(&m, NULL);
+	d = dump_open_made(&m, NULL);
 	assert_non_null(d);
 	check_usual(d);
 	dump_free(d);
@@ -155,7 +122,7 @@ static void dump__rows_of_an_older_driver_lack_the_newer_fields(void **state)
 	make_table(&m, DUMP_DEVICE, device, sizeof(device), sizeof(device), 0, 0);
 	make_table(&m, DUMP_SM, sm, sizeof(sm), sizeof(sm), 1, 0);
 	dump_make_finish(&m, 0);
-	d = open_made(&m, NULL);
+	d = dump_open_made(&m, NULL);
 	assert_non_null(d);
 	assert_true(dump_next(d, DUMP_SM, &cursor, &row));
 	assert_int_equal(dump_get(&row, DUMP_SM_ID), 7);
@@ -178,7 +145,7 @@ static void dump__sections_can_be_counted_in_section_zero(void **state)
 	dump_make_init(&m);
 	make_table(&m, DUMP_DEVICE, device, sizeof(device), sizeof(device), 0, 0);
 	dump_make_finish(&m, 1);
-	d = open_made(&m, NULL);
+	d = dump_open_made(&m, NULL);
 	assert_non_null(d);
 	assert_int_equal(dump_sections(d, DUMP_DEVICE, &sections), 1);
 	dump_free(d);
@@ -198,7 +165,7 @@ static void dump__sections_out_of_order_are_found_by_parent(void **state)
 	make_table(&m, DUMP_SM, sm[0], 8, 8, 3, 0);
 	make_table(&m, DUMP_DEVICE, device, sizeof(device), 88, 0, 0);
 	dump_make_finish(&m, 0);
-	d = open_made(&m, NULL);
+	d = dump_open_made(&m, NULL);
 	assert_true(dump_row(d, 3, 1, &row));
 	assert_true(dump_row(d, dump_child(&row, DUMP_SM), 0, &child));
 	assert_int_equal(dump_get(&child, DUMP_SM_ID), 2);
@@ -290,11 +257,11 @@ static void dump__other_files_are_refused_with_a_reason(void **state)
 	dump_make_usual(&m, &misaligned);
 	h = (Elf64_Ehdr *)m.data;
 	h->e_machine = EM_X86_64;
-	assert_null(open_made(&m, &e));
+	assert_null(dump_open_made(&m, &e));
 	assert_non_null(strstr(e.msg, "CPU"));
 	h->e_machine = 190;
 	h->e_type = ET_EXEC;
-	assert_null(open_made(&m, &e));
+	assert_null(dump_open_made(&m, &e));
 	assert_non_null(strstr(e.msg, "cubin"));
 	free(m.data);
 }
@@ -311,7 +278,7 @@ static void dump__a_dump_that_is_cut_anywhere_is_an_error(void **state)
 	for (len = 1; len < full; len++) {
 		memset(&e, 0, sizeof(e));
 		m.len = len;
-		assert_null(open_made(&m, &e));
+		assert_null(dump_open_made(&m, &e));
 		assert_true(e.code < 0 && e.msg[0]);
 	}
 	free(m.data);
@@ -331,7 +298,7 @@ static void dump__any_changed_byte_is_survived(void **state)
 		old = m.data[i];
 		for (v = 0; v < sizeof(values); v++) {
 			m.data[i] = values[v];
-			d = open_made(&m, NULL);
+			d = dump_open_made(&m, NULL);
 			if (d)
 				use(d);
 			dump_free(d);
@@ -355,7 +322,7 @@ static void dump__a_table_that_contains_itself_ends(void **state)
 	make_table(&m, DUMP_WARP, row, sizeof(row), 1, 3, 0);
 	make_table(&m, DUMP_LANE, row, sizeof(row), 1, 4, 0);
 	dump_make_finish(&m, 0);
-	d = open_made(&m, NULL);
+	d = dump_open_made(&m, NULL);
 	assert_non_null(d);
 	use(d);
 	dump_free(d);
@@ -366,7 +333,7 @@ static void dump__a_table_that_contains_itself_ends(void **state)
 
 static void culprit__a_lane_with_an_exception_is_named(void **state)
 {
-	struct found f = find(&misaligned);
+	struct found f = dump_find(&misaligned);
 
 	UNUSED(state);
 	assert_int_equal(f.c->fault, FAULT_MISALIGNED);
@@ -380,12 +347,12 @@ static void culprit__a_lane_with_an_exception_is_named(void **state)
 	assert_true(f.c->pc_exact);
 	assert_int_equal(f.c->kernel_offset, 16);
 	assert_int_equal(f.c->driver_major, 580);
-	done(&f);
+	dump_found(&f);
 }
 
 static void culprit__of_a_misaligned_warp_only_the_misaligned_lanes_count(void **state)
 {
-	struct found f = find(&misaligned);
+	struct found f = dump_find(&misaligned);
 
 	UNUSED(state);
 	/* the instruction adds 1 to registers that end in 7, 0, f, 0 and stores 8 bytes */
@@ -394,12 +361,12 @@ static void culprit__of_a_misaligned_warp_only_the_misaligned_lanes_count(void *
 	assert_int_equal(f.c->lanes[0].address, 0x7f1000002001ull);
 	assert_int_equal(f.c->lanes[1].thread[0], 3);
 	assert_int_equal(f.c->insn.width, 8);
-	done(&f);
+	dump_found(&f);
 }
 
 static void culprit__an_exited_warp_leaves_the_lanes_behind_the_instruction(void **state)
 {
-	struct found f = find(&illegal);
+	struct found f = dump_find(&illegal);
 
 	UNUSED(state);
 	assert_int_equal(f.c->fault, FAULT_ILLEGAL_ADDRESS);
@@ -411,7 +378,7 @@ static void culprit__an_exited_warp_leaves_the_lanes_behind_the_instruction(void
 	assert_int_equal(f.c->address_min, 0x83190fe00000ull);
 	assert_int_equal(f.c->address_max, 0x83190fe00104ull);
 	assert_false(f.c->address_doubtful);
-	done(&f);
+	dump_found(&f);
 }
 
 static void culprit__with_no_thread_left_the_kernel_is_still_found(void **state)
@@ -421,12 +388,12 @@ static void culprit__with_no_thread_left_the_kernel_is_still_found(void **state)
 
 	UNUSED(state);
 	p.gone = 1;
-	f = find(&p);
+	f = dump_find(&p);
 	assert_int_equal(f.c->fault, FAULT_ILLEGAL_ADDRESS);
 	assert_string_equal(f.c->kernel_text, "fill(float*, long)");
 	assert_int_equal(f.c->n_lanes, 0);
 	assert_true(f.c->decoded);
-	done(&f);
+	dump_found(&f);
 }
 
 static void culprit__a_lane_further_down_a_straight_line_keeps_its_address(void **state)
@@ -438,10 +405,10 @@ static void culprit__a_lane_further_down_a_straight_line_keeps_its_address(void 
 	p.lane_pc = 48;
 	memcpy(p.code, (uint64_t[5][2]){MAKE_MOV_R9, MAKE_STG, MAKE_MOV_R9, MAKE_EXIT, MAKE_BRA},
 	       5 * sizeof(p.code[0]));
-	f = find(&p);
+	f = dump_find(&p);
 	assert_int_equal(f.c->n_lanes, 4);
 	assert_int_equal(f.c->lanes[0].address, 0x83190fe00100ull);
-	done(&f);
+	dump_found(&f);
 }
 
 static void culprit__a_lane_whose_registers_changed_since_is_not_trusted(void **state)
@@ -453,13 +420,13 @@ static void culprit__a_lane_whose_registers_changed_since_is_not_trusted(void **
 	p.lane_pc = 48;
 	memcpy(p.code, (uint64_t[4][2]){MAKE_MOV_R9, MAKE_STG, MAKE_MOV_R3, MAKE_EXIT},
 	       4 * sizeof(p.code[0]));
-	f = find(&p);
+	f = dump_find(&p);
 	assert_int_equal(f.c->n_lanes, 0);
-	done(&f);
+	dump_found(&f);
 	memcpy(p.code, (uint64_t[4][2]){MAKE_MOV_R9, MAKE_STG, MAKE_BRA, MAKE_EXIT}, 4 * sizeof(p.code[0]));
-	f = find(&p);
+	f = dump_find(&p);
 	assert_int_equal(f.c->n_lanes, 0);
-	done(&f);
+	dump_found(&f);
 }
 
 static void culprit__lanes_that_skipped_the_instruction_are_not_blamed(void **state)
@@ -470,10 +437,10 @@ static void culprit__lanes_that_skipped_the_instruction_are_not_blamed(void **st
 	UNUSED(state);
 	memcpy(p.code, (uint64_t[3][2]){MAKE_MOV_R9, MAKE_STG_P0, MAKE_EXIT}, 3 * sizeof(p.code[0]));
 	p.pred[2] = 1;
-	f = find(&p);
+	f = dump_find(&p);
 	assert_int_equal(f.c->n_lanes, 1);
 	assert_int_equal(f.c->lanes[0].thread[0], 2);
-	done(&f);
+	dump_found(&f);
 }
 
 static void culprit__a_load_into_its_own_address_register_is_doubtful(void **state)
@@ -483,9 +450,9 @@ static void culprit__a_load_into_its_own_address_register_is_doubtful(void **sta
 
 	UNUSED(state);
 	memcpy(p.code, (uint64_t[3][2]){MAKE_MOV_R9, MAKE_LDG_OWN, MAKE_EXIT}, 3 * sizeof(p.code[0]));
-	f = find(&p);
+	f = dump_find(&p);
 	assert_true(f.c->address_doubtful);
-	done(&f);
+	dump_found(&f);
 }
 
 static void culprit__lanes_that_wait_elsewhere_are_not_blamed(void **state)
@@ -495,10 +462,10 @@ static void culprit__lanes_that_wait_elsewhere_are_not_blamed(void **state)
 
 	UNUSED(state);
 	p.inactive = 2;
-	f = find(&p);
+	f = dump_find(&p);
 	assert_int_equal(f.c->n_lanes, 1);
 	assert_int_equal(f.c->lanes[0].thread[0], 3);
-	done(&f);
+	dump_found(&f);
 }
 
 static void culprit__lanes_that_are_not_valid_do_not_exist(void **state)
@@ -508,10 +475,10 @@ static void culprit__lanes_that_are_not_valid_do_not_exist(void **state)
 
 	UNUSED(state);
 	p.valid = 8;
-	f = find(&p);
+	f = dump_find(&p);
 	assert_int_equal(f.c->n_lanes, 1);
 	assert_int_equal(f.c->lanes[0].thread[0], 3);
-	done(&f);
+	dump_found(&f);
 }
 
 static void culprit__grids_of_two_devices_with_one_number_are_two_grids(void **state)
@@ -527,7 +494,7 @@ static void culprit__grids_of_two_devices_with_one_number_are_two_grids(void **s
 	make_host_side(&m, &misaligned);
 	make_device_side(&m, &misaligned);
 	dump_make_finish(&m, 0);
-	d = open_made(&m, NULL);
+	d = dump_open_made(&m, NULL);
 	c = culprit_find(d);
 	assert_int_equal(c->n_lanes, 2);
 	assert_int_equal(c->n_other, 4);
@@ -541,68 +508,68 @@ static void culprit__a_stack_that_left_local_memory_is_a_stack_overflow(void **s
 	struct dump_plan p = {.lane_exception = 5, .lanes_hit = 1, .error_pc = 0x90, .lane_pc = 0xa0,
 			      .call_depth = 5, .code = {[9] = MAKE_STL, [10] = MAKE_EXIT},
 			      .reg = {[0][1] = 0xfff7e0, [0][2] = 0xfff854}};
-	struct found f = find(&p);
+	struct found f = dump_find(&p);
 
 	UNUSED(state);
 	assert_int_equal(f.c->fault, FAULT_STACK_OVERFLOW);
 	assert_string_equal(f.c->function, "$fill$inner");
 	assert_int_equal(f.c->function_offset, 0x10);
 	assert_int_equal(f.c->kernel_offset, 0x90);
-	done(&f);
+	dump_found(&f);
 	p.reg[0][2] = 0x1000;	/* far from the stack pointer: an array index, not the stack */
 	p.call_depth = 0;
-	f = find(&p);
+	f = dump_find(&p);
 	assert_int_equal(f.c->fault, FAULT_OUT_OF_RANGE);
-	done(&f);
+	dump_found(&f);
 }
 
 static void culprit__a_broken_warp_is_a_trap(void **state)
 {
 	struct dump_plan p = {.broken = 1, .lane_pc = 32, .code = {MAKE_MOV_R9, MAKE_TRAP, MAKE_BRA}};
-	struct found f = find(&p);
+	struct found f = dump_find(&p);
 
 	UNUSED(state);
 	assert_int_equal(f.c->fault, FAULT_TRAP);
 	assert_true(f.c->pc_exact);
 	assert_int_equal(f.c->kernel_offset, 16);
-	done(&f);
+	dump_found(&f);
 }
 
 static void culprit__an_assert_has_no_exact_pc(void **state)
 {
 	struct dump_plan p = {.lane_exception = 12, .lanes_hit = 4, .sm_exception = 12, .lane_pc = 32,
 			      .code = {MAKE_MOV_R9, MAKE_STG, MAKE_BRA}};
-	struct found f = find(&p);
+	struct found f = dump_find(&p);
 
 	UNUSED(state);
 	assert_int_equal(f.c->fault, FAULT_ASSERT);
 	assert_int_equal(f.c->lanes[0].thread[0], 2);
 	assert_false(f.c->pc_exact);
 	assert_false(f.c->decoded);
-	done(&f);
+	dump_found(&f);
 }
 
 static void culprit__a_dump_of_a_running_gpu_is_no_fault(void **state)
 {
 	struct dump_plan p = {.lane_pc = 16, .code = {MAKE_BRA, MAKE_BRA}};
-	struct found f = find(&p);
+	struct found f = dump_find(&p);
 
 	UNUSED(state);
 	assert_int_equal(f.c->fault, FAULT_RUNNING);
 	assert_int_equal(f.c->n_lanes, 4);
 	assert_string_equal(f.c->kernel_text, "fill(float*, long)");
-	done(&f);
+	dump_found(&f);
 	p.gone = 1;
-	f = find(&p);
+	f = dump_find(&p);
 	assert_int_equal(f.c->fault, FAULT_NOTHING);
-	done(&f);
+	dump_found(&f);
 }
 
 /* Whatever the driver marked to stop the GPU: it was asked for. */
 static void culprit__a_dump_that_was_asked_for_is_no_fault(void **state)
 {
 	struct dump_plan p = {.broken = 1, .sm_exception = 14, .lane_pc = 32, .code = {MAKE_MOV_R9, MAKE_TRAP, MAKE_BRA}};
-	struct found f = find(&p);
+	struct found f = dump_find(&p);
 
 	UNUSED(state);
 	assert_int_not_equal(f.c->fault, FAULT_RUNNING);
@@ -617,12 +584,12 @@ static void culprit__a_dump_that_was_asked_for_is_no_fault(void **state)
 	assert_int_equal(f.c->n_warps, 1);
 	assert_int_equal(f.c->n_blocks, 1);
 	assert_int_equal(f.c->n_elsewhere, 0);
-	done(&f);
+	dump_found(&f);
 }
 
 static void print__text_and_json_say_the_same(void **state)
 {
-	struct found f = find(&illegal);
+	struct found f = dump_find(&illegal);
 	struct buf b;
 	json_t *j, *fault;
 
@@ -639,7 +606,7 @@ static void print__text_and_json_say_the_same(void **state)
 	assert_string_equal(json_string_value(json_object_get(fault, "access")), "write");
 	assert_int_equal(json_integer_value(json_object_get(fault, "bytes")), 4);
 	json_decref(j);
-	done(&f);
+	dump_found(&f);
 }
 
 /* --- instructions ----------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@
 #include "dump/image.h"
 #include "dump/sass_eval.h"
 #include "dump/sass_math.h"
-#include "dump_make.h"
+#include "dump_find.h"
 
 /* ---- arithmetic --------------------------------------------------------------------------------------------- */
 
@@ -269,34 +269,11 @@ static struct dump_plan plan_of(const uint64_t load[2])
 	return p;
 }
 
-struct found {
-	struct dump *d;
-	struct culprit *c;
-};
-
-static struct found find(const struct dump_plan *p)
-{
-	struct dump_make m;
-	struct found f;
-
-	dump_make_usual(&m, p);
-	f.d = dump_from_bytes(m.data, m.len, NULL);
-	assert_non_null(f.d);
-	f.c = culprit_find(f.d);
-	return f;
-}
-
-static void done(struct found *f)
-{
-	culprit_free(f->c);
-	dump_free(f->d);
-}
-
 static void culprit__a_destroyed_half_of_an_address_is_computed_again(void **state)
 {
 	static const uint64_t load[2] = MAKE_LDG_OWN;
 	struct dump_plan p = plan_of(load);
-	struct found f = find(&p);
+	struct found f = dump_find(&p);
 	uint32_t i;
 
 	(void)state;
@@ -304,7 +281,7 @@ static void culprit__a_destroyed_half_of_an_address_is_computed_again(void **sta
 	for (i = 0; i < 4; i++)
 		assert_true(f.c->lanes[i].address_known && f.c->lanes[i].address == PARAM + i * 4);
 	assert_true(f.c->address_recomputed && !f.c->address_unchecked && !f.c->address_doubtful);
-	done(&f);
+	dump_found(&f);
 }
 
 static void culprit__a_half_that_disagrees_makes_all_doubtful(void **state)
@@ -315,9 +292,9 @@ static void culprit__a_half_that_disagrees_makes_all_doubtful(void **state)
 
 	(void)state;
 	p.reg[2][2] += 4;
-	f = find(&p);
+	f = dump_find(&p);
 	assert_true(f.c->address_doubtful && !f.c->address_recomputed);
-	done(&f);
+	dump_found(&f);
 }
 
 static void culprit__a_destroyed_pair_is_checked_by_what_it_was_made_of(void **state)
@@ -330,21 +307,21 @@ static void culprit__a_destroyed_pair_is_checked_by_what_it_was_made_of(void **s
 	(void)state;
 	for (i = 0; i < 4; i++)
 		p.reg[i][2] = 0;
-	f = find(&p);
+	f = dump_find(&p);
 	assert_true(f.c->address_recomputed && !f.c->address_unchecked);
 	assert_true(f.c->lanes[3].address == PARAM + 12);
-	done(&f);
+	dump_found(&f);
 	/* R5 is not the thread's number: something is not as it seems */
 	p.reg[3][5] = 7;
-	f = find(&p);
+	f = dump_find(&p);
 	assert_true(f.c->address_doubtful);
-	done(&f);
+	dump_found(&f);
 	/* nothing survived that could be compared */
 	memcpy(p.code[0], (uint64_t[3][2]){MAKE_MOV_R9, MAKE_MOV_R9, MAKE_LDC_R2}, 48);
-	f = find(&p);
+	f = dump_find(&p);
 	assert_true(f.c->address_recomputed && f.c->address_unchecked);
 	assert_true(f.c->lanes[3].address == PARAM);
-	done(&f);
+	dump_found(&f);
 }
 
 static void culprit__guards_and_branches_make_it_unknown(void **state)
@@ -358,18 +335,18 @@ static void culprit__guards_and_branches_make_it_unknown(void **state)
 
 	(void)state;
 	memcpy(p.code[2], guarded, 16);
-	f = find(&p);
+	f = dump_find(&p);
 	assert_true(f.c->address_doubtful);
-	done(&f);
+	dump_found(&f);
 	p = plan_of(load);
 	for (i = 0; i < 3; i++) {
 		p.code[6][0] = back[i];
 		p.code[6][1] = 0x000fc0000383ffff;
 		sass_step((const uint8_t *)p.code[6], 90, 0x60, &target);
 		assert_int_equal(target, 0x30 - i * SASS_BYTES);
-		f = find(&p);
+		f = dump_find(&p);
 		assert_true(f.c->address_doubtful);
-		done(&f);
+		dump_found(&f);
 	}
 }
 

@@ -15,17 +15,8 @@
 #include "base/pool.h"
 #include "memory_make.h"
 #include "report/torchsnap.h"
+#include "dice.h"
 #include "events_make.h"
-
-static uint64_t dice = 0x2545f4914f6cdd1dull;
-
-static uint64_t roll(uint64_t below)
-{
-	dice ^= dice << 13;
-	dice ^= dice >> 7;
-	dice ^= dice << 17;
-	return dice % below;
-}
 
 /* --- the same as a simple account -------------------------------------------------------------------------------- */
 

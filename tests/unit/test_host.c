@@ -521,6 +521,9 @@ static void memory__all_limits(void **state)
 	assert_int_equal(h.memory.files_soft, 1024);
 	assert_int_equal(h.memory.cgroup_limit, 1073741824);
 	assert_int_equal(h.memory.cgroup_used, 1000);
+	tree_file("/proc/self/status", "Name:\tx\nCapEff:\t0000000000004000\n");	/* CAP_IPC_LOCK */
+	look();
+	assert_true(h.memory.lock_soft == HOST_UNLIMITED);
 	assert_int_equal(h.memory.shm_size, 64 << 20);
 	assert_int_equal(h.memory.shm_writable, 0);
 	assert_int_equal(h.memory.shm_mounted, 1);
@@ -560,6 +563,41 @@ static void tools__toolkits_and_compilers(void **state)
 	LOOK("PATH=/usr/bin");
 	assert_null(h.tools.gcc);		/* two of them: which is meant cannot be told */
 	assert_null(h.tools.nvcc);
+}
+
+static void look_in(const char *cwd, const char *const *env)
+{
+	struct host_from from = {.root = tree_root, .env = env, .cwd = cwd};
+
+	host_collect(&h, &pool, &from);
+}
+
+/* What shows that extensions are built here. */
+static void tools__signs_of_building(void **state)
+{
+	static const char *const home[] = {"HOME=/h", NULL}, *const xdg[] = {"HOME=/h", "XDG_CACHE_HOME=/x", NULL};
+	static const char *const own[] = {"HOME=/h", "TORCH_EXTENSIONS_DIR=/e", NULL};
+
+	(void)state;
+	tree_dir("/h/.cache/torch_extensions");
+	tree_file("/w/setup.py", "from setuptools import setup\n");
+	look_in("/w", home);
+	assert_null(h.tools.build_cache);	/* an empty folder says nothing */
+	assert_null(h.tools.build_setup);
+	tree_dir("/h/.cache/torch_extensions/py312_cu121/fused_adam");
+	tree_file("/w/setup.py", "from torch.utils.cpp_extension import CUDAExtension\n");
+	look_in("/w", home);
+	assert_string_equal(h.tools.build_cache, "/h/.cache/torch_extensions");
+	assert_string_equal(h.tools.build_setup, "/w/setup.py");
+	look_in(NULL, xdg);
+	assert_null(h.tools.build_cache);
+	assert_null(h.tools.build_setup);
+	tree_dir("/x/torch_extensions/a");
+	look_in(NULL, xdg);
+	assert_string_equal(h.tools.build_cache, "/x/torch_extensions");
+	tree_dir("/e/a");
+	look_in("/", own);
+	assert_string_equal(h.tools.build_cache, "/e");
 }
 
 /* --- kernel log ---------------------------------------------------------------------------------------------------------- */
@@ -799,6 +837,7 @@ int main(void)
 		TEST(daemons__mps),
 		TEST(memory__all_limits),
 		TEST(tools__toolkits_and_compilers),
+		TEST(tools__signs_of_building),
 		TEST(log__xids_and_other_lines),
 		TEST(log__messages_of_several_lines),
 		TEST(log__that_cannot_be_read_is_unknown),

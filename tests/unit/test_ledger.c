@@ -10,6 +10,7 @@
 
 #include "facts/ledger.h"
 #include "base/pool.h"
+#include "dice.h"
 #include "memory_make.h"
 #include "probe/usage.h"
 #include "report/report_ledger.h"
@@ -19,16 +20,6 @@
 #define MODULE TORCH "nn/modules/module.py:1400:_apply"
 
 /* ---- it adds up ---------------------------------------------------------------------------------------------- */
-
-static uint64_t dice = 88172645463325252ull;
-
-static uint64_t roll(uint64_t below)
-{
-	dice ^= dice << 13;
-	dice ^= dice >> 7;
-	dice ^= dice << 17;
-	return dice % below;
-}
 
 static void fill_at_random(struct mm *m)
 {

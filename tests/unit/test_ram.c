@@ -121,9 +121,55 @@ static void look__in_a_container_the_root_has_the_limit(void **state)
 	drop_root(root);
 }
 
+/* A group may use more than its limit for a moment, and need not say what it uses. */
+static void look__the_group_that_leaves_least(void **state)
+{
+	char *root = new_root();
+	struct ram_state r;
+
+	(void)state;
+	put(root, "proc/7/cgroup", "0::/a/b\n");
+	put(root, "sys/fs/cgroup/a/memory.max", "2147483648\n");
+	put(root, "sys/fs/cgroup/a/memory.current", "2147483649\n");
+	put(root, "sys/fs/cgroup/a/b/memory.max", "1073741824\n");
+	put(root, "sys/fs/cgroup/a/b/memory.current", "1048576\n");
+	ram_look(&r, root, 7);
+	assert_int_equal(r.group_limit, 2 * GIB);
+	assert_int_equal(r.group_used, 2 * GIB);
+	put(root, "sys/fs/cgroup/a/memory.current", "");
+	ram_look(&r, root, 7);
+	assert_int_equal(r.group_limit, GIB);
+	assert_int_equal(r.group_used, MIB);
+	put(root, "proc/7/cgroup", "5:cpu,memory,pids:/c\n");
+	put(root, "sys/fs/cgroup/memory/c/memory.limit_in_bytes", "1048576\n");
+	ram_look(&r, root, 7);
+	assert_int_equal(r.group_limit, MIB);
+	drop_root(root);
+}
+
+static void look__links_and_pipes_do_not_lead_out_or_block(void **state)
+{
+	char *root = new_root(), *path = fs_join(root, "proc/version");
+	struct ram_state r;
+
+	(void)state;
+	put_machine(root, "unlimited", "", "x");
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	free(path);
+	path = fs_join(root, "proc/meminfo");
+	unlink(path);
+	assert_int_equal(symlink("/proc/meminfo", path), 0);	/* to itself, inside the root */
+	free(path);
+	ram_look(&r, root, 7);
+	assert_true(r.total == RAM_UNKNOWN && !r.wsl && r.lock_hard == RAM_UNLIMITED);
+	drop_root(root);
+}
+
 static void look__nothing_or_nonsense_is_unknown(void **state)
 {
 	static const char *const nonsense[] = {"", "MemTotal:\nMemAvailable: x kB\n", "MemTotal: 99999999999999999999999 kB",
+					       "MemTotal: -18446744073709551615 kB\nMemTotalX: 1 kB\n",
 					       "Max locked memory", "0::", "0::/../../etc\n5:memory:", ":::::\n\n\n", "max"};
 	char *root = new_root();
 	struct ram_state r;
@@ -266,6 +312,8 @@ int main(void)
 		cmocka_unit_test(look__a_machine_with_cgroups_of_version_2),
 		cmocka_unit_test(look__version_1_wsl_and_a_process_that_may_lock),
 		cmocka_unit_test(look__in_a_container_the_root_has_the_limit),
+		cmocka_unit_test(look__the_group_that_leaves_least),
+		cmocka_unit_test(look__links_and_pipes_do_not_lead_out_or_block),
 		cmocka_unit_test(look__nothing_or_nonsense_is_unknown),
 		cmocka_unit_test(limit__the_one_that_leaves_least),
 		cmocka_unit_test(limit__is_in_the_verdict_with_its_number),

@@ -133,6 +133,76 @@ static void checks__of_the_doctor_are_kept_with_the_verdict(void **state)
 	verdict_free(v);
 }
 
+static struct verdict *old_driver_failure(void)
+{
+	return failure(35, "/usr/lib/libcuda.so.1", "RuntimeError", "CUDA driver version is insufficient");
+}
+
+/* On another machine, later: all the doctor said is there, to the word. */
+static void stored__verdict_of_the_doctor_is_said_again(void **state)
+{
+	struct verdict *v = old_driver_failure(), *again = old_driver_failure();
+	json_t *j, *back;
+
+	(void)state;
+	assert_true(adopt(v, OLD_DRIVER));
+	j = verdict_object(v);
+	assert_true(verdict_restore(again, j));
+	back = verdict_object(again);
+	assert_true(json_equal(j, back));
+	json_decref(back);
+	json_decref(j);
+	verdict_free(again);
+	verdict_free(v);
+}
+
+static const struct {
+	const char *key, *value;	/* JSON; "" = it is left out */
+} spoilt[] = {
+	{"checks", ""}, {"checks", "[]"}, {"checks", "[{\"id\": \"gpu\"}, 5, null]"}, {"checks", "{\"a\": 1}"}, {"cause", "7"},
+	{"cause", "\"no-such-cause\""}, {"title", "null"}, {"process", "{\"pid\": 4}"}, {"error", "{\"code\": 700}"},
+};
+
+static void stored__verdict_that_is_none_of_the_doctors_or_another_ones_is_not_taken(void **state)
+{
+	struct verdict *v = old_driver_failure(), *again;
+	json_t *j, *bad;
+
+	(void)state;
+	assert_true(adopt(v, OLD_DRIVER));
+	j = verdict_object(v);
+	for (size_t i = 0; i < sizeof(spoilt) / sizeof(spoilt[0]); i++) {
+		bad = json_deep_copy(j);
+		json_object_del(bad, spoilt[i].key);
+		if (spoilt[i].value[0])
+			json_object_set_new(bad, spoilt[i].key, json_loads(spoilt[i].value, JSON_DECODE_ANY, NULL));
+		again = old_driver_failure();
+		assert_false(verdict_restore(again, bad));
+		assert_string_equal(verdict_cause(again), "driver-too-old");
+		verdict_free(again);
+		json_decref(bad);
+	}
+	json_decref(j);
+	verdict_free(v);
+}
+
+static void stored__texts_cannot_steer_a_terminal(void **state)
+{
+	struct verdict *v = old_driver_failure();
+	json_t *j;
+
+	(void)state;
+	assert_true(adopt(v, OLD_DRIVER));
+	j = verdict_object(v);
+	verdict_free(v);
+	v = old_driver_failure();
+	json_object_set_new(j, "title", json_string("\033[2Jgone"));
+	assert_true(verdict_restore(v, j));
+	assert_string_equal(verdict_title(v), "?[2Jgone");
+	json_decref(j);
+	verdict_free(v);
+}
+
 /* The words name the cause; that there is no GPU either is worth a line, no more. */
 static void words__that_name_the_cause_are_not_overruled(void **state)
 {
@@ -175,8 +245,12 @@ static void start__without_cuda_is_the_failure_unless_another_one_is(void **stat
 	verdict_free(v);
 	v = failure_at(true, 35, "", "KeyError", "learning_rate");
 	assert_string_equal(verdict_cause(v), "none");
-	assert_int_equal(verdict_notes(v), 1);
+	assert_int_equal(verdict_notes(v), 0);		/* no driver at all: it did without */
 	assert_false(verdict_wants_machine(v));
+	verdict_free(v);
+	v = failure_at(true, 35, "/usr/lib/libcuda.so.1", "KeyError", "learning_rate");
+	assert_string_equal(verdict_cause(v), "none");
+	assert_int_equal(verdict_notes(v), 1);		/* a driver that is too old is worth a line */
 	verdict_free(v);
 }
 
@@ -186,6 +260,9 @@ int main(void)
 		cmocka_unit_test(driver__that_is_missing_is_what_the_doctor_says),
 		cmocka_unit_test(driver__that_is_too_old_gets_numbers_and_a_wheel),
 		cmocka_unit_test(checks__of_the_doctor_are_kept_with_the_verdict),
+		cmocka_unit_test(stored__verdict_of_the_doctor_is_said_again),
+		cmocka_unit_test(stored__verdict_that_is_none_of_the_doctors_or_another_ones_is_not_taken),
+		cmocka_unit_test(stored__texts_cannot_steer_a_terminal),
 		cmocka_unit_test(words__that_name_the_cause_are_not_overruled),
 		cmocka_unit_test(machine__that_is_fine_changes_nothing),
 		cmocka_unit_test(start__without_cuda_is_the_failure_unless_another_one_is),

@@ -203,6 +203,45 @@ static void log__counts_assertions(void **state)
 	free(text);
 }
 
+/* Only what belongs to the name, whatever follows it on the line. */
+static void env__names_of_gpus_end_where_other_words_begin(void **state)
+{
+	static const struct { const char *line, *name; } lines[] = {
+		{"GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-1)", "GeForce RTX 3090"},
+		{"my RTX 4090 runs out of memory after two epochs", "RTX 4090"},
+		{"on RTX 3080 Ti it works, on another card not", "RTX 3080 Ti"},
+		{"NVIDIA GeForce RTX 3080 Laptop GPU with CUDA capability sm_86 is not compatible", "GeForce RTX 3080 Laptop GPU"},
+		{"GeForce RTX 2080 with Max-Q Design and 16 GB of RAM", "GeForce RTX 2080 with Max-Q Design"},
+		{"Using A100-SXM4-80GB and 2 nodes", "A100-SXM4-80GB"},
+		{"we have H100 80GB HBM3 nodes since May", "H100 80GB HBM3"},
+		{"training on 8 A100 80GB PCIe cards", "A100 80GB PCIe"},
+		{"| 0  Tesla P100-PCIE...  Off  | 00000000:04:00.0 Off |", "Tesla P100-PCIE"},
+		{"Tesla T4 GPU has compute capability 7.5. You can use float16", "Tesla T4 GPU"},
+		{"NVIDIA RTX PRO 6000 Blackwell Workstation Edition with CUDA capability sm_120", "RTX PRO 6000 Blackwell Workstation Edition"},
+		{"RTX 6000 Ada Generation here", "RTX 6000 Ada Generation"},
+		{"Found GPU0 GeForce GTX 770 which is of cuda capability 3.0.", "GeForce GTX 770"},
+		{"NVIDIA TITAN RTX under load", "TITAN RTX"},
+		{"Quadro K2200, driver 470", "Quadro K2200"},
+		{"device: L4 24GB at 70 W", "L4 24GB"},
+		{"RTX3090 crashed", "RTX3090"},
+		{"RTX 3090 750 W power supply", "RTX 3090"},
+		{"a V100 is what the cluster gives me", "V100"},
+		{"A100 MIG 3g.20gb under Slurm", "A100 MIG 3g.20gb"},
+		{"GeForce RTX 7090 Ultra is fast", "GeForce RTX 7090"},
+		{"NVIDIA Jetson AGX Orin developer kit", "Jetson AGX Orin"},
+		{"all RTX cards fail", ""},
+		{"Tesla drivers were installed", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct text_log *l = read_log(lines[i].line);
+
+		assert_string_equal(log_env(l)->gpu, lines[i].name);
+		log_free(l);
+	}
+}
+
 static double fact_of(const char *text, enum fact_id id)
 {
 	struct text_log *l = read_log(text);
@@ -221,6 +260,15 @@ static double fact_of(const char *text, enum fact_id id)
 }
 
 #define GIB 1073741824.0
+
+static void gpu__is_known_with_more_words_than_its_name_has(void **state)
+{
+	(void)state;
+	assert_true(fact_of("RuntimeError: CUDA error: unknown error\ndevice: L4 24GB at 70 W\n", FACT_text_gpu_cc) == 89);
+	assert_true(fact_of("RuntimeError: CUDA error: unknown error\nTesla T4 GPU has little memory\n", FACT_text_gpu_cc) == 75);
+	assert_true(fact_of("RuntimeError: CUDA error: unknown error\nmy RTX3090 has more\n", FACT_text_gpu_cc) == 86);
+	assert_true(fact_of("RuntimeError: CUDA error: unknown error\nmy RTX 7090 has most\n", FACT_text_gpu_cc) == -1);	/* not a Quadro */
+}
 
 static void oom__numbers_of_all_forms(void **state)
 {
@@ -265,6 +313,27 @@ static void text__the_first_error_counts(void **state)
 	/* something else failed first, and it is not CUDA's */
 	expect_cause("KeyError: 'x'\nRuntimeError: CUDA error: misaligned address\n", "misaligned-address");
 	expect_cause("KeyError: 'x'\n", "none");
+}
+
+/* A status that has two reasons, and nothing that tells which: both are named. */
+static void text__a_status_alone_has_both_candidates(void **state)
+{
+	static const char text[] = "RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED\n";
+	struct text_log *l = read_log(text);
+	struct verdict *v = verdict_of_text(l);
+	char *json = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&json, &len);
+
+	(void)state;
+	report_json(f, v, false);
+	fclose(f);
+	assert_non_null(strstr(json, "\"certainty\":\"possible\""));
+	assert_non_null(strstr(json, "{\"cause\":\"oom-masked-as-library-error\""));
+	assert_non_null(strstr(json, "{\"cause\":\"driver-too-old\""));
+	free(json);
+	verdict_free(v);
+	log_free(l);
 }
 
 static void text__a_footer_is_no_evidence(void **state)
@@ -324,8 +393,11 @@ int main(void)
 		cmocka_unit_test(line__has_no_prefix_and_no_colours),
 		cmocka_unit_test(log__keeps_ranks_apart),
 		cmocka_unit_test(log__counts_assertions),
+		cmocka_unit_test(env__names_of_gpus_end_where_other_words_begin),
+		cmocka_unit_test(gpu__is_known_with_more_words_than_its_name_has),
 		cmocka_unit_test(oom__numbers_of_all_forms),
 		cmocka_unit_test(text__the_first_error_counts),
+		cmocka_unit_test(text__a_status_alone_has_both_candidates),
 		cmocka_unit_test(text__a_footer_is_no_evidence),
 		cmocka_unit_test(codes__every_one_answers),
 	};

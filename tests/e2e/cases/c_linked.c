@@ -7,15 +7,8 @@
 
 int main(void)
 {
-	CUcontext context;
-	CUmodule module;
-	CUfunction nop;
+	CUfunction nop = cu_start();
 
-	CU_TRY(cuInit(0));
-	CU_TRY(cuDevicePrimaryCtxRetain(&context, 0));
-	CU_TRY(cuCtxSetCurrent(context));
-	CU_TRY(cuModuleLoadData(&module, CU_IMAGE));
-	CU_TRY(cuModuleGetFunction(&nop, module, "nop"));
 	CU_TRY(cuLaunchKernel(nop, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
 	CU_TRY(cuLaunchKernel(nop, 1, 80000, 1, 32, 1, 1, 0, NULL, NULL, NULL));
 	return 0;

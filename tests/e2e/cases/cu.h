@@ -46,4 +46,19 @@ CUresult cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t
 		}                                                             \
 	} while (0)
 
+/* Starts CUDA on the first device; the kernel that does nothing. */
+static inline CUfunction cu_start(void)
+{
+	CUcontext context;
+	CUmodule module;
+	CUfunction nop;
+
+	CU_TRY(cuInit(0));
+	CU_TRY(cuDevicePrimaryCtxRetain(&context, 0));
+	CU_TRY(cuCtxSetCurrent(context));
+	CU_TRY(cuModuleLoadData(&module, CU_IMAGE));
+	CU_TRY(cuModuleGetFunction(&nop, module, "nop"));
+	return nop;
+}
+
 #endif

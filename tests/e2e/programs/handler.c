@@ -45,15 +45,8 @@ int main(void)
 {
 	struct itimerval every = { { 0, 300 }, { 0, 300 } };
 	struct sigaction action;
-	CUcontext context;
-	CUmodule module;
-	CUfunction nop;
+	CUfunction nop = cu_start();
 
-	CU_TRY(cuInit(0));
-	CU_TRY(cuDevicePrimaryCtxRetain(&context, 0));
-	CU_TRY(cuCtxSetCurrent(context));
-	CU_TRY(cuModuleLoadData(&module, CU_IMAGE));
-	CU_TRY(cuModuleGetFunction(&nop, module, "nop"));
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = on_timer;
 	action.sa_flags = SA_RESTART;

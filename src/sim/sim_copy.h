@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What copies and fills share.
+ */
+#ifndef CUWHY_SIM_COPY_H
+#define CUWHY_SIM_COPY_H
+
+#include "sim/sim.h"
+
+/* Bytes from the first to the last of rows that lie `pitch` apart. */
+size_t sim_copy_span(size_t width, size_t height, size_t pitch);
+
+/* Into the stream; with `wait` it is done when this returns, unless the stream is being captured. */
+int sim_copy_submit(struct sim_stream *s, struct sim_op *op, bool wait);
+
+#endif

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# It found no GPU and did without; what it died of has nothing to do with that.
+# gpu: sim:tiny,devices=0
+# expect-silent: exit=1
+import cudrv
+
+try:
+    cudrv.init(0)
+except cudrv.CudaError:
+    pass
+print({"lr": 1}["momentum"])
