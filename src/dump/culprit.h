@@ -62,6 +62,7 @@ struct culprit {
 	uint32_t grid[3], block[3], cluster[3], regs;
 	struct dump_bytes params;	/* borrowed from the dump */
 	uint64_t params_offset;
+	uint64_t origin;		/* words of them that the address was computed from, as bits; 0 = not known */
 
 	bool pc_known, pc_exact;	/* exact: the faulting instruction, not one near it */
 	uint64_t pc;

@@ -102,6 +102,8 @@ void lane_address_finish(struct hunt *h)
 {
 	if (h->c->address_doubtful)
 		h->c->address_recomputed = h->c->address_unchecked = false;
+	if (h->c->decoded && h->c->pc_exact && eval_of(h))
+		h->c->origin = sass_eval_origin(h->eval, &h->c->insn, h->c->params_offset);
 	sass_eval_close(h->eval);
 	h->eval = NULL;
 }

@@ -46,4 +46,8 @@ bool sass_eval_keeps(const struct sass_eval *e, int predicate, uint64_t pc);
 enum sass_answer sass_eval_address(struct sass_eval *e, const struct sass *s, const struct sass_lane *lane,
 				   uint64_t *address);
 
+/* Which of the first 64 words (of 8 bytes) of the parameters that address is a sum of, as bits: the pointer is one of
+ * them, beside offsets. 0 when the code does not tell. */
+uint64_t sass_eval_origin(struct sass_eval *e, const struct sass *s, uint64_t params_offset);
+
 #endif

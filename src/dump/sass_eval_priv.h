@@ -24,6 +24,8 @@ struct sass_eval {
 
 /* The register before line `at`: as the code there makes it, and as the dump has it, if nothing has written it since. */
 bool sass_value_code(struct sass_eval *e, bool uniform, int reg, size_t at, uint32_t *value);
+/* The last line before `at` that has written the register, and nothing else has since. */
+bool sass_value_writer(struct sass_eval *e, bool uniform, int reg, size_t at, size_t *found);
 bool sass_value_dump(const struct sass_eval *e, bool uniform, int reg, size_t at, uint32_t *value);
 
 #endif

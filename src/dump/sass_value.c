@@ -229,8 +229,7 @@ static bool line_value(struct sass_eval *e, size_t i, int reg, uint32_t *value)
 	return ok;
 }
 
-/* The last line before that has written the register, and nothing else has since. */
-static bool find_writer(struct sass_eval *e, bool uniform, int reg, size_t at, size_t *found)
+bool sass_value_writer(struct sass_eval *e, bool uniform, int reg, size_t at, size_t *found)
 {
 	while (step_back(e, &at))
 		if (sass_line_writes(&e->lines.line[at], uniform, reg)) {
@@ -244,7 +243,7 @@ bool sass_value_code(struct sass_eval *e, bool uniform, int reg, size_t at, uint
 {
 	size_t found;
 
-	return find_writer(e, uniform, reg, at, &found) && line_value(e, found, reg, value);
+	return sass_value_writer(e, uniform, reg, at, &found) && line_value(e, found, reg, value);
 }
 
 bool sass_value_dump(const struct sass_eval *e, bool uniform, int reg, size_t at, uint32_t *value)
@@ -269,7 +268,7 @@ static void compare(struct sass_eval *e, bool uniform, int reg, size_t at, uint3
 		return;
 	e->comparing = true;
 	e->work = most;
-	if (find_writer(e, uniform, reg, at, &found) && line_value(e, found, reg, &computed)) {
+	if (sass_value_writer(e, uniform, reg, at, &found) && line_value(e, found, reg, &computed)) {
 		e->differs = e->differs || computed != survived;
 		e->checked = e->checked || !is_number(&e->lines.line[found]);
 	}

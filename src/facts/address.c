@@ -225,14 +225,15 @@ static void look_around(struct look *l)
 {
 	if (!l->known)
 		find_foreign_parameter(l);
-	else if (!find_live(l) && !find_freed(l) && !find_host(l))
+	else if (!find_live(l) && !look_strayed(l) && !find_freed(l) && !find_host(l))
 		look_near(l);
 }
 
 void address_find(struct address *a, struct trace *t, const struct culprit *c, const struct cw_failure *noticed,
 		  const struct fault_launch *m)
 {
-	struct look l = { .to = a, .trace = t, .launch = m->newest, .noticed = noticed->ticks, .width = c->insn.width };
+	struct look l = { .to = a, .trace = t, .launch = m->newest, .noticed = noticed->ticks, .width = c->insn.width,
+			  .origin = c->origin };
 
 	*a = (struct address){ .in = "", .threads = c->n_lanes, .param = -1, .param_byte = -1, .device = -1 };
 	if (c->space == SASS_SHARED || c->space == SASS_LOCAL)

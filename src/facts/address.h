@@ -38,6 +38,7 @@ struct address {
 	bool wraps, wraps_sure;	/* a 32-bit index overflowed; the kernel's own pointer says so too */
 	bool param_sure;	/* a parameter points into that block, or into the same memory of the host */
 	bool several;		/* "near": parameters point into other blocks, too */
+	bool traced;		/* "near": the code computed the address from a pointer into that block */
 };
 
 void address_find(struct address *a, struct trace *t, const struct culprit *c, const struct cw_failure *noticed,

@@ -21,6 +21,7 @@ void address_facts(struct facts *f, const struct trace *t, const struct address 
 	fact_set_flag(f, FACT_address_wraps_sure, a->wraps_sure);
 	fact_set_flag(f, FACT_address_given, a->param_sure);
 	fact_set_flag(f, FACT_address_several, a->several);
+	fact_set_flag(f, FACT_address_traced, a->traced);
 	if (a->param >= 0)
 		fact_set_number(f, FACT_address_param, a->param);
 	if (a->param_byte >= 0)

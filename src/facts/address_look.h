@@ -20,6 +20,7 @@ struct look {
 	size_t n_params;	/* bytes */
 	bool known;		/* the address is */
 	uint64_t address, noticed;
+	uint64_t origin;	/* words of the parameters that the code computed the address from, as bits */
 	unsigned width;
 };
 
@@ -43,6 +44,9 @@ const struct piece *look_pointed(const struct look *l, uint64_t v);
 /* This piece is the answer; the pointer to it is word i of the parameters. */
 void look_found(struct look *l, const char *in, const struct piece *p);
 void look_found_param(struct look *l, size_t i);
+
+/* The code computed it from a pointer to live memory, and it is outside of that, whatever was there once. */
+bool look_strayed(struct look *l);
 
 /* It is outside of everything. */
 void look_near(struct look *l);

@@ -47,16 +47,16 @@ static void found_near(struct look *l, const struct piece *p)
 	l->to->distance = piece_distance(p, l->address);
 }
 
-/* By the kernel's own pointers. */
-static bool find_given(struct look *l)
+/* By the kernel's own pointers: those among the words of its parameters that `which` has. */
+static bool find_given(struct look *l, bool (*which)(const struct look *l, size_t word))
 {
 	const struct piece *best = NULL, *seen = NULL;
 	size_t at = 0;
 
 	for (size_t i = 0; i < look_words(l); i++) {
-		const struct piece *p = look_pointed(l, look_word(l, i));
+		const struct piece *p = which(l, i) ? look_pointed(l, look_word(l, i)) : NULL;
 
-		if (!p || l->to->wraps)
+		if (!p || l->to->wraps || piece_holds(p, l->address))
 			continue;
 		l->to->several = l->to->several || (seen && seen != p);
 		seen = p;
@@ -94,8 +94,25 @@ static void find_nearest(struct look *l)
 		found_near(l, segment);
 }
 
+static bool is_origin(const struct look *l, size_t word)
+{
+	return word < 64 && l->origin >> word & 1;
+}
+
+static bool is_any(const struct look *l, size_t word)
+{
+	(void)l, (void)word;
+	return true;
+}
+
+bool look_strayed(struct look *l)
+{
+	l->to->traced = find_given(l, is_origin);
+	return l->to->traced;
+}
+
 void look_near(struct look *l)
 {
-	if (!find_given(l))
+	if (!find_given(l, is_any))
 		find_nearest(l);
 }

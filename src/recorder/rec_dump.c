@@ -31,7 +31,8 @@
 #define NOT_READY	600
 #define LAUNCH_FAILED	719	/* "unspecified": true of every fault */
 #define LATE_NS		300000000u	/* after the last call the driver may need so long to tell of a fault */
-#define SOON		60	/* times 5 ms that we wait for a dump to be there */
+#define SOON		1000	/* times 5 ms that we wait for a dump to be there: the library that writes it may come from a cold disk */
+#define SOON_UNSURE	300	/* the same when the driver may have given it up */
 #define PATIENCE	2000	/* and for it to be complete, or for the driver's word */
 
 HOT_DATA _Atomic uint32_t dump_error;
@@ -203,10 +204,12 @@ static CUresult driver_says(void)
 /* What the program would have been told of this fault without a dump. */
 static CUresult plain_error(CUresult driver)
 {
+	int soon = driver == LAUNCH_FAILED ? SOON_UNSURE : SOON;
 	uint32_t code = 0;
 
-	/* Whoever waited for the kernel finds it complete; another thread may be early. */
-	for (int i = 0; i < SOON && access(dump.path, F_OK) != 0; i++)
+	/* Whoever waited for the kernel mostly finds it complete. Another thread may be early, and so is everybody at the
+	 * first fault after the machine was started: then the error comes before the dump is begun. */
+	for (int i = 0; i < soon && access(dump.path, F_OK) != 0; i++)
 		nap();
 	/* Threads go on after an assertion that is dumped, and fail the next one: now and then the driver gives up
 	 * in the middle and says 719, as never (of hundreds) after a fault of another kind. */

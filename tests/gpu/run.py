@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the programs of tests/gpu/cases and tests/gpu/memory on a real GPU under cuwhy and checks every verdict.
+"""Runs the programs of tests/gpu/cases, tests/gpu/memory and docs/examples on a real GPU under cuwhy and checks every verdict.
 
     tests/gpu/run.py [--build build] [-j N] [--quick] [--json FILE] [--artifacts DIR] [name…]
 
@@ -76,7 +76,7 @@ def arguments():
 
 def main():
     args = arguments()
-    cases = [case for folder in ("cases", "memory")
+    cases = [case for folder in ("cases", "memory", "../../docs/examples")
              for case in harness.load_cases(os.path.join(HERE, folder), (".py", ".sh"), args.names)]
     for case in cases:
         case.needs += ["GPU"]

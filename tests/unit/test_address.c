@@ -221,6 +221,34 @@ static void near__the_block_that_the_kernel_was_given_counts(void **state)
 	end(&s);
 }
 
+/* What the code says is stronger than what lies nearest, and than what was there before. */
+static void near__the_pointer_that_the_code_used_counts(void **state)
+{
+	struct stage s;
+	const struct address *a;
+
+	(void)state;
+	begin(&s);
+	segment(&s, SEGMENT, 20 * MIB, 0, CW_MEM_DEVICE);
+	block(&s, SEGMENT, MIB, 10, 100);
+	block(&s, SEGMENT + MIB, MIB, 11, 100);
+	pointer(&s, 0, SEGMENT + MIB);
+	pointer(&s, 1, 12345);
+	pointer(&s, 2, SEGMENT + 512);
+	freed(&s, SEGMENT + 30 * MIB, 20 * MIB, 20, 100, 500);
+	s.culprit.origin = 1u << 2 | 1u << 1;	/* a pointer, and a number that was added */
+	a = fault_at(&s, SEGMENT + 40 * MIB);
+	assert_string_equal(a->in, "near");
+	assert_int_equal(a->block.made.line, 10);
+	assert_int_equal(a->param_byte, 16);
+	assert_true(a->traced && a->past && a->distance == 39 * MIB);
+	s.culprit.origin = 1u << 1;		/* no pointer to what is live */
+	a = fault_at(&s, SEGMENT + 40 * MIB);
+	assert_string_equal(a->in, "freed");
+	assert_false(a->traced);
+	end(&s);
+}
+
 static void near__without_pointers_the_nearest_counts(void **state)
 {
 	struct stage s;
@@ -489,6 +517,7 @@ int main(void)
 		cmocka_unit_test(address__that_was_not_decoded_is_left_alone),
 		cmocka_unit_test(address__of_the_lane_that_left_the_memory_counts),
 		cmocka_unit_test(near__the_block_that_the_kernel_was_given_counts),
+		cmocka_unit_test(near__the_pointer_that_the_code_used_counts),
 		cmocka_unit_test(near__without_pointers_the_nearest_counts),
 		cmocka_unit_test(near__the_tensors_are_those_of_the_launch),
 		cmocka_unit_test(freed__has_the_lines_of_the_tensor_and_of_the_segment),

@@ -199,6 +199,37 @@ static void eval__kernels_of_every_architecture_give_the_address_from_code_alone
 	free(m);
 }
 
+/* In these kernels the load goes through the first parameter and the store behind it through the second; all others
+ * are numbers. */
+static void eval__the_pointer_is_told_from_the_others(void **state)
+{
+	struct am *m = malloc(sizeof(*m));
+	size_t stores = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *r = &rows[i];
+		struct am_plan p = {.code = r->code, .n_code = r->n};
+		struct dump_bytes image = am_make(m, &p);
+
+		for (uint64_t at = r->load; at / 8 < r->n; at += SASS_BYTES) {
+			struct sass_eval *e;
+			struct sass s;
+
+			if (!sass_decode((const uint8_t *)r->code + at, r->arch, &s) || (at > r->load && s.kind != SASS_STORE))
+				continue;
+			e = sass_eval_open(image, r->arch, AM_CODE + at);
+			assert_non_null(e);
+			assert_int_equal(sass_eval_origin(e, &s, lane_of(r).params_offset) & 3, at == r->load ? 1 : 2);
+			assert_int_equal(sass_eval_origin(e, &s, 0), 0);
+			sass_eval_close(e);
+			stores += at > r->load;
+		}
+	}
+	assert_true(stores >= sizeof(rows) / sizeof(rows[0]));
+	free(m);
+}
+
 static void eval__any_changed_bit_is_survived(void **state)
 {
 	struct am *m = malloc(sizeof(*m));
@@ -487,6 +518,7 @@ int main(void)
 		cmocka_unit_test(compute__shifts_end_at_their_width),
 		cmocka_unit_test(compute__logic_follows_its_table),
 		cmocka_unit_test(eval__kernels_of_every_architecture_give_the_address_from_code_alone),
+		cmocka_unit_test(eval__the_pointer_is_told_from_the_others),
 		cmocka_unit_test(eval__any_changed_bit_is_survived),
 		cmocka_unit_test(eval__hostile_code_ends),
 		cmocka_unit_test(culprit__a_destroyed_half_of_an_address_is_computed_again),
