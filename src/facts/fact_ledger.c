@@ -102,6 +102,7 @@ static void fill_retention(struct facts *f, const struct incident *i, struct tra
 	set_bytes(f, FACT_graph_kept, r.kept);
 	set_bytes(f, FACT_graph_kept_run, r.kept_run);
 	set_line(f, FACT_graph_line, t, &r.last);
+	fact_set_text(f, FACT_graph_via, place_callers(t, &r.last, f->pool));
 	set_line(f, FACT_graph_most, t, &r.most);
 	trains = stack_trains(t, i->lead->stack);
 	if (trains != TRAINS_UNKNOWN)

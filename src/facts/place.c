@@ -14,6 +14,8 @@
 #include "base/str.h"
 #include "trace/trace.h"
 
+#define CALLERS_MAX 3
+
 #define SOURCE_LINE_MAX 160	/* longer lines are cut for display */
 
 /* The package that `path` begins with: "torch/nn/x.py" -> torch. */
@@ -133,6 +135,26 @@ bool place_of_stack(const struct trace *t, uint32_t stack, struct place *p)
 			return place_of_frame(t, stack, &s->frame[i], true, p);
 	}
 	return false;
+}
+
+const char *place_callers(const struct trace *t, const struct place *p, struct pool *pool)
+{
+	const struct cw_stack *s = p->stack ? trace_stack(t, p->stack) : NULL;
+	const char *text = "";
+	unsigned n = 0;
+	bool inside = false;
+
+	for (uint32_t i = 0; s && i < s->n && n < CALLERS_MAX; i++) {
+		struct place one;
+
+		if (owner_of(t, &s->frame[i]) != OWNER_USER || !place_of_frame(t, p->stack, &s->frame[i], false, &one))
+			continue;
+		if (inside)
+			text = pool_printf(pool, "%s%s%s:%u", text, n++ ? ", from " : "",
+					   file_shown(one.file, trace_header(t)->cwd), one.line);
+		inside = inside || place_same(&one, p);
+	}
+	return text;
 }
 
 bool place_of_caller(const struct trace *t, uint32_t stack, struct place *p)

@@ -38,6 +38,9 @@ enum owner frame_owner(const char *file, const char *torch_path);
  * marked as library; else nothing (false). */
 bool place_of_stack(const struct trace *t, uint32_t stack, struct place *p);
 
+/* The user's lines that led to it: "train.py:28, from train.py:34"; "" when there are none. */
+const char *place_callers(const struct trace *t, const struct place *p, struct pool *pool);
+
 /* The innermost frame outside PyTorch: the user's own or a library's. */
 bool place_of_caller(const struct trace *t, uint32_t stack, struct place *p);
 

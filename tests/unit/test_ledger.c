@@ -380,8 +380,10 @@ static void retention__graphs_of_earlier_steps(void **state)
 			mm_block(&m, 120 * GIB, tb_stack(&m.b, MODULE, USER, NULL), 0, 0);
 		mm_oom(&m, 30 * GIB, GIB, train[0]);
 		j = expect(&m, leak ? "oom-graph-retention" : "oom-capacity", "certain");
-		if (leak)
+		if (leak) {
 			assert_true(mentions(j, "why", "model.py:11"));
+			assert_true(mentions(j, "why", "it was called at train.py:30"));	/* not by the training itself */
+		}
 		json_decref(j);
 	}
 }
