@@ -29,6 +29,12 @@ SANITIZER = """========= Invalid __global__ write of size 8 bytes
 =========     by thread (32,0,0) in block (0,0,0)
 =========     Access to 0x8367f4800100 is out of bounds
 """
+HOST = """=========     Saved host backtrace up to driver entry point at kernel launch time
+=========         Host Frame: cuLaunchKernelEx in launcher.c:10 [0x2e80] in launcher.so
+=========         Host Frame: run in jit.py:743
+=========         Host Frame: fill in triton_store.py:{line}
+=========         Host Frame: <module> in triton_store.py:23
+"""
 ASSERT = 'a.cu:16: vectorized_gather_kernel: block: [141,0,0], thread: [12,0,0] Assertion `i < n && "index out of bounds"` failed.\n'
 CUWHY = """cuwhy: a kernel read or wrote outside its memory (CUDA error 700)
 
@@ -71,6 +77,10 @@ def rule__tracebacks_are_read_to_the_innermost_line_of_the_user(box):
 
 def rule__reports_of_other_tools_are_read(box):
     same(told("sanitizer", SANITIZER, "triton_store"), ["inside", "kernel", "thread", "address", "why"], "the sanitizer")
+    later = TRACEBACK.format(name="triton_store", line=24, source="y = x + 1")
+    for line, answer in ((17, "yes"), (20, "inside")):
+        text = SANITIZER + HOST.format(line=line) + later
+        same(told("sanitizer", text, "triton_store")[0], answer, "the line of its host frames, not that of the traceback")
     gdb = "CUDA Exception: Warp Illegal Address\n[Current focus set to CUDA kernel 0, grid 9, block (0,0,0), thread (64,0,0)]\n" \
           "#0  0x00007f in fill<<<(4,1,1),(256,1,1)>>> ()\n"
     same(told("core dump", gdb, "oob_far"), ["none", "kernel", "thread"], "cuda-gdb")

@@ -26,6 +26,7 @@ import argparse
 import glob
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -297,8 +298,8 @@ def first_line(*command):
         run = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return "unknown"
-    lines = [line.strip() for line in run.stdout.splitlines() if "ersion" in line or len(command) > 2]
-    return lines[-1] if lines else "unknown"
+    lines = [line.strip() for line in run.stdout.splitlines() if re.search(r"\d\.\d", line)]
+    return lines[0] if lines else "unknown"
 
 
 def machine(compare):

@@ -8,6 +8,7 @@ from collections import Counter
 FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)')
 NAMED = re.compile(r"([\w-]+\.py):(\d+)\b")
 WHERE = re.compile(r"^ +WHERE +\S*?([\w-]+\.py):(\d+)\b", re.M)
+HOST_FRAME = re.compile(r"^=+ +Host Frame: .* in ([\w-]+\.py):(\d+)", re.M)
 TRIPLE = r"\d+, ?\d+, ?\d+"
 THREAD = re.compile(r"thread:? [(\[]%s[)\]] in block [(\[]%s|block:? [(\[]%s[)\]],? thread:? [(\[]%s" % ((TRIPLE,) * 4))
 ADDRESS = re.compile(r"(?:bytes at|(?:Address|Access (?:at|to))) 0x[0-9a-f]+|access to address \S*0x[0-9a-f]+")
@@ -72,6 +73,9 @@ def places(tool, text, truth):
         found = WHERE.search(words)
         return (found.group(1), int(found.group(2))) if found else None, [(f, int(n)) for f, n in NAMED.findall(words)]
     frames = last_traceback(text, truth.files)
+    if tool == "sanitizer":     # of the first error, innermost first; the traceback of the program comes after it
+        host = [(f, int(n)) for f, n in HOST_FRAME.findall(text) if f in truth.files]
+        frames = host[:1] or frames
     named = list(frames)
     for line in text.splitlines():
         if line.startswith("========="):
