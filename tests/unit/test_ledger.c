@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "facts/fact_ledger.h"
+#include "facts/facts.h"
 #include "facts/ledger.h"
 #include "base/pool.h"
 #include "dice.h"
@@ -638,6 +640,39 @@ static void report__names_the_parts_and_the_lines(void **state)
 	verdict_free(v);
 }
 
+static void facts__each_kind_is_its_own(void **state)
+{
+	static const enum fact_id ids[KIND_COUNT] = {
+		FACT_memory_parameters, FACT_memory_gradients, FACT_memory_optimizer, FACT_memory_activations, FACT_memory_backward,
+		FACT_memory_graphs, FACT_memory_workspaces, FACT_memory_loaded, FACT_memory_other,
+	};
+	struct ledger_seen seen = { .known = false };
+	struct pool pool = { 0 };
+	struct facts f = { .pool = &pool };
+	struct incidents all;
+	struct ledger l;
+	struct trace *t;
+	struct mm m;
+
+	(void)state;
+	mm_init(&m);
+	mm_segment(&m, GIB);
+	mm_block(&m, GIB, tb_stack(&m.b, USER, NULL), 0, 0);
+	mm_oom(&m, GIB, 0, tb_stack(&m.b, USER, NULL));
+	t = tb_trace(&m.b);
+	incidents_collect(&all, t, &pool);
+	ledger_build(&l, t, 0, LEDGER_OOM, all.list[0].lead, &seen, &pool);
+	for (int k = 0; k < KIND_COUNT; k++)
+		l.kind[k] = 1000u + (unsigned)k;
+	fact_set_number(&f, FACT_error_code, 2);
+	ledger_facts(&f, &all.list[0], t, &l, &seen);
+	for (int k = 0; k < KIND_COUNT; k++)
+		assert_int_equal((int)fact_number(&f, ids[k], -1), 1000 + k);
+	assert_int_equal((int)fact_number(&f, FACT_error_code, -1), 2);
+	trace_free(t);
+	pool_release(&pool);
+}
+
 static void chart__is_as_wide_as_the_terminal(void **state)
 {
 	struct cw_sample s[100];
@@ -686,6 +721,7 @@ int main(void)
 		cmocka_unit_test(others__pinned_memory_is_the_hosts),
 		cmocka_unit_test(others__a_library_hides_it),
 		cmocka_unit_test(report__names_the_parts_and_the_lines),
+		cmocka_unit_test(facts__each_kind_is_its_own),
 		cmocka_unit_test(chart__is_as_wide_as_the_terminal),
 	};
 
