@@ -15,7 +15,7 @@
 #include "report/page_priv.h"
 #include "report/verdict_priv.h"
 
-#define NEIGHBOURS	6
+#define NEIGHBOURS	4
 #define SOURCES_MAX	12
 #define LINE_BYTES	400
 #define FILE_MAX	(16l << 20)	/* larger files are nobody's source */
@@ -86,12 +86,12 @@ static void add_text(json_t *o, const char *file, uint32_t number, const char *c
 		fclose(in);
 }
 
-static void add(json_t *list, const char *role, const struct line *l, const char *cwd, uint64_t since_ns)
+static json_t *add(json_t *list, const char *role, const struct line *l, const char *cwd, uint64_t since_ns)
 {
 	json_t *o;
 
 	if (!l->file || !l->number || json_array_size(list) >= SOURCES_MAX)
-		return;
+		return NULL;
 	o = json_object();
 	json_object_set_new(o, "role", json_text(role));
 	json_object_set_new(o, "file", json_text(l->file));
@@ -101,6 +101,25 @@ static void add(json_t *list, const char *role, const struct line *l, const char
 	json_object_set_new(o, "source", json_text(l->source));
 	add_text(o, l->file, l->number, cwd, since_ns);
 	json_array_append_new(list, o);
+	return o;
+}
+
+/* Memory runs out where somebody asks for a little more. Whose line has most of it is another question. */
+static void add_holder(json_t *list, const struct ledger *l, const char *cwd, uint64_t since_ns)
+{
+	const struct ledger_line *most = NULL;
+	struct line line;
+	json_t *o;
+
+	for (size_t i = 0; l && i < l->n; i++)
+		if (l->line[i].part == PART_TENSORS && (!most || l->line[i].bytes > most->bytes))
+			most = &l->line[i];
+	if (!most || most->bytes < l->total / 4)
+		return;
+	line = (struct line){ .file = most->place.file, .number = most->place.line, .function = most->place.function };
+	o = add(list, "holder", &line, cwd, since_ns);
+	if (o)
+		json_object_set_new(o, "bytes", page_integer(most->bytes));
 }
 
 json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns)
@@ -115,8 +134,11 @@ json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns
 	};
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		add(list, lines[i].role, lines[i].line, cwd, since_ns);
+		if (!i)
+			add_holder(list, v->memory.ledger, cwd, since_ns);
+	}
 	for (size_t i = 0; i < v->n_or; i++)
 		add(list, "or", &v->or[i], cwd, since_ns);
 	for (size_t i = 0; !v->where.file && i < v->n_suspects; i++)

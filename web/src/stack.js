@@ -12,7 +12,9 @@ const letter = (i) => String.fromCharCode(65 + (i % 26));
 // From the bottom up.
 function layersOf(kinds, words) {
   const tensors = object(kinds.tensors);
-  const named = Object.keys(KIND_COLOURS).filter((id) => tensors[id]).map((id) => ({ label: object(words.kinds)[id] || id, colour: KIND_COLOURS[id], values: tensors[id] }));
+  const known = Object.keys(KIND_COLOURS).filter((id) => list(tensors[id]).some((n) => n > 0));
+  const one = known.length === 1 && known[0] === "other";
+  const named = known.map((id) => (one ? { label: "tensors", colour: "--tensors", values: tensors[id] } : { label: object(words.kinds)[id] || id, colour: KIND_COLOURS[id], values: tensors[id] }));
   const more = [
     { label: "tensors not told apart", colour: "--free", values: kinds.untold, open: true },
     { label: "PyTorch's cache", colour: "--cache2", values: kinds.cache, open: true },
@@ -64,7 +66,7 @@ function areaSeries(layer) {
 }
 
 function lineSeries(line) {
-  return { label: line.label, stroke: () => css(line.colour), width: 1.4, dash: line.dash, points: { show: false }, paths: stepped };
+  return { label: line.label, stroke: () => css(line.colour), width: 1, dash: line.dash, points: { show: false }, paths: stepped };
 }
 
 // The letter of a layer stands in the middle of where it is thick.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict: what happened, where, why, what to do, how sure.
 import { copyButton, el, missing, rich } from "./dom.js";
-import { count, list, many, object, stream, triple } from "./format.js";
+import { bytes, count, list, many, object, sentence, stream, triple } from "./format.js";
 
 const SURE = {
   certain: "direct evidence, and nothing contradicts it",
@@ -14,8 +14,9 @@ export function placeText(line) {
 }
 
 // A line of code among its neighbours.
-export function sourceView(source) {
+export function sourceView(source, around = 4) {
   const text = list(source.text);
+  const skip = Math.max(0, source.line - source.from - around);
   if (!text.length || source.line - source.from >= text.length) {
     return source.source
       ? el("div", { class: "source" }, el("ol", {}, codeLine(source.line, source.source, true)))
@@ -25,7 +26,7 @@ export function sourceView(source) {
     "div",
     {},
     el("div", { class: "source", tabindex: 0, role: "group", "aria-label": `Code around ${placeText(source)}` },
-      el("ol", {}, text.map((words, i) => codeLine(source.from + i, words, source.from + i === source.line)))),
+      el("ol", {}, text.slice(skip, source.line - source.from + around + 1).map((words, i) => codeLine(source.from + skip + i, words, source.from + skip + i === source.line)))),
     source.changed ? missing("The file has changed since the program ran: the line may be another one.") : null,
   );
 }
@@ -35,6 +36,7 @@ function codeLine(number, words, current) {
 }
 
 const HERE = {
+  holder: "Most of the memory was made here",
   noticed: "PyTorch or Python noticed it here, which is not where it began:",
   forward: "The forward line that this backward belongs to:",
   backward: "The line that called backward:",
@@ -48,6 +50,15 @@ const HERE = {
   suspect: "Launched from here, not waited for since:",
 };
 
+// Each line once, with the first thing there is to say of it.
+function otherPlaces(sources, where) {
+  const seen = new Set(where ? [`${where.shown}:${where.line}`] : []);
+  return sources.filter((s) => {
+    const at = `${s.shown}:${s.line}`;
+    return s.role !== "where" && !seen.has(at) && seen.add(at);
+  });
+}
+
 function whereOf(data, verdict, sources) {
   const where = sources.find((s) => s.role === "where");
   const at = object(verdict.where);
@@ -57,10 +68,10 @@ function whereOf(data, verdict, sources) {
   else out.push(missing(data.input.kind === "dump" ? "A core dump knows no line of Python. Run the program under 'cuwhy run': the recording ties the kernel to the line that launched it." : "No line of Python is known for this failure."));
   out.push(kernelOf(verdict));
   if (at.library) out.push(missing("No line of your own code was on the stack: this is a library's."));
-  for (const source of sources) {
-    if (source.role === "where" || (where && source.file === where.file && source.line === where.line)) continue;
+  for (const source of otherPlaces(sources, where)) {
+    const words = [HERE[source.role] || source.role, source.bytes ? `, ${bytes(source.bytes)} of it:` : ""];
     out.push(
-      el("details", { open: source.role === "suspect" || null }, el("summary", {}, HERE[source.role] || source.role, " ", el("span", { class: "place" }, placeText(source))), sourceView(source)),
+      el("details", { open: source.role === "suspect" || source.role === "holder" || null }, el("summary", {}, words, " ", el("span", { class: "place" }, placeText(source))), sourceView(source, 2)),
     );
   }
   const stack = list(at.stack);
@@ -89,7 +100,7 @@ function sureOf(verdict) {
   const candidates = list(verdict.candidates);
   const evidence = list(verdict.evidence);
   return [
-    el("p", {}, el("b", {}, verdict.certainty), ": ", SURE[verdict.certainty] || ""),
+    el("p", {}, el("b", { title: SURE[verdict.certainty] }, verdict.certainty), ": ", rich(verdict.because || SURE[verdict.certainty] || "")),
     candidates.length > 1 ? el("p", {}, "candidates: ", candidates.map((c, i) => [i ? ", " : "", el("code", {}, c.cause), ` (${c.certainty})`])) : null,
     evidence.length
       ? el("details", {}, el("summary", {}, many(evidence.length, "piece") + " of evidence"),
@@ -128,7 +139,7 @@ export function verdictPanel(data, process) {
   const verdict = object(data.verdict);
   const sources = list(object(process.detail).sources);
   const none = verdict.cause === "none";
-  const title = data.title ? data.title[0].toUpperCase() + data.title.slice(1) : none ? (list(data.missing).length && !list(data.processes).some((p) => p.detail) ? "Nothing of this recording could be read" : data.input.kind === "snapshot" ? "No out-of-memory in this snapshot" : "No CUDA failure") : keepUnits(verdict.title);
+  const title = data.title ? data.title[0].toUpperCase() + data.title.slice(1) : none ? (list(data.missing).length && !list(data.processes).some((p) => p.detail) ? "Nothing of this recording could be read" : data.input.kind === "snapshot" ? "No out-of-memory in this snapshot" : "No CUDA failure") : sentence(keepUnits(verdict.title));
   const body = none
     ? noneOf(data, verdict)
     : el(
