@@ -55,9 +55,10 @@ const [data, done] = arguments;
   for (const p of pixels) times.set(p, (times.get(p) || 0) + 1);
   const part = (p, i) => (p >>> (8 * i)) & 255;
   const apart = (a, b) => [0, 1, 2].reduce((sum, i) => sum + (part(a, i) - part(b, i)) ** 2, 0);
-  const palette = [];
+  const often = [...times].sort((a, b) => b[1] - a[1]).map(([p]) => p);
+  const palette = often.slice(0, 32);
   for (let near = 12; near >= 0; near -= 4) {
-    for (const [p] of [...times].sort((a, b) => b[1] - a[1]))
+    for (const p of often)
       if (palette.length < 256 && palette.every((q) => apart(p, q) > near * near)) palette.push(p);
   }
   const number = new Map();

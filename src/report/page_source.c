@@ -17,6 +17,8 @@
 
 #define NEIGHBOURS	4
 #define SOURCES_MAX	12
+#define QUOTES_MAX	32
+#define CALLERS_MAX	4
 #define LINE_BYTES	400
 #define FILE_MAX	(16l << 20)	/* larger files are nobody's source */
 
@@ -143,5 +145,67 @@ json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns
 		add(list, "or", &v->or[i], cwd, since_ns);
 	for (size_t i = 0; !v->where.file && i < v->n_suspects; i++)
 		add(list, "suspect", &v->suspects[i].line, cwd, since_ns);
+	return list;
+}
+
+/* --- lines that are quoted, without neighbours ----------------------------------------------------- */
+
+static const char *quoted(const char *file, uint32_t number, const char *cwd, struct pool *pool)
+{
+	struct place at = { .file = file, .line = number };
+
+	return not_read(file) ? NULL : place_source(&at, cwd, pool);
+}
+
+/* "made at train.py:30: …": the word before a colon and a number may be a file. */
+static void quote_names(json_t *to, const char *text, const char *cwd, struct pool *pool)
+{
+	for (const char *colon = strchr(text, ':'); colon; colon = strchr(colon + 1, ':')) {
+		const char *from = colon, *key, *line;
+		uint32_t number = (uint32_t)strtoul(colon + 1, NULL, 10);
+
+		while (from > text && !strchr(" \"'(),;`", from[-1]))
+			from--;
+		if (!number || colon[1] < '0' || colon[1] > '9' || from == colon || json_object_size(to) >= QUOTES_MAX)
+			continue;
+		line = quoted(pool_printf(pool, "%.*s", (int)(colon - from), from), number, cwd, pool);
+		key = pool_printf(pool, "%.*s:%u", (int)(colon - from), from, number);
+		if (line)
+			json_object_set_new(to, key, json_text(line));
+	}
+}
+
+json_t *page_quotes(const struct verdict *v, const char *cwd)
+{
+	json_t *to = json_object();
+	struct pool pool = { 0 };
+
+	for (const struct said *s = v->why; s; s = s->next)
+		quote_names(to, s->text, cwd, &pool);
+	for (const struct said *s = v->fix; s; s = s->next)
+		quote_names(to, s->text, cwd, &pool);
+	pool_release(&pool);
+	return to;
+}
+
+/* The user's own lines outside of the one that is named, innermost first. */
+json_t *page_callers(const struct verdict *v, const char *cwd)
+{
+	json_t *list = json_array();
+	struct pool pool = { 0 };
+	bool outside = false;
+
+	for (size_t i = 0; i < v->n_stack && json_array_size(list) < CALLERS_MAX; i++) {
+		const struct line *l = &v->stack[i];
+
+		if (!l->file || frame_owner(l->file, "") != OWNER_USER)
+			continue;
+		if (outside)
+			json_array_append_new(list, json_pack("{s:o,s:I,s:o,s:o}", "shown", json_text(file_shown(l->file, cwd)), "line", (json_int_t)l->number,
+							      "function", json_text(l->function ? function_base(l->function) : NULL),
+							      "source", json_text(quoted(l->file, l->number, cwd, &pool))));
+		outside = outside || (v->where.file && l->number == v->where.number && !strcmp(l->file, v->where.file));
+	}
+	pool_release(&pool);
 	return list;
 }

@@ -59,19 +59,36 @@ function otherPlaces(sources, where) {
   });
 }
 
-function whereOf(data, verdict, sources) {
+// Lines that a text names, with what stands there; not those that are on the page already.
+function quotesOf(text, quotes, shown) {
+  const names = [...new Set(String(text).match(/[^\s"'(),;`]+:\d+/g) || [])].filter((name) => typeof quotes[name] === "string" && !shown.has(name));
+  return quoteList(names.map((name) => [name, quotes[name]]));
+}
+
+const quoteList = (pairs) => (pairs.length ? el("ul", { class: "quotes" }, pairs.map(([name, words]) => el("li", {}, el("span", { class: "place" }, name), " ", words ? el("code", {}, words) : null))) : null);
+
+// The code that can be seen without opening anything.
+function shownPlaces(sources) {
+  const where = sources.find((s) => s.role === "where");
+  return new Set([where, ...otherPlaces(sources, where).filter(isOpen)].filter(Boolean).map((s) => `${s.shown}:${s.line}`));
+}
+
+const isOpen = (source) => source.role === "suspect" || source.role === "holder";
+
+function whereOf(data, verdict, sources, callers) {
   const where = sources.find((s) => s.role === "where");
   const at = object(verdict.where);
   const out = [];
   if (where) out.push(el("p", { class: "place" }, el("b", {}, placeText(where))), sourceView(where));
   else if (at.file) out.push(el("p", { class: "place" }, el("b", {}, placeText(at))), at.source ? sourceView(at) : null);
   else out.push(missing(data.input.kind === "dump" ? "A core dump knows no line of Python. Run the program under 'cuwhy run': the recording ties the kernel to the line that launched it." : "No line of Python is known for this failure."));
+  if (callers.length) out.push(el("div", { class: "called" }, el("span", { class: "soft" }, "called at "), quoteList(callers.map((c) => [placeText({ ...c, file: c.shown }), c.source]))));
   out.push(kernelOf(verdict));
   if (at.library) out.push(missing("No line of your own code was on the stack: this is a library's."));
   for (const source of otherPlaces(sources, where)) {
     const words = [HERE[source.role] || source.role, source.bytes ? `, ${bytes(source.bytes)} of it:` : ""];
     out.push(
-      el("details", { open: source.role === "suspect" || source.role === "holder" || null }, el("summary", {}, words, " ", el("span", { class: "place" }, placeText(source))), sourceView(source, 2)),
+      el("details", { open: isOpen(source) || null }, el("summary", {}, words, " ", el("span", { class: "place" }, placeText(source))), sourceView(source, 2)),
     );
   }
   const stack = list(at.stack);
@@ -137,24 +154,27 @@ function noneOf(data, verdict) {
 
 export function verdictPanel(data, process) {
   const verdict = object(data.verdict);
-  const sources = list(object(process.detail).sources);
+  const detail = object(process.detail);
+  const sources = list(detail.sources);
   const none = verdict.cause === "none";
+  const quotes = object(detail.quotes);
+  const shown = shownPlaces(sources);
   const title = data.title ? data.title[0].toUpperCase() + data.title.slice(1) : none ? (list(data.missing).length && !list(data.processes).some((p) => p.detail) ? "Nothing of this recording could be read" : data.input.kind === "snapshot" ? "No out-of-memory in this snapshot" : "No CUDA failure") : sentence(keepUnits(verdict.title));
   const body = none
     ? noneOf(data, verdict)
     : el(
         "div",
         { class: "answer" },
-        data.input.kind === "bundle" ? null : [el("h2", {}, "WHERE"), el("div", {}, whereOf(data, verdict, sources))],
+        data.input.kind === "bundle" ? null : [el("h2", {}, "WHERE"), el("div", {}, whereOf(data, verdict, sources, list(detail.callers)))],
         el("h2", {}, "WHY"),
-        el("div", {}, list(verdict.why).length ? el("ul", {}, list(verdict.why).map((why) => el("li", {}, rich(why)))) : missing("The cause is not known; what is known is below.")),
+        el("div", {}, list(verdict.why).length ? el("ul", {}, list(verdict.why).map((why) => el("li", {}, rich(why), quotesOf(why, quotes, shown)))) : missing("The cause is not known; what is known is below.")),
         el("h2", {}, "FIX"),
         el("div", {}, fixOf(verdict)),
         el("h2", {}, "SURE"),
         el("div", {}, sureOf(verdict)),
       );
   return el("section", { class: "verdict", id: "verdict", "aria-labelledby": "verdict-title" },
-    el("h1", { id: "verdict-title" }, title || "cuwhy report"), metaOf(data, verdict, object(process.detail)), noticeOf(data, process), body);
+    el("h1", { id: "verdict-title" }, title || "cuwhy report"), metaOf(data, verdict, detail), noticeOf(data, process), body);
 }
 
 // A number and its unit stay on one line.
