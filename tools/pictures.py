@@ -27,7 +27,6 @@ TOP = ("header.top", "#verdict")
 PICTURES = {
     "illegal-access": ("illegal_access", "light", WIDTH, TOP, ""),
     "illegal-access-fault": ("illegal_access", "light", WIDTH, ("#fault",), ""),
-    "illegal-access-launches": ("illegal_access", "light", WIDTH, ("#launches",), ""),
     "fragmentation": ("fragmentation", "light", WIDTH, TOP, ""),
     "fragmentation-segments": ("fragmentation", "light", WIDTH, ("#ledger", "#map"), ""),
     "leak": ("leak", "light", WIDTH, TOP, ""),

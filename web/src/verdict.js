@@ -13,10 +13,16 @@ export function placeText(line) {
   return line.file ? `${line.shown || line.file}:${line.line}${line.function && line.function[0] !== "<" ? " in " + line.function + "()" : ""}` : "";
 }
 
+// Some lines on both sides; blank ones at the edges tell nothing.
+function excerpt(source, around) {
+  const lines = list(source.text).map((words, i) => [source.from + i, words]).filter(([number]) => Math.abs(number - source.line) <= around);
+  const full = lines.map(([number, words]) => number === source.line || /\S/.test(words));
+  return lines.slice(full.indexOf(true), full.lastIndexOf(true) + 1);
+}
+
 // A line of code among its neighbours.
 export function sourceView(source, around = 4) {
   const text = list(source.text);
-  const skip = Math.max(0, source.line - source.from - around);
   if (!text.length || source.line - source.from >= text.length) {
     return source.source
       ? el("div", { class: "source" }, el("ol", {}, codeLine(source.line, source.source, true)))
@@ -26,7 +32,7 @@ export function sourceView(source, around = 4) {
     "div",
     {},
     el("div", { class: "source", tabindex: 0, role: "group", "aria-label": `Code around ${placeText(source)}` },
-      el("ol", {}, text.slice(skip, source.line - source.from + around + 1).map((words, i) => codeLine(source.from + skip + i, words, source.from + skip + i === source.line)))),
+      el("ol", {}, excerpt(source, around).map(([number, words]) => codeLine(number, words, number === source.line)))),
     source.changed ? missing("The file has changed since the program ran: the line may be another one.") : null,
   );
 }
@@ -62,15 +68,15 @@ function otherPlaces(sources, where) {
 // Lines that a text names, with what stands there; not those that are on the page already.
 function quotesOf(text, quotes, shown) {
   const names = [...new Set(String(text).match(/[^\s"'(),;`]+:\d+/g) || [])].filter((name) => typeof quotes[name] === "string" && !shown.has(name));
-  return quoteList(names.map((name) => [name, quotes[name]]));
+  return quoteList(names.map((name) => [names.length > 1 ? name : "", quotes[name]]));
 }
 
-const quoteList = (pairs) => (pairs.length ? el("ul", { class: "quotes" }, pairs.map(([name, words]) => el("li", {}, el("span", { class: "place" }, name), " ", words ? el("code", {}, words) : null))) : null);
+const quoteList = (pairs) => (pairs.length ? el("ul", { class: "quotes" }, pairs.map(([name, words]) => el("li", {}, name ? el("span", { class: "place" }, name) : null, words ? el("code", {}, words) : null))) : null);
 
 // The code that can be seen without opening anything.
 function shownPlaces(sources) {
   const where = sources.find((s) => s.role === "where");
-  return new Set([where, ...otherPlaces(sources, where).filter(isOpen)].filter(Boolean).map((s) => `${s.shown}:${s.line}`));
+  return new Set([where, ...otherPlaces(sources, where).filter(isOpen)].filter(Boolean).flatMap((s) => (s === where ? excerpt(s, 4) : excerpt(s, 2)).concat([[s.line]]).map(([number]) => `${s.shown}:${number}`)));
 }
 
 const isOpen = (source) => source.role === "suspect" || source.role === "holder";
