@@ -137,7 +137,7 @@ function addressRow(title, pieces, address, lines) {
   row.setAttribute("viewBox", `0 0 ${Math.max(x + 40, 300)} 74`);
   row.setAttribute("width", Math.max(x + 40, 300));
   row.setAttribute("aria-label", `${title}: ${many(pieces.length, "piece")} around the address; it lies ${words.join(", ") || "outside of them"}`);
-  return el("div", { css: { "overflow-x": "auto" } }, row);
+  return el("div", { class: "address" }, row);
 }
 
 const distance = (p, address) => (address < p.from ? bytes(Number(p.from - address)) + " before it" : address < p.to ? `inside, at byte ${count(Number(address - p.from))}` : bytes(Number(address - p.to)) + " past its end");
