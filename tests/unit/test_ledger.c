@@ -673,6 +673,24 @@ static void facts__each_kind_is_its_own(void **state)
 	pool_release(&pool);
 }
 
+static void segments__the_same_ones_are_one_row(void **state)
+{
+	struct ledger_segment list[5];
+	struct ledger l = { .segments = { .list = list, .n = 5, .used = 5, .free_used = 50 * MIB, .largest = 9 * MIB } };
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		list[i] = (struct ledger_segment){ .size = 20 * MIB, .free = (i ? 10 : 11) * MIB, .largest = 9 * MIB, .n = 1, .map = "..##" };
+	ledger_print_segments(out, &l, 2);
+	fclose(out);
+	assert_non_null(strstr(text, "11.0 MiB free, 9.0 MiB of it in one piece, 1 tensor\n"));
+	assert_non_null(strstr(text, "10.0 MiB free, 9.0 MiB of it in one piece, 1 tensor; 3 more like this\n"));
+	free(text);
+}
+
 static void chart__is_as_wide_as_the_terminal(void **state)
 {
 	struct cw_sample s[100];
@@ -684,9 +702,9 @@ static void chart__is_as_wide_as_the_terminal(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < 100; i++)
 		s[i] = (struct cw_sample){ .ticks = 1000 + i, .allocated = i * MIB, .reserved = i * 2 * MIB };
-	timeline_print(out, s, 100, 12.5, CARD, 60);
-	timeline_print(out, s, 1, 0, 0, 60);	/* nothing to draw */
-	timeline_print(out, s, 100, 1, 0, 5);	/* no room */
+	timeline_print(out, s, 100, (struct seconds_span){ 3.7, 12.5 }, CARD, 60);
+	timeline_print(out, s, 1, (struct seconds_span){ 0 }, 0, 60);	/* nothing to draw */
+	timeline_print(out, s, 100, (struct seconds_span){ 0, 1 }, 0, 5);	/* no room */
 	fclose(out);
 	for (const char *c = text; *c; c++) {
 		columns = *c == '\n' ? 0 : columns + ((*c & 0xc0) != 0x80);
@@ -694,7 +712,8 @@ static void chart__is_as_wide_as_the_terminal(void **state)
 	}
 	assert_true(widest <= 60);
 	assert_non_null(strstr(text, "198.0 MiB"));
-	assert_non_null(strstr(text, "12.5 s"));
+	assert_non_null(strstr(text, "└ 3.7 s "));
+	assert_non_null(strstr(text, " 12.5 s\n"));
 	assert_non_null(strstr(text, "█"));
 	assert_non_null(strstr(text, "░"));
 	free(text);
@@ -722,6 +741,7 @@ int main(void)
 		cmocka_unit_test(others__a_library_hides_it),
 		cmocka_unit_test(report__names_the_parts_and_the_lines),
 		cmocka_unit_test(facts__each_kind_is_its_own),
+		cmocka_unit_test(segments__the_same_ones_are_one_row),
 		cmocka_unit_test(chart__is_as_wide_as_the_terminal),
 	};
 
