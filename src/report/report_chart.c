@@ -79,9 +79,11 @@ void timeline_print(FILE *out, const struct cw_sample *s, size_t n, struct secon
 	free(reserved);
 }
 
+/* Only the emptiest ones have a map. */
 static bool looks_like(const struct ledger_segment *a, const struct ledger_segment *b)
 {
-	return a->size == b->size && a->free == b->free && a->largest == b->largest && a->n == b->n && !strcmp(a->map, b->map);
+	return a->size == b->size && a->free == b->free && a->largest == b->largest && a->n == b->n &&
+	       (!b->map[0] || !strcmp(a->map, b->map));
 }
 
 void ledger_print_segments(FILE *out, const struct ledger *l, size_t most)
@@ -95,7 +97,7 @@ void ledger_print_segments(FILE *out, const struct ledger *l, size_t most)
 	fprintf(out, "\n  segments of PyTorch that tensors use: %zu, with %s free in them; the largest free block has %s\n",
 		s->used, format_bytes(empty, sizeof(empty), (double)s->free_used),
 		format_bytes(largest, sizeof(largest), (double)s->largest));
-	for (size_t i = 0, more, row = 0; i < s->used && row < most && s->list[i].free; i += 1 + more, row++) {
+	for (size_t i = 0, more, row = 0; i < s->used && row < most && s->list[i].free && s->list[i].map[0]; i += 1 + more, row++) {
 		for (more = 0; i + 1 + more < s->used && looks_like(&s->list[i], &s->list[i + 1 + more]); more++)
 			;
 		fprintf(out, "  %10s [%s] ", format_bytes(size, sizeof(size), (double)s->list[i].size), s->list[i].map);
@@ -104,7 +106,7 @@ void ledger_print_segments(FILE *out, const struct ledger *l, size_t most)
 			format_bytes(largest, sizeof(largest), (double)s->list[i].largest), s->list[i].n,
 			s->list[i].n == 1 ? "" : "s");
 		if (more)
-			fprintf(out, "; %zu more like this", more);
+			fprintf(out, "; %zu more with these figures", more);
 		putc('\n', out);
 	}
 	if (s->n_pins)
