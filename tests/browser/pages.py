@@ -32,6 +32,23 @@ cudrv.synchronize()
 """
 
 
+# each level calls the next from two lines: 2 to the power of 20 different stacks
+STACKS = rules_blocks.START + """
+def climb(level):
+    if not level:
+        torch.block_made(segment, 512, 1, 0)
+        torch.block_freed(segment, 512, 1, 0)
+        return
+    climb(level - 1)
+    climb(level - 1)
+
+
+climb(20)
+cudrv.launch(store, (2,), (64,), cudrv.u64(segment), ctypes.c_int64(1 << 40))
+cudrv.synchronize()
+"""
+
+
 # a GPU that is newer than the code in the wheel, and a name that must stay a name
 BUNDLE = {"cuwhy_bundle": 1, "made_by": "cuwhy " + EVIL,
           "host": {"kernel": {"nvidia": True, "version": "535.54.03"}, "container": {"kind": "none"}, "wsl": {"version": 0},
@@ -141,6 +158,8 @@ class Pages:
         self.snapshot("snapshot", "fragmentation")
         self.snapshot("events", "train", 200000)
         self.write("cut", self.spoil("cut", fault, lambda part: os.truncate(part, os.path.getsize(part) // 2)))
+        self.write("nomemory", self.spoil("nomemory", fault, hide_memory))
+        self.write("stacks", self.record("stacks", STACKS))
         self.write("machine", self.with_checks("machine", fault))
         self.bundle("bundle")
         self.write("newer", self.spoil("newer", fault, raise_version), status=2)
@@ -155,6 +174,29 @@ def hide_epochs(part):
         for at in found:
             stream.seek(at)
             stream.write(struct.pack("<I", 30000))
+
+
+# ALLOCATIONS, BLOCKS, FREED, SITES, TIMELINE, EVENTS and all that is known over time
+MEMORY = (5, 11, 12, 14, 15, 17, 18, 19, 20)
+
+
+def hide_memory(part):
+    """As if nothing had been recorded of memory: these chunks become unknown."""
+    with open(part, "r+b") as stream:
+        head = stream.read(20000)
+        at = next(at for at in range(0, len(head) - 16, 4) if struct.unpack_from("<I4xII", head, at) == (18, 16384, 0))
+        kind = lambda place: struct.unpack_from("<I", head, place)[0]  # noqa: E731
+        while 0 < kind(at - 16) <= 20:
+            at -= 16
+        hidden = 0
+        for at in range(at, len(head) - 16, 16):
+            if not 0 < kind(at) <= 20:
+                break
+            if kind(at) in MEMORY:
+                stream.seek(at)
+                stream.write(struct.pack("<I", 30000))
+                hidden += 1
+        assert hidden >= 5, (part, hidden)
 
 
 def raise_version(part):

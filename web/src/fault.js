@@ -149,13 +149,13 @@ function addressTable(pieces, address, lines) {
       el("td", {}, (p.torch ? "PyTorch block" : p.kind + (p.kind === "device" && p.device >= 0 ? " " + p.device : "")) + (p.state === "freed" ? " (freed)" : "")), el("td", {}, madeAt(p, lines), p.given ? el("div", { class: "soft" }, p.given) : null), el("td", {}, lines[p.freed] ? (p.after ? "after " : "") + lines[p.freed] : ""), el("td", {}, distance(p, address)))))));
 }
 
-function addressView(fault, detail) {
+function addressView(fault, detail, kind) {
   const address = fault.address ? big(fault.address) : null;
   if (address === null) return missing("No address belongs to this fault, or it could not be read from the core dump.");
   const pieces = withGiven(list(detail.neighbours), object(fault.memory), list(detail.sources))
     .map((p) => ({ ...p, from: big(p.address), to: big(p.address) + BigInt(p.size || 0) }))
     .sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0));
-  if (!pieces.length) return missing("What memory lies around the address is known from a recording of 'cuwhy run' only; there is none here.");
+  if (!pieces.length) return missing(kind === "recording" ? "What memory lies around the address is not in the recording." : "What memory lies around the address is known from a recording of 'cuwhy run' only; there is none here.");
   const lines = list(detail.lines);
   const driver = pieces.filter((p) => !p.torch);
   const torch = pieces.filter((p) => p.torch);
@@ -208,7 +208,7 @@ export function faultPanel(data, process) {
     grid(kernel, fault, object(detail.lanes)),
     running(fault),
     waiting(verdict),
-    assertion.condition || assertion.one_of || list(object(fault.running).places).length ? null : addressView(fault, detail),
+    assertion.condition || assertion.one_of || list(object(fault.running).places).length ? null : addressView(fault, detail, data.input.kind),
   ];
 }
 
