@@ -44,7 +44,7 @@ def climb(level):
 
 
 climb(20)
-cudrv.launch(store, (2,), (64,), cudrv.u64(segment), ctypes.c_int64(1 << 40))
+cudrv.launch(store, (64,), (512,), cudrv.u64(segment), ctypes.c_int64(1 << 40))
 cudrv.synchronize()
 """
 

@@ -178,6 +178,8 @@ def check_verdicts(browser, pages):
     browser.open(pages.path("stacks"))
     said = text(browser, "#verdict .notice")
     check("stacks: says how many are missing", "stacks were not recorded: there was no room" in said and "1 threads" not in said, said)
+    said = text(browser, "#fault figcaption")
+    check("stacks: more blocks than are kept are counted", "1 of 3 other blocks" in said, said)
     check("stacks: the verdict is there all the same", "illegal-access" in text(browser, "#verdict"), text(browser, "#verdict")[:300])
     browser.open(pages.path("hang"))
     said = text(browser, "#fault")

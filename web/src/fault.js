@@ -29,6 +29,9 @@ const index = (at, size) => at[0] + size[0] * (at[1] + size[1] * at[2]);
 const isTriple = (t) => Array.isArray(t) && t.length === 3 && t.every((n) => isNumber(n) && n >= 0);
 const inside = (at, size) => isTriple(at) && at.every((n, i) => n < size[i]);
 
+// Threads are kept one by one up to a number; all are counted.
+const othersOf = (known, all) => (all > known ? `${count(known)} of ${count(all)} other blocks` : many(known, "other block"));
+
 function grid(kernel, fault, lanes) {
   const running = list(object(fault.running).places).length > 0;
   if (!isTriple(kernel.grid) || !isTriple(kernel.block)) return missing("The size of the grid is not known.");
@@ -45,7 +48,7 @@ function grid(kernel, fault, lanes) {
   const also = new Set(inGrid).size - 1;
   return el("div", { class: "pair" },
     el("figure", {}, left.drawing, el("figcaption", {}, `grid ${triple(kernel.grid)}: block `, el("b", {}, tuple(fault.block)), " is crossed",
-      also > 0 ? `; ${many(also, "other block")} with ${running ? "running" : "faulting"} threads filled` : "", left.each > 1 ? `; a cell is ${count(left.each)} blocks` : "")),
+      also > 0 || lanes.blocks > 1 ? `; ${othersOf(also, lanes.blocks - 1)} with ${running ? "running" : "faulting"} threads filled` : "", left.each > 1 ? `; a cell is ${count(left.each)} blocks` : "")),
     el("figure", {}, right.drawing, el("figcaption", {}, `block ${triple(kernel.block)}, a warp in a row: thread `, el("b", {}, tuple(fault.thread)), " is crossed",
       new Set(inBlock).size > 1 ? `; the ${count(new Set(inBlock).size)} threads of this block that ${running ? "were running" : "faulted"} are filled` : "")),
   );
