@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -44,7 +45,7 @@ def climb(level):
 
 
 climb(20)
-cudrv.launch(store, (64,), (512,), cudrv.u64(segment), ctypes.c_int64(1 << 40))
+cudrv.launch(store, (64,), (64,), cudrv.u64(segment), ctypes.c_int64(1 << 40))
 cudrv.synchronize()
 """
 
@@ -131,6 +132,15 @@ class Pages:
         with open(path, "w", encoding="utf-8") as stream:
             json.dump(verdict, stream)
         return copy
+
+    def recount(self, name, blocks):
+        """A copy whose dump tells of that many faulting blocks: the simulated GPU writes a few."""
+        with open(self.path(name), encoding="utf-8") as stream:
+            page, n = re.subn(r'("warps": ?\d+, ?"blocks": ?)\d+', r"\g<1>%d" % blocks, stream.read())
+        assert n == 1, n
+        with open(self.path(name + "-recounted"), "w", encoding="utf-8") as stream:
+            stream.write(page)
+        return self.path(name + "-recounted")
 
     def bundle(self, name):
         path = os.path.join(self.folder, name + ".json")
