@@ -151,6 +151,8 @@ struct rec_thread {			/* what every call touches comes first */
 	struct cw_ring *launches;
 	struct cw_ring *calls;
 	struct cw_ring *nodes;
+	uint64_t workspace;		/* the last one that it told of, when so many had gone */
+	uint32_t workspaces_gone;
 	struct cw_ring *forward_nodes;	/* in which the last node that it ran was found */
 	const void *caller;		/* who called the driver, where a wrapper noted it */
 	const void *runtime_caller;	/* who called the runtime that calls the driver now */
@@ -375,6 +377,7 @@ struct block_note {
 void block_made(const struct block_note *b);
 void block_freed(const struct block_note *b);
 void block_is_workspace(uint64_t addr, const void *function);	/* of the library that has this function */
+bool block_known_workspace(uint64_t addr);			/* this thread has said so last */
 void ranges_keep(void);			/* the process's own memory as it is now; once */
 
 void capture_begin(uint64_t stream, uint32_t stack);

@@ -16,6 +16,7 @@ HOT_DATA static struct live_table live = { .chunk = CW_CHUNK_BLOCKS, .lock = { A
 HOT_DATA static struct {
 	_Atomic uint32_t generation;	/* of the recording that the tables belong to */
 	_Atomic uint32_t failed;	/* likewise: there was no memory for them */
+	_Atomic uint32_t workspaces_gone;
 } blocks;
 
 static void lost(void)
@@ -81,10 +82,20 @@ void block_is_workspace(uint64_t addr, const void *function)
 
 	if (blocks.generation != rec.generation || !ready())
 		return;
+	rec_self->workspace = addr;
+	rec_self->workspaces_gone = blocks.workspaces_gone;
 	a = live_find(&live, addr);
 	if (a->addr)
 		a->library = library;
 	spin_done(&live.lock);
+}
+
+/* PyTorch tells cuBLAS of it before every product. */
+bool block_known_workspace(uint64_t addr)
+{
+	const struct rec_thread *t = rec_self;
+
+	return t && t->generation == rec.generation && t->workspace == addr && t->workspaces_gone == blocks.workspaces_gone;
 }
 
 /* A block that was given out while nobody recorded is not known, and is no loss. */
@@ -102,6 +113,8 @@ HOT void block_freed(const struct block_note *b)
 	}
 	a = live_find(&live, b->addr);
 	if (likely(a->addr)) {
+		if (unlikely(a->library))
+			blocks.workspaces_gone++;
 		/* before it goes: a kill in between leaves it in both, never in neither */
 		live_keep_freed(&live, a, stack, ticks);
 		live_remove(&live, a, ticks);

@@ -17,7 +17,7 @@ static struct linked cublas_lt = LINKED("libcublasLt.so", product_name);
 
 static void note(int status, const void *workspace, const void *real)
 {
-	if (status == 0 && workspace && rec_enter()) {
+	if (status == 0 && workspace && !block_known_workspace((uintptr_t)workspace) && rec_enter()) {
 		block_is_workspace((uintptr_t)workspace, real);
 		rec_leave();
 	}

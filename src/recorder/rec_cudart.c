@@ -136,7 +136,7 @@ static const char *host_name(const void *function, const void *from)
 
 EXPORT int cudaLaunchKernel(const void *f, struct dim grid, struct dim block, void **args, size_t shared,
 			    uint64_t stream);
-EXPORT int cudaLaunchKernel(const void *f, struct dim grid, struct dim block, void **args, size_t shared,
+EXPORT HOT int cudaLaunchKernel(const void *f, struct dim grid, struct dim block, void **args, size_t shared,
 			    uint64_t stream)
 {
 	int (*real)(const void *, struct dim, struct dim, void **, size_t, uint64_t) =
@@ -156,7 +156,7 @@ EXPORT int cudaLaunchKernel(const void *f, struct dim grid, struct dim block, vo
 
 EXPORT int __cudaLaunchKernel(void *kernel, struct dim grid, struct dim block, void **args, size_t shared,
 			      uint64_t stream);
-EXPORT int __cudaLaunchKernel(void *kernel, struct dim grid, struct dim block, void **args, size_t shared,
+EXPORT HOT int __cudaLaunchKernel(void *kernel, struct dim grid, struct dim block, void **args, size_t shared,
 			      uint64_t stream)
 {
 	int (*real)(void *, struct dim, struct dim, void **, size_t, uint64_t) =
@@ -182,7 +182,7 @@ struct runtime_config {			/* cudaLaunchConfig_t */
 };
 
 EXPORT int cudaLaunchKernelExC(const struct runtime_config *c, const void *f, void **args);
-EXPORT int cudaLaunchKernelExC(const struct runtime_config *c, const void *f, void **args)
+EXPORT HOT int cudaLaunchKernelExC(const struct runtime_config *c, const void *f, void **args)
 {
 	int (*real)(const struct runtime_config *, const void *, void **) =
 		real_for(RT_cudaLaunchKernelExC, __builtin_return_address(0));

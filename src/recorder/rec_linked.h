@@ -12,12 +12,12 @@
 
 /* Entries of `caller` are added, never changed. */
 struct linked {
-	const char *library;		/* its file name begins so */
-	const char *const *name;	/* of its functions */
-	uint32_t n_names;
-	struct { uintptr_t start, end; void *real[LINKED_NAMES]; } caller[LINKED_CALLERS];
 	_Atomic uint32_t n;
 	struct spin adding;
+	uint32_t n_names;
+	const char *library;		/* its file name begins so */
+	const char *const *name;	/* of its functions */
+	struct { uintptr_t start, end; void *real[LINKED_NAMES]; } caller[LINKED_CALLERS];
 };
 
 #define LINKED(file, names) { .library = file, .name = names, .n_names = sizeof(names) / sizeof(names[0]), .adding = { ATOMIC_FLAG_INIT } }

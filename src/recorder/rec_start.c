@@ -426,6 +426,7 @@ struct rec_thread *rec_thread_start(void)
 	t->chain.n = t->chain.off = 0;
 	t->chain.state = NULL;
 	t->forward_nodes = NULL;
+	t->workspace = 0;
 	t->chain.shared = t == &crowd;
 	t->generation = rec.generation;
 	rec_self = t;

@@ -15,7 +15,9 @@ import stats  # noqa: E402
 
 OPS, OP_BLOCKS = 500, 400
 STEPS, STEP_BLOCKS = 2, 60
-SMALL, SMALL_STEPS, SMALL_BLOCKS, HISTORY_BLOCKS = (512, 6, 16, 256), 5, 100, 40
+TINY = {"width": 512, "layers": 6, "batch": 16, "length": 256, "steps": 5}     # 20 million: waits for Python
+GPT2_SMALL = {"width": 768, "layers": 12, "batch": 12, "heads": 12, "words": 50257}  # 163 million, embeddings not shared
+TINY_BLOCKS, SMALL_BLOCKS, HISTORY_BLOCKS = 100, 60, 40
 CALL_BLOCKS = 250
 
 PTX = b"""
@@ -70,17 +72,20 @@ def history(paused):
 
 
 class Step:
-    """A training step of a transformer in bfloat16: about 0.6 billion parameters, or 20 million."""
+    """A training step of a transformer in bfloat16: about 0.6 billion parameters unless told otherwise. With `words` it
+    reads and predicts words, as language models do."""
 
-    def __init__(self, width=2048, layers=12, batch=16, length=1024):
-        self.steps = STEPS if width > 1024 else SMALL_STEPS
-        layer = nn.TransformerEncoderLayer(width, 16, 4 * width, dropout=0.0, batch_first=True,
+    def __init__(self, width=2048, layers=12, batch=16, length=1024, heads=16, words=0, steps=STEPS):
+        self.steps, classes = steps, words or 512
+        layer = nn.TransformerEncoderLayer(width, heads, 4 * width, dropout=0.0, batch_first=True,
                                            norm_first=True)
-        self.model = nn.Sequential(nn.TransformerEncoder(layer, layers, enable_nested_tensor=False),
-                                   nn.Linear(width, 512)).cuda()
+        self.model = nn.Sequential(nn.Embedding(words, width) if words else nn.Identity(),
+                                   nn.TransformerEncoder(layer, layers, enable_nested_tensor=False),
+                                   nn.Linear(width, classes)).cuda()
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4)
-        self.x = torch.randn(batch, length, width, device="cuda")
-        self.y = torch.randint(0, 512, (batch * length,), device="cuda")
+        self.x = torch.randint(0, words, (batch, length), device="cuda") if words else \
+            torch.randn(batch, length, width, device="cuda")
+        self.y = torch.randint(0, classes, (batch * length,), device="cuda")
 
     def __call__(self):
         for _ in range(self.steps):
@@ -128,17 +133,20 @@ def main(path):
     pause = ctypes.CDLL(None).cuwhy_rec_pause
     print("PyTorch %s, Python %s\n\n## One process, recording on and paused in turn\n" % (
         torch.__version__, sys.version.split()[0]))
-    small, loop = Step(*SMALL), allocating()
+    tiny, loop = Step(**TINY), allocating()
     rows = [ratio_row("launch-bound loop (add_)", blocks(pause, launch_bound(), OP_BLOCKS), OPS,
                       "us per op", 1e6),
             ratio_row("the same, a new tensor each time", blocks(pause, loop, OP_BLOCKS), OPS, "us per op", 1e6),
-            ratio_row("small transformer's training step", blocks(pause, small, SMALL_BLOCKS), SMALL_STEPS, "ms per step", 1e3),
-            ratio_row("transformer training step, bf16", blocks(pause, Step(), STEP_BLOCKS), STEPS,
-                      "ms per step", 1e3)]
+            ratio_row("very small transformer's training step", blocks(pause, tiny, TINY_BLOCKS), tiny.steps, "ms per step", 1e3),
+            ratio_row("small transformer's, as GPT-2 small", blocks(pause, Step(**GPT2_SMALL), SMALL_BLOCKS), STEPS,
+                      "ms per step", 1e3),
+            ratio_row("a larger one's, 0.6 billion", blocks(pause, Step(), STEP_BLOCKS), STEPS, "ms per step", 1e3)]
     stats.table(("loop", "cost (95 % of resamples)", "recording", "paused", "block pairs"), rows)
     pause(1)
     rows = [ratio_row("the same, a new tensor each time", blocks(history, loop, HISTORY_BLOCKS), OPS, "us per op", 1e6),
-            ratio_row("small transformer's training step", blocks(history, small, HISTORY_BLOCKS), SMALL_STEPS, "ms per step", 1e3)]
+            ratio_row("very small transformer's training step", blocks(history, tiny, HISTORY_BLOCKS), tiny.steps, "ms per step", 1e3),
+            ratio_row("small transformer's, as GPT-2 small", blocks(history, Step(**GPT2_SMALL), HISTORY_BLOCKS), STEPS,
+                      "ms per step", 1e3)]
     history(1)
     pause(0)
     print("## torch.cuda.memory._record_memory_history (all, Python stacks), on and off in turn; cuwhy paused\n")

@@ -133,6 +133,11 @@ for f in (torch.workspace, torch.product, torch.out_of_memory):
 torch.block_made(segment, 1 << 20, 1, 0)
 torch.block_made(segment + (1 << 20), 1 << 20, 1, 0)
 assert torch.workspace(segment, 1 << 20) == 0 and torch.workspace(segment, 0) == 7
+for _ in range(2):  # told of again, and a new one at the same place
+    assert torch.workspace(segment, 1 << 20) == 0
+    torch.block_freed(segment, 1 << 20, 1, 0)
+    torch.block_made(segment, 1 << 20, 1, 0)
+assert torch.workspace(segment, 1 << 20) == 0
 torch.block_freed(segment + (1 << 20), 1 << 20, 1, 0)
 torch.block_made(segment + (1 << 20), 2 << 20, 1, 0)
 torch.block_made(segment + (4 << 20), 4 << 20, 1, 0)
