@@ -171,6 +171,7 @@ def check_verdicts(browser, pages):
     check("newer: panels say why they are empty", "could be read" in text(browser, "#timeline"), text(browser, "#timeline"))
     browser.open(pages.path("cut"))
     check("cut: says so", "is cut short" in text(browser, "#verdict"), text(browser, "#verdict")[:300])
+    check("cut: empty panels say so, too", "Parts of the recording are missing" in text(browser, "#timeline"), text(browser, "#timeline"))
     browser.open(pages.path("nomemory"))
     said = text(browser, "#verdict .notice")
     check("nomemory: says that memory is missing", "no tables of memory" in said, said)

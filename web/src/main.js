@@ -40,6 +40,7 @@ function panel([id, title, , make], data, process, device) {
   const unread = !process.detail && data.input.kind === "recording" && id !== "fault" && id !== "processes";
   const body = unread ? missing("No process of this recording could be read: the notes at the top say why.") : guard(id, () => make(data, process, device, live));
   const empty = body instanceof Element && body.classList.contains("missing");
+  if (empty && process.detail && list(data.missing).length && id !== "fault") body.append(" Parts of the recording are missing: the notes at the top tell which.");
   return el("section", { class: empty ? "panel empty" : "panel", id, "aria-labelledby": id + "-title" }, el("header", {}, el("h2", { id: id + "-title" }, title)), body);
 }
 
