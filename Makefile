@@ -76,6 +76,7 @@ help:
 ## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, WHAT=host of a machine's files, WHAT=text of logs, with libFuzzer (SECONDS=600)
 ## make wheel       build/cuwhy-….whl: pip install it anywhere with glibc 2.28 or newer; no compiler, no other package
 ## make static      build/cuwhy-static: the program alone, linked statically as a whole
+## make pictures    docs/pictures, from recordings of the programs in docs/examples (RECORDINGS=folder)
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
 ## WEB=no  build without the report page, which needs Node.js and npm
@@ -252,6 +253,13 @@ endif
 
 check-doctor: parts
 	@$(PYTHON) tests/doctor/check.py $(B)
+
+# The pictures of docs/, from recordings of docs/examples on a real GPU: RECORDINGS/leak, …
+.PHONY: pictures
+pictures: parts
+	@test -n "$(RECORDINGS)" || { echo "make pictures RECORDINGS=FOLDER: what 'cuwhy run --out FOLDER/leak python docs/examples/leak.py' and the like left" >&2; exit 2; }
+	@sh tools/deps.sh browser
+	@$(PYTHON) tools/pictures.py $(B) $(RECORDINGS)
 
 # The report page in a real browser.
 check-browser: parts

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A Triton kernel looks up rows of a table. One caller gives it the distance of two rows in bytes, not in elements.
-# expect: cause=illegal-access-out-of-bounds certainty=certain exit=1 code=700 kernel=lookup
+# expect: cause=illegal-access-out-of-bounds certainty=certain exit=1 here=21 code=700 kernel=lookup
 # needs: torch triton
 import torch
 import triton
@@ -18,7 +18,7 @@ def lookup(out, table, ids, stride, WIDTH: tl.constexpr):
 
 def embed(table, ids, stride):
     out = torch.empty(len(ids), WIDTH, device="cuda")
-    lookup[(len(ids),)](out, table, ids, stride, WIDTH=WIDTH)  # <- here
+    lookup[(len(ids),)](out, table, ids, stride, WIDTH=WIDTH)
     return out
 
 

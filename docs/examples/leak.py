@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Training with an evaluation now and then. Its loss is kept for a plot, and with it all that backward would need.
-# expect: cause=oom-graph-retention certainty=certain,likely exit=1
+# expect: cause=oom-graph-retention certainty=certain,likely exit=1 culprit=18
 # needs: torch
 # alone
 import torch
@@ -15,7 +15,7 @@ curve = []
 
 
 def loss_of(batch):
-    return model(torch.randn(batch, LENGTH, WIDTH, device="cuda")).square().mean()  # <- culprit
+    return model(torch.randn(batch, LENGTH, WIDTH, device="cuda")).square().mean()
 
 
 def train():

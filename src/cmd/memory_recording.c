@@ -86,7 +86,8 @@ static void print_device(struct trace *t, const struct ledger *l, const struct m
 	trace_timeline(t, l->device, &s, &n);
 	if (n > 1) {
 		putchar('\n');
-		timeline_print(stdout, s, n, (double)(trace_ns(t, s[n - 1].ticks) - trace_ns(t, s[0].ticks)) / 1e9,
+		timeline_print(stdout, s, n, (struct seconds_span){ (double)trace_ns(t, s[0].ticks) / 1e9,
+								     (double)trace_ns(t, s[n - 1].ticks) / 1e9 },
 			       l->total_known ? l->total : 0, a->width);
 	}
 	putchar('\n');

@@ -46,9 +46,12 @@ struct ledger *ledger_of_incident(const struct facts *f, const struct incident *
 
 static void fill_tensors(struct facts *f, const struct trace *t, const struct ledger *l)
 {
-	static const enum fact_id kinds[KIND_COUNT] = {
-		FACT_memory_parameters, FACT_memory_gradients, FACT_memory_optimizer, FACT_memory_activations,
-		FACT_memory_backward, FACT_memory_graphs, FACT_memory_loaded, FACT_memory_other,
+	static const enum fact_id kinds[] = {
+		[KIND_PARAMETERS] = FACT_memory_parameters, [KIND_GRADIENTS] = FACT_memory_gradients,
+		[KIND_OPTIMIZER] = FACT_memory_optimizer, [KIND_ACTIVATIONS] = FACT_memory_activations,
+		[KIND_BACKWARD] = FACT_memory_backward, [KIND_GRAPHS] = FACT_memory_graphs,
+		[KIND_WORKSPACES] = FACT_memory_workspaces, [KIND_LOADED] = FACT_memory_loaded,
+		[KIND_OTHER] = FACT_memory_other,
 	};
 	bool any = false;
 

@@ -61,6 +61,8 @@ static json_t *detail_of(struct trace *t, const struct process_end *end, const s
 	json_object_set_new(j, "gaps", page_gaps(t));
 	json_object_set_new(j, "started", page_integer(h->start_realtime_ns / 1000000));
 	json_object_set_new(j, "sources", page_sources(v, h->cwd, h->start_realtime_ns));
+	json_object_set_new(j, "quotes", page_quotes(v, h->cwd));
+	json_object_set_new(j, "callers", page_callers(v, h->cwd));
 	json_object_set_new(j, "failures", page_failures(t, &lines));
 	json_object_set_new(j, "launches", page_launches(t, v, &lines));
 	json_object_set_new(j, "neighbours", page_neighbours(t, v, &lines));

@@ -119,10 +119,32 @@ json_t *page_environment(const struct trace *t, const struct culprit *c)
 
 /* --- what is missing ---------------------------------------------------------------------------- */
 
-static void lost(json_t *list, uint64_t n, const char *what)
+static void lost(json_t *list, uint64_t n, const char *one, const char *more)
 {
-	if (n)
-		page_say(list, "%" PRIu64 " %s were not recorded: there was no room for them", n, what);
+	char text[32];
+
+	if (n == 1)
+		page_say(list, "1 %s was not recorded: there was no room for it", one);
+	else if (n)
+		page_say(list, "%s %s were not recorded: there was no room for them", format_thousands(text, sizeof(text), (double)n), more);
+}
+
+static bool has_chunk(const struct cw_header *h, uint32_t kind)
+{
+	for (int i = 0; i < CW_MAX_CHUNKS; i++)
+		if (h->chunk[i].kind == kind)
+			return true;
+	return false;
+}
+
+/* Memory was used, and nothing tells by whom. */
+static bool memory_is_missing(const struct cw_header *h)
+{
+	bool used = false;
+
+	for (int d = 0; d < CW_MAX_DEVICES; d++)
+		used = used || h->memory[d].peak_allocated || h->memory[d].driver_peak;
+	return used && !has_chunk(h, CW_CHUNK_ALLOCATIONS) && !has_chunk(h, CW_CHUNK_BLOCKS);
 }
 
 json_t *page_gaps(const struct trace *t)
@@ -143,12 +165,14 @@ json_t *page_gaps(const struct trace *t)
 		page_say(list, "the table of live allocations is not exact");
 	if (h->blocks_inexact_since_ns)
 		page_say(list, "the table of PyTorch's blocks is not exact");
-	lost(list, h->lost_stacks, "stacks");
-	lost(list, h->lost_functions, "kernels");
-	lost(list, h->lost_allocations, "allocations");
-	lost(list, h->lost_blocks, "blocks of PyTorch");
-	lost(list, h->lost_threads, "threads");
-	lost(list, h->lost_strings, "names");
-	lost(list, h->lost_sites, "blocks by line");
+	if (memory_is_missing(h))
+		page_say(list, "the recording has no tables of memory: who held it, and what lies around an address, is not known");
+	lost(list, h->lost_stacks, "stack", "stacks");
+	lost(list, h->lost_functions, "kernel", "kernels");
+	lost(list, h->lost_allocations, "allocation", "allocations");
+	lost(list, h->lost_blocks, "block of PyTorch", "blocks of PyTorch");
+	lost(list, h->lost_threads, "thread", "threads");
+	lost(list, h->lost_strings, "name", "names");
+	lost(list, h->lost_sites, "block by line", "blocks by line");
 	return list;
 }

@@ -58,6 +58,10 @@ json_t *page_gaps(const struct trace *t);
 /* The lines that a verdict names, with their neighbours; `since_ns` = when the program began, 0 = not known. */
 json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns);
 
+/* Lines of code, without neighbours: those that reasons and advice name, by "file:line", and who called the line of the failure. */
+json_t *page_quotes(const struct verdict *v, const char *cwd);
+json_t *page_callers(const struct verdict *v, const char *cwd);
+
 /* Cuts long strings and, when it is still too much, the least needed parts. */
 void page_bound(struct page *p);
 

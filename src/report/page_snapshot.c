@@ -178,6 +178,7 @@ void page_add_snapshot(struct page *p, const struct snapshot *s, const struct sn
 		page_say(gaps, "no history was recorded; torch.cuda.memory._record_memory_history() switches it on");
 	json_object_set_new(detail, "devices", devices);
 	json_object_set_new(detail, "sources", page_sources(v, ".", 0));
+	json_object_set_new(detail, "quotes", page_quotes(v, "."));
 	json_object_set_new(detail, "environment", json_environment(s));
 	json_object_set_new(detail, "gaps", gaps);
 	json_object_set(detail, "lines", lines.list);

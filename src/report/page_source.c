@@ -15,8 +15,10 @@
 #include "report/page_priv.h"
 #include "report/verdict_priv.h"
 
-#define NEIGHBOURS	6
+#define NEIGHBOURS	4
 #define SOURCES_MAX	12
+#define QUOTES_MAX	32
+#define CALLERS_MAX	4
 #define LINE_BYTES	400
 #define FILE_MAX	(16l << 20)	/* larger files are nobody's source */
 
@@ -86,12 +88,12 @@ static void add_text(json_t *o, const char *file, uint32_t number, const char *c
 		fclose(in);
 }
 
-static void add(json_t *list, const char *role, const struct line *l, const char *cwd, uint64_t since_ns)
+static json_t *add(json_t *list, const char *role, const struct line *l, const char *cwd, uint64_t since_ns)
 {
 	json_t *o;
 
 	if (!l->file || !l->number || json_array_size(list) >= SOURCES_MAX)
-		return;
+		return NULL;
 	o = json_object();
 	json_object_set_new(o, "role", json_text(role));
 	json_object_set_new(o, "file", json_text(l->file));
@@ -101,6 +103,25 @@ static void add(json_t *list, const char *role, const struct line *l, const char
 	json_object_set_new(o, "source", json_text(l->source));
 	add_text(o, l->file, l->number, cwd, since_ns);
 	json_array_append_new(list, o);
+	return o;
+}
+
+/* Memory runs out where somebody asks for a little more. Whose line has most of it is another question. */
+static void add_holder(json_t *list, const struct ledger *l, const char *cwd, uint64_t since_ns)
+{
+	const struct ledger_line *most = NULL;
+	struct line line;
+	json_t *o;
+
+	for (size_t i = 0; l && i < l->n; i++)
+		if (l->line[i].part == PART_TENSORS && (!most || l->line[i].bytes > most->bytes))
+			most = &l->line[i];
+	if (!most || most->bytes < l->total / 4)
+		return;
+	line = (struct line){ .file = most->place.file, .number = most->place.line, .function = most->place.function };
+	o = add(list, "holder", &line, cwd, since_ns);
+	if (o)
+		json_object_set_new(o, "bytes", page_integer(most->bytes));
 }
 
 json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns)
@@ -115,11 +136,76 @@ json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns
 	};
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		add(list, lines[i].role, lines[i].line, cwd, since_ns);
+		if (!i)
+			add_holder(list, v->memory.ledger, cwd, since_ns);
+	}
 	for (size_t i = 0; i < v->n_or; i++)
 		add(list, "or", &v->or[i], cwd, since_ns);
 	for (size_t i = 0; !v->where.file && i < v->n_suspects; i++)
 		add(list, "suspect", &v->suspects[i].line, cwd, since_ns);
+	return list;
+}
+
+/* --- lines that are quoted, without neighbours ----------------------------------------------------- */
+
+static const char *quoted(const char *file, uint32_t number, const char *cwd, struct pool *pool)
+{
+	struct place at = { .file = file, .line = number };
+
+	return not_read(file) ? NULL : place_source(&at, cwd, pool);
+}
+
+/* "made at train.py:30: …": the word before a colon and a number may be a file. */
+static void quote_names(json_t *to, const char *text, const char *cwd, struct pool *pool)
+{
+	for (const char *colon = strchr(text, ':'); colon; colon = strchr(colon + 1, ':')) {
+		const char *from = colon, *key, *line;
+		uint32_t number = (uint32_t)strtoul(colon + 1, NULL, 10);
+
+		while (from > text && !strchr(" \"'(),;`", from[-1]))
+			from--;
+		if (!number || colon[1] < '0' || colon[1] > '9' || from == colon || json_object_size(to) >= QUOTES_MAX)
+			continue;
+		line = quoted(pool_printf(pool, "%.*s", (int)(colon - from), from), number, cwd, pool);
+		key = pool_printf(pool, "%.*s:%u", (int)(colon - from), from, number);
+		if (line)
+			json_object_set_new(to, key, json_text(line));
+	}
+}
+
+json_t *page_quotes(const struct verdict *v, const char *cwd)
+{
+	json_t *to = json_object();
+	struct pool pool = { 0 };
+
+	for (const struct said *s = v->why; s; s = s->next)
+		quote_names(to, s->text, cwd, &pool);
+	for (const struct said *s = v->fix; s; s = s->next)
+		quote_names(to, s->text, cwd, &pool);
+	pool_release(&pool);
+	return to;
+}
+
+/* The user's own lines outside of the one that is named, innermost first. */
+json_t *page_callers(const struct verdict *v, const char *cwd)
+{
+	json_t *list = json_array();
+	struct pool pool = { 0 };
+	bool outside = false;
+
+	for (size_t i = 0; i < v->n_stack && json_array_size(list) < CALLERS_MAX; i++) {
+		const struct line *l = &v->stack[i];
+
+		if (!l->file || frame_owner(l->file, "") != OWNER_USER)
+			continue;
+		if (outside)
+			json_array_append_new(list, json_pack("{s:o,s:I,s:o,s:o}", "shown", json_text(file_shown(l->file, cwd)), "line", (json_int_t)l->number,
+							      "function", json_text(l->function ? function_base(l->function) : NULL),
+							      "source", json_text(quoted(l->file, l->number, cwd, &pool))));
+		outside = outside || (v->where.file && l->number == v->where.number && !strcmp(l->file, v->where.file));
+	}
+	pool_release(&pool);
 	return list;
 }

@@ -2,6 +2,7 @@
  * Pictures of memory for a terminal: how much there was over time, and what lies in PyTorch's segments.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "cuwhy/format.h"
@@ -43,11 +44,11 @@ static void put_cell(FILE *out, double allocated, double reserved, int row)
 		fputs(r >= 0.5 ? "░" : " ", out);
 }
 
-void timeline_print(FILE *out, const struct cw_sample *s, size_t n, double seconds, uint64_t total, int width)
+void timeline_print(FILE *out, const struct cw_sample *s, size_t n, struct seconds_span span, uint64_t total, int width)
 {
 	int columns = width - MARGIN - 1;
 	uint64_t *allocated, *reserved, top = 1;
-	char text[32];
+	char text[32], from[32], to[32];
 
 	columns = columns > COLUMNS_MAX ? COLUMNS_MAX : columns;
 	if (n < 2 || columns < 10)
@@ -71,9 +72,18 @@ void timeline_print(FILE *out, const struct cw_sample *s, size_t n, double secon
 				 (double)reserved[c] * HEIGHT / (double)top, row);
 		putc('\n', out);
 	}
-	fprintf(out, "  %10s └ 0 s%*s%.1f s\n", "", columns > 20 ? columns - 10 : 1, "", seconds);
+	snprintf(from, sizeof(from), "%.1f s", span.from);
+	snprintf(to, sizeof(to), "%.1f s", span.to);
+	fprintf(out, "  %10s └ %s%*s\n", "", from, columns - 1 - (int)strlen(from), to);
 	free(allocated);
 	free(reserved);
+}
+
+/* Only the emptiest ones have a map. */
+static bool looks_like(const struct ledger_segment *a, const struct ledger_segment *b)
+{
+	return a->size == b->size && a->free == b->free && a->largest == b->largest && a->n == b->n &&
+	       (!b->map[0] || !strcmp(a->map, b->map));
 }
 
 void ledger_print_segments(FILE *out, const struct ledger *l, size_t most)
@@ -87,12 +97,17 @@ void ledger_print_segments(FILE *out, const struct ledger *l, size_t most)
 	fprintf(out, "\n  segments of PyTorch that tensors use: %zu, with %s free in them; the largest free block has %s\n",
 		s->used, format_bytes(empty, sizeof(empty), (double)s->free_used),
 		format_bytes(largest, sizeof(largest), (double)s->largest));
-	for (size_t i = 0; i < s->used && i < most && s->list[i].free; i++) {
+	for (size_t i = 0, more, row = 0; i < s->used && row < most && s->list[i].free && s->list[i].map[0]; i += 1 + more, row++) {
+		for (more = 0; i + 1 + more < s->used && looks_like(&s->list[i], &s->list[i + 1 + more]); more++)
+			;
 		fprintf(out, "  %10s [%s] ", format_bytes(size, sizeof(size), (double)s->list[i].size), s->list[i].map);
-		fprintf(out, "%s free, %s of it in one piece, %zu tensor%s\n",
+		fprintf(out, "%s free, %s of it in one piece, %zu tensor%s",
 			format_bytes(empty, sizeof(empty), (double)s->list[i].free),
 			format_bytes(largest, sizeof(largest), (double)s->list[i].largest), s->list[i].n,
 			s->list[i].n == 1 ? "" : "s");
+		if (more)
+			fprintf(out, "; %zu more with these figures", more);
+		putc('\n', out);
 	}
 	if (s->n_pins)
 		fprintf(out, "  those that are more than half empty are kept by\n");

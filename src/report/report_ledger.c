@@ -116,15 +116,27 @@ static void put_bar(FILE *out, double share, int width)
 	fprintf(out, "%s%*s", part[eighths % 8], width - used > 0 ? width - used : 0, "");
 }
 
+static bool begins_character(char c)
+{
+	return (c & 0xc0) != 0x80;
+}
+
+/* What does not fit is cut, visibly. */
 static void put_name(FILE *out, const char *s, int columns)
 {
-	for (; *s && columns > 0; s++) {
+	int all = 0, put = 0;
+
+	for (const char *c = s; *c; c++)
+		all += begins_character(*c);
+	for (; *s; s++) {
 		unsigned char c = (unsigned char)*s;
 
-		columns -= (c & 0xc0) != 0x80;
+		put += begins_character(*s);
+		if (all > columns && put >= columns)
+			break;
 		putc(c < 0x20 || c == 0x7f ? '?' : c, out);
 	}
-	putc('\n', out);
+	fputs(all > columns ? "…\n" : "\n", out);
 }
 
 static void print_row(FILE *out, uint64_t bytes, uint64_t of, const char *name, int indent, int width)

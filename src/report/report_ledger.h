@@ -36,7 +36,8 @@ struct over_time;
 struct trace;
 json_t *over_time_json(const struct over_time *o, const struct trace *t);
 
-/* Memory over time, `width` columns. */
-void timeline_print(FILE *out, const struct cw_sample *s, size_t n, double seconds, uint64_t total, int width);
+/* Memory over time, `width` columns. The span is that of the samples, in seconds after the start of the program. */
+struct seconds_span { double from, to; };
+void timeline_print(FILE *out, const struct cw_sample *s, size_t n, struct seconds_span span, uint64_t total, int width);
 
 #endif

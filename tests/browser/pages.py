@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -28,6 +29,23 @@ for step in range(60):
     torch.blocks_freed(1 << 40, 2000)
     exec(lines[step])
 cudrv.launch(store, (2,), (64,), cudrv.u64(segment), ctypes.c_int64(1 << 40))
+cudrv.synchronize()
+"""
+
+
+# each level calls the next from two lines: 2 to the power of 20 different stacks
+STACKS = rules_blocks.START + """
+def climb(level):
+    if not level:
+        torch.block_made(segment, 512, 1, 0)
+        torch.block_freed(segment, 512, 1, 0)
+        return
+    climb(level - 1)
+    climb(level - 1)
+
+
+climb(20)
+cudrv.launch(store, (64,), (64,), cudrv.u64(segment), ctypes.c_int64(1 << 40))
 cudrv.synchronize()
 """
 
@@ -115,6 +133,15 @@ class Pages:
             json.dump(verdict, stream)
         return copy
 
+    def recount(self, name, blocks):
+        """A copy whose dump tells of that many faulting blocks: the simulated GPU writes a few."""
+        with open(self.path(name), encoding="utf-8") as stream:
+            page, n = re.subn(r'("warps": ?\d+, ?"blocks": ?)\d+', r"\g<1>%d" % blocks, stream.read())
+        assert n == 1, n
+        with open(self.path(name + "-recounted"), "w", encoding="utf-8") as stream:
+            stream.write(page)
+        return self.path(name + "-recounted")
+
     def bundle(self, name):
         path = os.path.join(self.folder, name + ".json")
         with open(path, "w", encoding="utf-8") as stream:
@@ -141,6 +168,8 @@ class Pages:
         self.snapshot("snapshot", "fragmentation")
         self.snapshot("events", "train", 200000)
         self.write("cut", self.spoil("cut", fault, lambda part: os.truncate(part, os.path.getsize(part) // 2)))
+        self.write("nomemory", self.spoil("nomemory", fault, hide_memory))
+        self.write("stacks", self.record("stacks", STACKS))
         self.write("machine", self.with_checks("machine", fault))
         self.bundle("bundle")
         self.write("newer", self.spoil("newer", fault, raise_version), status=2)
@@ -155,6 +184,29 @@ def hide_epochs(part):
         for at in found:
             stream.seek(at)
             stream.write(struct.pack("<I", 30000))
+
+
+# ALLOCATIONS, BLOCKS, FREED, SITES, TIMELINE, EVENTS and all that is known over time
+MEMORY = (5, 11, 12, 14, 15, 17, 18, 19, 20)
+
+
+def hide_memory(part):
+    """As if nothing had been recorded of memory: these chunks become unknown."""
+    with open(part, "r+b") as stream:
+        head = stream.read(20000)
+        at = next(at for at in range(0, len(head) - 16, 4) if struct.unpack_from("<I4xII", head, at) == (18, 16384, 0))
+        kind = lambda place: struct.unpack_from("<I", head, place)[0]  # noqa: E731
+        while 0 < kind(at - 16) <= 20:
+            at -= 16
+        hidden = 0
+        for at in range(at, len(head) - 16, 16):
+            if not 0 < kind(at) <= 20:
+                break
+            if kind(at) in MEMORY:
+                stream.seek(at)
+                stream.write(struct.pack("<I", 30000))
+                hidden += 1
+        assert hidden >= 5, (part, hidden)
 
 
 def raise_version(part):

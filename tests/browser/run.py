@@ -36,6 +36,8 @@ DRAWN = {
     "events": "timeline ledger map lines",
     "cut": "processes",
     "newer": "processes",
+    "nomemory": "fault launches errors processes environment",
+    "stacks": "fault ledger lines errors processes environment",
     "machine": "fault ledger map lines launches errors processes environment",
     "bundle": "environment",
 }
@@ -169,6 +171,18 @@ def check_verdicts(browser, pages):
     check("newer: panels say why they are empty", "could be read" in text(browser, "#timeline"), text(browser, "#timeline"))
     browser.open(pages.path("cut"))
     check("cut: says so", "is cut short" in text(browser, "#verdict"), text(browser, "#verdict")[:300])
+    check("cut: empty panels say so, too", "Parts of the recording are missing" in text(browser, "#timeline"), text(browser, "#timeline"))
+    browser.open(pages.path("nomemory"))
+    said = text(browser, "#verdict .notice")
+    check("nomemory: says that memory is missing", "no tables of memory" in said, said)
+    check("nomemory: panels say so, too", "not recorded" in text(browser, "#timeline") and "not in the recording" in text(browser, "#fault"), text(browser, "#fault"))
+    browser.open(pages.path("stacks"))
+    said = text(browser, "#verdict .notice")
+    check("stacks: says how many are missing", "stacks were not recorded: there was no room" in said and "1 threads" not in said, said)
+    check("stacks: the verdict is there all the same", "illegal-access" in text(browser, "#verdict"), text(browser, "#verdict")[:300])
+    browser.open(pages.recount("stacks", 132))
+    said = text(browser, "#fault figcaption")
+    check("stacks: more blocks than are kept are counted", "of 131 other blocks" in said, said)
     browser.open(pages.path("hang"))
     said = text(browser, "#fault")
     check("hang: where it stands, and who waits", "hang+0x" in said and "cuCtxSynchronize" in said, said)
@@ -189,6 +203,39 @@ def check_verdicts(browser, pages):
         const ledger = data.processes[0].detail.devices[0].ledger;
         const shown = [...document.querySelectorAll("#ledger .bar")][0].childElementCount;
         return Object.values(ledger.parts).reduce((a, b) => a + b, 0) === ledger.total && shown === Object.values(ledger.parts).filter((n) => n > 0).length;"""))
+
+
+def check_answer(browser, pages):
+    """The first screen: a sentence, the line and who is behind it, and nothing that is empty before what is not."""
+    for name in DRAWN:
+        browser.open(pages.path(name))
+        title = text(browser, "h1")
+        check(name + ": the title is a sentence", title and not title[0].islower(), title)
+        order = browser.run("return [...document.querySelectorAll('section.panel')].map((p) => p.classList.contains('empty'))")
+        check(name + ": empty panels come last", order == sorted(order), order)
+        links = browser.run("return [...document.querySelectorAll('nav a')].map((a) => a.getAttribute('href').slice(1))")
+        drawn = browser.run("return ['verdict', ...[...document.querySelectorAll('section.panel:not(.empty)')].map((p) => p.id)]")
+        check(name + ": the navigation leads to what is drawn", links == drawn, links, drawn)
+        edges = browser.run("return [...document.querySelectorAll('.source')].flatMap((s) => [s.querySelector('li'), s.querySelector('li:last-child')]).map((l) => l.lastChild.textContent)")
+        check(name + ": no blank lines at the edges of code", all(line.strip() for line in edges), edges)
+    browser.open(pages.path("oom"))
+    check("oom: the largest piece is compared with the request", "in one piece were asked for" in text(browser, "#map"), text(browser, "#map"))
+    check("oom: segments have the colours of lines", ".py:" in text(browser, "#map .legend"), text(browser, "#map .legend"))
+    check("oom: the certainty has its reason", "free memory lies between live tensors" in text(browser, "#verdict"), text(browser, "#verdict"))
+    browser.open(pages.path("stacks"))
+    check("stacks: reasons quote the lines that they name", "cudrv.alloc(20 << 20)" in text(browser, "#verdict .quotes code"), text(browser, "#verdict .quotes"))
+    browser.open(pages.path("growth"))
+    check("growth: the line that made most is shown", "Most of the memory was made here" in text(browser, "#verdict details[open]") and "block_made" in text(browser, "#verdict details[open] li[aria-current]"), text(browser, "#verdict details[open]"))
+    check("growth: and who called the one that failed", "give_up()" in text(browser, ".called"), text(browser, ".called"))
+    browser.open(pages.path("fault"))
+    drawn = "return [...document.querySelectorAll('#fault .address text.strong')].map((t) => t.textContent).join()"
+    check("fault: the block that the kernel was given is marked", "4.0 TiB past its end" in browser.run(drawn), browser.run(drawn))
+    for width in (1200, 600):
+        browser.cdp("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        browser.open(pages.path("fault"))
+        check("fault: the access is in sight at %d" % width, browser.run("return [...document.querySelectorAll('#fault .address')].every((a) => a.scrollWidth <= a.clientWidth + 1)"))
+    browser.cdp("Emulation.clearDeviceMetricsOverride")
+    quiet(browser, "answer")
 
 
 def check_keys(browser, pages):
@@ -345,7 +392,7 @@ def main():
                 check_page(browser, pages, name)
                 if given.keep:
                     browser.screenshot(os.path.join(folder, name + ".png"), whole=True)
-            for part in (check_verdicts, check_kinds, check_keys, check_themes, check_copy, check_choices, check_speed):
+            for part in (check_verdicts, check_answer, check_kinds, check_keys, check_themes, check_copy, check_choices, check_speed):
                 part(browser, pages)
     finally:
         if not given.keep:

@@ -15,6 +15,7 @@ A case is a program (Python, C or shell) whose first comment lines say what cuwh
 The line that a verdict must name ends with the comment `<- here`; `<- note` and `<- other` belong
 to notes and other processes; `<- backward`, `<- forward`, `<- capture` and `<- replay` are lines
 beside it; `<- here, <- either` is an innocent line that cannot be told from the guilty one.
+Programs that are shown to people give them as numbers: `expect: … here=21 culprit=14`.
 """
 import json
 import os
@@ -32,7 +33,8 @@ import checks
 HEADER = re.compile(
     r"^\s*(?:#|//|/?\*)\s*(expect-note|expect-other|expect-silent|expect|needs|env|uses|args"
     r"|gpu|timeout|same-output|alone|build|wrap|options(?=:)|skip(?=:))\b:?\s*(.*?)\s*(?:\*/)?\s*$")
-MARK = re.compile(r"<- (here|note|other|backward|forward|capture|replay|either|culprit)\b")
+MARKS = {"here", "note", "other", "backward", "forward", "capture", "replay", "either", "culprit"}
+MARK = re.compile(r"<- (%s)\b" % "|".join(sorted(MARKS)))
 
 
 class Case:
@@ -62,6 +64,8 @@ class Case:
         if key == "expect":
             self.main = fields(value)
             self.exit = status(self.main, self.exit)
+            for mark in MARKS & set(self.main):
+                self.marks[mark] = [(os.path.basename(self.path), int(number)) for number in self.main.pop(mark)]
         elif key == "expect-silent":
             self.silent = True
             self.main = {"cause": ["none"]}

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "facts/fact_ledger.h"
+#include "facts/facts.h"
 #include "facts/ledger.h"
 #include "base/pool.h"
 #include "dice.h"
@@ -638,6 +640,59 @@ static void report__names_the_parts_and_the_lines(void **state)
 	verdict_free(v);
 }
 
+static void facts__each_kind_is_its_own(void **state)
+{
+	static const enum fact_id ids[KIND_COUNT] = {
+		FACT_memory_parameters, FACT_memory_gradients, FACT_memory_optimizer, FACT_memory_activations, FACT_memory_backward,
+		FACT_memory_graphs, FACT_memory_workspaces, FACT_memory_loaded, FACT_memory_other,
+	};
+	struct ledger_seen seen = { .known = false };
+	struct pool pool = { 0 };
+	struct facts f = { .pool = &pool };
+	struct incidents all;
+	struct ledger l;
+	struct trace *t;
+	struct mm m;
+
+	(void)state;
+	mm_init(&m);
+	mm_segment(&m, GIB);
+	mm_block(&m, GIB, tb_stack(&m.b, USER, NULL), 0, 0);
+	mm_oom(&m, GIB, 0, tb_stack(&m.b, USER, NULL));
+	t = tb_trace(&m.b);
+	incidents_collect(&all, t, &pool);
+	ledger_build(&l, t, 0, LEDGER_OOM, all.list[0].lead, &seen, &pool);
+	for (int k = 0; k < KIND_COUNT; k++)
+		l.kind[k] = 1000u + (unsigned)k;
+	fact_set_number(&f, FACT_error_code, 2);
+	ledger_facts(&f, &all.list[0], t, &l, &seen);
+	for (int k = 0; k < KIND_COUNT; k++)
+		assert_int_equal((int)fact_number(&f, ids[k], -1), 1000 + k);
+	assert_int_equal((int)fact_number(&f, FACT_error_code, -1), 2);
+	trace_free(t);
+	pool_release(&pool);
+}
+
+static void segments__the_same_ones_are_one_row(void **state)
+{
+	struct ledger_segment list[5];
+	struct ledger l = { .segments = { .list = list, .n = 5, .used = 5, .free_used = 50 * MIB, .largest = 9 * MIB } };
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		list[i] = (struct ledger_segment){ .size = 20 * MIB, .free = (i ? 10 : 11) * MIB, .largest = 9 * MIB, .n = 1 };
+	for (int i = 0; i < 3; i++)
+		strcpy(list[i].map, "..##");
+	ledger_print_segments(out, &l, 2);
+	fclose(out);
+	assert_non_null(strstr(text, "11.0 MiB free, 9.0 MiB of it in one piece, 1 tensor\n"));
+	assert_non_null(strstr(text, "10.0 MiB free, 9.0 MiB of it in one piece, 1 tensor; 3 more with these figures\n"));
+	free(text);
+}
+
 static void chart__is_as_wide_as_the_terminal(void **state)
 {
 	struct cw_sample s[100];
@@ -649,9 +704,9 @@ static void chart__is_as_wide_as_the_terminal(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < 100; i++)
 		s[i] = (struct cw_sample){ .ticks = 1000 + i, .allocated = i * MIB, .reserved = i * 2 * MIB };
-	timeline_print(out, s, 100, 12.5, CARD, 60);
-	timeline_print(out, s, 1, 0, 0, 60);	/* nothing to draw */
-	timeline_print(out, s, 100, 1, 0, 5);	/* no room */
+	timeline_print(out, s, 100, (struct seconds_span){ 3.7, 12.5 }, CARD, 60);
+	timeline_print(out, s, 1, (struct seconds_span){ 0 }, 0, 60);	/* nothing to draw */
+	timeline_print(out, s, 100, (struct seconds_span){ 0, 1 }, 0, 5);	/* no room */
 	fclose(out);
 	for (const char *c = text; *c; c++) {
 		columns = *c == '\n' ? 0 : columns + ((*c & 0xc0) != 0x80);
@@ -659,7 +714,8 @@ static void chart__is_as_wide_as_the_terminal(void **state)
 	}
 	assert_true(widest <= 60);
 	assert_non_null(strstr(text, "198.0 MiB"));
-	assert_non_null(strstr(text, "12.5 s"));
+	assert_non_null(strstr(text, "└ 3.7 s "));
+	assert_non_null(strstr(text, " 12.5 s\n"));
 	assert_non_null(strstr(text, "█"));
 	assert_non_null(strstr(text, "░"));
 	free(text);
@@ -686,6 +742,8 @@ int main(void)
 		cmocka_unit_test(others__pinned_memory_is_the_hosts),
 		cmocka_unit_test(others__a_library_hides_it),
 		cmocka_unit_test(report__names_the_parts_and_the_lines),
+		cmocka_unit_test(facts__each_kind_is_its_own),
+		cmocka_unit_test(segments__the_same_ones_are_one_row),
 		cmocka_unit_test(chart__is_as_wide_as_the_terminal),
 	};
 

@@ -292,11 +292,15 @@ static void page__a_newer_recorder_is_told_of(void **state)
 	(void)state;
 	hostile(&b);
 	b.h->minor = CW_MINOR + 3;
-	b.h->lost_stacks = 5;
+	b.h->lost_stacks = 5000;
+	b.h->lost_threads = 1;
+	b.h->memory[0].driver_peak = 1 << 20;
 	t = tb_trace(&b);
 	p = page_of(t);
 	assert_true(mentions(detail_of(p), "gaps", "newer cuwhy"));
-	assert_true(mentions(detail_of(p), "gaps", "5 stacks were not recorded"));
+	assert_true(mentions(detail_of(p), "gaps", "5,000 stacks were not recorded"));
+	assert_true(mentions(detail_of(p), "gaps", "1 thread was not recorded"));
+	assert_true(mentions(detail_of(p), "gaps", "no tables of memory"));
 	page_free(p);
 	trace_free(t);
 }
@@ -507,15 +511,16 @@ static void source__neighbours_of_the_line(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(folder));
 	path = xasprintf("%s/train.py", folder);
-	write_file(path, "one\ntwo\nthree\r\nfour\n<b>five</b>\nsix\nseven\neight\nnine\nten\neleven\ntwelve\n");
+	write_file(path, "one\ntwo\nthree\nfour\n<b>five</b>\nsix\nseven\r\neight\nnine\nten\neleven\ntwelve\n");
 	s = source_for(folder, "train.py:8:step", &p);
-	assert_int_equal(number(s, "from"), 2);
-	assert_int_equal(json_array_size(json_object_get(s, "text")), 11);
-	assert_string_equal(json_string_value(json_array_get(json_object_get(s, "text"), 1)), "three");
-	assert_string_equal(json_string_value(json_array_get(json_object_get(s, "text"), 3)), "<b>five</b>");
+	assert_int_equal(number(s, "from"), 4);
+	assert_int_equal(json_array_size(json_object_get(s, "text")), 9);
+	assert_string_equal(json_string_value(json_array_get(json_object_get(s, "text"), 1)), "<b>five</b>");
+	assert_string_equal(json_string_value(json_array_get(json_object_get(s, "text"), 3)), "seven");
 	page_free(p);
 	s = source_for(folder, "train.py:99:step", &p);
 	assert_string_equal(field(s, "unread"), "the file is shorter than it was");
+	assert_int_equal(json_object_size(json_object_get(detail_of(p), "quotes")), 0);
 	page_free(p);
 	unlink(path);
 	free(path);
@@ -543,6 +548,43 @@ static void source__only_files_named_like_code_are_read(void **state)
 	rmdir(folder);
 }
 
+/* Memory runs out at one line, another one has it: both are shown, and so is the code of lines that reasons name. */
+static void source__who_holds_the_memory_and_what_reasons_name(void **state)
+{
+	char folder[] = "/tmp/cuwhy-page-XXXXXX", *path;
+	struct trace *t;
+	struct page *p;
+	struct mm m;
+	json_t *s;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	path = xasprintf("%s/fill.py", folder);
+	write_file(path, "one\ntwo\n    keep.append(torch.ones(9))\nfour\nfive\nmore = torch.ones(9)\nmain()\n");
+	mm_init(&m);
+	snprintf(m.b.h->cwd, sizeof(m.b.h->cwd), "%s", folder);
+	for (int i = 0; i < 12; i++) {	/* each with a gap that nothing large fits into */
+		mm_segment(&m, 10 * GIB);
+		mm_block(&m, 4 * GIB, tb_stack(&m.b, "fill.py:3:keep", NULL), 0, 0);
+	}
+	mm_oom(&m, 20 * GIB, GIB, tb_stack(&m.b, "fill.py:6:ask", "fill.py:7:<module>", NULL));
+	t = tb_trace(&m.b);
+	p = page_of(t);
+	s = json_array_get(json_object_get(detail_of(p), "sources"), 1);
+	assert_string_equal(field(s, "role"), "holder");
+	assert_int_equal(number(s, "line"), 3);
+	assert_int_equal(number(s, "bytes"), 48 * GIB);
+	s = json_array_get(json_object_get(detail_of(p), "callers"), 0);
+	assert_string_equal(field(s, "source"), "main()");
+	assert_int_equal(number(s, "line"), 7);
+	assert_string_equal(field(json_object_get(detail_of(p), "quotes"), "fill.py:3"), "keep.append(torch.ones(9))");
+	page_free(p);
+	trace_free(t);
+	unlink(path);
+	free(path);
+	rmdir(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -560,6 +602,7 @@ int main(void)
 		cmocka_unit_test(bounds__too_many_processes_and_too_long_words),
 		cmocka_unit_test(bounds__a_verdict_that_somebody_made_large),
 		cmocka_unit_test(source__neighbours_of_the_line),
+		cmocka_unit_test(source__who_holds_the_memory_and_what_reasons_name),
 		cmocka_unit_test(source__only_files_named_like_code_are_read),
 	};
 

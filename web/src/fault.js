@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fault: its kernel's block and thread in the grid, and its address among the allocations around it.
 import { el, missing, svg, table } from "./dom.js";
+import { placeText } from "./verdict.js";
 import { bytes, count, isNumber, list, many, object, stream, triple, tuple } from "./format.js";
 
 // Draws a number of things as cells; when they are too many, a cell stands for several.
@@ -28,6 +29,9 @@ const index = (at, size) => at[0] + size[0] * (at[1] + size[1] * at[2]);
 const isTriple = (t) => Array.isArray(t) && t.length === 3 && t.every((n) => isNumber(n) && n >= 0);
 const inside = (at, size) => isTriple(at) && at.every((n, i) => n < size[i]);
 
+// Threads are kept one by one up to a number; all are counted.
+const othersOf = (known, all) => (all > known ? `${count(known)} of ${count(all)} other blocks` : many(known, "other block"));
+
 function grid(kernel, fault, lanes) {
   const running = list(object(fault.running).places).length > 0;
   if (!isTriple(kernel.grid) || !isTriple(kernel.block)) return missing("The size of the grid is not known.");
@@ -44,7 +48,7 @@ function grid(kernel, fault, lanes) {
   const also = new Set(inGrid).size - 1;
   return el("div", { class: "pair" },
     el("figure", {}, left.drawing, el("figcaption", {}, `grid ${triple(kernel.grid)}: block `, el("b", {}, tuple(fault.block)), " is crossed",
-      also > 0 ? `; ${many(also, "other block")} with ${running ? "running" : "faulting"} threads filled` : "", left.each > 1 ? `; a cell is ${count(left.each)} blocks` : "")),
+      also > 0 || lanes.blocks > 1 ? `; ${othersOf(also, lanes.blocks - 1)} with ${running ? "running" : "faulting"} threads filled` : "", left.each > 1 ? `; a cell is ${count(left.each)} blocks` : "")),
     el("figure", {}, right.drawing, el("figcaption", {}, `block ${triple(kernel.block)}, a warp in a row: thread `, el("b", {}, tuple(fault.thread)), " is crossed",
       new Set(inBlock).size > 1 ? `; the ${count(new Set(inBlock).size)} threads of this block that ${running ? "were running" : "faulted"} are filled` : "")),
   );
@@ -60,19 +64,45 @@ const big = (text) => {
   }
 };
 
+// The block that the kernel had a pointer to need not be among the nearest ones.
+function withGiven(pieces, memory, sources) {
+  if (memory.in !== "near") return pieces;
+  const nameOf = (made) => placeText(object(sources.find((s) => s.file === made.file && s.line === made.line) || made));
+  const words = isNumber(memory.parameter) ? `parameter ${memory.parameter} points here` : "the kernel was given this";
+  const known = isNumber(memory.parameter) || isNumber(memory.parameter_byte);
+  const found = memory.segment ? [[object(memory.block), true, known], [object(memory.segment), false, false]] : [[object(memory.block), false, known]];
+  for (const [block, torch, given] of found) {
+    if (!block.address || !block.size) continue;
+    let piece = pieces.find((p) => p.torch === torch && p.address === block.address);
+    if (!piece) pieces.push((piece = { state: "live", address: block.address, size: block.size, kind: "device", device: block.device, torch, place: nameOf(object(block.made)), far: true }));
+    if (given) piece.given = words;
+  }
+  return pieces;
+}
+
+const madeAt = (piece, lines) => lines[piece.made] || piece.place || "";
+
 function label(piece, lines) {
-  const made = lines[piece.made];
+  const made = madeAt(piece, lines);
   return [piece.torch ? "PyTorch block" : piece.kind, piece.state === "freed" ? ", freed" : "", made ? ", " + made : ""].join("");
 }
 
 // Not to scale where it cannot be: widths grow with the logarithm of sizes and distances.
-const width = (n) => Math.max(6, Math.min(220, 8 * Math.log2(Number(n) / 256 + 2)));
+const width = (n) => Math.max(6, Math.min(150, 6 * Math.log2(Number(n) / 256 + 2)));
+
+// The drawing has room for some: those that hold the address, two on each side of it, and the one that the kernel was given.
+function nearest(pieces, address) {
+  const before = pieces.filter((p) => p.to <= address).slice(-2);
+  const after = pieces.filter((p) => p.from > address).slice(0, 2);
+  const shown = pieces.filter((p) => p.given || p.far || before.includes(p) || after.includes(p) || (p.from <= address && address < p.to));
+  return shown.map((p, i) => ({ ...p, cut: i > 0 && (p.far || shown[i - 1].far || pieces.indexOf(p) !== pieces.indexOf(shown[i - 1]) + 1) }));
+}
 
 function strips(pieces, address) {
   const out = [];
   let end = null;
   for (const piece of pieces) {
-    if (end !== null && piece.from > end) out.push({ gap: piece.from - end, from: end, to: piece.from });
+    if (end !== null && piece.from > end) out.push({ gap: piece.from - end, from: end, to: piece.from, cut: piece.cut });
     out.push({ piece, from: piece.from, to: piece.to });
     end = end === null || piece.to > end ? piece.to : end;
   }
@@ -82,21 +112,23 @@ function strips(pieces, address) {
 }
 
 function addressRow(title, pieces, address, lines) {
-  const parts = strips(pieces, address);
+  const parts = strips(nearest(pieces, address), address);
   let x = 4;
   const row = svg("svg", { height: 74, role: "img" });
   const words = [];
   for (const part of parts) {
-    const w = part.gap !== undefined ? Math.max(26, width(part.gap)) : Math.max(54, width(part.to - part.from));
+    const w = part.cut ? 40 : part.gap !== undefined ? Math.max(26, width(part.gap)) : Math.max(54, width(part.to - part.from));
     const holds = address >= part.from && address < part.to;
     if (part.gap === undefined) {
       const freed = part.piece.state === "freed";
       row.append(svg("rect", { x, y: 26, width: w, height: 22, rx: 2, fill: freed ? "none" : part.piece.torch ? "var(--tensors)" : "var(--libs)", stroke: freed ? "var(--bad)" : "none", "stroke-dasharray": freed ? "4 3" : null },
         svg("title", {}, `${part.piece.address}, ${bytes(part.piece.size)}: ${label(part.piece, lines)}`)));
       row.append(svg("text", { x: x + w / 2, y: 62, "text-anchor": "middle" }, bytes(part.piece.size)));
+      if (part.piece.given) row.append(svg("rect", { x: x - 1.5, y: 24.5, width: w + 3, height: 25, rx: 3, fill: "none", stroke: "var(--ink)", "stroke-width": 1.5 }), svg("text", { x: x - 1, y: 13, class: "strong" }, part.piece.given, `; the access is ${distance(part.piece, address)}`));
     } else {
-      row.append(svg("path", { d: `M${x + 2} 37h${w - 4}`, stroke: "var(--faint)", "stroke-dasharray": "2 3" }));
-      if (w > 34) row.append(svg("text", { x: x + w / 2, y: 62, "text-anchor": "middle" }, bytes(Number(part.gap))));
+      if (part.cut) row.append(svg("text", { x: x + w / 2, y: 41, "text-anchor": "middle" }, "\u22ef"));
+      else row.append(svg("path", { d: `M${x + 2} 37h${w - 4}`, stroke: "var(--faint)", "stroke-dasharray": "2 3" }));
+      if (w > 34 && !part.cut) row.append(svg("text", { x: x + w / 2, y: 62, "text-anchor": "middle" }, bytes(Number(part.gap))));
     }
     if (holds) {
       const at = part.open ? (part.from === address ? x + 2 : x + w - 2) : x + 3 + (Number(address - part.from) / Number(part.to - part.from)) * (w - 6);
@@ -108,31 +140,32 @@ function addressRow(title, pieces, address, lines) {
   row.setAttribute("viewBox", `0 0 ${Math.max(x + 40, 300)} 74`);
   row.setAttribute("width", Math.max(x + 40, 300));
   row.setAttribute("aria-label", `${title}: ${many(pieces.length, "piece")} around the address; it lies ${words.join(", ") || "outside of them"}`);
-  return el("div", { css: { "overflow-x": "auto" } }, row);
+  return el("div", { class: "address" }, row);
 }
 
+const distance = (p, address) => (address < p.from ? bytes(Number(p.from - address)) + " before it" : address < p.to ? `inside, at byte ${count(Number(address - p.from))}` : bytes(Number(address - p.to)) + " past its end");
+
 function addressTable(pieces, address, lines) {
-  const distance = (p) => (address < p.from ? bytes(Number(p.from - address)) + " before it" : address < p.to ? `inside, at byte ${count(Number(address - p.from))}` : bytes(Number(address - p.to)) + " past its end");
   return el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Memory around the address" }, el("table", { "aria-label": "Memory around the address" },
     el("thead", {}, el("tr", {}, ["address", "size", "what", "allocated at", "freed at", "the access is"].map((h) => el("th", { scope: "col" }, h)))),
     el("tbody", {}, pieces.map((p) => el("tr", {}, el("th", { scope: "row", class: "mono" }, p.address), el("td", { class: "n" }, bytes(p.size)),
-      el("td", {}, (p.torch ? "PyTorch block" : p.kind + (p.kind === "device" && p.device >= 0 ? " " + p.device : "")) + (p.state === "freed" ? " (freed)" : "")), el("td", {}, lines[p.made] || ""), el("td", {}, lines[p.freed] ? (p.after ? "after " : "") + lines[p.freed] : ""), el("td", {}, distance(p)))))));
+      el("td", {}, (p.torch ? "PyTorch block" : p.kind + (p.kind === "device" && p.device >= 0 ? " " + p.device : "")) + (p.state === "freed" ? " (freed)" : "")), el("td", {}, madeAt(p, lines), p.given ? el("div", { class: "soft" }, p.given) : null), el("td", {}, lines[p.freed] ? (p.after ? "after " : "") + lines[p.freed] : ""), el("td", {}, distance(p, address)))))));
 }
 
-function addressView(fault, detail) {
+function addressView(fault, detail, kind) {
   const address = fault.address ? big(fault.address) : null;
   if (address === null) return missing("No address belongs to this fault, or it could not be read from the core dump.");
-  const pieces = list(detail.neighbours)
+  const pieces = withGiven(list(detail.neighbours), object(fault.memory), list(detail.sources))
     .map((p) => ({ ...p, from: big(p.address), to: big(p.address) + BigInt(p.size || 0) }))
     .sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0));
-  if (!pieces.length) return missing("What memory lies around the address is known from a recording of 'cuwhy run' only; there is none here.");
+  if (!pieces.length) return missing(kind === "recording" ? "What memory lies around the address is not in the recording." : "What memory lies around the address is known from a recording of 'cuwhy run' only; there is none here.");
   const lines = list(detail.lines);
   const driver = pieces.filter((p) => !p.torch);
   const torch = pieces.filter((p) => p.torch);
   return [
-    driver.length ? [el("h3", {}, "Allocations of the driver"), addressRow("Allocations of the driver", driver, address, lines)] : null,
-    torch.length ? [el("h3", {}, "Blocks of PyTorch inside them"), addressRow("Blocks of PyTorch", torch, address, lines)] : null,
-    el("p", { class: "soft" }, "In the order of addresses, not to scale; dotted lines are addresses without memory."),
+    driver.length ? [el("h3", {}, "The address: allocations of the driver"), addressRow("Allocations of the driver", driver, address, lines)] : null,
+    torch.length ? [el("h3", {}, driver.length ? "Blocks of PyTorch inside them" : "The address: blocks of PyTorch"), addressRow("Blocks of PyTorch", torch, address, lines)] : null,
+    el("p", { class: "soft" }, "In the order of addresses, not to scale; dotted lines are addresses without memory" + (pieces.some((p) => p.far) || pieces.length > 10 ? "; at \u22ef some may be left out." : ".")),
     el("details", { open: pieces.length <= 8 || null }, el("summary", {}, `The ${many(pieces.length, "piece")} of memory as a table`), addressTable(pieces, address, lines)),
   ];
 }
@@ -178,7 +211,7 @@ export function faultPanel(data, process) {
     grid(kernel, fault, object(detail.lanes)),
     running(fault),
     waiting(verdict),
-    assertion.condition || assertion.one_of || list(object(fault.running).places).length ? null : [el("h3", {}, "The address"), addressView(fault, detail)],
+    assertion.condition || assertion.one_of || list(object(fault.running).places).length ? null : addressView(fault, detail, data.input.kind),
   ];
 }
 

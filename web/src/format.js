@@ -11,7 +11,7 @@ export function bytes(n) {
     n /= 1024;
     unit++;
   }
-  return unit ? n.toFixed(n < 10 ? 2 : 1) + " " + UNITS[unit] : n + " B";
+  return unit ? n.toFixed(1) + " " + UNITS[unit] : n + " B";
 }
 
 export const count = (n) => (isNumber(n) ? n.toLocaleString("en-US") : "not known");
@@ -35,6 +35,8 @@ export const tuple = (t) => (Array.isArray(t) ? "(" + t.join(", ") + ")" : "not 
 export const list = (x) => (Array.isArray(x) ? x : []);
 export const object = (x) => (x && typeof x === "object" && !Array.isArray(x) ? x : {});
 
+// A name keeps its small letter: "cuBLAS", "torch.compile".
+export const sentence = (s) => (typeof s === "string" && /^[a-z]+[ :,]/.test(s) ? capital(s) : s);
 export const capital = (s) => s.slice(0, 1).toUpperCase() + s.slice(1);
 
 export function moment(at) {

@@ -40,6 +40,7 @@ function panel([id, title, , make], data, process, device) {
   const unread = !process.detail && data.input.kind === "recording" && id !== "fault" && id !== "processes";
   const body = unread ? missing("No process of this recording could be read: the notes at the top say why.") : guard(id, () => make(data, process, device, live));
   const empty = body instanceof Element && body.classList.contains("missing");
+  if (empty && process.detail && list(data.missing).length && id !== "fault") body.append(" Parts of the recording are missing: the notes at the top tell which.");
   return el("section", { class: empty ? "panel empty" : "panel", id, "aria-labelledby": id + "-title" }, el("header", {}, el("h2", { id: id + "-title" }, title)), body);
 }
 
@@ -80,6 +81,8 @@ function deviceOf(devices) {
   return failed < 0 ? 0 : failed;
 }
 
+const link = (id, words) => el("a", { href: "#" + id }, words);
+
 function drawPanels(data, main, focus) {
   const detailed = list(data.processes).filter((p) => p && p.detail);
   const process = detailed[chosen.process] || {};
@@ -89,7 +92,10 @@ function drawPanels(data, main, focus) {
   live.queue.length = 0;
   const redraw = () => drawPanels(data, main, true);
   const tools = choosers(data, detailed, devices, redraw);
-  clear(main).append(...[guard("verdict", () => verdictPanel(data, detailed[0] || object(list(data.processes)[0]))), tools, ...panelsOf(data).map((p) => panel(p, data, process, device))].filter(Boolean));
+  const panels = panelsOf(data).map((p) => panel(p, data, process, device));
+  const empty = (p) => p.classList.contains("empty");
+  clear(document.getElementById("panels")).append(link("verdict", "Verdict"), ...panelsOf(data).filter((p, i) => !empty(panels[i])).map(([id, , short]) => link(id, short)));
+  clear(main).append(...[guard("verdict", () => verdictPanel(data, detailed[0] || object(list(data.processes)[0]))), tools, ...panels.filter((p) => !empty(p)), ...panels.filter(empty)].filter(Boolean));
   for (const work of live.queue.splice(0)) guard("chart", work);
   if (focus && tools) tools.querySelector("select").focus();
 }
@@ -98,7 +104,7 @@ function frame(data, main) {
   const input = object(data.input);
   return [
     el("header", { class: "top" }, el("div", { class: "in" }, el("span", { class: "name" }, "cuwhy"),
-      el("nav", { "aria-label": "Panels" }, el("a", { href: "#verdict" }, "Verdict"), panelsOf(data).map(([id, , short]) => el("a", { href: "#" + id }, short))), themeSwitch())),
+      el("nav", { id: "panels", "aria-label": "Panels" }), themeSwitch())),
     main,
     el("footer", {}, el("p", {}, `cuwhy ${data.cuwhy || ""} made this page of the ${input.kind === "dump" ? "core dump" : input.kind || "file"} `, el("code", {}, input.path || ""), isNumber(data.made) ? ` on ${new Date(data.made * 1000).toISOString().slice(0, 10)}` : "", "."),
       el("p", {}, "It loads nothing and sends nothing. It holds source lines, command lines and folders of the program: look before you publish it.")),

@@ -7,10 +7,11 @@ import { KIND_COLOURS } from "./kinds.js";
 const WIDTH = 1000;
 const SHOWN = 16;
 
-// Without kinds (snapshots) the biggest lines have the colours.
+// Where kinds tell nothing (snapshots, or none is known), the biggest lines have the colours.
 function colouring(map, segments) {
   const kinds = list(map.kinds);
-  if (kinds.length) return { of: (run) => KIND_COLOURS[kinds[run[4]]] || "--c8", used: new Set(segments.flatMap((s) => list(s.runs).map((r) => kinds[r[4]]))), lines: null };
+  const used = new Set(segments.flatMap((s) => list(s.runs).map((r) => kinds[r[4]])));
+  if ([...used].some((kind) => kind && kind !== "other")) return { of: (run) => KIND_COLOURS[kinds[run[4]]] || "--c8", used, lines: null };
   const sums = new Map();
   for (const s of segments) for (const run of list(s.runs)) sums.set(run[5], (sums.get(run[5]) || 0) + run[2]);
   const top = [...sums].sort((a, b) => b[1] - a[1]).slice(0, 8).map(([line]) => line);
@@ -54,6 +55,13 @@ function rowOf(segment, draw) {
   return el("div", { class: "row" }, el("span", { class: "n" }, segment.like > 1 ? el("b", {}, count(segment.like) + " \u00d7 ") : "", bytes(segment.size)), strip, el("span", { class: "soft" }, `${percent(segment.free, segment.size) || "0 %"} free${runs.length ? ", " + draw.mostly(runs) : ""}`));
 }
 
+// Why free memory was of no use.
+function pieces(map, all, request) {
+  const largest = all.reduce((a, s) => Math.max(a, s.largest || 0), 0);
+  if (map.at !== "oom" || map.left_out || !isNumber(request) || largest >= request) return null;
+  return el("p", {}, `The largest free piece has ${bytes(largest)}; ${bytes(request)} in one piece were asked for.`);
+}
+
 export function mapPanel(data, process, device) {
   const map = object(device.map);
   const all = list(map.segments).filter((s) => s && isNumber(s.size) && s.size > 0);
@@ -67,7 +75,7 @@ export function mapPanel(data, process, device) {
     colours,
     mostly: (runs) => {
       const run = runs.reduce((a, r) => (r[2] > a[2] ? r : a));
-      return list(map.kinds)[run[4]] || (lines[run[5]] || "no line known").replace(/^.*\//, "").replace(/ in .*$/, "");
+      return (colours.used && list(map.kinds)[run[4]]) || (lines[run[5]] || "no line known").replace(/^.*\//, "").replace(/ in .*$/, "");
     },
     pick: (rect, segment, run) => {
       if (on) on.classList.remove("on");
@@ -92,6 +100,7 @@ export function mapPanel(data, process, device) {
   const size = all.reduce((a, s) => a + s.size * (s.like || 1), 0) + (map.left_out || 0);
   return [
     el("p", { class: "soft" }, `${map.at === "oom" ? "When memory ran out" : "At the end"}: ${many(map.count, "segment")}, ${bytes(size)}${isNumber(map.left_out_free) || !map.left_out ? `, of which ${bytes(free)} (${percent(free, size)}) are free but belong to PyTorch` : ""}. Each row is one segment at the full width, whatever its size; those that look the same are drawn once.`),
+    pieces(map, all, object(object(data.verdict).memory).request),
     el("div", { class: "tools" }, el("label", {}, "Order by ", el("select", { onchange: (e) => { state.order = e.target.value; fill(); } }, Object.keys(orders).map((name) => el("option", {}, name)))), more),
     legend(colours, words, lines),
     rows,

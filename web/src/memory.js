@@ -51,8 +51,10 @@ function summary(line, marks, total) {
   const at = list(line.allocated).indexOf(most);
   const driver = list(line.driver).reduce((a, b) => Math.max(a, b), 0);
   const what = most || !driver ? `Tensors held at most ${bytes(most)}, ${seconds((line.us[at] || 0) / 1e6)} after the start` : `PyTorch's allocator was not used; the driver had given out at most ${bytes(driver)}`;
+  // one failure is noticed several times: by the driver, by PyTorch, by Python
+  const once = marks.length && marks[marks.length - 1].x - marks[0].x < 1;
   return what + (total ? `; the device has ${bytes(total)}` : "") +
-    (marks.length ? `; the ${marks.length > 1 ? "last " : ""}failure came after ${seconds(marks[marks.length - 1].x)}.` : ".");
+    (marks.length ? `; the ${once ? "" : "last "}failure came after ${seconds(marks[marks.length - 1].x)}.` : ".");
 }
 
 // Tensors, cache and the rest: all that is known of a snapshot, and of a recording without epochs.
@@ -103,7 +105,7 @@ function barOf(title, parts, words, colours, all) {
   const colour = (id) => `var(${colours[id] || "--rest"})`;
   return [
     el("div", { class: "bar", role: "img", "aria-label": `${title}: ` + shown.map(([id, n]) => `${words[id] || id} ${bytes(n)}`).join(", ") },
-      shown.map(([id, n], i) => el("span", { class: OPEN.has(id) ? "open" : null, title: `${words[id] || id}: ${bytes(n)}`, css: { background: colour(id), flex: `${n / scale} 1 0` } }, n / scale > 0.025 ? letter(i) : ""))),
+      shown.map(([id, n], i) => el("span", { class: OPEN.has(id) ? "open" : null, title: `${words[id] || id}: ${bytes(n)}`, css: { background: colour(id), flex: `${n / scale} 1 0` } }, n / scale > 0.2 ? `${letter(i)} \u2002${bytes(n)}` : n / scale > 0.025 ? letter(i) : ""))),
     el("table", { "aria-label": title, class: "narrow" },
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "part"), el("th", { scope: "col", class: "n" }, "bytes"), el("th", { scope: "col", class: "n" }, "share"))),
       el("tbody", {}, shown.map(([id, n], i) => el("tr", {}, el("th", { scope: "row" }, el("span", { class: "swatch" + (OPEN.has(id) ? " open" : ""), css: { background: colour(id) } }, letter(i)), words[id] || id), el("td", { class: "n" }, bytes(n)), el("td", { class: "n" }, percent(n, scale)))),
@@ -120,7 +122,7 @@ export function ledgerPanel(data, process, device) {
   return [
     el("p", { class: "soft" }, `${capital(moment(ledger.at))}${isNumber(ledger.us) ? `, ${seconds(ledger.us / 1e6)} after the start` : ""}. `, isNumber(ledger.total) ? `The parts add up to the ${bytes(ledger.total)} of the card.` : "The size of the card is not known here."),
     barOf("The memory of the device", parts, object(words.parts), PART_COLOURS, ledger.total || 0),
-    Object.values(kinds).filter((n) => n > 0).length === 1 && kinds.other > 0 ? el("p", { class: "soft" }, "What the tensors are for is not known of any: none is a parameter, a gradient, of an optimizer, or kept for backward.")
+    Object.values(kinds).filter((n) => n > 0).length === 1 && kinds.other > 0 ? el("p", { class: "soft" }, "None of the tensors is a parameter or a gradient, belongs to an optimizer, or is kept for backward.")
     : Object.values(kinds).some((n) => n > 0) ? [el("h3", {}, "What the tensors are"), barOf("What the tensors are", kinds, object(words.kinds), KIND_COLOURS, 0)] : null,
     object(ledger.pinned).peak ? el("p", { class: "soft" }, `Pinned memory of the host: ${bytes(ledger.pinned.bytes)}, at most ${bytes(ledger.pinned.peak)}.`) : null,
   ];
@@ -158,7 +160,7 @@ export function linesPanel(data, process, device) {
     clear(body).append(...shown.map((r) => el("tr", {}, columns.map(([key]) =>
       key === "name" ? el("th", { scope: "row", class: "place" }, r.name)
       : key === "what" ? el("td", {}, r.what)
-      : key === "bytes" ? el("td", { class: "n" }, el("span", { class: "meter", "aria-hidden": "true" }, el("i", { css: { width: (100 * r.bytes) / most + "%" } })), " " + bytes(r.bytes))
+      : key === "bytes" ? el("td", { class: "n" }, el("span", { class: "meter", "aria-hidden": "true" }, el("i", { css: { width: (100 * r.bytes) / most + "%" } })), el("span", { class: "figure" }, bytes(r.bytes)))
       : el("td", { class: "n" }, r[key] ? count(r[key]) : "")))));
     for (const head of heads) {
       if (head.column === state.key) head.setAttribute("aria-sort", state.down ? "descending" : "ascending");

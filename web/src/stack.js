@@ -12,9 +12,11 @@ const letter = (i) => String.fromCharCode(65 + (i % 26));
 // From the bottom up.
 function layersOf(kinds, words) {
   const tensors = object(kinds.tensors);
-  const named = Object.keys(KIND_COLOURS).filter((id) => tensors[id]).map((id) => ({ label: object(words.kinds)[id] || id, colour: KIND_COLOURS[id], values: tensors[id] }));
+  const known = Object.keys(KIND_COLOURS).filter((id) => list(tensors[id]).some((n) => n > 0));
+  const one = known.length === 1 && known[0] === "other";
+  const named = known.map((id) => (one ? { label: "tensors", colour: "--tensors", values: tensors[id], tensors: true } : { label: object(words.kinds)[id] || id, colour: KIND_COLOURS[id], values: tensors[id], tensors: true }));
   const more = [
-    { label: "tensors not told apart", colour: "--free", values: kinds.untold, open: true },
+    { label: "tensors not told apart", colour: "--free", values: kinds.untold, open: true, tensors: true },
     { label: "PyTorch's cache", colour: "--cache2", values: kinds.cache, open: true },
     { label: "other allocations", colour: "--c9", values: kinds.other_libraries },
   ];
@@ -64,7 +66,7 @@ function areaSeries(layer) {
 }
 
 function lineSeries(line) {
-  return { label: line.label, stroke: () => css(line.colour), width: 1.4, dash: line.dash, points: { show: false }, paths: stepped };
+  return { label: line.label, stroke: () => css(line.colour), width: 1, dash: line.dash, points: { show: false }, paths: stepped };
 }
 
 // The letter of a layer stands in the middle of where it is thick.
@@ -103,6 +105,31 @@ function letters(layers) {
           g.fillStyle = css(mark.ink);
           g.fillText(mark.text, Math.min(Math.max(mark.x, u.bbox.left + 7 * devicePixelRatio), u.bbox.left + u.bbox.width - 7 * devicePixelRatio), mark.y);
         }
+        g.restore();
+      },
+    },
+  };
+}
+
+// What tensors were for is known of the moment when a stretch had most. Where PyTorch had given out less, it is pale.
+function veil(layers, lines) {
+  return {
+    hooks: {
+      drawSeries: (u, number) => {
+        if (number !== layers.length || layers.some((layer) => layer.tensors && !layer.shown) || !lines.length) return;
+        const g = u.ctx;
+        const time = u.data[0];
+        const x = (t) => Math.round(Math.min(Math.max(u.valToPos(t, "x", true), u.bbox.left), u.bbox.left + u.bbox.width));
+        g.save();
+        g.fillStyle = css("--panel");
+        g.globalAlpha = 0.6;
+        time.forEach((t, i) => {
+          const top = layers.reduce((sum, layer) => sum + (layer.tensors ? layer.wide[i] || 0 : 0), 0);
+          const given = lines[0].wide[i];
+          if (given === null || given >= top || i + 1 >= time.length) return;
+          const high = Math.max(u.valToPos(top, "y", true), u.bbox.top);
+          g.fillRect(x(t), high, x(time[i + 1]) - x(t), Math.min(u.valToPos(given, "y", true), u.bbox.top + u.bbox.height) - high);
+        });
         g.restore();
       },
     },
@@ -165,7 +192,7 @@ export function kindsChart({ line, kinds, failed, failures, total, words, box, b
     legend: { show: false },
     hooks: { ready: [say], setCursor: [say] },
   };
-  options.plugins.push(letters(layers));
+  options.plugins.push(veil(layers, lines), letters(layers));
   live.later(() => {
     options.width = Math.max(280, box.clientWidth || 800);
     chart = new uPlot(options, data(), box);
@@ -175,7 +202,7 @@ export function kindsChart({ line, kinds, failed, failures, total, words, box, b
   return [
     box,
     legend.node,
-    el("p", { class: "soft" }, `Each step shows what was held when its stretch of time had most${list(kinds.us).length > 1 ? "" : "; there is one"}. The lines are finer: the largest values of about two thousand samples.`),
+    el("p", { class: "soft" }, `Each step shows what was held when its stretch of time had most${list(kinds.us).length > 1 ? "" : "; there is one"}. The lines are finer: the largest values of about two thousand samples. Above the line of what PyTorch had given out, tensors are pale.`),
     list(kinds.untold).some((n) => n > 0) ? missing("Some tensors are not told apart: there was no room for the history of every line that made some.") : null,
     tableOf(kinds, layers, failed),
   ];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict: what happened, where, why, what to do, how sure.
 import { copyButton, el, missing, rich } from "./dom.js";
-import { count, list, many, object, stream, triple } from "./format.js";
+import { bytes, count, list, many, object, sentence, stream, triple } from "./format.js";
 
 const SURE = {
   certain: "direct evidence, and nothing contradicts it",
@@ -13,8 +13,15 @@ export function placeText(line) {
   return line.file ? `${line.shown || line.file}:${line.line}${line.function && line.function[0] !== "<" ? " in " + line.function + "()" : ""}` : "";
 }
 
+// Some lines on both sides; blank ones at the edges tell nothing.
+function excerpt(source, around) {
+  const lines = list(source.text).map((words, i) => [source.from + i, words]).filter(([number]) => Math.abs(number - source.line) <= around);
+  const full = lines.map(([number, words]) => number === source.line || /\S/.test(words));
+  return lines.slice(full.indexOf(true), full.lastIndexOf(true) + 1);
+}
+
 // A line of code among its neighbours.
-export function sourceView(source) {
+export function sourceView(source, around = 4) {
   const text = list(source.text);
   if (!text.length || source.line - source.from >= text.length) {
     return source.source
@@ -25,7 +32,7 @@ export function sourceView(source) {
     "div",
     {},
     el("div", { class: "source", tabindex: 0, role: "group", "aria-label": `Code around ${placeText(source)}` },
-      el("ol", {}, text.map((words, i) => codeLine(source.from + i, words, source.from + i === source.line)))),
+      el("ol", {}, excerpt(source, around).map(([number, words]) => codeLine(number, words, number === source.line)))),
     source.changed ? missing("The file has changed since the program ran: the line may be another one.") : null,
   );
 }
@@ -35,6 +42,7 @@ function codeLine(number, words, current) {
 }
 
 const HERE = {
+  holder: "Most of the memory was made here",
   noticed: "PyTorch or Python noticed it here, which is not where it began:",
   forward: "The forward line that this backward belongs to:",
   backward: "The line that called backward:",
@@ -48,19 +56,45 @@ const HERE = {
   suspect: "Launched from here, not waited for since:",
 };
 
-function whereOf(data, verdict, sources) {
+// Each line once, with the first thing there is to say of it.
+function otherPlaces(sources, where) {
+  const seen = new Set(where ? [`${where.shown}:${where.line}`] : []);
+  return sources.filter((s) => {
+    const at = `${s.shown}:${s.line}`;
+    return s.role !== "where" && !seen.has(at) && seen.add(at);
+  });
+}
+
+// Lines that a text names, with what stands there; not those that are on the page already.
+function quotesOf(text, quotes, shown) {
+  const names = [...new Set(String(text).match(/[^\s"'(),;`]+:\d+/g) || [])].filter((name) => typeof quotes[name] === "string" && !shown.has(name));
+  return quoteList(names.map((name) => [names.length > 1 ? name : "", quotes[name]]));
+}
+
+const quoteList = (pairs) => (pairs.length ? el("ul", { class: "quotes" }, pairs.map(([name, words]) => el("li", {}, name ? el("span", { class: "place" }, name) : null, words ? el("code", {}, words) : null))) : null);
+
+// The code that can be seen without opening anything.
+function shownPlaces(sources) {
+  const where = sources.find((s) => s.role === "where");
+  return new Set([where, ...otherPlaces(sources, where).filter(isOpen)].filter(Boolean).flatMap((s) => (s === where ? excerpt(s, 4) : excerpt(s, 2)).concat([[s.line]]).map(([number]) => `${s.shown}:${number}`)));
+}
+
+const isOpen = (source) => source.role === "suspect" || source.role === "holder";
+
+function whereOf(data, verdict, sources, callers) {
   const where = sources.find((s) => s.role === "where");
   const at = object(verdict.where);
   const out = [];
   if (where) out.push(el("p", { class: "place" }, el("b", {}, placeText(where))), sourceView(where));
   else if (at.file) out.push(el("p", { class: "place" }, el("b", {}, placeText(at))), at.source ? sourceView(at) : null);
   else out.push(missing(data.input.kind === "dump" ? "A core dump knows no line of Python. Run the program under 'cuwhy run': the recording ties the kernel to the line that launched it." : "No line of Python is known for this failure."));
+  if (callers.length) out.push(el("div", { class: "called" }, el("span", { class: "soft" }, "called at "), quoteList(callers.map((c) => [placeText({ ...c, file: c.shown }), c.source]))));
   out.push(kernelOf(verdict));
   if (at.library) out.push(missing("No line of your own code was on the stack: this is a library's."));
-  for (const source of sources) {
-    if (source.role === "where" || (where && source.file === where.file && source.line === where.line)) continue;
+  for (const source of otherPlaces(sources, where)) {
+    const words = [HERE[source.role] || source.role, source.bytes ? `, ${bytes(source.bytes)} of it:` : ""];
     out.push(
-      el("details", { open: source.role === "suspect" || null }, el("summary", {}, HERE[source.role] || source.role, " ", el("span", { class: "place" }, placeText(source))), sourceView(source)),
+      el("details", { open: isOpen(source) || null }, el("summary", {}, words, " ", el("span", { class: "place" }, placeText(source))), sourceView(source, 2)),
     );
   }
   const stack = list(at.stack);
@@ -89,7 +123,7 @@ function sureOf(verdict) {
   const candidates = list(verdict.candidates);
   const evidence = list(verdict.evidence);
   return [
-    el("p", {}, el("b", {}, verdict.certainty), ": ", SURE[verdict.certainty] || ""),
+    el("p", {}, el("b", { title: SURE[verdict.certainty] }, verdict.certainty), ": ", rich(verdict.because || SURE[verdict.certainty] || "")),
     candidates.length > 1 ? el("p", {}, "candidates: ", candidates.map((c, i) => [i ? ", " : "", el("code", {}, c.cause), ` (${c.certainty})`])) : null,
     evidence.length
       ? el("details", {}, el("summary", {}, many(evidence.length, "piece") + " of evidence"),
@@ -126,24 +160,27 @@ function noneOf(data, verdict) {
 
 export function verdictPanel(data, process) {
   const verdict = object(data.verdict);
-  const sources = list(object(process.detail).sources);
+  const detail = object(process.detail);
+  const sources = list(detail.sources);
   const none = verdict.cause === "none";
-  const title = data.title ? data.title[0].toUpperCase() + data.title.slice(1) : none ? (list(data.missing).length && !list(data.processes).some((p) => p.detail) ? "Nothing of this recording could be read" : data.input.kind === "snapshot" ? "No out-of-memory in this snapshot" : "No CUDA failure") : keepUnits(verdict.title);
+  const quotes = object(detail.quotes);
+  const shown = shownPlaces(sources);
+  const title = data.title ? data.title[0].toUpperCase() + data.title.slice(1) : none ? (list(data.missing).length && !list(data.processes).some((p) => p.detail) ? "Nothing of this recording could be read" : data.input.kind === "snapshot" ? "No out-of-memory in this snapshot" : "No CUDA failure") : sentence(keepUnits(verdict.title));
   const body = none
     ? noneOf(data, verdict)
     : el(
         "div",
         { class: "answer" },
-        data.input.kind === "bundle" ? null : [el("h2", {}, "WHERE"), el("div", {}, whereOf(data, verdict, sources))],
+        data.input.kind === "bundle" ? null : [el("h2", {}, "WHERE"), el("div", {}, whereOf(data, verdict, sources, list(detail.callers)))],
         el("h2", {}, "WHY"),
-        el("div", {}, list(verdict.why).length ? el("ul", {}, list(verdict.why).map((why) => el("li", {}, rich(why)))) : missing("The cause is not known; what is known is below.")),
+        el("div", {}, list(verdict.why).length ? el("ul", {}, list(verdict.why).map((why) => el("li", {}, rich(why), quotesOf(why, quotes, shown)))) : missing("The cause is not known; what is known is below.")),
         el("h2", {}, "FIX"),
         el("div", {}, fixOf(verdict)),
         el("h2", {}, "SURE"),
         el("div", {}, sureOf(verdict)),
       );
   return el("section", { class: "verdict", id: "verdict", "aria-labelledby": "verdict-title" },
-    el("h1", { id: "verdict-title" }, title || "cuwhy report"), metaOf(data, verdict, object(process.detail)), noticeOf(data, process), body);
+    el("h1", { id: "verdict-title" }, title || "cuwhy report"), metaOf(data, verdict, detail), noticeOf(data, process), body);
 }
 
 // A number and its unit stay on one line.
