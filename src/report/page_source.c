@@ -188,24 +188,16 @@ json_t *page_quotes(const struct verdict *v, const char *cwd)
 	return to;
 }
 
-/* The user's own lines outside of the one that is named, innermost first. */
 json_t *page_callers(const struct verdict *v, const char *cwd)
 {
 	json_t *list = json_array();
 	struct pool pool = { 0 };
-	bool outside = false;
+	const struct line *l;
 
-	for (size_t i = 0; i < v->n_stack && json_array_size(list) < CALLERS_MAX; i++) {
-		const struct line *l = &v->stack[i];
-
-		if (!l->file || frame_owner(l->file, "") != OWNER_USER)
-			continue;
-		if (outside)
-			json_array_append_new(list, json_pack("{s:o,s:I,s:o,s:o}", "shown", json_text(file_shown(l->file, cwd)), "line", (json_int_t)l->number,
-							      "function", json_text(l->function ? function_base(l->function) : NULL),
-							      "source", json_text(quoted(l->file, l->number, cwd, &pool))));
-		outside = outside || (v->where.file && l->number == v->where.number && !strcmp(l->file, v->where.file));
-	}
+	for (size_t i = 0; i < CALLERS_MAX && (l = verdict_caller(v, i)); i++)
+		json_array_append_new(list, json_pack("{s:o,s:I,s:o,s:o}", "shown", json_text(file_shown(l->file, cwd)), "line", (json_int_t)l->number,
+						      "function", json_text(l->function ? function_base(l->function) : NULL),
+						      "source", json_text(quoted(l->file, l->number, cwd, &pool))));
 	pool_release(&pool);
 	return list;
 }

@@ -98,6 +98,8 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 
 static void text_where(struct wrap *w, const struct verdict *v)
 {
+	const struct line *caller = &v->caller;
+
 	wrap_label(w, "WHERE");
 	if (v->where.file)
 		text_line(w, &v->where);
@@ -107,6 +109,9 @@ static void text_where(struct wrap *w, const struct verdict *v)
 		wrap_printf(w, "the line is not known: %s", v->frames_off);
 	else
 		wrap_text(w, "the line is not known");
+	if (caller->file && !same_line(caller, &v->backward))
+		wrap_printf(w, "called at %s:%u%s%s", caller->shown, caller->number, caller->source ? "    " : "",
+			    caller->source ? caller->source : "");
 	text_other_lines(w, v);
 	if (v->rank != CW_UNKNOWN && v->from_text)
 		wrap_printf(w, "rank %u", v->rank);

@@ -68,6 +68,22 @@ struct line line_of_place(struct verdict *v, const struct trace *t, const struct
 	return l;
 }
 
+const struct line *verdict_caller(const struct verdict *v, size_t n)
+{
+	bool outside = false;
+
+	for (size_t i = 0; i < v->n_stack; i++) {
+		const struct line *l = &v->stack[i];
+
+		if (!l->file || frame_owner(l->file, "") != OWNER_USER)
+			continue;
+		if (outside && n-- == 0)
+			return l;
+		outside = outside || (v->where.file && l->number == v->where.number && !strcmp(l->file, v->where.file));
+	}
+	return NULL;
+}
+
 size_t lines_of_stack(struct verdict *v, const struct trace *t, uint32_t off, struct line **lines)
 {
 	const struct cw_stack *s = off ? trace_stack(t, off) : NULL;
@@ -88,6 +104,7 @@ size_t lines_of_stack(struct verdict *v, const struct trace *t, uint32_t off, st
 
 static void fill_lines(struct verdict *v, const struct trace *t, const struct scene *s)
 {
+	const struct line *caller;
 	uint32_t off = trace_header(t)->frames_off_because;
 
 	v->where = line_of_place(v, t, &s->where);
@@ -96,6 +113,9 @@ static void fill_lines(struct verdict *v, const struct trace *t, const struct sc
 	v->backward = line_of_place(v, t, &s->backward);
 	v->capture = line_of_place(v, t, &s->capture);
 	v->n_stack = lines_of_stack(v, t, s->where.stack, &v->stack);
+	caller = verdict_caller(v, 0);
+	if (caller)
+		v->caller = line_of_place(v, t, &(struct place){ .file = caller->file, .line = caller->number });
 	if (!v->where.file && off)
 		v->frames_off = reason_text(off);
 }

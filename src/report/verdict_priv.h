@@ -116,6 +116,7 @@ struct verdict {
 	uint64_t text_line;		/* of the first error; 0 = none */
 	const char *text_file;		/* the input that it stands in */
 	struct line where, noticed, forward, backward, capture, replay;
+	struct line caller;	/* the line of the user's own that called `where` */
 	struct line *or;	/* lines that cannot be told apart from `where` */
 	size_t n_or;
 	struct line *stack;		/* innermost first */
@@ -166,6 +167,8 @@ void verdict_fault(struct verdict *v, struct facts *f, const struct culprit *c);
 /* Who waited, when the process waited for too long. */
 void verdict_waiting(struct verdict *v, const struct trace *t);
 
+/* The user's own lines that led to `where`, n = 0 the innermost; NULL when there are not so many. */
+const struct line *verdict_caller(const struct verdict *v, size_t n);
 struct line line_of_place(struct verdict *v, const struct trace *t, const struct place *p);
 size_t lines_of_stack(struct verdict *v, const struct trace *t, uint32_t off, struct line **lines);
 
