@@ -30,6 +30,8 @@ struct snap_pin {		/* a line whose blocks keep free memory from being given back
 
 struct snap_growth {		/* a line that holds more and more */
 	bool found;
+	bool steady;		/* from round to round, while much else came and went */
+	bool rounds;		/* other blocks were freed as often as it made one that stayed */
 	uint32_t line, blocks;
 	uint64_t bytes;		/* that it holds in the end */
 	uint64_t step;		/* an allocation of it: bytes, the mean */

@@ -5,6 +5,9 @@
  * beginning. That alone is also true of one long forward pass, which keeps what it makes. So what it makes must stay,
  * other memory must come and go by much more than one of its blocks, and it must be this line for the most part that
  * makes the low points of the curve rise: in a forward pass many lines do.
+ *
+ * Where no line is as clear as that, the one whose blocks are half or more of all that is live, came all the time and
+ * stay, is told as one that may grow.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +31,7 @@ struct watched {
 
 struct curve {			/* of everything that is allocated, in each part */
 	int64_t low[PARTS], fall[PARTS];
+	size_t freed;
 };
 
 static int64_t add(int64_t a, uint64_t b)
@@ -61,6 +65,7 @@ static void run(const struct snap_device *d, const struct snap_lines *l, size_t 
 	c->low[0] = now.allocated;
 	for (size_t i = 0; i < until && part < PARTS; i++) {
 		replay_step(r, i, &now);
+		c->freed += r->event[i].action == SNAP_FREE_REQUESTED;
 		watch_event(r, l, i, watch, w, held);
 		if (now.allocated > top)
 			top = now.allocated;
@@ -79,18 +84,48 @@ static void run(const struct snap_device *d, const struct snap_lines *l, size_t 
 	}
 }
 
+/* In nearly every part it holds more than before, and next to nothing that it made was freed. */
+static bool piles_up(const struct watched *w)
+{
+	size_t up = 0;
+
+	for (size_t p = 0; p < PARTS; p++)
+		up += w->bytes[p + 1] > w->bytes[p];
+	return up >= PARTS_NEEDED && w->freed * FREED_SHARE <= w->made;
+}
+
+/* In nearly every part so much was given back, at least. */
+static bool comes_and_goes(const struct curve *c, uint64_t bytes)
+{
+	size_t cycled = 0;
+
+	for (size_t p = 0; p < PARTS; p++)
+		cycled += c->fall[p] > 0 && (uint64_t)c->fall[p] >= bytes;
+	return cycled >= PARTS_NEEDED;
+}
+
 static bool is_steady(const struct watched *w, const struct curve *c, uint64_t step)
 {
 	int64_t rise = add(c->low[PARTS - 1], -(uint64_t)c->low[WARM_UP]);
 	int64_t grown = add(w->bytes[PARTS - 1], -(uint64_t)w->bytes[WARM_UP]);
-	size_t up = 0, cycled = 0;
 
-	for (size_t p = 0; p < PARTS; p++) {
-		up += w->bytes[p + 1] > w->bytes[p];
-		cycled += c->fall[p] > 0 && (uint64_t)c->fall[p] / FALL_BLOCKS >= step;
-	}
-	return up >= PARTS_NEEDED && cycled >= PARTS_NEEDED && w->freed * FREED_SHARE <= w->made && rise > 0 &&
-	       grown >= rise / 2;
+	return piles_up(w) && comes_and_goes(c, step > UINT64_MAX / FALL_BLOCKS ? UINT64_MAX : step * FALL_BLOCKS) &&
+	       rise > 0 && grown >= rise / 2;
+}
+
+static void judge(struct snap_device *d, const struct snap_holder *h, const struct watched *w, const struct curve *c,
+		  size_t until, uint64_t live)
+{
+	struct snap_growth g = {.line = h->line, .blocks = h->blocks, .bytes = h->bytes};
+
+	if (!h->line || h->blocks < BLOCKS_NEEDED)
+		return;
+	g.step = h->bytes / h->blocks;
+	g.steady = until >= PARTS * BLOCKS_NEEDED && is_steady(w, c, g.step);
+	g.rounds = comes_and_goes(c, 1) && c->freed - w->freed >= h->blocks;
+	g.found = g.steady || (piles_up(w) && w->made >= BLOCKS_NEEDED && h->bytes >= live / 2);
+	if (g.found && (!d->growth.found || (g.steady && !d->growth.steady)))
+		d->growth = g;
 }
 
 void snap_growth_find(struct snap_device *d, const struct snap_lines *l)
@@ -98,20 +133,21 @@ void snap_growth_find(struct snap_device *d, const struct snap_lines *l)
 	size_t until = d->oom.found ? d->oom.event : d->replay.n, n;
 	struct watched *w = xcalloc(LINES_LOOKED_AT, sizeof(*w));
 	uint8_t *watch = xcalloc(l->table.n + 1, 1);
-	struct curve c = {{0}, {0}};
+	struct curve c = {{0}, {0}, 0};
 	struct snap_holder *h;
+	uint64_t live = 0;
 
 	n = snap_holders(d, l, until, &h);
+	for (size_t i = 0; i < n; i++)
+		live += h[i].bytes;
 	if (n > LINES_LOOKED_AT)
 		n = LINES_LOOKED_AT;
 	for (size_t i = 0; i < n; i++)
 		watch[h[i].line] = h[i].line ? (uint8_t)(i + 1) : 0;
-	if (until >= PARTS * BLOCKS_NEEDED)
+	if (until >= PARTS)
 		run(d, l, until, watch, w, &c);
-	for (size_t i = 0; i < n && !d->growth.found; i++)
-		if (h[i].line && h[i].blocks >= BLOCKS_NEEDED && is_steady(&w[i], &c, h[i].bytes / h[i].blocks))
-			d->growth = (struct snap_growth){.found = true, .line = h[i].line, .blocks = h[i].blocks,
-				.bytes = h[i].bytes, .step = h[i].bytes / h[i].blocks};
+	for (size_t i = 0; i < n && until >= PARTS && !d->growth.steady; i++)
+		judge(d, &h[i], &w[i], &c, until, live);
 	free(h);
 	free(watch);
 	free(w);

@@ -13,8 +13,9 @@ import make_snapshot as make  # noqa: E402
 SHAPES = ("1.13", "2.0", "2.1", "2.3", "2.5", "2.7", "2.9", "2.11", "2.12")
 PROTOCOLS = (0, 2, 3, 4, 5)	# 0: the writer of PyTorch's C++ side
 CAUSES = {"train": "none", "growth": "oom-growth", "capacity": "oom-capacity", "fragmentation": "oom-fragmentation",
-          "too-large": "oom-request-too-large", "other-process": "oom-other-process"}
-LINES = {"growth": 70, "fragmentation": 50, "too-large": 77, "other-process": 30}
+          "list": "oom-growth", "fill": "oom-capacity", "layers": "oom-capacity", "too-large": "oom-request-too-large", "other-process": "oom-other-process"}
+MAY_BE = {"fill": "oom-growth", "layers": "oom-growth"}
+LINES = {"growth": 70, "list": 40, "fill": 40, "fragmentation": 50, "too-large": 77, "other-process": 30}
 
 failures = []
 passed = 0
@@ -88,6 +89,9 @@ def check_stories(build, tmp):
         code, said = cuwhy(build, "explain", "--json", path)
         check(story + " cause", said.get("cause"), cause)
         check(story + " exit", code, 0 if cause == "none" else 1)
+        if story in MAY_BE:
+            check(story + " candidates", [(c["cause"], c["certainty"]) for c in said.get("candidates", [])],
+                  [(cause, "likely"), (MAY_BE[story], "possible")])
         if story in LINES:
             check(story + " line", (said.get("where") or {}).get("line"), LINES[story])
 
