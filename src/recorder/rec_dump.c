@@ -239,7 +239,7 @@ static CUresult plain_error(CUresult driver)
 	until = rec_mono_ns() + PATIENCE_NS;
 	while (!dump_code(dump.path, &code) && !failed_before() && rec_mono_ns() < until)
 		nap();
-	if (!driver)
+	if (!driver && !failed_before())
 		driver = driver_says();
 	return code == ASSERT ? code : driver;
 }
