@@ -199,11 +199,11 @@ def growth(a, events):
     train(a, 1 << 40, leak=min(24 * MIB, (a.total - GIB) // rounds) + 100)
 
 
-def pile(a, inside=(), temporary=True):
-    """One line makes tensors that stay, with or without another one that is freed each time, until the card is full."""
+def pile(a, inside=(), temporary=True, line=39):
+    """Line 40 makes tensors that stay, with or without another one of `line` that is freed each time, until the card is full."""
     code = Code()
     stack = code.stack(*inside, ("collect", "/home/user/train.py", 40), ("<module>", "/home/user/train.py", 88))
-    scratch = code.stack(("collect", "/home/user/train.py", 39), ("<module>", "/home/user/train.py", 88))
+    scratch = code.stack(("collect", "/home/user/train.py", line), ("<module>", "/home/user/train.py", 88))
     while True:
         t = a.alloc(a.total // 64, scratch) if temporary else None
         b = a.alloc(a.total // 36, stack)
@@ -265,6 +265,7 @@ def other_process(a, _events):
 STORIES = {
     "train": lambda a, n: train(a, n),
     "list": lambda a, n: pile(a), "fill": lambda a, n: pile(a, temporary=False), "layers": lambda a, n: pile(a, LAYER),
+    "one-line": lambda a, n: pile(a, line=40),
     "growth": growth, "capacity": capacity, "fragmentation": fragmentation, "too-large": too_large, "other-process": other_process,
 }
 
