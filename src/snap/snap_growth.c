@@ -26,6 +26,7 @@
 
 struct watched {
 	int64_t bytes[PARTS + 1];	/* held at the ends of the parts */
+	int64_t low[PARTS + 1];		/* least that was held in each, without what comes and goes */
 	size_t made, freed;
 };
 
@@ -40,7 +41,7 @@ static int64_t add(int64_t a, uint64_t b)
 }
 
 static void watch_event(const struct snap_replay *r, const struct snap_lines *l, size_t i, const uint8_t *watch,
-			struct watched *w, int64_t *held)
+			struct watched *w, int64_t *held, size_t part)
 {
 	bool made = r->event[i].action == SNAP_ALLOC;
 	uint32_t from = made ? (uint32_t)i : replay_alloc_of(r, i);
@@ -49,6 +50,8 @@ static void watch_event(const struct snap_replay *r, const struct snap_lines *l,
 	if (!k)
 		return;
 	held[k - 1] = add(held[k - 1], made ? replay_bytes(r, i) : -replay_bytes(r, i));
+	if (held[k - 1] < w[k - 1].low[part])
+		w[k - 1].low[part] = held[k - 1];
 	w[k - 1].made += made;
 	w[k - 1].freed += !made;
 }
@@ -66,7 +69,7 @@ static void run(const struct snap_device *d, const struct snap_lines *l, size_t 
 	for (size_t i = 0; i < until && part < PARTS; i++) {
 		replay_step(r, i, &now);
 		c->freed += r->event[i].action == SNAP_FREE_REQUESTED;
-		watch_event(r, l, i, watch, w, held);
+		watch_event(r, l, i, watch, w, held, part);
 		if (now.allocated > top)
 			top = now.allocated;
 		if (now.allocated < c->low[part])
@@ -78,7 +81,7 @@ static void run(const struct snap_device *d, const struct snap_lines *l, size_t 
 		part++;
 		top = now.allocated;
 		for (size_t j = 0; j < LINES_LOOKED_AT; j++)
-			w[j].bytes[part] = held[j];
+			w[j].bytes[part] = w[j].low[part] = held[j];
 		if (part < PARTS)
 			c->low[part] = now.allocated;
 	}
@@ -91,6 +94,16 @@ static bool piles_up(const struct watched *w)
 
 	for (size_t p = 0; p < PARTS; p++)
 		up += w->bytes[p + 1] > w->bytes[p];
+	return up >= PARTS_NEEDED;
+}
+
+/* The same without the blocks that it makes and frees: which of them are alive at the end of a part is chance. */
+static bool low_points_rise(const struct watched *w)
+{
+	size_t up = 0;
+
+	for (size_t p = 1; p < PARTS; p++)
+		up += w->low[p] > w->low[p - 1];
 	return up >= PARTS_NEEDED;
 }
 
@@ -124,7 +137,7 @@ static void judge(struct snap_device *d, const struct snap_holder *h, const stru
 	g.steady = until >= PARTS * BLOCKS_NEEDED && is_steady(w, c, g.step);
 	/* its own, too: kept.append((x * 2).relu()) makes two in one line, and one stays */
 	g.rounds = comes_and_goes(c, 1) && c->freed >= h->blocks / 2;
-	g.found = g.steady || (piles_up(w) && w->made >= BLOCKS_NEEDED && h->bytes >= live / 2);
+	g.found = g.steady || ((piles_up(w) || low_points_rise(w)) && w->made >= BLOCKS_NEEDED && h->bytes >= live / 2);
 	if (g.found && (!d->growth.found || (g.steady && !d->growth.steady)))
 		d->growth = g;
 }

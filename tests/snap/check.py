@@ -96,6 +96,20 @@ def check_stories(build, tmp):
             check(story + " line", (said.get("where") or {}).get("line"), LINES[story])
 
 
+def check_piles(build, tmp):
+    """However many rounds there were, and whichever line made what was freed meanwhile."""
+    for rounds in (16, 20, 24, 36, 80, 300):
+        for line in (39, 40):
+            for temporary in (1, 2, 3):
+                a = make.Allocator(16 * make.GIB, (2, 11))
+                make.pile(a, temporary=temporary, line=line, rounds=rounds)
+                path = os.path.join(tmp, "pile")
+                make.write(path, a.snapshot(), 4)
+                said = cuwhy(build, "explain", "--json", path)[1]
+                check(f"{rounds} rounds, {temporary} of line {line} freed", (said.get("cause"), said.get("certainty")),
+                      ("oom-growth", "likely"))
+
+
 def check_cut(build, tmp):
     """A file that ends early is an error, plain or compressed."""
     for zipped in (False, True):
@@ -115,6 +129,7 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         check_shapes(build, tmp)
         check_stories(build, tmp)
+        check_piles(build, tmp)
         check_cut(build, tmp)
     for f in failures:
         print("not ok -", f)
