@@ -6,13 +6,12 @@ Nothing here imports PyTorch, starts CUDA or calls the driver: after a failure s
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 import textwrap
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
+from . import _memory
 from ._program import CuwhyError, Deadline, ask, ask_json
 from ._verdict import Verdict, verdict_from_json
 
@@ -25,6 +24,9 @@ LIMITS: Tuple[str, ...] = (
 for a notebook `cuwhy run jupyter lab`."""
 
 _DOCTOR_SECONDS = 4
+_LINES = 5
+# what a history of the allocator tells better than the message of the error does
+_OF_THIS_PROCESS = ("oom-capacity", "oom-fragmentation", "oom-growth", "oom-graph-retention", "oom-eval-without-no-grad")
 _RANK = {"possible": 0, "likely": 1, "certain": 2}
 _STATS = {
     "allocated": "allocated_bytes.all.current",
@@ -68,22 +70,35 @@ def _devices() -> List[Dict[str, Any]]:
     return found
 
 
-def _snapshot(deadline: Deadline) -> Optional[Verdict]:
-    """PyTorch's own snapshot of its memory, judged. It knows of an out-of-memory error only when its history was on."""
-    memory: Any = getattr(_cuda(), "memory", None)
-    if memory is None or not hasattr(memory, "_dump_snapshot"):
-        return None
-    folder = tempfile.mkdtemp(prefix="cuwhy-")
-    path = os.path.join(folder, "snapshot.pickle")
+class _Judged(NamedTuple):
+    verdict: Verdict
+    oom: Optional[Mapping[str, int]]
+    lines: List[Mapping[str, Any]]
+
+
+def _holders(path: str, deadline: Deadline) -> List[Mapping[str, Any]]:
+    """The lines whose blocks took most of the memory when it was out."""
     try:
-        memory._dump_snapshot(path)
-        answer = ask_json(["explain", "--json", path], "", deadline)
-        text = ask(["explain", "--color", "never", path], "", deadline)[1]
-        return verdict_from_json(answer, text.replace(path, "the snapshot"))
+        answer = ask_json(["memory", "--json", "--at", "oom", path], "", deadline)
+        held = [h for d in answer["devices"] for h in d["holders"] if isinstance(h.get("line"), int) and h["bytes"] > 0]
+        return sorted(held, key=lambda h: -int(h["bytes"]))[:_LINES]
+    except Exception:
+        return []
+
+
+def _snapshot(of_torch: bool, deadline: Deadline) -> Optional[_Judged]:
+    """PyTorch's own snapshot of its memory, judged. It knows of an out-of-memory error only when its history was on."""
+    taken = _memory.moment(of_torch) if _cuda() is not None else None
+    if taken is None:
+        return None
+    try:
+        with _memory.written(taken.data) as path:
+            answer = ask_json(["explain", "--json", path], "", deadline)
+            text = ask(["explain", "--color", "never", path], "", deadline)[1]
+            verdict = verdict_from_json(answer, text.replace(path, "the snapshot"))
+            return _Judged(verdict, taken.oom, _holders(path, deadline) if verdict.found else [])
     except Exception:
         return None
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 _checks: Optional[List[Mapping[str, Any]]] = None
@@ -119,10 +134,15 @@ def _lines(label: str, texts: List[str]) -> str:
 def _told(collected: Mapping[str, Any]) -> str:
     here = [f"PyTorch on device {d['device']}: {_size(d['allocated'])} in tensors (at most {_size(d['allocated_peak'])}), "
             f"{_size(d['reserved'])} reserved, {d['ooms']} times out of memory" for d in collected["devices"]]
+    oom = collected["oom"]
+    if oom:
+        here.append(f"device {oom['device']} has {_size(oom['total'])}, of which {_size(oom['free'])} were free when "
+                    f"{_size(oom['request'])} were asked for")
+    held = [f"{_size(h['bytes'])} in {h['blocks']} blocks made at {h['file']}:{h['line']}" for h in collected["lines"]]
     bad = [f"{c.get('status')}: {c.get('text')}" for c in collected["doctor"] or [] if c.get("status") in ("FAIL", "WARN")]
     if collected["doctor"] is None:
         bad = ["the doctor could not be asked"]
-    return _lines("HERE", here) + _lines("DOCTOR", bad[:8])
+    return _lines("HERE", here) + _lines("HELD", held) + _lines("DOCTOR", bad[:8])
 
 
 def limits_text() -> str:
@@ -134,14 +154,32 @@ def _is_memory(verdict: Verdict) -> bool:
     return verdict.cause.startswith("oom") or (verdict.error is not None and verdict.error.code == 2)
 
 
-def add(verdict: Verdict, deadline: Deadline) -> Verdict:
-    """The verdict, with what was collected. That of a snapshot takes its place when it is surer."""
-    collected: Dict[str, Any] = {"torch": _torch(), "devices": _devices(), "doctor": None, "snapshot": None}
-    snapshot = _snapshot(deadline) if _is_memory(verdict) else None
+def _knows_better(snapshot: Verdict, verdict: Verdict) -> bool:
+    """Surer; or as sure, about something that the message of the error can only guess."""
+    a, b = _RANK.get(snapshot.certainty, 0), _RANK.get(verdict.certainty, 0)
+    return a > b or (a == b and snapshot.cause in _OF_THIS_PROCESS and verdict.cause in _OF_THIS_PROCESS)
+
+
+def _joined(snapshot: Verdict, verdict: Verdict) -> Verdict:
+    """The verdict of the snapshot, with what only the error tells: its code, and the size of the card."""
+    known = {k: v for k, v in (snapshot.memory or {}).items() if v is not None}
+    named = {c.cause for c in snapshot.candidates}
+    return replace(snapshot, where=snapshot.where or verdict.where, error=verdict.error or snapshot.error,
+                   memory={**(verdict.memory or {}), **known} or None,
+                   candidates=snapshot.candidates + tuple(c for c in verdict.candidates if c.cause not in named
+                                                          and c.cause not in _OF_THIS_PROCESS),
+                   evidence=snapshot.evidence + tuple(e for e in verdict.evidence if e.source == "text"))
+
+
+def add(verdict: Verdict, deadline: Deadline, of_torch: bool) -> Verdict:
+    """The verdict, with what was collected; `of_torch`: PyTorch's allocator raised the error. The verdict of a snapshot
+    takes its place when it knows better."""
+    collected: Dict[str, Any] = {"torch": _torch(), "devices": _devices(), "doctor": None, "snapshot": None, "oom": None,
+                                 "lines": [], "history": _memory.history_is_on()}
+    judged = _snapshot(of_torch, deadline) if _is_memory(verdict) else None
     collected["doctor"] = _doctor(deadline) if not deadline.passed() else None
-    if snapshot is not None and snapshot.found:
-        collected["snapshot"] = snapshot.raw
-        if _RANK.get(snapshot.certainty, 0) > _RANK.get(verdict.certainty, 0):
-            where = snapshot.where or verdict.where
-            verdict = replace(snapshot, where=where)
+    if judged is not None and judged.verdict.found:
+        collected.update(snapshot=judged.verdict.raw, oom=judged.oom, lines=judged.lines)
+        if _knows_better(judged.verdict, verdict):
+            verdict = _joined(judged.verdict, verdict)
     return replace(verdict, collected=collected, text=verdict.text.rstrip("\n") + "\n" + _told(collected) + limits_text())

@@ -14,6 +14,7 @@ from ._program import CuwhyError, Deadline, ask, ask_json, under_run
 from ._verdict import Verdict, verdict_from_json
 
 TIMEOUT = 10.0
+_OF_TORCH = "Tried to allocate"  # said by PyTorch's allocator, of memory of a GPU
 _CHAIN_MAX = 64
 _MESSAGE_MAX = 1 << 16
 _HEAD, _TAIL = 1 << 18, 3 << 18  # of a longer text, the ends that are kept
@@ -97,10 +98,11 @@ def explain(what: Union[BaseException, str, None] = None, *, collect: bool = Fal
         what = _current()
     if isinstance(what, str):
         return judge(what, deadline)
-    verdict = judge(_traceback(what), deadline)
+    text = _traceback(what)
+    verdict = judge(text, deadline)
     verdict = replace(verdict, text=_LINE_OF_INPUT.sub("", verdict.text))
     if verdict.found and collect:
-        verdict = _collect.add(verdict, deadline)
+        verdict = _collect.add(verdict, deadline, _OF_TORCH in text)
     if verdict.found and not under_run():
         verdict = replace(verdict, unknown=_collect.LIMITS)
     return verdict

@@ -9,6 +9,7 @@ import sys
 import threading
 from typing import Any, Callable, Optional
 
+from . import _memory
 from ._explain import TIMEOUT, explain, is_cuda_error
 from ._program import under_run
 from ._verdict import Verdict
@@ -48,6 +49,8 @@ def show(verdict: Optional[Verdict]) -> None:
 class _Hooks:
     def __init__(self, timeout: float) -> None:
         self.timeout = timeout
+        self.wants_history = False
+        self.keeps_history = False
         self.active = True
         self.before: Callable[..., Any] = sys.excepthook
         self.before_thread: Callable[..., Any] = threading.excepthook
@@ -63,6 +66,11 @@ class _Hooks:
         if self.active:
             show(verdict_of(args.exc_value, self.timeout))
 
+    def remember(self, *args: Any) -> None:
+        """PyTorch may be loaded, and first used, long after `enable`: before every cell it is tried again."""
+        if self.active and self.wants_history and not self.keeps_history:
+            self.keeps_history = _memory.history_on()
+
     def after_cell(self, result: Any) -> None:
         if self.active:
             show(verdict_of(getattr(result, "error_in_exec", None), self.timeout))
@@ -75,6 +83,7 @@ class _Hooks:
             self.shell = ipython.get_ipython()
         if self.shell is not None:
             self.shell.events.register("post_run_cell", self.after_cell)
+            self.shell.events.register("pre_run_cell", self.remember)
 
     def remove(self) -> None:
         """Another hook may have been put before ours since: then ours stays, and passes everything on."""
@@ -85,15 +94,20 @@ class _Hooks:
             threading.excepthook = self.before_thread
         if self.shell is not None:
             self.shell.events.unregister("post_run_cell", self.after_cell)
+            self.shell.events.unregister("pre_run_cell", self.remember)
+        if self.keeps_history:
+            _memory.history_off()
+            self.keeps_history = False
 
 
 _hooks: Optional[_Hooks] = None
 
 
-def enable(*, timeout: float = TIMEOUT) -> bool:
+def enable(*, memory_history: bool = False, timeout: float = TIMEOUT) -> bool:
     """From now on the verdict follows every uncaught CUDA error: of the main program, of threads, of a notebook's cells.
 
-    It takes at most `timeout` seconds. Returns False, and does nothing, under `cuwhy run`, which does that itself.
+    It takes at most `timeout` seconds. With `memory_history` PyTorch keeps the lines of its allocations from now on, for
+    which it has to be loaded (in a notebook: by the next cell); that costs time, and starts CUDA. Returns False, and does nothing, under `cuwhy run`, which does that itself.
     """
     global _hooks
     if under_run():
@@ -102,6 +116,8 @@ def enable(*, timeout: float = TIMEOUT) -> bool:
         _hooks = _Hooks(timeout)
         _hooks.install()
     _hooks.timeout = timeout
+    _hooks.wants_history = memory_history or _hooks.wants_history
+    _hooks.remember()
     return True
 
 

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import sys
 from types import TracebackType
-from typing import Any, Optional, Type
+from typing import Optional, Type
 
+from . import _memory
 from ._explain import TIMEOUT
 from ._hooks import remembered, show, verdict_of
 from ._program import under_run
@@ -22,11 +22,11 @@ class Watch:
         self._quiet = quiet
         self._history = memory_history
         self._timeout = timeout
-        self._memory: Any = None
+        self._keeps = False
 
     def __enter__(self) -> "Watch":
         if self._history and not under_run():
-            self._memory = _history_on()
+            self._keeps = _memory.history_on()
         return self
 
     def __exit__(self, kind: Optional[Type[BaseException]], exc: Optional[BaseException],
@@ -36,32 +36,15 @@ class Watch:
             self.verdict = fresh or remembered(exc)
             if not self._quiet:
                 show(fresh)
-        _history_off(self._memory)
-        self._memory = None
-
-
-def _history_on() -> Any:
-    """PyTorch then keeps who made each block: the snapshot of an out-of-memory error has lines. It costs time."""
-    memory: Any = getattr(getattr(sys.modules.get("torch"), "cuda", None), "memory", None)
-    try:
-        memory._record_memory_history(max_entries=100000)
-        return memory
-    except Exception:
-        return None
-
-
-def _history_off(memory: Any) -> None:
-    try:
-        if memory is not None:
-            memory._record_memory_history(enabled=None)
-    except Exception:
-        pass
+        if self._keeps:
+            _memory.history_off()
+        self._keeps = False
 
 
 def watch(*, quiet: bool = False, memory_history: bool = False, timeout: float = TIMEOUT) -> Watch:
     """A block whose CUDA errors are explained, on standard error and in `verdict` of what `as` names.
 
     The error itself leaves the block unchanged. `quiet` prints nothing; `memory_history` lets PyTorch keep the lines of
-    its allocations meanwhile. Under `cuwhy run` it does nothing: that explains the error itself.
+    its allocations meanwhile, and an out-of-memory error is explained with them. Under `cuwhy run` it does nothing: that explains the error itself.
     """
     return Watch(quiet=quiet, memory_history=memory_history, timeout=timeout)

@@ -19,7 +19,7 @@
 
 static struct {
 	bool json, keep, force, no_core_dump, hang_go_on, memory_trace, help;
-	const char *out, *gpu, *colour, *hang_after;
+	const char *out, *gpu, *colour, *hang_after, *hang_load;
 } given;
 
 static const struct opt_usage usage = {
@@ -29,7 +29,8 @@ static const struct opt_usage usage = {
 	"Recordings of failures go to $CUWHY_DIR, else $XDG_STATE_HOME/cuwhy, else\n"
 	"~/.local/state/cuwhy; the newest ten are kept.\n"
 	"TIME is 90, 60s, 5m or 1h. The dump ends the kernel that runs; with --hang-go-on the\n"
-	"program then sees error 719.\n",
+	"program then sees error 719. Calls that load code wait for kernels, too, but may be compiling:\n"
+	"they count after --hang-load more, and only when work was launched that nobody waited for.\n",
 	.exits =
 	"The exit status is the program's own: 128+N when signal N ended it. When it could not be\n"
 	"started: 127 not found, 126 not executable, 125 cuwhy's own failure; 2 wrong usage.\n",
@@ -47,6 +48,7 @@ static const struct opt options[] = {
 	{"gpu", 0, "sim[:MODEL]", "use a simulated GPU", NULL, &given.gpu},
 	{"no-core-dump", 0, NULL, "do without GPU core dumps", &given.no_core_dump, NULL},
 	{"hang-after", 0, "TIME", "when it waits so long for the GPU: dump it, end the program", NULL, &given.hang_after},
+	{"hang-load", 0, "TIME", "so much longer for calls that load code (60s)", NULL, &given.hang_load},
 	{"hang-go-on", 0, NULL, "after that dump, do not end the program", &given.hang_go_on, NULL},
 	{"memory-trace", 0, NULL, "keep every event of the allocators, too (implies --keep)", &given.memory_trace, NULL},
 	{"color", 0, "WHEN", "auto, always or never", NULL, &given.colour},
@@ -189,7 +191,7 @@ static int run_program(char **argv, enum colour colour, const struct hang *hang)
 int cmd_run(int argc, char **argv)
 {
 	enum colour colour = COLOUR_AUTO;
-	struct hang hang = {.limit_ns = 0};
+	struct hang hang = {.load_ns = HANG_LOAD_NS};
 	struct err e = {0};
 	int first;
 
@@ -204,11 +206,14 @@ int cmd_run(int argc, char **argv)
 		err_set(&e, -EINVAL, "--color takes auto, always or never, not '%s'", given.colour);
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
 	}
-	if (given.hang_after && hang_parse(&hang, given.hang_after, &e) != 0)
+	if (given.hang_after && hang_parse(&hang.limit_ns, "hang-after", given.hang_after, &e) != 0)
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
-	if (given.hang_go_on && !given.hang_after) {
-		err_set(&e, -EINVAL, "--hang-go-on says what happens after --hang-after, which is missing");
-		err_hint(&e, "for example --hang-after 60s --hang-go-on");
+	if (given.hang_load && hang_parse(&hang.load_ns, "hang-load", given.hang_load, &e) != 0)
+		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
+	if ((given.hang_go_on || given.hang_load) && !given.hang_after) {
+		err_set(&e, -EINVAL, given.hang_go_on ? "--hang-go-on says what happens after --hang-after, which is missing"
+						      : "--hang-load is added to the time of --hang-after, which is missing");
+		err_hint(&e, "for example --hang-after 60s %s", given.hang_go_on ? "--hang-go-on" : "--hang-load 5m");
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
 	}
 	if (first >= argc) {

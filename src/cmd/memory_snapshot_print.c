@@ -124,7 +124,7 @@ void memory_print(const struct memory_view *v, int width)
 	print_rows(v, width);
 	print_pins(v);
 	print_chart(v);
-	if (v->d->growth.found) {
+	if (v->d->growth.steady) {
 		const struct snap_line *at = snap_line(v->l, v->d->growth.line);
 		char size[32];
 

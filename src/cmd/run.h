@@ -61,6 +61,7 @@ struct process_hang {
 	struct waiter first;	/* who has waited for longest */
 	struct cw_hang record;	/* as it stands in the recording */
 	uint32_t *polls;	/* of each chunk, at the last look */
+	uint64_t idle_since_ns;	/* the wait of a call that loads code while no kernel runs */
 };
 
 struct process_events {		/* --memory-trace */
@@ -241,8 +242,11 @@ void sampler_release(struct sampler *m);
 
 /* --- run_hang.c ------------------------------------------------------------------------------- */
 
+#define HANG_LOAD_NS	60000000000ull
+
 struct hang {
 	uint64_t limit_ns;	/* 0 = not asked for */
+	uint64_t load_ns;	/* so much longer for a call that loads code */
 	bool go_on;		/* do not end the program */
 	bool quiet;		/* say nothing on stderr */
 	uint64_t looked_ns, next_ns;	/* the last look, the next one */
@@ -250,8 +254,8 @@ struct hang {
 	bool killed;
 };
 
-/* "60s", "5m", "1h", "90". -EINVAL with `e` filled. */
-int hang_parse(struct hang *h, const char *text, struct err *e);
+/* "60s", "5m", "1h", "90", as the value of `option`. -EINVAL with `e` filled. */
+int hang_parse(uint64_t *ns, const char *option, const char *text, struct err *e);
 void hang_prepare(const struct hang *h, const struct server *s);	/* the environment */
 
 void hang_step(struct hang *h, struct server *s, const struct child *c);

@@ -25,7 +25,7 @@
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-int hang_parse(struct hang *h, const char *text, struct err *e)
+int hang_parse(uint64_t *ns, const char *option, const char *text, struct err *e)
 {
 	static const struct { const char *unit; uint64_t seconds; } units[] = {
 		{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}};
@@ -39,10 +39,10 @@ int hang_parse(struct hang *h, const char *text, struct err *e)
 		if (strcmp(text + digits, units[i].unit) || !str_u64(number, &n) || n == 0 ||
 		    n > HOURS_MAX * 3600 / units[i].seconds)
 			continue;
-		h->limit_ns = n * units[i].seconds * SECOND_NS;
+		*ns = n * units[i].seconds * SECOND_NS;
 		return 0;
 	}
-	err_set(e, -EINVAL, "--hang-after takes a time, not '%s'", text);
+	err_set(e, -EINVAL, "--%s takes a time, not '%s'", option, text);
 	return err_hint(e, "for example 90, 60s, 5m or 1h");
 }
 
@@ -119,7 +119,36 @@ static bool has_waited(const struct process *p, const struct waiter *w, uint64_t
 {
 	uint64_t from = w->wait.since_ns > p->hang.counts_from_ns ? w->wait.since_ns : p->hang.counts_from_ns;
 
-	return now - from >= limit;
+	return now > from && now - from >= limit;
+}
+
+/* To load code may take minutes of the compiler's time, but waits for the GPU as well where that is at work. */
+static bool counts(const struct hang *h, struct process *p, const struct waiter *w, uint64_t limit, uint64_t now)
+{
+	if (!waiter_loads(w))
+		return has_waited(p, w, limit, now);
+	if (!has_waited(p, w, limit + h->load_ns, now) || p->hang.idle_since_ns == w->wait.since_ns)
+		return false;
+	if (process_has_work(p))
+		return true;
+	p->hang.idle_since_ns = w->wait.since_ns;
+	return false;
+}
+
+/* Puts the first whose wait counts in front; false when none does. */
+static bool lead(const struct hang *h, struct process *p, struct waiters *w, uint64_t limit, uint64_t now)
+{
+	struct waiter first;
+	size_t i = 0;
+
+	while (i < w->n && !counts(h, p, &w->list[i], limit, now))
+		i++;
+	if (i == w->n)
+		return false;
+	first = w->list[i];
+	memmove(&w->list[1], &w->list[0], i * sizeof(first));
+	w->list[0] = first;
+	return true;
 }
 
 /* When the program is to be ended anyway, a process that has waited for half the time is asked, too. And when one
@@ -139,7 +168,7 @@ static void look(struct hang *h, struct server *s, uint64_t now)
 			continue;
 		if (stopped || is_stopped(p))
 			p->hang.counts_from_ns = now;
-		if (waiters_find(&w, p, now - limit / 2) && has_waited(p, &w.list[0], limit, now))
+		if (waiters_find(&w, p, now - limit / 2) && lead(h, p, &w, limit, now))
 			hang_ask(h, s, p, &w);
 	}
 }

@@ -20,6 +20,12 @@ struct waiters {		/* of one process, the longest wait first */
 bool waiters_find(struct waiters *w, struct process *p, uint64_t before_ns);
 bool waiter_still(const struct process *p, const struct waiter *w);
 
+/* Those that load code: the driver may be compiling. */
+bool waiter_loads(const struct waiter *w);
+
+/* Was work launched that nobody has waited for with success since? */
+bool process_has_work(const struct process *p);
+
 /* Writes into the recording what was found. */
 bool hang_write(const struct process *p, const struct cw_hang *h);
 

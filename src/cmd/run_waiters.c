@@ -5,10 +5,13 @@
  */
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "cmd/run_hang.h"
+#include "facts/suspects.h"
+#include "trace/trace.h"
 #include "base/banned.h"
 
 /* The longest wait first; when there are too many, the shortest is left out. */
@@ -61,6 +64,38 @@ bool waiter_still(const struct process *p, const struct waiter *w)
 	struct cw_ring r;
 
 	return process_read(p, w->ring, &r, sizeof(r)) && r.tid == w->tid && r.wait.since_ns == w->wait.since_ns;
+}
+
+bool waiter_loads(const struct waiter *w)
+{
+	static const char *const classes[] = {"MODULE", "FUNCATTR", "FUNCTION", "KERNEL"};
+	const char *class = api_class(w->wait.api);
+
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+		if (!strcmp(class, classes[i]))
+			return true;
+	return false;
+}
+
+static void count_launch(void *arg, const struct cw_launch *l)
+{
+	size_t *n = arg;
+
+	(void)l;
+	(*n)++;
+}
+
+bool process_has_work(const struct process *p)
+{
+	const struct cw_failure now = {.ticks = UINT64_MAX};
+	size_t len, n = 0;
+	void *bytes = process_bytes(p, &len);
+	struct trace *t = bytes ? trace_from_bytes(bytes, len, NULL) : NULL;
+
+	if (t)
+		suspects_each(t, &now, count_launch, &n);
+	trace_free(t);
+	return n > 0;
 }
 
 bool hang_write(const struct process *p, const struct cw_hang *h)

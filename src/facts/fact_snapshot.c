@@ -24,6 +24,8 @@ enum snap_owner snapshot_owner(const char *file)
 		o = OWNER_TORCH;
 	if (o == OWNER_USER)
 		return SNAP_OWN;
+	if (strstr(file, "/torch/nn/modules/"))
+		return SNAP_MODULES;
 	return o < OWNER_TORCH && file[0] ? SNAP_LIBRARY : SNAP_PLUMBING;
 }
 
@@ -71,6 +73,9 @@ static void fill_growth(struct facts *f, const struct snapshot *s, const struct 
 	fact_set_number(f, FACT_snapshot_growth_bytes, (double)g->bytes);
 	fact_set_number(f, FACT_snapshot_growth_blocks, g->blocks);
 	fact_set_number(f, FACT_snapshot_growth_step, (double)g->step);
+	fact_set_flag(f, FACT_snapshot_growth_steady, g->steady);
+	fact_set_flag(f, FACT_snapshot_growth_rounds, g->rounds);
+	fact_set_flag(f, FACT_snapshot_growth_module, g->found && l->in_module[g->line]);
 }
 
 static const char *settings(const struct snapshot *s, struct pool *pool)

@@ -31,9 +31,10 @@
 #define NOT_READY	600
 #define LAUNCH_FAILED	719	/* "unspecified": true of every fault */
 #define LATE_NS		300000000u	/* after the last call the driver may need so long to tell of a fault */
-#define SOON		1000	/* times 5 ms that we wait for a dump to be there: the library that writes it may come from a cold disk */
-#define SOON_UNSURE	300	/* the same when the driver may have given it up */
-#define PATIENCE	2000	/* and for it to be complete, or for the driver's word */
+#define MS		1000000ull
+#define SOON_NS		(5000 * MS)	/* for a dump to be there: the library that writes it may come from a cold disk */
+#define UNSURE_NS	(1500 * MS)	/* the same when the driver may have given it up */
+#define PATIENCE_NS	(10000 * MS)	/* and for it to be complete, or for the driver's word */
 
 HOT_DATA _Atomic uint32_t dump_error;
 
@@ -41,8 +42,11 @@ static struct {
 	_Atomic bool armed;
 	_Atomic bool lost;	/* the driver has given up a dump, and holds its locks for ever */
 	_Atomic bool late;	/* the fault was found when the program had ended its work */
+	_Atomic uint32_t waiting;	/* threads that have the error, and wait for the dump */
 	char path[256];
 } dump;
+
+static TLS bool waits_here;	/* this thread is one of those */
 
 static bool user_has_settings(void)
 {
@@ -180,7 +184,9 @@ static uint64_t idle_ns(void)
 void dump_forget(void)
 {
 	atomic_store(&dump.armed, false);	/* a forked child has no CUDA to be armed */
+	atomic_store(&dump.waiting, 0);		/* nor have its parent's threads come with it */
 	atomic_store(&dump_error, 0);
+	waits_here = false;
 }
 
 static void nap(void)
@@ -193,41 +199,69 @@ static void nap(void)
 static CUresult driver_says(void)
 {
 	CUresult (*query)(uint64_t) = door(ENTRY_cuStreamQuery), r = 0;
+	uint64_t until = rec_mono_ns() + PATIENCE_NS;
 
-	for (int i = 0; query && i < PATIENCE && (r == 0 || r == NOT_READY); i++) {
+	while (query && (r == 0 || r == NOT_READY) && rec_mono_ns() < until) {
 		nap();
 		r = query(0);
 	}
 	return code_is_sticky(r) ? r : LAUNCH_FAILED;
 }
 
+/* Whoever waited for the kernel mostly finds the dump complete. Another thread may be early, and so is everybody at the
+ * first fault after the machine was started: then the error comes before the dump is begun. One wait is enough: a
+ * thread that comes later leaves it with the first. */
+static bool dump_comes(CUresult driver)
+{
+	uint64_t until = rec_mono_ns() + (driver == LAUNCH_FAILED ? UNSURE_NS : SOON_NS);
+
+	while (access(dump.path, F_OK) != 0) {
+		if (failed_before() || rec_mono_ns() >= until)
+			return false;
+		nap();
+	}
+	return true;
+}
+
 /* What the program would have been told of this fault without a dump. */
 static CUresult plain_error(CUresult driver)
 {
-	int soon = driver == LAUNCH_FAILED ? SOON_UNSURE : SOON;
+	uint64_t until;
 	uint32_t code = 0;
 
-	/* Whoever waited for the kernel mostly finds it complete. Another thread may be early, and so is everybody at the
-	 * first fault after the machine was started: then the error comes before the dump is begun. */
-	for (int i = 0; i < soon && access(dump.path, F_OK) != 0; i++)
-		nap();
 	/* Threads go on after an assertion that is dumped, and fail the next one: now and then the driver gives up
 	 * in the middle and says 719, as never (of hundreds) after a fault of another kind. */
-	if (access(dump.path, F_OK) != 0) {
-		atomic_store(&dump.lost, true);
+	if (!dump_comes(driver)) {
+		if (!failed_before())
+			atomic_store(&dump.lost, true);
 		return driver == LAUNCH_FAILED ? ASSERT : driver;
 	}
-	for (int i = 0; i < PATIENCE && !dump_code(dump.path, &code); i++)
+	until = rec_mono_ns() + PATIENCE_NS;
+	while (!dump_code(dump.path, &code) && !failed_before() && rec_mono_ns() < until)
 		nap();
-	if (!driver)
+	if (!driver && !failed_before())
 		driver = driver_says();
 	return code == ASSERT ? code : driver;
 }
 
-CUresult dump_check(CUresult result)
+/* The first to know decides what all are told. */
+static void find_error(CUresult result)
 {
 	uint32_t none = 0;
 
+	atomic_fetch_add(&dump.waiting, 1);
+	waits_here = true;
+	if (atomic_compare_exchange_strong(&dump_error, &none, plain_error(result))) {
+		exit_at_once_after_fault();
+		if (dump_error != result)
+			shared_add(&rec.h->dump_enforced, 1);
+	}
+	waits_here = false;
+	atomic_fetch_sub(&dump.waiting, 1);
+}
+
+CUresult dump_check(CUresult result)
+{
 	if (!atomic_load_explicit(&dump.armed, memory_order_relaxed) || (result && !code_is_sticky(result)))
 		return result;
 	if (failed_before())
@@ -237,11 +271,7 @@ CUresult dump_check(CUresult result)
 		return result;
 	if (!dump_follows(result) && access(dump.path, F_OK) != 0)
 		return result;
-	if (atomic_compare_exchange_strong(&dump_error, &none, plain_error(result))) {
-		exit_at_once_after_fault();
-		if (dump_error != result)
-			shared_add(&rec.h->dump_enforced, 1);
-	}
+	find_error(result);
 	return failed_before();
 }
 
@@ -264,6 +294,20 @@ static void fault_at_exit(CUresult code)
 		rec_leave();
 }
 
+/* Another thread has the error already, and the dump would end with the process. Not when a signal handler of
+ * that very thread ends it. */
+static bool another_waits(void)
+{
+	uint64_t until = rec_mono_ns() + SOON_NS + 2 * PATIENCE_NS;
+	bool any = false;
+
+	while (!waits_here && atomic_load(&dump.waiting) && rec_mono_ns() < until) {
+		any = true;
+		nap();
+	}
+	return any;
+}
+
 /* The driver tells of a fault some time after the kernel has ended: of a single store a call that waits for the
  * kernel returns 0, and the dump is there 44 to 170 ms later (H200, R580). A program that ends meanwhile would have seen the
  * error without us. */
@@ -273,6 +317,10 @@ static CUresult last_look(void)
 
 	if (!atomic_load(&dump.armed) || failed_before() || (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED))
 		return failed_before();
+	if (another_waits() && (code = failed_before()) != 0) {
+		fault_at_exit(code);	/* it may not come to note it any more */
+		return code;
+	}
 	while (access(dump.path, F_OK) != 0) {
 		if (idle_ns() >= LATE_NS)
 			return 0;

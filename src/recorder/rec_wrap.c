@@ -62,18 +62,21 @@ static CUresult before_UNLOAD(struct call *c)
 	return failed_before();
 }
 
-/* A call that is about work can wait for the GPU: copies, frees and even launches do when a queue is full. To
- * load code can take minutes, too, but of the compiler's time. */
+/* A call that is about work can wait for the GPU: copies, frees and even launches do when a queue is full. So does
+ * one that loads code, also when it only asks for a function that is loaded lazily. But that can take minutes of the
+ * compiler's time: `cuwhy run` tells these classes from the others. */
 #define WAITS(class) enum { WAITS_##class = 1 };
 #define NEVER(class) enum { WAITS_##class = 0 };
 #define REFUSED(class) static inline CUresult before_##class(struct call *c) { (void)c; return failed_before(); }
 #define WORK(class) WAITS(class) REFUSED(class)
-#define LOAD(class) NEVER(class) REFUSED(class)
-#define ASKS(class) NEVER(class) static inline CUresult before_##class(struct call *c) { (void)c; return 0; }
+#define LOAD(class) WAITS(class) REFUSED(class)
+#define FREELY(class) static inline CUresult before_##class(struct call *c) { (void)c; return 0; }
+#define ASKS(class) NEVER(class) FREELY(class)
+#define LAZY(class) WAITS(class) FREELY(class)
 #define LAST(class) NEVER(class) static inline CUresult before_##class(struct call *c) { (void)c; return dump_before_release(); }
 WAITS(FREE) WAITS(FREEASYNC) WAITS(FREEHOST) WAITS(UNRESERVE) WAITS(UNLOAD)
-LOAD(MODULE) LOAD(FUNCATTR)
-ASKS(INIT) ASKS(DEVICE) ASKS(QUIET) ASKS(PROBE) ASKS(FUNCTION) ASKS(KERNEL) ASKS(CURRENT) ASKS(PEER)
+LOAD(MODULE) LOAD(FUNCATTR) LAZY(FUNCTION) LAZY(KERNEL)
+ASKS(INIT) ASKS(DEVICE) ASKS(QUIET) ASKS(PROBE) ASKS(CURRENT) ASKS(PEER)
 WORK(PLAIN) WORK(SYNC) WORK(COPY) WORK(BEGIN) WORK(END) WORK(GRAPHMAKE)
 WORK(GRAPHGONE) WORK(EXECGONE) WORK(ALLOC) WORK(ALLOCPITCH) WORK(ALLOCMANAGED) WORK(ALLOCASYNC)
 WORK(ALLOCPOOL) WORK(ALLOCHOST) WORK(HOSTREGISTER) WORK(RESERVE) WORK(CREATE) WORK(MAP) WORK(UNMAP)

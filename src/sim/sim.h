@@ -236,6 +236,9 @@ struct sim_config {
 	bool memory_set, no_device;
 	bool lost_dumps;		/* an assertion that is dumped is given up, and reported as 719 */
 	bool late_dumps;		/* a kernel has ended, and is waited for, before its dump is there */
+	int error_first;		/* ms from the error of a kernel to its dump; 0: the dump comes first */
+	bool load_waits;		/* to load code waits for kernels that run */
+	int load_takes;			/* ms that it takes */
 	bool debugger_crashes;		/* what writes dumps aborts the process in its exit handler */
 	bool warp_exits;		/* a warp with an illegal address is gone from the dump */
 	int driver, ptx;

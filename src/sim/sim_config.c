@@ -50,7 +50,7 @@ static int refuse(const char *what, const char *text, size_t length)
 	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
 		used += snprintf(line + used, sizeof(line) - (size_t)used, " %s", models[i].id);
 	used += snprintf(line + used, sizeof(line) - (size_t)used,
-			 " and key devices memory hidden taken driver ptx fail sticky nodevice warp_exits late_dumps lost_dumps debugger_crashes\n");
+			 " and key devices memory hidden taken driver ptx fail sticky nodevice warp_exits late_dumps lost_dumps error_first load_waits load_takes debugger_crashes\n");
 	if (write(STDERR_FILENO, line, (size_t)used) < 0)
 		return -1;
 	return -1;
@@ -146,6 +146,12 @@ static int parse_pair(const char *pair, size_t length)
 		ok = parse_plan(value, rest, false);
 	else if (KEY("sticky"))
 		ok = parse_plan(value, rest, true);
+	else if (KEY("error_first"))
+		ok = set_int(&c->error_first, value, rest, 1, 3600000);
+	else if (KEY("load_takes"))
+		ok = set_int(&c->load_takes, value, rest, 1, 3600000);
+	else if (KEY("load_waits") && !eq)
+		ok = c->load_waits = true;
 	else if (KEY("nodevice") && !eq)
 		ok = c->no_device = true;
 	else if (KEY("warp_exits") && !eq)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 sim_addr sim_fault_address(const struct sim_fault *fault, size_t thread)
 {
@@ -55,14 +56,48 @@ static void hidden_name(char *to, size_t size, const struct sim_dump_plan *plan)
 	snprintf(to, size, "%.1190s.part", plan->path);
 }
 
+static void sleep_ms(int ms)
+{
+	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
+}
+
+/* The dump, which another name has all of, in two pieces. */
+static void write_slowly(const char *hidden, const char *path)
+{
+	FILE *from = fopen(hidden, "re"), *to = from ? fopen(path, "we") : NULL;
+	char bytes[4096];
+	long half = 0;
+	size_t n;
+
+	if (to && fseek(from, 0, SEEK_END) == 0 && (half = ftell(from) / 2) >= 0 && fseek(from, 0, SEEK_SET) == 0) {
+		for (long left = half; left > 0 && (n = fread(bytes, 1, left < 4096 ? (size_t)left : 4096, from)) > 0;
+		     left -= (long)n)
+			fwrite(bytes, 1, n, to);
+		fflush(to);
+		sleep_ms(300);
+		while ((n = fread(bytes, 1, sizeof(bytes), from)) > 0)
+			fwrite(bytes, 1, n, to);
+	}
+	if (to)
+		fclose(to);
+	if (from)
+		fclose(from);
+	unlink(hidden);
+}
+
 static void *raise_late(void *arg)
 {
 	struct late_error late = *(struct late_error *)arg;
 	char hidden[1300];
 
 	free(arg);
-	nanosleep(&(struct timespec){ .tv_nsec = 100 * 1000000 }, NULL);
 	hidden_name(hidden, sizeof(hidden), &late.plan);
+	if (sim.config.error_first) {
+		sleep_ms(sim.config.error_first);
+		write_slowly(hidden, late.plan.path);
+		return NULL;
+	}
+	sleep_ms(100);
 	if (sim.config.late_dumps)
 		rename(hidden, late.plan.path);
 	sim_ctx_fail(late.ctx, late.code);
@@ -70,7 +105,8 @@ static void *raise_late(void *arg)
 }
 
 /* Measured on R580: a program that is not to be aborted after its dump goes on at first, and no call reports
- * the fault. After a while the error comes, and that of an assertion is the wrong one. */
+ * the fault. After a while the error comes, and that of an assertion is the wrong one. While the library that writes
+ * dumps still comes from a cold disk, the error is the first that is heard of the fault. */
 static bool raised_late(struct sim_ctx *ctx, int code, const struct sim_dump_plan *plan)
 {
 	struct late_error *late = malloc(sizeof(*late));
@@ -79,6 +115,8 @@ static bool raised_late(struct sim_ctx *ctx, int code, const struct sim_dump_pla
 	if (!late)
 		return false;
 	*late = (struct late_error){ ctx, code == SIM_ASSERT ? SIM_LAUNCH_FAILED : code, *plan };
+	if (sim.config.error_first)
+		sim_ctx_fail(ctx, late->code);
 	if (pthread_create(&thread, NULL, raise_late, late) != 0) {
 		free(late);
 		return false;
@@ -119,7 +157,7 @@ void sim_fault_raise(const struct sim_op *op, const struct sim_fault *fault)
 		return;
 	}
 	now = plan;
-	if (sim.config.late_dumps && !fault->asked)
+	if ((sim.config.late_dumps || sim.config.error_first) && !fault->asked)
 		hidden_name(now.path, sizeof(now.path), &plan);
 	if (plan.enabled && sim.config.debugger_crashes)
 		debugger_comes();

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { IMAGE_MAX = 1 << 20 };
 
@@ -25,17 +26,29 @@ static int file_read(const char *path, char **text)
 	return 0;
 }
 
+/* What the driver does before it has the code: compile it, and make room for it on a GPU that may be at work. */
+static int load_begin(struct sim_ctx *ctx)
+{
+	nanosleep(&(struct timespec){ sim.config.load_takes / 1000, sim.config.load_takes % 1000 * 1000000L }, NULL);
+	if (!sim.config.load_waits || !ctx)
+		return 0;
+	sim_ctx_drain(ctx);
+	return atomic_load(&ctx->sticky);
+}
+
 /* ---- modules -------------------------------------------------------------------------------- */
 
 int sim_cuModuleLoadData(struct sim_module **module, const void *image)
 {
 	struct sim_ctx *ctx = sim_ctx_current();
+	int code;
 
 	if (!image)
 		sim_log("image cannot be NULL");
 	if (!module || !image)
 		return SIM_INVALID_VALUE;
-	return sim_module_new(module, ctx, ctx->device, image);
+	code = load_begin(ctx);
+	return code ? code : sim_module_new(module, ctx, ctx->device, image);
 }
 
 int sim_cuModuleLoadDataEx(struct sim_module **module, const void *image, unsigned int count,
@@ -170,6 +183,9 @@ static int library_load(struct sim_library **library, const void *image)
 
 	if (!library || !image)
 		return SIM_INVALID_VALUE;
+	code = load_begin(ctx);
+	if (code)
+		return code;
 	lib = sim_pool_new(&sim.libraries);
 	if (!lib)
 		return SIM_OUT_OF_MEMORY;

@@ -30,6 +30,8 @@ struct snap_pin {		/* a line whose blocks keep free memory from being given back
 
 struct snap_growth {		/* a line that holds more and more */
 	bool found;
+	bool steady;		/* from round to round, while much else came and went */
+	bool rounds;		/* blocks were freed all the time, half as many as stay or more */
 	uint32_t line, blocks;
 	uint64_t bytes;		/* that it holds in the end */
 	uint64_t step;		/* an allocation of it: bytes, the mean */

@@ -7,7 +7,7 @@
 #include "snap/snapshot.h"
 
 /* Whose code a file is; who knows that sits above (facts/place.h) and hands it in. */
-enum snap_owner { SNAP_OWN, SNAP_LIBRARY, SNAP_PLUMBING };
+enum snap_owner { SNAP_OWN, SNAP_LIBRARY, SNAP_PLUMBING, SNAP_MODULES };	/* the last: of PyTorch's modules */
 typedef enum snap_owner snap_owner_fn(const char *file);
 
 struct snap_line {
@@ -18,6 +18,7 @@ struct snap_line {
 struct snap_lines {
 	struct intern table;	/* of struct snap_line; number 0 = not known */
 	uint32_t *of_stack;	/* line of each stack */
+	bool *in_module;	/* of each line: one of its stacks goes through a module of PyTorch */
 };
 
 /* The innermost frame of the user's own code, else the innermost of a library. */

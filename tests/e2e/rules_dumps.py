@@ -191,6 +191,91 @@ def rule__an_assertion_whose_dump_is_lost_is_still_an_assertion(box):
     assert any("left none" in why for why in verdict["why"]), verdict["why"]
 
 
+FIRST = """
+import ctypes, os, sys, threading, time, cudrv
+context = cudrv.init()
+data = cudrv.alloc(4096)
+def wait(*args):
+    cudrv.call("cuCtxSetCurrent", context)
+    began = time.monotonic()
+    try:
+        cudrv.synchronize()
+        code = 0
+    except cudrv.CudaError as error:
+        code = error.code
+    print(code, round(time.monotonic() - began), flush=True)
+    return code
+cudrv.launch(cudrv.kernel(sys.argv[1]), (1,), (32,), *eval(sys.argv[2]))
+"""
+FIRST_LINE = 15
+STORE = ["oob_store", "(ctypes.c_uint64(data), ctypes.c_int64(1 << 40))"]
+ENDS = ("cudrv.synchronize()", "os._exit(3 if wait() else 0)", "wait(); sys.exit(3)",
+        # the thread that has the error is not the one that ends the program
+        "t = threading.Thread(target=wait, daemon=True); t.start(); time.sleep(0.5); sys.exit(3)",
+        "t = [threading.Thread(target=wait) for i in range(8)]; [i.start() for i in t]; [i.join() for i in t]; sys.exit(3)")
+
+
+def rule__an_error_that_comes_before_its_dump_waits_for_it(box):
+    """As at the first fault after the machine was started, while the library that writes dumps comes from the disk."""
+    for end in ENDS:
+        run = box.under(box.script(FIRST + end) + STORE, gpu="sim:tiny,error_first=1500")
+        same(run.status, 1 if end == ENDS[0] else 3, "status after %r (%s)" % (end, run.err[-300:]))
+        verdict = box.verdict(run)
+        same((verdict["cause"], verdict["certainty"], verdict["where"]["line"]),
+             ("illegal-access-out-of-bounds", "certain", FIRST_LINE), "verdict after %r" % end)
+    run = box.under(box.script(FIRST + "wait(); sys.exit(3)") + ["assert_fail", "()"], gpu="sim:tiny,error_first=600")
+    same((run.out.split()[0], box.verdict(run)["certainty"]), ("710", "certain"), "an assertion")
+
+
+def rule__a_program_that_goes_on_has_its_dump_too(box):
+    """Whatever it does afterwards, and whatever the children do that it starts while a thread waits."""
+    after = """
+thread = threading.Thread(target=wait)
+thread.start()
+time.sleep(0.3)
+child = os.fork()
+if not child:
+    os._exit(5)
+print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+thread.join()
+print([wait() for i in range(3)])
+"""
+    run = box.under(box.script(FIRST + after) + STORE, gpu="sim:tiny,error_first=1500")
+    same((run.status, run.out.splitlines()[0], run.out.splitlines()[-1]), (0, "child 5", "[700, 700, 700]"), "what it saw")
+    note = box.verdict(run)["notes"][0]
+    same((note["cause"], note["certainty"]), ("illegal-access-out-of-bounds", "certain"), "note")
+
+
+def rule__a_dump_that_never_comes_is_waited_for_once(box):
+    many = """
+t = [threading.Thread(target=lambda i=i: (time.sleep(i), wait())) for i in range(4)]
+[i.start() for i in t]; [i.join() for i in t]
+began = time.monotonic()
+print([wait() for i in range(20)])
+sys.exit(3 if time.monotonic() - began < 4 else 4)
+"""
+    run = box.under(box.script(FIRST + many) + STORE, gpu="sim:tiny,error_first=3600000")
+    same((run.status, run.out.splitlines()[-1]), (3, str([700] * 20)), "status and codes (%s)" % run.err[-300:])
+    waits = [int(line.split()[1]) for line in run.out.splitlines() if line.startswith("700")]
+    # those that came later were released with the first, on however slow a machine
+    same([w < max(waits) for w in waits[:4]].count(True) >= 3 and 4 <= max(waits), True, "waits %r" % waits[:4])
+    same(box.verdict(run)["certainty"] != "certain", True, "no dump")
+
+
+def rule__a_program_killed_while_its_dump_is_written_is_judged_without(box):
+    kill = """
+threading.Thread(target=wait).start()
+folder = os.path.dirname(os.environ["CUWHY_SOCK"])
+while not any(name.startswith("core-") and not name.endswith("part") for name in os.listdir(folder)):
+    time.sleep(0.01)
+os.kill(os.getpid(), 9)
+"""
+    run = box.under(box.script(FIRST + kill) + STORE, gpu="sim:tiny,error_first=300")
+    same(run.status, 137, "status")
+    again = subprocess.run([box.cuwhy, "explain", "--json", run.folder], capture_output=True, text=True, env=box.env())
+    same(json.loads(again.stdout)["cause"], box.verdict(run)["cause"], "the same when it is asked again")
+
+
 def rule__what_wrote_a_dump_cannot_crash_the_end_of_a_program(box):
     """The driver's exit handler does, now and then."""
     for kernel in ("assert_fail", "trap"):

@@ -156,6 +156,45 @@ cudrv.read_floats(data, 1)
     same(sorted(w["api"] for w in verdict["waiting"]), ["cuCtxSynchronize", "cuMemcpyDtoH_v2"], "waiting")
 
 
+LOAD = HANG + 'cudrv.module(cudrv.image("nop"))\n'
+
+
+def rule__loading_code_behind_a_hang_is_waiting(box):
+    run, verdict = answer(box, LOAD, "--hang-after", "1s", "--hang-load", "1s", gpu="sim:tiny,load_waits")
+    same((run.status, verdict["cause"], verdict["certainty"], verdict["where"]["line"]),
+         (143, "kernel-hang", "certain", LINE), "cause")
+    same([(w["api"], w["line"]) for w in verdict["waiting"]], [("cuModuleLoadData", WAIT)], "waiting")
+    assert verdict["waiting"][0]["seconds"] >= 2, verdict["waiting"]
+
+
+def rule__loading_code_has_a_minute_more(box):
+    ends = LOAD.replace("step()\ncudrv", "threading.Timer(4, os._exit, (3,)).start()\nstep()\ncudrv")
+    run, verdict = answer(box, ends, "--hang-after", "1s", gpu="sim:tiny,load_waits")
+    same((run.status, dumps(run)), (3, []), "status and dumps")
+
+
+def rule__a_compiler_that_takes_long_is_no_hang(box):
+    """Without work on the GPU, whatever the time; the work before it has been waited for."""
+    text = HANG.replace('"hang"', '"spin"').replace("c_uint64(0)", "c_int(10)") + "cudrv.synchronize()\n" + \
+        'cudrv.module(cudrv.image("nop"))\n'
+    run, verdict = answer(box, text, "--hang-after", "1s", "--hang-load", "1s", gpu="sim:tiny,load_waits,load_takes=3500")
+    same((run.status, verdict["cause"], dumps(run)), (0, "none", []), "a slow compiler")
+
+
+def rule__another_thread_that_waits_is_not_hidden_by_one_that_loads(box):
+    text = HANG + """
+def load():
+    cudrv.call("cuCtxSetCurrent", context)
+    cudrv.module(cudrv.image("nop"))
+threading.Thread(target=load).start()
+time.sleep(0.3)
+cudrv.synchronize()
+"""
+    run, verdict = answer(box, text, "--hang-after", "1s", gpu="sim:tiny,load_waits")
+    same((run.status, verdict["cause"], verdict["where"]["line"]), (143, "kernel-hang", LINE), "cause")
+    same(sorted(w["api"] for w in verdict["waiting"]), ["cuCtxSynchronize", "cuModuleLoadData"], "waiting")
+
+
 def rule__without_a_pipe_the_waiting_line_and_the_suspects_are_told(box):
     mine = os.path.join(box.scratch, "mine")
     run, verdict = answer(box, SYNC, "--hang-after", "1s", CUDA_COREDUMP_FILE=mine)

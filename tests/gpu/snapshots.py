@@ -4,7 +4,8 @@
 
     tests/gpu/snapshots.py [--build build] [--keep DIR]
 
-Each program runs out of memory with PyTorch's history on, writes a snapshot and ends; cuwhy sees the file alone.
+Each program runs out of memory with PyTorch's history on, writes a snapshot and ends; cuwhy sees the file alone. Then the same
+in a block of the Python package's `watch(memory_history=True)`, which takes the snapshot itself.
 Without a GPU or without PyTorch everything is skipped, aloud.
 """
 import argparse
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
 FRAME = """
 import sys, torch
 import torch.nn as nn
@@ -31,6 +33,11 @@ except torch.OutOfMemoryError:
     torch.cuda.memory._dump_snapshot(sys.argv[1])
     print(torch.cuda.memory_allocated(), torch.cuda.memory_reserved())
 """
+WATCHED = FRAME.replace("torch.cuda.memory._record_memory_history(max_entries=100000)\n", "import cuwhy, json\n").replace(
+    "    work()\n", "    with cuwhy.watch(memory_history=True, quiet=True) as w:\n        work()\n").split("    torch.cuda.memory._dump")[0] + """
+    v = w.verdict
+    print(json.dumps([v.cause, v.certainty, [h["line"] for h in v.collected["lines"]], v.collected["oom"]]))
+"""
 # name, program, causes that may lead (a snapshot tells neither the size of the card nor a limit), line that must be named
 PROGRAMS = (
     ("growth", """
@@ -40,6 +47,13 @@ def work():
         scratch = [torch.empty(**empty(256 * MIB)) for _ in range(8)]
         kept.append(torch.empty(**empty(256 * MIB)))  # culprit
         del scratch
+""", ("oom-growth",)),
+    ("list", """
+kept = []
+def work():
+    x = torch.ones(GIB, device="cuda")
+    while True:
+        kept.append((x * 2).relu())  # culprit
 """, ("oom-growth",)),
     ("fragmentation", """
 def work():
@@ -90,6 +104,22 @@ def judge(args, name, program, causes, folder):
         os.path.getsize(path) / 2**20)
 
 
+def judge_watched(args, name, program, causes, folder):
+    source = os.path.join(folder, name + "_watched.py")
+    with open(source, "w", encoding="utf-8") as out:
+        out.write(WATCHED % program)
+    env = dict(os.environ, CUWHY_PROGRAM=os.path.abspath(os.path.join(args.build, "cuwhy")), PYTHONPATH=PACKAGE)
+    run = subprocess.run([args.python, source], capture_output=True, text=True, timeout=300, env=env)
+    if run.returncode or not run.stdout.strip():
+        return False, "no verdict: " + run.stderr.strip()[-300:]
+    cause, sure, lines, oom = json.loads(run.stdout.splitlines()[-1])
+    with open(source, encoding="utf-8") as text:
+        culprit = [number for number, line in enumerate(text, 1) if "# culprit" in line and not name.startswith("single")]
+    named = not culprit or culprit[0] in lines
+    return cause in causes and named and oom is not None, "watched: %s, %s; line %s; the card %s" % (
+        cause, sure, "named" if named else "NOT named: %s" % lines, oom)
+
+
 def main():
     parser = argparse.ArgumentParser(description="snapshots of the installed PyTorch")
     parser.add_argument("--build", default="build")
@@ -104,10 +134,11 @@ def main():
         folder = args.keep or scratch
         os.makedirs(folder, exist_ok=True)
         for name, program, causes in PROGRAMS:
-            ok, text = judge(args, name, program, causes, folder)
-            wrong += not ok
-            print("%s %-16s %s" % ("ok    " if ok else "not ok", name, text), flush=True)
-    print("%d right, %d wrong" % (len(PROGRAMS) - wrong, wrong))
+            for look in (judge, judge_watched):
+                ok, text = look(args, name, program, causes, folder)
+                wrong += not ok
+                print("%s %-16s %s" % ("ok    " if ok else "not ok", name, text), flush=True)
+    print("%d right, %d wrong" % (2 * len(PROGRAMS) - wrong, wrong))
     return 1 if wrong else 0
 
 

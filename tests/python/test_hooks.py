@@ -180,12 +180,104 @@ class Torch(unittest.TestCase):
         self.assertEqual(got.stdout, "False\n")
 
 
+class History(unittest.TestCase):
+    """An out-of-memory error with PyTorch's history on: the snapshot of that moment is what counts."""
+
+    FULL = ("CUDA out of memory. Tried to allocate 4.00 GiB. GPU 0 has a total capacity of 23.65 GiB of which 1.00 GiB is free. "
+            "Including non-PyTorch memory, this process has 22.50 GiB memory in use. Of the allocated memory 22.00 GiB is "
+            "allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.")
+    CODE = f"""
+    import torch, cuwhy
+    try:
+        with cuwhy.watch(memory_history=HISTORY) as w:
+            torch.run_out({FULL!r})
+    except torch.OutOfMemoryError:
+        v = w.verdict
+        print(v.cause, v.certainty, v.error.code, v.where and v.where.line)
+        print(v.collected["history"], v.collected["oom"], [(h["line"], h["blocks"]) for h in v.collected["lines"]])
+        print(v.memory and v.memory["total"], [c.cause for c in v.candidates])"""
+
+    def run_story(self, story, history=True, **more):
+        return python(self.CODE.replace("HISTORY", str(history)), FAKE_STORY=story, **more)
+
+    def test_growth(self):
+        got = self.run_story("list")
+        lines = got.stdout.splitlines()
+        self.assertEqual(lines[0], "oom-growth likely 2 40", got.stderr)
+        self.assertEqual(lines[1], "True {'device': 0, 'request': 4294967296, 'total': 25769803776, 'free': 1073741824} "
+                         "[(40, 35), (39, 1)]")
+        self.assertEqual(lines[2], f"{int(23.65 * (1 << 30))} ['oom-growth']")
+        self.assertIn("HELD   15.6 GiB in 35 blocks made at /home/user/train.py:40", got.stderr)
+        self.assertIn("device 0 has 24.0 GiB, of which 1.0 GiB were free when 4.0 GiB were asked for", got.stderr)
+
+    def test_other_causes(self):
+        for story, want in (("fragmentation", "oom-fragmentation certain"), ("fill", "oom-capacity likely")):
+            self.assertEqual(" ".join(self.run_story(story).stdout.split()[:2]), want)
+
+    def test_without_it_nothing_is_certain(self):
+        got = self.run_story("list", False)
+        self.assertEqual(got.stdout.splitlines()[0][:19], "oom-capacity likely")
+        self.assertIn("oom-growth", got.stdout.splitlines()[2])
+        self.assertIn("False None []", got.stdout)
+
+    def test_a_snapshot_that_cannot_be_had(self):
+        self.assertEqual(self.run_story("list", FAKE_TORCH="no snapshot").stdout.splitlines()[0][:19], "oom-capacity likely")
+
+    def test_the_file_is_private_and_goes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, seen, temporary = (os.path.join(folder, name) for name in ("cuwhy", "seen", "tmp"))
+            os.mkdir(temporary)
+            with open(path, "w", encoding="ascii") as f:
+                f.write(f'#!/bin/sh\nfor i; do case $i in *.pickle) stat -c %a "$i" "${{i%/*}}" >>{seen};; esac; done\n'
+                        f'exec {PROGRAM} "$@"\n')
+            os.chmod(path, 0o755)
+            got = self.run_story("list", CUWHY_PROGRAM=path, TMPDIR=temporary)
+            with open(seen, encoding="ascii") as f:
+                self.assertEqual(set(f.read().split()), {"600", "700"}, got.stderr)
+            self.assertEqual(os.listdir(temporary), [])
+
+    def test_an_error_that_was_handled_is_not_the_next_one(self):
+        got = python(f"""
+    import torch, cuwhy
+    try:
+        with cuwhy.watch(memory_history=True) as w:
+            try:
+                torch.run_out({self.FULL!r})
+            except torch.OutOfMemoryError:
+                pass
+            raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
+    except RuntimeError:
+        print(w.verdict.collected["oom"], w.verdict.collected["lines"])""", FAKE_STORY="list")
+        self.assertEqual(got.stdout, "None []\n")
+
+    def test_asked_once_and_the_program_s_own_stays(self):
+        got = python("""
+    import torch, cuwhy
+    with cuwhy.watch(memory_history=True), cuwhy.watch(memory_history=True):
+        pass
+    cuwhy.enable(memory_history=True)
+    cuwhy.enable(memory_history=True)
+    cuwhy.disable()
+    print(len(torch._C.observers), torch.cuda.memory.history)
+    torch._C.enabled = True
+    with cuwhy.watch(memory_history=True):
+        pass
+    print(len(torch.cuda.memory.history))""")
+        once = "{'max_entries': 100000}, {'enabled': None}"
+        self.assertEqual(got.stdout, f"1 [{once}, {once}]\n4\n")
+
+    def test_enable(self):
+        got = python(f"import torch, cuwhy\ncuwhy.enable(memory_history=True)\ntorch.run_out({self.FULL!r})", FAKE_STORY="list")
+        self.assertIn("HELD   15.6 GiB in 35 blocks made at /home/user/train.py:40", got.stderr)
+        self.assertEqual(got.returncode, 1)
+
+
 class Notebook(unittest.TestCase):
     def test_after_the_cell(self):
         got = python(f"""
     import sys, types
     class Events:
-        def register(self, name, f): print("on", name); self.f = f
+        def register(self, name, f): print("on", name); self.f = f if name == "post_run_cell" else self.f
         def unregister(self, name, f): print("off", name)
     shell = types.SimpleNamespace(events=Events())
     sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: shell)
@@ -194,7 +286,7 @@ class Notebook(unittest.TestCase):
     shell.events.f(types.SimpleNamespace(error_in_exec=RuntimeError({ILLEGAL!r})))
     shell.events.f(types.SimpleNamespace(error_in_exec=None))
     cuwhy.disable()""")
-        self.assertEqual(got.stdout, "on post_run_cell\noff post_run_cell\n")
+        self.assertEqual(got.stdout, "on post_run_cell\non pre_run_cell\noff post_run_cell\noff pre_run_cell\n")
         self.assertEqual(got.stderr.count("(CUDA error 700)"), 1)
 
 

@@ -199,6 +199,24 @@ def growth(a, events):
     train(a, 1 << 40, leak=min(24 * MIB, (a.total - GIB) // rounds) + 100)
 
 
+def pile(a, inside=(), temporary=1, line=39, rounds=36):
+    """Line 40 makes tensors that stay, and `line` as many `temporary` ones each time, until the card is full."""
+    code = Code()
+    stack = code.stack(*inside, ("collect", "/home/user/train.py", 40), ("<module>", "/home/user/train.py", 88))
+    scratch = code.stack(("collect", "/home/user/train.py", line), ("<module>", "/home/user/train.py", 88))
+    while True:
+        freed = [a.alloc(a.total // rounds // 2, scratch) for _ in range(temporary)]
+        b = a.alloc(a.total // rounds, stack) if None not in freed else None
+        for t in freed:
+            if t:
+                a.free(t)
+        if b is None:
+            return
+
+
+LAYER = (("forward", TORCH + "linear.py", 125), ("_call_impl", TORCH + "module.py", 1784))
+
+
 def capacity(a, _events):
     """Activations are kept until the card is full in the first step."""
     code = Code()
@@ -247,6 +265,8 @@ def other_process(a, _events):
 
 STORIES = {
     "train": lambda a, n: train(a, n),
+    "list": lambda a, n: pile(a), "fill": lambda a, n: pile(a, temporary=0), "layers": lambda a, n: pile(a, LAYER),
+    "one-line": lambda a, n: pile(a, line=40),
     "growth": growth, "capacity": capacity, "fragmentation": fragmentation, "too-large": too_large, "other-process": other_process,
 }
 

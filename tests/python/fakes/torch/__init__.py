@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for PyTorch: the few names that the package asks for. FAKE_TORCH in the environment chooses how it behaves:
-"idle" has not begun to use CUDA, "broken" raises from everything."""
+"idle" has not begun to use CUDA, "broken" raises from everything. FAKE_STORY names the story of tests/snap/make_snapshot.py that
+its allocator has lived through; run_out() is its end."""
 
 import os
-import pickle
+import sys
 
 __version__ = "2.99.0+cu130"
 _how = os.environ.get("FAKE_TORCH", "")
@@ -63,12 +64,42 @@ class cuda:
             cls.history.append(args)
 
         @staticmethod
-        def _dump_snapshot(path):
+        def _snapshot():
+            if _how == "no snapshot":
+                raise RuntimeError("CUDA error: unspecified launch failure")
+            if _story is not None:
+                return _story
             def half():
                 return [_block(MIB, state) for _ in range(8) for state in ("active_allocated", "inactive")]
-            snapshot = {"segments": [_segment(0x7f0000000000 + i * 64 * MIB, half()) for i in range(4)],
-                        "device_traces": [[{"action": "oom", "size": 64 * MIB, "device_free": 4 * MIB, "stream": 0,
-                                            "addr": 4 * MIB, "frames": [{"filename": "train.py", "line": 7, "name": "step"}]}]],
-                        "allocator_settings": {}}
-            with open(path, "wb") as f:
-                pickle.dump(snapshot, f)
+            return {"segments": [_segment(0x7f0000000000 + i * 64 * MIB, half()) for i in range(4)],
+                    "device_traces": [[{"action": "oom", "size": 64 * MIB, "device_free": 4 * MIB, "stream": 0,
+                                        "addr": 4 * MIB, "frames": [{"filename": "train.py", "line": 7, "name": "step"}]}]],
+                    "allocator_settings": {}}
+
+
+class _C:
+    observers = []
+    enabled = False
+
+    @classmethod
+    def _cuda_attach_out_of_memory_observer(cls, observer):
+        cls.observers.append(observer)
+
+    @classmethod
+    def _cuda_isHistoryEnabled(cls):
+        return cls.enabled
+
+
+_story = None
+
+
+def run_out(message):
+    """The end of the story: observers see it, and then the exception has freed everything."""
+    global _story
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "snap"))
+    import make_snapshot
+    _story = make_snapshot.make("2.11", os.environ["FAKE_STORY"])
+    for observer in _C.observers:
+        observer(0, 4 << 30, 24 << 30, 1 << 30)
+    _story = {"segments": [], "device_traces": [[]], "allocator_settings": {}}
+    raise OutOfMemoryError(message)
