@@ -2,6 +2,7 @@
 """PyTorch's own blocks: an address is explained by the tensor it was to be in, not by the driver's segment."""
 import os
 import shutil
+import subprocess
 
 from toolbox import same
 
@@ -111,6 +112,28 @@ def life_of_a_freed_tensor(box, size, last, words):
 
 def rule__a_freed_tensor_has_the_lines_of_its_life(box):
     life_of_a_freed_tensor(box, (1 << 20) + 512, "freed", "its tensor was let go at %s")
+
+
+CALLED = START + """
+def step(to):
+    cudrv.launch(store, (1,), (32,), cudrv.u64(to), ctypes.c_int64(1 << 40))  # <- here
+
+
+def train():
+    step(segment)  # <- caller
+
+
+train()
+cudrv.synchronize()
+"""
+
+
+def rule__the_line_that_called_a_helper_is_shown(box):
+    _, verdict = judged(box, CALLED)
+    same(line(verdict["where"]), line_of(CALLED, "here"), "where")
+    said = subprocess.run([box.cuwhy, "explain", verdict["recording"]], capture_output=True, text=True, env=box.env())
+    words = " ".join(said.stdout.split())
+    assert "program.py:%d step(segment)" % line_of(CALLED, "caller") in words, said.stdout
 
 
 def rule__of_a_small_tensor_the_line_before_its_end_is_known(box):
