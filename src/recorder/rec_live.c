@@ -12,13 +12,19 @@
 #define LARGE	  65536u	/* then; kept free from the start, and few programs need more */
 #define MOST	  1048576u	/* and then close to a million live blocks, or what there is room for */
 
+/* Atomically, for live_expect(), which holds no lock. */
+static void set_table(struct live_table *l, struct cw_allocation *table, uint32_t slots)
+{
+	__atomic_store_n(&l->table, table, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->slots, slots, __ATOMIC_RELAXED);
+}
+
 bool live_start(struct live_table *l, uint32_t freed_slots)
 {
 	atomic_flag_clear(&l->lock.held);
 	l->n = 0;
-	l->slots = SMALL;
 	l->cannot_grow = false;
-	l->table = chunk_new(l->chunk, SMALL * sizeof(*l->table), 0);
+	set_table(l, chunk_new(l->chunk, SMALL * sizeof(*l->table), 0), SMALL);
 	l->large = chunk_new(CW_CHUNK_STACK_INDEX, LARGE * sizeof(*l->large), 0);
 	l->freed = l->table ? ring_new(CW_CHUNK_FREED, sizeof(struct cw_freed), freed_slots) : NULL;
 	return l->table != NULL;
@@ -75,8 +81,7 @@ static bool make_room(struct live_table *l)
 	l->cannot_grow = !more;
 	if (!more)
 		return false;
-	__atomic_store_n(&l->table, more, __ATOMIC_RELAXED);
-	__atomic_store_n(&l->slots, slots, __ATOMIC_RELAXED);
+	set_table(l, more, slots);
 	for (uint32_t i = 0; i < had; i++)
 		if (old[i].addr)
 			*live_find(l, old[i].addr) = old[i];
