@@ -158,6 +158,8 @@ static void epochs__are_exact_however_long_the_run(void **state)
 /* Some sites are busy early, some late, some only at the ends: each follows the halving when it changes next. */
 static void epochs__sites_that_sleep_catch_up(void **state)
 {
+	struct trace *t;
+
 	(void)state;
 	srand(7);
 	memset(&model, 0, sizeof(model));
@@ -172,7 +174,9 @@ static void epochs__sites_that_sleep_catch_up(void **state)
 	}
 	for (size_t i = 0; i < 20; i += 2)
 		free_at(i, 1000000);
-	compare(finished());
+	t = finished();
+	compare(t);
+	trace_free(t);
 }
 
 /* What the processor had written when it was killed is read without harm; nothing else is damaged. */
