@@ -3,6 +3,7 @@
 import json
 
 from rules_blocks import START, under
+from rules_memory import killed_after
 from rules_oom import FULL, GROWTH, memory
 from toolbox import same
 
@@ -120,18 +121,7 @@ def rule__kinds_over_time_of_more_epochs_than_there_is_room_for(box):
 
 def rule__kinds_over_time_survive_a_kill(box):
     for milliseconds in (3, 11, 47, 230):
-        run = under(box, START + """
-import signal, time
-signal.setitimer(signal.ITIMER_REAL, %d / 1e3)  # nobody handles it: the kernel ends the program wherever it is
-while True:
-    torch.blocks_made(1 << 40, 500)
-    torch.blocks_freed(1 << 40, 300)
-    torch.blocks_made(1 << 41, 500)
-    torch.blocks_freed((1 << 40) + 300 * 512, 200)
-    torch.blocks_freed(1 << 41, 500)
-""" % milliseconds)
-        assert run.status != 0, "it was to be killed"
-        for device in devices(box, run, "--at", "end"):
+        for device in devices(box, killed_after(box, milliseconds / 1e3), "--at", "end"):
             list_of, at = columns(device)
             same(at, len(list_of) - 1, "the ledger's column is the last one")
             # one event may be in some places and not yet in others; a history that was being changed is left out

@@ -107,22 +107,27 @@ cudrv.call("cuMemFreeHost", pinned)
     same((part["pinned_bytes"], part["pinned_peak_bytes"]), (4096, (1 << 20) + 4096), "pinned")
 
 
-def rule__killed_at_any_moment_the_sites_agree_with_the_blocks(box):
-    """Every block is 512 bytes; an event that was under way may be in one table and not yet in the other."""
-    seen = 0
-    for microseconds in range(200, 6200, 300):
-        run = under(box, START + """
+def killed_after(box, seconds):
+    """A program that makes and frees blocks until the kernel ends it, wherever it is."""
+    run = under(box, START + """
 import signal
-signal.setitimer(signal.ITIMER_REAL, %d / 1e6)  # nobody handles it: the kernel ends the program wherever it is
+signal.setitimer(signal.ITIMER_REAL, %r)  # nobody handles it
 while True:
     torch.blocks_made(1 << 40, 500)
     torch.blocks_freed(1 << 40, 300)
     torch.blocks_made(1 << 41, 500)
     torch.blocks_freed((1 << 40) + 300 * 512, 200)
     torch.blocks_freed(1 << 41, 500)
-""" % microseconds)
-        assert run.status != 0, "it was to be killed"
-        part = box.parts(run)[0]
+""" % seconds)
+    assert run.status != 0, "it was to be killed"
+    return run
+
+
+def rule__killed_at_any_moment_the_sites_agree_with_the_blocks(box):
+    """Every block is 512 bytes; an event that was under way may be in one table and not yet in the other."""
+    seen = 0
+    for microseconds in range(200, 6200, 300):
+        part = box.parts(killed_after(box, microseconds / 1e6))[0]
         seen += part["n_blocks"]
         assert abs(part["site_count"] - part["blocks"]) <= 2, part  # one more may stand in the table twice
         assert abs(part["site_live"] - part["site_count"] * 512) <= 512, part
