@@ -14,7 +14,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
-MORE = ("docs/*.md", "docs/causes/*.md", "docs/examples/*.md", "src/*/README.md")
+MORE = ("docs/*.md", "docs/causes/*.md", "docs/examples/*.md", "src/**/README.md")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
 FENCED = re.compile(r"^```.*?^```$", re.M | re.S)
@@ -103,10 +103,10 @@ def main():
     names = {name for folder in ("include", "kb", "python", "src", "tests", "tools", "web/src", "examples", "docs")
              for _, _, files in os.walk(folder) for name in files} | set(os.listdir("web"))
     targets = set(re.findall(r"^([a-z][\w-]*):", read("Makefile"), re.M))
-    sources = "".join(read(p) for p in glob.glob("src/*/*.c") + glob.glob("python/cuwhy/*.py") + glob.glob("tests/*/*.[ch]"))
+    sources = "".join(read(p) for p in glob.glob("src/**/*.c", recursive=True) + glob.glob("python/cuwhy/*.py") + glob.glob("tests/*/*.[ch]"))
     if len(options) < 6 or not options["run"].get("--out"):
         print("the options of `cuwhy run -h` cannot be read")
-    for document in DOCUMENTS + sorted(path for pattern in MORE for path in glob.glob(pattern)):
+    for document in DOCUMENTS + sorted(path for pattern in MORE for path in glob.glob(pattern, recursive=True)):
         text = read(document)
         for problem in [*bad_links(document, text), *bad_paths(text, names), *bad_options(text, options), *bad_targets(text, targets),
                         *bad_variables(text, sources)]:

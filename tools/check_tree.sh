@@ -39,19 +39,30 @@ objdump -T "$rec" | sed -n '/\*UND\*/s/.*(\{0,1\}GLIBC_\([0-9.]*\))\{0,1\}.*/\1/
 	awk -F. '$1 > 2 || $2 > 28 {print "needs GLIBC_" $0}' >"$tmp/against"
 claim "the recorder needs no newer glibc than 2.28"
 
-order="base probe compat fatbin pyenv machine trace dump snap text facts rules report cmd"
+# who may include whom: an arrow may skip ahead, never turn back, and no input knows another
+part() { # part PATH-BELOW-SRC: its layer, and for an input its kind
+	case $1 in
+	input/*/*) echo "input $(echo "$1" | cut -d/ -f2)" ;;
+	*) echo "$(echo "$1" | cut -d/ -f1) -" ;;
+	esac
+}
+order="base compat formats probe case input rules judge write cmd"
 rank() { n=0; for d in $order; do n=$((n + 1)); [ "$d" = "$1" ] && echo $n && return; done; echo 0; }
-grep -rn '^#include "[a-z]*/' src | grep -v '^src/\(sim\|sim_nvml\|recorder\)/' | while IFS=: read -r file line text; do
-	from=$(rank "$(echo "$file" | cut -d/ -f2)")
-	to=$(rank "$(echo "$text" | sed 's/.*"\([a-z]*\)\/.*/\1/')")
-	[ "$to" -gt "$from" ] && echo "$file:$line: $text"
+grep -rnE '^#include "[a-z]+/' src | grep -v '^src/\(sim\|recorder\|portable\)/' | while IFS=: read -r file line text; do
+	from=$(part "${file#src/}")
+	to=$(part "$(echo "$text" | sed 's/.*"\(.*\)".*/\1/')")
+	if [ "$(rank "${to% *}")" -gt "$(rank "${from% *}")" ]; then
+		echo "$file:$line: $text"
+	elif [ "${from% *} ${to% *}" = "input input" ] && [ "$from" != "$to" ]; then
+		echo "$file:$line: an input knows another: $text"
+	fi
 done >"$tmp/against"
-claim "no include turns back against base, probe, compat, fatbin, pyenv, machine, trace, dump, snap, text, facts, rules, report, cmd"
+claim "no include turns back against $order, and no input knows another"
 
-grep -rn '^#include "\(base\|probe\|compat\|fatbin\|pyenv\|machine\|trace\|dump\|snap\|text\|facts\|rules\|report\|cmd\|sim\)/' src/recorder >"$tmp/against"
+grep -rnE '^#include "(base|compat|formats|probe|case|input|rules|judge|write|cmd|sim)/' src/recorder >"$tmp/against"
 claim "the recorder includes nothing of the CLI"
 
-for h in include/cuwhy/*.h src/*/*.h; do
+for h in include/cuwhy/*.h $(find src -name '*.h'); do
 	echo "#include \"$h\"" | ${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -Iinclude -Isrc -I. -I"$(dirname "$h")" \
 		-fsyntax-only -x c - 2>"$tmp/err" || { echo "$h"; head -n 3 "$tmp/err"; }
 done >"$tmp/against"

@@ -13,8 +13,8 @@
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
-#include "machine/machine.h"
-#include "report/doctor.h"
+#include "input/machine/machine.h"
+#include "judge/doctor.h"
 #include "base/banned.h"
 
 #define LIMIT_SECONDS	10

@@ -17,9 +17,9 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/explain.h"
-#include "report/json_text.h"
-#include "cmd/recording.h"
-#include "report/verdict.h"
+#include "base/json_text.h"
+#include "input/recording/recording.h"
+#include "judge/verdict.h"
 #include "base/banned.h"
 
 static struct {

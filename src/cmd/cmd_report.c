@@ -14,12 +14,12 @@
 #include "base/progress.h"
 #include "cmd/cmd.h"
 #include "cmd/memory.h"
-#include "cmd/opened.h"
-#include "cmd/recording.h"
+#include "judge/opened.h"
+#include "input/recording/recording.h"
 #include "cmd/report.h"
-#include "report/json_text.h"
-#include "report/page.h"
-#include "report/verdict.h"
+#include "base/json_text.h"
+#include "write/page.h"
+#include "judge/verdict.h"
 #include "base/banned.h"
 
 #define PAGE_MAX	((size_t)64 << 20)

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/progress.h"
 #include "cmd/cmd.h"
-#include "report/json_text.h"
+#include "base/json_text.h"
 #include "base/banned.h"
 
 int cmd_fail(FILE *out, bool json, const struct err *e, int status)

@@ -14,9 +14,9 @@
 #include "base/proc.h"
 #include "cmd/cmd.h"
 #include "cuwhy/format.h"
-#include "machine/host.h"
-#include "report/json_text.h"
-#include "report/page.h"
+#include "input/machine/host.h"
+#include "base/json_text.h"
+#include "write/page.h"
 #include "base/banned.h"
 
 #ifndef CUWHY_COMMIT

@@ -10,7 +10,7 @@
 #include "base/opt.h"
 #include "cmd/cmd.h"
 #include "cmd/document.h"
-#include "report/verdict.h"
+#include "judge/verdict.h"
 #include "base/banned.h"
 
 const char *option_words(const struct opt_table *t, const struct opt *o)

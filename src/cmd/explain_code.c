@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/explain.h"
-#include "report/code.h"
+#include "write/code.h"
 #include "base/banned.h"
 
 #define WORDS_MAX 128

@@ -13,8 +13,8 @@
 #include "base/progress.h"
 #include "cmd/cmd.h"
 #include "cmd/memory.h"
-#include "facts/fact_snapshot.h"
-#include "report/verdict.h"
+#include "input/snapshot/observe.h"
+#include "judge/verdict.h"
 #include "rules/template.h"
 #include "base/banned.h"
 

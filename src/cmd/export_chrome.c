@@ -13,12 +13,12 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/export.h"
-#include "cmd/opened.h"
-#include "cmd/recording.h"
-#include "report/chrometrace.h"
-#include "report/json_text.h"
-#include "report/verdict.h"
-#include "trace/trace.h"
+#include "judge/opened.h"
+#include "input/recording/recording.h"
+#include "write/chrometrace.h"
+#include "base/json_text.h"
+#include "judge/verdict.h"
+#include "input/recording/trace.h"
 #include "base/banned.h"
 
 struct exported {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "report/report_ledger.h"
+#include "write/report_ledger.h"
 
 struct text_style;
 struct verdict;

@@ -5,8 +5,8 @@
 
 #include <inttypes.h>
 
-#include "cmd/ram_json.h"
-#include "report/json_text.h"
+#include "input/recording/ram_json.h"
+#include "base/json_text.h"
 #include "rules/template.h"
 #include "base/banned.h"
 

@@ -12,7 +12,7 @@
 #include "base/progress.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
-#include "cmd/usage_json.h"
+#include "input/recording/usage_json.h"
 #include "probe/probe.h"
 #include "rules/template.h"
 #include "base/banned.h"

@@ -13,10 +13,10 @@
 #include "cmd/memory.h"
 #include "cmd/memory_host.h"
 #include "cmd/memory_time.h"
-#include "cmd/recording.h"
-#include "facts/over_time.h"
-#include "report/json_text.h"
-#include "trace/trace_memory.h"
+#include "input/recording/recording.h"
+#include "input/recording/over_time.h"
+#include "base/json_text.h"
+#include "input/recording/trace_memory.h"
 #include "base/banned.h"
 
 /* --- one device ------------------------------------------------------------------------------- */

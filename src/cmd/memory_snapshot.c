@@ -11,7 +11,7 @@
 #include "base/progress.h"
 #include "cmd/cmd.h"
 #include "cmd/memory_snapshot.h"
-#include "facts/fact_snapshot.h"
+#include "input/snapshot/observe.h"
 #include "base/banned.h"
 
 static char *name_of_line(const struct memory_view *v, const struct snap_line *at)

@@ -5,7 +5,7 @@
 #define CUWHY_MEMORY_SNAPSHOT_H
 
 #include "cmd/memory.h"
-#include "snap/snap_analyse.h"
+#include "input/snapshot/snap_analyse.h"
 
 #define CHART_COLUMNS	60
 

@@ -12,9 +12,9 @@
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "cmd/recording.h"
-#include "facts/ledger.h"
-#include "trace/trace_memory.h"
+#include "input/recording/recording.h"
+#include "case/ledger.h"
+#include "input/recording/trace_memory.h"
 #include "base/banned.h"
 
 #define MAX_TRACE	((size_t)16 << 30)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "facts/history.h"
+#include "input/recording/history.h"
 
 struct err;
 struct ledger;

@@ -10,9 +10,9 @@
 #include "base/fs.h"
 #include "cmd/cmd.h"
 #include "cmd/report.h"
-#include "machine/machine.h"
-#include "report/doctor.h"
-#include "report/page.h"
+#include "input/machine/machine.h"
+#include "judge/doctor.h"
+#include "write/page.h"
 #include "base/banned.h"
 
 #define TEXT_WIDTH	100

@@ -14,7 +14,7 @@
 #ifndef CUWHY_EXPR_H
 #define CUWHY_EXPR_H
 
-#include "facts/facts.h"
+#include "case/case.h"
 
 struct err;
 struct expr;
@@ -22,7 +22,7 @@ struct expr;
 /* NULL with the reason in `e`. `len` bytes of text; the result lives in the pool. */
 const struct expr *expr_parse(struct pool *pool, const char *text, size_t len, struct err *e);
 enum value_type expr_type(const struct expr *x);
-struct value expr_eval(const struct expr *x, const struct facts *f);
+struct value expr_eval(const struct expr *x, const struct casefile *f);
 
 /* Every text in a says(), also behind a "!" when `all`. */
 typedef void expr_words_fn(void *arg, const char *words);

@@ -7,7 +7,7 @@
 
 #include "rules/expr_node.h"
 
-static struct value logic(const struct expr *x, const struct facts *f)
+static struct value logic(const struct expr *x, const struct casefile *f)
 {
 	/* the value that decides alone: false for &&, true for || */
 	bool decides = x->kind == EXPR_OR;
@@ -51,7 +51,7 @@ static struct value compare(enum expr_kind kind, struct value a, struct value b)
 	}
 }
 
-static struct value call(const struct expr *x, const struct facts *f)
+static struct value call(const struct expr *x, const struct casefile *f)
 {
 	struct value a = expr_eval(x->a, f), b = x->b ? expr_eval(x->b, f) : a;
 
@@ -69,7 +69,7 @@ static struct value call(const struct expr *x, const struct facts *f)
 	}
 }
 
-static struct value operate(const struct expr *x, const struct facts *f)
+static struct value operate(const struct expr *x, const struct casefile *f)
 {
 	struct value a = expr_eval(x->a, f), b = x->b ? expr_eval(x->b, f) : a;
 
@@ -84,7 +84,7 @@ static struct value operate(const struct expr *x, const struct facts *f)
 	return arithmetic(x->kind, a.number, b.number);
 }
 
-struct value expr_eval(const struct expr *x, const struct facts *f)
+struct value expr_eval(const struct expr *x, const struct casefile *f)
 {
 	switch (x->kind) {
 	case EXPR_CONST: return x->value;

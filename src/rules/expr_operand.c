@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "rules/expr_parser.h"
-#include "text/needles.h"
+#include "base/needles.h"
 
 static const struct expr *constant(struct parser *p, struct value v)
 {

@@ -13,7 +13,7 @@ static int rank_of(const struct cause *c, const struct when *w)
 }
 
 /* The surest alternative that holds. `*unsure` when one could not be decided. */
-static const struct when *best_when(const struct cause *c, const struct facts *f, bool *unsure)
+static const struct when *best_when(const struct cause *c, const struct casefile *f, bool *unsure)
 {
 	const struct when *best = NULL;
 
@@ -71,7 +71,7 @@ static void drop_explained(struct matches *m, struct pool *pool)
 	m->n = n;
 }
 
-static void match(struct matches *m, const struct kb *kb, const struct facts *f, struct pool *pool, bool checks_only)
+static void match(struct matches *m, const struct kb *kb, const struct casefile *f, struct pool *pool, bool checks_only)
 {
 	*m = (struct matches){
 		.list = pool_alloc(pool, (kb->n + 1) * sizeof(*m->list)),
@@ -96,17 +96,17 @@ static void match(struct matches *m, const struct kb *kb, const struct facts *f,
 		qsort(m->list, m->n, sizeof(*m->list), compare_matches);
 }
 
-void rules_match(struct matches *m, const struct kb *kb, const struct facts *f, struct pool *pool)
+void rules_match(struct matches *m, const struct kb *kb, const struct casefile *f, struct pool *pool)
 {
 	match(m, kb, f, pool, false);
 }
 
-void rules_match_checks(struct matches *m, const struct kb *kb, const struct facts *f, struct pool *pool)
+void rules_match_checks(struct matches *m, const struct kb *kb, const struct casefile *f, struct pool *pool)
 {
 	match(m, kb, f, pool, true);
 }
 
-void advice_each(const struct advice *list, const struct facts *f, struct pool *pool,
+void advice_each(const struct advice *list, const struct casefile *f, struct pool *pool,
 		 advice_fn *say, void *arg)
 {
 	for (const struct advice *a = list; a; a = a->next) {
@@ -127,7 +127,7 @@ static void keep_first(void *arg, const char *text, const char *command)
 		*to = text;
 }
 
-const char *cause_headline(const struct cause *c, const struct facts *f, struct pool *pool)
+const char *cause_headline(const struct cause *c, const struct casefile *f, struct pool *pool)
 {
 	const char *said = NULL;
 	char *title;

@@ -22,18 +22,18 @@ struct matches {
 	size_t n_unchecked;
 };
 
-void rules_match(struct matches *m, const struct kb *kb, const struct facts *f, struct pool *pool);
+void rules_match(struct matches *m, const struct kb *kb, const struct casefile *f, struct pool *pool);
 
 /* The same among the causes that a check of the doctor asks for. */
-void rules_match_checks(struct matches *m, const struct kb *kb, const struct facts *f, struct pool *pool);
+void rules_match_checks(struct matches *m, const struct kb *kb, const struct casefile *f, struct pool *pool);
 
 /* The sentences of a cause that hold for these facts: calls `say` for each. */
 typedef void advice_fn(void *arg, const char *text, const char *command);
-void advice_each(const struct advice *list, const struct facts *f, struct pool *pool,
+void advice_each(const struct advice *list, const struct casefile *f, struct pool *pool,
 		 advice_fn *say, void *arg);
 
 /* What stands above the report: the first headline that holds and whose facts are known, else the title,
  * begun small. */
-const char *cause_headline(const struct cause *c, const struct facts *f, struct pool *pool);
+const char *cause_headline(const struct cause *c, const struct casefile *f, struct pool *pool);
 
 #endif

@@ -141,7 +141,7 @@ char *format_thousands(char *buf, size_t size, double number)
 	return buf;
 }
 
-static bool put_part(struct buf *out, const struct part *part, const struct facts *f)
+static bool put_part(struct buf *out, const struct part *part, const struct casefile *f)
 {
 	struct value v;
 	char text[64];
@@ -164,7 +164,7 @@ static bool put_part(struct buf *out, const struct part *part, const struct fact
 	return true;
 }
 
-char *template_expand(const struct template *t, const struct facts *f, struct pool *pool)
+char *template_expand(const struct template *t, const struct casefile *f, struct pool *pool)
 {
 	struct buf out;
 	char *text = NULL;

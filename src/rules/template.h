@@ -9,7 +9,7 @@
 #ifndef CUWHY_TEMPLATE_H
 #define CUWHY_TEMPLATE_H
 
-#include "facts/facts.h"
+#include "case/case.h"
 
 struct err;
 struct template;
@@ -17,7 +17,7 @@ struct template;
 const struct template *template_parse(struct pool *pool, const char *text, size_t len, struct err *e);
 
 /* NULL when a fact in it is unknown: half a sentence helps nobody. */
-char *template_expand(const struct template *t, const struct facts *f, struct pool *pool);
+char *template_expand(const struct template *t, const struct casefile *f, struct pool *pool);
 
 /* As written, for `cuwhy explain CAUSE`. */
 const char *template_text(const struct template *t);

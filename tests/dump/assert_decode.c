@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/assert_args.h"
-#include "dump/sass_move.h"
+#include "input/dump/assert_args.h"
+#include "input/dump/sass_move.h"
 #include "decode.h"
 
 #define PC	0x100000
@@ -26,7 +26,7 @@ static void move(unsigned arch, const uint64_t word[2])
 	       m.reg_uniform, m.bank, m.offset, target ? (int64_t)(target - PC) : 0);
 }
 
-static void call(struct dump_bytes image, unsigned arch, uint64_t pc)
+static void call(struct bytes image, unsigned arch, uint64_t pc)
 {
 	struct assert_args a;
 	int i;

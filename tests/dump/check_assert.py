@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks how the arguments of a failed assertion are found in code (src/dump/assert_args.c), on kernels of our own.
+"""Checks how the arguments of a failed assertion are found in code (src/input/dump/assert_args.c), on kernels of our own.
 
 Kernels in PTX call __assertfail in many ways: in divergent code, in loops, in functions that are not inlined, with
 values alive across the call, one after another. They are assembled for each architecture and optimisation level; the
@@ -232,7 +232,7 @@ class Image:
 
 def decoder(tmp):
     out = os.path.join(tmp, "assert_decode")
-    files = ["src/dump/assert_args.c", "src/dump/sass_move.c", "src/dump/image.c"]
+    files = ["src/input/dump/assert_args.c", "src/input/dump/sass_move.c", "src/formats/image.c"]
     subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "src"),
                     os.path.join(HERE, "assert_decode.c")] + [os.path.join(ROOT, f) for f in files] + ["-o", out],
                    check=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks how addresses are computed again from code (src/dump/sass_eval.c), on kernels of our own.
+"""Checks how addresses are computed again from code (src/input/dump/sass_eval.c), on kernels of our own.
 
 Kernels in PTX compute an address in many ways, chosen by chance with a fixed start: 32 and 64 bits, with and without
 sign, shifts, rows and columns, branches, loops. What the address must be is computed here beside the PTX. They are
@@ -193,9 +193,10 @@ def assemble(kernels, arch, level, tmp):
 
 def decoder(tmp):
     out = os.path.join(tmp, "eval_decode")
-    files = ["sass_eval", "sass_value", "sass_line", "sass_math", "sass_compute", "sass_move", "sass", "image"]
+    files = ["input/dump/" + f for f in ("sass_eval", "sass_value", "sass_line", "sass_math", "sass_compute", "sass_move", "sass")] + [
+             "formats/image"]
     subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-I" + os.path.join(ROOT, "src"),
-                    os.path.join(HERE, "eval_decode.c")] + [os.path.join(ROOT, f"src/dump/{f}.c") for f in files] +
+                    os.path.join(HERE, "eval_decode.c")] + [os.path.join(ROOT, f"src/{f}.c") for f in files] +
                    ["-o", out], check=True)
     return out
 

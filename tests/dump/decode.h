@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dump/image.h"
+#include "formats/image.h"
 
 /* "WORD ARCH PC" goes to `at_pc` where WORD is `word`; "OTHER ARCH LOW HIGH" to `instruction`. */
-static inline void decode_orders(int argc, char **argv, const char *word, void (*at_pc)(struct dump_bytes, unsigned, uint64_t),
+static inline void decode_orders(int argc, char **argv, const char *word, void (*at_pc)(struct bytes, unsigned, uint64_t),
 				 void (*instruction)(unsigned, const uint64_t[2]))
 {
 	static uint8_t bytes[64 << 20];
-	struct dump_bytes image = {bytes, 0};
+	struct bytes image = {bytes, 0};
 	uint64_t number[2];
 	unsigned arch;
 	char what[16];

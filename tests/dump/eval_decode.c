@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "dump/sass_eval.h"
-#include "dump/sass_math.h"
+#include "input/dump/sass_eval.h"
+#include "input/dump/sass_math.h"
 #include "decode.h"
 
 void *xcalloc(size_t n, size_t size)
@@ -114,7 +114,7 @@ static void three(uint32_t *to)
 		exit(2);
 }
 
-static void address(struct dump_bytes image, unsigned arch, uint64_t pc)
+static void address(struct bytes image, unsigned arch, uint64_t pc)
 {
 	static uint8_t params[4096];
 	struct sass_lane lane = {.params = {params, 0}};

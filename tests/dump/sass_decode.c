@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dump/sass.h"
+#include "input/dump/sass.h"
 
 int main(void)
 {

@@ -10,8 +10,8 @@
 #include <jansson.h>
 
 #include "base/err.h"
-#include "machine/machine.h"
-#include "report/doctor.h"
+#include "input/machine/machine.h"
+#include "judge/doctor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "dump/culprit.h"
-#include "dump/dump.h"
-#include "dump/dump_print.h"
+#include "input/dump/culprit.h"
+#include "input/dump/dump.h"
+#include "input/dump/dump_print.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static volatile uint64_t sink;	/* what was read must have been read */
 
-static void use_bytes(struct dump_bytes b)
+static void use_bytes(struct bytes b)
 {
 	if (b.data)
 		sink += b.data[0] + b.data[b.len - 1];

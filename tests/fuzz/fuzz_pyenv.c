@@ -11,10 +11,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "pyenv/elf_file.h"
-#include "pyenv/ldcache.h"
-#include "pyenv/metadata.h"
-#include "pyenv/python_text.h"
+#include "formats/elf_file.h"
+#include "input/machine/pyenv/ldcache.h"
+#include "input/machine/pyenv/metadata.h"
+#include "input/machine/pyenv/python_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

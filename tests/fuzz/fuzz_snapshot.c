@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "facts/fact_snapshot.h"
-#include "report/page.h"
-#include "report/verdict.h"
+#include "input/snapshot/observe.h"
+#include "write/page.h"
+#include "judge/verdict.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

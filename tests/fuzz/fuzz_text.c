@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/code.h"
-#include "report/verdict.h"
+#include "write/code.h"
+#include "judge/verdict.h"
 #include "rules/kb.h"
-#include "text/log.h"
+#include "input/text/log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/pickle_write.h"
-#include "dump/culprit.h"
-#include "facts/address.h"
-#include "facts/fault.h"
-#include "report/chrometrace.h"
-#include "report/page.h"
-#include "report/torchsnap.h"
-#include "report/verdict.h"
-#include "trace/cuda_errors.h"
-#include "trace/events.h"
-#include "trace/trace_memory.h"
+#include "write/pickle_write.h"
+#include "input/dump/culprit.h"
+#include "judge/address.h"
+#include "judge/fault.h"
+#include "write/chrometrace.h"
+#include "write/page.h"
+#include "write/torchsnap.h"
+#include "judge/verdict.h"
+#include "compat/cuda_errors.h"
+#include "input/recording/events.h"
+#include "input/recording/trace_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

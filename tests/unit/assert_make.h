@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dump/dump.h"
+#include "input/dump/dump.h"
 
 #define AM_CODE		0x7d0000000000ull
 #define AM_DATA		0x7f0000000000ull	/* the address in slot i is AM_DATA + i * 256 */
@@ -49,7 +49,7 @@ static inline uint64_t am_back(const struct am_plan *p)
 }
 
 /* Sections: 1 names, 2 code, 3 symbols, 4 their names, 5 bank, 6 texts. */
-static inline struct dump_bytes am_make(struct am *m, const struct am_plan *p)
+static inline struct bytes am_make(struct am *m, const struct am_plan *p)
 {
 	static const char names[] = "\0.nv.constant4\0.nv.global.init\0.text.k";
 	char strings[1024] = "\0k";
@@ -88,7 +88,7 @@ static inline struct dump_bytes am_make(struct am *m, const struct am_plan *p)
 	h.e_shoff = am_add(m, s, sizeof(s));
 	memcpy(h.e_ident, ELFMAG "\2\1\1\x41\x8", 9);
 	memcpy(m->bytes, &h, sizeof(h));
-	return (struct dump_bytes){m->bytes, m->len};
+	return (struct bytes){m->bytes, m->len};
 }
 
 #endif

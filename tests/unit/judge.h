@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "report/verdict.h"
+#include "judge/verdict.h"
 #include "trace_builder.h"
 
 #define USER "train.py:32:step", "train.py:40:<module>"

@@ -15,7 +15,7 @@
 #include "recorder/rec_live.h"
 #include "recorder/rec_mem.h"
 #include "recorder/rec_site.h"
-#include "trace/trace_memory.h"
+#include "input/recording/trace_memory.h"
 
 #define BYTES (48u << 20)
 

@@ -91,7 +91,7 @@ static void words_collect(struct words *w, const struct cause *c)
 }
 
 /* Facts of all sorts often have the same value, as gpu.cc and device.cc have: what is written with either is then the same. */
-static void fact_draw(struct facts *f, enum fact_id id, const struct words *w, unsigned unknown)
+static void fact_draw(struct casefile *f, enum fact_id id, const struct words *w, unsigned unknown)
 {
 	if (draw(100) < unknown)
 		return;
@@ -112,11 +112,11 @@ static void fact_draw(struct facts *f, enum fact_id id, const struct words *w, u
 }
 
 /* Only one of a recording, a text and a machine is looked at alone; the machine also comes with a recording. */
-static void facts_draw(struct facts *f, struct pool *pool, const struct words *w)
+static void facts_draw(struct casefile *f, struct pool *pool, const struct words *w)
 {
 	unsigned unknown = 10 + draw(9) * 10, kind = draw(3);
 
-	facts_init(f, pool);
+	case_init(f, pool);
 	for (int id = 0; id < FACT_COUNT; id++)
 		fact_draw(f, (enum fact_id)id, w, unknown);
 	fact_set_flag(f, FACT_text_is, kind == 0);
@@ -177,7 +177,7 @@ static void said_check(const struct said_list *l, struct pool *pool)
 	}
 }
 
-static const struct advice *fix_said(const struct cause *c, const struct facts *f, struct pool *pool, const char *text)
+static const struct advice *fix_said(const struct cause *c, const struct casefile *f, struct pool *pool, const char *text)
 {
 	for (const struct advice *a = c->fix; a; a = a->next) {
 		char *said = template_expand(a->text, f, pool);
@@ -188,7 +188,7 @@ static const struct advice *fix_said(const struct cause *c, const struct facts *
 	return NULL;
 }
 
-static void cause_check(const struct cause *c, const struct facts *f, struct pool *pool)
+static void cause_check(const struct cause *c, const struct casefile *f, struct pool *pool)
 {
 	struct said_list why = { .cause = c }, fix = { .cause = c };
 
@@ -213,7 +213,7 @@ static void advice__nothing_is_said_twice_whatever_is_known(void **state)
 		seed_of(c->id);	/* a change of one cause does not draw the others anew */
 		for (int i = 0; i < ROUNDS && wrong == before; i++) {
 			struct pool pool = { 0 };
-			struct facts f;
+			struct casefile f;
 
 			facts_draw(&f, &pool, &w);
 			cause_check(c, &f, &pool);
@@ -228,10 +228,10 @@ static void advice__titles_serve_as_headlines(void **state)
 {
 	static const char *const names[] = { "PyTorch", "Triton", "Windows", "Python", "Docker", "Fabric", "Linux", "Slurm" };
 	struct pool pool = { 0 };
-	struct facts f;
+	struct casefile f;
 
 	(void)state;
-	facts_init(&f, &pool);
+	case_init(&f, &pool);
 	for (const struct cause *c = kb_get()->first; c; c = c->next) {
 		const char *said = cause_headline(c, &f, &pool);
 
@@ -247,10 +247,10 @@ static void advice__the_first_headline_that_can_be_said_is_taken(void **state)
 {
 	const struct cause *c = kb_find(kb_get(), "compute-mode-exclusive");
 	struct pool pool = { 0 };
-	struct facts f;
+	struct casefile f;
 
 	(void)state;
-	facts_init(&f, &pool);
+	case_init(&f, &pool);
 	assert_string_equal(cause_headline(c, &f, &pool), "the GPU is taken, and in a mode that allows one process alone");
 	fact_set_text(&f, FACT_gpu_mode, "default");
 	fact_set_text(&f, FACT_gpu_name, "NVIDIA L4");

@@ -10,12 +10,12 @@
 
 #include "assert_make.h"
 #include "base/err.h"
-#include "dump/assert_args.h"
-#include "dump/assert_text.h"
-#include "dump/assertion.h"
-#include "dump/culprit.h"
+#include "input/dump/assert_args.h"
+#include "input/dump/assert_text.h"
+#include "input/dump/assertion.h"
+#include "input/dump/culprit.h"
 #include "dump_make.h"
-#include "facts/signature.h"
+#include "case/signature.h"
 #include "judge.h"
 
 /* ---- arguments -------------------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static void args__of_calls_that_ptxas_made_are_known_on_every_architecture(void 
 	assert_true(sizeof(rows) / sizeof(rows[0]) >= 20);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct am_plan p = {.code = rows[i].code, .n_code = rows[i].n, .n_slots = 100};
-		struct dump_bytes image = am_make(m, &p);
+		struct bytes image = am_make(m, &p);
 
 		assert_true(assert_args_find(image, rows[i].arch, am_back(&p), &a));
 		assert_true(a.known[ASSERT_MESSAGE] && a.known[ASSERT_FILE] && a.known[ASSERT_LINE] &&
@@ -130,7 +130,7 @@ static void args__cut_images_are_survived(void **state)
 	struct am *m = malloc(sizeof(*m));
 	struct am_plan p = {.code = rows[8].code, .n_code = rows[8].n, .n_slots = 100,
 			    .object = {{"$str", "a < b"}, {"$str$1", "x.cu"}, {"__unnamed_1", "f"}}};
-	struct dump_bytes image = am_make(m, &p);
+	struct bytes image = am_make(m, &p);
 
 	(void)state;
 	for (size_t len = 0; len < image.len; len++) {
@@ -139,7 +139,7 @@ static void args__cut_images_are_survived(void **state)
 		struct assertion a;
 
 		memcpy(copy, image.data, len);
-		assert_args_find((struct dump_bytes){copy, len}, 90, am_back(&p), &args);
+		assert_args_find((struct bytes){copy, len}, 90, am_back(&p), &args);
 		if (len % 64 == 0) {
 			struct assertion_source s = {.dump = dump_with(NULL), .image = {copy, len}, .arch = 90,
 						     .back = am_back(&p)};
@@ -369,7 +369,7 @@ static json_t *judge_one_of(const char *kernel, const char *condition, const cha
 	json_t *j;
 
 	c.kernel = c.kernel_text = strdup(kernel);
-	c.params = (struct dump_bytes){params, len};
+	c.params = (struct bytes){params, len};
 	c.assertion.condition = condition && !other ? strdup(condition) : NULL;
 	if (other) {
 		c.assertion.one_of[0] = strdup(condition);

@@ -13,10 +13,10 @@
 #include <jansson.h>
 
 #include "base/err.h"
-#include "facts/facts.h"
-#include "machine/machine.h"
-#include "report/doctor.h"
-#include "report/verdict.h"
+#include "case/case.h"
+#include "input/machine/machine.h"
+#include "judge/doctor.h"
+#include "judge/verdict.h"
 #include "rules/kb.h"
 #include "rules/rules.h"
 
@@ -483,10 +483,10 @@ static void words__of_a_failure_name_the_cause(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
 		struct pool pool = {0};
-		struct facts *f = pool_alloc(&pool, sizeof(*f));
+		struct casefile *f = pool_alloc(&pool, sizeof(*f));
 		struct matches m;
 
-		facts_init(f, &pool);
+		case_init(f, &pool);
 		fact_set_number(f, FACT_error_code, said[i].code);
 		fact_set_text(f, FACT_error_text, said[i].text);
 		rules_match(&m, kb_get(), f, &pool);

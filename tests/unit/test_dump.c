@@ -15,10 +15,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "dump/culprit.h"
-#include "dump/dump.h"
-#include "dump/dump_print.h"
-#include "dump/sass.h"
+#include "input/dump/culprit.h"
+#include "input/dump/dump.h"
+#include "input/dump/dump_print.h"
+#include "input/dump/sass.h"
 #include "dump_find.h"
 
 #define UNUSED(state)	(void)(state)
@@ -53,7 +53,7 @@ static void use(struct dump *d)
 static void check_usual(struct dump *d)
 {
 	struct dump_row row, parent;
-	struct dump_bytes b;
+	struct bytes b;
 	size_t cursor = 0;
 	uint32_t word;
 
@@ -681,7 +681,7 @@ static void sass__a_store_disturbs_no_address(void **state)
 static void sass__an_address_is_the_sum_of_its_parts(void **state)
 {
 	uint32_t reg[4] = {0, 0, 0xfffffff0, 0x7f}, ureg[6] = {0, 0, 0, 0, 0x20, 1};
-	struct dump_bytes r = {(uint8_t *)reg, sizeof(reg)}, u = {(uint8_t *)ureg, sizeof(ureg)};
+	struct bytes r = {(uint8_t *)reg, sizeof(reg)}, u = {(uint8_t *)ureg, sizeof(ureg)};
 	struct sass s = {.space = SASS_GLOBAL, .reg = 2, .reg_64 = true, .ureg = 4, .ureg_64 = true,
 			 .offset = -0x10};
 	uint64_t a;

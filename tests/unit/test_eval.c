@@ -13,10 +13,10 @@
 
 #include "assert_make.h"
 #include "base/err.h"
-#include "dump/culprit.h"
-#include "dump/image.h"
-#include "dump/sass_eval.h"
-#include "dump/sass_math.h"
+#include "input/dump/culprit.h"
+#include "formats/image.h"
+#include "input/dump/sass_eval.h"
+#include "input/dump/sass_math.h"
 #include "dump_find.h"
 
 /* ---- arithmetic --------------------------------------------------------------------------------------------- */
@@ -210,7 +210,7 @@ static void eval__the_pointer_is_told_from_the_others(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *r = &rows[i];
 		struct am_plan p = {.code = r->code, .n_code = r->n};
-		struct dump_bytes image = am_make(m, &p);
+		struct bytes image = am_make(m, &p);
 
 		for (uint64_t at = r->load; at / 8 < r->n; at += SASS_BYTES) {
 			struct sass_eval *e;
@@ -387,7 +387,7 @@ struct tally {
 	size_t dumps, agree, code_only, unknown, differ;
 };
 
-static bool image_of(struct dump *d, uint64_t pc, struct dump_bytes *image)
+static bool image_of(struct dump *d, uint64_t pc, struct bytes *image)
 {
 	struct dump_row row;
 	size_t cursor = 0;
@@ -449,7 +449,7 @@ static void try_dump(struct tally *t, const char *path)
 {
 	struct dump *d = dump_open(path, NULL);
 	struct culprit *c;
-	struct dump_bytes image;
+	struct bytes image;
 	struct sass_eval *e = NULL;
 	struct dump_row lane, warp, cta;
 	size_t cursor = 0;

@@ -12,9 +12,9 @@
 #include "rules/template.h"
 
 /* Facts used below: known number, text and flags; device.name and oom.free are unknown. */
-static void some_facts(struct facts *f, struct pool *pool)
+static void some_facts(struct casefile *f, struct pool *pool)
 {
-	facts_init(f, pool);
+	case_init(f, pool);
 	fact_set_number(f, FACT_launch_grid_z, 70000);
 	fact_set_number(f, FACT_limit_grid_z, 65535);
 	fact_set_number(f, FACT_oom_request, 4398046511104.0);
@@ -28,7 +28,7 @@ static void some_facts(struct facts *f, struct pool *pool)
 static char outcome(const char *text, double *number)
 {
 	struct pool pool = { 0 };
-	struct facts f;
+	struct casefile f;
 	struct err e = { 0 };
 	const struct expr *x;
 	struct value v;
@@ -163,7 +163,7 @@ static void expr__mistakes_are_found_when_parsed(void **state)
 static void expand(const char *text, const char *expected)
 {
 	struct pool pool = { 0 };
-	struct facts f;
+	struct casefile f;
 	struct err e = { 0 };
 	const struct template *t;
 	char *out;

@@ -9,8 +9,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "facts/incident.h"
-#include "facts/message.h"
+#include "input/recording/place.h"
+#include "input/recording/incident.h"
+#include "case/message.h"
 #include "judge.h"
 
 #define G(x, y, z) ((const uint32_t[3]){ x, y, z })
@@ -163,17 +164,17 @@ static void message__numbers_sizes_and_codes(void **state)
 static void message__the_drivers_log_tells_of_a_launch(void **state)
 {
 	struct pool pool = { 0 };
-	struct facts f;
+	struct casefile f;
 
 	(void)state;
-	facts_init(&f, &pool);
+	case_init(&f, &pool);
 	facts_from_message(&f, "Requested block size of 1056 threads exceeds device maximum 1024");
 	assert_string_equal(fact_text(&f, FACT_launch_broken), "block threads");
 	assert_true(fact_number(&f, FACT_launch_broken_value, 0) == 1056);
-	facts_init(&f, &pool);
+	case_init(&f, &pool);
 	facts_from_message(&f, "Grid Dimension Y must be nonzero");
 	assert_string_equal(fact_text(&f, FACT_launch_zero), "grid y");
-	facts_init(&f, &pool);
+	case_init(&f, &pool);
 	facts_from_message(&f, "Requested cooperative grid dimensions (100000,1,1) exceed occupancy limit "
 			       "for this kernel on this "
 			       "device of 264 blocks");
@@ -184,10 +185,10 @@ static void message__the_drivers_log_tells_of_a_launch(void **state)
 static void message__an_oom_text_tells_who_holds_what(void **state)
 {
 	struct pool pool = { 0 };
-	struct facts f;
+	struct casefile f;
 
 	(void)state;
-	facts_init(&f, &pool);
+	case_init(&f, &pool);
 	facts_from_message(
 		&f,
 		"CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 79.15 GiB of "

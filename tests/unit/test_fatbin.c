@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "fatbin/fatbin.h"
+#include "formats/fatbin.h"
 #include "fatbin_make.h"
 
 #define LIST(...)	((const char *const[]){__VA_ARGS__, NULL})

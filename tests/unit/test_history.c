@@ -10,11 +10,11 @@
 
 #include "base/err.h"
 #include "cmd/memory_time.h"
-#include "facts/history.h"
-#include "facts/ledger.h"
+#include "input/recording/history.h"
+#include "case/ledger.h"
 #include "base/pool.h"
 #include "memory_make.h"
-#include "report/torchsnap.h"
+#include "write/torchsnap.h"
 #include "dice.h"
 #include "events_make.h"
 

@@ -8,15 +8,15 @@
 
 #include <cmocka.h>
 
-#include "facts/fact_ledger.h"
-#include "facts/facts.h"
-#include "facts/ledger.h"
+#include "input/recording/observe_ledger.h"
+#include "case/case.h"
+#include "case/ledger.h"
 #include "base/pool.h"
 #include "dice.h"
 #include "memory_make.h"
 #include "probe/usage.h"
-#include "report/report_ledger.h"
-#include "trace/trace_memory.h"
+#include "write/report_ledger.h"
+#include "input/recording/trace_memory.h"
 
 #define CARD 150110011392ull
 #define MODULE TORCH "nn/modules/module.py:1400:_apply"
@@ -648,7 +648,7 @@ static void facts__each_kind_is_its_own(void **state)
 	};
 	struct ledger_seen seen = { .known = false };
 	struct pool pool = { 0 };
-	struct facts f = { .pool = &pool };
+	struct casefile f = { .pool = &pool };
 	struct incidents all;
 	struct ledger l;
 	struct trace *t;

@@ -11,8 +11,8 @@
 #include "base/pool.h"
 #include "base/str.h"
 #include "base/tree.h"
-#include "pyenv/elf_file.h"
-#include "pyenv/loader_session.h"
+#include "formats/elf_file.h"
+#include "input/machine/pyenv/loader_session.h"
 #include "pyenv_make.h"
 
 static struct pool pool;

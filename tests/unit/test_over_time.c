@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "facts/over_time.h"
+#include "input/recording/over_time.h"
 #include "memory_make.h"
-#include "trace/trace_memory.h"
+#include "input/recording/trace_memory.h"
 
 #define MODULE TORCH "nn/modules/module.py:1400:_apply"
 #define ADAM TORCH "optim/adamw.py:200:_init_group"

@@ -11,9 +11,9 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "facts/memory_map.h"
+#include "input/recording/memory_map.h"
 #include "memory_make.h"
-#include "report/page.h"
+#include "write/page.h"
 
 #define EVIL "</script><script>alert(1)</script><!-- & \xe2\x80\xa8 \xff.py"
 

@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "pyenv/process.h"
-#include "pyenv/pyenv.h"
-#include "pyenv/pyenv_priv.h"
-#include "pyenv/python_text.h"
+#include "input/machine/pyenv/process.h"
+#include "input/machine/pyenv/pyenv.h"
+#include "input/machine/pyenv/pyenv_priv.h"
+#include "input/machine/pyenv/python_text.h"
 #include "pyenv_make.h"
 
 #define SITE	"/v/lib/python3.12/site-packages"

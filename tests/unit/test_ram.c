@@ -14,7 +14,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "cmd/ram_json.h"
+#include "input/recording/ram_json.h"
 #include "judge.h"
 #include "probe/ram.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "dump/culprit.h"
+#include "input/dump/culprit.h"
 #include "judge.h"
 
 #define G(x, y, z) ((const uint32_t[3]){ x, y, z })

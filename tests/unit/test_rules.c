@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "dump/culprit.h"
+#include "input/dump/culprit.h"
 #include "judge.h"
 #include "rules/kb.h"
 #include "rules/rules.h"
@@ -1068,7 +1068,7 @@ static void sticky__of_two_lines_nobody_can_say_which(void **state)
 
 /* ---- recomputed addresses ----------------------------------------------------------------------- */
 
-static const struct match *best(struct matches *m, struct facts *f, struct pool *pool)
+static const struct match *best(struct matches *m, struct casefile *f, struct pool *pool)
 {
 	rules_match(m, kb_get(), f, pool);
 	assert_true(m->n > 0);
@@ -1089,11 +1089,11 @@ static void address__that_nothing_confirms_is_never_certain(void **state)
 	};
 	struct pool pool = { 0 };
 	struct matches m;
-	struct facts f;
+	struct casefile f;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
-		facts_init(&f, &pool);
+		case_init(&f, &pool);
 		fact_set_text(&f, FACT_fault_kind, "illegal-address");
 		fact_set_text(&f, FACT_fault_address, "0x7f0000000000");
 		fact_set_number(&f, FACT_fault_lines, 1);

@@ -19,10 +19,10 @@
 
 #include "base/fs.h"
 #include "base/proc.h"
-#include "report/json_text.h"
-#include "cmd/recording.h"
-#include "cmd/run_hang.h"
-#include "trace/trace.h"
+#include "base/json_text.h"
+#include "input/recording/recording.h"
+#include "cmd/run/run_hang.h"
+#include "input/recording/trace.h"
 #include "trace_make.h"
 
 /* --- clients ---------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 #include "rec_make.h"
 
 #include "base/err.h"
-#include "trace/events.h"
+#include "input/recording/events.h"
 
 /* ---- a model that remembers everything ---------------------------------------------------------------- */
 

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "facts/fact_snapshot.h"
-#include "report/verdict.h"
+#include "input/snapshot/observe.h"
+#include "judge/verdict.h"
 #include "snap_make.h"
 
 #define UNUSED(state)	(void)(state)

@@ -12,14 +12,14 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "facts/fact_text.h"
-#include "report/code.h"
-#include "report/verdict.h"
+#include "input/text/observe.h"
+#include "write/code.h"
+#include "judge/verdict.h"
 #include "rules/kb.h"
-#include "text/line.h"
-#include "text/log.h"
-#include "text/needles.h"
-#include "text/stream.h"
+#include "input/text/line.h"
+#include "input/text/log.h"
+#include "base/needles.h"
+#include "input/text/stream.h"
 
 /* ---- needles ---------------------------------------------------------------------------------------- */
 
@@ -246,11 +246,11 @@ static double fact_of(const char *text, enum fact_id id)
 {
 	struct text_log *l = read_log(text);
 	const struct text_event *e;
-	struct facts *f = xcalloc(1, sizeof(*f));
+	struct casefile *f = xcalloc(1, sizeof(*f));
 	struct pool pool = {0};
 	double value;
 
-	facts_init(f, &pool);
+	case_init(f, &pool);
 	facts_of_text(f, l, log_events(l, &e) ? &e[0] : NULL);
 	value = fact_number(f, id, -1);
 	pool_release(&pool);

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "base/pickle_write.h"
-#include "report/torchsnap.h"
-#include "trace/trace.h"
+#include "write/pickle_write.h"
+#include "write/torchsnap.h"
+#include "input/recording/trace.h"
 #include "trace_make.h"
 
 /* --- the pickle; what is expected are Python's own encodings of these values ------------------- */

@@ -13,9 +13,9 @@
 
 #include "base/err.h"
 #include "base/fs.h"
-#include "trace/cuda_errors.h"
-#include "trace/demangle.h"
-#include "trace/trace_memory.h"
+#include "compat/cuda_errors.h"
+#include "formats/demangle.h"
+#include "input/recording/trace_memory.h"
 #include "trace_make.h"
 
 /* A trace of its own copy, so that a read beyond `len` is found by the sanitizer. */

@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
-#include "machine/variables.h"
+#include "input/machine/variables.h"
 
 static struct pool pool;
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "cmd/run_xid.h"
+#include "cmd/run/run_xid.h"
 #include "judge.h"
 
 #define UUID	"GPU-000102030405-0607-0809-0a0b-0c0d0e0f"

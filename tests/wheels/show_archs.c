@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "compat/compat.h"
-#include "fatbin/fatbin.h"
+#include "formats/fatbin.h"
 
 static void show_list(const char *what, const struct fatbin *f, bool general)
 {

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who holds the memory of a device, at one moment: parts that add up to the card's total, and the lines behind them.
+ */
+#ifndef CUWHY_LEDGER_H
+#define CUWHY_LEDGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "case/line.h"
+#include "base/pool.h"
+
+struct trace;
+struct cw_failure;
+struct history;
+
+enum ledger_at { LEDGER_END, LEDGER_PEAK, LEDGER_OOM, LEDGER_TIME };
+
+/* The parts of a card: id in JSON, words for people. */
+#define LEDGER_PARTS(X)                                                                        \
+	X(TENSORS, "tensors", "tensors")                                                       \
+	X(CACHE_USED, "cache_in_used_segments", "PyTorch's cache, in segments that tensors use") \
+	X(CACHE_FREE, "cache_free_segments", "PyTorch's cache, whole segments")                \
+	X(LIBRARIES, "other_libraries", "other allocations of this process")                   \
+	X(CONTEXT, "context", "CUDA context and modules of this process")                      \
+	X(PROCESSES, "other_processes", "other processes")                                     \
+	X(OUTSIDE, "outside", "CUDA contexts, modules and other processes")                    \
+	X(REST, "rest", "not accounted for")                                                   \
+	X(UNMEASURED, "unmeasured", "free, contexts and other processes (not measured then)")  \
+	X(FREE, "free", "free")
+
+enum ledger_part {
+#define X(name, id, text) PART_##name,
+	LEDGER_PARTS(X)
+#undef X
+	PART_COUNT
+};
+
+/* What tensors are for. */
+#define LEDGER_KINDS(X)                                                         \
+	X(PARAMETERS, "parameters", "parameters and buffers")                   \
+	X(GRADIENTS, "gradients", "gradients")                                  \
+	X(OPTIMIZER, "optimizer", "optimizer state")                            \
+	X(ACTIVATIONS, "activations", "activations, for backward")              \
+	X(BACKWARD, "backward", "made by the backward under way")               \
+	X(GRAPHS, "graphs", "memory of CUDA graphs")                            \
+	X(WORKSPACES, "workspaces", "workspaces of cuBLAS")                     \
+	X(LOADED, "loaded", "loaded from a file")                               \
+	X(OTHER, "other", "other tensors")
+
+enum ledger_kind {
+#define X(name, id, text) KIND_##name,
+	LEDGER_KINDS(X)
+#undef X
+	KIND_COUNT
+};
+
+struct ledger_line {
+	enum ledger_part part;		/* TENSORS, LIBRARIES or PROCESSES */
+	enum ledger_kind kind;		/* TENSORS */
+	struct place place;		/* `file` NULL = not known */
+	const char *library;		/* LIBRARIES: the file that asked the driver; NULL = not known */
+	uint32_t pid;			/* PROCESSES; 0 = not in this container */
+	const char *command;
+	uint64_t bytes, count;
+	uint64_t made, made_bytes;	/* ever given out at this line; 0 = not known */
+	uint64_t first_ticks, last_ticks;	/* the oldest and the newest of those that are live */
+};
+
+/* Segments of PyTorch that tensors keep from being given back. */
+#define SEGMENT_MAP 40
+
+struct ledger_segment {
+	uint64_t addr, size, free, largest;
+	size_t first, n;		/* its blocks, among those of the moment */
+	char map[SEGMENT_MAP + 1];	/* '#' = tensors, '-' = some, '.' = free */
+};
+
+struct ledger_segments {
+	struct ledger_segment *list;	/* most free bytes first */
+	size_t n, used;			/* the first `used` hold tensors */
+	uint64_t free_used, free_whole;	/* in segments with tensors, and in those without */
+	uint64_t largest;		/* free block */
+	struct ledger_line *pin;	/* lines of the tensors in segments that are more than half empty */
+	size_t n_pins;
+	uint64_t pinned;		/* free bytes in those segments */
+};
+
+/* From NVML, when somebody asked it: who has memory of this GPU. */
+struct ledger_holder { uint32_t pid; const char *command; uint64_t bytes; };
+struct ledger_seen {
+	bool known;
+	uint64_t own;			/* this process's; 0 = not told */
+	const struct ledger_holder *holder;	/* others */
+	size_t n;
+};
+
+/* `usage` may be NULL. Known only when every process told its bytes, and this one could be told from the others. */
+struct gpu_usage;
+struct cw_device;
+void ledger_seen_from(struct ledger_seen *s, const struct gpu_usage *usage, const struct cw_device *d, uint32_t pid,
+		      struct pool *pool);
+
+struct ledger {
+	enum ledger_at at;
+	int device;
+	const char *device_name;
+	uint64_t ticks;			/* of the moment; UINT64_MAX = the end */
+	bool total_known, free_known;
+	uint64_t total;
+	uint64_t allocated, reserved;	/* PyTorch's */
+	uint64_t driver;		/* this process's, through the driver */
+	uint64_t part[PART_COUNT];	/* add up to `total` */
+	uint64_t kind[KIND_COUNT];	/* add up to part[PART_TENSORS] */
+	struct ledger_line *line;	/* biggest first */
+	size_t n;
+	struct ledger_segments segments;
+	uint64_t pinned, pinned_peak;	/* host memory */
+	uint64_t peak_allocated, peak_reserved;
+	bool lines_complete;		/* every tensor has a line in `line` */
+	bool sampled;			/* LEDGER_TIME without a memory trace: sums of the timeline, no lines */
+	uint64_t missing;		/* LEDGER_TIME: events that the memory trace lost before it */
+};
+
+/* `f` is the failure for LEDGER_OOM, else NULL. `seen` may be NULL. Everything lives in the pool. */
+void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at at, const struct cw_failure *f,
+		  const struct ledger_seen *seen, struct pool *pool);
+
+/* At any moment: exact from a memory trace that was played back to it, else (`h` is NULL) what the timeline holds. */
+void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t ticks, const struct history *h,
+		     struct pool *pool);
+
+/* The newest failure of a device for lack of its memory; NULL when there was none. `device` -1 = any. */
+const struct cw_failure *ledger_oom(const struct trace *t, int device);
+
+/* It asked for memory of the host, not of the device. */
+bool failure_is_host(const struct cw_failure *f);
+
+/* Makes the ledger independent of its recording: the words of its biggest lines move to the pool, the rest of the lines
+ * goes. Files are shown relative to `cwd`. */
+void ledger_own(struct ledger *l, const char *cwd, struct pool *pool);
+
+const char *ledger_part_id(enum ledger_part p);
+const char *ledger_part_text(enum ledger_part p);
+const char *ledger_kind_id(enum ledger_kind k);
+const char *ledger_kind_text(enum ledger_kind k);
+
+#endif

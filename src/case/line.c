@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lines of Python: whose code a file is (see line.h). The definition of "the user's own code" is here and nowhere else.
+ */
+#include "case/line.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+#define SOURCE_LINE_MAX 160	/* longer lines are cut for display */
+
+/* The package that `path` begins with: "torch/nn/x.py" -> torch. */
+static enum owner package_owner(const char *path)
+{
+	static const struct { const char *name; enum owner owner; } packages[] = {
+		{ "torch/", OWNER_TORCH }, { "functorch/", OWNER_TORCH },
+		{ "torchgen/", OWNER_TORCH }, { "triton/", OWNER_TRITON },
+		{ "cupy/", OWNER_CUPY }, { "cupyx/", OWNER_CUPY }, { "cupy_backends/", OWNER_CUPY },
+	};
+
+	for (size_t i = 0; i < sizeof(packages) / sizeof(packages[0]); i++)
+		if (str_starts(path, packages[i].name))
+			return packages[i].owner;
+	return OWNER_LIBRARY;
+}
+
+/* ".../lib/python3.12/threading.py", also lib64; the version may have any number of digits. */
+static bool is_stdlib(const char *file)
+{
+	const char *s = file;
+
+	while ((s = strstr(s, "/python3.")) != NULL) {
+		const char *digits = s + strlen("/python3.");
+
+		if (isdigit((unsigned char)*digits) &&
+		    ((s - file >= 4 && !strncmp(s - 4, "/lib", 4)) ||
+		     (s - file >= 6 && !strncmp(s - 6, "/lib64", 6)))) {
+			while (isdigit((unsigned char)*digits) || *digits == 't')
+				digits++;
+			if (*digits == '/')
+				return true;
+		}
+		s++;
+	}
+	return false;
+}
+
+static bool is_notebook(const char *file)
+{
+	return str_starts(file, "<ipython-input-") || strstr(file, "/ipykernel_") ||
+	       str_starts(file, "<stdin>") || str_starts(file, "<cell ");
+}
+
+static bool is_generated(const char *file)
+{
+	return file[0] == '<' || file[0] == '\0' || strstr(file, "/torchinductor_") ||
+	       strstr(file, "/.triton/") || strstr(file, "/triton/cache/") ||
+	       strstr(file, "/torch_compile_debug/");
+}
+
+/* "/x/torch/lib/libtorch_cuda.so" says that /x/torch/ is PyTorch, wherever it was installed. */
+static bool under_torch(const char *file, const char *torch_path)
+{
+	const char *lib = torch_path ? strstr(torch_path, "/torch/lib") : NULL;
+
+	return lib && !strncmp(file, torch_path, (size_t)(lib - torch_path) + strlen("/torch/"));
+}
+
+/* Cython names its files relative to the package: "cupy_backends/cuda/api/runtime.pyx". */
+static bool is_cython(const char *file)
+{
+	return str_ends(file, ".pyx") || str_ends(file, ".pxd") || str_ends(file, ".pxi");
+}
+
+enum owner frame_owner(const char *file, const char *torch_path)
+{
+	const char *s;
+
+	if (is_notebook(file))
+		return OWNER_USER;
+	if (is_generated(file))
+		return OWNER_GENERATED;
+	s = strstr(file, "/site-packages/");
+	if (s)
+		return package_owner(s + strlen("/site-packages/"));
+	s = strstr(file, "/dist-packages/");
+	if (s)
+		return package_owner(s + strlen("/dist-packages/"));
+	if (under_torch(file, torch_path))
+		return OWNER_TORCH;
+	if (is_cython(file))
+		return package_owner(file);
+	return is_stdlib(file) ? OWNER_STDLIB : OWNER_USER;
+}
+
+const char *function_base(const char *qualified)
+{
+	const char *dot = strrchr(qualified, '.');
+
+	return dot && dot[1] ? dot + 1 : qualified;
+}
+
+const char *file_shown(const char *file, const char *cwd)
+{
+	size_t n = strlen(cwd);
+
+	return n > 1 && !strncmp(file, cwd, n) && file[n] == '/' && file[n + 1] ? file + n + 1 : file;
+}
+
+bool place_same(const struct place *a, const struct place *b)
+{
+	return a->file && b->file && a->line == b->line && !strcmp(a->file, b->file);
+}
+
+/* Only ordinary files: a device or a pipe of that name must not hold us up. */
+FILE *source_open(const char *file, const char *cwd)
+{
+	char path[4096];
+	struct stat st;
+	FILE *in;
+	int fd, n;
+
+	n = file[0] == '/' ? snprintf(path, sizeof(path), "%s", file)
+			   : snprintf(path, sizeof(path), "%s/%s", cwd[0] ? cwd : ".", file);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return NULL;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !(in = fdopen(fd, "r"))) {
+		close(fd);
+		return NULL;
+	}
+	return in;
+}
+
+/* Printable text only: the line goes to a terminal. */
+static char *tidy_line(const char *line, struct pool *pool)
+{
+	size_t n = 0;
+	char *copy;
+
+	while (isspace((unsigned char)*line))
+		line++;
+	while (line[n] && line[n] != '\n' && n < SOURCE_LINE_MAX)
+		n++;
+	while (n && (line[n] & 0xc0) == 0x80)
+		n--;	/* never cut a UTF-8 character in two */
+	copy = pool_copy(pool, line, n);
+	for (char *c = copy; *c; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = ' ';
+	return n ? copy : NULL;
+}
+
+char *place_source(const struct place *p, const char *cwd, struct pool *pool)
+{
+	char line[4096];
+	uint32_t number = 1;
+	char *text = NULL;
+	FILE *in;
+
+	if (!p->file || p->file[0] == '<' || !p->line)
+		return NULL;
+	in = source_open(p->file, cwd);
+	if (!in)
+		return NULL;
+	while (fgets(line, sizeof(line), in)) {
+		if (number == p->line) {
+			text = tidy_line(line, pool);
+			break;
+		}
+		if (strchr(line, '\n'))
+			number++;
+	}
+	fclose(in);
+	return text;
+}
+
+void place_skip_decorators(struct place *p, const char *cwd, struct pool *pool)
+{
+	struct place at = *p;
+
+	if (!p->file || p->line != p->first_line)
+		return;
+	for (int i = 0; i < 16; i++, at.line++) {
+		const char *text = place_source(&at, cwd, pool);
+
+		if (!text || (at.line == p->line && text[0] != '@'))
+			return;
+		if (str_starts(text, "def ") || str_starts(text, "async def ")) {
+			*p = at;
+			return;
+		}
+	}
+}

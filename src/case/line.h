@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A line of Python: whose code it is, how its file is shown, what it says.
+ */
+#ifndef CUWHY_LINE_H
+#define CUWHY_LINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/pool.h"
+
+enum owner {
+	OWNER_USER,
+	OWNER_LIBRARY,
+	OWNER_STDLIB,
+	OWNER_GENERATED,
+	OWNER_TORCH,
+	OWNER_TRITON,
+	OWNER_CUPY
+};
+
+struct place {
+	const char *file;	/* as the program knew it; NULL = not known */
+	const char *function;
+	uint32_t line, first_line;	/* first_line: of the function, its decorators included */
+	bool library;		/* not the user's own code: nothing better was there */
+	uint32_t stack;		/* the stack it was found in */
+};
+
+/* `torch_path`: where libtorch was loaded from, may be "". */
+enum owner frame_owner(const char *file, const char *torch_path);
+
+/* "Model.forward" and "make.<locals>.run" -> "forward", "run": recordings hold qualified names. */
+const char *function_base(const char *qualified);
+
+/* The same file and line. */
+bool place_same(const struct place *a, const struct place *b);
+
+/* Code that torch.compile rewrote says only where its function begins, at the decorator: move on to the
+ * line of the def. */
+void place_skip_decorators(struct place *p, const char *cwd, struct pool *pool);
+
+/* The file as people want to see it: relative to the folder the program ran in, where it is below it. */
+const char *file_shown(const char *file, const char *cwd);
+
+/* A file of source code, to be read; NULL when there is no such ordinary file. */
+FILE *source_open(const char *file, const char *cwd);
+
+/* The text of the line, without its indentation, from the file as it is now; NULL when it cannot be
+ * read. Relative names are looked up in `cwd`. */
+char *place_source(const struct place *p, const char *cwd, struct pool *pool);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The parameters of a kernel, from its demangled name: where each one lies in the bytes that it was launched with.
+ */
+#ifndef CUWHY_SIGNATURE_H
+#define CUWHY_SIGNATURE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pool;
+
+struct signature_param {
+	size_t offset, size;
+	bool is_signed, is_integer;
+	const char *points_to_dtype;	/* "int64" for long*, as PyTorch spells it; NULL = none or no pointer */
+};
+
+/* Parameter `number`, from 0. False when it or one before it is neither a number nor a pointer: then nobody can say
+ * where it lies. */
+bool signature_param(const char *kernel, unsigned number, struct signature_param *p);
+
+#define SIGNATURE_LAST	UINT_MAX	/* the last one, whatever is before it: it ends where the bytes end */
+
+/* Its value, of an integer. */
+bool signature_integer(const char *kernel, unsigned number, const void *bytes, size_t len, int64_t *value);
+
+/* Without return type, template arguments and parameters: C++ names go on for pages. */
+const char *kernel_short_name(const char *name, struct pool *pool);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cuwhy run`: runs a program as it is; if CUDA fails in it, says why.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/opt.h"
+#include "base/proc.h"
+#include "base/term.h"
+#include "cmd/cmd.h"
+#include "cmd/run/run.h"
+#include "base/banned.h"
+
+#define STRAGGLERS_NS	200000000u	/* for recorded processes that die with the program */
+#define SHORT_WAIT_MS	5
+
+static struct {
+	bool json, keep, force, no_core_dump, hang_go_on, memory_trace, help;
+	const char *out, *gpu, *colour, *hang_after, *hang_load;
+} given;
+
+static const struct opt_usage usage = {
+	"run", "[options] PROGRAM [argument ...]",
+	"Runs a program and all it starts. If CUDA fails in it, says why, on stderr.",
+	.notes =
+	"Recordings of failures go to $CUWHY_DIR, else $XDG_STATE_HOME/cuwhy, else\n"
+	"~/.local/state/cuwhy; the newest ten are kept.\n"
+	"TIME is 90, 60s, 5m or 1h. The dump ends the kernel that runs; with --hang-go-on the\n"
+	"program then sees error 719. Calls that load code wait for kernels, too, but may be compiling:\n"
+	"they count after --hang-load more, and only when work was launched that nobody waited for.\n",
+	.exits =
+	"The exit status is the program's own: 128+N when signal N ended it. When it could not be\n"
+	"started: 127 not found, 126 not executable, 125 cuwhy's own failure; 2 wrong usage.\n",
+	.examples =
+	"  cuwhy run python train.py              run it; if CUDA fails, say why\n"
+	"  cuwhy run --out out torchrun ...       the recording of all ranks in ./out\n"
+	"  cuwhy run --hang-after 5m python x.py  a kernel that does not end: which one, and where\n",
+};
+
+static const struct opt options[] = {
+	{"json", 0, NULL, "the verdict as one line of JSON on stderr", &given.json, NULL},
+	{"keep", 'k', NULL, "keep the recording although nothing failed", &given.keep, NULL},
+	{"out", 'o', "DIR", "put the recording and verdict.json into DIR", NULL, &given.out},
+	{"force", 'f', NULL, "let --out replace an older recording", &given.force, NULL},
+	{"gpu", 0, "sim[:MODEL]", "use a simulated GPU", NULL, &given.gpu},
+	{"no-core-dump", 0, NULL, "do without GPU core dumps", &given.no_core_dump, NULL},
+	{"hang-after", 0, "TIME", "when it waits so long for the GPU: dump it, end the program", NULL, &given.hang_after},
+	{"hang-load", 0, "TIME", "so much longer for calls that load code (60s)", NULL, &given.hang_load},
+	{"hang-go-on", 0, NULL, "after that dump, do not end the program", &given.hang_go_on, NULL},
+	{"memory-trace", 0, NULL, "keep every event of the allocators, too (implies --keep)", &given.memory_trace, NULL},
+	{"color", 0, "WHEN", "auto, always or never", NULL, &given.colour},
+	{"help", 'h', NULL, "print this", &given.help, NULL},
+	{0},
+};
+
+static const struct opt_words words[] = {
+	{"color", COLOUR_WORDS},
+#define SIM_MODEL(id, ...) " sim:" #id
+	{"gpu", "sim"
+#include "sim/sim_models.def"
+	},
+#undef SIM_MODEL
+	{0},
+};
+
+const struct opt_table run_table = {&usage, options, words, OPERAND_PROGRAM};
+
+struct run {
+	struct server server;
+	struct child child;
+	struct store store;
+	struct judge judge;
+	struct xid_watch xids;
+	struct hang hang;
+	struct sampler sampler;
+	struct err unrecorded;	/* code != 0: why nothing can be recorded */
+};
+
+/* Waits for the next event and handles it. `wait_ms` < 0: as long as it takes. */
+static void run_step(struct run *r, int wait_ms)
+{
+	uint64_t now = proc_mono_ns();
+	struct pollfd *p = xcalloc(2 + server_fds(&r->server), sizeof(*p));
+	int look_ms = hang_wait_ms(&r->hang, &r->server), move_ms = events_wait_ms(&r->store, &r->server);
+	size_t n;
+
+	p[0] = (struct pollfd){.fd = r->child.signal_fd, .events = POLLIN};
+	n = 1 + server_poll(&r->server, p + 1, now);
+	if (r->server.paused_until_ns > now && (wait_ms < 0 || wait_ms > SHORT_WAIT_MS))
+		wait_ms = SHORT_WAIT_MS;
+	if (look_ms >= 0 && (wait_ms < 0 || wait_ms > look_ms))
+		wait_ms = look_ms;
+	if (move_ms >= 0 && (wait_ms < 0 || wait_ms > move_ms))
+		wait_ms = move_ms;
+	n += sampler_poll(&r->sampler, p + n, &wait_ms);
+	poll(p, n, wait_ms);
+	free(p);
+	child_step(&r->child);
+	server_step(&r->server, proc_mono_ns());
+	sampler_step(&r->sampler, &r->server);
+	hang_step(&r->hang, &r->server, &r->child);
+	events_step(&r->store, &r->server);
+}
+
+static bool all_ended(const struct server *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->n_processes; i++)
+		if (!s->process[i]->ended)
+			return false;
+	return true;
+}
+
+static void follow(struct run *r)
+{
+	uint64_t until;
+	bool waiting = false;
+
+	while (!r->child.ended || hang_is_ending(&r->hang, &r->server)) {
+		run_step(r, waiting ? SHORT_WAIT_MS : -1);
+		waiting = judge_step(&r->judge, false);
+	}
+	until = proc_mono_ns() + STRAGGLERS_NS;
+	do {
+		run_step(r, 0);
+		waiting = judge_step(&r->judge, false);
+		if (!waiting && all_ended(&r->server))
+			break;
+		run_step(r, SHORT_WAIT_MS);
+	} while (proc_mono_ns() < until);
+	while (sampler_pending(&r->server))	/* the probe has a limit of its own */
+		run_step(r, SHORT_WAIT_MS);
+	judge_step(&r->judge, true);
+}
+
+static int start(struct run *r, char **argv, struct err *e)
+{
+	int status, rc;
+
+	if (store_open(&r->store, given.out, given.keep || given.memory_trace, given.force, argv, e) != 0)
+		return EXIT_NOT_STARTED;
+	r->store.events = given.memory_trace;
+	events_prepare(&r->store);
+	server_open(&r->server, &r->unrecorded);
+	hang_prepare(&r->hang, &r->server);
+	rc = env_prepare(&r->server, given.gpu, given.no_core_dump, e);
+	if (rc != 0)
+		return rc == -EINVAL ? EXIT_TROUBLE : EXIT_NOT_STARTED;
+	if (!r->unrecorded.code && r->server.dir && !getenv("CUWHY_SOCK"))
+		err_set(&r->unrecorded, -EINVAL, "the loader cannot take the path of the recorder");
+	xid_watch_open(&r->xids, KERNEL_LOG);
+	child_prepare(&r->child);
+	status = child_start(&r->child, argv, e);
+	if (status == 0 && given.out)
+		store_dir(&r->store);	/* --out always leaves a recording */
+	return status;
+}
+
+static int run_program(char **argv, enum colour colour, const struct hang *hang)
+{
+	struct run r = {.child.signal_fd = -1, .xids.fd = -1, .hang = *hang};
+	struct err e = {0};
+	int status;
+
+	status = start(&r, argv, &e);
+	if (status != 0) {
+		cmd_fail(stderr, given.json, &e, status);
+	} else {
+		r.judge = (struct judge){.store = &r.store, .server = &r.server, .child = &r.child,
+					 .unrecorded = &r.unrecorded, .xids = &r.xids, .json = given.json};
+		r.judge.style.colour = term_colour(STDERR_FILENO, colour);
+		r.judge.style.width = term_width(STDERR_FILENO);
+		follow(&r);
+		judge_finish(&r.judge);
+		status = child_exit_status(&r.child);
+	}
+	env_clean(&r.server);
+	child_release(&r.child);
+	judge_release(&r.judge);
+	xid_watch_close(&r.xids);
+	store_release(&r.store);
+	server_close(&r.server);
+	sampler_release(&r.sampler);
+	return status;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	enum colour colour = COLOUR_AUTO;
+	struct hang hang = {.load_ns = HANG_LOAD_NS};
+	struct err e = {0};
+	int first;
+
+	first = opt_parse(&usage, options, argc, argv, &e);
+	if (first < 0)
+		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
+	if (given.help) {
+		opt_help(stdout, &usage, options);
+		return cmd_finish(EXIT_NOTHING);
+	}
+	if (given.colour && !term_parse_colour(given.colour, &colour)) {
+		err_set(&e, -EINVAL, "--color takes auto, always or never, not '%s'", given.colour);
+		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
+	}
+	if (given.hang_after && hang_parse(&hang.limit_ns, "hang-after", given.hang_after, &e) != 0)
+		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
+	if (given.hang_load && hang_parse(&hang.load_ns, "hang-load", given.hang_load, &e) != 0)
+		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
+	if ((given.hang_go_on || given.hang_load) && !given.hang_after) {
+		err_set(&e, -EINVAL, given.hang_go_on ? "--hang-go-on says what happens after --hang-after, which is missing"
+						      : "--hang-load is added to the time of --hang-after, which is missing");
+		err_hint(&e, "for example --hang-after 60s %s", given.hang_go_on ? "--hang-go-on" : "--hang-load 5m");
+		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
+	}
+	if (first >= argc) {
+		err_set(&e, -EINVAL, "run needs a program to run");
+		err_hint(&e, "for example: cuwhy run python train.py");
+		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
+	}
+	hang.go_on = given.hang_go_on;
+	hang.quiet = given.json;
+	return run_program(argv + first, colour, &hang);
+}

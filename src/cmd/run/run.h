@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The inside of `cuwhy run`, private to its files.
+ *
+ *   cmd_run.c    options, and the order of things
+ *   run_env.c    where our parts are, and the environment that makes the program load them
+ *   run_server.c the socket on which recorders hand over their memory; run_process.c that memory
+ *   run_child.c  the program itself: start, signals, end; run_witness.c helps it with signals
+ *   run_judge.c  what each process did when it ended, and what is printed; run_victims.c of those that another
+ *                one took with it
+ *   run_doctor.c when the environment may be to blame
+ *   run_store.c  the recording on disk; run_xid.c what the kernel log said meanwhile
+ *   run_events.c every event of the allocators, with --memory-trace
+ *   run_usage.c  who holds the GPUs when memory runs out
+ *   run_hang.c   processes that wait for the GPU for too long; run_waiters.c their marks
+ */
+#ifndef CUWHY_RUN_H
+#define CUWHY_RUN_H
+
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "cmd/run/run_witness.h"
+#include "cmd/run/run_xid.h"
+#include "cuwhy/format.h"
+#include "probe/probe.h"
+#include "probe/ram.h"
+#include "judge/verdict.h"
+
+/* --- one recorded process image (an exec makes a new one) ------------------------------------- */
+
+struct segment {
+	int fd;			/* the recorder's memfd */
+	uint32_t off, len;
+};
+
+enum hang_state {
+	HANG_NO,
+	HANG_ASKED,		/* a dump is being taken */
+	HANG_TOLD,		/* there is a dump, or will never be one */
+};
+
+struct waiter {			/* a thread that waits */
+	struct cw_wait wait;
+	uint32_t tid, polls;
+	uint32_t ring;		/* where its mark is */
+};
+
+struct process_hang {
+	enum hang_state state;
+	uint64_t counts_from_ns;	/* what it waited before does not count: it was stopped */
+	uint64_t asked_ns;
+	int pipe;		/* while HANG_ASKED */
+	char dump_path[256];	/* "" = none will come */
+	uint64_t size, grown_ns;	/* of the dump */
+	struct waiter first;	/* who has waited for longest */
+	struct cw_hang record;	/* as it stands in the recording */
+	uint32_t *polls;	/* of each chunk, at the last look */
+	uint64_t idle_since_ns;	/* the wait of a call that loads code while no kernel runs */
+};
+
+struct process_events {		/* --memory-trace */
+	char *name;		/* of the file, NULL = not made yet */
+	int fd;
+	uint32_t off, size;	/* the ring */
+	uint64_t tail;
+	bool broken;
+};
+
+enum sample_state {
+	SAMPLE_NONE,
+	SAMPLE_WANTED,		/* memory ran out in it */
+	SAMPLE_UNDER_WAY,	/* the probe is asking */
+};
+
+struct process {
+	pid_t pid;
+	uint64_t start_ns;	/* with pid: names the image */
+	int pidfd;		/* -1: it was gone, or is not visible from here */
+	struct segment *seg;
+	size_t n_seg, cap_seg;
+	bool ended;
+	bool replaced;		/* by exec: it lives on as another image */
+	uint64_t ended_ns;	/* when we noticed */
+	bool judged;
+	/* filled when judged */
+	struct process_end end;
+	bool alive;		/* the run was over before it was */
+	char *command;
+	char *part;		/* file name inside the recording, NULL = not kept */
+	char cause[64];
+	struct verdict *verdict;	/* NULL after it moved into the joined one */
+	bool told;		/* that it is a victim was printed */
+	struct process_hang hang;
+	struct process_events events;
+	enum sample_state sample;	/* its result is end.usage, owned by the sampler */
+	struct ram_state ram;	/* the host's memory when memory ran out last; end.ram points to it, or is NULL */
+};
+
+/* --- run_server.c ----------------------------------------------------------------------------- */
+
+#define CLIENTS_MAX	4096	/* recorders that are connected at once */
+
+struct server {
+	char *dir;		/* private folder, removed at the end */
+	char *path;		/* of the socket */
+	int fd;			/* -1: no recording is possible */
+	int *client;		/* connections that may still send */
+	size_t n_clients, cap_clients;
+	struct process **process;
+	size_t n_processes, cap_processes;
+	size_t lost_segments;
+	uint64_t paused_until_ns;	/* out of descriptors: accept again then */
+};
+
+/* Makes the folder and the socket. On failure the server is usable and records nothing. */
+int server_open(struct server *s, struct err *e);
+void server_close(struct server *s);
+
+/* Descriptors to wait for, beginning at p[0]; returns how many. p has room for server_fds(). */
+size_t server_fds(const struct server *s);
+size_t server_poll(const struct server *s, struct pollfd *p, uint64_t now_ns);
+
+/* Takes in everything that was sent so far and notices processes that ended. Never waits. */
+void server_step(struct server *s, uint64_t now_ns);
+
+/* --- run_process.c ---------------------------------------------------------------------------- */
+
+/* The memory of a process put together; owned by the caller. NULL when there is none. */
+void *process_bytes(const struct process *p, size_t *len);
+void process_drop_segments(struct process *p);
+
+/* Pieces of it while the process runs. False: not all there, or not of this format. */
+bool process_read(const struct process *p, uint64_t off, void *to, size_t len);
+bool process_write(const struct process *p, uint64_t off, const void *from, size_t len);
+bool process_header(const struct process *p, struct cw_header *h);
+void process_free(struct process *p);
+
+/* --- run_child.c ------------------------------------------------------------------------------ */
+
+struct child {
+	pid_t pid;
+	int signal_fd;
+	bool ended;
+	int status;		/* as waitpid gives it */
+	sigset_t old_mask;
+	struct sigaction old_chld, old_pipe, old_xfsz;
+	struct rlimit old_files;
+	struct witness witness;
+};
+
+/* Blocks the signals that will be passed on, raises our own limit of descriptors. */
+void child_prepare(struct child *c);
+
+/* Starts the program. On failure `e` is filled and the exit status for it is returned, else 0. */
+int child_start(struct child *c, char **argv, struct err *e);
+
+/* Handles what the signal descriptor has: passes signals on, notices the end and stops. */
+void child_step(struct child *c);
+void child_release(struct child *c);
+int child_exit_status(const struct child *c);
+
+/* --- run_env.c -------------------------------------------------------------------------------- */
+
+/* Finds our parts and sets the environment that the program inherits. -errno with `e` filled when
+ * the recorder or the simulated GPU is not there. */
+int env_prepare(const struct server *s, const char *gpu, bool no_core_dump, struct err *e);
+
+/* Removes the folder of the server, unless processes that outlive us still need it; and those that
+ * earlier runs had to leave behind, once nobody needs them. */
+void env_clean(const struct server *s);
+
+/* --- run_store.c ------------------------------------------------------------------------------ */
+
+struct store {
+	const char *out;	/* --out, or NULL */
+	bool keep;		/* whatever happens */
+	char *base;		/* of the default place */
+	char *dir;		/* the recording; NULL = not made yet */
+	bool made;
+	struct err failed;	/* code != 0: nothing can be written, and why */
+	char **argv;
+	uint64_t start_realtime_ns;
+	unsigned int n_parts;
+	bool events;		/* --memory-trace */
+	unsigned int n_events;
+	const struct xid_log *xids;	/* NULL = nobody looked */
+};
+
+/* Checks --out before the program starts. -EEXIST with `e` filled: refuse to start. */
+int store_open(struct store *s, const char *out, bool keep, bool force, char **argv, struct err *e);
+void store_release(struct store *s);
+
+/* The folder of the recording, made when needed; NULL when that failed. */
+const char *store_dir(struct store *s);
+
+/* Keeps the memory of a process; sets p->part. */
+void store_part(struct store *s, struct process *p, const void *bytes, size_t len);
+void store_dump(struct store *s, const struct process *p, const char *path);
+void store_ram(struct store *s, const struct process *p);	/* the host's memory then, likewise */
+void store_usage(struct store *s, const struct process *p);	/* who held the GPUs, when that is known */
+
+/* Writes run.json as known now; `ended`: with the program's exit. */
+void store_run(struct store *s, const struct server *srv, const struct child *c, bool ended);
+void store_json(struct store *s, const char *name, const char *json);
+void store_discard(struct store *s);	/* nothing failed: leave no trace */
+void store_prune(const struct store *s);
+
+#define KERNEL_LOG "/dev/kmsg"
+
+/* --- run_events.c ----------------------------------------------------------------------------- */
+
+void events_prepare(const struct store *s);	/* the environment */
+void events_step(struct store *s, struct server *srv);
+int events_wait_ms(const struct store *s, const struct server *srv);	/* until the next step; -1 = no need */
+
+/* What is still in the ring of a process that ended; then the name of the file goes into its recording. */
+void events_finish(struct store *s, struct process *p);
+void events_name(const struct process *p, void *bytes, size_t len);
+
+/* --- run_usage.c ------------------------------------------------------------------------------ */
+
+struct sampler {
+	bool busy;
+	struct probe probe;	/* while busy */
+	struct gpu_usage **kept;	/* results that a process has */
+	size_t n_kept, cap_kept;
+};
+
+/* Never waits. */
+void sampler_step(struct sampler *m, struct server *s);
+
+/* Fills *p when there is something to wait for, and shortens *wait_ms (-1 = for ever) to its time limit. */
+bool sampler_poll(const struct sampler *m, struct pollfd *p, int *wait_ms);
+bool sampler_pending(const struct server *s);	/* a result is still to come */
+void sampler_release(struct sampler *m);
+
+/* --- run_hang.c ------------------------------------------------------------------------------- */
+
+#define HANG_LOAD_NS	60000000000ull
+
+struct hang {
+	uint64_t limit_ns;	/* 0 = not asked for */
+	uint64_t load_ns;	/* so much longer for a call that loads code */
+	bool go_on;		/* do not end the program */
+	bool quiet;		/* say nothing on stderr */
+	uint64_t looked_ns, next_ns;	/* the last look, the next one */
+	uint64_t ending_ns;	/* the program is being ended since; 0 = it is not */
+	bool killed;
+};
+
+/* "60s", "5m", "1h", "90", as the value of `option`. -EINVAL with `e` filled. */
+int hang_parse(uint64_t *ns, const char *option, const char *text, struct err *e);
+void hang_prepare(const struct hang *h, const struct server *s);	/* the environment */
+
+void hang_step(struct hang *h, struct server *s, const struct child *c);
+int hang_wait_ms(const struct hang *h, const struct server *s);	/* until the next step; -1 = as long as it takes */
+bool hang_is_ending(const struct hang *h, const struct server *s);	/* processes are still to die */
+
+/* --- run_judge.c ------------------------------------------------------------------------------ */
+
+struct judge {
+	struct store *store;
+	struct server *server;
+	const struct child *child;
+	struct xid_watch *xids;
+	const struct err *unrecorded;	/* code != 0: why nothing can be recorded */
+	char trouble[320];
+	bool json;
+	struct text_style style;
+	size_t n_failed;
+	size_t n_same;			/* failed as another one had before */
+	size_t n_victims;		/* failed because another one had */
+	pid_t first_told;		/* whose failure was printed first; 0 = nobody's */
+	struct run_machine *machine;	/* NULL: the doctor was not needed */
+	char **seen;		/* cause and place of what was printed already */
+	size_t n_seen, cap_seen;
+};
+
+/* Judges the processes that ended; `final`: those that did not, too. True when one ended whose
+ * exit status may become known in a moment. */
+bool judge_step(struct judge *j, bool final);
+
+/* Marks `p` when it failed because of a process that was judged before it; true when it did. */
+bool victims_blame(struct judge *j, struct process *p);
+void victims_print(struct judge *j, struct process *p);
+
+/* Those that ended before the process that is to blame, and those whose end was no CUDA failure: they are known
+ * when every process has been judged. */
+void victims_tell(struct judge *j);
+
+/* Asks the doctor where the environment may be to blame, and lets the verdict of `p` be its. */
+void judge_machine(struct judge *j, struct process *p);
+void judge_machine_release(struct judge *j);
+
+/* Prints and stores the verdict of a process that failed; and that of the whole run, when all have ended. */
+void judge_tell(struct judge *j, struct process *p);
+void judge_tell_end(struct judge *j, const struct verdict *all, bool kept);
+
+/* Joins the verdicts, prints what is still to be printed, finishes the recording. */
+void judge_finish(struct judge *j);
+void judge_release(struct judge *j);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The program itself: start, signals, end.
+ *
+ * It runs in our process group with our terminal, so that Ctrl-C, Ctrl-Z and hang-ups reach it as
+ * if cuwhy were not there. Signals sent to cuwhy alone are passed on. It inherits the signal mask,
+ * the dispositions and the limits that cuwhy was started with.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/proc.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/run/run.h"
+#include "base/banned.h"
+
+/* Left alone: what cuwhy's own mistakes raise, and what the terminal uses to stop writers. */
+static const int not_passed[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS,
+				 SIGTTIN, SIGTTOU, SIGPIPE, SIGXCPU, SIGXFSZ, SIGPROF};
+
+static void raise_limit(struct child *c)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, &c->old_files) != 0) {
+		c->old_files = (struct rlimit){0, 0};
+		return;
+	}
+	most = c->old_files;
+	most.rlim_cur = most.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &most);
+}
+
+void child_prepare(struct child *c)
+{
+	struct sigaction ours = {.sa_handler = SIG_DFL};
+	sigset_t set;
+	size_t i;
+
+	*c = (struct child){.signal_fd = -1};
+	raise_limit(c);
+	sigfillset(&set);
+	for (i = 0; i < sizeof(not_passed) / sizeof(not_passed[0]); i++)
+		sigdelset(&set, not_passed[i]);
+	sigprocmask(SIG_BLOCK, &set, &c->old_mask);
+	/* Inherited as ignored, SIGCHLD would take the exit status away from us. */
+	sigaction(SIGCHLD, &ours, &c->old_chld);
+	ours.sa_handler = SIG_IGN;
+	sigaction(SIGPIPE, &ours, &c->old_pipe);
+	sigaction(SIGXFSZ, &ours, &c->old_xfsz);	/* a limit on files is like a full disk */
+	c->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	witness_start(&c->witness);
+}
+
+static void become(const struct child *c, char **argv, int report)
+{
+	int code;
+
+	if (c->old_files.rlim_max)
+		setrlimit(RLIMIT_NOFILE, &c->old_files);
+	sigaction(SIGCHLD, &c->old_chld, NULL);
+	sigaction(SIGPIPE, &c->old_pipe, NULL);
+	sigaction(SIGXFSZ, &c->old_xfsz, NULL);
+	sigprocmask(SIG_SETMASK, &c->old_mask, NULL);
+	execvp(argv[0], argv);
+	code = errno;
+	_exit(write(report, &code, sizeof(code)) == (ssize_t)sizeof(code) ? 127 : 126);
+}
+
+static int cannot_run(const char *program, int code, struct err *e)
+{
+	struct stat st;
+
+	err_set(e, -code, "cannot run '%s': %s", program, strerror(code));
+	if (code == ENOENT && strchr(program, '/') && stat(program, &st) == 0)
+		err_hint(e, "the file is there, but the interpreter that it names is not");
+	else if (code == ENOENT && !strchr(program, '/'))
+		err_hint(e, "no such program in PATH");
+	else if (code == EACCES && str_ends(program, ".py"))
+		err_hint(e, "try: cuwhy run python %s", program);
+	return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
+}
+
+int child_start(struct child *c, char **argv, struct err *e)
+{
+	int fds[2], code = 0;
+	ssize_t n;
+
+	if (pipe2(fds, O_CLOEXEC) != 0) {
+		err_set(e, -errno, "cannot make a pipe: %s", strerror(errno));
+		return EXIT_NOT_STARTED;
+	}
+	c->pid = fork();
+	if (c->pid == 0)
+		become(c, argv, fds[1]);
+	code = c->pid < 0 ? errno : 0;
+	close(fds[1]);
+	if (c->pid < 0) {
+		close(fds[0]);
+		err_set(e, -code, "cannot start a process: %s", strerror(code));
+		return EXIT_NOT_STARTED;
+	}
+	/* The pipe closes when exec succeeds, and brings the reason when it does not. */
+	do
+		n = read(fds[0], &code, sizeof(code));
+	while (n < 0 && errno == EINTR);
+	close(fds[0]);
+	if (n != (ssize_t)sizeof(code))
+		return 0;
+	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	c->pid = 0;
+	return cannot_run(argv[0], code, e);
+}
+
+/* Notices the end, and stops with the program when the terminal stopped it. */
+static void reap(struct child *c)
+{
+	int status;
+	pid_t pid;
+
+	while (!c->ended) {
+		pid = waitpid(c->pid, &status, WNOHANG | WUNTRACED);
+		if (pid < 0 && errno == EINTR)
+			continue;
+		if (pid != c->pid)
+			return;
+		if (!WIFSTOPPED(status)) {
+			c->ended = true;
+			c->status = status;
+		} else if (WSTOPSIG(status) != SIGSTOP) {
+			/* The shell waits for us: it must see the job stop. A plain SIGSTOP is
+			 * somebody's debugging, who will not know to continue us, too. */
+			log_line("child", 1, "stopped by %d", WSTOPSIG(status));
+			raise(SIGSTOP);
+		}
+	}
+}
+
+static void pass_on(struct child *c, const struct signalfd_siginfo *si)
+{
+	int sig = (int)si->ssi_signo;
+
+	/* From the kernel: the terminal, which told the program as well; or a timer. */
+	if (c->ended || si->ssi_code > 0 || si->ssi_code == SI_TIMER)
+		return;
+	if (witness_saw(&c->witness, sig))
+		return;
+	log_line("child", 1, "signal %d passed on", sig);
+	if (sig != SIGCONT || proc_state(c->pid) == 'T')
+		kill(c->pid, sig);
+}
+
+void child_step(struct child *c)
+{
+	struct signalfd_siginfo si;
+	ssize_t n;
+
+	for (;;) {
+		n = read(c->signal_fd, &si, sizeof(si));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n != (ssize_t)sizeof(si))
+			break;
+		if (si.ssi_signo != SIGCHLD)
+			pass_on(c, &si);
+	}
+	reap(c);
+}
+
+void child_release(struct child *c)
+{
+	witness_stop(&c->witness);
+	if (c->signal_fd >= 0)
+		close(c->signal_fd);
+	c->signal_fd = -1;
+}
+
+int child_exit_status(const struct child *c)
+{
+	return WIFSIGNALED(c->status) ? 128 + WTERMSIG(c->status) : WEXITSTATUS(c->status);
+}

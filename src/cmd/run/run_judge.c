@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What each process did when it ended: judged one by one, and joined at the end of the run.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/proc.h"
+#include "base/str.h"
+#include "cmd/run/run.h"
+#include "input/dump/culprit.h"
+#include "judge/fault.h"
+#include "input/recording/trace.h"
+#include "base/banned.h"
+
+/* A process that is not our child: its status is known only after its own parent asked for it. */
+#define STATUS_WAIT_NS 100000000u
+
+/* --- how a process ended ---------------------------------------------------------------------- */
+
+static void set_status(struct process_end *end, int status)
+{
+	end->status_known = true;
+	end->exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	end->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+/* Fills p->end as far as it is known without the recording. False: worth asking again soon. */
+static bool learn_end(struct judge *j, struct process *p, uint64_t now)
+{
+	int status;
+
+	p->end.pid = (uint32_t)p->pid;
+	p->end.ended_ns = p->ended_ns;
+	p->end.exit = -1;
+	if (p->replaced || p->alive) {
+		set_status(&p->end, 0);		/* it went on */
+		return true;
+	}
+	if (p->pid == j->child->pid) {
+		if (j->child->ended)
+			set_status(&p->end, j->child->status);
+		return j->child->ended;
+	}
+	if (p->pidfd >= 0 && proc_pidfd_status(p->pidfd, &status)) {
+		set_status(&p->end, status);
+		return true;
+	}
+	return now - p->ended_ns > STATUS_WAIT_NS;
+}
+
+/* The recording's own word, where nobody else's is to be had. */
+static void complete_end(struct process *p, const struct cw_header *h)
+{
+	p->end.ppid = h->ppid;
+	if (!p->end.status_known && h->exit_known) {
+		p->end.status_known = true;
+		p->end.exit = (int)(h->exit_status & 0xff);
+	}
+	if (h->cmdline[0])
+		p->command = xstrdup(h->cmdline);
+	p->end.command = p->command;
+}
+
+/* --- judging ---------------------------------------------------------------------------------- */
+
+static void keep(struct judge *j, struct process *p, const void *bytes, size_t len)
+{
+	store_part(j->store, p, bytes, len);
+	store_run(j->store, j->server, j->child, false);
+}
+
+/* The GPU core dump that the process left in our folder, or NULL. The recording names it, and is not trusted. */
+static const char *dump_path(const struct judge *j, const struct cw_header *h)
+{
+	const char *dir = j->server->dir;
+	size_t n = dir ? strlen(dir) : 0;
+
+	if (!n || strncmp(h->dump_path, dir, n) != 0 || !str_starts(h->dump_path + n, "/core-") ||
+	    strchr(h->dump_path + n + 1, '/') || !fs_exists(h->dump_path))
+		return NULL;
+	return h->dump_path;
+}
+
+/* Only after a failure that hardware can be the reason of: the log is long. */
+static const struct xid_log *kernel_log(struct judge *j, const struct trace *t)
+{
+	if (trace_header(t)->sim || !xid_watch_wanted(t))
+		return NULL;
+	j->store->xids = xid_watch_look(j->xids, KERNEL_LOG);
+	return j->store->xids;
+}
+
+static uint64_t written_ns(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec : 0;
+}
+
+/* The recording as a trace; NULL when there is none. `len` is the number of its bytes. */
+static struct trace *read_trace(struct judge *j, struct process *p, void **bytes, size_t *len)
+{
+	events_finish(j->store, p);
+	*bytes = process_bytes(p, len);
+	events_name(p, *bytes, *len);
+	process_drop_segments(p);
+	return *bytes ? trace_from_bytes(*bytes, *len, NULL) : NULL;	/* owns the bytes now */
+}
+
+static void store_beside_part(struct judge *j, struct process *p, const char *core)
+{
+	if (core && p->part)
+		store_dump(j->store, p, core);
+	store_usage(j->store, p);
+	store_ram(j->store, p);
+	if (core)
+		unlink(core);
+}
+
+static void judge_process(struct judge *j, struct process *p)
+{
+	size_t len = 0;
+	void *bytes;
+	struct trace *t = read_trace(j, p, &bytes, &len);
+	struct dump *d = NULL;
+	struct culprit *fault = NULL;
+	const char *core = NULL;
+	bool failed;
+
+	p->judged = true;
+	if (t) {
+		complete_end(p, trace_header(t));
+		core = dump_path(j, trace_header(t));
+		p->end.xids = kernel_log(j, t);
+	}
+	if (core)
+		p->end.fault_real_ns = written_ns(core);
+	if (core && (d = dump_open(core, NULL)) != NULL)
+		p->end.fault = fault = culprit_of_process(d, t);
+	p->verdict = verdict_of_process(t, &p->end);
+	judge_machine(j, p);
+	str_copy(p->cause, sizeof(p->cause), verdict_cause(p->verdict));
+	failed = strcmp(p->cause, "none") != 0;
+	if (t && (failed || verdict_notes(p->verdict) > 0 || j->store->keep || victims_blame(j, p)))
+		keep(j, p, bytes, len);
+	store_beside_part(j, p, core);
+	if (failed)
+		judge_tell(j, p);
+	p->end.fault = NULL;
+	culprit_free(fault);
+	dump_free(d);
+	trace_free(t);
+}
+
+bool judge_step(struct judge *j, bool final)
+{
+	uint64_t now = proc_mono_ns();
+	struct process *p;
+	bool waiting = false;
+	size_t i;
+
+	for (i = 0; i < j->server->n_processes; i++) {
+		p = j->server->process[i];
+		if (p->judged || (!p->ended && !final))
+			continue;
+		p->alive = !p->ended;
+		if (p->sample != SAMPLE_NONE && !final)
+			waiting = true;		/* who held the GPU is part of the verdict */
+		else if (learn_end(j, p, now) || final)
+			judge_process(j, p);
+		else
+			waiting = true;
+	}
+	return waiting;
+}
+
+/* --- the end of the run ----------------------------------------------------------------------- */
+
+/* The program itself has a verdict, too, when it never used CUDA: it carries its exit status. */
+static struct verdict *program_verdict(struct judge *j)
+{
+	struct process_end end = {.pid = (uint32_t)j->child->pid, .exit = -1,
+				  .command = j->store->argv[0]};
+	size_t i;
+
+	for (i = 0; i < j->server->n_processes; i++)
+		if (j->server->process[i]->pid == j->child->pid)
+			return NULL;
+	set_status(&end, j->child->status);
+	return verdict_of_process(NULL, &end);
+}
+
+static struct verdict *join(struct judge *j)
+{
+	size_t i, n = 0;
+	struct verdict **list = xcalloc(j->server->n_processes + 1, sizeof(*list)), *all;
+
+	for (i = 0; i < j->server->n_processes; i++) {
+		list[n] = j->server->process[i]->verdict;
+		n += list[n] != NULL;
+		j->server->process[i]->verdict = NULL;	/* ownership moved */
+	}
+	list[n] = program_verdict(j);
+	n += list[n] != NULL;
+	all = verdict_join(list, n);
+	free(list);
+	return all;
+}
+
+void judge_finish(struct judge *j)
+{
+	struct verdict *all;
+	bool kept = j->n_failed || j->store->keep;
+
+	victims_tell(j);
+	all = join(j);
+	if (kept)
+		store_run(j->store, j->server, j->child, true);
+	else
+		store_discard(j->store);
+	judge_tell_end(j, all, kept);
+	verdict_free(all);
+}
+
+void judge_release(struct judge *j)
+{
+	while (j->n_seen)
+		free(j->seen[--j->n_seen]);
+	free(j->seen);
+	judge_machine_release(j);
+}

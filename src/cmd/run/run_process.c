@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The memory that a recorder handed over.
+ *
+ * It is read with pread and never mapped, so that a memfd that shrinks cannot kill us.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/run/run.h"
+#include "base/banned.h"
+
+#define BYTES_MAX ((size_t)1 << 30)
+
+void process_drop_segments(struct process *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->n_seg; i++)
+		close(p->seg[i].fd);
+	free(p->seg);
+	p->seg = NULL;
+	p->n_seg = p->cap_seg = 0;
+}
+
+static const struct segment *segment_of(const struct process *p, uint64_t off, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < p->n_seg; i++)
+		if (off >= p->seg[i].off && off - p->seg[i].off <= p->seg[i].len &&
+		    len <= p->seg[i].len - (off - p->seg[i].off))
+			return &p->seg[i];
+	return NULL;
+}
+
+bool process_read(const struct process *p, uint64_t off, void *to, size_t len)
+{
+	const struct segment *g = segment_of(p, off, len);
+
+	return g && pread(g->fd, to, len, (off_t)(off - g->off)) == (ssize_t)len;
+}
+
+/* The recorder sees it at once, since its memory is this file; and whoever reads the recording later. */
+bool process_write(const struct process *p, uint64_t off, const void *from, size_t len)
+{
+	const struct segment *g = segment_of(p, off, len);
+
+	return g && pwrite(g->fd, from, len, (off_t)(off - g->off)) == (ssize_t)len;
+}
+
+bool process_header(const struct process *p, struct cw_header *h)
+{
+	return process_read(p, 0, h, sizeof(*h)) && !memcmp(h->magic, CW_MAGIC, sizeof(h->magic)) &&
+	       h->major == CW_MAJOR && h->header_size >= sizeof(*h);
+}
+
+void process_free(struct process *p)
+{
+	process_drop_segments(p);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	verdict_free(p->verdict);
+	free(p->command);
+	free(p->part);
+	free(p->hang.polls);
+	free(p->events.name);
+	free(p);
+}
+
+static void read_segment(const struct segment *g, char *to, size_t room)
+{
+	size_t end = g->len < room ? g->len : room;
+	off_t at = 0;
+	ssize_t n;
+
+	/* Reserved pages that were never written count as holes and are skipped. */
+	while ((at = lseek(g->fd, at, SEEK_DATA)) >= 0 && (size_t)at < end) {
+		n = pread(g->fd, to + at, end - (size_t)at, at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		at += n;
+	}
+}
+
+void *process_bytes(const struct process *p, size_t *len)
+{
+	size_t i, end;
+	char *bytes;
+
+	*len = 0;
+	for (i = 0; i < p->n_seg; i++) {
+		end = (size_t)p->seg[i].off + p->seg[i].len;
+		if (end > *len && end <= BYTES_MAX)
+			*len = end;
+	}
+	if (*len == 0)
+		return NULL;
+	bytes = calloc(1, *len);
+	for (i = 0; bytes && i < p->n_seg; i++)
+		if (p->seg[i].off < *len)
+			read_segment(&p->seg[i], bytes + p->seg[i].off, *len - p->seg[i].off);
+	return bytes;
+}

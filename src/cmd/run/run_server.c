@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The socket on which recorders hand over their memory.
+ *
+ * Every process that uses CUDA connects, sends one struct cw_hello with one memfd per segment, and
+ * goes. We keep the descriptors: the memory outlives the process, whatever kills it. Nothing a
+ * client sends is believed, and whatever it does it cannot make us wait.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/proc.h"
+#include "cmd/run/run.h"
+#include "cuwhy/format.h"
+#include "base/banned.h"
+
+#define SEGMENTS_MAX	(2 * CW_MAX_CHUNKS)
+#define ACCEPT_PAUSE_NS	100000000u
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+/* --- taking in what is sent ------------------------------------------------------------------- */
+
+/* Exact where the kernel has it (6.5): no pid that was reused meanwhile. */
+static int peer_pidfd(int client)
+{
+	int fd = -1;
+	socklen_t len = sizeof(fd);
+
+	return getsockopt(client, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) == 0 ? fd : -1;
+}
+
+/* By its pid. When it is gone between its hello and now, its memory is all that is left of it. */
+static void watch(struct process *p)
+{
+	p->pidfd = proc_pidfd(p->pid);
+	p->ended = p->pidfd == -ESRCH;
+	if (p->pidfd < 0)
+		p->pidfd = -1;
+}
+
+static void image_replaced(struct server *s, pid_t pid, uint64_t now)
+{
+	size_t i;
+
+	for (i = 0; i < s->n_processes; i++) {
+		if (s->process[i]->pid != pid || s->process[i]->ended)
+			continue;
+		s->process[i]->ended = s->process[i]->replaced = true;
+		s->process[i]->ended_ns = now;
+	}
+}
+
+static struct process *find_process(struct server *s, int client, pid_t pid, uint64_t start,
+				    uint64_t now)
+{
+	struct process *p;
+	size_t i;
+
+	for (i = s->n_processes; i-- > 0;)
+		if (s->process[i]->pid == pid && s->process[i]->start_ns == start)
+			return s->process[i];
+	image_replaced(s, pid, now);
+	p = xcalloc(1, sizeof(*p));
+	p->pid = pid;
+	p->start_ns = start;
+	p->ended_ns = now;
+	p->pidfd = peer_pidfd(client);
+	if (p->pidfd < 0)
+		watch(p);
+	s->process = xgrow(s->process, s->n_processes, &s->cap_processes, sizeof(*s->process));
+	s->process[s->n_processes++] = p;
+	log_line("server", 1, "process %d, image %llu", (int)pid, (unsigned long long)start);
+	return p;
+}
+
+static bool segment_ok(const struct cw_hello *h, int fd)
+{
+	struct stat st;
+
+	return h->magic == CW_HELLO_MAGIC && h->len > 0 && h->off <= UINT32_MAX - h->len &&
+	       fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Memory ran out in a process that we know: whoever holds the GPU now is to blame or not. */
+static void take_wake(struct server *s, int client, const struct cw_hello *h)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+	size_t i;
+	pid_t pid;
+
+	if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0)
+		return;
+	pid = who.pid > 0 ? who.pid : (pid_t)h->pid;
+	for (i = s->n_processes; i-- > 0;) {
+		if (s->process[i]->pid != pid || s->process[i]->start_ns != h->start_mono_ns)
+			continue;
+		if (!s->process[i]->judged) {
+			ram_look(&s->process[i]->ram, "", pid);
+			s->process[i]->end.ram = &s->process[i]->ram;
+		}
+		/* one that is under way is of this moment, too */
+		if (!s->process[i]->judged && s->process[i]->sample == SAMPLE_NONE)
+			s->process[i]->sample = SAMPLE_WANTED;
+		return;
+	}
+}
+
+/* Takes ownership of fd (-1 = the message brought none). */
+static void take_segment(struct server *s, int client, const struct cw_hello *h, int fd,
+			 uint64_t now)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+	struct process *p;
+
+	if (fd >= 0 && segment_ok(h, fd) &&
+	    getsockopt(client, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0) {
+		p = find_process(s, client, who.pid > 0 ? who.pid : (pid_t)h->pid, h->start_mono_ns,
+				 now);
+		if (p->n_seg < SEGMENTS_MAX && !p->judged) {
+			p->seg = xgrow(p->seg, p->n_seg, &p->cap_seg, sizeof(*p->seg));
+			p->seg[p->n_seg++] = (struct segment){fd, h->off, h->len};
+			return;		/* ownership of fd moved */
+		}
+	}
+	s->lost_segments++;
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Every descriptor of a message is ours to close, expected or not; the first is kept. */
+static int message_fd(struct msghdr *m)
+{
+	struct cmsghdr *c;
+	int kept = -1, fd;
+	size_t i, n;
+
+	for (c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (i = 0; i < n; i++) {
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (kept < 0)
+				kept = fd;
+			else
+				close(fd);
+		}
+	}
+	return kept;
+}
+
+/* One message. False when the connection is at its end. */
+static bool receive(struct server *s, int client, uint64_t now)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(8 * sizeof(int))];
+	} control;
+	struct cw_hello h = {0};
+	struct iovec iov = {&h, sizeof(h)};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	ssize_t n;
+	int fd;
+
+	do
+		n = recvmsg(client, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return false;
+	fd = message_fd(&m);
+	if (n == 0 && fd < 0)
+		return false;
+	if (n != (ssize_t)sizeof(h) || (m.msg_flags & MSG_TRUNC))
+		h.magic = 0;	/* not ours */
+	if (h.magic == CW_WAKE_MAGIC && fd < 0) {
+		take_wake(s, client, &h);
+		return true;
+	}
+	take_segment(s, client, &h, fd, now);
+	return h.magic == CW_HELLO_MAGIC;
+}
+
+static void accept_all(struct server *s, uint64_t now)
+{
+	struct ucred who;
+	socklen_t len;
+	int fd;
+
+	while (s->fd >= 0 && s->n_clients < CLIENTS_MAX && now >= s->paused_until_ns) {
+		fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
+			continue;
+		if (fd < 0) {
+			if (errno != EAGAIN)
+				s->paused_until_ns = now + ACCEPT_PAUSE_NS;
+			return;
+		}
+		len = sizeof(who);
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0 ||
+		    who.uid != geteuid()) {
+			log_line("server", 1, "a client of another user was refused");
+			close(fd);
+			continue;
+		}
+		s->client = xgrow(s->client, s->n_clients, &s->cap_clients, sizeof(*s->client));
+		s->client[s->n_clients++] = fd;
+	}
+}
+
+/* Reads one client empty; false when it is done for. */
+static bool drain(struct server *s, int client, uint64_t now)
+{
+	int i;
+
+	/* Bounded, so that one that never stops sending cannot keep us from the others. */
+	for (i = 0; i < SEGMENTS_MAX; i++) {
+		errno = 0;
+		if (!receive(s, client, now))
+			return errno == EAGAIN;
+	}
+	return true;
+}
+
+static void notice_ends(struct server *s, uint64_t now)
+{
+	struct process *p;
+	size_t i;
+
+	for (i = 0; i < s->n_processes; i++) {
+		p = s->process[i];
+		if (p->ended)
+			continue;
+		if (p->pidfd >= 0)
+			p->ended = proc_pidfd_ended(p->pidfd);
+		else
+			watch(p);	/* there was no descriptor for it before */
+		p->ended_ns = now;
+	}
+}
+
+void server_step(struct server *s, uint64_t now)
+{
+	size_t i;
+
+	/* First who ended, then what was sent: what a dead process sent is then all there. */
+	notice_ends(s, now);
+	accept_all(s, now);
+	for (i = 0; i < s->n_clients;) {
+		if (drain(s, s->client[i], now)) {
+			i++;
+			continue;
+		}
+		close(s->client[i]);
+		s->client[i] = s->client[--s->n_clients];
+	}
+}
+
+size_t server_fds(const struct server *s)
+{
+	return 1 + s->n_clients + s->n_processes;
+}
+
+size_t server_poll(const struct server *s, struct pollfd *p, uint64_t now)
+{
+	size_t i, n = 0;
+
+	if (s->fd >= 0 && now >= s->paused_until_ns && s->n_clients < CLIENTS_MAX)
+		p[n++] = (struct pollfd){.fd = s->fd, .events = POLLIN};
+	for (i = 0; i < s->n_clients; i++)
+		p[n++] = (struct pollfd){.fd = s->client[i], .events = POLLIN};
+	for (i = 0; i < s->n_processes; i++)
+		if (!s->process[i]->ended && s->process[i]->pidfd >= 0)
+			p[n++] = (struct pollfd){.fd = s->process[i]->pidfd, .events = POLLIN};
+	return n;
+}

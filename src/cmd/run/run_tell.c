@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What `cuwhy run` prints of processes that failed, and stores of their verdicts.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/mem.h"
+#include "input/recording/recording.h"
+#include "cmd/run/run.h"
+#include "base/json_text.h"
+#include "base/banned.h"
+
+/* A job may have a thousand ranks: after so many the rest is counted. */
+#define SAME_MAX 8
+
+static char *verdict_text(const struct verdict *v)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (!f)
+		return xstrdup("{}");
+	report_json(f, v, false);
+	fclose(f);
+	return text;
+}
+
+/* The verdict's JSON with the place of the recording, and what went wrong with it, beside it; one
+ * line, owned by the caller. */
+static char *json_of(const struct verdict *v, const char *recording, const char *warning)
+{
+	char *text = verdict_text(v), *more;
+	json_t *o = json_loads(text, 0, NULL);
+
+	if (!json_is_object(o)) {
+		json_decref(o);
+		return text;
+	}
+	json_object_set_new(o, "recording", json_text(recording));
+	if (warning)
+		json_object_set_new(o, "warning", json_text(warning));
+	more = json_dumps(o, JSON_COMPACT);
+	json_decref(o);
+	if (!more)
+		return text;
+	free(text);
+	return more;
+}
+
+/* Cause and line: two processes that agree in both need not be told twice. */
+static char *place_of(const char *json)
+{
+	json_t *o = json_loads(json, 0, NULL);
+	const json_t *where = json_object_get(o, "where");
+	const char *cause = json_string_value(json_object_get(o, "cause"));
+	const char *file = json_string_value(json_object_get(where, "file"));
+	int line = (int)json_integer_value(json_object_get(where, "line"));
+	char *place;
+
+	if (file)
+		place = xasprintf("%s at %s:%d", cause ? cause : "", file, line);
+	else
+		place = xasprintf("%s", cause ? cause : "");
+	json_decref(o);
+	return place;
+}
+
+static bool seen_before(struct judge *j, char *place)
+{
+	size_t i;
+
+	for (i = 0; i < j->n_seen; i++) {
+		if (strcmp(j->seen[i], place) == 0) {
+			free(place);
+			return true;
+		}
+	}
+	j->seen = xgrow(j->seen, j->n_seen, &j->cap_seen, sizeof(*j->seen));
+	j->seen[j->n_seen++] = place;	/* ownership moved */
+	return false;
+}
+
+static void print_failure(struct judge *j, struct process *p, const char *json)
+{
+	struct text_style style = j->style;
+	char *place = place_of(json), *said = xstrdup(place);
+
+	if (!j->first_told)
+		j->first_told = p->pid;
+	style.recording = p->part ? j->store->dir : NULL;
+	if (!seen_before(j, place))
+		report_text(stderr, p->verdict, &style);
+	else if (++j->n_same <= SAME_MAX)
+		fprintf(stderr, "cuwhy: process %d failed in the same way: %s\n", (int)p->pid,
+			said);
+	fflush(stderr);
+	free(said);
+}
+
+void judge_tell(struct judge *j, struct process *p)
+{
+	bool victim = victims_blame(j, p);
+	char *json = json_of(p->verdict, p->part ? j->store->dir : NULL, NULL), *name;
+
+	j->n_failed++;
+	if (p->part) {
+		name = xasprintf("%.*sjson", (int)(strlen(p->part) - 3), p->part);
+		store_json(j->store, name, json);
+		free(name);
+	}
+	if (!j->json && victim)
+		victims_print(j, p);
+	else if (!j->json)
+		print_failure(j, p, json);
+	free(json);
+}
+
+/* What kept us from recording or from keeping the recording; NULL when nothing did. */
+static const char *judge_trouble(struct judge *j)
+{
+	const struct err *e = j->unrecorded->code ? j->unrecorded : &j->store->failed;
+
+	if (e->code == 0)
+		return NULL;
+	snprintf(j->trouble, sizeof(j->trouble), "%s: %s",
+		 j->unrecorded->code ? "nothing was recorded" : "the recording could not be kept",
+		 e->msg);
+	return j->trouble;
+}
+
+static void tell_trouble(struct judge *j)
+{
+	const struct err *e = j->unrecorded->code ? j->unrecorded : &j->store->failed;
+	const char *trouble = judge_trouble(j);
+
+	if (!trouble)
+		return;
+	fprintf(stderr, "cuwhy: %s\n", trouble);
+	if (e->hint[0])
+		fprintf(stderr, "hint: %s\n", e->hint);
+}
+
+/* What is said when all have ended; each of them was told of before. */
+static void print_end(struct judge *j, const struct verdict *all, const char *recording)
+{
+	if (j->n_same > SAME_MAX)
+		fprintf(stderr, "cuwhy: %zu more processes failed in the same way\n", j->n_same - SAME_MAX);
+	if (j->first_told && (pid_t)verdict_pid(all) != j->first_told)
+		report_first(stderr, all);
+	if (j->n_failed == 0 && verdict_notes(all) > 0)
+		report_line(stderr, all, recording);
+	tell_trouble(j);
+}
+
+void judge_tell_end(struct judge *j, const struct verdict *all, bool kept)
+{
+	const char *recording = j->store->made ? j->store->dir : NULL;
+	char *json;
+
+	if (kept) {
+		json = json_of(all, recording, NULL);
+		store_json(j->store, VERDICT_FILE, json);
+		free(json);
+	}
+	store_prune(j->store);
+	if (!j->json) {
+		print_end(j, all, recording);
+		return;
+	}
+	json = json_of(all, recording, judge_trouble(j));
+	fprintf(stderr, "%s\n", json);
+	free(json);
+}

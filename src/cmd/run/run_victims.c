@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Processes that failed because another one had: who is to blame, and what is printed of them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cmd/run/run.h"
+#include "base/banned.h"
+
+#define VICTIMS_MAX 8	/* a job may have a thousand ranks: after so many the rest is counted */
+
+bool victims_blame(struct judge *j, struct process *p)
+{
+	size_t i, n = j->server->n_processes;
+	struct verdict **list = xcalloc(n + 1, sizeof(*list));
+	bool found;
+
+	for (i = 0; i < n; i++)
+		list[i] = j->server->process[i]->verdict;
+	found = verdict_blame(p->verdict, list, n);
+	free(list);
+	return found;
+}
+
+void victims_print(struct judge *j, struct process *p)
+{
+	p->told = true;
+	if (++j->n_victims <= VICTIMS_MAX)
+		report_victim(stderr, p->verdict);
+}
+
+void victims_tell(struct judge *j)
+{
+	struct process *p;
+	size_t i;
+
+	for (i = 0; i < j->server->n_processes; i++) {
+		p = j->server->process[i];
+		if (p->verdict && !p->told && victims_blame(j, p) && !j->json)
+			victims_print(j, p);
+	}
+	if (j->n_victims > VICTIMS_MAX)
+		fprintf(stderr, "cuwhy: %zu more processes failed because of it\n", j->n_victims - VICTIMS_MAX);
+}

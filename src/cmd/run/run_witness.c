@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A process that shows which signals went to the whole process group.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/run/run_witness.h"
+#include "base/banned.h"
+
+/* kill() reaches the members of a group one after the other; the rest follows within this time. */
+#define GROUP_DELAY_NS 1500000
+
+static void drain_signals(void)
+{
+	struct timespec none = {0, 0};
+	sigset_t all;
+
+	sigfillset(&all);
+	while (sigtimedwait(&all, NULL, &none) > 0)
+		;
+}
+
+/* Holds nothing open but its end of the pipe: the program's own files must close when it ends. */
+static void witness_main(int fd)
+{
+	char byte;
+	ssize_t n;
+
+	prctl(PR_SET_NAME, "cuwhy-witness");
+	if (dup2(fd, 0) != 0)
+		_exit(0);
+	syscall(SYS_close_range, 1u, ~0u, 0u);
+	for (;;) {
+		n = read(0, &byte, 1);
+		if (n == 0 || (n < 0 && errno != EINTR))
+			_exit(0);
+		drain_signals();
+	}
+}
+
+void witness_start(struct witness *w)
+{
+	sigset_t all, old;
+	int fds[2];
+
+	*w = (struct witness){.pipe = -1};
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &old);
+	w->pid = fork();
+	if (w->pid == 0) {
+		close(fds[1]);
+		witness_main(fds[0]);
+	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	close(fds[0]);
+	w->pipe = fds[1];
+	if (w->pid < 0) {
+		w->pid = 0;
+		close(w->pipe);
+		w->pipe = -1;
+	}
+}
+
+static bool pending(pid_t pid, int sig)
+{
+	unsigned long long own = 0, shared = 0;
+	char path[64], text[4096];
+	const char *p;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	p = strstr(text, "SigPnd:");
+	if (!p || sscanf(p, "SigPnd: %llx ShdPnd: %llx", &own, &shared) != 2)
+		return false;
+	return (own | shared) >> (sig - 1) & 1;
+}
+
+bool witness_saw(struct witness *w, int sig)
+{
+	struct timespec delay = {0, GROUP_DELAY_NS};
+	bool saw;
+
+	if (w->pid <= 0)
+		return false;
+	saw = pending(w->pid, sig);
+	if (!saw) {
+		nanosleep(&delay, NULL);
+		saw = pending(w->pid, sig);
+	}
+	if (saw && write(w->pipe, "", 1) != 1)
+		return false;
+	return saw;
+}
+
+void witness_stop(struct witness *w)
+{
+	if (w->pid <= 0)
+		return;
+	close(w->pipe);
+	while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	w->pid = 0;
+}

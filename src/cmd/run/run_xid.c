@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kernel log during a run (see run_xid.h).
+ */
+#include "cmd/run/run_xid.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "input/recording/incident.h"
+#include "base/json_text.h"
+#include "input/recording/trace.h"
+#include "base/banned.h"
+
+static int log_open(const char *path)
+{
+	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+void xid_watch_open(struct xid_watch *w, const char *path)
+{
+	*w = (struct xid_watch){.fd = log_open(path)};
+	if (w->fd >= 0 && lseek(w->fd, 0, SEEK_END) < 0) {
+		close(w->fd);
+		w->fd = -1;
+	}
+}
+
+void xid_watch_close(struct xid_watch *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	w->fd = -1;
+}
+
+bool xid_watch_wanted(const struct trace *t)
+{
+	const struct cw_failure *const *f;
+	size_t i, n = trace_failures(t, &f);
+
+	for (i = 0; i < n; i++)
+		if (xid_matters(f[i]->code))
+			return true;
+	return false;
+}
+
+const struct xid_log *xid_watch_look(struct xid_watch *w, const char *path)
+{
+	int fd;
+
+	xid_read(&w->log, w->fd, false);
+	/* which GPU is where on the bus is said once, before its first Xid since the machine started */
+	fd = w->log.n > 0 && !w->looked ? log_open(path) : -1;
+	if (fd >= 0) {
+		xid_read(&w->log, fd, true);
+		close(fd);
+		w->looked = true;
+	}
+	return &w->log;
+}

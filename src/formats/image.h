@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A relocated module image inside a GPU core dump: an ELF file at run-time addresses. Checked like the dump.
+ */
+#ifndef CUWHY_IMAGE_H
+#define CUWHY_IMAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+
+struct image_function {
+	const char *name;	/* borrowed from the image */
+	uint64_t start, size;
+};
+
+/* The innermost function that holds this address. */
+bool image_find(struct bytes image, uint64_t pc, struct image_function *f);
+/* The function that starts at this address: the kernel itself, not what is nested in it. */
+bool image_entry(struct bytes image, uint64_t entry, struct image_function *f);
+
+/* The `len` bytes of code at this address, NULL when the image does not hold them. */
+const uint8_t *image_code(struct bytes image, uint64_t pc, uint64_t len);
+
+/* The bytes of the section of this name. */
+bool image_section(struct bytes image, const char *name, struct bytes *bytes);
+
+struct image_object {
+	const char *name;	/* borrowed from the image, perhaps without an end; NULL = none */
+	uint64_t name_max;	/* bytes that may be read of it */
+	uint64_t value, size;
+};
+
+/* Calls fn for the data objects of the section of this name, until it returns true. */
+typedef bool image_object_fn(void *arg, const struct image_object *o);
+void image_objects(struct bytes image, const char *section, image_object_fn *fn, void *arg);
+
+#endif

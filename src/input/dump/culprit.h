@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who did it: the fault that a GPU core dump tells of, its kernel, threads, instruction and addresses.
+ */
+#ifndef CUWHY_CULPRIT_H
+#define CUWHY_CULPRIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "input/dump/assertion.h"
+#include "input/dump/dump.h"
+#include "input/dump/sass.h"
+
+#define CULPRIT_PLACES_MAX	16
+#define CULPRIT_LANES_MAX	1024	/* lanes kept one by one; all are counted */
+
+enum culprit_fault {
+#define FAULT(name, id, code, text)	FAULT_##name,
+#include "kb/gpu_faults.def"
+};
+
+/* Where the fault was seen. */
+enum culprit_source {
+	CULPRIT_NOWHERE,	/* no thread was on the GPU */
+	CULPRIT_LANE,		/* lanes carry the exception */
+	CULPRIT_SM,		/* only the SM does: lanes are those just behind the instruction */
+	CULPRIT_BROKEN,		/* warps stopped without exception: a trap */
+	CULPRIT_RUNNING,	/* nothing: a dump of a running GPU */
+};
+
+struct culprit_lane {
+	uint32_t block[3], thread[3];
+	uint64_t pc;			/* where the thread stands */
+	uint64_t address;		/* that it accessed */
+	bool address_known;
+};
+
+/* Where threads of a running kernel stand. */
+struct culprit_place {
+	uint64_t pc;
+	char *function;			/* mangled; NULL = not known */
+	uint64_t offset;		/* from it, else from the kernel's entry */
+	size_t threads;
+};
+
+struct culprit {
+	enum culprit_fault fault;
+	enum culprit_source source;
+	uint32_t exception;
+	const char *exception_name;	/* "WARP_ILLEGAL_ADDRESS" */
+	const char *exception_text;	/* the driver's own words (r580), or "" */
+
+	const char *device_name, *sm_type, *chip;
+	unsigned device, arch;		/* arch: 90 */
+	uint32_t sm;
+	unsigned driver_major, driver_minor, cuda_major, cuda_minor;	/* 0 = unknown */
+
+	bool grid_known;
+	char *kernel, *kernel_text;	/* mangled, for people; NULL = unknown. Without a grid: perhaps a function of it */
+	uint64_t grid_id, entry, context;
+	uint32_t grid[3], block[3], cluster[3], regs;
+	struct bytes params;	/* borrowed from the dump */
+	uint64_t params_offset;
+	uint64_t origin;		/* words of them that the address was computed from, as bits; 0 = not known */
+
+	bool pc_known, pc_exact;	/* exact: the faulting instruction, not one near it */
+	uint64_t pc;
+	char *function;			/* the innermost symbol that holds the pc, mangled; NULL = unknown */
+	uint64_t function_offset;	/* from it */
+	uint64_t kernel_offset;		/* from the kernel's entry */
+	bool code_known, decoded;
+	uint8_t code[SASS_BYTES];
+	struct sass insn;
+	enum sass_space space;		/* of the instruction; generic ones by their address, where known */
+	bool address_doubtful;		/* the load has overwritten its address register: addresses mean nothing */
+	bool address_recomputed;	/* it has, but they were computed again from the code */
+	bool address_unchecked;		/* and no register that survived could confirm that */
+
+	struct culprit_lane *lanes;	/* the faulting ones, first first */
+	size_t n_lanes, n_kept;
+	size_t n_warps, n_other;	/* warps they are in; lanes with an exception in other grids */
+	size_t n_blocks;
+	struct culprit_place places[CULPRIT_PLACES_MAX];	/* CULPRIT_RUNNING: most threads first */
+	size_t n_places, n_elsewhere;	/* threads at places beyond the table */
+	bool other_grids;		/* CULPRIT_RUNNING: younger kernels were running, too */
+	bool address_known;
+	uint64_t address_min, address_max;
+	unsigned call_depth;
+	struct assertion assertion;	/* of FAULT_ASSERT: what is known of it */
+};
+
+/* Always gives an answer, perhaps "nothing was running". Freed before the dump. */
+struct culprit *culprit_find(struct dump *d);
+
+/* The same for a dump that was asked for, of which we know that it tells of no fault: who was running. */
+struct culprit *culprit_find_running(struct dump *d);
+void culprit_free(struct culprit *c);
+
+const char *culprit_fault_id(enum culprit_fault f);
+const char *culprit_fault_text(enum culprit_fault f);
+uint32_t culprit_fault_code(enum culprit_fault f);	/* the CUDA error, 0 = that depends */
+
+#endif

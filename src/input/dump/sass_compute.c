@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Executes integer arithmetic (see sass_math.h). Only what is certain is answered.
+ */
+#include "input/dump/sass_math.h"
+
+#include "base/banned.h"
+
+#define LOW	0xffffffffull
+
+static uint64_t sign_extend(uint64_t v)
+{
+	return (uint64_t)(int64_t)(int32_t)(uint32_t)v;
+}
+
+/* A negative operand is its inverse plus one, which counts as a carry: so the borrow of a difference works. */
+static uint64_t signed_part(const struct sass_math *m, const struct sass_source *s, uint64_t v, unsigned *carry)
+{
+	if (!s->minus)
+		return v;
+	*carry += !m->extended;
+	return ~v & (m->ab_64 ? ~0ull : LOW);
+}
+
+static void sum(const struct sass_math *m, uint64_t x, uint64_t y, uint64_t z, unsigned carry, uint64_t *value,
+		unsigned *over)
+{
+	uint64_t total;
+
+	if (m->ab_64) {
+		*value = x + y + z + carry;
+		return;
+	}
+	total = x + y + z + carry;
+	*value = total & LOW;
+	*over = (unsigned)(total >> 32);
+}
+
+static void add(const struct sass_math *m, const struct sass_values *in, uint64_t *value, unsigned *over)
+{
+	unsigned carry = in->carry;
+	uint64_t x = signed_part(m, &m->a, in->a, &carry), y = signed_part(m, &m->b, in->b, &carry);
+	uint64_t z = signed_part(m, &m->c, in->c, &carry);
+
+	sum(m, x, y, z, carry, value, over);
+}
+
+static void lea(const struct sass_math *m, const struct sass_values *in, uint64_t *value, unsigned *over)
+{
+	uint64_t wide = (m->is_signed ? sign_extend(in->a) : in->c << 32 | in->a) << m->shift;
+	unsigned carry = in->carry;
+	uint64_t y = signed_part(m, &m->b, in->b, &carry);
+
+	sum(m, m->high ? wide >> 32 : wide & LOW, y, 0, carry, value, over);
+}
+
+static void mad_wide(const struct sass_math *m, const struct sass_values *in, uint64_t *value, unsigned *over)
+{
+	uint64_t product = m->is_signed ? sign_extend(in->a) * sign_extend(in->b) : in->a * in->b;
+	uint64_t total = product + in->c;
+
+	*over = total < product;
+	*value = total + in->carry;
+	*over += *value < total;
+}
+
+static void mad(const struct sass_math *m, const struct sass_values *in, uint64_t *value, unsigned *over)
+{
+	uint64_t product = m->is_signed ? sign_extend(in->a) * sign_extend(in->b) : in->a * in->b;
+	unsigned carry = in->carry;
+	uint64_t z = signed_part(m, &m->c, in->c, &carry);
+
+	if (m->c_64)
+		mad_wide(m, in, value, over);
+	else if (m->high)
+		*value = product >> 32;
+	else
+		*value = (product + z + carry) & LOW;
+}
+
+/* By 64 and more everything is shifted out, of numbers of 32 bits by 32 and more. */
+static bool shift(const struct sass_math *m, const struct sass_values *in, uint64_t *value)
+{
+	uint64_t wide = in->c << 32 | in->a, by = in->b;
+
+	if (m->wrap)
+		by &= m->shift_64 ? 63 : 31;
+	else if (!m->shift_64 && by >= 32) {
+		/* the half that is not shown would come in: seen with zeros there only */
+		if (m->right ? !m->high || in->a : m->high || in->c)
+			return false;
+		by = 64;
+	}
+	if (by >= 64)
+		wide = m->right && m->is_signed && in->c >> 31 ? ~0ull : 0;
+	else if (!m->right)
+		wide <<= by;
+	else
+		wide = m->is_signed ? (uint64_t)((int64_t)wide >> by) : wide >> by;
+	*value = m->high ? wide >> 32 : wide & LOW;
+	return true;
+}
+
+static uint64_t logic(const struct sass_math *m, const struct sass_values *in)
+{
+	uint64_t v = 0;
+	unsigned i;
+
+	for (i = 0; i < 8; i++)
+		if (m->table >> i & 1)
+			v |= (i & 4 ? in->a : ~in->a) & (i & 2 ? in->b : ~in->b) & (i & 1 ? in->c : ~in->c);
+	return v & LOW;
+}
+
+bool sass_compute(const struct sass_math *m, const struct sass_values *in, uint64_t *value, unsigned *carry)
+{
+	*carry = 0;
+	switch (m->op) {
+	case SASS_ADD:
+		add(m, in, value, carry);
+		return true;
+	case SASS_LEA:
+		lea(m, in, value, carry);
+		return true;
+	case SASS_MAD:
+		mad(m, in, value, carry);
+		return true;
+	case SASS_SHIFT:
+		return shift(m, in, value);
+	case SASS_LOGIC:
+		*value = logic(m, in);
+		return true;
+	case SASS_COPY:
+		*value = in->b;
+		return true;
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The address that a thread accessed, computed again from the code before the access.
+ *
+ * A load that faults may destroy the registers of its own address. The instructions that computed them still stand
+ * there, and what they started from is often known: parameters, the thread's position, registers that nobody has
+ * written since. Unknown is an answer, a wrong value is none: see sass_value.c for what is given up.
+ */
+#ifndef CUWHY_SASS_EVAL_H
+#define CUWHY_SASS_EVAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "input/dump/dump.h"
+#include "input/dump/sass.h"
+
+/* What the dump knows of a thread. */
+struct sass_lane {
+	uint64_t pc;			/* where it stands; its registers are those of that moment */
+	struct bytes regs, uregs;
+	struct bytes params;
+	uint64_t params_offset;		/* of the parameters in constant bank 0 */
+	uint32_t id;			/* in its warp */
+	uint32_t thread[3], block[3], block_dim[3], grid_dim[3];
+};
+
+enum sass_answer {
+	SASS_UNKNOWN,
+	SASS_DIFFERS,		/* from a register that survived: something is not as it seems */
+	SASS_COMPUTED,		/* and no surviving register could be compared with */
+	SASS_CHECKED,		/* and a surviving register is what it was computed to be */
+};
+
+struct sass_eval;
+
+/* For accesses at this pc. NULL when the code around it cannot be followed. */
+struct sass_eval *sass_eval_open(struct bytes image, unsigned arch, uint64_t pc);
+void sass_eval_close(struct sass_eval *e);
+
+/* Has the thread come to where it stands without leaving the straight line from the access? */
+bool sass_eval_reaches(const struct sass_eval *e, uint64_t pc);
+
+/* And does it have that predicate still, which the access had? */
+bool sass_eval_keeps(const struct sass_eval *e, int predicate, uint64_t pc);
+
+enum sass_answer sass_eval_address(struct sass_eval *e, const struct sass *s, const struct sass_lane *lane,
+				   uint64_t *address);
+
+/* Which of the first 64 words (of 8 bytes) of the parameters that address is a sum of, as bits: the pointer is one of
+ * them, beside offsets. 0 when the code does not tell. */
+uint64_t sass_eval_origin(struct sass_eval *e, const struct sass *s, uint64_t params_offset);
+
+#endif

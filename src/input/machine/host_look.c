@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Small readers of the host's collector: files, lines, versions, mounts. Nothing that is read is trusted.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/tree.h"
+#include "input/machine/host_priv.h"
+#include "base/banned.h"
+
+#define SMALL_FILE	4096
+
+const char *look_env(const struct looking *l, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; l->env && l->env[i]; i++)
+		if (strncmp(l->env[i], name, n) == 0 && l->env[i][n] == '=')
+			return l->env[i][n + 1] ? l->env[i] + n + 1 : NULL;
+	return NULL;
+}
+
+char *look_file(const struct looking *l, const char *path, size_t max, size_t *len)
+{
+	struct buf b;
+	char *text = NULL;
+
+	buf_init(&b, max);
+	if (tree_read(l->root, path, &b) == 0) {
+		text = pool_copy(l->pool, b.data ? b.data : "", b.len);
+		if (len)
+			*len = b.len;
+	}
+	buf_release(&b);
+	return text;
+}
+
+const char *look_clean(const struct looking *l, const char *text, size_t len)
+{
+	char *copy;
+	size_t i;
+
+	while (len && isspace((unsigned char)*text)) {
+		text++;
+		len--;
+	}
+	if (len > LOOK_TEXT_MAX)
+		len = LOOK_TEXT_MAX;
+	while (len && (isspace((unsigned char)text[len - 1]) || !text[len - 1]))
+		len--;
+	copy = pool_copy(l->pool, text, len);
+	for (i = 0; i < len; i++)
+		if ((unsigned char)copy[i] < ' ' || copy[i] == 127)
+			copy[i] = ' ';
+	str_make_utf8(copy);
+	return copy;
+}
+
+const char *look_line(const struct looking *l, const char *path)
+{
+	const char *text = look_file(l, path, SMALL_FILE, NULL);
+
+	if (!text)
+		return NULL;
+	text = look_clean(l, text, strcspn(text, "\n"));
+	return *text ? text : NULL;
+}
+
+int64_t look_number(const struct looking *l, const char *path)
+{
+	const char *text = look_line(l, path);
+	long long n;
+	char *end;
+
+	if (!text || !isdigit((unsigned char)*text))
+		return -1;
+	errno = 0;
+	n = strtoll(text, &end, text[1] == 'x' ? 16 : 10);
+	return errno || *end ? -1 : n;
+}
+
+bool look_exists(const struct looking *l, const char *path)
+{
+	struct stat st;
+
+	return tree_stat(l->root, path, &st) == 0;
+}
+
+int look_list(const struct looking *l, const char *path, size_t max, char ***names)
+{
+	bool cut = false;
+	int n = tree_list(l->root, path, l->pool, max, names, &cut);
+
+	if (cut)
+		look_gap(l, path, "it has too many entries: not all were looked at");
+	return n;
+}
+
+const char *look_link_name(const struct looking *l, const char *dir, const char *link)
+{
+	char inside[TREE_PATH_MAX], target[TREE_PATH_MAX];
+	const char *slash;
+	ssize_t n;
+
+	if (tree_resolve(l->root, dir, inside) != 0)
+		return NULL;
+	n = readlink(pool_printf(l->pool, "%s%s/%s", l->root, inside, link), target, sizeof(target) - 1);
+	if (n < 0)
+		return NULL;
+	target[n] = '\0';
+	slash = strrchr(target, '/');
+	return look_clean(l, slash ? slash + 1 : target, strlen(slash ? slash + 1 : target));
+}
+
+void look_gap(const struct looking *l, const char *what, const char *why)
+{
+	struct host_gap *g = host_add(l->h, l->pool, HOST_LIST_gap);
+
+	if (g) {
+		g->what = look_clean(l, what, strlen(what));
+		g->why = look_clean(l, why, strlen(why));
+	}
+}
+
+const char *look_field(const struct looking *l, const char *text, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; text && *text; text = strchr(text, '\n'), text = text ? text + 1 : NULL)
+		if (strncmp(text, name, n) == 0 && text[n] == ':')
+			return look_clean(l, text + n + 1, strcspn(text + n + 1, "\n"));
+	return NULL;
+}
+
+/* Length of "580.65.06" or "12.4" here, 0 when it is no version. */
+static size_t version_length(const char *s)
+{
+	size_t n = 0, dots = 0, digits;
+
+	for (;;) {
+		digits = strspn(s + n, "0123456789");
+		if (digits == 0 || digits > 6)
+			return 0;
+		n += digits;
+		if (s[n] != '.' || !isdigit((unsigned char)s[n + 1]))
+			break;
+		if (++dots == 4)
+			return 0;
+		n++;
+	}
+	return dots && !isalnum((unsigned char)s[n]) ? n : 0;
+}
+
+const char *look_version(const struct looking *l, const char *text)
+{
+	size_t n;
+
+	for (; text && *text && *text != '\n'; text++) {
+		if (!isdigit((unsigned char)*text))
+			continue;
+		n = version_length(text);
+		if (n)
+			return pool_copy(l->pool, text, n);
+		text += strspn(text, "0123456789.") - 1;
+	}
+	return NULL;
+}
+
+/* A tree has a file in the place of the node: "195:0 EPERM". */
+static int error_in_tree(const struct looking *l, const char *path)
+{
+	const char *text = look_line(l, path);
+	const char *name = text ? strchr(text, 'E') : NULL;
+
+	if (!look_exists(l, path))
+		return ENOENT;
+	if (!name)
+		return 0;
+	return strcmp(name, "EPERM") == 0 ? EPERM : strcmp(name, "EACCES") == 0 ? EACCES :
+	       strcmp(name, "ENXIO") == 0 ? ENXIO : strcmp(name, "ENODEV") == 0 ? ENODEV : EIO;
+}
+
+int look_open_error(const struct looking *l, const char *path)
+{
+	if (!l->live)
+		return error_in_tree(l, path);
+	/* access() asks the device rules of the control group too, and does not wake or block on the device */
+	if (geteuid() == getuid())
+		return access(path, R_OK | W_OK) == 0 ? 0 : errno;
+	return faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0 ? 0 : errno;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All that is known of one machine: its files, its environment variables, what the driver answers, its Python environments
+ * and the GPU code in their libraries. Collected here and now, or read from a bundle that was made elsewhere.
+ */
+#ifndef CUWHY_MACHINE_H
+#define CUWHY_MACHINE_H
+
+#include <jansson.h>
+
+#include "base/pool.h"
+#include "formats/fatbin.h"
+#include "input/machine/host.h"
+#include "input/machine/variables.h"
+#include "probe/probe.h"
+#include "input/machine/pyenv/process.h"
+#include "input/machine/pyenv/pyenv.h"
+
+struct err;
+
+#define BUNDLE_VERSION	1
+
+/* GPU code in one library of a Python environment. */
+struct machine_code {
+	size_t env;			/* index of the environment */
+	const char *path;
+	const char *package, *version;	/* NULL = not known */
+	bool torch;			/* PyTorch's own libtorch_cuda.so */
+	bool vendor;			/* a CUDA library of NVIDIA's wheels */
+	const struct fatbin *fatbin;	/* NULL: it could not be read, see `reason` */
+	const char *reason;
+};
+
+/* The assembler that Triton would use. */
+struct machine_ptxas {
+	size_t env;
+	const char *path;
+	int cuda;			/* 12080 = 12.8; 0 = not known */
+};
+
+struct machine {
+	struct pool pool;
+	bool bundle;			/* read from one, not collected here */
+	const char *made_by;		/* "cuwhy 1.2"; NULL = not known */
+	struct host host;
+	bool bus_known, nodes_known;	/* false: an empty list of GPUs or nodes in `host` says nothing */
+	bool libcuda_sought;		/* where the loader looks was looked at: a library that was not found is not there */
+	struct variables variables;
+	struct gpu_usage *nvml;		/* NULL: nobody asked */
+	struct cuda_answer cuda;	/* `trouble` tells; in a bundle without it: library.init -1 and `cuda_asked` false */
+	bool cuda_asked;
+	struct pyenvs envs;
+	struct machine_code *code;
+	size_t n_code;
+	struct machine_ptxas *ptxas;
+	size_t n_ptxas;
+	struct py_process process;	/* --pid */
+	uint32_t pid;			/* 0: none was asked for */
+	const char *const *environ;	/* of the program that is judged; NULL: not known */
+	struct fatbin **owned;		/* read here, freed with the machine */
+	size_t n_owned, cap_owned;
+};
+
+struct machine_from {
+	const char *root;		/* "" = the live machine */
+	const char *python;		/* --python; NULL */
+	uint32_t pid;			/* --pid: its environment and libraries; 0 */
+	const char *const *environ;	/* NULL: this process's own */
+	uint64_t limit_ns;		/* for the driver to answer */
+	bool no_driver;			/* do not ask it */
+	bool no_python;
+};
+
+void machine_collect(struct machine *m, const struct machine_from *from);
+
+/* Owned by the caller. Nothing is removed from it: bundle_redact does that. */
+json_t *machine_to_json(const struct machine *m);
+
+/* -errno with `e` filled: it is no bundle, of a newer version, or says something of the wrong type. */
+int machine_from_json(struct machine *m, const json_t *o, struct err *e);
+int machine_load(struct machine *m, const char *path, struct err *e);
+
+/* Takes user names, home folders, host names and arguments of programs out of a bundle, and variables that may be secrets.
+ * `removed` lists what, in words; owned by the caller. */
+char *bundle_redact(json_t *bundle);
+char *bundle_redact_for(json_t *bundle, const char *const *env);	/* and those of the program with this environment; NULL */
+char *bundle_list(const json_t *bundle);	/* what is in it, one line per part; owned by the caller */
+
+void machine_release(struct machine *m);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Small helpers of the environment scan.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/tree.h"
+#include "input/machine/pyenv/pyenv_priv.h"
+#include "base/banned.h"
+
+const char *scan_variable(const struct scan *s, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *const *v = s->in->environ; v && *v; v++)
+		if (strncmp(*v, name, n) == 0 && (*v)[n] == '=')
+			return (*v)[n + 1] ? *v + n + 1 : NULL;
+	return NULL;
+}
+
+char *scan_text(const struct scan *s, const char *path, size_t max, size_t *len)
+{
+	struct buf b;
+	char *text = NULL;
+
+	buf_init(&b, max);
+	if (tree_read(s->root, path, &b) == 0)
+		text = pool_copy(s->pool, b.data, b.len);
+	if (len)
+		*len = b.len;
+	buf_release(&b);
+	return text;
+}
+
+const char *scan_join(const struct scan *s, const char *dir, const char *name)
+{
+	return pool_printf(s->pool, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name);
+}
+
+const char *scan_parent(const struct scan *s, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash > path ? pool_copy(s->pool, path, (size_t)(slash - path)) : "/";
+}
+
+const char *scan_absolute(const struct scan *s, const char *path)
+{
+	size_t n = strlen(path);
+
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	if (path[0] == '/')
+		return pool_copy(s->pool, path, n);
+	if (str_starts(path, "~/") && scan_variable(s, "HOME"))
+		return pool_printf(s->pool, "%s%.*s", scan_variable(s, "HOME"), (int)n - 1, path + 1);
+	while (n > 2 && path[0] == '.' && path[1] == '/') {
+		path += 2;
+		n -= 2;
+	}
+	if (!s->in->cwd || n == 0)
+		return NULL;
+	return n == 1 && path[0] == '.' ? s->in->cwd : pool_printf(s->pool, "%s/%.*s", s->in->cwd, (int)n, path);
+}
+
+const char *scan_version_of_name(const struct scan *s, const char *file)
+{
+	const char *slash = strrchr(file, '/'), *so, *p;
+	int dots = 0;
+
+	so = strstr(slash ? slash : file, ".so.");
+	if (!so || !isdigit((unsigned char)so[4]))
+		return NULL;
+	for (p = so + 4; *p; p++) {
+		if (!isdigit((unsigned char)*p) && *p != '.')
+			return NULL;
+		dots += *p == '.';
+	}
+	return dots > 0 ? pool_strdup(s->pool, so + 4) : NULL;	/* "libcudart.so.12" names an interface, not a version */
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Joins the failures that one mistake leaves into incidents (see incident.h).
+ */
+#include "input/recording/incident.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "case/message.h"
+#include "compat/cuda_errors.h"
+#include "input/recording/place.h"
+#include "input/recording/trace.h"
+
+#define NEAR_NS 1000000000ull	/* PyTorch notices what the driver refused within this time */
+
+static bool is_capture_code(uint32_t code)
+{
+	return code >= 900 && code <= 908;
+}
+
+/* One mistake may have one code in the driver, another in the runtime. */
+static uint32_t code_family(uint32_t code)
+{
+	if (code == 9)
+		return 1;
+	if (code == 98 || code == 200)
+		return 209;
+	return is_capture_code(code) ? 900 : code;
+}
+
+static uint32_t failure_code(const struct cw_failure *f)
+{
+	return f->source == CW_SRC_TORCH_OOM && !f->code ? 2 : f->code;
+}
+
+static bool is_sticky(uint32_t code)
+{
+	return code != 4 && cuda_error_sticky(code);	/* 4: the driver is shutting down at exit */
+}
+
+static bool is_probe(const struct cw_failure *f)
+{
+	return !strcmp(api_class(f->api), "PROBE");
+}
+
+/* Codes that healthy programs see. */
+static bool is_harmless(const struct cw_failure *f)
+{
+	if (f->code == 600)
+		return true;
+	if (f->source != CW_SRC_DRIVER && f->source != CW_SRC_RUNTIME)
+		return false;
+	switch (f->code) {
+	case 0: case 4: case 201: case 202: case 704: case 712: case 713:
+		return true;
+	case 1:
+		return is_probe(f);
+	default:
+		return false;
+	}
+}
+
+/* Failures that a library provokes and survives: PyTorch's allocator tries, frees its cache and
+ * tries again; a kernel is looked up by several names; a feature is tried before it is used. */
+static bool is_benign(const struct cw_failure *f, const struct trace *t)
+{
+	if (f->source != CW_SRC_DRIVER && f->source != CW_SRC_RUNTIME)
+		return false;
+	if (f->code == 2)
+		return trace_header(t)->torch_path[0] && f->request_bytes;
+	return f->code == 500 || f->code == 800 || f->code == 801 || is_probe(f);
+}
+
+const struct cw_failure *incident_from(const struct incident *i, uint32_t source)
+{
+	for (size_t k = 0; k < i->n; k++)
+		if (i->failure[k]->source == source)
+			return i->failure[k];
+	return NULL;
+}
+
+static bool same_top(const struct trace *t, uint32_t a, uint32_t b)
+{
+	return a == b || (stack_top_within(t, a, b) && stack_top_within(t, b, a));
+}
+
+static bool is_near(const struct trace *t, const struct incident *i, const struct cw_failure *f)
+{
+	const struct cw_failure *last = i->failure[i->n - 1];
+	uint64_t end = trace_ns(t, last->last_ticks > last->ticks ? last->last_ticks : last->ticks);
+
+	return trace_ns(t, f->ticks) <= end + NEAR_NS;
+}
+
+static bool first_line_within(const char *needle, const char *text)
+{
+	char line[160];
+
+	str_copy(line, sizeof(line), needle);
+	line[strcspn(line, "\n")] = '\0';
+	return strlen(line) >= 8 && strstr(text, line);
+}
+
+/* PyTorch refused without a code of its own: a library call failed just before, or it said so already. */
+static bool check_belongs(const struct trace *t, const struct incident *i, const struct cw_failure *f)
+{
+	const struct cw_failure *check = incident_from(i, CW_SRC_TORCH_CHECK);
+
+	if (i->lead->tid != f->tid)
+		return false;
+	if (check)	/* one refusal may pass through two checks on its way up */
+		return same_top(t, check->stack, f->stack) &&
+		       (!strcmp(check->text, f->text) || is_near(t, i, f));
+	if (i->lead->source == CW_SRC_FORK)
+		return strstr(f->text, "forked subprocess") != NULL;
+	return !i->benign && !i->raised && is_near(t, i, f) && i->code &&
+	       (message_has_code(f->text, i->code) || same_top(t, i->lead->stack, f->stack));
+}
+
+static bool belongs(const struct trace *t, const struct incident *i, const struct cw_failure *f)
+{
+	uint32_t code = failure_code(f);
+
+	if (f->source == CW_SRC_TORCH_CHECK && !code)
+		return check_belongs(t, i, f);
+	if (f->source == CW_SRC_FORK || i->lead->source == CW_SRC_FORK)
+		return f->source == i->lead->source || code == 3 || i->code == 3;
+	if (!code || code_family(code) != code_family(i->code))
+		return false;
+	if (i->sticky)
+		return true;
+	if (f->api == 1 || i->lead->api == 1)	/* cuInit: every library in the process tries it */
+		return !f->stack || !i->lead->stack || same_top(t, i->lead->stack, f->stack) ||
+		       (f->source != CW_SRC_DRIVER && is_near(t, i, f));
+	if (is_capture_code(code))
+		return !f->capturing || code == 901 || i->lead->capture_stack == f->capture_stack;
+	if (i->lead->tid != f->tid)
+		return false;
+	if (same_top(t, i->failure[i->n - 1]->stack, f->stack) && (f->stack || is_near(t, i, f)))
+		return true;
+	return f->source != CW_SRC_DRIVER && !incident_from(i, f->source) && is_near(t, i, f);
+}
+
+static void incident_add(struct incident *i, const struct cw_failure *f, const struct trace *t)
+{
+	if (!i->n) {
+		i->lead = f;
+		i->code = failure_code(f);
+		i->sticky = is_sticky(i->code);
+		i->benign = is_benign(f, t);
+		i->python_only = f->source == CW_SRC_PYTHON;
+		i->check_only = f->source == CW_SRC_TORCH_CHECK;
+	} else if (f->source != CW_SRC_PYTHON) {
+		i->check_only = false;
+	}
+	if (f->source != CW_SRC_DRIVER && f->source != CW_SRC_RUNTIME) {
+		i->raised = true;
+		i->benign = false;
+	}
+	if (f->source == CW_SRC_FORK)
+		i->lead = f;
+	if (i->n < INCIDENT_FAILURES)
+		i->failure[i->n++] = f;
+}
+
+/* The exception that reached the top, its causes behind it. */
+static void collect_python(struct incidents *all, const struct cw_failure *const *f, size_t n,
+			   struct pool *pool)
+{
+	const struct cw_failure **chain = pool_alloc(pool, (n + 1) * sizeof(*chain));
+	size_t last = n;
+
+	for (size_t k = 0; k < n; k++)
+		if (f[k]->source == CW_SRC_PYTHON && f[k]->python_chain == 0)
+			last = k;
+	all->python = chain;
+	if (last == n)
+		return;
+	chain[all->n_python++] = f[last];
+	for (uint32_t depth = 1; depth < 16; depth++)
+		for (size_t k = 0; k < n; k++)
+			if (f[k]->source == CW_SRC_PYTHON && f[k]->python_chain == depth)
+				chain[all->n_python++] = f[k];
+}
+
+void incidents_collect(struct incidents *all, const struct trace *t, struct pool *pool)
+{
+	const struct cw_failure *const *f;
+	size_t n = trace_failures(t, &f);
+
+	*all = (struct incidents){ .list = pool_alloc(pool, (n + 2) * sizeof(*all->list)) };
+	for (size_t k = 0; k < n; k++) {
+		size_t i = all->n;
+
+		if (f[k]->source == CW_SRC_PYTHON || is_harmless(f[k]))
+			continue;
+		while (i > 0 && !belongs(t, &all->list[i - 1], f[k]))
+			i--;
+		incident_add(&all->list[i > 0 ? i - 1 : all->n++], f[k], t);
+	}
+	collect_python(all, f, n, pool);
+}
+
+/* The exception says what the incident says. */
+static bool exception_tells(const struct cw_failure *p, const struct incident *i)
+{
+	for (size_t k = 0; k < i->n; k++) {
+		const struct cw_failure *f = i->failure[k];
+		uint32_t code = failure_code(f);
+
+		if (code && message_has_code(p->text, code))
+			return true;
+		if (code_family(code) == 1 && (message_has_code(p->text, 1) || message_has_code(p->text, 9)))
+			return true;
+		if (code == 2 && strstr(p->what, "OutOfMemory"))
+			return true;
+		if (f->source == CW_SRC_FORK && strstr(p->text, "forked subprocess"))
+			return true;
+		if (f->source == CW_SRC_TORCH_CHECK && first_line_within(f->text, p->text))
+			return true;
+	}
+	return !p->text[0] && i->raised && strstr(p->what, "AcceleratorError");
+}
+
+static struct incident *find_told(struct incidents *all)
+{
+	for (size_t d = 0; d < all->n_python; d++)
+		for (size_t i = all->n; i > 0; i--)
+			if (exception_tells(all->python[d], &all->list[i - 1]))
+				return &all->list[i - 1];
+	return NULL;
+}
+
+/* No words in common, but the exception was raised on the very line of the failure. */
+static struct incident *find_on_line(struct incidents *all, const struct trace *t)
+{
+	for (size_t d = 0; d < all->n_python; d++) {
+		for (size_t i = all->n; i > 0; i--) {
+			struct incident *c = &all->list[i - 1];
+
+			if (!c->benign && !c->check_only &&
+			    stack_top_within(t, c->lead->stack, all->python[d]->stack))
+				return c;
+		}
+	}
+	return NULL;
+}
+
+/* PyTorch refuses things to itself too, and goes another way: then its thread worked on. */
+static bool went_on(const struct incident *i, struct trace *t)
+{
+	const struct cw_launch *const *l;
+	size_t n = trace_launches(t, &l);
+
+	for (size_t k = n; i->check_only && k > 0; k--)
+		if (l[k - 1]->tid == i->lead->tid && l[k - 1]->ticks > i->lead->last_ticks)
+			return true;
+	return false;
+}
+
+static struct incident *find_without_exception(struct incidents *all, struct trace *t, int signal)
+{
+	bool python = trace_header(t)->py_version != 0;
+	struct incident *found = NULL;
+
+	/* somebody ended the program: not by its failure */
+	if (signal == 1 || signal == 2 || signal == 9 || signal == 15)
+		return NULL;
+	for (size_t i = all->n; i > 0; i--)
+		if (all->list[i - 1].raised && !went_on(&all->list[i - 1], t))
+			return &all->list[i - 1];
+	for (size_t i = 0; i < all->n; i++)
+		if (!all->list[i].benign && !all->list[i].check_only && (python || !found))
+			found = &all->list[i];
+	return found || python || !all->n ? found : &all->list[0];
+}
+
+static struct incident *join_exception(struct incidents *all, struct incident *i, const struct trace *t)
+{
+	for (size_t d = 0; i && d < all->n_python; d++)
+		incident_add(i, all->python[d], t);
+	return i;
+}
+
+struct incident *incidents_fatal(struct incidents *all, struct trace *t, int signal)
+{
+	struct incident *i;
+
+	for (size_t k = 0; k < all->n; k++)
+		if (all->list[k].sticky)
+			return join_exception(all, &all->list[k], t);
+	if (!all->n_python)
+		return find_without_exception(all, t, signal);
+	i = find_told(all);
+	if (!i)
+		i = find_on_line(all, t);
+	if (!i)
+		i = &all->list[all->n++];	/* collect left room for it */
+	return join_exception(all, i, t);
+}

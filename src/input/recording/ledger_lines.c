@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lines of the ledger: what is of one place and kind is one of them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "input/recording/ledger_priv.h"
+
+static void add_to(struct ledger_line *to, const struct ledger_line *one)
+{
+	to->bytes += one->bytes;
+	to->count += one->count;
+	to->made += one->made;
+	to->made_bytes += one->made_bytes;
+	to->first_ticks = one->first_ticks < to->first_ticks ? one->first_ticks : to->first_ticks;
+	to->last_ticks = one->last_ticks > to->last_ticks ? one->last_ticks : to->last_ticks;
+}
+
+/* By where it was asked for: a stack has one place, a place may have several stacks. */
+static bool is_same(const struct ledger_line *x, const struct ledger_line *y)
+{
+	return x->part == y->part && x->kind == y->kind && x->place.stack == y->place.stack && x->library == y->library &&
+	       !x->pid && !y->pid;
+}
+
+static size_t find(const struct lines *l, const struct ledger_line *one)
+{
+	uint64_t hash = ((uint64_t)one->place.stack << 8 | (uint64_t)one->part << 4 | one->kind) ^ (uintptr_t)one->library;
+	size_t k;
+
+	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdu;
+	for (k = (size_t)(hash ^ hash >> 29) & (l->slots - 1); l->slot[k]; k = (k + 1) & (l->slots - 1))
+		if (is_same(&l->list[l->slot[k] - 1], one))
+			break;
+	return k;
+}
+
+static void make_room(struct lines *l)
+{
+	free(l->slot);
+	l->slots = l->slots ? l->slots * 2 : 256;
+	l->slot = xcalloc(l->slots, sizeof(*l->slot));
+	for (size_t i = 0; i < l->n; i++)
+		if (!l->list[i].pid)
+			l->slot[find(l, &l->list[i])] = (uint32_t)i + 1;
+}
+
+void lines_add(struct lines *l, const struct ledger_line *one)
+{
+	size_t k;
+
+	if (l->n * 2 >= l->slots)
+		make_room(l);
+	k = one->pid ? 0 : find(l, one);
+	if (!one->pid && l->slot[k]) {
+		add_to(&l->list[l->slot[k] - 1], one);
+		return;
+	}
+	l->list = xgrow(l->list, l->n, &l->cap, sizeof(*l->list));
+	l->list[l->n++] = *one;
+	if (!one->pid)
+		l->slot[k] = (uint32_t)l->n;
+}
+
+static int compare_text(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int same_owner(const struct ledger_line *x, const struct ledger_line *y)
+{
+	int c = (int)x->part - (int)y->part;
+
+	c = c ? c : (int)x->kind - (int)y->kind;
+	c = c ? c : compare_text(x->place.file, y->place.file);
+	c = c ? c : (x->place.line > y->place.line) - (x->place.line < y->place.line);
+	c = c ? c : compare_text(x->library, y->library);
+	return c ? c : (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static int by_owner(const void *a, const void *b)
+{
+	return same_owner(a, b);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct ledger_line *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return same_owner(x, y);
+}
+
+void lines_join(struct lines *l)
+{
+	size_t n = 0;
+
+	free(l->slot);
+	l->slot = NULL;
+	l->slots = 0;
+	if (!l->n)
+		return;
+	qsort(l->list, l->n, sizeof(*l->list), by_owner);
+	for (size_t i = 0; i < l->n; i++) {
+		struct ledger_line one = l->list[i], *to = n ? &l->list[n - 1] : NULL;
+
+		if (!to || same_owner(to, &one) || one.pid || one.part == PART_PROCESSES) {
+			l->list[n++] = one;
+			continue;
+		}
+		add_to(to, &one);
+	}
+	l->n = n;
+	qsort(l->list, l->n, sizeof(*l->list), by_bytes);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Facts about devices: the current one, the one asked for, and what CUDA_VISIBLE_DEVICES does.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "input/recording/observe.h"
+#include "input/recording/trace.h"
+
+/* CUDA reads the list up to the first entry that cannot be a device. */
+static unsigned count_entries(const char *list)
+{
+	unsigned n = 0;
+
+	while (*list) {
+		while (*list == ' ')
+			list++;
+		if (!isdigit((unsigned char)*list) && !str_starts(list, "GPU-") && !str_starts(list, "MIG-"))
+			break;
+		n++;
+		list += strcspn(list, ",");
+		if (*list == ',')
+			list++;
+	}
+	return n;
+}
+
+/* The driver is there and finds no device, or is not there at all. A list of visible devices that names some which are
+ * not there is another matter: somebody wanted them. */
+bool incident_no_gpu(const struct incident *i, const struct trace *t)
+{
+	const struct cw_header *h = trace_header(t);
+
+	if (i->code == 35)
+		return !h->libcuda_path[0] && !h->driver_version;
+	return i->code == 100 && (strcmp(i->lead->visible_devices, CW_NOT_SET) == 0 || count_entries(i->lead->visible_devices) == 0);
+}
+
+static void fill_visible(struct casefile *f, const struct incident *i, const struct cw_header *h)
+{
+	const char *first = h->visible_devices_at_init, *now = i->lead->visible_devices;
+	bool was_set = strcmp(first, CW_NOT_SET) != 0, is_set = strcmp(now, CW_NOT_SET) != 0;
+
+	fact_set_flag(f, FACT_visible_set_now, is_set);
+	if (is_set) {
+		fact_set_text(f, FACT_visible_now, now);
+		fact_set_number(f, FACT_visible_entries_now, count_entries(now));
+	}
+	if (h->init_result == CW_UNKNOWN)
+		return;		/* CUDA never started: there is no value "at start" */
+	fact_set_flag(f, FACT_visible_set, was_set);
+	/* the copy at the failure is shorter, so compare what it can hold */
+	fact_set_flag(f, FACT_visible_changed,
+		      strncmp(first, now, sizeof(i->lead->visible_devices) - 1) != 0);
+	fact_set_flag(f, FACT_visible_hides_all, was_set && count_entries(first) == 0);
+	if (was_set) {
+		fact_set_text(f, FACT_visible_at_init, first);
+		fact_set_number(f, FACT_visible_entries, count_entries(first));
+	}
+}
+
+/* The ordinal is an argument of these calls. */
+static void fill_ordinal(struct casefile *f, const struct incident *i)
+{
+	static const struct { const char *name; uint32_t arg; } calls[] = {
+		{ "cuDeviceGet", 1 }, { "cuDevicePrimaryCtxRetain", 1 }, { "cuCtxCreate_v2", 2 },
+		{ "cuCtxCreate_v3", 4 }, { "cuCtxCreate_v4", 3 }, { "cudaSetDevice", 0 },
+		{ "cudaInitDevice", 0 }, { "cudaGetDeviceProperties", 1 }, { "cudaDeviceGetAttribute", 2 },
+	};
+
+	for (size_t k = 0; k < i->n && !fact_known(f, FACT_ordinal_asked); k++) {
+		const struct cw_failure *l = i->failure[k];
+		const char *name = l->api ? api_name(l->api) : l->what;
+
+		for (size_t c = 0; l->code == 101 && c < sizeof(calls) / sizeof(calls[0]); c++)
+			if (!strcmp(name, calls[c].name) && calls[c].arg < l->n_args)
+				fact_set_number(f, FACT_ordinal_asked, (int32_t)l->arg[calls[c].arg]);
+	}
+}
+
+void fill_device(struct casefile *f, const struct incident *i, const struct trace *t, const struct cw_device *d)
+{
+	const struct cw_header *h = trace_header(t);
+
+	if (i->lead->device >= 0)
+		fact_set_number(f, FACT_device_ordinal, i->lead->device);
+	if (h->device_count != CW_UNKNOWN)
+		fact_set_number(f, FACT_device_count, h->device_count);
+	if (d && d->name[0])
+		fact_set_text(f, FACT_device_name, d->name);
+	if (d && d->total_bytes)
+		fact_set_number(f, FACT_device_total, (double)d->total_bytes);
+	if (d && d->attr[CW_DEV_cc_major] > 0 && d->attr[CW_DEV_cc_minor] >= 0) {
+		fact_set_text(f, FACT_device_cc, pool_printf(f->pool, "%d.%d", d->attr[CW_DEV_cc_major],
+							     d->attr[CW_DEV_cc_minor]));
+		fact_set_text(f, FACT_device_arch, pool_printf(f->pool, "sm_%d%d", d->attr[CW_DEV_cc_major],
+							       d->attr[CW_DEV_cc_minor]));
+	}
+	fact_set_flag(f, FACT_driver_loaded, h->libcuda_path[0] || h->driver_version);
+	if (h->driver_version)
+		fact_set_text(f, FACT_driver_version, pool_printf(f->pool, "%u.%u", h->driver_version / 1000,
+								  h->driver_version % 1000 / 10));
+	fill_ordinal(f, i);
+	fill_visible(f, i, h);
+}

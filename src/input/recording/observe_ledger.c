@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Draws facts from the ledger: what tensors are for, what lies in pieces, what stays, who else is there.
+ */
+#include "input/recording/observe_ledger.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "input/recording/pieces.h"
+#include "input/recording/retention.h"
+#include "input/recording/trains.h"
+#include "probe/ram.h"
+#include "input/recording/place.h"
+#include "input/recording/trace.h"
+
+static void set_line(struct casefile *f, enum fact_id id, const struct trace *t, const struct place *p)
+{
+	if (p->file)
+		fact_set_text(f, id, pool_printf(f->pool, "%s:%u", file_shown(p->file, trace_header(t)->cwd), p->line));
+}
+
+static void set_bytes(struct casefile *f, enum fact_id id, uint64_t bytes)
+{
+	fact_set_number(f, id, (double)bytes);
+}
+
+struct ledger *ledger_of_incident(const struct casefile *f, const struct incident *i, struct trace *t,
+				  struct ledger_seen *seen)
+{
+	const struct cw_failure *at = incident_from(i, CW_SRC_TORCH_OOM);
+	struct ledger *l;
+
+	*seen = (struct ledger_seen){ .known = false };
+	if (!fact_true(f, FACT_oom_is) || fact_true(f, FACT_oom_host))
+		return NULL;
+	if (!at)
+		at = i->lead;
+	if (at->device < 0 || at->device >= CW_MAX_DEVICES)
+		return NULL;
+	ledger_seen_from(seen, i->usage, &trace_header(t)->device[at->device], trace_header(t)->pid, f->pool);
+	l = pool_alloc(f->pool, sizeof(*l));
+	ledger_build(l, t, at->device, LEDGER_OOM, at, seen, f->pool);
+	return l;
+}
+
+/* ---- tensors and segments ---------------------------------------------------------------------------------- */
+
+static void fill_tensors(struct casefile *f, const struct trace *t, const struct ledger *l)
+{
+	static const enum fact_id kinds[] = {
+		[KIND_PARAMETERS] = FACT_memory_parameters, [KIND_GRADIENTS] = FACT_memory_gradients,
+		[KIND_OPTIMIZER] = FACT_memory_optimizer, [KIND_ACTIVATIONS] = FACT_memory_activations,
+		[KIND_BACKWARD] = FACT_memory_backward, [KIND_GRAPHS] = FACT_memory_graphs,
+		[KIND_WORKSPACES] = FACT_memory_workspaces, [KIND_LOADED] = FACT_memory_loaded,
+		[KIND_OTHER] = FACT_memory_other,
+	};
+	bool any = false;
+
+	for (size_t i = 0; i < l->n && !any; i++)
+		any = l->line[i].part == PART_TENSORS && l->line[i].place.file;
+	for (int k = 0; any && k < KIND_COUNT; k++)
+		set_bytes(f, kinds[k], l->kind[k]);
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->line[i].part != PART_TENSORS || !l->line[i].place.file)
+			continue;
+		set_line(f, FACT_memory_top_line, t, &l->line[i].place);
+		set_bytes(f, FACT_memory_top_bytes, l->line[i].bytes);
+		fact_set_text(f, FACT_memory_top_kind, ledger_kind_text(l->line[i].kind));
+		break;
+	}
+}
+
+static void fill_segments(struct casefile *f, const struct trace *t, const struct ledger *l)
+{
+	const struct ledger_segments *s = &l->segments;
+	const struct ledger_line *pin = NULL;
+
+	if (!s->n || !l->lines_complete)	/* unknown blocks would look like free ones */
+		return;
+	set_bytes(f, FACT_frag_free, s->free_used);
+	set_bytes(f, FACT_frag_largest, s->largest);
+	set_bytes(f, FACT_frag_segments, s->used);
+	set_bytes(f, FACT_frag_held, s->pinned);
+	for (size_t i = 0; i < s->n_pins; i++)	/* many small ones keep more segments than a large one does */
+		if (s->pin[i].place.file && (!pin || s->pin[i].count > pin->count))
+			pin = &s->pin[i];
+	if (!pin)
+		return;
+	set_line(f, FACT_frag_line, t, &pin->place);
+	set_bytes(f, FACT_frag_line_count, pin->count);
+	set_bytes(f, FACT_frag_line_bytes, pin->bytes);
+}
+
+/* ---- what stays ----------------------------------------------------------------------------------------------- */
+
+static void fill_retention(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l)
+{
+	const struct ledger_line *g;
+	enum trains trains;
+	struct retention r;
+
+	retention_find(&r, t, l, failure_in_backward(t, i->lead), f->pool);
+	set_bytes(f, FACT_graph_nodes, r.nodes);
+	set_bytes(f, FACT_graph_nodes_run, r.nodes_run);
+	set_bytes(f, FACT_graph_rounds, r.rounds);
+	set_bytes(f, FACT_graph_kept, r.kept);
+	set_bytes(f, FACT_graph_kept_run, r.kept_run);
+	set_line(f, FACT_graph_line, t, &r.last);
+	fact_set_text(f, FACT_graph_via, place_callers(t, &r.last, f->pool));
+	set_line(f, FACT_graph_most, t, &r.most);
+	trains = stack_trains(t, i->lead->stack);
+	if (trains != TRAINS_UNKNOWN)
+		fact_set_flag(f, FACT_graph_trains, trains == TRAINS_YES);
+	g = growth_find(l, t, &r);
+	fact_set_flag(f, FACT_grow_is, g && g->bytes >= l->allocated / 4);
+	if (!g)
+		return;
+	set_line(f, FACT_grow_line, t, &g->place);
+	set_bytes(f, FACT_grow_bytes, g->bytes);
+	set_bytes(f, FACT_grow_count, g->count);
+	set_bytes(f, FACT_grow_made, g->made);
+	set_bytes(f, FACT_grow_each, g->bytes / g->count);
+}
+
+/* ---- others ------------------------------------------------------------------------------------------------------ */
+
+static void fill_others(struct casefile *f, const struct trace *t, const struct ledger *l, const struct ledger_seen *seen)
+{
+	const struct ledger_holder *most = NULL;
+	size_t same = 0;
+
+	for (size_t i = 0; i < seen->n; i++) {
+		const struct ledger_holder *h = &seen->holder[i];
+
+		if (!most || h->bytes > most->bytes)
+			most = h;
+		same += h->command && h->command[0] && !strcmp(h->command, trace_header(t)->cmdline);
+	}
+	set_bytes(f, FACT_others_bytes, l->part[PART_PROCESSES]);
+	set_bytes(f, FACT_others_count, seen->n);
+	set_bytes(f, FACT_others_same, same);
+	if (seen->own)
+		set_bytes(f, FACT_context_bytes, l->part[PART_CONTEXT]);
+	if (!most)
+		return;
+	set_bytes(f, FACT_others_most, most->bytes);
+	fact_set_text(f, FACT_others_command, most->command && most->command[0] ? most->command : NULL);
+	if (most->pid)
+		fact_set_number(f, FACT_others_pid, most->pid);
+}
+
+/* Lines of one library belong together. */
+static void fill_library(struct casefile *f, const struct trace *t, const struct ledger *l)
+{
+	const struct ledger_line *best = NULL;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		uint64_t sum = 0;
+
+		if (l->line[i].part != PART_LIBRARIES || !l->line[i].library)
+			continue;
+		for (size_t j = 0; j < l->n; j++)
+			if (l->line[j].part == PART_LIBRARIES && l->line[j].library &&
+			    !strcmp(l->line[j].library, l->line[i].library))
+				sum += l->line[j].bytes;
+		if (sum > most) {	/* the first of them is the line that has most */
+			most = sum;
+			best = &l->line[i];
+		}
+	}
+	if (!best)
+		return;
+	set_bytes(f, FACT_library_bytes, most);
+	fact_set_text(f, FACT_library_name, best->library);
+	set_line(f, FACT_library_line, t, &best->place);
+}
+
+/* ---- errors of libraries ---------------------------------------------------------------------------------- */
+
+/* Statuses that these libraries return when they cannot have memory, among other reasons. */
+static const char *const statuses[] = {
+	"CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED", "CUSOLVER_STATUS_ALLOC_FAILED",
+	"CUSPARSE_STATUS_ALLOC_FAILED", "CUFFT_ALLOC_FAILED", "CUBLAS_STATUS_NOT_INITIALIZED",
+	"CUDNN_STATUS_NOT_INITIALIZED", "CUDNN_STATUS_INTERNAL_ERROR", "CUSOLVER_STATUS_INTERNAL_ERROR",
+	"CUFFT_INTERNAL_ERROR", "unable to find an engine to execute this computation",
+	"Unable to find a valid cuDNN algorithm", "CUBLAS_STATUS_INTERNAL_ERROR", NULL,
+};
+
+#define BEFORE_NS 2000000000ull
+
+static void fill_masked(struct casefile *f, const struct incident *i, const struct trace *t)
+{
+	const char *text = fact_text(f, FACT_error_text), *status = NULL;
+	const struct cw_failure *const *all;
+	size_t n = trace_failures(t, &all);
+	bool refused = false;
+
+	for (size_t k = 0; statuses[k] && !status; k++)
+		if (strstr(text, statuses[k]))
+			status = statuses[k];
+	fact_set_text(f, FACT_masked_status, status ? status : "");
+	for (size_t k = 0; status && k < n; k++) {
+		uint64_t ticks = all[k]->last_ticks > all[k]->ticks ? all[k]->last_ticks : all[k]->ticks;
+
+		if (all[k]->code != 2 || all[k]->source != CW_SRC_DRIVER || ticks > i->lead->last_ticks ||
+		    trace_ns(t, i->lead->ticks) > trace_ns(t, ticks) + BEFORE_NS)
+			continue;
+		refused = true;
+		if (all[k]->memory_known)
+			set_bytes(f, FACT_masked_free, all[k]->free_bytes);
+		if (all[k]->request_bytes)
+			set_bytes(f, FACT_oom_request, all[k]->request_bytes);
+	}
+	fact_set_flag(f, FACT_masked_oom, refused);
+}
+
+/* ---- the process ------------------------------------------------------------------------------------------------- */
+
+static bool stack_loads(const struct trace *t, uint32_t stack)
+{
+	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
+
+	for (uint32_t i = 0; s && i < s->n; i++)
+		if (str_ends(trace_string(t, s->frame[i].file), "torch/serialization.py") ||
+		    strstr(trace_string(t, s->frame[i].file), "safetensors/"))
+			return true;
+	return false;
+}
+
+static void set_limit(struct casefile *f, enum fact_id id, uint64_t bytes)
+{
+	if (bytes < RAM_UNLIMITED)
+		set_bytes(f, id, bytes);
+}
+
+static void fill_ram(struct casefile *f, const struct ram_state *r, const struct cw_header *h)
+{
+	double request = fact_number(f, FACT_oom_request, -1);
+	uint64_t pinned = (uint64_t)fact_number(f, FACT_pinned_bytes, 0), room = 0;
+	enum ram_limit limit;
+
+	set_limit(f, FACT_ram_total, r->total);
+	set_limit(f, FACT_ram_available, r->available);
+	set_limit(f, FACT_ram_cgroup_limit, r->group_limit);
+	set_limit(f, FACT_ram_cgroup_used, r->group_used);
+	set_limit(f, FACT_ram_lock_limit, r->lock_limit);
+	fact_set_flag(f, FACT_ram_wsl, r->wsl);
+	if (request < 0 || !fact_true(f, FACT_oom_host))
+		return;
+	limit = ram_limit_of(r, (uint64_t)request, pinned, h->pinned_peak_bytes, &room);
+	fact_set_text(f, FACT_ram_limit, ram_limit_id(limit));
+	if (limit)
+		set_bytes(f, FACT_ram_room, room);
+}
+
+/* At the failure; what was freed since is in the table of freed memory, as far as it reaches. */
+static uint64_t pinned_then(struct trace *t, uint64_t ticks)
+{
+	uint64_t sum = 0, now = trace_header(t)->pinned_bytes;
+	struct pieces p;
+
+	pieces_of_driver_at(&p, t, ticks);
+	for (size_t i = 0; i < p.n; i++)
+		sum += p.list[i].kind == CW_MEM_PINNED || p.list[i].kind == CW_MEM_REGISTERED ? p.list[i].size : 0;
+	pieces_free(&p);
+	return sum > now ? sum : now;
+}
+
+static void fill_process(struct casefile *f, const struct incident *i, struct trace *t)
+{
+	const struct cw_header *h = trace_header(t);
+
+	fact_set_number(f, FACT_process_local_rank, h->local_rank == CW_UNKNOWN ? -1.0 : h->local_rank);
+	if (h->rank != CW_UNKNOWN)
+		fact_set_number(f, FACT_process_rank, h->rank);
+	if (h->world_size != CW_UNKNOWN)
+		fact_set_number(f, FACT_process_world_size, h->world_size);
+	fact_set_flag(f, FACT_load_is, stack_loads(t, i->lead->stack));
+	set_bytes(f, FACT_pinned_bytes, fact_true(f, FACT_oom_host) ? pinned_then(t, i->lead->ticks) : h->pinned_bytes);
+	set_bytes(f, FACT_pinned_peak, h->pinned_peak_bytes);
+	if (i->ram)
+		fill_ram(f, i->ram, h);
+}
+
+void ledger_facts(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l,
+		  const struct ledger_seen *seen)
+{
+	double request = fact_number(f, FACT_oom_request, -1), left = fact_number(f, FACT_oom_free, -1);
+
+	fill_masked(f, i, t);
+	fill_process(f, i, t);
+	fact_set_flag(f, FACT_others_known, l && seen->known);
+	fact_set_flag(f, FACT_grow_is, false);
+	fact_set_number(f, FACT_graph_nodes, 0);
+	if (request >= 0 && left >= 0)
+		fact_set_number(f, FACT_oom_missing, request > left ? request - left : 0);
+	if (!l)
+		return;
+	fill_tensors(f, t, l);
+	fill_segments(f, t, l);
+	fill_retention(f, i, t, l);
+	fill_library(f, t, l);
+	if (seen->known)
+		fill_others(f, t, l, seen);
+}

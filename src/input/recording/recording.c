@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finding and reading recordings on disk.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "base/err.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "input/recording/recording.h"
+#include "input/recording/xid_json.h"
+#include "input/recording/ram_json.h"
+#include "input/recording/usage_json.h"
+#include "input/recording/trace.h"
+#include "base/banned.h"
+
+char *recording_base(void)
+{
+	const char *dir = getenv("CUWHY_DIR"), *state = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+
+	if (dir && *dir)
+		return xstrdup(dir);
+	if (state && *state)
+		return fs_join(state, "cuwhy");
+	return home && *home ? fs_join(home, ".local/state/cuwhy") : NULL;
+}
+
+/* --- a list of recordings --------------------------------------------------------------------- */
+
+static bool is_recording(const char *base, const char *name)
+{
+	char *dir = fs_join(base, name), *run = fs_join(dir, RUN_FILE);
+	/* Made by us: named after a moment, and with a run.json inside. */
+	bool yes = name[0] >= '0' && name[0] <= '9' && fs_is_dir(dir) && fs_exists(run);
+
+	free(run);
+	free(dir);
+	return yes;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+size_t recording_list(const char *base, char ***names)
+{
+	DIR *d = opendir(base);
+	struct dirent *ent;
+	size_t n = 0, cap = 0;
+	char **list = NULL;
+
+	while (d && (ent = readdir(d))) {
+		if (!is_recording(base, ent->d_name))
+			continue;
+		list = xgrow(list, n, &cap, sizeof(*list));
+		list[n++] = xstrdup(ent->d_name);
+	}
+	if (d)
+		closedir(d);
+	if (n)
+		qsort(list, n, sizeof(*list), by_name);
+	*names = list;
+	return n;
+}
+
+void recording_list_free(char **names, size_t n)
+{
+	while (n)
+		free(names[--n]);
+	free(names);
+}
+
+char *recording_newest(struct err *e)
+{
+	char *base = recording_base(), **names, *path = NULL;
+	size_t n = base ? recording_list(base, &names) : 0;
+
+	if (n > 0) {
+		path = fs_join(base, names[n - 1]);
+		recording_list_free(names, n);
+	} else {
+		err_set(e, -ENOENT, "there is no recording in '%s'", base ? base : "~");
+		err_hint(e, "'cuwhy run PROGRAM' makes one when CUDA fails, with --keep always");
+	}
+	free(base);
+	return path;
+}
+
+/* --- reading one ------------------------------------------------------------------------------ */
+
+static json_t *load_beside(const char *part, const char *suffix)
+{
+	char *path = xasprintf("%.*s%s", (int)(strlen(part) - strlen(PART_SUFFIX)), part, suffix);
+	json_t *o = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+
+	free(path);
+	return o;
+}
+
+static struct gpu_usage *usage_of(const char *part)
+{
+	json_t *o = load_beside(part, USAGE_SUFFIX);
+	struct gpu_usage *u = usage_from_json(o);
+
+	json_decref(o);
+	return u;
+}
+
+static struct ram_state *ram_of(const char *part)
+{
+	json_t *o = load_beside(part, RAM_SUFFIX);
+	struct ram_state *r = xmalloc(sizeof(*r));
+
+	if (!ram_from_json(r, o)) {
+		free(r);
+		r = NULL;
+	}
+	json_decref(o);
+	return r;
+}
+
+static void add(struct recording *r, struct recorded_process *p)
+{
+	if (p->part && str_ends(p->part, PART_SUFFIX)) {
+		p->end.usage = p->usage = usage_of(p->part);
+		p->end.ram = p->ram = ram_of(p->part);
+	}
+	r->process = xgrow(r->process, r->n, &r->cap, sizeof(*r->process));
+	r->process[r->n++] = *p;
+}
+
+static int int_of(const json_t *o, const char *key, int otherwise)
+{
+	const json_t *v = json_object_get(o, key);
+
+	return json_is_integer(v) ? (int)json_integer_value(v) : otherwise;
+}
+
+static void add_json(struct recording *r, const char *dir, const json_t *o)
+{
+	const char *part = json_string_value(json_object_get(o, "part"));
+	const char *command = json_string_value(json_object_get(o, "command"));
+	struct recorded_process p = {.end_known = true};
+
+	p.end.pid = (uint32_t)int_of(o, "pid", 0);
+	p.end.ppid = (uint32_t)int_of(o, "ppid", 0);
+	p.end.exit = int_of(o, "exit", -1);
+	p.end.signal = int_of(o, "signal", 0);
+	p.end.ended_ns = (uint64_t)json_integer_value(json_object_get(o, "end_mono_ns"));
+	p.end.fault_real_ns = (uint64_t)json_integer_value(json_object_get(o, "dump_real_ns"));
+	p.end.status_known = json_is_true(json_object_get(o, "status_known"));
+	/* The name comes from a file that anybody may have written: it stays inside the folder. */
+	if (part && *part && !strchr(part, '/') && part[0] != '.')
+		p.part = fs_join(dir, part);
+	p.command = command ? xstrdup(command) : NULL;
+	p.end.command = p.command;
+	add(r, &p);
+}
+
+static json_t *load(const char *dir)
+{
+	char *path = fs_join(dir, RUN_FILE);
+	json_t *run = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+
+	free(path);
+	return run;
+}
+
+static void add_file(struct recording *r, const char *path)
+{
+	struct recorded_process p = {.part = xstrdup(path)};
+
+	p.end.exit = -1;
+	add(r, &p);
+}
+
+/* Without a run.json (a copy cut short): all the parts that are there. */
+static void add_files(struct recording *r, const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *ent;
+	char *path;
+
+	while (d && (ent = readdir(d))) {
+		if (!str_ends(ent->d_name, PART_SUFFIX))
+			continue;
+		path = fs_join(dir, ent->d_name);
+		add_file(r, path);
+		free(path);
+	}
+	if (d)
+		closedir(d);
+}
+
+int recording_read(struct recording *r, const char *path, struct err *e)
+{
+	json_t *run, *o;
+	size_t i;
+
+	*r = (struct recording){0};
+	if (!fs_is_dir(path)) {
+		add_file(r, path);
+		return 0;
+	}
+	run = load(path);
+	json_array_foreach(json_object_get(run, "processes"), i, o)
+		add_json(r, path, o);
+	if (xid_from_json(&r->xids, json_object_get(run, "kernel_log")))
+		for (i = 0; i < r->n; i++)
+			r->process[i].end.xids = &r->xids;
+	if (r->n == 0 && !json_is_object(run))
+		add_files(r, path);
+	if (r->n == 0 && !json_is_object(run)) {
+		json_decref(run);
+		return err_set(e, -EINVAL, "no recording in '%s'", path);
+	}
+	json_decref(run);
+	return 0;
+}
+
+void recording_release(struct recording *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->n; i++) {
+		free(r->process[i].part);
+		free(r->process[i].command);
+		usage_free(r->process[i].usage);
+		free(r->process[i].ram);
+	}
+	free(r->process);
+	*r = (struct recording){0};
+}
+
+static json_t *verdict_or_null(json_t *o)
+{
+	if (json_is_object(o) && json_is_string(json_object_get(o, "cause")))
+		return o;
+	json_decref(o);
+	return NULL;
+}
+
+json_t *recording_stored(const char *dir)
+{
+	char *file = fs_join(dir, VERDICT_FILE);
+	json_t *o = fs_is_dir(dir) ? json_load_file(file, JSON_REJECT_DUPLICATES, NULL) : NULL;
+
+	free(file);
+	return verdict_or_null(o);
+}
+
+json_t *recording_verdict(const struct recorded_process *p)
+{
+	const char *slash = p->part ? strrchr(p->part, '/') : NULL;
+	char *dir;
+	json_t *o;
+
+	if (!p->part || !str_ends(p->part, PART_SUFFIX))
+		return NULL;
+	o = verdict_or_null(load_beside(p->part, JUDGED_SUFFIX));
+	if (json_is_array(json_object_get(o, "checks")))
+		return o;
+	json_decref(o);
+	dir = slash ? xasprintf("%.*s", (int)(slash - p->part), p->part) : xstrdup(".");
+	o = recording_stored(dir);
+	free(dir);
+	return o;
+}
+
+bool recording_in_progress(const char *dir)
+{
+	json_t *run = load(dir);
+	int pid = int_of(run, "supervisor", 0);
+	bool open = json_is_null(json_object_get(run, "end")) && pid > 0 &&
+		    (kill(pid, 0) == 0 || errno == EPERM);
+
+	json_decref(run);
+	return open;
+}
+
+void end_from_header(struct process_end *end, const struct cw_header *h)
+{
+	end->pid = h->pid;
+	end->ppid = h->ppid;
+	end->status_known = h->exit_known != 0;
+	end->exit = h->exit_known ? (int)(h->exit_status & 0xff) : -1;
+	end->command = h->cmdline[0] ? h->cmdline : NULL;
+}

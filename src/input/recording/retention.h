@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory that stays: autograd graphs that pile up, and lines at which live memory grows.
+ */
+#ifndef CUWHY_RETENTION_H
+#define CUWHY_RETENTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "case/ledger.h"
+
+struct retention {
+	bool known;			/* nodes were seen */
+	uint64_t nodes, nodes_run;
+	uint64_t rounds;		/* how many times over the activations are there; 1 = one forward pass */
+	uint64_t kept;			/* bytes of activations of passes before the one under way */
+	uint64_t kept_run;		/* of these: made where backward does run */
+	struct place last;		/* where the last node of such a graph was made */
+	struct place most;		/* where most of those bytes were made */
+};
+void retention_find(struct retention *r, struct trace *t, const struct ledger *l, bool in_backward, struct pool *pool);
+
+/* The line whose tensors grow in number, while others come and go; NULL when there is none. */
+const struct ledger_line *growth_find(const struct ledger *l, struct trace *t, const struct retention *r);
+
+#endif

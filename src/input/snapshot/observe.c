@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Facts from a memory snapshot of PyTorch (see fact_snapshot.h). The size of the card is not in such a file.
+ */
+#include "input/snapshot/observe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "case/line.h"
+
+/* Frames of C++ are mixed in; files of Python end so, or are no files at all. */
+static bool is_python(const char *file)
+{
+	return str_ends(file, ".py") || str_ends(file, ".pyx") || file[0] == '<' || strstr(file, "/ipykernel_");
+}
+
+enum snap_owner snapshot_owner(const char *file)
+{
+	enum owner o = is_python(file) ? frame_owner(file, NULL) : OWNER_TORCH;
+
+	/* a source tree of PyTorch has its files in no site-packages */
+	if (o == OWNER_USER && (strstr(file, "/torch/nn/modules/") || strstr(file, "/torch/_")))
+		o = OWNER_TORCH;
+	if (o == OWNER_USER)
+		return SNAP_OWN;
+	if (strstr(file, "/torch/nn/modules/"))
+		return SNAP_MODULES;
+	return o < OWNER_TORCH && file[0] ? SNAP_LIBRARY : SNAP_PLUMBING;
+}
+
+const char *snapshot_line_text(const struct snapshot *s, const struct snap_lines *l, uint32_t line, struct pool *pool)
+{
+	const struct snap_line *at = snap_line(l, line);
+
+	return at->file ? pool_printf(pool, "%s:%u", snap_text(s, at->file), at->line) : NULL;
+}
+
+static void fill_holders(struct casefile *f, const struct snapshot *s, const struct snap_lines *l,
+			 const struct snap_device *d)
+{
+	struct snap_holder *h;
+	size_t n = snap_holders(d, l, d->oom.event, &h);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!h[i].line)
+			continue;
+		fact_set_text(f, FACT_snapshot_line, snapshot_line_text(s, l, h[i].line, f->pool));
+		fact_set_number(f, FACT_snapshot_line_bytes, (double)h[i].bytes);
+		break;
+	}
+	free(h);
+}
+
+static void fill_pieces(struct casefile *f, const struct snapshot *s, const struct snap_lines *l,
+			const struct snap_device *d)
+{
+	fact_set_flag(f, FACT_snapshot_exact, d->oom.exact);
+	if (!d->oom.exact)
+		return;
+	fact_set_number(f, FACT_snapshot_largest_free, (double)d->all.largest_free);
+	if (!d->n_pins)
+		return;
+	fact_set_text(f, FACT_snapshot_pin_line, snapshot_line_text(s, l, d->pin[0].line, f->pool));
+	fact_set_number(f, FACT_snapshot_pin_bytes, (double)d->pin[0].bytes);
+	fact_set_number(f, FACT_snapshot_pin_kept, (double)d->pin[0].kept);
+}
+
+static void fill_growth(struct casefile *f, const struct snapshot *s, const struct snap_lines *l,
+			const struct snap_growth *g)
+{
+	fact_set_text(f, FACT_snapshot_growth_line, g->found ? snapshot_line_text(s, l, g->line, f->pool) : "");
+	fact_set_number(f, FACT_snapshot_growth_bytes, (double)g->bytes);
+	fact_set_number(f, FACT_snapshot_growth_blocks, g->blocks);
+	fact_set_number(f, FACT_snapshot_growth_step, (double)g->step);
+	fact_set_flag(f, FACT_snapshot_growth_steady, g->steady);
+	fact_set_flag(f, FACT_snapshot_growth_rounds, g->rounds);
+	fact_set_flag(f, FACT_snapshot_growth_module, g->found && l->in_module[g->line]);
+}
+
+static const char *settings(const struct snapshot *s, struct pool *pool)
+{
+	const char *conf = snap_text(s, s->conf);
+
+	/* it may have been switched on from within the program */
+	if (!s->expandable || strstr(conf, "expandable_segments:True"))
+		return conf;
+	return pool_printf(pool, "%s%sexpandable_segments:True", conf, conf[0] ? "," : "");
+}
+
+#define MIB	(1ull << 20)
+
+/* An oom event has the size of the block; the driver is asked for a segment to cut it from. */
+static uint64_t segment_for(uint64_t block)
+{
+	if (block <= MIB)
+		return 2 * MIB;
+	if (block < 10 * MIB)
+		return 20 * MIB;
+	return block > UINT64_MAX / 2 ? block : (block + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
+}
+
+void facts_of_snapshot(struct casefile *f, const struct snapshot *s, const struct snap_lines *l,
+		       const struct snap_device *d)
+{
+	const struct snap_oom *o = &d->oom;
+	double allocated = o->now.allocated > 0 ? (double)o->now.allocated : 0;
+	double reserved = o->now.reserved > 0 ? (double)o->now.reserved : 0;
+
+	fact_set_flag(f, FACT_snapshot_is, true);
+	fact_set_flag(f, FACT_oom_is, o->found);
+	if (!o->found)
+		return;
+	fact_set_flag(f, FACT_oom_host, false);
+	fact_set_number(f, FACT_oom_request, (double)segment_for(o->request));
+	fact_set_number(f, FACT_snapshot_block, (double)o->request);
+	fact_set_number(f, FACT_oom_free, (double)o->free);
+	fact_set_number(f, FACT_oom_torch_allocated, allocated);
+	fact_set_number(f, FACT_oom_torch_reserved, reserved);
+	fact_set_number(f, FACT_oom_cache, reserved > allocated ? reserved - allocated : 0);
+	fact_set_number(f, FACT_snapshot_seen, (double)o->seen);
+	fact_set_flag(f, FACT_torch_loaded, true);
+	if (s->settings_known)
+		fact_set_text(f, FACT_torch_alloc_conf, settings(s, f->pool));
+	fill_holders(f, s, l, d);
+	fill_pieces(f, s, l, d);
+	fill_growth(f, s, l, &d->growth);
+}

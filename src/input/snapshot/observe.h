@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Facts about the last request that could not be met, from a memory snapshot of PyTorch.
+ */
+#ifndef CUWHY_FACT_SNAPSHOT_H
+#define CUWHY_FACT_SNAPSHOT_H
+
+#include "case/case.h"
+#include "input/snapshot/snap_analyse.h"
+
+/* Whose code a frame of a snapshot is, by the rules of place.h. */
+enum snap_owner snapshot_owner(const char *file);
+
+/* "train.py:12"; NULL when the line is not known. */
+const char *snapshot_line_text(const struct snapshot *s, const struct snap_lines *l, uint32_t line, struct pool *pool);
+
+void facts_of_snapshot(struct casefile *f, const struct snapshot *s, const struct snap_lines *l,
+		       const struct snap_device *d);
+
+#endif

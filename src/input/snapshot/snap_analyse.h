@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a snapshot says of one device: who holds what, at the peak and at the end, what lies in pieces, what grows,
+ * and the last request that could not be met.
+ */
+#ifndef CUWHY_SNAP_ANALYSE_H
+#define CUWHY_SNAP_ANALYSE_H
+
+#include "input/snapshot/snap_replay.h"
+
+struct snap_use {		/* of all segments, or of one pool and stream */
+	uint64_t stream, pool[2];
+	uint64_t reserved, allocated, requested, pending;
+	uint64_t split;		/* free, in segments that are in use */
+	uint64_t cached;	/* free, in segments without a live block */
+	uint64_t largest_free;
+	size_t segments, blocks;
+};
+
+struct snap_holder {		/* a line, and what it holds */
+	uint32_t line;		/* of struct snap_lines */
+	uint32_t blocks;
+	uint64_t bytes;
+};
+
+struct snap_pin {		/* a line whose blocks keep free memory from being given back */
+	uint32_t line, blocks;
+	uint64_t bytes;		/* of its blocks */
+	uint64_t kept;		/* free memory beside them */
+};
+
+struct snap_growth {		/* a line that holds more and more */
+	bool found;
+	bool steady;		/* from round to round, while much else came and went */
+	bool rounds;		/* blocks were freed all the time, half as many as stay or more */
+	uint32_t line, blocks;
+	uint64_t bytes;		/* that it holds in the end */
+	uint64_t step;		/* an allocation of it: bytes, the mean */
+};
+
+struct snap_oom {
+	bool found;
+	uint32_t event;		/* of the device's events */
+	uint32_t count;		/* such events in all */
+	uint64_t request, free;
+	struct snap_now now;	/* when it happened */
+	bool exact;		/* nothing changed between it and the end: the segments are those of that moment */
+	uint32_t later;		/* allocations that came after it */
+	uint64_t seen;		/* the most memory that this process is known to have had or could have had */
+	uint32_t line;
+};
+
+struct snap_device {
+	int device;
+	struct snap_replay replay;
+	struct snap_use all;
+	struct snap_use *part;	/* by pool and stream, the largest first */
+	size_t n_parts;
+	struct snap_pin *pin;	/* most kept memory first */
+	size_t n_pins;
+	struct snap_growth growth;	/* until the last oom, else until the end */
+	struct snap_oom oom;
+};
+
+void snap_analyse(struct snap_device *d, const struct snapshot *s, const struct snap_lines *l, int device);
+void snap_device_release(struct snap_device *d);
+
+/* Fills d->growth. */
+void snap_growth_find(struct snap_device *d, const struct snap_lines *l);
+
+/* Who holds what at a moment, the largest first; owned by the caller. */
+size_t snap_holders(const struct snap_device *d, const struct snap_lines *l, size_t moment, struct snap_holder **list);
+
+/* The most allocated in each of `n` parts of the time. */
+void snap_timeline(const struct snap_device *d, uint64_t *most, size_t n);
+
+#endif

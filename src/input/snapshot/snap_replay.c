@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The events of a device played back (see snap_replay.h).
+ *
+ * `match` has for every event a number: of an allocation that of its free, or that of a block that is still there
+ * with the highest bit set; of a free that of its allocation. Sizes in a file may be anything, so sums are made
+ * without signs.
+ */
+#include "input/snapshot/snap_replay.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/banned.h"
+
+#define STILL_THERE	0x80000000u
+#define ROUND_TO	512u	/* the allocator's smallest block */
+
+/* --- addresses to numbers: open addressing, removal moves the followers up ---------------------- */
+
+struct addresses {
+	uint64_t *key;
+	uint32_t *value;	/* SNAP_NONE = free */
+	size_t slots, n;
+};
+
+static size_t home(const struct addresses *a, uint64_t key)
+{
+	key = (key ^ key >> 33) * 0xff51afd7ed558ccdu;
+	return (size_t)(key ^ key >> 29) & (a->slots - 1);
+}
+
+static void addresses_init(struct addresses *a, size_t slots)
+{
+	a->slots = slots;
+	a->n = 0;
+	a->key = xrealloc(NULL, slots, sizeof(*a->key));
+	a->value = xrealloc(NULL, slots, sizeof(*a->value));
+	for (size_t i = 0; i < slots; i++)
+		a->value[i] = SNAP_NONE;
+}
+
+static void addresses_release(struct addresses *a)
+{
+	free(a->key);
+	free(a->value);
+}
+
+static size_t find(const struct addresses *a, uint64_t key)
+{
+	size_t k = home(a, key);
+
+	while (a->value[k] != SNAP_NONE && a->key[k] != key)
+		k = (k + 1) & (a->slots - 1);
+	return k;
+}
+
+static void put(struct addresses *a, uint64_t key, uint32_t value)
+{
+	struct addresses more;
+	size_t k;
+
+	if (a->n * 4 >= a->slots * 3) {
+		addresses_init(&more, a->slots * 2);
+		for (size_t i = 0; i < a->slots; i++)
+			if (a->value[i] != SNAP_NONE)
+				put(&more, a->key[i], a->value[i]);
+		addresses_release(a);
+		*a = more;
+	}
+	k = find(a, key);
+	a->n += a->value[k] == SNAP_NONE;
+	a->key[k] = key;
+	a->value[k] = value;
+}
+
+/* Its number, which is forgotten; SNAP_NONE when there is none. */
+static uint32_t take(struct addresses *a, uint64_t key)
+{
+	size_t k = find(a, key), next, want;
+	uint32_t value = a->value[k];
+
+	if (value == SNAP_NONE)
+		return value;
+	for (next = (k + 1) & (a->slots - 1); a->value[next] != SNAP_NONE; next = (next + 1) & (a->slots - 1)) {
+		want = home(a, a->key[next]);
+		if (((next - want) & (a->slots - 1)) < ((next - k) & (a->slots - 1)))
+			continue;
+		a->key[k] = a->key[next];
+		a->value[k] = a->value[next];
+		k = next;
+	}
+	a->value[k] = SNAP_NONE;
+	a->n--;
+	return value;
+}
+
+/* --- the replay ------------------------------------------------------------------------------- */
+
+static uint64_t rounded(uint64_t size)
+{
+	if (size > UINT64_MAX / 2)
+		return 0;
+	return size < ROUND_TO ? ROUND_TO : (size + ROUND_TO - 1) & ~(uint64_t)(ROUND_TO - 1);
+}
+
+/* A list of events without requests to free (they can be left out when recording) has their completion. */
+static uint8_t free_action_of(const struct snap_replay *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->event[i].action == SNAP_FREE_REQUESTED)
+			return SNAP_FREE_REQUESTED;
+	return SNAP_FREE_COMPLETED;
+}
+
+static void find_live(struct snap_replay *r, int device, struct addresses *a)
+{
+	const struct snapshot *s = r->s;
+	size_t cap = 0;
+
+	for (uint32_t i = 0; i < s->segments.n; i++) {
+		const struct snap_segment *g = &s->segment[s->segments.first + i];
+
+		if (g->device != device)
+			continue;
+		r->end.reserved = (int64_t)((uint64_t)r->end.reserved + g->size);
+		for (uint32_t k = g->first; k < g->first + g->n; k++) {
+			if (s->block[k].state != SNAP_ALLOCATED)
+				continue;
+			r->end.allocated = (int64_t)((uint64_t)r->end.allocated + s->block[k].size);
+			r->live = xgrow(r->live, r->n_live, &cap, sizeof(*r->live));
+			r->live[r->n_live] = (struct snap_live){k, SNAP_NONE};
+			put(a, s->block[k].addr, STILL_THERE | (uint32_t)r->n_live++);
+		}
+	}
+}
+
+/* From the last event to the first: an allocation is met after what became of it. */
+static void find_matches(struct snap_replay *r, struct addresses *a)
+{
+	uint32_t other;
+
+	for (size_t i = r->n; i-- > 0;) {
+		const struct snap_event *e = &r->event[i];
+
+		r->match[i] = SNAP_NONE;
+		if (e->action == r->free_action) {
+			put(a, e->addr, (uint32_t)i);
+		} else if (e->action == SNAP_ALLOC) {
+			other = r->match[i] = take(a, e->addr);
+			if (other == SNAP_NONE)
+				continue;
+			if (other & STILL_THERE)
+				r->live[other & ~STILL_THERE].born = (uint32_t)i;
+			else
+				r->match[other] = (uint32_t)i;
+		}
+	}
+}
+
+uint64_t replay_bytes(const struct snap_replay *r, size_t i)
+{
+	const struct snap_event *e = &r->event[i];
+	uint32_t m = r->match[i];
+
+	if (e->action == SNAP_ALLOC && m != SNAP_NONE && m & STILL_THERE)
+		return r->s->block[r->live[m & ~STILL_THERE].block].size;
+	return e->action == SNAP_ALLOC || e->action == r->free_action ? rounded(e->size) : e->size;
+}
+
+uint32_t replay_alloc_of(const struct snap_replay *r, size_t i)
+{
+	return r->event[i].action == r->free_action ? r->match[i] : SNAP_NONE;
+}
+
+static void move(const struct snap_replay *r, size_t i, struct snap_now *now, bool back)
+{
+	uint8_t action = r->event[i].action;
+	uint64_t by = replay_bytes(r, i);
+
+	if (action == r->free_action || action == SNAP_SEGMENT_FREE || action == SNAP_SEGMENT_UNMAP)
+		back = !back;
+	if (back)
+		by = -by;
+	if (action == SNAP_ALLOC || action == r->free_action)
+		now->allocated = (int64_t)((uint64_t)now->allocated + by);
+	else if (action >= SNAP_SEGMENT_ALLOC && action <= SNAP_SEGMENT_UNMAP)
+		now->reserved = (int64_t)((uint64_t)now->reserved + by);
+}
+
+void replay_step(const struct snap_replay *r, size_t i, struct snap_now *now)
+{
+	move(r, i, now, false);
+}
+
+struct snap_now replay_at(const struct snap_replay *r, size_t moment)
+{
+	struct snap_now now = r->end;
+
+	for (size_t i = r->n; i > moment; i--)
+		move(r, i - 1, &now, true);
+	return now;
+}
+
+static void find_peak(struct snap_replay *r)
+{
+	struct snap_now now = r->start = replay_at(r, 0);
+
+	r->peak = now;
+	r->most_reserved = now.reserved;
+	for (size_t i = 0; i < r->n; i++) {
+		replay_step(r, i, &now);
+		if (now.reserved > r->most_reserved)
+			r->most_reserved = now.reserved;
+		if (now.allocated > r->peak.allocated) {
+			r->peak = now;
+			r->peak_moment = i + 1;
+		}
+	}
+}
+
+void replay_make(struct snap_replay *r, const struct snapshot *s, int device)
+{
+	struct snap_range t = snap_trace(s, device);
+	struct addresses a;
+
+	*r = (struct snap_replay){.s = s, .n = t.n, .event = t.n ? &s->event[t.first] : NULL};
+	r->match = xrealloc(NULL, t.n + 1, sizeof(*r->match));
+	r->free_action = free_action_of(r);
+	addresses_init(&a, 1024);
+	find_live(r, device, &a);
+	find_matches(r, &a);
+	addresses_release(&a);
+	find_peak(r);
+}
+
+void replay_release(struct snap_replay *r)
+{
+	free(r->match);
+	free(r->live);
+	*r = (struct snap_replay){0};
+}
+
+/* Blocks that are there at the end, and were at that moment. */
+static void live_still(const struct snap_replay *r, size_t moment, replay_each_fn *each, void *arg)
+{
+	for (size_t i = 0; i < r->n_live; i++) {
+		const struct snap_block *b = &r->s->block[r->live[i].block];
+		const struct snap_event *made = r->live[i].born == SNAP_NONE ? NULL : &r->event[r->live[i].born];
+
+		if (!made || r->live[i].born < moment)
+			each(arg, b->stack || !made ? b->stack : made->stack, b->size);
+	}
+}
+
+void replay_live(const struct snap_replay *r, size_t moment, replay_each_fn *each, void *arg)
+{
+	uint32_t made;
+
+	live_still(r, moment, each, arg);
+	for (size_t i = moment; i < r->n; i++) {
+		if (r->event[i].action != r->free_action)
+			continue;
+		made = r->match[i];
+		if (made == SNAP_NONE || made < moment)
+			each(arg, made == SNAP_NONE ? r->event[i].stack : r->event[made].stack, replay_bytes(r, i));
+	}
+}

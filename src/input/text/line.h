@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One line of a log as its writer meant it: without colours, without what torchrun, Ray, Slurm, Docker and loggers put before it.
+ */
+#ifndef CUWHY_TEXT_LINE_H
+#define CUWHY_TEXT_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LINE_MAX_KEPT	8192
+#define LINE_WHO_MAX	24
+
+struct text_line {
+	char text[LINE_MAX_KEPT];	/* ends with a NUL; no control characters; spaces before it are kept */
+	size_t len;
+	size_t indent;			/* spaces before the first word */
+	char who[LINE_WHO_MAX];		/* the process that wrote it, as its prefix says; "" when none */
+	int rank;			/* -1 = not told */
+	uint64_t number;
+};
+
+/* Fills all of it. `s` has neither '\n' nor '\r'. */
+void line_clean(struct text_line *l, const char *s, size_t len, uint64_t number);
+
+/* What follows the indentation. */
+static inline const char *line_words(const struct text_line *l)
+{
+	return l->text + l->indent;
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a log tells: its errors in the order they came, assertions of kernels, words that rules ask for, and the machine as far
+ * as it is mentioned. Several files can be read into one.
+ */
+#ifndef CUWHY_LOG_TEXT_H
+#define CUWHY_LOG_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/pool.h"
+#include "input/text/env.h"
+
+#define LOG_EVENTS_MAX	64
+#define LOG_FRAMES_MAX	64
+#define LOG_ASSERTS_MAX	16
+#define LOG_XIDS_MAX	32
+
+struct text_frame {
+	const char *file;	/* NULL: only its text is known */
+	const char *function, *source;	/* may be NULL */
+	uint32_t line;
+};
+
+/* Something went wrong, says the text. */
+struct text_event {
+	const char *type;	/* of the exception, "" when it is none */
+	const char *message;	/* lines joined by '\n', PyTorch's footer left out */
+	struct text_frame *frame;	/* innermost last */
+	size_t n_frames;
+	const char *before;	/* the lines before it; "" when there are none */
+	const char *who;	/* its prefix */
+	int rank;		/* -1 = not told */
+	const char *file;	/* the input that it stands in */
+	uint64_t line;		/* where it stands */
+	uint64_t count;		/* how often */
+	bool warning;
+	bool peer;		/* it tells of another process */
+	bool marked;		/* its words are those of a failure of CUDA (kb/text_marks.def) */
+};
+
+/* Lines that a failing kernel prints, one for each thread. */
+struct text_assert {
+	const char *condition, *file, *function;
+	uint32_t source_line;
+	const char *thread;	/* "block: [3,0,0], thread: [900,0,0]" of the first */
+	uint64_t line, count;
+	int rank;
+};
+
+struct text_hit {
+	uint64_t count, line;
+	const char *text;	/* the first line with it; NULL = none */
+	const char *file;
+};
+
+struct text_log;
+
+struct text_log *log_new(const char *const *words, size_t n);
+void log_free(struct text_log *l);
+
+/* Reads another input, from the descriptor or from memory. `copy`: see stream_read_fd. 0, or -errno. */
+int log_read_fd(struct text_log *l, const char *name, int fd, int copy);
+void log_read_text(struct text_log *l, const char *name, const char *text, size_t len);
+
+/* For tests: texts that are read from memory are passed over as if they were the middle of a long one. */
+void log_hasty(struct text_log *l);
+
+/* After the last input. */
+void log_finish(struct text_log *l);
+
+size_t log_events(const struct text_log *l, const struct text_event **list);
+size_t log_asserts(const struct text_log *l, const struct text_assert **list);
+size_t log_xids(const struct text_log *l, const char *const **lines);
+const struct text_hit *log_hit(const struct text_log *l, const char *word);	/* NULL: not in the text, or nobody asked for it */
+const struct text_env *log_env(const struct text_log *l);
+uint64_t log_lines(const struct text_log *l);
+uint64_t log_bytes(const struct text_log *l);
+bool log_binary(const struct text_log *l);	/* mostly bytes that no text has */
+bool log_progress(const struct text_log *l);	/* the program had been working */
+bool log_progress_before(const struct text_log *l, uint64_t line);
+bool log_progress_after(const struct text_log *l, uint64_t line);
+size_t log_ranks(const struct text_log *l);	/* different ranks that wrote */
+const char *log_tail(struct text_log *l);	/* the last lines, joined */
+
+#endif

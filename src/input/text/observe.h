@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Facts from a text: a log, a traceback, the output of nvidia-smi.
+ */
+#ifndef CUWHY_FACT_TEXT_H
+#define CUWHY_FACT_TEXT_H
+
+#include "case/case.h"
+
+struct text_log;
+struct text_event;
+struct text_env;
+
+/* Everything that the text tells, with `e` as the first error; NULL: it tells of none. */
+void facts_of_text(struct casefile *f, struct text_log *l, const struct text_event *e);
+
+/* The machine alone, as the text mentions it. */
+void facts_of_text_machine(struct casefile *f, const struct text_env *e);
+
+/* The frame of the user's own code, or the innermost one; -1 when no file is known. */
+int text_where(const struct text_event *e);
+
+/* The code that an error line names, by number, name or words; 0 when it names none. */
+uint32_t text_code(const char *message);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Facts from a text: the machine, its versions and its tensors, as far as they are mentioned (see fact_text.h).
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "compat/compat.h"
+#include "input/text/observe.h"
+#include "input/text/env.h"
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+/* Wheels before 1.12, by the newest CUDA version that they came with. */
+static int old_wheel(const char *version)
+{
+	static const struct { const char *release; int cuda; } list[] = {
+		{ "0.4.", 9010 }, { "1.0.", 10000 }, { "1.1.", 10000 }, { "1.2.", 10000 }, { "1.3.", 10010 }, { "1.4.", 10010 },
+		{ "1.5.", 10020 }, { "1.6.", 10020 }, { "1.7.", 11000 }, { "1.8.", 11010 }, { "1.9.", 11010 }, { "1.10", 11030 }, { "1.11", 11030 },
+	};
+	char text[64];
+
+	str_copy(text, sizeof(text), version);
+	if (strlen(text) == 3)	/* "1.6" */
+		str_copy(text + 3, sizeof(text) - 3, ".");
+	for (size_t i = 0; i < COUNT(list); i++)
+		if (str_starts(text, list[i].release))
+			return list[i].cuda;
+	return 0;
+}
+
+static void fill_versions(struct casefile *f, const struct text_env *e)
+{
+	struct compat_driver d = {0};
+	int cuda = e->torch_cuda, driver_cuda = e->driver_cuda;
+	const struct compat_wheel *w;
+
+	if (e->driver[0] && compat_driver_parse(e->driver, &d)) {
+		fact_set_text(f, FACT_text_driver, e->driver);
+		fact_set_number(f, FACT_text_driver_major, d.major);
+		if (!driver_cuda)
+			driver_cuda = compat_driver_cuda(d);
+	}
+	if (driver_cuda)
+		fact_set_number(f, FACT_text_driver_cuda, driver_cuda);
+	if (e->torch[0])
+		fact_set_text(f, FACT_text_torch, e->torch);
+	if (!cuda && e->torch[0] && !e->torch_cpu)
+		cuda = old_wheel(e->torch);
+	if (!cuda && e->torch[0] && !e->torch_cpu && (w = compat_wheel(e->torch, 0, COMPAT_X86_64)) != NULL)
+		cuda = w->cuda;
+	if (e->cuda && !e->torch_cuda && e->cuda != driver_cuda)
+		cuda = e->cuda;
+	if (cuda)
+		fact_set_number(f, FACT_text_torch_cuda, cuda);
+	fact_set_flag(f, FACT_text_torch_cpu, e->torch_cpu);
+	fact_set_flag(f, FACT_text_driver_older, cuda && driver_cuda && driver_cuda < cuda);
+	if (driver_cuda)
+		fact_set_text(f, FACT_driver_version, pool_printf(f->pool, "%d.%d", driver_cuda / 1000, driver_cuda % 1000 / 10));
+}
+
+/* People leave out words and spaces ("RTX 3090", "RTX3090", "A6000"), and add some ("L4 24GB"). */
+static const struct compat_gpu *gpu_by_words(struct casefile *f, const char *words)
+{
+	static const char *const before[] = {"", "GeForce ", "RTX ", "Tesla ", "Quadro ", "NVIDIA "};
+	bool joined = (str_starts(words, "RTX") || str_starts(words, "GTX")) && isdigit((unsigned char)words[3]);
+	char *name = joined ? pool_printf(f->pool, "%.3s %s", words, words + 3) : pool_strdup(f->pool, words);
+	const struct compat_gpu *g = NULL;
+
+	while (!g) {
+		char *space = strrchr(name, ' ');
+
+		for (size_t i = 0; i < COUNT(before) && !g; i++)
+			g = compat_gpu_by_name(pool_printf(f->pool, "%s%s", before[i], name));
+		if (!space)
+			break;
+		*space = '\0';
+	}
+	return g;
+}
+
+/* The first CUDA version whose code runs on the GPU: machine code runs on later ones of the same major number, too. */
+static int family_cuda(int cc)
+{
+	int first = 0;
+
+	for (int k = cc / 10 * 10; k <= cc; k++) {
+		const struct compat_capability *c = compat_capability(k);
+
+		if (c && c->first_cuda && (!first || c->first_cuda < first))
+			first = c->first_cuda;
+	}
+	return first;
+}
+
+static void fill_gpu(struct casefile *f, const struct text_env *e)
+{
+	const struct compat_gpu *g = NULL;
+	const struct compat_capability *c;
+	double cuda = fact_number(f, FACT_text_torch_cuda, 0);
+	int cc = e->capability;
+
+	if (e->gpu[0]) {
+		fact_set_text(f, FACT_text_gpu, e->gpu);
+		fact_set_text(f, FACT_device_name, e->gpu);
+		g = gpu_by_words(f, e->gpu);
+		if (!cc && g)
+			cc = g->cc;
+		fact_set_flag(f, FACT_text_gpu_consumer, g && compat_class_of(g->name ? g->name : e->gpu) == COMPAT_CLASS_GEFORCE);
+	}
+	fact_set_flag(f, FACT_text_gpu_newer, false);
+	if (cc) {
+		fact_set_number(f, FACT_text_gpu_cc, cc);
+		fact_set_text(f, FACT_device_cc, pool_printf(f->pool, "%d.%d", cc / 10, cc % 10));
+		fact_set_text(f, FACT_device_arch, pool_printf(f->pool, "sm_%d", cc));
+		c = compat_capability(cc);
+		if (c && c->first_cuda) {
+			fact_set_number(f, FACT_text_gpu_first_cuda, c->first_cuda);
+			fact_set_flag(f, FACT_text_gpu_newer, cuda > 0 && cuda < family_cuda(cc));
+		}
+	}
+	if (e->gpus > 0)
+		fact_set_number(f, FACT_text_gpus, e->gpus);
+	if (e->arch_list[0])
+		fact_set_text(f, FACT_text_archs, e->arch_list);
+}
+
+static void fill_circumstances(struct casefile *f, const struct text_env *e)
+{
+	const struct text_track *g = env_growth(e);
+	double entries = 0;
+
+	fact_set_flag(f, FACT_text_wsl, e->wsl);
+	fact_set_flag(f, FACT_text_windows, e->windows);
+	fact_set_flag(f, FACT_text_container, e->container);
+	fact_set_flag(f, FACT_text_jetson, e->jetson);
+	if (e->visible_set) {
+		fact_set_text(f, FACT_text_visible, e->visible);
+		entries = e->visible[0] ? 1 : 0;
+		for (const char *s = e->visible; *s; s++)
+			entries += *s == ',';
+	}
+	fact_set_number(f, FACT_text_visible_entries, entries);
+	fact_set_number(f, FACT_text_nproc, e->nproc);
+	fact_set_flag(f, FACT_text_growth, g != NULL);
+	if (g) {
+		fact_set_number(f, FACT_text_growth_first, g->first);
+		fact_set_number(f, FACT_text_growth_last, g->last);
+	}
+	if (e->memory_total > 0) {
+		fact_set_number(f, FACT_text_smi_used, e->memory_used);
+		fact_set_number(f, FACT_text_smi_total, e->memory_total);
+	}
+	fact_set_flag(f, FACT_text_smi_idle, e->no_processes);
+	fact_set_number(f, FACT_text_smi_shared, (double)env_shared_pids(e));
+	fact_set_number(f, FACT_text_smi_first, (double)env_first_pids(e));
+}
+
+/* The least architecture of a list such as "sm_50 sm_60 compute_90". */
+static int least_arch(const char *list)
+{
+	int least = 0;
+
+	for (const char *s = list; (s = strchr(s, '_')) != NULL; s++) {
+		int n = (int)strtol(s + 1, NULL, 10);
+
+		if (n && (!least || n < least))
+			least = n;
+	}
+	return least;
+}
+
+static void fill_tensors(struct casefile *f, const struct text_env *e)
+{
+	double cc = fact_number(f, FACT_text_gpu_cc, 0);
+	int least = e->capability_min ? e->capability_min : least_arch(e->arch_list);
+
+	fact_set_number(f, FACT_text_device, e->device_max);
+	fact_set_number(f, FACT_text_elements, e->elements);
+	fact_set_number(f, FACT_text_largest, e->largest);
+	fact_set_flag(f, FACT_text_empty, e->empty);
+	fact_set_flag(f, FACT_text_mig, e->mig);
+	fact_set_number(f, FACT_text_migs, e->migs);
+	fact_set_number(f, FACT_text_block, e->block);
+	fact_set_number(f, FACT_text_gpu_memory, e->gpu_memory);
+	fact_set_flag(f, FACT_text_hangs, e->hangs);
+	fact_set_flag(f, FACT_text_unavailable, e->unavailable);
+	fact_set_number(f, FACT_text_number, e->number);
+	fact_set_flag(f, FACT_text_ranks_differ, e->ops_differ);
+	fact_set_flag(f, FACT_text_visible_late, e->cuda_used_line && e->visible_line > e->cuda_used_line);
+	fact_set_flag(f, FACT_text_gpu_dropped, cc > 0 && least > 0 && cc < least);
+}
+
+/* The least architecture that a wheel has code for. */
+static int wheel_least(const struct compat_wheel *w)
+{
+	const char *list = w->archs;
+	struct compat_arch a;
+	int least = 0;
+
+	while (compat_arch_next(&list, &a))
+		if (!least || a.target.arch < least)
+			least = a.target.arch;
+	return least;
+}
+
+/* Does the official wheel run on the GPU? Then it is not PyTorch that lacks code for it. */
+static void fill_wheel(struct casefile *f, const struct text_env *e)
+{
+	int cuda = (int)fact_number(f, FACT_text_torch_cuda, 0), cc = (int)fact_number(f, FACT_text_gpu_cc, 0);
+	const struct compat_wheel *w = e->torch[0] && cc && !e->torch_cpu ? compat_wheel(e->torch, e->torch_cuda ? cuda : 0, COMPAT_X86_64) : NULL;
+	enum compat_code code;
+
+	if (!w || !w->archs)
+		return;
+	if (cc < wheel_least(w))
+		fact_set_flag(f, FACT_text_gpu_dropped, true);
+	code = compat_wheel_code(w, cc, (int)fact_number(f, FACT_text_driver_cuda, 0));
+	if (code == COMPAT_CODE_RUNS)
+		fact_set_flag(f, FACT_text_wheel_runs, true);
+	else if (code != COMPAT_CODE_UNKNOWN && code != COMPAT_CODE_TEGRA)
+		fact_set_flag(f, FACT_text_wheel_runs, false);
+}
+
+void facts_of_text_machine(struct casefile *f, const struct text_env *e)
+{
+	fill_versions(f, e);
+	fill_gpu(f, e);
+	fill_circumstances(f, e);
+	fill_tensors(f, e);
+	fill_wheel(f, e);
+}

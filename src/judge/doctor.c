@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Judges a machine (see doctor.h). Checks are rows of kb/checks.def, their failures are causes of kb/causes.
+ */
+#include "judge/doctor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "input/machine/observe.h"
+#include "judge/doctor_priv.h"
+#include "judge/verdict_priv.h"
+#include "rules/rules.h"
+
+static const struct { const char *id, *label, *needs; bool essential; } checks[] = {
+#define CHECK(id, label, needs, essential) {#id, label, needs, essential},
+#define FINE(id, when, text)
+#define UNKNOWN(id, text)
+#include "kb/checks.def"
+#undef CHECK
+#undef FINE
+#undef UNKNOWN
+};
+#define N_CHECKS (sizeof(checks) / sizeof(checks[0]))
+
+static const struct { const char *id, *when, *text; } fines[] = {
+#define CHECK(id, label, needs, essential)
+#define FINE(id, when, text) {#id, when, text},
+#define UNKNOWN(id, text) {#id, NULL, text},
+#include "kb/checks.def"
+#undef CHECK
+#undef FINE
+#undef UNKNOWN
+};
+#define N_FINES (sizeof(fines) / sizeof(fines[0]))
+
+static int check_index(const char *id)
+{
+	for (size_t i = 0; i < N_CHECKS; i++)
+		if (strcmp(checks[i].id, id) == 0)
+			return (int)i;
+	return -1;
+}
+
+int doctor_check_place(const char *id)
+{
+	int i = id ? check_index(id) : -1;
+
+	return i < 0 ? (int)N_CHECKS : i;
+}
+
+/* "gpu module" has "module" in it. */
+static bool needs(size_t i, const char *id)
+{
+	const char *at = checks[i].needs;
+	size_t len = strlen(id);
+
+	for (; *at; at += strspn(at, " ")) {
+		size_t n = strcspn(at, " ");
+
+		if (n == len && memcmp(at, id, n) == 0)
+			return true;
+		at += n;
+	}
+	return false;
+}
+
+/* --- one GPU ---------------------------------------------------------------------------------- */
+
+/* What was found for one of the GPUs. */
+struct finding {
+	struct casefile *f;
+	struct matches m;
+	bool failed[N_CHECKS];		/* with evidence that leaves no doubt, or nearly none */
+	struct match *first[N_CHECKS];	/* the surest cause of each check; NULL = none */
+};
+
+static bool depends_on_failed(const struct finding *x, size_t i)
+{
+	for (size_t k = 0; k < N_CHECKS; k++)
+		if (x->failed[k] && k != i && needs(i, checks[k].id))
+			return true;
+	return false;
+}
+
+static void sort_matches(struct finding *x)
+{
+	for (size_t i = 0; i < x->m.n; i++) {
+		struct match *c = &x->m.list[i];
+		int at = check_index(c->cause->check);
+
+		if (at < 0)
+			BUG("a cause of a check that does not exist");
+		if (!x->first[at])
+			x->first[at] = c;
+	}
+	/* in the order of the checks: what needs a failed one is settled after it */
+	for (size_t i = 0; i < N_CHECKS; i++) {
+		if (depends_on_failed(x, i))
+			x->first[i] = NULL;
+		x->failed[i] = x->first[i] && x->first[i]->sure > KB_POSSIBLE;
+	}
+}
+
+static void judge_gpu(struct finding *x, const struct machine *m, size_t gpu, struct pool *pool)
+{
+	*x = (struct finding){.f = pool_alloc(pool, sizeof(*x->f))};
+	case_init(x->f, pool);
+	fact_set_number(x->f, FACT_error_code, 0);
+	fact_set_text(x->f, FACT_error_text, "");
+	facts_of_machine(x->f, m, gpu);
+	rules_match_checks(&x->m, kb_get(), x->f, pool);
+	sort_matches(x);
+}
+
+/* The gravest of all; of equals the one whose check comes first. */
+static const struct match *gravest(const struct finding *x)
+{
+	const struct match *best = NULL;
+
+	for (size_t i = 0; i < N_CHECKS; i++) {
+		const struct match *c = x->first[i];
+
+		if (c && (!best || (best->sure == KB_POSSIBLE && c->sure > KB_POSSIBLE)))
+			best = c;
+	}
+	return best;
+}
+
+static bool is_worse(const struct finding *x, const struct finding *than)
+{
+	const struct match *a = gravest(x), *b = gravest(than);
+
+	if (!a || !b)
+		return a && !b;
+	return a->sure > b->sure;
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+static void first_command(void *arg, const char *text, const char *command)
+{
+	const char **to = arg;
+
+	(void)text;
+	if (!*to)
+		*to = command;
+}
+
+static void line_of_cause(struct doctor *d, struct doctor_check *c, const struct match *m)
+{
+	c->status = m->sure > KB_POSSIBLE ? DOCTOR_FAIL : DOCTOR_WARN;
+	c->cause = m->cause->id;
+	c->text = cause_headline(m->cause, d->facts, &d->pool);
+	advice_each(m->cause->fix, d->facts, &d->pool, first_command, &c->command);
+}
+
+static struct value value_of_row(struct doctor *d, const char *when)
+{
+	const struct expr *x = when ? expr_parse(&d->pool, when, strlen(when), NULL) : NULL;
+
+	if (when && !x)
+		BUG("kb/checks.def has a row that cannot be read");
+	return x ? expr_eval(x, d->facts) : value_flag(true);
+}
+
+static char *sentence_of_row(struct doctor *d, const char *words)
+{
+	const struct template *t = template_parse(&d->pool, words, strlen(words), NULL);
+
+	if (!t)
+		BUG("kb/checks.def has a sentence that cannot be read");
+	return template_expand(t, d->facts, &d->pool);
+}
+
+/* False: the check does not apply to this machine. */
+static bool line_of_rows(struct doctor *d, struct doctor_check *c)
+{
+	bool unknown = false;
+	struct value v;
+	char *text;
+
+	c->text = "could not be checked";
+	for (size_t i = 0; i < N_FINES; i++) {
+		if (strcmp(fines[i].id, c->id) != 0)
+			continue;
+		v = value_of_row(d, fines[i].when);
+		unknown |= !v.known;
+		text = v.known && v.number != 0 ? sentence_of_row(d, fines[i].text) : NULL;
+		if (!text)
+			continue;
+		c->text = text;
+		if (!fines[i].when)
+			continue;	/* that is said only when no other row holds */
+		c->status = DOCTOR_OK;
+		return true;
+	}
+	c->status = DOCTOR_UNKNOWN;
+	return unknown;
+}
+
+static void make_lines(struct doctor *d, const struct finding *x)
+{
+	d->check = pool_alloc(&d->pool, (N_CHECKS + 1) * sizeof(*d->check));
+	for (size_t i = 0; i < N_CHECKS; i++) {
+		struct doctor_check *c = &d->check[d->n_checks];
+
+		*c = (struct doctor_check){.id = checks[i].id, .label = checks[i].label};
+		if (x->first[i])
+			line_of_cause(d, c, x->first[i]);
+		else if (depends_on_failed(x, i) || !line_of_rows(d, c))
+			continue;
+		if (c->status == DOCTOR_UNKNOWN && checks[i].essential)
+			d->blind = true;
+		d->n_checks++;
+	}
+}
+
+/* --- the verdict ------------------------------------------------------------------------------ */
+
+static void add_candidates(struct doctor *d, const struct finding *x, const struct match *lead)
+{
+	struct verdict *v = d->verdict;
+
+	v->candidates = pool_alloc(&v->pool, (N_CHECKS + 1) * sizeof(*v->candidates));
+	v->candidates[v->n_candidates++] = *lead;
+	for (size_t i = 0; i < N_CHECKS; i++)
+		if (x->first[i] && x->first[i] != lead)
+			v->candidates[v->n_candidates++] = *x->first[i];
+}
+
+static void make_verdict(struct doctor *d, const struct finding *x)
+{
+	const struct match *lead = gravest(x);
+
+	if (!lead) {
+		d->verdict = verdict_new(d->blind ? "unknown" : "none");
+		d->verdict->sure = d->blind ? SURE_POSSIBLE : SURE_CERTAIN;
+		if (d->blind)
+			d->verdict->title = "the driver of this machine could not be judged";
+		return;
+	}
+	d->verdict = verdict_new(lead->cause->id);
+	verdict_of_cause(d->verdict, lead, d->facts);
+	add_candidates(d, x, lead);
+	for (size_t i = 0; i < d->n_checks; i++)
+		if (d->check[i].status != DOCTOR_UNKNOWN)
+			verdict_evidence(d->verdict, d->check[i].id, d->check[i].text);
+}
+
+struct doctor *doctor_judge(const struct machine *m)
+{
+	struct doctor *d = xcalloc(1, sizeof(*d));
+	size_t n = machine_gpus(m);
+	struct finding worst = {.f = NULL}, x;
+	struct machine_gpu g;
+
+	for (size_t i = 0; i < n && i < MACHINE_GPUS_MAX; i++) {
+		machine_gpu(m, i, &g);
+		if (m->cuda.n && !g.cuda)
+			continue;	/* hidden from programs: it need not work */
+		judge_gpu(&x, m, i, &d->pool);
+		if (!worst.f || is_worse(&x, &worst))
+			worst = x;
+	}
+	if (!worst.f)
+		judge_gpu(&worst, m, n ? 0 : SIZE_MAX, &d->pool);
+	d->facts = worst.f;
+	make_lines(d, &worst);
+	make_verdict(d, &worst);
+	return d;
+}
+
+void doctor_free(struct doctor *d)
+{
+	if (!d)
+		return;
+	verdict_free(d->verdict);
+	pool_release(&d->pool);
+	free(d);
+}
+
+const struct verdict *doctor_verdict(const struct doctor *d)
+{
+	return d->verdict;
+}
+
+const struct casefile *doctor_facts(const struct doctor *d)
+{
+	return d->facts;
+}
+
+size_t doctor_checks(const struct doctor *d, const struct doctor_check **list)
+{
+	*list = d->check;
+	return d->n_checks;
+}
+
+int doctor_exit(const struct doctor *d)
+{
+	const char *cause = verdict_cause(d->verdict);
+
+	return strcmp(cause, "none") == 0 ? 0 : strcmp(cause, "unknown") == 0 ? 2 : 1;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Joins a GPU core dump with the recording of its process: which launch the faulting kernel was. (What its
+ * address has to do with the memory of the process: address.h.)
+ */
+#ifndef CUWHY_FAULT_H
+#define CUWHY_FAULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "case/case.h"
+#include "input/recording/incident.h"
+#include "case/line.h"
+
+struct trace;
+struct culprit;
+struct cw_failure;
+struct dump;
+struct cw_launch;
+
+#define FAULT_LINES_MAX 8
+
+struct fault_launch {
+	const struct cw_launch *newest;		/* NULL = none was found */
+	struct scene at[FAULT_LINES_MAX];	/* where this kernel was launched so, a line once, newest first */
+	size_t n;
+	struct place replay;	/* the kernel was captured: the line that ran the graph */
+};
+
+/* What the dump of a recorded process tells. One that `cuwhy run` asked for is never taken for a fault. */
+struct culprit *culprit_of_process(struct dump *d, const struct trace *t);
+
+/* By kernel, dimensions and, where both are known, parameter bytes. */
+void fault_find_launch(struct fault_launch *m, struct trace *t, const struct culprit *c,
+		       const struct cw_failure *noticed);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A libnvidia-ml.so.1 of our own with the functions that the probe asks (see README.md).
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/nvml/sim_nvml.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { OK = 0, INVALID_ARGUMENT = 2, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, DRIVER_NOT_LOADED = 9, FUNCTION_NOT_FOUND = 13,
+       GPU_IS_LOST = 15 };
+
+/* What is planned for this function; 0 = nothing. */
+static int planned(const char *name)
+{
+	for (size_t i = 0; i < machine.n_plans; i++) {
+		if (strcmp(machine.plan[i].name, name) != 0)
+			continue;
+		while (machine.plan[i].what == 'h')
+			pause();
+		if (machine.plan[i].what == 'c')
+			raise(SIGSEGV);
+		return machine.plan[i].code;
+	}
+	return OK;
+}
+
+static int put_text(char *to, unsigned int room, const char *text)
+{
+	if (strlen(text) >= room)
+		return INSUFFICIENT_SIZE;
+	memcpy(to, text, strlen(text) + 1);
+	return OK;
+}
+
+EXPORT int nvmlInit_v2(void);
+EXPORT int nvmlInit_v2(void)
+{
+	return machine_read() ? planned(__func__) : DRIVER_NOT_LOADED;
+}
+
+EXPORT int nvmlShutdown(void);
+EXPORT int nvmlShutdown(void)
+{
+	return OK;
+}
+
+EXPORT const char *nvmlErrorString(int code);
+EXPORT const char *nvmlErrorString(int code)
+{
+	return code == DRIVER_NOT_LOADED ? "Driver Not Loaded" : code == GPU_IS_LOST ? "GPU is lost" : "Unknown Error";
+}
+
+EXPORT int nvmlSystemGetDriverVersion(char *to, unsigned int room);
+EXPORT int nvmlSystemGetDriverVersion(char *to, unsigned int room)
+{
+	int rc = planned(__func__);
+
+	return rc ? rc : put_text(to, room, machine.driver[0] ? machine.driver : "580.00.00");
+}
+
+EXPORT int nvmlDeviceGetCount_v2(unsigned int *n);
+EXPORT int nvmlDeviceGetCount_v2(unsigned int *n)
+{
+	*n = (unsigned int)machine.n_gpus;
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int i, struct gpu **g);
+EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int i, struct gpu **g)
+{
+	if (i >= machine.n_gpus)
+		return INVALID_ARGUMENT;
+	if (machine.gpu[i].lost)
+		return GPU_IS_LOST;
+	*g = &machine.gpu[i];
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetName(struct gpu *g, char *to, unsigned int room);
+EXPORT int nvmlDeviceGetName(struct gpu *g, char *to, unsigned int room)
+{
+	int rc = planned(__func__);
+
+	return rc ? rc : put_text(to, room, g->name);
+}
+
+EXPORT int nvmlDeviceGetUUID(struct gpu *g, char *to, unsigned int room);
+EXPORT int nvmlDeviceGetUUID(struct gpu *g, char *to, unsigned int room)
+{
+	int rc = planned(__func__);
+
+	return rc ? rc : put_text(to, room, g->uuid);
+}
+
+EXPORT int nvmlDeviceGetPciInfo_v3(struct gpu *g, void *out);
+EXPORT int nvmlDeviceGetPciInfo_v3(struct gpu *g, void *out)
+{
+	struct {
+		char legacy[16];
+		unsigned int domain, bus, device, device_id, subsystem_id;
+		char bus_id[32];
+	} pci = {.bus = (unsigned int)(g - machine.gpu) + 1};
+
+	snprintf(pci.bus_id, sizeof(pci.bus_id), "00000000:%02X:00.0", pci.bus);
+	memcpy(out, &pci, sizeof(pci));
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetMigMode(struct gpu *g, unsigned int *now, unsigned int *later);
+EXPORT int nvmlDeviceGetMigMode(struct gpu *g, unsigned int *now, unsigned int *later)
+{
+	*now = *later = g->mig;
+	return planned(__func__);
+}
+
+EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version);
+EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+	*version = machine.cuda;
+	return machine.cuda ? planned(__func__) : FUNCTION_NOT_FOUND;
+}
+
+/* ---- what else it tells of a GPU ---------------------------------------------------------------- */
+
+EXPORT int nvmlDeviceGetCudaComputeCapability(struct gpu *g, int *major, int *minor);
+EXPORT int nvmlDeviceGetCudaComputeCapability(struct gpu *g, int *major, int *minor)
+{
+	*major = (int)g->cc / 10;
+	*minor = (int)g->cc % 10;
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetComputeMode(struct gpu *g, unsigned int *mode);
+EXPORT int nvmlDeviceGetComputeMode(struct gpu *g, unsigned int *mode)
+{
+	*mode = g->mode;
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetMaxMigDeviceCount(struct gpu *g, unsigned int *n);
+EXPORT int nvmlDeviceGetMaxMigDeviceCount(struct gpu *g, unsigned int *n)
+{
+	*n = g->mig ? 7 : 0;
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(struct gpu *g, unsigned int i, struct gpu **instance);
+EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(struct gpu *g, unsigned int i, struct gpu **instance)
+{
+	*instance = g;
+	return i < g->migs ? planned(__func__) : NOT_FOUND;
+}
+
+EXPORT int nvmlDeviceGetEccMode(struct gpu *g, unsigned int *now, unsigned int *later);
+EXPORT int nvmlDeviceGetEccMode(struct gpu *g, unsigned int *now, unsigned int *later)
+{
+	(void)g;
+	*now = *later = 1;
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetTotalEccErrors(struct gpu *g, unsigned int type, unsigned int counter, unsigned long long *n);
+EXPORT int nvmlDeviceGetTotalEccErrors(struct gpu *g, unsigned int type, unsigned int counter, unsigned long long *n)
+{
+	(void)counter;
+	*n = type == 1 ? g->ecc : 0;
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetRemappedRows(struct gpu *g, unsigned int *corrected, unsigned int *uncorrected, unsigned int *pending,
+				     unsigned int *failed);
+EXPORT int nvmlDeviceGetRemappedRows(struct gpu *g, unsigned int *corrected, unsigned int *uncorrected, unsigned int *pending,
+				     unsigned int *failed)
+{
+	*corrected = *uncorrected = 0;
+	*pending = g->remap_pending;
+	*failed = g->remap_failed;
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetPersistenceMode(struct gpu *g, unsigned int *mode);
+EXPORT int nvmlDeviceGetPersistenceMode(struct gpu *g, unsigned int *mode)
+{
+	(void)g;
+	*mode = 1;
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetGpuFabricInfo(struct gpu *g, void *out);
+EXPORT int nvmlDeviceGetGpuFabricInfo(struct gpu *g, void *out)
+{
+	struct {
+		unsigned char cluster[16];
+		int status;
+		unsigned int clique;
+		unsigned char state;
+	} info = {.state = (unsigned char)g->fabric};
+
+	memcpy(out, &info, sizeof(info));
+	return planned(__func__);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+EXPORT int nvmlDeviceGetMemoryInfo(struct gpu *g, unsigned long long out[3]);
+EXPORT int nvmlDeviceGetMemoryInfo(struct gpu *g, unsigned long long out[3])
+{
+	out[0] = g->total;
+	out[1] = g->total - g->reserved - g->used;
+	out[2] = g->reserved + g->used;
+	return planned(__func__);
+}
+
+EXPORT int nvmlDeviceGetMemoryInfo_v2(struct gpu *g, void *out);
+EXPORT int nvmlDeviceGetMemoryInfo_v2(struct gpu *g, void *out)
+{
+	struct {
+		unsigned int version;
+		unsigned long long total, reserved, free, used;
+	} *m = out;
+
+	if (machine.no_v2)
+		return FUNCTION_NOT_FOUND;
+	if (m->version != (sizeof(*m) | 2u << 24))
+		return INVALID_ARGUMENT;
+	m->total = g->total;
+	m->reserved = g->reserved;
+	m->free = g->total - g->reserved - g->used;
+	m->used = g->used;
+	return planned(__func__);
+}
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+static int list(const struct gpu *g, char kind, unsigned int *n, unsigned char *out)
+{
+	unsigned int room = *n;
+	unsigned char entry[32];
+
+	*n = 0;
+	for (size_t i = 0; i < g->n_holders; i++) {
+		const struct holder *h = &g->holder[i];
+
+		if (h->kind != kind)
+			continue;
+		memset(entry, 0, sizeof(entry));
+		memcpy(entry, &h->pid, sizeof(h->pid));
+		memcpy(entry + 8, &h->bytes, sizeof(h->bytes));
+		memcpy(entry + 16, &h->instance, sizeof(h->instance));
+		memcpy(entry + 20, &h->instance, sizeof(h->instance));
+		if (*n < room)
+			memcpy(out + *n * machine.entry, entry, machine.entry);
+		(*n)++;
+	}
+	return *n > room ? INSUFFICIENT_SIZE : OK;
+}
+
+#define LIST(name, kind)                                                                                   \
+	EXPORT int name(struct gpu *g, unsigned int *n, void *out);                                        \
+	EXPORT int name(struct gpu *g, unsigned int *n, void *out)                                         \
+	{                                                                                                  \
+		int rc = planned(__func__);                                                                \
+                                                                                                           \
+		return rc ? rc : list(g, kind, n, out);                                                    \
+	}
+
+LIST(nvmlDeviceGetComputeRunningProcesses_v3, 'c')
+LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, 'g')
+LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, 'm')

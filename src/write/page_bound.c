@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Keeps a page small, whatever was recorded: long strings are cut, and parts left out until the rest fits.
+ */
+#include <string.h>
+
+#include "base/json_text.h"
+#include "write/page_priv.h"
+
+#define STRING_MAX	4000	/* bytes */
+#define STRING_SHORT	200	/* when nothing else helps */
+
+static bool is_long(const json_t *s, size_t most)
+{
+	return json_is_string(s) && json_string_length(s) > most + 4;
+}
+
+static json_t *shortened(const json_t *s, size_t n)
+{
+	char text[STRING_MAX + 8];
+
+	memcpy(text, json_string_value(s), n);
+	while (n && (text[n - 1] & 0xc0) == 0x80)
+		n--;	/* never half a character */
+	if (n && (text[n - 1] & 0x80))
+		n--;
+	memcpy(text + n, "\xe2\x80\xa6", 4);
+	return json_string(text);
+}
+
+static void cut_strings(json_t *j, size_t most, int depth)
+{
+	const char *key;
+	json_t *v;
+	size_t i;
+
+	if (depth > 64)
+		return;
+	if (json_is_object(j)) {
+		json_object_foreach(j, key, v) {
+			if (is_long(v, most))
+				json_object_set_new(j, key, shortened(v, most));
+			else
+				cut_strings(v, most, depth + 1);
+		}
+	} else if (json_is_array(j)) {
+		json_array_foreach(j, i, v) {
+			if (is_long(v, most))
+				json_array_set_new(j, i, shortened(v, most));
+			else
+				cut_strings(v, most, depth + 1);
+		}
+	}
+}
+
+static int count(const char *bytes, size_t n, void *sum)
+{
+	(void)bytes;
+	*(size_t *)sum += n;
+	return 0;
+}
+
+static size_t size_of(const json_t *j)
+{
+	size_t sum = 0;
+
+	json_dump_callback(j, count, &sum, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_ENCODE_ANY);
+	return sum;
+}
+
+/* Takes a part out of a process's details, in every device of it where it stands there. The bytes that it had. */
+static size_t drop(json_t *row, const char *part)
+{
+	json_t *detail = json_object_get(row, "detail"), *d, *at = json_object_get(detail, part);
+	size_t saved = at ? size_of(at) : 0, i;
+
+	if (at)
+		json_object_del(detail, part);
+	json_array_foreach(json_object_get(detail, "devices"), i, d) {
+		at = json_object_get(d, part);
+		saved += at ? size_of(at) : 0;
+		if (at)
+			json_object_del(d, part);
+	}
+	return saved;
+}
+
+static void cut_parts(struct page *p, size_t size)
+{
+	static const struct {
+		const char *part, *words;
+	} parts[] = {
+		{ "map", "maps of segments" }, { "launches", "last launches" }, { "timeline", "memory over time" },
+		{ "ledger", "ledgers" }, { "lanes", "threads that faulted" }, { "sources", "lines of code" },
+	};
+
+	for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]) && size > PAGE_BYTES_MAX; k++) {
+		size_t cut = 0;
+
+		for (size_t i = json_array_size(p->processes); i > 0 && size > PAGE_BYTES_MAX; i--) {
+			size_t saved = drop(json_array_get(p->processes, i - 1), parts[k].part);
+
+			size -= saved < size ? saved : size;
+			cut += saved > 0;
+		}
+		if (cut)
+			page_tell(p, "%s of %zu processes are left out: the page would be too large", parts[k].words, cut);
+	}
+}
+
+/* All that is left of them; the first one's fit. */
+static void cut_details(struct page *p)
+{
+	size_t cut = 0;
+
+	for (size_t i = json_array_size(p->processes); i > 1 && size_of(p->data) > PAGE_BYTES_MAX; i--)
+		cut += json_object_del(json_array_get(p->processes, i - 1), "detail") == 0;
+	if (cut)
+		page_tell(p, "details of %zu processes are left out: the page would be too large", cut);
+}
+
+static void cut_processes(struct page *p)
+{
+	size_t n = json_array_size(p->processes);
+
+	while (json_array_size(p->processes) > 1 && size_of(p->data) > PAGE_BYTES_MAX)
+		for (int i = 0; i < 16 && json_array_size(p->processes) > 1; i++)
+			json_array_remove(p->processes, json_array_size(p->processes) - 1);
+	if (json_array_size(p->processes) < n)
+		page_tell(p, "%zu more processes are not listed: the page would be too large",
+			  n - json_array_size(p->processes));
+}
+
+/* A verdict is small, unless somebody made it large. */
+static void cut_verdict(struct page *p)
+{
+	json_t *v = json_object_get(p->data, "verdict");
+
+	if (size_of(p->data) <= PAGE_BYTES_MAX)
+		return;
+	cut_strings(p->data, STRING_SHORT, 0);
+	page_tell(p, "long texts are cut: the page would be too large");
+	if (size_of(p->data) > PAGE_BYTES_MAX) {
+		json_object_del(v, "others");
+		json_object_del(v, "notes");
+		page_tell(p, "the verdicts of other processes are left out: the page would be too large");
+	}
+	if (size_of(p->data) > PAGE_BYTES_MAX)
+		json_object_del(p->data, "verdict");
+}
+
+/* What is needed least goes first, of the last process first: the one that failed leads. */
+void page_bound(struct page *p)
+{
+	if (p->left_out)
+		page_tell(p, "%zu more processes are not listed", p->left_out);
+	p->left_out = 0;
+	cut_strings(p->data, STRING_MAX, 0);
+	cut_parts(p, size_of(p->data));
+	cut_details(p);
+	cut_processes(p);
+	cut_verdict(p);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The lines of code that a verdict names, with their neighbours, from the files as they are now.
+ *
+ * A recording may come from anybody, and a page is made to be shown to others: only files that are named like source
+ * code are read.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/str.h"
+#include "case/line.h"
+#include "base/json_text.h"
+#include "write/page_priv.h"
+#include "judge/verdict_priv.h"
+
+#define NEIGHBOURS	4
+#define SOURCES_MAX	12
+#define QUOTES_MAX	32
+#define CALLERS_MAX	4
+#define LINE_BYTES	400
+#define FILE_MAX	(16l << 20)	/* larger files are nobody's source */
+
+static bool is_source(const char *file)
+{
+	static const char *const endings[] = { ".py", ".pyw", ".pyx", ".pyi", ".cu", ".cuh", ".c", ".cc", ".cpp", ".h", ".hpp" };
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (str_ends(file, endings[i]))
+			return true;
+	return false;
+}
+
+/* One line, its end cut off; false at the end of the file. */
+static bool next_line(FILE *in, char *line, size_t size)
+{
+	size_t n = 0;
+	int c;
+
+	while ((c = getc(in)) != EOF && c != '\n')
+		if (n + 1 < size && c)
+			line[n++] = (char)c;
+	while (n && line[n - 1] == '\r')
+		n--;
+	line[n] = '\0';
+	return n || c != EOF;
+}
+
+static json_t *read_around(FILE *in, uint32_t number, uint32_t *from)
+{
+	char line[LINE_BYTES];
+	json_t *text = json_array();
+
+	*from = number > NEIGHBOURS ? number - NEIGHBOURS : 1;
+	for (uint32_t at = 1; at <= number + NEIGHBOURS && next_line(in, line, sizeof(line)); at++)
+		if (at >= *from)
+			json_array_append_new(text, json_text(line));
+	return text;
+}
+
+static const char *not_read(const char *file)
+{
+	if (file[0] == '<')
+		return "this code is in no file";
+	return is_source(file) ? NULL : "the file is not named like source code, so it was not read";
+}
+
+static void add_text(json_t *o, const char *file, uint32_t number, const char *cwd, uint64_t since_ns)
+{
+	const char *why = not_read(file);
+	FILE *in = why ? NULL : source_open(file, cwd);
+	struct stat st;
+	json_t *text;
+	uint32_t from;
+
+	if (!in || fstat(fileno(in), &st) || st.st_size > FILE_MAX) {
+		json_object_set_new(o, "unread", json_text(why ? why : "the file is not on this machine, or cannot be read"));
+	} else {
+		text = read_around(in, number, &from);
+		json_object_set_new(o, "from", json_integer(from));
+		json_object_set_new(o, "changed", json_boolean(since_ns && (uint64_t)st.st_mtime > since_ns / 1000000000u));
+		if (number - from >= json_array_size(text))
+			json_object_set_new(o, "unread", json_text("the file is shorter than it was"));
+		json_object_set_new(o, "text", text);
+	}
+	if (in)
+		fclose(in);
+}
+
+static json_t *add(json_t *list, const char *role, const struct line *l, const char *cwd, uint64_t since_ns)
+{
+	json_t *o;
+
+	if (!l->file || !l->number || json_array_size(list) >= SOURCES_MAX)
+		return NULL;
+	o = json_object();
+	json_object_set_new(o, "role", json_text(role));
+	json_object_set_new(o, "file", json_text(l->file));
+	json_object_set_new(o, "shown", json_text(file_shown(l->file, cwd)));
+	json_object_set_new(o, "line", json_integer(l->number));
+	json_object_set_new(o, "function", json_text(l->function ? function_base(l->function) : NULL));
+	json_object_set_new(o, "source", json_text(l->source));
+	add_text(o, l->file, l->number, cwd, since_ns);
+	json_array_append_new(list, o);
+	return o;
+}
+
+/* Memory runs out where somebody asks for a little more. Whose line has most of it is another question. */
+static void add_holder(json_t *list, const struct ledger *l, const char *cwd, uint64_t since_ns)
+{
+	const struct ledger_line *most = NULL;
+	struct line line;
+	json_t *o;
+
+	for (size_t i = 0; l && i < l->n; i++)
+		if (l->line[i].part == PART_TENSORS && (!most || l->line[i].bytes > most->bytes))
+			most = &l->line[i];
+	if (!most || most->bytes < l->total / 4)
+		return;
+	line = (struct line){ .file = most->place.file, .number = most->place.line, .function = most->place.function };
+	o = add(list, "holder", &line, cwd, since_ns);
+	if (o)
+		json_object_set_new(o, "bytes", page_integer(most->bytes));
+}
+
+json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns)
+{
+	const struct {
+		const char *role;
+		const struct line *line;
+	} lines[] = {
+		{ "where", &v->where }, { "noticed", &v->noticed }, { "forward", &v->forward }, { "backward", &v->backward },
+		{ "replay", &v->replay }, { "capture", &v->capture }, { "made", &v->fault.piece.made },
+		{ v->fault.piece.freed_after ? "freed_after" : "freed", &v->fault.piece.freed }, { "segment", &v->fault.segment.made },
+	};
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		add(list, lines[i].role, lines[i].line, cwd, since_ns);
+		if (!i)
+			add_holder(list, v->memory.ledger, cwd, since_ns);
+	}
+	for (size_t i = 0; i < v->n_or; i++)
+		add(list, "or", &v->or[i], cwd, since_ns);
+	for (size_t i = 0; !v->where.file && i < v->n_suspects; i++)
+		add(list, "suspect", &v->suspects[i].line, cwd, since_ns);
+	return list;
+}
+
+/* --- lines that are quoted, without neighbours ----------------------------------------------------- */
+
+static const char *quoted(const char *file, uint32_t number, const char *cwd, struct pool *pool)
+{
+	struct place at = { .file = file, .line = number };
+
+	return not_read(file) ? NULL : place_source(&at, cwd, pool);
+}
+
+/* "made at train.py:30: …": the word before a colon and a number may be a file. */
+static void quote_names(json_t *to, const char *text, const char *cwd, struct pool *pool)
+{
+	for (const char *colon = strchr(text, ':'); colon; colon = strchr(colon + 1, ':')) {
+		const char *from = colon, *key, *line;
+		uint32_t number = (uint32_t)strtoul(colon + 1, NULL, 10);
+
+		while (from > text && !strchr(" \"'(),;`", from[-1]))
+			from--;
+		if (!number || colon[1] < '0' || colon[1] > '9' || from == colon || json_object_size(to) >= QUOTES_MAX)
+			continue;
+		line = quoted(pool_printf(pool, "%.*s", (int)(colon - from), from), number, cwd, pool);
+		key = pool_printf(pool, "%.*s:%u", (int)(colon - from), from, number);
+		if (line)
+			json_object_set_new(to, key, json_text(line));
+	}
+}
+
+json_t *page_quotes(const struct verdict *v, const char *cwd)
+{
+	json_t *to = json_object();
+	struct pool pool = { 0 };
+
+	for (const struct said *s = v->why; s; s = s->next)
+		quote_names(to, s->text, cwd, &pool);
+	for (const struct said *s = v->fix; s; s = s->next)
+		quote_names(to, s->text, cwd, &pool);
+	pool_release(&pool);
+	return to;
+}
+
+json_t *page_callers(const struct verdict *v, const char *cwd)
+{
+	json_t *list = json_array();
+	struct pool pool = { 0 };
+	const struct line *l;
+
+	for (size_t i = 0; i < CALLERS_MAX && (l = verdict_caller(v, i)); i++)
+		json_array_append_new(list, json_pack("{s:o,s:I,s:o,s:o}", "shown", json_text(file_shown(l->file, cwd)), "line", (json_int_t)l->number,
+						      "function", json_text(l->function ? function_base(l->function) : NULL),
+						      "source", json_text(quoted(l->file, l->number, cwd, &pool))));
+	pool_release(&pool);
+	return list;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lines of a report (see report_wrap.h).
+ */
+#include "write/report_wrap.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define TEXT_COLUMN 9
+#define WIDTH_MIN 40
+#define WIDTH_DEFAULT 100
+
+void wrap_init(struct wrap *w, FILE *out, const struct text_style *style)
+{
+	int width = style ? style->width : 0;
+
+	*w = (struct wrap){ .out = out, .colour = style && style->colour };
+	w->width = width <= 0 ? WIDTH_DEFAULT : width < WIDTH_MIN ? WIDTH_MIN : width;
+}
+
+static void put_bytes(struct wrap *w, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		putc(c < 0x20 || c == 0x7f ? '?' : c, w->out);
+	}
+}
+
+/* Columns of n bytes of UTF-8: continuation bytes take none. */
+static int columns(const char *s, size_t n)
+{
+	int c = 0;
+
+	for (size_t i = 0; i < n; i++)
+		c += (s[i] & 0xc0) != 0x80;
+	return c;
+}
+
+static void put_label(struct wrap *w)
+{
+	if (w->label)
+		fprintf(w->out, "  %s%-5s%s  ", w->colour ? "\033[1m" : "", w->label,
+			w->colour ? "\033[0m" : "");
+	else
+		fprintf(w->out, "%*s", TEXT_COLUMN, "");
+	w->label = NULL;
+}
+
+void wrap_label(struct wrap *w, const char *label)
+{
+	w->label = label;
+}
+
+/* One paragraph: words until the line is full. Runs of spaces inside a line are kept. */
+static void put_paragraph(struct wrap *w, const char *s, size_t len, int indent)
+{
+	int at = indent, gap = 0;
+
+	while (len) {
+		size_t n = 0;
+		int spaces = 0;
+
+		while (len && *s == ' ') {
+			s++;
+			len--;
+			spaces++;
+		}
+		while (n < len && s[n] != ' ')
+			n++;
+		gap = at == indent ? 0 : spaces ? spaces : 1;
+		if (at > indent && at + gap + columns(s, n) > w->width) {
+			fprintf(w->out, "\n%*s", indent, "");
+			at = indent;
+			gap = 0;
+		}
+		fprintf(w->out, "%*s", gap, "");
+		put_bytes(w, s, n);
+		at += gap + columns(s, n);
+		s += n;
+		len -= n;
+	}
+	putc('\n', w->out);
+}
+
+static void put_lines(struct wrap *w, const char *text, int indent, bool labelled)
+{
+	do {
+		size_t n = strcspn(text, "\n");
+
+		if (labelled)
+			put_label(w);
+		else
+			fprintf(w->out, "%*s", n ? indent : 0, "");
+		put_paragraph(w, text, n, indent);
+		text += n + (text[n] == '\n');
+	} while (*text);
+}
+
+void wrap_text(struct wrap *w, const char *text)
+{
+	put_lines(w, text, TEXT_COLUMN, true);
+}
+
+void wrap_plain(struct wrap *w, int indent, const char *text)
+{
+	put_lines(w, text, indent, false);
+}
+
+void wrap_printf(struct wrap *w, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
+	wrap_text(w, text);
+	free(text);
+}
+
+void wrap_code(struct wrap *w, int indent, const char *code)
+{
+	while (*code) {
+		size_t n = strcspn(code, "\n");
+
+		fprintf(w->out, "%*s", n ? indent : 0, "");
+		put_bytes(w, code, n);
+		putc('\n', w->out);
+		code += n + (code[n] == '\n');
+	}
+}
+
+void wrap_command(struct wrap *w, const char *command)
+{
+	wrap_code(w, TEXT_COLUMN + 4, command);
+}
+
+void wrap_heading(struct wrap *w, const char *text)
+{
+	fputs(w->colour ? "\033[1m" : "", w->out);
+	put_bytes(w, text, strlen(text));
+	fputs(w->colour ? "\033[0m\n" : "\n", w->out);
+}

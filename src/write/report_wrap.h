@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lines of a report: a label at the left, text wrapped beside it.
+ */
+#ifndef CUWHY_REPORT_WRAP_H
+#define CUWHY_REPORT_WRAP_H
+
+#include "judge/verdict.h"
+
+struct wrap {
+	FILE *out;
+	int width;
+	bool colour;
+	const char *label;	/* printed before the next line, once; NULL = spaces */
+};
+
+void wrap_init(struct wrap *w, FILE *out, const struct text_style *style);
+
+/* The next line begins with this label. */
+void wrap_label(struct wrap *w, const char *label);
+
+/* Text under the label, wrapped. Control characters are made visible: messages come from anywhere. */
+void wrap_text(struct wrap *w, const char *text);
+void wrap_printf(struct wrap *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* A command to paste: indented, never wrapped. */
+void wrap_command(struct wrap *w, const char *command);
+
+/* Code, as it is: its lines indented by so much, never wrapped. */
+void wrap_code(struct wrap *w, int indent, const char *code);
+
+/* Text without a label, `indent` columns in. */
+void wrap_plain(struct wrap *w, int indent, const char *text);
+
+/* Bold when colours are on; the words carry the meaning by themselves. */
+void wrap_heading(struct wrap *w, const char *text);
+
+#endif
