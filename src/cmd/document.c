@@ -11,6 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/document.h"
 #include "judge/verdict.h"
+#include "write/report.h"
 #include "base/banned.h"
 
 const char *option_words(const struct opt_table *t, const struct opt *o)

@@ -63,6 +63,8 @@ static const struct expr *parse_fact(struct parser *p, enum expr_kind kind)
 	id = len ? fact_find(p->at, len) : -1;
 	if (id < 0)
 		return parser_fail(p, "no such fact");
+	if (fact_type((enum fact_id)id) == TYPE_TRIPLE && kind == EXPR_FACT)
+		return parser_fail(p, "three numbers cannot be compared");
 	p->at += len;
 	x = parser_node(p, kind, kind == EXPR_KNOWN ? TYPE_FLAG : fact_type(id), NULL, NULL);
 	x->fact = id;

@@ -22,7 +22,7 @@ static const struct when *best_when(const struct cause *c, const struct casefile
 		struct value v = expr_eval(w->expr, f);
 
 		if (!v.known)
-			*unsure = true;
+			*unsure |= value_applies(v);
 		else if (v.number != 0 && (!best || w->sure > best->sure ||
 					   (w->sure == best->sure && rank_of(c, w) < rank_of(c, best))))
 			best = w;

@@ -9,6 +9,7 @@
 #ifndef CUWHY_TEMPLATE_H
 #define CUWHY_TEMPLATE_H
 
+#include "base/format.h"
 #include "case/case.h"
 
 struct err;
@@ -21,9 +22,5 @@ char *template_expand(const struct template *t, const struct casefile *f, struct
 
 /* As written, for `cuwhy explain CAUSE`. */
 const char *template_text(const struct template *t);
-
-/* "4.0 TiB", "512 bytes"; "70,000". Into `buf`, which is returned. */
-char *format_bytes(char *buf, size_t size, double bytes);
-char *format_thousands(char *buf, size_t size, double number);
 
 #endif

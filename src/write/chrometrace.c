@@ -17,7 +17,7 @@
 #include "write/chrometrace_priv.h"
 #include "base/json_text.h"
 #include "write/page_priv.h"
-#include "judge/verdict_priv.h"
+#include "judge/verdict.h"
 #include "input/recording/trace.h"
 #include "input/recording/trace_memory.h"
 
@@ -253,9 +253,9 @@ static void put_verdict(struct writer *w, const struct verdict *v)
 	json_object_set_new(o, "s", json_string("g"));
 	json_object_set_new(o, "cat", json_string("verdict"));
 	json_object_set_new(o, "args", json_pack("{s:s,s:s}", "cause", v->cause->id, "certainty", certainty_word(v->sure)));
-	if (v->where.file)
+	if (v->c.line[LINE_where].file)
 		json_object_set_new(json_object_get(o, "args"), "line",
-				    chrome_place(w->t, v->where.file, v->where.number, v->where.function));
+				    chrome_place(w->t, v->c.line[LINE_where].file, v->c.line[LINE_where].number, v->c.line[LINE_where].function));
 	put_event(w->c, ns, 0, o);
 }
 

@@ -12,7 +12,7 @@
 #include "base/json_text.h"
 #include "write/page_priv.h"
 #include "write/report_json.h"
-#include "judge/verdict_priv.h"
+#include "judge/verdict.h"
 #include "input/recording/trace.h"
 
 #define OTHERS_MAX	64	/* verdicts of other processes, and notes */

@@ -7,7 +7,7 @@
 #include "input/recording/pieces.h"
 #include "base/json_text.h"
 #include "write/page_priv.h"
-#include "judge/verdict_priv.h"
+#include "judge/verdict.h"
 #include "input/recording/place.h"
 #include "input/recording/trace.h"
 
@@ -89,11 +89,11 @@ static uint64_t moment_of(struct trace *t, const struct verdict *v)
 
 json_t *page_neighbours(struct trace *t, const struct verdict *v, struct page_words *lines)
 {
-	struct around a = { .t = t, .lines = lines, .address = v->fault.address };
+	struct around a = { .t = t, .lines = lines, .address = v->c.fault_address };
 	uint64_t when = moment_of(t, v);
 	struct piece freed;
 
-	if (!v->fault.known || !v->fault.address_known)
+	if (!fact_known(&v->c, FACT_fault_address))
 		return json_null();
 	a.list = json_array();
 	add_live(&a, when);

@@ -8,7 +8,7 @@
 #include "input/recording/incident.h"
 #include "base/json_text.h"
 #include "write/page_priv.h"
-#include "judge/verdict_priv.h"
+#include "judge/verdict.h"
 #include "compat/cuda_errors.h"
 #include "input/recording/place.h"
 #include "input/recording/trace.h"
@@ -53,17 +53,19 @@ static int line_of(struct drawn *d, uint32_t stack)
 /* Does it fit the fault, as far as kernel, dimensions and line can tell? */
 static bool is_blamed(struct trace *t, const struct verdict *v, const struct cw_launch *l)
 {
-	const struct kernel *k = &v->kernel;
+	const struct casefile *c = &v->c;
+	const struct line *where = &c->line[LINE_where];
 	struct place p = { 0 };
 
-	if (!v->fault.known || !k->known || !k->dims_known || !k->name || !v->where.file)
+	if (!case_observed(c, GROUP_fault) || !fact_known(c, FACT_kernel_grid) || !fact_known(c, FACT_kernel_name) || !where->file)
 		return false;
-	if (memcmp(k->grid, l->grid, sizeof(l->grid)) || memcmp(k->block, l->block, sizeof(l->block)) ||
-	    strcmp(trace_function_name(t, l->func), k->name) != 0)
+	if (memcmp(c->value[FACT_kernel_grid].triple, l->grid, sizeof(l->grid)) ||
+	    memcmp(c->value[FACT_kernel_block].triple, l->block, sizeof(l->block)) ||
+	    strcmp(trace_function_name(t, l->func), fact_text(c, FACT_kernel_name)) != 0)
 		return false;
-	return (place_of_stack(t, l->stack, &p) && p.line == v->where.number && !strcmp(p.file, v->where.file)) ||
-	       (place_of_stack(t, l->forward_stack, &p) && p.line == v->where.number &&
-		!strcmp(p.file, v->where.file));
+	return (place_of_stack(t, l->stack, &p) && p.line == where->number && !strcmp(p.file, where->file)) ||
+	       (place_of_stack(t, l->forward_stack, &p) && p.line == where->number &&
+		!strcmp(p.file, where->file));
 }
 
 static const char *launch_kind(const struct cw_launch *l)
@@ -159,7 +161,7 @@ static json_t *draw(struct drawn *d)
 	j = json_pack("{s:o,s:o,s:I}", "list", list, "waits", n ? json_waits(d, l[first]->ticks) : json_array(), "recorded",
 		      (json_int_t)n);
 	json_object_set_new(j, "left_out", page_integer(first));
-	if (d->v->n_or)
+	if (d->v->c.n_or)
 		json_object_set_new(j, "others", json_true());
 	if (blamed < first)
 		json_object_set_new(j, "between", page_integer(first - blamed - 1));
@@ -174,7 +176,7 @@ json_t *page_launches(struct trace *t, const struct verdict *v, struct page_word
 	json_t *j;
 
 	words_init(&d.kernels);
-	if (v->time_ns > h->clock0.mono_ns && !v->fault.known)	/* the dump's time is that of another clock */
+	if (v->time_ns > h->clock0.mono_ns && !case_observed(&v->c, GROUP_fault))	/* the dump's time is that of another clock */
 		d.until = trace_ticks(t, v->time_ns - h->clock0.mono_ns);
 	j = draw(&d);
 	json_object_set(j, "kernels", d.kernels.list);

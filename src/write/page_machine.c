@@ -64,7 +64,7 @@ static void put_environments(json_t *list, const struct machine *m)
 /* Names and values, as `cuwhy doctor --json` has them. */
 static json_t *facts_list(const struct casefile *f)
 {
-	json_t *all = facts_json(f), *list = json_array(), *v;
+	json_t *all = known_facts_json(f), *list = json_array(), *v;
 	const char *name;
 
 	json_object_foreach(all, name, v) {

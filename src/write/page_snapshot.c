@@ -7,7 +7,7 @@
 #include "input/snapshot/observe.h"
 #include "base/json_text.h"
 #include "write/page_snap.h"
-#include "judge/verdict_priv.h"
+#include "judge/verdict.h"
 
 int snap_page_line(const struct snap_page *v, uint32_t line)
 {

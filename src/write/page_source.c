@@ -13,7 +13,8 @@
 #include "case/line.h"
 #include "base/json_text.h"
 #include "write/page_priv.h"
-#include "judge/verdict_priv.h"
+#include "case/ledger.h"
+#include "judge/verdict.h"
 
 #define NEIGHBOURS	4
 #define SOURCES_MAX	12
@@ -130,21 +131,21 @@ json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns
 		const char *role;
 		const struct line *line;
 	} lines[] = {
-		{ "where", &v->where }, { "noticed", &v->noticed }, { "forward", &v->forward }, { "backward", &v->backward },
-		{ "replay", &v->replay }, { "capture", &v->capture }, { "made", &v->fault.piece.made },
-		{ v->fault.piece.freed_after ? "freed_after" : "freed", &v->fault.piece.freed }, { "segment", &v->fault.segment.made },
+		{ "where", &v->c.line[LINE_where] }, { "noticed", &v->c.line[LINE_noticed] }, { "forward", &v->c.line[LINE_forward] }, { "backward", &v->c.line[LINE_backward] },
+		{ "replay", &v->c.line[LINE_replay] }, { "capture", &v->c.line[LINE_capture] }, { "made", &v->c.block.made },
+		{ v->c.block.freed_after ? "freed_after" : "freed", &v->c.block.freed }, { "segment", &v->c.segment.made },
 	};
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		add(list, lines[i].role, lines[i].line, cwd, since_ns);
 		if (!i)
-			add_holder(list, v->memory.ledger, cwd, since_ns);
+			add_holder(list, v->c.ledger, cwd, since_ns);
 	}
-	for (size_t i = 0; i < v->n_or; i++)
-		add(list, "or", &v->or[i], cwd, since_ns);
-	for (size_t i = 0; !v->where.file && i < v->n_suspects; i++)
-		add(list, "suspect", &v->suspects[i].line, cwd, since_ns);
+	for (size_t i = 0; i < v->c.n_or; i++)
+		add(list, "or", &v->c.or[i], cwd, since_ns);
+	for (size_t i = 0; !v->c.line[LINE_where].file && i < v->c.n_suspects; i++)
+		add(list, "suspect", &v->c.suspects[i].line, cwd, since_ns);
 	return list;
 }
 
@@ -194,7 +195,7 @@ json_t *page_callers(const struct verdict *v, const char *cwd)
 	struct pool pool = { 0 };
 	const struct line *l;
 
-	for (size_t i = 0; i < CALLERS_MAX && (l = verdict_caller(v, i)); i++)
+	for (size_t i = 0; i < CALLERS_MAX && (l = case_caller(&v->c, i)); i++)
 		json_array_append_new(list, json_pack("{s:o,s:I,s:o,s:o}", "shown", json_text(file_shown(l->file, cwd)), "line", (json_int_t)l->number,
 						      "function", json_text(l->function ? function_base(l->function) : NULL),
 						      "source", json_text(quoted(l->file, l->number, cwd, &pool))));

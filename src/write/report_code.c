@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "write/report.h"
 #include "write/code.h"
 #include "base/json_text.h"
 #include "write/report_wrap.h"

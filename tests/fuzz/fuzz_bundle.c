@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "input/machine/machine.h"
 #include "judge/doctor.h"
+#include "write/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -17,6 +17,7 @@
 #include "input/machine/machine.h"
 #include "judge/doctor.h"
 #include "judge/verdict.h"
+#include "write/report.h"
 #include "rules/kb.h"
 #include "rules/rules.h"
 

@@ -7,6 +7,8 @@
 #include "case/case.h"
 #include "input/machine/machine_gpu.h"
 
+#define MACHINE_OBSERVER "machine"
+
 /* The machine and its driver; then the GPU with this index (SIZE_MAX: there is none); then the environment. */
 void facts_of_machine(struct casefile *f, const struct machine *m, size_t gpu);
 

@@ -59,6 +59,7 @@ void fill_memory(struct casefile *f, const struct incident *i, const struct cw_d
 	fact_set_flag(f, FACT_oom_is, oom);
 	if (!oom)
 		return;
+	fact_set_flag(f, FACT_oom_by_torch, i->lead->source == CW_SRC_TORCH_OOM);
 	fact_set_flag(f, FACT_oom_host, failure_is_host(i->lead));
 	if (torch)
 		fill_failure(f, torch);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/pool.h"
+#include "case/case.h"
 #include "input/text/env.h"
 
 #define LOG_EVENTS_MAX	64
@@ -47,12 +48,6 @@ struct text_assert {
 	const char *thread;	/* "block: [3,0,0], thread: [900,0,0]" of the first */
 	uint64_t line, count;
 	int rank;
-};
-
-struct text_hit {
-	uint64_t count, line;
-	const char *text;	/* the first line with it; NULL = none */
-	const char *file;
 };
 
 struct text_log;

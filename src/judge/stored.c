@@ -4,8 +4,10 @@
  */
 #include <string.h>
 
+#include <jansson.h>
+
 #include "judge/doctor_priv.h"
-#include "judge/verdict_priv.h"
+#include "judge/verdict.h"
 
 #define LIST_MAX	64	/* of each list: we write far fewer */
 
@@ -98,7 +100,8 @@ static void restore_checks(struct verdict *v, const json_t *list)
 static bool is_about(const struct verdict *v, const json_t *stored)
 {
 	return json_integer_value(json_object_get(json_object_get(stored, "process"), "pid")) == v->pid &&
-	       json_integer_value(json_object_get(json_object_get(stored, "error"), "code")) == v->code;
+	       json_integer_value(json_object_get(json_object_get(stored, "error"), "code")) ==
+		       (json_int_t)fact_number(&v->c, FACT_error_code, 0);
 }
 
 bool verdict_restore(struct verdict *v, const json_t *stored)

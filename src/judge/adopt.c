@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "judge/doctor_priv.h"
-#include "judge/verdict_priv.h"
+#include "judge/verdict.h"
 
 /* Codes of a driver or a library that does not start, and of code that does not fit the GPU. */
 static bool is_environmental(uint32_t code)
@@ -20,10 +20,10 @@ static bool is_environmental(uint32_t code)
 
 bool verdict_wants_machine(const struct verdict *v)
 {
-	if (v->sim || strcmp(v->cause->id, "none") == 0)
+	if (fact_true(&v->c, FACT_process_sim) || strcmp(v->cause->id, "none") == 0)
 		return false;
 	if (strcmp(v->cause->id, "unknown") == 0)
-		return is_environmental(v->code);
+		return is_environmental((uint32_t)fact_number(&v->c, FACT_error_code, 0));
 	return v->cause->check && strcmp(v->cause->check, "memory") != 0 && strcmp(v->cause->check, "health") != 0;
 }
 
