@@ -321,7 +321,7 @@ static void join_group(struct table *t, size_t at, struct err *e)
 				}
 	}
 	for (size_t k = at + 1; k < t->n; k++)
-		if (apart[k] && t->verdict[k] && verdict_failed(t->verdict[k]) && verdict_failed(t->verdict[at]))
+		if (apart[k] && t->verdict[k])
 			verdict_evidence(t->verdict[at], "input", pool_strdup(&t->verdict[at]->pool, apart[k]));
 	free(apart);
 	free(g.list);

@@ -11,7 +11,7 @@
 #include "base/pool.h"
 #include "case/case.h"
 
-enum tie_how { TIE_SAME, TIE_NEAR, TIE_NAME, TIE_FILE };
+enum tie_how { TIE_SAME, TIE_NEAR, TIE_NAME, TIE_PART, TIE_FILE };
 enum tie_weight { TIE_MAY = 1, TIE_HALF, TIE_ALONE };
 
 struct tie {
@@ -61,6 +61,8 @@ static bool agrees(const struct value *a, const struct value *b, enum tie_how ho
 		return how == TIE_NEAR ? fabs(a->number - b->number) <= fmax(a->number, b->number) / 100 : a->number == b->number;
 	if (how == TIE_NAME)
 		return begins_alike(a->text, b->text);
+	if (how == TIE_PART)
+		return strcasestr(a->text, b->text) || strcasestr(b->text, a->text);
 	return strcmp(how == TIE_FILE ? last_part(a->text) : a->text, how == TIE_FILE ? last_part(b->text) : b->text) == 0;
 }
 

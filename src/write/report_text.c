@@ -340,12 +340,28 @@ static void text_other(struct wrap *w, const struct verdict *o)
 	wrap_plain(w, 2, line);
 }
 
+/* Which of several inputs were joined, and which were not; `w` NULL: only whether there is anything to say. */
+static bool text_inputs(struct wrap *w, const struct verdict *v)
+{
+	bool any = false;
+
+	for (const struct said *s = v->evidence; s; s = s->next) {
+		if (!s->source || strcmp(s->source, "input") != 0)
+			continue;
+		any = true;
+		if (w)
+			wrap_plain(w, 2, s->text);
+	}
+	return any;
+}
+
 static void text_rest(struct wrap *w, const struct verdict *v, const struct text_style *style)
 {
 	size_t notes = verdict_notes(v);
 
-	if (v->others || notes || (style && style->recording))
+	if (v->others || notes || text_inputs(NULL, v) || (style && style->recording))
 		putc('\n', w->out);
+	text_inputs(w, v);
 	for (const struct verdict *o = v->others; o; o = o->next)
 		text_other(w, o);
 	if (notes)
