@@ -275,12 +275,13 @@ static void sort_sources(struct source **order, size_t n)
 struct table {
 	struct source **order;
 	struct verdict **verdict;	/* NULL = it was joined to another */
+	const char **apart;		/* why it was not joined to one before it; NULL = nobody asked */
 	struct pool pool;
 	size_t n;
 };
 
 /* Whoever is tied to source `at`, or to one that is, joins it; the rest say why not. */
-static void gather(struct table *t, size_t at, struct group *g, const char **apart)
+static void gather(struct table *t, size_t at, struct group *g)
 {
 	for (size_t k = at + 1; k < t->n; k++) {
 		const struct verdict *with;
@@ -290,7 +291,7 @@ static void gather(struct table *t, size_t at, struct group *g, const char **apa
 			continue;
 		with = find_tied(t->order[at], t->verdict[at], t->order[k], t->verdict[k], &t->pool, &why);
 		if (!with) {
-			apart[k] = pool_printf(&t->pool, "%s, %s, was judged by itself: %s", t->order[k]->input->what, t->order[k]->path, why);
+			t->apart[k] = pool_printf(&t->pool, "%s, %s, was judged by itself: %s", t->order[k]->input->what, t->order[k]->path, why);
 			continue;
 		}
 		if (!g->n)
@@ -304,10 +305,9 @@ static void gather(struct table *t, size_t at, struct group *g, const char **apa
 static void join_group(struct table *t, size_t at, struct err *e)
 {
 	struct group g = {.list = xcalloc(t->n, sizeof(*g.list))};
-	const char **apart = xcalloc(t->n, sizeof(*apart));
 	struct verdict *joined = NULL;
 
-	gather(t, at, &g, apart);
+	gather(t, at, &g);
 	if (g.n)
 		joined = judge_group(t->order[at], &g, e);
 	if (joined) {
@@ -320,26 +320,32 @@ static void join_group(struct table *t, size_t at, struct err *e)
 					t->verdict[k] = NULL;
 				}
 	}
-	for (size_t k = at + 1; k < t->n; k++)
-		if (apart[k] && t->verdict[k])
-			verdict_evidence(t->verdict[at], "input", pool_strdup(&t->verdict[at]->pool, apart[k]));
-	free(apart);
 	free(g.list);
 }
 
+/* The surest leads; whoever was not joined is told of there. */
 static struct verdict *combine_left(struct table *t)
 {
+	struct verdict *v;
 	size_t n = 0;
 
-	for (size_t i = 0; i < t->n; i++)
-		if (t->verdict[i])
+	for (size_t i = 0; i < t->n; i++) {
+		if (!t->verdict[i])
+			t->apart[i] = NULL;
+		else
 			t->verdict[n++] = t->verdict[i];
-	return verdict_combine(t->verdict, n);
+	}
+	v = verdict_combine(t->verdict, n);
+	for (size_t i = 0; i < t->n; i++)
+		if (t->apart[i])
+			verdict_evidence(v, "input", pool_strdup(&v->pool, t->apart[i]));
+	return v;
 }
 
 struct verdict *sources_judge(struct source *list, size_t n, struct err *e)
 {
-	struct table t = {.n = n, .order = xcalloc(n + 1, sizeof(*t.order)), .verdict = xcalloc(n + 1, sizeof(*t.verdict))};
+	struct table t = {.n = n, .order = xcalloc(n + 1, sizeof(*t.order)), .verdict = xcalloc(n + 1, sizeof(*t.verdict)),
+			  .apart = xcalloc(n + 1, sizeof(*t.apart))};
 	struct verdict *v = NULL;
 	size_t judged = 0;
 
@@ -362,6 +368,7 @@ struct verdict *sources_judge(struct source *list, size_t n, struct err *e)
 	}
 	pool_release(&t.pool);
 	free(t.order);
+	free(t.apart);
 	free(t.verdict);
 	return v;
 }
