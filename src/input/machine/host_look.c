@@ -12,18 +12,14 @@
 #include "base/str.h"
 #include "base/tree.h"
 #include "input/machine/host_priv.h"
+#include "input/machine/variables.h"
 #include "base/banned.h"
 
 #define SMALL_FILE	4096
 
 const char *look_env(const struct looking *l, const char *name)
 {
-	size_t n = strlen(name);
-
-	for (size_t i = 0; l->env && l->env[i]; i++)
-		if (strncmp(l->env[i], name, n) == 0 && l->env[i][n] == '=')
-			return l->env[i][n + 1] ? l->env[i] + n + 1 : NULL;
-	return NULL;
+	return environ_get(l->env, name);
 }
 
 char *look_file(const struct looking *l, const char *path, size_t max, size_t *len)

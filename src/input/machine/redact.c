@@ -55,25 +55,15 @@ static void add_home(struct names *n, const char *home)
 		add_name(n, home, "/home/user");
 }
 
-static const char *value_in(const char *const *env, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (; env && *env; env++)
-		if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
-			return *env + len + 1;
-	return NULL;
-}
-
 /* Of a program or a tree that may be somebody else's. */
 static void find_names_of(struct names *n, const char *const *env)
 {
 	static const char *const users[] = {"USER", "LOGNAME", "SUDO_USER", "USERNAME"};
 
-	add_home(n, value_in(env, "HOME"));
+	add_home(n, environ_get(env, "HOME"));
 	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++)
-		add_name(n, value_in(env, users[i]), "user");
-	add_name(n, value_in(env, "HOSTNAME"), "host");
+		add_name(n, environ_get(env, users[i]), "user");
+	add_name(n, environ_get(env, "HOSTNAME"), "host");
 }
 
 static void find_names(struct names *n)

@@ -8,16 +8,12 @@
 #include "base/str.h"
 #include "base/tree.h"
 #include "input/machine/pyenv/pyenv_priv.h"
+#include "input/machine/variables.h"
 #include "base/banned.h"
 
 const char *scan_variable(const struct scan *s, const char *name)
 {
-	size_t n = strlen(name);
-
-	for (const char *const *v = s->in->environ; v && *v; v++)
-		if (strncmp(*v, name, n) == 0 && (*v)[n] == '=')
-			return (*v)[n + 1] ? *v + n + 1 : NULL;
-	return NULL;
+	return environ_get(s->in->environ, name);
 }
 
 char *scan_text(const struct scan *s, const char *path, size_t max, size_t *len)
