@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "input/machine/observe.h"
+#include "input/machine/pyenv/packaging.h"
 
 static enum compat_machine machine_arch(const struct machine *m)
 {
