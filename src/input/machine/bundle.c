@@ -249,8 +249,8 @@ int machine_from_json(struct machine *m, const json_t *o, struct err *e)
 	m->made_by = text_of(m, o, "made_by");
 	if (host && !host_from_json(&m->host, &m->pool, host))
 		return err_set(e, -EINVAL, "'host' in the bundle should be an object");
-	m->bus_known = json_is_array(json_object_get(host, "gpu")) && machine_host_told(&m->host, "the PCI bus");
-	m->nodes_known = json_is_array(json_object_get(host, "node")) && machine_host_told(&m->host, "/dev");
+	m->bus_known = json_is_array(json_object_get(host, "gpu")) && host_told(&m->host, "the PCI bus");
+	m->nodes_known = json_is_array(json_object_get(host, "node")) && host_told(&m->host, "/dev");
 	if (read_variables(m, json_object_get(o, "variables"), e))
 		return -EINVAL;
 	if (nvml && !json_is_null(nvml)) {

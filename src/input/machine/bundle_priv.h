@@ -11,9 +11,4 @@ extern const struct fields bundle_process;	/* struct py_process */
 extern const struct fields bundle_nvml;		/* struct gpu_usage */
 extern const struct fields bundle_cuda;		/* struct cuda_answer */
 
-struct host;
-
-/* False when the host's gaps name it. */
-bool machine_host_told(const struct host *h, const char *what);
-
 #endif

@@ -17,7 +17,6 @@
 #include "base/mem.h"
 #include "base/proc.h"
 #include "base/str.h"
-#include "input/machine/bundle_priv.h"
 #include "base/banned.h"
 
 extern char **environ;
@@ -180,16 +179,6 @@ static void collect_ptxas(struct machine *m, const char *root)
 	}
 }
 
-/* --- what the host could not be asked ---------------------------------------------------------- */
-
-bool machine_host_told(const struct host *h, const char *what)
-{
-	for (ptrdiff_t i = 0; i < h->n_gap; i++)
-		if (h->gap[i].what && str_starts(h->gap[i].what, what))
-			return false;
-	return true;
-}
-
 /* --- all of it -------------------------------------------------------------------------------- */
 
 static const char *const *environment(struct machine *m, const struct machine_from *from)
@@ -256,8 +245,8 @@ static void collect_files(struct machine *m, const struct machine_from *from)
 	host.env = env;
 	host.cwd = python.cwd = current_folder(m, from);
 	host_collect(&m->host, &m->pool, &host);
-	m->bus_known = m->host.n_gpu > 0 || machine_host_told(&m->host, "the PCI bus");
-	m->nodes_known = machine_host_told(&m->host, "/dev");
+	m->bus_known = m->host.n_gpu > 0 || host_told(&m->host, "the PCI bus");
+	m->nodes_known = host_told(&m->host, "/dev");
 	variables_judge(&m->variables, &m->pool, env);
 	if (from->no_python)
 		return;
