@@ -156,20 +156,18 @@ uint64_t usage_unattributed(const struct gpu_state *g)
 	return left;
 }
 
+const char *const usage_states[] = {[HOLDER_UNKNOWN] = "unknown", [HOLDER_RUNNING] = "running", [HOLDER_ZOMBIE] = "zombie",
+				    [HOLDER_GONE] = "gone", [HOLDER_OUTSIDE] = "outside", NULL};
+
 const char *usage_state_name(enum holder_state s)
 {
-	static const char *const name[] = {[HOLDER_UNKNOWN] = "unknown", [HOLDER_RUNNING] = "running",
-					   [HOLDER_ZOMBIE] = "zombie", [HOLDER_GONE] = "gone",
-					   [HOLDER_OUTSIDE] = "outside"};
-
-	return (size_t)s < sizeof(name) / sizeof(name[0]) ? name[s] : "unknown";
+	return s <= HOLDER_OUTSIDE ? usage_states[s] : "unknown";
 }
+
+const char *const usage_troubles[] = {[USAGE_COMPLETE] = "none", [USAGE_NO_PROBE] = "no-probe", [USAGE_NO_LIBRARY] = "no-library",
+				      [USAGE_REFUSED] = "refused", [USAGE_HUNG] = "hung", [USAGE_DIED] = "died", NULL};
 
 const char *usage_trouble_name(enum usage_trouble t)
 {
-	static const char *const name[] = {[USAGE_COMPLETE] = "none", [USAGE_NO_PROBE] = "no-probe",
-					   [USAGE_NO_LIBRARY] = "no-library", [USAGE_REFUSED] = "refused",
-					   [USAGE_HUNG] = "hung", [USAGE_DIED] = "died"};
-
-	return (size_t)t < sizeof(name) / sizeof(name[0]) ? name[t] : "died";
+	return t <= USAGE_DIED ? usage_troubles[t] : "died";
 }

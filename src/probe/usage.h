@@ -104,7 +104,8 @@ const struct gpu_state *usage_find(const struct gpu_usage *u, const uint8_t uuid
 /* Bytes in use that no listed process accounts for; USAGE_UNKNOWN when the card does not say what is in use. */
 uint64_t usage_unattributed(const struct gpu_state *g);
 
-/* Words for JSON: "running", …; "hung", …, "none" when it is complete. */
+/* Words for JSON: "running", …; "hung", …, "none" when it is complete. Both lists end with NULL. */
+extern const char *const usage_states[], *const usage_troubles[];
 const char *usage_state_name(enum holder_state s);
 const char *usage_trouble_name(enum usage_trouble t);
 

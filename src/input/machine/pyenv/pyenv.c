@@ -422,16 +422,18 @@ const struct py_package *pyenv_package(const struct pyenv *e, const char *name)
 	return low < e->n_packages && strcmp(e->package[low].name, name) == 0 ? &e->package[low] : NULL;
 }
 
+const char *const pyenv_kinds[] = {[PYENV_UNKNOWN] = "unknown", [PYENV_VENV] = "venv", [PYENV_CONDA] = "conda",
+				   [PYENV_SYSTEM] = "system", [PYENV_OTHER] = "other", NULL};
+
 const char *pyenv_kind_name(enum pyenv_kind k)
 {
-	static const char *const names[] = {"unknown", "venv", "conda", "system", "other"};
-
-	return (size_t)k < sizeof(names) / sizeof(names[0]) ? names[k] : "unknown";
+	return k <= PYENV_OTHER ? pyenv_kinds[k] : "unknown";
 }
+
+const char *const torch_builds[] = {[TORCH_BUILD_UNKNOWN] = "unknown", [TORCH_BUILD_CPU] = "cpu", [TORCH_BUILD_CUDA] = "cuda",
+				    [TORCH_BUILD_ROCM] = "rocm", [TORCH_BUILD_XPU] = "xpu", NULL};
 
 const char *torch_build_name(enum torch_build b)
 {
-	static const char *const names[] = {"unknown", "cpu", "cuda", "rocm", "xpu"};
-
-	return (size_t)b < sizeof(names) / sizeof(names[0]) ? names[b] : "unknown";
+	return b <= TORCH_BUILD_XPU ? torch_builds[b] : "unknown";
 }
