@@ -17,6 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* "12.8" as 12080; 0 = no version. */
+int compat_cuda_parse(const char *text);
+
 /* ---- drivers ---- */
 
 struct compat_driver {		/* 580.65.06; major 0 = not known */

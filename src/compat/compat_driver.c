@@ -76,6 +76,15 @@ bool compat_driver_parse(const char *text, struct compat_driver *d)
 	return true;
 }
 
+int compat_cuda_parse(const char *text)
+{
+	int major = 0, minor = 0;
+
+	if (!text || sscanf(text, "%d.%d", &major, &minor) < 1 || major < 1 || major > 99 || minor < 0 || minor > 99)
+		return 0;
+	return major * 1000 + minor * 10;
+}
+
 int compat_driver_compare(struct compat_driver a, struct compat_driver b)
 {
 	if (a.major != b.major)

@@ -141,7 +141,7 @@ static const struct field package_field[] = {
 };
 
 /* Texts that the judge relies on: without them an entry says nothing. */
-static int needs(const char *text, const char *what, struct err *e)
+static int text_needed(const char *text, const char *what, struct err *e)
 {
 	return text ? 0 : err_set(e, -EINVAL, "%s in the bundle needs one", what);
 }
@@ -149,7 +149,7 @@ static int needs(const char *text, const char *what, struct err *e)
 static int complete_package(void *it, struct pool *pool, struct err *e)
 {
 	(void)pool;
-	return needs(((struct py_package *)it)->name, "\"name\": every package", e);
+	return text_needed(((struct py_package *)it)->name, "\"name\": every package", e);
 }
 
 static const struct fields package_fields = {package_field, sizeof(struct py_package), complete_package};
@@ -162,7 +162,7 @@ static const struct field clash_field[] = {
 static int complete_clash(void *it, struct pool *pool, struct err *e)
 {
 	(void)pool;
-	return needs(((struct py_clash *)it)->package, "\"package\": every clash", e);
+	return text_needed(((struct py_clash *)it)->package, "\"package\": every clash", e);
 }
 
 static const struct fields clash_fields = {clash_field, sizeof(struct py_clash), complete_clash};
@@ -201,7 +201,7 @@ static const struct field extension_field[] = {
 static int complete_extension(void *it, struct pool *pool, struct err *e)
 {
 	(void)pool;
-	return needs(((struct py_extension *)it)->path, "\"path\": every extension", e);
+	return text_needed(((struct py_extension *)it)->path, "\"path\": every extension", e);
 }
 
 static const struct fields extension_fields = {extension_field, sizeof(struct py_extension), complete_extension};
@@ -218,7 +218,7 @@ static const struct field file_field[] = {
 static int complete_file(void *it, struct pool *pool, struct err *e)
 {
 	(void)pool;
-	return needs(((struct loader_file *)it)->soname, "\"soname\": every file of the loader", e);
+	return text_needed(((struct loader_file *)it)->soname, "\"soname\": every file of the loader", e);
 }
 
 static const struct fields file_fields = {file_field, sizeof(struct loader_file), complete_file};
@@ -303,7 +303,7 @@ static int complete_library(void *it, struct pool *pool, struct err *e)
 	const struct process_library *l = it;
 
 	(void)pool;
-	return needs(l->path, "\"path\": every library of the process", e) || needs(l->name, "\"name\": every library of the process", e) ?
+	return text_needed(l->path, "\"path\": every library of the process", e) || text_needed(l->name, "\"name\": every library of the process", e) ?
 	       -EINVAL : 0;
 }
 
@@ -410,7 +410,7 @@ static json_t *code_to_json(const struct machine_code *c)
 	return j;
 }
 
-static json_t *write_code(const struct machine *m)
+static json_t *part_write_code(const struct machine *m)
 {
 	json_t *list = json_array();
 
@@ -419,7 +419,7 @@ static json_t *write_code(const struct machine *m)
 	return list;
 }
 
-static json_t *write_ptxas(const struct machine *m)
+static json_t *part_write_ptxas(const struct machine *m)
 {
 	json_t *list = json_array();
 
@@ -538,7 +538,7 @@ static struct fatbin *code_fatbin(struct machine *m, const struct bundle_code *o
 	return f;
 }
 
-static int read_code_entry(struct machine *m, const json_t *j, struct machine_code *c, struct err *e)
+static int code_from_json(struct machine *m, const json_t *j, struct machine_code *c, struct err *e)
 {
 	const json_t *sets = json_object_get(j, "sets");
 	struct bundle_code o;
@@ -564,7 +564,7 @@ static int read_code_entry(struct machine *m, const json_t *j, struct machine_co
 	return c->fatbin ? 0 : -EINVAL;
 }
 
-static int read_code(struct machine *m, const json_t *list, struct err *e)
+static int part_read_code(struct machine *m, const json_t *list, struct err *e)
 {
 	size_t n = json_array_size(list);
 
@@ -572,12 +572,12 @@ static int read_code(struct machine *m, const json_t *list, struct err *e)
 		return err_set(e, -EINVAL, "'code' in the bundle should be a list");
 	m->code = pool_alloc(&m->pool, (n + 1) * sizeof(*m->code));
 	for (size_t i = 0; i < n; i++)
-		if (read_code_entry(m, json_array_get(list, i), &m->code[m->n_code++], e))
+		if (code_from_json(m, json_array_get(list, i), &m->code[m->n_code++], e))
 			return -EINVAL;
 	return 0;
 }
 
-static int read_ptxas(struct machine *m, const json_t *list, struct err *e)
+static int part_read_ptxas(struct machine *m, const json_t *list, struct err *e)
 {
 	size_t n = json_array_size(list);
 
@@ -600,7 +600,7 @@ static int read_ptxas(struct machine *m, const json_t *list, struct err *e)
 /* ---- all parts ----------------------------------------------------------------------------------- */
 
 /* The variables are judged anew when they are read: what is wrong with them may be known better by now. */
-static json_t *write_variables(const struct machine *m)
+static json_t *part_write_variables(const struct machine *m)
 {
 	json_t *o = m->variables.known ? json_object() : NULL;
 
@@ -609,7 +609,7 @@ static json_t *write_variables(const struct machine *m)
 	return o;
 }
 
-static int read_variables(struct machine *m, const json_t *o, struct err *e)
+static int part_read_variables(struct machine *m, const json_t *o, struct err *e)
 {
 	const char **env, *key;
 	size_t n = 0;
@@ -631,24 +631,24 @@ static int read_variables(struct machine *m, const json_t *o, struct err *e)
 	return 0;
 }
 
-static json_t *write_made_by(const struct machine *m)
+static json_t *part_write_made_by(const struct machine *m)
 {
 	return m->made_by ? json_string(m->made_by) : NULL;
 }
 
-static int read_made_by(struct machine *m, const json_t *o, struct err *e)
+static int part_read_made_by(struct machine *m, const json_t *o, struct err *e)
 {
 	(void)e;
 	m->made_by = json_is_string(o) ? pool_strdup(&m->pool, json_string_value(o)) : NULL;
 	return 0;
 }
 
-static json_t *write_host(const struct machine *m)
+static json_t *part_write_host(const struct machine *m)
 {
 	return host_to_json(&m->host);
 }
 
-static int read_host(struct machine *m, const json_t *o, struct err *e)
+static int part_read_host(struct machine *m, const json_t *o, struct err *e)
 {
 	if (!host_from_json(&m->host, &m->pool, o) && o)
 		return err_set(e, -EINVAL, "'host' in the bundle should be an object");
@@ -657,12 +657,12 @@ static int read_host(struct machine *m, const json_t *o, struct err *e)
 	return 0;
 }
 
-static json_t *write_nvml(const struct machine *m)
+static json_t *part_write_nvml(const struct machine *m)
 {
 	return m->nvml ? fields_write(&nvml_fields, m->nvml) : NULL;
 }
 
-static int read_nvml(struct machine *m, const json_t *o, struct err *e)
+static int part_read_nvml(struct machine *m, const json_t *o, struct err *e)
 {
 	if (!o || json_is_null(o))
 		return 0;
@@ -671,7 +671,7 @@ static int read_nvml(struct machine *m, const json_t *o, struct err *e)
 }
 
 /* `o` NULL or null: nothing is known. */
-static int read_part(struct machine *m, const json_t *o, const char *key, const struct fields *f, void *it, struct err *e)
+static int part_read_struct(struct machine *m, const json_t *o, const char *key, const struct fields *f, void *it, struct err *e)
 {
 	if (o && !json_is_null(o))
 		return fields_read(f, o, it, key, &m->pool, e);
@@ -679,36 +679,36 @@ static int read_part(struct machine *m, const json_t *o, const char *key, const 
 	return 0;
 }
 
-static json_t *write_cuda(const struct machine *m)
+static json_t *part_write_cuda(const struct machine *m)
 {
 	return m->cuda_asked ? fields_write(&cuda_fields, &m->cuda) : NULL;
 }
 
-static int read_cuda(struct machine *m, const json_t *o, struct err *e)
+static int part_read_cuda(struct machine *m, const json_t *o, struct err *e)
 {
 	m->cuda_asked = json_is_object(o);
-	return read_part(m, o, "cuda", &cuda_fields, &m->cuda, e);
+	return part_read_struct(m, o, "cuda", &cuda_fields, &m->cuda, e);
 }
 
-static json_t *write_python(const struct machine *m)
+static json_t *part_write_python(const struct machine *m)
 {
 	return fields_write(&envs_fields, &m->envs);
 }
 
-static int read_python(struct machine *m, const json_t *o, struct err *e)
+static int part_read_python(struct machine *m, const json_t *o, struct err *e)
 {
-	return read_part(m, o, "python", &envs_fields, &m->envs, e);
+	return part_read_struct(m, o, "python", &envs_fields, &m->envs, e);
 }
 
-static json_t *write_process(const struct machine *m)
+static json_t *part_write_process(const struct machine *m)
 {
 	return m->pid ? fields_write(&process_fields, &m->process) : NULL;
 }
 
-static int read_process(struct machine *m, const json_t *o, struct err *e)
+static int part_read_process(struct machine *m, const json_t *o, struct err *e)
 {
 	m->pid = json_is_object(o);
-	return read_part(m, o, "process", &process_fields, &m->process, e);
+	return part_read_struct(m, o, "process", &process_fields, &m->process, e);
 }
 
 /* In the order in which they are written and read: code belongs to an environment. */
@@ -717,9 +717,8 @@ static const struct part {
 	json_t *(*write)(const struct machine *m);	/* NULL: nobody asked */
 	int (*read)(struct machine *m, const json_t *o, struct err *e);	/* `o` NULL: it is not there */
 } parts[] = {
-	{"made_by", write_made_by, read_made_by}, {"host", write_host, read_host}, {"variables", write_variables, read_variables},
-	{"nvml", write_nvml, read_nvml}, {"cuda", write_cuda, read_cuda}, {"python", write_python, read_python},
-	{"code", write_code, read_code}, {"ptxas", write_ptxas, read_ptxas}, {"process", write_process, read_process},
+#define PART(key)	{#key, part_write_##key, part_read_##key}
+	PART(made_by), PART(host), PART(variables), PART(nvml), PART(cuda), PART(python), PART(code), PART(ptxas), PART(process),
 };
 #define N_PARTS (sizeof(parts) / sizeof(parts[0]))
 

@@ -197,7 +197,7 @@ static bool library_is_of_interest(const char *name)
 	return false;
 }
 
-static const char *real_path(struct scan *s, const char *path)
+static const char *path_resolved(struct scan *s, const char *path)
 {
 	char real[TREE_PATH_MAX];
 
@@ -235,7 +235,7 @@ static void loader_file_fill(struct env_work *w, const struct loader_session *l,
 	const char *slash = strrchr(o->name, '/');
 
 	*f = (struct loader_file){
-		.soname = slash ? slash + 1 : o->name, .real = real_path(w->s, o->path), .why = o->why, .because = o->because,
+		.soname = slash ? slash + 1 : o->name, .real = path_resolved(w->s, o->path), .why = o->why, .because = o->because,
 		.broken = o->broken, .skipped = o->skipped, .late = o->late,
 	};
 	f->path = o->path;
@@ -243,7 +243,7 @@ static void loader_file_fill(struct env_work *w, const struct loader_session *l,
 	f->version = loaded_version(w, f->real);
 	f->wheel = loader_wheel_copy(w, f->soname);
 	if (f->wheel) {
-		f->wheel_version = loaded_version(w, real_path(w->s, f->wheel));
+		f->wheel_version = loaded_version(w, path_resolved(w->s, f->wheel));
 		f->same = compare_with_wheel(w, o, f);
 	}
 }
@@ -287,7 +287,7 @@ static void hidden_copy(struct scan *s, struct loader_session *l, const char *na
 	l->library_path = NULL;
 	loader_look(l, name, by, &o);
 	l->library_path = library_path;
-	real = real_path(s, o.path);
+	real = path_resolved(s, o.path);
 	if (!real || !out->real || strcmp(real, out->real) == 0)
 		return;
 	out->other = o.path;
@@ -305,7 +305,7 @@ static void loader_driver_report(struct scan *s, struct loader_session *l, const
 	else
 		loader_look(l, name, by, &o);
 	*out = (struct loader_driver){
-		.path = o.path, .real = real_path(s, o.path), .why = o.why, .because = o.because, .broken = o.broken,
+		.path = o.path, .real = path_resolved(s, o.path), .why = o.why, .because = o.because, .broken = o.broken,
 	};
 	if (!out->real)
 		return;
