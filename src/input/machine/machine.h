@@ -26,7 +26,6 @@ struct machine_code {
 	const char *path;
 	const char *package, *version;	/* NULL = not known */
 	bool torch;			/* PyTorch's own libtorch_cuda.so */
-	bool vendor;			/* a CUDA library of NVIDIA's wheels */
 	const struct fatbin *fatbin;	/* NULL: it could not be read, see `reason` */
 	const char *reason;
 };

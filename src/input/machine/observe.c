@@ -1022,7 +1022,7 @@ static void fill_extension_code(struct casefile *f, const struct machine *m, siz
 	for (size_t i = 0; i < m->n_code; i++) {
 		const struct machine_code *x = &m->code[i];
 
-		if (x->env != env || x->torch || x->vendor || !x->fatbin || !x->fatbin->binaries)
+		if (x->env != env || x->torch || !x->fatbin || !x->fatbin->binaries)
 			continue;
 		c = fatbin_covers(x->fatbin, cc, machine_driver_cuda(m)).cover;
 		if (badness(c) <= badness(cover))
