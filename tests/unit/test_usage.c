@@ -105,7 +105,7 @@ static void find__by_the_bytes_of_the_uuid(void **state)
 	memcpy(other, uuid, sizeof(other));
 	other[15]++;
 	assert_null(usage_find(u, other));
-	snprintf(u->gpu[0].card.uuid, sizeof(u->gpu[0].card.uuid), "MIG%s", UUID + 3);
+	snprintf(u->gpu[0].card.uuid, sizeof(u->gpu[0].card.uuid), "MIG%s", &UUID[3]);
 	assert_null(usage_find(u, uuid));
 	u->gpu[0].card.uuid[0] = '\0';
 	assert_null(usage_find(u, uuid));
