@@ -333,7 +333,7 @@ int fields_read(const struct fields *fs, const json_t *o, void *it, const char *
 
 /* --- what fits -------------------------------------------------------------------------------- */
 
-static void take_list(const struct field *f, const json_t *v, char *it, struct pool *pool)
+static void read_fitting_list(const struct field *f, const json_t *v, char *it, struct pool *pool)
 {
 	size_t n = json_array_size(v) < LIST_MAX ? json_array_size(v) : LIST_MAX, used = 0;
 	char *list;
@@ -343,12 +343,12 @@ static void take_list(const struct field *f, const json_t *v, char *it, struct p
 	list = pool_alloc(pool, (n + 1) * f->inner->size);
 	for (size_t i = 0; i < json_array_size(v) && used < n; i++)
 		if (json_is_object(json_array_get(v, i)))
-			fields_take(f->inner, json_array_get(v, i), list + used++ * f->inner->size, pool);
+			fields_read_fitting(f->inner, json_array_get(v, i), list + used++ * f->inner->size, pool);
 	memcpy(it + f->at, &list, sizeof(list));
 	memcpy(it + f->count, &used, sizeof(used));
 }
 
-void fields_take(const struct fields *fs, const json_t *o, void *it, struct pool *pool)
+void fields_read_fitting(const struct fields *fs, const json_t *o, void *it, struct pool *pool)
 {
 	struct err e;
 
@@ -357,9 +357,9 @@ void fields_take(const struct fields *fs, const json_t *o, void *it, struct pool
 		const json_t *v = json_object_get(o, f->key);
 
 		if (f->kind == FIELD_OBJECT || f->kind == FIELD_GROUP)
-			fields_take(f->inner, v, (char *)it + f->at, pool);
+			fields_read_fitting(f->inner, v, (char *)it + f->at, pool);
 		else if (f->kind == FIELD_LIST)
-			take_list(f, v, it, pool);
+			read_fitting_list(f, v, it, pool);
 		else if (v)
 			read_field(f, v, it, "", pool, &e);
 	}

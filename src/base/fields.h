@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Plain structs as JSON and back, by one table per struct. What is not known is left out, and a key that is missing reads
- * as not known; a value of the wrong type is refused, with the path of its key, or (fields_take) not known either.
+ * as not known; a value of the wrong type is refused, with the path of its key, or (fields_read_fitting) not known either.
  */
 #ifndef CUWHY_FIELDS_H
 #define CUWHY_FIELDS_H
@@ -81,6 +81,6 @@ int fields_read(const struct fields *f, const json_t *o, void *it, const char *p
 
 /* The same for what others wrote: takes what fits. Whatever does not is not known, and keys that the table has not are left
  * alone. */
-void fields_take(const struct fields *f, const json_t *o, void *it, struct pool *pool);
+void fields_read_fitting(const struct fields *f, const json_t *o, void *it, struct pool *pool);
 
 #endif

@@ -74,11 +74,11 @@ static int read_text(struct thing *t, const char *text, struct err *e)
 	return rc;
 }
 
-static void take_text(struct thing *t, const char *text)
+static void read_fitting_text(struct thing *t, const char *text)
 {
 	json_t *o = json_loads(text, 0, NULL);
 
-	fields_take(&thing_fields, o, t, &pool);
+	fields_read_fitting(&thing_fields, o, t, &pool);
 	json_decref(o);
 }
 
@@ -136,13 +136,13 @@ static void read__a_line_has_no_control_bytes(void **state)
 	assert_string_equal(t.line, "a b [1m ");
 }
 
-static void take__what_does_not_fit_is_not_known(void **state)
+static void fitting__what_does_not_fit_is_not_known(void **state)
 {
 	char text[FIELD_LINE_MAX + 64];
 	struct thing t;
 
 	(void)state;
-	take_text(&t, "{\"line\": 5, \"on\": 1, \"most\": -3, \"new\": 1, \"limits\": [], \"rest\": {\"on\": true, \"most\": 1.5}, "
+	read_fitting_text(&t, "{\"line\": 5, \"on\": 1, \"most\": -3, \"new\": 1, \"limits\": [], \"rest\": {\"on\": true, \"most\": 1.5}, "
 		      "\"parts\": [{\"name\": \"a\", \"on\": 2}, 7, {\"on\": false}], \"others\": {}}");
 	assert_null(t.line);
 	assert_int_equal(t.on, -1);
@@ -155,12 +155,12 @@ static void take__what_does_not_fit_is_not_known(void **state)
 	assert_int_equal(t.part[0].on, -1);
 	assert_int_equal(t.part[1].on, 0);
 	assert_int_equal(t.n_others, 0);
-	take_text(&t, "[]");
+	read_fitting_text(&t, "[]");
 	assert_int_equal(t.n_parts, -1);
 	memcpy(text, "{\"line\": \"", 10);
 	memset(text + 10, 'x', FIELD_LINE_MAX + 1);
 	memcpy(text + 10 + FIELD_LINE_MAX + 1, "\"}", 3);
-	take_text(&t, text);
+	read_fitting_text(&t, text);
 	assert_null(t.line);
 }
 
@@ -171,7 +171,7 @@ int main(void)
 		cmocka_unit_test(known__flags_limits_and_lines_come_back_as_they_were),
 		cmocka_unit_test(read__a_wrong_value_is_refused_with_its_key),
 		cmocka_unit_test(read__a_line_has_no_control_bytes),
-		cmocka_unit_test(take__what_does_not_fit_is_not_known),
+		cmocka_unit_test(fitting__what_does_not_fit_is_not_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, release);

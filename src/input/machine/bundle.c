@@ -545,7 +545,7 @@ static int code_from_json(struct machine *m, const json_t *j, struct machine_cod
 
 	if (!json_is_object(j) || (sets && !json_is_array(sets)))
 		return err_set(e, -EINVAL, "an entry of 'code' in the bundle should be an object with \"sets\" or \"archs\"");
-	fields_take(&code_fields, j, &o, &m->pool);
+	fields_read_fitting(&code_fields, j, &o, &m->pool);
 	if (o.env == NOT_SAID)
 		o.env = 0;
 	if (o.env < 0 || (size_t)o.env >= m->envs.n_envs)
@@ -587,7 +587,7 @@ static int part_read_ptxas(struct machine *m, const json_t *list, struct err *e)
 	for (size_t i = 0; i < n; i++) {
 		struct bundle_ptxas o;
 
-		fields_take(&ptxas_fields, json_array_get(list, i), &o, &m->pool);
+		fields_read_fitting(&ptxas_fields, json_array_get(list, i), &o, &m->pool);
 		o.env = o.env == NOT_SAID ? 0 : o.env;
 		o.cuda = o.cuda == NOT_SAID ? 0 : o.cuda;
 		if (o.env < 0 || (size_t)o.env >= m->envs.n_envs || o.cuda < 0 || o.cuda > 100000)

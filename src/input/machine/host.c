@@ -124,7 +124,7 @@ static void xids_from_json(struct xid_log *log, const json_t *list)
 
 bool host_from_json(struct host *h, struct pool *pool, const json_t *o)
 {
-	fields_take(&host_fields, o, h, pool);
+	fields_read_fitting(&host_fields, o, h, pool);
 	if (!json_is_object(o))
 		return false;
 	for (const struct field *f = host_field; f->key; f++)
