@@ -13,6 +13,7 @@
 #include "base/banned.h"
 
 #define LIST_MAX 65536
+#define UNLIMITED "unlimited"
 
 static int64_t get_number(const struct field *f, const char *at)
 {
@@ -69,7 +70,7 @@ static json_t *write_list(const struct field *f, const char *it)
 
 	memcpy(&list, it + f->at, sizeof(list));
 	memcpy(&n, it + f->count, sizeof(n));
-	if (!n)
+	if ((int64_t)n == f->unknown)
 		return NULL;
 	a = json_array();
 	for (size_t i = 0; i < n; i++)
@@ -84,7 +85,11 @@ static json_t *write_number(const struct field *f, const char *at)
 
 	if (value == f->unknown)
 		return NULL;
-	if (f->kind == FIELD_NUMBER)
+	if (f->kind == FIELD_FLAG)
+		return json_boolean(value);
+	if (f->kind == FIELD_LIMIT && value == INT64_MAX)
+		return json_string(UNLIMITED);
+	if (f->kind != FIELD_WORD)
 		return json_integer(value);
 	for (int i = 0; f->words[i]; i++)
 		if (i == value)
@@ -102,6 +107,7 @@ static json_t *write_field(const struct field *f, const char *it)
 	case FIELD_BOOL:
 		return *(const bool *)at ? json_true() : NULL;
 	case FIELD_TEXT:
+	case FIELD_LINE:
 		memcpy(&words, at, sizeof(words));
 		return words ? text(words) : NULL;
 	case FIELD_CHARS:
@@ -112,6 +118,8 @@ static json_t *write_field(const struct field *f, const char *it)
 			return o;
 		json_decref(o);
 		return NULL;
+	case FIELD_GROUP:
+		return fields_write(f->inner, at);
 	case FIELD_LIST:
 	case FIELD_TEXTS:
 		return write_list(f, it);
@@ -138,10 +146,26 @@ void fields_init(const struct fields *fs, void *it)
 {
 	memset(it, 0, fs->size);
 	for (const struct field *f = fs->field; f->key; f++) {
-		if (f->kind == FIELD_NUMBER || f->kind == FIELD_WORD)
-			set_number(f, (char *)it + f->at, f->unknown);
-		else if (f->kind == FIELD_OBJECT)
-			fields_init(f->inner, (char *)it + f->at);
+		char *at = (char *)it + f->at;
+
+		switch (f->kind) {
+		case FIELD_NUMBER:
+		case FIELD_WORD:
+		case FIELD_FLAG:
+		case FIELD_LIMIT:
+			set_number(f, at, f->unknown);
+			break;
+		case FIELD_OBJECT:
+		case FIELD_GROUP:
+			fields_init(f->inner, at);
+			break;
+		case FIELD_LIST:
+		case FIELD_TEXTS:
+			memcpy((char *)it + f->count, &f->unknown, sizeof(size_t));
+			break;
+		default:	/* NULL, "" and false */
+			break;
+		}
 	}
 }
 
@@ -158,6 +182,33 @@ static int read_number(const struct field *f, const json_t *v, char *at, const c
 	if (!json_is_integer(v) || !fits)
 		return wrong(e, path, f->key, "a whole number that fits");
 	set_number(f, at, n);
+	return 0;
+}
+
+static int read_limit(const struct field *f, const json_t *v, char *at, const char *path, struct err *e)
+{
+	const char *word = json_string_value(v);
+	json_int_t n = word && strcmp(word, UNLIMITED) == 0 ? INT64_MAX : json_integer_value(v);
+
+	if ((!json_is_integer(v) && n != INT64_MAX) || n < 0)
+		return wrong(e, path, f->key, "a whole number that is not negative, or \"" UNLIMITED "\"");
+	set_number(f, at, n);
+	return 0;
+}
+
+/* It is printed among other lines: nothing in it may end one or speak to the terminal. */
+static int read_one_line(const struct field *f, const json_t *v, char *at, const char *path, struct pool *pool, struct err *e)
+{
+	const char *s = json_string_value(v);
+	char *line;
+
+	if (!s || strlen(s) > FIELD_LINE_MAX)
+		return wrong(e, path, f->key, "a text that is not so long");
+	line = pool_strdup(pool, s);
+	for (char *c = line; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 127)
+			*c = ' ';
+	memcpy(at, &line, sizeof(line));
 	return 0;
 }
 
@@ -224,7 +275,17 @@ static int read_field(const struct field *f, const json_t *v, char *it, const ch
 		if (!json_is_string(v) || !str_copy(at, f->size, json_string_value(v)))
 			return wrong(e, path, f->key, "a text that is not so long");
 		return 0;
+	case FIELD_LINE:
+		return read_one_line(f, v, at, path, pool, e);
+	case FIELD_FLAG:
+		if (!json_is_boolean(v))
+			return wrong(e, path, f->key, "true or false");
+		set_number(f, at, json_is_true(v));
+		return 0;
+	case FIELD_LIMIT:
+		return read_limit(f, v, at, path, e);
 	case FIELD_OBJECT:
+	case FIELD_GROUP:
 		snprintf(inner, sizeof(inner), "%s%s%s", path, path[0] ? "." : "", f->key);
 		return fields_read(f->inner, v, at, inner, pool, e);
 	case FIELD_LIST:
@@ -268,4 +329,40 @@ int fields_read(const struct fields *fs, const json_t *o, void *it, const char *
 			return -EINVAL;
 	}
 	return fs->check ? fs->check(it, pool, e) : 0;
+}
+
+/* --- what fits -------------------------------------------------------------------------------- */
+
+static void read_fitting_list(const struct field *f, const json_t *v, char *it, struct pool *pool)
+{
+	size_t n = json_array_size(v) < LIST_MAX ? json_array_size(v) : LIST_MAX, used = 0;
+	char *list;
+
+	if (!json_is_array(v))
+		return;
+	list = pool_alloc(pool, (n + 1) * f->inner->size);
+	for (size_t i = 0; i < json_array_size(v) && used < n; i++)
+		if (json_is_object(json_array_get(v, i)))
+			fields_read_fitting(f->inner, json_array_get(v, i), list + used++ * f->inner->size, pool);
+	memcpy(it + f->at, &list, sizeof(list));
+	memcpy(it + f->count, &used, sizeof(used));
+}
+
+void fields_read_fitting(const struct fields *fs, const json_t *o, void *it, struct pool *pool)
+{
+	struct err e;
+
+	fields_init(fs, it);
+	for (const struct field *f = fs->field; f->key; f++) {
+		const json_t *v = json_object_get(o, f->key);
+
+		if (f->kind == FIELD_OBJECT || f->kind == FIELD_GROUP)
+			fields_read_fitting(f->inner, v, (char *)it + f->at, pool);
+		else if (f->kind == FIELD_LIST)
+			read_fitting_list(f, v, it, pool);
+		else if (v)
+			read_field(f, v, it, "", pool, &e);
+	}
+	if (fs->check)
+		fs->check(it, pool, &e);
 }

@@ -18,7 +18,7 @@ static const struct row rows[] = {
 #undef CUDA_ERROR_ROW
 };
 
-static const struct row *find(uint32_t code)
+static const struct row *error_row(uint32_t code)
 {
 	static const struct row none = {0, "", "", 0, ""};
 	size_t i;
@@ -31,27 +31,27 @@ static const struct row *find(uint32_t code)
 
 const char *cuda_error_name(uint32_t code)
 {
-	const struct row *r = find(code);
+	const struct row *r = error_row(code);
 
 	return r->driver[0] ? r->driver : r->runtime;
 }
 
 const char *cuda_error_driver_name(uint32_t code)
 {
-	return find(code)->driver;
+	return error_row(code)->driver;
 }
 
 const char *cuda_error_runtime_name(uint32_t code)
 {
-	return find(code)->runtime;
+	return error_row(code)->runtime;
 }
 
 const char *cuda_error_text(uint32_t code)
 {
-	return find(code)->text;
+	return error_row(code)->text;
 }
 
 bool cuda_error_sticky(uint32_t code)
 {
-	return find(code)->sticky == 1;
+	return error_row(code)->sticky == 1;
 }

@@ -1,51 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Between the files of the host's collector: where it looks, small readers, and one function per subject.
+ * How a machine's files are looked at (see host.h): where, by which readers, and which subjects there are.
  */
-#ifndef CUWHY_HOST_PRIV_H
-#define CUWHY_HOST_PRIV_H
+#ifndef CUWHY_LOOK_H
+#define CUWHY_LOOK_H
 
 #include "input/machine/host.h"
-
-enum host_kind { HOST_FLAG, HOST_NUM, HOST_TEXT };
-
-struct host_field {
-	const char *group, *name;
-	enum host_kind kind;
-	size_t offset;
-};
-
-struct host_list {
-	const char *name;
-	size_t at, at_n, size;		/* of the pointer and the number in struct host; of one element */
-	const struct host_field *field;
-	size_t n_fields;
-};
-
-/* Index of a list in host_lists. */
-enum host_list_id {
-#define GROUP(group)
-#define GROUP_END(group)
-#define G_FLAG(group, name, what)
-#define G_NUM(group, name, what)
-#define G_TEXT(group, name, what)
-#define LIST(list)	HOST_LIST_##list,
-#define LIST_END(list)
-#define L_FLAG(list, name, what)
-#define L_NUM(list, name, what)
-#define L_TEXT(list, name, what)
-#include "input/machine/host.def"
-	HOST_LISTS
-};
-
-extern const struct host_field host_fields[];
-extern const size_t host_n_fields;
-extern const struct host_list host_lists[HOST_LISTS];
-
-/* The list was looked for: from now on it is known, if only to be empty. */
-void host_looked(struct host *h, enum host_list_id list);
-
-/* One more element, all of it unknown; NULL when the list is full. */
-void *host_add(struct host *h, struct pool *pool, enum host_list_id list);
 
 struct looking {
 	struct host *h;
@@ -57,9 +16,7 @@ struct looking {
 	char *mounts;			/* /proc/self/mountinfo; NULL: not readable */
 };
 
-/* ---- readers: NULL or -1 when there is nothing to read ------------------------------------------------ */
-
-#define LOOK_TEXT_MAX	512		/* bytes of a text that is kept */
+/* ---- readers: NULL or -1 when there is nothing to read ------------------------------------------- */
 
 const char *look_env(const struct looking *l, const char *name);	/* NULL: not set or empty */
 char *look_file(const struct looking *l, const char *path, size_t max, size_t *len);	/* at most `max` bytes of it, ends with a NUL */
@@ -71,7 +28,7 @@ int look_list(const struct looking *l, const char *path, size_t max, char ***nam
 /* Where a link in this folder points to, without following it: the last part of it. */
 const char *look_link_name(const struct looking *l, const char *dir, const char *link);
 
-/* Text without control bytes, valid UTF-8, no spaces at its ends, at most LOOK_TEXT_MAX. */
+/* Text without control bytes, valid UTF-8, no spaces at its ends, at most FIELD_LINE_MAX bytes. */
 const char *look_clean(const struct looking *l, const char *text, size_t len);
 
 void look_gap(const struct looking *l, const char *what, const char *why);
@@ -85,7 +42,7 @@ const char *look_version(const struct looking *l, const char *text);
 /* Would opening it for reading and writing work? 0 or an errno. */
 int look_open_error(const struct looking *l, const char *path);
 
-/* ---- mounts ------------------------------------------------------------------------------------------ */
+/* ---- mounts -------------------------------------------------------------------------------------- */
 
 struct mount {
 	char root[256], point[256], type[32], source[256], options[256];
@@ -100,22 +57,17 @@ const char *look_mounted(const struct looking *l, const char *path);
 /* The path of this process in a control group hierarchy ("" = the unified one); NULL when it is not there. */
 const char *look_cgroup(const struct looking *l, const char *controller);
 
-/* ---- subjects, in the order in which they are filled -------------------------------------------------- */
+/* ---- subjects, in the order in which they are filled: later ones rely on earlier ones ------------ */
 
-void host_look_os(const struct looking *l);
-void host_look_kernel(const struct looking *l);
-void host_look_wsl(const struct looking *l);
+void host_look_os(const struct looking *l);		/* and Windows around it */
+void host_look_modules(const struct looking *l);
 void host_look_container(const struct looking *l);
-void host_look_pci(const struct looking *l);
-void host_look_iommu(const struct looking *l);
-void host_look_nodes(const struct looking *l);
-void host_look_mig(const struct looking *l);
+void host_look_pci(const struct looking *l);		/* and IOMMUs */
+void host_look_nodes(const struct looking *l);		/* and MIG */
 void host_look_libraries(const struct looking *l);
 void host_look_daemons(const struct looking *l);
 void host_look_memory(const struct looking *l);
-void host_look_toolkits(const struct looking *l);
-void host_look_compilers(const struct looking *l);
-void host_look_builds(const struct looking *l);
+void host_look_tools(const struct looking *l);
 void host_look_log(const struct looking *l);
 
 #endif

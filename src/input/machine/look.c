@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Small readers of the host's collector: files, lines, versions, mounts. Nothing that is read is trusted.
+ * Readers of a machine's files: lines, numbers, versions, mounts, control groups (see look.h). Nothing that is read is trusted.
  */
+#include "input/machine/look.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,21 +11,17 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fields.h"
 #include "base/str.h"
 #include "base/tree.h"
-#include "input/machine/host_priv.h"
+#include "input/machine/variables.h"
 #include "base/banned.h"
 
 #define SMALL_FILE	4096
 
 const char *look_env(const struct looking *l, const char *name)
 {
-	size_t n = strlen(name);
-
-	for (size_t i = 0; l->env && l->env[i]; i++)
-		if (strncmp(l->env[i], name, n) == 0 && l->env[i][n] == '=')
-			return l->env[i][n + 1] ? l->env[i] + n + 1 : NULL;
-	return NULL;
+	return environ_get(l->env, name);
 }
 
 char *look_file(const struct looking *l, const char *path, size_t max, size_t *len)
@@ -50,8 +48,8 @@ const char *look_clean(const struct looking *l, const char *text, size_t len)
 		text++;
 		len--;
 	}
-	if (len > LOOK_TEXT_MAX)
-		len = LOOK_TEXT_MAX;
+	if (len > FIELD_LINE_MAX)
+		len = FIELD_LINE_MAX;
 	while (len && (isspace((unsigned char)text[len - 1]) || !text[len - 1]))
 		len--;
 	copy = pool_copy(l->pool, text, len);
@@ -139,7 +137,7 @@ const char *look_field(const struct looking *l, const char *text, const char *na
 }
 
 /* Length of "580.65.06" or "12.4" here, 0 when it is no version. */
-static size_t version_length(const char *s)
+static size_t version_text_length(const char *s)
 {
 	size_t n = 0, dots = 0, digits;
 
@@ -164,7 +162,7 @@ const char *look_version(const struct looking *l, const char *text)
 	for (; text && *text && *text != '\n'; text++) {
 		if (!isdigit((unsigned char)*text))
 			continue;
-		n = version_length(text);
+		n = version_text_length(text);
 		if (n)
 			return pool_copy(l->pool, text, n);
 		text += strspn(text, "0123456789.") - 1;
@@ -173,7 +171,7 @@ const char *look_version(const struct looking *l, const char *text)
 }
 
 /* A tree has a file in the place of the node: "195:0 EPERM". */
-static int error_in_tree(const struct looking *l, const char *path)
+static int look_error_in_tree(const struct looking *l, const char *path)
 {
 	const char *text = look_line(l, path);
 	const char *name = text ? strchr(text, 'E') : NULL;
@@ -189,9 +187,121 @@ static int error_in_tree(const struct looking *l, const char *path)
 int look_open_error(const struct looking *l, const char *path)
 {
 	if (!l->live)
-		return error_in_tree(l, path);
+		return look_error_in_tree(l, path);
 	/* access() asks the device rules of the control group too, and does not wake or block on the device */
 	if (geteuid() == getuid())
 		return access(path, R_OK | W_OK) == 0 ? 0 : errno;
 	return faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+/* ---- mounts and control groups of this process, from /proc/self ---------------------------------- */
+
+static bool is_octal(const char *s)
+{
+	return s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' && s[3] >= '0' && s[3] <= '7';
+}
+
+/* The next word of the line, with \040 and the like undone. false at the end of the line. */
+static bool mount_word(const char **at, char *to, size_t size)
+{
+	const char *s = *at;
+	size_t n = 0;
+
+	while (*s == ' ')
+		s++;
+	if (!*s || *s == '\n')
+		return false;
+	while (*s && *s != ' ' && *s != '\n') {
+		char c = *s++;
+
+		if (is_octal(s - 1)) {
+			c = (char)((s[0] - '0') << 6 | (s[1] - '0') << 3 | (s[2] - '0'));
+			s += 3;
+		}
+		if (n + 1 < size)
+			to[n++] = c;
+	}
+	to[n] = '\0';
+	*at = s;
+	return true;
+}
+
+/* 36 35 98:0 /root /point rw,noatime shared:1 - type source options */
+static bool mount_parse(const char *line, struct mount *m)
+{
+	char word[256];
+	int i;
+
+	*m = (struct mount){0};
+	for (i = 0; i < 5; i++) {
+		if (!mount_word(&line, word, sizeof(word)))
+			return false;
+		if (i == 3)
+			str_copy(m->root, sizeof(m->root), word);
+		if (i == 4)
+			str_copy(m->point, sizeof(m->point), word);
+	}
+	while (strcmp(word, "-") != 0)
+		if (!mount_word(&line, word, sizeof(word)))
+			return false;
+	return mount_word(&line, m->type, sizeof(m->type)) && mount_word(&line, m->source, sizeof(m->source)) &&
+	       mount_word(&line, m->options, sizeof(m->options));
+}
+
+bool look_mount(const char **at, struct mount *m)
+{
+	const char *line;
+
+	while (*at && **at) {
+		line = *at;
+		*at = strchr(line, '\n');
+		if (*at)
+			++*at;
+		if (mount_parse(line, m))
+			return true;
+	}
+	return false;
+}
+
+const char *look_mounted(const struct looking *l, const char *path)
+{
+	const char *at = l->mounts;
+	struct mount m;
+
+	while (look_mount(&at, &m))
+		if (strcmp(m.point, path) == 0)
+			return look_clean(l, m.root, strlen(m.root));
+	return NULL;
+}
+
+/* 5:cpu,devices:/docker/abc */
+static bool cgroup_names_controller(const char *list, size_t len, const char *controller)
+{
+	size_t n = strlen(controller), part;
+
+	if (n == 0)
+		return len == 0;
+	for (;; list += part + 1, len -= part + 1) {
+		for (part = 0; part < len && list[part] != ','; part++)
+			;
+		if (part == n && memcmp(list, controller, n) == 0)
+			return true;
+		if (part == len)
+			return false;
+	}
+}
+
+const char *look_cgroup(const struct looking *l, const char *controller)
+{
+	const char *line = look_file(l, "/proc/self/cgroup", 1 << 16, NULL), *list, *path;
+
+	for (; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
+		list = strchr(line, ':');
+		path = list ? strchr(list + 1, ':') : NULL;
+		if (!path || memchr(line, '\n', (size_t)(path - line)))
+			continue;
+		if (cgroup_names_controller(list + 1, (size_t)(path - list - 1), controller))
+			return look_clean(l, path + 1, strcspn(path + 1, "\n"));
+	}
+	return NULL;
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts from the text of Python files, without running them.
+ * PyTorch's own files: the text of its Python files, without running them, and names in its libraries.
  */
-#ifndef CUWHY_PYTHON_TEXT_H
-#define CUWHY_PYTHON_TEXT_H
+#ifndef CUWHY_PYENV_TORCH_H
+#define CUWHY_PYENV_TORCH_H
 
-#include "input/machine/pyenv/pyenv_priv.h"
+#include <stdbool.h>
+
+#include "base/pool.h"
 
 enum py_value { PY_VALUE_ABSENT, PY_VALUE_NONE, PY_VALUE_TEXT, PY_VALUE_OTHER };
 
 /* The last assignment at the start of a line: `cuda: Optional[str] = '13.0'`. *value is set for PY_VALUE_TEXT only. */
-enum py_value py_assignment(const struct scan *s, const char *text, const char *name, const char **value);
+enum py_value py_assignment(struct pool *pool, const char *text, const char *name, const char **value);
 
 /* What torch/__init__.py opens by itself: pairs of a folder below nvidia/ and a pattern of a file's name. */
 struct torch_preload { const char *folder, *pattern; };
@@ -25,8 +27,9 @@ struct torch_preloads {
 	int n_rescue;
 };
 
-void torch_preloads_read(const struct scan *s, const char *text, struct torch_preloads *out);
+void torch_preloads_read(struct pool *pool, const char *text, struct torch_preloads *out);
 
+/* Which C++ strings a function takes, by its mangled name: 1 and 0 as in struct py_torch; -1: it does not say. */
 int torch_abi_of_symbol(const char *name);
 
 #endif
