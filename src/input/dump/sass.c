@@ -203,13 +203,6 @@ bool sass_decode(const uint8_t *code, unsigned arch, struct sass *s)
 
 /* --- use -------------------------------------------------------------------------------------- */
 
-const char *sass_kind_name(enum sass_kind k)
-{
-	static const char *const name[] = {"", "load", "store", "atomic", "reduction", "trap"};
-
-	return name[k];
-}
-
 const char *sass_space_name(enum sass_space s)
 {
 	static const char *const name[] = {"", "generic", "global", "local", "shared"};
