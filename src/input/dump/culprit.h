@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "input/dump/assertion.h"
+#include "input/dump/assert_words.h"
 #include "input/dump/dump.h"
 #include "input/dump/sass.h"
 
