@@ -61,7 +61,7 @@ static int cut(struct machine *m)
 		       (unsigned long long)input_offset(m->in) + (unsigned long long)(m->in->end - m->in->at));
 }
 
-static int refuse(struct machine *m, uint8_t op)
+static int pickle_refuse(struct machine *m, uint8_t op)
 {
 	static const struct { uint8_t byte; const char *name; } names[] = {
 #define OP(byte, name)
@@ -84,7 +84,7 @@ static int refuse(struct machine *m, uint8_t op)
 	return -EPERM;
 }
 
-static inline struct pickle_value *push(struct machine *m, uint8_t kind)
+static inline struct pickle_value *pickle_push(struct machine *m, uint8_t kind)
 {
 	struct pickle_value *v;
 
@@ -98,12 +98,12 @@ static inline struct pickle_value *push(struct machine *m, uint8_t kind)
 
 static int push_number(struct machine *m, uint8_t kind, int64_t number)
 {
-	push(m, kind)->number = number;
+	pickle_push(m, kind)->number = number;
 	return 0;
 }
 
 /* A little-endian number of `n` bytes that follows the opcode. */
-static inline bool take(struct machine *m, size_t n, uint64_t *value)
+static inline bool pickle_take(struct machine *m, size_t n, uint64_t *value)
 {
 	uint64_t word = 0;
 
@@ -126,7 +126,7 @@ static int op_long(struct machine *m, uint64_t len)
 	uint64_t value = 0;
 	size_t n = len < 8 ? (size_t)len : 8;
 
-	if (!take(m, n, &value) || !input_skip(m->in, len - n))
+	if (!pickle_take(m, n, &value) || !input_skip(m->in, len - n))
 		return cut(m);
 	if (n && n < 8 && value >> (8 * n - 1))
 		value |= ~0ull << (8 * n);
@@ -138,11 +138,11 @@ static int op_float(struct machine *m)
 	uint64_t bits;
 	double real;
 
-	if (!take(m, 8, &bits))
+	if (!pickle_take(m, 8, &bits))
 		return cut(m);
 	bits = be64toh(htole64(bits));
 	memcpy(&real, &bits, sizeof(real));
-	push(m, V_FLOAT)->real = real;
+	pickle_push(m, V_FLOAT)->real = real;
 	return 0;
 }
 
@@ -153,7 +153,7 @@ static int op_string(struct machine *m, uint64_t len)
 
 	if (!input_need(m->in, kept))
 		return cut(m);
-	rc = build_string(m->b, m->in->at, kept, push(m, V_STRING));
+	rc = build_string(m->b, m->in->at, kept, pickle_push(m, V_STRING));
 	m->in->at += kept;
 	if (rc == 0 && !input_skip(m->in, len - kept))
 		return cut(m);
@@ -192,7 +192,7 @@ static inline int memo_get(struct machine *m, uint64_t index)
 
 	if (index >= m->n_memo)
 		return bad(m, "a memo that was never made");
-	v = push(m, (uint8_t)(m->memo[index] >> MEMO_ID_BITS));
+	v = pickle_push(m, (uint8_t)(m->memo[index] >> MEMO_ID_BITS));
 	v->id = m->memo[index] & ((1u << MEMO_ID_BITS) - 1);
 	return 0;
 }
@@ -209,7 +209,7 @@ static int op_mark(struct machine *m)
 }
 
 /* How many of the topmost values may be taken: not those below a mark. */
-static bool has(const struct machine *m, size_t n)
+static bool pickle_has(const struct machine *m, size_t n)
 {
 	size_t floor = m->n_marks ? m->mark[m->n_marks - 1] : 0;
 
@@ -232,13 +232,13 @@ static int op_tuple(struct machine *m, size_t first, size_t n)
 	int rc = n == 2 ? build_pair(m->b, &m->stack[first], &v) : 0;
 
 	m->n = first;
-	*push(m, V_OTHER) = v;
+	*pickle_push(m, V_OTHER) = v;
 	return rc;
 }
 
 static int op_tuple_fixed(struct machine *m, size_t n)
 {
-	return has(m, n) ? op_tuple(m, m->n - n, n) : bad(m, "a tuple of nothing");
+	return pickle_has(m, n) ? op_tuple(m, m->n - n, n) : bad(m, "a tuple of nothing");
 }
 
 static int op_tuple_mark(struct machine *m)
@@ -253,7 +253,7 @@ static int into(struct machine *m, uint8_t kind, size_t first, size_t n)
 	const struct pickle_value *to;
 
 	m->n = first;
-	if (!has(m, 1))
+	if (!pickle_has(m, 1))
 		return bad(m, "values that belong to nothing");
 	to = &m->stack[first - 1];
 	if (to->kind == V_OTHER)	/* a tuple or a value that is not understood */
@@ -267,7 +267,7 @@ static int into(struct machine *m, uint8_t kind, size_t first, size_t n)
 
 static int op_into_fixed(struct machine *m, uint8_t kind, size_t n)
 {
-	return has(m, n) ? into(m, kind, m->n - n, n) : bad(m, "values are missing");
+	return pickle_has(m, n) ? into(m, kind, m->n - n, n) : bad(m, "values are missing");
 }
 
 static int op_into_mark(struct machine *m, uint8_t kind)
@@ -283,7 +283,7 @@ static int op_into_mark(struct machine *m, uint8_t kind)
 
 static int op_pop(struct machine *m)
 {
-	if (!has(m, 1))
+	if (!pickle_has(m, 1))
 		return bad(m, "nothing to drop");
 	m->n--;
 	return 0;
@@ -293,7 +293,7 @@ static int op_proto(struct machine *m)
 {
 	uint64_t version;
 
-	if (!take(m, 1, &version))
+	if (!pickle_take(m, 1, &version))
 		return cut(m);
 	return version >= 2 && version <= 5 ? 0 : bad(m, "a pickle of an unknown protocol");
 }
@@ -313,7 +313,7 @@ static int step(struct machine *m, uint8_t op)
 	size_t len = operand[op];
 	uint64_t n = 0;
 
-	if (len && !take(m, len, &n))
+	if (len && !pickle_take(m, len, &n))
 		return cut(m);
 	switch (op) {
 	case OP_BINGET:
@@ -326,8 +326,8 @@ static int step(struct machine *m, uint8_t op)
 	case OP_SHORT_BINUNICODE:
 	case OP_BINUNICODE:
 	case OP_BINUNICODE8: return op_string(m, n);
-	case OP_EMPTY_DICT: return build_dict(m->b, push(m, V_DICT));
-	case OP_EMPTY_LIST: return build_list(m->b, push(m, V_LIST));
+	case OP_EMPTY_DICT: return build_dict(m->b, pickle_push(m, V_DICT));
+	case OP_EMPTY_LIST: return build_list(m->b, pickle_push(m, V_LIST));
 	case OP_MARK: return op_mark(m);
 	case OP_MEMOIZE: return memo_put(m, m->n_memo);
 	case OP_BINPUT:
@@ -348,11 +348,11 @@ static int step(struct machine *m, uint8_t op)
 	case OP_PROTO: return op_proto(m);
 	case OP_POP: return op_pop(m);
 	case OP_FRAME: return 0;	/* tells how far to read ahead, which does not matter here */
-	default: return refuse(m, op);
+	default: return pickle_refuse(m, op);
 	}
 }
 
-static int run(struct machine *m)
+static int pickle_run(struct machine *m)
 {
 	uint8_t op;
 	int rc;
@@ -376,7 +376,7 @@ static int run(struct machine *m)
 int pickle_read(struct snap_input *in, struct snap_build *b, struct err *e)
 {
 	struct machine m = {.in = in, .b = b, .err = e};
-	int rc = run(&m);
+	int rc = pickle_run(&m);
 
 	free(m.stack);
 	free(m.mark);
