@@ -4,7 +4,6 @@
  */
 #include "input/dump/dump.h"
 
-#include <elf.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +17,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "formats/elf.h"
 #include "base/banned.h"
 
 #define DUMP_MACHINE	190		/* EM_CUDA */
@@ -36,8 +36,8 @@ struct dump {
 	int fd;			/* -1: everything is in memory */
 	bool mapped;		/* base is a mapping, not malloc */
 	uint64_t n_read;	/* bytes read so far, bounded */
-	uint64_t shoff;
-	uint32_t shstride, n_sections;
+	struct elf_sections sections;
+	uint32_t n_sections;
 	uint32_t strings;	/* section of the strings of the tables, 0 = none */
 	uint8_t *read;		/* per section: has been read (of a file), or failed */
 	uint32_t *order;	/* sections by type, then parent */
@@ -200,17 +200,6 @@ static int dump_expand(struct dump *d, struct err *e)
 
 /* --- sections ----------------------------------------------------------------------------------- */
 
-/* False when there is no such section. */
-static bool dump_section(const struct dump *d, uint32_t i, Elf64_Shdr *s)
-{
-	uint64_t off = d->shoff + (uint64_t)i * d->shstride;
-
-	if (i >= d->n_sections || !dump_inside(d, off, sizeof(*s)))
-		return false;
-	memcpy(s, d->base + off, sizeof(*s));
-	return true;
-}
-
 /* The table that a section holds (enum dump_table), 0 = none of them. */
 static uint32_t dump_table_of(const Elf64_Shdr *s)
 {
@@ -230,11 +219,11 @@ static bool is_lazy(uint32_t table)
 
 static int check_header(const struct dump *d, Elf64_Ehdr *h, struct err *e)
 {
+	struct elf_source file = elf_in_memory((struct bytes){d->base, d->len});
+
 	if (d->len < sizeof(*h))
 		return err_set(e, -EBADMSG, "not a GPU core dump: only %zu bytes", d->len);
-	memcpy(h, d->base, sizeof(*h));
-	if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64 ||
-	    h->e_ident[EI_DATA] != ELFDATA2LSB)
+	if (!elf_header(&file, h))
 		return err_set(e, -EINVAL, "not a GPU core dump: not a 64-bit ELF file");
 	if (h->e_machine != DUMP_MACHINE)
 		return err_set(e, -EINVAL, "not a GPU core dump: ELF machine %u, expected %d%s",
@@ -251,42 +240,35 @@ static int check_header(const struct dump *d, Elf64_Ehdr *h, struct err *e)
 	return 0;
 }
 
-/* More than 65,279 sections do not fit the header: then the count is in section 0. */
 static int read_headers(struct dump *d, const Elf64_Ehdr *h, struct err *e)
 {
-	uint64_t n = h->e_shnum, room;
-	Elf64_Shdr zero;
+	struct elf_sections *all = &d->sections;
 	int rc;
 
-	d->shoff = h->e_shoff;
-	d->shstride = h->e_shentsize;
-	rc = dump_read(d, d->shoff, sizeof(zero), e);
+	/* section 0 may say how many there are */
+	rc = dump_read(d, h->e_shoff, sizeof(Elf64_Shdr), e);
 	if (rc != 0)
 		return rc;
-	memcpy(&zero, d->base + d->shoff, sizeof(zero));
-	if (n == 0)
-		n = zero.sh_size;
-	room = (d->len - d->shoff) / d->shstride;
-	if (n == 0 || n > room || n > UINT32_MAX)
+	elf_sections_open(all, elf_in_memory((struct bytes){d->base, d->len}), h);
+	if (all->n == 0 || all->n > all->room || all->n > UINT32_MAX)
 		return err_set(e, -EBADMSG, "the GPU core dump is cut short: room for %llu of %llu sections",
-			       (unsigned long long)room, (unsigned long long)n);
-	d->n_sections = (uint32_t)n;
-	return dump_read(d, d->shoff, n * d->shstride, e);
+			       (unsigned long long)all->room, (unsigned long long)all->n);
+	d->n_sections = (uint32_t)all->n;
+	return dump_read(d, all->at, all->n * all->stride, e);
 }
 
 /* The strings of the tables are in the string table that does not hold the names of the sections. */
-static void dump_find_strings(struct dump *d, const Elf64_Ehdr *h)
+static void dump_find_strings(struct dump *d)
 {
-	uint32_t i, names = h->e_shstrndx;
+	uint64_t names = d->sections.names;
 	Elf64_Shdr s;
+	uint32_t i;
 
-	if (names == SHN_XINDEX && dump_section(d, 0, &s))
-		names = s.sh_link;
 	for (i = 1; i < d->n_sections && !d->strings; i++)
-		if (i != names && dump_section(d, i, &s) && s.sh_type == SHT_STRTAB)
+		if (i != names && elf_section(&d->sections, i, &s) && s.sh_type == SHT_STRTAB)
 			d->strings = i;
 	if (!d->strings && names < d->n_sections)
-		d->strings = names;
+		d->strings = (uint32_t)names;
 }
 
 /* Neighbouring tables are read together: a dump has one small section per lane and kind. */
@@ -298,7 +280,7 @@ static int read_tables(struct dump *d, struct err *e)
 	int rc = 0;
 
 	for (i = 1; i < d->n_sections && rc == 0; i++) {
-		if (!dump_section(d, i, &s))
+		if (!elf_section(&d->sections, i, &s))
 			continue;
 		table = dump_table_of(&s);
 		if ((!table && s.sh_type != SHT_STRTAB) || s.sh_size == 0)
@@ -341,7 +323,7 @@ static struct parent_key parent_key(const struct dump *d, uint32_t section)
 	struct parent_key k = {.section = section};
 	Elf64_Shdr s;
 
-	if (dump_section(d, section, &s)) {
+	if (elf_section(&d->sections, section, &s)) {
 		k.link = s.sh_link;
 		k.info = s.sh_info;
 	}
@@ -377,7 +359,7 @@ static void index_sections(struct dump *d)
 	Elf64_Shdr s;
 
 	for (i = 1; i < d->n_sections; i++)
-		if (dump_section(d, i, &s))
+		if (elf_section(&d->sections, i, &s))
 			next[dump_table_of(&s)]++;
 	for (t = 1; t < DUMP_TABLES_END; t++) {
 		d->first[t] = n;
@@ -387,7 +369,7 @@ static void index_sections(struct dump *d)
 	d->first[DUMP_TABLES_END] = n;
 	d->order = xcalloc((size_t)n + 1, sizeof(*d->order));
 	for (i = 1; i < d->n_sections; i++) {
-		t = dump_section(d, i, &s) ? dump_table_of(&s) : 0;
+		t = elf_section(&d->sections, i, &s) ? dump_table_of(&s) : 0;
 		/* headers overlapping a table they describe could have changed in between */
 		if (t && next[t] < d->first[t + 1])
 			d->order[next[t]++] = i;
@@ -409,7 +391,7 @@ static int dump_parse(struct dump *d, struct err *e)
 	if (rc != 0)
 		return rc;
 	d->read = xcalloc(d->n_sections, 1);
-	dump_find_strings(d, &h);
+	dump_find_strings(d);
 	rc = read_tables(d, e);
 	if (rc != 0)
 		return rc;
@@ -482,7 +464,7 @@ struct bytes dump_bytes(struct dump *d, uint32_t section)
 	struct bytes none = {NULL, 0};
 	Elf64_Shdr s;
 
-	if (section == 0 || !dump_section(d, section, &s) || s.sh_type == SHT_NOBITS || s.sh_size == 0 ||
+	if (section == 0 || !elf_section(&d->sections, section, &s) || s.sh_type == SHT_NOBITS || s.sh_size == 0 ||
 	    !dump_inside(d, s.sh_offset, s.sh_size))
 		return none;
 	if (!d->read[section])
@@ -496,7 +478,7 @@ uint64_t dump_address(struct dump *d, uint32_t section)
 {
 	Elf64_Shdr s;
 
-	return dump_section(d, section, &s) ? s.sh_addr : 0;
+	return elf_section(&d->sections, section, &s) ? s.sh_addr : 0;
 }
 
 /* The stride is the section's entry size; drivers leave it 0 for the one row of the metadata. */
@@ -510,7 +492,7 @@ static uint32_t count_rows(struct dump *d, uint32_t section)
 	Elf64_Shdr s;
 	uint64_t n;
 
-	if (section == 0 || !dump_section(d, section, &s) || stride_of(&s) == 0)
+	if (section == 0 || !elf_section(&d->sections, section, &s) || stride_of(&s) == 0)
 		return 0;
 	n = s.sh_size / stride_of(&s);
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
@@ -523,7 +505,7 @@ bool dump_row(struct dump *d, uint32_t section, uint32_t index, struct dump_row 
 	uint64_t stride;
 
 	*row = (struct dump_row){.dump = d};
-	if (index >= count_rows(d, section) || !dump_section(d, section, &s))
+	if (index >= count_rows(d, section) || !elf_section(&d->sections, section, &s))
 		return false;
 	b = dump_bytes(d, section);
 	stride = stride_of(&s);
@@ -551,7 +533,7 @@ static size_t lower_bound(const struct dump *d, const uint32_t *list, size_t n, 
 
 	while (from < n) {
 		mid = from + (n - from) / 2;
-		if (dump_section(d, list[mid], &s) &&
+		if (elf_section(&d->sections, list[mid], &s) &&
 		    (s.sh_link < link || (s.sh_link == link && s.sh_info < info)))
 			from = mid + 1;
 		else
@@ -592,7 +574,7 @@ bool dump_parent(const struct dump_row *row, struct dump_row *parent)
 	Elf64_Shdr s;
 
 	*parent = (struct dump_row){.dump = row->dump};
-	return row->section && dump_section(row->dump, row->section, &s) &&
+	return row->section && elf_section(&row->dump->sections, row->section, &s) &&
 	       dump_row(row->dump, s.sh_link, s.sh_info, parent);
 }
 
