@@ -187,7 +187,7 @@ static bool carry_one(struct sass_eval *e, const struct sass_math *m, int k, siz
 	return true;
 }
 
-static bool carries(struct sass_eval *e, const struct sass_math *m, size_t at, unsigned *count)
+static bool count_carries(struct sass_eval *e, const struct sass_math *m, size_t at, unsigned *count)
 {
 	unsigned one, other;
 
@@ -223,7 +223,7 @@ static bool math_value(struct sass_eval *e, size_t i, uint64_t *value, unsigned 
 	e->depth++;
 	if (!(m->op == SASS_COPY || source_value(e, &m->a, m->ab_64, i, &in.a)) ||
 	    !source_value(e, &m->b, m->ab_64, i, &in.b) || !source_value(e, &m->c, m->c_64, i, &in.c) ||
-	    !carries(e, m, i, &in.carry)) {
+	    !count_carries(e, m, i, &in.carry)) {
 		e->depth--;
 		return false;
 	}

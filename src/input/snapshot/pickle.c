@@ -45,7 +45,7 @@ struct machine {
 	uint64_t op_at;		/* offset of the opcode at work */
 };
 
-static int bad(struct machine *m, const char *what)
+static int pickle_bad(struct machine *m, const char *what)
 {
 	if (m->in->failed)
 		return m->in->failed;
@@ -53,7 +53,7 @@ static int bad(struct machine *m, const char *what)
 		       (unsigned long long)m->op_at);
 }
 
-static int cut(struct machine *m)
+static int pickle_cut(struct machine *m)
 {
 	if (m->in->failed)
 		return m->in->failed;
@@ -127,7 +127,7 @@ static int op_long(struct machine *m, uint64_t len)
 	size_t n = len < 8 ? (size_t)len : 8;
 
 	if (!pickle_take(m, n, &value) || !input_skip(m->in, len - n))
-		return cut(m);
+		return pickle_cut(m);
 	if (n && n < 8 && value >> (8 * n - 1))
 		value |= ~0ull << (8 * n);
 	return push_number(m, V_INT, (int64_t)value);
@@ -139,7 +139,7 @@ static int op_float(struct machine *m)
 	double real;
 
 	if (!pickle_take(m, 8, &bits))
-		return cut(m);
+		return pickle_cut(m);
 	bits = be64toh(htole64(bits));
 	memcpy(&real, &bits, sizeof(real));
 	pickle_push(m, V_FLOAT)->real = real;
@@ -152,11 +152,11 @@ static int op_string(struct machine *m, uint64_t len)
 	int rc;
 
 	if (!input_need(m->in, kept))
-		return cut(m);
+		return pickle_cut(m);
 	rc = build_string(m->b, m->in->at, kept, pickle_push(m, V_STRING));
 	m->in->at += kept;
 	if (rc == 0 && !input_skip(m->in, len - kept))
-		return cut(m);
+		return pickle_cut(m);
 	return rc;
 }
 
@@ -168,10 +168,10 @@ static int memo_put(struct machine *m, uint64_t index)
 	size_t cap = m->cap_memo;
 
 	if (!m->n)
-		return bad(m, "a memo of nothing");
+		return pickle_bad(m, "a memo of nothing");
 	/* writers count from 0, one memo for a byte or more: larger numbers are made up */
 	if (index > m->op_at)
-		return bad(m, "a memo out of order");
+		return pickle_bad(m, "a memo out of order");
 	if (index >= cap) {
 		while (index >= cap)
 			cap = cap ? cap + cap / 2 + 1 : 256;
@@ -191,7 +191,7 @@ static inline int memo_get(struct machine *m, uint64_t index)
 	struct pickle_value *v;
 
 	if (index >= m->n_memo)
-		return bad(m, "a memo that was never made");
+		return pickle_bad(m, "a memo that was never made");
 	v = pickle_push(m, (uint8_t)(m->memo[index] >> MEMO_ID_BITS));
 	v->id = m->memo[index] & ((1u << MEMO_ID_BITS) - 1);
 	return 0;
@@ -202,7 +202,7 @@ static inline int memo_get(struct machine *m, uint64_t index)
 static int op_mark(struct machine *m)
 {
 	if (m->n_marks >= DEPTH_MAX)
-		return bad(m, "too many things inside each other");
+		return pickle_bad(m, "too many things inside each other");
 	m->mark = xgrow(m->mark, m->n_marks, &m->cap_marks, sizeof(*m->mark));
 	m->mark[m->n_marks++] = m->n;
 	return 0;
@@ -238,36 +238,36 @@ static int op_tuple(struct machine *m, size_t first, size_t n)
 
 static int op_tuple_fixed(struct machine *m, size_t n)
 {
-	return pickle_has(m, n) ? op_tuple(m, m->n - n, n) : bad(m, "a tuple of nothing");
+	return pickle_has(m, n) ? op_tuple(m, m->n - n, n) : pickle_bad(m, "a tuple of nothing");
 }
 
 static int op_tuple_mark(struct machine *m)
 {
 	size_t first, n;
 
-	return above_mark(m, &first, &n) ? op_tuple(m, first, n) : bad(m, "no mark");
+	return above_mark(m, &first, &n) ? op_tuple(m, first, n) : pickle_bad(m, "no mark");
 }
 
-static int into(struct machine *m, uint8_t kind, size_t first, size_t n)
+static int op_into(struct machine *m, uint8_t kind, size_t first, size_t n)
 {
 	const struct pickle_value *to;
 
 	m->n = first;
 	if (!pickle_has(m, 1))
-		return bad(m, "values that belong to nothing");
+		return pickle_bad(m, "values that belong to nothing");
 	to = &m->stack[first - 1];
 	if (to->kind == V_OTHER)	/* a tuple or a value that is not understood */
-		return bad(m, "values put into something else than a list or dictionary");
+		return pickle_bad(m, "values put into something else than a list or dictionary");
 	if (to->kind != kind)
-		return bad(m, kind == V_DICT ? "keys set of something else than a dictionary" :
-				"values appended to something else than a list");
+		return pickle_bad(m, kind == V_DICT ? "keys set of something else than a dictionary" :
+				    "values appended to something else than a list");
 	return kind == V_DICT ? build_set(m->b, to->id, &m->stack[first], n) :
 				build_append(m->b, to->id, &m->stack[first], n);
 }
 
 static int op_into_fixed(struct machine *m, uint8_t kind, size_t n)
 {
-	return pickle_has(m, n) ? into(m, kind, m->n - n, n) : bad(m, "values are missing");
+	return pickle_has(m, n) ? op_into(m, kind, m->n - n, n) : pickle_bad(m, "values are missing");
 }
 
 static int op_into_mark(struct machine *m, uint8_t kind)
@@ -275,16 +275,16 @@ static int op_into_mark(struct machine *m, uint8_t kind)
 	size_t first, n;
 
 	if (!above_mark(m, &first, &n))
-		return bad(m, "no mark");
+		return pickle_bad(m, "no mark");
 	if (kind == V_DICT && n % 2)
-		return bad(m, "a key without a value");
-	return into(m, kind, first, n);
+		return pickle_bad(m, "a key without a value");
+	return op_into(m, kind, first, n);
 }
 
 static int op_pop(struct machine *m)
 {
 	if (!pickle_has(m, 1))
-		return bad(m, "nothing to drop");
+		return pickle_bad(m, "nothing to drop");
 	m->n--;
 	return 0;
 }
@@ -294,8 +294,8 @@ static int op_proto(struct machine *m)
 	uint64_t version;
 
 	if (!pickle_take(m, 1, &version))
-		return cut(m);
-	return version >= 2 && version <= 5 ? 0 : bad(m, "a pickle of an unknown protocol");
+		return pickle_cut(m);
+	return version >= 2 && version <= 5 ? 0 : pickle_bad(m, "a pickle of an unknown protocol");
 }
 
 /* --- the loop --------------------------------------------------------------------------------- */
@@ -308,13 +308,13 @@ static const uint8_t operand[256] = {
 	[OP_FRAME] = 8, [OP_BINUNICODE8] = 8,
 };
 
-static int step(struct machine *m, uint8_t op)
+static int pickle_step(struct machine *m, uint8_t op)
 {
 	size_t len = operand[op];
 	uint64_t n = 0;
 
 	if (len && !pickle_take(m, len, &n))
-		return cut(m);
+		return pickle_cut(m);
 	switch (op) {
 	case OP_BINGET:
 	case OP_LONG_BINGET: return memo_get(m, n);
@@ -322,7 +322,7 @@ static int step(struct machine *m, uint8_t op)
 	case OP_BININT2: return push_number(m, V_INT, (int64_t)n);
 	case OP_BININT: return push_number(m, V_INT, (int32_t)(uint32_t)n);
 	case OP_LONG1: return op_long(m, n);
-	case OP_LONG4: return n <= INT32_MAX ? op_long(m, n) : bad(m, "a number of negative length");
+	case OP_LONG4: return n <= INT32_MAX ? op_long(m, n) : pickle_bad(m, "a number of negative length");
 	case OP_SHORT_BINUNICODE:
 	case OP_BINUNICODE:
 	case OP_BINUNICODE8: return op_string(m, n);
@@ -360,14 +360,14 @@ static int pickle_run(struct machine *m)
 	for (;;) {
 		m->op_at = input_offset(m->in);
 		if (!input_need(m->in, 1))
-			return cut(m);
+			return pickle_cut(m);
 		op = *m->in->at++;
 		if (op == OP_STOP)
-			return m->n && !m->n_marks ? build_root(m->b, &m->stack[m->n - 1]) : bad(m, "an early end");
+			return m->n && !m->n_marks ? build_root(m->b, &m->stack[m->n - 1]) : pickle_bad(m, "an early end");
 		/* two thirds of all opcodes */
-		rc = op == OP_BINGET && m->in->at < m->in->end ? memo_get(m, *m->in->at++) : step(m, op);
+		rc = op == OP_BINGET && m->in->at < m->in->end ? memo_get(m, *m->in->at++) : pickle_step(m, op);
 		if (rc == 0 && m->n > STACK_FREE + m->op_at / STACK_BYTES)
-			rc = bad(m, "too many values that belong to nothing");
+			rc = pickle_bad(m, "too many values that belong to nothing");
 		if (rc != 0)
 			return rc;
 	}

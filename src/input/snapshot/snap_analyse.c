@@ -161,7 +161,7 @@ size_t snap_holders(const struct snap_device *d, const struct snap_lines *l, siz
 
 /* --- the last oom ---------------------------------------------------------------------------------- */
 
-static bool changes(const struct snap_replay *r, uint8_t action)
+static bool changes_memory(const struct snap_replay *r, uint8_t action)
 {
 	return action == SNAP_ALLOC || action == r->free_action || action == SNAP_FREE_COMPLETED ||
 	       (action >= SNAP_SEGMENT_ALLOC && action <= SNAP_SEGMENT_UNMAP);
@@ -185,7 +185,7 @@ static void find_oom(struct snap_device *d, const struct snap_lines *l)
 				.seen = had > o->seen ? had : o->seen,
 				.line = l->of_stack[e->stack]};
 		} else if (o->found) {
-			o->exact &= !changes(r, e->action);
+			o->exact &= !changes_memory(r, e->action);
 			o->later += e->action == SNAP_ALLOC;
 		}
 	}
@@ -348,7 +348,7 @@ static void find_growth(struct snap_device *d, const struct snap_lines *l)
 
 /* --- over time ------------------------------------------------------------------------------------- */
 
-static void lift(uint64_t *most, int64_t to)
+static void lift_to(uint64_t *most, int64_t to)
 {
 	if (to > 0 && (uint64_t)to > *most)
 		*most = (uint64_t)to;
@@ -378,12 +378,12 @@ void snap_timeline(const struct snap_device *d, uint64_t *most, size_t n)
 		at = part_of_time(r, i, n);
 		/* nothing happened in between: what was live stays so */
 		for (; filled < at; filled++)
-			lift(&most[filled], now.allocated);
+			lift_to(&most[filled], now.allocated);
 		replay_step(r, i, &now);
-		lift(&most[at], now.allocated);
+		lift_to(&most[at], now.allocated);
 	}
 	for (; filled < n; filled++)
-		lift(&most[filled], now.allocated);
+		lift_to(&most[filled], now.allocated);
 }
 
 void snap_analyse(struct snap_device *d, const struct snapshot *s, const struct snap_lines *l, int device)

@@ -39,7 +39,7 @@ static void place_blocks(struct snapshot *s)
 }
 
 /* The ends of arrays that were grown by doubling are given back: analysing needs memory, too. */
-static void *trim(void *array, size_t n, size_t *cap, size_t size)
+static void *trim_array(void *array, size_t n, size_t *cap, size_t size)
 {
 	*cap = n ? n : 1;
 	return xrealloc(array, *cap, size);
@@ -62,8 +62,8 @@ static struct snapshot *read_from(struct snap_input *in, struct err *e)
 		snap_free(s);
 		return NULL;
 	}
-	s->event = trim(s->event, s->n_events, &s->cap_events, sizeof(*s->event));
-	s->block = trim(s->block, s->n_blocks, &s->cap_blocks, sizeof(*s->block));
+	s->event = trim_array(s->event, s->n_events, &s->cap_events, sizeof(*s->event));
+	s->block = trim_array(s->block, s->n_blocks, &s->cap_blocks, sizeof(*s->block));
 	place_blocks(s);
 	return s;
 }

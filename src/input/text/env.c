@@ -276,7 +276,7 @@ static void read_gpu_count(struct text_env *e, const char *s, const char *name)
 		e->gpus = name[-3] - '0';
 }
 
-static void read_gpu(struct text_env *e, const char *s)
+static void read_gpu_name(struct text_env *e, const char *s)
 {
 	const char *at = find_gpu(s);
 	size_t n;
@@ -697,7 +697,7 @@ void env_line(struct text_env *e, const char *s, uint64_t number)
 	read_cuda(e, s);
 	read_torch(e, s);
 	read_conda(e, s);
-	read_gpu(e, s);
+	read_gpu_name(e, s);
 	read_surroundings(e, s);
 	read_launcher(e, s);
 	read_available(e, s);

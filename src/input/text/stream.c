@@ -235,7 +235,7 @@ char *stream_room(struct stream *st, size_t *size)
 }
 
 /* PowerShell writes two bytes a character: the second ones are dropped. */
-static size_t narrow(struct stream *st, char *s, size_t n)
+static size_t narrow_utf16(struct stream *st, char *s, size_t n)
 {
 	size_t kept = 0;
 
@@ -251,7 +251,7 @@ static size_t narrow(struct stream *st, char *s, size_t n)
 
 void stream_filled(struct stream *st, size_t n)
 {
-	size_t kept = narrow(st, st->buf + st->len, n);
+	size_t kept = narrow_utf16(st, st->buf + st->len, n);
 	char *nl;
 
 	st->bytes += n;
