@@ -65,7 +65,6 @@ static void take_dynamic_address(struct elf_file *f, const Elf64_Dyn *d)
 	case DT_SYMTAB: f->symtab = d->d_un.d_ptr; break;
 	case DT_GNU_HASH: f->gnu_hash = d->d_un.d_ptr; break;
 	case DT_HASH: f->sysv_hash = d->d_un.d_ptr; break;
-	case DT_VERSYM: f->versym = d->d_un.d_ptr; break;
 	case DT_FLAGS_1: f->no_default = d->d_un.d_val & DF_1_NODEFLIB; break;
 	default: break;
 	}
@@ -145,7 +144,6 @@ static void read_segments(struct elf_file *f, struct pool *pool, const Elf64_Ehd
 {
 	Elf64_Phdr ph[PHDR_MAX];
 	size_t n = h->e_phnum < PHDR_MAX ? h->e_phnum : PHDR_MAX;
-	char interp[256];
 
 	if (h->e_phentsize != sizeof(ph[0]) || read_at(f, h->e_phoff, ph, n * sizeof(ph[0])) != n * sizeof(ph[0])) {
 		f->broken = "cut short";
@@ -159,11 +157,6 @@ static void read_segments(struct elf_file *f, struct pool *pool, const Elf64_Ehd
 			read_dynamic(f, pool, &ph[i]);
 		else if (ph[i].p_type == PT_NOTE && !f->build_id_len)
 			read_notes(f, &ph[i]);
-		else if (ph[i].p_type == PT_INTERP && ph[i].p_filesz < sizeof(interp)) {
-			size_t len = read_at(f, ph[i].p_offset, interp, (size_t)ph[i].p_filesz);
-
-			f->interp = pool_copy(pool, interp, strnlen(interp, len));
-		}
 	}
 }
 

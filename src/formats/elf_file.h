@@ -27,11 +27,11 @@ struct elf_file {
 	uint16_t machine;
 	struct elf_load load[ELF_LOADS_MAX];
 	unsigned n_loads;
-	const char *interp, *soname, *rpath, *runpath;	/* NULL: has none */
+	const char *soname, *rpath, *runpath;	/* NULL: has none */
 	const char **needed;
 	unsigned n_needed;
 	bool no_default;	/* DF_1_NODEFLIB */
-	uint64_t strtab, strsize, symtab, gnu_hash, versym, sysv_hash;	/* addresses; 0 none */
+	uint64_t strtab, strsize, symtab, gnu_hash, sysv_hash;	/* addresses; 0 none */
 	uint8_t build_id[32];
 	unsigned build_id_len;
 	unsigned steps;		/* work done by elf_exports */

@@ -302,11 +302,9 @@ static void fill_grid(struct hunt *h)
 	c->grid_id = dump_get(&h->grid, DUMP_GRID_ID);
 	c->entry = dump_get(&h->grid, DUMP_GRID_ENTRY);
 	c->context = dump_get(&h->grid, DUMP_GRID_CONTEXT);
-	c->regs = (uint32_t)dump_get(&h->grid, DUMP_GRID_REGS);
 	for (i = 0; i < 3; i++) {
 		c->grid[i] = (uint32_t)dump_get(&h->grid, DUMP_GRID_GRID_X + i);
 		c->block[i] = (uint32_t)dump_get(&h->grid, DUMP_GRID_BLOCK_X + i);
-		c->cluster[i] = (uint32_t)dump_get(&h->grid, DUMP_GRID_CLUSTER_X + i);
 	}
 	c->params = dump_child_bytes(&h->grid, DUMP_PARAMS);
 	c->params_offset = dump_get(&h->grid, DUMP_GRID_PARAMS_OFFSET);
@@ -400,8 +398,6 @@ static void find_function(struct hunt *h)
 	code = image_code(h->image, c->pc, SASS_BYTES);
 	if (!code)
 		return;
-	memcpy(c->code, code, SASS_BYTES);
-	c->code_known = true;
 	c->decoded = sass_decode(code, c->arch, &c->insn) && c->pc_exact;
 	c->space = c->decoded ? c->insn.space : SASS_NOWHERE;
 }

@@ -379,7 +379,6 @@ static enum dict_role role_of_keys(const struct pickle_value *v, size_t n)
 
 static void set_top(struct snap_build *b, const struct pickle_value *v, size_t n)
 {
-	b->top_seen = true;
 	for (size_t i = 0; i < n; i += 2) {
 		if (v[i].kind != V_STRING)
 			continue;

@@ -308,7 +308,6 @@ static void read_surroundings(struct text_env *e, const char *s)
 	e->container |= strcasestr(s, "docker") || strcasestr(s, "podman") || strcasestr(s, "kubernetes") || strcasestr(s, "k8s") || strcasestr(s, "kubectl") ||
 			strcasestr(s, "singularity") || strcasestr(s, "apptainer") || strcasestr(s, "container") ||
 			strcasestr(s, "lxc") || strcasestr(s, "lxd") || strstr(s, "enroot") || docker_prompt(s);
-	e->slurm |= strcasestr(s, "slurm") || strstr(s, "srun");
 	e->hangs |= strcasestr(s, " hang") || strcasestr(s, "hangs") || strcasestr(s, "hung ") || strcasestr(s, "stuck") ||
 		    strcasestr(s, "no progress") || strcasestr(s, "freezes") || strcasestr(s, "deadlock") || strcasestr(s, "nothing happens") ||
 		    strcasestr(s, "no output,") || strcasestr(s, "never finishes") || strcasestr(s, "does not go on") || strcasestr(s, "waits forever");
@@ -601,7 +600,6 @@ static void read_smi(struct text_env *e, const char *s)
 	int index;
 	unsigned pid;
 
-	e->smi |= strstr(s, "NVIDIA-SMI") || strstr(s, "nvidia-smi");
 	e->no_processes |= strstr(s, "No running processes found") || strcasestr(s, "no process listed") || strcasestr(s, "no processes listed");
 	if (slash) {
 		from = slash;
