@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/pool.h"
-#include "formats/elf.h"
+#include "formats/elf_sections.h"
 
 #define ELF_LOADS_MAX	32
 #define ELF_NEEDED_MAX	256

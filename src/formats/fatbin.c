@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "formats/elf.h"
+#include "formats/elf_sections.h"
 #include "formats/fatbin_priv.h"
 #include "base/banned.h"
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "formats/elf.h"
+#include "formats/elf_sections.h"
 #include "base/banned.h"
 
 /* Bounds on what a lying file can make us look at; images of PyTorch have a few thousand of each. */

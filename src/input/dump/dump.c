@@ -17,7 +17,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "formats/elf.h"
+#include "formats/elf_sections.h"
 #include "base/banned.h"
 
 #define DUMP_MACHINE	190		/* EM_CUDA */

@@ -2,8 +2,8 @@
  * The sections of a 64-bit ELF file: a library, a core dump, a module of GPU code. Any bytes may be given, none is
  * trusted: every access is checked against the length of the file.
  */
-#ifndef CUWHY_ELF_H
-#define CUWHY_ELF_H
+#ifndef CUWHY_ELF_SECTIONS_H
+#define CUWHY_ELF_SECTIONS_H
 
 #include <elf.h>
 #include <stdbool.h>

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "formats/elf.h"
+#include "formats/elf_sections.h"
 
 #define UNUSED(state)	(void)(state)
 #define SECTIONS	4

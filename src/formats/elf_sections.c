@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sections of a 64-bit ELF file (see elf.h).
+ * The sections of a 64-bit ELF file (see elf_sections.h).
  */
-#include "formats/elf.h"
+#include "formats/elf_sections.h"
 
 #include <errno.h>
 #include <unistd.h>
