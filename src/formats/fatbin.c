@@ -3,7 +3,6 @@
  */
 #include "formats/fatbin.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "formats/elf_sections.h"
 #include "base/banned.h"
 
 static void fatbin_damage(struct fatbin *f, const char *why)
@@ -34,25 +34,7 @@ struct source {
 
 static bool source_read(const struct source *s, uint64_t off, void *to, size_t n)
 {
-	ssize_t got;
-
-	if (off > s->len || n > s->len - off)
-		return false;
-	if (s->fd < 0) {
-		memcpy(to, s->data + off, n);
-		return true;
-	}
-	while (n > 0) {
-		got = pread(s->fd, to, n, (off_t)off);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		to = (uint8_t *)to + got;
-		off += (uint64_t)got;
-		n -= (size_t)got;
-	}
-	return true;
+	return elf_get(&(struct elf_source){s->fd, s->data, s->len}, off, to, n);
 }
 
 /* O_NONBLOCK: a pipe in the place of a library must not stop us. */
@@ -83,49 +65,13 @@ struct span {
 	bool linked;
 };
 
-static bool elf_is_ours(const struct source *s, Elf64_Ehdr *h)
-{
-	return source_read(s, 0, h, sizeof(*h)) && memcmp(h->e_ident, ELFMAG, SELFMAG) == 0 &&
-	       h->e_ident[EI_CLASS] == ELFCLASS64 && h->e_ident[EI_DATA] == ELFDATA2LSB;
-}
-
-static bool fatbin_section(const struct source *s, const Elf64_Ehdr *h, uint64_t i, Elf64_Shdr *to)
-{
-	return h->e_shoff <= s->len && source_read(s, h->e_shoff + i * h->e_shentsize, to, sizeof(*to));
-}
-
-static uint64_t fatbin_section_count(const struct source *s, const Elf64_Ehdr *h)
-{
-	Elf64_Shdr zero;
-
-	if (h->e_shnum)
-		return h->e_shnum;
-	return fatbin_section(s, h, 0, &zero) && zero.sh_size < SECTIONS_MAX ? zero.sh_size : 0;
-}
-
-static uint64_t fatbin_names_index(const struct source *s, const Elf64_Ehdr *h)
-{
-	Elf64_Shdr zero;
-
-	if (h->e_shstrndx != SHN_XINDEX)
-		return h->e_shstrndx;
-	return fatbin_section(s, h, 0, &zero) ? zero.sh_link : 0;
-}
-
 /* ".nv_fatbin" or "__nv_relfatbin". */
-static bool has_fatbins(const struct source *s, const Elf64_Shdr *names, const Elf64_Shdr *section, bool *linked)
+static bool has_fatbins(const struct elf_sections *all, const Elf64_Shdr *names, const Elf64_Shdr *s, bool *linked)
 {
-	char name[16] = "";
-	uint64_t left;
-
-	if (section->sh_type == SHT_NOBITS || section->sh_name >= names->sh_size)
+	if (s->sh_type == SHT_NOBITS || s->sh_size == 0)
 		return false;
-	left = names->sh_size - section->sh_name;
-	if (names->sh_offset > s->len ||
-	    !source_read(s, names->sh_offset + section->sh_name, name, left < sizeof(name) ? left : sizeof(name)))
-		return false;
-	*linked = memcmp(name, "__nv_relfatbin", sizeof("__nv_relfatbin")) == 0;
-	return *linked || memcmp(name, ".nv_fatbin", sizeof(".nv_fatbin")) == 0;
+	*linked = elf_section_is(all, names, s, "__nv_relfatbin");
+	return *linked || elf_section_is(all, names, s, ".nv_fatbin");
 }
 
 static bool span_overlaps(const struct span *spans, int n, uint64_t off, uint64_t len)
@@ -158,26 +104,26 @@ static int span_add(const struct source *s, struct span *spans, int n, const Elf
 /* Returns how many; `f` gets `scanned` and damage. -ENOEXEC: not a file for us. */
 static int sections_find(const struct source *s, struct span *spans, struct fatbin *f, struct err *e)
 {
+	struct elf_source file = {s->fd, s->data, s->len};
+	struct elf_sections all;
 	Elf64_Shdr names, section;
-	uint64_t i, count;
 	Elf64_Ehdr h;
 	bool linked;
 	int n = 0, before;
 
-	if (!elf_is_ours(s, &h))
+	if (!elf_header(&file, &h))
 		return err_set(e, -ENOEXEC, "not a 64-bit ELF file");
-	f->scanned = h.e_shoff == 0 || (h.e_shnum == 0 && fatbin_section_count(s, &h) == 0);
-	if (f->scanned && h.e_shoff == 0)
+	f->scanned = h.e_shoff == 0;
+	if (f->scanned)
 		return 0;
-	count = fatbin_section_count(s, &h);
-	if (h.e_shentsize < sizeof(section) || count == 0 || !fatbin_section(s, &h, count - 1, &section) ||
-	    !fatbin_section(s, &h, fatbin_names_index(s, &h), &names)) {
+	if (!elf_sections_open(&all, file, &h) || all.n == 0 || all.n > SECTIONS_MAX || all.n > all.room ||
+	    !elf_section(&all, all.names, &names)) {
 		f->scanned = true;
 		fatbin_damage(f, "its list of sections is broken or cut off");
 		return 0;
 	}
-	for (i = 1; i < count && fatbin_section(s, &h, i, &section); i++) {
-		if (section.sh_size == 0 || !has_fatbins(s, &names, &section, &linked))
+	for (uint64_t i = 1; elf_section(&all, i, &section); i++) {
+		if (!has_fatbins(&all, &names, &section, &linked))
 			continue;
 		before = n;
 		n = span_add(s, spans, n, &section, f);

@@ -28,28 +28,28 @@ void intern_release(struct intern *t)
 	*t = (struct intern){0};
 }
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint64_t intern_mix(uint64_t a, uint64_t b)
 {
 	__uint128_t p = (__uint128_t)(a ^ 0x9e3779b97f4a7c15u) * (b ^ 0xd6e8feb86659fd93u);
 
 	return (uint64_t)p ^ (uint64_t)(p >> 64);
 }
 
-static uint32_t hash_of(const struct intern *t, const uint8_t *p, size_t len)
+static uint32_t intern_hash(const struct intern *t, const uint8_t *p, size_t len)
 {
 	uint64_t h = t->seed ^ len, w;
 
 	for (; len >= 8; p += 8, len -= 8) {
 		memcpy(&w, p, 8);
-		h = mix(h, w);
+		h = intern_mix(h, w);
 	}
 	w = 0;
 	if (len)
 		memcpy(&w, p, len);
-	return (uint32_t)mix(h, w);
+	return (uint32_t)intern_mix(h, w);
 }
 
-static void more_slots(struct intern *t)
+static void intern_more_slots(struct intern *t)
 {
 	size_t n = t->n_slots * 2, k;
 	uint32_t *slot = xcalloc(n, sizeof(*slot));
@@ -64,7 +64,7 @@ static void more_slots(struct intern *t)
 	t->n_slots = n;
 }
 
-static uint32_t add(struct intern *t, const void *bytes, size_t len, uint32_t hash, size_t k)
+static uint32_t intern_add(struct intern *t, const void *bytes, size_t len, uint32_t hash, size_t k)
 {
 	size_t words = len / 4 + 1;
 
@@ -82,13 +82,13 @@ static uint32_t add(struct intern *t, const void *bytes, size_t len, uint32_t ha
 	t->n_words += words;
 	t->slot[k] = (uint32_t)++t->n;
 	if (t->n * 4 > t->n_slots * 3)
-		more_slots(t);
+		intern_more_slots(t);
 	return (uint32_t)t->n - 1;
 }
 
 uint32_t intern_put(struct intern *t, const void *bytes, size_t len)
 {
-	uint32_t hash = hash_of(t, bytes, len);
+	uint32_t hash = intern_hash(t, bytes, len);
 	size_t k = hash & (t->n_slots - 1);
 
 	for (; t->slot[k]; k = (k + 1) & (t->n_slots - 1)) {
@@ -97,7 +97,7 @@ uint32_t intern_put(struct intern *t, const void *bytes, size_t len)
 		if (i->hash == hash && i->len == len && (!len || !memcmp(&t->words[i->at], bytes, len)))
 			return t->slot[k] - 1;
 	}
-	return add(t, bytes, len, hash, k);
+	return intern_add(t, bytes, len, hash, k);
 }
 
 const void *intern_get(const struct intern *t, uint32_t id, size_t *len)

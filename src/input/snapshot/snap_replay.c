@@ -23,7 +23,7 @@ struct addresses {
 	size_t slots, n;
 };
 
-static size_t home(const struct addresses *a, uint64_t key)
+static size_t addresses_home(const struct addresses *a, uint64_t key)
 {
 	key = (key ^ key >> 33) * 0xff51afd7ed558ccdu;
 	return (size_t)(key ^ key >> 29) & (a->slots - 1);
@@ -45,16 +45,16 @@ static void addresses_release(struct addresses *a)
 	free(a->value);
 }
 
-static size_t find(const struct addresses *a, uint64_t key)
+static size_t addresses_find(const struct addresses *a, uint64_t key)
 {
-	size_t k = home(a, key);
+	size_t k = addresses_home(a, key);
 
 	while (a->value[k] != SNAP_NONE && a->key[k] != key)
 		k = (k + 1) & (a->slots - 1);
 	return k;
 }
 
-static void put(struct addresses *a, uint64_t key, uint32_t value)
+static void addresses_put(struct addresses *a, uint64_t key, uint32_t value)
 {
 	struct addresses more;
 	size_t k;
@@ -63,26 +63,26 @@ static void put(struct addresses *a, uint64_t key, uint32_t value)
 		addresses_init(&more, a->slots * 2);
 		for (size_t i = 0; i < a->slots; i++)
 			if (a->value[i] != SNAP_NONE)
-				put(&more, a->key[i], a->value[i]);
+				addresses_put(&more, a->key[i], a->value[i]);
 		addresses_release(a);
 		*a = more;
 	}
-	k = find(a, key);
+	k = addresses_find(a, key);
 	a->n += a->value[k] == SNAP_NONE;
 	a->key[k] = key;
 	a->value[k] = value;
 }
 
 /* Its number, which is forgotten; SNAP_NONE when there is none. */
-static uint32_t take(struct addresses *a, uint64_t key)
+static uint32_t addresses_take(struct addresses *a, uint64_t key)
 {
-	size_t k = find(a, key), next, want;
+	size_t k = addresses_find(a, key), next, want;
 	uint32_t value = a->value[k];
 
 	if (value == SNAP_NONE)
 		return value;
 	for (next = (k + 1) & (a->slots - 1); a->value[next] != SNAP_NONE; next = (next + 1) & (a->slots - 1)) {
-		want = home(a, a->key[next]);
+		want = addresses_home(a, a->key[next]);
 		if (((next - want) & (a->slots - 1)) < ((next - k) & (a->slots - 1)))
 			continue;
 		a->key[k] = a->key[next];
@@ -112,7 +112,7 @@ static uint8_t free_action_of(const struct snap_replay *r)
 	return SNAP_FREE_COMPLETED;
 }
 
-static void find_live(struct snap_replay *r, int device, struct addresses *a)
+static void find_live_blocks(struct snap_replay *r, int device, struct addresses *a)
 {
 	const struct snapshot *s = r->s;
 	size_t cap = 0;
@@ -129,7 +129,7 @@ static void find_live(struct snap_replay *r, int device, struct addresses *a)
 			r->end.allocated = (int64_t)((uint64_t)r->end.allocated + s->block[k].size);
 			r->live = xgrow(r->live, r->n_live, &cap, sizeof(*r->live));
 			r->live[r->n_live] = (struct snap_live){k, SNAP_NONE};
-			put(a, s->block[k].addr, STILL_THERE | (uint32_t)r->n_live++);
+			addresses_put(a, s->block[k].addr, STILL_THERE | (uint32_t)r->n_live++);
 		}
 	}
 }
@@ -144,9 +144,9 @@ static void find_matches(struct snap_replay *r, struct addresses *a)
 
 		r->match[i] = SNAP_NONE;
 		if (e->action == r->free_action) {
-			put(a, e->addr, (uint32_t)i);
+			addresses_put(a, e->addr, (uint32_t)i);
 		} else if (e->action == SNAP_ALLOC) {
-			other = r->match[i] = take(a, e->addr);
+			other = r->match[i] = addresses_take(a, e->addr);
 			if (other == SNAP_NONE)
 				continue;
 			if (other & STILL_THERE)
@@ -172,7 +172,7 @@ uint32_t replay_alloc_of(const struct snap_replay *r, size_t i)
 	return r->event[i].action == r->free_action ? r->match[i] : SNAP_NONE;
 }
 
-static void move(const struct snap_replay *r, size_t i, struct snap_now *now, bool back)
+static void replay_move(const struct snap_replay *r, size_t i, struct snap_now *now, bool back)
 {
 	uint8_t action = r->event[i].action;
 	uint64_t by = replay_bytes(r, i);
@@ -189,7 +189,7 @@ static void move(const struct snap_replay *r, size_t i, struct snap_now *now, bo
 
 void replay_step(const struct snap_replay *r, size_t i, struct snap_now *now)
 {
-	move(r, i, now, false);
+	replay_move(r, i, now, false);
 }
 
 struct snap_now replay_at(const struct snap_replay *r, size_t moment)
@@ -197,7 +197,7 @@ struct snap_now replay_at(const struct snap_replay *r, size_t moment)
 	struct snap_now now = r->end;
 
 	for (size_t i = r->n; i > moment; i--)
-		move(r, i - 1, &now, true);
+		replay_move(r, i - 1, &now, true);
 	return now;
 }
 
@@ -227,7 +227,7 @@ void replay_make(struct snap_replay *r, const struct snapshot *s, int device)
 	r->match = xrealloc(NULL, t.n + 1, sizeof(*r->match));
 	r->free_action = free_action_of(r);
 	addresses_init(&a, 1024);
-	find_live(r, device, &a);
+	find_live_blocks(r, device, &a);
 	find_matches(r, &a);
 	addresses_release(&a);
 	find_peak(r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a kernel asserted: the words that the driver prints when a device-side assert fails, from a core dump.
  */
-#ifndef CUWHY_ASSERTION_H
-#define CUWHY_ASSERTION_H
+#ifndef CUWHY_ASSERT_WORDS_H
+#define CUWHY_ASSERT_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

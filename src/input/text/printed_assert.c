@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lines that failing kernels print: "file:line: function: block: [b,0,0], thread: [t,0,0] Assertion `condition` failed."
+ * Lines that failing kernels print (see printed_assert.h).
  */
+#include "input/text/printed_assert.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
-#include "input/text/log_priv.h"
 #include "base/banned.h"
 
-static const char *find(const char *s, const char *what, size_t *len)
+static const char *find_words(const char *s, const char *what, size_t *len)
 {
 	const char *at = strstr(s, what);
 
@@ -21,12 +22,12 @@ static const char *find(const char *s, const char *what, size_t *len)
 static const char *condition_of(const char *s, size_t *len)
 {
 	size_t skip;
-	const char *at = find(s, "Assertion `", &skip), *end;
+	const char *at = find_words(s, "Assertion `", &skip), *end;
 
 	if (!at)
-		at = find(s, "Assertion '", &skip);
+		at = find_words(s, "Assertion '", &skip);
 	if (!at && strstr(s, " failed"))
-		at = find(s, "Assertion ", &skip);
+		at = find_words(s, "Assertion ", &skip);
 	if (!at)
 		return NULL;
 	at += skip;
@@ -40,7 +41,7 @@ static const char *condition_of(const char *s, size_t *len)
 }
 
 /* "a/b/Loss.cu:103: " -> the file and the line. */
-static bool read_place(struct text_log *l, struct text_assert *a, const char *s, const char *end)
+static void read_place(struct text_assert *a, struct pool *pool, const char *s, const char *end)
 {
 	const char *colon = s;
 
@@ -50,14 +51,13 @@ static bool read_place(struct text_log *l, struct text_assert *a, const char *s,
 		colon++;
 	}
 	if (!colon || colon == s)
-		return false;
-	a->file = pool_copy(&l->pool, s, (size_t)(colon - s) < 200 ? (size_t)(colon - s) : 200);
+		return;
+	a->file = pool_copy(pool, s, (size_t)(colon - s) < 200 ? (size_t)(colon - s) : 200);
 	a->source_line = (uint32_t)strtoul(colon + 1, NULL, 10);
-	return true;
 }
 
 /* What stands between the line's number and "block:", the function with its parameters. */
-static void read_function(struct text_log *l, struct text_assert *a, const char *s, const char *end)
+static void read_function(struct text_assert *a, struct pool *pool, const char *s, const char *end)
 {
 	const char *block = strstr(s, ": block: ["), *from, *thread;
 
@@ -68,10 +68,10 @@ static void read_function(struct text_log *l, struct text_assert *a, const char 
 	from = block;
 	while (from > s && !(from[-1] == ' ' && from - 2 >= s && (from[-2] == ':')))
 		from--;
-	a->function = pool_copy(&l->pool, from, (size_t)(block - from) < 300 ? (size_t)(block - from) : 300);
+	a->function = pool_copy(pool, from, (size_t)(block - from) < 300 ? (size_t)(block - from) : 300);
 	thread = strstr(block, "thread: [");
 	if (thread && strchr(thread, ']'))
-		a->thread = pool_copy(&l->pool, block + 2, (size_t)(strchr(thread, ']') + 1 - block - 2));
+		a->thread = pool_copy(pool, block + 2, (size_t)(strchr(thread, ']') + 1 - block - 2));
 }
 
 static bool same_assert(const struct text_assert *a, const char *s, const char *condition, size_t len)
@@ -86,7 +86,7 @@ static bool is_kernels(const char *s, const char *condition, size_t len)
 	return strstr(s, "thread: [") || strstr(s, ".cu") || (str_starts(s, "Assertion `") && condition[len] == '`');
 }
 
-bool assert_line(struct text_log *l, const struct text_line *line)
+bool printed_asserts_line(struct printed_asserts *all, struct pool *pool, const struct text_line *line)
 {
 	size_t len;
 	const char *s = line_words(line), *condition = condition_of(s, &len);
@@ -94,17 +94,17 @@ bool assert_line(struct text_log *l, const struct text_line *line)
 
 	if (!condition || !is_kernels(s, condition, len))
 		return false;
-	for (size_t i = 0; i < l->n_asserts; i++) {
-		if (same_assert(&l->assertion[i], s, condition, len)) {
-			l->assertion[i].count++;
+	for (size_t i = 0; i < all->n; i++) {
+		if (same_assert(&all->list[i], s, condition, len)) {
+			all->list[i].count++;
 			return true;
 		}
 	}
-	if (l->n_asserts == LOG_ASSERTS_MAX)
+	if (all->n == PRINTED_ASSERTS_MAX)
 		return true;
-	a = &l->assertion[l->n_asserts++];
-	*a = (struct text_assert){.condition = pool_copy(&l->pool, condition, len), .count = 1, .line = line->number, .rank = line->rank};
-	read_place(l, a, s, condition);
-	read_function(l, a, s, condition);
+	a = &all->list[all->n++];
+	*a = (struct text_assert){.condition = pool_copy(pool, condition, len), .count = 1, .line = line->number, .rank = line->rank};
+	read_place(a, pool, s, condition);
+	read_function(a, pool, s, condition);
 	return true;
 }
