@@ -16,8 +16,8 @@ static const char *const states[] = {[HOLDER_UNKNOWN] = "unknown", [HOLDER_RUNNI
 				     [HOLDER_GONE] = "gone", [HOLDER_OUTSIDE] = "outside", NULL};
 
 /* A member of a struct inside the struct, under a key of its own. */
-#define IN(key, kind, type, member, unknown) \
-	{key, kind, FIELD_PLACE(type, member), 0, (int64_t)(unknown), false, NULL, NULL}
+#define IN(key, kind, type, member, unknown_) \
+	FIELD_ROW(key, kind, type, member, .unknown = (int64_t)(unknown_))
 
 static const struct field holder_field[] = {
 	F_NUMBER(struct gpu_holder, pid, 0), F_NUMBER(struct gpu_holder, instance, UINT32_MAX), F_NUMBER(struct gpu_holder, kind, 0),
@@ -78,9 +78,9 @@ static const struct fields device = {device_field, sizeof(struct cuda_device), N
 
 static const struct field cuda_field[] = {
 	IN("path", FIELD_CHARS, struct cuda_answer, library.path, 0),
-	{"init", FIELD_NUMBER, FIELD_PLACE(struct cuda_answer, library.init), 0, -1, true, NULL, NULL},
-	{"version", FIELD_NUMBER, FIELD_PLACE(struct cuda_answer, library.version), 0, -1, true, NULL, NULL},
-	{"count", FIELD_NUMBER, FIELD_PLACE(struct cuda_answer, library.count), 0, -1, true, NULL, NULL},
+	FIELD_IF_KNOWN(NUMBER, "init", struct cuda_answer, library.init, -1),
+	FIELD_IF_KNOWN(NUMBER, "version", struct cuda_answer, library.version, -1),
+	FIELD_IF_KNOWN(NUMBER, "count", struct cuda_answer, library.count, -1),
 	F_WORD(struct cuda_answer, trouble, troubles, USAGE_COMPLETE), F_CHARS(struct cuda_answer, why),
 	F_LIST(struct cuda_answer, "devices", device, n, device), F_END,
 };
