@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,18 @@ json_t *json_hex(uint64_t n)
 json_t *json_triple(const uint32_t n[3])
 {
 	return json_pack("[I,I,I]", (json_int_t)n[0], (json_int_t)n[1], (json_int_t)n[2]);
+}
+
+void json_append_text(json_t *list, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
+	json_array_append_new(list, json_text(text));
+	free(text);
 }
 
 void json_print(FILE *out, json_t *o)

@@ -2,7 +2,7 @@
  * JSON by table, not by hand. There are two kinds of table.
  *
  * `struct fields` describes a struct once, for both directions: it is for JSON that has the shape of the struct. By default a
- * row is always written; FIELD_OR_NULL writes null for a value that is not known, and FIELD_IF_KNOWN leaves its key out.
+ * row is always written; F_OR_NULL writes null for a value that is not known, and F_IF_KNOWN leaves its key out.
  *
  * JSON_OF() makes an object of keys and values that are computed on the spot. Each row says what its value is, so that a
  * number cannot be taken for another type, and a key stands beside its value.
@@ -35,6 +35,9 @@ json_t *json_bytes(uint64_t n);
 
 json_t *json_hex(uint64_t n);			/* "0x7f00" */
 json_t *json_triple(const uint32_t n[3]);	/* [1, 2, 3] */
+
+/* Appends a text to a list. */
+void json_append_text(json_t *list, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Prints the value on a line of its own, and takes it. */
 void json_print(FILE *out, json_t *o);
@@ -86,7 +89,7 @@ enum field_kind {
 	FIELD_BYTES,		/* uint64_t, as json_bytes */
 	FIELD_HEX,		/* uint64_t, as json_hex */
 	FIELD_TRIPLE,		/* uint32_t[3] */
-	FIELD_CALL,		/* what no other kind can do: see FIELD_BY */
+	FIELD_CALL,		/* what no other kind can do: see F_BY */
 };
 
 enum field_when {
@@ -118,42 +121,42 @@ struct fields {
 	int (*check)(void *it, struct pool *pool, struct err *e);
 };
 
-#define FIELD_SIGNED(type, member) \
+#define F_SIGNED(type, member) \
 	_Generic(((type *)0)->member, signed char: true, short: true, int: true, long: true, long long: true, default: false)
-#define FIELD_ROW(k, kind_, type, member, ...) \
+#define F_ROW(k, kind_, type, member, ...) \
 	{.key = k, .kind = kind_, .at = offsetof(type, member), .size = sizeof(((type *)0)->member), __VA_ARGS__}
 
-/* FIELD(NUMBER, "pid", struct process, pid). The last argument of the other two is the value that is not known, where the kind
- * has none of its own: FIELD_OR_NULL(NUMBER, "rank", struct process, rank, UINT32_MAX). */
-#define FIELD(kind, k, type, member) \
-	FIELD_ROW(k, FIELD_##kind, type, member, .is_signed = FIELD_SIGNED(type, member), .when = FIELD_ALWAYS)
-#define FIELD_OR_NULL(kind, k, type, member, ...) \
-	FIELD_ROW(k, FIELD_##kind, type, member, .is_signed = FIELD_SIGNED(type, member), .when = FIELD_NULL, \
+/* F_ALWAYS(NUMBER, "pid", struct process, pid). The last argument of the other two is the value that is not known, where the kind
+ * has none of its own: F_OR_NULL(NUMBER, "rank", struct process, rank, UINT32_MAX). */
+#define F_ALWAYS(kind, k, type, member) \
+	F_ROW(k, FIELD_##kind, type, member, .is_signed = F_SIGNED(type, member), .when = FIELD_ALWAYS)
+#define F_OR_NULL(kind, k, type, member, ...) \
+	F_ROW(k, FIELD_##kind, type, member, .is_signed = F_SIGNED(type, member), .when = FIELD_NULL, \
 		  .unknown = (int64_t)(__VA_ARGS__ + 0))
-#define FIELD_IF_KNOWN(kind, k, type, member, ...) \
-	FIELD_ROW(k, FIELD_##kind, type, member, .is_signed = FIELD_SIGNED(type, member), .when = FIELD_LEFT_OUT, \
+#define F_IF_KNOWN(kind, k, type, member, ...) \
+	F_ROW(k, FIELD_##kind, type, member, .is_signed = F_SIGNED(type, member), .when = FIELD_LEFT_OUT, \
 		  .unknown = (int64_t)(__VA_ARGS__ + 0))
 
 /* The number of a list may be of any integer type. */
-#define FIELD_LIST_OF(k, type, member, n, inner_) \
-	FIELD_ROW(k, FIELD_LIST, type, member, .count = offsetof(type, n), .count_size = sizeof(((type *)0)->n), .inner = &(inner_), \
+#define F_LIST_OF(k, type, member, n, inner_) \
+	F_ROW(k, FIELD_LIST, type, member, .count = offsetof(type, n), .count_size = sizeof(((type *)0)->n), .inner = &(inner_), \
 		  .when = FIELD_ALWAYS)
 
-/* By functions of its own; `take` may be NULL, then it is never read. FIELD_MADE is made of the whole struct. */
-#define FIELD_BY(k, type, member, write_, take_) \
-	FIELD_ROW(k, FIELD_CALL, type, member, .write = write_, .take = take_, .when = FIELD_NULL)
-#define FIELD_MADE(k, write_) {.key = k, .kind = FIELD_CALL, .write = write_, .when = FIELD_NULL}
+/* By functions of its own; `take` may be NULL, then it is never read. F_MADE is made of the whole struct. */
+#define F_BY(k, type, member, write_, take_) \
+	F_ROW(k, FIELD_CALL, type, member, .write = write_, .take = take_, .when = FIELD_NULL)
+#define F_MADE(k, write_) {.key = k, .kind = FIELD_CALL, .write = write_, .when = FIELD_NULL}
 
 /* Shorter, for keys that are named like the member: left out when not known. */
-#define F_BOOL(type, member) FIELD_IF_KNOWN(BOOL, #member, type, member)
-#define F_NUMBER(type, member, unknown) FIELD_IF_KNOWN(NUMBER, #member, type, member, unknown)
-#define F_TEXT(type, member) FIELD_IF_KNOWN(TEXT, #member, type, member)
-#define F_CHARS(type, member) FIELD_IF_KNOWN(CHARS, #member, type, member)
+#define F_BOOL(type, member) F_IF_KNOWN(BOOL, #member, type, member)
+#define F_NUMBER(type, member, unknown) F_IF_KNOWN(NUMBER, #member, type, member, unknown)
+#define F_TEXT(type, member) F_IF_KNOWN(TEXT, #member, type, member)
+#define F_CHARS(type, member) F_IF_KNOWN(CHARS, #member, type, member)
 #define F_WORD(type, member, words_, unknown_) \
-	FIELD_ROW(#member, FIELD_WORD, type, member, .unknown = unknown_, .is_signed = true, .words = words_)
-#define F_OBJECT(type, member, inner_) FIELD_ROW(#member, FIELD_OBJECT, type, member, .inner = &(inner_))
-#define F_LIST(type, key, member, n, inner_) FIELD_ROW(key, FIELD_LIST, type, member, .count = offsetof(type, n), .inner = &(inner_))
-#define F_TEXTS(type, key, member, n) FIELD_ROW(key, FIELD_TEXTS, type, member, .count = offsetof(type, n))
+	F_ROW(#member, FIELD_WORD, type, member, .unknown = unknown_, .is_signed = true, .words = words_)
+#define F_OBJECT(type, member, inner_) F_ROW(#member, FIELD_OBJECT, type, member, .inner = &(inner_))
+#define F_LIST(type, key, member, n, inner_) F_ROW(key, FIELD_LIST, type, member, .count = offsetof(type, n), .inner = &(inner_))
+#define F_TEXTS(type, key, member, n) F_ROW(key, FIELD_TEXTS, type, member, .count = offsetof(type, n))
 #define F_END {.key = NULL}
 
 json_t *fields_write(const struct fields *f, const void *it);

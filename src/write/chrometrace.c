@@ -16,7 +16,7 @@
 #include "input/recording/incident.h"
 #include "write/chrometrace_priv.h"
 #include "base/json_text.h"
-#include "write/page_priv.h"
+#include "write/blamed.h"
 #include "judge/verdict_priv.h"
 #include "input/recording/trace.h"
 #include "input/recording/trace_memory.h"
@@ -327,7 +327,7 @@ void chrometrace_process(struct chrometrace *c, struct trace *t, const struct ve
 	w->t = t;
 	w->pid = h->pid;
 	w->start_ns = h->clock0.mono_ns;
-	w->blamed = v ? page_blamed(t, v) : NULL;
+	w->blamed = v ? blamed_launch(t, v) : NULL;
 	put_process(w);
 	put_work(w);
 	n = trace_failures(t, &f);

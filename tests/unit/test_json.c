@@ -80,7 +80,7 @@ struct thing {
 	bool yes;
 };
 
-static const struct field inner_field[] = {FIELD(NUMBER, "small", struct inner, small), F_END};
+static const struct field inner_field[] = {F_ALWAYS(NUMBER, "small", struct inner, small), F_END};
 static const struct fields inner = {inner_field, sizeof(struct inner), NULL};
 
 static json_t *doubled(const void *member)
@@ -102,18 +102,18 @@ static json_t *sum(const void *it)
 }
 
 static const struct field thing_field[] = {
-	FIELD(NUMBER, "tiny", struct thing, tiny),
-	FIELD_BY("double", struct thing, number, doubled, halved),
-	FIELD_MADE("sum", sum),
-	FIELD_OR_NULL(NUMBER, "rank", struct thing, rank, UINT32_MAX),
-	FIELD(BOOL, "flag", struct thing, flag),
-	FIELD_OR_NULL(BYTES, "bytes", struct thing, bytes, UINT64_MAX),
-	FIELD(HEX, "address", struct thing, address),
-	FIELD(TRIPLE, "grid", struct thing, grid),
-	FIELD_OR_NULL(TEXT, "text", struct thing, text),
-	FIELD_OR_NULL(CHARS, "chars", struct thing, chars),
-	FIELD(NUMBER, "inside", struct thing, inner.small),
-	FIELD_LIST_OF("list", struct thing, list, n, inner),
+	F_ALWAYS(NUMBER, "tiny", struct thing, tiny),
+	F_BY("double", struct thing, number, doubled, halved),
+	F_MADE("sum", sum),
+	F_OR_NULL(NUMBER, "rank", struct thing, rank, UINT32_MAX),
+	F_ALWAYS(BOOL, "flag", struct thing, flag),
+	F_OR_NULL(BYTES, "bytes", struct thing, bytes, UINT64_MAX),
+	F_ALWAYS(HEX, "address", struct thing, address),
+	F_ALWAYS(TRIPLE, "grid", struct thing, grid),
+	F_OR_NULL(TEXT, "text", struct thing, text),
+	F_OR_NULL(CHARS, "chars", struct thing, chars),
+	F_ALWAYS(NUMBER, "inside", struct thing, inner.small),
+	F_LIST_OF("list", struct thing, list, n, inner),
 	F_BOOL(struct thing, yes),
 	F_END,
 };

@@ -17,7 +17,7 @@ static const char *const states[] = {[HOLDER_UNKNOWN] = "unknown", [HOLDER_RUNNI
 
 /* A member of a struct inside the struct, under a key of its own. */
 #define IN(key, kind, type, member, unknown_) \
-	FIELD_ROW(key, kind, type, member, .unknown = (int64_t)(unknown_))
+	F_ROW(key, kind, type, member, .unknown = (int64_t)(unknown_))
 
 static const struct field holder_field[] = {
 	F_NUMBER(struct gpu_holder, pid, 0), F_NUMBER(struct gpu_holder, instance, UINT32_MAX), F_NUMBER(struct gpu_holder, kind, 0),
@@ -78,9 +78,9 @@ static const struct fields device = {device_field, sizeof(struct cuda_device), N
 
 static const struct field cuda_field[] = {
 	IN("path", FIELD_CHARS, struct cuda_answer, library.path, 0),
-	FIELD_IF_KNOWN(NUMBER, "init", struct cuda_answer, library.init, -1),
-	FIELD_IF_KNOWN(NUMBER, "version", struct cuda_answer, library.version, -1),
-	FIELD_IF_KNOWN(NUMBER, "count", struct cuda_answer, library.count, -1),
+	F_IF_KNOWN(NUMBER, "init", struct cuda_answer, library.init, -1),
+	F_IF_KNOWN(NUMBER, "version", struct cuda_answer, library.version, -1),
+	F_IF_KNOWN(NUMBER, "count", struct cuda_answer, library.count, -1),
 	F_WORD(struct cuda_answer, trouble, troubles, USAGE_COMPLETE), F_CHARS(struct cuda_answer, why),
 	F_LIST(struct cuda_answer, "devices", device, n, device), F_END,
 };
