@@ -237,7 +237,7 @@ static json_t *write_value(const struct field *f, const char *it)
 	return NULL;
 }
 
-static bool is_known(const struct field *f, const char *it)
+static bool field_is_known(const struct field *f, const char *it)
 {
 	const char *at = it + f->at, *text;
 
@@ -265,7 +265,7 @@ static bool is_known(const struct field *f, const char *it)
 /* NULL: it is left out. */
 static json_t *write_field(const struct field *f, const char *it)
 {
-	json_t *v = f->when == FIELD_ALWAYS || is_known(f, it) ? write_value(f, it) : NULL;
+	json_t *v = f->when == FIELD_ALWAYS || field_is_known(f, it) ? write_value(f, it) : NULL;
 
 	if (v && f->when == FIELD_LEFT_OUT && json_is_object(v) && json_object_size(v) == 0) {
 		json_decref(v);
@@ -451,7 +451,6 @@ int fields_read(const struct fields *fs, const json_t *o, void *it, const char *
 	return fs->check ? fs->check(it, pool, e) : 0;
 }
 
-/* What is not as it should be stays as fields_init left it. */
 static void field_take(const struct field *f, const json_t *v, char *at)
 {
 	json_int_t n = json_integer_value(v);
@@ -487,7 +486,6 @@ static void field_take(const struct field *f, const json_t *v, char *at)
 
 void fields_take(const struct fields *fs, const json_t *o, void *it)
 {
-	fields_init(fs, it);
 	for (const struct field *f = fs->field; f->key; f++)
 		field_take(f, json_object_get(o, f->key), (char *)it + f->at);
 }

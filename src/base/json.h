@@ -172,8 +172,8 @@ void fields_init(const struct fields *f, void *it);
  * is a key that is not in the table. -EINVAL with `e` filled. */
 int fields_read(const struct fields *f, const json_t *o, void *it, const char *path, struct pool *pool, struct err *e);
 
-/* Likewise, but takes what it can: what is missing or wrong is not known, what is too long is cut. It leaves pointers alone:
- * texts and lists are not read. */
+/* Takes what it can: what is missing or wrong stays as it is, a text that is too long is cut. It leaves pointers alone: texts
+ * and lists are not read. */
 void fields_take(const struct fields *f, const json_t *o, void *it);
 
 #endif
