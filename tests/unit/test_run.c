@@ -21,7 +21,7 @@
 #include "base/proc.h"
 #include "base/json_text.h"
 #include "input/recording/recording.h"
-#include "cmd/run/run_hang.h"
+#include "cmd/run/run_waiters.h"
 #include "input/recording/trace.h"
 #include "trace_make.h"
 
