@@ -73,14 +73,14 @@ static uint64_t ticks_ns(const struct chrome_writer *w, uint64_t ticks)
 	return ns > UINT64_MAX - w->start_ns ? w->start_ns : w->start_ns + ns;
 }
 
-static json_t *new_event(const struct chrome_writer *w, const char *phase, size_t lane, const char *name)
+static json_t *chrome_event(const struct chrome_writer *w, const char *phase, size_t lane, const char *name)
 {
 	return JSON_OF(J_TEXT("ph", phase), J_INT("pid", w->pid), J_INT("tid", lane), J_TEXT("name", name));
 }
 
 static void put_metadata(struct chrome_writer *w, const char *what, size_t lane, const char *key, json_t *value)
 {
-	json_t *o = new_event(w, "M", lane, what);
+	json_t *o = chrome_event(w, "M", lane, what);
 
 	JSON_ADD(o, J_VALUE("args", JSON_OF(J_VALUE(key, value))));
 	put_event(w->c, 0, 0, o);
@@ -239,7 +239,7 @@ static void put_launch(struct chrome_writer *w, const struct cw_launch *l)
 	const char *kernel = trace_function_name(w->t, l->func);
 	const char *name = kernel[0] ? kernel_short_name(kernel, &w->pool) : !strcmp(kind, "graph") ? "graph" : "a kernel";
 	size_t lane = find_lane(w, l->tid, l->stream, false);
-	json_t *o = new_event(w, "X", lane + 1, name);
+	json_t *o = chrome_event(w, "X", lane + 1, name);
 
 	JSON_ADD(o, J_TEXT("cat", kind), J_IF(l == w->blamed, J_TEXT("cname", "terrible")), J_VALUE("args", launch_args(w, l, kernel)));
 	put_wide(w, lane, ticks_ns(w, l->ticks), o);
@@ -250,7 +250,7 @@ static void put_call(struct chrome_writer *w, const struct cw_call *c)
 {
 	size_t lane = find_lane(w, c->tid, 0, true);
 	const char *name = api_name(c->api);
-	json_t *o = new_event(w, "X", lane + 1, name[0] ? name : "a call"), *args = JSON_OF(J_VALUE("line", stack_line(w->t, c->stack)));
+	json_t *o = chrome_event(w, "X", lane + 1, name[0] ? name : "a call"), *args = JSON_OF(J_VALUE("line", stack_line(w->t, c->stack)));
 
 	add_arguments(args, c);
 	JSON_ADD(args, J_VALUE("error", result_json(c->result)), J_VALUE("stack", stack_json(w->t, c->stack)));
@@ -279,7 +279,7 @@ static void put_work(struct chrome_writer *w)
 static void put_failure(struct chrome_writer *w, const struct cw_failure *f)
 {
 	const char *what = f->api ? api_name(f->api) : f->what;
-	json_t *o = new_event(w, "i", PROCESS_LANE, what[0] ? what : "an error"), *args;
+	json_t *o = chrome_event(w, "i", PROCESS_LANE, what[0] ? what : "an error"), *args;
 	char text[sizeof(f->text)];
 
 	str_copy(text, sizeof(text), f->text);
@@ -302,7 +302,7 @@ static void put_verdict(struct chrome_writer *w, const struct verdict *v)
 		return;
 	if (w->blamed && ticks_ns(w, w->blamed->ticks) > ns)
 		ns = ticks_ns(w, w->blamed->ticks);
-	o = new_event(w, "i", PROCESS_LANE, v->title);
+	o = chrome_event(w, "i", PROCESS_LANE, v->title);
 	args = JSON_OF(J_TEXT("cause", v->cause->id), J_TEXT("certainty", certainty_word(v->sure)),
 		       J_IF(v->where.file, J_VALUE("line", place_json(w->t, v->where.file, v->where.number, v->where.function))));
 	JSON_ADD(o, J_TEXT("s", "g"), J_TEXT("cat", "verdict"), J_VALUE("args", args));
@@ -315,7 +315,7 @@ static void put_counter(struct chrome_writer *w, int device, const char *what, u
 	json_t *o;
 
 	snprintf(name, sizeof(name), "GPU %d: %s", device, what);
-	o = new_event(w, "C", PROCESS_LANE, name);
+	o = chrome_event(w, "C", PROCESS_LANE, name);
 	JSON_ADD(o, J_VALUE("args", JSON_OF(J_BYTES("bytes", bytes))));
 	put_event(w->c, ns, 0, o);
 }

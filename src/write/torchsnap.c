@@ -68,7 +68,7 @@ static bool kind_holds_blocks(uint16_t kind)
 	return kind == CW_MEM_DEVICE || kind == CW_MEM_VMM || kind == CW_MEM_ASYNC || kind == CW_MEM_MANAGED;
 }
 
-static void add_event(struct torchsnap *s, const struct torchsnap_event *v)
+static void add_snap_event(struct torchsnap *s, const struct torchsnap_event *v)
 {
 	s->event = xgrow(s->event, s->n_events, &s->event_cap, sizeof(*s->event));
 	s->event[s->n_events++] = *v;
@@ -124,7 +124,7 @@ static void torch_gave(struct torchsnap_builder *b, const struct piece *p)
 		return;
 	one.torch = strstr(trace_string(b->trace, p->library), TORCH_LIBRARY);
 	live_segment_add(&b->segments, &one);
-	add_event(b->out, &(struct torchsnap_event){
+	add_snap_event(b->out, &(struct torchsnap_event){
 		p->ticks, p->addr, p->size, snap_stack_of(b->trace, p->stack, p->forward_stack),
 		(int16_t)snap_device_of(p->device),
 		!one.torch ? LEFT_OUT : one.mapped ? TORCHSNAP_SEGMENT_MAP : TORCHSNAP_SEGMENT_ALLOC});
@@ -137,7 +137,7 @@ static void torch_took(struct torchsnap_builder *b, const struct piece *p, uint6
 	if (!kind_holds_blocks(p->kind) || i == b->segments.n || b->segments.list[i].addr != p->addr)
 		return;
 	if (b->segments.list[i].torch)
-		add_event(b->out, &(struct torchsnap_event){
+		add_snap_event(b->out, &(struct torchsnap_event){
 			ticks, p->addr, p->size, 0, (int16_t)snap_device_of(p->device),
 			p->kind == CW_MEM_VMM ? TORCHSNAP_SEGMENT_UNMAP : TORCHSNAP_SEGMENT_FREE});
 	live_segment_drop(&b->segments, i);
@@ -163,7 +163,7 @@ static void torch_made(struct torchsnap_builder *b, struct held *h)
 	const struct piece *p = &h->piece;
 
 	h->tag = b->out->n_events << 1 | (torch_place(b, p) ? PLACED : 0);
-	add_event(b->out, &(struct torchsnap_event){
+	add_snap_event(b->out, &(struct torchsnap_event){
 		p->ticks, p->addr, p->size, snap_stack_of(b->trace, p->stack, p->forward_stack),
 		(int16_t)snap_device_of(p->device), TORCHSNAP_ALLOC});
 }
@@ -179,9 +179,9 @@ static void torch_freed(struct torchsnap_builder *b, const struct held *h, uint6
 		b->out->event[h->tag >> 1].action = LEFT_OUT;
 		return;
 	}
-	add_event(b->out, &v);
+	add_snap_event(b->out, &v);
 	v.action = TORCHSNAP_FREE_COMPLETED;
-	add_event(b->out, &v);
+	add_snap_event(b->out, &v);
 }
 
 /* The recording knows what was free, and the line: of the same failures it keeps the first and the newest time. */
@@ -201,7 +201,7 @@ static void torch_oom(struct torchsnap_builder *b, const struct event *v)
 {
 	const struct cw_failure *f = oom_failure(b->trace, v);
 
-	add_event(b->out, &(struct torchsnap_event){
+	add_snap_event(b->out, &(struct torchsnap_event){
 		v->ticks, f ? f->free_bytes : 0, v->size,
 		f ? snap_stack_of(b->trace, f->stack, f->forward_stack) : 0, (int16_t)snap_device_of(v->device),
 		TORCHSNAP_OOM});
@@ -218,7 +218,7 @@ static void drop_left_out(struct torchsnap *s)
 }
 
 /* Every event, in order; `segments` are then those at the end. */
-static void read_history(struct torchsnap_builder *b, struct history *h)
+static void read_memory_trace(struct torchsnap_builder *b, struct history *h)
 {
 	struct history_step step;
 
@@ -256,7 +256,7 @@ static void note_event(struct torchsnap_builder *b, enum torchsnap_action action
 		       int device, uint32_t stack)
 {
 	if (!b->traced)
-		add_event(b->out, &(struct torchsnap_event){ticks, addr, size, stack, (int16_t)snap_device_of(device),
+		add_snap_event(b->out, &(struct torchsnap_event){ticks, addr, size, stack, (int16_t)snap_device_of(device),
 							    (uint16_t)action});
 }
 
@@ -521,7 +521,7 @@ void torchsnap_build(struct torchsnap *s, struct trace *t, struct history *h)
 	*s = (struct torchsnap){.lost = head->lost_blocks};
 	s->n_devices = head->device_count <= CW_MAX_DEVICES ? (int)head->device_count : 0;
 	if (h)
-		read_history(&b, h);
+		read_memory_trace(&b, h);
 	pieces_of_torch(&b.live, t, UINT64_MAX);
 	freed_collect(&b);
 	lay_segments(&b);

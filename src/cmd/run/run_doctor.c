@@ -80,7 +80,7 @@ static char *python_of(const struct judge *j, const struct process *p)
 	return path ? path : find_python(j->store->argv[0]);
 }
 
-static void look_at_machine(struct judge *j, const struct process *p)
+static void ask_doctor(struct judge *j, const struct process *p)
 {
 	char *python = python_of(j, p);
 	struct machine_from from = {.root = "", .python = python, .limit_ns = LIMIT_NS};
@@ -98,7 +98,7 @@ void judge_machine(struct judge *j, struct process *p)
 	if (!verdict_wants_machine(p->verdict))
 		return;
 	if (!j->machine)
-		look_at_machine(j, p);
+		ask_doctor(j, p);
 	verdict_adopt(p->verdict, j->machine->doctor);
 }
 

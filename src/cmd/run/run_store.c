@@ -29,7 +29,7 @@
 
 /* --- the folder ------------------------------------------------------------------------------- */
 
-static bool is_recording(const char *dir)
+static bool holds_recording(const char *dir)
 {
 	char *run = fs_join(dir, RUN_FILE);
 	bool ours = fs_exists(run);
@@ -67,7 +67,7 @@ static void remove_our_files(const char *dir)
 /* An older recording makes room; anything else in the folder is not ours to touch. */
 static int claim_out(const char *out, bool force, struct err *e)
 {
-	bool ours = is_recording(out);
+	bool ours = holds_recording(out);
 
 	if (!fs_is_dir(out) || fs_dir_empty(out))
 		return 0;
