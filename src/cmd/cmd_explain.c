@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/format.h"
 #include "base/fs.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/opt.h"
 #include "base/progress.h"

@@ -24,7 +24,7 @@
 #include "input/snapshot/input.h"
 #include "judge/doctor.h"
 #include "judge/opened.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "write/page.h"
 #include "judge/verdict.h"
 #include "write/report.h"

@@ -16,7 +16,7 @@
 #include "input/recording/recording.h"
 #include "judge/verdict.h"
 #include "input/recording/over_time.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "input/recording/trace_memory.h"
 #include "base/banned.h"
 

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "input/machine/observe.h"
 #include "judge/doctor_priv.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "write/report_json.h"
 #include "write/report_wrap.h"
 #include "judge/verdict.h"

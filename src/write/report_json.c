@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "compat/cuda_errors.h"
 #include "cuwhy/format.h"
 #include "input/dump/observe.h"

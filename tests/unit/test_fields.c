@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "base/fields.h"
+#include "base/json.h"
 
 struct limits {
 	int on;

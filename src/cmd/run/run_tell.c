@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "input/recording/recording.h"
 #include "cmd/run/run.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "judge/verdict.h"
 #include "write/report_json.h"
 #include "base/banned.h"

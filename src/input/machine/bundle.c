@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/fields.h"
+#include "base/json.h"
 #include "base/fs.h"
 #include "base/str.h"
 #include "compat/compat.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fields.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "input/machine/look.h"
 #include "base/banned.h"

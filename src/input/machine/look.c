@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/fields.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "base/tree.h"
 #include "input/machine/variables.h"

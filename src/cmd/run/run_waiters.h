@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Between the files of `cuwhy run --hang-after`: the threads of a process that wait for the GPU.
+ * The threads of a process that wait for the GPU: the marks that its recorder leaves, and what is written back beside them.
  */
-#ifndef CUWHY_RUN_HANG_H
-#define CUWHY_RUN_HANG_H
+#ifndef CUWHY_RUN_WAITERS_H
+#define CUWHY_RUN_WAITERS_H
 
 #include "cmd/run/run.h"
-
-#define MS_NS		1000000u
-#define SECOND_NS	1000000000u
 
 struct waiters {		/* of one process, the longest wait first */
 	struct waiter list[CW_HANG_THREADS];
@@ -28,9 +25,5 @@ bool process_has_work(const struct process *p);
 
 /* Writes into the recording what was found. */
 bool hang_write(const struct process *p, const struct cw_hang *h);
-
-/* Asks for a dump of the GPU that `p` waits for, or goes without where nobody listens; then sees it come. */
-void hang_ask(const struct hang *h, const struct server *s, struct process *p, const struct waiters *w);
-void hang_follow_dump(const struct hang *h, struct process *p, uint64_t now);
 
 #endif
