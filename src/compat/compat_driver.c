@@ -2,7 +2,6 @@
  * Drivers against toolkits, and against GPUs.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "compat/compat.h"
 #include "base/banned.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Programs that must run beside CUDA's: Fabric Manager, IMEX, the Multi-Process Service.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/str.h"
-#include "base/tree.h"
 #include "input/machine/look.h"
 #include "base/banned.h"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/str.h"
 #include "base/tree.h"
 #include "input/machine/look.h"
 #include "base/banned.h"

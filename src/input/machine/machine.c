@@ -14,10 +14,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/log.h"
 #include "base/mem.h"
-#include "base/proc.h"
-#include "base/str.h"
 #include "base/banned.h"
 
 extern char **environ;

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "input/machine/machine.h"
 #include "base/banned.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Compiled libraries in the folders of an environment: who holds GPU code, who is linked to torch, and does it fit this torch?
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "base/tree.h"
 #include "formats/elf_file.h"
 #include "base/banned.h"

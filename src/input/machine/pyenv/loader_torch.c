@@ -2,7 +2,6 @@
  * `import torch` as the dynamic loader goes through it (see loader.h): torch's own preloads, its libraries, what these open
  * late; and what is told of each file: which, why, and is it the wheel's own?
  */
-#include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
 

@@ -5,12 +5,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "base/tree.h"
 #include "input/machine/pyenv/scan.h"

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "base/tree.h"
 #include "input/machine/pyenv/scan.h"

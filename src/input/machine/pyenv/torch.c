@@ -4,7 +4,6 @@
  */
 #include "input/machine/pyenv/torch.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "base/str.h"
