@@ -203,8 +203,12 @@ $(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OB
 # Parts of the recorder that can be tried without a process of their own.
 $(B)/tests/test_sites $(B)/tests/test_epochs: $(addprefix $(B)/obj/src/recorder/,rec_site.o rec_live.o rec_memory.o rec_timeline.o rec_history.o rec_events.o)
 
+# Every suite notes the rules that held in it; a rule that none of them shows is untested (STRICT_RULES=1: and a failure).
+FIRED := $(abspath $(B))/rules-fired
 check: deps
-	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-tree
+	@mkdir -p $(B) && : > $(FIRED) && chmod 666 $(FIRED)	# some of the tests run as another user
+	@CUWHY_RULES_FIRED=$(FIRED) $(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-tree
+	@$(PYTHON) tools/check_rules.py $(FIRED) $(if $(filter 1,$(STRICT_RULES)),--strict)
 
 check-unit: parts $(UNIT)
 	@sh tests/unit/run.sh $(B) $(UNIT)

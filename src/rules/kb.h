@@ -10,9 +10,10 @@
 
 enum sureness { KB_POSSIBLE, KB_LIKELY, KB_CERTAIN };
 
-/* One way to recognise a cause, with its own certainty. */
+/* A rule: one way to recognise a cause, with its own certainty. */
 struct when {
 	struct when *next;
+	const char *id;			/* unique in its cause */
 	enum sureness sure;
 	int rank;			/* of this way; -1 = that of the cause */
 	const char *text;

@@ -39,20 +39,29 @@ int reader_when_end(struct reader *r)
 	return 0;
 }
 
-/* "likely", or "likely 15": with a rank of its own. */
-static int add_when(struct reader *r, const char *sure, const char *text)
+/* Lower-case words joined by dashes, as the ids of causes are. */
+static bool is_rule_id(const char *id)
+{
+	return islower((unsigned char)id[0]) && id[strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
+}
+
+/* "likely some-id", or "likely some-id 15": with a rank of its own. */
+static int add_when(struct reader *r, const char *key, const char *text)
 {
 	struct when **tail = &r->cause->when, *w = pool_alloc(&r->kb->pool, sizeof(*w));
-	char word[16];
-	size_t len = strcspn(sure, " ");
+	char *next = pool_strdup(&r->kb->pool, key);
+	const char *sure = strsep(&next, " "), *id = strsep(&next, " ");
 
-	w->rank = sure[len] ? (int)strtol(sure + len, NULL, 10) : -1;
-	str_copy(word, len + 1 < sizeof(word) ? len + 1 : sizeof(word), sure);
-	if (!parse_sureness(word, &w->sure))
+	if (!parse_sureness(sure, &w->sure))
 		return reader_complain(r, "when needs certain, likely or possible");
+	if (!id || !is_rule_id(id))
+		return reader_complain(r, "a rule needs an id of its own: when likely some-id: ...");
+	w->id = id;
+	w->rank = next ? (int)strtol(next, NULL, 10) : -1;
 	w->text = pool_strdup(&r->kb->pool, text);
-	while (*tail)
-		tail = &(*tail)->next;
+	for (; *tail; tail = &(*tail)->next)
+		if (!strcmp((*tail)->id, id))
+			return reader_complain(r, "two rules of this cause have the same id");
 	*tail = r->when = w;
 	return 0;
 }
@@ -148,7 +157,7 @@ static int header_key(struct reader *r, const char *key, const char *value)
 		return add_headline(r, value);
 	if (str_starts(key, "when "))
 		return add_when(r, key + strlen("when "), value);
-	return reader_complain(r, "unknown key (id, title, headline, rank, over, check, program, when certain|likely|possible)");
+	return reader_complain(r, "unknown key (id, title, headline, rank, over, check, program, when certain|likely|possible ID)");
 }
 
 int reader_header(struct reader *r, char *line)

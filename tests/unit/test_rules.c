@@ -75,10 +75,13 @@ static void kb__mistakes_in_a_file_are_found(void **state)
 		"%%% a\n---\nid: a\ntitle: t\n",
 		"%%% a\n---\nid: a\ntitle: t\ncolour: red\n---\ntext\n",
 		"%%% a\n---\nid: a\ntitle: t\nno colon\n---\ntext\n",
-		"%%% a\n---\nid: a\ntitle: t\nwhen certain: no.such.fact\n---\ntext\n",
-		"%%% a\n---\nid: a\ntitle: t\nwhen surely: launch.is\n---\ntext\n",
-		"%%% a\n---\nid: a\ntitle: t\nwhen certain: error.code\n---\ntext\n",
-		"%%% a\n---\nid: a\ntitle: t\nwhen certain: launch.is\n  because: {nothing}\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\nwhen certain r: no.such.fact\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\nwhen surely r: launch.is\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\nwhen certain r: error.code\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\nwhen certain r: launch.is\n  because: {nothing}\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\nwhen certain: launch.is\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\nwhen certain Rule: launch.is\n---\ntext\n",
+		"%%% a\n---\nid: a\ntitle: t\nwhen certain r: launch.is\nwhen likely r: launch.is\n---\ntext\n",
 		"%%% a\n---\nid: a\ntitle: t\n  because: early\n---\ntext\n",
 		"%%% a\n---\nid: a\ntitle: t\nheadline: {x}\n---\ntext\n",
 		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Why\n- [launch.is text\n",
@@ -108,8 +111,8 @@ static void kb__a_small_file_is_read_whole(void **state)
 {
 	static const char text[] =
 		"\n%%% a-b\n<!-- licence -->\n---\nid: a-b\ntitle: A title\nrank: 7\nover: x, y\nprogram: p.py\n"
-		"when certain: launch.is\n  && error.code == 1\n  because: it is {error.code}\n"
-		"when possible: true\n---\nFirst.\n\nSecond.\n\n## Why\n- one\n  and more\n- [launch.is] "
+		"when certain broken-launch: launch.is\n  && error.code == 1\n  because: it is {error.code}\n"
+		"when possible always: true\n---\nFirst.\n\nSecond.\n\n## Why\n- one\n  and more\n- [launch.is] "
 		"two\n"
 		"## Fix\n- do\n    this\n    that\n## Not to be confused with\nOther.\n"
 		"## Program\n    def f():\n        g()\n\n    f()\n";
@@ -123,6 +126,7 @@ static void kb__a_small_file_is_read_whole(void **state)
 	assert_string_equal(c->title, "A title");
 	assert_int_equal(c->rank, 7);
 	assert_string_equal(c->over, ", x, y, ");
+	assert_string_equal(c->when->id, "broken-launch");
 	assert_string_equal(c->when->text, "launch.is && error.code == 1");
 	assert_int_equal(c->when->next->sure, KB_POSSIBLE);
 	assert_string_equal(c->definition, "First.\n\nSecond.");
