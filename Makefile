@@ -163,8 +163,8 @@ $(B)/commit: always
 	@mkdir -p $(@D) && { [ "$$(cat $@ 2>/dev/null)" = "$(COMMIT)" ] && [ -f $@ ] || echo "$(COMMIT)" > $@; }
 .PHONY: always
 
-# Knowledge: one file per cause, embedded as it is with the program that shows it. Adding a cause needs no C.
-CAUSES := $(sort $(wildcard kb/causes/*.md))
+# Knowledge: the signs, and one file per cause, embedded as it is with the program that shows it. Adding one needs no C.
+CAUSES := $(sort $(wildcard kb/signs/*.kb)) $(sort $(wildcard kb/causes/*.md))
 SHOWN  := $(sort $(wildcard $(shell sed -n 's/^program: *//p' kb/causes/*.md)))
 $(B)/kb.blob: $(CAUSES) $(SHOWN) tools/make_kb.sh tools/program_text.sed Makefile
 	$(Q)mkdir -p $(@D) && sh tools/make_kb.sh $(CAUSES) > $@

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Expressions over facts, as written in kb/causes: parsed once, typed, evaluated with
+ * Expressions over facts, as written in kb/causes and kb/signs: parsed once, typed, evaluated with
  * three-valued logic.
  *
  *   facts by dotted name, numbers, "texts", true, false, ( )
+ *   sign.some_name      a sign of kb/signs: yes or no, as its own expression says
  *   * / %   + -   < <= > >= == !=   x in (a, b, c)   !   &&   ||
  *   known(fact)  contains(text, text)  matches(text, glob)  ceil floor abs  min max
  *   says("words", ...)  one of them is in the text that cuwhy explain was given; '*' is anything on the line, case
@@ -19,12 +20,21 @@
 struct err;
 struct expr;
 
-/* NULL with the reason in `e`. `len` bytes of text; the result lives in the pool. */
+/* Where an expression stands: what it may use beside facts. */
+struct expr_scope {
+	/* The expression of a sign. NULL with the reason in `e`. */
+	const struct expr *(*sign)(void *arg, const char *name, size_t len, struct err *e);
+	void *arg;
+	bool phrases;	/* says(), contains() and matches() are allowed: not in cause files, which use signs */
+};
+
+/* NULL with the reason in `e`. `len` bytes of text; the result lives in the pool. Without a scope: phrases, and no signs. */
 const struct expr *expr_parse(struct pool *pool, const char *text, size_t len, struct err *e);
+const struct expr *expr_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text, size_t len, struct err *e);
 enum value_type expr_type(const struct expr *x);
 struct value expr_eval(const struct expr *x, const struct casefile *f);
 
-/* Every text in a says(), also behind a "!" when `all`. */
+/* Every text in a says(), those of its signs included; also behind a "!" when `all`. */
 typedef void expr_words_fn(void *arg, const char *words);
 void expr_says(const struct expr *x, bool all, expr_words_fn *fn, void *arg);
 

@@ -4,14 +4,27 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "rules/expr_parser.h"
+#include "base/needles.h"
+#include "rules/expr_node.h"
 
 #define DEPTH_MAX 64	/* nesting; cause files need five */
 
-const struct expr *parser_fail(struct parser *p, const char *why)
+struct parser {
+	struct pool *pool;
+	const struct expr_scope *scope;
+	const char *at, *end;
+	struct err *e;
+	bool failed;
+	int depth;
+};
+
+static const struct expr *parse_or(struct parser *p);
+
+static const struct expr *parser_fail(struct parser *p, const char *why)
 {
 	if (!p->failed)
 		err_set(p->e, -EINVAL, "%s at '%.*s'", why,
@@ -20,14 +33,14 @@ const struct expr *parser_fail(struct parser *p, const char *why)
 	return NULL;
 }
 
-void parser_skip_space(struct parser *p)
+static void parser_skip_space(struct parser *p)
 {
 	while (p->at < p->end && isspace((unsigned char)*p->at))
 		p->at++;
 }
 
 /* Takes `token` when it comes next. */
-bool parser_take(struct parser *p, const char *token)
+static bool parser_take(struct parser *p, const char *token)
 {
 	size_t len = strlen(token);
 
@@ -38,7 +51,7 @@ bool parser_take(struct parser *p, const char *token)
 	return true;
 }
 
-size_t parser_word_length(const struct parser *p)
+static size_t parser_word_length(const struct parser *p)
 {
 	const char *s = p->at;
 
@@ -49,7 +62,7 @@ size_t parser_word_length(const struct parser *p)
 	return (size_t)(s - p->at);
 }
 
-bool parser_take_word(struct parser *p, const char *word)
+static bool parser_take_word(struct parser *p, const char *word)
 {
 	parser_skip_space(p);
 	if (parser_word_length(p) != strlen(word) || memcmp(p->at, word, strlen(word)))
@@ -58,8 +71,8 @@ bool parser_take_word(struct parser *p, const char *word)
 	return true;
 }
 
-struct expr *parser_node(struct parser *p, enum expr_kind kind, enum value_type type,
-			 const struct expr *a, const struct expr *b)
+static struct expr *parser_node(struct parser *p, enum expr_kind kind, enum value_type type,
+				const struct expr *a, const struct expr *b)
 {
 	struct expr *x = pool_alloc(p->pool, sizeof(*x));
 
@@ -69,6 +82,204 @@ struct expr *parser_node(struct parser *p, enum expr_kind kind, enum value_type 
 	x->b = b;
 	return x;
 }
+
+/* ---- operands ------------------------------------------------------------------------------------ */
+
+static const struct expr *constant(struct parser *p, struct value v)
+{
+	struct expr *x = parser_node(p, EXPR_CONST, v.type, NULL, NULL);
+
+	x->value = v;
+	return x;
+}
+
+static const struct expr *parse_number(struct parser *p)
+{
+	char digits[64];
+	char *stop;
+	size_t n = 0;
+	double v;
+
+	while (n + 1 < sizeof(digits) && p->at + n < p->end &&
+	       (isalnum((unsigned char)p->at[n]) || p->at[n] == '.')) {
+		digits[n] = p->at[n];
+		n++;
+	}
+	digits[n] = '\0';
+	v = strtod(digits, &stop);
+	if (!n || *stop || v != v)
+		return parser_fail(p, "not a number");
+	p->at += n;
+	return constant(p, value_number(v));
+}
+
+static const struct expr *parse_string(struct parser *p)
+{
+	char *text = pool_alloc(p->pool, (size_t)(p->end - p->at) + 1);
+	size_t n = 0;
+
+	for (p->at++; p->at < p->end && *p->at != '"'; p->at++) {
+		if (*p->at == '\\' && p->at + 1 < p->end)
+			p->at++;
+		text[n++] = *p->at;
+	}
+	if (p->at >= p->end)
+		return parser_fail(p, "text without closing quote");
+	p->at++;
+	return constant(p, value_text(text));
+}
+
+static const struct expr *parse_fact(struct parser *p, enum expr_kind kind)
+{
+	size_t len;
+	struct expr *x;
+	int id;
+
+	parser_skip_space(p);
+	len = parser_word_length(p);
+	id = len ? fact_find(p->at, len) : -1;
+	if (id < 0)
+		return parser_fail(p, "no such fact");
+	p->at += len;
+	x = parser_node(p, kind, kind == EXPR_KNOWN ? TYPE_FLAG : fact_type(id), NULL, NULL);
+	x->fact = id;
+	return x;
+}
+
+static const struct expr *parse_known(struct parser *p)
+{
+	const struct expr *x;
+
+	if (!parser_take(p, "("))
+		return parser_fail(p, "known needs a fact in parentheses");
+	x = parse_fact(p, EXPR_KNOWN);
+	if (x && !parser_take(p, ")"))
+		return parser_fail(p, "missing )");
+	return x;
+}
+
+static const struct expr *parse_call(struct parser *p, enum expr_function function, int n,
+				     enum value_type arg, enum value_type result)
+{
+	const struct expr *a, *b = NULL;
+	struct expr *x;
+
+	if (!parser_take(p, "("))
+		return parser_fail(p, "a function needs its arguments in parentheses");
+	a = parse_or(p);
+	if (a && n == 2) {
+		if (!parser_take(p, ","))
+			return parser_fail(p, "this function has two arguments");
+		b = parse_or(p);
+		if (!b)
+			return NULL;
+	}
+	if (!a)
+		return NULL;
+	if (!parser_take(p, ")"))
+		return parser_fail(p, "missing )");
+	if (a->type != arg || (b && b->type != arg))
+		return parser_fail(p, "argument of the wrong type before");
+	x = parser_node(p, EXPR_CALL, result, a, b);
+	x->function = function;
+	return x;
+}
+
+/* says("a", "b") is says("a") || says("b"). */
+static const struct expr *parse_says(struct parser *p)
+{
+	const struct expr *any = NULL, *words;
+	struct expr *one;
+
+	if (!parser_take(p, "("))
+		return parser_fail(p, "says needs texts in parentheses");
+	do {
+		parser_skip_space(p);
+		words = p->at < p->end && *p->at == '"' ? parse_string(p) : parser_fail(p, "says needs texts");
+		if (!words)
+			return NULL;
+		if (!needle_ok(words->value.text))
+			return parser_fail(p, "says needs six characters in a row before");
+		one = parser_node(p, EXPR_SAYS, TYPE_FLAG, NULL, NULL);
+		one->value = words->value;
+		any = any ? parser_node(p, EXPR_OR, TYPE_FLAG, any, one) : one;
+	} while (parser_take(p, ","));
+	if (!parser_take(p, ")"))
+		return parser_fail(p, "missing )");
+	return any;
+}
+
+/* A sign stands for its own expression, as if that were written here in parentheses. */
+static const struct expr *parse_sign(struct parser *p, const char *name, size_t len)
+{
+	const struct expr *rests_on;
+
+	if (!p->scope->sign)
+		return parser_fail(p, "signs cannot be used here");
+	rests_on = p->scope->sign(p->scope->arg, name, len, p->e);
+	if (!rests_on) {
+		p->failed = true;	/* the reason has been given */
+		return NULL;
+	}
+	p->at += strlen("sign.") + len;
+	return parser_node(p, EXPR_SIGN, TYPE_FLAG, rests_on, NULL);
+}
+
+static bool is_phrase_function(const char *word, size_t len)
+{
+	static const char *const names[] = { "says", "contains", "matches" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (len == strlen(names[i]) && !memcmp(word, names[i], len))
+			return true;
+	return false;
+}
+
+static const struct expr *parse_word(struct parser *p)
+{
+	size_t len = parser_word_length(p), prefix = strlen("sign.");
+
+	if (!p->scope->phrases && is_phrase_function(p->at, len))
+		return parser_fail(p, "phrases belong into a sign (kb/signs), which the rule then uses as sign.name");
+	if (len > prefix && !memcmp(p->at, "sign.", prefix))
+		return parse_sign(p, p->at + prefix, len - prefix);
+	if (parser_take_word(p, "true"))
+		return constant(p, value_flag(true));
+	if (parser_take_word(p, "false"))
+		return constant(p, value_flag(false));
+	if (parser_take_word(p, "known"))
+		return parse_known(p);
+	if (parser_take_word(p, "says"))
+		return parse_says(p);
+#define X(name, n, arg, result)         \
+	if (parser_take_word(p, #name))        \
+		return parse_call(p, CALL_##name, n, TYPE_##arg, TYPE_##result);
+	EXPR_FUNCTIONS(X)
+#undef X
+	return parse_fact(p, EXPR_FACT);
+}
+
+static const struct expr *parse_operand(struct parser *p)
+{
+	const struct expr *x;
+
+	parser_skip_space(p);
+	if (p->at >= p->end)
+		return parser_fail(p, "expression ends too early");
+	if (parser_take(p, "(")) {
+		x = parse_or(p);
+		if (x && !parser_take(p, ")"))
+			return parser_fail(p, "missing )");
+		return x;
+	}
+	if (*p->at == '"')
+		return parse_string(p);
+	if (isdigit((unsigned char)*p->at))
+		return parse_number(p);
+	return parse_word(p);
+}
+
+/* ---- operators ----------------------------------------------------------------------------------- */
 
 /* A binary operation on two operands of one type; `need` < 0 allows any. */
 static const struct expr *binary(struct parser *p, enum expr_kind kind, enum value_type result,
@@ -100,7 +311,7 @@ static const struct expr *parse_unary(struct parser *p)
 			return parser_fail(p, "- needs a number before");
 		x = x ? parser_node(p, EXPR_NEGATE, TYPE_NUMBER, x, NULL) : NULL;
 	} else {
-		x = parser_operand(p);
+		x = parse_operand(p);
 	}
 	p->depth--;
 	return x;
@@ -185,7 +396,7 @@ static const struct expr *parse_and(struct parser *p)
 	return x;
 }
 
-const struct expr *parser_or(struct parser *p)
+static const struct expr *parse_or(struct parser *p)
 {
 	const struct expr *x = parse_and(p);
 
@@ -194,15 +405,22 @@ const struct expr *parser_or(struct parser *p)
 	return x;
 }
 
-const struct expr *expr_parse(struct pool *pool, const char *text, size_t len, struct err *e)
+const struct expr *expr_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text, size_t len, struct err *e)
 {
-	struct parser p = { .pool = pool, .at = text, .end = text + len, .e = e };
-	const struct expr *x = parser_or(&p);
+	struct parser p = { .pool = pool, .scope = scope, .at = text, .end = text + len, .e = e };
+	const struct expr *x = parse_or(&p);
 
 	parser_skip_space(&p);
 	if (x && p.at < p.end)
 		return parser_fail(&p, "cannot read the rest");
 	return x;
+}
+
+const struct expr *expr_parse(struct pool *pool, const char *text, size_t len, struct err *e)
+{
+	static const struct expr_scope anywhere = { .phrases = true };
+
+	return expr_parse_in(&anywhere, pool, text, len, e);
 }
 
 enum value_type expr_type(const struct expr *x)
