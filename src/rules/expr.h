@@ -4,6 +4,7 @@
  *
  *   facts by dotted name, numbers, "texts", true, false, ( )
  *   sign.some_name      a sign of kb/signs: yes or no, as its own expression says
+ *   cuda.illegal_address, x in cuda_set.illegal_access   codes of kb/cuda_errors.def, sets of kb/error_sets.def
  *   * / %   + -   < <= > >= == !=   x in (a, b, c)   !   &&   ||
  *   known(fact)  contains(text, text)  matches(text, glob)  ceil floor abs  min max
  *   says("words", ...)  one of them is in the text that cuwhy explain was given; '*' is anything on the line, case
@@ -25,10 +26,10 @@ struct expr_scope {
 	/* The expression of a sign. NULL with the reason in `e`. */
 	const struct expr *(*sign)(void *arg, const char *name, size_t len, struct err *e);
 	void *arg;
-	bool phrases;	/* says(), contains() and matches() are allowed: not in cause files, which use signs */
+	bool rule;	/* of a cause file: it names what it uses. No phrases, they are signs; no bare CUDA codes */
 };
 
-/* NULL with the reason in `e`. `len` bytes of text; the result lives in the pool. Without a scope: phrases, and no signs. */
+/* NULL with the reason in `e`. `len` bytes of text; the result lives in the pool. Without a scope: anything but signs. */
 const struct expr *expr_parse(struct pool *pool, const char *text, size_t len, struct err *e);
 const struct expr *expr_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text, size_t len, struct err *e);
 enum value_type expr_type(const struct expr *x);

@@ -34,6 +34,7 @@ struct expr {
 	enum expr_kind kind;
 	enum value_type type;
 	struct value value;		/* CONST, SAYS */
+	bool named;			/* CONST: written as a name */
 	enum fact_id fact;		/* FACT, KNOWN */
 	enum expr_function function;	/* CALL */
 	const struct expr *a, *b;	/* SIGN: a is what it rests on */

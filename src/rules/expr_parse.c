@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/needles.h"
+#include "compat/cuda_errors.h"
 #include "rules/expr_node.h"
 
 #define DEPTH_MAX 64	/* nesting; cause files need five */
@@ -85,7 +86,7 @@ static struct expr *parser_node(struct parser *p, enum expr_kind kind, enum valu
 
 /* ---- operands ------------------------------------------------------------------------------------ */
 
-static const struct expr *constant(struct parser *p, struct value v)
+static const struct expr *parser_constant(struct parser *p, struct value v)
 {
 	struct expr *x = parser_node(p, EXPR_CONST, v.type, NULL, NULL);
 
@@ -110,7 +111,7 @@ static const struct expr *parse_number(struct parser *p)
 	if (!n || *stop || v != v)
 		return parser_fail(p, "not a number");
 	p->at += n;
-	return constant(p, value_number(v));
+	return parser_constant(p, value_number(v));
 }
 
 static const struct expr *parse_string(struct parser *p)
@@ -126,7 +127,7 @@ static const struct expr *parse_string(struct parser *p)
 	if (p->at >= p->end)
 		return parser_fail(p, "text without closing quote");
 	p->at++;
-	return constant(p, value_text(text));
+	return parser_constant(p, value_text(text));
 }
 
 static const struct expr *parse_fact(struct parser *p, enum expr_kind kind)
@@ -221,8 +222,33 @@ static const struct expr *parse_sign(struct parser *p, const char *name, size_t 
 		p->failed = true;	/* the reason has been given */
 		return NULL;
 	}
-	p->at += strlen("sign.") + len;
+	p->at = name + len;
 	return parser_node(p, EXPR_SIGN, TYPE_FLAG, rests_on, NULL);
+}
+
+/* The rest of the word that comes next, behind a prefix such as "cuda."; NULL = it has another. */
+static const char *parser_name_behind(const struct parser *p, const char *prefix, size_t *len)
+{
+	size_t all = parser_word_length(p), skip = strlen(prefix);
+
+	if (all <= skip || memcmp(p->at, prefix, skip) != 0)
+		return NULL;
+	*len = all - skip;
+	return p->at + skip;
+}
+
+static const struct expr *parse_code(struct parser *p, const char *name, size_t len)
+{
+	int code = cuda_code_find(name, len);
+	struct expr *x;
+
+	if (code < 0)
+		return parser_fail(p, "no such code in kb/cuda_errors.def");
+	p->at = name + len;
+	x = parser_node(p, EXPR_CONST, TYPE_NUMBER, NULL, NULL);
+	x->value = value_number(code);
+	x->named = true;
+	return x;
 }
 
 static bool is_phrase_function(const char *word, size_t len)
@@ -237,16 +263,19 @@ static bool is_phrase_function(const char *word, size_t len)
 
 static const struct expr *parse_word(struct parser *p)
 {
-	size_t len = parser_word_length(p), prefix = strlen("sign.");
+	const char *name;
+	size_t len;
 
-	if (!p->scope->phrases && is_phrase_function(p->at, len))
+	if (p->scope->rule && is_phrase_function(p->at, parser_word_length(p)))
 		return parser_fail(p, "phrases belong into a sign (kb/signs), which the rule then uses as sign.name");
-	if (len > prefix && !memcmp(p->at, "sign.", prefix))
-		return parse_sign(p, p->at + prefix, len - prefix);
+	if ((name = parser_name_behind(p, "sign.", &len)) != NULL)
+		return parse_sign(p, name, len);
+	if ((name = parser_name_behind(p, "cuda.", &len)) != NULL)
+		return parse_code(p, name, len);
 	if (parser_take_word(p, "true"))
-		return constant(p, value_flag(true));
+		return parser_constant(p, value_flag(true));
 	if (parser_take_word(p, "false"))
-		return constant(p, value_flag(false));
+		return parser_constant(p, value_flag(false));
 	if (parser_take_word(p, "known"))
 		return parse_known(p);
 	if (parser_take_word(p, "says"))
@@ -281,14 +310,27 @@ static const struct expr *parse_operand(struct parser *p)
 
 /* ---- operators ----------------------------------------------------------------------------------- */
 
+static bool holds_cuda_code(const struct expr *x)
+{
+	return x->kind == EXPR_FACT && (x->fact == FACT_error_code || x->fact == FACT_driver_init);
+}
+
+/* A number that only who knows the table by heart can read: 700. */
+static bool is_bare_code(const struct expr *code, const struct expr *number)
+{
+	return holds_cuda_code(code) && number->kind == EXPR_CONST && !number->named && number->value.number != 0;
+}
+
 /* A binary operation on two operands of one type; `need` < 0 allows any. */
-static const struct expr *binary(struct parser *p, enum expr_kind kind, enum value_type result,
+static const struct expr *parser_binary(struct parser *p, enum expr_kind kind, enum value_type result,
 				 int need, const struct expr *a, const struct expr *b)
 {
 	if (!a || !b)
 		return NULL;
 	if (a->type != b->type || (need >= 0 && a->type != (enum value_type)need))
 		return parser_fail(p, "operands of different or wrong type");
+	if (p->scope->rule && (is_bare_code(a, b) || is_bare_code(b, a)))
+		return parser_fail(p, "a CUDA error code needs its name (cuda.name, cuda_set.name) before");
 	return parser_node(p, kind, result, a, b);
 }
 
@@ -323,11 +365,11 @@ static const struct expr *parse_product(struct parser *p)
 
 	while (x) {
 		if (parser_take(p, "*"))
-			x = binary(p, EXPR_MUL, TYPE_NUMBER, TYPE_NUMBER, x, parse_unary(p));
+			x = parser_binary(p, EXPR_MUL, TYPE_NUMBER, TYPE_NUMBER, x, parse_unary(p));
 		else if (parser_take(p, "/"))
-			x = binary(p, EXPR_DIV, TYPE_NUMBER, TYPE_NUMBER, x, parse_unary(p));
+			x = parser_binary(p, EXPR_DIV, TYPE_NUMBER, TYPE_NUMBER, x, parse_unary(p));
 		else if (parser_take(p, "%"))
-			x = binary(p, EXPR_MOD, TYPE_NUMBER, TYPE_NUMBER, x, parse_unary(p));
+			x = parser_binary(p, EXPR_MOD, TYPE_NUMBER, TYPE_NUMBER, x, parse_unary(p));
 		else
 			break;
 	}
@@ -340,24 +382,51 @@ static const struct expr *parse_sum(struct parser *p)
 
 	while (x) {
 		if (parser_take(p, "+"))
-			x = binary(p, EXPR_ADD, TYPE_NUMBER, TYPE_NUMBER, x, parse_product(p));
+			x = parser_binary(p, EXPR_ADD, TYPE_NUMBER, TYPE_NUMBER, x, parse_product(p));
 		else if (parser_take(p, "-"))
-			x = binary(p, EXPR_SUB, TYPE_NUMBER, TYPE_NUMBER, x, parse_product(p));
+			x = parser_binary(p, EXPR_SUB, TYPE_NUMBER, TYPE_NUMBER, x, parse_product(p));
 		else
 			break;
 	}
 	return x;
 }
 
+/* x in cuda_set.name is x == a || x == b for the codes in it. */
+static const struct expr *parse_in_set(struct parser *p, const struct expr *x, const char *name, size_t len)
+{
+	int set = cuda_error_set_find(name, len);
+	const struct expr *any = NULL;
+	const uint16_t *codes;
+	size_t n;
+
+	if (set < 0)
+		return parser_fail(p, "no such set in kb/error_sets.def");
+	if (x->type != TYPE_NUMBER)
+		return parser_fail(p, "only a number is in a set of codes");
+	p->at = name + len;
+	n = cuda_error_set_codes((enum cuda_error_set)set, &codes);
+	for (size_t i = 0; i < n; i++) {
+		const struct expr *one = parser_node(p, EXPR_EQ, TYPE_FLAG, x, parser_constant(p, value_number(codes[i])));
+
+		any = any ? parser_node(p, EXPR_OR, TYPE_FLAG, any, one) : one;
+	}
+	return any;
+}
+
 /* x in (a, b, c) is x == a || x == b || x == c. */
 static const struct expr *parse_in(struct parser *p, const struct expr *x)
 {
 	const struct expr *any = NULL;
+	const char *name;
+	size_t len;
 
+	parser_skip_space(p);
+	if ((name = parser_name_behind(p, "cuda_set.", &len)) != NULL)
+		return parse_in_set(p, x, name, len);
 	if (!parser_take(p, "("))
 		return parser_fail(p, "in needs a list in parentheses");
 	do {
-		const struct expr *one = binary(p, EXPR_EQ, TYPE_FLAG, -1, x, parse_sum(p));
+		const struct expr *one = parser_binary(p, EXPR_EQ, TYPE_FLAG, -1, x, parse_sum(p));
 
 		if (!one)
 			return NULL;
@@ -381,7 +450,7 @@ static const struct expr *parse_comparison(struct parser *p)
 		return NULL;
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		if (parser_take(p, ops[i].token))
-			return binary(p, ops[i].kind, TYPE_FLAG, ops[i].need, x, parse_sum(p));
+			return parser_binary(p, ops[i].kind, TYPE_FLAG, ops[i].need, x, parse_sum(p));
 	if (parser_take_word(p, "in"))
 		return parse_in(p, x);
 	return x;
@@ -392,7 +461,7 @@ static const struct expr *parse_and(struct parser *p)
 	const struct expr *x = parse_comparison(p);
 
 	while (x && parser_take(p, "&&"))
-		x = binary(p, EXPR_AND, TYPE_FLAG, TYPE_FLAG, x, parse_comparison(p));
+		x = parser_binary(p, EXPR_AND, TYPE_FLAG, TYPE_FLAG, x, parse_comparison(p));
 	return x;
 }
 
@@ -401,7 +470,7 @@ static const struct expr *parse_or(struct parser *p)
 	const struct expr *x = parse_and(p);
 
 	while (x && parser_take(p, "||"))
-		x = binary(p, EXPR_OR, TYPE_FLAG, TYPE_FLAG, x, parse_and(p));
+		x = parser_binary(p, EXPR_OR, TYPE_FLAG, TYPE_FLAG, x, parse_and(p));
 	return x;
 }
 
@@ -418,7 +487,7 @@ const struct expr *expr_parse_in(const struct expr_scope *scope, struct pool *po
 
 const struct expr *expr_parse(struct pool *pool, const char *text, size_t len, struct err *e)
 {
-	static const struct expr_scope anywhere = { .phrases = true };
+	static const struct expr_scope anywhere = { 0 };
 
 	return expr_parse_in(&anywhere, pool, text, len, e);
 }

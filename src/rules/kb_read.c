@@ -186,7 +186,7 @@ static int sign_parse(struct reader *r, struct kb_sign *s)
 		return err_set(r->e, -ELOOP, "the sign '%s' rests on itself", s->name);
 	inner.file = s->file;
 	inner.line = s->line;
-	inner.scope = (struct expr_scope){ .sign = sign_look_up, .arg = &inner, .phrases = true };
+	inner.scope = (struct expr_scope){ .sign = sign_look_up, .arg = &inner };
 	s->being_parsed = true;
 	s->expr = reader_flag(&inner, s->text, "a sign is a yes or no");
 	if (!s->expr)
@@ -631,7 +631,7 @@ struct kb *kb_parse(const char *blob, size_t len, struct err *e)
 	struct reader r = { .kb = kb, .e = e ? e : &own };
 	int rc;
 
-	r.scope = (struct expr_scope){ .sign = sign_look_up, .arg = &r };
+	r.scope = (struct expr_scope){ .sign = sign_look_up, .arg = &r, .rule = true };
 	buf_init(&r.text, SECTION_MAX);
 	buf_init(&r.command, SECTION_MAX);
 	rc = read_signs(&r, pool_copy(&kb->pool, blob, len));

@@ -207,13 +207,27 @@ static void kb__a_sign_is_what_it_rests_on(void **state)
 	kb_free(kb);
 }
 
+static void kb__a_rule_names_its_cuda_codes(void **state)
+{
+	(void)state;
+	refused(HEADER("when likely r: error.code == 700\n"), "kb/causes/a.md line 5", "needs its name");
+	refused(HEADER("when likely r: 35 != driver.init\n"), "kb/causes/a.md line", "needs its name");
+	refused(HEADER("when likely r: error.code in (cuda.assert, 700)\n"), "kb/causes/a.md line", "needs its name");
+	refused(HEADER("when likely r: error.code >= 900\n"), "kb/causes/a.md line", "needs its name");
+	refused(BODY("## Why\n- [error.code == 720] a\n"), "kb/causes/a.md line", "needs its name");
+	refused(HEADER("when likely r: error.code == cuda.no_such\n"), "kb/causes/a.md line", "no such code");
+	refused(HEADER("when likely r: error.code in cuda_set.no_such\n"), "kb/causes/a.md line", "no such set");
+	accepted(HEADER("when likely r: error.code == cuda.assert || error.code in cuda_set.illegal_access\n"));
+	accepted(HEADER("when likely r: error.code == 0 && xid.number == 79\n"));
+}
+
 /* ---- small files ------------------------------------------------------------------------------- */
 
 static void kb__a_small_file_is_read_whole(void **state)
 {
 	static const char text[] =
 		"\n%%% a-b\n<!-- licence -->\n---\nid: a-b\ntitle: A title\nrank: 7\nover: x, y\nprogram: p.py\n"
-		"when certain broken-launch: launch.is\n  && error.code == 1\n  because: it is {error.code}\n"
+		"when certain broken-launch: launch.is\n  && error.code == cuda.invalid_value\n  because: it is {error.code}\n"
 		"when possible always: true\n---\nFirst.\n\nSecond.\n\n## Why\n- one\n  and more\n- [launch.is] "
 		"two\n"
 		"## Fix\n- do\n    this\n    that\n## Not to be confused with\nOther.\n"
@@ -229,7 +243,7 @@ static void kb__a_small_file_is_read_whole(void **state)
 	assert_int_equal(c->rank, 7);
 	assert_string_equal(c->over, ", x, y, ");
 	assert_string_equal(c->when->id, "broken-launch");
-	assert_string_equal(c->when->text, "launch.is && error.code == 1");
+	assert_string_equal(c->when->text, "launch.is && error.code == cuda.invalid_value");
 	assert_int_equal(c->when->next->sure, KB_POSSIBLE);
 	assert_string_equal(c->definition, "First.\n\nSecond.");
 	assert_string_equal(template_text(c->why->text), "one and more");
@@ -1230,6 +1244,7 @@ int main(void)
 		cmocka_unit_test(kb__mistakes_in_a_sign_are_found),
 		cmocka_unit_test(kb__every_sign_is_used),
 		cmocka_unit_test(kb__a_sign_is_what_it_rests_on),
+		cmocka_unit_test(kb__a_rule_names_its_cuda_codes),
 		cmocka_unit_test(kb__a_small_file_is_read_whole),
 		cmocka_unit_test(grid_limit__names_dimension_value_limit_and_pieces),
 		cmocka_unit_test(grid_limit__the_limit_itself_is_allowed),
