@@ -237,18 +237,48 @@ static const char *parser_name_behind(const struct parser *p, const char *prefix
 	return p->at + skip;
 }
 
+static const struct expr *named_number(struct parser *p, const char *end, double number)
+{
+	struct expr *x = parser_node(p, EXPR_CONST, TYPE_NUMBER, NULL, NULL);
+
+	x->value = value_number(number);
+	x->named = true;
+	p->at = end;
+	return x;
+}
+
 static const struct expr *parse_code(struct parser *p, const char *name, size_t len)
 {
 	int code = cuda_code_find(name, len);
-	struct expr *x;
 
-	if (code < 0)
-		return parser_fail(p, "no such code in kb/cuda_errors.def");
-	p->at = name + len;
-	x = parser_node(p, EXPR_CONST, TYPE_NUMBER, NULL, NULL);
-	x->value = value_number(code);
-	x->named = true;
-	return x;
+	return code < 0 ? parser_fail(p, "no such code in kb/cuda_errors.def") : named_number(p, name + len, code);
+}
+
+bool expr_threshold(const char *name, size_t len, double *value)
+{
+	static const struct {
+		const char *name;
+		double value;
+	} limits[] = {
+#define LIMIT(name, value, reason) { #name, value },
+#include "kb/limits.def"
+#undef LIMIT
+	};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		if (!strncmp(limits[i].name, name, len) && !limits[i].name[len]) {
+			*value = limits[i].value;
+			return true;
+		}
+	}
+	return false;
+}
+
+static const struct expr *parse_threshold(struct parser *p, const char *name, size_t len)
+{
+	double value;
+
+	return expr_threshold(name, len, &value) ? named_number(p, name + len, value) : parser_fail(p, "no such number in kb/limits.def");
 }
 
 static bool is_phrase_function(const char *word, size_t len)
@@ -266,12 +296,14 @@ static const struct expr *parse_word(struct parser *p)
 	const char *name;
 	size_t len;
 
-	if (p->scope->rule && is_phrase_function(p->at, parser_word_length(p)))
+	if (p->scope->place != EXPR_FREE && is_phrase_function(p->at, parser_word_length(p)))
 		return parser_fail(p, "phrases belong into a sign (kb/signs), which the rule then uses as sign.name");
 	if ((name = parser_name_behind(p, "sign.", &len)) != NULL)
 		return parse_sign(p, name, len);
 	if ((name = parser_name_behind(p, "cuda.", &len)) != NULL)
 		return parse_code(p, name, len);
+	if ((name = parser_name_behind(p, "threshold.", &len)) != NULL)
+		return parse_threshold(p, name, len);
 	if (parser_take_word(p, "true"))
 		return parser_constant(p, value_flag(true));
 	if (parser_take_word(p, "false"))
@@ -321,6 +353,15 @@ static bool is_bare_code(const struct expr *code, const struct expr *number)
 	return holds_cuda_code(code) && number->kind == EXPR_CONST && !number->named && number->value.number != 0;
 }
 
+/* A number to compare or to calculate with whose reason nobody can look up: 134217728. */
+static bool is_bare_threshold(enum expr_kind kind, const struct expr *x)
+{
+	if (x->kind == EXPR_NEGATE)
+		x = x->a;
+	return kind != EXPR_EQ && kind != EXPR_NE && x->kind == EXPR_CONST && x->type == TYPE_NUMBER && !x->named &&
+	       x->value.number != 0 && x->value.number != 1;
+}
+
 /* A binary operation on two operands of one type; `need` < 0 allows any. */
 static const struct expr *parser_binary(struct parser *p, enum expr_kind kind, enum value_type result,
 				 int need, const struct expr *a, const struct expr *b)
@@ -329,8 +370,10 @@ static const struct expr *parser_binary(struct parser *p, enum expr_kind kind, e
 		return NULL;
 	if (a->type != b->type || (need >= 0 && a->type != (enum value_type)need))
 		return parser_fail(p, "operands of different or wrong type");
-	if (p->scope->rule && (is_bare_code(a, b) || is_bare_code(b, a)))
+	if (p->scope->place != EXPR_FREE && (is_bare_code(a, b) || is_bare_code(b, a)))
 		return parser_fail(p, "a CUDA error code needs its name (cuda.name, cuda_set.name) before");
+	if (p->scope->place == EXPR_RULE && (is_bare_threshold(kind, a) || is_bare_threshold(kind, b)))
+		return parser_fail(p, "a number needs its name and reason (kb/limits.def, threshold.name) before");
 	return parser_node(p, kind, result, a, b);
 }
 

@@ -64,7 +64,10 @@ static const char *reader_trim(char *s)
 
 static const struct expr *reader_flag(struct reader *r, const char *text, const char *what)
 {
-	const struct expr *x = expr_parse_in(&r->scope, &r->kb->pool, text, strlen(text), r->e);
+	const struct expr *x;
+
+	r->scope.place = r->cause ? EXPR_RULE : EXPR_FREE;
+	x = expr_parse_in(&r->scope, &r->kb->pool, text, strlen(text), r->e);
 
 	if (!x)
 		reader_complain_inner(r);
@@ -75,7 +78,10 @@ static const struct expr *reader_flag(struct reader *r, const char *text, const 
 
 static const struct template *reader_template(struct reader *r, const char *text)
 {
-	const struct template *t = template_parse_in(&r->scope, &r->kb->pool, text, strlen(text), r->e);
+	const struct template *t;
+
+	r->scope.place = EXPR_SENTENCE;
+	t = template_parse_in(&r->scope, &r->kb->pool, text, strlen(text), r->e);
 
 	if (!t)
 		reader_complain_inner(r);
@@ -631,7 +637,7 @@ struct kb *kb_parse(const char *blob, size_t len, struct err *e)
 	struct reader r = { .kb = kb, .e = e ? e : &own };
 	int rc;
 
-	r.scope = (struct expr_scope){ .sign = sign_look_up, .arg = &r, .rule = true };
+	r.scope = (struct expr_scope){ .sign = sign_look_up, .arg = &r };
 	buf_init(&r.text, SECTION_MAX);
 	buf_init(&r.command, SECTION_MAX);
 	rc = read_signs(&r, pool_copy(&kb->pool, blob, len));

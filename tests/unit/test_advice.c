@@ -51,7 +51,7 @@ struct words {
 	size_t n_text, n_number;
 };
 
-/* cuda.name is a number under another name, cuda_set.name several. */
+/* cuda.name and threshold.name are numbers under another name, cuda_set.name several. */
 static void numbers_of_name(struct words *w, const char *name, size_t len)
 {
 	const uint16_t *codes;
@@ -59,6 +59,8 @@ static void numbers_of_name(struct words *w, const char *name, size_t len)
 
 	if (!strncmp(name, "cuda.", 5) && w->n_number < WORDS_MAX)
 		w->number[w->n_number++] = cuda_code_find(name + 5, len - 5);
+	else if (!strncmp(name, "threshold.", 10) && w->n_number < WORDS_MAX)
+		assert_true(expr_threshold(name + 10, len - 10, &w->number[w->n_number++]));
 	else if (!strncmp(name, "cuda_set.", 9))
 		n = cuda_error_set_codes((enum cuda_error_set)cuda_error_set_find(name + 9, len - 9), &codes);
 	for (size_t i = 0; i < n && w->n_number < WORDS_MAX; i++)

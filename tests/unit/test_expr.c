@@ -93,7 +93,7 @@ static void expr__compares_texts(void **state)
 	YES("true && !false");
 }
 
-static void expr__names_cuda_codes_and_sets_of_them(void **state)
+static void expr__names_codes_sets_and_numbers(void **state)
 {
 	(void)state;
 	YES("error.code == cuda.invalid_configuration");
@@ -110,6 +110,8 @@ static void expr__names_cuda_codes_and_sets_of_them(void **state)
 	BAD("error.text in cuda_set.illegal_access");
 	BAD("error.code == cuda_set.illegal_access");
 	BAD("sign.some_sign");
+	number_is("threshold.exbibyte", 1152921504606846976.0);
+	BAD("oom.request > threshold.no_such");
 }
 
 static void expr__unknown_spreads_but_not_where_the_answer_is_decided(void **state)
@@ -243,7 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(expr__compares_and_calculates),
 		cmocka_unit_test(expr__compares_texts),
-		cmocka_unit_test(expr__names_cuda_codes_and_sets_of_them),
+		cmocka_unit_test(expr__names_codes_sets_and_numbers),
 		cmocka_unit_test(expr__unknown_spreads_but_not_where_the_answer_is_decided),
 		cmocka_unit_test(expr__division_by_zero_is_unknown),
 		cmocka_unit_test(expr__mistakes_are_found_when_parsed),

@@ -221,6 +221,18 @@ static void kb__a_rule_names_its_cuda_codes(void **state)
 	accepted(HEADER("when likely r: error.code == 0 && xid.number == 79\n"));
 }
 
+static void kb__a_rule_names_the_numbers_it_compares_with(void **state)
+{
+	(void)state;
+	refused(HEADER("when likely r: oom.free > 134217728\n"), "kb/causes/a.md line 5", "needs its name and reason");
+	refused(HEADER("when likely r: oom.free > oom.total * 0.7\n"), "kb/causes/a.md line", "needs its name and reason");
+	refused(HEADER("when likely r: launch.negative < -2\n"), "kb/causes/a.md line", "needs its name and reason");
+	refused(BODY("## Why\n- [oom.free >= oom.total / 10] a\n"), "kb/causes/a.md line", "needs its name and reason");
+	refused(HEADER("when likely r: oom.free > threshold.no_such\n"), "kb/causes/a.md line", "no such number");
+	accepted(HEADER("when likely r: oom.free > oom.total / threshold.notable_part && gpu.count > 1 && xid.number == 79\n"));
+	accepted(BODY("## Why\n- {text.driver.cuda / 1000}\n"));	/* a sentence may convert units */
+}
+
 /* ---- small files ------------------------------------------------------------------------------- */
 
 static void kb__a_small_file_is_read_whole(void **state)
@@ -1245,6 +1257,7 @@ int main(void)
 		cmocka_unit_test(kb__every_sign_is_used),
 		cmocka_unit_test(kb__a_sign_is_what_it_rests_on),
 		cmocka_unit_test(kb__a_rule_names_its_cuda_codes),
+		cmocka_unit_test(kb__a_rule_names_the_numbers_it_compares_with),
 		cmocka_unit_test(kb__a_small_file_is_read_whole),
 		cmocka_unit_test(grid_limit__names_dimension_value_limit_and_pieces),
 		cmocka_unit_test(grid_limit__the_limit_itself_is_allowed),
