@@ -164,8 +164,8 @@ $(B)/commit: always
 	@mkdir -p $(@D) && { [ "$$(cat $@ 2>/dev/null)" = "$(COMMIT)" ] && [ -f $@ ] || echo "$(COMMIT)" > $@; }
 .PHONY: always
 
-# Knowledge: one file per cause, embedded as it is with the program that shows it. Adding a cause needs no C.
-CAUSES := $(sort $(wildcard kb/causes/*.md))
+# Knowledge: the signs, and one file per cause, embedded as it is with the program that shows it. Adding one needs no C.
+CAUSES := $(sort $(wildcard kb/signs/*.kb)) $(sort $(wildcard kb/causes/*.md))
 SHOWN  := $(sort $(wildcard $(shell sed -n 's/^program: *//p' kb/causes/*.md)))
 $(B)/kb.blob: $(CAUSES) $(SHOWN) tools/make_kb.sh tools/program_text.sed Makefile
 	$(Q)mkdir -p $(@D) && sh tools/make_kb.sh $(CAUSES) > $@
@@ -204,8 +204,12 @@ $(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OB
 # Parts of the recorder that can be tried without a process of their own.
 $(B)/tests/test_sites $(B)/tests/test_epochs: $(addprefix $(B)/obj/src/recorder/,rec_site.o rec_live.o rec_memory.o rec_timeline.o rec_history.o rec_events.o)
 
+# Every suite notes the rules that held in it; a rule that none of them shows is untested (STRICT_RULES=1: and a failure).
+FIRED := $(abspath $(B))/rules-fired
 check: deps
-	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-tree
+	@mkdir -p $(B) && : > $(FIRED) && chmod 666 $(FIRED)	# some of the tests run as another user
+	@CUWHY_RULES_FIRED=$(FIRED) $(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-tree
+	@$(PYTHON) tools/check_rules.py $(FIRED) $(if $(filter 1,$(STRICT_RULES)),--strict)
 
 check-unit: parts $(UNIT)
 	@sh tests/unit/run.sh $(B) $(UNIT)

@@ -56,10 +56,10 @@ static size_t field_format(const char *s, size_t len, enum part_format *format)
 	return len;
 }
 
-static int add_field(struct pool *pool, struct part *part, const char *s, size_t len, struct err *e)
+static int add_field(const struct expr_scope *scope, struct pool *pool, struct part *part, const char *s, size_t len, struct err *e)
 {
 	len = field_format(s, len, &part->format);
-	part->expr = expr_parse(pool, s, len, e);
+	part->expr = scope ? expr_parse_in(scope, pool, s, len, e) : expr_parse(pool, s, len, e);
 	if (!part->expr)
 		return -EINVAL;
 	if (part->format != FORMAT_PLAIN && expr_type(part->expr) != TYPE_NUMBER)
@@ -69,7 +69,7 @@ static int add_field(struct pool *pool, struct part *part, const char *s, size_t
 	return 0;
 }
 
-const struct template *template_parse(struct pool *pool, const char *text, size_t len, struct err *e)
+const struct template *template_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text, size_t len, struct err *e)
 {
 	struct template *t = pool_alloc(pool, sizeof(*t));
 	struct part **tail = &t->first;
@@ -86,7 +86,7 @@ const struct template *template_parse(struct pool *pool, const char *text, size_
 				err_set(e, -EINVAL, "{ without } in '%.60s'", t->text);
 				return NULL;
 			}
-			if (add_field(pool, part, s + 1, (size_t)(stop - s - 1), e))
+			if (add_field(scope, pool, part, s + 1, (size_t)(stop - s - 1), e))
 				return NULL;
 			s = stop + 1;
 			continue;
@@ -100,6 +100,11 @@ const struct template *template_parse(struct pool *pool, const char *text, size_
 		s = stop;
 	}
 	return t;
+}
+
+const struct template *template_parse(struct pool *pool, const char *text, size_t len, struct err *e)
+{
+	return template_parse_in(NULL, pool, text, len, e);
 }
 
 static bool put_part(struct buf *out, const struct part *part, const struct casefile *f)
