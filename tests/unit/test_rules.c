@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "input/dump/culprit.h"
+#include "dump_find.h"
 #include "judge.h"
 #include "rules/kb.h"
 #include "rules/rules.h"
@@ -1246,6 +1246,72 @@ static void address__that_nothing_confirms_is_never_certain(void **state)
 	pool_release(&pool);
 }
 
+/* ---- faults outside of global memory ---------------------------------------------------------------- */
+
+/* The dump of such a fault, and a recording in which as many lines launched its kernel. */
+static json_t *judge_fault(const struct dump_plan *p, uint32_t code, unsigned lines)
+{
+	struct found found = dump_find(p);
+	struct process_end end = { .pid = 100, .status_known = true, .exit = 1, .fault = found.c };
+	struct cw_launch *l;
+	struct verdict *v;
+	struct trace *t;
+	struct tb b;
+	char at[32];
+	json_t *j;
+
+	tb_init(&b);
+	for (unsigned k = 0; k < lines; k++) {
+		snprintf(at, sizeof(at), "train.py:%u:step", 30 + k);
+		l = tb_launch(&b, 1, tb_stack(&b, at, NULL));
+		l->func = tb_function(&b, "_Z4fillPfl");
+		memcpy(l->grid, G(4, 1, 1), sizeof(l->grid));
+	}
+	tb_fail(&b, CW_SRC_DRIVER, code, tb_stack(&b, USER, NULL));
+	t = tb_trace(&b);
+	v = verdict_of_process(t, &end);
+	trace_free(t);
+	dump_found(&found);
+	j = verdict_object(v);
+	verdict_free(v);
+	return j;
+}
+
+static void expect_fault(const struct dump_plan *p, uint32_t code, unsigned lines, const char *exception, const char *certainty)
+{
+	json_t *j = judge_fault(p, code, lines);
+
+	assert_string_equal(field(j, "cause"), "illegal-access-out-of-bounds");
+	assert_string_equal(field(j, "certainty"), certainty);
+	assert_string_equal(field(json_object_get(j, "fault"), "exception"), exception);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 30 + lines - 1);
+	json_decref(j);
+}
+
+/* A store far outside of a thread's own array. */
+static void out_of_range__is_certain_where_one_line_launched_the_kernel(void **state)
+{
+	static const struct dump_plan p = { .lane_exception = 5, .lanes_hit = 1, .error_pc = 0x90, .lane_pc = 0xa0,
+					    .code = { [9] = MAKE_STL, [10] = MAKE_EXIT },
+					    .reg = { [0][1] = 0xfff7e0, [0][2] = 0x1000 } };
+
+	(void)state;
+	expect_fault(&p, 700, 1, "WARP_OUT_OF_RANGE_ADDRESS", "certain");
+	expect_fault(&p, 700, 2, "WARP_OUT_OF_RANGE_ADDRESS", "likely");
+}
+
+/* An address so wrong that it lies where shared memory is mapped: on an H200 a sweep over memory gives 717 there, elsewhere 700. */
+static void address_space__is_the_same_mistake_and_never_certain(void **state)
+{
+	static const struct dump_plan p = { .lane_exception = 7, .lanes_hit = 1, .error_pc = 0x10, .lane_pc = 0x20,
+					    .code = { MAKE_MOV_R9, MAKE_STG, MAKE_BRA },
+					    .reg = { [0][2] = 0x400, [0][3] = 0x7d } };
+
+	(void)state;
+	expect_fault(&p, 717, 1, "WARP_INVALID_ADDRESS_SPACE", "likely");
+	expect_fault(&p, 717, 2, "WARP_INVALID_ADDRESS_SPACE", "likely");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1295,6 +1361,8 @@ int main(void)
 		cmocka_unit_test(hang__what_had_failed_before_leads),
 		cmocka_unit_test(sticky__one_line_alone_is_where_it_happened),
 		cmocka_unit_test(sticky__of_two_lines_nobody_can_say_which),
+		cmocka_unit_test(out_of_range__is_certain_where_one_line_launched_the_kernel),
+		cmocka_unit_test(address_space__is_the_same_mistake_and_never_certain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
