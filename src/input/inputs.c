@@ -26,17 +26,18 @@ const struct input *input_get(enum input_id id)
 static size_t read_head(const char *path, unsigned char *head, size_t size, bool *packed)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), n = 0;
+	unsigned char magic[2] = "";
 	struct stat st;
 	gzFile f;
 
 	if (fd < 0)
 		return 0;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !(f = gzdopen(fd, "rb"))) {
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || pread(fd, magic, sizeof(magic), 0) < 0 || !(f = gzdopen(fd, "rb"))) {
 		close(fd);
 		return 0;
 	}
-	n = gzread(f, head, (unsigned)size);	/* a file that is not packed is read as it is */
-	*packed = n > 0 && !gzdirect(f);
+	*packed = magic[0] == 0x1f && magic[1] == 0x8b;	/* also when it is damaged, and nothing can be read */
+	n = gzread(f, head, (unsigned)size);		/* a file that is not packed is read as it is */
 	gzclose_r(f);
 	return n > 0 ? (size_t)n : 0;
 }
