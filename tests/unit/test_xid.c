@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "cmd/run/run_xid.h"
+#include "input/recording/xid_json.h"
 #include "judge.h"
 
 #define UUID	"GPU-000102030405-0607-0809-0a0b-0c0d0e0f"
