@@ -142,13 +142,11 @@ static struct held *came(struct history *h, const struct event *v)
 	return put(p.kind == CW_MEM_TORCH ? &h->torch : &h->driver, &p);
 }
 
-bool history_next(struct history *h, struct history_step *s)
+/* What s->event, the newest, changed. */
+static void event_apply(struct history *h, struct history_step *s)
 {
-	struct event *v = &s->event;
+	const struct event *v = &s->event;
 
-	*s = (struct history_step){ .came = NULL };
-	if (!events_next(&h->events, v))
-		return false;
 	h->n++;
 	h->ticks = v->kind == CW_EVENT_LOST ? h->ticks : v->ticks;
 	switch (v->kind) {
@@ -168,6 +166,14 @@ bool history_next(struct history *h, struct history_step *s)
 	case CW_EVENT_OOM:
 		break;
 	}
+}
+
+bool history_next(struct history *h, struct history_step *s)
+{
+	*s = (struct history_step){ .came = NULL };
+	if (!events_next(&h->events, &s->event))
+		return false;
+	event_apply(h, s);
 	return true;
 }
 
@@ -175,12 +181,13 @@ bool history_until(struct history *h, uint64_t ticks)
 {
 	struct events before = h->events;
 	struct history_step s;
-	struct event next;
 
-	while (events_next(&before, &next)) {
-		if (next.kind != CW_EVENT_LOST && next.ticks > ticks)
+	while (events_next(&h->events, &s.event)) {
+		if (s.event.kind != CW_EVENT_LOST && s.event.ticks > ticks) {
+			h->events = before;	/* it is still to come */
 			return true;
-		history_next(h, &s);
+		}
+		event_apply(h, &s);
 		before = h->events;
 	}
 	return false;
