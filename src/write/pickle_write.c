@@ -20,8 +20,7 @@ enum {
 
 struct pickle_memo {
 	const char *text;		/* NULL: an object with a key */
-	struct pickle_key key;		/* of a text: its hash */
-	uint32_t number;		/* in the order of the pickle's memo, plus one; 0 = empty */
+	struct pickle_key key;
 };
 
 static void op(struct pickle *p, int code)
@@ -43,9 +42,8 @@ static void op_number(struct pickle *p, int code, uint64_t n, size_t bytes)
 
 void pickle_begin(struct pickle *p, size_t max)
 {
-	*p = (struct pickle){.slots = 1024};
+	*p = (struct pickle){.n_memo = 0};
 	buf_init(&p->out, max);
-	p->memo = xcalloc(p->slots, sizeof(*p->memo));
 	op_number(p, OP_PROTO, 4, 1);
 }
 
@@ -58,6 +56,7 @@ void pickle_release(struct pickle *p)
 {
 	buf_release(&p->out);
 	free(p->memo);
+	map_release(&p->map);
 	*p = (struct pickle){0};
 }
 
@@ -114,60 +113,26 @@ void pickle_float(struct pickle *p, double x)
 
 /* --- what is written once --------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t h)
+static bool memo_same(const void *list, uint32_t i, const void *key)
 {
-	h = (h ^ h >> 32) * 0x9e3779b97f4a7c15u;
-	return h ^ h >> 29;
-}
+	const struct pickle_memo *m = (const struct pickle_memo *)list + i, *want = key;
 
-static uint64_t hash_text(const char *s)
-{
-	uint64_t h = 14695981039346656037u;
-
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 1099511628211u;
-	return h;
-}
-
-static struct pickle_memo *find(struct pickle_memo *memo, uint32_t slots, const char *text, struct pickle_key key)
-{
-	uint32_t i = (uint32_t)mix(key.a + mix(key.b + (text != NULL))) & (slots - 1);
-
-	for (; memo[i].number; i = (i + 1) & (slots - 1)) {
-		if (memo[i].key.a != key.a || memo[i].key.b != key.b || !memo[i].text != !text)
-			continue;
-		if (!text || strcmp(memo[i].text, text) == 0)
-			break;
-	}
-	return &memo[i];
-}
-
-static void grow(struct pickle *p)
-{
-	uint32_t slots = p->slots * 2;
-	struct pickle_memo *memo = xcalloc(slots, sizeof(*memo));
-
-	for (uint32_t i = 0; i < p->slots; i++)
-		if (p->memo[i].number)
-			*find(memo, slots, p->memo[i].text, p->memo[i].key) = p->memo[i];
-	free(p->memo);
-	p->memo = memo;
-	p->slots = slots;
+	if (m->text && want->text)
+		return strcmp(m->text, want->text) == 0;
+	return !m->text && !want->text && m->key.a == want->key.a && m->key.b == want->key.b;
 }
 
 /* Refers to what was written before; or gives it the next number, and the caller writes it. */
-static bool written_before(struct pickle *p, const char *text, struct pickle_key key)
+static bool written_before(struct pickle *p, uint64_t hash, const struct pickle_memo *one)
 {
-	struct pickle_memo *m = find(p->memo, p->slots, text, key);
-	uint32_t number = m->number - 1;
+	uint32_t n = (uint32_t)p->n_memo, number = map_put(&p->map, hash, memo_same, p->memo, one, n);
 
-	if (m->number) {
+	if (number != n) {
 		op_number(p, number < 256 ? OP_BINGET : OP_LONG_BINGET, number, number < 256 ? 1 : 4);
 		return true;
 	}
-	*m = (struct pickle_memo){text, key, ++p->n_memo};
-	if (p->n_memo > p->slots / 2)
-		grow(p);
+	p->memo = xgrow(p->memo, p->n_memo, &p->cap_memo, sizeof(*p->memo));
+	p->memo[p->n_memo++] = *one;
 	return false;
 }
 
@@ -175,7 +140,7 @@ void pickle_text(struct pickle *p, const char *text)
 {
 	size_t len = strlen(text), start;
 
-	if (written_before(p, text, (struct pickle_key){hash_text(text), 0}))
+	if (written_before(p, map_hash_bytes(0, text, len), &(struct pickle_memo){.text = text}))
 		return;
 	op_number(p, len < 256 ? OP_SHORT_TEXT : OP_TEXT, len, len < 256 ? 1 : 4);
 	start = p->out.len;
@@ -226,7 +191,7 @@ void pickle_pair_end(struct pickle *p)
 
 static bool shared(struct pickle *p, struct pickle_key key, int code)
 {
-	if (written_before(p, NULL, key))
+	if (written_before(p, map_hash(key.a + map_hash(key.b)), &(struct pickle_memo){.key = key}))
 		return false;
 	op(p, code);
 	op(p, OP_MEMOIZE);

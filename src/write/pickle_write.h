@@ -10,13 +10,15 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/map.h"
 
 struct pickle_memo;
 
 struct pickle {
 	struct buf out;			/* `full` when it is longer than `max` */
-	struct pickle_memo *memo;	/* hash table */
-	uint32_t n_memo, slots;
+	struct pickle_memo *memo;	/* in the order of the pickle's own memo */
+	size_t n_memo, cap_memo;
+	struct map map;			/* of `memo` */
 };
 
 /* Two numbers that name an object; no two objects of one pickle may have the same. */

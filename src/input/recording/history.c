@@ -9,84 +9,42 @@
 #include "base/mem.h"
 #include "input/recording/trace_memory.h"
 
-/* --- what is live: open addressing, removal moves the followers up ----------------------------------------------- */
+/* --- what is live ------------------------------------------------------------------------------------------------ */
 
-#define SLOTS_FIRST 1024u	/* power of two */
 #define HELD_MAX (UINT32_MAX / 2)
 
-static size_t home(const struct held_book *b, uint64_t key)
+static bool held_same(const void *list, uint32_t i, const void *addr)
 {
-	key = (key ^ key >> 33) * 0xff51afd7ed558ccdu;
-	return (size_t)(key ^ key >> 29) & (b->slots - 1);
+	return ((const struct held *)list)[i].piece.addr == *(const uint64_t *)addr;
 }
 
-static size_t find(const struct held_book *b, uint64_t addr)
+static struct held *held_put(struct held_book *b, const struct piece *p)
 {
-	size_t k = home(b, addr);
+	uint32_t n = b->n < HELD_MAX ? (uint32_t)b->n : MAP_NONE;
+	uint32_t i = map_put(&b->map, map_hash(p->addr), held_same, b->list, &p->addr, n);
 
-	while (b->slot[k] && b->list[b->slot[k] - 1].piece.addr != addr)
-		k = (k + 1) & (b->slots - 1);
-	return k;
-}
-
-static void rehash(struct held_book *b, size_t slots)
-{
-	free(b->slot);
-	b->slot = xcalloc(slots, sizeof(*b->slot));
-	b->slots = slots;
-	for (size_t i = 0; i < b->n; i++)
-		b->slot[find(b, b->list[i].piece.addr)] = (uint32_t)i + 1;
-}
-
-static struct held *put(struct held_book *b, const struct piece *p)
-{
-	struct held *h;
-	size_t k;
-
-	if (b->n * 4 >= b->slots * 3)
-		rehash(b, b->slots ? b->slots * 2 : SLOTS_FIRST);
-	k = find(b, p->addr);
-	if (!b->slot[k]) {
-		if (b->n >= HELD_MAX)
-			return NULL;
+	if (i == MAP_NONE)
+		return NULL;
+	if (i == n) {
 		b->list = xgrow(b->list, b->n, &b->cap, sizeof(*b->list));
-		b->slot[k] = (uint32_t)++b->n;
+		b->n++;
 	}
-	h = &b->list[b->slot[k] - 1];
-	*h = (struct held){ .piece = *p };
-	return h;
+	b->list[i] = (struct held){ .piece = *p };
+	return &b->list[i];
 }
 
-static void close_gap(struct held_book *b, size_t k)
+/* `gone` stays as it was when nothing was there. */
+static void held_take(struct held_book *b, uint64_t addr, struct held *gone)
 {
-	size_t mask = b->slots - 1;
+	uint32_t i = map_take(&b->map, map_hash(addr), held_same, b->list, &addr);
 
-	for (size_t next = (k + 1) & mask; b->slot[next]; next = (next + 1) & mask) {
-		size_t want = home(b, b->list[b->slot[next] - 1].piece.addr);
-
-		if (((next - want) & mask) < ((next - k) & mask))
-			continue;
-		b->slot[k] = b->slot[next];
-		k = next;
-	}
-	b->slot[k] = 0;
-}
-
-static struct held take(struct held_book *b, uint64_t addr)
-{
-	struct held gone = { .tag = 0 };
-	size_t k = b->slots ? find(b, addr) : 0, i;
-
-	if (!b->slots || !b->slot[k])
-		return gone;
-	i = b->slot[k] - 1;
-	gone = b->list[i];
-	close_gap(b, k);
-	if (i != --b->n) {
-		b->slot[find(b, b->list[b->n].piece.addr)] = (uint32_t)i + 1;
+	if (i == MAP_NONE)
+		return;
+	*gone = b->list[i];
+	if (i != --b->n) {	/* the last one fills the gap */
 		b->list[i] = b->list[b->n];
+		map_moved(&b->map, map_hash(b->list[i].piece.addr), (uint32_t)b->n, i);
 	}
-	return gone;
 }
 
 /* --- events ------------------------------------------------------------------------------------------------------ */
@@ -107,9 +65,9 @@ int history_begin(struct history *h, struct trace *t, const void *bytes, size_t 
 void history_release(struct history *h)
 {
 	free(h->torch.list);
-	free(h->torch.slot);
+	map_release(&h->torch.map);
 	free(h->driver.list);
-	free(h->driver.slot);
+	map_release(&h->driver.map);
 	free(h->made);
 	*h = (struct history){ .n = 0 };
 }
@@ -139,16 +97,14 @@ static struct held *came(struct history *h, const struct event *v)
 		return NULL;
 	if (p.kind == CW_MEM_TORCH && p.site)
 		h->made[p.site] = p.ticks;
-	return put(p.kind == CW_MEM_TORCH ? &h->torch : &h->driver, &p);
+	return held_put(p.kind == CW_MEM_TORCH ? &h->torch : &h->driver, &p);
 }
 
-bool history_next(struct history *h, struct history_step *s)
+/* What s->event, the newest, changed. */
+static void event_apply(struct history *h, struct history_step *s)
 {
-	struct event *v = &s->event;
+	const struct event *v = &s->event;
 
-	*s = (struct history_step){ .came = NULL };
-	if (!events_next(&h->events, v))
-		return false;
 	h->n++;
 	h->ticks = v->kind == CW_EVENT_LOST ? h->ticks : v->ticks;
 	switch (v->kind) {
@@ -157,10 +113,10 @@ bool history_next(struct history *h, struct history_step *s)
 		s->came = came(h, v);
 		break;
 	case CW_EVENT_FREED:
-		s->went = take(&h->torch, v->addr);
+		held_take(&h->torch, v->addr, &s->went);
 		break;
 	case CW_EVENT_TOOK:
-		s->went = take(&h->driver, v->addr);
+		held_take(&h->driver, v->addr, &s->went);
 		break;
 	case CW_EVENT_LOST:
 		h->lost += v->lost;
@@ -168,6 +124,14 @@ bool history_next(struct history *h, struct history_step *s)
 	case CW_EVENT_OOM:
 		break;
 	}
+}
+
+bool history_next(struct history *h, struct history_step *s)
+{
+	*s = (struct history_step){ .came = NULL };
+	if (!events_next(&h->events, &s->event))
+		return false;
+	event_apply(h, s);
 	return true;
 }
 
@@ -175,12 +139,13 @@ bool history_until(struct history *h, uint64_t ticks)
 {
 	struct events before = h->events;
 	struct history_step s;
-	struct event next;
 
-	while (events_next(&before, &next)) {
-		if (next.kind != CW_EVENT_LOST && next.ticks > ticks)
+	while (events_next(&h->events, &s.event)) {
+		if (s.event.kind != CW_EVENT_LOST && s.event.ticks > ticks) {
+			h->events = before;	/* it is still to come */
 			return true;
-		history_next(h, &s);
+		}
+		event_apply(h, &s);
 		before = h->events;
 	}
 	return false;

@@ -4,6 +4,7 @@
 #ifndef CUWHY_HISTORY_H
 #define CUWHY_HISTORY_H
 
+#include "base/map.h"
 #include "input/recording/pieces.h"
 #include "input/recording/events.h"
 
@@ -17,8 +18,8 @@ struct held {
 /* What is live, by address. */
 struct held_book {
 	struct held *list;		/* in no order */
-	uint32_t *slot;			/* of a hash table: 0 = empty, else one more than an index of `list` */
-	size_t n, cap, slots;
+	size_t n, cap;
+	struct map map;			/* of `list` */
 };
 
 struct history {

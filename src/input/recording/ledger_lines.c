@@ -18,49 +18,24 @@ static void add_to(struct ledger_line *to, const struct ledger_line *one)
 }
 
 /* By where it was asked for: a stack has one place, a place may have several stacks. */
-static bool is_same(const struct ledger_line *x, const struct ledger_line *y)
+static bool ledger_line_same(const void *list, uint32_t i, const void *key)
 {
-	return x->part == y->part && x->kind == y->kind && x->place.stack == y->place.stack && x->library == y->library &&
-	       !x->pid && !y->pid;
-}
+	const struct ledger_line *x = (const struct ledger_line *)list + i, *y = key;
 
-static size_t find(const struct lines *l, const struct ledger_line *one)
-{
-	uint64_t hash = ((uint64_t)one->place.stack << 8 | (uint64_t)one->part << 4 | one->kind) ^ (uintptr_t)one->library;
-	size_t k;
-
-	hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdu;
-	for (k = (size_t)(hash ^ hash >> 29) & (l->slots - 1); l->slot[k]; k = (k + 1) & (l->slots - 1))
-		if (is_same(&l->list[l->slot[k] - 1], one))
-			break;
-	return k;
-}
-
-static void make_room(struct lines *l)
-{
-	free(l->slot);
-	l->slots = l->slots ? l->slots * 2 : 256;
-	l->slot = xcalloc(l->slots, sizeof(*l->slot));
-	for (size_t i = 0; i < l->n; i++)
-		if (!l->list[i].pid)
-			l->slot[find(l, &l->list[i])] = (uint32_t)i + 1;
+	return x->part == y->part && x->kind == y->kind && x->place.stack == y->place.stack && x->library == y->library;
 }
 
 void lines_add(struct lines *l, const struct ledger_line *one)
 {
-	size_t k;
+	uint64_t key = ((uint64_t)one->place.stack << 8 | (uint64_t)one->part << 4 | one->kind) ^ (uintptr_t)one->library;
+	uint32_t n = (uint32_t)l->n, i = one->pid ? n : map_put(&l->map, map_hash(key), ledger_line_same, l->list, one, n);
 
-	if (l->n * 2 >= l->slots)
-		make_room(l);
-	k = one->pid ? 0 : find(l, one);
-	if (!one->pid && l->slot[k]) {
-		add_to(&l->list[l->slot[k] - 1], one);
+	if (i != n) {
+		add_to(&l->list[i], one);
 		return;
 	}
 	l->list = xgrow(l->list, l->n, &l->cap, sizeof(*l->list));
 	l->list[l->n++] = *one;
-	if (!one->pid)
-		l->slot[k] = (uint32_t)l->n;
 }
 
 static int compare_text(const char *a, const char *b)
@@ -97,9 +72,7 @@ void lines_join(struct lines *l)
 {
 	size_t n = 0;
 
-	free(l->slot);
-	l->slot = NULL;
-	l->slots = 0;
+	map_release(&l->map);
 	if (!l->n)
 		return;
 	qsort(l->list, l->n, sizeof(*l->list), by_owner);

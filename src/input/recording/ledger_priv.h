@@ -4,6 +4,7 @@
 #ifndef CUWHY_LEDGER_PRIV_H
 #define CUWHY_LEDGER_PRIV_H
 
+#include "base/map.h"
 #include "case/ledger.h"
 #include "input/recording/pieces.h"
 
@@ -85,8 +86,7 @@ void segments_find(struct ledger_segments *s, struct moment *m, struct kinds *k,
 struct lines {
 	struct ledger_line *list;
 	size_t n, cap;
-	uint32_t *slot;			/* of a hash table: 0 = empty, else one more than an index of `list` */
-	size_t slots;
+	struct map map;			/* of `list`, but for other processes: each is a line of its own */
 };
 void lines_add(struct lines *l, const struct ledger_line *one);
 void lines_at_peak(struct lines *to, struct kinds *k, const struct moment *m);

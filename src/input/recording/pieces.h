@@ -16,12 +16,12 @@ struct piece {
 	uint64_t ticks;			/* made */
 	uint32_t stack, forward_stack;	/* of the allocation */
 	uint32_t free_stack;		/* of pieces that are gone */
-	bool freed_after;		/* not at that line, but some time after it */
 	int device;			/* -1 = host or unknown */
-	uint16_t kind;			/* enum cw_memory */
 	uint32_t site;			/* index into SITES, 0 = not known */
-	bool workspace;			/* PyTorch gave it to cuBLAS */
 	uint32_t library;		/* the file that asked the driver: off of a cw_string, 0 = not known */
+	uint16_t kind;			/* enum cw_memory */
+	bool freed_after;		/* not at that line, but some time after it */
+	bool workspace;			/* PyTorch gave it to cuBLAS */
 	bool segment;			/* the driver's: PyTorch cuts its blocks out of it */
 };
 

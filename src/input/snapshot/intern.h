@@ -7,9 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
+
 struct interned {
 	uint32_t at, len;	/* in words of 4 bytes; in bytes */
-	uint32_t hash;
 };
 
 struct intern {
@@ -17,8 +18,7 @@ struct intern {
 	size_t n_words, cap_words;
 	struct interned *item;
 	size_t n, cap;
-	uint32_t *slot;		/* number of an item + 1; 0 = free */
-	size_t n_slots;		/* a power of two */
+	struct map map;		/* of item */
 	uint64_t seed;		/* so that nobody can prepare bytes that all meet in one slot */
 };
 

@@ -9,89 +9,35 @@
 
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/banned.h"
 
 #define STILL_THERE	0x80000000u
 #define ROUND_TO	512u	/* the allocator's smallest block */
 
-/* --- addresses to numbers: open addressing, removal moves the followers up ---------------------- */
+/* --- the next thing that happens at an address: a number as `match` has it ---------------------- */
 
-struct addresses {
-	uint64_t *key;
-	uint32_t *value;	/* SNAP_NONE = free */
-	size_t slots, n;
-};
-
-static size_t addresses_home(const struct addresses *a, uint64_t key)
+static bool address_same(const void *replay, uint32_t number, const void *addr)
 {
-	key = (key ^ key >> 33) * 0xff51afd7ed558ccdu;
-	return (size_t)(key ^ key >> 29) & (a->slots - 1);
-}
+	const struct snap_replay *r = replay;
+	uint64_t mine = number & STILL_THERE ? r->s->block[r->live[number & ~STILL_THERE].block].addr : r->event[number].addr;
 
-static void addresses_init(struct addresses *a, size_t slots)
-{
-	a->slots = slots;
-	a->n = 0;
-	a->key = xrealloc(NULL, slots, sizeof(*a->key));
-	a->value = xrealloc(NULL, slots, sizeof(*a->value));
-	for (size_t i = 0; i < slots; i++)
-		a->value[i] = SNAP_NONE;
-}
-
-static void addresses_release(struct addresses *a)
-{
-	free(a->key);
-	free(a->value);
-}
-
-static size_t addresses_find(const struct addresses *a, uint64_t key)
-{
-	size_t k = addresses_home(a, key);
-
-	while (a->value[k] != SNAP_NONE && a->key[k] != key)
-		k = (k + 1) & (a->slots - 1);
-	return k;
-}
-
-static void addresses_put(struct addresses *a, uint64_t key, uint32_t value)
-{
-	struct addresses more;
-	size_t k;
-
-	if (a->n * 4 >= a->slots * 3) {
-		addresses_init(&more, a->slots * 2);
-		for (size_t i = 0; i < a->slots; i++)
-			if (a->value[i] != SNAP_NONE)
-				addresses_put(&more, a->key[i], a->value[i]);
-		addresses_release(a);
-		*a = more;
-	}
-	k = addresses_find(a, key);
-	a->n += a->value[k] == SNAP_NONE;
-	a->key[k] = key;
-	a->value[k] = value;
+	return mine == *(const uint64_t *)addr;
 }
 
 /* Its number, which is forgotten; SNAP_NONE when there is none. */
-static uint32_t addresses_take(struct addresses *a, uint64_t key)
+static uint32_t address_take(const struct snap_replay *r, struct map *m, uint64_t addr)
 {
-	size_t k = addresses_find(a, key), next, want;
-	uint32_t value = a->value[k];
+	return map_take(m, map_hash(addr), address_same, r, &addr);
+}
 
-	if (value == SNAP_NONE)
-		return value;
-	for (next = (k + 1) & (a->slots - 1); a->value[next] != SNAP_NONE; next = (next + 1) & (a->slots - 1)) {
-		want = addresses_home(a, a->key[next]);
-		if (((next - want) & (a->slots - 1)) < ((next - k) & (a->slots - 1)))
-			continue;
-		a->key[k] = a->key[next];
-		a->value[k] = a->value[next];
-		k = next;
-	}
-	a->value[k] = SNAP_NONE;
-	a->n--;
-	return value;
+static void address_put(const struct snap_replay *r, struct map *m, uint64_t addr, uint32_t number)
+{
+	uint32_t old = map_put(m, map_hash(addr), address_same, r, &addr, number);
+
+	if (old != number)
+		map_moved(m, map_hash(addr), old, number);
 }
 
 /* --- the replay ------------------------------------------------------------------------------- */
@@ -112,7 +58,7 @@ static uint8_t free_action_of(const struct snap_replay *r)
 	return SNAP_FREE_COMPLETED;
 }
 
-static void find_live_blocks(struct snap_replay *r, int device, struct addresses *a)
+static void find_live(struct snap_replay *r, int device, struct map *next)
 {
 	const struct snapshot *s = r->s;
 	size_t cap = 0;
@@ -129,13 +75,13 @@ static void find_live_blocks(struct snap_replay *r, int device, struct addresses
 			r->end.allocated = (int64_t)((uint64_t)r->end.allocated + s->block[k].size);
 			r->live = xgrow(r->live, r->n_live, &cap, sizeof(*r->live));
 			r->live[r->n_live] = (struct snap_live){k, SNAP_NONE};
-			addresses_put(a, s->block[k].addr, STILL_THERE | (uint32_t)r->n_live++);
+			address_put(r, next, s->block[k].addr, STILL_THERE | (uint32_t)r->n_live++);
 		}
 	}
 }
 
 /* From the last event to the first: an allocation is met after what became of it. */
-static void find_matches(struct snap_replay *r, struct addresses *a)
+static void find_matches(struct snap_replay *r, struct map *next)
 {
 	uint32_t other;
 
@@ -144,9 +90,9 @@ static void find_matches(struct snap_replay *r, struct addresses *a)
 
 		r->match[i] = SNAP_NONE;
 		if (e->action == r->free_action) {
-			addresses_put(a, e->addr, (uint32_t)i);
+			address_put(r, next, e->addr, (uint32_t)i);
 		} else if (e->action == SNAP_ALLOC) {
-			other = r->match[i] = addresses_take(a, e->addr);
+			other = r->match[i] = address_take(r, next, e->addr);
 			if (other == SNAP_NONE)
 				continue;
 			if (other & STILL_THERE)
@@ -172,7 +118,7 @@ uint32_t replay_alloc_of(const struct snap_replay *r, size_t i)
 	return r->event[i].action == r->free_action ? r->match[i] : SNAP_NONE;
 }
 
-static void replay_move(const struct snap_replay *r, size_t i, struct snap_now *now, bool back)
+static void move(const struct snap_replay *r, size_t i, struct snap_now *now, bool back)
 {
 	uint8_t action = r->event[i].action;
 	uint64_t by = replay_bytes(r, i);
@@ -189,7 +135,7 @@ static void replay_move(const struct snap_replay *r, size_t i, struct snap_now *
 
 void replay_step(const struct snap_replay *r, size_t i, struct snap_now *now)
 {
-	replay_move(r, i, now, false);
+	move(r, i, now, false);
 }
 
 struct snap_now replay_at(const struct snap_replay *r, size_t moment)
@@ -197,7 +143,7 @@ struct snap_now replay_at(const struct snap_replay *r, size_t moment)
 	struct snap_now now = r->end;
 
 	for (size_t i = r->n; i > moment; i--)
-		replay_move(r, i - 1, &now, true);
+		move(r, i - 1, &now, true);
 	return now;
 }
 
@@ -221,15 +167,14 @@ static void find_peak(struct snap_replay *r)
 void replay_make(struct snap_replay *r, const struct snapshot *s, int device)
 {
 	struct snap_range t = snap_trace(s, device);
-	struct addresses a;
+	struct map next = {0};
 
 	*r = (struct snap_replay){.s = s, .n = t.n, .event = t.n ? &s->event[t.first] : NULL};
 	r->match = xrealloc(NULL, t.n + 1, sizeof(*r->match));
 	r->free_action = free_action_of(r);
-	addresses_init(&a, 1024);
-	find_live_blocks(r, device, &a);
-	find_matches(r, &a);
-	addresses_release(&a);
+	find_live(r, device, &next);
+	find_matches(r, &next);
+	map_release(&next);
 	find_peak(r);
 }
 
