@@ -267,7 +267,7 @@ static void print_no_oom(const char *path, const struct snapshot_source *o)
 	printf("  'cuwhy memory %s' tells who holds what\n", path);
 }
 
-static void print_verdict(FILE *out, const struct verdict *v, const char *path, const struct asked *a, const struct text_style *style)
+static void explain_print(FILE *out, const struct verdict *v, const char *path, const struct asked *a, const struct text_style *style)
 {
 	bool alone = a->n == 1;
 
@@ -333,7 +333,7 @@ static int explain_asked(struct asked *a, const char *path, struct text_style *s
 		style->colour = term_colour(STDERR_FILENO, given.colours);
 		style->width = term_width(STDERR_FILENO);
 	}
-	print_verdict(out, v, path, a, style);
+	explain_print(out, v, path, a, style);
 	status = verdict_failed(v) ? EXIT_FOUND : EXIT_NOTHING;
 	verdict_free(v);
 	return out == stdout ? cmd_finish(status) : status;

@@ -27,7 +27,7 @@ bool verdict_wants_machine(const struct verdict *v)
 	return v->cause->check && strcmp(v->cause->check, "memory") != 0 && strcmp(v->cause->check, "health") != 0;
 }
 
-static const char *keep(struct verdict *v, const char *text)
+static const char *adopt_text(struct verdict *v, const char *text)
 {
 	return text ? pool_strdup(&v->pool, text) : NULL;
 }
@@ -38,9 +38,9 @@ static struct said *keep_said(struct verdict *v, const struct said *from)
 
 	for (; from; from = from->next) {
 		*tail = pool_alloc(&v->pool, sizeof(**tail));
-		(*tail)->source = keep(v, from->source);
-		(*tail)->text = keep(v, from->text);
-		(*tail)->command = keep(v, from->command);
+		(*tail)->source = adopt_text(v, from->source);
+		(*tail)->text = adopt_text(v, from->text);
+		(*tail)->command = adopt_text(v, from->command);
 		tail = &(*tail)->next;
 	}
 	return first;
@@ -106,8 +106,8 @@ static void keep_checks(struct verdict *v, const struct doctor *d)
 	for (size_t i = 0; i < d->n_checks; i++) {
 		const struct doctor_check *c = &d->check[i];
 
-		v->checks[i] = (struct doctor_check){.id = keep(v, c->id), .label = keep(v, c->label), .status = c->status,
-						     .text = keep(v, c->text), .cause = keep(v, c->cause), .command = keep(v, c->command)};
+		v->checks[i] = (struct doctor_check){.id = adopt_text(v, c->id), .label = adopt_text(v, c->label), .status = c->status,
+						     .text = adopt_text(v, c->text), .cause = adopt_text(v, c->cause), .command = adopt_text(v, c->command)};
 	}
 }
 
@@ -125,14 +125,14 @@ bool verdict_adopt(struct verdict *v, const struct doctor *d)
 	if (v->cause == found->cause) {
 		append_own(keep_said(v, found->why), &v->why, v->why);
 		v->sure = found->sure > v->sure ? found->sure : v->sure;
-		v->title = strcmp(v->title, v->cause->title) != 0 ? v->title : keep(v, found->title);
+		v->title = strcmp(v->title, v->cause->title) != 0 ? v->title : adopt_text(v, found->title);
 	} else {
 		v->why = keep_said(v, found->why);
 		v->sure = found->sure;
-		v->title = keep(v, found->title);
+		v->title = adopt_text(v, found->title);
 	}
 	v->cause = found->cause;
-	v->because = keep(v, found->because);
+	v->because = adopt_text(v, found->because);
 	v->fix = keep_said(v, found->fix);
 	v->candidates = pool_alloc(&v->pool, (found->n_candidates + 1) * sizeof(*v->candidates));
 	v->n_candidates = 0;

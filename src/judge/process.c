@@ -39,7 +39,7 @@ static struct verdict *verdict_of_incident(const struct incident *i, struct trac
 	return v;
 }
 
-static void fill_process(struct verdict *v, const struct trace *t, const struct process_end *end)
+static void fill_end(struct verdict *v, const struct trace *t, const struct process_end *end)
 {
 	const struct cw_header *h = t ? trace_header(t) : NULL;
 
@@ -61,7 +61,7 @@ static void fill_process(struct verdict *v, const struct trace *t, const struct 
 }
 
 /* The exception that reached the top; the recording does not live as long as the verdict. */
-static void fill_exception(struct verdict *v, const struct incidents *all)
+static void fill_end_exception(struct verdict *v, const struct incidents *all)
 {
 	if (!all->n_python)
 		return;
@@ -133,7 +133,7 @@ static void add_notes(struct verdict *main, const struct incidents *all, const s
 			verdict_free(note);
 			continue;
 		}
-		fill_process(note, t, end);
+		fill_end(note, t, end);
 		verdict_append(&main->notes, note);
 		n++;
 	}
@@ -153,7 +153,7 @@ struct verdict *verdict_of_process_and(struct trace *t, const struct process_end
 	struct incidents all = { 0 };
 	struct incident *fatal;
 
-	fill_process(v, t, end);
+	fill_end(v, t, end);
 	if (!t)
 		return v;
 	incidents_collect(&all, t, &v->pool);
@@ -170,12 +170,12 @@ struct verdict *verdict_of_process_and(struct trace *t, const struct process_end
 		found = NULL;
 	}
 	if (found) {
-		fill_process(found, t, end);
+		fill_end(found, t, end);
 		found->own = !fatal->python_only && !fatal->check_only;
 	}
 	if (found && fatal->sticky && end->fault)
 		fill_time(found, t, end);
-	fill_exception(found ? found : v, &all);
+	fill_end_exception(found ? found : v, &all);
 	add_notes(found ? found : v, &all, fatal, t, end);
 	if (!found)
 		return v;

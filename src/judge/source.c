@@ -101,7 +101,7 @@ static void adopt_machine(struct verdict *v, const struct group *g)
 	}
 }
 
-static struct verdict *judge_process(struct recorded_process *p, const struct group *g, struct err *e)
+static struct verdict *source_judge_process(struct recorded_process *p, const struct group *g, struct err *e)
 {
 	struct process_also also = {.observe = observe_joined, .arg = g};
 	struct opened o;
@@ -128,10 +128,10 @@ static struct verdict *judge_recording(struct source *s, const struct group *g, 
 	s->left = xcalloc(r->n + 1, sizeof(*s->left));
 	s->n_left = r->n;
 	for (size_t i = 0; i < r->n; i++) {
-		list[n] = judge_process(&r->process[i], NULL, &s->left[i]);
+		list[n] = source_judge_process(&r->process[i], NULL, &s->left[i]);
 		if (list[n] && g && verdict_pid(list[n]) == g->pid && verdict_failed(list[n])) {
 			verdict_free(list[n]);
-			list[n] = judge_process(&r->process[i], g, &s->left[i]);
+			list[n] = source_judge_process(&r->process[i], g, &s->left[i]);
 		}
 		if (s->left[i].code)
 			*e = s->left[i];

@@ -97,7 +97,7 @@ static void restore_checks(struct verdict *v, const json_t *list)
 	}
 }
 
-static bool is_about(const struct verdict *v, const json_t *stored)
+static bool is_same_failure(const struct verdict *v, const json_t *stored)
 {
 	return json_integer_value(json_object_get(json_object_get(stored, "process"), "pid")) == v->pid &&
 	       json_integer_value(json_object_get(json_object_get(stored, "error"), "code")) ==
@@ -109,7 +109,7 @@ bool verdict_restore(struct verdict *v, const json_t *stored)
 	const struct cause *cause = cause_of(stored);
 	const char *title = member(v, stored, "title");
 
-	if (!cause || !title || strcmp(v->cause->id, "none") == 0 || !is_about(v, stored))
+	if (!cause || !title || strcmp(v->cause->id, "none") == 0 || !is_same_failure(v, stored))
 		return false;
 	restore_checks(v, json_object_get(stored, "checks"));
 	if (!v->n_checks)

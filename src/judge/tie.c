@@ -48,7 +48,7 @@ static bool begins_alike(const char *a, const char *b)
 }
 
 /* "" and 0 say that there is none: nothing to compare. */
-static bool is_told(const struct casefile *c, enum fact_id id)
+static bool fact_is_told(const struct casefile *c, enum fact_id id)
 {
 	const struct value *v = &c->value[id];
 
@@ -66,7 +66,7 @@ static bool agrees(const struct value *a, const struct value *b, enum tie_how ho
 	return strcmp(how == TIE_FILE ? last_part(a->text) : a->text, how == TIE_FILE ? last_part(b->text) : b->text) == 0;
 }
 
-static const char *shown(const struct value *v, struct pool *pool)
+static const char *value_shown(const struct value *v, struct pool *pool)
 {
 	return v->type == TYPE_TEXT ? pool_printf(pool, "%.60s", v->text) : pool_printf(pool, "%.15g", v->number);
 }
@@ -91,7 +91,7 @@ static bool is_counted(const struct weighing *w, const char *words)
 
 static void weigh(struct weighing *w, const struct tie *t, const struct casefile *a, const struct casefile *b, struct pool *pool)
 {
-	if (!is_told(a, t->a) || !is_told(b, t->b))
+	if (!fact_is_told(a, t->a) || !fact_is_told(b, t->b))
 		return;
 	if (agrees(&a->value[t->a], &b->value[t->b], t->how)) {
 		if (is_counted(w, t->words) || w->n == SHARED_MAX)
@@ -100,7 +100,7 @@ static void weigh(struct weighing *w, const struct tie *t, const struct casefile
 		w->halves += t->weight == TIE_ALONE ? 2 : 1;
 		w->shared = pool_printf(pool, "%s%s%s", w->shared, w->shared[0] ? ", " : "", t->words);
 	} else if (t->weight != TIE_MAY && !w->against) {
-		w->against = pool_printf(pool, "%s" TIE_DIFFERS "%s, %s", t->words, shown(&a->value[t->a], pool), shown(&b->value[t->b], pool));
+		w->against = pool_printf(pool, "%s" TIE_DIFFERS "%s, %s", t->words, value_shown(&a->value[t->a], pool), value_shown(&b->value[t->b], pool));
 	}
 }
 

@@ -123,7 +123,7 @@ void verdict_of_cause(struct verdict *v, const struct match *m, const struct cas
 
 /* --- rules -------------------------------------------------------------------------------------- */
 
-static bool is_told(const struct verdict *v, const char *text)
+static bool evidence_is_told(const struct verdict *v, const char *text)
 {
 	for (const struct said *s = v->evidence; s; s = s->next)
 		if (strcmp(s->text, text) == 0)
@@ -141,7 +141,7 @@ static void tell_hit(void *arg, const char *words)
 	if (!hit)
 		return;
 	text = pool_printf(&v->pool, "%s line %llu: %.*s", hit->file, (unsigned long long)hit->line, TEXT_SHOWN_MAX, hit->text);
-	if (is_told(v, text))
+	if (evidence_is_told(v, text))
 		return;
 	verdict_evidence(v, TEXT_OBSERVER, text);
 	if (hit->line != (uint64_t)fact_number(&v->c, FACT_text_line, 0))

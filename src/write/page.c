@@ -826,7 +826,7 @@ static void put_gpus(json_t *list, const struct machine *m)
 		put_pair(list, "GPUs", "none is known");
 }
 
-static void put_fact(json_t *list, const char *label, const struct casefile *f, enum fact_id id)
+static void page_put_fact(json_t *list, const char *label, const struct casefile *f, enum fact_id id)
 {
 	if (fact_known(f, id))
 		put_setting(list, label, "%s", fact_text(f, id));
@@ -860,8 +860,8 @@ void page_add_machine(struct page *p, const struct doctor *d, const struct machi
 	json_t *list = json_array(), *detail;
 
 	put_gpus(list, m);
-	put_fact(list, "driver", doctor_facts(d), FACT_driver_release);
-	put_fact(list, "PyTorch", doctor_facts(d), FACT_torch_version);
+	page_put_fact(list, "driver", doctor_facts(d), FACT_driver_release);
+	page_put_fact(list, "PyTorch", doctor_facts(d), FACT_torch_version);
 	put_environments(list, m);
 	put_pair(list, "made by", m->made_by ? m->made_by : "not known");
 	detail = JSON_OF(J_VALUE("environment", list), J_VALUE("facts", facts_list(doctor_facts(d))));

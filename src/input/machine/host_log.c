@@ -43,7 +43,7 @@ static int64_t event_seconds(const char *line)
 }
 
 /* The message, with the line ends inside it as spaces: /dev/kmsg writes them as \\x0a. */
-static const char *event_text(const struct looking *l, const char *line)
+static const char *kernel_event_text(const struct looking *l, const char *line)
 {
 	const char *s = *line == '[' || *line == '<' ? strchr(line, ']') : strchr(line, ';');
 	char *text, *at;
@@ -69,7 +69,7 @@ static void event_take(const struct looking *l, size_t kind, const char *line)
 	e->seconds = event_seconds(line);
 	/* each text costs memory, and a broken machine repeats itself */
 	if (e->count++ < 64)
-		e->text = event_text(l, line);
+		e->text = kernel_event_text(l, line);
 }
 
 struct log_reading {
@@ -103,7 +103,7 @@ static bool xid_gpu_known(const struct xid_log *log, const struct xid_gpu *g)
 	return false;
 }
 
-static void log_take_line(void *user, const char *line)
+static void kernel_log_take_line(void *user, const char *line)
 {
 	struct log_reading *r = user;
 	const struct looking *l = r->l;
@@ -132,7 +132,7 @@ static bool log_read_by_call(struct log_reading *r)
 	int n = klogctl(READ_ALL, text, TEXT_MAX);
 
 	if (n > 0)
-		klog_text(text, (size_t)n, log_take_line, r);
+		klog_text(text, (size_t)n, kernel_log_take_line, r);
 	free(text);
 	return n >= 0;
 }
@@ -145,7 +145,7 @@ void host_look_log(const struct looking *l)
 	bool lost = false, read = false;
 
 	if (fd >= 0) {
-		read = klog_read(fd, &lost, log_take_line, &r);
+		read = klog_read(fd, &lost, kernel_log_take_line, &r);
 		close(fd);
 	} else if (l->live) {
 		read = log_read_by_call(&r);

@@ -73,7 +73,7 @@ static void fill_text(struct casefile *f, const struct incident *i)
 	buf_release(&all);
 }
 
-static void fill_error(struct casefile *f, const struct incident *i)
+static void observe_error(struct casefile *f, const struct incident *i)
 {
 	const struct cw_failure *l = i->lead;
 	uint32_t code = i->code ? i->code : message_code(fact_text(f, FACT_error_text));
@@ -99,7 +99,7 @@ static char *first_line(const char *text, struct pool *pool)
 	return pool_copy(pool, text, strcspn(text, "\n"));
 }
 
-static void fill_exception(struct casefile *f, const struct incident *i)
+static void observe_exception(struct casefile *f, const struct incident *i)
 {
 	const struct cw_failure *python = incident_from(i, CW_SRC_PYTHON);
 	const struct cw_failure *check = incident_from(i, CW_SRC_TORCH_CHECK);
@@ -157,7 +157,7 @@ static void fill_op(struct casefile *f, const struct incident *i, const struct t
 		fact_set_text(f, FACT_torch_op, op);
 }
 
-static char *shown(struct casefile *f, const struct place *p, const char *cwd)
+static char *place_shown(struct casefile *f, const struct place *p, const char *cwd)
 {
 	return pool_printf(f->pool, "%s:%u", file_shown(p->file, cwd), p->line);
 }
@@ -168,14 +168,14 @@ static void fill_places(struct casefile *f, const struct incident *i, const stru
 	const char *cwd = trace_header(t)->cwd;
 
 	if (s->where.file) {
-		fact_set_text(f, FACT_where_line, shown(f, &s->where, cwd));
+		fact_set_text(f, FACT_where_line, place_shown(f, &s->where, cwd));
 		fact_set_text(f, FACT_where_source, place_source(&s->where, cwd, f->pool));
 	}
 	if (s->noticed.file)
-		fact_set_text(f, FACT_where_noticed, shown(f, &s->noticed, cwd));
+		fact_set_text(f, FACT_where_noticed, place_shown(f, &s->noticed, cwd));
 	fact_set_flag(f, FACT_capture_active, i->lead->capturing);
 	if (s->capture.file)
-		fact_set_text(f, FACT_capture_line, shown(f, &s->capture, cwd));
+		fact_set_text(f, FACT_capture_line, place_shown(f, &s->capture, cwd));
 }
 
 /* The device that was current; where that is not known, any when all are of one kind. */
@@ -224,8 +224,8 @@ static void facts_of_incident(struct casefile *f, const struct incident *i, stru
 		      strcmp(trace_header(t)->alloc_conf, CW_NOT_SET) ? trace_header(t)->alloc_conf : "");
 	fill_hang(f, i, t);
 	fill_text(f, i);
-	fill_error(f, i);
-	fill_exception(f, i);
+	observe_error(f, i);
+	observe_exception(f, i);
 	fill_device(f, i, t, d);
 	fill_launch(f, i, t, d);
 	fill_memory(f, i, d);
@@ -274,7 +274,7 @@ static size_t lines_of_stack(struct casefile *c, const struct trace *t, uint32_t
 	return n;
 }
 
-static void observe_lines(struct casefile *c, const struct trace *t, const struct scene *s)
+static void observe_scene(struct casefile *c, const struct trace *t, const struct scene *s)
 {
 	uint32_t off = trace_header(t)->frames_off_because;
 	const struct line *caller;
@@ -294,7 +294,7 @@ static void observe_lines(struct casefile *c, const struct trace *t, const struc
 
 /* ---- the kernel that was refused --------------------------------------------------------------- */
 
-static void observe_kernel(struct casefile *c, const struct incident *i)
+static void observe_refused_kernel(struct casefile *c, const struct incident *i)
 {
 	const struct cw_failure *l = NULL;
 
@@ -432,9 +432,9 @@ void recording_observe(struct casefile *c, const struct incident *i, struct trac
 	observe_groups(c, i);
 	place_skip_decorators(&s->where, trace_header(t)->cwd, c->pool);
 	facts_of_incident(c, i, t, s);
-	observe_lines(c, t, s);
+	observe_scene(c, t, s);
 	if (!case_observed(c, GROUP_fault))
-		observe_kernel(c, i);
+		observe_refused_kernel(c, i);
 	observe_ledger(c, i, t);
 	if (i->hang)
 		observe_waiting(c, t);

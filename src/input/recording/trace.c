@@ -77,7 +77,7 @@ static int order_of(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-static void sort(struct list *l, int (*by)(const void *, const void *))
+static void list_sort(struct list *l, int (*by)(const void *, const void *))
 {
 	if (l->n > 1)
 		qsort(l->item, l->n, sizeof(*l->item), by);
@@ -145,7 +145,7 @@ static void trace_read_failures(struct trace *t)
 		tidy_failure(&t->failure[i]);
 		list_add(&t->failures, &t->failure[i]);
 	}
-	sort(&t->failures, by_failure);
+	list_sort(&t->failures, by_failure);
 	squeeze(&t->failures, same_failure);
 }
 
@@ -219,7 +219,7 @@ size_t trace_launches(struct trace *t, const struct cw_launch *const **list)
 	if (!t->launches.built) {
 		add_rings(t, CW_CHUNK_LAUNCHES, sizeof(struct cw_launch), &t->launches);
 		add_rings(t, CW_CHUNK_GRAPHS, sizeof(struct cw_launch), &t->launches);
-		sort(&t->launches, by_launch);
+		list_sort(&t->launches, by_launch);
 		squeeze(&t->launches, same_launch);
 		t->launches.built = true;
 	}
@@ -231,7 +231,7 @@ size_t trace_calls(struct trace *t, const struct cw_call *const **list)
 {
 	if (!t->calls.built) {
 		add_rings(t, CW_CHUNK_CALLS, sizeof(struct cw_call), &t->calls);
-		sort(&t->calls, by_call);
+		list_sort(&t->calls, by_call);
 		t->calls.built = true;
 	}
 	*list = (const struct cw_call *const *)t->calls.item;
@@ -240,7 +240,7 @@ size_t trace_calls(struct trace *t, const struct cw_call *const **list)
 
 /* --- allocations ----------------------------------------------------------------------------- */
 
-static int by_address(const void *a, const void *b)
+static int block_by_address(const void *a, const void *b)
 {
 	const struct cw_allocation *x = *(const struct cw_allocation *const *)a;
 	const struct cw_allocation *y = *(const struct cw_allocation *const *)b;
@@ -273,7 +273,7 @@ static void read_live(struct trace *t, uint32_t kind, struct list *out)
 	for (i = 0; i < t->n_chunks; i++)
 		if (t->chunk[i].kind == kind)
 			add_allocations(t, &t->chunk[i], out);
-	sort(out, by_address);
+	list_sort(out, block_by_address);
 	squeeze(out, same_address);
 	out->built = true;
 }
@@ -292,7 +292,7 @@ size_t trace_blocks(struct trace *t, const struct cw_allocation *const **list)
 	return t->blocks.n;
 }
 
-static int by_free(const void *a, const void *b)
+static int freed_by_time(const void *a, const void *b)
 {
 	const struct cw_freed *x = *(const struct cw_freed *const *)a;
 	const struct cw_freed *y = *(const struct cw_freed *const *)b;
@@ -318,7 +318,7 @@ size_t trace_freed(struct trace *t, const struct cw_freed *const **list)
 {
 	if (!t->freed.built) {
 		add_rings(t, CW_CHUNK_FREED, sizeof(struct cw_freed), &t->freed);
-		sort(&t->freed, by_free);
+		list_sort(&t->freed, freed_by_time);
 		drop_empty(&t->freed);
 		t->freed.built = true;
 	}

@@ -116,7 +116,7 @@ static struct line line_of_snap(struct casefile *c, const struct snapshot *s, ui
 }
 
 /* A recording that tells of the same failure knows its lines better. */
-static void observe_lines(struct casefile *c, const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d)
+static void observe_oom_line(struct casefile *c, const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d)
 {
 	const struct snap_line *at = snap_line(l, d->oom.line);
 	struct line *where = &c->line[LINE_where];
@@ -205,7 +205,7 @@ void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct
 	fill_holders(c, s, l, d);
 	fill_pieces(c, s, l, d);
 	fill_growth(c, s, l, &d->growth);
-	observe_lines(c, s, l, d);
+	observe_oom_line(c, s, l, d);
 	tell_holders(c, s, l, d);
 	case_observer(c, before);
 }

@@ -30,7 +30,7 @@ static const struct text_hit *text_says(const void *arg, const char *words)
 
 /* ---- the error -------------------------------------------------------------------------------------- */
 
-static void set_status(struct casefile *f, const char *s)
+static void observe_status(struct casefile *f, const char *s)
 {
 	static const char *const families[] = {"CUBLAS_STATUS_", "CUDNN_STATUS_", "CUSOLVER_STATUS_", "CUSPARSE_STATUS_", "CUFFT_", "NVRTC_ERROR_",
 					       "ncclUnhandledCudaError", "ncclSystemError", "ncclInternalError", "ncclInvalidUsage",
@@ -66,7 +66,7 @@ static const char *masked_status(const char *text)
 	return "";
 }
 
-static void fill_error(struct casefile *f, const struct text_event *e, uint32_t code)
+static void observe_event(struct casefile *f, const struct text_event *e, uint32_t code)
 {
 	const char *type = e ? e->type : "", *message = e ? e->message : "";
 	const char *dot = strrchr(type, '.');
@@ -80,7 +80,7 @@ static void fill_error(struct casefile *f, const struct text_event *e, uint32_t 
 	fact_set_flag(f, FACT_error_sticky, cuda_error_sticky(code) == 1);
 	fact_set_flag(f, FACT_error_raised, type[0] != '\0');
 	fact_set_number(f, FACT_error_count, e && e->count < UINT32_MAX ? (double)e->count : 1);
-	set_status(f, message);
+	observe_status(f, message);
 	fact_set_text(f, FACT_masked_status, masked_status(message));
 	fact_set_flag(f, FACT_masked_oom, false);
 	if (!e)
@@ -103,7 +103,7 @@ static const char *frame_text(struct casefile *f, const struct text_frame *t)
 }
 
 /* Windows writes its paths with the other slash. */
-static enum owner owner_of(const char *file)
+static enum owner frame_owner_of(const char *file)
 {
 	char plain[400];
 
@@ -127,7 +127,7 @@ int text_where(const struct text_event *e)
 
 		if (!e->frame[i].file)
 			continue;
-		owner = owner_of(e->frame[i].file);
+		owner = frame_owner_of(e->frame[i].file);
 		if (owner == OWNER_USER)
 			return (int)i;
 		if (library < 0 && owner == OWNER_LIBRARY)
@@ -147,7 +147,7 @@ static struct line line_of_frame(struct casefile *c, const struct text_frame *t)
 }
 
 /* A recording that tells of the same failure knows its lines better. */
-static void observe_lines(struct casefile *c, const struct text_event *e)
+static void observe_traceback(struct casefile *c, const struct text_event *e)
 {
 	struct line *where = &c->line[LINE_where];
 	int at = e ? text_where(e) : -1;
@@ -320,7 +320,7 @@ static int first_line_length(const char *text, int most)
 	return n < (size_t)most ? (int)n : most;
 }
 
-static const char *event_text(struct casefile *c, const struct text_event *e, int most)
+static const char *event_line(struct casefile *c, const struct text_event *e, int most)
 {
 	return pool_printf(c->pool, "%s line %llu: %s%s%.*s", e->file, (unsigned long long)e->line, e->type, e->type[0] ? ": " : "",
 			   first_line_length(e->message, most), e->message);
@@ -336,7 +336,7 @@ static void tell_error(struct casefile *c, const struct text_log *l, const struc
 							    (unsigned long long)a[i].line, a[i].condition,
 							    (unsigned long long)a[i].count, a[i].count == 1 ? "" : "s"));
 	if (e)
-		case_evidence(c, TEXT_OBSERVER, event_text(c, e, TEXT_SHOWN_MAX));
+		case_evidence(c, TEXT_OBSERVER, event_line(c, e, TEXT_SHOWN_MAX));
 }
 
 void text_tell_others(struct casefile *c, const struct text_log *l, const struct text_event *first)
@@ -348,7 +348,7 @@ void text_tell_others(struct casefile *c, const struct text_log *l, const struct
 		if (&list[i] == first || list[i].warning)
 			continue;
 		case_evidence(c, TEXT_OBSERVER, pool_printf(c->pool, "%s %s", first ? "another error:" : "not CUDA's:",
-							    event_text(c, &list[i], TEXT_SHOWN_MAX / 2)));
+							    event_line(c, &list[i], TEXT_SHOWN_MAX / 2)));
 		told++;
 	}
 }
@@ -402,8 +402,8 @@ static void observe_alone(struct casefile *f, struct text_log *l, const struct t
 		fact_set_number(f, FACT_text_line, (double)e->line);
 		fact_set_text(f, FACT_text_file, e->file);
 	}
-	fill_error(f, e, code);
-	observe_lines(f, e);
+	observe_event(f, e, code);
+	observe_traceback(f, e);
 	fill_where(f, e);
 	fill_phase(f);
 	fact_set_flag(f, FACT_text_progress, e ? log_progress_before(l, e->line) : log_progress(l));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the parts of the ledger share: the pieces of memory of one moment, and what a tensor is for.
+ * The pieces of memory of one moment, and what each of them is for: parameters, gradients, activations, …
  */
-#ifndef CUWHY_LEDGER_PRIV_H
-#define CUWHY_LEDGER_PRIV_H
+#ifndef CUWHY_KINDS_H
+#define CUWHY_KINDS_H
 
 #include "base/map.h"
 #include "case/ledger.h"
@@ -81,26 +81,5 @@ void moment_free(struct moment *m);
  * blocks in the segments. */
 void segments_find(struct ledger_segments *s, struct moment *m, struct kinds *k, uint64_t reserved,
 		   struct pool *pool);
-
-/* Adds to the line of the same part, kind and place, or begins one. */
-struct lines {
-	struct ledger_line *list;
-	size_t n, cap;
-	struct map map;			/* of `list`, but for other processes: each is a line of its own */
-};
-void lines_add(struct lines *l, const struct ledger_line *one);
-void lines_at_peak(struct lines *to, struct kinds *k, const struct moment *m);
-void lines_join(struct lines *l);	/* same place: one line; biggest first. Nothing can be added then. */
-
-/* Lines of PyTorch's blocks, of what others asked the driver for, and of what each site had at the peak. */
-void pieces_add_tensors(struct lines *to, const struct moment *m, struct kinds *k);
-void pieces_add_libraries(struct lines *to, const struct moment *m, struct kinds *k, struct pool *pool);
-
-/* Bytes of the driver on the device, and pinned in the host. */
-uint64_t pieces_driver_sum(const struct moment *m);
-uint64_t pieces_host_sum(const struct moment *m);
-
-/* How often each line made a tensor in the whole run. */
-void pieces_count_made(struct ledger *l, struct kinds *k);
 
 #endif

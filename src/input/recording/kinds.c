@@ -1,29 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a tensor is for: told by the code that made it, by autograd's nodes and by when it was made.
+ * What each piece of memory is for (see kinds.h).
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "input/recording/place.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "input/recording/history.h"
-#include "input/recording/ledger_priv.h"
+#include "input/recording/kinds.h"
+#include "input/recording/place.h"
 #include "input/recording/trace_memory.h"
+
+void moment_init(struct moment *m, struct trace *t, uint64_t when, int device)
+{
+	size_t n = 0;
+
+	*m = (struct moment){ .when = when, .device = device };
+	pieces_of_torch(&m->torch, t, when);
+	for (size_t i = 0; i < m->torch.n; i++)
+		if (m->torch.list[i].device == device)
+			m->torch.list[n++] = m->torch.list[i];
+	m->torch.n = n;
+	pieces_of_driver_at(&m->driver, t, when);
+}
+
+static int held_by_address(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* `device` -1 = of every one. */
+static void held_copy(struct pieces *to, const struct held_book *from, int device)
+{
+	to->list = xcalloc(from->n + 1, sizeof(*to->list));
+	to->n = 0;
+	for (size_t i = 0; i < from->n; i++)
+		if (device < 0 || from->list[i].piece.device == device)
+			to->list[to->n++] = from->list[i].piece;
+	qsort(to->list, to->n, sizeof(*to->list), held_by_address);
+}
+
+void moment_from(struct moment *m, const struct history *h, int device)
+{
+	*m = (struct moment){ .when = h->ticks, .device = device };
+	held_copy(&m->torch, &h->torch, device);
+	held_copy(&m->driver, &h->driver, -1);
+}
+
+void moment_free(struct moment *m)
+{
+	pieces_free(&m->torch);
+	pieces_free(&m->driver);
+}
 
 /* ---- sites ----------------------------------------------------------------------------------------------- */
 
-static int compare(uint64_t a, uint64_t b)
+static int order_of_sites(uint64_t a, uint64_t b)
 {
 	return a < b ? -1 : a > b;
 }
 
 static int compare_asked(const struct cw_site *a, const struct cw_site *b)
 {
-	int c = compare(a->stack, b->stack);
+	int c = order_of_sites(a->stack, b->stack);
 
-	c = c ? c : compare(a->forward_stack, b->forward_stack);
-	c = c ? c : compare(a->kind, b->kind);
-	return c ? c : compare((uint64_t)(a->device + 2), (uint64_t)(b->device + 2));
+	c = c ? c : order_of_sites(a->forward_stack, b->forward_stack);
+	c = c ? c : order_of_sites(a->kind, b->kind);
+	return c ? c : order_of_sites((uint64_t)(a->device + 2), (uint64_t)(b->device + 2));
 }
 
 static int by_asked(const void *a, const void *b, void *sites)
@@ -32,7 +77,7 @@ static int by_asked(const void *a, const void *b, void *sites)
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	int c = compare_asked(&site[x], &site[y]);
 
-	return c ? c : compare(x, y);
+	return c ? c : order_of_sites(x, y);
 }
 
 static void order_sites(struct kinds *k, struct pool *pool)
@@ -93,7 +138,7 @@ uint64_t lines_hash(const struct trace *t, uint32_t stack)
 
 static int by_number(const void *a, const void *b)
 {
-	return compare(*(const uint64_t *)a, *(const uint64_t *)b);
+	return order_of_sites(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
 static void collect_nodes(struct kinds *k, struct pool *pool)
@@ -169,7 +214,7 @@ static enum ledger_kind kind_of_stack(const struct trace *t, uint32_t stack)
 
 #define MEMO_TRIES 8u
 
-static bool is_about(const struct about *a, const struct piece *p)
+static bool about_is(const struct about *a, const struct piece *p)
 {
 	return a->stack == p->stack && a->forward_stack == p->forward_stack && a->site == p->site && a->memory == p->kind &&
 	       a->device == p->device;
@@ -186,7 +231,7 @@ static struct about *memo_of(struct kinds *k, const struct piece *p)
 	for (uint32_t i = 0; i < MEMO_TRIES; i++) {
 		struct about *a = &k->memo[(at + i) & k->memo_mask];
 
-		if (!a->known || is_about(a, p))
+		if (!a->known || about_is(a, p))
 			return a;
 	}
 	return &k->memo[at & k->memo_mask];
@@ -197,7 +242,7 @@ const struct about *kinds_about(struct kinds *k, const struct piece *p)
 	struct about *a = memo_of(k, p);
 	const struct cw_site *s;
 
-	if (a->known && is_about(a, p))
+	if (a->known && about_is(a, p))
 		return a;
 	s = find_site(k, p);
 	*a = (struct about){ .stack = p->stack, .forward_stack = p->forward_stack, .site = p->site, .known = true,
