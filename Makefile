@@ -76,6 +76,7 @@ help:
 ## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, WHAT=host of a machine's files, WHAT=text of logs, with libFuzzer (SECONDS=600)
 ## make wheel       build/cuwhy-….whl: pip install it anywhere with glibc 2.28 or newer; no compiler, no other package
 ## make static      build/cuwhy-static: the program alone, linked statically as a whole
+## make format-web  lay out the JavaScript of the report page
 ## make pictures    docs/pictures, from recordings of the programs in docs/examples (RECORDINGS=folder)
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
@@ -267,8 +268,16 @@ ifeq ($(WEB),no)
 	@echo "browser: skipped, WEB=no has no page"
 else
 	@sh tools/deps.sh browser
+	@$(PRETTIER) --log-level warn --check $(WEB_JS)
 	@$(PYTHON) tests/browser/run.py $(B)
 endif
+
+# The JavaScript of the page as prettier lays it out; tools/check_tree.sh looks at the length of its lines without Node.js.
+WEB_JS   := $(sort $(wildcard web/src/*.js web/*.mjs))
+PRETTIER := node build/web/node_modules/prettier/bin/prettier.cjs --config web/package.json
+.PHONY: format-web
+format-web: $(B)/report.html
+	@$(PRETTIER) --log-level warn --write $(WEB_JS)
 
 $(B)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/driver.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)

@@ -81,6 +81,9 @@ claim "nothing in the product is marked unfinished"
 grep -nE '"resolved"|https?://' web/package-lock.json web/package.json web/.npmrc >"$tmp/against"
 claim "the packages of the report page are named without addresses"
 
+awk 'length > 120 {print FILENAME ":" FNR ": " length " columns"}' web/src/*.js web/*.mjs >"$tmp/against"
+claim "no line of JavaScript is longer than 120 columns"
+
 python3 tools/check_docs.py "$build" >"$tmp/against" 2>&1
 claim "every link, file, option, make target and variable that the documents name exists"
 
