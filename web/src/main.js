@@ -235,9 +235,9 @@ function start() {
   chosen.device = deviceOf(list(object(object(detailed[0]).detail).devices));
   drawPanels(data, main, false);
   const verdict = object(data.verdict);
-  document.title =
-    "cuwhy: " +
-    (data.title || (verdict.cause === "none" ? "no CUDA failure" : null) || verdict.title || verdict.cause || "report");
+  document.title = `cuwhy: ${
+    data.title || (verdict.cause === "none" ? "no CUDA failure" : null) || verdict.title || verdict.cause || "report"
+  }`;
   addEventListener("resize", () => {
     for (const chart of live.charts)
       chart.setSize({ width: Math.max(280, chart.root.parentNode.clientWidth), height: 260 });

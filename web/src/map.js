@@ -189,9 +189,11 @@ export function mapPanel(data, process, device) {
       "p",
       { class: "soft" },
       `${map.at === "oom" ? "When memory ran out" : "At the end"}: ${many(map.count, "segment")}, ${bytes(size)}` +
-        (isNumber(map.left_out_free) || !map.left_out
-          ? `, of which ${bytes(free)} (${percent(free, size)}) are free but belong to PyTorch`
-          : "") +
+        `${
+          isNumber(map.left_out_free) || !map.left_out
+            ? `, of which ${bytes(free)} (${percent(free, size)}) are free but belong to PyTorch`
+            : ""
+        }` +
         `. Each row is one segment at the full width, whatever its size; those that look the same are drawn once.`,
     ),
     pieces(map, all, object(object(data.verdict).memory).request),
