@@ -201,7 +201,7 @@ $(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OB
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -Itests/unit -o $@ $^ -lcmocka $(LDLIBS) -lpthread
 
 # Parts of the recorder that can be tried without a process of their own.
-$(B)/tests/test_sites $(B)/tests/test_epochs: $(addprefix $(B)/obj/src/recorder/,rec_site.o rec_live.o rec_memory.o rec_timeline.o rec_history.o rec_events.o)
+$(B)/tests/test_sites $(B)/tests/test_epochs: $(addprefix $(B)/obj/src/recorder/,rec_site.o rec_live.o rec_totals.o rec_timeline.o rec_epochs.o rec_events.o)
 
 check: deps
 	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-tree
