@@ -38,7 +38,7 @@ LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o $(B)/obj/src
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o)
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
 SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o)
-PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out src/base/fields.c src/base/json_text.c,$(sort $(wildcard src/base/*.c src/probe/*.c))))
+PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out src/base/json.c,$(sort $(wildcard src/base/*.c src/probe/*.c))))
 # these libraries are linked in, so that the program starts on machines that do not have them
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
 # and what asks for no newer glibc than 2.28 (src/portable/portable.h); sanitizers bring functions of their own
@@ -76,6 +76,7 @@ help:
 ## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, WHAT=host of a machine's files, WHAT=text of logs, with libFuzzer (SECONDS=600)
 ## make wheel       build/cuwhy-….whl: pip install it anywhere with glibc 2.28 or newer; no compiler, no other package
 ## make static      build/cuwhy-static: the program alone, linked statically as a whole
+## make format-web  lay out the JavaScript of the report page
 ## make pictures    docs/pictures, from recordings of the programs in docs/examples (RECORDINGS=folder)
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
@@ -163,8 +164,8 @@ $(B)/commit: always
 	@mkdir -p $(@D) && { [ "$$(cat $@ 2>/dev/null)" = "$(COMMIT)" ] && [ -f $@ ] || echo "$(COMMIT)" > $@; }
 .PHONY: always
 
-# Knowledge: one file per cause, embedded as it is with the program that shows it. Adding a cause needs no C.
-CAUSES := $(sort $(wildcard kb/causes/*.md))
+# Knowledge: the signs, and one file per cause, embedded as it is with the program that shows it. Adding one needs no C.
+CAUSES := $(sort $(wildcard kb/signs/*.kb)) $(sort $(wildcard kb/causes/*.md))
 SHOWN  := $(sort $(wildcard $(shell sed -n 's/^program: *//p' kb/causes/*.md)))
 $(B)/kb.blob: $(CAUSES) $(SHOWN) tools/make_kb.sh tools/program_text.sed Makefile
 	$(Q)mkdir -p $(@D) && sh tools/make_kb.sh $(CAUSES) > $@
@@ -203,8 +204,12 @@ $(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OB
 # Parts of the recorder that can be tried without a process of their own.
 $(B)/tests/test_sites $(B)/tests/test_epochs: $(addprefix $(B)/obj/src/recorder/,rec_site.o rec_live.o rec_totals.o rec_timeline.o rec_epochs.o rec_events.o)
 
+# Every suite notes the rules that held in it; a rule that none of them shows is untested (STRICT_RULES=1: and a failure).
+FIRED := $(abspath $(B))/rules-fired
 check: deps
-	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-tree
+	@mkdir -p $(B) && : > $(FIRED) && chmod 666 $(FIRED)	# some of the tests run as another user
+	@CUWHY_RULES_FIRED=$(FIRED) $(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-tree
+	@$(PYTHON) tools/check_rules.py $(FIRED) $(if $(filter 1,$(STRICT_RULES)),--strict)
 
 check-unit: parts $(UNIT)
 	@sh tests/unit/run.sh $(B) $(UNIT)
@@ -267,8 +272,16 @@ ifeq ($(WEB),no)
 	@echo "browser: skipped, WEB=no has no page"
 else
 	@sh tools/deps.sh browser
+	@$(PRETTIER) --log-level warn --check $(WEB_JS)
 	@$(PYTHON) tests/browser/run.py $(B)
 endif
+
+# The JavaScript of the page as prettier lays it out; tools/check_tree.sh looks at the length of its lines without Node.js.
+WEB_JS   := $(sort $(wildcard web/src/*.js web/*.mjs))
+PRETTIER := node build/web/node_modules/prettier/bin/prettier.cjs --config web/package.json
+.PHONY: format-web
+format-web: $(B)/report.html
+	@$(PRETTIER) --log-level warn --write $(WEB_JS)
 
 $(B)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/driver.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)

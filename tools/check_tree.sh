@@ -53,7 +53,7 @@ grep -rnE '^#include "[a-z]+/' src | grep -v '^src/\(sim\|recorder\|portable\)/'
 	to=$(part "$(echo "$text" | sed 's/.*"\(.*\)".*/\1/')")
 	if [ "$(rank "${to% *}")" -gt "$(rank "${from% *}")" ]; then
 		echo "$file:$line: $text"
-	elif [ "${from% *} ${to% *}" = "input input" ] && [ "$from" != "$to" ]; then
+	elif [ "${from% *} ${to% *}" = "input input" ] && [ "$from" != "$to" ] && [ "$to" != "input -" ]; then
 		echo "$file:$line: an input knows another: $text"
 	fi
 done >"$tmp/against"
@@ -80,6 +80,9 @@ claim "nothing in the product is marked unfinished"
 
 grep -nE '"resolved"|https?://' web/package-lock.json web/package.json web/.npmrc >"$tmp/against"
 claim "the packages of the report page are named without addresses"
+
+awk 'length > 120 {print FILENAME ":" FNR ": " length " columns"}' web/src/*.js web/*.mjs >"$tmp/against"
+claim "no line of JavaScript is longer than 120 columns"
 
 python3 tools/check_docs.py "$build" >"$tmp/against" 2>&1
 claim "every link, file, option, make target and variable that the documents name exists"

@@ -1,9 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The knowledge as it is linked into the program: make_kb.sh kb/causes/*.md. Every file as it is, after a line "%%% <id>";
-# behind it a section "Program" with the text of the program that its header names.
+# The knowledge as it is linked into the program: make_kb.sh kb/signs/*.kb kb/causes/*.md. Every file as it is, after a line
+# "%%% <id>", of signs "%%% signs/<file>"; behind a cause a section "Program" with the text of the program that its header names.
 set -eu
 for file; do
+	case $file in
+	*/signs/*)
+		printf '\n%%%%%% signs/%s\n' "$(basename "$file")"
+		cat "$file"
+		continue
+		;;
+	esac
 	printf '\n%%%%%% %s\n' "$(basename "$file" .md)"
 	cat "$file"
 	program=$(sed -n '/^---$/,/^---$/s/^program: *//p' "$file")

@@ -41,7 +41,12 @@ const policy = [
   "require-trusted-types-for 'script'",
   "trusted-types 'none'",
 ].join("; ");
-const licence = readFileSync(join(modules, "uplot", "LICENSE"), "utf8").replace(/--/g, "- -").trim();
+const licence = readFileSync(join(modules, "uplot", "LICENSE"), "utf8")
+  .replace(/--/g, "- -")
+  .trim();
 const parts = { policy, style, script, licence: "uPlot draws the charts of this page.\n\n" + licence };
-const page = readFileSync(join(here, "src", "page.html"), "utf8").replace(/%(\w+)%/g, (all, name) => parts[name] ?? all);
+const page = readFileSync(join(here, "src", "page.html"), "utf8").replace(
+  /%(\w+)%/g,
+  (all, name) => parts[name] ?? all,
+);
 writeFileSync(process.argv[2], page);

@@ -166,7 +166,7 @@ const char *needle_word(const struct needles *n, size_t which)
 	return n->list[which].word;
 }
 
-static bool same(const char *a, const char *b, size_t len)
+static bool needle_same(const char *a, const char *b, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (fold((unsigned char)a[i]) != fold((unsigned char)b[i]))
@@ -179,11 +179,11 @@ static bool piece_at(const struct needle *d, size_t window, const char *s, const
 {
 	size_t before = d->window + window - 1;
 
-	return (size_t)(at - s) >= before && (size_t)(end - at) >= d->len - before && same(at - before, d->piece, d->len);
+	return (size_t)(at - s) >= before && (size_t)(end - at) >= d->len - before && needle_same(at - before, d->piece, d->len);
 }
 
 /* `window` is a constant where this is called, so that the inner loop is made for it. */
-static inline const char *find(const struct needles *n, const char *s, const char *end, size_t *which, size_t window)
+static inline const char *needle_find(const struct needles *n, const char *s, const char *end, size_t *which, size_t window)
 {
 	const size_t most = window - gram(window) + 1;
 	const char *p = s + window - 1;
@@ -219,7 +219,7 @@ static inline const char *find(const struct needles *n, const char *s, const cha
 
 const char *needles_find(const struct needles *n, const char *s, const char *end, size_t *which)
 {
-	return n->window == NEEDLE_FAST ? find(n, s, end, which, NEEDLE_FAST) : find(n, s, end, which, NEEDLE_MIN);
+	return n->window == NEEDLE_FAST ? needle_find(n, s, end, which, NEEDLE_FAST) : needle_find(n, s, end, which, NEEDLE_MIN);
 }
 
 bool needle_matches(const char *pattern, const char *s, size_t len)
@@ -229,7 +229,7 @@ bool needle_matches(const char *pattern, const char *s, size_t len)
 	if (!n)
 		return !*pattern || needle_matches(pattern + 1, s, len);
 	for (size_t i = 0; i + n <= len; i++)
-		if (same(s + i, pattern, n))	/* the first place is as good as any: '*' takes the rest */
+		if (needle_same(s + i, pattern, n))	/* the first place is as good as any: '*' takes the rest */
 			return needle_matches(pattern + n, s + i + n, len - i - n);
 	return false;
 }

@@ -13,7 +13,7 @@
 #define OPTS_MAX	24
 #define LONG_BASE	256	/* values of getopt_long: LONG_BASE + row */
 
-static int count(const struct opt *opts)
+static int count_options(const struct opt *opts)
 {
 	int n = 0;
 
@@ -22,11 +22,11 @@ static int count(const struct opt *opts)
 	return n;
 }
 
-static int no_such(const struct opt_usage *u, const struct opt *opts, const char *word,
+static int no_such_option(const struct opt_usage *u, const struct opt *opts, const char *word,
 		   struct err *e)
 {
 	const char *names[OPTS_MAX + 1] = {NULL}, *near;
-	int i, n = count(opts);
+	int i, n = count_options(opts);
 	char plain[64];
 
 	err_set(e, -EINVAL, "unknown option '%s'", word);
@@ -41,7 +41,7 @@ static int no_such(const struct opt_usage *u, const struct opt *opts, const char
 	return err_hint(e, "'cuwhy %s -h' lists the options", u->command);
 }
 
-static void set(const struct opt *o)
+static void set_option(const struct opt *o)
 {
 	if (o->flag)
 		*o->flag = true;
@@ -51,9 +51,9 @@ static void set(const struct opt *o)
 
 /* Rows -> what getopt_long wants. '+': the first operand ends the options. ':': tell a missing
  * argument from an unknown option. */
-static void make_tables(const struct opt *opts, struct option *longs, char *shorts)
+static void make_getopt_tables(const struct opt *opts, struct option *longs, char *shorts)
 {
-	int i, n = count(opts);
+	int i, n = count_options(opts);
 
 	*shorts++ = '+';
 	*shorts++ = ':';
@@ -71,7 +71,7 @@ static void make_tables(const struct opt *opts, struct option *longs, char *shor
 	*shorts = '\0';
 }
 
-static const struct opt *row_of(const struct opt *opts, int c)
+static const struct opt *option_of(const struct opt *opts, int c)
 {
 	if (c >= LONG_BASE)
 		return &opts[c - LONG_BASE];
@@ -90,13 +90,13 @@ int opt_parse(const struct opt_usage *u, const struct opt *opts, int argc, char 
 	const char *word;
 	int c;
 
-	make_tables(opts, longs, shorts);
+	make_getopt_tables(opts, longs, shorts);
 	opterr = 0;
 	optind = 0;	/* glibc: start afresh */
 	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		o = row_of(opts, c);
+		o = option_of(opts, c);
 		if (o) {
-			set(o);
+			set_option(o);
 			continue;
 		}
 		letter[1] = (char)optopt;
@@ -106,7 +106,7 @@ int opt_parse(const struct opt_usage *u, const struct opt *opts, int argc, char 
 		if (optopt >= LONG_BASE)
 			return err_set(e, -EINVAL, "option '--%s' takes no argument",
 				       opts[optopt - LONG_BASE].name);
-		return no_such(u, opts, word, e);
+		return no_such_option(u, opts, word, e);
 	}
 	return optind;
 }

@@ -59,3 +59,14 @@ void pool_release(struct pool *p)
 		free(b);
 	}
 }
+
+void pool_move(struct pool *to, struct pool *from)
+{
+	struct pool_block **tail = &from->newest;
+
+	while (*tail)
+		tail = &(*tail)->next;
+	*tail = to->newest;
+	to->newest = from->newest;
+	from->newest = NULL;
+}

@@ -19,4 +19,7 @@ char *pool_strdup(struct pool *p, const char *text);
 char *pool_printf(struct pool *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void pool_release(struct pool *p);
 
+/* Everything of `from` lives as long as `to` from now on. */
+void pool_move(struct pool *to, struct pool *from);
+
 #endif

@@ -35,7 +35,7 @@ static struct {
 } line;
 
 /* snprintf is not for signal handlers. */
-static size_t put_number(char *to, uint64_t n)
+static size_t append_number(char *to, uint64_t n)
 {
 	char digits[24];
 	size_t len = 0, i;
@@ -48,7 +48,7 @@ static size_t put_number(char *to, uint64_t n)
 	return len;
 }
 
-static size_t put_text(char *to, const char *text)
+static size_t append_text(char *to, const char *text)
 {
 	size_t len = strlen(text);
 
@@ -56,7 +56,7 @@ static size_t put_text(char *to, const char *text)
 	return len;
 }
 
-static void draw(int number)
+static void draw_line(int number)
 {
 	uint64_t done = line.done, total = line.total;
 	char out[TEXT_MAX + 64];
@@ -66,16 +66,16 @@ static void draw(int number)
 	(void)number;
 	if (!len)
 		return;
-	n += put_text(out + n, "\rcuwhy: ");
+	n += append_text(out + n, "\rcuwhy: ");
 	memcpy(out + n, line.text, len);
 	n += len;
-	n += put_text(out + n, " ");
+	n += append_text(out + n, " ");
 	if (total && done <= total) {
-		n += put_number(out + n, (uint64_t)(100.0 * (double)done / (double)total));
-		n += put_text(out + n, " %, ");
+		n += append_number(out + n, (uint64_t)(100.0 * (double)done / (double)total));
+		n += append_text(out + n, " %, ");
 	}
-	n += put_number(out + n, (proc_mono_ns() - line.began_ns) / NS);
-	n += put_text(out + n, " s\033[K");
+	n += append_number(out + n, (proc_mono_ns() - line.began_ns) / NS);
+	n += append_text(out + n, " s\033[K");
 	line.shown = 1;
 	if (write(STDERR_FILENO, out, n) < 0)
 		line.shown = 0;
@@ -87,7 +87,7 @@ void progress_disable(void)
 	line.disabled = true;
 }
 
-static bool wanted(void)
+static bool line_wanted(void)
 {
 	const char *term = getenv("TERM");
 
@@ -95,7 +95,7 @@ static bool wanted(void)
 }
 
 /* Names of files may hold anything: what would move the cursor is shown as '?'. */
-__attribute__((format(printf, 1, 0))) static void set_text(const char *fmt, va_list ap)
+__attribute__((format(printf, 1, 0))) static void set_line_text(const char *fmt, va_list ap)
 {
 	char text[TEXT_MAX];
 	size_t len, most = (size_t)term_width(STDERR_FILENO) - TAIL_COLUMNS;
@@ -118,14 +118,14 @@ __attribute__((format(printf, 1, 0))) static void set_text(const char *fmt, va_l
 void progress_begin(const char *fmt, ...)
 {
 	struct itimerval timer = {.it_value = {.tv_usec = FIRST_US}, .it_interval = {.tv_usec = NEXT_US}};
-	struct sigaction action = {.sa_handler = draw, .sa_flags = SA_RESTART};
+	struct sigaction action = {.sa_handler = draw_line, .sa_flags = SA_RESTART};
 	va_list ap;
 
-	if (!wanted())
+	if (!line_wanted())
 		return;
 	line.done = line.total = 0;
 	va_start(ap, fmt);
-	set_text(fmt, ap);
+	set_line_text(fmt, ap);
 	va_end(ap);
 	if (line.under_way)
 		return;

@@ -18,7 +18,7 @@
 
 #define LINKS_MAX 40		/* as the kernel */
 
-static bool put(char to[TREE_PATH_MAX], const char *a, const char *b, const char *c)
+static bool tree_put(char to[TREE_PATH_MAX], const char *a, const char *b, const char *c)
 {
 	int n = snprintf(to, TREE_PATH_MAX, "%s%s%s", a, b, c);
 
@@ -39,7 +39,7 @@ static int follow(const char *root, char out[TREE_PATH_MAX], char rest[TREE_PATH
 	char full[TREE_PATH_MAX], target[TREE_PATH_MAX], joined[TREE_PATH_MAX];
 	ssize_t n;
 
-	if (!put(full, root, out, ""))
+	if (!tree_put(full, root, out, ""))
 		return -ENAMETOOLONG;
 	n = readlink(full, target, sizeof(target) - 1);
 	if (n < 0)
@@ -47,7 +47,7 @@ static int follow(const char *root, char out[TREE_PATH_MAX], char rest[TREE_PATH
 	if (++*links > LINKS_MAX)
 		return -ELOOP;
 	target[n] = '\0';
-	if (!put(joined, target, "/", rest))
+	if (!tree_put(joined, target, "/", rest))
 		return -ENAMETOOLONG;
 	memcpy(rest, joined, strlen(joined) + 1);
 	if (target[0] == '/')
@@ -65,7 +65,7 @@ int tree_resolve(const char *root, const char *path, char out[TREE_PATH_MAX])
 
 	if (path[0] != '/')
 		return -EINVAL;
-	if (!put(rest, path, "", ""))
+	if (!tree_put(rest, path, "", ""))
 		return -ENAMETOOLONG;
 	for (out[0] = '\0'; rest[0];) {
 		len = strcspn(rest, "/");
@@ -99,11 +99,11 @@ static int real_path(const char *root, const char *path, char out[TREE_PATH_MAX]
 	int rc;
 
 	if (!root[0])
-		return put(out, path, "", "") ? 0 : -ENAMETOOLONG;
+		return tree_put(out, path, "", "") ? 0 : -ENAMETOOLONG;
 	rc = tree_resolve(root, path, inside);
 	if (rc)
 		return rc;
-	return put(out, root, inside, "") ? 0 : -ENAMETOOLONG;
+	return tree_put(out, root, inside, "") ? 0 : -ENAMETOOLONG;
 }
 
 int tree_stat(const char *root, const char *path, struct stat *st)
@@ -163,7 +163,7 @@ int tree_read(const char *root, const char *path, struct buf *b)
 	return rc == -EFBIG ? 0 : rc;
 }
 
-static int by_bytes(const void *a, const void *b)
+static int tree_by_bytes(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -194,7 +194,7 @@ int tree_list(const char *root, const char *path, struct pool *pool, size_t max,
 	}
 	closedir(dir);
 	if (n) {
-		qsort(list, n, sizeof(*list), by_bytes);
+		qsort(list, n, sizeof(*list), tree_by_bytes);
 		*names = pool_alloc(pool, n * sizeof(*list));
 		memcpy(*names, list, n * sizeof(*list));
 	}

@@ -68,8 +68,10 @@ bool assert_names_position(const char *line)
 	return false;
 }
 
-void facts_without_assert(struct casefile *f)
+void assert_facts_complete(struct casefile *f)
 {
+	if (!case_observed(f, GROUP_assert))
+		return;
 	if (!fact_known(f, FACT_assert_about))
 		fact_set_text(f, FACT_assert_about, "");
 	if (!fact_known(f, FACT_assert_op))

@@ -19,7 +19,7 @@ bool assert_bound_in_text(const char *condition, double *bound);
 /* Does a line of code name a table of positions? */
 bool assert_names_position(const char *line);
 
-/* No assertion: what rules ask of one is empty, where it is not known yet. */
-void facts_without_assert(struct casefile *f);
+/* After every input has observed: what none of them could tell of an assertion is empty. */
+void assert_facts_complete(struct casefile *f);
 
 #endif

@@ -1,129 +1,273 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The dictionary of facts (see facts.h). What fills it is in fact_*.c.
+ * The case (see case.h): the facts of one failure, and who observed them.
  */
 #include "case/case.h"
 
 #include <string.h>
 
-static const struct {
+static const struct fact_row {
 	const char *name;
 	enum value_type type;
-	const char *text;
-} table[FACT_COUNT] = {
-#define FACT(id, name, type, text) { name, TYPE_##type, text },
+	const char *json, *text;
+	bool head;
+} rows[FACT_COUNT] = {
+#define GROUP(id, text)
+#define FACT(id, name, type, json, text) {name, TYPE_##type, json, text, false},
+#define HEAD(id, name, type, json, text) {name, TYPE_##type, json, text, true},
+#define LINE(id, json, text)
 #include "case/case.def"
-#undef FACT
 };
 
-void case_init(struct casefile *f, struct pool *pool)
+static const struct {
+	const char *id, *text;
+} groups[GROUP_COUNT] = {
+#define GROUP(id, text) {#id, text},
+#define FACT(id, name, type, json, text)
+#define LINE(id, json, text)
+#include "case/case.def"
+};
+
+static const struct {
+	const char *json, *text;
+} lines[LINE_COUNT] = {
+#define GROUP(id, text)
+#define FACT(id, name, type, json, text)
+#define LINE(id, json, text) {json, text},
+#include "case/case.def"
+};
+
+static bool is_in_group(const char *fact, const char *group)
 {
-	f->pool = pool;
-	f->says = NULL;
-	f->says_arg = NULL;
+	size_t len = strlen(group);
+
+	return strncmp(fact, group, len) == 0 && fact[len] == '.';
+}
+
+enum group_id fact_group(enum fact_id id)
+{
+	static uint8_t known[FACT_COUNT];	/* one more than the group; 0 = not looked up yet */
+
+	for (int g = 0; !known[id] && g < GROUP_COUNT; g++)
+		if (is_in_group(rows[id].name, groups[g].id))
+			known[id] = (uint8_t)(g + 1);
+	return (enum group_id)(known[id] - 1);
+}
+
+void case_init(struct casefile *c, struct pool *pool)
+{
+	*c = (struct casefile){.pool = pool};
 	for (int i = 0; i < FACT_COUNT; i++)
-		f->value[i] = value_unknown(table[i].type);
-	f->value[FACT_machine_is] = value_flag(false);
-	f->value[FACT_text_is] = value_flag(false);
+		c->value[i] = value_unknown(rows[i].type);
 }
 
-void fact_set_number(struct casefile *f, enum fact_id id, double number)
+const char *case_observer(struct casefile *c, const char *name)
 {
-	f->value[id] = value_number(number);
+	const char *before = c->observer;
+
+	c->observer = name;
+	return before;
 }
 
-void fact_set_flag(struct casefile *f, enum fact_id id, bool flag)
+void case_observe(struct casefile *c, enum group_id group)
 {
-	f->value[id] = value_flag(flag);
+	c->observed[group] = true;
 }
 
-void fact_set_text(struct casefile *f, enum fact_id id, const char *text)
+bool case_observed(const struct casefile *c, enum group_id group)
 {
-	f->value[id] = text ? value_text(pool_strdup(f->pool, text)) : value_unknown(TYPE_TEXT);
+	return c->observed[group];
+}
+
+static bool same_observer(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* What an earlier input has set stays; an input may correct itself. */
+static void set_fact(struct casefile *c, enum fact_id id, struct value v)
+{
+	c->observed[fact_group(id)] = true;
+	if (c->value[id].known && !same_observer(c->origin[id], c->observer))
+		return;
+	c->value[id] = v;
+	c->origin[id] = v.known ? c->observer : NULL;
+}
+
+void fact_set_number(struct casefile *c, enum fact_id id, double number)
+{
+	set_fact(c, id, value_number(number));
+}
+
+void fact_set_flag(struct casefile *c, enum fact_id id, bool flag)
+{
+	set_fact(c, id, value_flag(flag));
+}
+
+void fact_set_text(struct casefile *c, enum fact_id id, const char *text)
+{
+	set_fact(c, id, text ? value_text(pool_strdup(c->pool, text)) : value_unknown(TYPE_TEXT));
+}
+
+void fact_set_triple(struct casefile *c, enum fact_id id, const uint32_t v[3])
+{
+	set_fact(c, id, (struct value){.known = true, .type = TYPE_TRIPLE, .triple = {v[0], v[1], v[2]}});
+}
+
+void case_evidence(struct casefile *c, const char *source, const char *text)
+{
+	struct said **tail = &c->evidence;
+
+	while (*tail)
+		tail = &(*tail)->next;
+	*tail = pool_alloc(c->pool, sizeof(**tail));
+	**tail = (struct said){.source = source, .text = text};
+}
+
+const char *case_keep(struct casefile *c, const char *text)
+{
+	return text && text[0] ? pool_strdup(c->pool, text) : NULL;
+}
+
+const struct line *case_caller(const struct casefile *c, size_t n)
+{
+	const struct line *where = &c->line[LINE_where];
+	bool outside = false;
+
+	for (size_t i = 0; i < c->n_stack; i++) {
+		const struct line *l = &c->stack[i];
+
+		if (!l->file || frame_owner(l->file, "") != OWNER_USER)
+			continue;
+		if (outside && n-- == 0)
+			return l;
+		outside = outside || line_same(l, where);
+	}
+	return NULL;
+}
+
+void case_memory_parts(struct casefile *c)
+{
+	double total = fact_number(c, FACT_oom_total, -1), free = fact_number(c, FACT_oom_free, -1);
+	double reserved = fact_number(c, FACT_oom_torch_reserved, -1);
+	double allocated = fact_number(c, FACT_oom_torch_allocated, -1);
+	double live = fact_number(c, FACT_oom_live, -1);
+
+	if (reserved >= 0 && allocated >= 0 && reserved >= allocated)
+		fact_set_number(c, FACT_oom_cache, reserved - allocated);
+	if (live >= 0 && reserved >= 0)
+		fact_set_number(c, FACT_oom_not_torch, live > reserved ? live - reserved : 0);
+	if (live < reserved)
+		live = reserved;
+	if (total >= 0 && free >= 0 && live >= 0)
+		fact_set_number(c, FACT_oom_outside, total - free > live ? total - free - live : 0);
 }
 
 int fact_find(const char *name, size_t len)
 {
 	for (int i = 0; i < FACT_COUNT; i++)
-		if (strlen(table[i].name) == len && !memcmp(table[i].name, name, len))
+		if (strlen(rows[i].name) == len && !memcmp(rows[i].name, name, len))
 			return i;
 	return -1;
 }
 
 const char *fact_name(enum fact_id id)
 {
-	return table[id].name;
+	return rows[id].name;
+}
+
+const char *fact_json_key(enum fact_id id)
+{
+	return rows[id].json;
 }
 
 enum value_type fact_type(enum fact_id id)
 {
-	return table[id].type;
+	return rows[id].type;
 }
 
-bool fact_known(const struct casefile *f, enum fact_id id)
+const char *line_json_key(enum line_id id)
 {
-	return f->value[id].known;
+	return lines[id].json;
 }
 
-double fact_number(const struct casefile *f, enum fact_id id, double otherwise)
+struct value fact_value(const struct casefile *c, enum fact_id id)
 {
-	return f->value[id].known ? f->value[id].number : otherwise;
+	if (c->observed[fact_group(id)])
+		return c->value[id];
+	return rows[id].head ? value_none(rows[id].type) : value_inapplicable(rows[id].type);
 }
 
-const char *fact_text(const struct casefile *f, enum fact_id id)
+bool fact_known(const struct casefile *c, enum fact_id id)
 {
-	return f->value[id].known ? f->value[id].text : "";
+	return c->value[id].known;
 }
 
-bool fact_true(const struct casefile *f, enum fact_id id)
+double fact_number(const struct casefile *c, enum fact_id id, double otherwise)
 {
-	return f->value[id].known && f->value[id].number != 0;
+	return c->value[id].known ? c->value[id].number : otherwise;
 }
 
-void case_memory_parts(struct casefile *f)
+const char *fact_text(const struct casefile *c, enum fact_id id)
 {
-	double total = fact_number(f, FACT_oom_total, -1), free = fact_number(f, FACT_oom_free, -1);
-	double reserved = fact_number(f, FACT_oom_torch_reserved, -1);
-	double allocated = fact_number(f, FACT_oom_torch_allocated, -1);
-	double live = fact_number(f, FACT_oom_live, -1);
+	return c->value[id].known ? c->value[id].text : "";
+}
 
-	if (reserved >= 0 && allocated >= 0 && reserved >= allocated)
-		fact_set_number(f, FACT_oom_cache, reserved - allocated);
-	if (live >= 0 && reserved >= 0)
-		fact_set_number(f, FACT_oom_not_torch, live > reserved ? live - reserved : 0);
-	if (live < reserved)
-		live = reserved;
-	if (total >= 0 && free >= 0 && live >= 0)
-		fact_set_number(f, FACT_oom_outside, total - free > live ? total - free - live : 0);
+const char *fact_text_or_null(const struct casefile *c, enum fact_id id)
+{
+	return c->value[id].known && c->value[id].text[0] ? c->value[id].text : NULL;
+}
+
+bool fact_true(const struct casefile *c, enum fact_id id)
+{
+	return c->value[id].known && c->value[id].number != 0;
+}
+
+const char *fact_origin(const struct casefile *c, enum fact_id id)
+{
+	return c->origin[id];
 }
 
 void facts_document(FILE *out)
 {
-	static const char *const kinds[] = { "number", "text", "flag" };
+	static const char *const kinds[] = {"number", "text", "flag", "three numbers"};
 
 	fputs("<!-- SPDX-License-Identifier: Apache-2.0 -->\n# Facts\n\n"
-	      "What a cause file (`kb/causes/*.md`) may ask for in its expressions. Every fact is known or\n"
-	      "unknown; an expression over an unknown fact is unknown, and a rule that needs it does not "
-	      "fire.\n"
-	      "This page is made from `src/case/case.def`: `build/tests/test_facts --write "
-	      "docs/facts.md`.\n\n"
-	      "| fact | type | what it says |\n| --- | --- | --- |\n",
+	      "What a cause file (`kb/causes/*.md`) may ask for in its expressions. Every fact is known or unknown; an\n"
+	      "expression over an unknown fact is unknown, and a rule that needs it does not fire. A group that no input\n"
+	      "observed does not apply: rules that rest on it neither fire nor count as unchecked, sentences that name it are not\n"
+	      "said. Only its heads (in bold), which tell whether there is any of it, read as none: no, \"\", 0. The last column is\n"
+	      "the key in the verdict's JSON.\n"
+	      "This page is made from `src/case/case.def`: `build/tests/test_facts --write docs/facts.md`.\n",
 	      out);
-	for (int i = 0; i < FACT_COUNT; i++)
-		fprintf(out, "| `%s` | %s | %s |\n", table[i].name, kinds[table[i].type], table[i].text);
+	for (int g = 0; g < GROUP_COUNT; g++) {
+		fprintf(out, "\n## %s\n\n%s\n\n| fact | type | what it says | JSON |\n| --- | --- | --- | --- |\n", groups[g].id,
+			groups[g].text);
+		for (int i = 0; i < FACT_COUNT; i++)
+			if (fact_group((enum fact_id)i) == (enum group_id)g)
+				fprintf(out, "| %s`%s`%s | %s | %s | %s%s%s |\n", rows[i].head ? "**" : "", rows[i].name,
+					rows[i].head ? "**" : "", kinds[rows[i].type], rows[i].text,
+					rows[i].json[0] ? "`" : "", rows[i].json, rows[i].json[0] ? "`" : "");
+	}
 }
 
-void facts_print(FILE *out, const struct casefile *f)
+void facts_print(FILE *out, const struct casefile *c)
 {
 	for (int i = 0; i < FACT_COUNT; i++) {
-		const struct value *v = &f->value[i];
+		const struct value *v = &c->value[i];
 
 		if (!v->known)
 			continue;
-		if (v->type == TYPE_TEXT)
-			fprintf(out, "%s = \"%s\"\n", table[i].name, v->text);
-		else if (v->type == TYPE_FLAG)
-			fprintf(out, "%s = %s\n", table[i].name, v->number != 0 ? "yes" : "no");
-		else
-			fprintf(out, "%s = %.15g\n", table[i].name, v->number);
+		fprintf(out, "%s = ", rows[i].name);
+		switch (v->type) {
+		case TYPE_TEXT: fprintf(out, "\"%s\"\n", v->text); break;
+		case TYPE_FLAG: fputs(v->number != 0 ? "yes\n" : "no\n", out); break;
+		case TYPE_TRIPLE: fprintf(out, "%u, %u, %u\n", v->triple[0], v->triple[1], v->triple[2]); break;
+		default: fprintf(out, "%.15g\n", v->number);
+		}
 	}
+}
+
+bool case_is_from(const struct casefile *c, const char *observer)
+{
+	return c->origin[FACT_error_code] && strcmp(c->origin[FACT_error_code], observer) == 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The dictionary of facts about one failure: named values, each known or unknown.
+ * The case: everything that is known of one failure. Inputs observe into it, rules and judge read it, writers print it.
+ * Several inputs may observe into one case: what an earlier one has set stays.
  */
 #ifndef CUWHY_CASE_H
 #define CUWHY_CASE_H
@@ -8,44 +9,165 @@
 #include <stdio.h>
 
 #include "base/pool.h"
+#include "case/line.h"
 #include "case/value.h"
 
-enum fact_id {
-#define FACT(id, name, type, text) FACT_##id,
+struct ledger;
+
+enum group_id {
+#define GROUP(id, text) GROUP_##id,
+#define FACT(id, name, type, json, text)
+#define LINE(id, json, text)
 #include "case/case.def"
-#undef FACT
+	GROUP_COUNT
+};
+
+enum fact_id {
+#define GROUP(id, text)
+#define FACT(id, name, type, json, text) FACT_##id,
+#define LINE(id, json, text)
+#include "case/case.def"
 	FACT_COUNT
+};
+
+enum line_id {
+#define GROUP(id, text)
+#define FACT(id, name, type, json, text)
+#define LINE(id, json, text) LINE_##id,
+#include "case/case.def"
+	LINE_COUNT
+};
+
+/* --- what is no plain value -------------------------------------------------------------------- */
+
+/* Evidence and advice. */
+struct said {
+	struct said *next;
+	const char *source;	/* evidence: who says it */
+	const char *text;
+	const char *command;	/* advice: may be NULL */
+};
+
+/* A block of PyTorch's, or an allocation of the driver's. */
+struct piece_line {
+	bool known;
+	uint64_t address, size;
+	int device;		/* -1 = not known */
+	struct line made, freed;
+	bool freed_after;	/* not at that line, but some time after it */
+};
+
+/* Threads of a running kernel that stand at one place. */
+struct standing {
+	const char *pc;
+	size_t threads;
+};
+
+/* A line whose launches may have caused an asynchronous error. */
+struct suspect_line {
+	struct line line;	/* `file` NULL = no line is known */
+	const char *kernel;	/* may be NULL */
+	uint32_t launches;
+};
+
+/* A thread that waited for the GPU for too long. */
+struct waiting {
+	uint32_t tid;
+	const char *api;
+	uint64_t seconds;
+	bool polls;		/* asked again and again, instead of one call that does not return */
+	struct line line;	/* `file` NULL = not known */
+	struct line *stack;
+	size_t n_stack;
+};
+
+/* Words that a rule asks for, in a text. */
+struct text_hit {
+	uint64_t count, line;
+	const char *text;	/* the first line with it; NULL = none */
+	const char *file;
 };
 
 struct casefile {
 	struct pool *pool;	/* holds the texts */
+	const char *observer;	/* who sets facts now; NULL = nobody in particular */
 	struct value value[FACT_COUNT];
-	bool (*says)(const void *arg, const char *words);	/* is this in the text that was given? NULL = there is none */
+	const char *origin[FACT_COUNT];
+	bool observed[GROUP_COUNT];
+	struct line line[LINE_COUNT];
+	struct line *stack;	/* of `where`, innermost first */
+	size_t n_stack;
+	struct line *or;	/* lines that cannot be told apart from `where` */
+	size_t n_or;
+	const char *no_lines;	/* why there is no line; NULL when there is one, or nobody knows */
+	/* the fault */
+	uint64_t fault_address;	/* FACT_fault_address as a number */
+	struct piece_line block, segment;	/* PyTorch's block that the address is about, the driver's allocation around it */
+	struct standing *standing;	/* of a kernel that was running: most threads first */
+	size_t n_standing, elsewhere, warps, blocks;
+	struct suspect_line *suspects;	/* newest first */
+	size_t n_suspects;
+	struct waiting *waiting;	/* the longest wait first */
+	size_t n_waiting;
+	const struct ledger *ledger;	/* NULL = nobody knows who held the memory */
+	struct said *evidence;
+	/* is this in the text that was given, and where? NULL = there is no text */
+	const struct text_hit *(*says)(const void *arg, const char *words);
 	const void *says_arg;
 };
 
-/* All unknown but machine.is, which is no: rules over the machine begin with it, and are not "unchecked" without one. */
-void case_init(struct casefile *f, struct pool *pool);
+/* Nothing is known, no group was observed. */
+void case_init(struct casefile *c, struct pool *pool);
 
-void fact_set_number(struct casefile *f, enum fact_id id, double number);
-void fact_set_flag(struct casefile *f, enum fact_id id, bool flag);
-void fact_set_text(struct casefile *f, enum fact_id id, const char *text);	/* copied; NULL = unknown */
+/* --- observing --------------------------------------------------------------------------------- */
+
+/* From now on facts are set by this input. */
+const char *case_observer(struct casefile *c, const char *name);	/* returns who did before */
+
+/* Somebody looked: what is not set is unknown, not absent. Setting a fact observes its group. */
+void case_observe(struct casefile *c, enum group_id group);
+bool case_observed(const struct casefile *c, enum group_id group);
+
+void fact_set_number(struct casefile *c, enum fact_id id, double number);
+void fact_set_flag(struct casefile *c, enum fact_id id, bool flag);
+void fact_set_text(struct casefile *c, enum fact_id id, const char *text);	/* copied; NULL = unknown */
+void fact_set_triple(struct casefile *c, enum fact_id id, const uint32_t v[3]);
+
+void case_evidence(struct casefile *c, const char *source, const char *text);
+
+/* A copy that lives as long as the case; NULL for nothing and "". */
+const char *case_keep(struct casefile *c, const char *text);
+
+/* Who holds what: after the messages have been read, since they may tell what the recording does not. */
+void case_memory_parts(struct casefile *c);
+
+/* --- reading ----------------------------------------------------------------------------------- */
+
+/* The user's own lines that led to `where`, n = 0 the innermost; NULL when there are not so many. */
+const struct line *case_caller(const struct casefile *c, size_t n);
 
 /* -1 when there is no such fact. */
 int fact_find(const char *name, size_t len);
 const char *fact_name(enum fact_id id);
+const char *fact_json_key(enum fact_id id);	/* "error.code"; "" = not in the JSON */
 enum value_type fact_type(enum fact_id id);
+enum group_id fact_group(enum fact_id id);
 
-bool fact_known(const struct casefile *f, enum fact_id id);
-double fact_number(const struct casefile *f, enum fact_id id, double otherwise);
-const char *fact_text(const struct casefile *f, enum fact_id id);	/* "" when unknown */
-bool fact_true(const struct casefile *f, enum fact_id id);		/* known and yes */
+/* As rules see it: absent where nobody observed its group. */
+struct value fact_value(const struct casefile *c, enum fact_id id);
+bool fact_known(const struct casefile *c, enum fact_id id);
+double fact_number(const struct casefile *c, enum fact_id id, double otherwise);
+const char *fact_text(const struct casefile *c, enum fact_id id);	/* "" when unknown */
+const char *fact_text_or_null(const struct casefile *c, enum fact_id id);	/* NULL when unknown or "" */
+bool fact_true(const struct casefile *c, enum fact_id id);		/* known and yes */
+const char *fact_origin(const struct casefile *c, enum fact_id id);	/* NULL when unknown, or set by nobody in particular */
+/* Is the error of the case the one that this input tells of? */
+bool case_is_from(const struct casefile *c, const char *observer);
 
-/* Who holds what: after the messages have been read, since they may tell what the recording does not. */
-void case_memory_parts(struct casefile *f);
+const char *line_json_key(enum line_id id);	/* "" = not in the JSON of its own */
 
 /* docs/facts.md, and what is known of one failure: for people who write causes. */
 void facts_document(FILE *out);
-void facts_print(FILE *out, const struct casefile *f);
+void facts_print(FILE *out, const struct casefile *c);
 
 #endif

@@ -112,6 +112,11 @@ const char *file_shown(const char *file, const char *cwd)
 	return n > 1 && !strncmp(file, cwd, n) && file[n] == '/' && file[n + 1] ? file + n + 1 : file;
 }
 
+bool line_same(const struct line *a, const struct line *b)
+{
+	return a->file && b->file && a->number == b->number && !strcmp(a->file, b->file);
+}
+
 bool place_same(const struct place *a, const struct place *b)
 {
 	return a->file && b->file && a->line == b->line && !strcmp(a->file, b->file);

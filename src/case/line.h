@@ -28,6 +28,16 @@ struct place {
 	uint32_t stack;		/* the stack it was found in */
 };
 
+/* A line as an answer shows it; its words live as long as the case. `file` NULL = not known. */
+struct line {
+	const char *file, *function, *source;
+	const char *shown;	/* the file, for people */
+	uint32_t number;
+	bool library;
+};
+
+bool line_same(const struct line *a, const struct line *b);
+
 /* `torch_path`: where libtorch was loaded from, may be "". */
 enum owner frame_owner(const char *file, const char *torch_path);
 

@@ -33,14 +33,13 @@ struct cmd {
 extern const struct cmd commands[];
 extern const size_t commands_n;
 
-extern const struct opt_table run_table, doctor_table, explain_table, memory_table, report_table, export_table;
+#define COMMAND(name, args, summary)                    \
+	int cmd_##name(int argc, char **argv);          \
+	extern const struct opt_table name##_table;
+#include "cmd/commands.def"
+#undef COMMAND
 
-int cmd_run(int argc, char **argv);
-int cmd_explain(int argc, char **argv);
-int cmd_doctor(int argc, char **argv);
-int cmd_memory(int argc, char **argv);
-int cmd_export(int argc, char **argv);
-int cmd_report(int argc, char **argv);
+/* `cuwhy --version` */
 int cmd_version(int argc, char **argv);
 
 /* Not for users: prints a man page or a completion, made of the tables above. The build calls it. */

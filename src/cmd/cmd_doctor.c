@@ -15,6 +15,7 @@
 #include "cmd/cmd.h"
 #include "input/machine/machine.h"
 #include "judge/doctor.h"
+#include "write/report.h"
 #include "base/banned.h"
 
 #define LIMIT_SECONDS	10

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cuwhy explain`: what a text, a recording, a core dump or a snapshot means, or what is known of a code or a cause.
+ * `cuwhy explain`: what a text, a recording, a core dump, a snapshot or a bundle means, or what is known of a code or a cause.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,23 +10,33 @@
 #include <jansson.h>
 
 #include "base/err.h"
+#include "base/format.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/opt.h"
 #include "base/progress.h"
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
-#include "cmd/explain.h"
-#include "base/json_text.h"
+#include "input/input.h"
 #include "input/recording/recording.h"
+#include "input/snapshot/input.h"
+#include "input/snapshot/snapshot.h"
+#include "input/text/input.h"
+#include "input/text/log.h"
+#include "judge/doctor.h"
+#include "judge/source.h"
 #include "judge/verdict.h"
+#include "rules/kb.h"
+#include "write/code.h"
+#include "write/report.h"
 #include "base/banned.h"
 
 static struct {
-	struct explain_options o;
-	bool list, help;
+	bool json, quiet, list, help;
 	const char *colour;
+	enum colour colours;
 } given;
 
 static const struct opt_usage usage = {
@@ -42,89 +53,53 @@ static const struct opt_usage usage = {
 };
 
 static const struct opt options[] = {
-	{"json", 0, NULL, "print one JSON object", &given.o.json, NULL},
-	{"quiet", 'q', NULL, "with -: do not pass standard input on, print the answer only", &given.o.quiet, NULL},
+	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
+	{"quiet", 'q', NULL, "with -: do not pass standard input on, print the answer only", &given.quiet, NULL},
 	{"list", 'l', NULL, "list the causes", &given.list, NULL},
 	{"color", 0, "WHEN", "auto, always or never", NULL, &given.colour},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
 };
 
-static const struct opt_words words[] = {
+static const struct opt_words option_words[] = {
 	{"color", COLOUR_WORDS},
 	{0},
 };
 
-const struct opt_table explain_table = {&usage, options, words, OPERAND_CAUSE};
+const struct opt_table explain_table = {&usage, options, option_words, OPERAND_CAUSE};
 
 /* --- causes ----------------------------------------------------------------------------------- */
 
-static char *cause_list(void)
+static int print_object(json_t *o)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-
-	if (f) {
-		report_cause_list(f);
-		fclose(f);
-	}
-	return text;
-}
-
-/* Cuts the next line off a text: its first word, and what follows it. */
-static bool next_cause(char **text, char **id, char **title)
-{
-	char *line = *text, *end;
-
-	if (!line || !*line)
-		return false;
-	end = line + strcspn(line, "\n");
-	*text = *end ? end + 1 : end;
-	*end = '\0';
-	*id = line + strspn(line, " ");
-	line = *id + strcspn(*id, " ");
-	*title = line + strspn(line, " ");
-	*line = '\0';
-	return true;
-}
-
-static int list_causes(void)
-{
-	char *text, *at, *id, *title;
-	json_t *o, *list;
-
-	if (!given.o.json) {
-		report_cause_list(stdout);
-		return cmd_finish(EXIT_NOTHING);
-	}
-	list = json_array();
-	text = at = cause_list();
-	while (next_cause(&at, &id, &title))
-		if (*id)
-			json_array_append_new(list, json_pack("{s:o, s:o}", "id", json_text(id),
-							      "title", json_text(title)));
-	free(text);
-	o = json_pack("{s:i, s:o}", "schema", 1, "causes", list);
 	json_dumpf(o, stdout, JSON_COMPACT);
 	putchar('\n');
 	json_decref(o);
 	return cmd_finish(EXIT_NOTHING);
 }
 
+static int list_causes(void)
+{
+	json_t *list;
+
+	if (!given.json) {
+		report_cause_list(stdout);
+		return cmd_finish(EXIT_NOTHING);
+	}
+	list = json_array();
+	for (const struct cause *c = kb_get()->first; c; c = c->next)
+		json_array_append_new(list, json_pack("{s:o, s:o}", "id", json_text(c->id), "title", json_text(c->title)));
+	return print_object(json_pack("{s:i, s:o}", "schema", 1, "causes", list));
+}
+
 static int no_such(const char *word)
 {
-	char *text = cause_list(), *at = text, *id, *title;
-	const char **ids = NULL, *near;
-	size_t n = 0, cap = 0;
+	const char **ids = xcalloc(kb_get()->n + 1, sizeof(*ids)), *near;
 	struct err e = {0};
+	size_t n = 0;
 
-	while (next_cause(&at, &id, &title)) {
-		ids = xgrow(ids, n, &cap, sizeof(*ids));
-		ids[n++] = id;
-	}
-	ids = xgrow(ids, n, &cap, sizeof(*ids));
-	ids[n] = NULL;
+	for (const struct cause *c = kb_get()->first; c; c = c->next)
+		ids[n++] = c->id;
 	near = str_nearest(word, ids);
 	err_set(&e, -ENOENT, "'%s' is neither a file, a code nor a cause", word);
 	if (near)
@@ -132,8 +107,7 @@ static int no_such(const char *word)
 	else
 		err_hint(&e, "'cuwhy explain --list' lists the causes");
 	free(ids);
-	free(text);
-	return cmd_fail(stdout, given.o.json, &e, EXIT_TROUBLE);
+	return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 }
 
 static int explain_cause(const char *id, const struct text_style *style)
@@ -142,21 +116,251 @@ static int explain_cause(const char *id, const struct text_style *style)
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);
 	bool known = f && report_cause(f, id, style);
-	json_t *o;
+	int status;
 
 	if (f)
 		fclose(f);
-	if (known && given.o.json) {
-		o = json_pack("{s:i, s:s, s:o}", "schema", 1, "id", id, "text", json_text(text));
-		json_dumpf(o, stdout, JSON_COMPACT);
-		putchar('\n');
-		json_decref(o);
-	} else if (known) {
-		fputs(text, stdout);
-	}
+	if (!known)
+		status = no_such(id);
+	else if (given.json)
+		status = print_object(json_pack("{s:i, s:s, s:o}", "schema", 1, "id", id, "text", json_text(text)));
+	else
+		status = fputs(text, stdout) < 0 ? EXIT_TROUBLE : cmd_finish(EXIT_NOTHING);
 	free(text);
-	return known ? cmd_finish(EXIT_NOTHING) : no_such(id);
+	return status;
 }
+
+/* --- codes ------------------------------------------------------------------------------------ */
+
+#define WORDS_MAX 128
+
+/* "Xid" "79" -> "Xid 79". False when that is longer than any code. */
+static bool join_words(char *to, size_t size, char **words, int n)
+{
+	size_t at = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (at + strlen(words[i]) + 2 > size)
+			return false;
+		at += (size_t)snprintf(to + at, size - at, "%s%s", i ? " " : "", words[i]);
+	}
+	return true;
+}
+
+static bool is_code(char **words, int n)
+{
+	char word[WORDS_MAX];
+	struct code c;
+
+	return join_words(word, sizeof(word), words, n) && code_find(&c, word);
+}
+
+static int explain_code(char **words, int n, const struct text_style *style)
+{
+	char word[WORDS_MAX];
+	struct code c;
+
+	if (!join_words(word, sizeof(word), words, n) || !code_find(&c, word))
+		return EXIT_TROUBLE;
+	if (given.json)
+		report_code_json(stdout, &c);
+	else
+		report_code(stdout, &c, style);
+	return cmd_finish(EXIT_NOTHING);
+}
+
+/* --- inputs ----------------------------------------------------------------------------------- */
+
+/* All texts are one source: what is said of the machine in one explains the error in another. */
+struct asked {
+	struct source *list;
+	size_t n;
+	struct text_source *text;	/* among them; NULL = there is none */
+	bool from_stdin;
+	struct err e;
+};
+
+static bool looks_like_text(const char *word)
+{
+	return strpbrk(word, " \n\t:=") != NULL;
+}
+
+static bool is_there(const char *word)
+{
+	return fs_exists(word) || fs_is_dir(word);
+}
+
+/* Does the word name something that can be read: a file, a folder, "-", or is it a text by itself? */
+static bool is_input(const char *word)
+{
+	return !strcmp(word, "-") || is_there(word) || strchr(word, '/') || looks_like_text(word);
+}
+
+static bool is_text_itself(const char *word)
+{
+	return strcmp(word, "-") && !is_there(word) && (strpbrk(word, " \n\t") || !strchr(word, '/'));
+}
+
+/* What comes is passed on. Interrupting the program before us must not cost the answer. */
+static int read_stdin(struct asked *a)
+{
+	bool pass = !given.json && !given.quiet;
+	int rc;
+
+	progress_end();
+	a->from_stdin = true;
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	rc = log_read_fd(a->text->log, "standard input", STDIN_FILENO, pass ? STDOUT_FILENO : -1);
+	return rc ? err_set(&a->e, rc, "cannot read standard input: %s", strerror(-rc)) : 0;
+}
+
+static int add_text(struct asked *a, const char *word)
+{
+	if (!a->text) {
+		a->text = text_source_new();
+		a->list[a->n++] = (struct source){.input = &input_text, .it = a->text, .path = word};
+	}
+	if (!strcmp(word, "-"))
+		return read_stdin(a);
+	if (!is_text_itself(word))
+		return text_source_read(a->text, word, &a->e);
+	log_read_text(a->text->log, "the text", word, strlen(word));
+	return 0;
+}
+
+static int add_input(struct asked *a, const char *word)
+{
+	bool text = !strcmp(word, "-") || is_text_itself(word);
+	int rc;
+
+	if (!text)
+		progress_begin("reading '%s'", word);
+	if (text || input_sniff(word) == &input_text)
+		return add_text(a, word);
+	rc = source_from(&a->list[a->n], word, &a->e);
+	a->n += rc == 0;
+	return rc;
+}
+
+static void tell_left_out(const struct asked *a)
+{
+	for (size_t i = 0; i < a->n; i++)
+		for (size_t k = 0; k < a->list[i].n_left; k++)
+			if (a->list[i].left[k].code)
+				fprintf(stderr, "cuwhy: left out: %s\n", a->list[i].left[k].msg);
+}
+
+/* Nothing failed: say what the file is about, so that nobody takes it for an answer to another question. */
+static void print_no_oom(const char *path, const struct snapshot_source *o)
+{
+	char most[32], reserved[32];
+
+	printf("cuwhy: no out-of-memory in '%s'\n", path);
+	for (int i = 0; i < o->n; i++)
+		if (o->d[i].all.segments || o->d[i].replay.n)
+			printf("  device %d: %zu events, peak %s of tensors, %s reserved at the end\n", i,
+			       o->d[i].replay.n, format_bytes(most, sizeof(most), (double)o->d[i].replay.peak.allocated),
+			       format_bytes(reserved, sizeof(reserved), (double)o->d[i].all.reserved));
+	if (!o->s->n_events)
+		printf("  no history was recorded; torch.cuda.memory._record_memory_history() switches it on\n");
+	printf("  'cuwhy memory %s' tells who holds what\n", path);
+}
+
+static void explain_print(FILE *out, const struct verdict *v, const char *path, const struct asked *a, const struct text_style *style)
+{
+	bool alone = a->n == 1;
+
+	if (given.json) {
+		report_json(stdout, v, false);
+		putchar('\n');
+	} else if (verdict_failed(v)) {
+		report_text(out, v, style);
+	} else if (verdict_notes(v) > 0) {
+		report_line(out, v, path);
+	} else if (alone && a->list[0].input == &input_snapshot) {
+		print_no_oom(path, a->list[0].it);
+	} else if (a->text && !log_bytes(a->text->log)) {
+		fprintf(out, "cuwhy: '%s' is empty\n", path);
+	} else {
+		fprintf(out, "cuwhy: no CUDA failure in '%s'\n", path);
+		report_unrelated(out, v, style);
+	}
+}
+
+/* Nothing was found in something that is no text: better to say so than to call it fine. */
+static bool is_junk(const struct asked *a, const struct verdict *v)
+{
+	return a->text && a->n == 1 && log_binary(a->text->log) && !verdict_failed(v);
+}
+
+/* A machine alone is the doctor's. */
+static int explain_machine(const struct source *s, const struct text_style *style)
+{
+	struct doctor *d = doctor_judge(s->it);
+	int status = doctor_exit(d);
+
+	progress_end();
+	if (given.json)
+		doctor_json(stdout, d, s->it, false);
+	else
+		doctor_text(stdout, d, s->it, style, false);
+	doctor_free(d);
+	return cmd_finish(status);
+}
+
+static int explain_asked(struct asked *a, const char *path, struct text_style *style)
+{
+	FILE *out = a->from_stdin && !given.quiet && !given.json ? stderr : stdout;
+	struct verdict *v;
+	int status;
+
+	if (a->n == 1 && a->list[0].input == &input_machine)
+		return explain_machine(&a->list[0], style);
+	if (a->text)
+		log_finish(a->text->log);
+	v = sources_judge(a->list, a->n, &a->e);
+	progress_end();
+	if (!v)
+		return cmd_fail(stdout, given.json, &a->e, EXIT_TROUBLE);
+	tell_left_out(a);
+	if (is_junk(a, v)) {
+		verdict_free(v);
+		err_set(&a->e, -EINVAL, "'%s' is neither a text nor a recording, core dump or snapshot", path);
+		return cmd_fail(stdout, given.json, &a->e, EXIT_TROUBLE);
+	}
+	if (out == stderr) {
+		style->colour = term_colour(STDERR_FILENO, given.colours);
+		style->width = term_width(STDERR_FILENO);
+	}
+	explain_print(out, v, path, a, style);
+	status = verdict_failed(v) ? EXIT_FOUND : EXIT_NOTHING;
+	verdict_free(v);
+	return out == stdout ? cmd_finish(status) : status;
+}
+
+static int explain_inputs(char **words, int n, struct text_style *style)
+{
+	struct asked a = {.list = xcalloc((size_t)n + 1, sizeof(*a.list))};
+	int status, failed = 0;
+
+	source_prepare();
+	if (n == 1 && !is_text_itself(words[0]) && strcmp(words[0], "-") && input_sniff(words[0]) == &input_recording)
+		style->recording = words[0];
+	for (int i = 0; i < n && !failed; i++)
+		failed = add_input(&a, words[i]);
+	if (failed)
+		status = cmd_fail(stdout, given.json, &a.e, EXIT_TROUBLE);
+	else
+		status = explain_asked(&a, is_text_itself(words[0]) ? "the text" : a.from_stdin ? "standard input" : words[0], style);
+	progress_end();
+	for (size_t i = 0; i < a.n; i++)
+		source_close(&a.list[i]);
+	free(a.list);
+	return status;
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
 
 static void move_to(char **argv, int from, int to)
 {
@@ -194,27 +398,27 @@ int cmd_explain(int argc, char **argv)
 		first = err_set(&e, -EINVAL, "--color takes auto, always or never, not '%s'",
 				given.colour);
 	if (first < 0)
-		return cmd_fail(stdout, given.o.json, &e, EXIT_TROUBLE);
+		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	if (given.help) {
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);
 	}
-	given.o.colour = colour;
-	if (given.o.json)
+	given.colours = colour;
+	if (given.json)
 		progress_disable();
-	style.colour = !given.o.json && term_colour(STDOUT_FILENO, colour);
+	style.colour = !given.json && term_colour(STDOUT_FILENO, colour);
 	style.width = term_width(STDOUT_FILENO);
 	if (given.list)
 		return list_causes();
 	if (first == argc) {
 		newest = recording_newest(&e);
-		status = newest ? explain_inputs(&newest, 1, &given.o, &style) : cmd_fail(stdout, given.o.json, &e, EXIT_TROUBLE);
+		status = newest ? explain_inputs(&newest, 1, &style) : cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 		free(newest);
 		return status;
 	}
-	if (!fs_exists(argv[first]) && explain_is_code(argv + first, argc - first))
-		return explain_code(argv + first, argc - first, &given.o, &style);
-	if (argc - first == 1 && !explain_is_input(argv[first]))
+	if (!fs_exists(argv[first]) && is_code(argv + first, argc - first))
+		return explain_code(argv + first, argc - first, &style);
+	if (argc - first == 1 && !is_input(argv[first]))
 		return explain_cause(argv[first], &style);
-	return explain_inputs(argv + first, argc - first, &given.o, &style);
+	return explain_inputs(argv + first, argc - first, &style);
 }

@@ -5,20 +5,25 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/opt.h"
-#include "write/pickle_write.h"
-#include "base/str.h"
+#include "base/outfile.h"
 #include "base/progress.h"
+#include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/export.h"
 #include "cmd/memory_time.h"
 #include "input/recording/recording.h"
-#include "write/torchsnap.h"
 #include "input/recording/trace.h"
+#include "judge/opened.h"
+#include "judge/verdict.h"
+#include "write/chrometrace.h"
+#include "write/pickle_write.h"
+#include "write/torchsnap.h"
 #include "base/banned.h"
 
 #define MAX_SNAPSHOT	((size_t)16 << 30)
@@ -60,7 +65,19 @@ static const struct opt options[] = {
 
 const struct opt_table export_table = {&usage, options, NULL, OPERAND_FILE};
 
-/* --- the process that is meant ---------------------------------------------------------------- */
+static bool to_stdout(void)
+{
+	return strcmp(given.out, "-") == 0;
+}
+
+/* --json: what was written, and where. Takes the object. */
+static void tell_json(json_t *o)
+{
+	JSON_ADD(o, J_INT("schema", 1), J_TEXT("file", given.out));
+	json_print(stdout, o);
+}
+
+/* --- the snapshot: of the process that is meant ------------------------------------------------- */
 
 struct choice {
 	struct trace *trace;		/* of the process that is meant */
@@ -91,7 +108,7 @@ static void note_pid(struct choice *c, uint32_t pid)
 	snprintf(c->pids + len, sizeof(c->pids) - len, "%s%" PRIu32, len ? ", " : "", pid);
 }
 
-static void look_at(struct choice *c, const char *part, struct err *e)
+static void consider_part(struct choice *c, const char *part, struct err *e)
 {
 	struct trace *t = trace_open(part, e);
 
@@ -109,7 +126,7 @@ static void look_at(struct choice *c, const char *part, struct err *e)
 	trace_free(t);
 }
 
-static int refuse(const struct choice *c, const char *path, struct err *e)
+static int refuse_choice(const struct choice *c, const char *path, struct err *e)
 {
 	if (c->n > 1) {
 		err_set(e, -EINVAL, "PyTorch was used in several processes of '%s': %s", path, c->pids);
@@ -126,16 +143,16 @@ static int refuse(const struct choice *c, const char *path, struct err *e)
 			"(PYTORCH_NO_CUDA_MEMORY_CACHING, another backend)");
 }
 
-static void choose(struct choice *c, const char *path, struct err *e)
+static void choose_process(struct choice *c, const char *path, struct err *e)
 {
 	struct recording r;
 
 	if (recording_read(&r, path, e) == 0) {
 		for (size_t i = 0; i < r.n; i++)
 			if (r.process[i].part)
-				look_at(c, r.process[i].part, e);
+				consider_part(c, r.process[i].part, e);
 		if (c->n != 1) {
-			refuse(c, path, e);
+			refuse_choice(c, path, e);
 			trace_free(c->trace);
 			c->trace = NULL;
 		}
@@ -143,46 +160,43 @@ static void choose(struct choice *c, const char *path, struct err *e)
 	recording_release(&r);
 }
 
-/* --- the snapshot ----------------------------------------------------------------------------- */
-
-static void warn(uint64_t n, const char *what)
+static void warn_of(uint64_t n, const char *what)
 {
 	if (n)
 		fprintf(stderr, "cuwhy: %" PRIu64 " %s\n", n, what);
 }
 
-static void tell(const struct torchsnap *s, bool traced)
+static void tell_snapshot(const struct torchsnap *s, bool traced)
 {
-	warn(s->missing, "events are missing in the memory trace: the history has gaps");
-	warn(s->lost, "blocks were not recorded: there was no room for them");
-	warn(s->outside, "blocks are in no allocation that was recorded: each is shown as a segment of its own");
-	warn(s->overlapping, "blocks lie on top of others: the recording is damaged there, they are left out");
-	warn(s->cache_left_out, "bytes of PyTorch's cache are left out: nothing tells which allocations they are");
+	warn_of(s->missing, "events are missing in the memory trace: the history has gaps");
+	warn_of(s->lost, "blocks were not recorded: there was no room for them");
+	warn_of(s->outside, "blocks are in no allocation that was recorded: each is shown as a segment of its own");
+	warn_of(s->overlapping, "blocks lie on top of others: the recording is damaged there, they are left out");
+	warn_of(s->cache_left_out, "bytes of PyTorch's cache are left out: nothing tells which allocations they are");
 	if (given.json) {
-		export_tell(json_pack("{s:s,s:I,s:I,s:I,s:b}", "format", "torch-snapshot", "segments", (json_int_t)s->n_segments,
-				      "blocks", (json_int_t)s->n_blocks, "events", (json_int_t)s->n_events, "traced", (int)traced),
-			    given.out);
+		tell_json(JSON_OF(J_TEXT("format", "torch-snapshot"), J_INT("segments", s->n_segments), J_INT("blocks", s->n_blocks),
+				  J_INT("events", s->n_events), J_BOOL("traced", traced)));
 		return;
 	}
-	if (strcmp(given.out, "-") != 0)
-		printf("wrote '%s': %zu segments, %zu blocks, %zu events\n", given.out, s->n_segments, s->n_blocks,
-		       s->n_events);
-	if (strcmp(given.out, "-") != 0 && !traced)
+	if (to_stdout())
+		return;
+	printf("wrote '%s': %zu segments, %zu blocks, %zu events\n", given.out, s->n_segments, s->n_blocks, s->n_events);
+	if (!traced)
 		printf("its events are those of blocks that were live at the end or freed last: 'cuwhy run --memory-trace' "
 		       "keeps every one\n");
 }
 
-static int write_out(const struct pickle *p, struct err *e)
+static int write_pickle(const struct pickle *p, struct err *e)
 {
 	if (p->out.full)
 		return err_set(e, -EFBIG, "the snapshot would be larger than %zu GiB", MAX_SNAPSHOT >> 30);
-	if (strcmp(given.out, "-") != 0)
+	if (!to_stdout())
 		return fs_write(given.out, p->out.data, p->out.len, e);
 	fwrite(p->out.data, 1, p->out.len, stdout);	/* cmd_finish looks whether it went well */
 	return 0;
 }
 
-static int write_snapshot(const struct torchsnap *s, struct trace *t, bool traced, struct err *e)
+static int write_torchsnap(const struct torchsnap *s, struct trace *t, bool traced, struct err *e)
 {
 	struct pickle p;
 	int rc;
@@ -190,10 +204,10 @@ static int write_snapshot(const struct torchsnap *s, struct trace *t, bool trace
 	pickle_begin(&p, MAX_SNAPSHOT);
 	torchsnap_write(s, t, &p);
 	pickle_end(&p);
-	rc = write_out(&p, e);
+	rc = write_pickle(&p, e);
 	progress_end();
 	if (rc == 0)
-		tell(s, traced);
+		tell_snapshot(s, traced);
 	pickle_release(&p);
 	return rc;
 }
@@ -213,26 +227,131 @@ static int export_process(const struct choice *c, struct err *e)
 	history_release(&h);
 	buf_release(&bytes);
 	*e = (struct err){0};
-	rc = write_snapshot(&s, c->trace, rc == 0, e);
+	rc = write_torchsnap(&s, c->trace, rc == 0, e);
 	torchsnap_release(&s);
 	return rc;
 }
 
-static int export(const char *path, struct err *e)
+static int export_snapshot(const char *path, struct err *e)
 {
 	struct choice c = {0};
 	int rc;
 
-	if (given.chrome)
-		return export_chrome(path, given.out, given.pid, given.json, e);
-	choose(&c, path, e);
+	choose_process(&c, path, e);
 	rc = c.trace ? export_process(&c, e) : e->code;
 	trace_free(c.trace);
 	free(c.part);
 	return rc;
 }
 
-static int check(int argc, int first, struct err *e)
+/* --- the Chrome trace: all processes, one after the other ---------------------------------------- */
+
+struct exported {
+	struct chrometrace trace;
+	size_t processes;
+	uint64_t pid;		/* 0: all */
+	struct err left;	/* why one could not be read */
+	bool several;		/* processes: one that is left out is not all */
+};
+
+/* The header tells how much there was. */
+static void tell_cut_short(const char *part, const struct trace *t)
+{
+	const struct cw_header *h = trace_header(t);
+	struct stat st;
+
+	if (stat(part, &st) != 0 || (uint64_t)st.st_size >= h->used)
+		return;
+	progress_end();
+	fprintf(stderr, "cuwhy: the recording of process %" PRIu32 " is cut short: %" PRIu64 " of %" PRIu64 " bytes are there\n",
+		h->pid, (uint64_t)st.st_size, h->used);
+}
+
+static void export_part(struct exported *x, struct recorded_process *p)
+{
+	struct err e = {0};
+	struct verdict *v;
+	struct opened o;
+
+	if (!p->part)
+		return;
+	if (opened_read(&o, p, &e)) {
+		progress_end();
+		if (x->several)
+			fprintf(stderr, "cuwhy: left out: %s\n", e.msg);
+		x->left = e;
+		return;
+	}
+	if (!x->pid || x->pid == trace_header(o.trace)->pid) {
+		tell_cut_short(p->part, o.trace);
+		v = opened_judge(&o, p);
+		chrometrace_process(&x->trace, o.trace, v);
+		verdict_free(v);
+		x->processes++;
+	}
+	opened_release(&o, p);
+}
+
+/* Nothing to show: no file is made. */
+static int nothing_exported(const struct exported *x, const char *path, struct err *e)
+{
+	if (x->left.code) {
+		*e = x->left;
+		return e->code;
+	}
+	if (x->pid)
+		return err_set(e, -ENOENT, "no process %" PRIu64 " in '%s'", x->pid, path);
+	err_set(e, -ENOENT, "no process of '%s' used CUDA", path);
+	return err_hint(e, "a trace shows driver calls, launches and memory: there were none");
+}
+
+static void tell_chrome(const struct exported *x, uint64_t bytes)
+{
+	const struct chrometrace *t = &x->trace;
+
+	if (given.json)
+		tell_json(JSON_OF(J_TEXT("format", "chrome-trace"), J_INT("bytes", bytes), J_INT("processes", x->processes),
+				  J_INT("events", t->events), J_INT("launches", t->launches), J_INT("calls", t->calls),
+				  J_INT("failures", t->failures), J_INT("samples", t->samples)));
+	else if (!to_stdout())
+		printf("wrote '%s': %" PRIu64 " launches, %" PRIu64 " driver calls, %" PRIu64 " failures, %" PRIu64
+		       " samples of memory\nopen it at https://ui.perfetto.dev or chrome://tracing\n", given.out, t->launches, t->calls,
+		       t->failures, t->samples);
+}
+
+static int export_chrome(const char *path, struct err *e)
+{
+	struct exported x = {.processes = 0};
+	struct recording r;
+	struct outfile f;
+	uint64_t bytes;
+	int rc;
+
+	if (given.pid)
+		str_u64(given.pid, &x.pid);
+	rc = recording_read(&r, path, e);
+	x.several = r.n > 1;
+	if (rc == 0)
+		rc = outfile_open(&f, given.out, e);
+	if (rc == 0) {
+		chrometrace_begin(&x.trace, f.out, path);
+		for (size_t i = 0; i < r.n; i++)
+			export_part(&x, &r.process[i]);
+		chrometrace_end(&x.trace);
+		rc = outfile_close(&f, x.processes > 0, &bytes, e);
+		progress_end();
+		if (rc == 0)
+			rc = x.processes ? 0 : nothing_exported(&x, path, e);
+		if (rc == 0)
+			tell_chrome(&x, bytes);
+	}
+	recording_release(&r);
+	return rc;
+}
+
+/* --- the command --------------------------------------------------------------------------------- */
+
+static int check_export(int argc, int first, struct err *e)
 {
 	uint64_t pid;
 
@@ -250,7 +369,7 @@ static int check(int argc, int first, struct err *e)
 		err_set(e, -EINVAL, "export needs to know where to write");
 		return err_hint(e, "-o FILE, or -o - for standard output");
 	}
-	if (given.json && !strcmp(given.out, "-"))
+	if (given.json && to_stdout())
 		return err_set(e, -EINVAL, "the file and --json cannot both go to standard output");
 	return 0;
 }
@@ -266,7 +385,7 @@ int cmd_export(int argc, char **argv)
 		return cmd_finish(EXIT_NOTHING);
 	}
 	if (rc == 0)
-		rc = check(argc, first, &e);
+		rc = check_export(argc, first, &e);
 	if (rc == 0)
 		path = first < argc ? xstrdup(argv[first]) : recording_newest(&e);
 	if (rc == 0 && path && !fs_exists(path))
@@ -275,7 +394,7 @@ int cmd_export(int argc, char **argv)
 		if (given.json)
 			progress_disable();
 		progress_begin("exporting '%s'", path);
-		rc = export(path, &e);
+		rc = given.chrome ? export_chrome(path, &e) : export_snapshot(path, &e);
 		progress_end();
 	} else if (rc == 0) {
 		rc = e.code;

@@ -13,6 +13,7 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/memory.h"
+#include "input/input.h"
 #include "cmd/memory_machine.h"
 #include "cmd/memory_time.h"
 #include "base/banned.h"
@@ -123,7 +124,7 @@ int cmd_memory(int argc, char **argv)
 	}
 	if (first >= 0 && argc - first > 1)
 		first = err_set(&e, -EINVAL, "memory takes one recording, not %d", argc - first);
-	if (first >= 0 && first < argc && memory_is_snapshot(argv[first]))
+	if (first >= 0 && first < argc && input_sniff(argv[first]) == &input_snapshot)
 		return snapshot(argv[first]);
 	if (first >= 0 && read_options(&a, &e))
 		first = -EINVAL;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `cuwhy report`: a recording, a core dump, a memory snapshot or a bundle as one HTML page.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <jansson.h>
 
@@ -13,13 +15,19 @@
 #include "base/opt.h"
 #include "base/progress.h"
 #include "cmd/cmd.h"
-#include "cmd/memory.h"
-#include "judge/opened.h"
+#include "cuwhy/format.h"
+#include "input/dump/input.h"
+#include "input/input.h"
+#include "input/machine/machine.h"
 #include "input/recording/recording.h"
-#include "cmd/report.h"
-#include "base/json_text.h"
+#include "input/recording/trace.h"
+#include "input/snapshot/input.h"
+#include "judge/doctor.h"
+#include "judge/opened.h"
+#include "base/json.h"
 #include "write/page.h"
 #include "judge/verdict.h"
+#include "write/report.h"
 #include "base/banned.h"
 
 #define PAGE_MAX	((size_t)64 << 20)
@@ -59,7 +67,7 @@ const struct opt_table report_table = {&usage, options, NULL, OPERAND_FILE};
 /* --- the page ----------------------------------------------------------------------------------- */
 
 /* What browsers without scripts show. */
-static char *text_of(const struct verdict *v, const char *path)
+static char *text_of_verdict(const struct verdict *v, const char *path)
 {
 	struct text_style style = {.width = TEXT_WIDTH, .recording = path};
 	char *text = NULL;
@@ -76,7 +84,7 @@ static char *text_of(const struct verdict *v, const char *path)
 	return text;
 }
 
-static int tell(const char *path, size_t bytes, const char *cause)
+static int tell_page(const char *path, size_t bytes, const char *cause)
 {
 	json_t *o;
 
@@ -92,10 +100,10 @@ static int tell(const char *path, size_t bytes, const char *cause)
 	return cmd_finish(EXIT_NOTHING);
 }
 
-int report_finish(struct page *p, const struct verdict *v, const char *path, const char *words)
+static int write_page(struct page *p, const struct verdict *v, const char *path, const char *words)
 {
 	const char *out = given.out ? given.out : DEFAULT_OUT;
-	char *text = words ? xstrdup(words) : text_of(v, path);
+	char *text = words ? xstrdup(words) : text_of_verdict(v, path);
 	struct err e = {0};
 	struct buf b;
 	int rc, status;
@@ -110,18 +118,221 @@ int report_finish(struct page *p, const struct verdict *v, const char *path, con
 	if (rc)
 		status = cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	else
-		status = strcmp(out, "-") ? tell(out, b.len, v ? verdict_cause(v) : NULL) : cmd_finish(EXIT_NOTHING);
+		status = strcmp(out, "-") ? tell_page(out, b.len, v ? verdict_cause(v) : NULL) : cmd_finish(EXIT_NOTHING);
 	buf_release(&b);
 	free(text);
 	return status;
 }
 
+/* --- recordings --------------------------------------------------------------------------------- */
+
+struct judged {
+	struct page *page;
+	struct verdict **list;	/* verdict_join takes them */
+	size_t n;
+	struct err left;	/* why one could not be read */
+};
+
+/* The header tells how much there was. */
+static void tell_cut(struct page *page, const struct recorded_process *p, const struct trace *t)
+{
+	const struct cw_header *h = trace_header(t);
+	struct stat st;
+
+	if (stat(p->part, &st) == 0 && (uint64_t)st.st_size < h->used)
+		page_tell(page, "the recording of process %u is cut short: %llu of %llu bytes are there", h->pid,
+			  (unsigned long long)st.st_size, (unsigned long long)h->used);
+}
+
+static void add_process(struct judged *j, struct recorded_process *p)
+{
+	struct opened o;
+	struct err e = {0};
+
+	if (opened_read(&o, p, &e)) {
+		page_tell(j->page, "a process could not be read: %s", e.msg);
+		page_add_process(j->page, NULL, &p->end, NULL, e.msg, false);
+		j->left = e;
+		return;
+	}
+	j->list[j->n] = opened_judge(&o, p);
+	page_add_process(j->page, o.trace, &p->end, j->list[j->n], NULL, false);
+	if (o.trace)
+		tell_cut(j->page, p, o.trace);
+	opened_release(&o, p);
+	j->n++;
+}
+
+/* The process that failed first may be one of many: then its details are not there yet. */
+static void add_first(struct judged *j, struct recording *r, const struct verdict *first)
+{
+	for (size_t i = 0; i < r->n && !page_has_details(j->page, first); i++) {
+		struct recorded_process *p = &r->process[i];
+		struct verdict *v;
+		struct opened o;
+
+		if (!p->part || (p->end.pid && p->end.pid != verdict_pid(first)) || opened_read(&o, p, NULL))
+			continue;
+		v = opened_judge(&o, p);
+		if (verdict_pid(v) == verdict_pid(first) && !strcmp(verdict_cause(v), verdict_cause(first)))
+			page_add_process(j->page, o.trace, &p->end, v, NULL, true);
+		verdict_free(v);
+		opened_release(&o, p);
+	}
+}
+
+/* Nothing of ours: then there is no page to make. */
+static bool is_recording_file(const char *path)
+{
+	char magic[sizeof(CW_MAGIC) - 1] = "";
+	FILE *f = fs_is_dir(path) ? NULL : fopen(path, "re");
+	bool ours = fs_is_dir(path) || (f && fread(magic, 1, sizeof(magic), f) == sizeof(magic) &&
+					!memcmp(magic, CW_MAGIC, sizeof(magic)));
+
+	if (f)
+		fclose(f);
+	return ours;
+}
+
+static int finish_recording(struct judged *j, struct recording *r, const char *path)
+{
+	bool none = j->n == 0 && r->n > 0;
+	/* what `cuwhy run` said at the time: better than nothing when the parts cannot be read */
+	json_t *stored = none ? recording_stored(path) : NULL;
+	struct verdict *v = verdict_join(j->list, j->n);
+	int status;
+
+	if (stored)
+		page_tell(j->page, "the verdict is the one that was written when the program ended");
+	if (!none)
+		add_first(j, r, v);
+	page_set_verdict(j->page, v, stored);
+	status = write_page(j->page, none ? NULL : v, path, NULL);
+	if (none)
+		fprintf(stderr, "cuwhy: nothing of the recording could be read: %s\n", j->left.msg);
+	json_decref(stored);
+	verdict_free(v);
+	return none ? EXIT_TROUBLE : status;
+}
+
+static int report_recording(const char *path, struct err *e)
+{
+	struct judged j = {0};
+	struct recording r = {0};
+	int status = EXIT_TROUBLE;
+
+	if (recording_read(&r, path, e) == 0) {
+		j.page = page_new("recording", path);
+		j.list = xcalloc(r.n + 1, sizeof(*j.list));
+		for (size_t i = 0; i < r.n; i++)
+			add_process(&j, &r.process[i]);
+		if (!j.n && j.left.code && !is_recording_file(path))
+			*e = j.left;
+		else
+			status = finish_recording(&j, &r, path);
+		free(j.list);
+		page_free(j.page);
+	}
+	recording_release(&r);
+	return status;
+}
+
+/* --- core dumps, snapshots, bundles ------------------------------------------------------------- */
+
+static int report_dump(const char *path, const struct dump_source *s)
+{
+	struct verdict *v = verdict_of_dump(s->culprit);
+	struct page *p = page_new("dump", path);
+	int status;
+
+	page_add_dump(p, s->culprit);
+	page_set_verdict(p, v, NULL);
+	status = write_page(p, v, path, NULL);
+	page_free(p);
+	verdict_free(v);
+	return status;
+}
+
+/* The device that is judged leads. */
+static int report_snapshot(const char *path, struct snapshot_source *s)
+{
+	int chosen = snapshot_device_to_judge(s), status;
+	struct verdict *v = verdict_of_snapshot(s->s, &s->l, &s->d[chosen]);
+	struct page *p = page_new("snapshot", path);
+	struct snap_device first = s->d[chosen];
+
+	s->d[chosen] = s->d[0];
+	s->d[0] = first;
+	page_add_snapshot(p, s->s, &s->l, s->d, (size_t)s->n, v);
+	page_set_verdict(p, v, NULL);
+	status = write_page(p, v, path, NULL);
+	page_free(p);
+	verdict_free(v);
+	return status;
+}
+
+static char *text_of_machine(const struct doctor *d, const struct machine *m)
+{
+	struct text_style style = {.width = TEXT_WIDTH};
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+
+	if (f) {
+		doctor_text(f, d, m, &style, false);
+		fclose(f);
+	}
+	return text;
+}
+
+static int report_bundle(const char *path, const struct machine *m)
+{
+	struct doctor *d = doctor_judge(m);
+	struct page *p = page_new("bundle", path);
+	char *text = text_of_machine(d, m);
+	int status;
+
+	page_add_machine(p, d, m);
+	page_set_verdict(p, doctor_verdict(d), NULL);
+	page_set_checks(p, d);
+	status = write_page(p, doctor_verdict(d), path, text);
+	free(text);
+	page_free(p);
+	doctor_free(d);
+	return status;
+}
+
 /* --- what is given ------------------------------------------------------------------------------ */
+
+static bool is_json(const char *path)
+{
+	FILE *f = fs_is_dir(path) ? NULL : fopen(path, "re");
+	int c = EOF;
+
+	while (f && (c = getc(f)) != EOF && isspace(c))
+		;
+	if (f)
+		fclose(f);
+	return c == '{';
+}
+
+/* A page can be made of everything but a text. What looks like one may be a damaged recording or bundle: their readers say
+ * what is wrong with it. */
+static const struct input *input_for_page(const char *path)
+{
+	const struct input *input = input_sniff(path);
+
+	if (input != &input_text)
+		return input;
+	return is_json(path) ? &input_machine : &input_recording;
+}
 
 static int report_of(const char *path)
 {
+	const struct input *input;
 	struct err e = {0};
-	int rc;
+	int status = EXIT_TROUBLE;
+	void *it = NULL;
 
 	if (given.json)
 		progress_disable();
@@ -130,15 +341,18 @@ static int report_of(const char *path)
 		err_set(&e, -ENOENT, "cannot open '%s': %s", path, strerror(ENOENT));
 		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	}
-	if (memory_is_snapshot(path))
-		rc = report_snapshot(path, &e);
-	else if (file_is_dump(path))
-		rc = report_dump(path, &e);
-	else if (report_is_bundle(path))
-		rc = report_bundle(path, &e);
-	else
-		rc = report_recording(path, &e);
-	return e.code ? cmd_fail(stdout, given.json, &e, EXIT_TROUBLE) : rc;
+	input = input_for_page(path);
+	if (input == &input_recording)
+		status = report_recording(path, &e);
+	else if ((it = input->open(path, &e)) != NULL && input == &input_dump)
+		status = report_dump(path, it);
+	else if (it && input == &input_snapshot)
+		status = report_snapshot(path, it);
+	else if (it)
+		status = report_bundle(path, it);
+	if (it)
+		input->close(it);
+	return e.code ? cmd_fail(stdout, given.json, &e, EXIT_TROUBLE) : status;
 }
 
 int cmd_report(int argc, char **argv)

@@ -4,18 +4,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "base/err.h"
+#include "base/json.h"
 #include "base/progress.h"
 #include "cmd/cmd.h"
-#include "base/json_text.h"
 #include "base/banned.h"
 
 int cmd_fail(FILE *out, bool json, const struct err *e, int status)
 {
-	json_t *o;
-
 	progress_end();
 	if (!json) {
 		fprintf(stderr, "cuwhy: %s\n", e->msg);
@@ -23,12 +19,8 @@ int cmd_fail(FILE *out, bool json, const struct err *e, int status)
 			fprintf(stderr, "hint: %s\n", e->hint);
 		return status;
 	}
-	o = json_pack("{s:i, s:{s:o, s:o}}", "schema", 1, "failure", "message", json_text(e->msg),
-		      "hint", json_text(e->hint));
-	if (o)
-		json_dumpf(o, out, JSON_COMPACT);
-	fputc('\n', out);
-	json_decref(o);
+	json_print(out, JSON_OF(J_INT("schema", 1),
+				J_VALUE("failure", JSON_OF(J_TEXT("message", e->msg), J_TEXT("hint", e->hint)))));
 	return out == stdout ? cmd_finish(status) : status;
 }
 

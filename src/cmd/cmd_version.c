@@ -6,16 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 #include "base/err.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/proc.h"
 #include "cmd/cmd.h"
 #include "cuwhy/format.h"
 #include "input/machine/host.h"
-#include "base/json_text.h"
 #include "write/page.h"
 #include "base/banned.h"
 
@@ -43,7 +41,7 @@ static const char *known(const char *text)
 	return text ? text : UNKNOWN;
 }
 
-static void print_text(const struct host *h)
+static void version_text(const struct host *h)
 {
 	char *dir = proc_self_dir(), *path;
 	size_t i;
@@ -73,27 +71,24 @@ static json_t *parts_json(void)
 
 	for (i = 0; i < N_PARTS; i++) {
 		path = proc_find_part(parts[i].file);
-		json_object_set_new(o, parts[i].name, json_text(path));
+		JSON_ADD(o, J_TEXT(parts[i].name, path));
 		free(path);
 	}
 	return o;
 }
 
-static void print_json(const struct host *h)
+static void version_json(const struct host *h)
 {
 	char *dir = proc_self_dir();
-	json_t *o = json_pack("{s:i, s:s, s:o, s:{s:i, s:i}, s:b, s:o, s:o}", "schema", 1, "version", CUWHY_VERSION,
-			      "commit", json_text(CUWHY_COMMIT[0] ? CUWHY_COMMIT : NULL), "recording", "major", CW_MAJOR,
-			      "minor", CW_MINOR, "page", page_built(), "program",
-			      json_text(dir), "parts", parts_json());
 
-	json_object_set_new(o, "machine", json_pack("{s:o, s:o, s:o, s:o, s:s, s:o}", "system", json_text(h->os.name),
-			    "arch", json_text(h->os.arch), "kernel", json_text(h->os.kernel), "glibc",
-			    json_text(h->os.glibc), "built_with_glibc", BUILT_WITH, "driver",
-			    json_text(h->kernel.version)));
-	json_dumpf(o, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(o);
+	json_print(stdout, JSON_OF(J_INT("schema", 1), J_TEXT("version", CUWHY_VERSION),
+				   J_TEXT("commit", CUWHY_COMMIT[0] ? CUWHY_COMMIT : NULL),
+				   J_VALUE("recording", JSON_OF(J_INT("major", CW_MAJOR), J_INT("minor", CW_MINOR))),
+				   J_BOOL("page", page_built()), J_TEXT("program", dir), J_VALUE("parts", parts_json()),
+				   J_VALUE("machine", JSON_OF(J_TEXT("system", h->os.name), J_TEXT("arch", h->os.arch),
+							      J_TEXT("kernel", h->os.kernel), J_TEXT("glibc", h->os.glibc),
+							      J_TEXT("built_with_glibc", BUILT_WITH),
+							      J_TEXT("driver", h->kernel.version)))));
 	free(dir);
 }
 
@@ -112,9 +107,9 @@ int cmd_version(int argc, char **argv)
 	}
 	host_collect(&h, &pool, &from);
 	if (json)
-		print_json(&h);
+		version_json(&h);
 	else
-		print_text(&h);
+		version_text(&h);
 	pool_release(&pool);
 	return cmd_finish(EXIT_NOTHING);
 }

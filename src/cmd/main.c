@@ -12,7 +12,7 @@
 #include "cmd/cmd.h"
 #include "base/banned.h"
 
-static void usage(FILE *out)
+static void print_usage(FILE *out)
 {
 	size_t i;
 
@@ -24,7 +24,7 @@ static void usage(FILE *out)
 	fputs("\n'cuwhy COMMAND -h' tells more. 'cuwhy --version' prints the version.\n", out);
 }
 
-static int unknown(const char *word)
+static int unknown_command(const char *word)
 {
 	const char **names = xcalloc(commands_n + 2, sizeof(*names)), *near;
 	struct err e = {0};
@@ -43,7 +43,7 @@ static int unknown(const char *word)
 	return cmd_fail(stderr, false, &e, EXIT_TROUBLE);
 }
 
-static const struct cmd *find(const char *name)
+static const struct cmd *find_command(const char *name)
 {
 	size_t i;
 
@@ -53,18 +53,18 @@ static const struct cmd *find(const char *name)
 	return NULL;
 }
 
-static int help(const char *name)
+static int print_help(const char *name)
 {
 	char flag[] = "--help", *args[] = {NULL, flag, NULL};
-	const struct cmd *c = name ? find(name) : NULL;
+	const struct cmd *c = name ? find_command(name) : NULL;
 
 	if (name && !c)
-		return unknown(name);
+		return unknown_command(name);
 	if (c) {
 		args[0] = (char *)c->name;
 		return c->run(2, args);
 	}
-	usage(stdout);
+	print_usage(stdout);
 	return cmd_finish(EXIT_NOTHING);
 }
 
@@ -88,17 +88,17 @@ int main(int argc, char **argv)
 
 	fill_standard_files();
 	if (!word) {
-		usage(stderr);
+		print_usage(stderr);
 		return EXIT_TROUBLE;
 	}
 	if (strcmp(word, "--version") == 0)
 		return cmd_version(argc - 1, argv + 1);
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-		return help(NULL);
+		return print_help(NULL);
 	if (strcmp(word, "help") == 0)
-		return help(argv[2]);
+		return print_help(argv[2]);
 	if (strcmp(word, "_document") == 0)
 		return cmd_document(argc - 1, argv + 1);
-	c = find(word);
-	return c ? c->run(argc - 1, argv + 1) : unknown(word);
+	c = find_command(word);
+	return c ? c->run(argc - 1, argv + 1) : unknown_command(word);
 }

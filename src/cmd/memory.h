@@ -34,20 +34,7 @@ struct memory_asked {		/* of a recording */
 /* Prints who held what in a recording; an exit status. */
 int memory_of_recording(const char *path, const struct memory_asked *a);
 
-/* Is the file a memory snapshot of PyTorch, by its first bytes? */
-bool memory_is_snapshot(const char *path);
-
-/* The device whose last oom came last; the first one when there is none. */
-struct snap_device;
-int snapshot_device_to_judge(const struct snap_device *d, int n);
-
 /* Prints who holds what; an exit status. */
 int memory_of_snapshot(const char *path, const struct memory_options *o);
-
-/* The verdict about its last oom; NULL, with `e` filled, when it cannot be read. */
-struct verdict *judge_snapshot(const char *path, struct err *e);
-
-/* `cuwhy explain SNAPSHOT`: the verdict; an exit status. */
-int explain_snapshot(const char *path, bool json, const struct text_style *style);
 
 #endif

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "input/recording/ram_json.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "rules/template.h"
 #include "base/banned.h"
 

@@ -14,8 +14,9 @@
 #include "cmd/memory_host.h"
 #include "cmd/memory_time.h"
 #include "input/recording/recording.h"
+#include "judge/verdict.h"
 #include "input/recording/over_time.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "input/recording/trace_memory.h"
 #include "base/banned.h"
 

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "cmd/memory_snapshot.h"
 #include "rules/template.h"
 #include "base/banned.h"

@@ -17,6 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* "12.8" as 12080; 0 = no version. */
+int compat_cuda_parse(const char *text);
+
 /* ---- drivers ---- */
 
 struct compat_driver {		/* 580.65.06; major 0 = not known */
@@ -33,8 +36,6 @@ const char *compat_driver_text(struct compat_driver d, char text[32]);
 int compat_driver_cuda(struct compat_driver d);
 /* The branch is newer than everything in the table: what it can do beyond the newest one is not known. */
 bool compat_driver_is_newer(struct compat_driver d);
-/* The newest branch in the table. */
-int compat_newest_branch(void);
 
 enum compat_run {
 	COMPAT_RUN_UNKNOWN,	/* driver or toolkit not known */
@@ -54,9 +55,6 @@ struct compat_need {
 
 /* The driver that a toolkit needs. False: the toolkit is not in the table and nothing can be said of its major version. */
 bool compat_driver_needed(int cuda, struct compat_need *need);
-
-/* The oldest kernel driver branch for which a cuda-compat package of this toolkit exists; 0 = not known. */
-int compat_forward_branch(int cuda);
 
 /* ---- GPUs ---- */
 
@@ -112,8 +110,6 @@ int compat_first_branch_for(int cc);
 /* Can a driver of this version drive such a GPU? 1, 0, or -1 where table or arguments end. For GPUs that a driver does not
  * show: one that it shows it supports. */
 int compat_driver_supports(struct compat_driver d, int cc);
-/* The newest CUDA version that any driver for this GPU has: wheels above its major version can never run. 0 = unknown. */
-int compat_newest_cuda_for(int cc);
 
 /* ---- code inside libraries ---- */
 
@@ -169,7 +165,6 @@ struct compat_wheel {
 };
 
 const struct compat_torch *compat_torch(const char *version);	/* "2.7.1+cu128" or "2.7"; NULL = not in the table */
-const struct compat_torch *compat_torch_newest(void);
 /* Are there wheels of this release for this Python (0: any)? */
 bool compat_torch_has_python(const struct compat_torch *t, int python, bool free_threaded);
 /* The wheel of "2.7.1+cu128": by version and CUDA version (0: by the "+cu128" of the version, else the default one). */

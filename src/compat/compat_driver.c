@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Drivers against toolkits.
+ * Drivers against toolkits, and against GPUs.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "compat/compat.h"
 #include "base/banned.h"
@@ -76,6 +75,15 @@ bool compat_driver_parse(const char *text, struct compat_driver *d)
 	return true;
 }
 
+int compat_cuda_parse(const char *text)
+{
+	int major = 0, minor = 0;
+
+	if (!text || sscanf(text, "%d.%d", &major, &minor) < 1 || major < 1 || major > 99 || minor < 0 || minor > 99)
+		return 0;
+	return major * 1000 + minor * 10;
+}
+
 int compat_driver_compare(struct compat_driver a, struct compat_driver b)
 {
 	if (a.major != b.major)
@@ -96,7 +104,7 @@ const char *compat_driver_text(struct compat_driver d, char text[32])
 	return text;
 }
 
-static const struct branch *branch_of(struct compat_driver d)
+static const struct branch *driver_branch(struct compat_driver d)
 {
 	for (size_t i = 0; i < COUNT(branches); i++)
 		if (d.major >= branches[i].first && d.major <= branches[i].last)
@@ -106,14 +114,9 @@ static const struct branch *branch_of(struct compat_driver d)
 
 int compat_driver_cuda(struct compat_driver d)
 {
-	const struct branch *b = branch_of(d);
+	const struct branch *b = driver_branch(d);
 
 	return b ? b->cuda : 0;
-}
-
-int compat_newest_branch(void)
-{
-	return branches[COUNT(branches) - 1].first;
 }
 
 bool compat_driver_is_newer(struct compat_driver d)
@@ -135,13 +138,6 @@ static const struct floor *floor_of(int cuda)
 		if (floors[i].cuda_major == cuda / 1000)
 			return &floors[i];
 	return NULL;
-}
-
-int compat_forward_branch(int cuda)
-{
-	const struct floor *f = floor_of(cuda);
-
-	return f ? f->forward : 0;
 }
 
 /* A driver is as new as a toolkit when its own CUDA version is. Where the version is not in the table, the driver that
@@ -186,4 +182,41 @@ bool compat_driver_needed(int cuda, struct compat_need *need)
 	if (t && compat_driver_compare(t->driver, need->least) < 0)
 		need->least = t->driver;
 	return true;
+}
+
+/* --- GPUs ------------------------------------------------------------------------------------- */
+
+int compat_branch_for(int cc)
+{
+	const struct compat_generation *g = compat_generation(cc);
+
+	if (!g)
+		return 0;
+	return g->last_branch ? g->last_branch : branches[COUNT(branches) - 1].first;
+}
+
+int compat_first_branch_for(int cc)
+{
+	const struct compat_capability *c = compat_capability(cc);
+
+	if (!c || c->first_cuda < branches[0].cuda)
+		return 0;
+	for (size_t i = 0; i < COUNT(branches); i++)
+		if (branches[i].cuda >= c->first_cuda)
+			return branches[i].first;
+	return 0;
+}
+
+int compat_driver_supports(struct compat_driver d, int cc)
+{
+	const struct compat_generation *g = compat_generation(cc);
+
+	if (d.major <= 0 || !g)
+		return -1;
+	if (d.major < compat_first_branch_for(cc))
+		return 0;
+	/* what comes after the last branch begins five numbers later */
+	if (g->last_branch)
+		return d.major < g->last_branch + 5;
+	return compat_driver_is_newer(d) ? -1 : 1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GPUs: capabilities, generations, cards, and which drivers know them.
+ * GPUs: capabilities, generations, cards.
  */
 #include <fnmatch.h>
 #include <string.h>
@@ -42,13 +42,6 @@ static const struct chip {
 } chips[] = {
 #define COMPAT_CHIP(first, last, chip, cc) {first, last, chip, cc},
 #include "kb/compat_gpus.def"
-};
-
-static const struct branch {
-	int first, cuda;
-} branches[] = {
-#define COMPAT_BRANCH(first, last, cuda) {first, cuda},
-#include "kb/compat_drivers.def"
 };
 
 const struct compat_generation *compat_generation(int cc)
@@ -139,44 +132,4 @@ enum compat_class compat_class_of(const char *name)
 bool compat_class_forward(enum compat_class class)
 {
 	return class == COMPAT_CLASS_DATACENTER || class == COMPAT_CLASS_JETSON;
-}
-
-int compat_branch_for(int cc)
-{
-	const struct compat_generation *g = compat_generation(cc);
-
-	if (!g)
-		return 0;
-	return g->last_branch ? g->last_branch : branches[COUNT(branches) - 1].first;
-}
-
-int compat_first_branch_for(int cc)
-{
-	const struct compat_capability *c = compat_capability(cc);
-
-	if (!c || c->first_cuda < branches[0].cuda)
-		return 0;
-	for (size_t i = 0; i < COUNT(branches); i++)
-		if (branches[i].cuda >= c->first_cuda)
-			return branches[i].first;
-	return 0;
-}
-
-int compat_driver_supports(struct compat_driver d, int cc)
-{
-	const struct compat_generation *g = compat_generation(cc);
-
-	if (d.major <= 0 || !g)
-		return -1;
-	if (d.major < compat_first_branch_for(cc))
-		return 0;
-	/* what comes after the last branch begins five numbers later */
-	if (g->last_branch)
-		return d.major < g->last_branch + 5;
-	return compat_driver_is_newer(d) ? -1 : 1;
-}
-
-int compat_newest_cuda_for(int cc)
-{
-	return compat_driver_cuda((struct compat_driver){.major = compat_branch_for(cc)});
 }

@@ -199,13 +199,13 @@ static void choice_judge(struct compat_choice *c, const struct compat_ask *ask, 
 	choice_explain(c, ask);
 }
 
-static bool is_refused(const struct compat_choice *c)
+static bool choice_is_refused(const struct compat_choice *c)
 {
 	return c->fit >= COMPAT_FIT_PYTHON;
 }
 
 /* How much trouble a wheel that runs is: none by itself or by minor-version compatibility. */
-static int trouble(const struct compat_choice *c)
+static int choice_trouble(const struct compat_choice *c)
 {
 	return c->fit <= COMPAT_FIT_MINOR ? 0 : (int)c->fit;
 }
@@ -218,19 +218,19 @@ static int release_number(const struct compat_wheel *w)
 	return (int)(major * 1000 + (*end == '.' ? strtol(end + 1, NULL, 10) : 0));
 }
 
-static int better(const void *left, const void *right)
+static int choice_better(const void *left, const void *right)
 {
 	const struct compat_choice *a = left, *b = right;
 
-	if (is_refused(a) != is_refused(b))
-		return is_refused(a) - is_refused(b);
-	if (!is_refused(a) && trouble(a) != trouble(b))
-		return trouble(a) - trouble(b);
-	if (!is_refused(a) && a->wheel->experimental != b->wheel->experimental)
+	if (choice_is_refused(a) != choice_is_refused(b))
+		return choice_is_refused(a) - choice_is_refused(b);
+	if (!choice_is_refused(a) && choice_trouble(a) != choice_trouble(b))
+		return choice_trouble(a) - choice_trouble(b);
+	if (!choice_is_refused(a) && a->wheel->experimental != b->wheel->experimental)
 		return a->wheel->experimental - b->wheel->experimental;
 	if (release_number(a->wheel) != release_number(b->wheel))
 		return release_number(b->wheel) - release_number(a->wheel);
-	if (!is_refused(a) && a->fit != b->fit)
+	if (!choice_is_refused(a) && a->fit != b->fit)
 		return (int)a->fit - (int)b->fit;
 	return b->wheel->cuda - a->wheel->cuda;
 }
@@ -243,6 +243,6 @@ size_t compat_recommend(const struct compat_ask *ask, struct compat_choice *out,
 	for (size_t i = 0; n < max && (w = compat_wheel_at(i)); i++)
 		if (w->machine == ask->machine)
 			choice_judge(&out[n++], ask, w);
-	qsort(out, n, sizeof(*out), better);
+	qsort(out, n, sizeof(*out), choice_better);
 	return n;
 }

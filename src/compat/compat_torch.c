@@ -35,7 +35,7 @@ static const struct compat_wheel wheels[] = {
 #undef PUBLISHED
 
 /* "2.7" is the release of "2.7", "2.7.1", "2.7.1+cu128" and "2.7.0a0+git", not of "2.71". */
-static bool is_release(const char *version, const char *release)
+static bool is_torch_release(const char *version, const char *release)
 {
 	size_t n = strlen(release);
 
@@ -45,14 +45,9 @@ static bool is_release(const char *version, const char *release)
 const struct compat_torch *compat_torch(const char *version)
 {
 	for (size_t i = 0; version && i < COUNT(releases); i++)
-		if (is_release(version, releases[i].release))
+		if (is_torch_release(version, releases[i].release))
 			return &releases[i];
 	return NULL;
-}
-
-const struct compat_torch *compat_torch_newest(void)
-{
-	return &releases[0];
 }
 
 static bool is_variant(const struct compat_wheel *w, const char *local, int cuda)
@@ -67,7 +62,7 @@ const struct compat_wheel *compat_wheel(const char *version, int cuda, enum comp
 	const char *local = version ? strchr(version, '+') : NULL;
 
 	for (size_t i = 0; version && i < COUNT(wheels); i++)
-		if (wheels[i].machine == machine && is_release(version, wheels[i].release) &&
+		if (wheels[i].machine == machine && is_torch_release(version, wheels[i].release) &&
 		    is_variant(&wheels[i], local, cuda))
 			return &wheels[i];
 	return NULL;

@@ -23,7 +23,7 @@ struct job {
 	jmp_buf enough;
 };
 
-static void add(const char *s, size_t n, void *arg)
+static void demangle_add(const char *s, size_t n, void *arg)
 {
 	struct job *j = arg;
 
@@ -32,11 +32,11 @@ static void add(const char *s, size_t n, void *arg)
 		longjmp(j->enough, 1);
 }
 
-static int run(struct job *j, const char *mangled, int options)
+static int demangle_run(struct job *j, const char *mangled, int options)
 {
 	if (setjmp(j->enough))
 		return 0;
-	return cplus_demangle_v3_callback(mangled, options, add, j);
+	return cplus_demangle_v3_callback(mangled, options, demangle_add, j);
 }
 
 char *demangle(const char *mangled)
@@ -48,7 +48,7 @@ char *demangle(const char *mangled)
 		return NULL;
 	buf_init(&j.text, TEXT_MAX);
 	/* libiberty's own limit refuses every name above 1,024 bytes; kernels have longer ones. */
-	if (run(&j, mangled, options | DMGL_NO_RECURSE_LIMIT) && j.text.len)
+	if (demangle_run(&j, mangled, options | DMGL_NO_RECURSE_LIMIT) && j.text.len)
 		return buf_take(&j.text);
 	buf_release(&j.text);
 	return NULL;

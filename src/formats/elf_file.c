@@ -3,7 +3,6 @@
  */
 #include "formats/elf_file.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,20 +17,18 @@
 #define DYN_MAX		1024
 #define PHDR_MAX	128
 #define SECTIONS_MAX	4096
+#define NAME_MAX_LEN	4096
+#define CHAIN_MAX	4096	/* steps in one bucket; real tables have a few */
+#define STEPS_MAX	1000000	/* in all look-ups of one file; then everything counts as exported, which accuses nobody */
+#define TABLE_MAX	(64u << 20)
 
 static size_t read_at(const struct elf_file *f, uint64_t offset, void *to, size_t size)
 {
-	ssize_t n;
-
-	if (offset >= f->size)
-		return 0;
-	do {
-		n = pread(f->fd, to, size, (off_t)offset);
-	} while (n < 0 && errno == EINTR);
-	return n < 0 ? 0 : (size_t)n;
+	return elf_read(&(struct elf_source){f->fd, NULL, f->size}, offset, to, size);
 }
 
-size_t elf_bytes(const struct elf_file *f, uint64_t vaddr, void *to, size_t size)
+/* Bytes at an address of the loaded image; how many could be read. */
+static size_t bytes_at(const struct elf_file *f, uint64_t vaddr, void *to, size_t size)
 {
 	for (unsigned i = 0; i < f->n_loads; i++) {
 		const struct elf_load *l = &f->load[i];
@@ -54,13 +51,13 @@ static const char *dyn_text(const struct elf_file *f, struct pool *pool, uint64_
 
 	if (!f->strtab || offset >= f->strsize || offset > UINT64_MAX - f->strtab)
 		return NULL;
-	n = elf_bytes(f, f->strtab + offset, text, sizeof(text));
+	n = bytes_at(f, f->strtab + offset, text, sizeof(text));
 	n = n ? strnlen(text, n) : 0;
 	return n && n < sizeof(text) ? pool_copy(pool, text, n) : NULL;
 }
 
 /* Addresses first: the texts need the string table, which may come after them. */
-static void take_address(struct elf_file *f, const Elf64_Dyn *d)
+static void take_dynamic_address(struct elf_file *f, const Elf64_Dyn *d)
 {
 	switch (d->d_tag) {
 	case DT_STRTAB: f->strtab = d->d_un.d_ptr; break;
@@ -68,13 +65,12 @@ static void take_address(struct elf_file *f, const Elf64_Dyn *d)
 	case DT_SYMTAB: f->symtab = d->d_un.d_ptr; break;
 	case DT_GNU_HASH: f->gnu_hash = d->d_un.d_ptr; break;
 	case DT_HASH: f->sysv_hash = d->d_un.d_ptr; break;
-	case DT_VERSYM: f->versym = d->d_un.d_ptr; break;
 	case DT_FLAGS_1: f->no_default = d->d_un.d_val & DF_1_NODEFLIB; break;
 	default: break;
 	}
 }
 
-static void take_text(struct elf_file *f, struct pool *pool, const Elf64_Dyn *d)
+static void take_dynamic_text(struct elf_file *f, struct pool *pool, const Elf64_Dyn *d)
 {
 	const char *name;
 
@@ -102,11 +98,11 @@ static void read_dynamic(struct elf_file *f, struct pool *pool, const Elf64_Phdr
 		return;
 	}
 	for (i = 0; i < count && dyn[i].d_tag != DT_NULL; i++)
-		take_address(f, &dyn[i]);
+		take_dynamic_address(f, &dyn[i]);
 	count = i;
 	f->needed = pool_alloc(pool, ELF_NEEDED_MAX * sizeof(*f->needed));
 	for (i = 0; i < count; i++)
-		take_text(f, pool, &dyn[i]);
+		take_dynamic_text(f, pool, &dyn[i]);
 }
 
 static void read_notes(struct elf_file *f, const Elf64_Phdr *p)
@@ -148,7 +144,6 @@ static void read_segments(struct elf_file *f, struct pool *pool, const Elf64_Ehd
 {
 	Elf64_Phdr ph[PHDR_MAX];
 	size_t n = h->e_phnum < PHDR_MAX ? h->e_phnum : PHDR_MAX;
-	char interp[256];
 
 	if (h->e_phentsize != sizeof(ph[0]) || read_at(f, h->e_phoff, ph, n * sizeof(ph[0])) != n * sizeof(ph[0])) {
 		f->broken = "cut short";
@@ -162,11 +157,6 @@ static void read_segments(struct elf_file *f, struct pool *pool, const Elf64_Ehd
 			read_dynamic(f, pool, &ph[i]);
 		else if (ph[i].p_type == PT_NOTE && !f->build_id_len)
 			read_notes(f, &ph[i]);
-		else if (ph[i].p_type == PT_INTERP && ph[i].p_filesz < sizeof(interp)) {
-			size_t len = read_at(f, ph[i].p_offset, interp, (size_t)ph[i].p_filesz);
-
-			f->interp = pool_copy(pool, interp, strnlen(interp, len));
-		}
 	}
 }
 
@@ -189,9 +179,7 @@ static void read_header(struct elf_file *f, struct pool *pool, uint16_t machine)
 	if (f->broken || f->foreign)
 		return;
 	f->machine = h.e_machine;
-	f->shoff = h.e_shentsize == sizeof(Elf64_Shdr) ? h.e_shoff : 0;
-	f->shnum = h.e_shnum;
-	f->shstrndx = h.e_shstrndx;
+	elf_sections_open(&f->sections, (struct elf_source){f->fd, NULL, f->size}, &h);
 	read_segments(f, pool, &h);
 }
 
@@ -216,30 +204,195 @@ void elf_close(struct elf_file *f)
 	if (f->fd >= 0)
 		close(f->fd);
 	f->fd = -1;
-}
-
-static bool section_named(const struct elf_file *f, const Elf64_Shdr *names, const Elf64_Shdr *s, const char *name)
-{
-	char text[64];
-	size_t len = strlen(name) + 1;
-
-	return s->sh_name < names->sh_size && len <= sizeof(text) &&
-	       names->sh_offset <= UINT64_MAX - s->sh_name &&
-	       read_at(f, names->sh_offset + s->sh_name, text, len) == len && memcmp(text, name, len) == 0;
+	f->sections = (struct elf_sections){.file = {.fd = -1}};
 }
 
 bool elf_has_section(const struct elf_file *f, const char *name)
 {
-	size_t n = f->shnum < SECTIONS_MAX ? f->shnum : SECTIONS_MAX, got;
-	Elf64_Shdr *s;
-	bool found = false;
+	Elf64_Shdr names, s;
 
-	if (!f->shoff || n == 0 || f->shstrndx >= n)
+	if (!elf_section(&f->sections, f->sections.names, &names))
 		return false;
-	s = xcalloc(n, sizeof(*s));
-	got = read_at(f, f->shoff, s, n * sizeof(*s)) / sizeof(*s);
-	for (size_t i = 0; i < got && f->shstrndx < got && !found; i++)
-		found = s[i].sh_size > 0 && section_named(f, &s[f->shstrndx], &s[i], name);
-	free(s);
-	return found;
+	for (uint64_t i = 1; i < SECTIONS_MAX && elf_section(&f->sections, i, &s); i++)
+		if (s.sh_size > 0 && elf_section_is(&f->sections, &names, &s, name))
+			return true;
+	return false;
+}
+
+/* --- symbols --------------------------------------------------------------------------------------- */
+
+struct gnu_header { uint32_t n_buckets, first, bloom_words, bloom_shift; };
+
+static bool get_at(const struct elf_file *f, uint64_t vaddr, void *to, size_t size)
+{
+	return bytes_at(f, vaddr, to, size) == size;
+}
+
+static bool is_defined(const Elf64_Sym *s)
+{
+	unsigned bind = ELF64_ST_BIND(s->st_info);
+
+	return s->st_shndx != SHN_UNDEF && (bind == STB_GLOBAL || bind == STB_WEAK || bind == STB_GNU_UNIQUE);
+}
+
+static bool symbol_is(const struct elf_file *f, uint32_t index, const char *name, size_t len)
+{
+	char text[NAME_MAX_LEN];
+	Elf64_Sym s;
+
+	return len < sizeof(text) && get_at(f, f->symtab + (uint64_t)index * sizeof(s), &s, sizeof(s)) && is_defined(&s) &&
+	       s.st_name < f->strsize && bytes_at(f, f->strtab + s.st_name, text, len + 1) == len + 1 &&
+	       memcmp(text, name, len + 1) == 0;
+}
+
+static uint32_t gnu_hash_of(const char *name)
+{
+	uint32_t h = 5381;
+
+	for (; *name; name++)
+		h = h * 33 + (unsigned char)*name;
+	return h;
+}
+
+static bool bloom_says_no(const struct elf_file *f, const struct gnu_header *g, uint32_t hash)
+{
+	uint64_t word, mask;
+
+	if (g->bloom_words == 0 ||
+	    !get_at(f, f->gnu_hash + sizeof(*g) + 8ull * ((hash / 64) & (g->bloom_words - 1)), &word, sizeof(word)))
+		return false;
+	mask = 1ull << (hash % 64) | 1ull << ((hash >> (g->bloom_shift & 31)) % 64);
+	return (word & mask) != mask;
+}
+
+static bool gnu_exports(struct elf_file *f, const char *name)
+{
+	uint32_t hash = gnu_hash_of(name), i, link;
+	size_t len = strlen(name);
+	struct gnu_header g;
+	uint64_t buckets;
+
+	if (!get_at(f, f->gnu_hash, &g, sizeof(g)) || g.n_buckets == 0 || bloom_says_no(f, &g, hash))
+		return false;
+	buckets = f->gnu_hash + sizeof(g) + 8ull * g.bloom_words;
+	if (!get_at(f, buckets + 4ull * (hash % g.n_buckets), &i, sizeof(i)) || i < g.first)
+		return false;
+	for (int step = 0; step < CHAIN_MAX; step++, i++) {
+		if (++f->steps > STEPS_MAX)
+			return true;
+		if (!get_at(f, buckets + 4ull * g.n_buckets + 4ull * (i - g.first), &link, sizeof(link)))
+			return false;
+		if ((link | 1) == (hash | 1) && symbol_is(f, i, name, len))
+			return true;
+		if (link & 1)
+			return false;
+	}
+	return false;
+}
+
+static bool sysv_exports(struct elf_file *f, const char *name)
+{
+	uint32_t h = 0, head[2], i;
+
+	for (const char *p = name; *p; p++) {
+		h = (h << 4) + (unsigned char)*p;
+		h ^= (h >> 24) & 0xf0;
+	}
+	h &= 0x0fffffff;
+	if (!get_at(f, f->sysv_hash, head, sizeof(head)) || head[0] == 0 ||
+	    !get_at(f, f->sysv_hash + 8 + 4ull * (h % head[0]), &i, sizeof(i)))
+		return false;
+	for (int step = 0; step < CHAIN_MAX && i; step++) {
+		if (++f->steps > STEPS_MAX)
+			return true;
+		if (symbol_is(f, i, name, strlen(name)))
+			return true;
+		if (!get_at(f, f->sysv_hash + 8 + 4ull * head[0] + 4ull * i, &i, sizeof(i)))
+			return false;
+	}
+	return false;
+}
+
+bool elf_exports(struct elf_file *f, const char *symbol)
+{
+	if (!f->symtab || !f->strtab)
+		return false;
+	return f->gnu_hash ? gnu_exports(f, symbol) : f->sysv_hash ? sysv_exports(f, symbol) : false;
+}
+
+/* The last symbol of the highest chain is the last of the table. */
+static size_t count_by_gnu_hash(const struct elf_file *f, const struct gnu_header *g)
+{
+	uint64_t buckets = f->gnu_hash + sizeof(*g) + 8ull * g->bloom_words;
+	uint32_t highest = 0, link, *list;
+	size_t n;
+
+	if (g->n_buckets == 0 || g->n_buckets > f->size / 4 || g->n_buckets > TABLE_MAX / 4)
+		return 0;
+	list = xcalloc(g->n_buckets, sizeof(*list));
+	n = bytes_at(f, buckets, list, g->n_buckets * sizeof(*list)) / sizeof(*list);
+	for (size_t i = 0; i < n; i++)
+		highest = list[i] > highest ? list[i] : highest;
+	free(list);
+	if (highest < g->first)
+		return g->first;
+	buckets += 4ull * g->n_buckets;
+	for (int step = 0; step < CHAIN_MAX; step++, highest++)
+		if (!get_at(f, buckets + 4ull * (highest - g->first), &link, sizeof(link)) || (link & 1))
+			break;
+	return (size_t)highest + 1;
+}
+
+/* Nothing in a loaded image says how many symbols there are, except for the hash tables. Undefined ones come before
+ * the first that the GNU table knows. */
+static size_t count_symbols(const struct elf_file *f, bool undefined)
+{
+	struct gnu_header g;
+	uint32_t head[2];
+
+	if (f->sysv_hash && get_at(f, f->sysv_hash, head, sizeof(head)))
+		return head[1];
+	if (!f->gnu_hash || !get_at(f, f->gnu_hash, &g, sizeof(g)))
+		return 0;
+	return undefined ? g.first : count_by_gnu_hash(f, &g);
+}
+
+static char *read_strings(const struct elf_file *f, size_t *size)
+{
+	char *text;
+
+	if (f->strsize == 0 || f->strsize > TABLE_MAX || f->strsize > f->size)
+		return NULL;
+	text = xmalloc((size_t)f->strsize + 1);
+	*size = bytes_at(f, f->strtab, text, (size_t)f->strsize);
+	text[*size] = '\0';
+	return text;
+}
+
+bool elf_symbols(const struct elf_file *f, bool undefined, size_t max,
+		 bool (*each)(void *arg, const char *name, bool weak), void *arg)
+{
+	size_t n = f->symtab && f->strtab ? count_symbols(f, undefined) : 0, strings;
+	char *text;
+	Elf64_Sym *sym;
+
+	n = n < max ? n : max;
+	if (n == 0 || n > f->size / sizeof(*sym))
+		return false;
+	text = read_strings(f, &strings);
+	if (!text)
+		return false;
+	sym = xcalloc(n, sizeof(*sym));
+	n = bytes_at(f, f->symtab, sym, n * sizeof(*sym)) / sizeof(*sym);
+	for (size_t i = 1; i < n; i++) {
+		bool weak = ELF64_ST_BIND(sym[i].st_info) == STB_WEAK;
+
+		if (sym[i].st_name >= strings || !text[sym[i].st_name] || is_defined(&sym[i]) == undefined)
+			continue;
+		if (!each(arg, text + sym[i].st_name, weak))
+			break;
+	}
+	free(sym);
+	free(text);
+	return true;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/pool.h"
+#include "formats/elf_sections.h"
 
 #define ELF_LOADS_MAX	32
 #define ELF_NEEDED_MAX	256
@@ -26,16 +27,15 @@ struct elf_file {
 	uint16_t machine;
 	struct elf_load load[ELF_LOADS_MAX];
 	unsigned n_loads;
-	const char *interp, *soname, *rpath, *runpath;	/* NULL: has none */
+	const char *soname, *rpath, *runpath;	/* NULL: has none */
 	const char **needed;
 	unsigned n_needed;
 	bool no_default;	/* DF_1_NODEFLIB */
-	uint64_t strtab, strsize, symtab, gnu_hash, versym, sysv_hash;	/* addresses; 0 none */
+	uint64_t strtab, strsize, symtab, gnu_hash, sysv_hash;	/* addresses; 0 none */
 	uint8_t build_id[32];
 	unsigned build_id_len;
 	unsigned steps;		/* work done by elf_exports */
-	uint64_t shoff;
-	uint16_t shnum, shstrndx;
+	struct elf_sections sections;
 };
 
 /* 0, or -errno when there is no such regular file. A file that is there but no good is `broken` or `foreign`.
@@ -44,9 +44,6 @@ int elf_open(struct elf_file *f, struct pool *pool, const char *root, const char
 void elf_close(struct elf_file *f);
 
 bool elf_has_section(const struct elf_file *f, const char *name);
-
-/* Bytes at an address of the loaded image; how many could be read. */
-size_t elf_bytes(const struct elf_file *f, uint64_t vaddr, void *to, size_t size);
 
 /* Exported by this file? By its GNU (or else System V) hash table. */
 bool elf_exports(struct elf_file *f, const char *symbol);

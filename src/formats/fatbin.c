@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads a library: its file, its sections, its fat binaries.
+ * Reads a library: its file, its sections, and in them the fat binaries, header by header (see fatbin.h).
  */
-#include <elf.h>
+#include "formats/fatbin.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,87 +13,68 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "formats/fatbin_priv.h"
+#include "formats/elf_sections.h"
 #include "base/banned.h"
 
-#define SECTIONS_MAX	65536
-
-bool source_read(const struct source *s, uint64_t off, void *to, size_t n)
-{
-	ssize_t got;
-
-	if (off > s->len || n > s->len - off)
-		return false;
-	if (s->fd < 0) {
-		memcpy(to, s->data + off, n);
-		return true;
-	}
-	while (n > 0) {
-		got = pread(s->fd, to, n, (off_t)off);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		to = (uint8_t *)to + got;
-		off += (uint64_t)got;
-		n -= (size_t)got;
-	}
-	return true;
-}
-
-void fatbin_damage(struct fatbin *f, const char *why)
+static void fatbin_damage(struct fatbin *f, const char *why)
 {
 	if (!f->damaged)
 		str_copy(f->why, sizeof(f->why), why);
 	f->damaged = true;
 }
 
-static bool is_ours(const struct source *s, Elf64_Ehdr *h)
+/* --- the file ----------------------------------------------------------------------------------- */
+
+/* Read piece by piece, not mapped: a mapped file that is cut short while it is read kills the reader. */
+struct source {
+	int fd;			/* -1: `data` */
+	const uint8_t *data;
+	uint64_t len;
+};
+
+static bool source_read(const struct source *s, uint64_t off, void *to, size_t n)
 {
-	return source_read(s, 0, h, sizeof(*h)) && memcmp(h->e_ident, ELFMAG, SELFMAG) == 0 &&
-	       h->e_ident[EI_CLASS] == ELFCLASS64 && h->e_ident[EI_DATA] == ELFDATA2LSB;
+	return elf_get(&(struct elf_source){s->fd, s->data, s->len}, off, to, n);
 }
 
-static bool section_get(const struct source *s, const Elf64_Ehdr *h, uint64_t i, Elf64_Shdr *to)
+/* O_NONBLOCK: a pipe in the place of a library must not stop us. */
+static int file_open(const char *path, struct source *s, struct err *e)
 {
-	return h->e_shoff <= s->len && source_read(s, h->e_shoff + i * h->e_shentsize, to, sizeof(*to));
+	struct stat st;
+
+	s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (s->fd < 0)
+		return err_set(e, -errno, "%s: %s", path, strerror(errno));
+	if (fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		close(s->fd);
+		return err_set(e, -EINVAL, "%s: not a regular file", path);
+	}
+	s->len = (uint64_t)st.st_size;
+	/* headers lie far apart: what is between them need not be read */
+	posix_fadvise(s->fd, 0, 0, POSIX_FADV_RANDOM);
+	return 0;
 }
 
-static uint64_t section_count(const struct source *s, const Elf64_Ehdr *h)
-{
-	Elf64_Shdr zero;
+/* --- its sections with fat binaries -------------------------------------------------------------- */
 
-	if (h->e_shnum)
-		return h->e_shnum;
-	return section_get(s, h, 0, &zero) && zero.sh_size < SECTIONS_MAX ? zero.sh_size : 0;
-}
+#define SECTIONS_MAX	65536
+#define SPANS_MAX	16
 
-static uint64_t names_index(const struct source *s, const Elf64_Ehdr *h)
-{
-	Elf64_Shdr zero;
-
-	if (h->e_shstrndx != SHN_XINDEX)
-		return h->e_shstrndx;
-	return section_get(s, h, 0, &zero) ? zero.sh_link : 0;
-}
+struct span {
+	uint64_t off, len;
+	bool linked;
+};
 
 /* ".nv_fatbin" or "__nv_relfatbin". */
-static bool has_fatbins(const struct source *s, const Elf64_Shdr *names, const Elf64_Shdr *section, bool *linked)
+static bool has_fatbins(const struct elf_sections *all, const Elf64_Shdr *names, const Elf64_Shdr *s, bool *linked)
 {
-	char name[16] = "";
-	uint64_t left;
-
-	if (section->sh_type == SHT_NOBITS || section->sh_name >= names->sh_size)
+	if (s->sh_type == SHT_NOBITS || s->sh_size == 0)
 		return false;
-	left = names->sh_size - section->sh_name;
-	if (names->sh_offset > s->len ||
-	    !source_read(s, names->sh_offset + section->sh_name, name, left < sizeof(name) ? left : sizeof(name)))
-		return false;
-	*linked = memcmp(name, "__nv_relfatbin", sizeof("__nv_relfatbin")) == 0;
-	return *linked || memcmp(name, ".nv_fatbin", sizeof(".nv_fatbin")) == 0;
+	*linked = elf_section_is(all, names, s, "__nv_relfatbin");
+	return *linked || elf_section_is(all, names, s, ".nv_fatbin");
 }
 
-static bool overlaps(const struct span *spans, int n, uint64_t off, uint64_t len)
+static bool span_overlaps(const struct span *spans, int n, uint64_t off, uint64_t len)
 {
 	for (int i = 0; i < n; i++)
 		if (off < spans[i].off + spans[i].len && spans[i].off < off + len)
@@ -111,7 +93,7 @@ static int span_add(const struct source *s, struct span *spans, int n, const Elf
 			return n;
 		len = s->len - h->sh_offset;
 	}
-	if (n == SPANS_MAX || overlaps(spans, n, h->sh_offset, len)) {
+	if (n == SPANS_MAX || span_overlaps(spans, n, h->sh_offset, len)) {
 		fatbin_damage(f, "its sections overlap");
 		return n;
 	}
@@ -119,28 +101,29 @@ static int span_add(const struct source *s, struct span *spans, int n, const Elf
 	return n + 1;
 }
 
-int sections_find(const struct source *s, struct span *spans, struct fatbin *f, struct err *e)
+/* Returns how many; `f` gets `scanned` and damage. -ENOEXEC: not a file for us. */
+static int sections_find(const struct source *s, struct span *spans, struct fatbin *f, struct err *e)
 {
+	struct elf_source file = {s->fd, s->data, s->len};
+	struct elf_sections all;
 	Elf64_Shdr names, section;
-	uint64_t i, count;
 	Elf64_Ehdr h;
 	bool linked;
 	int n = 0, before;
 
-	if (!is_ours(s, &h))
+	if (!elf_header(&file, &h))
 		return err_set(e, -ENOEXEC, "not a 64-bit ELF file");
-	f->scanned = h.e_shoff == 0 || (h.e_shnum == 0 && section_count(s, &h) == 0);
-	if (f->scanned && h.e_shoff == 0)
+	f->scanned = h.e_shoff == 0;
+	if (f->scanned)
 		return 0;
-	count = section_count(s, &h);
-	if (h.e_shentsize < sizeof(section) || count == 0 || !section_get(s, &h, count - 1, &section) ||
-	    !section_get(s, &h, names_index(s, &h), &names)) {
+	if (!elf_sections_open(&all, file, &h) || all.n == 0 || all.n > SECTIONS_MAX || all.n > all.room ||
+	    !elf_section(&all, all.names, &names)) {
 		f->scanned = true;
 		fatbin_damage(f, "its list of sections is broken or cut off");
 		return 0;
 	}
-	for (i = 1; i < count && section_get(s, &h, i, &section); i++) {
-		if (section.sh_size == 0 || !has_fatbins(s, &names, &section, &linked))
+	for (uint64_t i = 1; elf_section(&all, i, &section); i++) {
+		if (!has_fatbins(&all, &names, &section, &linked))
 			continue;
 		before = n;
 		n = span_add(s, spans, n, &section, f);
@@ -148,6 +131,311 @@ int sections_find(const struct source *s, struct span *spans, struct fatbin *f, 
 			spans[before].linked = linked;
 	}
 	return n;
+}
+
+/* --- fat binaries: which targets each of them has ------------------------------------------------ */
+
+#define TARGETS_MAX	256	/* different ones; libraries of NVIDIA have up to thirty */
+#define SETS_MAX	256	/* of targets */
+#define WORDS		(TARGETS_MAX / 64)
+#define BINARY_MAGIC	0xba55ed50u
+#define BINARY_HEADER	16u
+#define ENTRY_HEADER	64u
+#define ENTRY_HEADER_MAX 65536u	/* names and options are in it */
+#define HEADERS_MAX	(1u << 20)	/* a hostile file could have one every 64 bytes */
+#define ARCH_MAX	9999
+#define BLOCK		65536u
+
+#define FLAG_ARCH	0x100000ull	/* "a" */
+#define FLAG_FAMILY	0x200000ull	/* "f" */
+
+struct binary_header {
+	uint32_t magic;
+	uint16_t version, header;
+	uint64_t size;
+};
+
+struct entry_header {
+	uint16_t kind, version;
+	uint32_t header;
+	uint64_t size;
+	uint32_t packed, options;
+	uint16_t minor, major;
+	uint32_t arch, name, name_len;
+	uint64_t flags;
+};
+
+struct set_bits {
+	uint64_t word[WORDS];
+	uint32_t count;
+	bool linked;
+};
+
+struct walk {
+	const struct source *source;
+	struct fatbin *f;
+	struct fatbin_target target[TARGETS_MAX];
+	size_t n_targets;
+	struct set_bits set[SETS_MAX];
+	size_t n_sets;
+	uint64_t headers;	/* read so far: there is a limit */
+};
+
+static bool headers_left(struct walk *w)
+{
+	if (w->headers++ < HEADERS_MAX)
+		return true;
+	fatbin_damage(w->f, "it has more fat binaries than any library");
+	return false;
+}
+
+static bool binary_read(struct walk *w, uint64_t at, uint64_t end, struct binary_header *h)
+{
+	return at <= end && end - at >= sizeof(*h) && source_read(w->source, at, h, sizeof(*h)) && h->magic == BINARY_MAGIC &&
+	       h->version == 1 && h->header >= BINARY_HEADER && h->header % 8 == 0;
+}
+
+static bool entry_read(struct walk *w, uint64_t at, uint64_t end, struct entry_header *h)
+{
+	return at <= end && end - at >= ENTRY_HEADER && source_read(w->source, at, h, sizeof(*h)) &&
+	       h->header >= ENTRY_HEADER && h->header % 8 == 0 && h->header <= ENTRY_HEADER_MAX && h->header <= end - at &&
+	       h->size <= end - at - h->header;
+}
+
+static enum fatbin_kind entry_kind(uint16_t kind)
+{
+	return kind == 1 ? FATBIN_PTX : kind == 2 ? FATBIN_SASS : kind == 8 ? FATBIN_LTO : FATBIN_OTHER;
+}
+
+/* Its place in the list of targets; -1 when it is nothing that we could name. */
+static int target_index(struct walk *w, const struct entry_header *h)
+{
+	struct fatbin_target t = {.kind = entry_kind(h->kind), .arch = (int)h->arch};
+	size_t i;
+
+	if (h->arch == 0 || h->arch > ARCH_MAX)
+		return -1;
+	t.suffix = h->flags & FLAG_ARCH ? 'a' : h->flags & FLAG_FAMILY ? 'f' : '\0';
+	if (t.kind == FATBIN_PTX)
+		t.ptx = h->major < 100 && h->minor < 10 ? h->major * 10 + h->minor : 0;
+	for (i = 0; i < w->n_targets; i++)
+		if (w->target[i].kind == t.kind && w->target[i].arch == t.arch && w->target[i].suffix == t.suffix &&
+		    w->target[i].ptx == t.ptx)
+			return (int)i;
+	if (i == TARGETS_MAX)
+		return -1;
+	w->target[w->n_targets++] = t;
+	return (int)i;
+}
+
+static void set_count(struct walk *w, const struct set_bits *bits)
+{
+	struct set_bits *s;
+
+	w->f->binaries++;
+	for (s = w->set; s < w->set + w->n_sets; s++)
+		if (s->linked == bits->linked && memcmp(s->word, bits->word, sizeof(s->word)) == 0) {
+			s->count++;
+			return;
+		}
+	if (w->n_sets == SETS_MAX) {
+		fatbin_damage(w->f, "it has more kinds of fat binaries than any library");
+		return;
+	}
+	*s = *bits;
+	s->count = 1;
+	w->n_sets++;
+}
+
+/* One fat binary from its first entry to its end. */
+static void binary_walk(struct walk *w, uint64_t at, uint64_t end, bool linked)
+{
+	struct set_bits bits = {.linked = linked};
+	struct entry_header h;
+	int i;
+
+	while (end - at >= 8 && headers_left(w)) {
+		if (!entry_read(w, at, end, &h)) {
+			fatbin_damage(w->f, "an entry of a fat binary is broken");
+			break;
+		}
+		i = target_index(w, &h);
+		if (i < 0)
+			fatbin_damage(w->f, "an entry of a fat binary is for no GPU that exists");
+		else
+			bits.word[i / 64] |= 1ull << (i % 64);
+		at += h.header + h.size;
+	}
+	set_count(w, &bits);
+}
+
+/* Counts the fat binary at a place and returns where it ends. */
+static uint64_t binary_at(struct walk *w, uint64_t at, uint64_t end, const struct binary_header *h, bool linked)
+{
+	uint64_t first = at + h->header, left = first <= end ? end - first : 0;
+
+	if (h->size > left) {
+		fatbin_damage(w->f, "a fat binary is longer than the place it is in");
+		binary_walk(w, first <= end ? first : end, end, linked);
+		return first <= end ? first : end;
+	}
+	binary_walk(w, first, first + h->size, linked);
+	return first + h->size;
+}
+
+/* The next place, 8 bytes at a time, where a magic number is; `end` when there is none. Between fat binaries is padding, and
+ * in a file without sections everything else. */
+static uint64_t magic_next(struct walk *w, uint64_t at, uint64_t end)
+{
+	static const uint32_t magic = BINARY_MAGIC;
+	uint64_t n, i, most = 512;	/* most gaps are short */
+	uint8_t block[BLOCK];
+
+	for (; at < end; at += n) {
+		n = end - at < most ? end - at : most;
+		most = most < sizeof(block) ? most * 2 : most;
+		if (!source_read(w->source, at, block, n)) {
+			fatbin_damage(w->f, "it could not be read to its end");
+			return end;
+		}
+		for (i = 0; i + sizeof(magic) <= n; i += 8)
+			if (memcmp(block + i, &magic, sizeof(magic)) == 0)
+				return at + i;
+		n = n >= 8 ? n / 8 * 8 : n;
+	}
+	return end;
+}
+
+static void walk_span(struct walk *w, const struct span *span)
+{
+	uint64_t at = span->off, end = span->off + span->len;
+	struct binary_header h;
+
+	while (end - at >= sizeof(h) && headers_left(w)) {
+		if (binary_read(w, at, end, &h)) {
+			at = binary_at(w, at, end, &h, span->linked);
+			continue;
+		}
+		at = magic_next(w, at + 8 <= end ? at + 8 : end, end);
+	}
+}
+
+/* The whole file: fat binaries wherever they are. Without sections the number may be a constant in somebody's code: a whole first entry must follow. */
+static void walk_scan(struct walk *w)
+{
+	uint64_t at = 0, end = w->source->len;
+	struct binary_header h;
+	struct entry_header entry;
+
+	while ((at = magic_next(w, at, end)) < end && headers_left(w)) {
+		if (binary_read(w, at, end, &h) && entry_read(w, at + h.header, end, &entry) && entry.arch && entry.arch <= ARCH_MAX &&
+		    entry.kind && entry.kind <= 64)
+			at = binary_at(w, at, end, &h, false);
+		else
+			at += 8;
+	}
+}
+
+/* --- what was found, in order --------------------------------------------------------------------- */
+
+static int target_order(const void *left, const void *right)
+{
+	const struct fatbin_target *a = left, *b = right;
+
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	if (a->arch != b->arch)
+		return a->arch - b->arch;
+	return a->suffix != b->suffix ? a->suffix - b->suffix : a->ptx - b->ptx;
+}
+
+static int set_order(const void *left, const void *right)
+{
+	const struct fatbin_set *a = left, *b = right;
+
+	if (a->count != b->count)
+		return a->count > b->count ? -1 : 1;
+	return a->linked - b->linked;
+}
+
+static bool is_runnable(const struct fatbin_target *t)
+{
+	return t->kind == FATBIN_SASS || t->kind == FATBIN_PTX;
+}
+
+/* How many generations a set is made for: PTX is for all later ones. 0 = arch-specific targets alone, 2 = several. */
+static int generations(const struct fatbin *f, const struct fatbin_set *s)
+{
+	int major = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct fatbin_target *t = &f->target[s->target[i]];
+
+		if (!is_runnable(t) || t->suffix)
+			continue;
+		if (t->kind == FATBIN_PTX || (major && major != t->arch / 10))
+			return 2;
+		major = t->arch / 10;
+	}
+	return major ? 1 : 0;
+}
+
+/* Sets of one generation are special where most fat binaries are made for several. */
+static void generality_find(struct fatbin *f)
+{
+	uint64_t count[3] = {0};
+
+	for (size_t i = 0; i < f->n_sets; i++)
+		count[generations(f, &f->set[i])] += f->set[i].count;
+	for (size_t i = 0; i < f->n_sets; i++) {
+		int n = generations(f, &f->set[i]);
+
+		f->set[i].general = n == 2 || (n == 1 && count[1] > count[2]);
+		f->general += f->set[i].general ? f->set[i].count : 0;
+	}
+}
+
+static void targets_count(struct fatbin *f)
+{
+	for (size_t i = 0; i < f->n_sets; i++)
+		for (size_t k = 0; k < f->set[i].n; k++) {
+			struct fatbin_target *t = &f->target[f->set[i].target[k]];
+
+			t->in += f->set[i].count;
+			t->in_general += f->set[i].general ? f->set[i].count : 0;
+		}
+}
+
+static void set_make(struct fatbin_set *to, const struct walk *w, const struct set_bits *bits)
+{
+	uint16_t *list = xcalloc(w->n_targets + 1, sizeof(*list));
+	size_t i, k;
+
+	/* targets were found in any order and are sorted now */
+	for (i = 0; i < w->n_targets; i++)
+		for (k = 0; k < w->n_targets; k++)
+			if (bits->word[k / 64] >> (k % 64) & 1 && target_order(&w->target[k], &w->f->target[i]) == 0)
+				list[to->n++] = (uint16_t)i;
+	to->target = list;
+	to->count = bits->count;
+	to->linked = bits->linked;
+}
+
+/* Hands the result over to `w->f`. */
+static void walk_finish(struct walk *w)
+{
+	struct fatbin *f = w->f;
+
+	f->n = w->n_targets;
+	f->target = xcalloc(f->n + 1, sizeof(*f->target));
+	memcpy(f->target, w->target, f->n * sizeof(*f->target));
+	qsort(f->target, f->n, sizeof(*f->target), target_order);
+	f->set = xcalloc(w->n_sets + 1, sizeof(*f->set));
+	for (size_t i = 0; i < w->n_sets; i++)
+		set_make(&f->set[f->n_sets++], w, &w->set[i]);
+	qsort(f->set, f->n_sets, sizeof(*f->set), set_order);
+	generality_find(f);
+	targets_count(f);
 }
 
 static struct fatbin *source_walk(const struct source *s, struct err *e)
@@ -178,24 +466,6 @@ struct fatbin *fatbin_from_bytes(const void *data, size_t len, struct err *e)
 	struct source s = {-1, data, len};
 
 	return source_walk(&s, e);
-}
-
-/* O_NONBLOCK: a pipe in the place of a library must not stop us. */
-static int file_open(const char *path, struct source *s, struct err *e)
-{
-	struct stat st;
-
-	s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (s->fd < 0)
-		return err_set(e, -errno, "%s: %s", path, strerror(errno));
-	if (fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-		close(s->fd);
-		return err_set(e, -EINVAL, "%s: not a regular file", path);
-	}
-	s->len = (uint64_t)st.st_size;
-	/* headers lie far apart: what is between them need not be read */
-	posix_fadvise(s->fd, 0, 0, POSIX_FADV_RANDOM);
-	return 0;
 }
 
 struct fatbin *fatbin_read(const char *path, struct err *e)

@@ -1,87 +1,72 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Functions and code of a relocated module image.
+ * Functions, code and data of a relocated module image.
  */
-#include <elf.h>
+#include "formats/image.h"
+
 #include <string.h>
 
-#include "formats/image.h"
+#include "formats/elf_sections.h"
 #include "base/banned.h"
 
-#define SYMBOLS_MAX	1000000	/* images of PyTorch have a few thousand */
+/* Bounds on what a lying file can make us look at; images of PyTorch have a few thousand of each. */
+#define SECTIONS_MAX	1000000
+#define SYMBOLS_MAX	1000000
 
-static bool inside(struct bytes b, uint64_t off, uint64_t len)
+static bool image_open(struct bytes image, struct elf_sections *all)
 {
-	return b.data && off <= b.len && len <= b.len - off;
+	struct elf_source file = elf_in_memory(image);
+	Elf64_Ehdr h;
+
+	return elf_header(&file, &h) && elf_sections_open(all, file, &h) && all->n <= SECTIONS_MAX;
 }
 
-static bool header_get(struct bytes image, Elf64_Ehdr *h)
-{
-	if (!inside(image, 0, sizeof(*h)))
-		return false;
-	memcpy(h, image.data, sizeof(*h));
-	return memcmp(h->e_ident, ELFMAG, SELFMAG) == 0 && h->e_shentsize >= sizeof(Elf64_Shdr);
-}
-
-static bool section_get(struct bytes image, const Elf64_Ehdr *h, uint64_t i, Elf64_Shdr *s)
-{
-	uint64_t at = i * h->e_shentsize;
-
-	if (h->e_shoff > image.len || !inside(image, h->e_shoff + at, sizeof(*s)))
-		return false;
-	memcpy(s, image.data + h->e_shoff + at, sizeof(*s));
-	return true;
-}
-
-/* Modules of large libraries have more sections than the header can count. */
-static uint64_t section_count(struct bytes image, const Elf64_Ehdr *h)
-{
-	Elf64_Shdr zero;
-
-	if (h->e_shnum)
-		return h->e_shnum;
-	if (!section_get(image, h, 0, &zero))
-		return 0;
-	return zero.sh_size < SYMBOLS_MAX ? zero.sh_size : 0;
-}
-
-static const char *name_get(struct bytes image, const Elf64_Shdr *strings, uint32_t off)
-{
-	const uint8_t *p;
-
-	if (!inside(image, strings->sh_offset, strings->sh_size) || off >= strings->sh_size)
-		return NULL;
-	p = image.data + strings->sh_offset + off;
-	return memchr(p, '\0', strings->sh_size - off) ? (const char *)p : NULL;
-}
+/* --- symbols --------------------------------------------------------------------------------------- */
 
 /* The symbol table. One is enough: a hostile file could name the same one a million times. */
 struct symbols {
-	struct bytes image;
-	Elf64_Shdr table, strings;
+	struct bytes table, names;
+	uint64_t stride;
 };
 
-static bool symbols_open(struct symbols *all, struct bytes image, const Elf64_Ehdr *h)
+static bool symbols_open(struct symbols *to, const struct elf_sections *all)
 {
-	uint64_t i, n = section_count(image, h);
+	Elf64_Shdr table, names;
+	uint64_t i;
 
-	all->image = image;
-	for (i = 1; i < n && section_get(image, h, i, &all->table); i++)
-		if (all->table.sh_type == SHT_SYMTAB)
-			return all->table.sh_entsize >= sizeof(Elf64_Sym) &&
-			       inside(image, all->table.sh_offset, all->table.sh_size) &&
-			       section_get(image, h, all->table.sh_link, &all->strings);
+	for (i = 1; elf_section(all, i, &table); i++) {
+		if (table.sh_type != SHT_SYMTAB)
+			continue;
+		if (table.sh_entsize < sizeof(Elf64_Sym) || !elf_section(all, table.sh_link, &names))
+			return false;
+		*to = (struct symbols){elf_section_bytes(all, &table), elf_section_bytes(all, &names),
+				       table.sh_entsize};
+		return to->table.data;
+	}
 	return false;
 }
 
 static bool symbols_get(const struct symbols *all, uint64_t i, Elf64_Sym *sym)
 {
-	if (i >= all->table.sh_size / all->table.sh_entsize || i >= SYMBOLS_MAX)
+	if (i >= all->table.len / all->stride || i >= SYMBOLS_MAX)
 		return false;
-	memcpy(sym, all->image.data + all->table.sh_offset + i * all->table.sh_entsize, sizeof(*sym));
+	memcpy(sym, all->table.data + i * all->stride, sizeof(*sym));
 	return true;
 }
 
-struct query {
+/* A name with its end; NULL when it has none. */
+static const char *symbol_name(const struct symbols *all, const Elf64_Sym *sym)
+{
+	const uint8_t *p;
+
+	if (!all->names.data || sym->st_name >= all->names.len)
+		return NULL;
+	p = all->names.data + sym->st_name;
+	return memchr(p, '\0', all->names.len - sym->st_name) ? (const char *)p : NULL;
+}
+
+/* --- functions and code ---------------------------------------------------------------------------- */
+
+struct function_query {
 	uint64_t pc;
 	bool entry;
 	struct image_function *best;
@@ -89,9 +74,9 @@ struct query {
 };
 
 /* Of functions that hold the address the innermost is wanted, which is the one that starts last. */
-static void offer(struct query *q, const Elf64_Sym *sym, const char *name)
+static void function_offer(struct function_query *q, const Elf64_Sym *sym, const char *name)
 {
-	if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || !name || !name[0] || sym->st_shndx == SHN_UNDEF)
+	if (!name || !name[0] || sym->st_shndx == SHN_UNDEF)
 		return;
 	if (q->entry ? sym->st_value != q->pc :
 	    q->pc < sym->st_value || q->pc - sym->st_value >= sym->st_size)
@@ -102,116 +87,90 @@ static void offer(struct query *q, const Elf64_Sym *sym, const char *name)
 	q->found = true;
 }
 
-static bool search(struct bytes image, struct query *q)
+static bool function_search(struct bytes image, struct function_query *q)
 {
-	struct symbols all;
+	struct elf_sections all;
+	struct symbols symbols;
 	Elf64_Sym sym;
-	Elf64_Ehdr h;
 	uint64_t i;
 
-	if (!header_get(image, &h) || !symbols_open(&all, image, &h))
+	if (!image_open(image, &all) || !symbols_open(&symbols, &all))
 		return false;
-	for (i = 0; symbols_get(&all, i, &sym); i++)
+	for (i = 0; symbols_get(&symbols, i, &sym); i++)
 		if (ELF64_ST_TYPE(sym.st_info) == STT_FUNC)
-			offer(q, &sym, name_get(image, &all.strings, sym.st_name));
+			function_offer(q, &sym, symbol_name(&symbols, &sym));
 	return q->found;
 }
 
 bool image_find(struct bytes image, uint64_t pc, struct image_function *f)
 {
-	struct query q = {.pc = pc, .best = f};
+	struct function_query q = {.pc = pc, .best = f};
 
-	return search(image, &q);
+	return function_search(image, &q);
 }
 
 bool image_entry(struct bytes image, uint64_t entry, struct image_function *f)
 {
-	struct query q = {.pc = entry, .entry = true, .best = f};
+	struct function_query q = {.pc = entry, .entry = true, .best = f};
 
-	return search(image, &q);
+	return function_search(image, &q);
 }
 
 const uint8_t *image_code(struct bytes image, uint64_t pc, uint64_t len)
 {
-	Elf64_Ehdr h;
+	struct elf_sections all;
+	struct bytes code;
 	Elf64_Shdr s;
-	uint64_t i, n, at;
+	uint64_t i;
 
-	if (!header_get(image, &h))
+	if (!image_open(image, &all))
 		return NULL;
-	n = section_count(image, &h);
-	for (i = 1; i < n && section_get(image, &h, i, &s); i++) {
+	for (i = 1; elf_section(&all, i, &s); i++) {
 		if (s.sh_type != SHT_PROGBITS || !(s.sh_flags & SHF_EXECINSTR) || pc < s.sh_addr)
 			continue;
-		at = pc - s.sh_addr;
-		if (at < s.sh_size && len <= s.sh_size - at && inside(image, s.sh_offset, s.sh_size))
-			return image.data + s.sh_offset + at;
+		code = elf_section_bytes(&all, &s);
+		if (pc - s.sh_addr < code.len && len <= code.len - (pc - s.sh_addr))
+			return code.data + (pc - s.sh_addr);
 	}
 	return NULL;
 }
 
-/* --- data ------------------------------------------------------------------------------------- */
-
-/* Looks at no more bytes than the name has: a hostile file may have very long ones. */
-static bool is_named(struct bytes image, const Elf64_Shdr *strings, uint32_t off, const char *name)
-{
-	size_t len = strlen(name) + 1;
-
-	return inside(image, strings->sh_offset, strings->sh_size) && off < strings->sh_size &&
-	       len <= strings->sh_size - off && memcmp(image.data + strings->sh_offset + off, name, len) == 0;
-}
-
-/* The number of the section of this name, 0 = none. */
-static uint64_t section_named(struct bytes image, const Elf64_Ehdr *h, const char *name, Elf64_Shdr *s)
-{
-	uint64_t i, n = section_count(image, h), at = h->e_shstrndx;
-	Elf64_Shdr names;
-
-	if (at == SHN_XINDEX && section_get(image, h, 0, &names))
-		at = names.sh_link;
-	if (!section_get(image, h, at, &names))
-		return 0;
-	for (i = 1; i < n && section_get(image, h, i, s); i++)
-		if (is_named(image, &names, s->sh_name, name))
-			return i;
-	return 0;
-}
+/* --- data ------------------------------------------------------------------------------------------ */
 
 bool image_section(struct bytes image, const char *name, struct bytes *bytes)
 {
-	Elf64_Ehdr h;
+	struct elf_sections all;
 	Elf64_Shdr s;
 
 	*bytes = (struct bytes){.data = NULL};
-	if (!header_get(image, &h) || !section_named(image, &h, name, &s) || s.sh_type == SHT_NOBITS ||
-	    !inside(image, s.sh_offset, s.sh_size))
-		return false;
-	*bytes = (struct bytes){image.data + s.sh_offset, (size_t)s.sh_size};
-	return true;
+	if (image_open(image, &all) && elf_section_named(&all, name, &s))
+		*bytes = elf_section_bytes(&all, &s);
+	return bytes->data;
 }
 
 void image_objects(struct bytes image, const char *section, image_object_fn *fn, void *arg)
 {
+	struct elf_sections all;
 	struct image_object o;
-	struct symbols all;
+	struct symbols symbols;
 	uint64_t i, number;
 	Elf64_Shdr s;
 	Elf64_Sym sym;
-	Elf64_Ehdr h;
 
-	if (!header_get(image, &h))
+	if (!image_open(image, &all))
 		return;
-	number = section_named(image, &h, section, &s);
+	number = elf_section_named(&all, section, &s);
 	/* sections beyond what a symbol can name have their numbers elsewhere */
-	if (!number || number >= SHN_LORESERVE || !symbols_open(&all, image, &h))
+	if (!number || number >= SHN_LORESERVE || !symbols_open(&symbols, &all))
 		return;
-	for (i = 0; symbols_get(&all, i, &sym); i++) {
+	for (i = 0; symbols_get(&symbols, i, &sym); i++) {
 		if (ELF64_ST_TYPE(sym.st_info) != STT_OBJECT || sym.st_shndx != number)
 			continue;
 		o = (struct image_object){.value = sym.st_value, .size = sym.st_size};
-		if (inside(image, all.strings.sh_offset, all.strings.sh_size) && sym.st_name < all.strings.sh_size)
-			o.name = (const char *)image.data + all.strings.sh_offset + sym.st_name;
-		o.name_max = o.name ? all.strings.sh_size - sym.st_name : 0;
+		if (symbols.names.data && sym.st_name < symbols.names.len) {
+			o.name = (const char *)symbols.names.data + sym.st_name;
+			o.name_max = symbols.names.len - sym.st_name;
+		}
 		if (fn(arg, &o))
 			return;
 	}

@@ -63,7 +63,7 @@ static const char *take_pci(const char *s, char pci[24])
 	return s + n;
 }
 
-static int hex(char c)
+static int hex_value(char c)
 {
 	return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
 }
@@ -77,7 +77,7 @@ static bool take_uuid(const char *s, uint8_t uuid[16])
 			continue;
 		if (!isxdigit((unsigned char)*s))
 			return false;
-		uuid[n / 2] = (uint8_t)(n % 2 ? uuid[n / 2] | hex(*s) : hex(*s) << 4);
+		uuid[n / 2] = (uint8_t)(n % 2 ? uuid[n / 2] | hex_value(*s) : hex_value(*s) << 4);
 		n++;
 	}
 	return n == 32;
@@ -138,7 +138,7 @@ struct reading {
 	bool gpus_only;
 };
 
-static void read_line(void *user, const char *line)
+static void xid_take_line(void *user, const char *line)
 {
 	struct reading *r = user;
 
@@ -154,7 +154,7 @@ void xid_read(struct xid_log *log, int fd, bool gpus_only)
 		log->readable = fd >= 0;
 	if (fd < 0)
 		return;
-	fine = klog_read(fd, &lost, read_line, &r);
+	fine = klog_read(fd, &lost, xid_take_line, &r);
 	if (!gpus_only)
 		log->lost = log->lost || lost;
 	log->readable = log->readable && (fine || gpus_only);

@@ -11,15 +11,42 @@
 #include <string.h>
 
 #include "input/dump/culprit.h"
-#include "judge/address_look.h"
 #include "judge/fault.h"
+#include "input/recording/pieces.h"
 #include "input/recording/place.h"
 #include "input/recording/trace.h"
+
+struct look {
+	struct address *to;
+	struct trace *trace;
+	struct pieces torch, driver;
+	const struct cw_launch *launch;
+	const uint8_t *params;
+	size_t n_params;	/* bytes */
+	bool known;		/* the address is */
+	uint64_t address, noticed;
+	uint64_t origin;	/* words of the parameters that the code computed the address from, as bits */
+	unsigned width;
+};
+
+/* Every aligned word of the parameters may be a pointer: alone, or in a structure that was given by value. */
+static size_t look_words(const struct look *l)
+{
+	return l->n_params / 8;
+}
+
+static uint64_t look_word(const struct look *l, size_t i)
+{
+	uint64_t v;
+
+	memcpy(&v, l->params + i * 8, sizeof(v));
+	return v;
+}
 
 /* ---- the kernel's parameters ------------------------------------------------------------------------- */
 
 /* Which parameter the word is, is known only where the driver was asked in time. */
-void look_found_param(struct look *l, size_t i)
+static void look_found_param(struct look *l, size_t i)
 {
 	const struct cw_function *f = l->launch ? trace_function(l->trace, l->launch->func) : NULL;
 	const struct cw_layout *y = trace_layout(l->trace, f);
@@ -30,7 +57,7 @@ void look_found_param(struct look *l, size_t i)
 			l->to->param = (int)k;
 }
 
-const struct piece *look_pointed(const struct look *l, uint64_t v)
+static const struct piece *look_pointed(const struct look *l, uint64_t v)
 {
 	const struct piece *p = v ? pieces_at(&l->torch, v) : NULL;
 
@@ -39,7 +66,7 @@ const struct piece *look_pointed(const struct look *l, uint64_t v)
 
 /* ---- what is found goes into the answer ---------------------------------------------------------------- */
 
-static void fill(struct memory *m, const struct trace *t, const struct piece *p)
+static void memory_fill(struct memory *m, const struct trace *t, const struct piece *p)
 {
 	*m = (struct memory){ .known = true, .addr = p->addr, .size = p->size, .device = p->device };
 	if (!place_of_stack(t, p->stack, &m->made))
@@ -48,25 +75,25 @@ static void fill(struct memory *m, const struct trace *t, const struct piece *p)
 	m->freed_after = p->freed_after;
 }
 
-void look_found(struct look *l, const char *in, const struct piece *p)
+static void look_found(struct look *l, const char *in, const struct piece *p)
 {
 	const struct piece *around;
 
 	l->to->in = in;
 	if (p->kind != CW_MEM_TORCH) {
-		fill(&l->to->segment, l->trace, p);
+		memory_fill(&l->to->segment, l->trace, p);
 		return;
 	}
-	fill(&l->to->block, l->trace, p);
+	memory_fill(&l->to->block, l->trace, p);
 	l->to->block.freed = (struct place){ 0 };	/* it lived when the kernel ran; what came later is no matter */
 	around = pieces_at(&l->driver, p->addr);
 	if (around)
-		fill(&l->to->segment, l->trace, around);
+		memory_fill(&l->to->segment, l->trace, around);
 }
 
 /* ---- live, on another device -------------------------------------------------------------------------- */
 
-static bool on_device(const struct piece *p)
+static bool piece_on_device(const struct piece *p)
 {
 	return p->kind == CW_MEM_DEVICE || p->kind == CW_MEM_ASYNC || p->kind == CW_MEM_VMM || p->kind == CW_MEM_TORCH;
 }
@@ -75,7 +102,7 @@ static bool elsewhere(const struct look *l, const struct piece *p)
 {
 	int mine = l->to->device;
 
-	return on_device(p) && mine >= 0 && mine < CW_MAX_DEVICES && p->device >= 0 && p->device < CW_MAX_DEVICES &&
+	return piece_on_device(p) && mine >= 0 && mine < CW_MAX_DEVICES && p->device >= 0 && p->device < CW_MAX_DEVICES &&
 	       p->device != mine && !(trace_header(l->trace)->peers[mine] >> p->device & 1);
 }
 
@@ -106,7 +133,7 @@ static void choose_lane(struct look *l, const struct culprit *c)
 		l->to->threads = c->n_lanes - innocent;
 }
 
-static bool find_live(struct look *l)
+static bool find_live_piece(struct look *l)
 {
 	const struct piece *p = pieces_at(&l->torch, l->address), *d = pieces_at(&l->driver, l->address);
 	struct piece gone;
@@ -153,9 +180,9 @@ static bool find_freed(struct look *l)
 		return false;
 	l->to->in = "freed";
 	if (torch)
-		fill(&l->to->block, l->trace, &block);
+		memory_fill(&l->to->block, l->trace, &block);
 	if (driver)
-		fill(&l->to->segment, l->trace, &segment);
+		memory_fill(&l->to->segment, l->trace, &segment);
 	return true;
 }
 
@@ -174,7 +201,7 @@ static bool is_drivers(const struct look *l, const struct cw_range *r)
 	return false;
 }
 
-static const struct cw_range *range_of(const struct look *l, uint64_t address)
+static const struct cw_range *host_range_of(const struct look *l, uint64_t address)
 {
 	const struct cw_range *r;
 	size_t n = trace_ranges(l->trace, &r);
@@ -187,9 +214,9 @@ static const struct cw_range *range_of(const struct look *l, uint64_t address)
 
 /* An index that went astray can end anywhere: without a parameter that points to the same place, only a kernel that
  * was given no device memory at all is believed to have been given a host pointer. */
-static bool find_host(struct look *l)
+static bool find_host_memory(struct look *l)
 {
-	const struct cw_range *r = range_of(l, l->address);
+	const struct cw_range *r = host_range_of(l, l->address);
 	bool device_pointers = false;
 
 	if (!r)
@@ -206,6 +233,122 @@ static bool find_host(struct look *l)
 	if (!device_pointers)
 		l->to->in = "host";
 	return !device_pointers;
+}
+
+/* ---- outside of everything ----------------------------------------------------------------------------- */
+
+#define WRAP_SMALL	((uint64_t)1 << 16)	/* elements: an index so little below zero may be meant */
+#define WRAP_LARGE	((uint64_t)1 << 24)	/* an index so far below zero was not */
+#define WRAP_TIMES	8
+
+/* An index of 32 bits with a sign is between -2^31 and 2^31: one that was to be larger comes out below zero, too small
+ * by a multiple of 2^32. It counts elements; a vector access takes several of them, and some code counts bytes. Both
+ * must fit: the address lies so far below the pointer, and the element that was meant lies in the block. */
+static bool overflowed(const struct look *l, const struct piece *p, uint64_t base, uint64_t width, uint64_t *below)
+{
+	uint64_t meant = l->address;
+
+	*below = (base - l->address) / width;
+	if (l->address >= base || (base - l->address) % width || *below > (uint64_t)1 << 31 || *below < WRAP_SMALL)
+		return false;
+	for (int k = 0; k < WRAP_TIMES; k++) {
+		meant += width << 32;
+		if (piece_holds(p, meant))
+			return true;
+	}
+	return false;
+}
+
+static bool wraps_below(struct look *l, const struct piece *p, uint64_t base, bool given)
+{
+	const uint64_t whole = l->width ? l->width : 1;
+	uint64_t below;
+
+	for (uint64_t width = whole; width >= (given ? 1 : whole); width /= 2) {
+		if (!overflowed(l, p, base, width, &below))
+			continue;
+		l->to->wraps = true;
+		l->to->wraps_sure = given && width == whole && below >= WRAP_LARGE;
+		return true;
+	}
+	return false;
+}
+
+static void found_near(struct look *l, const struct piece *p)
+{
+	look_found(l, "near", p);
+	l->to->past = l->address >= p->addr;
+	l->to->distance = piece_distance(p, l->address);
+}
+
+/* By the kernel's own pointers: those among the words of its parameters that `which` has. */
+static bool find_given(struct look *l, bool (*which)(const struct look *l, size_t word))
+{
+	const struct piece *best = NULL, *seen = NULL;
+	size_t at = 0;
+
+	for (size_t i = 0; i < look_words(l); i++) {
+		const struct piece *p = which(l, i) ? look_pointed(l, look_word(l, i)) : NULL;
+
+		if (!p || l->to->wraps || piece_holds(p, l->address))
+			continue;
+		l->to->several = l->to->several || (seen && seen != p);
+		seen = p;
+		if (wraps_below(l, p, look_word(l, i), true) || !best ||
+		    piece_distance(p, l->address) < piece_distance(best, l->address)) {
+			best = p;
+			at = i;
+		}
+	}
+	if (!best)
+		return false;
+	found_near(l, best);
+	look_found_param(l, at);
+	l->to->param_sure = true;
+	return true;
+}
+
+/* By addresses alone: the parameters are not known, or hold no pointer to what is live. */
+static void find_nearest(struct look *l)
+{
+	const struct piece *block = pieces_nearest(&l->torch, l->address);
+	const struct piece *segment = pieces_nearest(&l->driver, l->address);
+	const struct pieces *all[] = { &l->torch, &l->driver };
+
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; i < all[k]->n; i++)
+			if (wraps_below(l, &all[k]->list[i], all[k]->list[i].addr, false)) {
+				found_near(l, &all[k]->list[i]);
+				return;
+			}
+	/* the driver's allocation is nearer where no block of PyTorch's lies in it */
+	if (block && (!segment || piece_holds(segment, block->addr)))
+		found_near(l, block);
+	else if (segment)
+		found_near(l, segment);
+}
+
+static bool is_origin(const struct look *l, size_t word)
+{
+	return word < 64 && l->origin >> word & 1;
+}
+
+static bool is_any(const struct look *l, size_t word)
+{
+	(void)l, (void)word;
+	return true;
+}
+
+static bool look_strayed(struct look *l)
+{
+	l->to->traced = find_given(l, is_origin);
+	return l->to->traced;
+}
+
+static void look_near(struct look *l)
+{
+	if (!find_given(l, is_any))
+		find_nearest(l);
 }
 
 /* ---- all together ------------------------------------------------------------------------------------------ */
@@ -226,7 +369,7 @@ static void look_around(struct look *l)
 {
 	if (!l->known)
 		find_foreign_parameter(l);
-	else if (!find_live(l) && !look_strayed(l) && !find_freed(l) && !find_host(l))
+	else if (!find_live_piece(l) && !look_strayed(l) && !find_freed(l) && !find_host_memory(l))
 		look_near(l);
 }
 
@@ -251,4 +394,50 @@ void address_find(struct address *a, struct trace *t, const struct culprit *c, c
 	look_around(&l);
 	pieces_free(&l.torch);
 	pieces_free(&l.driver);
+}
+
+/* ---- facts --------------------------------------------------------------------------------------------- */
+
+static void set_address_line(struct casefile *f, enum fact_id id, const struct trace *t, const struct place *p)
+{
+	if (p->file)
+		fact_set_text(f, id, pool_printf(f->pool, "%s:%u", file_shown(p->file, trace_header(t)->cwd), p->line));
+}
+
+void address_facts(struct casefile *f, const struct trace *t, const struct address *a)
+{
+	const struct memory *m = a->block.known ? &a->block : &a->segment;
+
+	fact_set_text(f, FACT_address_in, a->in);
+	fact_set_flag(f, FACT_address_wraps, a->wraps);
+	fact_set_flag(f, FACT_address_wraps_sure, a->wraps_sure);
+	fact_set_flag(f, FACT_address_given, a->param_sure);
+	fact_set_flag(f, FACT_address_several, a->several);
+	fact_set_flag(f, FACT_address_traced, a->traced);
+	if (a->param >= 0)
+		fact_set_number(f, FACT_address_param, a->param);
+	if (a->param_byte >= 0)
+		fact_set_number(f, FACT_address_param_byte, a->param_byte);
+	if (a->device >= 0) {
+		fact_set_number(f, FACT_fault_device, a->device);
+		fact_set_flag(f, FACT_fault_device_sure, a->device_sure);
+	}
+	if (!m->known)
+		return;
+	fact_set_flag(f, FACT_address_torch, a->block.known);
+	fact_set_number(f, FACT_address_size, (double)m->size);
+	set_address_line(f, FACT_address_made, t, &m->made);
+	set_address_line(f, FACT_address_freed, t, &m->freed);
+	fact_set_flag(f, FACT_address_freed_after, m->freed_after);
+	if (m->device >= 0)
+		fact_set_number(f, FACT_address_device, m->device);
+	if (a->block.known && a->segment.known) {
+		fact_set_number(f, FACT_address_segment_size, (double)a->segment.size);
+		set_address_line(f, FACT_address_segment_made, t, &a->segment.made);
+		set_address_line(f, FACT_address_segment_freed, t, &a->segment.freed);
+	}
+	if (!strcmp(a->in, "near")) {
+		fact_set_text(f, FACT_address_side, a->past ? "past the end of" : "before");
+		fact_set_number(f, FACT_address_distance, (double)a->distance);
+	}
 }

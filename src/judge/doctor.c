@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "input/machine/observe.h"
 #include "judge/doctor_priv.h"
-#include "judge/verdict_priv.h"
+#include "judge/verdict.h"
 #include "rules/rules.h"
 
 static const struct { const char *id, *label, *needs; bool essential; } checks[] = {
@@ -107,8 +107,6 @@ static void judge_gpu(struct finding *x, const struct machine *m, size_t gpu, st
 {
 	*x = (struct finding){.f = pool_alloc(pool, sizeof(*x->f))};
 	case_init(x->f, pool);
-	fact_set_number(x->f, FACT_error_code, 0);
-	fact_set_text(x->f, FACT_error_text, "");
 	facts_of_machine(x->f, m, gpu);
 	rules_match_checks(&x->m, kb_get(), x->f, pool);
 	sort_matches(x);
@@ -270,6 +268,19 @@ struct doctor *doctor_judge(const struct machine *m)
 	make_lines(d, &worst);
 	make_verdict(d, &worst);
 	return d;
+}
+
+struct verdict *doctor_take_verdict(struct doctor *d)
+{
+	struct verdict *v = d->verdict;
+
+	pool_move(&v->pool, &d->pool);	/* the words of the checks are its evidence */
+	v->c = *d->facts;
+	v->c.pool = &v->pool;
+	d->verdict = NULL;
+	d->facts = NULL;
+	d->n_checks = 0;
+	return v;
 }
 
 void doctor_free(struct doctor *d)

@@ -25,6 +25,9 @@ struct doctor;
 struct doctor *doctor_judge(const struct machine *m);
 void doctor_free(struct doctor *d);
 
+/* The verdict alone, with the facts as its case; the caller owns it, and the doctor is done for. */
+struct verdict *doctor_take_verdict(struct doctor *d);
+
 const struct verdict *doctor_verdict(const struct doctor *d);
 const struct casefile *doctor_facts(const struct doctor *d);
 size_t doctor_checks(const struct doctor *d, const struct doctor_check **list);
@@ -34,9 +37,5 @@ const char *doctor_title(const struct doctor *d);
 
 /* 0 nothing wrong, 1 something found, 2 could not judge. */
 int doctor_exit(const struct doctor *d);
-
-/* Writers. `recommend`: also which PyTorch or driver to install, and why not the others. */
-void doctor_text(FILE *out, const struct doctor *d, const struct machine *m, const struct text_style *style, bool recommend);
-int doctor_json(FILE *out, const struct doctor *d, const struct machine *m, bool recommend);
 
 #endif

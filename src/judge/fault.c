@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which launch it was (see fault.h).
+ * A GPU core dump and the recording of its process (see fault.h).
  */
 #include "judge/fault.h"
 
 #include <string.h>
 
+#include "base/format.h"
 #include "base/str.h"
 #include "input/dump/culprit.h"
+#include "input/dump/observe.h"
+#include "input/recording/observe.h"
+#include "judge/address.h"
 #include "input/recording/suspects.h"
 #include "input/recording/place.h"
 #include "input/recording/trace.h"
@@ -118,4 +122,134 @@ void fault_find_launch(struct fault_launch *m, struct trace *t, const struct cul
 struct culprit *culprit_of_process(struct dump *d, const struct trace *t)
 {
 	return trace_header(t)->hang.flags & CW_HANG_TRIGGERED ? culprit_find_running(d) : culprit_find(d);
+}
+
+/* --- the dump and the recording together -------------------------------------------------------- */
+
+static const char *block_text(struct casefile *c)
+{
+	const char *made = fact_text(c, FACT_address_made);
+	char size[32];
+
+	format_bytes(size, sizeof(size), fact_number(c, FACT_address_size, 0));
+	return pool_printf(c->pool, "%s of %s%s%s", fact_true(c, FACT_address_torch) ? "a block of PyTorch's" :
+			   "an allocation", size, made[0] ? " made at " : "", made);
+}
+
+static const char *near_text(struct casefile *c, const char *block)
+{
+	const char *end = strcmp(fact_text(c, FACT_address_side), "before") ? "past its end" : "before it";
+	const char *who = fact_true(c, FACT_address_given) ? "the kernel has a pointer into" : "nearest to the address is";
+	char distance[32];
+
+	format_bytes(distance, sizeof(distance), fact_number(c, FACT_address_distance, 0));
+	if (fact_known(c, FACT_address_param))
+		return pool_printf(c->pool, "parameter %.0f points into %s; the address is %s %s",
+				   fact_number(c, FACT_address_param, 0), block, distance, end);
+	return pool_printf(c->pool, "%s %s; the address is %s %s", who, block, distance, end);
+}
+
+static void tell_address(struct casefile *c)
+{
+	const char *in = fact_text(c, FACT_address_in), *block, *freed = fact_text(c, FACT_address_freed);
+	const char *text = NULL;
+
+	if (!strcmp(in, "host"))
+		text = "the address lies in the process's own memory";
+	if (fact_known(c, FACT_address_size)) {
+		block = block_text(c);
+		if (!strcmp(in, "near"))
+			text = near_text(c, block);
+		else if (!strcmp(in, "freed"))
+			text = pool_printf(c->pool, "the address lies in %s, given back%s%s", block,
+					   !freed[0] ? "" : fact_true(c, FACT_address_freed_after) ? " after " : " at ", freed);
+		else if (!strcmp(in, "other-device"))
+			text = pool_printf(c->pool, "%s is on device %.0f; the kernel ran on device %.0f", block,
+					   fact_number(c, FACT_address_device, -1), fact_number(c, FACT_fault_device, -1));
+		else if (!strcmp(in, "live"))
+			text = pool_printf(c->pool, "the address lies in %s, which is live", block);
+	}
+	if (text)
+		case_evidence(c, "allocations", text);
+}
+
+static void fill_piece(struct casefile *c, const struct trace *t, struct piece_line *to, const struct memory *m)
+{
+	to->known = m->known;
+	to->address = m->addr;
+	to->size = m->size;
+	to->device = m->device;
+	to->made = line_of_place(c, t, &m->made);
+	to->freed = line_of_place(c, t, &m->freed);
+	to->freed_after = m->freed_after;
+}
+
+/* Whose memory it was. */
+static void join_address(struct casefile *c, const struct incident *i, struct trace *t, const struct culprit *k,
+			 const struct fault_launch *m)
+{
+	struct address a;
+
+	address_find(&a, t, k, i->lead, m);
+	if (k->fault == FAULT_ILLEGAL_ADDRESS)
+		dump_observe_thread(c, k, a.lane, a.threads);
+	address_facts(c, t, &a);
+	tell_address(c);
+	fill_piece(c, t, &c->block, &a.block);
+	fill_piece(c, t, &c->segment, &a.segment);
+}
+
+/* The lines that launched the kernel so: the first is shown, the others cannot be told apart from it. */
+static void join_lines(struct casefile *c, const struct trace *t, const struct culprit *k, const struct fault_launch *m)
+{
+	struct place lines[FAULT_LINES_MAX];
+
+	for (size_t n = 0; n < m->n; n++)
+		lines[n] = m->at[n].where;
+	if (k->fault == FAULT_ASSERT)
+		assert_facts_of_lines(c, t, lines, m->n);
+	if (m->replay.file)
+		c->line[LINE_replay] = line_of_place(c, t, &m->replay);
+	c->n_or = m->n - 1;
+	c->or = pool_alloc(c->pool, m->n * sizeof(*c->or));
+	for (size_t n = 1; n < m->n; n++)
+		c->or[n - 1] = line_of_place(c, t, &m->at[n].where);
+	for (size_t n = 0; m->n > 1 && n < m->n; n++)
+		case_evidence(c, "launch", pool_printf(c->pool, "this kernel was launched so at %s:%u",
+						       file_shown(m->at[n].where.file, trace_header(t)->cwd), m->at[n].where.line));
+}
+
+void join_dump(struct casefile *c, const struct incident *i, struct trace *t, const struct culprit *k, struct scene *s)
+{
+	const char *before;
+	struct fault_launch m;
+
+	dump_observe_fault(c, k);
+	before = case_observer(c, DUMP_OBSERVER);
+	fault_find_launch(&m, t, k, i->lead);
+	join_address(c, i, t, k, &m);
+	fact_set_number(c, FACT_fault_lines, (double)m.n);
+	if (i->hang) {
+		fact_set_flag(c, FACT_hang_launch, m.newest != NULL);
+		fact_set_text(c, FACT_hang_kernel, fact_text_or_null(c, FACT_kernel_short));
+	}
+	if (m.newest) {
+		fact_set_number(c, FACT_kernel_stream, (double)m.newest->stream);
+		fact_set_number(c, FACT_kernel_shared, m.newest->shared);
+	}
+	if (m.n) {
+		join_lines(c, t, k, &m);
+		m.at[0].noticed = s->noticed;
+		*s = m.at[0];
+	}
+	case_observer(c, before);
+}
+
+bool fault_has_launch(struct trace *t, const struct culprit *k)
+{
+	const struct cw_failure end = {.ticks = UINT64_MAX, .last_ticks = UINT64_MAX};
+	struct fault_launch m;
+
+	fault_find_launch(&m, t, k, &end);
+	return m.newest != NULL;
 }

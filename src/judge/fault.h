@@ -35,4 +35,10 @@ struct culprit *culprit_of_process(struct dump *d, const struct trace *t);
 void fault_find_launch(struct fault_launch *m, struct trace *t, const struct culprit *c,
 		       const struct cw_failure *noticed);
 
+/* Was this kernel launched so at any time? */
+bool fault_has_launch(struct trace *t, const struct culprit *k);
+
+/* What both tell of the fault, into the case; the scene becomes that of the launch. */
+void join_dump(struct casefile *c, const struct incident *i, struct trace *t, const struct culprit *k, struct scene *s);
+
 #endif

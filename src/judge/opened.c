@@ -14,6 +14,7 @@
 #include "input/recording/recording.h"
 #include "input/dump/culprit.h"
 #include "judge/fault.h"
+#include "judge/process.h"
 #include "judge/verdict.h"
 #include "input/recording/trace.h"
 #include "base/banned.h"
@@ -50,9 +51,9 @@ void opened_release(struct opened *o, struct recorded_process *p)
 	trace_free(o->trace);
 }
 
-struct verdict *opened_judge(const struct opened *o, const struct recorded_process *p)
+struct verdict *opened_judge_and(const struct opened *o, const struct recorded_process *p, const struct process_also *also)
 {
-	struct verdict *v = verdict_of_process(o->trace, &p->end);
+	struct verdict *v = verdict_of_process_and(o->trace, &p->end, also);
 	json_t *stored = strcmp(verdict_cause(v), "none") != 0 ? recording_verdict(p) : NULL;
 
 	if (stored)
@@ -61,13 +62,7 @@ struct verdict *opened_judge(const struct opened *o, const struct recorded_proce
 	return v;
 }
 
-bool file_is_dump(const char *path)
+struct verdict *opened_judge(const struct opened *o, const struct recorded_process *p)
 {
-	unsigned char head[64];
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(head, 1, sizeof(head), f) : 0;
-
-	if (f)
-		fclose(f);
-	return dump_is_dump(head, n);
+	return opened_judge_and(o, p, NULL);
 }

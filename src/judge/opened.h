@@ -9,6 +9,7 @@
 struct culprit;
 struct dump;
 struct err;
+struct process_also;
 struct recorded_process;
 struct trace;
 struct verdict;
@@ -23,10 +24,8 @@ struct opened {
 int opened_read(struct opened *o, struct recorded_process *p, struct err *e);
 void opened_release(struct opened *o, struct recorded_process *p);
 
-/* The verdict on it. What the doctor found when the program ended is kept: the machine may be another one by now. */
+/* The verdict on it, with what other inputs add (judge/process.h; may be NULL). What the doctor found when the program ended is kept: the machine may be another one by now. */
+struct verdict *opened_judge_and(const struct opened *o, const struct recorded_process *p, const struct process_also *also);
 struct verdict *opened_judge(const struct opened *o, const struct recorded_process *p);
-
-/* Is the file a GPU core dump, by its first bytes? */
-bool file_is_dump(const char *path);
 
 #endif

@@ -1,24 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Judges a process: which of its incidents ended it, which were handled; and joins the verdicts of a run.
+ * Makes verdicts: rules over a case, then what the cause's file says; and joins those of a run.
  */
+#include "judge/verdict.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "case/message.h"
-#include "formats/xid.h"
-#include "probe/ram.h"
-#include "probe/usage.h"
-#include "judge/verdict_priv.h"
-#include "input/recording/place.h"
-#include "input/recording/trace.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "case/assert.h"
+#include "cuwhy/format.h"
+#include "input/dump/observe.h"
+#include "input/snapshot/observe.h"
+#include "input/text/observe.h"
 
-#define NOTES_MAX 16
+_Static_assert((int)SURE_CERTAIN == (int)KB_CERTAIN && (int)SURE_POSSIBLE == (int)KB_POSSIBLE, "one scale of certainty");
+
+#define CANDIDATES_MAX 8
 
 const char *certainty_word(enum certainty c)
 {
-	static const char *const words[] = { "possible", "likely", "certain" };
+	static const char *const words[] = {"possible", "likely", "certain"};
 
 	return words[c];
+}
+
+struct verdict *verdict_new(const char *cause)
+{
+	struct verdict *v = xcalloc(1, sizeof(*v));
+
+	case_init(&v->c, &v->pool);
+	v->cause = kb_find(kb_get(), cause);
+	if (!v->cause)
+		BUG("a cause without a file");
+	v->title = v->cause->title;
+	v->rank = CW_UNKNOWN;
+	v->exit = -1;
+	v->sure = SURE_CERTAIN;
+	return v;
 }
 
 static void free_list(struct verdict *v)
@@ -42,207 +61,120 @@ void verdict_free(struct verdict *v)
 	free(v);
 }
 
-static void fill_process(struct verdict *v, const struct trace *t, const struct process_end *end)
+void verdict_append(struct verdict **list, struct verdict *v)
 {
-	const struct cw_header *h = t ? trace_header(t) : NULL;
-
-	v->pid = end->pid ? end->pid : h ? h->pid : 0;
-	v->ppid = end->ppid ? end->ppid : h ? h->ppid : 0;
-	v->rank = h ? h->rank : CW_UNKNOWN;
-	v->ended_ns = h && h->exit_known ? h->exit_mono_ns : end->ended_ns;
-	v->exit_known = end->status_known;
-	v->exit = end->status_known ? end->exit : -1;
-	v->signal = end->status_known ? end->signal : 0;
-	if (!end->status_known && h && h->exit_known) {
-		v->exit_known = true;
-		v->exit = (int)(h->exit_status & 0xff);
-	}
-	if (end->command)
-		v->command = pool_strdup(&v->pool, end->command);
-	else if (h && h->cmdline[0])
-		v->command = pool_strdup(&v->pool, h->cmdline);
+	while (*list)
+		list = &(*list)->next;
+	*list = v;
 }
 
-/* The exception that reached the top; the recording does not live as long as the verdict. */
-static void fill_exception(struct verdict *v, const struct incidents *all)
+/* --- words -------------------------------------------------------------------------------------- */
+
+static void say(struct pool *pool, struct said **list, const char *source, const char *text, const char *command)
 {
-	if (!all->n_python)
+	struct said *s = pool_alloc(pool, sizeof(*s));
+
+	*s = (struct said){.source = source, .text = text, .command = command};
+	while (*list)
+		list = &(*list)->next;
+	*list = s;
+}
+
+void verdict_evidence(struct verdict *v, const char *source, const char *text)
+{
+	say(&v->pool, &v->evidence, source, text, NULL);
+}
+
+void verdict_take_evidence(struct verdict *v)
+{
+	struct said **tail = &v->evidence;
+
+	while (*tail)
+		tail = &(*tail)->next;
+	*tail = v->c.evidence;
+	v->c.evidence = NULL;
+}
+
+static void add_why(void *arg, const char *text, const char *command)
+{
+	struct verdict *v = arg;
+
+	say(&v->pool, &v->why, NULL, text, command);
+}
+
+static void add_fix(void *arg, const char *text, const char *command)
+{
+	struct verdict *v = arg;
+
+	say(&v->pool, &v->fix, NULL, text, command);
+}
+
+void verdict_of_cause(struct verdict *v, const struct match *m, const struct casefile *c)
+{
+	if (m) {
+		v->cause = m->cause;
+		v->sure = (enum certainty)m->sure;
+		v->because = m->because ? pool_strdup(&v->pool, m->because) : NULL;
+	}
+	v->title = cause_headline(v->cause, c, &v->pool);
+	advice_each(v->cause->why, c, &v->pool, add_why, v);
+	advice_each(v->cause->fix, c, &v->pool, add_fix, v);
+}
+
+/* --- rules -------------------------------------------------------------------------------------- */
+
+static bool evidence_is_told(const struct verdict *v, const char *text)
+{
+	for (const struct said *s = v->evidence; s; s = s->next)
+		if (strcmp(s->text, text) == 0)
+			return true;
+	return false;
+}
+
+/* A line of a text that the rule rests on. */
+static void tell_hit(void *arg, const char *words)
+{
+	struct verdict *v = arg;
+	const struct text_hit *hit = v->c.says(v->c.says_arg, words);
+	char *text;
+
+	if (!hit)
 		return;
-	v->end_type = pool_strdup(&v->pool, all->python[0]->what);
-	v->end_text = pool_strdup(&v->pool, all->python[0]->text);
+	text = pool_printf(&v->pool, "%s line %llu: %.*s", hit->file, (unsigned long long)hit->line, TEXT_SHOWN_MAX, hit->text);
+	if (evidence_is_told(v, text))
+		return;
+	verdict_evidence(v, TEXT_OBSERVER, text);
+	if (hit->line != (uint64_t)fact_number(&v->c, FACT_text_line, 0))
+		add_why(v, text, NULL);
 }
 
-/* The dump was written when the kernel faulted, which may be long before the program noticed. */
-static void fill_time(struct verdict *v, const struct trace *t, const struct process_end *end)
+/* The rule's reason leads, then what was observed, then the lines of a text that the rule rests on. */
+static void fill_evidence(struct verdict *v)
 {
-	const struct cw_header *h = trace_header(t);
-	uint64_t since = end->fault_real_ns - h->start_realtime_ns;
-
-	if (end->fault_real_ns > h->start_realtime_ns && h->clock0.mono_ns + since < v->time_ns)
-		v->time_ns = h->clock0.mono_ns + since;
+	if (v->because)
+		verdict_evidence(v, "rule", v->because);
+	verdict_take_evidence(v);
+	if (v->c.says && v->n_candidates && v->candidates[0].when)
+		expr_says(v->candidates[0].when->expr, false, tell_hit, v);
 }
 
-static bool ended_well(const struct verdict *v)
+void verdict_judge(struct verdict *v)
 {
-	return v->exit_known && v->exit == 0 && !v->signal;
+	struct matches m;
+
+	assert_facts_complete(&v->c);
+	rules_match(&m, kb_get(), &v->c, &v->pool);
+	v->candidates = m.list;
+	v->n_candidates = m.n < CANDIDATES_MAX ? m.n : CANDIDATES_MAX;
+	v->unchecked = pool_alloc(&v->pool, (m.n_unchecked + 1) * sizeof(*v->unchecked));
+	for (size_t k = 0; k < m.n_unchecked; k++)
+		v->unchecked[v->n_unchecked++] = m.unchecked[k]->id;
+	v->sure = SURE_POSSIBLE;
+	verdict_of_cause(v, m.n ? &m.list[0] : NULL, &v->c);
+	fill_evidence(v);
 }
 
-/* Words of PyTorch or Python alone are a CUDA failure only when a rule knows them or they name CUDA. */
-static bool is_ours(const struct incident *i, const struct verdict *v)
-{
-	if (!i->python_only && !i->check_only)
-		return true;
-	return v->n_candidates > 0 || (v->text && message_is_cuda(v->text));
-}
-
-/* What PyTorch refused and the program survived is no CUDA failure, unless its words say CUDA; nor is a machine without
- * GPU, where the program does without. */
-static bool is_note(const struct incident *i, const struct trace *t)
-{
-	if (incident_no_gpu(i, t))
-		return false;
-	if (i->check_only)
-		return message_is_cuda(i->lead->text);
-	return !i->benign && !i->python_only;
-}
-
-#define SAMPLE_NS 2000000000u	/* samples are a second apart at most, and take a moment */
-
-static bool is_of(uint64_t sampled, const struct incident *i, const struct trace *t)
-{
-	uint64_t last = trace_header(t)->clock0.mono_ns + trace_ns(t, i->lead->last_ticks), first = i->lead->mono_ns;
-
-	return sampled >= first && sampled <= (last > first ? last : first) + SAMPLE_NS;
-}
-
-/* The newest sample is kept: an earlier failure has it only when it was taken then. */
-static void add_samples(struct incident *i, const struct trace *t, const struct process_end *end)
-{
-	if (end->usage && is_of(end->usage->mono_ns, i, t))
-		i->usage = end->usage;
-	if (end->ram && is_of(end->ram->mono_ns, i, t))
-		i->ram = end->ram;
-}
-
-static void add_notes(struct verdict *main, const struct incidents *all, const struct incident *fatal,
-		      struct trace *t, const struct process_end *end)
-{
-	size_t n = 0;
-
-	for (size_t k = 0; k < all->n && n < NOTES_MAX; k++) {
-		struct incident *i = &all->list[k];
-		struct verdict *note;
-
-		if (i == fatal || !is_note(i, t))
-			continue;
-		add_samples(i, t, end);
-		note = verdict_of_incident(i, t, i->hang || i->sticky ? end->fault : NULL);
-		if (!is_ours(i, note)) {
-			verdict_free(note);
-			continue;
-		}
-		fill_process(note, t, end);
-		verdict_append(&main->notes, note);
-		n++;
-	}
-}
-
-/* The simulated GPU has no Xids, and those of a real one beside it are no business of the program. */
-static const struct xid_log *log_of(const struct trace *t, const struct process_end *end)
-{
-	static const struct xid_log nothing = {.readable = true};
-
-	return trace_header(t)->sim ? &nothing : end->xids;
-}
-
-static void add_xid(struct verdict *v, const struct incident *i, const struct trace *t)
-{
-	int about = -1;
-	const struct xid *x = incident_xid(i, t, &about);
-
-	if (x)
-		verdict_evidence(v, "kernel-log", pool_strdup(&v->pool, x->text));
-	else if (i->xids && i->xids->readable && i->xids->lost)
-		verdict_evidence(v, "kernel-log", "parts of the kernel log were overwritten before they could be read");
-	else if (i->xids && !i->xids->readable)
-		verdict_evidence(v, "kernel-log", "the kernel log could not be read: a hardware error would not be seen");
-}
-
-/* --- programs that found no CUDA --------------------------------------------------------------- */
-
-static bool speaks_of_gpus(const char *text)
-{
-	return text && (message_is_cuda(text) || strstr(text, "cuda") || strstr(text, "CUDA") || strstr(text, "GPU"));
-}
-
-/* The words of the exception that ended it, or the line that raised it; or nothing is known of why it ended. */
-static bool ended_for_lack_of_cuda(const struct incidents *all, const struct trace *t, struct pool *pool)
-{
-	const struct cw_failure *e = all->n_python ? all->python[0] : NULL;
-	struct place p;
-
-	if (!e || speaks_of_gpus(e->text))
-		return true;
-	return e->stack && place_of_stack(t, e->stack, &p) && speaks_of_gpus(place_source(&p, trace_header(t)->cwd, pool));
-}
-
-/* CUDA did not start, the program asked for it and ended badly: that is no failure that it handled. */
-static struct incident *no_cuda_at_start(struct incidents *all, const struct trace *t, struct pool *pool)
-{
-	static const uint32_t codes[] = {34, 35, 100, 802, 803, 804, 805, 806, 807, 999};
-	const struct cw_header *h = trace_header(t);
-
-	if (h->device_count != CW_UNKNOWN && h->device_count != 0)
-		return NULL;
-	for (size_t k = 0; k < all->n; k++)
-		for (size_t c = 0; c < sizeof(codes) / sizeof(codes[0]); c++)
-			if (all->list[k].code == codes[c] && !all->list[k].sticky)
-				return ended_for_lack_of_cuda(all, t, pool) ? &all->list[k] : NULL;
-	return NULL;
-}
-
-struct verdict *verdict_of_process(struct trace *t, const struct process_end *end)
-{
-	struct verdict *v = verdict_new("none"), *found = NULL;
-	struct incidents all = { 0 };
-	struct incident *fatal = NULL, *hang;
-
-	fill_process(v, t, end);
-	if (!t)
-		return v;
-	incidents_collect(&all, t, &v->pool);
-	hang = incidents_hang(&all, t, &v->pool);
-	if (!ended_well(v))
-		fatal = hang ? hang : incidents_fatal(&all, t, v->signal);
-	if (!ended_well(v) && !v->signal && v->exit_known && (!fatal || fatal->python_only)) {
-		struct incident *start = no_cuda_at_start(&all, t, &v->pool);
-
-		fatal = start ? start : fatal;
-	}
-	if (fatal) {
-		fatal->usage = end->usage;
-		fatal->ram = end->ram;
-		fatal->xids = xid_matters(fatal->code) ? log_of(t, end) : NULL;
-		found = verdict_of_incident(fatal, t, fatal->sticky ? end->fault : NULL);
-		add_xid(found, fatal, t);
-	}
-	if (found && !is_ours(fatal, found)) {
-		verdict_free(found);
-		found = NULL;
-	}
-	if (found) {
-		fill_process(found, t, end);
-		found->own = !fatal->python_only && !fatal->check_only;
-	}
-	if (found && fatal->sticky && end->fault)
-		fill_time(found, t, end);
-	fill_exception(found ? found : v, &all);
-	add_notes(found ? found : v, &all, fatal, t, end);
-	if (!found)
-		return v;
-	verdict_free(v);
-	return found;
-}
+/* --- reading ------------------------------------------------------------------------------------ */
 
 const char *verdict_cause(const struct verdict *v)
 {
@@ -273,7 +205,7 @@ uint64_t verdict_time_ns(const struct verdict *v)
 	return v->time_ns;
 }
 
-static bool failed(const struct verdict *v)
+bool verdict_failed(const struct verdict *v)
 {
 	return strcmp(v->cause->id, "none") != 0;
 }
@@ -281,9 +213,9 @@ static bool failed(const struct verdict *v)
 /* Failures before none; then those that tell of somebody else's death last; then by time. */
 static bool comes_before(const struct verdict *x, const struct verdict *y)
 {
-	if (failed(x) != failed(y))
-		return failed(x);
-	if (!failed(x))
+	if (verdict_failed(x) != verdict_failed(y))
+		return verdict_failed(x);
+	if (!verdict_failed(x))
 		return false;
 	if (victim_speaks(x) != victim_speaks(y))
 		return victim_speaks(y);
@@ -320,7 +252,7 @@ struct verdict *verdict_join(struct verdict **list, size_t n)
 	for (size_t i = 1; i < n; i++)
 		verdict_blame(list[i], list, n);
 	for (size_t i = 1; i < n; i++) {
-		if (failed(list[i]) || list[i]->victim_of) {
+		if (verdict_failed(list[i]) || list[i]->victim_of) {
 			verdict_append(&first->others, list[i]);
 		} else {
 			move_notes(first, list[i]);
@@ -328,4 +260,55 @@ struct verdict *verdict_join(struct verdict **list, size_t n)
 		}
 	}
 	return first;
+}
+
+/* --- several inputs ----------------------------------------------------------------------------- */
+
+static int weight(const struct verdict *v)
+{
+	if (!strcmp(v->cause->id, "none"))
+		return -2;
+	if (!strcmp(v->cause->id, "unknown"))
+		return -1;
+	return (int)v->sure * 2 + !case_is_from(&v->c, TEXT_OBSERVER);	/* what was recorded beats what was said */
+}
+
+struct verdict *verdict_combine(struct verdict **list, size_t n)
+{
+	size_t best = 0;
+
+	for (size_t i = 1; i < n; i++)
+		if (weight(list[i]) > weight(list[best]))
+			best = i;
+	for (size_t i = 0; i < n; i++) {
+		if (i == best)
+			continue;
+		if (weight(list[i]) == -2)
+			verdict_free(list[i]);
+		else
+			verdict_append(&list[best]->others, list[i]);
+	}
+	return list[best];
+}
+
+/* --- a dump, a snapshot ------------------------------------------------------------------------- */
+
+struct verdict *verdict_of_dump(const struct culprit *k)
+{
+	struct verdict *v = verdict_new("unknown");
+
+	dump_observe(&v->c, k);
+	verdict_judge(v);
+	return v;
+}
+
+struct verdict *verdict_of_snapshot(const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d)
+{
+	struct verdict *v = verdict_new(d->oom.found ? "unknown" : "none");
+
+	if (!d->oom.found)
+		return v;
+	snapshot_observe(&v->c, s, l, d);
+	verdict_judge(v);
+	return v;
 }

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "judge/verdict_priv.h"
+#include "judge/verdict.h"
 
 enum victim_where { VICTIM_TYPE, VICTIM_TEXT };
 enum victim_who { VICTIM_ANY, VICTIM_KIN };
@@ -94,10 +94,4 @@ bool verdict_blame(struct verdict *v, struct verdict *const *list, size_t n)
 	v->victim_why = why;
 	v->title = pool_printf(&v->pool, "process %u failed because process %u did: %s", v->pid, of->pid, why);
 	return true;
-}
-
-void report_victim(FILE *out, const struct verdict *v)
-{
-	if (v->victim_of)
-		fprintf(out, "cuwhy: %s\n", v->title);
 }

@@ -5,7 +5,6 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -42,7 +41,7 @@ static const struct { void *where; const char *name[2]; } functions[] = {
 	{&cu.peer, {"cuDeviceCanAccessPeer"}},
 };
 
-static bool load(probe_tell tell, struct cuda_library *l)
+static bool cuda_load(probe_tell tell, struct cuda_library *l)
 {
 	struct probe_message m = {.word = PROBE_NO_CUDA};
 	void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL), *f;
@@ -128,7 +127,7 @@ bool cuda_ask(probe_tell tell)
 	struct probe_message m = {.word = PROBE_CUDA, .library = {.init = -1, .version = -1, .count = -1}}, one;
 	int n = 0;
 
-	if (!load(tell, &m.library))
+	if (!cuda_load(tell, &m.library))
 		return false;
 	if (cu.version && cu.version(&n) == SUCCESS)
 		m.library.version = n;

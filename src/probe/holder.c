@@ -17,7 +17,6 @@
 
 #include "base/buf.h"
 #include "base/proc.h"
-#include "base/str.h"
 #include "base/banned.h"
 
 #define FIRST_PID_NAMESPACE	"pid:[4026531836]"	/* PROC_PID_INIT_INO of the kernel */
@@ -33,7 +32,7 @@ bool holder_pids_are_ours(void)
 	return strcmp(name, FIRST_PID_NAMESPACE) == 0;
 }
 
-static int open_file(uint32_t pid, const char *what)
+static int open_proc(uint32_t pid, const char *what)
 {
 	char path[64];
 
@@ -45,7 +44,7 @@ static int open_file(uint32_t pid, const char *what)
 static int uses_driver(uint32_t pid)
 {
 	static const char *const marks[] = {"/dev/nvidia", "libcuda.so", "libnvidia-"};
-	int fd = open_file(pid, "maps"), rc, yes = 0;
+	int fd = open_proc(pid, "maps"), rc, yes = 0;
 	struct buf b;
 	size_t i;
 
@@ -62,7 +61,7 @@ static int uses_driver(uint32_t pid)
 	return yes;
 }
 
-static enum holder_state state_of(uint32_t pid, bool pids_are_ours)
+static enum holder_state holder_state_of(uint32_t pid, bool pids_are_ours)
 {
 	char state = proc_state((pid_t)pid);
 	int driver;
@@ -78,7 +77,7 @@ static enum holder_state state_of(uint32_t pid, bool pids_are_ours)
 	return state == 'Z' || state == 'X' ? HOLDER_ZOMBIE : HOLDER_RUNNING;
 }
 
-static bool is_own(uint32_t pid)
+static bool is_own_user(uint32_t pid)
 {
 	char path[64];
 	struct stat st;
@@ -90,7 +89,7 @@ static bool is_own(uint32_t pid)
 /* Arguments end with a NUL each; a program may also have written over them. */
 static void read_command(struct gpu_holder *h, const char *what)
 {
-	int fd = open_file(h->pid, what);
+	int fd = open_proc(h->pid, what);
 	ssize_t n = fd >= 0 ? read(fd, h->command, sizeof(h->command) - 1) : 0, i;
 
 	if (fd >= 0)
@@ -108,10 +107,10 @@ void holder_look(struct gpu_holder *h, bool pids_are_ours)
 {
 	h->command[0] = '\0';
 	h->own_user = 0;
-	h->state = h->pid ? state_of(h->pid, pids_are_ours) : HOLDER_UNKNOWN;
+	h->state = h->pid ? holder_state_of(h->pid, pids_are_ours) : HOLDER_UNKNOWN;
 	if (h->state != HOLDER_RUNNING && h->state != HOLDER_ZOMBIE)
 		return;
-	h->own_user = is_own(h->pid);
+	h->own_user = is_own_user(h->pid);
 	read_command(h, "cmdline");
 	if (!h->command[0])
 		read_command(h, "comm");

@@ -39,7 +39,9 @@ struct probe_message {
 
 typedef void (*probe_tell)(const struct probe_message *m);
 
-/* Asks libcuda and tells what it learns as it learns it. False when it could not be loaded, which it told, too. */
+/* Both tell what they learn as they learn it; only the probe calls them, because a driver may hang or crash in them. False
+ * when the library could not be used at all, which they told, too. */
+bool nvml_ask(probe_tell tell, bool details);	/* every GPU and its processes; `details`: also struct gpu_details */
 bool cuda_ask(probe_tell tell);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NVML by way of dlopen (see nvml.h). Facts about it, from NVIDIA's "NVML API Reference Guide" unless said otherwise:
+ * NVML (libnvidia-ml.so.1) by way of dlopen: every GPU, its processes and its state. Facts about it, from NVIDIA's "NVML API Reference Guide" unless said otherwise:
  *
  *  - nvmlMemory_v2_t wants `version` = sizeof | 2 << 24. Whether its `used` includes `reserved` differs between the
  *    guide of R525 (yes) and what nvidia-smi prints, so `used` is not read: what is neither free nor reserved is used.
@@ -9,7 +9,7 @@
  *    did the driver write into a buffer that was filled before?
  *  - usedGpuMemory is all ones where it is not available.
  */
-#include "probe/nvml.h"
+#include "probe/message.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -18,7 +18,6 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "probe/details.h"
 #include "base/banned.h"
 
 #define LIBRARY "libnvidia-ml.so.1"
@@ -38,6 +37,14 @@ struct nvml_pci {
 	char legacy[16];
 	unsigned int domain, bus, device, device_id, subsystem_id;
 	char bus_id[32];
+};
+
+/* nvmlGpuFabricInfo_t, with room behind it: it has grown before. */
+struct fabric {
+	unsigned char cluster[16];
+	int status;
+	unsigned int clique;
+	unsigned char state, more[39];
 };
 
 _Static_assert(sizeof(struct nvml_memory_v2) == 40, "NVML's layout");
@@ -61,6 +68,17 @@ static struct {
 	int (*version)(char *, unsigned int);
 	int (*cuda)(int *);
 	const char *(*error)(int);
+	/* of a GPU's state: older drivers have fewer of them */
+	int (*capability)(nvml_device, int *, int *);
+	int (*compute_mode)(nvml_device, unsigned int *);
+	int (*mig_count)(nvml_device, unsigned int *);
+	int (*mig_device)(nvml_device, unsigned int, nvml_device *);
+	int (*ecc)(nvml_device, unsigned int *, unsigned int *);
+	int (*ecc_errors)(nvml_device, unsigned int, unsigned int, unsigned long long *);
+	int (*remapped)(nvml_device, unsigned int *, unsigned int *, unsigned int *, unsigned int *);
+	int (*retired)(nvml_device, unsigned int *);
+	int (*persistence)(nvml_device, unsigned int *);
+	int (*fabric)(nvml_device, struct fabric *);
 } nvml;
 
 static const struct { void *where; const char *name[3]; } functions[] = {
@@ -83,6 +101,16 @@ static const struct { void *where; const char *name[3]; } functions[] = {
 	{&nvml.version, {"nvmlSystemGetNVMLVersion"}},
 	{&nvml.cuda, {"nvmlSystemGetCudaDriverVersion_v2", "nvmlSystemGetCudaDriverVersion"}},
 	{&nvml.error, {"nvmlErrorString"}},
+	{&nvml.capability, {"nvmlDeviceGetCudaComputeCapability"}},
+	{&nvml.compute_mode, {"nvmlDeviceGetComputeMode"}},
+	{&nvml.mig_count, {"nvmlDeviceGetMaxMigDeviceCount"}},
+	{&nvml.mig_device, {"nvmlDeviceGetMigDeviceHandleByIndex"}},
+	{&nvml.ecc, {"nvmlDeviceGetEccMode"}},
+	{&nvml.ecc_errors, {"nvmlDeviceGetTotalEccErrors"}},
+	{&nvml.remapped, {"nvmlDeviceGetRemappedRows"}},
+	{&nvml.retired, {"nvmlDeviceGetRetiredPagesPendingStatus"}},
+	{&nvml.persistence, {"nvmlDeviceGetPersistenceMode"}},
+	{&nvml.fabric, {"nvmlDeviceGetGpuFabricInfo"}},
 };
 
 /* --- telling ---------------------------------------------------------------------------------- */
@@ -104,7 +132,7 @@ static void tell_refusal(probe_tell tell, const char *what, int code)
 	tell(&m);
 }
 
-static bool load(probe_tell tell)
+static bool nvml_load(probe_tell tell)
 {
 	void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL), *f;
 	size_t i, k;
@@ -118,7 +146,6 @@ static bool load(probe_tell tell)
 			f = dlsym(lib, functions[i].name[k]);
 		memcpy(functions[i].where, &f, sizeof(f));
 	}
-	details_load(lib);
 	if (nvml.init && nvml.count && nvml.device)
 		return true;
 	tell_text(tell, PROBE_NO_LIBRARY, LIBRARY " has not the functions of NVML");
@@ -163,6 +190,89 @@ static void ask_card(nvml_device d, uint32_t index, struct gpu_card *c)
 	if (nvml.mig && nvml.mig(d, &now, &later) == NVML_SUCCESS)
 		c->mig = now == 1;
 	ask_memory(d, c);
+}
+
+/* --- its state ---------------------------------------------------------------------------------- */
+
+enum { UNCORRECTED = 1, VOLATILE = 0, AGGREGATE = 1, MIG_DEVICES_MAX = 64 };
+
+static int64_t ask_one(int (*f)(nvml_device, unsigned int *), nvml_device device)
+{
+	unsigned int value = 0;
+
+	return f && f(device, &value) == 0 ? (int64_t)value : -1;
+}
+
+static void ask_two(int (*f)(nvml_device, unsigned int *, unsigned int *), nvml_device device, int64_t *now, int64_t *later)
+{
+	unsigned int a = 0, b = 0;
+
+	if (!f || f(device, &a, &b) != 0)
+		return;
+	*now = a;
+	*later = b;
+}
+
+static int64_t ask_errors(nvml_device device, unsigned int which)
+{
+	unsigned long long n = 0;
+
+	return nvml.ecc_errors && nvml.ecc_errors(device, UNCORRECTED, which, &n) == 0 && n <= INT64_MAX ? (int64_t)n : -1;
+}
+
+static int64_t count_mig_devices(nvml_device device)
+{
+	int64_t most = ask_one(nvml.mig_count, device), n = 0;
+	nvml_device instance;
+
+	if (most < 0 || !nvml.mig_device)
+		return -1;
+	for (unsigned int i = 0; i < most && i < MIG_DEVICES_MAX; i++)
+		n += nvml.mig_device(device, i, &instance) == 0;
+	return n;
+}
+
+static void ask_rows(nvml_device device, struct gpu_details *d)
+{
+	unsigned int corrected = 0, uncorrected = 0, pending = 0, failed = 0;
+
+	if (!nvml.remapped || nvml.remapped(device, &corrected, &uncorrected, &pending, &failed) != 0)
+		return;
+	d->remapped = uncorrected;
+	d->remap_pending = pending != 0;
+	d->remap_failed = failed != 0;
+}
+
+static void ask_fabric(nvml_device device, struct gpu_details *d)
+{
+	struct fabric f = {.state = 0};
+
+	if (!nvml.fabric || nvml.fabric(device, &f) != 0)
+		return;
+	d->fabric_state = f.state;
+	d->fabric_status = f.status;
+}
+
+static void ask_details(nvml_device device, struct gpu_details *d)
+{
+	int major = 0, minor = 0;
+
+	gpu_details_unknown(d);
+	if (nvml.capability && nvml.capability(device, &major, &minor) == 0) {
+		d->cc_major = major;
+		d->cc_minor = minor;
+	}
+	d->compute_mode = ask_one(nvml.compute_mode, device);
+	ask_two(nvml.mig, device, &d->mig, &d->mig_pending);
+	if (d->mig == 1)
+		d->mig_devices = count_mig_devices(device);
+	ask_two(nvml.ecc, device, &d->ecc, &d->ecc_pending);
+	d->ecc_volatile = ask_errors(device, VOLATILE);
+	d->ecc_aggregate = ask_errors(device, AGGREGATE);
+	ask_rows(device, d);
+	d->retire_pending = ask_one(nvml.retired, device);
+	d->persistence = ask_one(nvml.persistence, device);
+	ask_fabric(device, d);
 }
 
 /* --- its processes ---------------------------------------------------------------------------- */
@@ -248,7 +358,7 @@ static void ask_gpu(uint32_t index, uint32_t gpu, nvml_device d, probe_tell tell
 	tell(&m);
 	if (details) {
 		m = (struct probe_message){.word = PROBE_DETAILS, .gpu = gpu};
-		details_ask(d, &m.details);
+		ask_details(d, &m.details);
 		tell(&m);
 	}
 	all = ask_holders(d, gpu, nvml.compute, HOLDER_COMPUTE, tell);
@@ -280,7 +390,7 @@ bool nvml_ask(probe_tell tell, bool details)
 	nvml_device d;
 	int rc;
 
-	if (!load(tell))
+	if (!nvml_load(tell))
 		return false;
 	rc = nvml.init();
 	if (rc != NVML_SUCCESS) {

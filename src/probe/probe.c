@@ -36,7 +36,7 @@
 
 /* --- starting it ------------------------------------------------------------------------------ */
 
-static void become(const char *path, const char *mode, int out)
+static void become_probe(const char *path, const char *mode, int out)
 {
 	char name[] = PROGRAM, what[16] = "", *argv[] = {name, mode ? what : NULL, NULL};
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -75,7 +75,7 @@ void probe_start_as(struct probe *p, const char *mode, uint64_t limit_ns)
 	if (path && pipe2(fds, O_CLOEXEC) == 0) {
 		p->pid = fork();
 		if (p->pid == 0)
-			become(path, mode, fds[1]);
+			become_probe(path, mode, fds[1]);
 		close(fds[1]);
 		p->fd = fds[0];
 		fcntl(p->fd, F_SETFL, O_NONBLOCK);
@@ -144,7 +144,7 @@ static void end_strings(struct probe_message *m)
 }
 
 /* False after the last one. */
-static bool take(struct gpu_usage *u, struct probe_message *m)
+static bool take_usage(struct gpu_usage *u, struct probe_message *m)
 {
 	switch (m->word) {
 	case PROBE_DRIVER:
@@ -191,8 +191,10 @@ static bool take_cuda(struct cuda_answer *a, const struct probe_message *m)
 		a->library = m->library;
 		return true;
 	case PROBE_CUDA_DEVICE:
-		if (a->n < CUDA_DEVICES_MAX)
-			*cuda_answer_add(a) = m->device;
+		if (a->n == CUDA_DEVICES_MAX)
+			return true;
+		a->device = xgrow(a->device, a->n, &a->cap, sizeof(*a->device));
+		a->device[a->n++] = m->device;
 		return true;
 	case PROBE_NO_CUDA:
 		a->trouble = USAGE_NO_LIBRARY;
@@ -212,14 +214,14 @@ static bool read_told(struct gpu_usage *u, struct cuda_answer *a, const struct b
 	for (at = 0; at + sizeof(m) <= b->len; at += sizeof(m)) {
 		memcpy(&m, b->data + at, sizeof(m));
 		end_strings(&m);
-		if (u ? !take(u, &m) : !take_cuda(a, &m))
+		if (u ? !take_usage(u, &m) : !take_cuda(a, &m))
 			break;
 	}
 	return m.word == PROBE_END;
 }
 
 /* It is killed in any case; one that hangs in the driver is left to itself. */
-static int end(struct probe *p, bool late)
+static int end_probe(struct probe *p, bool late)
 {
 	struct timespec moment = {.tv_nsec = 1000000};
 	int status = 0, i;
@@ -241,7 +243,7 @@ static int end(struct probe *p, bool late)
 	return pid > 0 ? status : -1;
 }
 
-static enum usage_trouble explain(const struct probe *p, int status, bool late, char *why, size_t size)
+static enum usage_trouble explain_end(const struct probe *p, int status, bool late, char *why, size_t size)
 {
 	const char *library = p->mode && !strcmp(p->mode, PROBE_ASK_CUDA) ? "libcuda" : "NVML";
 
@@ -267,7 +269,7 @@ struct gpu_usage *probe_finish(struct probe *p)
 	struct gpu_usage *u = usage_new();
 	bool started = p->pid > 0, late = proc_mono_ns() >= p->until_ns;
 	struct timespec now;
-	int status = end(p, late);
+	int status = end_probe(p, late);
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	u->mono_ns = p->asked_ns;
@@ -275,7 +277,7 @@ struct gpu_usage *probe_finish(struct probe *p)
 	if (!started)
 		set_trouble(u, USAGE_NO_PROBE, PROGRAM " is missing or does not start");
 	else if (!read_told(u, NULL, &p->told) && u->trouble == USAGE_COMPLETE)
-		u->trouble = explain(p, status, late, u->why, sizeof(u->why));
+		u->trouble = explain_end(p, status, late, u->why, sizeof(u->why));
 	usage_sort(u);
 	buf_release(&p->told);
 	log_line("probe", 1, "%zu GPUs; %s", u->n, u->why[0] ? u->why : "all was told");
@@ -293,24 +295,17 @@ void cuda_answer_release(struct cuda_answer *a)
 	cuda_answer_init(a);
 }
 
-struct cuda_device *cuda_answer_add(struct cuda_answer *a)
-{
-	a->device = xgrow(a->device, a->n, &a->cap, sizeof(*a->device));
-	a->device[a->n] = (struct cuda_device){.cc_major = -1, .cc_minor = -1, .compute_mode = -1, .total = USAGE_UNKNOWN};
-	return &a->device[a->n++];
-}
-
 void probe_finish_cuda(struct probe *p, struct cuda_answer *a)
 {
 	bool started = p->pid > 0, late = proc_mono_ns() >= p->until_ns;
-	int status = end(p, late);
+	int status = end_probe(p, late);
 
 	cuda_answer_init(a);
 	if (!started) {
 		a->trouble = USAGE_NO_PROBE;
 		str_copy(a->why, sizeof(a->why), PROGRAM " is missing or does not start");
 	} else if (!read_told(NULL, a, &p->told) && a->trouble == USAGE_COMPLETE) {
-		a->trouble = explain(p, status, late, a->why, sizeof(a->why));
+		a->trouble = explain_end(p, status, late, a->why, sizeof(a->why));
 	}
 	buf_release(&p->told);
 	log_line("probe", 1, "%zu CUDA devices; %s", a->n, a->why[0] ? a->why : "all was told");

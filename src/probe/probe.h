@@ -45,7 +45,6 @@ struct gpu_usage *probe_finish(struct probe *p);
 void probe_finish_cuda(struct probe *p, struct cuda_answer *a);
 void cuda_answer_init(struct cuda_answer *a);		/* nothing is known */
 void cuda_answer_release(struct cuda_answer *a);
-struct cuda_device *cuda_answer_add(struct cuda_answer *a);
 
 /* Waits until it has finished or its time is over. */
 void probe_wait(struct probe *p);

@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "probe/holder.h"
-#include "probe/nvml.h"
+#include "probe/message.h"
 #include "base/banned.h"
 
 static struct {
@@ -32,7 +32,7 @@ static void remember(uint32_t pid)
 	seen.pid[seen.n++] = pid;
 }
 
-static void tell(const struct probe_message *m)
+static void write_message(const struct probe_message *m)
 {
 	const char *at = (const char *)m;
 	size_t left = sizeof(*m);
@@ -52,13 +52,13 @@ static void tell(const struct probe_message *m)
 static bool ask_nvml(bool details)
 {
 	struct probe_message m = {.word = PROBE_NAME};
-	bool ours = holder_pids_are_ours(), asked = nvml_ask(tell, details);
+	bool ours = holder_pids_are_ours(), asked = nvml_ask(write_message, details);
 	size_t i;
 
 	for (i = 0; i < seen.n; i++) {
 		m.holder = (struct gpu_holder){.pid = seen.pid[i]};
 		holder_look(&m.holder, ours);
-		tell(&m);
+		write_message(&m);
 	}
 	return asked;
 }
@@ -68,8 +68,8 @@ int main(int argc, char **argv)
 	const struct probe_message m = {.word = PROBE_END};
 	const char *what = argc > 1 ? argv[1] : "";
 
-	if (strcmp(what, "cuda") == 0 ? cuda_ask(tell) : ask_nvml(strcmp(what, "details") == 0))
-		tell(&m);
+	if (strcmp(what, "cuda") == 0 ? cuda_ask(write_message) : ask_nvml(strcmp(what, "details") == 0))
+		write_message(&m);
 	/* without the library's own clean-up: there is nothing of ours that it could save */
 	_exit(0);
 }

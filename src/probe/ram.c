@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -23,12 +22,12 @@
 #define CAP_IPC_LOCK_BIT 14
 #define GROUP_NO_LIMIT	(1ull << 60)	/* version 1 says "none" with a very large number */
 
-static bool is_number(uint64_t v)
+static bool ram_is_number(uint64_t v)
 {
 	return v < RAM_UNLIMITED;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t bytes_less(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -42,7 +41,7 @@ struct ram_from {
 };
 
 /* Its text, owned by the caller; "" when it cannot be read. */
-static char *text_of(const struct ram_from *from, const char *dir, const char *name)
+static char *ram_text(const struct ram_from *from, const char *dir, const char *name)
 {
 	char *path = xasprintf("%s/%s", dir, name);
 	struct buf b;
@@ -67,7 +66,7 @@ static uint64_t number_at(const char *s, int base, uint64_t unit)
 }
 
 /* Behind this word at the beginning of a line; NULL when no line begins with it. */
-static const char *behind(const char *text, const char *word)
+static const char *text_behind(const char *text, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -77,25 +76,25 @@ static const char *behind(const char *text, const char *word)
 	return NULL;
 }
 
-static uint64_t value_of(const char *text, const char *word, int base, uint64_t unit)
+static uint64_t ram_value(const char *text, const char *word, int base, uint64_t unit)
 {
-	const char *at = behind(text, word);
+	const char *at = text_behind(text, word);
 
 	return at ? number_at(at, base, unit) : RAM_UNKNOWN;
 }
 
 /* --- the machine ------------------------------------------------------------------------------ */
 
-static void look_at_machine(struct ram_state *r, const struct ram_from *from)
+static void ram_look_at_machine(struct ram_state *r, const struct ram_from *from)
 {
-	char *text = text_of(from, "/proc", "meminfo");
+	char *text = ram_text(from, "/proc", "meminfo");
 
-	r->total = value_of(text, "MemTotal:", 10, 1024);
-	r->available = value_of(text, "MemAvailable:", 10, 1024);
-	r->swap_total = value_of(text, "SwapTotal:", 10, 1024);
-	r->swap_free = value_of(text, "SwapFree:", 10, 1024);
+	r->total = ram_value(text, "MemTotal:", 10, 1024);
+	r->available = ram_value(text, "MemAvailable:", 10, 1024);
+	r->swap_total = ram_value(text, "SwapTotal:", 10, 1024);
+	r->swap_free = ram_value(text, "SwapFree:", 10, 1024);
 	free(text);
-	text = text_of(from, "/proc", "version");
+	text = ram_text(from, "/proc", "version");
 	r->wsl = strcasestr(text, "microsoft") != NULL;
 	free(text);
 }
@@ -103,24 +102,24 @@ static void look_at_machine(struct ram_state *r, const struct ram_from *from)
 /* "Max locked memory         8388608              8388608              bytes": soft, then hard */
 static uint64_t hard_limit(const char *text, const char *word)
 {
-	const char *at = behind(text, word);
+	const char *at = text_behind(text, word);
 
 	at = at ? at + strcspn(at, " \n") : "";
 	return number_at(at + strspn(at, " "), 10, 1);
 }
 
-static void look_at_process(struct ram_state *r, const struct ram_from *from)
+static void ram_look_at_process(struct ram_state *r, const struct ram_from *from)
 {
-	char *text = text_of(from, from->process, "limits");
+	char *text = ram_text(from, from->process, "limits");
 	uint64_t caps;
 
-	r->lock_limit = value_of(text, "Max locked memory", 10, 1);
+	r->lock_limit = ram_value(text, "Max locked memory", 10, 1);
 	r->lock_hard = hard_limit(text, "Max locked memory");
-	r->files = value_of(text, "Max open files", 10, 1);
-	r->address_space = value_of(text, "Max address space", 10, 1);
+	r->files = ram_value(text, "Max open files", 10, 1);
+	r->address_space = ram_value(text, "Max address space", 10, 1);
 	free(text);
-	text = text_of(from, from->process, "status");
-	caps = value_of(text, "CapEff:", 16, 1);
+	text = ram_text(from, from->process, "status");
+	caps = ram_value(text, "CapEff:", 16, 1);
 	if (caps < RAM_UNLIMITED && (caps & 1ull << CAP_IPC_LOCK_BIT))
 		r->lock_limit = RAM_UNLIMITED;
 	free(text);
@@ -140,7 +139,7 @@ static const struct group groups[2] = {
 
 static uint64_t number_in(const struct ram_from *from, const char *dir, const char *name)
 {
-	char *text = text_of(from, dir, name);
+	char *text = ram_text(from, dir, name);
 	uint64_t v = number_at(text, 10, 1);
 
 	free(text);
@@ -150,34 +149,34 @@ static uint64_t number_in(const struct ram_from *from, const char *dir, const ch
 /* Without file cache; unknown when it is not told. */
 static uint64_t used_in(const struct ram_from *from, const char *dir, const struct group *g)
 {
-	char *text = text_of(from, dir, "memory.stat");
+	char *text = ram_text(from, dir, "memory.stat");
 	uint64_t used = number_in(from, dir, g->used), cache;
 
-	for (int i = 0; i < 2 && is_number(used); i++) {
-		cache = value_of(text, g->cache[i], 10, 1);
-		used = is_number(cache) ? less(used, cache) : used;
+	for (int i = 0; i < 2 && ram_is_number(used); i++) {
+		cache = ram_value(text, g->cache[i], 10, 1);
+		used = ram_is_number(cache) ? bytes_less(used, cache) : used;
 	}
 	free(text);
-	return is_number(used) ? used : RAM_UNKNOWN;
+	return ram_is_number(used) ? used : RAM_UNKNOWN;
 }
 
 static uint64_t room_of(uint64_t limit, uint64_t used)
 {
-	return is_number(used) ? less(limit, used) : limit;
+	return ram_is_number(used) ? bytes_less(limit, used) : limit;
 }
 
-static void look_at_group(struct ram_state *r, const struct ram_from *from, const char *dir, const struct group *g)
+static void ram_look_at_group(struct ram_state *r, const struct ram_from *from, const char *dir, const struct group *g)
 {
 	uint64_t limit = number_in(from, dir, g->limit), used;
 
 	if (limit == RAM_UNLIMITED && r->group_limit == RAM_UNKNOWN)
 		r->group_limit = RAM_UNLIMITED;
-	if (!is_number(limit))
+	if (!ram_is_number(limit))
 		return;
 	used = used_in(from, dir, g);
-	if (is_number(used) && used > limit)
+	if (ram_is_number(used) && used > limit)
 		used = limit;
-	if (!is_number(r->group_limit) || room_of(limit, used) < room_of(r->group_limit, r->group_used)) {
+	if (!ram_is_number(r->group_limit) || room_of(limit, used) < room_of(r->group_limit, r->group_used)) {
 		r->group_limit = limit;
 		r->group_used = used;
 	}
@@ -190,7 +189,7 @@ static void climb(struct ram_state *r, const struct ram_from *from, char *path, 
 	for (int i = 0; i < DEPTH_MAX; i++) {
 		char *dir = xasprintf("%s%s", g->mount, path), *slash = strrchr(path, '/');
 
-		look_at_group(r, from, dir, g);
+		ram_look_at_group(r, from, dir, g);
 		free(dir);
 		if (!*path || !slash)
 			break;
@@ -216,9 +215,9 @@ static bool is_memory_line(const char *line, bool *second)
 	return end && at && at <= end;
 }
 
-static void look_at_groups(struct ram_state *r, const struct ram_from *from)
+static void ram_look_at_groups(struct ram_state *r, const struct ram_from *from)
 {
-	char *text = text_of(from, from->process, "cgroup"), *rest = text, *line;
+	char *text = ram_text(from, from->process, "cgroup"), *rest = text, *line;
 	bool second;
 
 	while ((line = strsep(&rest, "\n")) != NULL) {
@@ -248,9 +247,9 @@ void ram_look(struct ram_state *r, const char *root, pid_t pid)
 	/* 0, or it is gone by now: what we started has our limits as a rule */
 	if (pid == 0 || (!*root && access(from.process, F_OK) != 0))
 		snprintf(from.process, sizeof(from.process), "/proc/self");
-	look_at_machine(r, &from);
-	look_at_process(r, &from);
-	look_at_groups(r, &from);
+	ram_look_at_machine(r, &from);
+	ram_look_at_process(r, &from);
+	ram_look_at_groups(r, &from);
 }
 
 /* --- what stopped a request ------------------------------------------------------------------- */
@@ -262,18 +261,18 @@ enum ram_limit ram_limit_of(const struct ram_state *r, uint64_t request, uint64_
 	uint64_t least = request;
 	enum ram_limit found = RAM_LIMIT_NONE;
 	struct { enum ram_limit limit; bool known; uint64_t room; } one[] = {
-		{RAM_LIMIT_RAM, is_number(r->available), r->available},
-		{RAM_LIMIT_GROUP, is_number(r->group_limit) && is_number(r->group_used), less(r->group_limit, r->group_used)},
-		{RAM_LIMIT_WSL, r->wsl && is_number(r->total) && peak <= r->total / 2, less(r->total / 2, pinned)}};
+		{RAM_LIMIT_RAM, ram_is_number(r->available), r->available},
+		{RAM_LIMIT_GROUP, ram_is_number(r->group_limit) && ram_is_number(r->group_used), bytes_less(r->group_limit, r->group_used)},
+		{RAM_LIMIT_WSL, r->wsl && ram_is_number(r->total) && peak <= r->total / 2, bytes_less(r->total / 2, pinned)}};
 
 	for (size_t i = 0; i < sizeof(one) / sizeof(one[0]); i++)
 		if (one[i].known && one[i].room < least) {
 			found = one[i].limit;
 			least = one[i].room;
 		}
-	if (!found && is_number(r->lock_limit) && peak <= r->lock_limit && less(r->lock_limit, pinned) < request) {
+	if (!found && ram_is_number(r->lock_limit) && peak <= r->lock_limit && bytes_less(r->lock_limit, pinned) < request) {
 		found = RAM_LIMIT_LOCKED;
-		least = less(r->lock_limit, pinned);
+		least = bytes_less(r->lock_limit, pinned);
 	}
 	if (found)
 		*room = least;

@@ -11,6 +11,13 @@
 #include "base/str.h"
 #include "base/banned.h"
 
+void gpu_details_unknown(struct gpu_details *d)
+{
+#define DETAIL(field, text) d->field = -1;
+#include "probe/details.def"
+#undef DETAIL
+}
+
 struct gpu_usage *usage_new(void)
 {
 	struct gpu_usage *u = xcalloc(1, sizeof(*u));
@@ -35,13 +42,13 @@ struct gpu_state *usage_add_gpu(struct gpu_usage *u, const struct gpu_card *card
 {
 	u->gpu = xgrow(u->gpu, u->n, &u->cap, sizeof(*u->gpu));
 	u->gpu[u->n] = (struct gpu_state){.card = *card};
-	details_init(&u->gpu[u->n].details);
+	gpu_details_unknown(&u->gpu[u->n].details);
 	return &u->gpu[u->n++];
 }
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-static uint64_t larger(uint64_t a, uint64_t b)
+static uint64_t more_bytes(uint64_t a, uint64_t b)
 {
 	if (a == USAGE_UNKNOWN || b == USAGE_UNKNOWN)
 		return a == USAGE_UNKNOWN ? b : a;
@@ -56,7 +63,7 @@ void usage_add_holder(struct gpu_state *g, const struct gpu_holder *h)
 		if (g->holder[i].pid != h->pid || g->holder[i].instance != h->instance)
 			continue;
 		g->holder[i].kind |= h->kind;
-		g->holder[i].bytes = larger(g->holder[i].bytes, h->bytes);
+		g->holder[i].bytes = more_bytes(g->holder[i].bytes, h->bytes);
 		return;
 	}
 	g->holder = xgrow(g->holder, g->n, &g->cap, sizeof(*g->holder));
@@ -80,7 +87,7 @@ void usage_name_holder(struct gpu_usage *u, const struct gpu_holder *who)
 	}
 }
 
-static int by_bytes(const void *a, const void *b)
+static int holder_by_bytes(const void *a, const void *b)
 {
 	const struct gpu_holder *x = a, *y = b;
 	uint64_t xb = x->bytes + 1, yb = y->bytes + 1;	/* unknown becomes 0: last */
@@ -96,7 +103,7 @@ void usage_sort(struct gpu_usage *u)
 
 	for (i = 0; i < u->n; i++)
 		if (u->gpu[i].n)
-			qsort(u->gpu[i].holder, u->gpu[i].n, sizeof(*u->gpu[i].holder), by_bytes);
+			qsort(u->gpu[i].holder, u->gpu[i].n, sizeof(*u->gpu[i].holder), holder_by_bytes);
 }
 
 /* --- questions -------------------------------------------------------------------------------- */
@@ -136,23 +143,6 @@ const struct gpu_state *usage_find(const struct gpu_usage *u, const uint8_t uuid
 	return NULL;
 }
 
-bool usage_of_process(const struct gpu_state *g, uint32_t pid, uint64_t *bytes)
-{
-	bool found = false;
-	size_t i;
-
-	*bytes = 0;
-	for (i = 0; i < g->n; i++) {
-		if (g->holder[i].pid != pid)
-			continue;
-		if (g->holder[i].bytes == USAGE_UNKNOWN)
-			return false;
-		*bytes += g->holder[i].bytes;
-		found = true;
-	}
-	return found;
-}
-
 uint64_t usage_unattributed(const struct gpu_state *g)
 {
 	uint64_t left = g->card.used;
@@ -166,20 +156,18 @@ uint64_t usage_unattributed(const struct gpu_state *g)
 	return left;
 }
 
+const char *const usage_states[] = {[HOLDER_UNKNOWN] = "unknown", [HOLDER_RUNNING] = "running", [HOLDER_ZOMBIE] = "zombie",
+				    [HOLDER_GONE] = "gone", [HOLDER_OUTSIDE] = "outside", NULL};
+
 const char *usage_state_name(enum holder_state s)
 {
-	static const char *const name[] = {[HOLDER_UNKNOWN] = "unknown", [HOLDER_RUNNING] = "running",
-					   [HOLDER_ZOMBIE] = "zombie", [HOLDER_GONE] = "gone",
-					   [HOLDER_OUTSIDE] = "outside"};
-
-	return (size_t)s < sizeof(name) / sizeof(name[0]) ? name[s] : "unknown";
+	return s <= HOLDER_OUTSIDE ? usage_states[s] : "unknown";
 }
+
+const char *const usage_troubles[] = {[USAGE_COMPLETE] = "none", [USAGE_NO_PROBE] = "no-probe", [USAGE_NO_LIBRARY] = "no-library",
+				      [USAGE_REFUSED] = "refused", [USAGE_HUNG] = "hung", [USAGE_DIED] = "died", NULL};
 
 const char *usage_trouble_name(enum usage_trouble t)
 {
-	static const char *const name[] = {[USAGE_COMPLETE] = "none", [USAGE_NO_PROBE] = "no-probe",
-					   [USAGE_NO_LIBRARY] = "no-library", [USAGE_REFUSED] = "refused",
-					   [USAGE_HUNG] = "hung", [USAGE_DIED] = "died"};
-
-	return (size_t)t < sizeof(name) / sizeof(name[0]) ? name[t] : "died";
+	return t <= USAGE_DIED ? usage_troubles[t] : "died";
 }

@@ -11,8 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "probe/details.h"
-
 #define USAGE_UNKNOWN	UINT64_MAX	/* instead of a number of bytes */
 
 enum holder_kind {			/* bits: a process may be several */
@@ -49,6 +47,13 @@ struct gpu_card {
 	uint64_t total, reserved, used, free;
 };
 
+/* What NVML tells of one GPU beyond its memory, each -1 where it is not known. */
+struct gpu_details {
+#define DETAIL(field, text) int64_t field;
+#include "probe/details.def"
+#undef DETAIL
+};
+
 struct gpu_state {
 	struct gpu_card card;
 	struct gpu_details details;	/* known only when they were asked for */
@@ -78,6 +83,8 @@ struct gpu_usage {
 	uint64_t mono_ns, real_ns;	/* when it was asked for */
 };
 
+void gpu_details_unknown(struct gpu_details *d);	/* all of them */
+
 struct gpu_usage *usage_new(void);
 void usage_free(struct gpu_usage *u);
 
@@ -94,13 +101,11 @@ void usage_sort(struct gpu_usage *u);
 /* The GPU with this UUID, as the CUDA driver gives it; NULL when it is not here. */
 const struct gpu_state *usage_find(const struct gpu_usage *u, const uint8_t uuid[16]);
 
-/* All that one process holds of a GPU: false when it is not listed, or not with its bytes. */
-bool usage_of_process(const struct gpu_state *g, uint32_t pid, uint64_t *bytes);
-
 /* Bytes in use that no listed process accounts for; USAGE_UNKNOWN when the card does not say what is in use. */
 uint64_t usage_unattributed(const struct gpu_state *g);
 
-/* Words for JSON: "running", …; "hung", …, "none" when it is complete. */
+/* Words for JSON: "running", …; "hung", …, "none" when it is complete. Both lists end with NULL. */
+extern const char *const usage_states[], *const usage_troubles[];
 const char *usage_state_name(enum holder_state s);
 const char *usage_trouble_name(enum usage_trouble t);
 

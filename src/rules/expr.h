@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Expressions over facts, as written in kb/causes: parsed once, typed, evaluated with
+ * Expressions over facts, as written in kb/causes and kb/signs: parsed once, typed, evaluated with
  * three-valued logic.
  *
  *   facts by dotted name, numbers, "texts", true, false, ( )
+ *   sign.some_name      a sign of kb/signs: yes or no, as its own expression says
+ *   threshold.some_name                                  a number of kb/limits.def
+ *   cuda.illegal_address, x in cuda_set.illegal_access   codes of kb/cuda_errors.def, sets of kb/error_sets.def
  *   * / %   + -   < <= > >= == !=   x in (a, b, c)   !   &&   ||
  *   known(fact)  contains(text, text)  matches(text, glob)  ceil floor abs  min max
  *   says("words", ...)  one of them is in the text that cuwhy explain was given; '*' is anything on the line, case
@@ -19,12 +22,30 @@
 struct err;
 struct expr;
 
-/* NULL with the reason in `e`. `len` bytes of text; the result lives in the pool. */
+/* Where an expression stands decides what must have a name there. */
+enum expr_place {
+	EXPR_FREE,	/* anything goes: in signs, in kb/checks.def */
+	EXPR_SENTENCE,	/* of a cause file: phrases are signs, CUDA's codes have names */
+	EXPR_RULE,	/* of a cause file, or the guard of a sentence: so do the numbers that it compares with */
+};
+
+struct expr_scope {
+	enum expr_place place;
+	/* The expression of a sign. NULL with the reason in `e`. */
+	const struct expr *(*sign)(void *arg, const char *name, size_t len, struct err *e);
+	void *arg;
+};
+
+/* NULL with the reason in `e`. `len` bytes of text; the result lives in the pool. Without a scope: anything but signs. */
 const struct expr *expr_parse(struct pool *pool, const char *text, size_t len, struct err *e);
+const struct expr *expr_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text, size_t len, struct err *e);
+/* The number of kb/limits.def; false = there is none of that name. */
+bool expr_threshold(const char *name, size_t len, double *value);
+
 enum value_type expr_type(const struct expr *x);
 struct value expr_eval(const struct expr *x, const struct casefile *f);
 
-/* Every text in a says(), also behind a "!" when `all`. */
+/* Every text in a says(), those of its signs included; also behind a "!" when `all`. */
 typedef void expr_words_fn(void *arg, const char *words);
 void expr_says(const struct expr *x, bool all, expr_words_fn *fn, void *arg);
 

@@ -7,6 +7,14 @@
 
 #include "rules/expr_node.h"
 
+/* Neither yes nor no. What does not apply beats what is not known in &&, where it cannot become true, and yields in ||. */
+static struct value undecided(const struct expr *x, struct value a, struct value b)
+{
+	bool none = !value_applies(a) || !value_applies(b), all = (a.known || !value_applies(a)) && (b.known || !value_applies(b));
+
+	return none && (x->kind != EXPR_OR || all) ? value_inapplicable(x->type) : value_unknown(x->type);
+}
+
 static struct value logic(const struct expr *x, const struct casefile *f)
 {
 	/* the value that decides alone: false for &&, true for || */
@@ -18,7 +26,7 @@ static struct value logic(const struct expr *x, const struct casefile *f)
 	b = expr_eval(x->b, f);
 	if (b.known && (b.number != 0) == decides)
 		return value_flag(decides);
-	return a.known && b.known ? value_flag(!decides) : value_unknown(TYPE_FLAG);
+	return a.known && b.known ? value_flag(!decides) : undecided(x, a, b);
 }
 
 static struct value arithmetic(enum expr_kind kind, double a, double b)
@@ -51,12 +59,15 @@ static struct value compare(enum expr_kind kind, struct value a, struct value b)
 	}
 }
 
-static struct value call(const struct expr *x, const struct casefile *f)
+/* What was made of nothing is nothing, in a sentence; a comparison with it is an answer like any other. */
+static struct value mark_absent(struct value v, bool absent)
 {
-	struct value a = expr_eval(x->a, f), b = x->b ? expr_eval(x->b, f) : a;
+	v.absent = absent;
+	return v;
+}
 
-	if (!a.known || !b.known)
-		return value_unknown(x->type);
+static struct value call_value(const struct expr *x, struct value a, struct value b)
+{
 	switch (x->function) {
 	case CALL_contains: return value_flag(strstr(a.text, b.text) != NULL);
 	case CALL_matches: return value_flag(!fnmatch(b.text, a.text, 0));
@@ -69,31 +80,41 @@ static struct value call(const struct expr *x, const struct casefile *f)
 	}
 }
 
+static struct value call(const struct expr *x, const struct casefile *f)
+{
+	struct value a = expr_eval(x->a, f), b = x->b ? expr_eval(x->b, f) : a;
+
+	if (!a.known || !b.known)
+		return undecided(x, a, b);
+	return mark_absent(call_value(x, a, b), a.absent || b.absent);
+}
+
 static struct value operate(const struct expr *x, const struct casefile *f)
 {
 	struct value a = expr_eval(x->a, f), b = x->b ? expr_eval(x->b, f) : a;
 
 	if (!a.known || !b.known)
-		return value_unknown(x->type);
+		return undecided(x, a, b);
 	if (x->kind == EXPR_NOT)
 		return value_flag(a.number == 0);
 	if (x->kind == EXPR_NEGATE)
-		return value_number(-a.number);
+		return mark_absent(value_number(-a.number), a.absent);
 	if (x->kind >= EXPR_EQ && x->kind <= EXPR_GE)
 		return compare(x->kind, a, b);
-	return arithmetic(x->kind, a.number, b.number);
+	return mark_absent(arithmetic(x->kind, a.number, b.number), a.absent || b.absent);
 }
 
 struct value expr_eval(const struct expr *x, const struct casefile *f)
 {
 	switch (x->kind) {
 	case EXPR_CONST: return x->value;
-	case EXPR_FACT: return f->value[x->fact];
-	case EXPR_KNOWN: return value_flag(f->value[x->fact].known);
+	case EXPR_FACT: return fact_value(f, x->fact);
+	case EXPR_KNOWN: return value_flag(fact_known(f, x->fact));
 	case EXPR_AND:
 	case EXPR_OR: return logic(x, f);
 	case EXPR_CALL: return call(x, f);
-	case EXPR_SAYS: return value_flag(f->says && f->says(f->says_arg, x->value.text));
+	case EXPR_SAYS: return value_flag(f->says && f->says(f->says_arg, x->value.text) != NULL);
+	case EXPR_SIGN: return expr_eval(x->a, f);
 	default: return operate(x, f);
 	}
 }

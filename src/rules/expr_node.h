@@ -27,15 +27,17 @@ enum expr_kind {
 	EXPR_CONST, EXPR_FACT, EXPR_KNOWN, EXPR_NOT, EXPR_NEGATE, EXPR_AND, EXPR_OR,
 	EXPR_ADD, EXPR_SUB, EXPR_MUL, EXPR_DIV, EXPR_MOD,
 	EXPR_EQ, EXPR_NE, EXPR_LT, EXPR_LE, EXPR_GT, EXPR_GE, EXPR_CALL, EXPR_SAYS,
+	EXPR_SIGN,
 };
 
 struct expr {
 	enum expr_kind kind;
 	enum value_type type;
 	struct value value;		/* CONST, SAYS */
+	bool named;			/* CONST: written as a name */
 	enum fact_id fact;		/* FACT, KNOWN */
 	enum expr_function function;	/* CALL */
-	const struct expr *a, *b;
+	const struct expr *a, *b;	/* SIGN: a is what it rests on */
 };
 
 #endif

@@ -25,6 +25,14 @@ const struct cause *kb_find(const struct kb *kb, const char *id)
 	return NULL;
 }
 
+const struct kb_sign *kb_find_sign(const struct kb *kb, const char *name, size_t len)
+{
+	for (const struct kb_sign *s = kb->signs; s; s = s->next)
+		if (!strncmp(s->name, name, len) && !s->name[len])
+			return s;
+	return NULL;
+}
+
 extern const char cuwhy_kb_start[], cuwhy_kb_end[];
 
 const char *kb_blob(size_t *len)
@@ -74,14 +82,8 @@ size_t kb_words(const struct kb *kb, const char ***words)
 {
 	struct word_list w = {0};
 
-	for (const struct cause *c = kb->first; c; c = c->next) {
-		for (const struct when *x = c->when; x; x = x->next)
-			expr_says(x->expr, true, add_word, &w);
-		for (const struct advice *a = c->why; a; a = a->next)
-			expr_says(a->guard, true, add_word, &w);
-		for (const struct advice *a = c->fix; a; a = a->next)
-			expr_says(a->guard, true, add_word, &w);
-	}
+	for (const struct kb_sign *s = kb->signs; s; s = s->next)
+		expr_says(s->expr, true, add_word, &w);
 	*words = w.list;
 	return w.n;
 }

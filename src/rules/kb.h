@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The knowledge: one file per cause (kb/causes/<id>.md), read at run time from a blob that is
- * linked into the program. docs/cause-files.md describes them.
+ * The knowledge: one file per cause (kb/causes/<id>.md) and the signs that they rest on (kb/signs), read at run time
+ * from a blob that is linked into the program. docs/cause-files.md describes them.
  */
 #ifndef CUWHY_KB_H
 #define CUWHY_KB_H
@@ -10,12 +10,26 @@
 
 enum sureness { KB_POSSIBLE, KB_LIKELY, KB_CERTAIN };
 
-/* One way to recognise a cause, with its own certainty. */
+/* What a rule can see: phrases in a text, or facts that go together. Rules ask for it as sign.name. */
+struct kb_sign {
+	struct kb_sign *next;
+	const char *name;
+	const char *text;		/* its expression; other signs in it are spelled out */
+	const char *source;		/* where the words were seen; "unseen" */
+	const struct expr *expr;
+	const char *file;		/* and line: where it is written */
+	int line;
+	bool used;			/* by a rule, a sentence or another sign */
+	bool being_parsed;		/* while the knowledge is read */
+};
+
+/* A rule: one way to recognise a cause, with its own certainty. */
 struct when {
 	struct when *next;
+	const char *id;			/* unique in its cause */
 	enum sureness sure;
 	int rank;			/* of this way; -1 = that of the cause */
-	const char *text;
+	const char *text;		/* as people read it: signs are spelled out */
 	const struct expr *expr;
 	const struct template *because;	/* may be NULL */
 };
@@ -23,7 +37,7 @@ struct when {
 /* A sentence that is said when its guard (NULL = always) holds, and the command that goes with it. */
 struct advice {
 	struct advice *next;
-	const char *guard_text;
+	const char *guard_text;		/* likewise */
 	const struct expr *guard;
 	const struct template *text;
 	const struct template *command;	/* may be NULL */
@@ -50,9 +64,10 @@ struct kb {
 	struct pool pool;
 	struct cause *first;			/* by id */
 	size_t n;
+	struct kb_sign *signs;			/* by name */
 };
 
-/* Reads a blob: each file preceded by a line "%%% <id>". NULL with the reason in `e`. */
+/* Reads a blob: each file preceded by a line "%%% <id>", of signs "%%% signs/<file>". NULL with the reason in `e`. */
 struct kb *kb_parse(const char *blob, size_t len, struct err *e);
 void kb_free(struct kb *kb);
 
@@ -60,7 +75,9 @@ void kb_free(struct kb *kb);
 const struct kb *kb_get(void);
 const struct cause *kb_find(const struct kb *kb, const char *id);
 
-/* Every text that a rule asks for with says(), in no order. */
+const struct kb_sign *kb_find_sign(const struct kb *kb, const char *name, size_t len);
+
+/* Every text that a sign asks for with says(), in no order. */
 size_t kb_words(const struct kb *kb, const char ***words);	/* owned by the caller (free) */
 
 /* The blob itself, for the test that loads every file. */

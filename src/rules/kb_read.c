@@ -1,29 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads the cause files (docs/cause-files.md): line by line, every expression and template compiled at once.
+ * Reads the knowledge: first the signs (kb/signs), then the cause files, which use them (docs/cause-files.md). Line by line, every
+ * expression and template compiled at once.
  */
-#include "rules/kb_reader.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "rules/kb.h"
 
 #define SECTION_MAX (16 << 10)
+#define SIGN_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789_"
 
-int reader_complain(struct reader *r, const char *why)
+enum section { SECTION_BEFORE, SECTION_HEADER, SECTION_TEXT, SECTION_WHY, SECTION_FIX, SECTION_CONFUSED, SECTION_SETTLE, SECTION_EXAMPLE,
+	       SECTION_PROGRAM };
+
+struct reader {
+	struct kb *kb;
+	struct cause *cause;
+	struct err *e;
+	enum section section;
+	const char *file;
+	int line;
+	struct buf text;		/* the prose, or the sentence, being read */
+	struct buf command;
+	struct when *when;		/* whose expression may go on */
+	bool in_because;
+	struct kb_sign *sign;		/* likewise */
+	struct expr_scope scope;	/* of what is being read */
+};
+
+static int reader_complain(struct reader *r, const char *why)
 {
 	char reason[200];
 
 	str_copy(reason, sizeof(reason), why);
-	return err_set(r->e, -EINVAL, "kb/causes/%s.md line %d: %s", r->cause->id, r->line, reason);
+	return err_set(r->e, -EINVAL, "%s line %d: %s", r->file, r->line, reason);
 }
 
 /* The reason is in r->e already: put the file and line before it. */
-int reader_complain_inner(struct reader *r)
+static int reader_complain_inner(struct reader *r)
 {
 	char reason[240];
 
@@ -31,7 +51,7 @@ int reader_complain_inner(struct reader *r)
 	return reader_complain(r, reason);
 }
 
-const char *reader_trim(char *s)
+static const char *reader_trim(char *s)
 {
 	size_t n;
 
@@ -42,7 +62,394 @@ const char *reader_trim(char *s)
 	return s;
 }
 
-static char *take_text(struct reader *r, struct buf *b)
+static const struct expr *reader_flag(struct reader *r, const char *text, const char *what)
+{
+	const struct expr *x;
+
+	r->scope.place = r->cause ? EXPR_RULE : EXPR_FREE;
+	x = expr_parse_in(&r->scope, &r->kb->pool, text, strlen(text), r->e);
+
+	if (!x)
+		reader_complain_inner(r);
+	else if (expr_type(x) != TYPE_FLAG)
+		reader_complain(r, what);
+	return x && expr_type(x) == TYPE_FLAG ? x : NULL;
+}
+
+static const struct template *reader_template(struct reader *r, const char *text)
+{
+	const struct template *t;
+
+	r->scope.place = EXPR_SENTENCE;
+	t = template_parse_in(&r->scope, &r->kb->pool, text, strlen(text), r->e);
+
+	if (!t)
+		reader_complain_inner(r);
+	return t;
+}
+
+/* ---- signs spelled out ---------------------------------------------------------------------------- */
+
+/* Is the operator (&& or ||) in the expression, outside of parentheses and texts? */
+static bool has_operator(const char *s, const char *operator)
+{
+	int depth = 0;
+	bool quoted = false;
+
+	for (; *s; s++) {
+		if (quoted && *s == '\\' && s[1])
+			s++;
+		else if (*s == '"')
+			quoted = !quoted;
+		else if (!quoted && (*s == '(' || *s == ')'))
+			depth += *s == '(' ? 1 : -1;
+		else if (!quoted && !depth && str_starts(s, operator))
+			return true;
+	}
+	return false;
+}
+
+/* Would the expression fall apart between what stands before and behind it? */
+static bool needs_parentheses(const char *expression, const struct buf *before, const char *behind)
+{
+	size_t n = before->len;
+	bool negated, joined;
+
+	while (n && before->data[n - 1] == ' ')
+		n--;
+	negated = n && before->data[n - 1] == '!';
+	joined = negated || (n > 1 && before->data[n - 1] == '&') || str_starts(behind + strspn(behind, " "), "&&");
+	return (joined && has_operator(expression, "||")) || (negated && has_operator(expression, "&&"));
+}
+
+/* The sign whose name begins at `s`; NULL = none does. */
+static const struct kb_sign *sign_at(const struct kb *kb, const char *s, size_t *len)
+{
+	const size_t prefix = strlen("sign.");
+
+	if (!str_starts(s, "sign."))
+		return NULL;
+	*len = prefix + strspn(s + prefix, SIGN_LETTERS);
+	return kb_find_sign(kb, s + prefix, *len - prefix);
+}
+
+/* The expression as people read it: what its signs rest on in the place of their names. */
+static const char *spell_out(struct reader *r, const char *text)
+{
+	bool quoted = false, in_word = false;
+	const char *spelled;
+	struct buf out;
+
+	buf_init(&out, SECTION_MAX);
+	for (const char *s = text; *s;) {
+		size_t len = 1;
+		const struct kb_sign *sign = quoted || in_word ? NULL : sign_at(r->kb, s, &len);
+
+		if (sign) {
+			bool apart = needs_parentheses(sign->text, &out, s + len);
+
+			buf_adds(&out, apart ? "(" : "");
+			buf_adds(&out, sign->text);
+			buf_adds(&out, apart ? ")" : "");
+		} else {
+			len = 1;
+			buf_add(&out, s, len);
+			quoted ^= *s == '"';
+			in_word = isalnum((unsigned char)*s) || *s == '_' || *s == '.';
+		}
+		s += len;
+	}
+	spelled = pool_strdup(&r->kb->pool, out.data ? out.data : "");
+	buf_release(&out);
+	return spelled;
+}
+
+/* ---- signs ---------------------------------------------------------------------------------------- */
+
+static int sign_parse(struct reader *r, struct kb_sign *s);
+
+/* For the parser of expressions. What uses the sign may be a rule, a sentence or another sign. */
+static const struct expr *sign_look_up(void *arg, const char *name, size_t len, struct err *e)
+{
+	struct reader *r = arg;
+	struct kb_sign *s = (struct kb_sign *)kb_find_sign(r->kb, name, len);	/* ours, while we read */
+
+	if (!s) {
+		err_set(e, -ENOENT, "there is no sign '%.*s' in kb/signs", (int)len, name);
+		return NULL;
+	}
+	s->used = true;
+	return sign_parse(r, s) ? NULL : s->expr;
+}
+
+static int sign_parse(struct reader *r, struct kb_sign *s)
+{
+	struct reader inner = *r;
+
+	if (s->expr)
+		return 0;
+	if (s->being_parsed)
+		return err_set(r->e, -ELOOP, "the sign '%s' rests on itself", s->name);
+	inner.file = s->file;
+	inner.line = s->line;
+	inner.scope = (struct expr_scope){ .sign = sign_look_up, .arg = &inner };
+	s->being_parsed = true;
+	s->expr = reader_flag(&inner, s->text, "a sign is a yes or no");
+	if (!s->expr)
+		return -EINVAL;
+	s->text = spell_out(r, s->text);
+	return 0;
+}
+
+static int sign_end(struct reader *r)
+{
+	const struct kb_sign *s = r->sign;
+
+	r->sign = NULL;
+	return s && !s->source ? reader_complain(r, "a sign needs its source: where the words were seen, or unseen") : 0;
+}
+
+static int sign_begin(struct reader *r, char *line)
+{
+	struct kb_sign **at = &r->kb->signs, *s = pool_alloc(&r->kb->pool, sizeof(*s));
+	char *colon = strchr(line, ':');
+
+	if (sign_end(r))
+		return -EINVAL;
+	if (!colon || !colon[1] || strspn(line, SIGN_LETTERS) != (size_t)(colon - line))
+		return reader_complain(r, "a sign is 'some_name: expression'");
+	*colon = '\0';
+	s->name = pool_strdup(&r->kb->pool, line);
+	s->text = pool_strdup(&r->kb->pool, reader_trim(colon + 1));
+	s->file = r->file;
+	s->line = r->line;
+	while (*at && strcmp((*at)->name, s->name) < 0)
+		at = &(*at)->next;
+	if (*at && !strcmp((*at)->name, s->name))
+		return reader_complain(r, "there is a sign of that name already");
+	s->next = *at;
+	*at = r->sign = s;
+	return 0;
+}
+
+/* An indented line: where the words were seen, or more of the expression. */
+static int sign_continue(struct reader *r, const char *text)
+{
+	if (!r->sign)
+		return reader_complain(r, "an indented line belongs to a sign");
+	if (str_starts(text, "source:")) {
+		text += strlen("source:") + strspn(text + strlen("source:"), " ");
+		r->sign->source = text[0] ? pool_strdup(&r->kb->pool, text) : NULL;
+		return 0;
+	}
+	if (r->sign->source)
+		return reader_complain(r, "the source of a sign has one line");
+	r->sign->text = pool_printf(&r->kb->pool, "%s %s", r->sign->text, text);
+	return 0;
+}
+
+static int sign_line(struct reader *r, char *line)
+{
+	r->line++;
+	if (!line[0] || line[0] == '#')
+		return 0;
+	return isspace((unsigned char)line[0]) ? sign_continue(r, reader_trim(line)) : sign_begin(r, line);
+}
+
+/* All of them are collected before one is parsed: they stand in any order. */
+static int read_signs(struct reader *r, char *blob)
+{
+	char *line, *next = blob;
+	bool in_signs = false;
+	int rc = 0;
+
+	while (!rc && (line = strsep(&next, "\n")) != NULL) {
+		if (str_starts(line, "%%% ")) {
+			rc = sign_end(r);
+			in_signs = str_starts(line, "%%% signs/");
+			r->file = pool_printf(&r->kb->pool, "kb/%s", line + 4);
+			r->line = 0;
+		} else if (in_signs) {
+			rc = sign_line(r, line);
+		}
+	}
+	if (!rc)
+		rc = sign_end(r);
+	for (struct kb_sign *s = r->kb->signs; !rc && s; s = s->next)
+		rc = sign_parse(r, s);
+	return rc;
+}
+
+/* ---- the header ---------------------------------------------------------------------------------- */
+
+static bool parse_sureness(const char *word, enum sureness *sure)
+{
+	static const char *const words[] = { "possible", "likely", "certain" };
+
+	for (int i = 0; i < 3; i++) {
+		if (!strcmp(word, words[i])) {
+			*sure = (enum sureness)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int reader_when_end(struct reader *r)
+{
+	struct when *w = r->when;
+
+	r->when = NULL;
+	r->in_because = false;
+	if (!w)
+		return 0;
+	w->expr = reader_flag(r, w->text, "when needs a yes or no");
+	if (!w->expr)
+		return -EINVAL;
+	w->text = spell_out(r, w->text);
+	return 0;
+}
+
+/* Lower-case words joined by dashes, as the ids of causes are. */
+static bool is_rule_id(const char *id)
+{
+	return islower((unsigned char)id[0]) && id[strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
+}
+
+/* "likely some-id", or "likely some-id 15": with a rank of its own. */
+static int add_when(struct reader *r, const char *key, const char *text)
+{
+	struct when **tail = &r->cause->when, *w = pool_alloc(&r->kb->pool, sizeof(*w));
+	char *next = pool_strdup(&r->kb->pool, key);
+	const char *sure = strsep(&next, " "), *id = strsep(&next, " ");
+
+	if (!parse_sureness(sure, &w->sure))
+		return reader_complain(r, "when needs certain, likely or possible");
+	if (!id || !is_rule_id(id))
+		return reader_complain(r, "a rule needs an id of its own: when likely some-id: ...");
+	w->id = id;
+	w->rank = next ? (int)strtol(next, NULL, 10) : -1;
+	w->text = pool_strdup(&r->kb->pool, text);
+	for (; *tail; tail = &(*tail)->next)
+		if (!strcmp((*tail)->id, id))
+			return reader_complain(r, "two rules of this cause have the same id");
+	*tail = r->when = w;
+	return 0;
+}
+
+/* An indented header line goes on with the `when` above, or says why it is convincing. */
+static int continue_when(struct reader *r, const char *text)
+{
+	if (!r->when)
+		return reader_complain(r, "an indented line belongs to a when");
+	if (str_starts(text, "because:")) {
+		struct when *w = r->when;
+
+		text += strlen("because:");
+		while (*text == ' ')
+			text++;
+		w->because = reader_template(r, text);
+		r->in_because = true;
+		return w->because ? 0 : -EINVAL;
+	}
+	if (r->in_because)
+		return reader_complain(r, "because has one line");
+	r->when->text = pool_printf(&r->kb->pool, "%s %s", r->when->text, text);
+	return 0;
+}
+
+/* The end of a guard "[…]", texts in quotes skipped. */
+static const char *guard_end(const char *s)
+{
+	bool quoted = false;
+
+	for (; *s; s++) {
+		if (*s == '"')
+			quoted = !quoted;
+		else if (*s == ']' && !quoted)
+			return s;
+	}
+	return NULL;
+}
+
+static int reader_guard(struct reader *r, struct advice *a, const char **text)
+{
+	const char *end;
+
+	if (**text != '[')
+		return 0;
+	end = guard_end(*text + 1);
+	if (!end)
+		return reader_complain(r, "[ without ]");
+	a->guard_text = pool_copy(&r->kb->pool, *text + 1, (size_t)(end - *text - 1));
+	a->guard = reader_flag(r, a->guard_text, "a guard needs a yes or no");
+	if (!a->guard)
+		return -EINVAL;
+	a->guard_text = spell_out(r, a->guard_text);
+	*text = end + 1;
+	while (**text == ' ')
+		(*text)++;
+	return 0;
+}
+
+static int add_headline(struct reader *r, const char *text)
+{
+	struct advice **tail = &r->cause->headline, *a = pool_alloc(&r->kb->pool, sizeof(*a));
+
+	if (reader_guard(r, a, &text))
+		return -EINVAL;
+	a->text = reader_template(r, text);
+	if (!a->text)
+		return -EINVAL;
+	while (*tail)
+		tail = &(*tail)->next;
+	*tail = a;
+	return 0;
+}
+
+static int header_key(struct reader *r, const char *key, const char *value)
+{
+	struct pool *pool = &r->kb->pool;
+
+	if (!strcmp(key, "id"))
+		return strcmp(value, r->cause->id) ? reader_complain(r, "the id is not the file's name") : 0;
+	if (!strcmp(key, "title"))
+		return r->cause->title = pool_strdup(pool, value), 0;
+	if (!strcmp(key, "rank"))
+		return r->cause->rank = (int)strtol(value, NULL, 10), 0;
+	if (!strcmp(key, "check"))
+		return r->cause->check = pool_strdup(pool, value), 0;
+	if (!strcmp(key, "program"))
+		return r->cause->program = pool_strdup(pool, value), 0;
+	if (!strcmp(key, "over"))
+		return r->cause->over = pool_printf(pool, ", %s, ", value), 0;
+	if (!strcmp(key, "headline"))
+		return add_headline(r, value);
+	if (str_starts(key, "when "))
+		return add_when(r, key + strlen("when "), value);
+	return reader_complain(r, "unknown key (id, title, headline, rank, over, check, program, when certain|likely|possible ID)");
+}
+
+static int reader_header(struct reader *r, char *line)
+{
+	char *colon;
+
+	if (!line[0])
+		return 0;
+	if (isspace((unsigned char)line[0]))
+		return continue_when(r, reader_trim(line));
+	if (reader_when_end(r))
+		return r->e ? r->e->code : -EINVAL;
+	colon = strchr(line, ':');
+	if (!colon)
+		return reader_complain(r, "a header line is 'key: value'");
+	*colon = '\0';
+	return header_key(r, reader_trim(line), reader_trim(colon + 1));
+}
+
+/* ---- the sections -------------------------------------------------------------------------------- */
+
+static char *collected_text(struct reader *r, struct buf *b)
 {
 	char *copy = pool_strdup(&r->kb->pool, reader_trim(b->data ? b->data : (char[1]){ 0 }));
 
@@ -55,7 +462,7 @@ static char *take_text(struct reader *r, struct buf *b)
 /* The sentence collected so far is complete. */
 static int finish_advice(struct reader *r)
 {
-	const char *text = take_text(r, &r->text), *command = take_text(r, &r->command);
+	const char *text = collected_text(r, &r->text), *command = collected_text(r, &r->command);
 	struct advice **tail = r->section == SECTION_WHY ? &r->cause->why : &r->cause->fix;
 	struct advice *a = pool_alloc(&r->kb->pool, sizeof(*a));
 
@@ -63,11 +470,11 @@ static int finish_advice(struct reader *r)
 		return command[0] ? reader_complain(r, "a command without a sentence") : 0;
 	if (reader_guard(r, a, &text))
 		return -EINVAL;
-	a->text = template_parse(&r->kb->pool, text, strlen(text), r->e);
-	if (command[0])
-		a->command = template_parse(&r->kb->pool, command, strlen(command), r->e);
+	a->text = reader_template(r, text);
+	if (a->text && command[0])
+		a->command = reader_template(r, command);
 	if (!a->text || (command[0] && !a->command))
-		return reader_complain_inner(r);
+		return -EINVAL;
 	while (*tail)
 		tail = &(*tail)->next;
 	*tail = a;
@@ -104,19 +511,19 @@ static int finish_section(struct reader *r)
 	case SECTION_FIX:
 		return finish_advice(r);
 	case SECTION_TEXT:
-		r->cause->definition = take_text(r, &r->text);
+		r->cause->definition = collected_text(r, &r->text);
 		return 0;
 	case SECTION_CONFUSED:
-		r->cause->confused = take_text(r, &r->text);
+		r->cause->confused = collected_text(r, &r->text);
 		return 0;
 	case SECTION_SETTLE:
-		r->cause->settle = take_text(r, &r->text);
+		r->cause->settle = collected_text(r, &r->text);
 		return 0;
 	case SECTION_EXAMPLE:
-		r->cause->example = take_text(r, &r->text);
+		r->cause->example = collected_text(r, &r->text);
 		return 0;
 	case SECTION_PROGRAM:
-		r->cause->program_text = take_text(r, &r->text);
+		r->cause->program_text = collected_text(r, &r->text);
 		return 0;
 	default:
 		return 0;
@@ -144,7 +551,7 @@ static int start_section(struct reader *r, const char *name)
 	return 0;
 }
 
-static int read_line(struct reader *r, char *line)
+static int cause_line(struct reader *r, char *line)
 {
 	r->line++;
 	if (!strcmp(line, "---") && r->section <= SECTION_HEADER) {
@@ -200,26 +607,27 @@ static int start_cause(struct reader *r, const char *id)
 	r->cause = pool_alloc(&r->kb->pool, sizeof(*r->cause));
 	r->cause->id = pool_strdup(&r->kb->pool, id);
 	r->cause->rank = 50;
+	r->file = pool_printf(&r->kb->pool, "kb/causes/%s.md", id);
 	r->section = SECTION_BEFORE;
 	r->line = 0;
 	return 0;
 }
 
-static int read_blob(struct reader *r, char *blob)
+static int read_causes(struct reader *r, char *blob)
 {
 	char *line, *next = blob;
+	bool in_cause = false;
+	int rc = 0;
 
-	while ((line = strsep(&next, "\n")) != NULL) {
-		int rc;
-
-		if (str_starts(line, "%%% "))
-			rc = start_cause(r, line + 4);
-		else
-			rc = r->cause ? read_line(r, line) : 0;
-		if (rc)
-			return rc;
+	while (!rc && (line = strsep(&next, "\n")) != NULL) {
+		if (str_starts(line, "%%% ")) {
+			in_cause = !str_starts(line, "%%% signs/");
+			rc = in_cause ? start_cause(r, line + 4) : 0;
+		} else if (in_cause) {
+			rc = cause_line(r, line);
+		}
 	}
-	return finish_cause(r);
+	return rc ? rc : finish_cause(r);
 }
 
 struct kb *kb_parse(const char *blob, size_t len, struct err *e)
@@ -229,9 +637,12 @@ struct kb *kb_parse(const char *blob, size_t len, struct err *e)
 	struct reader r = { .kb = kb, .e = e ? e : &own };
 	int rc;
 
+	r.scope = (struct expr_scope){ .sign = sign_look_up, .arg = &r };
 	buf_init(&r.text, SECTION_MAX);
 	buf_init(&r.command, SECTION_MAX);
-	rc = read_blob(&r, pool_copy(&kb->pool, blob, len));
+	rc = read_signs(&r, pool_copy(&kb->pool, blob, len));
+	if (!rc)
+		rc = read_causes(&r, pool_copy(&kb->pool, blob, len));
 	buf_release(&r.text);
 	buf_release(&r.command);
 	if (!rc)

@@ -2,6 +2,7 @@
  * Holds facts against the knowledge (see rules.h).
  */
 #include "rules/rules.h"
+#include "rules/fired.h"
 
 #include <stdlib.h>
 #include <ctype.h>
@@ -21,10 +22,14 @@ static const struct when *best_when(const struct cause *c, const struct casefile
 	for (const struct when *w = c->when; w; w = w->next) {
 		struct value v = expr_eval(w->expr, f);
 
-		if (!v.known)
-			*unsure = true;
-		else if (v.number != 0 && (!best || w->sure > best->sure ||
-					   (w->sure == best->sure && rank_of(c, w) < rank_of(c, best))))
+		if (!v.known) {
+			*unsure |= value_applies(v);
+			continue;
+		}
+		if (v.number == 0)
+			continue;
+		rule_fired(c, w);
+		if (!best || w->sure > best->sure || (w->sure == best->sure && rank_of(c, w) < rank_of(c, best)))
 			best = w;
 	}
 	return best;

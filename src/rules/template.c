@@ -56,10 +56,10 @@ static size_t field_format(const char *s, size_t len, enum part_format *format)
 	return len;
 }
 
-static int add_field(struct pool *pool, struct part *part, const char *s, size_t len, struct err *e)
+static int add_field(const struct expr_scope *scope, struct pool *pool, struct part *part, const char *s, size_t len, struct err *e)
 {
 	len = field_format(s, len, &part->format);
-	part->expr = expr_parse(pool, s, len, e);
+	part->expr = scope ? expr_parse_in(scope, pool, s, len, e) : expr_parse(pool, s, len, e);
 	if (!part->expr)
 		return -EINVAL;
 	if (part->format != FORMAT_PLAIN && expr_type(part->expr) != TYPE_NUMBER)
@@ -69,7 +69,7 @@ static int add_field(struct pool *pool, struct part *part, const char *s, size_t
 	return 0;
 }
 
-const struct template *template_parse(struct pool *pool, const char *text, size_t len, struct err *e)
+const struct template *template_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text, size_t len, struct err *e)
 {
 	struct template *t = pool_alloc(pool, sizeof(*t));
 	struct part **tail = &t->first;
@@ -86,7 +86,7 @@ const struct template *template_parse(struct pool *pool, const char *text, size_
 				err_set(e, -EINVAL, "{ without } in '%.60s'", t->text);
 				return NULL;
 			}
-			if (add_field(pool, part, s + 1, (size_t)(stop - s - 1), e))
+			if (add_field(scope, pool, part, s + 1, (size_t)(stop - s - 1), e))
 				return NULL;
 			s = stop + 1;
 			continue;
@@ -102,43 +102,9 @@ const struct template *template_parse(struct pool *pool, const char *text, size_
 	return t;
 }
 
-char *format_bytes(char *buf, size_t size, double bytes)
+const struct template *template_parse(struct pool *pool, const char *text, size_t len, struct err *e)
 {
-	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-	int unit = -1;
-	double v = bytes;
-
-	while (fabs(v) >= 1024 && unit < 5) {
-		v /= 1024;
-		unit++;
-	}
-	if (unit < 0)
-		snprintf(buf, size, "%.0f byte%s", bytes, bytes == 1 ? "" : "s");
-	else
-		snprintf(buf, size, "%.1f %s", v, units[unit]);
-	return buf;
-}
-
-char *format_thousands(char *buf, size_t size, double number)
-{
-	char digits[64];
-	size_t n, out = 0;
-	const char *s = digits;
-
-	snprintf(digits, sizeof(digits), "%.0f", number);
-	if (number != floor(number)) {
-		snprintf(buf, size, "%.2f", number);
-		return buf;
-	}
-	if (*s == '-' && size > 1)
-		buf[out++] = *s++;
-	for (n = strlen(s); *s && out + 2 < size; s++, n--) {
-		buf[out++] = *s;
-		if (n > 1 && n % 3 == 1)
-			buf[out++] = ',';
-	}
-	buf[out] = '\0';
-	return buf;
+	return template_parse_in(NULL, pool, text, len, e);
 }
 
 static bool put_part(struct buf *out, const struct part *part, const struct casefile *f)
@@ -151,7 +117,7 @@ static bool put_part(struct buf *out, const struct part *part, const struct case
 		return true;
 	}
 	v = expr_eval(part->expr, f);
-	if (!v.known)
+	if (!v.known || v.absent)
 		return false;
 	if (v.type == TYPE_TEXT)
 		buf_adds(out, v.text);

@@ -9,21 +9,20 @@
 #ifndef CUWHY_TEMPLATE_H
 #define CUWHY_TEMPLATE_H
 
+#include "base/format.h"
 #include "case/case.h"
 
 struct err;
+struct expr_scope;
 struct template;
 
 const struct template *template_parse(struct pool *pool, const char *text, size_t len, struct err *e);
+const struct template *template_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text, size_t len, struct err *e);
 
 /* NULL when a fact in it is unknown: half a sentence helps nobody. */
 char *template_expand(const struct template *t, const struct casefile *f, struct pool *pool);
 
 /* As written, for `cuwhy explain CAUSE`. */
 const char *template_text(const struct template *t);
-
-/* "4.0 TiB", "512 bytes"; "70,000". Into `buf`, which is returned. */
-char *format_bytes(char *buf, size_t size, double bytes);
-char *format_thousands(char *buf, size_t size, double number);
 
 #endif

@@ -2,35 +2,36 @@
  * Writes a recording as a Chrome trace (see chrometrace.h). Times are CLOCK_MONOTONIC, in microseconds: those of all
  * processes of a machine fit together.
  */
-#include "case/signature.h"
 #include "write/chrometrace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "case/signature.h"
+#include "compat/cuda_errors.h"
 #include "input/recording/incident.h"
-#include "write/chrometrace_priv.h"
-#include "base/json_text.h"
-#include "write/page_priv.h"
-#include "judge/verdict_priv.h"
+#include "input/recording/place.h"
 #include "input/recording/trace.h"
 #include "input/recording/trace_memory.h"
+#include "judge/verdict.h"
+#include "write/blamed.h"
 
 #define LANES_MAX	1024	/* rows of one process; what is beyond shares the last one */
 #define WIDTH_NS	2000	/* how wide a moment is drawn: nothing tells how long it took */
 #define PROCESS_LANE	0	/* failures and counters belong to the process */
+#define FRAMES_MAX	32	/* of a stack */
+#define PLACE_BYTES	1000
 
 #ifndef CUWHY_VERSION
 #define CUWHY_VERSION "unknown"
 #endif
 
 /* A row: launches of a thread into a stream, or the other calls of a thread. */
-struct lane {
+struct chrome_lane {
 	uint32_t tid;
 	uint64_t stream;
 	bool calls;
@@ -38,13 +39,13 @@ struct lane {
 	uint64_t waiting_ns;
 };
 
-struct writer {
+struct chrome_writer {
 	struct chrometrace *c;
 	struct trace *t;
 	const struct cw_launch *blamed;
 	uint32_t pid;
 	uint64_t start_ns;
-	struct lane lane[LANES_MAX];
+	struct chrome_lane lane[LANES_MAX];
 	size_t n_lanes;
 	struct pool pool;
 };
@@ -65,37 +66,31 @@ static void put_event(struct chrometrace *c, uint64_t ns, uint64_t width_ns, jso
 	c->events++;
 }
 
-static uint64_t when(const struct writer *w, uint64_t ticks)
+static uint64_t ticks_ns(const struct chrome_writer *w, uint64_t ticks)
 {
 	uint64_t ns = trace_ns(w->t, ticks);
 
 	return ns > UINT64_MAX - w->start_ns ? w->start_ns : w->start_ns + ns;
 }
 
-static json_t *event(const struct writer *w, const char *phase, size_t lane, const char *name)
+static json_t *chrome_event(const struct chrome_writer *w, const char *phase, size_t lane, const char *name)
 {
-	json_t *o = json_object();
-
-	json_object_set_new(o, "ph", json_string(phase));
-	json_object_set_new(o, "pid", json_integer(w->pid));
-	json_object_set_new(o, "tid", json_integer((json_int_t)lane));
-	json_object_set_new(o, "name", json_text(name));
-	return o;
+	return JSON_OF(J_TEXT("ph", phase), J_INT("pid", w->pid), J_INT("tid", lane), J_TEXT("name", name));
 }
 
-static void put_name(struct writer *w, const char *what, size_t lane, json_t *value, const char *key)
+static void put_metadata(struct chrome_writer *w, const char *what, size_t lane, const char *key, json_t *value)
 {
-	json_t *o = event(w, "M", lane, what);
+	json_t *o = chrome_event(w, "M", lane, what);
 
-	json_object_set_new(o, "args", json_pack("{s:o}", key, value));
+	JSON_ADD(o, J_VALUE("args", JSON_OF(J_VALUE(key, value))));
 	put_event(w->c, 0, 0, o);
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-static void name_lane(struct writer *w, size_t i)
+static void name_lane(struct chrome_writer *w, size_t i)
 {
-	const struct lane *l = &w->lane[i];
+	const struct chrome_lane *l = &w->lane[i];
 	json_t *name;
 
 	if (i == LANES_MAX - 1)
@@ -104,23 +99,23 @@ static void name_lane(struct writer *w, size_t i)
 		name = json_sprintf("thread %u, driver calls", l->tid);
 	else
 		name = json_sprintf("thread %u, stream 0x%llx", l->tid, (unsigned long long)l->stream);
-	put_name(w, "thread_name", i + 1, name, "name");
-	put_name(w, "thread_sort_index", i + 1, json_integer((json_int_t)i + 1), "sort_index");
+	put_metadata(w, "thread_name", i + 1, "name", name);
+	put_metadata(w, "thread_sort_index", i + 1, "sort_index", json_integer((json_int_t)i + 1));
 }
 
-static size_t lane_of(struct writer *w, uint32_t tid, uint64_t stream, bool calls)
+static size_t find_lane(struct chrome_writer *w, uint32_t tid, uint64_t stream, bool calls)
 {
 	for (size_t i = 0; i < w->n_lanes; i++)
 		if (w->lane[i].tid == tid && w->lane[i].stream == stream && w->lane[i].calls == calls)
 			return i;
 	if (w->n_lanes == LANES_MAX)
 		return LANES_MAX - 1;
-	w->lane[w->n_lanes] = (struct lane){.tid = tid, .stream = stream, .calls = calls};
+	w->lane[w->n_lanes] = (struct chrome_lane){.tid = tid, .stream = stream, .calls = calls};
 	name_lane(w, w->n_lanes);
 	return w->n_lanes++;
 }
 
-static void finish(struct writer *w, struct lane *l, uint64_t until_ns)
+static void finish_lane(struct chrome_writer *w, struct chrome_lane *l, uint64_t until_ns)
 {
 	uint64_t width = until_ns > l->waiting_ns ? until_ns - l->waiting_ns : 1;
 
@@ -130,76 +125,141 @@ static void finish(struct writer *w, struct lane *l, uint64_t until_ns)
 }
 
 /* An event that is drawn up to the next one of its row, WIDTH_NS at most. */
-static void put_wide(struct writer *w, size_t lane, uint64_t ns, json_t *o)
+static void put_wide(struct chrome_writer *w, size_t lane, uint64_t ns, json_t *o)
 {
-	struct lane *l = &w->lane[lane];
+	struct chrome_lane *l = &w->lane[lane];
 
-	finish(w, l, ns);
+	finish_lane(w, l, ns);
 	l->waiting = o;
 	l->waiting_ns = ns;
 }
 
-/* --- launches and calls ------------------------------------------------------------------------ */
+/* --- what an event knows; NULL where it knows nothing ------------------------------------------- */
 
-static json_t *launch_args(struct writer *w, const struct cw_launch *l, const char *kernel)
+static json_t *place_json(const struct trace *t, const char *file, uint32_t line, const char *function)
 {
-	int device = CW_LAUNCH_DEVICE(l->flags);
-	json_t *args = json_object();
+	char text[PLACE_BYTES];
 
-	chrome_add_line(w->t, args, "line", l->stack);
-	chrome_add_line(w->t, args, "forward", l->forward_stack);
-	json_object_set_new(args, "kernel", json_text(kernel[0] ? kernel : NULL));
-	if (!(l->flags & CW_LAUNCH_GRAPH)) {
-		json_object_set_new(args, "grid", json_sprintf("%ux%ux%u", l->grid[0], l->grid[1], l->grid[2]));
-		json_object_set_new(args, "block", json_sprintf("%ux%ux%u", l->block[0], l->block[1], l->block[2]));
-		json_object_set_new(args, "shared", json_integer(l->shared));
-		chrome_add_parameters(w->t, args, l);
-	}
-	if (device >= 0)
-		json_object_set_new(args, "device", json_integer(device));
-	json_object_set_new(args, "stream", chrome_hex(l->stream));
-	json_object_set_new(args, "thread", json_integer(l->tid));
-	if (!(l->flags & CW_LAUNCH_CAPTURED))
-		chrome_add_result(args, l->result);
-	if (l == w->blamed)
-		json_object_set_new(args, "blamed", json_string("the newest launch that fits the fault"));
-	chrome_add_stack(w->t, args, l->stack);
-	return args;
+	snprintf(text, sizeof(text), "%s:%u%s%s", file_shown(file, trace_header(t)->cwd), line,
+		 function && function[0] ? " in " : "", function ? function : "");
+	return json_text(text);
 }
 
-static void put_launch(struct writer *w, const struct cw_launch *l)
+static json_t *stack_line(struct trace *t, uint32_t stack)
+{
+	struct place p = {0};
+
+	return stack && place_of_stack(t, stack, &p) && p.file ? place_json(t, p.file, p.line, p.function) : NULL;
+}
+
+static json_t *stack_json(struct trace *t, uint32_t stack)
+{
+	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
+	json_t *list;
+
+	if (!s || s->n < 2)
+		return NULL;
+	list = json_array();
+	for (uint32_t i = 0; i < s->n && i < FRAMES_MAX; i++)
+		json_array_append_new(list, place_json(t, trace_string(t, s->frame[i].file), s->frame[i].line,
+						       trace_string(t, s->frame[i].function)));
+	return list;
+}
+
+static json_t *parameter_json(const struct cw_launch *l, uint32_t off, uint32_t size)
+{
+	uint64_t value = 0;
+
+	if (size > sizeof(value))
+		return json_sprintf("%u bytes", size);
+	memcpy(&value, l->params + off, size);
+	return json_hex(value);
+}
+
+static json_t *parameters_json(struct trace *t, const struct cw_launch *l)
+{
+	const struct cw_function *f = trace_function(t, l->func);
+	const struct cw_layout *layout = f ? trace_layout(t, f) : NULL;
+	json_t *list;
+
+	if (!layout || !l->n_param)
+		return NULL;
+	list = json_array();
+	for (uint32_t i = 0; i < layout->n && layout->param[i].off + layout->param[i].size <= l->n_param; i++)
+		json_array_append_new(list, parameter_json(l, layout->param[i].off, layout->param[i].size));
+	return list;
+}
+
+static json_t *result_json(uint32_t code)
+{
+	return code ? json_sprintf("%u %s", code, cuda_error_name(code)) : NULL;
+}
+
+static json_t *dims_json(const uint32_t d[3])
+{
+	return json_sprintf("%ux%ux%u", d[0], d[1], d[2]);
+}
+
+/* "address:d size:z": names for the numbers. */
+static void add_arguments(json_t *args, const struct cw_call *c)
+{
+	const char *at = api_args(c->api);
+	char name[48];
+
+	for (int i = 0; i < 6 && *at; i++) {
+		size_t n = strcspn(at, ": ");
+
+		snprintf(name, sizeof(name), "%.*s", (int)n, at);
+		JSON_ADD(args, J_HEX(name, c->arg[i]));
+		at += strcspn(at, " ");
+		at += strspn(at, " ");
+	}
+}
+
+/* --- launches and calls ------------------------------------------------------------------------ */
+
+static json_t *launch_args(struct chrome_writer *w, const struct cw_launch *l, const char *kernel)
+{
+	bool graph = l->flags & CW_LAUNCH_GRAPH, captured = l->flags & CW_LAUNCH_CAPTURED;
+	int device = CW_LAUNCH_DEVICE(l->flags);
+
+	return JSON_OF(J_VALUE("line", stack_line(w->t, l->stack)), J_VALUE("forward", stack_line(w->t, l->forward_stack)),
+		       J_TEXT("kernel", kernel[0] ? kernel : NULL),
+		       J_IF(!graph, J_VALUE("grid", dims_json(l->grid))), J_IF(!graph, J_VALUE("block", dims_json(l->block))),
+		       J_IF(!graph, J_INT("shared", l->shared)), J_IF(!graph, J_VALUE("parameters", parameters_json(w->t, l))),
+		       J_IF(device >= 0, J_INT("device", device)), J_HEX("stream", l->stream), J_INT("thread", l->tid),
+		       J_IF(!captured, J_VALUE("error", result_json(l->result))),
+		       J_IF(l == w->blamed, J_TEXT("blamed", "the newest launch that fits the fault")),
+		       J_VALUE("stack", stack_json(w->t, l->stack)));
+}
+
+static void put_launch(struct chrome_writer *w, const struct cw_launch *l)
 {
 	const char *kind = l->flags & CW_LAUNCH_GRAPH ? "graph" : l->flags & CW_LAUNCH_CAPTURED ? "captured" : "kernel";
 	const char *kernel = trace_function_name(w->t, l->func);
 	const char *name = kernel[0] ? kernel_short_name(kernel, &w->pool) : !strcmp(kind, "graph") ? "graph" : "a kernel";
-	size_t lane = lane_of(w, l->tid, l->stream, false);
-	json_t *o = event(w, "X", lane + 1, name);
+	size_t lane = find_lane(w, l->tid, l->stream, false);
+	json_t *o = chrome_event(w, "X", lane + 1, name);
 
-	json_object_set_new(o, "cat", json_string(kind));
-	if (l == w->blamed)
-		json_object_set_new(o, "cname", json_string("terrible"));
-	json_object_set_new(o, "args", launch_args(w, l, kernel));
-	put_wide(w, lane, when(w, l->ticks), o);
+	JSON_ADD(o, J_TEXT("cat", kind), J_IF(l == w->blamed, J_TEXT("cname", "terrible")), J_VALUE("args", launch_args(w, l, kernel)));
+	put_wide(w, lane, ticks_ns(w, l->ticks), o);
 	w->c->launches++;
 }
 
-static void put_call(struct writer *w, const struct cw_call *c)
+static void put_call(struct chrome_writer *w, const struct cw_call *c)
 {
-	size_t lane = lane_of(w, c->tid, 0, true);
+	size_t lane = find_lane(w, c->tid, 0, true);
 	const char *name = api_name(c->api);
-	json_t *o = event(w, "X", lane + 1, name[0] ? name : "a call"), *args = json_object();
+	json_t *o = chrome_event(w, "X", lane + 1, name[0] ? name : "a call"), *args = JSON_OF(J_VALUE("line", stack_line(w->t, c->stack)));
 
-	chrome_add_line(w->t, args, "line", c->stack);
-	chrome_add_arguments(args, c);
-	chrome_add_result(args, c->result);
-	chrome_add_stack(w->t, args, c->stack);
-	json_object_set_new(o, "cat", json_string("driver"));
-	json_object_set_new(o, "args", args);
-	put_wide(w, lane, when(w, c->ticks), o);
+	add_arguments(args, c);
+	JSON_ADD(args, J_VALUE("error", result_json(c->result)), J_VALUE("stack", stack_json(w->t, c->stack)));
+	JSON_ADD(o, J_TEXT("cat", "driver"), J_VALUE("args", args));
+	put_wide(w, lane, ticks_ns(w, c->ticks), o);
 	w->c->calls++;
 }
 
-static void put_work(struct writer *w)
+static void put_work(struct chrome_writer *w)
 {
 	const struct cw_launch *const *l;
 	const struct cw_call *const *c;
@@ -211,66 +271,56 @@ static void put_work(struct writer *w)
 	for (i = 0; i < n; i++)
 		put_call(w, c[i]);
 	for (i = 0; i < w->n_lanes; i++)
-		finish(w, &w->lane[i], UINT64_MAX);
+		finish_lane(w, &w->lane[i], UINT64_MAX);
 }
 
 /* --- failures and memory ----------------------------------------------------------------------- */
 
-static void put_failure(struct writer *w, const struct cw_failure *f)
+static void put_failure(struct chrome_writer *w, const struct cw_failure *f)
 {
 	const char *what = f->api ? api_name(f->api) : f->what;
+	json_t *o = chrome_event(w, "i", PROCESS_LANE, what[0] ? what : "an error"), *args;
 	char text[sizeof(f->text)];
-	json_t *o, *args = json_object();
 
 	str_copy(text, sizeof(text), f->text);
-	chrome_add_line(w->t, args, "line", f->stack);
-	chrome_add_line(w->t, args, "forward", f->forward_stack);
-	chrome_add_result(args, f->code);
-	json_object_set_new(args, "text", json_text(text));
-	json_object_set_new(args, "times", json_integer(f->count));
-	json_object_set_new(args, "thread", json_integer(f->tid));
-	chrome_add_stack(w->t, args, f->stack);
-	o = event(w, "i", PROCESS_LANE, what[0] ? what : "an error");
-	json_object_set_new(o, "s", json_string("p"));
-	json_object_set_new(o, "cat", json_string("failure"));
-	json_object_set_new(o, "args", args);
-	put_event(w->c, when(w, f->ticks), 0, o);
+	args = JSON_OF(J_VALUE("line", stack_line(w->t, f->stack)), J_VALUE("forward", stack_line(w->t, f->forward_stack)),
+		       J_VALUE("error", result_json(f->code)), J_TEXT("text", text), J_INT("times", f->count),
+		       J_INT("thread", f->tid), J_VALUE("stack", stack_json(w->t, f->stack)));
+	JSON_ADD(o, J_TEXT("s", "p"), J_TEXT("cat", "failure"), J_VALUE("args", args));
+	put_event(w->c, ticks_ns(w, f->ticks), 0, o);
 	w->c->failures++;
 }
 
 /* What the verdict is about. The time of a core dump is that of its file, whose clock is coarse: a fault does not come
  * before its launch. */
-static void put_verdict(struct writer *w, const struct verdict *v)
+static void put_verdict(struct chrome_writer *w, const struct verdict *v)
 {
 	uint64_t ns = v ? v->time_ns : 0;
-	json_t *o;
+	json_t *o, *args;
 
 	if (!v || !strcmp(v->cause->id, "none") || ns <= w->start_ns)
 		return;
-	if (w->blamed && when(w, w->blamed->ticks) > ns)
-		ns = when(w, w->blamed->ticks);
-	o = event(w, "i", PROCESS_LANE, v->title);
-	json_object_set_new(o, "s", json_string("g"));
-	json_object_set_new(o, "cat", json_string("verdict"));
-	json_object_set_new(o, "args", json_pack("{s:s,s:s}", "cause", v->cause->id, "certainty", certainty_word(v->sure)));
-	if (v->where.file)
-		json_object_set_new(json_object_get(o, "args"), "line",
-				    chrome_place(w->t, v->where.file, v->where.number, v->where.function));
+	if (w->blamed && ticks_ns(w, w->blamed->ticks) > ns)
+		ns = ticks_ns(w, w->blamed->ticks);
+	o = chrome_event(w, "i", PROCESS_LANE, v->title);
+	args = JSON_OF(J_TEXT("cause", v->cause->id), J_TEXT("certainty", certainty_word(v->sure)),
+		       J_IF(v->c.line[LINE_where].file, J_VALUE("line", place_json(w->t, v->c.line[LINE_where].file, v->c.line[LINE_where].number, v->c.line[LINE_where].function))));
+	JSON_ADD(o, J_TEXT("s", "g"), J_TEXT("cat", "verdict"), J_VALUE("args", args));
 	put_event(w->c, ns, 0, o);
 }
 
-static void put_counter(struct writer *w, int device, const char *what, uint64_t ns, uint64_t bytes)
+static void put_counter(struct chrome_writer *w, int device, const char *what, uint64_t ns, uint64_t bytes)
 {
 	char name[64];
 	json_t *o;
 
 	snprintf(name, sizeof(name), "GPU %d: %s", device, what);
-	o = event(w, "C", PROCESS_LANE, name);
-	json_object_set_new(o, "args", json_pack("{s:o}", "bytes", json_bytes(bytes)));
+	o = chrome_event(w, "C", PROCESS_LANE, name);
+	JSON_ADD(o, J_VALUE("args", JSON_OF(J_BYTES("bytes", bytes))));
 	put_event(w->c, ns, 0, o);
 }
 
-static void put_memory(struct writer *w, int device)
+static void put_memory(struct chrome_writer *w, int device)
 {
 	const struct cw_sample *s;
 	bool torch = false;
@@ -280,7 +330,7 @@ static void put_memory(struct writer *w, int device)
 	for (size_t i = 0; i < n; i++)
 		torch |= s[i].reserved || s[i].allocated;
 	for (size_t i = 0; i < n; i++) {
-		uint64_t ns = when(w, s[i].ticks);
+		uint64_t ns = ticks_ns(w, s[i].ticks);
 
 		if (torch)
 			put_counter(w, device, "allocated by PyTorch", ns, s[i].allocated);
@@ -293,21 +343,20 @@ static void put_memory(struct writer *w, int device)
 
 /* --- the file ---------------------------------------------------------------------------------- */
 
-static void put_process(struct writer *w)
+static void put_process_names(struct chrome_writer *w)
 {
 	const struct cw_header *h = trace_header(w->t);
 
-	put_name(w, "process_name", PROCESS_LANE, json_text(h->cmdline[0] ? h->cmdline : "a process"), "name");
+	put_metadata(w, "process_name", PROCESS_LANE, "name", json_text(h->cmdline[0] ? h->cmdline : "a process"));
 	if (h->rank != CW_UNKNOWN) {
-		put_name(w, "process_labels", PROCESS_LANE, json_sprintf("rank %u", h->rank), "labels");
-		put_name(w, "process_sort_index", PROCESS_LANE, json_integer(h->rank), "sort_index");
+		put_metadata(w, "process_labels", PROCESS_LANE, "labels", json_sprintf("rank %u", h->rank));
+		put_metadata(w, "process_sort_index", PROCESS_LANE, "sort_index", json_integer(h->rank));
 	}
 }
 
 void chrometrace_begin(struct chrometrace *c, FILE *out, const char *recording)
 {
-	json_t *other = json_pack("{s:s,s:o,s:s}", "cuwhy", CUWHY_VERSION, "recording", json_text(recording), "clock",
-				  "CLOCK_MONOTONIC");
+	json_t *other = JSON_OF(J_TEXT("cuwhy", CUWHY_VERSION), J_TEXT("recording", recording), J_TEXT("clock", "CLOCK_MONOTONIC"));
 
 	*c = (struct chrometrace){.out = out};
 	fputs("{\"displayTimeUnit\":\"ns\",\"otherData\":", out);
@@ -319,7 +368,7 @@ void chrometrace_begin(struct chrometrace *c, FILE *out, const char *recording)
 void chrometrace_process(struct chrometrace *c, struct trace *t, const struct verdict *v)
 {
 	const struct cw_header *h = trace_header(t);
-	struct writer *w = xcalloc(1, sizeof(*w));
+	struct chrome_writer *w = xcalloc(1, sizeof(*w));
 	const struct cw_failure *const *f;
 	size_t n;
 
@@ -327,8 +376,8 @@ void chrometrace_process(struct chrometrace *c, struct trace *t, const struct ve
 	w->t = t;
 	w->pid = h->pid;
 	w->start_ns = h->clock0.mono_ns;
-	w->blamed = v ? page_blamed(t, v) : NULL;
-	put_process(w);
+	w->blamed = v ? blamed_launch(t, v) : NULL;
+	put_process_names(w);
 	put_work(w);
 	n = trace_failures(t, &f);
 	for (size_t i = 0; i < n; i++)

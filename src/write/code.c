@@ -125,7 +125,7 @@ static bool fill_xid(struct code *c, uint32_t number)
 }
 
 /* The number that follows one of the words, and nothing else: "error 700", "Xid: 79". */
-static bool number_after(const char *s, const char *word, int *number)
+static bool number_behind(const char *s, const char *word, int *number)
 {
 	size_t n = strlen(word);
 	uint64_t value;
@@ -148,15 +148,15 @@ bool code_find(struct code *c, const char *word)
 	char words[64];
 	int number;
 
-	if (number_after(word, "Xid", &number))
+	if (number_behind(word, "Xid", &number))
 		return fill_xid(c, (uint32_t)number);
 	for (size_t i = 0; i < COUNT(families); i++) {
 		snprintf(words, sizeof(words), "%s error", families[i]);
-		if (number_after(word, words, &number) || number_after(word, families[i], &number))
+		if (number_behind(word, words, &number) || number_behind(word, families[i], &number))
 			return status_by_number(c, families[i], number);
 	}
 	for (size_t i = 0; i < COUNT(cuda); i++)
-		if (number_after(word, cuda[i], &number))
+		if (number_behind(word, cuda[i], &number))
 			return fill_cuda(c, (uint32_t)number) || (!cuda[i][0] && xid_meaning((uint32_t)number)[0] && fill_xid(c, (uint32_t)number));
 	return cuda_by_name(c, word) || status_by_name(c, word);
 }

@@ -7,10 +7,11 @@
 #include "base/mem.h"
 #include "input/machine/observe.h"
 #include "judge/doctor_priv.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "write/report_json.h"
 #include "write/report_wrap.h"
-#include "judge/verdict_priv.h"
+#include "judge/verdict.h"
+#include "write/report.h"
 
 #define LABEL_COLUMNS 20
 
@@ -25,8 +26,8 @@ static void print_verdict(struct wrap *w, const struct verdict *v)
 	wrap_heading(w, heading);
 	free(heading);
 	putc('\n', w->out);
-	text_said(w, "WHY", v->why);
-	text_said(w, "FIX", v->fix);
+	wrap_said(w, "WHY", v->why);
+	wrap_said(w, "FIX", v->fix);
 	wrap_label(w, "SURE");
 	wrap_printf(w, "%s%s%s (%s)", certainty_word(v->sure), v->because ? ": " : "", v->because ? v->because : "", v->cause->id);
 	w->label = NULL;
@@ -213,7 +214,7 @@ bool check_status(const char *word, enum doctor_status *status)
 	return false;
 }
 
-json_t *facts_json(const struct casefile *f)
+json_t *known_facts_json(const struct casefile *f)
 {
 	json_t *o = json_object();
 
@@ -290,7 +291,7 @@ int doctor_json(FILE *out, const struct doctor *d, const struct machine *m, bool
 
 	json_object_set_new(o, "checks", checks_json(d->check, d->n_checks));
 	json_object_set_new(o, "gpus", json_gpus(m));
-	json_object_set_new(o, "facts", facts_json(d->facts));
+	json_object_set_new(o, "facts", known_facts_json(d->facts));
 	if (recommend)
 		json_object_set_new(o, "recommend", json_recommend(m));
 	rc = json_dumpf(o, out, JSON_COMPACT);

@@ -26,7 +26,12 @@ struct snapshot;
 struct trace;
 struct verdict;
 
-#define PAGE_BYTES_MAX	((size_t)4 << 20)	/* of the data */
+#define PAGE_BYTES_MAX		((size_t)4 << 20)	/* of the data */
+#define PAGE_DEVICES_MAX	8	/* of a process */
+#define PAGE_SAMPLES_MAX	2048	/* of one device over time */
+#define PAGE_LINES_MAX		500	/* of its memory by line */
+#define PAGE_SEGMENTS_MAX	48
+#define PAGE_FAILURES_MAX	64
 
 /* Is the page in this build? */
 bool page_built(void);
@@ -39,6 +44,9 @@ void page_free(struct page *p);
  * Details are kept of the first ones only; of `must` always. */
 void page_add_process(struct page *p, struct trace *t, const struct process_end *end, const struct verdict *v,
 		      const char *unread, bool must);
+
+/* A row of its own making with details; takes it. */
+void page_add_row(struct page *p, json_t *row);
 
 /* Are there details of the process that it is about? */
 bool page_has_details(const struct page *p, const struct verdict *v);

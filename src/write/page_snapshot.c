@@ -1,39 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A memory snapshot of PyTorch in a page: memory over time, and who held what.
+ * A memory snapshot of PyTorch in a page: memory over time, who held what, and the segments as they are at the end.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
+#include "base/mem.h"
+#include "case/line.h"
 #include "input/snapshot/observe.h"
-#include "base/json_text.h"
-#include "write/page_snap.h"
-#include "judge/verdict_priv.h"
+#include "input/snapshot/snap_analyse.h"
+#include "judge/verdict.h"
+#include "write/page.h"
+#include "write/page_source.h"
+#include "write/page_words.h"
 
-int snap_page_line(const struct snap_page *v, uint32_t line)
+#define RUNS_OF_SEGMENT	160
+
+struct snap_page {		/* of one device */
+	const struct snapshot *s;
+	const struct snap_lines *l;
+	const struct snap_device *d;
+	struct page_words *lines;
+};
+
+/* Among the page's lines; -1 = not known. */
+static int snap_page_line(const struct snap_page *v, uint32_t line)
 {
 	const struct snap_line *at = snap_line(v->l, line);
 	struct place p = { .file = at->file ? snap_text(v->s, at->file) : NULL, .line = at->line };
 
 	p.function = at->file ? snap_text(v->s, at->function) : NULL;
-	return words_place(v->lines, &p, "");
+	return page_words_place(v->lines, &p, "");
 }
 
 /* --- over time ---------------------------------------------------------------------------------- */
 
 /* Without times the number of the event stands for it. */
-static uint64_t time_of(const struct snap_replay *r, size_t i)
+static uint64_t snap_event_us(const struct snap_replay *r, size_t i)
 {
 	return r->event[i].time_us && r->event[0].time_us && r->event[i].time_us >= r->event[0].time_us ?
 		       r->event[i].time_us - r->event[0].time_us : r->event[0].time_us ? 0 : i;
 }
 
-static json_t *bytes(int64_t n)
+static uint64_t at_least_0(int64_t n)
 {
-	return page_integer(n > 0 ? (uint64_t)n : 0);
+	return n > 0 ? (uint64_t)n : 0;
 }
 
 /* The most in each of PAGE_SAMPLES_MAX parts of the events. */
-static json_t *json_timeline(const struct snap_replay *r)
+static json_t *snap_timeline_json(const struct snap_replay *r)
 {
 	json_t *time = json_array(), *allocated = json_array(), *reserved = json_array();
 	struct snap_now now = r->start, most = now;
@@ -45,15 +60,15 @@ static json_t *json_timeline(const struct snap_replay *r)
 		most.reserved = i % each && most.reserved > now.reserved ? most.reserved : now.reserved;
 		if (i % each != each - 1 && i + 1 < r->n)
 			continue;
-		json_array_append_new(time, page_integer(time_of(r, i)));
-		json_array_append_new(allocated, bytes(most.allocated));
-		json_array_append_new(reserved, bytes(most.reserved));
+		json_array_append_new(time, json_bytes(snap_event_us(r, i)));
+		json_array_append_new(allocated, json_bytes(at_least_0(most.allocated)));
+		json_array_append_new(reserved, json_bytes(at_least_0(most.reserved)));
 	}
-	return json_pack("{s:o,s:o,s:o,s:b}", "us", time, "allocated", allocated, "reserved", reserved, "timed",
-			 r->n && r->event[0].time_us);
+	return JSON_OF(J_VALUE("us", time), J_VALUE("allocated", allocated), J_VALUE("reserved", reserved),
+		       J_BOOL("timed", r->n && r->event[0].time_us));
 }
 
-static json_t *json_failures(const struct snap_page *v)
+static json_t *snap_failures_json(const struct snap_page *v)
 {
 	const struct snap_replay *r = &v->d->replay;
 	json_t *list = json_array();
@@ -66,90 +81,203 @@ static json_t *json_failures(const struct snap_page *v)
 			json_array_remove(list, 0);
 			left++;
 		}
-		json_array_append_new(list, json_pack("{s:o,s:s,s:n,s:n,s:n,s:i,s:i,s:i}", "us", page_integer(time_of(r, i)),
-						      "source", "PyTorch's allocator gave up", "code", "name", "api", "count",
-						      1, "line", snap_page_line(v, v->l->of_stack[r->event[i].stack]), "device",
-						      v->d->device));
+		json_array_append_new(list, JSON_OF(J_BYTES("us", snap_event_us(r, i)), J_TEXT("source", "PyTorch's allocator gave up"),
+						    J_NULL("code"), J_NULL("name"), J_NULL("api"), J_INT("count", 1),
+						    J_INT("line", snap_page_line(v, v->l->of_stack[r->event[i].stack])),
+						    J_INT("device", v->d->device)));
 	}
-	return json_pack("{s:o,s:I}", "list", list, "left_out", (json_int_t)left);
+	return JSON_OF(J_VALUE("list", list), J_INT("left_out", left));
 }
 
 /* --- who held what ------------------------------------------------------------------------------ */
 
-static json_t *json_holder(const struct snap_page *v, const struct snap_holder *h)
+static json_t *snap_holder_json(const struct snap_page *v, const struct snap_holder *h)
 {
 	const struct snap_line *at = snap_line(v->l, h->line);
-	json_t *j = json_object();
 
-	json_object_set_new(j, "part", json_string("tensors"));
-	json_object_set_new(j, "file", at->file ? json_text(snap_text(v->s, at->file)) : json_null());
-	json_object_set_new(j, "line", at->file ? json_integer(at->line) : json_null());
-	json_object_set_new(j, "function", at->file ? json_text(snap_text(v->s, at->function)) : json_null());
-	json_object_set_new(j, "bytes", page_integer(h->bytes));
-	json_object_set_new(j, "count", page_integer(h->blocks));
-	return j;
+	return JSON_OF(J_TEXT("part", "tensors"), J_TEXT("file", at->file ? snap_text(v->s, at->file) : NULL),
+		       J_INT_OR_NULL("line", at->file, at->line), J_TEXT("function", at->file ? snap_text(v->s, at->function) : NULL),
+		       J_BYTES("bytes", h->bytes), J_BYTES("count", h->blocks));
 }
 
-static json_t *json_lines(const struct snap_page *v, size_t moment, json_t *ledger)
+static void add_snap_lines(const struct snap_page *v, size_t moment, json_t *ledger)
 {
 	struct snap_holder *h;
 	size_t n = snap_holders(v->d, v->l, moment, &h);
 	json_t *list = json_array();
 	uint64_t left = 0;
+	bool cut = n > PAGE_LINES_MAX;
 
 	for (size_t i = 0; i < n; i++)
 		if (i < PAGE_LINES_MAX)
-			json_array_append_new(list, json_holder(v, &h[i]));
+			json_array_append_new(list, snap_holder_json(v, &h[i]));
 		else
 			left += h[i].bytes;
-	if (n > PAGE_LINES_MAX) {
-		json_object_set_new(ledger, "lines_left_out", page_integer(n - PAGE_LINES_MAX));
-		json_object_set_new(ledger, "bytes_left_out", page_integer(left));
-	}
+	JSON_ADD(ledger, J_IF(cut, J_BYTES("lines_left_out", n - PAGE_LINES_MAX)), J_IF(cut, J_BYTES("bytes_left_out", left)),
+		 J_VALUE("lines", list));
 	free(h);
-	return list;
 }
 
 /* The card's size is not in a snapshot: the parts add up to what PyTorch had reserved, and what was free then. */
-static json_t *json_ledger(const struct snap_page *v)
+static json_t *snap_ledger_json(const struct snap_page *v)
 {
 	const struct snap_device *d = v->d;
 	bool oom = d->oom.found;
 	size_t moment = oom ? d->oom.event : d->replay.n ? d->replay.peak_moment : 0;
 	struct snap_now now = oom ? d->oom.now : replay_at(&d->replay, moment);
-	int64_t cache = now.reserved > now.allocated ? now.reserved - now.allocated : 0;
-	json_t *j = json_object();
+	uint64_t allocated = at_least_0(now.allocated), cache = at_least_0(now.reserved > now.allocated ? now.reserved - now.allocated : 0);
+	json_t *parts = JSON_OF(J_BYTES("tensors", allocated), J_BYTES("cache", cache), J_BYTES("free", oom ? d->oom.free : 0));
+	json_t *j = JSON_OF(J_TEXT("at", oom ? "oom" : d->replay.n ? "peak" : "end"), J_INT("device", d->device), J_NULL("total"),
+			    J_BYTES("allocated", allocated), J_BYTES("reserved", at_least_0(now.reserved)),
+			    J_BYTES("peak_allocated", at_least_0(d->replay.peak.allocated)), J_VALUE("parts", parts));
 
-	json_object_set_new(j, "at", json_string(oom ? "oom" : d->replay.n ? "peak" : "end"));
-	json_object_set_new(j, "device", json_integer(d->device));
-	json_object_set_new(j, "total", json_null());
-	json_object_set_new(j, "allocated", bytes(now.allocated));
-	json_object_set_new(j, "reserved", bytes(now.reserved));
-	json_object_set_new(j, "peak_allocated", bytes(d->replay.peak.allocated));
-	json_object_set_new(j, "parts", json_pack("{s:o,s:o,s:o}", "tensors", bytes(now.allocated), "cache", bytes(cache),
-						  "free", page_integer(oom ? d->oom.free : 0)));
-	json_object_set_new(j, "lines", json_lines(v, moment, j));
+	add_snap_lines(v, moment, j);
 	return j;
+}
+
+/* --- the segments ------------------------------------------------------------------------------- */
+
+/* A block, or neighbours that are too small to be drawn one by one. */
+struct snap_run {
+	uint64_t from, to, bytes, blocks, largest;
+	int line;			/* of the largest */
+};
+
+static void flush_run(json_t *list, struct snap_run *r)
+{
+	if (r->blocks)
+		json_array_append_new(list, json_pack("[o,o,o,o,i,i]", json_bytes(r->from), json_bytes(r->to - r->from),
+						      json_bytes(r->bytes), json_bytes(r->blocks), -1, r->line));
+	*r = (struct snap_run){ .line = -1 };
+}
+
+static void grow_run(const struct snap_page *v, struct snap_run *r, const struct snap_block *b, uint64_t at)
+{
+	if (!r->blocks)
+		r->from = at;
+	r->to = at + b->size;
+	r->bytes += b->size;
+	r->blocks++;
+	if (b->size > r->largest) {
+		r->largest = b->size;
+		r->line = snap_page_line(v, v->l->of_stack[b->stack]);
+	}
+}
+
+struct filling { uint64_t unused, largest, blocks; };
+
+static json_t *snap_runs_json(const struct snap_page *v, const struct snap_segment *s, struct filling *f)
+{
+	uint64_t grain = s->size / RUNS_OF_SEGMENT + 1;
+	json_t *list = json_array();
+	struct snap_run r = { .line = -1 };
+
+	for (uint32_t i = s->first; i < s->first + s->n; i++) {
+		const struct snap_block *b = &v->s->block[i];
+		uint64_t at = b->addr - s->addr;
+
+		if (b->state == SNAP_INACTIVE) {
+			f->unused += b->size;
+			f->largest = b->size > f->largest ? b->size : f->largest;
+			if (b->size >= grain)
+				flush_run(list, &r);
+			continue;
+		}
+		f->blocks++;
+		if (b->size >= grain || r.largest >= grain || (r.blocks && at + b->size - r.from > 2 * grain))
+			flush_run(list, &r);
+		if (json_array_size(list) < 2 * RUNS_OF_SEGMENT)
+			grow_run(v, &r, b, at);
+	}
+	flush_run(list, &r);
+	return list;
+}
+
+static json_t *snap_segment_json(const struct snap_page *v, const struct snap_segment *s)
+{
+	struct filling f = { 0 };
+	json_t *runs = snap_runs_json(v, s, &f);
+
+	return JSON_OF(J_HEX("address", s->addr), J_BYTES("size", s->size), J_BYTES("free", f.unused), J_BYTES("largest", f.largest),
+		       J_BYTES("blocks", f.blocks), J_INT("like", 1), J_BYTES("stream", s->stream), J_VALUE("runs", runs));
+}
+
+static int larger_segment_first(const void *a, const void *b)
+{
+	const struct snap_segment *x = *(struct snap_segment *const *)a, *y = *(struct snap_segment *const *)b;
+
+	if (x->size != y->size)
+		return x->size > y->size ? -1 : 1;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* Segments that look the same, but for their address, are drawn once. */
+static bool join_segment(json_t *rows, const json_t *one)
+{
+	static const char *const keys[] = { "size", "free", "stream", "runs" };
+
+	if (json_array_size(json_object_get(one, "runs")) > 1)
+		return false;
+	for (size_t i = json_array_size(rows); i > 0; i--) {
+		json_t *row = json_array_get(rows, i - 1);
+		size_t k = 0;
+
+		while (k < 4 && json_equal(json_object_get(row, keys[k]), json_object_get(one, keys[k])))
+			k++;
+		if (k == 4) {
+			json_integer_set(json_object_get(row, "like"), json_integer_value(json_object_get(row, "like")) + 1);
+			return true;
+		}
+		if (!k)
+			return false;	/* they are in the order of their sizes */
+	}
+	return false;
+}
+
+static json_t *snap_map_json(const struct snap_page *v)
+{
+	const struct snapshot *s = v->s;
+	const struct snap_segment **mine = xcalloc(s->segments.n + 1, sizeof(const struct snap_segment *));
+	json_t *list = json_array();
+	uint64_t left = 0;
+	size_t n = 0, n_left = 0;
+
+	for (uint32_t i = s->segments.first; i < s->segments.first + s->segments.n; i++)
+		if (s->segment[i].device == v->d->device)
+			mine[n++] = &s->segment[i];
+	qsort(mine, n, sizeof(*mine), larger_segment_first);
+	for (size_t i = 0; i < n; i++) {
+		json_t *one = snap_segment_json(v, mine[i]);
+
+		if (join_segment(list, one)) {
+			json_decref(one);
+		} else if (json_array_size(list) < PAGE_SEGMENTS_MAX) {
+			json_array_append_new(list, one);
+		} else {
+			json_decref(one);
+			left += mine[i]->size;
+			n_left++;
+		}
+	}
+	free(mine);
+	return JSON_OF(J_VALUE("segments", list), J_VALUE("kinds", json_array()), J_INT("count", n), J_INT("n_left_out", n_left),
+		       J_BYTES("left_out", left), J_TEXT("at", v->d->oom.found && v->d->oom.exact ? "oom" : "end"));
 }
 
 /* --- devices ------------------------------------------------------------------------------------ */
 
-static json_t *json_device(const struct snap_page *v)
+static json_t *snap_device_json(const struct snap_page *v)
 {
-	json_t *j = json_object();
+	json_t *map = snap_map_json(v), *failures = snap_failures_json(v);	/* in this order: both add lines */
+	json_t *parts = JSON_OF(J_TEXT("tensors", "tensors"), J_TEXT("cache", "PyTorch's cache"), J_TEXT("free", "free on the device"));
 
-	json_object_set_new(j, "device", json_integer(v->d->device));
-	json_object_set_new(j, "name", json_null());
-	json_object_set_new(j, "timeline", json_timeline(&v->d->replay));
-	json_object_set_new(j, "ledger", json_ledger(v));
-	json_object_set_new(j, "map", snap_page_map(v));
-	json_object_set_new(j, "words", json_pack("{s:{s:s,s:s,s:s},s:{}}", "parts", "tensors", "tensors", "cache",
-						  "PyTorch's cache", "free", "free on the device", "kinds"));
-	json_object_set_new(j, "failures", json_failures(v));
-	return j;
+	return JSON_OF(J_INT("device", v->d->device), J_NULL("name"), J_VALUE("timeline", snap_timeline_json(&v->d->replay)),
+		       J_VALUE("ledger", snap_ledger_json(v)), J_VALUE("map", map),
+		       J_VALUE("words", JSON_OF(J_VALUE("parts", parts), J_VALUE("kinds", json_object()))),
+		       J_VALUE("failures", failures));
 }
 
-static json_t *json_environment(const struct snapshot *s)
+static json_t *snap_environment(const struct snapshot *s)
 {
 	const char *conf = snap_text(s, s->conf);
 	json_t *list = json_array();
@@ -164,27 +292,20 @@ static json_t *json_environment(const struct snapshot *s)
 void page_add_snapshot(struct page *p, const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d,
 		       size_t n, const struct verdict *v)
 {
-	json_t *devices = json_array(), *detail = json_object(), *gaps = json_array();
+	json_t *devices = json_array(), *gaps = json_array(), *detail;
 	struct page_words lines;
 
-	words_init(&lines);
+	page_words_init(&lines);
 	for (size_t i = 0; i < n && json_array_size(devices) < PAGE_DEVICES_MAX; i++) {
 		struct snap_page one = { .s = s, .l = l, .d = &d[i], .lines = &lines };
 
 		if (d[i].all.segments || d[i].replay.n)
-			json_array_append_new(devices, json_device(&one));
+			json_array_append_new(devices, snap_device_json(&one));
 	}
 	if (!s->n_events)
-		page_say(gaps, "no history was recorded; torch.cuda.memory._record_memory_history() switches it on");
-	json_object_set_new(detail, "devices", devices);
-	json_object_set_new(detail, "sources", page_sources(v, ".", 0));
-	json_object_set_new(detail, "quotes", page_quotes(v, "."));
-	json_object_set_new(detail, "environment", json_environment(s));
-	json_object_set_new(detail, "gaps", gaps);
-	json_object_set(detail, "lines", lines.list);
-	words_release(&lines);
-	json_array_append_new(p->processes, json_pack("{s:n,s:n,s:s,s:o}", "pid", "rank", "cause", v->cause->id, "detail",
-						      detail));
-	p->n_processes++;
-	p->n_details++;
+		json_append_text(gaps, "no history was recorded; torch.cuda.memory._record_memory_history() switches it on");
+	detail = JSON_OF(J_VALUE("devices", devices), J_VALUE("sources", page_sources(v, ".", 0)), J_VALUE("quotes", page_quotes(v, ".")),
+			 J_VALUE("environment", snap_environment(s)), J_VALUE("gaps", gaps), J_SHARED("lines", lines.list));
+	page_words_release(&lines);
+	page_add_row(p, JSON_OF(J_NULL("pid"), J_NULL("rank"), J_TEXT("cause", v->cause->id), J_VALUE("detail", detail)));
 }

@@ -4,16 +4,18 @@
  * A recording may come from anybody, and a page is made to be shown to others: only files that are named like source
  * code are read.
  */
+#include "write/page_source.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/json.h"
 #include "base/str.h"
 #include "case/line.h"
-#include "base/json_text.h"
-#include "write/page_priv.h"
-#include "judge/verdict_priv.h"
+#include "case/ledger.h"
+#include "judge/verdict.h"
 
 #define NEIGHBOURS	4
 #define SOURCES_MAX	12
@@ -33,7 +35,7 @@ static bool is_source(const char *file)
 }
 
 /* One line, its end cut off; false at the end of the file. */
-static bool next_line(FILE *in, char *line, size_t size)
+static bool next_source_line(FILE *in, char *line, size_t size)
 {
 	size_t n = 0;
 	int c;
@@ -53,7 +55,7 @@ static json_t *read_around(FILE *in, uint32_t number, uint32_t *from)
 	json_t *text = json_array();
 
 	*from = number > NEIGHBOURS ? number - NEIGHBOURS : 1;
-	for (uint32_t at = 1; at <= number + NEIGHBOURS && next_line(in, line, sizeof(line)); at++)
+	for (uint32_t at = 1; at <= number + NEIGHBOURS && next_source_line(in, line, sizeof(line)); at++)
 		if (at >= *from)
 			json_array_append_new(text, json_text(line));
 	return text;
@@ -66,7 +68,7 @@ static const char *not_read(const char *file)
 	return is_source(file) ? NULL : "the file is not named like source code, so it was not read";
 }
 
-static void add_text(json_t *o, const char *file, uint32_t number, const char *cwd, uint64_t since_ns)
+static void add_source_text(json_t *o, const char *file, uint32_t number, const char *cwd, uint64_t since_ns)
 {
 	const char *why = not_read(file);
 	FILE *in = why ? NULL : source_open(file, cwd);
@@ -75,39 +77,33 @@ static void add_text(json_t *o, const char *file, uint32_t number, const char *c
 	uint32_t from;
 
 	if (!in || fstat(fileno(in), &st) || st.st_size > FILE_MAX) {
-		json_object_set_new(o, "unread", json_text(why ? why : "the file is not on this machine, or cannot be read"));
+		JSON_ADD(o, J_TEXT("unread", why ? why : "the file is not on this machine, or cannot be read"));
 	} else {
 		text = read_around(in, number, &from);
-		json_object_set_new(o, "from", json_integer(from));
-		json_object_set_new(o, "changed", json_boolean(since_ns && (uint64_t)st.st_mtime > since_ns / 1000000000u));
-		if (number - from >= json_array_size(text))
-			json_object_set_new(o, "unread", json_text("the file is shorter than it was"));
-		json_object_set_new(o, "text", text);
+		JSON_ADD(o, J_INT("from", from), J_BOOL("changed", since_ns && (uint64_t)st.st_mtime > since_ns / 1000000000u),
+			 J_IF(number - from >= json_array_size(text), J_TEXT("unread", "the file is shorter than it was")),
+			 J_VALUE("text", text));
 	}
 	if (in)
 		fclose(in);
 }
 
-static json_t *add(json_t *list, const char *role, const struct line *l, const char *cwd, uint64_t since_ns)
+static json_t *add_source(json_t *list, const char *role, const struct line *l, const char *cwd, uint64_t since_ns)
 {
 	json_t *o;
 
 	if (!l->file || !l->number || json_array_size(list) >= SOURCES_MAX)
 		return NULL;
-	o = json_object();
-	json_object_set_new(o, "role", json_text(role));
-	json_object_set_new(o, "file", json_text(l->file));
-	json_object_set_new(o, "shown", json_text(file_shown(l->file, cwd)));
-	json_object_set_new(o, "line", json_integer(l->number));
-	json_object_set_new(o, "function", json_text(l->function ? function_base(l->function) : NULL));
-	json_object_set_new(o, "source", json_text(l->source));
-	add_text(o, l->file, l->number, cwd, since_ns);
+	o = JSON_OF(J_TEXT("role", role), J_TEXT("file", l->file), J_TEXT("shown", file_shown(l->file, cwd)),
+		    J_INT("line", l->number), J_TEXT("function", l->function ? function_base(l->function) : NULL),
+		    J_TEXT("source", l->source));
+	add_source_text(o, l->file, l->number, cwd, since_ns);
 	json_array_append_new(list, o);
 	return o;
 }
 
 /* Memory runs out where somebody asks for a little more. Whose line has most of it is another question. */
-static void add_holder(json_t *list, const struct ledger *l, const char *cwd, uint64_t since_ns)
+static void add_holder_source(json_t *list, const struct ledger *l, const char *cwd, uint64_t since_ns)
 {
 	const struct ledger_line *most = NULL;
 	struct line line;
@@ -119,9 +115,9 @@ static void add_holder(json_t *list, const struct ledger *l, const char *cwd, ui
 	if (!most || most->bytes < l->total / 4)
 		return;
 	line = (struct line){ .file = most->place.file, .number = most->place.line, .function = most->place.function };
-	o = add(list, "holder", &line, cwd, since_ns);
+	o = add_source(list, "holder", &line, cwd, since_ns);
 	if (o)
-		json_object_set_new(o, "bytes", page_integer(most->bytes));
+		JSON_ADD(o, J_BYTES("bytes", most->bytes));
 }
 
 json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns)
@@ -130,21 +126,21 @@ json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns
 		const char *role;
 		const struct line *line;
 	} lines[] = {
-		{ "where", &v->where }, { "noticed", &v->noticed }, { "forward", &v->forward }, { "backward", &v->backward },
-		{ "replay", &v->replay }, { "capture", &v->capture }, { "made", &v->fault.piece.made },
-		{ v->fault.piece.freed_after ? "freed_after" : "freed", &v->fault.piece.freed }, { "segment", &v->fault.segment.made },
+		{ "where", &v->c.line[LINE_where] }, { "noticed", &v->c.line[LINE_noticed] }, { "forward", &v->c.line[LINE_forward] }, { "backward", &v->c.line[LINE_backward] },
+		{ "replay", &v->c.line[LINE_replay] }, { "capture", &v->c.line[LINE_capture] }, { "made", &v->c.block.made },
+		{ v->c.block.freed_after ? "freed_after" : "freed", &v->c.block.freed }, { "segment", &v->c.segment.made },
 	};
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		add(list, lines[i].role, lines[i].line, cwd, since_ns);
+		add_source(list, lines[i].role, lines[i].line, cwd, since_ns);
 		if (!i)
-			add_holder(list, v->memory.ledger, cwd, since_ns);
+			add_holder_source(list, v->c.ledger, cwd, since_ns);
 	}
-	for (size_t i = 0; i < v->n_or; i++)
-		add(list, "or", &v->or[i], cwd, since_ns);
-	for (size_t i = 0; !v->where.file && i < v->n_suspects; i++)
-		add(list, "suspect", &v->suspects[i].line, cwd, since_ns);
+	for (size_t i = 0; i < v->c.n_or; i++)
+		add_source(list, "or", &v->c.or[i], cwd, since_ns);
+	for (size_t i = 0; !v->c.line[LINE_where].file && i < v->c.n_suspects; i++)
+		add_source(list, "suspect", &v->c.suspects[i].line, cwd, since_ns);
 	return list;
 }
 
@@ -171,7 +167,7 @@ static void quote_names(json_t *to, const char *text, const char *cwd, struct po
 		line = quoted(pool_printf(pool, "%.*s", (int)(colon - from), from), number, cwd, pool);
 		key = pool_printf(pool, "%.*s:%u", (int)(colon - from), from, number);
 		if (line)
-			json_object_set_new(to, key, json_text(line));
+			JSON_ADD(to, J_TEXT(key, line));
 	}
 }
 
@@ -194,10 +190,10 @@ json_t *page_callers(const struct verdict *v, const char *cwd)
 	struct pool pool = { 0 };
 	const struct line *l;
 
-	for (size_t i = 0; i < CALLERS_MAX && (l = verdict_caller(v, i)); i++)
-		json_array_append_new(list, json_pack("{s:o,s:I,s:o,s:o}", "shown", json_text(file_shown(l->file, cwd)), "line", (json_int_t)l->number,
-						      "function", json_text(l->function ? function_base(l->function) : NULL),
-						      "source", json_text(quoted(l->file, l->number, cwd, &pool))));
+	for (size_t i = 0; i < CALLERS_MAX && (l = case_caller(&v->c, i)); i++)
+		json_array_append_new(list, JSON_OF(J_TEXT("shown", file_shown(l->file, cwd)), J_INT("line", l->number),
+						    J_TEXT("function", l->function ? function_base(l->function) : NULL),
+						    J_TEXT("source", quoted(l->file, l->number, cwd, &pool))));
 	pool_release(&pool);
 	return list;
 }

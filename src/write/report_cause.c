@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "write/report.h"
 #include "write/report_wrap.h"
 #include "rules/kb.h"
 

@@ -4,15 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
-#include "write/code.h"
-#include "base/json_text.h"
-#include "write/report_wrap.h"
+#include "base/json.h"
 #include "rules/kb.h"
+#include "write/code.h"
+#include "write/report_wrap.h"
 
 /* Cuts the next id off a list "a, b". */
-static const struct cause *next_cause(const char **list)
+static const struct cause *listed_cause(const char **list)
 {
 	char id[96];
 	size_t n;
@@ -53,7 +51,7 @@ void report_code(FILE *out, const struct code *c, const struct text_style *style
 	}
 	putc('\n', out);
 	wrap_heading(&w, "It is met with");
-	while ((cause = next_cause(&list)) != NULL) {
+	while ((cause = listed_cause(&list)) != NULL) {
 		fprintf(out, "  %s\n", cause->id);
 		wrap_plain(&w, 4, cause->title);
 		if (cause->settle)
@@ -66,23 +64,19 @@ void report_code_json(FILE *out, const struct code *c)
 {
 	const struct cause *cause, *first = NULL;
 	const char *list = c->causes;
-	json_t *o = json_object(), *causes = json_array();
+	json_t *causes = json_array();
 
-	while ((cause = next_cause(&list)) != NULL) {
+	while ((cause = listed_cause(&list)) != NULL) {
 		first = first ? first : cause;
-		json_array_append_new(causes, json_pack("{s:s,s:s,s:o,s:o}", "cause", cause->id, "certainty", "possible", "title",
-							json_text(cause->title), "settle", json_text(cause->settle)));
+		json_array_append_new(causes, JSON_OF(J_TEXT("cause", cause->id), J_TEXT("certainty", "possible"),
+						      J_TEXT("title", cause->title), J_TEXT("settle", cause->settle)));
 	}
-	json_object_set_new(o, "schema", json_integer(1));
-	json_object_set_new(o, "cause", json_string(first ? first->id : "unknown"));
-	json_object_set_new(o, "certainty", json_string("possible"));
-	json_object_set_new(o, "title", json_text(c->says[0] ? c->says : c->note));
-	json_object_set_new(o, "error", json_pack("{s:o,s:o,s:o}", "code", c->number >= 0 ? json_integer(c->number) : json_null(), "name",
-						  json_text(c->name), "api", json_null()));
-	json_object_set_new(o, "code", json_pack("{s:s,s:o,s:o,s:o,s:b}", "family", c->family, "other_name", json_text(c->other[0] ? c->other : NULL),
-						 "meaning", json_text(c->says[0] ? c->says : NULL), "note", json_text(c->note), "sticky", c->sticky));
-	json_object_set_new(o, "candidates", causes);
-	json_dumpf(o, out, JSON_COMPACT);
-	putc('\n', out);
-	json_decref(o);
+	json_print(out, JSON_OF(J_INT("schema", 1), J_TEXT("cause", first ? first->id : "unknown"), J_TEXT("certainty", "possible"),
+				J_TEXT("title", c->says[0] ? c->says : c->note),
+				J_VALUE("error", JSON_OF(J_INT_OR_NULL("code", c->number >= 0, c->number), J_TEXT("name", c->name),
+							 J_NULL("api"))),
+				J_VALUE("code", JSON_OF(J_TEXT("family", c->family), J_TEXT("other_name", c->other[0] ? c->other : NULL),
+							J_TEXT("meaning", c->says[0] ? c->says : NULL), J_TEXT("note", c->note),
+							J_BOOL("sticky", c->sticky))),
+				J_VALUE("candidates", causes)));
 }

@@ -2,7 +2,7 @@
  * The ledger as JSON: the parts, which add up to the total, the kinds of tensors, the lines, PyTorch's segments.
  */
 #include "input/recording/over_time.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "write/report_ledger.h"
 #include "input/recording/trace.h"
 

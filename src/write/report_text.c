@@ -7,19 +7,25 @@
 #include "base/mem.h"
 #include "write/report_ledger.h"
 #include "write/report_wrap.h"
-#include "judge/verdict_priv.h"
+#include "cuwhy/format.h"
+#include "input/dump/observe.h"
+#include "input/snapshot/observe.h"
+#include "input/text/observe.h"
+#include "judge/verdict.h"
+#include "write/report.h"
 
-static bool same_line(const struct line *a, const struct line *b)
+static bool is_text(const struct verdict *v)
 {
-	return a->file && b->file && a->number == b->number && !strcmp(a->file, b->file);
+	return case_is_from(&v->c, TEXT_OBSERVER);
 }
 
 static void text_headline(struct wrap *w, const struct verdict *v)
 {
 	/* what is only the first of several candidates is not told as a fact */
-	const char *perhaps = v->from_text && v->sure == SURE_POSSIBLE && v->n_candidates ? "perhaps: " : "";
-	char *text = v->code ? xasprintf("cuwhy: %s%s (CUDA error %u)", perhaps, v->title, v->code)
-			     : xasprintf("cuwhy: %s%s", perhaps, v->title);
+	const char *perhaps = is_text(v) && v->sure == SURE_POSSIBLE && v->n_candidates ? "perhaps: " : "";
+	unsigned code = (unsigned)fact_number(&v->c, FACT_error_code, 0);
+	char *text = code ? xasprintf("cuwhy: %s%s (CUDA error %u)", perhaps, v->title, code)
+			  : xasprintf("cuwhy: %s%s", perhaps, v->title);
 
 	wrap_heading(w, text);
 	free(text);
@@ -47,11 +53,11 @@ static void text_line(struct wrap *w, const struct line *l)
 
 static void text_waiting(struct wrap *w, const struct verdict *v)
 {
-	for (size_t i = 0; i < v->n_waiting && i < WAITING_SHOWN; i++) {
-		const struct waiting *t = &v->waiting[i];
+	for (size_t i = 0; i < v->c.n_waiting && i < WAITING_SHOWN; i++) {
+		const struct waiting *t = &v->c.waiting[i];
 		const char *how = t->polls ? "asked for with" : "waited for in";
 
-		if (same_line(&t->line, &v->where))
+		if (line_same(&t->line, &v->c.line[LINE_where]))
 			wrap_printf(w, "this line waited for %llu s in %s, for work that was launched earlier",
 				    (unsigned long long)t->seconds, t->api);
 		else if (t->line.file)
@@ -61,85 +67,207 @@ static void text_waiting(struct wrap *w, const struct verdict *v)
 			wrap_printf(w, "it was %s %s by thread %u, for %llu s", how, t->api, t->tid,
 				    (unsigned long long)t->seconds);
 	}
-	if (v->n_waiting > WAITING_SHOWN)
-		wrap_printf(w, "and by %zu more threads", v->n_waiting - WAITING_SHOWN);
+	if (v->c.n_waiting > WAITING_SHOWN)
+		wrap_printf(w, "and by %zu more threads", v->c.n_waiting - WAITING_SHOWN);
 }
 
 static void text_other_lines(struct wrap *w, const struct verdict *v)
 {
-	if (v->where.library)
+	const char *node = fact_text_or_null(&v->c, FACT_torch_node);
+
+	if (v->c.line[LINE_where].library)
 		wrap_text(w, "this is library code: no line of your own was on the stack");
-	if (v->async && v->where.file && v->n_suspects != 1 && (!v->fault.known || v->from_text))
+	if (fact_true(&v->c, FACT_error_async) && v->c.line[LINE_where].file && v->c.n_suspects != 1 && (!case_observed(&v->c, GROUP_fault) || is_text(v)))
 		wrap_text(w, "the error was noticed here; the work that caused it was launched earlier");
-	for (size_t i = 0; i < v->n_or; i++)
-		wrap_printf(w, "or %s:%u, which launched the same kernel: they cannot be told apart", v->or[i].shown,
-			    v->or[i].number);
+	for (size_t i = 0; i < v->c.n_or; i++)
+		wrap_printf(w, "or %s:%u, which launched the same kernel: they cannot be told apart", v->c.or[i].shown,
+			    v->c.or[i].number);
 	text_waiting(w, v);
-	if (v->noticed.file && !v->n_waiting && !same_line(&v->noticed, &v->where) &&
-	    !same_line(&v->noticed, &v->backward))
+	if (v->c.line[LINE_noticed].file && !v->c.n_waiting && !line_same(&v->c.line[LINE_noticed], &v->c.line[LINE_where]) &&
+	    !line_same(&v->c.line[LINE_noticed], &v->c.line[LINE_backward]))
 		wrap_printf(w, "Python's traceback says %s:%u. That is where the error was noticed.",
-			    v->noticed.shown, v->noticed.number);
-	if (v->backward.file && !same_line(&v->backward, &v->where))
+			    v->c.line[LINE_noticed].shown, v->c.line[LINE_noticed].number);
+	if (v->c.line[LINE_backward].file && !line_same(&v->c.line[LINE_backward], &v->c.line[LINE_where]))
 		wrap_printf(w, "it failed in the backward of this line%s%s; backward was called at %s:%u",
-			    v->node ? ", in " : "", v->node ? v->node : "", v->backward.shown,
-			    v->backward.number);
-	else if (v->node)
-		wrap_printf(w, "in backward, in %s", v->node);
-	if (v->forward.file && !same_line(&v->forward, &v->where))
-		wrap_printf(w, "the forward line of that gradient is %s:%u", v->forward.shown,
-			    v->forward.number);
-	if (v->replay.file)
-		wrap_printf(w, "it was captured there into a CUDA graph, which was run at %s:%u", v->replay.shown,
-			    v->replay.number);
-	if (v->capture.file)
-		wrap_printf(w, "a graph capture was under way, begun at %s:%u", v->capture.shown,
-			    v->capture.number);
+			    node ? ", in " : "", node ? node : "", v->c.line[LINE_backward].shown,
+			    v->c.line[LINE_backward].number);
+	else if (node)
+		wrap_printf(w, "in backward, in %s", node);
+	if (v->c.line[LINE_forward].file && !line_same(&v->c.line[LINE_forward], &v->c.line[LINE_where]))
+		wrap_printf(w, "the forward line of that gradient is %s:%u", v->c.line[LINE_forward].shown,
+			    v->c.line[LINE_forward].number);
+	if (v->c.line[LINE_replay].file)
+		wrap_printf(w, "it was captured there into a CUDA graph, which was run at %s:%u", v->c.line[LINE_replay].shown,
+			    v->c.line[LINE_replay].number);
+	if (v->c.line[LINE_capture].file)
+		wrap_printf(w, "a graph capture was under way, begun at %s:%u", v->c.line[LINE_capture].shown,
+			    v->c.line[LINE_capture].number);
 }
 
-static void text_where(struct wrap *w, const struct verdict *v)
+static void text_place(struct wrap *w, const struct verdict *v)
 {
-	const struct line *caller = &v->caller;
+	const struct line *caller = &v->c.line[LINE_caller];
 
 	wrap_label(w, "WHERE");
-	if (v->where.file)
-		text_line(w, &v->where);
-	else if (v->alone)
-		wrap_text(w, "a core dump alone does not tell which line launched the kernel");
-	else if (v->frames_off)
-		wrap_printf(w, "the line is not known: %s", v->frames_off);
+	if (v->c.line[LINE_where].file)
+		text_line(w, &v->c.line[LINE_where]);
+	else if (case_is_from(&v->c, DUMP_OBSERVER))
+		wrap_text(w, v->c.no_lines);
+	else if (v->c.no_lines)
+		wrap_printf(w, "the line is not known: %s", v->c.no_lines);
 	else
 		wrap_text(w, "the line is not known");
-	if (caller->file && !same_line(caller, &v->backward))
+	if (caller->file && !line_same(caller, &v->c.line[LINE_backward]))
 		wrap_printf(w, "called at %s:%u%s%s", caller->shown, caller->number, caller->source ? "    " : "",
 			    caller->source ? caller->source : "");
 	text_other_lines(w, v);
-	if (v->rank != CW_UNKNOWN && v->from_text)
+	if (v->rank != CW_UNKNOWN && is_text(v))
 		wrap_printf(w, "rank %u", v->rank);
 	else if (v->rank != CW_UNKNOWN)
 		wrap_printf(w, "rank %u, process %u", v->rank, v->pid);
-	if (v->from_text && v->text_line)
-		wrap_printf(w, "the error is on line %llu of %s", (unsigned long long)v->text_line, v->text_file);
+	if (is_text(v) && fact_known(&v->c, FACT_text_line))
+		wrap_printf(w, "the error is on line %.0f of %s", fact_number(&v->c, FACT_text_line, 0), fact_text(&v->c, FACT_text_file));
 }
 
-void text_said(struct wrap *w, const char *label, const struct said *s)
+#define KERNEL_NAME_MAX 160	/* C++ template names go on for pages */
+
+/* As much of the driver's own line as is known. */
+static void text_assert(struct wrap *w, const struct casefile *c)
 {
-	wrap_label(w, label);
-	for (; s; s = s->next) {
-		wrap_text(w, s->text);
-		if (s->command)
-			wrap_command(w, s->command);
+	const char *condition = fact_text_or_null(c, FACT_assert_condition), *file = fact_text_or_null(c, FACT_assert_file);
+	const char *function = fact_text_or_null(c, FACT_assert_function), *one_of = fact_text_or_null(c, FACT_assert_one_of);
+	char line[16] = "";
+
+	if (fact_known(c, FACT_assert_line))
+		snprintf(line, sizeof(line), ":%u", (unsigned)fact_number(c, FACT_assert_line, 0));
+	if (condition)
+		wrap_printf(w, "Assertion `%s` failed%s%s%s%s%s", condition, file ? " at " : "", file ? file : "", file ? line : "",
+			    function ? " in " : "", function ? function : "");
+	else if (file)
+		wrap_printf(w, "an assertion failed at %s%s%s%s; its condition is %s", file, line, function ? " in " : "",
+			    function ? function : "", one_of ? one_of : "not in the dump");
+}
+
+static void text_thread(struct wrap *w, const struct casefile *c)
+{
+	const char *access = fact_text_or_null(c, FACT_fault_access), *address = fact_text_or_null(c, FACT_fault_address);
+	const uint32_t *block = c->value[FACT_fault_block].triple, *thread = c->value[FACT_fault_thread].triple;
+	double bytes = fact_number(c, FACT_fault_bytes, 0), threads = fact_number(c, FACT_fault_threads, 0);
+	char did[96] = "", at[160] = "", more[64] = "";
+
+	if (access)
+		snprintf(did, sizeof(did), " %s %.0f byte%s", access, bytes, bytes == 1 ? "" : "s");
+	if (access && address)
+		snprintf(at, sizeof(at), " at %s", address);
+	if (threads > 1)
+		snprintf(more, sizeof(more), ", and %.0f more threads", threads - 1);
+	wrap_printf(w, "block (%u,%u,%u) thread (%u,%u,%u)%s%s%s", block[0], block[1], block[2], thread[0], thread[1], thread[2], did,
+		    at, more);
+}
+
+static void text_fault(struct wrap *w, const struct casefile *c)
+{
+	const char *instruction = fact_text_or_null(c, FACT_fault_instruction), *pc = fact_text_or_null(c, FACT_fault_pc);
+	const char *exception = fact_text_or_null(c, FACT_fault_exception), *what = fact_text(c, FACT_fault_what);
+
+	text_assert(w, c);
+	if (fact_known(c, FACT_fault_block))
+		text_thread(w, c);
+	if (pc)
+		wrap_printf(w, "%s%sat %s  (%s)", instruction ? instruction : "", instruction ? " " : "", pc, exception ? exception : what);
+	else
+		wrap_printf(w, "%s%s%s%s", what, exception ? " (" : "", exception ? exception : "", exception ? ")" : "");
+}
+
+#define STANDING_SHOWN 6
+
+static const char *plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void text_standing(struct wrap *w, const struct casefile *c)
+{
+	size_t threads = (size_t)fact_number(c, FACT_fault_threads, 0), rest = c->elsewhere;
+
+	wrap_printf(w, "running: %zu thread%s in %zu warp%s of %zu block%s, which stand%s", threads, plural(threads), c->warps,
+		    plural(c->warps), c->blocks, plural(c->blocks), threads == 1 ? "s" : "");
+	for (size_t i = 0; i < c->n_standing; i++) {
+		if (i < STANDING_SHOWN)
+			wrap_printf(w, "  at %s  (%zu thread%s)", c->standing[i].pc, c->standing[i].threads,
+				    plural(c->standing[i].threads));
+		else
+			rest += c->standing[i].threads;
 	}
+	if (rest)
+		wrap_printf(w, "  elsewhere  (%zu thread%s)", rest, plural(rest));
+}
+
+static void text_kernel(struct wrap *w, const struct casefile *c)
+{
+	const uint32_t *grid = c->value[FACT_kernel_grid].triple, *block = c->value[FACT_kernel_block].triple;
+	const char *name = fact_text_or_null(c, FACT_kernel_name);
+
+	if (name && strlen(name) > KERNEL_NAME_MAX)
+		name = fact_text_or_null(c, FACT_kernel_short);
+	if (name)
+		wrap_printf(w, "kernel %s", name);
+	if (fact_known(c, FACT_kernel_grid) && !fact_known(c, FACT_kernel_shared))	/* a dump tells nothing else of the launch */
+		wrap_printf(w, "%sgrid %ux%ux%u  block %ux%ux%u", name ? "" : "a kernel, ", grid[0], grid[1], grid[2], block[0], block[1],
+			    block[2]);
+	else if (fact_known(c, FACT_kernel_grid))
+		wrap_printf(w, "%sgrid %ux%ux%u  block %ux%ux%u  shared %.0f  stream 0x%llx", name ? "" : "a kernel, ", grid[0], grid[1],
+			    grid[2], block[0], block[1], block[2], fact_number(c, FACT_kernel_shared, 0),
+			    (unsigned long long)fact_number(c, FACT_kernel_stream, 0));
+}
+
+/* The call that failed; what stands for it where there was none. */
+static void text_call(struct wrap *w, const struct casefile *c)
+{
+	const char *api = fact_text_or_null(c, FACT_error_api), *string = fact_text_or_null(c, FACT_error_string);
+	const char *name = fact_text_or_null(c, FACT_error_name);
+	unsigned code = (unsigned)fact_number(c, FACT_error_code, 0);
+
+	if (api && code)
+		wrap_printf(w, "%s returned %u: %s (%s)", api, code, string ? string : "?", name ? name : "no name");
+	else if (code && string)
+		wrap_printf(w, "CUDA answered %u: %s (%s)", code, string, name ? name : "no name");
+	else if (case_is_from(c, TEXT_OBSERVER))
+		wrap_text(w, string ? string : "the text has no error message; what else it tells is the evidence");
+	else if (c->n_waiting)
+		wrap_printf(w, "%s did not return", api ? api : "a call");
+	else if (case_is_from(c, SNAPSHOT_OBSERVER))
+		wrap_text(w, "PyTorch's allocator could not give what was asked for");
+	else if (!fact_known(c, FACT_kernel_name) && !fact_known(c, FACT_kernel_grid))
+		wrap_text(w, api ? api : "an operation was refused before it reached the GPU");
+}
+
+/* The kernel, the call that failed, what a core dump shows of the fault. */
+static void text_what(struct wrap *w, const struct casefile *c)
+{
+	double count = fact_number(c, FACT_error_count, 1);
+
+	wrap_label(w, "WHAT");
+	text_kernel(w, c);
+	if (c->n_standing)
+		text_standing(w, c);
+	else if (case_observed(c, GROUP_fault))
+		text_fault(w, c);
+	else
+		text_call(w, c);
+	if (count > 1)
+		wrap_printf(w, "seen %.0f times", count);
 	w->label = NULL;
 }
 
 static void text_suspects(struct wrap *w, const struct verdict *v)
 {
-	if (v->n_suspects < 2)
+	if (v->c.n_suspects < 2)
 		return;
-	wrap_printf(w, "%zu launches since the last synchronisation that went well are suspects; their lines, newest first:",
-		    v->suspect_launches);
-	for (size_t i = 0; i < v->n_suspects; i++) {
-		const struct suspect_line *s = &v->suspects[i];
+	wrap_printf(w, "%.0f launches since the last synchronisation that went well are suspects; their lines, newest first:",
+		    fact_number(&v->c, FACT_suspects_launches, 0));
+	for (size_t i = 0; i < v->c.n_suspects; i++) {
+		const struct suspect_line *s = &v->c.suspects[i];
 		const char *kernel = s->kernel ? s->kernel : "an unnamed kernel";
 		const char *more = s->launches > 1 ? " and more" : "";
 
@@ -171,7 +299,7 @@ static void text_ids(struct wrap *w, const char *before, const char *const *ids,
 /* What would tell the candidates apart. */
 static void text_settle(struct wrap *w, const struct verdict *v)
 {
-	if (!v->from_text || v->sure == SURE_CERTAIN)
+	if (!is_text(v) || v->sure == SURE_CERTAIN)
 		return;
 	for (size_t i = 0; i < v->n_candidates && i < SETTLE_SHOWN; i++)
 		if (v->candidates[i].cause->settle)
@@ -192,7 +320,7 @@ static void text_sure(struct wrap *w, const struct verdict *v)
 	text_settle(w, v);
 	if (v->sure != SURE_CERTAIN)
 		text_ids(w, "could not be checked:", v->unchecked, v->n_unchecked);
-	if (v->sim)
+	if (fact_true(&v->c, FACT_process_sim))
 		wrap_text(w, "the GPU was the simulated one");
 }
 
@@ -204,20 +332,36 @@ static void text_other(struct wrap *w, const struct verdict *o)
 		snprintf(line, sizeof(line), "%s", o->title);
 	else if (!o->pid)	/* not a process: a text, a dump, a snapshot */
 		snprintf(line, sizeof(line), "another of the inputs tells of %s (%s)", o->cause->id, certainty_word(o->sure));
-	else if (o->where.file)
+	else if (o->c.line[LINE_where].file)
 		snprintf(line, sizeof(line), "then process %u failed too: %s at %s:%u", o->pid, o->cause->id,
-			 o->where.shown, o->where.number);
+			 o->c.line[LINE_where].shown, o->c.line[LINE_where].number);
 	else
 		snprintf(line, sizeof(line), "then process %u failed too: %s", o->pid, o->cause->id);
 	wrap_plain(w, 2, line);
+}
+
+/* Which of several inputs were joined, and which were not; `w` NULL: only whether there is anything to say. */
+static bool text_inputs(struct wrap *w, const struct verdict *v)
+{
+	bool any = false;
+
+	for (const struct said *s = v->evidence; s; s = s->next) {
+		if (!s->source || strcmp(s->source, "input") != 0)
+			continue;
+		any = true;
+		if (w)
+			wrap_plain(w, 2, s->text);
+	}
+	return any;
 }
 
 static void text_rest(struct wrap *w, const struct verdict *v, const struct text_style *style)
 {
 	size_t notes = verdict_notes(v);
 
-	if (v->others || notes || (style && style->recording))
+	if (v->others || notes || text_inputs(NULL, v) || (style && style->recording))
 		putc('\n', w->out);
+	text_inputs(w, v);
 	for (const struct verdict *o = v->others; o; o = o->next)
 		text_other(w, o);
 	if (notes)
@@ -240,25 +384,31 @@ void report_text(FILE *out, const struct verdict *v, const struct text_style *st
 		return;
 	}
 	text_headline(&w, v);
-	text_where(&w, v);
-	text_what(&w, v);
-	text_said(&w, "WHY", v->why);
+	text_place(&w, v);
+	text_what(&w, &v->c);
+	wrap_said(&w, "WHY", v->why);
 	text_suspects(&w, v);
-	if (v->memory.ledger) {
+	if (v->c.ledger) {
 		wrap_label(&w, "HELD");
-		ledger_wrap(&w, v->memory.ledger, 6);
+		ledger_wrap(&w, v->c.ledger, 6);
 		w.label = NULL;
 	}
-	text_said(&w, "FIX", v->fix);
+	wrap_said(&w, "FIX", v->fix);
 	text_sure(&w, v);
 	text_rest(&w, v, style);
 }
 
+void report_victim(FILE *out, const struct verdict *v)
+{
+	if (v->victim_of)
+		fprintf(out, "cuwhy: %s\n", v->title);
+}
+
 void report_first(FILE *out, const struct verdict *v)
 {
-	if (v->where.file)
+	if (v->c.line[LINE_where].file)
 		fprintf(out, "cuwhy: the first to fail was process %u: %s at %s:%u\n", v->pid, v->cause->id,
-			v->where.shown, v->where.number);
+			v->c.line[LINE_where].shown, v->c.line[LINE_where].number);
 	else
 		fprintf(out, "cuwhy: the first to fail was process %u: %s\n", v->pid, v->cause->id);
 }
@@ -273,8 +423,8 @@ void report_line(FILE *out, const struct verdict *v, const char *recording)
 	if (!n)
 		return;
 	wrap_init(&w, out, NULL);
-	if (n->where.file)
-		snprintf(place, sizeof(place), " at %s:%u", n->where.shown, n->where.number);
+	if (n->c.line[LINE_where].file)
+		snprintf(place, sizeof(place), " at %s:%u", n->c.line[LINE_where].shown, n->c.line[LINE_where].number);
 	text = xasprintf("cuwhy: %s handled by the program: %s (%s)%s%s%s%s",
 			 count == 1 ? "a CUDA failure was" : "CUDA failures were", n->title, n->cause->id,
 			 place, count == 1 ? "" : ", and others", recording ? "; recording " : "",

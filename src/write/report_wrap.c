@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Lines of a report (see report_wrap.h).
  */
+#include "write/report.h"
 #include "write/report_wrap.h"
 
 #include <ctype.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "case/case.h"
 #include "base/mem.h"
 
 #define TEXT_COLUMN 9
@@ -145,4 +147,15 @@ void wrap_heading(struct wrap *w, const char *text)
 	fputs(w->colour ? "\033[1m" : "", w->out);
 	put_bytes(w, text, strlen(text));
 	fputs(w->colour ? "\033[0m\n" : "\n", w->out);
+}
+
+void wrap_said(struct wrap *w, const char *label, const struct said *s)
+{
+	wrap_label(w, label);
+	for (; s; s = s->next) {
+		wrap_text(w, s->text);
+		if (s->command)
+			wrap_command(w, s->command);
+	}
+	w->label = NULL;
 }

@@ -4,7 +4,12 @@
 #ifndef CUWHY_REPORT_WRAP_H
 #define CUWHY_REPORT_WRAP_H
 
-#include "judge/verdict.h"
+#include <stdbool.h>
+#include <stdio.h>
+
+struct said;
+struct text_style;
+struct verdict;
 
 struct wrap {
 	FILE *out;
@@ -30,6 +35,9 @@ void wrap_code(struct wrap *w, int indent, const char *code);
 
 /* Text without a label, `indent` columns in. */
 void wrap_plain(struct wrap *w, int indent, const char *text);
+
+/* What is said and advised, with its commands, behind a label. */
+void wrap_said(struct wrap *w, const char *label, const struct said *s);
 
 /* Bold when colours are on; the words carry the meaning by themselves. */
 void wrap_heading(struct wrap *w, const char *text);

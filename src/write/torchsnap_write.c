@@ -10,19 +10,19 @@
 #include "input/recording/trace.h"
 #include "base/banned.h"
 
-static void put_text(struct pickle *p, const char *key, const char *value)
+static void put_key_text(struct pickle *p, const char *key, const char *value)
 {
 	pickle_text(p, key);
 	pickle_text(p, value);
 }
 
-static void put_uint(struct pickle *p, const char *key, uint64_t value)
+static void put_key_uint(struct pickle *p, const char *key, uint64_t value)
 {
 	pickle_text(p, key);
 	pickle_uint(p, value);
 }
 
-static void put_bool(struct pickle *p, const char *key, bool value)
+static void put_key_bool(struct pickle *p, const char *key, bool value)
 {
 	pickle_text(p, key);
 	pickle_bool(p, value);
@@ -36,9 +36,9 @@ static void write_frame(const struct trace *t, const struct cw_frame *f, struct 
 {
 	if (!pickle_shared_dict(p, (struct pickle_key){(uint64_t)f->file << 32 | f->function, f->line}))
 		return;
-	put_text(p, "name", trace_string(t, f->function));
-	put_text(p, "filename", trace_string(t, f->file));
-	put_uint(p, "line", f->line);
+	put_key_text(p, "name", trace_string(t, f->function));
+	put_key_text(p, "filename", trace_string(t, f->file));
+	put_key_uint(p, "line", f->line);
 	pickle_dict_end(p);
 }
 
@@ -61,10 +61,10 @@ static void write_block(const struct trace *t, uint64_t addr, uint64_t size, uin
 			struct pickle *p)
 {
 	pickle_dict(p);
-	put_uint(p, "address", addr);
-	put_uint(p, "size", size);
-	put_uint(p, "requested_size", live ? size : 0);
-	put_text(p, "state", live ? "active_allocated" : "inactive");
+	put_key_uint(p, "address", addr);
+	put_key_uint(p, "size", size);
+	put_key_uint(p, "requested_size", live ? size : 0);
+	put_key_text(p, "state", live ? "active_allocated" : "inactive");
 	put_frames(p, t, stack);
 	pickle_dict_end(p);
 }
@@ -95,19 +95,19 @@ static void write_segment(const struct torchsnap *s, const struct torchsnap_segm
 			  struct pickle *p)
 {
 	pickle_dict(p);
-	put_uint(p, "device", (uint64_t)g->device);
-	put_uint(p, "address", g->addr);
-	put_uint(p, "total_size", g->size);
-	put_uint(p, "allocated_size", g->allocated);
-	put_uint(p, "active_size", g->allocated);
-	put_uint(p, "requested_size", g->allocated);
-	put_uint(p, "stream", 0);
-	put_text(p, "segment_type", g->small ? "small" : "large");
+	put_key_uint(p, "device", (uint64_t)g->device);
+	put_key_uint(p, "address", g->addr);
+	put_key_uint(p, "total_size", g->size);
+	put_key_uint(p, "allocated_size", g->allocated);
+	put_key_uint(p, "active_size", g->allocated);
+	put_key_uint(p, "requested_size", g->allocated);
+	put_key_uint(p, "stream", 0);
+	put_key_text(p, "segment_type", g->small ? "small" : "large");
 	pickle_text(p, "segment_pool_id");
 	pickle_uint(p, 0);
 	pickle_uint(p, 0);
 	pickle_pair_end(p);
-	put_bool(p, "is_expandable", g->expandable);
+	put_key_bool(p, "is_expandable", g->expandable);
 	put_frames(p, t, g->stack);
 	write_blocks(s, g, t, p);
 	pickle_dict_end(p);
@@ -124,11 +124,11 @@ static void write_event(const struct torchsnap_event *v, const struct trace *t, 
 	};
 
 	pickle_dict(p);
-	put_text(p, "action", action[v->action]);
-	put_uint(p, v->action == TORCHSNAP_OOM ? "device_free" : "addr", v->addr);
-	put_uint(p, "size", v->size);
-	put_uint(p, "stream", 0);
-	put_uint(p, "time_us", (trace_header(t)->start_realtime_ns + trace_ns(t, v->ticks)) / 1000);
+	put_key_text(p, "action", action[v->action]);
+	put_key_uint(p, v->action == TORCHSNAP_OOM ? "device_free" : "addr", v->addr);
+	put_key_uint(p, "size", v->size);
+	put_key_uint(p, "stream", 0);
+	put_key_uint(p, "time_us", (trace_header(t)->start_realtime_ns + trace_ns(t, v->ticks)) / 1000);
 	put_frames(p, t, v->stack);
 	pickle_dict_end(p);
 }
@@ -180,12 +180,12 @@ static void write_settings(const struct trace *t, struct pickle *p)
 	split = setting(conf, "max_split_size_mb");
 	pickle_text(p, "allocator_settings");
 	pickle_dict(p);
-	put_text(p, "PYTORCH_CUDA_ALLOC_CONF", conf);
+	put_key_text(p, "PYTORCH_CUDA_ALLOC_CONF", conf);
 	pickle_text(p, "max_split_size");
 	pickle_int(p, *split ? (int64_t)(strtoull(split, NULL, 10) & 0xffffffffff) << 20 : -1);
 	pickle_text(p, "garbage_collection_threshold");
 	pickle_float(p, strtod(setting(conf, "garbage_collection_threshold"), NULL));
-	put_bool(p, "expandable_segments", str_starts(setting(conf, "expandable_segments"), "True"));
+	put_key_bool(p, "expandable_segments", str_starts(setting(conf, "expandable_segments"), "True"));
 	pickle_dict_end(p);
 }
 

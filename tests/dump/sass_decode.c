@@ -9,6 +9,7 @@
 
 int main(void)
 {
+	static const char *const kind[] = {"", "load", "store", "atomic", "reduction", "trap"};
 	uint64_t word[2];
 	unsigned arch;
 	struct sass s;
@@ -21,7 +22,7 @@ int main(void)
 			puts(s.kind == SASS_TRAP ? "trap" : "-");
 			continue;
 		}
-		printf("%s %s %u %d %d %u %d %d %" PRId64 "\n", sass_kind_name(s.kind), sass_space_name(s.space),
+		printf("%s %s %u %d %d %u %d %d %" PRId64 "\n", kind[s.kind], sass_space_name(s.space),
 		       s.width, s.reg, s.reg >= 0 && s.reg_64, s.reg >= 0 ? s.shift : 0, s.ureg, s.descriptor,
 		       s.offset);
 	}

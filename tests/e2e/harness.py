@@ -175,7 +175,7 @@ class Harness:
         return [self.python if w == "PYTHON" else w for w in case.wrap] + argv + case.args
 
     def environment(self, case):
-        env = {k: v for k, v in os.environ.items() if not k.startswith("CUWHY")}
+        env = {k: v for k, v in os.environ.items() if not k.startswith("CUWHY") or k == "CUWHY_RULES_FIRED"}
         env.update(PYTHON=self.python, PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1")
         env.pop("CUDA_VISIBLE_DEVICES", None)
         env.update(case.env)

@@ -15,6 +15,9 @@ INDEX = ("_ZN2at6native24index_elementwise_kernelEv", ATEN + "IndexKernel.cu", 1
          '-sizes[i] <= index && index < sizes[i] && "index out of bounds"')
 BCE = ("_ZN2at6native29vectorized_elementwise_kernelEv", ATEN + "Loss.cu", 90, "operator()",
        "input_val >= zero && input_val <= one")
+# as PyTorch 2.15 names the kernel: only its template arguments tell that it is this loss
+BCE_NAMED = ("_ZN2at6native29vectorized_elementwise_kernelILi4EZZZNS0_29binary_cross_entropy_out_cudaERKNS_6TensorES4_RKSt8optionalIS2_ElRS2_"
+             "ENKUlvE_clEvENKUlvE0_clEvEUlffE_St5arrayIPcLm3EELb0EEEviT0_T1_",) + BCE[1:]
 SAMPLE = ("_ZN2at6native21sampleMultinomialOnceEv", ATEN + "MultinomialKernel.cu", 112, "sampleMultinomialOnce",
           "val >= zero")
 TRITON = ("triton_poi_fused_index_0", "/tmp/torchinductor_me/ab/cab.py", 24, "unknown",
@@ -94,6 +97,8 @@ def rule__without_a_dump_an_assertion_is_likely_at_most(box):
                                           (GATHER, "embedding(bad)", "embedding", "embedding-index-out-of-range"),
                                           (GATHER, "wpe(bad)", "embedding", "position-index-out-of-range"),
                                           (SAMPLE, "cudrv.launch(bad, (1,), (1,))", "x", "invalid-probability"),
+                                          (INDEX, "cudrv.launch(bad, (1,), (1,))", "x", "index-out-of-range"),
+                                          (BCE_NAMED, "cudrv.launch(bad, (1,), (1,))", "x", "input-out-of-range"),
                                           (OWN, "cudrv.launch(bad, (1,), (1,))", "x", "kernel-assert")):
         verdict, _ = judge(box, kernel, call, "--no-core-dump", function=function)
         same((verdict["cause"], verdict["certainty"]), (cause, "likely"), kernel[0])

@@ -191,6 +191,17 @@ def rule__an_assertion_whose_dump_is_lost_is_still_an_assertion(box):
     assert any("left none" in why for why in verdict["why"]), verdict["why"]
 
 
+def rule__a_719_with_half_a_dump_may_be_an_assertion(box):
+    """A driver that gives up in the middle leaves a file that cannot be read. It does so after assertions only, but 719 is also a trap."""
+    run = box.under(box.script(TWO))
+    same(box.verdict(run)["certainty"], "certain", "with the whole dump")
+    core = next(os.path.join(run.folder, name) for name in os.listdir(run.folder) if name.endswith(".cudacore"))
+    os.truncate(core, os.path.getsize(core) // 2)
+    verdict = explain(box, run.folder)
+    same(sorted((c["cause"], c["certainty"]) for c in verdict["candidates"]),
+         [("kernel-assert", "possible"), ("kernel-trap", "possible")], "candidates")
+
+
 FIRST = """
 import ctypes, os, sys, threading, time, cudrv
 context = cudrv.init()

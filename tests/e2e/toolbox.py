@@ -45,7 +45,7 @@ class Toolbox:
         return copy
 
     def env(self, **more):
-        env = {k: v for k, v in os.environ.items() if not k.startswith("CUWHY")}
+        env = {k: v for k, v in os.environ.items() if not k.startswith("CUWHY") or k == "CUWHY_RULES_FIRED"}
         env.update(PYTHON=self.python, PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1",
                    CUWHY_DIR=os.path.join(self.scratch, "state"))
         env.update(more)

@@ -18,9 +18,9 @@ mkdir -p $out/new-$what
 make --no-print-directory build/kb.blob build/obj/src/write/page_blob.o >/dev/null
 flags="-std=gnu11 -O1 -g -D_GNU_SOURCE -Iinclude -Isrc -I. -DKB_BLOB=\"build/kb.blob\""
 # all of the program but its commands and what runs in other processes
-sources=$(find src -name '*.[cS]' ! -path 'src/cmd/*' ! -path 'src/recorder/*' ! -path 'src/sim*' ! -name 'probe_main.c' ! -name 'page_blob.S')
+sources=$(find src -name '*.[cS]' ! -path 'src/cmd/*' ! -path 'src/recorder/*' ! -path 'src/sim*' ! -path 'src/portable/*' ! -name 'probe_main.c' ! -name 'page_blob.S')
 # shellcheck disable=SC2086
 $cc $flags -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	tests/fuzz/fuzz_$what.c $sources build/obj/src/write/page_blob.o -o $out/fuzz_$what -ljansson -liberty -lz -lelf -ldl -lm
+	tests/fuzz/fuzz_$what.c $sources build/obj/src/write/page_blob.o -o $out/fuzz_$what -ljansson -liberty -lz -ldl -lm
 exec $out/fuzz_$what -max_total_time="$seconds" -max_len=65536 -timeout=10 -rss_limit_mb=2048 \
 	-artifact_prefix=$out/ $out/new-$what tests/fuzz/corpus/$what

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "input/machine/machine.h"
 #include "judge/doctor.h"
+#include "write/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,7 +23,7 @@ static void use(const struct machine *m, FILE *null)
 
 	doctor_text(null, d, m, NULL, true);
 	doctor_json(null, d, m, true);
-	free(bundle_redact(again));
+	free(bundle_redact_for(again, NULL));
 	free(bundle_list(again));
 	json_decref(again);
 	doctor_free(d);

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "input/dump/culprit.h"
 #include "input/dump/dump.h"
-#include "input/dump/dump_print.h"
+#include "tests/unit/culprit_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buf_init(&text, 1 << 20);
 	culprit_text(c, &text);
 	buf_release(&text);
-	json_decref(culprit_json(c));
+	use_bytes(c->params);
 	culprit_free(c);
 	culprit_free(culprit_find_running(d));
 	dump_free(d);

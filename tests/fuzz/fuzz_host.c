@@ -83,9 +83,6 @@ static void look(void)
 
 	from.env = variables_read(&pool, root, 0);
 	variables_judge(&v, &pool, from.env);
-	o = variables_to_json(&v);
-	variables_judge(&v, &pool, variables_from_json(&pool, o));
-	json_decref(o);
 	host_collect(&h, &pool, &from);
 	o = host_to_json(&h);
 	if (!o || !host_from_json(&again, &pool, o))

@@ -13,8 +13,8 @@
 
 #include "formats/elf_file.h"
 #include "input/machine/pyenv/ldcache.h"
-#include "input/machine/pyenv/metadata.h"
-#include "input/machine/pyenv/python_text.h"
+#include "input/machine/pyenv/packaging.h"
+#include "input/machine/pyenv/torch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -34,27 +34,27 @@ static void use_cache(const uint8_t *data, size_t size)
 		}
 }
 
-static void use_metadata(struct scan *s, const char *text)
+static void use_metadata(struct pool *pool, const char *text)
 {
 	struct requirement r;
 	char marker[512];
 	const char *at = text, *line;
 	size_t len;
 
-	line = py_metadata_field(s, text, "Version");
+	line = py_metadata_field(pool, text, "Version");
 	sink += line ? (size_t)(py_version_cmp(line, "2.5.1+cu124") + py_version_cmp("1!2.0.post3", line)) : 0;
 	while ((line = py_metadata_next(&at, "Requires-Dist", &len)))
 		if (py_requirement_parse(&r, line, len, marker, sizeof(marker)))
 			sink += (size_t)(py_version_fits("2.5.1+cu124", r.specifiers) + py_marker_true(r.marker, "x86_64", 12, r.extras));
 }
 
-static void use_text(struct scan *s, const char *text)
+static void use_text(struct pool *pool, const char *text)
 {
 	struct torch_preloads p;
 	const char *value = "";
 
-	sink += py_assignment(s, text, "cuda", &value) + strlen(value);
-	torch_preloads_read(s, text, &p);
+	sink += py_assignment(pool, text, "cuda", &value) + strlen(value);
+	torch_preloads_read(pool, text, &p);
 	for (int i = 0; i < p.n_always; i++)
 		sink += strlen(p.always[i].folder) + strlen(p.always[i].pattern);
 	for (int i = 0; i < p.n_rescue; i++)
@@ -67,7 +67,7 @@ static bool use_name(void *arg, const char *name, bool weak)
 	return true;
 }
 
-static void use_elf(struct scan *s, const uint8_t *data, size_t size)
+static void use_elf(struct pool *pool, const uint8_t *data, size_t size)
 {
 	struct elf_file f;
 	char path[64];
@@ -76,7 +76,7 @@ static void use_elf(struct scan *s, const uint8_t *data, size_t size)
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (elf_open(&f, s->pool, "", path, EM_X86_64) != 0)
+	if (elf_open(&f, pool, "", path, EM_X86_64) != 0)
 		abort();
 	if (!f.broken && !f.foreign) {
 		for (unsigned i = 0; i < f.n_needed; i++)
@@ -92,7 +92,6 @@ static void use_elf(struct scan *s, const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct pool pool = {0};
-	struct scan s = {.pool = &pool, .root = ""};
 	char *text;
 
 	if (size == 0)
@@ -100,9 +99,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text = pool_copy(&pool, (const char *)data + 1, size - 1);
 	switch (data[0] & 3) {
 	case 0: use_cache(data + 1, size - 1); break;
-	case 1: use_metadata(&s, text); break;
-	case 2: use_text(&s, text); break;
-	default: use_elf(&s, data + 1, size - 1); break;
+	case 1: use_metadata(&pool, text); break;
+	case 2: use_text(&pool, text); break;
+	default: use_elf(&pool, data + 1, size - 1); break;
 	}
 	pool_release(&pool);
 	return 0;

@@ -12,6 +12,7 @@
 #include "input/snapshot/observe.h"
 #include "write/page.h"
 #include "judge/verdict.h"
+#include "write/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

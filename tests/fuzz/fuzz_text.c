@@ -11,6 +11,7 @@
 
 #include "write/code.h"
 #include "judge/verdict.h"
+#include "write/report.h"
 #include "rules/kb.h"
 #include "input/text/log.h"
 

@@ -16,6 +16,7 @@
 #include "write/page.h"
 #include "write/torchsnap.h"
 #include "judge/verdict.h"
+#include "write/report.h"
 #include "compat/cuda_errors.h"
 #include "input/recording/events.h"
 #include "input/recording/trace_memory.h"

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "judge/verdict.h"
+#include "write/report.h"
 #include "trace_builder.h"
 
 #define USER "train.py:32:step", "train.py:40:<module>"

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "compat/cuda_errors.h"
 #include "rules/kb.h"
 #include "rules/rules.h"
 
@@ -50,6 +51,22 @@ struct words {
 	size_t n_text, n_number;
 };
 
+/* cuda.name and threshold.name are numbers under another name, cuda_set.name several. */
+static void numbers_of_name(struct words *w, const char *name, size_t len)
+{
+	const uint16_t *codes;
+	size_t n = 0;
+
+	if (!strncmp(name, "cuda.", 5) && w->n_number < WORDS_MAX)
+		w->number[w->n_number++] = cuda_code_find(name + 5, len - 5);
+	else if (!strncmp(name, "threshold.", 10) && w->n_number < WORDS_MAX)
+		assert_true(expr_threshold(name + 10, len - 10, &w->number[w->n_number++]));
+	else if (!strncmp(name, "cuda_set.", 9))
+		n = cuda_error_set_codes((enum cuda_error_set)cuda_error_set_find(name + 9, len - 9), &codes);
+	for (size_t i = 0; i < n && w->n_number < WORDS_MAX; i++)
+		w->number[w->n_number++] = codes[i];
+}
+
 static void words_of_guard(struct words *w, const char *s)
 {
 	while (s && *s) {
@@ -65,8 +82,11 @@ static void words_of_guard(struct words *w, const char *s)
 				snprintf(w->text[w->n_text++], sizeof(w->text[0]), "%.*s", (int)len, s + 1);
 			s = close + 1;
 		} else if (isalpha((unsigned char)*s)) {	/* the digits of a fact's name are none */
+			const char *name = s;
+
 			while (isalnum((unsigned char)*s) || *s == '_' || *s == '.')
 				s++;
+			numbers_of_name(w, name, (size_t)(s - name));
 		} else if (isdigit((unsigned char)*s)) {
 			double number = strtod(s, &end);
 

@@ -129,10 +129,10 @@ static void gpu__newest_driver(void **state)
 	assert_int_equal(compat_branch_for(37), 470);
 	assert_int_equal(compat_branch_for(52), 580);
 	assert_int_equal(compat_branch_for(70), 580);
-	assert_int_equal(compat_branch_for(75), compat_newest_branch());
+	assert_int_equal(compat_branch_for(75), compat_branch_for(120));
 	assert_int_equal(compat_branch_for(990), 0);
-	assert_int_equal(compat_newest_cuda_for(37), 11040);
-	assert_int_equal(compat_newest_cuda_for(61), 13000);
+	assert_int_equal(compat_driver_cuda((struct compat_driver){.major = compat_branch_for(37)}), 11040);
+	assert_int_equal(compat_driver_cuda((struct compat_driver){.major = compat_branch_for(61)}), 13000);
 	assert_int_equal(compat_first_branch_for(120), 570);
 	assert_int_equal(compat_first_branch_for(90), 520);
 	assert_int_equal(compat_first_branch_for(50), 0);
@@ -422,7 +422,7 @@ static void recommend__the_newest_that_runs(void **state)
 
 	(void)state;
 	n = recommend("580.159.04", 90, 312, true);
-	assert_string_equal(choices[0].wheel->release, compat_torch_newest()->release);
+	assert_string_equal(choices[0].wheel->release, compat_wheel_at(0)->release);
 	assert_int_equal(choices[0].fit, COMPAT_FIT_MINOR);	/* 13.2 on a driver of 13.0 */
 	for (size_t i = 0; i < n; i++)
 		assert_true(choices[i].why[0] != '\0');

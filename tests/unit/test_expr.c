@@ -93,6 +93,27 @@ static void expr__compares_texts(void **state)
 	YES("true && !false");
 }
 
+static void expr__names_codes_sets_and_numbers(void **state)
+{
+	(void)state;
+	YES("error.code == cuda.invalid_configuration");
+	NO("error.code == cuda.illegal_address");
+	number_is("cuda.illegal_address", 700);
+	number_is("cuda.success", 0);
+	YES("error.code in cuda_set.launch_refused && launch.is");
+	NO("error.code in cuda_set.illegal_access");
+	YES("!(error.code in cuda_set.illegal_access)");
+	UNKNOWN("driver.init in cuda_set.mps_refused");
+	BAD("error.code == cuda.no_such_code");
+	BAD("error.code == cuda.illegal");
+	BAD("error.code in cuda_set.no_such_set");
+	BAD("error.text in cuda_set.illegal_access");
+	BAD("error.code == cuda_set.illegal_access");
+	BAD("sign.some_sign");
+	number_is("threshold.exbibyte", 1152921504606846976.0);
+	BAD("oom.request > threshold.no_such");
+}
+
 static void expr__unknown_spreads_but_not_where_the_answer_is_decided(void **state)
 {
 	(void)state;
@@ -224,6 +245,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(expr__compares_and_calculates),
 		cmocka_unit_test(expr__compares_texts),
+		cmocka_unit_test(expr__names_codes_sets_and_numbers),
 		cmocka_unit_test(expr__unknown_spreads_but_not_where_the_answer_is_decided),
 		cmocka_unit_test(expr__division_by_zero_is_unknown),
 		cmocka_unit_test(expr__mistakes_are_found_when_parsed),

@@ -38,6 +38,15 @@ static int end(void **state)
 	return 0;
 }
 
+/* The first library with this name (and of this kind, if it is not NULL); NULL: none. */
+static const struct host_library *library(const struct host *of, const char *name, const char *kind)
+{
+	for (ptrdiff_t i = 0; i < of->n_library; i++)
+		if (strcmp(of->library[i].name, name) == 0 && (!kind || strcmp(of->library[i].kind, kind) == 0))
+			return &of->library[i];
+	return NULL;
+}
+
 static void look_with(const char *const *env)
 {
 	struct host_from from = {.root = tree_root, .env = env};
@@ -149,10 +158,10 @@ static void healthy__everything_is_found(void **state)
 	assert_int_equal(h.gpu[0].excluded, 0);
 	assert_int_equal(host_node(&h, "/dev/nvidia0")->error, 0);
 	assert_int_equal(host_node(&h, "/dev/nvidia-uvm")->major, 508);
-	assert_string_equal(host_library(&h, "libcuda.so.1", "system")->version, DRIVER);
-	assert_int_equal(host_library(&h, "libcuda.so.1", NULL)->bits, 64);
-	assert_string_equal(host_library(&h, "libnvidia-ml.so.1", NULL)->version, DRIVER);
-	assert_null(host_library(&h, "libcuda.so.1", "compat"));
+	assert_string_equal(library(&h, "libcuda.so.1", "system")->version, DRIVER);
+	assert_int_equal(library(&h, "libcuda.so.1", NULL)->bits, 64);
+	assert_string_equal(library(&h, "libnvidia-ml.so.1", NULL)->version, DRIVER);
+	assert_null(library(&h, "libcuda.so.1", "compat"));
 	assert_int_equal(h.fabric.switches, 0);
 }
 
@@ -305,9 +314,9 @@ static void libraries__older_newer_empty_broken(void **state)
 	tree_file("/usr/lib/wsl/lib/libcuda.so.1.1", "\177ELF\002x");
 	tree_link("/usr/lib/wsl/lib/libcuda.so.1", "libcuda.so.1.1");
 	LOOK("LD_LIBRARY_PATH=/opt/zero::/opt/broken:relative:/opt/loop:/nowhere");
-	b = host_library(&h, "libcuda.so.1", "compat");
+	b = library(&h, "libcuda.so.1", "compat");
 	assert_string_equal(b->version, "570.26");
-	b = host_library(&h, "libcuda.so.1", "wsl");
+	b = library(&h, "libcuda.so.1", "wsl");
 	assert_null(b->version);
 	assert_int_equal(h.library[0].bits, 0);
 	assert_int_equal(h.library[0].bytes, 0);
@@ -376,8 +385,8 @@ static void container__who_brought_the_gpus(void **state)
 	look();
 	assert_string_equal(h.container.hook, "nvidia-container-cli");
 	assert_int_equal(h.container.driver_mounts, 2);
-	assert_int_equal(host_library(&h, "libcuda.so.1", NULL)->mounted, 1);
-	assert_int_equal(host_library(&h, "libnvidia-ml.so.1", NULL)->mounted, 0);
+	assert_int_equal(library(&h, "libcuda.so.1", NULL)->mounted, 1);
+	assert_int_equal(library(&h, "libnvidia-ml.so.1", NULL)->mounted, 0);
 	tree_file("/proc/self/mountinfo", OVERLAY "3 1 8:1 /usr/bin/nvidia-smi /usr/bin/nvidia-smi ro - ext4 /dev/sda1 rw\n");
 	LOOK("NVIDIA_VISIBLE_DEVICES=void");
 	assert_string_equal(h.container.hook, "cdi");

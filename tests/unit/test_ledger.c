@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-#include "input/recording/observe_ledger.h"
+#include "write/report.h"
+#include "input/recording/observe.h"
 #include "case/case.h"
 #include "case/ledger.h"
 #include "base/pool.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "write/report.h"
 #include "input/dump/culprit.h"
 #include "judge.h"
 

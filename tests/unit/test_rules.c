@@ -5,11 +5,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "input/dump/culprit.h"
+#include "dump_find.h"
 #include "judge.h"
 #include "rules/kb.h"
 #include "rules/rules.h"
@@ -66,50 +67,180 @@ static void kb__every_file_loads(void **state)
 	kb_free(kb);
 }
 
+/* The text is refused, for this reason, and the reason names its place. */
+static void refused(const char *text, const char *place, const char *reason)
+{
+	struct err e = { 0 };
+	struct kb *kb = kb_parse(text, strlen(text), &e);
+
+	if (kb)
+		fail_msg("accepted: %s", text);
+	if (!strstr(e.msg, place) || !strstr(e.msg, reason))
+		fail_msg("not for the reason '%s', but: %s", reason, e.msg);
+}
+
+static void accepted(const char *text)
+{
+	struct err e = { 0 };
+	struct kb *kb = kb_parse(text, strlen(text), &e);
+
+	if (!kb)
+		fail_msg("refused: %s", e.msg);
+	kb_free(kb);
+}
+
+/* A cause with these lines in its header; with these lines behind it. */
+#define HEADER(lines) "%%% a\n---\nid: a\ntitle: t\n" lines "---\ntext\n"
+#define BODY(lines) "%%% a\n---\nid: a\ntitle: t\n---\ntext\n" lines
+
 static void kb__mistakes_in_a_file_are_found(void **state)
 {
-	static const char *const bad[] = {
-		"%%% a\n---\nid: b\ntitle: t\n---\ntext\n",
-		"%%% a\n---\nid: a\n---\ntext\n",
-		"%%% a\n---\nid: a\ntitle: t\n---\n",
-		"%%% a\n---\nid: a\ntitle: t\n",
-		"%%% a\n---\nid: a\ntitle: t\ncolour: red\n---\ntext\n",
-		"%%% a\n---\nid: a\ntitle: t\nno colon\n---\ntext\n",
-		"%%% a\n---\nid: a\ntitle: t\nwhen certain: no.such.fact\n---\ntext\n",
-		"%%% a\n---\nid: a\ntitle: t\nwhen surely: launch.is\n---\ntext\n",
-		"%%% a\n---\nid: a\ntitle: t\nwhen certain: error.code\n---\ntext\n",
-		"%%% a\n---\nid: a\ntitle: t\nwhen certain: launch.is\n  because: {nothing}\n---\ntext\n",
-		"%%% a\n---\nid: a\ntitle: t\n  because: early\n---\ntext\n",
-		"%%% a\n---\nid: a\ntitle: t\nheadline: {x}\n---\ntext\n",
-		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Why\n- [launch.is text\n",
-		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Why\n- [error.code] text\n",
-		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Why\n- {no.such}\n",
-		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Fix\n- text\n    cmd {no.such}\n",
-		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Fix\nnot a list\n",
-		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Fix\n    command alone\n",
-		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Because\n",
-		"%%% a\n---\nid: a\ntitle: t\nprogram: p.py\n---\ntext\n",
-		"%%% a\n---\nid: a\ntitle: t\nprogram: p.py\n---\ntext\n## Program\nf()\n",
-		"%%% a\n---\nid: a\ntitle: t\n---\ntext\n## Program\n    f()\n",
+	static const struct {
+		const char *text, *reason;
+	} bad[] = {
+		{ "%%% a\n---\nid: b\ntitle: t\n---\ntext\n", "not the file's name" },
+		{ "%%% a\n---\nid: a\n---\ntext\n", "needs a title" },
+		{ "%%% a\n---\nid: a\ntitle: t\n---\n", "needs a title and a definition" },
+		{ "%%% a\n---\nid: a\ntitle: t\n", "does not end" },
+		{ HEADER("colour: red\n"), "unknown key" },
+		{ HEADER("no colon\n"), "key: value" },
+		{ HEADER("when certain r: no.such.fact\n"), "no such fact" },
+		{ HEADER("when surely r: launch.is\n"), "certain, likely or possible" },
+		{ HEADER("when certain r: error.code\n"), "a yes or no" },
+		{ HEADER("when certain r: launch.is\n  because: {nothing}\n"), "no such fact" },
+		{ HEADER("when certain: launch.is\n"), "an id of its own" },
+		{ HEADER("when certain Rule: launch.is\n"), "an id of its own" },
+		{ HEADER("when certain r: launch.is\nwhen likely r: launch.is\n"), "the same id" },
+		{ HEADER("  because: early\n"), "belongs to a when" },
+		{ HEADER("headline: {x}\n"), "no such fact" },
+		{ BODY("## Why\n- [launch.is text\n"), "[ without ]" },
+		{ BODY("## Why\n- [error.code] text\n"), "a yes or no" },
+		{ BODY("## Why\n- {no.such}\n"), "no such fact" },
+		{ BODY("## Fix\n- text\n    cmd {no.such}\n"), "no such fact" },
+		{ BODY("## Fix\nnot a list\n"), "begins with '- '" },
+		{ BODY("## Fix\n    command alone\n"), "without a sentence" },
+		{ BODY("## Because\n"), "unknown section" },
+		{ HEADER("program: p.py\n"), "was not put in" },
+		{ HEADER("program: p.py\n") "## Program\nf()\n", "indented" },
+		{ BODY("## Program\n    f()\n"), "unknown section" },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct err e = { 0 };
-		struct kb *kb = kb_parse(bad[i], strlen(bad[i]), &e);
-
-		if (kb)
-			fail_msg("accepted: %s", bad[i]);
-		assert_non_null(strstr(e.msg, "kb/causes/a.md line"));
-	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		refused(bad[i].text, "kb/causes/a.md line", bad[i].reason);
 }
+
+/* ---- signs ------------------------------------------------------------------------------------- */
+
+#define SIGNS "%%% signs/s.kb\n# a comment\n\n"
+#define SOURCE "\n  source: a test\n"
+
+static void kb__a_rule_uses_signs_and_no_phrases(void **state)
+{
+	(void)state;
+	refused(HEADER("when likely r: text.is && says(\"some words\")\n"), "kb/causes/a.md line 5", "phrases belong into a sign");
+	refused(HEADER("when likely r: contains(error.text, \"words\")\n"), "kb/causes/a.md line", "phrases belong into a sign");
+	refused(HEADER("headline: [matches(error.text, \"*words*\")] a\n"), "kb/causes/a.md line", "phrases belong into a sign");
+	refused(BODY("## Why\n- [contains(error.text, \"words\")] a\n"), "kb/causes/a.md line", "phrases belong into a sign");
+	refused(BODY("## Fix\n- a\n    b {min(1, contains(error.text, \"words\"))}\n"), "kb/causes/a.md line", "phrases belong into a sign");
+	accepted(SIGNS "words: says(\"some words\")" SOURCE HEADER("when likely r: text.is && sign.words\n"));
+	accepted(HEADER("when likely r: sign.words\n") SIGNS "words: says(\"some words\")" SOURCE);
+}
+
+static void kb__mistakes_in_a_sign_are_found(void **state)
+{
+	(void)state;
+	refused(HEADER("when likely r: sign.words\n"), "kb/causes/a.md line 5", "there is no sign 'words'");
+	refused(SIGNS "a: sign.b" SOURCE, "kb/signs/s.kb line 3", "there is no sign 'b'");
+	refused(SIGNS "a: sign.b" SOURCE "b: text.is && sign.a" SOURCE, "kb/signs/s.kb line", "the sign 'a' rests on itself");
+	refused(SIGNS "a: error.code" SOURCE, "kb/signs/s.kb line 3", "a yes or no");
+	refused(SIGNS "a: says(\"abc\")" SOURCE, "kb/signs/s.kb line 3", "six characters");
+	refused(SIGNS "a: says(\"some words\")\n", "kb/signs/s.kb line", "needs its source");
+	refused(SIGNS "a: says(\"some words\")\n  source:\n", "kb/signs/s.kb line", "needs its source");
+	refused(SIGNS "a: text.is" SOURCE "a: text.is" SOURCE, "kb/signs/s.kb line 5", "of that name already");
+	refused(SIGNS "A b: text.is" SOURCE, "kb/signs/s.kb line 3", "some_name: expression");
+	refused(SIGNS "  source: early\n", "kb/signs/s.kb line 3", "belongs to a sign");
+	refused(SIGNS "a: text.is" SOURCE "  && text.error\n", "kb/signs/s.kb line 5", "one line");
+}
+
+static void kb__every_sign_is_used(void **state)
+{
+	(void)state;
+	for (const struct kb_sign *s = kb_get()->signs; s; s = s->next)
+		if (!s->used)
+			fail_msg("%s line %d: nothing uses the sign '%s'", s->file, s->line, s->name);
+}
+
+static void collect_words(void *arg, const char *words)
+{
+	size_t n = strlen(arg);
+
+	snprintf((char *)arg + n, 100 - n, "%s.", words);
+}
+
+static void kb__a_sign_is_what_it_rests_on(void **state)
+{
+	static const char text[] = SIGNS "either: says(\"first words\",\n  \"second words\")" SOURCE
+				   "both: sign.either && text.error" SOURCE
+				   HEADER("when likely r: text.is && !sign.both || sign.either && error.raised\n");
+	struct err e = { 0 };
+	struct kb *kb = kb_parse(text, strlen(text), &e);
+	const struct when *w = kb ? kb->first->when : NULL;
+	char words[100] = "";
+	const char **list;
+
+	(void)state;
+	if (!kb)
+		fail_msg("%s", e.msg);
+	/* for people it is spelled out, in parentheses where they are needed */
+	assert_string_equal(w->text, "text.is && !(says(\"first words\", \"second words\") && text.error)"
+				     " || says(\"first words\", \"second words\") && error.raised");
+	/* its phrases are the rule's: not those behind a "!" when they are to be evidence */
+	expr_says(w->expr, false, collect_words, words);
+	assert_string_equal(words, "first words.second words.");
+	words[0] = '\0';
+	expr_says(w->expr, true, collect_words, words);
+	assert_string_equal(words, "first words.second words.first words.second words.");
+	assert_int_equal(kb_words(kb, &list), 4);
+	free(list);
+	assert_string_equal(kb->signs->source, "a test");
+	kb_free(kb);
+}
+
+static void kb__a_rule_names_its_cuda_codes(void **state)
+{
+	(void)state;
+	refused(HEADER("when likely r: error.code == 700\n"), "kb/causes/a.md line 5", "needs its name");
+	refused(HEADER("when likely r: 35 != driver.init\n"), "kb/causes/a.md line", "needs its name");
+	refused(HEADER("when likely r: error.code in (cuda.assert, 700)\n"), "kb/causes/a.md line", "needs its name");
+	refused(HEADER("when likely r: error.code >= 900\n"), "kb/causes/a.md line", "needs its name");
+	refused(BODY("## Why\n- [error.code == 720] a\n"), "kb/causes/a.md line", "needs its name");
+	refused(HEADER("when likely r: error.code == cuda.no_such\n"), "kb/causes/a.md line", "no such code");
+	refused(HEADER("when likely r: error.code in cuda_set.no_such\n"), "kb/causes/a.md line", "no such set");
+	accepted(HEADER("when likely r: error.code == cuda.assert || error.code in cuda_set.illegal_access\n"));
+	accepted(HEADER("when likely r: error.code == 0 && xid.number == 79\n"));
+}
+
+static void kb__a_rule_names_the_numbers_it_compares_with(void **state)
+{
+	(void)state;
+	refused(HEADER("when likely r: oom.free > 134217728\n"), "kb/causes/a.md line 5", "needs its name and reason");
+	refused(HEADER("when likely r: oom.free > oom.total * 0.7\n"), "kb/causes/a.md line", "needs its name and reason");
+	refused(HEADER("when likely r: launch.negative < -2\n"), "kb/causes/a.md line", "needs its name and reason");
+	refused(BODY("## Why\n- [oom.free >= oom.total / 10] a\n"), "kb/causes/a.md line", "needs its name and reason");
+	refused(HEADER("when likely r: oom.free > threshold.no_such\n"), "kb/causes/a.md line", "no such number");
+	accepted(HEADER("when likely r: oom.free > oom.total / threshold.notable_part && gpu.count > 1 && xid.number == 79\n"));
+	accepted(BODY("## Why\n- {text.driver.cuda / 1000}\n"));	/* a sentence may convert units */
+}
+
+/* ---- small files ------------------------------------------------------------------------------- */
 
 static void kb__a_small_file_is_read_whole(void **state)
 {
 	static const char text[] =
 		"\n%%% a-b\n<!-- licence -->\n---\nid: a-b\ntitle: A title\nrank: 7\nover: x, y\nprogram: p.py\n"
-		"when certain: launch.is\n  && error.code == 1\n  because: it is {error.code}\n"
-		"when possible: true\n---\nFirst.\n\nSecond.\n\n## Why\n- one\n  and more\n- [launch.is] "
+		"when certain broken-launch: launch.is\n  && error.code == cuda.invalid_value\n  because: it is {error.code}\n"
+		"when possible always: true\n---\nFirst.\n\nSecond.\n\n## Why\n- one\n  and more\n- [launch.is] "
 		"two\n"
 		"## Fix\n- do\n    this\n    that\n## Not to be confused with\nOther.\n"
 		"## Program\n    def f():\n        g()\n\n    f()\n";
@@ -123,7 +254,8 @@ static void kb__a_small_file_is_read_whole(void **state)
 	assert_string_equal(c->title, "A title");
 	assert_int_equal(c->rank, 7);
 	assert_string_equal(c->over, ", x, y, ");
-	assert_string_equal(c->when->text, "launch.is && error.code == 1");
+	assert_string_equal(c->when->id, "broken-launch");
+	assert_string_equal(c->when->text, "launch.is && error.code == cuda.invalid_value");
 	assert_int_equal(c->when->next->sure, KB_POSSIBLE);
 	assert_string_equal(c->definition, "First.\n\nSecond.");
 	assert_string_equal(template_text(c->why->text), "one and more");
@@ -1114,12 +1246,84 @@ static void address__that_nothing_confirms_is_never_certain(void **state)
 	pool_release(&pool);
 }
 
+/* ---- faults outside of global memory ---------------------------------------------------------------- */
+
+/* The dump of such a fault, and a recording in which as many lines launched its kernel. */
+static json_t *judge_fault(const struct dump_plan *p, uint32_t code, unsigned lines)
+{
+	struct found found = dump_find(p);
+	struct process_end end = { .pid = 100, .status_known = true, .exit = 1, .fault = found.c };
+	struct cw_launch *l;
+	struct verdict *v;
+	struct trace *t;
+	struct tb b;
+	char at[32];
+	json_t *j;
+
+	tb_init(&b);
+	for (unsigned k = 0; k < lines; k++) {
+		snprintf(at, sizeof(at), "train.py:%u:step", 30 + k);
+		l = tb_launch(&b, 1, tb_stack(&b, at, NULL));
+		l->func = tb_function(&b, "_Z4fillPfl");
+		memcpy(l->grid, G(4, 1, 1), sizeof(l->grid));
+	}
+	tb_fail(&b, CW_SRC_DRIVER, code, tb_stack(&b, USER, NULL));
+	t = tb_trace(&b);
+	v = verdict_of_process(t, &end);
+	trace_free(t);
+	dump_found(&found);
+	j = verdict_object(v);
+	verdict_free(v);
+	return j;
+}
+
+static void expect_fault(const struct dump_plan *p, uint32_t code, unsigned lines, const char *exception, const char *certainty)
+{
+	json_t *j = judge_fault(p, code, lines);
+
+	assert_string_equal(field(j, "cause"), "illegal-access-out-of-bounds");
+	assert_string_equal(field(j, "certainty"), certainty);
+	assert_string_equal(field(json_object_get(j, "fault"), "exception"), exception);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 30 + lines - 1);
+	json_decref(j);
+}
+
+/* A store far outside of a thread's own array. */
+static void out_of_range__is_certain_where_one_line_launched_the_kernel(void **state)
+{
+	static const struct dump_plan p = { .lane_exception = 5, .lanes_hit = 1, .error_pc = 0x90, .lane_pc = 0xa0,
+					    .code = { [9] = MAKE_STL, [10] = MAKE_EXIT },
+					    .reg = { [0][1] = 0xfff7e0, [0][2] = 0x1000 } };
+
+	(void)state;
+	expect_fault(&p, 700, 1, "WARP_OUT_OF_RANGE_ADDRESS", "certain");
+	expect_fault(&p, 700, 2, "WARP_OUT_OF_RANGE_ADDRESS", "likely");
+}
+
+/* An address so wrong that it lies where shared memory is mapped: on an H200 a sweep over memory gives 717 there, elsewhere 700. */
+static void address_space__is_the_same_mistake_and_never_certain(void **state)
+{
+	static const struct dump_plan p = { .lane_exception = 7, .lanes_hit = 1, .error_pc = 0x10, .lane_pc = 0x20,
+					    .code = { MAKE_MOV_R9, MAKE_STG, MAKE_BRA },
+					    .reg = { [0][2] = 0x400, [0][3] = 0x7d } };
+
+	(void)state;
+	expect_fault(&p, 717, 1, "WARP_INVALID_ADDRESS_SPACE", "likely");
+	expect_fault(&p, 717, 2, "WARP_INVALID_ADDRESS_SPACE", "likely");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(address__that_nothing_confirms_is_never_certain),
 		cmocka_unit_test(kb__every_file_loads),
 		cmocka_unit_test(kb__mistakes_in_a_file_are_found),
+		cmocka_unit_test(kb__a_rule_uses_signs_and_no_phrases),
+		cmocka_unit_test(kb__mistakes_in_a_sign_are_found),
+		cmocka_unit_test(kb__every_sign_is_used),
+		cmocka_unit_test(kb__a_sign_is_what_it_rests_on),
+		cmocka_unit_test(kb__a_rule_names_its_cuda_codes),
+		cmocka_unit_test(kb__a_rule_names_the_numbers_it_compares_with),
 		cmocka_unit_test(kb__a_small_file_is_read_whole),
 		cmocka_unit_test(grid_limit__names_dimension_value_limit_and_pieces),
 		cmocka_unit_test(grid_limit__the_limit_itself_is_allowed),
@@ -1157,6 +1361,8 @@ int main(void)
 		cmocka_unit_test(hang__what_had_failed_before_leads),
 		cmocka_unit_test(sticky__one_line_alone_is_where_it_happened),
 		cmocka_unit_test(sticky__of_two_lines_nobody_can_say_which),
+		cmocka_unit_test(out_of_range__is_certain_where_one_line_launched_the_kernel),
+		cmocka_unit_test(address_space__is_the_same_mistake_and_never_certain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,9 +19,9 @@
 
 #include "base/fs.h"
 #include "base/proc.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "input/recording/recording.h"
-#include "cmd/run/run_hang.h"
+#include "cmd/run/run_waiters.h"
 #include "input/recording/trace.h"
 #include "trace_make.h"
 

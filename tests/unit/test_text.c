@@ -15,6 +15,7 @@
 #include "input/text/observe.h"
 #include "write/code.h"
 #include "judge/verdict.h"
+#include "write/report.h"
 #include "rules/kb.h"
 #include "input/text/line.h"
 #include "input/text/log.h"
@@ -251,7 +252,7 @@ static double fact_of(const char *text, enum fact_id id)
 	double value;
 
 	case_init(f, &pool);
-	facts_of_text(f, l, log_events(l, &e) ? &e[0] : NULL);
+	text_observe(f, l, log_events(l, &e) ? &e[0] : NULL);
 	value = fact_number(f, id, -1);
 	pool_release(&pool);
 	free(f);

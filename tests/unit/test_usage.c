@@ -42,15 +42,13 @@ static void add(struct gpu_usage *u, uint32_t pid, uint32_t instance, uint32_t k
 static void holders__one_process_in_two_lists_counts_once(void **state)
 {
 	struct gpu_usage *u = one_gpu();
-	uint64_t bytes;
 
 	(void)state;
 	add(u, 7, UINT32_MAX, HOLDER_COMPUTE, 50);
 	add(u, 7, UINT32_MAX, HOLDER_GRAPHICS, 50);
 	assert_int_equal(u->gpu[0].n, 1);
 	assert_int_equal(u->gpu[0].holder[0].kind, HOLDER_COMPUTE | HOLDER_GRAPHICS);
-	assert_true(usage_of_process(&u->gpu[0], 7, &bytes));
-	assert_int_equal(bytes, 50);
+	assert_int_equal(u->gpu[0].holder[0].bytes, 50);
 	assert_int_equal(usage_unattributed(&u->gpu[0]), 550);
 	usage_free(u);
 }
@@ -58,21 +56,18 @@ static void holders__one_process_in_two_lists_counts_once(void **state)
 static void holders__instances_of_one_process_add_up(void **state)
 {
 	struct gpu_usage *u = one_gpu();
-	uint64_t bytes;
 
 	(void)state;
 	add(u, 7, 1, HOLDER_COMPUTE, 50);
 	add(u, 7, 2, HOLDER_COMPUTE, 60);
-	assert_true(usage_of_process(&u->gpu[0], 7, &bytes));
-	assert_int_equal(bytes, 110);
-	assert_false(usage_of_process(&u->gpu[0], 8, &bytes));
+	assert_int_equal(u->gpu[0].n, 2);
+	assert_int_equal(usage_unattributed(&u->gpu[0]), 490);
 	usage_free(u);
 }
 
 static void holders__unknown_bytes_are_no_bytes(void **state)
 {
 	struct gpu_usage *u = one_gpu();
-	uint64_t bytes;
 
 	(void)state;
 	add(u, 7, UINT32_MAX, HOLDER_COMPUTE, USAGE_UNKNOWN);
@@ -81,11 +76,10 @@ static void holders__unknown_bytes_are_no_bytes(void **state)
 	usage_sort(u);
 	assert_int_equal(u->gpu[0].holder[0].pid, 9);
 	assert_int_equal(u->gpu[0].holder[2].pid, 7);
-	assert_false(usage_of_process(&u->gpu[0], 7, &bytes));
+	assert_true(u->gpu[0].holder[2].bytes == USAGE_UNKNOWN);
 	assert_int_equal(usage_unattributed(&u->gpu[0]), 570);
 	add(u, 7, UINT32_MAX, HOLDER_MPS, 30);
-	assert_true(usage_of_process(&u->gpu[0], 7, &bytes));
-	assert_int_equal(bytes, 30);
+	assert_int_equal(u->gpu[0].holder[2].bytes, 30);
 	usage_free(u);
 }
 
@@ -111,7 +105,7 @@ static void find__by_the_bytes_of_the_uuid(void **state)
 	memcpy(other, uuid, sizeof(other));
 	other[15]++;
 	assert_null(usage_find(u, other));
-	snprintf(u->gpu[0].card.uuid, sizeof(u->gpu[0].card.uuid), "MIG%s", UUID + 3);
+	snprintf(u->gpu[0].card.uuid, sizeof(u->gpu[0].card.uuid), "MIG%s", &UUID[3]);
 	assert_null(usage_find(u, uuid));
 	u->gpu[0].card.uuid[0] = '\0';
 	assert_null(usage_find(u, uuid));

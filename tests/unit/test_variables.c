@@ -14,6 +14,8 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "base/err.h"
+#include "input/machine/machine.h"
 #include "input/machine/variables.h"
 
 static struct pool pool;
@@ -369,21 +371,25 @@ static void read__the_environment_of_a_captured_process(void **state)
 	fs_remove_dir(root, 3);
 }
 
-static void json__there_and_back_is_judged_the_same(void **state)
+static void bundle__there_and_back_is_judged_the_same(void **state)
 {
-	const struct variables *v = JUDGE("CUDA_LAUNCH_BLOCKING=1", "NCCL_DEBUG=\xff", "HOME=/root", "CUDA_VISIBLE_DEVICE=");
-	size_t set = v->n_set, findings = v->n_findings;
-	json_t *o = variables_to_json(v), *odd = json_pack("{s:i, s:s, s:s}", "NCCL_DEBUG", 5, "RANK", "1", "A=B", "x");
+	static const char *const env[] = {"CUDA_LAUNCH_BLOCKING=1", "NCCL_DEBUG=\xff", "HOME=/root", "CUDA_VISIBLE_DEVICE=", NULL};
+	struct machine m = {.made_by = "test"}, again;
+	struct err e;
+	json_t *o;
 
 	(void)state;
-	v = judge(variables_from_json(&pool, o));
-	assert_int_equal(v->n_set, set);
-	assert_int_equal(v->n_findings, findings);
-	assert_null(variables_get(v, "HOME"));
-	assert_int_equal(judge(variables_from_json(&pool, odd))->n_set, 1);
-	assert_null(variables_from_json(&pool, NULL));
+	host_unknown(&m.host);
+	variables_judge(&m.variables, &m.pool, env);
+	o = machine_to_json(&m);
+	assert_int_equal(machine_from_json(&again, o, &e), 0);
+	assert_int_equal(again.variables.n_set, m.variables.n_set);
+	assert_int_equal(again.variables.n_findings, m.variables.n_findings);
+	assert_null(variables_get(&again.variables, "HOME"));
+	assert_null(json_object_get(json_object_get(o, "variables"), "HOME"));
 	json_decref(o);
-	json_decref(odd);
+	machine_release(&again);
+	machine_release(&m);
 }
 
 int main(void)
@@ -402,7 +408,7 @@ int main(void)
 		cmocka_unit_test(alloc__good_ones_are_taken_apart),
 		cmocka_unit_test(alloc__mistakes_that_end_the_program),
 		cmocka_unit_test(read__the_environment_of_a_captured_process),
-		cmocka_unit_test(json__there_and_back_is_judged_the_same),
+		cmocka_unit_test(bundle__there_and_back_is_judged_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, release);

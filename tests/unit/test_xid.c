@@ -15,6 +15,7 @@
 #include "cmd/run/run_xid.h"
 #include "input/recording/xid_json.h"
 #include "judge.h"
+#include "dump_find.h"
 
 #define UUID	"GPU-000102030405-0607-0809-0a0b-0c0d0e0f"
 #define KMSG	"4,1234,987654321,-;"
@@ -212,11 +213,11 @@ static void watch__begins_at_the_end_and_survives_a_recording(void **state)
 
 /* --- the verdict ------------------------------------------------------------------------------ */
 
-/* The verdict on process 100, whose call returned the code, with these lines in the log; NULL = not readable. */
-static json_t *verdict_with(uint32_t code, const char *lines)
+/* The verdict on process 100, whose call returned the code, with these lines in the log (NULL = not readable) and this dump (NULL = none). */
+static json_t *verdict_with_dump(uint32_t code, const char *lines, const struct culprit *fault)
 {
 	struct xid_log log = {.readable = lines != NULL};
-	struct process_end end = {.pid = 100, .status_known = true, .exit = 1, .xids = &log};
+	struct process_end end = {.pid = 100, .status_known = true, .exit = 1, .xids = &log, .fault = fault};
 	struct cw_failure *f;
 	struct verdict *v;
 	struct trace *t;
@@ -236,6 +237,11 @@ static json_t *verdict_with(uint32_t code, const char *lines)
 	j = verdict_object(v);
 	verdict_free(v);
 	return j;
+}
+
+static json_t *verdict_with(uint32_t code, const char *lines)
+{
+	return verdict_with_dump(code, lines, NULL);
 }
 
 static void verdict__hardware_is_told_from_the_program(void **state)
@@ -266,6 +272,26 @@ static void verdict__hardware_is_told_from_the_program(void **state)
 		assert_int_equal(mentions(j, "evidence", "Xid ("), c[i].line && c[i].line[0]);
 		json_decref(j);
 	}
+}
+
+/* A defective row that was replaced meanwhile is no reason for what the dump shows, but worth a word. */
+static void verdict__a_dump_outweighs_the_log(void **state)
+{
+	static const struct dump_plan stopped = {.broken = 1, .lane_pc = 32, .code = {MAKE_MOV_R9, MAKE_TRAP, MAKE_BRA}};
+	struct found found = dump_find(&stopped);
+	json_t *j = verdict_with_dump(719, "NVRM: Xid (PCI:0000:10:1c): 63, pid='<unknown>', name=<unknown>, "
+					   "Row Remapper: New row marked for remapping, reset gpu to activate.", found.c);
+
+	(void)state;
+	assert_string_equal(field(j, "cause"), "kernel-trap");
+	assert_string_equal(field(j, "certainty"), "certain");
+	assert_true(mentions(j, "candidates", "ecc-hardware-fault"));
+	json_decref(j);
+	j = verdict_with_dump(719, "", found.c);
+	assert_string_equal(field(j, "cause"), "kernel-trap");
+	assert_false(mentions(j, "candidates", "ecc-hardware-fault"));
+	json_decref(j);
+	dump_found(&found);
 }
 
 static void verdict__a_log_that_cannot_be_read_is_said(void **state)
@@ -306,6 +332,7 @@ int main(void)
 		cmocka_unit_test(read__what_may_not_be_read_is_not_known),
 		cmocka_unit_test(watch__begins_at_the_end_and_survives_a_recording),
 		cmocka_unit_test(verdict__hardware_is_told_from_the_program),
+		cmocka_unit_test(verdict__a_dump_outweighs_the_log),
 		cmocka_unit_test(verdict__a_log_that_cannot_be_read_is_said),
 	};
 

@@ -7,7 +7,9 @@ export const css = (name) => getComputedStyle(document.documentElement).getPrope
 
 // Times at which the program failed for lack of memory, or at all.
 export function marksOf(failures, device) {
-  return list(failures.list).filter((f) => isNumber(f.us) && (f.device === device || f.device === null || f.device === undefined)).map((f) => ({ x: f.us / 1e6, code: f.code, text: f.source + (f.name ? `: ${f.name}` : "") }));
+  return list(failures.list)
+    .filter((f) => isNumber(f.us) && (f.device === device || f.device === null || f.device === undefined))
+    .map((f) => ({ x: f.us / 1e6, code: f.code, text: f.source + (f.name ? `: ${f.name}` : "") }));
 }
 
 export function failureLine(marks, total) {
@@ -83,17 +85,35 @@ const reset = (u) => u.setScale("x", { min: u.data[0][0], max: u.data[0][u.data[
 
 export function axes(timed) {
   const font = "11px " + getComputedStyle(document.body).fontFamily;
-  const common = { stroke: () => css("--soft"), font, grid: { stroke: () => css("--rule"), width: 1 }, ticks: { stroke: () => css("--rule"), width: 1 } };
+  const common = {
+    stroke: () => css("--soft"),
+    font,
+    grid: { stroke: () => css("--rule"), width: 1 },
+    ticks: { stroke: () => css("--rule"), width: 1 },
+  };
   const incrs = [];
   for (let p = 0; p < 60; p++) incrs.push(2 ** p);
   return [
-    { ...common, values: (u, at) => at.map((v) => (timed ? seconds(v).replace(/\.0+ /, " ") : count(v * 1e6))), space: 80 },
-    { ...common, incrs, size: 74, values: (u, at) => at.map((v) => (v ? bytes(v).replace(".00", "").replace(".0 ", " ") : "0")), space: 34 },
+    {
+      ...common,
+      values: (u, at) => at.map((v) => (timed ? seconds(v).replace(/\.0+ /, " ") : count(v * 1e6))),
+      space: 80,
+    },
+    {
+      ...common,
+      incrs,
+      size: 74,
+      values: (u, at) => at.map((v) => (v ? bytes(v).replace(".00", "").replace(".0 ", " ") : "0")),
+      space: 34,
+    },
   ];
 }
 
 export const timeWords = (timed, v) => (timed ? seconds(v) : count(v * 1e6));
-export const rangeOf = (total) => (u, min, max) => [0, (total > 0 && max > total / 2 ? Math.max(max, total) * 1.04 : Math.max(max, 1)) * 1.06];
+export const rangeOf = (total) => (u, min, max) => [
+  0,
+  (total > 0 && max > total / 2 ? Math.max(max, total) * 1.04 : Math.max(max, 1)) * 1.06,
+];
 
 // Options that every chart has; `width` is known when the page is.
 export function optionsOf({ timed, marks, total }) {
@@ -111,7 +131,14 @@ export function optionsOf({ timed, marks, total }) {
 // Keys on the chart, and buttons that do the same.
 export function controls(chart, box, buttons, marks) {
   box.addEventListener("keydown", (e) => {
-    const act = { ArrowLeft: () => zoomBy(chart, 1, -0.2), ArrowRight: () => zoomBy(chart, 1, 0.2), "+": () => zoomBy(chart, 0.5, 0), "=": () => zoomBy(chart, 0.5, 0), "-": () => zoomBy(chart, 2, 0), 0: () => reset(chart) }[e.key];
+    const act = {
+      ArrowLeft: () => zoomBy(chart, 1, -0.2),
+      ArrowRight: () => zoomBy(chart, 1, 0.2),
+      "+": () => zoomBy(chart, 0.5, 0),
+      "=": () => zoomBy(chart, 0.5, 0),
+      "-": () => zoomBy(chart, 2, 0),
+      0: () => reset(chart),
+    }[e.key];
     if (!act || e.target !== box) return;
     act();
     e.preventDefault();
@@ -122,7 +149,20 @@ export function controls(chart, box, buttons, marks) {
     el("button", { type: "button", onclick: () => zoomBy(chart, 0.5, 0) }, "Zoom in"),
     el("button", { type: "button", onclick: () => zoomBy(chart, 2, 0) }, "Zoom out"),
     el("button", { type: "button", onclick: () => reset(chart) }, "Whole run"),
-    marks.length ? el("button", { type: "button", onclick: () => chart.setScale("x", { min: Math.max(time[0], last - (time[time.length - 1] - time[0]) / 20), max: time[time.length - 1] }) }, "Before the failure") : "",
+    marks.length
+      ? el(
+          "button",
+          {
+            type: "button",
+            onclick: () =>
+              chart.setScale("x", {
+                min: Math.max(time[0], last - (time[time.length - 1] - time[0]) / 20),
+                max: time[time.length - 1],
+              }),
+          },
+          "Before the failure",
+        )
+      : "",
     el("span", { class: "soft" }, "or drag over a part of it"),
   );
 }

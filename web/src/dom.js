@@ -46,8 +46,26 @@ export function table(caption, heads, rows, more) {
   return el(
     "table",
     { "aria-label": caption, class: more },
-    el("thead", {}, el("tr", {}, heads.map((head) => cell(head, "th", { scope: "col" })))),
-    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((value, i) => cell(value, i ? "td" : "th", i ? {} : { scope: "row" }))))),
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        heads.map((head) => cell(head, "th", { scope: "col" })),
+      ),
+    ),
+    el(
+      "tbody",
+      {},
+      rows.map((row) =>
+        el(
+          "tr",
+          {},
+          row.map((value, i) => cell(value, i ? "td" : "th", i ? {} : { scope: "row" })),
+        ),
+      ),
+    ),
   );
 }
 

@@ -16,7 +16,14 @@ export function bytes(n) {
 
 export const count = (n) => (isNumber(n) ? n.toLocaleString("en-US") : "not known");
 export const many = (n, word, words) => count(n) + " " + (n === 1 ? word : words || word + "s");
-export const percent = (part, all) => (all > 0 ? part === 0 ? "0 %" : part > 0 && part / all < 0.0005 ? "< 0.1 %" : ((100 * part) / all).toFixed(part / all < 0.0995 ? 1 : 0) + " %" : "");
+export const percent = (part, all) =>
+  all > 0
+    ? part === 0
+      ? "0 %"
+      : part > 0 && part / all < 0.0005
+        ? "< 0.1 %"
+        : ((100 * part) / all).toFixed(part / all < 0.0995 ? 1 : 0) + " %"
+    : "";
 
 export function seconds(s) {
   if (!isNumber(s)) return "not known";
@@ -29,7 +36,8 @@ export function seconds(s) {
   return (s * 1e9).toFixed(0) + " ns";
 }
 
-export const stream = (n) => (!isNumber(n) ? "not known" : n > 4096 ? "0x\u2026" + n.toString(16).slice(-6) : String(n));
+export const stream = (n) =>
+  !isNumber(n) ? "not known" : n > 4096 ? "0x\u2026" + n.toString(16).slice(-6) : String(n);
 export const triple = (t) => (Array.isArray(t) ? t.join("\u00d7") : "not known");
 export const tuple = (t) => (Array.isArray(t) ? "(" + t.join(", ") + ")" : "not known");
 export const list = (x) => (Array.isArray(x) ? x : []);
@@ -40,5 +48,7 @@ export const sentence = (s) => (typeof s === "string" && /^[a-z]+[ :,]/.test(s) 
 export const capital = (s) => s.slice(0, 1).toUpperCase() + s.slice(1);
 
 export function moment(at) {
-  return { oom: "when memory ran out", peak: "when tensors held most", end: "at the end", time: "at that time" }[at] || "";
+  return (
+    { oom: "when memory ran out", peak: "when tensors held most", end: "at the end", time: "at that time" }[at] || ""
+  );
 }

@@ -1,3 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tensors are for: the same colour everywhere on the page. In this order they lie on each other.
-export const KIND_COLOURS = { parameters: "--c0", gradients: "--c1", optimizer: "--c2", activations: "--c3", backward: "--c4", graphs: "--c5", workspaces: "--c6", loaded: "--c7", other: "--c8" };
+export const KIND_COLOURS = {
+  parameters: "--c0",
+  gradients: "--c1",
+  optimizer: "--c2",
+  activations: "--c3",
+  backward: "--c4",
+  graphs: "--c5",
+  workspaces: "--c6",
+  loaded: "--c7",
+  other: "--c8",
+};

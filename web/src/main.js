@@ -38,10 +38,18 @@ function guard(name, make) {
 
 function panel([id, title, , make], data, process, device) {
   const unread = !process.detail && data.input.kind === "recording" && id !== "fault" && id !== "processes";
-  const body = unread ? missing("No process of this recording could be read: the notes at the top say why.") : guard(id, () => make(data, process, device, live));
+  const body = unread
+    ? missing("No process of this recording could be read: the notes at the top say why.")
+    : guard(id, () => make(data, process, device, live));
   const empty = body instanceof Element && body.classList.contains("missing");
-  if (empty && process.detail && list(data.missing).length && id !== "fault") body.append(" Parts of the recording are missing: the notes at the top tell which.");
-  return el("section", { class: empty ? "panel empty" : "panel", id, "aria-labelledby": id + "-title" }, el("header", {}, el("h2", { id: id + "-title" }, title)), body);
+  if (empty && process.detail && list(data.missing).length && id !== "fault")
+    body.append(" Parts of the recording are missing: the notes at the top tell which.");
+  return el(
+    "section",
+    { class: empty ? "panel empty" : "panel", id, "aria-labelledby": id + "-title" },
+    el("header", {}, el("h2", { id: id + "-title" }, title)),
+    body,
+  );
 }
 
 // --- light and dark ------------------------------------------------------------------------------------------
@@ -55,24 +63,77 @@ function applyTheme() {
 }
 
 function themeSwitch() {
-  const pick = el("select", { id: "theme", "aria-label": "Colours of the page", onchange: (e) => { theme = e.target.value; applyTheme(); } },
-    [["auto", "Auto"], ["light", "Light"], ["dark", "Dark"]].map(([value, label]) => el("option", { value }, label)));
+  const pick = el(
+    "select",
+    {
+      id: "theme",
+      "aria-label": "Colours of the page",
+      onchange: (e) => {
+        theme = e.target.value;
+        applyTheme();
+      },
+    },
+    [
+      ["auto", "Auto"],
+      ["light", "Light"],
+      ["dark", "Dark"],
+    ].map(([value, label]) => el("option", { value }, label)),
+  );
   return pick;
 }
 
 // --- which process, which device -----------------------------------------------------------------------------
 
 function nameOf(row) {
-  return `process ${row.pid}${isNumber(row.rank) ? `, rank ${row.rank}` : ""}${row.cause && row.cause !== "none" ? ", " + row.cause : ""}`;
+  return (
+    `process ${row.pid}${isNumber(row.rank) ? `, rank ${row.rank}` : ""}` +
+    `${row.cause && row.cause !== "none" ? ", " + row.cause : ""}`
+  );
 }
 
 function choosers(data, detailed, devices, redraw) {
   if (detailed.length < 2 && devices.length < 2) return null;
-  const select = (label, options, at, set) => el("label", {}, label + " ", el("select", { onchange: (e) => { set(e.target.selectedIndex); redraw(); } }, options.map((text, i) => el("option", { selected: i === at || null }, text))));
-  return el("div", { class: "tools", role: "group", "aria-label": "What the panels below show" },
-    detailed.length > 1 ? select("The panels below show", detailed.map(nameOf), chosen.process, (i) => { chosen.process = i; chosen.device = 0; }) : null,
-    devices.length > 1 ? select("device", devices.map((d) => `${d.device}${d.name ? ": " + d.name : ""}`), chosen.device, (i) => (chosen.device = i)) : null,
-    list(data.processes).length > detailed.length && detailed.length > 1 ? el("span", { class: "soft" }, `details are kept of ${count(detailed.length)} of ${count(data.processes.length)} processes`) : null);
+  const select = (label, options, at, set) =>
+    el(
+      "label",
+      {},
+      label + " ",
+      el(
+        "select",
+        {
+          onchange: (e) => {
+            set(e.target.selectedIndex);
+            redraw();
+          },
+        },
+        options.map((text, i) => el("option", { selected: i === at || null }, text)),
+      ),
+    );
+  return el(
+    "div",
+    { class: "tools", role: "group", "aria-label": "What the panels below show" },
+    detailed.length > 1
+      ? select("The panels below show", detailed.map(nameOf), chosen.process, (i) => {
+          chosen.process = i;
+          chosen.device = 0;
+        })
+      : null,
+    devices.length > 1
+      ? select(
+          "device",
+          devices.map((d) => `${d.device}${d.name ? ": " + d.name : ""}`),
+          chosen.device,
+          (i) => (chosen.device = i),
+        )
+      : null,
+    list(data.processes).length > detailed.length && detailed.length > 1
+      ? el(
+          "span",
+          { class: "soft" },
+          `details are kept of ${count(detailed.length)} of ${count(data.processes.length)} processes`,
+        )
+      : null,
+  );
 }
 
 // The device that the failure names, else the first.
@@ -94,8 +155,20 @@ function drawPanels(data, main, focus) {
   const tools = choosers(data, detailed, devices, redraw);
   const panels = panelsOf(data).map((p) => panel(p, data, process, device));
   const empty = (p) => p.classList.contains("empty");
-  clear(document.getElementById("panels")).append(link("verdict", "Verdict"), ...panelsOf(data).filter((p, i) => !empty(panels[i])).map(([id, , short]) => link(id, short)));
-  clear(main).append(...[guard("verdict", () => verdictPanel(data, detailed[0] || object(list(data.processes)[0]))), tools, ...panels.filter((p) => !empty(p)), ...panels.filter(empty)].filter(Boolean));
+  clear(document.getElementById("panels")).append(
+    link("verdict", "Verdict"),
+    ...panelsOf(data)
+      .filter((p, i) => !empty(panels[i]))
+      .map(([id, , short]) => link(id, short)),
+  );
+  clear(main).append(
+    ...[
+      guard("verdict", () => verdictPanel(data, detailed[0] || object(list(data.processes)[0]))),
+      tools,
+      ...panels.filter((p) => !empty(p)),
+      ...panels.filter(empty),
+    ].filter(Boolean),
+  );
   for (const work of live.queue.splice(0)) guard("chart", work);
   if (focus && tools) tools.querySelector("select").focus();
 }
@@ -103,11 +176,37 @@ function drawPanels(data, main, focus) {
 function frame(data, main) {
   const input = object(data.input);
   return [
-    el("header", { class: "top" }, el("div", { class: "in" }, el("span", { class: "name" }, "cuwhy"),
-      el("nav", { id: "panels", "aria-label": "Panels" }), themeSwitch())),
+    el(
+      "header",
+      { class: "top" },
+      el(
+        "div",
+        { class: "in" },
+        el("span", { class: "name" }, "cuwhy"),
+        el("nav", { id: "panels", "aria-label": "Panels" }),
+        themeSwitch(),
+      ),
+    ),
     main,
-    el("footer", {}, el("p", {}, `cuwhy ${data.cuwhy || ""} made this page of the ${input.kind === "dump" ? "core dump" : input.kind || "file"} `, el("code", {}, input.path || ""), isNumber(data.made) ? ` on ${new Date(data.made * 1000).toISOString().slice(0, 10)}` : "", "."),
-      el("p", {}, "It loads nothing and sends nothing. It holds source lines, command lines and folders of the program: look before you publish it.")),
+    el(
+      "footer",
+      {},
+      el(
+        "p",
+        {},
+        `cuwhy ${data.cuwhy || ""} made this page of the ` +
+          `${input.kind === "dump" ? "core dump" : input.kind || "file"} `,
+        el("code", {}, input.path || ""),
+        isNumber(data.made) ? ` on ${new Date(data.made * 1000).toISOString().slice(0, 10)}` : "",
+        ".",
+      ),
+      el(
+        "p",
+        {},
+        "It loads nothing and sends nothing. It holds source lines, command lines and folders of the program: " +
+          "look before you publish it.",
+      ),
+    ),
   ];
 }
 
@@ -118,7 +217,14 @@ function start() {
   try {
     data = object(JSON.parse(document.getElementById("cuwhy-data").textContent));
   } catch (error) {
-    app.append(el("main", { id: "main" }, el("h1", {}, "This page holds no data"), missing("It was cut short, or changed: " + error.message)));
+    app.append(
+      el(
+        "main",
+        { id: "main" },
+        el("h1", {}, "This page holds no data"),
+        missing("It was cut short, or changed: " + error.message),
+      ),
+    );
     return;
   }
   data.input = object(data.input);
@@ -129,8 +235,13 @@ function start() {
   chosen.device = deviceOf(list(object(object(detailed[0]).detail).devices));
   drawPanels(data, main, false);
   const verdict = object(data.verdict);
-  document.title = `cuwhy: ${data.title || (verdict.cause === "none" ? "no CUDA failure" : null) || verdict.title || verdict.cause || "report"}`;
-  addEventListener("resize", () => { for (const chart of live.charts) chart.setSize({ width: Math.max(280, chart.root.parentNode.clientWidth), height: 260 }); });
+  document.title =
+    "cuwhy: " +
+    (data.title || (verdict.cause === "none" ? "no CUDA failure" : null) || verdict.title || verdict.cause || "report");
+  addEventListener("resize", () => {
+    for (const chart of live.charts)
+      chart.setSize({ width: Math.max(280, chart.root.parentNode.clientWidth), height: 260 });
+  });
   document.documentElement.dataset.ready = "yes";
 }
 

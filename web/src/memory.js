@@ -42,7 +42,8 @@ function series(label, colour, below) {
     width: 1,
     points: { show: false },
     paths: uPlot.paths.stepped({ align: 1 }),
-    value: (u, v, s, i) => (i === null || v === null ? "\u2013" : bytes(v - (below === null ? 0 : u.data[below][i] || 0))),
+    value: (u, v, s, i) =>
+      i === null || v === null ? "\u2013" : bytes(v - (below === null ? 0 : u.data[below][i] || 0)),
   };
 }
 
@@ -50,22 +51,37 @@ function summary(line, marks, total) {
   const most = list(line.allocated).reduce((a, b) => Math.max(a, b), 0);
   const at = list(line.allocated).indexOf(most);
   const driver = list(line.driver).reduce((a, b) => Math.max(a, b), 0);
-  const what = most || !driver ? `Tensors held at most ${bytes(most)}, ${seconds((line.us[at] || 0) / 1e6)} after the start` : `PyTorch's allocator was not used; the driver had given out at most ${bytes(driver)}`;
+  const what =
+    most || !driver
+      ? `Tensors held at most ${bytes(most)}, ${seconds((line.us[at] || 0) / 1e6)} after the start`
+      : `PyTorch's allocator was not used; the driver had given out at most ${bytes(driver)}`;
   // one failure is noticed several times: by the driver, by PyTorch, by Python
   const once = marks.length && marks[marks.length - 1].x - marks[0].x < 1;
-  return what + (total ? `; the device has ${bytes(total)}` : "") +
-    (marks.length ? `; the ${once ? "" : "last "}failure came after ${seconds(marks[marks.length - 1].x)}.` : ".");
+  return (
+    what +
+    (total ? `; the device has ${bytes(total)}` : "") +
+    (marks.length ? `; the ${once ? "" : "last "}failure came after ${seconds(marks[marks.length - 1].x)}.` : ".")
+  );
 }
 
 // Tensors, cache and the rest: all that is known of a snapshot, and of a recording without epochs.
 function totalsChart(line, marks, total, timed, box, buttons, live) {
   const { time, tensors, cache, other } = columnsOf(line, marks);
   const stacked = other.length ? [other, cache, tensors] : [cache, tensors];
-  const kinds = [["other allocations", "--libs", 2], ["PyTorch's cache", "--cache", 3], ["tensors", "--tensors", null]].slice(other.length ? 0 : 1).map((k, i) => (other.length || k[2] === null ? k : [k[0], k[1], 2]));
+  const kinds = [
+    ["other allocations", "--libs", 2],
+    ["PyTorch's cache", "--cache", 3],
+    ["tensors", "--tensors", null],
+  ]
+    .slice(other.length ? 0 : 1)
+    .map((k, i) => (other.length || k[2] === null ? k : [k[0], k[1], 2]));
   const rest = (u) => u.cursor.left < 0 && u.setLegend({ idx: restingAt(time, marks) }, false);
   const options = {
     ...optionsOf({ timed, marks, total }),
-    series: [{ label: timed ? "time" : "event", value: (u, v) => (v === null ? "\u2013" : timeWords(timed, v)) }, ...kinds.map(([label, colour, below]) => series(label, colour, below))],
+    series: [
+      { label: timed ? "time" : "event", value: (u, v) => (v === null ? "\u2013" : timeWords(timed, v)) },
+      ...kinds.map(([label, colour, below]) => series(label, colour, below)),
+    ],
     legend: { live: true, markers: { fill: (u, i) => css(kinds[i - 1] ? kinds[i - 1][1] : "--soft") } },
     hooks: { ready: [rest], setCursor: [rest] },
   };
@@ -80,21 +96,72 @@ function totalsChart(line, marks, total, timed, box, buttons, live) {
 export function timelinePanel(data, process, device, live) {
   const line = object(device.timeline);
   if (list(line.us).length < 2)
-    return missing(data.input.kind === "dump" ? NOT_IN_DUMP : device.device === undefined ? "No memory of a GPU was used, or none of it was recorded." : list(line.us).length === 1 ? "There is a single sample of this device: memory was given out once." : "Memory over time was not recorded for this device" + (data.input.kind === "snapshot" ? ": the snapshot has no history." : "."));
+    return missing(
+      data.input.kind === "dump"
+        ? NOT_IN_DUMP
+        : device.device === undefined
+          ? "No memory of a GPU was used, or none of it was recorded."
+          : list(line.us).length === 1
+            ? "There is a single sample of this device: memory was given out once."
+            : "Memory over time was not recorded for this device" +
+              (data.input.kind === "snapshot" ? ": the snapshot has no history." : "."),
+    );
   const marks = marksOf(object(device.failures || object(process.detail).failures), device.device);
   const total = object(device.ledger).total;
   const told = summary(line, marks, total);
-  const box = el("div", { class: "chart", tabindex: 0, role: "img", "aria-label": "Memory over time. " + told + " Arrow keys move, plus and minus zoom, 0 shows everything." });
+  const box = el("div", {
+    class: "chart",
+    tabindex: 0,
+    role: "img",
+    "aria-label": "Memory over time. " + told + " Arrow keys move, plus and minus zoom, 0 shows everything.",
+  });
   const buttons = el("div", { class: "tools" });
   const kinds = object(line.kinds);
-  if (list(kinds.us).length) return [el("p", {}, told), buttons, kindsChart({ line, kinds, failed: object(device.ledger).at === "oom", failures: marks, total, words: object(device.words), box, buttons, live })];
+  if (list(kinds.us).length)
+    return [
+      el("p", {}, told),
+      buttons,
+      kindsChart({
+        line,
+        kinds,
+        failed: object(device.ledger).at === "oom",
+        failures: marks,
+        total,
+        words: object(device.words),
+        box,
+        buttons,
+        live,
+      }),
+    ];
   totalsChart(line, marks, total, line.timed !== false, box, buttons, live);
-  return [el("p", {}, told), buttons, box, line.kinds === null ? missing("What the tensors were for is not known over time: an older cuwhy made this recording, or there was no room to keep it.") : null];
+  return [
+    el("p", {}, told),
+    buttons,
+    box,
+    line.kinds === null
+      ? missing(
+          "What the tensors were for is not known over time: an older cuwhy made this recording, " +
+            "or there was no room to keep it.",
+        )
+      : null,
+  ];
 }
 
 // --- the ledger ----------------------------------------------------------------------------------------------
 
-const PART_COLOURS = { tensors: "--tensors", cache: "--cache", cache_in_used_segments: "--cache", cache_free_segments: "--cache2", other_libraries: "--libs", context: "--ctx", other_processes: "--procs", outside: "--rest", rest: "--rest", unmeasured: "--free", free: "--free" };
+const PART_COLOURS = {
+  tensors: "--tensors",
+  cache: "--cache",
+  cache_in_used_segments: "--cache",
+  cache_free_segments: "--cache2",
+  other_libraries: "--libs",
+  context: "--ctx",
+  other_processes: "--procs",
+  outside: "--rest",
+  rest: "--rest",
+  unmeasured: "--free",
+  free: "--free",
+};
 const OPEN = new Set(["free", "unmeasured", "cache_free_segments"]);
 const letter = (i) => String.fromCharCode(65 + (i % 26));
 
@@ -104,12 +171,69 @@ function barOf(title, parts, words, colours, all) {
   const scale = all > sum ? all : sum;
   const colour = (id) => `var(${colours[id] || "--rest"})`;
   return [
-    el("div", { class: "bar", role: "img", "aria-label": `${title}: ` + shown.map(([id, n]) => `${words[id] || id} ${bytes(n)}`).join(", ") },
-      shown.map(([id, n], i) => el("span", { class: OPEN.has(id) ? "open" : null, title: `${words[id] || id}: ${bytes(n)}`, css: { background: colour(id), flex: `${n / scale} 1 0` } }, n / scale > 0.2 ? `${letter(i)} \u2002${bytes(n)}` : n / scale > 0.025 ? letter(i) : ""))),
-    el("table", { "aria-label": title, class: "narrow" },
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "part"), el("th", { scope: "col", class: "n" }, "bytes"), el("th", { scope: "col", class: "n" }, "share"))),
-      el("tbody", {}, shown.map(([id, n], i) => el("tr", {}, el("th", { scope: "row" }, el("span", { class: "swatch" + (OPEN.has(id) ? " open" : ""), css: { background: colour(id) } }, letter(i)), words[id] || id), el("td", { class: "n" }, bytes(n)), el("td", { class: "n" }, percent(n, scale)))),
-        el("tr", {}, el("th", { scope: "row" }, el("b", {}, "in all")), el("td", { class: "n" }, el("b", {}, bytes(sum))), el("td", { class: "n" }, "")))),
+    el(
+      "div",
+      {
+        class: "bar",
+        role: "img",
+        "aria-label": `${title}: ` + shown.map(([id, n]) => `${words[id] || id} ${bytes(n)}`).join(", "),
+      },
+      shown.map(([id, n], i) =>
+        el(
+          "span",
+          {
+            class: OPEN.has(id) ? "open" : null,
+            title: `${words[id] || id}: ${bytes(n)}`,
+            css: { background: colour(id), flex: `${n / scale} 1 0` },
+          },
+          n / scale > 0.2 ? `${letter(i)} \u2002${bytes(n)}` : n / scale > 0.025 ? letter(i) : "",
+        ),
+      ),
+    ),
+    el(
+      "table",
+      { "aria-label": title, class: "narrow" },
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          el("th", { scope: "col" }, "part"),
+          el("th", { scope: "col", class: "n" }, "bytes"),
+          el("th", { scope: "col", class: "n" }, "share"),
+        ),
+      ),
+      el(
+        "tbody",
+        {},
+        shown.map(([id, n], i) =>
+          el(
+            "tr",
+            {},
+            el(
+              "th",
+              { scope: "row" },
+              el(
+                "span",
+                { class: "swatch" + (OPEN.has(id) ? " open" : ""), css: { background: colour(id) } },
+                letter(i),
+              ),
+              words[id] || id,
+            ),
+            el("td", { class: "n" }, bytes(n)),
+            el("td", { class: "n" }, percent(n, scale)),
+          ),
+        ),
+        el(
+          "tr",
+          {},
+          el("th", { scope: "row" }, el("b", {}, "in all")),
+          el("td", { class: "n" }, el("b", {}, bytes(sum))),
+          el("td", { class: "n" }, ""),
+        ),
+      ),
+    ),
   ];
 }
 
@@ -117,65 +241,182 @@ export function ledgerPanel(data, process, device) {
   const ledger = object(device.ledger);
   const parts = object(ledger.parts);
   const kinds = object(ledger.kinds);
-  if (!Object.values(parts).some((n) => n > 0)) return missing(data.input.kind === "dump" ? NOT_IN_DUMP : "No memory of a GPU was used, or who held it was not recorded.");
+  if (!Object.values(parts).some((n) => n > 0))
+    return missing(
+      data.input.kind === "dump" ? NOT_IN_DUMP : "No memory of a GPU was used, or who held it was not recorded.",
+    );
   const words = object(device.words);
   return [
-    el("p", { class: "soft" }, `${capital(moment(ledger.at))}${isNumber(ledger.us) ? `, ${seconds(ledger.us / 1e6)} after the start` : ""}. `, isNumber(ledger.total) ? `The parts add up to the ${bytes(ledger.total)} of the card.` : "The size of the card is not known here."),
+    el(
+      "p",
+      { class: "soft" },
+      `${capital(moment(ledger.at))}${isNumber(ledger.us) ? `, ${seconds(ledger.us / 1e6)} after the start` : ""}. `,
+      isNumber(ledger.total)
+        ? `The parts add up to the ${bytes(ledger.total)} of the card.`
+        : "The size of the card is not known here.",
+    ),
     barOf("The memory of the device", parts, object(words.parts), PART_COLOURS, ledger.total || 0),
-    Object.values(kinds).filter((n) => n > 0).length === 1 && kinds.other > 0 ? el("p", { class: "soft" }, "None of the tensors is a parameter or a gradient, belongs to an optimizer, or is kept for backward.")
-    : Object.values(kinds).some((n) => n > 0) ? [el("h3", {}, "What the tensors are"), barOf("What the tensors are", kinds, object(words.kinds), KIND_COLOURS, 0)] : null,
-    object(ledger.pinned).peak ? el("p", { class: "soft" }, `Pinned memory of the host: ${bytes(ledger.pinned.bytes)}, at most ${bytes(ledger.pinned.peak)}.`) : null,
+    Object.values(kinds).filter((n) => n > 0).length === 1 && kinds.other > 0
+      ? el(
+          "p",
+          { class: "soft" },
+          "None of the tensors is a parameter or a gradient, belongs to an optimizer, or is kept for backward.",
+        )
+      : Object.values(kinds).some((n) => n > 0)
+        ? [
+            el("h3", {}, "What the tensors are"),
+            barOf("What the tensors are", kinds, object(words.kinds), KIND_COLOURS, 0),
+          ]
+        : null,
+    object(ledger.pinned).peak
+      ? el(
+          "p",
+          { class: "soft" },
+          `Pinned memory of the host: ${bytes(ledger.pinned.bytes)}, at most ${bytes(ledger.pinned.peak)}.`,
+        )
+      : null,
   ];
 }
 
 // --- by line -------------------------------------------------------------------------------------------------
 
 const nameOf = (line) =>
-  line.part === "other_processes" ? (line.pid ? `process ${line.pid}${line.command ? ": " + line.command : ""}` : "a process outside this container")
-  : line.file ? `${line.file}:${line.line}${line.function && line.function[0] !== "<" ? " in " + line.function : ""}${line.library ? ", " + line.library : ""}`
-  : line.library || "no line known";
+  line.part === "other_processes"
+    ? line.pid
+      ? `process ${line.pid}${line.command ? ": " + line.command : ""}`
+      : "a process outside this container"
+    : line.file
+      ? `${line.file}:${line.line}${line.function && line.function[0] !== "<" ? " in " + line.function : ""}` +
+        `${line.library ? ", " + line.library : ""}`
+      : line.library || "no line known";
 
 export function linesPanel(data, process, device) {
   const ledger = object(device.ledger);
   const words = object(device.words);
-  const rows = list(ledger.lines).filter((l) => l && isNumber(l.bytes)).map((l) => ({ name: nameOf(l), what: (l.kind ? object(words.kinds)[l.kind] : object(words.parts)[l.part]) || l.part || "", bytes: l.bytes, count: l.count || 0, made: l.made || 0 }));
-  if (!rows.length) return missing(data.input.kind === "dump" ? NOT_IN_DUMP : "No line of code is known for the memory of this device. Lines are recorded where Python's frames can be walked; the notes above say if they could not.");
-  const columns = [["name", "line", false], ["what", "what it is", false], ["bytes", "bytes", true], ["count", "tensors", true], ["made", "ever made", true]].filter(([key]) => key !== "made" || rows.some((r) => r.made));
+  const rows = list(ledger.lines)
+    .filter((l) => l && isNumber(l.bytes))
+    .map((l) => ({
+      name: nameOf(l),
+      what: (l.kind ? object(words.kinds)[l.kind] : object(words.parts)[l.part]) || l.part || "",
+      bytes: l.bytes,
+      count: l.count || 0,
+      made: l.made || 0,
+    }));
+  if (!rows.length)
+    return missing(
+      data.input.kind === "dump"
+        ? NOT_IN_DUMP
+        : "No line of code is known for the memory of this device. Lines are recorded where Python's frames can be " +
+            "walked; the notes above say if they could not.",
+    );
+  const columns = [
+    ["name", "line", false],
+    ["what", "what it is", false],
+    ["bytes", "bytes", true],
+    ["count", "tensors", true],
+    ["made", "ever made", true],
+  ].filter(([key]) => key !== "made" || rows.some((r) => r.made));
   const most = rows.reduce((a, r) => Math.max(a, r.bytes), 1);
   const state = { key: "bytes", down: true, words: "", all: false };
   const body = el("tbody", {});
   const status = el("span", { role: "status", class: "soft" });
   const heads = columns.map(([key, label, number]) => {
-    const button = el("button", { type: "button", onclick: () => { state.down = state.key === key ? !state.down : number; state.key = key; draw(); } }, label);
+    const button = el(
+      "button",
+      {
+        type: "button",
+        onclick: () => {
+          state.down = state.key === key ? !state.down : number;
+          state.key = key;
+          draw();
+        },
+      },
+      label,
+    );
     const head = el("th", { scope: "col", class: number ? "n" : null }, button);
     head.column = key;
     return head;
   });
-  const more = el("button", { type: "button", onclick: () => { state.all = true; draw(); } }, "Show all");
+  const more = el(
+    "button",
+    {
+      type: "button",
+      onclick: () => {
+        state.all = true;
+        draw();
+      },
+    },
+    "Show all",
+  );
   function draw() {
     const wanted = state.words.toLowerCase();
     const found = rows.filter((r) => !wanted || (r.name + " " + r.what).toLowerCase().includes(wanted));
-    found.sort((a, b) => (a[state.key] < b[state.key] ? -1 : a[state.key] > b[state.key] ? 1 : 0) * (state.down ? -1 : 1));
+    found.sort(
+      (a, b) => (a[state.key] < b[state.key] ? -1 : a[state.key] > b[state.key] ? 1 : 0) * (state.down ? -1 : 1),
+    );
     const shown = state.all ? found : found.slice(0, 30);
-    clear(body).append(...shown.map((r) => el("tr", {}, columns.map(([key]) =>
-      key === "name" ? el("th", { scope: "row", class: "place" }, r.name)
-      : key === "what" ? el("td", {}, r.what)
-      : key === "bytes" ? el("td", { class: "n" }, el("span", { class: "meter", "aria-hidden": "true" }, el("i", { css: { width: (100 * r.bytes) / most + "%" } })), el("span", { class: "figure" }, bytes(r.bytes)))
-      : el("td", { class: "n" }, r[key] ? count(r[key]) : "")))));
+    clear(body).append(
+      ...shown.map((r) =>
+        el(
+          "tr",
+          {},
+          columns.map(([key]) =>
+            key === "name"
+              ? el("th", { scope: "row", class: "place" }, r.name)
+              : key === "what"
+                ? el("td", {}, r.what)
+                : key === "bytes"
+                  ? el(
+                      "td",
+                      { class: "n" },
+                      el(
+                        "span",
+                        { class: "meter", "aria-hidden": "true" },
+                        el("i", { css: { width: (100 * r.bytes) / most + "%" } }),
+                      ),
+                      el("span", { class: "figure" }, bytes(r.bytes)),
+                    )
+                  : el("td", { class: "n" }, r[key] ? count(r[key]) : ""),
+          ),
+        ),
+      ),
+    );
     for (const head of heads) {
       if (head.column === state.key) head.setAttribute("aria-sort", state.down ? "descending" : "ascending");
       else head.removeAttribute("aria-sort");
-      head.firstChild.textContent = columns.find(([key]) => key === head.column)[1] + (head.column === state.key ? (state.down ? " \u2193" : " \u2191") : "");
+      head.firstChild.textContent =
+        columns.find(([key]) => key === head.column)[1] +
+        (head.column === state.key ? (state.down ? " \u2193" : " \u2191") : "");
     }
     more.hidden = shown.length === found.length;
-    status.textContent = `${count(shown.length)} of ${many(found.length, "line")}, ${bytes(found.reduce((a, r) => a + r.bytes, 0))}`;
+    status.textContent =
+      `${count(shown.length)} of ${many(found.length, "line")}, ` + `${bytes(found.reduce((a, r) => a + r.bytes, 0))}`;
   }
-  const search = el("input", { type: "search", oninput: (e) => { state.words = e.target.value; draw(); } });
+  const search = el("input", {
+    type: "search",
+    oninput: (e) => {
+      state.words = e.target.value;
+      draw();
+    },
+  });
   draw();
   return [
-    el("p", { class: "soft" }, `${capital(moment(ledger.at))}, by the innermost line of your own code.`, ledger.lines_complete === false ? " Some tensors have no line: they were freed since, and are in no table any more." : ""),
+    el(
+      "p",
+      { class: "soft" },
+      `${capital(moment(ledger.at))}, by the innermost line of your own code.`,
+      ledger.lines_complete === false
+        ? " Some tensors have no line: they were freed since, and are in no table any more."
+        : "",
+    ),
     el("div", { class: "tools" }, el("label", {}, "Filter ", search), status, more),
-    el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Memory by line" }, el("table", { id: "lines-table", "aria-label": "Memory by line" }, el("thead", {}, el("tr", {}, heads)), body)),
-    ledger.lines_left_out ? missing(`${many(ledger.lines_left_out, "smaller line")} with ${bytes(ledger.bytes_left_out)} are left out.`) : null,
+    el(
+      "div",
+      { class: "scroll", tabindex: 0, role: "group", "aria-label": "Memory by line" },
+      el("table", { id: "lines-table", "aria-label": "Memory by line" }, el("thead", {}, el("tr", {}, heads)), body),
+    ),
+    ledger.lines_left_out
+      ? missing(`${many(ledger.lines_left_out, "smaller line")} with ${bytes(ledger.bytes_left_out)} are left out.`)
+      : null,
   ];
 }

@@ -19,21 +19,68 @@ function whatOf(row, others) {
 
 export function processesPanel(data) {
   const rows = list(data.processes).filter((p) => isNumber(p.pid));
-  if (!rows.length) return missing(data.input.kind === "recording" ? "No process is in this recording." : `A ${data.input.kind === "dump" ? "core dump" : "memory snapshot"} is of one process and does not say which.`);
+  if (!rows.length)
+    return missing(
+      data.input.kind === "recording"
+        ? "No process is in this recording."
+        : `A ${data.input.kind === "dump" ? "core dump" : "memory snapshot"} is of one process and does not say which.`,
+    );
   const others = new Map(list(object(data.verdict).others).map((v) => [object(v.process).pid, v]));
   const first = rows.reduce((a, p) => (isNumber(p.failed_mono_us) ? Math.min(a, p.failed_mono_us) : a), Infinity);
-  const after = (p) => (isNumber(p.failed_mono_us) ? (p.failed_mono_us === first ? "first" : "+" + seconds((p.failed_mono_us - first) / 1e6)) : "");
-  return [el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Processes" },
-    table("Processes of the run", ["process", "rank", "failed", "what happened", "end", "command"],
-      rows.map((p) => [p.pid + (p.ppid ? ` (child of ${p.ppid})` : ""), isNumber(p.rank) ? p.rank : "", after(p), whatOf(p, others), endOf(p), el("code", {}, p.command || "")]))), otherFailures(data)];
+  const after = (p) =>
+    isNumber(p.failed_mono_us)
+      ? p.failed_mono_us === first
+        ? "first"
+        : "+" + seconds((p.failed_mono_us - first) / 1e6)
+      : "";
+  return [
+    el(
+      "div",
+      { class: "scroll", tabindex: 0, role: "group", "aria-label": "Processes" },
+      table(
+        "Processes of the run",
+        ["process", "rank", "failed", "what happened", "end", "command"],
+        rows.map((p) => [
+          p.pid + (p.ppid ? ` (child of ${p.ppid})` : ""),
+          isNumber(p.rank) ? p.rank : "",
+          after(p),
+          whatOf(p, others),
+          endOf(p),
+          el("code", {}, p.command || ""),
+        ]),
+      ),
+    ),
+    otherFailures(data),
+  ];
 }
 
 // Failures of other processes that are nobody's victims.
 function otherFailures(data) {
   const own = list(object(data.verdict).others).filter((v) => v && !v.victim && v.cause !== "none");
   if (!own.length) return null;
-  return [el("h3", {}, "Other failures"), own.map((v) => el("details", {}, el("summary", {}, `process ${object(v.process).pid}: `, v.title),
-    el("p", { class: "place" }, placeText(object(v.where))), el("ul", {}, list(v.why).map((why) => el("li", {}, rich(why)))), el("ol", {}, list(v.fix).map((fix) => el("li", {}, rich(fix.text), fix.command ? ["  ", el("code", {}, fix.command)] : null)))))];
+  return [
+    el("h3", {}, "Other failures"),
+    own.map((v) =>
+      el(
+        "details",
+        {},
+        el("summary", {}, `process ${object(v.process).pid}: `, v.title),
+        el("p", { class: "place" }, placeText(object(v.where))),
+        el(
+          "ul",
+          {},
+          list(v.why).map((why) => el("li", {}, rich(why))),
+        ),
+        el(
+          "ol",
+          {},
+          list(v.fix).map((fix) =>
+            el("li", {}, rich(fix.text), fix.command ? ["  ", el("code", {}, fix.command)] : null),
+          ),
+        ),
+      ),
+    ),
+  ];
 }
 
 const STATUS = { OK: "good", WARN: "warn", FAIL: "bad", "?": "soft" };
@@ -43,24 +90,77 @@ const STATUS_WORDS = { OK: "fine", WARN: "may get in the way", FAIL: "programs f
 function checksOf(data) {
   const checks = list(object(data.verdict).checks);
   if (!checks.length) return null;
-  return [el("h3", {}, "What the doctor says of the machine"),
-    el("div", { class: "scroll tall", tabindex: 0, role: "group", "aria-label": "Checks of the doctor" },
-      table("Checks of the doctor", ["check", "", "what was found"], checks.map((c) => [c.label || c.id,
-        el("span", { class: "status " + (STATUS[c.status] || "soft"), title: STATUS_WORDS[c.status] || null }, c.status),
-        [c.text, c.cause ? [" ", el("code", {}, c.cause)] : null, c.command ? el("div", { class: "command" }, el("pre", { tabindex: 0 }, c.command), copyButton(c.command, "this command")) : null]])))];
+  return [
+    el("h3", {}, "What the doctor says of the machine"),
+    el(
+      "div",
+      { class: "scroll tall", tabindex: 0, role: "group", "aria-label": "Checks of the doctor" },
+      table(
+        "Checks of the doctor",
+        ["check", "", "what was found"],
+        checks.map((c) => [
+          c.label || c.id,
+          el(
+            "span",
+            { class: "status " + (STATUS[c.status] || "soft"), title: STATUS_WORDS[c.status] || null },
+            c.status,
+          ),
+          [
+            c.text,
+            c.cause ? [" ", el("code", {}, c.cause)] : null,
+            c.command
+              ? el(
+                  "div",
+                  { class: "command" },
+                  el("pre", { tabindex: 0 }, c.command),
+                  copyButton(c.command, "this command"),
+                )
+              : null,
+          ],
+        ]),
+      ),
+    ),
+  ];
 }
 
 function factsOf(facts) {
   if (!facts.length) return null;
-  return el("details", {}, el("summary", {}, `All ${facts.length} facts that were judged`), table("Facts", ["fact", "value"], facts.map(([name, value]) => [el("code", {}, name), value])));
+  return el(
+    "details",
+    {},
+    el("summary", {}, `All ${facts.length} facts that were judged`),
+    table(
+      "Facts",
+      ["fact", "value"],
+      facts.map(([name, value]) => [el("code", {}, name), value]),
+    ),
+  );
 }
 
-const rowsOf = (rows) => el("dl", { class: "facts" }, rows.map(([name, value]) => [el("dt", {}, name), el("dd", { class: /path|lib|command|folder|program|PyTorch$/.test(name) ? "mono" : null }, value)]));
+const rowsOf = (rows) =>
+  el(
+    "dl",
+    { class: "facts" },
+    rows.map(([name, value]) => [
+      el("dt", {}, name),
+      el("dd", { class: /path|lib|command|folder|program|PyTorch$/.test(name) ? "mono" : null }, value),
+    ]),
+  );
 
 export function environmentPanel(data, process) {
   const rows = list(object(process.detail).environment);
   const checks = checksOf(data);
-  if (checks) return [checks, rows.length ? [el("h3", {}, data.input.kind === "bundle" ? "The machine" : "The process"), rowsOf(rows)] : null, factsOf(list(object(process.detail).facts))];
-  if (!rows.length) return missing(data.input.kind === "snapshot" ? "A memory snapshot tells nothing of the machine." : "The environment was not recorded.");
+  if (checks)
+    return [
+      checks,
+      rows.length ? [el("h3", {}, data.input.kind === "bundle" ? "The machine" : "The process"), rowsOf(rows)] : null,
+      factsOf(list(object(process.detail).facts)),
+    ];
+  if (!rows.length)
+    return missing(
+      data.input.kind === "snapshot"
+        ? "A memory snapshot tells nothing of the machine."
+        : "The environment was not recorded.",
+    );
   return rowsOf(rows);
 }

@@ -14,13 +14,19 @@ function layersOf(kinds, words) {
   const tensors = object(kinds.tensors);
   const known = Object.keys(KIND_COLOURS).filter((id) => list(tensors[id]).some((n) => n > 0));
   const one = known.length === 1 && known[0] === "other";
-  const named = known.map((id) => (one ? { label: "tensors", colour: "--tensors", values: tensors[id], tensors: true } : { label: object(words.kinds)[id] || id, colour: KIND_COLOURS[id], values: tensors[id], tensors: true }));
+  const named = known.map((id) =>
+    one
+      ? { label: "tensors", colour: "--tensors", values: tensors[id], tensors: true }
+      : { label: object(words.kinds)[id] || id, colour: KIND_COLOURS[id], values: tensors[id], tensors: true },
+  );
   const more = [
     { label: "tensors not told apart", colour: "--free", values: kinds.untold, open: true, tensors: true },
     { label: "PyTorch's cache", colour: "--cache2", values: kinds.cache, open: true },
     { label: "other allocations", colour: "--c9", values: kinds.other_libraries },
   ];
-  return [...named, ...more].filter((layer) => list(layer.values).some((n) => n > 0)).map((layer, i) => ({ ...layer, letter: letter(i), shown: true }));
+  return [...named, ...more]
+    .filter((layer) => list(layer.values).some((n) => n > 0))
+    .map((layer, i) => ({ ...layer, letter: letter(i), shown: true }));
 }
 
 // Both have their own times. A value counts until the next one of its kind.
@@ -45,7 +51,11 @@ function withLedger(line, kinds) {
   const before = list(line.us).filter((t) => t < us).length;
   const sum = Object.values(object(kinds.tensors)).reduce((a, values) => a + values[at], kinds.untold[at]);
   const put = (values, value) => [...list(values).slice(0, before), value, ...list(values).slice(before)];
-  return { us: put(line.us, us), allocated: put(line.allocated, sum), reserved: put(line.reserved, sum + kinds.cache[at]) };
+  return {
+    us: put(line.us, us),
+    allocated: put(line.allocated, sum),
+    reserved: put(line.reserved, sum + kinds.cache[at]),
+  };
 }
 
 // What is hidden leaves no gap. The top layer comes first, so that those below it are drawn over it.
@@ -62,11 +72,25 @@ function stackUp(layers) {
 const stepped = uPlot.paths.stepped({ align: 1 });
 
 function areaSeries(layer) {
-  return { label: layer.label, stroke: () => css("--panel"), fill: () => css(layer.colour), width: 1, points: { show: false }, paths: stepped };
+  return {
+    label: layer.label,
+    stroke: () => css("--panel"),
+    fill: () => css(layer.colour),
+    width: 1,
+    points: { show: false },
+    paths: stepped,
+  };
 }
 
 function lineSeries(line) {
-  return { label: line.label, stroke: () => css(line.colour), width: 1, dash: line.dash, points: { show: false }, paths: stepped };
+  return {
+    label: line.label,
+    stroke: () => css(line.colour),
+    width: 1,
+    dash: line.dash,
+    points: { show: false },
+    paths: stepped,
+  };
 }
 
 // The letter of a layer stands in the middle of where it is thick.
@@ -92,7 +116,13 @@ function letters(layers) {
         const top = u.data[number][place.at];
         const high = u.valToPos(top, "y", true);
         const low = u.valToPos(top - layer.wide[place.at], "y", true);
-        if (low - high >= 14 * devicePixelRatio) marks.push({ x: u.valToPos(place.x, "x", true), y: (low + high) / 2, text: layer.letter, ink: layer.open ? "--ink" : "--panel" });
+        if (low - high >= 14 * devicePixelRatio)
+          marks.push({
+            x: u.valToPos(place.x, "x", true),
+            y: (low + high) / 2,
+            text: layer.letter,
+            ink: layer.open ? "--ink" : "--panel",
+          });
       },
       drawClear: () => (marks.length = 0),
       draw: (u) => {
@@ -103,7 +133,14 @@ function letters(layers) {
         g.textBaseline = "middle";
         for (const mark of marks) {
           g.fillStyle = css(mark.ink);
-          g.fillText(mark.text, Math.min(Math.max(mark.x, u.bbox.left + 7 * devicePixelRatio), u.bbox.left + u.bbox.width - 7 * devicePixelRatio), mark.y);
+          g.fillText(
+            mark.text,
+            Math.min(
+              Math.max(mark.x, u.bbox.left + 7 * devicePixelRatio),
+              u.bbox.left + u.bbox.width - 7 * devicePixelRatio,
+            ),
+            mark.y,
+          );
         }
         g.restore();
       },
@@ -119,7 +156,8 @@ function veil(layers, lines) {
         if (number !== layers.length || layers.some((layer) => layer.tensors && !layer.shown) || !lines.length) return;
         const g = u.ctx;
         const time = u.data[0];
-        const x = (t) => Math.round(Math.min(Math.max(u.valToPos(t, "x", true), u.bbox.left), u.bbox.left + u.bbox.width));
+        const x = (t) =>
+          Math.round(Math.min(Math.max(u.valToPos(t, "x", true), u.bbox.left), u.bbox.left + u.bbox.width));
         g.save();
         g.fillStyle = css("--panel");
         g.globalAlpha = 0.6;
@@ -128,7 +166,12 @@ function veil(layers, lines) {
           const given = lines[0].wide[i];
           if (given === null || given >= top || i + 1 >= time.length) return;
           const high = Math.max(u.valToPos(top, "y", true), u.bbox.top);
-          g.fillRect(x(t), high, x(time[i + 1]) - x(t), Math.min(u.valToPos(given, "y", true), u.bbox.top + u.bbox.height) - high);
+          g.fillRect(
+            x(t),
+            high,
+            x(time[i + 1]) - x(t),
+            Math.min(u.valToPos(given, "y", true), u.bbox.top + u.bbox.height) - high,
+          );
         });
         g.restore();
       },
@@ -142,11 +185,43 @@ function legendOf(entries, toggle) {
   const moment = el("span", { class: "soft" });
   const buttons = entries.map((entry) => {
     entry.said = el("span", { class: "value" });
-    const swatch = entry.line ? el("span", { class: "swatch line" + (entry.dash ? " dashed" : ""), css: { "border-top-color": `var(${entry.colour})` } }) : el("span", { class: "swatch" + (entry.open ? " open" : ""), css: { background: `var(${entry.colour})` } }, entry.letter);
-    const button = el("button", { type: "button", "aria-pressed": "true", onclick: () => { entry.shown = !entry.shown; button.setAttribute("aria-pressed", String(entry.shown)); toggle(); } }, swatch, entry.label, " ", entry.said);
+    const swatch = entry.line
+      ? el("span", {
+          class: "swatch line" + (entry.dash ? " dashed" : ""),
+          css: { "border-top-color": `var(${entry.colour})` },
+        })
+      : el(
+          "span",
+          { class: "swatch" + (entry.open ? " open" : ""), css: { background: `var(${entry.colour})` } },
+          entry.letter,
+        );
+    const button = el(
+      "button",
+      {
+        type: "button",
+        "aria-pressed": "true",
+        onclick: () => {
+          entry.shown = !entry.shown;
+          button.setAttribute("aria-pressed", String(entry.shown));
+          toggle();
+        },
+      },
+      swatch,
+      entry.label,
+      " ",
+      entry.said,
+    );
     return el("li", {}, button);
   });
-  return { node: el("div", { class: "stack-legend" }, el("p", {}, moment), el("ul", { "aria-label": "Parts of the chart; press one to hide or show it" }, buttons)), moment };
+  return {
+    node: el(
+      "div",
+      { class: "stack-legend" },
+      el("p", {}, moment),
+      el("ul", { "aria-label": "Parts of the chart; press one to hide or show it" }, buttons),
+    ),
+    moment,
+  };
 }
 
 // Some of the columns, evenly, and those that matter: the largest one and the one of the ledger.
@@ -157,10 +232,24 @@ function tableOf(kinds, layers, failed) {
   for (let i = 0; i < ROWS; i++) wanted.add(Math.round((i * (us.length - 1)) / (ROWS - 1)));
   const rows = [...wanted].filter((i) => i >= 0 && i < us.length).sort((a, b) => a - b);
   const upwards = [...layers].reverse();
-  return el("details", {}, el("summary", {}, "The same as a table"),
-    el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Memory over time as a table" },
-      table("Memory over time", ["from", ...upwards.map((layer) => ({ n: layer.label })), { n: "in all" }],
-        rows.map((i) => [seconds(us[i] / 1e6) + (i !== kinds.ledger ? "" : failed ? " (failure)" : " (end)"), ...upwards.map((layer) => ({ n: bytes(layer.values[i] || 0) })), { n: bytes(sums[i]) }]))));
+  return el(
+    "details",
+    {},
+    el("summary", {}, "The same as a table"),
+    el(
+      "div",
+      { class: "scroll", tabindex: 0, role: "group", "aria-label": "Memory over time as a table" },
+      table(
+        "Memory over time",
+        ["from", ...upwards.map((layer) => ({ n: layer.label })), { n: "in all" }],
+        rows.map((i) => [
+          seconds(us[i] / 1e6) + (i !== kinds.ledger ? "" : failed ? " (failure)" : " (end)"),
+          ...upwards.map((layer) => ({ n: bytes(layer.values[i] || 0) })),
+          { n: bytes(sums[i]) },
+        ]),
+      ),
+    ),
+  );
 }
 
 export function kindsChart({ line, kinds, failed, failures, total, words, box, buttons, live }) {
@@ -171,18 +260,25 @@ export function kindsChart({ line, kinds, failed, failures, total, words, box, b
   const lines = [
     { label: "given out by PyTorch", colour: "--ink", values: exact.allocated },
     { label: "reserved by PyTorch", colour: "--soft", dash: [5, 3], values: exact.reserved },
-  ].filter((l) => list(l.values).some((n) => n > 0)).map((l) => ({ ...l, line: true, shown: true, wide: spread(time, exact.us, l.values) }));
+  ]
+    .filter((l) => list(l.values).some((n) => n > 0))
+    .map((l) => ({ ...l, line: true, shown: true, wide: spread(time, exact.us, l.values) }));
   let chart = null;
   const data = () => [time, ...stackUp(layers), ...lines.map((l) => (l.shown ? l.wide : l.wide.map(() => null)))];
   const entries = [...lines, ...[...layers].reverse()];
   // the scale of bytes follows, that of time stays
-  const legend = legendOf(entries, () => chart.batch(() => {
-    const { min, max } = chart.scales.x;
-    chart.setData(data());
-    chart.setScale("x", { min, max });
-  }));
+  const legend = legendOf(entries, () =>
+    chart.batch(() => {
+      const { min, max } = chart.scales.x;
+      chart.setData(data());
+      chart.setScale("x", { min, max });
+    }),
+  );
   const say = (u) => {
-    const at = u.cursor.left < 0 || u.cursor.idx === null || u.cursor.idx === undefined ? restingAt(time, failures) : u.cursor.idx;
+    const at =
+      u.cursor.left < 0 || u.cursor.idx === null || u.cursor.idx === undefined
+        ? restingAt(time, failures)
+        : u.cursor.idx;
     legend.moment.textContent = `${seconds(time[at])} after the start`;
     for (const entry of entries) entry.said.textContent = entry.wide[at] === null ? "\u2013" : bytes(entry.wide[at]);
   };
@@ -202,8 +298,16 @@ export function kindsChart({ line, kinds, failed, failures, total, words, box, b
   return [
     box,
     legend.node,
-    el("p", { class: "soft" }, `Each step shows what was held when its stretch of time had most${list(kinds.us).length > 1 ? "" : "; there is one"}. The lines are finer: the largest values of about two thousand samples. Above the line of what PyTorch had given out, tensors are pale.`),
-    list(kinds.untold).some((n) => n > 0) ? missing("Some tensors are not told apart: there was no room for the history of every line that made some.") : null,
+    el(
+      "p",
+      { class: "soft" },
+      `Each step shows what was held when its stretch of time had most` +
+        `${list(kinds.us).length > 1 ? "" : "; there is one"}. The lines are finer: the largest values of ` +
+        `about two thousand samples. Above the line of what PyTorch had given out, tensors are pale.`,
+    ),
+    list(kinds.untold).some((n) => n > 0)
+      ? missing("Some tensors are not told apart: there was no room for the history of every line that made some.")
+      : null,
     tableOf(kinds, layers, failed),
   ];
 }

@@ -10,12 +10,17 @@ const SURE = {
 };
 
 export function placeText(line) {
-  return line.file ? `${line.shown || line.file}:${line.line}${line.function && line.function[0] !== "<" ? " in " + line.function + "()" : ""}` : "";
+  return line.file
+    ? `${line.shown || line.file}:${line.line}` +
+        `${line.function && line.function[0] !== "<" ? " in " + line.function + "()" : ""}`
+    : "";
 }
 
 // Some lines on both sides; blank ones at the edges tell nothing.
 function excerpt(source, around) {
-  const lines = list(source.text).map((words, i) => [source.from + i, words]).filter(([number]) => Math.abs(number - source.line) <= around);
+  const lines = list(source.text)
+    .map((words, i) => [source.from + i, words])
+    .filter(([number]) => Math.abs(number - source.line) <= around);
   const full = lines.map(([number, words]) => number === source.line || /\S/.test(words));
   return lines.slice(full.indexOf(true), full.lastIndexOf(true) + 1);
 }
@@ -31,14 +36,26 @@ export function sourceView(source, around = 4) {
   return el(
     "div",
     {},
-    el("div", { class: "source", tabindex: 0, role: "group", "aria-label": `Code around ${placeText(source)}` },
-      el("ol", {}, excerpt(source, around).map(([number, words]) => codeLine(number, words, number === source.line)))),
+    el(
+      "div",
+      { class: "source", tabindex: 0, role: "group", "aria-label": `Code around ${placeText(source)}` },
+      el(
+        "ol",
+        {},
+        excerpt(source, around).map(([number, words]) => codeLine(number, words, number === source.line)),
+      ),
+    ),
     source.changed ? missing("The file has changed since the program ran: the line may be another one.") : null,
   );
 }
 
 function codeLine(number, words, current) {
-  return el("li", { "aria-current": current ? "true" : null }, el("span", {}, (current ? "\u25b8 " : "") + number), words);
+  return el(
+    "li",
+    { "aria-current": current ? "true" : null },
+    el("span", {}, (current ? "\u25b8 " : "") + number),
+    words,
+  );
 }
 
 const HERE = {
@@ -67,16 +84,33 @@ function otherPlaces(sources, where) {
 
 // Lines that a text names, with what stands there; not those that are on the page already.
 function quotesOf(text, quotes, shown) {
-  const names = [...new Set(String(text).match(/[^\s"'(),;`]+:\d+/g) || [])].filter((name) => typeof quotes[name] === "string" && !shown.has(name));
+  const names = [...new Set(String(text).match(/[^\s"'(),;`]+:\d+/g) || [])].filter(
+    (name) => typeof quotes[name] === "string" && !shown.has(name),
+  );
   return quoteList(names.map((name) => [names.length > 1 ? name : "", quotes[name]]));
 }
 
-const quoteList = (pairs) => (pairs.length ? el("ul", { class: "quotes" }, pairs.map(([name, words]) => el("li", {}, name ? el("span", { class: "place" }, name) : null, words ? el("code", {}, words) : null))) : null);
+const quoteList = (pairs) =>
+  pairs.length
+    ? el(
+        "ul",
+        { class: "quotes" },
+        pairs.map(([name, words]) =>
+          el("li", {}, name ? el("span", { class: "place" }, name) : null, words ? el("code", {}, words) : null),
+        ),
+      )
+    : null;
 
 // The code that can be seen without opening anything.
 function shownPlaces(sources) {
   const where = sources.find((s) => s.role === "where");
-  return new Set([where, ...otherPlaces(sources, where).filter(isOpen)].filter(Boolean).flatMap((s) => (s === where ? excerpt(s, 4) : excerpt(s, 2)).concat([[s.line]]).map(([number]) => `${s.shown}:${number}`)));
+  return new Set(
+    [where, ...otherPlaces(sources, where).filter(isOpen)]
+      .filter(Boolean)
+      .flatMap((s) =>
+        (s === where ? excerpt(s, 4) : excerpt(s, 2)).concat([[s.line]]).map(([number]) => `${s.shown}:${number}`),
+      ),
+  );
 }
 
 const isOpen = (source) => source.role === "suspect" || source.role === "holder";
@@ -86,22 +120,52 @@ function whereOf(data, verdict, sources, callers) {
   const at = object(verdict.where);
   const out = [];
   if (where) out.push(el("p", { class: "place" }, el("b", {}, placeText(where))), sourceView(where));
-  else if (at.file) out.push(el("p", { class: "place" }, el("b", {}, placeText(at))), at.source ? sourceView(at) : null);
-  else out.push(missing(data.input.kind === "dump" ? "A core dump knows no line of Python. Run the program under 'cuwhy run': the recording ties the kernel to the line that launched it." : "No line of Python is known for this failure."));
-  if (callers.length) out.push(el("div", { class: "called" }, el("span", { class: "soft" }, "called at "), quoteList(callers.map((c) => [placeText({ ...c, file: c.shown }), c.source]))));
+  else if (at.file)
+    out.push(el("p", { class: "place" }, el("b", {}, placeText(at))), at.source ? sourceView(at) : null);
+  else
+    out.push(
+      missing(
+        data.input.kind === "dump"
+          ? "A core dump knows no line of Python. Run the program under 'cuwhy run': the recording ties the kernel " +
+              "to the line that launched it."
+          : "No line of Python is known for this failure.",
+      ),
+    );
+  if (callers.length)
+    out.push(
+      el(
+        "div",
+        { class: "called" },
+        el("span", { class: "soft" }, "called at "),
+        quoteList(callers.map((c) => [placeText({ ...c, file: c.shown }), c.source])),
+      ),
+    );
   out.push(kernelOf(verdict));
   if (at.library) out.push(missing("No line of your own code was on the stack: this is a library's."));
   for (const source of otherPlaces(sources, where)) {
     const words = [HERE[source.role] || source.role, source.bytes ? `, ${bytes(source.bytes)} of it:` : ""];
     out.push(
-      el("details", { open: isOpen(source) || null }, el("summary", {}, words, " ", el("span", { class: "place" }, placeText(source))), sourceView(source, 2)),
+      el(
+        "details",
+        { open: isOpen(source) || null },
+        el("summary", {}, words, " ", el("span", { class: "place" }, placeText(source))),
+        sourceView(source, 2),
+      ),
     );
   }
   const stack = list(at.stack);
   if (stack.length > 1)
     out.push(
-      el("details", {}, el("summary", {}, `The whole stack, ${many(stack.length, "frame")}, innermost first`),
-        el("ol", { class: "plain mono" }, stack.map((frame) => el("li", {}, placeText(frame))))),
+      el(
+        "details",
+        {},
+        el("summary", {}, `The whole stack, ${many(stack.length, "frame")}, innermost first`),
+        el(
+          "ol",
+          { class: "plain mono" },
+          stack.map((frame) => el("li", {}, placeText(frame))),
+        ),
+      ),
     );
   return out;
 }
@@ -109,27 +173,75 @@ function whereOf(data, verdict, sources, callers) {
 function kernelOf(verdict) {
   const kernel = object(verdict.kernel);
   if (!kernel.name) return null;
-  return el("p", {}, "kernel ", el("code", {}, kernel.name), kernel.grid ? ` \u2002grid ${triple(kernel.grid)} \u2002block ${triple(kernel.block)} \u2002stream ${stream(kernel.stream)}` : null);
+  return el(
+    "p",
+    {},
+    "kernel ",
+    el("code", {}, kernel.name),
+    kernel.grid
+      ? ` \u2002grid ${triple(kernel.grid)} \u2002block ${triple(kernel.block)} \u2002stream ${stream(kernel.stream)}`
+      : null,
+  );
 }
 
 function fixOf(verdict) {
   const fixes = list(verdict.fix);
   if (!fixes.length) return missing("No advice is known for this.");
-  return el("ol", { class: fixes.length > 1 ? null : "plain" }, fixes.map((fix) =>
-    el("li", {}, rich(fix.text), fix.command ? el("div", { class: "command" }, el("pre", { tabindex: 0 }, fix.command), copyButton(fix.command, "this command")) : null)));
+  return el(
+    "ol",
+    { class: fixes.length > 1 ? null : "plain" },
+    fixes.map((fix) =>
+      el(
+        "li",
+        {},
+        rich(fix.text),
+        fix.command
+          ? el(
+              "div",
+              { class: "command" },
+              el("pre", { tabindex: 0 }, fix.command),
+              copyButton(fix.command, "this command"),
+            )
+          : null,
+      ),
+    ),
+  );
 }
 
 function sureOf(verdict) {
   const candidates = list(verdict.candidates);
   const evidence = list(verdict.evidence);
   return [
-    el("p", {}, el("b", { title: SURE[verdict.certainty] }, verdict.certainty), ": ", rich(verdict.because || SURE[verdict.certainty] || "")),
-    candidates.length > 1 ? el("p", {}, "candidates: ", candidates.map((c, i) => [i ? ", " : "", el("code", {}, c.cause), ` (${c.certainty})`])) : null,
-    evidence.length
-      ? el("details", {}, el("summary", {}, many(evidence.length, "piece") + " of evidence"),
-          el("ul", {}, evidence.map((e) => el("li", {}, el("span", { class: "soft" }, e.source + ": "), rich(e.text)))))
+    el(
+      "p",
+      {},
+      el("b", { title: SURE[verdict.certainty] }, verdict.certainty),
+      ": ",
+      rich(verdict.because || SURE[verdict.certainty] || ""),
+    ),
+    candidates.length > 1
+      ? el(
+          "p",
+          {},
+          "candidates: ",
+          candidates.map((c, i) => [i ? ", " : "", el("code", {}, c.cause), ` (${c.certainty})`]),
+        )
       : null,
-    list(verdict.unchecked).length ? el("p", { class: "soft" }, "could not be checked: ", list(verdict.unchecked).join(", ")) : null,
+    evidence.length
+      ? el(
+          "details",
+          {},
+          el("summary", {}, many(evidence.length, "piece") + " of evidence"),
+          el(
+            "ul",
+            {},
+            evidence.map((e) => el("li", {}, el("span", { class: "soft" }, e.source + ": "), rich(e.text))),
+          ),
+        )
+      : null,
+    list(verdict.unchecked).length
+      ? el("p", { class: "soft" }, "could not be checked: ", list(verdict.unchecked).join(", "))
+      : null,
   ];
 }
 
@@ -143,18 +255,44 @@ function metaOf(data, verdict, process) {
     verdict.cause !== "none" ? el("code", {}, verdict.cause) : null,
     error.code ? el("span", {}, `CUDA error ${error.code}`, error.name ? ` (${error.name})` : "") : null,
     error.api ? el("span", {}, "from ", el("code", {}, error.api)) : null,
-    end.pid ? el("span", {}, `process ${end.pid}`, end.rank !== null && end.rank !== undefined ? `, rank ${end.rank}` : "") : null,
-    end.signal ? el("span", {}, `ended by signal ${end.signal}`) : end.exit !== null && end.exit !== undefined ? el("span", {}, `exit status ${end.exit}`) : null,
+    end.pid
+      ? el("span", {}, `process ${end.pid}`, end.rank !== null && end.rank !== undefined ? `, rank ${end.rank}` : "")
+      : null,
+    end.signal
+      ? el("span", {}, `ended by signal ${end.signal}`)
+      : end.exit !== null && end.exit !== undefined
+        ? el("span", {}, `exit status ${end.exit}`)
+        : null,
     verdict.simulated ? el("span", { class: "tag" }, "simulated GPU") : null,
-    process.started ? el("span", {}, new Date(process.started).toISOString().replace("T", " ").slice(0, 16) + " UTC") : null,
+    process.started
+      ? el("span", {}, new Date(process.started).toISOString().replace("T", " ").slice(0, 16) + " UTC")
+      : null,
   );
 }
 
 function noneOf(data, verdict) {
   const notes = list(verdict.notes);
   return [
-    el("p", {}, data.input.kind === "bundle" ? "The checks below show what was looked at." : notes.length ? `No CUDA failure ended this program; it handled ${many(notes.length, "failure")}:` : "Nothing failed here. The panels below show what was seen."),
-    notes.length ? el("ul", {}, notes.slice(0, 16).map((note) => el("li", {}, note.title, " \u2002", el("span", { class: "place soft" }, placeText(object(note.where)))))) : null,
+    el(
+      "p",
+      {},
+      data.input.kind === "bundle"
+        ? "The checks below show what was looked at."
+        : notes.length
+          ? `No CUDA failure ended this program; it handled ${many(notes.length, "failure")}:`
+          : "Nothing failed here. The panels below show what was seen.",
+    ),
+    notes.length
+      ? el(
+          "ul",
+          {},
+          notes
+            .slice(0, 16)
+            .map((note) =>
+              el("li", {}, note.title, " \u2002", el("span", { class: "place soft" }, placeText(object(note.where)))),
+            ),
+        )
+      : null,
   ];
 }
 
@@ -165,22 +303,48 @@ export function verdictPanel(data, process) {
   const none = verdict.cause === "none";
   const quotes = object(detail.quotes);
   const shown = shownPlaces(sources);
-  const title = data.title ? data.title[0].toUpperCase() + data.title.slice(1) : none ? (list(data.missing).length && !list(data.processes).some((p) => p.detail) ? "Nothing of this recording could be read" : data.input.kind === "snapshot" ? "No out-of-memory in this snapshot" : "No CUDA failure") : sentence(keepUnits(verdict.title));
+  const title = data.title
+    ? data.title[0].toUpperCase() + data.title.slice(1)
+    : none
+      ? list(data.missing).length && !list(data.processes).some((p) => p.detail)
+        ? "Nothing of this recording could be read"
+        : data.input.kind === "snapshot"
+          ? "No out-of-memory in this snapshot"
+          : "No CUDA failure"
+      : sentence(keepUnits(verdict.title));
   const body = none
     ? noneOf(data, verdict)
     : el(
         "div",
         { class: "answer" },
-        data.input.kind === "bundle" ? null : [el("h2", {}, "WHERE"), el("div", {}, whereOf(data, verdict, sources, list(detail.callers)))],
+        data.input.kind === "bundle"
+          ? null
+          : [el("h2", {}, "WHERE"), el("div", {}, whereOf(data, verdict, sources, list(detail.callers)))],
         el("h2", {}, "WHY"),
-        el("div", {}, list(verdict.why).length ? el("ul", {}, list(verdict.why).map((why) => el("li", {}, rich(why), quotesOf(why, quotes, shown)))) : missing("The cause is not known; what is known is below.")),
+        el(
+          "div",
+          {},
+          list(verdict.why).length
+            ? el(
+                "ul",
+                {},
+                list(verdict.why).map((why) => el("li", {}, rich(why), quotesOf(why, quotes, shown))),
+              )
+            : missing("The cause is not known; what is known is below."),
+        ),
         el("h2", {}, "FIX"),
         el("div", {}, fixOf(verdict)),
         el("h2", {}, "SURE"),
         el("div", {}, sureOf(verdict)),
       );
-  return el("section", { class: "verdict", id: "verdict", "aria-labelledby": "verdict-title" },
-    el("h1", { id: "verdict-title" }, title || "cuwhy report"), metaOf(data, verdict, detail), noticeOf(data, process), body);
+  return el(
+    "section",
+    { class: "verdict", id: "verdict", "aria-labelledby": "verdict-title" },
+    el("h1", { id: "verdict-title" }, title || "cuwhy report"),
+    metaOf(data, verdict, detail),
+    noticeOf(data, process),
+    body,
+  );
 }
 
 // A number and its unit stay on one line.
@@ -189,5 +353,16 @@ const keepUnits = (text) => (typeof text === "string" ? text.replace(/(\d) ([KMG
 function noticeOf(data, process) {
   const words = [...list(data.missing), ...list(object(process.detail).gaps)].filter(Boolean);
   const seen = [...new Set(words)];
-  return seen.length ? el("div", { class: "notice", role: "note" }, el("ul", {}, seen.slice(0, 40).map((word) => el("li", {}, word)), seen.length > 40 ? el("li", {}, `and ${count(seen.length - 40)} more`) : null)) : null;
+  return seen.length
+    ? el(
+        "div",
+        { class: "notice", role: "note" },
+        el(
+          "ul",
+          {},
+          seen.slice(0, 40).map((word) => el("li", {}, word)),
+          seen.length > 40 ? el("li", {}, `and ${count(seen.length - 40)} more`) : null,
+        ),
+      )
+    : null;
 }

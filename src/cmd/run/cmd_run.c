@@ -115,7 +115,7 @@ static bool all_ended(const struct server *s)
 	return true;
 }
 
-static void follow(struct run *r)
+static void follow_program(struct run *r)
 {
 	uint64_t until;
 	bool waiting = false;
@@ -137,7 +137,7 @@ static void follow(struct run *r)
 	judge_step(&r->judge, true);
 }
 
-static int start(struct run *r, char **argv, struct err *e)
+static int start_program(struct run *r, char **argv, struct err *e)
 {
 	int status, rc;
 
@@ -166,7 +166,7 @@ static int run_program(char **argv, enum colour colour, const struct hang *hang)
 	struct err e = {0};
 	int status;
 
-	status = start(&r, argv, &e);
+	status = start_program(&r, argv, &e);
 	if (status != 0) {
 		cmd_fail(stderr, given.json, &e, status);
 	} else {
@@ -174,7 +174,7 @@ static int run_program(char **argv, enum colour colour, const struct hang *hang)
 					 .unrecorded = &r.unrecorded, .xids = &r.xids, .json = given.json};
 		r.judge.style.colour = term_colour(STDERR_FILENO, colour);
 		r.judge.style.width = term_width(STDERR_FILENO);
-		follow(&r);
+		follow_program(&r);
 		judge_finish(&r.judge);
 		status = child_exit_status(&r.child);
 	}

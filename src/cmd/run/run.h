@@ -31,6 +31,7 @@
 #include "probe/probe.h"
 #include "probe/ram.h"
 #include "judge/verdict.h"
+#include "write/report.h"
 
 /* --- one recorded process image (an exec makes a new one) ------------------------------------- */
 

@@ -58,7 +58,7 @@ void child_prepare(struct child *c)
 	witness_start(&c->witness);
 }
 
-static void become(const struct child *c, char **argv, int report)
+static void become_program(const struct child *c, char **argv, int report)
 {
 	int code;
 
@@ -98,7 +98,7 @@ int child_start(struct child *c, char **argv, struct err *e)
 	}
 	c->pid = fork();
 	if (c->pid == 0)
-		become(c, argv, fds[1]);
+		become_program(c, argv, fds[1]);
 	code = c->pid < 0 ? errno : 0;
 	close(fds[1]);
 	if (c->pid < 0) {

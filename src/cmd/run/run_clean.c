@@ -45,7 +45,7 @@ static bool in_use(const char *dir)
 }
 
 /* Is there a cuwhy behind the socket of this folder? */
-static bool answers(const char *dir)
+static bool somebody_answers(const char *dir)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	char *path = fs_join(dir, "s");
@@ -67,7 +67,7 @@ static bool is_stale(const char *dir)
 
 	return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
 	       (st.st_mode & 077) == 0 && time(NULL) - st.st_mtime > STALE_SECONDS &&
-	       !answers(dir) && !in_use(dir);
+	       !somebody_answers(dir) && !in_use(dir);
 }
 
 static void clean_stale(const char *own)

@@ -41,7 +41,7 @@ static const char **program_environment(void)
 	return env;
 }
 
-static bool is_python(const char *path)
+static bool named_python(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -54,7 +54,7 @@ static char *find_python(const char *word)
 	const char *at = getenv("PATH");
 	char *path;
 
-	if (!is_python(word))
+	if (!named_python(word))
 		return NULL;
 	if (strchr(word, '/'))
 		return xstrdup(word);
@@ -80,7 +80,7 @@ static char *python_of(const struct judge *j, const struct process *p)
 	return path ? path : find_python(j->store->argv[0]);
 }
 
-static void look(struct judge *j, const struct process *p)
+static void ask_doctor(struct judge *j, const struct process *p)
 {
 	char *python = python_of(j, p);
 	struct machine_from from = {.root = "", .python = python, .limit_ns = LIMIT_NS};
@@ -98,7 +98,7 @@ void judge_machine(struct judge *j, struct process *p)
 	if (!verdict_wants_machine(p->verdict))
 		return;
 	if (!j->machine)
-		look(j, p);
+		ask_doctor(j, p);
 	verdict_adopt(p->verdict, j->machine->doctor);
 }
 

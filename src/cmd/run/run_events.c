@@ -33,7 +33,7 @@ int events_wait_ms(const struct store *s, const struct server *srv)
 	return s->events && srv->n_processes ? LOOK_MS : -1;
 }
 
-static bool write_all(int fd, const void *data, size_t len)
+static bool write_events(int fd, const void *data, size_t len)
 {
 	const char *p = data;
 	ssize_t n;
@@ -58,7 +58,7 @@ static bool give_up(struct store *s, struct process_events *ev)
 	return false;
 }
 
-static bool find_ring(struct process *p)
+static bool find_events(struct process *p)
 {
 	struct cw_header *h = xcalloc(1, sizeof(*h));
 	struct cw_events ring;
@@ -74,7 +74,7 @@ static bool find_ring(struct process *p)
 	return found && ring.size && !(ring.size & (ring.size - 1));
 }
 
-static bool open_file(struct store *s, struct process *p)
+static bool open_events(struct store *s, struct process *p)
 {
 	struct cw_events_file head = {.major = CW_MAJOR, .minor = CW_MINOR, .pid = (uint32_t)p->pid,
 				      .start_mono_ns = p->start_ns};
@@ -88,13 +88,13 @@ static bool open_file(struct store *s, struct process *p)
 	path = fs_join(dir, p->events.name);
 	p->events.fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	free(path);
-	if (p->events.fd < 0 || !write_all(p->events.fd, &head, sizeof(head)))
+	if (p->events.fd < 0 || !write_events(p->events.fd, &head, sizeof(head)))
 		return give_up(s, &p->events);
 	return true;
 }
 
 /* From `tail` on; nothing that the ring says of itself is believed. */
-static bool move(struct store *s, struct process *p, uint64_t head)
+static bool move_events(struct store *s, struct process *p, uint64_t head)
 {
 	struct process_events *ev = &p->events;
 	char *piece = xmalloc(PIECE);
@@ -106,7 +106,7 @@ static bool move(struct store *s, struct process *p, uint64_t head)
 
 		n = head - ev->tail < n ? (size_t)(head - ev->tail) : n;
 		ok = process_read(p, (uint64_t)ev->off + sizeof(struct cw_events) + at, piece, n);
-		if (ok && !write_all(ev->fd, piece, n))
+		if (ok && !write_events(ev->fd, piece, n))
 			ok = give_up(s, ev);
 		ev->tail += ok ? n : 0;
 	}
@@ -116,14 +116,14 @@ static bool move(struct store *s, struct process *p, uint64_t head)
 	return ok;
 }
 
-static void drain(struct store *s, struct process *p)
+static void drain_events(struct store *s, struct process *p)
 {
 	struct process_events *ev = &p->events;
 	struct cw_events ring;
 
-	if (ev->broken || (!ev->name && (!find_ring(p) || !open_file(s, p))))
+	if (ev->broken || (!ev->name && (!find_events(p) || !open_events(s, p))))
 		return;
-	if (!process_read(p, ev->off, &ring, sizeof(ring)) || !move(s, p, ring.head))
+	if (!process_read(p, ev->off, &ring, sizeof(ring)) || !move_events(s, p, ring.head))
 		ev->broken = true;
 }
 
@@ -133,14 +133,14 @@ void events_step(struct store *s, struct server *srv)
 
 	for (i = 0; s->events && i < srv->n_processes; i++)
 		if (!srv->process[i]->judged)
-			drain(s, srv->process[i]);
+			drain_events(s, srv->process[i]);
 }
 
 void events_finish(struct store *s, struct process *p)
 {
 	if (!s->events)
 		return;
-	drain(s, p);
+	drain_events(s, p);
 	if (p->events.name && p->events.fd >= 0)
 		close(p->events.fd);
 	p->events.fd = -1;

@@ -22,7 +22,7 @@
 
 /* --- how a process ended ---------------------------------------------------------------------- */
 
-static void set_status(struct process_end *end, int status)
+static void end_set_status(struct process_end *end, int status)
 {
 	end->status_known = true;
 	end->exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -38,16 +38,16 @@ static bool learn_end(struct judge *j, struct process *p, uint64_t now)
 	p->end.ended_ns = p->ended_ns;
 	p->end.exit = -1;
 	if (p->replaced || p->alive) {
-		set_status(&p->end, 0);		/* it went on */
+		end_set_status(&p->end, 0);		/* it went on */
 		return true;
 	}
 	if (p->pid == j->child->pid) {
 		if (j->child->ended)
-			set_status(&p->end, j->child->status);
+			end_set_status(&p->end, j->child->status);
 		return j->child->ended;
 	}
 	if (p->pidfd >= 0 && proc_pidfd_status(p->pidfd, &status)) {
-		set_status(&p->end, status);
+		end_set_status(&p->end, status);
 		return true;
 	}
 	return now - p->ended_ns > STATUS_WAIT_NS;
@@ -68,7 +68,7 @@ static void complete_end(struct process *p, const struct cw_header *h)
 
 /* --- judging ---------------------------------------------------------------------------------- */
 
-static void keep(struct judge *j, struct process *p, const void *bytes, size_t len)
+static void judge_keep(struct judge *j, struct process *p, const void *bytes, size_t len)
 {
 	store_part(j->store, p, bytes, len);
 	store_run(j->store, j->server, j->child, false);
@@ -147,7 +147,7 @@ static void judge_process(struct judge *j, struct process *p)
 	str_copy(p->cause, sizeof(p->cause), verdict_cause(p->verdict));
 	failed = strcmp(p->cause, "none") != 0;
 	if (t && (failed || verdict_notes(p->verdict) > 0 || j->store->keep || victims_blame(j, p)))
-		keep(j, p, bytes, len);
+		judge_keep(j, p, bytes, len);
 	store_beside_part(j, p, core);
 	if (failed)
 		judge_tell(j, p);
@@ -191,7 +191,7 @@ static struct verdict *program_verdict(struct judge *j)
 	for (i = 0; i < j->server->n_processes; i++)
 		if (j->server->process[i]->pid == j->child->pid)
 			return NULL;
-	set_status(&end, j->child->status);
+	end_set_status(&end, j->child->status);
 	return verdict_of_process(NULL, &end);
 }
 

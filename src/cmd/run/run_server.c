@@ -10,8 +10,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/proc.h"
@@ -26,6 +28,75 @@
 #define SO_PEERPIDFD 77
 #endif
 
+/* --- the folder and the socket ---------------------------------------------------------------- */
+
+static int try_place(struct server *s, const char *place, struct err *e)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	char *dir = fs_join(place, "cuwhy-XXXXXX"), *path = NULL;
+	int rc = 0, fd = -1;
+
+	if (strlen(dir) + sizeof("/s") > sizeof(a.sun_path))
+		rc = -ENAMETOOLONG;
+	else if (!mkdtemp(dir))		/* mode 0700 */
+		rc = -errno;
+	if (rc == 0) {
+		path = fs_join(dir, "s");
+		memcpy(a.sun_path, path, strlen(path) + 1);
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) != 0 ||
+		    listen(fd, CLIENTS_MAX) != 0) {
+			rc = -errno;
+			fs_remove_dir(dir, 0);
+		}
+	}
+	if (rc != 0) {
+		err_set(e, rc, "cannot make a private folder in '%s': %s", place, strerror(-rc));
+		if (fd >= 0)
+			close(fd);
+		free(dir);
+		free(path);
+		return rc;
+	}
+	s->dir = dir;
+	s->path = path;
+	s->fd = fd;
+	return 0;
+}
+
+int server_open(struct server *s, struct err *e)
+{
+	const char *places[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp", "/dev/shm"};
+	struct err later = {0};
+	size_t i;
+	int rc = -ENOENT;
+
+	*s = (struct server){.fd = -1};
+	for (i = 0; rc != 0 && i < sizeof(places) / sizeof(places[0]); i++)
+		if (places[i] && places[i][0] == '/')
+			rc = try_place(s, places[i], later.code ? NULL : &later);
+	if (rc != 0)
+		*e = later;	/* the first place is the one that should have worked */
+	return rc;
+}
+
+void server_close(struct server *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->n_clients; i++)
+		close(s->client[i]);
+	for (i = 0; i < s->n_processes; i++)
+		process_free(s->process[i]);
+	free(s->client);
+	free(s->process);
+	if (s->fd >= 0)
+		close(s->fd);
+	free(s->path);
+	free(s->dir);
+	*s = (struct server){.fd = -1};
+}
+
 /* --- taking in what is sent ------------------------------------------------------------------- */
 
 /* Exact where the kernel has it (6.5): no pid that was reused meanwhile. */
@@ -38,7 +109,7 @@ static int peer_pidfd(int client)
 }
 
 /* By its pid. When it is gone between its hello and now, its memory is all that is left of it. */
-static void watch(struct process *p)
+static void watch_process(struct process *p)
 {
 	p->pidfd = proc_pidfd(p->pid);
 	p->ended = p->pidfd == -ESRCH;
@@ -74,7 +145,7 @@ static struct process *find_process(struct server *s, int client, pid_t pid, uin
 	p->ended_ns = now;
 	p->pidfd = peer_pidfd(client);
 	if (p->pidfd < 0)
-		watch(p);
+		watch_process(p);
 	s->process = xgrow(s->process, s->n_processes, &s->cap_processes, sizeof(*s->process));
 	s->process[s->n_processes++] = p;
 	log_line("server", 1, "process %d, image %llu", (int)pid, (unsigned long long)start);
@@ -219,7 +290,7 @@ static void accept_all(struct server *s, uint64_t now)
 }
 
 /* Reads one client empty; false when it is done for. */
-static bool drain(struct server *s, int client, uint64_t now)
+static bool drain_client(struct server *s, int client, uint64_t now)
 {
 	int i;
 
@@ -244,7 +315,7 @@ static void notice_ends(struct server *s, uint64_t now)
 		if (p->pidfd >= 0)
 			p->ended = proc_pidfd_ended(p->pidfd);
 		else
-			watch(p);	/* there was no descriptor for it before */
+			watch_process(p);	/* there was no descriptor for it before */
 		p->ended_ns = now;
 	}
 }
@@ -257,7 +328,7 @@ void server_step(struct server *s, uint64_t now)
 	notice_ends(s, now);
 	accept_all(s, now);
 	for (i = 0; i < s->n_clients;) {
-		if (drain(s, s->client[i], now)) {
+		if (drain_client(s, s->client[i], now)) {
 			i++;
 			continue;
 		}

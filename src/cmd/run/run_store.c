@@ -12,18 +12,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "base/json_text.h"
-#include "input/recording/recording.h"
 #include "cmd/run/run.h"
-#include "input/recording/xid_json.h"
 #include "input/recording/ram_json.h"
+#include "input/recording/recording.h"
 #include "input/recording/usage_json.h"
+#include "input/recording/xid_json.h"
 #include "base/banned.h"
 
 #define KEEP_RUNS	10
@@ -31,7 +29,7 @@
 
 /* --- the folder ------------------------------------------------------------------------------- */
 
-static bool is_ours(const char *dir)
+static bool holds_recording(const char *dir)
 {
 	char *run = fs_join(dir, RUN_FILE);
 	bool ours = fs_exists(run);
@@ -69,7 +67,7 @@ static void remove_our_files(const char *dir)
 /* An older recording makes room; anything else in the folder is not ours to touch. */
 static int claim_out(const char *out, bool force, struct err *e)
 {
-	bool ours = is_ours(out);
+	bool ours = holds_recording(out);
 
 	if (!fs_is_dir(out) || fs_dir_empty(out))
 		return 0;
@@ -203,9 +201,8 @@ void store_json(struct store *s, const char *name, const char *json)
 
 /* --- run.json --------------------------------------------------------------------------------- */
 
-static json_t *moment(uint64_t ns)
+static json_t *moment_json(time_t at)
 {
-	time_t at = (time_t)(ns / 1000000000u);
 	struct tm tm;
 	char text[40];
 
@@ -214,43 +211,28 @@ static json_t *moment(uint64_t ns)
 	return json_string(text);
 }
 
-static json_t *number_or_null(bool known, int value)
-{
-	return known ? json_integer(value) : json_null();
-}
-
-static json_t *process_json(const struct process *p)
-{
-	const struct process_end *end = &p->end;
-	json_t *o = json_pack("{s:i, s:i, s:I, s:I, s:b, s:b, s:b, s:s}", "pid", (int)p->pid, "ppid",
-			      (int)end->ppid, "start_mono_ns", (json_int_t)p->start_ns,
-			      "end_mono_ns", (json_int_t)end->ended_ns,
-			      "status_known", end->status_known, "alive", p->alive, "replaced",
-			      p->replaced, "cause", p->cause);
-
-	json_object_set_new(o, "exit", number_or_null(end->exit >= 0, end->exit));
-	json_object_set_new(o, "signal", number_or_null(end->signal > 0, end->signal));
-	if (end->fault_real_ns)
-		json_object_set_new(o, "dump_real_ns", json_integer((json_int_t)end->fault_real_ns));
-	json_object_set_new(o, "command", json_text(p->command));
-	json_object_set_new(o, "part", json_text(p->part));
-	return o;
-}
-
-static void add_program_end(json_t *run, const struct child *c)
-{
-	struct timespec now;
-	bool by_signal = WIFSIGNALED(c->status);
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	json_object_set_new(run, "end", moment((uint64_t)now.tv_sec * 1000000000u));
-	json_object_set_new(run, "exit", number_or_null(!by_signal, WEXITSTATUS(c->status)));
-	json_object_set_new(run, "signal", number_or_null(by_signal, WTERMSIG(c->status)));
-}
+static const struct field process_field[] = {
+	F_ALWAYS(NUMBER, "pid", struct process, pid),
+	F_ALWAYS(NUMBER, "ppid", struct process, end.ppid),
+	F_ALWAYS(NUMBER, "start_mono_ns", struct process, start_ns),
+	F_ALWAYS(NUMBER, "end_mono_ns", struct process, end.ended_ns),
+	F_ALWAYS(BOOL, "status_known", struct process, end.status_known),
+	F_ALWAYS(BOOL, "alive", struct process, alive),
+	F_ALWAYS(BOOL, "replaced", struct process, replaced),
+	F_ALWAYS(CHARS, "cause", struct process, cause),
+	F_OR_NULL(NUMBER, "exit", struct process, end.exit, -1),
+	F_OR_NULL(NUMBER, "signal", struct process, end.signal, 0),
+	F_IF_KNOWN(NUMBER, "dump_real_ns", struct process, end.fault_real_ns, 0),
+	F_OR_NULL(TEXT, "command", struct process, command),
+	F_OR_NULL(TEXT, "part", struct process, part),
+	F_END,
+};
+static const struct fields process_fields = {process_field, sizeof(struct process), NULL};
 
 void store_run(struct store *s, const struct server *srv, const struct child *c, bool ended)
 {
 	json_t *run, *argv = json_array(), *list = json_array();
+	bool by_signal = WIFSIGNALED(c->status);
 	char *cwd = getcwd(NULL, 0), *text;
 	size_t i;
 
@@ -258,16 +240,15 @@ void store_run(struct store *s, const struct server *srv, const struct child *c,
 		json_array_append_new(argv, json_text(s->argv[i]));
 	for (i = 0; i < srv->n_processes; i++)
 		if (srv->process[i]->judged)
-			json_array_append_new(list, process_json(srv->process[i]));
-	run = json_pack("{s:i, s:s, s:o, s:o, s:i, s:o, s:n, s:n, s:n, s:I, s:o}", "schema", 1,
-			"cuwhy", CUWHY_VERSION, "argv", argv, "cwd", json_text(cwd), "supervisor",
-			(int)getpid(), "start", moment(s->start_realtime_ns), "end", "exit",
-			"signal", "lost_segments", (json_int_t)srv->lost_segments, "processes",
-			list);
-	if (s->xids)
-		json_object_set_new(run, "kernel_log", xid_to_json(s->xids));
-	if (ended)
-		add_program_end(run, c);
+			json_array_append_new(list, fields_write(&process_fields, srv->process[i]));
+	run = JSON_OF(J_INT("schema", 1), J_TEXT("cuwhy", CUWHY_VERSION), J_VALUE("argv", argv), J_TEXT("cwd", cwd),
+		      J_INT("supervisor", getpid()),
+		      J_VALUE("start", moment_json((time_t)(s->start_realtime_ns / 1000000000u))),
+		      J_VALUE("end", ended ? moment_json(time(NULL)) : json_null()),
+		      J_INT_OR_NULL("exit", ended && !by_signal, WEXITSTATUS(c->status)),
+		      J_INT_OR_NULL("signal", ended && by_signal, WTERMSIG(c->status)),
+		      J_INT("lost_segments", srv->lost_segments), J_VALUE("processes", list),
+		      J_IF(s->xids, J_VALUE("kernel_log", xid_to_json(s->xids))));
 	text = json_dumps(run, JSON_INDENT(1));
 	if (text)
 		store_json(s, RUN_FILE, text);

@@ -7,66 +7,41 @@
 
 #include <jansson.h>
 
+#include "write/report.h"
 #include "base/mem.h"
 #include "input/recording/recording.h"
 #include "cmd/run/run.h"
-#include "base/json_text.h"
+#include "base/json.h"
+#include "judge/verdict.h"
+#include "write/report_json.h"
 #include "base/banned.h"
 
 /* A job may have a thousand ranks: after so many the rest is counted. */
 #define SAME_MAX 8
 
-static char *verdict_text(const struct verdict *v)
-{
-	char *text = NULL;
-	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-
-	if (!f)
-		return xstrdup("{}");
-	report_json(f, v, false);
-	fclose(f);
-	return text;
-}
-
-/* The verdict's JSON with the place of the recording, and what went wrong with it, beside it; one
- * line, owned by the caller. */
+/* The verdict's JSON with the place of the recording, and what went wrong with it, beside it; one line, owned by the
+ * caller. */
 static char *json_of(const struct verdict *v, const char *recording, const char *warning)
 {
-	char *text = verdict_text(v), *more;
-	json_t *o = json_loads(text, 0, NULL);
+	json_t *o = verdict_json(v);
+	char *text;
 
-	if (!json_is_object(o)) {
-		json_decref(o);
-		return text;
-	}
 	json_object_set_new(o, "recording", json_text(recording));
 	if (warning)
 		json_object_set_new(o, "warning", json_text(warning));
-	more = json_dumps(o, JSON_COMPACT);
+	text = json_dumps(o, JSON_COMPACT);
 	json_decref(o);
-	if (!more)
-		return text;
-	free(text);
-	return more;
+	return text ? text : xstrdup("{}");
 }
 
 /* Cause and line: two processes that agree in both need not be told twice. */
-static char *place_of(const char *json)
+static char *place_of_verdict(const struct verdict *v)
 {
-	json_t *o = json_loads(json, 0, NULL);
-	const json_t *where = json_object_get(o, "where");
-	const char *cause = json_string_value(json_object_get(o, "cause"));
-	const char *file = json_string_value(json_object_get(where, "file"));
-	int line = (int)json_integer_value(json_object_get(where, "line"));
-	char *place;
+	const struct line *where = &v->c.line[LINE_where];
 
-	if (file)
-		place = xasprintf("%s at %s:%d", cause ? cause : "", file, line);
-	else
-		place = xasprintf("%s", cause ? cause : "");
-	json_decref(o);
-	return place;
+	if (where->file)
+		return xasprintf("%s at %s:%u", verdict_cause(v), where->file, where->number);
+	return xstrdup(verdict_cause(v));
 }
 
 static bool seen_before(struct judge *j, char *place)
@@ -84,10 +59,10 @@ static bool seen_before(struct judge *j, char *place)
 	return false;
 }
 
-static void print_failure(struct judge *j, struct process *p, const char *json)
+static void print_failure(struct judge *j, struct process *p)
 {
 	struct text_style style = j->style;
-	char *place = place_of(json), *said = xstrdup(place);
+	char *place = place_of_verdict(p->verdict), *said = xstrdup(place);
 
 	if (!j->first_told)
 		j->first_told = p->pid;
@@ -115,7 +90,7 @@ void judge_tell(struct judge *j, struct process *p)
 	if (!j->json && victim)
 		victims_print(j, p);
 	else if (!j->json)
-		print_failure(j, p, json);
+		print_failure(j, p);
 	free(json);
 }
 

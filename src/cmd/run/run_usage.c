@@ -35,7 +35,7 @@ static void drop_unused(struct sampler *m, const struct server *s)
 	}
 }
 
-static void finish(struct sampler *m, struct server *s)
+static void finish_sample(struct sampler *m, struct server *s)
 {
 	struct gpu_usage *u = probe_finish(&m->probe);
 	size_t i;
@@ -52,7 +52,7 @@ static void finish(struct sampler *m, struct server *s)
 	drop_unused(m, s);
 }
 
-static void start(struct sampler *m, struct server *s)
+static void start_sample(struct sampler *m, struct server *s)
 {
 	size_t i;
 
@@ -69,9 +69,9 @@ static void start(struct sampler *m, struct server *s)
 void sampler_step(struct sampler *m, struct server *s)
 {
 	if (m->busy && probe_step(&m->probe, proc_mono_ns()))
-		finish(m, s);
+		finish_sample(m, s);
 	if (!m->busy)
-		start(m, s);
+		start_sample(m, s);
 }
 
 bool sampler_poll(const struct sampler *m, struct pollfd *p, int *wait_ms)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "write/report.h"
 #include "base/mem.h"
 #include "cmd/run/run.h"
 #include "base/banned.h"

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who waits for the GPU: the marks that a recorder leaves in its memory, and what is written back beside them.
+ * Who waits for the GPU (see run_waiters.h).
  *
  * Read with pread, like all of that memory: a header and 64 bytes for each thread.
  */
+#include "cmd/run/run_waiters.h"
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cmd/run/run_hang.h"
 #include "input/recording/suspects.h"
 #include "input/recording/trace.h"
 #include "base/banned.h"

@@ -4,13 +4,9 @@
 #include "cmd/run/run_xid.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "input/recording/incident.h"
-#include "base/json_text.h"
 #include "input/recording/trace.h"
 #include "base/banned.h"
 

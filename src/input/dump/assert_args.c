@@ -40,20 +40,20 @@ static const struct {
 	[ASSERT_FUNCTION] = {10, true},
 };
 
-static void forget(struct follow *f)
+static void forget_registers(struct follow *f)
 {
 	memset(f->r, 0, sizeof(f->r));
 	memset(f->u, 0, sizeof(f->u));
 }
 
-static struct reg reg_of(const struct reg *file, int i)
+static struct reg known_reg(const struct reg *file, int i)
 {
 	return i < 0 ? (struct reg){.known = true} : i < REGS ? file[i] : (struct reg){.known = false};
 }
 
-static struct reg bank_of(const struct follow *f, const struct sass_move *m, unsigned i)
+static struct reg known_bank(const struct follow *f, const struct sass_move *m, unsigned i)
 {
-	struct reg at = reg_of(m->reg_uniform ? f->u : f->r, m->reg), v = {.known = false};
+	struct reg at = known_reg(m->reg_uniform ? f->u : f->r, m->reg), v = {.known = false};
 	uint64_t off = (uint64_t)m->offset + at.value + i * 4ull;
 
 	if (m->bank == BANK && at.known && off % 4 == 0)
@@ -61,23 +61,23 @@ static struct reg bank_of(const struct follow *f, const struct sass_move *m, uns
 	return v;
 }
 
-static struct reg value_of(const struct follow *f, const struct sass_move *m, unsigned i)
+static struct reg moved_value(const struct follow *f, const struct sass_move *m, unsigned i)
 {
 	switch (m->from) {
 	case SASS_FROM_NUMBER:
 		return (struct reg){.known = true, .value = m->number};
 	case SASS_FROM_REG:
-		return reg_of(f->r, m->reg < 0 ? -1 : m->reg + (int)i);
+		return known_reg(f->r, m->reg < 0 ? -1 : m->reg + (int)i);
 	case SASS_FROM_UREG:
-		return reg_of(f->u, m->reg < 0 ? -1 : m->reg + (int)i);
+		return known_reg(f->u, m->reg < 0 ? -1 : m->reg + (int)i);
 	case SASS_FROM_BANK:
-		return bank_of(f, m, i);
+		return known_bank(f, m, i);
 	default:
 		return (struct reg){.known = false};
 	}
 }
 
-static void execute(struct follow *f, const uint8_t *code)
+static void follow_instruction(struct follow *f, const uint8_t *code)
 {
 	struct reg value[MOST] = {{.known = false}}, *file;
 	struct sass_move m;
@@ -85,12 +85,12 @@ static void execute(struct follow *f, const uint8_t *code)
 
 	sass_move(code, f->arch, &m);
 	if (m.from == SASS_FROM_ANYWHERE)
-		forget(f);
+		forget_registers(f);
 	if (m.from == SASS_FROM_ANYWHERE || m.from == SASS_FROM_NOTHING || m.dest < 0)
 		return;
 	file = m.uniform ? f->u : f->r;
 	for (i = 0; i < m.n && i < MOST; i++)	/* all are read before any is written */
-		value[i] = value_of(f, &m, i);
+		value[i] = moved_value(f, &m, i);
 	for (i = 0; i < m.n && i < MOST && m.dest + (int)i < REGS; i++)
 		file[m.dest + (int)i] = value[i];
 }
@@ -112,17 +112,17 @@ static bool find_entries(struct follow *f, uint64_t from, uint64_t size)
 	return code;
 }
 
-static void follow(struct follow *f, const uint8_t *code)
+static void follow_window(struct follow *f, const uint8_t *code)
 {
 	uint64_t at, target;
 
 	for (at = 0; at < f->call - f->start; at += SASS_BYTES) {
 		if (f->entered[at / SASS_BYTES])
-			forget(f);
+			forget_registers(f);
 		if (sass_step(code + at, f->arch, f->start + at, &target) == SASS_STEP_ON)
-			execute(f, code + at);
+			follow_instruction(f, code + at);
 		else
-			forget(f);
+			forget_registers(f);
 	}
 }
 
@@ -154,7 +154,7 @@ bool assert_args_find(struct bytes image, unsigned arch, uint64_t back, struct a
 	code = image_code(image, f.start, f.call - f.start + SASS_BYTES);
 	if (!code || !find_entries(&f, in.start, in.size))
 		return true;
-	follow(&f, code);
+	follow_window(&f, code);
 	for (i = 0; i < ASSERT_ARGS; i++) {
 		struct reg lo = f.r[place[i].reg], hi = f.r[place[i].reg + 1];
 

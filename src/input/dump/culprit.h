@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "input/dump/assertion.h"
+#include "input/dump/assert_words.h"
 #include "input/dump/dump.h"
 #include "input/dump/sass.h"
 
@@ -59,7 +59,7 @@ struct culprit {
 	bool grid_known;
 	char *kernel, *kernel_text;	/* mangled, for people; NULL = unknown. Without a grid: perhaps a function of it */
 	uint64_t grid_id, entry, context;
-	uint32_t grid[3], block[3], cluster[3], regs;
+	uint32_t grid[3], block[3];
 	struct bytes params;	/* borrowed from the dump */
 	uint64_t params_offset;
 	uint64_t origin;		/* words of them that the address was computed from, as bits; 0 = not known */
@@ -69,8 +69,7 @@ struct culprit {
 	char *function;			/* the innermost symbol that holds the pc, mangled; NULL = unknown */
 	uint64_t function_offset;	/* from it */
 	uint64_t kernel_offset;		/* from the kernel's entry */
-	bool code_known, decoded;
-	uint8_t code[SASS_BYTES];
+	bool decoded;
 	struct sass insn;
 	enum sass_space space;		/* of the instruction; generic ones by their address, where known */
 	bool address_doubtful;		/* the load has overwritten its address register: addresses mean nothing */

@@ -1,11 +1,456 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sections, rows and fields of a GPU core dump. Each access is checked against the file when it is made.
+ * Reads a GPU core dump (see dump.h): its bytes, piece by piece; its sections, listed by type and parent; its rows
+ * and fields. Each access is checked against the file when it is made.
  */
-#include <endian.h>
-#include <string.h>
+#include "input/dump/dump.h"
 
-#include "input/dump/dump_priv.h"
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <zlib.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "formats/elf_sections.h"
 #include "base/banned.h"
+
+#define DUMP_MACHINE	190		/* EM_CUDA */
+#define DUMP_TYPE_BASE	0x80000000u	/* SHT_LOUSER */
+
+/* Dumps as cuwhy arms them stay below 200 MB. A file may be larger, but not what is read of it: sections can
+ * overlap and files can have holes, so its length is no bound. */
+#define READ_MAX	((uint64_t)1 << 30)
+#define EXPANDED_MAX	((size_t)1 << 30)
+#define EXPANDED_START	((size_t)1 << 20)
+#define RUN_GAP		4096	/* read over a hole of this size sooner than call the kernel again */
+
+struct dump {
+	uint8_t *base;		/* the file's bytes, where they have been read */
+	size_t len;
+	int fd;			/* -1: everything is in memory */
+	bool mapped;		/* base is a mapping, not malloc */
+	uint64_t n_read;	/* bytes read so far, bounded */
+	struct elf_sections sections;
+	uint32_t n_sections;
+	uint32_t strings;	/* section of the strings of the tables, 0 = none */
+	uint8_t *read;		/* per section: has been read (of a file), or failed */
+	uint32_t *order;	/* sections by type, then parent */
+	uint32_t first[DUMP_TABLES_END + 1];	/* where each type begins in `order` */
+};
+
+/* Inside the file, and not beyond it. */
+static bool dump_inside(const struct dump *d, uint64_t off, uint64_t len)
+{
+	return off <= d->len && len <= d->len - off;
+}
+
+/* --- bytes: from a file piece by piece, from gzip as a whole ------------------------------------ */
+
+static void dump_unload(struct dump *d)
+{
+	if (d->mapped && d->base)
+		munmap(d->base, d->len);
+	else
+		free(d->base);
+	if (d->fd >= 0)
+		close(d->fd);
+	d->base = NULL;
+	d->len = 0;
+	d->fd = -1;
+	d->mapped = false;
+}
+
+/* Reads a piece of the file into its place. Every piece is read once, so what was checked stays as it was. */
+static int dump_read(struct dump *d, uint64_t off, uint64_t len, struct err *e)
+{
+	ssize_t n;
+
+	if (!dump_inside(d, off, len))
+		return err_set(e, -EBADMSG, "the GPU core dump is cut short at %zu bytes", d->len);
+	d->n_read += d->fd >= 0 ? len : 0;
+	if (d->n_read > READ_MAX)
+		return err_set(e, -EFBIG, "the GPU core dump is too large: more than %llu MiB of tables",
+			       (unsigned long long)(READ_MAX >> 20));
+	while (d->fd >= 0 && len > 0) {
+		n = pread(d->fd, d->base + off, len, (off_t)off);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(e, -errno, "cannot read the GPU core dump: %s", strerror(errno));
+		if (n == 0)
+			return err_set(e, -EBADMSG, "the GPU core dump shrank while it was read");
+		off += (uint64_t)n;
+		len -= (uint64_t)n;
+	}
+	return 0;
+}
+
+/* Address space for the whole file; pages take memory only where something is read into them. */
+static int dump_reserve(struct dump *d, const char *path, struct err *e)
+{
+	struct stat st;
+	void *p;
+
+	if (fstat(d->fd, &st) != 0)
+		return err_set(e, -errno, "cannot read '%s': %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(e, -EINVAL, "'%s' is not a file", path);
+	if (st.st_size <= 0)
+		return err_set(e, -EBADMSG, "'%s' is empty", path);
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return err_set(e, -ENOMEM, "'%s' is too large: %s", path, strerror(errno));
+	d->base = p;
+	d->len = (size_t)st.st_size;
+	d->mapped = true;
+	return 0;
+}
+
+static int dump_load(struct dump *d, const char *path, struct err *e)
+{
+	int rc;
+
+	/* a named pipe must not make us wait for its writer */
+	d->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (d->fd < 0)
+		return err_set(e, -errno, "cannot open '%s': %s", path, strerror(errno));
+	rc = dump_reserve(d, path, e);
+	if (rc == 0)
+		rc = dump_read(d, 0, d->len < sizeof(Elf64_Ehdr) ? d->len : sizeof(Elf64_Ehdr), e);
+	return rc;
+}
+
+struct expand {
+	z_stream z;
+	uint8_t *out;
+	size_t len, cap;
+};
+
+static int expand_grow(struct expand *x, struct err *e)
+{
+	if (x->len < x->cap)
+		return 0;
+	if (x->cap >= EXPANDED_MAX)
+		return err_set(e, -EFBIG, "the compressed GPU core dump holds more than %zu MiB",
+			       EXPANDED_MAX >> 20);
+	x->cap = x->cap ? x->cap * 2 : EXPANDED_START;
+	x->out = xrealloc(x->out, x->cap, 1);
+	return 0;
+}
+
+/* A file may be several gzip members in a row; what follows the last one is ignored, as gzip does. */
+static int expand_all(struct expand *x, struct err *e)
+{
+	const unsigned char *member = x->z.next_in;
+	size_t room;
+	int rc;
+
+	for (;;) {
+		if (expand_grow(x, e) != 0)
+			return -EFBIG;
+		room = x->cap - x->len < (1u << 30) ? x->cap - x->len : (1u << 30);
+		x->z.next_out = x->out + x->len;
+		x->z.avail_out = (uInt)room;
+		rc = inflate(&x->z, Z_NO_FLUSH);
+		x->len += room - x->z.avail_out;
+		if (rc == Z_STREAM_END) {
+			member = x->z.next_in;
+			if (x->z.avail_in < 18 || member[0] != 0x1f || member[1] != 0x8b)
+				return 0;
+			rc = inflateReset(&x->z);
+		}
+		if (rc == Z_BUF_ERROR && x->z.avail_in == 0)
+			return err_set(e, -EBADMSG, "the compressed GPU core dump is cut short");
+		if (rc != Z_OK && rc != Z_BUF_ERROR)
+			return err_set(e, -EBADMSG, "the compressed GPU core dump is damaged: %s",
+				       x->z.msg ? x->z.msg : "not gzip");
+	}
+}
+
+static int dump_expand(struct dump *d, struct err *e)
+{
+	struct expand x = {0};
+	int rc;
+
+	if (d->len < 2 || d->base[0] != 0x1f || d->base[1] != 0x8b)
+		return 0;
+	if (d->len > UINT32_MAX)
+		return err_set(e, -EFBIG, "the compressed GPU core dump is too large");
+	rc = dump_read(d, 0, d->len, e);
+	if (rc != 0)
+		return rc;
+	if (inflateInit2(&x.z, 15 + 16) != Z_OK)
+		return err_set(e, -ENOMEM, "zlib cannot start");
+	x.z.next_in = d->base;
+	x.z.avail_in = (uInt)d->len;
+	rc = expand_all(&x, e);
+	inflateEnd(&x.z);
+	dump_unload(d);
+	d->base = x.out;	/* ownership moves to the dump, also when it is incomplete */
+	d->len = x.len;
+	return rc;
+}
+
+/* --- sections ----------------------------------------------------------------------------------- */
+
+/* The table that a section holds (enum dump_table), 0 = none of them. */
+static uint32_t dump_table_of(const Elf64_Shdr *s)
+{
+	uint32_t n = s->sh_type - DUMP_TYPE_BASE;
+
+	return s->sh_type > DUMP_TYPE_BASE && n < DUMP_TABLES_END ? n : 0;
+}
+
+/* --- opening ------------------------------------------------------------------------------------ */
+
+/* Large and rarely needed: read on first use. Everything else is read when the dump is opened. */
+static bool is_lazy(uint32_t table)
+{
+	return table == DUMP_IMAGE || table == DUMP_ELF_IMAGE || table == DUMP_GLOBAL ||
+	       table == DUMP_MANAGED || table == DUMP_LOCAL || table == DUMP_SHARED;
+}
+
+static int check_header(const struct dump *d, Elf64_Ehdr *h, struct err *e)
+{
+	struct elf_source file = elf_in_memory((struct bytes){d->base, d->len});
+
+	if (d->len < sizeof(*h))
+		return err_set(e, -EBADMSG, "not a GPU core dump: only %zu bytes", d->len);
+	if (!elf_header(&file, h))
+		return err_set(e, -EINVAL, "not a GPU core dump: not a 64-bit ELF file");
+	if (h->e_machine != DUMP_MACHINE)
+		return err_set(e, -EINVAL, "not a GPU core dump: ELF machine %u, expected %d%s",
+			       h->e_machine, DUMP_MACHINE,
+			       h->e_type == ET_CORE ? " (a core dump of the CPU?)" : "");
+	if (h->e_type != ET_CORE)
+		return err_set(e, -EINVAL, "not a GPU core dump: GPU code (a cubin), not a core file");
+	if (h->e_shoff == 0 || h->e_shoff >= d->len)
+		return err_set(e, -EBADMSG, "the GPU core dump is cut short: its tables should begin at "
+			       "byte %llu, it ends at %zu", (unsigned long long)h->e_shoff, d->len);
+	if (h->e_shentsize < sizeof(Elf64_Shdr))
+		return err_set(e, -EBADMSG, "the GPU core dump is damaged: section headers of %u bytes",
+			       h->e_shentsize);
+	return 0;
+}
+
+static int read_headers(struct dump *d, const Elf64_Ehdr *h, struct err *e)
+{
+	struct elf_sections *all = &d->sections;
+	int rc;
+
+	/* section 0 may say how many there are */
+	rc = dump_read(d, h->e_shoff, sizeof(Elf64_Shdr), e);
+	if (rc != 0)
+		return rc;
+	elf_sections_open(all, elf_in_memory((struct bytes){d->base, d->len}), h);
+	if (all->n == 0 || all->n > all->room || all->n > UINT32_MAX)
+		return err_set(e, -EBADMSG, "the GPU core dump is cut short: room for %llu of %llu sections",
+			       (unsigned long long)all->room, (unsigned long long)all->n);
+	d->n_sections = (uint32_t)all->n;
+	return dump_read(d, all->at, all->n * all->stride, e);
+}
+
+/* The strings of the tables are in the string table that does not hold the names of the sections. */
+static void dump_find_strings(struct dump *d)
+{
+	uint64_t names = d->sections.names;
+	Elf64_Shdr s;
+	uint32_t i;
+
+	for (i = 1; i < d->n_sections && !d->strings; i++)
+		if (i != names && elf_section(&d->sections, i, &s) && s.sh_type == SHT_STRTAB)
+			d->strings = i;
+	if (!d->strings && names < d->n_sections)
+		d->strings = (uint32_t)names;
+}
+
+/* Neighbouring tables are read together: a dump has one small section per lane and kind. */
+static int read_tables(struct dump *d, struct err *e)
+{
+	uint64_t from = 0, to = 0;
+	Elf64_Shdr s;
+	uint32_t i, table;
+	int rc = 0;
+
+	for (i = 1; i < d->n_sections && rc == 0; i++) {
+		if (!elf_section(&d->sections, i, &s))
+			continue;
+		table = dump_table_of(&s);
+		if ((!table && s.sh_type != SHT_STRTAB) || s.sh_size == 0)
+			continue;
+		if (!dump_inside(d, s.sh_offset, s.sh_size))
+			return err_set(e, -EBADMSG, "the GPU core dump is cut short: section %u ends beyond "
+				       "its %zu bytes", i, d->len);
+		if (is_lazy(table))
+			continue;
+		d->read[i] = 1;
+		if (s.sh_offset >= from && s.sh_offset <= to + RUN_GAP) {
+			if (s.sh_offset + s.sh_size > to)
+				to = s.sh_offset + s.sh_size;
+			continue;
+		}
+		rc = dump_read(d, from, to - from, e);
+		from = s.sh_offset;
+		to = s.sh_offset + s.sh_size;
+	}
+	return rc ? rc : dump_read(d, from, to - from, e);
+}
+
+struct parent_key {
+	uint32_t link, info, section;
+};
+
+static int by_parent(const void *a, const void *b)
+{
+	const struct parent_key *x = a, *y = b;
+
+	if (x->link != y->link)
+		return x->link < y->link ? -1 : 1;
+	if (x->info != y->info)
+		return x->info < y->info ? -1 : 1;
+	return x->section < y->section ? -1 : x->section > y->section;
+}
+
+static struct parent_key parent_key(const struct dump *d, uint32_t section)
+{
+	struct parent_key k = {.section = section};
+	Elf64_Shdr s;
+
+	if (elf_section(&d->sections, section, &s)) {
+		k.link = s.sh_link;
+		k.info = s.sh_info;
+	}
+	return k;
+}
+
+/* Drivers write sections in the order of their parents; a file that does not is put in order. */
+static void sort_type(struct dump *d, uint32_t first, uint32_t end)
+{
+	struct parent_key *keys, last = {0}, k;
+	uint32_t i;
+
+	for (i = first; i < end; i++, last = k) {
+		k = parent_key(d, d->order[i]);
+		if (by_parent(&last, &k) > 0)
+			break;
+	}
+	if (i == end)
+		return;
+	keys = xcalloc(end - first, sizeof(*keys));
+	for (i = first; i < end; i++)
+		keys[i - first] = parent_key(d, d->order[i]);
+	qsort(keys, end - first, sizeof(*keys), by_parent);
+	for (i = first; i < end; i++)
+		d->order[i] = keys[i - first].section;
+	free(keys);
+}
+
+/* Lists the sections of each type, in two passes over the headers. */
+static void index_sections(struct dump *d)
+{
+	uint32_t next[DUMP_TABLES_END] = {0}, i, t, n = 0;
+	Elf64_Shdr s;
+
+	for (i = 1; i < d->n_sections; i++)
+		if (elf_section(&d->sections, i, &s))
+			next[dump_table_of(&s)]++;
+	for (t = 1; t < DUMP_TABLES_END; t++) {
+		d->first[t] = n;
+		n += next[t];
+		next[t] = d->first[t];
+	}
+	d->first[DUMP_TABLES_END] = n;
+	d->order = xcalloc((size_t)n + 1, sizeof(*d->order));
+	for (i = 1; i < d->n_sections; i++) {
+		t = elf_section(&d->sections, i, &s) ? dump_table_of(&s) : 0;
+		/* headers overlapping a table they describe could have changed in between */
+		if (t && next[t] < d->first[t + 1])
+			d->order[next[t]++] = i;
+	}
+	for (t = 1; t < DUMP_TABLES_END; t++)
+		sort_type(d, d->first[t], d->first[t + 1]);
+}
+
+static int dump_parse(struct dump *d, struct err *e)
+{
+	Elf64_Ehdr h;
+	int rc;
+
+	rc = dump_expand(d, e);
+	if (rc == 0)
+		rc = check_header(d, &h, e);
+	if (rc == 0)
+		rc = read_headers(d, &h, e);
+	if (rc != 0)
+		return rc;
+	d->read = xcalloc(d->n_sections, 1);
+	dump_find_strings(d);
+	rc = read_tables(d, e);
+	if (rc != 0)
+		return rc;
+	index_sections(d);
+	if (d->first[DUMP_DEVICE] == d->first[DUMP_DEVICE + 1])
+		return err_set(e, -EBADMSG, "the GPU core dump holds no device");
+	return 0;
+}
+
+bool dump_is_dump(const void *head, size_t len)
+{
+	const uint8_t *p = head;
+	Elf64_Ehdr h;
+
+	if (len >= 2 && p[0] == 0x1f && p[1] == 0x8b)
+		return true;
+	if (len < sizeof(h))
+		return false;
+	memcpy(&h, head, sizeof(h));
+	return memcmp(h.e_ident, ELFMAG, SELFMAG) == 0 && h.e_machine == DUMP_MACHINE && h.e_type == ET_CORE;
+}
+
+void dump_free(struct dump *d)
+{
+	if (!d)
+		return;
+	dump_unload(d);
+	free(d->read);
+	free(d->order);
+	free(d);
+}
+
+struct dump *dump_open(const char *path, struct err *e)
+{
+	struct dump *d = xcalloc(1, sizeof(*d));
+
+	d->fd = -1;
+	if (dump_load(d, path, e) != 0 || dump_parse(d, e) != 0) {
+		dump_free(d);
+		return NULL;
+	}
+	return d;
+}
+
+struct dump *dump_from_bytes(void *bytes, size_t len, struct err *e)
+{
+	struct dump *d = xcalloc(1, sizeof(*d));
+
+	d->fd = -1;
+	d->base = bytes;	/* ownership moves to the dump */
+	d->len = len;
+	if (dump_parse(d, e) != 0) {
+		dump_free(d);
+		return NULL;
+	}
+	return d;
+}
+
+/* --- rows and fields ---------------------------------------------------------------------------- */
 
 static const struct field {
 	uint8_t table, off, bytes;
@@ -19,7 +464,7 @@ struct bytes dump_bytes(struct dump *d, uint32_t section)
 	struct bytes none = {NULL, 0};
 	Elf64_Shdr s;
 
-	if (section == 0 || !dump_section(d, section, &s) || s.sh_type == SHT_NOBITS || s.sh_size == 0 ||
+	if (section == 0 || !elf_section(&d->sections, section, &s) || s.sh_type == SHT_NOBITS || s.sh_size == 0 ||
 	    !dump_inside(d, s.sh_offset, s.sh_size))
 		return none;
 	if (!d->read[section])
@@ -33,7 +478,7 @@ uint64_t dump_address(struct dump *d, uint32_t section)
 {
 	Elf64_Shdr s;
 
-	return dump_section(d, section, &s) ? s.sh_addr : 0;
+	return elf_section(&d->sections, section, &s) ? s.sh_addr : 0;
 }
 
 /* The stride is the section's entry size; drivers leave it 0 for the one row of the metadata. */
@@ -42,12 +487,12 @@ static uint64_t stride_of(const Elf64_Shdr *s)
 	return s->sh_entsize ? s->sh_entsize : s->sh_size;
 }
 
-uint32_t dump_count(struct dump *d, uint32_t section)
+static uint32_t count_rows(struct dump *d, uint32_t section)
 {
 	Elf64_Shdr s;
 	uint64_t n;
 
-	if (section == 0 || !dump_section(d, section, &s) || stride_of(&s) == 0)
+	if (section == 0 || !elf_section(&d->sections, section, &s) || stride_of(&s) == 0)
 		return 0;
 	n = s.sh_size / stride_of(&s);
 	return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
@@ -60,7 +505,7 @@ bool dump_row(struct dump *d, uint32_t section, uint32_t index, struct dump_row 
 	uint64_t stride;
 
 	*row = (struct dump_row){.dump = d};
-	if (index >= dump_count(d, section) || !dump_section(d, section, &s))
+	if (index >= count_rows(d, section) || !elf_section(&d->sections, section, &s))
 		return false;
 	b = dump_bytes(d, section);
 	stride = stride_of(&s);
@@ -88,7 +533,7 @@ static size_t lower_bound(const struct dump *d, const uint32_t *list, size_t n, 
 
 	while (from < n) {
 		mid = from + (n - from) / 2;
-		if (dump_section(d, list[mid], &s) &&
+		if (elf_section(&d->sections, list[mid], &s) &&
 		    (s.sh_link < link || (s.sh_link == link && s.sh_info < info)))
 			from = mid + 1;
 		else
@@ -129,7 +574,7 @@ bool dump_parent(const struct dump_row *row, struct dump_row *parent)
 	Elf64_Shdr s;
 
 	*parent = (struct dump_row){.dump = row->dump};
-	return row->section && dump_section(row->dump, row->section, &s) &&
+	return row->section && elf_section(&row->dump->sections, row->section, &s) &&
 	       dump_row(row->dump, s.sh_link, s.sh_info, parent);
 }
 

@@ -60,8 +60,7 @@ bool dump_is_dump(const void *head, size_t len);
 /* The sections of a type, in the order of their parents. */
 size_t dump_sections(const struct dump *d, enum dump_table table, const uint32_t **sections);
 
-/* Rows of a section; dump_row is false (and `row->section` 0) when there is no such row. */
-uint32_t dump_count(struct dump *d, uint32_t section);
+/* A row of a section; false (and `row->section` 0) when there is no such row. */
 bool dump_row(struct dump *d, uint32_t section, uint32_t index, struct dump_row *row);
 
 /* The sections of a type that belong to this row, and the row that a section belongs to. */

@@ -4,10 +4,21 @@
 #ifndef CUWHY_OBSERVE_DUMP_H
 #define CUWHY_OBSERVE_DUMP_H
 
+#include <stddef.h>
+
 #include "case/case.h"
 
 struct culprit;
 
-void assert_facts_of_dump(struct casefile *f, const struct culprit *c);
+#define DUMP_OBSERVER "core-dump"
+
+/* Everything that a dump alone tells. */
+void dump_observe(struct casefile *c, const struct culprit *k);
+
+/* The fault without the error: a recording knows which error it was. */
+void dump_observe_fault(struct casefile *c, const struct culprit *k);
+
+/* Which of its lanes is shown, and how many there are: memory may tell better than the dump. */
+void dump_observe_thread(struct casefile *c, const struct culprit *k, size_t lane, size_t threads);
 
 #endif

@@ -89,7 +89,7 @@ struct place {
 	unsigned pair_at;	/* bit that makes the register a pair beside a uniform one */
 };
 
-static struct place place_of(const struct op *op, unsigned arch)
+static struct place operand_place(const struct op *op, unsigned arch)
 {
 	bool new = arch >= 100;
 
@@ -146,7 +146,7 @@ static void decode_uniform(struct sass *s, const struct place *p, const struct w
 static void decode_address(struct sass *s, const struct op *op, const struct word *w, unsigned arch)
 {
 	static const uint8_t shift[4] = {0, 2, 3, 4};
-	struct place p = place_of(op, arch);
+	struct place p = operand_place(op, arch);
 	bool uniform = p.ureg_at && bits(w, 91, 1);
 
 	/* without a uniform register the offset has the room of what describes that one */
@@ -203,13 +203,6 @@ bool sass_decode(const uint8_t *code, unsigned arch, struct sass *s)
 
 /* --- use -------------------------------------------------------------------------------------- */
 
-const char *sass_kind_name(enum sass_kind k)
-{
-	static const char *const name[] = {"", "load", "store", "atomic", "reduction", "trap"};
-
-	return name[k];
-}
-
 const char *sass_space_name(enum sass_space s)
 {
 	static const char *const name[] = {"", "generic", "global", "local", "shared"};
@@ -217,7 +210,7 @@ const char *sass_space_name(enum sass_space s)
 	return name[s];
 }
 
-static bool value_of(struct bytes file, int reg, bool pair, uint64_t *value)
+static bool reg_value(struct bytes file, int reg, bool pair, uint64_t *value)
 {
 	uint32_t lo = 0, hi = 0;
 
@@ -240,21 +233,21 @@ bool sass_address(const struct sass *s, struct bytes regs, struct bytes uregs, u
 {
 	uint64_t a, b;
 
-	if (s->space == SASS_NOWHERE || !value_of(regs, s->reg, s->reg_64, &a) ||
-	    !value_of(uregs, s->ureg, s->ureg_64, &b))
+	if (s->space == SASS_NOWHERE || !reg_value(regs, s->reg, s->reg_64, &a) ||
+	    !reg_value(uregs, s->ureg, s->ureg_64, &b))
 		return false;
 	*address = sass_sum(s, a, b);
 	return true;
 }
 
-static bool overlaps(int a, unsigned n_a, int b, unsigned n_b)
+static bool regs_overlap(int a, unsigned n_a, int b, unsigned n_b)
 {
 	return a >= 0 && b >= 0 && a < b + (int)n_b && b < a + (int)n_a;
 }
 
 bool sass_overwrites_address(const struct sass *s)
 {
-	return overlaps(s->dest, s->dest_regs, s->reg, s->reg_64 ? 2 : 1);
+	return regs_overlap(s->dest, s->dest_regs, s->reg, s->reg_64 ? 2 : 1);
 }
 
 bool sass_disturbs(const uint8_t *code, unsigned arch, const struct sass *s)
@@ -269,8 +262,8 @@ bool sass_disturbs(const uint8_t *code, unsigned arch, const struct sass *s)
 		return true;
 	/* of other accesses it is known what they write: of stores, nothing */
 	if (sass_decode(code, arch, &other))
-		return overlaps(other.dest, other.dest_regs, s->reg, s->reg_64 ? 2 : 1);
+		return regs_overlap(other.dest, other.dest_regs, s->reg, s->reg_64 ? 2 : 1);
 	/* an instruction writes at most four registers from its destination on, uniform ones likewise */
-	return (dest != R_NONE && overlaps(dest, 4, s->reg, s->reg_64 ? 2 : 1)) ||
-	       overlaps(dest & 0x7f, 4, s->ureg, 2);
+	return (dest != R_NONE && regs_overlap(dest, 4, s->reg, s->reg_64 ? 2 : 1)) ||
+	       regs_overlap(dest & 0x7f, 4, s->ureg, 2);
 }

@@ -40,7 +40,6 @@ struct sass {
  * (kind SASS_OTHER or SASS_TRAP then). */
 bool sass_decode(const uint8_t *code, unsigned arch, struct sass *s);
 
-const char *sass_kind_name(enum sass_kind k);
 const char *sass_space_name(enum sass_space s);
 
 /* The address that these values of its registers give. */

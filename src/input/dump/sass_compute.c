@@ -21,8 +21,8 @@ static uint64_t signed_part(const struct sass_math *m, const struct sass_source 
 	return ~v & (m->ab_64 ? ~0ull : LOW);
 }
 
-static void sum(const struct sass_math *m, uint64_t x, uint64_t y, uint64_t z, unsigned carry, uint64_t *value,
-		unsigned *over)
+static void compute_sum(const struct sass_math *m, uint64_t x, uint64_t y, uint64_t z, unsigned carry, uint64_t *value,
+			unsigned *over)
 {
 	uint64_t total;
 
@@ -35,25 +35,25 @@ static void sum(const struct sass_math *m, uint64_t x, uint64_t y, uint64_t z, u
 	*over = (unsigned)(total >> 32);
 }
 
-static void add(const struct sass_math *m, const struct sass_values *in, uint64_t *value, unsigned *over)
+static void compute_add(const struct sass_math *m, const struct sass_values *in, uint64_t *value, unsigned *over)
 {
 	unsigned carry = in->carry;
 	uint64_t x = signed_part(m, &m->a, in->a, &carry), y = signed_part(m, &m->b, in->b, &carry);
 	uint64_t z = signed_part(m, &m->c, in->c, &carry);
 
-	sum(m, x, y, z, carry, value, over);
+	compute_sum(m, x, y, z, carry, value, over);
 }
 
-static void lea(const struct sass_math *m, const struct sass_values *in, uint64_t *value, unsigned *over)
+static void compute_lea(const struct sass_math *m, const struct sass_values *in, uint64_t *value, unsigned *over)
 {
 	uint64_t wide = (m->is_signed ? sign_extend(in->a) : in->c << 32 | in->a) << m->shift;
 	unsigned carry = in->carry;
 	uint64_t y = signed_part(m, &m->b, in->b, &carry);
 
-	sum(m, m->high ? wide >> 32 : wide & LOW, y, 0, carry, value, over);
+	compute_sum(m, m->high ? wide >> 32 : wide & LOW, y, 0, carry, value, over);
 }
 
-static void mad_wide(const struct sass_math *m, const struct sass_values *in, uint64_t *value, unsigned *over)
+static void compute_mad_wide(const struct sass_math *m, const struct sass_values *in, uint64_t *value, unsigned *over)
 {
 	uint64_t product = m->is_signed ? sign_extend(in->a) * sign_extend(in->b) : in->a * in->b;
 	uint64_t total = product + in->c;
@@ -63,14 +63,14 @@ static void mad_wide(const struct sass_math *m, const struct sass_values *in, ui
 	*over += *value < total;
 }
 
-static void mad(const struct sass_math *m, const struct sass_values *in, uint64_t *value, unsigned *over)
+static void compute_mad(const struct sass_math *m, const struct sass_values *in, uint64_t *value, unsigned *over)
 {
 	uint64_t product = m->is_signed ? sign_extend(in->a) * sign_extend(in->b) : in->a * in->b;
 	unsigned carry = in->carry;
 	uint64_t z = signed_part(m, &m->c, in->c, &carry);
 
 	if (m->c_64)
-		mad_wide(m, in, value, over);
+		compute_mad_wide(m, in, value, over);
 	else if (m->high)
 		*value = product >> 32;
 	else
@@ -78,7 +78,7 @@ static void mad(const struct sass_math *m, const struct sass_values *in, uint64_
 }
 
 /* By 64 and more everything is shifted out, of numbers of 32 bits by 32 and more. */
-static bool shift(const struct sass_math *m, const struct sass_values *in, uint64_t *value)
+static bool compute_shift(const struct sass_math *m, const struct sass_values *in, uint64_t *value)
 {
 	uint64_t wide = in->c << 32 | in->a, by = in->b;
 
@@ -100,7 +100,7 @@ static bool shift(const struct sass_math *m, const struct sass_values *in, uint6
 	return true;
 }
 
-static uint64_t logic(const struct sass_math *m, const struct sass_values *in)
+static uint64_t compute_logic(const struct sass_math *m, const struct sass_values *in)
 {
 	uint64_t v = 0;
 	unsigned i;
@@ -116,18 +116,18 @@ bool sass_compute(const struct sass_math *m, const struct sass_values *in, uint6
 	*carry = 0;
 	switch (m->op) {
 	case SASS_ADD:
-		add(m, in, value, carry);
+		compute_add(m, in, value, carry);
 		return true;
 	case SASS_LEA:
-		lea(m, in, value, carry);
+		compute_lea(m, in, value, carry);
 		return true;
 	case SASS_MAD:
-		mad(m, in, value, carry);
+		compute_mad(m, in, value, carry);
 		return true;
 	case SASS_SHIFT:
-		return shift(m, in, value);
+		return compute_shift(m, in, value);
 	case SASS_LOGIC:
-		*value = logic(m, in);
+		*value = compute_logic(m, in);
 		return true;
 	case SASS_COPY:
 		*value = in->b;

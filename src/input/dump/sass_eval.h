@@ -3,7 +3,7 @@
  *
  * A load that faults may destroy the registers of its own address. The instructions that computed them still stand
  * there, and what they started from is often known: parameters, the thread's position, registers that nobody has
- * written since. Unknown is an answer, a wrong value is none: see sass_value.c for what is given up.
+ * written since. Unknown is an answer, a wrong value is none: see sass_eval.c for what is given up.
  */
 #ifndef CUWHY_SASS_EVAL_H
 #define CUWHY_SASS_EVAL_H
@@ -37,10 +37,7 @@ struct sass_eval;
 struct sass_eval *sass_eval_open(struct bytes image, unsigned arch, uint64_t pc);
 void sass_eval_close(struct sass_eval *e);
 
-/* Has the thread come to where it stands without leaving the straight line from the access? */
-bool sass_eval_reaches(const struct sass_eval *e, uint64_t pc);
-
-/* And does it have that predicate still, which the access had? */
+/* Does a thread that stands at `pc` have that predicate still, as the access had it? */
 bool sass_eval_keeps(const struct sass_eval *e, int predicate, uint64_t pc);
 
 enum sass_answer sass_eval_address(struct sass_eval *e, const struct sass *s, const struct sass_lane *lane,

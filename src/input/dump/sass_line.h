@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The code around an access, decoded once. Only for sass_eval.c and sass_value.c.
+ * The code around an access, decoded once. Only for sass_eval.c.
  */
 #ifndef CUWHY_SASS_LINE_H
 #define CUWHY_SASS_LINE_H

@@ -56,7 +56,7 @@ static bool slot_source(struct sass_math *m, const struct word *w, unsigned arch
 }
 
 /* a, b and c: two are registers in fixed places, one is in the form that the opcode says. */
-static bool take_sources(struct sass_math *m, const struct word *w, unsigned arch)
+static bool math_sources(struct sass_math *m, const struct word *w, unsigned arch)
 {
 	unsigned form = (unsigned)bits(w, 9, 3);
 	bool c_in_slot = form == 2 || form == 3 || form == 7;
@@ -262,7 +262,7 @@ static bool take_umov(struct sass_math *m, const struct word *w, unsigned arch, 
 	return bits(w, 40, 24) == 0 && bits(w, 91, 1) && ureg_clean(w, 32, arch) && take_copy(m, w, mods, 0, 1);
 }
 
-static bool take(struct sass_math *m, const struct word *w, unsigned arch)
+static bool math_decode(struct sass_math *m, const struct word *w, unsigned arch)
 {
 	uint32_t op = (uint32_t)bits(w, 0, 12), mods = modifiers(w);
 
@@ -270,7 +270,7 @@ static bool take(struct sass_math *m, const struct word *w, unsigned arch)
 		return take_special(m, w, mods);
 	if (op == 0xc82)
 		return take_umov(m, w, arch, mods);
-	if (!take_sources(m, w, arch))
+	if (!math_sources(m, w, arch))
 		return false;
 	return m->uniform ? take_uniform(m, w, arch, mods) : take_vector(m, w, arch, mods);
 }
@@ -286,7 +286,7 @@ bool sass_math(const uint8_t *code, unsigned arch, struct sass_math *m)
 		return false;
 	m->uniform = (op & ~0x3fu) == UNIFORM || op == 0x1c3;
 	m->dest = m->uniform ? ureg_at(&w, 16, arch) : reg_at(&w, 16);
-	return (!m->uniform || ureg_clean(&w, 16, arch)) && take(m, &w, arch);
+	return (!m->uniform || ureg_clean(&w, 16, arch)) && math_decode(m, &w, arch);
 }
 
 /* ---- predicates --------------------------------------------------------------------------------------------- */

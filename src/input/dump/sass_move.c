@@ -107,7 +107,7 @@ static bool take_r2ur(struct sass_move *m, const struct word *w, uint32_t code)
 }
 
 /* False: the instruction is not one of the moves. */
-static bool take(struct sass_move *m, const struct word *w, unsigned arch)
+static bool move_decode(struct sass_move *m, const struct word *w, unsigned arch)
 {
 	uint32_t code = (uint32_t)bits(w, 0, 12), form = code >> 9;
 
@@ -157,7 +157,7 @@ void sass_move(const uint8_t *code, unsigned arch, struct sass_move *m)
 	m->uniform = writes[i].file == FILE_U;
 	m->dest = m->uniform ? ureg_at(&w, 16, arch) : reg_at(&w, 16);
 	/* a guarded move may not have happened */
-	if (writes[i].file != FILE_NONE && bits(&w, 12, 4) == 7 && take(m, &w, arch))
+	if (writes[i].file != FILE_NONE && bits(&w, 12, 4) == 7 && move_decode(m, &w, arch))
 		return;
 	m->n = writes[i].most;
 	m->from = writes[i].file == FILE_NONE || m->dest < 0 ? SASS_FROM_NOTHING : SASS_FROM_ELSEWHERE;
@@ -166,7 +166,7 @@ void sass_move(const uint8_t *code, unsigned arch, struct sass_move *m)
 /* ---- where control goes ----------------------------------------------------------------------------- */
 
 /* In units of four bytes; from 9.0 on the low eight bits have a place of their own. */
-static uint64_t branch_of(const struct word *w, unsigned arch, uint64_t pc)
+static uint64_t branch_target(const struct word *w, unsigned arch, uint64_t pc)
 {
 	uint64_t words = bits(w, 34, 30) | bits(w, 64, 18) << 30;
 
@@ -201,20 +201,20 @@ enum sass_step sass_step(const uint8_t *code, unsigned arch, uint64_t pc, uint64
 			return SASS_STEP_ON;
 		if (arch < 90)	/* not seen */
 			return SASS_STEP_ANYWHERE;
-		*target = branch_of(&w, arch, pc);
+		*target = branch_target(&w, arch, pc);
 		return SASS_STEP_ON;
 	case 0x547:	/* BRA.U */
-		*target = branch_of(&w, arch, pc);
+		*target = branch_target(&w, arch, pc);
 		return SASS_STEP_ON;
 	case 0x947:	/* BRA, perhaps with a second predicate */
-		*target = branch_of(&w, arch, pc);
+		*target = branch_target(&w, arch, pc);
 		return always && bits(&w, 87, 4) == 7 ? SASS_STEP_AWAY : SASS_STEP_ON;
 	case 0x94d:	/* EXIT */
 		return always && bits(&w, 87, 4) == 7 ? SASS_STEP_AWAY : SASS_STEP_ON;
 	case 0x950:	/* RET */
 		return always ? SASS_STEP_AWAY : SASS_STEP_ON;
 	case 0x944:	/* CALL to a place in the same code */
-		*target = branch_of(&w, arch, pc);
+		*target = branch_target(&w, arch, pc);
 		return SASS_STEP_CALL;
 	case 0x343: case 0x943:	/* CALL */
 		return SASS_STEP_CALL;

@@ -20,7 +20,7 @@ static const struct key { const char *name; enum key_kind kind; const char *rang
 
 #define N_KEYS	(sizeof(keys) / sizeof(keys[0]))
 
-static const struct key *key_of(const char *name)
+static const struct key *alloc_key(const char *name)
 {
 	for (size_t i = 0; i < N_KEYS; i++)
 		if (strcmp(keys[i].name, name) == 0)
@@ -76,7 +76,7 @@ static bool divisions_list(const char *s)
 	return *s == ']';
 }
 
-static bool fits(const struct key *k, const char *value)
+static bool alloc_value_fits(const struct key *k, const char *value)
 {
 	unsigned long long n = 0;
 	double x;
@@ -131,9 +131,9 @@ static const char *unknown_key(struct pool *pool, const char *key)
 	return near ? pool_printf(pool, "PyTorch does not know this key; %s is meant?", near) : "PyTorch does not know this key";
 }
 
-static void judge(struct alloc_conf *c, struct pool *pool, struct alloc_item *item)
+static void alloc_judge(struct alloc_conf *c, struct pool *pool, struct alloc_item *item)
 {
-	const struct key *k = key_of(item->key);
+	const struct key *k = alloc_key(item->key);
 
 	for (struct alloc_item *before = c->item; before < item; before++)
 		if (strcmp(before->key, item->key) == 0)
@@ -144,7 +144,7 @@ static void judge(struct alloc_conf *c, struct pool *pool, struct alloc_item *it
 	} else if (!*item->value) {
 		item->mistake = "it has no value";
 		item->fatal = true;
-	} else if (!fits(k, item->value)) {
+	} else if (!alloc_value_fits(k, item->value)) {
 		item->mistake = k->says;
 		item->fatal = true;
 	} else {
@@ -153,13 +153,13 @@ static void judge(struct alloc_conf *c, struct pool *pool, struct alloc_item *it
 }
 
 /* What has no effect beside another item. */
-static void judge_together(struct alloc_conf *c)
+static void alloc_judge_together(struct alloc_conf *c)
 {
 	bool async = c->backend && strcmp(c->backend, "cudaMallocAsync") == 0;
 
 	for (int i = 0; i < c->n; i++) {
 		struct alloc_item *item = &c->item[i];
-		const struct key *k = key_of(item->key);
+		const struct key *k = alloc_key(item->key);
 
 		if (item->mistake || !k)
 			continue;
@@ -219,10 +219,10 @@ void alloc_conf_parse(struct alloc_conf *out, struct pool *pool, const char *var
 		colon = memchr(s, ':', n);
 		item->key = pool_copy(pool, s, colon ? (size_t)(colon - s) : n);
 		item->value = colon ? pool_copy(pool, colon + 1, n - (size_t)(colon + 1 - s)) : pool_strdup(pool, "");
-		judge(out, pool, item);
+		alloc_judge(out, pool, item);
 		out->n++;
 	}
 	if (!closed)
 		out->mistake = "a bracket is not closed";
-	judge_together(out);
+	alloc_judge_together(out);
 }

@@ -19,29 +19,17 @@
 #define HOST_UNLIMITED	INT64_MAX
 #define HOST_LIST_MAX	256		/* of each list: a hostile tree cannot fill the memory */
 
-#define GROUP(group)
-#define GROUP_END(group)
-#define G_FLAG(group, name, what)
-#define G_NUM(group, name, what)
-#define G_TEXT(group, name, what)
-#define LIST(list)			struct host_##list {
-#define LIST_END(list)			};
-#define L_FLAG(list, name, what)	int name;
-#define L_NUM(list, name, what)		int64_t name;
-#define L_TEXT(list, name, what)	const char *name;
+#define GROUP(group)		struct host_##group {
+#define LIST(list)		struct host_##list {
+#define END(of)			};
+#define FLAG(of, name, what)	int name;
+#define NUM(of, name, what)	int64_t name;
+#define TEXT(of, name, what)	const char *name;
 #include "input/machine/host.def"
 
 struct host {
-#define GROUP(group)			struct {
-#define GROUP_END(group)		} group;
-#define G_FLAG(group, name, what)	int name;
-#define G_NUM(group, name, what)	int64_t name;
-#define G_TEXT(group, name, what)	const char *name;
-#define LIST(list)			struct host_##list *list; ptrdiff_t n_##list;
-#define LIST_END(list)
-#define L_FLAG(list, name, what)
-#define L_NUM(list, name, what)
-#define L_TEXT(list, name, what)
+#define GROUP(group)		struct host_##group group;
+#define LIST(list)		struct host_##list *list; ptrdiff_t n_##list;
 #include "input/machine/host.def"
 	struct xid_log xids;		/* those in the kernel log since the machine was started */
 };
@@ -63,12 +51,27 @@ void host_collect(struct host *h, struct pool *pool, const struct host_from *fro
 /* All unknown, all lists not known. */
 void host_unknown(struct host *h);
 
-/* The first node with this path, the first library with this name (and of this kind, if it is not NULL); NULL: none. */
+/* Its groups and lists. */
+enum host_part {
+#define GROUP(group)		HOST_GROUP_##group,
+#define LIST(list)		HOST_LIST_##list,
+#include "input/machine/host.def"
+};
+
+/* The list was looked for: from now on it is known, if only to be empty. */
+void host_looked(struct host *h, enum host_part list);
+
+/* One more element, all of it unknown; NULL when the list is full. */
+void *host_add(struct host *h, struct pool *pool, enum host_part list);
+
+/* The first node with this path; NULL: none. */
 const struct host_node *host_node(const struct host *h, const char *path);
-const struct host_library *host_library(const struct host *h, const char *name, const char *kind);
 
 /* Did the kernel log have lines of this kind? NULL: none, or the log could not be read (log.readable). */
 const struct host_event *host_event(const struct host *h, const char *id);
+
+/* Could this be looked at ("the PCI bus", "/dev")? False when the gaps name it. */
+bool host_told(const struct host *h, const char *what);
 
 /* Compares "580.65.06" and "580.9": <0, 0, >0. Texts that are no versions sort before all that are. */
 int host_version_compare(const char *a, const char *b);

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "input/machine/host_priv.h"
+#include "input/machine/look.h"
 #include "base/banned.h"
 
 #define NVIDIA_MAJOR	195
 
-static bool is(const struct looking *l, const char *kind, const char *evidence)
+static bool container_is(const struct looking *l, const char *kind, const char *evidence)
 {
 	l->h->container.kind = kind;
 	l->h->container.evidence = evidence;
@@ -48,24 +48,24 @@ static bool is_whole_disk(const struct looking *l)
 }
 
 /* Files that the programs leave which start containers. */
-static bool kind_by_files(const struct looking *l)
+static bool container_by_files(const struct looking *l)
 {
 	const char *word = look_line(l, "/run/systemd/container");
 
 	if (look_exists(l, "/var/run/secrets/kubernetes.io"))
-		return is(l, "kubernetes", "/var/run/secrets/kubernetes.io");
+		return container_is(l, "kubernetes", "/var/run/secrets/kubernetes.io");
 	if (look_exists(l, "/run/.containerenv"))
-		return is(l, "podman", "/run/.containerenv");
+		return container_is(l, "podman", "/run/.containerenv");
 	if (look_exists(l, "/.singularity.d"))
-		return is(l, "apptainer", "/.singularity.d");
+		return container_is(l, "apptainer", "/.singularity.d");
 	if (word && (strcmp(word, "systemd-nspawn") == 0 || strcmp(word, "lxc") == 0 || strcmp(word, "podman") == 0))
-		return is(l, word, "/run/systemd/container");
+		return container_is(l, word, "/run/systemd/container");
 	if (look_exists(l, "/.dockerenv") && !is_whole_disk(l))
-		return is(l, "docker", "/.dockerenv");
+		return container_is(l, "docker", "/.dockerenv");
 	return false;
 }
 
-static bool kind_by_words(const struct looking *l, const char *text, const char *where)
+static bool container_by_words(const struct looking *l, const char *text, const char *where)
 {
 	static const struct { const char *word, *kind; } words[] = {
 		{"kubepods", "kubernetes"}, {"libpod", "podman"}, {"/containers/storage/", "podman"}, {"/docker", "docker"},
@@ -74,45 +74,45 @@ static bool kind_by_words(const struct looking *l, const char *text, const char 
 
 	for (size_t i = 0; text && i < sizeof(words) / sizeof(words[0]); i++)
 		if (strstr(text, words[i].word))
-			return is(l, words[i].kind, where);
+			return container_is(l, words[i].kind, where);
 	return false;
 }
 
-static bool kind_by_env(const struct looking *l)
+static bool container_by_env(const struct looking *l)
 {
 	const char *word = look_env(l, "container");
 
 	if (look_env(l, "KUBERNETES_SERVICE_HOST") && !is_whole_disk(l))
-		return is(l, "kubernetes", "KUBERNETES_SERVICE_HOST is set");
+		return container_is(l, "kubernetes", "KUBERNETES_SERVICE_HOST is set");
 	if (look_env(l, "APPTAINER_NAME") || look_env(l, "SINGULARITY_NAME"))
-		return is(l, "apptainer", "APPTAINER_NAME is set");
+		return container_is(l, "apptainer", "APPTAINER_NAME is set");
 	if (word && (strcmp(word, "systemd-nspawn") == 0 || strcmp(word, "lxc") == 0 || strcmp(word, "podman") == 0))
-		return is(l, look_clean(l, word, strlen(word)), "the variable container");
+		return container_is(l, look_clean(l, word, strlen(word)), "the variable container");
 	return false;
 }
 
-static void take_kind(const struct looking *l)
+static void container_take_kind(const struct looking *l)
 {
 	const char *group = look_file(l, "/proc/self/cgroup", 1 << 16, NULL);
 	struct mount m;
 
 	if (group && strstr(group, "kubepods")) {
-		is(l, "kubernetes", "/proc/self/cgroup");
+		container_is(l, "kubernetes", "/proc/self/cgroup");
 		return;
 	}
 	/* what a shell of a desktop runs in is named like a container's group, so "/" must not be a disk */
-	if (kind_by_files(l) || kind_by_env(l) || (!is_whole_disk(l) && kind_by_words(l, group, "/proc/self/cgroup")))
+	if (container_by_files(l) || container_by_env(l) || (!is_whole_disk(l) && container_by_words(l, group, "/proc/self/cgroup")))
 		return;
 	if (root_mount(l, &m) && strcmp(m.type, "overlay") == 0) {
-		if (!kind_by_words(l, m.options, "the mount of /"))
-			is(l, "other", "/ is an overlay");
+		if (!container_by_words(l, m.options, "the mount of /"))
+			container_is(l, "other", "/ is an overlay");
 		return;
 	}
 	if (group || l->mounts)
-		is(l, "none", "nothing in /proc/self or / speaks of one");
+		container_is(l, "none", "nothing in /proc/self or / speaks of one");
 }
 
-/* ---- the GPUs inside --------------------------------------------------------------------------------- */
+/* ---- the GPUs inside ----------------------------------------------------------------------------- */
 
 static bool is_driver_file(const char *point)
 {
@@ -131,7 +131,7 @@ static bool has_loader_file(const struct looking *l)
 	return false;
 }
 
-static void take_hook(const struct looking *l)
+static void container_take_hook(const struct looking *l)
 {
 	const char *at = l->mounts, *visible = look_env(l, "NVIDIA_VISIBLE_DEVICES");
 	bool masked = false;
@@ -158,7 +158,7 @@ static void take_hook(const struct looking *l)
 }
 
 /* "c 195:* rwm", "a *:* rwm": is this device allowed for reading and writing? */
-static int allows(const char *rules, int64_t major)
+static int devices_allow(const char *rules, int64_t major)
 {
 	char type, majors[16], minors[16], what[8];
 
@@ -175,7 +175,7 @@ static int allows(const char *rules, int64_t major)
 	return 0;
 }
 
-static void take_rules(const struct looking *l)
+static void container_take_rules(const struct looking *l)
 {
 	const char *path = look_cgroup(l, "devices"), *rules;
 
@@ -189,14 +189,14 @@ static void take_rules(const struct looking *l)
 		rules = look_file(l, "/sys/fs/cgroup/devices/devices.list", 1 << 16, NULL);
 	if (!rules)
 		return;
-	l->h->container.devices_allowed = allows(rules, NVIDIA_MAJOR);
+	l->h->container.devices_allowed = devices_allow(rules, NVIDIA_MAJOR);
 	if (l->h->kernel.uvm_major >= 0)
-		l->h->container.uvm_allowed = allows(rules, l->h->kernel.uvm_major);
+		l->h->container.uvm_allowed = devices_allow(rules, l->h->kernel.uvm_major);
 }
 
-/* ---- on a host ---------------------------------------------------------------------------------------- */
+/* ---- on a host ----------------------------------------------------------------------------------- */
 
-static void take_cdi(const struct looking *l)
+static void container_take_cdi(const struct looking *l)
 {
 	static const char *const dirs[] = {"/etc/cdi", "/var/run/cdi"};
 	const char *text, *library;
@@ -219,7 +219,7 @@ static void take_cdi(const struct looking *l)
 	l->h->container.cdi_specs = specs;
 }
 
-static void take_host(const struct looking *l)
+static void container_take_host(const struct looking *l)
 {
 	const char *config = look_file(l, "/etc/docker/daemon.json", 1 << 16, NULL);
 
@@ -231,10 +231,10 @@ static void take_host(const struct looking *l)
 
 void host_look_container(const struct looking *l)
 {
-	take_kind(l);
-	take_hook(l);
-	take_rules(l);
-	take_cdi(l);
+	container_take_kind(l);
+	container_take_hook(l);
+	container_take_rules(l);
+	container_take_cdi(l);
 	if (l->h->container.kind && strcmp(l->h->container.kind, "none") == 0)
-		take_host(l);
+		container_take_host(l);
 }

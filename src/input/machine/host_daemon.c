@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Programs that must run beside CUDA's: Fabric Manager, IMEX, the Multi-Process Service.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/str.h"
-#include "base/tree.h"
-#include "input/machine/host_priv.h"
+#include "input/machine/look.h"
 #include "base/banned.h"
 
 #define PROCESSES_MAX	8192
@@ -18,7 +16,7 @@ struct daemons {
 };
 
 /* The kernel keeps 15 letters of a name, so both parts of MPS look alike there. */
-static void look_at(const struct looking *l, const char *pid, struct daemons *d)
+static void daemon_look_at(const struct looking *l, const char *pid, struct daemons *d)
 {
 	const char *name = look_line(l, pool_printf(l->pool, "/proc/%s/comm", pid)), *command;
 
@@ -33,7 +31,7 @@ static void look_at(const struct looking *l, const char *pid, struct daemons *d)
 	d->mps_server |= command && strstr(command, "mps-server") != NULL;
 }
 
-static void look_through(const struct looking *l, struct daemons *d)
+static void daemons_look_through(const struct looking *l, struct daemons *d)
 {
 	char **names;
 	int i, n = look_list(l, "/proc", PROCESSES_MAX, &names);
@@ -43,12 +41,12 @@ static void look_through(const struct looking *l, struct daemons *d)
 		if (names[i][strspn(names[i], "0123456789")] != '\0')
 			continue;
 		d->seen = true;
-		look_at(l, names[i], d);
+		daemon_look_at(l, names[i], d);
 	}
 }
 
 /* What is not seen in a container may run outside of it. */
-static int running(const struct looking *l, const struct daemons *d, bool yes)
+static int daemon_runs(const struct looking *l, const struct daemons *d, bool yes)
 {
 	const char *kind = l->h->container.kind;
 
@@ -57,9 +55,9 @@ static int running(const struct looking *l, const struct daemons *d, bool yes)
 	return d->seen && kind && strcmp(kind, "none") == 0 ? 0 : -1;
 }
 
-/* ---- Fabric Manager -------------------------------------------------------------------------------------- */
+/* ---- Fabric Manager ------------------------------------------------------------------------------ */
 
-static const char *version_in_log(const struct looking *l)
+static const char *fabric_version_in_log(const struct looking *l)
 {
 	const char *text = look_file(l, "/var/log/fabricmanager.log", 1 << 20, NULL), *found = NULL, *at;
 
@@ -71,7 +69,7 @@ static const char *version_in_log(const struct looking *l)
 	return found;
 }
 
-static const char *version_in_packages(const struct looking *l)
+static const char *fabric_version_in_packages(const struct looking *l)
 {
 	const char *text = look_file(l, "/var/lib/dpkg/status", 16u << 20, NULL);
 	const char *at = text ? strstr(text, "\nPackage: nvidia-fabricmanager") : NULL;
@@ -90,8 +88,8 @@ static void take_fabric(const struct looking *l, const struct daemons *d)
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		here |= look_exists(l, files[i]);
-	l->h->fabric.running = running(l, d, d->fabric);
-	l->h->fabric.imex_running = running(l, d, d->imex);
+	l->h->fabric.running = daemon_runs(l, d, d->fabric);
+	l->h->fabric.imex_running = daemon_runs(l, d, d->imex);
 	if (here)
 		l->h->fabric.installed = 1;
 	else if (kind && strcmp(kind, "none") == 0)
@@ -99,12 +97,12 @@ static void take_fabric(const struct looking *l, const struct daemons *d)
 	if (!here)
 		return;
 	l->h->fabric.enabled = look_link_name(l, "/etc/systemd/system/multi-user.target.wants", "nvidia-fabricmanager.service") != NULL;
-	l->h->fabric.version = version_in_log(l);
+	l->h->fabric.version = fabric_version_in_log(l);
 	if (!l->h->fabric.version)
-		l->h->fabric.version = version_in_packages(l);
+		l->h->fabric.version = fabric_version_in_packages(l);
 }
 
-/* ---- MPS -------------------------------------------------------------------------------------------------- */
+/* ---- MPS ----------------------------------------------------------------------------------------- */
 
 static bool daemon_by_pid_file(const struct looking *l, const char *dir)
 {
@@ -134,15 +132,15 @@ static void take_mps(const struct looking *l, const struct daemons *d)
 	l->h->mps.pipe = look_exists(l, pool_printf(l->pool, "%s/control", dir));
 	if (l->h->mps.pipe == 1)
 		l->h->mps.pipe_access = pipe_access(l, dir);
-	l->h->mps.daemon = running(l, d, d->mps_control || daemon_by_pid_file(l, dir));
-	l->h->mps.server = running(l, d, d->mps_server);
+	l->h->mps.daemon = daemon_runs(l, d, d->mps_control || daemon_by_pid_file(l, dir));
+	l->h->mps.server = daemon_runs(l, d, d->mps_server);
 }
 
 void host_look_daemons(const struct looking *l)
 {
 	struct daemons d;
 
-	look_through(l, &d);
+	daemons_look_through(l, &d);
 	take_fabric(l, &d);
 	take_mps(l, &d);
 }

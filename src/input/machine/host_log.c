@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "base/tree.h"
-#include "input/machine/host_priv.h"
+#include "input/machine/look.h"
 #include "formats/klog.h"
 #include "base/banned.h"
 
@@ -24,7 +24,7 @@ static const struct { const char *id, *part; } kinds[] = {
 };
 
 /* "4,1234,987654321,-;text" of /dev/kmsg, "[  987.654321] text" of dmesg */
-static int64_t seconds_of(const char *line)
+static int64_t event_seconds(const char *line)
 {
 	unsigned long long n;
 	const char *s;
@@ -43,7 +43,7 @@ static int64_t seconds_of(const char *line)
 }
 
 /* The message, with the line ends inside it as spaces: /dev/kmsg writes them as \\x0a. */
-static const char *text_of(const struct looking *l, const char *line)
+static const char *kernel_event_text(const struct looking *l, const char *line)
 {
 	const char *s = *line == '[' || *line == '<' ? strchr(line, ']') : strchr(line, ';');
 	char *text, *at;
@@ -57,7 +57,7 @@ static const char *text_of(const struct looking *l, const char *line)
 	return look_clean(l, text, strlen(text));
 }
 
-static void take_event(const struct looking *l, size_t kind, const char *line)
+static void event_take(const struct looking *l, size_t kind, const char *line)
 {
 	const struct host_event *known = host_event(l->h, kinds[kind].id);
 	struct host_event *e = known ? &l->h->event[known - l->h->event] : host_add(l->h, l->pool, HOST_LIST_event);
@@ -66,10 +66,10 @@ static void take_event(const struct looking *l, size_t kind, const char *line)
 		e->id = kinds[kind].id;
 		e->count = 0;
 	}
-	e->seconds = seconds_of(line);
+	e->seconds = event_seconds(line);
 	/* each text costs memory, and a broken machine repeats itself */
 	if (e->count++ < 64)
-		e->text = text_of(l, line);
+		e->text = kernel_event_text(l, line);
 }
 
 struct log_reading {
@@ -95,7 +95,7 @@ static void keep_xid(struct xid_log *log, const struct xid *x)
 	log->line[log->n - 1] = *x;
 }
 
-static bool gpu_known(const struct xid_log *log, const struct xid_gpu *g)
+static bool xid_gpu_known(const struct xid_log *log, const struct xid_gpu *g)
 {
 	for (size_t i = 0; i < log->n_gpus; i++)
 		if (strcmp(log->gpu[i].pci, g->pci) == 0)
@@ -103,7 +103,7 @@ static bool gpu_known(const struct xid_log *log, const struct xid_gpu *g)
 	return false;
 }
 
-static void take_line(void *user, const char *line)
+static void kernel_log_take_line(void *user, const char *line)
 {
 	struct log_reading *r = user;
 	const struct looking *l = r->l;
@@ -115,24 +115,24 @@ static void take_line(void *user, const char *line)
 		xid_line(one, line, false);
 		if (one->n)
 			keep_xid(all, &one->line[0]);
-		if (one->n_gpus && all->n_gpus < XID_GPUS_MAX && !gpu_known(all, &one->gpu[0]))
+		if (one->n_gpus && all->n_gpus < XID_GPUS_MAX && !xid_gpu_known(all, &one->gpu[0]))
 			all->gpu[all->n_gpus++] = one->gpu[0];
 	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (strstr(line, kinds[i].part)) {
-			take_event(l, i, line);
+			event_take(l, i, line);
 			return;
 		}
 }
 
 /* Containers have no /dev/kmsg; the system call may still be allowed. */
-static bool read_by_call(struct log_reading *r)
+static bool log_read_by_call(struct log_reading *r)
 {
 	char *text = xmalloc(TEXT_MAX);
 	int n = klogctl(READ_ALL, text, TEXT_MAX);
 
 	if (n > 0)
-		klog_text(text, (size_t)n, take_line, r);
+		klog_text(text, (size_t)n, kernel_log_take_line, r);
 	free(text);
 	return n >= 0;
 }
@@ -145,10 +145,10 @@ void host_look_log(const struct looking *l)
 	bool lost = false, read = false;
 
 	if (fd >= 0) {
-		read = klog_read(fd, &lost, take_line, &r);
+		read = klog_read(fd, &lost, kernel_log_take_line, &r);
 		close(fd);
 	} else if (l->live) {
-		read = read_by_call(&r);
+		read = log_read_by_call(&r);
 	}
 	l->h->log.readable = read;
 	l->h->xids.readable = read;

@@ -6,9 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/str.h"
 #include "base/tree.h"
-#include "input/machine/host_priv.h"
+#include "input/machine/look.h"
 #include "base/banned.h"
 
 #define BUS		"/sys/bus/pci/devices"
@@ -37,7 +36,7 @@ static bool config_word(int fd, uint32_t at, uint32_t *word)
 	return true;
 }
 
-static int answers(const struct looking *l, const char *address)
+static int gpu_answers(const struct looking *l, const char *address)
 {
 	int fd = tree_open(l->root, device_file(l, address, "config"));
 	uint32_t word;
@@ -80,13 +79,13 @@ static int64_t acs_of(const struct looking *l, const char *address)
 	return bits;
 }
 
-static bool is_address(const char *s, size_t n)
+static bool is_pci_address(const char *s, size_t n)
 {
 	return n >= 12 && n < 20 && strspn(s, "0123456789abcdef:.") >= n && memchr(s, ':', n) && memchr(s, '.', n);
 }
 
 /* The bridges above a device are the folders above it. */
-static void take_path(const struct looking *l, struct host_gpu *g)
+static void gpu_take_path(const struct looking *l, struct host_gpu *g)
 {
 	char inside[TREE_PATH_MAX], above[512] = "";
 	const char *s, *end;
@@ -95,7 +94,7 @@ static void take_path(const struct looking *l, struct host_gpu *g)
 	if (tree_resolve(l->root, pool_printf(l->pool, BUS "/%s", g->address), inside) != 0)
 		return;
 	for (s = inside + 1; (end = strchr(s, '/')) != NULL; s = end + 1) {
-		if (!is_address(s, (size_t)(end - s)) || used + (size_t)(end - s) + 2 > sizeof(above))
+		if (!is_pci_address(s, (size_t)(end - s)) || used + (size_t)(end - s) + 2 > sizeof(above))
 			continue;
 		if (used)
 			above[used++] = '/';
@@ -106,7 +105,7 @@ static void take_path(const struct looking *l, struct host_gpu *g)
 	g->path = pool_strdup(l->pool, above);
 }
 
-static void take_acs(const struct looking *l, struct host_gpu *g)
+static void gpu_take_acs(const struct looking *l, struct host_gpu *g)
 {
 	const char *s = g->path;
 	int64_t bits, all = 0;
@@ -123,14 +122,14 @@ static void take_acs(const struct looking *l, struct host_gpu *g)
 	g->acs = g->path ? all : -1;
 }
 
-static const char *driver_of(const struct looking *l, const char *address)
+static const char *gpu_driver(const struct looking *l, const char *address)
 {
 	const char *dir = pool_printf(l->pool, BUS "/%s", address), *name = look_link_name(l, dir, "driver");
 
 	return name ? name : errno == ENOENT ? "" : NULL;
 }
 
-static void add_gpu(const struct looking *l, const char *address, int64_t class)
+static void gpu_add(const struct looking *l, const char *address, int64_t class)
 {
 	struct host_gpu *g = host_add(l->h, l->pool, HOST_LIST_gpu);
 
@@ -139,14 +138,14 @@ static void add_gpu(const struct looking *l, const char *address, int64_t class)
 	g->address = look_clean(l, address, strlen(address));
 	g->class = class;
 	g->device = look_number(l, device_file(l, address, "device"));
-	g->driver = driver_of(l, address);
-	g->answers = answers(l, address);
+	g->driver = gpu_driver(l, address);
+	g->answers = gpu_answers(l, address);
 	g->link_speed = look_line(l, device_file(l, address, "current_link_speed"));
 	g->link_width = look_number(l, device_file(l, address, "current_link_width"));
 	g->link_width_max = look_number(l, device_file(l, address, "max_link_width"));
 	g->numa = look_number(l, device_file(l, address, "numa_node"));
-	take_path(l, g);
-	take_acs(l, g);
+	gpu_take_path(l, g);
+	gpu_take_acs(l, g);
 }
 
 static struct host_gpu *gpu_at(const struct looking *l, const char *address)
@@ -162,7 +161,7 @@ static struct host_gpu *gpu_at(const struct looking *l, const char *address)
 	return g;
 }
 
-static void take_information(const struct looking *l, const char *address)
+static void gpu_take_information(const struct looking *l, const char *address)
 {
 	const char *text = look_file(l, pool_printf(l->pool, "/proc/driver/nvidia/gpus/%s/information", address), 4096, NULL);
 	struct host_gpu *g = text ? gpu_at(l, address) : NULL;
@@ -183,7 +182,7 @@ static void take_information(const struct looking *l, const char *address)
 		g->excluded = strcmp(s, "Yes") == 0;
 }
 
-void host_look_pci(const struct looking *l)
+static void take_bus(const struct looking *l)
 {
 	int64_t class, switches = 0;
 	char **names;
@@ -197,7 +196,7 @@ void host_look_pci(const struct looking *l)
 		class = look_number(l, device_file(l, names[i], "class"));
 		class = class < 0 ? -1 : class >> 8;
 		if (class == CLASS_VGA || class == CLASS_3D)
-			add_gpu(l, names[i], class);
+			gpu_add(l, names[i], class);
 		switches += class == CLASS_BRIDGE;
 	}
 	if (n >= 0) {
@@ -206,7 +205,7 @@ void host_look_pci(const struct looking *l)
 	}
 	n = look_list(l, "/proc/driver/nvidia/gpus", HOST_LIST_MAX, &names);
 	for (i = 0; i < n; i++)
-		take_information(l, names[i]);
+		gpu_take_information(l, names[i]);
 }
 
 static void count_bridges(const struct looking *l)
@@ -233,7 +232,7 @@ static void count_bridges(const struct looking *l)
 	}
 }
 
-void host_look_iommu(const struct looking *l)
+static void take_iommu(const struct looking *l)
 {
 	const char *cmdline = look_line(l, "/proc/cmdline");
 	char **names;
@@ -247,4 +246,10 @@ void host_look_iommu(const struct looking *l)
 		l->h->iommu.passthrough = strstr(cmdline, "iommu=pt") != NULL || strstr(cmdline, "iommu.passthrough=1") != NULL;
 	if (l->h->n_gpu > 0)
 		count_bridges(l);
+}
+
+void host_look_pci(const struct looking *l)
+{
+	take_bus(l);
+	take_iommu(l);
 }

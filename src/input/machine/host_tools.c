@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CUDA toolkits and compilers for the host, by their files: nothing is started to ask for its version.
+ * CUDA toolkits and compilers for the host, by their files: nothing is started to ask for its version. And signs that CUDA
+ * extensions are built on this machine.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -7,13 +8,13 @@
 
 #include "base/str.h"
 #include "base/tree.h"
-#include "input/machine/host_priv.h"
+#include "input/machine/look.h"
 #include "base/banned.h"
 
 #define PATH_ENTRIES	64
 
 /* {"cuda": {"name": "CUDA SDK", "version": "12.4.1"}, ...} */
-static const char *version_in_json(const struct looking *l, const char *file)
+static const char *toolkit_version_in_json(const struct looking *l, const char *file)
 {
 	const char *text = look_file(l, file, 1 << 16, NULL);
 	json_t *o = text ? json_loads(text, 0, NULL) : NULL;
@@ -25,7 +26,7 @@ static const char *version_in_json(const struct looking *l, const char *file)
 }
 
 /* #define CUDA_VERSION 12040 */
-static const char *version_in_header(const struct looking *l, const char *file)
+static const char *toolkit_version_in_header(const struct looking *l, const char *file)
 {
 	const char *text = look_file(l, file, 1 << 20, NULL);
 	const char *line = text ? strstr(text, "#define CUDA_VERSION ") : NULL;
@@ -39,13 +40,13 @@ static const char *toolkit_version(const struct looking *l, const char *dir, con
 	const char *slash = strrchr(dir, '/'), *version;
 
 	*source = pool_printf(l->pool, "%s/version.json", dir);
-	if ((version = version_in_json(l, *source)))
+	if ((version = toolkit_version_in_json(l, *source)))
 		return version;
 	*source = pool_printf(l->pool, "%s/version.txt", dir);
 	if ((version = look_version(l, look_line(l, *source))))
 		return version;
 	*source = pool_printf(l->pool, "%s/include/cuda.h", dir);
-	if ((version = version_in_header(l, *source)))
+	if ((version = toolkit_version_in_header(l, *source)))
 		return version;
 	*source = "its name";
 	version = slash && str_starts(slash, "/cuda-") ? look_version(l, slash + 6) : NULL;
@@ -83,7 +84,7 @@ static const struct host_toolkit *toolkit_at(const struct looking *l, const char
 }
 
 /* The first file of this name in PATH. */
-static const char *in_path(const struct looking *l, const char *name)
+static const char *program_in_path(const struct looking *l, const char *name)
 {
 	const char *list = look_env(l, "PATH");
 	char *file;
@@ -101,7 +102,7 @@ static const char *in_path(const struct looking *l, const char *name)
 	return NULL;
 }
 
-static const char *folder(const struct looking *l, const char *path, int up)
+static const char *folder_above(const struct looking *l, const char *path, int up)
 {
 	char *copy = pool_strdup(l->pool, path), *slash;
 
@@ -110,9 +111,9 @@ static const char *folder(const struct looking *l, const char *path, int up)
 	return copy;
 }
 
-static void take_nvcc(const struct looking *l)
+static void toolkit_take_nvcc(const struct looking *l)
 {
-	const char *nvcc = in_path(l, "nvcc");
+	const char *nvcc = program_in_path(l, "nvcc");
 	const struct host_toolkit *t;
 	char real[TREE_PATH_MAX];
 
@@ -122,11 +123,11 @@ static void take_nvcc(const struct looking *l)
 	if (tree_resolve(l->root, nvcc, real) != 0)
 		return;
 	/* Debian's own package has its header in /usr/include, where everybody's is */
-	t = toolkit_at(l, folder(l, real, 2));
+	t = toolkit_at(l, folder_above(l, real, 2));
 	l->h->tools.nvcc_version = t ? t->version : NULL;
 }
 
-void host_look_toolkits(const struct looking *l)
+static void take_toolkits(const struct looking *l)
 {
 	static const char *const others[] = {"/opt/cuda", "/usr/lib/cuda", "/usr/lib/nvidia-cuda-toolkit"};
 	const char *home = look_env(l, "CUDA_HOME");
@@ -141,7 +142,7 @@ void host_look_toolkits(const struct looking *l)
 			toolkit_at(l, pool_printf(l->pool, "/usr/local/%s", names[i]));
 	for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
 		toolkit_at(l, others[k]);
-	take_nvcc(l);
+	toolkit_take_nvcc(l);
 	home = home ? home : look_env(l, "CUDA_PATH");
 	if (home) {
 		l->h->tools.cuda_home = look_clean(l, home, strlen(home));
@@ -153,10 +154,10 @@ void host_look_toolkits(const struct looking *l)
 			l->h->toolkit[i].is_default = strcmp(l->h->toolkit[i].path, real) == 0;
 }
 
-/* ---- compilers ---------------------------------------------------------------------------------------------- */
+/* ---- compilers ----------------------------------------------------------------------------------- */
 
 /* "g++-12", "x86_64-linux-gnu-g++-12": the number after the last dash. */
-static const char *version_in_name(const struct looking *l, const char *path)
+static const char *compiler_version_in_name(const struct looking *l, const char *path)
 {
 	const char *dash = strrchr(path, '-');
 
@@ -166,7 +167,7 @@ static const char *version_in_name(const struct looking *l, const char *path)
 }
 
 /* Where the distribution has one version only, the folder of its parts has its number. */
-static const char *version_by_folder(const struct looking *l, const char *part)
+static const char *compiler_version_by_folder(const struct looking *l, const char *part)
 {
 	static const char *const dirs[] = {"/usr/lib/gcc", "/usr/libexec/gcc"};
 	const char *found = NULL;
@@ -190,15 +191,15 @@ static const char *version_by_folder(const struct looking *l, const char *part)
 	return found;
 }
 
-static const char *version_of(const struct looking *l, const char *path, const char *part)
+static const char *compiler_version(const struct looking *l, const char *path, const char *part)
 {
 	char real[TREE_PATH_MAX];
 	const char *version;
 
 	if (!path || tree_resolve(l->root, path, real) != 0)
 		return NULL;
-	version = version_in_name(l, real);
-	return version || !part ? version : version_by_folder(l, part);
+	version = compiler_version_in_name(l, real);
+	return version || !part ? version : compiler_version_by_folder(l, part);
 }
 
 static void add_compiler(const struct looking *l, const char *dir, const char *file)
@@ -217,11 +218,11 @@ static void add_compiler(const struct looking *l, const char *dir, const char *f
 			return;
 		c->name = kinds[i];
 		c->path = pool_printf(l->pool, "%s/%s", dir, file);
-		c->version = version_in_name(l, file);
+		c->version = compiler_version_in_name(l, file);
 	}
 }
 
-void host_look_compilers(const struct looking *l)
+static void take_compilers(const struct looking *l)
 {
 	char **names;
 	int i, n = look_list(l, "/usr/bin", 16384, &names);
@@ -230,7 +231,40 @@ void host_look_compilers(const struct looking *l)
 		host_looked(l->h, HOST_LIST_compiler);
 	for (i = 0; i < n; i++)
 		add_compiler(l, "/usr/bin", names[i]);
-	l->h->tools.gcc = version_of(l, in_path(l, "gcc"), "cc1");
-	l->h->tools.gxx_path = in_path(l, "g++");
-	l->h->tools.gxx = version_of(l, l->h->tools.gxx_path, "cc1plus");
+	l->h->tools.gcc = compiler_version(l, program_in_path(l, "gcc"), "cc1");
+	l->h->tools.gxx_path = program_in_path(l, "g++");
+	l->h->tools.gxx = compiler_version(l, l->h->tools.gxx_path, "cc1plus");
+}
+
+/* ---- what PyTorch built before, and the project in the current folder ---------------------------- */
+
+/* Where torch.utils.cpp_extension keeps what it built, if there is anything. */
+static void build_take_cache(const struct looking *l)
+{
+	const char *dir = look_env(l, "TORCH_EXTENSIONS_DIR"), *cache = look_env(l, "XDG_CACHE_HOME"), *home = look_env(l, "HOME");
+	char **names;
+
+	if (!dir && cache)
+		dir = pool_printf(l->pool, "%s/torch_extensions", cache);
+	else if (!dir && home)
+		dir = pool_printf(l->pool, "%s/.cache/torch_extensions", home);
+	if (dir && dir[0] == '/' && look_list(l, dir, 64, &names) > 0)
+		l->h->tools.build_cache = look_clean(l, dir, strlen(dir));
+}
+
+static void build_take_setup(const struct looking *l)
+{
+	const char *file = l->cwd ? pool_printf(l->pool, "%s/setup.py", l->cwd) : NULL;
+	const char *text = file ? look_file(l, file, 1 << 20, NULL) : NULL;
+
+	if (text && strstr(text, "CUDAExtension"))
+		l->h->tools.build_setup = look_clean(l, file, strlen(file));
+}
+
+void host_look_tools(const struct looking *l)
+{
+	take_toolkits(l);
+	take_compilers(l);
+	build_take_cache(l);
+	build_take_setup(l);
 }

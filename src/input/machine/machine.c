@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collects all that is known of this machine (see machine.h).
+ * Collects all that is known of this machine, and answers what its parts say together (see machine.h).
  *
  * The driver is asked by the probe, in processes of their own, while files are read here.
  */
 #include "input/machine/machine.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,11 +14,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/log.h"
 #include "base/mem.h"
-#include "base/proc.h"
-#include "base/str.h"
-#include "input/machine/bundle_priv.h"
 #include "base/banned.h"
 
 extern char **environ;
@@ -54,7 +51,7 @@ static void keep_cuda(struct pool *pool, struct cuda_answer *to, struct cuda_ans
 
 /* --- GPU code --------------------------------------------------------------------------------- */
 
-static void read_code(struct machine *m, struct machine_code *c, const char *root)
+static void library_read_code(struct machine *m, struct machine_code *c, const char *root)
 {
 	struct err e = {0};
 	char *path = xasprintf("%s%s", root, c->path);
@@ -70,7 +67,7 @@ static void read_code(struct machine *m, struct machine_code *c, const char *roo
 	m->owned[m->n_owned++] = f;
 }
 
-static struct machine_code *add_code(struct machine *m, size_t *cap, size_t env, const char *path)
+static struct machine_code *machine_add_code(struct machine *m, size_t *cap, size_t env, const char *path)
 {
 	struct machine_code *grown;
 
@@ -94,21 +91,21 @@ static void collect_code(struct machine *m, const char *root)
 		const struct pyenv *env = &m->envs.env[i];
 
 		if (env->torch.cuda_library) {
-			c = add_code(m, &cap, i, env->torch.cuda_library);
+			c = machine_add_code(m, &cap, i, env->torch.cuda_library);
 			c->package = "torch";
 			c->version = env->torch.version;
 			c->torch = true;
-			read_code(m, c, root);
+			library_read_code(m, c, root);
 		}
 		for (size_t k = 0; k < env->n_extensions && m->n_code < CODE_MAX; k++) {
 			const struct py_extension *x = &env->extension[k];
 
 			if (!x->fatbin || x->vendor)
 				continue;
-			c = add_code(m, &cap, i, x->path);
+			c = machine_add_code(m, &cap, i, x->path);
 			c->package = x->package;
 			c->version = x->version;
-			read_code(m, c, root);
+			library_read_code(m, c, root);
 		}
 	}
 }
@@ -118,7 +115,7 @@ static void collect_code(struct machine *m, const char *root)
 #define PTXAS_MAX	(256u << 20)
 #define PTXAS_MARK	"Cuda compilation tools, release "
 
-static int version_in(const char *bytes, size_t len)
+static int ptxas_version_in(const char *bytes, size_t len)
 {
 	const char *at = memmem(bytes, len, PTXAS_MARK, strlen(PTXAS_MARK));
 	char text[16], *end;
@@ -149,7 +146,7 @@ static int ptxas_version(const char *path)
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= PTXAS_MAX) {
 		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (bytes != MAP_FAILED) {
-			cuda = version_in(bytes, (size_t)st.st_size);
+			cuda = ptxas_version_in(bytes, (size_t)st.st_size);
 			munmap(bytes, (size_t)st.st_size);
 		}
 	}
@@ -178,16 +175,6 @@ static void collect_ptxas(struct machine *m, const char *root)
 				break;
 		}
 	}
-}
-
-/* --- what the host could not be asked ---------------------------------------------------------- */
-
-bool machine_host_told(const struct host *h, const char *what)
-{
-	for (ptrdiff_t i = 0; i < h->n_gap; i++)
-		if (h->gap[i].what && str_starts(h->gap[i].what, what))
-			return false;
-	return true;
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
@@ -256,8 +243,8 @@ static void collect_files(struct machine *m, const struct machine_from *from)
 	host.env = env;
 	host.cwd = python.cwd = current_folder(m, from);
 	host_collect(&m->host, &m->pool, &host);
-	m->bus_known = m->host.n_gpu > 0 || machine_host_told(&m->host, "the PCI bus");
-	m->nodes_known = machine_host_told(&m->host, "/dev");
+	m->bus_known = m->host.n_gpu > 0 || host_told(&m->host, "the PCI bus");
+	m->nodes_known = host_told(&m->host, "/dev");
 	variables_judge(&m->variables, &m->pool, env);
 	if (from->no_python)
 		return;
@@ -302,4 +289,193 @@ void machine_release(struct machine *m)
 	if (m->pid && !m->bundle)
 		py_process_release(&m->process);
 	pool_release(&m->pool);
+}
+
+/* --- its GPUs, each with all that NVML, CUDA and the PCI bus say of it -------------------------- */
+
+/* "0000:10:1c.0", "00000000:10:1C.0": the same place. */
+static bool same_bus_place(const char *a, const char *b)
+{
+	unsigned int x[4] = {0}, y[4] = {1};
+
+	return a && b && sscanf(a, "%x:%x:%x.%x", &x[0], &x[1], &x[2], &x[3]) == 4 &&
+	       sscanf(b, "%x:%x:%x.%x", &y[0], &y[1], &y[2], &y[3]) == 4 && !memcmp(x, y, sizeof(x));
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a[0] && strcmp(a, b) == 0;
+}
+
+static size_t host_gpu_count(const struct machine *m)
+{
+	return m->host.n_gpu > 0 ? (size_t)m->host.n_gpu : 0;
+}
+
+size_t machine_gpus(const struct machine *m)
+{
+	if (m->nvml && m->nvml->n)
+		return m->nvml->n;
+	return m->cuda.n ? m->cuda.n : host_gpu_count(m);
+}
+
+static void gpu_find_cuda(const struct machine *m, struct machine_gpu *g)
+{
+	for (size_t i = 0; i < m->cuda.n && !g->cuda; i++) {
+		const struct cuda_device *d = &m->cuda.device[i];
+
+		if (!same_text(d->uuid, g->nvml->card.uuid) && !same_bus_place(d->pci, g->nvml->card.pci))
+			continue;
+		g->cuda = d;
+		g->ordinal = (int)i;
+	}
+	/* bundles that people write have neither ids nor places */
+	if (!g->cuda && g->index < m->cuda.n && m->cuda.n == m->nvml->n && !m->cuda.device[g->index].uuid[0] &&
+	    !m->cuda.device[g->index].pci[0]) {
+		g->cuda = &m->cuda.device[g->index];
+		g->ordinal = (int)g->index;
+	}
+}
+
+static void gpu_find_host(const struct machine *m, struct machine_gpu *g)
+{
+	const char *pci = g->nvml ? g->nvml->card.pci : g->cuda ? g->cuda->pci : NULL;
+
+	for (size_t i = 0; pci && i < host_gpu_count(m) && !g->host; i++)
+		if (same_bus_place(m->host.gpu[i].address, pci))
+			g->host = &m->host.gpu[i];
+	if (!g->host && host_gpu_count(m) == 1 && machine_gpus(m) == 1)
+		g->host = &m->host.gpu[0];
+}
+
+static int capability(int64_t major, int64_t minor)
+{
+	return major > 0 && major < 100 && minor >= 0 && minor < 10 ? (int)(major * 10 + minor) : 0;
+}
+
+/* The driver's word first; then what the tables say of the name or the PCI number. */
+static void gpu_find_kind(struct machine_gpu *g)
+{
+	const struct compat_gpu *by_pci = NULL, *by_name;
+	const struct gpu_details *d = g->nvml ? &g->nvml->details : NULL;
+
+	if (g->cuda)
+		g->cc = capability(g->cuda->cc_major, g->cuda->cc_minor);
+	if (!g->cc && d)
+		g->cc = capability(d->cc_major, d->cc_minor);
+	by_name = g->name ? compat_gpu_by_name(g->name) : NULL;
+	if (g->name)
+		g->class = compat_class_of(g->name);
+	if (by_name) {
+		g->cc = g->cc ? g->cc : by_name->cc;
+		g->class = g->class ? g->class : by_name->class;
+	}
+	if (g->host && g->host->device > 0 && g->host->device <= UINT16_MAX && (!g->cc || !g->name))
+		by_pci = compat_gpu_by_pci((uint16_t)g->host->device);
+	if (!by_pci)
+		return;
+	g->cc = g->cc ? g->cc : by_pci->cc;
+	g->class = g->class ? g->class : by_pci->class;
+	g->name = g->name ? g->name : by_pci->name;
+}
+
+void machine_gpu(const struct machine *m, size_t i, struct machine_gpu *g)
+{
+	*g = (struct machine_gpu){.index = i, .ordinal = -1};
+	if (m->nvml && i < m->nvml->n) {
+		g->nvml = &m->nvml->gpu[i];
+		g->index = g->nvml->card.index;
+		g->name = g->nvml->card.name[0] ? g->nvml->card.name : NULL;
+		gpu_find_cuda(m, g);
+	} else if (i < m->cuda.n) {
+		g->cuda = &m->cuda.device[i];
+		g->ordinal = (int)i;
+	} else if (i < host_gpu_count(m)) {
+		g->host = &m->host.gpu[i];
+	}
+	if (!g->name && g->cuda && g->cuda->name[0])
+		g->name = g->cuda->name;
+	if (!g->host)
+		gpu_find_host(m, g);
+	if (!g->name && g->host)
+		g->name = g->host->model;
+	gpu_find_kind(g);
+}
+
+/* --- its driver --------------------------------------------------------------------------------- */
+
+struct compat_driver machine_driver(const struct machine *m)
+{
+	const char *const from[] = {m->nvml ? m->nvml->driver : NULL, m->host.kernel.version,
+				    m->envs.libcuda.compat ? NULL : m->envs.libcuda.version};
+	struct compat_driver d = {0};
+
+	for (size_t i = 0; i < sizeof(from) / sizeof(from[0]); i++)
+		if (from[i] && compat_driver_parse(from[i], &d))
+			return d;
+	return (struct compat_driver){0};
+}
+
+int machine_driver_cuda(const struct machine *m)
+{
+	if (m->cuda.library.version > 0)
+		return m->cuda.library.version;
+	if (m->nvml && m->nvml->cuda > 0)
+		return m->nvml->cuda;
+	return compat_driver_cuda(machine_driver(m));
+}
+
+int machine_newest_branch(const struct machine *m)
+{
+	size_t n = machine_gpus(m);
+	struct machine_gpu g;
+	int newest = 0, branch;
+
+	for (size_t i = 0; i < n && i < MACHINE_GPUS_MAX; i++) {
+		machine_gpu(m, i, &g);
+		branch = compat_branch_for(g.cc);
+		if (branch && (!newest || branch < newest))
+			newest = branch;
+	}
+	return newest;
+}
+
+/* --- what is judged, and what would fit --------------------------------------------------------- */
+
+const struct pyenv *machine_env(const struct machine *m, size_t *index)
+{
+	*index = 0;
+	for (size_t i = 0; i < m->envs.n_envs; i++) {
+		/* with --python that one is meant, whatever is in it */
+		if (!m->envs.env[i].torch.dir && !(m->envs.env[i].origin & PYENV_ASKED))
+			continue;
+		*index = i;
+		return &m->envs.env[i];
+	}
+	return m->envs.n_envs ? &m->envs.env[0] : NULL;
+}
+
+enum compat_machine machine_arch(const struct machine *m)
+{
+	return m->host.os.arch && strcmp(m->host.os.arch, "aarch64") == 0 ? COMPAT_AARCH64 : COMPAT_X86_64;
+}
+
+void machine_ask(const struct machine *m, const struct pyenv *env, int *cc, struct compat_ask *ask)
+{
+	size_t n = machine_gpus(m);
+	struct machine_gpu g;
+
+	*ask = (struct compat_ask){.driver = machine_driver(m), .cc = cc, .forward = n > 0};
+	ask->machine = machine_arch(m);
+	if (env && env->major > 0 && env->minor >= 0)
+		ask->python = env->major * 100 + env->minor;
+	for (size_t i = 0; i < n && ask->n_cc < MACHINE_GPUS_MAX; i++) {
+		machine_gpu(m, i, &g);
+		/* those that CUDA hides from this program need not work */
+		if (m->cuda.n && !g.cuda)
+			continue;
+		ask->forward &= compat_class_forward(g.class);
+		if (g.cc)
+			cc[ask->n_cc++] = g.cc;
+	}
 }

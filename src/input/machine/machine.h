@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "base/pool.h"
+#include "compat/compat.h"
 #include "formats/fatbin.h"
 #include "input/machine/host.h"
 #include "input/machine/variables.h"
@@ -25,7 +26,6 @@ struct machine_code {
 	const char *path;
 	const char *package, *version;	/* NULL = not known */
 	bool torch;			/* PyTorch's own libtorch_cuda.so */
-	bool vendor;			/* a CUDA library of NVIDIA's wheels */
 	const struct fatbin *fatbin;	/* NULL: it could not be read, see `reason` */
 	const char *reason;
 };
@@ -72,19 +72,50 @@ struct machine_from {
 
 void machine_collect(struct machine *m, const struct machine_from *from);
 
-/* Owned by the caller. Nothing is removed from it: bundle_redact does that. */
+/* Owned by the caller. Nothing is removed from it: bundle_redact_for does that. */
 json_t *machine_to_json(const struct machine *m);
 
 /* -errno with `e` filled: it is no bundle, of a newer version, or says something of the wrong type. */
 int machine_from_json(struct machine *m, const json_t *o, struct err *e);
 int machine_load(struct machine *m, const char *path, struct err *e);
 
-/* Takes user names, home folders, host names and arguments of programs out of a bundle, and variables that may be secrets.
- * `removed` lists what, in words; owned by the caller. */
-char *bundle_redact(json_t *bundle);
-char *bundle_redact_for(json_t *bundle, const char *const *env);	/* and those of the program with this environment; NULL */
+/* Takes user names, home folders, host names and arguments of programs out of a bundle, and variables that may be secrets:
+ * those of this process, and of the program with this environment (NULL: none). Says what, in words; owned by the caller. */
+char *bundle_redact_for(json_t *bundle, const char *const *env);
 char *bundle_list(const json_t *bundle);	/* what is in it, one line per part; owned by the caller */
 
 void machine_release(struct machine *m);
+
+/* ---- what its parts say together ---- */
+
+#define MACHINE_GPUS_MAX 64
+
+struct machine_gpu {
+	size_t index;			/* NVML's, or the place in the list that it is from */
+	const char *name;		/* NULL = not known */
+	int cc;				/* 90 is 9.0; 0 = not known */
+	enum compat_class class;
+	const struct gpu_state *nvml;	/* NULL: not asked, or NVML does not have it */
+	const struct cuda_device *cuda;	/* NULL: CUDA does not show it */
+	const struct host_gpu *host;	/* NULL: not on the bus that was read */
+	int ordinal;			/* CUDA's number; -1 */
+};
+
+/* How many there are: those of NVML; without it those of CUDA; without it those on the bus. */
+size_t machine_gpus(const struct machine *m);
+void machine_gpu(const struct machine *m, size_t i, struct machine_gpu *g);
+
+/* What the driver is, by everything that knows: for src/compat. */
+struct compat_driver machine_driver(const struct machine *m);
+int machine_driver_cuda(const struct machine *m);	/* 13000; 0 = not known */
+int machine_newest_branch(const struct machine *m);	/* of drivers that support every GPU; 0 = not known */
+
+/* The environment that is judged: the first one with PyTorch, else the active one; NULL when there is none. */
+const struct pyenv *machine_env(const struct machine *m, size_t *index);
+
+enum compat_machine machine_arch(const struct machine *m);
+
+/* What src/compat is asked for a wheel that fits; `cc` has room for MACHINE_GPUS_MAX. `env` may be NULL. */
+void machine_ask(const struct machine *m, const struct pyenv *env, int *cc, struct compat_ask *ask);
 
 #endif

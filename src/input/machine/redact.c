@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "input/machine/machine.h"
 #include "base/banned.h"
 
@@ -55,25 +54,15 @@ static void add_home(struct names *n, const char *home)
 		add_name(n, home, "/home/user");
 }
 
-static const char *value_in(const char *const *env, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (; env && *env; env++)
-		if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
-			return *env + len + 1;
-	return NULL;
-}
-
 /* Of a program or a tree that may be somebody else's. */
 static void find_names_of(struct names *n, const char *const *env)
 {
 	static const char *const users[] = {"USER", "LOGNAME", "SUDO_USER", "USERNAME"};
 
-	add_home(n, value_in(env, "HOME"));
+	add_home(n, environ_get(env, "HOME"));
 	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++)
-		add_name(n, value_in(env, users[i]), "user");
-	add_name(n, value_in(env, "HOSTNAME"), "host");
+		add_name(n, environ_get(env, users[i]), "user");
+	add_name(n, environ_get(env, "HOSTNAME"), "host");
 }
 
 static void find_names(struct names *n)
@@ -110,7 +99,7 @@ static bool stands_alone(const char *text, const char *found, size_t len)
 }
 
 /* `text` is freed; the answer is the caller's. */
-static char *replace(char *text, const char *is, const char *becomes, size_t *times)
+static char *redact_name(char *text, const char *is, const char *becomes, size_t *times)
 {
 	size_t len = strlen(is);
 	char *found = strstr(text, is), *next;
@@ -157,20 +146,20 @@ static char *hide_homes(char *text, size_t *times)
 	return text;
 }
 
-static json_t *clean_text(struct names *n, const char *text)
+static json_t *redact_text(struct names *n, const char *text)
 {
 	char *s = xstrdup(text);
 	json_t *j;
 
 	for (size_t i = 0; i < n->n; i++)
-		s = replace(s, n->name[i].is, n->name[i].becomes, &n->name[i].times);
+		s = redact_name(s, n->name[i].is, n->name[i].becomes, &n->name[i].times);
 	s = hide_homes(s, &n->homes);
 	j = json_string(s);
 	free(s);
 	return j;
 }
 
-static void clean(struct names *n, json_t *o)
+static void redact_value(struct names *n, json_t *o)
 {
 	const char *key;
 	json_t *v;
@@ -180,17 +169,17 @@ static void clean(struct names *n, json_t *o)
 	if (json_is_array(o)) {
 		json_array_foreach(o, i, v) {
 			if (json_is_string(v))
-				json_array_set_new(o, i, clean_text(n, json_string_value(v)));
+				json_array_set_new(o, i, redact_text(n, json_string_value(v)));
 			else
-				clean(n, v);
+				redact_value(n, v);
 		}
 		return;
 	}
 	json_object_foreach_safe(o, next, key, v) {
 		if (json_is_string(v))
-			json_object_set_new(o, key, clean_text(n, json_string_value(v)));
+			json_object_set_new(o, key, redact_text(n, json_string_value(v)));
 		else
-			clean(n, v);
+			redact_value(n, v);
 	}
 }
 
@@ -241,11 +230,6 @@ static void drop_secrets(struct names *n, json_t *bundle)
 	}
 }
 
-char *bundle_redact(json_t *bundle)
-{
-	return bundle_redact_for(bundle, NULL);
-}
-
 char *bundle_redact_for(json_t *bundle, const char *const *env)
 {
 	struct names n;
@@ -255,7 +239,7 @@ char *bundle_redact_for(json_t *bundle, const char *const *env)
 	find_names_of(&n, env);
 	cut_commands(&n, bundle);
 	drop_secrets(&n, bundle);
-	clean(&n, bundle);
+	redact_value(&n, bundle);
 	for (size_t i = 0; i < n.n; i++) {
 		if (strcmp(n.name[i].becomes, "host") == 0)
 			hosts += n.name[i].times;
@@ -271,7 +255,7 @@ char *bundle_redact_for(json_t *bundle, const char *const *env)
 /* --- what is in it ---------------------------------------------------------------------------- */
 
 /* Names come from files and from the environment: nothing in them may speak to the terminal. */
-static void put_plain(FILE *out, const char *text)
+static void list_put_plain(FILE *out, const char *text)
 {
 	for (; *text; text++)
 		fputc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, out);
@@ -285,7 +269,7 @@ static void list_keys(FILE *out, const json_t *o)
 
 	json_object_foreach((json_t *)(uintptr_t)o, key, v) {
 		fputs(n++ ? ", " : "", out);
-		put_plain(out, key);
+		list_put_plain(out, key);
 	}
 	fputs(n ? "\n" : "nothing\n", out);
 }
@@ -299,7 +283,7 @@ static void list_python(FILE *out, const json_t *python)
 		const char *prefix = json_string_value(json_object_get(env, "prefix"));
 
 		fputs("  python     ", out);
-		put_plain(out, prefix ? prefix : "?");
+		list_put_plain(out, prefix ? prefix : "?");
 		fprintf(out, ": %zu packages with their versions, where their libraries are\n",
 			json_array_size(json_object_get(env, "packages")));
 	}

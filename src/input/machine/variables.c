@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Environment variables of interest and what is wrong with them (see variables.h).
+ * Environment variables of interest and what is wrong with them (see variables.h): the rows of kb/variables.def, found by
+ * name or by a name that is nearly one; values against what their readers take; and those that do not fit together.
  */
 #include "input/machine/variables.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +15,106 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/tree.h"
-#include "input/machine/variables_priv.h"
 #include "base/banned.h"
 
 #define ENVIRON_MAX	(8u << 20)	/* the kernel lets a program have no more by far */
 #define NAMES_MAX	256		/* a longer name is nobody's */
 #define FINDINGS_MAX	256
 #define OUTSIDE_MAX	2000		/* names of others that are looked at for slips */
+
+/* ---- the known ones ------------------------------------------------------------------------------------------ */
+
+enum value_kind {
+	VALUE_TEXT, VALUE_INT, VALUE_NUMBER, VALUE_WORD, VALUE_LIST, VALUE_ALGO, VALUE_LEVEL, VALUE_ARCHS, VALUE_ALLOC, VALUE_WORKSPACE,
+};
+enum var_level { LEVEL_FINE, LEVEL_NOTE, LEVEL_OBSOLETE, LEVEL_DANGEROUS };
+
+struct known_variable {
+	const char *name, *reader;
+	enum value_kind kind;
+	const char *allowed;
+	enum var_level level;
+	const char *when;		/* "SET", "ON", "OFF" or a value */
+	const char *text;		/* "" nothing to say */
+};
+
+static const struct known_variable known[] = {
+#define VAR(name, reader, kind, allowed, level, when, text)	{#name, reader, VALUE_##kind, allowed, LEVEL_##level, #when, text},
+#define NAME(name, reader)					{#name, reader, VALUE_TEXT, "", LEVEL_FINE, "SET", ""},
+#include "kb/variables.def"
+};
+
+#define N_KNOWN	(sizeof(known) / sizeof(known[0]))
+
+/* NULL: not in the list. */
+static const struct known_variable *known_variable(const char *name)
+{
+	for (size_t i = 0; i < N_KNOWN; i++)
+		if (known[i].name[0] == name[0] && strcmp(known[i].name, name) == 0)
+			return &known[i];
+	return NULL;
+}
+
+/* How many letters one has that the other has not: so many must be edited at least. Far cheaper than the real distance;
+ * letters that share a box only make the number smaller. */
+static size_t letters_apart(const char *a, const char *b)
+{
+	signed char count[32] = {0};
+	size_t more = 0, less = 0;
+
+	for (; *a; a++)
+		count[*a & 31]++;	/* upper and lower case alike */
+	for (; *b; b++)
+		count[*b & 31]--;
+	for (int i = 0; i < 32; i++) {
+		more += count[i] > 0 ? (size_t)count[i] : 0;
+		less += count[i] < 0 ? (size_t)-count[i] : 0;
+	}
+	return more > less ? more : less;
+}
+
+static bool is_special(const char *name)
+{
+	return str_starts(name, "CUDA_") || str_starts(name, "NCCL_") || str_starts(name, "PYTORCH_") || str_starts(name, "TORCH_") ||
+	       str_starts(name, "NVIDIA_") || str_starts(name, "LD_LIBRARY_");
+}
+
+/* Longer names may have more slips; where the name looks like nothing of ours, one or two letters are all that counts. */
+static size_t slips_allowed(size_t len, bool outside)
+{
+	size_t n = len / 8 + 1;
+
+	return outside ? (len < 10 ? 0 : 2) : n > 3 ? 3 : n;
+}
+
+/* The name that was most likely meant; NULL when none is near. `outside`: it does not even begin like one of ours. */
+static const char *known_nearest(const char *name, bool outside)
+{
+	size_t len = strlen(name), allowed, best, d;
+	const char *found = NULL;
+
+	if (len < 6 || len > 64)
+		return NULL;
+	allowed = slips_allowed(len, outside);
+	best = allowed + 1;
+	for (size_t i = 0; i < N_KNOWN; i++) {
+		const char *k = known[i].name;
+		size_t n = strlen(k);
+
+		if (n + allowed < len || len + allowed < n || (outside && !is_special(k)))
+			continue;
+		if (strcasecmp(name, k) == 0)
+			return k;
+		if (letters_apart(name, k) > allowed)
+			continue;
+		d = str_distance(name, k);
+		if (d < best) {
+			best = d;
+			found = k;
+		}
+	}
+	return found;
+}
 
 /* Whose names begin so; `closed`: all of them are in the list, so an unknown one is remarkable. */
 static const struct { const char *prefix; bool closed; } families[] = {
@@ -54,23 +149,214 @@ static bool is_elsewhere(const char *name)
 	return false;
 }
 
-void variables_add(struct variables *v, struct pool *pool, const struct var_finding *f)
-{
-	struct var_finding *bigger;
-	size_t n = v->n_findings;
+/* ---- values -------------------------------------------------------------------------------------------------- */
 
-	if (n >= FINDINGS_MAX)
-		return;
-	if ((n & (n - 1)) == 0) {
-		bigger = pool_alloc(pool, (n ? n * 2 : 1) * sizeof(*bigger));
-		if (n)
-			memcpy(bigger, v->finding, n * sizeof(*bigger));
-		v->finding = bigger;
-	}
-	v->finding[v->n_findings++] = *f;
+/* Not empty, 0, false, no or off. */
+static bool value_is_on(const char *value)
+{
+	static const char *const off[] = {"", "0", "false", "no", "off", "n", "f"};
+
+	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
+		if (strcasecmp(value, off[i]) == 0)
+			return false;
+	return true;
 }
 
-/* ---- which are set -------------------------------------------------------------------------------------------- */
+/* Is the word of `len` bytes one of "a|b|c", in any case? */
+static bool is_one_of(const char *word, size_t len, const char *allowed)
+{
+	size_t n;
+
+	for (;; allowed += n + 1) {
+		n = strcspn(allowed, "|");
+		if (n == len && strncasecmp(word, allowed, n) == 0)
+			return true;
+		if (!allowed[n])
+			return false;
+	}
+}
+
+static const char *check_int(struct pool *pool, const char *value, const char *range)
+{
+	long long low, high, n;
+	char *end;
+
+	if (sscanf(range, "%lld..%lld", &low, &high) != 2)
+		return NULL;
+	errno = 0;
+	n = strtoll(value, &end, 10);
+	if (end == value || *end)
+		return pool_printf(pool, "'%.80s' is not a whole number", value);
+	if (errno || n < low || n > high)
+		return pool_printf(pool, "%.40s is not between %lld and %lld", value, low, high);
+	return NULL;
+}
+
+static const char *check_number(struct pool *pool, const char *value, const char *range)
+{
+	long long low, high;
+	double n;
+	char *end;
+
+	if (sscanf(range, "%lld..%lld", &low, &high) != 2)
+		return NULL;
+	n = strtod(value, &end);
+	if (end == value || *end || n != n)
+		return pool_printf(pool, "'%.80s' is not a number", value);
+	if (n < (double)low || n > (double)high)
+		return pool_printf(pool, "%.40s is not between %lld and %lld", value, low, high);
+	return NULL;
+}
+
+static const char *with_spaces(struct pool *pool, const char *allowed)
+{
+	char *copy = pool_strdup(pool, allowed);
+
+	for (char *s = copy; *s; s++)
+		if (*s == '|')
+			*s = ' ';
+	return copy;
+}
+
+static const char *check_word(struct pool *pool, const char *value, const char *allowed)
+{
+	if (is_one_of(value, strlen(value), allowed))
+		return NULL;
+	return pool_printf(pool, "'%.80s' is none of: %s", value, with_spaces(pool, allowed));
+}
+
+static const char *check_list(struct pool *pool, const char *value, const char *allowed)
+{
+	size_t n;
+
+	for (;; value += n + 1) {
+		while (*value == ' ')
+			value++;
+		n = strcspn(value, ",");
+		if (!is_one_of(value, n, allowed))
+			return pool_printf(pool, "'%.*s' is none of: %s", (int)(n < 80 ? n : 80), value, with_spaces(pool, allowed));
+		if (!value[n])
+			return NULL;
+	}
+}
+
+/* "^Tree,Ring"; "allreduce:tree;..." is a language of its own */
+static const char *check_algo(struct pool *pool, const char *value, const char *allowed)
+{
+	if (strpbrk(value, ":;"))
+		return NULL;
+	return check_list(pool, value + (*value == '^'), allowed);
+}
+
+static const char *check_level(struct pool *pool, const char *value)
+{
+	if (*value && value[strspn(value, "0123456789")] == '\0')
+		return NULL;	/* the old numbers */
+	return check_word(pool, value, "LOC|NVL|NVB|C2C|PIX|PXB|P2C|PXN|PHB|NODE|SYS");
+}
+
+/* "8.0;9.0a+PTX", "Ampere Hopper", "All" */
+static const char *check_archs(struct pool *pool, const char *value)
+{
+	static const char names[] = "All|Common|Kepler|Kepler+Tesla|Kepler+Tegra|Maxwell|Maxwell+Tegra|Pascal|Volta|Turing|Ampere|Ada|Hopper|"
+				    "Blackwell|Blackwell+Tegra";
+	size_t n, digits;
+
+	for (; *value; value += n) {
+		value += strspn(value, " ;");
+		n = strcspn(value, " ;");
+		if (n == 0 || is_one_of(value, n, names) || is_one_of(value, n, "Hopper+PTX|Ampere+PTX|Ada+PTX|Blackwell+PTX|Turing+PTX|Volta+PTX"))
+			continue;
+		digits = strspn(value, "0123456789");
+		if (digits && digits < 3 && value[digits] == '.' && isdigit((unsigned char)value[digits + 1])) {
+			digits += 2;
+			digits += value[digits] == 'a' || value[digits] == 'f';
+			if (digits == n || (n == digits + 4 && strncmp(value + digits, "+PTX", 4) == 0))
+				continue;
+		}
+		return pool_printf(pool, "'%.*s' is not an architecture (8.0, 9.0a, 12.0+PTX): PyTorch refuses it when an extension is built",
+				   (int)(n < 60 ? n : 60), value);
+	}
+	return NULL;
+}
+
+/* ":4096:8", ":16:8:4096:2" or "0:0" */
+static const char *check_workspace(struct pool *pool, const char *value)
+{
+	const char *s = value;
+	int pairs = 0;
+	size_t n;
+
+	if (strcmp(value, "0:0") == 0)
+		return NULL;
+	for (; *s == ':'; pairs++)
+		for (int k = 0; k < 2; k++) {
+			n = *s == ':' ? strspn(s + 1, "0123456789") : 0;
+			if (n == 0 || n > 9)
+				goto bad;
+			s += 1 + n;
+		}
+	if (pairs && !*s)
+		return NULL;
+bad:
+	return pool_printf(pool, "'%.80s' is not of the form :4096:8 or :16:8", value);
+}
+
+static const char *check_alloc(struct pool *pool, const struct variable *v)
+{
+	struct alloc_conf c;
+
+	alloc_conf_parse(&c, pool, v->name, v->value);
+	for (int i = 0; i < c.n; i++)
+		if (c.item[i].mistake && c.item[i].fatal)
+			return pool_printf(pool, "%s: %s", c.item[i].key, c.item[i].mistake);
+	return c.mistake;
+}
+
+static const char *value_check(struct pool *pool, const struct known_variable *k, const struct variable *v)
+{
+	switch (k->kind) {
+	case VALUE_TEXT:
+		return NULL;
+	case VALUE_INT:
+		return check_int(pool, v->value, k->allowed);
+	case VALUE_NUMBER:
+		return check_number(pool, v->value, k->allowed);
+	case VALUE_WORD:
+		return check_word(pool, v->value, k->allowed);
+	case VALUE_LIST:
+		return check_list(pool, v->value, k->allowed);
+	case VALUE_ALGO:
+		return check_algo(pool, v->value, k->allowed);
+	case VALUE_LEVEL:
+		return check_level(pool, v->value);
+	case VALUE_ARCHS:
+		return check_archs(pool, v->value);
+	case VALUE_ALLOC:
+		return check_alloc(pool, v);
+	case VALUE_WORKSPACE:
+		return check_workspace(pool, v->value);
+	}
+	return NULL;
+}
+
+/* What is wrong with the value; NULL when it is fine. The pool owns the text. */
+static const char *value_mistake(struct pool *pool, const struct known_variable *k, const struct variable *v)
+{
+	const char *mistake;
+	size_t n = strlen(v->value);
+
+	if (v->odd && k->kind != VALUE_TEXT)
+		return pool_printf(pool, "the value has %zu bytes, or bytes that are no text", v->length);
+	if (n == 0)
+		return NULL;	/* everybody takes an empty value for "not set", or says so elsewhere */
+	mistake = value_check(pool, k, v);
+	if (mistake && n > 1 && (*v->value == '"' || *v->value == '\'') && v->value[n - 1] == *v->value)
+		return pool_printf(pool, "the quotation marks are part of the value %.80s", v->value);
+	return mistake;
+}
+
+/* ---- which are set ------------------------------------------------------------------------------------------- */
 
 static const char *clean_value(struct pool *pool, const char *value, size_t len, bool *odd)
 {
@@ -93,7 +379,7 @@ static const char *clean_value(struct pool *pool, const char *value, size_t len,
 	return copy;
 }
 
-static bool has(const struct variables *v, const char *name, size_t n)
+static bool is_taken(const struct variables *v, const char *name, size_t n)
 {
 	for (size_t i = 0; i < v->n_set; i++)
 		if (strncmp(v->set[i].name, name, n) == 0 && !v->set[i].name[n])
@@ -101,7 +387,7 @@ static bool has(const struct variables *v, const char *name, size_t n)
 	return false;
 }
 
-static void take(struct variables *v, struct pool *pool, const char *entry, size_t *outside)
+static void variable_take(struct variables *v, struct pool *pool, const char *entry, size_t *outside)
 {
 	const char *eq = strchr(entry, '=');
 	const struct known_variable *k;
@@ -116,7 +402,7 @@ static void take(struct variables *v, struct pool *pool, const char *entry, size
 	k = known_variable(name);
 	if (!k && family_of(name) < 0 && (++*outside > OUTSIDE_MAX || !known_nearest(name, true)))
 		return;
-	if (has(v, name, n))
+	if (is_taken(v, name, n))
 		return;
 	if (v->n_set == VARIABLES_MAX) {
 		v->left_out = true;
@@ -130,9 +416,25 @@ static void take(struct variables *v, struct pool *pool, const char *entry, size
 	one->reader = k ? k->reader : NULL;
 }
 
-/* ---- what is wrong with one ------------------------------------------------------------------------------------- */
+/* ---- what is wrong with one ---------------------------------------------------------------------------------- */
 
-static bool applies(const struct known_variable *k, const char *value)
+static void finding_add(struct variables *v, struct pool *pool, const struct var_finding *f)
+{
+	struct var_finding *bigger;
+	size_t n = v->n_findings;
+
+	if (n >= FINDINGS_MAX)
+		return;
+	if ((n & (n - 1)) == 0) {
+		bigger = pool_alloc(pool, (n ? n * 2 : 1) * sizeof(*bigger));
+		if (n)
+			memcpy(bigger, v->finding, n * sizeof(*bigger));
+		v->finding = bigger;
+	}
+	v->finding[v->n_findings++] = *f;
+}
+
+static bool known_applies(const struct known_variable *k, const char *value)
 {
 	if (!k->text[0] || !value[0])
 		return false;
@@ -153,13 +455,13 @@ static void judge_known(struct variables *v, struct pool *pool, const struct var
 	f.text = value_mistake(pool, k, one);
 	if (f.text) {
 		f.kind = VAR_BAD_VALUE;
-		variables_add(v, pool, &f);
-	} else if (k->level != LEVEL_FINE && applies(k, one->value)) {
+		finding_add(v, pool, &f);
+	} else if (k->level != LEVEL_FINE && known_applies(k, one->value)) {
 		f.kind = kinds[k->level];
 		f.text = k->text;
 		if (f.kind == VAR_NOTE)
 			f.advice = NULL;
-		variables_add(v, pool, &f);
+		finding_add(v, pool, &f);
 	}
 }
 
@@ -179,7 +481,7 @@ static void judge_unknown(struct variables *v, struct pool *pool, const struct v
 	} else {
 		return;
 	}
-	variables_add(v, pool, &f);
+	finding_add(v, pool, &f);
 }
 
 /* CUDA_VISIBLE_DEVICES without the GPUs: what no machine could make sense of. */
@@ -205,15 +507,159 @@ static void judge_visible(struct variables *v, struct pool *pool)
 	} else {
 		return;
 	}
-	variables_add(v, pool, &f);
+	finding_add(v, pool, &f);
 }
 
-static int by_name(const void *a, const void *b)
+/* ---- what does not fit together ------------------------------------------------------------------------------ */
+
+static void contradict(struct variables *v, struct pool *pool, enum var_kind kind, const char *name, const char *other, const char *text)
+{
+	struct var_finding f = {.kind = kind, .name = name, .other = other, .text = text, .advice = pool_printf(pool, "unset %s", name)};
+
+	finding_add(v, pool, &f);
+}
+
+static bool is_on(const struct variables *v, const char *name)
+{
+	const char *value = variables_get(v, name);
+
+	return value && value_is_on(value);
+}
+
+static bool is_set(const struct variables *v, const char *name)
+{
+	const char *value = variables_get(v, name);
+
+	return value && *value;
+}
+
+/* What makes another variable pointless. */
+static void look_at_pointless(struct variables *v, struct pool *pool)
+{
+	static const struct { const char *on, *other, *text; } pairs[] = {
+		{"PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_ALLOC_CONF", "without the cache its settings have no effect"},
+		{"PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_CUDA_ALLOC_CONF", "without the cache its settings have no effect"},
+		{"CUDA_CACHE_DISABLE", "CUDA_CACHE_PATH", "the cache is switched off, so its place does not matter"},
+		{"CUDA_CACHE_DISABLE", "CUDA_CACHE_MAXSIZE", "the cache is switched off, so its size does not matter"},
+		{"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "direct access between GPUs is switched off, so its level does not matter"},
+		{"NCCL_IB_DISABLE", "NCCL_IB_HCA", "InfiniBand is switched off, so the adapter does not matter"},
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		if (is_on(v, pairs[i].on) && is_set(v, pairs[i].other))
+			contradict(v, pool, VAR_CONTRADICTS, pairs[i].on, pairs[i].other, pairs[i].text);
+	if (is_set(v, "NCCL_DEBUG_SUBSYS") && !is_set(v, "NCCL_DEBUG"))
+		contradict(v, pool, VAR_CONTRADICTS, "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG", "without NCCL_DEBUG it has no effect");
+}
+
+static void look_at_jit(struct variables *v, struct pool *pool)
+{
+	static const char *const force[] = {"CUDA_FORCE_PTX_JIT", "CUDA_FORCE_JIT"};
+	static const char *const disable[] = {"CUDA_DISABLE_PTX_JIT", "CUDA_DISABLE_JIT"};
+
+	for (int i = 0; i < 2; i++)
+		for (int k = 0; k < 2; k++)
+			if (is_on(v, force[i]) && is_on(v, disable[k]))
+				contradict(v, pool, VAR_CONTRADICTS, disable[k], force[i],
+					   "one wants PTX only, the other forbids it: no kernel can be loaded");
+}
+
+static void look_at_allocator(struct variables *v, struct pool *pool)
+{
+	const char *new = variables_get(v, "PYTORCH_ALLOC_CONF"), *old = variables_get(v, "PYTORCH_CUDA_ALLOC_CONF");
+
+	if (new && old && *new && *old && strcmp(new, old) != 0)
+		contradict(v, pool, VAR_CONTRADICTS, "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",
+			   "both are set and differ: older releases of PyTorch read the first, newer ones the second");
+}
+
+static void look_at_ranks(struct variables *v, struct pool *pool, const char *rank, const char *size)
+{
+	const char *r = variables_get(v, rank), *n = variables_get(v, size);
+	uint64_t a, b;
+
+	if (r && n && str_u64(r, &a) && str_u64(n, &b) && a >= b)
+		contradict(v, pool, VAR_CONTRADICTS, rank, size,
+			   pool_printf(pool, "%s is %.20s, but there are %.20s of them, counted from 0", rank, r, n));
+}
+
+static int items_of(const char *list)
+{
+	int n = *list != '\0';
+
+	for (; *list; list++)
+		n += *list == ',';
+	return n;
+}
+
+/* NVIDIA_VISIBLE_DEVICES says which GPUs the container has; inside they are counted from 0 again. */
+static void look_at_visible(struct variables *v, struct pool *pool)
+{
+	const char *cuda = variables_get(v, "CUDA_VISIBLE_DEVICES"), *nvidia = variables_get(v, "NVIDIA_VISIBLE_DEVICES");
+	const char *text = NULL;
+	struct visible seen;
+	int n;
+
+	if (!cuda || !*cuda || !nvidia)
+		return;
+	visible_parse(&seen, pool, cuda, NULL, -1);
+	if (seen.n <= 0 || seen.gpu[0] < 0)
+		return;
+	n = items_of(nvidia);
+	if (strcmp(nvidia, "none") == 0)
+		text = "the container was started without a GPU, but CUDA_VISIBLE_DEVICES names one";
+	else if (*nvidia && strcmp(nvidia, "all") != 0 && strcmp(nvidia, "void") != 0)
+		for (int i = 0; i < seen.n && !text; i++)
+			if (seen.gpu[i] >= n)
+				text = pool_printf(pool, "in a container that has %d GPU%s they are counted from 0 again: there is no GPU %d", n, n == 1 ? "" : "s",
+						   seen.gpu[i]);
+	if (text)
+		contradict(v, pool, VAR_CONTRADICTS, "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", text);
+}
+
+static bool list_names(const char *list, const char *word)
+{
+	size_t n = strlen(word), len;
+
+	for (;; list += len + 1) {
+		len = strcspn(list, ",");
+		if (len == n && strncmp(list, word, n) == 0)
+			return true;
+		if (!list[len])
+			return false;
+	}
+}
+
+static void look_at_pairs(struct variables *v, struct pool *pool)
+{
+	const char *home = variables_get(v, "CUDA_HOME"), *path = variables_get(v, "CUDA_PATH");
+	const char *capabilities = variables_get(v, "NVIDIA_DRIVER_CAPABILITIES");
+
+	look_at_pointless(v, pool);
+	look_at_jit(v, pool);
+	look_at_allocator(v, pool);
+	look_at_ranks(v, pool, "RANK", "WORLD_SIZE");
+	look_at_ranks(v, pool, "LOCAL_RANK", "LOCAL_WORLD_SIZE");
+	look_at_visible(v, pool);
+	if (home && path && *home && *path && strcmp(home, path) != 0)
+		contradict(v, pool, VAR_CONTRADICTS, "CUDA_PATH", "CUDA_HOME",
+			   "they name different toolkits: PyTorch takes CUDA_HOME, others take CUDA_PATH");
+	if (is_on(v, "NCCL_P2P_DISABLE") && is_on(v, "NCCL_SHM_DISABLE"))
+		contradict(v, pool, VAR_DANGEROUS, "NCCL_SHM_DISABLE", "NCCL_P2P_DISABLE",
+			   "both ways within a machine are switched off: all traffic takes network sockets");
+	if (capabilities && *capabilities && !list_names(capabilities, "all") && !list_names(capabilities, "compute"))
+		contradict(v, pool, VAR_BAD_VALUE, "NVIDIA_DRIVER_CAPABILITIES", NULL,
+			   "without 'compute' the container gets no libcuda: CUDA cannot be used");
+}
+
+/* ---- all of them --------------------------------------------------------------------------------------------- */
+
+static int variable_by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct variable *)a)->name, ((const struct variable *)b)->name);
 }
 
-static int gravest_first(const void *a, const void *b)
+static int finding_gravest_first(const void *a, const void *b)
 {
 	const struct var_finding *x = a, *y = b;
 
@@ -229,8 +675,8 @@ void variables_judge(struct variables *v, struct pool *pool, const char *const *
 		return;
 	v->set = pool_alloc(pool, VARIABLES_MAX * sizeof(*v->set));
 	for (size_t i = 0; env[i]; i++)
-		take(v, pool, env[i], &outside);
-	qsort(v->set, v->n_set, sizeof(*v->set), by_name);
+		variable_take(v, pool, env[i], &outside);
+	qsort(v->set, v->n_set, sizeof(*v->set), variable_by_name);
 	for (size_t i = 0; i < v->n_set; i++) {
 		const struct known_variable *k = known_variable(v->set[i].name);
 
@@ -240,9 +686,9 @@ void variables_judge(struct variables *v, struct pool *pool, const char *const *
 			judge_unknown(v, pool, &v->set[i]);
 	}
 	judge_visible(v, pool);
-	variables_look_at_pairs(v, pool);
+	look_at_pairs(v, pool);
 	if (v->n_findings)
-		qsort(v->finding, v->n_findings, sizeof(*v->finding), gravest_first);
+		qsort(v->finding, v->n_findings, sizeof(*v->finding), finding_gravest_first);
 }
 
 const struct variable *variables_find(const struct variables *v, const char *name)
@@ -267,7 +713,17 @@ const char *variables_kind_id(enum var_kind kind)
 	return id[kind];
 }
 
-/* ---- of another process ------------------------------------------------------------------------------------------ */
+/* ---- a plain environment -------------------------------------------------------------------------------------- */
+
+const char *environ_get(const char *const *env, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; env && *env; env++)
+		if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+			return (*env)[n + 1] ? *env + n + 1 : NULL;
+	return NULL;
+}
 
 const char *const *variables_read(struct pool *pool, const char *root, int pid)
 {

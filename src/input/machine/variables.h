@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "base/pool.h"
 
 #define VARIABLES_MAX	512		/* that are of interest; the rest is left out, and `left_out` says so */
@@ -58,14 +56,12 @@ void variables_judge(struct variables *v, struct pool *pool, const char *const *
 /* The environment of a process (0: this one) from `root`/proc: owned by the pool, NULL when it cannot be read. */
 const char *const *variables_read(struct pool *pool, const char *root, int pid);
 
+/* The value of a variable in such a list; NULL: not set, or empty. */
+const char *environ_get(const char *const *env, const char *name);
+
 const struct variable *variables_find(const struct variables *v, const char *name);
 const char *variables_get(const struct variables *v, const char *name);	/* NULL: not set */
 const char *variables_kind_id(enum var_kind kind);	/* "bad-value" */
-
-/* The bundle: {"NAME": "value"} of those of interest. Judged anew when it is read: variables_from_json gives the list for
- * variables_judge, owned by the pool; NULL when it is not an object. */
-json_t *variables_to_json(const struct variables *v);
-const char *const *variables_from_json(struct pool *pool, const json_t *o);
 
 /* ---- CUDA_VISIBLE_DEVICES -------------------------------------------------------------------------- */
 

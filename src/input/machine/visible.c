@@ -49,7 +49,7 @@ static enum visible_end find_number(const char *text, int n_gpus, int *found)
 	return VISIBLE_END;
 }
 
-static enum visible_end matched(int matches)
+static enum visible_end visible_matched(int matches)
 {
 	return matches == 0 ? VISIBLE_NO_SUCH_GPU : matches > 1 ? VISIBLE_AMBIGUOUS : VISIBLE_END;
 }
@@ -70,7 +70,7 @@ static enum visible_end find_uuid(const char *text, const struct visible_gpu *gp
 			*found = i;
 		}
 	}
-	return matched(matches);
+	return visible_matched(matches);
 }
 
 static bool is_mig(const struct visible_gpu *g, const char *text)
@@ -101,7 +101,7 @@ static enum visible_end find_mig(const char *text, const struct visible_gpu *gpu
 	}
 	if (n_gpus < 0 || (!known && matches == 0))
 		return VISIBLE_END;	/* whether there are any is not known */
-	return matched(matches);
+	return visible_matched(matches);
 }
 
 enum { NUMBERS, UUIDS, MIGS };
@@ -111,7 +111,7 @@ static int form_of(const char *text)
 	return str_starts(text, "MIG-") ? MIGS : str_starts(text, "GPU-") ? UUIDS : NUMBERS;
 }
 
-static bool seen_before(const struct visible *v, const struct entry *e, int found, char seen[][128])
+static bool visible_seen_before(const struct visible *v, const struct entry *e, int found, char seen[][128])
 {
 	for (int i = 0; i < v->n; i++)
 		if ((found >= 0 && v->gpu[i] == found) || (found < 0 && strcasecmp(seen[i], e->text) == 0))
@@ -119,7 +119,7 @@ static bool seen_before(const struct visible *v, const struct entry *e, int foun
 	return false;
 }
 
-static void stop(struct visible *v, struct pool *pool, enum visible_end why, const struct entry *e)
+static void visible_stop(struct visible *v, struct pool *pool, enum visible_end why, const struct entry *e)
 {
 	char *text;
 
@@ -132,7 +132,7 @@ static void stop(struct visible *v, struct pool *pool, enum visible_end why, con
 }
 
 /* One entry; false when the list ends here. */
-static bool take(struct visible *v, struct pool *pool, const struct entry *e, int first, const struct visible_gpu *gpu, int n_gpus,
+static bool visible_take(struct visible *v, struct pool *pool, const struct entry *e, int first, const struct visible_gpu *gpu, int n_gpus,
 		 char seen[][128])
 {
 	int form = form_of(e->text), found = -1;
@@ -146,14 +146,14 @@ static bool take(struct visible *v, struct pool *pool, const struct entry *e, in
 		end = find_mig(e->text, gpu, n_gpus, &found);
 	else
 		end = form == UUIDS ? find_uuid(e->text, gpu, n_gpus, &found) : find_number(e->text, n_gpus, &found);
-	if (end == VISIBLE_END && form != MIGS && seen_before(v, e, found, seen))
+	if (end == VISIBLE_END && form != MIGS && visible_seen_before(v, e, found, seen))
 		end = VISIBLE_TWICE;
 	if (end == VISIBLE_END && form == MIGS && v->n > 0)
 		end = VISIBLE_MIG_SECOND;
 	if (end == VISIBLE_END && v->n == VISIBLE_MAX)
 		end = VISIBLE_NO_SUCH_GPU;
 	if (end != VISIBLE_END) {
-		stop(v, pool, end, e);
+		visible_stop(v, pool, end, e);
 		return false;
 	}
 	memcpy(seen[v->n], e->text, sizeof(e->text));
@@ -186,7 +186,7 @@ void visible_parse(struct visible *out, struct pool *pool, const char *value, co
 		if (first < 0)
 			first = form_of(e.text);
 		if (going)
-			going = take(out, pool, &e, first, gpu, n_gpus, seen);
+			going = visible_take(out, pool, &e, first, gpu, n_gpus, seen);
 	}
 }
 

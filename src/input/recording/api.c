@@ -21,7 +21,7 @@ static const struct api_row rows[] = {
 #undef CU_OWN
 };
 
-static const struct api_row *find(uint32_t api)
+static const struct api_row *api_find(uint32_t api)
 {
 	static const struct api_row none = {"", "", ""};
 
@@ -32,17 +32,17 @@ static const struct api_row *find(uint32_t api)
 
 const char *api_name(uint32_t api)
 {
-	return find(api)->name;
+	return api_find(api)->name;
 }
 
 const char *api_class(uint32_t api)
 {
-	return find(api)->class;
+	return api_find(api)->class;
 }
 
 const char *api_args(uint32_t api)
 {
-	return find(api)->args;
+	return api_find(api)->args;
 }
 
 const char *reason_text(uint32_t reason)

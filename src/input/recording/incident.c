@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "case/process.h"
 #include "case/message.h"
 #include "compat/cuda_errors.h"
 #include "input/recording/place.h"
@@ -297,4 +298,55 @@ struct incident *incidents_fatal(struct incidents *all, struct trace *t, int sig
 	if (!i)
 		i = &all->list[all->n++];	/* collect left room for it */
 	return join_exception(all, i, t);
+}
+
+/* --- what ended a process ----------------------------------------------------------------------- */
+
+static bool speaks_of_gpus(const char *text)
+{
+	return text && (message_is_cuda(text) || strstr(text, "cuda") || strstr(text, "CUDA") || strstr(text, "GPU"));
+}
+
+/* The words of the exception that ended it, or the line that raised it; or nothing is known of why it ended. */
+static bool ended_for_lack_of_cuda(const struct incidents *all, const struct trace *t, struct pool *pool)
+{
+	const struct cw_failure *e = all->n_python ? all->python[0] : NULL;
+	struct place p;
+
+	if (!e || speaks_of_gpus(e->text))
+		return true;
+	return e->stack && place_of_stack(t, e->stack, &p) && speaks_of_gpus(place_source(&p, trace_header(t)->cwd, pool));
+}
+
+/* CUDA did not start, the program asked for it and ended badly: that is no failure that it handled. */
+static struct incident *no_cuda_at_start(struct incidents *all, const struct trace *t, struct pool *pool)
+{
+	static const uint32_t codes[] = {34, 35, 100, 802, 803, 804, 805, 806, 807, 999};
+	const struct cw_header *h = trace_header(t);
+
+	if (h->device_count != CW_UNKNOWN && h->device_count != 0)
+		return NULL;
+	for (size_t k = 0; k < all->n; k++)
+		for (size_t c = 0; c < sizeof(codes) / sizeof(codes[0]); c++)
+			if (all->list[k].code == codes[c] && !all->list[k].sticky)
+				return ended_for_lack_of_cuda(all, t, pool) ? &all->list[k] : NULL;
+	return NULL;
+}
+
+static bool ended_well(const struct process_end *end)
+{
+	return end->status_known && end->exit == 0 && !end->signal;
+}
+
+struct incident *incidents_that_ended(struct incidents *all, struct trace *t, const struct process_end *end, struct pool *pool)
+{
+	struct incident *hang = incidents_hang(all, t, pool), *fatal, *start;
+
+	if (ended_well(end))
+		return NULL;
+	fatal = hang ? hang : incidents_fatal(all, t, end->status_known ? end->signal : 0);
+	if (end->signal || !end->status_known || (fatal && !fatal->python_only))
+		return fatal;
+	start = no_cuda_at_start(all, t, pool);
+	return start ? start : fatal;
 }

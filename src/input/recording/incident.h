@@ -55,6 +55,10 @@ struct incident *incidents_fatal(struct incidents *all, struct trace *t, int sig
  * failed before. */
 struct incident *incidents_hang(struct incidents *all, const struct trace *t, struct pool *pool);
 
+/* The one that ended a process which ended so, a wait or a CUDA that did not start among them; NULL when none did. */
+struct process_end;
+struct incident *incidents_that_ended(struct incidents *all, struct trace *t, const struct process_end *end, struct pool *pool);
+
 /* Where an incident happened. `place.file` NULL = not known. */
 struct scene {
 	struct place where;
@@ -69,10 +73,6 @@ void incident_scene(const struct incident *i, struct trace *t, struct scene *s);
 /* The same of the launch of a kernel that failed later; `noticed` stays. */
 struct cw_launch;
 void launch_scene(const struct cw_launch *l, struct trace *t, struct scene *s);
-
-/* Everything that can be said about it. `f` is initialised by the caller. */
-void facts_of_incident(struct casefile *f, const struct incident *i, struct trace *t,
-		       const struct scene *s);
 
 /* Can hardware be the reason for this CUDA error? Otherwise nobody needs to look into the log. */
 bool xid_matters(uint32_t code);

@@ -1,20 +1,523 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Adds up the memory of a device at one moment (see ledger.h).
- *
- * Every figure has one source: the card's total and what is free come from cuMemGetInfo, PyTorch's sums from its own
- * allocator, the rest from the table of the driver's allocations. What they leave is a part of its own, so that the
- * parts always add up to the total.
+ * Who holds the memory of a device at one moment (see case/ledger.h).
  */
-#include "case/ledger.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "case/ledger.h"
 #include "input/recording/history.h"
-#include "input/recording/ledger_priv.h"
+#include "input/recording/kinds.h"
+#include "input/recording/trace.h"
 #include "input/recording/trace_memory.h"
+#include "probe/usage.h"
+
+/* Adds to the line of the same part, kind and place, or begins one. */
+struct lines {
+	struct ledger_line *list;
+	size_t n, cap;
+	struct map map;			/* of `list`, but for other processes: each is a line of its own */
+};
+	/* same place: one line; biggest first. Nothing can be added then. */
+
+/* In a container the only process on the GPU that cannot be resolved is this one; of several it can be any. */
+static const struct gpu_holder *find_own(const struct gpu_state *g, uint32_t pid)
+{
+	const struct gpu_holder *stranger = NULL;
+	size_t strangers = 0;
+
+	for (size_t i = 0; i < g->n; i++) {
+		const struct gpu_holder *h = &g->holder[i];
+
+		if (h->state == HOLDER_OUTSIDE || h->state == HOLDER_UNKNOWN) {
+			stranger = h;
+			strangers++;
+		} else if (h->pid == pid) {
+			return h;
+		}
+	}
+	return strangers == 1 ? stranger : NULL;
+}
+
+static bool all_known(const struct gpu_state *g)
+{
+	if (!g->holders_known)
+		return false;
+	for (size_t i = 0; i < g->n; i++)
+		if (g->holder[i].bytes == USAGE_UNKNOWN)
+			return false;
+	return true;
+}
+
+void ledger_seen_from(struct ledger_seen *s, const struct gpu_usage *usage, const struct cw_device *d, uint32_t pid,
+		      struct pool *pool)
+{
+	const struct gpu_state *g = usage ? usage_find(usage, d->uuid) : NULL;
+	const struct gpu_holder *own = g && all_known(g) ? find_own(g, pid) : NULL;
+	struct ledger_holder *list;
+
+	*s = (struct ledger_seen){ .known = own != NULL };
+	if (!own)
+		return;
+	s->holder = list = pool_alloc(pool, (g->n + 1) * sizeof(*list));
+	for (size_t i = 0; i < g->n; i++) {
+		const struct gpu_holder *h = &g->holder[i];
+
+		if (h == own || (h->pid == own->pid && h->state == own->state))
+			s->own += h->bytes;
+		else
+			list[s->n++] = (struct ledger_holder){ h->state == HOLDER_OUTSIDE ? 0 : h->pid,
+							       pool_strdup(pool, h->command), h->bytes };
+	}
+}
+
+static void add_to(struct ledger_line *to, const struct ledger_line *one)
+{
+	to->bytes += one->bytes;
+	to->count += one->count;
+	to->made += one->made;
+	to->made_bytes += one->made_bytes;
+	to->first_ticks = one->first_ticks < to->first_ticks ? one->first_ticks : to->first_ticks;
+	to->last_ticks = one->last_ticks > to->last_ticks ? one->last_ticks : to->last_ticks;
+}
+
+/* By where it was asked for: a stack has one place, a place may have several stacks. */
+static bool ledger_line_same(const void *list, uint32_t i, const void *key)
+{
+	const struct ledger_line *x = (const struct ledger_line *)list + i, *y = key;
+
+	return x->part == y->part && x->kind == y->kind && x->place.stack == y->place.stack && x->library == y->library;
+}
+
+static void lines_add(struct lines *l, const struct ledger_line *one)
+{
+	uint64_t key = ((uint64_t)one->place.stack << 8 | (uint64_t)one->part << 4 | one->kind) ^ (uintptr_t)one->library;
+	uint32_t n = (uint32_t)l->n, i = one->pid ? n : map_put(&l->map, map_hash(key), ledger_line_same, l->list, one, n);
+
+	if (i != n) {
+		add_to(&l->list[i], one);
+		return;
+	}
+	l->list = xgrow(l->list, l->n, &l->cap, sizeof(*l->list));
+	l->list[l->n++] = *one;
+}
+
+static int compare_text(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int same_owner(const struct ledger_line *x, const struct ledger_line *y)
+{
+	int c = (int)x->part - (int)y->part;
+
+	c = c ? c : (int)x->kind - (int)y->kind;
+	c = c ? c : compare_text(x->place.file, y->place.file);
+	c = c ? c : (x->place.line > y->place.line) - (x->place.line < y->place.line);
+	c = c ? c : compare_text(x->library, y->library);
+	return c ? c : (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static int by_owner(const void *a, const void *b)
+{
+	return same_owner(a, b);
+}
+
+static int line_by_bytes(const void *a, const void *b)
+{
+	const struct ledger_line *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return same_owner(x, y);
+}
+
+static void lines_join(struct lines *l)
+{
+	size_t n = 0;
+
+	map_release(&l->map);
+	if (!l->n)
+		return;
+	qsort(l->list, l->n, sizeof(*l->list), by_owner);
+	for (size_t i = 0; i < l->n; i++) {
+		struct ledger_line one = l->list[i], *to = n ? &l->list[n - 1] : NULL;
+
+		if (!to || same_owner(to, &one) || one.pid || one.part == PART_PROCESSES) {
+			l->list[n++] = one;
+			continue;
+		}
+		add_to(to, &one);
+	}
+	l->n = n;
+	qsort(l->list, l->n, sizeof(*l->list), line_by_bytes);
+}
+
+static bool counts(const struct piece *p, int device)
+{
+	return (p->device == device || p->device < 0) &&
+	       (p->kind == CW_MEM_DEVICE || p->kind == CW_MEM_ASYNC || p->kind == CW_MEM_VMM);
+}
+
+static struct ledger_line line_of_piece(const struct piece *p, const struct about *a)
+{
+	return (struct ledger_line){ .place = a->place, .bytes = p->size, .count = 1, .first_ticks = p->ticks,
+				     .last_ticks = p->ticks };
+}
+
+static void pieces_add_tensors(struct lines *to, const struct moment *m, struct kinds *k)
+{
+	for (size_t i = 0; i < m->torch.n; i++) {
+		const struct piece *p = &m->torch.list[i];
+		struct ledger_line one = line_of_piece(p, kinds_about(k, p));
+
+		one.part = PART_TENSORS;
+		one.kind = kinds_of(k, p);
+		lines_add(to, &one);
+	}
+}
+
+/* libcublas.so.13; of a Python extension the module: cupy_backends/cuda/api/runtime. */
+static const char *library_shown(const char *path, struct pool *pool)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *tag = strstr(base, ".cpython-"), *packages = strstr(path, "-packages/");
+
+	tag = tag ? tag : strstr(base, ".abi3.so");
+	if (!path[0] || !tag)
+		return path[0] ? base : NULL;
+	path = packages ? packages + strlen("-packages/") : base;
+	return pool_copy(pool, path, (size_t)(tag - path));
+}
+
+static const char *library_of(struct kinds *k, const struct piece *p, const struct about *a, struct pool *pool)
+{
+	uint32_t off = p->library ? p->library : a->asked ? a->asked->library : 0;
+
+	if (off != k->library)
+		k->library_name = library_shown(trace_string(k->trace, off), pool);
+	k->library = off;
+	return k->library_name;
+}
+
+static void pieces_add_libraries(struct lines *to, const struct moment *m, struct kinds *k, struct pool *pool)
+{
+	for (size_t i = 0; i < m->driver.n; i++) {
+		const struct piece *p = &m->driver.list[i];
+		struct ledger_line one;
+
+		if (p->segment || !counts(p, m->device))
+			continue;
+		one = line_of_piece(p, kinds_about(k, p));
+		one.part = PART_LIBRARIES;
+		one.library = library_of(k, p, kinds_about(k, p), pool);
+		lines_add(to, &one);
+	}
+}
+
+static uint64_t pieces_driver_sum(const struct moment *m)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < m->driver.n; i++)
+		sum += counts(&m->driver.list[i], m->device) ? m->driver.list[i].size : 0;
+	return sum;
+}
+
+static uint64_t pieces_host_sum(const struct moment *m)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < m->driver.n; i++)
+		sum += m->driver.list[i].kind == CW_MEM_PINNED || m->driver.list[i].kind == CW_MEM_REGISTERED ?
+			       m->driver.list[i].size : 0;
+	return sum;
+}
+
+#define LINES_COUNTED 64
+
+static void pieces_count_made(struct ledger *l, struct kinds *k)
+{
+	struct lines made = { 0 };
+
+	for (size_t i = 1; i < k->n; i++) {
+		const struct cw_site *s = &k->site[i];
+		struct piece p = { .stack = s->stack, .forward_stack = s->forward_stack, .device = s->device,
+				   .kind = s->kind, .site = (uint32_t)i };
+		struct ledger_line one = { .place = kinds_about(k, &p)->place, .made = s->total_count,
+					   .made_bytes = s->total };
+
+		if (s->kind == CW_MEM_TORCH && s->device == l->device && one.place.file)
+			lines_add(&made, &one);
+	}
+	lines_join(&made);
+	for (size_t i = 0; i < l->n && i < LINES_COUNTED; i++)
+		for (size_t j = 0; l->line[i].part == PART_TENSORS && j < made.n; j++)
+			if (place_same(&l->line[i].place, &made.list[j].place)) {
+				l->line[i].made = made.list[j].made;
+				l->line[i].made_bytes = made.list[j].made_bytes;
+			}
+	free(made.list);
+}
+
+struct peak {
+	struct lines *lines;
+	struct kinds *kinds;
+	const struct cw_epoch *epochs;
+	long epoch;			/* whose moment is the peak; -1 = none, in an older recording */
+	uint64_t *workspaces;		/* bytes by site */
+};
+
+static void find_epoch(struct peak *p, struct trace *t, int device)
+{
+	const struct cw_memory_now *now = trace_memory(t, device);
+	size_t n;
+
+	p->epoch = -1;
+	trace_epochs(t, device, &p->epochs, &n);
+	for (size_t i = 0; now && i < n; i++)
+		if (p->epochs[i].at == now->peak_ticks && p->epochs[i].allocated == now->peak_allocated)
+			p->epoch = (long)i;
+}
+
+/* PyTorch says of a block that it is a workspace, not of a site: those that are live have been so since they were made. */
+static void find_workspaces(struct peak *p, const struct moment *m)
+{
+	const struct cw_memory_now *now = trace_memory(p->kinds->trace, m->device);
+
+	p->workspaces = xcalloc(p->kinds->n + 1, sizeof(*p->workspaces));
+	for (size_t i = 0; now && i < m->torch.n; i++) {
+		const struct piece *block = &m->torch.list[i];
+
+		if (block->workspace && block->site < p->kinds->n && block->ticks <= now->peak_ticks)
+			p->workspaces[block->site] += block->size;
+	}
+}
+
+/* At most what is left of the site. */
+static void site_line_add(struct peak *p, struct ledger_line *one, enum ledger_kind kind, uint64_t bytes, uint64_t *left)
+{
+	one->kind = kind;
+	one->bytes = bytes < *left ? bytes : *left;
+	*left -= one->bytes;
+	if (one->bytes)
+		lines_add(p->lines, one);
+}
+
+/* What backward made are gradients or not, as the epoch tells; without one, by when they were made first. */
+static void site_at_peak(struct peak *p, size_t site)
+{
+	const struct cw_site *s = &p->kinds->site[site];
+	struct piece all = piece_of_site(p->kinds, site);
+	struct ledger_line one = { .part = PART_TENSORS, .place = kinds_about(p->kinds, &all)->place,
+				   .first_ticks = s->first_ticks, .last_ticks = s->last_ticks };
+	enum ledger_kind kind = p->epoch < 0 ? kinds_of(p->kinds, &all) : kinds_of_site(p->kinds, site);
+	uint64_t held[CW_EPOCHS], left = trace_site_at_peak(p->kinds->trace, s);
+
+	site_line_add(p, &one, KIND_WORKSPACES, p->workspaces[site], &left);
+	if (p->epoch >= 0 && kind == KIND_BACKWARD && trace_site_held(p->kinds->trace, site, held))
+		site_line_add(p, &one, KIND_GRADIENTS, gradients_among(p->epochs, held, (size_t)p->epoch), &left);
+	site_line_add(p, &one, kind, left, &left);
+}
+
+static void lines_at_peak(struct lines *to, struct kinds *k, const struct moment *m)
+{
+	struct peak p = { .lines = to, .kinds = k };
+
+	find_epoch(&p, k->trace, m->device);
+	find_workspaces(&p, m);
+	for (size_t i = 1; i < k->n; i++)
+		if (k->site[i].kind == CW_MEM_TORCH && k->site[i].device == m->device)
+			site_at_peak(&p, i);
+	free(p.workspaces);
+}
+
+#define PINS_MAX 8
+
+static bool on_device(const struct piece *p, int device)
+{
+	return (p->device == device || p->device < 0) &&
+	       (p->kind == CW_MEM_DEVICE || p->kind == CW_MEM_VMM);
+}
+
+static const char *file_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The first block that begins at the address or later. */
+static size_t first_from(const struct pieces *p, uint64_t address)
+{
+	size_t low = 0, high = p->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (p->list[middle].addr < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool holds_block(const struct pieces *torch, const struct piece *p)
+{
+	size_t i = first_from(torch, p->addr);
+
+	if (i < torch->n && torch->list[i].addr - p->addr < p->size)
+		return true;
+	return i && piece_holds(&torch->list[i - 1], p->addr);	/* mapped in pieces: a block may span several */
+}
+
+/* Segments that hold tensors are told by their blocks, empty ones by who asked for them. Where that is not known,
+ * PyTorch's own sum says how much is left to find. */
+static void claim(struct moment *m, const struct trace *t, uint64_t reserved)
+{
+	uint64_t found = 0;
+
+	for (size_t i = 0; i < m->driver.n; i++) {
+		struct piece *p = &m->driver.list[i];
+
+		if (on_device(p, m->device) && (str_starts(file_of(trace_string(t, p->library)), "libc10_cuda") ||
+						holds_block(&m->torch, p))) {
+			p->segment = true;
+			found += p->size;
+		}
+	}
+	for (size_t i = 0; i < m->driver.n; i++) {
+		struct piece *p = &m->driver.list[i];
+
+		if (on_device(p, m->device) && !p->segment && !p->library && p->size % (2 << 20) == 0 &&
+		    found < reserved && p->size <= reserved - found) {
+			p->segment = true;
+			found += p->size;
+		}
+	}
+}
+
+static void segment_measure(struct ledger_segment *s, const struct pieces *torch)
+{
+	uint64_t at = s->addr, end = s->addr + s->size, gap;
+
+	s->first = first_from(torch, s->addr);
+	for (size_t i = s->first; i < torch->n && torch->list[i].addr < end; i++) {
+		const struct piece *b = &torch->list[i];
+
+		gap = b->addr > at ? b->addr - at : 0;
+		s->free += gap;
+		s->largest = gap > s->largest ? gap : s->largest;
+		at = b->addr + b->size > at ? b->addr + b->size : at;
+		s->n++;
+	}
+	gap = end > at ? end - at : 0;
+	s->free += gap;
+	s->largest = gap > s->largest ? gap : s->largest;
+}
+
+/* One cell of the map: how much of it blocks cover. */
+static char cell(const struct ledger_segment *s, const struct pieces *torch, int i)
+{
+	double width = (double)s->size / SEGMENT_MAP, from = width * i, to = width * (i + 1), used = 0;
+
+	for (size_t b = s->first; b < s->first + s->n; b++) {
+		double start = (double)(torch->list[b].addr - s->addr), end = start + (double)torch->list[b].size;
+
+		start = start > from ? start : from;
+		end = end < to ? end : to;
+		used += end > start ? end - start : 0;
+	}
+	return used >= width * 0.9 ? '#' : used > 0 ? '-' : '.';
+}
+
+#define MAPS 16
+
+static void segment_draw(struct ledger_segments *s, const struct pieces *torch)
+{
+	for (size_t i = 0; i < s->used && i < MAPS; i++)
+		for (int c = 0; c < SEGMENT_MAP; c++)
+			s->list[i].map[c] = cell(&s->list[i], torch, c);
+}
+
+/* Memory that is mapped in granules is one segment as far as the granules adjoin. */
+static void collect(struct ledger_segments *s, const struct moment *m, struct pool *pool)
+{
+	const struct piece *before = NULL;
+
+	s->list = pool_alloc(pool, (m->driver.n + 1) * sizeof(*s->list));
+	for (size_t i = 0; i < m->driver.n; i++) {
+		const struct piece *p = &m->driver.list[i];
+		struct ledger_segment *last = s->n ? &s->list[s->n - 1] : NULL;
+
+		if (!p->segment)
+			continue;
+		if (last && before->kind == CW_MEM_VMM && p->kind == CW_MEM_VMM && last->addr + last->size == p->addr)
+			last->size += p->size;
+		else
+			s->list[s->n++] = (struct ledger_segment){ .addr = p->addr, .size = p->size };
+		before = p;
+	}
+}
+
+static int segment_by_free(const void *a, const void *b)
+{
+	const struct ledger_segment *x = a, *y = b;
+
+	if (!x->n != !y->n)
+		return x->n ? -1 : 1;
+	if (x->free != y->free)
+		return x->free > y->free ? -1 : 1;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static void find_pins(struct ledger_segments *s, const struct moment *m, struct kinds *k, struct pool *pool)
+{
+	struct lines pins = { 0 };
+
+	for (size_t i = 0; i < s->used; i++) {
+		if (s->list[i].free * 2 <= s->list[i].size)
+			continue;
+		s->pinned += s->list[i].free;
+		for (size_t b = s->list[i].first; b < s->list[i].first + s->list[i].n; b++) {
+			const struct piece *p = &m->torch.list[b];
+			struct ledger_line one = { .part = PART_TENSORS, .kind = kinds_of(k, p), .bytes = p->size,
+						   .count = 1, .first_ticks = p->ticks, .last_ticks = p->ticks };
+
+			one.place = kinds_about(k, p)->place;
+			lines_add(&pins, &one);
+		}
+	}
+	lines_join(&pins);
+	s->n_pins = pins.n < PINS_MAX ? pins.n : PINS_MAX;
+	s->pin = pool_alloc(pool, (s->n_pins + 1) * sizeof(*s->pin));
+	if (s->n_pins)
+		memcpy(s->pin, pins.list, s->n_pins * sizeof(*s->pin));
+	free(pins.list);
+}
+
+void segments_find(struct ledger_segments *s, struct moment *m, struct kinds *k, uint64_t reserved,
+		   struct pool *pool)
+{
+	*s = (struct ledger_segments){ .n = 0 };
+	claim(m, k->trace, reserved);
+	collect(s, m, pool);
+	for (size_t i = 0; i < s->n; i++) {
+		segment_measure(&s->list[i], &m->torch);
+		if (s->list[i].n)
+			s->used++;
+		*(s->list[i].n ? &s->free_used : &s->free_whole) += s->list[i].free;
+		if (s->list[i].largest > s->largest)
+			s->largest = s->list[i].largest;
+	}
+	if (s->n)
+		qsort(s->list, s->n, sizeof(*s->list), segment_by_free);
+	segment_draw(s, &m->torch);
+	find_pins(s, m, k, pool);
+}
 
 const struct cw_failure *ledger_oom(const struct trace *t, int device)
 {
@@ -104,7 +607,7 @@ static void divide(struct ledger *l, struct lines *lines, uint64_t free_bytes, c
 		divide_outside(l, lines, seen, &left);
 }
 
-static void add_kinds(struct ledger *l)
+static void ledger_add_kinds(struct ledger *l)
 {
 	uint64_t left = l->part[PART_TENSORS];
 
@@ -224,7 +727,7 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 	divide(l, &lines, f ? f->free_bytes : 0, seen);
 	lines_join(&lines);
 	keep_lines(l, &lines, pool);
-	add_kinds(l);
+	ledger_add_kinds(l);
 	pieces_count_made(l, &k);
 	l->pinned = at == LEDGER_PEAK ? 0 : pieces_host_sum(&m);
 	moment_free(&m);
@@ -264,7 +767,7 @@ void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t tic
 	lines_join(&lines);
 	keep_lines(l, &lines, pool);
 	if (h)
-		add_kinds(l);
+		ledger_add_kinds(l);
 	else
 		l->n = 0;	/* sums alone */
 }

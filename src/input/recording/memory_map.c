@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "input/recording/ledger_priv.h"
+#include "input/recording/kinds.h"
 
 #define RUNS_AT_LEAST 24	/* of a segment: fewer would not show what is in it */
 
@@ -19,7 +19,7 @@ static int by_size(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-static uint64_t end_of(const struct map_run *r)
+static uint64_t run_end(const struct map_run *r)
 {
 	return r->offset + r->span;
 }
@@ -42,14 +42,14 @@ struct drawing {
 	size_t most;		/* runs of this segment */
 };
 
-static void put(struct drawing *d, struct map_segment *s, const struct piece *p, uint64_t from, uint64_t to)
+static void run_put(struct drawing *d, struct map_segment *s, const struct piece *p, uint64_t from, uint64_t to)
 {
 	struct map_run *last = s->n ? &d->map->run[s->first + s->n - 1] : NULL;
 	uint64_t size = to - from;
 	bool small = size < d->grain;
 
 	if (last && ((small && last->largest < d->grain && to - last->offset <= 2 * d->grain) || s->n == d->most)) {
-		last->span = to > end_of(last) ? to - last->offset : last->span;
+		last->span = to > run_end(last) ? to - last->offset : last->span;
 		last->bytes += size;
 		last->blocks++;
 		if (size <= last->largest)
@@ -64,7 +64,7 @@ static void put(struct drawing *d, struct map_segment *s, const struct piece *p,
 	last->place = kinds_about(d->kinds, p)->place;
 }
 
-static void draw(struct drawing *d, const struct ledger_segment *from, const struct pieces *torch)
+static void map_draw(struct drawing *d, const struct ledger_segment *from, const struct pieces *torch)
 {
 	struct memory_map *m = d->map;
 	struct map_segment *s = &m->segment[m->n++];
@@ -77,12 +77,12 @@ static void draw(struct drawing *d, const struct ledger_segment *from, const str
 		if (!clip(&torch->list[i], from, &start, &end))
 			continue;
 		s->blocks++;
-		put(d, s, &torch->list[i], start, end);
+		run_put(d, s, &torch->list[i], start, end);
 	}
 }
 
 /* Hundreds of segments may hold one tensor each, of the same line: they are drawn once. */
-static bool same(const struct memory_map *m, const struct map_segment *a, const struct map_segment *b)
+static bool segment_same(const struct memory_map *m, const struct map_segment *a, const struct map_segment *b)
 {
 	const struct map_run *x = &m->run[a->first], *y = &m->run[b->first];
 
@@ -99,7 +99,7 @@ static bool join_same(struct memory_map *m)
 	struct map_segment *last = &m->segment[m->n - 1];
 
 	for (size_t i = m->n - 1; i > 0 && m->segment[i - 1].size == last->size; i--)
-		if (same(m, &m->segment[i - 1], last)) {
+		if (segment_same(m, &m->segment[i - 1], last)) {
 			m->segment[i - 1].like++;
 			m->n_runs -= last->n;
 			m->n--;
@@ -132,7 +132,7 @@ static void draw_all(struct memory_map *m, struct ledger_segments *s, const stru
 	if (s->n)
 		qsort(s->list, s->n, sizeof(*s->list), by_size);
 	for (size_t i = 0; i < s->n; i++) {
-		draw(&d, &s->list[i], torch);
+		map_draw(&d, &s->list[i], torch);
 		if (!join_same(m) && m->n > shown)
 			leave_out(m);
 	}

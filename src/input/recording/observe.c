@@ -6,12 +6,14 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "case/assert.h"
 #include "input/recording/observe.h"
 #include "case/message.h"
+#include "case/signature.h"
 #include "compat/cuda_errors.h"
+#include "formats/xid.h"
 #include "formats/demangle.h"
 #include "input/recording/place.h"
+#include "input/recording/suspects.h"
 #include "input/recording/trace.h"
 
 #define TEXT_MAX (32 << 10)
@@ -71,7 +73,7 @@ static void fill_text(struct casefile *f, const struct incident *i)
 	buf_release(&all);
 }
 
-static void fill_error(struct casefile *f, const struct incident *i)
+static void observe_error(struct casefile *f, const struct incident *i)
 {
 	const struct cw_failure *l = i->lead;
 	uint32_t code = i->code ? i->code : message_code(fact_text(f, FACT_error_text));
@@ -97,7 +99,7 @@ static char *first_line(const char *text, struct pool *pool)
 	return pool_copy(pool, text, strcspn(text, "\n"));
 }
 
-static void fill_exception(struct casefile *f, const struct incident *i)
+static void observe_exception(struct casefile *f, const struct incident *i)
 {
 	const struct cw_failure *python = incident_from(i, CW_SRC_PYTHON);
 	const struct cw_failure *check = incident_from(i, CW_SRC_TORCH_CHECK);
@@ -155,7 +157,7 @@ static void fill_op(struct casefile *f, const struct incident *i, const struct t
 		fact_set_text(f, FACT_torch_op, op);
 }
 
-static char *shown(struct casefile *f, const struct place *p, const char *cwd)
+static char *place_shown(struct casefile *f, const struct place *p, const char *cwd)
 {
 	return pool_printf(f->pool, "%s:%u", file_shown(p->file, cwd), p->line);
 }
@@ -166,12 +168,14 @@ static void fill_places(struct casefile *f, const struct incident *i, const stru
 	const char *cwd = trace_header(t)->cwd;
 
 	if (s->where.file) {
-		fact_set_text(f, FACT_where_line, shown(f, &s->where, cwd));
+		fact_set_text(f, FACT_where_line, place_shown(f, &s->where, cwd));
 		fact_set_text(f, FACT_where_source, place_source(&s->where, cwd, f->pool));
 	}
+	if (s->noticed.file)
+		fact_set_text(f, FACT_where_noticed, place_shown(f, &s->noticed, cwd));
 	fact_set_flag(f, FACT_capture_active, i->lead->capturing);
 	if (s->capture.file)
-		fact_set_text(f, FACT_capture_line, shown(f, &s->capture, cwd));
+		fact_set_text(f, FACT_capture_line, place_shown(f, &s->capture, cwd));
 }
 
 /* The device that was current; where that is not known, any when all are of one kind. */
@@ -191,27 +195,37 @@ static const struct cw_device *device_of(const struct incident *i, const struct 
 	return n && h->device[0].name[0] ? &h->device[0] : NULL;
 }
 
-void facts_of_incident(struct casefile *f, const struct incident *i, struct trace *t,
-		       const struct scene *s)
+/* What a recording can tell: where it does not, that is unknown. */
+static void observe_groups(struct casefile *c, const struct incident *i)
+{
+	static const enum group_id groups[] = {
+		GROUP_error, GROUP_python, GROUP_check, GROUP_torch, GROUP_launch, GROUP_limit, GROUP_func, GROUP_call, GROUP_kernel,
+		GROUP_shared, GROUP_device, GROUP_ordinal, GROUP_visible, GROUP_driver, GROUP_oom, GROUP_memory, GROUP_frag,
+		GROUP_graph, GROUP_grow, GROUP_others, GROUP_context, GROUP_library, GROUP_pinned, GROUP_ram, GROUP_masked,
+		GROUP_load, GROUP_process, GROUP_capture, GROUP_where, GROUP_shape, GROUP_hang,
+	};
+
+	for (size_t k = 0; k < sizeof(groups) / sizeof(groups[0]); k++)
+		case_observe(c, groups[k]);
+	if (xid_matters(i->code))
+		case_observe(c, GROUP_xid);
+}
+
+static void facts_of_incident(struct casefile *f, const struct incident *i, struct trace *t, const struct scene *s)
 {
 	const struct cw_header *h = trace_header(t);
 	const struct cw_device *d = device_of(i, h);
 
-	if (!fact_known(f, FACT_fault_kind)) {
-		fact_set_text(f, FACT_fault_kind, "");
-		fact_set_text(f, FACT_address_in, "");
-	}
-	facts_without_assert(f);
-	fact_set_flag(f, FACT_snapshot_is, false);
 	fact_set_flag(f, FACT_process_forked, h->forked);
 	fact_set_flag(f, FACT_process_sim, h->sim);
+	fact_set_number(f, FACT_process_pid, h->pid);
 	fact_set_flag(f, FACT_torch_loaded, h->torch_path[0] != '\0');
 	fact_set_text(f, FACT_torch_alloc_conf,
 		      strcmp(trace_header(t)->alloc_conf, CW_NOT_SET) ? trace_header(t)->alloc_conf : "");
 	fill_hang(f, i, t);
 	fill_text(f, i);
-	fill_error(f, i);
-	fill_exception(f, i);
+	observe_error(f, i);
+	observe_exception(f, i);
 	fill_device(f, i, t, d);
 	fill_launch(f, i, t, d);
 	fill_memory(f, i, d);
@@ -221,4 +235,210 @@ void facts_of_incident(struct casefile *f, const struct incident *i, struct trac
 	fill_op(f, i, t);
 	fill_places(f, i, t, s);
 	fill_xid(f, i, t);
+}
+
+/* ---- lines ------------------------------------------------------------------------------------ */
+
+#define STACK_MAX 128
+
+struct line line_of_place(struct casefile *c, const struct trace *t, const struct place *p)
+{
+	struct line l = {0};
+
+	if (!p->file)
+		return l;
+	l.file = pool_strdup(c->pool, p->file);
+	l.shown = file_shown(l.file, trace_header(t)->cwd);
+	l.function = case_keep(c, p->function);
+	l.number = p->line;
+	l.library = p->library;
+	l.source = place_source(p, trace_header(t)->cwd, c->pool);
+	return l;
+}
+
+static size_t lines_of_stack(struct casefile *c, const struct trace *t, uint32_t off, struct line **lines)
+{
+	const struct cw_stack *s = off ? trace_stack(t, off) : NULL;
+	size_t n = 0;
+
+	if (!s)
+		return 0;
+	*lines = pool_alloc(c->pool, STACK_MAX * sizeof(**lines));
+	for (uint32_t i = 0; i < s->n && n < STACK_MAX; i++) {
+		struct line *l = &(*lines)[n++];
+
+		l->file = pool_strdup(c->pool, trace_string(t, s->frame[i].file));
+		l->function = case_keep(c, trace_string(t, s->frame[i].function));
+		l->number = s->frame[i].line;
+	}
+	return n;
+}
+
+static void observe_scene(struct casefile *c, const struct trace *t, const struct scene *s)
+{
+	uint32_t off = trace_header(t)->frames_off_because;
+	const struct line *caller;
+
+	c->line[LINE_where] = line_of_place(c, t, &s->where);
+	c->line[LINE_noticed] = line_of_place(c, t, &s->noticed);
+	c->line[LINE_forward] = line_of_place(c, t, &s->forward);
+	c->line[LINE_backward] = line_of_place(c, t, &s->backward);
+	c->line[LINE_capture] = line_of_place(c, t, &s->capture);
+	c->n_stack = lines_of_stack(c, t, s->where.stack, &c->stack);
+	caller = case_caller(c, 0);
+	if (caller)
+		c->line[LINE_caller] = line_of_place(c, t, &(struct place){.file = caller->file, .line = caller->number});
+	if (!c->line[LINE_where].file && off)
+		c->no_lines = reason_text(off);
+}
+
+/* ---- the kernel that was refused --------------------------------------------------------------- */
+
+static void observe_refused_kernel(struct casefile *c, const struct incident *i)
+{
+	const struct cw_failure *l = NULL;
+
+	for (size_t k = 0; k < i->n && !l; k++)
+		if (i->failure[k]->is_launch)
+			l = i->failure[k];
+	/* a launch that returns an error of earlier work is innocent */
+	if (i->sticky)
+		return;
+	fact_set_text(c, FACT_kernel_name, fact_text_or_null(c, FACT_func_name));
+	fact_set_text(c, FACT_kernel_short, fact_text_or_null(c, FACT_func_short));
+	if (!l)
+		return;
+	fact_set_triple(c, FACT_kernel_grid, l->grid);
+	fact_set_triple(c, FACT_kernel_block, l->block);
+	fact_set_number(c, FACT_kernel_shared, l->shared);
+	fact_set_number(c, FACT_kernel_stream, (double)l->stream);
+}
+
+/* ---- suspects ----------------------------------------------------------------------------------- */
+
+#define SUSPECTS_KEPT 8
+
+void recording_observe_suspects(struct casefile *c, const struct incident *i, struct trace *t, struct scene *s)
+{
+	const char *before = case_observer(c, RECORDING_OBSERVER);
+	struct suspects *found = pool_alloc(c->pool, sizeof(*found));
+	struct place asserts;
+
+	suspects_find(found, t, i->lead);
+	fact_set_number(c, FACT_suspects_launches, (double)found->launches);
+	fact_set_number(c, FACT_suspects_lines, (double)found->n);
+	c->n_suspects = found->n < SUSPECTS_KEPT ? found->n : SUSPECTS_KEPT;
+	c->suspects = pool_alloc(c->pool, (c->n_suspects + 1) * sizeof(*c->suspects));
+	for (size_t k = 0; k < c->n_suspects; k++) {
+		const struct suspect *x = &found->line[k];
+
+		c->suspects[k].line = line_of_place(c, t, &x->place);
+		c->suspects[k].kernel = case_keep(c, kernel_short_name(trace_function_name(t, x->func), c->pool));
+		c->suspects[k].launches = x->launches;
+	}
+	if (found->n == 1 && found->line[0].place.file)
+		s->where = found->line[0].place;
+	/* of all suspects perhaps one alone is known to assert */
+	if (i->code == 710 && place_of_stack(t, assert_facts_of_suspects(c, t, i->lead), &asserts))
+		s->where = asserts;
+	case_observer(c, before);
+}
+
+/* ---- who waited ---------------------------------------------------------------------------------- */
+
+static void tell_wait(struct casefile *c, const struct waiting *w)
+{
+	const char *how = w->polls ? "asked again and again with" : "waited in";
+	const char *line = w->line.file ? pool_printf(c->pool, " at %s:%u", w->line.shown, w->line.number) : "";
+
+	case_evidence(c, "wait", pool_printf(c->pool, "thread %u %s %s for %llu s%s", w->tid, how, w->api,
+					     (unsigned long long)w->seconds, line));
+}
+
+static void observe_waiting(struct casefile *c, const struct trace *t)
+{
+	const struct cw_hang *h = &trace_header(t)->hang;
+
+	c->waiting = pool_alloc(c->pool, (h->n + 1) * sizeof(*c->waiting));
+	for (uint32_t i = 0; i < h->n; i++) {
+		struct waiting *w = &c->waiting[c->n_waiting++];
+		struct place p = {0};
+
+		*w = (struct waiting){.tid = h->thread[i].tid, .api = api_name(h->thread[i].api),
+				      .seconds = h->thread[i].waited_ns / 1000000000u, .polls = h->thread[i].polls != 0};
+		if (place_of_stack(t, h->thread[i].stack, &p))
+			w->line = line_of_place(c, t, &p);
+		w->n_stack = lines_of_stack(c, t, h->thread[i].stack, &w->stack);
+		tell_wait(c, w);
+	}
+	if (!c->line[LINE_noticed].file && c->n_waiting)
+		c->line[LINE_noticed] = c->waiting[0].line;
+}
+
+/* ---- evidence ------------------------------------------------------------------------------------ */
+
+static char *failure_text(struct casefile *c, const struct cw_failure *f)
+{
+	const char *function = f->api ? api_name(f->api) : f->what;
+
+	switch (f->source) {
+	case CW_SRC_DRIVER:
+	case CW_SRC_RUNTIME:
+		return pool_printf(c->pool, "%s returned %u (%s)%s%s", function[0] ? function : "a call", f->code,
+				   cuda_error_name(f->code), f->text[0] ? ": " : "", f->text);
+	case CW_SRC_TORCH_CUDA:
+		return pool_printf(c->pool, "PyTorch saw error %u (%s) in %s", f->code, cuda_error_name(f->code),
+				   f->what[0] ? f->what : "a CUDA call");
+	case CW_SRC_TORCH_OOM:
+		return pool_printf(c->pool, "PyTorch's allocator could not give %llu bytes", (unsigned long long)f->request_bytes);
+	case CW_SRC_PYTHON:
+		return pool_printf(c->pool, "%s: %.*s", f->what[0] ? f->what : "exception", (int)strcspn(f->text, "\n"), f->text);
+	case CW_SRC_FORK:
+		return pool_strdup(c->pool, "PyTorch found CUDA in use in a forked child");
+	default:
+		return pool_copy(c->pool, f->text, strcspn(f->text, "\n"));
+	}
+}
+
+static void tell_failures(struct casefile *c, const struct incident *i)
+{
+	for (size_t k = 0; k < i->n; k++) {
+		const char *source = source_id(i->failure[k]->source);
+
+		if (i->failure[k]->source != CW_SRC_WAIT)	/* observe_waiting tells that, of all threads */
+			case_evidence(c, source ? source : RECORDING_OBSERVER, failure_text(c, i->failure[k]));
+	}
+}
+
+static void tell_xid(struct casefile *c, const struct incident *i, const struct trace *t)
+{
+	int about = -1;
+	const struct xid *x = incident_xid(i, t, &about);
+
+	if (x)
+		case_evidence(c, "kernel-log", pool_strdup(c->pool, x->text));
+	else if (i->xids && i->xids->readable && i->xids->lost)
+		case_evidence(c, "kernel-log", "parts of the kernel log were overwritten before they could be read");
+	else if (i->xids && !i->xids->readable)
+		case_evidence(c, "kernel-log", "the kernel log could not be read: a hardware error would not be seen");
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------- */
+
+void recording_observe(struct casefile *c, const struct incident *i, struct trace *t, struct scene *s)
+{
+	const char *before = case_observer(c, RECORDING_OBSERVER);
+
+	observe_groups(c, i);
+	place_skip_decorators(&s->where, trace_header(t)->cwd, c->pool);
+	facts_of_incident(c, i, t, s);
+	observe_scene(c, t, s);
+	if (!case_observed(c, GROUP_fault))
+		observe_refused_kernel(c, i);
+	observe_ledger(c, i, t);
+	if (i->hang)
+		observe_waiting(c, t);
+	tell_failures(c, i);
+	tell_xid(c, i, t);
+	case_observer(c, before);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What fills the dictionary: one function per group of facts, called by facts_of_incident.
+ * What a recording tells of an incident.
  */
 #ifndef CUWHY_OBSERVE_RECORDING_H
 #define CUWHY_OBSERVE_RECORDING_H
@@ -7,6 +7,28 @@
 #include "input/recording/incident.h"
 
 struct cw_device;
+struct cw_failure;
+
+#define RECORDING_OBSERVER "recording"
+
+/* Everything: facts, lines, the ledger, evidence. What a core dump tells of it comes before (see judge/process.c). */
+void recording_observe(struct casefile *c, const struct incident *i, struct trace *t, struct scene *s);
+
+/* Without a dump: the launches that may have failed. One line alone is where it happened; of several nobody can say which. */
+void recording_observe_suspects(struct casefile *c, const struct incident *i, struct trace *t, struct scene *s);
+
+struct line line_of_place(struct casefile *c, const struct trace *t, const struct place *p);
+
+/* --- parts of it: one function per group of facts ------------------------------------------------ */
+
+/* Who held the memory that could not be had. Flags that rules begin with are set in any case. */
+void observe_ledger(struct casefile *c, const struct incident *i, struct trace *t);
+
+/* The facts of that ledger; `l` may be NULL. */
+struct ledger;
+struct ledger_seen;
+void ledger_facts(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l,
+		  const struct ledger_seen *seen);
 
 void fill_launch(struct casefile *f, const struct incident *i, struct trace *t, const struct cw_device *d);
 void fill_device(struct casefile *f, const struct incident *i, const struct trace *t, const struct cw_device *d);

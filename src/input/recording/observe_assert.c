@@ -41,7 +41,7 @@ static bool same_line(const struct search *q, uint32_t stack)
 				     p.line == q->place.line && !strcmp(p.file, q->place.file));
 }
 
-static void consider(void *arg, const struct cw_launch *l)
+static void assert_consider(void *arg, const struct cw_launch *l)
 {
 	struct search *q = arg;
 	const char *full = l->func ? trace_function_name(q->trace, l->func) : "";
@@ -69,7 +69,7 @@ uint32_t assert_facts_of_suspects(struct casefile *f, struct trace *t, const str
 {
 	struct search q = { .facts = f, .trace = t };
 
-	suspects_each(t, noticed, consider, &q);
+	suspects_each(t, noticed, assert_consider, &q);
 	if (!q.kernel || q.differ)
 		return 0;
 	fact_set_text(f, FACT_assert_kernel, q.kernel);

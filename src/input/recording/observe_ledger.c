@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Draws facts from the ledger: what tensors are for, what lies in pieces, what stays, who else is there.
  */
-#include "input/recording/observe_ledger.h"
+#include "input/recording/observe.h"
 
 #include <string.h>
 
@@ -24,7 +24,7 @@ static void set_bytes(struct casefile *f, enum fact_id id, uint64_t bytes)
 	fact_set_number(f, id, (double)bytes);
 }
 
-struct ledger *ledger_of_incident(const struct casefile *f, const struct incident *i, struct trace *t,
+static struct ledger *ledger_of_incident(const struct casefile *f, const struct incident *i, struct trace *t,
 				  struct ledger_seen *seen)
 {
 	const struct cw_failure *at = incident_from(i, CW_SRC_TORCH_OOM);
@@ -303,4 +303,16 @@ void ledger_facts(struct casefile *f, const struct incident *i, struct trace *t,
 	fill_library(f, t, l);
 	if (seen->known)
 		fill_others(f, t, l, seen);
+}
+
+void observe_ledger(struct casefile *c, const struct incident *i, struct trace *t)
+{
+	struct ledger_seen seen;
+	struct ledger *l = ledger_of_incident(c, i, t, &seen);
+
+	ledger_facts(c, i, t, l, &seen);
+	if (!l)
+		return;
+	ledger_own(l, trace_header(t)->cwd, c->pool);
+	c->ledger = l;
 }

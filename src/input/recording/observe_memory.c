@@ -8,7 +8,7 @@
 #include "case/ledger.h"
 #include "input/recording/trace.h"
 
-static void set_bytes(struct casefile *f, enum fact_id id, uint64_t bytes)
+static void set_oom_bytes(struct casefile *f, enum fact_id id, uint64_t bytes)
 {
 	if (bytes && !fact_known(f, id))
 		fact_set_number(f, id, (double)bytes);
@@ -39,16 +39,16 @@ bool failure_is_host(const struct cw_failure *l)
 /* What PyTorch says of its own allocator beats what the driver saw of it. */
 static void fill_failure(struct casefile *f, const struct cw_failure *l)
 {
-	set_bytes(f, FACT_oom_request, l->request_bytes);
+	set_oom_bytes(f, FACT_oom_request, l->request_bytes);
 	if (l->source == CW_SRC_TORCH_OOM) {
 		fact_set_number(f, FACT_oom_torch_allocated, (double)l->torch_allocated);
 		fact_set_number(f, FACT_oom_torch_reserved, (double)l->torch_reserved);
 	}
 	if (l->memory_known && !fact_known(f, FACT_oom_free)) {
 		fact_set_number(f, FACT_oom_free, (double)l->free_bytes);
-		set_bytes(f, FACT_oom_total, l->total_bytes);
+		set_oom_bytes(f, FACT_oom_total, l->total_bytes);
 	}
-	set_bytes(f, FACT_oom_live, l->live_device_bytes);
+	set_oom_bytes(f, FACT_oom_live, l->live_device_bytes);
 }
 
 void fill_memory(struct casefile *f, const struct incident *i, const struct cw_device *d)
@@ -59,11 +59,12 @@ void fill_memory(struct casefile *f, const struct incident *i, const struct cw_d
 	fact_set_flag(f, FACT_oom_is, oom);
 	if (!oom)
 		return;
+	fact_set_flag(f, FACT_oom_by_torch, i->lead->source == CW_SRC_TORCH_OOM);
 	fact_set_flag(f, FACT_oom_host, failure_is_host(i->lead));
 	if (torch)
 		fill_failure(f, torch);
 	for (size_t k = 0; k < i->n; k++)
 		fill_failure(f, i->failure[k]);
 	if (!fact_known(f, FACT_oom_total) && d)
-		set_bytes(f, FACT_oom_total, d->total_bytes);
+		set_oom_bytes(f, FACT_oom_total, d->total_bytes);
 }

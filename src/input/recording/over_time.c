@@ -3,7 +3,7 @@
  */
 #include "input/recording/over_time.h"
 
-#include "input/recording/ledger_priv.h"
+#include "input/recording/kinds.h"
 #include "input/recording/trace_memory.h"
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -20,14 +20,14 @@ static void begin_columns(struct over_time *o, const struct cw_epoch *e, size_t 
 	o->n = n;
 }
 
-static void add(struct over_column *c, enum ledger_kind kind, uint64_t bytes)
+static void column_add(struct over_column *c, enum ledger_kind kind, uint64_t bytes)
 {
 	bytes = bytes < c->untold ? bytes : c->untold;
 	c->kind[kind] += bytes;
 	c->untold -= bytes;
 }
 
-static void add_site(struct over_time *o, struct kinds *k, size_t site, const struct cw_epoch *e)
+static void column_add_site(struct over_time *o, struct kinds *k, size_t site, const struct cw_epoch *e)
 {
 	enum ledger_kind kind = kinds_of_site(k, site);
 	uint64_t held[CW_EPOCHS], gradients;
@@ -36,8 +36,8 @@ static void add_site(struct over_time *o, struct kinds *k, size_t site, const st
 		return;
 	for (size_t i = 0; i < o->n; i++) {
 		gradients = kind == KIND_BACKWARD ? gradients_among(e, held, i) : 0;
-		add(&o->column[i], KIND_GRADIENTS, gradients);
-		add(&o->column[i], kind, held[i] - gradients);
+		column_add(&o->column[i], KIND_GRADIENTS, gradients);
+		column_add(&o->column[i], kind, held[i] - gradients);
 	}
 }
 
@@ -45,7 +45,7 @@ static void add_sites(struct over_time *o, struct kinds *k, int device, const st
 {
 	for (size_t i = 1; i < k->n; i++)
 		if (k->site[i].kind == CW_MEM_TORCH && k->site[i].device == device)
-			add_site(o, k, i, e);
+			column_add_site(o, k, i, e);
 }
 
 /* PyTorch says of a block that it is a workspace, not of a site: those that are live have been so since they were made. */
@@ -90,7 +90,7 @@ static void put_ledger(struct over_time *o, const struct ledger *l, uint64_t tic
 	o->n++;
 }
 
-static uint64_t end_of(struct trace *t, const struct over_time *o, int device)
+static uint64_t column_end(struct trace *t, const struct over_time *o, int device)
 {
 	uint64_t end = trace_header(t)->clock1.ticks, last = o->column[o->n - 1].at;
 	const struct cw_sample *s;
@@ -102,7 +102,7 @@ static uint64_t end_of(struct trace *t, const struct over_time *o, int device)
 	return end > last ? end : last + 1;
 }
 
-static void add_kinds(struct over_time *o, struct trace *t, int device, const struct cw_epoch *e, const struct cw_failure *f,
+static void column_add_kinds(struct over_time *o, struct trace *t, int device, const struct cw_epoch *e, const struct cw_failure *f,
 		      struct pool *pool)
 {
 	struct moment m;
@@ -131,8 +131,8 @@ void over_time_build(struct over_time *o, struct trace *t, int device, const str
 	o->lost = epochs->lost;
 	o->column = pool_alloc(pool, (n + 1) * sizeof(*o->column));
 	begin_columns(o, e, n);
-	add_kinds(o, t, device, e, f, pool);
+	column_add_kinds(o, t, device, e, f, pool);
 	if (!l || l->at != at)
 		ledger_build(&own, t, device, at, f, NULL, pool);
-	put_ledger(o, l && l->at == at ? l : &own, f ? f->ticks : end_of(t, o, device));
+	put_ledger(o, l && l->at == at ? l : &own, f ? f->ticks : column_end(t, o, device));
 }

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "input/recording/trace.h"
 
-static void add(struct pieces *p, size_t *cap, struct piece one)
+static void piece_add(struct pieces *p, size_t *cap, struct piece one)
 {
 	p->list = xgrow(p->list, p->n, cap, sizeof(*p->list));
 	p->list[p->n++] = one;
@@ -37,7 +37,7 @@ static struct piece of_freed(const struct cw_freed *f)
 			       .workspace = f->kind == CW_MEM_WORKSPACE };
 }
 
-static int by_address(const void *a, const void *b)
+static int piece_by_address(const void *a, const void *b)
 {
 	const struct piece *x = a, *y = b;
 
@@ -45,11 +45,11 @@ static int by_address(const void *a, const void *b)
 }
 
 /* The tables are in order; what was freed since comes in no order. */
-static void sort(struct pieces *p)
+static void pieces_sort(struct pieces *p)
 {
 	for (size_t i = 1; i < p->n; i++)
 		if (p->list[i].addr < p->list[i - 1].addr) {
-			qsort(p->list, p->n, sizeof(*p->list), by_address);
+			qsort(p->list, p->n, sizeof(*p->list), piece_by_address);
 			return;
 		}
 }
@@ -63,11 +63,11 @@ void pieces_of_torch(struct pieces *p, struct trace *t, uint64_t when)
 	*p = (struct pieces){ .n = 0 };
 	for (size_t i = 0; i < n; i++)
 		if (a[i]->ticks <= when)
-			add(p, &cap, of_allocation(a[i]));
+			piece_add(p, &cap, of_allocation(a[i]));
 	for (size_t i = 0; i < gone; i++)
 		if (was_torch(f[i]) && f[i]->made_ticks <= when && f[i]->ticks > when)
-			add(p, &cap, of_freed(f[i]));
-	sort(p);
+			piece_add(p, &cap, of_freed(f[i]));
+	pieces_sort(p);
 }
 
 void pieces_of_driver(struct pieces *p, struct trace *t)
@@ -78,7 +78,7 @@ void pieces_of_driver(struct pieces *p, struct trace *t)
 	*p = (struct pieces){ .n = 0 };
 	for (size_t i = 0; i < n; i++)
 		if (a[i]->kind != CW_MEM_RESERVED)	/* addresses alone: nothing is there */
-			add(p, &cap, of_allocation(a[i]));
+			piece_add(p, &cap, of_allocation(a[i]));
 }
 
 void pieces_of_driver_at(struct pieces *p, struct trace *t, uint64_t when)
@@ -90,12 +90,12 @@ void pieces_of_driver_at(struct pieces *p, struct trace *t, uint64_t when)
 	*p = (struct pieces){ .n = 0 };
 	for (size_t i = 0; i < n; i++)
 		if (a[i]->kind != CW_MEM_RESERVED && a[i]->ticks <= when)
-			add(p, &cap, of_allocation(a[i]));
+			piece_add(p, &cap, of_allocation(a[i]));
 	for (size_t i = 0; i < gone; i++)
 		if (!was_torch(f[i]) && f[i]->kind != CW_MEM_RESERVED && f[i]->made_ticks <= when &&
 		    f[i]->ticks > when)
-			add(p, &cap, of_freed(f[i]));
-	sort(p);
+			piece_add(p, &cap, of_freed(f[i]));
+	pieces_sort(p);
 }
 
 void pieces_free(struct pieces *p)

@@ -5,50 +5,53 @@
 
 #include <string.h>
 
+#include "base/json.h"
 #include "base/banned.h"
 
-#define RAM_FIELDS(X)                        \
-	X(total, "total")                    \
-	X(available, "available")            \
-	X(lock_limit, "lock_limit")          \
-	X(group_limit, "cgroup_limit")       \
-	X(group_used, "cgroup_used")
-
-static json_t *limit_json(uint64_t v)
+static json_t *limit_json(const void *member)
 {
+	uint64_t v = *(const uint64_t *)member;
+
 	if (v == RAM_UNKNOWN)
-		return json_null();
+		return NULL;
 	return v == RAM_UNLIMITED ? json_string("unlimited") : json_integer((json_int_t)v);
 }
 
-json_t *ram_to_json(const struct ram_state *r)
-{
-	json_t *o = json_pack("{s:i, s:I, s:b}", "schema", 1, "mono_ns", (json_int_t)r->mono_ns, "wsl", (int)r->wsl);
-
-#define X(field, key) json_object_set_new(o, key, limit_json(r->field));
-	RAM_FIELDS(X)
-#undef X
-	return o;
-}
-
-static uint64_t limit_of(const json_t *v)
+static bool limit_take(void *member, const json_t *v)
 {
 	const char *word = json_string_value(v);
+	uint64_t *limit = member;
 
 	if (word && strcmp(word, "unlimited") == 0)
-		return RAM_UNLIMITED;
-	return json_is_integer(v) && json_integer_value(v) >= 0 ? (uint64_t)json_integer_value(v) : RAM_UNKNOWN;
+		*limit = RAM_UNLIMITED;
+	else if (json_is_integer(v) && json_integer_value(v) >= 0)
+		*limit = (uint64_t)json_integer_value(v);
+	return true;
+}
+
+static const struct field ram_field[] = {
+	F_ALWAYS(NUMBER, "mono_ns", struct ram_state, mono_ns),
+	F_ALWAYS(BOOL, "wsl", struct ram_state, wsl),
+	F_BY("total", struct ram_state, total, limit_json, limit_take),
+	F_BY("available", struct ram_state, available, limit_json, limit_take),
+	F_BY("lock_limit", struct ram_state, lock_limit, limit_json, limit_take),
+	F_BY("cgroup_limit", struct ram_state, group_limit, limit_json, limit_take),
+	F_BY("cgroup_used", struct ram_state, group_used, limit_json, limit_take),
+	F_END,
+};
+static const struct fields ram_fields = {ram_field, sizeof(struct ram_state), NULL};
+
+json_t *ram_to_json(const struct ram_state *r)
+{
+	json_t *o = JSON_OF(J_INT("schema", 1));
+
+	fields_add(&ram_fields, r, o);
+	return o;
 }
 
 bool ram_from_json(struct ram_state *r, const json_t *o)
 {
-	uint64_t mono = limit_of(json_object_get(o, "mono_ns"));
-
 	ram_unknown(r);
-	r->wsl = json_is_true(json_object_get(o, "wsl"));
-	r->mono_ns = mono < RAM_UNLIMITED ? mono : 0;
-#define X(field, key) r->field = limit_of(json_object_get(o, key));
-	RAM_FIELDS(X)
-#undef X
+	fields_take(&ram_fields, o, r);
 	return json_is_object(o) && json_is_integer(json_object_get(o, "schema"));
 }

@@ -46,7 +46,7 @@ static bool is_recording(const char *base, const char *name)
 	return yes;
 }
 
-static int by_name(const void *a, const void *b)
+static int recording_by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -67,7 +67,7 @@ size_t recording_list(const char *base, char ***names)
 	if (d)
 		closedir(d);
 	if (n)
-		qsort(list, n, sizeof(*list), by_name);
+		qsort(list, n, sizeof(*list), recording_by_name);
 	*names = list;
 	return n;
 }
@@ -128,7 +128,7 @@ static struct ram_state *ram_of(const char *part)
 	return r;
 }
 
-static void add(struct recording *r, struct recorded_process *p)
+static void process_add(struct recording *r, struct recorded_process *p)
 {
 	if (p->part && str_ends(p->part, PART_SUFFIX)) {
 		p->end.usage = p->usage = usage_of(p->part);
@@ -163,7 +163,7 @@ static void add_json(struct recording *r, const char *dir, const json_t *o)
 		p.part = fs_join(dir, part);
 	p.command = command ? xstrdup(command) : NULL;
 	p.end.command = p.command;
-	add(r, &p);
+	process_add(r, &p);
 }
 
 static json_t *load(const char *dir)
@@ -180,7 +180,7 @@ static void add_file(struct recording *r, const char *path)
 	struct recorded_process p = {.part = xstrdup(path)};
 
 	p.end.exit = -1;
-	add(r, &p);
+	process_add(r, &p);
 }
 
 /* Without a run.json (a copy cut short): all the parts that are there. */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "input/recording/ledger_priv.h"
+#include "input/recording/kinds.h"
 #include "input/recording/trace_memory.h"
 
 /* ---- when the pass under way began --------------------------------------------------------------------- */

@@ -101,7 +101,7 @@ struct search {
 	const struct trace *trace;
 };
 
-static void add(void *arg, const struct cw_launch *l)
+static void suspect_add(void *arg, const struct cw_launch *l)
 {
 	struct search *q = arg;
 	struct suspects *s = q->found;
@@ -125,5 +125,5 @@ void suspects_find(struct suspects *s, struct trace *t, const struct cw_failure 
 	struct search q = { s, t };
 
 	*s = (struct suspects){ .n = 0 };
-	suspects_each(t, noticed, add, &q);
+	suspects_each(t, noticed, suspect_add, &q);
 }

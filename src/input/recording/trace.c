@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opens the recording of one process and looks things up in it.
+ * Reads the recording of one process, believing nothing in it: every offset, count and text is checked before it is used.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,695 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "formats/demangle.h"
-#include "input/recording/trace_priv.h"
+#include "input/recording/trace.h"
+#include "input/recording/trace_memory.h"
 #include "base/banned.h"
+
+struct chunk {			/* checked: lies inside the data, aligned, overlaps no other */
+	uint32_t kind;
+	size_t off, len;
+};
+
+struct list {			/* pointers into the data, built on first use */
+	const void **item;
+	size_t n, cap;
+	bool built;
+};
+
+struct timeline {		/* the samples that are in order; built on first use */
+	struct cw_sample *sample;
+	size_t n;
+};
+
+struct epochs {			/* those of a device, checked on first use */
+	const struct cw_epochs *chunk;	/* NULL = none that can be used */
+	const struct cw_epoch *list;
+	size_t n;
+	uint32_t scale;
+	bool read;
+};
+
+struct trace {
+	uint8_t *data;
+	size_t len;
+	struct cw_header header;
+	struct chunk chunk[CW_MAX_CHUNKS];
+	size_t n_chunks;
+	struct cw_failure *failure;	/* copies: their texts are made to end */
+	struct list failures, launches, calls, allocations, blocks, freed;
+	char **names;			/* demangled function names by index */
+	size_t n_names;
+	struct cw_site *sites;		/* all of them in one list, copied on first use */
+	size_t n_sites;
+	struct timeline timeline[CW_MAX_DEVICES];
+	struct epochs epochs[CW_MAX_DEVICES];
+	const struct cw_history **histories;	/* by site; built on first use */
+	const uint32_t *marks;
+	size_t n_marks;
+	struct trace_node *nodes;
+	size_t n_nodes;
+};
+
+#define END_TEXT(array) ((array)[sizeof(array) - 1] = '\0')
+
+static void list_add(struct list *l, const void *item)
+{
+	l->item = xgrow(l->item, l->n, &l->cap, sizeof(*l->item));
+	l->item[l->n++] = item;
+}
+
+static int order_of(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static void list_sort(struct list *l, int (*by)(const void *, const void *))
+{
+	if (l->n > 1)
+		qsort(l->item, l->n, sizeof(*l->item), by);
+}
+
+/* Drops every item that `same` says equals the one before it. */
+static void squeeze(struct list *l, bool (*same)(const void *a, const void *b))
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < l->n; i++)
+		if (n == 0 || !same(l->item[n - 1], l->item[i]))
+			l->item[n++] = l->item[i];
+	l->n = n;
+}
+
+/* --- failures -------------------------------------------------------------------------------- */
+
+static int by_failure(const void *a, const void *b)
+{
+	const struct cw_failure *x = *(const struct cw_failure *const *)a;
+	const struct cw_failure *y = *(const struct cw_failure *const *)b;
+
+	return order_of(x->seq, y->seq);
+}
+
+static bool same_failure(const void *a, const void *b)
+{
+	return ((const struct cw_failure *)a)->seq == ((const struct cw_failure *)b)->seq;
+}
+
+static void tidy_failure(struct cw_failure *f)
+{
+	END_TEXT(f->visible_devices);
+	END_TEXT(f->what);
+	END_TEXT(f->file);
+	END_TEXT(f->text);
+	if (f->n_args > CW_MAX_ARGS)
+		f->n_args = CW_MAX_ARGS;
+}
+
+static const struct chunk *first_chunk(const struct trace *t, uint32_t kind)
+{
+	size_t i;
+
+	for (i = 0; i < t->n_chunks; i++)
+		if (t->chunk[i].kind == kind)
+			return &t->chunk[i];
+	return NULL;
+}
+
+static void trace_read_failures(struct trace *t)
+{
+	const struct chunk *c = first_chunk(t, CW_CHUNK_FAILURES);
+	size_t i, n = c ? c->len / sizeof(struct cw_failure) : 0;
+
+	if (n > CW_MAX_FAILURES)
+		n = CW_MAX_FAILURES;
+	t->failure = xcalloc(n, sizeof(*t->failure));
+	if (n)
+		memcpy(t->failure, t->data + c->off, n * sizeof(*t->failure));
+	for (i = 0; i < n; i++) {
+		if (t->failure[i].seq == 0)
+			continue;
+		tidy_failure(&t->failure[i]);
+		list_add(&t->failures, &t->failure[i]);
+	}
+	list_sort(&t->failures, by_failure);
+	squeeze(&t->failures, same_failure);
+}
+
+/* --- rings ----------------------------------------------------------------------------------- */
+
+/* Adds the whole records of a ring. A slot belongs to one index at a time: the newest below head
+ * that falls on it. Any other number in it means that its writer was interrupted. */
+static void add_ring(struct trace *t, const struct chunk *c, size_t record, struct list *out)
+{
+	const struct cw_ring *r = (const struct cw_ring *)(t->data + c->off);
+	const uint8_t *slots = t->data + c->off + sizeof(*r);
+	uint64_t mask, i, index, seq;
+
+	if (c->len < sizeof(*r) || r->slot_size < record || r->slot_size % 8)
+		return;
+	if (r->n_slots == 0 || (r->n_slots & (r->n_slots - 1)))
+		return;
+	mask = r->n_slots - 1;
+	for (i = 0; i < r->n_slots && (i + 1) * r->slot_size <= c->len - sizeof(*r); i++) {
+		if (r->head <= i)
+			break;
+		index = i + ((r->head - 1 - i) & ~mask);
+		memcpy(&seq, slots + i * r->slot_size, sizeof(seq));
+		if (seq == index + 1)
+			list_add(out, slots + i * r->slot_size);
+	}
+}
+
+static void add_rings(struct trace *t, uint32_t kind, size_t record, struct list *out)
+{
+	size_t i;
+
+	for (i = 0; i < t->n_chunks; i++)
+		if (t->chunk[i].kind == kind)
+			add_ring(t, &t->chunk[i], record, out);
+}
+
+static int by_launch(const void *a, const void *b)
+{
+	const struct cw_launch *x = *(const struct cw_launch *const *)a;
+	const struct cw_launch *y = *(const struct cw_launch *const *)b;
+	int c = order_of(x->ticks, y->ticks);
+
+	c = c ? c : order_of(x->tid, y->tid);
+	c = c ? c : order_of(x->seq, y->seq);
+	return c ? c : order_of((uintptr_t)x, (uintptr_t)y);
+}
+
+static int by_call(const void *a, const void *b)
+{
+	const struct cw_call *x = *(const struct cw_call *const *)a;
+	const struct cw_call *y = *(const struct cw_call *const *)b;
+	int c = order_of(x->ticks, y->ticks);
+
+	c = c ? c : order_of(x->tid, y->tid);
+	c = c ? c : order_of(x->seq, y->seq);
+	return c ? c : order_of((uintptr_t)x, (uintptr_t)y);
+}
+
+/* A captured launch stands in its thread's ring and, longer, among the graphs. */
+static bool same_launch(const void *a, const void *b)
+{
+	const struct cw_launch *x = a, *y = b;
+
+	return x->ticks == y->ticks && x->tid == y->tid && x->func == y->func &&
+	       x->stream == y->stream && (x->flags & y->flags & CW_LAUNCH_CAPTURED);
+}
+
+size_t trace_launches(struct trace *t, const struct cw_launch *const **list)
+{
+	if (!t->launches.built) {
+		add_rings(t, CW_CHUNK_LAUNCHES, sizeof(struct cw_launch), &t->launches);
+		add_rings(t, CW_CHUNK_GRAPHS, sizeof(struct cw_launch), &t->launches);
+		list_sort(&t->launches, by_launch);
+		squeeze(&t->launches, same_launch);
+		t->launches.built = true;
+	}
+	*list = (const struct cw_launch *const *)t->launches.item;
+	return t->launches.n;
+}
+
+size_t trace_calls(struct trace *t, const struct cw_call *const **list)
+{
+	if (!t->calls.built) {
+		add_rings(t, CW_CHUNK_CALLS, sizeof(struct cw_call), &t->calls);
+		list_sort(&t->calls, by_call);
+		t->calls.built = true;
+	}
+	*list = (const struct cw_call *const *)t->calls.item;
+	return t->calls.n;
+}
+
+/* --- allocations ----------------------------------------------------------------------------- */
+
+static int block_by_address(const void *a, const void *b)
+{
+	const struct cw_allocation *x = *(const struct cw_allocation *const *)a;
+	const struct cw_allocation *y = *(const struct cw_allocation *const *)b;
+	int c = order_of(x->addr, y->addr);
+
+	return c ? c : order_of(y->ticks, x->ticks);	/* the newest first: it is kept */
+}
+
+static bool same_address(const void *a, const void *b)
+{
+	return ((const struct cw_allocation *)a)->addr == ((const struct cw_allocation *)b)->addr;
+}
+
+static void add_allocations(struct trace *t, const struct chunk *c, struct list *out)
+{
+	const struct cw_allocation *a = (const struct cw_allocation *)(t->data + c->off);
+	size_t i, n = c->len / sizeof(*a);
+
+	for (i = 0; i < n; i++)
+		if (a[i].addr && a[i].size && a[i].size <= UINT64_MAX - a[i].addr)
+			list_add(out, &a[i]);
+}
+
+static void read_live(struct trace *t, uint32_t kind, struct list *out)
+{
+	size_t i;
+
+	if (out->built)
+		return;
+	for (i = 0; i < t->n_chunks; i++)
+		if (t->chunk[i].kind == kind)
+			add_allocations(t, &t->chunk[i], out);
+	list_sort(out, block_by_address);
+	squeeze(out, same_address);
+	out->built = true;
+}
+
+size_t trace_allocations(struct trace *t, const struct cw_allocation *const **list)
+{
+	read_live(t, CW_CHUNK_ALLOCATIONS, &t->allocations);
+	*list = (const struct cw_allocation *const *)t->allocations.item;
+	return t->allocations.n;
+}
+
+size_t trace_blocks(struct trace *t, const struct cw_allocation *const **list)
+{
+	read_live(t, CW_CHUNK_BLOCKS, &t->blocks);
+	*list = (const struct cw_allocation *const *)t->blocks.item;
+	return t->blocks.n;
+}
+
+static int freed_by_time(const void *a, const void *b)
+{
+	const struct cw_freed *x = *(const struct cw_freed *const *)a;
+	const struct cw_freed *y = *(const struct cw_freed *const *)b;
+	int c = order_of(x->ticks, y->ticks);
+
+	return c ? c : order_of(x->seq, y->seq);
+}
+
+static void drop_empty(struct list *l)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < l->n; i++) {
+		const struct cw_freed *f = l->item[i];
+
+		if (f->addr && f->size && f->size <= UINT64_MAX - f->addr)
+			l->item[n++] = f;
+	}
+	l->n = n;
+}
+
+size_t trace_freed(struct trace *t, const struct cw_freed *const **list)
+{
+	if (!t->freed.built) {
+		add_rings(t, CW_CHUNK_FREED, sizeof(struct cw_freed), &t->freed);
+		list_sort(&t->freed, freed_by_time);
+		drop_empty(&t->freed);
+		t->freed.built = true;
+	}
+	*list = (const struct cw_freed *const *)t->freed.item;
+	return t->freed.n;
+}
+
+size_t trace_ranges(const struct trace *t, const struct cw_range **list)
+{
+	const struct chunk *c = first_chunk(t, CW_CHUNK_RANGES);
+	size_t i, n = c ? c->len / sizeof(**list) : 0;
+
+	*list = c ? (const struct cw_range *)(t->data + c->off) : NULL;
+	for (i = 0; i < n; i++)
+		if ((*list)[i].end <= (*list)[i].start)	/* the rest of the chunk is empty */
+			return i;
+	return n;
+}
+
+/* Everything up to the process id has to be there; the rest can be unknown. */
+#define HEADER_LEAST offsetof(struct cw_header, start_realtime_ns)
+
+static void set_unknown(struct cw_header *h)
+{
+	size_t i;
+
+	memset(h, 0, sizeof(*h));
+	h->rank = h->local_rank = h->world_size = CW_UNKNOWN;
+	h->init_result = h->device_count = CW_UNKNOWN;
+	for (i = 0; i < CW_MAX_DEVICES; i++)
+		memset(h->device[i].attr, 0xff, sizeof(h->device[i].attr));
+}
+
+static void tidy(struct cw_header *h)
+{
+	size_t i;
+
+	END_TEXT(h->visible_devices_at_init);
+	END_TEXT(h->visible_devices_now);
+	END_TEXT(h->alloc_conf);
+	END_TEXT(h->exe);
+	END_TEXT(h->cmdline);
+	END_TEXT(h->cwd);
+	END_TEXT(h->torch_path);
+	END_TEXT(h->libcuda_path);
+	END_TEXT(h->dump_path);
+	END_TEXT(h->pipe_path);
+	END_TEXT(h->memory_trace_path);
+	if (h->hang.n > CW_HANG_THREADS)
+		h->hang.n = CW_HANG_THREADS;
+	for (i = 0; i < CW_MAX_DEVICES; i++)
+		END_TEXT(h->device[i].name);
+	if (h->device_count != CW_UNKNOWN && h->device_count > CW_MAX_DEVICES)
+		h->device_count = CW_MAX_DEVICES;
+	if (h->n_chunks > CW_MAX_CHUNKS)
+		h->n_chunks = CW_MAX_CHUNKS;
+}
+
+static int trace_read_header(struct trace *t, struct err *e)
+{
+	struct cw_header *h = &t->header;
+	uint16_t major;
+	uint32_t size;
+
+	if (t->len < sizeof(h->magic) || memcmp(t->data, CW_MAGIC, sizeof(h->magic)) != 0)
+		return err_set(e, -EINVAL, "not a cuwhy recording");
+	if (t->len < HEADER_LEAST)
+		return err_set(e, -EINVAL, "the recording is cut short: only %zu bytes", t->len);
+	memcpy(&major, t->data + offsetof(struct cw_header, major), sizeof(major));
+	if (major != CW_MAJOR) {
+		err_set(e, -EPROTO, "the recording has format %u, this cuwhy reads format %u",
+			major, CW_MAJOR);
+		return err_hint(e, "read it with the version of cuwhy that made it");
+	}
+	memcpy(&size, t->data + offsetof(struct cw_header, header_size), sizeof(size));
+	if (size < HEADER_LEAST)
+		return err_set(e, -EINVAL, "the recording's header is damaged");
+	if (size > sizeof(*h))
+		size = sizeof(*h);
+	set_unknown(h);
+	memcpy(h, t->data, size < t->len ? size : t->len);
+	tidy(h);
+	return 0;
+}
+
+static bool overlaps(const struct trace *t, size_t off, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < t->n_chunks; i++)
+		if (off < t->chunk[i].off + t->chunk[i].len && t->chunk[i].off < off + len)
+			return true;
+	return false;
+}
+
+static void trace_read_chunks(struct trace *t)
+{
+	const struct cw_chunk *c;
+	size_t len;
+	uint32_t i;
+
+	for (i = 0; i < t->header.n_chunks; i++) {
+		c = &t->header.chunk[i];
+		/* A recording never puts a chunk into the header. Eight: what its records need. */
+		if (c->kind == 0 || c->off % 8 || c->off < HEADER_LEAST || c->off >= t->len)
+			continue;
+		len = c->len < t->len - c->off ? c->len : t->len - c->off;
+		if (len == 0 || overlaps(t, c->off, len))
+			continue;
+		t->chunk[t->n_chunks++] = (struct chunk){c->kind, c->off, len};
+	}
+}
+
+const struct cw_memory_now *trace_memory(const struct trace *t, int device)
+{
+	return device >= 0 && device < CW_MAX_DEVICES ? &t->header.memory[device] : NULL;
+}
+
+/* --- sites ----------------------------------------------------------------------------------- */
+
+static size_t site_count(const struct trace *t)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < t->n_chunks; i++)
+		if (t->chunk[i].kind == CW_CHUNK_SITES)
+			n += t->chunk[i].len / sizeof(struct cw_site);
+	return n;
+}
+
+/* The table grows by a second chunk, which goes on where the first one ends. */
+static void read_sites(struct trace *t)
+{
+	size_t i, n, at = 0;
+
+	t->sites = xcalloc(site_count(t) + 1, sizeof(*t->sites));
+	for (i = 0; i < t->n_chunks; i++) {
+		if (t->chunk[i].kind != CW_CHUNK_SITES)
+			continue;
+		n = t->chunk[i].len / sizeof(*t->sites);
+		memcpy(t->sites + at, t->data + t->chunk[i].off, n * sizeof(*t->sites));
+		at += n;
+	}
+	memset(t->sites, 0, sizeof(*t->sites));
+	for (i = 0; i < at; i++) {
+		if (!t->sites[i].kind)
+			continue;
+		if (t->sites[i].device < -1 || t->sites[i].device >= CW_MAX_DEVICES)
+			t->sites[i].device = -1;
+		t->n_sites = i + 1;
+	}
+}
+
+size_t trace_sites(struct trace *t, const struct cw_site **sites)
+{
+	if (!t->sites)
+		read_sites(t);
+	*sites = t->sites;
+	return t->n_sites;
+}
+
+uint64_t trace_site_at_peak(const struct trace *t, const struct cw_site *s)
+{
+	const struct cw_memory_now *m = trace_memory(t, s->device);
+
+	return m && m->peak_generation == s->peak_generation ? s->at_peak : s->live;
+}
+
+/* --- timelines ------------------------------------------------------------------------------- */
+
+static const struct chunk *timeline_chunk(const struct trace *t, int device)
+{
+	const struct cw_timeline *l;
+	size_t i;
+
+	for (i = 0; i < t->n_chunks; i++) {
+		if (t->chunk[i].kind != CW_CHUNK_TIMELINE || t->chunk[i].len < sizeof(*l))
+			continue;
+		l = (const struct cw_timeline *)(t->data + t->chunk[i].off);
+		if (l->device == device)
+			return &t->chunk[i];
+	}
+	return NULL;
+}
+
+/* A writer that was killed while it merged neighbours leaves some samples out of order: they are in a merged one. */
+static void read_timeline(struct trace *t, struct timeline *out, const struct chunk *c)
+{
+	const struct cw_timeline *l = (const struct cw_timeline *)(t->data + c->off);
+	const struct cw_sample *s = (const struct cw_sample *)(l + 1);
+	size_t i, n = (c->len - sizeof(*l)) / sizeof(*s);
+
+	n = l->n < n ? l->n : n;
+	out->sample = xcalloc(n + 1, sizeof(*out->sample));
+	for (i = 0; i < n; i++)
+		if (s[i].ticks && (!out->n || s[i].ticks > out->sample[out->n - 1].ticks))
+			out->sample[out->n++] = s[i];
+}
+
+const struct cw_timeline *trace_timeline(struct trace *t, int device, const struct cw_sample **samples, size_t *n)
+{
+	const struct chunk *c = device >= 0 && device < CW_MAX_DEVICES ? timeline_chunk(t, device) : NULL;
+	struct timeline *l = c ? &t->timeline[device] : NULL;
+
+	*samples = NULL;
+	*n = 0;
+	if (!l)
+		return NULL;
+	if (!l->sample)
+		read_timeline(t, l, c);
+	*samples = l->sample;
+	*n = l->n;
+	return (const struct cw_timeline *)(t->data + c->off);
+}
+
+/* --- autograd nodes -------------------------------------------------------------------------- */
+
+static void add_nodes(struct trace *t, const struct chunk *c)
+{
+	const struct cw_ring *r = (const struct cw_ring *)(t->data + c->off);
+	const struct cw_node *node = (const struct cw_node *)(r + 1);
+	uint64_t n, seq;
+
+	if (c->len < sizeof(*r) || r->slot_size != sizeof(*node) || !r->n_slots || (r->n_slots & (r->n_slots - 1)) ||
+	    r->n_slots > (c->len - sizeof(*r)) / sizeof(*node))
+		return;
+	n = r->head < r->n_slots ? r->head : r->n_slots;
+	t->nodes = xrealloc(t->nodes, t->n_nodes + (size_t)n + 1, sizeof(*t->nodes));
+	for (seq = r->head - n; seq < r->head; seq++) {
+		const struct cw_node *s = &node[seq & (r->n_slots - 1)];
+
+		if (s->seq_low == (uint32_t)seq && (seq || s->stack))	/* 0 may be a slot never written */
+			t->nodes[t->n_nodes++] = (struct trace_node){ seq, r->tid, s->stack & ~CW_NODE_HAS_RUN,
+								      s->stack & CW_NODE_HAS_RUN };
+	}
+}
+
+size_t trace_nodes(struct trace *t, const struct trace_node **nodes)
+{
+	size_t i;
+
+	if (!t->nodes) {
+		t->nodes = xcalloc(1, sizeof(*t->nodes));
+		for (i = 0; i < t->n_chunks; i++)
+			if (t->chunk[i].kind == CW_CHUNK_NODES)
+				add_nodes(t, &t->chunk[i]);
+	}
+	*nodes = t->nodes;
+	return t->n_nodes;
+}
+
+static void trace_free_memory(struct trace *t)
+{
+	size_t i;
+
+	free(t->sites);
+	free(t->histories);
+	free(t->nodes);
+	for (i = 0; i < CW_MAX_DEVICES; i++)
+		free(t->timeline[i].sample);
+}
+
+/* --- epochs ---------------------------------------------------------------------------------- */
+
+static const struct cw_epochs *epochs_chunk(const struct trace *t, int device)
+{
+	const struct cw_epochs *e;
+	size_t i;
+
+	for (i = 0; i < t->n_chunks; i++) {
+		if (t->chunk[i].kind != CW_CHUNK_EPOCHS || t->chunk[i].len < sizeof(*e))
+			continue;
+		e = (const struct cw_epochs *)(t->data + t->chunk[i].off);
+		if (e->device == device)
+			return e;
+	}
+	return NULL;
+}
+
+/* Times and generations only rise; where they do not, nothing of it can be used. */
+static bool in_order(const struct cw_epoch *p, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!p[i].generation || p[i].at < p[i].begin)
+			return false;
+		if (i && (p[i].begin <= p[i - 1].begin || p[i].generation <= p[i - 1].generation))
+			return false;
+	}
+	return true;
+}
+
+static void read_epochs(struct trace *t, struct epochs *out, int device)
+{
+	const struct cw_epochs *e = epochs_chunk(t, device);
+	uint64_t n, scale;
+
+	out->read = true;
+	if (!e || e->n_max != CW_EPOCHS)
+		return;
+	n = e->now & 0xffffffffu;
+	scale = e->now >> 32;
+	if (n > CW_EPOCHS || scale >= CW_EPOCH_SCALES || !in_order(e->epoch[scale & 1], n))
+		return;
+	out->chunk = e;
+	out->list = e->epoch[scale & 1];
+	out->n = n;
+	out->scale = (uint32_t)scale;
+}
+
+const struct cw_epochs *trace_epochs(struct trace *t, int device, const struct cw_epoch **list, size_t *n)
+{
+	struct epochs *e = device >= 0 && device < CW_MAX_DEVICES ? &t->epochs[device] : NULL;
+
+	if (e && !e->read)
+		read_epochs(t, e, device);
+	*list = e ? e->list : NULL;
+	*n = e ? e->n : 0;
+	return e ? e->chunk : NULL;
+}
+
+/* --- histories ------------------------------------------------------------------------------- */
+
+static void find_histories(struct trace *t, const struct chunk *c)
+{
+	const struct cw_history *h = (const struct cw_history *)(t->data + c->off);
+	size_t i, n = c->len / sizeof(*h);
+
+	for (i = 0; i < n; i++)
+		if (h[i].site && h[i].site < t->n_sites)
+			t->histories[h[i].site] = &h[i];
+}
+
+static void read_histories(struct trace *t)
+{
+	const struct cw_site *s;
+	size_t i, n = trace_sites(t, &s);
+
+	t->histories = xcalloc(n + 1, sizeof(*t->histories));
+	for (i = 0; i < t->n_chunks; i++) {
+		if (t->chunk[i].kind == CW_CHUNK_HISTORIES)
+			find_histories(t, &t->chunk[i]);
+		if (t->chunk[i].kind == CW_CHUNK_SITE_MARKS && !t->n_marks) {
+			t->marks = (const uint32_t *)(t->data + t->chunk[i].off);
+			t->n_marks = t->chunk[i].len / sizeof(*t->marks);
+		}
+	}
+}
+
+/* A copy in which its epochs are those of the newest scale. */
+static bool follow_epochs(struct cw_history *h, const struct epochs *e)
+{
+	uint32_t i, scale;
+
+	if (h->scale > e->scale)
+		return false;
+	for (scale = h->scale; scale < e->scale; scale++) {
+		for (i = 0; i < CW_EPOCHS / 2; i++)
+			h->held[i] = h->held[2 * i + (e->chunk->second[scale] >> i & 1)];
+		memset(h->held + CW_EPOCHS / 2, 0, sizeof(h->held) / 2);
+	}
+	return true;
+}
+
+bool trace_site_held(struct trace *t, size_t site, uint64_t *held)
+{
+	const struct cw_epoch *list;
+	const struct cw_site *s;
+	struct cw_history h = {0};
+	size_t i, n;
+
+	if (!t->histories)
+		read_histories(t);
+	if (site >= trace_sites(t, &s) || !s[site].kind || site >= t->n_marks || !trace_epochs(t, s[site].device, &list, &n))
+		return false;
+	if (t->histories[site]) {
+		h = *t->histories[site];
+		if (!follow_epochs(&h, &t->epochs[s[site].device]))
+			return false;
+	}
+	for (i = 0; i < n; i++)
+		held[i] = list[i].generation > t->marks[site] ? s[site].live : (uint64_t)h.held[i] * CW_HISTORY_UNIT;
+	return true;
+}
 
 #define FILE_MAX ((size_t)1 << 30)	/* recordings are bounded at 64 MiB by default */
 

@@ -22,7 +22,7 @@ static bool begins_with_any(const char *name, const char *const *words)
 	return false;
 }
 
-static enum trains by_name(const char *function)
+static enum trains trains_by_name(const char *function)
 {
 	static const char *const training[] = { "train", "fit", "inner_training_loop", NULL };
 	static const char *const other[] = { "eval", "valid", "predict", "infer", "generate", "test", NULL };
@@ -54,7 +54,7 @@ enum trains stack_trains(const struct trace *t, uint32_t stack)
 
 	for (uint32_t i = 0; s && i < s->n; i++) {
 		enum owner o = frame_owner(trace_string(t, s->frame[i].file), torch);
-		enum trains name = by_name(function_base(trace_string(t, s->frame[i].function)));
+		enum trains name = trains_by_name(function_base(trace_string(t, s->frame[i].function)));
 
 		if (name != TRAINS_UNKNOWN && (o == OWNER_USER || o == OWNER_LIBRARY))
 			return name;

@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-#include "base/str.h"
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/banned.h"
 
 #define GPUS_MAX	256
@@ -15,167 +14,147 @@
 static const char *const kinds[] = {"compute", "graphics", "mps"};	/* bit by bit */
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* --- there ------------------------------------------------------------------------------------ */
-
-static json_t *text_or_null(const char *s)
+static json_t *kinds_json(const void *member)
 {
-	return json_text(s[0] ? s : NULL);
-}
-
-static json_t *kinds_json(uint32_t kind)
-{
+	uint32_t kind = *(const uint32_t *)member;
 	json_t *list = json_array();
-	size_t i;
 
-	for (i = 0; i < N_KINDS; i++)
+	for (size_t i = 0; i < N_KINDS; i++)
 		if (kind & 1u << i)
 			json_array_append_new(list, json_string(kinds[i]));
 	return list;
 }
 
-static json_t *holder_json(const struct gpu_holder *h)
+static bool is_word(const json_t *v, const char *word)
 {
-	json_t *o = json_pack("{s:I, s:o, s:o, s:s, s:b, s:o}", "pid", (json_int_t)h->pid, "bytes", json_bytes(h->bytes),
-			      "kind", kinds_json(h->kind), "state", usage_state_name(h->state), "own_user",
-			      (int)h->own_user, "command", text_or_null(h->command));
-
-	if (h->instance != UINT32_MAX)
-		json_object_set_new(o, "mig_instance", json_integer(h->instance));
-	return o;
+	return json_is_string(v) && strcmp(json_string_value(v), word) == 0;
 }
 
-static json_t *gpu_json(const struct gpu_state *g)
+static bool kinds_take(void *member, const json_t *list)
 {
-	const struct gpu_card *c = &g->card;
-	json_t *list = json_array();
-	size_t i;
-
-	for (i = 0; i < g->n; i++)
-		json_array_append_new(list, holder_json(&g->holder[i]));
-	return json_pack("{s:i, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "index", (int)c->index, "name",
-			 text_or_null(c->name), "uuid", text_or_null(c->uuid), "pci", text_or_null(c->pci), "mig",
-			 (int)c->mig, "total", json_bytes(c->total), "reserved", json_bytes(c->reserved), "used",
-			 json_bytes(c->used), "free", json_bytes(c->free), "processes_known", (int)g->holders_known,
-			 "processes", list, "unattributed", json_bytes(usage_unattributed(g)));
-}
-
-json_t *usage_to_json(const struct gpu_usage *u)
-{
-	json_t *list = json_array();
-	size_t i;
-
-	for (i = 0; i < u->n; i++)
-		json_array_append_new(list, gpu_json(&u->gpu[i]));
-	return json_pack("{s:i, s:o, s:I, s:I, s:s, s:o, s:o}", "schema", 1, "driver", text_or_null(u->driver), "mono_ns",
-			 (json_int_t)u->mono_ns, "real_ns", (json_int_t)u->real_ns, "trouble", usage_trouble_name(u->trouble),
-			 "why", text_or_null(u->why), "gpus", list);
-}
-
-/* --- and back --------------------------------------------------------------------------------- */
-
-static uint64_t bytes_of(const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-
-	return json_is_integer(v) && json_integer_value(v) >= 0 ? (uint64_t)json_integer_value(v) : USAGE_UNKNOWN;
-}
-
-static uint32_t number_of(const json_t *o, const char *key, uint32_t otherwise)
-{
-	uint64_t v = bytes_of(o, key);
-
-	return v <= UINT32_MAX ? (uint32_t)v : otherwise;
-}
-
-static void text_of(const json_t *o, const char *key, char *to, size_t size)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	str_copy(to, size, s ? s : "");
-}
-
-static uint32_t kind_of(const json_t *list)
-{
-	uint32_t kind = 0;
+	uint32_t *kind = member;
 	const json_t *v;
-	size_t i, k;
+	size_t i;
 
 	json_array_foreach(list, i, v)
-		for (k = 0; k < N_KINDS; k++)
-			if (json_is_string(v) && strcmp(json_string_value(v), kinds[k]) == 0)
-				kind |= 1u << k;
-	return kind;
+		for (size_t k = 0; k < N_KINDS; k++)
+			if (is_word(v, kinds[k]))
+				*kind |= 1u << k;
+	return true;
 }
 
-static enum holder_state state_of(const json_t *v)
+static json_t *state_json(const void *member)
 {
-	enum holder_state s;
+	return json_string(usage_state_name((enum holder_state)*(const uint32_t *)member));
+}
 
-	for (s = HOLDER_UNKNOWN; s <= HOLDER_OUTSIDE; s++)
-		if (json_is_string(v) && strcmp(json_string_value(v), usage_state_name(s)) == 0)
-			return s;
-	return HOLDER_UNKNOWN;
+static bool state_take(void *member, const json_t *v)
+{
+	for (enum holder_state s = HOLDER_UNKNOWN; s <= HOLDER_OUTSIDE; s++)
+		if (is_word(v, usage_state_name(s)))
+			*(uint32_t *)member = s;
+	return true;
+}
+
+static json_t *trouble_json(const void *member)
+{
+	return json_string(usage_trouble_name(*(const enum usage_trouble *)member));
 }
 
 /* A word that we do not know is trouble that we do not know. */
-static enum usage_trouble trouble_of(const json_t *v)
+static bool trouble_take(void *member, const json_t *v)
 {
-	enum usage_trouble t;
+	enum usage_trouble t = USAGE_COMPLETE;
 
-	for (t = USAGE_COMPLETE; t < USAGE_DIED; t++)
-		if (json_is_string(v) && strcmp(json_string_value(v), usage_trouble_name(t)) == 0)
-			break;
-	return t;
+	while (t < USAGE_DIED && !is_word(v, usage_trouble_name(t)))
+		t++;
+	*(enum usage_trouble *)member = t;
+	return true;
 }
 
-static void read_holder(struct gpu_state *g, const json_t *o)
+static json_t *unattributed_json(const void *gpu)
 {
-	struct gpu_holder h = {.pid = number_of(o, "pid", 0), .instance = number_of(o, "mig_instance", UINT32_MAX),
-			       .bytes = bytes_of(o, "bytes")};
+	return json_bytes(usage_unattributed(gpu));
+}
 
-	h.kind = kind_of(json_object_get(o, "kind"));
-	h.state = state_of(json_object_get(o, "state"));
-	h.own_user = json_is_true(json_object_get(o, "own_user"));
-	text_of(o, "command", h.command, sizeof(h.command));
-	usage_add_holder(g, &h);
+static const struct field holder_field[] = {
+	F_ALWAYS(NUMBER, "pid", struct gpu_holder, pid),
+	F_OR_NULL(BYTES, "bytes", struct gpu_holder, bytes, USAGE_UNKNOWN),
+	F_BY("kind", struct gpu_holder, kind, kinds_json, kinds_take),
+	F_BY("state", struct gpu_holder, state, state_json, state_take),
+	F_ALWAYS(BOOL, "own_user", struct gpu_holder, own_user),
+	F_OR_NULL(CHARS, "command", struct gpu_holder, command),
+	F_IF_KNOWN(NUMBER, "mig_instance", struct gpu_holder, instance, UINT32_MAX),
+	F_END,
+};
+static const struct fields holder_fields = {holder_field, sizeof(struct gpu_holder), NULL};
+
+static const struct field gpu_field[] = {
+	F_ALWAYS(NUMBER, "index", struct gpu_state, card.index),
+	F_OR_NULL(CHARS, "name", struct gpu_state, card.name),
+	F_OR_NULL(CHARS, "uuid", struct gpu_state, card.uuid),
+	F_OR_NULL(CHARS, "pci", struct gpu_state, card.pci),
+	F_ALWAYS(BOOL, "mig", struct gpu_state, card.mig),
+	F_OR_NULL(BYTES, "total", struct gpu_state, card.total, USAGE_UNKNOWN),
+	F_OR_NULL(BYTES, "reserved", struct gpu_state, card.reserved, USAGE_UNKNOWN),
+	F_OR_NULL(BYTES, "used", struct gpu_state, card.used, USAGE_UNKNOWN),
+	F_OR_NULL(BYTES, "free", struct gpu_state, card.free, USAGE_UNKNOWN),
+	F_ALWAYS(BOOL, "processes_known", struct gpu_state, holders_known),
+	F_LIST_OF("processes", struct gpu_state, holder, n, holder_fields),
+	F_MADE("unattributed", unattributed_json),
+	F_END,
+};
+static const struct fields gpu_fields = {gpu_field, sizeof(struct gpu_state), NULL};
+
+static const struct field usage_field[] = {
+	F_OR_NULL(CHARS, "driver", struct gpu_usage, driver),
+	F_ALWAYS(NUMBER, "mono_ns", struct gpu_usage, mono_ns),
+	F_ALWAYS(NUMBER, "real_ns", struct gpu_usage, real_ns),
+	F_BY("trouble", struct gpu_usage, trouble, trouble_json, trouble_take),
+	F_OR_NULL(CHARS, "why", struct gpu_usage, why),
+	F_LIST_OF("gpus", struct gpu_usage, gpu, n, gpu_fields),
+	F_END,
+};
+static const struct fields usage_fields = {usage_field, sizeof(struct gpu_usage), NULL};
+
+json_t *usage_to_json(const struct gpu_usage *u)
+{
+	json_t *o = JSON_OF(J_INT("schema", 1));
+
+	fields_add(&usage_fields, u, o);
+	return o;
 }
 
 static void read_gpu(struct gpu_usage *u, const json_t *o)
 {
-	struct gpu_card c = {.index = number_of(o, "index", 0), .mig = json_is_true(json_object_get(o, "mig")),
-			     .total = bytes_of(o, "total"), .reserved = bytes_of(o, "reserved"),
-			     .used = bytes_of(o, "used"), .free = bytes_of(o, "free")};
-	struct gpu_state *g;
-	const json_t *h;
+	struct gpu_holder h;
+	struct gpu_state one, *g;
+	const json_t *v;
 	size_t i;
 
-	text_of(o, "name", c.name, sizeof(c.name));
-	text_of(o, "uuid", c.uuid, sizeof(c.uuid));
-	text_of(o, "pci", c.pci, sizeof(c.pci));
-	g = usage_add_gpu(u, &c);
-	g->holders_known = json_is_true(json_object_get(o, "processes_known"));
-	json_array_foreach(json_object_get(o, "processes"), i, h)
-		if (i < HOLDERS_MAX)
-			read_holder(g, h);
+	fields_init(&gpu_fields, &one);
+	fields_take(&gpu_fields, o, &one);
+	g = usage_add_gpu(u, &one.card);
+	g->holders_known = one.holders_known;
+	json_array_foreach(json_object_get(o, "processes"), i, v) {
+		if (i == HOLDERS_MAX)
+			break;
+		fields_init(&holder_fields, &h);
+		fields_take(&holder_fields, v, &h);
+		usage_add_holder(g, &h);
+	}
 }
 
 struct gpu_usage *usage_from_json(const json_t *o)
 {
 	struct gpu_usage *u;
 	const json_t *g;
-	uint64_t v;
 	size_t i;
 
 	if (!json_is_array(json_object_get(o, "gpus")))
 		return NULL;
 	u = usage_new();
-	text_of(o, "driver", u->driver, sizeof(u->driver));
-	text_of(o, "why", u->why, sizeof(u->why));
-	u->trouble = trouble_of(json_object_get(o, "trouble"));
-	v = bytes_of(o, "mono_ns");
-	u->mono_ns = v == USAGE_UNKNOWN ? 0 : v;
-	v = bytes_of(o, "real_ns");
-	u->real_ns = v == USAGE_UNKNOWN ? 0 : v;
+	fields_take(&usage_fields, o, u);
 	json_array_foreach(json_object_get(o, "gpus"), i, g)
 		if (i < GPUS_MAX)
 			read_gpu(u, g);

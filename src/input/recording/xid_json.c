@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/json_text.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "formats/xid.h"
 #include "base/banned.h"
@@ -33,7 +33,7 @@ json_t *xid_to_json(const struct xid_log *log)
 	}
 	for (i = 0; i < log->n; i++)
 		json_array_append_new(lines, json_text(log->line[i].text));
-	return json_pack("{s:b, s:b, s:o}", "readable", log->readable, "lost", log->lost, "lines", lines);
+	return JSON_OF(J_BOOL("readable", log->readable), J_BOOL("lost", log->lost), J_VALUE("lines", lines));
 }
 
 bool xid_from_json(struct xid_log *log, const json_t *o)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "base/str.h"
 #include "case/line.h"
 
@@ -100,29 +101,111 @@ static uint64_t segment_for(uint64_t block)
 	return block > UINT64_MAX / 2 ? block : (block + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
 }
 
-void facts_of_snapshot(struct casefile *f, const struct snapshot *s, const struct snap_lines *l,
-		       const struct snap_device *d)
+/* ---- the line --------------------------------------------------------------------------------- */
+
+#define STACK_MAX	128
+#define HOLDERS_SAID	5
+
+static struct line line_of_snap(struct casefile *c, const struct snapshot *s, uint32_t file, uint32_t function, uint32_t number)
+{
+	struct line l = {.file = pool_strdup(c->pool, snap_text(s, file)), .number = number};
+
+	l.shown = l.file;
+	l.function = pool_strdup(c->pool, snap_text(s, function));
+	return l;
+}
+
+/* A recording that tells of the same failure knows its lines better. */
+static void observe_oom_line(struct casefile *c, const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d)
+{
+	const struct snap_line *at = snap_line(l, d->oom.line);
+	struct line *where = &c->line[LINE_where];
+	const uint32_t *frames;
+	struct place p;
+	size_t n;
+
+	if (where->file)
+		return;
+	frames = snap_stack(s, d->replay.event[d->oom.event].stack, &n);
+	c->n_stack = 0;
+	c->stack = pool_alloc(c->pool, (n < STACK_MAX ? n + 1 : STACK_MAX) * sizeof(*c->stack));
+	for (size_t i = 0; i < n && i < STACK_MAX; i++) {
+		const struct snap_frame *f = snap_frame(s, frames[i]);
+
+		c->stack[c->n_stack++] = line_of_snap(c, s, f->file, f->function, f->line);
+	}
+	if (!at->file) {
+		c->no_lines = n ? "no line of Python was on the stack" : "the history was recorded without stacks";
+		return;
+	}
+	*where = line_of_snap(c, s, at->file, at->function, at->line);
+	where->library = at->library != 0;
+	p = (struct place){.file = where->file, .line = at->line};
+	where->source = place_source(&p, ".", c->pool);
+	fact_set_text(c, FACT_where_noticed, pool_printf(c->pool, "%s:%u", where->file, where->number));
+	fact_set_text(c, FACT_where_source, where->source);
+}
+
+static void tell_holders(struct casefile *c, const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d)
+{
+	const struct snap_oom *o = &d->oom;
+	struct snap_holder *h;
+	char size[32];
+	size_t n = snap_holders(d, l, o->event, &h);
+
+	case_evidence(c, SNAPSHOT_OBSERVER, pool_printf(c->pool, "event %u of %zu of device %d is an oom", o->event + 1, d->replay.n,
+							d->device));
+	if (o->later)
+		case_evidence(c, SNAPSHOT_OBSERVER, pool_printf(c->pool, "the program went on: %u allocations came after it",
+								o->later));
+	for (size_t i = 0; i < n && i < HOLDERS_SAID; i++) {
+		const char *line = snapshot_line_text(s, l, h[i].line, c->pool);
+
+		case_evidence(c, SNAPSHOT_OBSERVER, pool_printf(c->pool, "%s held %s in %u blocks", line ? line :
+								"lines that are not known",
+								format_bytes(size, sizeof(size), (double)h[i].bytes), h[i].blocks));
+	}
+	free(h);
+}
+
+/* ---- all of it -------------------------------------------------------------------------------- */
+
+void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d)
 {
 	const struct snap_oom *o = &d->oom;
 	double allocated = o->now.allocated > 0 ? (double)o->now.allocated : 0;
 	double reserved = o->now.reserved > 0 ? (double)o->now.reserved : 0;
+	const char *before = case_observer(c, SNAPSHOT_OBSERVER);
 
-	fact_set_flag(f, FACT_snapshot_is, true);
-	fact_set_flag(f, FACT_oom_is, o->found);
-	if (!o->found)
+	if (fact_known(c, FACT_error_code)) {	/* a recording tells all of this, and more: who held what is a second witness */
+		tell_holders(c, s, l, d);
+		case_observer(c, before);
 		return;
-	fact_set_flag(f, FACT_oom_host, false);
-	fact_set_number(f, FACT_oom_request, (double)segment_for(o->request));
-	fact_set_number(f, FACT_snapshot_block, (double)o->request);
-	fact_set_number(f, FACT_oom_free, (double)o->free);
-	fact_set_number(f, FACT_oom_torch_allocated, allocated);
-	fact_set_number(f, FACT_oom_torch_reserved, reserved);
-	fact_set_number(f, FACT_oom_cache, reserved > allocated ? reserved - allocated : 0);
-	fact_set_number(f, FACT_snapshot_seen, (double)o->seen);
-	fact_set_flag(f, FACT_torch_loaded, true);
+	}
+	fact_set_number(c, FACT_error_code, 0);
+	fact_set_text(c, FACT_error_string, "out of memory");
+	fact_set_text(c, FACT_error_source, SNAPSHOT_OBSERVER);
+	fact_set_text(c, FACT_error_text, "");
+	fact_set_number(c, FACT_error_count, o->count);
+	fact_set_flag(c, FACT_error_async, false);
+	fact_set_flag(c, FACT_snapshot_is, true);
+	fact_set_flag(c, FACT_oom_is, true);
+	fact_set_flag(c, FACT_oom_by_torch, true);
+	fact_set_flag(c, FACT_oom_host, false);
+	fact_set_number(c, FACT_oom_request, (double)segment_for(o->request));
+	fact_set_number(c, FACT_snapshot_block, (double)o->request);
+	fact_set_number(c, FACT_oom_free, (double)o->free);
+	fact_set_number(c, FACT_oom_torch_allocated, allocated);
+	fact_set_number(c, FACT_oom_torch_reserved, reserved);
+	fact_set_number(c, FACT_oom_cache, reserved > allocated ? reserved - allocated : 0);
+	fact_set_number(c, FACT_snapshot_seen, (double)o->seen);
+	fact_set_flag(c, FACT_torch_loaded, true);
 	if (s->settings_known)
-		fact_set_text(f, FACT_torch_alloc_conf, settings(s, f->pool));
-	fill_holders(f, s, l, d);
-	fill_pieces(f, s, l, d);
-	fill_growth(f, s, l, &d->growth);
+		fact_set_text(c, FACT_torch_alloc_conf, settings(s, c->pool));
+	fill_holders(c, s, l, d);
+	fill_pieces(c, s, l, d);
+	fill_growth(c, s, l, &d->growth);
+	observe_oom_line(c, s, l, d);
+	tell_holders(c, s, l, d);
+	case_observer(c, before);
 }

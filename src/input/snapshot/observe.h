@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Facts about the last request that could not be met, from a memory snapshot of PyTorch.
  */
-#ifndef CUWHY_FACT_SNAPSHOT_H
-#define CUWHY_FACT_SNAPSHOT_H
+#ifndef CUWHY_OBSERVE_SNAPSHOT_H
+#define CUWHY_OBSERVE_SNAPSHOT_H
 
 #include "case/case.h"
 #include "input/snapshot/snap_analyse.h"
@@ -13,7 +13,9 @@ enum snap_owner snapshot_owner(const char *file);
 /* "train.py:12"; NULL when the line is not known. */
 const char *snapshot_line_text(const struct snapshot *s, const struct snap_lines *l, uint32_t line, struct pool *pool);
 
-void facts_of_snapshot(struct casefile *f, const struct snapshot *s, const struct snap_lines *l,
-		       const struct snap_device *d);
+#define SNAPSHOT_OBSERVER "snapshot"
+
+/* The last oom of the device. */
+void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d);
 
 #endif

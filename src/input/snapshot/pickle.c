@@ -45,7 +45,7 @@ struct machine {
 	uint64_t op_at;		/* offset of the opcode at work */
 };
 
-static int bad(struct machine *m, const char *what)
+static int pickle_bad(struct machine *m, const char *what)
 {
 	if (m->in->failed)
 		return m->in->failed;
@@ -53,7 +53,7 @@ static int bad(struct machine *m, const char *what)
 		       (unsigned long long)m->op_at);
 }
 
-static int cut(struct machine *m)
+static int pickle_cut(struct machine *m)
 {
 	if (m->in->failed)
 		return m->in->failed;
@@ -61,7 +61,7 @@ static int cut(struct machine *m)
 		       (unsigned long long)input_offset(m->in) + (unsigned long long)(m->in->end - m->in->at));
 }
 
-static int refuse(struct machine *m, uint8_t op)
+static int pickle_refuse(struct machine *m, uint8_t op)
 {
 	static const struct { uint8_t byte; const char *name; } names[] = {
 #define OP(byte, name)
@@ -84,7 +84,7 @@ static int refuse(struct machine *m, uint8_t op)
 	return -EPERM;
 }
 
-static inline struct pickle_value *push(struct machine *m, uint8_t kind)
+static inline struct pickle_value *pickle_push(struct machine *m, uint8_t kind)
 {
 	struct pickle_value *v;
 
@@ -98,12 +98,12 @@ static inline struct pickle_value *push(struct machine *m, uint8_t kind)
 
 static int push_number(struct machine *m, uint8_t kind, int64_t number)
 {
-	push(m, kind)->number = number;
+	pickle_push(m, kind)->number = number;
 	return 0;
 }
 
 /* A little-endian number of `n` bytes that follows the opcode. */
-static inline bool take(struct machine *m, size_t n, uint64_t *value)
+static inline bool pickle_take(struct machine *m, size_t n, uint64_t *value)
 {
 	uint64_t word = 0;
 
@@ -126,8 +126,8 @@ static int op_long(struct machine *m, uint64_t len)
 	uint64_t value = 0;
 	size_t n = len < 8 ? (size_t)len : 8;
 
-	if (!take(m, n, &value) || !input_skip(m->in, len - n))
-		return cut(m);
+	if (!pickle_take(m, n, &value) || !input_skip(m->in, len - n))
+		return pickle_cut(m);
 	if (n && n < 8 && value >> (8 * n - 1))
 		value |= ~0ull << (8 * n);
 	return push_number(m, V_INT, (int64_t)value);
@@ -138,11 +138,11 @@ static int op_float(struct machine *m)
 	uint64_t bits;
 	double real;
 
-	if (!take(m, 8, &bits))
-		return cut(m);
+	if (!pickle_take(m, 8, &bits))
+		return pickle_cut(m);
 	bits = be64toh(htole64(bits));
 	memcpy(&real, &bits, sizeof(real));
-	push(m, V_FLOAT)->real = real;
+	pickle_push(m, V_FLOAT)->real = real;
 	return 0;
 }
 
@@ -152,11 +152,11 @@ static int op_string(struct machine *m, uint64_t len)
 	int rc;
 
 	if (!input_need(m->in, kept))
-		return cut(m);
-	rc = build_string(m->b, m->in->at, kept, push(m, V_STRING));
+		return pickle_cut(m);
+	rc = build_string(m->b, m->in->at, kept, pickle_push(m, V_STRING));
 	m->in->at += kept;
 	if (rc == 0 && !input_skip(m->in, len - kept))
-		return cut(m);
+		return pickle_cut(m);
 	return rc;
 }
 
@@ -168,10 +168,10 @@ static int memo_put(struct machine *m, uint64_t index)
 	size_t cap = m->cap_memo;
 
 	if (!m->n)
-		return bad(m, "a memo of nothing");
+		return pickle_bad(m, "a memo of nothing");
 	/* writers count from 0, one memo for a byte or more: larger numbers are made up */
 	if (index > m->op_at)
-		return bad(m, "a memo out of order");
+		return pickle_bad(m, "a memo out of order");
 	if (index >= cap) {
 		while (index >= cap)
 			cap = cap ? cap + cap / 2 + 1 : 256;
@@ -191,8 +191,8 @@ static inline int memo_get(struct machine *m, uint64_t index)
 	struct pickle_value *v;
 
 	if (index >= m->n_memo)
-		return bad(m, "a memo that was never made");
-	v = push(m, (uint8_t)(m->memo[index] >> MEMO_ID_BITS));
+		return pickle_bad(m, "a memo that was never made");
+	v = pickle_push(m, (uint8_t)(m->memo[index] >> MEMO_ID_BITS));
 	v->id = m->memo[index] & ((1u << MEMO_ID_BITS) - 1);
 	return 0;
 }
@@ -202,14 +202,14 @@ static inline int memo_get(struct machine *m, uint64_t index)
 static int op_mark(struct machine *m)
 {
 	if (m->n_marks >= DEPTH_MAX)
-		return bad(m, "too many things inside each other");
+		return pickle_bad(m, "too many things inside each other");
 	m->mark = xgrow(m->mark, m->n_marks, &m->cap_marks, sizeof(*m->mark));
 	m->mark[m->n_marks++] = m->n;
 	return 0;
 }
 
 /* How many of the topmost values may be taken: not those below a mark. */
-static bool has(const struct machine *m, size_t n)
+static bool pickle_has(const struct machine *m, size_t n)
 {
 	size_t floor = m->n_marks ? m->mark[m->n_marks - 1] : 0;
 
@@ -232,42 +232,42 @@ static int op_tuple(struct machine *m, size_t first, size_t n)
 	int rc = n == 2 ? build_pair(m->b, &m->stack[first], &v) : 0;
 
 	m->n = first;
-	*push(m, V_OTHER) = v;
+	*pickle_push(m, V_OTHER) = v;
 	return rc;
 }
 
 static int op_tuple_fixed(struct machine *m, size_t n)
 {
-	return has(m, n) ? op_tuple(m, m->n - n, n) : bad(m, "a tuple of nothing");
+	return pickle_has(m, n) ? op_tuple(m, m->n - n, n) : pickle_bad(m, "a tuple of nothing");
 }
 
 static int op_tuple_mark(struct machine *m)
 {
 	size_t first, n;
 
-	return above_mark(m, &first, &n) ? op_tuple(m, first, n) : bad(m, "no mark");
+	return above_mark(m, &first, &n) ? op_tuple(m, first, n) : pickle_bad(m, "no mark");
 }
 
-static int into(struct machine *m, uint8_t kind, size_t first, size_t n)
+static int op_into(struct machine *m, uint8_t kind, size_t first, size_t n)
 {
 	const struct pickle_value *to;
 
 	m->n = first;
-	if (!has(m, 1))
-		return bad(m, "values that belong to nothing");
+	if (!pickle_has(m, 1))
+		return pickle_bad(m, "values that belong to nothing");
 	to = &m->stack[first - 1];
 	if (to->kind == V_OTHER)	/* a tuple or a value that is not understood */
-		return bad(m, "values put into something else than a list or dictionary");
+		return pickle_bad(m, "values put into something else than a list or dictionary");
 	if (to->kind != kind)
-		return bad(m, kind == V_DICT ? "keys set of something else than a dictionary" :
-				"values appended to something else than a list");
+		return pickle_bad(m, kind == V_DICT ? "keys set of something else than a dictionary" :
+				    "values appended to something else than a list");
 	return kind == V_DICT ? build_set(m->b, to->id, &m->stack[first], n) :
 				build_append(m->b, to->id, &m->stack[first], n);
 }
 
 static int op_into_fixed(struct machine *m, uint8_t kind, size_t n)
 {
-	return has(m, n) ? into(m, kind, m->n - n, n) : bad(m, "values are missing");
+	return pickle_has(m, n) ? op_into(m, kind, m->n - n, n) : pickle_bad(m, "values are missing");
 }
 
 static int op_into_mark(struct machine *m, uint8_t kind)
@@ -275,16 +275,16 @@ static int op_into_mark(struct machine *m, uint8_t kind)
 	size_t first, n;
 
 	if (!above_mark(m, &first, &n))
-		return bad(m, "no mark");
+		return pickle_bad(m, "no mark");
 	if (kind == V_DICT && n % 2)
-		return bad(m, "a key without a value");
-	return into(m, kind, first, n);
+		return pickle_bad(m, "a key without a value");
+	return op_into(m, kind, first, n);
 }
 
 static int op_pop(struct machine *m)
 {
-	if (!has(m, 1))
-		return bad(m, "nothing to drop");
+	if (!pickle_has(m, 1))
+		return pickle_bad(m, "nothing to drop");
 	m->n--;
 	return 0;
 }
@@ -293,9 +293,9 @@ static int op_proto(struct machine *m)
 {
 	uint64_t version;
 
-	if (!take(m, 1, &version))
-		return cut(m);
-	return version >= 2 && version <= 5 ? 0 : bad(m, "a pickle of an unknown protocol");
+	if (!pickle_take(m, 1, &version))
+		return pickle_cut(m);
+	return version >= 2 && version <= 5 ? 0 : pickle_bad(m, "a pickle of an unknown protocol");
 }
 
 /* --- the loop --------------------------------------------------------------------------------- */
@@ -308,13 +308,13 @@ static const uint8_t operand[256] = {
 	[OP_FRAME] = 8, [OP_BINUNICODE8] = 8,
 };
 
-static int step(struct machine *m, uint8_t op)
+static int pickle_step(struct machine *m, uint8_t op)
 {
 	size_t len = operand[op];
 	uint64_t n = 0;
 
-	if (len && !take(m, len, &n))
-		return cut(m);
+	if (len && !pickle_take(m, len, &n))
+		return pickle_cut(m);
 	switch (op) {
 	case OP_BINGET:
 	case OP_LONG_BINGET: return memo_get(m, n);
@@ -322,12 +322,12 @@ static int step(struct machine *m, uint8_t op)
 	case OP_BININT2: return push_number(m, V_INT, (int64_t)n);
 	case OP_BININT: return push_number(m, V_INT, (int32_t)(uint32_t)n);
 	case OP_LONG1: return op_long(m, n);
-	case OP_LONG4: return n <= INT32_MAX ? op_long(m, n) : bad(m, "a number of negative length");
+	case OP_LONG4: return n <= INT32_MAX ? op_long(m, n) : pickle_bad(m, "a number of negative length");
 	case OP_SHORT_BINUNICODE:
 	case OP_BINUNICODE:
 	case OP_BINUNICODE8: return op_string(m, n);
-	case OP_EMPTY_DICT: return build_dict(m->b, push(m, V_DICT));
-	case OP_EMPTY_LIST: return build_list(m->b, push(m, V_LIST));
+	case OP_EMPTY_DICT: return build_dict(m->b, pickle_push(m, V_DICT));
+	case OP_EMPTY_LIST: return build_list(m->b, pickle_push(m, V_LIST));
 	case OP_MARK: return op_mark(m);
 	case OP_MEMOIZE: return memo_put(m, m->n_memo);
 	case OP_BINPUT:
@@ -348,11 +348,11 @@ static int step(struct machine *m, uint8_t op)
 	case OP_PROTO: return op_proto(m);
 	case OP_POP: return op_pop(m);
 	case OP_FRAME: return 0;	/* tells how far to read ahead, which does not matter here */
-	default: return refuse(m, op);
+	default: return pickle_refuse(m, op);
 	}
 }
 
-static int run(struct machine *m)
+static int pickle_run(struct machine *m)
 {
 	uint8_t op;
 	int rc;
@@ -360,14 +360,14 @@ static int run(struct machine *m)
 	for (;;) {
 		m->op_at = input_offset(m->in);
 		if (!input_need(m->in, 1))
-			return cut(m);
+			return pickle_cut(m);
 		op = *m->in->at++;
 		if (op == OP_STOP)
-			return m->n && !m->n_marks ? build_root(m->b, &m->stack[m->n - 1]) : bad(m, "an early end");
+			return m->n && !m->n_marks ? build_root(m->b, &m->stack[m->n - 1]) : pickle_bad(m, "an early end");
 		/* two thirds of all opcodes */
-		rc = op == OP_BINGET && m->in->at < m->in->end ? memo_get(m, *m->in->at++) : step(m, op);
+		rc = op == OP_BINGET && m->in->at < m->in->end ? memo_get(m, *m->in->at++) : pickle_step(m, op);
 		if (rc == 0 && m->n > STACK_FREE + m->op_at / STACK_BYTES)
-			rc = bad(m, "too many values that belong to nothing");
+			rc = pickle_bad(m, "too many values that belong to nothing");
 		if (rc != 0)
 			return rc;
 	}
@@ -376,7 +376,7 @@ static int run(struct machine *m)
 int pickle_read(struct snap_input *in, struct snap_build *b, struct err *e)
 {
 	struct machine m = {.in = in, .b = b, .err = e};
-	int rc = run(&m);
+	int rc = pickle_run(&m);
 
 	free(m.stack);
 	free(m.mark);

@@ -5,6 +5,7 @@
 #ifndef CUWHY_SNAP_ANALYSE_H
 #define CUWHY_SNAP_ANALYSE_H
 
+#include "input/snapshot/snap_lines.h"
 #include "input/snapshot/snap_replay.h"
 
 struct snap_use {		/* of all segments, or of one pool and stream */
@@ -63,9 +64,6 @@ struct snap_device {
 
 void snap_analyse(struct snap_device *d, const struct snapshot *s, const struct snap_lines *l, int device);
 void snap_device_release(struct snap_device *d);
-
-/* Fills d->growth. */
-void snap_growth_find(struct snap_device *d, const struct snap_lines *l);
 
 /* Who holds what at a moment, the largest first; owned by the caller. */
 size_t snap_holders(const struct snap_device *d, const struct snap_lines *l, size_t moment, struct snap_holder **list);

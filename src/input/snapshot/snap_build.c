@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What each list and dictionary of a snapshot turns out to be (see snap_build.h).
+ * What each list and dictionary of a snapshot turns out to be (see snap_build.h): records, stacks, lists of them. A
+ * key that is not known is left out: newer releases add some.
  */
 #include "input/snapshot/snap_build.h"
 
@@ -9,13 +10,13 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "input/snapshot/snap_record.h"
 #include "base/banned.h"
 
 #define ID_BITS		28
 #define ID_MASK		((1u << ID_BITS) - 1)
 #define TRACES_MAX	(2 * SNAP_DEVICES)	/* of devices, and of pinned memory */
 
+enum dict_role { D_EMPTY, D_OTHER, D_TOP, D_SEGMENT, D_BLOCK, D_EVENT, D_FRAME, D_HISTORY, D_SETTINGS };
 enum list_role { L_EMPTY, L_OTHER, L_STACK, L_SEGMENTS, L_BLOCKS, L_EVENTS, L_HISTORY, L_TRACES };
 
 static const char *const words[] = {
@@ -104,51 +105,252 @@ int build_pair(struct snap_build *b, const struct pickle_value *two, struct pick
 	return v->id == INTERN_FULL ? too_many(b, "pairs") : 0;
 }
 
-/* --- what other values are -------------------------------------------------------------------- */
+/* --- what a value is ------------------------------------------------------------------------------- */
 
-static uint32_t where(uint32_t what)
+static uint32_t id_of(uint32_t what)
 {
 	return what & ID_MASK;
 }
 
-static uint32_t dict_role(const struct snap_build *b, const struct pickle_value *v)
+static uint32_t dict_role_of(const struct snap_build *b, const struct pickle_value *v)
 {
 	return v->kind == V_DICT ? b->dict[v->id] >> ID_BITS : (uint32_t)D_OTHER;
 }
 
-static uint32_t list_role(const struct snap_build *b, const struct pickle_value *v)
+static uint32_t list_role_of(const struct snap_build *b, const struct pickle_value *v)
 {
 	return v->kind == V_LIST ? b->list[v->id] >> ID_BITS : (uint32_t)L_OTHER;
 }
 
-uint32_t build_stack_of(const struct snap_build *b, const struct pickle_value *v)
+/* Its number, 0 = none. */
+static uint32_t stack_of_value(const struct snap_build *b, const struct pickle_value *v)
 {
-	return list_role(b, v) == L_STACK ? where(b->list[v->id]) : 0;
+	return list_role_of(b, v) == L_STACK ? id_of(b->list[v->id]) : 0;
 }
 
-uint32_t build_history_of(const struct snap_build *b, const struct pickle_value *v)
+/* Its place in `past`; SNAP_NONE = none. */
+static uint32_t history_of_value(const struct snap_build *b, const struct pickle_value *v)
 {
-	return list_role(b, v) == L_HISTORY ? where(b->list[v->id]) : SNAP_NONE;
+	return list_role_of(b, v) == L_HISTORY ? id_of(b->list[v->id]) : SNAP_NONE;
 }
 
 /* A list has one owner: one that is given to many would make much of little. */
-static struct snap_range range_of(struct snap_build *b, const struct pickle_value *v, uint32_t role)
+static struct snap_range take_range(struct snap_build *b, const struct pickle_value *v, uint32_t role)
 {
 	struct snap_range r;
 
-	if (list_role(b, v) != role)
+	if (list_role_of(b, v) != role)
 		return (struct snap_range){0};
-	r = b->range[where(b->list[v->id])];
+	r = b->range[id_of(b->list[v->id])];
 	b->list[v->id] = (uint32_t)L_OTHER << ID_BITS;
 	return r;
 }
 
-struct snap_range build_blocks_of(struct snap_build *b, const struct pickle_value *v)
+static uint64_t value_number(const struct pickle_value *v)
 {
-	return range_of(b, v, L_BLOCKS);
+	return v->kind == V_INT || v->kind == V_BOOL ? (uint64_t)v->number : 0;
 }
 
-/* --- dictionaries ----------------------------------------------------------------------------- */
+static uint32_t value_text(const struct pickle_value *v)
+{
+	return v->kind == V_STRING ? v->id : (uint32_t)W_none;
+}
+
+static bool value_flag(const struct pickle_value *v)
+{
+	return (v->kind == V_BOOL || v->kind == V_INT) && v->number != 0;
+}
+
+/* --- dictionaries that become records -------------------------------------------------------------- */
+
+static void set_segment(struct snap_build *b, struct snap_segment *g, uint32_t key, const struct pickle_value *v)
+{
+	struct snap_range blocks;
+
+	switch (key) {
+	case W_device: g->device = value_number(v) < SNAP_DEVICES ? (int32_t)value_number(v) : 0; break;
+	case W_address: g->addr = value_number(v); break;
+	case W_total_size: g->size = value_number(v); break;
+	case W_stream: g->stream = value_number(v); break;
+	case W_segment_type: g->small = value_text(v) == W_small; break;
+	case W_is_expandable: g->expandable = value_flag(v); break;
+	case W_frames: g->stack = stack_of_value(b, v); break;
+	case W_segment_pool_id:
+		if (v->kind == V_PAIR)
+			memcpy(g->pool, intern_get(&b->s->pool, v->id, NULL), sizeof(g->pool));
+		break;
+	case W_blocks:
+		blocks = take_range(b, v, L_BLOCKS);
+		g->first = blocks.first;
+		g->n = blocks.n;
+		break;
+	default: break;
+	}
+}
+
+static enum snap_state block_state(uint32_t word)
+{
+	if (word == W_active_allocated)
+		return SNAP_ALLOCATED;
+	return word == W_active_pending_free || word == W_active_awaiting_free ? SNAP_PENDING : SNAP_INACTIVE;
+}
+
+/* Before 2.1 a block told of its owners in `history`; the first of them is the present one. */
+static void set_block(struct snap_build *b, struct snap_block *to, uint32_t key, const struct pickle_value *v)
+{
+	uint32_t past;
+
+	switch (key) {
+	case W_address: to->addr = value_number(v); break;
+	case W_size: to->size = value_number(v); break;
+	case W_requested_size: to->requested = value_number(v); break;
+	case W_state: to->state = block_state(value_text(v)); break;
+	case W_frames: to->stack = stack_of_value(b, v); break;
+	case W_history:
+		past = history_of_value(b, v);
+		if (past != SNAP_NONE) {
+			to->requested = b->past[past].size;
+			to->stack = b->past[past].stack;
+		}
+		break;
+	default: break;
+	}
+}
+
+static enum snap_action event_action(uint32_t word)
+{
+	switch (word) {
+	case W_alloc: return SNAP_ALLOC;
+	case W_free_requested: return SNAP_FREE_REQUESTED;
+	case W_free_completed: return SNAP_FREE_COMPLETED;
+	case W_segment_alloc: return SNAP_SEGMENT_ALLOC;
+	case W_segment_free: return SNAP_SEGMENT_FREE;
+	case W_segment_map: return SNAP_SEGMENT_MAP;
+	case W_segment_unmap: return SNAP_SEGMENT_UNMAP;
+	case W_snapshot: return SNAP_SNAPSHOT;
+	case W_oom: return SNAP_OOM;
+	default: return SNAP_OTHER;
+	}
+}
+
+static void set_event(struct snap_build *b, struct snap_event *to, uint32_t key, const struct pickle_value *v)
+{
+	switch (key) {
+	case W_action: to->action = event_action(value_text(v)); break;
+	case W_addr:
+	case W_device_free: to->addr = value_number(v); break;
+	case W_size: to->size = value_number(v); break;
+	case W_time_us: to->time_us = value_number(v); break;
+	case W_frames: to->stack = stack_of_value(b, v); break;
+	default: break;
+	}
+}
+
+static uint32_t set_frame(struct snap_build *b, uint32_t id, const struct pickle_value *v, size_t n)
+{
+	struct snap_frame f = {0};
+
+	if (id != SNAP_NONE)	/* it is shared by then */
+		return id;
+	for (size_t i = 0; i < n; i += 2) {
+		switch (value_text(&v[i])) {
+		case W_filename: f.file = value_text(&v[i + 1]); break;
+		case W_name: f.function = value_text(&v[i + 1]); break;
+		case W_line: f.line = (uint32_t)value_number(&v[i + 1]); break;
+		default: break;
+		}
+	}
+	return intern_put(&b->s->frame, &f, sizeof(f));
+}
+
+static uint32_t set_history(struct snap_build *b, uint32_t id, const struct pickle_value *v, size_t n)
+{
+	struct snap_past p = {0};
+
+	if (id != SNAP_NONE || b->n_past >= INTERN_MAX)
+		return id;
+	for (size_t i = 0; i < n; i += 2) {
+		if (value_text(&v[i]) == W_real_size)
+			p.size = value_number(&v[i + 1]);
+		else if (value_text(&v[i]) == W_frames)
+			p.stack = stack_of_value(b, &v[i + 1]);
+	}
+	b->past = xgrow(b->past, b->n_past, &b->cap_past, sizeof(*b->past));
+	b->past[b->n_past] = p;
+	return (uint32_t)b->n_past++;
+}
+
+static uint32_t set_settings(struct snapshot *s, const struct pickle_value *v, size_t n)
+{
+	s->settings_known = true;
+	for (size_t i = 0; i < n; i += 2) {
+		switch (value_text(&v[i])) {
+		case W_conf: s->conf = value_text(&v[i + 1]); break;
+		case W_expandable_segments: s->expandable = value_flag(&v[i + 1]); break;
+		default: break;
+		}
+	}
+	return 0;
+}
+
+static uint32_t set_in_segment(struct snap_build *b, uint32_t id, const struct pickle_value *v, size_t n)
+{
+	struct snapshot *s = b->s;
+
+	if (id == SNAP_NONE) {
+		s->segment = xgrow(s->segment, s->n_segments, &s->cap_segments, sizeof(*s->segment));
+		s->segment[s->n_segments] = (struct snap_segment){0};
+		id = (uint32_t)s->n_segments++;
+	}
+	for (size_t i = 0; i < n; i += 2)
+		set_segment(b, &s->segment[id], value_text(&v[i]), &v[i + 1]);
+	return id;
+}
+
+static uint32_t set_in_block(struct snap_build *b, uint32_t id, const struct pickle_value *v, size_t n)
+{
+	struct snapshot *s = b->s;
+
+	if (id == SNAP_NONE) {
+		s->block = xgrow(s->block, s->n_blocks, &s->cap_blocks, sizeof(*s->block));
+		s->block[s->n_blocks] = (struct snap_block){0};
+		id = (uint32_t)s->n_blocks++;
+	}
+	for (size_t i = 0; i < n; i += 2)
+		set_block(b, &s->block[id], value_text(&v[i]), &v[i + 1]);
+	return id;
+}
+
+static uint32_t set_in_event(struct snap_build *b, uint32_t id, const struct pickle_value *v, size_t n)
+{
+	struct snapshot *s = b->s;
+
+	if (id == SNAP_NONE) {
+		s->event = xgrow(s->event, s->n_events, &s->cap_events, sizeof(*s->event));
+		s->event[s->n_events] = (struct snap_event){0};
+		id = (uint32_t)s->n_events++;
+	}
+	for (size_t i = 0; i < n; i += 2)
+		set_event(b, &s->event[id], value_text(&v[i]), &v[i + 1]);
+	return id;
+}
+
+/* Fills record `id`, or a new one when it is SNAP_NONE, from `n` keys and values. Its number; SNAP_NONE when there
+ * are too many. */
+static uint32_t record_set(struct snap_build *b, enum dict_role role, uint32_t id, const struct pickle_value *v, size_t n)
+{
+	switch (role) {
+	case D_SEGMENT: return set_in_segment(b, id, v, n);
+	case D_BLOCK: return set_in_block(b, id, v, n);
+	case D_EVENT: return set_in_event(b, id, v, n);
+	case D_FRAME: return set_frame(b, id, v, n);
+	case D_HISTORY: return set_history(b, id, v, n);
+	case D_SETTINGS: return set_settings(b->s, v, n);
+	default: return 0;
+	}
+}
+
+/* --- dictionaries ---------------------------------------------------------------------------------- */
 
 /* A key that only one kind of dictionary has. */
 static enum dict_role role_of_key(uint32_t key)
@@ -177,21 +379,20 @@ static enum dict_role role_of_keys(const struct pickle_value *v, size_t n)
 
 static void set_top(struct snap_build *b, const struct pickle_value *v, size_t n)
 {
-	b->top_seen = true;
 	for (size_t i = 0; i < n; i += 2) {
 		if (v[i].kind != V_STRING)
 			continue;
 		if (v[i].id == W_segments)
-			b->top_segments = range_of(b, &v[i + 1], L_SEGMENTS);
+			b->top_segments = take_range(b, &v[i + 1], L_SEGMENTS);
 		if (v[i].id == W_device_traces)
-			b->top_traces = range_of(b, &v[i + 1], L_TRACES);
+			b->top_traces = take_range(b, &v[i + 1], L_TRACES);
 	}
 }
 
 int build_set(struct snap_build *b, uint32_t dict, const struct pickle_value *v, size_t n)
 {
 	enum dict_role role = b->dict[dict] >> ID_BITS;
-	uint32_t id = where(b->dict[dict]);
+	uint32_t id = id_of(b->dict[dict]);
 	bool fresh = role == D_EMPTY;
 
 	if (!n)
@@ -208,7 +409,7 @@ int build_set(struct snap_build *b, uint32_t dict, const struct pickle_value *v,
 	return 0;
 }
 
-/* --- lists ------------------------------------------------------------------------------------ */
+/* --- lists ----------------------------------------------------------------------------------------- */
 
 /* Frames, the innermost first. Writers append up to 1000 at once; what comes later are outer ones that nobody needs. */
 static int append_frames(struct snap_build *b, uint32_t list, const struct pickle_value *v, size_t n)
@@ -219,8 +420,8 @@ static int append_frames(struct snap_build *b, uint32_t list, const struct pickl
 	if (b->list[list] >> ID_BITS == L_STACK)
 		return 0;
 	for (size_t i = 0; i < n && kept < 1000; i++)
-		if (dict_role(b, &v[i]) == D_FRAME)
-			frames[kept++] = where(b->dict[v[i].id]);
+		if (dict_role_of(b, &v[i]) == D_FRAME)
+			frames[kept++] = id_of(b->dict[v[i].id]);
 	id = intern_put(&b->s->stack, frames, kept * sizeof(frames[0]));
 	if (id == INTERN_FULL)
 		return too_many(b, "stacks");
@@ -246,14 +447,14 @@ static int append_records(struct snap_build *b, uint32_t list, enum list_role ro
 	int rc = 0;
 
 	if (b->list[list] >> ID_BITS == L_EMPTY)
-		rc = new_range(b, list, role, where(b->dict[v[0].id]));
+		rc = new_range(b, list, role, id_of(b->dict[v[0].id]));
 	if (rc != 0)
 		return rc;
-	r = &b->range[where(b->list[list])];
+	r = &b->range[id_of(b->list[list])];
 	for (size_t i = 0; i < n; i++) {
-		if (dict_role(b, &v[i]) != of)
+		if (dict_role_of(b, &v[i]) != of)
 			return no_snapshot(b, "a list has entries of several kinds");
-		if (where(b->dict[v[i].id]) != r->first + r->n)
+		if (id_of(b->dict[v[i].id]) != r->first + r->n)
 			return no_snapshot(b, "the entries of a list are not in the order of the file");
 		r->n++;
 	}
@@ -272,12 +473,12 @@ static int append_traces(struct snap_build *b, uint32_t list, const struct pickl
 		rc = new_range(b, list, L_TRACES, (uint32_t)s->n_traces);
 	if (rc != 0)
 		return rc;
-	r = &b->range[where(b->list[list])];
+	r = &b->range[id_of(b->list[list])];
 	if (r->first + r->n != s->n_traces)
 		return no_snapshot(b, "the lists of events are mixed");
 	for (size_t i = 0; i < n; i++, r->n++) {
 		s->trace = xgrow(s->trace, s->n_traces, &s->cap_traces, sizeof(*s->trace));
-		s->trace[s->n_traces++] = range_of(b, &v[i], L_EVENTS);
+		s->trace[s->n_traces++] = take_range(b, &v[i], L_EVENTS);
 	}
 	return 0;
 }
@@ -286,7 +487,7 @@ static int append_history(struct snap_build *b, uint32_t list, const struct pick
 {
 	/* the newest comes first, and is the one that holds the block */
 	if (b->list[list] >> ID_BITS == L_EMPTY)
-		b->list[list] = (uint32_t)L_HISTORY << ID_BITS | where(b->dict[v->id]);
+		b->list[list] = (uint32_t)L_HISTORY << ID_BITS | id_of(b->dict[v->id]);
 	return 0;
 }
 
@@ -294,7 +495,7 @@ static enum list_role role_of_items(const struct snap_build *b, const struct pic
 {
 	if (v->kind == V_LIST)
 		return L_TRACES;
-	switch (dict_role(b, v)) {
+	switch (dict_role_of(b, v)) {
 	case D_FRAME: return L_STACK;
 	case D_SEGMENT: return L_SEGMENTS;
 	case D_BLOCK: return L_BLOCKS;
@@ -329,17 +530,16 @@ int build_root(struct snap_build *b, const struct pickle_value *root)
 {
 	struct snapshot *s = b->s;
 
-	if (dict_role(b, root) == D_TOP) {
+	if (dict_role_of(b, root) == D_TOP) {
 		s->segments = b->top_segments;
 		if (b->top_traces.n)
 			memmove(s->trace, s->trace + b->top_traces.first, b->top_traces.n * sizeof(*s->trace));
 		s->n_traces = b->top_traces.n;
 		return 0;
 	}
-	if (list_role(b, root) == L_SEGMENTS) {
-		s->segments = range_of(b, root, L_SEGMENTS);
+	if (list_role_of(b, root) == L_SEGMENTS) {
+		s->segments = take_range(b, root, L_SEGMENTS);
 		s->n_traces = 0;
-		s->legacy = true;
 		return 0;
 	}
 	err_set(b->err, -EBADMSG, "not a snapshot of PyTorch: the pickle holds %s",

@@ -34,7 +34,6 @@ struct snap_build {
 	struct snap_past *past;
 	size_t n_past, cap_past;
 	struct snap_range top_segments, top_traces;
-	bool top_seen;
 	struct err *err;
 };
 

@@ -57,7 +57,7 @@ void input_close(struct snap_input *in)
 	*in = (struct snap_input){0};
 }
 
-static void fail(struct snap_input *in)
+static void input_fail(struct snap_input *in)
 {
 	int code;
 	const char *why = gzerror(in->file, &code);
@@ -82,7 +82,7 @@ bool input_fill(struct snap_input *in, size_t n)
 	while (have < n) {
 		got = gzread(in->file, in->window + have, (unsigned int)(INPUT_WINDOW - have));
 		if (got < 0)
-			fail(in);
+			input_fail(in);
 		if (got <= 0)
 			return false;
 		have += (size_t)got;

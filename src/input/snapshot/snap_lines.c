@@ -10,14 +10,14 @@
 
 #define OWNER_NOT_ASKED	255
 
-static enum snap_owner owner_of(const struct snapshot *s, uint8_t *known, uint32_t file, snap_owner_fn *owner)
+static enum snap_owner file_owner(const struct snapshot *s, uint8_t *known, uint32_t file, snap_owner_fn *owner)
 {
 	if (known[file] == OWNER_NOT_ASKED)
 		known[file] = (uint8_t)owner(snap_text(s, file));
 	return known[file];
 }
 
-static struct snap_line line_of(const struct snapshot *s, uint32_t stack, uint8_t *known, snap_owner_fn *owner,
+static struct snap_line snap_stack_line(const struct snapshot *s, uint32_t stack, uint8_t *known, snap_owner_fn *owner,
 				bool *in_module)
 {
 	struct snap_line l = {0};
@@ -28,7 +28,7 @@ static struct snap_line line_of(const struct snapshot *s, uint32_t stack, uint8_
 	frames = snap_stack(s, stack, &n);
 	for (size_t i = 0; i < n; i++) {
 		const struct snap_frame *f = snap_frame(s, frames[i]);
-		enum snap_owner o = owner_of(s, known, f->file, owner);
+		enum snap_owner o = file_owner(s, known, f->file, owner);
 
 		if (o == SNAP_OWN)
 			return (struct snap_line){f->file, f->function, f->line, 0};
@@ -54,7 +54,7 @@ void snap_lines_find(struct snap_lines *l, const struct snapshot *s, snap_owner_
 	l->of_stack = xcalloc(s->stack.n + 1, sizeof(*l->of_stack));
 	l->in_module = xcalloc(s->stack.n + 1, sizeof(*l->in_module));	/* there are no more lines than stacks */
 	for (uint32_t i = 1; i < s->stack.n; i++) {
-		line = line_of(s, i, known, owner, &in_module);
+		line = snap_stack_line(s, i, known, owner, &in_module);
 		id = intern_put(&l->table, &line, sizeof(line));
 		l->of_stack[i] = id == INTERN_FULL ? 0 : id;
 		l->in_module[l->of_stack[i]] |= in_module;

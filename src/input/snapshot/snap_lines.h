@@ -6,7 +6,7 @@
 
 #include "input/snapshot/snapshot.h"
 
-/* Whose code a file is; who knows that sits above (facts/place.h) and hands it in. */
+/* Whose code a file is; the caller knows (snapshot_owner of observe.h) and hands it in. */
 enum snap_owner { SNAP_OWN, SNAP_LIBRARY, SNAP_PLUMBING, SNAP_MODULES };	/* the last: of PyTorch's modules */
 typedef enum snap_owner snap_owner_fn(const char *file);
 

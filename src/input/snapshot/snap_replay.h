@@ -7,7 +7,7 @@
 #ifndef CUWHY_SNAP_REPLAY_H
 #define CUWHY_SNAP_REPLAY_H
 
-#include "input/snapshot/snap_lines.h"
+#include "input/snapshot/snapshot.h"
 
 struct snap_live {		/* a block that is allocated at the end */
 	uint32_t block;

@@ -39,7 +39,7 @@ static void place_blocks(struct snapshot *s)
 }
 
 /* The ends of arrays that were grown by doubling are given back: analysing needs memory, too. */
-static void *trim(void *array, size_t n, size_t *cap, size_t size)
+static void *trim_array(void *array, size_t n, size_t *cap, size_t size)
 {
 	*cap = n ? n : 1;
 	return xrealloc(array, *cap, size);
@@ -51,22 +51,19 @@ static struct snapshot *read_from(struct snap_input *in, struct err *e)
 	struct snap_build b;
 	int rc;
 
-	s->max_split = -1;
 	intern_init(&s->text);
 	intern_init(&s->frame);
 	intern_init(&s->stack);
-	intern_init(&s->stream);
 	intern_init(&s->pool);
 	build_init(&b, s, e);
 	rc = pickle_read(in, &b, e);
 	build_release(&b);
-	s->bytes = input_offset(in);
 	if (rc != 0) {
 		snap_free(s);
 		return NULL;
 	}
-	s->event = trim(s->event, s->n_events, &s->cap_events, sizeof(*s->event));
-	s->block = trim(s->block, s->n_blocks, &s->cap_blocks, sizeof(*s->block));
+	s->event = trim_array(s->event, s->n_events, &s->cap_events, sizeof(*s->event));
+	s->block = trim_array(s->block, s->n_blocks, &s->cap_blocks, sizeof(*s->block));
 	place_blocks(s);
 	return s;
 }
@@ -105,7 +102,6 @@ void snap_free(struct snapshot *s)
 	intern_release(&s->text);
 	intern_release(&s->frame);
 	intern_release(&s->stack);
-	intern_release(&s->stream);
 	intern_release(&s->pool);
 	free(s);
 }
@@ -126,15 +122,6 @@ const uint32_t *snap_stack(const struct snapshot *s, uint32_t stack, size_t *n)
 
 	*n /= sizeof(*frames);
 	return frames;
-}
-
-uint64_t snap_stream(const struct snapshot *s, uint16_t stream)
-{
-	uint64_t value = 0;
-
-	if (stream < s->stream.n)
-		memcpy(&value, intern_get(&s->stream, stream, NULL), sizeof(value));
-	return value;
 }
 
 int snap_devices(const struct snapshot *s)

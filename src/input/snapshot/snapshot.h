@@ -30,8 +30,6 @@ enum snap_action {
 enum snap_state { SNAP_INACTIVE, SNAP_PENDING, SNAP_ALLOCATED };
 
 #define SNAP_NONE	UINT32_MAX
-#define SNAP_STREAMS	UINT16_MAX	/* more than these are counted as one */
-#define SNAP_POOLS	UINT8_MAX
 #define SNAP_DEVICES	256		/* of one machine */
 
 struct snap_event {
@@ -39,9 +37,7 @@ struct snap_event {
 	uint64_t size;
 	uint64_t time_us;	/* 0 = not in the file */
 	uint32_t stack;		/* 0 = none */
-	uint16_t stream;	/* number in `streams` */
 	uint8_t action;		/* enum snap_action */
-	uint8_t pool;		/* number in `pools`; SNAP_POOLS = not in the file */
 };
 
 struct snap_block {
@@ -78,14 +74,10 @@ struct snapshot {
 	struct snap_range segments;	/* those of the devices: a file may have others of pinned memory */
 	struct snap_range *trace;	/* events of each device, oldest first */
 	size_t n_traces, cap_traces;
-	struct intern text, frame, stack, stream, pool;
-	size_t annotations;
+	struct intern text, frame, stack, pool;
 	/* settings of the allocator */
 	bool settings_known, expandable;
 	uint32_t conf;			/* text */
-	int64_t max_split;		/* bytes; -1 = unlimited */
-	bool legacy;			/* the list alone that PyTorch 1 gives */
-	uint64_t bytes;			/* uncompressed */
 };
 
 /* Does a file that begins so (uncompressed) look like one? Pickles of protocol 2 to 5 do. */
@@ -99,7 +91,6 @@ void snap_free(struct snapshot *s);
 const char *snap_text(const struct snapshot *s, uint32_t text);
 const struct snap_frame *snap_frame(const struct snapshot *s, uint32_t frame);
 const uint32_t *snap_stack(const struct snapshot *s, uint32_t stack, size_t *n);	/* frames, innermost first */
-uint64_t snap_stream(const struct snapshot *s, uint16_t stream);
 
 /* Devices that have segments or events are below this. */
 int snap_devices(const struct snapshot *s);

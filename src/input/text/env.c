@@ -7,17 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/str.h"
-#include "input/text/env_priv.h"
+#include "compat/compat.h"
 #include "base/banned.h"
 
-void env_init(struct text_env *e)
-{
-	*e = (struct text_env){.gpus = -1, .memory_used = -1, .memory_total = -1, .device_max = -1};
-}
-
-const char *env_after(const char *s, const char *what)
+/* Behind these words, whatever their case; NULL: they are not there. */
+static const char *after_words(const char *s, const char *what)
 {
 	const char *at = strcasestr(s, what);
 
@@ -25,7 +22,7 @@ const char *env_after(const char *s, const char *what)
 }
 
 /* The version that begins here, or behind a few characters: "v470.57", " : 12.1". */
-static size_t take_version(const char *s, char *to, size_t size)
+static size_t version_at(const char *s, char *to, size_t size)
 {
 	size_t n;
 
@@ -46,7 +43,7 @@ static int cuda_number(const char *s)
 	char version[16], *end;
 	long major, minor = 0;
 
-	if (!take_version(s, version, sizeof(version)))
+	if (!version_at(s, version, sizeof(version)))
 		return 0;
 	major = strtol(version, &end, 10);
 	if (*end == '.')
@@ -54,7 +51,18 @@ static int cuda_number(const char *s)
 	return major >= 5 && major < 40 && minor < 30 ? (int)(major * 1000 + minor * 10) : 0;
 }
 
-/* ---- versions --------------------------------------------------------------------------------------- */
+/* A hash of the letters. */
+static uint32_t hash_letters(const char *s, const char *end)
+{
+	uint32_t h = 2166136261u;
+
+	for (; s < end; s++)
+		if (isalpha((unsigned char)*s))
+			h = (h ^ (unsigned char)*s) * 16777619u;
+	return h;
+}
+
+/* --- versions -------------------------------------------------------------------------------------- */
 
 static void read_driver(struct text_env *e, const char *s)
 {
@@ -62,9 +70,9 @@ static void read_driver(struct text_env *e, const char *s)
 	char version[32];
 
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->driver[0]; i++) {
-		const char *at = env_after(s, before[i]);
+		const char *at = after_words(s, before[i]);
 
-		if (at && take_version(at, version, sizeof(version)) >= 3 && strtol(version, NULL, 10) >= 300 &&
+		if (at && version_at(at, version, sizeof(version)) >= 3 && strtol(version, NULL, 10) >= 300 &&
 		    strtol(version, NULL, 10) < 2000)
 			str_copy(e->driver, sizeof(e->driver), version);
 	}
@@ -74,19 +82,19 @@ static void read_cuda(struct text_env *e, const char *s)
 {
 	const char *at;
 
-	if ((at = env_after(s, "found version ")) != NULL && isdigit((unsigned char)*at))
+	if ((at = after_words(s, "found version ")) != NULL && isdigit((unsigned char)*at))
 		e->driver_cuda = (int)strtol(at, NULL, 10);
-	if ((at = env_after(s, "CUDA Version:")) != NULL && (strcasestr(s, "driver") || strstr(s, "NVIDIA-SMI")) && cuda_number(at))
+	if ((at = after_words(s, "CUDA Version:")) != NULL && (strcasestr(s, "driver") || strstr(s, "NVIDIA-SMI")) && cuda_number(at))
 		e->driver_cuda = cuda_number(at);
-	if (((at = env_after(s, "CUDA used to build PyTorch")) != NULL || (at = env_after(s, "torch.version.cuda")) != NULL ||
-	     (at = env_after(s, "torch built with CUDA")) != NULL || (at = env_after(s, "built with CUDA")) != NULL) && cuda_number(at))
+	if (((at = after_words(s, "CUDA used to build PyTorch")) != NULL || (at = after_words(s, "torch.version.cuda")) != NULL ||
+	     (at = after_words(s, "torch built with CUDA")) != NULL || (at = after_words(s, "built with CUDA")) != NULL) && cuda_number(at))
 		e->torch_cuda = cuda_number(at);
-	if (env_after(s, "CUDA used to build PyTorch: None") || env_after(s, "CUDA used to build PyTorch: Could not"))
+	if (after_words(s, "CUDA used to build PyTorch: None") || after_words(s, "CUDA used to build PyTorch: Could not"))
 		e->torch_cpu = true;
-	if ((at = env_after(s, "release ")) != NULL && strcasestr(s, "Cuda compilation tools"))
-		take_version(at, e->nvcc, sizeof(e->nvcc));
-	if ((at = env_after(s, "nvcc ")) != NULL && cuda_number(at) && !e->nvcc[0])
-		take_version(at, e->nvcc, sizeof(e->nvcc));
+	if ((at = after_words(s, "release ")) != NULL && strcasestr(s, "Cuda compilation tools"))
+		version_at(at, e->nvcc, sizeof(e->nvcc));
+	if ((at = after_words(s, "nvcc ")) != NULL && cuda_number(at) && !e->nvcc[0])
+		version_at(at, e->nvcc, sizeof(e->nvcc));
 	for (at = s; !e->cuda && (at = strstr(at, "CUDA")) != NULL; at += 4)
 		if ((at[4] == ' ' || at[4] == '=' || at[4] == '-') && isdigit((unsigned char)at[5]))
 			e->cuda = cuda_number(at + 5);
@@ -130,7 +138,7 @@ static void read_torch(struct text_env *e, const char *s)
 	static const char *const before[] = {"PyTorch version", "torch==", "torch.__version__", "pytorch=", "pytorch:", "PyTorch ", "torch ", "torch-"};
 
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->torch[0]; i++) {
-		const char *at = env_after(s, before[i]);
+		const char *at = after_words(s, before[i]);
 
 		if (at && (at - s == (long)strlen(before[i]) || !isalpha((unsigned char)at[-(long)strlen(before[i]) - 1])))
 			set_torch(e, at);
@@ -154,7 +162,136 @@ static void read_conda(struct text_env *e, const char *s)
 			(str_starts(s, "pytorch-mutex ") && strstr(s, " cpu"));
 }
 
-/* ---- who runs where --------------------------------------------------------------------------------- */
+/* --- GPUs: where a name begins, where it ends, how many there are, what they can do ---------------- */
+
+static const char *find_gpu(const char *s)
+{
+	static const char *const names[] = {
+		"GeForce ", "RTX ", "GTX ", "Tesla ", "Quadro ", "TITAN ", "A100", "A800", "A30", "A40", "A10", "H100", "H200", "H800", "H20", "GH200",
+		"B100", "B200", "GB200", "B300", "GB300", "GB10", "V100", "P100", "P40", "P4", "K80", "K40", "M40", "M60", "T4", "L4", "L40", "L40S", "L20", "A2000", "A4000", "A4500", "A5000", "A6000", "RTX2", "RTX3", "RTX4", "RTX5", "GTX1", "GTX9", "DGX Spark", "Jetson", "Thor",
+	};
+	const char *best = NULL;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *at = strstr(s, names[i]);
+		size_t n = strlen(names[i]);
+
+		if (!at || (best && at >= best))
+			continue;
+		if ((at > s && (isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '/' || at[-1] == '.')) ||
+		    (names[i][n - 1] != ' ' && !strstr(names[i], "TX") && (isalnum((unsigned char)at[n]) || at[n] == '_')))
+			continue;
+		best = at;
+	}
+	return best;
+}
+
+static bool has_digit(const char *s, size_t n)
+{
+	while (n--)
+		if (isdigit((unsigned char)s[n]))
+			return true;
+	return false;
+}
+
+/* "3090", "A100-SXM4-80GB", "RTX4090": short, with a digit, and nothing in it that names do not have. */
+static bool is_gpu_model(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)s[i]) && s[i] != '-')
+			return false;
+	return n <= 20 && has_digit(s, n);
+}
+
+/* "3g.20gb" */
+static bool is_mig_slice(const char *s, size_t n)
+{
+	return n >= 5 && isdigit((unsigned char)s[0]) && s[1] == 'g' && s[2] == '.' && isdigit((unsigned char)s[3]);
+}
+
+static bool is_digits(const char *s, size_t n)
+{
+	return strspn(s, "0123456789") >= n;
+}
+
+/* A word that stands in names of GPUs; of numbers a name has one. */
+static bool gpu_name_goes_on(const char *s, size_t n, bool model)
+{
+	if (is_digits(s, n))
+		return !model && is_gpu_model(s, n);
+	return compat_name_word(s, n) || (!model && is_gpu_model(s, n)) || is_mig_slice(s, n) || str_starts(s, "with Max-Q");
+}
+
+/* Length of the name that begins here; 0 when words of it stand alone ("RTX cards"). */
+static size_t gpu_name_length(const char *s)
+{
+	static const char ends[] = " |,(;:\"'`)[]{}<>!?\t";
+	bool model = false, whole = str_starts(s, "TITAN") || str_starts(s, "DGX") || str_starts(s, "Jetson") || str_starts(s, "Thor");
+	size_t len = 0, at = 0;
+
+	for (;;) {
+		size_t n = strcspn(s + at, ends);
+
+		while (n && s[at + n - 1] == '.')
+			n--;
+		if (!n || (at && !gpu_name_goes_on(s + at, n, model)))
+			break;
+		model |= has_digit(s + at, n);
+		len = at + n;
+		if (s[len] != ' ')
+			break;
+		at = len + 1;
+	}
+	return model || whole ? len : 0;
+}
+
+static void read_capabilities(struct text_env *e, const char *s)
+{
+	int major = 0, minor = 0;
+	const char *at;
+	size_t n;
+
+	if ((at = after_words(s, "cuda capability ")) != NULL) {
+		if (sscanf(at, "sm_%d", &major) == 1)
+			e->capability = major;
+		else if (sscanf(at, "%d.%d", &major, &minor) == 2)
+			e->capability = major * 10 + minor;
+	}
+	if ((at = after_words(s, "supports CUDA capabilities ")) != NULL) {
+		n = strcspn(at, ".\n");
+		str_copy(e->arch_list, n + 1 < sizeof(e->arch_list) ? n + 1 : sizeof(e->arch_list), at);
+	}
+	if ((at = after_words(s, "capability supported by this library is ")) != NULL && sscanf(at, "%d.%d", &major, &minor) == 2)
+		e->capability_min = major * 10 + minor;
+}
+
+/* "GPU 3: NVIDIA A100", "2x RTX 4090" */
+static void read_gpu_count(struct text_env *e, const char *s, const char *name)
+{
+	const char *gpu = strstr(s, "GPU ");
+
+	if (gpu && gpu < name && isdigit((unsigned char)gpu[4]) && strtol(gpu + 4, NULL, 10) + 1 > e->gpus)
+		e->gpus = (int)strtol(gpu + 4, NULL, 10) + 1;
+	if (name - s >= 3 && (name[-2] == 'x' || name[-2] == 'X') && isdigit((unsigned char)name[-3]) && name[-3] > '0')
+		e->gpus = name[-3] - '0';
+}
+
+static void read_gpu_name(struct text_env *e, const char *s)
+{
+	const char *at = find_gpu(s);
+	size_t n;
+
+	read_capabilities(e, s);
+	if (!at)
+		return;
+	if (!e->gpu[0]) {
+		n = gpu_name_length(at);
+		str_copy(e->gpu, n + 1 < sizeof(e->gpu) ? n + 1 : sizeof(e->gpu), at);
+	}
+	read_gpu_count(e, s, at);
+}
+
+/* --- who runs where -------------------------------------------------------------------------------- */
 
 /* "root@3f2a90b1c44d:/work# ": a container's name is the beginning of its id. */
 static bool docker_prompt(const char *s)
@@ -171,7 +308,6 @@ static void read_surroundings(struct text_env *e, const char *s)
 	e->container |= strcasestr(s, "docker") || strcasestr(s, "podman") || strcasestr(s, "kubernetes") || strcasestr(s, "k8s") || strcasestr(s, "kubectl") ||
 			strcasestr(s, "singularity") || strcasestr(s, "apptainer") || strcasestr(s, "container") ||
 			strcasestr(s, "lxc") || strcasestr(s, "lxd") || strstr(s, "enroot") || docker_prompt(s);
-	e->slurm |= strcasestr(s, "slurm") || strstr(s, "srun");
 	e->hangs |= strcasestr(s, " hang") || strcasestr(s, "hangs") || strcasestr(s, "hung ") || strcasestr(s, "stuck") ||
 		    strcasestr(s, "no progress") || strcasestr(s, "freezes") || strcasestr(s, "deadlock") || strcasestr(s, "nothing happens") ||
 		    strcasestr(s, "no output,") || strcasestr(s, "never finishes") || strcasestr(s, "does not go on") || strcasestr(s, "waits forever");
@@ -185,7 +321,7 @@ static void read_launcher(struct text_env *e, const char *s)
 	const char *at;
 
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->nproc; i++) {
-		at = env_after(s, before[i]);
+		at = after_words(s, before[i]);
 		if (at && isdigit((unsigned char)at[strspn(at, "=: ")]) && strtol(at + strspn(at, "=: "), NULL, 10) < 100000)
 			e->nproc = (int)strtol(at + strspn(at, "=: "), NULL, 10);
 	}
@@ -242,6 +378,315 @@ static void read_devices(struct text_env *e, const char *s, uint64_t number)
 		e->visible_line = number;
 }
 
+/* --- tensors: shapes, sizes, launches, collectives ------------------------------------------------- */
+
+/* "n = 65536": what a name in a shape stands for. */
+static void read_name(struct text_env *e, const char *s)
+{
+	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+	const char *at = s + n;
+	char *end;
+	double value;
+
+	if (!n || n >= sizeof(e->name[0].name) || isdigit((unsigned char)*s) || e->n_names == ENV_NAMES)
+		return;
+	at += strspn(at, " ");
+	if (*at != '=' || !isdigit((unsigned char)at[1 + strspn(at + 1, " ")]))
+		return;
+	value = strtod(at + 1, &end);
+	end += strspn(end, " ");
+	if ((*end && *end != '#') || value < 0 || value > 1e12)
+		return;
+	memcpy(e->name[e->n_names].name, s, n);
+	e->name[e->n_names].name[n] = '\0';
+	e->name[e->n_names++].value = value;
+}
+
+/* A number, or a name whose value was told. False when it is neither. */
+static bool read_size(const struct text_env *e, const char *s, double *size, const char **end)
+{
+	size_t n = 0;
+	char *after;
+
+	if (isdigit((unsigned char)*s)) {
+		*size = (double)strtoull(s, &after, 10);
+		*end = after;
+		return true;
+	}
+	while (isalnum((unsigned char)s[n]) || s[n] == '_')
+		n++;
+	for (size_t i = 0; i < e->n_names; i++)
+		if (n && strlen(e->name[i].name) == n && !memcmp(e->name[i].name, s, n)) {
+			*size = e->name[i].value;
+			*end = s + n;
+			return true;
+		}
+	return false;
+}
+
+/* "190x64x64x2933", "[1, 70000, 8, 32]", "(65536, 512)": at least two sizes. Returns what follows. */
+static const char *read_shape(struct text_env *e, const char *s)
+{
+	double product = 1, largest = 0;
+	int n = 0;
+	bool listed = *s == '(' || *s == '[';
+	const char *end;
+	double size;
+
+	s += listed;
+	while (n < 8 && (listed || isdigit((unsigned char)*s)) && read_size(e, s, &size, &end)) {
+		product *= size;
+		largest = size > largest ? size : largest;
+		n++;
+		s = end;
+		if (listed && *s == ',')
+			s += 1 + (s[1] == ' ');
+		else if (!listed && (*s == 'x' || *s == '*') && isdigit((unsigned char)s[1]))
+			s++;
+		else
+			break;
+	}
+	if (n < (listed ? 1 : 2) || (listed && *s != ')' && *s != ']' && !(*s == ' ' || isalpha((unsigned char)*s))))
+		return s;
+	if (product == 0 && listed)
+		e->empty = true;
+	if (n >= 2 && product > e->elements)
+		e->elements = product;
+	if (largest > e->largest)
+		e->largest = largest;
+	return s;
+}
+
+/* "batch 131072", "batch_size=70000", "shape[0] = 65536", "bs: 100000", "numel 3000000000". */
+static void read_counts(struct text_env *e, const char *s)
+{
+	static const char *const words[] = {"batch", "shape[", "size(", "size ", "size=", "size:", "samples", "heads", "numel", "elements", "points", "rows", "tokens", "length", "seq_len"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const char *at = strcasestr(s, words[i]);
+		double n;
+
+		if (!at)
+			continue;
+		at += strlen(words[i]);
+		at += strcspn(at, " =:");
+		at += strspn(at, " =:(");
+		if (!isdigit((unsigned char)*at))
+			continue;
+		n = strtod(at, NULL);
+		if (n > e->largest && n < 1e13)
+			e->largest = n;
+		if (n == 0 && at[1] != '.' && !isdigit((unsigned char)at[1]) && (!strcmp(words[i], "points") || !strcmp(words[i], "samples")))
+			e->empty = true;
+	}
+}
+
+static void read_tensors(struct text_env *e, const char *s)
+{
+	const char *at = s;
+
+	if (str_starts(s, "File \"") || strstr(s, "thread: [") || strstr(s, "Traceback"))
+		return;
+	while ((at = strpbrk(at, "(["))) {
+		const char *next = isdigit((unsigned char)at[1]) || (e->n_names && isalpha((unsigned char)at[1])) ? read_shape(e, at) : at + 1;
+
+		at = next > at ? next : at + 1;
+	}
+	for (at = s; (at = strchr(at, 'x')) != NULL; at++) {
+		const char *from = at;
+
+		while (from > s && isdigit((unsigned char)from[-1]))
+			from--;
+		if (from < at && isdigit((unsigned char)at[1]) && !(from > s && (isalnum((unsigned char)from[-1]) || from[-1] == '_')) &&
+		    !(at - from == 1 && *from == '0'))
+			at = read_shape(e, from) - 1;
+	}
+	read_counts(e, s);
+	if (strstr(s, "Size([0") || strcasestr(s, "empty tensor") || strcasestr(s, "empty batch") || strcasestr(s, "empty input") ||
+	    strcasestr(s, "no samples") || strcasestr(s, "no points") || strstr(s, "numel() == 0") || strcasestr(s, "zero samples") ||
+	    strcasestr(s, "shape (0,") || strcasestr(s, " 0 points") || strcasestr(s, " 0 samples") || strcasestr(s, " 0 gaussians"))
+		e->empty = true;
+}
+
+/* "WorkNCCL(SeqNum=8123, OpType=ALLREDUCE, …": what each rank waited for. */
+static void read_collectives(struct text_env *e, const char *s)
+{
+	const char *at = strstr(s, "WorkNCCL(SeqNum="), *op;
+	uint64_t n;
+	uint32_t kind;
+
+	if (!at || !(op = strstr(at, "OpType=")))
+		return;
+	n = strtoull(at + strlen("WorkNCCL(SeqNum="), NULL, 10);
+	kind = hash_letters(op, op + strcspn(op, ","));
+	e->ops_differ |= e->op && e->op != kind;
+	e->op = kind;
+	e->seq_max = n > e->seq_max ? n : e->seq_max;
+	e->seq_min = !e->seq_min || n < e->seq_min ? n : e->seq_min;
+	e->ops_differ |= e->seq_max - e->seq_min > 64;
+}
+
+/* "70000", "131,072", by itself: not a part of a word, a path, a float or a time. */
+static void read_large_numbers(struct text_env *e, const char *s)
+{
+	static const char around[] = "_.:/-+#@$%\\";
+
+	if (strlen(s) > 400 || str_starts(s, "File \""))
+		return;
+	for (const char *at = s; *at; at++) {
+		double n = 0;
+		const char *from = at;
+		size_t digits = 0;
+
+		if (!isdigit((unsigned char)*at))
+			continue;
+		for (; isdigit((unsigned char)*at) || (*at == ',' && digits && isdigit((unsigned char)at[1]) && isdigit((unsigned char)at[2]) &&
+						       isdigit((unsigned char)at[3]) && !isdigit((unsigned char)at[4])); at++)
+			if (*at != ',') {
+				n = n * 10 + (*at - '0');
+				digits++;
+			}
+		if ((from == s || (!isalnum((unsigned char)from[-1]) && !strchr(around, from[-1]))) && !isalnum((unsigned char)*at) &&
+		    (!*at || !strchr("_:/\\%", *at)) && !(*at == '.' && isdigit((unsigned char)at[1])) && digits <= 10 && n > e->number)
+			e->number = n;
+		if (!*at)
+			break;
+	}
+	if (strstr(s, "2^31") || strstr(s, "2**31") || strstr(s, "INT_MAX"))
+		e->largest = e->largest < 2147483648.0 ? 2147483648.0 : e->largest;
+}
+
+/* "kernel<<<grid, 2048>>>", "block=(32,64,1)": threads of a block. */
+static void read_launch(struct text_env *e, const char *s)
+{
+	const char *at = strstr(s, "<<<"), *end = at ? strstr(at, ">>>") : NULL;
+	double threads = 0;
+	int x = 0, y = 1, z = 1;
+
+	if (end && (at = memchr(at, ',', (size_t)(end - at))) != NULL)
+		threads = strtod(at + 1 + strspn(at + 1, " "), NULL);
+	else if ((at = strstr(s, "block=(")) != NULL && sscanf(at, "block=(%d,%d,%d", &x, &y, &z) >= 1)
+		threads = (double)x * y * z;
+	if (threads > e->block && threads < 1e9)
+		e->block = threads;
+}
+
+/* --- memory: tables of nvidia-smi, figures that rise from line to line ----------------------------- */
+
+/* A size such as "7012 MiB", "31.2 GB", "14980MiB", "14.2G"; -1 when none begins here. */
+static double size_at(const char *s, const char **end)
+{
+	char *unit;
+	double v = strtod(s, &unit), scale;
+
+	while (*unit == ' ')
+		unit++;
+	if (unit == s || (*unit != 'M' && *unit != 'G' && *unit != 'K'))
+		return -1;
+	scale = *unit == 'M' ? 1048576.0 : *unit == 'G' ? 1073741824.0 : 1024.0;
+	unit += unit[1] == 'i' ? 2 : 1;
+	if (*unit == 'B' || *unit == 'b')
+		unit++;
+	if (isalnum((unsigned char)*unit))
+		return -1;
+	*end = unit;
+	return v * scale;
+}
+
+static void read_smi(struct text_env *e, const char *s)
+{
+	const char *slash = strstr(s, "MiB / "), *from, *end, *gpu;
+	double used, total;
+	int index;
+	unsigned pid;
+
+	e->no_processes |= strstr(s, "No running processes found") || strcasestr(s, "no process listed") || strcasestr(s, "no processes listed");
+	if (slash) {
+		from = slash;
+		while (from > s && (isdigit((unsigned char)from[-1]) || from[-1] == '.'))
+			from--;
+		used = size_at(from, &end);
+		total = size_at(slash + 6, &end);
+		if (used >= 0 && total > 0 && used > e->memory_used) {
+			e->memory_used = used;
+			e->memory_total = total;
+		}
+	}
+	gpu = strstr(s, "GPU ");
+	if (e->n_pids == ENV_PIDS || !strstr(s, "MiB") || slash)
+		return;
+	if ((gpu && sscanf(gpu, "GPU %d PID %u", &index, &pid) == 2) ||
+	    sscanf(s, "| %d N/A N/A %u", &index, &pid) == 2 || sscanf(s, "| %d %u C", &index, &pid) == 2 || sscanf(s, "| %d %u G", &index, &pid) == 2)
+		e->pid[e->n_pids++] = (struct text_pid){.pid = pid, .gpu = index};
+}
+
+/* "8 GB card", "Nvidia gpu with 8gb", "RTX 3090 (24 GB)", "VRAM: 8GB"; not the RAM of the machine. */
+static void read_card(struct text_env *e, const char *s)
+{
+	static const char *const words[] = {"gpu", "card", "vram", "geforce", "rtx", "gtx", "tesla"};
+	bool about = false;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		about |= strcasestr(s, words[i]) != NULL;
+	if (!about || e->gpu_memory > 0 || strlen(s) > 120 || strstr(s, "allocate") || strstr(s, "MiB /"))
+		return;
+	for (const char *at = s; *at; at++) {
+		char *unit;
+		double n;
+
+		if (!isdigit((unsigned char)*at) || (at > s && (isalnum((unsigned char)at[-1]) || at[-1] == '.')))
+			continue;
+		n = strtod(at, &unit);
+		unit += *unit == ' ';
+		if ((strncasecmp(unit, "gb", 2) && strncasecmp(unit, "gib", 3)) || n < 1 || n > 1000)
+			continue;
+		unit += 2 + (unit[1] == 'i' || unit[1] == 'I');
+		if (isalnum((unsigned char)*unit) || strncasecmp(unit, " ram", 4) == 0)
+			continue;
+		e->gpu_memory = n * 1073741824.0;
+		return;
+	}
+}
+
+static void read_growth(struct text_env *e, const char *s, uint64_t number)
+{
+	const char *mem = strcasestr(s, "mem"), *at;
+	struct text_track *t = NULL;
+	const char *end;
+	double size = -1;
+	uint32_t shape;
+
+	if (!mem)
+		mem = strcasestr(s, "alloc");
+	if (!mem || strstr(s, "Tried to allocate"))
+		return;
+	for (at = mem; *at && size < 0; at++)
+		if (isdigit((unsigned char)*at) && !isalnum((unsigned char)at[-1]) && at[-1] != '.')
+			size = size_at(at, &end);
+	if (size < 0)
+		return;
+	shape = hash_letters(s, at);
+	for (size_t i = 0; i < e->n_tracks; i++)
+		if (e->track[i].shape == shape)
+			t = &e->track[i];
+	if (!t && e->n_tracks < ENV_TRACKS) {
+		e->track[e->n_tracks++] = (struct text_track){.shape = shape, .first = size, .last = size, .line = number};
+		return;
+	}
+	if (!t)
+		return;
+	t->rises += size > t->last;
+	t->falls += size < t->last;
+	t->last = size;
+}
+
+/* --- all of it ------------------------------------------------------------------------------------- */
+
+void env_init(struct text_env *e)
+{
+	*e = (struct text_env){.gpus = -1, .memory_used = -1, .memory_total = -1, .device_max = -1};
+}
+
 void env_line(struct text_env *e, const char *s, uint64_t number)
 {
 	if (!*s)
@@ -250,11 +695,50 @@ void env_line(struct text_env *e, const char *s, uint64_t number)
 	read_cuda(e, s);
 	read_torch(e, s);
 	read_conda(e, s);
-	env_gpu(e, s);
+	read_gpu_name(e, s);
 	read_surroundings(e, s);
 	read_launcher(e, s);
 	read_available(e, s);
 	read_devices(e, s, number);
-	env_tensors(e, s);
-	env_memory(e, s, number);
+	read_name(e, s);
+	read_launch(e, s);
+	read_tensors(e, s);
+	read_collectives(e, s);
+	read_large_numbers(e, s);
+	read_smi(e, s);
+	read_card(e, s);
+	read_growth(e, s, number);
+}
+
+const struct text_track *env_growth(const struct text_env *e)
+{
+	for (size_t i = 0; i < e->n_tracks; i++) {
+		const struct text_track *t = &e->track[i];
+
+		if (t->rises >= 2 && !t->falls && t->last > t->first * 1.1)
+			return t;
+	}
+	return NULL;
+}
+
+size_t env_shared_pids(const struct text_env *e)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < e->n_pids; i++)
+		for (size_t k = 0; e->pid[i].gpu == 0 && k < e->n_pids; k++)
+			if (e->pid[k].pid == e->pid[i].pid && e->pid[k].gpu != 0) {
+				n++;
+				break;
+			}
+	return n;
+}
+
+size_t env_first_pids(const struct text_env *e)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < e->n_pids; i++)
+		n += e->pid[i].gpu == 0;
+	return n;
 }

@@ -43,7 +43,7 @@ struct text_env {
 	int capability_min;		/* the least that the build supports */
 	char arch_list[160];		/* "sm_50 sm_60 ..." */
 	double gpu_memory;		/* bytes of the card, in people's words: "8 GB card"; 0 */
-	bool wsl, windows, container, slurm, jetson;
+	bool wsl, windows, container, jetson;
 	char visible[64];		/* CUDA_VISIBLE_DEVICES */
 	bool visible_set;
 	int nproc;			/* processes on a machine */
@@ -51,7 +51,6 @@ struct text_env {
 	bool no_processes;		/* nvidia-smi lists none */
 	size_t n_pids;			/* processes that hold a GPU */
 	struct text_pid pid[ENV_PIDS];
-	bool smi;			/* there is output of nvidia-smi */
 	struct text_track track[ENV_TRACKS];
 	size_t n_tracks;
 	char nvcc[16];			/* version of the local compiler */

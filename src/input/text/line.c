@@ -53,7 +53,7 @@ static size_t copy_visible(char *to, size_t size, const char *s, size_t len)
 	return n;
 }
 
-static const char *digits(const char *s)
+static const char *skip_digits(const char *s)
 {
 	while (isdigit((unsigned char)*s))
 		s++;
@@ -71,7 +71,7 @@ static bool rank_number(const char *s, const char *end, int *rank)
 		if (!str_starts(s, words[i]))
 			continue;
 		n += *n == ' ' || *n == ':' || *n == '=' || *n == '_' || *n == '-';
-		if (isdigit((unsigned char)*n) && digits(n) <= end) {
+		if (isdigit((unsigned char)*n) && skip_digits(n) <= end) {
 			*rank = (int)strtol(n, NULL, 10);
 			return true;
 		}
@@ -136,7 +136,7 @@ static const char *skip_parentheses(struct text_line *l, const char *s)
 /* "3: text" of srun --label, "node-0: ", "worker_1  | text" of docker compose. */
 static const char *skip_label(struct text_line *l, const char *s)
 {
-	const char *end = digits(s), *bar;
+	const char *end = skip_digits(s), *bar;
 
 	if (end > s && end - s <= 5 && end[0] == ':' && end[1] == ' ') {
 		set_who(l, s, end);
@@ -191,8 +191,8 @@ static const char *skip_journal(const char *s)
 	if (!isupper((unsigned char)s[0]) || !islower((unsigned char)s[1]) || !islower((unsigned char)s[2]) || *t++ != ' ')
 		return NULL;
 	t += strspn(t, " ");
-	t = digits(t);
-	if (*t != ' ' || digits(t + 1) != t + 3 || t[3] != ':' || digits(t + 4) != t + 6 || t[6] != ':' || digits(t + 7) != t + 9)
+	t = skip_digits(t);
+	if (*t != ' ' || skip_digits(t + 1) != t + 3 || t[3] != ':' || skip_digits(t + 4) != t + 6 || t[6] != ':' || skip_digits(t + 7) != t + 9)
 		return NULL;
 	t += 9;
 	t += strspn(t, " ");

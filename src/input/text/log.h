@@ -10,18 +10,13 @@
 #include <stdint.h>
 
 #include "base/pool.h"
+#include "case/case.h"
 #include "input/text/env.h"
+#include "input/text/printed_assert.h"
+#include "input/text/traceback.h"
 
 #define LOG_EVENTS_MAX	64
-#define LOG_FRAMES_MAX	64
-#define LOG_ASSERTS_MAX	16
 #define LOG_XIDS_MAX	32
-
-struct text_frame {
-	const char *file;	/* NULL: only its text is known */
-	const char *function, *source;	/* may be NULL */
-	uint32_t line;
-};
 
 /* Something went wrong, says the text. */
 struct text_event {
@@ -38,21 +33,6 @@ struct text_event {
 	bool warning;
 	bool peer;		/* it tells of another process */
 	bool marked;		/* its words are those of a failure of CUDA (kb/text_marks.def) */
-};
-
-/* Lines that a failing kernel prints, one for each thread. */
-struct text_assert {
-	const char *condition, *file, *function;
-	uint32_t source_line;
-	const char *thread;	/* "block: [3,0,0], thread: [900,0,0]" of the first */
-	uint64_t line, count;
-	int rank;
-};
-
-struct text_hit {
-	uint64_t count, line;
-	const char *text;	/* the first line with it; NULL = none */
-	const char *file;
 };
 
 struct text_log;
@@ -75,13 +55,11 @@ size_t log_asserts(const struct text_log *l, const struct text_assert **list);
 size_t log_xids(const struct text_log *l, const char *const **lines);
 const struct text_hit *log_hit(const struct text_log *l, const char *word);	/* NULL: not in the text, or nobody asked for it */
 const struct text_env *log_env(const struct text_log *l);
-uint64_t log_lines(const struct text_log *l);
 uint64_t log_bytes(const struct text_log *l);
 bool log_binary(const struct text_log *l);	/* mostly bytes that no text has */
 bool log_progress(const struct text_log *l);	/* the program had been working */
 bool log_progress_before(const struct text_log *l, uint64_t line);
 bool log_progress_after(const struct text_log *l, uint64_t line);
 size_t log_ranks(const struct text_log *l);	/* different ranks that wrote */
-const char *log_tail(struct text_log *l);	/* the last lines, joined */
 
 #endif

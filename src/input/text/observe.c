@@ -23,14 +23,14 @@ static const struct { const char *phase, *words; } phases[] = {
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-static bool says(const void *arg, const char *words)
+static const struct text_hit *text_says(const void *arg, const char *words)
 {
-	return log_hit(arg, words) != NULL;
+	return log_hit(arg, words);
 }
 
 /* ---- the error -------------------------------------------------------------------------------------- */
 
-static void set_status(struct casefile *f, const char *s)
+static void observe_status(struct casefile *f, const char *s)
 {
 	static const char *const families[] = {"CUBLAS_STATUS_", "CUDNN_STATUS_", "CUSOLVER_STATUS_", "CUSPARSE_STATUS_", "CUFFT_", "NVRTC_ERROR_",
 					       "ncclUnhandledCudaError", "ncclSystemError", "ncclInternalError", "ncclInvalidUsage",
@@ -66,7 +66,7 @@ static const char *masked_status(const char *text)
 	return "";
 }
 
-static void fill_error(struct casefile *f, const struct text_event *e, uint32_t code)
+static void observe_event(struct casefile *f, const struct text_event *e, uint32_t code)
 {
 	const char *type = e ? e->type : "", *message = e ? e->message : "";
 	const char *dot = strrchr(type, '.');
@@ -75,12 +75,12 @@ static void fill_error(struct casefile *f, const struct text_event *e, uint32_t 
 	fact_set_text(f, FACT_error_name, code ? cuda_error_name(code) : NULL);
 	fact_set_text(f, FACT_error_string, code ? cuda_error_text(code) : pool_copy(f->pool, message, strcspn(message, "\n")));
 	fact_set_text(f, FACT_error_text, message);
-	fact_set_text(f, FACT_error_source, "text");
+	fact_set_text(f, FACT_error_source, TEXT_OBSERVER);
 	fact_set_flag(f, FACT_error_async, cuda_error_sticky(code) == 1);
 	fact_set_flag(f, FACT_error_sticky, cuda_error_sticky(code) == 1);
 	fact_set_flag(f, FACT_error_raised, type[0] != '\0');
-	fact_set_number(f, FACT_error_count, e ? (double)e->count : 0);
-	set_status(f, message);
+	fact_set_number(f, FACT_error_count, e && e->count < UINT32_MAX ? (double)e->count : 1);
+	observe_status(f, message);
 	fact_set_text(f, FACT_masked_status, masked_status(message));
 	fact_set_flag(f, FACT_masked_oom, false);
 	if (!e)
@@ -103,7 +103,7 @@ static const char *frame_text(struct casefile *f, const struct text_frame *t)
 }
 
 /* Windows writes its paths with the other slash. */
-static enum owner owner_of(const char *file)
+static enum owner frame_owner_of(const char *file)
 {
 	char plain[400];
 
@@ -127,13 +127,45 @@ int text_where(const struct text_event *e)
 
 		if (!e->frame[i].file)
 			continue;
-		owner = owner_of(e->frame[i].file);
+		owner = frame_owner_of(e->frame[i].file);
 		if (owner == OWNER_USER)
 			return (int)i;
 		if (library < 0 && owner == OWNER_LIBRARY)
 			library = (int)i;
 	}
 	return library;
+}
+
+static struct line line_of_frame(struct casefile *c, const struct text_frame *t)
+{
+	struct line l = {.file = pool_strdup(c->pool, t->file), .number = t->line};
+
+	l.shown = l.file;
+	l.function = t->function ? pool_strdup(c->pool, t->function) : NULL;
+	l.source = t->source ? pool_strdup(c->pool, t->source) : NULL;
+	return l;
+}
+
+/* A recording that tells of the same failure knows its lines better. */
+static void observe_traceback(struct casefile *c, const struct text_event *e)
+{
+	struct line *where = &c->line[LINE_where];
+	int at = e ? text_where(e) : -1;
+
+	if (where->file)
+		return;
+	c->n_stack = 0;
+	c->stack = pool_alloc(c->pool, (e ? e->n_frames + 1 : 1) * sizeof(*c->stack));
+	for (size_t i = e ? e->n_frames : 0; i-- > 0;)
+		if (e->frame[i].file)
+			c->stack[c->n_stack++] = line_of_frame(c, &e->frame[i]);
+	if (at < 0) {
+		c->no_lines = c->no_lines ? c->no_lines : "the text has no traceback of your own code";
+		return;
+	}
+	*where = line_of_frame(c, &e->frame[at]);
+	where->library = strstr(where->file, "site-packages") || strstr(where->file, "dist-packages");
+	c->no_lines = NULL;
 }
 
 static void fill_where(struct casefile *f, const struct text_event *e)
@@ -154,6 +186,7 @@ static void fill_where(struct casefile *f, const struct text_event *e)
 	if (at < 0)
 		return;
 	fact_set_text(f, FACT_where_line, pool_printf(f->pool, "%s:%u", e->frame[at].file, e->frame[at].line));
+	fact_set_text(f, FACT_where_noticed, fact_text(f, FACT_where_line));
 	if (e->frame[at].source)
 		fact_set_text(f, FACT_where_source, e->frame[at].source);
 }
@@ -215,21 +248,14 @@ static void fill_memory_of_text(struct casefile *f, const struct text_event *e, 
 	double request, left;
 
 	fact_set_flag(f, FACT_oom_is, oom);
-	fact_set_flag(f, FACT_snapshot_is, false);
-	fact_set_flag(f, FACT_grow_is, false);
-	fact_set_flag(f, FACT_others_known, false);
 	fact_set_flag(f, FACT_load_is, strstr(stack, "torch/serialization.py") || strstr(stack, "safetensors/") || strstr(stack, "torch.load("));
-	fact_set_number(f, FACT_graph_nodes, 0);
 	/* what PyTorch's own allocator of device memory could not give has numbers */
 	fact_set_flag(f, FACT_oom_host, oom && !strstr(message, "Tried to allocate") &&
 		      (strstr(stack, "pin_memory") || strstr(message, "pin memory thread") || strstr(message, "cudaHostAlloc") ||
 		       strstr(message, "cudaHostRegister") || strstr(message, "pinned")));
 	fact_set_number(f, FACT_process_local_rank, e && e->rank >= 0 ? e->rank : -1);
 	facts_from_message(f, message);
-	if (oom && strstr(message, "already allocated"))
-		fact_set_text(f, FACT_error_source, "torch-oom");
-	if (oom && strstr(message, "is allocated by PyTorch"))
-		fact_set_text(f, FACT_error_source, "torch-oom");
+	fact_set_flag(f, FACT_oom_by_torch, oom && (strstr(message, "already allocated") || strstr(message, "is allocated by PyTorch")));
 	case_memory_parts(f);
 	request = fact_number(f, FACT_oom_request, -1);
 	left = fact_number(f, FACT_oom_free, -1);
@@ -260,57 +286,147 @@ static void fill_xids(struct casefile *f, struct text_log *l)
 	fact_set_flag(f, FACT_xid_ours, true);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------- */
+/* ---- PyTorch ---------------------------------------------------------------------------------------- */
 
-/* What every cause asks for, so that "could not be checked" names only what might have been it. */
-static void fill_rest(struct casefile *f)
+static bool names(const char *word, const struct casefile *c, const char *message)
 {
-	fact_set_flag(f, FACT_dump_missing, false);
-	fact_set_flag(f, FACT_hang_is, false);
-	fact_set_flag(f, FACT_launch_is, false);
-	fact_set_text(f, FACT_fault_kind, "");
-	fact_set_number(f, FACT_suspects_lines, 0);
-	fact_set_number(f, FACT_suspects_launches, 0);
-	fact_set_number(f, FACT_fault_lines, 0);
-	fact_set_text(f, FACT_address_in, "");
-	fact_set_flag(f, FACT_torch_loaded, true);
-	fact_set_flag(f, FACT_process_forked, false);
-	fact_set_flag(f, FACT_visible_set, false);
-	fact_set_flag(f, FACT_visible_changed, false);
-	if (!fact_known(f, FACT_shared_by))
-		fact_set_text(f, FACT_shared_by, "");
-	facts_without_assert(f);
+	return strcasestr(message, word) || strcasestr(fact_text(c, FACT_text_stack), word) ||
+	       strcasestr(fact_text(c, FACT_text_before), word);
 }
 
-void facts_of_text(struct casefile *f, struct text_log *l, const struct text_event *e)
+/* Messages of CUDA that come without a name are PyTorch's, unless another framework is named and PyTorch is not. */
+static void observe_torch(struct casefile *c, const struct text_log *l, const struct text_event *e)
+{
+	static const char *const others[] = {"jax", "tensorflow", "cupy", "numba"};
+	const char *message = e ? e->message : "";
+	bool other = false;
+
+	case_observe(c, GROUP_torch);
+	for (size_t i = 0; i < COUNT(others); i++)
+		other |= names(others[i], c, message);
+	if (!other || names("torch", c, message) || log_env(l)->torch[0])
+		fact_set_flag(c, FACT_torch_loaded, true);
+}
+
+/* ---- evidence --------------------------------------------------------------------------------------- */
+
+#define ASSERTS_TOLD	4
+#define OTHERS_TOLD	4
+
+static int first_line_length(const char *text, int most)
+{
+	size_t n = strcspn(text, "\n");
+
+	return n < (size_t)most ? (int)n : most;
+}
+
+static const char *event_line(struct casefile *c, const struct text_event *e, int most)
+{
+	return pool_printf(c->pool, "%s line %llu: %s%s%.*s", e->file, (unsigned long long)e->line, e->type, e->type[0] ? ": " : "",
+			   first_line_length(e->message, most), e->message);
+}
+
+static void tell_error(struct casefile *c, const struct text_log *l, const struct text_event *e)
+{
+	const struct text_assert *a;
+	size_t n = log_asserts(l, &a);
+
+	for (size_t i = 0; i < n && i < ASSERTS_TOLD; i++)
+		case_evidence(c, TEXT_OBSERVER, pool_printf(c->pool, "line %llu: Assertion `%s` failed, %llu time%s",
+							    (unsigned long long)a[i].line, a[i].condition,
+							    (unsigned long long)a[i].count, a[i].count == 1 ? "" : "s"));
+	if (e)
+		case_evidence(c, TEXT_OBSERVER, event_line(c, e, TEXT_SHOWN_MAX));
+}
+
+void text_tell_others(struct casefile *c, const struct text_log *l, const struct text_event *first)
+{
+	const struct text_event *list;
+	size_t n = log_events(l, &list), told = 0;
+
+	for (size_t i = 0; i < n && told < OTHERS_TOLD; i++) {
+		if (&list[i] == first || list[i].warning)
+			continue;
+		case_evidence(c, TEXT_OBSERVER, pool_printf(c->pool, "%s %s", first ? "another error:" : "not CUDA's:",
+							    event_line(c, &list[i], TEXT_SHOWN_MAX / 2)));
+		told++;
+	}
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------- */
+
+static void observe_asserts(struct casefile *f, const struct text_assert *a, size_t n)
+{
+	if (!n)
+		return;
+	fact_set_number(f, FACT_fault_threads, (double)a[0].count);
+	fact_set_text(f, FACT_fault_kind, "");	/* that is for core dumps to say */
+	fact_set_text(f, FACT_fault_what, "a device-side assert");
+	assert_facts_of_text(f, a[0].function ? a[0].function : "", a[0].condition, a[0].file, a[0].source_line,
+			     fact_text(f, FACT_text_stack));
+}
+
+/* Beside an input that knows the failure better, a text adds what that one cannot tell: an assertion as it was printed, the
+ * kernel log, the line of the traceback; and its words. Facts of its own would turn on rules for texts alone. */
+static void observe_beside(struct casefile *c, struct text_log *l, const struct text_event *e)
+{
+	const struct text_assert *a;
+	size_t n = log_asserts(l, &a);
+	int at = e ? text_where(e) : -1;
+
+	c->says = text_says;
+	c->says_arg = l;
+	if (n && fact_number(c, FACT_error_code, 0) == 710)
+		observe_asserts(c, a, n);
+	if (at >= 0 && !c->line[LINE_where].file && !c->line[LINE_noticed].file)
+		c->line[LINE_noticed] = line_of_frame(c, &e->frame[at]);
+	if (e)
+		facts_from_message(c, e->message);
+	fill_xids(c, l);
+	tell_error(c, l, e);
+}
+
+static void observe_alone(struct casefile *f, struct text_log *l, const struct text_event *e)
 {
 	const struct text_assert *a;
 	size_t n = log_asserts(l, &a);
 	bool first = n && (!e || a[0].line <= e->line);
 	uint32_t code = first ? 710 : e ? text_code(e->message) : 0;	/* whatever was noticed later comes from the assertion */
 
-	f->says = says;
+	f->says = text_says;
 	f->says_arg = l;
 	fact_set_flag(f, FACT_text_is, true);
 	fact_set_flag(f, FACT_text_error, (e && !e->warning) || n);
 	fact_set_flag(f, FACT_text_warning, e && e->warning);
-	if (e)
+	if (e) {
 		fact_set_number(f, FACT_text_line, (double)e->line);
-	fill_error(f, e, code);
+		fact_set_text(f, FACT_text_file, e->file);
+	}
+	observe_event(f, e, code);
+	observe_traceback(f, e);
 	fill_where(f, e);
 	fill_phase(f);
 	fact_set_flag(f, FACT_text_progress, e ? log_progress_before(l, e->line) : log_progress(l));
 	fact_set_number(f, FACT_text_ranks, (double)log_ranks(l));
 	fact_set_number(f, FACT_text_asserts, 0);
 	fact_set_flag(f, FACT_text_assert_first, first);
-	if (n) {
+	if (n)
 		fact_set_number(f, FACT_text_asserts, (double)a[0].count);
-		fact_set_number(f, FACT_fault_threads, (double)a[0].count);
-		assert_facts_of_text(f, a[0].function ? a[0].function : "", a[0].condition, a[0].file, a[0].source_line,
-				     fact_text(f, FACT_text_stack));
-	}
+	observe_asserts(f, a, n);
 	fill_memory_of_text(f, e, code);
 	facts_of_text_machine(f, log_env(l));
 	fill_xids(f, l);
-	fill_rest(f);
+	observe_torch(f, l, e);
+	tell_error(f, l, e);
+}
+
+void text_observe(struct casefile *c, struct text_log *l, const struct text_event *e)
+{
+	const char *before = case_observer(c, TEXT_OBSERVER);
+
+	if (fact_known(c, FACT_error_code))
+		observe_beside(c, l, e);
+	else
+		observe_alone(c, l, e);
+	case_observer(c, before);
 }

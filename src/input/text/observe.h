@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Facts from a text: a log, a traceback, the output of nvidia-smi.
  */
-#ifndef CUWHY_FACT_TEXT_H
-#define CUWHY_FACT_TEXT_H
+#ifndef CUWHY_OBSERVE_TEXT_H
+#define CUWHY_OBSERVE_TEXT_H
 
 #include "case/case.h"
 
@@ -10,8 +10,14 @@ struct text_log;
 struct text_event;
 struct text_env;
 
+#define TEXT_OBSERVER "text"
+#define TEXT_SHOWN_MAX	300	/* characters of a line in an answer */
+
 /* Everything that the text tells, with `e` as the first error; NULL: it tells of none. */
-void facts_of_text(struct casefile *f, struct text_log *l, const struct text_event *e);
+void text_observe(struct casefile *f, struct text_log *l, const struct text_event *e);
+
+/* Evidence: the errors that are not `first`. */
+void text_tell_others(struct casefile *c, const struct text_log *l, const struct text_event *first);
 
 /* The machine alone, as the text mentions it. */
 void facts_of_text_machine(struct casefile *f, const struct text_env *e);

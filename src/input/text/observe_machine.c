@@ -171,7 +171,7 @@ static int least_arch(const char *list)
 	return least;
 }
 
-static void fill_tensors(struct casefile *f, const struct text_env *e)
+static void observe_tensors(struct casefile *f, const struct text_env *e)
 {
 	double cc = fact_number(f, FACT_text_gpu_cc, 0);
 	int least = e->capability_min ? e->capability_min : least_arch(e->arch_list);
@@ -228,6 +228,6 @@ void facts_of_text_machine(struct casefile *f, const struct text_env *e)
 	fill_versions(f, e);
 	fill_gpu(f, e);
 	fill_circumstances(f, e);
-	fill_tensors(f, e);
+	observe_tensors(f, e);
 	fill_wheel(f, e);
 }

@@ -66,11 +66,6 @@ void stream_hasty(struct stream *st)
 	st->told_bytes = START;
 }
 
-uint64_t stream_lines(const struct stream *st)
-{
-	return st->number - 1;
-}
-
 uint64_t stream_bytes(const struct stream *st)
 {
 	return st->bytes;
@@ -100,7 +95,7 @@ static void count_to(struct stream *st, size_t at)
 	}
 }
 
-static void tell(struct stream *st, size_t at, size_t end)
+static void stream_tell(struct stream *st, size_t at, size_t end)
 {
 	size_t len = end - at;
 
@@ -140,7 +135,7 @@ static void tell_before(struct stream *st, size_t at, size_t lines, size_t bytes
 	while (from < at) {
 		size_t end = line_end(st, from, at);
 
-		tell(st, from, end);
+		stream_tell(st, from, end);
 		from = end + 1;
 	}
 }
@@ -156,7 +151,7 @@ static size_t tell_place(struct stream *st, size_t pos, size_t at, size_t limit,
 		tell_before(st, start, BEFORE, BEFORE_BYTES);
 	if (start < st->told)
 		start = st->told;
-	tell(st, start, end);
+	stream_tell(st, start, end);
 	if (places < ATTENTION)
 		st->attentive = AFTER;
 	return end < limit ? end + 1 : limit;
@@ -172,7 +167,7 @@ static void tell_long(struct stream *st, size_t pos, size_t end)
 		return;
 	at = (size_t)(hit - st->buf);
 	from = at > pos + STREAM_LINE_MAX / 8 ? at - STREAM_LINE_MAX / 8 : pos;
-	tell(st, from, end);
+	stream_tell(st, from, end);
 }
 
 /* The line that was begun goes on. Returns where the next one begins. */
@@ -186,7 +181,7 @@ static size_t look_long(struct stream *st, size_t limit)
 }
 
 /* Looks at whole lines: [done, limit). */
-static void look(struct stream *st, size_t limit)
+static void stream_look(struct stream *st, size_t limit)
 {
 	size_t pos = st->in_long ? look_long(st, limit) : st->done, which;
 
@@ -196,7 +191,7 @@ static void look(struct stream *st, size_t limit)
 		if (st->attentive || st->told_bytes + pos < START) {
 			size_t end = line_end(st, pos, limit);
 
-			tell(st, pos, end);
+			stream_tell(st, pos, end);
 			if (end - pos > STREAM_LINE_MAX)	/* what was cut off may be interesting, too */
 				tell_long(st, pos + STREAM_LINE_MAX, end);
 			st->attentive -= st->attentive > 0;
@@ -215,7 +210,7 @@ static void look(struct stream *st, size_t limit)
 }
 
 /* Keeps the last bytes as context, moves them to the front. */
-static void make_room(struct stream *st)
+static void stream_make_room(struct stream *st)
 {
 	size_t from = st->done > KEEP ? st->done - KEEP : 0;
 
@@ -234,13 +229,13 @@ static void make_room(struct stream *st)
 char *stream_room(struct stream *st, size_t *size)
 {
 	if (st->len == KEEP + BLOCK)
-		make_room(st);
+		stream_make_room(st);
 	*size = KEEP + BLOCK - st->len;
 	return st->buf + st->len;
 }
 
 /* PowerShell writes two bytes a character: the second ones are dropped. */
-static size_t narrow(struct stream *st, char *s, size_t n)
+static size_t narrow_utf16(struct stream *st, char *s, size_t n)
 {
 	size_t kept = 0;
 
@@ -256,21 +251,21 @@ static size_t narrow(struct stream *st, char *s, size_t n)
 
 void stream_filled(struct stream *st, size_t n)
 {
-	size_t kept = narrow(st, st->buf + st->len, n);
+	size_t kept = narrow_utf16(st, st->buf + st->len, n);
 	char *nl;
 
 	st->bytes += n;
 	nl = kept ? memrchr(st->buf + st->len, '\n', kept) : NULL;
 	st->len += kept;
 	if (nl) {
-		look(st, (size_t)(nl - st->buf) + 1);
+		stream_look(st, (size_t)(nl - st->buf) + 1);
 	} else if (st->len == KEEP + BLOCK && st->done <= KEEP) {
 		/* a line longer than the buffer: seen in parts, the last bytes again with the next one */
-		look(st, st->len - STREAM_LINE_MAX / 8);
+		stream_look(st, st->len - STREAM_LINE_MAX / 8);
 		st->in_long = true;
 	}
 	if (st->len == KEEP + BLOCK)
-		make_room(st);
+		stream_make_room(st);
 }
 
 void stream_end(struct stream *st)
@@ -278,14 +273,14 @@ void stream_end(struct stream *st)
 	if (st->ended)
 		return;
 	st->ended = true;
-	look(st, st->len);
+	stream_look(st, st->len);
 	if (st->told < st->len)
 		tell_before(st, st->len, END_LINES, KEEP / 2);
 	count_to(st, st->len);
 	st->number += st->len && st->buf[st->len - 1] != '\n';
 }
 
-static int write_all(int fd, const char *s, size_t n)
+static int copy_on(int fd, const char *s, size_t n)
 {
 	while (n) {
 		ssize_t done = write(fd, s, n);
@@ -315,7 +310,7 @@ int stream_read_fd(struct stream *st, int fd, int copy)
 			return 0;
 		/* whoever reads the copy may go away; the answer is wanted all the same */
 		progress_add((uint64_t)n);
-		if (copy >= 0 && write_all(copy, room, (size_t)n) < 0)
+		if (copy >= 0 && copy_on(copy, room, (size_t)n) < 0)
 			copy = -1;
 		stream_filled(st, (size_t)n);
 	}

@@ -29,7 +29,6 @@ char *stream_room(struct stream *st, size_t *size);
 void stream_filled(struct stream *st, size_t n);
 void stream_end(struct stream *st);
 
-uint64_t stream_lines(const struct stream *st);
 uint64_t stream_bytes(const struct stream *st);
 
 /* Reads a file to its end. `copy` >= 0: what is read is written there as it comes. 0, or -errno. */

@@ -12,7 +12,7 @@ struct py_extension {
 	const char *path;
 	const char *package;	/* normalised name of the package it belongs to; the top folder's name when none is known */
 	const char *version;	/* of that package; NULL unknown */
-	bool fatbin;		/* has a .nv_fatbin section: ask src/fatbin for its architectures */
+	bool fatbin;		/* has a .nv_fatbin section: formats/fatbin.h reads its architectures */
 	bool torch;		/* needs libtorch*, libc10* */
 	bool vendor;		/* of an nvidia-* package: a CUDA library, not an extension that somebody built */
 	int cxx11_abi;		/* of the torch functions it calls: 1 std::__cxx11, 0 old, -1 unknown or no strings */

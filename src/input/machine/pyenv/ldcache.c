@@ -21,7 +21,7 @@
 #define ISA_LEVEL	0x3ffu		/* in the high half: what the library itself was built for */
 #define HWCAPS_MAX	64u
 
-static bool u32_at(const struct ldcache *c, size_t at, uint32_t *v)
+static bool cache_u32(const struct ldcache *c, size_t at, uint32_t *v)
 {
 	if (at > c->size || c->size - at < sizeof(*v))
 		return false;
@@ -30,23 +30,23 @@ static bool u32_at(const struct ldcache *c, size_t at, uint32_t *v)
 }
 
 /* A text that ends inside the file. */
-static const char *text_at(const struct ldcache *c, uint64_t at)
+static const char *cache_text(const struct ldcache *c, uint64_t at)
 {
 	return at < c->texts_end ? c->data + at : NULL;
 }
 
-static void find_hwcaps(struct ldcache *c, size_t header)
+static void cache_find_hwcaps(struct ldcache *c, size_t header)
 {
 	uint32_t ext, magic, n, tag, at, size;
 
-	if (!u32_at(c, header + 32, &ext) || ext == 0)
+	if (!cache_u32(c, header + 32, &ext) || ext == 0)
 		return;
-	if (!u32_at(c, c->base + ext, &magic) || magic != EXT_MAGIC || !u32_at(c, c->base + ext + 4, &n))
+	if (!cache_u32(c, c->base + ext, &magic) || magic != EXT_MAGIC || !cache_u32(c, c->base + ext + 4, &n))
 		return;
 	for (uint32_t i = 0; i < n && i < 16; i++) {
 		size_t s = c->base + ext + 8 + 16u * i;
 
-		if (!u32_at(c, s, &tag) || !u32_at(c, s + 8, &at) || !u32_at(c, s + 12, &size))
+		if (!cache_u32(c, s, &tag) || !cache_u32(c, s + 8, &at) || !cache_u32(c, s + 12, &size))
 			return;
 		if (tag != EXT_HWCAPS)
 			continue;
@@ -55,12 +55,12 @@ static void find_hwcaps(struct ldcache *c, size_t header)
 	}
 }
 
-static bool parse_new(struct ldcache *c, size_t header)
+static bool cache_parse_new(struct ldcache *c, size_t header)
 {
 	uint32_t n;
 
 	if (header > c->size || c->size - header < NEW_HEADER ||
-	    memcmp(c->data + header, NEW_MAGIC, strlen(NEW_MAGIC)) != 0 || !u32_at(c, header + 20, &n))
+	    memcmp(c->data + header, NEW_MAGIC, strlen(NEW_MAGIC)) != 0 || !cache_u32(c, header + 20, &n))
 		return false;
 	c->base = header;
 	c->entries = header + NEW_HEADER;
@@ -68,16 +68,16 @@ static bool parse_new(struct ldcache *c, size_t header)
 	c->n_entries = (c->size - c->entries) / NEW_ENTRY;
 	if (n < c->n_entries)
 		c->n_entries = n;
-	find_hwcaps(c, header);
+	cache_find_hwcaps(c, header);
 	return true;
 }
 
-static bool parse_old(struct ldcache *c)
+static bool cache_parse_old(struct ldcache *c)
 {
 	uint32_t n;
 	size_t end;
 
-	if (c->size < OLD_HEADER || memcmp(c->data, OLD_MAGIC, strlen(OLD_MAGIC)) != 0 || !u32_at(c, 12, &n))
+	if (c->size < OLD_HEADER || memcmp(c->data, OLD_MAGIC, strlen(OLD_MAGIC)) != 0 || !cache_u32(c, 12, &n))
 		return false;
 	c->entries = OLD_HEADER;
 	c->entry_size = OLD_ENTRY;
@@ -87,7 +87,7 @@ static bool parse_old(struct ldcache *c)
 	c->n_entries = n;
 	end = OLD_HEADER + (size_t)n * OLD_ENTRY;
 	c->base = end;		/* texts of the old format follow its entries */
-	parse_new(c, (end + 7) & ~(size_t)7);
+	cache_parse_new(c, (end + 7) & ~(size_t)7);
 	return true;
 }
 
@@ -99,7 +99,7 @@ void ldcache_parse(struct ldcache *c, const void *data, size_t size)
 	c->texts_end = last ? (size_t)(last - c->data) + 1 : 0;
 	if (size == 0)
 		c->reason = "empty file";
-	else if (!parse_new(c, 0) && !parse_old(c))
+	else if (!cache_parse_new(c, 0) && !cache_parse_old(c))
 		c->reason = "not a cache of glibc";
 }
 
@@ -114,20 +114,20 @@ static bool flags_fit(uint32_t flags, uint16_t machine)
 }
 
 /* 0: for every CPU, 2 to 4: for that x86-64 level, -1: not for this CPU. */
-static int level_of(const struct ldcache *c, size_t entry, int level)
+static int entry_level(const struct ldcache *c, size_t entry, int level)
 {
 	uint32_t index, high, at;
 	const char *name;
 	int n;
 
-	if (c->entry_size == OLD_ENTRY || !u32_at(c, entry + 16, &index) || !u32_at(c, entry + 20, &high))
+	if (c->entry_size == OLD_ENTRY || !cache_u32(c, entry + 16, &index) || !cache_u32(c, entry + 20, &high))
 		return 0;
 	if (index == 0 && high == 0)
 		return 0;
 	if ((high & ~ISA_LEVEL) != (uint32_t)(HWCAP_EXT >> 32) || index >= c->n_hwcaps ||
-	    !u32_at(c, c->hwcaps + 4u * index, &at))
+	    !cache_u32(c, c->hwcaps + 4u * index, &at))
 		return -1;
-	name = text_at(c, (uint64_t)c->base + at);
+	name = cache_text(c, (uint64_t)c->base + at);
 	if (!name || !str_starts(name, "x86-64-v") || name[8] < '2' || name[8] > '4' || name[9])
 		return -1;
 	n = name[8] - '0';
@@ -143,13 +143,13 @@ const char *ldcache_find(const struct ldcache *c, const char *soname, uint16_t m
 	for (size_t i = 0; i < c->n_entries; i++) {
 		size_t e = c->entries + i * c->entry_size;
 
-		if (!u32_at(c, e, &flags) || !u32_at(c, e + 4, &k) || !u32_at(c, e + 8, &v) || !flags_fit(flags, machine))
+		if (!cache_u32(c, e, &flags) || !cache_u32(c, e + 4, &k) || !cache_u32(c, e + 8, &v) || !flags_fit(flags, machine))
 			continue;
-		key = text_at(c, (uint64_t)c->base + k);
+		key = cache_text(c, (uint64_t)c->base + k);
 		if (!key || strcmp(key, soname) != 0)
 			continue;
-		path = text_at(c, (uint64_t)c->base + v);
-		l = level_of(c, e, level);
+		path = cache_text(c, (uint64_t)c->base + v);
+		l = entry_level(c, e, level);
 		if (path && path[0] == '/' && l > best_level) {
 			best = path;
 			best_level = l;

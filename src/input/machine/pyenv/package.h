@@ -41,17 +41,4 @@ struct py_clash {
 	const char *installed;		/* "2.6.0+cu124"; NULL: not installed */
 };
 
-/* PEP 440. Compares two versions: <0, 0, >0. Local parts ("+cu124") count last. */
-int py_version_cmp(const char *a, const char *b);
-
-/* Does `version` fit all of `specifiers` ("<14,>=13.0.3", "==2.5.1", "")? 1 yes, 0 no, -1 cannot be told. */
-int py_version_fits(const char *version, const char *specifiers);
-
-/* Is an environment marker true here: Linux, the given machine ("x86_64"), Python 3.`minor`, this list of extras
- * (comma separated, "" none)? 1 yes, 0 no, -1 cannot be told. */
-int py_marker_true(const char *marker, const char *machine, int minor, const char *extras);
-
-/* PEP 503: writes the normalised name; false when it does not fit or is no name. */
-bool py_normalise(const char *name, size_t len, char *to, size_t size);
-
 #endif

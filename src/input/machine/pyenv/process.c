@@ -5,27 +5,25 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "base/tree.h"
-#include "input/machine/pyenv/pyenv_priv.h"
+#include "input/machine/pyenv/scan.h"
 #include "base/banned.h"
 
 #define MAPS_MAX	(16u << 20)
 #define ENVIRON_MAX	(1u << 20)
 #define LIBRARIES_MAX	4096
 
-static const char *file_of(struct py_process *p, pid_t pid, const char *name)
+static const char *process_file(struct py_process *p, pid_t pid, const char *name)
 {
 	return pool_printf(&p->pool, "/proc/%d/%s", (int)pid, name);
 }
 
-static const char *link_of(struct py_process *p, const char *root, const char *path)
+static const char *process_link(struct py_process *p, const char *root, const char *path)
 {
 	char target[TREE_PATH_MAX];
 	ssize_t n = readlink(pool_printf(&p->pool, "%s%s", root, path), target, sizeof(target) - 1);
@@ -33,7 +31,7 @@ static const char *link_of(struct py_process *p, const char *root, const char *p
 	return n > 0 ? pool_copy(&p->pool, target, (size_t)n) : NULL;
 }
 
-static bool is_cuda(const char *name)
+static bool is_cuda_name(const char *name)
 {
 	static const char *const starts[] = {"libcu", "libnv", "libnccl", "libtorch", "libc10", "libcaffe2", NULL};
 
@@ -43,7 +41,7 @@ static bool is_cuda(const char *name)
 	return false;
 }
 
-static bool is_listed(const struct py_process *p, const char *path, bool deleted)
+static bool library_is_listed(const struct py_process *p, const char *path, bool deleted)
 {
 	for (size_t i = p->n_libraries; i-- > 0;)	/* parts of one file are neighbours */
 		if (p->library[i].deleted == deleted && strcmp(p->library[i].path, path) == 0)
@@ -51,15 +49,14 @@ static bool is_listed(const struct py_process *p, const char *path, bool deleted
 	return false;
 }
 
-static void add(struct py_process *p, char *path)
+static void library_add(struct py_process *p, char *path)
 {
-	struct scan s = {.pool = &p->pool};
 	bool deleted = str_ends(path, " (deleted)");
 	const char *name;
 
 	if (deleted)
 		path[strlen(path) - strlen(" (deleted)")] = '\0';
-	if (is_listed(p, path, deleted))
+	if (library_is_listed(p, path, deleted))
 		return;
 	if (p->n_libraries == LIBRARIES_MAX) {
 		p->cut = true;
@@ -68,13 +65,13 @@ static void add(struct py_process *p, char *path)
 	path = pool_strdup(&p->pool, path);
 	name = strrchr(path, '/') + 1;
 	p->library[p->n_libraries++] = (struct process_library){
-		.path = path, .name = name, .deleted = deleted, .version = scan_version_of_name(&s, name),
-		.cuda = is_cuda(name),
+		.path = path, .name = name, .deleted = deleted, .version = library_version(&p->pool, name),
+		.cuda = is_cuda_name(name),
 	};
 }
 
 /* "7f..-7f.. r-xp 00000000 08:01 1234   /path": only files with code, not data files and devices. */
-static void read_line(struct py_process *p, char *line)
+static void maps_read_line(struct py_process *p, char *line)
 {
 	char *path = strchr(line, '/');
 	unsigned long from, to;
@@ -83,17 +80,17 @@ static void read_line(struct py_process *p, char *line)
 	if (!path || sscanf(line, "%lx-%lx %4s", &from, &to, perms) != 3 || perms[2] != 'x')
 		return;
 	if (!str_starts(path, "/dev/") && !str_starts(path, "/memfd:"))
-		add(p, path);
+		library_add(p, path);
 }
 
-static void read_maps(struct py_process *p, const char *root, pid_t pid)
+static void process_read_maps(struct py_process *p, const char *root, pid_t pid)
 {
 	struct buf b;
 	char *line, *next;
 	int rc;
 
 	buf_init(&b, MAPS_MAX);
-	rc = tree_read(root, file_of(p, pid, "maps"), &b);
+	rc = tree_read(root, process_file(p, pid, "maps"), &b);
 	p->known = rc == 0;
 	p->cut = b.full;
 	if (rc == -ENOENT || rc == -ESRCH)
@@ -108,19 +105,19 @@ static void read_maps(struct py_process *p, const char *root, pid_t pid)
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
-		read_line(p, line);
+		maps_read_line(p, line);
 	}
 	buf_release(&b);
 }
 
-static void read_environ(struct py_process *p, const char *root, pid_t pid)
+static void process_read_environ(struct py_process *p, const char *root, pid_t pid)
 {
 	struct buf b;
 	size_t n = 0;
 	int rc;
 
 	buf_init(&b, ENVIRON_MAX);
-	rc = tree_read(root, file_of(p, pid, "environ"), &b);
+	rc = tree_read(root, process_file(p, pid, "environ"), &b);
 	if (rc) {
 		p->environ_reason = pool_printf(&p->pool, "%s", strerror(-rc));
 		buf_release(&b);
@@ -138,24 +135,16 @@ static void read_environ(struct py_process *p, const char *root, pid_t pid)
 void py_process_read(struct py_process *out, const char *root, pid_t pid)
 {
 	*out = (struct py_process){0};
-	read_maps(out, root, pid);
+	process_read_maps(out, root, pid);
 	if (!out->known)
 		return;
-	out->exe = link_of(out, root, file_of(out, pid, "exe"));
-	out->cwd = link_of(out, root, file_of(out, pid, "cwd"));
-	read_environ(out, root, pid);
+	out->exe = process_link(out, root, process_file(out, pid, "exe"));
+	out->cwd = process_link(out, root, process_file(out, pid, "cwd"));
+	process_read_environ(out, root, pid);
 }
 
 void py_process_release(struct py_process *p)
 {
 	pool_release(&p->pool);
 	*p = (struct py_process){0};
-}
-
-const struct process_library *process_library(const struct py_process *p, const char *prefix)
-{
-	for (size_t i = 0; i < p->n_libraries; i++)
-		if (str_starts(p->library[i].name, prefix))
-			return &p->library[i];
-	return NULL;
 }

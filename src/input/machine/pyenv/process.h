@@ -34,7 +34,4 @@ struct py_process {
 void py_process_read(struct py_process *out, const char *root, pid_t pid);
 void py_process_release(struct py_process *p);
 
-/* The first loaded library whose name starts with this ("libcudart.so"); NULL: none. */
-const struct process_library *process_library(const struct py_process *p, const char *prefix);
-
 #endif

@@ -120,7 +120,8 @@ void pyenv_release(struct pyenvs *p);
 /* The package of that (normalised) name that is imported; NULL: not installed. */
 const struct py_package *pyenv_package(const struct pyenv *e, const char *name);
 
-/* "venv", "conda", "system", "other", "unknown"; "cpu", "cuda", "rocm", "xpu", "unknown". */
+/* "venv", "conda", "system", "other", "unknown"; "cpu", "cuda", "rocm", "xpu", "unknown". Both lists end with NULL. */
+extern const char *const pyenv_kinds[], *const torch_builds[];
 const char *pyenv_kind_name(enum pyenv_kind k);
 const char *torch_build_name(enum torch_build b);
 

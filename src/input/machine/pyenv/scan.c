@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Small helpers of the environment scan.
+ * Where the scan for Python environments looks (see scan.h).
  */
+#include "input/machine/pyenv/scan.h"
+
 #include <ctype.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/tree.h"
-#include "input/machine/pyenv/pyenv_priv.h"
+#include "input/machine/variables.h"
 #include "base/banned.h"
 
 const char *scan_variable(const struct scan *s, const char *name)
 {
-	size_t n = strlen(name);
-
-	for (const char *const *v = s->in->environ; v && *v; v++)
-		if (strncmp(*v, name, n) == 0 && (*v)[n] == '=')
-			return (*v)[n + 1] ? *v + n + 1 : NULL;
-	return NULL;
+	return environ_get(s->in->environ, name);
 }
 
 char *scan_text(const struct scan *s, const char *path, size_t max, size_t *len)
@@ -65,12 +62,21 @@ const char *scan_absolute(const struct scan *s, const char *path)
 	return n == 1 && path[0] == '.' ? s->in->cwd : pool_printf(s->pool, "%s/%.*s", s->in->cwd, (int)n, path);
 }
 
-const char *scan_version_of_name(const struct scan *s, const char *file)
+bool library_is_one(const char *name, size_t len)
 {
-	const char *slash = strrchr(file, '/'), *so, *p;
+	const char *so = memmem(name, len, ".so", 3), *end = name + len;
+
+	while (so && so + 3 < end && so[3] != '.')
+		so = memmem(so + 3, (size_t)(end - so) - 3, ".so", 3);
+	return so && strspn(so + 3, ".0123456789") >= (size_t)(end - so) - 3;
+}
+
+const char *library_version(struct pool *pool, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *so, *p;
 	int dots = 0;
 
-	so = strstr(slash ? slash : file, ".so.");
+	so = strstr(slash ? slash : path, ".so.");
 	if (!so || !isdigit((unsigned char)so[4]))
 		return NULL;
 	for (p = so + 4; *p; p++) {
@@ -78,5 +84,5 @@ const char *scan_version_of_name(const struct scan *s, const char *file)
 			return NULL;
 		dots += *p == '.';
 	}
-	return dots > 0 ? pool_strdup(s->pool, so + 4) : NULL;	/* "libcudart.so.12" names an interface, not a version */
+	return dots > 0 ? pool_strdup(pool, so + 4) : NULL;	/* "libcudart.so.12" names an interface, not a version */
 }

@@ -4,10 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "base/tree.h"
-#include "input/machine/pyenv/pyenv_priv.h"
+#include "input/machine/pyenv/scan.h"
 #include "base/banned.h"
 
 #define FOLDERS_MAX	64
@@ -23,7 +22,7 @@ static bool same_folder(struct scan *s, const char *a, const char *b)
 	       (tree_resolve(s->root, a, x) == 0 && tree_resolve(s->root, b, y) == 0 && strcmp(x, y) == 0);
 }
 
-static void add(struct scan *s, struct pyenv *e, const char *path, enum py_folder_kind kind)
+static void folder_add(struct scan *s, struct pyenv *e, const char *path, enum py_folder_kind kind)
 {
 	struct stat st;
 	int rc;
@@ -43,7 +42,7 @@ static void add(struct scan *s, struct pyenv *e, const char *path, enum py_folde
 	};
 }
 
-static void add_pythonpath(struct scan *s, struct pyenv *e)
+static void folders_add_pythonpath(struct scan *s, struct pyenv *e)
 {
 	const char *p = scan_variable(s, "PYTHONPATH");
 
@@ -52,42 +51,42 @@ static void add_pythonpath(struct scan *s, struct pyenv *e)
 		const char *dir = n ? scan_absolute(s, pool_copy(s->pool, p, n)) : s->in->cwd;
 
 		if (dir)
-			add(s, e, dir, PY_FOLDER_PYTHONPATH);
+			folder_add(s, e, dir, PY_FOLDER_PYTHONPATH);
 		p = p[n] ? p + n + 1 : NULL;
 	}
 }
 
-static void add_if_there(struct scan *s, struct pyenv *e, const char *path, enum py_folder_kind kind)
+static void folder_add_if_there(struct scan *s, struct pyenv *e, const char *path, enum py_folder_kind kind)
 {
 	if (tree_is_dir(s->root, path))
-		add(s, e, path, kind);
+		folder_add(s, e, path, kind);
 }
 
 /* Debian puts what pip installs into /usr/local, Fedora too, under other names; elsewhere it is under the prefix. */
-static void add_sites(struct scan *s, struct pyenv *e, const char *prefix, enum py_folder_kind kind)
+static void folders_add_sites(struct scan *s, struct pyenv *e, const char *prefix, enum py_folder_kind kind)
 {
 	const char *version = pool_printf(s->pool, "python%d.%d", e->major, e->minor);
 	const char *lib, *lib64;
 	bool debian = strcmp(prefix, "/usr") == 0 && tree_is_dir(s->root, "/usr/lib/python3/dist-packages");
 
 	if (debian) {
-		add_if_there(s, e, pool_printf(s->pool, "/usr/local/lib/%s/dist-packages", version), kind);
-		add_if_there(s, e, "/usr/lib/python3/dist-packages", kind);
-		add_if_there(s, e, pool_printf(s->pool, "/usr/lib/%s/dist-packages", version), kind);
+		folder_add_if_there(s, e, pool_printf(s->pool, "/usr/local/lib/%s/dist-packages", version), kind);
+		folder_add_if_there(s, e, "/usr/lib/python3/dist-packages", kind);
+		folder_add_if_there(s, e, pool_printf(s->pool, "/usr/lib/%s/dist-packages", version), kind);
 		return;
 	}
 	if (strcmp(prefix, "/usr") == 0) {
-		add_if_there(s, e, pool_printf(s->pool, "/usr/local/lib64/%s/site-packages", version), kind);
-		add_if_there(s, e, pool_printf(s->pool, "/usr/local/lib/%s/site-packages", version), kind);
+		folder_add_if_there(s, e, pool_printf(s->pool, "/usr/local/lib64/%s/site-packages", version), kind);
+		folder_add_if_there(s, e, pool_printf(s->pool, "/usr/local/lib/%s/site-packages", version), kind);
 	}
 	lib = pool_printf(s->pool, "%s/lib/%s/site-packages", prefix, version);
 	lib64 = pool_printf(s->pool, "%s/lib64/%s/site-packages", prefix, version);
 	if (!same_folder(s, lib, lib64))
-		add_if_there(s, e, lib64, kind);
-	add(s, e, lib, kind);
+		folder_add_if_there(s, e, lib64, kind);
+	folder_add(s, e, lib, kind);
 }
 
-static void add_user(struct scan *s, struct pyenv *e)
+static void folders_add_user(struct scan *s, struct pyenv *e)
 {
 	const char *base = scan_variable(s, "PYTHONUSERBASE"), *home = scan_variable(s, "HOME");
 
@@ -95,7 +94,7 @@ static void add_user(struct scan *s, struct pyenv *e)
 		return;
 	base = base ? base : scan_join(s, home, ".local");
 	base = pool_printf(s->pool, "%s/lib/python%d.%d/site-packages", base, e->major, e->minor);
-	add_if_there(s, e, base, PY_FOLDER_USER);
+	folder_add_if_there(s, e, base, PY_FOLDER_USER);
 }
 
 static bool sees_system(struct scan *s, struct pyenv *e)
@@ -108,7 +107,7 @@ static bool sees_system(struct scan *s, struct pyenv *e)
 }
 
 /* Lines of a .pth file that are folders; those that start with "import" are code and are not run. */
-static void add_pth(struct scan *s, struct pyenv *e, const char *folder, const char *file)
+static void folders_add_pth(struct scan *s, struct pyenv *e, const char *folder, const char *file)
 {
 	char *text = scan_text(s, scan_join(s, folder, file), PTH_BYTES_MAX, NULL);
 	const char *path;
@@ -120,13 +119,13 @@ static void add_pth(struct scan *s, struct pyenv *e, const char *folder, const c
 		text[n] = '\0';
 		if (n && text[0] != '#' && !str_starts(text, "import ") && !str_starts(text, "import\t")) {
 			path = text[0] == '/' ? text : scan_join(s, folder, text);
-			add_if_there(s, e, path, PY_FOLDER_PTH);
+			folder_add_if_there(s, e, path, PY_FOLDER_PTH);
 		}
 		text += n + more;
 	}
 }
 
-static void add_pths(struct scan *s, struct pyenv *e, const char *folder)
+static void folders_add_pths(struct scan *s, struct pyenv *e, const char *folder)
 {
 	bool cut = false;
 	char **names;
@@ -134,53 +133,53 @@ static void add_pths(struct scan *s, struct pyenv *e, const char *folder)
 
 	for (int i = 0; i < n && files < PTH_FILES_MAX; i++)
 		if (str_ends(names[i], ".pth")) {
-			add_pth(s, e, folder, names[i]);
+			folders_add_pth(s, e, folder, names[i]);
 			files++;
 		}
 	e->cut |= cut;
 }
 
 /* site reads the .pth files of a folder right after it has added the folder. */
-static void add_with_pths(struct scan *s, struct pyenv *e, void (*more)(struct scan *, struct pyenv *))
+static void folders_add_with_pths(struct scan *s, struct pyenv *e, void (*more)(struct scan *, struct pyenv *))
 {
 	size_t before = e->n_folders, end;
 
 	more(s, e);
 	end = e->n_folders;
 	for (size_t i = before; i < end; i++)
-		add_pths(s, e, e->folder[i].path);
+		folders_add_pths(s, e, e->folder[i].path);
 }
 
-static void own_sites(struct scan *s, struct pyenv *e)
+static void folders_add_own(struct scan *s, struct pyenv *e)
 {
-	add_sites(s, e, e->prefix, PY_FOLDER_SITE);
+	folders_add_sites(s, e, e->prefix, PY_FOLDER_SITE);
 }
 
-static void base_sites(struct scan *s, struct pyenv *e)
+static void folders_add_base(struct scan *s, struct pyenv *e)
 {
-	add_sites(s, e, e->base, PY_FOLDER_BASE);
+	folders_add_sites(s, e, e->base, PY_FOLDER_BASE);
 }
 
 void env_folders(struct scan *s, struct pyenv *e)
 {
 	e->folder = pool_alloc(s->pool, FOLDERS_MAX * sizeof(*e->folder));
 	if (s->in->cwd && !scan_variable(s, "PYTHONSAFEPATH"))
-		add(s, e, s->in->cwd, PY_FOLDER_CWD);
-	add_pythonpath(s, e);
+		folder_add(s, e, s->in->cwd, PY_FOLDER_CWD);
+	folders_add_pythonpath(s, e);
 	if (!e->prefix)
 		return;
 	if (e->minor < 0) {
-		add(s, e, e->prefix, PY_FOLDER_SITE);	/* a folder of packages, without a Python */
+		folder_add(s, e, e->prefix, PY_FOLDER_SITE);	/* a folder of packages, without a Python */
 		return;
 	}
 	if (e->kind != PYENV_VENV) {
-		add_with_pths(s, e, add_user);
-		add_with_pths(s, e, own_sites);
+		folders_add_with_pths(s, e, folders_add_user);
+		folders_add_with_pths(s, e, folders_add_own);
 		return;
 	}
-	add_with_pths(s, e, own_sites);
+	folders_add_with_pths(s, e, folders_add_own);
 	if (e->base && sees_system(s, e)) {
-		add_with_pths(s, e, add_user);
-		add_with_pths(s, e, base_sites);
+		folders_add_with_pths(s, e, folders_add_user);
+		folders_add_with_pths(s, e, folders_add_base);
 	}
 }

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The sections of a 64-bit ELF file: a library, a core dump, a module of GPU code. Any bytes may be given, none is
+ * trusted: every access is checked against the length of the file.
+ */
+#ifndef CUWHY_ELF_SECTIONS_H
+#define CUWHY_ELF_SECTIONS_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/bytes.h"
+
+/* The file: in memory, or on disk and read where it is asked for. It is never mapped: the reader of a mapped file
+ * dies of SIGBUS when somebody cuts the file short. */
+struct elf_source {
+	int fd;			/* -1: in memory */
+	const uint8_t *data;
+	uint64_t len;
+};
+
+static inline struct elf_source elf_in_memory(struct bytes b)
+{
+	return (struct elf_source){-1, b.data, b.len};
+}
+
+static inline bool elf_inside(const struct elf_source *f, uint64_t off, uint64_t len)
+{
+	return (f->fd >= 0 || f->data) && off <= f->len && len <= f->len - off;
+}
+
+/* As many of these bytes as the file has. Returns how many. */
+size_t elf_read(const struct elf_source *f, uint64_t off, void *to, size_t n);
+
+/* All of these bytes, or false. */
+static inline bool elf_get(const struct elf_source *f, uint64_t off, void *to, size_t n)
+{
+	if (!elf_inside(f, off, n))
+		return false;
+	if (f->fd >= 0)
+		return elf_read(f, off, to, n) == n;
+	memcpy(to, f->data + off, n);
+	return true;
+}
+
+/* False when it is no ELF file, or not one of 64 bits with the low byte first. */
+bool elf_header(const struct elf_source *f, Elf64_Ehdr *h);
+
+struct elf_sections {
+	struct elf_source file;
+	uint64_t at, stride;	/* of their headers */
+	uint64_t n;		/* how many there are, says the file */
+	uint64_t room;		/* how many it has room for: beyond are none */
+	uint64_t names;		/* the section that holds their names */
+};
+
+/* Where the sections are. False, and none of them, when the headers are not of our kind. */
+bool elf_sections_open(struct elf_sections *all, struct elf_source file, const Elf64_Ehdr *h);
+
+/* A section; false when there is no such one. */
+static inline bool elf_section(const struct elf_sections *all, uint64_t i, Elf64_Shdr *s)
+{
+	return i < all->n && i < all->room && elf_get(&all->file, all->at + i * all->stride, s, sizeof(*s));
+}
+
+/* Is that the section's name? `names` is the section that holds them. */
+bool elf_section_is(const struct elf_sections *all, const Elf64_Shdr *names, const Elf64_Shdr *s, const char *name);
+
+/* The number of the section of this name; 0 = there is none. */
+uint64_t elf_section_named(const struct elf_sections *all, const char *name, Elf64_Shdr *s);
+
+/* What a section holds, of a file in memory; `.data` is NULL when it holds nothing or is not inside the file. */
+struct bytes elf_section_bytes(const struct elf_sections *all, const Elf64_Shdr *s);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finds out what a file is (see input.h).
+ */
+#include "input/input.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <zlib.h>
+
+#define HEAD_BYTES 256
+
+static const struct input *const list[INPUT_COUNT] = {
+#define INPUT(id) &input_##id,
+#include "input/inputs.def"
+};
+
+const struct input *input_get(enum input_id id)
+{
+	return list[id];
+}
+
+/* Only ordinary files are looked into: a pipe would lose what was read, a device could keep us waiting. */
+static size_t read_head(const char *path, unsigned char *head, size_t size, bool *packed)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), n = 0;
+	unsigned char magic[2] = "";
+	struct stat st;
+	gzFile f;
+
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || pread(fd, magic, sizeof(magic), 0) < 0 || !(f = gzdopen(fd, "rb"))) {
+		close(fd);
+		return 0;
+	}
+	*packed = magic[0] == 0x1f && magic[1] == 0x8b;	/* also when it is damaged, and nothing can be read */
+	n = gzread(f, head, (unsigned)size);		/* a file that is not packed is read as it is */
+	gzclose_r(f);
+	return n > 0 ? (size_t)n : 0;
+}
+
+const struct input *input_sniff(const char *path)
+{
+	unsigned char head[HEAD_BYTES];
+	struct sniffed s = {.path = path, .head = head};
+	struct stat st;
+
+	s.folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	if (!s.folder)
+		s.n = read_head(path, head, sizeof(head), &s.packed);
+	for (size_t i = 0; i < INPUT_COUNT; i++)
+		if (list[i]->sniff(&s))
+			return list[i];
+	return list[INPUT_text];
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A memory snapshot that was opened as an input: read, played back, each device analyzed.
+ */
+#ifndef CUWHY_INPUT_SNAPSHOT_H
+#define CUWHY_INPUT_SNAPSHOT_H
+
+#include "input/snapshot/snap_analyse.h"
+#include "input/snapshot/snap_lines.h"
+
+struct snapshot;
+
+struct snapshot_source {
+	struct snapshot *s;
+	struct snap_device *d;
+	struct snap_lines l;
+	int n;			/* devices, at least one */
+};
+
+/* The device whose last oom came last; the first one when there is none. */
+int snapshot_device_to_judge(const struct snapshot_source *o);
+
+#endif

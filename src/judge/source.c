@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Judges inputs, alone and together (see source.h).
+ *
+ * Every input is judged alone first. Then the cases are compared (tie.h): an input that is tied to one of higher authority
+ * observes into that one's case, which is judged again. What is tied to nothing stays an answer of its own.
+ */
+#include "judge/source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "input/dump/input.h"
+#include "input/input.h"
+#include "input/recording/recording.h"
+#include "input/recording/trace.h"
+#include "input/snapshot/input.h"
+#include "input/text/input.h"
+#include "judge/doctor.h"
+#include "judge/fault.h"
+#include "judge/opened.h"
+#include "judge/process.h"
+#include "judge/text.h"
+#include "judge/tie.h"
+#include "judge/verdict.h"
+#include "rules/kb.h"
+
+static size_t words_of_rules(const char ***words)
+{
+	return kb_words(kb_get(), words);
+}
+
+void source_prepare(void)
+{
+	text_words_from(words_of_rules);
+}
+
+int source_from(struct source *s, const char *path, struct err *e)
+{
+	*s = (struct source){.input = input_sniff(path), .path = path};
+	s->it = s->input->open(path, e);
+	return s->it ? 0 : e->code ? e->code : -EINVAL;
+}
+
+void source_close(struct source *s)
+{
+	if (s->it)
+		s->input->close(s->it);
+	free(s->left);
+	*s = (struct source){.input = NULL};
+}
+
+/* --- one input ----------------------------------------------------------------------------------- */
+
+/* What others add to a case, each with the reason why it belongs there. */
+struct joined {
+	struct source *source;
+	const char *why;
+};
+
+struct group {
+	struct joined *list;
+	size_t n;
+	uint32_t pid;		/* of a recording: the process that they belong to */
+};
+
+static const struct culprit *joined_dump(const struct group *g)
+{
+	for (size_t i = 0; g && i < g->n; i++)
+		if (g->list[i].source->input == &input_dump)
+			return ((const struct dump_source *)g->list[i].source->it)->culprit;
+	return NULL;
+}
+
+static void observe_joined(struct casefile *c, const void *arg)
+{
+	const struct group *g = arg;
+
+	for (size_t i = 0; i < g->n; i++) {
+		struct source *s = g->list[i].source;
+
+		/* the doctor's word is taken up afterwards; a dump that was joined with its launch has been heard already */
+		if (s->input != &input_machine && (s->input != &input_dump || !fact_known(c, FACT_fault_kind)))
+			s->input->observe(s->it, c);
+		case_evidence(c, "input", pool_printf(c->pool, "joined with %s, %s: %s", s->input->what, s->path, g->list[i].why));
+	}
+}
+
+static void adopt_machine(struct verdict *v, const struct group *g)
+{
+	for (size_t i = 0; g && i < g->n; i++) {
+		struct source *s = g->list[i].source;
+		struct doctor *d;
+
+		if (s->input != &input_machine || !verdict_wants_machine(v))
+			continue;
+		d = doctor_judge(s->it);
+		verdict_adopt(v, d);
+		doctor_free(d);
+	}
+}
+
+static struct verdict *source_judge_process(struct recorded_process *p, const struct group *g, struct err *e)
+{
+	struct process_also also = {.observe = observe_joined, .arg = g};
+	struct opened o;
+	struct verdict *v;
+
+	if (opened_read(&o, p, e))
+		return NULL;
+	if (!p->end.fault)
+		p->end.fault = joined_dump(g);
+	v = opened_judge_and(&o, p, g ? &also : NULL);
+	adopt_machine(v, g);
+	opened_release(&o, p);
+	return v;
+}
+
+/* What could not be read is left out, and noted; all of it: NULL with the reason in `e`. */
+static struct verdict *judge_recording(struct source *s, const struct group *g, struct err *e)
+{
+	struct recording *r = s->it;
+	struct verdict **list = xcalloc(r->n + 1, sizeof(*list)), *all = NULL;
+	size_t n = 0;
+
+	free(s->left);
+	s->left = xcalloc(r->n + 1, sizeof(*s->left));
+	s->n_left = r->n;
+	for (size_t i = 0; i < r->n; i++) {
+		list[n] = source_judge_process(&r->process[i], NULL, &s->left[i]);
+		if (list[n] && g && verdict_pid(list[n]) == g->pid && verdict_failed(list[n])) {
+			verdict_free(list[n]);
+			list[n] = source_judge_process(&r->process[i], g, &s->left[i]);
+		}
+		if (s->left[i].code)
+			*e = s->left[i];
+		n += list[n] != NULL;
+	}
+	if (n > 0 || r->n == 0)
+		all = verdict_join(list, n);
+	free(list);
+	return all;
+}
+
+static struct verdict *judge_machine(struct source *s)
+{
+	struct doctor *d = doctor_judge(s->it);
+	struct verdict *v = doctor_take_verdict(d);
+
+	doctor_free(d);
+	return v;
+}
+
+static struct verdict *judge_text(struct source *s, const struct group *g)
+{
+	struct process_also also = {.observe = observe_joined, .arg = g};
+	struct text_source *t = s->it;
+	struct verdict *v = verdict_of_text_and(t->log, g ? &also : NULL, &t->event);
+
+	adopt_machine(v, g);
+	return v;
+}
+
+/* Any input that tells of one failure. */
+static struct verdict *judge_plain(struct source *s, const struct group *g)
+{
+	struct verdict *v = verdict_new("unknown");
+
+	s->input->observe(s->it, &v->c);
+	if (!case_observed(&v->c, GROUP_error)) {
+		verdict_free(v);
+		return verdict_new("none");
+	}
+	if (g)
+		observe_joined(&v->c, g);
+	verdict_judge(v);
+	adopt_machine(v, g);
+	return v;
+}
+
+static struct verdict *judge_group(struct source *s, const struct group *g, struct err *e)
+{
+	if (s->input == &input_recording)
+		return judge_recording(s, g, e);
+	if (s->input == &input_machine)
+		return judge_machine(s);	/* it has the least to say of a failure: others are never joined to it */
+	if (s->input == &input_text)
+		return judge_text(s, g);
+	return judge_plain(s, g);
+}
+
+struct verdict *source_judge(struct source *s, struct err *e)
+{
+	return judge_group(s, NULL, e);
+}
+
+/* --- ties ---------------------------------------------------------------------------------------- */
+
+/* A dump names the kernel, a recording its launches: the same kernel, dimensions and parameters. */
+static bool dump_tied(const struct source *dump, struct source *recording, uint32_t pid)
+{
+	const struct culprit *k = ((const struct dump_source *)dump->it)->culprit;
+	struct recording *r = recording->it;
+	bool found = false;
+
+	for (size_t i = 0; i < r->n && !found; i++) {
+		struct recorded_process *p = &r->process[i];
+		struct opened o;
+
+		if (!p->part || opened_read(&o, p, NULL))
+			continue;
+		found = o.trace && trace_header(o.trace)->pid == pid && fault_has_launch(o.trace, k);
+		opened_release(&o, p);
+	}
+	return found;
+}
+
+/* The verdicts that `s` may be tied to: its own, or those of the processes of a recording that failed. */
+static bool verdict_tied(struct source *s, const struct verdict *v, struct source *other, const struct verdict *w, struct pool *pool,
+			 const char **why)
+{
+	bool tied = case_tied(&v->c, &w->c, pool, why);
+
+	if (s->input != &input_recording || other->input != &input_dump)
+		return tied;
+	/* the same kernel may have failed in another run: here there is more to compare */
+	if (strstr(*why, TIE_DIFFERS) || !dump_tied(other, s, v->pid)) {
+		*why = strstr(*why, TIE_DIFFERS) ? *why : "the kernel of the dump was not launched so by this process";
+		return false;
+	}
+	*why = "the kernel, with the dimensions and parameters of one of its launches";
+	return true;
+}
+
+static const struct verdict *find_tied(struct source *s, const struct verdict *v, struct source *other, const struct verdict *w,
+				       struct pool *pool, const char **why)
+{
+	const char *first = NULL;
+
+	if (verdict_tied(s, v, other, w, pool, why))
+		return v;
+	first = *why;
+	for (const struct verdict *o = v->others; s->input == &input_recording && o; o = o->next)
+		if (verdict_tied(s, o, other, w, pool, why))
+			return o;
+	*why = first;
+	return NULL;
+}
+
+/* --- all of them ---------------------------------------------------------------------------------- */
+
+static int authority(const struct input *input)
+{
+	int id = 0;
+
+	while (id < INPUT_COUNT && input_get((enum input_id)id) != input)
+		id++;
+	return id;
+}
+
+/* Sources by authority; those of one kind keep their order. */
+static void sort_sources(struct source **order, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		struct source *s = order[i];
+		size_t k = i;
+
+		for (; k > 0 && authority(order[k - 1]->input) > authority(s->input); k--)
+			order[k] = order[k - 1];
+		order[k] = s;
+	}
+}
+
+struct table {
+	struct source **order;
+	struct verdict **verdict;	/* NULL = it was joined to another */
+	const char **apart;		/* why it was not joined to one before it; NULL = nobody asked */
+	struct pool pool;
+	size_t n;
+};
+
+/* Whoever is tied to source `at`, or to one that is, joins it; the rest say why not. */
+static void gather(struct table *t, size_t at, struct group *g)
+{
+	for (size_t k = at + 1; k < t->n; k++) {
+		const struct verdict *with;
+		const char *why = NULL;
+
+		if (!t->verdict[k])
+			continue;
+		with = find_tied(t->order[at], t->verdict[at], t->order[k], t->verdict[k], &t->pool, &why);
+		if (!with) {
+			t->apart[k] = pool_printf(&t->pool, "%s, %s, was judged by itself: %s", t->order[k]->input->what, t->order[k]->path, why);
+			continue;
+		}
+		if (!g->n)
+			g->pid = with->pid;
+		if (g->n && with->pid != g->pid)
+			continue;
+		g->list[g->n++] = (struct joined){t->order[k], why};
+	}
+}
+
+static void join_group(struct table *t, size_t at, struct err *e)
+{
+	struct group g = {.list = xcalloc(t->n, sizeof(*g.list))};
+	struct verdict *joined = NULL;
+
+	gather(t, at, &g);
+	if (g.n)
+		joined = judge_group(t->order[at], &g, e);
+	if (joined) {
+		verdict_free(t->verdict[at]);
+		t->verdict[at] = joined;
+		for (size_t k = at + 1; k < t->n; k++)
+			for (size_t i = 0; i < g.n; i++)
+				if (t->order[k] == g.list[i].source) {
+					verdict_free(t->verdict[k]);
+					t->verdict[k] = NULL;
+				}
+	}
+	free(g.list);
+}
+
+/* The surest leads; whoever was not joined is told of there. */
+static struct verdict *combine_left(struct table *t)
+{
+	struct verdict *v;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		if (!t->verdict[i])
+			t->apart[i] = NULL;
+		else
+			t->verdict[n++] = t->verdict[i];
+	}
+	v = verdict_combine(t->verdict, n);
+	for (size_t i = 0; i < t->n; i++)
+		if (t->apart[i])
+			verdict_evidence(v, "input", pool_strdup(&v->pool, t->apart[i]));
+	return v;
+}
+
+struct verdict *sources_judge(struct source *list, size_t n, struct err *e)
+{
+	struct table t = {.n = n, .order = xcalloc(n + 1, sizeof(*t.order)), .verdict = xcalloc(n + 1, sizeof(*t.verdict)),
+			  .apart = xcalloc(n + 1, sizeof(*t.apart))};
+	struct verdict *v = NULL;
+	size_t judged = 0;
+
+	for (size_t i = 0; i < n; i++)
+		t.order[i] = &list[i];
+	sort_sources(t.order, n);
+	for (; judged < n; judged++) {
+		t.verdict[judged] = source_judge(t.order[judged], e);
+		if (!t.verdict[judged])
+			break;
+	}
+	if (judged == n) {
+		for (size_t i = 0; i + 1 < n; i++)
+			if (t.verdict[i] && verdict_failed(t.verdict[i]))
+				join_group(&t, i, e);
+		v = combine_left(&t);
+	} else {
+		while (judged)
+			verdict_free(t.verdict[--judged]);
+	}
+	pool_release(&t.pool);
+	free(t.order);
+	free(t.apart);
+	free(t.verdict);
+	return v;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Do two inputs tell of the same failure? Decided by the facts that both know (ties.def), never by the order in which
+ * they were given.
+ */
+#ifndef CUWHY_TIE_H
+#define CUWHY_TIE_H
+
+#include <stdbool.h>
+
+struct casefile;
+struct pool;
+
+#define TIE_DIFFERS " differs: "	/* in `why` when they contradict each other */
+
+/* `*why` says what ties them, or why they are two: "the kernel and the error", "the kernel differs: a, b". */
+bool case_tied(const struct casefile *a, const struct casefile *b, struct pool *pool, const char **why);
+
+#endif
