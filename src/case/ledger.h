@@ -13,7 +13,7 @@
 
 struct trace;
 struct cw_failure;
-struct history;
+struct playback;
 
 enum ledger_at { LEDGER_END, LEDGER_PEAK, LEDGER_OOM, LEDGER_TIME };
 
@@ -127,8 +127,8 @@ struct ledger {
 void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at at, const struct cw_failure *f,
 		  const struct ledger_seen *seen, struct pool *pool);
 
-/* At any moment: exact from a memory trace that was played back to it, else (`h` is NULL) what the timeline holds. */
-void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t ticks, const struct history *h,
+/* At any moment: exact from a memory trace that was played back to it, else (`play` is NULL) what the timeline holds. */
+void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t ticks, const struct playback *play,
 		     struct pool *pool);
 
 /* The newest failure of a device for lack of its memory; NULL when there was none. `device` -1 = any. */

@@ -214,17 +214,17 @@ static int write_torchsnap(const struct torchsnap *s, struct trace *t, bool trac
 
 static int export_process(const struct choice *c, struct err *e)
 {
-	struct history h = {0};
+	struct playback play = {0};
 	struct buf bytes;
 	struct torchsnap s;
 	int rc = memory_trace_read(&bytes, c->trace, c->part, e);
 
 	if (rc == 0)
-		rc = history_begin(&h, c->trace, bytes.data, bytes.len, e);
+		rc = playback_begin(&play, c->trace, bytes.data, bytes.len, e);
 	if (rc < 0)
 		fprintf(stderr, "cuwhy: done without the memory trace: %s\n", e->msg);
-	torchsnap_build(&s, c->trace, rc == 0 ? &h : NULL);
-	history_release(&h);
+	torchsnap_build(&s, c->trace, rc == 0 ? &play : NULL);
+	playback_release(&play);
 	buf_release(&bytes);
 	*e = (struct err){0};
 	rc = write_torchsnap(&s, c->trace, rc == 0, e);

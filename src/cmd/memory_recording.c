@@ -38,7 +38,7 @@ static bool device_used(struct trace *t, int device)
 
 static void build_at(struct ledger *l, struct trace *t, int device, const struct moment_at *m, struct pool *pool)
 {
-	ledger_build_at(l, t, device, m->ticks, m->traced ? &m->history : NULL, pool);
+	ledger_build_at(l, t, device, m->ticks, m->traced ? &m->playback : NULL, pool);
 	ledger_own(l, trace_header(t)->cwd, pool);
 }
 

@@ -69,12 +69,12 @@ static void play_back(struct moment_at *m, struct trace *t, const char *part)
 	int rc = memory_trace_read(&m->bytes, t, part, &e);
 
 	if (rc == 0)
-		rc = history_begin(&m->history, t, m->bytes.data, m->bytes.len, &e);
+		rc = playback_begin(&m->playback, t, m->bytes.data, m->bytes.len, &e);
 	if (rc < 0)
 		fprintf(stderr, "cuwhy: done without the memory trace: %s\n", e.msg);
 	m->traced = rc == 0;
 	if (m->traced)
-		history_until(&m->history, m->ticks);
+		playback_until(&m->playback, m->ticks);
 }
 
 /* --- the moment ------------------------------------------------------------------------------- */
@@ -119,7 +119,7 @@ int moment_at_open(struct moment_at *m, struct trace *t, const struct recorded_p
 void moment_at_close(struct moment_at *m)
 {
 	if (m->traced)
-		history_release(&m->history);
+		playback_release(&m->playback);
 	buf_release(&m->bytes);
 }
 

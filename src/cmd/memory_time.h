@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "input/recording/history.h"
+#include "input/recording/playback.h"
 
 struct err;
 struct ledger;
@@ -18,8 +18,8 @@ struct trace;
 struct moment_at {
 	uint64_t ticks;
 	double seconds;			/* since the start */
-	bool traced;			/* there is a memory trace, and `history` is at the moment */
-	struct history history;
+	bool traced;			/* there is a memory trace, and `playback` is at it */
+	struct playback playback;
 	struct buf bytes;		/* of the trace */
 };
 

@@ -167,7 +167,7 @@ struct rec_thread {			/* what every call touches comes first */
 } __attribute__((aligned(64)));
 
 struct rec {
-	_Atomic(atomic_uint *) live;	/* enum live; on a page that fork wipes */
+	_Atomic(atomic_uint *) state;	/* enum rec_state; on a page that fork wipes */
 	struct cw_header *h;
 	char *base;			/* the address space starts here */
 	uint32_t generation;
@@ -181,11 +181,11 @@ extern struct rec rec;
 extern TLS struct rec_thread *rec_self;
 extern TLS uint32_t rec_nesting;	/* 1 inside the program's own call, 2 while we ask the driver things */
 
-enum live { LIVE_WIPED = 0, LIVE_ON = 1, LIVE_OFF = 2 };
+enum rec_state { REC_WIPED = 0, REC_ON = 1, REC_OFF = 2 };	/* WIPED: not started, or forked since */
 
-static inline unsigned rec_live(void)
+static inline unsigned rec_state(void)
 {
-	return atomic_load_explicit(atomic_load_explicit(&rec.live, memory_order_acquire), memory_order_acquire);
+	return atomic_load_explicit(atomic_load_explicit(&rec.state, memory_order_acquire), memory_order_acquire);
 }
 
 bool rec_wake(void);			/* slow path of rec_enter: start, or start anew after fork */
@@ -195,7 +195,7 @@ struct cw_ring *rec_node_ring(struct rec_thread *t);
 void rec_stop(enum cw_reason why);
 static inline bool rec_asleep(void)	/* no recording in this process yet, or ever */
 {
-	return rec_live() != LIVE_ON;
+	return rec_state() != REC_ON;
 }
 
 static inline struct rec_thread *rec_thread(void)
@@ -209,9 +209,9 @@ static inline struct rec_thread *rec_thread(void)
  * ourselves while inside are not recorded again. */
 static inline bool rec_enter(void)
 {
-	unsigned live = rec_live();
+	unsigned state = rec_state();
 
-	if (unlikely(live != LIVE_ON) && (live == LIVE_OFF || !rec_wake()))
+	if (unlikely(state != REC_ON) && (state == REC_OFF || !rec_wake()))
 		return false;
 	if (unlikely(rec_nesting))
 		return false;
@@ -358,26 +358,28 @@ struct launch_note {
 void note_launch(const struct launch_note *l);
 void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result);
 
-void alloc_add(uint64_t addr, uint64_t size, enum cw_memory kind, int device, uint64_t extra);
-bool alloc_take(uint64_t addr, struct cw_allocation *taken);	/* removes; false when not known */
-void alloc_put(const struct cw_allocation *a);
-void alloc_freed(const struct cw_allocation *a);		/* it was taken, and the driver has it back */
-void alloc_take_range(uint64_t from, uint64_t size);		/* mappings that lie in it */
-void alloc_take_device(int device);
-void alloc_inexact(void);
+/* What the driver gave out: memory of the device, pinned memory of the host, mappings (rec_driver_alloc.c). */
+void driver_alloc_add(uint64_t addr, uint64_t size, enum cw_memory kind, int device, uint64_t extra);
+bool driver_alloc_take(uint64_t addr, struct cw_allocation *taken);	/* removes; false when not known */
+void driver_alloc_put(const struct cw_allocation *a);
+void driver_alloc_freed(const struct cw_allocation *a);			/* it was taken, and the driver has it back */
+void driver_alloc_take_range(uint64_t from, uint64_t size);		/* mappings that lie in it */
+void driver_alloc_take_device(int device);
+void driver_alloc_inexact(void);
 
-void block_start(void);
-/* PyTorch's allocator gave out a block (size above 0) or took one back; what it has in all afterwards. */
-struct block_note {
+/* PyTorch's allocator gave out a block (size above 0) or took one back; what it has in all afterwards. It cuts them out
+ * of the driver's allocations (rec_torch_block.c). */
+struct torch_block_note {
 	uint64_t addr;
 	int64_t size;
 	uint64_t allocated, reserved;
 	int device;
 };
-void block_made(const struct block_note *b);
-void block_freed(const struct block_note *b);
-void block_is_workspace(uint64_t addr, const void *function);	/* of the library that has this function */
-bool block_known_workspace(uint64_t addr);			/* this thread has said so last */
+void torch_block_start(void);
+void torch_block_made(const struct torch_block_note *b);
+void torch_block_freed(const struct torch_block_note *b);
+void torch_block_is_workspace(uint64_t addr, const void *function);	/* of the library that has this function */
+bool torch_block_known_workspace(uint64_t addr);			/* this thread has said so last */
 void ranges_keep(void);			/* the process's own memory as it is now; once */
 
 void capture_begin(uint64_t stream, uint32_t stack);

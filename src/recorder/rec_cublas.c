@@ -23,10 +23,10 @@ static void *real_in(struct linked *l, const void *caller)
 	return likely(real) ? real : elf_symbol_anywhere(l->name[0]);
 }
 
-static void note(int status, const void *workspace, const void *real)
+static void note_workspace(int status, const void *workspace, const void *real)
 {
-	if (status == 0 && workspace && !block_known_workspace((uintptr_t)workspace) && rec_enter()) {
-		block_is_workspace((uintptr_t)workspace, real);
+	if (status == 0 && workspace && !torch_block_known_workspace((uintptr_t)workspace) && rec_enter()) {
+		torch_block_is_workspace((uintptr_t)workspace, real);
 		rec_leave();
 	}
 }
@@ -37,7 +37,7 @@ EXPORT int cublasSetWorkspace_v2(void *handle, void *workspace, size_t size)
 	int (*real)(void *, void *, size_t) = real_in(&cublas, __builtin_return_address(0));
 	int status = real ? real(handle, workspace, size) : NOT_INITIALIZED;
 
-	note(status, workspace, (const void *)real);
+	note_workspace(status, workspace, (const void *)real);
 	return status;
 }
 
@@ -50,6 +50,6 @@ EXPORT int cublasLtMatmul(WORDS(uint64_t))
 	int (*real)(WORDS(uint64_t)) = real_in(&cublas_lt, __builtin_return_address(0));
 	int status = real ? real(a, b, c, d, e, f, g, h, i, j, k, l, m, workspace, size, stream) : NOT_INITIALIZED;
 
-	note(status, (const void *)(uintptr_t)workspace, (const void *)real);
+	note_workspace(status, (const void *)(uintptr_t)workspace, (const void *)real);
 	return status;
 }

@@ -60,7 +60,7 @@ static uint64_t failures_so_far(void)
 	return rec_self ? rec_self->failures : 0;
 }
 
-static bool begin(struct cw_failure *f, enum runtime rt, int code, uint64_t before)
+static bool runtime_failed(struct cw_failure *f, enum runtime rt, int code, uint64_t before)
 {
 	if (likely(!code) || failures_so_far() != before || code_is_sticky((uint32_t)code) || !rec_enter())
 		return false;
@@ -83,7 +83,7 @@ EXPORT int cudaSetDevice(int device)
 	int code = real ? real(device) : (int)CU_NO_DRIVER;
 	struct cw_failure f;
 
-	if (unlikely(code) && begin(&f, RT_cudaSetDevice, code, before)) {
+	if (unlikely(code) && runtime_failed(&f, RT_cudaSetDevice, code, before)) {
 		f.n_args = 1;
 		f.arg[0] = (uint64_t)(int64_t)device;
 		end(&f);
@@ -99,7 +99,7 @@ EXPORT int cudaGetDeviceCount(int *count)
 	int code = real ? real(count) : (int)CU_NO_DRIVER;
 	struct cw_failure f;
 
-	if (unlikely(code) && begin(&f, RT_cudaGetDeviceCount, code, before))
+	if (unlikely(code) && runtime_failed(&f, RT_cudaGetDeviceCount, code, before))
 		end(&f);
 	return code;
 }
@@ -112,7 +112,7 @@ static void launch_failed(enum runtime rt, int code, uint64_t before, uint64_t k
 {
 	struct cw_failure f;
 
-	if (!begin(&f, rt, code, before))
+	if (!runtime_failed(&f, rt, code, before))
 		return;
 	fail_add_library(&f, caller);
 	f.is_launch = 1;

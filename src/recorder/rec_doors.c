@@ -62,7 +62,7 @@ static uint32_t real_hash(const void *p)
 	return (uint32_t)(h >> 40);
 }
 
-static void enter(int16_t *table, uint32_t hash, int e)
+static void index_add(int16_t *table, uint32_t hash, int e)
 {
 	while (table[hash % NAME_SLOTS])
 		hash++;
@@ -72,7 +72,7 @@ static void enter(int16_t *table, uint32_t hash, int e)
 __attribute__((constructor)) static void index_names(void)
 {
 	for (int e = 0; e < ENTRY_COUNT; e++)
-		enter(by_name, name_hash(door_name[e]), e);
+		index_add(by_name, name_hash(door_name[e]), e);
 }
 
 int door_by_name(const char *name)
@@ -138,7 +138,7 @@ bool doors_open(void)
 		f = elf_symbol(&o, door_name[e]);
 		atomic_store_explicit(&door_real[e], f, memory_order_relaxed);
 		if (f)
-			enter(table, real_hash(f), e);
+			index_add(table, real_hash(f), e);
 	}
 	for (int i = 0; i < NAME_SLOTS; i++)
 		__atomic_store_n(&by_real[i], table[i], __ATOMIC_RELAXED);

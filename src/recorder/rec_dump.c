@@ -196,7 +196,7 @@ static void nap(void)
 
 /* The driver's own error, which comes late. Until then it is at work in this process, resuming and tearing down:
  * a program that were told now and ended at once would meet it on the way out. */
-static CUresult driver_says(void)
+static CUresult driver_error(void)
 {
 	CUresult (*query)(uint64_t) = door(ENTRY_cuStreamQuery), r = 0;
 	uint64_t until = rec_mono_ns() + PATIENCE_NS;
@@ -240,7 +240,7 @@ static CUresult plain_error(CUresult driver)
 	while (!dump_code(dump.path, &code) && !failed_before() && rec_mono_ns() < until)
 		nap();
 	if (!driver && !failed_before())
-		driver = driver_says();
+		driver = driver_error();
 	return code == ASSERT ? code : driver;
 }
 

@@ -29,7 +29,7 @@ void events_start(void)
 	events_ring = r;
 }
 
-static unsigned char *put(unsigned char *p, uint64_t v)
+static unsigned char *put_varint(unsigned char *p, uint64_t v)
 {
 	for (; v >= 128; v >>= 7)
 		*p++ = (unsigned char)(v | 128);
@@ -46,8 +46,8 @@ static uint64_t folded(int64_t d)
 static unsigned char *put_bytes(unsigned char *p, int64_t n)
 {
 	if (n % (int64_t)CW_EVENT_UNIT == 0)
-		return put(p, folded(n / (int64_t)CW_EVENT_UNIT) << 1);
-	return put(p, folded(n) << 1 | 1);
+		return put_varint(p, folded(n / (int64_t)CW_EVENT_UNIT) << 1);
+	return put_varint(p, folded(n) << 1 | 1);
 }
 
 static unsigned char tag(enum cw_event kind, int device)
@@ -70,9 +70,9 @@ static unsigned char *put_head(unsigned char *p, enum cw_event kind, int device,
 	uint64_t time = ticks / CW_EVENT_TICKS;
 
 	if (last.lost)
-		p = put(put(p, CW_EVENT_LOST), last.lost);
+		p = put_varint(put_varint(p, CW_EVENT_LOST), last.lost);
 	*p++ = tag(kind, device);
-	p = put(p, folded((int64_t)(time - last.time)));
+	p = put_varint(p, folded((int64_t)(time - last.time)));
 	last.time = time;
 	last.lost = 0;
 	return p;
@@ -112,7 +112,7 @@ void events_write(const struct cw_allocation *a, bool came, uint64_t ticks)
 	p = put_bytes(p, (int64_t)(a->addr - last.addr));
 	last.addr = a->addr;
 	if (came)
-		p = put(put_bytes(p, (int64_t)a->size), a->site);
+		p = put_varint(put_bytes(p, (int64_t)a->size), a->site);
 	ring_close(r, event, p);
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "rec.h"
-#include "rec_mem.h"
+#include "rec_segment.h"
 
 #define CODE_OUT_OF_MEMORY 2
 
@@ -156,7 +156,7 @@ void fail_note(struct cw_failure *f)
 out:
 	spin_done(&fail_lock);
 	if (f->code == CODE_OUT_OF_MEMORY)
-		mem_wake_probe();
+		probe_wake();
 }
 
 /* ---- ordinary calls -------------------------------------------------------------------------------------- */

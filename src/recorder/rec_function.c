@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "rec.h"
-#include "rec_mem.h"
+#include "rec_segment.h"
 
 #define MAX_FUNCTIONS	16384
 #define MAX_PARAMS	64

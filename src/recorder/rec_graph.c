@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "rec.h"
-#include "rec_mem.h"
+#include "rec_segment.h"
 
 #define MAX_CAPTURES	1024
 #define PAGE_LAUNCHES	256

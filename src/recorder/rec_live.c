@@ -30,14 +30,14 @@ bool live_start(struct live_table *l, uint32_t freed_slots)
 	return l->table != NULL;
 }
 
-static uint32_t spread(uint64_t addr)
+static uint32_t address_spread(uint64_t addr)
 {
 	return (uint32_t)((addr * 0x9e3779b97f4a7c15ull) >> 40);
 }
 
 static uint32_t home(const struct live_table *l, uint64_t addr)
 {
-	return spread(addr) & (l->slots - 1);
+	return address_spread(addr) & (l->slots - 1);
 }
 
 static uint32_t next_to(const struct live_table *l, uint32_t i)
@@ -50,7 +50,7 @@ HOT void live_expect(const struct live_table *l, uint64_t addr)
 	const struct cw_allocation *table = __atomic_load_n(&l->table, __ATOMIC_RELAXED);
 
 	if (likely(table))
-		__builtin_prefetch(&table[spread(addr) & (__atomic_load_n(&l->slots, __ATOMIC_RELAXED) - 1)], 1);
+		__builtin_prefetch(&table[address_spread(addr) & (__atomic_load_n(&l->slots, __ATOMIC_RELAXED) - 1)], 1);
 }
 
 HOT struct cw_allocation *live_find(const struct live_table *l, uint64_t addr)
@@ -64,7 +64,7 @@ HOT struct cw_allocation *live_find(const struct live_table *l, uint64_t addr)
 
 /* The new table is filled before it is named one, and the old one loses its name last: a reader finds
  * every block in one of them at any moment. */
-static bool make_room(struct live_table *l)
+static bool live_grow(struct live_table *l)
 {
 	struct cw_allocation *old = l->table, *more = NULL;
 	uint32_t slots = LARGE, had = l->slots;
@@ -92,7 +92,7 @@ static bool make_room(struct live_table *l)
 
 HOT bool live_put(struct live_table *l, const struct cw_allocation *a)
 {
-	bool room = make_room(l);
+	bool room = live_grow(l);
 	struct cw_allocation *s = live_find(l, a->addr);
 
 	if (!s->addr && !room)

@@ -21,7 +21,7 @@ HOT_DATA struct code_watch code_watch;		/* survives fork, as the hook does */
 /* A pair is read and written without a lock: `check` tells a torn one. */
 static struct { _Atomic uint64_t id, check; } kept[KEPT];
 
-static inline uint64_t spread(const void *code)
+static inline uint64_t code_key(const void *code)
 {
 	return (uintptr_t)code * 0x9e3779b97f4a7c15ull | 1;
 }
@@ -111,7 +111,7 @@ static uint64_t id_of_addresses(const char *code)
 
 uint64_t code_id(const char *code, bool watched)
 {
-	uint64_t key = spread(code), id;
+	uint64_t key = code_key(code), id;
 	uint32_t i = place_of(key);
 
 	if (!watched)
@@ -130,7 +130,7 @@ uint64_t code_id(const char *code, bool watched)
 /* Whoever comes to run other code at this address has had the GIL since, and sees what is written here. */
 static void code_goes(const void *code)
 {
-	uint64_t key = spread(code);
+	uint64_t key = code_key(code);
 	uint32_t i = place_of(key);
 
 	if ((kept[i].check ^ kept[i].id) == key)

@@ -55,7 +55,7 @@ EXPORT CUresult cuIpcOpenMemHandle_v2(uint64_t *addr, struct ipc_handle handle, 
 	note_call(&(struct call_note){ .api = API_cuIpcOpenMemHandle_v2, .result = r, .arg = arg,
 				       .n_args = 2, .out = r ? 0 : *addr });
 	if (r == 0)
-		alloc_add(*addr, 0, CW_MEM_IPC, -1, 0);
+		driver_alloc_add(*addr, 0, CW_MEM_IPC, -1, 0);
 	rec_leave();
 	return r;
 }

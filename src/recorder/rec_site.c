@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sites: memory by who asked for it, kept for the whole run (struct cw_site in format.h).
  *
- * What each site held when its device's memory was at its peak, and in each epoch (rec_history.c), costs one comparison
+ * What each site held when its device's memory was at its peak, and in each epoch (rec_epochs.c), costs one comparison
  * an event: a moment that counts only raises the device's generation. A site notes what it holds before that changes,
  * if it has not since the newest such moment; one that nothing has happened to since then still holds what it held.
  */
-#include "rec_mem.h"
+#include "rec_segment.h"
 #include "rec_site.h"
 
 #define FIRST	8192u		/* sites at first; index 0 is not used */
@@ -35,7 +35,7 @@ bool site_start(void)
 	for (int i = 0; i < CW_MAX_DEVICES; i++)
 		site_generation[i] = 0;
 	timeline_start();
-	history_start();
+	epochs_start();
 	events_start();
 	return sites.first && sites.marks && sites.index;
 }
@@ -59,7 +59,7 @@ static uint64_t site_key(const struct cw_site *s)
 }
 
 /* The reader finds the second chunk behind the first one, and counts on. */
-static bool make_room(void)
+static bool sites_grow(void)
 {
 	struct cw_site *more;
 
@@ -79,7 +79,7 @@ static uint32_t site_add(const struct cw_site *like, uint64_t key)
 	uint32_t i = table_get(sites.index, SLOTS, key);
 	struct cw_site *s;
 
-	if (i || !make_room())
+	if (i || !sites_grow())
 		return i;
 	s = site_at(sites.n);
 	s->stack = like->stack;
@@ -131,7 +131,7 @@ static __attribute__((noinline)) void note_moments(struct cw_site *s, uint32_t n
 		s->at_peak = s->live;
 		s->peak_generation = peak;
 	}
-	history_keep(s, number, sites.marks[number]);
+	epochs_keep(s, number, sites.marks[number]);
 	shared_set(&sites.marks[number], now);
 }
 

@@ -16,11 +16,11 @@ void site_came(const struct cw_allocation *a);
 void site_gone(const struct cw_allocation *a, uint64_t ticks);
 
 /* What PyTorch's allocator says after each event. */
-void memory_torch(int device, uint64_t allocated, uint64_t reserved, uint64_t ticks);
-void memory_torch_gave_up(int device, uint64_t allocated, uint64_t reserved);
+void totals_torch(int device, uint64_t allocated, uint64_t reserved, uint64_t ticks);
+void totals_torch_gave_up(int device, uint64_t allocated, uint64_t reserved);
 
 /* What the driver gave or took back. */
-void memory_driver(const struct cw_allocation *a, bool came, uint64_t ticks);
+void totals_driver(const struct cw_allocation *a, bool came, uint64_t ticks);
 
 /* The file that holds the code which asks the driver now: the caller of the CUDA runtime where one stands between.
  * Off of a cw_string, 0 = not known. */
@@ -51,8 +51,8 @@ static inline uint32_t site_moment(int device)
 
 /* What sites held over time (struct cw_epochs in format.h). */
 #define SITES_MAX	24576u
-void history_start(void);
-void history_moment(int device, const struct cw_sample *now, uint64_t sample_every, bool sample_begins);
-void history_keep(const struct cw_site *s, uint32_t number, uint32_t since);
+void epochs_start(void);
+void epochs_moment(int device, const struct cw_sample *now, uint64_t sample_every, bool sample_begins);
+void epochs_keep(const struct cw_site *s, uint32_t number, uint32_t since);
 
 #endif

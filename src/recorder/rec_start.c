@@ -14,15 +14,15 @@
 #include <unistd.h>
 
 #include "rec.h"
-#include "rec_mem.h"
+#include "rec_segment.h"
 
 #define DEFAULT_MB	64
 #define FIRST_SEGMENT	(8u << 20)
 #define KEEP_RINGS	8	/* dead threads' rings are reused once there are this many */
 #define MAX_THREADS	1024
 
-static atomic_uint asleep = LIVE_WIPED, never = LIVE_OFF;
-HOT_DATA struct rec rec = { .live = &asleep };
+static atomic_uint asleep = REC_WIPED, never = REC_OFF;
+HOT_DATA struct rec rec = { .state = &asleep };
 TLS struct rec_thread *rec_self;
 TLS uint32_t rec_nesting;
 uint64_t rec_start_ns;
@@ -229,7 +229,7 @@ static void fill_header(uint32_t forked_from)
 
 /* ---- wake ------------------------------------------------------------------------------------------- */
 
-static bool begin(uint32_t forked_from)
+static bool recording_begin(uint32_t forked_from)
 {
 	const char *mb = rec_getenv("CUWHY_MEMORY_MB");
 	unsigned long cap = mb ? strtoul(mb, NULL, 10) : DEFAULT_MB;
@@ -245,14 +245,14 @@ static bool begin(uint32_t forked_from)
 		st.threads = large_new(MAX_THREADS * sizeof(*st.threads));
 	if (!st.threads)
 		return false;
-	if (!mem_start((uint64_t)cap << 20, FIRST_SEGMENT))
+	if (!segments_start((uint64_t)cap << 20, FIRST_SEGMENT))
 		return false;
 	fill_header(forked_from);
 	graph_start();
 	dump_forget();
 	hang_forget();
 	if (!tables_start() || !fail_start() || !function_start() || !site_start() ||
-	    !alloc_start())
+	    !driver_alloc_start())
 		rec.h->off_because = CW_REASON_NO_MEMORY;
 	else if (doors_open() && !doors_complete())
 		rec.h->off_because = CW_REASON_NO_DOORS;
@@ -264,8 +264,8 @@ static atomic_uint *live_page(void)
 {
 	void *p;
 
-	if (rec.live != &asleep)
-		return rec.live;
+	if (rec.state != &asleep)
+		return rec.state;
 	p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
@@ -297,7 +297,7 @@ static bool wait_for_start(void)
 
 	for (int i = 0; i < 1000 && atomic_load(&st.waking); i++)
 		nanosleep(&pause, NULL);
-	return rec_live() == LIVE_ON;
+	return rec_state() == REC_ON;
 }
 
 bool rec_wake(void)
@@ -315,8 +315,8 @@ bool rec_wake(void)
 		errno = saved;
 		return ok;
 	}
-	if (rec_live() != LIVE_WIPED) {	/* another thread was faster */
-		ok = rec_live() == LIVE_ON;
+	if (rec_state() != REC_WIPED) {	/* another thread was faster */
+		ok = rec_state() == REC_ON;
 		goto out;
 	}
 	rec_nesting++;
@@ -324,16 +324,16 @@ bool rec_wake(void)
 	page = live_page();
 	if (page) {
 		rec.ticks_are_tsc = ticks_are_steady();
-		ok = begin(forked_from);
+		ok = recording_begin(forked_from);
 		if (ok) {
 			python_start();
 			torch_start();
 			exit_start();
 		}
-		atomic_store(page, ok ? LIVE_ON : LIVE_OFF);
-		rec.live = page;
+		atomic_store(page, ok ? REC_ON : REC_OFF);
+		rec.state = page;
 	} else {
-		rec.live = &never;
+		rec.state = &never;
 	}
 	rec_nesting--;
 out:
@@ -346,18 +346,18 @@ void rec_stop(enum cw_reason why)
 {
 	if (rec.h && !rec.h->off_because)
 		rec.h->off_because = why;
-	atomic_store(atomic_load(&rec.live), LIVE_OFF);
+	atomic_store(atomic_load(&rec.state), REC_OFF);
 }
 
 EXPORT int cuwhy_rec_pause(int on);
 EXPORT int cuwhy_rec_pause(int on)
 {
-	unsigned was = rec_live();
+	unsigned was = rec_state();
 
-	if (was == LIVE_WIPED || rec.live == &never || (rec.h && rec.h->off_because))
+	if (was == REC_WIPED || rec.state == &never || (rec.h && rec.h->off_because))
 		return -1;
-	atomic_store(atomic_load(&rec.live), on ? LIVE_OFF : LIVE_ON);
-	return was == LIVE_OFF;
+	atomic_store(atomic_load(&rec.state), on ? REC_OFF : REC_ON);
+	return was == REC_OFF;
 }
 
 EXPORT const char *cuwhy_rec_version(void);

@@ -125,7 +125,7 @@ static __attribute__((noinline)) void line_note(int device, const struct cw_memo
 		l = line_new(device);
 	if (l) {
 		begun = line_add(l, &now);
-		history_moment(device, &now, l->every, begun);
+		epochs_moment(device, &now, l->every, begun);
 	}
 	spin_done(&line_lock);
 }

@@ -85,7 +85,7 @@ void torch_start(void)
 		return;
 	text_copy(rec.h->torch_path, sizeof(rec.h->torch_path), o.name, strlen(o.name));
 	find_all();
-	block_start();
+	torch_block_start();
 }
 
 /* ---- PyTorch will raise -------------------------------------------------------------------------------- */
@@ -190,7 +190,7 @@ static void torch_oom(uint64_t request, uint64_t allocated, uint64_t reserved, s
 	f.torch_allocated = allocated;
 	f.torch_reserved = reserved;
 	f.device = d.index;
-	memory_torch_gave_up(d.index, allocated, reserved);
+	totals_torch_gave_up(d.index, allocated, reserved);
 	events_oom(d.index, request);
 	words(&f, "OutOfMemory", NULL, 0, NULL, 0);
 	fail_note(&f);
@@ -213,14 +213,14 @@ WRAP_OOM(oom_unsigned, _ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE, size
 
 /* ---- PyTorch's blocks ------------------------------------------------------------------------------------ */
 
-HOT static void torch_block(const struct block_note *b)
+HOT static void note_block(const struct torch_block_note *b)
 {
 	if (!b->addr || rec_asleep() || !rec_enter())
 		return;
 	if (b->size > 0)
-		block_made(b);
+		torch_block_made(b);
 	else if (b->size < 0)
-		block_freed(b);
+		torch_block_freed(b);
 	rec_leave();
 }
 
@@ -233,7 +233,7 @@ HOT static void torch_block(const struct block_note *b)
 		void (*real)(void *, int64_t, total, total, struct c10_device) = real_of(REAL_##id);       \
                                                                                                            \
 		if (d.type == DEVICE_CUDA)                                                                 \
-			torch_block(&(struct block_note){ (uintptr_t)block, size, (uint64_t)allocated,     \
+			note_block(&(struct torch_block_note){ (uintptr_t)block, size, (uint64_t)allocated,     \
 							  (uint64_t)reserved, d.index });                  \
 		if (likely(real))                                                                          \
 			real(block, size, allocated, reserved, d);                                         \

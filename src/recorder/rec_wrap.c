@@ -36,7 +36,7 @@ static CUresult take(struct call *c)
 {
 	if (unlikely(failed_before()))
 		return failed_before();
-	if (!alloc_take(c->a[0], &c->held))
+	if (!driver_alloc_take(c->a[0], &c->held))
 		c->held.addr = 0;
 	return 0;
 }
@@ -50,7 +50,7 @@ static CUresult before_UNRESERVE(struct call *c)
 {
 	if (unlikely(failed_before()))
 		return failed_before();
-	if (!alloc_take(c->a[0] + 1, &c->held))
+	if (!driver_alloc_take(c->a[0] + 1, &c->held))
 		c->held.addr = 0;
 	return 0;
 }
@@ -246,7 +246,7 @@ static void gave(struct call *c, uint64_t bytes, enum cw_memory kind, int device
 
 	note(c, addr);
 	if (addr)
-		alloc_add(addr, bytes, kind, device, extra);
+		driver_alloc_add(addr, bytes, kind, device, extra);
 }
 
 static void after_ALLOC(struct call *c)	       { gave(c, c->a[1], CW_MEM_DEVICE, current_device(), 0); }
@@ -261,7 +261,7 @@ static void after_RESERVE(struct call *c)
 
 	note(c, addr);
 	if (addr)
-		alloc_add(addr + 1, c->a[1], CW_MEM_RESERVED, -1, 0);
+		driver_alloc_add(addr + 1, c->a[1], CW_MEM_RESERVED, -1, 0);
 }
 
 static void after_ALLOCPITCH(struct call *c)
@@ -275,7 +275,7 @@ static void after_HOSTREGISTER(struct call *c)
 {
 	note(c, 0);
 	if (c->r == 0)
-		alloc_add(c->a[0], c->a[1], CW_MEM_REGISTERED, -1, 0);
+		driver_alloc_add(c->a[0], c->a[1], CW_MEM_REGISTERED, -1, 0);
 }
 
 /* The memory exists now, but has no address until it is mapped. */
@@ -288,16 +288,16 @@ static void after_MAP(struct call *c)
 {
 	note(c, c->a[0]);
 	if (c->r == 0)
-		alloc_add(c->a[0], c->a[1], CW_MEM_VMM, current_device(), c->a[3]);
+		driver_alloc_add(c->a[0], c->a[1], CW_MEM_VMM, current_device(), c->a[3]);
 }
 
 /* A free that failed freed nothing. */
 static void freed(struct call *c)
 {
 	if (unlikely(c->r) && c->held.addr)
-		alloc_put(&c->held);
+		driver_alloc_put(&c->held);
 	else if (c->held.addr)
-		alloc_freed(&c->held);
+		driver_alloc_freed(&c->held);
 	note(c, c->held.size);
 }
 
@@ -311,14 +311,14 @@ static void freed(struct call *c)
 static void after_UNMAP(struct call *c)
 {
 	if (c->r == 0)
-		alloc_take_range(c->a[0], c->a[1]);
+		driver_alloc_take_range(c->a[0], c->a[1]);
 	note(c, 0);
 }
 
 static void after_RESET(struct call *c)
 {
 	if (c->r == 0)
-		alloc_take_device((int)c->a[0]);
+		driver_alloc_take_device((int)c->a[0]);
 	note(c, 0);
 }
 
@@ -326,7 +326,7 @@ static void after_RESET(struct call *c)
 static void after_DESTROY(struct call *c)
 {
 	if (c->r == 0)
-		alloc_inexact();
+		driver_alloc_inexact();
 	rec_self->device = DEVICE_ASK;
 	note(c, 0);
 }

@@ -6,7 +6,7 @@
 
 static uint64_t next_id = 1;
 
-static int begin(struct sim_stream *stream, struct sim_graph *graph, int mode)
+static int begin_capture(struct sim_stream *stream, struct sim_graph *graph, int mode)
 {
 	struct sim_stream *s = sim_stream_resolve(stream);
 	struct sim_capture *cap;
@@ -48,12 +48,12 @@ static int begin(struct sim_stream *stream, struct sim_graph *graph, int mode)
 
 int sim_cuStreamBeginCapture(struct sim_stream *stream)
 {
-	return begin(stream, NULL, SIM_CAPTURE_GLOBAL);
+	return begin_capture(stream, NULL, SIM_CAPTURE_GLOBAL);
 }
 
 int sim_cuStreamBeginCapture_v2(struct sim_stream *stream, int mode)
 {
-	return begin(stream, NULL, mode);
+	return begin_capture(stream, NULL, mode);
 }
 
 int sim_cuStreamBeginCaptureToGraph(struct sim_stream *stream, struct sim_graph *graph,
@@ -62,7 +62,7 @@ int sim_cuStreamBeginCaptureToGraph(struct sim_stream *stream, struct sim_graph 
 	(void)dependencies, (void)data, (void)count;	/* nodes keep the order of capture */
 	if (!sim_pool_get(&sim.graphs, graph))
 		return SIM_INVALID_VALUE;
-	return begin(stream, graph, mode);
+	return begin_capture(stream, graph, mode);
 }
 
 /* Takes every stream out of the capture. */

@@ -39,7 +39,7 @@ static size_t natural_size(int attribute)
 	return is_text(attribute) ? 1 : attribute == FLAGS ? sizeof(int) : sizeof(bool);
 }
 
-static void put(struct sim_settings *in, int attribute, const void *value, size_t size)
+static void settings_put(struct sim_settings *in, int attribute, const void *value, size_t size)
 {
 	memcpy(in->of[attribute].value, value, size);
 	if (is_text(attribute))
@@ -74,7 +74,7 @@ static void env_bool(const char *name, int attribute)
 	if (!text || !*text)
 		return;
 	value = *text != '0';
-	put(&environment, attribute, &value, sizeof(value));
+	settings_put(&environment, attribute, &value, sizeof(value));
 }
 
 static void env_text(const char *name, int attribute)
@@ -82,7 +82,7 @@ static void env_text(const char *name, int attribute)
 	const char *text = getenv(name);
 
 	if (text && *text && strlen(text) < VALUE_MAX)
-		put(&environment, attribute, text, strlen(text) + 1);
+		settings_put(&environment, attribute, text, strlen(text) + 1);
 }
 
 static void env_flags(const char *name)
@@ -101,7 +101,7 @@ static void env_flags(const char *name)
 				flags |= flag_words[i].bit;
 		text += length + (text[length] == ',');
 	}
-	put(&environment, FLAGS, &flags, sizeof(flags));
+	settings_put(&environment, FLAGS, &flags, sizeof(flags));
 }
 
 /* The pipe is there as soon as it is asked for and has its name. */
@@ -213,7 +213,7 @@ static int setting_set(struct sim_settings *in, int attribute, const void *value
 		return SIM_NOT_PERMITTED;
 	if (attribute == PIPE_NAME && get_flag(NULL, USER_TRIGGER, false))
 		return SIM_NOT_PERMITTED;
-	put(in, attribute, value, is_text(attribute) ? *size : natural_size(attribute));
+	settings_put(in, attribute, value, is_text(attribute) ? *size : natural_size(attribute));
 	return attribute == USER_TRIGGER ? trigger_update() : 0;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "input/recording/history.h"
+#include "input/recording/playback.h"
 #include "input/recording/pieces.h"
 #include "input/recording/trace.h"
 #include "input/recording/trace_memory.h"
@@ -218,11 +218,11 @@ static void drop_left_out(struct torchsnap *s)
 }
 
 /* Every event, in order; `segments` are then those at the end. */
-static void read_memory_trace(struct torchsnap_builder *b, struct history *h)
+static void read_memory_trace(struct torchsnap_builder *b, struct playback *play)
 {
-	struct history_step step;
+	struct playback_step step;
 
-	while (history_next(h, &step)) {
+	while (playback_next(play, &step)) {
 		switch (step.event.kind) {
 		case CW_EVENT_MADE:
 			if (step.came)
@@ -246,7 +246,7 @@ static void read_memory_trace(struct torchsnap_builder *b, struct history *h)
 		}
 	}
 	drop_left_out(b->out);
-	b->out->missing = h->lost;
+	b->out->missing = play->lost;
 }
 
 /* --- the history without one: what is gone, and failures ---------------------------------------- */
@@ -513,19 +513,19 @@ static void add_history(struct torchsnap_builder *b)
 		qsort(s->event, s->n_events, sizeof(*s->event), event_by_time);
 }
 
-void torchsnap_build(struct torchsnap *s, struct trace *t, struct history *h)
+void torchsnap_build(struct torchsnap *s, struct trace *t, struct playback *play)
 {
 	const struct cw_header *head = trace_header(t);
-	struct torchsnap_builder b = {.out = s, .trace = t, .traced = h != NULL};
+	struct torchsnap_builder b = {.out = s, .trace = t, .traced = play != NULL};
 
 	*s = (struct torchsnap){.lost = head->lost_blocks};
 	s->n_devices = head->device_count <= CW_MAX_DEVICES ? (int)head->device_count : 0;
-	if (h)
-		read_memory_trace(&b, h);
+	if (play)
+		read_memory_trace(&b, play);
 	pieces_of_torch(&b.live, t, UINT64_MAX);
 	freed_collect(&b);
 	lay_segments(&b);
-	if (!h)
+	if (!play)
 		add_history(&b);
 	s->cache_left_out = cache_left_out(s, head);
 	pieces_free(&b.live);

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct history;
+struct playback;
 struct pickle;
 struct trace;
 
@@ -64,8 +64,8 @@ struct torchsnap {
 	uint64_t cache_left_out;	/* bytes that PyTorch had reserved in segments that cannot be told from others' */
 };
 
-/* `h` is a memory trace before its first event; NULL = there is none. */
-void torchsnap_build(struct torchsnap *s, struct trace *t, struct history *h);
+/* `play` is a memory trace before its first event; NULL = there is none. */
+void torchsnap_build(struct torchsnap *s, struct trace *t, struct playback *play);
 void torchsnap_release(struct torchsnap *s);
 
 /* The pickle of it; `p` has begun and is not ended. */

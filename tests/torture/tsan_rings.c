@@ -106,7 +106,7 @@ static void one_round(uint64_t id, uint64_t i)
 {
 	uint64_t value[3] = { id, i, id ^ i }, arg[CW_MAX_ARGS] = { id, i };
 	void *params[3] = { &value[0], &value[1], &value[2] };
-	struct block_note block = { 0x7f0000000000ull, 512, 512, 1 << 20, (int)(i % 2) };
+	struct torch_block_note block = { 0x7f0000000000ull, 512, 512, 1 << 20, (int)(i % 2) };
 	struct cw_allocation taken;
 
 	if (!rec_enter())
@@ -116,15 +116,15 @@ static void one_round(uint64_t id, uint64_t i)
 					   .stream = i % 97 == 0, .result = i % 1001 == 0 });
 	note_call(&(struct call_note){ .api = API_cuMemcpyAsync, .arg = arg, .n_args = 2,
 				       .result = i % 503 == 0 });
-	alloc_add(0x100000000ull + (id * ROUNDS + i) * 512, 512, CW_MEM_DEVICE, 0, 0);
+	driver_alloc_add(0x100000000ull + (id * ROUNDS + i) * 512, 512, CW_MEM_DEVICE, 0, 0);
 	if (i % 3)
-		alloc_take(0x100000000ull + (id * ROUNDS + i) * 512, &taken);
+		driver_alloc_take(0x100000000ull + (id * ROUNDS + i) * 512, &taken);
 	block.addr += (id * ROUNDS + i) * 512;
 	block.allocated += i * 512;
-	block_made(&block);
+	torch_block_made(&block);
 	block.size = -512;
 	if (i % 2)
-		block_freed(&block);
+		torch_block_freed(&block);
 	if (i % 211 == 0)
 		capture_begin(id + 1, stack_here());
 	if (i % 211 == 100) {

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "recorder/rec_live.h"
-#include "recorder/rec_mem.h"
+#include "recorder/rec_segment.h"
 #include "recorder/rec_site.h"
 #include "input/recording/trace_memory.h"
 

@@ -41,7 +41,7 @@ static void make_of(int stack, int device, uint64_t size, uint64_t after)
 	model.live[model.n].stack = stack;
 	model.live[model.n++].device = device;
 	log_event((int64_t)size, stack, device);
-	memory_torch(device, model.allocated[device], 1u << 30, clock_ns);
+	totals_torch(device, model.allocated[device], 1u << 30, clock_ns);
 }
 
 static void free_at(size_t i, uint64_t after)
@@ -52,7 +52,7 @@ static void free_at(size_t i, uint64_t after)
 	live_remove(&blocks, live_find(&blocks, model.live[i].addr), clock_ns);
 	log_event(-(int64_t)model.live[i].size, model.live[i].stack, device);
 	model.live[i] = model.live[--model.n];
-	memory_torch(device, model.allocated[device], 1u << 30, clock_ns);
+	totals_torch(device, model.allocated[device], 1u << 30, clock_ns);
 }
 
 /* Waves, to different heights: `pause` is the longest time between two events. */
@@ -220,7 +220,7 @@ static void make_many(uint32_t sites)
 			a.ticks = clock_ns += 4000;
 			a.site = site_number(&thread, &a, 0);
 			assert_true(live_put(&blocks, &a));
-			memory_torch(0, allocated += 512, 1u << 30, clock_ns);
+			totals_torch(0, allocated += 512, 1u << 30, clock_ns);
 		}
 }
 
@@ -286,11 +286,11 @@ static void epochs__without_pytorch_they_follow_the_driver(void **state)
 	(void)state;
 	a.site = site_number(&thread, &a, 0);
 	assert_true(live_put(&driver, &a));
-	memory_driver(&a, true, clock_ns);
+	totals_driver(&a, true, clock_ns);
 	live_remove(&driver, live_find(&driver, a.addr), clock_ns += 20000000);
-	memory_driver(&a, false, clock_ns);
+	totals_driver(&a, false, clock_ns);
 	assert_true(live_put(&driver, &a));
-	memory_driver(&a, true, clock_ns += 1000);
+	totals_driver(&a, true, clock_ns += 1000);
 	t = finished();
 	assert_non_null(trace_epochs(t, 0, &list, &n));
 	assert_int_equal(n, 2);

@@ -53,7 +53,7 @@ static void make_one(void)
 	assert_true(a.site > 0);
 	assert_true(live_put(&blocks, &a));
 	model_make(stack, device, backward, size, addr);
-	memory_torch(device, model.allocated[device], 1u << 30, a.ticks);
+	totals_torch(device, model.allocated[device], 1u << 30, a.ticks);
 }
 
 static void free_one(void)
@@ -65,7 +65,7 @@ static void free_one(void)
 	model.held[device][model.live[i].stack][model.live[i].backward] -= model.live[i].size;
 	model.allocated[device] -= model.live[i].size;
 	model.live[i] = model.live[--model.n];
-	memory_torch(device, model.allocated[device], 1u << 30, ++clock_ns);
+	totals_torch(device, model.allocated[device], 1u << 30, ++clock_ns);
 }
 
 static void compare(struct trace *t)
@@ -223,20 +223,20 @@ static void totals__reserved_follows_segments_that_go_without_a_block(void **sta
 	(void)state;
 	thread.runtime_caller = (void *)0x1500;
 	segment = one(0x100000, 20 << 20, CW_MEM_DEVICE, 8);
-	memory_driver(&segment, true, 1);
+	totals_driver(&segment, true, 1);
 	assert_int_equal(rec.h->memory[0].reserved, 0);		/* PyTorch has not said a word yet */
-	memory_torch(0, 512, 20 << 20, 2);
-	memory_torch(0, 0, 20 << 20, 3);
+	totals_torch(0, 512, 20 << 20, 2);
+	totals_torch(0, 0, 20 << 20, 3);
 	thread.runtime_caller = NULL;
 	thread.caller = (void *)0x2500;
 	other = one(0x200000, 1 << 20, CW_MEM_DEVICE, 8);
-	memory_driver(&other, true, 4);
+	totals_driver(&other, true, 4);
 	assert_int_equal(rec.h->memory[0].reserved, 20 << 20);
 	assert_int_equal(rec.h->memory[0].driver, 21 << 20);
-	memory_driver(&segment, false, 5);			/* empty_cache() */
+	totals_driver(&segment, false, 5);			/* empty_cache() */
 	assert_int_equal(rec.h->memory[0].reserved, 0);
 	assert_int_equal(rec.h->memory[0].driver, 1 << 20);
-	memory_driver(&other, false, 6);
+	totals_driver(&other, false, 6);
 	assert_int_equal(rec.h->memory[0].driver, 0);
 	assert_int_equal(rec.h->live_device_bytes, 0);
 	assert_int_equal(rec.h->peak_device_bytes, 21 << 20);
@@ -257,14 +257,14 @@ static void totals__host_memory_and_failures(void **state)
 	struct cw_allocation b = { .size = 100, .kind = CW_MEM_REGISTERED, .device = -1 };
 
 	(void)state;
-	memory_driver(&a, true, 1);
-	memory_driver(&b, true, 2);
-	memory_driver(&a, false, 3);
+	totals_driver(&a, true, 1);
+	totals_driver(&b, true, 2);
+	totals_driver(&a, false, 3);
 	assert_int_equal(rec.h->pinned_bytes, 100);
 	assert_int_equal(rec.h->pinned_peak_bytes, 4196);
 	assert_int_equal(rec.h->live_device_bytes, 0);
-	memory_torch_gave_up(1, 7, 9);
-	memory_torch_gave_up(77, 7, 9);
+	totals_torch_gave_up(1, 7, 9);
+	totals_torch_gave_up(77, 7, 9);
 	assert_int_equal(rec.h->memory[1].n_oom, 1);
 	assert_int_equal(rec.h->memory[1].allocated, 7);
 	assert_int_equal(rec.h->memory[1].reserved, 9);
@@ -280,11 +280,11 @@ static void totals__without_pytorch_the_peak_is_the_drivers(void **state)
 
 	(void)state;
 	assert_true(live_put(&driver, &a));
-	memory_driver(&a, true, 1);
+	totals_driver(&a, true, 1);
 	live_remove(&driver, live_find(&driver, a.addr), 2);
-	memory_driver(&a, false, 2);
+	totals_driver(&a, false, 2);
 	assert_true(live_put(&driver, &b));
-	memory_driver(&b, true, 3);
+	totals_driver(&b, true, 3);
 	t = finished();
 	assert_int_equal(trace_sites(t, &s), 3);
 	assert_int_equal(trace_site_at_peak(t, &s[1]), 4096);
@@ -313,7 +313,7 @@ static void timeline__covers_any_run_with_its_maxima(void **state)
 
 			clock_ns += i ? (uint64_t)(rand() % 100000) : 1000;
 			peak = bytes > peak ? bytes : peak;
-			memory_torch(0, bytes, 1u << 30, clock_ns);
+			totals_torch(0, bytes, 1u << 30, clock_ns);
 		}
 		t = finished();
 		l = trace_timeline(t, 0, &s, &n);

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "input/recording/history.h"
+#include "input/recording/playback.h"
 #include "input/recording/kinds.h"
 #include "input/recording/place.h"
 #include "input/recording/trace_memory.h"
@@ -42,11 +42,11 @@ static void held_copy(struct pieces *to, const struct held_book *from, int devic
 	qsort(to->list, to->n, sizeof(*to->list), held_by_address);
 }
 
-void moment_from(struct moment *m, const struct history *h, int device)
+void moment_from(struct moment *m, const struct playback *play, int device)
 {
-	*m = (struct moment){ .when = h->ticks, .device = device };
-	held_copy(&m->torch, &h->torch, device);
-	held_copy(&m->driver, &h->driver, -1);
+	*m = (struct moment){ .when = play->ticks, .device = device };
+	held_copy(&m->torch, &play->torch, device);
+	held_copy(&m->driver, &play->driver, -1);
 }
 
 void moment_free(struct moment *m)
@@ -341,13 +341,13 @@ void kinds_init(struct kinds *k, struct trace *t, const struct moment *m, bool i
 		k->last_forward = UINT64_MAX;
 }
 
-void kinds_from(struct kinds *k, struct trace *t, const struct history *h, int device, struct pool *pool)
+void kinds_from(struct kinds *k, struct trace *t, const struct playback *play, int device, struct pool *pool)
 {
 	begin(k, t, pool);
-	for (size_t i = 1; i < k->n && i < h->n_sites; i++) {
+	for (size_t i = 1; i < k->n && i < play->n_sites; i++) {
 		struct piece p = piece_of_site(k, i);
 
-		if (p.device == device && h->made[i] > k->last_forward && !kinds_about(k, &p)->backward)
-			k->last_forward = h->made[i];
+		if (p.device == device && play->made[i] > k->last_forward && !kinds_about(k, &p)->backward)
+			k->last_forward = play->made[i];
 	}
 }

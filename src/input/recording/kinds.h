@@ -9,7 +9,7 @@
 #include "input/recording/pieces.h"
 
 struct cw_site;
-struct history;
+struct playback;
 
 /* Sites and autograd nodes of a recording, made ready for look-ups. */
 struct kinds {
@@ -46,7 +46,7 @@ struct moment;
 void kinds_init(struct kinds *k, struct trace *t, const struct moment *m, bool in_backward, struct pool *pool);
 
 /* The same at a moment of a memory trace. */
-void kinds_from(struct kinds *k, struct trace *t, const struct history *h, int device, struct pool *pool);
+void kinds_from(struct kinds *k, struct trace *t, const struct playback *play, int device, struct pool *pool);
 
 /* Stacks of the same lines are several when a line has several calls: this is the same of all of them. 0 = no stack. */
 uint64_t lines_hash(const struct trace *t, uint32_t stack);
@@ -74,7 +74,7 @@ struct moment {
 	int device;
 };
 void moment_init(struct moment *m, struct trace *t, uint64_t when, int device);
-void moment_from(struct moment *m, const struct history *h, int device);
+void moment_from(struct moment *m, const struct playback *play, int device);
 void moment_free(struct moment *m);
 
 /* Divides the driver's pieces into segments of PyTorch and others, and finds the free

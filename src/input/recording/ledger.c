@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "case/ledger.h"
-#include "input/recording/history.h"
+#include "input/recording/playback.h"
 #include "input/recording/kinds.h"
 #include "input/recording/trace.h"
 #include "input/recording/trace_memory.h"
@@ -734,7 +734,7 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 }
 
 /* What PyTorch had reserved is the sum of its segments; the timeline only helps to find those that nobody names. */
-static void read_history(struct ledger *l, struct lines *lines, struct kinds *k, struct moment *m, struct pool *pool)
+static void read_playback(struct ledger *l, struct lines *lines, struct kinds *k, struct moment *m, struct pool *pool)
 {
 	segments_find(&l->segments, m, k, l->reserved, pool);
 	pieces_add_tensors(lines, m, k);
@@ -745,28 +745,28 @@ static void read_history(struct ledger *l, struct lines *lines, struct kinds *k,
 	l->pinned = pieces_host_sum(m);
 }
 
-void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t ticks, const struct history *h,
+void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t ticks, const struct playback *play,
 		     struct pool *pool)
 {
 	struct lines lines = { 0 };
 	struct moment m;
 	struct kinds k;
 
-	*l = (struct ledger){ .at = LEDGER_TIME, .device = device, .ticks = ticks, .sampled = !h };
+	*l = (struct ledger){ .at = LEDGER_TIME, .device = device, .ticks = ticks, .sampled = !play };
 	set_total(l, t, NULL);
 	from_timeline(l, t, ticks);
-	if (h) {
-		moment_from(&m, h, device);
-		kinds_from(&k, t, h, device, pool);
-		read_history(l, &lines, &k, &m, pool);
-		l->missing = h->lost;
+	if (play) {
+		moment_from(&m, play, device);
+		kinds_from(&k, t, play, device, pool);
+		read_playback(l, &lines, &k, &m, pool);
+		l->missing = play->lost;
 		moment_free(&m);
 	}
 	settle_lines(l, &lines);
 	divide(l, &lines, 0, NULL);
 	lines_join(&lines);
 	keep_lines(l, &lines, pool);
-	if (h)
+	if (play)
 		ledger_add_kinds(l);
 	else
 		l->n = 0;	/* sums alone */

@@ -19,7 +19,7 @@ HOT_DATA static struct {
 	_Atomic uint32_t workspaces_gone;
 } blocks;
 
-static void lost(void)
+static void torch_block_lost(void)
 {
 	if (!shared_get(&rec.h->blocks_inexact_since_ns))
 		shared_set(&rec.h->blocks_inexact_since_ns, rec_mono_ns());
@@ -28,7 +28,7 @@ static void lost(void)
 
 /* Only a program that uses PyTorch pays for the tables: with PyTorch loaded they are made when CUDA starts, else
  * at the first block. */
-void block_start(void)
+void torch_block_start(void)
 {
 	static struct spin once = { ATOMIC_FLAG_INIT };
 	int saved = errno;
@@ -47,11 +47,11 @@ void block_start(void)
 HOT static bool ready(void)
 {
 	if (unlikely(atomic_load_explicit(&blocks.generation, memory_order_acquire) != rec.generation))
-		block_start();
+		torch_block_start();
 	return blocks.generation == rec.generation && spin_try(&live.lock);
 }
 
-HOT void block_made(const struct block_note *b)
+HOT void torch_block_made(const struct torch_block_note *b)
 {
 	struct rec_thread *t = rec_self;
 	struct cw_allocation a = { .addr = b->addr, .size = (uint64_t)b->size, .ticks = rec_ticks(),
@@ -64,18 +64,18 @@ HOT void block_made(const struct block_note *b)
 		a.extra = forward;
 	a.site = site_number(t, &a, forward);
 	if (!ready()) {
-		lost();
+		torch_block_lost();
 		return;
 	}
 	if (likely(live_put(&live, &a)))
 		rec.h->n_blocks++;
 	else
-		lost();
-	memory_torch(b->device, b->allocated, b->reserved, a.ticks);
+		torch_block_lost();
+	totals_torch(b->device, b->allocated, b->reserved, a.ticks);
 	spin_done(&live.lock);
 }
 
-void block_is_workspace(uint64_t addr, const void *function)
+void torch_block_is_workspace(uint64_t addr, const void *function)
 {
 	uint32_t library = library_at(function);	/* may ask the loader: not under our lock */
 	struct cw_allocation *a;
@@ -91,7 +91,7 @@ void block_is_workspace(uint64_t addr, const void *function)
 }
 
 /* PyTorch tells cuBLAS of it before every product. */
-bool block_known_workspace(uint64_t addr)
+bool torch_block_known_workspace(uint64_t addr)
 {
 	const struct rec_thread *t = rec_self;
 
@@ -99,7 +99,7 @@ bool block_known_workspace(uint64_t addr)
 }
 
 /* A block that was given out while nobody recorded is not known, and is no loss. */
-HOT void block_freed(const struct block_note *b)
+HOT void torch_block_freed(const struct torch_block_note *b)
 {
 	uint64_t ticks = rec_ticks();
 	struct cw_allocation *a;
@@ -108,7 +108,7 @@ HOT void block_freed(const struct block_note *b)
 	live_expect(&live, b->addr);
 	stack = -b->size > SMALL ? stack_here() : stack_before();
 	if (!ready()) {
-		lost();
+		torch_block_lost();
 		return;
 	}
 	a = live_find(&live, b->addr);
@@ -120,6 +120,6 @@ HOT void block_freed(const struct block_note *b)
 		live_remove(&live, a, ticks);
 		rec.h->n_blocks_freed++;
 	}
-	memory_torch(b->device, b->allocated, b->reserved, ticks);
+	totals_torch(b->device, b->allocated, b->reserved, ticks);
 	spin_done(&live.lock);
 }

@@ -9,7 +9,7 @@
 #define relaxed_get(p)	  __atomic_load_n((p), __ATOMIC_RELAXED)
 #define relaxed_set(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 
-static struct cw_memory_now *memory_of(int device)
+static struct cw_memory_now *totals_of(int device)
 {
 	return device >= 0 && device < CW_MAX_DEVICES ? &rec.h->memory[device] : NULL;
 }
@@ -29,9 +29,9 @@ static void set_reserved(struct cw_memory_now *m, uint64_t reserved)
 }
 
 /* The block is in its site, or out of it, already: what each site holds now is what it holds at a new peak. */
-HOT void memory_torch(int device, uint64_t allocated, uint64_t reserved, uint64_t ticks)
+HOT void totals_torch(int device, uint64_t allocated, uint64_t reserved, uint64_t ticks)
 {
-	struct cw_memory_now *m = memory_of(device);
+	struct cw_memory_now *m = totals_of(device);
 
 	if (unlikely(!m))
 		return;
@@ -44,9 +44,9 @@ HOT void memory_torch(int device, uint64_t allocated, uint64_t reserved, uint64_
 	timeline_note(device, ticks);
 }
 
-void memory_torch_gave_up(int device, uint64_t allocated, uint64_t reserved)
+void totals_torch_gave_up(int device, uint64_t allocated, uint64_t reserved)
 {
-	struct cw_memory_now *m = memory_of(device);
+	struct cw_memory_now *m = totals_of(device);
 
 	if (!m)
 		return;
@@ -95,9 +95,9 @@ static void add_up(uint64_t *total, uint64_t *peak, uint64_t size, bool came)
 }
 
 /* Called with the lock of the driver's allocations held. */
-void memory_driver(const struct cw_allocation *a, bool came, uint64_t ticks)
+void totals_driver(const struct cw_allocation *a, bool came, uint64_t ticks)
 {
-	struct cw_memory_now *m = memory_of(a->device);
+	struct cw_memory_now *m = totals_of(a->device);
 
 	if (a->kind == CW_MEM_PINNED || a->kind == CW_MEM_REGISTERED)
 		add_up(&rec.h->pinned_bytes, &rec.h->pinned_peak_bytes, a->size, came);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The events of a memory trace (trace/events.h) played back: what was live after each of them, and whose it was.
+ * The events of a memory trace (events.h) played back: what was live after each of them, and whose it was.
  */
-#ifndef CUWHY_HISTORY_H
-#define CUWHY_HISTORY_H
+#ifndef CUWHY_PLAYBACK_H
+#define CUWHY_PLAYBACK_H
 
 #include "base/map.h"
 #include "input/recording/pieces.h"
@@ -22,7 +22,7 @@ struct held_book {
 	struct map map;			/* of `list` */
 };
 
-struct history {
+struct playback {
 	struct events events;
 	const struct cw_site *site;
 	size_t n_sites;
@@ -32,20 +32,20 @@ struct history {
 	uint64_t ticks;			/* of the newest */
 };
 
-struct history_step {
+struct playback_step {
 	struct event event;
 	struct held *came;		/* NULL = nothing came; until the next step */
 	struct held went;		/* its size is 0 when it was not known, or nothing went */
 };
 
 /* Before the first event. The bytes stay the caller's. -errno with `e` filled when they are no memory trace. */
-int history_begin(struct history *h, struct trace *t, const void *bytes, size_t len, struct err *e);
-void history_release(struct history *h);
+int playback_begin(struct playback *play, struct trace *t, const void *bytes, size_t len, struct err *e);
+void playback_release(struct playback *play);
 
 /* False at the end. */
-bool history_next(struct history *h, struct history_step *s);
+bool playback_next(struct playback *play, struct playback_step *s);
 
 /* Up to a moment; false when the trace ends before it. Only once for each history. */
-bool history_until(struct history *h, uint64_t ticks);
+bool playback_until(struct playback *play, uint64_t ticks);
 
 #endif

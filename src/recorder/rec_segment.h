@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside of the recorder's memory, for the files that build on it.
+ * Inside of the segments that hold the recording, for the files that build on them.
  */
-#ifndef CUWHY_REC_MEM_H
-#define CUWHY_REC_MEM_H
+#ifndef CUWHY_REC_SEGMENT_H
+#define CUWHY_REC_SEGMENT_H
 
 #include "rec.h"
 
 #define STACK_SLOTS	65536
 #define STRING_SLOTS	16384
 
-bool mem_start(uint64_t cap, uint32_t first);	/* reserves, maps and hands over the first segment */
-void mem_wake_probe(void);	/* tells `cuwhy run` that memory ran out; never waits */
+bool segments_start(uint64_t cap, uint32_t first);	/* reserves, maps and hands over the first segment */
+void probe_wake(void);	/* tells `cuwhy run` that memory ran out; never waits */
 bool tables_start(void);
 
 /* Zeroed memory of this process alone, its first 2 MiB in one page where the kernel gives such ones; NULL: none. */
@@ -22,7 +22,7 @@ void *large_new(size_t len);
 void *side_new(uint32_t len);
 
 bool function_start(void);
-bool alloc_start(void);
+bool driver_alloc_start(void);
 bool site_start(void);
 bool fail_start(void);
 bool rec_fsize_allows(uint64_t len);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plays back a memory trace (see history.h). A trace may have lost events, or be anything at all: what comes to an
+ * Plays back a memory trace (see playback.h). A trace may have lost events, or be anything at all: what comes to an
  * address that is taken replaces what was there, and what goes without having come is passed over.
  */
-#include "input/recording/history.h"
+#include "input/recording/playback.h"
 
 #include <stdlib.h>
 
@@ -49,33 +49,33 @@ static void held_take(struct held_book *b, uint64_t addr, struct held *gone)
 
 /* --- events ------------------------------------------------------------------------------------------------------ */
 
-int history_begin(struct history *h, struct trace *t, const void *bytes, size_t len, struct err *e)
+int playback_begin(struct playback *play, struct trace *t, const void *bytes, size_t len, struct err *e)
 {
 	int rc;
 
-	*h = (struct history){ .n = 0 };
-	rc = events_begin(&h->events, bytes, len, e);
+	*play = (struct playback){ .n = 0 };
+	rc = events_begin(&play->events, bytes, len, e);
 	if (rc)
 		return rc;
-	h->n_sites = trace_sites(t, &h->site);
-	h->made = xcalloc(h->n_sites + 1, sizeof(*h->made));
+	play->n_sites = trace_sites(t, &play->site);
+	play->made = xcalloc(play->n_sites + 1, sizeof(*play->made));
 	return 0;
 }
 
-void history_release(struct history *h)
+void playback_release(struct playback *play)
 {
-	free(h->torch.list);
-	map_release(&h->torch.map);
-	free(h->driver.list);
-	map_release(&h->driver.map);
-	free(h->made);
-	*h = (struct history){ .n = 0 };
+	free(play->torch.list);
+	map_release(&play->torch.map);
+	free(play->driver.list);
+	map_release(&play->driver.map);
+	free(play->made);
+	*play = (struct playback){ .n = 0 };
 }
 
 /* Sites that found no room are 0: then the device alone tells what it can be. */
-static struct piece piece_of(const struct history *h, const struct event *v)
+static struct piece piece_of(const struct playback *play, const struct event *v)
 {
-	const struct cw_site *s = v->site && v->site < h->n_sites && h->site[v->site].kind ? &h->site[v->site] : NULL;
+	const struct cw_site *s = v->site && v->site < play->n_sites && play->site[v->site].kind ? &play->site[v->site] : NULL;
 	struct piece p = { .addr = v->addr, .size = v->size, .ticks = v->ticks, .device = v->device };
 
 	p.kind = v->kind == CW_EVENT_MADE ? CW_MEM_TORCH : v->device >= 0 ? CW_MEM_DEVICE : CW_MEM_RESERVED;
@@ -89,64 +89,64 @@ static struct piece piece_of(const struct history *h, const struct event *v)
 	return p;
 }
 
-static struct held *came(struct history *h, const struct event *v)
+static struct held *came(struct playback *play, const struct event *v)
 {
-	struct piece p = piece_of(h, v);
+	struct piece p = piece_of(play, v);
 
 	if (p.kind == CW_MEM_RESERVED || !p.size)	/* addresses alone: nothing is there */
 		return NULL;
 	if (p.kind == CW_MEM_TORCH && p.site)
-		h->made[p.site] = p.ticks;
-	return held_put(p.kind == CW_MEM_TORCH ? &h->torch : &h->driver, &p);
+		play->made[p.site] = p.ticks;
+	return held_put(p.kind == CW_MEM_TORCH ? &play->torch : &play->driver, &p);
 }
 
 /* What s->event, the newest, changed. */
-static void event_apply(struct history *h, struct history_step *s)
+static void event_apply(struct playback *play, struct playback_step *s)
 {
 	const struct event *v = &s->event;
 
-	h->n++;
-	h->ticks = v->kind == CW_EVENT_LOST ? h->ticks : v->ticks;
+	play->n++;
+	play->ticks = v->kind == CW_EVENT_LOST ? play->ticks : v->ticks;
 	switch (v->kind) {
 	case CW_EVENT_MADE:
 	case CW_EVENT_GAVE:
-		s->came = came(h, v);
+		s->came = came(play, v);
 		break;
 	case CW_EVENT_FREED:
-		held_take(&h->torch, v->addr, &s->went);
+		held_take(&play->torch, v->addr, &s->went);
 		break;
 	case CW_EVENT_TOOK:
-		held_take(&h->driver, v->addr, &s->went);
+		held_take(&play->driver, v->addr, &s->went);
 		break;
 	case CW_EVENT_LOST:
-		h->lost += v->lost;
+		play->lost += v->lost;
 		break;
 	case CW_EVENT_OOM:
 		break;
 	}
 }
 
-bool history_next(struct history *h, struct history_step *s)
+bool playback_next(struct playback *play, struct playback_step *s)
 {
-	*s = (struct history_step){ .came = NULL };
-	if (!events_next(&h->events, &s->event))
+	*s = (struct playback_step){ .came = NULL };
+	if (!events_next(&play->events, &s->event))
 		return false;
-	event_apply(h, s);
+	event_apply(play, s);
 	return true;
 }
 
-bool history_until(struct history *h, uint64_t ticks)
+bool playback_until(struct playback *play, uint64_t ticks)
 {
-	struct events before = h->events;
-	struct history_step s;
+	struct events before = play->events;
+	struct playback_step s;
 
-	while (events_next(&h->events, &s.event)) {
+	while (events_next(&play->events, &s.event)) {
 		if (s.event.kind != CW_EVENT_LOST && s.event.ticks > ticks) {
-			h->events = before;	/* it is still to come */
+			play->events = before;	/* it is still to come */
 			return true;
 		}
-		event_apply(h, &s);
-		before = h->events;
+		event_apply(play, &s);
+		before = play->events;
 	}
 	return false;
 }

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "cmd/memory_time.h"
-#include "input/recording/history.h"
+#include "input/recording/playback.h"
 #include "case/ledger.h"
 #include "base/pool.h"
 #include "memory_make.h"
@@ -22,11 +22,11 @@
 
 #define PLACES 700
 
-static void history__is_what_a_simple_account_says(void **state)
+static void playback__is_what_a_simple_account_says(void **state)
 {
 	static uint64_t size[PLACES], sum;
-	struct history_step s;
-	struct history h;
+	struct playback_step s;
+	struct playback h;
 	struct trace *t;
 	struct em em;
 	struct mm m;
@@ -48,8 +48,8 @@ static void history__is_what_a_simple_account_says(void **state)
 		n += size[k] ? -1 : 1;
 		size[k] = size[k] ? 0 : em.size;
 	}
-	assert_int_equal(history_begin(&h, t, em.data, em.len, NULL), 0);
-	while (history_next(&h, &s))
+	assert_int_equal(playback_begin(&h, t, em.data, em.len, NULL), 0);
+	while (playback_next(&h, &s))
 		if (s.event.kind == CW_EVENT_FREED)
 			assert_true(s.went.piece.size > 0);
 	assert_int_equal(h.n, 40000);
@@ -61,7 +61,7 @@ static void history__is_what_a_simple_account_says(void **state)
 		sum -= p->size;
 	}
 	assert_int_equal(sum, 0);
-	history_release(&h);
+	playback_release(&h);
 	em_release(&em);
 	trace_free(t);
 }
@@ -91,12 +91,12 @@ static void make_story(struct em *em, struct mm *m)
 
 static void at_moment(struct ledger *l, struct trace *t, const struct em *em, uint64_t ticks, struct pool *pool)
 {
-	struct history h;
+	struct playback h;
 
-	assert_int_equal(history_begin(&h, t, em->data, em->len, NULL), 0);
-	history_until(&h, ticks);
+	assert_int_equal(playback_begin(&h, t, em->data, em->len, NULL), 0);
+	playback_until(&h, ticks);
 	ledger_build_at(l, t, 0, ticks, &h, pool);
-	history_release(&h);
+	playback_release(&h);
 }
 
 static void at__a_moment_the_ledger_is_exact(void **state)
@@ -193,7 +193,7 @@ static void at__without_a_trace_the_samples_count(void **state)
 
 /* --- as PyTorch's history ---------------------------------------------------------------------------------------- */
 
-static void history__has_the_events_of_pytorch_alone(void **state)
+static void playback__has_the_events_of_pytorch_alone(void **state)
 {
 	static const struct { enum torchsnap_action action; uint64_t addr, size; } want[] = {
 		{TORCHSNAP_SEGMENT_ALLOC, 1 << 30, 20 * MIB}, {TORCHSNAP_ALLOC, 1 << 30, 2 * MIB},
@@ -202,7 +202,7 @@ static void history__has_the_events_of_pytorch_alone(void **state)
 		{TORCHSNAP_SEGMENT_MAP, 1ull << 40, 4 * MIB}, {TORCHSNAP_SEGMENT_MAP, (1ull << 40) + 4 * MIB, 4 * MIB},
 		{TORCHSNAP_ALLOC, (1ull << 40) + 3 * MIB, 2 * MIB}};
 	struct torchsnap s;
-	struct history h;
+	struct playback h;
 	struct trace *t;
 	struct em em;
 	struct mm m;
@@ -222,7 +222,7 @@ static void history__has_the_events_of_pytorch_alone(void **state)
 	em_event(&em, CW_EVENT_FREED, 0, 64 * 7006, 1ull << 42, 0, 0);	/* was never there */
 	mm_oom(&m, GIB, 5 * MIB, tb_stack(&m.b, USER, NULL));
 	t = tb_trace(&m.b);
-	assert_int_equal(history_begin(&h, t, em.data, em.len, NULL), 0);
+	assert_int_equal(playback_begin(&h, t, em.data, em.len, NULL), 0);
 	torchsnap_build(&s, t, &h);
 	assert_int_equal(s.n_events, sizeof(want) / sizeof(want[0]));
 	for (size_t i = 0; i < s.n_events; i++) {
@@ -232,18 +232,18 @@ static void history__has_the_events_of_pytorch_alone(void **state)
 		assert_int_equal(s.event[i].stack != 0, want[i].action == TORCHSNAP_ALLOC || want[i].action == TORCHSNAP_OOM);
 	}
 	torchsnap_release(&s);
-	history_release(&h);
+	playback_release(&h);
 	em_release(&em);
 	trace_free(t);
 }
 
 /* --- what is no trace -------------------------------------------------------------------------------------------- */
 
-static void history__survives_anything(void **state)
+static void playback__survives_anything(void **state)
 {
 	struct trace *t;
 	struct err e = { 0 };
-	struct history h;
+	struct playback h;
 	struct em em;
 	struct mm m;
 
@@ -251,7 +251,7 @@ static void history__survives_anything(void **state)
 	mm_init(&m);
 	make_story(&em, &m);
 	t = tb_trace(&m.b);
-	assert_true(history_begin(&h, t, "CUWHYREC", 8, &e) < 0 && e.msg[0]);
+	assert_true(playback_begin(&h, t, "CUWHYREC", 8, &e) < 0 && e.msg[0]);
 	for (int round = 0; round < 3000; round++) {
 		size_t at = sizeof(struct cw_events_file) + roll(em.len - sizeof(struct cw_events_file));
 		uint8_t was = em.data[at];
@@ -260,15 +260,15 @@ static void history__survives_anything(void **state)
 		struct pool pool = { 0 };
 
 		em.data[at] = (uint8_t)roll(256);
-		assert_int_equal(history_begin(&h, t, em.data, em.len - roll(4), NULL), 0);
-		history_until(&h, UINT64_MAX);
+		assert_int_equal(playback_begin(&h, t, em.data, em.len - roll(4), NULL), 0);
+		playback_until(&h, UINT64_MAX);
 		ledger_build_at(&l, t, 0, UINT64_MAX, &h, &pool);
-		history_release(&h);
+		playback_release(&h);
 		pool_release(&pool);
-		assert_int_equal(history_begin(&h, t, em.data, em.len, NULL), 0);
+		assert_int_equal(playback_begin(&h, t, em.data, em.len, NULL), 0);
 		torchsnap_build(&snap, t, &h);
 		torchsnap_release(&snap);
-		history_release(&h);
+		playback_release(&h);
 		em.data[at] = was;
 	}
 	em_release(&em);
@@ -294,12 +294,12 @@ static void times__are_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(history__is_what_a_simple_account_says),
+		cmocka_unit_test(playback__is_what_a_simple_account_says),
 		cmocka_unit_test(at__a_moment_the_ledger_is_exact),
 		cmocka_unit_test(at__missing_events_are_told_of),
 		cmocka_unit_test(at__without_a_trace_the_samples_count),
-		cmocka_unit_test(history__has_the_events_of_pytorch_alone),
-		cmocka_unit_test(history__survives_anything),
+		cmocka_unit_test(playback__has_the_events_of_pytorch_alone),
+		cmocka_unit_test(playback__survives_anything),
 		cmocka_unit_test(times__are_read),
 	};
 

@@ -17,21 +17,21 @@ static struct {
 	uint32_t without;		/* bit n: there was no memory for device n's epochs */
 	bool full;
 	uint16_t number[SITES_MAX];	/* of each site's history, from 1 on; 0 = none */
-} history;
-static struct spin history_lock = { ATOMIC_FLAG_INIT };
+} epochs;
+static struct spin epochs_lock = { ATOMIC_FLAG_INIT };
 
-void history_start(void)
+void epochs_start(void)
 {
-	atomic_flag_clear(&history_lock.held);
-	history.n = history.without = 0;
-	history.full = false;
+	atomic_flag_clear(&epochs_lock.held);
+	epochs.n = epochs.without = 0;
+	epochs.full = false;
 	for (uint32_t i = 0; i < CHUNKS; i++)
-		history.chunk[i] = NULL;
+		epochs.chunk[i] = NULL;
 	for (int i = 0; i < CW_MAX_DEVICES; i++)
-		history.of[i] = NULL;
+		epochs.of[i] = NULL;
 	for (uint32_t i = 0; i < SITES_MAX; i++)	/* after fork: pages that were never used stay so */
-		if (history.number[i])
-			history.number[i] = 0;
+		if (epochs.number[i])
+			epochs.number[i] = 0;
 }
 
 /* ---- epochs ------------------------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ static bool may_begin(const struct cw_epochs *e, const struct cw_epoch *last, co
 	       (count_of(e) < CW_EPOCHS || scale_of(e) < CW_EPOCH_SCALES - 1);
 }
 
-static void note(struct cw_epochs *e, const struct cw_sample *now, bool sample_begins)
+static void epochs_note(struct cw_epochs *e, const struct cw_sample *now, bool sample_begins)
 {
 	struct cw_epoch *last = &table_of(e, scale_of(e))[count_of(e) ? count_of(e) - 1 : 0];
 
@@ -123,30 +123,30 @@ static void note(struct cw_epochs *e, const struct cw_sample *now, bool sample_b
 
 static struct cw_epochs *epochs_new(int device, uint64_t every)
 {
-	struct cw_epochs *e = history.without & 1u << device ? NULL : chunk_new(CW_CHUNK_EPOCHS, sizeof(*e), 0);
+	struct cw_epochs *e = epochs.without & 1u << device ? NULL : chunk_new(CW_CHUNK_EPOCHS, sizeof(*e), 0);
 
 	if (!e) {
-		history.without |= 1u << device;
+		epochs.without |= 1u << device;
 		return NULL;
 	}
 	e->device = device;
 	e->n_max = CW_EPOCHS;
 	e->every = every;
-	history.of[device] = e;
+	epochs.of[device] = e;
 	return e;
 }
 
 /* Called where the timeline has something new, under its lock: the largest value of an epoch is one of a sample's. */
-void history_moment(int device, const struct cw_sample *now, uint64_t sample_every, bool sample_begins)
+void epochs_moment(int device, const struct cw_sample *now, uint64_t sample_every, bool sample_begins)
 {
 	struct cw_epochs *e;
 
-	if (!spin_try(&history_lock))
+	if (!spin_try(&epochs_lock))
 		return;
-	e = history.of[device] ? history.of[device] : epochs_new(device, sample_every * EPOCH_SAMPLES);
+	e = epochs.of[device] ? epochs.of[device] : epochs_new(device, sample_every * EPOCH_SAMPLES);
 	if (e)
-		note(e, now, sample_begins);
-	spin_done(&history_lock);
+		epochs_note(e, now, sample_begins);
+	spin_done(&epochs_lock);
 }
 
 /* ---- histories ---------------------------------------------------------------------------------------- */
@@ -155,25 +155,25 @@ void history_moment(int device, const struct cw_sample *now, uint64_t sample_eve
 static struct cw_history *history_at(uint32_t n, uint32_t *chunk)
 {
 	*chunk = 31u - (uint32_t)__builtin_clz(n / FIRST + 1);
-	return *chunk < CHUNKS && history.chunk[*chunk] ? &history.chunk[*chunk][n - FIRST * ((1u << *chunk) - 1)] : NULL;
+	return *chunk < CHUNKS && epochs.chunk[*chunk] ? &epochs.chunk[*chunk][n - FIRST * ((1u << *chunk) - 1)] : NULL;
 }
 
 static struct cw_history *history_new(uint32_t site, uint32_t scale)
 {
 	uint32_t chunk;
-	struct cw_history *h = history_at(history.n, &chunk);
+	struct cw_history *h = history_at(epochs.n, &chunk);
 
-	if (!h && !history.full && chunk < CHUNKS) {
-		history.chunk[chunk] = chunk_new(CW_CHUNK_HISTORIES, (FIRST << chunk) * (uint32_t)sizeof(*h), 0);
-		h = history_at(history.n, &chunk);
+	if (!h && !epochs.full && chunk < CHUNKS) {
+		epochs.chunk[chunk] = chunk_new(CW_CHUNK_HISTORIES, (FIRST << chunk) * (uint32_t)sizeof(*h), 0);
+		h = history_at(epochs.n, &chunk);
 	}
 	if (!h) {
-		history.full = true;
+		epochs.full = true;
 		return NULL;
 	}
 	h->scale = scale;
 	shared_set(&h->site, site);
-	history.number[site] = (uint16_t)++history.n;
+	epochs.number[site] = (uint16_t)++epochs.n;
 	return h;
 }
 
@@ -181,7 +181,7 @@ static struct cw_history *history_of(uint32_t site)
 {
 	uint32_t chunk;
 
-	return history.number[site] ? history_at(history.number[site] - 1u, &chunk) : NULL;
+	return epochs.number[site] ? history_at(epochs.number[site] - 1u, &chunk) : NULL;
 }
 
 /* The epochs of the site's own scale become those of the next one. */
@@ -211,7 +211,7 @@ static bool follow(struct cw_history *h, const struct cw_epochs *e)
 }
 
 /* What it holds it has held at every moment since its mark. */
-static void fill(struct cw_history *h, struct cw_epochs *e, uint32_t since, uint64_t live)
+static void history_fill(struct cw_history *h, struct cw_epochs *e, uint32_t since, uint64_t live)
 {
 	uint64_t units = (live + CW_HISTORY_UNIT - 1) / CW_HISTORY_UNIT;
 	const struct cw_epoch *table = table_of(e, scale_of(e));
@@ -230,18 +230,18 @@ static void keep(const struct cw_site *s, struct cw_epochs *e, uint32_t number, 
 	if (!h)
 		e->lost++;
 	else if (follow(h, e))
-		fill(h, e, since, s->live);
+		history_fill(h, e, since, s->live);
 }
 
 /* One that held nothing and has no history needs none. */
-void history_keep(const struct cw_site *s, uint32_t number, uint32_t since)
+void epochs_keep(const struct cw_site *s, uint32_t number, uint32_t since)
 {
-	if (!s->live && !history.number[number])
+	if (!s->live && !epochs.number[number])
 		return;
-	if (spin_try(&history_lock)) {
-		if (history.of[s->device])
-			keep(s, history.of[s->device], number, since);
-		spin_done(&history_lock);
+	if (spin_try(&epochs_lock)) {
+		if (epochs.of[s->device])
+			keep(s, epochs.of[s->device], number, since);
+		spin_done(&epochs_lock);
 	} else if (history_of(number)) {
 		shared_set(&history_of(number)->scale, CW_HISTORY_BAD);
 	}

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "rec.h"
-#include "rec_mem.h"
+#include "rec_segment.h"
 
 #define HEAP_STEP	(1u << 20)
 #define LAYOUT_STEP	(64u << 10)
@@ -33,7 +33,7 @@ HOT_DATA static struct {
 	char *side, *side_end;
 	struct slot *stacks, *strings;	/* hash tables */
 	_Atomic uint64_t woke_ns;	/* when `cuwhy run` was told last that memory ran out; 0 = never */
-} mem;
+} segments;
 
 bool spin_wait(struct spin *s)
 {
@@ -69,14 +69,14 @@ static int dial(int flags)
 	return -1;
 }
 
-void mem_wake_probe(void)
+void probe_wake(void)
 {
 	struct cw_hello wake = { .magic = CW_WAKE_MAGIC, .pid = rec.pid, .start_mono_ns = rec_start_ns };
-	uint64_t now = rec_mono_ns(), last = atomic_load_explicit(&mem.woke_ns, memory_order_relaxed);
+	uint64_t now = rec_mono_ns(), last = atomic_load_explicit(&segments.woke_ns, memory_order_relaxed);
 	int saved = errno, s;
 
 	/* a program that tries again and again costs one look a second, and the last one is not far off */
-	if ((last && now - last < WAKE_NS) || !atomic_compare_exchange_strong(&mem.woke_ns, &last, now))
+	if ((last && now - last < WAKE_NS) || !atomic_compare_exchange_strong(&segments.woke_ns, &last, now))
 		return;
 	s = dial(SOCK_NONBLOCK);
 	if (s >= 0) {
@@ -133,7 +133,7 @@ static bool segment_at(char *where, uint32_t off, uint32_t len)
 	return ok;
 }
 
-bool mem_start(uint64_t cap, uint32_t first)
+bool segments_start(uint64_t cap, uint32_t first)
 {
 	char *base = mmap(NULL, cap, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -145,11 +145,11 @@ bool mem_start(uint64_t cap, uint32_t first)
 		rec.base = NULL;
 		return false;
 	}
-	memset(&mem, 0, sizeof(mem));
+	memset(&segments, 0, sizeof(segments));
 	atomic_flag_clear(&intern_lock.held);
 	atomic_flag_clear(&fail_lock.held);
 	atomic_flag_clear(&graph_lock.held);
-	atomic_store(&mem.reserved_to, first);
+	atomic_store(&segments.reserved_to, first);
 	rec.h = (struct cw_header *)base;
 	rec.h->cap = cap;
 	rec.h->used = (sizeof(struct cw_header) + 4095) & ~4095ull;
@@ -157,9 +157,9 @@ bool mem_start(uint64_t cap, uint32_t first)
 }
 
 /* Bytes for a chunk: from what is left of the first segment, else a segment of its own behind it. */
-static uint32_t take(uint32_t len)
+static uint32_t segment_take(uint32_t len)
 {
-	uint64_t first = atomic_load(&mem.reserved_to), used = shared_get(&rec.h->used), off;
+	uint64_t first = atomic_load(&segments.reserved_to), used = shared_get(&rec.h->used), off;
 
 	do {
 		off = used < first && used + len > first ? first : used;
@@ -177,7 +177,7 @@ void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid)
 	uint32_t off, i;
 
 	len = (len + 4095) & ~4095u;
-	off = take(len);
+	off = segment_take(len);
 	if (!off)
 		return NULL;
 	i = shared_add(&rec.h->n_chunks, 1);
@@ -234,13 +234,13 @@ static uint32_t heap_take(struct heap *h, uint32_t len, uint32_t step)
 
 uint32_t heap_alloc(uint32_t len)
 {
-	return heap_take(&mem.heap, len, HEAP_STEP);
+	return heap_take(&segments.heap, len, HEAP_STEP);
 }
 
 /* Every launch reads one, so they lie side by side. */
 uint32_t heap_alloc_layout(uint32_t len)
 {
-	return heap_take(&mem.layouts, len, LAYOUT_STEP);
+	return heap_take(&segments.layouts, len, LAYOUT_STEP);
 }
 
 /* ---- beside the recording -------------------------------------------------------------------------- */
@@ -264,19 +264,19 @@ void *large_new(size_t len)
 /* A child starts anew and has no use for it; shared with one it would be cut into small pages. */
 static void side_start(void)
 {
-	mem.side = large_new(LARGE_PAGE);
-	mem.side_end = mem.side ? mem.side + LARGE_PAGE : NULL;
-	if (mem.side)
-		madvise(mem.side, LARGE_PAGE, MADV_DONTFORK);
+	segments.side = large_new(LARGE_PAGE);
+	segments.side_end = segments.side ? segments.side + LARGE_PAGE : NULL;
+	if (segments.side)
+		madvise(segments.side, LARGE_PAGE, MADV_DONTFORK);
 }
 
 void *side_new(uint32_t len)
 {
-	void *p = mem.side;
+	void *p = segments.side;
 
-	if ((size_t)(mem.side_end - mem.side) < len)
+	if ((size_t)(segments.side_end - segments.side) < len)
 		return NULL;
-	mem.side += len;
+	segments.side += len;
 	return p;
 }
 
@@ -285,9 +285,9 @@ void *side_new(uint32_t len)
 bool tables_start(void)
 {
 	side_start();
-	mem.stacks = side_new(STACK_SLOTS * sizeof(struct slot));
-	mem.strings = chunk_new(CW_CHUNK_STRING_INDEX, STRING_SLOTS * sizeof(struct slot), 0);
-	return mem.stacks && mem.strings;
+	segments.stacks = side_new(STACK_SLOTS * sizeof(struct slot));
+	segments.strings = chunk_new(CW_CHUNK_STRING_INDEX, STRING_SLOTS * sizeof(struct slot), 0);
+	return segments.stacks && segments.strings;
 }
 
 bool table_put(struct slot *table, uint32_t slots, uint64_t key, uint32_t value)
@@ -317,21 +317,21 @@ static uint64_t hash_bytes(const char *p, size_t len)
 uint32_t intern_string(const char *text, size_t len)
 {
 	uint64_t key = hash_bytes(text, len);
-	uint32_t off = table_get(mem.strings, STRING_SLOTS, key);
+	uint32_t off = table_get(segments.strings, STRING_SLOTS, key);
 	struct cw_string *s;
 
 	if (off)
 		return off;
 	if (!spin_try(&intern_lock))
 		goto lost;
-	off = table_get(mem.strings, STRING_SLOTS, key);
+	off = table_get(segments.strings, STRING_SLOTS, key);
 	if (!off) {
 		off = heap_alloc(sizeof(*s) + (uint32_t)len + 1);
 		if (off) {
 			s = at(off);
 			memcpy(s->text, text, len);
 			s->len = (uint32_t)len;
-			table_put(mem.strings, STRING_SLOTS, key, off);
+			table_put(segments.strings, STRING_SLOTS, key, off);
 		}
 	}
 	spin_done(&intern_lock);
@@ -344,7 +344,7 @@ lost:
 
 HOT uint32_t stack_lookup(uint64_t hash)
 {
-	return table_get(mem.stacks, STACK_SLOTS, hash);
+	return table_get(segments.stacks, STACK_SLOTS, hash);
 }
 
 uint32_t stack_intern(uint64_t hash, const struct cw_frame *frames, uint32_t n, uint32_t flags)
@@ -353,13 +353,13 @@ uint32_t stack_intern(uint64_t hash, const struct cw_frame *frames, uint32_t n, 
 	uint32_t off = 0;
 
 	if (spin_try(&intern_lock)) {
-		off = table_get(mem.stacks, STACK_SLOTS, hash);
+		off = table_get(segments.stacks, STACK_SLOTS, hash);
 		if (!off && (off = heap_alloc(sizeof(*s) + n * sizeof(*frames)))) {
 			s = at(off);
 			memcpy(s->frame, frames, n * sizeof(*frames));
 			s->flags = flags;
 			s->n = n;
-			if (!table_put(mem.stacks, STACK_SLOTS, hash, off))
+			if (!table_put(segments.stacks, STACK_SLOTS, hash, off))
 				off = 0;
 		}
 		spin_done(&intern_lock);

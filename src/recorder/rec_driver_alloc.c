@@ -2,49 +2,49 @@
  * The driver's allocations: those that are live, how many bytes of device memory they are, and those that went last.
  */
 #include "rec_live.h"
-#include "rec_mem.h"
+#include "rec_segment.h"
 #include "rec_site.h"
 
 static struct live_table live = { .chunk = CW_CHUNK_ALLOCATIONS, .lock = { ATOMIC_FLAG_INIT } };
 
-bool alloc_start(void)
+bool driver_alloc_start(void)
 {
 	return live_start(&live, CW_RING_FREED_DRIVER);
 }
 
-void alloc_inexact(void)
+void driver_alloc_inexact(void)
 {
 	if (!shared_get(&rec.h->inexact_since_ns))
 		shared_set(&rec.h->inexact_since_ns, rec_mono_ns());
 }
 
-static void lost(void)
+static void driver_alloc_lost(void)
 {
-	alloc_inexact();
+	driver_alloc_inexact();
 	shared_add(&rec.h->lost_allocations, 1);
 }
 
-void alloc_put(const struct cw_allocation *a)
+void driver_alloc_put(const struct cw_allocation *a)
 {
 	const struct cw_allocation *old;
 
 	if (!spin_try(&live.lock)) {
-		lost();
+		driver_alloc_lost();
 		return;
 	}
 	old = live_find(&live, a->addr);
 	if (unlikely(old->addr))	/* nobody saw it go */
-		memory_driver(old, false, a->ticks);
+		totals_driver(old, false, a->ticks);
 	if (live_put(&live, a)) {
 		rec.h->n_allocs++;
-		memory_driver(a, true, a->ticks);
+		totals_driver(a, true, a->ticks);
 	} else {
-		lost();
+		driver_alloc_lost();
 	}
 	spin_done(&live.lock);
 }
 
-void alloc_add(uint64_t addr, uint64_t size, enum cw_memory kind, int device, uint64_t extra)
+void driver_alloc_add(uint64_t addr, uint64_t size, enum cw_memory kind, int device, uint64_t extra)
 {
 	struct rec_thread *t = rec_self;
 	struct cw_allocation a = { .addr = addr, .size = size, .ticks = rec_ticks(), .stack = stack_here(),
@@ -55,25 +55,25 @@ void alloc_add(uint64_t addr, uint64_t size, enum cw_memory kind, int device, ui
 	if (unlikely(t->node_depth))
 		torch_backward(t, &forward, &name);
 	a.site = site_number(t, &a, forward);
-	alloc_put(&a);
+	driver_alloc_put(&a);
 }
 
 /* Called with the lock held. */
 static void remove_at(struct cw_allocation *s, uint64_t ticks)
 {
-	memory_driver(s, false, ticks);
+	totals_driver(s, false, ticks);
 	live_remove(&live, s, ticks);
 	rec.h->n_frees++;
 }
 
-bool alloc_take(uint64_t addr, struct cw_allocation *taken)
+bool driver_alloc_take(uint64_t addr, struct cw_allocation *taken)
 {
 	struct cw_allocation *s;
 	bool found;
 
 	if (!addr || !spin_try(&live.lock)) {
 		if (addr)
-			lost();
+			driver_alloc_lost();
 		return false;
 	}
 	s = live_find(&live, addr);
@@ -87,7 +87,7 @@ bool alloc_take(uint64_t addr, struct cw_allocation *taken)
 }
 
 /* The driver has it back. Addresses without memory never held anything. */
-void alloc_freed(const struct cw_allocation *a)
+void driver_alloc_freed(const struct cw_allocation *a)
 {
 	uint32_t stack = stack_here();
 
@@ -103,7 +103,7 @@ static void take_all(bool (*wanted)(const struct cw_allocation *a, uint64_t x, u
 	uint64_t ticks = rec_ticks();
 
 	if (!spin_try(&live.lock)) {
-		lost();
+		driver_alloc_lost();
 		return;
 	}
 	for (uint32_t i = 0; i < live.slots;) {	/* removing may bring another one to the same place */
@@ -128,18 +128,18 @@ static bool of_device(const struct cw_allocation *a, uint64_t device, uint64_t u
 	return a->device == (int64_t)device && a->kind != CW_MEM_VMM;
 }
 
-void alloc_take_range(uint64_t from, uint64_t size)
+void driver_alloc_take_range(uint64_t from, uint64_t size)
 {
 	struct cw_allocation one;
-	bool found = alloc_take(from, &one);
+	bool found = driver_alloc_take(from, &one);
 
 	if (found)
-		alloc_freed(&one);
+		driver_alloc_freed(&one);
 	if (!found || one.size < size)	/* nearly always exactly one mapping */
 		take_all(in_range, from, size);
 }
 
-void alloc_take_device(int device)
+void driver_alloc_take_device(int device)
 {
 	take_all(of_device, (uint64_t)device, 0);
 }
