@@ -4,8 +4,13 @@
  */
 #include "input/recording/history.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "input/recording/trace_memory.h"
 
@@ -13,6 +18,7 @@
 
 #define SLOTS_FIRST 1024u	/* power of two */
 #define HELD_MAX (UINT32_MAX / 2)
+#define TRACE_BYTES_MAX ((size_t)16 << 30)
 
 static size_t home(const struct held_book *b, uint64_t key)
 {
@@ -90,6 +96,25 @@ static struct held take(struct held_book *b, uint64_t addr)
 }
 
 /* --- events ------------------------------------------------------------------------------------------------------ */
+
+int memory_trace_read(struct buf *b, const struct trace *t, const char *part, struct err *e)
+{
+	const char *name = trace_header(t)->memory_trace_path, *slash = strrchr(part, '/');
+	char *dir, *path;
+	int rc;
+
+	buf_init(b, TRACE_BYTES_MAX);
+	if (!name[0])
+		return 1;
+	if (strchr(name, '/') || name[0] == '.')	/* anybody may have written it: it stays inside the folder */
+		return err_set(e, -EINVAL, "the memory trace is not beside the recording");
+	dir = slash ? xasprintf("%.*s", (int)(slash - part), part) : xstrdup(".");
+	path = fs_join(*dir ? dir : "/", name);
+	rc = fs_read(path, b, e);
+	free(path);
+	free(dir);
+	return rc;
+}
 
 int history_begin(struct history *h, struct trace *t, const void *bytes, size_t len, struct err *e)
 {
