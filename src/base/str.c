@@ -9,6 +9,7 @@
 #include "base/banned.h"
 
 #define WORD_MAX_LEN 48		/* longer words are not compared: no option is that long */
+#define TIME_MAX_SECONDS 1e9	/* 30 years */
 
 bool str_starts(const char *s, const char *prefix)
 {
@@ -44,6 +45,27 @@ bool str_u64(const char *s, uint64_t *value)
 	errno = 0;
 	*value = strtoull(s, &end, 10);
 	return errno == 0 && *end == '\0';
+}
+
+bool str_time(const char *s, uint64_t *ns)
+{
+	static const struct { const char *unit; double seconds; } units[] = {
+		{"ms", 0.001}, {"s", 1}, {"m", 60}, {"h", 3600}};
+	size_t digits = strspn(s, "0123456789."), i;
+	double n;
+	char *end;
+
+	if (s[0] < '0' || s[0] > '9')
+		return false;
+	n = strtod(s, &end);
+	if (end != s + digits)
+		return false;
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(end, units[i].unit) == 0 && n * units[i].seconds <= TIME_MAX_SECONDS) {
+			*ns = (uint64_t)(n * units[i].seconds * 1000000000u);
+			return true;
+		}
+	return false;
 }
 
 static size_t least(size_t a, size_t b)

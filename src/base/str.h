@@ -20,6 +20,9 @@ void str_make_utf8(char *s);
 /* A whole decimal number and nothing else. */
 bool str_u64(const char *s, uint64_t *value);
 
+/* "12.5s", "250ms", "5m", "1h" into nanoseconds; false when it is no time. */
+bool str_time(const char *s, uint64_t *ns);
+
 /* Edits (insert, delete, replace, swap neighbours) from one word to the other. */
 size_t str_distance(const char *a, const char *b);
 

@@ -16,7 +16,7 @@
 #include "base/progress.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/memory_time.h"
+#include "input/recording/playback.h"
 #include "input/recording/recording.h"
 #include "input/recording/trace.h"
 #include "judge/opened.h"

@@ -293,9 +293,9 @@ static int report_bundle(const char *path, const struct machine *m)
 	int status;
 
 	page_add_machine(p, d, m);
-	page_set_verdict(p, doctor_verdict(d), NULL);
+	page_set_verdict(p, d->verdict, NULL);
 	page_set_checks(p, d);
-	status = write_page(p, doctor_verdict(d), path, text);
+	status = write_page(p, d->verdict, path, text);
 	free(text);
 	page_free(p);
 	doctor_free(d);

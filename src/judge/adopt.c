@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "judge/doctor_priv.h"
+#include "judge/doctor.h"
 #include "judge/verdict.h"
 
 /* Codes of a driver or a library that does not start, and of code that does not fit the GPU. */

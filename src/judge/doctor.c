@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "input/machine/observe.h"
-#include "judge/doctor_priv.h"
 #include "judge/verdict.h"
 #include "rules/rules.h"
 
@@ -35,6 +34,9 @@ static const struct { const char *id, *when, *text; } fines[] = {
 };
 #define N_FINES (sizeof(fines) / sizeof(fines[0]))
 
+const char *const doctor_status_words[] = {
+	[DOCTOR_OK] = "OK", [DOCTOR_WARN] = "WARN", [DOCTOR_FAIL] = "FAIL", [DOCTOR_UNKNOWN] = "?", NULL};
+
 static int check_index(const char *id)
 {
 	for (size_t i = 0; i < N_CHECKS; i++)
@@ -51,7 +53,7 @@ int doctor_check_place(const char *id)
 }
 
 /* "gpu module" has "module" in it. */
-static bool needs(size_t i, const char *id)
+static bool check_needs(size_t i, const char *id)
 {
 	const char *at = checks[i].needs;
 	size_t len = strlen(id);
@@ -79,7 +81,7 @@ struct finding {
 static bool depends_on_failed(const struct finding *x, size_t i)
 {
 	for (size_t k = 0; k < N_CHECKS; k++)
-		if (x->failed[k] && k != i && needs(i, checks[k].id))
+		if (x->failed[k] && k != i && check_needs(i, checks[k].id))
 			return true;
 	return false;
 }
@@ -150,26 +152,26 @@ static void line_of_cause(struct doctor *d, struct doctor_check *c, const struct
 {
 	c->status = m->sure > KB_POSSIBLE ? DOCTOR_FAIL : DOCTOR_WARN;
 	c->cause = m->cause->id;
-	c->text = cause_headline(m->cause, d->facts, &d->pool);
-	advice_each(m->cause->fix, d->facts, &d->pool, first_command, &c->command);
+	c->text = cause_headline(m->cause, &d->verdict->c, &d->verdict->pool);
+	advice_each(m->cause->fix, &d->verdict->c, &d->verdict->pool, first_command, &c->command);
 }
 
 static struct value value_of_row(struct doctor *d, const char *when)
 {
-	const struct expr *x = when ? expr_parse(&d->pool, when, strlen(when), NULL) : NULL;
+	const struct expr *x = when ? expr_parse(&d->verdict->pool, when, strlen(when), NULL) : NULL;
 
 	if (when && !x)
 		BUG("kb/checks.def has a row that cannot be read");
-	return x ? expr_eval(x, d->facts) : value_flag(true);
+	return x ? expr_eval(x, &d->verdict->c) : value_flag(true);
 }
 
 static char *sentence_of_row(struct doctor *d, const char *words)
 {
-	const struct template *t = template_parse(&d->pool, words, strlen(words), NULL);
+	const struct template *t = template_parse(&d->verdict->pool, words, strlen(words), NULL);
 
 	if (!t)
 		BUG("kb/checks.def has a sentence that cannot be read");
-	return template_expand(t, d->facts, &d->pool);
+	return template_expand(t, &d->verdict->c, &d->verdict->pool);
 }
 
 /* False: the check does not apply to this machine. */
@@ -198,9 +200,12 @@ static bool line_of_rows(struct doctor *d, struct doctor_check *c)
 	return unknown;
 }
 
-static void make_lines(struct doctor *d, const struct finding *x)
+/* False: a check that is essential could not be made. */
+static bool make_lines(struct doctor *d, const struct finding *x)
 {
-	d->check = pool_alloc(&d->pool, (N_CHECKS + 1) * sizeof(*d->check));
+	bool blind = false;
+
+	d->check = pool_alloc(&d->verdict->pool, (N_CHECKS + 1) * sizeof(*d->check));
 	for (size_t i = 0; i < N_CHECKS; i++) {
 		struct doctor_check *c = &d->check[d->n_checks];
 
@@ -210,9 +215,10 @@ static void make_lines(struct doctor *d, const struct finding *x)
 		else if (depends_on_failed(x, i) || !line_of_rows(d, c))
 			continue;
 		if (c->status == DOCTOR_UNKNOWN && checks[i].essential)
-			d->blind = true;
+			blind = true;
 		d->n_checks++;
 	}
+	return !blind;
 }
 
 /* --- the verdict ------------------------------------------------------------------------------ */
@@ -228,23 +234,22 @@ static void add_candidates(struct doctor *d, const struct finding *x, const stru
 			v->candidates[v->n_candidates++] = *x->first[i];
 }
 
-static void make_verdict(struct doctor *d, const struct finding *x)
+static void fill_verdict(struct doctor *d, const struct finding *x, bool blind)
 {
 	const struct match *lead = gravest(x);
+	struct verdict *v = d->verdict;
 
-	if (!lead) {
-		d->verdict = verdict_new(d->blind ? "unknown" : "none");
-		d->verdict->sure = d->blind ? SURE_POSSIBLE : SURE_CERTAIN;
-		if (d->blind)
-			d->verdict->title = "the driver of this machine could not be judged";
-		return;
+	if (lead) {
+		verdict_of_cause(v, lead, &v->c);
+		add_candidates(d, x, lead);
+		for (size_t i = 0; i < d->n_checks; i++)
+			if (d->check[i].status != DOCTOR_UNKNOWN)
+				verdict_evidence(v, d->check[i].id, d->check[i].text);
+	} else if (blind) {
+		v->cause = kb_find(kb_get(), "unknown");
+		v->sure = SURE_POSSIBLE;
+		v->title = "the driver of this machine could not be judged";
 	}
-	d->verdict = verdict_new(lead->cause->id);
-	verdict_of_cause(d->verdict, lead, d->facts);
-	add_candidates(d, x, lead);
-	for (size_t i = 0; i < d->n_checks; i++)
-		if (d->check[i].status != DOCTOR_UNKNOWN)
-			verdict_evidence(d->verdict, d->check[i].id, d->check[i].text);
 }
 
 struct doctor *doctor_judge(const struct machine *m)
@@ -253,20 +258,22 @@ struct doctor *doctor_judge(const struct machine *m)
 	size_t n = machine_gpus(m);
 	struct finding worst = {.f = NULL}, x;
 	struct machine_gpu g;
+	bool seen;
 
+	d->verdict = verdict_new("none");
 	for (size_t i = 0; i < n && i < MACHINE_GPUS_MAX; i++) {
 		machine_gpu(m, i, &g);
 		if (m->cuda.n && !g.cuda)
 			continue;	/* hidden from programs: it need not work */
-		judge_gpu(&x, m, i, &d->pool);
+		judge_gpu(&x, m, i, &d->verdict->pool);
 		if (!worst.f || is_worse(&x, &worst))
 			worst = x;
 	}
 	if (!worst.f)
-		judge_gpu(&worst, m, n ? 0 : SIZE_MAX, &d->pool);
-	d->facts = worst.f;
-	make_lines(d, &worst);
-	make_verdict(d, &worst);
+		judge_gpu(&worst, m, n ? 0 : SIZE_MAX, &d->verdict->pool);
+	d->verdict->c = *worst.f;
+	seen = make_lines(d, &worst);
+	fill_verdict(d, &worst, !seen);
 	return d;
 }
 
@@ -274,12 +281,8 @@ struct verdict *doctor_take_verdict(struct doctor *d)
 {
 	struct verdict *v = d->verdict;
 
-	pool_move(&v->pool, &d->pool);	/* the words of the checks are its evidence */
-	v->c = *d->facts;
-	v->c.pool = &v->pool;
 	d->verdict = NULL;
-	d->facts = NULL;
-	d->n_checks = 0;
+	d->n_checks = 0;	/* their words are the verdict's */
 	return v;
 }
 
@@ -288,24 +291,19 @@ void doctor_free(struct doctor *d)
 	if (!d)
 		return;
 	verdict_free(d->verdict);
-	pool_release(&d->pool);
 	free(d);
 }
 
-const struct verdict *doctor_verdict(const struct doctor *d)
+const char *doctor_title(const struct doctor *d)
 {
-	return d->verdict;
-}
+	const struct verdict *v = d->verdict;
 
-const struct casefile *doctor_facts(const struct doctor *d)
-{
-	return d->facts;
-}
-
-size_t doctor_checks(const struct doctor *d, const struct doctor_check **list)
-{
-	*list = d->check;
-	return d->n_checks;
+	if (strcmp(v->cause->id, "unknown") == 0)
+		return "this machine could not be judged";
+	if (strcmp(v->cause->id, "none") != 0)
+		return v->title;
+	return fact_true(&v->c, FACT_torch_found) ? "this machine, its driver and its PyTorch go together"
+						  : "this machine and its driver are able to run CUDA programs";
 }
 
 int doctor_exit(const struct doctor *d)

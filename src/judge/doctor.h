@@ -7,10 +7,11 @@
 #include "judge/verdict.h"
 
 struct machine;
-struct casefile;
-struct pool;
 
 enum doctor_status { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL, DOCTOR_UNKNOWN };
+
+/* Its words, for people and in JSON; ends with NULL. */
+extern const char *const doctor_status_words[];
 
 struct doctor_check {
 	const char *id, *label;
@@ -20,17 +21,20 @@ struct doctor_check {
 	const char *command;		/* may be NULL */
 };
 
-struct doctor;
+struct doctor {
+	struct verdict *verdict;	/* its case has the facts, of the GPU that is worst off; its pool has the words */
+	struct doctor_check *check;
+	size_t n_checks;
+};
 
 struct doctor *doctor_judge(const struct machine *m);
 void doctor_free(struct doctor *d);
 
-/* The verdict alone, with the facts as its case; the caller owns it, and the doctor is done for. */
+/* The verdict alone; the caller owns it, and the doctor is done for. */
 struct verdict *doctor_take_verdict(struct doctor *d);
 
-const struct verdict *doctor_verdict(const struct doctor *d);
-const struct casefile *doctor_facts(const struct doctor *d);
-size_t doctor_checks(const struct doctor *d, const struct doctor_check **list);
+/* Where a check stands among all, from the hardware up; behind the last when there is no such. */
+int doctor_check_place(const char *id);
 
 /* The answer in one line. */
 const char *doctor_title(const struct doctor *d);

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "judge/doctor_priv.h"
+#include "judge/doctor.h"
 #include "judge/verdict.h"
 
 #define LIST_MAX	64	/* of each list: we write far fewer */
@@ -83,6 +83,16 @@ static void restore_candidates(struct verdict *v, const json_t *list)
 	}
 }
 
+static bool check_status(const json_t *word, enum doctor_status *status)
+{
+	for (int i = 0; json_is_string(word) && doctor_status_words[i]; i++)
+		if (strcmp(json_string_value(word), doctor_status_words[i]) == 0) {
+			*status = (enum doctor_status)i;
+			return true;
+		}
+	return false;
+}
+
 static void restore_checks(struct verdict *v, const json_t *list)
 {
 	v->checks = pool_alloc(&v->pool, (length(list) + 1) * sizeof(*v->checks));
@@ -92,7 +102,7 @@ static void restore_checks(struct verdict *v, const json_t *list)
 		struct doctor_check c = {.id = member(v, o, "id"), .label = member(v, o, "label"), .text = member(v, o, "text"),
 					 .cause = member(v, o, "cause"), .command = member(v, o, "command")};
 
-		if (c.id && c.label && c.text && check_status(json_string_value(json_object_get(o, "status")), &c.status))
+		if (c.id && c.label && c.text && check_status(json_object_get(o, "status"), &c.status))
 			v->checks[v->n_checks++] = c;
 	}
 }

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "input/machine/observe.h"
-#include "judge/doctor_priv.h"
+#include "judge/doctor.h"
 #include "base/json.h"
 #include "write/report_json.h"
 #include "write/report_wrap.h"
@@ -15,11 +15,9 @@
 
 #define LABEL_COLUMNS 20
 
-static const char *const words[] = {[DOCTOR_OK] = "OK", [DOCTOR_WARN] = "WARN", [DOCTOR_FAIL] = "FAIL", [DOCTOR_UNKNOWN] = "?"};
-
 /* --- text ------------------------------------------------------------------------------------- */
 
-static void print_verdict(struct wrap *w, const struct verdict *v)
+static void print_doctor_verdict(struct wrap *w, const struct verdict *v)
 {
 	char *heading = xasprintf("cuwhy: %s", v->title);
 
@@ -35,7 +33,7 @@ static void print_verdict(struct wrap *w, const struct verdict *v)
 }
 
 /* Text comes from files of the machine: control characters are made harmless. */
-static void put_plain(FILE *out, const char *text)
+static void put_harmless(FILE *out, const char *text)
 {
 	for (; *text; text++)
 		putc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, out);
@@ -43,35 +41,23 @@ static void put_plain(FILE *out, const char *text)
 
 static void print_check(FILE *out, const struct doctor_check *c)
 {
-	fprintf(out, "  %-4s  %-*s", words[c->status], LABEL_COLUMNS, c->label);
-	put_plain(out, c->text);
+	fprintf(out, "  %-4s  %-*s", doctor_status_words[c->status], LABEL_COLUMNS, c->label);
+	put_harmless(out, c->text);
 	if (c->cause)
 		fprintf(out, "  [%s]", c->cause);
 	putc('\n', out);
 	if (c->command) {
 		fprintf(out, "  %-4s  %-*s$ ", "", LABEL_COLUMNS, "");
-		put_plain(out, c->command);
+		put_harmless(out, c->command);
 		putc('\n', out);
 	}
 }
 
-static void count(const struct doctor *d, size_t n[4])
+static void count_checks(const struct doctor *d, size_t n[4])
 {
 	memset(n, 0, 4 * sizeof(*n));
 	for (size_t i = 0; i < d->n_checks; i++)
 		n[d->check[i].status]++;
-}
-
-const char *doctor_title(const struct doctor *d)
-{
-	const struct verdict *v = d->verdict;
-
-	if (strcmp(v->cause->id, "unknown") == 0)
-		return "this machine could not be judged";
-	if (strcmp(v->cause->id, "none") != 0)
-		return v->title;
-	return fact_true(d->facts, FACT_torch_found) ? "this machine, its driver and its PyTorch go together"
-						      : "this machine and its driver are able to run CUDA programs";
 }
 
 static void print_heading(struct wrap *w, const struct doctor *d)
@@ -83,14 +69,14 @@ static void print_heading(struct wrap *w, const struct doctor *d)
 		wrap_heading(w, heading);
 		putc('\n', w->out);
 	} else {
-		print_verdict(w, d->verdict);
+		print_doctor_verdict(w, d->verdict);
 	}
 	free(heading);
 }
 
 /* --- what to install -------------------------------------------------------------------------- */
 
-static struct compat_choice *choose(const struct machine *m, size_t *n, struct compat_ask *ask, int *cc)
+static struct compat_choice *choose_wheels(const struct machine *m, size_t *n, struct compat_ask *ask, int *cc)
 {
 	struct compat_choice *list = xcalloc(COMPAT_CHOICES_MAX, sizeof(*list));
 	size_t index;
@@ -100,7 +86,7 @@ static struct compat_choice *choose(const struct machine *m, size_t *n, struct c
 	return list;
 }
 
-static bool fits(const struct compat_choice *c)
+static bool wheel_fits(const struct compat_choice *c)
 {
 	return c->fit < COMPAT_FIT_PYTHON;
 }
@@ -111,7 +97,7 @@ static bool fits(const struct compat_choice *c)
 static bool said_before(const struct compat_choice *list, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
-		if (!fits(&list[k]) && strcmp(list[k].wheel->variant, list[i].wheel->variant) == 0 && strcmp(list[k].why, list[i].why) == 0)
+		if (!wheel_fits(&list[k]) && strcmp(list[k].wheel->variant, list[i].wheel->variant) == 0 && strcmp(list[k].why, list[i].why) == 0)
 			return true;
 	return false;
 }
@@ -122,7 +108,7 @@ static void print_others(FILE *out, const struct compat_choice *list, size_t n)
 	size_t good = 0, bad = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		bool fit = fits(&list[i]);
+		bool fit = wheel_fits(&list[i]);
 
 		if ((i == 0 && fit) || (fit && ++good > OTHERS_SHOWN) || (!fit && (said_before(list, i) || ++bad > REFUSED_SHOWN)))
 			continue;
@@ -135,17 +121,17 @@ static void print_others(FILE *out, const struct compat_choice *list, size_t n)
 
 static void print_driver_advice(FILE *out, const struct doctor *d, const struct compat_ask *ask)
 {
-	const char *newest = fact_text(d->facts, FACT_driver_newest), *gpu = fact_text(d->facts, FACT_gpu_name);
+	const char *newest = fact_text(&d->verdict->c, FACT_driver_newest), *gpu = fact_text(&d->verdict->c, FACT_gpu_name);
 
 	if (!newest[0])
 		return;
 	if (!ask->driver.major)
 		fprintf(out, "  driver: install one of branch %s, the newest that supports %s\n", newest, ask->n_cc > 1 ? "these GPUs" : gpu);
-	else if (fact_known(d->facts, FACT_driver_newer) && !fact_true(d->facts, FACT_driver_newer))
-		fprintf(out, "  driver: %s is of the newest branch that supports %s\n", fact_text(d->facts, FACT_driver_release),
+	else if (fact_known(&d->verdict->c, FACT_driver_newer) && !fact_true(&d->verdict->c, FACT_driver_newer))
+		fprintf(out, "  driver: %s is of the newest branch that supports %s\n", fact_text(&d->verdict->c, FACT_driver_release),
 			ask->n_cc > 1 ? "these GPUs" : gpu);
 	else
-		fprintf(out, "  driver: %s is installed; up to branch %s support %s\n", fact_text(d->facts, FACT_driver_release), newest,
+		fprintf(out, "  driver: %s is installed; up to branch %s support %s\n", fact_text(&d->verdict->c, FACT_driver_release), newest,
 			ask->n_cc > 1 ? "these GPUs" : gpu);
 }
 
@@ -157,12 +143,12 @@ static void print_recommend(FILE *out, const struct doctor *d, const struct mach
 	char command[256];
 	size_t n;
 
-	list = choose(m, &n, &ask, cc);
+	list = choose_wheels(m, &n, &ask, cc);
 	fputs("\nrecommended for this machine:\n", out);
 	print_driver_advice(out, d, &ask);
 	if (!ask.n_cc)
 		fputs("  no GPU is known here, so no CUDA build of PyTorch can be recommended\n", out);
-	else if (n && fits(&list[0]))
+	else if (n && wheel_fits(&list[0]))
 		fprintf(out, "  PyTorch %s for CUDA %d.%d (%s): %s\n    $ %s\n", list[0].wheel->release, list[0].wheel->cuda / 1000,
 			list[0].wheel->cuda % 1000 / 10, list[0].wheel->variant, list[0].why,
 			compat_wheel_command(list[0].wheel, command, sizeof(command)));
@@ -181,7 +167,7 @@ void doctor_text(FILE *out, const struct doctor *d, const struct machine *m, con
 	print_heading(&w, d);
 	for (size_t i = 0; i < d->n_checks; i++)
 		print_check(out, &d->check[i]);
-	count(d, n);
+	count_checks(d, n);
 	fprintf(out, "\n  %zu OK, %zu WARN, %zu FAIL", n[DOCTOR_OK], n[DOCTOR_WARN], n[DOCTOR_FAIL]);
 	if (n[DOCTOR_UNKNOWN])
 		fprintf(out, ", %zu could not be checked", n[DOCTOR_UNKNOWN]);
@@ -194,79 +180,76 @@ void doctor_text(FILE *out, const struct doctor *d, const struct machine *m, con
 
 json_t *checks_json(const struct doctor_check *c, size_t n)
 {
-	json_t *list = json_array();
+	static const struct field members[] = {
+		F_ALWAYS(TEXT, "id", struct doctor_check, id),	     F_ALWAYS(TEXT, "label", struct doctor_check, label),
+		F_WORD(struct doctor_check, status, doctor_status_words, -1),
+		F_ALWAYS(TEXT, "text", struct doctor_check, text),   F_ALWAYS(TEXT, "cause", struct doctor_check, cause),
+		F_ALWAYS(TEXT, "command", struct doctor_check, command), F_END};
+	static const struct fields check = {members, sizeof(struct doctor_check), NULL};
 
-	for (const struct doctor_check *end = c + n; c < end; c++) {
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "id", c->id, "label", c->label, "status",
-						      words[c->status], "text", json_text(c->text), "cause", json_text(c->cause),
-						      "command", json_text(c->command)));
-	}
-	return list;
+	return fields_write_list(&check, c, n);
 }
 
-bool check_status(const char *word, enum doctor_status *status)
+static json_t *known_fact_json(const struct value *v)
 {
-	for (size_t i = 0; word && i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(word, words[i]) == 0) {
-			*status = (enum doctor_status)i;
-			return true;
-		}
-	return false;
+	if (v->type == TYPE_TEXT)
+		return json_text(v->text);
+	if (v->type == TYPE_FLAG)
+		return json_boolean(v->number != 0);
+	return v->number == (double)(json_int_t)v->number ? json_integer((json_int_t)v->number) : json_real(v->number);
 }
 
 json_t *known_facts_json(const struct casefile *f)
 {
 	json_t *o = json_object();
 
-	for (int i = 0; i < FACT_COUNT; i++) {
-		const struct value *v = &f->value[i];
-		json_t *j;
-
-		if (!v->known)
-			continue;
-		if (v->type == TYPE_TEXT)
-			j = json_text(v->text);
-		else if (v->type == TYPE_FLAG)
-			j = json_boolean(v->number != 0);
-		else
-			j = v->number == (double)(json_int_t)v->number ? json_integer((json_int_t)v->number) : json_real(v->number);
-		json_object_set_new(o, fact_name((enum fact_id)i), j);
-	}
+	for (int i = 0; i < FACT_COUNT; i++)
+		JSON_ADD(o, J_IF(f->value[i].known, J_VALUE(fact_name((enum fact_id)i), known_fact_json(&f->value[i]))));
 	return o;
 }
 
 static void add_details(json_t *o, const struct gpu_details *d)
 {
-#define DETAIL(field, text) json_object_set_new(o, #field, d->field >= 0 ? json_integer(d->field) : json_null());
+	const struct json_row rows[] = {
+#define DETAIL(field, text) J_INT_OR_NULL(#field, d->field >= 0, d->field),
 #include "probe/details.def"
 #undef DETAIL
+		{.key = NULL}};
+
+	json_rows_add(o, rows);
 }
 
-static json_t *json_gpus(const struct machine *m)
+static json_t *gpu_json(const struct machine_gpu *g)
 {
-	json_t *list = json_array(), *o;
+	const struct gpu_card *card = g->nvml ? &g->nvml->card : NULL;
+	json_t *o = JSON_OF(J_INT("index", g->index), J_TEXT("name", g->name),
+			    J_VALUE("capability", g->cc ? json_sprintf("%d.%d", g->cc / 10, g->cc % 10) : json_null()),
+			    J_TEXT("uuid", card && card->uuid[0] ? card->uuid : NULL),
+			    J_TEXT("pci", card && card->pci[0] ? card->pci : g->host ? g->host->address : NULL),
+			    J_BYTES("total", card ? card->total : USAGE_UNKNOWN), J_BYTES("used", card ? card->used : USAGE_UNKNOWN));
+
+	if (g->nvml) {
+		JSON_ADD(o, J_INT_OR_NULL("processes", g->nvml->holders_known, g->nvml->n));
+		add_details(o, &g->nvml->details);
+	}
+	JSON_ADD(o, J_INT_OR_NULL("ordinal", g->ordinal >= 0, g->ordinal));
+	return o;
+}
+
+static json_t *gpus_json(const struct machine *m)
+{
+	json_t *list = json_array();
 	size_t n = machine_gpus(m);
 	struct machine_gpu g;
 
 	for (size_t i = 0; i < n; i++) {
 		machine_gpu(m, i, &g);
-		o = json_pack("{s:I, s:o}", "index", (json_int_t)g.index, "name", json_text(g.name));
-		json_object_set_new(o, "capability", g.cc ? json_sprintf("%d.%d", g.cc / 10, g.cc % 10) : json_null());
-		json_object_set_new(o, "uuid", json_text(g.nvml && g.nvml->card.uuid[0] ? g.nvml->card.uuid : NULL));
-		json_object_set_new(o, "pci", json_text(g.nvml && g.nvml->card.pci[0] ? g.nvml->card.pci : g.host ? g.host->address : NULL));
-		json_object_set_new(o, "total", json_bytes(g.nvml ? g.nvml->card.total : USAGE_UNKNOWN));
-		json_object_set_new(o, "used", json_bytes(g.nvml ? g.nvml->card.used : USAGE_UNKNOWN));
-		if (g.nvml) {
-			json_object_set_new(o, "processes", g.nvml->holders_known ? json_integer((json_int_t)g.nvml->n) : json_null());
-			add_details(o, &g.nvml->details);
-		}
-		json_object_set_new(o, "ordinal", g.ordinal >= 0 ? json_integer(g.ordinal) : json_null());
-		json_array_append_new(list, o);
+		json_array_append_new(list, gpu_json(&g));
 	}
 	return list;
 }
 
-static json_t *json_recommend(const struct machine *m)
+static json_t *recommend_json(const struct machine *m)
 {
 	int cc[MACHINE_GPUS_MAX];
 	struct compat_choice *list;
@@ -275,11 +258,11 @@ static json_t *json_recommend(const struct machine *m)
 	json_t *a = json_array();
 	size_t n;
 
-	list = choose(m, &n, &ask, cc);
+	list = choose_wheels(m, &n, &ask, cc);
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(a, json_pack("{s:s, s:s, s:b, s:s, s:s}", "release", list[i].wheel->release, "variant",
-						   list[i].wheel->variant, "fits", (int)fits(&list[i]), "why", list[i].why, "command",
-						   compat_wheel_command(list[i].wheel, command, sizeof(command))));
+		json_array_append_new(a, JSON_OF(J_TEXT("release", list[i].wheel->release), J_TEXT("variant", list[i].wheel->variant),
+						 J_BOOL("fits", wheel_fits(&list[i])), J_TEXT("why", list[i].why),
+						 J_TEXT("command", compat_wheel_command(list[i].wheel, command, sizeof(command)))));
 	free(list);
 	return a;
 }
@@ -289,11 +272,8 @@ int doctor_json(FILE *out, const struct doctor *d, const struct machine *m, bool
 	json_t *o = verdict_json(d->verdict);
 	int rc;
 
-	json_object_set_new(o, "checks", checks_json(d->check, d->n_checks));
-	json_object_set_new(o, "gpus", json_gpus(m));
-	json_object_set_new(o, "facts", known_facts_json(d->facts));
-	if (recommend)
-		json_object_set_new(o, "recommend", json_recommend(m));
+	JSON_ADD(o, J_VALUE("checks", checks_json(d->check, d->n_checks)), J_VALUE("gpus", gpus_json(m)),
+		 J_VALUE("facts", known_facts_json(&d->verdict->c)), J_IF(recommend, J_VALUE("recommend", recommend_json(m))));
 	rc = json_dumpf(o, out, JSON_COMPACT);
 	json_decref(o);
 	putc('\n', out);

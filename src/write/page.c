@@ -860,21 +860,18 @@ void page_add_machine(struct page *p, const struct doctor *d, const struct machi
 	json_t *list = json_array(), *detail;
 
 	put_gpus(list, m);
-	page_put_fact(list, "driver", doctor_facts(d), FACT_driver_release);
-	page_put_fact(list, "PyTorch", doctor_facts(d), FACT_torch_version);
+	page_put_fact(list, "driver", &d->verdict->c, FACT_driver_release);
+	page_put_fact(list, "PyTorch", &d->verdict->c, FACT_torch_version);
 	put_environments(list, m);
 	put_pair(list, "made by", m->made_by ? m->made_by : "not known");
-	detail = JSON_OF(J_VALUE("environment", list), J_VALUE("facts", facts_list(doctor_facts(d))));
+	detail = JSON_OF(J_VALUE("environment", list), J_VALUE("facts", facts_list(&d->verdict->c)));
 	page_add_row(p, JSON_OF(J_NULL("pid"), J_NULL("rank"), J_VALUE("detail", detail)));
 	JSON_ADD(p->data, J_TEXT("title", doctor_title(d)));
 }
 
 void page_set_checks(struct page *p, const struct doctor *d)
 {
-	const struct doctor_check *list;
-	size_t n = doctor_checks(d, &list);
-
-	JSON_ADD(json_object_get(p->data, "verdict"), J_VALUE("checks", checks_json(list, n)));
+	JSON_ADD(json_object_get(p->data, "verdict"), J_VALUE("checks", checks_json(d->check, d->n_checks)));
 }
 
 /* --- the verdict ---------------------------------------------------------------------------------- */

@@ -4,8 +4,6 @@
 #ifndef CUWHY_REPORT_JSON_H
 #define CUWHY_REPORT_JSON_H
 
-#include <stdint.h>
-
 #include <jansson.h>
 
 struct doctor_check;
@@ -17,10 +15,5 @@ json_t *verdict_json(const struct verdict *v);
 /* What the doctor found, and what it is drawn from: known facts by name. */
 json_t *checks_json(const struct doctor_check *list, size_t n);
 json_t *known_facts_json(const struct casefile *c);
-
-/* Parts of it. What is not known is null. */
-struct line;
-json_t *line_json(const struct line *l);
-json_t *number_json(double n);
 
 #endif

@@ -13,9 +13,6 @@ struct cw_sample;
 
 enum ledger_by { BY_LINE, BY_FUNCTION, BY_KIND, BY_LIBRARY };
 
-/* What a line is called: "train.py:32 in step", a library, a process. */
-char *ledger_line_name(const struct ledger_line *l, struct pool *pool);
-
 /* Parts, kinds and the `lines` biggest lines, under a label of a report. */
 void ledger_wrap(struct wrap *w, const struct ledger *l, size_t lines);
 

@@ -115,12 +115,9 @@ static void end(struct judged *j)
 
 static const struct doctor_check *find(const struct judged *j, const char *id)
 {
-	const struct doctor_check *list;
-	size_t n = doctor_checks(j->d, &list);
-
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(list[i].id, id) == 0)
-			return &list[i];
+	for (size_t i = 0; i < j->d->n_checks; i++)
+		if (strcmp(j->d->check[i].id, id) == 0)
+			return &j->d->check[i];
 	return NULL;
 }
 
@@ -241,9 +238,9 @@ static void sick__machines_are_told_what_is_wrong(void **state)
 		doctor_json(out, j.d, &j.m, true);
 		fclose(out);
 		o = json_loads(json, 0, NULL);
-		if (strcmp(verdict_cause(doctor_verdict(j.d)), sick[i].cause) != 0 ||
+		if (strcmp(verdict_cause(j.d->verdict), sick[i].cause) != 0 ||
 		    strcmp(json_string_value(json_object_get(o, "certainty")), sick[i].certainty) != 0)
-			fail_msg("%s: %s, %s instead of %s, %s", sick[i].name, verdict_cause(doctor_verdict(j.d)),
+			fail_msg("%s: %s, %s instead of %s, %s", sick[i].name, verdict_cause(j.d->verdict),
 				 json_string_value(json_object_get(o, "certainty")), sick[i].cause, sick[i].certainty);
 		if (json_array_size(json_object_get(o, "fix")) == 0)
 			fail_msg("%s: nothing is advised", sick[i].name);
@@ -288,7 +285,7 @@ static void healthy__machines_stay_green(void **state)
 
 		judge(&j, well[i].change);
 		if (doctor_exit(j.d) != 0)
-			fail_msg("%s: %s", well[i].name, verdict_cause(doctor_verdict(j.d)));
+			fail_msg("%s: %s", well[i].name, verdict_cause(j.d->verdict));
 		end(&j);
 	}
 }
@@ -317,7 +314,7 @@ static void nothing__known_is_no_verdict(void **state)
 	assert_int_equal(machine_from_json(&m, o, &e), 0);
 	d = doctor_judge(&m);
 	assert_int_equal(doctor_exit(d), 2);
-	assert_string_equal(verdict_cause(doctor_verdict(d)), "unknown");
+	assert_string_equal(verdict_cause(d->verdict), "unknown");
 	doctor_free(d);
 	machine_release(&m);
 	json_decref(o);
@@ -336,12 +333,12 @@ static void advice__never_asks_for_a_driver_that_drops_the_gpu(void **state)
 		  " 'cuda': {'version': 12020}, 'python': {'libcuda': {'version': '535.54.03'}, 'environments': [{'major': 3, 'minor': 12, 'prefix': '/v',"
 		  " 'torch': {'version': '2.14.0+cu132', 'build': 'cuda', 'cuda': '13.2'}}]}, 'code': []}");
 	assert_int_equal(doctor_exit(j.d), 1);
-	assert_string_equal(fact_text(doctor_facts(j.d), FACT_driver_newest), "580");
-	assert_non_null(strstr(fact_text(doctor_facts(j.d), FACT_install_command), "cu126"));
+	assert_string_equal(fact_text(&j.d->verdict->c, FACT_driver_newest), "580");
+	assert_non_null(strstr(fact_text(&j.d->verdict->c, FACT_install_command), "cu126"));
 	out = open_memstream(&json, &size);
 	doctor_json(out, j.d, &j.m, false);
 	fclose(out);
-	assert_string_equal(verdict_cause(doctor_verdict(j.d)), "gpu-too-old");
+	assert_string_equal(verdict_cause(j.d->verdict), "gpu-too-old");
 	assert_null(strstr(json, "nvidia-driver-"));	/* the driver that this wheel needs would not help: it has no code for the GPU */
 	free(json);
 	end(&j);
@@ -363,7 +360,7 @@ static void bundle__says_the_same_there_and_back(void **state)
 			fail_msg("%s: %s", sick[i].name, e.msg);
 		twice = machine_to_json(&again);
 		d = doctor_judge(&again);
-		assert_string_equal(verdict_cause(doctor_verdict(d)), verdict_cause(doctor_verdict(j.d)));
+		assert_string_equal(verdict_cause(d->verdict), verdict_cause(j.d->verdict));
 		if (!json_equal(o, twice))
 			fail_msg("%s: written twice, it differs", sick[i].name);
 		doctor_free(d);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "cmd/memory_time.h"
+#include "base/str.h"
 #include "input/recording/playback.h"
 #include "case/ledger.h"
 #include "base/pool.h"
@@ -284,11 +284,11 @@ static void times__are_read(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		assert_true(time_parse(good[i].text, &ns));
+		assert_true(str_time(good[i].text, &ns));
 		assert_int_equal(ns, good[i].ms * 1000000);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_false(time_parse(bad[i], &ns));
+		assert_false(str_time(bad[i], &ns));
 }
 
 int main(void)

@@ -4,13 +4,19 @@
  */
 #include "input/recording/playback.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/fs.h"
+#include "base/err.h"
+#include "base/buf.h"
 #include "base/mem.h"
 #include "input/recording/trace_memory.h"
 
 /* --- what is live ------------------------------------------------------------------------------------------------ */
 
+#define TRACE_BYTES_MAX ((size_t)16 << 30)
 #define HELD_MAX (UINT32_MAX / 2)
 
 static bool held_same(const void *list, uint32_t i, const void *addr)
@@ -48,6 +54,25 @@ static void held_take(struct held_book *b, uint64_t addr, struct held *gone)
 }
 
 /* --- events ------------------------------------------------------------------------------------------------------ */
+
+int memory_trace_read(struct buf *b, const struct trace *t, const char *part, struct err *e)
+{
+	const char *name = trace_header(t)->memory_trace_path, *slash = strrchr(part, '/');
+	char *dir, *path;
+	int rc;
+
+	buf_init(b, TRACE_BYTES_MAX);
+	if (!name[0])
+		return 1;
+	if (strchr(name, '/') || name[0] == '.')	/* anybody may have written it: it stays inside the folder */
+		return err_set(e, -EINVAL, "the memory trace is not beside the recording");
+	dir = slash ? xasprintf("%.*s", (int)(slash - part), part) : xstrdup(".");
+	path = fs_join(*dir ? dir : "/", name);
+	rc = fs_read(path, b, e);
+	free(path);
+	free(dir);
+	return rc;
+}
 
 int playback_begin(struct playback *play, struct trace *t, const void *bytes, size_t len, struct err *e)
 {

@@ -8,6 +8,7 @@
 #include "input/recording/pieces.h"
 #include "input/recording/events.h"
 
+struct buf;
 struct cw_site;
 
 struct held {
@@ -37,6 +38,9 @@ struct playback_step {
 	struct held *came;		/* NULL = nothing came; until the next step */
 	struct held went;		/* its size is 0 when it was not known, or nothing went */
 };
+
+/* The bytes of the memory trace beside the part of a process. 0; 1 when there is none; -errno with `e` filled. */
+int memory_trace_read(struct buf *b, const struct trace *t, const char *part, struct err *e);
 
 /* Before the first event. The bytes stay the caller's. -errno with `e` filled when they are no memory trace. */
 int playback_begin(struct playback *play, struct trace *t, const void *bytes, size_t len, struct err *e);
