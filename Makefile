@@ -50,7 +50,7 @@ OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl threads)
 endif
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-gpu check-all \
-	check-tree check-san check-tsan check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
+	check-tree check-contributing check-san check-tsan check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -205,7 +205,7 @@ $(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OB
 $(B)/tests/test_sites $(B)/tests/test_epochs: $(addprefix $(B)/obj/src/recorder/,rec_site.o rec_live.o rec_memory.o rec_timeline.o rec_history.o rec_events.o)
 
 check: deps
-	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-tree
+	@$(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-contributing check-tree
 
 check-unit: parts $(UNIT)
 	@sh tests/unit/run.sh $(B) $(UNIT)
@@ -281,6 +281,10 @@ format-web: $(B)/report.html
 
 $(B)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/driver.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
+
+# The recipes of CONTRIBUTING.md, in a copy of the tree.
+check-contributing: parts
+	@$(PYTHON) tests/contributing/check.py $(B)
 
 check-tree: parts
 	@sh tools/check_tree.sh $(B)
