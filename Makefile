@@ -2,6 +2,7 @@
 # Builds, demonstrates and checks cuwhy. `make help` lists the targets.
 
 VERSION := $(shell cat VERSION)
+MACHINE := $(shell uname -m)
 B       := build
 PREFIX  ?= /usr/local
 DESTDIR ?=
@@ -32,7 +33,7 @@ endif
 
 LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/probe src/compat src/formats src/case src/input src/rules src/judge src/write -name '*.c')))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
-REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(shell uname -m).S
+REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(MACHINE).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o $(B)/obj/src/write/page_blob.o
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o)
@@ -42,7 +43,7 @@ PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out src/base/json.c,$(sort $(w
 # these libraries are linked in, so that the program starts on machines that do not have them
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
 # and what asks for no newer glibc than 2.28 (src/portable/portable.h); sanitizers bring functions of their own
-ifeq ($(SAN)$(shell uname -m),x86_64)
+ifeq ($(SAN),)
 OLD_DL      := -Wl,--push-state,--no-as-needed -l:libdl.so.2 -Wl,--pop-state
 OLD_PTHREAD := -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -Wl,--pop-state
 OLD_PROGRAM := $(patsubst %,$(B)/obj/src/portable/%.o,start libdl stat)
@@ -50,7 +51,7 @@ OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl threads)
 endif
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-gpu check-all \
-	check-tree check-san check-tsan check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
+	check-tree check-contributing check-san check-tsan check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -125,7 +126,7 @@ $(B)/obj/src/recorder/%.o: src/recorder/%.c
 $(B)/obj/src/recorder/%.o: src/recorder/%.S
 	$(call say,AS,$<)
 	$(Q)mkdir -p $(@D) && $(CC) -c $< -o $@
-REC_MAP := src/recorder/arch_$(shell uname -m).map
+REC_MAP := src/recorder/arch_$(MACHINE).map
 $(B)/libcuwhy-rec.so: $(REC_OBJ) $(REC_MAP)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-z,now,-z,relro,-z,defs \
@@ -185,7 +186,7 @@ $(B)/obj/src/write/page_blob.o: src/write/page_blob.S $(PAGE)
 
 # ---- the Python wheel ------------------------------------------------------------------------------
 
-WHEEL := $(B)/cuwhy-$(VERSION)-py3-none-manylinux_2_28_x86_64.whl
+WHEEL := $(B)/cuwhy-$(VERSION)-py3-none-manylinux_2_28_$(MACHINE).whl
 .PHONY: wheel
 wheel: all
 	@$(MAKE) --no-print-directory $(WHEEL)
@@ -208,7 +209,7 @@ $(B)/tests/test_sites $(B)/tests/test_epochs: $(addprefix $(B)/obj/src/recorder/
 FIRED := $(abspath $(B))/rules-fired
 check: deps
 	@mkdir -p $(B) && : > $(FIRED) && chmod 666 $(FIRED)	# some of the tests run as another user
-	@CUWHY_RULES_FIRED=$(FIRED) $(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-tree
+	@CUWHY_RULES_FIRED=$(FIRED) $(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-contributing check-tree
 	@$(PYTHON) tools/check_rules.py $(FIRED) $(if $(filter 1,$(STRICT_RULES)),--strict)
 
 check-unit: parts $(UNIT)
@@ -285,6 +286,10 @@ format-web: $(B)/report.html
 
 $(B)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/driver.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
+
+# The recipes of CONTRIBUTING.md, in a copy of the tree.
+check-contributing: parts
+	@$(PYTHON) tests/contributing/check.py $(B)
 
 check-tree: parts
 	@sh tools/check_tree.sh $(B)

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import zipfile
 
-TAG = "py3-none-manylinux_2_28_x86_64"
+TAG = "py3-none-manylinux_2_28_" + os.uname().machine
 PARTS = ["cuwhy-probe", "libcuwhy-rec.so", "lib32/libcuwhy-rec.so", "sim/libcuda.so.1", "sim/libnvidia-ml.so.1"]
 OPTIONAL = {"lib32/libcuwhy-rec.so"}  # where the compiler cannot make it
 # completions of the build, and where shells look for them

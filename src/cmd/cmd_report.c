@@ -24,6 +24,7 @@
 #include "input/snapshot/input.h"
 #include "judge/doctor.h"
 #include "judge/opened.h"
+#include "judge/source.h"
 #include "base/json.h"
 #include "write/page.h"
 #include "judge/verdict.h"
@@ -302,6 +303,23 @@ static int report_bundle(const char *path, const struct machine *m)
 	return status;
 }
 
+/* Any other kind: the verdict alone. */
+static int report_plain(struct source *s, struct err *e)
+{
+	struct verdict *v = source_judge(s, e);
+	struct page *p;
+	int status;
+
+	if (!v)
+		return EXIT_TROUBLE;
+	p = page_new(s->input->name, s->path);
+	page_set_verdict(p, v, NULL);
+	status = write_page(p, v, s->path, NULL);
+	page_free(p);
+	verdict_free(v);
+	return status;
+}
+
 /* --- what is given ------------------------------------------------------------------------------ */
 
 static bool is_json(const char *path)
@@ -348,8 +366,10 @@ static int report_of(const char *path)
 		status = report_dump(path, it);
 	else if (it && input == &input_snapshot)
 		status = report_snapshot(path, it);
-	else if (it)
+	else if (it && input == &input_machine)
 		status = report_bundle(path, it);
+	else if (it)
+		status = report_plain(&(struct source){.input = input, .it = it, .path = path}, &e);
 	if (it)
 		input->close(it);
 	return e.code ? cmd_fail(stdout, given.json, &e, EXIT_TROUBLE) : status;

@@ -5,11 +5,11 @@
 
 #include "portable/portable.h"
 
-OLD(dlopen, "2.2.5");
-OLD(dlclose, "2.2.5");
-OLD(dlsym, "2.2.5");
-OLD(dlerror, "2.2.5");
-OLD(dladdr, "2.2.5");
+OLD(dlopen, GLIBC_FIRST);
+OLD(dlclose, GLIBC_FIRST);
+OLD(dlsym, GLIBC_FIRST);
+OLD(dlerror, GLIBC_FIRST);
+OLD(dladdr, GLIBC_FIRST);
 
 HERE void *dlopen(const char *file, int mode)
 {

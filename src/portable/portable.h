@@ -7,9 +7,18 @@
  * systems alike. The files here define those functions once more, hidden inside the program, and ask for the old
  * version by name. They are linked into what we give away, and only there; libraries that are linked in statically
  * use them as well.
+ * A port to another processor is one more branch here, with the versions in `objdump -T` of its libc.so.6.
  */
 #ifndef CUWHY_PORTABLE_H
 #define CUWHY_PORTABLE_H
+
+#if defined(__x86_64__)
+#define GLIBC_FIRST	"2.2.5"	/* the first version that glibc had on this processor */
+#define GLIBC_FXSTATAT	"2.4"
+#define STAT_LAYOUT	1	/* of struct stat, ever since */
+#else
+#error "no port to this processor yet: see portable.h"
+#endif
 
 /* Declares `old_name` with the type of `name`, bound to the version that glibc had before. */
 #define OLD(name, version)                                                                         \

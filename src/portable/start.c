@@ -13,7 +13,7 @@ typedef void init_fn(int, char **, char **);
 
 int __libc_start_main(main_fn *run, int argc, char **argv, init_fn *init, void (*fini)(void), void (*rtld_fini)(void),
 		      void *stack_end);
-OLD(__libc_start_main, "2.2.5");
+OLD(__libc_start_main, GLIBC_FIRST);
 
 extern init_fn *__init_array_start[] HERE, *__init_array_end[] HERE;
 

@@ -6,29 +6,27 @@
 
 #include "portable/portable.h"
 
-#define LAYOUT 1	/* of struct stat on x86-64, ever since */
-
 int __fxstat(int layout, int fd, struct stat *st);
 int __fxstatat(int layout, int dir, const char *path, struct stat *st, int flags);
-OLD(__fxstat, "2.2.5");
-OLD(__fxstatat, "2.4");
+OLD(__fxstat, GLIBC_FIRST);
+OLD(__fxstatat, GLIBC_FXSTATAT);
 
 HERE int fstat(int fd, struct stat *st)
 {
-	return old___fxstat(LAYOUT, fd, st);
+	return old___fxstat(STAT_LAYOUT, fd, st);
 }
 
 HERE int fstatat(int dir, const char *restrict path, struct stat *restrict st, int flags)
 {
-	return old___fxstatat(LAYOUT, dir, path, st, flags);
+	return old___fxstatat(STAT_LAYOUT, dir, path, st, flags);
 }
 
 HERE int stat(const char *restrict path, struct stat *restrict st)
 {
-	return old___fxstatat(LAYOUT, AT_FDCWD, path, st, 0);
+	return old___fxstatat(STAT_LAYOUT, AT_FDCWD, path, st, 0);
 }
 
 HERE int lstat(const char *restrict path, struct stat *restrict st)
 {
-	return old___fxstatat(LAYOUT, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+	return old___fxstatat(STAT_LAYOUT, AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
 }

@@ -6,12 +6,12 @@
 
 #include "portable/portable.h"
 
-OLD(pthread_create, "2.2.5");
-OLD(pthread_detach, "2.2.5");
-OLD(pthread_once, "2.2.5");
-OLD(pthread_key_create, "2.2.5");
-OLD(pthread_setspecific, "2.2.5");
-OLD(pthread_sigmask, "2.2.5");
+OLD(pthread_create, GLIBC_FIRST);
+OLD(pthread_detach, GLIBC_FIRST);
+OLD(pthread_once, GLIBC_FIRST);
+OLD(pthread_key_create, GLIBC_FIRST);
+OLD(pthread_setspecific, GLIBC_FIRST);
+OLD(pthread_sigmask, GLIBC_FIRST);
 
 HERE int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr, void *(*run)(void *),
 			void *restrict arg)

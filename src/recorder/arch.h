@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * All that depends on the processor, with arch_<name>.S and arch_<name>.map: the clock and the dlsym stub.
- * A port is one more branch here and one more pair of files.
+ * A port is one more branch here, one in src/portable/portable.h, and one more pair of files.
  */
 #ifndef CUWHY_ARCH_H
 #define CUWHY_ARCH_H

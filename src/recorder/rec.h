@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "arch.h"
+#include "cuwhy/api.h"
 #include "cuwhy/format.h"
 
 #define EXPORT	   __attribute__((visibility("default")))

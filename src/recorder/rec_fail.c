@@ -161,39 +161,44 @@ out:
 
 /* ---- ordinary calls -------------------------------------------------------------------------------------- */
 
-static uint64_t request_of(enum api api, const uint64_t *arg)
+static uint32_t what_does(enum api api)
 {
-	switch (api) {
-	case API_cuMemAlloc_v2: case API_cuMemAllocManaged: case API_cuMemAllocAsync:
-	case API_cuMemAllocFromPoolAsync: case API_cuMemHostAlloc: case API_cuMemAllocHost_v2:
-	case API_cuMemCreate: case API_cuMemAddressReserve: case API_cuMemHostRegister_v2:
-		return arg[1];
-	case API_cuMemAllocPitch_v2:
-		return arg[2] * arg[3];
-	default:
-		return 0;
-	}
+	enum {
+#define CLASS(name, before, does, text) DOES_OF_##name = (does),
+#include "kb/cuda_api.def"
+	};
+	static const uint32_t of[] = {
+#define CU(number, name, n, class, args) [number] = DOES_OF_##class,
+#include "kb/cuda_api.def"
+	};
+
+	return of[api];
 }
 
-static uint64_t function_of(enum api api, const uint64_t *arg)
+static uint64_t request_of(uint32_t what, const uint64_t *arg)
 {
-	return api == API_cuFuncSetAttribute ? arg[0] : api == API_cuKernelSetAttribute ? arg[2] : 0;
+	return what & DOES_REQUEST ? arg[1] : what & DOES_REQUEST_AREA ? arg[2] * arg[3] : 0;
+}
+
+static uint64_t function_of(uint32_t what, const uint64_t *arg)
+{
+	return what & DOES_SET_FUNCTION ? arg[0] : what & DOES_SET_KERNEL ? arg[2] : 0;
 }
 
 void fail_driver(enum api api, CUresult result, const uint64_t *arg, uint32_t n_args)
 {
 	struct cw_failure f;
-	uint64_t handle = function_of(api, arg);
+	uint32_t what = what_does(api);
+	uint64_t handle = function_of(what, arg);
 
 	fail_init(&f, CW_SRC_DRIVER, result);
 	f.api = api;
 	f.n_args = n_args > CW_MAX_ARGS ? CW_MAX_ARGS : n_args;
 	memcpy(f.arg, arg, f.n_args * sizeof(f.arg[0]));
 	/* Code built into a library is loaded from where it lies there. */
-	if (api == API_cuLibraryLoadData || api == API_cuModuleLoadData || api == API_cuModuleLoadFatBinary ||
-	    api == API_cuModuleLoadDataEx)
+	if (what & DOES_IMAGE)
 		fail_add_library(&f, (const void *)arg[1]);
-	f.request_bytes = request_of(api, arg);
+	f.request_bytes = request_of(what, arg);
 	/* not while a capture is under way: a question of ours must not break it */
 	if (f.request_bytes && !code_is_sticky(result) && !f.capturing)
 		fail_add_memory(&f, f.request_bytes);

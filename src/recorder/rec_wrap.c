@@ -64,23 +64,18 @@ static CUresult before_UNLOAD(struct call *c)
 
 /* A call that is about work can wait for the GPU: copies, frees and even launches do when a queue is full. So does
  * one that loads code, also when it only asks for a function that is loaded lazily. But that can take minutes of the
- * compiler's time: `cuwhy run` tells these classes from the others. */
+ * compiler's time: `cuwhy run` tells these (DOES_LOAD) from the others. */
 #define WAITS(class) enum { WAITS_##class = 1 };
 #define NEVER(class) enum { WAITS_##class = 0 };
 #define REFUSED(class) static inline CUresult before_##class(struct call *c) { (void)c; return failed_before(); }
 #define WORK(class) WAITS(class) REFUSED(class)
-#define LOAD(class) WAITS(class) REFUSED(class)
 #define FREELY(class) static inline CUresult before_##class(struct call *c) { (void)c; return 0; }
 #define ASKS(class) NEVER(class) FREELY(class)
 #define LAZY(class) WAITS(class) FREELY(class)
 #define LAST(class) NEVER(class) static inline CUresult before_##class(struct call *c) { (void)c; return dump_before_release(); }
-WAITS(FREE) WAITS(FREEASYNC) WAITS(FREEHOST) WAITS(UNRESERVE) WAITS(UNLOAD)
-LOAD(MODULE) LOAD(FUNCATTR) LAZY(FUNCTION) LAZY(KERNEL)
-ASKS(INIT) ASKS(DEVICE) ASKS(QUIET) ASKS(PROBE) ASKS(CURRENT) ASKS(PEER)
-WORK(PLAIN) WORK(SYNC) WORK(COPY) WORK(BEGIN) WORK(END) WORK(GRAPHMAKE)
-WORK(GRAPHGONE) WORK(EXECGONE) WORK(ALLOC) WORK(ALLOCPITCH) WORK(ALLOCMANAGED) WORK(ALLOCASYNC)
-WORK(ALLOCPOOL) WORK(ALLOCHOST) WORK(HOSTREGISTER) WORK(RESERVE) WORK(CREATE) WORK(MAP) WORK(UNMAP)
-WORK(RESET) LAST(RELEASE) LAST(DESTROY)
+#define OWN(class)
+#define CLASS(name, before, does, text) before(name)
+#include "kb/cuda_api.def"
 
 /* ---- after the call ---------------------------------------------------------------------------------- */
 
@@ -98,18 +93,16 @@ static void after_INIT(struct call *c)
 
 static void after_DEVICE(struct call *c)
 {
+	note(c, c->r ? 0 : word_at(c->a[0]));
+}
+
+static void after_CONTEXT(struct call *c)
+{
 	uint64_t out = c->r ? 0 : word_at(c->a[0]);
 
 	note(c, out);
-	switch (c->api) {
-	case API_cuDeviceGet: return;
-	case API_cuDevicePrimaryCtxRetain: context_made(out, (int)c->a[1]); break;
-	case API_cuCtxCreate_v2: context_made(out, (int)c->a[2]); break;
-	case API_cuCtxCreate_v3: context_made(out, (int)c->a[4]); break;
-	case API_cuCtxCreate_v4: context_made(out, (int)c->a[3]); break;
-	default: break;
-	}
-	rec_self->device = DEVICE_ASK;	/* a context that is made becomes the current one */
+	context_made(out, (int)c->a[c->count - 1]);
+	rec_self->device = DEVICE_ASK;
 }
 
 static void after_CURRENT(struct call *c)
@@ -132,17 +125,26 @@ static void after_QUIET(struct call *c)
 		note(c, 0);
 }
 
+#define after_LINK after_QUIET
+
 static void after_PROBE(struct call *c)
 {
-	if (c->api == API_cuStreamQuery || c->api == API_cuEventQuery) {
-		if (!c->r)
-			c->r = dump_check(0);
-		wait_poll(c->api, c->r);
-	}
-	if (c->api == API_cuCtxPopCurrent_v2)
-		rec_self->device = DEVICE_ASK;
 	if (unlikely(c->r) && code_is_sticky(c->r))
 		note(c, 0);
+}
+
+static void after_POLL(struct call *c)
+{
+	if (!c->r)
+		c->r = dump_check(0);
+	wait_poll(c->api, c->r);
+	after_PROBE(c);
+}
+
+static void after_POP(struct call *c)
+{
+	rec_self->device = DEVICE_ASK;
+	after_PROBE(c);
 }
 
 #define ALREADY_ENABLED 704
@@ -161,39 +163,43 @@ static void after_SYNC(struct call *c)
 	note(c, 0);
 }
 
+#define after_SYNCSTREAM after_SYNC
+#define after_SYNCEVENT	 after_SYNC
+
 /* Copies to the host wait for the work before them, and so do all that have no stream. */
-static void after_COPY(struct call *c)
-{
-	if (!c->r && (c->api == API_cuMemcpyDtoH_v2 || c->api == API_cuMemcpy))
-		c->r = dump_check(0);
-	note(c, 0);
-}
+#define after_COPYWAIT	 after_SYNC
+#define after_COPY	 after_PLAIN
 
 static void after_MODULE(struct call *c)
 {
 	note(c, c->r ? 0 : word_at(c->a[0]));
 }
 
+#define after_MODULEDATA after_MODULE
+#define after_LIBRARY	 after_MODULE
+
 static void after_UNLOAD(struct call *c)
 {
 	note(c, 0);
 }
 
-static void after_FUNCATTR(struct call *c)
-{
-	note(c, 0);
-}
+#define after_FUNCATTR	 after_PLAIN
+#define after_KERNELATTR after_PLAIN
 
 /* Kernels reach a launch as CUfunction or CUkernel, and the driver complains in its log when asked about
  * one as if it were the other: remember which ones are functions. */
+static void after_FUNCTIONOF(struct call *c)
+{
+	if (c->r)
+		note(c, 0);
+	else
+		function_is_plain(word_at(c->a[0]));
+}
+
 static void after_FUNCTION(struct call *c)
 {
-	if (c->r) {
-		note(c, 0);
-		return;
-	}
-	function_is_plain(word_at(c->a[0]));
-	if (c->api == API_cuModuleGetFunction)
+	after_FUNCTIONOF(c);
+	if (!c->r)
 		function_looked_up(word_at(c->a[0]), (const char *)c->a[2]);
 }
 
@@ -340,7 +346,8 @@ static void after_DESTROY(struct call *c)
 #define P4  P3, uint64_t a3
 #define P5  P4, uint64_t a4
 #define P6  P5, uint64_t a5
-#define P8  P6, uint64_t a6, uint64_t a7
+#define P7  P6, uint64_t a6
+#define P8  P7, uint64_t a7
 #define A0
 #define A1  a0
 #define A2  A1, a1
@@ -348,7 +355,8 @@ static void after_DESTROY(struct call *c)
 #define A4  A3, a3
 #define A5  A4, a4
 #define A6  A5, a5
-#define A8  A6, a6, a7
+#define A7  A6, a6
+#define A8  A7, a7
 
 #define WRAP(number, name, n, class)                                                             \
 	EXPORT CUresult name(P##n);                                                              \

@@ -360,7 +360,7 @@ static json_t *waits_json(struct drawn *d, uint64_t from)
 	for (size_t i = n; i > 0 && c[i - 1]->ticks >= from && seen < WAITS_MAX; i--) {
 		const struct cw_call *wait = c[i - 1];
 
-		if (wait->ticks > d->until || strcmp(api_class(wait->api), "SYNC") != 0)
+		if (wait->ticks > d->until || !api_does(wait->api, DOES_SYNC))
 			continue;
 		json_array_insert_new(list, 0, JSON_OF(J_BYTES("ns", trace_ns(d->t, wait->ticks)),
 						       J_INT("lane", drawn_lane(d, wait->tid, 0, true)),

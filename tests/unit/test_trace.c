@@ -620,7 +620,9 @@ static void api__rows_have_names_and_gaps_do_not(void **state)
 {
 	(void)state;
 	assert_string_equal(api_name(60), "cuLaunchKernel");
-	assert_string_equal(api_class(60), "LAUNCH");
+	assert_true(api_does(120, DOES_GIVE) && api_does(120, DOES_HOST | DOES_REQUEST));
+	assert_false(api_does(120, DOES_TAKE) || api_does(99999, ~0u));
+	assert_int_equal(api_n_args(10), 4);
 	assert_non_null(strstr(api_args(60), "grid_y:u"));
 	assert_string_equal(api_name(0), "");
 	assert_string_equal(api_name(99999), "");

@@ -7,7 +7,6 @@
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -69,13 +68,7 @@ bool waiter_still(const struct process *p, const struct waiter *w)
 
 bool waiter_loads(const struct waiter *w)
 {
-	static const char *const classes[] = {"MODULE", "FUNCATTR", "FUNCTION", "KERNEL"};
-	const char *class = api_class(w->wait.api);
-
-	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
-		if (!strcmp(class, classes[i]))
-			return true;
-	return false;
+	return api_does(w->wait.api, DOES_LOAD);
 }
 
 static void count_launch(void *arg, const struct cw_launch *l)

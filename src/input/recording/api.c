@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Names of the recorded driver functions, from the one list of them.
+ * The recorded driver functions: their names and what they do, from the one list of them.
  */
 #include <stddef.h>
 
 #include "input/recording/trace.h"
 
 struct api_row {
-	const char *name, *class, *args;
+	const char *name, *args;
+	uint32_t n_args, does;
+};
+
+enum {
+#define CLASS(name, before, does, text) DOES_OF_##name = (does),
+#include "kb/cuda_api.def"
 };
 
 static const struct api_row rows[] = {
-#define CU(number, name, n, class, args) [number] = {#name, #class, args},
-#define CU_S CU
-#define CU_D CU
-#define CU_OWN CU
+#define CU(number, name, n, class, args) [number] = {#name, args, n, DOES_OF_##class},
 #include "kb/cuda_api.def"
-#undef CU
-#undef CU_S
-#undef CU_D
-#undef CU_OWN
 };
 
 static const struct api_row *api_find(uint32_t api)
 {
-	static const struct api_row none = {"", "", ""};
+	static const struct api_row none = {.name = "", .args = ""};
 
 	if (api >= sizeof(rows) / sizeof(rows[0]) || !rows[api].name)
 		return &none;
@@ -35,9 +34,14 @@ const char *api_name(uint32_t api)
 	return api_find(api)->name;
 }
 
-const char *api_class(uint32_t api)
+bool api_does(uint32_t api, uint32_t what)
 {
-	return api_find(api)->class;
+	return api_find(api)->does & what;
+}
+
+uint32_t api_n_args(uint32_t api)
+{
+	return api_find(api)->n_args;
 }
 
 const char *api_args(uint32_t api)

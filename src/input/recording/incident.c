@@ -41,7 +41,7 @@ static bool is_sticky(uint32_t code)
 
 static bool is_probe(const struct cw_failure *f)
 {
-	return !strcmp(api_class(f->api), "PROBE");
+	return api_does(f->api, DOES_PROBE);
 }
 
 /* Codes that healthy programs see. */
@@ -130,7 +130,7 @@ static bool belongs(const struct trace *t, const struct incident *i, const struc
 		return false;
 	if (i->sticky)
 		return true;
-	if (f->api == 1 || i->lead->api == 1)	/* cuInit: every library in the process tries it */
+	if (api_does(f->api, DOES_START) || api_does(i->lead->api, DOES_START))
 		return !f->stack || !i->lead->stack || same_top(t, i->lead->stack, f->stack) ||
 		       (f->source != CW_SRC_DRIVER && is_near(t, i, f));
 	if (is_capture_code(code))

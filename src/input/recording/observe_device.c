@@ -60,22 +60,22 @@ static void fill_visible(struct casefile *f, const struct incident *i, const str
 	}
 }
 
-/* The ordinal is an argument of these calls. */
+/* Which argument of the call is the ordinal of a device? -1 = none. */
+static int ordinal_argument(const struct cw_failure *l)
+{
+	if (api_does(l->api, DOES_ORDINAL))
+		return (int)api_n_args(l->api) - 1;
+	return !l->api && !strcmp(l->what, "cudaSetDevice") ? 0 : -1;	/* libcudart refuses it by itself */
+}
+
 static void fill_ordinal(struct casefile *f, const struct incident *i)
 {
-	static const struct { const char *name; uint32_t arg; } calls[] = {
-		{ "cuDeviceGet", 1 }, { "cuDevicePrimaryCtxRetain", 1 }, { "cuCtxCreate_v2", 2 },
-		{ "cuCtxCreate_v3", 4 }, { "cuCtxCreate_v4", 3 }, { "cudaSetDevice", 0 },
-		{ "cudaInitDevice", 0 }, { "cudaGetDeviceProperties", 1 }, { "cudaDeviceGetAttribute", 2 },
-	};
-
 	for (size_t k = 0; k < i->n && !fact_known(f, FACT_ordinal_asked); k++) {
 		const struct cw_failure *l = i->failure[k];
-		const char *name = l->api ? api_name(l->api) : l->what;
+		int n = l->code == 101 ? ordinal_argument(l) : -1;
 
-		for (size_t c = 0; l->code == 101 && c < sizeof(calls) / sizeof(calls[0]); c++)
-			if (!strcmp(name, calls[c].name) && calls[c].arg < l->n_args)
-				fact_set_number(f, FACT_ordinal_asked, (int32_t)l->arg[calls[c].arg]);
+		if (n >= 0 && (uint32_t)n < l->n_args)
+			fact_set_number(f, FACT_ordinal_asked, (int32_t)l->arg[n]);
 	}
 }
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "input/recording/observe.h"
-#include "base/str.h"
 #include "case/signature.h"
 #include "formats/demangle.h"
 #include "input/recording/place.h"
@@ -211,16 +210,6 @@ static const char *owner_by_library(struct casefile *f, const struct incident *i
 	return strstr(path, ".so") ? "extension" : NULL;
 }
 
-/* PyTorch's own kernels come through the runtime (cuLibraryLoadData). What is loaded by these calls was
- * compiled at run time or belongs to somebody else. */
-static bool is_foreign_load(const struct cw_failure *l)
-{
-	const char *api = api_name(l->api);
-
-	return str_starts(api, "cuModuleLoad") || str_starts(api, "cuLibraryLoadFromFile") ||
-	       str_starts(api, "cuLink");
-}
-
 static void fill_owner(struct casefile *f, const struct incident *i, const struct trace *t)
 {
 	const char *name = fact_text(f, FACT_func_short);
@@ -235,7 +224,8 @@ static void fill_owner(struct casefile *f, const struct incident *i, const struc
 		owner = owner_by_file(i);
 	if (!owner && !trace_header(t)->py_version)
 		owner = "program";
-	if (!owner && (name[0] || is_foreign_load(i->lead) || !trace_header(t)->torch_path[0]))
+	/* PyTorch's own kernels come through the runtime (cuLibraryLoadData), not through other calls that load code */
+	if (!owner && (name[0] || api_does(i->lead->api, DOES_FOREIGN) || !trace_header(t)->torch_path[0]))
 		owner = "extension";
 	if (!owner)
 		return;
@@ -247,11 +237,9 @@ static void fill_owner(struct casefile *f, const struct incident *i, const struc
 /* cuFuncSetAttribute(function, MAX_DYNAMIC_SHARED_SIZE_BYTES, value), or its twin for kernels. */
 static void fill_optin(struct casefile *f, const struct cw_failure *l)
 {
-	const char *api = api_name(l->api);
-
-	if (str_starts(api, "cuFuncSetAttribute") && l->n_args >= 3 && (int32_t)l->arg[1] == 8)
+	if (api_does(l->api, DOES_SET_FUNCTION) && l->n_args >= 3 && (int32_t)l->arg[1] == 8)
 		fact_set_number(f, FACT_shared_asked, (int32_t)l->arg[2]);
-	else if (str_starts(api, "cuKernelSetAttribute") && l->n_args >= 2 && (int32_t)l->arg[0] == 8)
+	else if (api_does(l->api, DOES_SET_KERNEL) && l->n_args >= 2 && (int32_t)l->arg[0] == 8)
 		fact_set_number(f, FACT_shared_asked, (int32_t)l->arg[1]);
 	else
 		return;

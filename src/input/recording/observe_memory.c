@@ -3,7 +3,6 @@
  */
 #include <string.h>
 
-#include "base/str.h"
 #include "input/recording/observe.h"
 #include "case/ledger.h"
 #include "input/recording/trace.h"
@@ -31,9 +30,7 @@ static bool is_oom(const struct incident *i)
 
 bool failure_is_host(const struct cw_failure *l)
 {
-	const char *class = api_class(l->api);
-
-	return !strcmp(class, "ALLOCHOST") || !strcmp(class, "HOSTREGISTER");
+	return api_does(l->api, DOES_HOST);
 }
 
 /* What PyTorch says of its own allocator beats what the driver saw of it. */

@@ -4,10 +4,8 @@
 #include "input/recording/pieces.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 #include "input/recording/trace.h"
 
 static void piece_add(struct pieces *p, size_t *cap, struct piece one)
@@ -128,20 +126,18 @@ bool piece_freed_by_torch(struct trace *t, uint64_t address, uint64_t before, st
 /* What the call gave back: of an unmap its own words tell, of a free the recorder noted the size. */
 static bool gave_back(const struct cw_call *c, struct piece *p)
 {
-	bool unmap = !strcmp(api_class(c->api), "UNMAP");
+	bool range = api_does(c->api, DOES_TAKE_RANGE);
 
-	if (c->result || (!unmap && !str_starts(api_class(c->api), "FREE")))
+	if (c->result || !api_does(c->api, DOES_TAKE | DOES_TAKE_RANGE))
 		return false;
-	*p = (struct piece){ .addr = c->arg[0], .size = unmap ? c->arg[1] : c->out, .free_stack = c->stack,
+	*p = (struct piece){ .addr = c->arg[0], .size = range ? c->arg[1] : c->out, .free_stack = c->stack,
 			     .device = -1 };
 	return true;
 }
 
 static bool made_it(const struct cw_call *c, uint64_t addr)
 {
-	const char *class = api_class(c->api);
-
-	return !c->result && c->out == addr && (str_starts(class, "ALLOC") || !strcmp(class, "MAP"));
+	return !c->result && c->out == addr && api_does(c->api, DOES_GIVE);
 }
 
 /* From the calls alone, of which the last thousands of each thread are kept: what was made long ago, or while nobody

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "base/str.h"
 #include "input/recording/place.h"
 #include "input/recording/trace.h"
 
@@ -49,13 +48,11 @@ static void find_barriers(struct barriers *b, struct trace *t, uint64_t end)
 	size_t n = trace_calls(t, &c);
 
 	for (size_t i = 0; i < n; i++) {
-		const char *name = api_name(c[i]->api);
-
 		if (c[i]->result || c[i]->ticks >= end)
 			continue;
-		if (str_starts(name, "cuCtxSynchronize"))
+		if (api_does(c[i]->api, DOES_SYNC_ALL))
 			b->all = c[i]->ticks;
-		else if (!strcmp(name, "cuStreamSynchronize"))
+		else if (api_does(c[i]->api, DOES_SYNC_STREAM))
 			barrier_add(b, c[i]->arg[0], c[i]->ticks);
 	}
 }

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cuwhy/api.h"
 #include "cuwhy/format.h"
 
 struct err;
@@ -66,10 +67,12 @@ uint64_t trace_ns(const struct trace *t, uint64_t ticks);
 /* And back. */
 uint64_t trace_ticks(const struct trace *t, uint64_t ns);
 
-/* Name, class and argument description of a row of kb/cuda_api.def; "" when unknown. */
+/* Of a row of kb/cuda_api.def: its name and the description of its arguments, "" when unknown; how many these are;
+ * whether it does any of `what` (DOES_…). */
 const char *api_name(uint32_t api);
-const char *api_class(uint32_t api);
 const char *api_args(uint32_t api);
+uint32_t api_n_args(uint32_t api);
+bool api_does(uint32_t api, uint32_t what);
 
 /* A reason (CW_REASON_...) in words. */
 const char *reason_text(uint32_t reason);

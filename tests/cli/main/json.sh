@@ -10,8 +10,10 @@ P
 for c in $(cuwhy _document commands); do
 	cuwhy "$c" --help | grep -q '^  --json' || echo "$c has no --json"
 	cuwhy "$c" --json --no-such-option >out 2>err
-	echo "$c: exit $?, other bytes $(if [ "$c" = run ]; then wc -c <out; else wc -c <err; fi)"
-	cat out err | python3 object.py "$c"
+	status=$?
+	[ $status = 2 ] || echo "$c: exit $status"
+	[ ! -s out ] || [ ! -s err ] || echo "$c: bytes beside the object"
+	[ "$(cat out err | python3 object.py)" = failure ] || echo "$c: no failure"
 done
 echo '{"cuwhy_bundle": 1}' >bundle.json
 answer() {
