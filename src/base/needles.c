@@ -161,11 +161,6 @@ size_t needles_count(const struct needles *n)
 	return n->n;
 }
 
-const char *needle_word(const struct needles *n, size_t which)
-{
-	return n->list[which].word;
-}
-
 static bool needle_same(const char *a, const char *b, size_t len)
 {
 	for (size_t i = 0; i < len; i++)

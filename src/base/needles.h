@@ -17,7 +17,6 @@ struct needles;
 struct needles *needles_new(const char *const *words, size_t n, size_t window);
 void needles_free(struct needles *n);
 size_t needles_count(const struct needles *n);
-const char *needle_word(const struct needles *n, size_t which);
 bool needle_ok(const char *word);	/* it has NEEDLE_MIN characters in a row */
 
 /* The first place where the longest piece of some needle ends, or NULL. A whole line must then be asked. `which`: that needle. */

@@ -68,37 +68,20 @@ static bool read_proc(pid_t pid, const char *what, struct buf *b)
 	return rc == 0 || rc == -EFBIG;
 }
 
-/* The fields of /proc/PID/stat behind the name, which may itself hold spaces and brackets. */
-static bool read_stat(pid_t pid, char *state, pid_t *parent)
-{
-	struct buf b;
-	const char *p;
-	int ppid = 0;
-	bool ok;
-
-	buf_init(&b, 4096);
-	ok = read_proc(pid, "stat", &b);
-	p = ok ? strrchr(b.data, ')') : NULL;
-	ok = p && sscanf(p, ") %c %d", state, &ppid) == 2;
-	*parent = ppid;
-	buf_release(&b);
-	return ok;
-}
-
-pid_t proc_parent(pid_t pid)
-{
-	pid_t parent;
-	char state;
-
-	return read_stat(pid, &state, &parent) ? parent : 0;
-}
-
+/* Behind the name in /proc/PID/stat, which may itself hold spaces and brackets. */
 char proc_state(pid_t pid)
 {
-	pid_t parent;
-	char state;
+	struct buf b;
+	const char *p = NULL;
+	char state = '\0';
 
-	return read_stat(pid, &state, &parent) ? state : '\0';
+	buf_init(&b, 4096);
+	if (read_proc(pid, "stat", &b))
+		p = strrchr(b.data, ')');
+	if (!p || sscanf(p, ") %c", &state) != 1)
+		state = '\0';
+	buf_release(&b);
+	return state;
 }
 
 bool proc_environ_has(pid_t pid, const char *assignment)

@@ -17,8 +17,7 @@ bool proc_pidfd_ended(int pidfd);
  * later; false where it cannot be known. */
 bool proc_pidfd_status(int pidfd, int *wait_status);
 
-/* From /proc. false, or "" and 0, when the process is gone. */
-pid_t proc_parent(pid_t pid);
+/* From /proc. false, or 0, when the process is gone. */
 char proc_state(pid_t pid);
 bool proc_environ_has(pid_t pid, const char *assignment);
 

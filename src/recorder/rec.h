@@ -193,7 +193,6 @@ bool rec_wake(void);			/* slow path of rec_enter: start, or start anew after for
 struct rec_thread *rec_thread_start(void);
 struct cw_ring *rec_launch_ring(struct rec_thread *t);	/* NULL: no memory for it */
 struct cw_ring *rec_node_ring(struct rec_thread *t);
-void rec_stop(enum cw_reason why);
 static inline bool rec_asleep(void)	/* no recording in this process yet, or ever */
 {
 	return rec_state() != REC_ON;

@@ -342,13 +342,6 @@ out:
 	return ok;
 }
 
-void rec_stop(enum cw_reason why)
-{
-	if (rec.h && !rec.h->off_because)
-		rec.h->off_because = why;
-	atomic_store(atomic_load(&rec.state), REC_OFF);
-}
-
 EXPORT int cuwhy_rec_pause(int on);
 EXPORT int cuwhy_rec_pause(int on)
 {

@@ -342,7 +342,6 @@ struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned int flags, int p
 void sim_stream_drop(struct sim_stream *s);
 struct sim_stream *sim_stream_resolve(struct sim_stream *handle);	/* NULL: bad handle */
 bool sim_stream_idle(struct sim_stream *s);
-uint64_t sim_stream_push(struct sim_stream *s, const struct sim_op *op);
 void sim_stream_wait(struct sim_stream *s, uint64_t seq);
 bool sim_stream_done(struct sim_stream *s, uint64_t seq);
 void sim_ctx_drain(struct sim_ctx *ctx);

@@ -146,16 +146,6 @@ static uint64_t push_locked(struct sim_stream *s, const struct sim_op *op)
 	return tail + 1;
 }
 
-uint64_t sim_stream_push(struct sim_stream *s, const struct sim_op *op)
-{
-	uint64_t seq;
-
-	pthread_mutex_lock(&s->lock);
-	seq = push_locked(s, op);
-	pthread_mutex_unlock(&s->lock);
-	return seq;
-}
-
 static void push_wait(struct sim_stream *s, struct sim_stream *other, uint64_t seq)
 {
 	struct sim_op op;
