@@ -166,10 +166,13 @@ $(B)/commit: always
 .PHONY: always
 
 # Knowledge: the signs, and one file per cause, embedded as it is with the program that shows it. Adding one needs no C.
-CAUSES := $(sort $(wildcard kb/signs/*.kb)) $(sort $(wildcard kb/causes/*.md))
+KB     := $(sort $(wildcard kb/signs/*.kb)) $(sort $(wildcard kb/causes/*.md))
 SHOWN  := $(sort $(wildcard $(shell sed -n 's/^program: *//p' kb/causes/*.md)))
-$(B)/kb.blob: $(CAUSES) $(SHOWN) tools/make_kb.sh tools/program_text.sed Makefile
-	$(Q)mkdir -p $(@D) && sh tools/make_kb.sh $(CAUSES) > $@
+$(B)/kb.blob: $(KB) $(SHOWN) $(B)/kb.files tools/make_kb.sh tools/program_text.sed Makefile
+	$(Q)mkdir -p $(@D) && sh tools/make_kb.sh $(KB) > $@
+# The list of the files, so that one that was deleted leaves the build; it changes only when the list does.
+$(B)/kb.files: always
+	@mkdir -p $(@D) && { echo "$(KB)" | cmp -s - $@ || echo "$(KB)" > $@; }
 $(B)/obj/src/rules/kb_blob.o: src/rules/kb_blob.S $(B)/kb.blob
 	$(Q)mkdir -p $(@D) && $(CC) -DKB_BLOB='"$(B)/kb.blob"' -c $< -o $@
 

@@ -6,6 +6,7 @@
 #define CUWHY_KB_H
 
 #include "rules/expr.h"
+#include "rules/order.h"
 #include "rules/template.h"
 
 enum sureness { KB_POSSIBLE, KB_LIKELY, KB_CERTAIN };
@@ -28,7 +29,7 @@ struct when {
 	struct when *next;
 	const char *id;			/* unique in its cause */
 	enum sureness sure;
-	int rank;			/* of this way; -1 = that of the cause */
+	struct order_place place;		/* in the order of causes and rules */
 	const char *text;		/* as people read it: signs are spelled out */
 	const struct expr *expr;
 	const struct template *because;	/* may be NULL */
@@ -47,10 +48,10 @@ struct cause {
 	struct cause *next;
 	const char *id, *title;
 	struct advice *headline;		/* the title with this failure's numbers: the first that can be said; may be NULL */
-	int rank;				/* among equally certain causes the lower one leads */
-	const char *over; /* ", id, id, ": causes that this one explains away; or NULL */
+	struct order_place place;			/* in the order of causes and rules */
+	struct over *explains;			/* causes that this one explains away when it fits */
 	const char *check;	/* the doctor's check (kb/checks.def) that this cause fails; or NULL */
-	struct when *when;
+	struct when *when;			/* of those that hold equally surely the first is told */
 	const char *definition;
 	struct advice *why, *fix;
 	const char *confused;			/* "Not to be confused with", or NULL */

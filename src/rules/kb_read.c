@@ -29,7 +29,7 @@ struct reader {
 	struct buf text;		/* the prose, or the sentence, being read */
 	struct buf command;
 	struct when *when;		/* whose expression may go on */
-	bool in_because;
+	bool in_because;		/* its expression is complete */
 	struct kb_sign *sign;		/* likewise */
 	struct expr_scope scope;	/* of what is being read */
 };
@@ -316,7 +316,7 @@ static bool is_rule_id(const char *id)
 	return islower((unsigned char)id[0]) && id[strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
 }
 
-/* "likely some-id", or "likely some-id 15": with a rank of its own. */
+/* "likely some-id" */
 static int add_when(struct reader *r, const char *key, const char *text)
 {
 	struct when **tail = &r->cause->when, *w = pool_alloc(&r->kb->pool, sizeof(*w));
@@ -325,10 +325,10 @@ static int add_when(struct reader *r, const char *key, const char *text)
 
 	if (!parse_sureness(sure, &w->sure))
 		return reader_complain(r, "when needs certain, likely or possible");
-	if (!id || !is_rule_id(id))
+	if (!id || !is_rule_id(id) || next)
 		return reader_complain(r, "a rule needs an id of its own: when likely some-id: ...");
 	w->id = id;
-	w->rank = next ? (int)strtol(next, NULL, 10) : -1;
+	w->place.name = pool_printf(&r->kb->pool, "%s/%s", r->cause->id, id);
 	w->text = pool_strdup(&r->kb->pool, text);
 	for (; *tail; tail = &(*tail)->next)
 		if (!strcmp((*tail)->id, id))
@@ -337,7 +337,23 @@ static int add_when(struct reader *r, const char *key, const char *text)
 	return 0;
 }
 
-/* An indented header line goes on with the `when` above, or says why it is convincing. */
+/* "cause, cause/rule": tied to what they name when all files are read. */
+static int add_over(struct reader *r, struct over **list, const char *names)
+{
+	char *next = pool_strdup(&r->kb->pool, names), *name;
+
+	while ((name = strsep(&next, ",")) != NULL) {
+		struct over *o = pool_alloc(&r->kb->pool, sizeof(*o));
+
+		*o = (struct over){ .next = *list, .name = reader_trim(name), .file = r->file, .line = r->line };
+		if (!o->name[0])
+			return reader_complain(r, "a name is missing (cause, other-cause, third-cause/rule)");
+		*list = o;
+	}
+	return 0;
+}
+
+/* An indented header line goes on with the `when` above, says why it is convincing, or what it is over. */
 static int continue_when(struct reader *r, const char *text)
 {
 	if (!r->when)
@@ -352,8 +368,12 @@ static int continue_when(struct reader *r, const char *text)
 		r->in_because = true;
 		return w->because ? 0 : -EINVAL;
 	}
+	if (str_starts(text, "over:")) {
+		r->in_because = true;
+		return add_over(r, &r->when->place.over, text + strlen("over:"));
+	}
 	if (r->in_because)
-		return reader_complain(r, "because has one line");
+		return reader_complain(r, "because and over have one line each");
 	r->when->text = pool_printf(&r->kb->pool, "%s %s", r->when->text, text);
 	return 0;
 }
@@ -415,19 +435,19 @@ static int header_key(struct reader *r, const char *key, const char *value)
 		return strcmp(value, r->cause->id) ? reader_complain(r, "the id is not the file's name") : 0;
 	if (!strcmp(key, "title"))
 		return r->cause->title = pool_strdup(pool, value), 0;
-	if (!strcmp(key, "rank"))
-		return r->cause->rank = (int)strtol(value, NULL, 10), 0;
 	if (!strcmp(key, "check"))
 		return r->cause->check = pool_strdup(pool, value), 0;
 	if (!strcmp(key, "program"))
 		return r->cause->program = pool_strdup(pool, value), 0;
 	if (!strcmp(key, "over"))
-		return r->cause->over = pool_printf(pool, ", %s, ", value), 0;
+		return add_over(r, &r->cause->place.over, value);
+	if (!strcmp(key, "explains"))
+		return add_over(r, &r->cause->explains, value);
 	if (!strcmp(key, "headline"))
 		return add_headline(r, value);
 	if (str_starts(key, "when "))
 		return add_when(r, key + strlen("when "), value);
-	return reader_complain(r, "unknown key (id, title, headline, rank, over, check, program, when certain|likely|possible ID)");
+	return reader_complain(r, "unknown key (id, title, headline, over, explains, check, program, when certain|likely|possible ID)");
 }
 
 static int reader_header(struct reader *r, char *line)
@@ -606,7 +626,7 @@ static int start_cause(struct reader *r, const char *id)
 		return -EINVAL;
 	r->cause = pool_alloc(&r->kb->pool, sizeof(*r->cause));
 	r->cause->id = pool_strdup(&r->kb->pool, id);
-	r->cause->rank = 50;
+	r->cause->place.name = r->cause->id;
 	r->file = pool_printf(&r->kb->pool, "kb/causes/%s.md", id);
 	r->section = SECTION_BEFORE;
 	r->line = 0;
@@ -643,6 +663,8 @@ struct kb *kb_parse(const char *blob, size_t len, struct err *e)
 	rc = read_signs(&r, pool_copy(&kb->pool, blob, len));
 	if (!rc)
 		rc = read_causes(&r, pool_copy(&kb->pool, blob, len));
+	if (!rc)
+		rc = order_resolve(kb, r.e);
 	buf_release(&r.text);
 	buf_release(&r.command);
 	if (!rc)

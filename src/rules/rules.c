@@ -8,12 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
-static int rank_of(const struct cause *c, const struct when *w)
-{
-	return w->rank >= 0 ? w->rank : c->rank;
-}
-
-/* The surest alternative that holds. `*unsure` when one could not be decided. */
+/* The surest rule that holds, the first of equals. `*unsure` when one could not be decided. */
 static const struct when *best_when(const struct cause *c, const struct casefile *f, bool *unsure)
 {
 	const struct when *best = NULL;
@@ -29,38 +24,24 @@ static const struct when *best_when(const struct cause *c, const struct casefile
 		if (v.number == 0)
 			continue;
 		rule_fired(c, w);
-		if (!best || w->sure > best->sure || (w->sure == best->sure && rank_of(c, w) < rank_of(c, best)))
+		if (!best || w->sure > best->sure)
 			best = w;
 	}
 	return best;
 }
 
-static int compare_matches(const void *a, const void *b)
-{
-	const struct match *x = a, *y = b;
-
-	if (x->sure != y->sure)
-		return x->sure > y->sure ? -1 : 1;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return strcmp(x->cause->id, y->cause->id);
-}
-
 /* Is there another match, no less sure, that explains this one away? What is merely possible explains nothing away. */
-static bool explained_away(const struct matches *m, const struct match *by_whom)
+static bool explained_away(const struct matches *m, const struct match *x)
 {
-	char name[128];
-	size_t len = strlen(by_whom->cause->id);
+	for (size_t i = 0; i < m->n; i++) {
+		const struct match *by = &m->list[i];
 
-	if (len + 4 >= sizeof(name))
-		return false;
-	memcpy(name, ", ", 2);
-	memcpy(name + 2, by_whom->cause->id, len);
-	memcpy(name + 2 + len, ", ", 3);
-	for (size_t i = 0; i < m->n; i++)
-		if (m->list[i].cause->over && m->list[i].sure >= by_whom->sure && m->list[i].sure > KB_POSSIBLE &&
-		    strstr(m->list[i].cause->over, name))
-			return true;
+		if (by->sure < x->sure || by->sure == KB_POSSIBLE)
+			continue;
+		for (const struct over *o = by->cause->explains; o; o = o->next)
+			if (o->place == &x->cause->place)
+				return true;
+	}
 	return false;
 }
 
@@ -74,6 +55,40 @@ static void drop_explained(struct matches *m, struct pool *pool)
 			kept[n++] = m->list[i];
 	m->list = kept;
 	m->n = n;
+}
+
+static int by_sureness_and_id(const void *a, const void *b)
+{
+	const struct match *x = a, *y = b;
+
+	if (x->sure != y->sure)
+		return x->sure > y->sure ? -1 : 1;
+	return strcmp(x->cause->id, y->cause->id);
+}
+
+/* Is one of the equally sure matches from `first` on over this one? */
+static bool has_one_over(const struct matches *m, size_t first, size_t which)
+{
+	for (size_t i = first; i < m->n && m->list[i].sure == m->list[which].sure; i++)
+		if (i != which && order_is_over(&m->list[i], &m->list[which]))
+			return true;
+	return false;
+}
+
+/* The surest first; of equals one that none of the others is over, and where there are several, the first by id. */
+static void sort_matches(struct matches *m)
+{
+	qsort(m->list, m->n, sizeof(*m->list), by_sureness_and_id);
+	for (size_t first = 0; first < m->n; first++) {
+		size_t next = first;
+		struct match x;
+
+		while (next + 1 < m->n && has_one_over(m, first, next))
+			next++;
+		x = m->list[next];
+		memmove(&m->list[first + 1], &m->list[first], (next - first) * sizeof(x));
+		m->list[first] = x;
+	}
 }
 
 static void match(struct matches *m, const struct kb *kb, const struct casefile *f, struct pool *pool, bool checks_only)
@@ -91,14 +106,14 @@ static void match(struct matches *m, const struct kb *kb, const struct casefile 
 		w = best_when(c, f, &unsure);
 
 		if (w)
-			m->list[m->n++] = (struct match){ c, w->sure, rank_of(c, w), w,
+			m->list[m->n++] = (struct match){ c, w->sure, w,
 				w->because ? template_expand(w->because, f, pool) : NULL };
 		else if (unsure)
 			m->unchecked[m->n_unchecked++] = c;
 	}
 	drop_explained(m, pool);
 	if (m->n)
-		qsort(m->list, m->n, sizeof(*m->list), compare_matches);
+		sort_matches(m);
 }
 
 void rules_match(struct matches *m, const struct kb *kb, const struct casefile *f, struct pool *pool)

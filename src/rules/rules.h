@@ -10,13 +10,12 @@
 struct match {
 	const struct cause *cause;
 	enum sureness sure;
-	int rank;
 	const struct when *when;	/* the way it was recognised */
 	const char *because;	/* NULL when the rule does not say, or a fact in it is unknown */
 };
 
 struct matches {
-	struct match *list;		/* best first */
+	struct match *list;		/* best first: by certainty, then by the order of the cause files (order.h), then by id */
 	size_t n;
 	const struct cause **unchecked;	/* might fit, but a fact is missing */
 	size_t n_unchecked;

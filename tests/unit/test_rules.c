@@ -233,17 +233,100 @@ static void kb__a_rule_names_the_numbers_it_compares_with(void **state)
 	accepted(BODY("## Why\n- {text.driver.cuda / 1000}\n"));	/* a sentence may convert units */
 }
 
+/* ---- the order --------------------------------------------------------------------------------- */
+
+#define CAUSE(id, lines) "%%% " id "\n---\nid: " id "\ntitle: t\n" lines "---\ntext\n"
+#define HOLDS "when likely r: launch.is\n"
+
+/* The causes that fit, in their order, with the rules by which they do: "b/r a/s". */
+static void expect_order(const char *text, const char *expected)
+{
+	struct pool pool = { 0 };
+	struct err e = { 0 };
+	struct kb *kb = kb_parse(text, strlen(text), &e);
+	struct casefile f;
+	struct matches m;
+	char got[200] = "";
+
+	if (!kb)
+		fail_msg("%s", e.msg);
+	case_init(&f, &pool);
+	fact_set_flag(&f, FACT_launch_is, true);
+	fact_set_flag(&f, FACT_oom_is, false);
+	rules_match(&m, kb, &f, &pool);
+	for (size_t i = 0; i < m.n; i++)
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s/%s", i ? " " : "", m.list[i].cause->id, m.list[i].when->id);
+	assert_string_equal(got, expected);
+	pool_release(&pool);
+	kb_free(kb);
+}
+
+static void order__the_surer_one_leads_then_what_is_over_then_the_id(void **state)
+{
+	(void)state;
+	expect_order(CAUSE("b", HOLDS) CAUSE("a", HOLDS), "a/r b/r");
+	expect_order(CAUSE("b", HOLDS "over: a\n") CAUSE("a", HOLDS), "b/r a/r");
+	expect_order(CAUSE("b", HOLDS "over: a\n") CAUSE("a", "when certain r: launch.is\n"), "a/r b/r");
+	expect_order(CAUSE("c", HOLDS "over: a\n") CAUSE("a", HOLDS) CAUSE("b", HOLDS), "b/r c/r a/r");
+}
+
+static void order__goes_through_causes_that_do_not_fit(void **state)
+{
+	(void)state;
+	expect_order(CAUSE("c", HOLDS "over: b\n") CAUSE("b", "when likely r: oom.is\nover: a\n") CAUSE("a", HOLDS), "c/r a/r");
+}
+
+static void order__of_equally_sure_rules_the_first_is_told(void **state)
+{
+	(void)state;
+	expect_order(CAUSE("a", "when likely no: oom.is\nwhen likely x: launch.is\nwhen likely y: launch.is\n"), "a/x");
+	expect_order(CAUSE("a", "when likely x: launch.is\nwhen certain y: launch.is\n"), "a/y");
+}
+
+static void order__a_rule_that_is_named_stands_alone(void **state)
+{
+	(void)state;
+	/* what is said of its cause does not hold for it */
+	expect_order(CAUSE("b", "over: a\nwhen likely r: launch.is\n  over: c\n") CAUSE("a", HOLDS) CAUSE("c", HOLDS), "a/r b/r c/r");
+	expect_order(CAUSE("b", HOLDS "over: a\n") CAUSE("a", HOLDS) CAUSE("c", HOLDS "over: a/r\n"), "b/r c/r a/r");
+	expect_order(CAUSE("b", HOLDS "over: a\n") CAUSE("a", "when likely other: oom.is\n  over: b\n" HOLDS), "b/r a/r");
+	expect_order(CAUSE("b", HOLDS "over: a\n") CAUSE("a", HOLDS "  over: b\n"), "a/r b/r");
+}
+
+static void order__a_circle_and_unknown_names_are_refused(void **state)
+{
+	(void)state;
+	refused(CAUSE("a", "over: b\n") CAUSE("b", "over: a\n"), "kb/causes/b.md line 4", "goes in a circle: 'b' is over 'a'");
+	refused(CAUSE("a", "over: b\n") CAUSE("b", "over: c\n") CAUSE("c", "over: a\n"), "kb/causes/c.md line 4", "in a circle");
+	refused(CAUSE("a", HOLDS "  over: b\n") CAUSE("b", "over: a/r\n"), "kb/causes/b.md line 4", "in a circle");
+	refused(CAUSE("a", "over: a\n"), "kb/causes/a.md line 4", "in a circle");
+	refused(CAUSE("a", "over: b\n"), "kb/causes/a.md line 4", "no cause or rule 'b'");
+	refused(CAUSE("a", HOLDS "over: a/s\n"), "kb/causes/a.md line 5", "no cause or rule 'a/s'");
+	refused(CAUSE("a", "explains: b\n"), "kb/causes/a.md line 4", "no cause or rule 'b'");
+	refused(CAUSE("a", "over: ,\n"), "kb/causes/a.md line 4", "a name is missing");
+	refused(CAUSE("a", "rank: 7\n"), "kb/causes/a.md line 4", "unknown key");
+	refused(CAUSE("a", "when likely r 7: launch.is\n"), "kb/causes/a.md line 4", "an id of its own");
+}
+
+static void order__what_is_explained_away_is_not_told(void **state)
+{
+	(void)state;
+	expect_order(CAUSE("b", HOLDS "explains: a\n") CAUSE("a", HOLDS), "b/r");
+	expect_order(CAUSE("b", HOLDS "explains: a\n") CAUSE("a", "when certain r: launch.is\n"), "a/r b/r");
+	expect_order(CAUSE("b", "when possible r: launch.is\nexplains: a\n") CAUSE("a", "when possible r: launch.is\n"), "a/r b/r");
+}
+
 /* ---- small files ------------------------------------------------------------------------------- */
 
 static void kb__a_small_file_is_read_whole(void **state)
 {
 	static const char text[] =
-		"\n%%% a-b\n<!-- licence -->\n---\nid: a-b\ntitle: A title\nrank: 7\nover: x, y\nprogram: p.py\n"
+		"\n%%% a-b\n<!-- licence -->\n---\nid: a-b\ntitle: A title\nover: x\nexplains: x, y\nprogram: p.py\n"
 		"when certain broken-launch: launch.is\n  && error.code == cuda.invalid_value\n  because: it is {error.code}\n"
 		"when possible always: true\n---\nFirst.\n\nSecond.\n\n## Why\n- one\n  and more\n- [launch.is] "
 		"two\n"
 		"## Fix\n- do\n    this\n    that\n## Not to be confused with\nOther.\n"
-		"## Program\n    def f():\n        g()\n\n    f()\n";
+		"## Program\n    def f():\n        g()\n\n    f()\n" CAUSE("x", "") CAUSE("y", "");
 	struct kb *kb = kb_parse(text, strlen(text), NULL);
 	const struct cause *c;
 
@@ -252,8 +335,9 @@ static void kb__a_small_file_is_read_whole(void **state)
 	c = kb_find(kb, "a-b");
 	assert_non_null(c);
 	assert_string_equal(c->title, "A title");
-	assert_int_equal(c->rank, 7);
-	assert_string_equal(c->over, ", x, y, ");
+	assert_string_equal(c->place.over->name, "x");
+	assert_string_equal(c->explains->name, "y");
+	assert_string_equal(c->explains->next->name, "x");
 	assert_string_equal(c->when->id, "broken-launch");
 	assert_string_equal(c->when->text, "launch.is && error.code == cuda.invalid_value");
 	assert_int_equal(c->when->next->sure, KB_POSSIBLE);
@@ -264,7 +348,7 @@ static void kb__a_small_file_is_read_whole(void **state)
 	assert_string_equal(c->confused, "Other.");
 	assert_string_equal(c->program, "p.py");
 	assert_string_equal(c->program_text, "def f():\n    g()\n\nf()");
-	assert_null(kb_find(kb, "x"));
+	assert_null(kb_find(kb, "z"));
 	kb_free(kb);
 }
 
@@ -1325,6 +1409,12 @@ int main(void)
 		cmocka_unit_test(kb__a_rule_names_its_cuda_codes),
 		cmocka_unit_test(kb__a_rule_names_the_numbers_it_compares_with),
 		cmocka_unit_test(kb__a_small_file_is_read_whole),
+		cmocka_unit_test(order__the_surer_one_leads_then_what_is_over_then_the_id),
+		cmocka_unit_test(order__goes_through_causes_that_do_not_fit),
+		cmocka_unit_test(order__of_equally_sure_rules_the_first_is_told),
+		cmocka_unit_test(order__a_rule_that_is_named_stands_alone),
+		cmocka_unit_test(order__a_circle_and_unknown_names_are_refused),
+		cmocka_unit_test(order__what_is_explained_away_is_not_told),
 		cmocka_unit_test(grid_limit__names_dimension_value_limit_and_pieces),
 		cmocka_unit_test(grid_limit__the_limit_itself_is_allowed),
 		cmocka_unit_test(grid_limit__without_the_devices_limits_it_is_likely),

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# A cause or a file of signs that is deleted leaves the build, and one that comes joins it; nothing else makes it anew.
+root=$BUILD/..
+mkdir -p tests
+cp -r "$root/Makefile" "$root/VERSION" "$root/kb" "$root/tools" "$root/src" . && cp -r "$root/tests/gpu" tests/
+blob() {
+	env -u MAKEFLAGS -u MAKELEVEL make -s build/kb.blob >/dev/null && grep -c '^%%% ' build/kb.blob
+}
+parts() { # parts: how many of these three are in it
+	grep -cE '^%%% (watchdog-tdr|new-cause|signs/nccl.kb)$' build/kb.blob
+}
+before=$(blob)
+parts
+rm kb/causes/watchdog-tdr.md
+[ "$(blob)" = $((before - 1)) ] && parts
+printf -- '---\nid: new-cause\n---\n' >kb/causes/new-cause.md
+[ "$(blob)" = "$before" ] && parts
+rm kb/signs/nccl.kb
+[ "$(blob)" = $((before - 1)) ] && parts
+stamp=$(stat -c %y build/kb.blob)
+blob >/dev/null
+[ "$(stat -c %y build/kb.blob)" = "$stamp" ] && echo "not made again"
