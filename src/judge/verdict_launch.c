@@ -3,6 +3,7 @@
  */
 #include "input/dump/culprit.h"
 #include "case/signature.h"
+#include "compat/cuda_errors.h"
 #include "input/recording/observe.h"
 #include "judge/address.h"
 #include "judge/fault.h"
@@ -37,7 +38,7 @@ void verdict_suspects(struct verdict *v, const struct incident *i, struct trace 
 	if (found->n == 1 && found->line[0].place.file)
 		s->where = found->line[0].place;
 	/* of all suspects perhaps one alone is known to assert */
-	if (i->code == 710 && place_of_stack(t, assert_facts_of_suspects(f, t, i->lead), &asserts))
+	if (i->code == CODE_ASSERT && place_of_stack(t, assert_facts_of_suspects(f, t, i->lead), &asserts))
 		s->where = asserts;
 }
 

@@ -211,7 +211,7 @@ static void assert_facts_of_text(struct casefile *f, const char *function, const
 static void fill_memory_of_text(struct casefile *f, const struct text_event *e, uint32_t code)
 {
 	const char *message = e ? e->message : "", *stack = fact_text(f, FACT_text_stack);
-	bool oom = code == 2 || (e && strstr(e->type, "OutOfMemory")) || strstr(message, "CUDA out of memory");
+	bool oom = code == CODE_OUT_OF_MEMORY || (e && strstr(e->type, "OutOfMemory")) || strstr(message, "CUDA out of memory");
 	double request, left;
 
 	fact_set_flag(f, FACT_oom_is, oom);
