@@ -15,7 +15,7 @@ static struct value undecided(const struct expr *x, struct value a, struct value
 	return none && (x->kind != EXPR_OR || all) ? value_inapplicable(x->type) : value_unknown(x->type);
 }
 
-static struct value logic(const struct expr *x, const struct casefile *f)
+static struct value expr_logic(const struct expr *x, const struct casefile *f)
 {
 	/* the value that decides alone: false for &&, true for || */
 	bool decides = x->kind == EXPR_OR;
@@ -45,7 +45,7 @@ static struct value arithmetic(enum expr_kind kind, double a, double b)
 	return isfinite(r) ? value_number(r) : value_unknown(TYPE_NUMBER);
 }
 
-static struct value compare(enum expr_kind kind, struct value a, struct value b)
+static struct value expr_compare(enum expr_kind kind, struct value a, struct value b)
 {
 	double d = a.type == TYPE_TEXT ? strcmp(a.text, b.text) : a.number - b.number;
 
@@ -100,7 +100,7 @@ static struct value operate(const struct expr *x, const struct casefile *f)
 	if (x->kind == EXPR_NEGATE)
 		return mark_absent(value_number(-a.number), a.absent);
 	if (x->kind >= EXPR_EQ && x->kind <= EXPR_GE)
-		return compare(x->kind, a, b);
+		return expr_compare(x->kind, a, b);
 	return mark_absent(arithmetic(x->kind, a.number, b.number), a.absent || b.absent);
 }
 
@@ -111,7 +111,7 @@ struct value expr_eval(const struct expr *x, const struct casefile *f)
 	case EXPR_FACT: return fact_value(f, x->fact);
 	case EXPR_KNOWN: return value_flag(fact_known(f, x->fact));
 	case EXPR_AND:
-	case EXPR_OR: return logic(x, f);
+	case EXPR_OR: return expr_logic(x, f);
 	case EXPR_CALL: return call(x, f);
 	case EXPR_SAYS: return value_flag(f->says && f->says(f->says_arg, x->value.text) != NULL);
 	case EXPR_SIGN: return expr_eval(x->a, f);

@@ -68,7 +68,6 @@ static const struct expr *reader_flag(struct reader *r, const char *text, const 
 
 	r->scope.place = r->cause ? EXPR_RULE : EXPR_FREE;
 	x = expr_parse_in(&r->scope, &r->kb->pool, text, strlen(text), r->e);
-
 	if (!x)
 		reader_complain_inner(r);
 	else if (expr_type(x) != TYPE_FLAG)
@@ -82,7 +81,6 @@ static const struct template *reader_template(struct reader *r, const char *text
 
 	r->scope.place = EXPR_SENTENCE;
 	t = template_parse_in(&r->scope, &r->kb->pool, text, strlen(text), r->e);
-
 	if (!t)
 		reader_complain_inner(r);
 	return t;
@@ -257,7 +255,7 @@ static int sign_line(struct reader *r, char *line)
 }
 
 /* All of them are collected before one is parsed: they stand in any order. */
-static int read_signs(struct reader *r, char *blob)
+static int blob_signs(struct reader *r, char *blob)
 {
 	char *line, *next = blob;
 	bool in_signs = false;
@@ -633,7 +631,7 @@ static int start_cause(struct reader *r, const char *id)
 	return 0;
 }
 
-static int read_causes(struct reader *r, char *blob)
+static int blob_causes(struct reader *r, char *blob)
 {
 	char *line, *next = blob;
 	bool in_cause = false;
@@ -660,9 +658,9 @@ struct kb *kb_parse(const char *blob, size_t len, struct err *e)
 	r.scope = (struct expr_scope){ .sign = sign_look_up, .arg = &r };
 	buf_init(&r.text, SECTION_MAX);
 	buf_init(&r.command, SECTION_MAX);
-	rc = read_signs(&r, pool_copy(&kb->pool, blob, len));
+	rc = blob_signs(&r, pool_copy(&kb->pool, blob, len));
 	if (!rc)
-		rc = read_causes(&r, pool_copy(&kb->pool, blob, len));
+		rc = blob_causes(&r, pool_copy(&kb->pool, blob, len));
 	if (!rc)
 		rc = order_resolve(kb, r.e);
 	buf_release(&r.text);

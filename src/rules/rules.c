@@ -76,7 +76,7 @@ static bool has_one_over(const struct matches *m, size_t first, size_t which)
 }
 
 /* The surest first; of equals one that none of the others is over, and where there are several, the first by id. */
-static void sort_matches(struct matches *m)
+static void order_matches(struct matches *m)
 {
 	qsort(m->list, m->n, sizeof(*m->list), by_sureness_and_id);
 	for (size_t first = 0; first < m->n; first++) {
@@ -113,7 +113,7 @@ static void match(struct matches *m, const struct kb *kb, const struct casefile 
 	}
 	drop_explained(m, pool);
 	if (m->n)
-		sort_matches(m);
+		order_matches(m);
 }
 
 void rules_match(struct matches *m, const struct kb *kb, const struct casefile *f, struct pool *pool)

@@ -16,27 +16,27 @@
 
 static bool is_capture_code(uint32_t code)
 {
-	return code >= 900 && code <= 908;
+	return code == CODE_STREAM_CAPTURE_INVALIDATED || cuda_error_in(code, SET_STREAM_CAPTURE);
 }
 
 /* One mistake may have one code in the driver, another in the runtime. */
 static uint32_t code_family(uint32_t code)
 {
-	if (code == 9)
-		return 1;
-	if (code == 98 || code == 200)
-		return 209;
-	return is_capture_code(code) ? 900 : code;
+	if (code == CODE_INVALID_CONFIGURATION)
+		return CODE_INVALID_VALUE;
+	if (code == CODE_INVALID_DEVICE_FUNCTION || code == CODE_INVALID_IMAGE)
+		return CODE_NO_BINARY_FOR_GPU;
+	return is_capture_code(code) ? (uint32_t)CODE_STREAM_CAPTURE_UNSUPPORTED : code;
 }
 
 static uint32_t failure_code(const struct cw_failure *f)
 {
-	return f->source == CW_SRC_TORCH_OOM && !f->code ? 2 : f->code;
+	return f->source == CW_SRC_TORCH_OOM && !f->code ? (uint32_t)CODE_OUT_OF_MEMORY : f->code;
 }
 
 static bool is_sticky(uint32_t code)
 {
-	return code != 4 && cuda_error_sticky(code);	/* 4: the driver is shutting down at exit */
+	return code != CODE_DEINITIALIZED && cuda_error_sticky(code);	/* that one comes at exit, when the driver shuts down */
 }
 
 static bool is_probe(const struct cw_failure *f)
@@ -47,18 +47,11 @@ static bool is_probe(const struct cw_failure *f)
 /* Codes that healthy programs see. */
 static bool is_harmless(const struct cw_failure *f)
 {
-	if (f->code == 600)
+	if (f->code == CODE_NOT_READY)
 		return true;
 	if (f->source != CW_SRC_DRIVER && f->source != CW_SRC_RUNTIME)
 		return false;
-	switch (f->code) {
-	case 0: case 4: case 201: case 202: case 704: case 712: case 713:
-		return true;
-	case 1:
-		return is_probe(f);
-	default:
-		return false;
-	}
+	return cuda_error_in(f->code, SET_HARMLESS) || (f->code == CODE_INVALID_VALUE && is_probe(f));
 }
 
 /* Failures that a library provokes and survives: PyTorch's allocator tries, frees its cache and
@@ -67,9 +60,9 @@ static bool is_benign(const struct cw_failure *f, const struct trace *t)
 {
 	if (f->source != CW_SRC_DRIVER && f->source != CW_SRC_RUNTIME)
 		return false;
-	if (f->code == 2)
+	if (f->code == CODE_OUT_OF_MEMORY)
 		return trace_header(t)->torch_path[0] && f->request_bytes;
-	return f->code == 500 || f->code == 800 || f->code == 801 || is_probe(f);
+	return cuda_error_in(f->code, SET_TRIED_FIRST) || is_probe(f);
 }
 
 const struct cw_failure *incident_from(const struct incident *i, uint32_t source)
@@ -125,7 +118,7 @@ static bool belongs(const struct trace *t, const struct incident *i, const struc
 	if (f->source == CW_SRC_TORCH_CHECK && !code)
 		return check_belongs(t, i, f);
 	if (f->source == CW_SRC_FORK || i->lead->source == CW_SRC_FORK)
-		return f->source == i->lead->source || code == 3 || i->code == 3;
+		return f->source == i->lead->source || code == CODE_NOT_INITIALIZED || i->code == CODE_NOT_INITIALIZED;
 	if (!code || code_family(code) != code_family(i->code))
 		return false;
 	if (i->sticky)
@@ -134,7 +127,7 @@ static bool belongs(const struct trace *t, const struct incident *i, const struc
 		return !f->stack || !i->lead->stack || same_top(t, i->lead->stack, f->stack) ||
 		       (f->source != CW_SRC_DRIVER && is_near(t, i, f));
 	if (is_capture_code(code))
-		return !f->capturing || code == 901 || i->lead->capture_stack == f->capture_stack;
+		return !f->capturing || code == CODE_STREAM_CAPTURE_INVALIDATED || i->lead->capture_stack == f->capture_stack;
 	if (i->lead->tid != f->tid)
 		return false;
 	if (same_top(t, i->failure[i->n - 1]->stack, f->stack) && (f->stack || is_near(t, i, f)))
@@ -211,9 +204,10 @@ static bool exception_tells(const struct cw_failure *p, const struct incident *i
 
 		if (code && message_has_code(p->text, code))
 			return true;
-		if (code_family(code) == 1 && (message_has_code(p->text, 1) || message_has_code(p->text, 9)))
+		if (code_family(code) == CODE_INVALID_VALUE &&
+		    (message_has_code(p->text, CODE_INVALID_VALUE) || message_has_code(p->text, CODE_INVALID_CONFIGURATION)))
 			return true;
-		if (code == 2 && strstr(p->what, "OutOfMemory"))
+		if (code == CODE_OUT_OF_MEMORY && strstr(p->what, "OutOfMemory"))
 			return true;
 		if (f->source == CW_SRC_FORK && strstr(p->text, "forked subprocess"))
 			return true;

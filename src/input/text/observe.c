@@ -244,7 +244,7 @@ static void assert_facts_of_text(struct casefile *f, const char *function, const
 static void fill_memory_of_text(struct casefile *f, const struct text_event *e, uint32_t code)
 {
 	const char *message = e ? e->message : "", *stack = fact_text(f, FACT_text_stack);
-	bool oom = code == 2 || (e && strstr(e->type, "OutOfMemory")) || strstr(message, "CUDA out of memory");
+	bool oom = code == CODE_OUT_OF_MEMORY || (e && strstr(e->type, "OutOfMemory")) || strstr(message, "CUDA out of memory");
 	double request, left;
 
 	fact_set_flag(f, FACT_oom_is, oom);
@@ -376,7 +376,7 @@ static void observe_beside(struct casefile *c, struct text_log *l, const struct 
 
 	c->says = text_says;
 	c->says_arg = l;
-	if (n && fact_number(c, FACT_error_code, 0) == 710)
+	if (n && fact_number(c, FACT_error_code, 0) == CODE_assert)
 		observe_asserts(c, a, n);
 	if (at >= 0 && !c->line[LINE_where].file && !c->line[LINE_noticed].file)
 		c->line[LINE_noticed] = line_of_frame(c, &e->frame[at]);
@@ -391,7 +391,7 @@ static void observe_alone(struct casefile *f, struct text_log *l, const struct t
 	const struct text_assert *a;
 	size_t n = log_asserts(l, &a);
 	bool first = n && (!e || a[0].line <= e->line);
-	uint32_t code = first ? 710 : e ? text_code(e->message) : 0;	/* whatever was noticed later comes from the assertion */
+	uint32_t code = first ? CODE_assert : e ? text_code(e->message) : 0;	/* whatever was noticed later comes from the assertion */
 
 	f->says = text_says;
 	f->says_arg = l;

@@ -60,12 +60,12 @@ uint32_t text_code(const char *message)
 	uint32_t code = message_code(message), number;
 
 	/* the host's memory runs out, too */
-	if (code == 2 && !strcasestr(message, "cuda") && !strcasestr(message, "gpu") && !strstr(message, "HIP"))
+	if (code == CODE_OUT_OF_MEMORY && !strcasestr(message, "cuda") && !strcasestr(message, "gpu") && !strstr(message, "HIP"))
 		code = 0;
 	if (code)
 		return code;
 	if (strcasestr(message, "cuda") && strstr(message, "unknown error"))
-		return 999;
+		return CODE_UNKNOWN;
 	number = code_by_words(message);
 	if (!number)
 		number = strcasestr(message, "cuda") ? code_by_number(message) : 0;
