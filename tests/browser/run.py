@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report page in a real browser: run.py BUILD [--keep FOLDER].
 
-Every panel must be there and be drawn or say what is missing; nothing may come from the network, nothing of a recording
-may run; keys do what the mouse does; the page is small and quick to open. --keep leaves pages and screenshots.
+Every panel must be there and be drawn or say what is missing; nothing may come from the network, nothing in a recording
+may run; keys do what the mouse does; the page is small and opens fast. --keep leaves pages and screenshots.
 """
 import argparse
 import os
@@ -41,7 +41,7 @@ DRAWN = {
     "machine": "fault ledger map lines launches errors processes environment",
     "bundle": "environment",
 }
-# a bundle tells of a machine: there is no run to show
+# a bundle describes a machine: there is no run to show
 ONLY = {"bundle": ("environment",)}
 BYTES_MAX = 5 << 20
 LOAD_MAX_MS = 1000
@@ -57,7 +57,7 @@ def check(what, true, *said):
         failures.append(" ".join([what] + [str(s) for s in said]))
 
 
-# What a person who does not see the page, or has no mouse, needs; gives a list of what is wrong.
+# What someone who cannot see the page, or has no mouse, needs; returns a list of what is wrong.
 ACCESSIBLE = r"""
 const wrong = [];
 const all = (selector) => [...document.querySelectorAll(selector)];
@@ -85,7 +85,7 @@ if (new Set(ids).size !== ids.length) wrong.push("an id twice");
 return wrong;
 """
 
-# Contrast of the colours that text has, WCAG 2: at least 4.5 to 1.
+# Contrast of text colors, WCAG 2: at least 4.5 to 1.
 CONTRAST = r"""
 const style = getComputedStyle(document.documentElement);
 const rgb = (name) => style.getPropertyValue(name).trim().match(/[0-9a-f]{2}/gi).map((h) => parseInt(h, 16) / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
@@ -206,7 +206,7 @@ def check_verdicts(browser, pages):
 
 
 def check_answer(browser, pages):
-    """The first screen: a sentence, the line and who is behind it, and nothing that is empty before what is not."""
+    """The first screen: a sentence, the line and its callers, and empty panels last."""
     for name in DRAWN:
         browser.open(pages.path(name))
         title = text(browser, "h1")
@@ -275,7 +275,7 @@ def check_keys(browser, pages):
 
 
 def check_kinds(browser, pages):
-    """The stack by kind: what it shows is the ledger at its moment, and each part can be hidden."""
+    """The stack by kind: at the ledger's moment it equals the ledger, and each part can be hidden."""
     picture = "return document.querySelector('#timeline canvas').toDataURL()"
     for name in ("train", "growth"):
         browser.open(pages.path(name))
@@ -315,7 +315,7 @@ def legend_of(browser, pages, name):
 
 
 def until(browser, script, want):
-    """The value, as soon as it is the wanted one: events of the system come when they come."""
+    """The value, as soon as it is the wanted one: system events arrive at any time."""
     for _ in range(100):
         got = browser.run(script)
         if want(got):
@@ -364,7 +364,7 @@ def check_choices(browser, pages):
 
 
 def check_speed(browser, pages):
-    """The best of some loads: the machine may have other things to do."""
+    """The best of several loads: the machine may be busy."""
     for name in ("events", "many", "growth"):
         best = 1e9
         for _ in range(6):

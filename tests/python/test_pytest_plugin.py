@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin of pytest: the verdict in the report of a test that failed with a CUDA error."""
+"""The pytest plugin: the verdict in the report of a test that failed with a CUDA error."""
 
 import importlib.util
 import os
