@@ -60,24 +60,24 @@ all: deps
 help:
 	@sed -n 's/^## //p' Makefile
 
-## make             build everything under build/ (installs what is missing, as root on Debian)
+## make             build everything under build/ (on Debian, as root, installs missing packages)
 ## make demo        two failing programs on the simulated GPU, explained; no GPU needed
 ## make check       all tests that need no GPU
-## make check-all   the same, plus the address and undefined-behaviour sanitizers
-## make check-gpu   the programs of tests/gpu on a real GPU with the installed PyTorch
+## make check-all   the same, plus the address and undefined-behavior sanitizers
+## make check-gpu   the programs in tests/gpu on a real GPU with the installed PyTorch
 ## make check-wheels  the symbols that the recorder uses, in one PyTorch wheel of each release (WHEELS="2.4 2.5");
-##                  downloads some gigabytes with pip
-## make check-wheel-archs  the GPU architectures inside these wheels against the table of wheels; likewise
-## make check-doctor-wheels  what the doctor says of some of them, on GPUs and drivers old and new; likewise
+##                  downloads several gigabytes with pip
+## make check-wheel-archs  the GPU architectures in these wheels against the table of wheels; also downloads
+## make check-doctor-wheels  what the doctor says about some of them, on old and new GPUs and drivers; also downloads
 ## make bench       cost of recording on the simulated GPU
 ## make bench-gpu   cost of recording on a real GPU with PyTorch
-## make compare-gpu  cuwhy beside compute-sanitizer, core dumps, CUDA_LAUNCH_BLOCKING and PyTorch's own means, on a real GPU
-## make bench-text  reading a log of 2 GB, beside grep and ripgrep (MEGABYTES=2048)
-## make bench-snapshot  reading a memory snapshot, beside PyTorch's own viewer
-## make fuzz        fuzz the reader of recordings, WHAT=dump of core dumps, WHAT=snapshot of memory snapshots, WHAT=fatbin of libraries, WHAT=pyenv of environments, WHAT=bundle of bundles, WHAT=host of a machine's files, WHAT=text of logs, with libFuzzer (SECONDS=600)
+## make compare-gpu  cuwhy compared with compute-sanitizer, core dumps, CUDA_LAUNCH_BLOCKING and PyTorch's own tools, on a real GPU
+## make bench-text  reading a 2 GB log, compared with grep and ripgrep (MEGABYTES=2048)
+## make bench-snapshot  reading a memory snapshot, compared with PyTorch's own viewer
+## make fuzz        fuzz the reader of recordings (WHAT=trace) with libFuzzer (SECONDS=600); WHAT=dump: core dumps, snapshot: memory snapshots, fatbin: libraries, pyenv: environments, bundle: bundles, host: a machine's files, text: logs
 ## make wheel       build/cuwhy-….whl: pip install it anywhere with glibc 2.28 or newer; no compiler, no other package
-## make static      build/cuwhy-static: the program alone, linked statically as a whole
-## make format-web  lay out the JavaScript of the report page
+## make static      build/cuwhy-static: just the program, fully statically linked
+## make format-web  format the report page's JavaScript
 ## make pictures    docs/pictures, from recordings of the programs in docs/examples (RECORDINGS=folder)
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
@@ -96,7 +96,7 @@ $(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ) $(OLD_PROGRAM)
 	$(Q)$(CC) $(CFLAGS) $(SANFLAG) -rdynamic -o $@ $^ $(LDLIBS) $(OLD_DL)
 
 comma := ,
-# The same without a loader: for machines with another C library, for a rescue system, for an empty container.
+# The same without a loader: for machines with another C library, rescue systems, empty containers.
 STATIC_LIBS := -ljansson -liberty -lz -lm \
 	$(patsubst %,-Wl$(comma)--wrap=%,dlopen dlclose dlsym dlerror dladdr gnu_get_libc_version getpwuid)
 .PHONY: static
@@ -106,19 +106,19 @@ $(B)/cuwhy-static: $(CMD_OBJ) $(LIB_OBJ) $(B)/obj/src/portable/alone.o
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) -static-pie -o $@ $^ $(STATIC_LIBS)
 
-# Man pages and completions, from the tables that -h prints. The last one written stands for all.
+# Man pages and completions, from the tables that -h prints. The last file written is the target for all of them.
 $(B)/completions/cuwhy.fish: $(B)/cuwhy
 	$(call say,DOCS,$(B)/man $(B)/completions)
 	$(Q)rm -rf $(B)/man && mkdir -p $(B)/man $(@D) && $< _document man > $(B)/man/cuwhy.1
 	$(Q)for c in $$($< _document commands); do $< _document man $$c > $(B)/man/cuwhy-$$c.1 || exit 1; done
 	$(Q)$< _document bash > $(@D)/cuwhy.bash && $< _document zsh > $(@D)/_cuwhy && $< _document fish > $@
 
-# NVML may hang or crash: whoever asks it is a process of its own.
+# NVML may hang or crash, so it is queried in a process of its own.
 $(B)/cuwhy-probe: $(PROBE_OBJ) $(OLD_PROGRAM)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SANFLAG) -o $@ $^ -ldl $(OLD_DL)
 
-# The recorder needs libc alone; exceptions of C++ functions pass through some of its wrappers.
+# The recorder needs only libc; C++ exceptions pass through some of its wrappers.
 REC_FLAGS := -fPIC -fvisibility=hidden -fexceptions -ftls-model=initial-exec
 $(B)/obj/src/recorder/%.o: src/recorder/%.c
 	$(call say,CC,$<)
@@ -132,7 +132,7 @@ $(B)/libcuwhy-rec.so: $(REC_OBJ) $(REC_MAP)
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-z,now,-z,relro,-z,defs \
 		-Wl,--version-script=$(REC_MAP) -o $@ $(REC_OBJ) -ldl
 
-# An empty library of the other word size, so that 32-bit children start without a complaint of the loader.
+# An empty 32-bit library, so that the loader does not complain when 32-bit children start.
 $(B)/lib32/libcuwhy-rec.so:
 	$(Q)mkdir -p $(@D)
 	$(Q)echo 'int cuwhy_rec_none;' | $(CC) -m32 -shared -nostdlib -fPIC -x c - -o $@ 2>/dev/null || \
@@ -208,7 +208,7 @@ $(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OB
 # Parts of the recorder that can be tried without a process of their own.
 $(B)/tests/test_sites $(B)/tests/test_epochs: $(addprefix $(B)/obj/src/recorder/,rec_site.o rec_live.o rec_totals.o rec_timeline.o rec_epochs.o rec_events.o)
 
-# Every suite notes the rules that held in it; a rule that none of them shows is untested (STRICT_RULES=1: and a failure).
+# Every suite records the rules that held in it; a rule that held in none is untested (STRICT_RULES=1: and a failure).
 FIRED := $(abspath $(B))/rules-fired
 check: deps
 	@mkdir -p $(B) && : > $(FIRED) && chmod 666 $(FIRED)	# some of the tests run as another user
@@ -246,27 +246,27 @@ check-text: parts
 check-snap: parts
 	@$(PYTHON) tests/snap/check.py $(B)
 
-# The Python package, with stand-ins for PyTorch; and the wheel, installed into an empty environment.
+# The Python package, with a fake PyTorch; and the wheel, installed into an empty environment.
 check-python: parts
-	@sh tools/deps.sh python || echo "python: what needs these packages is left out"
+	@sh tools/deps.sh python || echo "python: tests that need these packages are skipped"
 	@CUWHY_PROGRAM=$(abspath $(B))/cuwhy PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/python/run.py
 
 check-wheel: parts
 ifeq ($(SAN),)
-	@sh tools/deps.sh python || echo "wheel: what needs these packages is left out"
+	@sh tools/deps.sh python || echo "wheel: tests that need these packages are skipped"
 	@$(MAKE) --no-print-directory $(WHEEL) $(B)/cuwhy-static
 	@$(PYTHON) tests/wheel/check.py $(B) $(WHEEL)
 else
-	@echo "wheel: skipped, a build with sanitizers is not for others"
+	@echo "wheel: skipped, a build with sanitizers is not shipped"
 endif
 
 check-doctor: parts
 	@$(PYTHON) tests/doctor/check.py $(B)
 
-# The pictures of docs/, from recordings of docs/examples on a real GPU: RECORDINGS/leak, …
+# The pictures in docs/, from recordings of docs/examples on a real GPU: RECORDINGS/leak, …
 .PHONY: pictures
 pictures: parts
-	@test -n "$(RECORDINGS)" || { echo "make pictures RECORDINGS=FOLDER: what 'cuwhy run --out FOLDER/leak python docs/examples/leak.py' and the like left" >&2; exit 2; }
+	@test -n "$(RECORDINGS)" || { echo "make pictures RECORDINGS=FOLDER: the output of 'cuwhy run --out FOLDER/leak python docs/examples/leak.py' and the like" >&2; exit 2; }
 	@sh tools/deps.sh browser
 	@$(PYTHON) tools/pictures.py $(B) $(RECORDINGS)
 
@@ -280,7 +280,7 @@ else
 	@$(PYTHON) tests/browser/run.py $(B)
 endif
 
-# The JavaScript of the page as prettier lays it out; tools/check_tree.sh looks at the length of its lines without Node.js.
+# The page's JavaScript, as prettier formats it; tools/check_tree.sh checks line lengths without Node.js.
 WEB_JS   := $(sort $(wildcard web/src/*.js web/*.mjs))
 PRETTIER := node build/web/node_modules/prettier/bin/prettier.cjs --config web/package.json
 .PHONY: format-web
@@ -313,15 +313,15 @@ check-gpu: parts
 	@$(PYTHON) tests/gpu/doctor.py --build $(B) --python $(PYTHON)
 	@sh tests/gpu/neighbours.sh $(B) $(PYTHON)
 
-# Never part of `check`: it needs the network. What was read is kept in build/wheels.
+# Never part of `check`: it needs the network. Downloads are kept in build/wheels.
 check-wheels:
 	@$(PYTHON) tests/wheels/check.py --cache build/wheels $(WHEELS)
 
-# Likewise: the architectures inside wheels against kb/compat_torch.def.
+# Likewise: the architectures in wheels against kb/compat_torch.def.
 check-wheel-archs: $(B)/tests/show_archs
 	@$(PYTHON) tests/wheels/check_archs.py --build $(B) --scratch build/wheels $(WHEELS)
 
-# Likewise: real wheels, judged by the doctor.
+# Likewise: real wheels, checked by the doctor.
 check-doctor-wheels: parts
 	@$(PYTHON) tests/wheels/check_doctor.py --build $(B) --scratch build/wheels $(WHEELS)
 

@@ -11,7 +11,7 @@ show() {
 	printf '[the program ended with status %d, as it does without cuwhy]\n' $?
 }
 
-# the recordings of the demo stay with the build
+# the demo's recordings stay with the build
 CUWHY_DIR=$build/demo
 PYTHONPATH=$here/site-packages
 export CUWHY_DIR PYTHONPATH PYTHONDONTWRITEBYTECODE=1

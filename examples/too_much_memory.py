@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that are kept: the card fills up, and the line that asks last is told so."""
+"""Results that are kept: the card fills up, and the next allocation fails."""
 from gpu import Gpu
 
 

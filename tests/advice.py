@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with the advice of an answer of cuwhy: something is said twice, or there is none."""
+"""What is wrong with the advice in an answer of cuwhy: something is repeated, or there is none."""
 import re
 
 

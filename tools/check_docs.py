@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Says what the documents name that does not exist, nothing when all is well.
+"""Lists what the documents mention that does not exist; prints nothing if all is well.
 
     tools/check_docs.py BUILD
 
-Links and their headings, files, options of cuwhy's commands, targets of make, and environment variables of cuwhy's own.
+Links and their headings, files, options of cuwhy's commands, make targets, and cuwhy's own environment variables.
 """
 import glob
 import os
@@ -20,7 +20,7 @@ CODE = re.compile(r"`([^`\n]+)`")
 FENCED = re.compile(r"^```.*?^```$", re.M | re.S)
 BLOCK = re.compile(r"^(?: {4}|\t)(.*)$", re.M)
 PATH = re.compile(r"(?:src|include|kb|tests|tools|docs|examples|python|web)/[\w./*-]*\w|[\w-]+\.(?:c|h|def|py|sh|mjs|S)")
-MADE_UP = {"case.sh", "train.py"}       # names that stand for any
+MADE_UP = {"case.sh", "train.py"}       # placeholder names
 OPTION = re.compile(r"^ +(?:-(\w), )?--([\w-]+)(?: ([A-Z\w\[\]:.]+))?(?:  |$)", re.M)
 
 
@@ -42,7 +42,7 @@ def bad_links(document, text):
         path, _, anchor = target.partition("#")
         full = os.path.normpath(os.path.join(os.path.dirname(document), path)) if path else document
         if not os.path.exists(full):
-            yield "links to %s, which is not there" % target
+            yield "links to %s, which does not exist" % target
         elif anchor and anchor not in headings(read(full)):
             yield "links to %s, which has no such heading" % target
 
@@ -81,7 +81,7 @@ def bad_options(text, options):
                     if options[command].get(name) and not equals:
                         words[:1] = []
                 elif command == "run":
-                    break       # what follows is the program's
+                    break       # the rest is the program's
 
 
 def bad_targets(text, targets):
@@ -105,7 +105,7 @@ def main():
     targets = set(re.findall(r"^([a-z][\w-]*):", read("Makefile"), re.M))
     sources = "".join(read(p) for p in glob.glob("src/**/*.c", recursive=True) + glob.glob("python/cuwhy/*.py") + glob.glob("tests/*/*.[ch]"))
     if len(options) < 6 or not options["run"].get("--out"):
-        print("the options of `cuwhy run -h` cannot be read")
+        print("cannot read the options of `cuwhy run -h`")
     for document in DOCUMENTS + sorted(path for pattern in MORE for path in glob.glob(pattern, recursive=True)):
         text = read(document)
         for problem in [*bad_links(document, text), *bad_paths(text, names), *bad_options(text, options), *bad_targets(text, targets),

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Says what is wrong with the programs that the cause files show (`program:` in kb/causes), nothing when all is well.
+"""Lists what is wrong with the programs that the cause files show (`program:` in kb/causes); nothing if all is well.
 
-    tools/check_programs.py [BUILD]    with the folder of a build: cuwhy prints them, too
+    tools/check_programs.py [BUILD]    with a build folder: also check that cuwhy prints them
 
-A program is one of those that `make check-gpu` runs, its header expects this very cause, it stands alone, and it is small.
+A program must be one that `make check-gpu` runs, its header must expect this cause, and it must be self-contained and small.
 """
 import glob
 import os
@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
 sys.dont_write_bytecode = True
 import harness  # noqa: E402
 
-LINES = 30      # a program that is longer shows less
+LINES = 30      # a longer program shows less
 RUN = re.compile(r"tests/gpu/(cases|faults|memory)/\w+\.py$")
 
 
@@ -29,7 +29,7 @@ def program_of(cause_file):
 
 
 def shown(path):
-    """What people see of a program; make_kb.sh does the same."""
+    """The part of a program that people see; make_kb.sh does the same."""
     script = os.path.join(ROOT, "tools", "program_text.sed")
     return subprocess.run(["sed", "-E", "-f", script, path], check=True, capture_output=True, text=True).stdout
 
@@ -37,20 +37,20 @@ def shown(path):
 def problems(cause, program):
     path = os.path.join(ROOT, program)
     if not RUN.match(program) or not os.path.isfile(path):
-        return ["is none of the programs that make check-gpu runs"]
+        return ["is not one of the programs that make check-gpu runs"]
     case, text, found = harness.Case(path), shown(path), []
     if not case.main or case.main.get("cause", [""])[0] != cause:
         found.append("does not expect %s first" % cause)
     if text.count("\n") > LINES:
         found.append("shows %d lines, more than %d" % (text.count("\n"), LINES))
     if case.uses or re.search(r"^\s*(from|import) +helpers", text, re.M):
-        found.append("does not stand alone: it imports helpers")
+        found.append("is not self-contained: it imports helpers")
     if re.search(r"<- |^# *expect", text, re.M):
         found.append("shows marks that are for the tests")
     try:
         compile(text, program, "exec")
     except SyntaxError as e:
-        found.append("does not compile as it is shown: %s" % e)
+        found.append("does not compile as shown: %s" % e)
     return found
 
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What can be said about the tree without running cuwhy: the recorder's dependencies and exports, who includes
-# whom, headers that stand alone, a test for every cause.
+# What can be checked without running cuwhy: the recorder's dependencies and exports, who includes
+# whom, headers that compile alone, a test for every cause.
 set -u
 build=${1:-build}
 passed=0
@@ -34,12 +34,12 @@ nm -D --defined-only "$rec" | awk '$2 ~ /[TWDBVu]/ {sub(/@.*/, "", $3); print $3
 diff "$tmp/want" "$tmp/have" >"$tmp/against"
 claim "the recorder exports what the table and exports.txt say, and nothing else"
 
-# UND: it brings a dlsym of glibc 2.34 itself
+# UND: it defines a dlsym of glibc 2.34 itself
 objdump -T "$rec" | sed -n '/\*UND\*/s/.*(\{0,1\}GLIBC_\([0-9.]*\))\{0,1\}.*/\1/p' | sort -uV |
 	awk -F. '$1 > 2 || $2 > 28 {print "needs GLIBC_" $0}' >"$tmp/against"
 claim "the recorder needs no newer glibc than 2.28"
 
-# who may include whom: an arrow may skip ahead, never turn back, and no input knows another
+# who may include whom: an arrow may skip ahead but never point back, and no input knows about another
 part() { # part PATH-BELOW-SRC: its layer, and for an input its kind
 	case $1 in
 	input/*/*) echo "input $(echo "$1" | cut -d/ -f2)" ;;
@@ -54,7 +54,7 @@ grep -rnE '^#include "[a-z]+/' src | grep -v '^src/\(sim\|recorder\|portable\)/'
 	if [ "$(rank "${to% *}")" -gt "$(rank "${from% *}")" ]; then
 		echo "$file:$line: $text"
 	elif [ "${from% *} ${to% *}" = "input input" ] && [ "$from" != "$to" ] && [ "$to" != "input -" ]; then
-		echo "$file:$line: an input knows another: $text"
+		echo "$file:$line: an input includes another: $text"
 	fi
 done >"$tmp/against"
 claim "no include turns back against $order, and no input knows another"

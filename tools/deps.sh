@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Finds out what the build needs and is not there, and installs it (as root, on Debian and its kin).
-# `deps.sh browser` does the same for the test of the report page, `deps.sh python` for those of the Python package. WEB=no builds without that page.
+# Finds out which packages the build needs and does not have, and installs them (as root, on Debian and derivatives).
+# `deps.sh browser` does the same for the report page's test, `deps.sh python` for the Python package's tests. WEB=no builds without the page.
 set -u
 
 missing=
@@ -30,7 +30,7 @@ if [ "${1:-}" = browser ]; then
 	need_command chromium chromium
 	need_command chromedriver chromium-driver
 fi
-# another Python than the system's has its modules from elsewhere
+# a Python other than the system's gets its modules elsewhere
 if [ "${1:-}" = python ] && [ "$(command -v python3)" = /usr/bin/python3 ]; then
 	python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 	python3 -c 'import pytest' 2>/dev/null || missing="$missing python3-pytest"
@@ -47,7 +47,7 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
 	fi
 	tail -n 20 "$log" >&2
 	rm -f "$log"
-	echo "cuwhy: these packages could not be installed:$missing" >&2
+	echo "cuwhy: cannot install these packages:$missing" >&2
 	exit 2
 fi
 echo "cuwhy: some packages are needed to build. As root:" >&2

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The knowledge as it is linked into the program: make_kb.sh kb/signs/*.kb kb/causes/*.md. Every file as it is, after a line
-# "%%% <id>", of signs "%%% signs/<file>"; behind a cause a section "Program" with the text of the program that its header names.
+# The knowledge as linked into the program: make_kb.sh kb/signs/*.kb kb/causes/*.md. Every file unchanged, after a line
+# "%%% <id>" (signs: "%%% signs/<file>"); after a cause, a section "Program" with the program that its header names.
 set -eu
 for file; do
 	case $file in

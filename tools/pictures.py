@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Takes the pictures of docs/pictures from report pages: pictures.py BUILD RECORDINGS [--only NAME].
 
-RECORDINGS holds what `cuwhy run --out RECORDINGS/NAME` left of the programs in docs/examples, one folder each. The
-programs must lie where they ran, so that the pages can show their lines.
+RECORDINGS holds what `cuwhy run --out RECORDINGS/NAME` left of the programs in docs/examples, one folder each. The programs must still be where they ran, so that the pages can show their lines.
 """
 import argparse
 import base64
@@ -20,10 +19,10 @@ ROOT = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(ROOT, "tests", "browser"))
 from driver import Browser  # noqa: E402
 
-WIDTH, SCALE = 960, 1.25  # 1200 pixels, with letters that can still be read where a site makes the picture narrower
+WIDTH, SCALE = 960, 1.25  # 1200 pixels, with text that is still legible where a site shrinks the picture
 BYTES_MAX, ALL_MAX = 150 << 10, 1 << 20
 TOP = ("header.top", "#verdict")
-# picture: recording, light or dark, width of the window, elements from the first to the last, what to do before
+# picture: recording, light or dark, window width, elements from first to last, script to run before
 PICTURES = {
     "illegal-access": ("illegal_access", "light", WIDTH, TOP, ""),
     "illegal-access-fault": ("illegal_access", "light", WIDTH, ("#fault",), ""),
@@ -41,7 +40,7 @@ const top = Math.max(0, Math.min(...boxes.map((b) => b.top)) + scrollY - 8);
 return { y: top, height: Math.max(...boxes.map((b) => b.bottom)) + scrollY + 10 - top };
 """
 
-# Pixels as numbers of a palette: the colours that are there most often; the others become the nearest one of these.
+# Pixels as palette indices: the most frequent colors; all others become the nearest of these.
 PALETTE = r"""
 const [data, done] = arguments;
 (async () => {
@@ -95,7 +94,7 @@ def take(browser, page, scheme, width, selectors, before):
     browser.cdp("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=SCALE, mobile=False)
     browser.open(page)
     browser.run(before)
-    # a scroll bar takes room that the picture does not show
+    # a scroll bar would take room that the picture does not show
     browser.cdp("Emulation.setDeviceMetricsOverride", width=width, height=browser.run("return document.documentElement.scrollHeight"), deviceScaleFactor=SCALE, mobile=False)
     clip = browser.run(RECT, list(selectors))
     clip.update(x=0, width=width, scale=1)
@@ -126,7 +125,7 @@ def main():
         shutil.rmtree(pages, ignore_errors=True)
     sizes = [os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)]
     if max(sizes, default=0) > BYTES_MAX or sum(sizes) > ALL_MAX:
-        raise SystemExit("pictures: too large for documents: %d bytes in all, the largest %d" % (sum(sizes), max(sizes)))
+        raise SystemExit("pictures: too large for documents: %d bytes in total, the largest %d" % (sum(sizes), max(sizes)))
     return 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# sed -E -f: of a program of tests/gpu what a cause shows of it, the code without the lines that speak to the tests.
+# sed -E -f: the part of a tests/gpu program that a cause shows, the code without the lines meant for the tests.
 /^# SPDX-License-Identifier:/d
 /^# (expect|expect-[a-z]+|needs|uses|args|timeout|skip|gpu|build|wrap):/d
 /^# (alone|same-output)$/d

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes docs/causes/ of kb/causes/: one page for each cause, for people, and a list.
+"""Generates docs/causes/ from kb/causes/: one page for each cause, for people, and a list.
 
     tools/render_causes.py [--check]    write the pages; --check: only say which are out of date
 """

@@ -8,11 +8,11 @@ log=$folder/npm.log
 
 mkdir -p "$folder"
 cp web/package.json web/package-lock.json web/.npmrc "$folder/"
-# what is there already and belongs to this lock file is used again, so that a rebuild needs no network
+# packages that match this lock file are reused, so that a rebuild needs no network
 if ! cmp -s web/package-lock.json "$folder/node_modules/.cuwhy-lock"; then
 	(cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund) >"$log" 2>&1 || {
 		tail -n 20 "$log" >&2
-		echo "cuwhy: the packages of the report page could not be installed; 'make WEB=no' builds without it" >&2
+		echo "cuwhy: cannot install the report page's packages; 'make WEB=no' builds without the page" >&2
 		exit 1
 	}
 	cp web/package-lock.json "$folder/node_modules/.cuwhy-lock"

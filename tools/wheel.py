@@ -3,8 +3,8 @@
 """Writes the Python wheel: wheel.py BUILD VERSION. The same input gives the same bytes.
 
 The program becomes a script of the wheel, so that `cuwhy` in an environment's bin is the program itself and not a
-Python script that starts it; its parts go to libexec/cuwhy beside that (`pip install --target` would lose what is in lib), man pages and
-completions to share, where `make install` has them, too."""
+Python script that starts it; its parts go to libexec/cuwhy beside that (`pip install --target` would lose what is in lib), man pages
+and completions to share, as with `make install`."""
 
 import base64
 import glob
@@ -19,10 +19,10 @@ import zipfile
 TAG = "py3-none-manylinux_2_28_" + os.uname().machine
 PARTS = ["cuwhy-probe", "libcuwhy-rec.so", "lib32/libcuwhy-rec.so", "sim/libcuda.so.1", "sim/libnvidia-ml.so.1"]
 OPTIONAL = {"lib32/libcuwhy-rec.so"}  # where the compiler cannot make it
-# completions of the build, and where shells look for them
+# the build's completions, and where shells look for them
 COMPLETIONS = [("cuwhy.bash", "bash-completion/completions/cuwhy"), ("_cuwhy", "zsh/site-functions/_cuwhy"),
                ("cuwhy.fish", "fish/vendor_completions.d/cuwhy.fish")]
-# what is linked into the program or its page: its licences travel with it
+# licenses of what is linked into the program or its page: they must be shipped with it
 NOTICES = [("/usr/share/doc/libjansson-dev/copyright", "jansson"), ("/usr/share/doc/libiberty-dev/copyright", "libiberty"),
            ("/usr/share/doc/zlib1g-dev/copyright", "zlib")]
 TIME = (1980, 1, 1, 0, 0, 0)
@@ -111,7 +111,7 @@ def main():
     build, version = sys.argv[1:3]
     path = f"{build}/cuwhy-{version}-{TAG}.whl"
     with tempfile.TemporaryDirectory() as scratch:
-        # the description of the package comes last, so that it can be read from the end of the file
+        # the package's metadata comes last, so that it can be read from the end of the file
         files = sorted(contents(build, version, scratch), key=lambda f: (".dist-info/" in f[0], f[0]))
     write(path + ".new", files, version)
     os.replace(path + ".new", path)

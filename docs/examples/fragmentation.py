@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A server keeps a cache for each of its clients. Every second client leaves: half of the card is free, in small pieces.
+# A server keeps a cache for each of its clients. Every second client leaves: half of the card is free, but fragmented.
 # expect: cause=oom-fragmentation certainty=certain,likely exit=1 here=21 culprit=14
 # needs: torch
 # alone

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A Triton kernel looks up rows of a table. One caller gives it the distance of two rows in bytes, not in elements.
+# A Triton kernel looks up rows of a table. One caller passes the row stride in bytes, not in elements.
 # expect: cause=illegal-access-out-of-bounds certainty=certain exit=1 here=21 code=700 kernel=lookup
 # needs: torch triton
 import torch

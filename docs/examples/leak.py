@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Training with an evaluation now and then. Its loss is kept for a plot, and with it all that backward would need.
+# Training with an evaluation now and then. Its loss is kept for a plot, and with it everything backward would need.
 # expect: cause=oom-graph-retention certainty=certain,likely exit=1 culprit=18
 # needs: torch
 # alone

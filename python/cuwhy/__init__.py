@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why did CUDA fail in this program? The verdicts of cuwhy, from inside Python.
 
-    cuwhy.explain(exc)      the verdict about an exception or a text, as an object
-    with cuwhy.watch():     the verdict about a CUDA error that leaves the block; the error goes on as it is
+    cuwhy.explain(exc)      the verdict on an exception or a text, as an object
+    with cuwhy.watch():     the verdict on a CUDA error that leaves the block; the error itself is unchanged
     cuwhy.enable()          the same for every uncaught error of this process, and for every cell of a notebook
 
 The command `cuwhy run` knows more than any of these can: see `cuwhy.LIMITS`.

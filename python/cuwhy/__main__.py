@@ -17,7 +17,7 @@ def main() -> NoReturn:
     except CuwhyError as e:
         print(f"cuwhy: {e}", file=sys.stderr)
         sys.exit(2)
-    # Python ignores these two, and what is ignored stays so in the programs that `cuwhy run` starts
+    # Python ignores these two, and programs that `cuwhy run` starts would inherit that
     for name in ("SIGPIPE", "SIGXFSZ"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     os.execv(path, [path, *sys.argv[1:]])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be known inside a process that was not started under `cuwhy run`, beside the text of its exception.
+"""What can be known inside a process that was not started under `cuwhy run`, besides its exception's text.
 
 Nothing here imports PyTorch, starts CUDA or calls the driver: after a failure such a call may hang, or fail again."""
 
@@ -17,15 +17,15 @@ from ._verdict import Verdict, verdict_from_json
 
 LIMITS: Tuple[str, ...] = (
     "which kernel failed, at which address, and the line that launched it",
-    "the calls of the CUDA driver, and memory that PyTorch's allocator does not manage",
-    "the other processes of the program",
+    "CUDA driver calls, and memory that PyTorch's allocator does not manage",
+    "the program's other processes",
 )
 """What cannot be known without the recorder, which has to be loaded before the program starts: `cuwhy run python …`,
 for a notebook `cuwhy run jupyter lab`."""
 
 _DOCTOR_SECONDS = 4
 _LINES = 5
-# what a history of the allocator tells better than the message of the error does
+# causes on which the allocator's history knows more than the error message
 _OF_THIS_PROCESS = ("oom-capacity", "oom-fragmentation", "oom-growth", "oom-graph-retention", "oom-eval-without-no-grad")
 _RANK = {"possible": 0, "likely": 1, "certain": 2}
 _STATS = {
@@ -40,7 +40,7 @@ _STATS = {
 
 
 def _cuda() -> Any:
-    """torch.cuda, if the program has loaded it and has begun to use it."""
+    """torch.cuda, if the program has loaded it and started to use it."""
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
     try:
@@ -58,7 +58,7 @@ def _torch() -> Optional[Dict[str, Any]]:
 
 
 def _devices() -> List[Dict[str, Any]]:
-    """What PyTorch's allocator says of itself, for every GPU that it has used. It keeps these numbers on the host."""
+    """The statistics of PyTorch's allocator, for every GPU that it has used. They are kept on the host."""
     cuda, found = _cuda(), []
     try:
         for index in range(min(int(cuda.device_count()), 64) if cuda is not None else 0):
@@ -77,7 +77,7 @@ class _Judged(NamedTuple):
 
 
 def _holders(path: str, deadline: Deadline) -> List[Mapping[str, Any]]:
-    """The lines whose blocks took most of the memory when it was out."""
+    """The lines whose blocks held the most memory when it ran out."""
     try:
         answer = ask_json(["memory", "--json", "--at", "oom", path], "", deadline)
         held = [h for d in answer["devices"] for h in d["holders"] if isinstance(h.get("line"), int) and h["bytes"] > 0]
@@ -87,7 +87,7 @@ def _holders(path: str, deadline: Deadline) -> List[Mapping[str, Any]]:
 
 
 def _snapshot(of_torch: bool, deadline: Deadline) -> Optional[_Judged]:
-    """PyTorch's own snapshot of its memory, judged. It knows of an out-of-memory error only when its history was on."""
+    """PyTorch's own memory snapshot, analyzed. It has an out-of-memory error only if its history was on."""
     taken = _memory.moment(of_torch) if _cuda() is not None else None
     if taken is None:
         return None
@@ -105,7 +105,7 @@ _checks: Optional[List[Mapping[str, Any]]] = None
 
 
 def _doctor(deadline: Deadline) -> Optional[List[Mapping[str, Any]]]:
-    """The doctor's lines about this machine and this process, asked once."""
+    """The doctor's checks of this machine and this process, run once."""
     global _checks
     if _checks is None:
         try:
@@ -123,7 +123,7 @@ def _size(n: int) -> str:
 
 
 def _lines(label: str, texts: List[str]) -> str:
-    """In the manner of the report: a word in front, the rest under each other."""
+    """Laid out like the report: a label in front, the rest below each other."""
     out = []
     for i, text in enumerate(texts):
         first = f"  {label:<7}" if i == 0 else " " * 9
@@ -138,16 +138,16 @@ def _told(collected: Mapping[str, Any]) -> str:
     if oom:
         here.append(f"device {oom['device']} has {_size(oom['total'])}, of which {_size(oom['free'])} were free when "
                     f"{_size(oom['request'])} were asked for")
-    held = [f"{_size(h['bytes'])} in {h['blocks']} blocks made at {h['file']}:{h['line']}" for h in collected["lines"]]
+    held = [f"{_size(h['bytes'])} in {h['blocks']} blocks allocated at {h['file']}:{h['line']}" for h in collected["lines"]]
     bad = [f"{c.get('status')}: {c.get('text')}" for c in collected["doctor"] or [] if c.get("status") in ("FAIL", "WARN")]
     if collected["doctor"] is None:
-        bad = ["the doctor could not be asked"]
+        bad = ["the doctor could not be run"]
     return _lines("HERE", here) + _lines("HELD", held) + _lines("DOCTOR", bad[:8])
 
 
 def limits_text() -> str:
-    """What the report says of what it cannot know."""
-    return _lines("NOTE", ["this process was not started under `cuwhy run`: not known are " + "; ".join(LIMITS)])
+    """What the report says about what it cannot know."""
+    return _lines("NOTE", ["this process was not started under `cuwhy run`, so these are not known: " + "; ".join(LIMITS)])
 
 
 def _is_memory(verdict: Verdict) -> bool:
@@ -155,13 +155,13 @@ def _is_memory(verdict: Verdict) -> bool:
 
 
 def _knows_better(snapshot: Verdict, verdict: Verdict) -> bool:
-    """Surer; or as sure, about something that the message of the error can only guess."""
+    """More certain; or as certain, about something that the error message can only hint at."""
     a, b = _RANK.get(snapshot.certainty, 0), _RANK.get(verdict.certainty, 0)
     return a > b or (a == b and snapshot.cause in _OF_THIS_PROCESS and verdict.cause in _OF_THIS_PROCESS)
 
 
 def _joined(snapshot: Verdict, verdict: Verdict) -> Verdict:
-    """The verdict of the snapshot, with what only the error tells: its code, and the size of the card."""
+    """The snapshot's verdict, with what only the error has: its code, and the size of the card."""
     known = {k: v for k, v in (snapshot.memory or {}).items() if v is not None}
     named = {c.cause for c in snapshot.candidates}
     return replace(snapshot, where=snapshot.where or verdict.where, error=verdict.error or snapshot.error,
@@ -172,8 +172,8 @@ def _joined(snapshot: Verdict, verdict: Verdict) -> Verdict:
 
 
 def add(verdict: Verdict, deadline: Deadline, of_torch: bool) -> Verdict:
-    """The verdict, with what was collected; `of_torch`: PyTorch's allocator raised the error. The verdict of a snapshot
-    takes its place when it knows better."""
+    """The verdict, with what was collected; `of_torch`: PyTorch's allocator raised the error. A snapshot's verdict
+    replaces it if it knows better."""
     collected: Dict[str, Any] = {"torch": _torch(), "devices": _devices(), "doctor": None, "snapshot": None, "oom": None,
                                  "lines": [], "history": _memory.history_is_on()}
     judged = _snapshot(of_torch, deadline) if _is_memory(verdict) else None

@@ -14,21 +14,21 @@ from ._program import CuwhyError, Deadline, ask, ask_json, under_run
 from ._verdict import Verdict, verdict_from_json
 
 TIMEOUT = 10.0
-_OF_TORCH = "Tried to allocate"  # said by PyTorch's allocator, of memory of a GPU
+_OF_TORCH = "Tried to allocate"  # printed by PyTorch's allocator, for GPU memory
 _CHAIN_MAX = 64
 _MESSAGE_MAX = 1 << 16
-_HEAD, _TAIL = 1 << 18, 3 << 18  # of a longer text, the ends that are kept
+_HEAD, _TAIL = 1 << 18, 3 << 18  # the parts that are kept of a longer text
 
-# says nothing of an exception: nobody has seen that input
+# meaningless for an exception: the user has never seen that input
 _LINE_OF_INPUT = re.compile(r"^ +the error is on line \d+ of standard input\n", re.MULTILINE)
 
-# An exception without any of these in its name or message is none of ours. The program decides about the others.
+# An exception without any of these in its name or message is not CUDA's. cuwhy decides about the others.
 _WORDS = ("cuda", "cublas", "cudnn", "cusolver", "cusparse", "cufft", "nvrtc", "nvml", "nvidia", "nccl", "triton", "cupy",
           "device-side assert")
 
 
 def _chain(exc: BaseException) -> Iterator[BaseException]:
-    """The exception and all that it came from or holds."""
+    """The exception, its causes, and those it groups."""
     waiting: List[BaseException] = [exc]
     seen: Set[int] = set()
     while waiting and len(seen) < _CHAIN_MAX:
@@ -46,7 +46,7 @@ def _chain(exc: BaseException) -> Iterator[BaseException]:
 
 
 def _message(exc: BaseException) -> str:
-    """Its type and text. Asking for the text runs the program's own code."""
+    """Its type and text. Getting the text runs the program's own code."""
     kind = type(exc)
     try:
         text = str(exc)[:_MESSAGE_MAX]
@@ -56,7 +56,7 @@ def _message(exc: BaseException) -> str:
 
 
 def is_cuda_error(exc: BaseException) -> bool:
-    """May this be a failure of CUDA, by its type and its message? Quick; `explain` tells for sure."""
+    """May this be a CUDA failure, judging by its type and message? Quick; `explain` knows for sure."""
     return any(word in _message(e).lower() for e in _chain(exc) for word in _WORDS)
 
 
@@ -80,18 +80,18 @@ def _current() -> BaseException:
 
 
 def judge(text: str, deadline: Deadline) -> Verdict:
-    """The verdict about a text."""
+    """The verdict on a text."""
     answer = ask_json(["explain", "--json", "-q", "-"], text, deadline)
     report = ask(["explain", "-q", "--color", "never", "-"], text, deadline)[1]
     return verdict_from_json(answer, report)
 
 
 def explain(what: Union[BaseException, str, None] = None, *, collect: bool = False, timeout: float = TIMEOUT) -> Verdict:
-    """Why CUDA failed, by an exception or a text (a log, a traceback); without argument the exception at hand, or the
-    last one that nothing caught.
+    """Why CUDA failed, from an exception or a text (a log, a traceback); by default the current exception, or the last
+    uncaught one.
 
-    With `collect` the memory statistics of PyTorch, a snapshot of its memory when that ran out, and what the doctor
-    finds on this machine are added. Raises CuwhyError when cuwhy itself fails or needs more than `timeout` seconds.
+    `collect` adds PyTorch's memory statistics, a snapshot of its memory if that ran out, and what the doctor finds on
+    this machine. Raises CuwhyError when cuwhy itself fails or needs more than `timeout` seconds.
     """
     deadline = Deadline(timeout)
     if what is None:

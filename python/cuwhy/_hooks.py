@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict behind an uncaught CUDA error. The error itself is shown first, by whoever shows it otherwise.
+"""The verdict after an uncaught CUDA error. The error itself is shown first, the usual way.
 
-Nothing in here may raise or keep the program waiting: it runs while something else has already gone wrong."""
+Nothing in here may raise or keep the program waiting: it runs when something else has already gone wrong."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _MARK = "_cuwhy_verdict"
 
 
 def remembered(exc: BaseException) -> Optional[Verdict]:
-    """The verdict that this exception was already given."""
+    """The verdict that this exception already has."""
     found = getattr(exc, _MARK, None)
     return found if isinstance(found, Verdict) else None
 
 
 def verdict_of(exc: Optional[BaseException], timeout: float) -> Optional[Verdict]:
-    """The verdict about a CUDA error that has none yet. Never raises; None: not CUDA's, told before, or no answer."""
+    """The verdict on a CUDA error that has none yet. Never raises; None: not CUDA's, already shown, or no answer."""
     try:
         if exc is None or not isinstance(exc, Exception) or under_run() or remembered(exc) or not is_cuda_error(exc):
             return None
@@ -38,7 +38,7 @@ def verdict_of(exc: Optional[BaseException], timeout: float) -> Optional[Verdict
 
 
 def show(verdict: Optional[Verdict]) -> None:
-    """On standard error, where the traceback is."""
+    """Prints to standard error, where the traceback is."""
     try:
         if verdict is not None and sys.stderr is not None:
             print(f"\n{verdict}", file=sys.stderr, end="", flush=True)
@@ -67,7 +67,7 @@ class _Hooks:
             show(verdict_of(args.exc_value, self.timeout))
 
     def remember(self, *args: Any) -> None:
-        """PyTorch may be loaded, and first used, long after `enable`: before every cell it is tried again."""
+        """PyTorch may be loaded, and first used, long after `enable`: this is tried again before every cell."""
         if self.active and self.wants_history and not self.keeps_history:
             self.keeps_history = _memory.history_on()
 
@@ -79,14 +79,14 @@ class _Hooks:
         sys.excepthook = self.uncaught
         threading.excepthook = self.uncaught_in_thread
         ipython = sys.modules.get("IPython")
-        if ipython is not None:  # shows errors by itself; its own event comes after that
+        if ipython is not None:  # shows errors itself; its own event comes after that
             self.shell = ipython.get_ipython()
         if self.shell is not None:
             self.shell.events.register("post_run_cell", self.after_cell)
             self.shell.events.register("pre_run_cell", self.remember)
 
     def remove(self) -> None:
-        """Another hook may have been put before ours since: then ours stays, and passes everything on."""
+        """Another hook may have been installed since: then ours stays, and passes everything through."""
         self.active = False
         if sys.excepthook == self.uncaught:
             sys.excepthook = self.before
@@ -104,10 +104,11 @@ _hooks: Optional[_Hooks] = None
 
 
 def enable(*, memory_history: bool = False, timeout: float = TIMEOUT) -> bool:
-    """From now on the verdict follows every uncaught CUDA error: of the main program, of threads, of a notebook's cells.
+    """From now on every uncaught CUDA error is followed by its verdict: in the main program, threads, notebook cells.
 
-    It takes at most `timeout` seconds. With `memory_history` PyTorch keeps the lines of its allocations from now on, for
-    which it has to be loaded (in a notebook: by the next cell); that costs time, and starts CUDA. Returns False, and does nothing, under `cuwhy run`, which does that itself.
+    It takes at most `timeout` seconds. With `memory_history` PyTorch records the lines of its allocations from now on, for
+    which it has to be loaded (in a notebook: by the next cell); that costs time, and starts CUDA. Does nothing and
+    returns False under `cuwhy run`, which explains errors itself.
     """
     global _hooks
     if under_run():

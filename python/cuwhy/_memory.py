@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's history of its memory, and its snapshot at the moment when that ran out.
+"""PyTorch's memory history, and its snapshot at the moment when memory ran out.
 
-A snapshot that is taken later shows what the exception has left of it, so PyTorch is asked to call us at the failure
-itself. It cannot be asked to stop: what it calls does nothing when nobody wants the history any more."""
+A snapshot taken later shows only what the exception has left, so PyTorch is asked to call us at the failure
+itself. It cannot be asked to stop: the callback does nothing once nobody wants the history."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from typing import Any, Dict, Iterator, NamedTuple, Optional
 
 _ENTRIES = 100000
 _BYTES_MAX = 512 << 20
-_SECONDS_MAX = 20.0  # that errors which the program handles may cost in all
+_SECONDS_MAX = 20.0  # the most that errors the program handles may cost in total
 
 
 class Moment(NamedTuple):
-    """PyTorch's memory as it was, pickled, and what was known of the device."""
+    """PyTorch's memory as it was, pickled, and what was known about the device."""
 
     data: bytes
     oom: Optional[Dict[str, int]]
@@ -37,7 +37,7 @@ class _Bounded(io.BytesIO):
 
 class _History:
     users = 0
-    ours = False  # switched on by us, not by the program itself
+    ours = False  # turned on by us, not by the program itself
     observed = False
     spent = 0.0
     last: Optional[Moment] = None
@@ -61,7 +61,7 @@ def _take(oom: Optional[Dict[str, int]]) -> Optional[Moment]:
 
 
 def _on_oom(device: int, request: int, total: int, free: int) -> None:
-    """Called by PyTorch, which is about to raise; an exception of ours would take the place of its own."""
+    """Called by PyTorch, which is about to raise; an exception here would replace its own."""
     try:
         _History.last = None
         if not _History.users or _History.spent >= _SECONDS_MAX:
@@ -84,7 +84,7 @@ def _observe() -> None:
 
 
 def history_on() -> bool:
-    """From now on PyTorch keeps who made each block, which costs time. False: it is not loaded, or cannot."""
+    """From now on PyTorch records who allocated each block, which costs time. False: it is not loaded, or cannot."""
     try:
         if not _History.users:
             enabled = _c("_cuda_isHistoryEnabled")
@@ -116,7 +116,7 @@ def history_is_on() -> bool:
 
 
 def moment(of_torch: bool) -> Optional[Moment]:
-    """The snapshot of the last failure of PyTorch's allocator if the error is one of these (`of_torch`), else one of now."""
+    """The snapshot of PyTorch's last allocation failure if the error is one (`of_torch`), else one taken now."""
     last, _History.last = _History.last, None
     return last if last is not None and of_torch else _take(None)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `cuwhy`: where it is, and how it is asked."""
+"""The command `cuwhy`: where it is, and how it is run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OUTPUT_MAX = 64 << 20
 
 
 class CuwhyError(Exception):
-    """cuwhy itself failed: its program is missing, did not answer in time, or could not judge what it was given."""
+    """cuwhy itself failed: its program is missing, did not answer in time, or could not analyze its input."""
 
 
 def _places() -> Iterator[str]:
@@ -35,15 +35,15 @@ def _places() -> Iterator[str]:
 
 
 def program() -> str:
-    """The path of the command. The environment variable CUWHY_PROGRAM names another one."""
+    """The path of the command. The environment variable CUWHY_PROGRAM overrides it."""
     for path in _places():
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return os.path.realpath(path)
-    raise CuwhyError("the program 'cuwhy' was not found beside this package, nor in PATH")
+    raise CuwhyError("the program 'cuwhy' was found neither beside this package nor in PATH")
 
 
 class Deadline:
-    """What is left of the time that an answer may take in all."""
+    """What is left of the total time that an answer may take."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
@@ -56,7 +56,7 @@ class Deadline:
 
 
 def ask(args: List[str], text: str, deadline: Deadline) -> Tuple[int, str]:
-    """Runs the command with `text` on its standard input; its exit status and its standard output."""
+    """Runs the command with `text` on its standard input; returns its exit status and standard output."""
     command = [program(), *args]
     try:
         done = subprocess.run(command, input=text.encode("utf-8", "replace"), stdout=subprocess.PIPE,
@@ -74,9 +74,9 @@ def ask_json(args: List[str], text: str, deadline: Deadline) -> "dict[str, Any]"
     try:
         answer = json.loads(out)
     except ValueError:
-        raise CuwhyError(f"'cuwhy {args[0]}' ended with {status} and without an answer") from None
+        raise CuwhyError(f"'cuwhy {args[0]}' exited with {status} and gave no answer") from None
     if not isinstance(answer, dict):
-        raise CuwhyError(f"'cuwhy {args[0]}' answered with something else than an object")
+        raise CuwhyError(f"'cuwhy {args[0]}' answered with something other than an object")
     failure = answer.get("failure")
     if isinstance(failure, dict):
         raise CuwhyError(str(failure.get("message")))
@@ -100,7 +100,7 @@ _under: Optional[bool] = None
 
 
 def under_run() -> bool:
-    """Does this process run under `cuwhy run`? Then that one explains its failures, and better."""
+    """Does this process run under `cuwhy run`? That explains its failures, and better."""
     global _under
     if _under is None:
         _under = bool(os.environ.get("CUWHY_SOCK")) and _mapped("libcuwhy-rec.so")

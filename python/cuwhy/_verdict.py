@@ -10,13 +10,13 @@ from typing import Any, Dict, Mapping, Optional, Tuple
 
 @dataclass(frozen=True)
 class Error:
-    """What CUDA answered."""
+    """What CUDA returned."""
 
     code: Optional[int]
     name: Optional[str]
     api: Optional[str]
     sticky: bool = False
-    """CUDA answers every further call of the process with this error."""
+    """Every further CUDA call in the process returns this error."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Place(Frame):
-    """A line, and how the program came there; the innermost frame comes first."""
+    """A line, and how the program got there; the innermost frame comes first."""
 
     stack: Tuple[Frame, ...] = ()
 
@@ -48,7 +48,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Fault:
-    """The thread that did it, and the memory that it touched."""
+    """The thread that faulted, and the memory that it accessed."""
 
     block: Optional[Tuple[int, ...]]
     thread: Optional[Tuple[int, ...]]
@@ -98,9 +98,9 @@ class Verdict:
     fix: Tuple[Fix, ...] = ()
     text: str = ""
     collected: Mapping[str, Any] = field(default_factory=dict)
-    """What was collected in this process beside the text: see docs/python.md."""
+    """What was collected in this process besides the text: see docs/python.md."""
     unknown: Tuple[str, ...] = ()
-    """What could not be known here, and would be under `cuwhy run`."""
+    """What could not be known here, but would be under `cuwhy run`."""
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -110,7 +110,7 @@ class Verdict:
 
     @property
     def sticky(self) -> bool:
-        """Does CUDA answer every further call of this process with this error?"""
+        """Does every further CUDA call in this process return this error?"""
         return self.error is not None and self.error.sticky
 
     def __str__(self) -> str:
@@ -176,7 +176,7 @@ def _fault(value: Any) -> Optional[Fault]:
 
 
 def verdict_from_json(o: Dict[str, Any], text: str = "") -> Verdict:
-    """From the object that `cuwhy … --json` prints. What is missing or of another type is None or empty."""
+    """From the object that `cuwhy … --json` prints. What is missing or of the wrong type is None or empty."""
     return Verdict(
         cause=_text(o.get("cause")) or "unknown",
         certainty=_text(o.get("certainty")) or "possible",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`with cuwhy.watch():` the verdict about a CUDA error that leaves the block."""
+"""`with cuwhy.watch():` the verdict on a CUDA error that leaves the block."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ class Watch:
 
 
 def watch(*, quiet: bool = False, memory_history: bool = False, timeout: float = TIMEOUT) -> Watch:
-    """A block whose CUDA errors are explained, on standard error and in `verdict` of what `as` names.
+    """A block whose CUDA errors are explained, on standard error and in the `verdict` attribute.
 
-    The error itself leaves the block unchanged. `quiet` prints nothing; `memory_history` lets PyTorch keep the lines of
-    its allocations meanwhile, and an out-of-memory error is explained with them. Under `cuwhy run` it does nothing: that explains the error itself.
+    The error itself leaves the block unchanged. `quiet` prints nothing; `memory_history` lets PyTorch record the lines of
+    its allocations meanwhile, and an out-of-memory error is explained with them. Under `cuwhy run` it does nothing:
+    that explains the error itself.
     """
     return Watch(quiet=quiet, memory_history=memory_history, timeout=timeout)

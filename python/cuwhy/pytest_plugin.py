@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """pytest: the verdict in the report of a test that failed with a CUDA error.
 
-A sticky error breaks CUDA for the rest of the process: the tests after it fail with it again, and their reports name
-the test that it began with."""
+A sticky error breaks CUDA for the rest of the process: later tests fail with the same error, and their reports name
+the test that caused it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Explainer:
         if not verdict.sticky or verdict.error is None:
             return str(verdict)
         if self.broken_by is not None and verdict.error.code == self.code:
-            return (f"CUDA error {self.code} again, which {self.broken_by} began with: after it no call of CUDA works in "
+            return (f"CUDA error {self.code} again, first raised by {self.broken_by}: after it no CUDA call works in "
                     "this process.\nThis test may have nothing to do with it; run it alone.\n")
         self.broken_by, self.code = test, verdict.error.code
         return str(verdict)

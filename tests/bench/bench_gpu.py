@@ -4,9 +4,9 @@
 
     tests/bench/bench_gpu.py [--build build] [--part inside|turns|whole] [--seconds 60]
 
-Inside one process recording is paused and resumed in alternating blocks. What cannot be switched inside one, core
-dumps that are armed, is measured with three processes that wait for each other and run in turn. Whole
-processes are started in turn with and without cuwhy. Skips aloud without a GPU or PyTorch.
+Inside one process recording is paused and resumed in alternating blocks. Armed core dumps cannot be switched
+inside a process: they are measured with three processes that take turns. Whole processes are started in turn with and
+without cuwhy. Without a GPU or PyTorch it is skipped, and says so.
 """
 import argparse
 import os
@@ -53,7 +53,7 @@ def timed(command, env):
 
 
 def fresh_caches(folder):
-    """An environment in which torch.compile starts from nothing."""
+    """An environment in which torch.compile starts with empty caches."""
     place = tempfile.mkdtemp(dir=folder)
     return dict(os.environ, TORCHINDUCTOR_CACHE_DIR=os.path.join(place, "inductor"),
                 TRITON_CACHE_DIR=os.path.join(place, "triton"))

@@ -4,7 +4,7 @@
 
     bench_snapshot.py [--build build] [--python PYTHON-WITH-TORCH] [--events 850000] [--rounds 3]
 
-cuwhy loads, analyses and prints the verdict; _memory_viz loads the file and makes the plot (trace_plot), as a program
+cuwhy loads, analyzes and prints the verdict; _memory_viz loads the file and makes the plot (trace_plot), as a program
 of its own. Importing PyTorch is measured separately and left out of its time. Needs no GPU.
 """
 import argparse

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start-up cost in processes that never load CUDA: the same command with and without the recorder.
+"""Startup cost in processes that never load CUDA: the same command with and without the recorder.
 
     bench_start.py RECORDER [rounds]
 """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process of those that bench_gpu.py lets run in turn: runs a block whenever it is asked to.
+"""One of the processes that take turns in bench_gpu.py: runs a block whenever it is asked to.
 
     bench_turns.py launches|waits|training
 
-Each line on stdin names nothing and means "once more"; the answer is the seconds that it took.
+Each line on stdin means "once more", whatever it says; the answer is the seconds that it took.
 """
 import sys
 import time

@@ -12,7 +12,7 @@ import time
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 KEYS = {"tab": "\ue004", "enter": "\ue007", "left": "\ue012", "right": "\ue014", "home": "\ue011", "end": "\ue010"}
-# no network, no profile of anybody's: the pages are files
+# no network, no user's profile: the pages are files
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-dev-shm-usage", "--force-device-scale-factor=1",
          "--host-resolver-rules=MAP * ~NOTFOUND"]
@@ -99,7 +99,7 @@ class Browser:
         self.ask("POST", "%s/element/%s/click" % (self.session, self.find(selector)), {})
 
     def type(self, text, selector=None):
-        """Keys to an element, or to what has the focus."""
+        """Sends keys to an element, or to what has the focus."""
         element = self.find(selector) if selector else self.ask("GET", self.session + "/element/active")[ELEMENT]
         self.ask("POST", "%s/element/%s/value" % (self.session, element), {"text": KEYS.get(text, text)})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages that the browser test opens: made of recordings of the simulated GPU, a core dump and snapshots."""
+"""The pages that the browser test opens: made from recordings of the simulated GPU, a core dump and snapshots."""
 import glob
 import json
 import os
@@ -19,7 +19,7 @@ import rules_oom  # noqa: E402
 import run as e2e  # noqa: E402
 import toolbox  # noqa: E402
 
-# a name that would end the data's element and begin a script of its own, were it ever taken for markup
+# a name that would end the data's element and start a script of its own if it were ever parsed as markup
 EVIL = "x</script><script>document.documentElement.dataset.ran=1<!-- \u2028 <img src=x onerror=document.documentElement.dataset.ran=2>.py"
 MANY = rules_blocks.START + """
 lines = [compile("torch.block_made(segment + %d * 512, 512, 1, 0)" % n, "line_%d.py" % n, "exec") for n in range(60)]
@@ -62,7 +62,7 @@ BUNDLE = {"cuwhy_bundle": 1, "made_by": "cuwhy " + EVIL,
           "code": [{"env": 0, "torch": True, "archs": "sm_75 sm_80 sm_86 sm_90 compute_90@9.0"}]}
 
 
-# samples of memory are some time apart: there are several of a program that takes a while
+# memory samples are some time apart: only a program that takes a while has several
 SLOW = ("for step in range(", "import time\nfor step in range("), ("    torch.block", "    time.sleep(0.01)\n    torch.block")
 
 
@@ -97,7 +97,7 @@ class Pages:
             stream.write(program)
         more = {"PYTHONPATH": os.path.join(E2E, "site-packages")}
         if torch:
-            # its memory is told from that of others by the name of its library
+            # its memory is distinguished from others' by the name of its library
             library = self.box.library("fake_torch", "-lpthread", "-fexceptions")
             more["FAKE_TORCH"] = shutil.copy(library, os.path.join(self.box.scratch, "libc10.so"))
         run = self.box.under([self.box.python, path], *options, gpu=gpu, **more)
@@ -122,7 +122,7 @@ class Pages:
         return copy
 
     def with_checks(self, name, folder):
-        """As if `cuwhy run` had asked the doctor: what it found is in verdict.json."""
+        """As if `cuwhy run` had run the doctor: what it found is in verdict.json."""
         copy = self.spoil(name, folder, lambda part: None)
         path = os.path.join(copy, "verdict.json")
         with open(path, encoding="utf-8") as stream:
@@ -134,7 +134,7 @@ class Pages:
         return copy
 
     def recount(self, name, blocks):
-        """A copy whose dump tells of that many faulting blocks: the simulated GPU writes a few."""
+        """A copy whose dump has that many faulting blocks: the simulated GPU writes only a few."""
         with open(self.path(name), encoding="utf-8") as stream:
             page, n = re.subn(r'("warps": ?\d+, ?"blocks": ?)\d+', r"\g<1>%d" % blocks, stream.read())
         assert n == 1, n
@@ -176,7 +176,7 @@ class Pages:
 
 
 def hide_epochs(part):
-    """As an older cuwhy wrote it: of the list of chunks, those of kind 18 (EPOCHS, 16 KiB) become unknown."""
+    """As an older cuwhy wrote it: in the list of chunks, those of kind 18 (EPOCHS, 16 KiB) become unknown."""
     with open(part, "r+b") as stream:
         head = stream.read(20000)
         found = [at for at in range(0, len(head) - 16, 4) if struct.unpack_from("<I4xII", head, at) == (18, 16384, 0)]
@@ -191,7 +191,7 @@ MEMORY = (5, 11, 12, 14, 15, 17, 18, 19, 20)
 
 
 def hide_memory(part):
-    """As if nothing had been recorded of memory: these chunks become unknown."""
+    """As if no memory had been recorded: these chunks become unknown."""
     with open(part, "r+b") as stream:
         head = stream.read(20000)
         at = next(at for at in range(0, len(head) - 16, 4) if struct.unpack_from("<I4xII", head, at) == (18, 16384, 0))

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report page in a real browser: run.py BUILD [--keep FOLDER].
 
-Every panel must be there and be drawn or say what is missing; nothing may come from the network, nothing of a recording
-may run; keys do what the mouse does; the page is small and quick to open. --keep leaves pages and screenshots.
+Every panel must be there and be drawn or say what is missing; nothing may come from the network, nothing in a recording
+may run; keys do what the mouse does; the page is small and opens fast. --keep leaves pages and screenshots.
 """
 import argparse
 import os
@@ -41,7 +41,7 @@ DRAWN = {
     "machine": "fault ledger map lines launches errors processes environment",
     "bundle": "environment",
 }
-# a bundle tells of a machine: there is no run to show
+# a bundle describes a machine: there is no run to show
 ONLY = {"bundle": ("environment",)}
 BYTES_MAX = 5 << 20
 LOAD_MAX_MS = 1000
@@ -57,7 +57,7 @@ def check(what, true, *said):
         failures.append(" ".join([what] + [str(s) for s in said]))
 
 
-# What a person who does not see the page, or has no mouse, needs; gives a list of what is wrong.
+# What someone who cannot see the page, or has no mouse, needs; returns a list of what is wrong.
 ACCESSIBLE = r"""
 const wrong = [];
 const all = (selector) => [...document.querySelectorAll(selector)];
@@ -85,7 +85,7 @@ if (new Set(ids).size !== ids.length) wrong.push("an id twice");
 return wrong;
 """
 
-# Contrast of the colours that text has, WCAG 2: at least 4.5 to 1.
+# Contrast of text colors, WCAG 2: at least 4.5 to 1.
 CONTRAST = r"""
 const style = getComputedStyle(document.documentElement);
 const rgb = (name) => style.getPropertyValue(name).trim().match(/[0-9a-f]{2}/gi).map((h) => parseInt(h, 16) / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
@@ -194,7 +194,7 @@ def check_verdicts(browser, pages):
     check("fault: the line is among its neighbours", browser.run("return document.querySelectorAll('.source li').length") > 5)
     check("fault: that line is marked", "# <- here" in (text(browser, ".source li[aria-current]") or ""))
     check("fault: block and thread are drawn", browser.run("return document.querySelectorAll('#fault svg.cells').length") == 2)
-    check("fault: blocks of PyTorch are around the address", "Blocks of PyTorch" in text(browser, "#fault"))
+    check("fault: blocks of PyTorch are around the address", "PyTorch blocks" in text(browser, "#fault"))
     check("fault: they are those of the moment of the launch", ":22" in text(browser, "#fault table") and ":27" not in text(browser, "#fault table"), text(browser, "#fault table"))
     check("fault: one launch is blamed", browser.run("return document.querySelectorAll('#launches tbody td b').length") == 1)
     browser.open(pages.path("oom"))
@@ -206,7 +206,7 @@ def check_verdicts(browser, pages):
 
 
 def check_answer(browser, pages):
-    """The first screen: a sentence, the line and who is behind it, and nothing that is empty before what is not."""
+    """The first screen: a sentence, the line and its callers, and empty panels last."""
     for name in DRAWN:
         browser.open(pages.path(name))
         title = text(browser, "h1")
@@ -219,13 +219,13 @@ def check_answer(browser, pages):
         edges = browser.run("return [...document.querySelectorAll('.source')].flatMap((s) => [s.querySelector('li'), s.querySelector('li:last-child')]).map((l) => l.lastChild.textContent)")
         check(name + ": no blank lines at the edges of code", all(line.strip() for line in edges), edges)
     browser.open(pages.path("oom"))
-    check("oom: the largest piece is compared with the request", "in one piece were asked for" in text(browser, "#map"), text(browser, "#map"))
+    check("oom: the largest piece is compared with the request", "the request was" in text(browser, "#map"), text(browser, "#map"))
     check("oom: segments have the colours of lines", ".py:" in text(browser, "#map .legend"), text(browser, "#map .legend"))
     check("oom: the certainty has its reason", "free memory lies between live tensors" in text(browser, "#verdict"), text(browser, "#verdict"))
     browser.open(pages.path("stacks"))
     check("stacks: reasons quote the lines that they name", "cudrv.alloc(20 << 20)" in text(browser, "#verdict .quotes code"), text(browser, "#verdict .quotes"))
     browser.open(pages.path("growth"))
-    check("growth: the line that made most is shown", "Most of the memory was made here" in text(browser, "#verdict details[open]") and "block_made" in text(browser, "#verdict details[open] li[aria-current]"), text(browser, "#verdict details[open]"))
+    check("growth: the line that made most is shown", "Most of the memory was allocated here" in text(browser, "#verdict details[open]") and "block_made" in text(browser, "#verdict details[open] li[aria-current]"), text(browser, "#verdict details[open]"))
     check("growth: and who called the one that failed", "give_up()" in text(browser, ".called"), text(browser, ".called"))
     browser.open(pages.path("fault"))
     drawn = "return [...document.querySelectorAll('#fault .address text.strong')].map((t) => t.textContent).join()"
@@ -275,7 +275,7 @@ def check_keys(browser, pages):
 
 
 def check_kinds(browser, pages):
-    """The stack by kind: what it shows is the ledger at its moment, and each part can be hidden."""
+    """The stack by kind: at the ledger's moment it equals the ledger, and each part can be hidden."""
     picture = "return document.querySelector('#timeline canvas').toDataURL()"
     for name in ("train", "growth"):
         browser.open(pages.path(name))
@@ -285,7 +285,7 @@ def check_kinds(browser, pages):
             return ledger === us.length - 1 && Object.entries(device.ledger.kinds).every(([id, n]) => (tensors[id] ? tensors[id][ledger] : 0) === n);"""))
         legend = browser.run("return [...document.querySelectorAll('.stack-legend button')].map((b) => b.textContent)")
         check(name + ": the legend has a value for each part", len(legend) >= 4 and all("iB" in words or " B" in words for words in legend), legend)
-        check(name + ": a table tells the same", "in all" in text(browser, "#timeline details table"))
+        check(name + ": a table tells the same", "total" in text(browser, "#timeline details table"))
         for part in range(len(legend)):
             before = browser.run(picture)
             press = "document.querySelectorAll('.stack-legend button')[%d]" % part
@@ -315,7 +315,7 @@ def legend_of(browser, pages, name):
 
 
 def until(browser, script, want):
-    """The value, as soon as it is the wanted one: events of the system come when they come."""
+    """The value, as soon as it is the wanted one: system events arrive at any time."""
     for _ in range(100):
         got = browser.run(script)
         if want(got):
@@ -364,7 +364,7 @@ def check_choices(browser, pages):
 
 
 def check_speed(browser, pages):
-    """The best of some loads: the machine may have other things to do."""
+    """The best of several loads: the machine may be busy."""
     for name in ("events", "many", "growth"):
         best = 1e9
         for _ in range(6):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Judges every machine of machines.txt with `cuwhy doctor` and compares: check.py [-v] BUILD [NAME...]"""
+"""Runs `cuwhy doctor` on every machine in machines.txt and compares: check.py [-v] BUILD [NAME...]"""
 import concurrent.futures
 import json
 import os
@@ -51,7 +51,7 @@ def first_choice(answer):
 
 
 def differences(row, status, answer, text):
-    """What is not as the table says."""
+    """What differs from the table."""
     found = []
 
     def compare(what, has, wants):

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks how the arguments of a failed assertion are found in code (src/input/dump/assert_args.c), on kernels of our own.
+"""Checks how the arguments of a failed assertion are found in code (src/input/dump/assert_args.c), on our own kernels.
 
 Kernels in PTX call __assertfail in many ways: in divergent code, in loops, in functions that are not inlined, with
-values alive across the call, one after another. They are assembled for each architecture and optimisation level; the
-image is given run-time addresses as the driver would; then the arguments are worked out at every call. Each assertion
-has a line of its own, so that the answer can be known wrong. An answer may be unknown; it must never be wrong.
+values alive across the call, one after another. They are assembled for each architecture and optimization level; the
+image gets run-time addresses, as from the driver; then the arguments are worked out at every call. Each assertion
+has its own line, so that a wrong answer shows. An answer may be unknown; it must never be wrong.
 Single instructions, also with a bit flipped, are compared with nvdisasm's text as check_sass.py does.
 
-The tools are looked for as check_sass.py says. --table FILE writes the test data of tests/unit/test_assert.c.
+The tools are found as check_sass.py describes. --table FILE writes the test data of tests/unit/test_assert.c.
 """
 import argparse
 import os
@@ -111,7 +111,7 @@ def program():
     p.kernel(lambda k: "setp.gt.u32 %p1,%r1,%r3;" + p.check("%p1", k) + "st.global.u32 [%d3],%r1;")
     p.kernel(lambda k: "setp.ne.u32 %p1,%r1,%r1;" + p.check("%p1", k) + "st.global.u32 [%d3],%r1;")
 
-    # two ways into one assertion's neighbourhood: if and else
+    # two ways to get near one assertion: if and else
     def either(k):
         other, end = p.label(), p.label()
         return (load + f"setp.lt.s32 %p1,%r2,16; @%p1 bra {other};\n setp.lt.s32 %p2,%r5,%r1;" + p.check("%p2", k) +
@@ -267,7 +267,7 @@ def check_calls(p, arch, level, cubin, path, tmp):
         have = (got[0], got[1], got[3])
         if any(h not in ("?", w) for h, w in zip(have, want)):
             wrong.append(f"    sm_{arch} -O{level} {pc:x}: line {at} want {want} have {have}")
-    # a call that was taken for another one would leave a line that nobody has
+    # a call mistaken for another one would leave a line that does not exist
     unknown = sum(line.split()[2:3] == ["?"] for line in decode(path, [f"call {arch} {pc:x}\n" for pc in calls], out))
     missing = sorted(set(p.truth) - lines_seen)
     if len(missing) != unknown:
@@ -339,7 +339,7 @@ def complain(arch, word, text, have, what):
 
 
 def check_moves(arch, pairs, path):
-    """(moves recognised, lines of complaint): what is said to be moved must be so."""
+    """(moves recognized, complaints): what is said to be moved must be right."""
     n, wrong = 0, []
     have = decode(path, [f"move {arch} {lo:x} {hi:x}\n" for (lo, hi), _ in pairs])
     for (word, text), line in zip(pairs, have):

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks how addresses are computed again from code (src/input/dump/sass_eval.c), on kernels of our own.
+"""Checks how addresses are recomputed from code (src/input/dump/sass_eval.c), on our own kernels.
 
-Kernels in PTX compute an address in many ways, chosen by chance with a fixed start: 32 and 64 bits, with and without
-sign, shifts, rows and columns, branches, loops. What the address must be is computed here beside the PTX. They are
-assembled for each architecture and optimisation level, and at every access the address is worked out from the code,
+Kernels in PTX compute an address in many ways, chosen at random with a fixed seed: 32 and 64 bits, signed and
+unsigned, shifts, rows and columns, branches, loops. The expected address is computed here beside the PTX. They are
+assembled for each architecture and optimization level, and at every access the address is worked out from the code,
 the parameters and the thread's position alone. An answer may be unknown; it must never be wrong.
 Single instructions, also with a bit flipped, are compared with nvdisasm's text as check_sass.py does.
 
-The tools are looked for as check_sass.py says. --table FILE writes the test data of tests/unit/test_eval.c.
+The tools are found as check_sass.py describes. --table FILE writes the test data of tests/unit/test_eval.c.
 """
 import argparse
 import os

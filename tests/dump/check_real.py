@@ -85,7 +85,7 @@ def check_small(build, path, about, folder):
 
 
 def check_refusal(path, about, folder):
-    """A function that nobody declared stops the scrubber, and no file appears."""
+    """An undeclared function stops the scrubber, and no file appears."""
     target, wrong = os.path.join(folder, "refused.cudacore"), []
     for name in functions_of(path):
         others = [f for f in about["functions"] if f != name]
@@ -120,7 +120,7 @@ def check_many_sections(build, path, about, folder):
 
 
 def check_hostile(path, folder):
-    """Cut files end in a message, never in a file or a traceback."""
+    """Truncated files end in a message, never in a file or a traceback."""
     data, cut, target = scrub.read(path), os.path.join(folder, "cut"), os.path.join(folder, "never")
     for size in (0, 3, 63, 64, len(data) // 2, len(data) - 1):
         with gzip.open(cut, "wb", 1) as f:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the instruction decoder (src/input/dump/sass.c) against NVIDIA's disassembler, on kernels of our own.
+"""Checks the instruction decoder (src/input/dump/sass.c) against NVIDIA's disassembler, on our own kernels.
 
 Kernels are written in PTX, assembled with ptxas for each architecture, disassembled with nvdisasm, and every
 access to memory is compared: kind, space, width, registers, offset. Then single bits of these instructions are
-flipped, to meet forms that the assembler did not choose, and what nvdisasm accepts is compared as well.
+flipped, to cover forms that the assembler did not choose, and what nvdisasm accepts is compared as well.
 
 The tools are looked for in $CUDA_BIN, on the PATH and in an installed Triton ($TRITON or the Python that runs
 this). Without them the check is skipped. --table FILE writes the test data of tests/unit/test_dump.c,

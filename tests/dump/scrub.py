@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a GPU core dump fit for this repository: no code but that of kernels of our own, no memory, small.
+"""Makes a GPU core dump fit for this repository: no code but that of our own kernels, no memory, small.
 
     scrub.py --keep-kernel bad [--allow NAME ...] [--small] FILE.cudacore OUT.cudacore.gz
 
 Kept are the tables with their rows, and, of grids whose kernel is kept, parameters, registers, predicates and
 backtraces. Module images go, except those that hold a kernel named by --keep-kernel. Of such an image stay the
 code, the symbols of functions and the words of assertions (folders in them crossed out), and only if every function
-in it is named by --keep-kernel or --allow: otherwise nothing is written and the strangers are listed. Memory, strings that no table refers to, strings that
-look like paths and sections of unknown types go as well.
+in it is named by --keep-kernel or --allow: otherwise nothing is written and the unknown ones are listed. Memory, strings that no table
+refers to, strings that look like paths and sections of unknown types are dropped as well.
 
 --small also drops empty sections, lanes beyond --warps warps and registers beyond --lanes lanes, the ones with
 an exception first. The number of threads and the range of their addresses can then differ from the original.
@@ -166,7 +166,7 @@ def code_sections(image):
 
 
 def strangers(image, ours):
-    """What is in the image and was not declared as ours. Code that no function of ours covers counts."""
+    """What is in the image and was not declared as ours. Code that none of our functions covers counts."""
     have = functions(image)
     found = {name or "(a function without a name)" for name, _ in have if name not in ours}
     for i, s in code_sections(image):

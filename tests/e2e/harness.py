@@ -131,12 +131,12 @@ class Result:
 
 
 class Run:
-    """Everything that one finished process left."""
+    """Everything that one finished process left behind."""
 
     def __init__(self, argv, env=None, timeout=120, cwd=None, stdin=subprocess.DEVNULL):
         began = time.monotonic()
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            # Files, not pipes: a grandchild that outlives the program must not hold the test up.
+            # Files, not pipes: a grandchild that outlives the program must not block the test.
             child = subprocess.Popen(argv, env=env, cwd=cwd, stdin=stdin, stdout=out, stderr=err,
                                      start_new_session=True)
             try:

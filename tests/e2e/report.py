@@ -34,7 +34,7 @@ def summary(results):
 
 
 def save_artifacts(results, folder):
-    """Leaves what failing cases printed in a folder, for whoever has to find out why."""
+    """Saves what failing cases printed to a folder, for debugging."""
     for result in results:
         if not result.problems:
             continue

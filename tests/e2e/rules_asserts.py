@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Device-side asserts: what was asserted, where, and the cause by it, through kernels named as PyTorch's."""
+"""Device-side asserts: what was asserted, where, and the cause that follows, through kernels named like PyTorch's."""
 import os
 import subprocess
 

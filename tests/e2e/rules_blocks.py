@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's own blocks: an address is explained by the tensor it was to be in, not by the driver's segment."""
+"""PyTorch's own blocks: an address is explained by the tensor it was meant for, not by the driver's segment."""
 import os
 import shutil
 import subprocess
@@ -61,7 +61,7 @@ cudrv.synchronize()
 
 
 def rule__an_overrun_names_the_tensor_that_the_kernel_was_given(box):
-    """Not the segment, not the block that happens to lie nearest, not the one that came to its place since."""
+    """Not the segment, not the block that happens to be nearest, not the one that has taken its place since."""
     _, verdict = judged(box, PAST)
     same((verdict["cause"], verdict["certainty"], line(verdict["where"])),
          ("illegal-access-out-of-bounds", "certain", line_of(PAST, "here")), "cause")
@@ -137,12 +137,12 @@ def rule__the_line_that_called_a_helper_is_shown(box):
 
 
 def rule__of_a_small_tensor_the_line_before_its_end_is_known(box):
-    """No line is looked up when one of at most 1 MiB goes: what ran last is kept, and said to be that."""
+    """No line is looked up when one of at most 1 MiB is freed: what ran last is kept, and reported as that."""
     life_of_a_freed_tensor(box, 1 << 20, "before", "its tensor was let go after %s had run")
 
 
 def rule__memory_of_an_earlier_segment_is_not_taken_for_the_tensor(box):
-    """The address lies in a segment that came later to the same place; the tensor was cut from the one before."""
+    """The address is in a later segment at the same place; the tensor was part of the earlier one."""
     program = START + """
 x = segment + 4096
 torch.block_made(x, 8192, 1, 0)
@@ -180,7 +180,7 @@ def rule__an_overflow_is_measured_from_the_tensor(box):
 
 
 def rule__a_small_tensor_has_no_overflow(box):
-    """The same distance below a tensor that no index of 32 bits can leave so."""
+    """The same distance below a tensor that no 32-bit index can leave that way."""
     program = START + """
 small = cudrv.alloc(1 << 30)
 torch.block_made(small, 1 << 30, 1, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reading of what tools print, by which tests/gpu/compare.py counts on a real GPU: that it can say yes and no."""
+"""How tests/gpu/compare.py reads what tools print on a real GPU: that it can say yes and no."""
 import os
 import pickle
 import sys

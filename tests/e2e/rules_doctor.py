@@ -152,7 +152,7 @@ def rule__a_driver_that_is_missing_is_the_doctors(box):
 
 
 def rule__explain_says_again_what_the_doctor_found(box):
-    """Judged again, elsewhere or later, the machine of then is not there to be looked at."""
+    """Re-analyzed elsewhere or later, the original machine is no longer there to examine."""
     if os.path.exists("/dev/nvidiactl") or os.path.exists("/proc/driver/nvidia") or os.path.exists("/dev/dxg"):
         raise Skip("this machine has a GPU")
     text = "raise RuntimeError('Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU')\n"
@@ -167,7 +167,7 @@ def rule__explain_says_again_what_the_doctor_found(box):
 
 
 def rule__the_page_shows_what_the_doctor_found(box):
-    """The verdict of the page is the one of the run: judged again, on another machine, it might be another."""
+    """The page's verdict is the one of the run: re-analyzed on another machine, it might differ."""
     if os.path.exists("/dev/nvidiactl") or os.path.exists("/proc/driver/nvidia") or os.path.exists("/dev/dxg"):
         raise Skip("this machine has a GPU")
     text = "raise RuntimeError('Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU')\n"

@@ -141,7 +141,7 @@ for pause in (0, 0, 0.3):
 
 
 def rule__a_dump_changes_no_error_that_the_program_sees(box):
-    """The driver by itself says nothing at first, and later of an assertion the wrong thing."""
+    """The driver itself says nothing at first, and later reports the wrong error for an assertion."""
     for kernel, args, code in (("assert_fail", "()", 710), ("oob_store", "(p(data), l(1 << 40))", 700),
                                ("misaligned", "(p(data),)", 716), ("trap", "()", 719)):
         program = box.script(AFTER) + [kernel, args]
@@ -288,7 +288,7 @@ os.kill(os.getpid(), 9)
 
 
 def rule__what_wrote_a_dump_cannot_crash_the_end_of_a_program(box):
-    """The driver's exit handler does, now and then."""
+    """The driver's exit handler sometimes does."""
     for kernel in ("assert_fail", "trap"):
         run = box.under(box.script(AFTER + "sys.exit(3)") + [kernel, "()"], gpu="sim:tiny,debugger_crashes")
         same((run.status, len(run.out.splitlines())), (3, 3), "status and output (%s)" % run.err[-300:])

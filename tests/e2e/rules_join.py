@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several inputs of `cuwhy explain`: those that tell of one failure become one case, the others are judged by themselves, and
+"""Several inputs of `cuwhy explain`: those about one failure become one case, the others are analyzed separately, and
 the answer says which and why. A planted mismatch of every pair of kinds."""
 import json
 import os

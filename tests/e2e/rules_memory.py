@@ -50,7 +50,7 @@ def rule__sites_add_up_to_what_pytorch_says(box):
 
 
 def rule__a_segment_belongs_to_the_library_that_asked_the_runtime(box):
-    """PyTorch says nothing when it empties its cache; that its segments are gone is seen by who had asked for them."""
+    """PyTorch reports nothing when it empties its cache; that its segments are gone is known from who allocated them."""
     folder = os.path.join(box.scratch, "lib")
     os.makedirs(folder)
     runtime = box.library("fake_cudart", "-Wl,-soname,libcudart.so.12")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pinned host memory that could not be had: which limit stopped it, sampled while the program was there."""
+"""Failed allocations of pinned host memory: which limit was hit, sampled while the program was still there."""
 import glob
 import json
 import os
@@ -9,7 +9,7 @@ from rules_oom import memory
 from toolbox import same
 
 MIB = 1 << 20
-# The program stays a moment after its failure, as one does that unwinds: whoever looks finds it.
+# The program lingers after its failure, like one that unwinds, so that the sampler finds it.
 START = """
 import atexit, cudrv, ctypes, resource, time
 cudrv.init()
@@ -20,7 +20,7 @@ def pin(size):
 pin(3 << 20)
 """
 TOO_MUCH = START + "pin(1 << 47)\n"
-# Whoever has CAP_IPC_LOCK may lock at will: it is given up.
+# With CAP_IPC_LOCK there is no lock limit, so the capability is dropped.
 LOCKED = START + """
 libc = ctypes.CDLL(None, use_errno=True)
 head, caps = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the recorder must keep, and what must not stop it or hurt the program it is a guest in."""
+"""What the recorder must keep, and what must neither stop it nor hurt the program it runs in."""
 import json
 import os
 import shutil

@@ -189,7 +189,7 @@ def rule__what_was_told_before_a_hang_counts(box):
 
 
 def read_all(terminal):
-    """What was written to a terminal that nobody has open any more; it comes in pieces."""
+    """What was written to a terminal that is no longer open; it comes in pieces."""
     text = b""
     try:
         while piece := os.read(terminal, 4096):

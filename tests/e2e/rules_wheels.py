@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make check-wheels` rests on, as far as it can be tested without the network."""
+"""What `make check-wheels` relies on, as far as it can be tested without the network."""
 import os
 import subprocess
 import sys

@@ -6,9 +6,9 @@
 
 Tools: `plain`, PyTorch's own traceback; `blocking`, the same with CUDA_LAUNCH_BLOCKING=1; `sanitizer`, compute-sanitizer
 (memcheck, default options), on faults; `core dump`, CUDA_ENABLE_COREDUMP_ON_EXCEPTION=1 with the flags that keep it small, opened
-with cuda-gdb, on faults; `history`, PyTorch's memory history and a snapshot at the exception, on lack of memory; `cuwhy`, cuwhy run.
+with cuda-gdb, on faults; `history`, PyTorch's memory history and a snapshot at the exception, on out-of-memory errors; `cuwhy`, cuwhy run.
 
-What is asked, decided by a text search in what was printed, without lines that repeat the program's source. Of a run under cuwhy only
+The questions, decided by searching what was printed, without lines that repeat the program's source. Of a run under cuwhy only
 its own words count, though the traceback and the driver's lines are there as well:
 
     line     yes: the place of the failure (the last traceback's innermost frame in the user's files; cuwhy's WHERE) is
@@ -17,10 +17,10 @@ its own words count, though the traceback and the driver's lines are there as we
              call: the line that called backward or replayed the graph. inside: a line in the kernel's own source. other, none.
     kernel   the kernel's name, known beforehand
     thread   some block and thread;    address   some address that was accessed
-    why      words that fit this cause only (PROGRAMS); PyTorch's hint about fragmentation, printed on every lack of memory, does not count
+    why      words that fit this cause only (PROGRAMS); PyTorch's hint about fragmentation, printed with every out-of-memory error, does not count
 
 The slowdown is that of healthy work (compare_work.py) against plain, in the same round; the spread is that of the rounds. Nothing here
-fails: a tool that is missing, hangs or runs out of time is said in the table.
+fails: a tool that is missing, hangs or runs out of time is reported in the table.
 """
 import argparse
 import glob
@@ -74,7 +74,7 @@ def find_tool(name):
 
 
 def applies(tool, case):
-    """Sanitizer and core dumps are for faults, the history is for lack of memory."""
+    """Sanitizer and core dumps are for faults, the history is for out-of-memory errors."""
     kind = os.path.basename(os.path.dirname(case.path))
     return {"sanitizer": kind == "faults", "core dump": kind == "faults", "history": kind == "memory"}.get(tool, True)
 

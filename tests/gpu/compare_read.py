@@ -12,7 +12,7 @@ HOST_FRAME = re.compile(r"^=+ +Host Frame: .* in ([\w-]+\.py):(\d+)", re.M)
 TRIPLE = r"\d+, ?\d+, ?\d+"
 THREAD = re.compile(r"thread:? [(\[]%s[)\]] in block [(\[]%s|block:? [(\[]%s[)\]],? thread:? [(\[]%s" % ((TRIPLE,) * 4))
 ADDRESS = re.compile(r"(?:bytes at|(?:Address|Access (?:at|to))) 0x[0-9a-f]+|access to address \S*0x[0-9a-f]+")
-# PyTorch adds this to every lack of memory, whatever its cause
+# PyTorch adds this to every out-of-memory error, whatever its cause
 STANDING_HINT = re.compile(r"If reserved but unallocated memory is large.*?(?:\n|$)")
 
 

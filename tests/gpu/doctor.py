@@ -4,7 +4,7 @@
 
     tests/gpu/doctor.py [--build build] [--python PYTHON] [--cuwhy COMMAND] [--smi COMMAND]
 
-Without nvidia-smi or without PyTorch what needs them is skipped, aloud. The last two options are for trying the test itself.
+Without nvidia-smi or PyTorch, what needs them is skipped, with a message. The last two options are for trying the test itself.
 """
 import argparse
 import json

@@ -4,7 +4,7 @@
 
     tests/gpu/run.py [--build build] [-j N] [--quick] [--json FILE] [--artifacts DIR] [name…]
 
-A name is part of a case's name. Without a GPU or without PyTorch everything is skipped, aloud.
+A name is part of a case's name. Without a GPU or PyTorch everything is skipped, with a message.
 """
 import argparse
 import os

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Memory snapshots that the installed PyTorch writes on a real GPU: are they read, and judged right?
+"""Memory snapshots that the installed PyTorch writes on a real GPU: are they read and analyzed correctly?
 
     tests/gpu/snapshots.py [--build build] [--keep DIR]
 
-Each program runs out of memory with PyTorch's history on, writes a snapshot and ends; cuwhy sees the file alone. Then the same
+Each program runs out of memory with PyTorch's history on, writes a snapshot and ends; cuwhy sees only the file. Then the same
 in a block of the Python package's `watch(memory_history=True)`, which takes the snapshot itself.
-Without a GPU or without PyTorch everything is skipped, aloud.
+Without a GPU or PyTorch everything is skipped, with a message.
 """
 import argparse
 import json

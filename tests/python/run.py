@@ -23,7 +23,7 @@ def types_hold():
 def main():
     os.chdir(ROOT)
     sys.path.insert(0, HERE)
-    # what surrounds the tests must not decide what they find
+    # the environment must not affect the tests
     for name in ("LD_PRELOAD", "CUWHY_SOCK", "CUDA_VISIBLE_DEVICES"):
         os.environ.pop(name, None)
     suite = unittest.defaultTestLoader.discover(HERE, "test_*.py")

@@ -88,7 +88,7 @@ class Explain(unittest.TestCase):
     def test_a_program_that_hangs_or_talks_nonsense(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "cuwhy")
-            for body, said in (("exec sleep 60", "in time"), ("echo nonsense", "without an answer"), ("echo []", "object"),
+            for body, said in (("exec sleep 60", "in time"), ("echo nonsense", "gave no answer"), ("echo []", "object"),
                                ("echo '{\"failure\": {\"message\": \"it broke\"}}'", "it broke")):
                 with open(path, "w", encoding="ascii") as f:
                     f.write(f"#!/bin/sh\n{body}\n")

@@ -207,7 +207,7 @@ class History(unittest.TestCase):
         self.assertEqual(lines[1], "True {'device': 0, 'request': 4294967296, 'total': 25769803776, 'free': 1073741824} "
                          "[(40, 35), (39, 1)]")
         self.assertEqual(lines[2], f"{int(23.65 * (1 << 30))} ['oom-growth']")
-        self.assertIn("HELD   15.6 GiB in 35 blocks made at /home/user/train.py:40", got.stderr)
+        self.assertIn("HELD   15.6 GiB in 35 blocks allocated at /home/user/train.py:40", got.stderr)
         self.assertIn("device 0 has 24.0 GiB, of which 1.0 GiB were free when 4.0 GiB were asked for", got.stderr)
 
     def test_other_causes(self):
@@ -268,7 +268,7 @@ class History(unittest.TestCase):
 
     def test_enable(self):
         got = python(f"import torch, cuwhy\ncuwhy.enable(memory_history=True)\ntorch.run_out({self.FULL!r})", FAKE_STORY="list")
-        self.assertIn("HELD   15.6 GiB in 35 blocks made at /home/user/train.py:40", got.stderr)
+        self.assertIn("HELD   15.6 GiB in 35 blocks allocated at /home/user/train.py:40", got.stderr)
         self.assertEqual(got.returncode, 1)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin of pytest: the verdict in the report of a test that failed with a CUDA error."""
+"""The pytest plugin: the verdict in the report of a test that failed with a CUDA error."""
 
 import importlib.util
 import os
@@ -66,7 +66,7 @@ class Plugin(unittest.TestCase):
 
     def test_a_sticky_error_is_blamed_on_the_test_that_began_it(self):
         after = self.section(self.run_tests().stdout, "test_after_it")
-        self.assertIn("CUDA error 700 again, which test_gpu.py::test_illegal began with", after)
+        self.assertIn("CUDA error 700 again, first raised by test_gpu.py::test_illegal", after)
 
     def test_the_report_for_machines(self):
         with tempfile.TemporaryDirectory() as folder:

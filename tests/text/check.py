@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges texts with `cuwhy explain --json` and compares the causes: the public reports (../shared/cases, when they are there),
+"""Explains texts with `cuwhy explain --json` and compares the causes: the public reports (../shared/cases, when they are there),
 our own texts (tests/text/own), clean logs and unrelated failures (tests/text/clean), and the examples of the cause files."""
 import argparse
 import json
@@ -106,7 +106,7 @@ def check_folder(cuwhy, folder, what):
 
 
 def dress(text, how):
-    """The same text as other programs hand it on."""
+    """The same text as other programs pass it on."""
     lines = text.split("\n")
     if how == "ranks":
         return "\n".join("[rank0]: " + x for x in lines)
@@ -119,7 +119,7 @@ def dress(text, how):
 
 
 def check_clothes(cuwhy, folder):
-    """A text is judged the same whatever surrounds its lines."""
+    """A text gets the same answer whatever surrounds its lines."""
     good = n = 0
     wrong = []
     for name in sorted(os.listdir(folder)):

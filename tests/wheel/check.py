@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Python wheel and the static program: check.py BUILD WHEEL. What each needs of a system, what the wheel holds, and that it works when it is
-installed into an empty environment, with nothing else in PATH."""
+"""The Python wheel and the static program: check.py BUILD WHEEL. What each needs from a system, what the wheel contains,
+and that it works when installed into an empty environment, with nothing else in PATH."""
 
 import base64
 import csv
@@ -177,7 +177,7 @@ def check_installed(venv, before, folder, path):
 
 
 def check_static(build, folder):
-    """The program that is linked as a whole starts where there is nothing, and finds its parts beside it."""
+    """The static program starts where there is nothing, and finds its parts beside it."""
     path = os.path.join(os.path.abspath(build), "cuwhy-static")
     headers, dynamic = run("readelf", "-lW", path).stdout, run("readelf", "-dW", path).stdout
     claim("the static program needs no loader and no library", "INTERP" not in headers and "(NEEDED)" not in dynamic, headers)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the symbols that the recorder uses against one PyTorch wheel of each release from 2.0 to the newest.
 
-Needs the network and some gigabytes of it, so only `make check-wheels` runs it. It says that a function is there under
-a name that we wrap, and that the wheel's libraries look it up by name, so that ours is found first. It cannot say
-that the places of fields inside PyTorch's objects (NODE_SEQUENCE, NODE_THREAD) are what rec_torch.c takes them for, nor
+Downloads several gigabytes, so only `make check-wheels` runs it. It shows that a function exists under
+a name that we wrap, and that the wheel's libraries look it up by name, so that ours is found first. It cannot show
+that the offsets of fields inside PyTorch's objects (NODE_SEQUENCE, NODE_THREAD) are what rec_torch.c takes them for, nor
 that a function still means the same: tests with that release do.
 """
 import argparse
@@ -91,7 +91,7 @@ def similar(name, libraries):
 
 
 class Release:
-	"""One wheel, judged."""
+	"""One wheel and its results."""
 	def __init__(self, torch, facts, symbols, features):
 		self.torch, self.facts, self.cells, self.missing, self.uncalled = torch, facts, {}, [], []
 		libraries = facts["library"]

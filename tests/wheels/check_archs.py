@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the GPU architectures inside PyTorch's wheels, from 1.13 to the newest, with kb/compat_torch.def.
 
-Needs the network and some gigabytes of it, so only `make check-wheel-archs` runs it. Of each release the newest wheel that
+Downloads several gigabytes, so only `make check-wheel-archs` runs it. Of each release the newest wheel that
 pip finds is downloaded, its libtorch_cuda*.so are read by cuwhy's own reader, and removed again. The architectures of the
 library with most fat binaries must be exactly those of the row, and those that the build itself published
 (torch.cuda.get_arch_list() returns a text inside libtorch_python.so); and the row must say of several GPUs what the files say.

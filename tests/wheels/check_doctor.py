@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Judges real wheels of PyTorch, from 1.13 to the newest, with `cuwhy doctor` against GPUs and drivers old and new.
+"""Checks real PyTorch wheels, from 1.13 to the newest, with `cuwhy doctor` against old and new GPUs and drivers.
 
-Needs the network and some gigabytes of it, so only `make check-doctor-wheels` runs it. Of each release the wheel that pip finds
+Downloads several gigabytes, so only `make check-doctor-wheels` runs it. Of each release the wheel that pip finds
 is unpacked, without its dependencies, into an environment of its own, and removed before the next one:
 
   bare      the tree with that environment alone (--root): the architectures must be those that the build itself published, the

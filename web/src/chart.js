@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the charts of memory over time have in common: marks of failures, the size of the card, axes, zoom and keys.
+// What the charts of memory over time share: failure marks, the size of the card, axes, zoom and keys.
 import { el } from "./dom.js";
 import { bytes, count, isNumber, list, seconds } from "./format.js";
 
 export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Times at which the program failed for lack of memory, or at all.
+// Times at which the program failed, out of memory or otherwise.
 export function marksOf(failures, device) {
   return list(failures.list)
     .filter((f) => isNumber(f.us) && (f.device === device || f.device === null || f.device === undefined))
@@ -115,7 +115,7 @@ export const rangeOf = (total) => (u, min, max) => [
   (total > 0 && max > total / 2 ? Math.max(max, total) * 1.04 : Math.max(max, 1)) * 1.06,
 ];
 
-// Options that every chart has; `width` is known when the page is.
+// Options common to all charts; `width` is known once the page is laid out.
 export function optionsOf({ timed, marks, total }) {
   return {
     width: 800,
@@ -163,11 +163,11 @@ export function controls(chart, box, buttons, marks) {
           "Before the failure",
         )
       : "",
-    el("span", { class: "soft" }, "or drag over a part of it"),
+    el("span", { class: "soft" }, "or drag to select a range"),
   );
 }
 
-// Until somebody points at the chart, the legend tells of the moment that counts.
+// Until the user points at the chart, the legend shows the moment that matters.
 export function restingAt(time, marks) {
   const after = marks.length ? time.findIndex((t) => t > marks[marks.length - 1].x) : -1;
   return after > 0 ? after - 1 : time.length - 1;

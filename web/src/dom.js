@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements. Text goes in as text and nowhere else: there is no way to hand markup to the page.
+// Elements. Text goes in only as text: there is no way to pass markup to the page.
 const SVG = "http://www.w3.org/2000/svg";
 
 function fill(node, attributes, children) {
@@ -27,7 +27,7 @@ export function clear(node) {
 let numbers = 0;
 export const unique = (word) => word + "-" + ++numbers;
 
-// `Code` between backticks, as the texts of cuwhy have it.
+// `Code` between backticks, as in cuwhy's texts.
 export function rich(text) {
   const parts = String(text === null || text === undefined ? "" : text).split("`");
   if (parts.length % 2 === 0) return [text];
@@ -37,7 +37,7 @@ export function rich(text) {
 // What a panel shows instead of data.
 export const missing = (...words) => el("p", { class: "missing" }, ...words);
 
-// A table with its head; cells are texts or nodes, a cell {n: …} is a number.
+// A table with its header; cells are texts or nodes, a cell {n: …} is a number.
 export function table(caption, heads, rows, more) {
   const cell = (value, tag, more) => {
     const number = value !== null && typeof value === "object" && "n" in value;
@@ -75,7 +75,7 @@ async function copy(text) {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      // not allowed here: the old way below
+      // not allowed here: use the old way below
     }
   }
   const area = el("textarea", { readonly: true, "aria-hidden": "true" });

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fault: its kernel's block and thread in the grid, and its address among the allocations around it.
+// The fault: the block and thread in the kernel's grid, and the address among the allocations around it.
 import { el, missing, svg, table } from "./dom.js";
 import { placeText } from "./verdict.js";
 import { bytes, count, isNumber, list, many, object, stream, triple, tuple } from "./format.js";
 
-// Draws a number of things as cells; when they are too many, a cell stands for several.
+// Draws a number of things as cells; if there are too many, a cell stands for several.
 function cells(total, columns, marks, first, size, label) {
   const most = 2048;
   const each = Math.max(1, Math.ceil(total / most));
@@ -55,7 +55,7 @@ const index = (at, size) => at[0] + size[0] * (at[1] + size[1] * at[2]);
 const isTriple = (t) => Array.isArray(t) && t.length === 3 && t.every((n) => isNumber(n) && n >= 0);
 const inside = (at, size) => isTriple(at) && at.every((n, i) => n < size[i]);
 
-// Threads are kept one by one up to a number; all are counted.
+// Only so many threads are kept individually; all are counted.
 const othersOf = (known, all) =>
   all > known ? `${count(known)} of ${count(all)} other blocks` : many(known, "other block");
 
@@ -63,7 +63,7 @@ function grid(kernel, fault, lanes) {
   const running = list(object(fault.running).places).length > 0;
   if (!isTriple(kernel.grid) || !isTriple(kernel.block)) return missing("The size of the grid is not known.");
   if (!inside(fault.block, kernel.grid) || !inside(fault.thread, kernel.block))
-    return missing("Which block and thread it was is not known.");
+    return missing("The block and the thread are not known.");
   const blocks = volume(kernel.grid);
   const threads = volume(kernel.block);
   const others = list(lanes.list).filter(
@@ -102,9 +102,9 @@ function grid(kernel, fault, lanes) {
         {},
         `grid ${triple(kernel.grid)}: block `,
         el("b", {}, tuple(fault.block)),
-        " is crossed",
+        " is marked with a cross",
         also > 0 || lanes.blocks > 1
-          ? `; ${othersOf(also, lanes.blocks - 1)} with ${running ? "running" : "faulting"} threads filled`
+          ? `; ${othersOf(also, lanes.blocks - 1)} with ${running ? "running" : "faulting"} threads are filled`
           : "",
         left.each > 1 ? `; a cell is ${count(left.each)} blocks` : "",
       ),
@@ -116,9 +116,9 @@ function grid(kernel, fault, lanes) {
       el(
         "figcaption",
         {},
-        `block ${triple(kernel.block)}, a warp in a row: thread `,
+        `block ${triple(kernel.block)}, one warp per row: thread `,
         el("b", {}, tuple(fault.thread)),
-        " is crossed",
+        " is marked with a cross",
         new Set(inBlock).size > 1
           ? `; the ${count(new Set(inBlock).size)} threads of this block that ` +
               `${running ? "were running" : "faulted"} are filled`
@@ -142,7 +142,9 @@ const big = (text) => {
 function withGiven(pieces, memory, sources) {
   if (memory.in !== "near") return pieces;
   const nameOf = (made) => placeText(object(sources.find((s) => s.file === made.file && s.line === made.line) || made));
-  const words = isNumber(memory.parameter) ? `parameter ${memory.parameter} points here` : "the kernel was given this";
+  const words = isNumber(memory.parameter)
+    ? `parameter ${memory.parameter} points here`
+    : "the kernel had a pointer to this";
   const known = isNumber(memory.parameter) || isNumber(memory.parameter_byte);
   const found = memory.segment
     ? [
@@ -182,11 +184,11 @@ function label(piece, lines) {
   ].join("");
 }
 
-// Not to scale where it cannot be: widths grow with the logarithm of sizes and distances.
+// Not to scale: widths grow with the logarithm of sizes and distances.
 const width = (n) => Math.max(6, Math.min(150, 6 * Math.log2(Number(n) / 256 + 2)));
 
-// The drawing has room for some: those that hold the address, two on each side of it, and the one that the kernel
-// was given.
+// The drawing has room for a few: those that contain the address, two on each side of it, and the one that
+// the kernel had a pointer to.
 function nearest(pieces, address) {
   const before = pieces.filter((p) => p.to <= address).slice(-2);
   const after = pieces.filter((p) => p.from > address).slice(0, 2);
@@ -286,7 +288,7 @@ function addressRow(title, pieces, address, lines) {
         svg("text", { x: Math.max(4, at - 26), y: 13, class: "bad" }, "the access"),
       );
       words.push(
-        part.gap === undefined ? `inside ${label(part.piece, lines)}` : `in ${bytes(Number(part.gap))} without memory`,
+        part.gap === undefined ? `inside ${label(part.piece, lines)}` : `in a gap of ${bytes(Number(part.gap))}`,
       );
     }
     x += w + 2;
@@ -295,7 +297,7 @@ function addressRow(title, pieces, address, lines) {
   row.setAttribute("width", Math.max(x + 40, 300));
   row.setAttribute(
     "aria-label",
-    `${title}: ${many(pieces.length, "piece")} around the address; it lies ${words.join(", ") || "outside of them"}`,
+    `${title}: ${many(pieces.length, "piece")} around the address; it is ${words.join(", ") || "outside of them"}`,
   );
   return el("div", { class: "address" }, row);
 }
@@ -352,37 +354,34 @@ function addressTable(pieces, address, lines) {
 
 function addressView(fault, detail, kind) {
   const address = fault.address ? big(fault.address) : null;
-  if (address === null) return missing("No address belongs to this fault, or it could not be read from the core dump.");
+  if (address === null) return missing("This fault has no address, or the core dump did not have it.");
   const pieces = withGiven(list(detail.neighbours), object(fault.memory), list(detail.sources))
     .map((p) => ({ ...p, from: big(p.address), to: big(p.address) + BigInt(p.size || 0) }))
     .sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0));
   if (!pieces.length)
     return missing(
       kind === "recording"
-        ? "What memory lies around the address is not in the recording."
-        : "What memory lies around the address is known from a recording of 'cuwhy run' only; there is none here.",
+        ? "The memory around the address is not in the recording."
+        : "The memory around the address is only known from a recording of 'cuwhy run'; there is none here.",
     );
   const lines = list(detail.lines);
   const driver = pieces.filter((p) => !p.torch);
   const torch = pieces.filter((p) => p.torch);
   return [
     driver.length
-      ? [
-          el("h3", {}, "The address: allocations of the driver"),
-          addressRow("Allocations of the driver", driver, address, lines),
-        ]
+      ? [el("h3", {}, "The address: driver allocations"), addressRow("Driver allocations", driver, address, lines)]
       : null,
     torch.length
       ? [
-          el("h3", {}, driver.length ? "Blocks of PyTorch inside them" : "The address: blocks of PyTorch"),
-          addressRow("Blocks of PyTorch", torch, address, lines),
+          el("h3", {}, driver.length ? "PyTorch blocks inside them" : "The address: PyTorch blocks"),
+          addressRow("PyTorch blocks", torch, address, lines),
         ]
       : null,
     el(
       "p",
       { class: "soft" },
-      "In the order of addresses, not to scale; dotted lines are addresses without memory" +
-        (pieces.some((p) => p.far) || pieces.length > 10 ? "; at \u22ef some may be left out." : "."),
+      "In order of address, not to scale; dotted lines are addresses without memory" +
+        (pieces.some((p) => p.far) || pieces.length > 10 ? "; at \u22ef some may be omitted." : "."),
     ),
     el(
       "details",
@@ -397,9 +396,9 @@ function running(fault) {
   const run = object(fault.running);
   if (!list(run.places).length) return null;
   return [
-    el("h3", {}, "Where its threads stood"),
+    el("h3", {}, "Where its threads were"),
     table(
-      "Where its threads stood",
+      "Where its threads were",
       ["instruction", { n: "threads" }],
       run.places.map((p) => [el("code", {}, p.pc || "not known"), { n: count(p.threads) }]),
       "narrow",
@@ -407,7 +406,7 @@ function running(fault) {
   ];
 }
 
-// Threads of the program that waited for a kernel that does not end.
+// Threads of the program that waited for a kernel that hangs.
 function waiting(verdict) {
   const threads = list(verdict.waiting);
   if (!threads.length) return null;
@@ -418,7 +417,7 @@ function waiting(verdict) {
       ["thread", "in", { n: "for" }, "line"],
       threads.map((w) => [
         w.tid,
-        [el("code", {}, w.api || "not known"), w.polls ? ", again and again" : ""],
+        [el("code", {}, w.api || "not known"), w.polls ? ", repeatedly" : ""],
         { n: isNumber(w.seconds) ? w.seconds + " s" : "" },
         w.file ? `${w.file}:${w.line}` : "not known",
       ]),
@@ -434,7 +433,10 @@ export function faultPanel(data, process) {
   const detail = object(process.detail);
   if (!verdict.fault) {
     if (list(verdict.waiting).length)
-      return [waiting(verdict), missing("No core dump of the running GPU tells where the kernel stood.")];
+      return [
+        waiting(verdict),
+        missing("There is no core dump of the running GPU: where the kernel was is not known."),
+      ];
     if (kernel.name)
       return [
         el(
@@ -448,16 +450,16 @@ export function faultPanel(data, process) {
             ["stream", isNumber(kernel.stream) ? stream(kernel.stream) : null],
           ]),
         ),
-        missing("The launch was refused: no thread of it ran, so there is no block, thread or address to show."),
+        missing("The launch was rejected: none of its threads ran, so there is no block, thread or address to show."),
       ];
     return missing(
       verdict.cause === "none"
         ? "No kernel failed."
         : String(verdict.cause).startsWith("oom-")
-          ? "No kernel faulted: memory ran out."
-          : "No kernel faulted here, or no GPU core dump tells of it. A dump is written by the driver " +
-            "when a kernel faults under 'cuwhy run' (it is off with --no-core-dump, under a debugger, and on " +
-            "drivers that cannot).",
+          ? "No kernel faulted: the program ran out of memory."
+          : "No kernel faulted here, or there is no GPU core dump. The driver writes a dump " +
+            "when a kernel faults under 'cuwhy run' (but not with --no-core-dump, under a debugger, or with " +
+            "drivers that do not support it).",
     );
   }
   const assertion = object(fault.assert);

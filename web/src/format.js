@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers for people, in the words of the command line.
+// Numbers for people, worded as on the command line.
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 export const isNumber = (n) => typeof n === "number" && Number.isFinite(n);
@@ -43,12 +43,13 @@ export const tuple = (t) => (Array.isArray(t) ? "(" + t.join(", ") + ")" : "not 
 export const list = (x) => (Array.isArray(x) ? x : []);
 export const object = (x) => (x && typeof x === "object" && !Array.isArray(x) ? x : {});
 
-// A name keeps its small letter: "cuBLAS", "torch.compile".
+// A name stays lower-case: "cuBLAS", "torch.compile".
 export const sentence = (s) => (typeof s === "string" && /^[a-z]+[ :,]/.test(s) ? capital(s) : s);
 export const capital = (s) => s.slice(0, 1).toUpperCase() + s.slice(1);
 
 export function moment(at) {
   return (
-    { oom: "when memory ran out", peak: "when tensors held most", end: "at the end", time: "at that time" }[at] || ""
+    { oom: "when memory ran out", peak: "when tensors held the most", end: "at the end", time: "at that time" }[at] ||
+    ""
   );
 }

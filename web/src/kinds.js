@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tensors are for: the same colour everywhere on the page. In this order they lie on each other.
+// What tensors are for: the same color everywhere on the page. They are stacked in this order.
 export const KIND_COLOURS = {
   parameters: "--c0",
   gradients: "--c1",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last launches before the failure, on a line for each thread and stream; and the errors that were seen.
+// The last launches before the failure, on a line for each thread and stream; and the recorded errors.
 import { clear, el, missing, svg } from "./dom.js";
 import { placeText } from "./verdict.js";
 import { count, isNumber, list, many, object, seconds, stream, triple } from "./format.js";
@@ -20,13 +20,13 @@ function describe(launch, end, launches, lines) {
     el("b", {}, name),
     dims.length === 6 ? ` \u2002grid ${triple(dims.slice(0, 3))} block ${triple(dims.slice(3))}` : "",
     launch.kind === "captured" ? " (captured into a graph)" : "",
-    launch.blamed ? " \u2014 fits the fault by kernel, dimensions and line" : "",
+    launch.blamed ? " \u2014 matches the fault by kernel, dimensions and line" : "",
     launch.result ? ` \u2014 returned error ${launch.result}` : "",
     el("br"),
     el(
       "span",
       { class: "place" },
-      lines[launch.line] || (isNumber(launch.forward) && lines[launch.forward] ? "" : "no line of Python"),
+      lines[launch.line] || (isNumber(launch.forward) && lines[launch.forward] ? "" : "no Python line"),
     ),
     isNumber(launch.forward) && lines[launch.forward]
       ? ["backward of ", el("span", { class: "place" }, lines[launch.forward])]
@@ -50,7 +50,7 @@ function lanesView(launches, shown, end, lines, said) {
     role: "img",
     "aria-label":
       `${many(shown.length, "launch", "launches")} in ${seconds(span / 1e9)} on ` +
-      `${many(lanes.filter((l) => !l.waits).length, "line")}. Arrow keys go from launch to launch.`,
+      `${many(lanes.filter((l) => !l.waits).length, "line")}. Arrow keys move from launch to launch.`,
   });
   lanes.forEach((lane, i) => {
     drawing.append(
@@ -171,9 +171,9 @@ export function launchesPanel(data, process) {
   if (!shown.length)
     return missing(
       data.input.kind === "snapshot"
-        ? "A memory snapshot does not tell of launches; a recording of 'cuwhy run' does."
+        ? "A memory snapshot has no launches; a recording of 'cuwhy run' does."
         : data.input.kind === "dump"
-          ? "A core dump tells of one kernel only; a recording of 'cuwhy run' has the launches before it."
+          ? "A core dump has only one kernel; a recording of 'cuwhy run' has the launches before it."
           : detail.launches === undefined
             ? "The launches are not in this page."
             : "No launch was recorded.",
@@ -192,15 +192,15 @@ export function launchesPanel(data, process) {
       "p",
       { class: "soft" },
       `The last ${many(shown.length, "launch", "launches")}`,
-      launches.left_out ? ` of ${count(launches.recorded)} that are in the recording` : "",
-      ", at the time when the program asked for them. The GPU runs them later; a diamond is a call that waits for it.",
+      launches.left_out ? ` of ${count(launches.recorded)} in the recording` : "",
+      ", at the time the program made them. The GPU runs them later; a diamond is a call that waits for it.",
     ),
     blamed
       ? el(
           "p",
           {},
-          "The red mark is the newest launch that fits the fault: its kernel, dimensions and line. ",
-          launches.others ? "Launches from other lines fit as well. " : "",
+          "The red mark is the newest launch that matches the fault by kernel, dimensions and line. ",
+          launches.others ? "Launches from other lines match as well. " : "",
           launches.between
             ? `${many(launches.between, "launch", "launches")} between it and the others are not drawn.`
             : "",
@@ -238,7 +238,7 @@ export function errorsPanel(data, process) {
           handled.length > 8 ? "; \u2026" : ".",
         )
       : null,
-    failures.left_out ? missing(`${many(failures.left_out, "earlier one")} are left out.`) : null,
+    failures.left_out ? missing(`${many(failures.left_out, "earlier one")} are omitted.`) : null,
     el(
       "div",
       { class: "scroll", tabindex: 0, role: "group", "aria-label": "Errors" },
@@ -251,7 +251,7 @@ export function errorsPanel(data, process) {
           el(
             "tr",
             {},
-            ["after", "who noticed", "error", "line", "times"].map((h, i) =>
+            ["after", "noticed by", "error", "line", "times"].map((h, i) =>
               el("th", { scope: "col", class: i === 4 ? "n" : null }, h),
             ),
           ),

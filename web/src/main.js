@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the data of the page and shows it, panel by panel. One that fails says so and leaves the others alone.
+// Reads the page's data and shows it, panel by panel. A panel that fails says so and leaves the others alone.
 import { clear, el, missing } from "./dom.js";
 import { count, isNumber, list, object } from "./format.js";
 import { verdictPanel } from "./verdict.js";
@@ -12,7 +12,7 @@ import { environmentPanel, processesPanel } from "./processes.js";
 const PANELS = [
   ["fault", "The fault", "Fault", faultPanel],
   ["timeline", "Memory over time", "Over time", timelinePanel],
-  ["ledger", "Who held the memory", "Ledger", ledgerPanel],
+  ["ledger", "What held the memory", "Ledger", ledgerPanel],
   ["map", "PyTorch's segments", "Segments", mapPanel],
   ["lines", "Memory by line", "Lines", linesPanel],
   ["launches", "Last launches", "Launches", launchesPanel],
@@ -21,7 +21,7 @@ const PANELS = [
   ["environment", "Environment", "Environment", environmentPanel],
 ];
 
-// A bundle tells of a machine, not of a run.
+// A bundle describes a machine, not a run.
 const panelsOf = (data) => (data.input.kind === "bundle" ? PANELS.filter(([id]) => id === "environment") : PANELS);
 
 const live = { charts: [], queue: [], later: (work) => live.queue.push(work) };
@@ -39,11 +39,11 @@ function guard(name, make) {
 function panel([id, title, , make], data, process, device) {
   const unread = !process.detail && data.input.kind === "recording" && id !== "fault" && id !== "processes";
   const body = unread
-    ? missing("No process of this recording could be read: the notes at the top say why.")
+    ? missing("No process in this recording could be read: the notes at the top say why.")
     : guard(id, () => make(data, process, device, live));
   const empty = body instanceof Element && body.classList.contains("missing");
   if (empty && process.detail && list(data.missing).length && id !== "fault")
-    body.append(" Parts of the recording are missing: the notes at the top tell which.");
+    body.append(" Parts of the recording are missing: the notes at the top say which.");
   return el(
     "section",
     { class: empty ? "panel empty" : "panel", id, "aria-labelledby": id + "-title" },
@@ -67,7 +67,7 @@ function themeSwitch() {
     "select",
     {
       id: "theme",
-      "aria-label": "Colours of the page",
+      "aria-label": "Page colors",
       onchange: (e) => {
         theme = e.target.value;
         applyTheme();
@@ -130,7 +130,7 @@ function choosers(data, detailed, devices, redraw) {
       ? el(
           "span",
           { class: "soft" },
-          `details are kept of ${count(detailed.length)} of ${count(data.processes.length)} processes`,
+          `details are kept for ${count(detailed.length)} of ${count(data.processes.length)} processes`,
         )
       : null,
   );
@@ -194,7 +194,7 @@ function frame(data, main) {
       el(
         "p",
         {},
-        `cuwhy ${data.cuwhy || ""} made this page of the ` +
+        `cuwhy ${data.cuwhy || ""} made this page from the ` +
           `${input.kind === "dump" ? "core dump" : input.kind || "file"} `,
         el("code", {}, input.path || ""),
         isNumber(data.made) ? ` on ${new Date(data.made * 1000).toISOString().slice(0, 10)}` : "",
@@ -203,8 +203,8 @@ function frame(data, main) {
       el(
         "p",
         {},
-        "It loads nothing and sends nothing. It holds source lines, command lines and folders of the program: " +
-          "look before you publish it.",
+        "It loads nothing and sends nothing. It contains source lines, command lines and folder names: " +
+          "check it before you publish it.",
       ),
     ),
   ];
@@ -221,8 +221,8 @@ function start() {
       el(
         "main",
         { id: "main" },
-        el("h1", {}, "This page holds no data"),
-        missing("It was cut short, or changed: " + error.message),
+        el("h1", {}, "This page has no data"),
+        missing("It was truncated or modified: " + error.message),
       ),
     );
     return;

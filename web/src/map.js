@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The map of PyTorch's segments: one row each, every block where it lies, and what it is.
+// The map of PyTorch's segments: one row each, every block in its place, and what it is.
 import { clear, el, missing, svg, unique } from "./dom.js";
 import { bytes, count, isNumber, list, many, object, percent } from "./format.js";
 import { KIND_COLOURS } from "./kinds.js";
@@ -7,7 +7,7 @@ import { KIND_COLOURS } from "./kinds.js";
 const WIDTH = 1000;
 const SHOWN = 16;
 
-// Where kinds tell nothing (snapshots, or none is known), the biggest lines have the colours.
+// If kinds say nothing (snapshots, or none is known), the biggest lines get the colors.
 function colouring(map, segments) {
   const kinds = list(map.kinds);
   const used = new Set(segments.flatMap((s) => list(s.runs).map((r) => kinds[r[4]])));
@@ -37,7 +37,7 @@ function legend(colours, words, lines) {
     : colours.lines
         .map((line, i) => item("--c" + i, lines[line] || "no line known"))
         .concat(colours.rest ? [item("--c8", "other lines")] : []);
-  return el("ul", { class: "legend", "aria-label": "Colours" }, items, item("--free", "free, kept by PyTorch", true));
+  return el("ul", { class: "legend", "aria-label": "Colors" }, items, item("--free", "free, cached by PyTorch", true));
 }
 
 function rowOf(segment, draw) {
@@ -52,7 +52,7 @@ function rowOf(segment, draw) {
     preserveAspectRatio: "none",
     tabindex: 0,
     role: "img",
-    "aria-label": label + ". Arrow keys go from block to block.",
+    "aria-label": label + ". Arrow keys move from block to block.",
   });
   const rects = runs.map((run) => {
     const rect = svg("rect", {
@@ -105,11 +105,11 @@ function rowOf(segment, draw) {
   );
 }
 
-// Why free memory was of no use.
+// Why free memory did not help.
 function pieces(map, all, request) {
   const largest = all.reduce((a, s) => Math.max(a, s.largest || 0), 0);
   if (map.at !== "oom" || map.left_out || !isNumber(request) || largest >= request) return null;
-  return el("p", {}, `The largest free piece has ${bytes(largest)}; ${bytes(request)} in one piece were asked for.`);
+  return el("p", {}, `The largest free piece is ${bytes(largest)}; the request was ${bytes(request)} in one piece.`);
 }
 
 export function mapPanel(data, process, device) {
@@ -118,8 +118,8 @@ export function mapPanel(data, process, device) {
   if (!all.length)
     return missing(
       data.input.kind === "dump"
-        ? "A core dump does not tell of memory; a recording of 'cuwhy run' does."
-        : "PyTorch had no segments then: its allocator was not used, or what it did was not recorded.",
+        ? "A core dump has no data on memory; a recording of 'cuwhy run' does."
+        : "PyTorch had no segments then: its allocator was not used, or was not recorded.",
     );
   const lines = list(object(process.detail).lines);
   const words = object(device.words);
@@ -189,11 +189,9 @@ export function mapPanel(data, process, device) {
       "p",
       { class: "soft" },
       `${map.at === "oom" ? "When memory ran out" : "At the end"}: ${many(map.count, "segment")}, ${bytes(size)}` +
-        `${
-          isNumber(map.left_out_free) || !map.left_out
-            ? `, of which ${bytes(free)} (${percent(free, size)}) are free but belong to PyTorch`
-            : ""
-        }` +
+        (isNumber(map.left_out_free) || !map.left_out
+          ? `, of which ${bytes(free)} (${percent(free, size)}) are free but cached by PyTorch`
+          : "") +
         `. Each row is one segment at the full width, whatever its size; those that look the same are drawn once.`,
     ),
     pieces(map, all, object(object(data.verdict).memory).request),

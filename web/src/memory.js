@@ -7,7 +7,7 @@ import { KIND_COLOURS } from "./kinds.js";
 import { bytes, capital, count, isNumber, list, many, moment, object, percent, seconds } from "./format.js";
 import { kindsChart } from "./stack.js";
 
-const NOT_IN_DUMP = "A core dump does not tell of memory; a recording of 'cuwhy run' does.";
+const NOT_IN_DUMP = "A core dump has no data on memory; a recording of 'cuwhy run' does.";
 
 // --- over time -----------------------------------------------------------------------------------------------
 
@@ -25,7 +25,7 @@ function columnsOf(line, marks) {
     cache.push(reserved);
     if (line.driver) other.push(Math.max(line.driver[i] || 0, reserved));
   }
-  // a sample counts until the next one: the last one until the failure
+  // a sample counts until the next one, the last one until the failure
   const last = marks.length ? marks[marks.length - 1].x : 0;
   if (n && last > time[n - 1]) {
     time.push(last);
@@ -54,7 +54,7 @@ function summary(line, marks, total) {
   const what =
     most || !driver
       ? `Tensors held at most ${bytes(most)}, ${seconds((line.us[at] || 0) / 1e6)} after the start`
-      : `PyTorch's allocator was not used; the driver had given out at most ${bytes(driver)}`;
+      : `PyTorch's allocator was not used; the driver had allocated at most ${bytes(driver)}`;
   // one failure is noticed several times: by the driver, by PyTorch, by Python
   const once = marks.length && marks[marks.length - 1].x - marks[0].x < 1;
   return (
@@ -64,7 +64,7 @@ function summary(line, marks, total) {
   );
 }
 
-// Tensors, cache and the rest: all that is known of a snapshot, and of a recording without epochs.
+// Tensors, cache and the rest: all that a snapshot, or a recording without epochs, has.
 function totalsChart(line, marks, total, timed, box, buttons, live) {
   const { time, tensors, cache, other } = columnsOf(line, marks);
   const stacked = other.length ? [other, cache, tensors] : [cache, tensors];
@@ -100,9 +100,9 @@ export function timelinePanel(data, process, device, live) {
       data.input.kind === "dump"
         ? NOT_IN_DUMP
         : device.device === undefined
-          ? "No memory of a GPU was used, or none of it was recorded."
+          ? "No GPU memory was used, or none of it was recorded."
           : list(line.us).length === 1
-            ? "There is a single sample of this device: memory was given out once."
+            ? "There is a single sample for this device: memory was allocated once."
             : "Memory over time was not recorded for this device" +
               (data.input.kind === "snapshot" ? ": the snapshot has no history." : "."),
     );
@@ -228,7 +228,7 @@ function barOf(title, parts, words, colours, all) {
         el(
           "tr",
           {},
-          el("th", { scope: "row" }, el("b", {}, "in all")),
+          el("th", { scope: "row" }, el("b", {}, "total")),
           el("td", { class: "n" }, el("b", {}, bytes(sum))),
           el("td", { class: "n" }, ""),
         ),
@@ -243,7 +243,7 @@ export function ledgerPanel(data, process, device) {
   const kinds = object(ledger.kinds);
   if (!Object.values(parts).some((n) => n > 0))
     return missing(
-      data.input.kind === "dump" ? NOT_IN_DUMP : "No memory of a GPU was used, or who held it was not recorded.",
+      data.input.kind === "dump" ? NOT_IN_DUMP : "No GPU memory was used, or what held it was not recorded.",
     );
   const words = object(device.words);
   return [
@@ -252,7 +252,7 @@ export function ledgerPanel(data, process, device) {
       { class: "soft" },
       `${capital(moment(ledger.at))}${isNumber(ledger.us) ? `, ${seconds(ledger.us / 1e6)} after the start` : ""}. `,
       isNumber(ledger.total)
-        ? `The parts add up to the ${bytes(ledger.total)} of the card.`
+        ? `The parts add up to the card's ${bytes(ledger.total)}.`
         : "The size of the card is not known here.",
     ),
     barOf("The memory of the device", parts, object(words.parts), PART_COLOURS, ledger.total || 0),
@@ -272,7 +272,7 @@ export function ledgerPanel(data, process, device) {
       ? el(
           "p",
           { class: "soft" },
-          `Pinned memory of the host: ${bytes(ledger.pinned.bytes)}, at most ${bytes(ledger.pinned.peak)}.`,
+          `Pinned host memory: ${bytes(ledger.pinned.bytes)}, at most ${bytes(ledger.pinned.peak)}.`,
         )
       : null,
   ];
@@ -314,7 +314,7 @@ export function linesPanel(data, process, device) {
     ["what", "what it is", false],
     ["bytes", "bytes", true],
     ["count", "tensors", true],
-    ["made", "ever made", true],
+    ["made", "ever allocated", true],
   ].filter(([key]) => key !== "made" || rows.some((r) => r.made));
   const most = rows.reduce((a, r) => Math.max(a, r.bytes), 1);
   const state = { key: "bytes", down: true, words: "", all: false };
@@ -406,7 +406,7 @@ export function linesPanel(data, process, device) {
       { class: "soft" },
       `${capital(moment(ledger.at))}, by the innermost line of your own code.`,
       ledger.lines_complete === false
-        ? " Some tensors have no line: they were freed since, and are in no table any more."
+        ? " Some tensors have no line: they have been freed since, and are no longer in any table."
         : "",
     ),
     el("div", { class: "tools" }, el("label", {}, "Filter ", search), status, more),
@@ -416,7 +416,7 @@ export function linesPanel(data, process, device) {
       el("table", { id: "lines-table", "aria-label": "Memory by line" }, el("thead", {}, el("tr", {}, heads)), body),
     ),
     ledger.lines_left_out
-      ? missing(`${many(ledger.lines_left_out, "smaller line")} with ${bytes(ledger.bytes_left_out)} are left out.`)
+      ? missing(`${many(ledger.lines_left_out, "smaller line")} with ${bytes(ledger.bytes_left_out)} are omitted.`)
       : null,
   ];
 }

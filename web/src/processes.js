@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes and ranks of the run, who failed first, and the environment.
+// The processes and ranks of the run, which one failed first, and the environment.
 import { copyButton, el, missing, rich, table } from "./dom.js";
 import { placeText } from "./verdict.js";
 import { isNumber, list, object, seconds } from "./format.js";
@@ -22,8 +22,8 @@ export function processesPanel(data) {
   if (!rows.length)
     return missing(
       data.input.kind === "recording"
-        ? "No process is in this recording."
-        : `A ${data.input.kind === "dump" ? "core dump" : "memory snapshot"} is of one process and does not say which.`,
+        ? "This recording has no process."
+        : `A ${data.input.kind === "dump" ? "core dump" : "memory snapshot"} does not say which process it is from.`,
     );
   const others = new Map(list(object(data.verdict).others).map((v) => [object(v.process).pid, v]));
   const first = rows.reduce((a, p) => (isNumber(p.failed_mono_us) ? Math.min(a, p.failed_mono_us) : a), Infinity);
@@ -54,7 +54,7 @@ export function processesPanel(data) {
   ];
 }
 
-// Failures of other processes that are nobody's victims.
+// Failures of other processes that are not victims.
 function otherFailures(data) {
   const own = list(object(data.verdict).others).filter((v) => v && !v.victim && v.cause !== "none");
   if (!own.length) return null;
@@ -84,19 +84,24 @@ function otherFailures(data) {
 }
 
 const STATUS = { OK: "good", WARN: "warn", FAIL: "bad", "?": "soft" };
-const STATUS_WORDS = { OK: "fine", WARN: "may get in the way", FAIL: "programs fail", "?": "could not be checked" };
+const STATUS_WORDS = {
+  OK: "fine",
+  WARN: "may affect some programs",
+  FAIL: "programs fail",
+  "?": "could not be checked",
+};
 
-// What the doctor found; a check that is fine needs few words.
+// What the doctor found; a check that passed needs few words.
 function checksOf(data) {
   const checks = list(object(data.verdict).checks);
   if (!checks.length) return null;
   return [
-    el("h3", {}, "What the doctor says of the machine"),
+    el("h3", {}, "What the doctor says about the machine"),
     el(
       "div",
-      { class: "scroll tall", tabindex: 0, role: "group", "aria-label": "Checks of the doctor" },
+      { class: "scroll tall", tabindex: 0, role: "group", "aria-label": "The doctor's checks" },
       table(
-        "Checks of the doctor",
+        "The doctor's checks",
         ["check", "", "what was found"],
         checks.map((c) => [
           c.label || c.id,
@@ -128,7 +133,7 @@ function factsOf(facts) {
   return el(
     "details",
     {},
-    el("summary", {}, `All ${facts.length} facts that were judged`),
+    el("summary", {}, `All ${facts.length} facts that were used`),
     table(
       "Facts",
       ["fact", "value"],
@@ -159,7 +164,7 @@ export function environmentPanel(data, process) {
   if (!rows.length)
     return missing(
       data.input.kind === "snapshot"
-        ? "A memory snapshot tells nothing of the machine."
+        ? "A memory snapshot says nothing about the machine."
         : "The environment was not recorded.",
     );
   return rowsOf(rows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory over time, stacked by what it was for; the finer totals are lines over it.
+// Memory over time, stacked by purpose; the finer totals are lines on top.
 import uPlot from "uplot";
 import { css, controls, optionsOf, restingAt } from "./chart.js";
 import { el, missing, table } from "./dom.js";
@@ -20,7 +20,7 @@ function layersOf(kinds, words) {
       : { label: object(words.kinds)[id] || id, colour: KIND_COLOURS[id], values: tensors[id], tensors: true },
   );
   const more = [
-    { label: "tensors not told apart", colour: "--free", values: kinds.untold, open: true, tensors: true },
+    { label: "tensors of unknown purpose", colour: "--free", values: kinds.untold, open: true, tensors: true },
     { label: "PyTorch's cache", colour: "--cache2", values: kinds.cache, open: true },
     { label: "other allocations", colour: "--c9", values: kinds.other_libraries },
   ];
@@ -29,7 +29,7 @@ function layersOf(kinds, words) {
     .map((layer, i) => ({ ...layer, letter: letter(i), shown: true }));
 }
 
-// Both have their own times. A value counts until the next one of its kind.
+// Each has its own times. A value counts until the next one of its kind.
 function timesOf(line, kinds, marks) {
   const all = [...list(line.us), ...list(kinds.us)].map((us) => us / 1e6);
   if (marks.length) all.push(marks[marks.length - 1].x);
@@ -44,7 +44,7 @@ function spread(time, us, values) {
   });
 }
 
-// Samples hold the largest values until the next one; at the moment of the ledger the exact ones are known.
+// Samples have the largest values until the next one; at the moment of the ledger the exact ones are known.
 function withLedger(line, kinds) {
   const at = kinds.ledger;
   const us = list(kinds.us)[at];
@@ -58,7 +58,7 @@ function withLedger(line, kinds) {
   };
 }
 
-// What is hidden leaves no gap. The top layer comes first, so that those below it are drawn over it.
+// Hidden layers leave no gap. The top layer comes first, so that those below it are drawn over it.
 function stackUp(layers) {
   let below = null;
   const tops = layers.map((layer) => {
@@ -93,7 +93,7 @@ function lineSeries(line) {
   };
 }
 
-// The letter of a layer stands in the middle of where it is thick.
+// A layer's letter goes in the middle of where it is thick.
 function placeOf(u, layer) {
   const { min, max } = u.scales.x;
   const time = u.data[0];
@@ -148,7 +148,7 @@ function letters(layers) {
   };
 }
 
-// What tensors were for is known of the moment when a stretch had most. Where PyTorch had given out less, it is pale.
+// What tensors were for is known only for each interval's peak. Where PyTorch had allocated less, it is pale.
 function veil(layers, lines) {
   return {
     hooks: {
@@ -224,7 +224,7 @@ function legendOf(entries, toggle) {
   };
 }
 
-// Some of the columns, evenly, and those that matter: the largest one and the one of the ledger.
+// Some of the columns, evenly spaced, and those that matter: the largest and the ledger's.
 function tableOf(kinds, layers, failed) {
   const us = list(kinds.us);
   const sums = us.map((t, i) => layers.reduce((a, layer) => a + (layer.values[i] || 0), 0));
@@ -241,7 +241,7 @@ function tableOf(kinds, layers, failed) {
       { class: "scroll", tabindex: 0, role: "group", "aria-label": "Memory over time as a table" },
       table(
         "Memory over time",
-        ["from", ...upwards.map((layer) => ({ n: layer.label })), { n: "in all" }],
+        ["from", ...upwards.map((layer) => ({ n: layer.label })), { n: "total" }],
         rows.map((i) => [
           seconds(us[i] / 1e6) + (i !== kinds.ledger ? "" : failed ? " (failure)" : " (end)"),
           ...upwards.map((layer) => ({ n: bytes(layer.values[i] || 0) })),
@@ -258,7 +258,7 @@ export function kindsChart({ line, kinds, failed, failures, total, words, box, b
   for (const layer of layers) layer.wide = spread(time, kinds.us, layer.values);
   const exact = withLedger(line, kinds);
   const lines = [
-    { label: "given out by PyTorch", colour: "--ink", values: exact.allocated },
+    { label: "allocated by PyTorch", colour: "--ink", values: exact.allocated },
     { label: "reserved by PyTorch", colour: "--soft", dash: [5, 3], values: exact.reserved },
   ]
     .filter((l) => list(l.values).some((n) => n > 0))
@@ -266,7 +266,7 @@ export function kindsChart({ line, kinds, failed, failures, total, words, box, b
   let chart = null;
   const data = () => [time, ...stackUp(layers), ...lines.map((l) => (l.shown ? l.wide : l.wide.map(() => null)))];
   const entries = [...lines, ...[...layers].reverse()];
-  // the scale of bytes follows, that of time stays
+  // the byte scale adapts, the time scale stays
   const legend = legendOf(entries, () =>
     chart.batch(() => {
       const { min, max } = chart.scales.x;
@@ -301,12 +301,12 @@ export function kindsChart({ line, kinds, failed, failures, total, words, box, b
     el(
       "p",
       { class: "soft" },
-      `Each step shows what was held when its stretch of time had most` +
+      `Each step shows what was held when memory use was highest in its interval` +
         `${list(kinds.us).length > 1 ? "" : "; there is one"}. The lines are finer: the largest values of ` +
-        `about two thousand samples. Above the line of what PyTorch had given out, tensors are pale.`,
+        `about two thousand samples. Above the line of what PyTorch had allocated, tensors are pale.`,
     ),
     list(kinds.untold).some((n) => n > 0)
-      ? missing("Some tensors are not told apart: there was no room for the history of every line that made some.")
+      ? missing("The purpose of some tensors is not known: there was no room for the history of every line.")
       : null,
     tableOf(kinds, layers, failed),
   ];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict: what happened, where, why, what to do, how sure.
+// The verdict: what happened, where, why, what to do, and the confidence.
 import { copyButton, el, missing, rich } from "./dom.js";
 import { bytes, count, list, many, object, sentence, stream, triple } from "./format.js";
 
 const SURE = {
   certain: "direct evidence, and nothing contradicts it",
-  likely: "the evidence excludes the other causes that were seen",
-  possible: "candidates, the best one first; none is proved",
+  likely: "the evidence rules out the other causes considered",
+  possible: "candidates, the best one first; none is proven",
 };
 
 export function placeText(line) {
@@ -16,7 +16,7 @@ export function placeText(line) {
     : "";
 }
 
-// Some lines on both sides; blank ones at the edges tell nothing.
+// Some lines on both sides; blank ones at the edges say nothing.
 function excerpt(source, around) {
   const lines = list(source.text)
     .map((words, i) => [source.from + i, words])
@@ -25,7 +25,7 @@ function excerpt(source, around) {
   return lines.slice(full.indexOf(true), full.lastIndexOf(true) + 1);
 }
 
-// A line of code among its neighbours.
+// A line of code with the lines around it.
 export function sourceView(source, around = 4) {
   const text = list(source.text);
   if (!text.length || source.line - source.from >= text.length) {
@@ -45,7 +45,7 @@ export function sourceView(source, around = 4) {
         excerpt(source, around).map(([number, words]) => codeLine(number, words, number === source.line)),
       ),
     ),
-    source.changed ? missing("The file has changed since the program ran: the line may be another one.") : null,
+    source.changed ? missing("The file has changed since the program ran: this may not be the same line.") : null,
   );
 }
 
@@ -59,21 +59,21 @@ function codeLine(number, words, current) {
 }
 
 const HERE = {
-  holder: "Most of the memory was made here",
-  noticed: "PyTorch or Python noticed it here, which is not where it began:",
+  holder: "Most of the memory was allocated here",
+  noticed: "PyTorch or Python noticed it here, which is not where it started:",
   forward: "The forward line that this backward belongs to:",
   backward: "The line that called backward:",
   replay: "The line that ran the graph:",
-  capture: "The capture under way began here:",
+  capture: "The capture in progress started here:",
   or: "Or here: the recording cannot tell these apart.",
   made: "The memory was allocated here:",
   freed: "\u2026 and freed here:",
   freed_after: "\u2026 and freed some time after this:",
   segment: "The allocation around the address was made here:",
-  suspect: "Launched from here, not waited for since:",
+  suspect: "Launched here, not waited for since:",
 };
 
-// Each line once, with the first thing there is to say of it.
+// Each line once, with the first thing there is to say about it.
 function otherPlaces(sources, where) {
   const seen = new Set(where ? [`${where.shown}:${where.line}`] : []);
   return sources.filter((s) => {
@@ -82,7 +82,7 @@ function otherPlaces(sources, where) {
   });
 }
 
-// Lines that a text names, with what stands there; not those that are on the page already.
+// Lines that a text names, with their code; not those that are already on the page.
 function quotesOf(text, quotes, shown) {
   const names = [...new Set(String(text).match(/[^\s"'(),;`]+:\d+/g) || [])].filter(
     (name) => typeof quotes[name] === "string" && !shown.has(name),
@@ -101,7 +101,7 @@ const quoteList = (pairs) =>
       )
     : null;
 
-// The code that can be seen without opening anything.
+// The code that is visible without opening anything.
 function shownPlaces(sources) {
   const where = sources.find((s) => s.role === "where");
   return new Set(
@@ -126,9 +126,9 @@ function whereOf(data, verdict, sources, callers) {
     out.push(
       missing(
         data.input.kind === "dump"
-          ? "A core dump knows no line of Python. Run the program under 'cuwhy run': the recording ties the kernel " +
+          ? "A core dump has no Python lines. Run the program under 'cuwhy run': the recording ties the kernel " +
               "to the line that launched it."
-          : "No line of Python is known for this failure.",
+          : "No Python line is known for this failure.",
       ),
     );
   if (callers.length)
@@ -141,7 +141,7 @@ function whereOf(data, verdict, sources, callers) {
       ),
     );
   out.push(kernelOf(verdict));
-  if (at.library) out.push(missing("No line of your own code was on the stack: this is a library's."));
+  if (at.library) out.push(missing("No line of your own code was on the stack: this one is in a library."));
   for (const source of otherPlaces(sources, where)) {
     const words = [HERE[source.role] || source.role, source.bytes ? `, ${bytes(source.bytes)} of it:` : ""];
     out.push(
@@ -277,10 +277,10 @@ function noneOf(data, verdict) {
       "p",
       {},
       data.input.kind === "bundle"
-        ? "The checks below show what was looked at."
+        ? "The checks below show what was examined."
         : notes.length
           ? `No CUDA failure ended this program; it handled ${many(notes.length, "failure")}:`
-          : "Nothing failed here. The panels below show what was seen.",
+          : "Nothing failed here. The panels below show what was recorded.",
     ),
     notes.length
       ? el(
@@ -307,9 +307,9 @@ export function verdictPanel(data, process) {
     ? data.title[0].toUpperCase() + data.title.slice(1)
     : none
       ? list(data.missing).length && !list(data.processes).some((p) => p.detail)
-        ? "Nothing of this recording could be read"
+        ? "Nothing in this recording could be read"
         : data.input.kind === "snapshot"
-          ? "No out-of-memory in this snapshot"
+          ? "No out-of-memory error in this snapshot"
           : "No CUDA failure"
       : sentence(keepUnits(verdict.title));
   const body = none

@@ -339,7 +339,7 @@ void recording_observe_suspects(struct casefile *c, const struct incident *i, st
 	if (found->n == 1 && found->line[0].place.file)
 		s->where = found->line[0].place;
 	/* of all suspects perhaps one alone is known to assert */
-	if (i->code == CODE_assert && place_of_stack(t, assert_facts_of_suspects(c, t, i->lead), &asserts))
+	if (i->code == CODE_ASSERT && place_of_stack(t, assert_facts_of_suspects(c, t, i->lead), &asserts))
 		s->where = asserts;
 	case_observer(c, before);
 }

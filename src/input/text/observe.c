@@ -376,7 +376,7 @@ static void observe_beside(struct casefile *c, struct text_log *l, const struct 
 
 	c->says = text_says;
 	c->says_arg = l;
-	if (n && fact_number(c, FACT_error_code, 0) == CODE_assert)
+	if (n && fact_number(c, FACT_error_code, 0) == CODE_ASSERT)
 		observe_asserts(c, a, n);
 	if (at >= 0 && !c->line[LINE_where].file && !c->line[LINE_noticed].file)
 		c->line[LINE_noticed] = line_of_frame(c, &e->frame[at]);
@@ -391,7 +391,7 @@ static void observe_alone(struct casefile *f, struct text_log *l, const struct t
 	const struct text_assert *a;
 	size_t n = log_asserts(l, &a);
 	bool first = n && (!e || a[0].line <= e->line);
-	uint32_t code = first ? CODE_assert : e ? text_code(e->message) : 0;	/* whatever was noticed later comes from the assertion */
+	uint32_t code = first ? CODE_ASSERT : e ? text_code(e->message) : 0;	/* whatever was noticed later comes from the assertion */
 
 	f->says = text_says;
 	f->says_arg = l;
