@@ -32,7 +32,7 @@ static int make_one(const char *path, struct err *e)
 	if (mkdir(path, 0700) == 0 || (errno == EEXIST && fs_is_dir(path)))
 		return 0;
 	code = errno == EEXIST ? ENOTDIR : errno;
-	return err_set(e, -code, "cannot make the folder '%s': %s", path, strerror(code));
+	return err_set(e, -code, "cannot create the folder '%s': %s", path, strerror(code));
 }
 
 int fs_mkdirs(const char *path, struct err *e)

@@ -69,7 +69,7 @@ void *xgrow(void *array, size_t n, size_t *cap, size_t size)
 void bug_at(const char *file, int line, const char *what)
 {
 	fprintf(stderr, "cuwhy: internal error at %s:%d: %s\n", file, line, what);
-	fputs("hint: this is a mistake in cuwhy; please report it with the command that you ran\n",
+	fputs("hint: this is a bug in cuwhy; please report it with the command that you ran\n",
 	      stderr);
 	abort();
 }

@@ -118,7 +118,7 @@ bool verdict_adopt(struct verdict *v, const struct doctor *d)
 	keep_checks(v, d);
 	if (!explains(v, found)) {
 		if (found->sure != SURE_POSSIBLE && strcmp(found->cause->id, "none") != 0)
-			verdict_evidence(v, "doctor", pool_printf(&v->pool, "besides, cuwhy doctor says: %s (%s)", found->title,
+			verdict_evidence(v, "doctor", pool_printf(&v->pool, "cuwhy doctor also says: %s (%s)", found->title,
 								  found->cause->id));
 		return false;
 	}

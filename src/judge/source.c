@@ -226,10 +226,10 @@ static bool verdict_tied(struct source *s, const struct verdict *v, struct sourc
 		return tied;
 	/* the same kernel may have failed in another run: here there is more to compare */
 	if (strstr(*why, TIE_DIFFERS) || !dump_tied(other, s, v->pid)) {
-		*why = strstr(*why, TIE_DIFFERS) ? *why : "the kernel of the dump was not launched so by this process";
+		*why = strstr(*why, TIE_DIFFERS) ? *why : "this process has no matching launch of the dump's kernel";
 		return false;
 	}
-	*why = "the kernel, with the dimensions and parameters of one of its launches";
+	*why = "a launch of the same kernel, with the same dimensions and parameters";
 	return true;
 }
 
@@ -291,7 +291,7 @@ static void gather(struct table *t, size_t at, struct group *g)
 			continue;
 		with = find_tied(t->order[at], t->verdict[at], t->order[k], t->verdict[k], &t->pool, &why);
 		if (!with) {
-			t->apart[k] = pool_printf(&t->pool, "%s, %s, was judged by itself: %s", t->order[k]->input->what, t->order[k]->path, why);
+			t->apart[k] = pool_printf(&t->pool, "%s, %s, was analyzed separately: %s", t->order[k]->input->what, t->order[k]->path, why);
 			continue;
 		}
 		if (!g->n)

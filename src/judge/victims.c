@@ -62,7 +62,7 @@ static const char *why_victim(struct verdict *v, const struct verdict *of)
 		return s->who == VICTIM_ANY || is_kin(v, of) ? s->why : NULL;
 	/* who ends the siblings is their parent: torchrun, mp.spawn; a parent is ended by somebody else */
 	if ((v->signal == SIGTERM || v->signal == SIGKILL) && !v->end_type && is_kin(v, of) && of->ppid != v->pid)
-		return pool_printf(&v->pool, "it was ended with signal %d", v->signal);
+		return pool_printf(&v->pool, "it was ended by signal %d", v->signal);
 	return NULL;
 }
 

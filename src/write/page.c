@@ -156,7 +156,7 @@ static const char *visible_text(const char *value)
 static void put_versions(json_t *list, const struct cw_header *h)
 {
 	if (h->driver_version)
-		put_setting(list, "CUDA of the driver", "%" PRIu32 ".%" PRIu32, h->driver_version / 1000,
+		put_setting(list, "CUDA version of the driver", "%" PRIu32 ".%" PRIu32, h->driver_version / 1000,
 			    h->driver_version % 1000 / 10);
 	if (h->py_version)
 		put_setting(list, "Python", "%" PRIu32 ".%" PRIu32 ".%" PRIu32, h->py_version >> 24, (h->py_version >> 16) & 0xff,
@@ -190,10 +190,10 @@ static void put_program(json_t *list, const struct cw_header *h)
 static void put_recorder(json_t *list, const struct cw_header *h)
 {
 	put_setting(list, "recording", "format %u.%u: %s", h->major, h->minor, reason_text(h->off_because));
-	put_setting(list, "lines of Python", "%s", h->frames_off_because ? reason_text(h->frames_off_because) : "recorded");
+	put_setting(list, "Python lines", "%s", h->frames_off_because ? reason_text(h->frames_off_because) : "recorded");
 	put_setting(list, "GPU core dumps", "%s",
 		    h->dump_path[0] ? "armed" : h->dump_reason ? reason_text(h->dump_reason) : "not armed");
-	put_setting(list, "memory trace", "%s", h->memory_trace_path[0] ? "every event, in a file beside it" : "not asked for");
+	put_setting(list, "memory trace", "%s", h->memory_trace_path[0] ? "every event, in a separate file" : "not requested");
 }
 
 static json_t *recorded_environment(const struct cw_header *h)
@@ -264,20 +264,20 @@ static json_t *recording_gaps(const struct cw_header *h)
 	if (h->off_because)
 		json_append_text(list, "the recorder switched itself off: %s", reason_text(h->off_because));
 	if (h->frames_off_because)
-		json_append_text(list, "there are no lines of Python: %s", reason_text(h->frames_off_because));
+		json_append_text(list, "no Python lines were recorded: %s", reason_text(h->frames_off_because));
 	if (!h->n_blocks && h->torch_path[0])
-		json_append_text(list, "PyTorch's allocator reported no block: memory is known as the driver gave it out");
+		json_append_text(list, "PyTorch's allocator reported no blocks: memory is shown as the driver allocated it");
 	if (h->inexact_since_ns)
 		json_append_text(list, "the table of live allocations is not exact");
 	if (h->blocks_inexact_since_ns)
 		json_append_text(list, "the table of PyTorch's blocks is not exact");
 	if (memory_is_missing(h))
-		json_append_text(list, "the recording has no tables of memory: who held it, and what lies around an address, is not "
+		json_append_text(list, "the recording has no memory tables: who held memory, and what is near an address, is not "
 				 "known");
 	put_lost(list, h->lost_stacks, "stack", "stacks");
 	put_lost(list, h->lost_functions, "kernel", "kernels");
 	put_lost(list, h->lost_allocations, "allocation", "allocations");
-	put_lost(list, h->lost_blocks, "block of PyTorch", "blocks of PyTorch");
+	put_lost(list, h->lost_blocks, "PyTorch block", "PyTorch blocks");
 	put_lost(list, h->lost_threads, "thread", "threads");
 	put_lost(list, h->lost_strings, "name", "names");
 	put_lost(list, h->lost_sites, "block by line", "blocks by line");
@@ -1014,7 +1014,7 @@ static void cut_parts(struct page *p, size_t size)
 	static const struct {
 		const char *part, *words;
 	} parts[] = {
-		{ "map", "maps of segments" }, { "launches", "last launches" }, { "timeline", "memory over time" },
+		{ "map", "segment maps" }, { "launches", "last launches" }, { "timeline", "memory over time" },
 		{ "ledger", "ledgers" }, { "lanes", "threads that faulted" }, { "sources", "lines of code" },
 	};
 
@@ -1156,7 +1156,7 @@ int page_write(struct page *p, const char *text, struct buf *out, struct err *e)
 
 	if (!page_built()) {
 		err_set(e, -ENOSYS, "this cuwhy was built without the report page");
-		return err_hint(e, "build it with Node.js and npm on the machine, and without WEB=no");
+		return err_hint(e, "build it with Node.js and npm installed, and without WEB=no");
 	}
 	at = copy_until(out, at, TEXT_MARK);
 	if (at) {

@@ -81,7 +81,7 @@ static json_t *snap_failures_json(const struct snap_page *v)
 			json_array_remove(list, 0);
 			left++;
 		}
-		json_array_append_new(list, JSON_OF(J_BYTES("us", snap_event_us(r, i)), J_TEXT("source", "PyTorch's allocator gave up"),
+		json_array_append_new(list, JSON_OF(J_BYTES("us", snap_event_us(r, i)), J_TEXT("source", "out of memory in PyTorch's allocator"),
 						    J_NULL("code"), J_NULL("name"), J_NULL("api"), J_INT("count", 1),
 						    J_INT("line", snap_page_line(v, v->l->of_stack[r->event[i].stack])),
 						    J_INT("device", v->d->device)));

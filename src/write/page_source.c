@@ -64,7 +64,7 @@ static json_t *read_around(FILE *in, uint32_t number, uint32_t *from)
 static const char *not_read(const char *file)
 {
 	if (file[0] == '<')
-		return "this code is in no file";
+		return "this code is not in a file";
 	return is_source(file) ? NULL : "the file is not named like source code, so it was not read";
 }
 

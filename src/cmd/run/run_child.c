@@ -79,7 +79,7 @@ static int cannot_run(const char *program, int code, struct err *e)
 
 	err_set(e, -code, "cannot run '%s': %s", program, strerror(code));
 	if (code == ENOENT && strchr(program, '/') && stat(program, &st) == 0)
-		err_hint(e, "the file is there, but the interpreter that it names is not");
+		err_hint(e, "the file exists, but the interpreter that it names does not");
 	else if (code == ENOENT && !strchr(program, '/'))
 		err_hint(e, "no such program in PATH");
 	else if (code == EACCES && str_ends(program, ".py"))
@@ -93,7 +93,7 @@ int child_start(struct child *c, char **argv, struct err *e)
 	ssize_t n;
 
 	if (pipe2(fds, O_CLOEXEC) != 0) {
-		err_set(e, -errno, "cannot make a pipe: %s", strerror(errno));
+		err_set(e, -errno, "cannot create a pipe: %s", strerror(errno));
 		return EXIT_NOT_STARTED;
 	}
 	c->pid = fork();

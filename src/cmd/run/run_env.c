@@ -37,7 +37,7 @@ static int missing(const char *name, const char *what, struct err *e)
 	char *dir = proc_self_dir();
 
 	err_set(e, -ENOENT, "%s '%s' is missing", what, name);
-	err_hint(e, "it belongs beside the executable in '%s' or into '../lib/cuwhy' from there",
+	err_hint(e, "it belongs next to the executable in '%s', or in '../lib/cuwhy' from there",
 		 dir ? dir : "?");
 	free(dir);
 	return -ENOENT;

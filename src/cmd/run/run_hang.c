@@ -162,7 +162,7 @@ static void fill_record(struct cw_hang *r, const struct hang *h, const struct wa
 static void go_without(const struct hang *h, struct process *p, const struct waiters *w, uint64_t now, const char *place)
 {
 	struct process_hang *ph = &p->hang;
-	char *then = xasprintf("no core dump can be taken: %s", w->pipe_path[0] ? "the driver does not listen at its pipe"
+	char *then = xasprintf("no core dump can be taken: %s", w->pipe_path[0] ? "the driver is not listening on its pipe"
 									       : reason_text(w->pipe_reason));
 
 	tell_hang(h, p, w, now, place, then);

@@ -51,7 +51,7 @@ static int try_place(struct server *s, const char *place, struct err *e)
 		}
 	}
 	if (rc != 0) {
-		err_set(e, rc, "cannot make a private folder in '%s': %s", place, strerror(-rc));
+		err_set(e, rc, "cannot create a private folder in '%s': %s", place, strerror(-rc));
 		if (fd >= 0)
 			close(fd);
 		free(dir);
@@ -280,7 +280,7 @@ static void accept_all(struct server *s, uint64_t now)
 		len = sizeof(who);
 		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0 ||
 		    who.uid != geteuid()) {
-			log_line("server", 1, "a client of another user was refused");
+			log_line("server", 1, "refused a client of another user");
 			close(fd);
 			continue;
 		}

@@ -76,8 +76,8 @@ static int claim_out(const char *out, bool force, struct err *e)
 	if (fs_dir_empty(out))
 		return 0;
 	err_set(e, -EEXIST, "the folder '%s' is not empty", out);
-	return err_hint(e, ours && !force ? "--force replaces the recording that is in it"
-					  : "--out makes a new folder, or takes an empty one");
+	return err_hint(e, ours && !force ? "--force replaces the recording in it"
+					  : "--out takes a new folder or an empty one");
 }
 
 int store_open(struct store *s, const char *out, bool keep, bool force, char **argv, struct err *e)

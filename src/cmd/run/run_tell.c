@@ -70,7 +70,7 @@ static void print_failure(struct judge *j, struct process *p)
 	if (!seen_before(j, place))
 		report_text(stderr, p->verdict, &style);
 	else if (++j->n_same <= SAME_MAX)
-		fprintf(stderr, "cuwhy: process %d failed in the same way: %s\n", (int)p->pid,
+		fprintf(stderr, "cuwhy: process %d failed the same way: %s\n", (int)p->pid,
 			said);
 	fflush(stderr);
 	free(said);
@@ -102,7 +102,7 @@ static const char *judge_trouble(struct judge *j)
 	if (e->code == 0)
 		return NULL;
 	snprintf(j->trouble, sizeof(j->trouble), "%s: %s",
-		 j->unrecorded->code ? "nothing was recorded" : "the recording could not be kept",
+		 j->unrecorded->code ? "nothing was recorded" : "the recording could not be saved",
 		 e->msg);
 	return j->trouble;
 }
@@ -123,7 +123,7 @@ static void tell_trouble(struct judge *j)
 static void print_end(struct judge *j, const struct verdict *all, const char *recording)
 {
 	if (j->n_same > SAME_MAX)
-		fprintf(stderr, "cuwhy: %zu more processes failed in the same way\n", j->n_same - SAME_MAX);
+		fprintf(stderr, "cuwhy: %zu more processes failed the same way\n", j->n_same - SAME_MAX);
 	if (j->first_told && (pid_t)verdict_pid(all) != j->first_told)
 		report_first(stderr, all);
 	if (j->n_failed == 0 && verdict_notes(all) > 0)
