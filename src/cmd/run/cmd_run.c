@@ -14,7 +14,7 @@
 #include "cmd/run/run.h"
 #include "base/banned.h"
 
-#define STRAGGLERS_NS	200000000u	/* for recorded processes that die with the program */
+#define STRAGGLERS_NS	200000000u	/* grace for recorded processes that die with the program */
 #define SHORT_WAIT_MS	5
 
 static struct {
@@ -79,7 +79,7 @@ struct run {
 	struct err unrecorded;	/* code != 0: why nothing can be recorded */
 };
 
-/* Waits for the next event and handles it. `wait_ms` < 0: as long as it takes. */
+/* Waits for the next event and handles it. `wait_ms` < 0: no time limit. */
 static void run_step(struct run *r, int wait_ms)
 {
 	uint64_t now = proc_mono_ns();
@@ -132,7 +132,7 @@ static void follow_program(struct run *r)
 			break;
 		run_step(r, SHORT_WAIT_MS);
 	} while (proc_mono_ns() < until);
-	while (sampler_pending(&r->server))	/* the probe has a limit of its own */
+	while (sampler_pending(&r->server))	/* the probe has its own time limit */
 		run_step(r, SHORT_WAIT_MS);
 	judge_step(&r->judge, true);
 }
