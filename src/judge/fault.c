@@ -22,7 +22,7 @@ struct search {
 	bool with_params;	/* only launches whose parameters are known, and are the same */
 };
 
-/* A kernel whose name the driver could no longer tell has the one under which the program looked it up. */
+/* If the driver could no longer name the kernel, use the name under which the program looked it up. */
 static bool same_name(const char *recorded, const struct culprit *c)
 {
 	size_t n = c->kernel_text ? strcspn(c->kernel_text, "(<") : 0;
@@ -83,7 +83,7 @@ static void find_replay(void *arg, const struct cw_launch *l)
 		place_of_stack(q->trace, l->stack, &q->found->replay);
 }
 
-/* A kernel of a graph was launched when the graph was captured, and runs when the graph does. */
+/* A kernel in a graph was launched when the graph was captured, and runs when the graph does. */
 static void consider_captured(struct search *q, const struct cw_failure *noticed, launches_fn *each)
 {
 	const struct cw_launch *const *l;
@@ -107,8 +107,8 @@ void fault_find_launch(struct fault_launch *m, struct trace *t, const struct cul
 	*m = (struct fault_launch){ .n = 0 };
 	if (!c->kernel)
 		return;
-	/* The same parameters are the better evidence; without, launches whose parameters were not recorded. And
-	 * while a dump is made, calls that wait return before the fault is known: they prove nothing then. */
+	/* Matching parameters are the best evidence; after that, launches whose parameters were not recorded. And
+	 * while a dump is written, waiting calls return before the fault is known, so they prove nothing. */
 	for (int pass = 0; pass < 4 && !m->newest; pass++) {
 		launches_fn *each = pass & 1 ? launches_each : suspects_each;
 
@@ -184,7 +184,7 @@ static void fill_piece(struct casefile *c, const struct trace *t, struct piece_l
 	to->freed_after = m->freed_after;
 }
 
-/* Whose memory it was. */
+/* Which memory the address belongs to. */
 static void join_address(struct casefile *c, const struct incident *i, struct trace *t, const struct culprit *k,
 			 const struct fault_launch *m)
 {
@@ -199,7 +199,7 @@ static void join_address(struct casefile *c, const struct incident *i, struct tr
 	fill_piece(c, t, &c->segment, &a.segment);
 }
 
-/* The lines that launched the kernel so: the first is shown, the others cannot be told apart from it. */
+/* The lines of matching launches: the first is shown, the others cannot be told apart from it. */
 static void join_lines(struct casefile *c, const struct trace *t, const struct culprit *k, const struct fault_launch *m)
 {
 	struct place lines[FAULT_LINES_MAX];
