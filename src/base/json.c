@@ -178,7 +178,7 @@ static size_t list_length(const struct field *f, const char *it)
 	return (size_t)member_get(it + f->count, f->count_size ? f->count_size : sizeof(size_t), false);
 }
 
-/* --- there --------------------------------------------------------------------------------------- */
+/* --- writing --------------------------------------------------------------------------------------- */
 
 static json_t *write_list(const struct field *f, const char *it)
 {
@@ -310,7 +310,7 @@ json_t *fields_write_list(const struct fields *fs, const void *list, size_t n)
 	return a;
 }
 
-/* --- and back ------------------------------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------------------------------ */
 
 void fields_init(const struct fields *fs, void *it)
 {
@@ -367,7 +367,7 @@ static int field_read_limit(const struct field *f, const json_t *v, char *at, co
 	return 0;
 }
 
-/* It is printed among other lines: nothing in it may end one or speak to the terminal. */
+/* It is printed among other lines: nothing in it may break the line or control the terminal. */
 static int field_read_line(const struct field *f, const json_t *v, char *at, const char *path, struct pool *pool, struct err *e)
 {
 	const char *s = json_string_value(v);
@@ -477,7 +477,7 @@ static int field_read(const struct field *f, const json_t *v, char *it, const ch
 	}
 }
 
-/* A misspelt key would silently be "not known": whoever writes a bundle by hand wants to hear of it. */
+/* A misspelled key would silently be "not known": tell people who write a bundle by hand. */
 static int check_keys(const struct fields *fs, const json_t *o, const char *path, struct err *e)
 {
 	const char *key;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Allocation that does not fail: the CLI has nothing better to do than to stop.
+ * Allocation that does not fail: without memory, all the CLI can do is exit.
  */
 #include <stdarg.h>
 #include <stdint.h>

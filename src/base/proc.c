@@ -68,7 +68,7 @@ static bool read_proc(pid_t pid, const char *what, struct buf *b)
 	return rc == 0 || rc == -EFBIG;
 }
 
-/* The fields of /proc/PID/stat behind the name, which may itself hold spaces and brackets. */
+/* The fields of /proc/PID/stat after the name, which may itself contain spaces and parentheses. */
 static bool read_stat(pid_t pid, char *state, pid_t *parent)
 {
 	struct buf b;
@@ -133,7 +133,7 @@ char *proc_self_dir(void)
 
 char *proc_find_part(const char *name)
 {
-	/* the last one is the wheel's: `pip install --target` leaves a wheel's lib out */
+	/* the last one is for the wheel: `pip install --target` omits a wheel's lib folder */
 	static const char *const places[] = {"", "../lib/cuwhy/", "../libexec/cuwhy/"};
 	char *dir = proc_self_dir(), *path, *real = NULL;
 	size_t i;
