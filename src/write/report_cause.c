@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The knowledge about a cause, for `cuwhy explain CAUSE` and `cuwhy explain --list`.
+ * What is known about a cause, for `cuwhy explain CAUSE` and `cuwhy explain --list`.
  */
 #include <stdlib.h>
 #include <string.h>

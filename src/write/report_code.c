@@ -9,7 +9,7 @@
 #include "write/code.h"
 #include "write/report_wrap.h"
 
-/* Cuts the next id off a list "a, b". */
+/* Takes the next id from a list "a, b". */
 static const struct cause *listed_cause(const char **list)
 {
 	char id[96];
