@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bytes that somebody else owns.
+ * Bytes owned by someone else.
  */
 #ifndef CUWHY_BYTES_H
 #define CUWHY_BYTES_H

@@ -6,7 +6,7 @@
 
 struct err {
 	int code;		/* negative errno, 0 = none */
-	char msg[240];		/* lower case, no full stop, what failed first */
+	char msg[240];		/* lower case, no period, what failed first */
 	char hint[240];		/* what to try, or "" */
 };
 

@@ -32,7 +32,7 @@ static int make_one(const char *path, struct err *e)
 	if (mkdir(path, 0700) == 0 || (errno == EEXIST && fs_is_dir(path)))
 		return 0;
 	code = errno == EEXIST ? ENOTDIR : errno;
-	return err_set(e, -code, "cannot make the folder '%s': %s", path, strerror(code));
+	return err_set(e, -code, "cannot create the folder '%s': %s", path, strerror(code));
 }
 
 int fs_mkdirs(const char *path, struct err *e)
@@ -44,7 +44,7 @@ int fs_mkdirs(const char *path, struct err *e)
 		if (*p != '/')
 			continue;
 		*p = '\0';
-		/* What exists may be unwritable and still let us through. */
+		/* An existing folder may be read-only and still let us through. */
 		if (!fs_is_dir(copy))
 			rc = make_one(copy, e);
 		*p = '/';
@@ -77,7 +77,7 @@ static int write_at(int fd, const char *p, size_t n, off_t at)
 	return 0;
 }
 
-/* Runs of blocks that hold something are written; between them the file keeps holes. */
+/* Writes only runs of blocks that are not all zeros; the rest stay holes. */
 static int write_sparse(int fd, const char *data, size_t len)
 {
 	size_t at = 0, end, n;
@@ -111,7 +111,7 @@ bool fs_is_special(const char *path)
 
 int fs_open_special(const char *path)
 {
-	/* O_NONBLOCK: a pipe that nobody reads is an error, not a wait */
+	/* O_NONBLOCK: fail instead of hanging on a pipe that nobody reads */
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600), rc;
 
 	if (fd < 0 || fcntl(fd, F_SETFL, 0) == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files and folders of our own: folders are made with mode 0700, files with 0600.
+ * Our own files and folders: folders are created with mode 0700, files with 0600.
  */
 #ifndef CUWHY_FS_H
 #define CUWHY_FS_H
@@ -12,16 +12,16 @@ struct err;
 
 char *fs_join(const char *dir, const char *name);	/* owned by the caller */
 
-/* Makes a folder and what is missing above it. 0 when it is there already. */
+/* Creates a folder and its missing parents. 0 if it already exists. */
 int fs_mkdirs(const char *path, struct err *e);
 
-/* A device, a pipe or a link: renaming over it would destroy it, /dev/null for example. Opened to be written as it is;
+/* A device, a pipe or a link: renaming over it would destroy it (/dev/null, for example). Opened for writing in place;
  * -errno. */
 bool fs_is_special(const char *path);
 int fs_open_special(const char *path);
 
-/* Whole or not at all: written beside the target, flushed, then renamed over it. Blocks of zeros
- * become holes, since recordings are mostly empty. What is no file (a device, a pipe, a link) is written to as it is. */
+/* All or nothing: written next to the target, flushed, then renamed over it. Blocks of zeros become
+ * holes, since recordings are mostly empty. A device, a pipe or a link is written to in place. */
 int fs_write(const char *path, const void *data, size_t len, struct err *e);
 
 /* Reads a whole regular file into `b` (whose ceiling applies). */

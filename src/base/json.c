@@ -178,7 +178,7 @@ static size_t list_length(const struct field *f, const char *it)
 	return (size_t)member_get(it + f->count, f->count_size ? f->count_size : sizeof(size_t), false);
 }
 
-/* --- there --------------------------------------------------------------------------------------- */
+/* --- writing --------------------------------------------------------------------------------------- */
 
 static json_t *write_list(const struct field *f, const char *it)
 {
@@ -310,7 +310,7 @@ json_t *fields_write_list(const struct fields *fs, const void *list, size_t n)
 	return a;
 }
 
-/* --- and back ------------------------------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------------------------------ */
 
 void fields_init(const struct fields *fs, void *it)
 {
@@ -351,7 +351,7 @@ static int field_read_number(const struct field *f, const json_t *v, char *at, c
 	json_int_t n = json_integer_value(v);
 
 	if (!json_is_integer(v) || !field_fits(f, n))
-		return wrong_type(e, path, f->key, "a whole number that fits");
+		return wrong_type(e, path, f->key, "an integer in range");
 	field_set(f, at, n);
 	return 0;
 }
@@ -362,19 +362,19 @@ static int field_read_limit(const struct field *f, const json_t *v, char *at, co
 	json_int_t n = word && strcmp(word, UNLIMITED) == 0 ? INT64_MAX : json_integer_value(v);
 
 	if ((!json_is_integer(v) && n != INT64_MAX) || n < 0)
-		return wrong_type(e, path, f->key, "a whole number that is not negative, or \"" UNLIMITED "\"");
+		return wrong_type(e, path, f->key, "a non-negative integer, or \"" UNLIMITED "\"");
 	field_set(f, at, n);
 	return 0;
 }
 
-/* It is printed among other lines: nothing in it may end one or speak to the terminal. */
+/* It is printed among other lines: nothing in it may break the line or control the terminal. */
 static int field_read_line(const struct field *f, const json_t *v, char *at, const char *path, struct pool *pool, struct err *e)
 {
 	const char *s = json_string_value(v);
 	char *line;
 
 	if (!s || strlen(s) > FIELD_LINE_MAX)
-		return wrong_type(e, path, f->key, "a text that is not so long");
+		return wrong_type(e, path, f->key, "a string that is not too long");
 	line = pool_strdup(pool, s);
 	for (char *ch = line; *ch; ch++)
 		if ((unsigned char)*ch < ' ' || *ch == 127)
@@ -410,7 +410,7 @@ static int field_read_list(const struct field *f, const json_t *v, char *it, con
 	char *list;
 
 	if (!json_is_array(v) || n > LIST_MAX)
-		return wrong_type(e, path, f->key, "a list (of at most 65536)");
+		return wrong_type(e, path, f->key, "a list of at most 65536 elements");
 	list = pool_alloc(pool, (n + 1) * size);
 	for (size_t i = 0; i < n; i++) {
 		const json_t *o = json_array_get(v, i);
@@ -422,7 +422,7 @@ static int field_read_list(const struct field *f, const json_t *v, char *it, con
 			continue;
 		}
 		if (!json_is_string(o))
-			return wrong_type(e, "", inner, "a text");
+			return wrong_type(e, "", inner, "a string");
 		s = pool_strdup(pool, json_string_value(o));
 		memcpy(list + i * size, &s, sizeof(s));
 	}
@@ -451,13 +451,13 @@ static int field_read(const struct field *f, const json_t *v, char *it, const ch
 		return 0;
 	case FIELD_TEXT:
 		if (!json_is_string(v))
-			return wrong_type(e, path, f->key, "a text");
+			return wrong_type(e, path, f->key, "a string");
 		s = pool_strdup(pool, json_string_value(v));
 		memcpy(at, &s, sizeof(s));
 		return 0;
 	case FIELD_CHARS:
 		if (!json_is_string(v) || !str_copy(at, f->size, json_string_value(v)))
-			return wrong_type(e, path, f->key, "a text that is not so long");
+			return wrong_type(e, path, f->key, "a string that is not too long");
 		return 0;
 	case FIELD_OBJECT:
 		snprintf(inner, sizeof(inner), "%s%s%s", path, path[0] ? "." : "", f->key);
@@ -477,7 +477,7 @@ static int field_read(const struct field *f, const json_t *v, char *it, const ch
 	}
 }
 
-/* A misspelt key would silently be "not known": whoever writes a bundle by hand wants to hear of it. */
+/* A misspelled key would silently be "not known": tell people who write a bundle by hand. */
 static int check_keys(const struct fields *fs, const json_t *o, const char *path, struct err *e)
 {
 	const char *key;
@@ -489,7 +489,7 @@ static int check_keys(const struct fields *fs, const json_t *o, const char *path
 		while (f->key && strcmp(f->key, key) != 0)
 			f++;
 		if (!f->key)
-			return err_set(e, -EINVAL, "'%s%s%.60s' in the bundle is no key that cuwhy knows", path, path[0] ? "." : "", key);
+			return err_set(e, -EINVAL, "'%s%s%.60s' in the bundle is not a key that cuwhy knows", path, path[0] ? "." : "", key);
 	}
 	return 0;
 }

@@ -2,12 +2,12 @@
  * JSON by table, not by hand. There are two kinds of table.
  *
  * `struct fields` describes a struct once, for both directions: it is for JSON that has the shape of the struct. By default a
- * row is always written; F_OR_NULL writes null for a value that is not known, and F_IF_KNOWN leaves its key out.
+ * row is always written; F_OR_NULL writes null for a value that is not known, and F_IF_KNOWN omits the key.
  *
- * JSON_OF() makes an object of keys and values that are computed on the spot. Each row says what its value is, so that a
- * number cannot be taken for another type, and a key stands beside its value.
+ * JSON_OF() makes an object from keys and values that are computed on the spot. Each row names the type of its value, so
+ * that a number cannot be taken for another type, and each key is next to its value.
  *
- * Keys are written in the order of the rows. Texts need not be UTF-8, which JSON must be: other bytes become '?'.
+ * Keys are written in the order of the rows. JSON must be UTF-8, but texts need not be: invalid bytes become '?'.
  */
 #ifndef CUWHY_JSON_H
 #define CUWHY_JSON_H
@@ -30,7 +30,7 @@ struct fields;
 /* Never NULL; NULL gives JSON null. */
 json_t *json_text(const char *s);
 
-/* A number of bytes; one that JSON cannot hold, or that stands for "not known", is null. */
+/* A number of bytes; null if JSON cannot hold it or if it means "not known". */
 json_t *json_bytes(uint64_t n);
 
 json_t *json_hex(uint64_t n);			/* "0x7f00" */
@@ -39,7 +39,7 @@ json_t *json_triple(const uint32_t n[3]);	/* [1, 2, 3] */
 /* Appends a text to a list. */
 void json_append_text(json_t *list, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints the value on a line of its own, and takes it. */
+/* Prints the value on its own line, and takes ownership. */
 void json_print(FILE *out, json_t *o);
 
 /* --- an object by rows --------------------------------------------------------------------------- */
@@ -61,14 +61,14 @@ struct json_row {
 #define J_BYTES(k, v)		((struct json_row){.key = (k), .kind = ROW_BYTES, .bytes = (v)})	/* as json_bytes */
 #define J_HEX(k, v)		((struct json_row){.key = (k), .kind = ROW_HEX, .bytes = (v)})
 #define J_TEXT(k, v)		((struct json_row){.key = (k), .kind = ROW_TEXT, .text = (v)})		/* NULL is null */
-#define J_VALUE(k, v)		((struct json_row){.key = (k), .kind = ROW_VALUE, .value = (v)})	/* takes it; NULL is left out */
+#define J_VALUE(k, v)		((struct json_row){.key = (k), .kind = ROW_VALUE, .value = (v)})	/* takes ownership; NULL is omitted */
 #define J_SHARED(k, v)		((struct json_row){.key = (k), .kind = ROW_SHARED, .value = (v)})	/* the caller keeps it */
 #define J_INT_OR_NULL(k, known, v) ((known) ? J_INT(k, v) : J_NULL(k))
 
 /* Left out, and not even computed, unless `given`. */
 #define J_IF(given, row)	((given) ? (row) : (struct json_row){.key = "", .kind = ROW_LEFT_OUT})
 
-/* C does not say in which order the values of rows are computed: what must happen in an order is computed before. */
+/* C does not define the order in which the values are computed: if the order matters, compute them before. */
 #define JSON_OF(...)		json_rows_new((const struct json_row[]){__VA_ARGS__, {.key = NULL}})
 #define JSON_ADD(object, ...)	json_rows_add(object, (const struct json_row[]){__VA_ARGS__, {.key = NULL}})
 
@@ -84,7 +84,7 @@ enum field_kind {
 	FIELD_CHARS,		/* char[]: "" is not known */
 	FIELD_WORD,		/* an enum, by its name in `words`; `unknown` is not known */
 	FIELD_OBJECT,		/* a struct inside this one; not known when nothing in it is */
-	FIELD_LIST,		/* a pointer to structs, and their number at `count`; not known when that is `unknown`: none, mostly */
+	FIELD_LIST,		/* a pointer to structs, and their number at `count`; not known if that is `unknown`, mostly 0 */
 	FIELD_TEXTS,		/* a pointer to texts, likewise */
 	FIELD_BYTES,		/* uint64_t, as json_bytes */
 	FIELD_HEX,		/* uint64_t, as json_hex */
@@ -147,12 +147,12 @@ struct fields {
 	F_ROW(k, FIELD_LIST, type, member, .count = offsetof(type, n), .count_size = sizeof(((type *)0)->n), .inner = &(inner_), \
 		  .when = FIELD_ALWAYS)
 
-/* By functions of its own; `take` may be NULL, then it is never read. F_MADE is made of the whole struct. */
+/* With its own functions; `take` may be NULL, then it is never read. F_MADE is computed from the whole struct. */
 #define F_BY(k, type, member, write_, take_) \
 	F_ROW(k, FIELD_CALL, type, member, .write = write_, .take = take_, .when = FIELD_NULL)
 #define F_MADE(k, write_) {.key = k, .kind = FIELD_CALL, .write = write_, .when = FIELD_NULL}
 
-/* Shorter, for keys that are named like the member: left out when not known. */
+/* Short forms, for keys named like the member: omitted if not known. */
 #define F_BOOL(type, member) F_IF_KNOWN(BOOL, #member, type, member)
 #define F_NUMBER(type, member, unknown) F_IF_KNOWN(NUMBER, #member, type, member, unknown)
 #define F_TEXT(type, member) F_IF_KNOWN(TEXT, #member, type, member)
@@ -165,9 +165,9 @@ struct fields {
 #define F_FLAG(type, member) F_ROW(#member, FIELD_FLAG, type, member, .is_signed = true, .unknown = -1)
 #define F_LIMIT(type, member) F_ROW(#member, FIELD_LIMIT, type, member, .is_signed = true, .unknown = -1)
 #define F_LINE(type, member) F_IF_KNOWN(LINE, #member, type, member)
-/* There even when nothing in it is known. */
+/* Written even if nothing in it is known. */
 #define F_GROUP(type, member, inner_) F_ROW(#member, FIELD_OBJECT, type, member, .inner = &(inner_), .when = FIELD_ALWAYS)
-/* Its number is a ptrdiff_t: -1 is not known, and an empty list is there. */
+/* Its number is a ptrdiff_t: -1 is not known, and an empty list is written. */
 #define F_KNOWN_LIST(type, key, member, n, inner_) \
 	F_ROW(key, FIELD_LIST, type, member, .count = offsetof(type, n), .inner = &(inner_), .unknown = -1)
 #define F_END {.key = NULL}
@@ -175,7 +175,7 @@ struct fields {
 json_t *fields_write(const struct fields *f, const void *it);
 json_t *fields_write_list(const struct fields *f, const void *list, size_t n);
 
-/* Adds them to an object that has more. */
+/* Adds them to an existing object. */
 void fields_add(const struct fields *f, const void *it, json_t *object);
 
 /* Everything unknown. */
@@ -185,12 +185,12 @@ void fields_init(const struct fields *f, void *it);
  * is a key that is not in the table. -EINVAL with `e` filled. */
 int fields_read(const struct fields *f, const json_t *o, void *it, const char *path, struct pool *pool, struct err *e);
 
-/* The same for what others wrote: takes what fits. Whatever does not is not known, and keys that the table has not are left
- * alone. */
+/* The same for what others wrote: takes what fits. What does not fit is not known, and keys that are not in the table are
+ * ignored. */
 void fields_read_fitting(const struct fields *f, const json_t *o, void *it, struct pool *pool);
 
-/* Takes what it can: what is missing or wrong stays as it is, a text that is too long is cut. It leaves pointers alone: texts
- * and lists are not read. */
+/* Takes what it can: members that are missing or wrong keep their value, a text that is too long is cut. Pointers are left
+ * alone: texts and lists are not read. */
 void fields_take(const struct fields *f, const json_t *o, void *it);
 
 #endif

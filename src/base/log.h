@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lines for the people who work on cuwhy: silent unless CUWHY_DEBUG names the area.
+ * Debug lines for cuwhy's developers: silent unless CUWHY_DEBUG names the area.
  *
  * CUWHY_DEBUG=server:2,trace:1 or CUWHY_DEBUG=1 (everything at level 1).
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A hash table of indices (see map.h): open addressing, one slot after the other.
+ * A hash table of indices (see map.h): open addressing with linear probing.
  */
 #include "base/map.h"
 
@@ -34,7 +34,7 @@ static uint64_t load_4(const uint8_t *p)
 	return w;
 }
 
-/* Eight bytes at a time. The last eight may have been seen in part: that is quicker than to copy what is left. */
+/* Eight bytes at a time. The last eight may overlap the ones before: that is faster than copying the rest. */
 uint64_t map_hash_bytes(uint64_t seed, const void *bytes, size_t len)
 {
 	const uint8_t *p = bytes;
@@ -73,7 +73,7 @@ void map_grow(struct map *m)
 	free(old.slot);
 }
 
-/* A search ends at the first empty slot: what was pushed beyond this one moves up into the gap. */
+/* A search ends at the first empty slot: elements that were pushed past this one move up into the gap. */
 void map_clear_slot(struct map *m, struct map_slot *s)
 {
 	size_t mask = m->slots - 1, k = (size_t)(s - m->slot);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A hash table that finds elements of a list which the caller keeps: from a hash to an index.
+ * A hash table that finds elements of a list that the caller keeps: maps a hash to an index.
  *
- * The table holds numbers alone. The caller has the keys in its list, hashes them and compares them, so there is one
- * table for keys of every kind and nothing is allocated per element. A slot keeps half of the hash beside the index:
- * most elements that are not meant are passed over without a look at the list, and the table grows without one.
+ * The table holds only numbers. The caller has the keys in its list, hashes them and compares them, so one table works
+ * for all kinds of keys and nothing is allocated per element. A slot keeps half of the hash next to the index: most
+ * other elements are skipped without looking at the list, and the table grows without looking at it.
  *
  *	static bool same_word(const void *list, uint32_t i, const void *key)
  *	{
@@ -28,14 +28,14 @@ struct map_slot {
 	uint32_t index;			/* plus one; 0 = empty */
 };
 
-/* All zero is an empty one. */
+/* All zero is an empty map. */
 struct map {
 	struct map_slot *slot;
 	size_t slots;			/* a power of two, at least a quarter of them empty; 0 before the first element */
 	size_t n;
 };
 
-/* Whether the key of element `index` is `key`. It is asked about elements whose hash fits, and they are few. */
+/* Is `key` the key of element `index`? Called only for elements whose hash matches, which are few. */
 typedef bool map_same(const void *list, uint32_t index, const void *key);
 
 /* Spreads a number, such as an address, over all bits. */
@@ -45,7 +45,7 @@ static inline uint64_t map_hash(uint64_t number)
 	return number ^ number >> 29;
 }
 
-/* `seed`: a random one keeps others from preparing bytes that all meet in one slot. */
+/* `seed`: a random one keeps attackers from crafting bytes that all collide. */
 uint64_t map_hash_bytes(uint64_t seed, const void *bytes, size_t len);
 
 static inline uint32_t map_fold(uint64_t hash)
@@ -53,7 +53,7 @@ static inline uint32_t map_fold(uint64_t hash)
 	return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* The slot of the element, or the empty one where the search ends. Inline, so that `same` is no call. */
+/* The slot of the element, or the empty one where the search ends. Inline, so that `same` can be inlined, too. */
 static inline struct map_slot *map_seek(const struct map *m, uint64_t hash, map_same *same, const void *list, const void *key)
 {
 	uint32_t half = map_fold(hash);
@@ -72,8 +72,8 @@ static inline uint32_t map_find(const struct map *m, uint64_t hash, map_same *sa
 void map_grow(struct map *m);					/* for map_put */
 void map_clear_slot(struct map *m, struct map_slot *s);		/* for map_take */
 
-/* Like map_find; and where there is no such element, the next one of the list is it and gets the number `index`. A
- * caller that has no room for another one gives MAP_NONE, and nothing is added. */
+/* Like map_find; if there is no such element, adds it under the number `index`, which the caller appends to its list.
+ * With MAP_NONE (the caller has no room for another one) nothing is added. */
 static inline uint32_t map_put(struct map *m, uint64_t hash, map_same *same, const void *list, const void *key, uint32_t index)
 {
 	struct map_slot *s;
@@ -88,7 +88,7 @@ static inline uint32_t map_put(struct map *m, uint64_t hash, map_same *same, con
 	return index;
 }
 
-/* Like map_find, and the element is no longer in the map. */
+/* Like map_find, and removes the element from the map. */
 static inline uint32_t map_take(struct map *m, uint64_t hash, map_same *same, const void *list, const void *key)
 {
 	struct map_slot *s = m->n ? map_seek(m, hash, same, list, key) : NULL;
@@ -99,7 +99,7 @@ static inline uint32_t map_take(struct map *m, uint64_t hash, map_same *same, co
 	return index;
 }
 
-/* The element with this hash has another number now: the last one of the list has moved into a gap, say. */
+/* The element with this hash has a new number, for example because the last one of the list moved into a gap. */
 void map_moved(struct map *m, uint64_t hash, uint32_t from, uint32_t to);
 
 void map_release(struct map *m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Allocation that does not fail: the CLI has nothing better to do than to stop.
+ * Allocation that does not fail: without memory, all the CLI can do is exit.
  */
 #include <stdarg.h>
 #include <stdint.h>
@@ -69,7 +69,7 @@ void *xgrow(void *array, size_t n, size_t *cap, size_t size)
 void bug_at(const char *file, int line, const char *what)
 {
 	fprintf(stderr, "cuwhy: internal error at %s:%d: %s\n", file, line, what);
-	fputs("hint: this is a mistake in cuwhy; please report it with the command that you ran\n",
+	fputs("hint: this is a bug in cuwhy; please report it with the command that you ran\n",
 	      stderr);
 	abort();
 }

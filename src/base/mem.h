@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Allocation for the CLI: never NULL, the program ends with status 2 when memory is out.
+ * Allocation for the CLI: never NULL; the program exits with status 2 when out of memory.
  * The recorder does not use this.
  */
 #ifndef CUWHY_MEM_H
@@ -15,10 +15,10 @@ char *xstrdup(const char *s);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 char *xvasprintf(const char *fmt, va_list args) __attribute__((format(printf, 1, 0)));
 
-/* Room for one more element in an array of `n` of `*cap`: doubles it when it is full. */
+/* Makes room for one more element in an array with `n` of `*cap` in use: doubles it if full. */
 void *xgrow(void *array, size_t n, size_t *cap, size_t size);
 
-/* A mistake of ours: says so, where to report it, and aborts. */
+/* A bug in cuwhy: says so, asks for a report, and aborts. */
 #define BUG(what) bug_at(__FILE__, __LINE__, (what))
 void bug_at(const char *file, int line, const char *what) __attribute__((noreturn));
 

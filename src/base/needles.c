@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Many words at once (see needles.h): the method of Wu and Manber. Each needle has a window of some bytes; the last three or
- * four bytes under the window say how far it can be moved on without missing any. Most of a log is passed over unseen.
+ * Searches for many words at once (see needles.h), with the Wu-Manber algorithm. Each needle has a window of some bytes; the
+ * last three or four bytes under the window say how far it can move without missing a needle. Most of a log is never read.
  */
 #include "base/needles.h"
 
@@ -43,7 +43,7 @@ static inline size_t gram(size_t window)
 	return window >= NEEDLE_FAST ? 4 : 3;
 }
 
-/* Of the three or four bytes that end at `s`. Setting bit 5 folds the case, and some other characters: it is only a filter. */
+/* Hash of the three or four bytes that end at `s`. Setting bit 5 folds case, and some other characters: it is only a filter. */
 static inline uint32_t hash(const char *s, size_t window)
 {
 	uint32_t four;
@@ -92,7 +92,7 @@ static uint32_t hash_piece(const struct needle *d, size_t i, size_t window)
 	return hash(four + 3, window);
 }
 
-/* The window that adds fewest new ones: the fewer are known, the further the search jumps. */
+/* The window that adds the fewest new hashes: the fewer there are, the farther the search jumps. */
 static size_t choose_window(const struct needles *n, const struct needle *d)
 {
 	size_t best = 0, cost = SIZE_MAX, furthest = n->window - gram(n->window) + 1;
@@ -169,7 +169,7 @@ static bool needle_same(const char *a, const char *b, size_t len)
 	return true;
 }
 
-/* Does the needle's piece lie here, its window ending at `at`? */
+/* Is the needle's piece here, with its window ending at `at`? */
 static bool piece_at(const struct needle *d, size_t window, const char *s, const char *end, const char *at)
 {
 	size_t before = d->window + window - 1;
@@ -177,7 +177,7 @@ static bool piece_at(const struct needle *d, size_t window, const char *s, const
 	return (size_t)(at - s) >= before && (size_t)(end - at) >= d->len - before && needle_same(at - before, d->piece, d->len);
 }
 
-/* `window` is a constant where this is called, so that the inner loop is made for it. */
+/* Callers pass a constant `window`, so that the compiler specializes the inner loop. */
 static inline const char *needle_find(const struct needles *n, const char *s, const char *end, size_t *which, size_t window)
 {
 	const size_t most = window - gram(window) + 1;
@@ -189,7 +189,7 @@ static inline const char *needle_find(const struct needles *n, const char *s, co
 		uint32_t h;
 		size_t jump;
 
-		/* nearly every step goes as far as it can: four at once do not wait for each other */
+		/* nearly every step is a full one: doing four at once avoids waiting for each result */
 		while (end - p > (ptrdiff_t)(3 * most) && n->shift[hash(p, window)] + n->shift[hash(p + most, window)] +
 		       n->shift[hash(p + 2 * most, window)] + n->shift[hash(p + 3 * most, window)] == 4 * (int)most)
 			p += 4 * most;
@@ -224,7 +224,7 @@ bool needle_matches(const char *pattern, const char *s, size_t len)
 	if (!n)
 		return !*pattern || needle_matches(pattern + 1, s, len);
 	for (size_t i = 0; i + n <= len; i++)
-		if (needle_same(s + i, pattern, n))	/* the first place is as good as any: '*' takes the rest */
+		if (needle_same(s + i, pattern, n))	/* the first match is as good as any: '*' covers the rest */
 			return needle_matches(pattern + n, s + i + n, len - i - n);
 	return false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds many words in a text at once, whatever their case: what tells an interesting line of a log from the millions of others.
+ * Finds many words in a text at once, ignoring case: picks the interesting lines of a log out of millions.
  */
 #ifndef CUWHY_NEEDLES_H
 #define CUWHY_NEEDLES_H
@@ -8,25 +8,25 @@
 #include <stddef.h>
 
 #define NEEDLE_MIN	6	/* characters between two '*': shorter words are everywhere */
-#define NEEDLE_FAST	8	/* of those that are searched for in all of a log */
+#define NEEDLE_FAST	8	/* for needles searched for in the whole log */
 
 struct needles;
 
-/* A needle is a text; '*' in it stands for anything on the same line. Those without a piece of `window` characters
+/* A needle is a text; '*' in it stands for anything on the same line. Needles without a piece of `window` characters
  * (NEEDLE_MIN, or NEEDLE_FAST for twice the speed) are never found. The words must live as long as the result. */
 struct needles *needles_new(const char *const *words, size_t n, size_t window);
 void needles_free(struct needles *n);
 size_t needles_count(const struct needles *n);
 bool needle_ok(const char *word);	/* it has NEEDLE_MIN characters in a row */
 
-/* The first place where the longest piece of some needle ends, or NULL. A whole line must then be asked. `which`: that needle. */
+/* The first place where the longest piece of some needle ends, or NULL. Then check the whole line. `which`: that needle. */
 const char *needles_find(const struct needles *n, const char *s, const char *end, size_t *which);
 
 /* Calls `hit` for each needle that is in the line, once each. */
 typedef void needle_fn(void *arg, size_t which);
 void needles_in_line(struct needles *n, const char *s, size_t len, needle_fn *hit, void *arg);
 
-/* Is the pattern (with '*') in the text? Whatever the case. */
+/* Is the pattern (with '*') in the text? Ignores case. */
 bool needle_matches(const char *pattern, const char *s, size_t len);
 
 #endif

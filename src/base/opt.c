@@ -49,7 +49,7 @@ static void set_option(const struct opt *o)
 		*o->value = optarg;
 }
 
-/* Rows -> what getopt_long wants. '+': the first operand ends the options. ':': tell a missing
+/* Rows to getopt_long's format. '+': the first operand ends the options. ':': distinguish a missing
  * argument from an unknown option. */
 static void make_getopt_tables(const struct opt *opts, struct option *longs, char *shorts)
 {
@@ -92,7 +92,7 @@ int opt_parse(const struct opt_usage *u, const struct opt *opts, int argc, char 
 
 	make_getopt_tables(opts, longs, shorts);
 	opterr = 0;
-	optind = 0;	/* glibc: start afresh */
+	optind = 0;	/* glibc: start over */
 	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
 		o = option_of(opts, c);
 		if (o) {

@@ -12,7 +12,7 @@ struct err;
 struct opt {
 	const char *name;	/* without the dashes; NULL ends the table */
 	char letter;		/* 0 = none */
-	const char *arg;	/* what its value is called in -h; NULL = a flag */
+	const char *arg;	/* name of its value in -h; NULL = a flag */
 	const char *help;
 	bool *flag;		/* set to true when given */
 	const char **value;	/* set to its argument */
@@ -32,10 +32,10 @@ struct opt_words {
 	const char *name, *words;	/* "color", "auto always never"; a NULL name ends the list */
 };
 
-/* What stands behind the options. */
+/* What comes after the options. */
 enum opt_operand { OPERAND_FILE, OPERAND_PROGRAM, OPERAND_CAUSE /* or a file */ };
 
-/* Everything about a command that its -h, its man page and the completions are made of. */
+/* Everything that a command's -h, man page and completions are generated from. */
 struct opt_table {
 	const struct opt_usage *usage;
 	const struct opt *options;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files that are written piece by piece (see outfile.h).
+ * Files written piece by piece (see outfile.h).
  */
 #include <errno.h>
 #include <fcntl.h>

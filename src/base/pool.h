@@ -12,14 +12,14 @@ struct pool {
 	struct pool_block *newest;
 };
 
-/* Zeroed memory, aligned for anything. Never NULL: the program ends when there is no memory. */
+/* Zeroed memory, aligned for anything. Never NULL: the program exits when out of memory. */
 void *pool_alloc(struct pool *p, size_t size);
 char *pool_copy(struct pool *p, const char *text, size_t len);
 char *pool_strdup(struct pool *p, const char *text);
 char *pool_printf(struct pool *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void pool_release(struct pool *p);
 
-/* Everything of `from` lives as long as `to` from now on. */
+/* From now on, everything in `from` lives as long as `to`. */
 void pool_move(struct pool *to, struct pool *from);
 
 #endif

@@ -116,7 +116,7 @@ char *proc_self_dir(void)
 
 char *proc_find_part(const char *name)
 {
-	/* the last one is the wheel's: `pip install --target` leaves a wheel's lib out */
+	/* the last one is for the wheel: `pip install --target` omits a wheel's lib folder */
 	static const char *const places[] = {"", "../lib/cuwhy/", "../libexec/cuwhy/"};
 	char *dir = proc_self_dir(), *path, *real = NULL;
 	size_t i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Other processes: handles that survive reuse of their pid, and what /proc tells.
+ * Other processes: handles that survive reuse of the pid, and data from /proc.
  */
 #ifndef CUWHY_PROC_H
 #define CUWHY_PROC_H
@@ -14,7 +14,7 @@ int proc_pidfd(pid_t pid);
 bool proc_pidfd_ended(int pidfd);
 
 /* The wait status of a process that is not our child, after its parent reaped it. Linux 6.15 and
- * later; false where it cannot be known. */
+ * later; false if it cannot be known. */
 bool proc_pidfd_status(int pidfd, int *wait_status);
 
 /* From /proc. false, or 0, when the process is gone. */
@@ -24,8 +24,8 @@ bool proc_environ_has(pid_t pid, const char *assignment);
 /* The folder that holds the running executable; owned by the caller, NULL when unknown. */
 char *proc_self_dir(void);
 
-/* A part of ours by its name: beside the executable, or where `make install` or the wheel puts it. Owned by the caller; NULL
- * when it is nowhere. */
+/* Finds one of our parts by name: next to the executable, or where `make install` or the wheel puts it. Owned by the caller;
+ * NULL if it is not found. */
 char *proc_find_part(const char *name);
 
 uint64_t proc_mono_ns(void);

@@ -20,7 +20,7 @@
 #define TEXT_MAX	200
 #define FIRST_US	999000
 #define NEXT_US		200000
-#define TAIL_COLUMNS	32	/* for our name, per cent and seconds */
+#define TAIL_COLUMNS	32	/* for our name, percent and seconds */
 #define NS		1000000000u
 #define CLEAR		"\r\033[K"
 
@@ -94,7 +94,7 @@ static bool line_wanted(void)
 	return !line.disabled && term && *term && strcmp(term, "dumb") != 0 && isatty(STDERR_FILENO) == 1;
 }
 
-/* Names of files may hold anything: what would move the cursor is shown as '?'. */
+/* File names may contain anything: characters that would move the cursor become '?'. */
 __attribute__((format(printf, 1, 0))) static void set_line_text(const char *fmt, va_list ap)
 {
 	char text[TEXT_MAX];
@@ -108,7 +108,7 @@ __attribute__((format(printf, 1, 0))) static void set_line_text(const char *fmt,
 	if (len > most) {
 		len = most;
 		while (len && (text[len] & 0xc0) == 0x80)
-			len--;	/* never half a character */
+			len--;	/* never split a character */
 	}
 	line.len = 0;
 	memcpy(line.text, text, len);

@@ -103,7 +103,7 @@ const char *str_nearest(const char *word, const char *const *candidates)
 
 	for (; *candidates; candidates++) {
 		d = str_distance(word, *candidates);
-		/* A word of which nothing is left was not "meant". */
+		/* If every letter would change, the word was not meant. */
 		if (d >= strlen(*candidates))
 			continue;
 		if (strlen(word) >= 3 && str_starts(*candidates, word))
@@ -116,7 +116,7 @@ const char *str_nearest(const char *word, const char *const *candidates)
 	return found;
 }
 
-/* Length of the UTF-8 sequence at p, 0 when it is none. */
+/* Length of the UTF-8 sequence at p, 0 if invalid. */
 static size_t sequence(const unsigned char *p)
 {
 	static const unsigned int least[] = {0, 0, 0x80, 0x800, 0x10000};

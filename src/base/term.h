@@ -15,7 +15,7 @@ bool term_parse_colour(const char *word, enum colour *c);
 /* AUTO: `fd` is a terminal, NO_COLOR is unset or empty, TERM is set and not "dumb". */
 bool term_colour(int fd, enum colour c);
 
-/* Columns of the terminal; 100 when it is none, so that files are the same everywhere. */
+/* Columns of the terminal; 100 if it is not one, so that files are the same everywhere. */
 int term_width(int fd);
 
 #endif

@@ -33,7 +33,7 @@ static void strip_last(char *path)
 		*slash = '\0';
 }
 
-/* `out` ends with a new component. Where it is a link, that component goes and its target is put before `rest`. */
+/* `out` ends with a new component. If it is a link, the component is removed and its target is put before `rest`. */
 static int follow(const char *root, char out[TREE_PATH_MAX], char rest[TREE_PATH_MAX], int *links)
 {
 	char full[TREE_PATH_MAX], target[TREE_PATH_MAX], joined[TREE_PATH_MAX];
@@ -92,7 +92,7 @@ int tree_resolve(const char *root, const char *path, char out[TREE_PATH_MAX])
 	return 0;
 }
 
-/* The path that the kernel is to be given. On the live machine it follows links itself, and faster. */
+/* The path to give to the kernel. On the live machine the kernel follows links itself, and faster. */
 static int real_path(const char *root, const char *path, char out[TREE_PATH_MAX])
 {
 	char inside[TREE_PATH_MAX];
@@ -138,7 +138,7 @@ int tree_open(const char *root, const char *path)
 
 	if (rc)
 		return rc;
-	/* Opening a device can have effects, so its kind is asked first; a pipe put there since cannot block us. */
+	/* Opening a device can have side effects, so check the type first; a pipe put there since cannot block us. */
 	if (stat(full, &st) != 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode))

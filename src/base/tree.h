@@ -19,7 +19,7 @@ struct pool;
 /* Follows every link of an absolute path. 0, or -errno (-ENOENT, -ELOOP, -EACCES ...). */
 int tree_resolve(const char *root, const char *path, char out[TREE_PATH_MAX]);
 
-int tree_stat(const char *root, const char *path, struct stat *st);	/* of what links lead to; 0 or -errno */
+int tree_stat(const char *root, const char *path, struct stat *st);	/* of a link's target; 0 or -errno */
 bool tree_is_file(const char *root, const char *path);
 bool tree_is_dir(const char *root, const char *path);
 

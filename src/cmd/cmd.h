@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the commands share. Only this folder prints errors and chooses exit statuses.
+ * Shared by all commands. Only this folder prints errors and chooses exit statuses.
  */
 #ifndef CUWHY_CMD_H
 #define CUWHY_CMD_H
@@ -8,14 +8,14 @@
 #include <stdio.h>
 
 #ifndef CUWHY_VERSION
-#define CUWHY_VERSION "unknown"		/* the build gives it, from the file VERSION */
+#define CUWHY_VERSION "unknown"		/* set by the build, from the file VERSION */
 #endif
 
 struct err;
 struct opt_table;
 
 enum {
-	EXIT_NOTHING = 0,	/* nothing wrong found */
+	EXIT_NOTHING = 0,	/* nothing is wrong */
 	EXIT_FOUND = 1,		/* something found */
 	EXIT_TROUBLE = 2,	/* usage, or cuwhy's own failure */
 	EXIT_NOT_STARTED = 125,	/* run: cuwhy failed before the program started */
@@ -42,13 +42,13 @@ extern const size_t commands_n;
 /* `cuwhy --version` */
 int cmd_version(int argc, char **argv);
 
-/* Not for users: prints a man page or a completion, made of the tables above. The build calls it. */
+/* Not for users: prints a man page or a completion, generated from the tables above. The build calls it. */
 int cmd_document(int argc, char **argv);
 
-/* Tells of a failure of cuwhy itself, as text or as the JSON object; returns `status`. */
+/* Reports a failure of cuwhy itself, as text or as the JSON object; returns `status`. */
 int cmd_fail(FILE *out, bool json, const struct err *e, int status);
 
-/* Flushes stdout; EXIT_TROUBLE instead of `status` when not everything could be written. */
+/* Flushes stdout; returns `status`, or EXIT_TROUBLE if not everything could be written. */
 int cmd_finish(int status);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cuwhy doctor`: are this machine, its driver, its GPUs and its PyTorch able to work together?
+ * `cuwhy doctor`: do this machine's driver, GPUs and PyTorch work together?
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,25 +28,25 @@ static struct {
 
 static const struct opt_usage usage = {
 	"doctor", "[options] [BUNDLE]",
-	"Tells whether this machine, its driver, its GPUs and its PyTorch are able to work together, and if\n"
-	"not, what exactly to change. With BUNDLE: the machine that it was made on.",
+	"Checks whether this machine's driver, GPUs and PyTorch work together and, if not, says exactly what to\n"
+	"change. With BUNDLE: checks the machine that the bundle was made on.",
 	.exits =
-	"The exit status is 0 when nothing is wrong, 1 when something was found, 2 when it could not be judged\n"
-	"or on failure.\n",
+	"The exit status is 0 if nothing is wrong, 1 if a problem was found, 2 if the machine could not be\n"
+	"checked or cuwhy itself failed.\n",
 	.examples =
 	"  cuwhy doctor                       this machine and the Python of this shell\n"
 	"  cuwhy doctor --python venv         the environment in ./venv\n"
 	"  cuwhy doctor --recommend           which PyTorch to install here, and why not the others\n"
-	"  cuwhy doctor --bundle my.json      everything that was judged, to send to somebody\n",
+	"  cuwhy doctor --bundle my.json      save everything that was checked, to send it to someone\n",
 };
 
 static const struct opt options[] = {
-	{"python", 0, "PATH", "the environment to judge: an interpreter, or its folder", NULL, &given.python},
-	{"pid", 0, "N", "judge the environment and the loaded libraries of a running process", NULL, &given.pid},
-	{"recommend", 0, NULL, "tell which PyTorch or driver to install, and why not the others", &given.recommend, NULL},
-	{"bundle", 0, "FILE", "write everything that was judged to FILE, user names and secrets removed", NULL, &given.bundle},
-	{"root", 0, "DIR", "judge a tree of files copied from a machine (no driver is asked)", NULL, &given.root},
-	{"timeout", 0, "SECONDS", "give the driver so long to answer (10)", NULL, &given.timeout},
+	{"python", 0, "PATH", "the environment to check: an interpreter, or its folder", NULL, &given.python},
+	{"pid", 0, "N", "check the environment and the loaded libraries of a running process", NULL, &given.pid},
+	{"recommend", 0, NULL, "say which PyTorch or driver to install, and why not the others", &given.recommend, NULL},
+	{"bundle", 0, "FILE", "write everything that was checked to FILE, with user names and secrets removed", NULL, &given.bundle},
+	{"root", 0, "DIR", "check a tree of files copied from a machine (queries no driver)", NULL, &given.root},
+	{"timeout", 0, "SECONDS", "how long the driver may take to answer (10)", NULL, &given.timeout},
 	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
 	{"color", 0, "WHEN", "auto, always or never", NULL, &given.colour},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
@@ -60,7 +60,7 @@ static const struct opt_words words[] = {
 
 const struct opt_table doctor_table = {&usage, options, words, OPERAND_FILE};
 
-/* The list comes first, so that whoever sends the file knows what is in it. */
+/* The list comes first, so that people know what is in the file before they send it. */
 static int write_bundle(const struct machine *m, struct err *e)
 {
 	json_t *o = machine_to_json(m);
@@ -68,9 +68,9 @@ static int write_bundle(const struct machine *m, struct err *e)
 	FILE *out = given.json ? stderr : stdout;
 	int rc;
 
-	fprintf(out, "cuwhy: '%s' will hold:\n%s  removed    %s\n\n", given.bundle, list, removed);
+	fprintf(out, "cuwhy: '%s' will contain:\n%s  removed    %s\n\n", given.bundle, list, removed);
 	fflush(out);
-	rc = text ? fs_write(given.bundle, text, strlen(text), e) : err_set(e, -EIO, "cannot make the bundle");
+	rc = text ? fs_write(given.bundle, text, strlen(text), e) : err_set(e, -EIO, "cannot create the bundle");
 	free(text);
 	free(list);
 	free(removed);
@@ -99,12 +99,12 @@ static int read_numbers(struct machine_from *from, struct err *e)
 		return err_set(e, -EINVAL, "--timeout takes seconds from 1 to 600, not '%s'", given.timeout);
 	from->limit_ns = n * 1000000000u;
 	if (given.pid && (!str_u64(given.pid, &n) || n < 1 || n > PID_MAX))
-		return err_set(e, -EINVAL, "--pid takes the number of a process, not '%s'", given.pid);
+		return err_set(e, -EINVAL, "--pid takes a process ID, not '%s'", given.pid);
 	from->pid = given.pid ? (uint32_t)n : 0;
 	return 0;
 }
 
-/* Why what --python named cannot be judged; NULL: it can. */
+/* Why the environment that --python named cannot be checked; NULL = it can. */
 static const char *no_environment(const struct machine *m)
 {
 	const char *why = m->envs.reason;
@@ -125,11 +125,11 @@ static int get_machine(struct machine *m, const char *bundle, struct err *e)
 		return machine_load(m, bundle, e);
 	if (read_numbers(&from, e))
 		return -EINVAL;
-	progress_begin("looking at this machine and asking its driver");
+	progress_begin("checking this machine and querying its driver");
 	machine_collect(m, &from);
 	progress_end();
 	if (from.pid && !m->process.known)
-		return err_set(e, -ESRCH, "process %u cannot be looked at: %s", from.pid, m->process.reason ? m->process.reason : "?");
+		return err_set(e, -ESRCH, "cannot inspect process %u: %s", from.pid, m->process.reason ? m->process.reason : "?");
 	if (from.python && no_environment(m))
 		return err_set(e, -EINVAL, "--python %s: %s", from.python, no_environment(m));
 	return 0;
@@ -140,15 +140,15 @@ static int check_options(int given_bundles, const char *path, struct err *e, enu
 	if (given_bundles > 1)
 		return err_set(e, -EINVAL, "doctor takes one bundle, not %d", given_bundles);
 	if (path && (given.python || given.pid || given.bundle || given.root))
-		return err_set(e, -EINVAL, "--python, --pid, --root and --bundle are not for a bundle");
+		return err_set(e, -EINVAL, "--python, --pid, --root and --bundle cannot be used with a bundle");
 	if (given.root && given.pid)
-		return err_set(e, -EINVAL, "--root does not go with --pid");
+		return err_set(e, -EINVAL, "--root cannot be used with --pid");
 	if (given.root && !fs_is_dir(given.root))
-		return err_set(e, -ENOENT, "--root takes a folder, and '%s' is none", given.root);
+		return err_set(e, -ENOENT, "--root takes a folder, and '%s' is not one", given.root);
 	if (given.python && given.pid)
-		return err_set(e, -EINVAL, "--pid judges the process's own environment: --python does not go with it");
+		return err_set(e, -EINVAL, "--pid checks the process's own environment: --python cannot be used with it");
 	if (given.python && !given.root && !fs_exists(given.python))
-		return err_set(e, -ENOENT, "--python: there is no '%s'", given.python);
+		return err_set(e, -ENOENT, "--python: '%s' does not exist", given.python);
 	if (given.colour && !term_parse_colour(given.colour, colour))
 		return err_set(e, -EINVAL, "--color takes auto, always or never, not '%s'", given.colour);
 	return 0;
@@ -163,7 +163,7 @@ int cmd_doctor(int argc, char **argv)
 	int first = opt_parse(&usage, options, argc, argv, &e), more = 0, status;
 	const char *path = first >= 0 && first < argc ? argv[first] : NULL;
 
-	if (path) {		/* options may follow the bundle, too */
+	if (path) {		/* options may also follow the bundle */
 		more = opt_parse(&usage, options, argc - first, argv + first, &e);
 		first = more < 0 ? more : first;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cuwhy explain`: what a text, a recording, a core dump, a snapshot or a bundle means, or what is known of a code or a cause.
+ * `cuwhy explain`: what a text, a recording, a core dump, a snapshot or a bundle means, or what is known about a code or a cause.
  */
 #include <errno.h>
 #include <signal.h>
@@ -41,20 +41,20 @@ static struct {
 
 static const struct opt_usage usage = {
 	"explain", "[options] [FILE ... | - | TEXT | CODE | CAUSE]",
-	"Says what a log, a traceback, a recording, a GPU core dump or a memory snapshot of PyTorch means. Several\n"
-	"files are judged together (train.log nvidia-smi.txt); - reads standard input and passes it on. A code is a\n"
+	"Says what a log, a traceback, a recording, a GPU core dump or a PyTorch memory snapshot means. Several files\n"
+	"are analyzed together (train.log nvidia-smi.txt); - reads standard input and passes it through. A code is a\n"
 	"number, a name or an Xid (700, CUBLAS_STATUS_ALLOC_FAILED, \"Xid 79\"). Without arguments: the newest recording.",
-	.exits = "The exit status is 0 when nothing is wrong, 1 when something was found, 2 on failure.\n",
+	.exits = "The exit status is 0 if nothing is wrong, 1 if a failure was found, 2 if cuwhy itself failed.\n",
 	.examples =
 	"  cuwhy explain train.log                the first error of a log, and its cause\n"
-	"  python train.py 2>&1 | cuwhy explain -  passes the log on, and says at its end what went wrong\n"
+	"  python train.py 2>&1 | cuwhy explain -  passes the log through, then says what went wrong\n"
 	"  cuwhy explain 700                      what a code means\n"
 	"  cuwhy explain oom-fragmentation        what a cause is, and what to do\n",
 };
 
 static const struct opt options[] = {
 	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
-	{"quiet", 'q', NULL, "with -: do not pass standard input on, print the answer only", &given.quiet, NULL},
+	{"quiet", 'q', NULL, "with -: do not pass standard input through, print only the answer", &given.quiet, NULL},
 	{"list", 'l', NULL, "list the causes", &given.list, NULL},
 	{"color", 0, "WHEN", "auto, always or never", NULL, &given.colour},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
@@ -101,7 +101,7 @@ static int no_such(const char *word)
 	for (const struct cause *c = kb_get()->first; c; c = c->next)
 		ids[n++] = c->id;
 	near = str_nearest(word, ids);
-	err_set(&e, -ENOENT, "'%s' is neither a file, a code nor a cause", word);
+	err_set(&e, -ENOENT, "'%s' is not a file, a code or a cause", word);
 	if (near)
 		err_hint(&e, "did you mean '%s'? 'cuwhy explain --list' lists the causes", near);
 	else
@@ -171,11 +171,11 @@ static int explain_code(char **words, int n, const struct text_style *style)
 
 /* --- inputs ----------------------------------------------------------------------------------- */
 
-/* All texts are one source: what is said of the machine in one explains the error in another. */
+/* All texts are one source: what one says about the machine may explain the error in another. */
 struct asked {
 	struct source *list;
 	size_t n;
-	struct text_source *text;	/* among them; NULL = there is none */
+	struct text_source *text;	/* the one in `list`; NULL = none */
 	bool from_stdin;
 	struct err e;
 };
@@ -190,7 +190,7 @@ static bool is_there(const char *word)
 	return fs_exists(word) || fs_is_dir(word);
 }
 
-/* Does the word name something that can be read: a file, a folder, "-", or is it a text by itself? */
+/* Can the word be read as input: a file, a folder, "-", or a text by itself? */
 static bool is_input(const char *word)
 {
 	return !strcmp(word, "-") || is_there(word) || strchr(word, '/') || looks_like_text(word);
@@ -201,7 +201,7 @@ static bool is_text_itself(const char *word)
 	return strcmp(word, "-") && !is_there(word) && (strpbrk(word, " \n\t") || !strchr(word, '/'));
 }
 
-/* What comes is passed on. Interrupting the program before us must not cost the answer. */
+/* Input is passed through. Ctrl-C on the program that we read from must not cost the answer. */
 static int read_stdin(struct asked *a)
 {
 	bool pass = !given.json && !given.quiet;
@@ -248,15 +248,15 @@ static void tell_left_out(const struct asked *a)
 	for (size_t i = 0; i < a->n; i++)
 		for (size_t k = 0; k < a->list[i].n_left; k++)
 			if (a->list[i].left[k].code)
-				fprintf(stderr, "cuwhy: left out: %s\n", a->list[i].left[k].msg);
+				fprintf(stderr, "cuwhy: skipped: %s\n", a->list[i].left[k].msg);
 }
 
-/* Nothing failed: say what the file is about, so that nobody takes it for an answer to another question. */
+/* Nothing failed: say what was in the file, so that "no error" is not read as more than it is. */
 static void print_no_oom(const char *path, const struct snapshot_source *o)
 {
 	char most[32], reserved[32];
 
-	printf("cuwhy: no out-of-memory in '%s'\n", path);
+	printf("cuwhy: no out-of-memory error in '%s'\n", path);
 	for (int i = 0; i < o->n; i++)
 		if (o->d[i].all.segments || o->d[i].replay.n)
 			printf("  device %d: %zu events, peak %s of tensors, %s reserved at the end\n", i,
@@ -264,7 +264,7 @@ static void print_no_oom(const char *path, const struct snapshot_source *o)
 			       format_bytes(reserved, sizeof(reserved), (double)o->d[i].all.reserved));
 	if (!o->s->n_events)
 		printf("  no history was recorded; torch.cuda.memory._record_memory_history() switches it on\n");
-	printf("  'cuwhy memory %s' tells who holds what\n", path);
+	printf("  'cuwhy memory %s' shows who holds what\n", path);
 }
 
 static void explain_print(FILE *out, const struct verdict *v, const char *path, const struct asked *a, const struct text_style *style)
@@ -288,13 +288,13 @@ static void explain_print(FILE *out, const struct verdict *v, const char *path, 
 	}
 }
 
-/* Nothing was found in something that is no text: better to say so than to call it fine. */
+/* Nothing found, but the input is not text: say so instead of calling it fine. */
 static bool is_junk(const struct asked *a, const struct verdict *v)
 {
 	return a->text && a->n == 1 && log_binary(a->text->log) && !verdict_failed(v);
 }
 
-/* A machine alone is the doctor's. */
+/* A machine by itself is a case for the doctor. */
 static int explain_machine(const struct source *s, const struct text_style *style)
 {
 	struct doctor *d = doctor_judge(s->it);
@@ -326,7 +326,7 @@ static int explain_asked(struct asked *a, const char *path, struct text_style *s
 	tell_left_out(a);
 	if (is_junk(a, v)) {
 		verdict_free(v);
-		err_set(&a->e, -EINVAL, "'%s' is neither a text nor a recording, core dump or snapshot", path);
+		err_set(&a->e, -EINVAL, "'%s' is not a text, recording, core dump or snapshot", path);
 		return cmd_fail(stdout, given.json, &a->e, EXIT_TROUBLE);
 	}
 	if (out == stderr) {
@@ -370,7 +370,7 @@ static void move_to(char **argv, int from, int to)
 	argv[to] = word;
 }
 
-/* Options may follow what they are about: `cuwhy explain train.log --json`. */
+/* Options may follow the operands: `cuwhy explain train.log --json`. */
 static void options_first(int argc, char **argv)
 {
 	int front = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cuwhy export`: makes of a recording a file that another program reads.
+ * `cuwhy export`: converts a recording to a file that another program reads.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -35,30 +35,30 @@ static struct {
 
 static const struct opt_usage usage = {
 	"export", "--torch-snapshot|--chrome-trace -o FILE [options] [RECORDING]",
-	"Makes of a recording (a folder, or one .cwr file; without one, the newest) a file that another\n"
-	"program reads.",
+	"Converts a recording (a folder or a .cwr file; by default the newest) to a file that other programs\n"
+	"can read.",
 	.notes =
-	"The snapshot is a pickle like that of torch.cuda.memory._dump_snapshot: PyTorch's segments and blocks\n"
-	"as they were at the end, with the lines that made them. PyTorch's viewer opens it:\n"
+	"The snapshot is a pickle like the one from torch.cuda.memory._dump_snapshot: PyTorch's segments and blocks\n"
+	"at the end of the run, with the lines that allocated them. PyTorch's viewer opens it:\n"
 	"    python -m torch.cuda._memory_viz trace_plot FILE -o FILE.html\n"
-	"Its history is whole when the program ran under 'cuwhy run --memory-trace'; else it is that of the blocks\n"
-	"that were live at the end and of those freed last. Streams, pools and sizes before rounding are not\n"
-	"recorded: the stream is 0, the pool (0, 0), the size the block's.\n"
+	"Its history is complete if the program ran under 'cuwhy run --memory-trace'; otherwise it covers only blocks\n"
+	"that were live at the end or freed last. Streams, pools and sizes before rounding are not recorded: the\n"
+	"stream is 0, the pool is (0, 0), the size is the block's.\n"
 	"\n"
-	"The trace is for https://ui.perfetto.dev and chrome://tracing: the last launches and driver calls of every\n"
-	"thread where the program made them, with their lines and parameters; failures; memory over time.\n",
-	.exits = "The exit status is 0 when the file was written, else 2.\n",
+	"The trace opens in https://ui.perfetto.dev and chrome://tracing. It shows each thread's last launches and\n"
+	"driver calls when the program made them, with their lines and parameters; failures; memory over time.\n",
+	.exits = "The exit status is 0 if the file was written, otherwise 2.\n",
 	.examples =
 	"  cuwhy export --chrome-trace -o trace.json             the newest recording\n"
-	"  cuwhy export --torch-snapshot -o snap.pickle out/     what 'cuwhy run --out out' left\n",
+	"  cuwhy export --torch-snapshot -o snap.pickle out/     from 'cuwhy run --out out'\n",
 };
 
 static const struct opt options[] = {
 	{"torch-snapshot", 0, NULL, "write a memory snapshot of PyTorch's allocator", &given.snapshot, NULL},
 	{"chrome-trace", 0, NULL, "write a trace for Perfetto or chrome://tracing", &given.chrome, NULL},
 	{"out", 'o', "FILE", "where to write it; '-' is standard output", NULL, &given.out},
-	{"pid", 0, "PID", "of which process, when the recording has several", NULL, &given.pid},
-	{"json", 0, NULL, "tell of the file as one JSON object", &given.json, NULL},
+	{"pid", 0, "PID", "which process, if the recording has several", NULL, &given.pid},
+	{"json", 0, NULL, "describe the file as one JSON object", &given.json, NULL},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
 };
@@ -70,19 +70,19 @@ static bool to_stdout(void)
 	return strcmp(given.out, "-") == 0;
 }
 
-/* --json: what was written, and where. Takes the object. */
+/* --json: what was written, and where. Takes ownership of the object. */
 static void tell_json(json_t *o)
 {
 	JSON_ADD(o, J_INT("schema", 1), J_TEXT("file", given.out));
 	json_print(stdout, o);
 }
 
-/* --- the snapshot: of the process that is meant ------------------------------------------------- */
+/* --- the snapshot: of the chosen process ------------------------------------------------- */
 
 struct choice {
-	struct trace *trace;		/* of the process that is meant */
+	struct trace *trace;		/* of the chosen process */
 	char *part;			/* its file */
-	size_t n;			/* processes with blocks of PyTorch */
+	size_t n;			/* processes with PyTorch blocks */
 	size_t readable;
 	char pids[120];			/* for people */
 };
@@ -129,17 +129,17 @@ static void consider_part(struct choice *c, const char *part, struct err *e)
 static int refuse_choice(const struct choice *c, const char *path, struct err *e)
 {
 	if (c->n > 1) {
-		err_set(e, -EINVAL, "PyTorch was used in several processes of '%s': %s", path, c->pids);
+		err_set(e, -EINVAL, "several processes in '%s' used PyTorch: %s", path, c->pids);
 		return err_hint(e, "choose one with --pid");
 	}
 	if (!c->readable && e->code)
 		return e->code;
 	if (given.pid && c->pids[0]) {
-		err_set(e, -ENOENT, "no process %s with blocks of PyTorch in '%s'", given.pid, path);
+		err_set(e, -ENOENT, "no process %s with PyTorch memory in '%s'", given.pid, path);
 		return err_hint(e, "there are: %s", c->pids);
 	}
-	err_set(e, -ENOENT, "no blocks of PyTorch's allocator in '%s'", path);
-	return err_hint(e, "the program did not use PyTorch on CUDA, or its allocator does not report "
+	err_set(e, -ENOENT, "no PyTorch memory in '%s'", path);
+	return err_hint(e, "the program did not use PyTorch on CUDA, or its allocator reports nothing "
 			"(PYTORCH_NO_CUDA_MEMORY_CACHING, another backend)");
 }
 
@@ -168,11 +168,11 @@ static void warn_of(uint64_t n, const char *what)
 
 static void tell_snapshot(const struct torchsnap *s, bool traced)
 {
-	warn_of(s->missing, "events are missing in the memory trace: the history has gaps");
+	warn_of(s->missing, "events are missing from the memory trace: the history has gaps");
 	warn_of(s->lost, "blocks were not recorded: there was no room for them");
-	warn_of(s->outside, "blocks are in no allocation that was recorded: each is shown as a segment of its own");
-	warn_of(s->overlapping, "blocks lie on top of others: the recording is damaged there, they are left out");
-	warn_of(s->cache_left_out, "bytes of PyTorch's cache are left out: nothing tells which allocations they are");
+	warn_of(s->outside, "blocks are not in any recorded allocation: each is shown as its own segment");
+	warn_of(s->overlapping, "blocks overlap others: the recording is damaged there, and they are left out");
+	warn_of(s->cache_left_out, "bytes of PyTorch's cache are left out: the recording does not say which allocations they are");
 	if (given.json) {
 		tell_json(JSON_OF(J_TEXT("format", "torch-snapshot"), J_INT("segments", s->n_segments), J_INT("blocks", s->n_blocks),
 				  J_INT("events", s->n_events), J_BOOL("traced", traced)));
@@ -182,8 +182,8 @@ static void tell_snapshot(const struct torchsnap *s, bool traced)
 		return;
 	printf("wrote '%s': %zu segments, %zu blocks, %zu events\n", given.out, s->n_segments, s->n_blocks, s->n_events);
 	if (!traced)
-		printf("its events are those of blocks that were live at the end or freed last: 'cuwhy run --memory-trace' "
-		       "keeps every one\n");
+		printf("its events cover only blocks that were live at the end or freed last: 'cuwhy run --memory-trace' "
+		       "keeps them all\n");
 }
 
 static int write_pickle(const struct pickle *p, struct err *e)
@@ -192,7 +192,7 @@ static int write_pickle(const struct pickle *p, struct err *e)
 		return err_set(e, -EFBIG, "the snapshot would be larger than %zu GiB", MAX_SNAPSHOT >> 30);
 	if (!to_stdout())
 		return fs_write(given.out, p->out.data, p->out.len, e);
-	fwrite(p->out.data, 1, p->out.len, stdout);	/* cmd_finish looks whether it went well */
+	fwrite(p->out.data, 1, p->out.len, stdout);	/* cmd_finish checks for errors */
 	return 0;
 }
 
@@ -251,10 +251,10 @@ struct exported {
 	size_t processes;
 	uint64_t pid;		/* 0: all */
 	struct err left;	/* why one could not be read */
-	bool several;		/* processes: one that is left out is not all */
+	bool several;		/* processes: skipping one leaves others */
 };
 
-/* The header tells how much there was. */
+/* The header says how large it was. */
 static void tell_cut_short(const char *part, const struct trace *t)
 {
 	const struct cw_header *h = trace_header(t);
@@ -263,7 +263,7 @@ static void tell_cut_short(const char *part, const struct trace *t)
 	if (stat(part, &st) != 0 || (uint64_t)st.st_size >= h->used)
 		return;
 	progress_end();
-	fprintf(stderr, "cuwhy: the recording of process %" PRIu32 " is cut short: %" PRIu64 " of %" PRIu64 " bytes are there\n",
+	fprintf(stderr, "cuwhy: the recording of process %" PRIu32 " is cut short: only %" PRIu64 " of %" PRIu64 " bytes are present\n",
 		h->pid, (uint64_t)st.st_size, h->used);
 }
 
@@ -278,7 +278,7 @@ static void export_part(struct exported *x, struct recorded_process *p)
 	if (opened_read(&o, p, &e)) {
 		progress_end();
 		if (x->several)
-			fprintf(stderr, "cuwhy: left out: %s\n", e.msg);
+			fprintf(stderr, "cuwhy: skipped: %s\n", e.msg);
 		x->left = e;
 		return;
 	}
@@ -292,7 +292,7 @@ static void export_part(struct exported *x, struct recorded_process *p)
 	opened_release(&o, p);
 }
 
-/* Nothing to show: no file is made. */
+/* Nothing to show: no file is written. */
 static int nothing_exported(const struct exported *x, const char *path, struct err *e)
 {
 	if (x->left.code) {
@@ -301,8 +301,8 @@ static int nothing_exported(const struct exported *x, const char *path, struct e
 	}
 	if (x->pid)
 		return err_set(e, -ENOENT, "no process %" PRIu64 " in '%s'", x->pid, path);
-	err_set(e, -ENOENT, "no process of '%s' used CUDA", path);
-	return err_hint(e, "a trace shows driver calls, launches and memory: there were none");
+	err_set(e, -ENOENT, "no process in '%s' used CUDA", path);
+	return err_hint(e, "a trace shows driver calls, launches and memory, and there were none");
 }
 
 static void tell_chrome(const struct exported *x, uint64_t bytes)
@@ -315,7 +315,7 @@ static void tell_chrome(const struct exported *x, uint64_t bytes)
 				  J_INT("failures", t->failures), J_INT("samples", t->samples)));
 	else if (!to_stdout())
 		printf("wrote '%s': %" PRIu64 " launches, %" PRIu64 " driver calls, %" PRIu64 " failures, %" PRIu64
-		       " samples of memory\nopen it at https://ui.perfetto.dev or chrome://tracing\n", given.out, t->launches, t->calls,
+		       " memory samples\nopen it at https://ui.perfetto.dev or chrome://tracing\n", given.out, t->launches, t->calls,
 		       t->failures, t->samples);
 }
 
@@ -360,13 +360,13 @@ static int check_export(int argc, int first, struct err *e)
 	if (given.pid && !str_u64(given.pid, &pid))
 		return err_set(e, -EINVAL, "--pid takes a number, not '%s'", given.pid);
 	if (!given.snapshot && !given.chrome) {
-		err_set(e, -EINVAL, "export needs to know what to make");
-		return err_hint(e, "cuwhy export --torch-snapshot -o snapshot.pickle, or --chrome-trace -o trace.json");
+		err_set(e, -EINVAL, "export needs --torch-snapshot or --chrome-trace");
+		return err_hint(e, "for example cuwhy export --torch-snapshot -o snapshot.pickle");
 	}
 	if (given.snapshot && given.chrome)
-		return err_set(e, -EINVAL, "export makes one file at a time: --torch-snapshot or --chrome-trace");
+		return err_set(e, -EINVAL, "export writes one file at a time: --torch-snapshot or --chrome-trace");
 	if (!given.out || !*given.out) {
-		err_set(e, -EINVAL, "export needs to know where to write");
+		err_set(e, -EINVAL, "export needs an output file");
 		return err_hint(e, "-o FILE, or -o - for standard output");
 	}
 	if (given.json && to_stdout())

@@ -42,23 +42,23 @@ static struct {
 
 static const struct opt_usage usage = {
 	"report", "[options] [RECORDING | DUMP | SNAPSHOT | BUNDLE]",
-	"Writes one HTML page that shows a recording (a folder, or one .cwr file; without one, the newest), a GPU\n"
-	"core dump, a memory snapshot of PyTorch or a bundle of the doctor. It needs no network and no other file:\n"
-	"show it to a colleague.",
+	"Writes one HTML page that shows a recording (a folder or a .cwr file; by default the newest), a GPU core\n"
+	"dump, a PyTorch memory snapshot or a bundle from the doctor. It needs no network and no other file: send it\n"
+	"to a colleague.",
 	.notes =
-	"The page holds lines of your source code around the failure, command lines and folders: look before you\n"
-	"publish it.\n",
-	.exits = "The exit status is 0 when the page was written, else 2.\n",
+	"The page contains your source code around the failure, command lines and folder names: check it before\n"
+	"you publish it.\n",
+	.exits = "The exit status is 0 if the page was written, otherwise 2.\n",
 	.examples =
 	"  cuwhy report                       the newest recording, into " DEFAULT_OUT "\n"
-	"  cuwhy report -o oom.html out/      a recording that 'cuwhy run --out out' left\n"
+	"  cuwhy report -o oom.html out/      a recording from 'cuwhy run --out out'\n"
 	"  cuwhy report snapshot.pickle       what torch.cuda.memory._dump_snapshot wrote\n"
 	"  cuwhy report my.json               what 'cuwhy doctor --bundle my.json' wrote\n",
 };
 
 static const struct opt options[] = {
 	{"out", 'o', "FILE", "where to write it (" DEFAULT_OUT "); '-' is standard output", NULL, &given.out},
-	{"json", 0, NULL, "tell of the page as one JSON object", &given.json, NULL},
+	{"json", 0, NULL, "describe the page as one JSON object", &given.json, NULL},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
 };
@@ -67,7 +67,7 @@ const struct opt_table report_table = {&usage, options, NULL, OPERAND_FILE};
 
 /* --- the page ----------------------------------------------------------------------------------- */
 
-/* What browsers without scripts show. */
+/* Shown by browsers without scripts. */
 static char *text_of_verdict(const struct verdict *v, const char *path)
 {
 	struct text_style style = {.width = TEXT_WIDTH, .recording = path};
@@ -115,7 +115,7 @@ static int write_page(struct page *p, const struct verdict *v, const char *path,
 	if (rc == 0 && strcmp(out, "-") != 0)
 		rc = fs_write(out, b.data, b.len, &e);
 	else if (rc == 0)
-		fwrite(b.data, 1, b.len, stdout);	/* cmd_finish looks whether it went well */
+		fwrite(b.data, 1, b.len, stdout);	/* cmd_finish checks for errors */
 	if (rc)
 		status = cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	else
@@ -129,19 +129,19 @@ static int write_page(struct page *p, const struct verdict *v, const char *path,
 
 struct judged {
 	struct page *page;
-	struct verdict **list;	/* verdict_join takes them */
+	struct verdict **list;	/* verdict_join takes ownership */
 	size_t n;
 	struct err left;	/* why one could not be read */
 };
 
-/* The header tells how much there was. */
+/* The header says how large it was. */
 static void tell_cut(struct page *page, const struct recorded_process *p, const struct trace *t)
 {
 	const struct cw_header *h = trace_header(t);
 	struct stat st;
 
 	if (stat(p->part, &st) == 0 && (uint64_t)st.st_size < h->used)
-		page_tell(page, "the recording of process %u is cut short: %llu of %llu bytes are there", h->pid,
+		page_tell(page, "the recording of process %u is cut short: only %llu of %llu bytes are present", h->pid,
 			  (unsigned long long)st.st_size, (unsigned long long)h->used);
 }
 
@@ -164,7 +164,7 @@ static void add_process(struct judged *j, struct recorded_process *p)
 	j->n++;
 }
 
-/* The process that failed first may be one of many: then its details are not there yet. */
+/* With many processes, the one that failed first may not have its details on the page yet. */
 static void add_first(struct judged *j, struct recording *r, const struct verdict *first)
 {
 	for (size_t i = 0; i < r->n && !page_has_details(j->page, first); i++) {
@@ -182,7 +182,7 @@ static void add_first(struct judged *j, struct recording *r, const struct verdic
 	}
 }
 
-/* Nothing of ours: then there is no page to make. */
+/* If it is not one of our files, there is no page to make. */
 static bool is_recording_file(const char *path)
 {
 	char magic[sizeof(CW_MAGIC) - 1] = "";
@@ -198,19 +198,19 @@ static bool is_recording_file(const char *path)
 static int finish_recording(struct judged *j, struct recording *r, const char *path)
 {
 	bool none = j->n == 0 && r->n > 0;
-	/* what `cuwhy run` said at the time: better than nothing when the parts cannot be read */
+	/* what `cuwhy run` said at the time, in case the parts cannot be read */
 	json_t *stored = none ? recording_stored(path) : NULL;
 	struct verdict *v = verdict_join(j->list, j->n);
 	int status;
 
 	if (stored)
-		page_tell(j->page, "the verdict is the one that was written when the program ended");
+		page_tell(j->page, "this verdict was written when the program ended");
 	if (!none)
 		add_first(j, r, v);
 	page_set_verdict(j->page, v, stored);
 	status = write_page(j->page, none ? NULL : v, path, NULL);
 	if (none)
-		fprintf(stderr, "cuwhy: nothing of the recording could be read: %s\n", j->left.msg);
+		fprintf(stderr, "cuwhy: no part of the recording could be read: %s\n", j->left.msg);
 	json_decref(stored);
 	verdict_free(v);
 	return none ? EXIT_TROUBLE : status;
@@ -254,7 +254,7 @@ static int report_dump(const char *path, const struct dump_source *s)
 	return status;
 }
 
-/* The device that is judged leads. */
+/* The device that the verdict is about comes first. */
 static int report_snapshot(const char *path, struct snapshot_source *s)
 {
 	int chosen = snapshot_device_to_judge(s), status;
@@ -334,7 +334,7 @@ static bool is_json(const char *path)
 	return c == '{';
 }
 
-/* A page can be made of everything but a text. What looks like one may be a damaged recording or bundle: their readers say
+/* A page can be made from anything but a text. What looks like text may be a damaged recording or bundle: their readers say
  * what is wrong with it. */
 static const struct input *input_for_page(const char *path)
 {
@@ -354,7 +354,7 @@ static int report_of(const char *path)
 
 	if (given.json)
 		progress_disable();
-	progress_begin("making a page of '%s'", path);
+	progress_begin("making a page from '%s'", path);
 	if (!fs_exists(path)) {
 		err_set(&e, -ENOENT, "cannot open '%s': %s", path, strerror(ENOENT));
 		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
@@ -384,7 +384,7 @@ int cmd_report(int argc, char **argv)
 	if (first >= 0 && argc - first > 1)
 		first = err_set(&e, -EINVAL, "report takes one recording, dump, snapshot or bundle, not %d", argc - first);
 	if (first >= 0 && given.out && !*given.out)
-		first = err_set(&e, -EINVAL, "-o needs the name of a file");
+		first = err_set(&e, -EINVAL, "-o needs a file name");
 	if (first >= 0 && given.json && given.out && !strcmp(given.out, "-"))
 		first = err_set(&e, -EINVAL, "the page and --json cannot both go to standard output");
 	if (first < 0)

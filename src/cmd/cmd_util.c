@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Telling the user of a failure of cuwhy itself.
+ * Reports cuwhy's own failures to the user.
  */
 #include <errno.h>
 #include <string.h>
@@ -29,6 +29,6 @@ int cmd_finish(int status)
 	progress_end();
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
-	fprintf(stderr, "cuwhy: cannot write the answer: %s\n", strerror(errno ? errno : EIO));
+	fprintf(stderr, "cuwhy: cannot write the output: %s\n", strerror(errno ? errno : EIO));
 	return EXIT_TROUBLE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cuwhy --version`: all that a report about cuwhy itself has to say about the build and the machine.
+ * `cuwhy --version`: everything that a bug report about cuwhy should say about the build and the machine.
  */
 #include <gnu/libc-version.h>
 #include <stdlib.h>
@@ -18,14 +18,14 @@
 #include "base/banned.h"
 
 #ifndef CUWHY_COMMIT
-#define CUWHY_COMMIT ""			/* the build gives it when it is made in a git repository */
+#define CUWHY_COMMIT ""			/* set by the build in a git repository */
 #endif
 #define TEXT(x)		#x
 #define NUMBER(x)	TEXT(x)
 #define BUILT_WITH	NUMBER(__GLIBC__) "." NUMBER(__GLIBC_MINOR__)
 #define UNKNOWN		"unknown"
 
-/* What belongs to the program and lies in files of its own. */
+/* Parts of the program that are separate files. */
 static const struct part {
 	const char *name, *file;
 } parts[] = {
@@ -101,7 +101,7 @@ int cmd_version(int argc, char **argv)
 	struct host h;
 
 	if (argc > 1 && !json) {
-		err_set(&e, -1, "--version takes no '%s'", argv[1]);
+		err_set(&e, -1, "unexpected argument '%s' after --version", argv[1]);
 		err_hint(&e, "'cuwhy --version --json' prints it as JSON");
 		return cmd_fail(stderr, false, &e, EXIT_TROUBLE);
 	}

@@ -21,7 +21,7 @@ static void print_usage(FILE *out)
 	      out);
 	for (i = 0; i < commands_n; i++)
 		fprintf(out, "  %-8s %-22s %s\n", commands[i].name, commands[i].args, commands[i].summary);
-	fputs("\n'cuwhy COMMAND -h' tells more. 'cuwhy --version' prints the version.\n", out);
+	fputs("\n'cuwhy COMMAND -h' says more. 'cuwhy --version' prints the version.\n", out);
 }
 
 static int unknown_command(const char *word)
@@ -68,8 +68,8 @@ static int print_help(const char *name)
 	return cmd_finish(EXIT_NOTHING);
 }
 
-/* With stdin, stdout or stderr closed, the next file we open would take its place, and messages
- * would go into it. Closed again on exec: the program finds what cuwhy found. */
+/* If stdin, stdout or stderr is closed, the next file we open would take its descriptor, and messages
+ * would go into it. Closed again on exec: the program sees what cuwhy was given. */
 static void fill_standard_files(void)
 {
 	int fd;

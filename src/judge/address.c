@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whose memory the address of a fault is (see address.h).
+ * Which memory the address of a fault belongs to (see address.h).
  *
- * The hardware raises an error for addresses that are not mapped on the device that runs the kernel. So what is
- * live on this device contradicts the fault; what was live before, is live elsewhere, or belongs to the host
- * explains it. Otherwise it lies outside of everything, and the question is which block it was to be in: the one
- * that a parameter of the kernel points into, before the one that happens to be nearest.
+ * The hardware faults on addresses that are not mapped on the device that runs the kernel. So memory that is live
+ * on this device contradicts the fault; memory that was freed, is live on another device or belongs to the host
+ * explains it. Otherwise the address is outside of everything, and the question is which block the kernel meant:
+ * the one that a kernel parameter points into is a better guess than the nearest one.
  */
 #include "judge/address.h"
 
@@ -23,13 +23,13 @@ struct look {
 	const struct cw_launch *launch;
 	const uint8_t *params;
 	size_t n_params;	/* bytes */
-	bool known;		/* the address is */
+	bool known;		/* the address is known */
 	uint64_t address, noticed;
-	uint64_t origin;	/* words of the parameters that the code computed the address from, as bits */
+	uint64_t origin;	/* bit mask: parameter words that the code computed the address from */
 	unsigned width;
 };
 
-/* Every aligned word of the parameters may be a pointer: alone, or in a structure that was given by value. */
+/* Every aligned word of the parameters may be a pointer: on its own, or in a struct passed by value. */
 static size_t look_words(const struct look *l)
 {
 	return l->n_params / 8;
@@ -45,7 +45,7 @@ static uint64_t look_word(const struct look *l, size_t i)
 
 /* ---- the kernel's parameters ------------------------------------------------------------------------- */
 
-/* Which parameter the word is, is known only where the driver was asked in time. */
+/* Which parameter a word belongs to is known only if the driver was asked in time. */
 static void look_found_param(struct look *l, size_t i)
 {
 	const struct cw_function *f = l->launch ? trace_function(l->trace, l->launch->func) : NULL;
@@ -64,7 +64,7 @@ static const struct piece *look_pointed(const struct look *l, uint64_t v)
 	return p || !v ? p : pieces_at(&l->driver, v);
 }
 
-/* ---- what is found goes into the answer ---------------------------------------------------------------- */
+/* ---- filling in the answer ---------------------------------------------------------------- */
 
 static void memory_fill(struct memory *m, const struct trace *t, const struct piece *p)
 {
@@ -85,7 +85,7 @@ static void look_found(struct look *l, const char *in, const struct piece *p)
 		return;
 	}
 	memory_fill(&l->to->block, l->trace, p);
-	l->to->block.freed = (struct place){ 0 };	/* it lived when the kernel ran; what came later is no matter */
+	l->to->block.freed = (struct place){ 0 };	/* it was live when the kernel ran; what happened later does not matter */
 	around = pieces_at(&l->driver, p->addr);
 	if (around)
 		memory_fill(&l->to->segment, l->trace, around);
@@ -113,7 +113,7 @@ static bool is_live_here(const struct look *l, uint64_t address)
 	return d && !elsewhere(l, d);
 }
 
-/* A warp fails as a whole: where the dump does not tell its lanes apart, those that stayed in bounds are innocent. */
+/* A warp faults as a whole: if the dump does not tell its lanes apart, those that stayed in bounds are innocent. */
 static void choose_lane(struct look *l, const struct culprit *c)
 {
 	size_t innocent = 0;
@@ -129,7 +129,7 @@ static void choose_lane(struct look *l, const struct culprit *c)
 			l->to->lane = i - 1;
 	}
 	l->address = c->lanes[l->to->lane].address;
-	if (innocent < c->n_kept)	/* else nothing explains the fault: say what was seen */
+	if (innocent < c->n_kept)	/* otherwise nothing explains the fault: keep what was seen */
 		l->to->threads = c->n_lanes - innocent;
 }
 
@@ -138,7 +138,7 @@ static bool find_live_piece(struct look *l)
 	const struct piece *p = pieces_at(&l->torch, l->address), *d = pieces_at(&l->driver, l->address);
 	struct piece gone;
 
-	/* a block may have lived when the kernel was launched, and have gone with its segment while it ran */
+	/* a block may have been live when the kernel was launched and freed with its segment while it ran */
 	if (!d && (!p || piece_freed_by_driver(l->trace, l->address, l->noticed, &gone)))
 		return false;
 	look_found(l, elsewhere(l, d ? d : p) ? "other-device" : "live", p ? p : d);
@@ -150,7 +150,7 @@ static bool find_live_piece(struct look *l)
 	return true;
 }
 
-/* The address could not be read out of the dump: a parameter that points to another device is what remains. */
+/* The address is not in the dump: all that is left is a parameter that points to another device. */
 static void find_foreign_parameter(struct look *l)
 {
 	for (size_t i = 0; i < look_words(l); i++) {
@@ -166,8 +166,8 @@ static void find_foreign_parameter(struct look *l)
 
 /* ---- freed --------------------------------------------------------------------------------------------- */
 
-/* A block that PyTorch took back is still mapped as long as PyTorch keeps its segment; here the segment is gone,
- * or the address would be live. A block that was cut from an earlier segment at this place is another story. */
+/* A freed PyTorch block stays mapped as long as PyTorch keeps its segment; here the segment has been freed too, or
+ * the address would be live. A block from an earlier segment at the same address does not count. */
 static bool find_freed(struct look *l)
 {
 	struct piece block, segment;
@@ -188,8 +188,8 @@ static bool find_freed(struct look *l)
 
 /* ---- the host's own memory ------------------------------------------------------------------------------ */
 
-/* Where the driver has put device memory, the whole range is the driver's. Pinned and registered memory is the host's,
- * and may lie in the midst of it. */
+/* A range where the driver has placed device memory belongs to the driver. Pinned and registered memory belongs to
+ * the host and may be in the middle of it. */
 static bool is_drivers(const struct look *l, const struct cw_range *r)
 {
 	for (size_t i = 0; i < l->driver.n; i++) {
@@ -212,8 +212,8 @@ static const struct cw_range *host_range_of(const struct look *l, uint64_t addre
 	return NULL;
 }
 
-/* An index that went astray can end anywhere: without a parameter that points to the same place, only a kernel that
- * was given no device memory at all is believed to have been given a host pointer. */
+/* A wild index can end up anywhere: without a parameter that points to the same place, assume a host pointer only if
+ * the kernel was given no device memory at all. */
 static bool find_host_memory(struct look *l)
 {
 	const struct cw_range *r = host_range_of(l, l->address);
@@ -237,13 +237,13 @@ static bool find_host_memory(struct look *l)
 
 /* ---- outside of everything ----------------------------------------------------------------------------- */
 
-#define WRAP_SMALL	((uint64_t)1 << 16)	/* elements: an index so little below zero may be meant */
-#define WRAP_LARGE	((uint64_t)1 << 24)	/* an index so far below zero was not */
+#define WRAP_SMALL	((uint64_t)1 << 16)	/* elements: an index this close below zero may be intended */
+#define WRAP_LARGE	((uint64_t)1 << 24)	/* an index this far below zero is not */
 #define WRAP_TIMES	8
 
-/* An index of 32 bits with a sign is between -2^31 and 2^31: one that was to be larger comes out below zero, too small
- * by a multiple of 2^32. It counts elements; a vector access takes several of them, and some code counts bytes. Both
- * must fit: the address lies so far below the pointer, and the element that was meant lies in the block. */
+/* A signed 32-bit index is between -2^31 and 2^31: a larger one wraps to a negative value, too small by a multiple of
+ * 2^32. It counts elements; a vector access covers several of them, and some code counts bytes. Two things must fit:
+ * the distance of the address below the pointer, and the intended element must be in the block. */
 static bool overflowed(const struct look *l, const struct piece *p, uint64_t base, uint64_t width, uint64_t *below)
 {
 	uint64_t meant = l->address;
@@ -281,7 +281,7 @@ static void found_near(struct look *l, const struct piece *p)
 	l->to->distance = piece_distance(p, l->address);
 }
 
-/* By the kernel's own pointers: those among the words of its parameters that `which` has. */
+/* By the kernel's own pointers: the parameter words that `which` selects. */
 static bool find_given(struct look *l, bool (*which)(const struct look *l, size_t word))
 {
 	const struct piece *best = NULL, *seen = NULL;
@@ -308,7 +308,7 @@ static bool find_given(struct look *l, bool (*which)(const struct look *l, size_
 	return true;
 }
 
-/* By addresses alone: the parameters are not known, or hold no pointer to what is live. */
+/* By addresses alone: the parameters are not known, or contain no pointer to live memory. */
 static void find_nearest(struct look *l)
 {
 	const struct piece *block = pieces_nearest(&l->torch, l->address);
@@ -321,7 +321,7 @@ static void find_nearest(struct look *l)
 				found_near(l, &all[k]->list[i]);
 				return;
 			}
-	/* the driver's allocation is nearer where no block of PyTorch's lies in it */
+	/* the driver's allocation is nearer if it contains no PyTorch block */
 	if (block && (!segment || piece_holds(segment, block->addr)))
 		found_near(l, block);
 	else if (segment)
@@ -353,7 +353,7 @@ static void look_near(struct look *l)
 
 /* ---- all together ------------------------------------------------------------------------------------------ */
 
-/* The dump has the parameters as the device saw them; the launch record at most the first 256 bytes. */
+/* The dump has the parameters as the device saw them; the launch record has at most the first 256 bytes. */
 static void look_params(struct look *l, const struct culprit *c)
 {
 	if (c->params.data && c->params.len) {
@@ -387,7 +387,7 @@ void address_find(struct address *a, struct trace *t, const struct culprit *c, c
 		a->device_sure = a->device >= 0 && (unsigned)a->device == c->device;
 	}
 	look_params(&l, c);
-	/* the pointers are those of the launch; of a captured one too, whose memory the graph keeps */
+	/* the pointers are as of the launch, even of a captured one: the graph keeps its memory */
 	pieces_of_torch(&l.torch, t, m->newest ? m->newest->ticks : noticed->ticks);
 	pieces_of_driver(&l.driver, t);
 	choose_lane(&l, c);

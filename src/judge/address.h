@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whose memory the address of a fault is: live, freed, near a block, on another device, or the host's.
+ * Which memory the address of a fault belongs to: live, freed, near a block, on another device, or the host's.
  */
 #ifndef CUWHY_ADDRESS_H
 #define CUWHY_ADDRESS_H
@@ -16,7 +16,7 @@ struct culprit;
 struct cw_failure;
 struct fault_launch;
 
-struct memory {			/* a block of PyTorch's, or an allocation of the driver's */
+struct memory {			/* a PyTorch block, or a driver allocation */
 	bool known;
 	uint64_t addr, size;
 	int device;		/* -1 = unknown */
@@ -26,17 +26,17 @@ struct memory {			/* a block of PyTorch's, or an allocation of the driver's */
 
 struct address {
 	const char *in;		/* the fact "address.in" */
-	size_t lane;		/* of the culprit's: the first whose address is not in live memory */
+	size_t lane;		/* of the culprit: the first one whose address is not in live memory */
 	size_t threads;		/* that faulted, as far as memory can tell */
 	struct memory block, segment;	/* PyTorch's, and the driver's around it */
 	int param;		/* the number of the kernel's parameter that points there, -1 = unknown */
-	int param_byte;		/* where among the parameters that pointer lies, -1 = there is none */
+	int param_byte;		/* offset of that pointer in the parameters, -1 = none */
 	int device;		/* the kernel ran on, -1 = unknown */
 	bool device_sure;	/* the core dump says so too */
 	bool past;		/* "near": the address is past the end, not before the start */
 	uint64_t distance;
 	bool wraps, wraps_sure;	/* a 32-bit index overflowed; the kernel's own pointer says so too */
-	bool param_sure;	/* a parameter points into that block, or into the same memory of the host */
+	bool param_sure;	/* a parameter points into that block, or into the same host memory */
 	bool several;		/* "near": parameters point into other blocks, too */
 	bool traced;		/* "near": the code computed the address from a pointer into that block */
 };

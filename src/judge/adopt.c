@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A failure for which the environment may be to blame: the doctor's word about the machine becomes the verdict's.
+ * Failures that the environment may have caused: the doctor's finding about the machine becomes the verdict.
  */
 #include <string.h>
 
@@ -54,7 +54,7 @@ static bool is_said(const struct said *list, const char *text)
 	return false;
 }
 
-/* Sentences of the failure behind those of the machine: two views of one cause. */
+/* The failure's sentences after the machine's: two views of one cause. */
 static void append_own(struct said *machine, struct said **list, struct said *own)
 {
 	struct said **tail = list;
@@ -82,8 +82,8 @@ static bool is_candidate(const struct verdict *v, const struct cause *c)
 	return v->cause == c;
 }
 
-/* Does the doctor's finding explain this failure? Words that name the cause are not overruled by a machine that has another
- * trouble besides; a failure that any lower part could have explains nothing by itself. */
+/* Does the doctor's finding explain this failure? A message that names its cause is not overruled by some other problem of
+ * the machine; but a failure that any lower layer could cause explains nothing by itself. */
 static bool explains(const struct verdict *v, const struct verdict *found)
 {
 	int mine, theirs;
@@ -118,7 +118,7 @@ bool verdict_adopt(struct verdict *v, const struct doctor *d)
 	keep_checks(v, d);
 	if (!explains(v, found)) {
 		if (found->sure != SURE_POSSIBLE && strcmp(found->cause->id, "none") != 0)
-			verdict_evidence(v, "doctor", pool_printf(&v->pool, "besides, cuwhy doctor says: %s (%s)", found->title,
+			verdict_evidence(v, "doctor", pool_printf(&v->pool, "cuwhy doctor also says: %s (%s)", found->title,
 								  found->cause->id));
 		return false;
 	}
@@ -138,7 +138,7 @@ bool verdict_adopt(struct verdict *v, const struct doctor *d)
 	v->n_candidates = 0;
 	for (size_t i = 0; i < found->n_candidates; i++) {
 		if (found->candidates[i].sure == KB_POSSIBLE)
-			continue;	/* a warning about the machine is no cause of this failure */
+			continue;	/* a warning about the machine is not a cause of this failure */
 		v->candidates[v->n_candidates] = found->candidates[i];
 		v->candidates[v->n_candidates++].because = NULL;
 	}

@@ -22,7 +22,7 @@ struct search {
 	bool with_params;	/* only launches whose parameters are known, and are the same */
 };
 
-/* A kernel whose name the driver could no longer tell has the one under which the program looked it up. */
+/* If the driver could no longer name the kernel, use the name under which the program looked it up. */
 static bool same_name(const char *recorded, const struct culprit *c)
 {
 	size_t n = c->kernel_text ? strcspn(c->kernel_text, "(<") : 0;
@@ -83,7 +83,7 @@ static void find_replay(void *arg, const struct cw_launch *l)
 		place_of_stack(q->trace, l->stack, &q->found->replay);
 }
 
-/* A kernel of a graph was launched when the graph was captured, and runs when the graph does. */
+/* A kernel in a graph was launched when the graph was captured, and runs when the graph does. */
 static void consider_captured(struct search *q, const struct cw_failure *noticed, launches_fn *each)
 {
 	const struct cw_launch *const *l;
@@ -107,8 +107,8 @@ void fault_find_launch(struct fault_launch *m, struct trace *t, const struct cul
 	*m = (struct fault_launch){ .n = 0 };
 	if (!c->kernel)
 		return;
-	/* The same parameters are the better evidence; without, launches whose parameters were not recorded. And
-	 * while a dump is made, calls that wait return before the fault is known: they prove nothing then. */
+	/* Matching parameters are the best evidence; after that, launches whose parameters were not recorded. And
+	 * while a dump is written, waiting calls return before the fault is known, so they prove nothing. */
 	for (int pass = 0; pass < 4 && !m->newest; pass++) {
 		launches_fn *each = pass & 1 ? launches_each : suspects_each;
 
@@ -132,14 +132,14 @@ static const char *block_text(struct casefile *c)
 	char size[32];
 
 	format_bytes(size, sizeof(size), fact_number(c, FACT_address_size, 0));
-	return pool_printf(c->pool, "%s of %s%s%s", fact_true(c, FACT_address_torch) ? "a block of PyTorch's" :
-			   "an allocation", size, made[0] ? " made at " : "", made);
+	return pool_printf(c->pool, "%s of %s%s%s", fact_true(c, FACT_address_torch) ? "a PyTorch block" :
+			   "a CUDA allocation", size, made[0] ? ", allocated at " : "", made);
 }
 
 static const char *near_text(struct casefile *c, const char *block)
 {
 	const char *end = strcmp(fact_text(c, FACT_address_side), "before") ? "past its end" : "before it";
-	const char *who = fact_true(c, FACT_address_given) ? "the kernel has a pointer into" : "nearest to the address is";
+	const char *who = fact_true(c, FACT_address_given) ? "the kernel has a pointer into" : "the nearest memory is";
 	char distance[32];
 
 	format_bytes(distance, sizeof(distance), fact_number(c, FACT_address_distance, 0));
@@ -155,19 +155,19 @@ static void tell_address(struct casefile *c)
 	const char *text = NULL;
 
 	if (!strcmp(in, "host"))
-		text = "the address lies in the process's own memory";
+		text = "the address is in the process's host memory";
 	if (fact_known(c, FACT_address_size)) {
 		block = block_text(c);
 		if (!strcmp(in, "near"))
 			text = near_text(c, block);
 		else if (!strcmp(in, "freed"))
-			text = pool_printf(c->pool, "the address lies in %s, given back%s%s", block,
+			text = pool_printf(c->pool, "the address is in %s, freed%s%s", block,
 					   !freed[0] ? "" : fact_true(c, FACT_address_freed_after) ? " after " : " at ", freed);
 		else if (!strcmp(in, "other-device"))
 			text = pool_printf(c->pool, "%s is on device %.0f; the kernel ran on device %.0f", block,
 					   fact_number(c, FACT_address_device, -1), fact_number(c, FACT_fault_device, -1));
 		else if (!strcmp(in, "live"))
-			text = pool_printf(c->pool, "the address lies in %s, which is live", block);
+			text = pool_printf(c->pool, "the address is in %s, which is live", block);
 	}
 	if (text)
 		case_evidence(c, "allocations", text);
@@ -184,7 +184,7 @@ static void fill_piece(struct casefile *c, const struct trace *t, struct piece_l
 	to->freed_after = m->freed_after;
 }
 
-/* Whose memory it was. */
+/* Which memory the address belongs to. */
 static void join_address(struct casefile *c, const struct incident *i, struct trace *t, const struct culprit *k,
 			 const struct fault_launch *m)
 {
@@ -199,7 +199,7 @@ static void join_address(struct casefile *c, const struct incident *i, struct tr
 	fill_piece(c, t, &c->segment, &a.segment);
 }
 
-/* The lines that launched the kernel so: the first is shown, the others cannot be told apart from it. */
+/* The lines of matching launches: the first is shown, the others cannot be told apart from it. */
 static void join_lines(struct casefile *c, const struct trace *t, const struct culprit *k, const struct fault_launch *m)
 {
 	struct place lines[FAULT_LINES_MAX];
@@ -215,7 +215,7 @@ static void join_lines(struct casefile *c, const struct trace *t, const struct c
 	for (size_t n = 1; n < m->n; n++)
 		c->or[n - 1] = line_of_place(c, t, &m->at[n].where);
 	for (size_t n = 0; m->n > 1 && n < m->n; n++)
-		case_evidence(c, "launch", pool_printf(c->pool, "this kernel was launched so at %s:%u",
+		case_evidence(c, "launch", pool_printf(c->pool, "a matching launch of this kernel is at %s:%u",
 						       file_shown(m->at[n].where.file, trace_header(t)->cwd), m->at[n].where.line));
 }
 

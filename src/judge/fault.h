@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Joins a GPU core dump with the recording of its process: which launch the faulting kernel was. (What its
- * address has to do with the memory of the process: address.h.)
+ * Joins a GPU core dump with the recording of its process: which launch the faulting kernel came from. (Which
+ * memory its address belongs to: address.h.)
  */
 #ifndef CUWHY_FAULT_H
 #define CUWHY_FAULT_H
@@ -23,22 +23,22 @@ struct cw_launch;
 
 struct fault_launch {
 	const struct cw_launch *newest;		/* NULL = none was found */
-	struct scene at[FAULT_LINES_MAX];	/* where this kernel was launched so, a line once, newest first */
+	struct scene at[FAULT_LINES_MAX];	/* lines of matching launches, each once, newest first */
 	size_t n;
 	struct place replay;	/* the kernel was captured: the line that ran the graph */
 };
 
-/* What the dump of a recorded process tells. One that `cuwhy run` asked for is never taken for a fault. */
+/* What the dump of a recorded process shows. A dump that `cuwhy run` requested is never taken for a fault. */
 struct culprit *culprit_of_process(struct dump *d, const struct trace *t);
 
-/* By kernel, dimensions and, where both are known, parameter bytes. */
+/* By kernel, dimensions and, if both are known, parameter bytes. */
 void fault_find_launch(struct fault_launch *m, struct trace *t, const struct culprit *c,
 		       const struct cw_failure *noticed);
 
-/* Was this kernel launched so at any time? */
+/* Is there any matching launch of this kernel? */
 bool fault_has_launch(struct trace *t, const struct culprit *k);
 
-/* What both tell of the fault, into the case; the scene becomes that of the launch. */
+/* Puts what both say about the fault into the case; the scene becomes that of the launch. */
 void join_dump(struct casefile *c, const struct incident *i, struct trace *t, const struct culprit *k, struct scene *s);
 
 #endif

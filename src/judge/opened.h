@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One process of a recording, opened to be judged: its part, and the core dump beside it.
+ * One process of a recording, opened to be judged: its part, and the core dump next to it.
  */
 #ifndef CUWHY_OPENED_H
 #define CUWHY_OPENED_H
@@ -20,11 +20,11 @@ struct opened {
 	struct culprit *fault;	/* p->end.fault points to it */
 };
 
-/* -errno with `e` filled when its part cannot be read; then there is nothing to release. */
+/* -errno with `e` filled if its part cannot be read; then there is nothing to release. */
 int opened_read(struct opened *o, struct recorded_process *p, struct err *e);
 void opened_release(struct opened *o, struct recorded_process *p);
 
-/* The verdict on it, with what other inputs add (judge/process.h; may be NULL). What the doctor found when the program ended is kept: the machine may be another one by now. */
+/* The verdict on it, with what other inputs add (judge/process.h; may be NULL). What the doctor found when the program ended is kept: this may be a different machine. */
 struct verdict *opened_judge_and(const struct opened *o, const struct recorded_process *p, const struct process_also *also);
 struct verdict *opened_judge(const struct opened *o, const struct recorded_process *p);
 

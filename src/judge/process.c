@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Judges a process: which of its incidents ended it, which were handled.
+ * Judges a process: which incident ended it, and which ones it handled.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void fill_end(struct verdict *v, const struct trace *t, const struct proc
 		v->command = pool_strdup(&v->pool, h->cmdline);
 }
 
-/* The exception that reached the top; the recording does not live as long as the verdict. */
+/* The uncaught exception; copied, because the verdict outlives the recording. */
 static void fill_end_exception(struct verdict *v, const struct incidents *all)
 {
 	if (!all->n_python)
@@ -69,7 +69,7 @@ static void fill_end_exception(struct verdict *v, const struct incidents *all)
 	v->end_text = pool_strdup(&v->pool, all->python[0]->text);
 }
 
-/* The dump was written when the kernel faulted, which may be long before the program noticed. */
+/* The dump was written when the kernel faulted, maybe long before the program noticed. */
 static void fill_time(struct verdict *v, const struct trace *t, const struct process_end *end)
 {
 	const struct cw_header *h = trace_header(t);
@@ -79,7 +79,7 @@ static void fill_time(struct verdict *v, const struct trace *t, const struct pro
 		v->time_ns = h->clock0.mono_ns + since;
 }
 
-/* Words of PyTorch or Python alone are a CUDA failure only when a rule knows them or they name CUDA. */
+/* An exception alone is a CUDA failure only if a rule knows its message or it names CUDA. */
 static bool is_ours(const struct incident *i, const struct verdict *v)
 {
 	if (!i->python_only && !i->check_only)
@@ -87,8 +87,8 @@ static bool is_ours(const struct incident *i, const struct verdict *v)
 	return v->n_candidates > 0 || message_is_cuda(fact_text(&v->c, FACT_error_text));
 }
 
-/* What PyTorch refused and the program survived is no CUDA failure, unless its words say CUDA; nor is a machine without
- * GPU, where the program does without. */
+/* An error from PyTorch that the program survived is not a CUDA failure, unless its message says CUDA; nor is a machine
+ * without a GPU, if the program runs without one. */
 static bool is_note(const struct incident *i, const struct trace *t)
 {
 	if (incident_no_gpu(i, t))
@@ -98,7 +98,7 @@ static bool is_note(const struct incident *i, const struct trace *t)
 	return !i->benign && !i->python_only;
 }
 
-#define SAMPLE_NS 2000000000u	/* samples are a second apart at most, and take a moment */
+#define SAMPLE_NS 2000000000u	/* samples are at most a second apart, and take a moment */
 
 static bool is_of(uint64_t sampled, const struct incident *i, const struct trace *t)
 {
@@ -107,7 +107,7 @@ static bool is_of(uint64_t sampled, const struct incident *i, const struct trace
 	return sampled >= first && sampled <= (last > first ? last : first) + SAMPLE_NS;
 }
 
-/* The newest sample is kept: an earlier failure has it only when it was taken then. */
+/* Only the newest sample is kept: it applies to an earlier failure only if it was taken at that time. */
 static void add_samples(struct incident *i, const struct trace *t, const struct process_end *end)
 {
 	if (end->usage && is_of(end->usage->mono_ns, i, t))
@@ -139,7 +139,7 @@ static void add_notes(struct verdict *main, const struct incidents *all, const s
 	}
 }
 
-/* The simulated GPU has no Xids, and those of a real one beside it are no business of the program. */
+/* The simulated GPU has no Xids, and those of a real GPU have nothing to do with the program. */
 static const struct xid_log *log_of(const struct trace *t, const struct process_end *end)
 {
 	static const struct xid_log nothing = {.readable = true};

@@ -15,7 +15,7 @@ struct process_also {
 	const void *arg;
 };
 
-/* verdict_of_process with more; `also` may be NULL. */
+/* Like verdict_of_process, plus `also`, which may be NULL. */
 struct verdict *verdict_of_process_and(struct trace *t, const struct process_end *end, const struct process_also *also);
 
 #endif

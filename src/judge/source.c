@@ -2,7 +2,7 @@
  * Judges inputs, alone and together (see source.h).
  *
  * Every input is judged alone first. Then the cases are compared (tie.h): an input that is tied to one of higher authority
- * observes into that one's case, which is judged again. What is tied to nothing stays an answer of its own.
+ * observes into that one's case, which is judged again. An input that is tied to nothing remains a separate answer.
  */
 #include "judge/source.h"
 
@@ -53,7 +53,7 @@ void source_close(struct source *s)
 
 /* --- one input ----------------------------------------------------------------------------------- */
 
-/* What others add to a case, each with the reason why it belongs there. */
+/* Inputs that add to a case, each with the reason why it belongs there. */
 struct joined {
 	struct source *source;
 	const char *why;
@@ -62,7 +62,7 @@ struct joined {
 struct group {
 	struct joined *list;
 	size_t n;
-	uint32_t pid;		/* of a recording: the process that they belong to */
+	uint32_t pid;		/* of a recording: the process they belong to */
 };
 
 static const struct culprit *joined_dump(const struct group *g)
@@ -80,7 +80,7 @@ static void observe_joined(struct casefile *c, const void *arg)
 	for (size_t i = 0; i < g->n; i++) {
 		struct source *s = g->list[i].source;
 
-		/* the doctor's word is taken up afterwards; a dump that was joined with its launch has been heard already */
+		/* the doctor's finding is added afterward; a dump that was joined with its launch has been observed already */
 		if (s->input != &input_machine && (s->input != &input_dump || !fact_known(c, FACT_fault_kind)))
 			s->input->observe(s->it, c);
 		case_evidence(c, "input", pool_printf(c->pool, "joined with %s, %s: %s", s->input->what, s->path, g->list[i].why));
@@ -117,7 +117,7 @@ static struct verdict *source_judge_process(struct recorded_process *p, const st
 	return v;
 }
 
-/* What could not be read is left out, and noted; all of it: NULL with the reason in `e`. */
+/* What cannot be read is skipped and noted; if nothing can: NULL with the reason in `e`. */
 static struct verdict *judge_recording(struct source *s, const struct group *g, struct err *e)
 {
 	struct recording *r = s->it;
@@ -162,7 +162,7 @@ static struct verdict *judge_text(struct source *s, const struct group *g)
 	return v;
 }
 
-/* Any input that tells of one failure. */
+/* Any input that is about one failure. */
 static struct verdict *judge_plain(struct source *s, const struct group *g)
 {
 	struct verdict *v = verdict_new("unknown");
@@ -184,7 +184,7 @@ static struct verdict *judge_group(struct source *s, const struct group *g, stru
 	if (s->input == &input_recording)
 		return judge_recording(s, g, e);
 	if (s->input == &input_machine)
-		return judge_machine(s);	/* it has the least to say of a failure: others are never joined to it */
+		return judge_machine(s);	/* it says least about a failure: others are never joined to it */
 	if (s->input == &input_text)
 		return judge_text(s, g);
 	return judge_plain(s, g);
@@ -197,7 +197,7 @@ struct verdict *source_judge(struct source *s, struct err *e)
 
 /* --- ties ---------------------------------------------------------------------------------------- */
 
-/* A dump names the kernel, a recording its launches: the same kernel, dimensions and parameters. */
+/* A dump has the kernel, a recording its launches: kernel, dimensions and parameters must match. */
 static bool dump_tied(const struct source *dump, struct source *recording, uint32_t pid)
 {
 	const struct culprit *k = ((const struct dump_source *)dump->it)->culprit;
@@ -216,7 +216,7 @@ static bool dump_tied(const struct source *dump, struct source *recording, uint3
 	return found;
 }
 
-/* The verdicts that `s` may be tied to: its own, or those of the processes of a recording that failed. */
+/* A verdict of `s` is its own, or that of a failed process of a recording. */
 static bool verdict_tied(struct source *s, const struct verdict *v, struct source *other, const struct verdict *w, struct pool *pool,
 			 const char **why)
 {
@@ -224,12 +224,12 @@ static bool verdict_tied(struct source *s, const struct verdict *v, struct sourc
 
 	if (s->input != &input_recording || other->input != &input_dump)
 		return tied;
-	/* the same kernel may have failed in another run: here there is more to compare */
+	/* the same kernel may have failed in another run: also compare the launches */
 	if (strstr(*why, TIE_DIFFERS) || !dump_tied(other, s, v->pid)) {
-		*why = strstr(*why, TIE_DIFFERS) ? *why : "the kernel of the dump was not launched so by this process";
+		*why = strstr(*why, TIE_DIFFERS) ? *why : "this process has no matching launch of the dump's kernel";
 		return false;
 	}
-	*why = "the kernel, with the dimensions and parameters of one of its launches";
+	*why = "a launch of the same kernel, with the same dimensions and parameters";
 	return true;
 }
 
@@ -259,7 +259,7 @@ static int authority(const struct input *input)
 	return id;
 }
 
-/* Sources by authority; those of one kind keep their order. */
+/* Sorts sources by authority; those of one kind keep their order. */
 static void sort_sources(struct source **order, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
@@ -274,13 +274,13 @@ static void sort_sources(struct source **order, size_t n)
 
 struct table {
 	struct source **order;
-	struct verdict **verdict;	/* NULL = it was joined to another */
-	const char **apart;		/* why it was not joined to one before it; NULL = nobody asked */
+	struct verdict **verdict;	/* NULL = joined to another one */
+	const char **apart;		/* why it was not joined to an earlier one; NULL = not compared */
 	struct pool pool;
 	size_t n;
 };
 
-/* Whoever is tied to source `at`, or to one that is, joins it; the rest say why not. */
+/* Collects the sources that are tied to source `at`; for the rest, notes why not. */
 static void gather(struct table *t, size_t at, struct group *g)
 {
 	for (size_t k = at + 1; k < t->n; k++) {
@@ -291,7 +291,7 @@ static void gather(struct table *t, size_t at, struct group *g)
 			continue;
 		with = find_tied(t->order[at], t->verdict[at], t->order[k], t->verdict[k], &t->pool, &why);
 		if (!with) {
-			t->apart[k] = pool_printf(&t->pool, "%s, %s, was judged by itself: %s", t->order[k]->input->what, t->order[k]->path, why);
+			t->apart[k] = pool_printf(&t->pool, "%s, %s, was analyzed separately: %s", t->order[k]->input->what, t->order[k]->path, why);
 			continue;
 		}
 		if (!g->n)
@@ -323,7 +323,7 @@ static void join_group(struct table *t, size_t at, struct err *e)
 	free(g.list);
 }
 
-/* The surest leads; whoever was not joined is told of there. */
+/* The most certain verdict comes first, with a note about each source that was not joined. */
 static struct verdict *combine_left(struct table *t)
 {
 	struct verdict *v;

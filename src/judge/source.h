@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Judges what was given: each input alone, and those that tell of the same failure as one case.
+ * Judges inputs: each one alone, and those about the same failure as one case.
  */
 #ifndef CUWHY_SOURCE_H
 #define CUWHY_SOURCE_H
@@ -17,21 +17,21 @@ struct source {
 	const struct input *input;
 	void *it;
 	const char *path;	/* for people */
-	struct err *left;	/* processes of a recording that could not be read; `code` 0 = it could */
+	struct err *left;	/* one per process of a recording: why it could not be read; `code` 0 = it could */
 	size_t n_left;
 };
 
-/* Before the first one is opened: inputs that search for words learn here which. */
+/* Call before opening the first one: tells inputs that search for words which ones to look for. */
 void source_prepare(void);
 
-/* -errno with `e` filled. What a path is, is found out from its bytes. */
+/* -errno with `e` filled. The kind of file is detected from its bytes. */
 int source_from(struct source *s, const char *path, struct err *e);
 void source_close(struct source *s);
 
-/* One alone. NULL, with `e` filled, when nothing of it can be read. */
+/* One alone. NULL, with `e` filled, if nothing in it can be read. */
 struct verdict *source_judge(struct source *s, struct err *e);
 
-/* All together: what ties two inputs makes them one case; of the rest the surest leads. */
+/* All together: inputs that are tied become one case; of the rest, the most certain comes first. */
 struct verdict *sources_judge(struct source *list, size_t n, struct err *e);
 
 #endif

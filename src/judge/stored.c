@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A verdict that was written when the program ended, taken up again: the doctor had looked at the machine then, and the
- * machine that judges again may be another one. The file is not trusted: causes must be known, texts are made harmless.
+ * Restores the verdict that was written when the program ended: the doctor checked the machine then, and re-analysis may
+ * happen on a different machine. The file is not trusted: causes must be known, and texts are sanitized.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "judge/doctor.h"
 #include "judge/verdict.h"
 
-#define LIST_MAX	64	/* of each list: we write far fewer */
+#define LIST_MAX	64	/* per list: we write far fewer */
 
 static const char *text_of(struct verdict *v, const json_t *o)
 {
@@ -34,7 +34,7 @@ static size_t length(const json_t *list)
 	return n < LIST_MAX ? n : LIST_MAX;
 }
 
-/* A sentence alone, or an object with what goes with it. */
+/* Each is a sentence, or an object with the sentence and its source or command. */
 static struct said *said_of(struct verdict *v, const json_t *list)
 {
 	struct said *first = NULL, **tail = &first;

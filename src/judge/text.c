@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The verdict about a text: its first error that is CUDA's or that a rule knows.
+ * The verdict about a text: its first error that comes from CUDA or that a rule knows.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #define NEAR_LINES 100
 
-/* Do the words of the error itself, without anything around them, fit a cause? */
+/* Does the error message alone, without the lines around it, match a cause? */
 static bool known_by_itself(struct text_log *l, const struct text_event *e)
 {
 	struct pool pool = {0};
@@ -37,7 +37,7 @@ static bool event_is_ours(struct text_log *l, const struct text_event *e)
 	return e->marked || message_is_cuda(e->message) || text_code(e->message) || known_by_itself(l, e);
 }
 
-/* The first error; those that tell of another process's end, and warnings, only when there is nothing better. */
+/* The first error; reports of another process's end, and warnings, only if there is nothing better. */
 static const struct text_event *choose_event(struct text_log *l)
 {
 	const struct text_event *list;
@@ -53,7 +53,7 @@ static const struct text_event *choose_event(struct text_log *l)
 	return NULL;
 }
 
-/* A line in C++ often comes before the traceback of the very same error, which tells more. */
+/* A C++ line often comes before the traceback of the same error, which says more. */
 static const struct text_event *with_traceback(const struct text_log *l, const struct text_event *e)
 {
 	const struct text_event *list;
@@ -71,7 +71,7 @@ static struct verdict *nothing_wrong(const struct text_log *l)
 {
 	struct verdict *v = verdict_new("none");
 
-	v->sure = log_progress(l) ? SURE_LIKELY : SURE_POSSIBLE;	/* a text need not tell all */
+	v->sure = log_progress(l) ? SURE_LIKELY : SURE_POSSIBLE;	/* a text may not say everything */
 	text_tell_others(&v->c, l, NULL);
 	verdict_take_evidence(v);
 	return v;
@@ -83,7 +83,7 @@ struct verdict *verdict_of_text_and(struct text_log *l, const struct process_als
 	struct verdict *v;
 
 	*chosen = e;
-	if (e && e->warning && log_progress_after(l, e->line))	/* the program went on */
+	if (e && e->warning && log_progress_after(l, e->line))	/* the program continued */
 		return nothing_wrong(l);
 	v = verdict_new("unknown");
 	text_observe(&v->c, l, e);

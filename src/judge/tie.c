@@ -30,7 +30,7 @@ static const struct tie of_machines[] = {
 #include "judge/ties_machine.def"
 };
 
-/* Texts so short are everywhere. */
+/* Shorter texts match everywhere. */
 #define NAME_MIN 3
 
 static const char *last_part(const char *path)
@@ -47,7 +47,7 @@ static bool begins_alike(const char *a, const char *b)
 	return n >= NAME_MIN && strncasecmp(a, b, n) == 0;
 }
 
-/* "" and 0 say that there is none: nothing to compare. */
+/* "" and 0 mean none: nothing to compare. */
 static bool fact_is_told(const struct casefile *c, enum fact_id id)
 {
 	const struct value *v = &c->value[id];
@@ -77,7 +77,7 @@ struct weighing {
 	int halves;		/* two make a tie */
 	const char *counted[SHARED_MAX];
 	size_t n;
-	const char *shared;	/* all of these in words; "" = nothing */
+	const char *shared;	/* all of them as text; "" = none */
 	const char *against;	/* NULL = nothing */
 };
 
@@ -118,7 +118,7 @@ bool case_tied(const struct casefile *a, const struct casefile *b, struct pool *
 
 	for (size_t i = 0; i < n; i++) {
 		weigh(&w, &list[i], turn ? b : a, turn ? a : b, pool);
-		if (!machine && list[i].a != list[i].b)	/* a row of two different facts holds in both directions */
+		if (!machine && list[i].a != list[i].b)	/* a row with two different facts applies in both directions */
 			weigh(&w, &list[i], b, a, pool);
 	}
 	if (w.against)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Do two inputs tell of the same failure? Decided by the facts that both know (ties.def), never by the order in which
+ * Are two inputs about the same failure? Decided by the facts that both know (ties.def), never by the order in which
  * they were given.
  */
 #ifndef CUWHY_TIE_H
@@ -12,7 +12,7 @@ struct pool;
 
 #define TIE_DIFFERS " differs: "	/* in `why` when they contradict each other */
 
-/* `*why` says what ties them, or why they are two: "the kernel and the error", "the kernel differs: a, b". */
+/* `*why` says what ties them, or why they are separate: "the kernel and the error", "the kernel differs: a, b". */
 bool case_tied(const struct casefile *a, const struct casefile *b, struct pool *pool, const char **why);
 
 #endif

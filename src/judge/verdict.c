@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes verdicts: rules over a case, then what the cause's file says; and joins those of a run.
+ * Makes verdicts: applies the rules to a case, takes the text from the cause's file, and joins the verdicts of a run.
  */
 #include "judge/verdict.h"
 
@@ -131,7 +131,7 @@ static bool evidence_is_told(const struct verdict *v, const char *text)
 	return false;
 }
 
-/* A line of a text that the rule rests on. */
+/* A line of a text that the rule is based on. */
 static void tell_hit(void *arg, const char *words)
 {
 	struct verdict *v = arg;
@@ -148,7 +148,7 @@ static void tell_hit(void *arg, const char *words)
 		add_why(v, text, NULL);
 }
 
-/* The rule's reason leads, then what was observed, then the lines of a text that the rule rests on. */
+/* First the rule's reason, then what was observed, then the lines of text that the rule is based on. */
 static void fill_evidence(struct verdict *v)
 {
 	if (v->because)
@@ -210,7 +210,7 @@ bool verdict_failed(const struct verdict *v)
 	return strcmp(v->cause->id, "none") != 0;
 }
 
-/* Failures before none; then those that tell of somebody else's death last; then by time. */
+/* Failures before "none"; those that report another process's death last; otherwise by time. */
 static bool comes_before(const struct verdict *x, const struct verdict *y)
 {
 	if (verdict_failed(x) != verdict_failed(y))
@@ -222,7 +222,7 @@ static bool comes_before(const struct verdict *x, const struct verdict *y)
 	return x->time_ns < y->time_ns;
 }
 
-/* By insertion: equals keep their order (the program that was started comes first), and runs are small. */
+/* Insertion sort: it is stable (the program that was started comes first), and runs are small. */
 static void sort_verdicts(struct verdict **list, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
@@ -270,7 +270,7 @@ static int weight(const struct verdict *v)
 		return -2;
 	if (!strcmp(v->cause->id, "unknown"))
 		return -1;
-	return (int)v->sure * 2 + !case_is_from(&v->c, TEXT_OBSERVER);	/* what was recorded beats what was said */
+	return (int)v->sure * 2 + !case_is_from(&v->c, TEXT_OBSERVER);	/* a recording beats a text */
 }
 
 struct verdict *verdict_combine(struct verdict **list, size_t n)

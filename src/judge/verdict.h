@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The answer: the case, which causes fit it and how surely, what to say and what to try. Judge makes it, the writers
- * (src/write) print it. Its words are its own.
+ * The answer: the case, which causes fit it and with what certainty, what to say and what to try. Judge makes it, the
+ * writers (src/write) print it. It owns its texts.
  */
 #ifndef CUWHY_VERDICT_H
 #define CUWHY_VERDICT_H
@@ -38,17 +38,17 @@ struct verdict {
 	size_t n_candidates;
 	const char **unchecked;
 	size_t n_unchecked;
-	struct doctor_check *checks;	/* of the machine, when the doctor looked at it */
+	struct doctor_check *checks;	/* of the machine, if the doctor looked at it */
 	size_t n_checks;
-	/* the process; pid 0 = the input is none */
+	/* the process; pid 0 = the input is not a process */
 	uint32_t pid, ppid, rank;	/* rank CW_UNKNOWN = not set */
 	bool exit_known;
 	int exit, signal;
 	const char *command;
 	uint64_t time_ns, ended_ns;
-	bool own;			/* the failure is its own: CUDA said so, not only an exception */
+	bool own;			/* the failure is its own: reported by CUDA, not only by an exception */
 	const char *end_type, *end_text;	/* the exception that ended it; NULL = none was seen */
-	uint32_t victim_of;		/* process that is to blame, 0 = it is nobody's victim */
+	uint32_t victim_of;		/* process to blame, 0 = not a victim */
 	const char *victim_why;
 	struct verdict *notes, *others;	/* lists by `next` */
 	struct verdict *next;
@@ -59,58 +59,58 @@ struct verdict {
 struct verdict *verdict_new(const char *cause);
 void verdict_free(struct verdict *v);
 
-/* Rules and words of the cause that fits the case best. */
+/* Applies the rules; takes the text of the cause that fits the case best. */
 void verdict_judge(struct verdict *v);
 
-/* The words of a cause for these facts; `m` NULL: of the one that the verdict has. */
+/* Takes the text of a cause for these facts; `m` NULL: of the verdict's own cause. */
 void verdict_of_cause(struct verdict *v, const struct match *m, const struct casefile *c);
 void verdict_evidence(struct verdict *v, const char *source, const char *text);
-void verdict_take_evidence(struct verdict *v);	/* what the case has gathered moves to the verdict */
+void verdict_take_evidence(struct verdict *v);	/* moves the case's evidence to the verdict */
 void verdict_append(struct verdict **list, struct verdict *v);
 
-/* Judges one process. `t` NULL: a process that never used CUDA. Never fails: worst case `unknown`. */
+/* Judges one process. `t` NULL: it never used CUDA. Never fails: at worst the cause is `unknown`. */
 struct verdict *verdict_of_process(struct trace *t, const struct process_end *end);
 /* Judges a GPU core dump alone. */
 struct verdict *verdict_of_dump(const struct culprit *k);
-/* Judges the last oom of a device in a memory snapshot of PyTorch; "none" when there is none. */
+/* Judges the last out-of-memory error of a device in a PyTorch memory snapshot; "none" if there is none. */
 struct verdict *verdict_of_snapshot(const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d);
-/* Judges a text: a log, a traceback, what people paste. "none" when it tells of no failure of CUDA. */
+/* Judges a text: a log, a traceback, what people paste. "none" if it has no CUDA failure. */
 struct verdict *verdict_of_text(struct text_log *l);
 
 /* --- several ----------------------------------------------------------------------------------- */
 
-/* The surest of them leads, the others are kept with it as evidence from elsewhere. Takes ownership. */
+/* The most certain one comes first, the others are kept with it as evidence. Takes ownership. */
 struct verdict *verdict_combine(struct verdict **list, size_t n);
 
-/* Joins the verdicts of a run: the first failure leads, the others and the victims follow it, notes of all are kept.
- * Takes ownership of all of them; returns the one to print ("none" verdict when the list is empty). */
+/* Joins the verdicts of a run: the first failure comes first, then the others and the victims; all notes are kept.
+ * Takes ownership of all of them; returns the one to print (a "none" verdict if the list is empty). */
 struct verdict *verdict_join(struct verdict **list, size_t n);
 
-/* Marks `v` as the victim of one in the list, if it is one: it failed because that one had. */
+/* Marks `v` as a victim if it failed because of one in the list. */
 bool verdict_blame(struct verdict *v, struct verdict *const *list, size_t n);
 
-/* Does the exception that ended it say that somebody else died? */
+/* Does the exception that ended it say that another process died? */
 bool victim_speaks(const struct verdict *v);
 
 /* --- the machine ------------------------------------------------------------------------------- */
 
-/* May the environment be to blame? Then the doctor is worth asking; what it found becomes the verdict where it explains the
- * failure (true), and is evidence otherwise. */
+/* May the environment be to blame? Then ask the doctor; its finding becomes the verdict if it explains the failure (true),
+ * and is evidence otherwise. */
 bool verdict_wants_machine(const struct verdict *v);
 bool verdict_adopt(struct verdict *v, const struct doctor *d);
 
-/* Takes the doctor's word from the JSON of a verdict (verdict.json) about the same failure; false: it has none. */
+/* Takes the doctor's finding from a verdict's JSON (verdict.json) about the same failure; false: it has none. */
 bool verdict_restore(struct verdict *v, const struct json_t *stored);
 
 /* --- reading ----------------------------------------------------------------------------------- */
 
-/* "none" when nothing failed, or everything that failed was handled (see verdict_notes). */
+/* "none" if nothing failed, or if the program handled every failure (see verdict_notes). */
 const char *verdict_cause(const struct verdict *v);
 const char *verdict_title(const struct verdict *v);
 bool verdict_failed(const struct verdict *v);	/* anything but "none" */
 size_t verdict_notes(const struct verdict *v);
 uint32_t verdict_pid(const struct verdict *v);
-uint64_t verdict_time_ns(const struct verdict *v);	/* CLOCK_MONOTONIC of the failure: orders processes */
+uint64_t verdict_time_ns(const struct verdict *v);	/* CLOCK_MONOTONIC of the failure: puts processes in order */
 const char *certainty_word(enum certainty c);
 
 #endif

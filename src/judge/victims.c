@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Processes that failed because another one had: peers that lost it, parents that passed its exception on,
- * siblings that somebody ended after it. A process with a CUDA failure of its own is never one of them.
+ * Processes that failed because another one did: peers that lost it, parents that re-raised its exception,
+ * siblings that were ended after it. A process with its own CUDA failure is never one of them.
  */
 #include <signal.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static bool is_kin(const struct verdict *v, const struct verdict *of)
 	return is_sibling(v, of) || (v->ppid && v->ppid == of->pid) || (of->ppid && of->ppid == v->pid);
 }
 
-/* Why `v` failed because of `of`; NULL when it did not. */
+/* Why `v` failed because of `of`; NULL if it did not. */
 static const char *why_victim(struct verdict *v, const struct verdict *of)
 {
 	const struct sign *s;
@@ -60,9 +60,9 @@ static const char *why_victim(struct verdict *v, const struct verdict *of)
 	s = sign_of(v);
 	if (s)
 		return s->who == VICTIM_ANY || is_kin(v, of) ? s->why : NULL;
-	/* who ends the siblings is their parent: torchrun, mp.spawn; a parent is ended by somebody else */
+	/* siblings are ended by their parent: torchrun, mp.spawn; a parent is ended by something else */
 	if ((v->signal == SIGTERM || v->signal == SIGKILL) && !v->end_type && is_kin(v, of) && of->ppid != v->pid)
-		return pool_printf(&v->pool, "it was ended with signal %d", v->signal);
+		return pool_printf(&v->pool, "it was ended by signal %d", v->signal);
 	return NULL;
 }
 

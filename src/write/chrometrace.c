@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes a recording as a Chrome trace (see chrometrace.h). Times are CLOCK_MONOTONIC, in microseconds: those of all
- * processes of a machine fit together.
+ * Writes a recording as a Chrome trace (see chrometrace.h). Times are CLOCK_MONOTONIC, in microseconds, and so
+ * comparable between all processes of a machine.
  */
 #include "write/chrometrace.h"
 
@@ -20,8 +20,8 @@
 #include "judge/verdict.h"
 #include "write/blamed.h"
 
-#define LANES_MAX	1024	/* rows of one process; what is beyond shares the last one */
-#define WIDTH_NS	2000	/* how wide a moment is drawn: nothing tells how long it took */
+#define LANES_MAX	1024	/* rows of one process; the rest share the last one */
+#define WIDTH_NS	2000	/* how wide an event is drawn: its duration is not recorded */
 #define PROCESS_LANE	0	/* failures and counters belong to the process */
 #define FRAMES_MAX	32	/* of a stack */
 #define PLACE_BYTES	1000
@@ -35,7 +35,7 @@ struct chrome_lane {
 	uint32_t tid;
 	uint64_t stream;
 	bool calls;
-	json_t *waiting;	/* its newest event: ends where the next one begins */
+	json_t *waiting;	/* its newest event, which ends where the next one begins */
 	uint64_t waiting_ns;
 };
 
@@ -52,7 +52,7 @@ struct chrome_writer {
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-/* Takes `o`. Times are written here: a double has no room for them. `ns` 0: it has no time. */
+/* Takes ownership of `o`. Times are written here: a double cannot hold them exactly. `ns` 0: no time. */
 static void put_event(struct chrometrace *c, uint64_t ns, uint64_t width_ns, json_t *o)
 {
 	fputs(c->events ? ",\n{" : "\n{", c->out);
@@ -124,7 +124,7 @@ static void finish_lane(struct chrome_writer *w, struct chrome_lane *l, uint64_t
 	l->waiting = NULL;
 }
 
-/* An event that is drawn up to the next one of its row, WIDTH_NS at most. */
+/* An event drawn up to the next one in its row, at most WIDTH_NS wide. */
 static void put_wide(struct chrome_writer *w, size_t lane, uint64_t ns, json_t *o)
 {
 	struct chrome_lane *l = &w->lane[lane];
@@ -134,7 +134,7 @@ static void put_wide(struct chrome_writer *w, size_t lane, uint64_t ns, json_t *
 	l->waiting_ns = ns;
 }
 
-/* --- what an event knows; NULL where it knows nothing ------------------------------------------- */
+/* --- details of an event; NULL = none ------------------------------------------- */
 
 static json_t *place_json(const struct trace *t, const char *file, uint32_t line, const char *function)
 {
@@ -291,8 +291,8 @@ static void put_failure(struct chrome_writer *w, const struct cw_failure *f)
 	w->c->failures++;
 }
 
-/* What the verdict is about. The time of a core dump is that of its file, whose clock is coarse: a fault does not come
- * before its launch. */
+/* What the verdict is about. The time of a core dump is that of its file, and file clocks are coarse: the fault must not
+ * come before its launch. */
 static void put_verdict(struct chrome_writer *w, const struct verdict *v)
 {
 	uint64_t ns = v ? v->time_ns : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A recording in the format that chrome://tracing and Perfetto read: launches and driver calls where the program made
- * them, failures, memory over time. Written event by event; nothing is kept.
+ * A recording in the format that chrome://tracing and Perfetto read: launches and driver calls when the program made
+ * them, failures, memory over time. Written event by event; nothing is buffered.
  */
 #ifndef CUWHY_CHROMETRACE_H
 #define CUWHY_CHROMETRACE_H

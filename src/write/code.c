@@ -71,7 +71,7 @@ static bool fill_status(struct code *c, size_t i)
 	return true;
 }
 
-/* The longest status that the name begins with: releases add words behind it. */
+/* The longest status that the name begins with: releases append words to it. */
 static bool status_by_name(struct code *c, const char *word)
 {
 	size_t best = COUNT(statuses), longest = 0;
@@ -102,10 +102,10 @@ static bool status_by_number(struct code *c, const char *family, int number)
 static bool fill_xid(struct code *c, uint32_t number)
 {
 	static const char *const classes[] = {
-		[XID_PROGRAM] = "It is the echo of what the program did, and says nothing about the hardware.",
-		[XID_UNCLEAR] = "The program, the driver and the hardware can all be the reason.",
+		[XID_PROGRAM] = "It follows from what the program did, and says nothing about the hardware.",
+		[XID_UNCLEAR] = "The program, the driver or the hardware can cause it.",
 		[XID_DRIVER] = "The driver or the GPU's firmware got stuck: reset the GPU, update the driver.",
-		[XID_HARDWARE] = "It is about the hardware: the GPU, its memory, a link, the bus or the power.",
+		[XID_HARDWARE] = "It points to the hardware: the GPU, its memory, a link, the bus or the power.",
 	};
 
 	*c = (struct code){.family = "Xid", .number = (int)number, .other = "", .says = xid_meaning(number),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The report page: what is put into it of a recording, a core dump or a bundle (a snapshot: page_snapshot.c), what is left out so that
- * it stays small, and how it is written.
+ * The report page: what it takes from a recording, a core dump or a bundle (a snapshot: page_snapshot.c), what is left out
+ * to keep it small, and how it is written.
  *
- * The data is JSON inside a <script> element that no browser runs. JSON has `<`, `>` and `&` inside strings only, and
- * there they are written as escapes, as is everything beyond ASCII: nothing in the data can end the element.
+ * The data is JSON inside a <script> element that no browser runs. JSON has `<`, `>` and `&` only inside strings, where
+ * they are escaped, as is everything beyond ASCII: nothing in the data can end the element.
  */
 #include "write/page.h"
 
@@ -50,13 +50,13 @@
 #define NEAR_DRIVER	3	/* allocations on each side of an address */
 #define NEAR_TORCH	4
 #define FAULT_LANES_MAX	1024
-#define RUNS_MAX	4000	/* in the segments of a map */
+#define RUNS_MAX	4000	/* per segment map */
 #define GPUS_MAX	64
 #define ENVS_MAX	16
 #define OTHERS_MAX	64	/* verdicts of other processes, and notes */
 #define CHECKS_MAX	64	/* of the doctor; it has fewer */
 #define STRING_MAX	4000	/* bytes */
-#define STRING_SHORT	200	/* when nothing else helps */
+#define STRING_SHORT	200	/* if nothing else helps */
 
 #define DATA_MARK	"@@cuwhy-data@@"
 #define TEXT_MARK	"@@cuwhy-text@@"
@@ -156,7 +156,7 @@ static const char *visible_text(const char *value)
 static void put_versions(json_t *list, const struct cw_header *h)
 {
 	if (h->driver_version)
-		put_setting(list, "CUDA of the driver", "%" PRIu32 ".%" PRIu32, h->driver_version / 1000,
+		put_setting(list, "CUDA version of the driver", "%" PRIu32 ".%" PRIu32, h->driver_version / 1000,
 			    h->driver_version % 1000 / 10);
 	if (h->py_version)
 		put_setting(list, "Python", "%" PRIu32 ".%" PRIu32 ".%" PRIu32, h->py_version >> 24, (h->py_version >> 16) & 0xff,
@@ -190,10 +190,10 @@ static void put_program(json_t *list, const struct cw_header *h)
 static void put_recorder(json_t *list, const struct cw_header *h)
 {
 	put_setting(list, "recording", "format %u.%u: %s", h->major, h->minor, reason_text(h->off_because));
-	put_setting(list, "lines of Python", "%s", h->frames_off_because ? reason_text(h->frames_off_because) : "recorded");
+	put_setting(list, "Python lines", "%s", h->frames_off_because ? reason_text(h->frames_off_because) : "recorded");
 	put_setting(list, "GPU core dumps", "%s",
 		    h->dump_path[0] ? "armed" : h->dump_reason ? reason_text(h->dump_reason) : "not armed");
-	put_setting(list, "memory trace", "%s", h->memory_trace_path[0] ? "every event, in a file beside it" : "not asked for");
+	put_setting(list, "memory trace", "%s", h->memory_trace_path[0] ? "every event, in a separate file" : "not requested");
 }
 
 static json_t *recorded_environment(const struct cw_header *h)
@@ -223,7 +223,7 @@ static json_t *dump_environment(const struct culprit *c)
 	return list;
 }
 
-/* --- what its recording lacks --------------------------------------------------------------------- */
+/* --- gaps in the recording --------------------------------------------------------------------- */
 
 static void put_lost(json_t *list, uint64_t n, const char *one, const char *more)
 {
@@ -244,7 +244,7 @@ static bool has_chunk(const struct cw_header *h, uint32_t kind)
 	return false;
 }
 
-/* Memory was used, and nothing tells by whom. */
+/* Memory was used, but the recording does not say by what. */
 static bool memory_is_missing(const struct cw_header *h)
 {
 	bool used = false;
@@ -264,20 +264,20 @@ static json_t *recording_gaps(const struct cw_header *h)
 	if (h->off_because)
 		json_append_text(list, "the recorder switched itself off: %s", reason_text(h->off_because));
 	if (h->frames_off_because)
-		json_append_text(list, "there are no lines of Python: %s", reason_text(h->frames_off_because));
+		json_append_text(list, "no Python lines were recorded: %s", reason_text(h->frames_off_because));
 	if (!h->n_blocks && h->torch_path[0])
-		json_append_text(list, "PyTorch's allocator reported no block: memory is known as the driver gave it out");
+		json_append_text(list, "PyTorch's allocator reported no blocks: memory is shown as the driver allocated it");
 	if (h->inexact_since_ns)
 		json_append_text(list, "the table of live allocations is not exact");
 	if (h->blocks_inexact_since_ns)
 		json_append_text(list, "the table of PyTorch's blocks is not exact");
 	if (memory_is_missing(h))
-		json_append_text(list, "the recording has no tables of memory: who held it, and what lies around an address, is not "
+		json_append_text(list, "the recording has no memory tables: who held memory, and what is near an address, is not "
 				 "known");
 	put_lost(list, h->lost_stacks, "stack", "stacks");
 	put_lost(list, h->lost_functions, "kernel", "kernels");
 	put_lost(list, h->lost_allocations, "allocation", "allocations");
-	put_lost(list, h->lost_blocks, "block of PyTorch", "blocks of PyTorch");
+	put_lost(list, h->lost_blocks, "PyTorch block", "PyTorch blocks");
 	put_lost(list, h->lost_threads, "thread", "threads");
 	put_lost(list, h->lost_strings, "name", "names");
 	put_lost(list, h->lost_sites, "block by line", "blocks by line");
@@ -304,14 +304,14 @@ static const struct fields lane_fields = {lane_field, sizeof(struct launch_lane)
 struct drawn {
 	struct trace *t;
 	const struct verdict *v;
-	uint64_t until;			/* ticks: what came later is not drawn */
+	uint64_t until;			/* ticks: later events are not drawn */
 	struct page_words *lines, kernels;
 	struct launch_lane lane[LAUNCH_LANES_MAX];
 	size_t n_lanes;
 	struct pool pool;
 };
 
-/* The line of a stack among those of the page; -1 = not known. */
+/* The line of a stack, as a number in the page's list of lines; -1 = not known. */
 static int page_line(struct trace *t, struct page_words *lines, uint32_t stack)
 {
 	struct place p = { 0 };
@@ -350,7 +350,7 @@ static json_t *launch_json(struct drawn *d, const struct cw_launch *l, bool blam
 		       J_IF(blamed, J_BOOL("blamed", true)));
 }
 
-/* Calls that wait for the GPU: what was launched before one that went well is innocent. */
+/* Calls that wait for the GPU: everything launched before a successful one is innocent. */
 static json_t *waits_json(struct drawn *d, uint64_t from)
 {
 	const struct cw_call *const *c;
@@ -380,7 +380,7 @@ static json_t *drawn_json(struct drawn *d)
 
 	while (n && l[n - 1]->ticks > d->until)
 		n--;
-	blamed = blamed_among(d->t, d->v, l, n);	/* it may be older than those that are drawn */
+	blamed = blamed_among(d->t, d->v, l, n);	/* it may be older than the launches that are drawn */
 	first = n > LAUNCHES_MAX ? n - LAUNCHES_MAX : 0;
 	if (blamed < first)
 		json_array_append_new(list, launch_json(d, l[blamed], true));
@@ -401,7 +401,7 @@ static json_t *launches_json(struct trace *t, const struct verdict *v, struct pa
 	json_t *j;
 
 	page_words_init(&d.kernels);
-	if (timed && !case_observed(&v->c, GROUP_fault))	/* the dump's time is that of another clock */
+	if (timed && !case_observed(&v->c, GROUP_fault))	/* the dump's time is from another clock */
 		d.until = trace_ticks(t, v->time_ns - h->clock0.mono_ns);
 	j = drawn_json(&d);
 	JSON_ADD(j, J_SHARED("kernels", d.kernels.list), J_IF(timed, J_BYTES("failed_ns", v->time_ns - h->clock0.mono_ns)));
@@ -474,7 +474,7 @@ static void add_neighbour(struct around *a, const struct piece *p, const char *s
 					       J_BOOL("torch", p->kind == CW_MEM_TORCH)));
 }
 
-/* Those that hold the address, and `each` on both sides of it; address ranges without memory do not count. */
+/* Those that contain the address, and `each` on both sides; address ranges without memory do not count. */
 static void add_near(struct around *a, const struct pieces *p, size_t each)
 {
 	size_t above = 0;
@@ -498,7 +498,7 @@ static void add_live(struct around *a, uint64_t when)
 	pieces_free(&driver);
 }
 
-/* When the kernel was launched; else when the program noticed: until then memory could be given back. */
+/* When the kernel was launched, otherwise when the program noticed: until then memory could be freed. */
 static uint64_t fault_moment(struct trace *t, const struct verdict *v)
 {
 	const struct cw_launch *l = blamed_launch(t, v);
@@ -546,7 +546,7 @@ static json_t *fault_lanes_json(const struct culprit *c)
 	return JSON_OF(J_VALUE("list", list), J_INT("count", c->n_lanes), J_INT("warps", c->n_warps), J_INT("blocks", c->n_blocks));
 }
 
-/* --- memory: over time, the ledger at the moment that counts, the map of segments ------------------ */
+/* --- memory: over time, the ledger at the moment of failure, the segment map ------------------ */
 
 static bool has_memory(struct trace *t, int device)
 {
@@ -667,7 +667,7 @@ static json_t *map_json(const struct memory_map *m, struct page_words *lines, co
 		       J_BYTES("left_out_free", m->left_out_free));
 }
 
-/* At the moment of the ledger; a peak leaves no blocks behind, so there the end is drawn. */
+/* At the time of the ledger; the blocks at a peak are not recorded, so in that case the end is drawn. */
 static json_t *device_map(struct trace *t, const struct ledger *l, const struct cw_failure *f, struct page_words *lines,
 			  struct pool *pool)
 {
@@ -699,7 +699,7 @@ static json_t *device_json(struct trace *t, int device, const struct process_end
 	ledger_build(&l, t, device, at, f, &seen, &pool);
 	timeline = device_timeline(t, &l, &pool);
 	map = device_map(t, &l, f, lines, &pool);
-	ledger = device_ledger(&l, t);		/* last: it cuts the ledger */
+	ledger = device_ledger(&l, t);		/* last, because it trims the ledger */
 	pool_release(&pool);
 	return JSON_OF(J_INT("device", device), J_TEXT("name", h->device[device].name), J_VALUE("timeline", timeline),
 		       J_VALUE("map", map), J_VALUE("ledger", ledger), J_VALUE("words", words_of_parts()));
@@ -723,7 +723,7 @@ static json_t *detail_json(struct trace *t, const struct process_end *end, const
 	json_t *failures, *launches, *neighbours, *devices, *j;
 	struct page_words lines;
 
-	page_words_init(&lines);	/* filled by the next four, what matters most first */
+	page_words_init(&lines);	/* filled by the next four, most important first */
 	failures = failures_json(t, &lines);
 	launches = launches_json(t, v, &lines);
 	neighbours = neighbours_json(t, v, &lines);
@@ -807,7 +807,7 @@ void page_add_dump(struct page *p, const struct culprit *c)
 	page_add_row(p, JSON_OF(J_NULL("pid"), J_NULL("rank"), J_VALUE("detail", detail)));
 }
 
-/* --- a machine: a few lines, and every fact that was judged; its checks are in the verdict ---------- */
+/* --- a machine: a few lines, and every fact; its checks are in the verdict ---------- */
 
 static void put_gpus(json_t *list, const struct machine *m)
 {
@@ -885,7 +885,7 @@ static size_t cut_list(json_t *list, size_t most)
 	return cut;
 }
 
-/* The ledgers of others are in their details. */
+/* The ledgers of other processes are in their details. */
 static void slim_verdicts(json_t *list)
 {
 	json_t *v;
@@ -897,7 +897,7 @@ static void slim_verdicts(json_t *list)
 	}
 }
 
-/* The process that the verdict is about leads. */
+/* The process that the verdict is about comes first. */
 static void move_first(struct page *p, const struct verdict *v)
 {
 	size_t at = 0;
@@ -929,7 +929,7 @@ void page_set_verdict(struct page *p, const struct verdict *v, json_t *stored)
 	JSON_ADD(p->data, J_BOOL("stored", stored != NULL), J_VALUE("verdict", j));
 }
 
-/* --- bounds: long strings are cut, and parts left out until the rest fits --------------------------- */
+/* --- limits: long strings are cut, and parts are left out until the rest fits --------------------------- */
 
 static bool is_long(const json_t *s, size_t most)
 {
@@ -942,7 +942,7 @@ static json_t *shortened(const json_t *s, size_t n)
 
 	memcpy(text, json_string_value(s), n);
 	while (n && (text[n - 1] & 0xc0) == 0x80)
-		n--;	/* never half a character */
+		n--;	/* never split a character */
 	if (n && (text[n - 1] & 0x80))
 		n--;
 	memcpy(text + n, "\xe2\x80\xa6", 4);
@@ -989,7 +989,7 @@ static size_t json_size(const json_t *j)
 	return sum;
 }
 
-/* Takes a part out of a process's details, in every device of it where it stands there. The bytes that it had. */
+/* Removes a part from a process's details, also from each of its devices. Returns the bytes saved. */
 static size_t drop_part(json_t *row, const char *part)
 {
 	json_t *detail = json_object_get(row, "detail"), *d, *at = json_object_get(detail, part);
@@ -1011,7 +1011,7 @@ static void cut_parts(struct page *p, size_t size)
 	static const struct {
 		const char *part, *words;
 	} parts[] = {
-		{ "map", "maps of segments" }, { "launches", "last launches" }, { "timeline", "memory over time" },
+		{ "map", "segment maps" }, { "launches", "last launches" }, { "timeline", "memory over time" },
 		{ "ledger", "ledgers" }, { "lanes", "threads that faulted" }, { "sources", "lines of code" },
 	};
 
@@ -1029,7 +1029,7 @@ static void cut_parts(struct page *p, size_t size)
 	}
 }
 
-/* All that is left of them; the first one's fit. */
+/* Drops whole details, starting with the last process; the first one's fit. */
 static void cut_details(struct page *p)
 {
 	size_t cut = 0;
@@ -1052,7 +1052,7 @@ static void cut_processes(struct page *p)
 			  n - json_array_size(p->processes));
 }
 
-/* A verdict is small, unless somebody made it large. */
+/* A verdict is small, unless it was made large on purpose. */
 static void cut_verdict(struct page *p)
 {
 	json_t *v = json_object_get(p->data, "verdict");
@@ -1070,7 +1070,7 @@ static void cut_verdict(struct page *p)
 		json_object_del(p->data, "verdict");
 }
 
-/* What is needed least goes first, of the last process first: the one that failed leads. */
+/* Drops the least important first, starting with the last process: the one that failed is first. */
 static void bound_page(struct page *p)
 {
 	if (p->left_out)
@@ -1131,7 +1131,7 @@ json_t *page_data(struct page *p)
 	return p->data;
 }
 
-/* From `at` to the mark, which is skipped. */
+/* Copies from `at` up to the mark, and skips the mark. */
 static const char *copy_until(struct buf *out, const char *at, const char *mark)
 {
 	const char *end = cuwhy_page_start + cuwhy_page_size, *found = memmem(at, (size_t)(end - at), mark, strlen(mark));
@@ -1153,7 +1153,7 @@ int page_write(struct page *p, const char *text, struct buf *out, struct err *e)
 
 	if (!page_built()) {
 		err_set(e, -ENOSYS, "this cuwhy was built without the report page");
-		return err_hint(e, "build it with Node.js and npm on the machine, and without WEB=no");
+		return err_hint(e, "build it with Node.js and npm installed, and without WEB=no");
 	}
 	at = copy_until(out, at, TEXT_MARK);
 	if (at) {

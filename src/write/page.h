@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The report as one HTML page: what is known of a recording, a core dump or a memory snapshot, as data inside a page that
- * the build has bundled (web/). The page shows the data; it never takes any of it for markup or script.
+ * The report as one HTML page: what is known about a recording, a core dump or a memory snapshot, as data inside a page that
+ * the build has bundled (web/). The page shows the data; it never interprets it as markup or script.
  *
- * Bounded, whatever goes in: lists are cut, and the page says what was left out.
+ * The size is bounded, whatever the input: lists are cut, and the page says what was omitted.
  */
 #ifndef CUWHY_PAGE_H
 #define CUWHY_PAGE_H
@@ -33,7 +33,7 @@ struct verdict;
 #define PAGE_SEGMENTS_MAX	48
 #define PAGE_FAILURES_MAX	64
 
-/* Is the page in this build? */
+/* Does this build have the page? */
 bool page_built(void);
 
 /* `kind` is "recording", "dump" or "snapshot". */
@@ -41,14 +41,14 @@ struct page *page_new(const char *kind, const char *path);
 void page_free(struct page *p);
 
 /* A process of a recording. `t` NULL = it never used CUDA, or its part cannot be read (`unread` says why, else NULL).
- * Details are kept of the first ones only; of `must` always. */
+ * Only the first ones get details; with `must`, this one always does. */
 void page_add_process(struct page *p, struct trace *t, const struct process_end *end, const struct verdict *v,
 		      const char *unread, bool must);
 
-/* A row of its own making with details; takes it. */
+/* A row with details that the caller made; takes ownership. */
 void page_add_row(struct page *p, json_t *row);
 
-/* Are there details of the process that it is about? */
+/* Does the page have details of the process that the verdict is about? */
 bool page_has_details(const struct page *p, const struct verdict *v);
 
 /* The devices of a snapshot. */
@@ -58,26 +58,26 @@ void page_add_snapshot(struct page *p, const struct snapshot *s, const struct sn
 /* A core dump without a recording. */
 void page_add_dump(struct page *p, const struct culprit *c);
 
-/* A machine as a bundle of the doctor tells of it (kind "bundle"): the checks and the facts. */
+/* A machine from a doctor's bundle (kind "bundle"): the checks and the facts. */
 void page_add_machine(struct page *p, const struct doctor *d, const struct machine *m);
 
-/* What is to be said first; `stored` is one that was read from a file instead, NULL = `v` counts. */
+/* The verdict at the top; `stored` is one that was read from a file and replaces `v`, NULL = use `v`. */
 void page_set_verdict(struct page *p, const struct verdict *v, json_t *stored);
 
-/* The checks of the doctor, where the verdict has none of its own. */
+/* The doctor's checks, if the verdict has none of its own. */
 void page_set_checks(struct page *p, const struct doctor *d);
 
-/* What is missing, in words. */
+/* Says what is missing. */
 void page_tell(struct page *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The data, cut to PAGE_BYTES_MAX; owned by the page. */
 json_t *page_data(struct page *p);
 
-/* The whole page. `text` is the answer for browsers without scripts. -errno with `e` filled when this program was built
+/* The whole page. `text` is the answer for browsers without scripts. -errno with `e` filled if this program was built
  * without the page. */
 int page_write(struct page *p, const char *text, struct buf *out, struct err *e);
 
-/* JSON that may stand inside a <script> element. */
+/* JSON that is safe inside a <script> element. */
 void page_escape(struct buf *out, const char *json, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A memory snapshot of PyTorch in a page: memory over time, who held what, and the segments as they are at the end.
+ * A PyTorch memory snapshot on a page: memory over time, who held what, and the segments at the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct snap_page {		/* of one device */
 	struct page_words *lines;
 };
 
-/* Among the page's lines; -1 = not known. */
+/* Its number in the page's list of lines; -1 = not known. */
 static int snap_page_line(const struct snap_page *v, uint32_t line)
 {
 	const struct snap_line *at = snap_line(v->l, line);
@@ -35,7 +35,7 @@ static int snap_page_line(const struct snap_page *v, uint32_t line)
 
 /* --- over time ---------------------------------------------------------------------------------- */
 
-/* Without times the number of the event stands for it. */
+/* Without times, the number of the event takes their place. */
 static uint64_t snap_event_us(const struct snap_replay *r, size_t i)
 {
 	return r->event[i].time_us && r->event[0].time_us && r->event[i].time_us >= r->event[0].time_us ?
@@ -47,7 +47,7 @@ static uint64_t at_least_0(int64_t n)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-/* The most in each of PAGE_SAMPLES_MAX parts of the events. */
+/* The peak in each of PAGE_SAMPLES_MAX sections of the events. */
 static json_t *snap_timeline_json(const struct snap_replay *r)
 {
 	json_t *time = json_array(), *allocated = json_array(), *reserved = json_array();
@@ -81,7 +81,7 @@ static json_t *snap_failures_json(const struct snap_page *v)
 			json_array_remove(list, 0);
 			left++;
 		}
-		json_array_append_new(list, JSON_OF(J_BYTES("us", snap_event_us(r, i)), J_TEXT("source", "PyTorch's allocator gave up"),
+		json_array_append_new(list, JSON_OF(J_BYTES("us", snap_event_us(r, i)), J_TEXT("source", "out of memory in PyTorch's allocator"),
 						    J_NULL("code"), J_NULL("name"), J_NULL("api"), J_INT("count", 1),
 						    J_INT("line", snap_page_line(v, v->l->of_stack[r->event[i].stack])),
 						    J_INT("device", v->d->device)));
@@ -118,7 +118,7 @@ static void add_snap_lines(const struct snap_page *v, size_t moment, json_t *led
 	free(h);
 }
 
-/* The card's size is not in a snapshot: the parts add up to what PyTorch had reserved, and what was free then. */
+/* A snapshot does not have the GPU's memory size: the parts add up to what PyTorch had reserved plus what was free. */
 static json_t *snap_ledger_json(const struct snap_page *v)
 {
 	const struct snap_device *d = v->d;
@@ -137,7 +137,7 @@ static json_t *snap_ledger_json(const struct snap_page *v)
 
 /* --- the segments ------------------------------------------------------------------------------- */
 
-/* A block, or neighbours that are too small to be drawn one by one. */
+/* A block, or neighbors that are too small to be drawn one by one. */
 struct snap_run {
 	uint64_t from, to, bytes, blocks, largest;
 	int line;			/* of the largest */
@@ -211,7 +211,7 @@ static int larger_segment_first(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* Segments that look the same, but for their address, are drawn once. */
+/* Segments that differ only in their address are drawn once. */
 static bool join_segment(json_t *rows, const json_t *one)
 {
 	static const char *const keys[] = { "size", "free", "stream", "runs" };
@@ -229,7 +229,7 @@ static bool join_segment(json_t *rows, const json_t *one)
 			return true;
 		}
 		if (!k)
-			return false;	/* they are in the order of their sizes */
+			return false;	/* they are sorted by size */
 	}
 	return false;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The lines of code that a verdict names, with their neighbours, from the files as they are now.
+ * The lines of code that a verdict names, with their neighbors, from the files as they are now.
  *
- * A recording may come from anybody, and a page is made to be shown to others: only files that are named like source
- * code are read.
+ * A recording may come from anyone, and a page is made to be shared: only files with the name of source code are read.
  */
 #include "write/page_source.h"
 
@@ -22,7 +21,7 @@
 #define QUOTES_MAX	32
 #define CALLERS_MAX	4
 #define LINE_BYTES	400
-#define FILE_MAX	(16l << 20)	/* larger files are nobody's source */
+#define FILE_MAX	(16l << 20)	/* larger files are not source code */
 
 static bool is_source(const char *file)
 {
@@ -64,7 +63,7 @@ static json_t *read_around(FILE *in, uint32_t number, uint32_t *from)
 static const char *not_read(const char *file)
 {
 	if (file[0] == '<')
-		return "this code is in no file";
+		return "this code is not in a file";
 	return is_source(file) ? NULL : "the file is not named like source code, so it was not read";
 }
 
@@ -102,7 +101,7 @@ static json_t *add_source(json_t *list, const char *role, const struct line *l, 
 	return o;
 }
 
-/* Memory runs out where somebody asks for a little more. Whose line has most of it is another question. */
+/* The line that ran out of memory is rarely the one that holds most of it: show that one, too. */
 static void add_holder_source(json_t *list, const struct ledger *l, const char *cwd, uint64_t since_ns)
 {
 	const struct ledger_line *most = NULL;
@@ -144,7 +143,7 @@ json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns
 	return list;
 }
 
-/* --- lines that are quoted, without neighbours ----------------------------------------------------- */
+/* --- lines that are quoted, without neighbors ----------------------------------------------------- */
 
 static const char *quoted(const char *file, uint32_t number, const char *cwd, struct pool *pool)
 {

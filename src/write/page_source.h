@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lines of code in a page, from the files as they are now.
+ * Lines of code on a page, from the files as they are now.
  */
 #ifndef CUWHY_PAGE_SOURCE_H
 #define CUWHY_PAGE_SOURCE_H
@@ -10,10 +10,10 @@
 
 struct verdict;
 
-/* The lines that a verdict names, with their neighbours; `since_ns` = when the program began, 0 = not known. */
+/* The lines that a verdict names, with their neighbors; `since_ns` = when the program began, 0 = not known. */
 json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns);
 
-/* Without neighbours: those that reasons and advice name, by "file:line", and who called the line of the failure. */
+/* Without neighbors: lines that reasons and advice name as "file:line", and the caller of the line that failed. */
 json_t *page_quotes(const struct verdict *v, const char *cwd);
 json_t *page_callers(const struct verdict *v, const char *cwd);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Texts that stand in a page once (see page_words.h).
+ * Texts that are stored once per page (see page_words.h).
  */
 #include "write/page_words.h"
 

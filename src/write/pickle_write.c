@@ -30,7 +30,7 @@ static void op(struct pickle *p, int code)
 	buf_add(&p->out, &c, 1);
 }
 
-/* An opcode and the low bytes of a number, little end first. */
+/* An opcode and the low bytes of a number, little-endian. */
 static void op_number(struct pickle *p, int code, uint64_t n, size_t bytes)
 {
 	unsigned char c[9] = {(unsigned char)code};
@@ -108,10 +108,10 @@ void pickle_float(struct pickle *p, double x)
 	uint64_t n;
 
 	memcpy(&n, &x, sizeof(n));
-	op_number(p, OP_BINFLOAT, __builtin_bswap64(n), 8);	/* the only number with its big end first */
+	op_number(p, OP_BINFLOAT, __builtin_bswap64(n), 8);	/* the only big-endian number */
 }
 
-/* --- what is written once --------------------------------------------------------------------- */
+/* --- shared objects --------------------------------------------------------------------- */
 
 static bool memo_same(const void *list, uint32_t i, const void *key)
 {
@@ -122,7 +122,7 @@ static bool memo_same(const void *list, uint32_t i, const void *key)
 	return !m->text && !want->text && m->key.a == want->key.a && m->key.b == want->key.b;
 }
 
-/* Refers to what was written before; or gives it the next number, and the caller writes it. */
+/* If it was written before, writes a reference; otherwise gives it the next number, and the caller writes it. */
 static bool written_before(struct pickle *p, uint64_t hash, const struct pickle_memo *one)
 {
 	uint32_t n = (uint32_t)p->n_memo, number = map_put(&p->map, hash, memo_same, p->memo, one, n);
@@ -163,7 +163,7 @@ void pickle_list_end(struct pickle *p)
 	op(p, OP_APPENDS);
 }
 
-/* As Python does; there are readers that take the items of one batch as arguments of one call. */
+/* In batches, as Python does: some readers pass the items of one batch as arguments of one call. */
 void pickle_list_item(struct pickle *p, size_t i)
 {
 	if (i == 0 || i % 1000)

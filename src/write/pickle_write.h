@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writes a Python pickle (protocol 4) of plain values: dictionaries, lists, tuples, numbers and texts.
  *
- * Equal texts are written once and referred to after that; so are lists and dictionaries that are given a key.
+ * Equal texts are written once and referred to after that; so are lists and dictionaries that have a key.
  */
 #ifndef CUWHY_PICKLE_WRITE_H
 #define CUWHY_PICKLE_WRITE_H
@@ -33,7 +33,7 @@ void pickle_uint(struct pickle *p, uint64_t n);
 void pickle_bool(struct pickle *p, bool yes);
 void pickle_float(struct pickle *p, double x);
 
-/* Any bytes: what is not UTF-8 becomes '?'. The text must live until pickle_release. */
+/* Any bytes: those that are not UTF-8 become '?'. The text must live until pickle_release. */
 void pickle_text(struct pickle *p, const char *text);
 
 /* Between a begin and its end: items of a list, or key, value, key, value of a dictionary. */
@@ -46,7 +46,7 @@ void pickle_dict_end(struct pickle *p);
 /* After two values: both become one tuple. */
 void pickle_pair_end(struct pickle *p);
 
-/* Likewise with a key: false when the object had been written before, then it was referred to and is done. */
+/* Likewise with a key: false if the object was written before; then a reference has been written and it is done. */
 bool pickle_shared_list(struct pickle *p, struct pickle_key key);
 bool pickle_shared_dict(struct pickle *p, struct pickle_key key);
 

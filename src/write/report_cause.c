@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The knowledge about a cause, for `cuwhy explain CAUSE` and `cuwhy explain --list`.
+ * What is known about a cause, for `cuwhy explain CAUSE` and `cuwhy explain --list`.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "write/report_wrap.h"
 #include "rules/kb.h"
 
-/* Prose in the files is wrapped for their own readers: one line per paragraph here. */
+/* The files wrap their prose: here each paragraph becomes one line again. */
 static void print_prose(struct wrap *w, const char *text)
 {
 	char *paragraph = NULL;
@@ -54,7 +54,7 @@ static void print_rules(struct wrap *w, const struct when *when)
 	if (!when)
 		return;
 	putc('\n', w->out);
-	wrap_heading(w, "How it is recognised");
+	wrap_heading(w, "How it is recognized");
 	for (; when; when = when->next) {
 		fprintf(w->out, "  %-8s  ", words[when->sure]);
 		wrap_plain(w, 0, when->text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is known of a code, as text and as JSON.
+ * What is known about a code, as text and as JSON.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "write/code.h"
 #include "write/report_wrap.h"
 
-/* Cuts the next id off a list "a, b". */
+/* Takes the next id from a list "a, b". */
 static const struct cause *listed_cause(const char **list)
 {
 	char id[96];
@@ -34,7 +34,7 @@ void report_code(FILE *out, const struct code *c, const struct text_style *style
 	wrap_init(&w, out, style);
 	wrap_heading(&w, c->name);
 	if (!strcmp(c->family, "CUDA"))
-		fprintf(out, "  CUDA error %d%s%s\n", c->number, c->other[0] ? ", in the runtime " : "", c->other);
+		fprintf(out, "  CUDA error %d%s%s\n", c->number, c->other[0] ? ", runtime name " : "", c->other);
 	else if (c->number >= 0 && strcmp(c->family, "Xid") != 0)
 		fprintf(out, "  status %d of %s\n", c->number, c->family);
 	if (c->says[0])
@@ -43,21 +43,21 @@ void report_code(FILE *out, const struct code *c, const struct text_style *style
 	if (c->note[0])
 		wrap_plain(&w, 2, c->note);
 	if (c->sticky)
-		wrap_plain(&w, 2, "The context is lost: every later call of the process fails the same way, and the call that reports it is "
+		wrap_plain(&w, 2, "The context is lost: every later call in the process fails the same way, and the call that reports it is "
 				  "rarely the one to blame.");
 	if (!*list) {
-		wrap_plain(&w, 2, "No cause of its own: what stands around it in the log tells more (cuwhy explain LOG).");
+		wrap_plain(&w, 2, "This code alone does not name a cause: the lines around it in the log say more (cuwhy explain LOG).");
 		return;
 	}
 	putc('\n', out);
-	wrap_heading(&w, "It is met with");
+	wrap_heading(&w, "Common causes");
 	while ((cause = listed_cause(&list)) != NULL) {
 		fprintf(out, "  %s\n", cause->id);
 		wrap_plain(&w, 4, cause->title);
 		if (cause->settle)
 			wrap_plain(&w, 4, cause->settle);
 	}
-	fputs("\n  'cuwhy explain CAUSE' tells more.\n", out);
+	fputs("\n  'cuwhy explain CAUSE' says more.\n", out);
 }
 
 void report_code_json(FILE *out, const struct code *c)

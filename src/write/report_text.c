@@ -21,7 +21,7 @@ static bool is_text(const struct verdict *v)
 
 static void text_headline(struct wrap *w, const struct verdict *v)
 {
-	/* what is only the first of several candidates is not told as a fact */
+	/* do not present the first of several candidates as a fact */
 	const char *perhaps = is_text(v) && v->sure == SURE_POSSIBLE && v->n_candidates ? "perhaps: " : "";
 	unsigned code = (unsigned)fact_number(&v->c, FACT_error_code, 0);
 	char *text = code ? xasprintf("cuwhy: %s%s (CUDA error %u)", perhaps, v->title, code)
@@ -32,7 +32,7 @@ static void text_headline(struct wrap *w, const struct verdict *v)
 	putc('\n', w->out);
 }
 
-/* The place and its text beside each other when they fit, else below each other. */
+/* The place and its source side by side if they fit, otherwise on two lines. */
 static void text_line(struct wrap *w, const struct line *l)
 {
 	bool named = l->function && l->function[0] != '<';
@@ -55,20 +55,20 @@ static void text_waiting(struct wrap *w, const struct verdict *v)
 {
 	for (size_t i = 0; i < v->c.n_waiting && i < WAITING_SHOWN; i++) {
 		const struct waiting *t = &v->c.waiting[i];
-		const char *how = t->polls ? "asked for with" : "waited for in";
+		const char *how = t->polls ? "polled for it with" : "waited for it in";
 
 		if (line_same(&t->line, &v->c.line[LINE_where]))
-			wrap_printf(w, "this line waited for %llu s in %s, for work that was launched earlier",
+			wrap_printf(w, "this line waited %llu s in %s, for work that was launched earlier",
 				    (unsigned long long)t->seconds, t->api);
 		else if (t->line.file)
-			wrap_printf(w, "it was %s %s at %s:%u, for %llu s", how, t->api, t->line.shown, t->line.number,
+			wrap_printf(w, "the program %s %s at %s:%u, for %llu s", how, t->api, t->line.shown, t->line.number,
 				    (unsigned long long)t->seconds);
 		else
-			wrap_printf(w, "it was %s %s by thread %u, for %llu s", how, t->api, t->tid,
+			wrap_printf(w, "the program %s %s in thread %u, for %llu s", how, t->api, t->tid,
 				    (unsigned long long)t->seconds);
 	}
 	if (v->c.n_waiting > WAITING_SHOWN)
-		wrap_printf(w, "and by %zu more threads", v->c.n_waiting - WAITING_SHOWN);
+		wrap_printf(w, "and in %zu more threads", v->c.n_waiting - WAITING_SHOWN);
 }
 
 static void text_other_lines(struct wrap *w, const struct verdict *v)
@@ -88,11 +88,11 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 		wrap_printf(w, "Python's traceback says %s:%u. That is where the error was noticed.",
 			    v->c.line[LINE_noticed].shown, v->c.line[LINE_noticed].number);
 	if (v->c.line[LINE_backward].file && !line_same(&v->c.line[LINE_backward], &v->c.line[LINE_where]))
-		wrap_printf(w, "it failed in the backward of this line%s%s; backward was called at %s:%u",
+		wrap_printf(w, "it failed in the backward pass of this line%s%s; backward was called at %s:%u",
 			    node ? ", in " : "", node ? node : "", v->c.line[LINE_backward].shown,
 			    v->c.line[LINE_backward].number);
 	else if (node)
-		wrap_printf(w, "in backward, in %s", node);
+		wrap_printf(w, "in the backward pass, in %s", node);
 	if (v->c.line[LINE_forward].file && !line_same(&v->c.line[LINE_forward], &v->c.line[LINE_where]))
 		wrap_printf(w, "the forward line of that gradient is %s:%u", v->c.line[LINE_forward].shown,
 			    v->c.line[LINE_forward].number);
@@ -100,7 +100,7 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 		wrap_printf(w, "it was captured there into a CUDA graph, which was run at %s:%u", v->c.line[LINE_replay].shown,
 			    v->c.line[LINE_replay].number);
 	if (v->c.line[LINE_capture].file)
-		wrap_printf(w, "a graph capture was under way, begun at %s:%u", v->c.line[LINE_capture].shown,
+		wrap_printf(w, "a graph capture was in progress, started at %s:%u", v->c.line[LINE_capture].shown,
 			    v->c.line[LINE_capture].number);
 }
 
@@ -190,8 +190,8 @@ static void text_standing(struct wrap *w, const struct casefile *c)
 {
 	size_t threads = (size_t)fact_number(c, FACT_fault_threads, 0), rest = c->elsewhere;
 
-	wrap_printf(w, "running: %zu thread%s in %zu warp%s of %zu block%s, which stand%s", threads, plural(threads), c->warps,
-		    plural(c->warps), c->blocks, plural(c->blocks), threads == 1 ? "s" : "");
+	wrap_printf(w, "running: %zu thread%s in %zu warp%s of %zu block%s, which %s", threads, plural(threads), c->warps,
+		    plural(c->warps), c->blocks, plural(c->blocks), threads == 1 ? "is" : "are");
 	for (size_t i = 0; i < c->n_standing; i++) {
 		if (i < STANDING_SHOWN)
 			wrap_printf(w, "  at %s  (%zu thread%s)", c->standing[i].pc, c->standing[i].threads,
@@ -212,7 +212,7 @@ static void text_kernel(struct wrap *w, const struct casefile *c)
 		name = fact_text_or_null(c, FACT_kernel_short);
 	if (name)
 		wrap_printf(w, "kernel %s", name);
-	if (fact_known(c, FACT_kernel_grid) && !fact_known(c, FACT_kernel_shared))	/* a dump tells nothing else of the launch */
+	if (fact_known(c, FACT_kernel_grid) && !fact_known(c, FACT_kernel_shared))	/* a dump says nothing else about the launch */
 		wrap_printf(w, "%sgrid %ux%ux%u  block %ux%ux%u", name ? "" : "a kernel, ", grid[0], grid[1], grid[2], block[0], block[1],
 			    block[2]);
 	else if (fact_known(c, FACT_kernel_grid))
@@ -221,7 +221,7 @@ static void text_kernel(struct wrap *w, const struct casefile *c)
 			    (unsigned long long)fact_number(c, FACT_kernel_stream, 0));
 }
 
-/* The call that failed; what stands for it where there was none. */
+/* The call that failed, or what to say if there was none. */
 static void text_call(struct wrap *w, const struct casefile *c)
 {
 	const char *api = fact_text_or_null(c, FACT_error_api), *string = fact_text_or_null(c, FACT_error_string);
@@ -231,18 +231,18 @@ static void text_call(struct wrap *w, const struct casefile *c)
 	if (api && code)
 		wrap_printf(w, "%s returned %u: %s (%s)", api, code, string ? string : "?", name ? name : "no name");
 	else if (code && string)
-		wrap_printf(w, "CUDA answered %u: %s (%s)", code, string, name ? name : "no name");
+		wrap_printf(w, "CUDA returned %u: %s (%s)", code, string, name ? name : "no name");
 	else if (case_is_from(c, TEXT_OBSERVER))
-		wrap_text(w, string ? string : "the text has no error message; what else it tells is the evidence");
+		wrap_text(w, string ? string : "the text has no error message; the evidence is what else it says");
 	else if (c->n_waiting)
 		wrap_printf(w, "%s did not return", api ? api : "a call");
 	else if (case_is_from(c, SNAPSHOT_OBSERVER))
-		wrap_text(w, "PyTorch's allocator could not give what was asked for");
+		wrap_text(w, "an allocation failed in PyTorch's allocator");
 	else if (!fact_known(c, FACT_kernel_name) && !fact_known(c, FACT_kernel_grid))
-		wrap_text(w, api ? api : "an operation was refused before it reached the GPU");
+		wrap_text(w, api ? api : "an operation was rejected before it reached the GPU");
 }
 
-/* The kernel, the call that failed, what a core dump shows of the fault. */
+/* The kernel, the call that failed, what a core dump says about the fault. */
 static void text_what(struct wrap *w, const struct casefile *c)
 {
 	double count = fact_number(c, FACT_error_count, 1);
@@ -264,7 +264,7 @@ static void text_suspects(struct wrap *w, const struct verdict *v)
 {
 	if (v->c.n_suspects < 2)
 		return;
-	wrap_printf(w, "%.0f launches since the last synchronisation that went well are suspects; their lines, newest first:",
+	wrap_printf(w, "%.0f launches since the last successful synchronization are suspects; their lines, newest first:",
 		    fact_number(&v->c, FACT_suspects_launches, 0));
 	for (size_t i = 0; i < v->c.n_suspects; i++) {
 		const struct suspect_line *s = &v->c.suspects[i];
@@ -321,7 +321,7 @@ static void text_sure(struct wrap *w, const struct verdict *v)
 	if (v->sure != SURE_CERTAIN)
 		text_ids(w, "could not be checked:", v->unchecked, v->n_unchecked);
 	if (fact_true(&v->c, FACT_process_sim))
-		wrap_text(w, "the GPU was the simulated one");
+		wrap_text(w, "the GPU was simulated");
 }
 
 static void text_other(struct wrap *w, const struct verdict *o)
@@ -331,7 +331,7 @@ static void text_other(struct wrap *w, const struct verdict *o)
 	if (o->victim_of)
 		snprintf(line, sizeof(line), "%s", o->title);
 	else if (!o->pid)	/* not a process: a text, a dump, a snapshot */
-		snprintf(line, sizeof(line), "another of the inputs tells of %s (%s)", o->cause->id, certainty_word(o->sure));
+		snprintf(line, sizeof(line), "another input shows %s (%s)", o->cause->id, certainty_word(o->sure));
 	else if (o->c.line[LINE_where].file)
 		snprintf(line, sizeof(line), "then process %u failed too: %s at %s:%u", o->pid, o->cause->id,
 			 o->c.line[LINE_where].shown, o->c.line[LINE_where].number);

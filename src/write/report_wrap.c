@@ -58,7 +58,7 @@ void wrap_label(struct wrap *w, const char *label)
 	w->label = label;
 }
 
-/* One paragraph: words until the line is full. Runs of spaces inside a line are kept. */
+/* Wraps one paragraph. Runs of spaces inside a line are kept. */
 static void put_paragraph(struct wrap *w, const char *s, size_t len, int indent)
 {
 	int at = indent, gap = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lines of a report: a label at the left, text wrapped beside it.
+ * Lines of a report: a label on the left, wrapped text next to it.
  */
 #ifndef CUWHY_REPORT_WRAP_H
 #define CUWHY_REPORT_WRAP_H
@@ -23,23 +23,23 @@ void wrap_init(struct wrap *w, FILE *out, const struct text_style *style);
 /* The next line begins with this label. */
 void wrap_label(struct wrap *w, const char *label);
 
-/* Text under the label, wrapped. Control characters are made visible: messages come from anywhere. */
+/* Text next to the label, wrapped. Control characters are made visible: messages are not trusted. */
 void wrap_text(struct wrap *w, const char *text);
 void wrap_printf(struct wrap *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* A command to paste: indented, never wrapped. */
 void wrap_command(struct wrap *w, const char *command);
 
-/* Code, as it is: its lines indented by so much, never wrapped. */
+/* Code as it is: lines indented by `indent`, never wrapped. */
 void wrap_code(struct wrap *w, int indent, const char *code);
 
 /* Text without a label, `indent` columns in. */
 void wrap_plain(struct wrap *w, int indent, const char *text);
 
-/* What is said and advised, with its commands, behind a label. */
+/* Statements or advice, with their commands, after a label. */
 void wrap_said(struct wrap *w, const char *label, const struct said *s);
 
-/* Bold when colours are on; the words carry the meaning by themselves. */
+/* Bold if colors are on; the words carry the meaning by themselves. */
 void wrap_heading(struct wrap *w, const char *text);
 
 #endif

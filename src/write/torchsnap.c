@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds PyTorch's segments among the driver's allocations, lays its blocks into them, and collects what is known of
+ * Finds PyTorch's segments among the driver's allocations, places its blocks in them, and collects what is known about
  * their history (see torchsnap.h).
  */
 #include "write/torchsnap.h"
@@ -15,16 +15,16 @@
 #include "base/banned.h"
 
 #define TORCH_LIBRARY	"libc10_cuda"
-#define SMALL_SEGMENT	(2u << 20)	/* PyTorch's unit for requests of 1 MiB at most; all others are larger */
+#define SMALL_SEGMENT	(2u << 20)	/* PyTorch's segment size for requests of at most 1 MiB; all others are larger */
 #define LEFT_OUT	UINT16_MAX	/* as an action */
-#define PLACED		1u		/* in the tag of a block: it is in a segment; above it the number of its event */
+#define PLACED		1u		/* in a block's tag: it is in a segment; the higher bits are the number of its event */
 
-/* The driver's allocations that are live, by address; as far as a memory trace tells. */
+/* The driver's live allocations, by address, as far as a memory trace shows. */
 struct live_segment {
 	uint64_t addr, size;
 	size_t event;			/* that made it */
 	bool mapped;			/* a piece of an expandable segment */
-	bool torch;			/* PyTorch asked for it, or cut a block out of it */
+	bool torch;			/* PyTorch allocated it, or has a block in it */
 };
 
 struct live_segments {
@@ -32,19 +32,19 @@ struct live_segments {
 	size_t n, cap;
 };
 
-/* A snapshot that is being made. */
+/* A snapshot under construction. */
 struct torchsnap_builder {
 	struct torchsnap *out;
 	struct trace *trace;
 	struct pieces live;			/* blocks, by address */
-	const struct cw_freed **freed;		/* likewise, those that are gone */
+	const struct cw_freed **freed;		/* likewise, freed ones */
 	bool *placed;				/* of each: its segment is known */
 	size_t n_freed, at;			/* the first live block that has no segment yet */
-	bool traced;				/* the history is a memory trace's */
-	struct live_segments segments;		/* of which these were live at the end */
+	bool traced;				/* the history comes from a memory trace */
+	struct live_segments segments;		/* those live at the end */
 };
 
-/* The last address at most. */
+/* Saturates instead of overflowing. */
 static uint64_t range_end(uint64_t addr, uint64_t size)
 {
 	return size > UINT64_MAX - addr ? UINT64_MAX : addr + size;
@@ -55,7 +55,7 @@ static int snap_device_of(int device)
 	return device < 0 || device >= CW_MAX_DEVICES ? 0 : device;
 }
 
-/* A thread of autograd has no Python frames: then where the node was made. */
+/* An autograd thread has no Python frames: use the place where the node was created. */
 static uint32_t snap_stack_of(const struct trace *t, uint32_t stack, uint32_t forward)
 {
 	const struct cw_stack *s = trace_stack(t, stack);
@@ -78,9 +78,9 @@ static void add_snap_event(struct torchsnap *s, const struct torchsnap_event *v)
 
 /* --- the history of a memory trace -------------------------------------------------------------
  *
- * Whose an allocation of the driver's is may show later, when PyTorch cuts a block out of it: events are noted first and
- * left out at the end. A viewer looks for the segment of every block; blocks that are in no memory that the trace knows
- * are left out when they are gone by the end.
+ * Whether a driver allocation is PyTorch's may become clear only later, when PyTorch places a block in it: so events are
+ * collected first, and those of others are dropped at the end. A viewer looks for the segment of every block; blocks in
+ * memory that the trace does not know are dropped if they were freed by the end.
  */
 
 /* The first that ends after the address. */
@@ -104,7 +104,7 @@ static void live_segment_drop(struct live_segments *l, size_t i)
 	memmove(&l->list[i], &l->list[i + 1], (--l->n - i) * sizeof(*l->list));
 }
 
-/* What lies where the new one comes is gone, though nobody said so. */
+/* Anything in the new one's range must have been freed, even if no event says so. */
 static void live_segment_add(struct live_segments *l, const struct live_segment *one)
 {
 	size_t i = live_segments_from(l, one->addr);
@@ -184,7 +184,7 @@ static void torch_freed(struct torchsnap_builder *b, const struct held *h, uint6
 	add_snap_event(b->out, &v);
 }
 
-/* The recording knows what was free, and the line: of the same failures it keeps the first and the newest time. */
+/* The recording has the free memory and the line: of identical failures it keeps the first and the newest time. */
 static const struct cw_failure *oom_failure(const struct trace *t, const struct event *v)
 {
 	const struct cw_failure *const *f, *best = NULL;
@@ -249,9 +249,9 @@ static void read_memory_trace(struct torchsnap_builder *b, struct playback *play
 	b->out->missing = play->lost;
 }
 
-/* --- the history without one: what is gone, and failures ---------------------------------------- */
+/* --- the history without one: freed blocks, and failures ---------------------------------------- */
 
-/* An event, unless a memory trace has told of all of them. */
+/* Adds an event, unless a memory trace has them all. */
 static void note_event(struct torchsnap_builder *b, enum torchsnap_action action, uint64_t ticks, uint64_t addr, uint64_t size,
 		       int device, uint32_t stack)
 {
@@ -267,7 +267,7 @@ static int freed_by_address(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* PyTorch's blocks that are gone, by address. */
+/* PyTorch's freed blocks, by address. */
 static void freed_collect(struct torchsnap_builder *b)
 {
 	const struct cw_freed *const *f;
@@ -282,7 +282,7 @@ static void freed_collect(struct torchsnap_builder *b)
 		qsort(b->freed, b->n_freed, sizeof(*b->freed), freed_by_address);
 }
 
-/* Marks the blocks, freed since, that were cut out of this memory while it was the process's; false = none. */
+/* Marks freed blocks that were in this memory while it was allocated; false = none. */
 static bool freed_place(struct torchsnap_builder *b, uint64_t addr, uint64_t size, uint64_t from, uint64_t until)
 {
 	size_t low = 0, high = b->n_freed;
@@ -302,8 +302,8 @@ static bool freed_place(struct torchsnap_builder *b, uint64_t addr, uint64_t siz
 	return any;
 }
 
-/* A viewer goes back in time and looks for the segment of every block: blocks of a segment that is not known any more
- * are no part of the history. */
+/* A viewer goes back in time and looks for the segment of every block: blocks whose segment is no longer known are not
+ * part of the history. */
 static void freed_add_blocks(struct torchsnap_builder *b)
 {
 	for (size_t i = 0; i < b->n_freed; i++) {
@@ -371,7 +371,7 @@ static void new_block(struct torchsnap_builder *b, struct torchsnap_segment *in,
 	note_event(b, TORCHSNAP_ALLOC, ticks, p->addr, size, p->device, stack);
 }
 
-/* The live blocks of a segment in order, each after the one before it. No block is older than the memory it is in. */
+/* The live blocks of a segment, in order, without overlap. A block cannot be older than its segment. */
 static void take_blocks(struct torchsnap_builder *b, struct torchsnap_segment *in, const struct cw_allocation *const *a)
 {
 	uint64_t from = in->addr, end = in->addr + in->size;
@@ -391,7 +391,7 @@ static void take_blocks(struct torchsnap_builder *b, struct torchsnap_segment *i
 	}
 }
 
-/* Those below `end` that are in no segment: each is one of its own. */
+/* Blocks below `end` that are not in a segment: each becomes its own segment. */
 static void take_outside(struct torchsnap_builder *b, uint64_t end)
 {
 	struct torchsnap_segment *last;
@@ -406,7 +406,7 @@ static void take_outside(struct torchsnap_builder *b, uint64_t end)
 			continue;
 		}
 		b->out->outside++;
-		to = to < end ? to : end;	/* what follows begins there */
+		to = to < end ? to : end;	/* the next one begins there */
 		last = new_segment(b, (struct torchsnap_segment){
 			.addr = p->addr, .size = to - p->addr, .device = snap_device_of(p->device),
 			.first = b->out->n_blocks, .small = p->size < SMALL_SEGMENT});
@@ -414,7 +414,7 @@ static void take_outside(struct torchsnap_builder *b, uint64_t end)
 	}
 }
 
-/* Pieces of an expandable segment are mapped side by side and are one segment, as in PyTorch's own account. */
+/* Adjacent pieces of an expandable segment are one segment, as in PyTorch's own snapshots. */
 static size_t count_side_by_side(const struct cw_allocation *const *a, size_t n)
 {
 	size_t i = 1;
@@ -467,7 +467,7 @@ static void lay_segments(struct torchsnap_builder *b)
 	a = xcalloc(n + 1, sizeof(*a));
 	for (size_t i = 0; i < n; i++) {
 		if (!all[i]->size || !kind_holds_blocks(all[i]->kind) || all[i]->addr < from)
-			continue;	/* what lies on top of another is damage */
+			continue;	/* overlap means damage */
 		from = range_end(all[i]->addr, all[i]->size);
 		a[kept++] = all[i];
 	}
@@ -479,7 +479,7 @@ static void lay_segments(struct torchsnap_builder *b)
 	free(a);
 }
 
-/* PyTorch told how much it had reserved: free segments that nothing else names are missing here. */
+/* PyTorch reported how much it had reserved: free segments that nothing else shows are missing here. */
 static uint64_t cache_left_out(const struct torchsnap *s, const struct cw_header *h)
 {
 	uint64_t sum[CW_MAX_DEVICES] = {0}, missing = 0;
@@ -500,7 +500,7 @@ static int event_by_time(const void *a, const void *b)
 	return x->action != y->action ? (int)x->action - (int)y->action : (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-/* From the tables alone: what is live, and what was freed last. */
+/* From the tables alone: live blocks, and those freed last. */
 static void add_history(struct torchsnap_builder *b)
 {
 	struct torchsnap *s = b->out;

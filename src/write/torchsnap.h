@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a recording knows of PyTorch's allocator, as the snapshot that torch.cuda.memory._dump_snapshot would write.
+ * What a recording knows about PyTorch's allocator, as the snapshot that torch.cuda.memory._dump_snapshot would write.
  *
- * Exact: the blocks that were live at the end and their segments. The history is that of a memory trace, whole; without
- * one, that of these blocks and of those that were freed last (CW_RING_FREED) out of segments that are known: what was
- * freed before is in no event. Not recorded, and so written as PyTorch's defaults: the stream (0), the pool ((0, 0)), and
- * the size before rounding (the block's). A memory trace has no lines of who freed.
+ * Exact: the blocks that were live at the end and their segments. With a memory trace, the history is complete;
+ * without one, it covers these blocks and those freed last (CW_RING_FREED) in known segments: earlier frees have no event.
+ * Not recorded, and so written as PyTorch's defaults: the stream (0), the pool ((0, 0)), and the size before rounding (the
+ * block's). A memory trace does not have the lines that freed.
  */
 #ifndef CUWHY_TORCHSNAP_H
 #define CUWHY_TORCHSNAP_H
@@ -27,12 +27,12 @@ struct torchsnap_segment {
 	uint64_t allocated;		/* in blocks */
 	uint32_t stack;
 	int device;
-	bool small;			/* of the pool for requests of 1 MiB at most */
+	bool small;			/* in the pool for requests of at most 1 MiB */
 	bool expandable;
 	size_t first, n;		/* its blocks */
 };
 
-/* What happened, in the order in which it must stand when two have one time. */
+/* What happened; events with the same time are sorted in this order. */
 #define TORCHSNAP_ACTIONS(X)                                                              \
 	X(SEGMENT_ALLOC, "segment_alloc") X(SEGMENT_MAP, "segment_map")                   \
 	X(ALLOC, "alloc") X(FREE_REQUESTED, "free_requested") X(FREE_COMPLETED, "free_completed") \
@@ -57,18 +57,18 @@ struct torchsnap {
 	struct torchsnap_event *event;		/* oldest first */
 	size_t n_segments, n_blocks, n_events, segment_cap, block_cap, event_cap;
 	int n_devices;
-	uint64_t outside;		/* blocks in no allocation that the recording knows: each is a segment of its own */
-	uint64_t overlapping;		/* blocks that a damaged recording has on top of others: left out */
+	uint64_t outside;		/* blocks not in any recorded allocation: each is its own segment */
+	uint64_t overlapping;		/* blocks that overlap others in a damaged recording: left out */
 	uint64_t lost;			/* blocks that the recorder had no room for */
 	uint64_t missing;		/* events that the memory trace lost */
-	uint64_t cache_left_out;	/* bytes that PyTorch had reserved in segments that cannot be told from others' */
+	uint64_t cache_left_out;	/* bytes that PyTorch had reserved in segments that cannot be identified */
 };
 
 /* `play` is a memory trace before its first event; NULL = there is none. */
 void torchsnap_build(struct torchsnap *s, struct trace *t, struct playback *play);
 void torchsnap_release(struct torchsnap *s);
 
-/* The pickle of it; `p` has begun and is not ended. */
+/* Writes it as a pickle; `p` has been begun, and the caller ends it. */
 void torchsnap_write(const struct torchsnap *s, const struct trace *t, struct pickle *p);
 
 #endif

@@ -69,7 +69,7 @@ static void write_block(const struct trace *t, uint64_t addr, uint64_t size, uin
 	pickle_dict_end(p);
 }
 
-/* Every byte of a segment is in one of its blocks: what no tensor has is a free one. */
+/* Every byte of a segment is in one of its blocks: the gaps are free blocks. */
 static void write_blocks(const struct torchsnap *s, const struct torchsnap_segment *g, const struct trace *t,
 			 struct pickle *p)
 {
@@ -154,7 +154,7 @@ static void write_traces(const struct torchsnap *s, const struct trace *t, struc
 
 /* --- settings --------------------------------------------------------------------------------- */
 
-/* The value of `key:` in the comma-separated settings, "" when it is not there. */
+/* The value of `key:` in the comma-separated settings, "" if it is missing. */
 static const char *setting(const char *conf, const char *key)
 {
 	size_t n = strlen(key);
@@ -170,7 +170,7 @@ static const char *setting(const char *conf, const char *key)
 	return "";
 }
 
-/* Only what the environment told; a program may have changed it since. */
+/* Only what the environment said; the program may have changed it since. */
 static void write_settings(const struct trace *t, struct pickle *p)
 {
 	const char *conf = trace_header(t)->alloc_conf, *split;

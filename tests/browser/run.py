@@ -174,7 +174,7 @@ def check_verdicts(browser, pages):
     check("cut: empty panels say so, too", "Parts of the recording are missing" in text(browser, "#timeline"), text(browser, "#timeline"))
     browser.open(pages.path("nomemory"))
     said = text(browser, "#verdict .notice")
-    check("nomemory: says that memory is missing", "no tables of memory" in said, said)
+    check("nomemory: says that memory is missing", "no memory tables" in said, said)
     check("nomemory: panels say so, too", "not recorded" in text(browser, "#timeline") and "not in the recording" in text(browser, "#fault"), text(browser, "#fault"))
     browser.open(pages.path("stacks"))
     said = text(browser, "#verdict .notice")

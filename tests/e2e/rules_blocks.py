@@ -74,7 +74,7 @@ def rule__an_overrun_names_the_tensor_that_the_kernel_was_given(box):
     assert any("4.0 TiB past the end of the only block" in why for why in verdict["why"]), verdict["why"]
     said = [e["text"] for e in verdict["evidence"] if e["source"] == "allocations"]
     same(len(said), 1, "evidence about memory")
-    for words in ("a block of PyTorch's of 4.0 KiB", "program.py:%d;" % line_of(PAST, "made"), "4.0 TiB past its end"):
+    for words in ("a PyTorch block of 4.0 KiB", "program.py:%d;" % line_of(PAST, "made"), "4.0 TiB past its end"):
         assert words in said[0], said
 
 

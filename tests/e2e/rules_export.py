@@ -184,7 +184,7 @@ def rule__blocks_without_a_segment_are_told_of(box):
     path = os.path.join(box.scratch, "snapshot.pickle")
     told = harness.Run([box.cuwhy, "export", "--torch-snapshot", "-o", path, run.folder], box.env())
     same(told.status, 0, "status")
-    assert told.err.startswith("cuwhy: 3 blocks are in no allocation that was recorded"), told.err
+    assert told.err.startswith("cuwhy: 3 blocks are not in any recorded allocation"), told.err
     with open(path, "rb") as f:
         snapshot = pickle.load(f)
     same([s["total_size"] == s["allocated_size"] == s["blocks"][0]["size"] for s in snapshot["segments"]], [True] * 3,
@@ -195,7 +195,7 @@ def rule__a_recording_without_pytorch_is_refused_in_words(box):
     run = recorded(box, "import cudrv\ncudrv.init()\ncudrv.alloc(4096)\n")
     told = harness.Run([box.cuwhy, "export", "--torch-snapshot", "-o", "-", run.folder], box.env())
     same((told.status, told.out), (2, ""), "status")
-    assert told.err.startswith("cuwhy: no blocks of PyTorch's allocator in "), told.err
+    assert told.err.startswith("cuwhy: no PyTorch memory in "), told.err
 
 
 def rule__one_of_several_processes_is_chosen_by_its_number(box):

@@ -36,7 +36,7 @@ def joined(verdict, what):
 
 def apart(verdict, why):
     found = joins(verdict)
-    assert len(found) == 1 and "was judged by itself: " in found[0] and why in found[0], found
+    assert len(found) == 1 and "was analyzed separately: " in found[0] and why in found[0], found
 
 
 def case_run(box, name, folder):
@@ -108,7 +108,7 @@ def rule__a_dump_of_another_launch_is_judged_by_itself(box):
     whole, _ = case_run(box, "fault_oob", "whole")
     other = box.under(box.script(OTHER), PYTHONPATH=os.path.join(HERE, "site-packages")).folder
     verdict = explain(box, without_dump(box, whole, "alone"), dump_of(other))
-    apart(verdict, "was not launched so by this process")
+    apart(verdict, "has no matching launch")
     same(len(verdict["others"]), 1, "other verdicts")
 
 
@@ -157,7 +157,7 @@ def rule__a_log_joins_the_snapshot_of_its_oom(box):
     joined(verdict, "a text")
     assert verdict["memory"]["total"], "the text knows the size of the card, the snapshot does not"
     other = explain(box, path, log_of(box, "other.log", oom_text(alone["request"] * 3, alone["torch_allocated"] / 2), "train.py", 9))
-    apart(other, "the size asked for differs")
+    apart(other, "the requested size differs")
 
 
 def rule__a_snapshot_of_another_failure_does_not_join_a_recording(box):

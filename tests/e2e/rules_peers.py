@@ -21,13 +21,13 @@ def rule__a_victim_is_one_line_and_not_a_second_report(box):
     lines = lines_of(box, "victims_parent.py")
     same(len(lines), 2, "lines (%s)" % lines)
     assert lines[0].endswith("(CUDA error 716)"), lines[0]
-    assert re.fullmatch(r"cuwhy: process \d+ failed because process \d+ did: the other end of its pipe was gone",
+    assert re.fullmatch(r"cuwhy: process \d+ failed because process \d+ did: the other end of its pipe closed",
                         lines[1]), lines[1]
 
 
 def rule__every_ended_sibling_is_named(box):
     lines = lines_of(box, "victims_terminated.py")
-    victims = [re.fullmatch(r"cuwhy: process (\d+) failed because process (\d+) did: it was ended with signal 15", line)
+    victims = [re.fullmatch(r"cuwhy: process (\d+) failed because process (\d+) did: it was ended by signal 15", line)
                for line in lines[1:]]
     same((len(lines), len(victims), all(victims)), (3, 2, True), "lines (%s)" % lines)
     same(len({v.group(1) for v in victims}), 2, "processes")

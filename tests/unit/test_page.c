@@ -300,7 +300,7 @@ static void page__a_newer_recorder_is_told_of(void **state)
 	assert_true(mentions(detail_of(p), "gaps", "newer cuwhy"));
 	assert_true(mentions(detail_of(p), "gaps", "5,000 stacks were not recorded"));
 	assert_true(mentions(detail_of(p), "gaps", "1 thread was not recorded"));
-	assert_true(mentions(detail_of(p), "gaps", "no tables of memory"));
+	assert_true(mentions(detail_of(p), "gaps", "no memory tables"));
 	page_free(p);
 	trace_free(t);
 }

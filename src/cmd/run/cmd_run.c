@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cuwhy run`: runs a program as it is; if CUDA fails in it, says why.
+ * `cuwhy run`: runs an unmodified program; if CUDA fails in it, says why.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "cmd/run/run.h"
 #include "base/banned.h"
 
-#define STRAGGLERS_NS	200000000u	/* for recorded processes that die with the program */
+#define STRAGGLERS_NS	200000000u	/* grace for recorded processes that die with the program */
 #define SHORT_WAIT_MS	5
 
 static struct {
@@ -24,33 +24,33 @@ static struct {
 
 static const struct opt_usage usage = {
 	"run", "[options] PROGRAM [argument ...]",
-	"Runs a program and all it starts. If CUDA fails in it, says why, on stderr.",
+	"Runs a program and everything it starts. If CUDA fails, says why, on stderr.",
 	.notes =
 	"Recordings of failures go to $CUWHY_DIR, else $XDG_STATE_HOME/cuwhy, else\n"
 	"~/.local/state/cuwhy; the newest ten are kept.\n"
-	"TIME is 90, 60s, 5m or 1h. The dump ends the kernel that runs; with --hang-go-on the\n"
-	"program then sees error 719. Calls that load code wait for kernels, too, but may be compiling:\n"
-	"they count after --hang-load more, and only when work was launched that nobody waited for.\n",
+	"TIME is 90, 60s, 5m or 1h. The dump ends the running kernel; with --hang-go-on the program\n"
+	"then sees error 719. Calls that load code also wait for kernels, but may be compiling: they\n"
+	"count only after --hang-load more, and only if there is launched work that nothing waited for.\n",
 	.exits =
-	"The exit status is the program's own: 128+N when signal N ended it. When it could not be\n"
-	"started: 127 not found, 126 not executable, 125 cuwhy's own failure; 2 wrong usage.\n",
+	"The exit status is the program's own: 128+N if signal N ended it. If it could not be\n"
+	"started: 127 not found, 126 not executable, 125 cuwhy itself failed; 2 wrong usage.\n",
 	.examples =
 	"  cuwhy run python train.py              run it; if CUDA fails, say why\n"
-	"  cuwhy run --out out torchrun ...       the recording of all ranks in ./out\n"
-	"  cuwhy run --hang-after 5m python x.py  a kernel that does not end: which one, and where\n",
+	"  cuwhy run --out out torchrun ...       record all ranks into ./out\n"
+	"  cuwhy run --hang-after 5m python x.py  if a kernel hangs, say which one and where\n",
 };
 
 static const struct opt options[] = {
-	{"json", 0, NULL, "the verdict as one line of JSON on stderr", &given.json, NULL},
-	{"keep", 'k', NULL, "keep the recording although nothing failed", &given.keep, NULL},
+	{"json", 0, NULL, "print the verdict as one line of JSON on stderr", &given.json, NULL},
+	{"keep", 'k', NULL, "keep the recording even if nothing failed", &given.keep, NULL},
 	{"out", 'o', "DIR", "put the recording and verdict.json into DIR", NULL, &given.out},
 	{"force", 'f', NULL, "let --out replace an older recording", &given.force, NULL},
 	{"gpu", 0, "sim[:MODEL]", "use a simulated GPU", NULL, &given.gpu},
-	{"no-core-dump", 0, NULL, "do without GPU core dumps", &given.no_core_dump, NULL},
-	{"hang-after", 0, "TIME", "when it waits so long for the GPU: dump it, end the program", NULL, &given.hang_after},
-	{"hang-load", 0, "TIME", "so much longer for calls that load code (60s)", NULL, &given.hang_load},
+	{"no-core-dump", 0, NULL, "do not take GPU core dumps", &given.no_core_dump, NULL},
+	{"hang-after", 0, "TIME", "if it waits this long for the GPU: dump it, end the program", NULL, &given.hang_after},
+	{"hang-load", 0, "TIME", "extra time for calls that load code (60s)", NULL, &given.hang_load},
 	{"hang-go-on", 0, NULL, "after that dump, do not end the program", &given.hang_go_on, NULL},
-	{"memory-trace", 0, NULL, "keep every event of the allocators, too (implies --keep)", &given.memory_trace, NULL},
+	{"memory-trace", 0, NULL, "also keep every allocator event (implies --keep)", &given.memory_trace, NULL},
 	{"color", 0, "WHEN", "auto, always or never", NULL, &given.colour},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
@@ -79,7 +79,7 @@ struct run {
 	struct err unrecorded;	/* code != 0: why nothing can be recorded */
 };
 
-/* Waits for the next event and handles it. `wait_ms` < 0: as long as it takes. */
+/* Waits for the next event and handles it. `wait_ms` < 0: no time limit. */
 static void run_step(struct run *r, int wait_ms)
 {
 	uint64_t now = proc_mono_ns();
@@ -132,7 +132,7 @@ static void follow_program(struct run *r)
 			break;
 		run_step(r, SHORT_WAIT_MS);
 	} while (proc_mono_ns() < until);
-	while (sampler_pending(&r->server))	/* the probe has a limit of its own */
+	while (sampler_pending(&r->server))	/* the probe has its own time limit */
 		run_step(r, SHORT_WAIT_MS);
 	judge_step(&r->judge, true);
 }
@@ -151,7 +151,7 @@ static int start_program(struct run *r, char **argv, struct err *e)
 	if (rc != 0)
 		return rc == -EINVAL ? EXIT_TROUBLE : EXIT_NOT_STARTED;
 	if (!r->unrecorded.code && r->server.dir && !getenv("CUWHY_SOCK"))
-		err_set(&r->unrecorded, -EINVAL, "the loader cannot take the path of the recorder");
+		err_set(&r->unrecorded, -EINVAL, "the loader cannot use the recorder's path");
 	xid_watch_open(&r->xids, KERNEL_LOG);
 	child_prepare(&r->child);
 	status = child_start(&r->child, argv, e);
@@ -211,8 +211,8 @@ int cmd_run(int argc, char **argv)
 	if (given.hang_load && hang_parse(&hang.load_ns, "hang-load", given.hang_load, &e) != 0)
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
 	if ((given.hang_go_on || given.hang_load) && !given.hang_after) {
-		err_set(&e, -EINVAL, given.hang_go_on ? "--hang-go-on says what happens after --hang-after, which is missing"
-						      : "--hang-load is added to the time of --hang-after, which is missing");
+		err_set(&e, -EINVAL, given.hang_go_on ? "--hang-go-on needs --hang-after"
+						      : "--hang-load needs --hang-after");
 		err_hint(&e, "for example --hang-after 60s %s", given.hang_go_on ? "--hang-go-on" : "--hang-load 5m");
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
 	}

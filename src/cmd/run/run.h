@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The inside of `cuwhy run`, private to its files.
  *
- *   cmd_run.c    options, and the order of things
+ *   cmd_run.c    options, and the main loop
  *   run_env.c    where our parts are, and the environment that makes the program load them
  *   run_server.c the socket on which recorders hand over their memory; run_process.c that memory
  *   run_child.c  the program itself: start, signals, end; run_witness.c helps it with signals
- *   run_judge.c  what each process did when it ended, and what is printed; run_victims.c of those that another
- *                one took with it
+ *   run_judge.c  judges each process when it ends; run_tell.c prints it; run_victims.c is for processes that
+ *                failed because another one did
  *   run_doctor.c when the environment may be to blame
- *   run_store.c  the recording on disk; run_xid.c what the kernel log said meanwhile
- *   run_events.c every event of the allocators, with --memory-trace
+ *   run_store.c  the recording on disk; run_xid.c the kernel log during the run
+ *   run_events.c every allocator event, with --memory-trace
  *   run_usage.c  who holds the GPUs when memory runs out
  *   run_hang.c   processes that wait for the GPU for too long; run_waiters.c their marks
  */
@@ -43,7 +43,7 @@ struct segment {
 enum hang_state {
 	HANG_NO,
 	HANG_ASKED,		/* a dump is being taken */
-	HANG_TOLD,		/* there is a dump, or will never be one */
+	HANG_TOLD,		/* there is a dump, or there will never be one */
 };
 
 struct waiter {			/* a thread that waits */
@@ -54,19 +54,19 @@ struct waiter {			/* a thread that waits */
 
 struct process_hang {
 	enum hang_state state;
-	uint64_t counts_from_ns;	/* what it waited before does not count: it was stopped */
+	uint64_t counts_from_ns;	/* waiting before this does not count: the process was stopped */
 	uint64_t asked_ns;
 	int pipe;		/* while HANG_ASKED */
 	char dump_path[256];	/* "" = none will come */
 	uint64_t size, grown_ns;	/* of the dump */
-	struct waiter first;	/* who has waited for longest */
-	struct cw_hang record;	/* as it stands in the recording */
-	uint32_t *polls;	/* of each chunk, at the last look */
-	uint64_t idle_since_ns;	/* the wait of a call that loads code while no kernel runs */
+	struct waiter first;	/* the longest wait */
+	struct cw_hang record;	/* as written to the recording */
+	uint32_t *polls;	/* of each chunk, when last looked at */
+	uint64_t idle_since_ns;	/* start of a wait in a call that loads code, with no kernel running */
 };
 
 struct process_events {		/* --memory-trace */
-	char *name;		/* of the file, NULL = not made yet */
+	char *name;		/* of the file, NULL = not created yet */
 	int fd;
 	uint32_t off, size;	/* the ring */
 	uint64_t tail;
@@ -75,37 +75,37 @@ struct process_events {		/* --memory-trace */
 
 enum sample_state {
 	SAMPLE_NONE,
-	SAMPLE_WANTED,		/* memory ran out in it */
-	SAMPLE_UNDER_WAY,	/* the probe is asking */
+	SAMPLE_WANTED,		/* it ran out of memory */
+	SAMPLE_UNDER_WAY,	/* the probe is running */
 };
 
 struct process {
 	pid_t pid;
 	uint64_t start_ns;	/* with pid: names the image */
-	int pidfd;		/* -1: it was gone, or is not visible from here */
+	int pidfd;		/* -1 = it had already ended, or is not visible from here */
 	struct segment *seg;
 	size_t n_seg, cap_seg;
 	bool ended;
-	bool replaced;		/* by exec: it lives on as another image */
+	bool replaced;		/* by exec: it continues as another image */
 	uint64_t ended_ns;	/* when we noticed */
 	bool judged;
 	/* filled when judged */
 	struct process_end end;
-	bool alive;		/* the run was over before it was */
+	bool alive;		/* it outlived the run */
 	char *command;
 	char *part;		/* file name inside the recording, NULL = not kept */
 	char cause[64];
-	struct verdict *verdict;	/* NULL after it moved into the joined one */
-	bool told;		/* that it is a victim was printed */
+	struct verdict *verdict;	/* NULL once moved into the joined one */
+	bool told;		/* it has been printed as a victim */
 	struct process_hang hang;
 	struct process_events events;
 	enum sample_state sample;	/* its result is end.usage, owned by the sampler */
-	struct ram_state ram;	/* the host's memory when memory ran out last; end.ram points to it, or is NULL */
+	struct ram_state ram;	/* host memory at the last out-of-memory; end.ram points to it, or is NULL */
 };
 
 /* --- run_server.c ----------------------------------------------------------------------------- */
 
-#define CLIENTS_MAX	4096	/* recorders that are connected at once */
+#define CLIENTS_MAX	4096	/* recorders connected at the same time */
 
 struct server {
 	char *dir;		/* private folder, removed at the end */
@@ -119,7 +119,7 @@ struct server {
 	uint64_t paused_until_ns;	/* out of descriptors: accept again then */
 };
 
-/* Makes the folder and the socket. On failure the server is usable and records nothing. */
+/* Creates the folder and the socket. On failure the server is usable but records nothing. */
 int server_open(struct server *s, struct err *e);
 void server_close(struct server *s);
 
@@ -127,16 +127,16 @@ void server_close(struct server *s);
 size_t server_fds(const struct server *s);
 size_t server_poll(const struct server *s, struct pollfd *p, uint64_t now_ns);
 
-/* Takes in everything that was sent so far and notices processes that ended. Never waits. */
+/* Receives everything sent so far and notices processes that ended. Never blocks. */
 void server_step(struct server *s, uint64_t now_ns);
 
 /* --- run_process.c ---------------------------------------------------------------------------- */
 
-/* The memory of a process put together; owned by the caller. NULL when there is none. */
+/* The memory of a process, assembled; owned by the caller. NULL if there is none. */
 void *process_bytes(const struct process *p, size_t *len);
 void process_drop_segments(struct process *p);
 
-/* Pieces of it while the process runs. False: not all there, or not of this format. */
+/* Parts of it while the process runs. False: not all of it is there, or the format differs. */
 bool process_read(const struct process *p, uint64_t off, void *to, size_t len);
 bool process_write(const struct process *p, uint64_t off, const void *from, size_t len);
 bool process_header(const struct process *p, struct cw_header *h);
@@ -155,34 +155,34 @@ struct child {
 	struct witness witness;
 };
 
-/* Blocks the signals that will be passed on, raises our own limit of descriptors. */
+/* Blocks the signals that will be forwarded, raises our own file descriptor limit. */
 void child_prepare(struct child *c);
 
 /* Starts the program. On failure `e` is filled and the exit status for it is returned, else 0. */
 int child_start(struct child *c, char **argv, struct err *e);
 
-/* Handles what the signal descriptor has: passes signals on, notices the end and stops. */
+/* Handles the signal descriptor: forwards signals, notices when the program ends or stops. */
 void child_step(struct child *c);
 void child_release(struct child *c);
 int child_exit_status(const struct child *c);
 
 /* --- run_env.c -------------------------------------------------------------------------------- */
 
-/* Finds our parts and sets the environment that the program inherits. -errno with `e` filled when
- * the recorder or the simulated GPU is not there. */
+/* Finds our parts and sets the environment that the program inherits. -errno with `e` filled if the
+ * recorder or the simulated GPU is missing. */
 int env_prepare(const struct server *s, const char *gpu, bool no_core_dump, struct err *e);
 
-/* Removes the folder of the server, unless processes that outlive us still need it; and those that
- * earlier runs had to leave behind, once nobody needs them. */
+/* Removes the server's folder, unless processes that outlive us still need it, and folders that earlier
+ * runs had to leave behind, once nothing needs them. */
 void env_clean(const struct server *s);
 
 /* --- run_store.c ------------------------------------------------------------------------------ */
 
 struct store {
 	const char *out;	/* --out, or NULL */
-	bool keep;		/* whatever happens */
-	char *base;		/* of the default place */
-	char *dir;		/* the recording; NULL = not made yet */
+	bool keep;		/* even if nothing fails */
+	char *base;		/* of the default location */
+	char *dir;		/* the recording; NULL = not created yet */
 	bool made;
 	struct err failed;	/* code != 0: nothing can be written, and why */
 	char **argv;
@@ -190,26 +190,26 @@ struct store {
 	unsigned int n_parts;
 	bool events;		/* --memory-trace */
 	unsigned int n_events;
-	const struct xid_log *xids;	/* NULL = nobody looked */
+	const struct xid_log *xids;	/* NULL = not looked at */
 };
 
 /* Checks --out before the program starts. -EEXIST with `e` filled: refuse to start. */
 int store_open(struct store *s, const char *out, bool keep, bool force, char **argv, struct err *e);
 void store_release(struct store *s);
 
-/* The folder of the recording, made when needed; NULL when that failed. */
+/* The folder of the recording, created on demand; NULL if that failed. */
 const char *store_dir(struct store *s);
 
-/* Keeps the memory of a process; sets p->part. */
+/* Saves the memory of a process; sets p->part. */
 void store_part(struct store *s, struct process *p, const void *bytes, size_t len);
 void store_dump(struct store *s, const struct process *p, const char *path);
-void store_ram(struct store *s, const struct process *p);	/* the host's memory then, likewise */
-void store_usage(struct store *s, const struct process *p);	/* who held the GPUs, when that is known */
+void store_ram(struct store *s, const struct process *p);	/* likewise, the host memory at that time */
+void store_usage(struct store *s, const struct process *p);	/* who held the GPUs, if known */
 
-/* Writes run.json as known now; `ended`: with the program's exit. */
+/* Writes run.json with what is known so far; `ended`: with the program's exit status. */
 void store_run(struct store *s, const struct server *srv, const struct child *c, bool ended);
 void store_json(struct store *s, const char *name, const char *json);
-void store_discard(struct store *s);	/* nothing failed: leave no trace */
+void store_discard(struct store *s);	/* nothing failed: leave nothing behind */
 void store_prune(const struct store *s);
 
 #define KERNEL_LOG "/dev/kmsg"
@@ -218,9 +218,9 @@ void store_prune(const struct store *s);
 
 void events_prepare(const struct store *s);	/* the environment */
 void events_step(struct store *s, struct server *srv);
-int events_wait_ms(const struct store *s, const struct server *srv);	/* until the next step; -1 = no need */
+int events_wait_ms(const struct store *s, const struct server *srv);	/* until the next step; -1 = none is needed */
 
-/* What is still in the ring of a process that ended; then the name of the file goes into its recording. */
+/* Saves what is left in the ring of a process that ended; then writes the file's name into its recording. */
 void events_finish(struct store *s, struct process *p);
 void events_name(const struct process *p, void *bytes, size_t len);
 
@@ -229,14 +229,14 @@ void events_name(const struct process *p, void *bytes, size_t len);
 struct sampler {
 	bool busy;
 	struct probe probe;	/* while busy */
-	struct gpu_usage **kept;	/* results that a process has */
+	struct gpu_usage **kept;	/* results that processes point to */
 	size_t n_kept, cap_kept;
 };
 
 /* Never waits. */
 void sampler_step(struct sampler *m, struct server *s);
 
-/* Fills *p when there is something to wait for, and shortens *wait_ms (-1 = for ever) to its time limit. */
+/* Fills *p if there is something to wait for, and shortens *wait_ms (-1 = forever) to its time limit. */
 bool sampler_poll(const struct sampler *m, struct pollfd *p, int *wait_ms);
 bool sampler_pending(const struct server *s);	/* a result is still to come */
 void sampler_release(struct sampler *m);
@@ -246,12 +246,12 @@ void sampler_release(struct sampler *m);
 #define HANG_LOAD_NS	60000000000ull
 
 struct hang {
-	uint64_t limit_ns;	/* 0 = not asked for */
-	uint64_t load_ns;	/* so much longer for a call that loads code */
+	uint64_t limit_ns;	/* 0 = off */
+	uint64_t load_ns;	/* extra time for a call that loads code */
 	bool go_on;		/* do not end the program */
 	bool quiet;		/* say nothing on stderr */
 	uint64_t looked_ns, next_ns;	/* the last look, the next one */
-	uint64_t ending_ns;	/* the program is being ended since; 0 = it is not */
+	uint64_t ending_ns;	/* when we began to end the program; 0 = we have not */
 	bool killed;
 };
 
@@ -260,8 +260,8 @@ int hang_parse(uint64_t *ns, const char *option, const char *text, struct err *e
 void hang_prepare(const struct hang *h, const struct server *s);	/* the environment */
 
 void hang_step(struct hang *h, struct server *s, const struct child *c);
-int hang_wait_ms(const struct hang *h, const struct server *s);	/* until the next step; -1 = as long as it takes */
-bool hang_is_ending(const struct hang *h, const struct server *s);	/* processes are still to die */
+int hang_wait_ms(const struct hang *h, const struct server *s);	/* until the next step; -1 = forever */
+bool hang_is_ending(const struct hang *h, const struct server *s);	/* some processes have not died yet */
 
 /* --- run_judge.c ------------------------------------------------------------------------------ */
 
@@ -275,35 +275,35 @@ struct judge {
 	bool json;
 	struct text_style style;
 	size_t n_failed;
-	size_t n_same;			/* failed as another one had before */
-	size_t n_victims;		/* failed because another one had */
-	pid_t first_told;		/* whose failure was printed first; 0 = nobody's */
-	struct run_machine *machine;	/* NULL: the doctor was not needed */
-	char **seen;		/* cause and place of what was printed already */
+	size_t n_same;			/* failed the same way as an earlier one */
+	size_t n_victims;		/* failed because another one did */
+	pid_t first_told;		/* whose failure was printed first; 0 = none yet */
+	struct run_machine *machine;	/* NULL = the doctor was not needed */
+	char **seen;		/* cause and place of what has been printed */
 	size_t n_seen, cap_seen;
 };
 
-/* Judges the processes that ended; `final`: those that did not, too. True when one ended whose
- * exit status may become known in a moment. */
+/* Judges the processes that ended; `final`: also those that did not. True if the exit status of one
+ * may become known in a moment. */
 bool judge_step(struct judge *j, bool final);
 
-/* Marks `p` when it failed because of a process that was judged before it; true when it did. */
+/* Marks `p` if it failed because of a process judged earlier; true if it did. */
 bool victims_blame(struct judge *j, struct process *p);
 void victims_print(struct judge *j, struct process *p);
 
-/* Those that ended before the process that is to blame, and those whose end was no CUDA failure: they are known
- * when every process has been judged. */
+/* Victims that ended before the process to blame, or that did not end with a CUDA failure: they are known only
+ * once every process has been judged. */
 void victims_tell(struct judge *j);
 
-/* Asks the doctor where the environment may be to blame, and lets the verdict of `p` be its. */
+/* If the environment may be to blame, asks the doctor; its finding may become the verdict of `p`. */
 void judge_machine(struct judge *j, struct process *p);
 void judge_machine_release(struct judge *j);
 
-/* Prints and stores the verdict of a process that failed; and that of the whole run, when all have ended. */
+/* Prints and stores the verdict of a process that failed, and that of the whole run once all have ended. */
 void judge_tell(struct judge *j, struct process *p);
 void judge_tell_end(struct judge *j, const struct verdict *all, bool kept);
 
-/* Joins the verdicts, prints what is still to be printed, finishes the recording. */
+/* Joins the verdicts, prints what has not been printed yet, finishes the recording. */
 void judge_finish(struct judge *j);
 void judge_release(struct judge *j);
 

@@ -2,7 +2,7 @@
  * The program itself: start, signals, end.
  *
  * It runs in our process group with our terminal, so that Ctrl-C, Ctrl-Z and hang-ups reach it as
- * if cuwhy were not there. Signals sent to cuwhy alone are passed on. It inherits the signal mask,
+ * if cuwhy were not there. Signals sent only to cuwhy are forwarded. It inherits the signal mask,
  * the dispositions and the limits that cuwhy was started with.
  */
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "cmd/run/run.h"
 #include "base/banned.h"
 
-/* Left alone: what cuwhy's own mistakes raise, and what the terminal uses to stop writers. */
+/* Not forwarded: signals that cuwhy's own bugs raise, and those that stop background reads and writes. */
 static const int not_passed[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS,
 				 SIGTTIN, SIGTTOU, SIGPIPE, SIGXCPU, SIGXFSZ, SIGPROF};
 
@@ -49,11 +49,11 @@ void child_prepare(struct child *c)
 	for (i = 0; i < sizeof(not_passed) / sizeof(not_passed[0]); i++)
 		sigdelset(&set, not_passed[i]);
 	sigprocmask(SIG_BLOCK, &set, &c->old_mask);
-	/* Inherited as ignored, SIGCHLD would take the exit status away from us. */
+	/* If SIGCHLD were inherited as ignored, we could not get the exit status. */
 	sigaction(SIGCHLD, &ours, &c->old_chld);
 	ours.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &ours, &c->old_pipe);
-	sigaction(SIGXFSZ, &ours, &c->old_xfsz);	/* a limit on files is like a full disk */
+	sigaction(SIGXFSZ, &ours, &c->old_xfsz);	/* treat a file size limit like a full disk */
 	c->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	witness_start(&c->witness);
 }
@@ -79,7 +79,7 @@ static int cannot_run(const char *program, int code, struct err *e)
 
 	err_set(e, -code, "cannot run '%s': %s", program, strerror(code));
 	if (code == ENOENT && strchr(program, '/') && stat(program, &st) == 0)
-		err_hint(e, "the file is there, but the interpreter that it names is not");
+		err_hint(e, "the file exists, but the interpreter that it names does not");
 	else if (code == ENOENT && !strchr(program, '/'))
 		err_hint(e, "no such program in PATH");
 	else if (code == EACCES && str_ends(program, ".py"))
@@ -93,7 +93,7 @@ int child_start(struct child *c, char **argv, struct err *e)
 	ssize_t n;
 
 	if (pipe2(fds, O_CLOEXEC) != 0) {
-		err_set(e, -errno, "cannot make a pipe: %s", strerror(errno));
+		err_set(e, -errno, "cannot create a pipe: %s", strerror(errno));
 		return EXIT_NOT_STARTED;
 	}
 	c->pid = fork();
@@ -106,7 +106,7 @@ int child_start(struct child *c, char **argv, struct err *e)
 		err_set(e, -code, "cannot start a process: %s", strerror(code));
 		return EXIT_NOT_STARTED;
 	}
-	/* The pipe closes when exec succeeds, and brings the reason when it does not. */
+	/* The pipe closes if exec succeeds, and delivers the errno if it does not. */
 	do
 		n = read(fds[0], &code, sizeof(code));
 	while (n < 0 && errno == EINTR);
@@ -119,7 +119,7 @@ int child_start(struct child *c, char **argv, struct err *e)
 	return cannot_run(argv[0], code, e);
 }
 
-/* Notices the end, and stops with the program when the terminal stopped it. */
+/* Notices the end; stops along with the program if the terminal stopped it. */
 static void reap(struct child *c)
 {
 	int status;
@@ -135,8 +135,8 @@ static void reap(struct child *c)
 			c->ended = true;
 			c->status = status;
 		} else if (WSTOPSIG(status) != SIGSTOP) {
-			/* The shell waits for us: it must see the job stop. A plain SIGSTOP is
-			 * somebody's debugging, who will not know to continue us, too. */
+			/* The shell waits for us: it must see the job stop. A plain SIGSTOP comes from
+			 * a debugger, which would not know to continue us as well. */
 			log_line("child", 1, "stopped by %d", WSTOPSIG(status));
 			raise(SIGSTOP);
 		}
@@ -147,7 +147,7 @@ static void pass_on(struct child *c, const struct signalfd_siginfo *si)
 {
 	int sig = (int)si->ssi_signo;
 
-	/* From the kernel: the terminal, which told the program as well; or a timer. */
+	/* From the kernel: the terminal, which has signaled the program as well; or a timer. */
 	if (c->ended || si->ssi_code > 0 || si->ssi_code == SI_TIMER)
 		return;
 	if (witness_saw(&c->witness, sig))

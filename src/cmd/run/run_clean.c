@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Leaves no private folder behind.
  *
- * A daemon that outlives us starts its children with our LD_PRELOAD. Where that goes through our
- * folder, its links have to stay: without them the loader would complain in each of those children.
- * Such folders, and those of a cuwhy that was killed, are removed by a later run.
+ * A daemon that outlives us starts its children with our LD_PRELOAD. If that path goes through our
+ * folder, the links must stay: without them the loader would print an error in each of those children.
+ * A later run removes such folders, and those of a cuwhy that was killed.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -44,7 +44,7 @@ static bool in_use(const char *dir)
 	return found;
 }
 
-/* Is there a cuwhy behind the socket of this folder? */
+/* Is a cuwhy listening on the socket in this folder? */
 static bool somebody_answers(const char *dir)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};

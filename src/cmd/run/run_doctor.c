@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program that failed because of its environment: the doctor looks at the machine, and its word becomes the verdict.
+ * A program that failed because of its environment: the doctor checks the machine, and its finding becomes the verdict.
  *
- * Looked at once for a run, when the first such failure is judged: all its processes share the machine, and nearly
- * always the environment.
+ * Done once per run, when the first such failure is judged: all processes share the machine, and nearly always the
+ * environment.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct run_machine {
 	const char **env;
 };
 
-/* As the program had it, without what makes it load the recorder. */
+/* The program's environment, without what makes it load the recorder. */
 static const char **program_environment(void)
 {
 	const char **env;
@@ -48,7 +48,7 @@ static bool named_python(const char *path)
 	return str_starts(slash ? slash + 1 : path, "python");
 }
 
-/* The program's file, by way of PATH where it has no slash; owned by the caller, NULL when it is no Python. */
+/* The program's file, found in PATH if it has no slash; owned by the caller, NULL if it is not Python. */
 static char *find_python(const char *word)
 {
 	const char *at = getenv("PATH");
@@ -70,7 +70,7 @@ static char *find_python(const char *word)
 	return NULL;
 }
 
-/* The interpreter of the process that failed; else that of the program that was started. */
+/* The interpreter of the process that failed, otherwise that of the program we started. */
 static char *python_of(const struct judge *j, const struct process *p)
 {
 	char *word = xasprintf("%.*s", p->command ? (int)strcspn(p->command, " ") : 0, p->command ? p->command : "");

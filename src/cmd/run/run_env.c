@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where our parts are, and the environment that makes the program load them.
  *
- * LD_PRELOAD is inherited by everything the program starts, so its value must suit all of that:
+ * LD_PRELOAD is inherited by everything the program starts, so its value must work for all of it:
  *  - it is split at spaces and colons, so a path with one of them is reached through a link;
- *  - a 32-bit program cannot load the recorder and its loader would complain on stderr. The loader
- *    puts a different word for $LIB in 32-bit programs, where they find an empty library.
+ *  - a 32-bit program cannot load the recorder, and its loader would print an error. The loader expands
+ *    $LIB differently in 32-bit programs, so there they find an empty library.
  */
 #include <ctype.h>
 #include <dlfcn.h>
@@ -27,7 +27,7 @@
 #define TREE		"pre"
 #define SIM_DEFAULT	"rtx4090"	/* for `--gpu sim` alone */
 
-/* What $LIB stands for, on the systems we know: 64-bit and 32-bit words alike. */
+/* What $LIB expands to on the systems we know, both 64-bit and 32-bit. */
 static const char *const lib_words[] = {"lib/x86_64-linux-gnu", "lib64", "lib",
 					"lib/i386-linux-gnu", "lib32", "lib/aarch64-linux-gnu"};
 #define N_WORDS (sizeof(lib_words) / sizeof(lib_words[0]))
@@ -37,7 +37,7 @@ static int missing(const char *name, const char *what, struct err *e)
 	char *dir = proc_self_dir();
 
 	err_set(e, -ENOENT, "%s '%s' is missing", what, name);
-	err_hint(e, "it belongs beside the executable in '%s' or into '../lib/cuwhy' from there",
+	err_hint(e, "it belongs next to the executable in '%s', or in '../lib/cuwhy' from there",
 		 dir ? dir : "?");
 	free(dir);
 	return -ENOENT;
@@ -59,7 +59,7 @@ static bool link_into(const char *dir, const char *name, const char *target)
 
 /* --- the $LIB tree ---------------------------------------------------------------------------- */
 
-/* Is `word` what the loader puts for $LIB in this program? Asked by loading a library that is
+/* Is `word` what the loader expands $LIB to in this program? Tested by loading a library that is
  * loaded anyway, under a name that exists only if it is. */
 static bool is_our_word(const char *tree, const char *word)
 {
@@ -80,7 +80,7 @@ static bool is_our_word(const char *tree, const char *word)
 	return lib != NULL;
 }
 
-/* The value for LD_PRELOAD by way of $LIB; NULL when it cannot be made to work. */
+/* The value for LD_PRELOAD with $LIB in it; NULL if it cannot be made to work. */
 static char *preload_tree(const char *run_dir, const char *recorder, const char *stub)
 {
 	char *tree = fs_join(run_dir, TREE), *dir, *value = NULL;
@@ -102,7 +102,7 @@ static char *preload_tree(const char *run_dir, const char *recorder, const char 
 	return value;
 }
 
-/* A path that has no character with a meaning for the loader: `path` itself or a link to it. */
+/* A path without characters that are special to the loader: `path` itself or a link to it. */
 static char *safe_path(const char *run_dir, const char *path, const char *name)
 {
 	char *dir;
@@ -171,7 +171,7 @@ static int check_model(const char *spec, struct err *e)
 	return err_hint(e, "the models are: %.*s", (int)(strlen(sim_models) - strlen(", ")), sim_models);
 }
 
-/* What the simulated GPU wants to read: a model always comes first. */
+/* The form that the simulated GPU reads: a model always comes first. */
 static char *sim_spec(const char *words)
 {
 	size_t first = strcspn(words, ",");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `--memory-trace`: moves the events of the allocators from the recorder's ring to a file beside the recording.
+ * `--memory-trace`: moves allocator events from the recorder's ring to a file next to the recording.
  *
- * The recorder never waits: what it cannot write, because we are too slow, it counts.
+ * The recorder never waits: events that it cannot write because we are too slow are only counted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -93,7 +93,7 @@ static bool open_events(struct store *s, struct process *p)
 	return true;
 }
 
-/* From `tail` on; nothing that the ring says of itself is believed. */
+/* From `tail` on; nothing that the ring says about itself is trusted. */
 static bool move_events(struct store *s, struct process *p, uint64_t head)
 {
 	struct process_events *ev = &p->events;
@@ -144,7 +144,7 @@ void events_finish(struct store *s, struct process *p)
 	if (p->events.name && p->events.fd >= 0)
 		close(p->events.fd);
 	p->events.fd = -1;
-	p->events.broken = true;	/* nothing more comes */
+	p->events.broken = true;	/* no more events will come */
 }
 
 void events_name(const struct process *p, void *bytes, size_t len)

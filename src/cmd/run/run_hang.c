@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cuwhy run --hang-after`: a process that waits for the GPU for too long.
+ * `cuwhy run --hang-after`: a process that waits too long for the GPU.
  *
- * Whoever has waited for too long gets a core dump of the running GPU, asked for through the pipe at which its
- * driver listens. The dump ends the kernel (R580), so it is asked for once, and only of one who still waits.
- * Then the program is ended, or goes on with the error that follows.
+ * When a process has waited too long, we request a core dump of the running GPU through the pipe on which its
+ * driver listens. The dump ends the kernel (R580), so it is requested once, and only if the process still waits.
+ * Then the program is ended, or continues with the error that follows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,16 +28,16 @@
 
 #define MS_NS		1000000u
 #define SECOND_NS	1000000000u
-#define BUSY_MS		50		/* while a dump is being taken, or the program ended */
+#define BUSY_MS		50		/* while a dump is being taken, or the program is being ended */
 #define TERM_NS		(5ull * SECOND_NS)	/* from SIGTERM to SIGKILL */
 #define GIVE_UP_NS	(15ull * SECOND_NS)	/* from SIGTERM: not even SIGKILL helped */
-#define ASLEEP_NS	(5ull * SECOND_NS)	/* looks are a second apart at most */
+#define ASLEEP_NS	(5ull * SECOND_NS)	/* we look at least once a second */
 #define HOURS_MAX	(24 * 365)
-#define PIPE_BYTES	(1u << 20)	/* so much had to be written for a dump (R580) */
+#define PIPE_BYTES	(1u << 20)	/* it took this much to trigger a dump (R580) */
 #define FEED_MS		20		/* for a driver that is slow to read them */
 #define DUMP_NS		(20ull * SECOND_NS)
-#define STABLE_NS	(2ull * SECOND_NS)	/* a dump that has not grown for so long is complete */
-#define SETTLED_NS	(300ull * MS_NS)	/* likewise, when the call that waited has returned */
+#define STABLE_NS	(2ull * SECOND_NS)	/* a dump that has not grown for this long is complete */
+#define SETTLED_NS	(300ull * MS_NS)	/* likewise, once the waiting call has returned */
 
 /* --- options ---------------------------------------------------------------------------------- */
 
@@ -62,7 +62,7 @@ int hang_parse(uint64_t *ns, const char *option, const char *text, struct err *e
 	return err_hint(e, "for example 90, 60s, 5m or 1h");
 }
 
-/* The recorder arms the pipe only when it is told to, in its own process. */
+/* The recorder arms the pipe only if told to, in its own process. */
 void hang_prepare(const struct hang *h, const struct server *s)
 {
 	if (h->limit_ns && s->dir)
@@ -73,7 +73,7 @@ void hang_prepare(const struct hang *h, const struct server *s)
 
 /* --- the dump --------------------------------------------------------------------------------- */
 
-/* " (train.py:12)", or "" where the line is not known; owned by the caller. */
+/* " (train.py:12)", or "" if the line is not known; owned by the caller. */
 static char *place_text(const struct process *p, uint32_t stack)
 {
 	struct place at = {0};
@@ -107,7 +107,7 @@ static void tell_no_dump(const struct hang *h, const struct process *p)
 			DUMP_NS / SECOND_NS);
 }
 
-/* A name in our folder. The recording tells it, and is not trusted. */
+/* Is it a file in our folder? The path comes from the recording, which is not trusted. */
 static bool in_our_folder(const struct server *s, const char *path, const char *start)
 {
 	size_t n = s->dir ? strlen(s->dir) : 0;
@@ -115,7 +115,7 @@ static bool in_our_folder(const struct server *s, const char *path, const char *
 	return n && strncmp(path, s->dir, n) == 0 && str_starts(path + n, start) && !strchr(path + n + 1, '/');
 }
 
-/* The pipe, open for writing; -1 when nobody listens there. Never waits. */
+/* The pipe, open for writing; -1 if nothing listens on it. Never blocks. */
 static int open_pipe(const struct server *s, const struct waiters *w)
 {
 	struct stat st;
@@ -131,7 +131,7 @@ static int open_pipe(const struct server *s, const struct waiters *w)
 	return fd;
 }
 
-/* In one go, as far as the driver reads on: after a pause, what still comes would be another request. */
+/* All at once, as long as the driver keeps reading: after a pause, more bytes would be another request. */
 static void feed_pipe(int pipe)
 {
 	static const char bytes[65536];
@@ -158,11 +158,11 @@ static void fill_record(struct cw_hang *r, const struct hang *h, const struct wa
 	}
 }
 
-/* Nobody can be asked: the waiting lines and the suspects are all there will be. */
+/* No dump can be requested: the waiting lines and the suspects are all there will be. */
 static void go_without(const struct hang *h, struct process *p, const struct waiters *w, uint64_t now, const char *place)
 {
 	struct process_hang *ph = &p->hang;
-	char *then = xasprintf("no core dump can be taken: %s", w->pipe_path[0] ? "the driver does not listen at its pipe"
+	char *then = xasprintf("no core dump can be taken: %s", w->pipe_path[0] ? "the driver is not listening on its pipe"
 									       : reason_text(w->pipe_reason));
 
 	tell_hang(h, p, w, now, place, then);
@@ -172,7 +172,7 @@ static void go_without(const struct hang *h, struct process *p, const struct wai
 	ph->state = HANG_TOLD;
 }
 
-/* Asks for a dump of the GPU that `p` waits for, or goes without where nobody listens. */
+/* Requests a dump of the GPU that `p` waits for, or goes without if nothing listens. */
 static void hang_ask(const struct hang *h, const struct server *s, struct process *p, const struct waiters *w)
 {
 	struct process_hang *ph = &p->hang;
@@ -182,7 +182,7 @@ static void hang_ask(const struct hang *h, const struct server *s, struct proces
 	fill_record(&ph->record, h, w, now);
 	ph->first = w->list[0];
 	str_copy(ph->dump_path, sizeof(ph->dump_path), in_our_folder(s, w->dump_path, "/core-") ? w->dump_path : "");
-	/* to find the line took a moment: a wait that ended meanwhile is no hang */
+	/* finding the line took a moment: a wait that has ended since is not a hang */
 	if (!waiter_still(p, &w->list[0])) {
 		free(place);
 		return;
@@ -193,7 +193,7 @@ static void hang_ask(const struct hang *h, const struct server *s, struct proces
 	} else {
 		tell_hang(h, p, w, now, place, "taking a core dump, which ends the kernel");
 		ph->record.flags |= CW_HANG_TRIGGERED;
-		hang_write(p, &ph->record);	/* before the dump: it must not be taken for a fault */
+		hang_write(p, &ph->record);	/* before the dump, so that it is not taken for a fault */
 		ph->state = HANG_ASKED;
 		ph->asked_ns = ph->grown_ns = now;
 		feed_pipe(ph->pipe);
@@ -224,7 +224,7 @@ static bool dump_is_complete(struct process *p, uint64_t now)
 	return now - ph->grown_ns >= (waiter_still(p, &ph->first) ? STABLE_NS : SETTLED_NS) && dump_opens(ph->dump_path);
 }
 
-/* Sees it come. */
+/* Watches the dump grow until it is complete, or gives up. */
 static void hang_follow_dump(const struct hang *h, struct process *p, uint64_t now)
 {
 	struct process_hang *ph = &p->hang;
@@ -245,7 +245,7 @@ static void hang_follow_dump(const struct hang *h, struct process *p, uint64_t n
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* The program and all of its processes that we know of: the one that hangs may not be the one we started. */
+/* The program and all of its processes that we know: the one that hangs may not be the one we started. */
 static void signal_all(const struct server *s, const struct child *c, int sig)
 {
 	const struct process *p;
@@ -284,7 +284,7 @@ bool hang_is_ending(const struct hang *h, const struct server *s)
 	return h->ending_ns && alive && proc_mono_ns() - h->ending_ns < GIVE_UP_NS;
 }
 
-/* --- the course of things --------------------------------------------------------------------- */
+/* --- steps --------------------------------------------------------------------- */
 
 static size_t count_hangs(const struct server *s, enum hang_state state)
 {
@@ -295,7 +295,7 @@ static size_t count_hangs(const struct server *s, enum hang_state state)
 	return n;
 }
 
-/* Stopped by a terminal or a debugger: it waits for nobody. */
+/* Stopped by a terminal or a debugger: it is not waiting for the GPU. */
 static bool is_stopped(const struct process *p)
 {
 	char state = proc_state(p->pid);
@@ -310,7 +310,7 @@ static bool has_waited(const struct process *p, const struct waiter *w, uint64_t
 	return now > from && now - from >= limit;
 }
 
-/* To load code may take minutes of the compiler's time, but waits for the GPU as well where that is at work. */
+/* Loading code may take minutes of compile time, but also waits for the GPU if it is busy. */
 static bool wait_counts(const struct hang *h, struct process *p, const struct waiter *w, uint64_t limit, uint64_t now)
 {
 	if (!waiter_loads(w))
@@ -323,7 +323,7 @@ static bool wait_counts(const struct hang *h, struct process *p, const struct wa
 	return false;
 }
 
-/* Puts the first whose wait counts in front; false when none does. */
+/* Moves the first whose wait counts to the front; false if none does. */
 static bool put_first(const struct hang *h, struct process *p, struct waiters *w, uint64_t limit, uint64_t now)
 {
 	struct waiter first;
@@ -339,13 +339,13 @@ static bool put_first(const struct hang *h, struct process *p, struct waiters *w
 	return true;
 }
 
-/* When the program is to be ended anyway, a process that has waited for half the time is asked, too. And when one
- * thread has waited for too long, those that have for half the time wait with it. */
+/* If the program will be ended anyway, half the time limit is enough for a dump of another process. And once one
+ * thread has waited too long, threads that have waited half as long count as waiting with it. */
 static void look_for_hangs(struct hang *h, struct server *s, uint64_t now)
 {
 	bool one = count_hangs(s, HANG_ASKED) + count_hangs(s, HANG_TOLD) > 0;
 	uint64_t limit = one && !h->go_on ? h->limit_ns / 2 : h->limit_ns;
-	bool stopped = now - h->looked_ns > ASLEEP_NS && h->looked_ns;	/* Ctrl-Z stops us, too */
+	bool stopped = now - h->looked_ns > ASLEEP_NS && h->looked_ns;	/* Ctrl-Z stops us as well */
 	struct waiters w;
 
 	h->looked_ns = now;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What each process did when it ended: judged one by one, and joined at the end of the run.
+ * Judges each process when it ends, and joins the verdicts at the end of the run.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "input/recording/trace.h"
 #include "base/banned.h"
 
-/* A process that is not our child: its status is known only after its own parent asked for it. */
+/* The status of a process that is not our child is known only after its own parent has waited for it. */
 #define STATUS_WAIT_NS 100000000u
 
 /* --- how a process ended ---------------------------------------------------------------------- */
@@ -29,7 +29,7 @@ static void end_set_status(struct process_end *end, int status)
 	end->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-/* Fills p->end as far as it is known without the recording. False: worth asking again soon. */
+/* Fills p->end as far as it is known without the recording. False: worth another try soon. */
 static bool learn_end(struct judge *j, struct process *p, uint64_t now)
 {
 	int status;
@@ -38,7 +38,7 @@ static bool learn_end(struct judge *j, struct process *p, uint64_t now)
 	p->end.ended_ns = p->ended_ns;
 	p->end.exit = -1;
 	if (p->replaced || p->alive) {
-		end_set_status(&p->end, 0);		/* it went on */
+		end_set_status(&p->end, 0);		/* it continued */
 		return true;
 	}
 	if (p->pid == j->child->pid) {
@@ -53,7 +53,7 @@ static bool learn_end(struct judge *j, struct process *p, uint64_t now)
 	return now - p->ended_ns > STATUS_WAIT_NS;
 }
 
-/* The recording's own word, where nobody else's is to be had. */
+/* What the recording says, if there is no better source. */
 static void complete_end(struct process *p, const struct cw_header *h)
 {
 	p->end.ppid = h->ppid;
@@ -74,7 +74,7 @@ static void judge_keep(struct judge *j, struct process *p, const void *bytes, si
 	store_run(j->store, j->server, j->child, false);
 }
 
-/* The GPU core dump that the process left in our folder, or NULL. The recording names it, and is not trusted. */
+/* The GPU core dump that the process left in our folder, or NULL. The recording gives the name but is not trusted. */
 static const char *dump_path(const struct judge *j, const struct cw_header *h)
 {
 	const char *dir = j->server->dir;
@@ -86,7 +86,7 @@ static const char *dump_path(const struct judge *j, const struct cw_header *h)
 	return h->dump_path;
 }
 
-/* Only after a failure that hardware can be the reason of: the log is long. */
+/* Only after a failure that hardware can cause: the log is long. */
 static const struct xid_log *kernel_log(struct judge *j, const struct trace *t)
 {
 	if (trace_header(t)->sim || !xid_watch_wanted(t))
@@ -102,7 +102,7 @@ static uint64_t written_ns(const char *path)
 	return stat(path, &st) == 0 ? (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec : 0;
 }
 
-/* The recording as a trace; NULL when there is none. `len` is the number of its bytes. */
+/* The recording as a trace; NULL if there is none. `len` is its size in bytes. */
 static struct trace *read_trace(struct judge *j, struct process *p, void **bytes, size_t *len)
 {
 	events_finish(j->store, p);
@@ -181,7 +181,7 @@ bool judge_step(struct judge *j, bool final)
 
 /* --- the end of the run ----------------------------------------------------------------------- */
 
-/* The program itself has a verdict, too, when it never used CUDA: it carries its exit status. */
+/* The program itself has a verdict even if it never used CUDA: it carries the exit status. */
 static struct verdict *program_verdict(struct judge *j)
 {
 	struct process_end end = {.pid = (uint32_t)j->child->pid, .exit = -1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The memory that a recorder handed over.
  *
- * It is read with pread and never mapped, so that a memfd that shrinks cannot kill us.
+ * Read with pread and never mapped, so that a memfd that shrinks cannot kill us.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ bool process_read(const struct process *p, uint64_t off, void *to, size_t len)
 	return g && pread(g->fd, to, len, (off_t)(off - g->off)) == (ssize_t)len;
 }
 
-/* The recorder sees it at once, since its memory is this file; and whoever reads the recording later. */
+/* The recorder sees it at once, since its memory is this file; so does whoever reads the recording later. */
 bool process_write(const struct process *p, uint64_t off, const void *from, size_t len)
 {
 	const struct segment *g = segment_of(p, off, len);

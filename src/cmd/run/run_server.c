@@ -2,8 +2,8 @@
  * The socket on which recorders hand over their memory.
  *
  * Every process that uses CUDA connects, sends one struct cw_hello with one memfd per segment, and
- * goes. We keep the descriptors: the memory outlives the process, whatever kills it. Nothing a
- * client sends is believed, and whatever it does it cannot make us wait.
+ * disconnects. We keep the descriptors: the memory outlives the process, whatever kills it. Nothing a
+ * client sends is trusted, and nothing it does can make us wait.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static int try_place(struct server *s, const char *place, struct err *e)
 		}
 	}
 	if (rc != 0) {
-		err_set(e, rc, "cannot make a private folder in '%s': %s", place, strerror(-rc));
+		err_set(e, rc, "cannot create a private folder in '%s': %s", place, strerror(-rc));
 		if (fd >= 0)
 			close(fd);
 		free(dir);
@@ -76,7 +76,7 @@ int server_open(struct server *s, struct err *e)
 		if (places[i] && places[i][0] == '/')
 			rc = try_place(s, places[i], later.code ? NULL : &later);
 	if (rc != 0)
-		*e = later;	/* the first place is the one that should have worked */
+		*e = later;	/* report the first place: that one should have worked */
 	return rc;
 }
 
@@ -97,9 +97,9 @@ void server_close(struct server *s)
 	*s = (struct server){.fd = -1};
 }
 
-/* --- taking in what is sent ------------------------------------------------------------------- */
+/* --- receiving ------------------------------------------------------------------- */
 
-/* Exact where the kernel has it (6.5): no pid that was reused meanwhile. */
+/* Exact, if the kernel has it (6.5): no risk that the pid has been reused. */
 static int peer_pidfd(int client)
 {
 	int fd = -1;
@@ -108,7 +108,7 @@ static int peer_pidfd(int client)
 	return getsockopt(client, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) == 0 ? fd : -1;
 }
 
-/* By its pid. When it is gone between its hello and now, its memory is all that is left of it. */
+/* By its pid. If it died after its hello, its memory is all that is left of it. */
 static void watch_process(struct process *p)
 {
 	p->pidfd = proc_pidfd(p->pid);
@@ -160,7 +160,7 @@ static bool segment_ok(const struct cw_hello *h, int fd)
 	       fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Memory ran out in a process that we know: whoever holds the GPU now is to blame or not. */
+/* A known process ran out of memory: sample who holds the GPU now. */
 static void take_wake(struct server *s, int client, const struct cw_hello *h)
 {
 	struct ucred who;
@@ -178,14 +178,14 @@ static void take_wake(struct server *s, int client, const struct cw_hello *h)
 			ram_look(&s->process[i]->ram, "", pid);
 			s->process[i]->end.ram = &s->process[i]->ram;
 		}
-		/* one that is under way is of this moment, too */
+		/* a sample already in progress covers this moment, too */
 		if (!s->process[i]->judged && s->process[i]->sample == SAMPLE_NONE)
 			s->process[i]->sample = SAMPLE_WANTED;
 		return;
 	}
 }
 
-/* Takes ownership of fd (-1 = the message brought none). */
+/* Takes ownership of fd (-1 = none came with the message). */
 static void take_segment(struct server *s, int client, const struct cw_hello *h, int fd,
 			 uint64_t now)
 {
@@ -208,7 +208,7 @@ static void take_segment(struct server *s, int client, const struct cw_hello *h,
 		close(fd);
 }
 
-/* Every descriptor of a message is ours to close, expected or not; the first is kept. */
+/* Every descriptor in a message is ours to close, expected or not; the first is kept. */
 static int message_fd(struct msghdr *m)
 {
 	struct cmsghdr *c;
@@ -230,7 +230,7 @@ static int message_fd(struct msghdr *m)
 	return kept;
 }
 
-/* One message. False when the connection is at its end. */
+/* Receives one message. False when the connection has ended. */
 static bool receive(struct server *s, int client, uint64_t now)
 {
 	union {
@@ -280,7 +280,7 @@ static void accept_all(struct server *s, uint64_t now)
 		len = sizeof(who);
 		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0 ||
 		    who.uid != geteuid()) {
-			log_line("server", 1, "a client of another user was refused");
+			log_line("server", 1, "refused a client of another user");
 			close(fd);
 			continue;
 		}
@@ -289,12 +289,12 @@ static void accept_all(struct server *s, uint64_t now)
 	}
 }
 
-/* Reads one client empty; false when it is done for. */
+/* Receives all that one client has sent; false when it is finished. */
 static bool drain_client(struct server *s, int client, uint64_t now)
 {
 	int i;
 
-	/* Bounded, so that one that never stops sending cannot keep us from the others. */
+	/* Bounded, so that a client that never stops sending cannot starve the others. */
 	for (i = 0; i < SEGMENTS_MAX; i++) {
 		errno = 0;
 		if (!receive(s, client, now))
@@ -324,7 +324,7 @@ void server_step(struct server *s, uint64_t now)
 {
 	size_t i;
 
-	/* First who ended, then what was sent: what a dead process sent is then all there. */
+	/* First check who ended, then receive: everything that a dead process sent is then here. */
 	notice_ends(s, now);
 	accept_all(s, now);
 	for (i = 0; i < s->n_clients;) {

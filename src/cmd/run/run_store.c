@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The recording on disk: made when there is something to keep, pruned so that it never piles up.
+ * The recording on disk: created when there is something to keep; old ones are pruned so that they do not pile up.
  *
- * Whatever goes wrong here is told once, at the end; the program and the verdict go on without.
+ * Errors here are reported once, at the end; the program and the verdict do not depend on it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -38,7 +38,7 @@ static bool holds_recording(const char *dir)
 	return ours;
 }
 
-/* run.json, verdict.json, and what is named PID-N and one of the endings of recording.h. */
+/* run.json, verdict.json, and files named PID-N with one of the suffixes in recording.h. */
 static bool is_our_file(const char *name)
 {
 	int pid, part, end = 0;
@@ -64,7 +64,7 @@ static void remove_our_files(const char *dir)
 		closedir(d);
 }
 
-/* An older recording makes room; anything else in the folder is not ours to touch. */
+/* An older recording is replaced; anything else in the folder is not ours to touch. */
 static int claim_out(const char *out, bool force, struct err *e)
 {
 	bool ours = holds_recording(out);
@@ -76,8 +76,8 @@ static int claim_out(const char *out, bool force, struct err *e)
 	if (fs_dir_empty(out))
 		return 0;
 	err_set(e, -EEXIST, "the folder '%s' is not empty", out);
-	return err_hint(e, ours && !force ? "--force replaces the recording that is in it"
-					  : "--out makes a new folder, or takes an empty one");
+	return err_hint(e, ours && !force ? "--force replaces the recording in it"
+					  : "--out takes a new folder or an empty one");
 }
 
 int store_open(struct store *s, const char *out, bool keep, bool force, char **argv, struct err *e)
@@ -166,7 +166,7 @@ void store_dump(struct store *s, const struct process *p, const char *path)
 	free(name);
 }
 
-/* A file of its own beside the part. Takes ownership of `o`. */
+/* A separate file next to the part. Takes ownership of `o`. */
 static void store_beside(struct store *s, const struct process *p, const char *suffix, json_t *o)
 {
 	char *text = json_dumps(o, JSON_COMPACT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What `cuwhy run` prints of processes that failed, and stores of their verdicts.
+ * What `cuwhy run` prints about processes that failed, and stores of their verdicts.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 #include "write/report_json.h"
 #include "base/banned.h"
 
-/* A job may have a thousand ranks: after so many the rest is counted. */
+/* A job may have a thousand ranks: beyond this many, they are only counted. */
 #define SAME_MAX 8
 
-/* The verdict's JSON with the place of the recording, and what went wrong with it, beside it; one line, owned by the
+/* The verdict's JSON with the path of the recording and what went wrong with it; one line, owned by the
  * caller. */
 static char *json_of(const struct verdict *v, const char *recording, const char *warning)
 {
@@ -34,7 +34,7 @@ static char *json_of(const struct verdict *v, const char *recording, const char 
 	return text ? text : xstrdup("{}");
 }
 
-/* Cause and line: two processes that agree in both need not be told twice. */
+/* Cause and line: if two processes agree in both, one report is enough. */
 static char *place_of_verdict(const struct verdict *v)
 {
 	const struct line *where = &v->c.line[LINE_where];
@@ -70,7 +70,7 @@ static void print_failure(struct judge *j, struct process *p)
 	if (!seen_before(j, place))
 		report_text(stderr, p->verdict, &style);
 	else if (++j->n_same <= SAME_MAX)
-		fprintf(stderr, "cuwhy: process %d failed in the same way: %s\n", (int)p->pid,
+		fprintf(stderr, "cuwhy: process %d failed the same way: %s\n", (int)p->pid,
 			said);
 	fflush(stderr);
 	free(said);
@@ -94,7 +94,7 @@ void judge_tell(struct judge *j, struct process *p)
 	free(json);
 }
 
-/* What kept us from recording or from keeping the recording; NULL when nothing did. */
+/* What kept us from recording or from saving the recording; NULL if nothing did. */
 static const char *judge_trouble(struct judge *j)
 {
 	const struct err *e = j->unrecorded->code ? j->unrecorded : &j->store->failed;
@@ -102,7 +102,7 @@ static const char *judge_trouble(struct judge *j)
 	if (e->code == 0)
 		return NULL;
 	snprintf(j->trouble, sizeof(j->trouble), "%s: %s",
-		 j->unrecorded->code ? "nothing was recorded" : "the recording could not be kept",
+		 j->unrecorded->code ? "nothing was recorded" : "the recording could not be saved",
 		 e->msg);
 	return j->trouble;
 }
@@ -119,11 +119,11 @@ static void tell_trouble(struct judge *j)
 		fprintf(stderr, "hint: %s\n", e->hint);
 }
 
-/* What is said when all have ended; each of them was told of before. */
+/* Printed when all have ended; each of them has been reported before. */
 static void print_end(struct judge *j, const struct verdict *all, const char *recording)
 {
 	if (j->n_same > SAME_MAX)
-		fprintf(stderr, "cuwhy: %zu more processes failed in the same way\n", j->n_same - SAME_MAX);
+		fprintf(stderr, "cuwhy: %zu more processes failed the same way\n", j->n_same - SAME_MAX);
 	if (j->first_told && (pid_t)verdict_pid(all) != j->first_told)
 		report_first(stderr, all);
 	if (j->n_failed == 0 && verdict_notes(all) > 0)

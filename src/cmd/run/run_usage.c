@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who holds the GPUs when memory runs out: asks the probe as soon as a recorder tells of it.
+ * Who holds the GPUs when memory runs out: starts the probe as soon as a recorder reports it.
  *
- * One probe at a time, for all processes that wait for one; a process keeps the last answer only.
+ * One probe at a time, for all processes that wait for one; a process keeps only the latest result.
  */
 #include <stdlib.h>
 

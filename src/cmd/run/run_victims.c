@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Processes that failed because another one had: who is to blame, and what is printed of them.
+ * Processes that failed because another one did: which one is to blame, and what is printed about them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "cmd/run/run.h"
 #include "base/banned.h"
 
-#define VICTIMS_MAX 8	/* a job may have a thousand ranks: after so many the rest is counted */
+#define VICTIMS_MAX 8	/* a job may have a thousand ranks: beyond this many, they are only counted */
 
 bool victims_blame(struct judge *j, struct process *p)
 {

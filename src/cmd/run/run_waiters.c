@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who waits for the GPU (see run_waiters.h).
+ * Threads that wait for the GPU (see run_waiters.h).
  *
- * Read with pread, like all of that memory: a header and 64 bytes for each thread.
+ * Read with pread, like all recorder memory: a header, and 64 bytes per thread.
  */
 #include "cmd/run/run_waiters.h"
 
@@ -14,7 +14,7 @@
 #include "input/recording/trace.h"
 #include "base/banned.h"
 
-/* The longest wait first; when there are too many, the shortest is left out. */
+/* The longest wait first; if there are too many, the shortest is dropped. */
 static void add_waiter(struct waiters *w, const struct cw_ring *r, uint32_t off)
 {
 	size_t at = w->n;
@@ -30,7 +30,7 @@ static void add_waiter(struct waiters *w, const struct cw_ring *r, uint32_t off)
 	w->list[at] = (struct waiter){r->wait, r->tid, r->polls, off};
 }
 
-/* One that asks again and again waits only while it asks: it must have asked since the last look. */
+/* A thread that polls is waiting only as long as it polls: it must have polled since we last looked. */
 static bool is_waiting(struct process *p, uint32_t chunk, const struct cw_ring *r, uint64_t before)
 {
 	uint32_t was = p->hang.polls[chunk];

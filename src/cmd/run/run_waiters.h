@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The threads of a process that wait for the GPU: the marks that its recorder leaves, and what is written back beside them.
+ * Threads of a process that wait for the GPU: reads the marks that its recorder leaves, and writes our findings next to them.
  */
 #ifndef CUWHY_RUN_WAITERS_H
 #define CUWHY_RUN_WAITERS_H
@@ -13,17 +13,17 @@ struct waiters {		/* of one process, the longest wait first */
 	uint32_t pipe_reason;
 };
 
-/* Those that wait since `before_ns` or longer; false when there are none. */
+/* Threads that have waited since `before_ns` or longer; false if there are none. */
 bool waiters_find(struct waiters *w, struct process *p, uint64_t before_ns);
 bool waiter_still(const struct process *p, const struct waiter *w);
 
-/* Those that load code: the driver may be compiling. */
+/* Is it in a call that loads code? The driver may be compiling. */
 bool waiter_loads(const struct waiter *w);
 
-/* Was work launched that nobody has waited for with success since? */
+/* Was work launched that has not been synchronized successfully since? */
 bool process_has_work(const struct process *p);
 
-/* Writes into the recording what was found. */
+/* Writes the findings into the recording. */
 bool hang_write(const struct process *p, const struct cw_hang *h);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A process that shows which signals went to the whole process group.
+ * Shows which signals went to the whole process group (see run_witness.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "cmd/run/run_witness.h"
 #include "base/banned.h"
 
-/* kill() reaches the members of a group one after the other; the rest follows within this time. */
+/* kill() reaches the members of a group one by one; the rest get the signal within this time. */
 #define GROUP_DELAY_NS 1500000
 
 static void drain_signals(void)
@@ -28,7 +28,7 @@ static void drain_signals(void)
 		;
 }
 
-/* Holds nothing open but its end of the pipe: the program's own files must close when it ends. */
+/* Keeps only its end of the pipe open: the program's own files must close when the program ends. */
 static void witness_main(int fd)
 {
 	char byte;

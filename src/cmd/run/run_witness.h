@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A process beside the program that does nothing but receive the signals of our process group.
+ * A process next to the program that does nothing but receive the signals of our process group.
  *
  * A signal that was sent to the whole group (a terminal's Ctrl-C, `kill %1`, `timeout`) has reached
- * the program already; one that was sent to cuwhy alone has not and must be passed on. Nothing
- * in a signal says which of the two it was. But what went to all went to the witness as well.
+ * the program already; one that was sent only to cuwhy has not and must be forwarded. Nothing
+ * in a signal says which it was. But what went to the whole group also went to the witness.
  */
 #ifndef CUWHY_RUN_WITNESS_H
 #define CUWHY_RUN_WITNESS_H
@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 struct witness {
-	pid_t pid;		/* 0 = there is none: every signal counts as ours alone */
+	pid_t pid;		/* 0 = none: every signal counts as sent only to us */
 	int pipe;
 };
 

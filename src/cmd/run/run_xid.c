@@ -47,7 +47,7 @@ const struct xid_log *xid_watch_look(struct xid_watch *w, const char *path)
 	int fd;
 
 	xid_read(&w->log, w->fd, false);
-	/* which GPU is where on the bus is said once, before its first Xid since the machine started */
+	/* the bus address of a GPU is logged only once after boot, before its first Xid */
 	fd = w->log.n > 0 && !w->looked ? log_open(path) : -1;
 	if (fd >= 0) {
 		xid_read(&w->log, fd, true);

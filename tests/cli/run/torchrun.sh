@@ -22,4 +22,4 @@ sort out2 | diff sorted1 - && echo "the same on standard output"
 grep -o "oom-request-too-large; recording o" err2
 grep -o "prog.py:8 " err2 | head -1
 grep -o "rank 1, process" err2
-grep -o "it passed on that a worker had failed" err2
+grep -o "it reported that a worker failed" err2
