@@ -109,7 +109,7 @@ static void refuses_other_pickles(void **state)
 	UNUSED(state);
 	REFUSED("\x80\x04}.", -EBADMSG, "without 'segments'");
 	REFUSED("\x80\x04K\x01.", -EBADMSG, "no dictionary");
-	REFUSED("\x80\x04](K\x01K\x02" "e.", -EBADMSG, "something else than segments");
+	REFUSED("\x80\x04](K\x01K\x02" "e.", -EBADMSG, "something other than segments");
 }
 
 /* One event, appended over and over, must not become many. */
