@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Names of the recorded driver functions, from the one list of them.
+ * Names of the recorded driver functions, from their one list.
  */
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plays back a memory trace (see history.h). A trace may have lost events, or be anything at all: what comes to an
- * address that is taken replaces what was there, and what goes without having come is passed over.
+ * Replays a memory trace (see history.h). A trace may have lost events, or be anything at all: an allocation at an
+ * address that is taken replaces what was there, and a free of something unknown is ignored.
  */
 #include "input/recording/history.h"
 
@@ -72,7 +72,7 @@ void history_release(struct history *h)
 	*h = (struct history){ .n = 0 };
 }
 
-/* Sites that found no room are 0: then the device alone tells what it can be. */
+/* Sites that did not fit the table are 0: then only the device says what it can be. */
 static struct piece piece_of(const struct history *h, const struct event *v)
 {
 	const struct cw_site *s = v->site && v->site < h->n_sites && h->site[v->site].kind ? &h->site[v->site] : NULL;

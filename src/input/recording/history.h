@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The events of a memory trace (trace/events.h) played back: what was live after each of them, and whose it was.
+ * The events of a memory trace (events.h), replayed: what was live after each of them, and whose it was.
  */
 #ifndef CUWHY_HISTORY_H
 #define CUWHY_HISTORY_H
@@ -27,25 +27,25 @@ struct history {
 	const struct cw_site *site;
 	size_t n_sites;
 	struct held_book torch, driver;
-	uint64_t *made;			/* of each site: ticks of the last block of PyTorch that it made, 0 = none yet */
-	uint64_t n, lost;		/* events so far, and those that are missing among them */
+	uint64_t *made;			/* per site: ticks of its last PyTorch block, 0 = none yet */
+	uint64_t n, lost;		/* events so far, and lost ones */
 	uint64_t ticks;			/* of the newest */
 };
 
 struct history_step {
 	struct event event;
-	struct held *came;		/* NULL = nothing came; until the next step */
-	struct held went;		/* its size is 0 when it was not known, or nothing went */
+	struct held *came;		/* NULL = nothing was allocated; valid until the next step */
+	struct held went;		/* size 0 when it was not known, or nothing was freed */
 };
 
-/* Before the first event. The bytes stay the caller's. -errno with `e` filled when they are no memory trace. */
+/* Before the first event. The bytes stay the caller's. -errno with `e` filled when they are not a memory trace. */
 int history_begin(struct history *h, struct trace *t, const void *bytes, size_t len, struct err *e);
 void history_release(struct history *h);
 
 /* False at the end. */
 bool history_next(struct history *h, struct history_step *s);
 
-/* Up to a moment; false when the trace ends before it. Only once for each history. */
+/* Up to a moment; false when the trace ends before it. Only once per history. */
 bool history_until(struct history *h, uint64_t ticks);
 
 #endif
