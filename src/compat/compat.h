@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is compatible with what: drivers, toolkits, GPUs, code inside libraries, PyTorch wheels. Rules over the tables kb/compat_*.def.
+ * Compatibility of drivers, toolkits, GPUs, code inside libraries and PyTorch wheels. Rules over the tables kb/compat_*.def.
  *
  * The tables end somewhere: a driver, a release or a GPU that is newer than they are is "unknown", never "no".
  *
@@ -125,7 +125,7 @@ enum compat_code {
 	COMPAT_CODE_SPECIFIC,		/* 'a' or 'f' of another GPU */
 	COMPAT_CODE_PTX_VERSION,	/* the driver cannot read this version of PTX: error 222 */
 	COMPAT_CODE_UNKNOWN,		/* capability, driver or PTX version not known */
-	COMPAT_CODE_TEGRA,		/* machine code of a discrete GPU on a system on a chip or the reverse: not supported by NVIDIA */
+	COMPAT_CODE_TEGRA,		/* discrete GPU code on a system on a chip or the reverse: not supported by NVIDIA */
 };
 
 /* Machine code (SASS) for this target on a device. */

@@ -320,7 +320,8 @@ static void walk_span(struct walk *w, const struct span *span)
 	}
 }
 
-/* The whole file: fat binaries wherever they are. Without sections, the magic number may be a constant in code: a complete first entry must follow. */
+/* The whole file: fat binaries wherever they are. Without sections, the magic number may be a constant in code: a complete
+ * first entry must follow. */
 static void walk_scan(struct walk *w)
 {
 	uint64_t at = 0, end = w->source->len;

@@ -8,10 +8,10 @@
  * generation in a library that is otherwise made for several. The others are general: they decide whether a library covers a
  * GPU, and the special ones are listed separately.
  *
- * This holds for libraries whose files are all compiled the same way: libtorch_cuda*.so (before 2.0 the code is in libtorch_cuda_cu.so and
- * libtorch_cuda_cpp.so) and extensions. cuBLASLt, cuDNN and cuSPARSELt hold kernels for single GPUs on purpose, cuFFT has a
- * format of its own, and libtorch_cuda_linalg.so (MAGMA, rarely used) has fewer architectures than PyTorch itself: what these
- * do not cover is not a problem.
+ * This holds for libraries whose files are all compiled the same way: libtorch_cuda*.so (before 2.0 the code is in
+ * libtorch_cuda_cu.so and libtorch_cuda_cpp.so) and extensions. cuBLASLt, cuDNN and cuSPARSELt have kernels for single GPUs on
+ * purpose, cuFFT has its own format, and libtorch_cuda_linalg.so (MAGMA, rarely used) has fewer architectures than PyTorch
+ * itself: what these do not cover is not a problem.
  */
 #ifndef CUWHY_FATBIN_H
 #define CUWHY_FATBIN_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NVML (libnvidia-ml.so.1) loaded with dlopen: every GPU, its processes and its state. Facts from NVIDIA's "NVML API Reference Guide":
+ * NVML (libnvidia-ml.so.1) loaded with dlopen: every GPU, its processes and its state. Facts from NVIDIA's "NVML API
+ * Reference Guide" unless noted:
  *
  *  - nvmlMemory_v2_t wants `version` = sizeof | 2 << 24. Whether its `used` includes `reserved` differs between the
  *    guide of R525 (yes) and what nvidia-smi prints, so `used` is not read: what is neither free nor reserved is used.

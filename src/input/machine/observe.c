@@ -83,7 +83,7 @@ static void fill_module(struct casefile *f, const struct host *h)
 
 static const char *errno_words(int64_t error)
 {
-	return error == EPERM ? "the container's cgroup denies access" : error == EACCES ? "its permissions do not allow it"
+	return error == EPERM ? "the control group of the container forbids it" : error == EACCES ? "its permissions do not allow it"
 	       : error == ENXIO || error == ENODEV ? "there is no device behind it" : strerror((int)error);
 }
 

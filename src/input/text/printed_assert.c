@@ -79,8 +79,8 @@ static bool same_assert(const struct text_assert *a, const char *s, const char *
 	return strlen(a->condition) == len && !memcmp(a->condition, condition, len) && (!a->file || strstr(s, a->file));
 }
 
-/* Host programs assert too: "prog: file.c:12: main: Assertion `x' failed." has no thread, and closes the quote differently. People may
- * keep only the last part of a kernel's line. */
+/* Host programs assert too: "prog: file.c:12: main: Assertion `x' failed." has no thread, and closes the quote differently.
+ * People may keep only the last part of a kernel's line. */
 static bool is_kernels(const char *s, const char *condition, size_t len)
 {
 	return strstr(s, "thread: [") || strstr(s, ".cu") || (str_starts(s, "Assertion `") && condition[len] == '`');
