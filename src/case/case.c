@@ -45,7 +45,7 @@ static bool is_in_group(const char *fact, const char *group)
 
 enum group_id fact_group(enum fact_id id)
 {
-	static uint8_t known[FACT_COUNT];	/* one more than the group; 0 = not looked up yet */
+	static uint8_t known[FACT_COUNT];	/* group + 1; 0 = not looked up yet */
 
 	for (int g = 0; !known[id] && g < GROUP_COUNT; g++)
 		if (is_in_group(rows[id].name, groups[g].id))
@@ -83,7 +83,7 @@ static bool same_observer(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* What an earlier input has set stays; an input may correct itself. */
+/* What an earlier input set stays; an input may correct its own facts. */
 static void set_fact(struct casefile *c, enum fact_id id, struct value v)
 {
 	c->observed[fact_group(id)] = true;
@@ -232,12 +232,12 @@ void facts_document(FILE *out)
 	static const char *const kinds[] = {"number", "text", "flag", "three numbers"};
 
 	fputs("<!-- SPDX-License-Identifier: Apache-2.0 -->\n# Facts\n\n"
-	      "What a cause file (`kb/causes/*.md`) may ask for in its expressions. Every fact is known or unknown; an\n"
+	      "What a cause file (`kb/causes/*.md`) can use in its expressions. Every fact is known or unknown; an\n"
 	      "expression over an unknown fact is unknown, and a rule that needs it does not fire. A group that no input\n"
-	      "observed does not apply: rules that rest on it neither fire nor count as unchecked, sentences that name it are not\n"
-	      "said. Only its heads (in bold), which tell whether there is any of it, read as none: no, \"\", 0. The last column is\n"
-	      "the key in the verdict's JSON.\n"
-	      "This page is made from `src/case/case.def`: `build/tests/test_facts --write docs/facts.md`.\n",
+	      "observed does not apply: rules that rest on it neither fire nor count as unchecked, sentences that name it are\n"
+	      "left out. Only its heads (in bold), which say whether there is any of it, read as none: no, \"\", 0. The last column\n"
+	      "is the key in the verdict's JSON.\n"
+	      "This page is generated from `src/case/case.def`: `build/tests/test_facts --write docs/facts.md`.\n",
 	      out);
 	for (int g = 0; g < GROUP_COUNT; g++) {
 		fprintf(out, "\n## %s\n\n%s\n\n| fact | type | what it says | JSON |\n| --- | --- | --- | --- |\n", groups[g].id,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The case: everything that is known of one failure. Inputs observe into it, rules and judge read it, writers print it.
- * Several inputs may observe into one case: what an earlier one has set stays.
+ * The case: everything known about one failure. Inputs observe into it, rules and judge read it, writers print it.
+ * Several inputs may observe into one case: what an earlier one set stays.
  */
 #ifndef CUWHY_CASE_H
 #define CUWHY_CASE_H
@@ -38,7 +38,7 @@ enum line_id {
 	LINE_COUNT
 };
 
-/* --- what is no plain value -------------------------------------------------------------------- */
+/* --- more than plain values -------------------------------------------------------------------- */
 
 /* Evidence and advice. */
 struct said {
@@ -57,7 +57,7 @@ struct piece_line {
 	bool freed_after;	/* not at that line, but some time after it */
 };
 
-/* Threads of a running kernel that stand at one place. */
+/* Threads of a running kernel that stopped at the same place. */
 struct standing {
 	const char *pc;
 	size_t threads;
@@ -70,27 +70,27 @@ struct suspect_line {
 	uint32_t launches;
 };
 
-/* A thread that waited for the GPU for too long. */
+/* A thread that waited too long for the GPU. */
 struct waiting {
 	uint32_t tid;
 	const char *api;
 	uint64_t seconds;
-	bool polls;		/* asked again and again, instead of one call that does not return */
+	bool polls;		/* it polled instead of waiting in one call that does not return */
 	struct line line;	/* `file` NULL = not known */
 	struct line *stack;
 	size_t n_stack;
 };
 
-/* Words that a rule asks for, in a text. */
+/* Words that a rule looks for in a text. */
 struct text_hit {
 	uint64_t count, line;
-	const char *text;	/* the first line with it; NULL = none */
+	const char *text;	/* the first line that contains it; NULL = none */
 	const char *file;
 };
 
 struct casefile {
 	struct pool *pool;	/* holds the texts */
-	const char *observer;	/* who sets facts now; NULL = nobody in particular */
+	const char *observer;	/* the input that sets facts now; NULL = none in particular */
 	struct value value[FACT_COUNT];
 	const char *origin[FACT_COUNT];
 	bool observed[GROUP_COUNT];
@@ -99,32 +99,32 @@ struct casefile {
 	size_t n_stack;
 	struct line *or;	/* lines that cannot be told apart from `where` */
 	size_t n_or;
-	const char *no_lines;	/* why there is no line; NULL when there is one, or nobody knows */
+	const char *no_lines;	/* why there is no line; NULL when there is one, or when it is not known */
 	/* the fault */
 	uint64_t fault_address;	/* FACT_fault_address as a number */
-	struct piece_line block, segment;	/* PyTorch's block that the address is about, the driver's allocation around it */
+	struct piece_line block, segment;	/* PyTorch's block at or near the address, and the segment around it */
 	struct standing *standing;	/* of a kernel that was running: most threads first */
 	size_t n_standing, elsewhere, warps, blocks;
 	struct suspect_line *suspects;	/* newest first */
 	size_t n_suspects;
 	struct waiting *waiting;	/* the longest wait first */
 	size_t n_waiting;
-	const struct ledger *ledger;	/* NULL = nobody knows who held the memory */
+	const struct ledger *ledger;	/* NULL = not known who held the memory */
 	struct said *evidence;
-	/* is this in the text that was given, and where? NULL = there is no text */
+	/* finds words in the text that was given; NULL = there is no text */
 	const struct text_hit *(*says)(const void *arg, const char *words);
 	const void *says_arg;
 };
 
-/* Nothing is known, no group was observed. */
+/* Nothing is known yet and no group was observed. */
 void case_init(struct casefile *c, struct pool *pool);
 
 /* --- observing --------------------------------------------------------------------------------- */
 
 /* From now on facts are set by this input. */
-const char *case_observer(struct casefile *c, const char *name);	/* returns who did before */
+const char *case_observer(struct casefile *c, const char *name);	/* returns the previous one */
 
-/* Somebody looked: what is not set is unknown, not absent. Setting a fact observes its group. */
+/* The group was examined: what is not set is unknown, not absent. Setting a fact observes its group. */
 void case_observe(struct casefile *c, enum group_id group);
 bool case_observed(const struct casefile *c, enum group_id group);
 
@@ -135,15 +135,15 @@ void fact_set_triple(struct casefile *c, enum fact_id id, const uint32_t v[3]);
 
 void case_evidence(struct casefile *c, const char *source, const char *text);
 
-/* A copy that lives as long as the case; NULL for nothing and "". */
+/* A copy that lives as long as the case; NULL for NULL and "". */
 const char *case_keep(struct casefile *c, const char *text);
 
-/* Who holds what: after the messages have been read, since they may tell what the recording does not. */
+/* Who holds what. Call it after the messages have been read: they may say what the recording does not. */
 void case_memory_parts(struct casefile *c);
 
 /* --- reading ----------------------------------------------------------------------------------- */
 
-/* The user's own lines that led to `where`, n = 0 the innermost; NULL when there are not so many. */
+/* The user's own lines that led to `where`, n = 0 the innermost; NULL when there are not that many. */
 const struct line *case_caller(const struct casefile *c, size_t n);
 
 /* -1 when there is no such fact. */
@@ -153,20 +153,20 @@ const char *fact_json_key(enum fact_id id);	/* "error.code"; "" = not in the JSO
 enum value_type fact_type(enum fact_id id);
 enum group_id fact_group(enum fact_id id);
 
-/* As rules see it: absent where nobody observed its group. */
+/* As rules see it: absent where no input observed its group. */
 struct value fact_value(const struct casefile *c, enum fact_id id);
 bool fact_known(const struct casefile *c, enum fact_id id);
 double fact_number(const struct casefile *c, enum fact_id id, double otherwise);
 const char *fact_text(const struct casefile *c, enum fact_id id);	/* "" when unknown */
 const char *fact_text_or_null(const struct casefile *c, enum fact_id id);	/* NULL when unknown or "" */
 bool fact_true(const struct casefile *c, enum fact_id id);		/* known and yes */
-const char *fact_origin(const struct casefile *c, enum fact_id id);	/* NULL when unknown, or set by nobody in particular */
-/* Is the error of the case the one that this input tells of? */
+const char *fact_origin(const struct casefile *c, enum fact_id id);	/* NULL when unknown, or set by no particular input */
+/* Did the error of this case come from this input? */
 bool case_is_from(const struct casefile *c, const char *observer);
 
 const char *line_json_key(enum line_id id);	/* "" = not in the JSON of its own */
 
-/* docs/facts.md, and what is known of one failure: for people who write causes. */
+/* docs/facts.md, and all known facts of one failure: for people who write causes. */
 void facts_document(FILE *out);
 void facts_print(FILE *out, const struct casefile *c);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the parts of a ledger and the kinds of tensors are called; the ledger without its recording.
+ * What the parts of a ledger and the kinds of tensors are called; detaching a ledger from its recording.
  */
 #include "case/ledger.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who holds the memory of a device, at one moment: parts that add up to the card's total, and the lines behind them.
+ * Who holds a device's memory at one moment: parts that add up to the card's total, and the lines behind them.
  */
 #ifndef CUWHY_LEDGER_H
 #define CUWHY_LEDGER_H
@@ -17,7 +17,7 @@ struct playback;
 
 enum ledger_at { LEDGER_END, LEDGER_PEAK, LEDGER_OOM, LEDGER_TIME };
 
-/* The parts of a card: id in JSON, words for people. */
+/* The parts of a GPU's memory: id in JSON, label for people. */
 #define LEDGER_PARTS(X)                                                                        \
 	X(TENSORS, "tensors", "tensors")                                                       \
 	X(CACHE_USED, "cache_in_used_segments", "PyTorch's cache, in segments that tensors use") \
@@ -27,7 +27,7 @@ enum ledger_at { LEDGER_END, LEDGER_PEAK, LEDGER_OOM, LEDGER_TIME };
 	X(PROCESSES, "other_processes", "other processes")                                     \
 	X(OUTSIDE, "outside", "CUDA contexts, modules and other processes")                    \
 	X(REST, "rest", "not accounted for")                                                   \
-	X(UNMEASURED, "unmeasured", "free, contexts and other processes (not measured then)")  \
+	X(UNMEASURED, "unmeasured", "free, contexts and other processes (not measured)")       \
 	X(FREE, "free", "free")
 
 enum ledger_part {
@@ -43,9 +43,9 @@ enum ledger_part {
 	X(GRADIENTS, "gradients", "gradients")                                  \
 	X(OPTIMIZER, "optimizer", "optimizer state")                            \
 	X(ACTIVATIONS, "activations", "activations, for backward")              \
-	X(BACKWARD, "backward", "made by the backward under way")               \
-	X(GRAPHS, "graphs", "memory of CUDA graphs")                            \
-	X(WORKSPACES, "workspaces", "workspaces of cuBLAS")                     \
+	X(BACKWARD, "backward", "allocated by the current backward")            \
+	X(GRAPHS, "graphs", "CUDA graph memory")                                \
+	X(WORKSPACES, "workspaces", "cuBLAS workspaces")                        \
 	X(LOADED, "loaded", "loaded from a file")                               \
 	X(OTHER, "other", "other tensors")
 
@@ -64,16 +64,16 @@ struct ledger_line {
 	uint32_t pid;			/* PROCESSES; 0 = not in this container */
 	const char *command;
 	uint64_t bytes, count;
-	uint64_t made, made_bytes;	/* ever given out at this line; 0 = not known */
+	uint64_t made, made_bytes;	/* ever allocated at this line; 0 = not known */
 	uint64_t first_ticks, last_ticks;	/* the oldest and the newest of those that are live */
 };
 
-/* Segments of PyTorch that tensors keep from being given back. */
+/* PyTorch segments that tensors keep from being returned to the driver. */
 #define SEGMENT_MAP 40
 
 struct ledger_segment {
 	uint64_t addr, size, free, largest;
-	size_t first, n;		/* its blocks, among those of the moment */
+	size_t first, n;		/* its blocks, among those of this moment */
 	char map[SEGMENT_MAP + 1];	/* '#' = tensors, '-' = some, '.' = free */
 };
 
@@ -87,16 +87,16 @@ struct ledger_segments {
 	uint64_t pinned;		/* free bytes in those segments */
 };
 
-/* From NVML, when somebody asked it: who has memory of this GPU. */
+/* From NVML, when it was asked: which processes use this GPU's memory. */
 struct ledger_holder { uint32_t pid; const char *command; uint64_t bytes; };
 struct ledger_seen {
 	bool known;
-	uint64_t own;			/* this process's; 0 = not told */
+	uint64_t own;			/* this process's; 0 = not reported */
 	const struct ledger_holder *holder;	/* others */
 	size_t n;
 };
 
-/* `usage` may be NULL. Known only when every process told its bytes, and this one could be told from the others. */
+/* `usage` may be NULL. Known only when NVML reports every process's bytes and this process can be told from the others. */
 struct gpu_usage;
 struct cw_device;
 void ledger_seen_from(struct ledger_seen *s, const struct gpu_usage *usage, const struct cw_device *d, uint32_t pid,
@@ -119,7 +119,7 @@ struct ledger {
 	uint64_t pinned, pinned_peak;	/* host memory */
 	uint64_t peak_allocated, peak_reserved;
 	bool lines_complete;		/* every tensor has a line in `line` */
-	bool sampled;			/* LEDGER_TIME without a memory trace: sums of the timeline, no lines */
+	bool sampled;			/* LEDGER_TIME without a memory trace: sums from the timeline, no lines */
 	uint64_t missing;		/* LEDGER_TIME: events that the memory trace lost before it */
 };
 
@@ -131,14 +131,14 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t ticks, const struct playback *play,
 		     struct pool *pool);
 
-/* The newest failure of a device for lack of its memory; NULL when there was none. `device` -1 = any. */
+/* A device's most recent out-of-memory failure; NULL when there was none. `device` -1 = any. */
 const struct cw_failure *ledger_oom(const struct trace *t, int device);
 
-/* It asked for memory of the host, not of the device. */
+/* It requested host memory, not device memory. */
 bool failure_is_host(const struct cw_failure *f);
 
-/* Makes the ledger independent of its recording: the words of its biggest lines move to the pool, the rest of the lines
- * goes. Files are shown relative to `cwd`. */
+/* Makes the ledger independent of its recording: the strings of its biggest lines are copied to the pool, the other lines
+ * are dropped. Files are shown relative to `cwd`. */
 void ledger_own(struct ledger *l, const char *cwd, struct pool *pool);
 
 const char *ledger_part_id(enum ledger_part p);

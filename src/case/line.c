@@ -63,7 +63,7 @@ static bool is_generated(const char *file)
 	       strstr(file, "/torch_compile_debug/");
 }
 
-/* "/x/torch/lib/libtorch_cuda.so" says that /x/torch/ is PyTorch, wherever it was installed. */
+/* "/x/torch/lib/libtorch_cuda.so" means that /x/torch/ is PyTorch, wherever it was installed. */
 static bool under_torch(const char *file, const char *torch_path)
 {
 	const char *lib = torch_path ? strstr(torch_path, "/torch/lib") : NULL;
@@ -122,7 +122,7 @@ bool place_same(const struct place *a, const struct place *b)
 	return a->file && b->file && a->line == b->line && !strcmp(a->file, b->file);
 }
 
-/* Only ordinary files: a device or a pipe of that name must not hold us up. */
+/* Only ordinary files: a device or a pipe of that name must not block us. */
 FILE *source_open(const char *file, const char *cwd)
 {
 	char path[4096];

@@ -24,11 +24,11 @@ struct place {
 	const char *file;	/* as the program knew it; NULL = not known */
 	const char *function;
 	uint32_t line, first_line;	/* first_line: of the function, its decorators included */
-	bool library;		/* not the user's own code: nothing better was there */
+	bool library;		/* not the user's own code: there was nothing better */
 	uint32_t stack;		/* the stack it was found in */
 };
 
-/* A line as an answer shows it; its words live as long as the case. `file` NULL = not known. */
+/* A line as an answer shows it; its strings live as long as the case. `file` NULL = not known. */
 struct line {
 	const char *file, *function, *source;
 	const char *shown;	/* the file, for people */
@@ -47,11 +47,11 @@ const char *function_base(const char *qualified);
 /* The same file and line. */
 bool place_same(const struct place *a, const struct place *b);
 
-/* Code that torch.compile rewrote says only where its function begins, at the decorator: move on to the
+/* Code that torch.compile rewrote only has the line where its function begins, the decorator: move on to the
  * line of the def. */
 void place_skip_decorators(struct place *p, const char *cwd, struct pool *pool);
 
-/* The file as people want to see it: relative to the folder the program ran in, where it is below it. */
+/* The file as people want to see it: relative to the program's working folder, when it is below it. */
 const char *file_shown(const char *file, const char *cwd);
 
 /* A file of source code, to be read; NULL when there is no such ordinary file. */

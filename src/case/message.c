@@ -173,7 +173,7 @@ static void read_processes(struct casefile *f, const char *text)
 {
 	double n, sum = 0, count = 0, most = 0;
 
-	/* who was asked otherwise knows better */
+	/* any other source knows better */
 	if (!fact_true(f, FACT_text_is) || !message_bytes(text, ", this process has ", &n) || n > ldexp(1, 50))
 		return;
 	set_if_unknown(f, FACT_oom_live, n);

@@ -18,7 +18,7 @@ bool message_bytes(const char *text, const char *before, double *bytes);
 /* The size before `after`: "7.92 GiB total capacity". */
 bool message_bytes_before(const char *text, const char *after, double *bytes);
 
-/* The message speaks of CUDA, so an exception that carries it is a CUDA failure. */
+/* The message mentions CUDA, so an exception with it is a CUDA failure. */
 bool message_is_cuda(const char *text);
 
 /* The message names this code, by name or in CUDA's words. */
@@ -27,7 +27,7 @@ bool message_has_code(const char *text, uint32_t code);
 /* The code that the message names; 0 when none. */
 uint32_t message_code(const char *text);
 
-/* Facts that only a message tells: the operands' shapes, sizes of an OOM, Triton's limits, the driver's
+/* Facts that only a message has: the operands' shapes, sizes of an OOM, Triton's limits, the driver's
  * account of a refused launch. Sets only what is still unknown. */
 void facts_from_message(struct casefile *f, const char *text);
 

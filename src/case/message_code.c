@@ -22,7 +22,7 @@ bool message_is_cuda(const char *text)
 	return false;
 }
 
-/* Is `word` in the text, not as a part of a longer name? */
+/* Is `word` in the text, not as part of a longer name? */
 static bool has_name(const char *text, const char *word)
 {
 	const char *s = text;
@@ -57,7 +57,7 @@ uint32_t message_code(const char *text)
 	uint32_t best = 0;
 	size_t longest = 0;
 
-	/* the longest words win: "invalid argument" is inside other meanings */
+	/* the longest phrase wins: "invalid argument" is part of other descriptions */
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
 		size_t len = strlen(cuda_error_text(codes[i]));
 

@@ -54,7 +54,7 @@ static bool next_type(const char *s, char type[TYPE_MAX], const char **rest)
 	return true;
 }
 
-/* Without what says nothing about the size. */
+/* Strips what does not affect the size. */
 static void strip(char *type)
 {
 	static const char *const ends[] = { " const", " __restrict", " volatile", " " };
@@ -112,7 +112,7 @@ bool signature_param(const char *kernel, unsigned number, struct signature_param
 	return false;
 }
 
-/* The bytes have no padding at their end (R580), so that the last parameter lies just before it. */
+/* The bytes have no padding at the end (R580), so the last parameter is the last thing in them. */
 static bool last_param(const char *kernel, size_t len, struct signature_param *p)
 {
 	const char *rest = params_of(kernel);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parameters of a kernel, from its demangled name: where each one lies in the bytes that it was launched with.
+ * The parameters of a kernel, from its demangled name: where each one is in the bytes of the launch.
  */
 #ifndef CUWHY_SIGNATURE_H
 #define CUWHY_SIGNATURE_H
@@ -14,16 +14,16 @@ struct pool;
 struct signature_param {
 	size_t offset, size;
 	bool is_signed, is_integer;
-	const char *points_to_dtype;	/* "int64" for long*, as PyTorch spells it; NULL = none or no pointer */
+	const char *points_to_dtype;	/* "int64" for long*, as PyTorch spells it; NULL = none, or not a pointer */
 };
 
-/* Parameter `number`, from 0. False when it or one before it is neither a number nor a pointer: then nobody can say
- * where it lies. */
+/* Parameter `number`, from 0. False when it or one before it is neither a number nor a pointer: then its
+ * place is unknown. */
 bool signature_param(const char *kernel, unsigned number, struct signature_param *p);
 
 #define SIGNATURE_LAST	UINT_MAX	/* the last one, whatever is before it: it ends where the bytes end */
 
-/* Its value, of an integer. */
+/* The value of an integer parameter. */
 bool signature_integer(const char *kernel, unsigned number, const void *bytes, size_t len, int64_t *value);
 
 /* Without return type, template arguments and parameters: C++ names go on for pages. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A value that a fact or an expression has: a number, a text, yes or no, three numbers, or not known.
+ * The value of a fact or an expression: a number, a text, yes or no, three numbers, or not known.
  */
 #ifndef CUWHY_VALUE_H
 #define CUWHY_VALUE_H
@@ -12,7 +12,7 @@ enum value_type { TYPE_NUMBER, TYPE_TEXT, TYPE_FLAG, TYPE_TRIPLE };
 /* Numbers are doubles: exact up to 2^53, which is more than any byte count seen on a GPU. */
 struct value {
 	bool known;
-	bool absent;		/* no input observed the group of the fact: known (there is none), or it does not apply */
+	bool absent;		/* no input observed the group of the fact: known (there is none), or not applicable */
 	enum value_type type;
 	double number;		/* NUMBER; FLAG: 0 or 1 */
 	const char *text;	/* TEXT: borrowed, lives as long as the case */
@@ -39,7 +39,7 @@ static inline struct value value_unknown(enum value_type type)
 	return (struct value){.type = type};
 }
 
-/* Nobody looked: there is none of it, which is known (no, "", 0), or the question does not apply. */
+/* No input observed it: known to be none (no, "", 0), or not applicable. */
 static inline struct value value_none(enum value_type type)
 {
 	return (struct value){.known = true, .absent = true, .type = type, .text = ""};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What goes with what: drivers, toolkits, GPUs, code inside libraries, PyTorch wheels. Rules over the tables kb/compat_*.def.
+ * Compatibility of drivers, toolkits, GPUs, code inside libraries and PyTorch wheels. Rules over the tables kb/compat_*.def.
  *
  * The tables end somewhere: a driver, a release or a GPU that is newer than they are is "unknown", never "no".
  *
  * How versions are written here, as plain numbers:
- *   CUDA      1000 * major + 10 * minor, as cuDriverGetVersion says it: 12080 is 12.8
+ *   CUDA      1000 * major + 10 * minor, as cuDriverGetVersion reports it: 12080 is 12.8
  *   PTX       10 * major + minor: 87 is PTX ISA 8.7
  *   cc        10 * major + minor of the compute capability: 75 is 7.5, 120 is 12.0
  *   Python    100 * major + minor: 312 is 3.12
@@ -32,7 +32,7 @@ int compat_driver_compare(struct compat_driver a, struct compat_driver b);	/* <0
 /* "580.65.06", as NVIDIA writes it; "a driver of branch 580" is written "580". */
 const char *compat_driver_text(struct compat_driver d, char text[32]);
 
-/* The CUDA version that a driver of this version has. 0: its branch is not in the table (older or newer). */
+/* The CUDA version of this driver. 0: its branch is not in the table (older or newer). */
 int compat_driver_cuda(struct compat_driver d);
 /* The branch is newer than everything in the table: what it can do beyond the newest one is not known. */
 bool compat_driver_is_newer(struct compat_driver d);
@@ -41,19 +41,19 @@ enum compat_run {
 	COMPAT_RUN_UNKNOWN,	/* driver or toolkit not known */
 	COMPAT_RUN_NATIVE,	/* the driver is as new as the toolkit: everything works */
 	COMPAT_RUN_MINOR,	/* minor-version compatibility: works, but PTX of this toolkit and its newest functions do not */
-	COMPAT_RUN_FORWARD,	/* only with the cuda-compat package, which data-centre cards alone may use */
+	COMPAT_RUN_FORWARD,	/* only with the cuda-compat package, which only data-center GPUs may use */
 	COMPAT_RUN_NO,		/* a newer driver is needed */
 };
 
-/* Does a program of this toolkit run on this driver? (Whether its code fits the GPU is another question.) */
+/* Does a program built with this toolkit run on this driver? (Whether its code fits the GPU is another question.) */
 enum compat_run compat_driver_runs(struct compat_driver d, int cuda);
 
 struct compat_need {
-	struct compat_driver least;	/* runs programs of this toolkit, minor-version compatibility included */
+	struct compat_driver least;	/* runs programs built with this toolkit, minor-version compatibility included */
 	struct compat_driver full;	/* came with this toolkit */
 };
 
-/* The driver that a toolkit needs. False: the toolkit is not in the table and nothing can be said of its major version. */
+/* The driver that a toolkit needs. False: the toolkit is not in the table and nothing is known about its major version. */
 bool compat_driver_needed(int cuda, struct compat_need *need);
 
 /* ---- GPUs ---- */
@@ -75,14 +75,14 @@ struct compat_generation {
 struct compat_capability {
 	int cc;
 	const char *name;	/* of cards that have it, for people: "T4, RTX 20xx" */
-	int first_cuda;		/* the first toolkit that makes code for it; 0 = not known */
+	int first_cuda;		/* the first toolkit that can compile for it; 0 = not known */
 	int last_cuda;		/* the last one; 0 = the newest still does */
 	bool tegra;		/* a system on a chip */
 };
 
 struct compat_gpu {
 	uint16_t pci;		/* its PCI device id; 0 = none, a module */
-	const char *name;	/* as the driver says it, without "NVIDIA " in front */
+	const char *name;	/* as the driver spells it, without "NVIDIA " in front */
 	const char *chip;	/* "GA102" */
 	int cc;
 	enum compat_class class;
@@ -92,49 +92,49 @@ struct compat_gpu {
 const struct compat_generation *compat_generation(int cc);
 const struct compat_capability *compat_capability(int cc);
 /* From the device id alone, also where there is no driver. A card whose id is not listed is answered from the range of
- * ids of its chip: then `name` is NULL and `class` unknown. The answer is good until the next call. */
+ * ids of its chip: then `name` is NULL and `class` unknown. The answer is valid until the next call. */
 const struct compat_gpu *compat_gpu_by_pci(uint16_t device);
 /* "NVIDIA GeForce RTX 3090", "Tesla V100-SXM2-16GB", "H100 80GB HBM3". The answer's `name` is the pattern that matched. */
 const struct compat_gpu *compat_gpu_by_name(const char *name);
-/* Does this word stand in the name of a card ("GeForce", "Ti", "Laptop")? Case does not matter. */
+/* Does a card's name contain this word ("GeForce", "Ti", "Laptop")? Case does not matter. */
 bool compat_name_word(const char *word, size_t len);
-/* GeForce, workstation or data centre, by the words of the name, also for names that are not in the table. */
+/* GeForce, workstation or data center, by the words in the name, also for names that are not in the table. */
 enum compat_class compat_class_of(const char *name);
 /* May this card use the cuda-compat package? */
 bool compat_class_forward(enum compat_class class);
 
 /* The newest driver branch that supports this capability (580 for 7.0). 0 = capability not known. */
 int compat_branch_for(int cc);
-/* The oldest branch that can know this capability, from its first toolkit. 0 = not known. */
+/* The oldest branch that can support this capability, from its first toolkit. 0 = not known. */
 int compat_first_branch_for(int cc);
 /* Can a driver of this version drive such a GPU? 1, 0, or -1 where table or arguments end. For GPUs that a driver does not
- * show: one that it shows it supports. */
+ * list: any GPU that it lists, it supports. */
 int compat_driver_supports(struct compat_driver d, int cc);
 
 /* ---- code inside libraries ---- */
 
 struct compat_target {
 	int arch;		/* 90 */
-	char suffix;		/* 'a' one capability alone, 'f' its family, '\0' none */
+	char suffix;		/* 'a' only this capability, 'f' its family, '\0' none */
 };
 
 enum compat_code {
 	COMPAT_CODE_RUNS,
 	COMPAT_CODE_OTHER_MAJOR,	/* machine code of another generation, or a higher minor */
-	COMPAT_CODE_TOO_NEW,		/* PTX for a newer GPU than this */
+	COMPAT_CODE_TOO_NEW,		/* PTX for a newer GPU than this one */
 	COMPAT_CODE_SPECIFIC,		/* 'a' or 'f' of another GPU */
 	COMPAT_CODE_PTX_VERSION,	/* the driver cannot read this version of PTX: error 222 */
 	COMPAT_CODE_UNKNOWN,		/* capability, driver or PTX version not known */
-	COMPAT_CODE_TEGRA,		/* machine code of a card for a system on a chip or the reverse: not supported by NVIDIA */
+	COMPAT_CODE_TEGRA,		/* discrete GPU code on a system on a chip or the reverse: not supported by NVIDIA */
 };
 
 /* Machine code (SASS) for this target on a device. */
 enum compat_code compat_sass_runs(struct compat_target t, int cc);
 /* PTX: `driver_cuda` is the driver's CUDA version (cuDriverGetVersion, or compat_driver_cuda). */
 enum compat_code compat_ptx_runs(struct compat_target t, int ptx, int cc, int driver_cuda);
-/* The PTX ISA version that a toolkit writes and a driver of that CUDA version reads; 0 = not known. */
+/* The PTX ISA version that a toolkit emits and a driver of that CUDA version reads; 0 = not known. */
 int compat_ptx_of_cuda(int cuda);
-/* The toolkit that first wrote this PTX version, so "needs a driver for CUDA N"; 0 = not known. */
+/* The toolkit that first emitted this PTX version, so "needs a driver for CUDA N"; 0 = not known. */
 int compat_cuda_of_ptx(int ptx);
 
 /* ---- PyTorch ---- */
@@ -158,7 +158,7 @@ struct compat_wheel {
 	const char *variant;	/* "cu128" */
 	int cuda;
 	enum compat_machine machine;
-	bool is_default;	/* what `pip install torch` gives on this machine */
+	bool is_default;	/* what `pip install torch` installs on this machine */
 	bool experimental;
 	const char *archs;	/* "75 80 86 90 100 120+PTX"; NULL = not known */
 	bool measured;		/* read from the wheel itself, not from what was published about it */
@@ -174,11 +174,11 @@ const struct compat_wheel *compat_wheel_at(size_t i);
 
 struct compat_arch {
 	struct compat_target target;
-	bool ptx;		/* PTX of it is there too */
+	bool ptx;		/* there is PTX for it, too */
 };
-/* The next of a list such as "75 80 90a 120+PTX"; false at its end. */
+/* The next item of a list such as "75 80 90a 120+PTX"; false at its end. */
 bool compat_arch_next(const char **list, struct compat_arch *a);
-/* Does the code of a wheel run on this GPU? `cuda` of the wheel says which PTX it has. */
+/* Does the code of a wheel run on this GPU? the wheel's `cuda` decides its PTX version. */
 enum compat_code compat_wheel_code(const struct compat_wheel *w, int cc, int driver_cuda);
 
 enum compat_fit {
@@ -186,7 +186,7 @@ enum compat_fit {
 	COMPAT_FIT_MINOR,	/* runs by minor-version compatibility */
 	COMPAT_FIT_FORWARD,	/* runs with the cuda-compat package: the card may use it */
 	COMPAT_FIT_PTX,		/* runs, but all code is compiled from PTX at the first start */
-	COMPAT_FIT_UNKNOWN,	/* nothing against it is known, and something could not be checked */
+	COMPAT_FIT_UNKNOWN,	/* no known problem, but something could not be checked */
 	COMPAT_FIT_PYTHON,	/* refused from here on: no wheel for this Python */
 	COMPAT_FIT_DRIVER,	/* the driver is too old, and a newer one for all GPUs here exists */
 	COMPAT_FIT_DRIVER_NEVER,	/* the driver is too old, and no newer one supports the GPU */
@@ -210,9 +210,9 @@ struct compat_choice {
 	char why[200];			/* one sentence for people, lower case, no full stop */
 };
 
-/* Judges every wheel for this machine. Best first: those that run (no known trouble, stable before experimental, newest
- * release first, in it what the driver runs natively, then newest CUDA), then the refused ones, newest first. Returns how many
- * there are (at most `max`). Whether the driver can drive the GPU at all is not asked here (compat_driver_supports). */
+/* Ranks every wheel for this machine. Best first: those that run (no known trouble, stable before experimental, newest
+ * release first, within it what the driver runs natively, then newest CUDA), then the rejected ones, newest first. Returns
+ * how many there are (at most `max`). Does not check whether the driver supports the GPU at all (compat_driver_supports). */
 size_t compat_recommend(const struct compat_ask *ask, struct compat_choice *out, size_t max);
 #define COMPAT_CHOICES_MAX	200
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which code runs on which GPU: machine code, PTX, and targets of one GPU or one family alone.
+ * Which code runs on which GPU: machine code, PTX, and targets for a single GPU or family.
  */
 #include "compat/compat.h"
 #include "base/banned.h"
@@ -43,7 +43,7 @@ static bool is_tegra(int cc)
 	return c && c->tegra;
 }
 
-/* CUDA 12.8 and 12.9 called Thor 10.1; it is 11.0 since, and takes that code. */
+/* CUDA 12.8 and 12.9 called Thor 10.1; since then it is 11.0, and it still runs that code. */
 static int renamed(int arch)
 {
 	return arch == 101 ? 110 : arch;
@@ -65,7 +65,7 @@ enum compat_code compat_sass_runs(struct compat_target t, int cc)
 	return is_tegra(arch) || is_tegra(cc) ? COMPAT_CODE_TEGRA : COMPAT_CODE_RUNS;
 }
 
-/* Whether the driver reads this version of PTX: what it is not known to read it may still read, if it is new enough. */
+/* Can the driver read this version of PTX? Even where the table does not say so, a new enough driver may. */
 static enum compat_code version_reads(int ptx, int driver_cuda)
 {
 	int needed = compat_cuda_of_ptx(ptx);

@@ -7,7 +7,7 @@
 #include "base/banned.h"
 
 #define COUNT(a)	(sizeof(a) / sizeof((a)[0]))
-#define PART_MAX	100000	/* of a version number; more is not one */
+#define PART_MAX	100000	/* of a version number; anything larger is not one */
 
 static const struct branch {
 	int first, last, cuda;
@@ -215,7 +215,7 @@ int compat_driver_supports(struct compat_driver d, int cc)
 		return -1;
 	if (d.major < compat_first_branch_for(cc))
 		return 0;
-	/* what comes after the last branch begins five numbers later */
+	/* the branch after the last one starts five numbers later */
 	if (g->last_branch)
 		return d.major < g->last_branch + 5;
 	return compat_driver_is_newer(d) ? -1 : 1;

@@ -22,7 +22,7 @@ struct elf_file {
 	int fd;
 	uint64_t size;
 	uint64_t dev, ino;
-	const char *broken;	/* why it cannot be loaded: "empty file", "not an ELF file", "cut short"; NULL: fine */
+	const char *broken;	/* why it cannot be loaded: "empty file", "not an ELF file", "cut short"; NULL = it can */
 	bool foreign;		/* other word size, byte order or machine: the loader passes over it */
 	uint16_t machine;
 	struct elf_load load[ELF_LOADS_MAX];
@@ -38,8 +38,8 @@ struct elf_file {
 	struct elf_sections sections;
 };
 
-/* 0, or -errno when there is no such regular file. A file that is there but no good is `broken` or `foreign`.
- * Close it in every case of 0. Texts live in the pool. */
+/* 0, or -errno when there is no such regular file. A file that exists but cannot be loaded is `broken` or `foreign`.
+ * Close it whenever this returns 0. Texts live in the pool. */
 int elf_open(struct elf_file *f, struct pool *pool, const char *root, const char *path, uint16_t machine);
 void elf_close(struct elf_file *f);
 
@@ -48,7 +48,7 @@ bool elf_has_section(const struct elf_file *f, const char *name);
 /* Exported by this file? By its GNU (or else System V) hash table. */
 bool elf_exports(struct elf_file *f, const char *symbol);
 
-/* Calls `each` for every name of .dynsym (undefined ones only, or defined ones only) until it returns false.
+/* Calls `each` for every name in .dynsym (undefined ones only, or defined ones only) until it returns false.
  * At most `max` symbols are looked at. false: the table cannot be read. */
 bool elf_symbols(const struct elf_file *f, bool undefined, size_t max,
 		 bool (*each)(void *arg, const char *name, bool weak), void *arg);

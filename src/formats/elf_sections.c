@@ -8,7 +8,7 @@
 
 #include "base/banned.h"
 
-#define NAME_MAX_LEN	64	/* of the names that somebody looks for */
+#define NAME_MAX_LEN	64	/* longest name that callers look for */
 
 size_t elf_read(const struct elf_source *f, uint64_t off, void *to, size_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sections of a 64-bit ELF file: a library, a core dump, a module of GPU code. Any bytes may be given, none is
+ * The sections of a 64-bit ELF file: a library, a core dump, a module of GPU code. Any bytes may be passed in and none are
  * trusted: every access is checked against the length of the file.
  */
 #ifndef CUWHY_ELF_SECTIONS_H
@@ -13,8 +13,8 @@
 
 #include "base/bytes.h"
 
-/* The file: in memory, or on disk and read where it is asked for. It is never mapped: the reader of a mapped file
- * dies of SIGBUS when somebody cuts the file short. */
+/* The file: in memory, or on disk and read on demand. It is never mapped: the reader of a mapped file
+ * dies of SIGBUS when the file is truncated. */
 struct elf_source {
 	int fd;			/* -1: in memory */
 	const uint8_t *data;
@@ -45,33 +45,33 @@ static inline bool elf_get(const struct elf_source *f, uint64_t off, void *to, s
 	return true;
 }
 
-/* False when it is no ELF file, or not one of 64 bits with the low byte first. */
+/* False unless it is a 64-bit little-endian ELF file. */
 bool elf_header(const struct elf_source *f, Elf64_Ehdr *h);
 
 struct elf_sections {
 	struct elf_source file;
 	uint64_t at, stride;	/* of their headers */
-	uint64_t n;		/* how many there are, says the file */
-	uint64_t room;		/* how many it has room for: beyond are none */
+	uint64_t n;		/* how many there are, according to the file */
+	uint64_t room;		/* how many fit into the file */
 	uint64_t names;		/* the section that holds their names */
 };
 
-/* Where the sections are. False, and none of them, when the headers are not of our kind. */
+/* Where the sections are. False, with no sections, when the headers are not the kind we read. */
 bool elf_sections_open(struct elf_sections *all, struct elf_source file, const Elf64_Ehdr *h);
 
-/* A section; false when there is no such one. */
+/* A section; false when it does not exist. */
 static inline bool elf_section(const struct elf_sections *all, uint64_t i, Elf64_Shdr *s)
 {
 	return i < all->n && i < all->room && elf_get(&all->file, all->at + i * all->stride, s, sizeof(*s));
 }
 
-/* Is that the section's name? `names` is the section that holds them. */
+/* Is this the section's name? `names` is the section that holds them. */
 bool elf_section_is(const struct elf_sections *all, const Elf64_Shdr *names, const Elf64_Shdr *s, const char *name);
 
-/* The number of the section of this name; 0 = there is none. */
+/* The index of the section with this name; 0 = there is none. */
 uint64_t elf_section_named(const struct elf_sections *all, const char *name, Elf64_Shdr *s);
 
-/* What a section holds, of a file in memory; `.data` is NULL when it holds nothing or is not inside the file. */
+/* The contents of a section, for a file in memory; `.data` is NULL when it is empty or not inside the file. */
 struct bytes elf_section_bytes(const struct elf_sections *all, const Elf64_Shdr *s);
 
 #endif

@@ -25,7 +25,7 @@ static void fatbin_damage(struct fatbin *f, const char *why)
 
 /* --- the file ----------------------------------------------------------------------------------- */
 
-/* Read piece by piece, not mapped: a mapped file that is cut short while it is read kills the reader. */
+/* Read piece by piece, not mapped: when a mapped file is truncated, the reader gets SIGBUS. */
 struct source {
 	int fd;			/* -1: `data` */
 	const uint8_t *data;
@@ -37,7 +37,7 @@ static bool source_read(const struct source *s, uint64_t off, void *to, size_t n
 	return elf_get(&(struct elf_source){s->fd, s->data, s->len}, off, to, n);
 }
 
-/* O_NONBLOCK: a pipe in the place of a library must not stop us. */
+/* O_NONBLOCK: a pipe in place of a library must not block us. */
 static int file_open(const char *path, struct source *s, struct err *e)
 {
 	struct stat st;
@@ -50,7 +50,7 @@ static int file_open(const char *path, struct source *s, struct err *e)
 		return err_set(e, -EINVAL, "%s: not a regular file", path);
 	}
 	s->len = (uint64_t)st.st_size;
-	/* headers lie far apart: what is between them need not be read */
+	/* headers are far apart: skip readahead for what lies between */
 	posix_fadvise(s->fd, 0, 0, POSIX_FADV_RANDOM);
 	return 0;
 }
@@ -82,7 +82,7 @@ static bool span_overlaps(const struct span *spans, int n, uint64_t off, uint64_
 	return false;
 }
 
-/* A section that two names share, or that lies beyond the end, is nothing that a linker makes. */
+/* A section that two names share, or that lies beyond the end, was not made by a linker. */
 static int span_add(const struct source *s, struct span *spans, int n, const Elf64_Shdr *h, struct fatbin *f)
 {
 	uint64_t len = h->sh_size;
@@ -101,7 +101,7 @@ static int span_add(const struct source *s, struct span *spans, int n, const Elf
 	return n + 1;
 }
 
-/* Returns how many; `f` gets `scanned` and damage. -ENOEXEC: not a file for us. */
+/* Returns how many; `f` gets `scanned` and damage. -ENOEXEC: not a file we can read. */
 static int sections_find(const struct source *s, struct span *spans, struct fatbin *f, struct err *e)
 {
 	struct elf_source file = {s->fd, s->data, s->len};
@@ -135,7 +135,7 @@ static int sections_find(const struct source *s, struct span *spans, struct fatb
 
 /* --- fat binaries: which targets each of them has ------------------------------------------------ */
 
-#define TARGETS_MAX	256	/* different ones; libraries of NVIDIA have up to thirty */
+#define TARGETS_MAX	256	/* different ones; NVIDIA's libraries have up to thirty */
 #define SETS_MAX	256	/* of targets */
 #define WORDS		(TARGETS_MAX / 64)
 #define BINARY_MAGIC	0xba55ed50u
@@ -185,7 +185,7 @@ static bool headers_left(struct walk *w)
 {
 	if (w->headers++ < HEADERS_MAX)
 		return true;
-	fatbin_damage(w->f, "it has more fat binaries than any library");
+	fatbin_damage(w->f, "it has more fat binaries than any real library");
 	return false;
 }
 
@@ -207,7 +207,7 @@ static enum fatbin_kind entry_kind(uint16_t kind)
 	return kind == 1 ? FATBIN_PTX : kind == 2 ? FATBIN_SASS : kind == 8 ? FATBIN_LTO : FATBIN_OTHER;
 }
 
-/* Its place in the list of targets; -1 when it is nothing that we could name. */
+/* Its place in the list of targets; -1 when we have no name for it. */
 static int target_index(struct walk *w, const struct entry_header *h)
 {
 	struct fatbin_target t = {.kind = entry_kind(h->kind), .arch = (int)h->arch};
@@ -239,7 +239,7 @@ static void set_count(struct walk *w, const struct set_bits *bits)
 			return;
 		}
 	if (w->n_sets == SETS_MAX) {
-		fatbin_damage(w->f, "it has more kinds of fat binaries than any library");
+		fatbin_damage(w->f, "it has more kinds of fat binaries than any real library");
 		return;
 	}
 	*s = *bits;
@@ -256,12 +256,12 @@ static void binary_walk(struct walk *w, uint64_t at, uint64_t end, bool linked)
 
 	while (end - at >= 8 && headers_left(w)) {
 		if (!entry_read(w, at, end, &h)) {
-			fatbin_damage(w->f, "an entry of a fat binary is broken");
+			fatbin_damage(w->f, "a fat binary entry is broken");
 			break;
 		}
 		i = target_index(w, &h);
 		if (i < 0)
-			fatbin_damage(w->f, "an entry of a fat binary is for no GPU that exists");
+			fatbin_damage(w->f, "a fat binary entry is for a GPU that does not exist");
 		else
 			bits.word[i / 64] |= 1ull << (i % 64);
 		at += h.header + h.size;
@@ -275,7 +275,7 @@ static uint64_t binary_at(struct walk *w, uint64_t at, uint64_t end, const struc
 	uint64_t first = at + h->header, left = first <= end ? end - first : 0;
 
 	if (h->size > left) {
-		fatbin_damage(w->f, "a fat binary is longer than the place it is in");
+		fatbin_damage(w->f, "a fat binary is longer than the section that contains it");
 		binary_walk(w, first <= end ? first : end, end, linked);
 		return first <= end ? first : end;
 	}
@@ -295,7 +295,7 @@ static uint64_t magic_next(struct walk *w, uint64_t at, uint64_t end)
 		n = end - at < most ? end - at : most;
 		most = most < sizeof(block) ? most * 2 : most;
 		if (!source_read(w->source, at, block, n)) {
-			fatbin_damage(w->f, "it could not be read to its end");
+			fatbin_damage(w->f, "it could not be read to the end");
 			return end;
 		}
 		for (i = 0; i + sizeof(magic) <= n; i += 8)
@@ -320,7 +320,8 @@ static void walk_span(struct walk *w, const struct span *span)
 	}
 }
 
-/* The whole file: fat binaries wherever they are. Without sections the number may be a constant in somebody's code: a whole first entry must follow. */
+/* The whole file: fat binaries wherever they are. Without sections, the magic number may be a constant in code: a complete
+ * first entry must follow. */
 static void walk_scan(struct walk *w)
 {
 	uint64_t at = 0, end = w->source->len;
@@ -380,7 +381,7 @@ static int generations(const struct fatbin *f, const struct fatbin_set *s)
 	return major ? 1 : 0;
 }
 
-/* Sets of one generation are special where most fat binaries are made for several. */
+/* Sets of one generation are special where most fat binaries are built for several. */
 static void generality_find(struct fatbin *f)
 {
 	uint64_t count[3] = {0};

@@ -2,16 +2,16 @@
  * The GPU architectures inside a shared library, from the headers of its fat binaries. Nothing is decompressed, and code
  * is not read: a library of a gigabyte takes milliseconds.
  *
- * A library holds many fat binaries, one for each source file, and each holds machine code (SASS) and PTX for several
+ * A library holds many fat binaries, one per source file, and each holds machine code (SASS) and PTX for several
  * targets. A GPU finds all of its kernels only if *every* fat binary has something for it. Some are special on purpose, for
  * kernels that are called on that GPU alone: they have nothing but arch-specific targets (sm_90a), or targets of one
  * generation in a library that is otherwise made for several. The others are general: they decide whether a library covers a
- * GPU, and the special ones are listed beside them.
+ * GPU, and the special ones are listed separately.
  *
- * This holds for libraries whose files are compiled alike: libtorch_cuda*.so (before 2.0 the code is in libtorch_cuda_cu.so and
- * libtorch_cuda_cpp.so) and extensions. cuBLASLt, cuDNN and cuSPARSELt hold kernels for single GPUs on purpose, cuFFT has a
- * format of its own, and libtorch_cuda_linalg.so (MAGMA, rarely used) has fewer architectures than PyTorch itself: what these
- * do not cover is no fault.
+ * This holds for libraries whose files are all compiled the same way: libtorch_cuda*.so (before 2.0 the code is in
+ * libtorch_cuda_cu.so and libtorch_cuda_cpp.so) and extensions. cuBLASLt, cuDNN and cuSPARSELt have kernels for single GPUs on
+ * purpose, cuFFT has its own format, and libtorch_cuda_linalg.so (MAGMA, rarely used) has fewer architectures than PyTorch
+ * itself: what these do not cover is not a problem.
  */
 #ifndef CUWHY_FATBIN_H
 #define CUWHY_FATBIN_H
@@ -26,7 +26,7 @@ struct err;
 enum fatbin_kind {
 	FATBIN_SASS,		/* machine code */
 	FATBIN_PTX,
-	FATBIN_LTO,		/* for link-time optimisation: not runnable as it is */
+	FATBIN_LTO,		/* for link-time optimization: cannot run as it is */
 	FATBIN_OTHER,
 };
 
@@ -41,7 +41,7 @@ struct fatbin_target {
 
 struct fatbin_set {		/* fat binaries with the same targets are one set */
 	uint32_t count;		/* how many there are */
-	bool general;		/* not made for one GPU or one generation alone, see above */
+	bool general;		/* not built only for one GPU or generation, see above */
 	bool linked;		/* relocatable code (__nv_relfatbin): linked into another fat binary, not loaded by itself */
 	const uint16_t *target;	/* indices into fatbin.target, ascending */
 	size_t n;
@@ -49,7 +49,7 @@ struct fatbin_set {		/* fat binaries with the same targets are one set */
 
 struct fatbin {
 	uint64_t bytes;		/* size of the file */
-	uint32_t binaries;	/* fat binaries; 0: the library has no GPU code of the ordinary kind, which proves nothing */
+	uint32_t binaries;	/* fat binaries; 0: no GPU code of the usual kind, which proves nothing */
 	uint32_t general;	/* how many are general */
 	bool scanned;		/* no section headers: the whole file was searched for them */
 	bool damaged;		/* some of it could not be read; what is here is not all */
@@ -60,7 +60,7 @@ struct fatbin {
 	size_t n_sets;
 };
 
-/* Reads a library. NULL with `e` filled: not there, not readable, no regular file, no 64-bit little-endian ELF file. */
+/* Reads a library. NULL with `e` filled: missing, unreadable, not a regular file, or not 64-bit little-endian ELF. */
 struct fatbin *fatbin_read(const char *path, struct err *e);
 /* The same for bytes in memory (tests, fuzzing). */
 struct fatbin *fatbin_from_bytes(const void *data, size_t len, struct err *e);
@@ -78,12 +78,12 @@ enum fatbin_cover {
 struct fatbin_coverage {
 	enum fatbin_cover cover;
 	uint32_t sass, jit, ptx_new, none, unknown;	/* the fat binaries that decide, each counted once */
-	bool tegra;		/* there is code of a card for a system on a chip or the reverse: NVIDIA does not support it */
+	bool tegra;		/* code of a discrete GPU on a system on a chip or the reverse: NVIDIA does not support it */
 	/* What the driver would take in most fat binaries; arch 0 = nothing. */
 	struct fatbin_target best;
 };
 
-/* Judges a library for one device (cc 90 is 9.0) and a driver's CUDA version (12080 is 12.8; 0 = not known). */
+/* Checks a library against one device (cc 90 is 9.0) and a driver's CUDA version (12080 is 12.8; 0 = not known). */
 struct fatbin_coverage fatbin_covers(const struct fatbin *f, int cc, int driver_cuda);
 
 /* "sm_75 sm_80 sm_90 compute_120", as torch.cuda.get_arch_list() writes them: those that most general fat binaries have, or

@@ -68,8 +68,8 @@ static struct verdict_of_set set_judge(const struct fatbin *f, const struct fatb
 	return v;
 }
 
-/* Relocatable code is linked into another fat binary, which is judged; a library of nothing but special code is judged by
- * that. */
+/* Relocatable code is linked into another fat binary, which is what counts. For a library with nothing but special code, that
+ * code counts. */
 static bool decides(const struct fatbin *f, const struct fatbin_set *s)
 {
 	bool other = false;

@@ -8,7 +8,7 @@
 #include "formats/elf_sections.h"
 #include "base/banned.h"
 
-/* Bounds on what a lying file can make us look at; images of PyTorch have a few thousand of each. */
+/* Bounds on what a malicious file can make us look at; PyTorch's images have a few thousand of each. */
 #define SECTIONS_MAX	1000000
 #define SYMBOLS_MAX	1000000
 
@@ -53,7 +53,7 @@ static bool symbols_get(const struct symbols *all, uint64_t i, Elf64_Sym *sym)
 	return true;
 }
 
-/* A name with its end; NULL when it has none. */
+/* A terminated name; NULL when it has no end. */
 static const char *symbol_name(const struct symbols *all, const Elf64_Sym *sym)
 {
 	const uint8_t *p;
@@ -73,7 +73,7 @@ struct function_query {
 	bool found;
 };
 
-/* Of functions that hold the address the innermost is wanted, which is the one that starts last. */
+/* Of the functions that contain the address, we want the innermost: the one that starts last. */
 static void function_offer(struct function_query *q, const Elf64_Sym *sym, const char *name)
 {
 	if (!name || !name[0] || sym->st_shndx == SHN_UNDEF)

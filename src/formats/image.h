@@ -14,24 +14,24 @@ struct image_function {
 	uint64_t start, size;
 };
 
-/* The innermost function that holds this address. */
+/* The innermost function that contains this address. */
 bool image_find(struct bytes image, uint64_t pc, struct image_function *f);
 /* The function that starts at this address: the kernel itself, not what is nested in it. */
 bool image_entry(struct bytes image, uint64_t entry, struct image_function *f);
 
-/* The `len` bytes of code at this address, NULL when the image does not hold them. */
+/* The `len` bytes of code at this address, NULL when the image does not have them. */
 const uint8_t *image_code(struct bytes image, uint64_t pc, uint64_t len);
 
-/* The bytes of the section of this name. */
+/* The bytes of the section with this name. */
 bool image_section(struct bytes image, const char *name, struct bytes *bytes);
 
 struct image_object {
 	const char *name;	/* borrowed from the image, perhaps without an end; NULL = none */
-	uint64_t name_max;	/* bytes that may be read of it */
+	uint64_t name_max;	/* how many of its bytes may be read */
 	uint64_t value, size;
 };
 
-/* Calls fn for the data objects of the section of this name, until it returns true. */
+/* Calls fn for the data objects in the section with this name, until it returns true. */
 typedef bool image_object_fn(void *arg, const struct image_object *o);
 void image_objects(struct bytes image, const char *section, image_object_fn *fn, void *arg);
 

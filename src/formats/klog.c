@@ -12,7 +12,7 @@
 #define RECORD_MAX	8192		/* the kernel refuses a smaller buffer */
 #define BYTES_MAX	(16u << 20)	/* no log is larger */
 
-/* A read of /dev/kmsg gives one record, a read of a file as much as fits: the end of it may be cut. */
+/* A read of /dev/kmsg gives one record, a read of a file as much as fits: its last line may be incomplete. */
 static size_t take_lines(char *text, size_t len, klog_line_fn *line, void *user)
 {
 	char *at = text, *end;
@@ -37,7 +37,7 @@ bool klog_read(int fd, bool *lost, klog_line_fn *line, void *user)
 
 	while (total < BYTES_MAX) {
 		n = read(fd, text + len, RECORD_MAX);
-		if (n < 0 && errno == EPIPE)	/* overwritten before we came */
+		if (n < 0 && errno == EPIPE)	/* overwritten before we read it */
 			*lost = true;
 		else if (n < 0 && errno != EINTR && errno != EAGAIN)
 			fine = false;

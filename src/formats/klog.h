@@ -9,11 +9,11 @@
 
 typedef void klog_line_fn(void *user, const char *line);
 
-/* Reads what the descriptor has (/dev/kmsg, non-blocking, or a file), at most some megabytes. false: a read failed.
+/* Reads what the descriptor has (/dev/kmsg, non-blocking, or a file), at most a few megabytes. false: a read failed.
  * `*lost` is set when lines were overwritten before they were read. */
 bool klog_read(int fd, bool *lost, klog_line_fn *line, void *user);
 
-/* The same for a text that is there already. */
+/* The same for text that is already in memory. */
 void klog_text(char *text, size_t len, klog_line_fn *line, void *user);
 
 #endif

@@ -46,7 +46,7 @@ const char *xid_class_id(enum xid_class c)
 	return id[c];
 }
 
-/* Copies the place of a GPU on the bus, "0000:10:1c", from where it begins; returns what follows. */
+/* Copies a GPU's bus address, "0000:10:1c", from where it begins; returns what follows. */
 static const char *take_pci(const char *s, char pci[24])
 {
 	size_t n;
@@ -54,7 +54,7 @@ static const char *take_pci(const char *s, char pci[24])
 	if (str_starts(s, "PCI:"))
 		s += 4;
 	n = strspn(s, "0123456789abcdefABCDEF:.");
-	while (n > 0 && s[n - 1] == ':')	/* the one that ends the place */
+	while (n > 0 && s[n - 1] == ':')	/* the one that ends the address */
 		n--;
 	if (n < 7 || n >= 24)
 		return NULL;

@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define XID_LINES_MAX	32	/* a dying GPU writes thousands: the first ones tell why */
+#define XID_LINES_MAX	32	/* a dying GPU writes thousands: the first ones say why */
 #define XID_GPUS_MAX	32
 
-enum xid_class { XID_PROGRAM, XID_UNCLEAR, XID_DRIVER, XID_HARDWARE };	/* the gravest last */
+enum xid_class { XID_PROGRAM, XID_UNCLEAR, XID_DRIVER, XID_HARDWARE };	/* most serious last */
 
 struct xid {
 	uint32_t number;
@@ -26,7 +26,7 @@ struct xid_gpu {
 };
 
 struct xid_log {
-	bool readable;		/* false: what is in the log is not known */
+	bool readable;		/* false: the log could not be read */
 	bool lost;		/* lines were overwritten before they were read */
 	struct xid line[XID_LINES_MAX];
 	size_t n;
@@ -34,7 +34,7 @@ struct xid_log {
 	size_t n_gpus;
 };
 
-/* Reads what the descriptor has (/dev/kmsg, non-blocking, or a file) and adds to the log. `gpus_only`: leave out
+/* Reads what the descriptor has (/dev/kmsg, non-blocking, or a file) and adds to the log. `gpus_only`: skip
  * the Xids, which are older than the program. A failed read makes the log unreadable. */
 void xid_read(struct xid_log *log, int fd, bool gpus_only);
 

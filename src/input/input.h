@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What can be looked at after a failure: recordings, core dumps, snapshots, bundles, texts. One list (inputs.def), one way in:
- * `explain`, `report` and `memory` find out here what a file is, and inputs observe into the case.
+ * What can be examined after a failure: recordings, core dumps, snapshots, bundles, texts. One list (inputs.def), one entry:
+ * `explain`, `report` and `memory` learn here what a file is, and inputs observe into the case.
  */
 #ifndef CUWHY_INPUT_H
 #define CUWHY_INPUT_H
@@ -17,22 +17,22 @@ struct sniffed {
 	bool folder;
 	const unsigned char *head;	/* its first bytes, decompressed where it is a gzip file */
 	size_t n;
-	bool packed;			/* it is */
+	bool packed;			/* it is compressed */
 };
 
 struct input {
-	const char *name;	/* "recording": who observes, also the kind of a page */
+	const char *name;	/* "recording": the observer, also the kind of a page */
 	const char *what;	/* "a recording" */
 	/* Is this one of mine, by its name and its first bytes? */
 	bool (*sniff)(const struct sniffed *s);
 	/* NULL with the reason in `e`. */
 	void *(*open)(const char *path, struct err *e);
-	/* Everything that it tells of the failure, into the case. Facts that another input has set before stay. */
+	/* Adds everything that it knows about the failure to the case. Facts that another input set before stay. */
 	void (*observe)(void *it, struct casefile *c);
 	void (*close)(void *it);
 };
 
-/* In the order of their authority: what an earlier one says of a failure beats what a later one says. */
+/* By authority: what an earlier one says about a failure wins over what a later one says. */
 enum input_id {
 #define INPUT(id) INPUT_##id,
 #include "input/inputs.def"
@@ -43,7 +43,7 @@ enum input_id {
 
 const struct input *input_get(enum input_id id);
 
-/* Which one a file or folder is for. Never NULL: what is nothing else is a text. */
+/* The input for a file or folder. Never NULL: anything else is a text. */
 const struct input *input_sniff(const char *path);
 
 #endif

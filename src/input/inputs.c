@@ -22,7 +22,7 @@ const struct input *input_get(enum input_id id)
 	return list[id];
 }
 
-/* Only ordinary files are looked into: a pipe would lose what was read, a device could keep us waiting. */
+/* Only ordinary files are opened: reading would consume a pipe's data, and a device could block. */
 static size_t read_head(const char *path, unsigned char *head, size_t size, bool *packed)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), n = 0;
@@ -36,8 +36,8 @@ static size_t read_head(const char *path, unsigned char *head, size_t size, bool
 		close(fd);
 		return 0;
 	}
-	*packed = magic[0] == 0x1f && magic[1] == 0x8b;	/* also when it is damaged, and nothing can be read */
-	n = gzread(f, head, (unsigned)size);		/* a file that is not packed is read as it is */
+	*packed = magic[0] == 0x1f && magic[1] == 0x8b;	/* even if it is damaged and nothing can be read */
+	n = gzread(f, head, (unsigned)size);		/* an uncompressed file is read as it is */
 	gzclose_r(f);
 	return n > 0 ? (size_t)n : 0;
 }

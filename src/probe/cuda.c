@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * libcuda by way of dlopen (see cuda.h). No context is made: cuInit, attributes and names need none.
+ * libcuda loaded with dlopen (see cuda.h). No context is created: cuInit, attributes and names need none.
  */
 #include "probe/cuda.h"
 
@@ -63,7 +63,7 @@ static bool cuda_load(probe_tell tell, struct cuda_library *l)
 		str_copy(l->path, sizeof(l->path), info.dli_fname);
 	if (cu.init && cu.count && cu.get)
 		return true;
-	str_copy(m.text, sizeof(m.text), LIBRARY " has not the functions of CUDA");
+	str_copy(m.text, sizeof(m.text), LIBRARY " lacks CUDA's functions");
 	tell(&m);
 	return false;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Who a pid from NVML is (see holder.h).
  *
- * In a container, older drivers say the pids of the host, newer ones (the open kernel modules have os_find_ns_pid) those
- * of the container. A host pid may by chance be one of ours, too: so there a process is believed to be the one that is
- * meant only when the driver is mapped into it.
+ * In a container, older drivers report host pids, newer ones (the open kernel modules have os_find_ns_pid) container
+ * pids. A host pid may happen to be one of ours, too: so a process counts as the one that is meant only
+ * when the driver is mapped into it.
  */
 #include "probe/holder.h"
 
@@ -66,7 +66,7 @@ static enum holder_state holder_state_of(uint32_t pid, bool pids_are_ours)
 	char state = proc_state((pid_t)pid);
 	int driver;
 
-	/* With hidepid, /proc shows other users' processes to nobody; kill tells that they are there. */
+	/* With hidepid, /proc hides other users' processes; kill shows that they exist. */
 	if (!state && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
 		return pids_are_ours ? HOLDER_GONE : HOLDER_OUTSIDE;
 	if (!pids_are_ours) {
@@ -86,7 +86,7 @@ static bool is_own_user(uint32_t pid)
 	return stat(path, &st) == 0 && st.st_uid == geteuid();
 }
 
-/* Arguments end with a NUL each; a program may also have written over them. */
+/* Each argument ends with a NUL; a program may also have overwritten them. */
 static void read_command(struct gpu_holder *h, const char *what)
 {
 	int fd = open_proc(h->pid, what);

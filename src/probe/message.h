@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the probe tells `cuwhy` through its pipe: messages of one size, each complete by itself, so that what was said
- * before a driver hung or crashed still counts.
+ * What the probe sends to `cuwhy` through its pipe: messages of one size, each complete by itself, so that whatever
+ * arrived before a driver hung or crashed still counts.
  */
 #ifndef CUWHY_PROBE_MESSAGE_H
 #define CUWHY_PROBE_MESSAGE_H
@@ -18,7 +18,7 @@ enum probe_word {
 	PROBE_REFUSED,			/* gpu: the error's number; text: what NVML refused */
 	PROBE_DETAILS,			/* gpu, details */
 	PROBE_NVML,			/* gpu: CUDA version, 0 = not known; text: NVML's version */
-	PROBE_CUDA,			/* library: what is known of libcuda so far; replaces what was told before */
+	PROBE_CUDA,			/* library: what is known of libcuda so far; replaces earlier ones */
 	PROBE_CUDA_DEVICE,		/* gpu, device */
 	PROBE_NO_CUDA,			/* text: why libcuda could not be loaded */
 	PROBE_END,			/* nothing is missing */
@@ -39,8 +39,8 @@ struct probe_message {
 
 typedef void (*probe_tell)(const struct probe_message *m);
 
-/* Both tell what they learn as they learn it; only the probe calls them, because a driver may hang or crash in them. False
- * when the library could not be used at all, which they told, too. */
+/* Both report what they learn as they learn it; only the probe calls them, because a driver may hang or crash in them.
+ * False when the library could not be used at all, which they also report. */
 bool nvml_ask(probe_tell tell, bool details);	/* every GPU and its processes; `details`: also struct gpu_details */
 bool cuda_ask(probe_tell tell);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NVML (libnvidia-ml.so.1) by way of dlopen: every GPU, its processes and its state. Facts about it, from NVIDIA's "NVML API Reference Guide" unless said otherwise:
+ * NVML (libnvidia-ml.so.1) loaded with dlopen: every GPU, its processes and its state. Facts from NVIDIA's "NVML API
+ * Reference Guide" unless noted:
  *
  *  - nvmlMemory_v2_t wants `version` = sizeof | 2 << 24. Whether its `used` includes `reserved` differs between the
  *    guide of R525 (yes) and what nvidia-smi prints, so `used` is not read: what is neither free nor reserved is used.
- *  - A list of processes is asked for with its room; NVML_ERROR_INSUFFICIENT_SIZE gives the room that it needs.
- *  - nvmlProcessInfo_t has had 16 bytes (pid, bytes), 24 (and two MIG instances) and, under the same names of functions,
+ *  - A process list is requested with its capacity; NVML_ERROR_INSUFFICIENT_SIZE returns the capacity needed.
+ *  - nvmlProcessInfo_t has had 16 bytes (pid, bytes), 24 (and two MIG instances) and, under the same function names,
  *    in drivers 535.43 to 535.86, 32 (nvitop's pull requests 79, 89, 94). So the size is measured at each call: how far
- *    did the driver write into a buffer that was filled before?
+ *    did the driver write into a prefilled buffer?
  *  - usedGpuMemory is all ones where it is not available.
  */
 #include "probe/message.h"
@@ -39,7 +40,7 @@ struct nvml_pci {
 	char bus_id[32];
 };
 
-/* nvmlGpuFabricInfo_t, with room behind it: it has grown before. */
+/* nvmlGpuFabricInfo_t, with room after it: it has grown before. */
 struct fabric {
 	unsigned char cluster[16];
 	int status;
@@ -50,7 +51,7 @@ struct fabric {
 _Static_assert(sizeof(struct nvml_memory_v2) == 40, "NVML's layout");
 _Static_assert(sizeof(struct nvml_pci) == 68, "NVML's layout");
 
-/* Functions by all the names that they have had, the newest first: all of them take the same arguments. */
+/* Functions by all their names over time, newest first: all take the same arguments. */
 static struct {
 	int (*init)(void);
 	int (*count)(unsigned int *);
@@ -68,7 +69,7 @@ static struct {
 	int (*version)(char *, unsigned int);
 	int (*cuda)(int *);
 	const char *(*error)(int);
-	/* of a GPU's state: older drivers have fewer of them */
+	/* for a GPU's state: older drivers have fewer of them */
 	int (*capability)(nvml_device, int *, int *);
 	int (*compute_mode)(nvml_device, unsigned int *);
 	int (*mig_count)(nvml_device, unsigned int *);
@@ -113,7 +114,7 @@ static const struct { void *where; const char *name[3]; } functions[] = {
 	{&nvml.fabric, {"nvmlDeviceGetGpuFabricInfo"}},
 };
 
-/* --- telling ---------------------------------------------------------------------------------- */
+/* --- reporting -------------------------------------------------------------------------------- */
 
 static void tell_text(probe_tell tell, enum probe_word word, const char *text)
 {
@@ -148,7 +149,7 @@ static bool nvml_load(probe_tell tell)
 	}
 	if (nvml.init && nvml.count && nvml.device)
 		return true;
-	tell_text(tell, PROBE_NO_LIBRARY, LIBRARY " has not the functions of NVML");
+	tell_text(tell, PROBE_NO_LIBRARY, LIBRARY " lacks NVML's functions");
 	return false;
 }
 
@@ -169,7 +170,7 @@ static void ask_memory(nvml_device d, struct gpu_card *c)
 	} else if (nvml.memory_v1 && nvml.memory_v1(d, &v1) == NVML_SUCCESS && v1.free <= v1.total) {
 		c->total = v1.total;
 		c->free = v1.free;
-		c->used = v1.total - v1.free;	/* the driver's reserve is in it */
+		c->used = v1.total - v1.free;	/* includes what the driver reserves */
 	}
 }
 

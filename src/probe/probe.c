@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The probe as seen from outside (see probe.h).
  *
- * A process that hangs in the driver may not even die of SIGKILL. So nothing here waits for its end, and it has none of
- * our descriptors: it cannot keep somebody waiting for the end of our output.
+ * A process that hangs in the driver may not even die of SIGKILL. So nothing here waits for it to end, and it inherits none
+ * of our descriptors: otherwise a reader of our output would never see its end.
  */
 #include "probe/probe.h"
 
@@ -52,7 +52,7 @@ static void become_probe(const char *path, const char *mode, int out)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	setrlimit(RLIMIT_CORE, &no_core);
-	/* what is meant for the program: the recorder above all */
+	/* what is meant for the program, above all the recorder */
 	unsetenv("LD_PRELOAD");
 	unsetenv("CUWHY_SOCK");
 	execv(path, argv);
@@ -205,7 +205,7 @@ static bool take_cuda(struct cuda_answer *a, const struct probe_message *m)
 	}
 }
 
-/* One of the two takes it. True when all was told. */
+/* One of the two handles it. True when the answer is complete. */
 static bool read_told(struct gpu_usage *u, struct cuda_answer *a, const struct buf *b)
 {
 	struct probe_message m = {0};
@@ -220,7 +220,7 @@ static bool read_told(struct gpu_usage *u, struct cuda_answer *a, const struct b
 	return m.word == PROBE_END;
 }
 
-/* It is killed in any case; one that hangs in the driver is left to itself. */
+/* It is always killed; one that hangs in the driver is abandoned. */
 static int end_probe(struct probe *p, bool late)
 {
 	struct timespec moment = {.tv_nsec = 1000000};
@@ -257,10 +257,10 @@ static enum usage_trouble explain_end(const struct probe *p, int status, bool la
 		return USAGE_DIED;
 	}
 	if (status >= 0 && WEXITSTATUS(status) == 127) {
-		str_copy(why, size, PROGRAM " does not start");
+		str_copy(why, size, PROGRAM " failed to start");
 		return USAGE_NO_PROBE;
 	}
-	str_copy(why, size, PROGRAM " ended before it had told all");
+	str_copy(why, size, PROGRAM " ended before its answer was complete");
 	return USAGE_DIED;
 }
 
@@ -275,12 +275,12 @@ struct gpu_usage *probe_finish(struct probe *p)
 	u->mono_ns = p->asked_ns;
 	u->real_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - (proc_mono_ns() - p->asked_ns);
 	if (!started)
-		set_trouble(u, USAGE_NO_PROBE, PROGRAM " is missing or does not start");
+		set_trouble(u, USAGE_NO_PROBE, PROGRAM " is missing or failed to start");
 	else if (!read_told(u, NULL, &p->told) && u->trouble == USAGE_COMPLETE)
 		u->trouble = explain_end(p, status, late, u->why, sizeof(u->why));
 	usage_sort(u);
 	buf_release(&p->told);
-	log_line("probe", 1, "%zu GPUs; %s", u->n, u->why[0] ? u->why : "all was told");
+	log_line("probe", 1, "%zu GPUs; %s", u->n, u->why[0] ? u->why : "complete");
 	return u;
 }
 
@@ -303,12 +303,12 @@ void probe_finish_cuda(struct probe *p, struct cuda_answer *a)
 	cuda_answer_init(a);
 	if (!started) {
 		a->trouble = USAGE_NO_PROBE;
-		str_copy(a->why, sizeof(a->why), PROGRAM " is missing or does not start");
+		str_copy(a->why, sizeof(a->why), PROGRAM " is missing or failed to start");
 	} else if (!read_told(NULL, a, &p->told) && a->trouble == USAGE_COMPLETE) {
 		a->trouble = explain_end(p, status, late, a->why, sizeof(a->why));
 	}
 	buf_release(&p->told);
-	log_line("probe", 1, "%zu CUDA devices; %s", a->n, a->why[0] ? a->why : "all was told");
+	log_line("probe", 1, "%zu CUDA devices; %s", a->n, a->why[0] ? a->why : "complete");
 }
 
 void probe_wait(struct probe *p)

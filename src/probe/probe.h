@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Starts the probe and takes in what it tells, for two seconds or as long as it was given: then it is killed, and what it
- * told counts.
+ * Starts the probe and collects what it reports, for two seconds or the time it was given: then it is killed, and what it
+ * reported counts.
  */
 #ifndef CUWHY_PROBE_H
 #define CUWHY_PROBE_H
@@ -24,32 +24,32 @@ struct cuda_answer {
 	struct cuda_library library;
 	struct cuda_device *device;
 	size_t n, cap;
-	enum usage_trouble trouble;	/* not USAGE_COMPLETE: what is here may be a part */
+	enum usage_trouble trouble;	/* not USAGE_COMPLETE: this may be only a part */
 	char why[240];		/* in words; "" = no trouble */
 };
 
-/* Starts one. Never fails aloud: what went wrong is in the result. */
+/* Starts one. Prints no errors: what went wrong is in the result. */
 void probe_start(struct probe *p);
 
-#define PROBE_ASK_DETAILS	"details"	/* NVML, with struct gpu_details: probe_finish gives it */
-#define PROBE_ASK_CUDA		"cuda"		/* libcuda: probe_finish_cuda gives it */
+#define PROBE_ASK_DETAILS	"details"	/* NVML, with struct gpu_details: probe_finish returns it */
+#define PROBE_ASK_CUDA		"cuda"		/* libcuda: probe_finish_cuda returns it */
 void probe_start_as(struct probe *p, const char *mode, uint64_t limit_ns);
 bool probe_runs(const struct probe *p);
 
-/* Takes in what was told; never waits. True when it has finished, or has to be ended. */
+/* Collects what was reported; never waits. True when it has finished or must be ended. */
 bool probe_step(struct probe *p, uint64_t now_ns);
 
-/* Ends it and gives what it told; owned by the caller, never NULL. */
+/* Ends it and returns what it reported; owned by the caller, never NULL. */
 struct gpu_usage *probe_finish(struct probe *p);
 
 void probe_finish_cuda(struct probe *p, struct cuda_answer *a);
 void cuda_answer_init(struct cuda_answer *a);		/* nothing is known */
 void cuda_answer_release(struct cuda_answer *a);
 
-/* Waits until it has finished or its time is over. */
+/* Waits until it finishes or times out. */
 void probe_wait(struct probe *p);
 
-/* All of that, waiting for it. */
+/* All of the above in one call that waits. */
 struct gpu_usage *probe_gpus(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The probe: a process of its own, because a driver may hang or crash. Writes messages (message.h) to its standard output,
- * numbers first: to learn who a process is may take as long as the process does.
+ * numbers first: finding out what a process is may block on that process.
  *
  *   cuwhy-probe            NVML: GPUs, their memory and processes
- *   cuwhy-probe details    and what else NVML knows of them
+ *   cuwhy-probe details    and what else NVML knows about them
  *   cuwhy-probe cuda       libcuda
  */
 #include <errno.h>
@@ -41,7 +41,7 @@ static void write_message(const struct probe_message *m)
 	while (left > 0) {
 		n = write(STDOUT_FILENO, at, left);
 		if (n < 0 && errno != EINTR)
-			_exit(1);	/* nobody listens any more */
+			_exit(1);	/* nobody is reading anymore */
 		at += n < 0 ? 0 : n;
 		left -= n < 0 ? 0 : (size_t)n;
 	}
@@ -70,6 +70,6 @@ int main(int argc, char **argv)
 
 	if (strcmp(what, "cuda") == 0 ? cuda_ask(write_message) : ask_nvml(strcmp(what, "details") == 0))
 		write_message(&m);
-	/* without the library's own clean-up: there is nothing of ours that it could save */
+	/* skip the library's own cleanup: it could hang, and we need nothing from it */
 	_exit(0);
 }

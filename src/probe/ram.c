@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads the host's memory and the limits of a process (see ram.h). Nothing that is read is trusted: what is missing or
+ * Reads the host's memory and the limits of a process (see ram.h). Nothing read is trusted: what is missing or
  * makes no sense is unknown.
  */
 #include "probe/ram.h"
@@ -18,7 +18,7 @@
 #include "base/banned.h"
 
 #define FILE_MAX	(64u << 10)
-#define DEPTH_MAX	32	/* cgroups above each other */
+#define DEPTH_MAX	32	/* nested cgroups */
 #define CAP_IPC_LOCK_BIT 14
 #define GROUP_NO_LIMIT	(1ull << 60)	/* version 1 says "none" with a very large number */
 
@@ -65,7 +65,7 @@ static uint64_t number_at(const char *s, int base, uint64_t unit)
 	return v > UINT64_MAX / 2 / unit ? RAM_UNKNOWN : v * unit;
 }
 
-/* Behind this word at the beginning of a line; NULL when no line begins with it. */
+/* What follows this word at the start of a line; NULL when no line starts with it. */
 static const char *text_behind(const char *text, const char *word)
 {
 	size_t n = strlen(word);
@@ -146,7 +146,7 @@ static uint64_t number_in(const struct ram_from *from, const char *dir, const ch
 	return v != RAM_UNKNOWN && v >= GROUP_NO_LIMIT ? RAM_UNLIMITED : v;
 }
 
-/* Without file cache; unknown when it is not told. */
+/* Without the file cache; unknown when not reported. */
 static uint64_t used_in(const struct ram_from *from, const char *dir, const struct group *g)
 {
 	char *text = ram_text(from, dir, "memory.stat");
@@ -182,8 +182,8 @@ static void ram_look_at_group(struct ram_state *r, const struct ram_from *from, 
 	}
 }
 
-/* From the process's own group up to the root: each may have a limit. In a container the path may be the host's, of
- * which only the root is visible. */
+/* From the process's own group up to the root: each may have a limit. In a container the path may be the host's, where
+ * only the root is visible. */
 static void climb(struct ram_state *r, const struct ram_from *from, char *path, const struct group *g)
 {
 	for (int i = 0; i < DEPTH_MAX; i++) {
@@ -244,7 +244,7 @@ void ram_look(struct ram_state *r, const char *root, pid_t pid)
 	ram_unknown(r);
 	r->mono_ns = proc_mono_ns();
 	snprintf(from.process, sizeof(from.process), "/proc/%d", (int)pid);
-	/* 0, or it is gone by now: what we started has our limits as a rule */
+	/* 0, or it is gone by now: our children usually have our limits */
 	if (pid == 0 || (!*root && access(from.process, F_OK) != 0))
 		snprintf(from.process, sizeof(from.process), "/proc/self");
 	ram_look_at_machine(r, &from);
@@ -254,7 +254,7 @@ void ram_look(struct ram_state *r, const char *root, pid_t pid)
 
 /* --- what stopped a request ------------------------------------------------------------------- */
 
-/* The lock limit comes last: the driver does not always keep to it, so that it only counts where nothing else
+/* The lock limit comes last: the driver does not always obey it, so it only counts where nothing else
  * explains the failure. */
 enum ram_limit ram_limit_of(const struct ram_state *r, uint64_t request, uint64_t pinned, uint64_t peak, uint64_t *room)
 {

@@ -172,7 +172,7 @@ def rule__a_dump_and_a_snapshot_share_nothing(box):
 def rule__a_bundle_joins_the_log_that_names_its_machine(box):
     text = "Driver Version: 570.133.20\nGPU 0: NVIDIA H200\n"
     log = log_of(box, "train.log", ILLEGAL, "train.py", 41, text)
-    joined(explain(box, log, bundle(box, "same.json")), "a bundle of the doctor")
+    joined(explain(box, log, bundle(box, "same.json")), "a doctor bundle")
     other = explain(box, log, bundle(box, "other.json", gpu="Tesla V100-SXM2-16GB", driver="470.57.02"))
     assert not any(j.startswith("joined") for j in joins(other)), joins(other)
 

@@ -252,7 +252,7 @@ def rule__nothing_is_sampled_without_need(box):
 def rule__a_program_that_fails_all_the_time_costs_one_look_a_second(box):
     text = HANDLED + "for i in range(2000):\n    try: cudrv.alloc(1 << 30)\n    except cudrv.CudaError: pass\n"
     run = box.under(box.script(text), CUWHY_SIM_NVML="gpu", CUWHY_DEBUG="probe:1", out=True)
-    looks = run.err.count("1 GPUs; all was told")
+    looks = run.err.count("1 GPUs; complete")
     assert 1 <= looks <= 3, "%d looks\n%s" % (looks, run.err)
 
 

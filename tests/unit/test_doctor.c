@@ -374,8 +374,8 @@ static void bundle__says_the_same_there_and_back(void **state)
 static void bundle__that_is_none_is_refused_in_words(void **state)
 {
 	static const struct { const char *text, *word; } bad[] = {
-		{"{}", "no bundle"},
-		{"[]", "no bundle"},
+		{"{}", "not a cuwhy bundle"},
+		{"[]", "not a cuwhy bundle"},
 		{"{'cuwhy_bundle': 2}", "version 2"},
 		{"{'cuwhy_bundle': 1, 'hots': {}}", "hots"},
 		{"{'cuwhy_bundle': 1, 'host': []}", "host"},

@@ -232,7 +232,7 @@ static void says_that_there_is_no_python(void **state)
 {
 	(void)state;
 	assert_null(scan());
-	assert_string_equal(envs.reason, "no python is found in PATH or in /usr/bin");
+	assert_string_equal(envs.reason, "no python was found in PATH or in /usr/bin");
 	assert_null(envs.libcuda.path);
 	assert_int_equal(envs.libcuda.why, LOADER_NOT_FOUND);
 }

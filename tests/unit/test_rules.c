@@ -1210,7 +1210,7 @@ static void hang__without_a_dump_it_is_likely_at_most(void **state)
 	b.h->hang.flags = CW_HANG_TRIGGERED | CW_HANG_NO_DUMP;
 	j = judge_hang(&b, NULL, -1, 15);
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 30);
-	assert_true(mentions(j, "why", "the driver wrote none"));
+	assert_true(mentions(j, "why", "the driver wrote no dump"));
 	expect_hang(j, "likely");
 	hanging(&b, NULL);
 	expect_hang(judge_hang(&b, NULL, -1, 15), "possible");

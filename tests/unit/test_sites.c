@@ -472,7 +472,7 @@ static void events__bad_files_are_refused_or_end(void **state)
 
 	(void)state;
 	assert_int_not_equal(events_begin(&r, "CUWHYREC", 8, &err), 0);
-	assert_non_null(strstr(err.msg, "not a memory trace"));
+	assert_non_null(strstr(err.msg, "not a cuwhy memory trace"));
 	srand(9);
 	for (int round = 0; round < 2000; round++) {
 		for (size_t i = 0; i < sizeof(file); i++)

@@ -86,21 +86,21 @@ static void refuses_what_is_damaged(void **state)
 	REFUSED("\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xffshort", -EBADMSG, "cut short");
 	REFUSED("\x80\x04\x8b\xff\xff\xff\xff.", -EBADMSG, "negative length");
 	REFUSED("\x80\x07}.", -EBADMSG, "protocol");
-	REFUSED("\x80\x04j\xff\xff\xff\xff.", -EBADMSG, "never made");
+	REFUSED("\x80\x04j\xff\xff\xff\xff.", -EBADMSG, "never stored");
 	REFUSED("\x80\x04}r\xff\xff\xff\xff.", -EBADMSG, "out of order");
 	REFUSED("\x80\x04u.", -EBADMSG, "no mark");
 	REFUSED("\x80\x04s.", -EBADMSG, "missing");
 	REFUSED("\x80\x04](K\x01u.", -EBADMSG, "without a value");
-	REFUSED("\x80\x04](K\x01K\x02u.", -EBADMSG, "else than a dictionary");
-	REFUSED("\x80\x04}K\x01" "a.", -EBADMSG, "else than a list");
-	REFUSED("\x80\x04\x94.", -EBADMSG, "memo of nothing");
-	REFUSED("\x80\x04(.", -EBADMSG, "early end");
+	REFUSED("\x80\x04](K\x01K\x02u.", -EBADMSG, "other than a dictionary");
+	REFUSED("\x80\x04}K\x01" "a.", -EBADMSG, "other than a list");
+	REFUSED("\x80\x04\x94.", -EBADMSG, "memo without a value");
+	REFUSED("\x80\x04(.", -EBADMSG, "unexpected end");
 	made.len = 0;
 	make_begin(&made);
 	memset(made.data + made.len, '(', 1000);
-	refused(made.data, 1000, -EBADMSG, "inside each other");
+	refused(made.data, 1000, -EBADMSG, "deeply nested");
 	memset(made.data + made.len, 'N', sizeof(made.data) - made.len);
-	refused(made.data, sizeof(made.data), -EBADMSG, "belong to nothing");
+	refused(made.data, sizeof(made.data), -EBADMSG, "without a container");
 	REFUSED("\x80\x04K\x01K\x02(a.", -EBADMSG, "missing");
 }
 
@@ -108,8 +108,8 @@ static void refuses_other_pickles(void **state)
 {
 	UNUSED(state);
 	REFUSED("\x80\x04}.", -EBADMSG, "without 'segments'");
-	REFUSED("\x80\x04K\x01.", -EBADMSG, "no dictionary");
-	REFUSED("\x80\x04](K\x01K\x02" "e.", -EBADMSG, "something else than segments");
+	REFUSED("\x80\x04K\x01.", -EBADMSG, "other than a dictionary");
+	REFUSED("\x80\x04](K\x01K\x02" "e.", -EBADMSG, "something other than segments");
 }
 
 /* One event, appended over and over, must not become many. */

@@ -326,7 +326,7 @@ static void alloc__good_ones_are_taken_apart(void **state)
 static void alloc__mistakes_that_end_the_program(void **state)
 {
 	static const struct { const char *value, *says; } c[] = {
-		{"expandable_segments:true", "True or False"}, {"expandable_segments=True", "':'"}, {"expandable_segment:True", "expandable_segments is meant"},
+		{"expandable_segments:true", "True or False"}, {"expandable_segments=True", "':'"}, {"expandable_segment:True", "did you mean expandable_segments"},
 		{"max_split_size_mb:10", "at least 20"}, {"max_split_size_mb:large", "at least 20"}, {"max_split_size_mb", "no value"},
 		{"garbage_collection_threshold:1.0", "less than 1"}, {"garbage_collection_threshold:0", "more than 0"}, {"backend:async", "cudaMallocAsync"},
 		{"roundup_power2_divisions:3", "power of two"}, {"roundup_power2_divisions:[256:3]", "power of two"},

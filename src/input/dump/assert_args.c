@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Follows constants through the straight line of code before a call (see assert_args.h).
  *
- * A value is known when every way to the call sets it so: where a branch can come in, everything is forgotten, and so
- * it is after instructions that may write any register. Unknown is an answer, a wrong value is none.
+ * A value is known when every path to the call sets it to that: where a branch can come in, everything is forgotten, and
+ * also after instructions that may write any register. "Unknown" is a valid answer, a wrong value is not.
  */
 #include "input/dump/assert_args.h"
 
@@ -26,12 +26,12 @@ struct reg {
 struct follow {
 	struct bytes image, bank;
 	unsigned arch;
-	uint64_t start, call;		/* the window: first instruction, and the call behind it */
+	uint64_t start, call;		/* the window: first instruction, and the call after it */
 	bool entered[WINDOW];		/* a branch may come in here */
 	struct reg r[REGS], u[REGS];
 };
 
-/* Where the arguments are: registers 4 on, by their size. */
+/* Where the arguments are: from register 4 on, by size. */
 static const struct {
 	uint8_t reg;
 	bool pair;
@@ -95,7 +95,7 @@ static void follow_instruction(struct follow *f, const uint8_t *code)
 		file[m.dest + (int)i] = value[i];
 }
 
-/* Marks what branches of the function lead into the window. False when one may lead anywhere. */
+/* Marks where branches of the function enter the window. False when one may lead anywhere. */
 static bool find_entries(struct follow *f, uint64_t from, uint64_t size)
 {
 	const uint8_t *code = image_code(f->image, from, size);

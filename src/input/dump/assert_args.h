@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a failed assertion was called with: __assertfail(message, file, line, function, size of a character), read
- * from the code before the call. The registers themselves are gone when a dump is made.
+ * from the code before the call. The registers themselves are gone by the time of the dump.
  */
 #ifndef CUWHY_ASSERT_ARGS_H
 #define CUWHY_ASSERT_ARGS_H

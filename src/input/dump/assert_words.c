@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The words of a failed assertion (see assert_words.h).
+ * The text of a failed assertion (see assert_words.h).
  *
  * The code before the call gives run-time addresses. A dump with memory has the bytes there. A light one has only the
- * module: its symbols say which object it is and how long, but no longer where in the section it began. Then it is
- * the string of that length, when only one string can be meant.
+ * module: its symbols say which object it is and how long, but not where in the section it began. Then it is
+ * the string of that length, if only one string is possible.
  */
 #include "input/dump/assert_words.h"
 
@@ -20,7 +20,7 @@
 #define TEXT_MAX	4096
 #define SECTIONS_MAX	4096	/* of memory, in one dump */
 #define LINE_MAX	10000000
-#define SCAN_MAX	((size_t)16 << 20)	/* bytes of a section that are looked at */
+#define SCAN_MAX	((size_t)16 << 20)	/* bytes of a section that are read */
 #define STRINGS_MAX	4096
 
 static bool text_is_char(uint8_t c)
@@ -65,7 +65,7 @@ static bool is_identifier(const char *s, size_t n)
 	return true;
 }
 
-/* "void gather(float *, int) [with T = float]": has parameters, and no operator between operands. */
+/* "void gather(float *, int) [with T = float]": has parameters, but no operator between operands. */
 static bool is_signature(const char *s, size_t n)
 {
 	static const char *const operators[] = {" && ", " || ", " < ", " > ", " <= ", " >= ", " == ", " != ", " + ",
@@ -82,7 +82,7 @@ static bool is_signature(const char *s, size_t n)
 
 /* --- which of the strings of one length is meant --------------------------------------------------- */
 
-/* What is known of the objects of one size. */
+/* What is known about the objects of one size. */
 struct text_group {
 	uint64_t size;			/* bytes, with the zero at the end */
 	enum assert_arg role;		/* of the one looked for */
@@ -116,7 +116,7 @@ struct text_strings {
 	bool more;
 };
 
-/* Strings of exactly this length: what is before is not a character. */
+/* Strings of exactly this length: preceded by something that is not a character. */
 static void strings_of_length(struct text_strings *s, struct bytes data, size_t len)
 {
 	size_t most = data.len < SCAN_MAX ? data.len : SCAN_MAX, from = 0, i;
@@ -172,7 +172,7 @@ static bool choice_is_new(const char *const *choice, size_t n, const char *text)
 	return true;
 }
 
-/* The strings of the section that can be meant, borrowed from it. Returns how many; 0 also when there are too many. */
+/* The candidate strings of the section, borrowed from it. Returns how many; 0 also when there are too many. */
 static size_t text_group_choose(const struct text_group *g, struct bytes data, const char *choice[ASSERTION_CHOICES])
 {
 	size_t len = g->size ? (size_t)g->size - 1 : 0, i, n_names = 0, n = 0;
@@ -186,7 +186,7 @@ static size_t text_group_choose(const struct text_group *g, struct bytes data, c
 	for (i = 0; i < s->n && n <= ASSERTION_CHOICES; i++) {
 		if (!may_be(g, s->text[i], len, n_names))
 			continue;
-		/* of several names the asserting function's own is meant */
+		/* of several names, prefer the asserting function's own */
 		if (g->role == ASSERT_FUNCTION && is_own_name(g, s->text[i], len)) {
 			choice[0] = s->text[i];
 			n = 1;
@@ -205,7 +205,7 @@ static size_t text_group_choose(const struct text_group *g, struct bytes data, c
 
 /* --- where the bytes are --------------------------------------------------------------------------- */
 
-/* A text at this place, whole and printable; NULL otherwise. */
+/* A complete, printable text at this address; NULL otherwise. */
 static char *text_at_offset(struct bytes b, uint64_t off)
 {
 	size_t n = 0, most;
@@ -284,14 +284,14 @@ static char *text_original(const struct assertion_source *s, const struct image_
 	return q.found.size == o->size ? text_at_offset(data, q.found.value) : NULL;
 }
 
-/* What is known of one argument: the text, or a few that it can be. */
+/* What is known about one argument: the text, or a few candidates. */
 struct text_finding {
 	char *text;
 	const char *choice[ASSERTION_CHOICES];
 	size_t n;
 };
 
-/* The strings of this object's length that it can be. */
+/* The candidate strings of this object's length. */
 static void text_by_length(struct text_finding *f, const struct assertion_source *s, const struct image_object *o,
 			   enum assert_arg role)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a kernel asserted: the words that the driver prints when a device-side assert fails, from a core dump.
+ * What a kernel asserted: the text that the driver prints when a device-side assert fails, from a core dump.
  */
 #ifndef CUWHY_ASSERT_WORDS_H
 #define CUWHY_ASSERT_WORDS_H
@@ -21,14 +21,14 @@ struct assertion {
 
 struct assertion_source {
 	struct dump *dump;
-	struct bytes image;	/* relocated, of the module that holds the code */
+	struct bytes image;	/* relocated, of the module that contains the code */
 	struct bytes original;	/* the same before relocation; empty in light dumps */
 	unsigned arch;
-	uint64_t back;			/* where the thread goes on after the call */
+	uint64_t back;			/* where the thread continues after the call */
 	const char *name;		/* of the function or kernel, for people; may be NULL */
 };
 
-/* False when no assertion was called there. */
+/* False when there is no assertion call there. */
 bool assertion_find(struct assertion *a, const struct assertion_source *s);
 void assertion_free(struct assertion *a);
 

@@ -17,10 +17,10 @@
 
 #define STRAIGHT_MAX	64			/* instructions */
 #define WINDOW		((uint64_t)16 << 20)	/* size of the shared and of the local window */
-#define SHARED_MAX	((uint64_t)256 << 10)	/* no GPU has more shared memory for a block */
+#define SHARED_MAX	((uint64_t)256 << 10)	/* no GPU has more shared memory per block */
 #define FRAME_MAX	((uint64_t)1 << 20)
 
-/* Bounds on what a lying file can make us look at; real ones stay far below. */
+/* Bounds on what a malicious file can make us look at; real ones stay far below. */
 #define ROWS_MAX	((size_t)1 << 22)	/* eight GPUs full of threads have 2.7 million; tables that overlap, more */
 #define CONTEXTS_MAX	((size_t)1 << 20)
 #define GRIDS_MAX	((size_t)1 << 20)
@@ -73,8 +73,8 @@ struct hunt {
 	struct dump_row last_warp, last_cta;	/* of the lane taken before */
 	struct bytes image;	/* of the grid's module, or of the one that holds the pc */
 	struct bytes original;	/* the same before relocation; empty in light dumps */
-	uint64_t straight_end;		/* a lane up to here still has the registers of the pc */
-	struct sass_eval *eval;		/* computes destroyed addresses again; NULL = not needed or not possible */
+	uint64_t straight_end;		/* a lane up to here still has the registers as they were at the pc */
+	struct sass_eval *eval;		/* recomputes destroyed addresses; NULL = not needed or not possible */
 	bool eval_tried;
 };
 
@@ -181,7 +181,7 @@ static bool take_any(struct hunt *h, const struct thread *t)
 	return true;
 }
 
-/* The warp has exited and left its exception with the SM. A thread of the SM, if one is left, tells
+/* The warp has exited and left its exception with the SM. A thread of the SM, if one is left, identifies
  * the grid. */
 static void find_sm(struct hunt *h)
 {
@@ -279,7 +279,7 @@ static bool find_module(struct hunt *h, const struct dump_row *grid, struct byte
 	return false;
 }
 
-/* The grid that the thread's block belongs to; when no thread is left, one whose module holds the pc. */
+/* The grid that the thread's block belongs to; when no thread is left, one whose module contains the pc. */
 static bool is_our_grid(struct hunt *h, const struct dump_row *grid, uint64_t pc)
 {
 	struct image_function f;
@@ -337,7 +337,7 @@ static void find_kernel(struct hunt *h)
 
 /* --- where: the instruction ------------------------------------------------------------------------ */
 
-/* The warp's own pc, else the SM's; both name the instruction. A lane's is that of a later one. */
+/* The warp's own pc, else the SM's; both name the instruction. A lane's pc is a later one. */
 static void find_pc(struct hunt *h)
 {
 	struct culprit *c = h->c;
@@ -402,7 +402,7 @@ static void find_function(struct hunt *h)
 	c->space = c->decoded ? c->insn.space : SASS_NOWHERE;
 }
 
-/* How far a lane can have gone without losing what the address was made of. */
+/* How far a lane can have gone without losing the registers of the address. */
 static void find_straight(struct hunt *h)
 {
 	const uint8_t *code;
@@ -433,7 +433,7 @@ static void find_where(struct hunt *h)
 		c->pc_exact = is_trap(h, c->pc);
 	}
 	find_function(h);
-	/* threads and grid are gone: the function that holds the pc is the kernel, or one that it called */
+	/* threads and grid are gone: the function that contains the pc is the kernel, or one that it called */
 	if (!c->grid_known && !c->kernel && c->function) {
 		name_kernel(c, c->function);
 		c->kernel_offset = c->function_offset;
@@ -445,8 +445,8 @@ static void find_where(struct hunt *h)
 /* --- the address that a thread accessed ------------------------------------------------------------ */
 
 /* From its registers, or from the code where the access destroyed them: a load or a returning atomic that faults
- * writes zeros into its destination (seen on an H200); when that overlaps the registers of its address, the dump has
- * the address no more. */
+ * writes zeros into its destination (seen on an H200); when that overlaps the registers of its address, the dump no longer
+ * has the address. */
 
 static bool lane_in_reach(struct hunt *h, const struct thread *t)
 {
@@ -464,7 +464,7 @@ static struct sass_eval *eval_of(struct hunt *h)
 	return h->eval;
 }
 
-/* Is the predicate that the dump has the one that the access had? */
+/* Is the predicate in the dump still the one that the access had? */
 static bool guard_kept(struct hunt *h, const struct thread *t)
 {
 	uint64_t pc = dump_get(&t->lane, DUMP_LANE_PC);
@@ -472,7 +472,7 @@ static bool guard_kept(struct hunt *h, const struct thread *t)
 	return h->c->insn.guard == 7 || pc == h->c->pc || (eval_of(h) && sass_eval_keeps(h->eval, h->c->insn.guard, pc));
 }
 
-/* A predicated instruction is skipped by lanes whose predicate does not hold. */
+/* A predicated instruction is skipped by lanes whose predicate is false. */
 static bool lane_skipped(struct hunt *h, const struct thread *t)
 {
 	uint32_t p;
@@ -497,7 +497,7 @@ static void lane_describe(struct hunt *h, const struct thread *t, const struct c
 	memcpy(to->grid_dim, c->grid, sizeof(to->grid_dim));
 }
 
-/* From the code; in doubt the address is not known. */
+/* From the code; when in doubt, the address is unknown. */
 static bool lane_recompute(struct hunt *h, const struct thread *t, struct culprit_lane *l)
 {
 	struct sass_lane lane;
@@ -514,14 +514,14 @@ static bool lane_recompute(struct hunt *h, const struct thread *t, struct culpri
 	return true;
 }
 
-/* Registers are those of the moment the lane stopped. A lane that went further than they are good for can still
- * have its address computed again, unless its predicate is not known any more. */
+/* Registers are those of the moment the lane stopped. A lane that went beyond where they are valid can still
+ * have its address recomputed, unless its predicate is no longer known. */
 static void lane_address(struct hunt *h, const struct thread *t, struct culprit_lane *l)
 {
 	struct culprit *c = h->c;
 	bool near = lane_in_reach(h, t);
 
-	/* of an access to shared memory the address itself tells whether it was made (judge_lanes) */
+	/* for shared memory, the address itself says whether it was accessed (judge_lanes) */
 	if (!c->decoded || lane_skipped(h, t) || (!near && !guard_kept(h, t) && c->insn.space != SASS_SHARED))
 		return;
 	if (!near) {
@@ -594,7 +594,7 @@ static void places_finish(struct hunt *h)
 
 /* --- the lanes that faulted ------------------------------------------------------------------------ */
 
-/* All lanes of a warp carry its exception, also those that wait elsewhere for the ones that did it. */
+/* All lanes of a warp carry its exception, even those that wait elsewhere for the faulting ones. */
 static bool is_active(const struct thread *t)
 {
 	uint64_t active = dump_get(&t->warp, DUMP_WARP_ACTIVE);
@@ -684,7 +684,7 @@ static void find_lanes(struct hunt *h)
 
 /* --- what lanes and addresses say of the fault ----------------------------------------------------- */
 
-/* A generic address is one of local or shared memory when it lies in the window of that. */
+/* A generic address is local or shared memory when it is in the window for that. */
 static void resolve_space(struct hunt *h)
 {
 	struct culprit *c = h->c;
@@ -727,14 +727,14 @@ static bool is_misaligned(const struct culprit *c, const struct culprit_lane *l)
 	return l->address_known && l->address % c->insn.width != 0;
 }
 
-/* A warp's shared accesses go out of range together, but only those lanes did it whose address no block can have. */
+/* A warp's shared accesses go out of range together, but only lanes whose address no block can have are at fault. */
 static bool is_beyond_shared(const struct culprit *c, const struct culprit_lane *l)
 {
 	(void)c;
 	return l->address_known && l->address >= SHARED_MAX;
 }
 
-/* Keeps the lanes at fault: when there is one, and when all lanes were looked at. */
+/* Keeps the lanes at fault: when there is one, and when all lanes were checked. */
 static void keep_guilty(struct culprit *c, bool (*guilty)(const struct culprit *c, const struct culprit_lane *l))
 {
 	size_t i, n = 0;
@@ -779,7 +779,7 @@ static bool assertion_at(struct hunt *h, uint64_t back)
 	return false;
 }
 
-/* The thread stands behind its call of __assertfail. One that is still inside has the address on its stack. */
+/* The thread stopped after its call of __assertfail. One that is still inside has the address on its stack. */
 static void find_assertion(struct hunt *h)
 {
 	struct dump_row row;

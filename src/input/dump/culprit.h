@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who did it: the fault that a GPU core dump tells of, its kernel, threads, instruction and addresses.
+ * The fault in a GPU core dump: its kernel, threads, instruction and addresses.
  */
 #ifndef CUWHY_CULPRIT_H
 #define CUWHY_CULPRIT_H
@@ -24,19 +24,19 @@ enum culprit_fault {
 enum culprit_source {
 	CULPRIT_NOWHERE,	/* no thread was on the GPU */
 	CULPRIT_LANE,		/* lanes carry the exception */
-	CULPRIT_SM,		/* only the SM does: lanes are those just behind the instruction */
+	CULPRIT_SM,		/* only the SM does: lanes are those right after the instruction */
 	CULPRIT_BROKEN,		/* warps stopped without exception: a trap */
 	CULPRIT_RUNNING,	/* nothing: a dump of a running GPU */
 };
 
 struct culprit_lane {
 	uint32_t block[3], thread[3];
-	uint64_t pc;			/* where the thread stands */
+	uint64_t pc;			/* where the thread stopped */
 	uint64_t address;		/* that it accessed */
 	bool address_known;
 };
 
-/* Where threads of a running kernel stand. */
+/* Where threads of a running kernel are. */
 struct culprit_place {
 	uint64_t pc;
 	char *function;			/* mangled; NULL = not known */
@@ -66,15 +66,15 @@ struct culprit {
 
 	bool pc_known, pc_exact;	/* exact: the faulting instruction, not one near it */
 	uint64_t pc;
-	char *function;			/* the innermost symbol that holds the pc, mangled; NULL = unknown */
+	char *function;			/* the innermost symbol that contains the pc, mangled; NULL = unknown */
 	uint64_t function_offset;	/* from it */
 	uint64_t kernel_offset;		/* from the kernel's entry */
 	bool decoded;
 	struct sass insn;
 	enum sass_space space;		/* of the instruction; generic ones by their address, where known */
-	bool address_doubtful;		/* the load has overwritten its address register: addresses mean nothing */
-	bool address_recomputed;	/* it has, but they were computed again from the code */
-	bool address_unchecked;		/* and no register that survived could confirm that */
+	bool address_doubtful;		/* the load overwrote its address register: addresses are meaningless */
+	bool address_recomputed;	/* it did, but they were recomputed from the code */
+	bool address_unchecked;		/* and no surviving register could confirm that */
 
 	struct culprit_lane *lanes;	/* the faulting ones, first first */
 	size_t n_lanes, n_kept;
@@ -86,13 +86,13 @@ struct culprit {
 	bool address_known;
 	uint64_t address_min, address_max;
 	unsigned call_depth;
-	struct assertion assertion;	/* of FAULT_ASSERT: what is known of it */
+	struct assertion assertion;	/* of FAULT_ASSERT: what is known about it */
 };
 
-/* Always gives an answer, perhaps "nothing was running". Freed before the dump. */
+/* Always returns an answer, perhaps "nothing was running". Free it before the dump. */
 struct culprit *culprit_find(struct dump *d);
 
-/* The same for a dump that was asked for, of which we know that it tells of no fault: who was running. */
+/* The same for a dump on request, which is known to have no fault: what was running. */
 struct culprit *culprit_find_running(struct dump *d);
 void culprit_free(struct culprit *c);
 

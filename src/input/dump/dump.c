@@ -24,11 +24,11 @@
 #define DUMP_TYPE_BASE	0x80000000u	/* SHT_LOUSER */
 
 /* Dumps as cuwhy arms them stay below 200 MB. A file may be larger, but not what is read of it: sections can
- * overlap and files can have holes, so its length is no bound. */
+ * overlap and files can have holes, so its length is not a bound. */
 #define READ_MAX	((uint64_t)1 << 30)
 #define EXPANDED_MAX	((size_t)1 << 30)
 #define EXPANDED_START	((size_t)1 << 20)
-#define RUN_GAP		4096	/* read over a hole of this size sooner than call the kernel again */
+#define RUN_GAP		4096	/* reading a gap of this size is cheaper than another system call */
 
 struct dump {
 	uint8_t *base;		/* the file's bytes, where they have been read */
@@ -66,7 +66,7 @@ static void dump_unload(struct dump *d)
 	d->mapped = false;
 }
 
-/* Reads a piece of the file into its place. Every piece is read once, so what was checked stays as it was. */
+/* Reads a piece of the file into its place. Every piece is read once, so what was checked cannot change. */
 static int dump_read(struct dump *d, uint64_t off, uint64_t len, struct err *e)
 {
 	ssize_t n;
@@ -138,7 +138,7 @@ static int expand_grow(struct expand *x, struct err *e)
 	if (x->len < x->cap)
 		return 0;
 	if (x->cap >= EXPANDED_MAX)
-		return err_set(e, -EFBIG, "the compressed GPU core dump holds more than %zu MiB",
+		return err_set(e, -EFBIG, "the compressed GPU core dump expands to more than %zu MiB",
 			       EXPANDED_MAX >> 20);
 	x->cap = x->cap ? x->cap * 2 : EXPANDED_START;
 	x->out = xrealloc(x->out, x->cap, 1);
@@ -200,7 +200,7 @@ static int dump_expand(struct dump *d, struct err *e)
 
 /* --- sections ----------------------------------------------------------------------------------- */
 
-/* The table that a section holds (enum dump_table), 0 = none of them. */
+/* The table in a section (enum dump_table), 0 = none of them. */
 static uint32_t dump_table_of(const Elf64_Shdr *s)
 {
 	uint32_t n = s->sh_type - DUMP_TYPE_BASE;
@@ -251,13 +251,13 @@ static int read_headers(struct dump *d, const Elf64_Ehdr *h, struct err *e)
 		return rc;
 	elf_sections_open(all, elf_in_memory((struct bytes){d->base, d->len}), h);
 	if (all->n == 0 || all->n > all->room || all->n > UINT32_MAX)
-		return err_set(e, -EBADMSG, "the GPU core dump is cut short: room for %llu of %llu sections",
+		return err_set(e, -EBADMSG, "the GPU core dump is cut short: it has room for %llu of %llu sections",
 			       (unsigned long long)all->room, (unsigned long long)all->n);
 	d->n_sections = (uint32_t)all->n;
 	return dump_read(d, all->at, all->n * all->stride, e);
 }
 
-/* The strings of the tables are in the string table that does not hold the names of the sections. */
+/* The strings of the tables are in the string table that does not have the section names. */
 static void dump_find_strings(struct dump *d)
 {
 	uint64_t names = d->sections.names;
@@ -271,7 +271,7 @@ static void dump_find_strings(struct dump *d)
 		d->strings = (uint32_t)names;
 }
 
-/* Neighbouring tables are read together: a dump has one small section per lane and kind. */
+/* Adjacent tables are read together: a dump has one small section per lane and kind. */
 static int read_tables(struct dump *d, struct err *e)
 {
 	uint64_t from = 0, to = 0;
@@ -330,7 +330,7 @@ static struct parent_key parent_key(const struct dump *d, uint32_t section)
 	return k;
 }
 
-/* Drivers write sections in the order of their parents; a file that does not is put in order. */
+/* Drivers write sections in the order of their parents; other files are sorted. */
 static void sort_type(struct dump *d, uint32_t first, uint32_t end)
 {
 	struct parent_key *keys, last = {0}, k;
@@ -370,7 +370,7 @@ static void index_sections(struct dump *d)
 	d->order = xcalloc((size_t)n + 1, sizeof(*d->order));
 	for (i = 1; i < d->n_sections; i++) {
 		t = elf_section(&d->sections, i, &s) ? dump_table_of(&s) : 0;
-		/* headers overlapping a table they describe could have changed in between */
+		/* headers that overlap a table they describe could have changed in between */
 		if (t && next[t] < d->first[t + 1])
 			d->order[next[t]++] = i;
 	}
@@ -397,7 +397,7 @@ static int dump_parse(struct dump *d, struct err *e)
 		return rc;
 	index_sections(d);
 	if (d->first[DUMP_DEVICE] == d->first[DUMP_DEVICE + 1])
-		return err_set(e, -EBADMSG, "the GPU core dump holds no device");
+		return err_set(e, -EBADMSG, "the GPU core dump has no device");
 	return 0;
 }
 
@@ -525,7 +525,7 @@ size_t dump_sections(const struct dump *d, enum dump_table table, const uint32_t
 	return d->first[table + 1] - d->first[table];
 }
 
-/* The first place in the list where a section does not come before this parent row. */
+/* The first position in the list whose section does not come before this parent row. */
 static size_t lower_bound(const struct dump *d, const uint32_t *list, size_t n, uint32_t link, uint64_t info)
 {
 	size_t from = 0, mid;
@@ -606,7 +606,7 @@ const char *dump_string(const struct dump_row *row, enum dump_field f)
 	return (const char *)b.data + off;
 }
 
-/* The cursor holds the place in the list of sections (high half) and the row in it (low half). */
+/* The cursor is the position in the list of sections (high half) and the row in it (low half). */
 bool dump_next(struct dump *d, enum dump_table table, size_t *cursor, struct dump_row *row)
 {
 	const uint32_t *sections;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A CUDA GPU core dump (ELF64, machine 190), read safely: any bytes may be given, none is trusted.
+ * A CUDA GPU core dump (ELF64, machine 190), read safely: any bytes may be passed in, none are trusted.
  *
  * The reader is our own, on top of <elf.h>, not libelf: a dump is nothing but section headers and rows,
  * libelf would map the file (a file cut short while it is mapped is a SIGBUS) or hold it whole, and every
- * field would have to be checked against the file here all the same.
+ * field would still have to be checked against the file here.
  *
- * How it is kept in memory: address space of the file's size is reserved, and only what is asked for is
+ * How it is kept in memory: address space of the file's size is reserved, and only what is needed is
  * read into its place. Headers and tables are read when the dump is opened, module images and memory
  * (nearly all of the bytes) on first use and once. What was read can no longer change, whatever happens to
  * the file.
  * Compressed dumps (gzip) are expanded in memory, up to 1 GiB.
  *
- * Pointers handed out live as long as the dump. A dump is used by one thread at a time.
+ * Returned pointers live as long as the dump. A dump is used by one thread at a time.
  */
 #ifndef CUWHY_DUMP_H
 #define CUWHY_DUMP_H
@@ -54,7 +54,7 @@ struct dump *dump_open(const char *path, struct err *e);
 struct dump *dump_from_bytes(void *bytes, size_t len, struct err *e);
 void dump_free(struct dump *d);
 
-/* Do these first bytes look like a GPU core dump, plain or compressed (then only perhaps)? */
+/* Do these first bytes look like a GPU core dump, plain or compressed (then it is only a guess)? */
 bool dump_is_dump(const void *head, size_t len);
 
 /* The sections of a type, in the order of their parents. */
@@ -71,7 +71,7 @@ uint32_t dump_child(const struct dump_row *row, enum dump_table table);
 /* The bytes of that section: registers, parameters, images. */
 struct bytes dump_child_bytes(const struct dump_row *row, enum dump_table table);
 
-/* A field; false when the row is of another table, is absent, or is of a driver that did not have it. */
+/* A field; false when the row is of another table, is absent, or is from a driver that did not have it. */
 bool dump_has(const struct dump_row *row, enum dump_field f);
 uint64_t dump_get(const struct dump_row *row, enum dump_field f);	/* 0 when it is not there */
 

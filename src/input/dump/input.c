@@ -10,7 +10,7 @@
 #include "input/dump/observe.h"
 #include "input/input.h"
 
-/* Anything that is packed, and is no snapshot, is opened as a dump: they are the ones that people compress. */
+/* Anything compressed that is not a snapshot is opened as a dump: dumps are what people compress. */
 static bool dump_sniff(const struct sniffed *s)
 {
 	return !s->folder && (s->packed ? !(s->n >= 2 && s->head[0] == 0x80) : dump_is_dump(s->head, s->n));

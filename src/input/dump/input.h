@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A GPU core dump that was opened as an input.
+ * A GPU core dump opened as an input.
  */
 #ifndef CUWHY_INPUT_DUMP_H
 #define CUWHY_INPUT_DUMP_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a GPU core dump tells: the fault, the thread, the kernel, the assertion; not which line launched the kernel, nor whose
- * memory the address is.
+ * What a GPU core dump says: the fault, the thread, the kernel, the assertion; not which line launched the kernel, nor whose
+ * memory the address is in.
  */
 #include "input/dump/observe.h"
 
@@ -53,7 +53,7 @@ static void set_bound(struct casefile *c, const struct culprit *k, const char *k
 	if (assert_bound_in_text(condition, &bound))
 		fact_set_number(c, FACT_assert_bound, bound);
 	for (size_t i = 0; i < COUNT(bounds) && k->kernel_text; i++) {
-		/* the condition must speak of that parameter */
+		/* the condition must mention that parameter */
 		if (!kernel_is_like(kernel, bounds[i].kernel) || !strstr(condition, bounds[i].name))
 			continue;
 		if (signature_integer(k->kernel_text, bounds[i].number, k->params.data, k->params.len, &value) &&
@@ -74,7 +74,7 @@ static void set_ignored(struct casefile *c, const struct culprit *k, const char 
 			fact_set_number(c, FACT_assert_ignored, (double)value);
 }
 
-/* Some kernels are given their message as a parameter. */
+/* Some kernels get their message as a parameter. */
 static const char *message_in_params(struct casefile *c, const struct culprit *k, const char *kernel)
 {
 	struct signature_param p;
@@ -94,7 +94,7 @@ static const char *message_in_params(struct casefile *c, const struct culprit *k
 	return NULL;
 }
 
-/* Of several that it can be, what all of them are about. */
+/* Of several candidates, what all of them are about. */
 static const char *about_choices(struct casefile *c, const struct assertion *a, const char *kernel)
 {
 	const char *about = assert_about_condition(kernel, a->one_of[0]), *text = "";
@@ -191,7 +191,7 @@ static void observe_kernel(struct casefile *c, const struct culprit *k)
 							    function ? ", in " : "", function ? function : ""));
 }
 
-/* Where the threads of a kernel stand that had not failed. */
+/* Where the threads of a kernel that did not fail are. */
 static void observe_standing(struct casefile *c, const struct culprit *k)
 {
 	const char *kernel = fact_known(c, FACT_kernel_short) ? fact_text(c, FACT_kernel_short) : "the kernel";
@@ -208,7 +208,7 @@ static void observe_standing(struct casefile *c, const struct culprit *k)
 			.pc = pool_printf(c->pool, "%s+0x%" PRIx64, own ? kernel : p->function, p->offset), .threads = p->threads};
 	}
 	if (k->other_grids)
-		case_evidence(c, DUMP_OBSERVER, "other kernels were running, too; this one is the oldest of its GPU");
+		case_evidence(c, DUMP_OBSERVER, "other kernels were running, too; this one is the oldest on its GPU");
 }
 
 void dump_observe_fault(struct casefile *c, const struct culprit *k)
@@ -248,6 +248,6 @@ void dump_observe(struct casefile *c, const struct culprit *k)
 	fact_set_flag(c, FACT_error_async, true);
 	fact_set_flag(c, FACT_error_sticky, code && cuda_error_sticky(code));
 	fact_set_number(c, FACT_fault_lines, 0);	/* a dump has no lines; a recording may add them */
-	c->no_lines = "a core dump alone does not tell which line launched the kernel";
+	c->no_lines = "a core dump alone does not say which line launched the kernel";
 	case_observer(c, before);
 }

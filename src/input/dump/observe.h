@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a GPU core dump tells.
+ * What a GPU core dump says.
  */
 #ifndef CUWHY_OBSERVE_DUMP_H
 #define CUWHY_OBSERVE_DUMP_H
@@ -12,13 +12,13 @@ struct culprit;
 
 #define DUMP_OBSERVER "core-dump"
 
-/* Everything that a dump alone tells. */
+/* Everything that a dump alone says. */
 void dump_observe(struct casefile *c, const struct culprit *k);
 
 /* The fault without the error: a recording knows which error it was. */
 void dump_observe_fault(struct casefile *c, const struct culprit *k);
 
-/* Which of its lanes is shown, and how many there are: memory may tell better than the dump. */
+/* Which of its lanes is shown, and how many there are: the memory map may know better than the dump. */
 void dump_observe_thread(struct casefile *c, const struct culprit *k, size_t lane, size_t threads);
 
 #endif

@@ -126,7 +126,7 @@ static bool is_window(enum sass_space s)
 	return s == SASS_SHARED || s == SASS_LOCAL;
 }
 
-/* The uniform register and, beside it, the width of the other one. */
+/* The uniform register and, next to it, the width of the other one. */
 static void decode_uniform(struct sass *s, const struct place *p, const struct word *w, unsigned arch)
 {
 	int u = (int)bits(w, p->ureg_at, arch < 100 ? 6 : 8), zero = arch < 100 ? 63 : 255;
@@ -149,7 +149,7 @@ static void decode_address(struct sass *s, const struct op *op, const struct wor
 	struct place p = operand_place(op, arch);
 	bool uniform = p.ureg_at && bits(w, 91, 1);
 
-	/* without a uniform register the offset has the room of what describes that one */
+	/* without a uniform register, the offset also takes the bits that would describe it */
 	if (op->layout == LAYOUT_LD && !uniform)
 		p.imm_at = p.imm_bits = 32;
 	else if (p.imm_bits == 23 && !uniform)
@@ -190,7 +190,7 @@ bool sass_decode(const uint8_t *code, unsigned arch, struct sass *s)
 	if (!op)
 		return false;
 	s->width = width_of(op, &w, arch);
-	/* without .E the address has 32 bits: no program of ours */
+	/* without .E the address has 32 bits: not in 64-bit programs */
 	if (s->width == 0 || (!is_window(op->space) && op->width < WIDTH_COPY && !bits(&w, 72, 1)))
 		return false;
 	s->kind = op->kind;
@@ -257,13 +257,13 @@ bool sass_disturbs(const uint8_t *code, unsigned arch, const struct sass *s)
 	unsigned op = (unsigned)bits(&w, 0, 12), group = op & 0x1ff;
 	int dest = (int)bits(&w, 16, 8);
 
-	/* branches, calls, returns and what else steers; EXIT and BSSY go on with the next instruction */
+	/* branches, calls, returns and other control flow; EXIT and BSSY continue with the next instruction */
 	if (group >= 0x140 && group <= 0x15f && op != 0x94d && op != 0x945)
 		return true;
-	/* of other accesses it is known what they write: of stores, nothing */
+	/* for other accesses it is known what they write; stores write nothing */
 	if (sass_decode(code, arch, &other))
 		return regs_overlap(other.dest, other.dest_regs, s->reg, s->reg_64 ? 2 : 1);
-	/* an instruction writes at most four registers from its destination on, uniform ones likewise */
+	/* an instruction writes at most four registers from its destination on, and the same for uniform ones */
 	return (dest != R_NONE && regs_overlap(dest, 4, s->reg, s->reg_64 ? 2 : 1)) ||
 	       regs_overlap(dest & 0x7f, 4, s->ureg, 2);
 }

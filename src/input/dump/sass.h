@@ -28,7 +28,7 @@ struct sass {
 	unsigned shift;		/* the register counts elements of 1 << shift bytes */
 	int ureg;		/* uniform address register, -1 = none */
 	bool ureg_64;
-	int descriptor;		/* uniform register of a memory descriptor, no part of the address */
+	int descriptor;		/* uniform register of a memory descriptor, not part of the address */
 	int64_t offset;
 	int guard;		/* predicate that must hold, 7 = always */
 	bool guard_not;
@@ -42,13 +42,13 @@ bool sass_decode(const uint8_t *code, unsigned arch, struct sass *s);
 
 const char *sass_space_name(enum sass_space s);
 
-/* The address that these values of its registers give. */
+/* The address for these values of its registers. */
 uint64_t sass_sum(const struct sass *s, uint64_t reg, uint64_t ureg);
 
-/* The address that a lane accessed, from its registers and those of its warp. False when one is not there. */
+/* The address that a lane accessed, from its registers and those of its warp. False when one is missing. */
 bool sass_address(const struct sass *s, struct bytes regs, struct bytes uregs, uint64_t *address);
 
-/* Would the load have overwritten its own address? Then registers read after it may be another value. */
+/* Would the load have overwritten its own address? Then registers read after it may have another value. */
 bool sass_overwrites_address(const struct sass *s);
 
 /* May this instruction, executed after `s`, have changed the registers of its address, or left the straight

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Executes integer arithmetic (see sass_math.h). Only what is certain is answered.
+ * Executes integer arithmetic (see sass_math.h). It only answers what is certain.
  */
 #include "input/dump/sass_math.h"
 
@@ -12,7 +12,7 @@ static uint64_t sign_extend(uint64_t v)
 	return (uint64_t)(int64_t)(int32_t)(uint32_t)v;
 }
 
-/* A negative operand is its inverse plus one, which counts as a carry: so the borrow of a difference works. */
+/* A negative operand is its inverse plus one, which counts as a carry: that is how the borrow of a difference works. */
 static uint64_t signed_part(const struct sass_math *m, const struct sass_source *s, uint64_t v, unsigned *carry)
 {
 	if (!s->minus)
@@ -77,7 +77,7 @@ static void compute_mad(const struct sass_math *m, const struct sass_values *in,
 		*value = (product + z + carry) & LOW;
 }
 
-/* By 64 and more everything is shifted out, of numbers of 32 bits by 32 and more. */
+/* Shifting by 64 or more shifts everything out, by 32 or more for 32-bit numbers. */
 static bool compute_shift(const struct sass_math *m, const struct sass_values *in, uint64_t *value)
 {
 	uint64_t wide = in->c << 32 | in->a, by = in->b;
@@ -85,7 +85,7 @@ static bool compute_shift(const struct sass_math *m, const struct sass_values *i
 	if (m->wrap)
 		by &= m->shift_64 ? 63 : 31;
 	else if (!m->shift_64 && by >= 32) {
-		/* the half that is not shown would come in: seen with zeros there only */
+		/* the other half would be shifted in: only seen with zeros there */
 		if (m->right ? !m->high || in->a : m->high || in->c)
 			return false;
 		by = 64;

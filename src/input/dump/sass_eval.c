@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The address of an access from the code before it (see sass_eval.h). Registers are computed again, backwards from
- * where they are needed.
+ * The address of an access from the code before it (see sass_eval.h). Registers are recomputed, backward from where
+ * they are needed.
  *
- * The value of a register before an instruction is that of the dump, when nothing from there to where the thread
- * stands may have written it; else what the last instruction of the straight line before has put there. Given up at
- * places where a branch may come in, at calls, at instructions that are guarded or not known exactly.
+ * The value of a register before an instruction is the one in the dump, if nothing between there and where the thread
+ * stopped may have written it; else what the last instruction of the straight line before has put there. It gives up
+ * where a branch may come in, at calls, and at instructions that are guarded or not known exactly.
  */
 #include "input/dump/sass_eval.h"
 
@@ -16,9 +16,9 @@
 #include "base/banned.h"
 
 #define SASS_REGS	256
-#define SASS_WORK	16384	/* instructions looked at for one thread, hostile code or not */
+#define SASS_WORK	16384	/* instructions examined for one thread, even in hostile code */
 #define DEPTH_MAX	64
-#define COMPARE_MAX	2048	/* instructions looked at for one comparison */
+#define COMPARE_MAX	2048	/* instructions examined for one comparison */
 #define ORIGIN_DEPTH	24
 
 struct sass_eval {
@@ -29,7 +29,7 @@ struct sass_eval {
 	int last[2][SASS_REGS];		/* the last line before it that may write the register, -1 = none */
 	const struct sass_lane *lane;
 	unsigned depth, work;
-	bool comparing;			/* inside of a comparison: no further ones */
+	bool comparing;			/* inside a comparison: no nested ones */
 	bool differs, checked;
 };
 
@@ -129,7 +129,7 @@ static bool source_value(struct sass_eval *e, const struct sass_source *s, bool 
 
 static bool math_value(struct sass_eval *e, size_t i, uint64_t *value, unsigned *over);
 
-/* One step back in the straight line; false when its instruction may not be the one before. */
+/* One step back in the straight line; false when the previous instruction may be another one. */
 static bool step_back(struct sass_eval *e, size_t *at)
 {
 	const struct sass_lines *l = &e->lines;
@@ -155,8 +155,8 @@ static bool find_carry(struct sass_eval *e, bool uniform, int p, size_t at, size
 	return false;
 }
 
-/* A sum of three may run over twice. It has two carries then; which of them is which never matters to one who
- * adds both, and nobody else is answered. */
+/* A sum of three may overflow twice. Then it has two carries; which is which does not matter to code that
+ * adds both, and any other use is unknown. */
 static bool carry_both(struct sass_eval *e, const struct sass_math *m, size_t at, unsigned *count)
 {
 	size_t first, second;
@@ -262,7 +262,7 @@ static bool value_writer(struct sass_eval *e, bool uniform, int reg, size_t at, 
 	return false;
 }
 
-/* The register before line `at`, as the code there makes it. */
+/* The register before line `at`, as the code there computes it. */
 static bool value_by_code(struct sass_eval *e, bool uniform, int reg, size_t at, uint32_t *value)
 {
 	size_t found;
@@ -270,7 +270,7 @@ static bool value_by_code(struct sass_eval *e, bool uniform, int reg, size_t at,
 	return value_writer(e, uniform, reg, at, &found) && line_value(e, found, reg, value);
 }
 
-/* The same as the dump has it, if nothing has written it since. */
+/* The same from the dump, if nothing has written it since. */
 static bool value_in_dump(const struct sass_eval *e, bool uniform, int reg, size_t at, uint32_t *value)
 {
 	return reg < SASS_REGS && e->last[uniform][reg] < (int)at &&
@@ -282,7 +282,7 @@ static bool is_constant(const struct sass_line *l)
 	return l->value == SASS_VALUE_MOVE && l->as.move.from == SASS_FROM_NUMBER;
 }
 
-/* A register that survived must be what the code makes of it. That a constant is one proves nothing. */
+/* A surviving register must equal what the code computes. A matching constant proves nothing. */
 static void compare_survivor(struct sass_eval *e, bool uniform, int reg, size_t at, uint32_t survived)
 {
 	unsigned most = e->work < COMPARE_MAX ? e->work : COMPARE_MAX, rest = e->work - most;
@@ -337,7 +337,7 @@ void sass_eval_close(struct sass_eval *e)
 	free(e);
 }
 
-/* Has the thread come to where it stands without leaving the straight line from the access? */
+/* Did the thread get to its pc without leaving the straight line from the access? */
 static bool eval_reaches(const struct sass_eval *e, uint64_t pc)
 {
 	const struct sass_lines *l = &e->lines;
@@ -365,7 +365,7 @@ bool sass_eval_keeps(const struct sass_eval *e, int predicate, uint64_t pc)
 	return true;
 }
 
-/* Which line was the last to write each register, before the one where the thread stands. */
+/* Which line was the last to write each register, before the one where the thread stopped. */
 static void find_last_writers(struct sass_eval *e, size_t stands)
 {
 	const struct sass_line *l;
@@ -385,9 +385,9 @@ static void find_last_writers(struct sass_eval *e, size_t stands)
 	}
 }
 
-/* A part of the address: computed, and compared with the register where that one survived. Half of a pair is not
- * believed when the other half cannot be compared; a register that is the whole address is, and a uniform one has nothing
- * to do with them. */
+/* A part of the address: computed, and compared with the register if it survived. Half of a pair is not trusted when
+ * the other half cannot be compared; a register that is the whole address is. A uniform register has nothing to do with
+ * them. */
 static bool address_part(struct sass_eval *e, bool uniform, bool pair, int reg, uint32_t *value)
 {
 	size_t at = e->lines.access;
@@ -441,9 +441,9 @@ enum sass_answer sass_eval_address(struct sass_eval *e, const struct sass *s, co
 
 /* --- which parameters the address was computed from ------------------------------------------------ */
 
-/* An address is a pointer plus what is far less than one. So only sums are followed, backwards along the straight
- * line: what was multiplied, shifted or subtracted is an index, and what comes out of memory or of code that is not
- * known is taken for one. If that was the pointer, no parameter is found, and that is the answer. */
+/* An address is a pointer plus something far smaller. So only sums are followed, backward along the straight line: what
+ * was multiplied, shifted or subtracted is an index, and what comes from memory or unknown code is taken for one. If that
+ * was the pointer, no parameter is found, and that is the answer. */
 struct origin {
 	struct sass_eval *e;
 	uint64_t params_offset, words;
@@ -473,7 +473,7 @@ static bool source_is_one(const struct sass_source *s)
 	return s->from == SASS_FROM_NUMBER && s->number == 1;
 }
 
-/* `half`: of a result of two registers. */
+/* `half`: which half of a two-register result. */
 static void of_math(struct origin *o, const struct sass_math *m, unsigned half, size_t at)
 {
 	unsigned ab = m->ab_64 ? half : 0, c = m->c_64 ? half : 0;

@@ -89,7 +89,7 @@ static bool mark_entries(struct sass_lines *l, const uint8_t *code, unsigned arc
 	for (at = 0; in->size - at >= SASS_BYTES; at += SASS_BYTES) {
 		if (sass_step(code + at, arch, in->start + at, &target) == SASS_STEP_ANYWHERE)
 			return false;
-		/* a target inside an instruction counts for it */
+		/* a target inside an instruction counts as that instruction */
 		if (target >= l->start && target - l->start < l->n * SASS_BYTES)
 			l->line[(target - l->start) / SASS_BYTES].entered = true;
 	}

@@ -13,10 +13,10 @@
 enum sass_value { SASS_VALUE_NONE, SASS_VALUE_MOVE, SASS_VALUE_MATH };
 
 struct sass_line {
-	enum sass_value value;	/* what the written registers hold afterwards, NONE = not known */
+	enum sass_value value;	/* what the written registers contain afterward, NONE = not known */
 	bool entered;		/* a branch may come in before this instruction */
 	bool stop;		/* the next one is not always reached from here, or not with the same registers */
-	bool branch;		/* it may go elsewhere as well */
+	bool branch;		/* it may also go elsewhere */
 	bool any;		/* every register may be written */
 	bool uniform;
 	int dest;

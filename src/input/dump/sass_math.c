@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Decodes integer arithmetic (see sass_math.h). The layouts are the same from 7.5 to 12.1.
  *
- * Only exact forms are taken: any modifier that is not known makes the instruction unknown.
+ * Only exact forms are accepted: any unknown modifier makes the instruction unknown.
  */
 #include "input/dump/sass_math.h"
 
@@ -34,7 +34,7 @@ static bool ureg_clean(const struct word *w, unsigned at, unsigned arch)
 	return arch >= 100 || bits(w, at + 6, 2) == 0;
 }
 
-/* The operand of bits 32 to 63; the highest bit is a sign where it is no number. */
+/* The operand of bits 32 to 63; the highest bit is a sign where it is not a number. */
 static bool slot_source(struct sass_math *m, const struct word *w, unsigned arch, unsigned form, struct sass_source *s)
 {
 	struct sass_move move = {.reg = -1};
@@ -55,7 +55,7 @@ static bool slot_source(struct sass_math *m, const struct word *w, unsigned arch
 	return move.from != SASS_FROM_UREG || ureg_clean(w, 32, arch);
 }
 
-/* a, b and c: two are registers in fixed places, one is in the form that the opcode says. */
+/* a, b and c: two are registers in fixed places, one has the form that the opcode selects. */
 static bool math_sources(struct sass_math *m, const struct word *w, unsigned arch)
 {
 	unsigned form = (unsigned)bits(w, 9, 3);
@@ -83,7 +83,7 @@ static bool is_zero(const struct sass_source *s)
 	return s->from != SASS_FROM_NUMBER && s->from != SASS_FROM_BANK && s->reg < 0;
 }
 
-/* The predicates 81 to 83 and, beside the first carry, 87 to 90: in almost all forms. */
+/* The predicates 81 to 83 and, next to the first carry, 87 to 90: in almost all forms. */
 static void take_carry(struct sass_math *m, uint32_t mods)
 {
 	m->extended = mod(mods, 74);
@@ -109,7 +109,7 @@ static bool take_add(struct sass_math *m, const struct word *w, uint32_t mods)
 	       (m->extended || mods_of(mods, 77, 4) == NO_CARRY);
 }
 
-/* Sums of 64 bits, without carries. How a number is extended is not known: only small ones are taken. */
+/* Sums of 64 bits, without carries. How an immediate is extended is not known: only small ones are accepted. */
 static bool take_add64(struct sass_math *m, const struct word *w, uint32_t mods)
 {
 	m->n = 2;
@@ -138,13 +138,13 @@ static bool take_mad(struct sass_math *m, const struct word *w, uint32_t mods, b
 	m->c_64 = wide;
 	take_carry(m, mods);
 	m->is_signed = mod(mods, 73);
-	/* the sign of c stands with it where it has the slot */
+	/* the sign of c is with it where it has the slot */
 	if (slot_is_b(w))
 		m->c.minus = mod(mods, 75);
 	if (mod(mods, 72) || (mod(mods, 75) && !slot_is_b(w)) || mods_of(mods, 76, 5) || mods_of(mods, 84, 3) ||
 	    !carry_fits(m, mods) || m->b.minus || (wide && m->c.minus))
 		return false;
-	/* what runs over is counted of sums without a sign only */
+	/* overflow is only counted for unsigned sums */
 	return wide ? !m->is_signed || (m->out[0] == SASS_PT && !m->extended) : m->out[0] == SASS_PT;
 }
 
@@ -175,7 +175,7 @@ static bool take_logic(struct sass_math *m, const struct word *w, uint32_t mods)
 	return slot_is_b(w) && !m->b.minus && mods >> 8 == 0x78e;
 }
 
-/* Two operands only: nothing may stand where the third is. */
+/* Only two operands: the place of the third must be empty. */
 static bool take_two(struct sass_math *m, const struct word *w, uint32_t mods, uint32_t want)
 {
 	m->c = (struct sass_source){.from = SASS_FROM_NUMBER};
@@ -255,7 +255,7 @@ static bool take_uniform(struct sass_math *m, const struct word *w, unsigned arc
 	}
 }
 
-/* UMOV of a uniform register has the layout of the others' sixth form. */
+/* UMOV of a uniform register has the layout of the sixth form of the others. */
 static bool take_umov(struct sass_math *m, const struct word *w, unsigned arch, uint32_t mods)
 {
 	m->b = (struct sass_source){.from = SASS_FROM_UREG, .reg = ureg_at(w, 32, arch)};

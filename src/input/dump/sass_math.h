@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One GPU instruction of integer arithmetic, as compilers compute addresses with, decoded and executed.
+ * One integer arithmetic instruction of the kind that computes addresses, decoded and executed.
  */
 #ifndef CUWHY_SASS_MATH_H
 #define CUWHY_SASS_MATH_H
@@ -19,7 +19,7 @@ enum sass_math_op {
 	SASS_SPECIAL,		/* a special register */
 };
 
-enum { SASS_LANEID = 0, SASS_TID = 0x21, SASS_CTAID = 0x25, SASS_ZERO = 0xff };	/* and .Y, .Z behind them */
+enum { SASS_LANEID = 0, SASS_TID = 0x21, SASS_CTAID = 0x25, SASS_ZERO = 0xff };	/* and .Y, .Z after them */
 
 #define SASS_PT	7		/* the predicate that always holds */
 
@@ -51,10 +51,10 @@ bool sass_math(const uint8_t *code, unsigned arch, struct sass_math *m);
 
 struct sass_values {
 	uint64_t a, b, c;
-	unsigned carry;		/* how many of the carries hold */
+	unsigned carry;		/* how many of the carries are set */
 };
 
-/* The value, and how often the sum ran over. False when the result is not known. */
+/* The value, and how often the sum overflowed. False when the result is not known. */
 bool sass_compute(const struct sass_math *m, const struct sass_values *in, uint64_t *value, unsigned *carry);
 
 /* Predicates that the instruction may write, as bits. Doubtful ones count. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Decodes the instructions that compilers move constants with (see sass_move.h).
  *
- * Only the exact forms are taken for moves: any modifier that is not known makes it "elsewhere".
+ * Only exact forms count as moves: any unknown modifier makes it "elsewhere".
  */
 #include "input/dump/sass_move.h"
 
@@ -83,7 +83,7 @@ static bool take_hfma2(struct sass_move *m, const struct word *w, unsigned arch,
 	       sass_operand(m, w, arch, form);
 }
 
-/* Loads of 32 and 64 bits from constant memory; uniform ones since 10.0 of 128 as well. */
+/* Loads of 32 and 64 bits from constant memory; since 10.0 uniform ones also of 128. */
 static bool take_load(struct sass_move *m, const struct word *w, unsigned offset_at, uint32_t more)
 {
 	uint32_t mods = modifiers(w);
@@ -165,7 +165,7 @@ void sass_move(const uint8_t *code, unsigned arch, struct sass_move *m)
 
 /* ---- where control goes ----------------------------------------------------------------------------- */
 
-/* In units of four bytes; from 9.0 on the low eight bits have a place of their own. */
+/* In units of four bytes; from 9.0 on the low eight bits have a separate place. */
 static uint64_t branch_target(const struct word *w, unsigned arch, uint64_t pc)
 {
 	uint64_t words = bits(w, 34, 30) | bits(w, 64, 18) << 30;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One GPU instruction, decoded as far as constants are followed through code: what it puts where, and where it
- * may go on.
+ * One GPU instruction, decoded as far as needed to follow constants through code: what it puts where, and where it
+ * may continue.
  */
 #ifndef CUWHY_SASS_MOVE_H
 #define CUWHY_SASS_MOVE_H
@@ -38,13 +38,13 @@ bool sass_operand(struct sass_move *m, const struct word *w, unsigned arch, unsi
 void sass_move(const uint8_t *code, unsigned arch, struct sass_move *m);
 
 enum sass_step {
-	SASS_STEP_ON,		/* to the next instruction, perhaps elsewhere as well */
+	SASS_STEP_ON,		/* to the next instruction, perhaps also elsewhere */
 	SASS_STEP_CALL,		/* to the next one after something else has run */
 	SASS_STEP_AWAY,		/* never to the next one */
 	SASS_STEP_ANYWHERE,	/* computed, or not known */
 };
 
-/* How control goes on; *target is the other place it may go to, 0 = none. */
+/* Where control goes next; *target is the other place it may go to, 0 = none. */
 enum sass_step sass_step(const uint8_t *code, unsigned arch, uint64_t pc, uint64_t *target);
 
 #endif

@@ -32,7 +32,7 @@ static inline uint64_t bits(const struct word *w, unsigned at, unsigned n)
 	return half & ((1ull << n) - 1);
 }
 
-/* Modifiers stand in bits 72 to 90; 64 to 71 is a register in some forms. */
+/* Modifiers are in bits 72 to 90; 64 to 71 is a register in some forms. */
 static inline uint32_t modifiers(const struct word *w)
 {
 	return (uint32_t)bits(w, 72, 19);

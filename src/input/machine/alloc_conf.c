@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * PYTORCH_ALLOC_CONF as PyTorch's allocator reads it: key:value, lists in brackets, spaces do not count.
+ * PYTORCH_ALLOC_CONF as PyTorch's allocator reads it: key:value, lists in brackets, spaces are ignored.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ static const struct key *alloc_key(const char *name)
 	return NULL;
 }
 
-/* Like C++'s stoull: what follows the digits does not matter ("512MB" is 512). */
+/* Like C++'s stoull: anything after the digits is ignored ("512MB" is 512). */
 static bool whole_number(const char *s, unsigned long long *n)
 {
 	char *end;
@@ -128,7 +128,7 @@ static const char *unknown_key(struct pool *pool, const char *key)
 	for (size_t i = 0; i < N_KEYS; i++)
 		names[i] = keys[i].name;
 	near = strlen(key) < 48 ? str_nearest(key, names) : NULL;
-	return near ? pool_printf(pool, "PyTorch does not know this key; %s is meant?", near) : "PyTorch does not know this key";
+	return near ? pool_printf(pool, "PyTorch does not know this key; did you mean %s?", near) : "PyTorch does not know this key";
 }
 
 static void alloc_judge(struct alloc_conf *c, struct pool *pool, struct alloc_item *item)
@@ -137,7 +137,7 @@ static void alloc_judge(struct alloc_conf *c, struct pool *pool, struct alloc_it
 
 	for (struct alloc_item *before = c->item; before < item; before++)
 		if (strcmp(before->key, item->key) == 0)
-			item->mistake = "it is said twice: the last one counts";
+			item->mistake = "it is given twice: the last one counts";
 	if (!k) {
 		item->mistake = unknown_key(pool, item->key);
 		item->fatal = true;
@@ -152,7 +152,7 @@ static void alloc_judge(struct alloc_conf *c, struct pool *pool, struct alloc_it
 	}
 }
 
-/* What has no effect beside another item. */
+/* Items that have no effect together with another one. */
 static void alloc_judge_together(struct alloc_conf *c)
 {
 	bool async = c->backend && strcmp(c->backend, "cudaMallocAsync") == 0;

@@ -64,7 +64,7 @@ static int complete_nvml(void *it, struct pool *pool, struct err *e)
 
 	(void)pool;
 	if (u->n > GPUS_MAX)
-		return err_set(e, -EINVAL, "the bundle has %zu GPUs, and no machine has more than %d", u->n, GPUS_MAX);
+		return err_set(e, -EINVAL, "the bundle has %zu GPUs, more than the limit of %d", u->n, GPUS_MAX);
 	for (size_t i = 0; i < u->n; i++) {
 		struct gpu_state *g = &u->gpu[i];
 
@@ -140,7 +140,7 @@ static const struct field package_field[] = {
 	F_TEXT(struct py_package, missing), F_END,
 };
 
-/* Texts that the judge relies on: without them an entry says nothing. */
+/* Texts that the judge relies on: without them an entry is useless. */
 static int text_needed(const char *text, const char *what, struct err *e)
 {
 	return text ? 0 : err_set(e, -EINVAL, "%s in the bundle needs one", what);
@@ -175,7 +175,7 @@ static const struct field torch_field[] = {
 	F_WORD(struct py_torch, shadow_kind, folder_kinds, PY_FOLDER_CWD), F_END,
 };
 
-/* Written by hand, a version alone means that there is one. */
+/* In a bundle written by hand, a version alone means that it is installed. */
 static int complete_torch(void *it, struct pool *pool, struct err *e)
 {
 	struct py_torch *t = it;
@@ -265,7 +265,7 @@ static int packages_in_order(const void *a, const void *b)
 	return c ? c : x->hidden - y->hidden;
 }
 
-/* They are looked up by name, in whatever order people write them. */
+/* They are looked up by name, so the order in the file does not matter. */
 static int complete_env(void *it, struct pool *pool, struct err *e)
 {
 	struct pyenv *p = it;
@@ -324,7 +324,7 @@ static const struct fields process_fields = {process_field, sizeof(struct py_pro
 #define NOT_SAID	INT64_MIN	/* of a number that is always written */
 
 /* What a bundle has of a library: fat binaries with the same targets are one set, its targets are words, "sm_90 sm_90a
- * compute_120@8.7 lto_90". Written by hand, one line of words does: `archs`. */
+ * compute_120@8.7 lto_90". In a bundle written by hand, one line of words is enough: `archs`. */
 struct bundle_set {
 	int64_t count;
 	const char *targets;
@@ -458,7 +458,7 @@ static bool target_read(const char *word, size_t len, struct fatbin_target *t, i
 	return *end == '\0' && t->arch >= 10 && t->arch < 1000;
 }
 
-/* The place of a target in the library's list, which it joins when it is new. */
+/* The index of a target in the library's list; a new one is added. */
 static int target_place(struct fatbin *f, const struct fatbin_target *t)
 {
 	for (size_t i = 0; i < f->n; i++)
@@ -484,7 +484,7 @@ static int set_add(struct fatbin *f, struct pool *pool, const char *words, uint3
 
 		at = target_read(words, len, &t, ptx) ? target_place(f, &t) : -1;
 		if (at < 0)
-			return err_set(e, -EINVAL, "'%.*s' in the bundle is no target of GPU code, such as sm_90 or compute_90@8.7",
+			return err_set(e, -EINVAL, "'%.*s' in the bundle is not a GPU code target such as sm_90 or compute_90@8.7",
 				       (int)(len < 40 ? len : 40), words);
 		places[s->n++] = (uint16_t)at;
 		s->general |= !t.suffix && t.kind != FATBIN_LTO;
@@ -500,7 +500,7 @@ static int set_add(struct fatbin *f, struct pool *pool, const char *words, uint3
 	return 0;
 }
 
-/* PTX without a version is of the toolkit that the environment's torch was built with. */
+/* PTX without a version is assumed to be from the toolkit that the environment's torch was built with. */
 static int code_usual_ptx(const struct machine *m, size_t env)
 {
 	const char *cuda = env < m->envs.n_envs ? m->envs.env[env].torch.cuda : NULL;
@@ -549,7 +549,7 @@ static int code_from_json(struct machine *m, const json_t *j, struct machine_cod
 	if (o.env == NOT_SAID)
 		o.env = 0;
 	if (o.env < 0 || (size_t)o.env >= m->envs.n_envs)
-		return err_set(e, -EINVAL, "an entry of 'code' in the bundle names an environment that it has not");
+		return err_set(e, -EINVAL, "an entry of 'code' in the bundle names an environment that is not in the bundle");
 	*c = (struct machine_code){.env = (size_t)o.env, .path = o.path, .package = o.package, .version = o.version,
 				   .torch = o.torch, .reason = o.reason};
 	if (!c->path)
@@ -599,7 +599,7 @@ static int part_read_ptxas(struct machine *m, const json_t *list, struct err *e)
 
 /* ---- all parts ----------------------------------------------------------------------------------- */
 
-/* The variables are judged anew when they are read: what is wrong with them may be known better by now. */
+/* The variables are checked again when a bundle is read: this cuwhy may know more about them. */
 static json_t *part_write_variables(const struct machine *m)
 {
 	json_t *o = m->variables.known ? json_object() : NULL;
@@ -714,8 +714,8 @@ static int part_read_process(struct machine *m, const json_t *o, struct err *e)
 /* In the order in which they are written and read: code belongs to an environment. */
 static const struct part {
 	const char *key;
-	json_t *(*write)(const struct machine *m);	/* NULL: nobody asked */
-	int (*read)(struct machine *m, const json_t *o, struct err *e);	/* `o` NULL: it is not there */
+	json_t *(*write)(const struct machine *m);	/* NULL: not collected */
+	int (*read)(struct machine *m, const json_t *o, struct err *e);	/* `o` NULL: it is missing */
 } parts[] = {
 #define PART(key)	{#key, part_write_##key, part_read_##key}
 	PART(made_by), PART(host), PART(variables), PART(nvml), PART(cuda), PART(python), PART(code), PART(ptxas), PART(process),
@@ -732,7 +732,7 @@ json_t *machine_to_json(const struct machine *m)
 	return o;
 }
 
-/* Besides the parts there may be a note, by whoever wrote it. */
+/* Besides the parts there may be a note by its author. */
 static bool is_part(const char *key)
 {
 	for (size_t i = 0; i < N_PARTS; i++)
@@ -748,13 +748,13 @@ static int check_parts(const json_t *o, struct err *e)
 	json_t *v;
 
 	if (!json_is_object(o) || !json_is_integer(version))
-		return err_set(e, -EINVAL, "it is no bundle of cuwhy: \"" MARK "\" is missing");
+		return err_set(e, -EINVAL, "not a cuwhy bundle: \"" MARK "\" is missing");
 	if (json_integer_value(version) != BUNDLE_VERSION)
-		return err_set(e, -EINVAL, "the bundle is of version %lld, and this cuwhy reads version %d",
+		return err_set(e, -EINVAL, "the bundle has version %lld, this cuwhy reads version %d",
 			       (long long)json_integer_value(version), BUNDLE_VERSION);
 	json_object_foreach((json_t *)(uintptr_t)o, key, v)
 		if (!is_part(key))
-			return err_set(e, -EINVAL, "'%.60s' in the bundle is no part that cuwhy knows", key);
+			return err_set(e, -EINVAL, "'%.60s' in the bundle is not a part that cuwhy knows", key);
 	return 0;
 }
 
@@ -786,8 +786,8 @@ int machine_load(struct machine *m, const char *path, struct err *e)
 	if (rc)
 		return rc;
 	if (!o) {
-		err_set(e, -EINVAL, "'%s' is no bundle of cuwhy: line %d: %.100s", path, where.line, where.text);
-		return err_hint(e, "'cuwhy doctor --bundle FILE' makes one");
+		err_set(e, -EINVAL, "'%s' is not a cuwhy bundle: line %d: %.100s", path, where.line, where.text);
+		return err_hint(e, "'cuwhy doctor --bundle FILE' writes one");
 	}
 	rc = machine_from_json(m, o, e);
 	json_decref(o);

@@ -17,7 +17,7 @@
 #include "formats/xid.h"
 
 #define HOST_UNLIMITED	INT64_MAX
-#define HOST_LIST_MAX	256		/* of each list: a hostile tree cannot fill the memory */
+#define HOST_LIST_MAX	256		/* per list: a hostile tree cannot exhaust memory */
 
 #define GROUP(group)		struct host_##group {
 #define LIST(list)		struct host_##list {
@@ -31,12 +31,12 @@ struct host {
 #define GROUP(group)		struct host_##group group;
 #define LIST(list)		struct host_##list *list; ptrdiff_t n_##list;
 #include "input/machine/host.def"
-	struct xid_log xids;		/* those in the kernel log since the machine was started */
+	struct xid_log xids;		/* those in the kernel log since boot */
 };
 
 /* Where to look. */
 struct host_from {
-	const char *root;		/* "" the live machine; else a folder that holds a captured tree */
+	const char *root;		/* "" the live machine; else a folder with a captured tree */
 	const char *const *env;		/* "NAME=value", NULL at the end; for LD_LIBRARY_PATH, PATH, CUDA_HOME and the like. NULL: none */
 	const char *cwd;		/* as seen under the root; NULL: not known */
 };
@@ -58,7 +58,7 @@ enum host_part {
 #include "input/machine/host.def"
 };
 
-/* The list was looked for: from now on it is known, if only to be empty. */
+/* The list was examined: from now on it is known, even if empty. */
 void host_looked(struct host *h, enum host_part list);
 
 /* One more element, all of it unknown; NULL when the list is full. */
@@ -70,10 +70,10 @@ const struct host_node *host_node(const struct host *h, const char *path);
 /* Did the kernel log have lines of this kind? NULL: none, or the log could not be read (log.readable). */
 const struct host_event *host_event(const struct host *h, const char *id);
 
-/* Could this be looked at ("the PCI bus", "/dev")? False when the gaps name it. */
+/* Could this be examined ("the PCI bus", "/dev")? False when it is among the gaps. */
 bool host_told(const struct host *h, const char *what);
 
-/* Compares "580.65.06" and "580.9": <0, 0, >0. Texts that are no versions sort before all that are. */
+/* Compares "580.65.06" and "580.9": <0, 0, >0. Texts that are not versions sort before all versions. */
 int host_version_compare(const char *a, const char *b);
 
 /* The bundle: {"os": {"name": ...}, "gpu": [{...}], "xids": [...]}. What is unknown is left out, lists too. Owned by the caller. */

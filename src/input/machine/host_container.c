@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Containers: which kind, who brought the GPUs in, and what the control group allows; on a host, what is installed for them.
+ * Containers: which kind, how the GPUs got in, and what the cgroup allows; on a host, what is installed for them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static const struct mount *root_mount(const struct looking *l, struct mount *m)
 	return found ? m : NULL;
 }
 
-/* Images of containers are also made into virtual machines: then "/" is a whole disk. */
+/* Container images are also run as virtual machines: then "/" is a whole disk. */
 static bool is_whole_disk(const struct looking *l)
 {
 	static const char *const disks[] = {"/dev/vd", "/dev/sd", "/dev/xvd", "/dev/nvme"};
@@ -47,7 +47,7 @@ static bool is_whole_disk(const struct looking *l)
 	return str_starts(m.source, "/dev/mapper/") && !strstr(m.source, "docker");
 }
 
-/* Files that the programs leave which start containers. */
+/* Files left by the programs that start containers. */
 static bool container_by_files(const struct looking *l)
 {
 	const char *word = look_line(l, "/run/systemd/container");
@@ -100,7 +100,7 @@ static void container_take_kind(const struct looking *l)
 		container_is(l, "kubernetes", "/proc/self/cgroup");
 		return;
 	}
-	/* what a shell of a desktop runs in is named like a container's group, so "/" must not be a disk */
+	/* the cgroup of a desktop shell is named like a container's, so "/" must not be a disk */
 	if (container_by_files(l) || container_by_env(l) || (!is_whole_disk(l) && container_by_words(l, group, "/proc/self/cgroup")))
 		return;
 	if (root_mount(l, &m) && strcmp(m.type, "overlay") == 0) {

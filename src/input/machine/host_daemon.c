@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs that must run beside CUDA's: Fabric Manager, IMEX, the Multi-Process Service.
+ * Daemons that CUDA programs need: Fabric Manager, IMEX, the Multi-Process Service.
  */
 #include <string.h>
 #include <unistd.h>
@@ -11,11 +11,11 @@
 #define PROCESSES_MAX	8192
 
 struct daemons {
-	bool seen;		/* /proc could be looked through */
+	bool seen;		/* /proc could be read */
 	bool fabric, imex, mps_control, mps_server;
 };
 
-/* The kernel keeps 15 letters of a name, so both parts of MPS look alike there. */
+/* The kernel keeps 15 letters of a name, so both MPS daemons look the same there. */
 static void daemon_look_at(const struct looking *l, const char *pid, struct daemons *d)
 {
 	const char *name = look_line(l, pool_printf(l->pool, "/proc/%s/comm", pid)), *command;
@@ -45,7 +45,7 @@ static void daemons_look_through(const struct looking *l, struct daemons *d)
 	}
 }
 
-/* What is not seen in a container may run outside of it. */
+/* A daemon that is not seen inside a container may run outside it. */
 static int daemon_runs(const struct looking *l, const struct daemons *d, bool yes)
 {
 	const char *kind = l->h->container.kind;

@@ -341,7 +341,7 @@ static const char *library_kind(const char *path, const char *real)
 	return strstr(path, "/usr/lib/wsl/") || (real && strstr(real, "/usr/lib/wsl/")) ? "wsl" : "system";
 }
 
-/* "libcuda.so.580.65.06"; the "1.1" of the one in WSL is no driver version. */
+/* "libcuda.so.580.65.06"; the "1.1" in WSL is not a driver version. */
 static const char *driver_library_version(const struct looking *l, const char *real)
 {
 	const char *so = real ? strstr(real, ".so.") : NULL;
@@ -387,7 +387,7 @@ static void library_add_file(const struct looking *l, const char *dir, const cha
 	b->in_path = in_path;
 	from = look_mounted(l, real ? real : path);
 	b->mounted = l->mounts ? from != NULL : -1;
-	if (!b->version && from)	/* mounted under the short name: outside it has the long one */
+	if (!b->version && from)	/* mounted under the short name; on the host it has the long one */
 		b->version = driver_library_version(l, from);
 	if (real && tree_stat(l->root, path, &st) == 0) {
 		b->bytes = st.st_size;
@@ -415,7 +415,7 @@ static void libraries_add_path(const struct looking *l, const char *list)
 	}
 }
 
-/* Folders that the loader was told of; how it joins them is another part's business. */
+/* Folders that the loader is configured with; pyenv/ follows how it combines them. */
 static void libraries_add_conf(const struct looking *l)
 {
 	const char *text;

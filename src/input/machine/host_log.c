@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the kernel log says since the machine was started: Xids and the kinds of lines in kb/kernel_log.def.
+ * What the kernel log says since boot: Xids and the kinds of lines in kb/kernel_log.def.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +77,7 @@ struct log_reading {
 	struct xid_log one;		/* what a single line says */
 };
 
-/* Keeps the gravest ones when there are many, and of equal ones the first. */
+/* When there are many, keeps the most serious ones, and the first among equals. */
 static void keep_xid(struct xid_log *log, const struct xid *x)
 {
 	size_t i, least = 0;

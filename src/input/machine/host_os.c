@@ -32,7 +32,7 @@ static const char *release_field(const struct looking *l, const char *text, cons
 	return NULL;
 }
 
-/* The library says it in a text of its own; older ones in their file name. */
+/* The library contains its version as a string; older ones have it in the file name. */
 static const char *glibc_of(const struct looking *l)
 {
 	static const char *const paths[] = {"/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
@@ -42,7 +42,7 @@ static const char *glibc_of(const struct looking *l)
 	size_t len;
 
 	if (l->live && gnu_get_libc_version())
-		return gnu_get_libc_version();	/* none in a static program: that one's glibc is not the machine's */
+		return gnu_get_libc_version();	/* not in a static program, whose glibc is not the machine's */
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		text = look_file(l, paths[i], 4u << 20, &len);
 		at = text ? memmem(text, len, says, strlen(says)) : NULL;
@@ -60,7 +60,7 @@ static int hypervisor_of(const struct looking *l)
 		return -1;
 	text = strstr(text, "\nflags");
 	if (!text)
-		return -1;	/* not an x86: nothing says so there */
+		return -1;	/* not x86: nothing reports it there */
 	flags = strstr(text, " hypervisor");
 	return flags && flags < text + 1 + strcspn(text + 1, "\n");
 }
@@ -181,7 +181,7 @@ static void take_shm(const struct looking *l)
 
 	take_shm_mount(l);
 	if (tree_stat(l->root, "/dev/shm", &st) != 0) {
-		/* a tree that somebody copied seldom has it */
+		/* a copied tree seldom has it */
 		if (l->live && look_exists(l, "/dev")) {
 			l->h->memory.shm_size = 0;
 			l->h->memory.shm_free = 0;

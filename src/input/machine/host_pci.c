@@ -25,7 +25,7 @@ static char *device_file(const struct looking *l, const char *address, const cha
 	return pool_printf(l->pool, BUS "/%s/%s", address, name);
 }
 
-/* One word of the configuration space. Each is a question to the device, so no more are read than needed. */
+/* One word of the configuration space. Each read goes to the device, so read only what is needed. */
 static bool config_word(int fd, uint32_t at, uint32_t *word)
 {
 	unsigned char c[4];
@@ -66,7 +66,7 @@ static int64_t acs_bits(int fd)
 	return 0;
 }
 
-/* Bits of access control that send traffic between GPUs up to the CPU; -1 when they cannot be read. */
+/* ACS bits that send traffic between GPUs up to the CPU; -1 when they cannot be read. */
 static int64_t acs_of(const struct looking *l, const char *address)
 {
 	int fd = tree_open(l->root, device_file(l, address, "config"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CUDA toolkits and compilers for the host, by their files: nothing is started to ask for its version. And signs that CUDA
+ * CUDA toolkits and compilers for the host, from their files: no program is run to get its version. And signs that CUDA
  * extensions are built on this machine.
  */
 #include <ctype.h>
@@ -55,7 +55,7 @@ static const char *toolkit_version(const struct looking *l, const char *dir, con
 	return version;
 }
 
-/* An entry of the list for a folder; the folder may be named in several ways. NULL: there is no toolkit. */
+/* An entry of the list for a folder; the folder may have several names. NULL: there is no toolkit. */
 static const struct host_toolkit *toolkit_at(const struct looking *l, const char *dir)
 {
 	char real[TREE_PATH_MAX];
@@ -122,7 +122,7 @@ static void toolkit_take_nvcc(const struct looking *l)
 	l->h->tools.nvcc = nvcc;
 	if (tree_resolve(l->root, nvcc, real) != 0)
 		return;
-	/* Debian's own package has its header in /usr/include, where everybody's is */
+	/* Debian's own package has its header in /usr/include, where all headers are */
 	t = toolkit_at(l, folder_above(l, real, 2));
 	l->h->tools.nvcc_version = t ? t->version : NULL;
 }
@@ -183,7 +183,7 @@ static const char *compiler_version_by_folder(const struct looking *l, const cha
 				    !look_exists(l, pool_printf(l->pool, "%s/%s/%s/%s", dirs[d], triples[i], versions[k], part)))
 					continue;
 				if (found && strcmp(found, versions[k]) != 0)
-					return NULL;	/* several: which one is meant cannot be told */
+					return NULL;	/* several: it is unclear which one is meant */
 				found = versions[k];
 			}
 		}

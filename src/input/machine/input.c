@@ -10,7 +10,7 @@
 #include "input/machine/machine.h"
 #include "input/machine/observe.h"
 
-/* The first key of a bundle; other JSON is somebody's log. */
+/* The first key of a bundle; any other JSON is a log. */
 static bool machine_sniff(const struct sniffed *s)
 {
 	static const char key[] = "\"cuwhy_bundle\"";
@@ -55,7 +55,7 @@ static void machine_source_close(void *it)
 
 const struct input input_machine = {
 	.name = MACHINE_OBSERVER,
-	.what = "a bundle of the doctor",
+	.what = "a doctor bundle",
 	.sniff = machine_sniff,
 	.open = machine_source_open,
 	.observe = machine_source_observe,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Readers of a machine's files: lines, numbers, versions, mounts, control groups (see look.h). Nothing that is read is trusted.
+ * Readers of a machine's files: lines, numbers, versions, mounts, control groups (see look.h). Nothing read is trusted.
  */
 #include "input/machine/look.h"
 
@@ -96,7 +96,7 @@ int look_list(const struct looking *l, const char *path, size_t max, char ***nam
 	int n = tree_list(l->root, path, l->pool, max, names, &cut);
 
 	if (cut)
-		look_gap(l, path, "it has too many entries: not all were looked at");
+		look_gap(l, path, "it has too many entries: not all were read");
 	return n;
 }
 
@@ -136,7 +136,7 @@ const char *look_field(const struct looking *l, const char *text, const char *na
 	return NULL;
 }
 
-/* Length of "580.65.06" or "12.4" here, 0 when it is no version. */
+/* Length of "580.65.06" or "12.4" here, 0 when it is not a version. */
 static size_t version_text_length(const char *s)
 {
 	size_t n = 0, dots = 0, digits;
@@ -170,7 +170,7 @@ const char *look_version(const struct looking *l, const char *text)
 	return NULL;
 }
 
-/* A tree has a file in the place of the node: "195:0 EPERM". */
+/* A captured tree has a file in place of the node: "195:0 EPERM". */
 static int look_error_in_tree(const struct looking *l, const char *path)
 {
 	const char *text = look_line(l, path);
@@ -188,7 +188,7 @@ int look_open_error(const struct looking *l, const char *path)
 {
 	if (!l->live)
 		return look_error_in_tree(l, path);
-	/* access() asks the device rules of the control group too, and does not wake or block on the device */
+	/* access() also checks the cgroup's device rules, and does not wake or block on the device */
 	if (geteuid() == getuid())
 		return access(path, R_OK | W_OK) == 0 ? 0 : errno;
 	return faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0 ? 0 : errno;

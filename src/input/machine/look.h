@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a machine's files are looked at (see host.h): where, by which readers, and which subjects there are.
+ * How a machine's files are examined (see host.h): where, with which readers, and the subjects.
  */
 #ifndef CUWHY_LOOK_H
 #define CUWHY_LOOK_H
@@ -23,7 +23,7 @@ char *look_file(const struct looking *l, const char *path, size_t max, size_t *l
 const char *look_line(const struct looking *l, const char *path);	/* its first line, cleaned; NULL also when it is empty */
 int64_t look_number(const struct looking *l, const char *path);	/* decimal or 0x */
 bool look_exists(const struct looking *l, const char *path);
-int look_list(const struct looking *l, const char *path, size_t max, char ***names);	/* notes a gap when it was cut; -errno */
+int look_list(const struct looking *l, const char *path, size_t max, char ***names);	/* notes a gap when truncated; -errno */
 
 /* Where a link in this folder points to, without following it: the last part of it. */
 const char *look_link_name(const struct looking *l, const char *dir, const char *link);
@@ -48,7 +48,7 @@ struct mount {
 	char root[256], point[256], type[32], source[256], options[256];
 };
 
-/* One after the other: `*at` begins as l->mounts. */
+/* One after the other: `*at` starts as l->mounts. */
 bool look_mount(const char **at, struct mount *m);
 
 /* What is mounted at exactly this path: its path in the file system that it is from. NULL: nothing. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collects all that is known of this machine, and answers what its parts say together (see machine.h).
+ * Collects everything known about this machine, and combines what its parts say (see machine.h).
  *
  * The driver is asked by the probe, in processes of their own, while files are read here.
  */
@@ -19,11 +19,11 @@
 
 extern char **environ;
 
-#define CODE_MAX	512	/* libraries with GPU code that are looked into */
+#define CODE_MAX	512	/* libraries with GPU code that are read */
 
 /* --- the driver ------------------------------------------------------------------------------- */
 
-/* A copy that the pool owns, so that it is the same thing as one from a bundle. */
+/* A copy that the pool owns, like one from a bundle. */
 static struct gpu_usage *keep_usage(struct pool *pool, struct gpu_usage *u)
 {
 	struct gpu_usage *copy = pool_alloc(pool, sizeof(*copy));
@@ -71,7 +71,7 @@ static struct machine_code *machine_add_code(struct machine *m, size_t *cap, siz
 {
 	struct machine_code *grown;
 
-	if (m->n_code == *cap) {	/* of the pool: nothing is ever taken back */
+	if (m->n_code == *cap) {	/* in the pool: nothing is ever freed */
 		*cap = *cap ? *cap * 2 : 16;
 		grown = pool_alloc(&m->pool, *cap * sizeof(*grown));
 		for (size_t i = 0; i < m->n_code; i++)
@@ -134,7 +134,7 @@ static int ptxas_version_in(const char *bytes, size_t len)
 	return major > 0 && major < 100 && minor >= 0 && minor < 100 ? (int)(major * 1000 + minor * 10) : 0;
 }
 
-/* Which toolkit it is of, from the words that it prints for --version; it is not run. */
+/* Which toolkit it is from, by the text it would print for --version; it is not run. */
 static int ptxas_version(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), cuda = 0;
@@ -201,7 +201,7 @@ static const char *current_folder(struct machine *m, const struct machine_from *
 	return kept;
 }
 
-/* The environment that a running program has its packages from: the executable may be the base Python of a venv. */
+/* The environment whose packages a running program uses: the executable may be the base Python of a venv. */
 static const char *python_of_process(struct machine *m)
 {
 	for (size_t i = 0; i < m->process.n_libraries; i++) {
@@ -213,7 +213,7 @@ static const char *python_of_process(struct machine *m)
 	return m->process.exe;
 }
 
-/* In a tree without any folder of libraries, one that is not found may well be there on the machine. */
+/* In a tree without library folders, a missing library may well exist on the machine. */
 static bool has_libraries(const char *root)
 {
 	static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib"};
@@ -329,7 +329,7 @@ static void gpu_find_cuda(const struct machine *m, struct machine_gpu *g)
 		g->cuda = d;
 		g->ordinal = (int)i;
 	}
-	/* bundles that people write have neither ids nor places */
+	/* bundles written by hand have neither ids nor addresses */
 	if (!g->cuda && g->index < m->cuda.n && m->cuda.n == m->nvml->n && !m->cuda.device[g->index].uuid[0] &&
 	    !m->cuda.device[g->index].pci[0]) {
 		g->cuda = &m->cuda.device[g->index];
@@ -353,7 +353,7 @@ static int capability(int64_t major, int64_t minor)
 	return major > 0 && major < 100 && minor >= 0 && minor < 10 ? (int)(major * 10 + minor) : 0;
 }
 
-/* The driver's word first; then what the tables say of the name or the PCI number. */
+/* The driver's answer first; then what the tables say about the name or the PCI id. */
 static void gpu_find_kind(struct machine_gpu *g)
 {
 	const struct compat_gpu *by_pci = NULL, *by_name;

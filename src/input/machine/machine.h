@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All that is known of one machine: its files, its environment variables, what the driver answers, its Python environments
- * and the GPU code in their libraries. Collected here and now, or read from a bundle that was made elsewhere.
+ * Everything known about one machine: its files, its environment variables, what the driver answers, its Python environments
+ * and the GPU code in their libraries. Collected here and now, or read from a bundle from elsewhere.
  */
 #ifndef CUWHY_MACHINE_H
 #define CUWHY_MACHINE_H
@@ -43,10 +43,10 @@ struct machine {
 	const char *made_by;		/* "cuwhy 1.2"; NULL = not known */
 	struct host host;
 	bool bus_known, nodes_known;	/* false: an empty list of GPUs or nodes in `host` says nothing */
-	bool libcuda_sought;		/* where the loader looks was looked at: a library that was not found is not there */
+	bool libcuda_sought;		/* the loader's search path was examined: a library that was not found does not exist */
 	struct variables variables;
-	struct gpu_usage *nvml;		/* NULL: nobody asked */
-	struct cuda_answer cuda;	/* `trouble` tells; in a bundle without it: library.init -1 and `cuda_asked` false */
+	struct gpu_usage *nvml;		/* NULL: not asked */
+	struct cuda_answer cuda;	/* see `trouble`; in a bundle without it: library.init -1 and `cuda_asked` false */
 	bool cuda_asked;
 	struct pyenvs envs;
 	struct machine_code *code;
@@ -55,7 +55,7 @@ struct machine {
 	size_t n_ptxas;
 	struct py_process process;	/* --pid */
 	uint32_t pid;			/* 0: none was asked for */
-	const char *const *environ;	/* of the program that is judged; NULL: not known */
+	const char *const *environ;	/* of the program that is examined; NULL: not known */
 	struct fatbin **owned;		/* read here, freed with the machine */
 	size_t n_owned, cap_owned;
 };
@@ -75,12 +75,12 @@ void machine_collect(struct machine *m, const struct machine_from *from);
 /* Owned by the caller. Nothing is removed from it: bundle_redact_for does that. */
 json_t *machine_to_json(const struct machine *m);
 
-/* -errno with `e` filled: it is no bundle, of a newer version, or says something of the wrong type. */
+/* -errno with `e` filled: it is not a bundle, has a newer version, or a value of the wrong type. */
 int machine_from_json(struct machine *m, const json_t *o, struct err *e);
 int machine_load(struct machine *m, const char *path, struct err *e);
 
-/* Takes user names, home folders, host names and arguments of programs out of a bundle, and variables that may be secrets:
- * those of this process, and of the program with this environment (NULL: none). Says what, in words; owned by the caller. */
+/* Removes user names, home folders, host names and program arguments from a bundle, and variables that may be secrets:
+ * those of this process, and of the program with this environment (NULL: none). Says what it removed; owned by the caller. */
 char *bundle_redact_for(json_t *bundle, const char *const *env);
 char *bundle_list(const json_t *bundle);	/* what is in it, one line per part; owned by the caller */
 
@@ -101,16 +101,16 @@ struct machine_gpu {
 	int ordinal;			/* CUDA's number; -1 */
 };
 
-/* How many there are: those of NVML; without it those of CUDA; without it those on the bus. */
+/* How many there are: from NVML, else from CUDA, else from the bus. */
 size_t machine_gpus(const struct machine *m);
 void machine_gpu(const struct machine *m, size_t i, struct machine_gpu *g);
 
-/* What the driver is, by everything that knows: for src/compat. */
+/* The driver version from every source that has it, for src/compat. */
 struct compat_driver machine_driver(const struct machine *m);
 int machine_driver_cuda(const struct machine *m);	/* 13000; 0 = not known */
 int machine_newest_branch(const struct machine *m);	/* of drivers that support every GPU; 0 = not known */
 
-/* The environment that is judged: the first one with PyTorch, else the active one; NULL when there is none. */
+/* The environment that is examined: the first one with PyTorch, else the active one; NULL when there is none. */
 const struct pyenv *machine_env(const struct machine *m, size_t *index);
 
 enum compat_machine machine_arch(const struct machine *m);

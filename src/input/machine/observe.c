@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Facts about a machine (see observe.h): its files and variables, its driver, one of its GPUs, and the Python environment that is
- * judged. A number or text of the collectors that is not known stays unknown here.
+ * examined. What the collectors do not know stays unknown here.
  */
 #include "input/machine/observe.h"
 
@@ -138,7 +138,7 @@ static void fill_services(struct casefile *f, const struct host *h)
 	}
 }
 
-/* Slips that change what CUDA does are worth a warning; what merely is on is not. */
+/* Mistakes that change what CUDA does are worth a warning; a setting that is merely on is not. */
 static bool matters(const struct var_finding *v)
 {
 	return v->kind == VAR_BAD_VALUE || v->kind == VAR_CONTRADICTS || v->kind == VAR_MISSPELT || v->kind == VAR_DANGEROUS;
@@ -209,7 +209,7 @@ static void fill_devices(struct casefile *f, const struct machine *m)
 		fact_set_number(f, FACT_devices_seen, v.n);
 }
 
-/* Programs that failed earlier left their marks in the log; broken hardware is worth telling. */
+/* Programs that failed earlier left lines in the log; only broken hardware is worth reporting. */
 static void fill_log(struct casefile *f, const struct host *h)
 {
 	const struct xid *x = NULL;
@@ -247,7 +247,7 @@ static void fill_machine_host(struct casefile *f, const struct machine *m)
 
 /* ---- the driver ---------------------------------------------------------------------------------- */
 
-/* Which file the loader takes: its own word where the probe ran, else what following its rules gives. */
+/* Which file the loader picks: its own answer where the probe ran, else by following its rules. */
 static void fill_driver_library(struct casefile *f, const struct machine *m)
 {
 	const struct loader_driver *l = &m->envs.libcuda;
@@ -310,7 +310,7 @@ static bool has_nvidia_node(const struct host *h)
 	return false;
 }
 
-/* Is there anything at all? Unknown where some of those that could tell were not asked. */
+/* Is there anything at all? Unknown if a source that could know was not asked. */
 static void fill_any(struct casefile *f, const struct machine *m)
 {
 	const struct host *h = &m->host;
@@ -450,7 +450,7 @@ static void fill_machine_gpu(struct casefile *f, const struct machine *m, const 
 {
 	fact_set_number(f, FACT_gpu_count, (double)machine_gpus(m));
 	fact_set_number(f, FACT_gpu_index, (double)g->index);
-	fact_set_text(f, FACT_gpu_name, g->name ? g->name : "a GPU without a known name");
+	fact_set_text(f, FACT_gpu_name, g->name ? g->name : "an unknown GPU");
 	fact_set_text(f, FACT_gpu_class, class_word(g->class));
 	/* some workstation cards may, in certified servers; nothing here tells which */
 	if (g->class != COMPAT_CLASS_UNKNOWN && g->class != COMPAT_CLASS_WORKSTATION)
@@ -481,7 +481,7 @@ static const char *run_word(enum compat_run r)
 	}
 }
 
-/* libcuda itself decides, and says its version; a cuda-compat package is newer than the driver below it. */
+/* libcuda itself decides, and reports its version; a cuda-compat package is newer than the driver below it. */
 static enum compat_run driver_runs(const struct machine *m, int cuda)
 {
 	int has = m->cuda.library.version > 0 ? m->cuda.library.version : m->nvml && m->nvml->cuda > 0 ? m->nvml->cuda : 0;
@@ -583,7 +583,7 @@ static void fill_code_of_library(struct casefile *f, const struct machine *m, co
 	fact_set_text(f, FACT_torch_cover, c.cover == FATBIN_COVER_UNKNOWN && c.tegra ? "tegra" : cover_word(c.cover));
 }
 
-/* The file could not be read: the table knows what such wheels have. */
+/* The file could not be read: use the table of what such wheels have. */
 static void fill_code_of_table(struct casefile *f, const struct machine *m, const struct pyenv *env, int cc)
 {
 	const struct compat_wheel *w = compat_wheel(env->torch.version, compat_cuda_parse(env->torch.cuda), machine_arch(m));
@@ -687,7 +687,7 @@ static void fill_cudnn(struct casefile *f, const struct pyenv *env, int cc)
 
 /* ---- what to install: which PyTorch goes with the machine ---------------------------------------- */
 
-/* A CUDA version from before a GPU has libraries and compilers that do not know it, even where the code runs. */
+/* A CUDA version older than the GPU has libraries and compilers that do not support it, even where the code runs. */
 static bool knows_gpus(const struct compat_wheel *w, const struct compat_ask *ask)
 {
 	for (size_t i = 0; i < ask->n_cc; i++) {
@@ -740,7 +740,7 @@ static void fill_machine_install(struct casefile *f, const struct machine *m, co
 
 /* ---- building CUDA extensions: with which compiler, and what shows that anybody does so here ----- */
 
-/* Packages that compile CUDA code with the machine's nvcc when they are used (ninja: what PyTorch does that with). */
+/* Packages that compile CUDA code with the machine's nvcc when they are used (ninja: PyTorch uses it for that). */
 static const char *const compiling[] = {"deepspeed", "ninja", "flashinfer-python", "gsplat", "nvdiffrast", "colossalai"};
 
 static const char *compiling_package(const struct pyenv *env)
@@ -823,7 +823,7 @@ static bool fill_loaded(struct casefile *f, const struct machine *m, const struc
 	return true;
 }
 
-/* A tree that was copied without the system's own files: what is not in it may be on the machine. */
+/* A tree that was copied without the system's own files: what is missing may exist on the machine. */
 static bool system_is_there(const struct machine *m, const struct loader_result *l)
 {
 	if (m->host.os.id || m->host.os.kernel)
@@ -899,7 +899,7 @@ static bool is_of_release(const char *version, const char *release)
 
 #define NO_CUDA (-1)
 
-/* The CUDA version that a package was built for, by its mark: "+cu128" is 12080, "+cpu" NO_CUDA. 0: it does not say, as
+/* The CUDA version that a package was built for, by its suffix: "+cu128" is 12080, "+cpu" NO_CUDA. 0: it does not say, as
  * builds from source with "+git1234567" do not. */
 static int marked_cuda(const char *version)
 {
@@ -932,7 +932,7 @@ static bool is_built_apart(const char *name, int mine, int torch, const char *re
 	       (release && str_starts(release, "1."));
 }
 
-/* "2.9.0a0", "2.10.0.dev20251001": which release such a build goes with is not settled. */
+/* "2.9.0a0", "2.10.0.dev20251001": it is unclear which release such a build matches. */
 static bool is_unfinished(const char *version)
 {
 	size_t n = strcspn(version, "+");
@@ -1043,7 +1043,7 @@ static void fill_extension_code(struct casefile *f, const struct machine *m, siz
 
 static void fill_machine_extensions(struct casefile *f, const struct machine *m, size_t env, const struct machine_gpu *g)
 {
-	if (m->envs.env[env].n_packages || m->envs.env[env].n_clashes) {	/* an environment without any was not looked into */
+	if (m->envs.env[env].n_packages || m->envs.env[env].n_clashes) {	/* an environment without any was not examined */
 		fill_broken_package(f, &m->envs.env[env]);
 		fill_clashes(f, &m->envs.env[env]);
 	}
@@ -1069,10 +1069,10 @@ static const char *broken_torch(const struct machine *m, const struct pyenv *env
 	if (t->reason)
 		return t->reason;
 	if (t->shadow && strcmp(t->shadow, t->dir) == 0)
-		return "its folder has no libraries: it is half installed, or a source tree";
-	/* a bundle that somebody wrote may leave out where it is; one that was made here has it */
+		return "its folder has no libraries: it is partly installed, or a source tree";
+	/* a bundle written by hand may omit its path; a collected one has it */
 	if (t->build == TORCH_BUILD_CUDA && !t->cuda_library && t->dir[0] == '/' && !has_torch_code(m, env))
-		return "it was built for CUDA, but its libtorch_cuda.so is not there";
+		return "it was built for CUDA, but its libtorch_cuda.so is missing";
 	return "";
 }
 

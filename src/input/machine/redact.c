@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Takes out of a bundle what is nobody else's business (see machine.h).
+ * Removes private data from a bundle (see machine.h).
  *
- * Names are replaced wherever they stand as a word, in paths above all: a bundle is made to be sent to strangers.
+ * Names are replaced wherever they appear as a word, above all in paths: bundles are sent to strangers.
  */
 #include <ctype.h>
 #include <pwd.h>
@@ -21,7 +21,7 @@ struct names {
 	size_t n, commands, variables, homes;
 };
 
-/* Words that are the same on every machine tell nobody anything, and replacing them would spoil paths. */
+/* Words that are the same on every machine reveal nothing, and replacing them would garble paths. */
 static bool is_plain(const char *name)
 {
 	static const char *const plain[] = {"root", "user", "host", "localhost", "nobody", "home", "python", "nvidia", "cuda", "lib",
@@ -47,14 +47,14 @@ static void add_name(struct names *n, const char *is, const char *becomes)
 	n->name[n->n++].becomes = becomes;
 }
 
-/* The home, before the name in it: a part of it would be left over. */
+/* The home folder first, then the name in it: otherwise part of the path would be left. */
 static void add_home(struct names *n, const char *home)
 {
 	if (home && home[0] == '/' && strlen(home) > 3 && strcmp(home, "/root") != 0 && strcmp(home, "/home") != 0 && strcmp(home, "/nonexistent") != 0)
 		add_name(n, home, "/home/user");
 }
 
-/* Of a program or a tree that may be somebody else's. */
+/* From a program or a tree that may belong to someone else. */
 static void find_names_of(struct names *n, const char *const *env)
 {
 	static const char *const users[] = {"USER", "LOGNAME", "SUDO_USER", "USERNAME"};
@@ -90,7 +90,7 @@ static bool in_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-';
 }
 
-/* A word of its own, or the end of one behind "_", as in /tmp/torchinductor_name. Words with "-" are names of packages. */
+/* A separate word, or the end of one after "_", as in /tmp/torchinductor_name. Words with "-" are names of packages. */
 static bool stands_alone(const char *text, const char *found, size_t len)
 {
 	if (in_word(found[len]))
@@ -121,7 +121,7 @@ static char *redact_name(char *text, const char *is, const char *becomes, size_t
 	return text;
 }
 
-/* The name behind /home/, of anybody. */
+/* The name after /home/, whoever it is. */
 static char *hide_homes(char *text, size_t *times)
 {
 	static const char *const roots[] = {"/home/", "/Users/"};
@@ -183,7 +183,7 @@ static void redact_value(struct names *n, json_t *o)
 	}
 }
 
-/* Arguments may hold anything: of a command its program's name is enough. */
+/* Arguments may contain anything: the program's name is enough. */
 static void cut_commands(struct names *n, json_t *bundle)
 {
 	json_t *gpu, *process, *gpus = json_object_get(json_object_get(bundle, "nvml"), "gpus");
@@ -247,14 +247,14 @@ char *bundle_redact_for(json_t *bundle, const char *const *env)
 			users += n.name[i].times;
 		free(n.name[i].is);
 	}
-	return xasprintf("user names and home folders (%zu times), host names (%zu), arguments of programs (%zu), "
+	return xasprintf("user names and home folders (%zu times), host names (%zu), program arguments (%zu), "
 			 "variables that may be secrets (%zu)",
 			 users + n.homes, hosts, n.commands, n.variables);
 }
 
 /* --- what is in it ---------------------------------------------------------------------------- */
 
-/* Names come from files and from the environment: nothing in them may speak to the terminal. */
+/* Names come from files and from the environment: nothing in them may reach the terminal as a command. */
 static void list_put_plain(FILE *out, const char *text)
 {
 	for (; *text; text++)
@@ -301,7 +301,7 @@ char *bundle_list(const json_t *b)
 	list_keys(out, json_object_get(b, "host"));
 	fputs("  variables  ", out);
 	list_keys(out, json_object_get(b, "variables"));
-	fprintf(out, "  driver     what NVML and libcuda answered; %zu GPUs with their ids, state and processes (names of programs)\n",
+	fprintf(out, "  driver     what NVML and libcuda reported; %zu GPUs with their ids, state and processes (program names)\n",
 		json_array_size(json_object_get(json_object_get(b, "nvml"), "gpus")));
 	list_python(out, json_object_get(b, "python"));
 	fprintf(out, "  code       GPU architectures in %zu libraries\n", json_array_size(json_object_get(b, "code")));

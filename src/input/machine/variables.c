@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Environment variables of interest and what is wrong with them (see variables.h): the rows of kb/variables.def, found by
- * name or by a name that is nearly one; values against what their readers take; and those that do not fit together.
+ * name or by a similar name; values against what their readers accept; and those that contradict each other.
  */
 #include "input/machine/variables.h"
 
@@ -17,10 +17,10 @@
 #include "base/tree.h"
 #include "base/banned.h"
 
-#define ENVIRON_MAX	(8u << 20)	/* the kernel lets a program have no more by far */
-#define NAMES_MAX	256		/* a longer name is nobody's */
+#define ENVIRON_MAX	(8u << 20)	/* far more than the kernel allows */
+#define NAMES_MAX	256		/* no program has a longer name */
 #define FINDINGS_MAX	256
-#define OUTSIDE_MAX	2000		/* names of others that are looked at for slips */
+#define OUTSIDE_MAX	2000		/* other names that are checked for typos */
 
 /* ---- the known ones ------------------------------------------------------------------------------------------ */
 
@@ -55,8 +55,8 @@ static const struct known_variable *known_variable(const char *name)
 	return NULL;
 }
 
-/* How many letters one has that the other has not: so many must be edited at least. Far cheaper than the real distance;
- * letters that share a box only make the number smaller. */
+/* How many letters one has that the other lacks: at least this many must be edited. Far cheaper than the real distance;
+ * letters that share a slot only make the number smaller. */
 static size_t letters_apart(const char *a, const char *b)
 {
 	signed char count[32] = {0};
@@ -79,7 +79,7 @@ static bool is_special(const char *name)
 	       str_starts(name, "NVIDIA_") || str_starts(name, "LD_LIBRARY_");
 }
 
-/* Longer names may have more slips; where the name looks like nothing of ours, one or two letters are all that counts. */
+/* Longer names may have more typos; when the name looks like none of ours, only one or two letters may differ. */
 static size_t slips_allowed(size_t len, bool outside)
 {
 	size_t n = len / 8 + 1;
@@ -87,7 +87,7 @@ static size_t slips_allowed(size_t len, bool outside)
 	return outside ? (len < 10 ? 0 : 2) : n > 3 ? 3 : n;
 }
 
-/* The name that was most likely meant; NULL when none is near. `outside`: it does not even begin like one of ours. */
+/* The name that was most likely meant; NULL when none is close. `outside`: it does not even start like one of ours. */
 static const char *known_nearest(const char *name, bool outside)
 {
 	size_t len = strlen(name), allowed, best, d;
@@ -116,7 +116,7 @@ static const char *known_nearest(const char *name, bool outside)
 	return found;
 }
 
-/* Whose names begin so; `closed`: all of them are in the list, so an unknown one is remarkable. */
+/* Whose names start like this; `closed`: all of them are in the list, so an unknown one is worth reporting. */
 static const struct { const char *prefix; bool closed; } families[] = {
 	{"CUDA_", true}, {"NCCL_", true}, {"PYTORCH_", true}, {"TORCH_NCCL_", true}, {"CUBLAS_", true}, {"CUDNN_", true}, {"CUDA", false},
 	{"TORCH", false}, {"NVIDIA_", false}, {"CUBLASLT_", false}, {"TRITON_", false}, {"XLA_", false}, {"JAX_", false}, {"NVSHMEM_", false},
@@ -131,7 +131,7 @@ static int family_of(const char *name)
 	return -1;
 }
 
-/* Images, build scripts and plugins make names of their own. */
+/* Images, build scripts and plugins define names of their own. */
 static bool is_elsewhere(const char *name)
 {
 	static const char *const ends[] = {"_VERSION", "_HOME", "_ROOT", "_DIR", "_PATH", "_LIB", "_LIBS", "_INC", "_INCLUDE", "_LIBRARY",
@@ -274,7 +274,7 @@ static const char *check_archs(struct pool *pool, const char *value)
 			if (digits == n || (n == digits + 4 && strncmp(value + digits, "+PTX", 4) == 0))
 				continue;
 		}
-		return pool_printf(pool, "'%.*s' is not an architecture (8.0, 9.0a, 12.0+PTX): PyTorch refuses it when an extension is built",
+		return pool_printf(pool, "'%.*s' is not an architecture (8.0, 9.0a, 12.0+PTX): PyTorch rejects it when an extension is built",
 				   (int)(n < 60 ? n : 60), value);
 	}
 	return NULL;
@@ -299,7 +299,7 @@ static const char *check_workspace(struct pool *pool, const char *value)
 	if (pairs && !*s)
 		return NULL;
 bad:
-	return pool_printf(pool, "'%.80s' is not of the form :4096:8 or :16:8", value);
+	return pool_printf(pool, "'%.80s' does not have the form :4096:8 or :16:8", value);
 }
 
 static const char *check_alloc(struct pool *pool, const struct variable *v)
@@ -347,9 +347,9 @@ static const char *value_mistake(struct pool *pool, const struct known_variable 
 	size_t n = strlen(v->value);
 
 	if (v->odd && k->kind != VALUE_TEXT)
-		return pool_printf(pool, "the value has %zu bytes, or bytes that are no text", v->length);
+		return pool_printf(pool, "the value has %zu bytes, or bytes that are not text", v->length);
 	if (n == 0)
-		return NULL;	/* everybody takes an empty value for "not set", or says so elsewhere */
+		return NULL;	/* every reader treats an empty value as "not set", or it is reported elsewhere */
 	mistake = value_check(pool, k, v);
 	if (mistake && n > 1 && (*v->value == '"' || *v->value == '\'') && v->value[n - 1] == *v->value)
 		return pool_printf(pool, "the quotation marks are part of the value %.80s", v->value);
@@ -474,7 +474,7 @@ static void judge_unknown(struct variables *v, struct pool *pool, const struct v
 	if (near && !(family >= 0 && is_elsewhere(one->name) && strcasecmp(near, one->name) != 0)) {
 		f.kind = VAR_MISSPELT;
 		f.other = near;
-		f.text = pool_printf(pool, "nobody reads it; %s is meant?", near);
+		f.text = pool_printf(pool, "no program reads it; did you mean %s?", near);
 		f.advice = pool_printf(pool, "export %s=\"$%s\"", near, one->name);
 	} else if (family >= 0 && families[family].closed && !is_elsewhere(one->name)) {
 		f.text = "no program that cuwhy knows reads it";
@@ -484,7 +484,7 @@ static void judge_unknown(struct variables *v, struct pool *pool, const struct v
 	finding_add(v, pool, &f);
 }
 
-/* CUDA_VISIBLE_DEVICES without the GPUs: what no machine could make sense of. */
+/* CUDA_VISIBLE_DEVICES without the GPUs: what is wrong on any machine. */
 static void judge_visible(struct variables *v, struct pool *pool)
 {
 	const char *value = variables_get(v, "CUDA_VISIBLE_DEVICES");
@@ -495,12 +495,12 @@ static void judge_visible(struct variables *v, struct pool *pool)
 		return;
 	visible_parse(&seen, pool, value, NULL, -1);
 	if (seen.end == VISIBLE_NOT_A_NUMBER || seen.end == VISIBLE_MIXED) {
-		f.text = pool_printf(pool, "CUDA stops at '%.60s', which is no GPU here: the %d before it are seen, the rest is not",
+		f.text = pool_printf(pool, "CUDA stops at '%.60s', which is not a GPU here: the %d before it are visible, the rest are not",
 				     seen.stopped_at, seen.n);
 	} else if (seen.end == VISIBLE_TWICE) {
 		f.text = pool_printf(pool, "'%.60s' is named twice: CUDA then sees no GPU at all", seen.stopped_at);
 	} else if (seen.end == VISIBLE_MIG_SECOND) {
-		f.text = "it names more than one MIG instance: a process can use the first only";
+		f.text = "it names more than one MIG instance: a process can use only the first one";
 	} else if (seen.n == 0) {
 		f.kind = VAR_NOTE;
 		f.text = "it hides every GPU";
@@ -533,16 +533,16 @@ static bool is_set(const struct variables *v, const char *name)
 	return value && *value;
 }
 
-/* What makes another variable pointless. */
+/* Variables that make another one pointless. */
 static void look_at_pointless(struct variables *v, struct pool *pool)
 {
 	static const struct { const char *on, *other, *text; } pairs[] = {
 		{"PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_ALLOC_CONF", "without the cache its settings have no effect"},
 		{"PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_CUDA_ALLOC_CONF", "without the cache its settings have no effect"},
-		{"CUDA_CACHE_DISABLE", "CUDA_CACHE_PATH", "the cache is switched off, so its place does not matter"},
-		{"CUDA_CACHE_DISABLE", "CUDA_CACHE_MAXSIZE", "the cache is switched off, so its size does not matter"},
-		{"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "direct access between GPUs is switched off, so its level does not matter"},
-		{"NCCL_IB_DISABLE", "NCCL_IB_HCA", "InfiniBand is switched off, so the adapter does not matter"},
+		{"CUDA_CACHE_DISABLE", "CUDA_CACHE_PATH", "the cache is turned off, so its path does not matter"},
+		{"CUDA_CACHE_DISABLE", "CUDA_CACHE_MAXSIZE", "the cache is turned off, so its size does not matter"},
+		{"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "direct access between GPUs is turned off, so its level does not matter"},
+		{"NCCL_IB_DISABLE", "NCCL_IB_HCA", "InfiniBand is turned off, so the adapter does not matter"},
 	};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
@@ -570,7 +570,7 @@ static void look_at_allocator(struct variables *v, struct pool *pool)
 
 	if (new && old && *new && *old && strcmp(new, old) != 0)
 		contradict(v, pool, VAR_CONTRADICTS, "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",
-			   "both are set and differ: older releases of PyTorch read the first, newer ones the second");
+			   "both are set and differ: older PyTorch releases read the first, newer ones the second");
 }
 
 static void look_at_ranks(struct variables *v, struct pool *pool, const char *rank, const char *size)
@@ -580,7 +580,7 @@ static void look_at_ranks(struct variables *v, struct pool *pool, const char *ra
 
 	if (r && n && str_u64(r, &a) && str_u64(n, &b) && a >= b)
 		contradict(v, pool, VAR_CONTRADICTS, rank, size,
-			   pool_printf(pool, "%s is %.20s, but there are %.20s of them, counted from 0", rank, r, n));
+			   pool_printf(pool, "%s is %.20s, but there are only %.20s, counted from 0", rank, r, n));
 }
 
 static int items_of(const char *list)
@@ -611,7 +611,7 @@ static void look_at_visible(struct variables *v, struct pool *pool)
 	else if (*nvidia && strcmp(nvidia, "all") != 0 && strcmp(nvidia, "void") != 0)
 		for (int i = 0; i < seen.n && !text; i++)
 			if (seen.gpu[i] >= n)
-				text = pool_printf(pool, "in a container that has %d GPU%s they are counted from 0 again: there is no GPU %d", n, n == 1 ? "" : "s",
+				text = pool_printf(pool, "in a container with %d GPU%s they are counted from 0 again: there is no GPU %d", n, n == 1 ? "" : "s",
 						   seen.gpu[i]);
 	if (text)
 		contradict(v, pool, VAR_CONTRADICTS, "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", text);
@@ -643,10 +643,10 @@ static void look_at_pairs(struct variables *v, struct pool *pool)
 	look_at_visible(v, pool);
 	if (home && path && *home && *path && strcmp(home, path) != 0)
 		contradict(v, pool, VAR_CONTRADICTS, "CUDA_PATH", "CUDA_HOME",
-			   "they name different toolkits: PyTorch takes CUDA_HOME, others take CUDA_PATH");
+			   "they name different toolkits: PyTorch uses CUDA_HOME, others use CUDA_PATH");
 	if (is_on(v, "NCCL_P2P_DISABLE") && is_on(v, "NCCL_SHM_DISABLE"))
 		contradict(v, pool, VAR_DANGEROUS, "NCCL_SHM_DISABLE", "NCCL_P2P_DISABLE",
-			   "both ways within a machine are switched off: all traffic takes network sockets");
+			   "both paths within a machine are turned off: all traffic goes through network sockets");
 	if (capabilities && *capabilities && !list_names(capabilities, "all") && !list_names(capabilities, "compute"))
 		contradict(v, pool, VAR_BAD_VALUE, "NVIDIA_DRIVER_CAPABILITIES", NULL,
 			   "without 'compute' the container gets no libcuda: CUDA cannot be used");

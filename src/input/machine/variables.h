@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Environment variables that change what CUDA, NCCL, PyTorch and their neighbours do: which are set, who reads them,
+ * Environment variables that change what CUDA, NCCL, PyTorch and related software do: which are set, who reads them,
  * and what is wrong with them. The known ones are rows of kb/variables.def.
  */
 #ifndef CUWHY_VARIABLES_H
@@ -12,23 +12,23 @@
 #include "base/pool.h"
 
 #define VARIABLES_MAX	512		/* that are of interest; the rest is left out, and `left_out` says so */
-#define VALUE_MAX	4096		/* bytes of a value that are kept and judged */
+#define VALUE_MAX	4096		/* bytes of a value that are kept and checked */
 
 enum var_kind {
 	VAR_NOTE,		/* worth knowing: it changes how the program runs */
-	VAR_OBSOLETE,		/* has a new name, or nobody reads it any more */
-	VAR_UNKNOWN,		/* no known program reads it: perhaps a new one, perhaps a slip */
-	VAR_MISSPELT,		/* nobody reads it, and it is nearly `other` */
-	VAR_DANGEROUS,		/* slows programs down, hides errors or breaks them; fine for a purpose, not to be left on */
-	VAR_CONTRADICTS,	/* does not fit together with `other` */
-	VAR_BAD_VALUE,		/* its reader refuses or ignores the value */
-};					/* the gravest last */
+	VAR_OBSOLETE,		/* has a new name, or nothing reads it anymore */
+	VAR_UNKNOWN,		/* no known program reads it: perhaps new, perhaps a typo */
+	VAR_MISSPELT,		/* nothing reads it, and it looks like `other` */
+	VAR_DANGEROUS,		/* slows programs down, hides errors or breaks them; useful for a while, but should not stay on */
+	VAR_CONTRADICTS,	/* contradicts `other` */
+	VAR_BAD_VALUE,		/* its reader rejects or ignores the value */
+};					/* most serious last */
 
 struct variable {
 	const char *name;
 	const char *value;		/* at most VALUE_MAX bytes, made UTF-8 without control bytes */
 	size_t length;			/* of the real value */
-	bool odd;			/* the value was cut or had bytes that are no text */
+	bool odd;			/* the value was truncated or had bytes that are not text */
 	const char *reader;		/* "CUDA driver", "NCCL", "PyTorch"...; NULL: not a known variable */
 };
 
@@ -43,13 +43,13 @@ struct var_finding {
 struct variables {
 	struct variable *set;		/* those of interest, in the order of their names */
 	size_t n_set;
-	struct var_finding *finding;	/* the gravest first */
+	struct var_finding *finding;	/* most serious first */
 	size_t n_findings;
 	bool left_out;			/* there were more than VARIABLES_MAX */
 	bool known;			/* false: the environment could not be read */
 };
 
-/* Judges the environment: "NAME=value" strings, NULL at the end. The same name twice: the first counts, as in libc.
+/* Checks the environment: "NAME=value" strings, NULL at the end. The same name twice: the first counts, as in libc.
  * NULL as `env`: not known. */
 void variables_judge(struct variables *v, struct pool *pool, const char *const *env);
 
@@ -73,7 +73,7 @@ struct visible_gpu {			/* a GPU as CUDA would number it without the variable */
 };
 
 enum visible_end {
-	VISIBLE_END,			/* the list was taken to its end */
+	VISIBLE_END,			/* the whole list was used */
 	VISIBLE_NOT_A_NUMBER,		/* neither a number nor GPU-... nor MIG-... */
 	VISIBLE_NEGATIVE,		/* -1, NoDevFiles and the like: meant to hide */
 	VISIBLE_NO_SUCH_GPU,		/* an index beyond the GPUs, or an id that none has */
@@ -88,11 +88,11 @@ struct visible {
 	int n;				/* devices that a program would see; -1: the machine's GPUs are not known */
 	int gpu[VISIBLE_MAX];		/* for each of them, the index into the GPUs given; -1 not known */
 	int wanted;			/* entries in the list */
-	enum visible_end end;		/* why the list was not taken to its end */
+	enum visible_end end;		/* why the list ended early */
 	const char *stopped_at;		/* that entry, or NULL */
 };
 
-/* What a program sees with this value (NULL: not set). `n_gpus` < 0: the GPUs are not known, then numbers are taken to exist. */
+/* What a program sees with this value (NULL: not set). `n_gpus` < 0: the GPUs are not known, then any number is assumed to exist. */
 void visible_parse(struct visible *out, struct pool *pool, const char *value, const struct visible_gpu *gpu, int n_gpus);
 const char *visible_end_id(enum visible_end end);
 
@@ -102,7 +102,7 @@ const char *visible_end_id(enum visible_end end);
 
 struct alloc_item {
 	const char *key, *value;	/* as written, without spaces */
-	const char *mistake;		/* what PyTorch would say to it, or what has no effect; NULL: fine */
+	const char *mistake;		/* why PyTorch rejects it, or why it has no effect; NULL: fine */
 	bool fatal;			/* the first use of CUDA ends with an error */
 };
 
@@ -111,11 +111,11 @@ struct alloc_conf {
 	struct alloc_item item[ALLOC_ITEMS_MAX];
 	int n;
 	const char *mistake;		/* of the text as a whole: brackets, no colon, too many items; NULL: none */
-	int expandable_segments;	/* 1, 0; -1 not said */
-	int64_t max_split_size_mb;	/* -1 not said */
-	double garbage_collection_threshold;	/* -1 not said */
-	double memory_fraction;		/* per_process_memory_fraction; -1 not said */
-	const char *backend;		/* "native", "cudaMallocAsync"; NULL not said */
+	int expandable_segments;	/* 1, 0; -1 not set */
+	int64_t max_split_size_mb;	/* -1 not set */
+	double garbage_collection_threshold;	/* -1 not set */
+	double memory_fraction;		/* per_process_memory_fraction; -1 not set */
+	const char *backend;		/* "native", "cudaMallocAsync"; NULL not set */
 };
 
 void alloc_conf_parse(struct alloc_conf *out, struct pool *pool, const char *variable, const char *value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CUDA_VISIBLE_DEVICES as CUDA takes it: numbers or ids in order, up to the first that is none.
+ * CUDA_VISIBLE_DEVICES as CUDA reads it: numbers or ids in order, up to the first invalid one.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static const char *take_entry(const char *s, struct entry *e)
 	return s[n] ? s + n + 1 : NULL;
 }
 
-/* Like strtol: what follows the number does not matter ("1gpu" is 1). */
+/* Like strtol: anything after the number is ignored ("1gpu" is 1). */
 static enum visible_end find_number(const char *text, int n_gpus, int *found)
 {
 	char *end;

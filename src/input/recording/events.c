@@ -14,11 +14,11 @@ int events_begin(struct events *r, const void *bytes, size_t len, struct err *e)
 
 	*r = (struct events){0};
 	if (len < sizeof(h) || memcmp(bytes, CW_EVENTS_MAGIC, sizeof(h.magic)) != 0)
-		return err_set(e, -EINVAL, "not a memory trace of cuwhy");
+		return err_set(e, -EINVAL, "not a cuwhy memory trace");
 	memcpy(&h, bytes, sizeof(h));
 	if (h.major != CW_MAJOR) {
 		err_set(e, -EPROTO, "the memory trace has format %u, this cuwhy reads format %u", h.major, CW_MAJOR);
-		return err_hint(e, "read it with the version of cuwhy that made it");
+		return err_hint(e, "read it with the version of cuwhy that recorded it");
 	}
 	r->at = (const uint8_t *)bytes + sizeof(h);
 	r->end = (const uint8_t *)bytes + len;

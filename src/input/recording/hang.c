@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A process that waited for the GPU for too long: `cuwhy run` noted it in the recording, and had a dump taken that
+ * A process that waited too long for the GPU: `cuwhy run` noted it in the recording, and triggered a dump that
  * ended the kernel. The errors that follow from that belong to the same incident.
  */
 #include <string.h>
@@ -19,7 +19,7 @@ static struct cw_failure *failure_of(const struct cw_hang *h, struct pool *pool)
 	f->tid = h->n ? h->thread[0].tid : 0;
 	f->stack = h->n ? h->thread[0].stack : 0;
 	f->mono_ns = h->mono_ns;
-	f->ticks = f->last_ticks = UINT64_MAX;	/* whatever was launched may be what it waited for */
+	f->ticks = f->last_ticks = UINT64_MAX;	/* it may have been waiting for any launch */
 	f->count = 1;
 	f->device = -1;
 	memset(f->func_attr, 0xff, sizeof(f->func_attr));
@@ -58,12 +58,12 @@ struct incident *incidents_hang(struct incidents *all, const struct trace *t, st
 static const char *why_no_dump(const struct cw_header *h)
 {
 	if (h->hang.flags & CW_HANG_NO_PIPE)
-		return "the driver did not listen at its pipe";
+		return "the driver did not respond to the dump request";
 	if (h->hang.flags & CW_HANG_NO_DUMP)
-		return "the driver wrote none";
+		return "the driver wrote no dump";
 	if (h->hang.flags & CW_HANG_TRIGGERED)
-		return "the one that the driver wrote cannot be read";
-	return h->pipe_path[0] ? "there was one of an earlier fault" : reason_text(h->pipe_reason);
+		return "the driver's dump cannot be read";
+	return h->pipe_path[0] ? "there was a dump of an earlier fault" : reason_text(h->pipe_reason);
 }
 
 void fill_hang(struct casefile *f, const struct incident *i, const struct trace *t)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Joins the failures that one mistake leaves into incidents (see incident.h).
+ * Groups the failures that one mistake leaves into incidents (see incident.h).
  */
 #include "input/recording/incident.h"
 
@@ -12,7 +12,7 @@
 #include "input/recording/place.h"
 #include "input/recording/trace.h"
 
-#define NEAR_NS 1000000000ull	/* PyTorch notices what the driver refused within this time */
+#define NEAR_NS 1000000000ull	/* PyTorch notices a failed driver call within this time */
 
 static bool is_capture_code(uint32_t code)
 {
@@ -95,14 +95,14 @@ static bool first_line_within(const char *needle, const char *text)
 	return strlen(line) >= 8 && strstr(text, line);
 }
 
-/* PyTorch refused without a code of its own: a library call failed just before, or it said so already. */
+/* PyTorch's check failed without a code of its own: a library call failed just before, or it was reported already. */
 static bool check_belongs(const struct trace *t, const struct incident *i, const struct cw_failure *f)
 {
 	const struct cw_failure *check = incident_from(i, CW_SRC_TORCH_CHECK);
 
 	if (i->lead->tid != f->tid)
 		return false;
-	if (check)	/* one refusal may pass through two checks on its way up */
+	if (check)	/* one failure may pass through two checks on its way up */
 		return same_top(t, check->stack, f->stack) &&
 		       (!strcmp(check->text, f->text) || is_near(t, i, f));
 	if (i->lead->source == CW_SRC_FORK)
@@ -157,7 +157,7 @@ static void incident_add(struct incident *i, const struct cw_failure *f, const s
 		i->failure[i->n++] = f;
 }
 
-/* The exception that reached the top, its causes behind it. */
+/* The exception that reached the top, followed by its causes. */
 static void collect_python(struct incidents *all, const struct cw_failure *const *f, size_t n,
 			   struct pool *pool)
 {
@@ -195,7 +195,7 @@ void incidents_collect(struct incidents *all, const struct trace *t, struct pool
 	collect_python(all, f, n, pool);
 }
 
-/* The exception says what the incident says. */
+/* The exception's message matches the incident. */
 static bool exception_tells(const struct cw_failure *p, const struct incident *i)
 {
 	for (size_t k = 0; k < i->n; k++) {
@@ -241,7 +241,7 @@ static struct incident *find_on_line(struct incidents *all, const struct trace *
 	return NULL;
 }
 
-/* PyTorch refuses things to itself too, and goes another way: then its thread worked on. */
+/* PyTorch's checks also fail internally, with a fallback: then its thread kept working. */
 static bool went_on(const struct incident *i, struct trace *t)
 {
 	const struct cw_launch *const *l;
@@ -258,7 +258,7 @@ static struct incident *find_without_exception(struct incidents *all, struct tra
 	bool python = trace_header(t)->py_version != 0;
 	struct incident *found = NULL;
 
-	/* somebody ended the program: not by its failure */
+	/* the program was killed from outside: not because of its failure */
 	if (signal == 1 || signal == 2 || signal == 9 || signal == 15)
 		return NULL;
 	for (size_t i = all->n; i > 0; i--)
@@ -301,7 +301,7 @@ static bool speaks_of_gpus(const char *text)
 	return text && (message_is_cuda(text) || strstr(text, "cuda") || strstr(text, "CUDA") || strstr(text, "GPU"));
 }
 
-/* The words of the exception that ended it, or the line that raised it; or nothing is known of why it ended. */
+/* By the message of the exception that ended it, or the line that raised it; or when it is not known why it ended. */
 static bool ended_for_lack_of_cuda(const struct incidents *all, const struct trace *t, struct pool *pool)
 {
 	const struct cw_failure *e = all->n_python ? all->python[0] : NULL;
@@ -312,7 +312,7 @@ static bool ended_for_lack_of_cuda(const struct incidents *all, const struct tra
 	return e->stack && place_of_stack(t, e->stack, &p) && speaks_of_gpus(place_source(&p, trace_header(t)->cwd, pool));
 }
 
-/* CUDA did not start, the program asked for it and ended badly: that is no failure that it handled. */
+/* CUDA did not start, the program needed it and ended badly: it did not handle that failure. */
 static struct incident *no_cuda_at_start(struct incidents *all, const struct trace *t, struct pool *pool)
 {
 	static const uint32_t codes[] = {34, 35, 100, 802, 803, 804, 805, 806, 807, 999};

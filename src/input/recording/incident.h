@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One mistake usually leaves several failures in a recording: the driver refuses a launch, PyTorch
- * notices, an exception ends the program. An incident joins what belongs together.
+ * notices, an exception ends the program. An incident groups what belongs together.
  */
 #ifndef CUWHY_INCIDENT_H
 #define CUWHY_INCIDENT_H
@@ -30,11 +30,11 @@ struct incident {
 	bool raised;			/* PyTorch or Python raised for it */
 	bool benign;			/* normal in a healthy program unless something was raised for it */
 	bool python_only;		/* nothing but an exception's message */
-	bool check_only;		/* nothing but PyTorch's own refusal */
-	const struct gpu_usage *usage;	/* who held the GPUs then; NULL = nobody looked */
-	const struct ram_state *ram;	/* the host's memory then; NULL = nobody looked */
-	const struct xid_log *xids;	/* of the time of the program; NULL = nobody looked */
-	bool hang;			/* a wait that `cuwhy run` found too long, and the errors after it */
+	bool check_only;		/* nothing but a failed check of PyTorch */
+	const struct gpu_usage *usage;	/* who held the GPUs then; NULL = not checked */
+	const struct ram_state *ram;	/* the host's memory then; NULL = not checked */
+	const struct xid_log *xids;	/* while the program ran; NULL = not checked */
+	bool hang;			/* a wait that `cuwhy run` considered too long, and the errors after it */
 };
 
 struct incidents {
@@ -47,15 +47,15 @@ struct incidents {
 /* All incidents of a recording; harmless codes are left out. */
 void incidents_collect(struct incidents *all, const struct trace *t, struct pool *pool);
 
-/* The incident that ended a process whose end was bad; NULL when it was none of them. The
+/* The incident that ended a process that ended badly; NULL when none of them did. The
  * exception joins the incident it belongs to. */
 struct incident *incidents_fatal(struct incidents *all, struct trace *t, int signal);
 
-/* The incident of a process that waited for too long, among `all`; NULL when it did not, or when the GPU had
+/* The incident of a process that waited too long, among `all`; NULL when it did not, or when the GPU had
  * failed before. */
 struct incident *incidents_hang(struct incidents *all, const struct trace *t, struct pool *pool);
 
-/* The one that ended a process which ended so, a wait or a CUDA that did not start among them; NULL when none did. */
+/* The incident that ended the process, including waits and a CUDA that did not start; NULL when none did. */
 struct process_end;
 struct incident *incidents_that_ended(struct incidents *all, struct trace *t, const struct process_end *end, struct pool *pool);
 
@@ -65,20 +65,20 @@ struct scene {
 	struct place noticed;	/* the exception's own line */
 	struct place forward;	/* where the forward op was called, for failures in backward */
 	struct place backward;	/* the line that called backward */
-	struct place capture;	/* where the capture under way had begun */
-	uint32_t node_name;	/* the autograd node that was running: off of a cw_string, 0 = none */
+	struct place capture;	/* where the capture in progress was started */
+	uint32_t node_name;	/* the autograd node that was running: offset of a cw_string, 0 = none */
 };
 void incident_scene(const struct incident *i, struct trace *t, struct scene *s);
 
-/* The same of the launch of a kernel that failed later; `noticed` stays. */
+/* The same for the launch of a kernel that failed later; `noticed` stays. */
 struct cw_launch;
 void launch_scene(const struct cw_launch *l, struct trace *t, struct scene *s);
 
-/* Can hardware be the reason for this CUDA error? Otherwise nobody needs to look into the log. */
+/* Can hardware be the reason for this CUDA error? If not, there is no need to read the log. */
 bool xid_matters(uint32_t code);
 
-/* The gravest Xid that may be about the incident; NULL when there is none or the log is not known. `*about`: 1 when it
- * names the process or the GPU, -1 when that cannot be told. */
+/* The most serious Xid that may be about the incident; NULL when there is none or the log is not known. `*about`: 1 when it
+ * names the process or the GPU, -1 when that is not known. */
 const struct xid *incident_xid(const struct incident *i, const struct trace *t, int *about);
 
 /* CUDA says that there is no GPU to use: the answer to a question that programs ask, and often expect. */

@@ -53,7 +53,7 @@ static bool observe_process(struct recorded_process *p, struct casefile *c)
 	return fatal != NULL;
 }
 
-/* Of the first process that failed. Judges look at every process by itself (judge/process.c). */
+/* For the first process that failed. The judge looks at every process by itself (judge/process.c). */
 static void recording_source_observe(void *it, struct casefile *c)
 {
 	struct recording *r = it;

@@ -31,7 +31,7 @@ static int held_by_address(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* `device` -1 = of every one. */
+/* `device` -1 = all of them. */
 static void held_copy(struct pieces *to, const struct held_book *from, int device)
 {
 	to->list = xcalloc(from->n + 1, sizeof(*to->list));
@@ -163,7 +163,7 @@ static bool has_node(const struct kinds *k, uint64_t lines)
 	return lines && k->n_nodes && bsearch(&lines, k->nodes, k->n_nodes, sizeof(*k->nodes), by_number);
 }
 
-/* What a checkpoint computes again runs on the threads of backward, under a frame of its own. */
+/* What a checkpoint recomputes runs on the threads of backward, under a frame of its own. */
 static bool is_recomputed(const struct trace *t, uint32_t stack)
 {
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
@@ -199,7 +199,7 @@ static enum ledger_kind kind_of_stack(const struct trace *t, uint32_t stack)
 		const char *file = trace_string(t, s->frame[i].file), *function = trace_string(t, s->frame[i].function);
 
 		if (frame_owner(file, trace_header(t)->torch_path) == OWNER_USER || !strcmp(function_base(function), "_call_impl"))
-			break;	/* a model is called: whoever called it does not matter */
+			break;	/* a model is called: its callers do not matter */
 		for (size_t m = 0; m < sizeof(patterns) / sizeof(patterns[0]); m++)
 			if (frame_fits(&patterns[m], file, function))
 				return patterns[m].kind;
@@ -220,7 +220,7 @@ static bool about_is(const struct about *a, const struct piece *p)
 	       a->device == p->device;
 }
 
-/* Where it is or may be put; a crowded table forgets. */
+/* Its slot, or a free one; a crowded table forgets entries. */
 static struct about *memo_of(struct kinds *k, const struct piece *p)
 {
 	uint64_t hash = ((uint64_t)p->stack << 32 | p->forward_stack) + p->site * 0x9e3779b97f4a7c15u + p->kind;
@@ -256,7 +256,7 @@ const struct about *kinds_about(struct kinds *k, const struct piece *p)
 	return a;
 }
 
-/* Backward frees what it made for itself before it ends: what is still there afterwards are gradients. */
+/* Backward frees its temporaries before it ends: what is still there afterwards are gradients. */
 enum ledger_kind kinds_of(struct kinds *k, const struct piece *p)
 {
 	const struct about *a = kinds_about(k, p);
@@ -269,12 +269,12 @@ enum ledger_kind kinds_of(struct kinds *k, const struct piece *p)
 		return KIND_GRADIENTS;
 	if (a->kind != KIND_OTHER && (!a->backward || a->kind == KIND_GRADIENTS))
 		return a->kind;
-	if (a->backward)	/* an optimizer may call the closure that runs it */
+	if (a->backward)	/* an optimizer may call the closure that runs backward */
 		return p->ticks < k->last_forward ? KIND_GRADIENTS : KIND_BACKWARD;
 	return a->node ? KIND_ACTIVATIONS : KIND_OTHER;
 }
 
-/* Newer than any forward: what is a gradient all the same is one for another reason. */
+/* Newer than any forward: a gradient among these is one for another reason. */
 enum ledger_kind kinds_of_site(struct kinds *k, size_t site)
 {
 	struct piece p = piece_of_site(k, site);
@@ -283,7 +283,7 @@ enum ledger_kind kinds_of_site(struct kinds *k, size_t site)
 	return kinds_of(k, &p);
 }
 
-/* Outside backward, what backward left are gradients; in the middle of one, what there was before it began. */
+/* Outside backward, what it left are gradients; during one, only what existed before it began. */
 uint64_t gradients_among(const struct cw_epoch *epochs, const uint64_t *held, size_t at)
 {
 	size_t before = at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who holds the memory of a device at one moment (see case/ledger.h).
+ * Who holds a device's memory at one moment (see case/ledger.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +14,15 @@
 #include "input/recording/trace_memory.h"
 #include "probe/usage.h"
 
-/* Adds to the line of the same part, kind and place, or begins one. */
+/* Adds to the line of the same part, kind and place, or starts one. */
 struct lines {
 	struct ledger_line *list;
 	size_t n, cap;
-	struct map map;			/* of `list`, but for other processes: each is a line of its own */
+	struct map map;			/* of `list`, except other processes: each is its own line */
 };
 	/* same place: one line; biggest first. Nothing can be added then. */
 
-/* In a container the only process on the GPU that cannot be resolved is this one; of several it can be any. */
+/* In a container, a single process that cannot be resolved on the GPU is this one; of several it could be any. */
 static const struct gpu_holder *find_own(const struct gpu_state *g, uint32_t pid)
 {
 	const struct gpu_holder *stranger = NULL;
@@ -83,7 +83,7 @@ static void add_to(struct ledger_line *to, const struct ledger_line *one)
 	to->last_ticks = one->last_ticks > to->last_ticks ? one->last_ticks : to->last_ticks;
 }
 
-/* By where it was asked for: a stack has one place, a place may have several stacks. */
+/* By where it was allocated: a stack has one place, a place may have several stacks. */
 static bool ledger_line_same(const void *list, uint32_t i, const void *key)
 {
 	const struct ledger_line *x = (const struct ledger_line *)list + i, *y = key;
@@ -179,7 +179,7 @@ static void pieces_add_tensors(struct lines *to, const struct moment *m, struct 
 	}
 }
 
-/* libcublas.so.13; of a Python extension the module: cupy_backends/cuda/api/runtime. */
+/* libcublas.so.13; for a Python extension, the module: cupy_backends/cuda/api/runtime. */
 static const char *library_shown(const char *path, struct pool *pool)
 {
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
@@ -282,7 +282,7 @@ static void find_epoch(struct peak *p, struct trace *t, int device)
 			p->epoch = (long)i;
 }
 
-/* PyTorch says of a block that it is a workspace, not of a site: those that are live have been so since they were made. */
+/* PyTorch marks blocks as workspaces, not sites: live ones have been workspaces since they were allocated. */
 static void find_workspaces(struct peak *p, const struct moment *m)
 {
 	const struct cw_memory_now *now = trace_memory(p->kinds->trace, m->device);
@@ -306,7 +306,7 @@ static void site_line_add(struct peak *p, struct ledger_line *one, enum ledger_k
 		lines_add(p->lines, one);
 }
 
-/* What backward made are gradients or not, as the epoch tells; without one, by when they were made first. */
+/* Whether backward's blocks are gradients comes from the epoch; without one, from when they were first allocated. */
 static void site_at_peak(struct peak *p, size_t site)
 {
 	const struct cw_site *s = &p->kinds->site[site];
@@ -374,7 +374,7 @@ static bool holds_block(const struct pieces *torch, const struct piece *p)
 	return i && piece_holds(&torch->list[i - 1], p->addr);	/* mapped in pieces: a block may span several */
 }
 
-/* Segments that hold tensors are told by their blocks, empty ones by who asked for them. Where that is not known,
+/* Segments with tensors are recognized by their blocks, empty ones by who requested them. Where that is not known,
  * PyTorch's own sum says how much is left to find. */
 static void claim(struct moment *m, const struct trace *t, uint64_t reserved)
 {
@@ -443,7 +443,7 @@ static void segment_draw(struct ledger_segments *s, const struct pieces *torch)
 			s->list[i].map[c] = cell(&s->list[i], torch, c);
 }
 
-/* Memory that is mapped in granules is one segment as far as the granules adjoin. */
+/* Memory that is mapped in granules is one segment as long as the granules are adjacent. */
 static void collect(struct ledger_segments *s, const struct moment *m, struct pool *pool)
 {
 	const struct piece *before = NULL;
@@ -549,7 +549,7 @@ static uint64_t sum_of(const struct lines *l, enum ledger_part part)
 	return sum;
 }
 
-/* A figure from elsewhere is larger than the sum of the lines: the difference has no line. */
+/* When a total from elsewhere exceeds the sum of the lines, the difference has no line. */
 static uint64_t settle(struct lines *l, enum ledger_part part, uint64_t known)
 {
 	uint64_t sum = sum_of(l, part);
@@ -559,7 +559,7 @@ static uint64_t settle(struct lines *l, enum ledger_part part, uint64_t known)
 	return known > sum ? known : sum;
 }
 
-/* Takes at most what is left of the card: figures of different moments must not make it larger than it is. */
+/* Takes at most what is left of the card: figures from different moments must not exceed its total. */
 static void take(struct ledger *l, enum ledger_part part, uint64_t bytes, uint64_t *left)
 {
 	if (l->total_known && bytes > *left)
@@ -576,7 +576,7 @@ static void add_processes(struct lines *to, const struct ledger_seen *seen)
 						     .bytes = seen->holder[i].bytes, .count = 1 });
 }
 
-/* What this process did not ask for: known in parts when NVML was asked, else as one sum. */
+/* What this process did not allocate: in parts when NVML was asked, else as one sum. */
 static void divide_outside(struct ledger *l, struct lines *lines, const struct ledger_seen *seen, uint64_t *left)
 {
 	if (!l->free_known) {
@@ -623,7 +623,7 @@ static void ledger_add_kinds(struct ledger *l)
 
 /* ---- the moment ----------------------------------------------------------------------------------------------- */
 
-/* The sample that holds the moment tells what was reserved around it. */
+/* The sample that covers the moment says how much was reserved around it. */
 static void from_timeline(struct ledger *l, struct trace *t, uint64_t ticks)
 {
 	const struct cw_sample *s;
@@ -769,5 +769,5 @@ void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t tic
 	if (play)
 		ledger_add_kinds(l);
 	else
-		l->n = 0;	/* sums alone */
+		l->n = 0;	/* only sums */
 }

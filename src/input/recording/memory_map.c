@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Draws together what lies in PyTorch's segments (see memory_map.h).
+ * Summarizes what is where in PyTorch's segments (see memory_map.h).
  */
 #include "input/recording/memory_map.h"
 
@@ -24,7 +24,7 @@ static uint64_t run_end(const struct map_run *r)
 	return r->offset + r->span;
 }
 
-/* The part of a block that lies in the segment: of mapped memory a block may span several. */
+/* The part of a block inside the segment: in mapped memory a block may span several segments. */
 static bool clip(const struct piece *p, const struct ledger_segment *s, uint64_t *from, uint64_t *to)
 {
 	uint64_t end = p->addr + p->size < p->addr ? UINT64_MAX : p->addr + p->size;
@@ -38,7 +38,7 @@ static bool clip(const struct piece *p, const struct ledger_segment *s, uint64_t
 struct drawing {
 	struct memory_map *map;
 	struct kinds *kinds;
-	uint64_t grain;		/* what is smaller is drawn together */
+	uint64_t grain;		/* smaller blocks are merged */
 	size_t most;		/* runs of this segment */
 };
 
@@ -81,7 +81,7 @@ static void map_draw(struct drawing *d, const struct ledger_segment *from, const
 	}
 }
 
-/* Hundreds of segments may hold one tensor each, of the same line: they are drawn once. */
+/* Hundreds of segments may hold one tensor each, from the same line: they are drawn once. */
 static bool segment_same(const struct memory_map *m, const struct map_segment *a, const struct map_segment *b)
 {
 	const struct map_run *x = &m->run[a->first], *y = &m->run[b->first];

@@ -51,7 +51,7 @@ static char *tidy_log(const char *text, struct pool *pool)
 	return copy;
 }
 
-/* All that was said, each text once. */
+/* All messages, each text once. */
 static void fill_text(struct casefile *f, const struct incident *i)
 {
 	struct buf all;
@@ -130,7 +130,7 @@ static void fill_node(struct casefile *f, const struct trace *t, uint32_t node_n
 	free(plain);
 }
 
-/* Kernels that serve many operators: their name does not tell which. */
+/* Kernels that serve many operators: their name does not say which. */
 static bool is_general_kernel(const char *name)
 {
 	static const char *const general[] = {"elementwise_kernel", "reduce_kernel", "index_elementwise",
@@ -178,7 +178,7 @@ static void fill_places(struct casefile *f, const struct incident *i, const stru
 		fact_set_text(f, FACT_capture_line, place_shown(f, &s->capture, cwd));
 }
 
-/* The device that was current; where that is not known, any when all are of one kind. */
+/* The current device; if not known, any device when all are the same model. */
 static const struct cw_device *device_of(const struct incident *i, const struct cw_header *h)
 {
 	uint32_t n = h->device_count < CW_MAX_DEVICES ? h->device_count : 0;
@@ -195,7 +195,7 @@ static const struct cw_device *device_of(const struct incident *i, const struct 
 	return n && h->device[0].name[0] ? &h->device[0] : NULL;
 }
 
-/* What a recording can tell: where it does not, that is unknown. */
+/* What a recording can know: anything it does not say is unknown. */
 static void observe_groups(struct casefile *c, const struct incident *i)
 {
 	static const enum group_id groups[] = {
@@ -301,7 +301,7 @@ static void observe_refused_kernel(struct casefile *c, const struct incident *i)
 	for (size_t k = 0; k < i->n && !l; k++)
 		if (i->failure[k]->is_launch)
 			l = i->failure[k];
-	/* a launch that returns an error of earlier work is innocent */
+	/* a launch that returns an error of earlier work did not cause it */
 	if (i->sticky)
 		return;
 	fact_set_text(c, FACT_kernel_name, fact_text_or_null(c, FACT_func_name));
@@ -344,11 +344,11 @@ void recording_observe_suspects(struct casefile *c, const struct incident *i, st
 	case_observer(c, before);
 }
 
-/* ---- who waited ---------------------------------------------------------------------------------- */
+/* ---- waiting threads ---------------------------------------------------------------------------------- */
 
 static void tell_wait(struct casefile *c, const struct waiting *w)
 {
-	const char *how = w->polls ? "asked again and again with" : "waited in";
+	const char *how = w->polls ? "polled with" : "waited in";
 	const char *line = w->line.file ? pool_printf(c->pool, " at %s:%u", w->line.shown, w->line.number) : "";
 
 	case_evidence(c, "wait", pool_printf(c->pool, "thread %u %s %s for %llu s%s", w->tid, how, w->api,
@@ -390,11 +390,11 @@ static char *failure_text(struct casefile *c, const struct cw_failure *f)
 		return pool_printf(c->pool, "PyTorch saw error %u (%s) in %s", f->code, cuda_error_name(f->code),
 				   f->what[0] ? f->what : "a CUDA call");
 	case CW_SRC_TORCH_OOM:
-		return pool_printf(c->pool, "PyTorch's allocator could not give %llu bytes", (unsigned long long)f->request_bytes);
+		return pool_printf(c->pool, "PyTorch's allocator failed to allocate %llu bytes", (unsigned long long)f->request_bytes);
 	case CW_SRC_PYTHON:
 		return pool_printf(c->pool, "%s: %.*s", f->what[0] ? f->what : "exception", (int)strcspn(f->text, "\n"), f->text);
 	case CW_SRC_FORK:
-		return pool_strdup(c->pool, "PyTorch found CUDA in use in a forked child");
+		return pool_strdup(c->pool, "PyTorch detected CUDA use in a forked child");
 	default:
 		return pool_copy(c->pool, f->text, strcspn(f->text, "\n"));
 	}
@@ -405,7 +405,7 @@ static void tell_failures(struct casefile *c, const struct incident *i)
 	for (size_t k = 0; k < i->n; k++) {
 		const char *source = source_id(i->failure[k]->source);
 
-		if (i->failure[k]->source != CW_SRC_WAIT)	/* observe_waiting tells that, of all threads */
+		if (i->failure[k]->source != CW_SRC_WAIT)	/* observe_waiting reports that for all threads */
 			case_evidence(c, source ? source : RECORDING_OBSERVER, failure_text(c, i->failure[k]));
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a recording tells of an incident.
+ * What a recording says about an incident.
  */
 #ifndef CUWHY_OBSERVE_RECORDING_H
 #define CUWHY_OBSERVE_RECORDING_H
@@ -11,17 +11,17 @@ struct cw_failure;
 
 #define RECORDING_OBSERVER "recording"
 
-/* Everything: facts, lines, the ledger, evidence. What a core dump tells of it comes before (see judge/process.c). */
+/* Everything: facts, lines, the ledger, evidence. What a core dump says about it comes first (see judge/process.c). */
 void recording_observe(struct casefile *c, const struct incident *i, struct trace *t, struct scene *s);
 
-/* Without a dump: the launches that may have failed. One line alone is where it happened; of several nobody can say which. */
+/* Without a dump: the launches that may have failed. A single line is where it happened; with several, it cannot be known which. */
 void recording_observe_suspects(struct casefile *c, const struct incident *i, struct trace *t, struct scene *s);
 
 struct line line_of_place(struct casefile *c, const struct trace *t, const struct place *p);
 
 /* --- parts of it: one function per group of facts ------------------------------------------------ */
 
-/* Who held the memory that could not be had. Flags that rules begin with are set in any case. */
+/* Who held the memory when it ran out. Flags that rules start with are always set. */
 void observe_ledger(struct casefile *c, const struct incident *i, struct trace *t);
 
 /* The facts of that ledger; `l` may be NULL. */
@@ -41,7 +41,7 @@ void fill_hang(struct casefile *f, const struct incident *i, const struct trace 
  * their launch; 0 when there is none, or more than one. */
 uint32_t assert_facts_of_suspects(struct casefile *f, struct trace *t, const struct cw_failure *noticed);
 
-/* From the Python stacks of the launches that it can have been: what all of them have in common. */
+/* From the Python stacks of the candidate launches: what all of them have in common. */
 void assert_facts_of_lines(struct casefile *f, const struct trace *t, const struct place *line, size_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the launches of a kernel that asserted tell: PyTorch's function, the line, the suspects that are known to assert.
+ * What the launches of an asserting kernel show: PyTorch's function, the line, the suspects that are known to assert.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts about devices: the current one, the one asked for, and what CUDA_VISIBLE_DEVICES does.
+ * Facts about devices: the current one, the one requested, and what CUDA_VISIBLE_DEVICES does.
  */
 #include <ctype.h>
 #include <string.h>
@@ -26,8 +26,8 @@ static unsigned count_entries(const char *list)
 	return n;
 }
 
-/* The driver is there and finds no device, or is not there at all. A list of visible devices that names some which are
- * not there is another matter: somebody wanted them. */
+/* The driver is there and finds no device, or is not there at all. A list of visible devices that names missing ones is
+ * another matter: somebody wanted them. */
 bool incident_no_gpu(const struct incident *i, const struct trace *t)
 {
 	const struct cw_header *h = trace_header(t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts about a refused launch: what was asked for, what the device and the kernel allow.
+ * Facts about a refused launch: what was requested, what the device and the kernel allow.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -132,7 +132,7 @@ static void fill_function(struct casefile *f, const struct cw_failure *l)
 						      fact_number(f, FACT_func_static_shared, 0));
 }
 
-/* Registers are handed out per warp in units of 256, and a block's warps are spread over the
+/* Registers are allocated per warp in units of 256, and a block's warps are spread over the
  * multiprocessor's sub-partitions: four, two on compute capability 6.0. */
 static void fill_registers(struct casefile *f)
 {
@@ -185,8 +185,8 @@ static const char *file_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The file that holds the code, or that made the call: the recorder's best evidence. Files through which
- * calls only pass on their way say nothing about whose they are. */
+/* The file that contains the code or made the call: the recorder's best evidence. Files that calls only
+ * pass through say nothing about whose they are. */
 static const char *owner_by_library(struct casefile *f, const struct incident *i)
 {
 	static const struct { const char *part, *owner;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Draws facts from the ledger: what tensors are for, what lies in pieces, what stays, who else is there.
+ * Facts from the ledger: what tensors are for, fragmentation, what stays, who else uses the device.
  */
 #include "input/recording/observe.h"
 
@@ -81,7 +81,7 @@ static void fill_segments(struct casefile *f, const struct trace *t, const struc
 	set_bytes(f, FACT_frag_largest, s->largest);
 	set_bytes(f, FACT_frag_segments, s->used);
 	set_bytes(f, FACT_frag_held, s->pinned);
-	for (size_t i = 0; i < s->n_pins; i++)	/* many small ones keep more segments than a large one does */
+	for (size_t i = 0; i < s->n_pins; i++)	/* many small ones keep more segments alive than a large one does */
 		if (s->pin[i].place.file && (!pin || s->pin[i].count > pin->count))
 			pin = &s->pin[i];
 	if (!pin)
@@ -164,7 +164,7 @@ static void fill_library(struct casefile *f, const struct trace *t, const struct
 			if (l->line[j].part == PART_LIBRARIES && l->line[j].library &&
 			    !strcmp(l->line[j].library, l->line[i].library))
 				sum += l->line[j].bytes;
-		if (sum > most) {	/* the first of them is the line that has most */
+		if (sum > most) {	/* the first of them is the line that has the most */
 			most = sum;
 			best = &l->line[i];
 		}
@@ -178,7 +178,7 @@ static void fill_library(struct casefile *f, const struct trace *t, const struct
 
 /* ---- errors of libraries ---------------------------------------------------------------------------------- */
 
-/* Statuses that these libraries return when they cannot have memory, among other reasons. */
+/* Statuses that these libraries return when an allocation fails, among other reasons. */
 static const char *const statuses[] = {
 	"CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED", "CUSOLVER_STATUS_ALLOC_FAILED",
 	"CUSPARSE_STATUS_ALLOC_FAILED", "CUFFT_ALLOC_FAILED", "CUBLAS_STATUS_NOT_INITIALIZED",
@@ -254,7 +254,7 @@ static void fill_ram(struct casefile *f, const struct ram_state *r, const struct
 		set_bytes(f, FACT_ram_room, room);
 }
 
-/* At the failure; what was freed since is in the table of freed memory, as far as it reaches. */
+/* At the failure; what was freed since is in the table of freed memory, as far back as it goes. */
 static uint64_t pinned_then(struct trace *t, uint64_t ticks)
 {
 	uint64_t sum = 0, now = trace_header(t)->pinned_bytes;

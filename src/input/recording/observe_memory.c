@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts about memory that could not be had: how much was asked for, who holds what.
+ * Facts about out of memory: how much was requested, who holds what.
  */
 #include <string.h>
 
@@ -33,7 +33,7 @@ bool failure_is_host(const struct cw_failure *l)
 	return api_does(l->api, DOES_HOST);
 }
 
-/* What PyTorch says of its own allocator beats what the driver saw of it. */
+/* What PyTorch says about its own allocator wins over what the driver saw of it. */
 static void fill_failure(struct casefile *f, const struct cw_failure *l)
 {
 	set_oom_bytes(f, FACT_oom_request, l->request_bytes);

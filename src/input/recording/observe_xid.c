@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the kernel log says about the time of an incident: Xids tell a defective GPU from a faulty program.
+ * What the kernel log says about the time of an incident: Xids distinguish a defective GPU from a faulty program.
  */
 #include <string.h>
 

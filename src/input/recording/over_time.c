@@ -48,7 +48,7 @@ static void add_sites(struct over_time *o, struct kinds *k, int device, const st
 			column_add_site(o, k, i, e);
 }
 
-/* PyTorch says of a block that it is a workspace, not of a site: those that are live have been so since they were made. */
+/* PyTorch marks blocks as workspaces, not sites: live ones have been workspaces since they were allocated. */
 static void move_workspace(struct over_time *o, struct kinds *k, const struct piece *workspace, uint64_t when)
 {
 	enum ledger_kind kind = kinds_of_site(k, workspace->site);
@@ -75,7 +75,7 @@ static void move_workspaces(struct over_time *o, struct kinds *k, const struct m
 			move_workspace(o, k, &m->torch.list[i], m->when);
 }
 
-/* The ledger's own figures stand at its moment; what follows it are the epochs that begin later. */
+/* The ledger's own figures are placed at its moment; epochs that start later follow it. */
 static void put_ledger(struct over_time *o, const struct ledger *l, uint64_t ticks)
 {
 	struct over_column c = { .begin = ticks, .at = ticks, .libraries = l->part[PART_LIBRARIES], .ledger = true,

@@ -123,7 +123,7 @@ bool piece_freed_by_torch(struct trace *t, uint64_t address, uint64_t before, st
 	return newest_freed(t, true, address, before, found);
 }
 
-/* What the call gave back: of an unmap its own words tell, of a free the recorder noted the size. */
+/* What the call freed: an unmap has the size in its arguments, for a free the recorder noted it. */
 static bool gave_back(const struct cw_call *c, struct piece *p)
 {
 	bool range = api_does(c->api, DOES_TAKE_RANGE);
@@ -140,8 +140,8 @@ static bool made_it(const struct cw_call *c, uint64_t addr)
 	return !c->result && c->out == addr && api_does(c->api, DOES_GIVE);
 }
 
-/* From the calls alone, of which the last thousands of each thread are kept: what was made long ago, or while nobody
- * recorded, is in no table. */
+/* From the calls alone, of which the last thousands of each thread are kept: what was allocated long ago, or while not
+ * recording, is in no table. */
 static bool freed_by_call(struct trace *t, uint64_t address, uint64_t before, struct piece *found)
 {
 	const struct cw_call *const *c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The memory that a process had at one moment, as pieces: the driver's allocations and the blocks that PyTorch cut
- * out of them.
+ * The memory that a process had at one moment, as pieces: the driver's allocations and PyTorch's blocks
+ * inside them.
  */
 #ifndef CUWHY_PIECES_H
 #define CUWHY_PIECES_H
@@ -13,16 +13,16 @@ struct trace;
 
 struct piece {
 	uint64_t addr, size;
-	uint64_t ticks;			/* made */
+	uint64_t ticks;			/* of its allocation */
 	uint32_t stack, forward_stack;	/* of the allocation */
-	uint32_t free_stack;		/* of pieces that are gone */
+	uint32_t free_stack;		/* for pieces that were freed */
 	int device;			/* -1 = host or unknown */
 	uint32_t site;			/* index into SITES, 0 = not known */
-	uint32_t library;		/* the file that asked the driver: off of a cw_string, 0 = not known */
+	uint32_t library;		/* the file that called the driver: offset of a cw_string, 0 = not known */
 	uint16_t kind;			/* enum cw_memory */
 	bool freed_after;		/* not at that line, but some time after it */
 	bool workspace;			/* PyTorch gave it to cuBLAS */
-	bool segment;			/* the driver's: PyTorch cuts its blocks out of it */
+	bool segment;			/* an allocation of the driver's that PyTorch uses as a segment */
 };
 
 struct pieces {
@@ -39,13 +39,13 @@ void pieces_of_driver(struct pieces *p, struct trace *t);
 /* The same at a moment, freed since or not. */
 void pieces_of_driver_at(struct pieces *p, struct trace *t, uint64_t when);
 
-/* The block of PyTorch, or the driver's allocation, that held the address and was given back last before `before`. */
+/* The block of PyTorch, or the driver's allocation, that contained the address and was the last one freed before `before`. */
 bool piece_freed_by_torch(struct trace *t, uint64_t address, uint64_t before, struct piece *found);
 bool piece_freed_by_driver(struct trace *t, uint64_t address, uint64_t before, struct piece *found);
 
 void pieces_free(struct pieces *p);
 
-/* NULL when no piece holds it. */
+/* NULL when no piece contains it. */
 const struct piece *pieces_at(const struct pieces *p, uint64_t address);
 const struct piece *pieces_nearest(const struct pieces *p, uint64_t address);
 

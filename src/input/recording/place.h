@@ -16,13 +16,13 @@ struct cw_failure;
  * marked as library; else nothing (false). */
 bool place_of_stack(const struct trace *t, uint32_t stack, struct place *p);
 
-/* The user's lines that led to it: "train.py:28, from train.py:34"; "" when there are none. */
+/* The user's lines that called it: "train.py:28, from train.py:34"; "" when there are none. */
 const char *place_callers(const struct trace *t, const struct place *p, struct pool *pool);
 
 /* The innermost frame outside PyTorch: the user's own or a library's. */
 bool place_of_caller(const struct trace *t, uint32_t stack, struct place *p);
 
-/* Does the stack hold a frame of PyTorch's backward()? */
+/* Does the stack have a frame of PyTorch's backward()? */
 bool stack_in_backward(const struct trace *t, uint32_t stack);
 
 /* Did it happen in a backward, Python's or that of the engine's threads? */
@@ -32,7 +32,7 @@ bool failure_in_backward(const struct trace *t, const struct cw_failure *f);
 bool stack_top_within(const struct trace *t, uint32_t stack, uint32_t of);
 
 /* The operator of PyTorch that the user called: the public function nearest to the top of the
- * stack; NULL when the stack does not tell. */
+ * stack; NULL when the stack does not say. */
 const char *stack_torch_op(const struct trace *t, uint32_t stack);
 
 /* Whose code is on top of the stack. OWNER_USER when there is no stack. */

@@ -28,15 +28,15 @@ struct playback {
 	const struct cw_site *site;
 	size_t n_sites;
 	struct held_book torch, driver;
-	uint64_t *made;			/* of each site: ticks of the last block of PyTorch that it made, 0 = none yet */
-	uint64_t n, lost;		/* events so far, and those that are missing among them */
+	uint64_t *made;			/* per site: ticks of its last PyTorch block, 0 = none yet */
+	uint64_t n, lost;		/* events so far, and lost ones */
 	uint64_t ticks;			/* of the newest */
 };
 
 struct playback_step {
 	struct event event;
-	struct held *came;		/* NULL = nothing came; until the next step */
-	struct held went;		/* its size is 0 when it was not known, or nothing went */
+	struct held *came;		/* NULL = nothing was allocated; valid until the next step */
+	struct held went;		/* size 0 when it was not known, or nothing was freed */
 };
 
 /* The bytes of the memory trace beside the part of a process. 0; 1 when there is none; -errno with `e` filled. */

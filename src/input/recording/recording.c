@@ -38,7 +38,7 @@ char *recording_base(void)
 static bool is_recording(const char *base, const char *name)
 {
 	char *dir = fs_join(base, name), *run = fs_join(dir, RUN_FILE);
-	/* Made by us: named after a moment, and with a run.json inside. */
+	/* Created by us: named after a moment, with a run.json inside. */
 	bool yes = name[0] >= '0' && name[0] <= '9' && fs_is_dir(dir) && fs_exists(run);
 
 	free(run);
@@ -89,7 +89,7 @@ char *recording_newest(struct err *e)
 		recording_list_free(names, n);
 	} else {
 		err_set(e, -ENOENT, "there is no recording in '%s'", base ? base : "~");
-		err_hint(e, "'cuwhy run PROGRAM' makes one when CUDA fails, with --keep always");
+		err_hint(e, "'cuwhy run PROGRAM' records one when CUDA fails, or always with --keep");
 	}
 	free(base);
 	return path;
@@ -158,7 +158,7 @@ static void add_json(struct recording *r, const char *dir, const json_t *o)
 	p.end.ended_ns = (uint64_t)json_integer_value(json_object_get(o, "end_mono_ns"));
 	p.end.fault_real_ns = (uint64_t)json_integer_value(json_object_get(o, "dump_real_ns"));
 	p.end.status_known = json_is_true(json_object_get(o, "status_known"));
-	/* The name comes from a file that anybody may have written: it stays inside the folder. */
+	/* The name comes from a file that anyone may have written: it stays inside the folder. */
 	if (part && *part && !strchr(part, '/') && part[0] != '.')
 		p.part = fs_join(dir, part);
 	p.command = command ? xstrdup(command) : NULL;

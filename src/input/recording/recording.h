@@ -17,25 +17,25 @@ struct err;
 #define RUN_FILE	"run.json"
 #define VERDICT_FILE	"verdict.json"
 #define PART_SUFFIX	".cwr"
-#define JUDGED_SUFFIX	".json"		/* beside a part: the verdict on it */
-#define USAGE_SUFFIX	".usage.json"	/* beside a part: who held the GPUs when memory ran out in it */
-#define RAM_SUFFIX	".ram.json"	/* likewise: the host's memory and the limits on it */
-#define DUMP_SUFFIX	".cudacore"	/* beside a part: the GPU core dump of that process */
+#define JUDGED_SUFFIX	".json"		/* next to a part: its verdict */
+#define USAGE_SUFFIX	".usage.json"	/* next to a part: who used the GPUs when it ran out of memory */
+#define RAM_SUFFIX	".ram.json"	/* the same for the host's memory and its limits */
+#define DUMP_SUFFIX	".cudacore"	/* next to a part: the GPU core dump of that process */
 #define EVENTS_SUFFIX	".cwm"
 
 struct recorded_process {
 	char *part;		/* path of its .cwr; NULL = none was kept */
 	char *command;
-	struct gpu_usage *usage;	/* end.usage points to it; NULL = nobody looked */
-	struct ram_state *ram;	/* end.ram points to it; NULL = nobody looked */
+	struct gpu_usage *usage;	/* end.usage points to it; NULL = not checked */
+	struct ram_state *ram;	/* end.ram points to it; NULL = not checked */
 	struct process_end end;	/* end.command points to `command` */
-	bool end_known;		/* false: take what the recording itself says */
+	bool end_known;		/* false: use what the recording itself says */
 };
 
 struct recording {
 	struct recorded_process *process;
 	size_t n, cap;
-	struct xid_log xids;	/* of the kernel log, when it was looked at */
+	struct xid_log xids;	/* from the kernel log, when it was read */
 };
 
 /* $CUWHY_DIR, else $XDG_STATE_HOME/cuwhy, else ~/.local/state/cuwhy; NULL without a home. */
@@ -48,21 +48,21 @@ void recording_list_free(char **names, size_t n);
 /* The path of the newest one, owned by the caller; NULL, with `e` filled, when there is none. */
 char *recording_newest(struct err *e);
 
-/* A folder, or a single .cwr file. What is damaged in it is left out. */
+/* A folder, or a single .cwr file. Damaged parts are skipped. */
 int recording_read(struct recording *r, const char *path, struct err *e);
 void recording_release(struct recording *r);
 
-/* What `cuwhy run` said of this process with the doctor, or else of the run; NULL when it is not there. Owned by the caller. */
+/* What `cuwhy run` and the doctor said about this process, or else about the run; NULL when it is not there. Owned by the caller. */
 json_t *recording_verdict(const struct recorded_process *p);
 
-/* The verdict in a folder; NULL when it holds none. */
+/* The verdict in a folder; NULL when it has none. */
 json_t *recording_stored(const char *dir);
 
-/* How a process ended, as its own recording tells it: for processes whose end is not known. */
+/* How a process ended, according to its own recording: for processes whose end is not known. */
 struct cw_header;
 void end_from_header(struct process_end *end, const struct cw_header *h);
 
-/* Is the `cuwhy run` that writes this recording still at it? */
+/* Is the `cuwhy run` that writes this recording still running? */
 bool recording_in_progress(const char *dir);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds autograd graphs that pile up, and lines at which live memory grows (see retention.h).
  *
- * Activations belong to the forward pass under way, and backward frees them. Those of passes before it are there
+ * Activations belong to the current forward pass, and backward frees them. Those of earlier passes are there
  * because something holds their graph. Where no backward has run since, passes are told apart by their lines: one pass
- * runs each of its lines at least once, so what the rarest line has alive is the number of passes.
+ * runs each of its lines at least once, so the live count of the rarest line is the number of passes.
  */
 #include "input/recording/place.h"
 #include "input/recording/retention.h"
@@ -15,7 +15,7 @@
 #include "input/recording/kinds.h"
 #include "input/recording/trace_memory.h"
 
-/* ---- when the pass under way began --------------------------------------------------------------------- */
+/* ---- when the current pass started --------------------------------------------------------------------- */
 
 struct mark { uint64_t ticks; bool backward; };
 
@@ -46,7 +46,7 @@ static size_t collect_marks(struct mark **marks, const struct moment *m, struct 
 	return n;
 }
 
-/* Ends of backwards before the pass under way, the newest first. The table of freed blocks goes back some passes: what
+/* Ends of backwards before the current pass, newest first. The table of freed blocks goes back a few passes: what
  * is older than that counts as one. */
 struct passes { uint64_t *end; size_t n; };
 
@@ -69,7 +69,7 @@ static void find_passes(struct passes *p, const struct moment *m, struct kinds *
 	free(mark);
 }
 
-/* 0 = the pass under way, 1 = the one before it, ... */
+/* 0 = the current pass, 1 = the one before it, ... */
 static size_t pass_of(const struct passes *p, uint64_t ticks)
 {
 	size_t low = 0, high = p->n;
@@ -91,8 +91,8 @@ struct pile {			/* activations of one line, and of the lines that called it */
 	uint64_t lines;			/* lines_hash */
 	uint32_t stack;
 	size_t pass;			/* of the oldest one that was added */
-	uint64_t old_bytes, old_passes;	/* of passes before the one under way */
-	uint64_t count, bytes;		/* of the pass under way */
+	uint64_t old_bytes, old_passes;	/* of passes before the current one */
+	uint64_t count, bytes;		/* of the current pass */
 	bool runs;			/* backward has run nodes of this stack */
 };
 
@@ -162,8 +162,8 @@ static void mark_run(struct piles *p, const struct trace *t, const struct trace_
 	}
 }
 
-/* Lines whose nodes do run hold activations of the pass under way. The rest: how many passes? Returns the stack that
- * holds most. */
+/* Lines whose nodes do run hold activations of the current pass. The rest: how many passes? Returns the stack that
+ * holds the most. */
 static uint32_t count_rounds(struct retention *r, const struct piles *p)
 {
 	uint64_t least = UINT64_MAX, newer = 0, most = 0;
@@ -208,7 +208,7 @@ static void count_end(struct ends *e, size_t *n, uint32_t stack)
 		e[(*n)++] = (struct ends){ stack, 1 };
 }
 
-/* The shortest piece whose repetition gives the whole list, the last time perhaps cut short. */
+/* The shortest sequence whose repetition gives the whole list; the last repetition may be incomplete. */
 static size_t period_of(const uint64_t *list, size_t n)
 {
 	size_t *border = xcalloc(n + 1, sizeof(*border)), k = 0, p;
@@ -276,11 +276,11 @@ void retention_find(struct retention *r, struct trace *t, const struct ledger *l
 
 /* ---- growth ------------------------------------------------------------------------------------------------------ */
 
-#define GROWTH_LEAST 8		/* times that the line ran */
+#define GROWTH_LEAST 8		/* times the line must have run */
 #define SOON_NS 1000000000ull
 
-/* Most of what the line ever made is still there, it ran until the end, and the program did other work in between:
- * whoever only fills the card frees nothing. */
+/* Most of what the line ever allocated is still there, it ran until the end, and the program did other work in between:
+ * a program that only fills the GPU frees nothing. */
 static bool grows(const struct ledger_line *x, const struct ledger *l, const struct trace *t)
 {
 	const struct cw_header *h = trace_header(t);

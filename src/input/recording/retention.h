@@ -12,15 +12,15 @@
 struct retention {
 	bool known;			/* nodes were seen */
 	uint64_t nodes, nodes_run;
-	uint64_t rounds;		/* how many times over the activations are there; 1 = one forward pass */
-	uint64_t kept;			/* bytes of activations of passes before the one under way */
-	uint64_t kept_run;		/* of these: made where backward does run */
-	struct place last;		/* where the last node of such a graph was made */
-	struct place most;		/* where most of those bytes were made */
+	uint64_t rounds;		/* how many forward passes' activations are there; 1 = one forward pass */
+	uint64_t kept;			/* bytes of activations of passes before the current one */
+	uint64_t kept_run;		/* of these: from lines whose backward does run */
+	struct place last;		/* where the last node of such a graph was created */
+	struct place most;		/* where most of those bytes were allocated */
 };
 void retention_find(struct retention *r, struct trace *t, const struct ledger *l, bool in_backward, struct pool *pool);
 
-/* The line whose tensors grow in number, while others come and go; NULL when there is none. */
+/* The line whose tensors grow in number while others are freed; NULL when there is none. */
 const struct ledger_line *growth_find(const struct ledger *l, struct trace *t, const struct retention *r);
 
 #endif

@@ -51,7 +51,7 @@ struct moment {
 	uint64_t ticks;
 };
 
-/* The newest work of another thread that was issued from inside backward(). */
+/* The newest work that another thread issued from inside backward(). */
 static bool backward_from_launches(struct trace *t, struct moment m, struct place *p)
 {
 	const struct cw_launch *const *l;

@@ -10,7 +10,7 @@
 
 #define STREAMS_MAX 256
 
-/* Up to when the work of a stream is known to have ended well. */
+/* Until when a stream's work is known to have succeeded. */
 struct barriers {
 	uint64_t all;		/* every stream */
 	struct { uint64_t stream, ticks; } one[STREAMS_MAX];
@@ -73,7 +73,7 @@ static void each_behind(struct trace *t, const struct barriers *b, const struct 
 	for (size_t i = n; i > 0; i--) {
 		const struct cw_launch *k = l[i - 1];
 
-		/* of a captured launch `result` is the number of its capture, and it did not run */
+		/* for a captured launch, `result` is the number of its capture, and it did not run */
 		if (!(k->flags & CW_LAUNCH_CAPTURED) && !k->result && k->ticks < noticed->ticks &&
 		    k->ticks > barrier_of(b, k->stream))
 			each(arg, k);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An asynchronous error says that an earlier kernel failed, not which. What is left without more evidence: the
- * launches since the last synchronisation that went well, by the lines they came from.
+ * launches since the last successful synchronization, by the lines they came from.
  */
 #ifndef CUWHY_SUSPECTS_H
 #define CUWHY_SUSPECTS_H
@@ -25,7 +25,7 @@ struct suspect {		/* one line */
 struct suspects {
 	struct suspect line[SUSPECTS_MAX];	/* newest first */
 	size_t n;		/* lines */
-	size_t launches;	/* in all, also those from lines beyond the table */
+	size_t launches;	/* total, including those from lines beyond the table */
 };
 
 /* Every launch that may have caused what `noticed` reports, newest first. */
@@ -33,7 +33,7 @@ typedef void suspect_fn(void *arg, const struct cw_launch *l);
 typedef void launches_fn(struct trace *t, const struct cw_failure *noticed, suspect_fn *each, void *arg);
 launches_fn suspects_each;
 
-/* Every launch before it, those too whose stream was waited for since. */
+/* Every launch before it, even if its stream was synchronized since. */
 launches_fn launches_each;
 
 /* The same by lines: launches that may have caused what `noticed` reports. */

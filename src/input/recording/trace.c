@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads the recording of one process, believing nothing in it: every offset, count and text is checked before it is used.
+ * Reads the recording of one process, trusting nothing in it: every offset, count and text is checked before it is used.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ struct trace {
 	struct cw_header header;
 	struct chunk chunk[CW_MAX_CHUNKS];
 	size_t n_chunks;
-	struct cw_failure *failure;	/* copies: their texts are made to end */
+	struct cw_failure *failure;	/* copies, with terminated texts */
 	struct list failures, launches, calls, allocations, blocks, freed;
 	char **names;			/* demangled function names by index */
 	size_t n_names;
@@ -151,8 +151,8 @@ static void trace_read_failures(struct trace *t)
 
 /* --- rings ----------------------------------------------------------------------------------- */
 
-/* Adds the whole records of a ring. A slot belongs to one index at a time: the newest below head
- * that falls on it. Any other number in it means that its writer was interrupted. */
+/* Adds the complete records of a ring. A slot belongs to one index at a time: the newest below head
+ * that falls on it. Any other number means that its writer was interrupted. */
 static void add_ring(struct trace *t, const struct chunk *c, size_t record, struct list *out)
 {
 	const struct cw_ring *r = (const struct cw_ring *)(t->data + c->off);
@@ -205,7 +205,7 @@ static int by_call(const void *a, const void *b)
 	return c ? c : order_of((uintptr_t)x, (uintptr_t)y);
 }
 
-/* A captured launch stands in its thread's ring and, longer, among the graphs. */
+/* A captured launch is in its thread's ring and, for longer, among the graphs. */
 static bool same_launch(const void *a, const void *b)
 {
 	const struct cw_launch *x = a, *y = b;
@@ -391,7 +391,7 @@ static int trace_read_header(struct trace *t, struct err *e)
 	if (major != CW_MAJOR) {
 		err_set(e, -EPROTO, "the recording has format %u, this cuwhy reads format %u",
 			major, CW_MAJOR);
-		return err_hint(e, "read it with the version of cuwhy that made it");
+		return err_hint(e, "read it with the version of cuwhy that recorded it");
 	}
 	memcpy(&size, t->data + offsetof(struct cw_header, header_size), sizeof(size));
 	if (size < HEADER_LEAST)
@@ -598,7 +598,7 @@ static const struct cw_epochs *epochs_chunk(const struct trace *t, int device)
 	return NULL;
 }
 
-/* Times and generations only rise; where they do not, nothing of it can be used. */
+/* Times and generations only rise; where they do not, none of it can be used. */
 static bool in_order(const struct cw_epoch *p, size_t n)
 {
 	size_t i;
@@ -732,7 +732,7 @@ struct trace *trace_from_bytes(void *bytes, size_t len, struct err *e)
 	return t;
 }
 
-/* Reads at most FILE_MAX bytes into fresh memory. calloc and SEEK_DATA keep holes free of cost. */
+/* Reads at most FILE_MAX bytes into fresh memory. calloc and SEEK_DATA make holes free. */
 static void *read_file(int fd, size_t *len, struct err *e)
 {
 	struct stat st;
@@ -820,7 +820,7 @@ const char *trace_string(const struct trace *t, uint32_t off)
 	if (!s || s->len >= t->len)
 		return "";
 	text = slice(t, off + sizeof(*s), (size_t)s->len + 1, 1);
-	/* The NUL may be missing when the writer was killed half-way. */
+	/* The NUL may be missing when the writer was killed halfway. */
 	return text && text[s->len] == '\0' ? text : "";
 }
 

@@ -19,7 +19,7 @@
 struct err;
 struct trace;
 
-/* From a file, or from bytes of which ownership moves to the trace (malloc'ed). */
+/* From a file, or from malloc'ed bytes, which the trace then owns. */
 struct trace *trace_open(const char *path, struct err *e);
 struct trace *trace_from_bytes(void *bytes, size_t len, struct err *e);
 void trace_free(struct trace *t);
@@ -48,7 +48,7 @@ size_t trace_allocations(struct trace *t, const struct cw_allocation *const **li
 /* Live blocks of PyTorch's allocator, by address. */
 size_t trace_blocks(struct trace *t, const struct cw_allocation *const **list);
 
-/* What was given back, to PyTorch's allocator or to the driver, oldest first. */
+/* What was freed, to PyTorch's allocator or to the driver, oldest first. */
 size_t trace_freed(struct trace *t, const struct cw_freed *const **list);
 static inline uint32_t freed_stack(const struct cw_freed *f)
 {
@@ -58,7 +58,7 @@ static inline uint32_t freed_stack(const struct cw_freed *f)
 /* The process's own memory at the first fatal error; its length, 0 when it was not kept. */
 size_t trace_ranges(const struct trace *t, const struct cw_range **list);
 
-/* Where each parameter of a function lies in the block; NULL when not known. */
+/* Where each parameter of a function is in the parameter block; NULL when not known. */
 const struct cw_layout *trace_layout(const struct trace *t, const struct cw_function *f);
 
 /* Nanoseconds since the start of the recording. */

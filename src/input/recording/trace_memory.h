@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a recording says of memory over its whole run: who asked for it, how much there was when, and the autograd
- * nodes that keep some of it. Checked like everything else of a recording (trace.h).
+ * What a recording says about memory over the whole run: who requested it, how much there was when, and the autograd
+ * nodes that keep some of it. Checked like everything else in a recording (trace.h).
  */
 #ifndef CUWHY_TRACE_MEMORY_H
 #define CUWHY_TRACE_MEMORY_H
 
 #include "input/recording/trace.h"
 
-/* Sites by index, as cw_allocation.site names them; the length of the list. Index 0 and those that were never
+/* Sites by index, as in cw_allocation.site; the length of the list. Index 0 and those that were never
  * written have kind 0. */
 size_t trace_sites(struct trace *t, const struct cw_site **sites);
 
@@ -21,16 +21,16 @@ const struct cw_timeline *trace_timeline(struct trace *t, int device, const stru
 const struct cw_epochs *trace_epochs(struct trace *t, int device, const struct cw_epoch **list, size_t *n);
 
 /* Bytes of a site at the moment of each epoch of its device: as many values as there are epochs. False when they are
- * not known; a site that found no room for a history held nothing before it changed last, as far as is known. */
+ * not known; a site without room for a history counts as empty before its last change. */
 bool trace_site_held(struct trace *t, size_t site, uint64_t *held);
 
 /* The totals of a device; NULL when there can be no such device. */
 const struct cw_memory_now *trace_memory(const struct trace *t, int device);
 
-/* An autograd node that a forward op made. */
+/* An autograd node that a forward op created. */
 struct trace_node {
 	uint64_t sequence;		/* counts the nodes of its thread */
-	uint32_t tid;			/* the thread that made it, or had its ring last */
+	uint32_t tid;			/* the thread that created it, or last used its ring */
 	uint32_t stack;			/* where */
 	bool has_run;			/* backward has run it */
 };

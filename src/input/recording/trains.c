@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Does a program train, as far as its code tells? (see trains.h)
+ * Does a program train, judging by its code? (see trains.h)
  */
 #include "input/recording/trains.h"
 
@@ -10,7 +10,7 @@
 #include "case/line.h"
 #include "input/recording/trace.h"
 
-#define LINES_MAX 200000	/* of a file: more nobody writes by hand */
+#define LINES_MAX 200000	/* per file: nobody writes more by hand */
 
 static bool begins_with_any(const char *name, const char *const *words)
 {

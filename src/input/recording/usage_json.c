@@ -61,7 +61,7 @@ static json_t *trouble_json(const void *member)
 	return json_string(usage_trouble_name(*(const enum usage_trouble *)member));
 }
 
-/* A word that we do not know is trouble that we do not know. */
+/* An unknown word means an unknown problem. */
 static bool trouble_take(void *member, const json_t *v)
 {
 	enum usage_trouble t = USAGE_COMPLETE;

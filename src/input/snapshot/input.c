@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory snapshots of PyTorch as an input (see input/input.h).
+ * PyTorch memory snapshots as an input (see input/input.h).
  */
 #include "input/snapshot/input.h"
 
@@ -75,7 +75,7 @@ static void snapshot_source_close(void *it)
 
 const struct input input_snapshot = {
 	.name = SNAPSHOT_OBSERVER,
-	.what = "a memory snapshot of PyTorch",
+	.what = "a PyTorch memory snapshot",
 	.sniff = snapshot_sniff,
 	.open = snapshot_source_open,
 	.observe = snapshot_source_observe,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A memory snapshot that was opened as an input: read, played back, each device analyzed.
+ * A memory snapshot opened as an input: read, replayed, each device analyzed.
  */
 #ifndef CUWHY_INPUT_SNAPSHOT_H
 #define CUWHY_INPUT_SNAPSHOT_H
@@ -16,7 +16,7 @@ struct snapshot_source {
 	int n;			/* devices, at least one */
 };
 
-/* The device whose last oom came last; the first one when there is none. */
+/* The device with the latest oom; the first device when there is none. */
 int snapshot_device_to_judge(const struct snapshot_source *o);
 
 #endif

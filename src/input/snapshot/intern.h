@@ -10,7 +10,7 @@
 #include "base/map.h"
 
 struct interned {
-	uint32_t at, len;	/* in words of 4 bytes; in bytes */
+	uint32_t at, len;	/* in 4-byte words; in bytes */
 };
 
 struct intern {
@@ -19,7 +19,7 @@ struct intern {
 	struct interned *item;
 	size_t n, cap;
 	struct map map;		/* of item */
-	uint64_t seed;		/* so that nobody can prepare bytes that all meet in one slot */
+	uint64_t seed;		/* random, so that no file can make all its bytes collide in one slot */
 };
 
 #define INTERN_MAX	((1u << 28) - 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts from a memory snapshot of PyTorch (see fact_snapshot.h). The size of the card is not in such a file.
+ * Facts from a PyTorch memory snapshot (see observe.h). Such a file does not contain the size of the GPU's memory.
  */
 #include "input/snapshot/observe.h"
 
@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "case/line.h"
 
-/* Frames of C++ are mixed in; files of Python end so, or are no files at all. */
+/* C++ frames are mixed in. Python files end like this, or are not files at all. */
 static bool is_python(const char *file)
 {
 	return str_ends(file, ".py") || str_ends(file, ".pyx") || file[0] == '<' || strstr(file, "/ipykernel_");
@@ -20,7 +20,7 @@ enum snap_owner snapshot_owner(const char *file)
 {
 	enum owner o = is_python(file) ? frame_owner(file, NULL) : OWNER_TORCH;
 
-	/* a source tree of PyTorch has its files in no site-packages */
+	/* PyTorch run from its source tree is not in site-packages */
 	if (o == OWNER_USER && (strstr(file, "/torch/nn/modules/") || strstr(file, "/torch/_")))
 		o = OWNER_TORCH;
 	if (o == OWNER_USER)
@@ -83,7 +83,7 @@ static const char *settings(const struct snapshot *s, struct pool *pool)
 {
 	const char *conf = snap_text(s, s->conf);
 
-	/* it may have been switched on from within the program */
+	/* the program may have turned it on itself */
 	if (!s->expandable || strstr(conf, "expandable_segments:True"))
 		return conf;
 	return pool_printf(pool, "%s%sexpandable_segments:True", conf, conf[0] ? "," : "");
@@ -91,7 +91,7 @@ static const char *settings(const struct snapshot *s, struct pool *pool)
 
 #define MIB	(1ull << 20)
 
-/* An oom event has the size of the block; the driver is asked for a segment to cut it from. */
+/* An oom event has the size of the block; what the driver is asked for is a whole segment. */
 static uint64_t segment_for(uint64_t block)
 {
 	if (block <= MIB)
@@ -115,7 +115,7 @@ static struct line line_of_snap(struct casefile *c, const struct snapshot *s, ui
 	return l;
 }
 
-/* A recording that tells of the same failure knows its lines better. */
+/* A recording of the same failure knows its lines better. */
 static void observe_oom_line(struct casefile *c, const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d)
 {
 	const struct snap_line *at = snap_line(l, d->oom.line);
@@ -135,7 +135,7 @@ static void observe_oom_line(struct casefile *c, const struct snapshot *s, const
 		c->stack[c->n_stack++] = line_of_snap(c, s, f->file, f->function, f->line);
 	}
 	if (!at->file) {
-		c->no_lines = n ? "no line of Python was on the stack" : "the history was recorded without stacks";
+		c->no_lines = n ? "no Python line was on the stack" : "the history was recorded without stacks";
 		return;
 	}
 	*where = line_of_snap(c, s, at->file, at->function, at->line);
@@ -153,7 +153,7 @@ static void tell_holders(struct casefile *c, const struct snapshot *s, const str
 	char size[32];
 	size_t n = snap_holders(d, l, o->event, &h);
 
-	case_evidence(c, SNAPSHOT_OBSERVER, pool_printf(c->pool, "event %u of %zu of device %d is an oom", o->event + 1, d->replay.n,
+	case_evidence(c, SNAPSHOT_OBSERVER, pool_printf(c->pool, "event %u of %zu on device %d is an oom", o->event + 1, d->replay.n,
 							d->device));
 	if (o->later)
 		case_evidence(c, SNAPSHOT_OBSERVER, pool_printf(c->pool, "the program went on: %u allocations came after it",
@@ -162,7 +162,7 @@ static void tell_holders(struct casefile *c, const struct snapshot *s, const str
 		const char *line = snapshot_line_text(s, l, h[i].line, c->pool);
 
 		case_evidence(c, SNAPSHOT_OBSERVER, pool_printf(c->pool, "%s held %s in %u blocks", line ? line :
-								"lines that are not known",
+								"unknown lines",
 								format_bytes(size, sizeof(size), (double)h[i].bytes), h[i].blocks));
 	}
 	free(h);
@@ -177,7 +177,7 @@ void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct
 	double reserved = o->now.reserved > 0 ? (double)o->now.reserved : 0;
 	const char *before = case_observer(c, SNAPSHOT_OBSERVER);
 
-	if (fact_known(c, FACT_error_code)) {	/* a recording tells all of this, and more: who held what is a second witness */
+	if (fact_known(c, FACT_error_code)) {	/* a recording has all of this and more: only who held what adds something */
 		tell_holders(c, s, l, d);
 		case_observer(c, before);
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts about the last request that could not be met, from a memory snapshot of PyTorch.
+ * Facts about the last failed allocation, from a PyTorch memory snapshot.
  */
 #ifndef CUWHY_OBSERVE_SNAPSHOT_H
 #define CUWHY_OBSERVE_SNAPSHOT_H
@@ -7,7 +7,7 @@
 #include "case/case.h"
 #include "input/snapshot/snap_analyse.h"
 
-/* Whose code a frame of a snapshot is, by the rules of place.h. */
+/* Whose code a frame of a snapshot is, by the rules in place.h. */
 enum snap_owner snapshot_owner(const char *file);
 
 /* "train.py:12"; NULL when the line is not known. */

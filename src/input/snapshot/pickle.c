@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reads a pickle of plain data (see pickle.h).
  *
- * Memory stays in proportion to the file: every value on the stack, every mark and every memo has cost at least one
- * byte of it, and lengths that the file claims are never believed before the bytes were there.
+ * Memory stays proportional to the file: every value on the stack, every mark and every memo has cost at least one
+ * byte of it, and lengths that the file claims are not trusted until the bytes are there.
  */
 #include "input/snapshot/pickle.h"
 
@@ -18,7 +18,7 @@
 #include "input/snapshot/snap_input.h"
 #include "base/banned.h"
 
-#define STRING_KEPT	1024	/* of longer texts (source of a traced graph) the beginning is enough */
+#define STRING_KEPT	1024	/* longer strings (source of a traced graph) are truncated */
 #define MEMO_ID_BITS	28
 #define DEPTH_MAX	256	/* marks at once; a snapshot has about ten */
 #define STACK_FREE	65536	/* values on the stack at once, and one more for every STACK_BYTES of the file: */
@@ -42,14 +42,14 @@ struct machine {
 	size_t n_marks, cap_marks;
 	uint32_t *memo;		/* kind << 28 | id */
 	size_t n_memo, cap_memo;
-	uint64_t op_at;		/* offset of the opcode at work */
+	uint64_t op_at;		/* offset of the current opcode */
 };
 
 static int pickle_bad(struct machine *m, const char *what)
 {
 	if (m->in->failed)
 		return m->in->failed;
-	return err_set(m->err, -EBADMSG, "not a snapshot of PyTorch: %s at byte %llu", what,
+	return err_set(m->err, -EBADMSG, "not a PyTorch memory snapshot: %s at byte %llu", what,
 		       (unsigned long long)m->op_at);
 }
 
@@ -120,7 +120,7 @@ static inline bool pickle_take(struct machine *m, size_t n, uint64_t *value)
 	return true;
 }
 
-/* Two's complement of any length; what does not fit 64 bits is some number that nobody asks for. */
+/* Two's complement of any length; a value that does not fit 64 bits is never used. */
 static int op_long(struct machine *m, uint64_t len)
 {
 	uint64_t value = 0;
@@ -168,8 +168,8 @@ static int memo_put(struct machine *m, uint64_t index)
 	size_t cap = m->cap_memo;
 
 	if (!m->n)
-		return pickle_bad(m, "a memo of nothing");
-	/* writers count from 0, one memo for a byte or more: larger numbers are made up */
+		return pickle_bad(m, "a memo without a value");
+	/* writers count from 0 and spend at least a byte per memo: larger numbers are forged */
 	if (index > m->op_at)
 		return pickle_bad(m, "a memo out of order");
 	if (index >= cap) {
@@ -191,7 +191,7 @@ static inline int memo_get(struct machine *m, uint64_t index)
 	struct pickle_value *v;
 
 	if (index >= m->n_memo)
-		return pickle_bad(m, "a memo that was never made");
+		return pickle_bad(m, "a memo that was never stored");
 	v = pickle_push(m, (uint8_t)(m->memo[index] >> MEMO_ID_BITS));
 	v->id = m->memo[index] & ((1u << MEMO_ID_BITS) - 1);
 	return 0;
@@ -202,13 +202,13 @@ static inline int memo_get(struct machine *m, uint64_t index)
 static int op_mark(struct machine *m)
 {
 	if (m->n_marks >= DEPTH_MAX)
-		return pickle_bad(m, "too many things inside each other");
+		return pickle_bad(m, "too deeply nested");
 	m->mark = xgrow(m->mark, m->n_marks, &m->cap_marks, sizeof(*m->mark));
 	m->mark[m->n_marks++] = m->n;
 	return 0;
 }
 
-/* How many of the topmost values may be taken: not those below a mark. */
+/* Can this many values be popped? Not from below a mark. */
 static bool pickle_has(const struct machine *m, size_t n)
 {
 	size_t floor = m->n_marks ? m->mark[m->n_marks - 1] : 0;
@@ -216,7 +216,7 @@ static bool pickle_has(const struct machine *m, size_t n)
 	return m->n - floor >= n;
 }
 
-/* The values above the last mark, which is taken away; they stay in place until the next push. */
+/* The values above the last mark, which is removed; they stay in place until the next push. */
 static bool above_mark(struct machine *m, size_t *first, size_t *n)
 {
 	if (!m->n_marks)
@@ -238,7 +238,7 @@ static int op_tuple(struct machine *m, size_t first, size_t n)
 
 static int op_tuple_fixed(struct machine *m, size_t n)
 {
-	return pickle_has(m, n) ? op_tuple(m, m->n - n, n) : pickle_bad(m, "a tuple of nothing");
+	return pickle_has(m, n) ? op_tuple(m, m->n - n, n) : pickle_bad(m, "a tuple without values");
 }
 
 static int op_tuple_mark(struct machine *m)
@@ -254,13 +254,13 @@ static int op_into(struct machine *m, uint8_t kind, size_t first, size_t n)
 
 	m->n = first;
 	if (!pickle_has(m, 1))
-		return pickle_bad(m, "values that belong to nothing");
+		return pickle_bad(m, "values without a container");
 	to = &m->stack[first - 1];
 	if (to->kind == V_OTHER)	/* a tuple or a value that is not understood */
-		return pickle_bad(m, "values put into something else than a list or dictionary");
+		return pickle_bad(m, "values added to something other than a list or dictionary");
 	if (to->kind != kind)
-		return pickle_bad(m, kind == V_DICT ? "keys set of something else than a dictionary" :
-				    "values appended to something else than a list");
+		return pickle_bad(m, kind == V_DICT ? "keys set on something other than a dictionary" :
+				    "values appended to something other than a list");
 	return kind == V_DICT ? build_set(m->b, to->id, &m->stack[first], n) :
 				build_append(m->b, to->id, &m->stack[first], n);
 }
@@ -347,7 +347,7 @@ static int pickle_step(struct machine *m, uint8_t op)
 	case OP_BINFLOAT: return op_float(m);
 	case OP_PROTO: return op_proto(m);
 	case OP_POP: return op_pop(m);
-	case OP_FRAME: return 0;	/* tells how far to read ahead, which does not matter here */
+	case OP_FRAME: return 0;	/* only a hint for reading ahead */
 	default: return pickle_refuse(m, op);
 	}
 }
@@ -363,11 +363,11 @@ static int pickle_run(struct machine *m)
 			return pickle_cut(m);
 		op = *m->in->at++;
 		if (op == OP_STOP)
-			return m->n && !m->n_marks ? build_root(m->b, &m->stack[m->n - 1]) : pickle_bad(m, "an early end");
+			return m->n && !m->n_marks ? build_root(m->b, &m->stack[m->n - 1]) : pickle_bad(m, "an unexpected end");
 		/* two thirds of all opcodes */
 		rc = op == OP_BINGET && m->in->at < m->in->end ? memo_get(m, *m->in->at++) : pickle_step(m, op);
 		if (rc == 0 && m->n > STACK_FREE + m->op_at / STACK_BYTES)
-			rc = pickle_bad(m, "too many values that belong to nothing");
+			rc = pickle_bad(m, "too many values without a container");
 		if (rc != 0)
 			return rc;
 	}

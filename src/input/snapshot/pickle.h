@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads a pickle of plain data: numbers, texts, lists, dictionaries, tuples. Nothing is ever executed, and an opcode
- * that could ask for it is refused with its name and place.
+ * Reads a pickle of plain data: numbers, strings, lists, dictionaries, tuples. Nothing is ever executed, and an opcode
+ * that could is rejected, with its name and place.
  */
 #ifndef CUWHY_PICKLE_H
 #define CUWHY_PICKLE_H

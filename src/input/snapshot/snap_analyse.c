@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a snapshot says of one device (see snap_analyse.h).
+ * What a snapshot says about one device (see snap_analyse.h).
  */
 #include "input/snapshot/snap_analyse.h"
 
@@ -9,16 +9,16 @@
 #include "base/mem.h"
 #include "base/banned.h"
 
-#define PARTS_MAX	128	/* pools and streams told apart; the rest is counted together */
+#define PARTS_MAX	128	/* pools and streams counted separately; the rest is one entry */
 
-/* of a line that holds more and more */
+/* for a line that holds more and more */
 #define GROWTH_PARTS	16	/* of the time before the oom */
 #define GROWTH_NEEDED	12	/* parts in which it must have grown */
 #define WARM_UP		2	/* parts in which programs build what they need */
 #define LINES_LOOKED_AT	32
 #define BLOCKS_NEEDED	8
-#define FALL_BLOCKS	4	/* how many of its blocks a fall must be worth */
-#define FREED_SHARE	10	/* of so many blocks one may be freed */
+#define FALL_BLOCKS	4	/* a drop must be worth this many of its blocks */
+#define FREED_SHARE	10	/* one in this many blocks may be freed */
 
 static void use_add(struct snap_use *u, const struct snapshot *s, const struct snap_segment *g)
 {
@@ -62,7 +62,7 @@ static int larger_part(const void *a, const void *b)
 	return x == y ? 0 : x > y ? -1 : 1;
 }
 
-/* Free memory beside live blocks cannot go back to the driver: each of the blocks has its share in that. */
+/* Free memory next to live blocks cannot be returned to the driver; each of these blocks gets a share of the blame. */
 static void add_pins(struct snap_pin *pin, const struct snapshot *s, const struct snap_lines *l,
 		     const struct snap_segment *g)
 {
@@ -193,19 +193,19 @@ static void find_oom(struct snap_device *d, const struct snap_lines *l)
 		o->seen = (uint64_t)r->most_reserved;
 }
 
-/* --- the line that holds more and more from one round of the program to the next ------------------- */
+/* --- the line that holds more and more from one iteration of the program to the next ------------------- */
 
 /* The time before the oom is cut into parts. In nearly all of them the line must hold more at the end than at the
- * beginning. That alone is also true of one long forward pass, which keeps what it makes. So what it makes must stay,
- * other memory must come and go by much more than one of its blocks, and it must be this line for the most part that
- * makes the low points of the curve rise: in a forward pass many lines do.
+ * beginning. That alone is also true of one long forward pass, which keeps what it allocates. So its blocks must stay,
+ * other memory must rise and fall by much more than one of its blocks, and this line must be the main reason why the
+ * low points of the curve rise: in a forward pass many lines are.
  *
- * Where no line is as clear as that, the one whose blocks are half or more of all that is live, came all the time and
- * stay, is told as one that may grow. */
+ * Where no line is that clear, the one whose blocks are at least half of all live memory, were allocated all along and
+ * stay, is reported as one that may grow. */
 
 struct watched {
 	int64_t bytes[GROWTH_PARTS + 1];	/* held at the ends of the parts */
-	int64_t low[GROWTH_PARTS + 1];		/* least that was held in each, without what comes and goes */
+	int64_t low[GROWTH_PARTS + 1];		/* the least held in each, without short-lived blocks */
 	size_t made, freed;
 };
 
@@ -235,7 +235,7 @@ static void watch_event(const struct snap_replay *r, const struct snap_lines *l,
 	w[k - 1].freed += !made;
 }
 
-/* `watch[line]` is its place in `w` + 1, 0 = not looked at. */
+/* `watch[line]` is its index in `w` + 1, 0 = not watched. */
 static void watch_lines(const struct snap_device *d, const struct snap_lines *l, size_t until, const uint8_t *watch,
 			struct watched *w, struct curve *c)
 {
@@ -276,7 +276,7 @@ static bool piles_up(const struct watched *w)
 	return up >= GROWTH_NEEDED;
 }
 
-/* The same without the blocks that it makes and frees: which of them are alive at the end of a part is chance. */
+/* The same without the blocks that it allocates and frees: which of them are live at the end of a part is chance. */
 static bool low_points_rise(const struct watched *w)
 {
 	size_t up = 0;
@@ -286,7 +286,7 @@ static bool low_points_rise(const struct watched *w)
 	return up >= GROWTH_NEEDED;
 }
 
-/* In nearly every part so much was given back, at least. */
+/* In nearly every part, at least this much was freed. */
 static bool comes_and_goes(const struct curve *c, uint64_t bytes)
 {
 	size_t cycled = 0;
@@ -314,7 +314,7 @@ static void growth_judge(struct snap_device *d, const struct snap_holder *h, con
 		return;
 	g.step = h->bytes / h->blocks;
 	g.steady = until >= GROWTH_PARTS * BLOCKS_NEEDED && is_steady(w, c, g.step);
-	/* its own, too: kept.append((x * 2).relu()) makes two in one line, and one stays */
+	/* its own, too: kept.append((x * 2).relu()) allocates two in one line, and one stays */
 	g.rounds = comes_and_goes(c, 1) && c->freed >= h->blocks / 2;
 	g.found = g.steady || ((piles_up(w) || low_points_rise(w)) && w->made >= BLOCKS_NEEDED && h->bytes >= live / 2);
 	if (g.found && (!d->growth.found || (g.steady && !d->growth.steady)))
@@ -354,7 +354,7 @@ static void lift_to(uint64_t *most, int64_t to)
 		*most = (uint64_t)to;
 }
 
-/* Which of the `n` parts event `i` is in: by its time, or by its number where there are no times. */
+/* Which of the `n` parts event `i` is in: by its time, or by its index where there are no times. */
 static size_t part_of_time(const struct snap_replay *r, size_t i, size_t n)
 {
 	uint64_t from = r->event[0].time_us, to = r->event[r->n - 1].time_us, t = r->event[i].time_us;
@@ -376,7 +376,7 @@ void snap_timeline(const struct snap_device *d, uint64_t *most, size_t n)
 	memset(most, 0, n * sizeof(*most));
 	for (size_t i = 0; i < r->n; i++) {
 		at = part_of_time(r, i, n);
-		/* nothing happened in between: what was live stays so */
+		/* nothing happened in between: what was live stays live */
 		for (; filled < at; filled++)
 			lift_to(&most[filled], now.allocated);
 		replay_step(r, i, &now);

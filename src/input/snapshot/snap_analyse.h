@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a snapshot says of one device: who holds what, at the peak and at the end, what lies in pieces, what grows,
- * and the last request that could not be met.
+ * What a snapshot says about one device: who holds what, at the peak and at the end, what is fragmented, what grows,
+ * and the last allocation that failed.
  */
 #ifndef CUWHY_SNAP_ANALYSE_H
 #define CUWHY_SNAP_ANALYSE_H
@@ -8,7 +8,7 @@
 #include "input/snapshot/snap_lines.h"
 #include "input/snapshot/snap_replay.h"
 
-struct snap_use {		/* of all segments, or of one pool and stream */
+struct snap_use {		/* over all segments, or one pool and stream */
 	uint64_t stream, pool[2];
 	uint64_t reserved, allocated, requested, pending;
 	uint64_t split;		/* free, in segments that are in use */
@@ -18,35 +18,35 @@ struct snap_use {		/* of all segments, or of one pool and stream */
 };
 
 struct snap_holder {		/* a line, and what it holds */
-	uint32_t line;		/* of struct snap_lines */
+	uint32_t line;		/* index in struct snap_lines */
 	uint32_t blocks;
 	uint64_t bytes;
 };
 
-struct snap_pin {		/* a line whose blocks keep free memory from being given back */
+struct snap_pin {		/* a line whose blocks keep free memory from being returned to the driver */
 	uint32_t line, blocks;
 	uint64_t bytes;		/* of its blocks */
-	uint64_t kept;		/* free memory beside them */
+	uint64_t kept;		/* free memory next to them */
 };
 
 struct snap_growth {		/* a line that holds more and more */
 	bool found;
-	bool steady;		/* from round to round, while much else came and went */
-	bool rounds;		/* blocks were freed all the time, half as many as stay or more */
+	bool steady;		/* from iteration to iteration, while other memory rose and fell */
+	bool rounds;		/* blocks were freed all along, at least half as many as stay */
 	uint32_t line, blocks;
-	uint64_t bytes;		/* that it holds in the end */
-	uint64_t step;		/* an allocation of it: bytes, the mean */
+	uint64_t bytes;		/* that it holds at the end */
+	uint64_t step;		/* mean bytes of one of its allocations */
 };
 
 struct snap_oom {
 	bool found;
-	uint32_t event;		/* of the device's events */
-	uint32_t count;		/* such events in all */
+	uint32_t event;		/* index among the device's events */
+	uint32_t count;		/* how many oom events there are */
 	uint64_t request, free;
-	struct snap_now now;	/* when it happened */
+	struct snap_now now;	/* at that moment */
 	bool exact;		/* nothing changed between it and the end: the segments are those of that moment */
 	uint32_t later;		/* allocations that came after it */
-	uint64_t seen;		/* the most memory that this process is known to have had or could have had */
+	uint64_t seen;		/* the most memory that this process is known to have held or could have allocated */
 	uint32_t line;
 };
 
@@ -65,10 +65,10 @@ struct snap_device {
 void snap_analyse(struct snap_device *d, const struct snapshot *s, const struct snap_lines *l, int device);
 void snap_device_release(struct snap_device *d);
 
-/* Who holds what at a moment, the largest first; owned by the caller. */
+/* Who holds what at a moment, largest first; owned by the caller. */
 size_t snap_holders(const struct snap_device *d, const struct snap_lines *l, size_t moment, struct snap_holder **list);
 
-/* The most allocated in each of `n` parts of the time. */
+/* Peak allocation in each of `n` time slices. */
 void snap_timeline(const struct snap_device *d, uint64_t *most, size_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What each list and dictionary of a snapshot turns out to be (see snap_build.h): records, stacks, lists of them. A
- * key that is not known is left out: newer releases add some.
+ * key that is not known is skipped: newer releases add some.
  */
 #include "input/snapshot/snap_build.h"
 
@@ -30,7 +30,7 @@ void build_init(struct snap_build *b, struct snapshot *s, struct err *e)
 	static const struct snap_frame no_frame;
 
 	*b = (struct snap_build){.s = s, .err = e};
-	/* the number of a known word is its place in the list */
+	/* the id of a known word is its position in the list */
 	for (uint32_t i = 0; i < W_COUNT; i++)
 		if (intern_put(&s->text, words[i], strlen(words[i])) != i)
 			BUG("a word is in snap_words.def twice");
@@ -54,10 +54,10 @@ static int too_many(struct snap_build *b, const char *what)
 
 static int no_snapshot(struct snap_build *b, const char *why)
 {
-	return err_set(b->err, -EBADMSG, "not a snapshot of PyTorch: %s", why);
+	return err_set(b->err, -EBADMSG, "not a PyTorch memory snapshot: %s", why);
 }
 
-/* Names may come from anywhere: nothing in them shall reach a terminal as a command. */
+/* Names may come from anywhere: nothing in them may reach a terminal as a command. */
 int build_string(struct snap_build *b, const uint8_t *bytes, size_t len, struct pickle_value *v)
 {
 	uint8_t clean[1024];
@@ -134,7 +134,7 @@ static uint32_t history_of_value(const struct snap_build *b, const struct pickle
 	return list_role_of(b, v) == L_HISTORY ? id_of(b->list[v->id]) : SNAP_NONE;
 }
 
-/* A list has one owner: one that is given to many would make much of little. */
+/* A list has one owner: sharing one list would let a small file expand without bound. */
 static struct snap_range take_range(struct snap_build *b, const struct pickle_value *v, uint32_t role)
 {
 	struct snap_range r;
@@ -195,7 +195,7 @@ static enum snap_state block_state(uint32_t word)
 	return word == W_active_pending_free || word == W_active_awaiting_free ? SNAP_PENDING : SNAP_INACTIVE;
 }
 
-/* Before 2.1 a block told of its owners in `history`; the first of them is the present one. */
+/* Before 2.1 a block listed its owners in `history`; the first is the current one. */
 static void set_block(struct snap_build *b, struct snap_block *to, uint32_t key, const struct pickle_value *v)
 {
 	uint32_t past;
@@ -250,7 +250,7 @@ static uint32_t set_frame(struct snap_build *b, uint32_t id, const struct pickle
 {
 	struct snap_frame f = {0};
 
-	if (id != SNAP_NONE)	/* it is shared by then */
+	if (id != SNAP_NONE)	/* it is already shared */
 		return id;
 	for (size_t i = 0; i < n; i += 2) {
 		switch (value_text(&v[i])) {
@@ -455,7 +455,7 @@ static int append_records(struct snap_build *b, uint32_t list, enum list_role ro
 		if (dict_role_of(b, &v[i]) != of)
 			return no_snapshot(b, "a list has entries of several kinds");
 		if (id_of(b->dict[v[i].id]) != r->first + r->n)
-			return no_snapshot(b, "the entries of a list are not in the order of the file");
+			return no_snapshot(b, "a list's entries are not in file order");
 		r->n++;
 	}
 	return 0;
@@ -542,9 +542,9 @@ int build_root(struct snap_build *b, const struct pickle_value *root)
 		s->n_traces = 0;
 		return 0;
 	}
-	err_set(b->err, -EBADMSG, "not a snapshot of PyTorch: the pickle holds %s",
+	err_set(b->err, -EBADMSG, "not a PyTorch memory snapshot: the pickle contains %s",
 		root->kind == V_DICT ? "a dictionary without 'segments'" :
-		root->kind == V_LIST ? "a list of something else than segments" : "no dictionary");
+		root->kind == V_LIST ? "a list of something other than segments" : "something other than a dictionary");
 	err_hint(b->err, "torch.cuda.memory._dump_snapshot(FILE) writes one");
 	return -EBADMSG;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Between the reader of pickles and the snapshot: what each list and dictionary turns out to be.
  *
- * A dictionary is known by its keys when they are set, a list by what is appended. No Python object is kept: a
- * list or dictionary is one number, which says what it is and where that is.
+ * A dictionary is recognized by its keys when they are set, a list by what is appended. No Python object is kept: a
+ * list or dictionary is one number, which says what it is and where.
  */
 #ifndef CUWHY_SNAP_BUILD_H
 #define CUWHY_SNAP_BUILD_H
@@ -50,7 +50,7 @@ int build_pair(struct snap_build *b, const struct pickle_value *two, struct pick
 int build_set(struct snap_build *b, uint32_t dict, const struct pickle_value *v, size_t n);
 int build_append(struct snap_build *b, uint32_t list, const struct pickle_value *v, size_t n);
 
-/* The value that the file is. */
+/* The top-level value of the file. */
 int build_root(struct snap_build *b, const struct pickle_value *root);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/progress.h"
 #include "base/banned.h"
 
-/* A snapshot shrinks to a tenth or a fiftieth. What grows more than this was made to fill the memory. */
+/* A snapshot compresses 10 to 50 times. A file that expands more than this is a decompression bomb. */
 #define GROWS_MAX	256
 #define GROWS_FREE	(16u << 20)
 
@@ -28,7 +28,7 @@ int input_open(struct snap_input *in, const char *path, struct err *e)
 	if (fd < 0 || fstat(fd, &st) != 0)
 		in->failed = err_set(e, -errno, "cannot open '%s': %s", path, strerror(errno));
 	else if (!S_ISREG(st.st_mode))
-		in->failed = err_set(e, -EINVAL, "'%s' is no regular file", path);
+		in->failed = err_set(e, -EINVAL, "'%s' is not a regular file", path);
 	else if (!(in->file = gzdopen(fd, "rb")))
 		in->failed = err_set(e, -ENOMEM, "cannot read '%s'", path);
 	if (in->failed) {
@@ -90,8 +90,8 @@ bool input_fill(struct snap_input *in, size_t n)
 		progress_at((uint64_t)gzoffset(in->file));
 		in->end = in->window + have;
 		if (in->base > in->limit)
-			in->failed = err_set(in->err, -EFBIG, "the file grows to more than %d times its size: this "
-					     "is no snapshot", GROWS_MAX);
+			in->failed = err_set(in->err, -EFBIG, "the file expands to more than %d times its size: this "
+					     "is not a snapshot", GROWS_MAX);
 		if (in->failed)
 			return false;
 	}

@@ -17,7 +17,7 @@ struct snap_input {
 	uint64_t base;			/* offset of `end` in the uncompressed bytes */
 	gzFile file;			/* NULL = from memory */
 	uint8_t *window;
-	uint64_t limit;			/* uncompressed bytes that are believed */
+	uint64_t limit;			/* most uncompressed bytes to accept */
 	struct err *err;
 	int failed;			/* negative errno, with `err` filled */
 };

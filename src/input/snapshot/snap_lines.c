@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The line of code that a stack of a snapshot stands for (see snap_lines.h).
+ * The line of code that represents a stack of a snapshot (see snap_lines.h).
  */
 #include "input/snapshot/snap_lines.h"
 

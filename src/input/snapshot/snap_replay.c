@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The events of a device played back (see snap_replay.h).
+ * Replays the events of a device (see snap_replay.h).
  *
- * `match` has for every event a number: of an allocation that of its free, or that of a block that is still there
- * with the highest bit set; of a free that of its allocation. Sizes in a file may be anything, so sums are made
- * without signs.
+ * `match` has a number for every event. For an allocation: its free, or, with the highest bit set, a block that is
+ * still there. For a free: its allocation. Sizes in a file may be anything, so sums are
+ * unsigned.
  */
 #include "input/snapshot/snap_replay.h"
 
@@ -16,7 +16,7 @@
 #define STILL_THERE	0x80000000u
 #define ROUND_TO	512u	/* the allocator's smallest block */
 
-/* --- the next thing that happens at an address: a number as `match` has it ---------------------- */
+/* --- the next thing that happens at an address: a number as in `match` -------------------------- */
 
 static bool address_same(const void *replay, uint32_t number, const void *addr)
 {
@@ -26,7 +26,7 @@ static bool address_same(const void *replay, uint32_t number, const void *addr)
 	return mine == *(const uint64_t *)addr;
 }
 
-/* Its number, which is forgotten; SNAP_NONE when there is none. */
+/* Removes it and returns its number; SNAP_NONE when there is none. */
 static uint32_t address_take(const struct snap_replay *r, struct map *m, uint64_t addr)
 {
 	return map_take(m, map_hash(addr), address_same, r, &addr);
@@ -49,7 +49,7 @@ static uint64_t rounded(uint64_t size)
 	return size < ROUND_TO ? ROUND_TO : (size + ROUND_TO - 1) & ~(uint64_t)(ROUND_TO - 1);
 }
 
-/* A list of events without requests to free (they can be left out when recording) has their completion. */
+/* An event list may lack free_requested events (recording them is optional); then it has their completions. */
 static uint8_t free_action_of(const struct snap_replay *r)
 {
 	for (size_t i = 0; i < r->n; i++)
@@ -80,7 +80,7 @@ static void find_live(struct snap_replay *r, int device, struct map *next)
 	}
 }
 
-/* From the last event to the first: an allocation is met after what became of it. */
+/* Backward, so that an allocation is seen after its free. */
 static void find_matches(struct snap_replay *r, struct map *next)
 {
 	uint32_t other;
@@ -185,7 +185,7 @@ void replay_release(struct snap_replay *r)
 	*r = (struct snap_replay){0};
 }
 
-/* Blocks that are there at the end, and were at that moment. */
+/* Blocks that are there at the end and were there at that moment. */
 static void live_still(const struct snap_replay *r, size_t moment, replay_each_fn *each, void *arg)
 {
 	for (size_t i = 0; i < r->n_live; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The events of a device played back from the segments as they are at the end: what was live at any moment.
+ * Replays a device's events backward from its final segments: what was live at any moment.
  *
  * A moment is a number of events: moment 0 is before the first, moment n after the last. The list of events may have
- * lost its beginning; what was there before it is known from what was freed later or is still there.
+ * lost its beginning; what was live before that is known from what was freed later or is still there.
  */
 #ifndef CUWHY_SNAP_REPLAY_H
 #define CUWHY_SNAP_REPLAY_H
@@ -22,7 +22,7 @@ struct snap_replay {
 	const struct snapshot *s;
 	const struct snap_event *event;
 	size_t n;
-	uint32_t *match;	/* of an allocation its free and the other way round, see snap_replay.c */
+	uint32_t *match;	/* an allocation's free and the reverse, see snap_replay.c */
 	struct snap_live *live;
 	size_t n_live;
 	uint8_t free_action;	/* the one that ends a block's life here */
@@ -39,10 +39,10 @@ void replay_release(struct snap_replay *r);
 void replay_step(const struct snap_replay *r, size_t i, struct snap_now *now);
 struct snap_now replay_at(const struct snap_replay *r, size_t moment);
 
-/* Bytes that event `i` gave or took: a block is larger than what was asked for. */
+/* Bytes that event `i` added or removed: a block is larger than the request. */
 uint64_t replay_bytes(const struct snap_replay *r, size_t i);
 
-/* The event that allocated what event `i` (a free) gave back; SNAP_NONE = before the first. */
+/* The event that allocated what event `i` (a free) freed; SNAP_NONE = before the first. */
 uint32_t replay_alloc_of(const struct snap_replay *r, size_t i);
 
 /* Calls `each` for every block that is allocated at that moment. `size` in bytes, `stack` of its allocation. */

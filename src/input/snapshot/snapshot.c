@@ -18,11 +18,11 @@ bool snap_is_snapshot(const void *head, size_t len)
 {
 	const uint8_t *b = head;
 
-	/* a foreign pickle begins so as well, and is told apart when it is read */
+	/* other pickles start the same way; reading tells them apart */
 	return len >= 3 && b[0] == 0x80 && b[1] >= 2 && b[1] <= 5;
 }
 
-/* Before 2.1 blocks had no address: they follow one another. Sums of made-up sizes may be anything. */
+/* Before 2.1 blocks had no address: they follow one another. Sums of forged sizes may be anything. */
 static void place_blocks(struct snapshot *s)
 {
 	for (size_t i = 0; i < s->n_segments; i++) {
@@ -38,7 +38,7 @@ static void place_blocks(struct snapshot *s)
 	}
 }
 
-/* The ends of arrays that were grown by doubling are given back: analysing needs memory, too. */
+/* Shrinks arrays that were grown by doubling: the analysis needs memory, too. */
 static void *trim_array(void *array, size_t n, size_t *cap, size_t size)
 {
 	*cap = n ? n : 1;

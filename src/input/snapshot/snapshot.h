@@ -30,10 +30,10 @@ enum snap_action {
 enum snap_state { SNAP_INACTIVE, SNAP_PENDING, SNAP_ALLOCATED };
 
 #define SNAP_NONE	UINT32_MAX
-#define SNAP_DEVICES	256		/* of one machine */
+#define SNAP_DEVICES	256		/* on one machine */
 
 struct snap_event {
-	uint64_t addr;		/* of an oom: bytes free on the device */
+	uint64_t addr;		/* for an oom: bytes free on the device */
 	uint64_t size;
 	uint64_t time_us;	/* 0 = not in the file */
 	uint32_t stack;		/* 0 = none */
@@ -71,7 +71,7 @@ struct snapshot {
 	size_t n_blocks, cap_blocks;
 	struct snap_event *event;
 	size_t n_events, cap_events;
-	struct snap_range segments;	/* those of the devices: a file may have others of pinned memory */
+	struct snap_range segments;	/* device memory only: a file may also have pinned memory */
 	struct snap_range *trace;	/* events of each device, oldest first */
 	size_t n_traces, cap_traces;
 	struct intern text, frame, stack, pool;
@@ -80,10 +80,10 @@ struct snapshot {
 	uint32_t conf;			/* text */
 };
 
-/* Does a file that begins so (uncompressed) look like one? Pickles of protocol 2 to 5 do. */
+/* Does a file that starts like this (uncompressed) look like one? Pickles of protocol 2 to 5 do. */
 bool snap_is_snapshot(const void *head, size_t len);
 
-/* NULL, with `e` filled, when it cannot be read or is no snapshot. */
+/* NULL, with `e` filled, when it cannot be read or is not a snapshot. */
 struct snapshot *snap_open(const char *path, struct err *e);
 struct snapshot *snap_from_bytes(const void *bytes, size_t len, struct err *e);
 void snap_free(struct snapshot *s);

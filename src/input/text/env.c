@@ -13,7 +13,7 @@
 #include "compat/compat.h"
 #include "base/banned.h"
 
-/* Behind these words, whatever their case; NULL: they are not there. */
+/* What follows these words, ignoring case; NULL: they are not there. */
 static const char *after_words(const char *s, const char *what)
 {
 	const char *at = strcasestr(s, what);
@@ -21,7 +21,7 @@ static const char *after_words(const char *s, const char *what)
 	return at ? at + strlen(what) : NULL;
 }
 
-/* The version that begins here, or behind a few characters: "v470.57", " : 12.1". */
+/* The version that begins here or after a few characters: "v470.57", " : 12.1". */
 static size_t version_at(const char *s, char *to, size_t size)
 {
 	size_t n;
@@ -37,7 +37,7 @@ static size_t version_at(const char *s, char *to, size_t size)
 	return n;
 }
 
-/* "12.4" -> 12040. 0 when it is none. */
+/* "12.4" -> 12040. 0 when it is not a version. */
 static int cuda_number(const char *s)
 {
 	char version[16], *end;
@@ -154,7 +154,7 @@ static void read_torch(struct text_env *e, const char *s)
 	}
 }
 
-/* "cpuonly  2.0", "pytorch  1.11.0  py3.8_cpu_0  pytorch", "pytorch-mutex  1.0  cpu": a list of conda's packages. */
+/* "cpuonly  2.0", "pytorch  1.11.0  py3.8_cpu_0  pytorch", "pytorch-mutex  1.0  cpu": conda's package list. */
 static void read_conda(struct text_env *e, const char *s)
 {
 	e->torch_cpu |= str_starts(s, "cpuonly ") || str_starts(s, "pytorch-cpu ") ||
@@ -194,7 +194,7 @@ static bool has_digit(const char *s, size_t n)
 	return false;
 }
 
-/* "3090", "A100-SXM4-80GB", "RTX4090": short, with a digit, and nothing in it that names do not have. */
+/* "3090", "A100-SXM4-80GB", "RTX4090": short, with a digit, and only characters that such names have. */
 static bool is_gpu_model(const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -214,7 +214,7 @@ static bool is_digits(const char *s, size_t n)
 	return strspn(s, "0123456789") >= n;
 }
 
-/* A word that stands in names of GPUs; of numbers a name has one. */
+/* A word that occurs in GPU names; a name has only one number. */
 static bool gpu_name_goes_on(const char *s, size_t n, bool model)
 {
 	if (is_digits(s, n))
@@ -222,7 +222,7 @@ static bool gpu_name_goes_on(const char *s, size_t n, bool model)
 	return compat_name_word(s, n) || (!model && is_gpu_model(s, n)) || is_mig_slice(s, n) || str_starts(s, "with Max-Q");
 }
 
-/* Length of the name that begins here; 0 when words of it stand alone ("RTX cards"). */
+/* Length of the name that begins here; 0 when only some of its words are there ("RTX cards"). */
 static size_t gpu_name_length(const char *s)
 {
 	static const char ends[] = " |,(;:\"'`)[]{}<>!?\t";
@@ -351,7 +351,7 @@ static void read_available(struct text_env *e, const char *s)
 		e->unavailable = true;
 }
 
-/* Lines of code that start CUDA. In a traceback such lines stand behind the ones that a script begins with. */
+/* Lines of code that start CUDA. In a traceback such lines come after the ones that a script starts with. */
 static bool uses_cuda(const struct text_env *e, const char *s)
 {
 	if (strstr(s, "torch.cuda.") && !strstr(s, "OutOfMemoryError"))
@@ -402,7 +402,7 @@ static void read_name(struct text_env *e, const char *s)
 	e->name[e->n_names++].value = value;
 }
 
-/* A number, or a name whose value was told. False when it is neither. */
+/* A number, or a name with a known value. False when it is neither. */
 static bool read_size(const struct text_env *e, const char *s, double *size, const char **end)
 {
 	size_t n = 0;
@@ -526,7 +526,7 @@ static void read_collectives(struct text_env *e, const char *s)
 	e->ops_differ |= e->seq_max - e->seq_min > 64;
 }
 
-/* "70000", "131,072", by itself: not a part of a word, a path, a float or a time. */
+/* "70000", "131,072", by itself: not part of a word, a path, a float or a time. */
 static void read_large_numbers(struct text_env *e, const char *s)
 {
 	static const char around[] = "_.:/-+#@$%\\";
@@ -556,7 +556,7 @@ static void read_large_numbers(struct text_env *e, const char *s)
 		e->largest = e->largest < 2147483648.0 ? 2147483648.0 : e->largest;
 }
 
-/* "kernel<<<grid, 2048>>>", "block=(32,64,1)": threads of a block. */
+/* "kernel<<<grid, 2048>>>", "block=(32,64,1)": threads per block. */
 static void read_launch(struct text_env *e, const char *s)
 {
 	const char *at = strstr(s, "<<<"), *end = at ? strstr(at, ">>>") : NULL;

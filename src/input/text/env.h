@@ -10,7 +10,7 @@
 
 #define ENV_TRACKS	16	/* kinds of lines whose memory figures are followed */
 #define ENV_PIDS	64
-#define ENV_NAMES	16	/* variables whose values are told */
+#define ENV_NAMES	16	/* variables with known values */
 
 struct text_track {
 	uint32_t shape;		/* hash of the line without its digits */
@@ -29,48 +29,48 @@ struct text_name {
 	double value;
 };
 
-/* "" and -1 and 0 stand for "not mentioned". */
+/* "", -1 and 0 mean "not mentioned". */
 struct text_env {
 	char driver[32];		/* "470.141.03" */
 	int driver_cuda;		/* 1000 * major + 10 * minor */
 	char torch[48];			/* "2.7.0.dev20250310+cu124" */
 	int torch_cuda;			/* of the build */
 	bool torch_cpu;			/* a build without CUDA */
-	int cuda;			/* some CUDA version is mentioned, nobody says whose */
-	char gpu[64];			/* the first that is named */
+	int cuda;			/* some CUDA version is mentioned, but not whose */
+	char gpu[64];			/* the first one named */
 	int gpus;			/* how many there are */
-	int capability;			/* 10 * major + minor, when it is told */
+	int capability;			/* 10 * major + minor, when known */
 	int capability_min;		/* the least that the build supports */
 	char arch_list[160];		/* "sm_50 sm_60 ..." */
-	double gpu_memory;		/* bytes of the card, in people's words: "8 GB card"; 0 */
+	double gpu_memory;		/* bytes of GPU memory, as people say it: "8 GB card"; 0 */
 	bool wsl, windows, container, jetson;
 	char visible[64];		/* CUDA_VISIBLE_DEVICES */
 	bool visible_set;
 	int nproc;			/* processes on a machine */
 	double memory_used, memory_total;	/* of the fullest GPU, bytes; -1 */
 	bool no_processes;		/* nvidia-smi lists none */
-	size_t n_pids;			/* processes that hold a GPU */
+	size_t n_pids;			/* processes that use a GPU */
 	struct text_pid pid[ENV_PIDS];
 	struct text_track track[ENV_TRACKS];
 	size_t n_tracks;
 	char nvcc[16];			/* version of the local compiler */
 	int device_max;			/* the highest "cuda:N"; -1 */
-	double elements, largest;	/* of the tensors whose shapes are told: the most elements, the longest dimension; 0 */
-	bool empty;			/* a tensor of no elements is spoken of */
+	double elements, largest;	/* of the tensors with known shapes: most elements, largest dimension; 0 */
+	bool empty;			/* a tensor without elements is mentioned */
 	bool mig;
-	int migs;			/* instances of MIG that are listed */
-	double block;			/* threads of a block that a launch is written with; 0 */
+	int migs;			/* MIG instances that are listed */
+	double block;			/* threads per block in a launch; 0 */
 	struct text_name name[ENV_NAMES];	/* "n = 65536" */
 	size_t n_names;
 	bool script;			/* lines of a script: "import torch" */
-	bool unavailable;		/* torch.cuda.is_available() is False, it says */
+	bool unavailable;		/* the text says torch.cuda.is_available() is False */
 	bool asked;			/* the line before asked that */
 	bool asked_version;		/* it asked for PyTorch's version */
 	double number;			/* the largest whole number that stands by itself; 0 */
 	uint64_t seq_min, seq_max;	/* of collectives that timed out; 0 = none did */
 	uint32_t op;			/* hash of their kind */
 	bool ops_differ;
-	bool hangs;			/* it is said to hang, or to be stuck */
+	bool hangs;			/* the text says that it hangs or is stuck */
 	uint64_t cuda_used_line, visible_line;	/* first use of CUDA in code, first setting of CUDA_VISIBLE_DEVICES in code; 0 */
 };
 
@@ -80,8 +80,8 @@ void env_line(struct text_env *e, const char *s, uint64_t number);
 /* A memory figure that rose from line to line and never fell; NULL when there is none. */
 const struct text_track *env_growth(const struct text_env *e);
 
-/* Processes that hold GPU 0 although they have another GPU, too. */
+/* Processes that use GPU 0 in addition to another GPU. */
 size_t env_shared_pids(const struct text_env *e);
-size_t env_first_pids(const struct text_env *e);	/* that hold GPU 0 */
+size_t env_first_pids(const struct text_env *e);	/* that use GPU 0 */
 
 #endif

@@ -50,7 +50,7 @@ int text_source_read(struct text_source *s, const char *path, struct err *e)
 	return rc ? err_set(e, rc, "cannot read '%s': %s", path, strerror(-rc)) : 0;
 }
 
-/* Nothing tells a text: input_sniff takes whatever is nothing else for one. */
+/* Texts have no signature: input_sniff treats everything else as text. */
 static bool text_sniff(const struct sniffed *s)
 {
 	(void)s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Texts that were opened as an input: several files may be read into one.
+ * Texts opened as an input: several files may be read into one.
  */
 #ifndef CUWHY_INPUT_TEXT_H
 #define CUWHY_INPUT_TEXT_H
@@ -10,7 +10,7 @@ struct err;
 struct text_event;
 struct text_log;
 
-/* The words that rules ask for, so that a text is searched for all of them at once. `*words` is the caller's (free). Set once,
+/* The words that rules look for, so that a text is searched for all of them at once. `*words` is the caller's (free). Set once,
  * before the first text is opened: rules know texts, texts do not know rules. */
 typedef size_t text_words_fn(const char ***words);
 void text_words_from(text_words_fn *fn);

@@ -12,7 +12,7 @@
 
 #define PREFIXES_MAX 6		/* "(pid=1) [rank0]: 2024-01-01 12:00:00,123 ERROR [x.py:3] " */
 
-/* Behind an escape sequence that begins at s[0]: colours, cursor movements, titles. */
+/* What follows an escape sequence at s[0]: colors, cursor movements, titles. */
 static size_t escape_length(const char *s, size_t len)
 {
 	size_t i = 2;
@@ -32,7 +32,7 @@ static size_t escape_length(const char *s, size_t len)
 	return 2;
 }
 
-/* Copies what can be seen. */
+/* Copies what is visible. */
 static size_t copy_visible(char *to, size_t size, const char *s, size_t len)
 {
 	size_t n = 0;
@@ -60,7 +60,7 @@ static const char *skip_digits(const char *s)
 	return s;
 }
 
-/* "rank0", "rank 0", "Rank0", "default0", "1,0": the number behind the word. */
+/* "rank0", "rank 0", "Rank0", "default0", "1,0": the number after the word. */
 static bool rank_number(const char *s, const char *end, int *rank)
 {
 	static const char *const words[] = {"rank", "Rank", "RANK", "default", "GPU", "worker", "Worker_TP", "Worker"};
@@ -179,7 +179,7 @@ static const char *skip_time(const char *s)
 		if (n >= 8 && memchr(t, ':', n))
 			return t + n;
 	}
-	/* a level alone is a prefix only when a message, not a sentence, follows: "ERROR - x", "ERROR: x" */
+	/* a level alone is a prefix only before a message, not a sentence: "ERROR - x", "ERROR: x" */
 	return NULL;
 }
 
@@ -202,7 +202,7 @@ static const char *skip_journal(const char *s)
 	return colon && colon - t < 80 && colon[-1] == ']' ? colon + 1 : NULL;
 }
 
-/* "> text" of letters and forums; the prompt of Python has more of them. */
+/* "> text" in mail and forums; Python's prompt has more of them. */
 static const char *skip_quote(const char *s)
 {
 	return s[0] == '>' && (s[1] == ' ' || !s[1]) ? s + 1 : NULL;

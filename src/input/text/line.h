@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One line of a log as its writer meant it: without colours, without what torchrun, Ray, Slurm, Docker and loggers put before it.
+ * One line of a log as its writer meant it: without colors and the prefixes of torchrun, Ray, Slurm, Docker and loggers.
  */
 #ifndef CUWHY_TEXT_LINE_H
 #define CUWHY_TEXT_LINE_H
@@ -16,7 +16,7 @@ struct text_line {
 	size_t len;
 	size_t indent;			/* spaces before the first word */
 	char who[LINE_WHO_MAX];		/* the process that wrote it, as its prefix says; "" when none */
-	int rank;			/* -1 = not told */
+	int rank;			/* -1 = not known */
 	uint64_t number;
 };
 

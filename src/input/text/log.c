@@ -21,9 +21,9 @@
 #define MESSAGE_LINES	14
 #define MESSAGE_MAX	4096
 #define RANKS_MAX	4096
-#define STRAYS_MAX	6	/* lines inside of a traceback that belong to somebody else */
+#define STRAYS_MAX	6	/* lines inside a traceback that belong to another process */
 #define ENV_LINES	20000	/* that are searched for the machine */
-#define FOLDS_MAX	400	/* lines that one line holds */
+#define FOLDS_MAX	400	/* lines inside one line */
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
@@ -62,12 +62,12 @@ struct text_log {
 	size_t ring_n;
 	const char *file;		/* the input being read */
 	uint64_t bytes;
-	uint64_t strange, read;		/* bytes that no text has, of those looked at */
+	uint64_t strange, read;		/* non-text bytes, of those read */
 	uint64_t progress, progress_last;	/* first and last line that show it; 0 = none */
 	unsigned char rank[RANKS_MAX / 8];
 	struct text_line line;
 	bool hasty;
-	bool error_here;		/* the line has words of an error */
+	bool error_here;		/* the line has an error phrase */
 };
 
 /* --- words: of errors, of notes, of footers and of rules ------------------------------------------- */
@@ -106,7 +106,7 @@ static int compare_words(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Words of errors first, then footers, then those of rules in order, each once. */
+/* Error phrases first, then footers, then the words of rules in order, each once. */
 static void log_collect_words(struct text_log *l, const char *const *words, size_t n)
 {
 	size_t start;
@@ -230,7 +230,7 @@ static const char *inner_exception(const char *s, size_t *name)
 	return NULL;
 }
 
-/* Two messages are the same when they differ in numbers only. */
+/* Two messages are the same when only numbers differ. */
 static bool same_words(const char *a, const char *b)
 {
 	for (;;) {
@@ -268,7 +268,7 @@ static const char *ring_text(struct text_log *l)
 	return text;
 }
 
-/* Room for one more. A log full of warnings must not hide the error at its end: the newest of the lesser ones makes room. */
+/* Room for one more. A log full of warnings must not hide the error at its end: the newest of the less important ones makes room. */
 static struct text_event *new_event(struct text_log *l, bool lesser)
 {
 	size_t i;
@@ -351,7 +351,7 @@ static bool is_native_frame(const char *s)
 	return str_starts(s, "frame #") || (s[0] == '#' && isdigit((unsigned char)s[1]));
 }
 
-/* What the message goes on with. False when it has ended. */
+/* The next line of the message. False when it has ended. */
 static bool continue_message(struct text_log *l, struct talk *t, const struct text_line *line)
 {
 	const char *s = line_words(line);
@@ -385,7 +385,7 @@ static void start_message(struct text_log *l, struct talk *t, const struct text_
 	t->traceback.n = 0;
 }
 
-/* Outside of a traceback: an exception's line, or words that tell of an error. */
+/* Outside of a traceback: an exception's line, or an error phrase. */
 static void idle_line(struct text_log *l, struct talk *t, const struct text_line *line)
 {
 	const char *s = line_words(line), *inner;
@@ -500,7 +500,7 @@ static void log_line(struct text_log *l, const char *s, size_t len, uint64_t num
 	note_xid(l, line);
 	if (l->error_here && l->env_lines > ENV_LINES - 500)
 		l->env_lines = ENV_LINES - 500;
-	if (l->env_lines < ENV_LINES) {	/* what a log has to say of the machine stands near its errors or its ends */
+	if (l->env_lines < ENV_LINES) {	/* what a log says about the machine is near its errors or its ends */
 		env_line(&l->env, line_words(line), number);
 		l->env_lines++;
 	}
@@ -514,7 +514,7 @@ static void log_line(struct text_log *l, const char *s, size_t len, uint64_t num
 	}
 }
 
-/* Bytes that text does not have: enough of them and it is none. */
+/* Bytes that text does not have: with enough of them it is not text. */
 static void look_at_bytes(struct text_log *l, const char *s, size_t len)
 {
 	for (size_t i = 0; i < len && i < 512; i++)
@@ -522,7 +522,7 @@ static void look_at_bytes(struct text_log *l, const char *s, size_t len)
 	l->read += len < 512 ? len : 512;
 }
 
-/* A line that stands in a string of JSON, without the signs before its quotes. */
+/* A line inside a JSON string, without the backslashes before its quotes. */
 static void read_unquoted(struct text_log *l, const char *s, size_t len, uint64_t number)
 {
 	char plain[2048];
@@ -537,7 +537,7 @@ static void read_unquoted(struct text_log *l, const char *s, size_t len, uint64_
 /* Logs in JSON write a whole traceback into one line: "message": "Traceback (most recent call last):\\n  File …". */
 static void read_folded(struct text_log *l, const char *s, size_t len, uint64_t number)
 {
-	/* paths of Windows have the same two characters */
+	/* Windows paths have the same two characters */
 	static const char *const marks[] = {"Traceback (most recent call last):\\n", "\\n  File \\\"", "\\n  File \"", "\\nCUDA kernel errors might"};
 	bool folded = false;
 	unsigned parts = 0;
@@ -558,7 +558,7 @@ static void read_folded(struct text_log *l, const char *s, size_t len, uint64_t 
 	}
 }
 
-/* Progress bars write over themselves with '\r': what they wrote last is what was seen. */
+/* Progress bars overwrite themselves with '\r': what they wrote last is what the user saw. */
 static void log_take_line(void *arg, const char *s, size_t len, uint64_t number, bool gap)
 {
 	struct text_log *l = arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a log tells: its errors in the order they came, assertions of kernels, words that rules ask for, and the machine as far
+ * What a log says: its errors in order, kernel assertions, the words that rules look for, and the machine as far
  * as it is mentioned. Several files can be read into one.
  */
 #ifndef CUWHY_LOG_TEXT_H
@@ -18,21 +18,21 @@
 #define LOG_EVENTS_MAX	64
 #define LOG_XIDS_MAX	32
 
-/* Something went wrong, says the text. */
+/* An error in the text. */
 struct text_event {
-	const char *type;	/* of the exception, "" when it is none */
+	const char *type;	/* of the exception, "" when it is not one */
 	const char *message;	/* lines joined by '\n', PyTorch's footer left out */
 	struct text_frame *frame;	/* innermost last */
 	size_t n_frames;
 	const char *before;	/* the lines before it; "" when there are none */
 	const char *who;	/* its prefix */
-	int rank;		/* -1 = not told */
-	const char *file;	/* the input that it stands in */
-	uint64_t line;		/* where it stands */
+	int rank;		/* -1 = not known */
+	const char *file;	/* the input that contains it */
+	uint64_t line;		/* its line number */
 	uint64_t count;		/* how often */
 	bool warning;
-	bool peer;		/* it tells of another process */
-	bool marked;		/* its words are those of a failure of CUDA (kb/text_marks.def) */
+	bool peer;		/* it is about another process */
+	bool marked;		/* it has the words of a CUDA failure (kb/text_marks.def) */
 };
 
 struct text_log;
@@ -44,7 +44,7 @@ void log_free(struct text_log *l);
 int log_read_fd(struct text_log *l, const char *name, int fd, int copy);
 void log_read_text(struct text_log *l, const char *name, const char *text, size_t len);
 
-/* For tests: texts that are read from memory are passed over as if they were the middle of a long one. */
+/* For tests: texts in memory are skimmed as if they were the middle of a long one. */
 void log_hasty(struct text_log *l);
 
 /* After the last input. */
@@ -53,10 +53,10 @@ void log_finish(struct text_log *l);
 size_t log_events(const struct text_log *l, const struct text_event **list);
 size_t log_asserts(const struct text_log *l, const struct text_assert **list);
 size_t log_xids(const struct text_log *l, const char *const **lines);
-const struct text_hit *log_hit(const struct text_log *l, const char *word);	/* NULL: not in the text, or nobody asked for it */
+const struct text_hit *log_hit(const struct text_log *l, const char *word);	/* NULL: not in the text, or no rule looks for it */
 const struct text_env *log_env(const struct text_log *l);
 uint64_t log_bytes(const struct text_log *l);
-bool log_binary(const struct text_log *l);	/* mostly bytes that no text has */
+bool log_binary(const struct text_log *l);	/* mostly bytes that are not text */
 bool log_progress(const struct text_log *l);	/* the program had been working */
 bool log_progress_before(const struct text_log *l, uint64_t line);
 bool log_progress_after(const struct text_log *l, uint64_t line);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts from a text (see fact_text.h).
+ * Facts from a text (see observe.h).
  */
 #include "input/text/observe.h"
 
@@ -50,7 +50,7 @@ static void observe_status(struct casefile *f, const char *s)
 	}
 }
 
-/* Statuses that libraries return when they cannot have memory, among other reasons. */
+/* Statuses that libraries return when an allocation fails, among other reasons. */
 static const char *masked_status(const char *text)
 {
 	static const char *const statuses[] = {
@@ -102,7 +102,7 @@ static const char *frame_text(struct casefile *f, const struct text_frame *t)
 	return pool_printf(f->pool, "%s:%u in %s: %s", t->file, t->line, function, source);
 }
 
-/* Windows writes its paths with the other slash. */
+/* Windows paths have backslashes. */
 static enum owner frame_owner_of(const char *file)
 {
 	char plain[400];
@@ -146,7 +146,7 @@ static struct line line_of_frame(struct casefile *c, const struct text_frame *t)
 	return l;
 }
 
-/* A recording that tells of the same failure knows its lines better. */
+/* A recording of the same failure knows its lines better. */
 static void observe_traceback(struct casefile *c, const struct text_event *e)
 {
 	struct line *where = &c->line[LINE_where];
@@ -210,7 +210,7 @@ static void fill_phase(struct casefile *f)
 
 /* ---- a failed assertion ----------------------------------------------------------------------------- */
 
-/* Embeddings are called by many names; `stack` has a frame a line, innermost last. */
+/* Embeddings have many names; `stack` has one frame per line, innermost last. */
 static const char *op_of_stack(const char *stack)
 {
 	static const char *const names[] = {"embedding", "embed_tokens", "word_emb", "wte(", "embeddings(", "embed("};
@@ -249,7 +249,7 @@ static void fill_memory_of_text(struct casefile *f, const struct text_event *e, 
 
 	fact_set_flag(f, FACT_oom_is, oom);
 	fact_set_flag(f, FACT_load_is, strstr(stack, "torch/serialization.py") || strstr(stack, "safetensors/") || strstr(stack, "torch.load("));
-	/* what PyTorch's own allocator of device memory could not give has numbers */
+	/* a failure of PyTorch's own device allocator has numbers */
 	fact_set_flag(f, FACT_oom_host, oom && !strstr(message, "Tried to allocate") &&
 		      (strstr(stack, "pin_memory") || strstr(message, "pin memory thread") || strstr(message, "cudaHostAlloc") ||
 		       strstr(message, "cudaHostRegister") || strstr(message, "pinned")));
@@ -294,7 +294,7 @@ static bool names(const char *word, const struct casefile *c, const char *messag
 	       strcasestr(fact_text(c, FACT_text_before), word);
 }
 
-/* Messages of CUDA that come without a name are PyTorch's, unless another framework is named and PyTorch is not. */
+/* CUDA messages without a framework are PyTorch's, unless another framework is named and PyTorch is not. */
 static void observe_torch(struct casefile *c, const struct text_log *l, const struct text_event *e)
 {
 	static const char *const others[] = {"jax", "tensorflow", "cupy", "numba"};
@@ -360,14 +360,14 @@ static void observe_asserts(struct casefile *f, const struct text_assert *a, siz
 	if (!n)
 		return;
 	fact_set_number(f, FACT_fault_threads, (double)a[0].count);
-	fact_set_text(f, FACT_fault_kind, "");	/* that is for core dumps to say */
+	fact_set_text(f, FACT_fault_kind, "");	/* only core dumps can say that */
 	fact_set_text(f, FACT_fault_what, "a device-side assert");
 	assert_facts_of_text(f, a[0].function ? a[0].function : "", a[0].condition, a[0].file, a[0].source_line,
 			     fact_text(f, FACT_text_stack));
 }
 
-/* Beside an input that knows the failure better, a text adds what that one cannot tell: an assertion as it was printed, the
- * kernel log, the line of the traceback; and its words. Facts of its own would turn on rules for texts alone. */
+/* Next to an input that knows the failure better, a text adds only what that one cannot know: a printed assertion, the
+ * kernel log, the line of the traceback; and its words. Its other facts would turn on rules meant for texts alone. */
 static void observe_beside(struct casefile *c, struct text_log *l, const struct text_event *e)
 {
 	const struct text_assert *a;

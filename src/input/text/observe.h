@@ -13,13 +13,13 @@ struct text_env;
 #define TEXT_OBSERVER "text"
 #define TEXT_SHOWN_MAX	300	/* characters of a line in an answer */
 
-/* Everything that the text tells, with `e` as the first error; NULL: it tells of none. */
+/* Everything that the text says, with `e` as the first error; NULL: it has none. */
 void text_observe(struct casefile *f, struct text_log *l, const struct text_event *e);
 
 /* Evidence: the errors that are not `first`. */
 void text_tell_others(struct casefile *c, const struct text_log *l, const struct text_event *first);
 
-/* The machine alone, as the text mentions it. */
+/* Only the machine, as the text mentions it. */
 void facts_of_text_machine(struct casefile *f, const struct text_env *e);
 
 /* The frame of the user's own code, or the innermost one; -1 when no file is known. */

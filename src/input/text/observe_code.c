@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CUDA code that an error line names, by number, name or words (see fact_text.h).
+ * The CUDA code that an error line names, by number, name or words (see observe.h).
  */
 #include "input/text/observe.h"
 
@@ -32,7 +32,7 @@ static uint32_t code_by_number(const char *s)
 	return 0;
 }
 
-/* The code whose meaning, in CUDA's words, is in a line that nobody but CUDA writes; short ones could be anybody's. */
+/* The code whose description is in a line that only CUDA writes; short descriptions could be from anything. */
 static uint32_t code_by_words(const char *s)
 {
 	static const uint32_t codes[] = {
@@ -54,7 +54,7 @@ static uint32_t code_by_words(const char *s)
 	return best;
 }
 
-/* Before CUDA 10.1 the runtime had other numbers: its words are the same. */
+/* Before CUDA 10.1 the runtime had other numbers, with the same descriptions. */
 uint32_t text_code(const char *message)
 {
 	uint32_t code = message_code(message), number;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts from a text: the machine, its versions and its tensors, as far as they are mentioned (see fact_text.h).
+ * Facts from a text: the machine, its versions and its tensors, as far as they are mentioned (see observe.h).
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static void fill_versions(struct casefile *f, const struct text_env *e)
 		fact_set_text(f, FACT_driver_version, pool_printf(f->pool, "%d.%d", driver_cuda / 1000, driver_cuda % 1000 / 10));
 }
 
-/* People leave out words and spaces ("RTX 3090", "RTX3090", "A6000"), and add some ("L4 24GB"). */
+/* People omit words and spaces ("RTX 3090", "RTX3090", "A6000"), and add some ("L4 24GB"). */
 static const struct compat_gpu *gpu_by_words(struct casefile *f, const char *words)
 {
 	static const char *const before[] = {"", "GeForce ", "RTX ", "Tesla ", "Quadro ", "NVIDIA "};
@@ -80,7 +80,7 @@ static const struct compat_gpu *gpu_by_words(struct casefile *f, const char *wor
 	return g;
 }
 
-/* The first CUDA version whose code runs on the GPU: machine code runs on later ones of the same major number, too. */
+/* The first CUDA version whose code runs on the GPU: machine code also runs on later GPUs of the same major version. */
 static int family_cuda(int cc)
 {
 	int first = 0;
@@ -157,7 +157,7 @@ static void fill_circumstances(struct casefile *f, const struct text_env *e)
 	fact_set_number(f, FACT_text_smi_first, (double)env_first_pids(e));
 }
 
-/* The least architecture of a list such as "sm_50 sm_60 compute_90". */
+/* The lowest architecture in a list such as "sm_50 sm_60 compute_90". */
 static int least_arch(const char *list)
 {
 	int least = 0;
@@ -192,7 +192,7 @@ static void observe_tensors(struct casefile *f, const struct text_env *e)
 	fact_set_flag(f, FACT_text_gpu_dropped, cc > 0 && least > 0 && cc < least);
 }
 
-/* The least architecture that a wheel has code for. */
+/* The lowest architecture that a wheel has code for. */
 static int wheel_least(const struct compat_wheel *w)
 {
 	const char *list = w->archs;

@@ -18,7 +18,7 @@ static const char *find_words(const char *s, const char *what, size_t *len)
 	return at;
 }
 
-/* Where the condition begins and ends: quoted with ` and ' or two `, or not at all, as forums swallow the quotes. */
+/* Where the condition begins and ends: quoted with ` and ' or two `, or not at all: forums drop the quotes. */
 static const char *condition_of(const char *s, size_t *len)
 {
 	size_t skip;
@@ -56,7 +56,7 @@ static void read_place(struct text_assert *a, struct pool *pool, const char *s, 
 	a->source_line = (uint32_t)strtoul(colon + 1, NULL, 10);
 }
 
-/* What stands between the line's number and "block:", the function with its parameters. */
+/* Between the line number and "block:": the function with its parameters. */
 static void read_function(struct text_assert *a, struct pool *pool, const char *s, const char *end)
 {
 	const char *block = strstr(s, ": block: ["), *from, *thread;
@@ -79,8 +79,8 @@ static bool same_assert(const struct text_assert *a, const char *s, const char *
 	return strlen(a->condition) == len && !memcmp(a->condition, condition, len) && (!a->file || strstr(s, a->file));
 }
 
-/* Host programs assert too: "prog: file.c:12: main: Assertion `x' failed." has no thread, and closes the quote differently. Of
- * a kernel's line people may keep the last part only. */
+/* Host programs assert too: "prog: file.c:12: main: Assertion `x' failed." has no thread, and closes the quote differently.
+ * People may keep only the last part of a kernel's line. */
 static bool is_kernels(const char *s, const char *condition, size_t len)
 {
 	return strstr(s, "thread: [") || strstr(s, ".cu") || (str_starts(s, "Assertion `") && condition[len] == '`');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lines that failing kernels print, one for each thread:
+ * Lines that failing kernels print, one per thread:
  * "file:line: function: block: [b,0,0], thread: [t,0,0] Assertion `condition` failed."
  */
 #ifndef CUWHY_TEXT_PRINTED_ASSERT_H
@@ -27,7 +27,7 @@ struct printed_asserts {	/* each once, in the order they came */
 	size_t n;
 };
 
-/* Takes the line when it is such a one; false when it is something else. */
+/* Takes the line if it is one of these; false otherwise. */
 bool printed_asserts_line(struct printed_asserts *all, struct pool *pool, const struct text_line *line);
 
 #endif

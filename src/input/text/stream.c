@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Passes over a text block by block (see stream.h).
+ * Skims a text block by block (see stream.h).
  */
 #include "input/text/stream.h"
 
@@ -14,14 +14,14 @@
 #include "base/banned.h"
 
 #define BLOCK		(512u << 10)
-#define KEEP		(96u << 10)	/* of what was passed over: the context of what may come */
-#define START		(256u << 10)	/* bytes at the beginning that are all handed on */
+#define KEEP		(96u << 10)	/* of skipped text: context for what may follow */
+#define START		(256u << 10)	/* bytes at the beginning that are always passed on */
 #define BEFORE		40		/* lines before an interesting one */
 #define AFTER		120		/* and after it */
 #define BEFORE_BYTES	(16u << 10)
 #define END_LINES	400		/* at the end of the text */
-#define ATTENTION	64		/* places of one needle that are worth their surroundings; later ones stand alone */
-#define ENOUGH		200000		/* and after so many they are passed over */
+#define ATTENTION	64		/* hits of one needle that get context lines; later ones are passed on alone */
+#define ENOUGH		200000		/* and after this many they are skipped */
 
 struct stream {
 	const struct needles *needles;
@@ -29,12 +29,12 @@ struct stream {
 	void *arg;
 	char *buf;
 	size_t len;		/* bytes in it */
-	size_t done;		/* bytes that were looked at */
-	size_t told;		/* bytes up to which lines were handed on or left out for good */
+	size_t done;		/* bytes that were scanned */
+	size_t told;		/* bytes up to which lines were passed on or dropped */
 	uint64_t number;	/* of the line that begins at `counted` */
 	size_t counted;
 	uint64_t bytes, told_bytes;
-	size_t attentive;	/* lines to hand on whatever is in them */
+	size_t attentive;	/* lines to pass on whatever is in them */
 	uint32_t *places;	/* of each needle */
 	bool gap, in_long, utf16, ended;
 };
@@ -75,7 +75,7 @@ static size_t count_newlines(const char *s, size_t n)
 {
 	size_t all = 0;
 
-	for (; n >= 64; n -= 64, s += 64) {	/* a fixed number fits a byte each: the compiler adds them side by side */
+	for (; n >= 64; n -= 64, s += 64) {	/* a fixed count fits into a byte each, so the compiler can vectorize */
 		unsigned char sum = 0;
 
 		for (int i = 0; i < 64; i++)
@@ -105,7 +105,7 @@ static void stream_tell(struct stream *st, size_t at, size_t end)
 	st->told = end < st->len ? end + 1 : end;
 }
 
-/* Where a line that holds `at` begins, not before `from`. */
+/* Where the line that contains `at` begins, not before `from`. */
 static size_t line_start(const struct stream *st, size_t from, size_t at)
 {
 	const char *nl = at > from ? memrchr(st->buf + from, '\n', at - from) : NULL;
@@ -120,7 +120,7 @@ static size_t line_end(const struct stream *st, size_t at, size_t limit)
 	return nl ? (size_t)(nl - st->buf) : limit;
 }
 
-/* Hands on the lines before `at`, which begins a line: at most so many, not before `told`. */
+/* Passes on the lines before `at`, which begins a line: at most this many, not before `told`. */
 static void tell_before(struct stream *st, size_t at, size_t lines, size_t bytes)
 {
 	size_t from = at, lowest = st->told > at ? at : st->told;
@@ -129,7 +129,7 @@ static void tell_before(struct stream *st, size_t at, size_t lines, size_t bytes
 		lowest = at - bytes;
 	while (lines-- && from > lowest)
 		from = line_start(st, lowest, from - 1);
-	/* a line that was begun elsewhere is not told in half */
+	/* never pass on half of a line that began earlier */
 	if (from == lowest && lowest > 0 && st->buf[lowest - 1] != '\n' && lowest != st->told)
 		from = line_end(st, lowest, at) < at ? line_end(st, lowest, at) + 1 : at;
 	while (from < at) {
@@ -157,7 +157,7 @@ static size_t tell_place(struct stream *st, size_t pos, size_t at, size_t limit,
 	return end < limit ? end + 1 : limit;
 }
 
-/* The first interesting place in a part of a very long line, with what stands around it. */
+/* The first interesting place in a part of a very long line, with its surroundings. */
 static void tell_long(struct stream *st, size_t pos, size_t end)
 {
 	size_t which, at, from;
@@ -170,7 +170,7 @@ static void tell_long(struct stream *st, size_t pos, size_t end)
 	stream_tell(st, from, end);
 }
 
-/* The line that was begun goes on. Returns where the next one begins. */
+/* Continues a line that began earlier. Returns where the next one begins. */
 static size_t look_long(struct stream *st, size_t limit)
 {
 	size_t end = line_end(st, st->done, limit);
@@ -180,7 +180,7 @@ static size_t look_long(struct stream *st, size_t limit)
 	return end < limit ? end + 1 : limit;
 }
 
-/* Looks at whole lines: [done, limit). */
+/* Scans whole lines: [done, limit). */
 static void stream_look(struct stream *st, size_t limit)
 {
 	size_t pos = st->in_long ? look_long(st, limit) : st->done, which;
@@ -192,7 +192,7 @@ static void stream_look(struct stream *st, size_t limit)
 			size_t end = line_end(st, pos, limit);
 
 			stream_tell(st, pos, end);
-			if (end - pos > STREAM_LINE_MAX)	/* what was cut off may be interesting, too */
+			if (end - pos > STREAM_LINE_MAX)	/* the part that was cut off may be interesting, too */
 				tell_long(st, pos + STREAM_LINE_MAX, end);
 			st->attentive -= st->attentive > 0;
 			pos = end < limit ? end + 1 : limit;
@@ -234,7 +234,7 @@ char *stream_room(struct stream *st, size_t *size)
 	return st->buf + st->len;
 }
 
-/* PowerShell writes two bytes a character: the second ones are dropped. */
+/* PowerShell writes two bytes per character: the second ones are dropped. */
 static size_t narrow_utf16(struct stream *st, char *s, size_t n)
 {
 	size_t kept = 0;
@@ -260,7 +260,7 @@ void stream_filled(struct stream *st, size_t n)
 	if (nl) {
 		stream_look(st, (size_t)(nl - st->buf) + 1);
 	} else if (st->len == KEEP + BLOCK && st->done <= KEEP) {
-		/* a line longer than the buffer: seen in parts, the last bytes again with the next one */
+		/* a line longer than the buffer: scanned in parts that overlap */
 		stream_look(st, st->len - STREAM_LINE_MAX / 8);
 		st->in_long = true;
 	}
@@ -308,7 +308,7 @@ int stream_read_fd(struct stream *st, int fd, int copy)
 			return -errno;
 		if (!n)
 			return 0;
-		/* whoever reads the copy may go away; the answer is wanted all the same */
+		/* the reader of the copy may go away; we still want the answer */
 		progress_add((uint64_t)n);
 		if (copy >= 0 && copy_on(copy, room, (size_t)n) < 0)
 			copy = -1;

@@ -26,7 +26,7 @@ static void copy_bounded(char *to, size_t size, const char *s, size_t len)
 	to[len] = '\0';
 }
 
-/* Rich: "train.py:12 in step", inside of a box. Notebooks: "~/x/train.py in step(a, b)" and "<ipython-input-3-0a> in <module>",
+/* Rich: "train.py:12 in step", inside a box. Notebooks: "~/x/train.py in step(a, b)" and "<ipython-input-3-0a> in <module>",
  * whose line follows as "---> 12 code". */
 static bool read_other_frame(struct traceback *t, const char *s)
 {

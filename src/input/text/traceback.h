@@ -29,10 +29,10 @@ struct traceback {
 	size_t n;		/* frames so far; 0 empties it */
 };
 
-/* What a line is of: a frame; the arrow that names the line of the frame above. False: it is something else. */
+/* Takes a line that is a frame, or the arrow that names the line of the frame above. False: something else. */
 bool traceback_frame(struct traceback *t, const char *s);
 bool traceback_arrow(struct traceback *t, const char *s);
-/* The code of the frame above, or of one of which nothing else is known. */
+/* The source line of the frame above, or of a frame without other data. */
 void traceback_source(struct traceback *t, const char *s);
 
 /* What is kept of it, innermost last. Returns how many. */

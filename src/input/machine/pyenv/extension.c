@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compiled libraries in the folders of an environment: who holds GPU code, who is linked to torch, and does it fit this torch?
+ * Compiled libraries in the folders of an environment: which have GPU code, which are linked to torch, and do they fit this torch?
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 /* ---- folders of packages that consist of Python text alone: the search leaves them out ----------- */
 
-/* A large environment has tens of thousands of folders and a few hundred RECORDs, which say where no library is. */
+/* A large environment has tens of thousands of folders and a few hundred RECORDs, which say which folders have no library. */
 #define TOPS_MAX 20000
 
 struct top_folder { const char *folder, *name; size_t len; bool native; };
@@ -52,7 +52,7 @@ static void top_folder_note(struct pure_folders *p, const char *folder, const ch
 	p->item[p->n++] = (struct top_folder){folder, name, len, native};
 }
 
-/* The first part of every path in a RECORD; lines of one folder are neighbours. */
+/* The first part of every path in a RECORD; lines of one folder are adjacent. */
 static void top_folders_of_record(struct pure_folders *p, const struct py_package *package, const char *text)
 {
 	bool native = package->watched || strstr(text, ".so");
@@ -104,7 +104,7 @@ struct torch_symbols {
 	struct elf_file library[TORCH_LIBRARIES_MAX];
 	const char *name[TORCH_LIBRARIES_MAX];
 	int n;
-	bool whole;		/* the libraries that must be there are */
+	bool whole;		/* all required libraries are there */
 };
 
 /* CUDA's libraries, which old releases have in torch/lib too: they define none of torch's names. */
@@ -245,7 +245,7 @@ static void torch_symbols_check(struct torch_symbols *t, struct env_work *w, con
 
 	e->n_unresolved = 0;
 	read = elf_symbols(f, true, SYMBOLS_MAX, symbol_see, &c);
-	/* made for another Python: never loaded, and Python's own part of torch would not fit either */
+	/* built for another Python: never loaded, and Python's own part of torch would not fit either */
 	if (!read || !t->whole || !complete || e->python) {
 		e->n_unresolved = -1;
 		e->unresolved = NULL;
@@ -271,7 +271,7 @@ struct extension_search {
 	const char *package;		/* of everything in this folder; NULL: ask the RECORDs */
 };
 
-/* Folders that hold thousands of files and no library of this environment. */
+/* Folders with thousands of files but no library of this environment. */
 static bool skip_folder(const char *name)
 {
 	static const char *const names[] = {"__pycache__", "include", ".git", "node_modules", NULL};
@@ -298,7 +298,7 @@ static const char *other_python(struct extension_search *x, const char *name)
 	return pool_printf(x->w->s->pool, "cpython-%.*s", (int)n, digits);
 }
 
-/* Some packages bring one library per CUDA version ("libx_cuda117.so") and load that of torch's: the others are idle. */
+/* Some packages ship one library per CUDA version ("libx_cuda117.so") and load the one for torch's: the others are unused. */
 static bool for_other_cuda(struct extension_search *x, const char *name)
 {
 	const char *cuda = x->w->e->torch.cuda, *at = strstr(name, "_cuda"), *dot = cuda ? strchr(cuda, '.') : NULL;
@@ -348,9 +348,9 @@ static void extension_look_at(struct extension_search *x, const char *folder, co
 	}
 	if (for_other_cuda(x, name) || elf_open(&f, x->w->s->pool, x->w->s->root, path, 0) != 0)
 		return;
-	e.reason = f.foreign ? "made for another kind of machine" : f.broken;
+	e.reason = f.foreign ? "built for another kind of machine" : f.broken;
 	e.torch = needs_torch(&f);
-	/* linker scripts are text and no matter; a library that is cut short or empty is one */
+	/* linker scripts are text and harmless; a truncated or empty library matters */
 	if (!e.reason)
 		e.fatbin = elf_has_section(&f, ".nv_fatbin") || elf_has_section(&f, "__nv_relfatbin");
 	if (e.torch || e.fatbin || (e.reason && !f.foreign && strcmp(e.reason, "not an ELF file") != 0)) {
@@ -370,7 +370,7 @@ static bool entry_is_folder(const char *full, const struct dirent *d)
 	struct stat st;
 
 	if (d->d_type != DT_UNKNOWN)
-		return d->d_type == DT_DIR;	/* links to folders are not followed: they may lead round in circles */
+		return d->d_type == DT_DIR;	/* links to folders are not followed: they may form loops */
 	return lstat(full, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
@@ -450,7 +450,7 @@ void env_extensions(struct env_work *w)
 
 		if (!w->e->folder[i].there || k == PY_FOLDER_CWD)
 			continue;
-		/* PYTHONPATH and .pth files may name a home folder: what lies deep in there is not Python's */
+		/* PYTHONPATH and .pth files may name a home folder: what is deep inside is not Python's */
 		extensions_walk_folder(&x, w->e->folder[i].path, k == PY_FOLDER_PYTHONPATH || k == PY_FOLDER_PTH ? DEPTH_MAX - 2 : 0);
 	}
 	extensions_walk_cache(&x);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * /etc/ld.so.cache, in the formats of glibc: the old one, the new one, and the new one behind the old.
+ * /etc/ld.so.cache, in the formats of glibc: the old one, the new one, and the new one after the old.
  */
 #include "input/machine/pyenv/ldcache.h"
 

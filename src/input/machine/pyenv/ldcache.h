@@ -11,7 +11,7 @@
 struct ldcache {
 	const char *data;		/* not owned */
 	size_t size;
-	size_t texts_end;		/* behind the last NUL: texts that start before it end inside the file */
+	size_t texts_end;		/* after the last NUL: texts that start before it end inside the file */
 	size_t base;			/* string offsets count from here */
 	size_t entries, n_entries, entry_size;
 	size_t hwcaps, n_hwcaps;	/* offset and number of the names of glibc-hwcaps folders */

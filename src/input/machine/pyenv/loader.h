@@ -11,16 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Why this file and no other. */
+/* Why this file and not another. */
 enum loader_why {
 	LOADER_NOT_FOUND,
 	LOADER_PRELOAD,		/* LD_PRELOAD or /etc/ld.so.preload */
 	LOADER_CTYPES,		/* opened by torch/__init__.py itself, by its path */
-	LOADER_RPATH,		/* DT_RPATH of who needs it, or of who loaded that one */
+	LOADER_RPATH,		/* DT_RPATH of the file that needs it, or of that file's loader */
 	LOADER_LIBRARY_PATH,	/* LD_LIBRARY_PATH */
-	LOADER_RUNPATH,		/* DT_RUNPATH of who needs it */
+	LOADER_RUNPATH,		/* DT_RUNPATH of the file that needs it */
 	LOADER_CACHE,		/* /etc/ld.so.cache */
-	LOADER_DEFAULT,		/* /lib, /usr/lib and their kin */
+	LOADER_DEFAULT,		/* /lib, /usr/lib and the like */
 	LOADER_PATH,		/* named with a slash */
 };
 
@@ -36,24 +36,24 @@ struct loader_file {
 	const char *path;	/* where it is found; NULL: nowhere */
 	const char *real;	/* with all symbolic links followed */
 	const char *version;	/* from the real file's name or its package: "12.4.127"; NULL unknown */
-	const char *needed_by;	/* path of the first one that needs it; NULL: a start of ours */
+	const char *needed_by;	/* path of the first one that needs it; NULL: loaded first */
 	enum loader_why why;
 	const char *because;	/* the folder in the path that led there; for RPATH and RUNPATH "FILE: entry" */
-	const char *wheel;	/* the copy that the wheels of this environment bring; NULL: none */
+	const char *wheel;	/* the copy in this environment's wheels; NULL: none */
 	const char *wheel_version;
 	enum loader_same same;
 	bool late;		/* opened at run time (cuDNN's parts, NVRTC's builtins), not while importing */
-	const char *broken;	/* found first, but the loader refuses it: "empty file", "not an ELF file"; else NULL */
+	const char *broken;	/* found first, but the loader rejects it: "empty file", "not an ELF file"; else NULL */
 	const char *skipped;	/* a file earlier in the search that was passed over (other word size); NULL: none */
 };
 
 struct loader_result {
-	bool known;		/* false: nothing could be followed, see `reason` */
+	bool known;		/* false: could not be determined, see `reason` */
 	const char *reason;
 	struct loader_file *file;	/* in the order of loading: CUDA, torch and C++ libraries, and what is not found */
 	size_t n_files;
 	size_t n_other;		/* files with LOADER_SAME_NOT */
-	size_t n_not_found;	/* needed while importing and nowhere to be found, or refused: `import torch` fails */
+	size_t n_not_found;	/* needed while importing and not found, or rejected: `import torch` fails */
 	bool preloads;		/* torch/__init__.py opens nvidia libraries itself before its own */
 	bool cut;
 };
@@ -68,7 +68,7 @@ struct loader_driver {
 	bool compat;		/* of a cuda-compat package: <cuda>/compat */
 	bool stub;		/* of a toolkit's lib64/stubs: links, but cannot run */
 	bool wsl;		/* /usr/lib/wsl/lib */
-	const char *other;	/* another copy further along the search path that this one hides; NULL: none */
+	const char *other;	/* another copy later in the search path, hidden by this one; NULL: none */
 	const char *other_version;
 };
 

@@ -81,7 +81,7 @@ static void loader_setup_machine(struct loader_session *s, const char *exe)
 	}
 	s->level = cpu_level(s->root);
 	arm = s->machine == EM_AARCH64;
-	if (tree_is_dir(s->root, multi[arm][1])) {	/* Debian and its kin */
+	if (tree_is_dir(s->root, multi[arm][1])) {	/* Debian and the like */
 		for (int i = 0; i < 4; i++)
 			s->default_dir[i] = multi[arm][i];
 		s->lib_token = multi[arm][0] + 1;
@@ -101,7 +101,7 @@ static const char *path_folder(struct loader_session *s, const char *path)
 	return slash && slash > path ? pool_copy(s->pool, path, (size_t)(slash - path)) : "/";
 }
 
-/* "$ORIGIN/../../nvidia" is the same folder in fewer words. The file's own name stays: it may be a link. */
+/* "$ORIGIN/../../nvidia" is shortened to the same folder. The file's own name stays: it may be a link. */
 static const char *path_tidy(struct loader_session *s, const char *path)
 {
 	char real[TREE_PATH_MAX];
@@ -111,7 +111,7 @@ static const char *path_tidy(struct loader_session *s, const char *path)
 	return pool_printf(s->pool, "%s%s", strcmp(real, "/") == 0 ? "" : real, strrchr(path, '/'));
 }
 
-/* Reads one file as an object. -errno: not there; -ENOEXEC: of another machine; `broken` when the loader would refuse it. */
+/* Reads one file as an object. -errno: not there; -ENOEXEC: of another machine; `broken` when the loader would reject it. */
 static int loader_load(struct loader_session *s, const char *path, struct loader_object *o)
 {
 	struct elf_file f;
@@ -127,7 +127,7 @@ static int loader_load(struct loader_session *s, const char *path, struct loader
 	o->broken = f.broken;
 	o->soname = f.soname;
 	o->origin = path_folder(s, path);
-	o->rpath = f.runpath ? NULL : f.rpath;	/* DT_RPATH does not count beside a DT_RUNPATH */
+	o->rpath = f.runpath ? NULL : f.rpath;	/* DT_RPATH is ignored when there is a DT_RUNPATH */
 	o->runpath = f.runpath;
 	o->needed = f.needed;
 	o->n_needed = f.broken ? 0 : f.n_needed;
@@ -173,7 +173,7 @@ static size_t token_len(const char *p, const char *name)
 	return strncmp(p + 1, name, n) == 0 ? n + 1 : 0;
 }
 
-/* $ORIGIN, $LIB and $PLATFORM replaced; an empty entry is the current folder. NULL: cannot be told. */
+/* $ORIGIN, $LIB and $PLATFORM replaced; an empty entry is the current folder. NULL: not known. */
 static const char *entry_expand(struct loader_session *s, const char *entry, size_t len, const char *origin)
 {
 	struct buf b;
@@ -208,7 +208,7 @@ static const char *entry_expand(struct loader_session *s, const char *entry, siz
 struct search_list {
 	const char *list, *separators, *origin;
 	enum loader_why why;
-	const char *owner;		/* whose list it is; NULL: nobody's */
+	const char *owner;		/* the file that has this list; NULL: none */
 };
 
 static bool try_list(struct loader_session *s, const struct search_list *w, const char *name, struct loader_object *o)
@@ -237,7 +237,7 @@ static bool try_rpath(struct loader_session *s, int of, const char *name, struct
 	return l->rpath && try_list(s, &w, name, o);
 }
 
-/* DT_RPATH of who asks, of who loaded that one, and so on, and of the program; unless who asks has a DT_RUNPATH. */
+/* DT_RPATH of the requesting file, of its loader, and so on, and of the program; unless the file has a DT_RUNPATH. */
 static bool try_rpaths(struct loader_session *s, int by, const char *name, struct loader_object *o)
 {
 	bool did_program = false;
@@ -346,7 +346,7 @@ static int object_map(struct loader_session *s, const char *name, int by, enum l
 
 	if (i >= 0)
 		return i;
-	for (size_t k = 0; k < s->n_objects; k++)	/* looked for in vain before */
+	for (size_t k = 0; k < s->n_objects; k++)	/* already known to be missing */
 		if ((!s->object[k].path || s->object[k].broken) && strcmp(s->object[k].name, name) == 0)
 			return (int)k;
 	loader_look(s, name, by, &o);

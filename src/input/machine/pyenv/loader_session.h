@@ -14,19 +14,19 @@
 #include "input/machine/pyenv/loader.h"
 
 struct loader_object {
-	const char *name;		/* as it was asked for */
+	const char *name;		/* as requested */
 	const char *path;		/* NULL: not found */
 	const char *soname, *origin, *rpath, *runpath;
 	const char **needed;
 	unsigned n_needed;
-	int by;				/* who asked; -1: the start of the process */
+	int by;				/* the requester; -1: the start of the process */
 	enum loader_why why;
 	const char *because, *broken, *skipped;
 	uint64_t dev, ino, size;
 	uint8_t build_id[32];
 	unsigned build_id_len;
 	bool no_default, late;
-	bool again;			/* found to be the same file as an earlier object: kept for its name alone */
+	bool again;			/* found to be the same file as an earlier object: kept only for its name */
 };
 
 struct loader_session {
@@ -45,7 +45,7 @@ struct loader_session {
 };
 
 /* The program itself with what it needs and LD_PRELOAD. `exe` may be NULL: a plain program. -errno when the
- * executable is there and cannot be read as one. */
+ * executable exists but cannot be read as one. */
 int loader_begin(struct loader_session *s, struct pool *pool, const char *root, const char *cwd, const char *exe,
 		 const char *library_path, const char *preload);
 void loader_end(struct loader_session *s);

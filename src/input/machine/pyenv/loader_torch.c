@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `import torch` as the dynamic loader goes through it (see loader.h): torch's own preloads, its libraries, what these open
- * late; and what is told of each file: which, why, and is it the wheel's own?
+ * late; and what is reported for each file: which, why, and is it the wheel's own?
  */
 #include <fnmatch.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static const char *nvidia_copy(struct scan *s, const char *site, const char *son
 	return NULL;
 }
 
-/* The copy of a library that the wheels bring: torch/lib, nvidia/.../lib beside torch, or conda's lib. NULL: none. */
+/* The copy of a library in the wheels: torch/lib, nvidia/.../lib beside torch, or conda's lib. NULL: none. */
 static const char *loader_wheel_copy(struct env_work *w, const char *soname)
 {
 	struct scan *s = w->s;
@@ -142,7 +142,7 @@ static void torch_load_module(struct env_work *w, struct loader_session *l)
 		loader_open(l, w->e->torch.cuda_library, 0, LOADER_PATH, true);
 }
 
-/* Parts that a library opens by name once it is used; they lie beside the wheel's copy. */
+/* Parts that a library opens by name once it is used; they are next to the wheel's copy. */
 static void torch_load_late(struct env_work *w, struct loader_session *l, const char *library, const char *parts)
 {
 	struct scan *s = w->s;
@@ -203,7 +203,7 @@ static const char *path_resolved(struct scan *s, const char *path)
 	return path && path[0] && tree_resolve(s->root, path, real) == 0 ? pool_strdup(s->pool, real) : NULL;
 }
 
-/* A file's own name tells more than its package: system packages have "libcudnn.so.9.1.0", wheels only "libcudnn.so.9". */
+/* A file's own name says more than its package: system packages have "libcudnn.so.9.1.0", wheels only "libcudnn.so.9". */
 static const char *loaded_version(struct env_work *w, const char *real)
 {
 	const char *version = real ? library_version(w->s->pool, real) : NULL;
@@ -247,7 +247,7 @@ static void loader_file_fill(struct env_work *w, const struct loader_session *l,
 	}
 }
 
-/* libcuda is the driver's and missing on machines without one: that is told elsewhere. */
+/* libcuda is the driver's and missing on machines without one: that is reported elsewhere. */
 static bool is_driver_name(const char *name)
 {
 	return str_starts(name, "libcuda.so") || str_starts(name, "libnvidia-");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The packages of an environment: which there are, whether their files are all there, and whether they go together. From
+ * The packages of an environment: which there are, whether their files are all there, and whether they match. From
  * the names of their metadata folders and, for watched ones, from METADATA and RECORD.
  */
 #include <ctype.h>
@@ -203,7 +203,7 @@ static void package_read_metadata(struct env_work *w, struct py_package *p)
 
 	if (!text) {
 		p->reason = p->source != PY_DIST_INFO ? "PKG-INFO is missing or cannot be read" :
-			"METADATA is missing or cannot be read: half installed or half removed";
+			"METADATA is missing or cannot be read: only partly installed or removed";
 		return;
 	}
 	version = py_metadata_field(s->pool, text, "Version");
@@ -253,7 +253,7 @@ const struct record *env_record(struct env_work *w, size_t package)
 	return r;
 }
 
-/* Another size alone proves nothing: some distributions strip or patch libraries after they were installed. */
+/* A different size alone proves nothing: some distributions strip or patch libraries after they were installed. */
 static bool library_is_damaged(struct env_work *w, const char *path)
 {
 	struct elf_file f;
@@ -303,7 +303,7 @@ static void record_check(struct env_work *w, size_t package)
 
 	if (!at) {
 		if (!p->reason)
-			p->reason = "RECORD is missing or cannot be read: half installed, or not installed by pip";
+			p->reason = "RECORD is missing or cannot be read: only partly installed, or not installed by pip";
 		return;
 	}
 	p->n_files = 0;
@@ -361,7 +361,7 @@ static void clash_add(struct env_work *w, enum py_clash_kind kind, const struct 
 		e->cut = true;
 		return;
 	}
-	for (size_t i = 0; i < e->n_clashes; i++)	/* said twice: once for itself, once for an extra */
+	for (size_t i = 0; i < e->n_clashes; i++)	/* listed twice: once for itself, once for an extra */
 		if (strcmp(e->clash[i].package, p->name) == 0 && strcmp(e->clash[i].requirement, r->text) == 0)
 			return;
 	e->clash[e->n_clashes++] = (struct py_clash){
@@ -370,7 +370,7 @@ static void clash_add(struct env_work *w, enum py_clash_kind kind, const struct 
 	};
 }
 
-/* conda resolves requirements by names of its own, so that pip's are not all there in its environments. */
+/* conda has its own package names, so pip's requirements are not all met by name in its environments. */
 static bool installed_by_conda(struct env_work *w, const struct py_package *p)
 {
 	const char *text = scan_text(w->s, scan_join(w->s, p->info, "INSTALLER"), 64, NULL);

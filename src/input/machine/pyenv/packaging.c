@@ -200,7 +200,7 @@ static int specifier_fits(const struct version *v, const char *op, const struct 
 		return c <= 0;
 	if (strcmp(op, ">=") == 0)
 		return c >= 0;
-	if (strcmp(op, "<") == 0)	/* "<2.0" is no invitation for 2.0rc1 */
+	if (strcmp(op, "<") == 0)	/* "<2.0" does not include 2.0rc1 */
 		return c < 0 && !(v->pre < PRE_NONE && want->pre == PRE_NONE && version_same_start(v, want, PARTS));
 	if (strcmp(op, ">") == 0)
 		return c > 0 && !(v->has_post && !want->has_post && version_same_start(v, want, PARTS));
@@ -404,7 +404,7 @@ static int marker_term(struct marker *m)
 	return marker_compare(l, op, r, strncmp(name, "python_", 7) == 0 && !left.literal);
 }
 
-/* -2 is a text that cannot be read: it ends everything. */
+/* -2 is a syntax error: it ends everything. */
 static int marker_factor(struct marker *m)
 {
 	int v;

@@ -43,7 +43,7 @@ static bool is_cuda_name(const char *name)
 
 static bool library_is_listed(const struct py_process *p, const char *path, bool deleted)
 {
-	for (size_t i = p->n_libraries; i-- > 0;)	/* parts of one file are neighbours */
+	for (size_t i = p->n_libraries; i-- > 0;)	/* parts of one file are adjacent */
 		if (p->library[i].deleted == deleted && strcmp(p->library[i].path, path) == 0)
 			return true;
 	return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a running process has loaded, from /proc/PID/maps, and the environment that it was started with.
+ * What a running process has loaded, from /proc/PID/maps, and the environment it was started with.
  */
 #ifndef CUWHY_PYENV_PROCESS_H
 #define CUWHY_PYENV_PROCESS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Python environments under a root (see pyenv.h): which are in reach, and the order of the steps in each.
+ * Python environments under a root (see pyenv.h): which can be found, and the steps for each.
  */
 #include "input/machine/pyenv/pyenv.h"
 
@@ -127,7 +127,7 @@ static void env_read_venv(struct scan *s, struct pyenv *e)
 		return;
 	e->base = scan_parent(s, home);
 	if (!tree_is_dir(s->root, home))
-		e->reason = pool_printf(s->pool, "the Python that it was made from is gone: %s", home);
+		e->reason = pool_printf(s->pool, "the Python that it was created from is gone: %s", home);
 }
 
 static void env_find_version(struct scan *s, struct pyenv *e)
@@ -216,7 +216,7 @@ static const char *venv_prefix(struct scan *s, const char *interpreter)
 	return tree_is_file(s->root, scan_join(s, up, "pyvenv.cfg")) ? up : NULL;
 }
 
-/* Not an interpreter we can follow: said, not guessed. */
+/* Not an interpreter we can follow: report it instead of guessing. */
 static bool env_unknown(struct pyenv *e, const char *path, const char *reason)
 {
 	*e = (struct pyenv){.interpreter = path, .reason = reason, .major = -1, .minor = -1, .micro = -1};
@@ -241,13 +241,13 @@ static bool env_of_interpreter(struct scan *s, const char *path, struct pyenv *e
 		behind = f.broken ? behind_shim(s, path) : NULL;
 		if (behind)
 			return tree_is_file(s->root, behind) ? env_of_interpreter(s, behind, e) :
-				env_unknown(e, path, pool_printf(s->pool, "the shim leads to %s, which is not there", behind));
+				env_unknown(e, path, pool_printf(s->pool, "the shim leads to %s, which does not exist", behind));
 		if (f.broken)
-			return env_unknown(e, path, "it is no program but a script or a damaged file");
+			return env_unknown(e, path, "it is not a program but a script or a damaged file");
 		prefix = scan_parent(s, scan_parent(s, pool_strdup(s->pool, real)));
 	}
 	if (!env_of_prefix(s, prefix, e))
-		return env_unknown(e, path, "no environment is found around it");
+		return env_unknown(e, path, "no environment was found around it");
 	if (e->kind != PYENV_VENV)
 		env_version_from_name(e, real);
 	e->interpreter = path;
@@ -299,7 +299,7 @@ static bool env_find_in_path(struct scan *s, const char *const *names, struct py
 		for (const char *const *name = names; dir && *name; name++) {
 			if (!is_program(s, scan_join(s, dir, *name)) || !env_of_interpreter(s, scan_join(s, dir, *name), e))
 				continue;
-			if (e->kind != PYENV_UNKNOWN && e->major != 2)	/* an old `python` beside a `python3` */
+			if (e->kind != PYENV_UNKNOWN && e->major != 2)	/* an old `python` next to a `python3` */
 				return true;
 			if (!first.interpreter)
 				first = *e;
@@ -368,7 +368,7 @@ static void env_find(struct scan *s, struct pyenvs *out)
 	if (is_program(s, "/usr/bin/python3") && env_of_interpreter(s, "/usr/bin/python3", &e))
 		env_add(s, out, &e, PYENV_USR);
 	if (out->n_envs == 0)
-		out->reason = "no python is found in PATH or in /usr/bin";
+		out->reason = "no python was found in PATH or in /usr/bin";
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------- */

@@ -2,9 +2,9 @@
  * Python environments under a root: which there are, what is installed in them and how their torch was built.
  *
  * Python is never run. Everything is read from files below `root` ("" on the live machine); absolute symbolic links
- * stay inside it, and all paths given back are without it ("/usr/lib/...", as a program under that root sees them).
+ * stay inside it, and all returned paths are without it ("/usr/lib/...", as a program under that root sees them).
  * A text that is not known is NULL, a number -1; `reason` says why in lower case without a full stop. Work is bounded:
- * where a bound was met `cut` is set, and "not found" is then not certain.
+ * where a bound was reached `cut` is set, and "not found" is then not certain.
  */
 #ifndef CUWHY_PYENV_H
 #define CUWHY_PYENV_H
@@ -22,13 +22,13 @@ struct pyenv_input {
 	const char *root;		/* "" or a folder without a slash at its end */
 	const char *const *environ;	/* NAME=value, ends with NULL; NULL: no variable is set */
 	const char *cwd;		/* as seen under the root; NULL: unknown, then nothing there can shadow torch */
-	const char *python;		/* --python: an interpreter or the folder of an environment; NULL: those in reach */
+	const char *python;		/* --python: an interpreter or the folder of an environment; NULL: those that can be found */
 	bool no_extensions;		/* leave out the compiled extensions */
 	bool no_loader;			/* leave out what the dynamic loader would load */
 };
 
 enum pyenv_kind {
-	PYENV_UNKNOWN,			/* an interpreter whose environment could not be told: see `reason` */
+	PYENV_UNKNOWN,			/* an interpreter whose environment could not be determined: see `reason` */
 	PYENV_VENV,			/* has a pyvenv.cfg: venv, virtualenv, uv, poetry */
 	PYENV_CONDA,			/* has conda-meta */
 	PYENV_SYSTEM,			/* the distribution's Python in /usr */
@@ -76,7 +76,7 @@ struct py_torch {
 	const char *git;		/* commit */
 	const char *cuda_library;	/* path of libtorch_cuda.so; NULL: there is none */
 	int cxx11_abi;			/* 1: std::__cxx11 strings in libc10's symbols, 0: old ones, -1 unknown */
-	const char *shadow;		/* a `torch` folder or torch.py that is no PyTorch and would be imported instead of `dir` */
+	const char *shadow;		/* a `torch` folder or torch.py that is not PyTorch and would be imported instead of `dir` */
 	enum py_folder_kind shadow_kind;
 };
 
@@ -85,14 +85,14 @@ struct pyenv {
 	unsigned origin;		/* enum pyenv_origin, or-ed */
 	const char *prefix;		/* "/home/u/venv"; NULL for PYENV_UNKNOWN */
 	const char *interpreter;	/* as a user would call it; NULL: none is there */
-	const char *base;		/* prefix of the Python that a venv is made from; NULL: unknown or no venv */
+	const char *base;		/* prefix of the Python that a venv was created from; NULL: unknown or not a venv */
 	const char *reason;		/* what is wrong with it: base Python gone, not an ELF file, unreadable; NULL: nothing */
 	int major, minor, micro;	/* Python's version; -1 unknown */
 	struct py_folder *folder;
 	size_t n_folders;
 	struct py_package *package;	/* sorted by name, then by the order of their folders: the first one wins */
 	size_t n_packages;
-	const char **leftover;		/* folders like "~orch" that a broken pip run left behind */
+	const char **leftover;		/* folders like "~orch" that a failed pip run left behind */
 	size_t n_leftovers;
 	struct py_clash *clash;		/* requirements that matter and are not met */
 	size_t n_clashes;
@@ -105,19 +105,19 @@ struct pyenv {
 
 struct pyenvs {
 	struct pool pool;		/* owns every text and list below */
-	struct pyenv *env;		/* [0] is the active one, or the one asked for */
+	struct pyenv *env;		/* [0] is the active one, or the one requested */
 	size_t n_envs;
 	const char *reason;		/* why there is none: "no python in PATH", "--python: no such file" */
 	const char *pythonhome;		/* variables that change what is imported; NULL: not set */
 	const char *pythonpath;
-	struct loader_driver libcuda, libnvml;	/* what dlopen("libcuda.so.1") gives to the active environment's torch,
+	struct loader_driver libcuda, libnvml;	/* what dlopen("libcuda.so.1") loads for the active environment's torch,
 						 * or to a plain program where there is no torch */
 };
 
 void pyenv_scan(struct pyenvs *out, const struct pyenv_input *in);
 void pyenv_release(struct pyenvs *p);
 
-/* The package of that (normalised) name that is imported; NULL: not installed. */
+/* The package of that (normalized) name that is imported; NULL: not installed. */
 const struct py_package *pyenv_package(const struct pyenv *e, const char *name);
 
 /* "venv", "conda", "system", "other", "unknown"; "cpu", "cuda", "rocm", "xpu", "unknown". Both lists end with NULL. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A scan for Python environments under way (see pyenv.h): where it looks, and its steps.
+ * A scan for Python environments in progress (see pyenv.h): where it looks, and its steps.
  */
 #ifndef CUWHY_PYENV_SCAN_H
 #define CUWHY_PYENV_SCAN_H
@@ -18,7 +18,7 @@ const char *scan_variable(const struct scan *s, const char *name);	/* NULL: unse
 char *scan_text(const struct scan *s, const char *path, size_t max, size_t *len);	/* in the pool; NULL: unreadable */
 const char *scan_join(const struct scan *s, const char *dir, const char *name);
 const char *scan_parent(const struct scan *s, const char *path);
-const char *scan_absolute(const struct scan *s, const char *path);	/* against cwd; NULL: cannot be told */
+const char *scan_absolute(const struct scan *s, const char *path);	/* against cwd; NULL: not known */
 
 /* Of a shared library, by its name: is it one ("x.so", "libx.so.12"), and of which version ("libcuda.so.570.124.06")? */
 bool library_is_one(const char *name, size_t len);
@@ -45,7 +45,7 @@ void env_torch(struct env_work *w);
 void env_extensions(struct env_work *w);
 void env_loader(struct env_work *w, struct pyenvs *out);
 
-/* And what a program would get that no environment is around. */
+/* And what a program outside any environment would get. */
 void env_driver_libraries(struct scan *s, struct pyenvs *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The folders in which `import` looks, in the order that Python's site module builds.
+ * The folders that `import` searches, in the order that Python's site module builds.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void folder_add(struct scan *s, struct pyenv *e, const char *path, enum p
 	struct stat st;
 	int rc;
 
-	/* the current folder is looked through for other things, so it may stand here twice */
+	/* the current folder is searched for other things, so it may be here twice */
 	for (size_t i = 0; i < e->n_folders; i++)
 		if (e->folder[i].kind != PY_FOLDER_CWD && same_folder(s, e->folder[i].path, path))
 			return;

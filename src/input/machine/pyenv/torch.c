@@ -48,7 +48,7 @@ enum py_value py_assignment(struct pool *pool, const char *text, const char *nam
 		if (len <= n || strncmp(line, name, n) != 0)
 			continue;
 		p += strspn(p, " \t");
-		if (*p == ':')		/* a type stands between name and value */
+		if (*p == ':')		/* a type is between name and value */
 			p += strcspn(p, "=\n");
 		if (*p == '=' && p[1] != '=')
 			kind = python_value(pool, p + 1, value);
@@ -58,7 +58,7 @@ enum py_value py_assignment(struct pool *pool, const char *text, const char *nam
 
 /* ---- torch/__init__.py --------------------------------------------------------------------------- */
 
-/* The next text in quotes before `end`, comments left out; *at is moved behind it. NULL: no more. */
+/* The next quoted string before `end`, comments skipped; *at is moved past it. NULL: no more. */
 static const char *python_next_quoted(struct pool *pool, const char **at, const char *end)
 {
 	const char *p = *at, *close;
@@ -98,7 +98,7 @@ static int preloads_of_pairs(struct pool *pool, const char *at, const char *end,
 	return n;
 }
 
-/* The body of a function: up to the next line that starts without a space and is no closing bracket. */
+/* The body of a function: up to the next line that starts without a space and is not a closing bracket. */
 static const char *python_function_end(const char *p)
 {
 	for (p += strcspn(p, "\n"); *p; p += 1 + strcspn(p + 1, "\n"))
@@ -128,7 +128,7 @@ static int preloads_of_list(struct pool *pool, const char *text, struct torch_pr
 	return preloads_of_pairs(pool, list, end, to);
 }
 
-/* Calls with texts open just these; a call without, the whole list. */
+/* Calls with strings open just these; a call without, the whole list. */
 static void preloads_always(struct pool *pool, const char *at, const char *end, struct torch_preloads *out)
 {
 	const char *p, *close, *q;
@@ -180,7 +180,7 @@ void torch_preloads_read(struct pool *pool, const char *text, struct torch_prelo
 
 /* ---- torch/version.py, and what lies around it --------------------------------------------------- */
 
-/* 1 and 0 as in struct py_torch. Old strings are "Ss" in mangled names; it stands alone only after some letters. */
+/* 1 and 0 as in struct py_torch. Old strings are "Ss" in mangled names; it is a name by itself only after some letters. */
 int torch_abi_of_symbol(const char *name)
 {
 	size_t n = strlen(name);
@@ -208,7 +208,7 @@ static bool is_pytorch(struct scan *s, const char *dir)
 	return tree_is_file(s->root, scan_join(s, dir, "version.py")) && tree_is_dir(s->root, scan_join(s, dir, "lib"));
 }
 
-/* A torch whose files were lost in part: its folder is there without __init__.py, or its metadata alone. */
+/* A torch that lost some of its files: its folder without __init__.py, or only its metadata. */
 static const char *torch_remains(struct scan *s, const char *folder)
 {
 	const char *dir = scan_join(s, folder, "torch");
@@ -265,7 +265,7 @@ static void torch_read_version(struct env_work *w)
 		t->reason = "torch/version.py says nothing about CUDA";
 }
 
-/* Releases up to 1.13 have the code in a library beside libtorch_cuda.so, which then has none. */
+/* Releases up to 1.13 have the code in a library next to libtorch_cuda.so, which then has none. */
 static void torch_find_cuda_library(struct env_work *w)
 {
 	static const char *const names[] = {"lib/libtorch_cuda_cu.so", "lib/libtorch_cuda.so", NULL};

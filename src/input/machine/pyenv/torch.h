@@ -13,7 +13,7 @@ enum py_value { PY_VALUE_ABSENT, PY_VALUE_NONE, PY_VALUE_TEXT, PY_VALUE_OTHER };
 /* The last assignment at the start of a line: `cuda: Optional[str] = '13.0'`. *value is set for PY_VALUE_TEXT only. */
 enum py_value py_assignment(struct pool *pool, const char *text, const char *name, const char **value);
 
-/* What torch/__init__.py opens by itself: pairs of a folder below nvidia/ and a pattern of a file's name. */
+/* What torch/__init__.py opens by itself: pairs of a folder below nvidia/ and a file name pattern. */
 struct torch_preload { const char *folder, *pattern; };
 
 #define PRELOADS_MAX 48
