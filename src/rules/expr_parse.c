@@ -293,19 +293,29 @@ static bool is_phrase_function(const char *word, size_t len)
 	return false;
 }
 
-static const struct expr *parse_word(struct parser *p)
+/* A fact, or a name behind the prefix of its table. */
+static const struct expr *parse_dotted_word(struct parser *p)
 {
 	const char *name;
 	size_t len;
 
-	if (p->scope->place != EXPR_FREE && is_phrase_function(p->at, parser_word_length(p)))
-		return parser_fail(p, "phrases belong into a sign (kb/signs), which the rule then uses as sign.name");
 	if ((name = parser_name_behind(p, "sign.", &len)) != NULL)
 		return parse_sign(p, name, len);
 	if ((name = parser_name_behind(p, "cuda.", &len)) != NULL)
 		return parse_code(p, name, len);
 	if ((name = parser_name_behind(p, "threshold.", &len)) != NULL)
 		return parse_threshold(p, name, len);
+	return parse_fact(p, EXPR_FACT);
+}
+
+static const struct expr *parse_word(struct parser *p)
+{
+	size_t len = parser_word_length(p);
+
+	if (memchr(p->at, '.', len))
+		return parse_dotted_word(p);
+	if (p->scope->place != EXPR_FREE && is_phrase_function(p->at, len))
+		return parser_fail(p, "phrases belong into a sign (kb/signs), which the rule then uses as sign.name");
 	if (parser_take_word(p, "true"))
 		return parser_constant(p, value_flag(true));
 	if (parser_take_word(p, "false"))

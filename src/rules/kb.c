@@ -27,9 +27,14 @@ const struct cause *kb_find(const struct kb *kb, const char *id)
 
 const struct kb_sign *kb_find_sign(const struct kb *kb, const char *name, size_t len)
 {
-	for (const struct kb_sign *s = kb->signs; s; s = s->next)
-		if (!strncmp(s->name, name, len) && !s->name[len])
+	for (const struct kb_sign *s = kb->signs; s; s = s->next) {
+		int order = strncmp(s->name, name, len);
+
+		if (!order && !s->name[len])
 			return s;
+		if (order > 0)
+			break;
+	}
 	return NULL;
 }
 

@@ -120,44 +120,43 @@ static bool needs_parentheses(const char *expression, const struct buf *before, 
 	return (joined && has_operator(expression, "||")) || (negated && has_operator(expression, "&&"));
 }
 
-/* The sign whose name begins at `s`; NULL = none does. */
-static const struct kb_sign *sign_at(const struct kb *kb, const char *s, size_t *len)
+/* Where the next name of a sign begins, texts in quotes skipped; the end of the expression when there is none. */
+static const char *next_sign_name(const char *s)
 {
-	const size_t prefix = strlen("sign.");
+	bool quoted = false;
 
-	if (!str_starts(s, "sign."))
-		return NULL;
-	*len = prefix + strspn(s + prefix, SIGN_LETTERS);
-	return kb_find_sign(kb, s + prefix, *len - prefix);
+	for (; *s; s++) {
+		if (*s == '"')
+			quoted = !quoted;
+		else if (!quoted && *s == 's' && str_starts(s, "sign."))
+			break;
+		else if (!quoted && isalpha((unsigned char)*s))	/* no name begins inside of another word */
+			s += strspn(s, SIGN_LETTERS ".") - 1;
+	}
+	return s;
 }
 
 /* The expression as people read it: what its signs rest on in the place of their names. */
 static const char *spell_out(struct reader *r, const char *text)
 {
-	bool quoted = false, in_word = false;
-	const char *spelled;
+	const size_t prefix = strlen("sign.");
+	const char *at, *spelled;
 	struct buf out;
 
+	if (!*next_sign_name(text))
+		return text;
 	buf_init(&out, SECTION_MAX);
-	for (const char *s = text; *s;) {
-		size_t len = 1;
-		const struct kb_sign *sign = quoted || in_word ? NULL : sign_at(r->kb, s, &len);
+	while (at = next_sign_name(text), buf_add(&out, text, (size_t)(at - text)), *at) {
+		size_t len = strspn(at + prefix, SIGN_LETTERS);
+		const struct kb_sign *sign = kb_find_sign(r->kb, at + prefix, len);
+		bool apart = needs_parentheses(sign->text, &out, at + prefix + len);
 
-		if (sign) {
-			bool apart = needs_parentheses(sign->text, &out, s + len);
-
-			buf_adds(&out, apart ? "(" : "");
-			buf_adds(&out, sign->text);
-			buf_adds(&out, apart ? ")" : "");
-		} else {
-			len = 1;
-			buf_add(&out, s, len);
-			quoted ^= *s == '"';
-			in_word = isalnum((unsigned char)*s) || *s == '_' || *s == '.';
-		}
-		s += len;
+		buf_adds(&out, apart ? "(" : "");
+		buf_adds(&out, sign->text);
+		buf_adds(&out, apart ? ")" : "");
+		text = at + prefix + len;
 	}
-	spelled = pool_strdup(&r->kb->pool, out.data ? out.data : "");
+	spelled = pool_strdup(&r->kb->pool, out.data);
 	buf_release(&out);
 	return spelled;
 }
