@@ -10,9 +10,10 @@ need_header() {
 	echo "#include <$1>" | ${CC:-gcc} -E -x c - >/dev/null 2>&1 || missing="$missing $2"
 }
 
-need_command "${CC:-gcc}" gcc
+cc=${CC:-gcc}
+need_command "${cc%% *}" gcc	# CC may be "ccache gcc"
 need_command python3 python3
-if command -v "${CC:-gcc}" >/dev/null 2>&1; then
+if command -v "${cc%% *}" >/dev/null 2>&1; then
 	need_header stdio.h libc6-dev
 	need_header jansson.h libjansson-dev
 	need_header libiberty/demangle.h libiberty-dev

@@ -95,6 +95,9 @@ def check(tree):
         alone["cause"] != CAUSE and joined["cause"] == CAUSE and not joined["others"] and "joined with a note" in said
     text = subprocess.run([os.path.join(tree, "build", "cuwhy"), "explain", note], capture_output=True, text=True)
     yield "an input is a folder and a row: the text answers likewise", "certain: the log says: wish 424242" in text.stdout
+    os.remove(os.path.join(tree, "kb", "causes", CAUSE + ".md"))
+    make(tree)
+    yield "a deleted cause is gone", explain(tree, example)["cause"] != CAUSE
 
 
 def main():
