@@ -213,7 +213,7 @@ FIRED := $(abspath $(B))/rules-fired
 check: deps
 	@mkdir -p $(B) && : > $(FIRED) && chmod 666 $(FIRED)	# some of the tests run as another user
 	@CUWHY_RULES_FIRED=$(FIRED) $(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-contributing check-tree
-	@$(PYTHON) tools/check_rules.py $(FIRED) $(if $(filter 1,$(STRICT_RULES)),--strict)
+	@$(PYTHON) tools/check_rules.py $(FIRED) --strict
 
 check-unit: parts $(UNIT)
 	@sh tests/unit/run.sh $(B) $(UNIT)
