@@ -77,6 +77,7 @@ help:
 ## make fuzz        fuzz the reader of recordings (WHAT=trace) with libFuzzer (SECONDS=600); WHAT=dump: core dumps, snapshot: memory snapshots, fatbin: libraries, pyenv: environments, bundle: bundles, host: a machine's files, text: logs
 ## make wheel       build/cuwhy-….whl: pip install it anywhere with glibc 2.28 or newer; no compiler, no other package
 ## make static      build/cuwhy-static: just the program, fully statically linked
+## make format      format the C files (clang-format-14)
 ## make format-web  format the report page's JavaScript
 ## make pictures    docs/pictures, from recordings of the programs in docs/examples (RECORDINGS=folder)
 ## make install     into $(DESTDIR)$(PREFIX)
@@ -295,7 +296,13 @@ check-contributing: parts
 	@$(PYTHON) tests/contributing/check.py $(B)
 
 check-tree: parts
+	@sh tools/deps.sh format || echo "tree: the format of C files is not checked"
 	@sh tools/check_tree.sh $(B)
+
+.PHONY: format
+format:
+	@sh tools/deps.sh format
+	@$(PYTHON) tools/format.py
 
 check-san:
 	@$(MAKE) --no-print-directory SAN=address,undefined parts check-unit check-cli check-fuzz

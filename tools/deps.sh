@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Finds out which packages the build needs and does not have, and installs them (as root, on Debian and derivatives).
-# `deps.sh browser` does the same for the report page's test, `deps.sh python` for the Python package's tests. WEB=no builds without the page.
+# `deps.sh browser` does the same for the report page's test, `deps.sh python` for the Python package's tests, `deps.sh format` for
+# formatting C files. WEB=no builds without the page.
 set -u
 
 missing=
@@ -31,6 +32,7 @@ if [ "${1:-}" = browser ]; then
 	need_command chromium chromium
 	need_command chromedriver chromium-driver
 fi
+[ "${1:-}" = format ] && need_command clang-format-14 clang-format-14
 # a Python other than the system's gets its modules elsewhere
 if [ "${1:-}" = python ] && [ "$(command -v python3)" = /usr/bin/python3 ]; then
 	python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
