@@ -156,7 +156,7 @@ $(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim/nvml/*.c))
 
 $(B)/obj/%.o: %.c
 	$(call say,CC,$<)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -c $< -o $@
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -include base/banned.h $(SANFLAG) -c $< -o $@
 
 # The commit goes into --version; its file changes only when the commit does.
 COMMIT := $(if $(wildcard .git),$(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null))

@@ -10,7 +10,6 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/banned.h"
 
 void buf_init(struct buf *b, size_t max)
 {

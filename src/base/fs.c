@@ -14,7 +14,6 @@
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "base/banned.h"
 
 #define BLOCK 4096
 

@@ -12,7 +12,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/banned.h"
 
 #define LIST_MAX 65536
 #define UNLIMITED "unlimited"

@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "base/str.h"
-#include "base/banned.h"
 
 /* The level that one item ("area:2", "area" or "2") gives to an area; 0 = none. */
 static int item_level(const char *item, size_t len, const char *area)

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/banned.h"
 
 #define SLOTS_FIRST 64u
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/banned.h"
 
 static void *checked(void *p)
 {

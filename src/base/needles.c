@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/banned.h"
 
 #define HASH_BITS	16
 #define SLOTS		(1u << HASH_BITS)

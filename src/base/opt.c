@@ -8,7 +8,6 @@
 #include "base/err.h"
 #include "base/opt.h"
 #include "base/str.h"
-#include "base/banned.h"
 
 #define OPTS_MAX	24
 #define LONG_BASE	256	/* values of getopt_long: LONG_BASE + row */

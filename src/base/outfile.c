@@ -11,7 +11,6 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/outfile.h"
-#include "base/banned.h"
 
 int outfile_open(struct outfile *f, const char *path, struct err *e)
 {

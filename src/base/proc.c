@@ -16,7 +16,6 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/proc.h"
-#include "base/banned.h"
 
 /* The kernel's struct pidfd_info as of Linux 6.15; Debian 12's headers do not have it yet. */
 struct pidfd_info_v0 {

@@ -15,7 +15,6 @@
 #include "base/proc.h"
 #include "base/progress.h"
 #include "base/term.h"
-#include "base/banned.h"
 
 #define TEXT_MAX	200
 #define FIRST_US	999000

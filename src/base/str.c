@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/banned.h"
 
 #define WORD_MAX_LEN 48		/* longer words are not compared: no option is that long */
 #define TIME_MAX_SECONDS 1e9	/* 30 years */

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/term.h"
-#include "base/banned.h"
 
 #define WIDTH_DEFAULT 100
 #define WIDTH_LEAST 40

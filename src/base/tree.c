@@ -14,7 +14,6 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/pool.h"
-#include "base/banned.h"
 
 #define LINKS_MAX 40		/* as the kernel */
 

@@ -16,7 +16,6 @@
 #include "input/machine/machine.h"
 #include "judge/doctor.h"
 #include "write/report.h"
-#include "base/banned.h"
 
 #define LIMIT_SECONDS	10
 #define PID_MAX		4194304u

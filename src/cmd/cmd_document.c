@@ -10,7 +10,6 @@
 #include "base/opt.h"
 #include "cmd/cmd.h"
 #include "rules/kb.h"
-#include "base/banned.h"
 
 /* --- man pages, in the macros of man(7) --------------------------------------------------------- */
 

@@ -31,7 +31,6 @@
 #include "rules/kb.h"
 #include "write/code.h"
 #include "write/report.h"
-#include "base/banned.h"
 
 static struct {
 	bool json, quiet, list, help;

@@ -24,7 +24,6 @@
 #include "write/chrometrace.h"
 #include "write/pickle_write.h"
 #include "write/torchsnap.h"
-#include "base/banned.h"
 
 #define MAX_SNAPSHOT	((size_t)16 << 30)
 

@@ -26,7 +26,6 @@
 #include "judge/verdict.h"
 #include "probe/probe.h"
 #include "write/memory.h"
-#include "base/banned.h"
 
 #define SECOND_NS	1000000000u
 #define TOP_SHOWN	15

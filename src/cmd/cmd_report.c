@@ -29,7 +29,6 @@
 #include "write/page.h"
 #include "judge/verdict.h"
 #include "write/report.h"
-#include "base/banned.h"
 
 #define PAGE_MAX	((size_t)64 << 20)
 #define DEFAULT_OUT	"cuwhy-report.html"

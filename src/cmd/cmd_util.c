@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "cmd/cmd.h"
-#include "base/banned.h"
 
 int cmd_fail(FILE *out, bool json, const struct err *e, int status)
 {

@@ -15,7 +15,6 @@
 #include "cuwhy/format.h"
 #include "input/machine/host.h"
 #include "write/page.h"
-#include "base/banned.h"
 
 #ifndef CUWHY_COMMIT
 #define CUWHY_COMMIT ""			/* set by the build in a git repository */

@@ -2,7 +2,6 @@
  * The table of commands, from commands.def.
  */
 #include "cmd/cmd.h"
-#include "base/banned.h"
 
 const struct cmd commands[] = {
 #define COMMAND(name, args, summary) {#name, args, summary, cmd_##name, &name##_table},

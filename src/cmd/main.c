@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "base/banned.h"
 
 static void print_usage(FILE *out)
 {

@@ -2,7 +2,6 @@
  * Which code runs on which GPU: machine code, PTX, and targets for a single GPU or family.
  */
 #include "compat/compat.h"
-#include "base/banned.h"
 
 #define COUNT(a)	(sizeof(a) / sizeof((a)[0]))
 

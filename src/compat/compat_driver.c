@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "compat/compat.h"
-#include "base/banned.h"
 
 #define COUNT(a)	(sizeof(a) / sizeof((a)[0]))
 #define PART_MAX	100000	/* of a version number; anything larger is not one */

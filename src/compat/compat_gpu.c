@@ -7,7 +7,6 @@
 
 #include "base/str.h"
 #include "compat/compat.h"
-#include "base/banned.h"
 
 #define COUNT(a)	(sizeof(a) / sizeof((a)[0]))
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "compat/compat.h"
-#include "base/banned.h"
 
 /* What one question says about a wheel: COMPAT_FIT_NATIVE when it has nothing against it. */
 struct opinion {

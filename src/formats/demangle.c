@@ -13,7 +13,6 @@
 
 #include "base/buf.h"
 #include "formats/demangle.h"
-#include "base/banned.h"
 
 #define MANGLED_MAX	8192		/* bounds the recursion; real CUTLASS names stay below */
 #define TEXT_MAX	65536

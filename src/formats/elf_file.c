@@ -11,7 +11,6 @@
 
 #include "base/mem.h"
 #include "base/tree.h"
-#include "base/banned.h"
 
 #define TEXT_MAX	4096	/* longer paths are cut: none is */
 #define DYN_MAX		1024

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/banned.h"
-
 #define NAME_MAX_LEN	64	/* longest name that callers look for */
 
 size_t elf_read(const struct elf_source *f, uint64_t off, void *to, size_t n)

@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "formats/elf_sections.h"
-#include "base/banned.h"
 
 static void fatbin_damage(struct fatbin *f, const char *why)
 {

@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "compat/compat.h"
 #include "formats/fatbin.h"
-#include "base/banned.h"
 
 struct verdict_of_set {
 	enum fatbin_cover cover;

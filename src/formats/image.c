@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "formats/elf_sections.h"
-#include "base/banned.h"
 
 /* Bounds on what a malicious file can make us look at; PyTorch's images have a few thousand of each. */
 #define SECTIONS_MAX	1000000

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/banned.h"
-
 #define RECORD_MAX	8192		/* the kernel refuses a smaller buffer */
 #define BYTES_MAX	(16u << 20)	/* no log is larger */
 

@@ -12,7 +12,6 @@
 
 #include "base/str.h"
 #include "formats/klog.h"
-#include "base/banned.h"
 
 static const struct {
 	uint32_t number;

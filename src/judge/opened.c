@@ -17,7 +17,6 @@
 #include "judge/process.h"
 #include "judge/verdict.h"
 #include "input/recording/trace.h"
-#include "base/banned.h"
 
 static void read_dump(struct opened *o, struct recorded_process *p)
 {

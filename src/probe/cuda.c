@@ -9,7 +9,6 @@
 
 #include "base/str.h"
 #include "probe/message.h"
-#include "base/banned.h"
 
 #define LIBRARY "libcuda.so.1"
 

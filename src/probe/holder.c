@@ -17,7 +17,6 @@
 
 #include "base/buf.h"
 #include "base/proc.h"
-#include "base/banned.h"
 
 #define FIRST_PID_NAMESPACE	"pid:[4026531836]"	/* PROC_PID_INIT_INO of the kernel */
 

@@ -19,7 +19,6 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/banned.h"
 
 #define LIBRARY "libnvidia-ml.so.1"
 

@@ -24,7 +24,6 @@
 #include "base/proc.h"
 #include "base/str.h"
 #include "probe/message.h"
-#include "base/banned.h"
 
 #define PROGRAM		"cuwhy-probe"
 #define LIMIT_NS	2000000000u

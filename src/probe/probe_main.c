@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "probe/holder.h"
 #include "probe/message.h"
-#include "base/banned.h"
 
 static struct {
 	uint32_t *pid;

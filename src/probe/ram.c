@@ -15,7 +15,6 @@
 #include "base/proc.h"
 #include "base/str.h"
 #include "base/tree.h"
-#include "base/banned.h"
 
 #define FILE_MAX	(64u << 10)
 #define DEPTH_MAX	32	/* nested cgroups */

@@ -9,7 +9,6 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/banned.h"
 
 void gpu_details_unknown(struct gpu_details *d)
 {

@@ -6,7 +6,6 @@
 #include "probe/usage.h"
 #include "rules/template.h"
 #include "write/memory.h"
-#include "base/banned.h"
 
 static const char *usage_bytes_text(char *buf, size_t size, uint64_t bytes)
 {

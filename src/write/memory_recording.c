@@ -9,7 +9,6 @@
 #include "input/recording/trace_memory.h"
 #include "rules/template.h"
 #include "write/memory.h"
-#include "base/banned.h"
 
 #define SECOND_NS	1000000000u
 

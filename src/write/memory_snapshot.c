@@ -11,7 +11,6 @@
 #include "input/snapshot/snap_analyse.h"
 #include "rules/template.h"
 #include "write/memory.h"
-#include "base/banned.h"
 
 #define ROWS_SHOWN	12
 #define CHART_ROWS	8

@@ -8,7 +8,6 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/banned.h"
 
 /* Opcodes of protocol 4, as Python's pickletools lists them. */
 enum {

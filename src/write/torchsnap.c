@@ -12,7 +12,6 @@
 #include "input/recording/pieces.h"
 #include "input/recording/trace.h"
 #include "input/recording/trace_memory.h"
-#include "base/banned.h"
 
 #define TORCH_LIBRARY	"libc10_cuda"
 #define SMALL_SEGMENT	(2u << 20)	/* PyTorch's segment size for requests of at most 1 MiB; all others are larger */

@@ -8,7 +8,6 @@
 #include "base/str.h"
 #include "write/torchsnap.h"
 #include "input/recording/trace.h"
-#include "base/banned.h"
 
 static void put_key_text(struct pickle *p, const char *key, const char *value)
 {

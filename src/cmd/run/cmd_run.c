@@ -12,7 +12,6 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/run/run.h"
-#include "base/banned.h"
 
 #define STRAGGLERS_NS	200000000u	/* grace for recorded processes that die with the program */
 #define SHORT_WAIT_MS	5

@@ -18,7 +18,6 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/run/run.h"
-#include "base/banned.h"
 
 /* Not forwarded: signals that cuwhy's own bugs raise, and those that stop background reads and writes. */
 static const int not_passed[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS,

@@ -21,7 +21,6 @@
 #include "base/proc.h"
 #include "base/str.h"
 #include "cmd/run/run.h"
-#include "base/banned.h"
 
 #define PREFIX		"cuwhy-"
 #define STALE_SECONDS	60	/* a folder this young may belong to a run that is just starting */

@@ -14,7 +14,6 @@
 #include "cmd/run/run.h"
 #include "input/machine/machine.h"
 #include "judge/doctor.h"
-#include "base/banned.h"
 
 #define LIMIT_NS 2000000000u	/* the verdict must not keep the user waiting */
 

@@ -21,7 +21,6 @@
 #include "base/proc.h"
 #include "base/str.h"
 #include "cmd/run/run.h"
-#include "base/banned.h"
 
 #define RECORDER	"libcuwhy-rec.so"
 #define TREE		"pre"

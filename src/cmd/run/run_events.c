@@ -15,7 +15,6 @@
 #include "base/str.h"
 #include "input/recording/recording.h"
 #include "cmd/run/run.h"
-#include "base/banned.h"
 
 #define LOOK_MS	20
 #define PIECE	(256u << 10)

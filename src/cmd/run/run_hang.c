@@ -24,7 +24,6 @@
 #include "input/dump/dump.h"
 #include "input/recording/place.h"
 #include "input/recording/trace.h"
-#include "base/banned.h"
 
 #define MS_NS		1000000u
 #define SECOND_NS	1000000000u

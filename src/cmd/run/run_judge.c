@@ -15,7 +15,6 @@
 #include "input/dump/culprit.h"
 #include "judge/fault.h"
 #include "input/recording/trace.h"
-#include "base/banned.h"
 
 /* The status of a process that is not our child is known only after its own parent has waited for it. */
 #define STATUS_WAIT_NS 100000000u

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "cmd/run/run.h"
-#include "base/banned.h"
 
 #define BYTES_MAX ((size_t)1 << 30)
 

@@ -19,7 +19,6 @@
 #include "base/proc.h"
 #include "cmd/run/run.h"
 #include "cuwhy/format.h"
-#include "base/banned.h"
 
 #define SEGMENTS_MAX	(2 * CW_MAX_CHUNKS)
 #define ACCEPT_PAUSE_NS	100000000u

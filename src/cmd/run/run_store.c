@@ -22,7 +22,6 @@
 #include "input/recording/recording.h"
 #include "input/recording/usage_json.h"
 #include "input/recording/xid_json.h"
-#include "base/banned.h"
 
 #define KEEP_RUNS	10
 #define KEEP_BYTES	(2ull << 30)

@@ -14,7 +14,6 @@
 #include "base/json.h"
 #include "judge/verdict.h"
 #include "write/report_json.h"
-#include "base/banned.h"
 
 /* A job may have a thousand ranks: beyond this many, they are only counted. */
 #define SAME_MAX 8

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/proc.h"
 #include "cmd/run/run.h"
-#include "base/banned.h"
 
 static bool is_kept_by(const struct server *s, const struct gpu_usage *u)
 {

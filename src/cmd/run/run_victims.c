@@ -7,7 +7,6 @@
 #include "write/report.h"
 #include "base/mem.h"
 #include "cmd/run/run.h"
-#include "base/banned.h"
 
 #define VICTIMS_MAX 8	/* a job may have a thousand ranks: beyond this many, they are only counted */
 

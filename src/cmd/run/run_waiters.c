@@ -12,7 +12,6 @@
 #include "base/str.h"
 #include "input/recording/suspects.h"
 #include "input/recording/trace.h"
-#include "base/banned.h"
 
 /* The longest wait first; if there are too many, the shortest is dropped. */
 static void add_waiter(struct waiters *w, const struct cw_ring *r, uint32_t off)

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "cmd/run/run_witness.h"
-#include "base/banned.h"
 
 /* kill() reaches the members of a group one by one; the rest get the signal within this time. */
 #define GROUP_DELAY_NS 1500000

@@ -8,7 +8,6 @@
 
 #include "input/recording/incident.h"
 #include "input/recording/trace.h"
-#include "base/banned.h"
 
 static int log_open(const char *path)
 {

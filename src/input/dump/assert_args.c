@@ -10,7 +10,6 @@
 
 #include "formats/image.h"
 #include "input/dump/sass_move.h"
-#include "base/banned.h"
 
 #define WINDOW		128			/* instructions before the call */
 #define CODE_MAX	((uint64_t)8 << 20)	/* bytes of one function */

@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "formats/image.h"
 #include "input/dump/assert_args.h"
-#include "base/banned.h"
 
 #define DATA		".nv.global.init"
 #define TEXT_MAX	4096

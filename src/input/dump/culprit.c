@@ -13,7 +13,6 @@
 #include "formats/image.h"
 #include "input/dump/dump.h"
 #include "input/dump/sass_eval.h"
-#include "base/banned.h"
 
 #define STRAIGHT_MAX	64			/* instructions */
 #define WINDOW		((uint64_t)16 << 20)	/* size of the shared and of the local window */

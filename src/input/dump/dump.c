@@ -18,7 +18,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "formats/elf_sections.h"
-#include "base/banned.h"
 
 #define DUMP_MACHINE	190		/* EM_CUDA */
 #define DUMP_TYPE_BASE	0x80000000u	/* SHT_LOUSER */

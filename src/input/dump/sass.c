@@ -4,7 +4,6 @@
 #include "input/dump/sass.h"
 
 #include "input/dump/sass_word.h"
-#include "base/banned.h"
 
 enum layout {
 	LAYOUT_LOAD, LAYOUT_STORE, LAYOUT_LD, LAYOUT_ST, LAYOUT_ATOM, LAYOUT_ATOMF, LAYOUT_CAS, LAYOUT_RED,

@@ -3,8 +3,6 @@
  */
 #include "input/dump/sass_math.h"
 
-#include "base/banned.h"
-
 #define LOW	0xffffffffull
 
 static uint64_t sign_extend(uint64_t v)

@@ -13,7 +13,6 @@
 #include "base/mem.h"
 #include "formats/image.h"
 #include "input/dump/sass_line.h"
-#include "base/banned.h"
 
 #define SASS_REGS	256
 #define SASS_WORK	16384	/* instructions examined for one thread, even in hostile code */

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "formats/image.h"
-#include "base/banned.h"
 
 #define BEFORE		512			/* instructions */
 #define BEHIND		64

@@ -6,7 +6,6 @@
 #include "input/dump/sass_math.h"
 
 #include "input/dump/sass_word.h"
-#include "base/banned.h"
 
 #define NO_CARRY	0xf	/* !PT */
 #define UNIFORM		0x080

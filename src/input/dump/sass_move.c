@@ -6,7 +6,6 @@
 #include "input/dump/sass_move.h"
 
 #include "input/dump/sass_word.h"
-#include "base/banned.h"
 
 enum { FILE_NONE, FILE_R, FILE_U };
 

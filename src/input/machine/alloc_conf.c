@@ -9,7 +9,6 @@
 
 #include "base/str.h"
 #include "input/machine/variables.h"
-#include "base/banned.h"
 
 enum key_kind { KEY_MB, KEY_FRACTION, KEY_SHARE, KEY_BOOL, KEY_POWER2, KEY_DIVISIONS, KEY_BACKEND };
 

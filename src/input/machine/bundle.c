@@ -14,7 +14,6 @@
 #include "base/str.h"
 #include "compat/compat.h"
 #include "input/machine/machine.h"
-#include "base/banned.h"
 
 #define MARK		"cuwhy_bundle"
 #define BUNDLE_MAX	(64u << 20)

@@ -12,7 +12,6 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "input/machine/look.h"
-#include "base/banned.h"
 
 /* ---- tables -------------------------------------------------------------------------------------- */
 

@@ -7,7 +7,6 @@
 
 #include "base/str.h"
 #include "input/machine/look.h"
-#include "base/banned.h"
 
 #define NVIDIA_MAJOR	195
 

@@ -6,7 +6,6 @@
 
 #include "base/str.h"
 #include "input/machine/look.h"
-#include "base/banned.h"
 
 #define PROCESSES_MAX	8192
 

@@ -12,7 +12,6 @@
 #include "base/str.h"
 #include "base/tree.h"
 #include "input/machine/look.h"
-#include "base/banned.h"
 
 /* ---- modules that are loaded or installed, their version and settings ---------------------------- */
 

@@ -12,7 +12,6 @@
 #include "base/tree.h"
 #include "input/machine/look.h"
 #include "formats/klog.h"
-#include "base/banned.h"
 
 #define READ_ALL	3		/* of syslog(2) */
 #define TEXT_MAX	(1 << 20)

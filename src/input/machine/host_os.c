@@ -13,7 +13,6 @@
 #include "base/tree.h"
 #include "input/machine/look.h"
 #include "probe/ram.h"
-#include "base/banned.h"
 
 /* NAME="value" of os-release. */
 static const char *release_field(const struct looking *l, const char *text, const char *name)

@@ -8,7 +8,6 @@
 
 #include "base/tree.h"
 #include "input/machine/look.h"
-#include "base/banned.h"
 
 #define BUS		"/sys/bus/pci/devices"
 #define DEVICES_MAX	4096

@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "base/tree.h"
 #include "input/machine/look.h"
-#include "base/banned.h"
 
 #define PATH_ENTRIES	64
 

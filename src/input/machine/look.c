@@ -15,7 +15,6 @@
 #include "base/str.h"
 #include "base/tree.h"
 #include "input/machine/variables.h"
-#include "base/banned.h"
 
 #define SMALL_FILE	4096
 

@@ -15,7 +15,6 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/banned.h"
 
 extern char **environ;
 

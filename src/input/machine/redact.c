@@ -12,7 +12,6 @@
 
 #include "base/mem.h"
 #include "input/machine/machine.h"
-#include "base/banned.h"
 
 #define NAMES_MAX 16
 

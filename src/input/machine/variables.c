@@ -15,7 +15,6 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/tree.h"
-#include "base/banned.h"
 
 #define ENVIRON_MAX	(8u << 20)	/* far more than the kernel allows */
 #define NAMES_MAX	256		/* no program has a longer name */

@@ -7,7 +7,6 @@
 
 #include "base/str.h"
 #include "input/machine/variables.h"
-#include "base/banned.h"
 
 struct entry {
 	char text[128];

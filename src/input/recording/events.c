@@ -6,7 +6,6 @@
 
 #include "base/err.h"
 #include "input/recording/events.h"
-#include "base/banned.h"
 
 int events_begin(struct events *r, const void *bytes, size_t len, struct err *e)
 {

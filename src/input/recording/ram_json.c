@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/banned.h"
 
 static json_t *limit_json(const void *member)
 {

@@ -19,7 +19,6 @@
 #include "input/recording/ram_json.h"
 #include "input/recording/usage_json.h"
 #include "input/recording/trace.h"
-#include "base/banned.h"
 
 char *recording_base(void)
 {

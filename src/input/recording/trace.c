@@ -17,7 +17,6 @@
 #include "formats/demangle.h"
 #include "input/recording/trace.h"
 #include "input/recording/trace_memory.h"
-#include "base/banned.h"
 
 struct chunk {			/* checked: lies inside the data, aligned, overlaps no other */
 	uint32_t kind;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/banned.h"
 
 #define GPUS_MAX	256
 #define HOLDERS_MAX	65536

@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "formats/xid.h"
-#include "base/banned.h"
 
 static char *gpu_line(const struct xid_gpu *g)
 {

@@ -8,7 +8,6 @@
 #include <sys/random.h>
 
 #include "base/mem.h"
-#include "base/banned.h"
 
 void intern_init(struct intern *t)
 {

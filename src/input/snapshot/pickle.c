@@ -16,7 +16,6 @@
 #include "base/mem.h"
 #include "input/snapshot/snap_build.h"
 #include "input/snapshot/snap_input.h"
-#include "base/banned.h"
 
 #define STRING_KEPT	1024	/* longer strings (source of a traced graph) are truncated */
 #define MEMO_ID_BITS	28

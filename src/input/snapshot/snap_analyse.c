@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/banned.h"
 
 #define PARTS_MAX	128	/* pools and streams counted separately; the rest is one entry */
 

@@ -10,7 +10,6 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/banned.h"
 
 #define ID_BITS		28
 #define ID_MASK		((1u << ID_BITS) - 1)

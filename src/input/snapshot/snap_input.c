@@ -13,7 +13,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/progress.h"
-#include "base/banned.h"
 
 /* A snapshot compresses 10 to 50 times. A file that expands more than this is a decompression bomb. */
 #define GROWS_MAX	256

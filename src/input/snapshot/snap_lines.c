@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/banned.h"
 
 #define OWNER_NOT_ASKED	255
 

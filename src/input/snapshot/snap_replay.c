@@ -11,7 +11,6 @@
 
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/banned.h"
 
 #define STILL_THERE	0x80000000u
 #define ROUND_TO	512u	/* the allocator's smallest block */

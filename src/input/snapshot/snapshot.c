@@ -12,7 +12,6 @@
 #include "input/snapshot/pickle.h"
 #include "input/snapshot/snap_build.h"
 #include "input/snapshot/snap_input.h"
-#include "base/banned.h"
 
 bool snap_is_snapshot(const void *head, size_t len)
 {

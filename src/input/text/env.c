@@ -11,7 +11,6 @@
 
 #include "base/str.h"
 #include "compat/compat.h"
-#include "base/banned.h"
 
 /* What follows these words, ignoring case; NULL: they are not there. */
 static const char *after_words(const char *s, const char *what)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/banned.h"
 
 #define PREFIXES_MAX 6		/* "(pid=1) [rank0]: 2024-01-01 12:00:00,123 ERROR [x.py:3] " */
 

@@ -13,7 +13,6 @@
 #include "base/str.h"
 #include "input/text/line.h"
 #include "input/text/stream.h"
-#include "base/banned.h"
 
 #define TALKS_MAX	64	/* processes whose lines may be interleaved */
 #define RING_LINES	24	/* lines before an error that are kept with it */

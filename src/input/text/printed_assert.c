@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/banned.h"
 
 static const char *find_words(const char *s, const char *what, size_t *len)
 {

@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/progress.h"
 #include "base/needles.h"
-#include "base/banned.h"
 
 #define BLOCK		(512u << 10)
 #define KEEP		(96u << 10)	/* of skipped text: context for what may follow */

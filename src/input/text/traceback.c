@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/banned.h"
 
 static struct raw_frame *new_frame(struct traceback *t)
 {

@@ -10,7 +10,6 @@
 #include "base/fs.h"
 #include "case/case.h"
 #include "input/input.h"
-#include "base/banned.h"
 
 #define NOTE_MAGIC "cuwhy-note\n"
 #define NOTE_MAX   4096

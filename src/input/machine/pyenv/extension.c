@@ -13,7 +13,6 @@
 #include "input/machine/pyenv/packaging.h"
 #include "input/machine/pyenv/scan.h"
 #include "input/machine/pyenv/torch.h"
-#include "base/banned.h"
 
 /* ---- folders of packages that consist of Python text alone: the search leaves them out ----------- */
 

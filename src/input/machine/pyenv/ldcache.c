@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/banned.h"
 
 #define OLD_MAGIC	"ld.so-1.7.0"
 #define NEW_MAGIC	"glibc-ld.so.cache1.1"

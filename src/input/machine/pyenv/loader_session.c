@@ -13,7 +13,6 @@
 #include "base/mem.h"
 #include "base/tree.h"
 #include "formats/elf_file.h"
-#include "base/banned.h"
 
 #define OBJECTS_MAX	2000
 #define CACHE_MAX	(16u << 20)

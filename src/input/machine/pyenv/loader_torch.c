@@ -11,7 +11,6 @@
 #include "input/machine/pyenv/loader_session.h"
 #include "input/machine/pyenv/scan.h"
 #include "input/machine/pyenv/torch.h"
-#include "base/banned.h"
 
 #define INIT_MAX	(1u << 20)
 

@@ -13,7 +13,6 @@
 #include "formats/elf_file.h"
 #include "input/machine/pyenv/packaging.h"
 #include "input/machine/pyenv/scan.h"
-#include "base/banned.h"
 
 #define PACKAGES_MAX	20000
 #define LEFTOVERS_MAX	64

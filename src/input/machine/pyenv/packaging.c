@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/banned.h"
 
 /* ---- names (PEP 503) ----------------------------------------------------------------------------- */
 

@@ -12,7 +12,6 @@
 #include "base/str.h"
 #include "base/tree.h"
 #include "input/machine/pyenv/scan.h"
-#include "base/banned.h"
 
 #define MAPS_MAX	(16u << 20)
 #define ENVIRON_MAX	(1u << 20)

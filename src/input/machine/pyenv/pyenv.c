@@ -11,7 +11,6 @@
 #include "base/tree.h"
 #include "formats/elf_file.h"
 #include "input/machine/pyenv/scan.h"
-#include "base/banned.h"
 
 #define SMALL (1u << 16)
 #define ENVS_MAX	8

@@ -10,7 +10,6 @@
 #include "base/str.h"
 #include "base/tree.h"
 #include "input/machine/variables.h"
-#include "base/banned.h"
 
 const char *scan_variable(const struct scan *s, const char *name)
 {

@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "base/tree.h"
 #include "input/machine/pyenv/scan.h"
-#include "base/banned.h"
 
 #define FOLDERS_MAX	64
 #define PTH_FILES_MAX	64

@@ -10,7 +10,6 @@
 #include "base/tree.h"
 #include "formats/elf_file.h"
 #include "input/machine/pyenv/scan.h"
-#include "base/banned.h"
 
 #define VERSION_MAX (1u << 16)
 #define PYTHON_VALUE_MAX 200
