@@ -9,7 +9,7 @@
 
 char *format_bytes(char *buf, size_t size, double bytes)
 {
-	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 	int unit = -1;
 	double v = bytes;
 

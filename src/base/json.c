@@ -367,7 +367,8 @@ static int field_read_limit(const struct field *f, const json_t *v, char *at, co
 }
 
 /* It is printed among other lines: nothing in it may break the line or control the terminal. */
-static int field_read_line(const struct field *f, const json_t *v, char *at, const char *path, struct pool *pool, struct err *e)
+static int field_read_line(const struct field *f, const json_t *v, char *at, const char *path, struct pool *pool,
+			   struct err *e)
 {
 	const char *s = json_string_value(v);
 	char *line;
@@ -401,7 +402,8 @@ static int field_read_word(const struct field *f, const json_t *v, char *at, con
 	return wrong_type(e, path, f->key, "one of the words that docs/doctor.md lists");
 }
 
-static int field_read_list(const struct field *f, const json_t *v, char *it, const char *path, struct pool *pool, struct err *e)
+static int field_read_list(const struct field *f, const json_t *v, char *it, const char *path, struct pool *pool,
+			   struct err *e)
 {
 	size_t n = json_array_size(v), size = f->kind == FIELD_LIST ? f->inner->size : sizeof(char *);
 	char inner[160];
@@ -432,7 +434,8 @@ static int field_read_list(const struct field *f, const json_t *v, char *it, con
 	return 0;
 }
 
-static int field_read(const struct field *f, const json_t *v, char *it, const char *path, struct pool *pool, struct err *e)
+static int field_read(const struct field *f, const json_t *v, char *it, const char *path, struct pool *pool,
+		      struct err *e)
 {
 	char inner[160], *at = it + f->at;
 	const char *s;
@@ -488,7 +491,8 @@ static int check_keys(const struct fields *fs, const json_t *o, const char *path
 		while (f->key && strcmp(f->key, key) != 0)
 			f++;
 		if (!f->key)
-			return err_set(e, -EINVAL, "'%s%s%.60s' in the bundle is not a key that cuwhy knows", path, path[0] ? "." : "", key);
+			return err_set(e, -EINVAL, "'%s%s%.60s' in the bundle is not a key that cuwhy knows", path,
+				       path[0] ? "." : "", key);
 	}
 	return 0;
 }

@@ -137,15 +137,15 @@ struct fields {
 	F_ROW(k, FIELD_##kind, type, member, .is_signed = F_SIGNED(type, member), .when = FIELD_ALWAYS)
 #define F_OR_NULL(kind, k, type, member, ...) \
 	F_ROW(k, FIELD_##kind, type, member, .is_signed = F_SIGNED(type, member), .when = FIELD_NULL, \
-		  .unknown = (int64_t)(__VA_ARGS__ + 0))
+	      .unknown = (int64_t)(__VA_ARGS__ + 0))
 #define F_IF_KNOWN(kind, k, type, member, ...) \
 	F_ROW(k, FIELD_##kind, type, member, .is_signed = F_SIGNED(type, member), .when = FIELD_LEFT_OUT, \
-		  .unknown = (int64_t)(__VA_ARGS__ + 0))
+	      .unknown = (int64_t)(__VA_ARGS__ + 0))
 
 /* The number of a list may be of any integer type. */
 #define F_LIST_OF(k, type, member, n, inner_) \
-	F_ROW(k, FIELD_LIST, type, member, .count = offsetof(type, n), .count_size = sizeof(((type *)0)->n), .inner = &(inner_), \
-		  .when = FIELD_ALWAYS)
+	F_ROW(k, FIELD_LIST, type, member, .count = offsetof(type, n), .count_size = sizeof(((type *)0)->n), \
+	      .inner = &(inner_), .when = FIELD_ALWAYS)
 
 /* With its own functions; `take` may be NULL, then it is never read. F_MADE is computed from the whole struct. */
 #define F_BY(k, type, member, write_, take_) \
@@ -160,13 +160,15 @@ struct fields {
 #define F_WORD(type, member, words_, unknown_) \
 	F_ROW(#member, FIELD_WORD, type, member, .unknown = unknown_, .is_signed = true, .words = words_)
 #define F_OBJECT(type, member, inner_) F_ROW(#member, FIELD_OBJECT, type, member, .inner = &(inner_))
-#define F_LIST(type, key, member, n, inner_) F_ROW(key, FIELD_LIST, type, member, .count = offsetof(type, n), .inner = &(inner_))
+#define F_LIST(type, key, member, n, inner_) \
+	F_ROW(key, FIELD_LIST, type, member, .count = offsetof(type, n), .inner = &(inner_))
 #define F_TEXTS(type, key, member, n) F_ROW(key, FIELD_TEXTS, type, member, .count = offsetof(type, n))
 #define F_FLAG(type, member) F_ROW(#member, FIELD_FLAG, type, member, .is_signed = true, .unknown = -1)
 #define F_LIMIT(type, member) F_ROW(#member, FIELD_LIMIT, type, member, .is_signed = true, .unknown = -1)
 #define F_LINE(type, member) F_IF_KNOWN(LINE, #member, type, member)
 /* Written even if nothing in it is known. */
-#define F_GROUP(type, member, inner_) F_ROW(#member, FIELD_OBJECT, type, member, .inner = &(inner_), .when = FIELD_ALWAYS)
+#define F_GROUP(type, member, inner_) \
+	F_ROW(#member, FIELD_OBJECT, type, member, .inner = &(inner_), .when = FIELD_ALWAYS)
 /* Its number is a ptrdiff_t: -1 is not known, and an empty list is written. */
 #define F_KNOWN_LIST(type, key, member, n, inner_) \
 	F_ROW(key, FIELD_LIST, type, member, .count = offsetof(type, n), .inner = &(inner_), .unknown = -1)

@@ -54,7 +54,8 @@ static inline uint32_t map_fold(uint64_t hash)
 }
 
 /* The slot of the element, or the empty one where the search ends. Inline, so that `same` can be inlined, too. */
-static inline struct map_slot *map_seek(const struct map *m, uint64_t hash, map_same *same, const void *list, const void *key)
+static inline struct map_slot *map_seek(const struct map *m, uint64_t hash, map_same *same, const void *list,
+					const void *key)
 {
 	uint32_t half = map_fold(hash);
 	size_t mask = m->slots - 1, k = half & mask;
@@ -74,7 +75,8 @@ void map_clear_slot(struct map *m, struct map_slot *s);		/* for map_take */
 
 /* Like map_find; if there is no such element, adds it under the number `index`, which the caller appends to its list.
  * With MAP_NONE (the caller has no room for another one) nothing is added. */
-static inline uint32_t map_put(struct map *m, uint64_t hash, map_same *same, const void *list, const void *key, uint32_t index)
+static inline uint32_t map_put(struct map *m, uint64_t hash, map_same *same, const void *list, const void *key,
+			       uint32_t index)
 {
 	struct map_slot *s;
 

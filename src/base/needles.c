@@ -173,11 +173,13 @@ static bool piece_at(const struct needle *d, size_t window, const char *s, const
 {
 	size_t before = d->window + window - 1;
 
-	return (size_t)(at - s) >= before && (size_t)(end - at) >= d->len - before && needle_same(at - before, d->piece, d->len);
+	return (size_t)(at - s) >= before && (size_t)(end - at) >= d->len - before &&
+	       needle_same(at - before, d->piece, d->len);
 }
 
 /* Callers pass a constant `window`, so that the compiler specializes the inner loop. */
-static inline const char *needle_find(const struct needles *n, const char *s, const char *end, size_t *which, size_t window)
+static inline const char *needle_find(const struct needles *n, const char *s, const char *end, size_t *which,
+				      size_t window)
 {
 	const size_t most = window - gram(window) + 1;
 	const char *p = s + window - 1;
@@ -213,7 +215,8 @@ static inline const char *needle_find(const struct needles *n, const char *s, co
 
 const char *needles_find(const struct needles *n, const char *s, const char *end, size_t *which)
 {
-	return n->window == NEEDLE_FAST ? needle_find(n, s, end, which, NEEDLE_FAST) : needle_find(n, s, end, which, NEEDLE_MIN);
+	return n->window == NEEDLE_FAST ? needle_find(n, s, end, which, NEEDLE_FAST)
+					: needle_find(n, s, end, which, NEEDLE_MIN);
 }
 
 bool needle_matches(const char *pattern, const char *s, size_t len)

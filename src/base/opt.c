@@ -21,8 +21,7 @@ static int count_options(const struct opt *opts)
 	return n;
 }
 
-static int no_such_option(const struct opt_usage *u, const struct opt *opts, const char *word,
-		   struct err *e)
+static int no_such_option(const struct opt_usage *u, const struct opt *opts, const char *word, struct err *e)
 {
 	const char *names[OPTS_MAX + 1] = {NULL}, *near;
 	int i, n = count_options(opts);

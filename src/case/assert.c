@@ -8,12 +8,12 @@
 #include <string.h>
 
 static const struct { const char *what, *kernel, *condition; } abouts[] = {
-#define ABOUT(what, kernel, condition) { what, kernel, condition },
+#define ABOUT(what, kernel, condition) {what, kernel, condition},
 #include "kb/asserts.def"
 };
 
 static const struct { const char *what, *kernel; } kernels[] = {
-#define KERNEL(what, kernel) { what, kernel },
+#define KERNEL(what, kernel) {what, kernel},
 #include "kb/asserts.def"
 };
 

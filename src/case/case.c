@@ -240,12 +240,12 @@ void facts_document(FILE *out)
 	      "This page is generated from `src/case/case.def`: `build/tests/test_facts --write docs/facts.md`.\n",
 	      out);
 	for (int g = 0; g < GROUP_COUNT; g++) {
-		fprintf(out, "\n## %s\n\n%s\n\n| fact | type | what it says | JSON |\n| --- | --- | --- | --- |\n", groups[g].id,
-			groups[g].text);
+		fprintf(out, "\n## %s\n\n%s\n\n| fact | type | what it says | JSON |\n| --- | --- | --- | --- |\n",
+			groups[g].id, groups[g].text);
 		for (int i = 0; i < FACT_COUNT; i++)
 			if (fact_group((enum fact_id)i) == (enum group_id)g)
-				fprintf(out, "| %s`%s`%s | %s | %s | %s%s%s |\n", rows[i].head ? "**" : "", rows[i].name,
-					rows[i].head ? "**" : "", kinds[rows[i].type], rows[i].text,
+				fprintf(out, "| %s`%s`%s | %s | %s | %s%s%s |\n", rows[i].head ? "**" : "",
+					rows[i].name, rows[i].head ? "**" : "", kinds[rows[i].type], rows[i].text,
 					rows[i].json[0] ? "`" : "", rows[i].json, rows[i].json[0] ? "`" : "");
 	}
 }

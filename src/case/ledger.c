@@ -8,7 +8,7 @@
 const char *ledger_part_id(enum ledger_part p)
 {
 #define X(name, id, text) id,
-	static const char *const ids[] = { LEDGER_PARTS(X) };
+	static const char *const ids[] = {LEDGER_PARTS(X)};
 #undef X
 	return ids[p];
 }
@@ -16,7 +16,7 @@ const char *ledger_part_id(enum ledger_part p)
 const char *ledger_part_text(enum ledger_part p)
 {
 #define X(name, id, text) text,
-	static const char *const texts[] = { LEDGER_PARTS(X) };
+	static const char *const texts[] = {LEDGER_PARTS(X)};
 #undef X
 	return texts[p];
 }
@@ -24,7 +24,7 @@ const char *ledger_part_text(enum ledger_part p)
 const char *ledger_kind_id(enum ledger_kind k)
 {
 #define X(name, id, text) id,
-	static const char *const ids[] = { LEDGER_KINDS(X) };
+	static const char *const ids[] = {LEDGER_KINDS(X)};
 #undef X
 	return ids[k];
 }
@@ -32,15 +32,15 @@ const char *ledger_kind_id(enum ledger_kind k)
 const char *ledger_kind_text(enum ledger_kind k)
 {
 #define X(name, id, text) text,
-	static const char *const texts[] = { LEDGER_KINDS(X) };
+	static const char *const texts[] = {LEDGER_KINDS(X)};
 #undef X
 	return texts[k];
 }
 
 void ledger_own(struct ledger *l, const char *cwd, struct pool *pool)
 {
-	struct ledger_line *lists[2] = { l->line, l->segments.pin };
-	size_t n[2] = { l->n < LINES_KEPT ? l->n : LINES_KEPT, l->segments.n_pins };
+	struct ledger_line *lists[2] = {l->line, l->segments.pin};
+	size_t n[2] = {l->n < LINES_KEPT ? l->n : LINES_KEPT, l->segments.n_pins};
 
 	for (int k = 0; k < 2; k++)
 		for (size_t i = 0; i < n[k]; i++) {

@@ -18,9 +18,9 @@
 static enum owner package_owner(const char *path)
 {
 	static const struct { const char *name; enum owner owner; } packages[] = {
-		{ "torch/", OWNER_TORCH }, { "functorch/", OWNER_TORCH },
-		{ "torchgen/", OWNER_TORCH }, { "triton/", OWNER_TRITON },
-		{ "cupy/", OWNER_CUPY }, { "cupyx/", OWNER_CUPY }, { "cupy_backends/", OWNER_CUPY },
+		{"torch/", OWNER_TORCH},	{"functorch/", OWNER_TORCH}, {"torchgen/", OWNER_TORCH},
+		{"triton/", OWNER_TRITON},	{"cupy/", OWNER_CUPY},	     {"cupyx/", OWNER_CUPY},
+		{"cupy_backends/", OWNER_CUPY},
 	};
 
 	for (size_t i = 0; i < sizeof(packages) / sizeof(packages[0]); i++)

@@ -49,7 +49,7 @@ bool message_number(const char *text, const char *before, double *number)
 static bool read_bytes(const char *s, double *bytes)
 {
 	static const struct { const char *unit; int shift; } units[] = {
-		{ " bytes", 0 }, { " KiB", 10 }, { " MiB", 20 }, { " GiB", 30 }, { " TiB", 40 },
+		{" bytes", 0}, {" KiB", 10}, {" MiB", 20}, {" GiB", 30}, {" TiB", 40},
 	};
 
 	s = s ? read_number(s, bytes) : NULL;
@@ -267,7 +267,7 @@ static void read_driver_log(struct casefile *f, const char *text)
 	double value, limit;
 
 	for (int axis = 0; axis < 3; axis++) {
-		const char *name = (const char *[]){ "grid x", "grid y", "grid z" }[axis];
+		const char *name = (const char *[]){"grid x", "grid y", "grid z"}[axis];
 
 		snprintf(before, sizeof(before), "Grid Dimension %c of ", 'X' + axis);
 		if (message_number(text, before, &value) &&

@@ -11,13 +11,13 @@
 #define TYPE_MAX 256
 
 static const struct { const char *name; uint8_t size; bool is_integer, is_signed; const char *dtype; } types[] = {
-	{ "bool", 1, true, false, "bool" },		{ "char", 1, true, true, "int8" },
-	{ "signed char", 1, true, true, "int8" },	{ "unsigned char", 1, true, false, "uint8" },
-	{ "short", 2, true, true, "int16" },		{ "unsigned short", 2, true, false, "uint16" },
-	{ "int", 4, true, true, "int32" },		{ "unsigned int", 4, true, false, "uint32" },
-	{ "long", 8, true, true, "int64" },		{ "unsigned long", 8, true, false, "uint64" },
-	{ "long long", 8, true, true, "int64" },	{ "unsigned long long", 8, true, false, "uint64" },
-	{ "float", 4, false, true, "float32" },		{ "double", 8, false, true, "float64" },
+	{"bool", 1, true, false, "bool"},	{"char", 1, true, true, "int8"},
+	{"signed char", 1, true, true, "int8"}, {"unsigned char", 1, true, false, "uint8"},
+	{"short", 2, true, true, "int16"},	{"unsigned short", 2, true, false, "uint16"},
+	{"int", 4, true, true, "int32"},	{"unsigned int", 4, true, false, "uint32"},
+	{"long", 8, true, true, "int64"},	{"unsigned long", 8, true, false, "uint64"},
+	{"long long", 8, true, true, "int64"},	{"unsigned long long", 8, true, false, "uint64"},
+	{"float", 4, false, true, "float32"},	{"double", 8, false, true, "float64"},
 };
 
 /* "void at::f<g(int)>(float*, int)" -> "float*, int)": the last group of parentheses, at the end of the name. */
@@ -57,7 +57,7 @@ static bool next_type(const char *s, char type[TYPE_MAX], const char **rest)
 /* Strips what does not affect the size. */
 static void strip(char *type)
 {
-	static const char *const ends[] = { " const", " __restrict", " volatile", " " };
+	static const char *const ends[] = {" const", " __restrict", " volatile", " "};
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (str_ends(type, ends[i])) {
@@ -79,7 +79,7 @@ static bool measure(char *type, struct signature_param *p)
 	int i;
 
 	strip(type);
-	*p = (struct signature_param){ .size = sizeof(uint64_t) };
+	*p = (struct signature_param){.size = sizeof(uint64_t)};
 	if (str_ends(type, "*")) {
 		type[strlen(type) - 1] = '\0';
 		strip(type);

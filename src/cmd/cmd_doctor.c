@@ -29,21 +29,20 @@ static const struct opt_usage usage = {
 	"doctor", "[options] [BUNDLE]",
 	"Checks whether this machine's driver, GPUs and PyTorch work together and, if not, says exactly what to\n"
 	"change. With BUNDLE: checks the machine that the bundle was made on.",
-	.exits =
-	"The exit status is 0 if nothing is wrong, 1 if a problem was found, 2 if the machine could not be\n"
-	"checked or cuwhy itself failed.\n",
-	.examples =
-	"  cuwhy doctor                       this machine and the Python of this shell\n"
-	"  cuwhy doctor --python venv         the environment in ./venv\n"
-	"  cuwhy doctor --recommend           which PyTorch to install here, and why not the others\n"
-	"  cuwhy doctor --bundle my.json      save everything that was checked, to send it to someone\n",
+	.exits = "The exit status is 0 if nothing is wrong, 1 if a problem was found, 2 if the machine could not be\n"
+		 "checked or cuwhy itself failed.\n",
+	.examples = "  cuwhy doctor                       this machine and the Python of this shell\n"
+		    "  cuwhy doctor --python venv         the environment in ./venv\n"
+		    "  cuwhy doctor --recommend           which PyTorch to install here, and why not the others\n"
+		    "  cuwhy doctor --bundle my.json      save everything that was checked, to send it to someone\n",
 };
 
 static const struct opt options[] = {
 	{"python", 0, "PATH", "the environment to check: an interpreter, or its folder", NULL, &given.python},
 	{"pid", 0, "N", "check the environment and the loaded libraries of a running process", NULL, &given.pid},
 	{"recommend", 0, NULL, "say which PyTorch or driver to install, and why not the others", &given.recommend, NULL},
-	{"bundle", 0, "FILE", "write everything that was checked to FILE, with user names and secrets removed", NULL, &given.bundle},
+	{"bundle", 0, "FILE", "write everything that was checked to FILE, with user names and secrets removed", NULL,
+	 &given.bundle},
 	{"root", 0, "DIR", "check a tree of files copied from a machine (queries no driver)", NULL, &given.root},
 	{"timeout", 0, "SECONDS", "how long the driver may take to answer (10)", NULL, &given.timeout},
 	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
@@ -128,7 +127,8 @@ static int get_machine(struct machine *m, const char *bundle, struct err *e)
 	machine_collect(m, &from);
 	progress_end();
 	if (from.pid && !m->process.known)
-		return err_set(e, -ESRCH, "cannot inspect process %u: %s", from.pid, m->process.reason ? m->process.reason : "?");
+		return err_set(e, -ESRCH, "cannot inspect process %u: %s", from.pid,
+			       m->process.reason ? m->process.reason : "?");
 	if (from.python && no_environment(m))
 		return err_set(e, -EINVAL, "--python %s: %s", from.python, no_environment(m));
 	return 0;

@@ -160,8 +160,8 @@ static void man_title(FILE *out, const char *command, const char *summary)
 		putc('-', out);
 	for (const char *c = command; c && *c; c++)
 		putc(toupper((unsigned char)*c), out);
-	fprintf(out, " 1 \"\" \"cuwhy %s\" \"cuwhy manual\"\n.SH NAME\ncuwhy%s%s \\- ", CUWHY_VERSION, command ? "\\-" : "",
-		command ? command : "");
+	fprintf(out, " 1 \"\" \"cuwhy %s\" \"cuwhy manual\"\n.SH NAME\ncuwhy%s%s \\- ", CUWHY_VERSION,
+		command ? "\\-" : "", command ? command : "");
 	man_line(out, summary);
 }
 
@@ -214,11 +214,13 @@ static void man_of_all(FILE *out)
 {
 	man_title(out, NULL, "says why CUDA failed in a program, at which line, and what to do");
 	fputs(".SH SYNOPSIS\n.B cuwhy\n.I COMMAND\n[options] [arguments]\n.SH DESCRIPTION\n", out);
-	man_paragraphs(out, "cuwhy names the root cause of a CUDA failure in a PyTorch program, the line of your own code, the evidence\n"
-		       "and the fix. It works on stock PyTorch, without changing the program and without root.\n"
-		       "\n"
-		       "Each verdict says how sure it is. certain: direct evidence that nothing contradicts. likely: evidence that\n"
-		       "rules out the other causes seen. possible: candidates, in order.\n");
+	man_paragraphs(
+		out,
+		"cuwhy names the root cause of a CUDA failure in a PyTorch program, the line of your own code, the evidence\n"
+		"and the fix. It works on stock PyTorch, without changing the program and without root.\n"
+		"\n"
+		"Each verdict says how sure it is. certain: direct evidence that nothing contradicts. likely: evidence that\n"
+		"rules out the other causes seen. possible: candidates, in order.\n");
 	fputs(".SH COMMANDS\n", out);
 	for (size_t i = 0; i < commands_n; i++) {
 		fprintf(out, ".TP\n.BR cuwhy\\-%s (1)\n", commands[i].name);
@@ -332,7 +334,8 @@ static void bash_program(FILE *out, const struct opt *options)
 	bash_takers(out, options);
 	fputs(") ((i += 2));;\n\t\t--) ((i++)); break;;\n\t\t-*) ((i++));;\n\t\t*) break;;\n\t\tesac\n\tdone\n"
 	      "\t((i < COMP_CWORD)) || return 1\n"
-	      "\tif declare -F _command_offset >/dev/null; then _command_offset $i; else _cuwhy_files -f; fi\n}\n\n", out);
+	      "\tif declare -F _command_offset >/dev/null; then _command_offset $i; else _cuwhy_files -f; fi\n}\n\n",
+	      out);
 }
 
 static void complete_bash(FILE *out)

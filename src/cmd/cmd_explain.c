@@ -44,11 +44,10 @@ static const struct opt_usage usage = {
 	"are analyzed together (train.log nvidia-smi.txt); - reads standard input and passes it through. A code is a\n"
 	"number, a name or an Xid (700, CUBLAS_STATUS_ALLOC_FAILED, \"Xid 79\"). Without arguments: the newest recording.",
 	.exits = "The exit status is 0 if nothing is wrong, 1 if a failure was found, 2 if cuwhy itself failed.\n",
-	.examples =
-	"  cuwhy explain train.log                the first error of a log, and its cause\n"
-	"  python train.py 2>&1 | cuwhy explain -  passes the log through, then says what went wrong\n"
-	"  cuwhy explain 700                      what a code means\n"
-	"  cuwhy explain oom-fragmentation        what a cause is, and what to do\n",
+	.examples = "  cuwhy explain train.log                the first error of a log, and its cause\n"
+		    "  python train.py 2>&1 | cuwhy explain -  passes the log through, then says what went wrong\n"
+		    "  cuwhy explain 700                      what a code means\n"
+		    "  cuwhy explain oom-fragmentation        what a cause is, and what to do\n",
 };
 
 static const struct opt options[] = {
@@ -87,7 +86,8 @@ static int list_causes(void)
 	}
 	list = json_array();
 	for (const struct cause *c = kb_get()->first; c; c = c->next)
-		json_array_append_new(list, json_pack("{s:o, s:o}", "id", json_text(c->id), "title", json_text(c->title)));
+		json_array_append_new(list,
+				      json_pack("{s:o, s:o}", "id", json_text(c->id), "title", json_text(c->title)));
 	return print_object(json_pack("{s:i, s:o}", "schema", 1, "causes", list));
 }
 
@@ -266,7 +266,8 @@ static void print_no_oom(const char *path, const struct snapshot_source *o)
 	printf("  'cuwhy memory %s' shows who holds what\n", path);
 }
 
-static void explain_print(FILE *out, const struct verdict *v, const char *path, const struct asked *a, const struct text_style *style)
+static void explain_print(FILE *out, const struct verdict *v, const char *path, const struct asked *a,
+			  const struct text_style *style)
 {
 	bool alone = a->n == 1;
 
@@ -351,7 +352,11 @@ static int explain_inputs(char **words, int n, struct text_style *style)
 	if (failed)
 		status = cmd_fail(stdout, given.json, &a.e, EXIT_TROUBLE);
 	else
-		status = explain_asked(&a, is_text_itself(words[0]) ? "the text" : a.from_stdin ? "standard input" : words[0], style);
+		status = explain_asked(&a,
+				       is_text_itself(words[0]) ? "the text"
+				       : a.from_stdin		? "standard input"
+								: words[0],
+				       style);
 	progress_end();
 	for (size_t i = 0; i < a.n; i++)
 		source_close(&a.list[i]);

@@ -37,19 +37,18 @@ static const struct opt_usage usage = {
 	"Converts a recording (a folder or a .cwr file; by default the newest) to a file that other programs\n"
 	"can read.",
 	.notes =
-	"The snapshot is a pickle like the one from torch.cuda.memory._dump_snapshot: PyTorch's segments and blocks\n"
-	"at the end of the run, with the lines that allocated them. PyTorch's viewer opens it:\n"
-	"    python -m torch.cuda._memory_viz trace_plot FILE -o FILE.html\n"
-	"Its history is complete if the program ran under 'cuwhy run --memory-trace'; otherwise it covers only blocks\n"
-	"that were live at the end or freed last. Streams, pools and sizes before rounding are not recorded: the\n"
-	"stream is 0, the pool is (0, 0), the size is the block's.\n"
-	"\n"
-	"The trace opens in https://ui.perfetto.dev and chrome://tracing. It shows each thread's last launches and\n"
-	"driver calls when the program made them, with their lines and parameters; failures; memory over time.\n",
+		"The snapshot is a pickle like the one from torch.cuda.memory._dump_snapshot: PyTorch's segments and blocks\n"
+		"at the end of the run, with the lines that allocated them. PyTorch's viewer opens it:\n"
+		"    python -m torch.cuda._memory_viz trace_plot FILE -o FILE.html\n"
+		"Its history is complete if the program ran under 'cuwhy run --memory-trace'; otherwise it covers only blocks\n"
+		"that were live at the end or freed last. Streams, pools and sizes before rounding are not recorded: the\n"
+		"stream is 0, the pool is (0, 0), the size is the block's.\n"
+		"\n"
+		"The trace opens in https://ui.perfetto.dev and chrome://tracing. It shows each thread's last launches and\n"
+		"driver calls when the program made them, with their lines and parameters; failures; memory over time.\n",
 	.exits = "The exit status is 0 if the file was written, otherwise 2.\n",
-	.examples =
-	"  cuwhy export --chrome-trace -o trace.json             the newest recording\n"
-	"  cuwhy export --torch-snapshot -o snap.pickle out/     from 'cuwhy run --out out'\n",
+	.examples = "  cuwhy export --chrome-trace -o trace.json             the newest recording\n"
+		    "  cuwhy export --torch-snapshot -o snap.pickle out/     from 'cuwhy run --out out'\n",
 };
 
 static const struct opt options[] = {
@@ -139,7 +138,7 @@ static int refuse_choice(const struct choice *c, const char *path, struct err *e
 	}
 	err_set(e, -ENOENT, "no PyTorch memory in '%s'", path);
 	return err_hint(e, "the program did not use PyTorch on CUDA, or its allocator reports nothing "
-			"(PYTORCH_NO_CUDA_MEMORY_CACHING, another backend)");
+			   "(PYTORCH_NO_CUDA_MEMORY_CACHING, another backend)");
 }
 
 static void choose_process(struct choice *c, const char *path, struct err *e)
@@ -171,10 +170,11 @@ static void tell_snapshot(const struct torchsnap *s, bool traced)
 	warn_of(s->lost, "blocks were not recorded: there was no room for them");
 	warn_of(s->outside, "blocks are not in any recorded allocation: each is shown as its own segment");
 	warn_of(s->overlapping, "blocks overlap others: the recording is damaged there, and they are left out");
-	warn_of(s->cache_left_out, "bytes of PyTorch's cache are left out: the recording does not say which allocations they are");
+	warn_of(s->cache_left_out,
+		"bytes of PyTorch's cache are left out: the recording does not say which allocations they are");
 	if (given.json) {
-		tell_json(JSON_OF(J_TEXT("format", "torch-snapshot"), J_INT("segments", s->n_segments), J_INT("blocks", s->n_blocks),
-				  J_INT("events", s->n_events), J_BOOL("traced", traced)));
+		tell_json(JSON_OF(J_TEXT("format", "torch-snapshot"), J_INT("segments", s->n_segments),
+				  J_INT("blocks", s->n_blocks), J_INT("events", s->n_events), J_BOOL("traced", traced)));
 		return;
 	}
 	if (to_stdout())
@@ -262,7 +262,9 @@ static void tell_cut_short(const char *part, const struct trace *t)
 	if (stat(part, &st) != 0 || (uint64_t)st.st_size >= h->used)
 		return;
 	progress_end();
-	fprintf(stderr, "cuwhy: the recording of process %" PRIu32 " is cut short: only %" PRIu64 " of %" PRIu64 " bytes are present\n",
+	fprintf(stderr,
+		"cuwhy: the recording of process %" PRIu32 " is cut short: only %" PRIu64 " of %" PRIu64
+		" bytes are present\n",
 		h->pid, (uint64_t)st.st_size, h->used);
 }
 
@@ -309,13 +311,14 @@ static void tell_chrome(const struct exported *x, uint64_t bytes)
 	const struct chrometrace *t = &x->trace;
 
 	if (given.json)
-		tell_json(JSON_OF(J_TEXT("format", "chrome-trace"), J_INT("bytes", bytes), J_INT("processes", x->processes),
-				  J_INT("events", t->events), J_INT("launches", t->launches), J_INT("calls", t->calls),
+		tell_json(JSON_OF(J_TEXT("format", "chrome-trace"), J_INT("bytes", bytes),
+				  J_INT("processes", x->processes), J_INT("events", t->events),
+				  J_INT("launches", t->launches), J_INT("calls", t->calls),
 				  J_INT("failures", t->failures), J_INT("samples", t->samples)));
 	else if (!to_stdout())
 		printf("wrote '%s': %" PRIu64 " launches, %" PRIu64 " driver calls, %" PRIu64 " failures, %" PRIu64
-		       " memory samples\nopen it at https://ui.perfetto.dev or chrome://tracing\n", given.out, t->launches, t->calls,
-		       t->failures, t->samples);
+		       " memory samples\nopen it at https://ui.perfetto.dev or chrome://tracing\n",
+		       given.out, t->launches, t->calls, t->failures, t->samples);
 }
 
 static int export_chrome(const char *path, struct err *e)

@@ -40,19 +40,19 @@ static const struct opt_usage usage = {
 	"Tells who held the memory of the GPUs in a recording (a folder, or one .cwr file): by line, by what\n"
 	"it is for, by library; and how it grew. Or in a snapshot that torch.cuda.memory._dump_snapshot wrote.\n"
 	"Without a file: every GPU of this machine, and who holds it.",
-	.exits =
-	"The exit status is 0; 1 when the recorded program failed for lack of memory; 2 on failure, and when not\n"
-	"every GPU could be asked.\n",
-	.examples =
-	"  cuwhy memory                         who holds the GPUs of this machine now\n"
-	"  cuwhy memory --by kind out/          parameters, gradients, activations, ...\n"
-	"  cuwhy memory --at peak --top 30 out/ the thirty biggest lines when most was in use\n"
-	"  cuwhy memory --at 90s out/           a minute and a half after the start\n",
+	.exits = "The exit status is 0; 1 when the recorded program failed for lack of memory; 2 on failure, and when not\n"
+		 "every GPU could be asked.\n",
+	.examples = "  cuwhy memory                         who holds the GPUs of this machine now\n"
+		    "  cuwhy memory --by kind out/          parameters, gradients, activations, ...\n"
+		    "  cuwhy memory --at peak --top 30 out/ the thirty biggest lines when most was in use\n"
+		    "  cuwhy memory --at 90s out/           a minute and a half after the start\n",
 };
 
 static const struct opt options[] = {
-	{"by", 0, "WHAT", "line (default), function, kind or library; of a snapshot line, function, stream or pool", NULL, &given.by},
-	{"at", 0, "WHEN", "oom (default, if memory ran out), peak (default otherwise), end, or a time like 12.5s", NULL, &given.at},
+	{"by", 0, "WHAT", "line (default), function, kind or library; of a snapshot line, function, stream or pool",
+	 NULL, &given.by},
+	{"at", 0, "WHEN", "oom (default, if memory ran out), peak (default otherwise), end, or a time like 12.5s", NULL,
+	 &given.at},
 	{"top", 'n', "N", "show N of them (15)", NULL, &given.top},
 	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
@@ -86,7 +86,8 @@ static int no_gpu_answer(const struct gpu_usage *u, struct err *e)
 		return err_hint(e, "in a container, was it given one (--gpus)?");
 	case USAGE_NO_LIBRARY:
 		err_set(e, -ENODEV, "there is no NVIDIA driver on this machine: %s", u->why);
-		return err_hint(e, "in a container, its libraries come from the host (--gpus, the NVIDIA container toolkit)");
+		return err_hint(
+			e, "in a container, its libraries come from the host (--gpus, the NVIDIA container toolkit)");
 	case USAGE_REFUSED:
 		err_set(e, -ENODEV, "the NVIDIA driver does not answer: %s", u->why);
 		return err_hint(e, "does nvidia-smi work?");
@@ -131,7 +132,8 @@ static bool one_of(const char *word, const char *const *list)
 
 static int check_snapshot_options(struct err *e)
 {
-	static const char *const bys[] = {"line", "function", "stream", "pool", NULL}, *const ats[] = {"end", "peak", "oom", NULL};
+	static const char *const bys[] = {"line", "function", "stream", "pool", NULL}, *const ats[] = {"end", "peak",
+												       "oom", NULL};
 
 	if (!one_of(given.by, bys))
 		return err_set(e, -EINVAL, "--by takes line, function, stream or pool of a snapshot, not '%s'", given.by);
@@ -262,12 +264,15 @@ static void ledger_of_time(struct ledger *l, struct trace *t, int device, const 
 }
 
 /* False when the moment that was asked for never was. */
-static bool ledger_of_moment(struct ledger *l, struct trace *t, int device, const struct memory_asked *a, const struct gpu_usage *u,
-			     struct pool *pool)
+static bool ledger_of_moment(struct ledger *l, struct trace *t, int device, const struct memory_asked *a,
+			     const struct gpu_usage *u, struct pool *pool)
 {
 	const struct cw_header *h = trace_header(t);
 	const struct cw_failure *f = ledger_oom(t, device);
-	enum ledger_at at = given.at ? a->at : f ? LEDGER_OOM : trace_memory(t, device)->peak_allocated ? LEDGER_PEAK : LEDGER_END;
+	enum ledger_at at = given.at				      ? a->at
+			    : f					      ? LEDGER_OOM
+			    : trace_memory(t, device)->peak_allocated ? LEDGER_PEAK
+								      : LEDGER_END;
 	struct ledger_seen seen;
 
 	if (at == LEDGER_OOM && !f)
@@ -304,8 +309,8 @@ static void show_host(struct memory_shown *to, const struct memory_host *h)
 }
 
 /* `at` is NULL when no time was asked for. */
-static void show_devices(struct memory_shown *to, struct trace *t, const struct recorded_process *p, const struct memory_asked *a,
-			 const struct moment_at *at)
+static void show_devices(struct memory_shown *to, struct trace *t, const struct recorded_process *p,
+			 const struct memory_asked *a, const struct moment_at *at)
 {
 	const struct cw_header *head = trace_header(t);
 	struct memory_host host = {head->pid, head->pinned_bytes, head->pinned_peak_bytes, p->end.ram};
@@ -326,8 +331,8 @@ static void show_devices(struct memory_shown *to, struct trace *t, const struct 
 	pool_release(&pool);
 }
 
-static int show_process_at(struct memory_shown *to, struct trace *t, const struct recorded_process *p, const struct memory_asked *a,
-			   struct err *e)
+static int show_process_at(struct memory_shown *to, struct trace *t, const struct recorded_process *p,
+			   const struct memory_asked *a, struct err *e)
 {
 	struct moment_at at;
 	int rc = moment_open(&at, t, p, a->time_ns, e);
@@ -398,8 +403,8 @@ out:
 		if (first.code)
 			fprintf(stderr, "cuwhy: left out: %s\n", first.msg);
 		if (given.json)
-			json_print(stdout, JSON_OF(J_INT("schema", 1), J_TEXT("recording", path), J_SHARED("devices", s.list),
-						   J_SHARED("host", s.hosts)));
+			json_print(stdout, JSON_OF(J_INT("schema", 1), J_TEXT("recording", path),
+						   J_SHARED("devices", s.list), J_SHARED("host", s.hosts)));
 		else if (!s.devices)
 			print_nothing_shown(path);
 		status = cmd_finish(s.ran_out ? EXIT_FOUND : EXIT_NOTHING);
@@ -428,7 +433,8 @@ static int read_memory_options(struct memory_asked *a, struct err *e)
 	}
 	if (given.top && !str_u64(given.top, &top))
 		return err_set(e, -EINVAL, "--top takes a number, not '%s'", given.top);
-	a->table = (struct memory_table){.by = (enum ledger_by)by, .top = (size_t)top, .width = term_width(STDOUT_FILENO)};
+	a->table =
+		(struct memory_table){.by = (enum ledger_by)by, .top = (size_t)top, .width = term_width(STDOUT_FILENO)};
 	a->at = (enum ledger_at)at;
 	return 0;
 }

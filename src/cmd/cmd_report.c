@@ -44,15 +44,13 @@ static const struct opt_usage usage = {
 	"Writes one HTML page that shows a recording (a folder or a .cwr file; by default the newest), a GPU core\n"
 	"dump, a PyTorch memory snapshot or a bundle from the doctor. It needs no network and no other file: send it\n"
 	"to a colleague.",
-	.notes =
-	"The page contains your source code around the failure, command lines and folder names: check it before\n"
-	"you publish it.\n",
+	.notes = "The page contains your source code around the failure, command lines and folder names: check it before\n"
+		 "you publish it.\n",
 	.exits = "The exit status is 0 if the page was written, otherwise 2.\n",
-	.examples =
-	"  cuwhy report                       the newest recording, into " DEFAULT_OUT "\n"
-	"  cuwhy report -o oom.html out/      a recording from 'cuwhy run --out out'\n"
-	"  cuwhy report snapshot.pickle       what torch.cuda.memory._dump_snapshot wrote\n"
-	"  cuwhy report my.json               what 'cuwhy doctor --bundle my.json' wrote\n",
+	.examples = "  cuwhy report                       the newest recording, into " DEFAULT_OUT "\n"
+		    "  cuwhy report -o oom.html out/      a recording from 'cuwhy run --out out'\n"
+		    "  cuwhy report snapshot.pickle       what torch.cuda.memory._dump_snapshot wrote\n"
+		    "  cuwhy report my.json               what 'cuwhy doctor --bundle my.json' wrote\n",
 };
 
 static const struct opt options[] = {
@@ -89,8 +87,8 @@ static int tell_page(const char *path, size_t bytes, const char *cause)
 	json_t *o;
 
 	if (given.json) {
-		o = json_pack("{s:i,s:o,s:I,s:o}", "schema", 1, "page", json_text(path), "bytes", (json_int_t)bytes, "cause",
-			      json_text(cause));
+		o = json_pack("{s:i,s:o,s:I,s:o}", "schema", 1, "page", json_text(path), "bytes", (json_int_t)bytes,
+			      "cause", json_text(cause));
 		json_dumpf(o, stdout, JSON_COMPACT);
 		putchar('\n');
 		json_decref(o);
@@ -381,7 +379,8 @@ int cmd_report(int argc, char **argv)
 	char *path;
 
 	if (first >= 0 && argc - first > 1)
-		first = err_set(&e, -EINVAL, "report takes one recording, dump, snapshot or bundle, not %d", argc - first);
+		first = err_set(&e, -EINVAL, "report takes one recording, dump, snapshot or bundle, not %d",
+				argc - first);
 	if (first >= 0 && given.out && !*given.out)
 		first = err_set(&e, -EINVAL, "-o needs a file name");
 	if (first >= 0 && given.json && given.out && !strcmp(given.out, "-"))

@@ -85,7 +85,7 @@ static void version_json(const struct host *h)
 				   J_VALUE("recording", JSON_OF(J_INT("major", CW_MAJOR), J_INT("minor", CW_MINOR))),
 				   J_BOOL("page", page_built()), J_TEXT("program", dir), J_VALUE("parts", parts_json()),
 				   J_VALUE("machine", JSON_OF(J_TEXT("system", h->os.name), J_TEXT("arch", h->os.arch),
-							      J_TEXT("kernel", h->os.kernel), J_TEXT("glibc", h->os.glibc),
+						      J_TEXT("kernel", h->os.kernel), J_TEXT("glibc", h->os.glibc),
 							      J_TEXT("built_with_glibc", BUILT_WITH),
 							      J_TEXT("driver", h->kernel.version)))));
 	free(dir);

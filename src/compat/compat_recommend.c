@@ -103,12 +103,14 @@ static void say_code(struct compat_choice *c, int driver_cuda)
 
 	switch (compat_wheel_code(w, c->cc, driver_cuda)) {
 	case COMPAT_CODE_PTX_VERSION:
-		snprintf(c->why, sizeof(c->why), "it has only PTX for capability " CC_FMT ", of a version that this driver "
+		snprintf(c->why, sizeof(c->why),
+			 "it has only PTX for capability " CC_FMT ", of a version that this driver "
 			 "cannot read", CC_ARGS(c->cc));
 		break;
 	case COMPAT_CODE_TEGRA:
-		snprintf(c->why, sizeof(c->why), "it has no code for capability " CC_FMT ", a system on a chip (it has %s)",
-			 CC_ARGS(c->cc), w->archs);
+		snprintf(c->why, sizeof(c->why),
+			 "it has no code for capability " CC_FMT ", a system on a chip (it has %s)", CC_ARGS(c->cc),
+			 w->archs);
 		break;
 	default:
 		snprintf(c->why, sizeof(c->why), "it has no code for capability " CC_FMT " (it has %s)", CC_ARGS(c->cc),
@@ -149,15 +151,17 @@ static void choice_explain(struct compat_choice *c, const struct compat_ask *ask
 
 	switch (c->fit) {
 	case COMPAT_FIT_NATIVE:
-		snprintf(c->why, sizeof(c->why), "the driver is as new as CUDA %d.%d, and it has code for every GPU here",
-			 CUDA_ARGS(w->cuda));
+		snprintf(c->why, sizeof(c->why),
+			 "the driver is as new as CUDA %d.%d, and it has code for every GPU here", CUDA_ARGS(w->cuda));
 		break;
 	case COMPAT_FIT_MINOR:
-		snprintf(c->why, sizeof(c->why), "this driver runs all of CUDA %d (minor-version compatibility), and it has code "
+		snprintf(c->why, sizeof(c->why),
+			 "this driver runs all of CUDA %d (minor-version compatibility), and it has code "
 			 "for every GPU here", w->cuda / 1000);
 		break;
 	case COMPAT_FIT_FORWARD:
-		snprintf(c->why, sizeof(c->why), "it runs with the package cuda-compat-%d-%d, which this data-centre card may use",
+		snprintf(c->why, sizeof(c->why),
+			 "it runs with the package cuda-compat-%d-%d, which this data-centre card may use",
 			 CUDA_ARGS(w->cuda));
 		break;
 	case COMPAT_FIT_PTX:
@@ -168,8 +172,8 @@ static void choice_explain(struct compat_choice *c, const struct compat_ask *ask
 		say_unknown(c, ask);
 		break;
 	case COMPAT_FIT_PYTHON:
-		snprintf(c->why, sizeof(c->why), "it has wheels for Python 3.%d to 3.%d, not for 3.%d%s", t->python_first % 100,
-			 t->python_last % 100, ask->python % 100, ask->free_threaded ? "t" : "");
+		snprintf(c->why, sizeof(c->why), "it has wheels for Python 3.%d to 3.%d, not for 3.%d%s",
+			 t->python_first % 100, t->python_last % 100, ask->python % 100, ask->free_threaded ? "t" : "");
 		break;
 	case COMPAT_FIT_DRIVER:
 	case COMPAT_FIT_DRIVER_NEVER:

@@ -107,8 +107,9 @@ static enum compat_code arch_code(const struct compat_arch *a, int cuda, int cc,
 static bool says_more(enum compat_code a, enum compat_code b)
 {
 	static const int weight[] = {
-		[COMPAT_CODE_RUNS] = 6, [COMPAT_CODE_PTX_VERSION] = 5, [COMPAT_CODE_UNKNOWN] = 4, [COMPAT_CODE_TEGRA] = 3,
-		[COMPAT_CODE_SPECIFIC] = 2, [COMPAT_CODE_TOO_NEW] = 1, [COMPAT_CODE_OTHER_MAJOR] = 0,
+		[COMPAT_CODE_RUNS] = 6,	       [COMPAT_CODE_PTX_VERSION] = 5, [COMPAT_CODE_UNKNOWN] = 4,
+		[COMPAT_CODE_TEGRA] = 3,       [COMPAT_CODE_SPECIFIC] = 2,    [COMPAT_CODE_TOO_NEW] = 1,
+		[COMPAT_CODE_OTHER_MAJOR] = 0,
 	};
 
 	return weight[a] > weight[b];
@@ -145,7 +146,7 @@ const char *compat_wheel_command(const struct compat_wheel *w, char *text, size_
 	if (w->is_default)
 		snprintf(text, size, "pip install 'torch==%s.*'", w->release);
 	else
-		snprintf(text, size, "pip install 'torch==%s.*' --index-url https://download.pytorch.org/whl/%s", w->release,
-			 w->variant);
+		snprintf(text, size, "pip install 'torch==%s.*' --index-url https://download.pytorch.org/whl/%s",
+			 w->release, w->variant);
 	return text;
 }

@@ -239,9 +239,9 @@ static bool symbol_is(const struct elf_file *f, uint32_t index, const char *name
 	char text[NAME_MAX_LEN];
 	Elf64_Sym s;
 
-	return len < sizeof(text) && get_at(f, f->symtab + (uint64_t)index * sizeof(s), &s, sizeof(s)) && is_defined(&s) &&
-	       s.st_name < f->strsize && bytes_at(f, f->strtab + s.st_name, text, len + 1) == len + 1 &&
-	       memcmp(text, name, len + 1) == 0;
+	return len < sizeof(text) && get_at(f, f->symtab + (uint64_t)index * sizeof(s), &s, sizeof(s)) &&
+	       is_defined(&s) && s.st_name < f->strsize &&
+	       bytes_at(f, f->strtab + s.st_name, text, len + 1) == len + 1 && memcmp(text, name, len + 1) == 0;
 }
 
 static uint32_t gnu_hash_of(const char *name)

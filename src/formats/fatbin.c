@@ -190,15 +190,15 @@ static bool headers_left(struct walk *w)
 
 static bool binary_read(struct walk *w, uint64_t at, uint64_t end, struct binary_header *h)
 {
-	return at <= end && end - at >= sizeof(*h) && source_read(w->source, at, h, sizeof(*h)) && h->magic == BINARY_MAGIC &&
-	       h->version == 1 && h->header >= BINARY_HEADER && h->header % 8 == 0;
+	return at <= end && end - at >= sizeof(*h) && source_read(w->source, at, h, sizeof(*h)) &&
+	       h->magic == BINARY_MAGIC && h->version == 1 && h->header >= BINARY_HEADER && h->header % 8 == 0;
 }
 
 static bool entry_read(struct walk *w, uint64_t at, uint64_t end, struct entry_header *h)
 {
 	return at <= end && end - at >= ENTRY_HEADER && source_read(w->source, at, h, sizeof(*h)) &&
-	       h->header >= ENTRY_HEADER && h->header % 8 == 0 && h->header <= ENTRY_HEADER_MAX && h->header <= end - at &&
-	       h->size <= end - at - h->header;
+	       h->header >= ENTRY_HEADER && h->header % 8 == 0 && h->header <= ENTRY_HEADER_MAX &&
+	       h->header <= end - at && h->size <= end - at - h->header;
 }
 
 static enum fatbin_kind entry_kind(uint16_t kind)
@@ -328,8 +328,8 @@ static void walk_scan(struct walk *w)
 	struct entry_header entry;
 
 	while ((at = magic_next(w, at, end)) < end && headers_left(w)) {
-		if (binary_read(w, at, end, &h) && entry_read(w, at + h.header, end, &entry) && entry.arch && entry.arch <= ARCH_MAX &&
-		    entry.kind && entry.kind <= 64)
+		if (binary_read(w, at, end, &h) && entry_read(w, at + h.header, end, &entry) && entry.arch &&
+		    entry.arch <= ARCH_MAX && entry.kind && entry.kind <= 64)
 			at = binary_at(w, at, end, &h, false);
 		else
 			at += 8;

@@ -136,7 +136,8 @@ void fatbin_archs(const struct fatbin *f, bool general, struct buf *text)
 
 		if ((t->kind != FATBIN_SASS && t->kind != FATBIN_PTX) || is_general(f, t) != general)
 			continue;
-		buf_printf(text, "%s%s_%d", text->len > before ? " " : "", t->kind == FATBIN_SASS ? "sm" : "compute", t->arch);
+		buf_printf(text, "%s%s_%d", text->len > before ? " " : "", t->kind == FATBIN_SASS ? "sm" : "compute",
+			   t->arch);
 		if (t->suffix)
 			buf_add(text, &t->suffix, 1);
 	}

@@ -77,8 +77,7 @@ static void function_offer(struct function_query *q, const Elf64_Sym *sym, const
 {
 	if (!name || !name[0] || sym->st_shndx == SHN_UNDEF)
 		return;
-	if (q->entry ? sym->st_value != q->pc :
-	    q->pc < sym->st_value || q->pc - sym->st_value >= sym->st_size)
+	if (q->entry ? sym->st_value != q->pc : q->pc < sym->st_value || q->pc - sym->st_value >= sym->st_size)
 		return;
 	if (q->found && (q->entry ? sym->st_size <= q->best->size : sym->st_value <= q->best->start))
 		return;

@@ -68,7 +68,7 @@ static const struct piece *look_pointed(const struct look *l, uint64_t v)
 
 static void memory_fill(struct memory *m, const struct trace *t, const struct piece *p)
 {
-	*m = (struct memory){ .known = true, .addr = p->addr, .size = p->size, .device = p->device };
+	*m = (struct memory){.known = true, .addr = p->addr, .size = p->size, .device = p->device};
 	if (!place_of_stack(t, p->stack, &m->made))
 		place_of_stack(t, p->forward_stack, &m->made);
 	place_of_stack(t, p->free_stack, &m->freed);
@@ -313,7 +313,7 @@ static void find_nearest(struct look *l)
 {
 	const struct piece *block = pieces_nearest(&l->torch, l->address);
 	const struct piece *segment = pieces_nearest(&l->driver, l->address);
-	const struct pieces *all[] = { &l->torch, &l->driver };
+	const struct pieces *all[] = {&l->torch, &l->driver};
 
 	for (size_t k = 0; k < 2; k++)
 		for (size_t i = 0; i < all[k]->n; i++)
@@ -377,9 +377,9 @@ void address_find(struct address *a, struct trace *t, const struct culprit *c, c
 		  const struct fault_launch *m)
 {
 	struct look l = { .to = a, .trace = t, .launch = m->newest, .noticed = noticed->ticks, .width = c->insn.width,
-			  .origin = c->origin };
+			 .origin = c->origin};
 
-	*a = (struct address){ .in = "", .threads = c->n_lanes, .param = -1, .param_byte = -1, .device = -1 };
+	*a = (struct address){.in = "", .threads = c->n_lanes, .param = -1, .param_byte = -1, .device = -1};
 	if (c->space == SASS_SHARED || c->space == SASS_LOCAL)
 		return;
 	if (m->newest) {

@@ -9,8 +9,8 @@
 /* Codes of a driver or a library that does not start, and of code that does not fit the GPU. */
 static bool is_environmental(uint32_t code)
 {
-	static const uint32_t codes[] = {3, 34, 35, 36, 46, 98, 100, 209, 221, 222, 223, 300, 301, 302, 303, 304, 802, 803, 804, 805,
-					 806, 807, 808, 809, 999};
+	static const uint32_t codes[] = {3,   34,  35,	36,  46,  98,  100, 209, 221, 222, 223, 300, 301,
+					 302, 303, 304, 802, 803, 804, 805, 806, 807, 808, 809, 999};
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		if (codes[i] == code)
@@ -106,8 +106,12 @@ static void keep_checks(struct verdict *v, const struct doctor *d)
 	for (size_t i = 0; i < d->n_checks; i++) {
 		const struct doctor_check *c = &d->check[i];
 
-		v->checks[i] = (struct doctor_check){.id = adopt_text(v, c->id), .label = adopt_text(v, c->label), .status = c->status,
-						     .text = adopt_text(v, c->text), .cause = adopt_text(v, c->cause), .command = adopt_text(v, c->command)};
+		v->checks[i] = (struct doctor_check){.id = adopt_text(v, c->id),
+						     .label = adopt_text(v, c->label),
+						     .status = c->status,
+						     .text = adopt_text(v, c->text),
+						     .cause = adopt_text(v, c->cause),
+						     .command = adopt_text(v, c->command)};
 	}
 }
 
@@ -118,8 +122,9 @@ bool verdict_adopt(struct verdict *v, const struct doctor *d)
 	keep_checks(v, d);
 	if (!explains(v, found)) {
 		if (found->sure != SURE_POSSIBLE && strcmp(found->cause->id, "none") != 0)
-			verdict_evidence(v, "doctor", pool_printf(&v->pool, "cuwhy doctor also says: %s (%s)", found->title,
-								  found->cause->id));
+			verdict_evidence(v, "doctor",
+					 pool_printf(&v->pool, "cuwhy doctor also says: %s (%s)", found->title,
+						     found->cause->id));
 		return false;
 	}
 	if (v->cause == found->cause) {

@@ -57,7 +57,7 @@ static void consider(void *arg, const struct cw_launch *l)
 {
 	struct search *q = arg;
 	struct fault_launch *m = q->found;
-	struct scene s = { .node_name = 0 };
+	struct scene s = {.node_name = 0};
 
 	if (!same_kernel(q, l))
 		return;
@@ -96,15 +96,15 @@ static void consider_captured(struct search *q, const struct cw_failure *noticed
 		if (l[i - 1]->flags & CW_LAUNCH_CAPTURED)
 			consider(q, l[i - 1]);
 	if (!q->found->newest)
-		q->found->replay = (struct place){ 0 };
+		q->found->replay = (struct place){0};
 }
 
 void fault_find_launch(struct fault_launch *m, struct trace *t, const struct culprit *c,
 		       const struct cw_failure *noticed)
 {
-	struct search q = { .found = m, .trace = t, .culprit = c };
+	struct search q = {.found = m, .trace = t, .culprit = c};
 
-	*m = (struct fault_launch){ .n = 0 };
+	*m = (struct fault_launch){.n = 0};
 	if (!c->kernel)
 		return;
 	/* Matching parameters are the best evidence; after that, launches whose parameters were not recorded. And
@@ -162,10 +162,14 @@ static void tell_address(struct casefile *c)
 			text = near_text(c, block);
 		else if (!strcmp(in, "freed"))
 			text = pool_printf(c->pool, "the address is in %s, freed%s%s", block,
-					   !freed[0] ? "" : fact_true(c, FACT_address_freed_after) ? " after " : " at ", freed);
+					   !freed[0]				    ? ""
+					   : fact_true(c, FACT_address_freed_after) ? " after "
+										    : " at ",
+					   freed);
 		else if (!strcmp(in, "other-device"))
 			text = pool_printf(c->pool, "%s is on device %.0f; the kernel ran on device %.0f", block,
-					   fact_number(c, FACT_address_device, -1), fact_number(c, FACT_fault_device, -1));
+					   fact_number(c, FACT_address_device, -1),
+					   fact_number(c, FACT_fault_device, -1));
 		else if (!strcmp(in, "live"))
 			text = pool_printf(c->pool, "the address is in %s, which is live", block);
 	}
@@ -216,7 +220,7 @@ static void join_lines(struct casefile *c, const struct trace *t, const struct c
 		c->or[n - 1] = line_of_place(c, t, &m->at[n].where);
 	for (size_t n = 0; m->n > 1 && n < m->n; n++)
 		case_evidence(c, "launch", pool_printf(c->pool, "a matching launch of this kernel is at %s:%u",
-						       file_shown(m->at[n].where.file, trace_header(t)->cwd), m->at[n].where.line));
+					  file_shown(m->at[n].where.file, trace_header(t)->cwd), m->at[n].where.line));
 }
 
 void join_dump(struct casefile *c, const struct incident *i, struct trace *t, const struct culprit *k, struct scene *s)

@@ -150,15 +150,16 @@ static const struct xid_log *log_of(const struct trace *t, const struct process_
 struct verdict *verdict_of_process_and(struct trace *t, const struct process_end *end, const struct process_also *also)
 {
 	struct verdict *v = verdict_new("none"), *found = NULL;
-	struct incidents all = { 0 };
+	struct incidents all = {0};
 	struct incident *fatal;
 
 	fill_end(v, t, end);
 	if (!t)
 		return v;
 	incidents_collect(&all, t, &v->pool);
-	fatal = incidents_that_ended(&all, t, &(struct process_end){.status_known = v->exit_known, .exit = v->exit, .signal = v->signal},
-				     &v->pool);
+	fatal = incidents_that_ended(
+		&all, t, &(struct process_end){.status_known = v->exit_known, .exit = v->exit, .signal = v->signal},
+		&v->pool);
 	if (fatal) {
 		fatal->usage = end->usage;
 		fatal->ram = end->ram;

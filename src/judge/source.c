@@ -83,7 +83,8 @@ static void observe_joined(struct casefile *c, const void *arg)
 		/* the doctor's finding is added afterward; a dump that was joined with its launch has been observed already */
 		if (s->input != &input_machine && (s->input != &input_dump || !fact_known(c, FACT_fault_kind)))
 			s->input->observe(s->it, c);
-		case_evidence(c, "input", pool_printf(c->pool, "joined with %s, %s: %s", s->input->what, s->path, g->list[i].why));
+		case_evidence(c, "input",
+			      pool_printf(c->pool, "joined with %s, %s: %s", s->input->what, s->path, g->list[i].why));
 	}
 }
 
@@ -217,8 +218,8 @@ static bool dump_tied(const struct source *dump, struct source *recording, uint3
 }
 
 /* A verdict of `s` is its own, or that of a failed process of a recording. */
-static bool verdict_tied(struct source *s, const struct verdict *v, struct source *other, const struct verdict *w, struct pool *pool,
-			 const char **why)
+static bool verdict_tied(struct source *s, const struct verdict *v, struct source *other, const struct verdict *w,
+			 struct pool *pool, const char **why)
 {
 	bool tied = case_tied(&v->c, &w->c, pool, why);
 
@@ -233,8 +234,8 @@ static bool verdict_tied(struct source *s, const struct verdict *v, struct sourc
 	return true;
 }
 
-static const struct verdict *find_tied(struct source *s, const struct verdict *v, struct source *other, const struct verdict *w,
-				       struct pool *pool, const char **why)
+static const struct verdict *find_tied(struct source *s, const struct verdict *v, struct source *other,
+				       const struct verdict *w, struct pool *pool, const char **why)
 {
 	const char *first = NULL;
 
@@ -291,7 +292,8 @@ static void gather(struct table *t, size_t at, struct group *g)
 			continue;
 		with = find_tied(t->order[at], t->verdict[at], t->order[k], t->verdict[k], &t->pool, &why);
 		if (!with) {
-			t->apart[k] = pool_printf(&t->pool, "%s, %s, was analyzed separately: %s", t->order[k]->input->what, t->order[k]->path, why);
+			t->apart[k] = pool_printf(&t->pool, "%s, %s, was analyzed separately: %s",
+						  t->order[k]->input->what, t->order[k]->path, why);
 			continue;
 		}
 		if (!g->n)

@@ -41,7 +41,8 @@ static struct said *said_of(struct verdict *v, const json_t *list)
 
 	for (size_t i = 0; i < length(list); i++) {
 		const json_t *o = json_array_get(list, i);
-		struct said s = {.source = member(v, o, "source"), .text = json_is_string(o) ? text_of(v, o) : member(v, o, "text"),
+		struct said s = {.source = member(v, o, "source"),
+				 .text = json_is_string(o) ? text_of(v, o) : member(v, o, "text"),
 				 .command = member(v, o, "command")};
 
 		if (!s.text)
@@ -76,7 +77,9 @@ static void restore_candidates(struct verdict *v, const json_t *list)
 	v->n_candidates = v->n_unchecked = 0;
 	for (size_t i = 0; i < length(list); i++) {
 		const json_t *o = json_array_get(list, i);
-		struct match m = {.cause = cause_of(o), .sure = (enum sureness)certainty_of(o), .because = member(v, o, "because")};
+		struct match m = {.cause = cause_of(o),
+				  .sure = (enum sureness)certainty_of(o),
+				  .because = member(v, o, "because")};
 
 		if (m.cause)
 			v->candidates[v->n_candidates++] = m;

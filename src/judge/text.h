@@ -10,6 +10,7 @@ struct text_log;
 struct verdict;
 
 /* Like verdict_of_text, plus `also`, which may be NULL; `*chosen` is the error that the verdict is about, NULL = none. */
-struct verdict *verdict_of_text_and(struct text_log *l, const struct process_also *also, const struct text_event **chosen);
+struct verdict *verdict_of_text_and(struct text_log *l, const struct process_also *also,
+				    const struct text_event **chosen);
 
 #endif

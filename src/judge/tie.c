@@ -58,12 +58,14 @@ static bool fact_is_told(const struct casefile *c, enum fact_id id)
 static bool agrees(const struct value *a, const struct value *b, enum tie_how how)
 {
 	if (a->type != TYPE_TEXT)
-		return how == TIE_NEAR ? fabs(a->number - b->number) <= fmax(a->number, b->number) / 100 : a->number == b->number;
+		return how == TIE_NEAR ? fabs(a->number - b->number) <= fmax(a->number, b->number) / 100
+				       : a->number == b->number;
 	if (how == TIE_NAME)
 		return begins_alike(a->text, b->text);
 	if (how == TIE_PART)
 		return strcasestr(a->text, b->text) || strcasestr(b->text, a->text);
-	return strcmp(how == TIE_FILE ? last_part(a->text) : a->text, how == TIE_FILE ? last_part(b->text) : b->text) == 0;
+	return strcmp(how == TIE_FILE ? last_part(a->text) : a->text, how == TIE_FILE ? last_part(b->text) : b->text) ==
+	       0;
 }
 
 static const char *value_shown(const struct value *v, struct pool *pool)
@@ -89,7 +91,8 @@ static bool is_counted(const struct weighing *w, const char *words)
 	return false;
 }
 
-static void weigh(struct weighing *w, const struct tie *t, const struct casefile *a, const struct casefile *b, struct pool *pool)
+static void weigh(struct weighing *w, const struct tie *t, const struct casefile *a, const struct casefile *b,
+		  struct pool *pool)
 {
 	if (!fact_is_told(a, t->a) || !fact_is_told(b, t->b))
 		return;
@@ -100,7 +103,8 @@ static void weigh(struct weighing *w, const struct tie *t, const struct casefile
 		w->halves += t->weight == TIE_ALONE ? 2 : 1;
 		w->shared = pool_printf(pool, "%s%s%s", w->shared, w->shared[0] ? ", " : "", t->words);
 	} else if (t->weight != TIE_MAY && !w->against) {
-		w->against = pool_printf(pool, "%s" TIE_DIFFERS "%s, %s", t->words, value_shown(&a->value[t->a], pool), value_shown(&b->value[t->b], pool));
+		w->against = pool_printf(pool, "%s" TIE_DIFFERS "%s, %s", t->words, value_shown(&a->value[t->a], pool),
+					 value_shown(&b->value[t->b], pool));
 	}
 }
 

@@ -140,7 +140,8 @@ static void tell_hit(void *arg, const char *words)
 
 	if (!hit)
 		return;
-	text = pool_printf(&v->pool, "%s line %llu: %.*s", hit->file, (unsigned long long)hit->line, TEXT_SHOWN_MAX, hit->text);
+	text = pool_printf(&v->pool, "%s line %llu: %.*s", hit->file, (unsigned long long)hit->line, TEXT_SHOWN_MAX,
+			   hit->text);
 	if (evidence_is_told(v, text))
 		return;
 	verdict_evidence(v, TEXT_OBSERVER, text);

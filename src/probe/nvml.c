@@ -92,11 +92,11 @@ static const struct { void *where; const char *name[3]; } functions[] = {
 	{&nvml.memory_v2, {"nvmlDeviceGetMemoryInfo_v2"}},
 	{&nvml.memory_v1, {"nvmlDeviceGetMemoryInfo"}},
 	{&nvml.compute, {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2",
-			 "nvmlDeviceGetComputeRunningProcesses"}},
+	  "nvmlDeviceGetComputeRunningProcesses"}},
 	{&nvml.graphics, {"nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2",
-			  "nvmlDeviceGetGraphicsRunningProcesses"}},
+	  "nvmlDeviceGetGraphicsRunningProcesses"}},
 	{&nvml.mps, {"nvmlDeviceGetMPSComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v2",
-		     "nvmlDeviceGetMPSComputeRunningProcesses"}},
+	  "nvmlDeviceGetMPSComputeRunningProcesses"}},
 	{&nvml.mig, {"nvmlDeviceGetMigMode"}},
 	{&nvml.version, {"nvmlSystemGetNVMLVersion"}},
 	{&nvml.cuda, {"nvmlSystemGetCudaDriverVersion_v2", "nvmlSystemGetCudaDriverVersion"}},
@@ -203,7 +203,8 @@ static int64_t ask_one(int (*f)(nvml_device, unsigned int *), nvml_device device
 	return f && f(device, &value) == 0 ? (int64_t)value : -1;
 }
 
-static void ask_two(int (*f)(nvml_device, unsigned int *, unsigned int *), nvml_device device, int64_t *now, int64_t *later)
+static void ask_two(int (*f)(nvml_device, unsigned int *, unsigned int *), nvml_device device, int64_t *now,
+		    int64_t *later)
 {
 	unsigned int a = 0, b = 0;
 
@@ -217,7 +218,8 @@ static int64_t ask_errors(nvml_device device, unsigned int which)
 {
 	unsigned long long n = 0;
 
-	return nvml.ecc_errors && nvml.ecc_errors(device, UNCORRECTED, which, &n) == 0 && n <= INT64_MAX ? (int64_t)n : -1;
+	return nvml.ecc_errors && nvml.ecc_errors(device, UNCORRECTED, which, &n) == 0 && n <= INT64_MAX ? (int64_t)n
+													 : -1;
 }
 
 static int64_t count_mig_devices(nvml_device device)
@@ -346,7 +348,8 @@ static bool ask_holders(nvml_device d, uint32_t gpu, int (*list)(nvml_device, un
 		tell(&m);
 	}
 	free(e.bytes);
-	return rc == NVML_SUCCESS || (kind != HOLDER_COMPUTE && (rc == NVML_NOT_SUPPORTED || rc == NVML_FUNCTION_NOT_FOUND));
+	return rc == NVML_SUCCESS ||
+	       (kind != HOLDER_COMPUTE && (rc == NVML_NOT_SUPPORTED || rc == NVML_FUNCTION_NOT_FOUND));
 }
 
 static void ask_gpu(uint32_t index, uint32_t gpu, nvml_device d, probe_tell tell, bool details)

@@ -231,7 +231,10 @@ static void ram_look_at_groups(struct ram_state *r, const struct ram_from *from)
 
 void ram_unknown(struct ram_state *r)
 {
-	*r = (struct ram_state){.total = RAM_UNKNOWN, .available = RAM_UNKNOWN, .swap_total = RAM_UNKNOWN, .swap_free = RAM_UNKNOWN,
+	*r = (struct ram_state){.total = RAM_UNKNOWN,
+				.available = RAM_UNKNOWN,
+				.swap_total = RAM_UNKNOWN,
+				.swap_free = RAM_UNKNOWN,
 				.lock_limit = RAM_UNKNOWN, .lock_hard = RAM_UNKNOWN, .files = RAM_UNKNOWN,
 				.address_space = RAM_UNKNOWN, .group_limit = RAM_UNKNOWN, .group_used = RAM_UNKNOWN};
 }
@@ -261,15 +264,18 @@ enum ram_limit ram_limit_of(const struct ram_state *r, uint64_t request, uint64_
 	enum ram_limit found = RAM_LIMIT_NONE;
 	struct { enum ram_limit limit; bool known; uint64_t room; } one[] = {
 		{RAM_LIMIT_RAM, ram_is_number(r->available), r->available},
-		{RAM_LIMIT_GROUP, ram_is_number(r->group_limit) && ram_is_number(r->group_used), bytes_less(r->group_limit, r->group_used)},
-		{RAM_LIMIT_WSL, r->wsl && ram_is_number(r->total) && peak <= r->total / 2, bytes_less(r->total / 2, pinned)}};
+		   {RAM_LIMIT_GROUP, ram_is_number(r->group_limit) && ram_is_number(r->group_used),
+		    bytes_less(r->group_limit, r->group_used)},
+		   {RAM_LIMIT_WSL, r->wsl && ram_is_number(r->total) && peak <= r->total / 2,
+		    bytes_less(r->total / 2, pinned)}};
 
 	for (size_t i = 0; i < sizeof(one) / sizeof(one[0]); i++)
 		if (one[i].known && one[i].room < least) {
 			found = one[i].limit;
 			least = one[i].room;
 		}
-	if (!found && ram_is_number(r->lock_limit) && peak <= r->lock_limit && bytes_less(r->lock_limit, pinned) < request) {
+	if (!found && ram_is_number(r->lock_limit) && peak <= r->lock_limit &&
+	    bytes_less(r->lock_limit, pinned) < request) {
 		found = RAM_LIMIT_LOCKED;
 		least = bytes_less(r->lock_limit, pinned);
 	}

@@ -155,8 +155,9 @@ uint64_t usage_unattributed(const struct gpu_state *g)
 	return left;
 }
 
-const char *const usage_states[] = {[HOLDER_UNKNOWN] = "unknown", [HOLDER_RUNNING] = "running", [HOLDER_ZOMBIE] = "zombie",
-				    [HOLDER_GONE] = "gone", [HOLDER_OUTSIDE] = "outside", NULL};
+const char *const usage_states[] = {
+	[HOLDER_UNKNOWN] = "unknown", [HOLDER_RUNNING] = "running", [HOLDER_ZOMBIE] = "zombie",
+	[HOLDER_GONE] = "gone",	      [HOLDER_OUTSIDE] = "outside", NULL};
 
 const char *usage_state_name(enum holder_state s)
 {

@@ -14,9 +14,9 @@
 #define USAGE_UNKNOWN	UINT64_MAX	/* instead of a number of bytes */
 
 enum holder_kind {			/* bits: a process may be several */
-	HOLDER_COMPUTE = 1,
-	HOLDER_GRAPHICS = 2,
-	HOLDER_MPS = 4,			/* a client of MPS */
+		   HOLDER_COMPUTE = 1,
+		   HOLDER_GRAPHICS = 2,
+		   HOLDER_MPS = 4, /* a client of MPS */
 };
 
 enum holder_state {

@@ -68,7 +68,7 @@ enum api {
 	X(cuLogsRegisterCallback, (void (*)(void *, int, char *, size_t), void *, void **))
 
 struct helpers {
-#define X(name, args) CUresult (*name) args;
+#define X(name, args) CUresult(*name) args;
 	HELPERS(X)
 #undef X
 };

@@ -138,8 +138,8 @@ static void note_chain(void *value)
 /* Words of exceptions that end programs which never got as far as the driver. */
 static bool speaks_of_cuda(const char *text)
 {
-	static const char *const words[] = { "CUDA", "cuda", "NVIDIA", "libcu", "libnv", "libtorch", "libc10", "torchvision",
-					     "undefined symbol" };
+	static const char *const words[] = {"CUDA",	"cuda",	  "NVIDIA",	 "libcu",	    "libnv",
+					    "libtorch", "libc10", "torchvision", "undefined symbol"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strstr(text, words[i]))

@@ -10,8 +10,8 @@
 
 #define NOT_INITIALIZED 1	/* cublasStatus_t */
 
-static const char *const set_name[] = { "cublasSetWorkspace_v2" };
-static const char *const product_name[] = { "cublasLtMatmul" };
+static const char *const set_name[] = {"cublasSetWorkspace_v2"};
+static const char *const product_name[] = {"cublasLtMatmul"};
 static struct linked cublas = LINKED("libcublas.so", set_name);
 static struct linked cublas_lt = LINKED("libcublasLt.so", product_name);
 

@@ -12,11 +12,10 @@
 #include "rec_linked.h"
 
 #define RUNTIME(X)                                                                                    \
-	X(cudaSetDevice) X(cudaGetDeviceCount) X(cudaLaunchKernel) X(__cudaLaunchKernel)              \
-	X(cudaLaunchKernelExC)                                                                        \
-	X(cudaMalloc) X(cudaMallocAsync) X(cudaMallocFromPoolAsync) X(cudaMallocManaged)              \
-	X(cudaMallocPitch) X(cudaMallocHost) X(cudaHostAlloc) X(cudaHostRegister)                     \
-	X(cudaFuncGetName)
+	X(cudaSetDevice) \
+	X(cudaGetDeviceCount) X(cudaLaunchKernel) X(__cudaLaunchKernel) X(cudaLaunchKernelExC) X(cudaMalloc) \
+		X(cudaMallocAsync) X(cudaMallocFromPoolAsync) X(cudaMallocManaged) X(cudaMallocPitch) \
+			X(cudaMallocHost) X(cudaHostAlloc) X(cudaHostRegister) X(cudaFuncGetName)
 
 enum runtime {
 #define X(name) RT_##name,
@@ -137,7 +136,7 @@ static const char *host_name(const void *function, const void *from)
 EXPORT int cudaLaunchKernel(const void *f, struct dim grid, struct dim block, void **args, size_t shared,
 			    uint64_t stream);
 EXPORT HOT int cudaLaunchKernel(const void *f, struct dim grid, struct dim block, void **args, size_t shared,
-			    uint64_t stream)
+				uint64_t stream)
 {
 	int (*real)(const void *, struct dim, struct dim, void **, size_t, uint64_t) =
 		real_for(RT_cudaLaunchKernel, __builtin_return_address(0));
@@ -157,7 +156,7 @@ EXPORT HOT int cudaLaunchKernel(const void *f, struct dim grid, struct dim block
 EXPORT int __cudaLaunchKernel(void *kernel, struct dim grid, struct dim block, void **args, size_t shared,
 			      uint64_t stream);
 EXPORT HOT int __cudaLaunchKernel(void *kernel, struct dim grid, struct dim block, void **args, size_t shared,
-			      uint64_t stream)
+				  uint64_t stream)
 {
 	int (*real)(void *, struct dim, struct dim, void **, size_t, uint64_t) =
 		real_for(RT___cudaLaunchKernel, __builtin_return_address(0));
@@ -222,7 +221,7 @@ static void asks_memory(const void *caller)
 	{                                                                                                  \
 		int (*real)(P##n) = real_for(RT_##name, __builtin_return_address(0));                      \
 		int code;                                                                                  \
-                                                                                                           \
+\
 		asks_memory(__builtin_return_address(0));                                                  \
 		code = real ? real(A##n) : (int)CU_NO_DRIVER;                                              \
 		asks_now(NULL);                                                                            \

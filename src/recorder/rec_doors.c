@@ -123,7 +123,7 @@ static void *stay_loaded(const char *name)
 /* Several threads may do this at once: each computes the same tables and stores the same values. */
 bool doors_open(void)
 {
-	int16_t table[NAME_SLOTS] = { 0 };
+	int16_t table[NAME_SLOTS] = {0};
 	struct elf_object o;
 	void *f;
 
@@ -142,7 +142,7 @@ bool doors_open(void)
 	}
 	for (int i = 0; i < NAME_SLOTS; i++)
 		__atomic_store_n(&by_real[i], table[i], __ATOMIC_RELAXED);
-#define X(name, args) drv.name = (CUresult (*) args)elf_symbol(&o, #name);
+#define X(name, args) drv.name = (CUresult(*) args)elf_symbol(&o, #name);
 	HELPERS(X)
 #undef X
 	doors.libcuda = o;
@@ -153,9 +153,9 @@ bool doors_open(void)
 /* A libcuda without these is none that we know how to watch. */
 bool doors_complete(void)
 {
-	static const enum entry needed[] = { ENTRY_cuInit, ENTRY_cuDeviceGet, ENTRY_cuCtxGetDevice,
-					     ENTRY_cuMemAlloc_v2, ENTRY_cuMemFree_v2, ENTRY_cuLaunchKernel,
-					     ENTRY_cuStreamSynchronize };
+	static const enum entry needed[] = {
+		ENTRY_cuInit,	    ENTRY_cuDeviceGet,	  ENTRY_cuCtxGetDevice,	    ENTRY_cuMemAlloc_v2,
+		ENTRY_cuMemFree_v2, ENTRY_cuLaunchKernel, ENTRY_cuStreamSynchronize};
 
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (!door(needed[i]))
@@ -207,7 +207,7 @@ static void *not_ours(dlsym_fn *next, void *handle, const char *name)
 
 struct pick rec_dlsym_pick(void *handle, const char *name, const void *caller)
 {
-	const struct pick pass = { NULL, 0 };
+	const struct pick pass = {NULL, 0};
 	dlsym_fn *next = next_dlsym();
 	void *f;
 	int e;
@@ -216,20 +216,19 @@ struct pick rec_dlsym_pick(void *handle, const char *name, const void *caller)
 		return pass;
 	e = door_by_name(name);
 	if (e < 0)
-		return handle != RTLD_NEXT && cudart_has(name) ? (struct pick){ not_ours(next, handle, name), 1 } :
-								 pass;
+		return handle != RTLD_NEXT && cudart_has(name) ? (struct pick){not_ours(next, handle, name), 1} : pass;
 	/* Asked from here, RTLD_NEXT means "whoever defines it after us": nobody, where libcuda is not
 	 * loaded. A program that looks for a driver in this way must not find our wrapper instead. */
 	if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) {
 		f = next(RTLD_NEXT, name);
 		if (f && handle == RTLD_NEXT)
 			return pass;
-		return (struct pick){ f ? door_wrapper[e] : NULL, 1 };
+		return (struct pick){f ? door_wrapper[e] : NULL, 1};
 	}
 	f = next(handle, name);
 	if (f == door_wrapper[e])	/* found through the global scope: same question as RTLD_DEFAULT */
-		return (struct pick){ next(RTLD_NEXT, name) ? f : NULL, 1 };
+		return (struct pick){next(RTLD_NEXT, name) ? f : NULL, 1};
 	if (f && doors_open() && f == door_real[e] && !asked_by_driver(caller))
 		f = door_wrapper[e];
-	return (struct pick){ f, 1 };
+	return (struct pick){f, 1};
 }

@@ -5,7 +5,7 @@
 #include "rec_segment.h"
 #include "rec_site.h"
 
-static struct live_table live = { .chunk = CW_CHUNK_ALLOCATIONS, .lock = { ATOMIC_FLAG_INIT } };
+static struct live_table live = {.chunk = CW_CHUNK_ALLOCATIONS, .lock = {ATOMIC_FLAG_INIT}};
 
 bool driver_alloc_start(void)
 {
@@ -48,8 +48,10 @@ void driver_alloc_add(uint64_t addr, uint64_t size, enum cw_memory kind, int dev
 {
 	struct rec_thread *t = rec_self;
 	struct cw_allocation a = { .addr = addr, .size = size, .ticks = rec_ticks(), .stack = stack_here(),
-				   .kind = (uint16_t)kind, .device = (int16_t)device, .extra = extra,
-				   .library = library_asking(t) };
+				  .kind = (uint16_t)kind,
+				  .device = (int16_t)device,
+				  .extra = extra,
+				  .library = library_asking(t)};
 	uint32_t forward = 0, name;
 
 	if (unlikely(t->node_depth))

@@ -51,9 +51,11 @@ static TLS bool waits_here;	/* this thread is one of those */
 static bool user_has_settings(void)
 {
 	static const char *const names[] = { "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "CUDA_ENABLE_LIGHTWEIGHT_COREDUMP",
-					     "CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION", "CUDA_COREDUMP_FILE",
-					     "CUDA_COREDUMP_GENERATION_FLAGS",
-					     "CUDA_ENABLE_USER_TRIGGERED_COREDUMP", "CUDA_COREDUMP_PIPE" };
+					    "CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION",
+					    "CUDA_COREDUMP_FILE",
+					    "CUDA_COREDUMP_GENERATION_FLAGS",
+					    "CUDA_ENABLE_USER_TRIGGERED_COREDUMP",
+					    "CUDA_COREDUMP_PIPE"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (rec_getenv(names[i]))
@@ -170,7 +172,8 @@ static uint64_t idle_ns(void)
 			continue;
 		/* launches and calls both begin with their number and the time */
 		memcpy(&ticks, (const char *)(r + 1) + ((r->head - 1) & (r->n_slots - 1)) * (uint64_t)r->slot_size +
-		       sizeof(uint64_t), sizeof(ticks));
+			       sizeof(uint64_t),
+		       sizeof(ticks));
 		newest = ticks > newest ? ticks : newest;
 	}
 	rec_clock_mark();
@@ -191,7 +194,7 @@ void dump_forget(void)
 
 static void nap(void)
 {
-	nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+	nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 }
 
 /* The driver's own error, which comes late. Until then it is at work in this process, resuming and tearing down:

@@ -87,7 +87,7 @@ static bool look_everywhere(int fd, struct exceptions *found)
 
 bool dump_code(const char *path, uint32_t *code)
 {
-	struct exceptions found = { 0 };
+	struct exceptions found = {0};
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	bool complete = fd >= 0 && look_everywhere(fd, &found);
 

@@ -11,7 +11,7 @@
 #include "rec.h"
 
 struct tables {
-	const ElfW(Sym) *sym;
+	const ElfW(Sym) * sym;
 	const char *str;
 	const uint32_t *gnu;
 	const uint32_t *sysv;
@@ -167,14 +167,14 @@ static int match(struct dl_phdr_info *info, size_t size, void *data)
 
 bool elf_find_object(const char *basename_prefix, struct elf_object *out)
 {
-	struct search s = { .prefix = basename_prefix, .out = out };
+	struct search s = {.prefix = basename_prefix, .out = out};
 
 	return dl_iterate_phdr(match, &s) == 1;
 }
 
 bool elf_object_at(const void *address, struct elf_object *out)
 {
-	struct search s = { .address = (uintptr_t)address, .out = out };
+	struct search s = {.address = (uintptr_t)address, .out = out};
 
 	return dl_iterate_phdr(match, &s) == 1;
 }
@@ -182,7 +182,7 @@ bool elf_object_at(const void *address, struct elf_object *out)
 void *elf_symbol_anywhere(const char *name)
 {
 	struct elf_object o;
-	struct search s = { .symbol = name, .out = &o };
+	struct search s = {.symbol = name, .out = &o};
 
 	return dl_iterate_phdr(match, &s) == 1 ? s.found_symbol : NULL;
 }
@@ -191,7 +191,7 @@ void *elf_symbol_anywhere(const char *name)
 void *elf_symbol_after_us(const char *name)
 {
 	struct elf_object o;
-	struct search s = { .symbol = name, .only_after_us = true, .out = &o };
+	struct search s = {.symbol = name, .only_after_us = true, .out = &o};
 
 	return dl_iterate_phdr(match, &s) == 1 ? s.found_symbol : NULL;
 }

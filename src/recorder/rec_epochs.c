@@ -18,7 +18,7 @@ static struct {
 	bool full;
 	uint16_t number[SITES_MAX];	/* of each site's history, from 1 on; 0 = none */
 } epochs;
-static struct spin epochs_lock = { ATOMIC_FLAG_INIT };
+static struct spin epochs_lock = {ATOMIC_FLAG_INIT};
 
 void epochs_start(void)
 {

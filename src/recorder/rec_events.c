@@ -14,7 +14,7 @@ static struct {
 	uint64_t time, addr;		/* of the event before */
 	uint64_t lost;			/* since then */
 } last;
-static struct spin events_lock = { ATOMIC_FLAG_INIT };
+static struct spin events_lock = {ATOMIC_FLAG_INIT};
 
 void events_start(void)
 {

@@ -80,7 +80,7 @@ void capture_begin(uint64_t stream, uint32_t stack)
 		return;
 	c = by_id(0);
 	if (c)
-		*c = (struct capture){ .id = ++g.next_id, .stack = stack, .stream = stream, .active = true };
+		*c = (struct capture){.id = ++g.next_id, .stack = stack, .stream = stream, .active = true};
 	spin_done(&graph_lock);
 }
 

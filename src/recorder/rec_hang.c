@@ -64,7 +64,7 @@ void wait_mark(enum api api)
 /* The dump has ended the kernel, and the program is about to be ended: an error that it would only report. */
 static void hold(void)
 {
-	const struct timespec pause = { .tv_nsec = HOLD_STEP_NS };
+	const struct timespec pause = {.tv_nsec = HOLD_STEP_NS};
 	uint64_t until = rec_mono_ns() + HOLD_NS;
 
 	while (rec_mono_ns() < until)

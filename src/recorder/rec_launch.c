@@ -164,7 +164,7 @@ void note_launch(const struct launch_note *l)
 
 void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result)
 {
-	const uint64_t arg[] = { exec, stream };
+	const uint64_t arg[] = {exec, stream};
 	struct rec_thread *t = rec_self;
 	struct cw_ring *r = rec_launch_ring(t);
 	struct cw_launch *s;
@@ -208,7 +208,9 @@ struct launch_config {			/* CUlaunchConfig */
 static inline void launched_ex(const struct launch_config *c, uint64_t f, void **params, void **extra, CUresult r)
 {
 	struct launch_note l = { .api = API_cuLaunchKernelEx, .result = r, .function = f,
-				 .params = params, .extra = extra, .flags = CW_LAUNCH_EX };
+				.params = params,
+				.extra = extra,
+				.flags = CW_LAUNCH_EX};
 
 	if (c) {
 		memcpy(l.grid, c->grid, sizeof(l.grid));
@@ -230,11 +232,11 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 	EXPORT CUresult name params_list;                                                             \
 	EXPORT HOT CUresult name params_list                                                          \
 	{                                                                                             \
-		CUresult (*real) params_list = door(ENTRY_##name);                                    \
+		CUresult(*real) params_list = door(ENTRY_##name); \
 		bool record;                                                                          \
 		CUresult r;                                                                           \
 		int saved;                                                                            \
-                                                                                                      \
+\
 		if (unlikely(!real))                                                                  \
 			return CU_NO_DRIVER;                                                          \
 		record = rec_enter();                                                                 \
@@ -263,9 +265,13 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 #define DIMS	 uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by, uint32_t bz, uint32_t shared
 #define NOTE(put, which, extra_list, flag)                                                            \
 	put(&(struct launch_note){ .api = API_##which, .result = r, .function = f,            \
-					   .grid = { gx, gy, gz }, .block = { bx, by, bz },           \
-					   .shared = shared, .stream = stream, .params = params,      \
-					   .extra = extra_list, .flags = flag })
+				  .grid = {gx, gy, gz}, \
+				  .block = {bx, by, bz}, \
+				  .shared = shared, \
+				  .stream = stream, \
+				  .params = params, \
+				  .extra = extra_list, \
+				  .flags = flag})
 
 #define WRAP_LAUNCH(name)                                                                             \
 	WRAP(name, API_cuLaunchKernel, (uint64_t f, DIMS, uint64_t stream, void **params, void **extra), \

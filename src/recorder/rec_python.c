@@ -88,9 +88,9 @@ bool python_string(const void *unicode, char *buf, size_t size)
 		return false;		/* not compact: very old style, never a code object's */
 	u += state & 64 ? py.l.ascii_data : py.l.compact_data;
 	for (int64_t i = 0; i < len && n + 5 < size; i++) {
-		uint32_t c = kind == 1 ? ((const uint8_t *)u)[i] :
-			     kind == 2 ? ((const uint16_t *)(const void *)u)[i] :
-					 ((const uint32_t *)(const void *)u)[i];
+		uint32_t c = kind == 1	 ? ((const uint8_t *)u)[i]
+			     : kind == 2 ? ((const uint16_t *)(const void *)u)[i]
+					 : ((const uint32_t *)(const void *)u)[i];
 
 		n += put_utf8(buf + n, c);
 	}
@@ -230,7 +230,7 @@ HOT static uint32_t kept_stack(const void *tstate, struct py_chain *c)
 	if (unlikely(!c->off))
 		c->off = whole_stack(tstate, key);
 	if (likely(c->off && k->id))
-		*chain_top(c, instr) = (struct py_top){ instr, k->h, c->off, c->version };
+		*chain_top(c, instr) = (struct py_top){instr, k->h, c->off, c->version};
 	return c->off;
 }
 

@@ -95,7 +95,7 @@ struct raw_frame { const char *code; uint64_t instr; };
 
 /* Innermost frame first. The number of them, with WALK_CUT when there are more; -1 when memory could not be read. */
 #define WALK_CUT	(1 << 16)
-#define WALK_FRAMES(n)	((n) & 0xffff)
+#define WALK_FRAMES(n) ((n)&0xffff)
 int walk_carefully(const void *tstate, struct raw_frame *out);
 int walk_all(const void *tstate, struct raw_frame *out);
 uint64_t walk_hash(const struct raw_frame *raw, int n, bool watched);

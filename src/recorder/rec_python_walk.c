@@ -22,7 +22,7 @@
  * minor cframe  instr kind    first cframe prev code instr owner first file name lines bytecode ascii comp shim type
  */
 #define LAYOUTS(X)                                                                                            \
-	X( 9,  0, INSTR_BYTES,   24, 0, 24, 32, 104,  0,  40, 104, 112, 120,   0,  48, 72, 255, 0)            \
+	X(9, 0, INSTR_BYTES, 24, 0, 24, 32, 104, 0, 40, 104, 112, 120, 0, 48, 72, 255, 0) \
 	X(10,  0, INSTR_UNITS,   24, 0, 24, 32,  96,  0,  40, 104, 112, 120,   0,  48, 72, 255, 0)            \
 	X(11,  1, INSTR_POINTER, 56, 8, 48, 32,  56, 69,  72, 112, 120, 136, 184,  48, 72, 255, 0)            \
 	X(12,  1, INSTR_POINTER, 56, 0,  8,  0,  56, 70,  68, 112, 120, 136, 192,  40, 56,   3, 1)            \
@@ -30,7 +30,7 @@
 	X(14,  0, INSTR_POINTER, 64, 0,  8,  0,  56, 74,  68, 112, 120, 136, 208,  40, 56,   3, 1)
 
 static const struct py_layout layouts[] = {
-#define X(number, ...) { number, __VA_ARGS__ },
+#define X(number, ...) {number, __VA_ARGS__},
 	LAYOUTS(X)
 #undef X
 };
@@ -43,12 +43,11 @@ const struct py_layout *layout_of(unsigned minor)
 	return NULL;
 }
 
-
 /* ---- reading --------------------------------------------------------------------------------------------- */
 
 static bool kernel_read(void *to, const void *from, size_t n)
 {
-	struct iovec l = { to, n }, r = { (void *)from, n };
+	struct iovec l = {to, n}, r = {(void *)from, n};
 	int fd;
 	bool ok;
 
@@ -81,7 +80,7 @@ static inline __attribute__((always_inline)) bool get(bool careful, void *to, co
 /* ---- every frame anew ------------------------------------------------------------------------------------- */
 
 static inline __attribute__((always_inline)) int walk(const struct py_layout *l, bool careful, const void *tstate,
-						       struct raw_frame *out)
+						      struct raw_frame *out)
 {
 	const char *frame, *code, *type;
 	uint64_t instr = 0;
@@ -138,7 +137,7 @@ int walk_all(const void *tstate, struct raw_frame *out)
 /* ---- hashes: from the root inwards ------------------------------------------------------------------------- */
 
 static inline __attribute__((always_inline)) uint64_t fold(const struct py_layout *l, uint64_t h, uint64_t id,
-							    const char *code, uint64_t instr)
+							   const char *code, uint64_t instr)
 {
 	if (l->instr_kind == INSTR_POINTER)	/* the same code may stand elsewhere the next time */
 		instr -= (uintptr_t)code;
@@ -284,7 +283,8 @@ INLINE bool walk_new(const struct py_layout *l, struct py_chain *c, const char *
 	for (; frame; frame = load(frame, l->previous)) {
 		found = find(l, c, i, frame);
 		if (found) {
-			other = known ? first_other(l, c, found, false, watched) : first_other(l, c, found, true, watched);
+			other = known ? first_other(l, c, found, false, watched)
+				      : first_other(l, c, found, true, watched);
 			if (!other)
 				break;
 			/* those above the first other one are what they were, but do not stand on the same */
@@ -372,13 +372,13 @@ static enum walked other_any(const void *tstate, struct py_chain *c, bool watche
 }
 
 #define X(number, ...)                                                                             \
-	static const struct py_layout layout_3_##number = { number, __VA_ARGS__ };                 \
-                                                                                                   \
+	static const struct py_layout layout_3_##number = {number, __VA_ARGS__}; \
+\
 	HOT static enum walked again_3_##number(const void *tstate, struct py_chain *c)                \
 	{                                                                                          \
 		return walk_again(&layout_3_##number, tstate, c);                                  \
 	}                                                                                          \
-                                                                                                   \
+\
 	HOT static enum walked other_3_##number(const void *tstate, struct py_chain *c, bool watched)  \
 	{                                                                                          \
 		return walk_other(&layout_3_##number, tstate, c, watched);                         \
@@ -390,8 +390,8 @@ struct kept_walk kept_walk_for(const struct py_layout *l)
 {
 #define X(number, ...)                                                                             \
 	if (memcmp(l, &layout_3_##number, sizeof(*l)) == 0)                                        \
-		return (struct kept_walk){ again_3_##number, other_3_##number };
+		return (struct kept_walk){again_3_##number, other_3_##number};
 	LAYOUTS(X)
 #undef X
-	return (struct kept_walk){ again_any, other_any };	/* the interpreter told us other offsets */
+	return (struct kept_walk){again_any, other_any}; /* the interpreter told us other offsets */
 }

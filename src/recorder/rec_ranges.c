@@ -73,8 +73,8 @@ static void keep_bytes(struct keeper *k, struct line *l, const char *bytes, size
 void ranges_keep(void)
 {
 	static _Atomic uint32_t kept;	/* the recording that has them */
-	struct keeper k = { 0 };
-	struct line l = { .n = 0 };
+	struct keeper k = {0};
+	struct line l = {.n = 0};
 	int saved = errno, fd;
 	char bytes[4096];
 	ssize_t n;

@@ -42,7 +42,7 @@ EXPORT CUresult cuIpcOpenMemHandle_v2(uint64_t *addr, struct ipc_handle handle, 
 EXPORT CUresult cuIpcOpenMemHandle_v2(uint64_t *addr, struct ipc_handle handle, unsigned flags)
 {
 	CUresult (*real)(uint64_t *, struct ipc_handle, unsigned) = door(ENTRY_cuIpcOpenMemHandle_v2);
-	const uint64_t arg[] = { (uintptr_t)addr, flags };
+	const uint64_t arg[] = {(uintptr_t)addr, flags};
 	bool record;
 	CUresult r;
 
@@ -52,8 +52,8 @@ EXPORT CUresult cuIpcOpenMemHandle_v2(uint64_t *addr, struct ipc_handle handle, 
 	r = real(addr, handle, flags);
 	if (!record)
 		return r;
-	note_call(&(struct call_note){ .api = API_cuIpcOpenMemHandle_v2, .result = r, .arg = arg,
-				       .n_args = 2, .out = r ? 0 : *addr });
+	note_call(&(struct call_note){
+		.api = API_cuIpcOpenMemHandle_v2, .result = r, .arg = arg, .n_args = 2, .out = r ? 0 : *addr});
 	if (r == 0)
 		driver_alloc_add(*addr, 0, CW_MEM_IPC, -1, 0);
 	rec_leave();

@@ -24,8 +24,8 @@
 #define GIVE_UP		4096
 #define WAKE_NS		1000000000u
 
-struct spin intern_lock = { ATOMIC_FLAG_INIT };
-struct spin fail_lock = { ATOMIC_FLAG_INIT }, graph_lock = { ATOMIC_FLAG_INIT };
+struct spin intern_lock = {ATOMIC_FLAG_INIT};
+struct spin fail_lock = {ATOMIC_FLAG_INIT}, graph_lock = {ATOMIC_FLAG_INIT};
 
 HOT_DATA static struct {
 	_Atomic uint64_t reserved_to;	/* end of the mapped part */
@@ -52,7 +52,7 @@ bool spin_wait(struct spin *s)
 static int dial(int flags)
 {
 	const char *path = rec_getenv("CUWHY_SOCK");
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	const struct timeval patience = { .tv_sec = 1 };	/* a `cuwhy run` that was stopped must not stop us */
 	int s;
 
@@ -71,7 +71,7 @@ static int dial(int flags)
 
 void probe_wake(void)
 {
-	struct cw_hello wake = { .magic = CW_WAKE_MAGIC, .pid = rec.pid, .start_mono_ns = rec_start_ns };
+	struct cw_hello wake = {.magic = CW_WAKE_MAGIC, .pid = rec.pid, .start_mono_ns = rec_start_ns};
 	uint64_t now = rec_mono_ns(), last = atomic_load_explicit(&segments.woke_ns, memory_order_relaxed);
 	int saved = errno, s;
 
@@ -88,12 +88,12 @@ void probe_wake(void)
 
 static bool hand_over(int fd, uint32_t off, uint32_t len)
 {
-	struct cw_hello hello = { .magic = CW_HELLO_MAGIC, .pid = rec.pid, .off = off, .len = len,
-				  .start_mono_ns = rec_start_ns };
+	struct cw_hello hello = {
+		.magic = CW_HELLO_MAGIC, .pid = rec.pid, .off = off, .len = len, .start_mono_ns = rec_start_ns};
 	union { struct cmsghdr align; char bytes[CMSG_SPACE(sizeof(int))]; } control = { 0 };
-	struct iovec iov = { .iov_base = &hello, .iov_len = sizeof(hello) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes,
-			      .msg_controllen = sizeof(control.bytes) };
+	struct iovec iov = {.iov_base = &hello, .iov_len = sizeof(hello)};
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	bool sent = false;
 	int s;

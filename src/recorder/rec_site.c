@@ -21,7 +21,7 @@ HOT_DATA static struct {
 	bool cannot_grow;
 } sites;
 HOT_DATA uint32_t site_generation[CW_MAX_DEVICES];
-static struct spin site_lock = { ATOMIC_FLAG_INIT };
+static struct spin site_lock = {ATOMIC_FLAG_INIT};
 
 bool site_start(void)
 {
@@ -98,7 +98,8 @@ static uint32_t site_add(const struct cw_site *like, uint64_t key)
 HOT uint32_t site_number(struct rec_thread *t, const struct cw_allocation *a, uint32_t forward_stack)
 {
 	struct cw_site like = { .stack = a->stack, .forward_stack = forward_stack, .library = a->library,
-				.kind = a->kind, .device = a->device };
+			       .kind = a->kind,
+			       .device = a->device};
 	uint64_t key;
 	uint32_t i;
 

@@ -22,7 +22,7 @@
 #define MAX_THREADS	1024
 
 static atomic_uint asleep = REC_WIPED, never = REC_OFF;
-HOT_DATA struct rec rec = { .state = &asleep };
+HOT_DATA struct rec rec = {.state = &asleep};
 TLS struct rec_thread *rec_self;
 TLS uint32_t rec_nesting;
 uint64_t rec_start_ns;
@@ -41,28 +41,28 @@ static const struct env_var {
 	const char *name;
 	const char *meaning;
 } env_vars[] = {
-	{ "CUWHY_SOCK", "socket of the `cuwhy run` that keeps the recording; unset: do nothing" },
-	{ "CUWHY_MEMORY_MB", "most memory for the recording of one process (default 64)" },
+	{"CUWHY_SOCK", "socket of the `cuwhy run` that keeps the recording; unset: do nothing"},
+	{"CUWHY_MEMORY_MB", "most memory for the recording of one process (default 64)"},
 	{ "CUWHY_NO_FRAMES", "set: do not walk Python frames" },
-	{ "CUWHY_SIM", "the simulated GPU is in use" },
-	{ "CUWHY_CORE_DUMP", "folder for GPU core dumps; unset: none are asked for" },
-	{ "CUWHY_HANG", "folder for the pipe that asks for dumps of a running GPU; set: mark who waits" },
-	{ "CUWHY_MEMORY_TRACE", "set: keep every event of the allocators" },
-	{ "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "set: the user's own settings are respected" },
-	{ "CUDA_ENABLE_LIGHTWEIGHT_COREDUMP", "likewise" },
-	{ "CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION", "likewise" },
-	{ "CUDA_ENABLE_USER_TRIGGERED_COREDUMP", "likewise" },
-	{ "CUDA_COREDUMP_FILE", "likewise" },
-	{ "CUDA_COREDUMP_PIPE", "likewise" },
-	{ "CUDA_LAUNCH_BLOCKING", "set: no core dumps on faults" },
-	{ "CUDA_COREDUMP_GENERATION_FLAGS", "likewise" },
+	{"CUWHY_SIM", "the simulated GPU is in use"},
+	{"CUWHY_CORE_DUMP", "folder for GPU core dumps; unset: none are asked for"},
+	{"CUWHY_HANG", "folder for the pipe that asks for dumps of a running GPU; set: mark who waits"},
+	{"CUWHY_MEMORY_TRACE", "set: keep every event of the allocators"},
+	{"CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "set: the user's own settings are respected"},
+	{"CUDA_ENABLE_LIGHTWEIGHT_COREDUMP", "likewise"},
+	{"CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION", "likewise"},
+	{"CUDA_ENABLE_USER_TRIGGERED_COREDUMP", "likewise"},
+	{"CUDA_COREDUMP_FILE", "likewise"},
+	{"CUDA_COREDUMP_PIPE", "likewise"},
+	{"CUDA_LAUNCH_BLOCKING", "set: no core dumps on faults"},
+	{"CUDA_COREDUMP_GENERATION_FLAGS", "likewise"},
 	{ "CUDA_LOG_FILE", "set: do not make the driver log questions of ours" },
-	{ "CUDA_VISIBLE_DEVICES", "kept as evidence" },
-	{ "PYTORCH_ALLOC_CONF", "kept as evidence" },
-	{ "PYTORCH_CUDA_ALLOC_CONF", "kept as evidence" },
-	{ "RANK", "kept to name the rank" },
-	{ "LOCAL_RANK", "kept to name the rank" },
-	{ "WORLD_SIZE", "kept to name the rank" },
+	{"CUDA_VISIBLE_DEVICES", "kept as evidence"},
+	{"PYTORCH_ALLOC_CONF", "kept as evidence"},
+	{"PYTORCH_CUDA_ALLOC_CONF", "kept as evidence"},
+	{"RANK", "kept to name the rank"},
+	{"LOCAL_RANK", "kept to name the rank"},
+	{"WORLD_SIZE", "kept to name the rank"},
 };
 
 const char *rec_getenv(const char *name)
@@ -293,7 +293,7 @@ static bool claim(uint32_t pid)
  * ever, since the one that starts may need the loader's lock, which this thread may hold. */
 static bool wait_for_start(void)
 {
-	const struct timespec pause = { .tv_nsec = 100000 };
+	const struct timespec pause = {.tv_nsec = 100000};
 
 	for (int i = 0; i < 1000 && atomic_load(&st.waking); i++)
 		nanosleep(&pause, NULL);

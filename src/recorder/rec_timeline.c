@@ -10,7 +10,7 @@
 
 HOT_DATA static _Atomic(struct cw_timeline *) lines[CW_MAX_DEVICES];
 static _Atomic uint32_t without;	/* bit n: there was no memory for device n's */
-static struct spin line_lock = { ATOMIC_FLAG_INIT };
+static struct spin line_lock = {ATOMIC_FLAG_INIT};
 
 void timeline_start(void)
 {
@@ -114,7 +114,8 @@ static bool line_add(struct cw_timeline *l, const struct cw_sample *now)
 static __attribute__((noinline)) void line_note(int device, const struct cw_memory_now *m, uint64_t ticks)
 {
 	const struct cw_sample now = { .ticks = ticks, .allocated = relaxed_get(&m->allocated),
-				       .reserved = relaxed_get(&m->reserved), .driver = relaxed_get(&m->driver) };
+				      .reserved = relaxed_get(&m->reserved),
+				      .driver = relaxed_get(&m->driver)};
 	struct cw_timeline *l = lines[device];
 	bool begun;
 

@@ -19,8 +19,10 @@
 #define REAL(X)                                                                                            \
 	X("libc10_cuda.so", check_i, "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib")              \
 	X("libc10_cuda.so", check_j, "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb")              \
-	X("libc10_cuda.so", check_log, "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jbPNS0_19CUDAErrorLogCaptureE") \
-	X("libc10.so", fail_string, "_ZN3c106detail14torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE") \
+	X("libc10_cuda.so", check_log, \
+	  "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jbPNS0_19CUDAErrorLogCaptureE") \
+	X("libc10.so", fail_string, \
+	  "_ZN3c106detail14torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE") \
 	X("libc10.so", fail_string_old, "_ZN3c106detail14torchCheckFailEPKcS2_jRKSs")                      \
 	X("libc10.so", fail_chars, "_ZN3c106detail14torchCheckFailEPKcS2_jS2_")                            \
 	X("libc10.so", oom_signed, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")                  \
@@ -40,7 +42,7 @@ enum real {
 };
 
 static const struct { const char *library, *mangled; } reals[REAL_COUNT] = {
-#define X(library, id, mangled) [REAL_##id] = { library, mangled },
+#define X(library, id, mangled) [REAL_##id] = {library, mangled},
 	REAL(X)
 #undef X
 };
@@ -120,7 +122,7 @@ static void torch_cuda(int code, const char *file, const char *function, uint32_
 	EXPORT HOT void name(int code, const char *file, const char *function, line_type line, bool dsa)   \
 	{                                                                                                  \
 		void (*real)(int, const char *, const char *, line_type, bool) = real_of(REAL_##id);       \
-                                                                                                           \
+\
 		if (unlikely(code))                                                                        \
 			torch_cuda(code, file, function, (uint32_t)line);                                  \
 		if (likely(real))                                                                          \
@@ -165,7 +167,7 @@ struct cxx_string { const char *data; size_t len; };
 	EXPORT void name(const char *function, const char *file, uint32_t line, type *s)                   \
 	{                                                                                                  \
 		void (*real)(const char *, const char *, uint32_t, type *) = real_of(REAL_##id);           \
-                                                                                                           \
+\
 		torch_check(function, file, line, data, length);                                           \
 		real(function, file, line, s);                                                             \
 	}
@@ -202,7 +204,7 @@ static void torch_oom(uint64_t request, uint64_t allocated, uint64_t reserved, s
 	EXPORT void name(type request, size_t allocated, size_t reserved, struct c10_device d)             \
 	{                                                                                                  \
 		void (*real)(type, size_t, size_t, struct c10_device) = real_of(REAL_##id);                \
-                                                                                                           \
+\
 		torch_oom((uint64_t)request, allocated, reserved, d);                                      \
 		if (real)                                                                                  \
 			real(request, allocated, reserved, d);                                             \
@@ -231,10 +233,10 @@ HOT static void note_block(const struct torch_block_note *b)
 	EXPORT HOT void name(void *block, int64_t size, total allocated, total reserved, struct c10_device d) \
 	{                                                                                                  \
 		void (*real)(void *, int64_t, total, total, struct c10_device) = real_of(REAL_##id);       \
-                                                                                                           \
+\
 		if (d.type == DEVICE_CUDA)                                                                 \
-			note_block(&(struct torch_block_note){ (uintptr_t)block, size, (uint64_t)allocated,     \
-							  (uint64_t)reserved, d.index });                  \
+			note_block(&(struct torch_block_note){(uintptr_t)block, size, (uint64_t)allocated, \
+							      (uint64_t)reserved, d.index}); \
 		if (likely(real))                                                                          \
 			real(block, size, allocated, reserved, d);                                         \
 	}

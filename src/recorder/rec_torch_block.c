@@ -12,7 +12,7 @@
 
 #define SMALL	((int64_t)1 << 20)	/* PyTorch keeps blocks up to this size in segments that many share, and rarely gives those back */
 
-HOT_DATA static struct live_table live = { .chunk = CW_CHUNK_BLOCKS, .lock = { ATOMIC_FLAG_INIT } };
+HOT_DATA static struct live_table live = {.chunk = CW_CHUNK_BLOCKS, .lock = {ATOMIC_FLAG_INIT}};
 HOT_DATA static struct {
 	_Atomic uint32_t generation;	/* of the recording that the tables belong to */
 	_Atomic uint32_t failed;	/* likewise: there was no memory for them */
@@ -30,7 +30,7 @@ static void torch_block_lost(void)
  * at the first block. */
 void torch_block_start(void)
 {
-	static struct spin once = { ATOMIC_FLAG_INIT };
+	static struct spin once = {ATOMIC_FLAG_INIT};
 	int saved = errno;
 	bool ok;
 
@@ -55,7 +55,8 @@ HOT void torch_block_made(const struct torch_block_note *b)
 {
 	struct rec_thread *t = rec_self;
 	struct cw_allocation a = { .addr = b->addr, .size = (uint64_t)b->size, .ticks = rec_ticks(),
-				   .kind = CW_MEM_TORCH, .device = (int16_t)b->device };
+				  .kind = CW_MEM_TORCH,
+				  .device = (int16_t)b->device};
 	uint32_t forward = 0, name;
 
 	live_expect(&live, b->addr);
@@ -95,7 +96,8 @@ bool torch_block_known_workspace(uint64_t addr)
 {
 	const struct rec_thread *t = rec_self;
 
-	return t && t->generation == rec.generation && t->workspace == addr && t->workspaces_gone == blocks.workspaces_gone;
+	return t && t->generation == rec.generation && t->workspace == addr &&
+	       t->workspaces_gone == blocks.workspaces_gone;
 }
 
 /* A block that was given out while nobody recorded is not known, and is no loss. */

@@ -25,7 +25,7 @@ static uint64_t word_at(uint64_t pointer)
 
 static void note(const struct call *c, uint64_t out)
 {
-	note_call(&(struct call_note){ .api = c->api, .result = c->r, .arg = c->a, .n_args = c->count, .out = out });
+	note_call(&(struct call_note){.api = c->api, .result = c->r, .arg = c->a, .n_args = c->count, .out = out});
 }
 
 /* ---- before the call --------------------------------------------------------------------------------
@@ -363,10 +363,10 @@ static void after_DESTROY(struct call *c)
 	EXPORT CUresult name(P##n)                                                               \
 	{                                                                                        \
 		CUresult (*real)(P##n) = door(ENTRY_##name);                                     \
-		const uint64_t a[n + 1] = { A##n };                                              \
-		struct call c = { .api = number, .count = n, .a = a };                           \
+		const uint64_t a[n + 1] = {A##n}; \
+		struct call c = {.api = number, .count = n, .a = a}; \
 		int saved;                                                                       \
-                                                                                                 \
+\
 		if (unlikely(!real))                                                             \
 			return CU_NO_DRIVER;                                                     \
 		if (!rec_enter())                                                                \

@@ -38,7 +38,8 @@ struct expr_scope {
 
 /* NULL with the reason in `e`. `len` bytes of text; the result lives in the pool. Without a scope: anything but signs. */
 const struct expr *expr_parse(struct pool *pool, const char *text, size_t len, struct err *e);
-const struct expr *expr_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text, size_t len, struct err *e);
+const struct expr *expr_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text, size_t len,
+				 struct err *e);
 /* The number of kb/limits.def; false = there is none of that name. */
 bool expr_threshold(const char *name, size_t len, double *value);
 

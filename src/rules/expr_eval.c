@@ -10,7 +10,8 @@
 /* Neither yes nor no. What does not apply beats what is not known in &&, where it cannot become true, and yields in ||. */
 static struct value undecided(const struct expr *x, struct value a, struct value b)
 {
-	bool none = !value_applies(a) || !value_applies(b), all = (a.known || !value_applies(a)) && (b.known || !value_applies(b));
+	bool none = !value_applies(a) || !value_applies(b),
+	     all = (a.known || !value_applies(a)) && (b.known || !value_applies(b));
 
 	return none && (x->kind != EXPR_OR || all) ? value_inapplicable(x->type) : value_unknown(x->type);
 }

@@ -262,7 +262,7 @@ bool expr_threshold(const char *name, size_t len, double *value)
 		const char *name;
 		double value;
 	} limits[] = {
-#define LIMIT(name, value, reason) { #name, value },
+#define LIMIT(name, value, reason) {#name, value},
 #include "kb/limits.def"
 #undef LIMIT
 	};
@@ -280,12 +280,13 @@ static const struct expr *parse_threshold(struct parser *p, const char *name, si
 {
 	double value;
 
-	return expr_threshold(name, len, &value) ? named_number(p, name + len, value) : parser_fail(p, "no such number in kb/limits.def");
+	return expr_threshold(name, len, &value) ? named_number(p, name + len, value)
+						 : parser_fail(p, "no such number in kb/limits.def");
 }
 
 static bool is_phrase_function(const char *word, size_t len)
 {
-	static const char *const names[] = { "says", "contains", "matches" };
+	static const char *const names[] = {"says", "contains", "matches"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (len == strlen(names[i]) && !memcmp(word, names[i], len))
@@ -375,8 +376,8 @@ static bool is_bare_threshold(enum expr_kind kind, const struct expr *x)
 }
 
 /* A binary operation on two operands of one type; `need` < 0 allows any. */
-static const struct expr *parser_binary(struct parser *p, enum expr_kind kind, enum value_type result,
-				 int need, const struct expr *a, const struct expr *b)
+static const struct expr *parser_binary(struct parser *p, enum expr_kind kind, enum value_type result, int need,
+					const struct expr *a, const struct expr *b)
 {
 	if (!a || !b)
 		return NULL;
@@ -461,7 +462,8 @@ static const struct expr *parse_in_set(struct parser *p, const struct expr *x, c
 	p->at = name + len;
 	n = cuda_error_set_codes((enum cuda_error_set)set, &codes);
 	for (size_t i = 0; i < n; i++) {
-		const struct expr *one = parser_node(p, EXPR_EQ, TYPE_FLAG, x, parser_constant(p, value_number(codes[i])));
+		const struct expr *one =
+			parser_node(p, EXPR_EQ, TYPE_FLAG, x, parser_constant(p, value_number(codes[i])));
 
 		any = any ? parser_node(p, EXPR_OR, TYPE_FLAG, any, one) : one;
 	}
@@ -495,9 +497,8 @@ static const struct expr *parse_in(struct parser *p, const struct expr *x)
 static const struct expr *parse_comparison(struct parser *p)
 {
 	static const struct { const char *token; enum expr_kind kind; int need; } ops[] = {
-		{ "==", EXPR_EQ, -1 }, { "!=", EXPR_NE, -1 },
-		{ "<=", EXPR_LE, TYPE_NUMBER }, { ">=", EXPR_GE, TYPE_NUMBER },
-		{ "<", EXPR_LT, TYPE_NUMBER }, { ">", EXPR_GT, TYPE_NUMBER },
+		{"==", EXPR_EQ, -1},	      {"!=", EXPR_NE, -1},	   {"<=", EXPR_LE, TYPE_NUMBER},
+		{">=", EXPR_GE, TYPE_NUMBER}, {"<", EXPR_LT, TYPE_NUMBER}, {">", EXPR_GT, TYPE_NUMBER},
 	};
 	const struct expr *x = parse_sum(p);
 
@@ -529,9 +530,10 @@ static const struct expr *parse_or(struct parser *p)
 	return x;
 }
 
-const struct expr *expr_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text, size_t len, struct err *e)
+const struct expr *expr_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text, size_t len,
+				 struct err *e)
 {
-	struct parser p = { .pool = pool, .scope = scope, .at = text, .end = text + len, .e = e };
+	struct parser p = {.pool = pool, .scope = scope, .at = text, .end = text + len, .e = e};
 	const struct expr *x = parse_or(&p);
 
 	parser_skip_space(&p);
@@ -542,7 +544,7 @@ const struct expr *expr_parse_in(const struct expr_scope *scope, struct pool *po
 
 const struct expr *expr_parse(struct pool *pool, const char *text, size_t len, struct err *e)
 {
-	static const struct expr_scope anywhere = { 0 };
+	static const struct expr_scope anywhere = {0};
 
 	return expr_parse_in(&anywhere, pool, text, len, e);
 }

@@ -56,7 +56,7 @@ static void free_linked(void)
 
 const struct kb *kb_get(void)
 {
-	struct err e = { 0 };
+	struct err e = {0};
 	const char *blob;
 	size_t len;
 

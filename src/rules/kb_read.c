@@ -16,8 +16,17 @@
 #define SECTION_MAX (16 << 10)
 #define SIGN_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789_"
 
-enum section { SECTION_BEFORE, SECTION_HEADER, SECTION_TEXT, SECTION_WHY, SECTION_FIX, SECTION_CONFUSED, SECTION_SETTLE, SECTION_EXAMPLE,
-	       SECTION_PROGRAM };
+enum section {
+	SECTION_BEFORE,
+	SECTION_HEADER,
+	SECTION_TEXT,
+	SECTION_WHY,
+	SECTION_FIX,
+	SECTION_CONFUSED,
+	SECTION_SETTLE,
+	SECTION_EXAMPLE,
+	SECTION_PROGRAM
+};
 
 struct reader {
 	struct kb *kb;
@@ -189,7 +198,7 @@ static int sign_parse(struct reader *r, struct kb_sign *s)
 		return err_set(r->e, -ELOOP, "the sign '%s' rests on itself", s->name);
 	inner.file = s->file;
 	inner.line = s->line;
-	inner.scope = (struct expr_scope){ .sign = sign_look_up, .arg = &inner };
+	inner.scope = (struct expr_scope){.sign = sign_look_up, .arg = &inner};
 	s->being_parsed = true;
 	s->expr = reader_flag(&inner, s->text, "a sign is a yes or no");
 	if (!s->expr)
@@ -281,7 +290,7 @@ static int blob_signs(struct reader *r, char *blob)
 
 static bool parse_sureness(const char *word, enum sureness *sure)
 {
-	static const char *const words[] = { "possible", "likely", "certain" };
+	static const char *const words[] = {"possible", "likely", "certain"};
 
 	for (int i = 0; i < 3; i++) {
 		if (!strcmp(word, words[i])) {
@@ -342,7 +351,7 @@ static int add_over(struct reader *r, struct over **list, const char *names)
 	while ((name = strsep(&next, ",")) != NULL) {
 		struct over *o = pool_alloc(&r->kb->pool, sizeof(*o));
 
-		*o = (struct over){ .next = *list, .name = reader_trim(name), .file = r->file, .line = r->line };
+		*o = (struct over){.next = *list, .name = reader_trim(name), .file = r->file, .line = r->line};
 		if (!o->name[0])
 			return reader_complain(r, "a name is missing (cause, other-cause, third-cause/rule)");
 		*list = o;
@@ -468,7 +477,7 @@ static int reader_header(struct reader *r, char *line)
 
 static char *collected_text(struct reader *r, struct buf *b)
 {
-	char *copy = pool_strdup(&r->kb->pool, reader_trim(b->data ? b->data : (char[1]){ 0 }));
+	char *copy = pool_strdup(&r->kb->pool, reader_trim(b->data ? b->data : (char[1]){0}));
 
 	b->len = 0;
 	if (b->data)
@@ -564,7 +573,8 @@ static int start_section(struct reader *r, const char *name)
 	else if (!strcmp(name, "Program") && r->cause->program)
 		r->section = SECTION_PROGRAM;
 	else
-		return reader_complain(r, "unknown section (Why, Fix, Not to be confused with, What would settle it, Example)");
+		return reader_complain(
+			r, "unknown section (Why, Fix, Not to be confused with, What would settle it, Example)");
 	return 0;
 }
 
@@ -649,12 +659,12 @@ static int blob_causes(struct reader *r, char *blob)
 
 struct kb *kb_parse(const char *blob, size_t len, struct err *e)
 {
-	struct err own = { 0 };
+	struct err own = {0};
 	struct kb *kb = xcalloc(1, sizeof(*kb));
-	struct reader r = { .kb = kb, .e = e ? e : &own };
+	struct reader r = {.kb = kb, .e = e ? e : &own};
 	int rc;
 
-	r.scope = (struct expr_scope){ .sign = sign_look_up, .arg = &r };
+	r.scope = (struct expr_scope){.sign = sign_look_up, .arg = &r};
 	buf_init(&r.text, SECTION_MAX);
 	buf_init(&r.command, SECTION_MAX);
 	rc = blob_signs(&r, pool_copy(&kb->pool, blob, len));

@@ -33,7 +33,8 @@ static int names_resolve(struct kb *kb, struct over *list, struct err *e)
 	for (struct over *o = list; o; o = o->next) {
 		o->place = place_named(kb, o->name);
 		if (!o->place)
-			return err_set(e, -EINVAL, "%s line %d: there is no cause or rule '%s'", o->file, o->line, o->name);
+			return err_set(e, -EINVAL, "%s line %d: there is no cause or rule '%s'", o->file, o->line,
+				       o->name);
 	}
 	return 0;
 }
@@ -59,8 +60,9 @@ static int place_close(struct kb *kb, struct order_place *p, size_t n, struct er
 	for (const struct over *o = p->over; o && !rc; o = o->next) {
 		rc = place_close(kb, o->place, n, e);
 		if (rc == -ELOOP)
-			rc = err_set(e, -EINVAL, "%s line %d: the order goes in a circle: '%s' is over '%s', which is over it", o->file,
-				     o->line, p->name, o->name);
+			rc = err_set(e, -EINVAL,
+				     "%s line %d: the order goes in a circle: '%s' is over '%s', which is over it",
+				     o->file, o->line, p->name, o->name);
 	}
 	if (rc)
 		return rc;

@@ -106,8 +106,8 @@ static void match(struct matches *m, const struct kb *kb, const struct casefile 
 		w = best_when(c, f, &unsure);
 
 		if (w)
-			m->list[m->n++] = (struct match){ c, w->sure, w,
-				w->because ? template_expand(w->because, f, pool) : NULL };
+			m->list[m->n++] =
+				(struct match){c, w->sure, w, w->because ? template_expand(w->because, f, pool) : NULL};
 		else if (unsure)
 			m->unchecked[m->n_unchecked++] = c;
 	}

@@ -56,7 +56,8 @@ static size_t field_format(const char *s, size_t len, enum part_format *format)
 	return len;
 }
 
-static int add_field(const struct expr_scope *scope, struct pool *pool, struct part *part, const char *s, size_t len, struct err *e)
+static int add_field(const struct expr_scope *scope, struct pool *pool, struct part *part, const char *s, size_t len,
+		     struct err *e)
 {
 	len = field_format(s, len, &part->format);
 	part->expr = scope ? expr_parse_in(scope, pool, s, len, e) : expr_parse(pool, s, len, e);
@@ -69,7 +70,8 @@ static int add_field(const struct expr_scope *scope, struct pool *pool, struct p
 	return 0;
 }
 
-const struct template *template_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text, size_t len, struct err *e)
+const struct template *template_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text,
+					 size_t len, struct err *e)
 {
 	struct template *t = pool_alloc(pool, sizeof(*t));
 	struct part **tail = &t->first;

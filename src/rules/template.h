@@ -17,7 +17,8 @@ struct expr_scope;
 struct template;
 
 const struct template *template_parse(struct pool *pool, const char *text, size_t len, struct err *e);
-const struct template *template_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text, size_t len, struct err *e);
+const struct template *template_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text,
+					 size_t len, struct err *e);
 
 /* NULL when a fact in it is unknown: half a sentence helps nobody. */
 char *template_expand(const struct template *t, const struct casefile *f, struct pool *pool);

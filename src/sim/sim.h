@@ -133,7 +133,11 @@ struct sim_event {
 /* ---- work ----------------------------------------------------------------------------------- */
 
 enum sim_op_kind { SIM_OP_NONE, SIM_OP_KERNEL, SIM_OP_COPY, SIM_OP_FILL, SIM_OP_WAIT,
-		   SIM_OP_EVENT, SIM_OP_HOST, SIM_OP_FREE, SIM_OP_GRAPH };
+	SIM_OP_EVENT,
+	SIM_OP_HOST,
+	SIM_OP_FREE,
+	SIM_OP_GRAPH
+};
 
 struct sim_op {
 	enum sim_op_kind kind;
@@ -299,8 +303,7 @@ struct sim_device *sim_device_current(void);
 void sim_ctx_fail(struct sim_ctx *ctx, int code);
 
 /* sim_memory.c and sim_heap.c */
-enum sim_mem_kind { SIM_MEM_DEVICE, SIM_MEM_MANAGED, SIM_MEM_HOST, SIM_MEM_REGISTERED,
-		    SIM_MEM_VMM };
+enum sim_mem_kind { SIM_MEM_DEVICE, SIM_MEM_MANAGED, SIM_MEM_HOST, SIM_MEM_REGISTERED, SIM_MEM_VMM };
 
 struct sim_mem {
 	sim_addr start;

@@ -31,8 +31,8 @@ int sim_capture_check_unsafe(void)
 			continue;
 		if (!code)
 			sim_log("API call conflicts with a stream capture sequence initiated from "
-				"%s thread", pthread_equal(cap->thread, pthread_self()) ?
-				"the calling" : "another");
+				"%s thread",
+				pthread_equal(cap->thread, pthread_self()) ? "the calling" : "another");
 		break_capture(cap);
 		code = SIM_CAPTURE_UNSUPPORTED;
 	}
@@ -109,8 +109,7 @@ int sim_capture_refuse(struct sim_stream *s)
 	pthread_mutex_lock(&sim_capture_lock);
 	cap = atomic_load(&s->capture);
 	if (cap) {
-		code = cap->status == SIM_CAPTURE_BROKEN ? SIM_CAPTURE_INVALIDATED :
-		       SIM_CAPTURE_UNSUPPORTED;
+		code = cap->status == SIM_CAPTURE_BROKEN ? SIM_CAPTURE_INVALIDATED : SIM_CAPTURE_UNSUPPORTED;
 		break_capture(cap);
 	}
 	pthread_mutex_unlock(&sim_capture_lock);
@@ -233,7 +232,7 @@ int sim_capture_event(struct sim_event *e)
 		break_capture(cap);
 	pthread_mutex_unlock(&sim_capture_lock);
 	sim_log("%s", cap ? "Recorded event not allowed on stream" : "Event is not valid. This can "
-		"be related to a graph capture that is no longer running");
+			    "be related to a graph capture that is no longer running");
 	return cap ? SIM_CAPTURED_EVENT : SIM_INVALID_VALUE;
 }
 

@@ -224,7 +224,7 @@ int sim_cuThreadExchangeStreamCaptureMode(int *mode)
 
 	if (!mode || *mode < SIM_CAPTURE_GLOBAL || *mode > SIM_CAPTURE_RELAXED)
 		return SIM_INVALID_VALUE;
-	sim_tls.capture_mode = (enum sim_capture_mode)*mode;
+	sim_tls.capture_mode = (enum sim_capture_mode) * mode;
 	*mode = old;
 	return 0;
 }

@@ -15,17 +15,16 @@
 static const struct sim_model models[] = {
 #define SIM_MODEL(id, name, major, minor, memory, context, sms, shared_sm, shared_optin,           \
 		  threads_sm, blocks_sm, cluster)                                                  \
-	{ #id, name, major, minor, memory * KIB, context * KIB, sms, shared_sm, shared_optin,      \
-	  threads_sm, blocks_sm, cluster },
+	{#id, name,	 major,	       minor,	   memory * KIB, context * KIB, \
+	 sms, shared_sm, shared_optin, threads_sm, blocks_sm,	 cluster},
 #include "sim/sim_models.def"
 #undef SIM_MODEL
 };
 
 /* Newest PTX ISA (times ten) that a driver of this CUDA version compiles. */
 static const struct { int driver, ptx; } ptx_of_driver[] = {
-	{ 13020, 92 }, { 13010, 91 }, { 13000, 90 }, { 12090, 88 }, { 12080, 87 }, { 12070, 86 },
-	{ 12050, 85 }, { 12040, 84 }, { 12030, 83 }, { 12020, 82 }, { 12010, 81 }, { 12000, 80 },
-	{ 11080, 78 }, { 0, 70 },
+	{13020, 92}, {13010, 91}, {13000, 90}, {12090, 88}, {12080, 87}, {12070, 86}, {12050, 85},
+	{12040, 84}, {12030, 83}, {12020, 82}, {12010, 81}, {12000, 80}, {11080, 78}, {0, 70},
 };
 
 static pthread_mutex_t config_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -43,14 +42,13 @@ static int refuse(const char *what, const char *text, size_t length)
 {
 	char line[512];
 	int used = snprintf(line, sizeof(line), "cuwhy: cannot simulate a GPU: %s%s%.*s%s; "
-			    "CUWHY_SIM is MODEL[,key=value]... with model", what,
-			    length ? " '" : "", (int)(length > 80 ? 80 : length), text,
-			    length ? "'" : "");
+			    "CUWHY_SIM is MODEL[,key=value]... with model",
+			    what, length ? " '" : "", (int)(length > 80 ? 80 : length), text, length ? "'" : "");
 
 	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
 		used += snprintf(line + used, sizeof(line) - (size_t)used, " %s", models[i].id);
 	used += snprintf(line + used, sizeof(line) - (size_t)used,
-			 " and key devices memory hidden taken driver ptx fail sticky nodevice warp_exits late_dumps lost_dumps error_first load_waits load_takes debugger_crashes\n");
+		" and key devices memory hidden taken driver ptx fail sticky nodevice warp_exits late_dumps lost_dumps error_first load_waits load_takes debugger_crashes\n");
 	if (write(STDERR_FILENO, line, (size_t)used) < 0)
 		return -1;
 	return -1;
@@ -265,7 +263,7 @@ static void device_add(int physical)
 /* A wrong entry ends the list: what stands before it stays visible. A repeated one is an error. */
 static int devices_visible(const char *list)
 {
-	bool seen[SIM_DEVICES_MAX] = { false };
+	bool seen[SIM_DEVICES_MAX] = {false};
 
 	for (;;) {
 		size_t length = strcspn(list, ",");

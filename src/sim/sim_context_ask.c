@@ -67,8 +67,7 @@ int sim_cuCtxGetId(struct sim_ctx *context, unsigned long long *id)
 		return SIM_INVALID_CONTEXT;
 	if (!id)
 		return SIM_INVALID_VALUE;
-	*id = (unsigned long long)(((char *)ctx - atomic_load(&sim.contexts.base)) /
-				   (ptrdiff_t)sim.contexts.stride) + 1;
+	*id = (unsigned long long)(((char *)ctx - atomic_load(&sim.contexts.base)) / (ptrdiff_t)sim.contexts.stride) + 1;
 	return 0;
 }
 

@@ -68,7 +68,7 @@ int sim_copy_submit(struct sim_stream *s, struct sim_op *op, bool wait)
 static int copy_async(const struct copy *c, struct sim_stream *stream)
 {
 	struct sim_stream *s = sim_stream_resolve(stream);
-	struct sim_op op = { .kind = SIM_OP_COPY };
+	struct sim_op op = {.kind = SIM_OP_COPY};
 	bool capturing, wait = false;
 	int code;
 
@@ -98,7 +98,7 @@ static int copy_async(const struct copy *c, struct sim_stream *stream)
 static int copy_now(const struct copy *c)
 {
 	struct sim_stream *s = sim_stream_resolve(NULL);
-	struct sim_op op = { .kind = SIM_OP_COPY };
+	struct sim_op op = {.kind = SIM_OP_COPY};
 
 	if (!c->width || !c->height)
 		return 0;
@@ -116,7 +116,7 @@ static int copy_now(const struct copy *c)
 
 static struct copy line(sim_addr to, int to_side, sim_addr from, int from_side, size_t bytes)
 {
-	return (struct copy){ to, from, to_side, from_side, bytes, 1, bytes, bytes };
+	return (struct copy){to, from, to_side, from_side, bytes, 1, bytes, bytes};
 }
 
 static sim_addr addr(const void *p)

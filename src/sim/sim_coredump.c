@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 /* CUcoredumpSettings */
-enum { ON_EXCEPTION = 1, TRIGGER_HOST, LIGHTWEIGHT, USER_TRIGGER, FILE_NAME, PIPE_NAME, FLAGS,
-       SETTINGS };
+enum { ON_EXCEPTION = 1, TRIGGER_HOST, LIGHTWEIGHT, USER_TRIGGER, FILE_NAME, PIPE_NAME, FLAGS, SETTINGS };
 enum { VALUE_MAX = 1024 };
 
 struct sim_settings {
@@ -178,7 +177,7 @@ void sim_dump_plan(struct sim_ctx *ctx, struct sim_dump_plan *plan)
 
 static int setting_get(struct sim_ctx *ctx, int attribute, void *value, size_t *size)
 {
-	char standard[sizeof(int)] = { attribute == TRIGGER_HOST };
+	char standard[sizeof(int)] = {attribute == TRIGGER_HOST};
 	const struct sim_settings *in;
 	size_t have;
 	int code = 0;

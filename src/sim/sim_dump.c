@@ -21,8 +21,12 @@ uint32_t sim_dump_add(struct sim_dump *d, enum sim_table type, struct sim_place 
 {
 	char full[128];
 	struct sim_section section = { .name = full, .type = 0x80000000u + (uint32_t)type,
-				       .flags = SHF_ALLOC, .link = parent.table, .info = parent.row,
-				       .data = data, .bytes = bytes, .stride = stride };
+				      .flags = SHF_ALLOC,
+				      .link = parent.table,
+				      .info = parent.row,
+				      .data = data,
+				      .bytes = bytes,
+				      .stride = stride};
 	va_list args;
 
 	va_start(args, name);
@@ -64,8 +68,8 @@ static struct sim_place add_context(struct sim_dump *d, struct sim_place device)
 		.global_base = 4096, .tid = (uint32_t)getpid(),
 	};
 
-	return (struct sim_place){ sim_dump_add(d, SIM_TAB_CONTEXT, device, &row, sizeof(row),
-						sizeof(row), ".cudbg.ctxtbl.dev0"), 0 };
+	return (struct sim_place){
+		sim_dump_add(d, SIM_TAB_CONTEXT, device, &row, sizeof(row), sizeof(row), ".cudbg.ctxtbl.dev0"), 0};
 }
 
 /* ---- modules -------------------------------------------------------------------------------- */
@@ -103,7 +107,7 @@ static void add_modules(struct sim_dump *d, struct sim_place context, unsigned i
 	size_t count;
 	const struct sim_module **list = modules_list(d, &count);
 	uint64_t *handles = calloc(count + 1, sizeof(*handles));
-	struct sim_place place = { 0, 0 };
+	struct sim_place place = {0, 0};
 
 	for (size_t i = 0; list && handles && i < count; i++)
 		handles[i] = (uintptr_t)list[i];
@@ -125,17 +129,15 @@ static void add_modules(struct sim_dump *d, struct sim_place context, unsigned i
 static void add_grid(struct sim_dump *d, struct sim_place device)
 {
 	const struct sim_op *op = d->op;
-	uint32_t params_at = sim.devices[d->ctx->device].model->major >= 9 ? PARAMS_AT_SM90 :
-									     PARAMS_AT_SM80;
+	uint32_t params_at = sim.devices[d->ctx->device].model->major >= 9 ? PARAMS_AT_SM90 : PARAMS_AT_SM80;
 	struct sim_row_grid row = {
 		.id = op->u.kernel.id, .context = (uintptr_t)d->ctx, .entry = d->entry,
 		.function = (uintptr_t)op->u.kernel.func, .type = 2, .status = 2, .regs = d->regs,
 		.module = (uintptr_t)op->u.kernel.func->module, .tid = (uint32_t)getpid(),
 		.params_offset = op->param_bytes ? params_at : 0,
 	};
-	struct sim_row_bank bank = { .address = d->entry + 0x100000000,
-				     .bytes = params_at + (uint32_t)op->param_bytes };
-	struct sim_place place = { 0, 0 };
+	struct sim_row_bank bank = {.address = d->entry + 0x100000000, .bytes = params_at + (uint32_t)op->param_bytes};
+	struct sim_place place = {0, 0};
 
 	memcpy(row.grid, op->u.kernel.grid, sizeof(row.grid));
 	memcpy(row.block, op->u.kernel.block, sizeof(row.block));
@@ -181,7 +183,7 @@ static void add_sms(struct sim_dump *d, struct sim_place device)
 		if (i < blocks)
 			sim_dump_block(d, i);
 		else
-			sim_dump_add(d, SIM_TAB_CTA, (struct sim_place){ d->sm_table, i }, NULL, 0,
+			sim_dump_add(d, SIM_TAB_CTA, (struct sim_place){d->sm_table, i}, NULL, 0,
 				     sizeof(struct sim_row_cta), ".cudbg.ctatbl.dev0.sm%u", i);
 	}
 }
@@ -190,14 +192,12 @@ static void add_end(struct sim_dump *d, unsigned int flags)
 {
 	struct sim_row_meta row = {
 		.generator = string_add(d, "cuwhy-sim"), .driver = { DRIVER_MAJOR, 0 },
-		.cuda = { (uint32_t)sim.config.driver / 1000,
-			  (uint32_t)sim.config.driver % 1000 / 10 },
+		.cuda = {(uint32_t)sim.config.driver / 1000, (uint32_t)sim.config.driver % 1000 / 10},
 		.flags = flags, .time = (uint32_t)time(NULL),
 	};
-	struct sim_section strings = { .name = ".strtab", .type = SHT_STRTAB, .flags = SHF_ALLOC };
+	struct sim_section strings = {.name = ".strtab", .type = SHT_STRTAB, .flags = SHF_ALLOC};
 
-	sim_dump_add(d, SIM_TAB_META, (struct sim_place){ 0, 0 }, &row, sizeof(row), 0,
-		     ".cudbg.meta");
+	sim_dump_add(d, SIM_TAB_META, (struct sim_place){0, 0}, &row, sizeof(row), 0, ".cudbg.meta");
 	strings.data = d->strings.data;
 	strings.bytes = d->strings.used;
 	sim_elf_add(&d->elf, &strings);
@@ -232,7 +232,7 @@ static void dump_kernel(struct sim_dump *d)
 bool sim_dump_write(struct sim_ctx *ctx, const struct sim_op *op, const struct sim_fault *fault,
 		    const struct sim_dump_plan *plan)
 {
-	struct sim_dump d = { .ctx = ctx, .op = op, .fault = fault };
+	struct sim_dump d = {.ctx = ctx, .op = op, .fault = fault};
 	struct sim_place device;
 	bool ok;
 

@@ -70,10 +70,10 @@ struct sim_row_meta {
 };
 
 _Static_assert(sizeof(struct sim_row_device) == 88 && sizeof(struct sim_row_context) == 40 &&
-	       sizeof(struct sim_row_grid) == 136 && sizeof(struct sim_row_bank) == 16 &&
-	       sizeof(struct sim_row_sm) == 48 && sizeof(struct sim_row_cta) == 56 &&
-	       sizeof(struct sim_row_warp) == 64 && sizeof(struct sim_row_lane) == 56 &&
-	       sizeof(struct sim_row_frame) == 24 && sizeof(struct sim_row_meta) == 32,
+		       sizeof(struct sim_row_grid) == 136 && sizeof(struct sim_row_bank) == 16 &&
+		       sizeof(struct sim_row_sm) == 48 && sizeof(struct sim_row_cta) == 56 &&
+		       sizeof(struct sim_row_warp) == 64 && sizeof(struct sim_row_lane) == 56 &&
+		       sizeof(struct sim_row_frame) == 24 && sizeof(struct sim_row_meta) == 32,
 	       "the rows of R580");
 
 struct sim_dump {

@@ -44,22 +44,21 @@ void sim_assert_words(const struct sim_func *f, struct sim_assert_words *w)
 /* ULDC.64 URd, c[0x4][offset] */
 static struct sim_insn_word load_address(unsigned int dest, unsigned int offset)
 {
-	return (struct sim_insn_word){ 4ull << 54 | (uint64_t)offset << 38 | dest << 16 | 0x7ab9,
-				       0x000fe20000000a00 };
+	return (struct sim_insn_word){4ull << 54 | (uint64_t)offset << 38 | dest << 16 | 0x7ab9, 0x000fe20000000a00};
 }
 
 /* IMAD.U32 Rd, RZ, RZ, URs */
 static struct sim_insn_word from_uniform(unsigned int dest, unsigned int source)
 {
-	return (struct sim_insn_word){ (uint64_t)source << 32 | NO_REGISTER << 24 | dest << 16 | 0x7e24,
-				       0x000fe2000f8e00ff };
+	return (struct sim_insn_word){(uint64_t)source << 32 | NO_REGISTER << 24 | dest << 16 | 0x7e24,
+				      0x000fe2000f8e00ff};
 }
 
 /* IMAD.MOV.U32 Rd, RZ, RZ, number */
 static struct sim_insn_word number(unsigned int dest, unsigned int value)
 {
-	return (struct sim_insn_word){ (uint64_t)value << 32 | NO_REGISTER << 24 | dest << 16 | 0x7424,
-				       0x000fe200078e00ff };
+	return (struct sim_insn_word){(uint64_t)value << 32 | NO_REGISTER << 24 | dest << 16 | 0x7424,
+				      0x000fe200078e00ff};
 }
 
 /* Message in registers 4 and 5, file in 6 and 7, line in 8, function in 10 and 11. The order is one that the
@@ -68,13 +67,13 @@ void sim_assert_code(struct sim_insn_word out[SIM_ASSERT_INSNS], unsigned int in
 {
 	unsigned int at = 8 * (1 + SLOTS * index);
 	const struct sim_insn_word code[SIM_ASSERT_INSNS] = {
-		{ 0x0000000000027802, 0x000fe20000000f00 },	/* MOV R2, 0x0 */
+		{0x0000000000027802, 0x000fe20000000f00}, /* MOV R2, 0x0 */
 		load_address(4, at), load_address(6, at + 16), from_uniform(4, 4), from_uniform(5, 5),
-		{ 0x0100000002027b82, 0x000e220000000a00 },	/* LDC.64 R2, c[0x4][R2] */
+		{0x0100000002027b82, 0x000e220000000a00}, /* LDC.64 R2, c[0x4][R2] */
 		load_address(4, at + 8), from_uniform(10, 6), from_uniform(6, 4), from_uniform(7, 5),
 		from_uniform(11, 7), number(8, line), number(12, 1), number(13, 0),
-		{ 0x000000001014794e, 0x000fce0000000000 },	/* LEPC R20, behind the call */
-		{ 0x0000000002007343, 0x001fea0003c00000 },	/* CALL.ABS.NOINC R2 */
+		{0x000000001014794e, 0x000fce0000000000}, /* LEPC R20, behind the call */
+		{0x0000000002007343, 0x001fea0003c00000}, /* CALL.ABS.NOINC R2 */
 	};
 
 	memcpy(out, code, sizeof(code));
@@ -100,7 +99,7 @@ static size_t objects_of(const struct sim_module *mod, struct object *list)
 
 	for (const struct sim_func *f = mod->funcs; f; f = f->next, index++) {
 		struct sim_assert_words w;
-		const char *texts[SLOTS] = { w.condition, w.file, w.function };
+		const char *texts[SLOTS] = {w.condition, w.file, w.function};
 
 		sim_assert_words(f, &w);
 		for (unsigned int k = 0; k < SLOTS; k++, n++) {
@@ -121,8 +120,8 @@ static void symbols_add(const struct object *list, size_t n, uint32_t section, b
 
 	for (size_t i = 0; i < n; offset += list[i++].size) {
 		Elf64_Sym s = { .st_info = ELF64_ST_INFO(STB_LOCAL, STT_OBJECT), .st_size = list[i].size,
-				.st_shndx = (Elf64_Half)section,
-				.st_value = relocated ? DATA_AT + list[i].slot * DATA_STEP : offset };
+			       .st_shndx = (Elf64_Half)section,
+			       .st_value = relocated ? DATA_AT + list[i].slot * DATA_STEP : offset};
 
 		s.st_name = (uint32_t)sim_buf_add(strings, list[i].name, strlen(list[i].name) + 1);
 		sim_buf_add(symbols, &s, sizeof(s));
@@ -132,11 +131,11 @@ static void symbols_add(const struct object *list, size_t n, uint32_t section, b
 void sim_assert_data(struct sim_elf *elf, const struct sim_module *mod, bool relocated,
 		     struct sim_buf *symbols, struct sim_buf *strings)
 {
-	struct sim_section bank = { .name = ".nv.constant4", .type = SHT_PROGBITS, .flags = SHF_ALLOC, .align = 8 };
-	struct sim_section data = { .name = ".nv.global.init", .type = SHT_PROGBITS, .align = 1,
-				    .flags = SHF_ALLOC | SHF_WRITE };
+	struct sim_section bank = {.name = ".nv.constant4", .type = SHT_PROGBITS, .flags = SHF_ALLOC, .align = 8};
+	struct sim_section data = {
+		.name = ".nv.global.init", .type = SHT_PROGBITS, .align = 1, .flags = SHF_ALLOC | SHF_WRITE};
 	size_t funcs = 0, n;
-	struct sim_buf texts = { 0 };
+	struct sim_buf texts = {0};
 	struct object *list;
 	uint64_t *slots;
 

@@ -16,16 +16,16 @@ enum { INSN = 16, LEAD = 5, ROOM = 512 };	/* bytes, instructions, bytes */
 #define SECTION_EXEC (SHF_ALLOC | SHF_EXECINSTR)
 
 static const struct sim_insn_word lead[LEAD] = {
-	{ 0x00000a00ff017b82, 0x000fe20000000800 },	/* R1 = stack pointer */
-	{ 0x0000000000007919, 0x000e2e0000002100 },	/* R0 = thread index x */
-	{ 0x00008400ff027b82, 0x000e220000000a00 },	/* R2:R3 = first parameter */
-	{ 0x0000820000047ab9, 0x000fca0000000a00 },	/* UR4 = memory descriptor */
-	{ 0x3f800000ff057424, 0x000fe200078e00ff },	/* R5 = 1.0f */
+	{0x00000a00ff017b82, 0x000fe20000000800}, /* R1 = stack pointer */
+	{0x0000000000007919, 0x000e2e0000002100}, /* R0 = thread index x */
+	{0x00008400ff027b82, 0x000e220000000a00}, /* R2:R3 = first parameter */
+	{0x0000820000047ab9, 0x000fca0000000a00}, /* UR4 = memory descriptor */
+	{0x3f800000ff057424, 0x000fe200078e00ff}, /* R5 = 1.0f */
 };
 
-static const struct sim_insn_word leave = { 0x000000000000794d, 0x000fea0003800000 };
-static const struct sim_insn_word loop = { 0xfffffffc00fc7947, 0x000fc0000383ffff };
-static const struct sim_insn_word nop = { 0x0000000000007918, 0x000fc00000000000 };
+static const struct sim_insn_word leave = {0x000000000000794d, 0x000fea0003800000};
+static const struct sim_insn_word loop = {0xfffffffc00fc7947, 0x000fc0000383ffff};
+static const struct sim_insn_word nop = {0x0000000000007918, 0x000fc00000000000};
 
 /* Bits 0-11 operation, 16-23 target, 24-31 address register, 32-39 data register, 40-63 offset;
  * bits 73-75 (9-11 of the high word) width. */
@@ -33,15 +33,15 @@ static struct sim_insn_word insn_of(enum sim_insn what)
 {
 	switch (what) {
 	case SIM_INSN_LOAD:	/* LDG.E R5, desc[UR4][R2.64] */
-		return (struct sim_insn_word){ 0x0000000402057981, 0x000ea2000c1e1900 };
+		return (struct sim_insn_word){0x0000000402057981, 0x000ea2000c1e1900};
 	case SIM_INSN_STORE:	/* STG.E desc[UR4][R2.64], R5 */
-		return (struct sim_insn_word){ 0x0000000502007986, 0x000fe2000c101904 };
+		return (struct sim_insn_word){0x0000000502007986, 0x000fe2000c101904};
 	case SIM_INSN_ATOMIC:	/* RED.E.ADD.STRONG.GPU desc[UR4][R2.64], R5 */
-		return (struct sim_insn_word){ 0x000000050200798e, 0x000fe2000c10e184 };
+		return (struct sim_insn_word){0x000000050200798e, 0x000fe2000c10e184};
 	case SIM_INSN_STACK:	/* STL [R2], R4 */
-		return (struct sim_insn_word){ 0x0000000402007387, 0x0003e20000100800 };
+		return (struct sim_insn_word){0x0000000402007387, 0x0003e20000100800};
 	case SIM_INSN_TRAP:	/* BPT.TRAP 4 */
-		return (struct sim_insn_word){ 0x000000040000795c, 0x000fe20000300000 };
+		return (struct sim_insn_word){0x000000040000795c, 0x000fe20000300000};
 	case SIM_INSN_LOOP:
 		return loop;
 	case SIM_INSN_ASSERT:	/* more than one: sim_dump_assert.c */
@@ -49,7 +49,7 @@ static struct sim_insn_word insn_of(enum sim_insn what)
 	case SIM_INSN_NONE:
 		break;
 	}
-	return (struct sim_insn_word){ 0, 0 };
+	return (struct sim_insn_word){0, 0};
 }
 
 /* Where in the kernel its instruction of this kind stands; after the first ones if it has none. */
@@ -94,7 +94,7 @@ static void code_write(struct sim_insn_word *out, const struct sim_func *f)
 			n += SIM_ASSERT_INSNS;
 			continue;
 		}
-		out[n] = insn_of((enum sim_insn)*p);
+		out[n] = insn_of((enum sim_insn) * p);
 		if (*p == 's' && !strcmp(row->name, "misaligned"))
 			out[n].low |= (uint64_t)1 << 40;	/* [R2.64+1] */
 		n++;
@@ -112,10 +112,13 @@ static void kernel_add(struct sim_elf *elf, const struct sim_func *f, bool reloc
 	struct sim_insn_word code[ROOM / INSN];
 	char name[SIM_NAME_MAX + 8];
 	struct sim_section text = { .name = name, .type = SHT_PROGBITS, .flags = SECTION_EXEC,
-				    .address = relocated ? sim_code_entry(f) : 0, .align = 128,
-				    .data = code, .bytes = sizeof(code) };
+				   .address = relocated ? sim_code_entry(f) : 0,
+				   .align = 128,
+				   .data = code,
+				   .bytes = sizeof(code)};
 	Elf64_Sym symbol = { .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_other = 0x10,
-			     .st_size = ROOM, .st_value = text.address };
+			    .st_size = ROOM,
+			    .st_value = text.address};
 
 	code_write(code, f);
 	snprintf(name, sizeof(name), ".text.%s", f->name);
@@ -126,10 +129,10 @@ static void kernel_add(struct sim_elf *elf, const struct sim_func *f, bool reloc
 
 bool sim_code_image(struct sim_elf *out, const struct sim_module *mod, bool relocated)
 {
-	struct sim_buf symbols = { 0 }, strings = { 0 };
-	struct sim_section table = { .name = ".symtab", .type = SHT_SYMTAB, .align = 8, .info = 1,
-				     .stride = sizeof(Elf64_Sym) };
-	struct sim_section texts = { .name = ".strtab", .type = SHT_STRTAB, .align = 1 };
+	struct sim_buf symbols = {0}, strings = {0};
+	struct sim_section table = {
+		.name = ".symtab", .type = SHT_SYMTAB, .align = 8, .info = 1, .stride = sizeof(Elf64_Sym)};
+	struct sim_section texts = {.name = ".strtab", .type = SHT_STRTAB, .align = 1};
 	bool ok;
 
 	sim_elf_start(out);

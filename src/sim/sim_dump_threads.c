@@ -75,7 +75,7 @@ static uint64_t lane_offset(const struct sim_dump *d)
 static void add_registers(struct sim_dump *d, const struct warp *w, struct sim_place place,
 			  uint32_t thread)
 {
-	uint32_t regs[256] = { 0 }, preds[PREDS] = { [PREDS - 1] = 1 };
+	uint32_t regs[256] = {0}, preds[PREDS] = {[PREDS - 1] = 1};
 	sim_addr address = sim_fault_address(d->fault, element(d, w->block, thread)) -
 			   d->fault->shift;
 	uint32_t stack = STACK_TOP - d->fault->depth * FRAME;
@@ -98,7 +98,7 @@ static void add_registers(struct sim_dump *d, const struct warp *w, struct sim_p
 
 static void add_backtrace(struct sim_dump *d, const struct warp *w, struct sim_place place)
 {
-	struct sim_row_frame frames[64] = { 0 };
+	struct sim_row_frame frames[64] = {0};
 	uint32_t depth = d->fault->depth < 64 ? d->fault->depth : 64;
 
 	for (uint32_t i = 0; i < depth; i++) {
@@ -130,8 +130,8 @@ static void fill_lane(const struct sim_dump *d, const struct warp *w, uint32_t l
 
 static void add_lanes(struct sim_dump *d, const struct warp *w, struct sim_place warp)
 {
-	struct sim_row_lane rows[SIM_WARP] = { 0 };
-	struct sim_place place = { 0, 0 };
+	struct sim_row_lane rows[SIM_WARP] = {0};
+	struct sim_place place = {0, 0};
 	uint32_t count = 0;
 
 	for (uint32_t lane = 0; lane < SIM_WARP; lane++)
@@ -184,9 +184,8 @@ static void fill_warp(const struct sim_dump *d, const struct warp *w, struct sim
 
 static void add_warp(struct sim_dump *d, const struct warp *w, struct sim_place place)
 {
-	uint32_t uregs[UREGS] = { [6] = (uint32_t)d->fault->base,
-				  [7] = (uint32_t)(d->fault->base >> 32) };
-	uint32_t preds[PREDS] = { [PREDS - 1] = 1 }, barriers[BARRIERS] = { 0 };
+	uint32_t uregs[UREGS] = {[6] = (uint32_t)d->fault->base, [7] = (uint32_t)(d->fault->base >> 32)};
+	uint32_t preds[PREDS] = {[PREDS - 1] = 1}, barriers[BARRIERS] = {0};
 
 	sim_dump_add(d, SIM_TAB_UREGS, place, uregs, sizeof(uregs), 4,
 		     ".cudbg.uregs.dev0.sm%u.cta0.wp%u", w->sm, w->row);
@@ -210,8 +209,7 @@ static uint32_t list_warps(const struct sim_dump *d, uint32_t sm, struct warp *l
 	for (uint32_t i = from; i < to; i++) {
 		struct warp *w = &list[count];
 
-		*w = (struct warp){ .sm = sm, .block = first_block(d) + sm, .index = i,
-				    .row = count };
+		*w = (struct warp){.sm = sm, .block = first_block(d) + sm, .index = i, .row = count};
 		fill_masks(d, w);
 		if (sim.config.warp_exits && d->fault->exception == SIM_EXC_ILLEGAL_ADDRESS)
 			w->failing = 0;
@@ -223,9 +221,9 @@ static uint32_t list_warps(const struct sim_dump *d, uint32_t sm, struct warp *l
 void sim_dump_block(struct sim_dump *d, uint32_t sm)
 {
 	struct warp list[SIM_BLOCK_THREADS_MAX / SIM_WARP];
-	struct sim_row_warp rows[SIM_BLOCK_THREADS_MAX / SIM_WARP] = { 0 };
-	struct sim_row_cta cta = { .grid = d->op->u.kernel.id, .block = { first_block(d) + sm } };
-	struct sim_place place = { d->sm_table, sm };
+	struct sim_row_warp rows[SIM_BLOCK_THREADS_MAX / SIM_WARP] = {0};
+	struct sim_row_cta cta = {.grid = d->op->u.kernel.id, .block = {first_block(d) + sm}};
+	struct sim_place place = {d->sm_table, sm};
 	uint32_t count = list_warps(d, sm, list);
 
 	place.table = sim_dump_add(d, SIM_TAB_CTA, place, &cta, count ? sizeof(cta) : 0,

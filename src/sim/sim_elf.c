@@ -67,12 +67,12 @@ uint32_t sim_elf_add(struct sim_elf *elf, const struct sim_section *s)
 bool sim_elf_finish(struct sim_elf *elf, int type, int abi, int version, uint32_t flags)
 {
 	Elf64_Ehdr file = {
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
-			     EV_CURRENT, (unsigned char)abi, (unsigned char)version },
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT, (unsigned char)abi,
+			    (unsigned char)version},
 		.e_type = (Elf64_Half)type, .e_machine = EM_GPU, .e_version = EV_CURRENT,
 		.e_flags = flags, .e_ehsize = sizeof(file), .e_shentsize = sizeof(Elf64_Shdr),
 	};
-	Elf64_Shdr names = { .sh_type = SHT_STRTAB, .sh_flags = type == ET_CORE ? SHF_ALLOC : 0 };
+	Elf64_Shdr names = {.sh_type = SHT_STRTAB, .sh_flags = type == ET_CORE ? SHF_ALLOC : 0};
 
 	names.sh_name = (uint32_t)sim_buf_add(&elf->names, ".shstrtab", sizeof(".shstrtab"));
 	names.sh_size = elf->names.used;

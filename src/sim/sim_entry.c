@@ -140,7 +140,6 @@ static __attribute__((noinline, cold)) int leave_failed(enum sim_fn fn, int code
 
 #define SIM_API(base, symbol, since, twin, need, params, args)                                     \
 	SIM_EXPORT int symbol params;                                                              \
-	int symbol params { CALL(symbol, need, args, 0) }                                          \
-	TWIN_##twin(symbol, need, params, args)
+	int symbol params{CALL(symbol, need, args, 0)} TWIN_##twin(symbol, need, params, args)
 #include "sim/sim_api.def"
 #undef SIM_API

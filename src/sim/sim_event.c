@@ -8,8 +8,7 @@ int sim_cuStreamCreateWithPriority(struct sim_stream **stream, unsigned int flag
 {
 	if (!stream || flags > 1)
 		return SIM_INVALID_VALUE;
-	*stream = sim_stream_new(sim_ctx_current(), flags, priority < -5 ? -5 : priority > 0 ? 0 :
-				 priority);
+	*stream = sim_stream_new(sim_ctx_current(), flags, priority < -5 ? -5 : priority > 0 ? 0 : priority);
 	return *stream ? 0 : SIM_OUT_OF_MEMORY;
 }
 
@@ -144,7 +143,7 @@ int sim_cuEventRecord(struct sim_event *event, struct sim_stream *stream)
 {
 	struct sim_event *e = sim_pool_get(&sim.events, event);
 	struct sim_stream *s = sim_stream_resolve(stream);
-	struct sim_op op = { .kind = SIM_OP_EVENT };
+	struct sim_op op = {.kind = SIM_OP_EVENT};
 	uint64_t seq = 0;
 	int code;
 
@@ -236,7 +235,7 @@ int sim_cuStreamWaitEvent(struct sim_stream *stream, struct sim_event *event, un
 {
 	struct sim_stream *s = sim_stream_resolve(stream), *other;
 	struct sim_event *e = sim_pool_get(&sim.events, event);
-	struct sim_op op = { .kind = SIM_OP_WAIT };
+	struct sim_op op = {.kind = SIM_OP_WAIT};
 	bool handled = false;
 	int code;
 

@@ -58,7 +58,7 @@ static void hidden_name(char *to, size_t size, const struct sim_dump_plan *plan)
 
 static void sleep_ms(int ms)
 {
-	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
+	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);
 }
 
 /* The dump, which another name has all of, in two pieces. */
@@ -114,7 +114,7 @@ static bool raised_late(struct sim_ctx *ctx, int code, const struct sim_dump_pla
 
 	if (!late)
 		return false;
-	*late = (struct late_error){ ctx, code == SIM_ASSERT ? SIM_LAUNCH_FAILED : code, *plan };
+	*late = (struct late_error){ctx, code == SIM_ASSERT ? SIM_LAUNCH_FAILED : code, *plan};
 	if (sim.config.error_first)
 		sim_ctx_fail(ctx, late->code);
 	if (pthread_create(&thread, NULL, raise_late, late) != 0) {

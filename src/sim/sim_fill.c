@@ -21,7 +21,7 @@ static int fill(sim_addr to, size_t pitch, unsigned int value, unsigned int unit
 		size_t height, struct sim_stream *stream, bool now)
 {
 	struct sim_stream *s = sim_stream_resolve(stream);
-	struct sim_op op = { .kind = SIM_OP_FILL };
+	struct sim_op op = {.kind = SIM_OP_FILL};
 
 	if (!s)
 		return SIM_INVALID_HANDLE;

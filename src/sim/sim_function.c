@@ -102,8 +102,7 @@ static int attribute_set(struct sim_func *f, int attribute, int value, const str
 
 static int param_info(const struct sim_func *f, size_t index, size_t *offset, size_t *size)
 {
-	size_t bytes = 0, at = index > 64 ? SIZE_MAX :
-		       sim_kernel_layout(f->row, (unsigned int)index, &bytes);
+	size_t bytes = 0, at = index > 64 ? SIZE_MAX : sim_kernel_layout(f->row, (unsigned int)index, &bytes);
 
 	if (!offset || at == SIZE_MAX)
 		return SIM_INVALID_VALUE;
@@ -196,10 +195,8 @@ int sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct sim_func
 	return 0;
 }
 
-int sim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks,
-							      struct sim_func *function,
-							      int threads, size_t dynamic,
-							      unsigned int flags)
+int sim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, struct sim_func *function, int threads,
+							     size_t dynamic, unsigned int flags)
 {
 	if (flags > 1)
 		return SIM_INVALID_VALUE;

@@ -243,7 +243,7 @@ int sim_cuPointerGetAttributes(unsigned int count, int *attributes, void **value
 		if (!sim_cuPointerGetAttribute(values[i], attributes[i], address))
 			continue;
 		if (attributes[i] == 9)
-			memcpy(values[i], &(int){ -2 }, sizeof(int));
+			memcpy(values[i], &(int){-2}, sizeof(int));
 		else if (attributes[i] == 2 || attributes[i] == 8)
 			memset(values[i], 0, sizeof(int));
 		else if (attributes[i] == 6 || attributes[i] == 10 || attributes[i] == 13)

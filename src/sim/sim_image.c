@@ -212,7 +212,7 @@ static void log_refusal(int code, const struct sim_model *m)
 
 static int module_parse(struct sim_module *mod, const struct sim_model *m, const char *text)
 {
-	struct image im = { 0 };
+	struct image im = {0};
 	char *copy = strdup(text);
 	int code = copy ? parse_lines(&im, m, copy) : SIM_OUT_OF_MEMORY;
 

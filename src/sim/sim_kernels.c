@@ -34,8 +34,7 @@ static __attribute__((noinline, cold)) void touch_failed(const struct sim_op *op
 
 	memset(fault, 0, sizeof(*fault));
 	fault->code = first < count ? SIM_ILLEGAL_ADDRESS : SIM_MISALIGNED_ADDRESS;
-	fault->exception = fault->code == SIM_ILLEGAL_ADDRESS ? SIM_EXC_ILLEGAL_ADDRESS :
-								SIM_EXC_MISALIGNED;
+	fault->exception = fault->code == SIM_ILLEGAL_ADDRESS ? SIM_EXC_ILLEGAL_ADDRESS : SIM_EXC_MISALIGNED;
 	fault->insn = how;
 	fault->base = base + before * sizeof(float);
 	fault->step = 1;
@@ -181,7 +180,7 @@ void sim_run_table(const struct sim_op *op, struct sim_fault *fault)
 
 static const struct sim_kernel_row kernels[] = {
 #define SIM_KERNEL(name, mangled, params, code, regs, shared)                                      \
-	{ #name, #mangled, params, code, regs, shared, sim_run_##name },
+	{#name, #mangled, params, code, regs, shared, sim_run_##name},
 #include "sim/sim_kernels.def"
 #undef SIM_KERNEL
 };
@@ -196,8 +195,7 @@ const struct sim_kernel_row *sim_kernel_find(const char *name, size_t length)
 
 static size_t param_size(char letter, size_t *align)
 {
-	size_t size = letter == 'p' || letter == 'l' ? 8 : letter == 'B' ?
-		      sizeof(struct table_t) : 4;
+	size_t size = letter == 'p' || letter == 'l' ? 8 : letter == 'B' ? sizeof(struct table_t) : 4;
 
 	*align = letter == 'B' ? 4 : size;
 	return size;

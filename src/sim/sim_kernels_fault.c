@@ -55,8 +55,11 @@ void sim_run_index32(const struct sim_op *op, struct sim_fault *fault)
 	SIM_PARAM(int, step, 1);
 	size_t count = sim_kernel_threads(op);
 	struct sim_fault where = { .code = SIM_ILLEGAL_ADDRESS, .insn = SIM_INSN_STORE,
-				   .exception = SIM_EXC_ILLEGAL_ADDRESS, .base = to,
-				   .step = step, .narrow = true, .count = count };
+				  .exception = SIM_EXC_ILLEGAL_ADDRESS,
+				  .base = to,
+				  .step = step,
+				  .narrow = true,
+				  .count = count};
 
 	for (; where.first < count; where.first++) {
 		sim_addr at = sim_fault_address(&where, where.first);
@@ -84,8 +87,7 @@ void sim_run_misaligned(const struct sim_op *op, struct sim_fault *fault)
 static void fail_plainly(struct sim_fault *fault, int code, enum sim_exception exception,
 			 enum sim_insn insn, size_t count)
 {
-	*fault = (struct sim_fault){ .code = code, .exception = exception, .insn = insn,
-				     .count = count };
+	*fault = (struct sim_fault){.code = code, .exception = exception, .insn = insn, .count = count};
 }
 
 void sim_run_trap(const struct sim_op *op, struct sim_fault *fault)
@@ -112,8 +114,11 @@ static const long long *indices(const struct sim_op *op, struct sim_fault *fault
 
 	if (reach < count)
 		*fault = (struct sim_fault){ .code = SIM_ILLEGAL_ADDRESS, .insn = SIM_INSN_LOAD,
-					     .exception = SIM_EXC_ILLEGAL_ADDRESS, .base = at,
-					     .step = 2, .count = count, .first = reach };
+					    .exception = SIM_EXC_ILLEGAL_ADDRESS,
+					    .base = at,
+					    .step = 2,
+					    .count = count,
+					    .first = reach};
 	return (const long long *)(uintptr_t)at;
 }
 
@@ -192,7 +197,7 @@ bool sim_kernel_pause(struct sim_fault *fault, long milliseconds)
 	sim_trigger_busy(1);
 	for (;;) {
 		uint64_t now = sim_clock_ns();
-		struct timespec nap = { 0, 2000000 };
+		struct timespec nap = {0, 2000000};
 
 		asked = sim_trigger_asked();
 		if (asked || now >= end)

@@ -22,8 +22,8 @@ static __attribute__((noinline, cold)) int refuse_block(const unsigned int *b)
 			"dimensions must be nonzero", b[0], b[1], b[2]);
 	else
 		sim_log("One or more of block dimensions of (%u,%u,%u) exceeds correspsonding "
-			"maximum value of (%d,%d,%d)", b[0], b[1], b[2], SIM_BLOCK_XY_MAX,
-			SIM_BLOCK_XY_MAX, SIM_BLOCK_Z_MAX);
+			"maximum value of (%d,%d,%d)",
+			b[0], b[1], b[2], SIM_BLOCK_XY_MAX, SIM_BLOCK_XY_MAX, SIM_BLOCK_Z_MAX);
 	return SIM_INVALID_VALUE;
 }
 
@@ -52,7 +52,7 @@ static int check_block(const struct launch *l)
 
 static int check_grid(const struct launch *l)
 {
-	static const unsigned int max[] = { SIM_GRID_X_MAX, SIM_GRID_YZ_MAX, SIM_GRID_YZ_MAX };
+	static const unsigned int max[] = {SIM_GRID_X_MAX, SIM_GRID_YZ_MAX, SIM_GRID_YZ_MAX};
 
 	for (int i = 0; i < 3; i++) {
 		if (SIM_LIKELY(l->grid[i] - 1 < max[i]))
@@ -109,8 +109,8 @@ static int check_cluster(const struct launch *l)
 			"dimensions of (%u,%u,%u)", c[0], c[1], c[2], g[0], g[1], g[2]);
 	else if (blocks > SIM_CLUSTER_PORTABLE && !atomic_load(&l->f->cluster_any))
 		sim_log("Requested cluster size of %u blocks exceeds portable size %d and "
-			"non-portable sizes are not enabled on the function", blocks,
-			SIM_CLUSTER_PORTABLE);
+			"non-portable sizes are not enabled on the function",
+			blocks, SIM_CLUSTER_PORTABLE);
 	else if (blocks <= max)
 		return 0;
 	return SIM_INVALID_CLUSTER_SIZE;
@@ -229,9 +229,8 @@ int sim_cuLaunchKernel(struct sim_func *function, unsigned int gx, unsigned int 
 		       unsigned int gz, unsigned int bx, unsigned int by, unsigned int bz,
 		       unsigned int shared, struct sim_stream *stream, void **params, void **extra)
 {
-	const unsigned int grid[] = { gx, gy, gz }, block[] = { bx, by, bz };
-	struct launch l = { .grid = grid, .block = block, .shared = shared, .params = params,
-			    .extra = extra };
+	const unsigned int grid[] = {gx, gy, gz}, block[] = {bx, by, bz};
+	struct launch l = {.grid = grid, .block = block, .shared = shared, .params = params, .extra = extra};
 
 	return launch(&l, function, stream);
 }
@@ -241,9 +240,8 @@ int sim_cuLaunchCooperativeKernel(struct sim_func *function, unsigned int gx, un
 				  unsigned int bz, unsigned int shared, struct sim_stream *stream,
 				  void **params)
 {
-	const unsigned int grid[] = { gx, gy, gz }, block[] = { bx, by, bz };
-	struct launch l = { .grid = grid, .block = block, .shared = shared, .params = params,
-			    .cooperative = true };
+	const unsigned int grid[] = {gx, gy, gz}, block[] = {bx, by, bz};
+	struct launch l = {.grid = grid, .block = block, .shared = shared, .params = params, .cooperative = true};
 
 	return launch(&l, function, stream);
 }
@@ -251,7 +249,7 @@ int sim_cuLaunchCooperativeKernel(struct sim_func *function, unsigned int gx, un
 int sim_cuLaunchKernelEx(const struct sim_launch_config *config, struct sim_func *function,
 			 void **params, void **extra)
 {
-	struct launch l = { .params = params, .extra = extra };
+	struct launch l = {.params = params, .extra = extra};
 
 	if (!config)
 		sim_log("launchConfig is NULL");
@@ -272,7 +270,7 @@ int sim_cuLaunchKernelEx(const struct sim_launch_config *config, struct sim_func
 int sim_cuLaunchHostFunc(struct sim_stream *stream, sim_host_fn function, void *data)
 {
 	struct sim_stream *s = sim_stream_resolve(stream);
-	struct sim_op op = { .kind = SIM_OP_HOST, .u.host = { function, data } };
+	struct sim_op op = {.kind = SIM_OP_HOST, .u.host = {function, data}};
 
 	if (!s)
 		return SIM_INVALID_HANDLE;

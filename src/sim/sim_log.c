@@ -17,7 +17,7 @@ static struct {
 	unsigned int count;		/* messages ever written; the buffer keeps the last ones */
 	char lines[LOG_ENTRIES][LOG_LINE];
 	struct { sim_log_fn fn; void *data; } callbacks[LOG_CALLBACKS];
-} sim_logs = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} sim_logs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 const char *sim_error_name(int code)
 {
@@ -219,8 +219,8 @@ static size_t dump_locked(unsigned int first, char *buffer, size_t room)
 	size_t need = 1, used = 0;
 	unsigned int i = sim_logs.count;
 
-	while (i != first && need + strlen(sim_logs.lines[(i - 1) % LOG_ENTRIES]) + 1 +
-			     (i - 1 == first ? 0 : sizeof(missing)) <= room)
+	while (i != first &&
+	       need + strlen(sim_logs.lines[(i - 1) % LOG_ENTRIES]) + 1 + (i - 1 == first ? 0 : sizeof(missing)) <= room)
 		need += strlen(sim_logs.lines[--i % LOG_ENTRIES]) + 1;
 	if (i != first && sizeof(missing) <= room)
 		used = (size_t)snprintf(buffer, room, "%s", missing);

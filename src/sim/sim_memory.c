@@ -21,7 +21,7 @@ static int mem_compare(const void *a, const void *b)
 
 struct sim_mem *sim_mem_find(sim_addr address)
 {
-	struct sim_mem key = { .start = address, .bytes = 1 };
+	struct sim_mem key = {.start = address, .bytes = 1};
 	struct sim_mem **found = tfind(&key, &mem_tree, mem_compare);
 
 	return found ? *found : NULL;
@@ -249,7 +249,7 @@ static void collect(const void *node, VISIT visit, int depth)
 /* The device memory of a context goes with it. */
 void sim_mem_free_all(struct sim_ctx *ctx)
 {
-	struct owned o = { .ctx = ctx };
+	struct owned o = {.ctx = ctx};
 
 	pthread_mutex_lock(&sim_mem_lock);
 	collected = &o;

@@ -89,7 +89,7 @@ int sim_cuMemAllocFromPoolAsync(sim_addr *address, size_t bytes, void *pool,
 int sim_cuMemFreeAsync(sim_addr address, struct sim_stream *stream)
 {
 	struct sim_stream *s = sim_stream_resolve(stream);
-	struct sim_op op = { .kind = SIM_OP_FREE, .u.address = address };
+	struct sim_op op = {.kind = SIM_OP_FREE, .u.address = address};
 
 	if (!s)
 		return SIM_INVALID_HANDLE;

@@ -29,7 +29,7 @@ static int file_read(const char *path, char **text)
 /* What the driver does before it has the code: compile it, and make room for it on a GPU that may be at work. */
 static int load_begin(struct sim_ctx *ctx)
 {
-	nanosleep(&(struct timespec){ sim.config.load_takes / 1000, sim.config.load_takes % 1000 * 1000000L }, NULL);
+	nanosleep(&(struct timespec){sim.config.load_takes / 1000, sim.config.load_takes % 1000 * 1000000L}, NULL);
 	if (!sim.config.load_waits || !ctx)
 		return 0;
 	sim_ctx_drain(ctx);

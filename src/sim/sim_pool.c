@@ -66,8 +66,8 @@ void *sim_pool_get(struct sim_pool *pool, const void *handle)
 	struct sim_head *head;
 
 	if (SIM_UNLIKELY(!handle || (const char *)handle < base ||
-			 offset >= atomic_load_explicit(&pool->used, memory_order_acquire) *
-				   pool->stride || offset % pool->stride))
+			 offset >= atomic_load_explicit(&pool->used, memory_order_acquire) * pool->stride ||
+			 offset % pool->stride))
 		return NULL;
 	head = (struct sim_head *)(base + offset);
 	return atomic_load_explicit(&head->alive, memory_order_acquire) ? head : NULL;

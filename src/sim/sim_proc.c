@@ -24,12 +24,12 @@ struct row {
 };
 
 #define TWIN_NONE(symbol) NULL
-#define TWIN_S(symbol) (void (*)(void))symbol##_ptsz
-#define TWIN_D(symbol) (void (*)(void))symbol##_ptds
+#define TWIN_S(symbol)	  (void (*)(void)) symbol##_ptsz
+#define TWIN_D(symbol)	  (void (*)(void)) symbol##_ptds
 
 static const struct row rows[] = {
 #define SIM_API(base, symbol, since, twin, need, params, args)                                     \
-	{ #base, since, (void (*)(void))symbol, TWIN_##twin(symbol) },
+	{#base, since, (void (*)(void))symbol, TWIN_##twin(symbol)},
 #include "sim/sim_api.def"
 #undef SIM_API
 };

@@ -54,7 +54,7 @@ static void dump_idle(void)
 /* Reads on while bytes come: the writer may send a megabyte and must not be left blocked. */
 static void *trigger_main(void *arg)
 {
-	struct pollfd wait = { .fd = pipe_fd, .events = POLLIN };
+	struct pollfd wait = {.fd = pipe_fd, .events = POLLIN};
 	static char drain[65536];
 
 	(void)arg;

@@ -14,9 +14,10 @@ static bool fits_fault(struct trace *t, const struct verdict *v, const struct cw
 {
 	const struct casefile *c = &v->c;
 	const struct line *where = &c->line[LINE_where];
-	struct place p = { 0 };
+	struct place p = {0};
 
-	if (!case_observed(c, GROUP_fault) || !fact_known(c, FACT_kernel_grid) || !fact_known(c, FACT_kernel_name) || !where->file)
+	if (!case_observed(c, GROUP_fault) || !fact_known(c, FACT_kernel_grid) || !fact_known(c, FACT_kernel_name) ||
+	    !where->file)
 		return false;
 	if (memcmp(c->value[FACT_kernel_grid].triple, l->grid, sizeof(l->grid)) ||
 	    memcmp(c->value[FACT_kernel_block].triple, l->block, sizeof(l->block)) ||

@@ -223,10 +223,11 @@ static json_t *launch_args(struct chrome_writer *w, const struct cw_launch *l, c
 	bool graph = l->flags & CW_LAUNCH_GRAPH, captured = l->flags & CW_LAUNCH_CAPTURED;
 	int device = CW_LAUNCH_DEVICE(l->flags);
 
-	return JSON_OF(J_VALUE("line", stack_line(w->t, l->stack)), J_VALUE("forward", stack_line(w->t, l->forward_stack)),
-		       J_TEXT("kernel", kernel[0] ? kernel : NULL),
-		       J_IF(!graph, J_VALUE("grid", dims_json(l->grid))), J_IF(!graph, J_VALUE("block", dims_json(l->block))),
-		       J_IF(!graph, J_INT("shared", l->shared)), J_IF(!graph, J_VALUE("parameters", parameters_json(w->t, l))),
+	return JSON_OF(J_VALUE("line", stack_line(w->t, l->stack)),
+		       J_VALUE("forward", stack_line(w->t, l->forward_stack)),
+		       J_TEXT("kernel", kernel[0] ? kernel : NULL), J_IF(!graph, J_VALUE("grid", dims_json(l->grid))),
+		       J_IF(!graph, J_VALUE("block", dims_json(l->block))), J_IF(!graph, J_INT("shared", l->shared)),
+		       J_IF(!graph, J_VALUE("parameters", parameters_json(w->t, l))),
 		       J_IF(device >= 0, J_INT("device", device)), J_HEX("stream", l->stream), J_INT("thread", l->tid),
 		       J_IF(!captured, J_VALUE("error", result_json(l->result))),
 		       J_IF(l == w->blamed, J_TEXT("blamed", "the newest launch that fits the fault")),
@@ -241,7 +242,8 @@ static void put_launch(struct chrome_writer *w, const struct cw_launch *l)
 	size_t lane = find_lane(w, l->tid, l->stream, false);
 	json_t *o = chrome_event(w, "X", lane + 1, name);
 
-	JSON_ADD(o, J_TEXT("cat", kind), J_IF(l == w->blamed, J_TEXT("cname", "terrible")), J_VALUE("args", launch_args(w, l, kernel)));
+	JSON_ADD(o, J_TEXT("cat", kind), J_IF(l == w->blamed, J_TEXT("cname", "terrible")),
+		 J_VALUE("args", launch_args(w, l, kernel)));
 	put_wide(w, lane, ticks_ns(w, l->ticks), o);
 	w->c->launches++;
 }
@@ -250,7 +252,8 @@ static void put_call(struct chrome_writer *w, const struct cw_call *c)
 {
 	size_t lane = find_lane(w, c->tid, 0, true);
 	const char *name = api_name(c->api);
-	json_t *o = chrome_event(w, "X", lane + 1, name[0] ? name : "a call"), *args = JSON_OF(J_VALUE("line", stack_line(w->t, c->stack)));
+	json_t *o = chrome_event(w, "X", lane + 1, name[0] ? name : "a call"),
+	       *args = JSON_OF(J_VALUE("line", stack_line(w->t, c->stack)));
 
 	add_arguments(args, c);
 	JSON_ADD(args, J_VALUE("error", result_json(c->result)), J_VALUE("stack", stack_json(w->t, c->stack)));
@@ -283,9 +286,10 @@ static void put_failure(struct chrome_writer *w, const struct cw_failure *f)
 	char text[sizeof(f->text)];
 
 	str_copy(text, sizeof(text), f->text);
-	args = JSON_OF(J_VALUE("line", stack_line(w->t, f->stack)), J_VALUE("forward", stack_line(w->t, f->forward_stack)),
-		       J_VALUE("error", result_json(f->code)), J_TEXT("text", text), J_INT("times", f->count),
-		       J_INT("thread", f->tid), J_VALUE("stack", stack_json(w->t, f->stack)));
+	args = JSON_OF(J_VALUE("line", stack_line(w->t, f->stack)),
+		       J_VALUE("forward", stack_line(w->t, f->forward_stack)), J_VALUE("error", result_json(f->code)),
+		       J_TEXT("text", text), J_INT("times", f->count), J_INT("thread", f->tid),
+		       J_VALUE("stack", stack_json(w->t, f->stack)));
 	JSON_ADD(o, J_TEXT("s", "p"), J_TEXT("cat", "failure"), J_VALUE("args", args));
 	put_event(w->c, ticks_ns(w, f->ticks), 0, o);
 	w->c->failures++;
@@ -304,7 +308,9 @@ static void put_verdict(struct chrome_writer *w, const struct verdict *v)
 		ns = ticks_ns(w, w->blamed->ticks);
 	o = chrome_event(w, "i", PROCESS_LANE, v->title);
 	args = JSON_OF(J_TEXT("cause", v->cause->id), J_TEXT("certainty", certainty_word(v->sure)),
-		       J_IF(v->c.line[LINE_where].file, J_VALUE("line", place_json(w->t, v->c.line[LINE_where].file, v->c.line[LINE_where].number, v->c.line[LINE_where].function))));
+		       J_IF(v->c.line[LINE_where].file,
+			    J_VALUE("line", place_json(w->t, v->c.line[LINE_where].file, v->c.line[LINE_where].number,
+						       v->c.line[LINE_where].function))));
 	JSON_ADD(o, J_TEXT("s", "g"), J_TEXT("cat", "verdict"), J_VALUE("args", args));
 	put_event(w->c, ns, 0, o);
 }
@@ -356,7 +362,8 @@ static void put_process_names(struct chrome_writer *w)
 
 void chrometrace_begin(struct chrometrace *c, FILE *out, const char *recording)
 {
-	json_t *other = JSON_OF(J_TEXT("cuwhy", CUWHY_VERSION), J_TEXT("recording", recording), J_TEXT("clock", "CLOCK_MONOTONIC"));
+	json_t *other = JSON_OF(J_TEXT("cuwhy", CUWHY_VERSION), J_TEXT("recording", recording),
+				J_TEXT("clock", "CLOCK_MONOTONIC"));
 
 	*c = (struct chrometrace){.out = out};
 	fputs("{\"displayTimeUnit\":\"ns\",\"otherData\":", out);

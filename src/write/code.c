@@ -20,17 +20,17 @@ static const uint32_t cuda_codes[] = {
 };
 
 static const struct { uint32_t code; const char *note, *causes; } cuda_notes[] = {
-#define CODE_NOTE(code, note, causes) { code, note, causes },
+#define CODE_NOTE(code, note, causes) {code, note, causes},
 #include "kb/code_notes.def"
 };
 
 static const struct { const char *family; int number; const char *name, *note, *causes; } statuses[] = {
-#define STATUS(family, number, name, note, causes) { #family, number, #name, note, causes },
+#define STATUS(family, number, name, note, causes) {#family, number, #name, note, causes},
 #include "kb/code_notes.def"
 };
 
 static const struct { uint32_t number; const char *note, *causes; } xid_notes[] = {
-#define XID_NOTE(number, note, causes) { number, note, causes },
+#define XID_NOTE(number, note, causes) {number, note, causes},
 #include "kb/code_notes.def"
 };
 
@@ -54,7 +54,8 @@ static bool fill_cuda(struct code *c, uint32_t code)
 static bool cuda_by_name(struct code *c, const char *word)
 {
 	for (size_t i = 0; i < COUNT(cuda_codes); i++) {
-		const char *driver = cuda_error_driver_name(cuda_codes[i]), *runtime = cuda_error_runtime_name(cuda_codes[i]);
+		const char *driver = cuda_error_driver_name(cuda_codes[i]),
+			   *runtime = cuda_error_runtime_name(cuda_codes[i]);
 
 		if (!strcasecmp(word, driver) || !strcasecmp(word, runtime) ||
 		    (strlen(driver) > 11 && !strcasecmp(word, driver + strlen("CUDA_ERROR_"))))
@@ -143,7 +144,16 @@ static bool number_behind(const char *s, const char *word, int *number)
 
 bool code_find(struct code *c, const char *word)
 {
-	static const char *const cuda[] = {"CUDA error", "CUDA runtime error", "CUDA driver error", "cudaError", "CUresult", "error code", "error", "code", "CUDA", ""};
+	static const char *const cuda[] = {"CUDA error",
+					   "CUDA runtime error",
+					   "CUDA driver error",
+					   "cudaError",
+					   "CUresult",
+					   "error code",
+					   "error",
+					   "code",
+					   "CUDA",
+					   ""};
 	static const char *const families[] = {"NCCL", "CUBLAS", "CUSOLVER", "CUSPARSE", "CUFFT", "NVRTC"};
 	char words[64];
 	int number;
@@ -157,6 +167,7 @@ bool code_find(struct code *c, const char *word)
 	}
 	for (size_t i = 0; i < COUNT(cuda); i++)
 		if (number_behind(word, cuda[i], &number))
-			return fill_cuda(c, (uint32_t)number) || (!cuda[i][0] && xid_meaning((uint32_t)number)[0] && fill_xid(c, (uint32_t)number));
+			return fill_cuda(c, (uint32_t)number) ||
+			       (!cuda[i][0] && xid_meaning((uint32_t)number)[0] && fill_xid(c, (uint32_t)number));
 	return cuda_by_name(c, word) || status_by_name(c, word);
 }

@@ -27,7 +27,8 @@ static void print_doctor_verdict(struct wrap *w, const struct verdict *v)
 	wrap_said(w, "WHY", v->why);
 	wrap_said(w, "FIX", v->fix);
 	wrap_label(w, "SURE");
-	wrap_printf(w, "%s%s%s (%s)", certainty_word(v->sure), v->because ? ": " : "", v->because ? v->because : "", v->cause->id);
+	wrap_printf(w, "%s%s%s (%s)", certainty_word(v->sure), v->because ? ": " : "", v->because ? v->because : "",
+		    v->cause->id);
 	w->label = NULL;
 	putc('\n', w->out);
 }
@@ -97,7 +98,8 @@ static bool wheel_fits(const struct compat_choice *c)
 static bool said_before(const struct compat_choice *list, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
-		if (!wheel_fits(&list[k]) && strcmp(list[k].wheel->variant, list[i].wheel->variant) == 0 && strcmp(list[k].why, list[i].why) == 0)
+		if (!wheel_fits(&list[k]) && strcmp(list[k].wheel->variant, list[i].wheel->variant) == 0 &&
+		    strcmp(list[k].why, list[i].why) == 0)
 			return true;
 	return false;
 }
@@ -110,10 +112,11 @@ static void print_others(FILE *out, const struct compat_choice *list, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		bool fit = wheel_fits(&list[i]);
 
-		if ((i == 0 && fit) || (fit && ++good > OTHERS_SHOWN) || (!fit && (said_before(list, i) || ++bad > REFUSED_SHOWN)))
+		if ((i == 0 && fit) || (fit && ++good > OTHERS_SHOWN) ||
+		    (!fit && (said_before(list, i) || ++bad > REFUSED_SHOWN)))
 			continue;
-		fprintf(out, "    %-4s PyTorch %-5s %-6s %s\n", fit ? "or" : "not", list[i].wheel->release, list[i].wheel->variant,
-			list[i].why);
+		fprintf(out, "    %-4s PyTorch %-5s %-6s %s\n", fit ? "or" : "not", list[i].wheel->release,
+			list[i].wheel->variant, list[i].why);
 	}
 	if (good > OTHERS_SHOWN)
 		fprintf(out, "    and %zu more that fit\n", good - OTHERS_SHOWN);
@@ -121,18 +124,20 @@ static void print_others(FILE *out, const struct compat_choice *list, size_t n)
 
 static void print_driver_advice(FILE *out, const struct doctor *d, const struct compat_ask *ask)
 {
-	const char *newest = fact_text(&d->verdict->c, FACT_driver_newest), *gpu = fact_text(&d->verdict->c, FACT_gpu_name);
+	const char *newest = fact_text(&d->verdict->c, FACT_driver_newest),
+		   *gpu = fact_text(&d->verdict->c, FACT_gpu_name);
 
 	if (!newest[0])
 		return;
 	if (!ask->driver.major)
-		fprintf(out, "  driver: install one of branch %s, the newest that supports %s\n", newest, ask->n_cc > 1 ? "these GPUs" : gpu);
+		fprintf(out, "  driver: install one of branch %s, the newest that supports %s\n", newest,
+			ask->n_cc > 1 ? "these GPUs" : gpu);
 	else if (fact_known(&d->verdict->c, FACT_driver_newer) && !fact_true(&d->verdict->c, FACT_driver_newer))
-		fprintf(out, "  driver: %s is of the newest branch that supports %s\n", fact_text(&d->verdict->c, FACT_driver_release),
-			ask->n_cc > 1 ? "these GPUs" : gpu);
+		fprintf(out, "  driver: %s is of the newest branch that supports %s\n",
+			fact_text(&d->verdict->c, FACT_driver_release), ask->n_cc > 1 ? "these GPUs" : gpu);
 	else
-		fprintf(out, "  driver: %s is installed; up to branch %s support %s\n", fact_text(&d->verdict->c, FACT_driver_release), newest,
-			ask->n_cc > 1 ? "these GPUs" : gpu);
+		fprintf(out, "  driver: %s is installed; up to branch %s support %s\n",
+			fact_text(&d->verdict->c, FACT_driver_release), newest, ask->n_cc > 1 ? "these GPUs" : gpu);
 }
 
 static void print_recommend(FILE *out, const struct doctor *d, const struct machine *m)
@@ -149,16 +154,17 @@ static void print_recommend(FILE *out, const struct doctor *d, const struct mach
 	if (!ask.n_cc)
 		fputs("  no GPU is known here, so no CUDA build of PyTorch can be recommended\n", out);
 	else if (n && wheel_fits(&list[0]))
-		fprintf(out, "  PyTorch %s for CUDA %d.%d (%s): %s\n    $ %s\n", list[0].wheel->release, list[0].wheel->cuda / 1000,
-			list[0].wheel->cuda % 1000 / 10, list[0].wheel->variant, list[0].why,
-			compat_wheel_command(list[0].wheel, command, sizeof(command)));
+		fprintf(out, "  PyTorch %s for CUDA %d.%d (%s): %s\n    $ %s\n", list[0].wheel->release,
+			list[0].wheel->cuda / 1000, list[0].wheel->cuda % 1000 / 10, list[0].wheel->variant,
+			list[0].why, compat_wheel_command(list[0].wheel, command, sizeof(command)));
 	else
 		fputs("  no published build of PyTorch fits\n", out);
 	print_others(out, list, n);
 	free(list);
 }
 
-void doctor_text(FILE *out, const struct doctor *d, const struct machine *m, const struct text_style *style, bool recommend)
+void doctor_text(FILE *out, const struct doctor *d, const struct machine *m, const struct text_style *style,
+		 bool recommend)
 {
 	struct wrap w;
 	size_t n[4];
@@ -180,11 +186,13 @@ void doctor_text(FILE *out, const struct doctor *d, const struct machine *m, con
 
 json_t *checks_json(const struct doctor_check *c, size_t n)
 {
-	static const struct field members[] = {
-		F_ALWAYS(TEXT, "id", struct doctor_check, id),	     F_ALWAYS(TEXT, "label", struct doctor_check, label),
-		F_WORD(struct doctor_check, status, doctor_status_words, -1),
-		F_ALWAYS(TEXT, "text", struct doctor_check, text),   F_ALWAYS(TEXT, "cause", struct doctor_check, cause),
-		F_ALWAYS(TEXT, "command", struct doctor_check, command), F_END};
+	static const struct field members[] = {F_ALWAYS(TEXT, "id", struct doctor_check, id),
+					       F_ALWAYS(TEXT, "label", struct doctor_check, label),
+					       F_WORD(struct doctor_check, status, doctor_status_words, -1),
+					       F_ALWAYS(TEXT, "text", struct doctor_check, text),
+					       F_ALWAYS(TEXT, "cause", struct doctor_check, cause),
+					       F_ALWAYS(TEXT, "command", struct doctor_check, command),
+					       F_END};
 	static const struct fields check = {members, sizeof(struct doctor_check), NULL};
 
 	return fields_write_list(&check, c, n);
@@ -226,7 +234,8 @@ static json_t *gpu_json(const struct machine_gpu *g)
 			    J_VALUE("capability", g->cc ? json_sprintf("%d.%d", g->cc / 10, g->cc % 10) : json_null()),
 			    J_TEXT("uuid", card && card->uuid[0] ? card->uuid : NULL),
 			    J_TEXT("pci", card && card->pci[0] ? card->pci : g->host ? g->host->address : NULL),
-			    J_BYTES("total", card ? card->total : USAGE_UNKNOWN), J_BYTES("used", card ? card->used : USAGE_UNKNOWN));
+			    J_BYTES("total", card ? card->total : USAGE_UNKNOWN),
+			    J_BYTES("used", card ? card->used : USAGE_UNKNOWN));
 
 	if (g->nvml) {
 		JSON_ADD(o, J_INT_OR_NULL("processes", g->nvml->holders_known, g->nvml->n));
@@ -260,9 +269,10 @@ static json_t *recommend_json(const struct machine *m)
 
 	list = choose_wheels(m, &n, &ask, cc);
 	for (size_t i = 0; i < n; i++)
-		json_array_append_new(a, JSON_OF(J_TEXT("release", list[i].wheel->release), J_TEXT("variant", list[i].wheel->variant),
-						 J_BOOL("fits", wheel_fits(&list[i])), J_TEXT("why", list[i].why),
-						 J_TEXT("command", compat_wheel_command(list[i].wheel, command, sizeof(command)))));
+		json_array_append_new(
+			a, JSON_OF(J_TEXT("release", list[i].wheel->release), J_TEXT("variant", list[i].wheel->variant),
+				   J_BOOL("fits", wheel_fits(&list[i])), J_TEXT("why", list[i].why),
+				   J_TEXT("command", compat_wheel_command(list[i].wheel, command, sizeof(command)))));
 	free(list);
 	return a;
 }
@@ -273,7 +283,8 @@ int doctor_json(FILE *out, const struct doctor *d, const struct machine *m, bool
 	int rc;
 
 	JSON_ADD(o, J_VALUE("checks", checks_json(d->check, d->n_checks)), J_VALUE("gpus", gpus_json(m)),
-		 J_VALUE("facts", known_facts_json(&d->verdict->c)), J_IF(recommend, J_VALUE("recommend", recommend_json(m))));
+		 J_VALUE("facts", known_facts_json(&d->verdict->c)),
+		 J_IF(recommend, J_VALUE("recommend", recommend_json(m))));
 	rc = json_dumpf(o, out, JSON_COMPACT);
 	json_decref(o);
 	putc('\n', out);

@@ -52,8 +52,9 @@ static void print_holder(FILE *out, const struct gpu_holder *h, int width)
 	int room = command_room(width);
 	char bytes[32];
 
-	fprintf(out, "  %10s %9u  %-8s  ", h->bytes == USAGE_UNKNOWN ? "?" : usage_bytes_text(bytes, sizeof(bytes), h->bytes),
-		h->pid, holder_kind_text(h->kind));
+	fprintf(out, "  %10s %9u  %-8s  ",
+		h->bytes == USAGE_UNKNOWN ? "?" : usage_bytes_text(bytes, sizeof(bytes), h->bytes), h->pid,
+		holder_kind_text(h->kind));
 	switch (h->state) {
 	case HOLDER_OUTSIDE:
 		fputs("(a process outside this container)\n", out);

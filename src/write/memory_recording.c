@@ -74,7 +74,8 @@ void memory_device_print(FILE *out, struct trace *t, const struct ledger *l, con
 	if (n > 1) {
 		putc('\n', out);
 		timeline_print(out, s, n,
-			       (struct seconds_span){(double)trace_ns(t, s[0].ticks) / 1e9, (double)trace_ns(t, s[n - 1].ticks) / 1e9},
+			       (struct seconds_span){(double)trace_ns(t, s[0].ticks) / 1e9,
+						     (double)trace_ns(t, s[n - 1].ticks) / 1e9},
 			       l->total_known ? l->total : 0, how->width);
 	}
 	putc('\n', out);
@@ -127,8 +128,8 @@ static void print_host_limits(FILE *out, const struct ram_state *r)
 {
 	char a[32], b[32];
 
-	fprintf(out, "    RAM                     %s available of %s, when memory ran out\n", limit_text(a, sizeof(a), r->available),
-		limit_text(b, sizeof(b), r->total));
+	fprintf(out, "    RAM                     %s available of %s, when memory ran out\n",
+		limit_text(a, sizeof(a), r->available), limit_text(b, sizeof(b), r->total));
 	if (r->group_limit >= RAM_UNLIMITED)
 		fprintf(out, "    container (cgroup)      %s\n", limit_text(a, sizeof(a), r->group_limit));
 	else
@@ -144,8 +145,8 @@ void memory_host_print(FILE *out, const struct memory_host *h)
 {
 	char a[32], b[32];
 
-	fprintf(out, "pinned host memory of process %" PRIu32 ": %s, at most %s\n", h->pid, limit_text(a, sizeof(a), h->pinned),
-		limit_text(b, sizeof(b), h->peak));
+	fprintf(out, "pinned host memory of process %" PRIu32 ": %s, at most %s\n", h->pid,
+		limit_text(a, sizeof(a), h->pinned), limit_text(b, sizeof(b), h->peak));
 	if (h->ram)
 		print_host_limits(out, h->ram);
 	putc('\n', out);

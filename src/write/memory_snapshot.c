@@ -207,7 +207,8 @@ static void snap_print_bytes(FILE *out, const char *what, uint64_t bytes, const 
 {
 	char size[32];
 
-	fprintf(out, "  %-22s %12s%s%s\n", what, format_bytes(size, sizeof(size), (double)bytes), more[0] ? "  " : "", more);
+	fprintf(out, "  %-22s %12s%s%s\n", what, format_bytes(size, sizeof(size), (double)bytes), more[0] ? "  " : "",
+		more);
 }
 
 static void snap_print_totals(FILE *out, const struct snap_view *v)
@@ -271,7 +272,8 @@ static void snap_print_pins(FILE *out, const struct snap_view *v)
 	for (size_t i = 0; i < v->d.n_pins && i < PINS_SHOWN; i++) {
 		const struct snap_line *at = snap_line(v->l, v->d.pin[i].line);
 
-		fprintf(out, "  %12s  %s:%u  (its blocks: %s)\n", format_bytes(kept, sizeof(kept), (double)v->d.pin[i].kept),
+		fprintf(out, "  %12s  %s:%u  (its blocks: %s)\n",
+			format_bytes(kept, sizeof(kept), (double)v->d.pin[i].kept),
 			at->file ? snap_text(v->s, at->file) : "(not known)", at->line,
 			format_bytes(own, sizeof(own), (double)v->d.pin[i].bytes));
 	}
@@ -334,7 +336,8 @@ static json_t *snap_rows_json(const struct snap_view *v)
 
 		if (r->line)
 			JSON_ADD(o, J_TEXT("file", snap_text(v->s, r->line->file)), J_INT("line", r->line->line),
-				 J_TEXT("function", snap_text(v->s, r->line->function)), J_BOOL("library", r->line->library));
+				 J_TEXT("function", snap_text(v->s, r->line->function)),
+				 J_BOOL("library", r->line->library));
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -344,14 +347,15 @@ static json_t *snap_oom_json(const struct snap_oom *o)
 {
 	if (!o->found)
 		return json_null();
-	return JSON_OF(J_BYTES("request", o->request), J_BYTES("free", o->free), J_BYTES("allocated", positive(o->now.allocated)),
-		       J_BYTES("reserved", positive(o->now.reserved)), J_INT("event", o->event), J_INT("count", o->count));
+	return JSON_OF(J_BYTES("request", o->request), J_BYTES("free", o->free),
+		       J_BYTES("allocated", positive(o->now.allocated)), J_BYTES("reserved", positive(o->now.reserved)),
+		       J_INT("event", o->event), J_INT("count", o->count));
 }
 
 static json_t *snap_peak_json(const struct snap_replay *r)
 {
-	return JSON_OF(J_BYTES("allocated", positive(r->peak.allocated)), J_BYTES("reserved", positive(r->peak.reserved)),
-		       J_INT("event", r->peak_moment));
+	return JSON_OF(J_BYTES("allocated", positive(r->peak.allocated)),
+		       J_BYTES("reserved", positive(r->peak.reserved)), J_INT("event", r->peak_moment));
 }
 
 static json_t *snap_view_json(const struct snap_view *v)

@@ -142,8 +142,8 @@ static void put_device(json_t *list, int number, const struct cw_device *d)
 	snprintf(label, sizeof(label), "device %d", number);
 	format_bytes(size, sizeof(size), (double)d->total_bytes);
 	if (d->attr[CW_DEV_cc_major] >= 0)
-		put_setting(list, label, "%s, %s, compute capability %d.%d, %d SMs", d->name, size, d->attr[CW_DEV_cc_major],
-			    d->attr[CW_DEV_cc_minor], d->attr[CW_DEV_sm_count]);
+		put_setting(list, label, "%s, %s, compute capability %d.%d, %d SMs", d->name, size,
+			    d->attr[CW_DEV_cc_major], d->attr[CW_DEV_cc_minor], d->attr[CW_DEV_sm_count]);
 	else
 		put_setting(list, label, "%s, %s", d->name, size);
 }
@@ -159,8 +159,8 @@ static void put_versions(json_t *list, const struct cw_header *h)
 		put_setting(list, "CUDA version of the driver", "%" PRIu32 ".%" PRIu32, h->driver_version / 1000,
 			    h->driver_version % 1000 / 10);
 	if (h->py_version)
-		put_setting(list, "Python", "%" PRIu32 ".%" PRIu32 ".%" PRIu32, h->py_version >> 24, (h->py_version >> 16) & 0xff,
-			    (h->py_version >> 8) & 0xff);
+		put_setting(list, "Python", "%" PRIu32 ".%" PRIu32 ".%" PRIu32, h->py_version >> 24,
+			    (h->py_version >> 16) & 0xff, (h->py_version >> 8) & 0xff);
 	put_setting(list, "PyTorch", "%s", h->torch_path[0] ? h->torch_path : "not loaded");
 	put_setting(list, "libcuda", "%s", h->libcuda_path);
 	if (h->sim)
@@ -193,7 +193,8 @@ static void put_recorder(json_t *list, const struct cw_header *h)
 	put_setting(list, "Python lines", "%s", h->frames_off_because ? reason_text(h->frames_off_because) : "recorded");
 	put_setting(list, "GPU core dumps", "%s",
 		    h->dump_path[0] ? "armed" : h->dump_reason ? reason_text(h->dump_reason) : "not armed");
-	put_setting(list, "memory trace", "%s", h->memory_trace_path[0] ? "every event, in a separate file" : "not requested");
+	put_setting(list, "memory trace", "%s",
+		    h->memory_trace_path[0] ? "every event, in a separate file" : "not requested");
 }
 
 static json_t *recorded_environment(const struct cw_header *h)
@@ -259,14 +260,18 @@ static json_t *recording_gaps(const struct cw_header *h)
 	json_t *list = json_array();
 
 	if (h->minor > CW_MINOR)
-		json_append_text(list, "the recording was made by a newer cuwhy (format %u.%u, this one knows %d.%d): what was added "
-				 "since is not shown", h->major, h->minor, CW_MAJOR, CW_MINOR);
+		json_append_text(
+			list,
+			"the recording was made by a newer cuwhy (format %u.%u, this one knows %d.%d): what was added "
+			"since is not shown",
+			h->major, h->minor, CW_MAJOR, CW_MINOR);
 	if (h->off_because)
 		json_append_text(list, "the recorder switched itself off: %s", reason_text(h->off_because));
 	if (h->frames_off_because)
 		json_append_text(list, "no Python lines were recorded: %s", reason_text(h->frames_off_because));
 	if (!h->n_blocks && h->torch_path[0])
-		json_append_text(list, "PyTorch's allocator reported no blocks: memory is shown as the driver allocated it");
+		json_append_text(list,
+				 "PyTorch's allocator reported no blocks: memory is shown as the driver allocated it");
 	if (h->inexact_since_ns)
 		json_append_text(list, "the table of live allocations is not exact");
 	if (h->blocks_inexact_since_ns)
@@ -314,7 +319,7 @@ struct drawn {
 /* The line of a stack, as a number in the page's list of lines; -1 = not known. */
 static int page_line(struct trace *t, struct page_words *lines, uint32_t stack)
 {
-	struct place p = { 0 };
+	struct place p = {0};
 
 	return stack && place_of_stack(t, stack, &p) ? page_words_place(lines, &p, trace_header(t)->cwd) : -1;
 }
@@ -343,7 +348,7 @@ static json_t *launch_json(struct drawn *d, const struct cw_launch *l, bool blam
 		       J_INT("kernel", page_words_add(&d->kernels, name[0] ? kernel_short_name(name, &d->pool) : NULL)),
 		       J_INT("line", line),
 		       J_IF(l->forward_stack, J_INT("forward", forward)),
-		       J_IF(!graph, J_VALUE("dims", json_pack("[I,I,I,I,I,I]", (json_int_t)l->grid[0], (json_int_t)l->grid[1],
+		J_IF(!graph, J_VALUE("dims", json_pack("[I,I,I,I,I,I]", (json_int_t)l->grid[0], (json_int_t)l->grid[1],
 							      (json_int_t)l->grid[2], (json_int_t)l->block[0],
 							      (json_int_t)l->block[1], (json_int_t)l->block[2]))),
 		       J_IF(l->result && !captured, J_INT("result", l->result)),
@@ -363,10 +368,8 @@ static json_t *waits_json(struct drawn *d, uint64_t from)
 		if (wait->ticks > d->until || !api_does(wait->api, DOES_SYNC))
 			continue;
 		json_array_insert_new(list, 0, JSON_OF(J_BYTES("ns", trace_ns(d->t, wait->ticks)),
-						       J_INT("lane", drawn_lane(d, wait->tid, 0, true)),
-						       J_TEXT("api", api_name(wait->api)),
-						       J_INT("line", page_line(d->t, d->lines, wait->stack)),
-						       J_INT("result", wait->result)));
+				J_INT("lane", drawn_lane(d, wait->tid, 0, true)), J_TEXT("api", api_name(wait->api)),
+				J_INT("line", page_line(d->t, d->lines, wait->stack)), J_INT("result", wait->result)));
 		seen++;
 	}
 	return list;
@@ -396,7 +399,7 @@ static json_t *drawn_json(struct drawn *d)
 static json_t *launches_json(struct trace *t, const struct verdict *v, struct page_words *lines)
 {
 	const struct cw_header *h = trace_header(t);
-	struct drawn d = { .t = t, .v = v, .until = UINT64_MAX, .lines = lines };
+	struct drawn d = {.t = t, .v = v, .until = UINT64_MAX, .lines = lines};
 	bool timed = v->time_ns > h->clock0.mono_ns;
 	json_t *j;
 
@@ -404,7 +407,8 @@ static json_t *launches_json(struct trace *t, const struct verdict *v, struct pa
 	if (timed && !case_observed(&v->c, GROUP_fault))	/* the dump's time is from another clock */
 		d.until = trace_ticks(t, v->time_ns - h->clock0.mono_ns);
 	j = drawn_json(&d);
-	JSON_ADD(j, J_SHARED("kernels", d.kernels.list), J_IF(timed, J_BYTES("failed_ns", v->time_ns - h->clock0.mono_ns)));
+	JSON_ADD(j, J_SHARED("kernels", d.kernels.list),
+		 J_IF(timed, J_BYTES("failed_ns", v->time_ns - h->clock0.mono_ns)));
 	page_words_release(&d.kernels);
 	pool_release(&d.pool);
 	return j;
@@ -429,9 +433,11 @@ static json_t *failure_json(struct trace *t, struct page_words *lines, const str
 	str_copy(text, sizeof(text), f->text);
 	return JSON_OF(J_BYTES("us", trace_ns(t, f->ticks) / 1000), J_TEXT("source", source_text(f->source)),
 		       J_INT_OR_NULL("code", f->code, f->code), J_TEXT("name", f->code ? cuda_error_name(f->code) : NULL),
-		       J_TEXT("api", f->api ? api_name(f->api) : f->what[0] ? f->what : NULL), J_INT("count", f->count),
-		       J_INT("line", page_line(t, lines, f->stack)), J_INT_OR_NULL("device", f->device >= 0, f->device),
-		       J_TEXT("text", text));
+		       J_TEXT("api", f->api	  ? api_name(f->api)
+				     : f->what[0] ? f->what
+						  : NULL),
+		       J_INT("count", f->count), J_INT("line", page_line(t, lines, f->stack)),
+		       J_INT_OR_NULL("device", f->device >= 0, f->device), J_TEXT("text", text));
 }
 
 static json_t *failures_json(struct trace *t, struct page_words *lines)
@@ -468,10 +474,11 @@ static void add_neighbour(struct around *a, const struct piece *p, const char *s
 {
 	int freed = page_line(a->t, a->lines, p->free_stack), made = page_line(a->t, a->lines, p->stack);
 
-	json_array_append_new(a->list, JSON_OF(J_TEXT("state", state), J_HEX("address", p->addr), J_BYTES("size", p->size),
-					       J_TEXT("kind", memory_text(p->kind)), J_INT("made", made), J_INT("freed", freed),
-					       J_BOOL("after", p->freed_after), J_INT("device", p->device),
-					       J_BOOL("torch", p->kind == CW_MEM_TORCH)));
+	json_array_append_new(a->list,
+			      JSON_OF(J_TEXT("state", state), J_HEX("address", p->addr), J_BYTES("size", p->size),
+				      J_TEXT("kind", memory_text(p->kind)), J_INT("made", made), J_INT("freed", freed),
+				      J_BOOL("after", p->freed_after), J_INT("device", p->device),
+				      J_BOOL("torch", p->kind == CW_MEM_TORCH)));
 }
 
 /* Those that contain the address, and `each` on both sides; address ranges without memory do not count. */
@@ -515,7 +522,7 @@ static uint64_t fault_moment(struct trace *t, const struct verdict *v)
 
 static json_t *neighbours_json(struct trace *t, const struct verdict *v, struct page_words *lines)
 {
-	struct around a = { .t = t, .lines = lines, .address = v->c.fault_address };
+	struct around a = {.t = t, .lines = lines, .address = v->c.fault_address};
 	uint64_t when = fault_moment(t, v);
 	struct piece freed;
 
@@ -537,13 +544,14 @@ static json_t *fault_lanes_json(const struct culprit *c)
 	for (size_t i = 0; i < c->n_kept && i < FAULT_LANES_MAX; i++) {
 		const struct culprit_lane *l = &c->lanes[i];
 
-		json_array_append_new(list, json_pack("[I,I,I,I,I,I,o]", (json_int_t)l->block[0], (json_int_t)l->block[1],
-						      (json_int_t)l->block[2], (json_int_t)l->thread[0],
-						      (json_int_t)l->thread[1], (json_int_t)l->thread[2],
-						      l->address_known && !c->address_doubtful ? json_hex(l->address) :
-												 json_null()));
+		json_array_append_new(
+			list, json_pack("[I,I,I,I,I,I,o]", (json_int_t)l->block[0], (json_int_t)l->block[1],
+					(json_int_t)l->block[2], (json_int_t)l->thread[0], (json_int_t)l->thread[1],
+					(json_int_t)l->thread[2],
+					l->address_known && !c->address_doubtful ? json_hex(l->address) : json_null()));
 	}
-	return JSON_OF(J_VALUE("list", list), J_INT("count", c->n_lanes), J_INT("warps", c->n_warps), J_INT("blocks", c->n_blocks));
+	return JSON_OF(J_VALUE("list", list), J_INT("count", c->n_lanes), J_INT("warps", c->n_warps),
+		       J_INT("blocks", c->n_blocks));
 }
 
 /* --- memory: over time, the ledger at the moment of failure, the segment map ------------------ */
@@ -581,7 +589,8 @@ static json_t *samples_json(struct trace *t, int device)
 		json_array_append_new(reserved, json_bytes(most.reserved));
 		json_array_append_new(driver, json_bytes(most.driver));
 	}
-	return JSON_OF(J_VALUE("us", time), J_VALUE("allocated", allocated), J_VALUE("reserved", reserved), J_VALUE("driver", driver));
+	return JSON_OF(J_VALUE("us", time), J_VALUE("allocated", allocated), J_VALUE("reserved", reserved),
+		       J_VALUE("driver", driver));
 }
 
 static json_t *device_timeline(struct trace *t, const struct ledger *l, struct pool *pool)
@@ -625,7 +634,8 @@ static json_t *words_of_parts(void)
 	return JSON_OF(J_VALUE("parts", parts), J_VALUE("kinds", kinds));
 }
 
-static json_t *map_runs_json(const struct memory_map *m, const struct map_segment *s, struct page_words *lines, const char *cwd)
+static json_t *map_runs_json(const struct memory_map *m, const struct map_segment *s, struct page_words *lines,
+			     const char *cwd)
 {
 	json_t *list = json_array();
 
@@ -671,7 +681,7 @@ static json_t *map_json(const struct memory_map *m, struct page_words *lines, co
 static json_t *device_map(struct trace *t, const struct ledger *l, const struct cw_failure *f, struct page_words *lines,
 			  struct pool *pool)
 {
-	static const struct map_limits limits = { PAGE_SEGMENTS_MAX, RUNS_MAX };
+	static const struct map_limits limits = {PAGE_SEGMENTS_MAX, RUNS_MAX};
 	bool oom = l->at == LEDGER_OOM && f;
 	const struct cw_memory_now *now = trace_memory(t, l->device);
 	struct memory_map m;
@@ -691,7 +701,7 @@ static json_t *device_json(struct trace *t, int device, const struct process_end
 	const struct cw_failure *f = ledger_oom(t, device);
 	enum ledger_at at = f ? LEDGER_OOM : trace_memory(t, device)->peak_allocated ? LEDGER_PEAK : LEDGER_END;
 	struct ledger_seen seen;
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct ledger l;
 	json_t *timeline, *map, *ledger;
 
@@ -730,9 +740,10 @@ static json_t *detail_json(struct trace *t, const struct process_end *end, const
 	devices = devices_json(t, end, &lines);
 	j = JSON_OF(J_VALUE("environment", recorded_environment(h)), J_VALUE("gaps", recording_gaps(h)),
 		    J_BYTES("started", h->start_realtime_ns / 1000000),
-		    J_VALUE("sources", page_sources(v, h->cwd, h->start_realtime_ns)), J_VALUE("quotes", page_quotes(v, h->cwd)),
-		    J_VALUE("callers", page_callers(v, h->cwd)), J_VALUE("failures", failures), J_VALUE("launches", launches),
-		    J_VALUE("neighbours", neighbours), J_VALUE("lanes", end->fault ? fault_lanes_json(end->fault) : json_null()),
+		    J_VALUE("sources", page_sources(v, h->cwd, h->start_realtime_ns)),
+		    J_VALUE("quotes", page_quotes(v, h->cwd)), J_VALUE("callers", page_callers(v, h->cwd)),
+		    J_VALUE("failures", failures), J_VALUE("launches", launches), J_VALUE("neighbours", neighbours),
+		    J_VALUE("lanes", end->fault ? fault_lanes_json(end->fault) : json_null()),
 		    J_VALUE("devices", devices), J_SHARED("lines", lines.list));
 	page_words_release(&lines);
 	return j;
@@ -747,9 +758,11 @@ static json_t *process_row(const struct trace *t, const struct process_end *end,
 		       J_INT_OR_NULL("rank", h && h->rank != CW_UNKNOWN, h->rank),
 		       J_INT_OR_NULL("exit", end->status_known && end->exit >= 0, end->exit),
 		       J_INT_OR_NULL("signal", end->status_known && end->signal, end->signal),
-		       J_TEXT("command", end->command ? end->command : h ? h->cmdline : NULL), J_BOOL("cuda", t != NULL),
-		       J_TEXT("cause", v ? verdict_cause(v) : NULL), J_TEXT("title", v ? verdict_title(v) : NULL),
-		       J_INT("notes", v ? verdict_notes(v) : 0),
+		       J_TEXT("command", end->command ? end->command
+					 : h	      ? h->cmdline
+						      : NULL),
+		       J_BOOL("cuda", t != NULL), J_TEXT("cause", v ? verdict_cause(v) : NULL),
+		       J_TEXT("title", v ? verdict_title(v) : NULL), J_INT("notes", v ? verdict_notes(v) : 0),
 		       J_IF(timed, J_BYTES("failed_us", (v->time_ns - h->clock0.mono_ns) / 1000)),
 		       J_IF(timed, J_BYTES("failed_mono_us", v->time_ns / 1000)));
 }
@@ -913,7 +926,7 @@ static void move_first(struct page *p, const struct verdict *v)
 void page_set_verdict(struct page *p, const struct verdict *v, json_t *stored)
 {
 	json_t *j = stored ? json_deep_copy(stored) : verdict_json(v);
-	static const char *const lists[] = { "others", "notes" };
+	static const char *const lists[] = {"others", "notes"};
 
 	for (int i = 0; i < 2; i++) {
 		size_t cut = cut_list(json_object_get(j, lists[i]), OTHERS_MAX);
@@ -1011,8 +1024,8 @@ static void cut_parts(struct page *p, size_t size)
 	static const struct {
 		const char *part, *words;
 	} parts[] = {
-		{ "map", "segment maps" }, { "launches", "last launches" }, { "timeline", "memory over time" },
-		{ "ledger", "ledgers" }, { "lanes", "threads that faulted" }, { "sources", "lines of code" },
+		{"map", "segment maps"}, {"launches", "last launches"},	    {"timeline", "memory over time"},
+		{"ledger", "ledgers"},	 {"lanes", "threads that faulted"}, {"sources", "lines of code"},
 	};
 
 	for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]) && size > PAGE_BYTES_MAX; k++) {
@@ -1025,7 +1038,8 @@ static void cut_parts(struct page *p, size_t size)
 			cut += saved > 0;
 		}
 		if (cut)
-			page_tell(p, "%s of %zu processes are left out: the page would be too large", parts[k].words, cut);
+			page_tell(p, "%s of %zu processes are left out: the page would be too large", parts[k].words,
+				  cut);
 	}
 }
 

@@ -52,8 +52,8 @@ void page_add_row(struct page *p, json_t *row);
 bool page_has_details(const struct page *p, const struct verdict *v);
 
 /* The devices of a snapshot. */
-void page_add_snapshot(struct page *p, const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d,
-		       size_t n, const struct verdict *v);
+void page_add_snapshot(struct page *p, const struct snapshot *s, const struct snap_lines *l,
+		       const struct snap_device *d, size_t n, const struct verdict *v);
 
 /* A core dump without a recording. */
 void page_add_dump(struct page *p, const struct culprit *c);

@@ -27,7 +27,7 @@ struct snap_page {		/* of one device */
 static int snap_page_line(const struct snap_page *v, uint32_t line)
 {
 	const struct snap_line *at = snap_line(v->l, line);
-	struct place p = { .file = at->file ? snap_text(v->s, at->file) : NULL, .line = at->line };
+	struct place p = {.file = at->file ? snap_text(v->s, at->file) : NULL, .line = at->line};
 
 	p.function = at->file ? snap_text(v->s, at->function) : NULL;
 	return page_words_place(v->lines, &p, "");
@@ -81,7 +81,8 @@ static json_t *snap_failures_json(const struct snap_page *v)
 			json_array_remove(list, 0);
 			left++;
 		}
-		json_array_append_new(list, JSON_OF(J_BYTES("us", snap_event_us(r, i)), J_TEXT("source", "out of memory in PyTorch's allocator"),
+		json_array_append_new(list, JSON_OF(J_BYTES("us", snap_event_us(r, i)),
+						    J_TEXT("source", "out of memory in PyTorch's allocator"),
 						    J_NULL("code"), J_NULL("name"), J_NULL("api"), J_INT("count", 1),
 						    J_INT("line", snap_page_line(v, v->l->of_stack[r->event[i].stack])),
 						    J_INT("device", v->d->device)));
@@ -96,8 +97,9 @@ static json_t *snap_holder_json(const struct snap_page *v, const struct snap_hol
 	const struct snap_line *at = snap_line(v->l, h->line);
 
 	return JSON_OF(J_TEXT("part", "tensors"), J_TEXT("file", at->file ? snap_text(v->s, at->file) : NULL),
-		       J_INT_OR_NULL("line", at->file, at->line), J_TEXT("function", at->file ? snap_text(v->s, at->function) : NULL),
-		       J_BYTES("bytes", h->bytes), J_BYTES("count", h->blocks));
+		       J_INT_OR_NULL("line", at->file, at->line),
+		       J_TEXT("function", at->file ? snap_text(v->s, at->function) : NULL), J_BYTES("bytes", h->bytes),
+		       J_BYTES("count", h->blocks));
 }
 
 static void add_snap_lines(const struct snap_page *v, size_t moment, json_t *ledger)
@@ -113,8 +115,8 @@ static void add_snap_lines(const struct snap_page *v, size_t moment, json_t *led
 			json_array_append_new(list, snap_holder_json(v, &h[i]));
 		else
 			left += h[i].bytes;
-	JSON_ADD(ledger, J_IF(cut, J_BYTES("lines_left_out", n - PAGE_LINES_MAX)), J_IF(cut, J_BYTES("bytes_left_out", left)),
-		 J_VALUE("lines", list));
+	JSON_ADD(ledger, J_IF(cut, J_BYTES("lines_left_out", n - PAGE_LINES_MAX)),
+		 J_IF(cut, J_BYTES("bytes_left_out", left)), J_VALUE("lines", list));
 	free(h);
 }
 
@@ -125,8 +127,10 @@ static json_t *snap_ledger_json(const struct snap_page *v)
 	bool oom = d->oom.found;
 	size_t moment = oom ? d->oom.event : d->replay.n ? d->replay.peak_moment : 0;
 	struct snap_now now = oom ? d->oom.now : replay_at(&d->replay, moment);
-	uint64_t allocated = at_least_0(now.allocated), cache = at_least_0(now.reserved > now.allocated ? now.reserved - now.allocated : 0);
-	json_t *parts = JSON_OF(J_BYTES("tensors", allocated), J_BYTES("cache", cache), J_BYTES("free", oom ? d->oom.free : 0));
+	uint64_t allocated = at_least_0(now.allocated),
+		 cache = at_least_0(now.reserved > now.allocated ? now.reserved - now.allocated : 0);
+	json_t *parts =
+		JSON_OF(J_BYTES("tensors", allocated), J_BYTES("cache", cache), J_BYTES("free", oom ? d->oom.free : 0));
 	json_t *j = JSON_OF(J_TEXT("at", oom ? "oom" : d->replay.n ? "peak" : "end"), J_INT("device", d->device), J_NULL("total"),
 			    J_BYTES("allocated", allocated), J_BYTES("reserved", at_least_0(now.reserved)),
 			    J_BYTES("peak_allocated", at_least_0(d->replay.peak.allocated)), J_VALUE("parts", parts));
@@ -148,7 +152,7 @@ static void flush_run(json_t *list, struct snap_run *r)
 	if (r->blocks)
 		json_array_append_new(list, json_pack("[o,o,o,o,i,i]", json_bytes(r->from), json_bytes(r->to - r->from),
 						      json_bytes(r->bytes), json_bytes(r->blocks), -1, r->line));
-	*r = (struct snap_run){ .line = -1 };
+	*r = (struct snap_run){.line = -1};
 }
 
 static void grow_run(const struct snap_page *v, struct snap_run *r, const struct snap_block *b, uint64_t at)
@@ -170,7 +174,7 @@ static json_t *snap_runs_json(const struct snap_page *v, const struct snap_segme
 {
 	uint64_t grain = s->size / RUNS_OF_SEGMENT + 1;
 	json_t *list = json_array();
-	struct snap_run r = { .line = -1 };
+	struct snap_run r = {.line = -1};
 
 	for (uint32_t i = s->first; i < s->first + s->n; i++) {
 		const struct snap_block *b = &v->s->block[i];
@@ -195,11 +199,12 @@ static json_t *snap_runs_json(const struct snap_page *v, const struct snap_segme
 
 static json_t *snap_segment_json(const struct snap_page *v, const struct snap_segment *s)
 {
-	struct filling f = { 0 };
+	struct filling f = {0};
 	json_t *runs = snap_runs_json(v, s, &f);
 
-	return JSON_OF(J_HEX("address", s->addr), J_BYTES("size", s->size), J_BYTES("free", f.unused), J_BYTES("largest", f.largest),
-		       J_BYTES("blocks", f.blocks), J_INT("like", 1), J_BYTES("stream", s->stream), J_VALUE("runs", runs));
+	return JSON_OF(J_HEX("address", s->addr), J_BYTES("size", s->size), J_BYTES("free", f.unused),
+		       J_BYTES("largest", f.largest), J_BYTES("blocks", f.blocks), J_INT("like", 1),
+		       J_BYTES("stream", s->stream), J_VALUE("runs", runs));
 }
 
 static int larger_segment_first(const void *a, const void *b)
@@ -214,7 +219,7 @@ static int larger_segment_first(const void *a, const void *b)
 /* Segments that differ only in their address are drawn once. */
 static bool join_segment(json_t *rows, const json_t *one)
 {
-	static const char *const keys[] = { "size", "free", "stream", "runs" };
+	static const char *const keys[] = {"size", "free", "stream", "runs"};
 
 	if (json_array_size(json_object_get(one, "runs")) > 1)
 		return false;
@@ -225,7 +230,8 @@ static bool join_segment(json_t *rows, const json_t *one)
 		while (k < 4 && json_equal(json_object_get(row, keys[k]), json_object_get(one, keys[k])))
 			k++;
 		if (k == 4) {
-			json_integer_set(json_object_get(row, "like"), json_integer_value(json_object_get(row, "like")) + 1);
+			json_integer_set(json_object_get(row, "like"),
+					 json_integer_value(json_object_get(row, "like")) + 1);
 			return true;
 		}
 		if (!k)
@@ -260,8 +266,9 @@ static json_t *snap_map_json(const struct snap_page *v)
 		}
 	}
 	free(mine);
-	return JSON_OF(J_VALUE("segments", list), J_VALUE("kinds", json_array()), J_INT("count", n), J_INT("n_left_out", n_left),
-		       J_BYTES("left_out", left), J_TEXT("at", v->d->oom.found && v->d->oom.exact ? "oom" : "end"));
+	return JSON_OF(J_VALUE("segments", list), J_VALUE("kinds", json_array()), J_INT("count", n),
+		       J_INT("n_left_out", n_left), J_BYTES("left_out", left),
+		       J_TEXT("at", v->d->oom.found && v->d->oom.exact ? "oom" : "end"));
 }
 
 /* --- devices ------------------------------------------------------------------------------------ */
@@ -269,10 +276,12 @@ static json_t *snap_map_json(const struct snap_page *v)
 static json_t *snap_device_json(const struct snap_page *v)
 {
 	json_t *map = snap_map_json(v), *failures = snap_failures_json(v);	/* in this order: both add lines */
-	json_t *parts = JSON_OF(J_TEXT("tensors", "tensors"), J_TEXT("cache", "PyTorch's cache"), J_TEXT("free", "free on the device"));
+	json_t *parts = JSON_OF(J_TEXT("tensors", "tensors"), J_TEXT("cache", "PyTorch's cache"),
+				J_TEXT("free", "free on the device"));
 
-	return JSON_OF(J_INT("device", v->d->device), J_NULL("name"), J_VALUE("timeline", snap_timeline_json(&v->d->replay)),
-		       J_VALUE("ledger", snap_ledger_json(v)), J_VALUE("map", map),
+	return JSON_OF(J_INT("device", v->d->device), J_NULL("name"),
+		       J_VALUE("timeline", snap_timeline_json(&v->d->replay)), J_VALUE("ledger", snap_ledger_json(v)),
+		       J_VALUE("map", map),
 		       J_VALUE("words", JSON_OF(J_VALUE("parts", parts), J_VALUE("kinds", json_object()))),
 		       J_VALUE("failures", failures));
 }
@@ -289,23 +298,25 @@ static json_t *snap_environment(const struct snapshot *s)
 	return list;
 }
 
-void page_add_snapshot(struct page *p, const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d,
-		       size_t n, const struct verdict *v)
+void page_add_snapshot(struct page *p, const struct snapshot *s, const struct snap_lines *l,
+		       const struct snap_device *d, size_t n, const struct verdict *v)
 {
 	json_t *devices = json_array(), *gaps = json_array(), *detail;
 	struct page_words lines;
 
 	page_words_init(&lines);
 	for (size_t i = 0; i < n && json_array_size(devices) < PAGE_DEVICES_MAX; i++) {
-		struct snap_page one = { .s = s, .l = l, .d = &d[i], .lines = &lines };
+		struct snap_page one = {.s = s, .l = l, .d = &d[i], .lines = &lines};
 
 		if (d[i].all.segments || d[i].replay.n)
 			json_array_append_new(devices, snap_device_json(&one));
 	}
 	if (!s->n_events)
-		json_append_text(gaps, "no history was recorded; torch.cuda.memory._record_memory_history() switches it on");
-	detail = JSON_OF(J_VALUE("devices", devices), J_VALUE("sources", page_sources(v, ".", 0)), J_VALUE("quotes", page_quotes(v, ".")),
-			 J_VALUE("environment", snap_environment(s)), J_VALUE("gaps", gaps), J_SHARED("lines", lines.list));
+		json_append_text(gaps,
+				 "no history was recorded; torch.cuda.memory._record_memory_history() switches it on");
+	detail = JSON_OF(J_VALUE("devices", devices), J_VALUE("sources", page_sources(v, ".", 0)),
+			 J_VALUE("quotes", page_quotes(v, ".")), J_VALUE("environment", snap_environment(s)),
+			 J_VALUE("gaps", gaps), J_SHARED("lines", lines.list));
 	page_words_release(&lines);
 	page_add_row(p, JSON_OF(J_NULL("pid"), J_NULL("rank"), J_TEXT("cause", v->cause->id), J_VALUE("detail", detail)));
 }

@@ -25,7 +25,8 @@
 
 static bool is_source(const char *file)
 {
-	static const char *const endings[] = { ".py", ".pyw", ".pyx", ".pyi", ".cu", ".cuh", ".c", ".cc", ".cpp", ".h", ".hpp" };
+	static const char *const endings[] = {".py", ".pyw", ".pyx", ".pyi", ".cu", ".cuh",
+					      ".c",  ".cc",  ".cpp", ".h",   ".hpp"};
 
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
 		if (str_ends(file, endings[i]))
@@ -79,7 +80,8 @@ static void add_source_text(json_t *o, const char *file, uint32_t number, const 
 		JSON_ADD(o, J_TEXT("unread", why ? why : "the file is not on this machine, or cannot be read"));
 	} else {
 		text = read_around(in, number, &from);
-		JSON_ADD(o, J_INT("from", from), J_BOOL("changed", since_ns && (uint64_t)st.st_mtime > since_ns / 1000000000u),
+		JSON_ADD(o, J_INT("from", from),
+			 J_BOOL("changed", since_ns && (uint64_t)st.st_mtime > since_ns / 1000000000u),
 			 J_IF(number - from >= json_array_size(text), J_TEXT("unread", "the file is shorter than it was")),
 			 J_VALUE("text", text));
 	}
@@ -113,7 +115,7 @@ static void add_holder_source(json_t *list, const struct ledger *l, const char *
 			most = &l->line[i];
 	if (!most || most->bytes < l->total / 4)
 		return;
-	line = (struct line){ .file = most->place.file, .number = most->place.line, .function = most->place.function };
+	line = (struct line){.file = most->place.file, .number = most->place.line, .function = most->place.function};
 	o = add_source(list, "holder", &line, cwd, since_ns);
 	if (o)
 		JSON_ADD(o, J_BYTES("bytes", most->bytes));
@@ -125,9 +127,13 @@ json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns
 		const char *role;
 		const struct line *line;
 	} lines[] = {
-		{ "where", &v->c.line[LINE_where] }, { "noticed", &v->c.line[LINE_noticed] }, { "forward", &v->c.line[LINE_forward] }, { "backward", &v->c.line[LINE_backward] },
+		{"where", &v->c.line[LINE_where]},
+		{"noticed", &v->c.line[LINE_noticed]},
+		{"forward", &v->c.line[LINE_forward]},
+		{"backward", &v->c.line[LINE_backward]},
 		{ "replay", &v->c.line[LINE_replay] }, { "capture", &v->c.line[LINE_capture] }, { "made", &v->c.block.made },
-		{ v->c.block.freed_after ? "freed_after" : "freed", &v->c.block.freed }, { "segment", &v->c.segment.made },
+		{v->c.block.freed_after ? "freed_after" : "freed", &v->c.block.freed},
+		{"segment", &v->c.segment.made},
 	};
 	json_t *list = json_array();
 
@@ -147,7 +153,7 @@ json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns
 
 static const char *quoted(const char *file, uint32_t number, const char *cwd, struct pool *pool)
 {
-	struct place at = { .file = file, .line = number };
+	struct place at = {.file = file, .line = number};
 
 	return not_read(file) ? NULL : place_source(&at, cwd, pool);
 }
@@ -173,7 +179,7 @@ static void quote_names(json_t *to, const char *text, const char *cwd, struct po
 json_t *page_quotes(const struct verdict *v, const char *cwd)
 {
 	json_t *to = json_object();
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 
 	for (const struct said *s = v->why; s; s = s->next)
 		quote_names(to, s->text, cwd, &pool);
@@ -186,7 +192,7 @@ json_t *page_quotes(const struct verdict *v, const char *cwd)
 json_t *page_callers(const struct verdict *v, const char *cwd)
 {
 	json_t *list = json_array();
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	const struct line *l;
 
 	for (size_t i = 0; i < CALLERS_MAX && (l = case_caller(&v->c, i)); i++)

@@ -27,7 +27,8 @@ void report_line(FILE *out, const struct verdict *v, const char *recording);	/* 
 void report_unrelated(FILE *out, const struct verdict *v, const struct text_style *style);	/* errors in a text that are not from CUDA */
 
 /* The machine. `recommend`: also which PyTorch or driver to install, and why not the others. */
-void doctor_text(FILE *out, const struct doctor *d, const struct machine *m, const struct text_style *style, bool recommend);
+void doctor_text(FILE *out, const struct doctor *d, const struct machine *m, const struct text_style *style,
+		 bool recommend);
 int doctor_json(FILE *out, const struct doctor *d, const struct machine *m, bool recommend);
 
 /* What is known about a cause, for `cuwhy explain CAUSE`: false if the id is unknown. */

@@ -49,7 +49,7 @@ static void print_advice(struct wrap *w, const char *heading, const struct advic
 
 static void print_rules(struct wrap *w, const struct when *when)
 {
-	static const char *const words[] = { "possible", "likely", "certain" };
+	static const char *const words[] = {"possible", "likely", "certain"};
 
 	if (!when)
 		return;

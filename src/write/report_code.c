@@ -46,7 +46,9 @@ void report_code(FILE *out, const struct code *c, const struct text_style *style
 		wrap_plain(&w, 2, "The context is lost: every later call in the process fails the same way, and the call that reports it is "
 				  "rarely the one to blame.");
 	if (!*list) {
-		wrap_plain(&w, 2, "This code alone does not name a cause: the lines around it in the log say more (cuwhy explain LOG).");
+		wrap_plain(
+			&w, 2,
+			"This code alone does not name a cause: the lines around it in the log say more (cuwhy explain LOG).");
 		return;
 	}
 	putc('\n', out);
@@ -71,12 +73,13 @@ void report_code_json(FILE *out, const struct code *c)
 		json_array_append_new(causes, JSON_OF(J_TEXT("cause", cause->id), J_TEXT("certainty", "possible"),
 						      J_TEXT("title", cause->title), J_TEXT("settle", cause->settle)));
 	}
-	json_print(out, JSON_OF(J_INT("schema", 1), J_TEXT("cause", first ? first->id : "unknown"), J_TEXT("certainty", "possible"),
-				J_TEXT("title", c->says[0] ? c->says : c->note),
-				J_VALUE("error", JSON_OF(J_INT_OR_NULL("code", c->number >= 0, c->number), J_TEXT("name", c->name),
-							 J_NULL("api"))),
-				J_VALUE("code", JSON_OF(J_TEXT("family", c->family), J_TEXT("other_name", c->other[0] ? c->other : NULL),
-							J_TEXT("meaning", c->says[0] ? c->says : NULL), J_TEXT("note", c->note),
-							J_BOOL("sticky", c->sticky))),
+	json_print(out, JSON_OF(J_INT("schema", 1), J_TEXT("cause", first ? first->id : "unknown"),
+				J_TEXT("certainty", "possible"), J_TEXT("title", c->says[0] ? c->says : c->note),
+				J_VALUE("error", JSON_OF(J_INT_OR_NULL("code", c->number >= 0, c->number),
+							 J_TEXT("name", c->name), J_NULL("api"))),
+				J_VALUE("code", JSON_OF(J_TEXT("family", c->family),
+							J_TEXT("other_name", c->other[0] ? c->other : NULL),
+							J_TEXT("meaning", c->says[0] ? c->says : NULL),
+							J_TEXT("note", c->note), J_BOOL("sticky", c->sticky))),
 				J_VALUE("candidates", causes)));
 }

@@ -98,7 +98,8 @@ static json_t *where_json(const struct casefile *c)
 
 	if (where->file)
 		JSON_ADD(j, J_VALUE("stack", lines_json(c->stack, c->n_stack)), J_TEXT("source", where->source),
-			 J_IF(where->library, J_BOOL("library", true)), line_row_if_known("replay", &c->line[LINE_replay]),
+			 J_IF(where->library, J_BOOL("library", true)),
+			 line_row_if_known("replay", &c->line[LINE_replay]),
 			 J_IF(c->n_or, J_VALUE("or", lines_json(c->or, c->n_or))),
 			 line_row_if_known("forward", &c->line[LINE_forward]),
 			 line_row_if_known("backward", &c->line[LINE_backward]));
@@ -115,8 +116,9 @@ static json_t *standing_json(const struct casefile *c)
 
 	if (!c->n_standing)
 		return json_null();
-	return JSON_OF(J_INT("threads", fact_number(c, FACT_fault_threads, 0)), J_INT("warps", c->warps), J_INT("blocks", c->blocks),
-		       J_INT("elsewhere", c->elsewhere), J_VALUE("places", fields_write_list(&place, c->standing, c->n_standing)));
+	return JSON_OF(J_INT("threads", fact_number(c, FACT_fault_threads, 0)), J_INT("warps", c->warps),
+		       J_INT("blocks", c->blocks), J_INT("elsewhere", c->elsewhere),
+		       J_VALUE("places", fields_write_list(&place, c->standing, c->n_standing)));
 }
 
 static json_t *piece_json(const struct piece_line *p)
@@ -133,8 +135,9 @@ static json_t *fault_memory_json(const struct casefile *c)
 {
 	if (!fact_text(c, FACT_address_in)[0])
 		return json_null();
-	return JSON_OF(fact_row(c, FACT_address_in), J_VALUE("block", piece_json(&c->block)), J_VALUE("segment", piece_json(&c->segment)),
-		       fact_row(c, FACT_address_param), fact_row(c, FACT_address_param_byte), fact_row(c, FACT_fault_device));
+	return JSON_OF(fact_row(c, FACT_address_in), J_VALUE("block", piece_json(&c->block)),
+		       J_VALUE("segment", piece_json(&c->segment)), fact_row(c, FACT_address_param),
+		       fact_row(c, FACT_address_param_byte), fact_row(c, FACT_fault_device));
 }
 
 static json_t *fault_json(const struct casefile *c)
@@ -174,8 +177,8 @@ static json_t *waiting_json(const struct casefile *c)
 		const struct waiting *w = &c->waiting[i];
 		json_t *j = w->line.file ? line_json(&w->line) : JSON_OF(J_NULL("file"), J_NULL("line"));
 
-		JSON_ADD(j, J_VALUE("stack", lines_json(w->stack, w->n_stack)), J_INT("tid", w->tid), J_TEXT("api", w->api),
-			 J_INT("seconds", w->seconds), J_BOOL("polls", w->polls));
+		JSON_ADD(j, J_VALUE("stack", lines_json(w->stack, w->n_stack)), J_INT("tid", w->tid),
+			 J_TEXT("api", w->api), J_INT("seconds", w->seconds), J_BOOL("polls", w->polls));
 		json_array_append_new(list, j);
 	}
 	return list;
@@ -209,7 +212,8 @@ static json_t *candidates_json(const struct verdict *v)
 						 J_TEXT("because", m->because), J_TEXT("settle", m->cause->settle)));
 	}
 	if (!v->n_candidates && case_observed(&v->c, GROUP_error))
-		json_array_append_new(j, JSON_OF(J_TEXT("cause", v->cause->id), J_TEXT("certainty", certainty_word(v->sure))));
+		json_array_append_new(
+			j, JSON_OF(J_TEXT("cause", v->cause->id), J_TEXT("certainty", certainty_word(v->sure))));
 	return j;
 }
 
@@ -252,8 +256,8 @@ static json_t *fix_json(const struct said *s)
 static json_t *process_json(const struct verdict *v)
 {
 	return JSON_OF(J_INT_OR_NULL("pid", v->pid, v->pid), J_INT_OR_NULL("rank", v->rank != CW_UNKNOWN, v->rank),
-		       J_INT_OR_NULL("exit", v->exit_known && v->exit >= 0, v->exit), J_INT_OR_NULL("signal", v->signal, v->signal),
-		       J_TEXT("command", v->command));
+		       J_INT_OR_NULL("exit", v->exit_known && v->exit >= 0, v->exit),
+		       J_INT_OR_NULL("signal", v->signal, v->signal), J_TEXT("command", v->command));
 }
 
 static json_t *verdict_list_json(const struct verdict *v)

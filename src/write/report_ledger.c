@@ -71,7 +71,7 @@ static void wrap_parts(struct wrap *w, const struct ledger *l)
 
 void ledger_wrap(struct wrap *w, const struct ledger *l, size_t lines)
 {
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	char text[32];
 
 	if (l->total_known)
@@ -98,7 +98,7 @@ void ledger_wrap(struct wrap *w, const struct ledger *l, size_t lines)
 /* A bar of eighths of a column. */
 static void put_bar(FILE *out, double share, int width)
 {
-	static const char *const part[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
+	static const char *const part[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
 	int eighths = (int)(share * width * 8 + 0.5), used = eighths / 8 + (eighths % 8 > 0);
 
 	for (int i = 0; i < eighths / 8; i++)
@@ -178,10 +178,10 @@ static const char *group_name(const struct ledger_line *l, enum ledger_by by, st
 	case BY_KIND:
 		return l->part == PART_TENSORS ? ledger_kind_text(l->kind) : ledger_part_text(l->part);
 	case BY_LIBRARY:
-		return l->part == PART_TENSORS	? "PyTorch's tensors" :
-		       l->part == PART_PROCESSES ? "other processes" :
-		       l->library		? l->library :
-						  "a library that is not known";
+		return l->part == PART_TENSORS	   ? "PyTorch's tensors"
+		       : l->part == PART_PROCESSES ? "other processes"
+		       : l->library		   ? l->library
+						   : "a library that is not known";
 	default:
 		return pool_printf(pool, "%s  (%s)", ledger_line_name(l, pool), line_details(l, pool));
 	}
@@ -207,7 +207,7 @@ static size_t ledger_group_lines(struct ledger_group *g, const struct ledger *l,
 		while (k < n && strcmp(g[k].name, name))
 			k++;
 		if (k == n)
-			g[n++] = (struct ledger_group){ name, 0 };
+			g[n++] = (struct ledger_group){name, 0};
 		g[k].bytes += l->line[i].bytes;
 	}
 	if (n)
@@ -217,8 +217,8 @@ static size_t ledger_group_lines(struct ledger_group *g, const struct ledger *l,
 
 void ledger_print(FILE *out, const struct ledger *l, enum ledger_by by, size_t lines, int width)
 {
-	static const char *const titles[] = { "line", "function", "kind", "library" };
-	struct pool pool = { 0 };
+	static const char *const titles[] = {"line", "function", "kind", "library"};
+	struct pool pool = {0};
 	struct ledger_group *g = xcalloc(l->n + 1, sizeof(*g));
 	size_t n = ledger_group_lines(g, l, by, &pool);
 	uint64_t of = l->total_known ? l->total : sum_of_parts(l);
@@ -257,7 +257,7 @@ static void chart_fill_columns(const struct cw_sample *s, size_t n, int columns,
 /* Live tensors are full blocks, the cache above them is light. */
 static void chart_put_cell(FILE *out, double allocated, double reserved, int row)
 {
-	static const char *const part[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	static const char *const part[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	double a = allocated - row, r = reserved - row;
 	int eighths = a >= 1 ? 8 : a <= 0 ? 0 : (int)(a * 8 + 0.5);
 
@@ -314,15 +314,17 @@ static bool segment_looks_like(const struct ledger_segment *a, const struct ledg
 void ledger_print_segments(FILE *out, const struct ledger *l, size_t most)
 {
 	const struct ledger_segments *s = &l->segments;
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	char size[32], empty[32], largest[32];
 
 	if (!s->used || !s->free_used)
 		return;
-	fprintf(out, "\n  segments of PyTorch that tensors use: %zu, with %s free in them; the largest free block has %s\n",
+	fprintf(out,
+		"\n  segments of PyTorch that tensors use: %zu, with %s free in them; the largest free block has %s\n",
 		s->used, format_bytes(empty, sizeof(empty), (double)s->free_used),
 		format_bytes(largest, sizeof(largest), (double)s->largest));
-	for (size_t i = 0, more, row = 0; i < s->used && row < most && s->list[i].free && s->list[i].map[0]; i += 1 + more, row++) {
+	for (size_t i = 0, more, row = 0; i < s->used && row < most && s->list[i].free && s->list[i].map[0];
+	     i += 1 + more, row++) {
 		for (more = 0; i + 1 + more < s->used && segment_looks_like(&s->list[i], &s->list[i + 1 + more]); more++)
 			;
 		fprintf(out, "  %10s [%s] ", format_bytes(size, sizeof(size), (double)s->list[i].size), s->list[i].map);
@@ -349,10 +351,12 @@ static json_t *ledger_line_json(const struct ledger_line *l)
 {
 	bool process = l->part == PART_PROCESSES;
 
-	return JSON_OF(J_TEXT("part", ledger_part_id(l->part)), J_IF(l->part == PART_TENSORS, J_TEXT("kind", ledger_kind_id(l->kind))),
+	return JSON_OF(J_TEXT("part", ledger_part_id(l->part)),
+		       J_IF(l->part == PART_TENSORS, J_TEXT("kind", ledger_kind_id(l->kind))),
 		       J_TEXT("file", l->place.file), J_INT_OR_NULL("line", l->place.file, l->place.line),
 		       J_TEXT("function", l->place.function), J_BYTES("bytes", l->bytes), J_BYTES("count", l->count),
-		       J_IF(l->made, J_BYTES("made", l->made)), J_IF(l->part == PART_LIBRARIES, J_TEXT("library", l->library)),
+		       J_IF(l->made, J_BYTES("made", l->made)),
+		       J_IF(l->part == PART_LIBRARIES, J_TEXT("library", l->library)),
 		       J_IF(process, J_INT_OR_NULL("pid", l->pid, l->pid)), J_IF(process, J_TEXT("command", l->command)));
 }
 
@@ -367,10 +371,12 @@ static json_t *ledger_lines_json(const struct ledger_line *l, size_t n)
 
 static json_t *ledger_segments_json(const struct ledger_segments *s)
 {
-	static const struct field members[] = {
-		F_ALWAYS(BYTES, "size", struct ledger_segment, size), F_ALWAYS(BYTES, "free", struct ledger_segment, free),
-		F_ALWAYS(BYTES, "largest", struct ledger_segment, largest), F_ALWAYS(BYTES, "tensors", struct ledger_segment, n),
-		F_ALWAYS(CHARS, "map", struct ledger_segment, map), F_END};
+	static const struct field members[] = {F_ALWAYS(BYTES, "size", struct ledger_segment, size),
+					       F_ALWAYS(BYTES, "free", struct ledger_segment, free),
+					       F_ALWAYS(BYTES, "largest", struct ledger_segment, largest),
+					       F_ALWAYS(BYTES, "tensors", struct ledger_segment, n),
+					       F_ALWAYS(CHARS, "map", struct ledger_segment, map),
+					       F_END};
 	static const struct fields segment = {members, sizeof(struct ledger_segment), NULL};
 	size_t shown = s->n < SEGMENTS_SHOWN ? s->n : SEGMENTS_SHOWN;
 
@@ -382,7 +388,7 @@ static json_t *ledger_segments_json(const struct ledger_segments *s)
 
 json_t *ledger_json(const struct ledger *l)
 {
-	static const char *const moments[] = { "end", "peak", "oom", "time" };
+	static const char *const moments[] = {"end", "peak", "oom", "time"};
 	json_t *parts = json_object(), *kinds = json_object();
 
 	for (int p = 0; p < PART_COUNT; p++)
@@ -440,7 +446,8 @@ static json_t *kind_columns_json(const struct over_time *o)
 	for (int k = 0; k < KIND_COUNT; k++)
 		if (kind_is_in_columns(o, k))
 			JSON_ADD(j, J_VALUE(ledger_kind_id((enum ledger_kind)k),
-					    columns_json(o, offsetof(struct over_column, kind) + (size_t)k * sizeof(uint64_t))));
+					    columns_json(o, offsetof(struct over_column, kind) +
+								    (size_t)k * sizeof(uint64_t))));
 	return j;
 }
 

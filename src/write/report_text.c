@@ -61,8 +61,8 @@ static void text_waiting(struct wrap *w, const struct verdict *v)
 			wrap_printf(w, "this line waited %llu s in %s, for work that was launched earlier",
 				    (unsigned long long)t->seconds, t->api);
 		else if (t->line.file)
-			wrap_printf(w, "the program %s %s at %s:%u, for %llu s", how, t->api, t->line.shown, t->line.number,
-				    (unsigned long long)t->seconds);
+			wrap_printf(w, "the program %s %s at %s:%u, for %llu s", how, t->api, t->line.shown,
+				    t->line.number, (unsigned long long)t->seconds);
 		else
 			wrap_printf(w, "the program %s %s in thread %u, for %llu s", how, t->api, t->tid,
 				    (unsigned long long)t->seconds);
@@ -77,13 +77,15 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 
 	if (v->c.line[LINE_where].library)
 		wrap_text(w, "this is library code: no line of your own was on the stack");
-	if (fact_true(&v->c, FACT_error_async) && v->c.line[LINE_where].file && v->c.n_suspects != 1 && (!case_observed(&v->c, GROUP_fault) || is_text(v)))
+	if (fact_true(&v->c, FACT_error_async) && v->c.line[LINE_where].file && v->c.n_suspects != 1 &&
+	    (!case_observed(&v->c, GROUP_fault) || is_text(v)))
 		wrap_text(w, "the error was noticed here; the work that caused it was launched earlier");
 	for (size_t i = 0; i < v->c.n_or; i++)
 		wrap_printf(w, "or %s:%u, which launched the same kernel: they cannot be told apart", v->c.or[i].shown,
 			    v->c.or[i].number);
 	text_waiting(w, v);
-	if (v->c.line[LINE_noticed].file && !v->c.n_waiting && !line_same(&v->c.line[LINE_noticed], &v->c.line[LINE_where]) &&
+	if (v->c.line[LINE_noticed].file && !v->c.n_waiting &&
+	    !line_same(&v->c.line[LINE_noticed], &v->c.line[LINE_where]) &&
 	    !line_same(&v->c.line[LINE_noticed], &v->c.line[LINE_backward]))
 		wrap_printf(w, "Python's traceback says %s:%u. That is where the error was noticed.",
 			    v->c.line[LINE_noticed].shown, v->c.line[LINE_noticed].number);
@@ -97,8 +99,8 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 		wrap_printf(w, "the forward line of that gradient is %s:%u", v->c.line[LINE_forward].shown,
 			    v->c.line[LINE_forward].number);
 	if (v->c.line[LINE_replay].file)
-		wrap_printf(w, "it was captured there into a CUDA graph, which was run at %s:%u", v->c.line[LINE_replay].shown,
-			    v->c.line[LINE_replay].number);
+		wrap_printf(w, "it was captured there into a CUDA graph, which was run at %s:%u",
+			    v->c.line[LINE_replay].shown, v->c.line[LINE_replay].number);
 	if (v->c.line[LINE_capture].file)
 		wrap_printf(w, "a graph capture was in progress, started at %s:%u", v->c.line[LINE_capture].shown,
 			    v->c.line[LINE_capture].number);
@@ -126,7 +128,8 @@ static void text_place(struct wrap *w, const struct verdict *v)
 	else if (v->rank != CW_UNKNOWN)
 		wrap_printf(w, "rank %u, process %u", v->rank, v->pid);
 	if (is_text(v) && fact_known(&v->c, FACT_text_line))
-		wrap_printf(w, "the error is on line %.0f of %s", fact_number(&v->c, FACT_text_line, 0), fact_text(&v->c, FACT_text_file));
+		wrap_printf(w, "the error is on line %.0f of %s", fact_number(&v->c, FACT_text_line, 0),
+			    fact_text(&v->c, FACT_text_file));
 }
 
 #define KERNEL_NAME_MAX 160	/* C++ template names go on for pages */
@@ -134,18 +137,20 @@ static void text_place(struct wrap *w, const struct verdict *v)
 /* As much of the driver's own line as is known. */
 static void text_assert(struct wrap *w, const struct casefile *c)
 {
-	const char *condition = fact_text_or_null(c, FACT_assert_condition), *file = fact_text_or_null(c, FACT_assert_file);
-	const char *function = fact_text_or_null(c, FACT_assert_function), *one_of = fact_text_or_null(c, FACT_assert_one_of);
+	const char *condition = fact_text_or_null(c, FACT_assert_condition),
+		   *file = fact_text_or_null(c, FACT_assert_file);
+	const char *function = fact_text_or_null(c, FACT_assert_function),
+		   *one_of = fact_text_or_null(c, FACT_assert_one_of);
 	char line[16] = "";
 
 	if (fact_known(c, FACT_assert_line))
 		snprintf(line, sizeof(line), ":%u", (unsigned)fact_number(c, FACT_assert_line, 0));
 	if (condition)
-		wrap_printf(w, "Assertion `%s` failed%s%s%s%s%s", condition, file ? " at " : "", file ? file : "", file ? line : "",
-			    function ? " in " : "", function ? function : "");
+		wrap_printf(w, "Assertion `%s` failed%s%s%s%s%s", condition, file ? " at " : "", file ? file : "",
+			    file ? line : "", function ? " in " : "", function ? function : "");
 	else if (file)
-		wrap_printf(w, "an assertion failed at %s%s%s%s; its condition is %s", file, line, function ? " in " : "",
-			    function ? function : "", one_of ? one_of : "not in the dump");
+		wrap_printf(w, "an assertion failed at %s%s%s%s; its condition is %s", file, line,
+			    function ? " in " : "", function ? function : "", one_of ? one_of : "not in the dump");
 }
 
 static void text_thread(struct wrap *w, const struct casefile *c)
@@ -161,8 +166,8 @@ static void text_thread(struct wrap *w, const struct casefile *c)
 		snprintf(at, sizeof(at), " at %s", address);
 	if (threads > 1)
 		snprintf(more, sizeof(more), ", and %.0f more threads", threads - 1);
-	wrap_printf(w, "block (%u,%u,%u) thread (%u,%u,%u)%s%s%s", block[0], block[1], block[2], thread[0], thread[1], thread[2], did,
-		    at, more);
+	wrap_printf(w, "block (%u,%u,%u) thread (%u,%u,%u)%s%s%s", block[0], block[1], block[2], thread[0], thread[1],
+		    thread[2], did, at, more);
 }
 
 static void text_fault(struct wrap *w, const struct casefile *c)
@@ -174,7 +179,8 @@ static void text_fault(struct wrap *w, const struct casefile *c)
 	if (fact_known(c, FACT_fault_block))
 		text_thread(w, c);
 	if (pc)
-		wrap_printf(w, "%s%sat %s  (%s)", instruction ? instruction : "", instruction ? " " : "", pc, exception ? exception : what);
+		wrap_printf(w, "%s%sat %s  (%s)", instruction ? instruction : "", instruction ? " " : "", pc,
+			    exception ? exception : what);
 	else
 		wrap_printf(w, "%s%s%s%s", what, exception ? " (" : "", exception ? exception : "", exception ? ")" : "");
 }
@@ -190,8 +196,8 @@ static void text_standing(struct wrap *w, const struct casefile *c)
 {
 	size_t threads = (size_t)fact_number(c, FACT_fault_threads, 0), rest = c->elsewhere;
 
-	wrap_printf(w, "running: %zu thread%s in %zu warp%s of %zu block%s, which %s", threads, plural(threads), c->warps,
-		    plural(c->warps), c->blocks, plural(c->blocks), threads == 1 ? "is" : "are");
+	wrap_printf(w, "running: %zu thread%s in %zu warp%s of %zu block%s, which %s", threads, plural(threads),
+		    c->warps, plural(c->warps), c->blocks, plural(c->blocks), threads == 1 ? "is" : "are");
 	for (size_t i = 0; i < c->n_standing; i++) {
 		if (i < STANDING_SHOWN)
 			wrap_printf(w, "  at %s  (%zu thread%s)", c->standing[i].pc, c->standing[i].threads,
@@ -213,11 +219,12 @@ static void text_kernel(struct wrap *w, const struct casefile *c)
 	if (name)
 		wrap_printf(w, "kernel %s", name);
 	if (fact_known(c, FACT_kernel_grid) && !fact_known(c, FACT_kernel_shared))	/* a dump says nothing else about the launch */
-		wrap_printf(w, "%sgrid %ux%ux%u  block %ux%ux%u", name ? "" : "a kernel, ", grid[0], grid[1], grid[2], block[0], block[1],
-			    block[2]);
+		wrap_printf(w, "%sgrid %ux%ux%u  block %ux%ux%u", name ? "" : "a kernel, ", grid[0], grid[1], grid[2],
+			    block[0], block[1], block[2]);
 	else if (fact_known(c, FACT_kernel_grid))
-		wrap_printf(w, "%sgrid %ux%ux%u  block %ux%ux%u  shared %.0f  stream 0x%llx", name ? "" : "a kernel, ", grid[0], grid[1],
-			    grid[2], block[0], block[1], block[2], fact_number(c, FACT_kernel_shared, 0),
+		wrap_printf(w, "%sgrid %ux%ux%u  block %ux%ux%u  shared %.0f  stream 0x%llx", name ? "" : "a kernel, ",
+			    grid[0], grid[1], grid[2], block[0], block[1], block[2],
+			    fact_number(c, FACT_kernel_shared, 0),
 			    (unsigned long long)fact_number(c, FACT_kernel_stream, 0));
 }
 

@@ -20,7 +20,7 @@ void wrap_init(struct wrap *w, FILE *out, const struct text_style *style)
 {
 	int width = style ? style->width : 0;
 
-	*w = (struct wrap){ .out = out, .colour = style && style->colour };
+	*w = (struct wrap){.out = out, .colour = style && style->colour};
 	w->width = width <= 0 ? WIDTH_DEFAULT : width < WIDTH_MIN ? WIDTH_MIN : width;
 }
 

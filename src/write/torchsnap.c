@@ -123,10 +123,12 @@ static void torch_gave(struct torchsnap_builder *b, const struct piece *p)
 		return;
 	one.torch = strstr(trace_string(b->trace, p->library), TORCH_LIBRARY);
 	live_segment_add(&b->segments, &one);
-	add_snap_event(b->out, &(struct torchsnap_event){
-		p->ticks, p->addr, p->size, snap_stack_of(b->trace, p->stack, p->forward_stack),
-		(int16_t)snap_device_of(p->device),
-		!one.torch ? LEFT_OUT : one.mapped ? TORCHSNAP_SEGMENT_MAP : TORCHSNAP_SEGMENT_ALLOC});
+	add_snap_event(b->out, &(struct torchsnap_event){p->ticks, p->addr, p->size,
+							 snap_stack_of(b->trace, p->stack, p->forward_stack),
+							 (int16_t)snap_device_of(p->device),
+							 !one.torch   ? LEFT_OUT
+							 : one.mapped ? TORCHSNAP_SEGMENT_MAP
+								      : TORCHSNAP_SEGMENT_ALLOC});
 }
 
 static void torch_took(struct torchsnap_builder *b, const struct piece *p, uint64_t ticks)
@@ -137,8 +139,8 @@ static void torch_took(struct torchsnap_builder *b, const struct piece *p, uint6
 		return;
 	if (b->segments.list[i].torch)
 		add_snap_event(b->out, &(struct torchsnap_event){
-			ticks, p->addr, p->size, 0, (int16_t)snap_device_of(p->device),
-			p->kind == CW_MEM_VMM ? TORCHSNAP_SEGMENT_UNMAP : TORCHSNAP_SEGMENT_FREE});
+					       ticks, p->addr, p->size, 0, (int16_t)snap_device_of(p->device),
+					       p->kind == CW_MEM_VMM ? TORCHSNAP_SEGMENT_UNMAP : TORCHSNAP_SEGMENT_FREE});
 	live_segment_drop(&b->segments, i);
 }
 
@@ -162,9 +164,9 @@ static void torch_made(struct torchsnap_builder *b, struct held *h)
 	const struct piece *p = &h->piece;
 
 	h->tag = b->out->n_events << 1 | (torch_place(b, p) ? PLACED : 0);
-	add_snap_event(b->out, &(struct torchsnap_event){
-		p->ticks, p->addr, p->size, snap_stack_of(b->trace, p->stack, p->forward_stack),
-		(int16_t)snap_device_of(p->device), TORCHSNAP_ALLOC});
+	add_snap_event(b->out, &(struct torchsnap_event){p->ticks, p->addr, p->size,
+							 snap_stack_of(b->trace, p->stack, p->forward_stack),
+							 (int16_t)snap_device_of(p->device), TORCHSNAP_ALLOC});
 }
 
 static void torch_freed(struct torchsnap_builder *b, const struct held *h, uint64_t ticks)
@@ -200,10 +202,9 @@ static void torch_oom(struct torchsnap_builder *b, const struct event *v)
 {
 	const struct cw_failure *f = oom_failure(b->trace, v);
 
-	add_snap_event(b->out, &(struct torchsnap_event){
-		v->ticks, f ? f->free_bytes : 0, v->size,
-		f ? snap_stack_of(b->trace, f->stack, f->forward_stack) : 0, (int16_t)snap_device_of(v->device),
-		TORCHSNAP_OOM});
+	add_snap_event(b->out, &(struct torchsnap_event){v->ticks, f ? f->free_bytes : 0, v->size,
+							 f ? snap_stack_of(b->trace, f->stack, f->forward_stack) : 0,
+							 (int16_t)snap_device_of(v->device), TORCHSNAP_OOM});
 }
 
 static void drop_left_out(struct torchsnap *s)
@@ -251,12 +252,12 @@ static void read_memory_trace(struct torchsnap_builder *b, struct playback *play
 /* --- the history without one: freed blocks, and failures ---------------------------------------- */
 
 /* Adds an event, unless a memory trace has them all. */
-static void note_event(struct torchsnap_builder *b, enum torchsnap_action action, uint64_t ticks, uint64_t addr, uint64_t size,
-		       int device, uint32_t stack)
+static void note_event(struct torchsnap_builder *b, enum torchsnap_action action, uint64_t ticks, uint64_t addr,
+		       uint64_t size, int device, uint32_t stack)
 {
 	if (!b->traced)
-		add_snap_event(b->out, &(struct torchsnap_event){ticks, addr, size, stack, (int16_t)snap_device_of(device),
-							    (uint16_t)action});
+		add_snap_event(b->out, &(struct torchsnap_event){ticks, addr, size, stack,
+								 (int16_t)snap_device_of(device), (uint16_t)action});
 }
 
 static int freed_by_address(const void *a, const void *b)
@@ -311,7 +312,7 @@ static void freed_add_blocks(struct torchsnap_builder *b)
 		if (!b->placed[i])
 			continue;
 		note_event(b, TORCHSNAP_ALLOC, f->made_ticks, f->addr, f->size, f->device,
-			  snap_stack_of(b->trace, f->stack, f->forward_stack));
+			   snap_stack_of(b->trace, f->stack, f->forward_stack));
 		note_event(b, TORCHSNAP_FREE_REQUESTED, f->ticks, f->addr, f->size, f->device, freed_stack(f));
 		note_event(b, TORCHSNAP_FREE_COMPLETED, f->ticks, f->addr, f->size, f->device, freed_stack(f));
 	}
@@ -329,9 +330,9 @@ static void freed_add_segments(struct torchsnap_builder *b)
 		    !freed_place(b, f[i]->addr, f[i]->size, f[i]->made_ticks, f[i]->ticks))
 			continue;
 		note_event(b, mapped ? TORCHSNAP_SEGMENT_MAP : TORCHSNAP_SEGMENT_ALLOC, f[i]->made_ticks, f[i]->addr,
-			  f[i]->size, f[i]->device, f[i]->stack);
+			   f[i]->size, f[i]->device, f[i]->stack);
 		note_event(b, mapped ? TORCHSNAP_SEGMENT_UNMAP : TORCHSNAP_SEGMENT_FREE, f[i]->ticks, f[i]->addr,
-			  f[i]->size, f[i]->device, f[i]->free_stack);
+			   f[i]->size, f[i]->device, f[i]->free_stack);
 	}
 }
 
@@ -343,7 +344,7 @@ static void freed_add_ooms(struct torchsnap_builder *b)
 	for (size_t i = 0; i < n; i++)
 		if (f[i]->source == CW_SRC_TORCH_OOM)
 			note_event(b, TORCHSNAP_OOM, f[i]->ticks, f[i]->free_bytes, f[i]->request_bytes, f[i]->device,
-				  snap_stack_of(b->trace, f[i]->stack, f[i]->forward_stack));
+				   snap_stack_of(b->trace, f[i]->stack, f[i]->forward_stack));
 }
 
 /* --- segments and blocks ---------------------------------------------------------------------- */
@@ -448,12 +449,16 @@ static void lay_segment(struct torchsnap_builder *b, const struct cw_allocation 
 	take_outside(b, a[0]->addr);
 	if (!is_torchs(b, a, n, end))
 		return;
-	new = new_segment(b, (struct torchsnap_segment){
-		.addr = a[0]->addr, .size = end - a[0]->addr, .stack = a[0]->stack, .device = snap_device_of(a[0]->device),
-		.small = a[0]->size <= SMALL_SEGMENT, .expandable = mapped, .first = b->out->n_blocks});
+	new = new_segment(b, (struct torchsnap_segment){.addr = a[0]->addr,
+							.size = end - a[0]->addr,
+							.stack = a[0]->stack,
+							.device = snap_device_of(a[0]->device),
+							.small = a[0]->size <= SMALL_SEGMENT,
+							.expandable = mapped,
+							.first = b->out->n_blocks});
 	for (size_t i = 0; i < n; i++)
 		note_event(b, mapped ? TORCHSNAP_SEGMENT_MAP : TORCHSNAP_SEGMENT_ALLOC, a[i]->ticks, a[i]->addr,
-			  a[i]->size, a[i]->device, a[i]->stack);
+			   a[i]->size, a[i]->device, a[i]->stack);
 	take_blocks(b, new, a);
 }
 

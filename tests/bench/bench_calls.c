@@ -82,7 +82,7 @@ static void *launches_in_thread(void *arg)
 /* The same from a thread that Python does not know, so that there is no stack to walk. */
 static int64_t run_in_thread(struct bench *b, uint64_t n)
 {
-	struct job job = { b, n, -1 };
+	struct job job = {b, n, -1};
 	pthread_t id;
 
 	if (pthread_create(&id, NULL, launches_in_thread, &job))
@@ -127,7 +127,7 @@ void REPORT(void *block, int64_t size, size_t allocated, size_t reserved, struct
 
 void bench_block(report_fn *report, uint64_t i)
 {
-	const struct bench_device cuda = { 1, 0 };
+	const struct bench_device cuda = {1, 0};
 	const size_t reserved = 2 << 20, allocated = 150 * 512;
 	uintptr_t made = 0x7f0000000000u + i * 7919 % 400 * 512, gone = 0x7f0000000000u + (i + 150) * 7919 % 400 * 512;
 

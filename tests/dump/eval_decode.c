@@ -70,8 +70,9 @@ static void sources(const struct sass_math *m)
 	if (m->op != SASS_COPY)
 		source(&m->a, m->extended);
 	source(&m->b, m->extended);
-	if (m->op == SASS_LEA ? m->high && !m->is_signed : m->op == SASS_ADD ? m->c.from != SASS_FROM_NUMBER :
-	    m->op != SASS_COPY)
+	if (m->op == SASS_LEA	? m->high && !m->is_signed
+	    : m->op == SASS_ADD ? m->c.from != SASS_FROM_NUMBER
+				: m->op != SASS_COPY)
 		source(&m->c, m->extended);
 	if (m->op == SASS_LEA)
 		printf(", 0x%x", m->shift);

@@ -58,7 +58,7 @@ static unsigned long ring_head(const struct cw_chunk *chunk)
 /* Sums over the sites, for each kind of memory that PyTorch or the driver gave out on device 0. */
 static void print_sites(const struct cw_header *h)
 {
-	unsigned long long live[2] = { 0, 0 }, count[2] = { 0, 0 }, at_peak[2] = { 0, 0 }, total[2] = { 0, 0 };
+	unsigned long long live[2] = {0, 0}, count[2] = {0, 0}, at_peak[2] = {0, 0}, total[2] = {0, 0};
 	unsigned long n = 0, backward = 0, gradient = 0, captured = 0, samples = 0;
 
 	for (uint32_t i = 0; i < h->n_chunks && i < CW_MAX_CHUNKS; i++) {

@@ -24,10 +24,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define GPU "/sys/bus/pci/devices/0000:01:00.0"
 
 static const char *const files[] = {
-	"/proc/self/environ", "/proc/driver/nvidia/version", "/proc/modules", "/proc/meminfo", "/proc/self/limits", "/proc/self/mountinfo",
-	"/proc/self/cgroup", "/proc/self/status", "/proc/cpuinfo", "/proc/devices", "/proc/driver/nvidia/params", "/proc/driver/nvidia/gpus/0000:01:00.0/information",
-	"/etc/os-release", "/etc/docker/daemon.json", "/etc/nvidia-container-runtime/config.toml", "/dev/kmsg", "/var/log/fabricmanager.log",
-	"/var/lib/dpkg/status", "/usr/local/cuda/version.json", "/usr/local/cuda/version.txt", GPU "/vendor", GPU "/device", GPU "/class",
+	"/proc/self/environ",
+	"/proc/driver/nvidia/version",
+	"/proc/modules",
+	"/proc/meminfo",
+	"/proc/self/limits",
+	"/proc/self/mountinfo",
+	"/proc/self/cgroup",
+	"/proc/self/status",
+	"/proc/cpuinfo",
+	"/proc/devices",
+	"/proc/driver/nvidia/params",
+	"/proc/driver/nvidia/gpus/0000:01:00.0/information",
+	"/etc/os-release",
+	"/etc/docker/daemon.json",
+	"/etc/nvidia-container-runtime/config.toml",
+	"/dev/kmsg",
+	"/var/log/fabricmanager.log",
+	"/var/lib/dpkg/status",
+	"/usr/local/cuda/version.json",
+	"/usr/local/cuda/version.txt",
+	GPU "/vendor",
+	GPU "/device",
+	GPU "/class",
 	GPU "/config", "/sys/fs/cgroup/devices/devices.list", "/sys/power/suspend_stats/success", "/proc/cmdline",
 };
 #define N_FILES (sizeof(files) / sizeof(files[0]))

@@ -45,7 +45,8 @@ static void use_metadata(struct pool *pool, const char *text)
 	sink += line ? (size_t)(py_version_cmp(line, "2.5.1+cu124") + py_version_cmp("1!2.0.post3", line)) : 0;
 	while ((line = py_metadata_next(&at, "Requires-Dist", &len)))
 		if (py_requirement_parse(&r, line, len, marker, sizeof(marker)))
-			sink += (size_t)(py_version_fits("2.5.1+cu124", r.specifiers) + py_marker_true(r.marker, "x86_64", 12, r.extras));
+			sink += (size_t)(py_version_fits("2.5.1+cu124", r.specifiers) +
+					 py_marker_true(r.marker, "x86_64", 12, r.extras));
 }
 
 static void use_text(struct pool *pool, const char *text)

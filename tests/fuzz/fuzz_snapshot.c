@@ -20,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static volatile uint64_t sink;	/* what was read must have been read */
 
-static void use_page(const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d, const struct verdict *v)
+static void use_page(const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d,
+		     const struct verdict *v)
 {
 	struct page *p = page_new("snapshot", "s");
 

@@ -211,7 +211,8 @@ static void use_chrometrace(struct trace *t)
 static void use_page(struct trace *t)
 {
 	struct culprit_lane lane = {.address_known = true, .address = 0x7000000};
-	struct culprit c = {.lanes = &lane, .n_lanes = 1, .n_kept = 1, .fault = FAULT_ILLEGAL_ADDRESS, .address_known = true};
+	struct culprit c = {
+		.lanes = &lane, .n_lanes = 1, .n_kept = 1, .fault = FAULT_ILLEGAL_ADDRESS, .address_known = true};
 	struct process_end end = {.pid = 1, .status_known = true, .exit = 1, .fault = &c};
 	struct verdict *v = verdict_of_process(t, &end);
 	struct page *p = page_new("recording", "r");

@@ -28,11 +28,11 @@ int main(int argc, char **argv)
 				 .code = {MAKE_MOV_R9, MAKE_STG_64_1, MAKE_EXIT}};
 	struct dump_plan sm = {.sm_exception = 14, .error_pc = 16, .lane_pc = 48,
 			       .code = {MAKE_MOV_R9, MAKE_STG_P0, MAKE_MOV_R9, MAKE_EXIT}, .pred = {1, 0, 1}};
-	struct dump_plan gone = {.sm_exception = 14, .error_pc = 16, .gone = 1,
-				 .code = {MAKE_MOV_R9, MAKE_LDG_OWN}};
+	struct dump_plan gone = {.sm_exception = 14, .error_pc = 16, .gone = 1, .code = {MAKE_MOV_R9, MAKE_LDG_OWN}};
 	struct dump_plan own = {.lane_exception = 14, .lanes_hit = 15, .error_pc = 0x60, .lane_pc = 0x80,
 				.code = {MAKE_LDC_R2, MAKE_S2R_R5, MAKE_WIDE_R2, MAKE_ULDC, MAKE_IADD3, MAKE_IADD3_X,
-					 MAKE_LDG_64_OWN, MAKE_MOV_R9, MAKE_EXIT}, .reg = {{0}, {[5] = 1}, {[5] = 2}, {[5] = 3}},
+					 MAKE_LDG_64_OWN, MAKE_MOV_R9, MAKE_EXIT},
+				.reg = {{0}, {[5] = 1}, {[5] = 2}, {[5] = 3}},
 				.ureg = {[5] = 0x100}};
 	struct dump_plan stack = {.lane_exception = 5, .lanes_hit = 1, .error_pc = 0x90, .lane_pc = 0xa0,
 				  .call_depth = 5, .code = {[9] = MAKE_STL, [10] = MAKE_EXIT}};

@@ -21,7 +21,8 @@ static void save(const char *folder, const char *name, struct lib_make *m)
 
 int main(int argc, char **argv)
 {
-	static const char *const usual[] = {"75 80 86 90 100 120", "75 80 86 90 100 120", "75 80 90 90a 100a", "90a", NULL};
+	static const char *const usual[] = {"75 80 86 90 100 120", "75 80 86 90 100 120", "75 80 90 90a 100a", "90a",
+					    NULL};
 	static const char *const ptx[] = {"75 p90", "75 100f p120", NULL};
 	struct lib_make m;
 

@@ -41,8 +41,7 @@ static void python(struct make *m)
 	file = make_string(m, &heap, "train.py");
 	function = make_string(m, &heap, "<module>");
 	stack = make_stack(m, &heap, file, function, 7);
-	f[0] = (struct cw_failure){.seq = 1, .source = CW_SRC_TORCH_CHECK, .stack = stack,
-				   .line = 9};
+	f[0] = (struct cw_failure){.seq = 1, .source = CW_SRC_TORCH_CHECK, .stack = stack, .line = 9};
 	text(&f[0], "at::native::mm", "mat1 and mat2 shapes cannot be multiplied (10x10 and 5x10)");
 	f[1] = (struct cw_failure){.seq = 2, .source = CW_SRC_PYTHON, .stack = stack};
 	text(&f[1], "RuntimeError", "mat1 and mat2 shapes cannot be multiplied (10x10 and 5x10)");
@@ -63,8 +62,7 @@ static void memory(struct make *m)
 				   .total_bytes = 1ull << 34,
 				   .torch_allocated = 1 << 20, .torch_reserved = 1 << 21};
 	text(&f[1], "OutOfMemory", "");
-	f[2] = (struct cw_failure){.seq = 3, .source = CW_SRC_RUNTIME, .api = 0, .code = 101,
-				   .n_args = 1, .arg = {7}};
+	f[2] = (struct cw_failure){.seq = 3, .source = CW_SRC_RUNTIME, .api = 0, .code = 101, .n_args = 1, .arg = {7}};
 	f[3] = (struct cw_failure){.seq = 4, .source = CW_SRC_FORK, .code = 3};
 	make_memory(m, 0);
 }
@@ -75,16 +73,15 @@ static void sticky(struct make *m)
 
 	f[0] = (struct cw_failure){.seq = 1, .source = CW_SRC_DRIVER, .api = 30, .code = 700};
 	f[1] = (struct cw_failure){.seq = 2, .source = CW_SRC_TORCH_CUDA, .code = 700};
-	f[2] = (struct cw_failure){.seq = 3, .source = CW_SRC_DRIVER, .api = 32, .code = 900,
-				   .capturing = 1};
+	f[2] = (struct cw_failure){.seq = 3, .source = CW_SRC_DRIVER, .api = 32, .code = 900, .capturing = 1};
 	f[3] = (struct cw_failure){.seq = 4, .source = CW_SRC_DRIVER, .api = 91, .code = 209};
 }
 
 /* A block made, one freed, one of the driver's with an odd size, an allocator that gave up, and lost ones. */
 static size_t events(struct make *m)
 {
-	static const uint8_t bytes[] = { 0, 0x80, 1, 0x80, 0x80, 0x80, 8, 4, 1, 1, 2, 3, 2, 3, 0x80, 2, 0x83, 2, 7,
-					 4, 1, 0x80, 0x80, 1, 5, 9, 0xf9, 2, 2 };
+	static const uint8_t bytes[] = {0, 0x80, 1, 0x80, 0x80, 0x80, 8,    4,	  1, 1, 2, 3,	 2, 3, 0x80,
+					2, 0x83, 2, 7,	  4,	1,    0x80, 0x80, 1, 5, 9, 0xf9, 2, 2};
 	struct cw_events_file h = {.major = CW_MAJOR, .pid = 4242};
 
 	memcpy(h.magic, CW_EVENTS_MAGIC, sizeof(h.magic));

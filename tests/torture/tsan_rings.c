@@ -45,8 +45,8 @@ static CUresult is_capturing(void *stream, int *status)
 	return 0;
 }
 
-struct helpers drv = { .cuKernelGetName = kernel_name, .cuKernelGetParamInfo = param_info,
-		       .cuStreamIsCapturing = is_capturing };
+struct helpers drv = {
+	.cuKernelGetName = kernel_name, .cuKernelGetParamInfo = param_info, .cuStreamIsCapturing = is_capturing};
 
 _Atomic(void *) door_real[ENTRY_COUNT];
 
@@ -94,7 +94,7 @@ uint32_t stack_here(void)
 	static _Atomic uint32_t n;
 	uint32_t i = atomic_fetch_add(&n, 1) / 64 % 3000;
 	uint64_t hash = (i + 1) * 0x9e3779b97f4a7c15ull | 1;
-	struct cw_frame f = { .line = i };
+	struct cw_frame f = {.line = i};
 	uint32_t off = stack_lookup(hash);
 
 	return off ? off : stack_intern(hash, &f, 1, 0);
@@ -104,18 +104,20 @@ uint32_t stack_here(void)
 
 static void one_round(uint64_t id, uint64_t i)
 {
-	uint64_t value[3] = { id, i, id ^ i }, arg[CW_MAX_ARGS] = { id, i };
-	void *params[3] = { &value[0], &value[1], &value[2] };
-	struct torch_block_note block = { 0x7f0000000000ull, 512, 512, 1 << 20, (int)(i % 2) };
+	uint64_t value[3] = {id, i, id ^ i}, arg[CW_MAX_ARGS] = {id, i};
+	void *params[3] = {&value[0], &value[1], &value[2]};
+	struct torch_block_note block = {0x7f0000000000ull, 512, 512, 1 << 20, (int)(i % 2)};
 	struct cw_allocation taken;
 
 	if (!rec_enter())
 		return;
 	note_launch(&(struct launch_note){ .api = API_cuLaunchKernel, .function = 0x1000 + (i % 700) * 16,
-					   .grid = { 1, 1, 1 }, .block = { 32, 1, 1 }, .params = params,
-					   .stream = i % 97 == 0, .result = i % 1001 == 0 });
-	note_call(&(struct call_note){ .api = API_cuMemcpyAsync, .arg = arg, .n_args = 2,
-				       .result = i % 503 == 0 });
+					  .grid = {1, 1, 1},
+					  .block = {32, 1, 1},
+					  .params = params,
+					  .stream = i % 97 == 0,
+					  .result = i % 1001 == 0});
+	note_call(&(struct call_note){.api = API_cuMemcpyAsync, .arg = arg, .n_args = 2, .result = i % 503 == 0});
 	driver_alloc_add(0x100000000ull + (id * ROUNDS + i) * 512, 512, CW_MEM_DEVICE, 0, 0);
 	if (i % 3)
 		driver_alloc_take(0x100000000ull + (id * ROUNDS + i) * 512, &taken);
@@ -154,7 +156,8 @@ static void *keeper(void *arg)
 
 		if (c < 0)
 			return NULL;
-		if (recv(c, byte, sizeof(byte), 0) < 0) { /* nothing to do about it */ }
+		if (recv(c, byte, sizeof(byte), 0) < 0) { /* nothing to do about it */
+		}
 		close(c);
 	}
 }
@@ -175,7 +178,7 @@ static int start_again(char **argv, const char *socket_path, int s)
 int main(int argc, char **argv)
 {
 	char dir[] = "/tmp/cuwhy-tsan-XXXXXX";
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	const char *given = getenv("TSAN_RINGS_FD");
 	int s = given ? (int)strtol(given, NULL, 10) : socket(AF_UNIX, SOCK_SEQPACKET, 0);
 	pthread_t k, t[THREADS];

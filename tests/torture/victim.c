@@ -26,7 +26,7 @@ static void (*report)(void *, int64_t, size_t, size_t, struct device);
 
 static void blocks(unsigned int seed, unsigned int i)
 {
-	const struct device cuda = { 1, 0 };
+	const struct device cuda = {1, 0};
 	uintptr_t at = 0x10000000000u + ((uintptr_t)seed << 32);
 
 	if (!report)

@@ -65,15 +65,16 @@ static inline struct bytes am_make(struct am *m, const struct am_plan *p)
 	s[1].sh_offset = am_add(m, names, sizeof(names));
 	s[2] = (Elf64_Shdr){.sh_name = 31, .sh_type = SHT_PROGBITS, .sh_flags = SHF_EXECINSTR, .sh_addr = AM_CODE,
 			    .sh_size = p->n_code * 8, .sh_offset = am_add(m, p->code, p->n_code * 8)};
-	sym[1] = (Elf64_Sym){.st_name = 1, .st_info = STT_FUNC, .st_shndx = 2, .st_value = AM_CODE,
-			     .st_size = p->n_code * 8};
+	sym[1] = (Elf64_Sym){
+		.st_name = 1, .st_info = STT_FUNC, .st_shndx = 2, .st_value = AM_CODE, .st_size = p->n_code * 8};
 	text_at = m->len;
 	for (i = 0; i < AM_OBJECTS && p->object[i].name; i++, n++) {
 		size_t len = strlen(p->object[i].text) + 1;
 		uint64_t at = am_add(m, p->object[i].text, len);
 
 		sym[i + 2] = (Elf64_Sym){.st_name = (uint32_t)used, .st_info = STT_OBJECT, .st_shndx = 6,
-					 .st_size = len, .st_value = p->original ? at - text_at : AM_DATA + (i + 1) * 256};
+					 .st_size = len,
+					 .st_value = p->original ? at - text_at : AM_DATA + (i + 1) * 256};
 		memcpy(strings + used, p->object[i].name, strlen(p->object[i].name) + 1);
 		used += strlen(p->object[i].name) + 1;
 	}

@@ -80,8 +80,9 @@ static inline void culprit_text_threads(const struct culprit *c, struct buf *out
 	if (c->decoded && l->address_known)
 		buf_printf(out, " %s %u byte%s at 0x%" PRIx64 " (%s)%s", culprit_verb(c), c->insn.width,
 			   c->insn.width == 1 ? "" : "s", l->address, sass_space_name(c->space),
-			   c->address_doubtful ? ", unless the load overwrote its address" :
-			   c->address_recomputed ? ", recomputed from the code" : "");
+			   c->address_doubtful	   ? ", unless the load overwrote its address"
+			   : c->address_recomputed ? ", recomputed from the code"
+						   : "");
 	buf_printf(out, "\n          %zu thread%s in %zu warp%s", c->n_lanes, c->n_lanes == 1 ? "" : "s",
 		   c->n_warps, c->n_warps == 1 ? "" : "s");
 	if (c->address_known && c->address_min != c->address_max)

@@ -133,15 +133,12 @@ static inline size_t make_image(uint8_t *out, const struct dump_plan *p)
 	Elf64_Sym sym[3] = {
 		{0},
 		{.st_name = 1, .st_info = STT_FUNC, .st_shndx = 1, .st_value = MAKE_TEXT, .st_size = 256},
-		{.st_name = 12, .st_info = STT_FUNC, .st_shndx = 1, .st_value = MAKE_TEXT + 0x80,
-		 .st_size = 128},
+		{.st_name = 12, .st_info = STT_FUNC, .st_shndx = 1, .st_value = MAKE_TEXT + 0x80, .st_size = 128},
 	};
 	Elf64_Shdr s[4] = {
 		{0},
-		{.sh_type = SHT_PROGBITS, .sh_flags = SHF_EXECINSTR, .sh_addr = MAKE_TEXT, .sh_offset = 64,
-		 .sh_size = 256},
-		{.sh_type = SHT_SYMTAB, .sh_offset = 320, .sh_size = sizeof(sym), .sh_entsize = 24,
-		 .sh_link = 3},
+		{.sh_type = SHT_PROGBITS, .sh_flags = SHF_EXECINSTR, .sh_addr = MAKE_TEXT, .sh_offset = 64, .sh_size = 256},
+		{.sh_type = SHT_SYMTAB, .sh_offset = 320, .sh_size = sizeof(sym), .sh_entsize = 24, .sh_link = 3},
 		{.sh_type = SHT_STRTAB, .sh_offset = 320 + sizeof(sym), .sh_size = sizeof(strings)},
 	};
 	Elf64_Ehdr h = {.e_type = ET_EXEC, .e_machine = 190, .e_shoff = 448, .e_shentsize = 64, .e_shnum = 4};

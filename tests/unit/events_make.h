@@ -46,9 +46,9 @@ static inline void em_bytes(struct em *m, int64_t n)
 
 static inline void em_init(struct em *m)
 {
-	struct cw_events_file h = { .major = CW_MAJOR, .minor = CW_MINOR, .pid = 100 };
+	struct cw_events_file h = {.major = CW_MAJOR, .minor = CW_MINOR, .pid = 100};
 
-	*m = (struct em){ .len = 0 };
+	*m = (struct em){.len = 0};
 	memcpy(h.magic, CW_EVENTS_MAGIC, sizeof(h.magic));
 	for (size_t i = 0; i < sizeof(h); i++)
 		em_byte(m, ((const uint8_t *)&h)[i]);
@@ -82,7 +82,7 @@ static inline void em_lost(struct em *m, uint64_t n)
 static inline void em_release(struct em *m)
 {
 	free(m->data);
-	*m = (struct em){ .len = 0 };
+	*m = (struct em){.len = 0};
 }
 
 #endif

@@ -47,8 +47,8 @@ static inline void lib_begin(struct lib_make *m)
 static inline void lib_section(struct lib_make *m, uint32_t name)
 {
 	lib_bytes(m, NULL, (64 - m->len % 64) % 64);
-	m->section[m->sections] = (Elf64_Shdr){.sh_name = name, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC,
-					       .sh_offset = m->len, .sh_addralign = 8};
+	m->section[m->sections] = (Elf64_Shdr){
+		.sh_name = name, .sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC, .sh_offset = m->len, .sh_addralign = 8};
 	m->sections++;
 }
 
@@ -72,7 +72,8 @@ static inline void lib_binary(struct lib_make *m)
 #define LIB_LTO		8
 
 /* An entry of a fat binary with `payload` bytes behind it. ptx: 87 is 8.7. */
-static inline void lib_entry_sized(struct lib_make *m, uint16_t kind, uint32_t arch, char suffix, int ptx, uint64_t payload)
+static inline void lib_entry_sized(struct lib_make *m, uint16_t kind, uint32_t arch, char suffix, int ptx,
+				   uint64_t payload)
 {
 	uint8_t h[72] = {0};
 	uint32_t header = sizeof(h);

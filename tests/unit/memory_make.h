@@ -27,15 +27,18 @@ struct mm {
 
 static inline void mm_init(struct mm *m)
 {
-	*m = (struct mm){ .next_segment = 0x700000000000ull };
+	*m = (struct mm){.next_segment = 0x700000000000ull};
 	tb_init(&m->b);
 	m->block = (void *)(m->b.data + tb_chunk(&m->b, CW_CHUNK_BLOCKS, MM_BLOCKS * sizeof(*m->block)));
-	m->allocation = (void *)(m->b.data + tb_chunk(&m->b, CW_CHUNK_ALLOCATIONS, MM_ALLOCATIONS * sizeof(*m->allocation)));
+	m->allocation =
+		(void *)(m->b.data + tb_chunk(&m->b, CW_CHUNK_ALLOCATIONS, MM_ALLOCATIONS * sizeof(*m->allocation)));
 	m->site = (void *)(m->b.data + tb_chunk(&m->b, CW_CHUNK_SITES, MM_SITES * sizeof(*m->site)));
-	m->freed = (void *)(m->b.data + tb_chunk(&m->b, CW_CHUNK_FREED, sizeof(*m->freed) + MM_FREED * sizeof(struct cw_freed)));
-	*m->freed = (struct cw_ring){ .slot_size = sizeof(struct cw_freed), .n_slots = MM_FREED };
-	m->nodes = (void *)(m->b.data + tb_chunk(&m->b, CW_CHUNK_NODES, sizeof(*m->nodes) + MM_NODES * sizeof(struct cw_node)));
-	*m->nodes = (struct cw_ring){ .tid = 1, .slot_size = sizeof(struct cw_node), .n_slots = MM_NODES };
+	m->freed = (void *)(m->b.data +
+			    tb_chunk(&m->b, CW_CHUNK_FREED, sizeof(*m->freed) + MM_FREED * sizeof(struct cw_freed)));
+	*m->freed = (struct cw_ring){.slot_size = sizeof(struct cw_freed), .n_slots = MM_FREED};
+	m->nodes = (void *)(m->b.data +
+			    tb_chunk(&m->b, CW_CHUNK_NODES, sizeof(*m->nodes) + MM_NODES * sizeof(struct cw_node)));
+	*m->nodes = (struct cw_ring){.tid = 1, .slot_size = sizeof(struct cw_node), .n_slots = MM_NODES};
 	m->c10 = tb_string(&m->b, "/venv/lib/python3.12/site-packages/torch/lib/libc10_cuda.so");
 	for (int i = 0; i < 16; i++)
 		m->b.h->device[0].uuid[i] = (uint8_t)(i + 1);
@@ -49,8 +52,8 @@ static inline uint32_t mm_site(struct mm *m, uint32_t stack, uint32_t forward, u
 			return i;
 	if (m->n_sites + 1 >= MM_SITES)
 		abort();
-	m->site[++m->n_sites] = (struct cw_site){ .stack = stack, .forward_stack = forward, .kind = kind, .flags = flags,
-						  .first_ticks = m->b.ticks };
+	m->site[++m->n_sites] = (struct cw_site){
+		.stack = stack, .forward_stack = forward, .kind = kind, .flags = flags, .first_ticks = m->b.ticks};
 	return m->n_sites;
 }
 
@@ -63,7 +66,7 @@ static inline uint64_t mm_allocate(struct mm *m, uint64_t size, uint32_t library
 		abort();
 	m->allocation[m->n_allocations++] = (struct cw_allocation){ .addr = addr, .size = size, .ticks = ++m->b.ticks,
 								    .stack = stack, .kind = kind, .library = library,
-								    .device = kind == CW_MEM_PINNED ? -1 : 0 };
+								   .device = kind == CW_MEM_PINNED ? -1 : 0};
 	m->next_segment += (size + 2 * MIB) / (2 * MIB) * (2 * MIB) + 2 * MIB;
 	m->driver += kind == CW_MEM_PINNED ? 0 : size;
 	return addr;
@@ -89,7 +92,9 @@ static inline struct cw_allocation *mm_block(struct mm *m, uint64_t size, uint32
 		abort();
 	m->b.ticks += 1000;
 	*a = (struct cw_allocation){ .addr = m->at, .size = size, .ticks = m->b.ticks, .stack = stack,
-				     .kind = CW_MEM_TORCH, .extra = forward, .site = s };
+				    .kind = CW_MEM_TORCH,
+				    .extra = forward,
+				    .site = s};
 	m->at += size;
 	m->allocated += size;
 	m->site[s].live += size;
@@ -107,7 +112,8 @@ static inline void mm_passed(struct mm *m, uint64_t size, uint32_t stack, uint32
 	struct cw_freed *f = (struct cw_freed *)(m->freed + 1) + (m->freed->head & (MM_FREED - 1));
 
 	*f = (struct cw_freed){ .addr = m->at, .size = size, .made_ticks = ++m->b.ticks, .stack = stack,
-				.forward_stack = forward, .kind = CW_MEM_TORCH };
+			       .forward_stack = forward,
+			       .kind = CW_MEM_TORCH};
 	f->ticks = ++m->b.ticks;
 	f->seq = ++m->freed->head;
 	m->site[s].total += size;
@@ -119,7 +125,7 @@ static inline void mm_node(struct mm *m, uint32_t stack, bool run)
 {
 	struct cw_node *n = (struct cw_node *)(m->nodes + 1) + (m->nodes->head & (MM_NODES - 1));
 
-	*n = (struct cw_node){ (uint32_t)m->nodes->head++, stack | (run ? CW_NODE_HAS_RUN : 0) };
+	*n = (struct cw_node){(uint32_t)m->nodes->head++, stack | (run ? CW_NODE_HAS_RUN : 0)};
 	m->b.h->n_nodes++;
 	m->b.h->n_nodes_run += run;
 }
@@ -141,9 +147,12 @@ static inline struct cw_failure *mm_oom(struct mm *m, uint64_t request, uint64_t
 	f->total_bytes = m->b.h->device[0].total_bytes;
 	tb_fail_text(&m->b, CW_SRC_PYTHON, stack, "OutOfMemoryError", "CUDA out of memory. Tried to allocate ...");
 	m->b.h->memory[0] = (struct cw_memory_now){ .allocated = m->allocated, .reserved = m->reserved,
-						    .peak_allocated = m->allocated, .peak_reserved = m->reserved,
-						    .driver = m->driver, .driver_peak = m->driver,
-						    .peak_ticks = m->b.ticks, .n_oom = 1 };
+						   .peak_allocated = m->allocated,
+						   .peak_reserved = m->reserved,
+						   .driver = m->driver,
+						   .driver_peak = m->driver,
+						   .peak_ticks = m->b.ticks,
+						   .n_oom = 1};
 	return f;
 }
 

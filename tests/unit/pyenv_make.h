@@ -115,7 +115,8 @@ static inline void elf_sym(struct buf *syms, struct buf *strings, const char *na
 }
 
 /* Symbols, one bucket with all of them in one chain, and the texts. */
-static inline void elf_tables(const struct elf_spec *e, struct buf *dyn, struct buf *strings, struct buf *syms, struct buf *hash)
+static inline void elf_tables(const struct elf_spec *e, struct buf *dyn, struct buf *strings, struct buf *syms,
+			      struct buf *hash)
 {
 	uint32_t n, head[3] = {1, 0, 0};
 

@@ -54,7 +54,7 @@ void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid)
 	len = (len + 4095) & ~4095u;
 	if (off + len > room)
 		return NULL;
-	h->chunk[h->n_chunks++] = (struct cw_chunk){ kind, off, len, tid };
+	h->chunk[h->n_chunks++] = (struct cw_chunk){kind, off, len, tid};
 	h->used += len;
 	return rec.base + off;
 }
@@ -102,7 +102,7 @@ bool elf_object_at(const void *address, struct elf_object *out)
 	bool torch = (uintptr_t)address < 0x2000;
 
 	asked_loader++;
-	*out = (struct elf_object){ .start = torch ? 0x1000 : 0x2000, .end = torch ? 0x2000 : 0x3000 };
+	*out = (struct elf_object){.start = torch ? 0x1000 : 0x2000, .end = torch ? 0x2000 : 0x3000};
 	snprintf(out->name, sizeof(out->name), torch ? "/site/torch/lib/libc10_cuda.so" : "/site/libnccl.so.2");
 	return true;
 }
@@ -118,7 +118,7 @@ uint32_t intern_string(const char *text, size_t len)
 	return off;
 }
 
-static struct live_table blocks = { .chunk = CW_CHUNK_BLOCKS }, driver = { .chunk = CW_CHUNK_ALLOCATIONS };
+static struct live_table blocks = {.chunk = CW_CHUNK_BLOCKS}, driver = {.chunk = CW_CHUNK_ALLOCATIONS};
 
 static int start(void **state)
 {

@@ -21,7 +21,7 @@
 
 /* Every function of the library, found by name. */
 struct api {
-#define SIM_API(base, symbol, since, twin, need, params, args) int (*symbol) params;
+#define SIM_API(base, symbol, since, twin, need, params, args) int(*symbol) params;
 #include "sim/sim_api.def"
 #undef SIM_API
 };

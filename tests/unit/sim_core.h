@@ -101,8 +101,7 @@ static inline void core_insn(const struct core *c, struct culprit *out, uint64_t
 	unsigned int modules = core_find(c, SIM_TAB_MODULE, 0, 0);
 
 	for (unsigned int row = 0; row < core_rows(c, modules); row++) {
-		const unsigned char *image = c->data + c->sections[core_find(c, SIM_TAB_RELF,
-						modules, row)].sh_offset;
+		const unsigned char *image = c->data + c->sections[core_find(c, SIM_TAB_RELF, modules, row)].sh_offset;
 		Elf64_Ehdr file;
 		Elf64_Shdr table, strings, text;
 		Elf64_Sym symbol;
@@ -168,8 +167,7 @@ static inline void core_culprit(const struct core *c, struct culprit *out)
 	warps = core_find(c, SIM_TAB_WARP, ctas, 0);
 	CORE_ROW(c, warps, 0, &out->warp);
 	core_lanes(c, out, warps, 0);
-	core_insn(c, out, out->warp.pc_valid ? out->warp.pc : out->sm.pc_valid ? out->sm.pc :
-		  out->lane.pc);
+	core_insn(c, out, out->warp.pc_valid ? out->warp.pc : out->sm.pc_valid ? out->sm.pc : out->lane.pc);
 }
 
 #endif

@@ -45,7 +45,7 @@ static struct cw_ring *ring(struct stage *s, uint32_t kind, uint32_t slot)
 {
 	struct cw_ring *r = chunk(s, kind, sizeof(*r) + SLOTS * slot);
 
-	*r = (struct cw_ring){ .slot_size = slot, .n_slots = SLOTS };
+	*r = (struct cw_ring){.slot_size = slot, .n_slots = SLOTS};
 	return r;
 }
 
@@ -58,13 +58,14 @@ static void begin(struct stage *s)
 	s->ranges = chunk(s, CW_CHUNK_RANGES, SLOTS * sizeof(*s->ranges));
 	s->freed = ring(s, CW_CHUNK_FREED, sizeof(struct cw_freed));
 	s->calls = ring(s, CW_CHUNK_CALLS, sizeof(struct cw_call));
-	s->launch = (struct cw_launch){ .ticks = 1000, .flags = CW_LAUNCH_ON(0) };
-	s->noticed = (struct cw_failure){ .ticks = 2000 };
+	s->launch = (struct cw_launch){.ticks = 1000, .flags = CW_LAUNCH_ON(0)};
+	s->noticed = (struct cw_failure){.ticks = 2000};
 	s->lane.address_known = true;
 	s->culprit = (struct culprit){ .fault = FAULT_ILLEGAL_ADDRESS, .lanes = &s->lane, .n_lanes = 1, .n_kept = 1,
-				       .space = SASS_GLOBAL, .insn = { .kind = SASS_STORE, .width = 4 },
-				       .params = { s->params, sizeof(s->params) } };
-	s->match = (struct fault_launch){ .newest = &s->launch };
+				      .space = SASS_GLOBAL,
+				      .insn = {.kind = SASS_STORE, .width = 4},
+				      .params = {s->params, sizeof(s->params)}};
+	s->match = (struct fault_launch){.newest = &s->launch};
 }
 
 static uint32_t at_line(struct stage *s, unsigned line)
@@ -82,7 +83,8 @@ static void segment(struct stage *s, uint64_t addr, uint64_t size, int device, e
 	while (a->addr)
 		a++;
 	*a = (struct cw_allocation){ .addr = addr, .size = size, .ticks = 50, .kind = (uint16_t)kind,
-				     .device = (int16_t)device, .stack = at_line(s, 5) };
+				    .device = (int16_t)device,
+				    .stack = at_line(s, 5)};
 }
 
 static void block(struct stage *s, uint64_t addr, uint64_t size, unsigned line, uint64_t ticks)
@@ -91,8 +93,8 @@ static void block(struct stage *s, uint64_t addr, uint64_t size, unsigned line, 
 
 	while (a->addr)
 		a++;
-	*a = (struct cw_allocation){ .addr = addr, .size = size, .ticks = ticks, .kind = CW_MEM_TORCH,
-				     .stack = at_line(s, line) };
+	*a = (struct cw_allocation){
+		.addr = addr, .size = size, .ticks = ticks, .kind = CW_MEM_TORCH, .stack = at_line(s, line)};
 }
 
 static void freed(struct stage *s, uint64_t addr, uint64_t size, unsigned line, uint64_t made, uint64_t ticks)
@@ -100,15 +102,17 @@ static void freed(struct stage *s, uint64_t addr, uint64_t size, unsigned line, 
 	struct cw_freed *f = (struct cw_freed *)(s->freed + 1) + s->freed->head;
 
 	*f = (struct cw_freed){ .seq = ++s->freed->head, .addr = addr, .size = size, .made_ticks = made, .ticks = ticks,
-				.kind = CW_MEM_TORCH, .stack = at_line(s, line), .free_stack = at_line(s, line + 1) };
+			       .kind = CW_MEM_TORCH,
+			       .stack = at_line(s, line),
+			       .free_stack = at_line(s, line + 1)};
 }
 
 static void call(struct stage *s, uint32_t api, uint64_t ticks, uint64_t arg, uint64_t out, unsigned line)
 {
 	struct cw_call *c = (struct cw_call *)(s->calls + 1) + s->calls->head;
 
-	*c = (struct cw_call){ .seq = ++s->calls->head, .ticks = ticks, .api = api, .arg = { arg }, .out = out,
-			       .stack = at_line(s, line) };
+	*c = (struct cw_call){
+		.seq = ++s->calls->head, .ticks = ticks, .api = api, .arg = {arg}, .out = out, .stack = at_line(s, line)};
 }
 
 static void pointer(struct stage *s, unsigned i, uint64_t v)
@@ -169,10 +173,10 @@ static void address__that_was_not_decoded_is_left_alone(void **state)
 /* The whole warp is blamed; its first lanes stayed in bounds. */
 static void address__of_the_lane_that_left_the_memory_counts(void **state)
 {
-	struct culprit_lane lanes[4] = { { .address_known = true, .address = SEGMENT + 2 * MIB - 8 },
-					 { .address_known = true, .address = SEGMENT + 2 * MIB - 4 },
-					 { .address_known = true, .address = SEGMENT + 2 * MIB },
-					 { .address_known = true, .address = SEGMENT + 2 * MIB + 4 } };
+	struct culprit_lane lanes[4] = {{.address_known = true, .address = SEGMENT + 2 * MIB - 8},
+					{.address_known = true, .address = SEGMENT + 2 * MIB - 4},
+					{.address_known = true, .address = SEGMENT + 2 * MIB},
+					{.address_known = true, .address = SEGMENT + 2 * MIB + 4}};
 	struct stage s;
 	const struct address *a;
 
@@ -355,20 +359,20 @@ static void freed__while_the_kernel_ran(void **state)
 static void overflow__of_an_index_is_known_by_pointer_and_size(void **state)
 {
 	static const struct { uint64_t size; int64_t offset; unsigned width; bool wraps, sure; } rows[] = {
-		{ 10 * GIB, -(int64_t)(8 * GIB), 4, true, true },		/* index 2^31, the first that overflows */
-		{ 10 * GIB, -(int64_t)(7 * GIB), 4, true, true },
-		{ 8 * GIB, -(int64_t)(8 * GIB), 4, false, false },		/* the tensor has no element 2^31 */
-		{ 10 * GIB, -(int64_t)(8 * GIB) - 4, 4, false, false },		/* below the smallest index */
-		{ 10 * GIB, -(int64_t)(5 * GIB), 4, false, false },		/* element meant lies behind the end */
-		{ 30 * GIB, -(int64_t)(8 * GIB), 4, true, true },
-		{ 48 * GIB, -(int64_t)(1 * MIB), 4, true, false },		/* perhaps a small negative index after all */
-		{ 48 * GIB, -4, 4, false, false },				/* surely one */
-		{ 5 * GIB, -(int64_t)(4 * GIB), 2, true, true },
-		{ 3 * GIB, -(int64_t)(2 * GIB), 1, true, true },
-		{ 3 * GIB, -(int64_t)(2 * GIB), 4, true, false },		/* bytes were counted in 32 bits */
-		{ 10 * GIB, -(int64_t)(8 * GIB), 16, true, false },		/* a vector of four elements */
-		{ 10 * GIB, -(int64_t)(8 * GIB) + 2, 4, false, false },	/* between two elements */
-		{ 10 * GIB, (int64_t)(12 * GIB), 4, false, false },		/* past the end */
+		{10 * GIB, -(int64_t)(8 * GIB), 4, true, true}, /* index 2^31, the first that overflows */
+		{10 * GIB, -(int64_t)(7 * GIB), 4, true, true},
+		{8 * GIB, -(int64_t)(8 * GIB), 4, false, false},      /* the tensor has no element 2^31 */
+		{10 * GIB, -(int64_t)(8 * GIB) - 4, 4, false, false}, /* below the smallest index */
+		{10 * GIB, -(int64_t)(5 * GIB), 4, false, false},     /* element meant lies behind the end */
+		{30 * GIB, -(int64_t)(8 * GIB), 4, true, true},
+		{48 * GIB, -(int64_t)(1 * MIB), 4, true, false}, /* perhaps a small negative index after all */
+		{48 * GIB, -4, 4, false, false},		 /* surely one */
+		{5 * GIB, -(int64_t)(4 * GIB), 2, true, true},
+		{3 * GIB, -(int64_t)(2 * GIB), 1, true, true},
+		{3 * GIB, -(int64_t)(2 * GIB), 4, true, false},	      /* bytes were counted in 32 bits */
+		{10 * GIB, -(int64_t)(8 * GIB), 16, true, false},     /* a vector of four elements */
+		{10 * GIB, -(int64_t)(8 * GIB) + 2, 4, false, false}, /* between two elements */
+		{10 * GIB, (int64_t)(12 * GIB), 4, false, false},     /* past the end */
 	};
 	struct stage s;
 
@@ -468,7 +472,7 @@ static void host__memory_that_a_parameter_points_to(void **state)
 	begin(&s);
 	segment(&s, SEGMENT, 20 * MIB, 0, CW_MEM_DEVICE);
 	segment(&s, HEAP + 8 * MIB, MIB, -1, CW_MEM_REGISTERED);	/* a part of it that the GPU may use */
-	s.ranges[0] = (struct cw_range){ HEAP, HEAP + 64 * MIB };
+	s.ranges[0] = (struct cw_range){HEAP, HEAP + 64 * MIB};
 	pointer(&s, 0, SEGMENT);
 	pointer(&s, 1, HEAP + MIB);
 	a = fault_at(&s, HEAP + MIB + 128);
@@ -487,7 +491,7 @@ static void host__a_stray_address_is_no_host_pointer(void **state)
 	(void)state;
 	begin(&s);
 	segment(&s, SEGMENT, 20 * MIB, 0, CW_MEM_DEVICE);
-	s.ranges[0] = (struct cw_range){ HEAP, HEAP + 64 * MIB };
+	s.ranges[0] = (struct cw_range){HEAP, HEAP + 64 * MIB};
 	pointer(&s, 0, SEGMENT);	/* all that it was given is device memory */
 	assert_string_equal(fault_at(&s, HEAP + MIB)->in, "near");
 	pointer(&s, 0, 0);
@@ -505,7 +509,7 @@ static void host__where_the_driver_allocates_is_not_the_hosts(void **state)
 	(void)state;
 	begin(&s);
 	segment(&s, HEAP + 2 * MIB, MIB, 0, CW_MEM_DEVICE);
-	s.ranges[0] = (struct cw_range){ HEAP, HEAP + 64 * MIB };
+	s.ranges[0] = (struct cw_range){HEAP, HEAP + 64 * MIB};
 	assert_string_equal(fault_at(&s, HEAP + 10 * MIB)->in, "near");
 	end(&s);
 }

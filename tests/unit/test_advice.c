@@ -120,8 +120,8 @@ static void fact_draw(struct casefile *f, enum fact_id id, const struct words *w
 		fact_set_flag(f, id, draw(2));
 		break;
 	case TYPE_NUMBER:
-		fact_set_number(f, id, w->n_number && draw(2) ? w->number[draw((unsigned)w->n_number)] + draw(3) - 1
-							     : draw(3));
+		fact_set_number(f, id,
+				w->n_number && draw(2) ? w->number[draw((unsigned)w->n_number)] + draw(3) - 1 : draw(3));
 		break;
 	case TYPE_TEXT:
 		fact_set_text(f, id, w->n_text && draw(2) ? w->text[draw((unsigned)w->n_text)] : draw(4) ? "8" : "");
@@ -210,7 +210,7 @@ static const struct advice *fix_said(const struct cause *c, const struct casefil
 
 static void cause_check(const struct cause *c, const struct casefile *f, struct pool *pool)
 {
-	struct said_list why = { .cause = c }, fix = { .cause = c };
+	struct said_list why = {.cause = c}, fix = {.cause = c};
 
 	advice_each(c->why, f, pool, collect, &why);
 	advice_each(c->fix, f, pool, collect, &fix);
@@ -232,7 +232,7 @@ static void advice__nothing_is_said_twice_whatever_is_known(void **state)
 		words_collect(&w, c);
 		seed_of(c->id);	/* a change of one cause does not draw the others anew */
 		for (int i = 0; i < ROUNDS && wrong == before; i++) {
-			struct pool pool = { 0 };
+			struct pool pool = {0};
 			struct casefile f;
 
 			facts_draw(&f, &pool, &w);
@@ -246,8 +246,9 @@ static void advice__nothing_is_said_twice_whatever_is_known(void **state)
 /* A title stands in when no headline can be said: it goes on after "cuwhy: perhaps", and no name is written small. */
 static void advice__titles_serve_as_headlines(void **state)
 {
-	static const char *const names[] = { "PyTorch", "Triton", "Windows", "Python", "Docker", "Fabric", "Linux", "Slurm" };
-	struct pool pool = { 0 };
+	static const char *const names[] = {"PyTorch", "Triton", "Windows", "Python",
+					    "Docker",  "Fabric", "Linux",   "Slurm"};
+	struct pool pool = {0};
 	struct casefile f;
 
 	(void)state;
@@ -266,12 +267,13 @@ static void advice__titles_serve_as_headlines(void **state)
 static void advice__the_first_headline_that_can_be_said_is_taken(void **state)
 {
 	const struct cause *c = kb_find(kb_get(), "compute-mode-exclusive");
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct casefile f;
 
 	(void)state;
 	case_init(&f, &pool);
-	assert_string_equal(cause_headline(c, &f, &pool), "the GPU is taken, and in a mode that allows one process alone");
+	assert_string_equal(cause_headline(c, &f, &pool),
+			    "the GPU is taken, and in a mode that allows one process alone");
 	fact_set_text(&f, FACT_gpu_mode, "default");
 	fact_set_text(&f, FACT_gpu_name, "NVIDIA L4");
 	assert_string_equal(cause_headline(c, &f, &pool), "NVIDIA L4 is busy or not available");

@@ -140,8 +140,8 @@ static void args__cut_images_are_survived(void **state)
 		memcpy(copy, image.data, len);
 		assert_args_find((struct bytes){copy, len}, 90, am_back(&p), &args);
 		if (len % 64 == 0) {
-			struct assertion_source s = {.dump = dump_with(NULL), .image = {copy, len}, .arch = 90,
-						     .back = am_back(&p)};
+			struct assertion_source s = {
+				.dump = dump_with(NULL), .image = {copy, len}, .arch = 90, .back = am_back(&p)};
 
 			assertion_find(&a, &s);
 			assertion_free(&a);
@@ -263,7 +263,8 @@ static void text__memory_and_the_image_before_relocation_are_exact(void **state)
 
 static void text__signatures_and_triton_names(void **state)
 {
-	struct am_plan p = {.object = {{"assertMessage_0", "index out of bounds: 0 <= tmp4 < 10"}, {"assertFile_0", "/c/x.py"},
+	struct am_plan p = {.object = {{"assertMessage_0", "index out of bounds: 0 <= tmp4 < 10"},
+				       {"assertFile_0", "/c/x.py"},
 				       {"assertFunc_0", "unknown"}}};
 
 	(void)state;
@@ -342,7 +343,8 @@ static void signature__parameters_lie_where_their_types_put_them(void **state)
 	assert_true(signature_param("f(void (*)(int, int), int)", 0, &p) == false);
 	/* but the last one lies before the end */
 	memcpy(bytes + 48, &m, 8);
-	assert_true(signature_integer("f(at::TensorInfo<float, int>, int, long)", SIGNATURE_LAST, bytes, 56, &v) && v == 3);
+	assert_true(signature_integer("f(at::TensorInfo<float, int>, int, long)", SIGNATURE_LAST, bytes, 56, &v) &&
+		    v == 3);
 	assert_false(signature_integer("f(at::TensorInfo<float, int>, int, long)", SIGNATURE_LAST, bytes, 52, &v));
 	assert_false(signature_integer("f(int, at::TensorInfo<float, int>)", SIGNATURE_LAST, bytes, 56, &v));
 	assert_false(signature_integer("f()", SIGNATURE_LAST, bytes, 56, &v));
@@ -413,8 +415,8 @@ static void cause__is_told_by_kernel_and_condition(void **state)
 		{"my_loss()", "t >= 0 && t < n_classes", "label-out-of-range", "certain"},
 		{"my_loss()", "n_classes > 0", "kernel-assert", "certain"},
 		{"at::native::indexSelectLargeIndex()", "srcIndex < srcSelectDimSize", "index-out-of-range", "likely"},
-		{"at::native::index_elementwise_kernel()", "-sizes[i] <= index && index < sizes[i] && \"index out of bounds\"",
-		 "index-out-of-range", "certain"},
+		{"at::native::index_elementwise_kernel()",
+		 "-sizes[i] <= index && index < sizes[i] && \"index out of bounds\"", "index-out-of-range", "certain"},
 		{"at::native::_scatter_gather_elementwise_kernel()",
 		 "idx_dim >= 0 && idx_dim < index_size && \"index out of bounds\"", "index-out-of-range", "certain"},
 		{"at::native::sampleMultinomialOnce()", "val >= zero", "invalid-probability", "certain"},
@@ -457,11 +459,13 @@ static void cause__is_told_by_kernel_and_condition(void **state)
 
 static void cause__the_exceeded_size_comes_from_the_parameters(void **state)
 {
-	static const char gather[] = "void at::native::vectorized_gather_kernel<16, long>(char*, char*, long*, int, long, "
-				     "long, long, long, bool)";
+	static const char gather[] =
+		"void at::native::vectorized_gather_kernel<16, long>(char*, char*, long*, int, long, "
+		"long, long, long, bool)";
 	struct { uint64_t out, in, index; int32_t n; int64_t slice, size, stride[2]; bool negative; } params = {
 		.n = 4, .slice = 1024, .size = 50257};
-	json_t *j = judge_assert(gather, "ind >=0 && ind < ind_dim_size && \"vectorized gather kernel index out of bounds\"",
+	json_t *j = judge_assert(gather,
+				 "ind >=0 && ind < ind_dim_size && \"vectorized gather kernel index out of bounds\"",
 				 &params, sizeof(params));
 
 	(void)state;
@@ -513,8 +517,8 @@ static void cause__a_message_can_be_a_parameter(void **state)
 	assert_string_equal(field(json_object_get(json_object_get(j, "fault"), "assert"), "condition"), params.message);
 	json_decref(j);
 	memset(params.message, 'x', sizeof(params.message));	/* without an end */
-	j = judge_assert("void at::native::_assert_async_cuda_kernel<bool>(bool const*, at::native::Msg)", NULL, &params,
-			 sizeof(params));
+	j = judge_assert("void at::native::_assert_async_cuda_kernel<bool>(bool const*, at::native::Msg)", NULL,
+			 &params, sizeof(params));
 	assert_string_equal(field(j, "cause"), "kernel-assert");
 	json_decref(j);
 }

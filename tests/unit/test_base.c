@@ -143,7 +143,8 @@ static char *scratch(void)
 /* A device or a pipe is written to; renaming a file over it would take it away from everybody. */
 static void fs__what_is_no_file_stays_what_it_is(void **state)
 {
-	char *dir = scratch(), *pipe = fs_join(dir, "pipe"), *link = fs_join(dir, "link"), *file = fs_join(dir, "file"), text[8] = "";
+	char *dir = scratch(), *pipe = fs_join(dir, "pipe"), *link = fs_join(dir, "link"), *file = fs_join(dir, "file"),
+	     text[8] = "";
 	struct stat st;
 	int fd;
 
@@ -334,7 +335,7 @@ static const struct opt opts[] = {
 	{"value", 0, "X", "a value", NULL, &value},
 	{0},
 };
-static const struct opt_usage use = { .command = "test", .synopsis = "...", .summary = "A test." };
+static const struct opt_usage use = {.command = "test", .synopsis = "...", .summary = "A test."};
 
 static int parse(char **argv, struct err *e)
 {

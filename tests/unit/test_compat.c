@@ -36,7 +36,8 @@ static void driver__versions_are_read_and_written(void **state)
 	assert_true(compat_driver_compare(driver("580.126.09"), driver("580.65.06")) > 0);
 	assert_true(compat_driver_compare(driver("570.26"), driver("570.26.00")) == 0);
 	for (size_t i = 0; i < 9; i++) {
-		static const char *const bad[] = {"", "x", "-1", ".5", "580.65.06.1", "580.x", "99999999999", "0", "580a"};
+		static const char *const bad[] = {"",	   "x",		  "-1", ".5",  "580.65.06.1",
+						  "580.x", "99999999999", "0",	"580a"};
 
 		assert_false(compat_driver_parse(bad[i], &d));
 		assert_int_equal(d.major, 0);
@@ -179,7 +180,8 @@ static void gpu__by_name(void **state)
 	} cases[] = {
 		{"NVIDIA GeForce RTX 3090", 86, COMPAT_CLASS_GEFORCE},
 		{"NVIDIA GeForce RTX 3080 Laptop GPU", 86, COMPAT_CLASS_GEFORCE},
-		{"GeForce GTX 1080 Ti", 61, COMPAT_CLASS_GEFORCE}, {"NVIDIA GeForce GTX 1650", 75, COMPAT_CLASS_GEFORCE},
+		{"GeForce GTX 1080 Ti", 61, COMPAT_CLASS_GEFORCE},
+		{"NVIDIA GeForce GTX 1650", 75, COMPAT_CLASS_GEFORCE},
 		{"NVIDIA GeForce RTX 2050", 86, COMPAT_CLASS_GEFORCE}, {"NVIDIA TITAN V", 70, COMPAT_CLASS_GEFORCE},
 		{"NVIDIA A100-SXM4-80GB", 80, COMPAT_CLASS_DATACENTER}, {"NVIDIA A10", 86, COMPAT_CLASS_DATACENTER},
 		{"NVIDIA A10G", 86, COMPAT_CLASS_DATACENTER}, {"NVIDIA A2", 86, COMPAT_CLASS_DATACENTER},
@@ -193,7 +195,8 @@ static void gpu__by_name(void **state)
 		{"NVIDIA RTX 6000 Ada Generation", 89, COMPAT_CLASS_WORKSTATION},
 		{"Quadro RTX 6000", 75, COMPAT_CLASS_WORKSTATION}, {"Quadro P2000", 61, COMPAT_CLASS_WORKSTATION},
 		{"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", 120, COMPAT_CLASS_WORKSTATION},
-		{"NVIDIA GeForce RTX 5090", 120, COMPAT_CLASS_GEFORCE}, {"NVIDIA T1000 8GB", 75, COMPAT_CLASS_WORKSTATION},
+		{"NVIDIA GeForce RTX 5090", 120, COMPAT_CLASS_GEFORCE},
+		{"NVIDIA T1000 8GB", 75, COMPAT_CLASS_WORKSTATION},
 		{"Orin (nvgpu)", 87, COMPAT_CLASS_JETSON},
 	};
 
@@ -228,8 +231,8 @@ static void gpu__names_and_ids_agree(void **state)
 		same = g->name ? compat_gpu_by_name(g->name) : NULL;
 		n += same != NULL;
 		if (same && (same->cc != g->cc || same->class != g->class))
-			fail_msg("%04x %s: %d/%d by id, %d/%d by name (%s)", id, g->name, g->cc, g->class, same->cc, same->class,
-				 same->name);
+			fail_msg("%04x %s: %d/%d by id, %d/%d by name (%s)", id, g->name, g->cc, g->class, same->cc,
+				 same->class, same->name);
 	}
 	assert_true(n > 200);
 }
@@ -494,7 +497,8 @@ static void recommend__several_gpus(void **state)
 	ask.cc = apart;		/* no wheel is known to have code for both */
 	n = compat_recommend(&ask, choices, COMPAT_CHOICES_MAX);
 	for (size_t i = 0; i < n; i++)
-		assert_true(choices[i].wheel->archs ? choices[i].fit == COMPAT_FIT_CODE : choices[i].fit == COMPAT_FIT_UNKNOWN);
+		assert_true(choices[i].wheel->archs ? choices[i].fit == COMPAT_FIT_CODE
+						    : choices[i].fit == COMPAT_FIT_UNKNOWN);
 }
 
 static void recommend__what_is_not_known_is_not_refused(void **state)
@@ -534,7 +538,8 @@ static void recommend__commands(void **state)
 	(void)state;
 	assert_string_equal(compat_wheel_command(compat_wheel("2.7", 12060, COMPAT_X86_64), text, sizeof(text)),
 			    "pip install 'torch==2.7.*'");
-	assert_non_null(strstr(compat_wheel_command(compat_wheel("2.7", 12080, COMPAT_X86_64), text, sizeof(text)), "/whl/cu128"));
+	assert_non_null(strstr(compat_wheel_command(compat_wheel("2.7", 12080, COMPAT_X86_64), text, sizeof(text)),
+			       "/whl/cu128"));
 }
 
 int main(void)

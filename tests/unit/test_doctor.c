@@ -122,10 +122,12 @@ static const struct doctor_check *find(const struct judged *j, const char *id)
 }
 
 #define ENV(torch, more) \
-	"'python': {'environments': [{'kind': 'venv', 'prefix': '/v', 'major': 3, 'minor': 12, 'torch': {" torch "}" more "}]}"
+	"'python': {'environments': [{'kind': 'venv', 'prefix': '/v', 'major': 3, 'minor': 12, 'torch': {" torch \
+	"}" more "}]}"
 #define TORCH "'version': '2.11.0+cu128', 'build': 'cuda', 'cuda': '12.8', 'cxx11_abi': 1"
 #define GPU(name, major, minor, more) \
-	"'nvml': {'gpus': [{'name': '" name "', 'uuid': 'GPU-1', 'cc_major': " #major ", 'cc_minor': " #minor more "}]}," \
+	"'nvml': {'gpus': [{'name': '" name "', 'uuid': 'GPU-1', 'cc_major': " #major ", 'cc_minor': " #minor more \
+	"}]}," \
 	"'cuda': {'devices': [{'name': '" name "', 'uuid': 'GPU-1', 'cc_major': " #major ", 'cc_minor': " #minor "}]}"
 #define CONTAINER "'container': {'kind': 'docker'}"
 #define NO_DRIVER "'nvml': {'trouble': 'no-library', 'driver': '', 'cuda': null, 'gpus': []}," \
@@ -135,90 +137,137 @@ static const struct doctor_check *find(const struct judged *j, const char *id)
 #define NOT_STARTED(code) "'cuda': {'init': " #code ", 'devices': [], 'count': null}"
 
 static const struct { const char *name, *change, *cause, *certainty; } sick[] = {
-	{"a machine without anything", "{'host': {'gpu': [], " NO_NODES ", " NO_MODULE "}, " NO_DRIVER "}", "no-gpu", "certain"},
-	{"a GPU that fell off the bus", "{'host': {'gpu': [{'address': '0000:01:00.0', 'answers': false}]}}", "gpu-lost", "certain"},
+	{"a machine without anything", "{'host': {'gpu': [], " NO_NODES ", " NO_MODULE "}, " NO_DRIVER "}", "no-gpu",
+	 "certain"},
+	{"a GPU that fell off the bus", "{'host': {'gpu': [{'address': '0000:01:00.0', 'answers': false}]}}",
+	 "gpu-lost", "certain"},
 	{"two on the bus, one starts", "{'host': {'event': [{'id': 'init-failed', 'count': 1, 'text': 'NVRM: RmInitAdapter failed!'}], 'gpu': [{'address': '0000:01:00.0', 'driver': 'nvidia', 'answers': true},"
 	 " {'address': '0000:02:00.0', 'driver': 'nvidia', 'answers': true}]}}", "gpu-lost", "likely"},
 	{"no driver at all", "{'host': {" NO_NODES ", " NO_MODULE "}, " NO_DRIVER "}", "driver-not-installed", "certain"},
-	{"module built for another kernel", "{'host': {" NO_NODES ", 'kernel': {'version': null, 'nvidia': false, 'uvm': false,"
+	{"module built for another kernel",
+	 "{'host': {" NO_NODES ", 'kernel': {'version': null, 'nvidia': false, 'uvm': false,"
 	 " 'installed': false, 'other_kernel': true}}, 'nvml': {'trouble': 'refused', 'code': 9, 'gpus': []}, " NOT_STARTED(100) "}",
 	 "driver-not-loaded", "certain"},
 	{"a card newer than the driver", "{'nvml': {'driver': '535.54.03', 'cuda': 12020, 'gpus': []},"
 	 " 'cuda': {'init': 100, 'version': 12020, 'devices': [], 'count': null}, 'python': {'libcuda': {'version': '535.54.03'}},"
 	 " 'host': {'kernel': {'version': '535.54.03'}, 'gpu': [{'address': '0000:01:00.0', 'device': 11141, 'driver': 'nvidia', 'answers': true}]}}",
 	 "driver-gpu-unsupported", "certain"},
-	{"nodes that the user may not open", "{'host': {'node': [{'path': '/dev/nvidiactl', 'exists': true, 'error': 13, 'mode': 432}]}, "
-	 NOT_STARTED(100) "}", "device-permission", "certain"},
-	{"container without GPUs", "{'host': {" CONTAINER ", " NO_NODES "}, " NO_DRIVER "}", "container-without-gpu", "certain"},
-	{"container that lost them", "{'host': {" CONTAINER ", 'node': [{'path': '/dev/nvidiactl', 'exists': true, 'error': 1}]},"
-	 " 'nvml': {'trouble': 'refused', 'code': 999, 'gpus': []}, " NOT_STARTED(100) "}", "container-lost-gpu", "certain"},
-	{"container without the UVM node", "{'host': {" CONTAINER ", 'node': [{'path': '/dev/nvidiactl', 'exists': true, 'error': 0},"
-	 " {'path': '/dev/nvidia-uvm', 'exists': false}]}, " NOT_STARTED(999) "}", "container-missing-uvm-node", "certain"},
+	{"nodes that the user may not open",
+	 "{'host': {'node': [{'path': '/dev/nvidiactl', 'exists': true, 'error': 13, 'mode': 432}]}, " NOT_STARTED(100) "}",
+	 "device-permission", "certain"},
+	{"container without GPUs", "{'host': {" CONTAINER ", " NO_NODES "}, " NO_DRIVER "}", "container-without-gpu",
+	 "certain"},
+	{"container that lost them",
+	 "{'host': {" CONTAINER ", 'node': [{'path': '/dev/nvidiactl', 'exists': true, 'error': 1}]},"
+	 " 'nvml': {'trouble': 'refused', 'code': 999, 'gpus': []}, " NOT_STARTED(100) "}",
+	 "container-lost-gpu", "certain"},
+	{"container without the UVM node",
+	 "{'host': {" CONTAINER ", 'node': [{'path': '/dev/nvidiactl', 'exists': true, 'error': 0},"
+	 " {'path': '/dev/nvidia-uvm', 'exists': false}]}, " NOT_STARTED(999) "}",
+	 "container-missing-uvm-node", "certain"},
 	{"an empty libcuda", "{'python': {'libcuda': {'broken': 'empty file'}}, 'cuda': {'trouble': 'no-library', 'init': null, 'devices': []}}",
 	 "driver-library-broken", "certain"},
-	{"upgrade without restart", "{'python': {'libcuda': {'version': '590.44.01'}}, 'nvml': {'trouble': 'refused', 'code': 18, 'gpus': []}, "
-	 NOT_STARTED(803) "}", "driver-library-mismatch", "certain"},
-	{"cuda-compat on a GeForce", "{'python': {'libcuda': {'compat': true, 'version': '590.44.01'}}, " NOT_STARTED(804) "}",
+	{"upgrade without restart",
+	 "{'python': {'libcuda': {'version': '590.44.01'}}, 'nvml': {'trouble': 'refused', 'code': 18, 'gpus': []}, " NOT_STARTED(
+		 803) "}",
+	 "driver-library-mismatch", "certain"},
+	{"cuda-compat on a GeForce",
+	 "{'python': {'libcuda': {'compat': true, 'version': '590.44.01'}}, " NOT_STARTED(804) "}",
 	 "forward-compat-unsupported", "certain"},
-	{"NVSwitches without Fabric Manager", "{'host': {'fabric': {'switches': 4, 'installed': true, 'running': false}}, " NOT_STARTED(802) "}",
+	{"NVSwitches without Fabric Manager",
+	 "{'host': {'fabric': {'switches': 4, 'installed': true, 'running': false}}, " NOT_STARTED(802) "}",
 	 "fabric-manager-not-ready", "certain"},
-	{"after suspend", "{'host': {'kernel': {'suspends': 2}}, " NOT_STARTED(999) "}", "uvm-broken-after-suspend", "likely"},
-	{"dead MPS daemon", "{'host': {'mps': {'pipe': true, 'daemon': false, 'pipe_dir': '/tmp/nvidia-mps'}}, " NOT_STARTED(805) "}",
+	{"after suspend", "{'host': {'kernel': {'suspends': 2}}, " NOT_STARTED(999) "}", "uvm-broken-after-suspend",
+	 "likely"},
+	{"dead MPS daemon",
+	 "{'host': {'mps': {'pipe': true, 'daemon': false, 'pipe_dir': '/tmp/nvidia-mps'}}, " NOT_STARTED(805) "}",
 	 "mps-unreachable", "certain"},
-	{"a driver that hangs", "{'cuda': {'init': null, 'trouble': 'hung', 'why': 'no answer within 10 seconds', 'devices': []}}", "driver-fails",
-	 "certain"},
+	{"a driver that hangs",
+	 "{'cuda': {'init': null, 'trouble': 'hung', 'why': 'no answer within 10 seconds', 'devices': []}}",
+	 "driver-fails", "certain"},
 	{"prohibited mode", "{'nvml': {'gpus': [{'name': 'NVIDIA A30', 'uuid': 'GPU-1', 'cc_major': 8, 'cc_minor': 0, 'compute_mode': 2}]}}",
 	 "compute-mode-exclusive", "certain"},
 	{"exclusive and taken", "{" GPU("NVIDIA A30", 8, 0, ", 'compute_mode': 3, 'holders_known': true, 'processes': [{'pid': 7, 'kind': 1}]") "}",
 	 "compute-mode-exclusive", "likely"},
-	{"MIG without instances", "{" GPU("NVIDIA A30", 8, 0, ", 'mig': 1, 'mig_devices': 0") "}", "mig-misuse", "certain"},
+	{"MIG without instances", "{" GPU("NVIDIA A30", 8, 0, ", 'mig': 1, 'mig_devices': 0") "}", "mig-misuse",
+	 "certain"},
 	{"worn memory", "{" GPU("NVIDIA A30", 8, 0, ", 'remap_failed': 1") "}", "ecc-hardware-fault", "certain"},
-	{"a hidden GPU", "{'variables': {'CUDA_VISIBLE_DEVICES': '3'}, " NOT_STARTED(100) "}", "visible-devices-wrong", "certain"},
-	{"a bad allocator setting", "{'variables': {'PYTORCH_ALLOC_CONF': 'expandable_segments'}}", "environment-variable", "likely"},
-	{"small shared memory", "{'host': {'memory': {'shm_size': 67108864, 'shm_free': 67108864}}}", "shm-too-small-dataloader", "possible"},
-	{"no shared memory for several GPUs", "{'host': {'memory': {'shm_size': 536870912, 'shm_free': 1048576}}, 'nvml': {'gpus': ["
+	{"a hidden GPU", "{'variables': {'CUDA_VISIBLE_DEVICES': '3'}, " NOT_STARTED(100) "}", "visible-devices-wrong",
+	 "certain"},
+	{"a bad allocator setting", "{'variables': {'PYTORCH_ALLOC_CONF': 'expandable_segments'}}",
+	 "environment-variable", "likely"},
+	{"small shared memory", "{'host': {'memory': {'shm_size': 67108864, 'shm_free': 67108864}}}",
+	 "shm-too-small-dataloader", "possible"},
+	{"no shared memory for several GPUs",
+	 "{'host': {'memory': {'shm_size': 536870912, 'shm_free': 1048576}}, 'nvml': {'gpus': ["
 	 "{'name': 'NVIDIA A30', 'cc_major': 8, 'cc_minor': 0}, {'name': 'NVIDIA A30', 'cc_major': 8, 'cc_minor': 0}]},"
-	 " 'cuda': {'devices': [{'cc_major': 8, 'cc_minor': 0}, {'cc_major': 8, 'cc_minor': 0}]}}", "shm-too-small-nccl", "possible"},
-	{"shared memory of somebody else", "{'host': {'memory': {'shm_writable': false}}}", "shm-permission-nccl", "likely"},
+	 " 'cuda': {'devices': [{'cc_major': 8, 'cc_minor': 0}, {'cc_major': 8, 'cc_minor': 0}]}}",
+	 "shm-too-small-nccl", "possible"},
+	{"shared memory of somebody else", "{'host': {'memory': {'shm_writable': false}}}", "shm-permission-nccl",
+	 "likely"},
 	{"nothing may be locked", "{'host': {'memory': {'lock_soft': 4096}}}", "oom-pinned-host", "possible"},
-	{"a CPU build", "{" ENV("'version': '2.11.0+cpu', 'build': 'cpu'", "") ", 'code': []}", "cpu-only-build", "certain"},
+	{"a CPU build", "{" ENV("'version': '2.11.0+cpu', 'build': 'cpu'", "") ", 'code': []}", "cpu-only-build",
+	 "certain"},
 	{"a folder named torch", "{" ENV(TORCH ", 'shadow': '/w/torch'", "") "}", "torch-shadowed", "certain"},
-	{"a driver too old", "{'host': {'kernel': {'version': '470.57.02'}}, 'nvml': {'driver': '470.57.02', 'cuda': 11040},"
+	{"a driver too old",
+	 "{'host': {'kernel': {'version': '470.57.02'}}, 'nvml': {'driver': '470.57.02', 'cuda': 11040},"
 	 " 'cuda': {'version': 11040}} {'python': {'libcuda': {'version': '470.57.02'}}}", "driver-too-old", "certain"},
-	{"a GPU newer than the build", "{" GPU("NVIDIA GeForce RTX 5090", 12, 0, "") ", 'code': [{'env': 0, 'torch': true, 'archs': 'sm_80 sm_86 sm_90'}]}",
+	{"a GPU newer than the build",
+	 "{" GPU("NVIDIA GeForce RTX 5090", 12, 0,
+		 "") ", 'code': [{'env': 0, 'torch': true, 'archs': 'sm_80 sm_86 sm_90'}]}",
 	 "arch-not-in-wheel", "certain"},
 	{"a GPU that was dropped", "{" GPU("Tesla V100-SXM2-16GB", 7, 0, "") "}", "gpu-too-old", "certain"},
-	{"PTX of a newer toolkit", "{" GPU("NVIDIA GeForce RTX 5090", 12, 0, "") "} {'nvml': {'driver': '575.57.08', 'cuda': 12090}, 'cuda': {'version': 12090},"
-	 " 'host': {'kernel': {'version': '575.57.08'}}, 'python': {'libcuda': {'version': '575.57.08'}},"
-	 " 'code': [{'env': 0, 'torch': true, 'archs': 'sm_80 sm_90 compute_90@9.0'}]}", "ptx-newer-than-driver", "certain"},
+	{"PTX of a newer toolkit",
+	 "{" GPU("NVIDIA GeForce RTX 5090", 12, 0,
+		 "") "} {'nvml': {'driver': '575.57.08', 'cuda': 12090}, 'cuda': {'version': 12090},"
+		     " 'host': {'kernel': {'version': '575.57.08'}}, 'python': {'libcuda': {'version': '575.57.08'}},"
+		     " 'code': [{'env': 0, 'torch': true, 'archs': 'sm_80 sm_90 compute_90@9.0'}]}",
+	 "ptx-newer-than-driver", "certain"},
 	{"an extension for other GPUs", "{'code': [{'env': 0, 'torch': true, 'archs': 'sm_80 sm_86'}, {'env': 0, 'package': 'flash-attn', 'path': '/v/f.so',"
 	 " 'archs': 'sm_90'}]}", "extension-arch-missing", "likely"},
-	{"an extension for another PyTorch", "{" ENV(TORCH, ", 'extensions': [{'path': '/v/x.so', 'package': 'x', 'torch': true, 'n_unresolved': 3,"
-	 " 'unresolved': '_ZN3c105ErrorC2E'}]") "}", "extension-abi-mismatch", "likely"},
-	{"old torchvision", "{" ENV(TORCH, ", 'packages': [{'name': 'torchvision', 'version': '0.20.1', 'watched': true}]") "}",
+	{"an extension for another PyTorch",
+	 "{" ENV(TORCH, ", 'extensions': [{'path': '/v/x.so', 'package': 'x', 'torch': true, 'n_unresolved': 3,"
+			" 'unresolved': '_ZN3c105ErrorC2E'}]") "}",
+	 "extension-abi-mismatch", "likely"},
+	{"old torchvision",
+	 "{" ENV(TORCH, ", 'packages': [{'name': 'torchvision', 'version': '0.20.1', 'watched': true}]") "}",
 	 "torchvision-mismatch", "likely"},
 	{"a requirement that is not met", "{" ENV(TORCH, ", 'clashes': [{'package': 'torch', 'version': '2.11.0', 'requirement': 'nvidia-cudnn-cu12==9.10.2.21',"
-	 " 'name': 'nvidia-cudnn-cu12', 'installed': '9.1.0.70'}]") "}", "package-conflict", "likely"},
-	{"a library that is nowhere", "{" ENV(TORCH, ", 'loader': {'files': [{'soname': 'libcudnn.so.9', 'needed_by': '/v/libtorch_cuda.so'}]}") "}",
+			" 'name': 'nvidia-cudnn-cu12', 'installed': '9.1.0.70'}]") "}",
+	 "package-conflict", "likely"},
+	{"a library that is nowhere",
+	 "{" ENV(TORCH, ", 'loader': {'files': [{'soname': 'libcudnn.so.9', 'needed_by': '/v/libtorch_cuda.so'}]}") "}",
 	 "wheel-packaging-defect", "certain"},
-	{"a library in front of the wheel's", "{" ENV(TORCH, ", 'loader': {'files': [{'soname': 'libcudnn.so.9', 'path': '/usr/local/cuda/lib64/libcudnn.so.9',"
-	 " 'version': '9.1.0', 'wheel': '/v/libcudnn.so.9', 'wheel_version': '9.10.2', 'why': 'LD_LIBRARY_PATH', 'same': 'other'}]}") "}",
+	{"a library in front of the wheel's",
+	 "{" ENV(TORCH,
+		 ", 'loader': {'files': [{'soname': 'libcudnn.so.9', 'path': '/usr/local/cuda/lib64/libcudnn.so.9',"
+		 " 'version': '9.1.0', 'wheel': '/v/libcudnn.so.9', 'wheel_version': '9.10.2', 'why': 'LD_LIBRARY_PATH', 'same': 'other'}]}") "}",
 	 "library-conflict", "likely"},
-	{"a cuDNN from before the GPU", "{" GPU("NVIDIA GeForce RTX 5090", 12, 0, "") ", " ENV(TORCH, ", 'packages': [{'name': 'nvidia-cudnn-cu12',"
+	{"a cuDNN from before the GPU",
+	 "{" GPU("NVIDIA GeForce RTX 5090", 12, 0, "") ", " ENV(TORCH, ", 'packages': [{'name': 'nvidia-cudnn-cu12',"
 	 " 'version': '9.1.0.70'}]") "}", "library-predates-gpu", "likely"},
-	{"a CUDA version from before the GPU", "{" GPU("NVIDIA GeForce RTX 3090", 8, 6, "") ", " ENV("'version': '1.6.0+cu101', 'build': 'cuda', 'cuda': '10.1'", "")
-	 ", 'code': [{'env': 0, 'torch': true, 'archs': 'sm_37 sm_50 sm_60 sm_70 sm_75 compute_75@6.4'}]}", "library-predates-gpu", "likely"},
+	{"a CUDA version from before the GPU",
+	 "{" GPU("NVIDIA GeForce RTX 3090", 8, 6, "") ", " ENV(
+		 "'version': '1.6.0+cu101', 'build': 'cuda', 'cuda': '10.1'",
+		 "") ", 'code': [{'env': 0, 'torch': true, 'archs': 'sm_37 sm_50 sm_60 sm_70 sm_75 compute_75@6.4'}]}",
+	 "library-predates-gpu", "likely"},
 	{"a toolkit of another major", "{'host': {'tools': {'nvcc': '/usr/bin/nvcc', 'nvcc_version': '11.5'}}, 'variables': {'TORCH_CUDA_ARCH_LIST': '8.0'}}",
 	 "nvcc-toolkit-mismatch", "possible"},
-	{"a toolkit of another major, and what was built before", "{'host': {'tools': {'nvcc': '/usr/bin/nvcc', 'nvcc_version': '11.5',"
+	{"a toolkit of another major, and what was built before",
+	 "{'host': {'tools': {'nvcc': '/usr/bin/nvcc', 'nvcc_version': '11.5',"
 	 " 'build_cache': '/h/.cache/torch_extensions'}}}", "nvcc-toolkit-mismatch", "possible"},
-	{"a toolkit of another major in a project", "{'host': {'tools': {'nvcc': '/usr/bin/nvcc', 'nvcc_version': '11.5', 'build_setup': '/w/setup.py'}}}",
+	{"a toolkit of another major in a project",
+	 "{'host': {'tools': {'nvcc': '/usr/bin/nvcc', 'nvcc_version': '11.5', 'build_setup': '/w/setup.py'}}}",
 	 "nvcc-toolkit-mismatch", "possible"},
-	{"a toolkit of another major, and a package that compiles", "{'host': {'tools': {'nvcc': '/usr/bin/nvcc', 'nvcc_version': '11.5'}}, "
-	 ENV(TORCH, ", 'packages': [{'name': 'deepspeed', 'version': '0.16.4'}]") "}", "nvcc-toolkit-mismatch", "possible"},
-	{"a run-time compiler from before the GPU", "{" GPU("NVIDIA GB10", 12, 1, "") "}", "nvrtc-arch-unsupported", "possible"},
-	{"an assembler from before the GPU", "{" GPU("NVIDIA GeForce RTX 5090", 12, 0, "") ", 'ptxas': [{'env': 0, 'cuda': 12040}]}", "triton-ptxas-too-old",
+	{"a toolkit of another major, and a package that compiles",
+	 "{'host': {'tools': {'nvcc': '/usr/bin/nvcc', 'nvcc_version': '11.5'}}, " ENV(
+		 TORCH, ", 'packages': [{'name': 'deepspeed', 'version': '0.16.4'}]") "}",
+	 "nvcc-toolkit-mismatch", "possible"},
+	{"a run-time compiler from before the GPU", "{" GPU("NVIDIA GB10", 12, 1, "") "}", "nvrtc-arch-unsupported",
 	 "possible"},
+	{"an assembler from before the GPU",
+	 "{" GPU("NVIDIA GeForce RTX 5090", 12, 0, "") ", 'ptxas': [{'env': 0, 'cuda': 12040}]}",
+	 "triton-ptxas-too-old", "possible"},
 	{"FlashAttention on a Turing card", "{" GPU("Tesla T4", 7, 5, "") ", " ENV(TORCH, ", 'packages': [{'name': 'flash-attn', 'version': '2.8.0'}]") "}",
 	 "hardware-feature-unsupported", "possible"},
 };
@@ -252,13 +301,18 @@ static void sick__machines_are_told_what_is_wrong(void **state)
 }
 
 static const struct { const char *name, *change; } well[] = {
-	{"a tree without the system's own files", "{'host': {'os': {'id': null, 'kernel': null}}, " ENV(TORCH, ", 'loader': {'known': true, 'files': ["
-	 "{'soname': 'libcudnn.so.9', 'needed_by': '/v/libtorch_cuda.so'}, {'soname': 'libc.so.6', 'needed_by': '/v/libtorch_cuda.so'}]}") "}"},
+	{"a tree without the system's own files",
+	 "{'host': {'os': {'id': null, 'kernel': null}}, " ENV(
+		 TORCH,
+		 ", 'loader': {'known': true, 'files': ["
+		 "{'soname': 'libcudnn.so.9', 'needed_by': '/v/libtorch_cuda.so'}, {'soname': 'libc.so.6', 'needed_by': '/v/libtorch_cuda.so'}]}") "}"},
 	{"as it is", "{}"},
-	{"minor-version compatibility", "{'host': {'kernel': {'version': '535.54.03'}}, 'nvml': {'driver': '535.54.03', 'cuda': 12020},"
+	{"minor-version compatibility",
+	 "{'host': {'kernel': {'version': '535.54.03'}}, 'nvml': {'driver': '535.54.03', 'cuda': 12020},"
 	 " 'cuda': {'version': 12020}, 'python': {'libcuda': {'version': '535.54.03'}}}"},
 	{"PyTorch is not installed", "{'python': {'environments': [{'prefix': '/usr', 'kind': 'system'}]}, 'code': []}"},
-	{"exclusive mode, and nobody there", "{" GPU("NVIDIA A30", 8, 0, ", 'compute_mode': 3, 'holders_known': true") "}"},
+	{"exclusive mode, and nobody there",
+	 "{" GPU("NVIDIA A30", 8, 0, ", 'compute_mode': 3, 'holders_known': true") "}"},
 	{"one of two is hidden", "{'variables': {'CUDA_VISIBLE_DEVICES': '1'}, 'nvml': {'gpus': [{'name': 'NVIDIA GeForce GTX 1080', 'uuid': 'GPU-2', 'cc_major': 6,"
 	 " 'cc_minor': 1}, {'name': 'NVIDIA GeForce RTX 4090', 'uuid': 'GPU-1', 'cc_major': 8, 'cc_minor': 9}]}}"},
 	{"a driver newer than all tables", "{'host': {'kernel': {'version': '999.10'}}, 'nvml': {'driver': '999.10', 'cuda': 99000}, 'cuda': {'version': 99000},"
@@ -266,15 +320,19 @@ static const struct { const char *name, *change; } well[] = {
 	{"WSL", "{'host': {'wsl': {'version': 2, 'dxg': true, 'libcuda': true}, 'gpu': [], 'node': [], 'kernel': {'version': null, 'nvidia': false}},"
 	 " 'python': {'libcuda': {'version': null, 'wsl': true}}}"},
 	{"a container with all it needs", "{'host': {" CONTAINER "}}"},
-	{"a second card for a virtual machine", "{'host': {'gpu': [{'address': '0000:01:00.0', 'driver': 'nvidia', 'answers': true},"
+	{"a second card for a virtual machine",
+	 "{'host': {'gpu': [{'address': '0000:01:00.0', 'driver': 'nvidia', 'answers': true},"
 	 " {'address': '0000:02:00.0', 'driver': 'vfio-pci', 'answers': true}]}}"},
 	{"one of two for this job", "{'host': {'gpu': [{'address': '0000:01:00.0', 'driver': 'nvidia', 'answers': true},"
+				    " {'address': '0000:02:00.0', 'driver': 'nvidia', 'answers': true}]}}"},
+	{"one of eight for this container",
+	 "{'host': {" CONTAINER ", 'gpu': [{'address': '0000:01:00.0', 'driver': 'nvidia', 'answers': true},"
 	 " {'address': '0000:02:00.0', 'driver': 'nvidia', 'answers': true}]}}"},
-	{"one of eight for this container", "{'host': {" CONTAINER ", 'gpu': [{'address': '0000:01:00.0', 'driver': 'nvidia', 'answers': true},"
-	 " {'address': '0000:02:00.0', 'driver': 'nvidia', 'answers': true}]}}"},
-	{"a toolkit of another major that builds nothing", "{'host': {'tools': {'nvcc': '/usr/bin/nvcc', 'nvcc_version': '11.5'}}}"},
+	{"a toolkit of another major that builds nothing",
+	 "{'host': {'tools': {'nvcc': '/usr/bin/nvcc', 'nvcc_version': '11.5'}}}"},
 	{"a kernel log that cannot be read", "{'host': {'log': {'readable': false}}}"},
-	{"cuda-compat that works", "{" GPU("NVIDIA H200", 9, 0, "") ", 'python': {'libcuda': {'compat': true, 'version': '590.44.01'}}}"},
+	{"cuda-compat that works",
+	 "{" GPU("NVIDIA H200", 9, 0, "") ", 'python': {'libcuda': {'compat': true, 'version': '590.44.01'}}}"},
 };
 
 static void healthy__machines_stay_green(void **state)
@@ -329,9 +387,11 @@ static void advice__never_asks_for_a_driver_that_drops_the_gpu(void **state)
 	FILE *out;
 
 	(void)state;
-	judge(&j, "{" GPU("Tesla V100-SXM2-16GB", 7, 0, "") "} {'host': {'kernel': {'version': '535.54.03'}}, 'nvml': {'driver': '535.54.03', 'cuda': 12020},"
-		  " 'cuda': {'version': 12020}, 'python': {'libcuda': {'version': '535.54.03'}, 'environments': [{'major': 3, 'minor': 12, 'prefix': '/v',"
-		  " 'torch': {'version': '2.14.0+cu132', 'build': 'cuda', 'cuda': '13.2'}}]}, 'code': []}");
+	judge(&j,
+	      "{" GPU("Tesla V100-SXM2-16GB", 7, 0,
+		      "") "} {'host': {'kernel': {'version': '535.54.03'}}, 'nvml': {'driver': '535.54.03', 'cuda': 12020},"
+			  " 'cuda': {'version': 12020}, 'python': {'libcuda': {'version': '535.54.03'}, 'environments': [{'major': 3, 'minor': 12, 'prefix': '/v',"
+			  " 'torch': {'version': '2.14.0+cu132', 'build': 'cuda', 'cuda': '13.2'}}]}, 'code': []}");
 	assert_int_equal(doctor_exit(j.d), 1);
 	assert_string_equal(fact_text(&j.d->verdict->c, FACT_driver_newest), "580");
 	assert_non_null(strstr(fact_text(&j.d->verdict->c, FACT_install_command), "cu126"));
@@ -384,10 +444,13 @@ static void bundle__that_is_none_is_refused_in_words(void **state)
 		{"{'cuwhy_bundle': 1, 'nvml': {'gpus': {}}}", "nvml.gpus"},
 		{"{'cuwhy_bundle': 1, 'nvml': {'trouble': 'bad'}}", "nvml.trouble"},
 		{"{'cuwhy_bundle': 1, 'cuda': {'init': 99999999999}}", "cuda.init"},
-		{"{'cuwhy_bundle': 1, 'python': {'environments': [{'torch': {'verison': '2'}}]}}", "python.environments[0].torch.verison"},
+		{"{'cuwhy_bundle': 1, 'python': {'environments': [{'torch': {'verison': '2'}}]}}",
+		 "python.environments[0].torch.verison"},
 		{"{'cuwhy_bundle': 1, 'code': [{'env': 7}]}", "environment"},
-		{"{'cuwhy_bundle': 1, 'python': {'environments': [{}]}, 'code': [{'env': 0, 'archs': 'sm_90 hello'}]}", "hello"},
-		{"{'cuwhy_bundle': 1, 'python': {'environments': [{}]}, 'code': [{'env': 0, 'sets': [{'count': -1}]}]}", "targets"},
+		{"{'cuwhy_bundle': 1, 'python': {'environments': [{}]}, 'code': [{'env': 0, 'archs': 'sm_90 hello'}]}",
+		 "hello"},
+		{"{'cuwhy_bundle': 1, 'python': {'environments': [{}]}, 'code': [{'env': 0, 'sets': [{'count': -1}]}]}",
+		 "targets"},
 		{"{'cuwhy_bundle': 1, 'ptxas': [{}]}", "ptxas"},
 	};
 
@@ -410,7 +473,7 @@ static void bundle__holds_no_names_and_no_secrets(void **state)
 {
 	json_t *o = parse("{'variables': {'CUDA_HOME': '/home/alice/cuda', 'NCCL_SECRET': 'xyzzy', 'NCCL_NET': 'https://bob:pw@h/'},"
 			  " 'nvml': {'gpus': [{'processes': [{'command': '/usr/bin/python train.py --key xyzzy'}]}]},"
-			  " 'python': {'environments': [{'prefix': '/home/carol.d/venv', 'interpreter': '/srv/plugh/bin/python'}]}}");
+		" 'python': {'environments': [{'prefix': '/home/carol.d/venv', 'interpreter': '/srv/plugh/bin/python'}]}}");
 	char *removed, *text;
 
 	(void)state;
@@ -432,8 +495,9 @@ static void bundle__holds_no_names_and_no_secrets(void **state)
 
 static void checks__name_causes_that_exist(void **state)
 {
-	static const char *const known[] = {"gpu", "module", "nodes", "library", "driver", "health", "devices", "variables", "memory", "torch",
-					    "runtime", "code", "libraries", "packages", "extensions", "compilers", "peers", NULL};
+	static const char *const known[] = {"gpu",	 "module",    "nodes",	    "library",	 "driver",  "health",
+					    "devices",	 "variables", "memory",	    "torch",	 "runtime", "code",
+					    "libraries", "packages",  "extensions", "compilers", "peers",   NULL};
 
 	(void)state;
 	for (const struct cause *c = kb_get()->first; c; c = c->next) {
@@ -463,18 +527,21 @@ static void words__of_a_failure_name_the_cause(void **state)
 		{0, "libcurl.so.4: cannot open shared object file: No such file or directory", NULL},
 		{0, "/x.so: undefined symbol: _ZN3c105ErrorC1ENS_14SourceLocationE", "extension-abi-mismatch"},
 		{0, "/x.so: undefined symbol: my_function", NULL},
-		{0, "libcusparse.so.12: undefined symbol: __nvJitLinkComplete_12_4, version libnvJitLink.so.12", "library-conflict"},
+		{0, "libcusparse.so.12: undefined symbol: __nvJitLinkComplete_12_4, version libnvJitLink.so.12",
+		 "library-conflict"},
 		{0, "nvrtc: error: failed to open libnvrtc-builtins.so.11.1.", "wheel-packaging-defect"},
 		{0, "Could not run 'torchvision::nms' with arguments from the 'CUDA' backend.", "torchvision-mismatch"},
 		{0, "The NVIDIA driver on your system is too old (found version 8000).", "driver-too-old"},
-		{0, "The detected CUDA version (11.5) mismatches the version that was used to compile PyTorch (12.1)", "nvcc-toolkit-mismatch"},
+		{0, "The detected CUDA version (11.5) mismatches the version that was used to compile PyTorch (12.1)",
+		 "nvcc-toolkit-mismatch"},
 		{0, "nvrtc: error: invalid value for --gpu-architecture (-arch)", "nvrtc-arch-unsupported"},
 		{0, "ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'", "triton-ptxas-too-old"},
 		{0, "FlashAttention only supports Ampere GPUs or newer.", "hardware-feature-unsupported"},
 		{0, "DataLoader worker (pid 7) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory.",
 		 "shm-too-small-dataloader"},
 		{0, "Error while creating shared memory segment /dev/shm/nccl-x (size 9637888): No space left on device", "shm-too-small-nccl"},
-		{0, "Error while creating shared memory segment /dev/shm/nccl-x: Permission denied", "shm-permission-nccl"},
+		{0, "Error while creating shared memory segment /dev/shm/nccl-x: Permission denied",
+		 "shm-permission-nccl"},
 		{0, "cuDNN version incompatibility: PyTorch was compiled against (9, 1, 0) but found runtime version (8, 9, 2)", "library-conflict"},
 	};
 
@@ -489,8 +556,8 @@ static void words__of_a_failure_name_the_cause(void **state)
 		fact_set_text(f, FACT_error_text, said[i].text);
 		rules_match(&m, kb_get(), f, &pool);
 		if (said[i].cause ? !m.n || strcmp(m.list[0].cause->id, said[i].cause) != 0 : m.n > 0)
-			fail_msg("%d %s: %s instead of %s", said[i].code, said[i].text, m.n ? m.list[0].cause->id : "none",
-				 said[i].cause ? said[i].cause : "none");
+			fail_msg("%d %s: %s instead of %s", said[i].code, said[i].text,
+				 m.n ? m.list[0].cause->id : "none", said[i].cause ? said[i].cause : "none");
 		pool_release(&pool);
 	}
 }

@@ -673,8 +673,7 @@ static void sass__an_address_is_the_sum_of_its_parts(void **state)
 {
 	uint32_t reg[4] = {0, 0, 0xfffffff0, 0x7f}, ureg[6] = {0, 0, 0, 0, 0x20, 1};
 	struct bytes r = {(uint8_t *)reg, sizeof(reg)}, u = {(uint8_t *)ureg, sizeof(ureg)};
-	struct sass s = {.space = SASS_GLOBAL, .reg = 2, .reg_64 = true, .ureg = 4, .ureg_64 = true,
-			 .offset = -0x10};
+	struct sass s = {.space = SASS_GLOBAL, .reg = 2, .reg_64 = true, .ureg = 4, .ureg_64 = true, .offset = -0x10};
 	uint64_t a;
 
 	UNUSED(state);
@@ -712,18 +711,18 @@ static const struct {
 	const char *name, *says[5];
 } fixtures[] = {
 	{"illegal-address", {"an illegal memory access (exception 14", "kernel  bad", "bad+0xe0: STG",
-			     "block (0,0,0) thread (64,0,0) wrote 4 bytes at 0x83190fe00100 (global)"}},
+	  "block (0,0,0) thread (64,0,0) wrote 4 bytes at 0x83190fe00100 (global)"}},
 	{"misaligned", {"a misaligned memory access (exception 6", "kernel  mis", "mis+0x50: STG",
-			"block (0,0,0) thread (0,0,0) wrote 8 bytes at 0x7faaa3e00001 (global)"}},
+	  "block (0,0,0) thread (0,0,0) wrote 8 bytes at 0x7faaa3e00001 (global)"}},
 	{"trap", {"a trap instruction", "kernel  tr", "tr+0x10", "block (0,0,0) thread (0,0,0)"}},
-	{"stack-overflow", {"a stack overflow (exception 5", "kernel  so",
-			    "so+0x190 in $so$rec: STL, store, local", "call depth 5"}},
-	{"assert-label", {"a device-side assert (exception 12",
-			  "nll_loss_forward_reduce_cuda_kernel_2d<float, float, long>", "block (0,0,0) thread (3,0,0)",
-			  "1 thread in 1 warp", "`t >= 0 && t < n_classes` at /pytorch/aten/src/ATen/native/cuda/Loss.cu:245 in "
-						"nll_loss_forward_reduce_cuda_kernel_2d"}},
-	{"hang", {"no fault: the GPU was running", "kernel  spin", "near spin+0x40",
-		  "block (0,0,0) thread (0,0,0)"}},
+	{"stack-overflow",
+	 {"a stack overflow (exception 5", "kernel  so", "so+0x190 in $so$rec: STL, store, local", "call depth 5"}},
+	{"assert-label",
+	 {"a device-side assert (exception 12", "nll_loss_forward_reduce_cuda_kernel_2d<float, float, long>",
+	  "block (0,0,0) thread (3,0,0)", "1 thread in 1 warp",
+	  "`t >= 0 && t < n_classes` at /pytorch/aten/src/ATen/native/cuda/Loss.cu:245 in "
+	  "nll_loss_forward_reduce_cuda_kernel_2d"}},
+	{"hang", {"no fault: the GPU was running", "kernel  spin", "near spin+0x40", "block (0,0,0) thread (0,0,0)"}},
 };
 
 static void fixtures__six_real_dumps_say_what_happened(void **state)

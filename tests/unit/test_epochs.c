@@ -30,7 +30,9 @@ static void log_event(int64_t change, int stack, int device)
 static void make_of(int stack, int device, uint64_t size, uint64_t after)
 {
 	struct cw_allocation a = { .addr = 0x7f0000000000ull + model.next++ * 65536, .size = size,
-				   .stack = 4096 + (uint32_t)stack * 8, .kind = CW_MEM_TORCH, .device = (int16_t)device };
+				  .stack = 4096 + (uint32_t)stack * 8,
+				  .kind = CW_MEM_TORCH,
+				  .device = (int16_t)device};
 
 	clock_ns += after;
 	a.ticks = clock_ns;
@@ -98,7 +100,7 @@ static void read_device(struct read *r, struct trace *t, int device)
 /* Plays the events back. At an epoch's moment each site holds what its history says, and never more is held in it. */
 static void compare_device(const struct read *r, int device)
 {
-	uint64_t held[STACKS] = { 0 }, sum = 0;
+	uint64_t held[STACKS] = {0}, sum = 0;
 	size_t e = 0, seen = 0;
 
 	for (size_t i = 0; i < model.events; i++) {
@@ -135,7 +137,7 @@ static size_t compare(struct trace *t)
 
 static void epochs__are_exact_however_long_the_run(void **state)
 {
-	static const uint64_t pauses[] = { 1, 1000, 100000, 1000000, 3000000, 40000000 };
+	static const uint64_t pauses[] = {1, 1000, 100000, 1000000, 3000000, 40000000};
 	const struct cw_epoch *list;
 	struct trace *t;
 	size_t n;
@@ -210,7 +212,7 @@ static void epochs__a_history_that_was_being_changed_is_left_out(void **state)
 
 static void make_many(uint32_t sites)
 {
-	struct cw_allocation a = { .kind = CW_MEM_TORCH, .size = 512 };
+	struct cw_allocation a = {.kind = CW_MEM_TORCH, .size = 512};
 	uint64_t allocated = 0;
 
 	for (uint32_t round = 0; round < 3; round++)
@@ -227,7 +229,7 @@ static void make_many(uint32_t sites)
 /* The sum over all sites is what PyTorch said, or less where histories found no room; then that is counted. */
 static void compare_sums(struct trace *t, bool all)
 {
-	uint64_t held[CW_EPOCHS], sum[CW_EPOCHS] = { 0 };
+	uint64_t held[CW_EPOCHS], sum[CW_EPOCHS] = {0};
 	const struct cw_epochs *epochs;
 	const struct cw_epoch *list;
 	const struct cw_site *s;
@@ -277,7 +279,7 @@ static void epochs__without_memory_there_are_none(void **state)
 
 static void epochs__without_pytorch_they_follow_the_driver(void **state)
 {
-	struct cw_allocation a = { .addr = 0x1000, .size = 1000, .kind = CW_MEM_DEVICE, .stack = 8 };
+	struct cw_allocation a = {.addr = 0x1000, .size = 1000, .kind = CW_MEM_DEVICE, .stack = 8};
 	const struct cw_epoch *list;
 	uint64_t held[CW_EPOCHS];
 	struct trace *t;

@@ -216,7 +216,8 @@ static void eval__the_pointer_is_told_from_the_others(void **state)
 			struct sass_eval *e;
 			struct sass s;
 
-			if (!sass_decode((const uint8_t *)r->code + at, r->arch, &s) || (at > r->load && s.kind != SASS_STORE))
+			if (!sass_decode((const uint8_t *)r->code + at, r->arch, &s) ||
+			    (at > r->load && s.kind != SASS_STORE))
 				continue;
 			e = sass_eval_open(image, r->arch, AM_CODE + at);
 			assert_non_null(e);
@@ -285,9 +286,10 @@ static void eval__hostile_code_ends(void **state)
 /* Four threads that load at 0x30 and stand two instructions further on. */
 static struct dump_plan plan_of(const uint64_t load[2])
 {
-	static const uint64_t before[3][2] = {MAKE_LDC_R2, MAKE_S2R_R5, MAKE_WIDE_R2}, behind[2][2] = {MAKE_MOV_R9, MAKE_EXIT};
-	struct dump_plan p = {.lane_exception = 14, .lanes_hit = 15, .sm_exception = 14, .error_pc = 0x30,
-			      .lane_pc = 0x50};
+	static const uint64_t before[3][2] = {MAKE_LDC_R2, MAKE_S2R_R5, MAKE_WIDE_R2},
+			      behind[2][2] = {MAKE_MOV_R9, MAKE_EXIT};
+	struct dump_plan p = {
+		.lane_exception = 14, .lanes_hit = 15, .sm_exception = 14, .error_pc = 0x30, .lane_pc = 0x50};
 	uint32_t i;
 
 	memcpy(p.code, before, sizeof(before));

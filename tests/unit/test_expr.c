@@ -27,9 +27,9 @@ static void some_facts(struct casefile *f, struct pool *pool)
 /* 'y', 'n', '?' (unknown) or '!' (does not parse); numbers are in *number. */
 static char outcome(const char *text, double *number)
 {
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct casefile f;
-	struct err e = { 0 };
+	struct err e = {0};
 	const struct expr *x;
 	struct value v;
 	char c;
@@ -183,9 +183,9 @@ static void expr__mistakes_are_found_when_parsed(void **state)
 
 static void expand(const char *text, const char *expected)
 {
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct casefile f;
-	struct err e = { 0 };
+	struct err e = {0};
 	const struct template *t;
 	char *out;
 
@@ -226,13 +226,13 @@ static void template__a_sentence_with_an_unknown_fact_is_not_said(void **state)
 
 static void template__mistakes_are_found_when_parsed(void **state)
 {
-	static const char *const bad[] = { "{", "{launch.grid.z", "{}", "{nothing}", "{error.text:n}",
-					   "{launch.is}", "{error.text:bytes}", "a {b c}" };
-	struct pool pool = { 0 };
+	static const char *const bad[] = {"{",		 "{launch.grid.z",     "{}",	 "{nothing}", "{error.text:n}",
+					  "{launch.is}", "{error.text:bytes}", "a {b c}"};
+	struct pool pool = {0};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct err e = { 0 };
+		struct err e = {0};
 
 		assert_null(template_parse(&pool, bad[i], strlen(bad[i]), &e));
 		assert_true(e.msg[0] != '\0');

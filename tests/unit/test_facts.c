@@ -14,37 +14,37 @@
 #include "case/message.h"
 #include "judge.h"
 
-#define G(x, y, z) ((const uint32_t[3]){ x, y, z })
+#define G(x, y, z) ((const uint32_t[3]){x, y, z})
 
 static const char torch_lib[] = "/src/pytorch/torch/lib/libtorch_cuda.so";
 
 static void place__whose_code_a_file_is(void **state)
 {
 	static const struct { const char *file; enum owner owner; } rows[] = {
-		{ "train.py", OWNER_USER },
-		{ "/home/me/project/train.py", OWNER_USER },
-		{ "/home/me/torch/train.py", OWNER_USER },
-		{ "<ipython-input-3-abc>", OWNER_USER },
-		{ "/tmp/ipykernel_1234/99.py", OWNER_USER },
-		{ "/venv/lib/python3.12/site-packages/torch/nn/functional.py", OWNER_TORCH },
-		{ "/usr/lib/python3/dist-packages/torch/_tensor.py", OWNER_TORCH },
-		{ "/src/pytorch/torch/nn/modules/conv.py", OWNER_TORCH },
-		{ "/venv/lib/python3.12/site-packages/triton/runtime/jit.py", OWNER_TRITON },
-		{ "/venv/lib/python3.12/site-packages/cupy/_core/core.py", OWNER_CUPY },
-		{ "/venv/lib/python3.12/site-packages/transformers/trainer.py", OWNER_LIBRARY },
-		{ "/venv/lib/python3.12/site-packages/torchvision/ops.py", OWNER_LIBRARY },
-		{ "/usr/lib/python3.12/threading.py", OWNER_STDLIB },
-		{ "/usr/lib64/python3.9/runpy.py", OWNER_STDLIB },
-		{ "/usr/local/lib/python3.13t/runpy.py", OWNER_STDLIB },
-		{ "/home/me/lib/python3.x/mine.py", OWNER_USER },
-		{ "cupy_backends/cuda/api/runtime.pyx", OWNER_CUPY },
-		{ "sklearn/x.pyx", OWNER_LIBRARY },
-		{ "<string>", OWNER_GENERATED },
-		{ "<frozen runpy>", OWNER_GENERATED },
-		{ "<eval_with_key>.0", OWNER_GENERATED },
-		{ "/tmp/torchinductor_me/ab/cabc.py", OWNER_GENERATED },
-		{ "/home/me/.triton/cache/x/y.py", OWNER_GENERATED },
-		{ "", OWNER_GENERATED },
+		{"train.py", OWNER_USER},
+		{"/home/me/project/train.py", OWNER_USER},
+		{"/home/me/torch/train.py", OWNER_USER},
+		{"<ipython-input-3-abc>", OWNER_USER},
+		{"/tmp/ipykernel_1234/99.py", OWNER_USER},
+		{"/venv/lib/python3.12/site-packages/torch/nn/functional.py", OWNER_TORCH},
+		{"/usr/lib/python3/dist-packages/torch/_tensor.py", OWNER_TORCH},
+		{"/src/pytorch/torch/nn/modules/conv.py", OWNER_TORCH},
+		{"/venv/lib/python3.12/site-packages/triton/runtime/jit.py", OWNER_TRITON},
+		{"/venv/lib/python3.12/site-packages/cupy/_core/core.py", OWNER_CUPY},
+		{"/venv/lib/python3.12/site-packages/transformers/trainer.py", OWNER_LIBRARY},
+		{"/venv/lib/python3.12/site-packages/torchvision/ops.py", OWNER_LIBRARY},
+		{"/usr/lib/python3.12/threading.py", OWNER_STDLIB},
+		{"/usr/lib64/python3.9/runpy.py", OWNER_STDLIB},
+		{"/usr/local/lib/python3.13t/runpy.py", OWNER_STDLIB},
+		{"/home/me/lib/python3.x/mine.py", OWNER_USER},
+		{"cupy_backends/cuda/api/runtime.pyx", OWNER_CUPY},
+		{"sklearn/x.pyx", OWNER_LIBRARY},
+		{"<string>", OWNER_GENERATED},
+		{"<frozen runpy>", OWNER_GENERATED},
+		{"<eval_with_key>.0", OWNER_GENERATED},
+		{"/tmp/torchinductor_me/ab/cabc.py", OWNER_GENERATED},
+		{"/home/me/.triton/cache/x/y.py", OWNER_GENERATED},
+		{"", OWNER_GENERATED},
 	};
 
 	(void)state;
@@ -88,8 +88,8 @@ static void place__innermost_frame_of_the_user_else_a_library(void **state)
 static void place__qualified_names_and_decorators(void **state)
 {
 	char name[] = "/tmp/cuwhy-test-XXXXXX";
-	struct pool pool = { 0 };
-	struct place p = { .file = name, .line = 2, .first_line = 2 };
+	struct pool pool = {0};
+	struct place p = {.file = name, .line = 2, .first_line = 2};
 	int fd = mkstemp(name);
 
 	(void)state;
@@ -115,8 +115,8 @@ static void place__qualified_names_and_decorators(void **state)
 static void place__source_text_is_optional(void **state)
 {
 	char name[] = "/tmp/cuwhy-test-XXXXXX";
-	struct pool pool = { 0 };
-	struct place p = { .file = name, .line = 2 };
+	struct pool pool = {0};
+	struct place p = {.file = name, .line = 2};
 	FILE *out;
 	int fd = mkstemp(name);
 
@@ -163,7 +163,7 @@ static void message__numbers_sizes_and_codes(void **state)
 
 static void message__the_drivers_log_tells_of_a_launch(void **state)
 {
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct casefile f;
 
 	(void)state;
@@ -184,7 +184,7 @@ static void message__the_drivers_log_tells_of_a_launch(void **state)
 
 static void message__an_oom_text_tells_who_holds_what(void **state)
 {
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct casefile f;
 
 	(void)state;
@@ -208,7 +208,7 @@ static void message__an_oom_text_tells_who_holds_what(void **state)
 
 static size_t count_incidents(struct tb *b)
 {
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct incidents all;
 	struct trace *t = tb_trace(b);
 	size_t n;
@@ -259,7 +259,7 @@ static void join__two_threads_are_two(void **state)
 
 static void join__harmless_codes_are_left_out(void **state)
 {
-	static const uint32_t codes[] = { 600, 4, 201, 202, 704, 712, 713 };
+	static const uint32_t codes[] = {600, 4, 201, 202, 704, 712, 713};
 	struct tb b;
 
 	(void)state;
@@ -456,7 +456,7 @@ static void handled__somebody_killed_the_program(void **state)
 
 static void handled__no_trace_and_no_failure_is_none(void **state)
 {
-	struct process_end end = { .pid = 7, .status_known = true, .exit = 3 };
+	struct process_end end = {.pid = 7, .status_known = true, .exit = 3};
 	struct verdict *v = verdict_of_process(NULL, &end);
 	struct tb b;
 

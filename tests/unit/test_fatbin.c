@@ -306,7 +306,12 @@ static void damage__absurd_headers(void **state)
 		size_t at, bytes;	/* in the first fat binary */
 		uint64_t value;
 	} lies[] = {
-		{8, 8, UINT64_MAX}, {8, 8, 1 << 30}, {16 + 4, 4, 0}, {16 + 4, 4, 60}, {16 + 4, 4, 0xfffffff8}, {16 + 8, 8, UINT64_MAX},
+		{8, 8, UINT64_MAX},
+		{8, 8, 1 << 30},
+		{16 + 4, 4, 0},
+		{16 + 4, 4, 60},
+		{16 + 4, 4, 0xfffffff8},
+		{16 + 8, 8, UINT64_MAX},
 		{16 + 8, 8, UINT64_MAX - 71}, {16 + 28, 4, 0}, {16 + 28, 4, 0x7fffffff},
 	};
 	struct lib_make m;

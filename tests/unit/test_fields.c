@@ -40,7 +40,10 @@ static const struct field part_field[] = {F_LINE(struct part, name), F_FLAG(stru
 static const struct fields part_fields = {part_field, sizeof(struct part), NULL};
 
 static const struct field thing_field[] = {
-	F_LINE(struct thing, line), F_FLAG(struct thing, on), F_LIMIT(struct thing, most), F_GROUP(struct thing, limits, limits_fields),
+	F_LINE(struct thing, line),
+	F_FLAG(struct thing, on),
+	F_LIMIT(struct thing, most),
+	F_GROUP(struct thing, limits, limits_fields),
 	F_OBJECT(struct thing, rest, limits_fields), F_KNOWN_LIST(struct thing, "parts", part, n_parts, part_fields),
 	F_LIST(struct thing, "others", other, n_others, part_fields), F_END,
 };
@@ -98,8 +101,9 @@ static void unknown__a_group_and_an_empty_list_are_there_all_the_same(void **sta
 
 static void known__flags_limits_and_lines_come_back_as_they_were(void **state)
 {
-	static const char text[] = "{\"line\": \"a\", \"on\": false, \"most\": \"unlimited\", \"limits\": {\"on\": true, \"most\": 7}, "
-				   "\"parts\": [{\"name\": \"b\"}, {}]}";
+	static const char text[] =
+		"{\"line\": \"a\", \"on\": false, \"most\": \"unlimited\", \"limits\": {\"on\": true, \"most\": 7}, "
+		"\"parts\": [{\"name\": \"b\"}, {}]}";
 	struct thing t;
 	struct err e;
 
@@ -143,7 +147,7 @@ static void fitting__what_does_not_fit_is_not_known(void **state)
 
 	(void)state;
 	read_fitting_text(&t, "{\"line\": 5, \"on\": 1, \"most\": -3, \"new\": 1, \"limits\": [], \"rest\": {\"on\": true, \"most\": 1.5}, "
-		      "\"parts\": [{\"name\": \"a\", \"on\": 2}, 7, {\"on\": false}], \"others\": {}}");
+		    "\"parts\": [{\"name\": \"a\", \"on\": 2}, 7, {\"on\": false}], \"others\": {}}");
 	assert_null(t.line);
 	assert_int_equal(t.on, -1);
 	assert_int_equal(t.most, -1);

@@ -115,9 +115,9 @@ static void pci_bridge(const char *address, unsigned char control)
 
 static void good_driver(void)
 {
-	tree_file("/proc/driver/nvidia/version",
-		  "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  " DRIVER "  Release Build  (dvs-builder@x)  Sun Jul 20 2025\n"
-		  "GCC version:  gcc version 12.3.0 (Ubuntu 12.3.0-1ubuntu1~22.04)\n");
+	tree_file("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  " DRIVER
+						 "  Release Build  (dvs-builder@x)  Sun Jul 20 2025\n"
+						 "GCC version:  gcc version 12.3.0 (Ubuntu 12.3.0-1ubuntu1~22.04)\n");
 	tree_file("/proc/modules", "nvidia_uvm 1 0 - Live 0x0 (O)\nnvidia 2 1 nvidia_uvm, Live 0x0 (O)\n");
 	tree_file("/proc/driver/nvidia/gpus/0000:10:00.0/information",
 		  "Model: \t\t NVIDIA H200\nIRQ:   \t\t 35\nGPU UUID: \t GPU-b850f46d-d5ea-c752-ddf3-c4453e44d3f7\nVideo BIOS: \t 96\n"
@@ -168,7 +168,8 @@ static void healthy__everything_is_found(void **state)
 static void proprietary__and_module_without_proc(void **state)
 {
 	(void)state;
-	tree_file("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 UTC 2023\n");
+	tree_file("/proc/driver/nvidia/version",
+		  "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 UTC 2023\n");
 	look();
 	assert_string_equal(h.kernel.version, "535.54.03");
 	assert_string_equal(h.kernel.flavour, "proprietary");
@@ -280,7 +281,8 @@ static void nodes__missing_forbidden_and_taken_away(void **state)
 static void nodes__mig_instances_and_their_capabilities(void **state)
 {
 	(void)state;
-	tree_file("/proc/driver/nvidia/capabilities/gpu0/mig/gi7/access", "DeviceFileMinor: 66\nDeviceFileMode: 292\nDeviceFileModify: 1\n");
+	tree_file("/proc/driver/nvidia/capabilities/gpu0/mig/gi7/access",
+		  "DeviceFileMinor: 66\nDeviceFileMode: 292\nDeviceFileModify: 1\n");
 	tree_file("/proc/driver/nvidia/capabilities/gpu0/mig/gi7/ci0/access", "DeviceFileMinor: 67\n");
 	tree_file("/proc/driver/nvidia/capabilities/gpu0/mig/gix/access", "DeviceFileMinor: 68\n");
 	tree_file("/proc/driver/nvidia/capabilities/mig/config", "DeviceFileMinor: 1\n");
@@ -339,10 +341,14 @@ static void container__kinds(void **state)
 {
 	static const struct { const char *file, *text, *kind; } c[] = {
 		{"/.dockerenv", "", "docker"}, {"/run/.containerenv", "engine=\"podman\"", "podman"},
-		{"/var/run/secrets/kubernetes.io/serviceaccount/token", "x", "kubernetes"}, {"/.singularity.d/labels.json", "{}", "apptainer"},
-		{"/run/systemd/container", "systemd-nspawn\n", "systemd-nspawn"}, {"/proc/self/cgroup", "0::/lxc.payload.web\n", "lxc"},
-		{"/proc/self/cgroup", "0::/kubepods.slice/kubepods-besteffort.slice/cri-containerd-x.scope\n", "kubernetes"},
-		{"/proc/self/cgroup", "5:devices:/docker/0123\n", "docker"}, {"/proc/self/mountinfo", OVERLAY, "docker"},
+		{"/var/run/secrets/kubernetes.io/serviceaccount/token", "x", "kubernetes"},
+		{"/.singularity.d/labels.json", "{}", "apptainer"},
+		{"/run/systemd/container", "systemd-nspawn\n", "systemd-nspawn"},
+		{"/proc/self/cgroup", "0::/lxc.payload.web\n", "lxc"},
+		{"/proc/self/cgroup", "0::/kubepods.slice/kubepods-besteffort.slice/cri-containerd-x.scope\n",
+		 "kubernetes"},
+		{"/proc/self/cgroup", "5:devices:/docker/0123\n", "docker"},
+		{"/proc/self/mountinfo", OVERLAY, "docker"},
 		{"/proc/self/cgroup", "0::/user.slice/user-1000.slice\n", "none"},
 	};
 
@@ -379,19 +385,22 @@ static void container__who_brought_the_gpus(void **state)
 	assert_string_equal(h.container.hook, "none");
 	assert_int_equal(h.container.driver_mounts, 0);
 	tree_file("/proc/self/mountinfo", OVERLAY "2 1 0:51 / /proc/driver/nvidia rw - tmpfs tmpfs rw\n"
-		  "3 1 8:1 /usr/bin/nvidia-smi /usr/bin/nvidia-smi ro - ext4 /dev/sda1 rw\n"
-		  "4 1 8:1 /usr/lib/libcuda.so." DRIVER " /usr/lib/x86_64-linux-gnu/libcuda.so." DRIVER " ro - ext4 /dev/sda1 rw\n");
+			  "3 1 8:1 /usr/bin/nvidia-smi /usr/bin/nvidia-smi ro - ext4 /dev/sda1 rw\n"
+			  "4 1 8:1 /usr/lib/libcuda.so." DRIVER " /usr/lib/x86_64-linux-gnu/libcuda.so." DRIVER
+			  " ro - ext4 /dev/sda1 rw\n");
 	good_driver();
 	look();
 	assert_string_equal(h.container.hook, "nvidia-container-cli");
 	assert_int_equal(h.container.driver_mounts, 2);
 	assert_int_equal(library(&h, "libcuda.so.1", NULL)->mounted, 1);
 	assert_int_equal(library(&h, "libnvidia-ml.so.1", NULL)->mounted, 0);
-	tree_file("/proc/self/mountinfo", OVERLAY "3 1 8:1 /usr/bin/nvidia-smi /usr/bin/nvidia-smi ro - ext4 /dev/sda1 rw\n");
+	tree_file("/proc/self/mountinfo",
+		  OVERLAY "3 1 8:1 /usr/bin/nvidia-smi /usr/bin/nvidia-smi ro - ext4 /dev/sda1 rw\n");
 	LOOK("NVIDIA_VISIBLE_DEVICES=void");
 	assert_string_equal(h.container.hook, "cdi");
 	tree_file("/libs/libcuda.so.1", "\177ELF\002");
-	tree_file("/proc/self/mountinfo", OVERLAY "3 1 8:1 /usr/lib/libcuda.so.570.26 /libs/libcuda.so.1 ro - ext4 /dev/sda1 rw\n");
+	tree_file("/proc/self/mountinfo",
+		  OVERLAY "3 1 8:1 /usr/lib/libcuda.so.570.26 /libs/libcuda.so.1 ro - ext4 /dev/sda1 rw\n");
 	LOOK("LD_LIBRARY_PATH=/libs");
 	assert_string_equal(h.library[0].path, "/libs/libcuda.so.1");
 	assert_string_equal(h.library[0].version, "570.26");
@@ -467,7 +476,8 @@ static void daemons__fabric_manager(void **state)
 	assert_int_equal(h.fabric.enabled, 0);
 	assert_string_equal(h.fabric.version, "570.133.20");
 	tree_file("/proc/44/comm", "nv-fabricmanage\n");
-	tree_link("/etc/systemd/system/multi-user.target.wants/nvidia-fabricmanager.service", "/lib/systemd/system/nvidia-fabricmanager.service");
+	tree_link("/etc/systemd/system/multi-user.target.wants/nvidia-fabricmanager.service",
+		  "/lib/systemd/system/nvidia-fabricmanager.service");
 	tree_file("/var/log/fabricmanager.log", "[a] Fabric Manager version is : 535.1.2 is running\n[b] Fabric Manager version is : " DRIVER " is\n");
 	look();
 	assert_int_equal(h.fabric.running, 1);
@@ -509,7 +519,8 @@ static void daemons__mps(void **state)
 static void memory__all_limits(void **state)
 {
 	(void)state;
-	tree_file("/proc/meminfo", "MemTotal:       16384 kB\nMemFree: 1 kB\nMemAvailable:    8192 kB\nSwapTotal:          0 kB\n");
+	tree_file("/proc/meminfo",
+		  "MemTotal:       16384 kB\nMemFree: 1 kB\nMemAvailable:    8192 kB\nSwapTotal:          0 kB\n");
 	tree_file("/proc/self/limits", "Limit                     Soft Limit           Hard Limit           Units\n"
 		  "Max address space         unlimited            unlimited            bytes\n"
 		  "Max locked memory         65536                unlimited            bytes\nMax open files            1024                 4096 files\n");
@@ -697,15 +708,42 @@ static void empty__nothing_is_claimed(void **state)
 static void hostile__trees_are_survived(void **state)
 {
 	static const char *const files[] = {
-		"/proc/driver/nvidia/version", "/proc/modules", "/proc/devices", "/proc/meminfo", "/proc/self/limits", "/proc/self/mountinfo",
-		"/proc/self/cgroup", "/etc/os-release", "/proc/driver/nvidia/params", "/dev/kmsg", "/dev/nvidia0", "/etc/docker/daemon.json",
-		"/etc/cdi/x.yaml", "/usr/local/cuda-1/version.json", "/var/lib/dpkg/status", "/usr/bin/nv-fabricmanager", "/proc/cpuinfo",
-		"/sys/devices/pci0000:00/0000:00:01.0/config", "/proc/driver/nvidia/gpus/0000:01:00.0/information", "/proc/5/comm",
-		"/proc/driver/nvidia/capabilities/gpu0/mig/gi1/access", "/sys/fs/cgroup/devices/devices.list", "/proc/sys/kernel/osrelease",
+		"/proc/driver/nvidia/version",
+		"/proc/modules",
+		"/proc/devices",
+		"/proc/meminfo",
+		"/proc/self/limits",
+		"/proc/self/mountinfo",
+		"/proc/self/cgroup",
+		"/etc/os-release",
+		"/proc/driver/nvidia/params",
+		"/dev/kmsg",
+		"/dev/nvidia0",
+		"/etc/docker/daemon.json",
+		"/etc/cdi/x.yaml",
+		"/usr/local/cuda-1/version.json",
+		"/var/lib/dpkg/status",
+		"/usr/bin/nv-fabricmanager",
+		"/proc/cpuinfo",
+		"/sys/devices/pci0000:00/0000:00:01.0/config",
+		"/proc/driver/nvidia/gpus/0000:01:00.0/information",
+		"/proc/5/comm",
+		"/proc/driver/nvidia/capabilities/gpu0/mig/gi1/access",
+		"/sys/fs/cgroup/devices/devices.list",
+		"/proc/sys/kernel/osrelease",
 	};
 	static const struct { const char *text; size_t len; } content[] = {
-		{"\0\0\0\0", 4}, {"\xff\xff\xff\xff", 4}, {":::::", 5}, {"0", 1}, {"NVRM version:", 13}, {"\n\n\n", 3}, {"- - - - - - - -\n", 16},
-		{"99999999999999999999999999999999\n", 33}, {"195:0 E", 7}, {"{\"cuda\": {\"version\": 5}}", 24}, {"kind: nvidia.com/ libcuda.so.", 29},
+		{"\0\0\0\0", 4},
+		{"\xff\xff\xff\xff", 4},
+		{":::::", 5},
+		{"0", 1},
+		{"NVRM version:", 13},
+		{"\n\n\n", 3},
+		{"- - - - - - - -\n", 16},
+		{"99999999999999999999999999999999\n", 33},
+		{"195:0 E", 7},
+		{"{\"cuda\": {\"version\": 5}}", 24},
+		{"kind: nvidia.com/ libcuda.so.", 29},
 		{"a b c d e f - g h i", 19}, {"1:devices:", 10},
 	};
 
@@ -752,7 +790,7 @@ static void json__there_and_back_is_the_same(void **state)
 	(void)state;
 	good_driver();
 	tree_file("/dev/kmsg", "4,1,5000000,-;NVRM: Xid (PCI:0000:10:00): 79, GPU has fallen off the bus.\n"
-		  "4,2,5000000,-;NVRM: GPU at PCI:0000:10:00: GPU-b850f46d-d5ea-c752-ddf3-c4453e44d3f7\n");
+			       "4,2,5000000,-;NVRM: GPU at PCI:0000:10:00: GPU-b850f46d-d5ea-c752-ddf3-c4453e44d3f7\n");
 	tree_file("/proc/self/limits", "Max locked memory         unlimited            unlimited            bytes\n");
 	tree_file("/etc/os-release", "PRETTY_NAME=\"Ubuntu 24.04 \xff\x01LTS\"\nID=ubuntu\n");
 	look();
@@ -773,7 +811,7 @@ static void json__there_and_back_is_the_same(void **state)
 static void json__wrong_types_are_unknown(void **state)
 {
 	static const char text[] = "{\"os\": 5, \"kernel\": {\"version\": 580, \"nvidia\": \"yes\", \"uvm_major\": -7, \"suspends\": 1.5, \"uvm\": true},"
-				   " \"gpu\": [1, {\"address\": null, \"minor\": \"unlimited\"}, []], \"node\": {}, \"xids\": [5, \"Xid (\", null], \"log\": []}";
+		" \"gpu\": [1, {\"address\": null, \"minor\": \"unlimited\"}, []], \"node\": {}, \"xids\": [5, \"Xid (\", null], \"log\": []}";
 	json_t *o = json_loads(text, 0, NULL);
 	char *big;
 

@@ -28,7 +28,8 @@ static void rows__keys_are_written_in_their_order(void **state)
 	json_t *list = json_array();
 
 	(void)state;
-	assert_json(JSON_OF(J_INT("z", -1), J_BOOL("a", true), J_TEXT("m", "x"), J_HEX("h", 0x7f00), J_SHARED("list", list)),
+	assert_json(JSON_OF(J_INT("z", -1), J_BOOL("a", true), J_TEXT("m", "x"), J_HEX("h", 0x7f00),
+			    J_SHARED("list", list)),
 		    "{\"z\":-1,\"a\":true,\"m\":\"x\",\"h\":\"0x7f00\",\"list\":[]}");
 	json_decref(list);
 }
@@ -36,7 +37,8 @@ static void rows__keys_are_written_in_their_order(void **state)
 static void rows__what_is_not_known_is_null(void **state)
 {
 	(void)state;
-	assert_json(JSON_OF(J_TEXT("text", NULL), J_BYTES("bytes", UINT64_MAX), J_NULL("null"), J_INT_OR_NULL("int", false, 1)),
+	assert_json(JSON_OF(J_TEXT("text", NULL), J_BYTES("bytes", UINT64_MAX), J_NULL("null"),
+			    J_INT_OR_NULL("int", false, 1)),
 		    "{\"text\":null,\"bytes\":null,\"null\":null,\"int\":null}");
 }
 
@@ -50,7 +52,8 @@ static json_int_t compute(void)
 static void rows__what_is_left_out_is_not_computed(void **state)
 {
 	(void)state;
-	assert_json(JSON_OF(J_IF(false, J_INT("a", compute())), J_VALUE("b", NULL), J_IF(true, J_INT("c", compute()))), "{\"c\":1}");
+	assert_json(JSON_OF(J_IF(false, J_INT("a", compute())), J_VALUE("b", NULL), J_IF(true, J_INT("c", compute()))),
+		    "{\"c\":1}");
 	assert_int_equal(computed, 1);
 }
 
@@ -126,8 +129,8 @@ static void fields__every_kind_is_written(void **state)
 
 	(void)state;
 	assert_json(fields_write(&thing, &t),
-		    "{\"tiny\":-1,\"double\":10,\"sum\":4,\"rank\":2,\"flag\":true,\"bytes\":1073741824,\"address\":\"0xabc\","
-		    "\"grid\":[1,2,3],\"text\":\"t\",\"chars\":\"abc\",\"inside\":-9,\"list\":[{\"small\":-3},{\"small\":4}],\"yes\":true}");
+		"{\"tiny\":-1,\"double\":10,\"sum\":4,\"rank\":2,\"flag\":true,\"bytes\":1073741824,\"address\":\"0xabc\","
+		"\"grid\":[1,2,3],\"text\":\"t\",\"chars\":\"abc\",\"inside\":-9,\"list\":[{\"small\":-3},{\"small\":4}],\"yes\":true}");
 }
 
 static void fields__what_is_not_known_is_null_or_left_out(void **state)
@@ -143,8 +146,8 @@ static void fields__what_is_not_known_is_null_or_left_out(void **state)
 
 static void fields__take_leaves_what_is_wrong_as_it_is(void **state)
 {
-	json_t *o = json_pack("{s:i,s:i,s:s,s:i,s:b,s:s,s:i}", "tiny", 300, "double", 8, "rank", "two", "bytes", -4, "flag", 1, "chars",
-			      "too long", "more", 1);
+	json_t *o = json_pack("{s:i,s:i,s:s,s:i,s:b,s:s,s:i}", "tiny", 300, "double", 8, "rank", "two", "bytes", -4,
+			      "flag", 1, "chars", "too long", "more", 1);
 	struct thing t;
 
 	(void)state;

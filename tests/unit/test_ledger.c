@@ -26,8 +26,8 @@
 
 static void fill_at_random(struct mm *m)
 {
-	uint32_t stacks[5] = { 0, tb_stack(&m->b, USER, NULL), tb_stack(&m->b, "a.py:1:f", NULL),
-			       tb_stack(&m->b, MODULE, USER, NULL), tb_stack(&m->b, "b.py:7:g", USER, NULL) };
+	uint32_t stacks[5] = {0, tb_stack(&m->b, USER, NULL), tb_stack(&m->b, "a.py:1:f", NULL),
+			      tb_stack(&m->b, MODULE, USER, NULL), tb_stack(&m->b, "b.py:7:g", USER, NULL)};
 
 	for (uint64_t i = roll(20); i > 0; i--) {
 		uint64_t size = (1 + roll(400)) * 2 * MIB, left = size;
@@ -72,9 +72,9 @@ static void ledger__adds_up_to_the_card(void **state)
 {
 	(void)state;
 	for (int round = 0; round < 400; round++) {
-		struct pool pool = { 0 };
-		struct ledger_holder holder = { 77, "python other.py", roll(CARD) };
-		struct ledger_seen seen = { roll(2), roll(2) ? roll(CARD) : 0, &holder, roll(2) };
+		struct pool pool = {0};
+		struct ledger_holder holder = {77, "python other.py", roll(CARD)};
+		struct ledger_seen seen = {roll(2), roll(2) ? roll(CARD) : 0, &holder, roll(2)};
 		struct cw_failure *f;
 		struct ledger l;
 		struct trace *t;
@@ -100,9 +100,9 @@ static void ledger__adds_up_to_the_card(void **state)
 /* What a plain case holds, to the byte. */
 static void ledger__every_part_is_what_it_is(void **state)
 {
-	struct pool pool = { 0 };
-	struct ledger_holder holder = { 77, "python other.py", 3 * GIB };
-	struct ledger_seen seen = { true, 0, &holder, 1 };
+	struct pool pool = {0};
+	struct ledger_holder holder = {77, "python other.py", 3 * GIB};
+	struct ledger_seen seen = {true, 0, &holder, 1};
 	struct ledger l;
 	struct trace *t;
 	struct mm m;
@@ -141,7 +141,7 @@ static void ledger__every_part_is_what_it_is(void **state)
 
 static void kinds_of_a_training(bool in_backward)
 {
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	uint32_t forward, optim, backward, load, init, closure;
 	struct ledger l;
 	struct trace *t;
@@ -149,7 +149,8 @@ static void kinds_of_a_training(bool in_backward)
 
 	mm_init(&m);
 	forward = tb_stack(&m.b, TORCH "nn/functional.py:10:relu", USER, NULL);
-	optim = tb_stack(&m.b, TORCH "optim/adam.py:120:Adam._init_group", TORCH "optim/optimizer.py:5:wrapper", USER, NULL);
+	optim = tb_stack(&m.b, TORCH "optim/adam.py:120:Adam._init_group", TORCH "optim/optimizer.py:5:wrapper", USER,
+			 NULL);
 	backward = tb_stack(&m.b, TORCH "autograd/graph.py:80:_engine_run_backward", USER, NULL);
 	load = tb_stack(&m.b, TORCH "serialization.py:80:load", USER, NULL);
 	init = tb_stack(&m.b, TORCH "nn/modules/linear.py:90:Linear.__init__", "model.py:4:Net.__init__", NULL);
@@ -163,8 +164,9 @@ static void kinds_of_a_training(bool in_backward)
 	mm_node(&m, forward, false);
 	mm_block(&m, 3 * MIB, forward, 0, 0);
 	/* a model that the optimizer's closure calls is no state of the optimizer */
-	closure = tb_stack(&m.b, TORCH "nn/functional.py:10:relu", "/venv/lib/python3.12/site-packages/lib/net.py:3:forward",
-			   TORCH "nn/modules/module.py:1700:Module._call_impl", TORCH "optim/adam.py:90:Adam.step", USER, NULL);
+	closure = tb_stack(
+		&m.b, TORCH "nn/functional.py:10:relu", "/venv/lib/python3.12/site-packages/lib/net.py:3:forward",
+		TORCH "nn/modules/module.py:1700:Module._call_impl", TORCH "optim/adam.py:90:Adam.step", USER, NULL);
 	mm_node(&m, closure, false);
 	mm_block(&m, 9 * MIB, closure, 0, 0);
 	mm_block(&m, 5 * MIB, backward, forward, CW_SITE_BACKWARD);	/* after it: who knows, while backward runs */
@@ -196,7 +198,7 @@ static void kinds__by_code_by_nodes_and_by_time(void **state)
 /* The exception takes the tensors with it: the ledger is that of the failure, not of the end. */
 static void ledger__is_that_of_the_failure(void **state)
 {
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct ledger l;
 	struct trace *t;
 	struct cw_failure *f;
@@ -279,7 +281,7 @@ static void fragmentation__a_full_card_is_none(void **state)
 /* Passes of two layers that call one line, an input and a loss. */
 static void pass(struct mm *m, const uint32_t stack[3], bool run, bool live)
 {
-	static const int order[] = { 0, 1, 1, 2 };
+	static const int order[] = {0, 1, 1, 2};
 
 	for (int i = 0; i < 4; i++) {
 		mm_node(m, stack[order[i]], run);
@@ -319,7 +321,7 @@ static void eval__graphs_are_made_and_never_run(void **state)
 /* The same memory, but the code says that it trains: this was the forward part of its first step. */
 static void eval__code_that_trains_is_no_evaluation(void **state)
 {
-	static const char *const caller[] = { "run.py:20:training_step", "run.py:20:predict", "run.py:20:Runner.evaluate" };
+	static const char *const caller[] = {"run.py:20:training_step", "run.py:20:predict", "run.py:20:Runner.evaluate"};
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
@@ -423,7 +425,7 @@ static void growth__one_line_never_lets_go(void **state)
 static json_t *judge_with(struct mm *m, const struct gpu_usage *u)
 {
 	struct trace *t = tb_trace(&m->b);
-	struct process_end end = { .pid = 100, .status_known = true, .exit = 1, .usage = u };
+	struct process_end end = {.pid = 100, .status_known = true, .exit = 1, .usage = u};
 	struct verdict *v = verdict_of_process(t, &end);
 	json_t *j;
 
@@ -435,9 +437,10 @@ static json_t *judge_with(struct mm *m, const struct gpu_usage *u)
 
 static struct gpu_usage *usage_of_two(uint64_t own, uint64_t other, const char *command)
 {
-	struct gpu_card card = { .total = CARD, .used = own + other, .free = CARD - own - other };
+	struct gpu_card card = {.total = CARD, .used = own + other, .free = CARD - own - other};
 	struct gpu_holder h = { .pid = 100, .instance = UINT32_MAX, .kind = HOLDER_COMPUTE, .state = HOLDER_RUNNING,
-				.bytes = own, .command = "python train.py" };
+			       .bytes = own,
+			       .command = "python train.py"};
 	struct gpu_usage *u = usage_new();
 	struct gpu_state *g;
 
@@ -487,7 +490,7 @@ static void others__a_note_knows_them_too(void **state)
 
 	(void)state;
 	for (int then = 0; then < 2; then++) {
-		struct process_end end = { .pid = 100, .status_known = true, .usage = u };
+		struct process_end end = {.pid = 100, .status_known = true, .usage = u};
 		struct cw_failure *f;
 		struct verdict *v;
 		struct trace *t;
@@ -529,7 +532,8 @@ static void others__the_ranks_of_this_job(void **state)
 		mm_segment(&m, 20 * GIB);
 		mm_block(&m, 20 * GIB, tb_stack(&m.b, TORCH "serialization.py:80:load", USER, NULL), 0, 0);
 		mm_oom(&m, 10 * GIB, 4 * GIB,
-		       rank == 2 ? tb_stack(&m.b, TORCH "serialization.py:80:load", USER, NULL) : tb_stack(&m.b, USER, NULL));
+		       rank == 2 ? tb_stack(&m.b, TORCH "serialization.py:80:load", USER, NULL)
+				 : tb_stack(&m.b, USER, NULL));
 		j = judge_with(&m, u);
 		assert_string_equal(field(j, "cause"), "oom-rank0-checkpoint-load");
 		assert_string_equal(field(j, "certainty"), rank == 2 ? "certain" : "likely");
@@ -644,12 +648,13 @@ static void report__names_the_parts_and_the_lines(void **state)
 static void facts__each_kind_is_its_own(void **state)
 {
 	static const enum fact_id ids[KIND_COUNT] = {
-		FACT_memory_parameters, FACT_memory_gradients, FACT_memory_optimizer, FACT_memory_activations, FACT_memory_backward,
-		FACT_memory_graphs, FACT_memory_workspaces, FACT_memory_loaded, FACT_memory_other,
+		FACT_memory_parameters,	 FACT_memory_gradients, FACT_memory_optimizer,
+		FACT_memory_activations, FACT_memory_backward,	FACT_memory_graphs,
+		FACT_memory_workspaces,	 FACT_memory_loaded,	FACT_memory_other,
 	};
-	struct ledger_seen seen = { .known = false };
-	struct pool pool = { 0 };
-	struct casefile f = { .pool = &pool };
+	struct ledger_seen seen = {.known = false};
+	struct pool pool = {0};
+	struct casefile f = {.pool = &pool};
 	struct incidents all;
 	struct ledger l;
 	struct trace *t;
@@ -677,14 +682,15 @@ static void facts__each_kind_is_its_own(void **state)
 static void segments__the_same_ones_are_one_row(void **state)
 {
 	struct ledger_segment list[5];
-	struct ledger l = { .segments = { .list = list, .n = 5, .used = 5, .free_used = 50 * MIB, .largest = 9 * MIB } };
+	struct ledger l = {.segments = {.list = list, .n = 5, .used = 5, .free_used = 50 * MIB, .largest = 9 * MIB}};
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
 	(void)state;
 	for (int i = 0; i < 5; i++)
-		list[i] = (struct ledger_segment){ .size = 20 * MIB, .free = (i ? 10 : 11) * MIB, .largest = 9 * MIB, .n = 1 };
+		list[i] = (struct ledger_segment){
+			.size = 20 * MIB, .free = (i ? 10 : 11) * MIB, .largest = 9 * MIB, .n = 1};
 	for (int i = 0; i < 3; i++)
 		strcpy(list[i].map, "..##");
 	ledger_print_segments(out, &l, 2);
@@ -704,10 +710,10 @@ static void chart__is_as_wide_as_the_terminal(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i < 100; i++)
-		s[i] = (struct cw_sample){ .ticks = 1000 + i, .allocated = i * MIB, .reserved = i * 2 * MIB };
-	timeline_print(out, s, 100, (struct seconds_span){ 3.7, 12.5 }, CARD, 60);
-	timeline_print(out, s, 1, (struct seconds_span){ 0 }, 0, 60);	/* nothing to draw */
-	timeline_print(out, s, 100, (struct seconds_span){ 0, 1 }, 0, 5);	/* no room */
+		s[i] = (struct cw_sample){.ticks = 1000 + i, .allocated = i * MIB, .reserved = i * 2 * MIB};
+	timeline_print(out, s, 100, (struct seconds_span){3.7, 12.5}, CARD, 60);
+	timeline_print(out, s, 1, (struct seconds_span){0}, 0, 60);	/* nothing to draw */
+	timeline_print(out, s, 100, (struct seconds_span){0, 1}, 0, 5); /* no room */
 	fclose(out);
 	for (const char *c = text; *c; c++) {
 		columns = *c == '\n' ? 0 : columns + ((*c & 0xc0) != 0x80);

@@ -65,7 +65,8 @@ static void looks_in_rpath_before_library_path(void **state)
 static void looks_in_library_path_before_runpath(void **state)
 {
 	(void)state;
-	make_elf("/a/liba.so", &(struct elf_spec){.soname = "liba.so", .runpath = "${ORIGIN}/own", .needed = {"libx.so"}});
+	make_elf("/a/liba.so",
+		 &(struct elf_spec){.soname = "liba.so", .runpath = "${ORIGIN}/own", .needed = {"libx.so"}});
 	make_library("/a/own/libx.so", "libx.so");
 	make_library("/other/libx.so", "libx.so");
 	begin("/nowhere:/other", NULL);
@@ -368,7 +369,8 @@ static void finds_exported_symbols(void **state)
 	struct loader_object o;
 
 	(void)state;
-	make_elf("/l/libx.so", &(struct elf_spec){.soname = "libx.so", .undefined = {"wanted"}, .defined = {"one", "two"}});
+	make_elf("/l/libx.so",
+		 &(struct elf_spec){.soname = "libx.so", .undefined = {"wanted"}, .defined = {"one", "two"}});
 	assert_int_equal(elf_open(&f, &pool, make_root, "/l/libx.so", 0), 0);
 	assert_true(elf_exports(&f, "one") && elf_exports(&f, "two"));
 	assert_false(elf_exports(&f, "wanted") || elf_exports(&f, "three"));
@@ -415,9 +417,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(looks_in_rpath_before_library_path), T(looks_in_library_path_before_runpath), T(hands_rpath_down_but_not_runpath), T(forgets_rpath_above_a_runpath),
+		T(looks_in_rpath_before_library_path),
+		T(looks_in_library_path_before_runpath),
+		T(hands_rpath_down_but_not_runpath),
+		T(forgets_rpath_above_a_runpath),
 		T(keeps_what_is_loaded_by_soname), T(loads_one_file_once_through_links),
-		T(passes_over_other_machines_and_stops_at_broken_files), T(notices_a_library_that_was_cut_short), T(preloads_first),
+		T(passes_over_other_machines_and_stops_at_broken_files),
+		T(notices_a_library_that_was_cut_short),
+		T(preloads_first),
 		T(takes_an_empty_entry_for_the_current_folder), T(prefers_hwcaps_folders_that_the_cpu_can_use),
 		T(survives_libraries_that_need_each_other), T(reads_the_cache_in_both_formats), T(reads_the_oldest_cache),
 		T(survives_every_cut_and_flip_of_a_cache), T(uses_the_cache_before_default_folders), T(finds_exported_symbols),

@@ -36,13 +36,14 @@ static void map__an_empty_one_finds_nothing(void **state)
 
 static void map__words_are_found_by_what_they_say(void **state)
 {
-	static const char *const words[] = { "", "a", "fragmentation", "fragmentations" };
+	static const char *const words[] = {"", "a", "fragmentation", "fragmentations"};
 	struct map m = {0};
 	char other[] = "fragmentation";
 
 	(void)state;
 	for (uint32_t i = 0; i < 4; i++)
-		assert_int_equal(map_put(&m, map_hash_bytes(1, words[i], strlen(words[i])), same_word, words, words[i], i), i);
+		assert_int_equal(
+			map_put(&m, map_hash_bytes(1, words[i], strlen(words[i])), same_word, words, words[i], i), i);
 	assert_int_equal(map_find(&m, map_hash_bytes(1, other, strlen(other)), same_word, words, other), 2);
 	assert_int_equal(map_find(&m, map_hash_bytes(1, "", 0), same_word, words, ""), 0);
 	assert_int_equal(map_find(&m, map_hash_bytes(1, "b", 1), same_word, words, "b"), MAP_NONE);
@@ -103,7 +104,7 @@ static void map__the_largest_index_is_one_below_none(void **state)
 
 static void map__nothing_is_added_when_the_caller_has_no_room(void **state)
 {
-	uint64_t list[] = { 3 }, other = 4;
+	uint64_t list[] = {3}, other = 4;
 	struct map m = {0};
 
 	(void)state;
@@ -161,7 +162,7 @@ static void book_toggle(struct book *b, uint64_t key)
 
 static void map__answers_as_an_array_would(void **state)
 {
-	static const uint64_t masks[] = { UINT64_MAX, 0xff, 0x7, 0, 0xffffffff00000000u };
+	static const uint64_t masks[] = {UINT64_MAX, 0xff, 0x7, 0, 0xffffffff00000000u};
 
 	(void)state;
 	for (size_t k = 0; k < sizeof(masks) / sizeof(masks[0]); k++) {
@@ -187,7 +188,7 @@ static void map__answers_as_an_array_would(void **state)
 
 static void map_hash__addresses_in_steps_spread_over_the_slots(void **state)
 {
-	static const uint64_t steps[] = { 1, 512, 4096, 2u << 20, 1ull << 32 };
+	static const uint64_t steps[] = {1, 512, 4096, 2u << 20, 1ull << 32};
 	unsigned char taken[4096];
 
 	(void)state;

@@ -25,12 +25,12 @@ struct made {
 
 static void make(struct made *x)
 {
-	*x = (struct made){ 0 };
+	*x = (struct made){0};
 	mm_init(&x->m);
 	x->epochs = (void *)(x->m.b.data + tb_chunk(&x->m.b, CW_CHUNK_EPOCHS, sizeof(*x->epochs)));
 	x->mark = (void *)(x->m.b.data + tb_chunk(&x->m.b, CW_CHUNK_SITE_MARKS, MM_SITES * sizeof(*x->mark)));
 	x->history = (void *)(x->m.b.data + tb_chunk(&x->m.b, CW_CHUNK_HISTORIES, 8 * sizeof(*x->history)));
-	*x->epochs = (struct cw_epochs){ .n_max = CW_EPOCHS };
+	*x->epochs = (struct cw_epochs){.n_max = CW_EPOCHS};
 }
 
 /* The next epoch, with what PyTorch had given out at its moment; its generation is 10, 20, ... */
@@ -39,7 +39,8 @@ static void epoch(struct made *x, uint64_t begin, uint64_t at, uint64_t allocate
 	uint64_t n = x->epochs->now++;
 
 	x->epochs->epoch[0][n] = (struct cw_epoch){ .begin = begin, .at = at, .allocated = allocated, .reserved = 100 * MIB,
-						    .driver = 110 * MIB, .generation = 10 * ((uint32_t)n + 1) };
+						   .driver = 110 * MIB,
+						   .generation = 10 * ((uint32_t)n + 1)};
 }
 
 static void held(struct made *x, uint32_t site, uint32_t mark, const uint64_t *bytes, size_t n)
@@ -64,7 +65,7 @@ static uint64_t tensors(const struct over_column *c)
 /* A model and its optimizer, a step with a workspace on the line of its layers, and then no room. */
 static void make_training(struct made *x)
 {
-	static const uint64_t layers[] = { 0, 14 * MIB, 10 * MIB }, states[] = { 0, 0, 0 };
+	static const uint64_t layers[] = {0, 14 * MIB, 10 * MIB}, states[] = {0, 0, 0};
 	struct cw_allocation *workspace;
 	uint32_t layer;
 
@@ -88,7 +89,7 @@ static void make_training(struct made *x)
 
 static void kinds__are_the_ledgers_in_every_epoch(void **state)
 {
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct over_time o;
 	struct ledger l;
 	struct trace *t;
@@ -121,7 +122,7 @@ static void kinds__are_the_ledgers_in_every_epoch(void **state)
 
 static void kinds__what_comes_after_the_failure_stays_there(void **state)
 {
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct over_time o;
 	struct trace *t;
 	struct made x;
@@ -141,7 +142,7 @@ static void kinds__what_comes_after_the_failure_stays_there(void **state)
 /* Without a failure the last column is the end. */
 static void kinds__end_with_the_end(void **state)
 {
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct over_time o;
 	struct ledger l;
 	struct trace *t;
@@ -167,8 +168,8 @@ static void kinds__end_with_the_end(void **state)
 /* Gradients that were there before a backward began are told from what it makes; the peak's ledger says the same. */
 static void kinds__of_backward_and_at_the_peak(void **state)
 {
-	static const uint64_t weights[] = { 4 * MIB, 10 * MIB, 4 * MIB, 0, 6 * MIB };
-	struct pool pool = { 0 };
+	static const uint64_t weights[] = {4 * MIB, 10 * MIB, 4 * MIB, 0, 6 * MIB};
+	struct pool pool = {0};
 	struct over_time o;
 	struct ledger l;
 	struct trace *t;
@@ -187,8 +188,11 @@ static void kinds__of_backward_and_at_the_peak(void **state)
 	x.m.site[1].at_peak = 10 * MIB;
 	x.m.site[1].peak_generation = 1;
 	x.m.b.h->memory[0] = (struct cw_memory_now){ .allocated = 4 * MIB, .reserved = 100 * MIB, .peak_allocated = 10 * MIB,
-						     .peak_reserved = 100 * MIB, .driver = 100 * MIB, .driver_peak = 100 * MIB,
-						     .peak_ticks = 1110, .peak_generation = 1 };
+						    .peak_reserved = 100 * MIB,
+						    .driver = 100 * MIB,
+						    .driver_peak = 100 * MIB,
+						    .peak_ticks = 1110,
+						    .peak_generation = 1};
 	t = tb_trace(&x.m.b);
 	over_time_build(&o, t, 0, NULL, &pool);
 	assert_int_equal(o.n, 6);
@@ -207,7 +211,7 @@ static void kinds__of_backward_and_at_the_peak(void **state)
 
 static size_t columns_with(void (*damage)(struct made *x), uint64_t *untold)
 {
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct over_time o;
 	struct trace *t;
 	struct made x;
@@ -236,8 +240,9 @@ static void before_it_began(struct made *x) { x->epochs->epoch[0][0].at = 1; }
 
 static void damage__what_cannot_be_is_left_out(void **state)
 {
-	static void (*const none[])(struct made *) = { backwards, no_generation, too_many, too_often, other_size, before_it_began };
-	static void (*const one[])(struct made *) = { busy, later, nowhere };
+	static void (*const none[])(struct made *) = {backwards, no_generation, too_many,
+						      too_often, other_size,	before_it_began};
+	static void (*const one[])(struct made *) = {busy, later, nowhere};
 	uint64_t untold;
 
 	(void)state;
@@ -263,15 +268,15 @@ static void damage__any_bytes_are_read(void **state)
 {
 	(void)state;
 	for (int round = 0; round < 300; round++) {
-		struct pool pool = { 0 };
+		struct pool pool = {0};
 		struct over_time o;
 		struct trace *t;
 		struct made x;
 
 		make_training(&x);
 		for (uint64_t i = roll(200); i > 0; i--) {
-			uint8_t *at[] = { (uint8_t *)x.epochs, (uint8_t *)x.mark, (uint8_t *)x.history };
-			size_t size[] = { 600, 64, 8 * sizeof(*x.history) }, which = roll(3);
+			uint8_t *at[] = {(uint8_t *)x.epochs, (uint8_t *)x.mark, (uint8_t *)x.history};
+			size_t size[] = {600, 64, 8 * sizeof(*x.history)}, which = roll(3);
 
 			at[which][roll(size[which])] = (uint8_t)roll(round % 2 ? 4 : 256);
 		}

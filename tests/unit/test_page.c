@@ -17,7 +17,7 @@
 
 #define EVIL "</script><script>alert(1)</script><!-- & \xe2\x80\xa8 \xff.py"
 
-static const struct process_end FAILED = { .pid = 100, .status_known = true, .exit = 1 };
+static const struct process_end FAILED = {.pid = 100, .status_known = true, .exit = 1};
 
 /* The page of one process, judged. */
 static struct page *page_of(struct trace *t)
@@ -40,7 +40,7 @@ static json_t *detail_of(struct page *p)
 static json_t *island_of(struct page *p, char **whole)
 {
 	static const char mark[] = "id=\"cuwhy-data\">";
-	struct err e = { 0 };
+	struct err e = {0};
 	struct buf b;
 	char *from, *to;
 	json_t *j;
@@ -95,7 +95,8 @@ static void hostile(struct tb *b)
 	snprintf(b->h->device[0].name, sizeof(b->h->device[0].name), "%.60s", EVIL);
 	stack = tb_stack(b, EVIL ":32:" EVIL, NULL);
 	tb_launch(b, 1, stack)->func = tb_function(b, EVIL);
-	tb_fail_launch(b, 1, stack, tb_function(b, EVIL), (const uint32_t[3]){ 1, 70000, 1 }, (const uint32_t[3]){ 32, 1, 1 }, 0);
+	tb_fail_launch(b, 1, stack, tb_function(b, EVIL), (const uint32_t[3]){1, 70000, 1},
+		       (const uint32_t[3]){32, 1, 1}, 0);
 	tb_fail_text(b, CW_SRC_PYTHON, stack, EVIL, EVIL);
 }
 
@@ -153,11 +154,11 @@ static struct trace *ran_out(void)
 	for (int i = 0; i < 500; i++)
 		mm_block(&m, 512, i % 2 ? kept : other, 0, 0);
 	l = (void *)(m.b.data + tb_chunk(&m.b, CW_CHUNK_TIMELINE, sizeof(*l) + 4 * sizeof(*s)));
-	*l = (struct cw_timeline){ .n = 3, .n_max = 4, .every = 100 };
+	*l = (struct cw_timeline){.n = 3, .n_max = 4, .every = 100};
 	s = (struct cw_sample *)(l + 1);
 	for (int i = 0; i < 3; i++)
-		s[i] = (struct cw_sample){ 1000000u * (unsigned)(i + 1), MIB * (unsigned)i, 2 * MIB * (unsigned)i,
-					 3 * MIB * (unsigned)i };
+		s[i] = (struct cw_sample){1000000u * (unsigned)(i + 1), MIB * (unsigned)i, 2 * MIB * (unsigned)i,
+					  3 * MIB * (unsigned)i};
 	mm_oom(&m, 200 * MIB, 100 * MIB, other);
 	return tb_trace(&m.b);
 }
@@ -211,7 +212,9 @@ static void page__segments_that_look_the_same_are_drawn_once(void **state)
 	json_array_foreach(json_object_get(map, "segments"), i, s) {
 		assert_int_equal(number(s, "like"), i ? 1 : SEGMENTS);
 		json_array_foreach(json_object_get(s, "runs"), k, run) {
-			assert_true(json_integer_value(json_array_get(run, 0)) + json_integer_value(json_array_get(run, 1)) <= number(s, "size"));
+			assert_true(json_integer_value(json_array_get(run, 0)) +
+					    json_integer_value(json_array_get(run, 1)) <=
+				    number(s, "size"));
 			bytes += json_integer_value(json_array_get(run, 2)) * number(s, "like");
 			blocks += json_integer_value(json_array_get(run, 3)) * number(s, "like");
 		}
@@ -224,9 +227,9 @@ static void page__segments_that_look_the_same_are_drawn_once(void **state)
 
 static void map__runs_and_segments_are_limited(void **state)
 {
-	static const struct map_limits few = { 1, 30 };
+	static const struct map_limits few = {1, 30};
 	struct trace *t = ran_out();
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct memory_map m;
 	uint64_t bytes = 0;
 
@@ -367,12 +370,12 @@ static struct trace *million(void)
 	free(b.data);
 	h->cap = h->used = bytes;
 	h->n_blocks = MANY;
-	h->memory[0] = (struct cw_memory_now){ .allocated = MANY * 512ull, .driver_peak = 1 };
+	h->memory[0] = (struct cw_memory_now){.allocated = MANY * 512ull, .driver_peak = 1};
 	h->n_chunks = 2;
-	h->chunk[0] = (struct cw_chunk){ .kind = CW_CHUNK_HEAP, .off = off, .len = (uint32_t)heap };
+	h->chunk[0] = (struct cw_chunk){.kind = CW_CHUNK_HEAP, .off = off, .len = (uint32_t)heap};
 	h->chunk[1] = (struct cw_chunk){ .kind = CW_CHUNK_BLOCKS, .off = (uint32_t)((off + heap + 63) / 64 * 64),
-					 .len = MANY * sizeof(struct cw_allocation) };
-	b = (struct tb){ .data = data, .h = h, .heap = off, .heap_end = off + (uint32_t)heap };
+					.len = MANY * sizeof(struct cw_allocation)};
+	b = (struct tb){.data = data, .h = h, .heap = off, .heap_end = off + (uint32_t)heap};
 	file = tb_string(&b, "train.py");
 	function = tb_string(&b, "step");
 	block = (void *)(data + h->chunk[1].off);
@@ -381,9 +384,12 @@ static struct trace *million(void)
 		struct cw_stack *s = (struct cw_stack *)(data + at);
 
 		s->n = 1;
-		s->frame[0] = (struct cw_frame){ file, function, i + 1, 1 };
-		block[i] = (struct cw_allocation){ .addr = 0x700000000000ull + i * 1024ull, .size = 512 + i % 3 * 8, .ticks = i + 1,
-						   .stack = (uint32_t)at, .kind = CW_MEM_TORCH };
+		s->frame[0] = (struct cw_frame){file, function, i + 1, 1};
+		block[i] = (struct cw_allocation){.addr = 0x700000000000ull + i * 1024ull,
+						  .size = 512 + i % 3 * 8,
+						  .ticks = i + 1,
+						  .stack = (uint32_t)at,
+						  .kind = CW_MEM_TORCH};
 		at += sizeof(*s) + sizeof(s->frame[0]);
 	}
 	return trace_from_bytes(data, bytes, NULL);
@@ -424,7 +430,7 @@ static void bounds__too_many_processes_and_too_long_words(void **state)
 	memset(command, '<', 100000);
 	command[100000] = '\0';
 	for (uint32_t i = 0; i < 2000; i++) {
-		struct process_end end = { .pid = i + 1, .status_known = true, .exit = 1, .command = command };
+		struct process_end end = {.pid = i + 1, .status_known = true, .exit = 1, .command = command};
 
 		page_add_process(p, t, &end, v, NULL, false);
 	}
@@ -445,7 +451,8 @@ static json_t *large_verdict(size_t others, size_t frames, const char *word)
 	json_t *v = json_pack("{s:s,s:s,s:{s:[]},s:[]}", "cause", "unknown", "title", word, "where", "stack", "others");
 
 	for (size_t i = 0; i < frames; i++)
-		json_array_append_new(json_object_get(json_object_get(v, "where"), "stack"), json_pack("{s:s}", "file", word));
+		json_array_append_new(json_object_get(json_object_get(v, "where"), "stack"),
+				      json_pack("{s:s}", "file", word));
 	for (size_t i = 0; i < others; i++)
 		json_array_append_new(json_object_get(v, "others"), large_verdict(0, frames, word));
 	return v;
@@ -454,7 +461,7 @@ static json_t *large_verdict(size_t others, size_t frames, const char *word)
 /* The verdict of a folder is a file that anybody may have written. */
 static void bounds__a_verdict_that_somebody_made_large(void **state)
 {
-	static const size_t sizes[][2] = { { 3, 10 }, { 70, 100 }, { 70, 400 }, { 0, 25000 } };
+	static const size_t sizes[][2] = {{3, 10}, {70, 100}, {70, 400}, {0, 25000}};
 	char word[1001], *text;
 
 	(void)state;
@@ -494,7 +501,8 @@ static json_t *source_for(const char *folder, const char *frame, struct page **p
 	tb_init(&b);
 	snprintf(b.h->cwd, sizeof(b.h->cwd), "%s", folder);
 	s = tb_stack(&b, frame, NULL);
-	tb_fail_launch(&b, 1, s, tb_function(&b, "_Z4fillPfl"), (const uint32_t[3]){ 1, 70000, 1 }, (const uint32_t[3]){ 32, 1, 1 }, 0);
+	tb_fail_launch(&b, 1, s, tb_function(&b, "_Z4fillPfl"), (const uint32_t[3]){1, 70000, 1},
+		       (const uint32_t[3]){32, 1, 1}, 0);
 	tb_fail_text(&b, CW_SRC_PYTHON, s, "RuntimeError", "CUDA error: invalid argument");
 	t = tb_trace(&b);
 	*page = page_of(t);

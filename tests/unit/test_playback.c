@@ -108,7 +108,7 @@ static void at__a_moment_the_ledger_is_exact(void **state)
 		{64 * 3000, 10 * MIB, 10 * MIB, 0, 3 * MIB, 5 * MIB, 3},
 		{64 * 4000, 2 * MIB, 18 * MIB, 0, 3 * MIB, 5 * MIB, 2},
 		{64 * 9000, 2 * MIB, 18 * MIB, 0, 0, 5 * MIB, 1}};
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct ledger l;
 	struct trace *t;
 	struct em em;
@@ -138,7 +138,7 @@ static void at__a_moment_the_ledger_is_exact(void **state)
 
 static void at__missing_events_are_told_of(void **state)
 {
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct ledger l;
 	struct trace *t;
 	struct em em;
@@ -164,7 +164,7 @@ static void at__without_a_trace_the_samples_count(void **state)
 {
 	struct cw_timeline *line;
 	struct cw_sample *s;
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct ledger l;
 	struct trace *t;
 	struct mm m;
@@ -172,10 +172,10 @@ static void at__without_a_trace_the_samples_count(void **state)
 	(void)state;
 	mm_init(&m);
 	line = (void *)(m.b.data + tb_chunk(&m.b, CW_CHUNK_TIMELINE, sizeof(*line) + 4 * sizeof(*s)));
-	*line = (struct cw_timeline){ .device = 0, .n = 2, .n_max = 4, .every = 100 };
+	*line = (struct cw_timeline){.device = 0, .n = 2, .n_max = 4, .every = 100};
 	s = (struct cw_sample *)(line + 1);
-	s[0] = (struct cw_sample){ 1000, 2 * MIB, 20 * MIB, 25 * MIB };
-	s[1] = (struct cw_sample){ 2000, 4 * MIB, 20 * MIB, 30 * MIB };
+	s[0] = (struct cw_sample){1000, 2 * MIB, 20 * MIB, 25 * MIB};
+	s[1] = (struct cw_sample){2000, 4 * MIB, 20 * MIB, 30 * MIB};
 	t = tb_trace(&m.b);
 	ledger_build_at(&l, t, 0, 1999, NULL, &pool);
 	assert_true(l.sampled);
@@ -197,10 +197,13 @@ static void playback__has_the_events_of_pytorch_alone(void **state)
 {
 	static const struct { enum torchsnap_action action; uint64_t addr, size; } want[] = {
 		{TORCHSNAP_SEGMENT_ALLOC, 1 << 30, 20 * MIB}, {TORCHSNAP_ALLOC, 1 << 30, 2 * MIB},
-		{TORCHSNAP_ALLOC, (1 << 30) + 4 * MIB, 8 * MIB}, {TORCHSNAP_FREE_REQUESTED, (1 << 30) + 4 * MIB, 8 * MIB},
-		{TORCHSNAP_FREE_COMPLETED, (1 << 30) + 4 * MIB, 8 * MIB}, {TORCHSNAP_OOM, 5 * MIB, GIB},
-		{TORCHSNAP_SEGMENT_MAP, 1ull << 40, 4 * MIB}, {TORCHSNAP_SEGMENT_MAP, (1ull << 40) + 4 * MIB, 4 * MIB},
-		{TORCHSNAP_ALLOC, (1ull << 40) + 3 * MIB, 2 * MIB}};
+		    {TORCHSNAP_ALLOC, (1 << 30) + 4 * MIB, 8 * MIB},
+		    {TORCHSNAP_FREE_REQUESTED, (1 << 30) + 4 * MIB, 8 * MIB},
+		    {TORCHSNAP_FREE_COMPLETED, (1 << 30) + 4 * MIB, 8 * MIB},
+		    {TORCHSNAP_OOM, 5 * MIB, GIB},
+		    {TORCHSNAP_SEGMENT_MAP, 1ull << 40, 4 * MIB},
+		    {TORCHSNAP_SEGMENT_MAP, (1ull << 40) + 4 * MIB, 4 * MIB},
+		    {TORCHSNAP_ALLOC, (1ull << 40) + 3 * MIB, 2 * MIB}};
 	struct torchsnap s;
 	struct playback h;
 	struct trace *t;
@@ -229,7 +232,8 @@ static void playback__has_the_events_of_pytorch_alone(void **state)
 		assert_int_equal(s.event[i].action, want[i].action);
 		assert_int_equal(s.event[i].addr, want[i].addr);
 		assert_int_equal(s.event[i].size, want[i].size);
-		assert_int_equal(s.event[i].stack != 0, want[i].action == TORCHSNAP_ALLOC || want[i].action == TORCHSNAP_OOM);
+		assert_int_equal(s.event[i].stack != 0,
+				 want[i].action == TORCHSNAP_ALLOC || want[i].action == TORCHSNAP_OOM);
 	}
 	torchsnap_release(&s);
 	playback_release(&h);
@@ -242,7 +246,7 @@ static void playback__has_the_events_of_pytorch_alone(void **state)
 static void playback__survives_anything(void **state)
 {
 	struct trace *t;
-	struct err e = { 0 };
+	struct err e = {0};
 	struct playback h;
 	struct em em;
 	struct mm m;
@@ -257,7 +261,7 @@ static void playback__survives_anything(void **state)
 		uint8_t was = em.data[at];
 		struct torchsnap snap;
 		struct ledger l;
-		struct pool pool = { 0 };
+		struct pool pool = {0};
 
 		em.data[at] = (uint8_t)roll(256);
 		assert_int_equal(playback_begin(&h, t, em.data, em.len - roll(4), NULL), 0);
@@ -279,7 +283,8 @@ static void times__are_read(void **state)
 {
 	static const struct { const char *text; uint64_t ms; } good[] = {
 		{"0s", 0}, {"12.5s", 12500}, {"90s", 90000}, {"250ms", 250}, {"5m", 300000}, {"1.5h", 5400000}};
-	static const char *const bad[] = {"", "5", "s", "-1s", "1e3s", "12.5.1s", "0x10s", "5 s", "1d", "infs", "99999999h"};
+	static const char *const bad[] = {"",	   "5",	  "s",	"-1s",	"1e3s",	    "12.5.1s",
+					  "0x10s", "5 s", "1d", "infs", "99999999h"};
 	uint64_t ns;
 
 	(void)state;

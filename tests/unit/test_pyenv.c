@@ -81,8 +81,8 @@ static void make_package(const char *site, const char *name, const char *version
 	char path[512], text[2048];
 
 	snprintf(path, sizeof(path), "%s/%s-%s.dist-info/METADATA", site, name, version);
-	snprintf(text, sizeof(text), "Metadata-Version: 2.1\nName: %s\nVersion: %s\n%s\nRequires-Dist: not-a-header==1\n", name, version,
-		 metadata);
+	snprintf(text, sizeof(text), "Metadata-Version: 2.1\nName: %s\nVersion: %s\n%s\nRequires-Dist: not-a-header==1\n",
+		 name, version, metadata);
 	make_file(path, text);
 	snprintf(path, sizeof(path), "%s/%s-%s.dist-info/RECORD", site, name, version);
 	make_file(path, record);
@@ -353,8 +353,10 @@ static void reads_how_torch_was_built(void **state)
 {
 	static const struct { const char *text; enum torch_build build; const char *cuda, *version; } cases[] = {
 		{VERSION_CUDA, TORCH_BUILD_CUDA, "12.4", "2.6.0+cu124"},
-		{"__version__ = '1.13.1+cu117'\ndebug = False\ncuda = '11.7'\nhip = None\n", TORCH_BUILD_CUDA, "11.7", "1.13.1+cu117"},
-		{"__version__ = \"2.6.0+cpu\"\ncuda: Optional[str] = None\nhip = None\n", TORCH_BUILD_CPU, NULL, "2.6.0+cpu"},
+		{"__version__ = '1.13.1+cu117'\ndebug = False\ncuda = '11.7'\nhip = None\n", TORCH_BUILD_CUDA, "11.7",
+		 "1.13.1+cu117"},
+		{"__version__ = \"2.6.0+cpu\"\ncuda: Optional[str] = None\nhip = None\n", TORCH_BUILD_CPU, NULL,
+		 "2.6.0+cpu"},
 		{"__version__ = '2.6.0'\ncuda = None\nhip: Optional[str] = '6.2.4'\n", TORCH_BUILD_ROCM, NULL, "2.6.0"},
 		{"cuda_is = 'x'\n# cuda = '1'\n", TORCH_BUILD_UNKNOWN, NULL, NULL},
 		{"cuda = '12.4\n", TORCH_BUILD_UNKNOWN, NULL, NULL},
@@ -371,7 +373,8 @@ static void reads_how_torch_was_built(void **state)
 		assert_int_equal(t->build, cases[i].build);
 		assert_true(cases[i].build != TORCH_BUILD_UNKNOWN || t->reason);
 		assert_true(!cases[i].cuda == !t->cuda && (!t->cuda || strcmp(t->cuda, cases[i].cuda) == 0));
-		assert_true(!cases[i].version == !t->version && (!t->version || strcmp(t->version, cases[i].version) == 0));
+		assert_true(!cases[i].version == !t->version &&
+			    (!t->version || strcmp(t->version, cases[i].version) == 0));
 		assert_string_equal(t->metadata_version, "2.6.0");
 	}
 	assert_null(scan()->torch.cuda_library);
@@ -474,14 +477,20 @@ static void lists_compiled_extensions(void **state)
 		 &(struct elf_spec){.fatbin = true, .needed = {"libc10.so"}, .undefined = {FN_NEW, FN_AT, "printf"}});
 	make_elf(SITE "/old/_C.cpython-312-x86_64-linux-gnu.so",
 		 &(struct elf_spec){.needed = {"libc10.so"}, .undefined = {FN_OLD, FN_AT}});
-	make_elf(SITE "/mine/_C.abi3.so", &(struct elf_spec){.needed = {"libc10.so", "libmine.so"}, .undefined = {FN_OWN}});
+	make_elf(SITE "/mine/_C.abi3.so",
+		 &(struct elf_spec){.needed = {"libc10.so", "libmine.so"}, .undefined = {FN_OWN}});
 	make_elf(SITE "/mine/libmine.so", &(struct elf_spec){.soname = "libmine.so", .defined = {FN_OWN}});
 	/* torch 2.0 has libraries of other names beside its own */
-	make_elf(SITE "/nvfuser/_C.so", &(struct elf_spec){.needed = {"libc10.so", "libnvfuser_codegen.so", "libnvToolsExt.so.1"}, .undefined = {FN_FUSER}});
-	make_elf(SITE "/torch/lib/libnvfuser_codegen.so", &(struct elf_spec){.soname = "libnvfuser_codegen.so", .defined = {FN_FUSER}});
-	make_elf(SITE "/nvlost/_C.so", &(struct elf_spec){.needed = {"libc10.so", "libnvlost.so"}, .undefined = {FN_OWN}});
+	make_elf(SITE "/nvfuser/_C.so",
+		 &(struct elf_spec){.needed = {"libc10.so", "libnvfuser_codegen.so", "libnvToolsExt.so.1"},
+				    .undefined = {FN_FUSER}});
+	make_elf(SITE "/torch/lib/libnvfuser_codegen.so",
+		 &(struct elf_spec){.soname = "libnvfuser_codegen.so", .defined = {FN_FUSER}});
+	make_elf(SITE "/nvlost/_C.so",
+		 &(struct elf_spec){.needed = {"libc10.so", "libnvlost.so"}, .undefined = {FN_OWN}});
 	make_elf(SITE "/lost/_C.so", &(struct elf_spec){.needed = {"libc10.so", "libnowhere.so"}, .undefined = {FN_OWN}});
-	make_elf(SITE "/tag/_C.cpython-310-x86_64-linux-gnu.so", &(struct elf_spec){.needed = {"libtorch.so"}, .undefined = {FN_OLD}});
+	make_elf(SITE "/tag/_C.cpython-310-x86_64-linux-gnu.so",
+		 &(struct elf_spec){.needed = {"libtorch.so"}, .undefined = {FN_OLD}});
 	make_library(SITE "/numpy/plain.so", "plain.so");
 	make_elf(SITE "/bitsandbytes/libbitsandbytes_cuda124.so", &(struct elf_spec){.fatbin = true});
 	make_elf(SITE "/bitsandbytes/libbitsandbytes_cuda117.so", &(struct elf_spec){.fatbin = true});	/* torch has 12.4 */
@@ -608,16 +617,19 @@ static void make_cuda_torch(const char *init)
 	make_venv("");
 	make_torch_libraries();
 	make_file(SITE "/torch/__init__.py", init);
-	make_elf(SITE "/torch/lib/libtorch_global_deps.so", &(struct elf_spec){
-		.soname = "libtorch_global_deps.so", .rpath = "$ORIGIN/../../nvidia/cuda_runtime/lib", .needed = {"libcudart.so.12"}});
-	make_elf(SITE "/torch/_C.cpython-312-x86_64-linux-gnu.so", &(struct elf_spec){
-		.rpath = "$ORIGIN/lib", .needed = {"libtorch_cuda.so"}});
-	make_elf(SITE "/torch/lib/libtorch_cuda.so", &(struct elf_spec){
-		.soname = "libtorch_cuda.so", .rpath = "$ORIGIN:$ORIGIN/../../nvidia/cublas/lib:$ORIGIN/../../nvidia/cudnn/lib",
-		.needed = {"libcublas.so.12", "libcudnn.so.9", "libcudart.so.12"}});
+	make_elf(SITE "/torch/lib/libtorch_global_deps.so",
+		 &(struct elf_spec){.soname = "libtorch_global_deps.so",
+				    .rpath = "$ORIGIN/../../nvidia/cuda_runtime/lib",
+				    .needed = {"libcudart.so.12"}});
+	make_elf(SITE "/torch/_C.cpython-312-x86_64-linux-gnu.so",
+		 &(struct elf_spec){.rpath = "$ORIGIN/lib", .needed = {"libtorch_cuda.so"}});
+	make_elf(SITE "/torch/lib/libtorch_cuda.so",
+		 &(struct elf_spec){.soname = "libtorch_cuda.so",
+				    .rpath = "$ORIGIN:$ORIGIN/../../nvidia/cublas/lib:$ORIGIN/../../nvidia/cudnn/lib",
+				    .needed = {"libcublas.so.12", "libcudnn.so.9", "libcudart.so.12"}});
 	make_library(NVIDIA "/cuda_runtime/lib/libcudart.so.12", "libcudart.so.12");
-	make_elf(NVIDIA "/cublas/lib/libcublas.so.12", &(struct elf_spec){
-		.soname = "libcublas.so.12", .runpath = "$ORIGIN", .needed = {"libcublasLt.so.12"}});
+	make_elf(NVIDIA "/cublas/lib/libcublas.so.12",
+		 &(struct elf_spec){.soname = "libcublas.so.12", .runpath = "$ORIGIN", .needed = {"libcublasLt.so.12"}});
 	make_library(NVIDIA "/cublas/lib/libcublasLt.so.12", "libcublasLt.so.12");
 	make_elf(NVIDIA "/cudnn/lib/libcudnn.so.9", &(struct elf_spec){.soname = "libcudnn.so.9", .runpath = "$ORIGIN"});
 	make_library(NVIDIA "/cudnn/lib/libcudnn_graph.so.9", "libcudnn_graph.so.9");
@@ -655,10 +667,13 @@ static void finds_foreign_libraries_in_library_path(void **state)
 
 	(void)state;
 	make_cuda_torch(INIT_113);
-	make_elf("/usr/local/cuda/lib64/libcublasLt.so.12.1.3.1", &(struct elf_spec){.soname = "libcublasLt.so.12", .defined = {"other"}});
+	make_elf("/usr/local/cuda/lib64/libcublasLt.so.12.1.3.1",
+		 &(struct elf_spec){.soname = "libcublasLt.so.12", .defined = {"other"}});
 	make_link("/usr/local/cuda/lib64/libcublasLt.so.12", "libcublasLt.so.12.1.3.1");
-	make_elf("/usr/local/cuda/lib64/libcudart.so.12", &(struct elf_spec){.soname = "libcudart.so.12", .defined = {"other"}});
-	make_elf("/usr/local/cuda/lib64/libcudnn_graph.so.9", &(struct elf_spec){.soname = "libcudnn_graph.so.9", .defined = {"o"}});
+	make_elf("/usr/local/cuda/lib64/libcudart.so.12",
+		 &(struct elf_spec){.soname = "libcudart.so.12", .defined = {"other"}});
+	make_elf("/usr/local/cuda/lib64/libcudnn_graph.so.9",
+		 &(struct elf_spec){.soname = "libcudnn_graph.so.9", .defined = {"o"}});
 	set_variable("LD_LIBRARY_PATH=/usr/local/cuda/lib64");
 	scan();
 	assert_int_equal(envs.env[0].loader.n_other, 2);
@@ -715,8 +730,9 @@ static void says_which_library_is_not_found(void **state)
 static void follows_the_rescue_of_torch(void **state)
 {
 	(void)state;
-	make_cuda_torch("def _load_global_deps():\n    try:\n        pass\n    except OSError as err:\n        cuda_libs = {\n"
-			"            \"cuda_runtime\": \"libcudart.so.*[0-9]\",\n        }\n");
+	make_cuda_torch(
+		"def _load_global_deps():\n    try:\n        pass\n    except OSError as err:\n        cuda_libs = {\n"
+		"            \"cuda_runtime\": \"libcudart.so.*[0-9]\",\n        }\n");
 	set_variable("PYTHONPATH=/apart");
 	make_dir("/apart/nvidia/cuda_runtime/lib");
 	assert_int_equal(rename(make_path(NVIDIA "/cuda_runtime/lib/libcudart.so.12"),
@@ -810,8 +826,9 @@ static void reads_this_very_process(void **state)
 
 static void orders_versions(void **state)
 {
-	static const char *const order[] = {"1.0.dev1", "1.0a1", "1.0b2", "1.0rc1", "1.0", "1.0+cu118", "1.0.post1", "1.0.1", "1.10",
-					    "2.0.0.dev20240101+cu121", "2.0", "2025.1", "1!0.1"};
+	static const char *const order[] = {"1.0.dev1",	 "1.0a1",     "1.0b2", "1.0rc1", "1.0",
+					    "1.0+cu118", "1.0.post1", "1.0.1", "1.10",	 "2.0.0.dev20240101+cu121",
+					    "2.0",	 "2025.1",    "1!0.1"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
@@ -827,7 +844,10 @@ static void checks_specifiers(void **state)
 {
 	static const struct { const char *version, *spec; int fits; } cases[] = {
 		{"2.5.1+cu124", "==2.5.1", 1}, {"2.5.1+cu124", "==2.5.1+cu121", 0}, {"2.5.1", "==2.5.1+cu121", 0},
-		{"2.6.0", "(==2.5.1)", 0}, {"13.1.0.3", "==13.1.0.*", 1}, {"13.10.0.3", "==13.1.*", 0}, {"13.5.0", "<14,>=13.0.3", 1},
+		{"2.6.0", "(==2.5.1)", 0},
+		{"13.1.0.3", "==13.1.0.*", 1},
+		{"13.10.0.3", "==13.1.*", 0},
+		{"13.5.0", "<14,>=13.0.3", 1},
 		{"14.0rc1", "<14", 0}, {"2.6.0.dev20250101", "<2.6", 0}, {"2.2.9", "~=2.2.1", 1}, {"2.3.0", "~=2.2.1", 0},
 		{"2.3.0", "~= 2.2", 1}, {"2.3.0", "!=2.3.*", 0}, {"2.3.0", "", 1}, {"2.3.0", ">=", -1}, {"2.3.0", "???", -1},
 		{"banana", "==1", -1}, {"2.0", "===2.0", 1}, {"2.0", "~=2", -1}, {"2.0.post1", ">2.0", 0},
@@ -844,9 +864,12 @@ static void judges_markers(void **state)
 	static const struct { const char *marker; int is; } cases[] = {
 		{"", 1}, {" platform_system == \"Linux\"", 1}, {"platform_system == 'Windows'", 0},
 		{"platform_system == 'Linux' and platform_machine == 'x86_64'", 1},
-		{"(sys_platform == 'win32' or os_name == 'posix') and extra == 'cublas'", 1}, {"extra == 'Other_One'", 0},
+		{"(sys_platform == 'win32' or os_name == 'posix') and extra == 'cublas'", 1},
+		{"extra == 'Other_One'", 0},
 		{"python_version < '3.13'", 1}, {"python_version >= \"3.13\"", 0}, {"'3.10' <= python_version", -1},
-		{"platform_machine in 'x86_64 aarch64'", 1}, {"platform_machine not in 'x86_64'", 0}, {"platform_release == '5'", -1},
+		{"platform_machine in 'x86_64 aarch64'", 1},
+		{"platform_machine not in 'x86_64'", 0},
+		{"platform_release == '5'", -1},
 		{"platform_release == '5' and extra == 'no'", 0}, {"platform_system ==", -1}, {"((((((((((((((((((((", -1},
 		{"platform_system == \"Linux", -1}, {"extra == 'a-b'", 1},
 	};
@@ -902,7 +925,8 @@ static void survives_flipped_bytes_in_libraries(void **state)
 	(void)state;
 	make_venv("");
 	make_torch_libraries();
-	make_elf(SITE "/x/_C.so", &(struct elf_spec){.fatbin = true, .needed = {"libc10.so"}, .undefined = {FN_NEW, FN_AT}});
+	make_elf(SITE "/x/_C.so",
+		 &(struct elf_spec){.fatbin = true, .needed = {"libc10.so"}, .undefined = {FN_NEW, FN_AT}});
 	buf_init(&b, 1 << 20);
 	assert_int_equal(fs_read(make_path(SITE "/x/_C.so"), &b, NULL), 0);
 	for (size_t i = 4; i < b.len; i += 3) {
@@ -922,12 +946,20 @@ int main(void)
 		T(finds_the_python_of_path), T(believes_path_before_virtual_env), T(prefers_python3_to_an_old_python),
 		T(follows_shims_of_pyenv),
 		T(says_when_a_venv_is_broken), T(takes_what_was_asked_for), T(reads_conda), T(says_that_there_is_no_python),
-		T(puts_the_user_folder_first_on_debian), T(reads_folders_of_pth_files), T(reads_versions_and_half_installed_wheels),
+		T(puts_the_user_folder_first_on_debian),
+		T(reads_folders_of_pth_files),
+		T(reads_versions_and_half_installed_wheels),
 		T(finds_requirements_that_are_not_met), T(reads_how_torch_was_built), T(finds_the_library_with_the_code),
 		T(tells_builds_of_torchvision_apart),
 		T(notices_what_shadows_torch), T(says_when_the_files_of_torch_are_gone), T(lists_compiled_extensions),
-		T(leaves_out_packages_of_text), T(lists_extensions_that_torch_compiled_itself), T(reads_what_torch_opens_itself), T(loads_the_libraries_of_the_wheels),
-		T(finds_foreign_libraries_in_library_path), T(preloads_only_beside_the_wheels_runtime), T(says_which_library_is_not_found), T(follows_the_rescue_of_torch),
+		T(leaves_out_packages_of_text),
+		T(lists_extensions_that_torch_compiled_itself),
+		T(reads_what_torch_opens_itself),
+		T(loads_the_libraries_of_the_wheels),
+		T(finds_foreign_libraries_in_library_path),
+		T(preloads_only_beside_the_wheels_runtime),
+		T(says_which_library_is_not_found),
+		T(follows_the_rescue_of_torch),
 		T(finds_the_driver_and_what_hides_it), T(reads_what_a_process_has_loaded), T(reads_this_very_process),
 		T(orders_versions), T(checks_specifiers), T(judges_markers), T(survives_hostile_trees),
 		T(survives_flipped_bytes_in_libraries),

@@ -52,7 +52,8 @@ static void put_machine(const char *root, const char *locked, const char *caps, 
 {
 	char *limits = xasprintf("Limit                     Soft Limit           Hard Limit           Units     \n"
 				 "Max processes             100                  100                  processes \n"
-				 "Max locked memory         %s              %s              bytes     \n", locked, locked);
+				 "Max locked memory         %s              %s              bytes     \n",
+				 locked, locked);
 
 	put(root, "proc/meminfo", "MemTotal:       67108864 kB\nMemFree:         1 kB\nMemAvailable:   10485760 kB\n");
 	put(root, "proc/version", version);
@@ -202,15 +203,20 @@ static const struct {
 	uint64_t room;
 	const char *why, *fix;
 } cases[] = {	/* all of them ask for 8 GiB */
-	{60 * GIB, RAM_UNLIMITED, RAM_UNLIMITED, RAM_UNKNOWN, 0, 0, false, RAM_LIMIT_NONE, 0, "the driver's own limits", "pin less"},
-	{5 * GIB, RAM_UNLIMITED, RAM_UNLIMITED, RAM_UNKNOWN, 0, 0, false, RAM_LIMIT_RAM, 5 * GIB, "had 5.0 GiB of 64.0 GiB",
-	 "free 3.0 GiB of RAM"},
-	{60 * GIB, RAM_UNLIMITED, 16 * GIB, 10 * GIB, 0, 0, false, RAM_LIMIT_GROUP, 6 * GIB, "may have 16.0 GiB", "--memory=18g"},
-	{5 * GIB, RAM_UNLIMITED, 16 * GIB, 14 * GIB, 0, 0, false, RAM_LIMIT_GROUP, 2 * GIB, "may have 16.0 GiB", "--memory=22g"},
+	{60 * GIB, RAM_UNLIMITED, RAM_UNLIMITED, RAM_UNKNOWN, 0, 0, false, RAM_LIMIT_NONE, 0, "the driver's own limits",
+	 "pin less"},
+	{5 * GIB, RAM_UNLIMITED, RAM_UNLIMITED, RAM_UNKNOWN, 0, 0, false, RAM_LIMIT_RAM, 5 * GIB,
+	 "had 5.0 GiB of 64.0 GiB", "free 3.0 GiB of RAM"},
+	{60 * GIB, RAM_UNLIMITED, 16 * GIB, 10 * GIB, 0, 0, false, RAM_LIMIT_GROUP, 6 * GIB, "may have 16.0 GiB",
+	 "--memory=18g"},
+	{5 * GIB, RAM_UNLIMITED, 16 * GIB, 14 * GIB, 0, 0, false, RAM_LIMIT_GROUP, 2 * GIB, "may have 16.0 GiB",
+	 "--memory=22g"},
 	{60 * GIB, 8 * MIB, RAM_UNLIMITED, RAM_UNKNOWN, 0, 0, false, RAM_LIMIT_LOCKED, 8 * MIB, "may lock 8.0 MiB",
 	 "8388608 KiB or more"},
-	{60 * GIB, 8 * MIB, RAM_UNLIMITED, RAM_UNKNOWN, GIB, GIB, false, RAM_LIMIT_NONE, 0, "the driver's own limits", "pin less"},
-	{5 * GIB, 8 * MIB, RAM_UNLIMITED, RAM_UNKNOWN, 0, 0, false, RAM_LIMIT_RAM, 5 * GIB, "had 5.0 GiB of 64.0 GiB", "3.0 GiB"},
+	{60 * GIB, 8 * MIB, RAM_UNLIMITED, RAM_UNKNOWN, GIB, GIB, false, RAM_LIMIT_NONE, 0, "the driver's own limits",
+	 "pin less"},
+	{5 * GIB, 8 * MIB, RAM_UNLIMITED, RAM_UNKNOWN, 0, 0, false, RAM_LIMIT_RAM, 5 * GIB, "had 5.0 GiB of 64.0 GiB",
+	 "3.0 GiB"},
 	{60 * GIB, RAM_UNLIMITED, RAM_UNLIMITED, RAM_UNKNOWN, 30 * GIB, 31 * GIB, true, RAM_LIMIT_WSL, 2 * GIB,
 	 "half of its RAM, 32.0 GiB of 64.0 GiB: 6.0 GiB too little", "memory=76GB"},
 	{60 * GIB, RAM_UNLIMITED, RAM_UNLIMITED, RAM_UNKNOWN, 30 * GIB, 40 * GIB, true, RAM_LIMIT_NONE, 0,
@@ -293,7 +299,8 @@ static void json__there_and_back(void **state)
 {
 	struct ram_state r = {.mono_ns = 5, .total = 64 * GIB, .available = RAM_UNKNOWN, .lock_limit = RAM_UNLIMITED,
 			      .group_limit = 3, .group_used = 0, .wsl = true}, back;
-	json_t *o = ram_to_json(&r), *bad = json_loads("{\"schema\":1,\"total\":-4,\"lock_limit\":\"no\",\"wsl\":7}", 0, NULL);
+	json_t *o = ram_to_json(&r),
+	       *bad = json_loads("{\"schema\":1,\"total\":-4,\"lock_limit\":\"no\",\"wsl\":7}", 0, NULL);
 
 	(void)state;
 	assert_true(ram_from_json(&back, o));

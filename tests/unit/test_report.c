@@ -11,7 +11,7 @@
 #include "input/dump/culprit.h"
 #include "judge.h"
 
-#define G(x, y, z) ((const uint32_t[3]){ x, y, z })
+#define G(x, y, z) ((const uint32_t[3]){x, y, z})
 
 static struct verdict *refused(int exit)
 {
@@ -69,29 +69,29 @@ static void json__all_keys_of_the_contract(void **state)
 
 	(void)state;
 	contract(j);
-	has_keys(json_object_get(j, "error"), (const char *[]){ "code", "name", "api", NULL });
-	has_keys(json_object_get(j, "where"), (const char *[]){ "file", "line", "function", "stack", NULL });
-	has_keys(json_object_get(j, "noticed"), (const char *[]){ "file", "line", NULL });
+	has_keys(json_object_get(j, "error"), (const char *[]){"code", "name", "api", NULL});
+	has_keys(json_object_get(j, "where"), (const char *[]){"file", "line", "function", "stack", NULL});
+	has_keys(json_object_get(j, "noticed"), (const char *[]){"file", "line", NULL});
 	k = json_object_get(j, "kernel");
-	has_keys(k, (const char *[]){ "name", "grid", "block", "shared", "stream", NULL });
+	has_keys(k, (const char *[]){"name", "grid", "block", "shared", "stream", NULL});
 	assert_string_equal(field(k, "name"), "fill(float*, long)");
 	assert_int_equal(json_integer_value(json_array_get(json_object_get(k, "grid"), 1)), 70000);
 	assert_int_equal(json_integer_value(json_object_get(k, "stream")), 7);
-	has_keys(json_object_get(j, "process"), (const char *[]){ "pid", "rank", "exit", "signal", NULL });
+	has_keys(json_object_get(j, "process"), (const char *[]){"pid", "rank", "exit", "signal", NULL});
 	c = json_array_get(json_object_get(j, "candidates"), 0);
 	assert_string_equal(field(c, "cause"), field(j, "cause"));
 	assert_string_equal(field(c, "certainty"), field(j, "certainty"));
 	assert_string_equal(field(json_object_get(j, "error"), "name"), "CUDA_ERROR_INVALID_VALUE");
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "noticed"), "line")), 41);
 	has_keys(json_array_get(json_object_get(j, "evidence"), 0), (const char *[]){"source", "text", NULL});
-	has_keys(json_array_get(json_object_get(j, "fix"), 0), (const char *[]){ "text", "command", NULL });
+	has_keys(json_array_get(json_object_get(j, "fix"), 0), (const char *[]){"text", "command", NULL});
 	json_decref(j);
 	verdict_free(v);
 }
 
 static void json__none_keeps_the_keys(void **state)
 {
-	struct process_end end = { .pid = 5, .status_known = true, .exit = 0 };
+	struct process_end end = {.pid = 5, .status_known = true, .exit = 0};
 	struct verdict *v = verdict_of_process(NULL, &end);
 	json_t *j = verdict_object(v);
 
@@ -138,7 +138,7 @@ static void text__has_its_five_parts_in_order(void **state)
 					    "\n  SURE   certain: ",
 					    "recording /x"};
 	struct verdict *v = refused(1);
-	struct text_style style = { .width = 100, .recording = "/x" };
+	struct text_style style = {.width = 100, .recording = "/x"};
 	char *text = text_of(v, &style);
 	const char *at = text;
 
@@ -157,7 +157,7 @@ static void text__has_its_five_parts_in_order(void **state)
 static void text__is_wrapped_and_colour_only_adds(void **state)
 {
 	struct verdict *v = refused(1);
-	struct text_style narrow = { .width = 60 }, colour = { .width = 60, .colour = true };
+	struct text_style narrow = {.width = 60}, colour = {.width = 60, .colour = true};
 	char *plain = text_of(v, &narrow), *bold = text_of(v, &colour), *to = bold;
 	const char *line = plain;
 
@@ -205,7 +205,7 @@ static void text__escape_sequences_in_messages_are_not_obeyed(void **state)
 static void text__notes_are_one_line(void **state)
 {
 	struct verdict *v = refused(0);
-	struct text_style style = { .width = 100, .recording = "/r" };
+	struct text_style style = {.width = 100, .recording = "/r"};
 	char *text = text_of(v, &style);
 
 	(void)state;
@@ -232,7 +232,7 @@ static struct verdict *failed_at(uint64_t time, uint32_t rank)
 
 static void join__the_first_failure_leads(void **state)
 {
-	struct process_end well = { .pid = 9, .status_known = true };
+	struct process_end well = {.pid = 9, .status_known = true};
 	struct verdict *list[] = {verdict_of_process(NULL, &well), failed_at(9000, 2), failed_at(4000, 1),
 				  refused(0), failed_at(7000, 0)};
 	struct verdict *v = verdict_join(list, 5);
@@ -356,7 +356,7 @@ static void join__nothing_is_none(void **state)
 {
 	struct process_end first = {.pid = 1, .status_known = true},
 			   second = {.pid = 2, .status_known = true};
-	struct verdict *list[] = { verdict_of_process(NULL, &first), verdict_of_process(NULL, &second) };
+	struct verdict *list[] = {verdict_of_process(NULL, &first), verdict_of_process(NULL, &second)};
 	struct verdict *v = verdict_join(NULL, 0);
 	json_t *j;
 

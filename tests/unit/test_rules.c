@@ -15,7 +15,7 @@
 #include "rules/kb.h"
 #include "rules/rules.h"
 
-#define G(x, y, z) ((const uint32_t[3]){ x, y, z })
+#define G(x, y, z) ((const uint32_t[3]){x, y, z})
 #define GIB (1ull << 30)
 
 static void expect(struct tb *b, const char *cause, const char *certainty)
@@ -49,7 +49,7 @@ static struct cw_failure *launch(struct tb *b, uint32_t code, const uint32_t gri
 
 static void kb__every_file_loads(void **state)
 {
-	struct err e = { 0 };
+	struct err e = {0};
 	size_t len;
 	const char *blob = kb_blob(&len);
 	struct kb *kb = kb_parse(blob, len, &e);
@@ -70,7 +70,7 @@ static void kb__every_file_loads(void **state)
 /* The text is refused, for this reason, and the reason names its place. */
 static void refused(const char *text, const char *place, const char *reason)
 {
-	struct err e = { 0 };
+	struct err e = {0};
 	struct kb *kb = kb_parse(text, strlen(text), &e);
 
 	if (kb)
@@ -81,7 +81,7 @@ static void refused(const char *text, const char *place, const char *reason)
 
 static void accepted(const char *text)
 {
-	struct err e = { 0 };
+	struct err e = {0};
 	struct kb *kb = kb_parse(text, strlen(text), &e);
 
 	if (!kb)
@@ -99,30 +99,30 @@ static void kb__mistakes_in_a_file_are_found(void **state)
 		const char *text, *reason;
 	} bad[] = {
 		{ "%%% a\n---\nid: b\ntitle: t\n---\ntext\n", "not the file's name" },
-		{ "%%% a\n---\nid: a\n---\ntext\n", "needs a title" },
+		{"%%% a\n---\nid: a\n---\ntext\n", "needs a title"},
 		{ "%%% a\n---\nid: a\ntitle: t\n---\n", "needs a title and a definition" },
 		{ "%%% a\n---\nid: a\ntitle: t\n", "does not end" },
-		{ HEADER("colour: red\n"), "unknown key" },
-		{ HEADER("no colon\n"), "key: value" },
-		{ HEADER("when certain r: no.such.fact\n"), "no such fact" },
+		{HEADER("colour: red\n"), "unknown key"},
+		{HEADER("no colon\n"), "key: value"},
+		{HEADER("when certain r: no.such.fact\n"), "no such fact"},
 		{ HEADER("when surely r: launch.is\n"), "certain, likely or possible" },
 		{ HEADER("when certain r: error.code\n"), "a yes or no" },
-		{ HEADER("when certain r: launch.is\n  because: {nothing}\n"), "no such fact" },
-		{ HEADER("when certain: launch.is\n"), "an id of its own" },
-		{ HEADER("when certain Rule: launch.is\n"), "an id of its own" },
-		{ HEADER("when certain r: launch.is\nwhen likely r: launch.is\n"), "the same id" },
-		{ HEADER("  because: early\n"), "belongs to a when" },
-		{ HEADER("headline: {x}\n"), "no such fact" },
-		{ BODY("## Why\n- [launch.is text\n"), "[ without ]" },
+		{HEADER("when certain r: launch.is\n  because: {nothing}\n"), "no such fact"},
+		{HEADER("when certain: launch.is\n"), "an id of its own"},
+		{HEADER("when certain Rule: launch.is\n"), "an id of its own"},
+		{HEADER("when certain r: launch.is\nwhen likely r: launch.is\n"), "the same id"},
+		{HEADER("  because: early\n"), "belongs to a when"},
+		{HEADER("headline: {x}\n"), "no such fact"},
+		{BODY("## Why\n- [launch.is text\n"), "[ without ]"},
 		{ BODY("## Why\n- [error.code] text\n"), "a yes or no" },
-		{ BODY("## Why\n- {no.such}\n"), "no such fact" },
-		{ BODY("## Fix\n- text\n    cmd {no.such}\n"), "no such fact" },
-		{ BODY("## Fix\nnot a list\n"), "begins with '- '" },
-		{ BODY("## Fix\n    command alone\n"), "without a sentence" },
-		{ BODY("## Because\n"), "unknown section" },
+		{BODY("## Why\n- {no.such}\n"), "no such fact"},
+		{BODY("## Fix\n- text\n    cmd {no.such}\n"), "no such fact"},
+		{BODY("## Fix\nnot a list\n"), "begins with '- '"},
+		{BODY("## Fix\n    command alone\n"), "without a sentence"},
+		{BODY("## Because\n"), "unknown section"},
 		{ HEADER("program: p.py\n"), "was not put in" },
-		{ HEADER("program: p.py\n") "## Program\nf()\n", "indented" },
-		{ BODY("## Program\n    f()\n"), "unknown section" },
+		{HEADER("program: p.py\n") "## Program\nf()\n", "indented"},
+		{BODY("## Program\n    f()\n"), "unknown section"},
 	};
 
 	(void)state;
@@ -138,11 +138,16 @@ static void kb__mistakes_in_a_file_are_found(void **state)
 static void kb__a_rule_uses_signs_and_no_phrases(void **state)
 {
 	(void)state;
-	refused(HEADER("when likely r: text.is && says(\"some words\")\n"), "kb/causes/a.md line 5", "phrases belong into a sign");
-	refused(HEADER("when likely r: contains(error.text, \"words\")\n"), "kb/causes/a.md line", "phrases belong into a sign");
-	refused(HEADER("headline: [matches(error.text, \"*words*\")] a\n"), "kb/causes/a.md line", "phrases belong into a sign");
-	refused(BODY("## Why\n- [contains(error.text, \"words\")] a\n"), "kb/causes/a.md line", "phrases belong into a sign");
-	refused(BODY("## Fix\n- a\n    b {min(1, contains(error.text, \"words\"))}\n"), "kb/causes/a.md line", "phrases belong into a sign");
+	refused(HEADER("when likely r: text.is && says(\"some words\")\n"), "kb/causes/a.md line 5",
+		"phrases belong into a sign");
+	refused(HEADER("when likely r: contains(error.text, \"words\")\n"), "kb/causes/a.md line",
+		"phrases belong into a sign");
+	refused(HEADER("headline: [matches(error.text, \"*words*\")] a\n"), "kb/causes/a.md line",
+		"phrases belong into a sign");
+	refused(BODY("## Why\n- [contains(error.text, \"words\")] a\n"), "kb/causes/a.md line",
+		"phrases belong into a sign");
+	refused(BODY("## Fix\n- a\n    b {min(1, contains(error.text, \"words\"))}\n"), "kb/causes/a.md line",
+		"phrases belong into a sign");
 	accepted(SIGNS "words: says(\"some words\")" SOURCE HEADER("when likely r: text.is && sign.words\n"));
 	accepted(HEADER("when likely r: sign.words\n") SIGNS "words: says(\"some words\")" SOURCE);
 }
@@ -152,7 +157,8 @@ static void kb__mistakes_in_a_sign_are_found(void **state)
 	(void)state;
 	refused(HEADER("when likely r: sign.words\n"), "kb/causes/a.md line 5", "there is no sign 'words'");
 	refused(SIGNS "a: sign.b" SOURCE, "kb/signs/s.kb line 3", "there is no sign 'b'");
-	refused(SIGNS "a: sign.b" SOURCE "b: text.is && sign.a" SOURCE, "kb/signs/s.kb line", "the sign 'a' rests on itself");
+	refused(SIGNS "a: sign.b" SOURCE "b: text.is && sign.a" SOURCE, "kb/signs/s.kb line",
+		"the sign 'a' rests on itself");
 	refused(SIGNS "a: error.code" SOURCE, "kb/signs/s.kb line 3", "a yes or no");
 	refused(SIGNS "a: says(\"abc\")" SOURCE, "kb/signs/s.kb line 3", "six characters");
 	refused(SIGNS "a: says(\"some words\")\n", "kb/signs/s.kb line", "needs its source");
@@ -181,9 +187,9 @@ static void collect_words(void *arg, const char *words)
 static void kb__a_sign_is_what_it_rests_on(void **state)
 {
 	static const char text[] = SIGNS "either: says(\"first words\",\n  \"second words\")" SOURCE
-				   "both: sign.either && text.error" SOURCE
-				   HEADER("when likely r: text.is && !sign.both || sign.either && error.raised\n");
-	struct err e = { 0 };
+		      "both: sign.either && text.error" SOURCE HEADER(
+			      "when likely r: text.is && !sign.both || sign.either && error.raised\n");
+	struct err e = {0};
 	struct kb *kb = kb_parse(text, strlen(text), &e);
 	const struct when *w = kb ? kb->first->when : NULL;
 	char words[100] = "";
@@ -225,11 +231,13 @@ static void kb__a_rule_names_the_numbers_it_compares_with(void **state)
 {
 	(void)state;
 	refused(HEADER("when likely r: oom.free > 134217728\n"), "kb/causes/a.md line 5", "needs its name and reason");
-	refused(HEADER("when likely r: oom.free > oom.total * 0.7\n"), "kb/causes/a.md line", "needs its name and reason");
+	refused(HEADER("when likely r: oom.free > oom.total * 0.7\n"), "kb/causes/a.md line",
+		"needs its name and reason");
 	refused(HEADER("when likely r: launch.negative < -2\n"), "kb/causes/a.md line", "needs its name and reason");
 	refused(BODY("## Why\n- [oom.free >= oom.total / 10] a\n"), "kb/causes/a.md line", "needs its name and reason");
 	refused(HEADER("when likely r: oom.free > threshold.no_such\n"), "kb/causes/a.md line", "no such number");
-	accepted(HEADER("when likely r: oom.free > oom.total / threshold.notable_part && gpu.count > 1 && xid.number == 79\n"));
+	accepted(HEADER(
+		"when likely r: oom.free > oom.total / threshold.notable_part && gpu.count > 1 && xid.number == 79\n"));
 	accepted(BODY("## Why\n- {text.driver.cuda / 1000}\n"));	/* a sentence may convert units */
 }
 
@@ -241,8 +249,8 @@ static void kb__a_rule_names_the_numbers_it_compares_with(void **state)
 /* The causes that fit, in their order, with the rules by which they do: "b/r a/s". */
 static void expect_order(const char *text, const char *expected)
 {
-	struct pool pool = { 0 };
-	struct err e = { 0 };
+	struct pool pool = {0};
+	struct err e = {0};
 	struct kb *kb = kb_parse(text, strlen(text), &e);
 	struct casefile f;
 	struct matches m;
@@ -255,7 +263,8 @@ static void expect_order(const char *text, const char *expected)
 	fact_set_flag(&f, FACT_oom_is, false);
 	rules_match(&m, kb, &f, &pool);
 	for (size_t i = 0; i < m.n; i++)
-		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s/%s", i ? " " : "", m.list[i].cause->id, m.list[i].when->id);
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s/%s", i ? " " : "", m.list[i].cause->id,
+			 m.list[i].when->id);
 	assert_string_equal(got, expected);
 	pool_release(&pool);
 	kb_free(kb);
@@ -273,7 +282,8 @@ static void order__the_surer_one_leads_then_what_is_over_then_the_id(void **stat
 static void order__goes_through_causes_that_do_not_fit(void **state)
 {
 	(void)state;
-	expect_order(CAUSE("c", HOLDS "over: b\n") CAUSE("b", "when likely r: oom.is\nover: a\n") CAUSE("a", HOLDS), "c/r a/r");
+	expect_order(CAUSE("c", HOLDS "over: b\n") CAUSE("b", "when likely r: oom.is\nover: a\n") CAUSE("a", HOLDS),
+		     "c/r a/r");
 }
 
 static void order__of_equally_sure_rules_the_first_is_told(void **state)
@@ -287,7 +297,8 @@ static void order__a_rule_that_is_named_stands_alone(void **state)
 {
 	(void)state;
 	/* what is said of its cause does not hold for it */
-	expect_order(CAUSE("b", "over: a\nwhen likely r: launch.is\n  over: c\n") CAUSE("a", HOLDS) CAUSE("c", HOLDS), "a/r b/r c/r");
+	expect_order(CAUSE("b", "over: a\nwhen likely r: launch.is\n  over: c\n") CAUSE("a", HOLDS) CAUSE("c", HOLDS),
+		     "a/r b/r c/r");
 	expect_order(CAUSE("b", HOLDS "over: a\n") CAUSE("a", HOLDS) CAUSE("c", HOLDS "over: a/r\n"), "b/r c/r a/r");
 	expect_order(CAUSE("b", HOLDS "over: a\n") CAUSE("a", "when likely other: oom.is\n  over: b\n" HOLDS), "b/r a/r");
 	expect_order(CAUSE("b", HOLDS "over: a\n") CAUSE("a", HOLDS "  over: b\n"), "a/r b/r");
@@ -296,8 +307,10 @@ static void order__a_rule_that_is_named_stands_alone(void **state)
 static void order__a_circle_and_unknown_names_are_refused(void **state)
 {
 	(void)state;
-	refused(CAUSE("a", "over: b\n") CAUSE("b", "over: a\n"), "kb/causes/b.md line 4", "goes in a circle: 'b' is over 'a'");
-	refused(CAUSE("a", "over: b\n") CAUSE("b", "over: c\n") CAUSE("c", "over: a\n"), "kb/causes/c.md line 4", "in a circle");
+	refused(CAUSE("a", "over: b\n") CAUSE("b", "over: a\n"), "kb/causes/b.md line 4",
+		"goes in a circle: 'b' is over 'a'");
+	refused(CAUSE("a", "over: b\n") CAUSE("b", "over: c\n") CAUSE("c", "over: a\n"), "kb/causes/c.md line 4",
+		"in a circle");
 	refused(CAUSE("a", HOLDS "  over: b\n") CAUSE("b", "over: a/r\n"), "kb/causes/b.md line 4", "in a circle");
 	refused(CAUSE("a", "over: a\n"), "kb/causes/a.md line 4", "in a circle");
 	refused(CAUSE("a", "over: b\n"), "kb/causes/a.md line 4", "no cause or rule 'b'");
@@ -313,7 +326,8 @@ static void order__what_is_explained_away_is_not_told(void **state)
 	(void)state;
 	expect_order(CAUSE("b", HOLDS "explains: a\n") CAUSE("a", HOLDS), "b/r");
 	expect_order(CAUSE("b", HOLDS "explains: a\n") CAUSE("a", "when certain r: launch.is\n"), "a/r b/r");
-	expect_order(CAUSE("b", "when possible r: launch.is\nexplains: a\n") CAUSE("a", "when possible r: launch.is\n"), "a/r b/r");
+	expect_order(CAUSE("b", "when possible r: launch.is\nexplains: a\n") CAUSE("a", "when possible r: launch.is\n"),
+		     "a/r b/r");
 }
 
 /* ---- small files ------------------------------------------------------------------------------- */
@@ -939,9 +953,9 @@ static void oom__a_limit_of_the_process_is_not_a_full_card(void **state)
 		f->free_bytes = 139 * GIB;
 		f->total_bytes = 140 * GIB;
 		f->torch_reserved = f->torch_allocated = 20 << 20;
-		tb_fail_text(&b, CW_SRC_PYTHON, s, "OutOfMemoryError", named ?
-			     "CUDA out of memory. Tried to allocate 2.00 GiB. 1.40 GiB allowed; Of the allocated memory" :
-			     "CUDA out of memory. Tried to allocate 2.00 GiB.");
+		tb_fail_text(&b, CW_SRC_PYTHON, s, "OutOfMemoryError",
+			     named ? "CUDA out of memory. Tried to allocate 2.00 GiB. 1.40 GiB allowed; Of the allocated memory"
+				   : "CUDA out of memory. Tried to allocate 2.00 GiB.");
 		expect(&b, "oom-memory-fraction", named ? "certain" : "likely");
 	}
 	oom(&b, 10 * GIB, 135 * GIB, 136 * GIB, 3 * GIB);
@@ -1162,7 +1176,7 @@ static void hanging(struct tb *b, const char *line)
 static json_t *judge_hang(struct tb *b, const struct culprit *c, int exit, int signal)
 {
 	struct trace *t = tb_trace(b);
-	struct process_end end = { .pid = 100, .status_known = true, .exit = exit, .signal = signal, .fault = c };
+	struct process_end end = {.pid = 100, .status_known = true, .exit = exit, .signal = signal, .fault = c};
 	struct verdict *v = verdict_of_process(t, &end);
 	json_t *j = verdict_object(v);
 
@@ -1182,8 +1196,12 @@ static void expect_hang(json_t *j, const char *certainty)
 static void hang__the_dump_and_the_launch_make_it_certain(void **state)
 {
 	struct culprit c = { .fault = FAULT_RUNNING, .source = CULPRIT_RUNNING, .grid_known = true,
-			     .kernel = (char *)"_Z4spinPi", .kernel_text = (char *)"spin(int*)",
-			     .grid = { 4, 1, 1 }, .block = { 64, 1, 1 }, .exception_name = "NONE", .n_lanes = 256 };
+			    .kernel = (char *)"_Z4spinPi",
+			    .kernel_text = (char *)"spin(int*)",
+			    .grid = {4, 1, 1},
+			    .block = {64, 1, 1},
+			    .exception_name = "NONE",
+			    .n_lanes = 256};
 	struct tb b;
 	json_t *j;
 
@@ -1201,7 +1219,7 @@ static void hang__the_dump_and_the_launch_make_it_certain(void **state)
 
 static void hang__without_a_dump_it_is_likely_at_most(void **state)
 {
-	struct culprit idle = { .fault = FAULT_NOTHING, .exception_name = "NONE" };
+	struct culprit idle = {.fault = FAULT_NOTHING, .exception_name = "NONE"};
 	struct tb b;
 	json_t *j;
 
@@ -1278,7 +1296,8 @@ static void sticky__of_two_lines_nobody_can_say_which(void **state)
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 32);
 	assert_int_equal(json_array_size(json_object_get(j, "suspects")), 2);
 	/* newest first */
-	assert_int_equal(json_integer_value(json_object_get(json_array_get(json_object_get(j, "suspects"), 0), "line")), 20);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(json_object_get(j, "suspects"), 0), "line")),
+			 20);
 	json_decref(j);
 }
 
@@ -1297,13 +1316,11 @@ static void address__that_nothing_confirms_is_never_certain(void **state)
 		const char *in, *cause;
 		bool wraps;
 	} how[] = {
-		{ "near", "illegal-access-out-of-bounds", false },
-		{ "near", "illegal-access-int32-overflow", true },
-		{ "freed", "illegal-access-use-after-free", false },
-		{ "host", "illegal-access-host-pointer", false },
-		{ "other-device", "illegal-access-wrong-device", false },
+		{"near", "illegal-access-out-of-bounds", false},	{"near", "illegal-access-int32-overflow", true},
+		{"freed", "illegal-access-use-after-free", false},	{"host", "illegal-access-host-pointer", false},
+		{"other-device", "illegal-access-wrong-device", false},
 	};
-	struct pool pool = { 0 };
+	struct pool pool = {0};
 	struct matches m;
 	struct casefile f;
 
@@ -1336,7 +1353,7 @@ static void address__that_nothing_confirms_is_never_certain(void **state)
 static json_t *judge_fault(const struct dump_plan *p, uint32_t code, unsigned lines)
 {
 	struct found found = dump_find(p);
-	struct process_end end = { .pid = 100, .status_known = true, .exit = 1, .fault = found.c };
+	struct process_end end = {.pid = 100, .status_known = true, .exit = 1, .fault = found.c};
 	struct cw_launch *l;
 	struct verdict *v;
 	struct trace *t;
@@ -1361,7 +1378,8 @@ static json_t *judge_fault(const struct dump_plan *p, uint32_t code, unsigned li
 	return j;
 }
 
-static void expect_fault(const struct dump_plan *p, uint32_t code, unsigned lines, const char *exception, const char *certainty)
+static void expect_fault(const struct dump_plan *p, uint32_t code, unsigned lines, const char *exception,
+			 const char *certainty)
 {
 	json_t *j = judge_fault(p, code, lines);
 
@@ -1376,8 +1394,8 @@ static void expect_fault(const struct dump_plan *p, uint32_t code, unsigned line
 static void out_of_range__is_certain_where_one_line_launched_the_kernel(void **state)
 {
 	static const struct dump_plan p = { .lane_exception = 5, .lanes_hit = 1, .error_pc = 0x90, .lane_pc = 0xa0,
-					    .code = { [9] = MAKE_STL, [10] = MAKE_EXIT },
-					    .reg = { [0][1] = 0xfff7e0, [0][2] = 0x1000 } };
+					   .code = {[9] = MAKE_STL, [10] = MAKE_EXIT},
+					   .reg = {[0][1] = 0xfff7e0, [0][2] = 0x1000}};
 
 	(void)state;
 	expect_fault(&p, 700, 1, "WARP_OUT_OF_RANGE_ADDRESS", "certain");
@@ -1388,8 +1406,8 @@ static void out_of_range__is_certain_where_one_line_launched_the_kernel(void **s
 static void address_space__is_the_same_mistake_and_never_certain(void **state)
 {
 	static const struct dump_plan p = { .lane_exception = 7, .lanes_hit = 1, .error_pc = 0x10, .lane_pc = 0x20,
-					    .code = { MAKE_MOV_R9, MAKE_STG, MAKE_BRA },
-					    .reg = { [0][2] = 0x400, [0][3] = 0x7d } };
+					   .code = {MAKE_MOV_R9, MAKE_STG, MAKE_BRA},
+					   .reg = {[0][2] = 0x400, [0][3] = 0x7d}};
 
 	(void)state;
 	expect_fault(&p, 717, 1, "WARP_INVALID_ADDRESS_SPACE", "likely");

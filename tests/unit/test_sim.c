@@ -16,8 +16,11 @@ static void init_is_refused(void)
 static void sim__a_wrong_setting_is_refused_with_999(void **state)
 {
 	static const char *const wrong[] = { "", "gtx9999", "tiny,colour=red", "tiny,memory=much",
-					     "tiny,devices=-1", "tiny,fail=cuInit:0:2",
-					     "tiny,fail=cuInit:1", "tiny,nodevice=1", "tiny," };
+					    "tiny,devices=-1",
+					    "tiny,fail=cuInit:0:2",
+					    "tiny,fail=cuInit:1",
+					    "tiny,nodevice=1",
+					    "tiny,"};
 
 	(void)state;
 	assert_int_equal(in_child(NULL, init_is_refused), 0);
@@ -71,7 +74,7 @@ SIM_TEST(sim__driver_version_decides_functions_and_ptx, "tiny,driver=12080")
 	CHECK(version == 12080);
 	OK(cu.cuGetProcAddress_v2("cuLogsCurrent", &found, 12080, 0, &status));
 	CHECK(!found && status == 1);
-	OK(cu.cuCtxCreate_v2(&(struct sim_ctx *){ NULL }, 0, 0));
+	OK(cu.cuCtxCreate_v2(&(struct sim_ctx *){NULL}, 0, 0));
 	OK(cu.cuModuleLoadData(&m, "cuwhy-sim-module 1\ntarget compute_80 ptx 8.7\n"));
 	EXPECT(cu.cuModuleLoadData(&m, "cuwhy-sim-module 1\ntarget compute_80 ptx 8.8\n"), 222);
 }
@@ -247,7 +250,7 @@ SIM_TEST(sim__a_forked_child_gets_3_for_everything, "tiny")
 	int status, n;
 
 	sim_start();
-	OK(launch_1d(sim_kernel("spin"), 1, 1, NULL, (void *[]){ &(int){ 20 } }));
+	OK(launch_1d(sim_kernel("spin"), 1, 1, NULL, (void *[]){&(int){20}}));
 	if (fork() == 0) {
 		EXPECT(cu.cuInit(0), 3);
 		EXPECT(cu.cuDeviceGetCount(&n), 3);
@@ -280,7 +283,7 @@ SIM_TEST(sim__a_program_may_end_while_kernels_run, "tiny")
 		struct sim_stream *s;
 
 		OK(cu.cuStreamCreate(&s, 1));
-		OK(launch_1d(sim_kernel("spin"), 1, 1, s, (void *[]){ &(int){ 3000 } }));
+		OK(launch_1d(sim_kernel("spin"), 1, 1, s, (void *[]){&(int){3000}}));
 	}
 }
 
@@ -294,7 +297,7 @@ static void at_exit_after_the_driver(void)
 SIM_TEST(sim__the_library_stays_loaded_while_its_workers_run, "tiny")
 {
 	sim_start();
-	OK(launch_1d(sim_kernel("spin"), 1, 1, NULL, (void *[]){ &(int){ 50 } }));
+	OK(launch_1d(sim_kernel("spin"), 1, 1, NULL, (void *[]){&(int){50}}));
 	dlclose(sim_lib);
 	at_exit_after_the_driver();
 	CHECK(calls_at_exit_ok == 0);
@@ -346,7 +349,7 @@ static void ask_for_export_table(void)
 	const void *table;
 
 	OK(cu.cuInit(0));
-	cu.cuGetExportTable(&table, &(struct sim_uuid){ { 0 } });
+	cu.cuGetExportTable(&table, &(struct sim_uuid){{0}});
 }
 
 static void sim__the_cuda_runtime_is_refused_with_125(void **state)

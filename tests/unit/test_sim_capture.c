@@ -42,11 +42,11 @@ SIM_TEST(sim__a_captured_graph_runs_again_and_again, "tiny")
 	s = stream_new(1);
 	OK(cu.cuMemAlloc_v2(&a, 4));
 	OK(cu.cuMemsetD32_v2(a, 0, 1));
-	OK(launch_1d(sim_kernel("fill"), 1, 1, s, (void *[]){ &a, &one, &n }));
+	OK(launch_1d(sim_kernel("fill"), 1, 1, s, (void *[]){&a, &one, &n}));
 	OK(cu.cuStreamBeginCapture_v2(s, 0));
 	OK(cu.cuStreamIsCapturing(s, &status));
 	CHECK(status == SIM_CAPTURING);
-	OK(launch_1d(sim_kernel("scale"), 1, 1, s, (void *[]){ &a, &two, &n }));
+	OK(launch_1d(sim_kernel("scale"), 1, 1, s, (void *[]){&a, &two, &n}));
 	OK(cu.cuStreamEndCapture(s, &g));
 	OK(cu.cuGraphInstantiateWithFlags(&exec, g, 0));
 	OK(cu.cuGraphDestroy(g));

@@ -38,13 +38,12 @@ static sim_addr memory(size_t bytes)
 
 static void set_bool(int attribute, bool value)
 {
-	OK(cu.cuCoredumpSetAttributeGlobal(attribute, &value, &(size_t){ sizeof(value) }));
+	OK(cu.cuCoredumpSetAttributeGlobal(attribute, &value, &(size_t){sizeof(value)}));
 }
 
 static void set_text(int attribute, const char *value)
 {
-	OK(cu.cuCoredumpSetAttributeGlobal(attribute, (void *)(uintptr_t)value,
-					   &(size_t){ strlen(value) + 1 }));
+	OK(cu.cuCoredumpSetAttributeGlobal(attribute, (void *)(uintptr_t)value, &(size_t){strlen(value) + 1}));
 }
 
 static void dump_place(void)
@@ -59,7 +58,7 @@ static void arm(int flags)
 	dump_place();
 	set_bool(1, true);
 	set_text(5, "/tmp/cuwhy-test-core.%p");
-	OK(cu.cuCoredumpSetAttributeGlobal(7, &flags, &(size_t){ sizeof(flags) }));
+	OK(cu.cuCoredumpSetAttributeGlobal(7, &flags, &(size_t){sizeof(flags)}));
 }
 
 static void start_armed(void)
@@ -101,7 +100,7 @@ static void sticks(int code)
 
 static void launch_store(sim_addr to, long long offset, unsigned int grid, unsigned int block)
 {
-	void *params[] = { &to, &offset };
+	void *params[] = {&to, &offset};
 
 	OK(launch_1d(kernel("oob_store"), grid, block, NULL, params));
 }
@@ -131,7 +130,7 @@ SIM_TEST(fault__loads_and_atomics_fail_like_stores, "tiny")
 {
 	sim_addr out, in;
 	long long offset = -(1ll << 30);
-	void *params[] = { &out, &in, &offset };
+	void *params[] = {&out, &in, &offset};
 
 	sim_start();
 	out = memory(4096);
@@ -144,7 +143,7 @@ SIM_TEST(fault__an_atomic_out_of_bounds_is_700, "tiny")
 {
 	sim_addr out;
 	long long offset = 0;
-	void *params[] = { &out, &offset };
+	void *params[] = {&out, &offset};
 
 	sim_start();
 	out = memory(4096);
@@ -240,7 +239,7 @@ SIM_TEST(fault__a_stack_overflow_is_700_and_depends_on_the_limit, "tiny")
 {
 	sim_addr out;
 	int depth = 100, got = 0;
-	void *params[] = { &out, &depth };
+	void *params[] = {&out, &depth};
 
 	sim_start();
 	out = memory(512);
@@ -256,7 +255,7 @@ SIM_TEST(fault__a_stack_overflow_is_700_and_depends_on_the_limit, "tiny")
 SIM_TEST(fault__a_hang_lasts_until_its_flag_is_set, "tiny")
 {
 	sim_addr flag;
-	void *params[] = { &flag };
+	void *params[] = {&flag};
 	struct sim_stream *side;
 
 	sim_start();
@@ -272,7 +271,7 @@ SIM_TEST(fault__a_hang_lasts_until_its_flag_is_set, "tiny")
 static void leave_hanging(void)
 {
 	sim_addr none = 0;
-	void *params[] = { &none };
+	void *params[] = {&none};
 
 	sim_start();
 	OK(launch_1d(kernel("hang"), 1, 1, NULL, params));
@@ -359,7 +358,7 @@ static void fault_of(const char *name, unsigned int opcode)
 {
 	sim_addr p = memory(4096), far = p + (1ull << 40);
 	long long offset = 0;
-	void *load[] = { &p, &far, &offset }, *atomic[] = { &far, &offset };
+	void *load[] = {&p, &far, &offset}, *atomic[] = {&far, &offset};
 	bool loads = !strcmp(name, "oob_load");
 	struct culprit c;
 
@@ -387,7 +386,7 @@ SIM_TEST(dump__a_32_bit_index_wraps_to_far_below, "h200")
 	int step = 1 << 26;
 	struct culprit c;
 	sim_addr p;
-	void *params[] = { &p, &step };
+	void *params[] = {&p, &step};
 
 	start_armed();
 	OK(cu.cuMemAlloc_v2(&p, (size_t)20 << 30));
@@ -402,7 +401,7 @@ SIM_TEST(dump__a_grid_stride_loop_fails_in_its_own_thread, "h200")
 	int n = 5000;
 	struct culprit c;
 	sim_addr out, in;
-	void *params[] = { &out, &in, &n };
+	void *params[] = {&out, &in, &n};
 
 	start_armed();
 	out = memory(512);
@@ -418,7 +417,7 @@ SIM_TEST(dump__misaligned_has_its_offset_in_the_instruction, "h200")
 {
 	struct culprit c;
 	sim_addr p;
-	void *params[] = { &p };
+	void *params[] = {&p};
 
 	start_armed();
 	p = memory(512);
@@ -457,7 +456,7 @@ SIM_TEST(dump__a_stack_overflow_is_exception_5_with_a_backtrace, "h200")
 	sim_addr out;
 	int depth = 100000;
 	struct culprit c;
-	void *params[] = { &out, &depth };
+	void *params[] = {&out, &depth};
 
 	start_armed();
 	out = memory(512);
@@ -504,7 +503,7 @@ SIM_TEST(dump__a_kernel_of_a_graph_is_dumped, "h200")
 	long long offset = 1ll << 40;
 	struct culprit c;
 	sim_addr p;
-	void *params[] = { &p, &offset };
+	void *params[] = {&p, &offset};
 
 	start_armed();
 	p = memory(4096);
@@ -556,10 +555,10 @@ static int assert_code;
 
 static void gather_badly(void)
 {
-	long long index[70] = { [33] = 9, [35] = -1, [66] = 9 };
+	long long index[70] = {[33] = 9, [35] = -1, [66] = 9};
 	int n = 70, size = 8;
 	sim_addr out = memory(4096), in = memory(4096), at = memory(4096);
-	void *params[] = { &out, &in, &at, &n, &size };
+	void *params[] = {&out, &in, &at, &n, &size};
 
 	OK(cu.cuMemcpyHtoD_v2(at, index, sizeof(index)));
 	OK(launch_1d(kernel("_ZN2at6native6gatherEv"), 2, 64, NULL, params));
@@ -624,7 +623,7 @@ static void die_armed(void)
 {
 	char path[64];
 
-	CHECK(!setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 }));
+	CHECK(!setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}));
 	sim_start();
 	arm(47);
 	snprintf(path, sizeof(path), "/tmp/cuwhy-test-abort.%d", (int)getppid());
@@ -662,20 +661,20 @@ SIM_TEST(settings__are_remembered_and_have_defaults, "tiny")
 	bool on = true;
 
 	sim_start();
-	OK(cu.cuCoredumpGetAttributeGlobal(1, &on, &(size_t){ sizeof(on) }));
+	OK(cu.cuCoredumpGetAttributeGlobal(1, &on, &(size_t){sizeof(on)}));
 	CHECK(!on);
-	OK(cu.cuCoredumpGetAttributeGlobal(2, &on, &(size_t){ sizeof(on) }));
+	OK(cu.cuCoredumpGetAttributeGlobal(2, &on, &(size_t){sizeof(on)}));
 	CHECK(on);
-	OK(cu.cuCoredumpSetAttributeGlobal(7, &flags, &(size_t){ sizeof(flags) }));
-	OK(cu.cuCoredumpGetAttribute(7, &got, &(size_t){ sizeof(got) }));
+	OK(cu.cuCoredumpSetAttributeGlobal(7, &flags, &(size_t){sizeof(flags)}));
+	OK(cu.cuCoredumpGetAttribute(7, &got, &(size_t){sizeof(got)}));
 	CHECK(got == flags);
 	set_text(5, "/tmp/some.%p");
-	OK(cu.cuCoredumpGetAttributeGlobal(5, text, &(size_t){ sizeof(text) }));
+	OK(cu.cuCoredumpGetAttributeGlobal(5, text, &(size_t){sizeof(text)}));
 	CHECK(!strcmp(text, "/tmp/some.%p"));
-	EXPECT(cu.cuCoredumpGetAttributeGlobal(5, text, &(size_t){ 2 }), 1);
-	EXPECT(cu.cuCoredumpGetAttributeGlobal(8, text, &(size_t){ 2 }), 1);
-	EXPECT(cu.cuCoredumpSetAttributeGlobal(7, &flags, &(size_t){ 1 }), 1);
-	EXPECT(cu.cuCoredumpSetAttribute(4, &on, &(size_t){ sizeof(on) }), 800);
+	EXPECT(cu.cuCoredumpGetAttributeGlobal(5, text, &(size_t){2}), 1);
+	EXPECT(cu.cuCoredumpGetAttributeGlobal(8, text, &(size_t){2}), 1);
+	EXPECT(cu.cuCoredumpSetAttributeGlobal(7, &flags, &(size_t){1}), 1);
+	EXPECT(cu.cuCoredumpSetAttribute(4, &on, &(size_t){sizeof(on)}), 800);
 }
 
 SIM_TEST(settings__of_a_context_come_before_those_of_the_process, "tiny")
@@ -683,7 +682,7 @@ SIM_TEST(settings__of_a_context_come_before_those_of_the_process, "tiny")
 	bool off = false;
 
 	start_armed();
-	OK(cu.cuCoredumpSetAttribute(1, &off, &(size_t){ sizeof(off) }));
+	OK(cu.cuCoredumpSetAttribute(1, &off, &(size_t){sizeof(off)}));
 	OK(launch_1d(kernel("trap"), 1, 1, NULL, NULL));
 	EXPECT(cu.cuCtxSynchronize(), 719);
 	CHECK(!dumped());
@@ -699,8 +698,8 @@ SIM_TEST(settings__of_the_environment_win, "tiny")
 	setenv("CUDA_COREDUMP_FILE", "/tmp/cuwhy-test-%h.%p", 1);
 	setenv("CUDA_COREDUMP_GENERATION_FLAGS", "skip_global_memory,skip_abort", 1);
 	sim_start();
-	EXPECT(cu.cuCoredumpSetAttributeGlobal(1, &off, &(size_t){ sizeof(off) }), 800);
-	OK(cu.cuCoredumpGetAttributeGlobal(7, &flags, &(size_t){ sizeof(flags) }));
+	EXPECT(cu.cuCoredumpSetAttributeGlobal(1, &off, &(size_t){sizeof(off)}), 800);
+	OK(cu.cuCoredumpGetAttributeGlobal(7, &flags, &(size_t){sizeof(flags)}));
 	CHECK(flags == 18);
 	OK(launch_1d(kernel("trap"), 1, 1, NULL, NULL));
 	EXPECT(late_error(NULL), 719);
@@ -715,7 +714,7 @@ SIM_TEST(settings__a_dump_that_cannot_be_written_hides_nothing, "tiny")
 	start_armed();
 	set_text(5, "/nonexistent/core");
 	assert_code = 710;
-	said_while(gather_badly, (char[1024]){ 0 }, 1024);
+	said_while(gather_badly, (char[1024]){0}, 1024);
 	sticks(710);
 }
 
@@ -751,10 +750,10 @@ SIM_TEST(trigger__a_request_dumps_and_ends_a_hanging_kernel, "h200")
 	char path[64];
 	struct culprit c;
 	sim_addr none = 0;
-	void *params[] = { &none };
+	void *params[] = {&none};
 
 	pipe_open(path, sizeof(path));
-	EXPECT(cu.cuCoredumpSetAttributeGlobal(6, path, &(size_t){ 3 }), 800);
+	EXPECT(cu.cuCoredumpSetAttributeGlobal(6, path, &(size_t){3}), 800);
 	OK(launch_1d(kernel("hang"), 2, 33, NULL, params));
 	usleep(20000);
 	ask_for_dump(path);

@@ -89,7 +89,7 @@ static void expect_launch(const char *kernel, const unsigned int *d, unsigned in
 	sim_addr a = alloc_floats(2048);
 	float value = 0;
 	int n = 0;
-	void *params[] = { &a, &value, &n };
+	void *params[] = {&a, &value, &n};
 
 	say_reset();
 	EXPECT(cu.cuLaunchKernel(f, d[0], d[1], d[2], d[3], d[4], d[5], shared, NULL, params, NULL),
@@ -100,7 +100,7 @@ static void expect_launch(const char *kernel, const unsigned int *d, unsigned in
 	}
 }
 
-#define DIMS(...) ((const unsigned int[]){ __VA_ARGS__ })
+#define DIMS(...) ((const unsigned int[]){__VA_ARGS__})
 
 SIM_TEST(sim__each_grid_and_block_limit_is_1_with_the_drivers_words, "tiny")
 {
@@ -170,9 +170,8 @@ SIM_TEST(sim__a_cooperative_grid_must_fit_the_gpu_at_once, "tiny")
 
 static int cluster_launch(struct sim_func *f, unsigned int grid, unsigned int cluster)
 {
-	struct sim_launch_attr attr = { .id = 4, .value.cluster = { cluster, 1, 1 } };
-	struct sim_launch_config config = { .grid = { grid, 1, 1 }, .block = { 32, 1, 1 },
-					    .attrs = &attr, .attr_count = 1 };
+	struct sim_launch_attr attr = {.id = 4, .value.cluster = {cluster, 1, 1}};
+	struct sim_launch_config config = {.grid = {grid, 1, 1}, .block = {32, 1, 1}, .attrs = &attr, .attr_count = 1};
 
 	return cu.cuLaunchKernelEx(&config, f, NULL, NULL);
 }
@@ -202,8 +201,8 @@ SIM_TEST(sim__missing_parameters_and_stale_handles_are_noticed, "tiny")
 	struct sim_stream *s;
 	struct sim_func *f;
 	size_t size = 20;
-	char buffer[32] = { 0 };
-	void *extra[] = { (void *)1, buffer, (void *)2, &size, NULL };
+	char buffer[32] = {0};
+	void *extra[] = {(void *)1, buffer, (void *)2, &size, NULL};
 
 	sim_start();
 	f = sim_kernel("fill");
@@ -228,13 +227,13 @@ SIM_TEST(sim__kernels_really_compute, "tiny")
 	a = alloc_floats(N);
 	b = alloc_floats(N);
 	c = alloc_floats(N);
-	OK(launch_1d(sim_kernel("iota"), 4, 256, NULL, (void *[]){ &a, &n }));
-	OK(launch_1d(sim_kernel("fill"), 4, 256, NULL, (void *[]){ &b, &two, &n }));
-	OK(launch_1d(sim_kernel("vecadd"), 4, 256, NULL, (void *[]){ &c, &a, &b, &n }));
-	OK(launch_1d(sim_kernel("scale"), 4, 256, NULL, (void *[]){ &c, &factor, &n }));
-	OK(launch_1d(sim_kernel("saxpy"), 4, 256, NULL, (void *[]){ &c, &b, &factor, &n }));
-	OK(launch_1d(sim_kernel("copy"), 4, 256, NULL, (void *[]){ &a, &c, &n }));
-	OK(launch_1d(sim_kernel("sum"), 1, 256, NULL, (void *[]){ &b, &a, &n }));
+	OK(launch_1d(sim_kernel("iota"), 4, 256, NULL, (void *[]){&a, &n}));
+	OK(launch_1d(sim_kernel("fill"), 4, 256, NULL, (void *[]){&b, &two, &n}));
+	OK(launch_1d(sim_kernel("vecadd"), 4, 256, NULL, (void *[]){&c, &a, &b, &n}));
+	OK(launch_1d(sim_kernel("scale"), 4, 256, NULL, (void *[]){&c, &factor, &n}));
+	OK(launch_1d(sim_kernel("saxpy"), 4, 256, NULL, (void *[]){&c, &b, &factor, &n}));
+	OK(launch_1d(sim_kernel("copy"), 4, 256, NULL, (void *[]){&a, &c, &n}));
+	OK(launch_1d(sim_kernel("sum"), 1, 256, NULL, (void *[]){&b, &a, &n}));
 	OK(cu.cuMemcpyDtoH_v2(out, a, sizeof(out)));
 	CHECK(out[0] == 12 && out[10] == 42);
 	OK(cu.cuMemcpyDtoH_v2(out, b, sizeof(float)));
@@ -243,14 +242,14 @@ SIM_TEST(sim__kernels_really_compute, "tiny")
 
 SIM_TEST(sim__a_grid_that_is_too_small_leaves_elements_untouched, "tiny")
 {
-	float out[4] = { 0 }, value = 5;
+	float out[4] = {0}, value = 5;
 	int n = 4;
 	sim_addr a;
 
 	sim_start();
 	a = alloc_floats(4);
 	OK(cu.cuMemsetD8_v2(a, 0, sizeof(out)));
-	OK(launch_1d(sim_kernel("fill"), 1, 3, NULL, (void *[]){ &a, &value, &n }));
+	OK(launch_1d(sim_kernel("fill"), 1, 3, NULL, (void *[]){&a, &value, &n}));
 	OK(cu.cuMemcpyDtoH_v2(out, a, sizeof(out)));
 	CHECK(out[2] == 5 && out[3] == 0);
 }
@@ -259,7 +258,7 @@ SIM_TEST(sim__parameters_come_from_a_list_or_from_a_buffer, "tiny")
 {
 	struct __attribute__((packed)) { sim_addr to; float table[80]; int n; } packed = { 0 };
 	size_t size = sizeof(packed);
-	void *extra[] = { (void *)1, &packed, (void *)2, &size, NULL };
+	void *extra[] = {(void *)1, &packed, (void *)2, &size, NULL};
 	float out[80];
 
 	sim_start();
@@ -283,7 +282,7 @@ SIM_TEST(sim__launches_are_asynchronous, "tiny")
 	OK(cu.cuEventCreate(&from, 0));
 	OK(cu.cuEventCreate(&to, 0));
 	OK(cu.cuEventRecord(from, s));
-	OK(launch_1d(sim_kernel("spin"), 1, 1, s, (void *[]){ &(int){ 100 } }));
+	OK(launch_1d(sim_kernel("spin"), 1, 1, s, (void *[]){&(int){100}}));
 	OK(cu.cuEventRecord(to, s));
 	EXPECT(cu.cuStreamQuery(s), 600);
 	EXPECT(cu.cuEventQuery(to), 600);
@@ -304,7 +303,7 @@ SIM_TEST(sim__a_wrong_pointer_is_a_sticky_700, "tiny")
 
 	sim_start();
 	OK(cu.cuStreamCreate(&s, 0));
-	OK(launch_1d(sim_kernel("fill"), 1, 4, s, (void *[]){ &wrong, &value, &n }));
+	OK(launch_1d(sim_kernel("fill"), 1, 4, s, (void *[]){&wrong, &value, &n}));
 	EXPECT(cu.cuStreamSynchronize(s), 700);
 	EXPECT(cu.cuMemAlloc_v2(&a, 16), 700);
 	CHECK(strstr(sim_said, "Sticky error detected\n"));
@@ -352,11 +351,11 @@ SIM_TEST(sim__the_legacy_stream_waits_for_blocking_streams_and_they_for_it, "tin
 	sim_start();
 	a = alloc_floats(1);
 	OK(cu.cuStreamCreate(&s, 0));
-	OK(launch_1d(sim_kernel("spin"), 1, 1, s, (void *[]){ &ms }));
-	OK(launch_1d(sim_kernel("fill"), 1, 1, s, (void *[]){ &a, &value, &n }));
-	OK(launch_1d(sim_kernel("scale"), 1, 1, NULL, (void *[]){ &a, &two, &n }));
-	OK(launch_1d(sim_kernel("spin"), 1, 1, NULL, (void *[]){ &ms }));
-	OK(launch_1d(sim_kernel("scale"), 1, 1, s, (void *[]){ &a, &two, &n }));
+	OK(launch_1d(sim_kernel("spin"), 1, 1, s, (void *[]){&ms}));
+	OK(launch_1d(sim_kernel("fill"), 1, 1, s, (void *[]){&a, &value, &n}));
+	OK(launch_1d(sim_kernel("scale"), 1, 1, NULL, (void *[]){&a, &two, &n}));
+	OK(launch_1d(sim_kernel("spin"), 1, 1, NULL, (void *[]){&ms}));
+	OK(launch_1d(sim_kernel("scale"), 1, 1, s, (void *[]){&a, &two, &n}));
 	OK(cu.cuMemcpyDtoH_v2(&out, a, sizeof(out)));
 	CHECK(out == 4);
 }
@@ -374,11 +373,11 @@ SIM_TEST(sim__an_event_orders_two_streams, "tiny")
 	OK(cu.cuStreamCreate(&s, 1));
 	OK(cu.cuStreamCreateWithPriority(&t, 1, -5));
 	OK(cu.cuEventCreate(&e, 2));
-	OK(launch_1d(sim_kernel("spin"), 1, 1, s, (void *[]){ &(int){ 30 } }));
-	OK(launch_1d(sim_kernel("fill"), 1, 1, s, (void *[]){ &a, &value, &n }));
+	OK(launch_1d(sim_kernel("spin"), 1, 1, s, (void *[]){&(int){30}}));
+	OK(launch_1d(sim_kernel("fill"), 1, 1, s, (void *[]){&a, &value, &n}));
 	OK(cu.cuEventRecord(e, s));
 	OK(cu.cuStreamWaitEvent(t, e, 0));
-	OK(launch_1d(sim_kernel("scale"), 1, 1, t, (void *[]){ &a, &two, &n }));
+	OK(launch_1d(sim_kernel("scale"), 1, 1, t, (void *[]){&a, &two, &n}));
 	OK(cu.cuMemcpyDtoHAsync_v2(&out, a, sizeof(out), t));
 	CHECK(out == 6);
 }
@@ -392,10 +391,10 @@ SIM_TEST(sim__more_launches_than_the_queue_holds_all_run, "tiny")
 	sim_start();
 	a = alloc_floats(1);
 	b = alloc_floats(1);
-	OK(launch_1d(sim_kernel("fill"), 1, 1, NULL, (void *[]){ &a, &zero, &n }));
-	OK(launch_1d(sim_kernel("fill"), 1, 1, NULL, (void *[]){ &b, &one, &n }));
+	OK(launch_1d(sim_kernel("fill"), 1, 1, NULL, (void *[]){&a, &zero, &n}));
+	OK(launch_1d(sim_kernel("fill"), 1, 1, NULL, (void *[]){&b, &one, &n}));
 	for (int i = 0; i < 5000; i++)
-		OK(launch_1d(sim_kernel("saxpy"), 1, 1, NULL, (void *[]){ &a, &b, &one, &n }));
+		OK(launch_1d(sim_kernel("saxpy"), 1, 1, NULL, (void *[]){&a, &b, &one, &n}));
 	OK(cu.cuMemcpyDtoH_v2(&out, a, sizeof(out)));
 	CHECK(out == 5000);
 }
@@ -409,7 +408,7 @@ SIM_TEST(sim__the_source_of_an_async_copy_may_change_at_once, "tiny")
 	sim_start();
 	a = alloc_floats(1);
 	OK(cu.cuStreamCreate(&s, 1));
-	OK(launch_1d(sim_kernel("spin"), 1, 1, s, (void *[]){ &(int){ 20 } }));
+	OK(launch_1d(sim_kernel("spin"), 1, 1, s, (void *[]){&(int){20}}));
 	OK(cu.cuMemcpyHtoDAsync_v2(a, &in, sizeof(in), s));
 	in = 8;
 	OK(cu.cuStreamSynchronize(s));
@@ -455,7 +454,7 @@ static void *thread_work(void *arg)
 	b = alloc_floats(1);
 	OK(cu.cuMemsetD32_v2(b, 0, 1));
 	for (int i = 0; i < 200; i++)
-		OK(launch_ptsz(arg, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &b, &one, &n }, NULL));
+		OK(launch_ptsz(arg, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&b, &one, &n}, NULL));
 	OK(sync_ptsz(NULL));
 	OK(cu.cuMemFree_v2(b));
 	return NULL;
@@ -501,7 +500,7 @@ SIM_TEST(sim__memory_is_counted_and_too_much_is_2, "tiny")
 
 SIM_TEST(sim__copies_outside_an_allocation_are_1, "tiny")
 {
-	char buffer[64] = { 0 };
+	char buffer[64] = {0};
 	sim_addr a;
 
 	sim_start();
@@ -516,10 +515,16 @@ SIM_TEST(sim__copies_outside_an_allocation_are_1, "tiny")
 
 SIM_TEST(sim__copies_of_two_and_three_dimensions_keep_their_pitch, "tiny")
 {
-	unsigned char in[2][3][8], out[2][2][2] = { 0 };
+	unsigned char in[2][3][8], out[2][2][2] = {0};
 	struct sim_copy3d c = { .src_x = 1, .src_y = 1, .src_type = 2, .src_pitch = 8,
-				.src_height = 3, .dst_type = 1, .dst_host = out, .dst_pitch = 2,
-				.dst_height = 2, .width = 2, .height = 2, .depth = 2 };
+			       .src_height = 3,
+			       .dst_type = 1,
+			       .dst_host = out,
+			       .dst_pitch = 2,
+			       .dst_height = 2,
+			       .width = 2,
+			       .height = 2,
+			       .depth = 2};
 
 	sim_start();
 	for (size_t i = 0; i < sizeof(in); i++)
@@ -568,8 +573,8 @@ SIM_TEST(sim__pinned_managed_and_async_memory_work, "tiny")
 
 SIM_TEST(sim__mapped_memory_can_grow_in_place, "tiny")
 {
-	struct sim_alloc_prop prop = { .type = 1, .location = { 1, 0 } };
-	struct sim_access access = { { 1, 0 }, 3 };
+	struct sim_alloc_prop prop = {.type = 1, .location = {1, 0}};
+	struct sim_access access = {{1, 0}, 3};
 	unsigned long long first, second;
 	size_t unit, before, after, total;
 	unsigned int out = 0;

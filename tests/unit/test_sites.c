@@ -46,7 +46,8 @@ static void make_one(void)
 	bool backward = rand() % 4 == 0;
 	uint64_t size = 512u * (uint64_t)(1 + rand() % 64), addr = 0x7f0000000000ull + model.next++ * 65536;
 	struct cw_allocation a = { .addr = addr, .size = size, .ticks = ++clock_ns, .stack = 4096 + (uint32_t)stack * 8,
-				   .kind = CW_MEM_TORCH, .device = (int16_t)device };
+				  .kind = CW_MEM_TORCH,
+				  .device = (int16_t)device};
 
 	thread.node_depth = backward;
 	a.site = site_number(&thread, &a, 0);
@@ -70,7 +71,7 @@ static void free_one(void)
 
 static void compare(struct trace *t)
 {
-	uint64_t sum[DEVICES] = { 0 }, now[DEVICES] = { 0 };
+	uint64_t sum[DEVICES] = {0}, now[DEVICES] = {0};
 	const struct cw_site *s;
 	size_t n = trace_sites(t, &s);
 
@@ -116,7 +117,7 @@ static void sites__are_exact_now_and_at_the_peak(void **state)
 
 static struct cw_allocation one(uint64_t addr, uint64_t size, uint16_t kind, uint32_t stack)
 {
-	struct cw_allocation a = { .addr = addr, .size = size, .ticks = ++clock_ns, .stack = stack, .kind = kind };
+	struct cw_allocation a = {.addr = addr, .size = size, .ticks = ++clock_ns, .stack = stack, .kind = kind};
 
 	a.library = library_asking(&thread);
 	a.site = site_number(&thread, &a, 0);
@@ -125,7 +126,7 @@ static struct cw_allocation one(uint64_t addr, uint64_t size, uint16_t kind, uin
 
 static void sites__what_does_a_site_apart(void **state)
 {
-	struct cw_allocation a = { .kind = CW_MEM_TORCH, .stack = 8 };
+	struct cw_allocation a = {.kind = CW_MEM_TORCH, .stack = 8};
 	uint32_t plain = site_number(&thread, &a, 0);
 
 	(void)state;
@@ -171,7 +172,7 @@ static void sites__a_block_that_nobody_saw_go_is_replaced(void **state)
 /* More than the first table holds go to the second; more than both hold are counted. */
 static void sites__more_than_fit_are_counted(void **state)
 {
-	struct cw_allocation a = { .kind = CW_MEM_TORCH, .size = 512 };
+	struct cw_allocation a = {.kind = CW_MEM_TORCH, .size = 512};
 	const struct cw_site *s;
 	uint64_t lost = 0;
 	struct trace *t;
@@ -199,7 +200,7 @@ static void sites__more_than_fit_are_counted(void **state)
 
 static void sites__without_memory_the_first_table_goes_on(void **state)
 {
-	struct cw_allocation a = { .kind = CW_MEM_TORCH, .size = 512 };
+	struct cw_allocation a = {.kind = CW_MEM_TORCH, .size = 512};
 	uint32_t known = 0;
 
 	(void)state;
@@ -253,8 +254,8 @@ static void totals__reserved_follows_segments_that_go_without_a_block(void **sta
 
 static void totals__host_memory_and_failures(void **state)
 {
-	struct cw_allocation a = { .size = 4096, .kind = CW_MEM_PINNED, .device = -1 };
-	struct cw_allocation b = { .size = 100, .kind = CW_MEM_REGISTERED, .device = -1 };
+	struct cw_allocation a = {.size = 4096, .kind = CW_MEM_PINNED, .device = -1};
+	struct cw_allocation b = {.size = 100, .kind = CW_MEM_REGISTERED, .device = -1};
 
 	(void)state;
 	totals_driver(&a, true, 1);
@@ -296,7 +297,7 @@ static void totals__without_pytorch_the_peak_is_the_drivers(void **state)
 
 static void timeline__covers_any_run_with_its_maxima(void **state)
 {
-	static const int events[] = { 1, 100, 5000, 2000000 };
+	static const int events[] = {1, 100, 5000, 2000000};
 	const struct cw_timeline *l;
 	const struct cw_sample *s;
 	uint64_t peak = 0, seen = 0, first = 0;
@@ -351,7 +352,7 @@ static size_t empty_ring(uint8_t *file, size_t len)
 
 static size_t begin_file(uint8_t *file)
 {
-	struct cw_events_file h = { .major = CW_MAJOR };
+	struct cw_events_file h = {.major = CW_MAJOR};
 
 	memcpy(h.magic, CW_EVENTS_MAGIC, sizeof(h.magic));
 	memcpy(file, &h, sizeof(h));
@@ -360,12 +361,14 @@ static size_t begin_file(uint8_t *file)
 
 static void random_event(struct cw_allocation *a, bool *came)
 {
-	static const uint16_t kinds[] = { CW_MEM_TORCH, CW_MEM_TORCH, CW_MEM_TORCH, CW_MEM_DEVICE, CW_MEM_RESERVED };
+	static const uint16_t kinds[] = {CW_MEM_TORCH, CW_MEM_TORCH, CW_MEM_TORCH, CW_MEM_DEVICE, CW_MEM_RESERVED};
 
 	*came = rand() % 2;
-	*a = (struct cw_allocation){ .addr = 0x7f0000000000ull + (uint64_t)(rand() % (1 << 26)) * 512,
-				     .size = 512u * (uint64_t)(1 + rand() % 40000), .kind = kinds[rand() % 5],
-				     .device = (int16_t)(rand() % 40 - 1), .site = (uint32_t)(rand() % 3000) };
+	*a = (struct cw_allocation){.addr = 0x7f0000000000ull + (uint64_t)(rand() % (1 << 26)) * 512,
+				    .size = 512u * (uint64_t)(1 + rand() % 40000),
+				    .kind = kinds[rand() % 5],
+				    .device = (int16_t)(rand() % 40 - 1),
+				    .site = (uint32_t)(rand() % 3000)};
 	a->addr += a->kind == CW_MEM_RESERVED;
 	a->size += rand() % 20 == 0;
 	/* about 20 us apart at 2.5 GHz; threads may overtake each other */
@@ -377,7 +380,8 @@ static void same_event(const struct event *e, const struct cw_allocation *a, boo
 {
 	bool torch = a->kind == CW_MEM_TORCH;
 
-	assert_int_equal(e->kind, came ? (torch ? CW_EVENT_MADE : CW_EVENT_GAVE) : (torch ? CW_EVENT_FREED : CW_EVENT_TOOK));
+	assert_int_equal(e->kind,
+			 came ? (torch ? CW_EVENT_MADE : CW_EVENT_GAVE) : (torch ? CW_EVENT_FREED : CW_EVENT_TOOK));
 	assert_int_equal(e->addr, a->addr);
 	assert_int_equal(e->ticks, a->ticks / CW_EVENT_TICKS * CW_EVENT_TICKS);
 	assert_int_equal(e->device, a->device < 31 ? a->device : -1);
@@ -427,7 +431,7 @@ static void events__come_back_as_they_went(void **state)
 
 static void events__what_is_lost_is_counted_where_it_is_missing(void **state)
 {
-	struct cw_allocation a = { .addr = 512, .size = 512, .kind = CW_MEM_TORCH, .ticks = 64, .site = 1 };
+	struct cw_allocation a = {.addr = 512, .size = 512, .kind = CW_MEM_TORCH, .ticks = 64, .site = 1};
 	uint8_t *file = malloc(FILE_MAX);
 	size_t len = begin_file(file);
 	uint64_t written = 0, missing = 0;

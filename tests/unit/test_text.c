@@ -31,10 +31,16 @@ static void count_hit(void *arg, size_t which)
 
 static void needles__find_what_a_plain_search_finds(void **state)
 {
-	static const char *const words[] = {"CUDA error", "undefined symbol: ", "out of memory", "error: CUDA", "aaaaaaaa", "via P2P*CUMEM"};
+	static const char *const words[] = {"CUDA error",  "undefined symbol: ", "out of memory",
+					    "error: CUDA", "aaaaaaaa",		 "via P2P*CUMEM"};
 	enum { N = sizeof(words) / sizeof(words[0]) };
 	struct needles *d = needles_new(words, N, NEEDLE_MIN);
-	static const char *const parts[] = {"cuda ERROR", "undefined symbol: x", "out of mem", "ory", " ", "error: ", "CUDA", "aaaa", "a", "via P2P/", "CUMEM"};
+	static const char *const parts[] = {"cuda ERROR", "undefined symbol: x",
+					    "out of mem", "ory",
+					    " ",	  "error: ",
+					    "CUDA",	  "aaaa",
+					    "a",	  "via P2P/",
+					    "CUMEM"};
 	char line[256];
 
 	(void)state;
@@ -44,7 +50,8 @@ static void needles__find_what_a_plain_search_finds(void **state)
 
 		line[0] = '\0';
 		for (int k = 0; k < 6; k++)
-			strncat(line, parts[(size_t)rand() % (sizeof(parts) / sizeof(parts[0]))], sizeof(line) - strlen(line) - 1);
+			strncat(line, parts[(size_t)rand() % (sizeof(parts) / sizeof(parts[0]))],
+				sizeof(line) - strlen(line) - 1);
 		needles_in_line(d, line, strlen(line), count_hit, found);
 		for (size_t i = 0; i < N; i++)
 			assert_int_equal(found[i], needle_matches(words[i], line, strlen(line)) ? 1 : 0);
@@ -81,7 +88,8 @@ static void stream__does_not_depend_on_the_pieces(void **state)
 
 	(void)state;
 	for (unsigned i = 0; n < size; i++)
-		n += (size_t)snprintf(text + n, size + 64 - n, i % 9973 == 5000 ? "CUDA error: here %u\n" : "a line of no interest %u\n", i);
+		n += (size_t)snprintf(text + n, size + 64 - n,
+				      i % 9973 == 5000 ? "CUDA error: here %u\n" : "a line of no interest %u\n", i);
 	for (size_t k = 0; k < sizeof(pieces) / sizeof(pieces[0]); k++) {
 		struct seen seen = {0};
 		struct stream *st = stream_new(d, see_line, &seen);
@@ -191,8 +199,10 @@ static void log__counts_assertions(void **state)
 
 	(void)state;
 	for (int i = 0; i < 5000; i++)
-		n += (size_t)snprintf(text + n, (1 << 20) - n, "a/Loss.cu:%d: kern: block: [%d,0,0], thread: [%d,0,0] Assertion `t < n_classes` failed.\n",
-				      103, i / 32, i % 32);
+		n += (size_t)snprintf(
+			text + n, (1 << 20) - n,
+			"a/Loss.cu:%d: kern: block: [%d,0,0], thread: [%d,0,0] Assertion `t < n_classes` failed.\n",
+			103, i / 32, i % 32);
 	l = read_log(text);
 	assert_int_equal(log_asserts(l, &a), 1);
 	assert_int_equal(a[0].count, 5000);
@@ -211,14 +221,16 @@ static void env__names_of_gpus_end_where_other_words_begin(void **state)
 		{"GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-1)", "GeForce RTX 3090"},
 		{"my RTX 4090 runs out of memory after two epochs", "RTX 4090"},
 		{"on RTX 3080 Ti it works, on another card not", "RTX 3080 Ti"},
-		{"NVIDIA GeForce RTX 3080 Laptop GPU with CUDA capability sm_86 is not compatible", "GeForce RTX 3080 Laptop GPU"},
+		{"NVIDIA GeForce RTX 3080 Laptop GPU with CUDA capability sm_86 is not compatible",
+		 "GeForce RTX 3080 Laptop GPU"},
 		{"GeForce RTX 2080 with Max-Q Design and 16 GB of RAM", "GeForce RTX 2080 with Max-Q Design"},
 		{"Using A100-SXM4-80GB and 2 nodes", "A100-SXM4-80GB"},
 		{"we have H100 80GB HBM3 nodes since May", "H100 80GB HBM3"},
 		{"training on 8 A100 80GB PCIe cards", "A100 80GB PCIe"},
 		{"| 0  Tesla P100-PCIE...  Off  | 00000000:04:00.0 Off |", "Tesla P100-PCIE"},
 		{"Tesla T4 GPU has compute capability 7.5. You can use float16", "Tesla T4 GPU"},
-		{"NVIDIA RTX PRO 6000 Blackwell Workstation Edition with CUDA capability sm_120", "RTX PRO 6000 Blackwell Workstation Edition"},
+		{"NVIDIA RTX PRO 6000 Blackwell Workstation Edition with CUDA capability sm_120",
+		 "RTX PRO 6000 Blackwell Workstation Edition"},
 		{"RTX 6000 Ada Generation here", "RTX 6000 Ada Generation"},
 		{"Found GPU0 GeForce GTX 770 which is of cuda capability 3.0.", "GeForce GTX 770"},
 		{"NVIDIA TITAN RTX under load", "TITAN RTX"},
@@ -266,7 +278,8 @@ static void gpu__is_known_with_more_words_than_its_name_has(void **state)
 {
 	(void)state;
 	assert_true(fact_of("RuntimeError: CUDA error: unknown error\ndevice: L4 24GB at 70 W\n", FACT_text_gpu_cc) == 89);
-	assert_true(fact_of("RuntimeError: CUDA error: unknown error\nTesla T4 GPU has little memory\n", FACT_text_gpu_cc) == 75);
+	assert_true(fact_of("RuntimeError: CUDA error: unknown error\nTesla T4 GPU has little memory\n",
+			    FACT_text_gpu_cc) == 75);
 	assert_true(fact_of("RuntimeError: CUDA error: unknown error\nmy RTX3090 has more\n", FACT_text_gpu_cc) == 86);
 	assert_true(fact_of("RuntimeError: CUDA error: unknown error\nmy RTX 7090 has most\n", FACT_text_gpu_cc) == -1);	/* not a Quadro */
 }
@@ -276,15 +289,16 @@ static void oom__numbers_of_all_forms(void **state)
 	static const char old[] = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 8.00 GiB total capacity; 5.00 GiB already "
 				  "allocated; 1.00 GiB free; 6.00 GiB reserved in total by PyTorch)";
 	static const char middle[] = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacty of 8.00 GiB "
-				     "of which 1.00 GiB is free. Of the allocated memory 5.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by "
+		"of which 1.00 GiB is free. Of the allocated memory 5.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by "
 				     "PyTorch but unallocated.";
 	static const char others[] = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8.00 GiB of "
-				     "which 1.00 GiB is free. Process 7 has 3.00 GiB memory in use. Including non-PyTorch memory, this process has "
-				     "4.00 GiB memory in use. Of the allocated memory 5.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by "
+		"which 1.00 GiB is free. Process 7 has 3.00 GiB memory in use. Including non-PyTorch memory, this process has "
+		"4.00 GiB memory in use. Of the allocated memory 5.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by "
 				     "PyTorch but unallocated.";
-	static const char async[] = "torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)\n"
-				    "Currently allocated     : 5.00 GiB\nRequested               : 2.00 GiB\nDevice limit            : 8.00 GiB\n"
-				    "Free (according to CUDA): 1.00 GiB\n";
+	static const char async[] =
+		"torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)\n"
+		"Currently allocated     : 5.00 GiB\nRequested               : 2.00 GiB\nDevice limit            : 8.00 GiB\n"
+		"Free (according to CUDA): 1.00 GiB\n";
 	static const char *const forms[] = {old, middle, others, async};
 
 	(void)state;

@@ -42,14 +42,15 @@ static void pickle__numbers_take_the_shortest_form(void **state)
 	pickle_uint(&p, 0x7f0000000000u);
 	pickle_uint(&p, UINT64_MAX);
 	CHECK_BYTES(&p, "\x8a\x05\x00\x00\x00\x80\x00" "\x8a\x06\x00\x00\x00\x00\x00\x7f"
-		    "\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00");
+			"\x8a\x09\xff\xff\xff\xff\xff\xff\xff\xff\x00");
 	pickle_begin(&p, 1000);
 	pickle_int(&p, -1);
 	pickle_int(&p, INT64_MIN);
 	pickle_float(&p, 0.5);
 	pickle_bool(&p, true);
 	CHECK_BYTES(&p, "J\xff\xff\xff\xff" "\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x80"
-		    "G\x3f\xe0\x00\x00\x00\x00\x00\x00" "\x88");
+			"G\x3f\xe0\x00\x00\x00\x00\x00\x00"
+			"\x88");
 }
 
 static void pickle__what_was_written_is_referred_to(void **state)

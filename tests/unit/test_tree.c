@@ -118,7 +118,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-		T(keeps_links_inside_the_root), T(refuses_what_is_no_file), T(lists_sorted_and_bounded), T(bears_paths_without_end),
+		T(keeps_links_inside_the_root),
+		T(refuses_what_is_no_file),
+		T(lists_sorted_and_bounded),
+		T(bears_paths_without_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,17 +87,52 @@ static void names__what_nobody_knows_is_said_in_closed_families_only(void **stat
 /* What images of CUDA and PyTorch set, and ordinary shells. */
 static void names__ordinary_environments_are_quiet(void **state)
 {
-	static const char *const env[] = {
-		"PATH=/usr/local/cuda/bin:/usr/bin", "HOME=/root", "LANG=C.UTF-8", "HOSTNAME=a", "TERM=xterm", "SHLVL=1", "OLDPWD=/",
-		"NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility,video", "NVIDIA_REQUIRE_CUDA=cuda>=12.4 brand=tesla",
-		"NVARCH=x86_64", "NV_CUDA_LIB_VERSION=12.4.1-1", "NV_LIBNCCL_PACKAGE=libnccl2=2.21.5", "CUDA_VERSION=12.4.1", "NCCL_VERSION=2.21.5",
-		"CUBLAS_VERSION=12.4.5.8", "CUDNN_VERSION=9.1.0", "CUDA_HOME=/usr/local/cuda", "CUDA_DRIVER_VERSION=550.54.14",
-		"CUDA_COMPONENT_LIST=crt nvrtc", "CUDA_ARCH_LIST=7.5 8.0", "LD_LIBRARY_PATH=/usr/local/nvidia/lib:/usr/local/nvidia/lib64",
-		"PYTORCH_VERSION=2.4.0", "PYTORCH_BUILD_NUMBER=0", "PYTORCH_HOME=/opt/pytorch", "TORCH_CUDA_ARCH_LIST=7.5 8.0 8.6 9.0+PTX",
-		"CUDA_MODULE_LOADING=LAZY", "TORCH_NCCL_USE_COMM_NONBLOCKING=0", "CUDA_BINARY_LOADER_THREAD_COUNT=8", "RANK=0", "WORLD_SIZE=8",
-		"LOCAL_RANK=0", "LOCAL_WORLD_SIZE=8", "MASTER_ADDR=10.0.0.1", "MASTER_PORT=29500", "OMP_NUM_THREADS=8", "CUDA_VISIBLE_DEVICES=0,1",
-		"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "NCCL_SOCKET_IFNAME=eth0", "NCCL_IB_HCA=mlx5", "NCCL_DEBUG=WARN",
-		"CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUBLAS_WORKSPACE_CONFIG=:4096:8", "TRITON_CACHE_DIR=/tmp/t", "XLA_PYTHON_CLIENT_PREALLOCATE=false", NULL};
+	static const char *const env[] = {"PATH=/usr/local/cuda/bin:/usr/bin",
+					  "HOME=/root",
+					  "LANG=C.UTF-8",
+					  "HOSTNAME=a",
+					  "TERM=xterm",
+					  "SHLVL=1",
+					  "OLDPWD=/",
+					  "NVIDIA_VISIBLE_DEVICES=all",
+					  "NVIDIA_DRIVER_CAPABILITIES=compute,utility,video",
+					  "NVIDIA_REQUIRE_CUDA=cuda>=12.4 brand=tesla",
+					  "NVARCH=x86_64",
+					  "NV_CUDA_LIB_VERSION=12.4.1-1",
+					  "NV_LIBNCCL_PACKAGE=libnccl2=2.21.5",
+					  "CUDA_VERSION=12.4.1",
+					  "NCCL_VERSION=2.21.5",
+					  "CUBLAS_VERSION=12.4.5.8",
+					  "CUDNN_VERSION=9.1.0",
+					  "CUDA_HOME=/usr/local/cuda",
+					  "CUDA_DRIVER_VERSION=550.54.14",
+					  "CUDA_COMPONENT_LIST=crt nvrtc",
+					  "CUDA_ARCH_LIST=7.5 8.0",
+					  "LD_LIBRARY_PATH=/usr/local/nvidia/lib:/usr/local/nvidia/lib64",
+					  "PYTORCH_VERSION=2.4.0",
+					  "PYTORCH_BUILD_NUMBER=0",
+					  "PYTORCH_HOME=/opt/pytorch",
+					  "TORCH_CUDA_ARCH_LIST=7.5 8.0 8.6 9.0+PTX",
+					  "CUDA_MODULE_LOADING=LAZY",
+					  "TORCH_NCCL_USE_COMM_NONBLOCKING=0",
+					  "CUDA_BINARY_LOADER_THREAD_COUNT=8",
+					  "RANK=0",
+					  "WORLD_SIZE=8",
+					  "LOCAL_RANK=0",
+					  "LOCAL_WORLD_SIZE=8",
+					  "MASTER_ADDR=10.0.0.1",
+					  "MASTER_PORT=29500",
+					  "OMP_NUM_THREADS=8",
+					  "CUDA_VISIBLE_DEVICES=0,1",
+					  "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+					  "NCCL_SOCKET_IFNAME=eth0",
+					  "NCCL_IB_HCA=mlx5",
+					  "NCCL_DEBUG=WARN",
+					  "CUDA_DEVICE_ORDER=PCI_BUS_ID",
+					  "CUBLAS_WORKSPACE_CONFIG=:4096:8",
+					  "TRITON_CACHE_DIR=/tmp/t",
+					  "XLA_PYTHON_CLIENT_PREALLOCATE=false",
+					  NULL};
 	const struct variables *v;
 
 	(void)state;
@@ -114,11 +149,17 @@ static void values__those_that_are_refused_are_named(void **state)
 {
 	static const char *const bad[] = {
 		"CUDA_LAUNCH_BLOCKING=yes", "CUDA_DEVICE_ORDER=PCI", "CUDA_MODULE_LOADING=FAST", "CUDA_DEVICE_MAX_CONNECTIONS=64",
-		"CUDA_SCALE_LAUNCH_QUEUES=8x", "NCCL_DEBUG=VERBOSE", "NCCL_P2P_LEVEL=NVLINK", "NCCL_ALGO=Ringg", "NCCL_PROTO=Simple,LL256",
+		"CUDA_SCALE_LAUNCH_QUEUES=8x",
+		"NCCL_DEBUG=VERBOSE",
+		"NCCL_P2P_LEVEL=NVLINK",
+		"NCCL_ALGO=Ringg",
+		"NCCL_PROTO=Simple,LL256",
 		"NCCL_NTHREADS=100", "TORCH_CUDA_ARCH_LIST=sm_80", "TORCH_CUDA_ARCH_LIST=8", "CUBLAS_WORKSPACE_CONFIG=4096:8",
 		"TORCH_DISTRIBUTED_DEBUG=FULL", "MASTER_PORT=99999", "RANK=one", "NVIDIA_DRIVER_CAPABILITIES=compute,gpu",
 		"NVIDIA_DRIVER_CAPABILITIES=utility", "CUDA_LAUNCH_BLOCKING=\"1\"", "TORCH_NCCL_ASYNC_ERROR_HANDLING=9",
-		"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=half", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:true", "CUDA_VISIBLE_DEVICES=all",
+		"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=half",
+		"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:true",
+		"CUDA_VISIBLE_DEVICES=all",
 		"CUDA_VISIBLE_DEVICES=0,1,0",
 	};
 	char name[64];
@@ -134,10 +175,23 @@ static void values__those_that_are_refused_are_named(void **state)
 static void values__those_that_are_taken_are_quiet(void **state)
 {
 	static const char *const good[] = {
-		"CUDA_LAUNCH_BLOCKING=0", "CUDA_LAUNCH_BLOCKING=", "CUDA_MODULE_LOADING=lazy", "NCCL_DEBUG=info", "NCCL_DEBUG=Trace",
-		"NCCL_NET_GDR_LEVEL=SYS", "NCCL_NET_GDR_LEVEL=2", "TORCH_CUDA_ARCH_LIST=7.0;8.0 9.0a+PTX;Hopper;12.0f", "CUBLAS_WORKSPACE_CONFIG=:16:8:4096:2",
-		"CUBLAS_WORKSPACE_CONFIG=0:0", "TORCH_DISTRIBUTED_DEBUG=INFO", "NVIDIA_DRIVER_CAPABILITIES=all", "TORCH_NCCL_DESYNC_DEBUG=true",
-		"CUDA_VISIBLE_DEVICES=GPU-8932f937", "CUDA_VISIBLE_DEVICES=0, 1", "CUDA_VISIBLE_DEVICES=0,1,", "NCCL_NVLS_ENABLE=2",
+		"CUDA_LAUNCH_BLOCKING=0",
+		"CUDA_LAUNCH_BLOCKING=",
+		"CUDA_MODULE_LOADING=lazy",
+		"NCCL_DEBUG=info",
+		"NCCL_DEBUG=Trace",
+		"NCCL_NET_GDR_LEVEL=SYS",
+		"NCCL_NET_GDR_LEVEL=2",
+		"TORCH_CUDA_ARCH_LIST=7.0;8.0 9.0a+PTX;Hopper;12.0f",
+		"CUBLAS_WORKSPACE_CONFIG=:16:8:4096:2",
+		"CUBLAS_WORKSPACE_CONFIG=0:0",
+		"TORCH_DISTRIBUTED_DEBUG=INFO",
+		"NVIDIA_DRIVER_CAPABILITIES=all",
+		"TORCH_NCCL_DESYNC_DEBUG=true",
+		"CUDA_VISIBLE_DEVICES=GPU-8932f937",
+		"CUDA_VISIBLE_DEVICES=0, 1",
+		"CUDA_VISIBLE_DEVICES=0,1,",
+		"NCCL_NVLS_ENABLE=2",
 	};
 
 	(void)state;
@@ -151,8 +205,10 @@ static void values__those_that_are_taken_are_quiet(void **state)
 
 static void values__what_should_not_be_left_on(void **state)
 {
-	static const char *const names[] = {"CUDA_LAUNCH_BLOCKING", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE", "CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_PTX_JIT",
-					    "PYTORCH_NO_CUDA_MEMORY_CACHING", "TRITON_INTERPRET", "KMP_DUPLICATE_LIB_OK", "CUDA_DEVICE_WAITS_ON_EXCEPTION"};
+	static const char *const names[] = {
+		"CUDA_LAUNCH_BLOCKING", "NCCL_P2P_DISABLE",	"NCCL_SHM_DISABLE",
+		"CUDA_FORCE_PTX_JIT",	"CUDA_DISABLE_PTX_JIT", "PYTORCH_NO_CUDA_MEMORY_CACHING",
+		"TRITON_INTERPRET",	"KMP_DUPLICATE_LIB_OK", "CUDA_DEVICE_WAITS_ON_EXCEPTION"};
 	char entry[96];
 
 	(void)state;
@@ -166,7 +222,8 @@ static void values__what_should_not_be_left_on(void **state)
 		snprintf(entry, sizeof(entry), "%s=", names[i]);
 		assert_null(finding(JUDGE(entry), names[i], VAR_DANGEROUS));
 	}
-	assert_non_null(finding(JUDGE("TORCH_NCCL_ASYNC_ERROR_HANDLING=0"), "TORCH_NCCL_ASYNC_ERROR_HANDLING", VAR_DANGEROUS));
+	assert_non_null(
+		finding(JUDGE("TORCH_NCCL_ASYNC_ERROR_HANDLING=0"), "TORCH_NCCL_ASYNC_ERROR_HANDLING", VAR_DANGEROUS));
 	assert_null(finding(JUDGE("TORCH_NCCL_ASYNC_ERROR_HANDLING=1"), "TORCH_NCCL_ASYNC_ERROR_HANDLING", VAR_DANGEROUS));
 	assert_non_null(finding(JUDGE("CUDA_MODULE_LOADING=EAGER"), "CUDA_MODULE_LOADING", VAR_NOTE));
 	assert_non_null(finding(JUDGE("NCCL_BLOCKING_WAIT=1"), "NCCL_BLOCKING_WAIT", VAR_OBSOLETE));
@@ -175,7 +232,8 @@ static void values__what_should_not_be_left_on(void **state)
 static void pairs__that_do_not_fit_together(void **state)
 {
 	static const struct { const char *a, *b, *name; } c[] = {
-		{"PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64", "PYTORCH_ALLOC_CONF=expandable_segments:True", "PYTORCH_CUDA_ALLOC_CONF"},
+		{"PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64", "PYTORCH_ALLOC_CONF=expandable_segments:True",
+		 "PYTORCH_CUDA_ALLOC_CONF"},
 		{"CUDA_VISIBLE_DEVICES=1", "NVIDIA_VISIBLE_DEVICES=3", "CUDA_VISIBLE_DEVICES"},
 		{"CUDA_VISIBLE_DEVICES=0", "NVIDIA_VISIBLE_DEVICES=none", "CUDA_VISIBLE_DEVICES"},
 		{"CUDA_FORCE_PTX_JIT=1", "CUDA_DISABLE_PTX_JIT=1", "CUDA_DISABLE_PTX_JIT"},
@@ -189,10 +247,14 @@ static void pairs__that_do_not_fit_together(void **state)
 	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++)
 		if (!finding(JUDGE(c[i].a, c[i].b), c[i].name, VAR_CONTRADICTS))
 			fail_msg("%s and %s", c[i].a, c[i].b);
-	assert_null(finding(JUDGE("CUDA_VISIBLE_DEVICES=0", "NVIDIA_VISIBLE_DEVICES=3"), "CUDA_VISIBLE_DEVICES", VAR_CONTRADICTS));
-	assert_null(finding(JUDGE("CUDA_VISIBLE_DEVICES=7", "NVIDIA_VISIBLE_DEVICES=all"), "CUDA_VISIBLE_DEVICES", VAR_CONTRADICTS));
-	assert_null(finding(JUDGE("CUDA_VISIBLE_DEVICES=7", "NVIDIA_VISIBLE_DEVICES=void"), "CUDA_VISIBLE_DEVICES", VAR_CONTRADICTS));
-	assert_null(finding(JUDGE("PYTORCH_CUDA_ALLOC_CONF=a:1", "PYTORCH_ALLOC_CONF=a:1"), "PYTORCH_CUDA_ALLOC_CONF", VAR_CONTRADICTS));
+	assert_null(finding(JUDGE("CUDA_VISIBLE_DEVICES=0", "NVIDIA_VISIBLE_DEVICES=3"), "CUDA_VISIBLE_DEVICES",
+			    VAR_CONTRADICTS));
+	assert_null(finding(JUDGE("CUDA_VISIBLE_DEVICES=7", "NVIDIA_VISIBLE_DEVICES=all"), "CUDA_VISIBLE_DEVICES",
+			    VAR_CONTRADICTS));
+	assert_null(finding(JUDGE("CUDA_VISIBLE_DEVICES=7", "NVIDIA_VISIBLE_DEVICES=void"), "CUDA_VISIBLE_DEVICES",
+			    VAR_CONTRADICTS));
+	assert_null(finding(JUDGE("PYTORCH_CUDA_ALLOC_CONF=a:1", "PYTORCH_ALLOC_CONF=a:1"), "PYTORCH_CUDA_ALLOC_CONF",
+			    VAR_CONTRADICTS));
 	assert_int_equal(JUDGE("RANK=7", "WORLD_SIZE=8")->n_findings, 0);
 }
 
@@ -207,7 +269,8 @@ static void values__absurd_ones_are_survived(void **state)
 	prefix = sprintf(huge, "CUDA_VISIBLE_DEVICES=");
 	memset(huge + prefix, ',', n);
 	huge[prefix + n] = '\0';
-	v = JUDGE(huge, "NCCL_DEBUG=\x01\x02\xff", "PYTORCH_CUDA_ALLOC_CONF=[[[[", "=", "", "CUDA_", "NCCL_DEBUG=INFO", "NOTHING", "=CUDA_HOME");
+	v = JUDGE(huge, "NCCL_DEBUG=\x01\x02\xff", "PYTORCH_CUDA_ALLOC_CONF=[[[[", "=", "", "CUDA_", "NCCL_DEBUG=INFO",
+		  "NOTHING", "=CUDA_HOME");
 	assert_int_equal(variables_find(v, "CUDA_VISIBLE_DEVICES")->length, n);
 	assert_true(variables_find(v, "CUDA_VISIBLE_DEVICES")->odd);
 	assert_true(strlen(variables_get(v, "CUDA_VISIBLE_DEVICES")) <= VALUE_MAX);
@@ -234,7 +297,8 @@ static void values__absurd_ones_are_survived(void **state)
 
 /* --- CUDA_VISIBLE_DEVICES ------------------------------------------------------------------------- */
 
-static const char *const mig0[] = {"MIG-11112222-3333-4444-5555-666677778888", "MIG-99992222-3333-4444-5555-666677778888", NULL};
+static const char *const mig0[] = {"MIG-11112222-3333-4444-5555-666677778888",
+				   "MIG-99992222-3333-4444-5555-666677778888", NULL};
 static const struct visible_gpu four[] = {
 	{"GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", NULL}, {"GPU-8932aaaa-d72c-4106-c12f-20bd9faed9f6", NULL},
 	{"GPU-11112222-d72c-4106-c12f-20bd9faed9f6", mig0}, {"GPU-33334444-d72c-4106-c12f-20bd9faed9f6", NULL},
@@ -244,18 +308,29 @@ static void visible__as_cuda_takes_it(void **state)
 {
 	static const struct { const char *value; int n; int gpu[4]; enum visible_end end; const char *at; } c[] = {
 		{NULL, 4, {0, 1, 2, 3}, VISIBLE_END, NULL}, {"", 0, {0}, VISIBLE_END, NULL}, {" ", 0, {0}, VISIBLE_END, NULL},
-		{"0", 1, {0}, VISIBLE_END, NULL}, {"2,1", 2, {2, 1}, VISIBLE_END, NULL}, {"0,2,-1,1", 2, {0, 2}, VISIBLE_NEGATIVE, "-1"},
-		{"-1", 0, {0}, VISIBLE_NEGATIVE, "-1"}, {"0,4,1", 1, {0}, VISIBLE_NO_SUCH_GPU, "4"}, {"7", 0, {0}, VISIBLE_NO_SUCH_GPU, "7"},
+		{"0", 1, {0}, VISIBLE_END, NULL},
+		{"2,1", 2, {2, 1}, VISIBLE_END, NULL},
+		{"0,2,-1,1", 2, {0, 2}, VISIBLE_NEGATIVE, "-1"},
+		{"-1", 0, {0}, VISIBLE_NEGATIVE, "-1"},
+		{"0,4,1", 1, {0}, VISIBLE_NO_SUCH_GPU, "4"},
+		{"7", 0, {0}, VISIBLE_NO_SUCH_GPU, "7"},
 		{"1gpu2,2ampere", 2, {1, 2}, VISIBLE_END, NULL}, {"2, +3, -0, 1", 4, {2, 3, 0, 1}, VISIBLE_END, NULL},
-		{"one,two,3", 0, {0}, VISIBLE_NOT_A_NUMBER, "one"}, {"3,2,two,1", 2, {3, 2}, VISIBLE_NOT_A_NUMBER, "two"},
-		{"0,1,2,1", 0, {0}, VISIBLE_TWICE, "1"}, {"0,,1", 1, {0}, VISIBLE_NOT_A_NUMBER, ""}, {"0,1,", 2, {0, 1}, VISIBLE_END, NULL},
-		{"NoDevFiles", 0, {0}, VISIBLE_NEGATIVE, "NoDevFiles"}, {"99999999999999999999", 0, {0}, VISIBLE_NO_SUCH_GPU, "99999999999999999999"},
+		{"one,two,3", 0, {0}, VISIBLE_NOT_A_NUMBER, "one"},
+		{"3,2,two,1", 2, {3, 2}, VISIBLE_NOT_A_NUMBER, "two"},
+		{"0,1,2,1", 0, {0}, VISIBLE_TWICE, "1"},
+		{"0,,1", 1, {0}, VISIBLE_NOT_A_NUMBER, ""},
+		{"0,1,", 2, {0, 1}, VISIBLE_END, NULL},
+		{"NoDevFiles", 0, {0}, VISIBLE_NEGATIVE, "NoDevFiles"},
+		{"99999999999999999999", 0, {0}, VISIBLE_NO_SUCH_GPU, "99999999999999999999"},
 		{"GPU-8932f937", 1, {0}, VISIBLE_END, NULL}, {"GPU-8932", 0, {0}, VISIBLE_AMBIGUOUS, "GPU-8932"},
-		{"GPU-3333,GPU-1111", 2, {3, 2}, VISIBLE_END, NULL}, {"GPU-3333,GPU-3333", 0, {0}, VISIBLE_TWICE, "GPU-3333"},
-		{"GPU-3333,GPU-ffff,GPU-1111", 1, {3}, VISIBLE_NO_SUCH_GPU, "GPU-ffff"}, {"GPU-3333,1", 1, {3}, VISIBLE_MIXED, "1"},
+		{"GPU-3333,GPU-1111", 2, {3, 2}, VISIBLE_END, NULL},
+		{"GPU-3333,GPU-3333", 0, {0}, VISIBLE_TWICE, "GPU-3333"},
+		{"GPU-3333,GPU-ffff,GPU-1111", 1, {3}, VISIBLE_NO_SUCH_GPU, "GPU-ffff"},
+		{"GPU-3333,1", 1, {3}, VISIBLE_MIXED, "1"},
 		{"0,GPU-3333", 1, {0}, VISIBLE_MIXED, "GPU-3333"}, {"MIG-1111", 1, {2}, VISIBLE_END, NULL},
 		{"MIG-11112222-3333-4444-5555-666677778888,MIG-9999", 1, {2}, VISIBLE_MIG_SECOND, "MIG-9999"},
-		{"MIG-GPU-11112222-d72c-4106-c12f-20bd9faed9f6/7/0", 1, {2}, VISIBLE_END, NULL}, {"MIG-abcd", 0, {0}, VISIBLE_NO_SUCH_GPU, "MIG-abcd"},
+		{"MIG-GPU-11112222-d72c-4106-c12f-20bd9faed9f6/7/0", 1, {2}, VISIBLE_END, NULL},
+		{"MIG-abcd", 0, {0}, VISIBLE_NO_SUCH_GPU, "MIG-abcd"},
 		{"all", 0, {0}, VISIBLE_NOT_A_NUMBER, "all"},
 	};
 	struct visible v;
@@ -326,12 +401,22 @@ static void alloc__good_ones_are_taken_apart(void **state)
 static void alloc__mistakes_that_end_the_program(void **state)
 {
 	static const struct { const char *value, *says; } c[] = {
-		{"expandable_segments:true", "True or False"}, {"expandable_segments=True", "':'"}, {"expandable_segment:True", "did you mean expandable_segments"},
-		{"max_split_size_mb:10", "at least 20"}, {"max_split_size_mb:large", "at least 20"}, {"max_split_size_mb", "no value"},
-		{"garbage_collection_threshold:1.0", "less than 1"}, {"garbage_collection_threshold:0", "more than 0"}, {"backend:async", "cudaMallocAsync"},
+		{"expandable_segments:true", "True or False"},
+		{"expandable_segments=True", "':'"},
+		{"expandable_segment:True", "did you mean expandable_segments"},
+		{"max_split_size_mb:10", "at least 20"},
+		{"max_split_size_mb:large", "at least 20"},
+		{"max_split_size_mb", "no value"},
+		{"garbage_collection_threshold:1.0", "less than 1"},
+		{"garbage_collection_threshold:0", "more than 0"},
+		{"backend:async", "cudaMallocAsync"},
 		{"roundup_power2_divisions:3", "power of two"}, {"roundup_power2_divisions:[256:3]", "power of two"},
-		{"roundup_power2_divisions:[300:2]", "power of two"}, {"pinned_num_register_threads:256", "128"}, {",", "does not know"},
-		{"\"expandable_segments:True\"", "quotation"}, {"max_split_size_mb:-1", "at least 20"}, {"per_process_memory_fraction:1.5", "between 0 and 1"},
+		{"roundup_power2_divisions:[300:2]", "power of two"},
+		{"pinned_num_register_threads:256", "128"},
+		{",", "does not know"},
+		{"\"expandable_segments:True\"", "quotation"},
+		{"max_split_size_mb:-1", "at least 20"},
+		{"per_process_memory_fraction:1.5", "between 0 and 1"},
 	};
 	struct alloc_conf a;
 
@@ -373,7 +458,8 @@ static void read__the_environment_of_a_captured_process(void **state)
 
 static void bundle__there_and_back_is_judged_the_same(void **state)
 {
-	static const char *const env[] = {"CUDA_LAUNCH_BLOCKING=1", "NCCL_DEBUG=\xff", "HOME=/root", "CUDA_VISIBLE_DEVICE=", NULL};
+	static const char *const env[] = {"CUDA_LAUNCH_BLOCKING=1", "NCCL_DEBUG=\xff", "HOME=/root",
+					  "CUDA_VISIBLE_DEVICE=", NULL};
 	struct machine m = {.made_by = "test"}, again;
 	struct err e;
 	json_t *o;

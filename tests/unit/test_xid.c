@@ -27,7 +27,8 @@ static void line__number_place_and_process(void **state)
 	static const struct { const char *line; uint32_t number, pid; const char *pci; } c[] = {
 		{KMSG "NVRM: Xid (PCI:0000:10:1c): 63, pid=1896, Row Remapper: New row", 63, 1896, "0000:10:1c"},
 		{"[ 12.5] NVRM: Xid (0000:03:00): 14, Channel 00000001", 14, 0, "0000:03:00"},
-		{KMSG "NVRM: Xid (PCI:0000:b4:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen", 79, 0, "0000:b4:00"},
+		{KMSG "NVRM: Xid (PCI:0000:b4:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen", 79, 0,
+		 "0000:b4:00"},
 		{KMSG "NVRM: Xid (PCI:0000:b4:00): 31, pid='77', name=python3, Ch 00000008", 31, 77, "0000:b4:00"},
 		{KMSG "NVRM: Xid (PCI:000a:01:00): 154, GPU recovery action changed", 154, 0, "000a:01:00"},
 	};
@@ -280,7 +281,8 @@ static void verdict__a_dump_outweighs_the_log(void **state)
 	static const struct dump_plan stopped = {.broken = 1, .lane_pc = 32, .code = {MAKE_MOV_R9, MAKE_TRAP, MAKE_BRA}};
 	struct found found = dump_find(&stopped);
 	json_t *j = verdict_with_dump(719, "NVRM: Xid (PCI:0000:10:1c): 63, pid='<unknown>', name=<unknown>, "
-					   "Row Remapper: New row marked for remapping, reset gpu to activate.", found.c);
+				      "Row Remapper: New row marked for remapping, reset gpu to activate.",
+				      found.c);
 
 	(void)state;
 	assert_string_equal(field(j, "cause"), "kernel-trap");

@@ -36,7 +36,7 @@ static inline uint32_t tb_chunk(struct tb *b, uint32_t kind, size_t len)
 
 	if (off + len > TB_BYTES || b->h->n_chunks >= CW_MAX_CHUNKS)
 		abort();
-	b->h->chunk[b->h->n_chunks++] = (struct cw_chunk){ .kind = kind, .off = off, .len = (uint32_t)len };
+	b->h->chunk[b->h->n_chunks++] = (struct cw_chunk){.kind = kind, .off = off, .len = (uint32_t)len};
 	b->h->used = off + len;
 	return off;
 }
@@ -64,7 +64,7 @@ static inline void tb_init(struct tb *b)
 {
 	struct cw_header *h;
 
-	*b = (struct tb){ .data = calloc(1, TB_BYTES), .ticks = 1000 };
+	*b = (struct tb){.data = calloc(1, TB_BYTES), .ticks = 1000};
 	if (!b->data)
 		abort();
 	h = b->h = (struct cw_header *)b->data;
@@ -76,8 +76,8 @@ static inline void tb_init(struct tb *b)
 	h->used = sizeof(*h);
 	h->pid = 100;
 	h->ppid = 99;
-	h->clock0 = (struct cw_clock){ 0, 0 };
-	h->clock1 = (struct cw_clock){ 1000000000000ull, 1000000000000ull };	/* a tick is a nanosecond */
+	h->clock0 = (struct cw_clock){0, 0};
+	h->clock1 = (struct cw_clock){1000000000000ull, 1000000000000ull}; /* a tick is a nanosecond */
 	h->rank = h->local_rank = h->world_size = CW_UNKNOWN;
 	h->py_version = 0x030c03f0;
 	h->driver_version = 13000;
@@ -134,13 +134,13 @@ static inline uint32_t tb_stack(struct tb *b, ...)
 		while (text[len - 1] != ':')
 			len--;
 		snprintf(file, sizeof(file), "%.*s", len - 1, text);
-		frame[n] = (struct cw_frame){ tb_string(b, file), tb_string(b, function),
-					      (uint32_t)strtoul(text + len, NULL, 10), 1 };
+		frame[n] = (struct cw_frame){tb_string(b, file), tb_string(b, function),
+					     (uint32_t)strtoul(text + len, NULL, 10), 1};
 		n++;
 	}
 	va_end(ap);
 	off = b->heap;
-	memcpy(b->data + off, &(struct cw_stack){ .n = n }, sizeof(struct cw_stack));
+	memcpy(b->data + off, &(struct cw_stack){.n = n}, sizeof(struct cw_stack));
 	memcpy(b->data + off + sizeof(struct cw_stack), frame, n * sizeof(frame[0]));
 	b->heap += (uint32_t)(sizeof(struct cw_stack) + n * sizeof(frame[0]));
 	return off;
@@ -166,8 +166,13 @@ static inline struct cw_failure *tb_fail(struct tb *b, uint32_t source, uint32_t
 		abort();
 	b->ticks += 1000;
 	*f = (struct cw_failure){ .seq = b->n_failures, .ticks = b->ticks, .last_ticks = b->ticks,
-				  .mono_ns = b->ticks, .count = 1, .source = source, .code = code,
-				  .tid = 1, .stack = stack, .device = 0 };
+				 .mono_ns = b->ticks,
+				 .count = 1,
+				 .source = source,
+				 .code = code,
+				 .tid = 1,
+				 .stack = stack,
+				 .device = 0};
 	memset(f->func_attr, 0xff, sizeof(f->func_attr));
 	memcpy(f->visible_devices, CW_NOT_SET, 2);
 	b->h->n_failures = b->n_failures;
@@ -213,7 +218,8 @@ static inline struct cw_launch *tb_launch(struct tb *b, uint32_t tid, uint32_t s
 
 	b->ticks += 1000;
 	*l = (struct cw_launch){ .seq = ++b->ring->head, .ticks = b->ticks, .stack = stack, .tid = tid,
-				 .grid = { 1, 1, 1 }, .block = { 32, 1, 1 } };
+				.grid = {1, 1, 1},
+				.block = {32, 1, 1}};
 	return l;
 }
 

@@ -24,19 +24,16 @@ static struct {
 static const struct opt_usage usage = {
 	"run", "[options] PROGRAM [argument ...]",
 	"Runs a program and everything it starts. If CUDA fails, says why, on stderr.",
-	.notes =
-	"Recordings of failures go to $CUWHY_DIR, else $XDG_STATE_HOME/cuwhy, else\n"
-	"~/.local/state/cuwhy; the newest ten are kept.\n"
-	"TIME is 90, 60s, 5m or 1h. The dump ends the running kernel; with --hang-go-on the program\n"
-	"then sees error 719. Calls that load code also wait for kernels, but may be compiling: they\n"
-	"count only after --hang-load more, and only if there is launched work that nothing waited for.\n",
-	.exits =
-	"The exit status is the program's own: 128+N if signal N ended it. If it could not be\n"
-	"started: 127 not found, 126 not executable, 125 cuwhy itself failed; 2 wrong usage.\n",
-	.examples =
-	"  cuwhy run python train.py              run it; if CUDA fails, say why\n"
-	"  cuwhy run --out out torchrun ...       record all ranks into ./out\n"
-	"  cuwhy run --hang-after 5m python x.py  if a kernel hangs, say which one and where\n",
+	.notes = "Recordings of failures go to $CUWHY_DIR, else $XDG_STATE_HOME/cuwhy, else\n"
+		 "~/.local/state/cuwhy; the newest ten are kept.\n"
+		 "TIME is 90, 60s, 5m or 1h. The dump ends the running kernel; with --hang-go-on the program\n"
+		 "then sees error 719. Calls that load code also wait for kernels, but may be compiling: they\n"
+		 "count only after --hang-load more, and only if there is launched work that nothing waited for.\n",
+	.exits = "The exit status is the program's own: 128+N if signal N ended it. If it could not be\n"
+		 "started: 127 not found, 126 not executable, 125 cuwhy itself failed; 2 wrong usage.\n",
+	.examples = "  cuwhy run python train.py              run it; if CUDA fails, say why\n"
+		    "  cuwhy run --out out torchrun ...       record all ranks into ./out\n"
+		    "  cuwhy run --hang-after 5m python x.py  if a kernel hangs, say which one and where\n",
 };
 
 static const struct opt options[] = {
@@ -210,8 +207,8 @@ int cmd_run(int argc, char **argv)
 	if (given.hang_load && hang_parse(&hang.load_ns, "hang-load", given.hang_load, &e) != 0)
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
 	if ((given.hang_go_on || given.hang_load) && !given.hang_after) {
-		err_set(&e, -EINVAL, given.hang_go_on ? "--hang-go-on needs --hang-after"
-						      : "--hang-load needs --hang-after");
+		err_set(&e, -EINVAL,
+			given.hang_go_on ? "--hang-go-on needs --hang-after" : "--hang-load needs --hang-after");
 		err_hint(&e, "for example --hang-after 60s %s", given.hang_go_on ? "--hang-go-on" : "--hang-load 5m");
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
 	}

@@ -65,7 +65,8 @@ static bool find_events(struct process *p)
 
 	if (process_header(p, h))
 		for (uint32_t i = 0; !found && i < h->n_chunks && i < CW_MAX_CHUNKS; i++) {
-			found = h->chunk[i].kind == CW_CHUNK_EVENTS && process_read(p, h->chunk[i].off, &ring, sizeof(ring));
+			found = h->chunk[i].kind == CW_CHUNK_EVENTS &&
+				process_read(p, h->chunk[i].off, &ring, sizeof(ring));
 			p->events.off = h->chunk[i].off;
 		}
 	free(h);
@@ -75,8 +76,8 @@ static bool find_events(struct process *p)
 
 static bool open_events(struct store *s, struct process *p)
 {
-	struct cw_events_file head = {.major = CW_MAJOR, .minor = CW_MINOR, .pid = (uint32_t)p->pid,
-				      .start_mono_ns = p->start_ns};
+	struct cw_events_file head = {
+		.major = CW_MAJOR, .minor = CW_MINOR, .pid = (uint32_t)p->pid, .start_mono_ns = p->start_ns};
 	const char *dir = store_dir(s);
 	char *path;
 

@@ -88,14 +88,14 @@ static char *place_text(const struct process *p, uint32_t stack)
 	return text ? text : xstrdup("");
 }
 
-static void tell_hang(const struct hang *h, const struct process *p, const struct waiters *w, uint64_t now, const char *place,
-		      const char *then)
+static void tell_hang(const struct hang *h, const struct process *p, const struct waiters *w, uint64_t now,
+		      const char *place, const char *then)
 {
 	if (h->quiet)
 		return;
 	fprintf(stderr, "cuwhy: process %d has waited %llu s for the GPU in %s%s; %s\n", (int)p->pid,
-		(unsigned long long)((now - w->list[0].wait.since_ns) / SECOND_NS), api_name(w->list[0].wait.api), place,
-		then);
+		(unsigned long long)((now - w->list[0].wait.since_ns) / SECOND_NS), api_name(w->list[0].wait.api),
+		place, then);
 	fflush(stderr);
 }
 
@@ -161,8 +161,8 @@ static void fill_record(struct cw_hang *r, const struct hang *h, const struct wa
 static void go_without(const struct hang *h, struct process *p, const struct waiters *w, uint64_t now, const char *place)
 {
 	struct process_hang *ph = &p->hang;
-	char *then = xasprintf("no core dump can be taken: %s", w->pipe_path[0] ? "the driver is not listening on its pipe"
-									       : reason_text(w->pipe_reason));
+	char *then = xasprintf("no core dump can be taken: %s",
+			       w->pipe_path[0] ? "the driver is not listening on its pipe" : reason_text(w->pipe_reason));
 
 	tell_hang(h, p, w, now, place, then);
 	free(then);

@@ -183,8 +183,7 @@ bool judge_step(struct judge *j, bool final)
 /* The program itself has a verdict even if it never used CUDA: it carries the exit status. */
 static struct verdict *program_verdict(struct judge *j)
 {
-	struct process_end end = {.pid = (uint32_t)j->child->pid, .exit = -1,
-				  .command = j->store->argv[0]};
+	struct process_end end = {.pid = (uint32_t)j->child->pid, .exit = -1, .command = j->store->argv[0]};
 	size_t i;
 
 	for (i = 0; i < j->server->n_processes; i++)

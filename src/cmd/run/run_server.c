@@ -238,8 +238,7 @@ static bool receive(struct server *s, int client, uint64_t now)
 	} control;
 	struct cw_hello h = {0};
 	struct iovec iov = {&h, sizeof(h)};
-	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-			   .msg_controllen = sizeof(control)};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
 	ssize_t n;
 	int fd;
 

@@ -16,17 +16,17 @@
 /* ---- a device-side assert --------------------------------------------------------------------- */
 
 static const struct { const char *kernel; unsigned number; const char *name; int index; } bounds[] = {
-#define BOUND(kernel, number, name, index) { kernel, number, name, index },
+#define BOUND(kernel, number, name, index) {kernel, number, name, index},
 #include "kb/asserts.def"
 };
 
 static const struct { const char *kernel; unsigned number; } messages[] = {
-#define MESSAGE(kernel, number) { kernel, number },
+#define MESSAGE(kernel, number) {kernel, number},
 #include "kb/asserts.def"
 };
 
 static const struct { const char *kernel; unsigned number; } ignored[] = {
-#define IGNORED(kernel, number) { kernel, number },
+#define IGNORED(kernel, number) {kernel, number},
 #include "kb/asserts.def"
 };
 
@@ -188,7 +188,7 @@ static void observe_kernel(struct casefile *c, const struct culprit *k)
 	}
 	if (k->pc_known && name)
 		fact_set_text(c, FACT_fault_pc, pool_printf(c->pool, "%s+0x%" PRIx64 "%s%s", name, k->kernel_offset,
-							    function ? ", in " : "", function ? function : ""));
+					  function ? ", in " : "", function ? function : ""));
 }
 
 /* Where the threads of a kernel that did not fail are. */
@@ -205,7 +205,8 @@ static void observe_standing(struct casefile *c, const struct culprit *k)
 		bool own = !p->function || (k->kernel && !strcmp(p->function, k->kernel));
 
 		c->standing[c->n_standing++] = (struct standing){
-			.pc = pool_printf(c->pool, "%s+0x%" PRIx64, own ? kernel : p->function, p->offset), .threads = p->threads};
+			.pc = pool_printf(c->pool, "%s+0x%" PRIx64, own ? kernel : p->function, p->offset),
+			.threads = p->threads};
 	}
 	if (k->other_grids)
 		case_evidence(c, DUMP_OBSERVER, "other kernels were running, too; this one is the oldest on its GPU");

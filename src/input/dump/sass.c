@@ -101,11 +101,9 @@ static struct place operand_place(const struct op *op, unsigned arch)
 	case LAYOUT_ST:
 		return (struct place){0, 32, 32, 0, 0, 0};
 	case LAYOUT_ATOM:
-		return new ? (struct place){64, 40, 23, 0, 76, 63} :
-			     (struct place){64, 40, 24, 0, 71, 70};
+		return new ? (struct place){64, 40, 23, 0, 76, 63} : (struct place){64, 40, 24, 0, 71, 70};
 	case LAYOUT_ATOMF:
-		return new ? (struct place){64, 40, 23, 0, 90, 63} :
-			     (struct place){64, 40, 24, 0, 71, 70};
+		return new ? (struct place){64, 40, 23, 0, 90, 63} : (struct place){64, 40, 24, 0, 71, 70};
 	case LAYOUT_CAS:
 		return (struct place){0, 40, 24, 0, 0, 0};
 	case LAYOUT_RED:

@@ -102,8 +102,7 @@ static bool move_value(struct sass_eval *e, const struct sass_move *m, unsigned 
 
 static bool source_word(struct sass_eval *e, const struct sass_source *s, unsigned i, size_t at, uint32_t *value)
 {
-	struct sass_move m = {.from = s->from, .number = s->number, .reg = s->reg, .bank = s->bank,
-			      .offset = s->offset};
+	struct sass_move m = {.from = s->from, .number = s->number, .reg = s->reg, .bank = s->bank, .offset = s->offset};
 
 	if (s->from == SASS_FROM_BANK)
 		m.reg = -1;
@@ -414,7 +413,8 @@ static bool address_parts(struct sass_eval *e, bool uniform, int reg, bool pair,
 {
 	uint32_t lo, hi = 0;
 
-	if (!address_part(e, uniform, pair, reg, &lo) || (pair && reg >= 0 && !address_part(e, uniform, pair, reg + 1, &hi)))
+	if (!address_part(e, uniform, pair, reg, &lo) ||
+	    (pair && reg >= 0 && !address_part(e, uniform, pair, reg + 1, &hi)))
 		return false;
 	*value = (uint64_t)hi << 32 | lo;
 	return true;

@@ -23,8 +23,8 @@ static unsigned mods_of(uint32_t mods, unsigned at, unsigned n)
 
 static struct sass_source reg_source(const struct sass_math *m, const struct word *w, unsigned at, unsigned arch)
 {
-	return m->uniform ? (struct sass_source){.from = SASS_FROM_UREG, .reg = ureg_at(w, at, arch)} :
-			    (struct sass_source){.from = SASS_FROM_REG, .reg = reg_at(w, at)};
+	return m->uniform ? (struct sass_source){.from = SASS_FROM_UREG, .reg = ureg_at(w, at, arch)}
+			  : (struct sass_source){.from = SASS_FROM_REG, .reg = reg_at(w, at)};
 }
 
 /* Six bits name a uniform register before 10.0; the others must not be set. */
@@ -279,8 +279,8 @@ bool sass_math(const uint8_t *code, unsigned arch, struct sass_math *m)
 	struct word w = word_of(code);
 	uint32_t op = (uint32_t)bits(&w, 0, 9);
 
-	*m = (struct sass_math){.op = SASS_ADD, .n = 1, .in = {SASS_PT, SASS_PT}, .in_not = {true, true},
-				.out = {SASS_PT, SASS_PT}};
+	*m = (struct sass_math){
+		.op = SASS_ADD, .n = 1, .in = {SASS_PT, SASS_PT}, .in_not = {true, true}, .out = {SASS_PT, SASS_PT}};
 	if (arch < SASS_ARCH_MIN || arch > SASS_ARCH_MAX || bits(&w, 12, 4) != 7 || bits(&w, 92, 13))
 		return false;
 	m->uniform = (op & ~0x3fu) == UNIFORM || op == 0x1c3;

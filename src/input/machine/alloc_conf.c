@@ -127,7 +127,8 @@ static const char *unknown_key(struct pool *pool, const char *key)
 	for (size_t i = 0; i < N_KEYS; i++)
 		names[i] = keys[i].name;
 	near = strlen(key) < 48 ? str_nearest(key, names) : NULL;
-	return near ? pool_printf(pool, "PyTorch does not know this key; did you mean %s?", near) : "PyTorch does not know this key";
+	return near ? pool_printf(pool, "PyTorch does not know this key; did you mean %s?", near)
+		    : "PyTorch does not know this key";
 }
 
 static void alloc_judge(struct alloc_conf *c, struct pool *pool, struct alloc_item *item)
@@ -203,7 +204,10 @@ void alloc_conf_parse(struct alloc_conf *out, struct pool *pool, const char *var
 	bool closed = true;
 	size_t n;
 
-	*out = (struct alloc_conf){.expandable_segments = -1, .max_split_size_mb = -1, .garbage_collection_threshold = -1, .memory_fraction = -1};
+	*out = (struct alloc_conf){.expandable_segments = -1,
+				   .max_split_size_mb = -1,
+				   .garbage_collection_threshold = -1,
+				   .memory_fraction = -1};
 	if (!value)
 		return;
 	out->variable = variable;

@@ -24,15 +24,17 @@
 /* A member of a struct inside the struct, under a key of its own. */
 #define IN(key_, kind_, type, member, unknown_, signed_) \
 	{.key = key_, .kind = kind_, .at = offsetof(type, member), .size = sizeof(((type *)0)->member), \
-	 .unknown = (int64_t)(unknown_), .is_signed = signed_}
+		.unknown = (int64_t)(unknown_), .is_signed = signed_ \
+	}
 #define IN_NUMBER(key, type, member, unknown) \
 	IN(key, FIELD_NUMBER, type, member, unknown, (__typeof__(((type *)0)->member))-1 < 1)
 #define IN_CHARS(key, type, member) IN(key, FIELD_CHARS, type, member, 0, false)
 
 static const struct field holder_field[] = {
-	F_NUMBER(struct gpu_holder, pid, 0), F_NUMBER(struct gpu_holder, instance, UINT32_MAX), F_NUMBER(struct gpu_holder, kind, 0),
-	F_WORD(struct gpu_holder, state, usage_states, HOLDER_UNKNOWN), F_NUMBER(struct gpu_holder, own_user, 0),
-	F_NUMBER(struct gpu_holder, bytes, USAGE_UNKNOWN), F_CHARS(struct gpu_holder, command), F_END,
+	F_NUMBER(struct gpu_holder, pid, 0),	  F_NUMBER(struct gpu_holder, instance, UINT32_MAX),
+	F_NUMBER(struct gpu_holder, kind, 0),	  F_WORD(struct gpu_holder, state, usage_states, HOLDER_UNKNOWN),
+	F_NUMBER(struct gpu_holder, own_user, 0), F_NUMBER(struct gpu_holder, bytes, USAGE_UNKNOWN),
+	F_CHARS(struct gpu_holder, command),	  F_END,
 };
 static const struct fields holder_fields = {holder_field, sizeof(struct gpu_holder), NULL};
 
@@ -114,16 +116,16 @@ static const struct fields cuda_fields = {cuda_field, sizeof(struct cuda_answer)
 static const char *const folder_kinds[] = {[PY_FOLDER_CWD] = "cwd", [PY_FOLDER_PYTHONPATH] = "pythonpath",
 					   [PY_FOLDER_SITE] = "site", [PY_FOLDER_USER] = "user",
 					   [PY_FOLDER_BASE] = "base", [PY_FOLDER_PTH] = "pth", NULL};
-static const char *const sources[] = {[PY_DIST_INFO] = "dist-info", [PY_EGG_INFO] = "egg-info", [PY_CONDA_META] = "conda-meta",
-				      NULL};
-static const char *const clashes[] = {[PY_CLASH_VERSION] = "version", [PY_CLASH_MISSING] = "missing", [PY_CLASH_TWICE] = "twice",
-				      NULL};
+static const char *const sources[] = {
+	[PY_DIST_INFO] = "dist-info", [PY_EGG_INFO] = "egg-info", [PY_CONDA_META] = "conda-meta", NULL};
+static const char *const clashes[] = {
+	[PY_CLASH_VERSION] = "version", [PY_CLASH_MISSING] = "missing", [PY_CLASH_TWICE] = "twice", NULL};
 static const char *const whys[] = {[LOADER_NOT_FOUND] = "not-found", [LOADER_PRELOAD] = "preload", [LOADER_CTYPES] = "ctypes",
 				   [LOADER_RPATH] = "rpath", [LOADER_LIBRARY_PATH] = "LD_LIBRARY_PATH",
 				   [LOADER_RUNPATH] = "runpath", [LOADER_CACHE] = "ld.so.cache", [LOADER_DEFAULT] = "default",
 				   [LOADER_PATH] = "path", NULL};
-static const char *const sames[] = {[LOADER_SAME_UNKNOWN] = "unknown", [LOADER_SAME_FILE] = "file", [LOADER_SAME_BUILD] = "build",
-				    [LOADER_SAME_NOT] = "other", NULL};
+static const char *const sames[] = {
+	[LOADER_SAME_UNKNOWN] = "unknown", [LOADER_SAME_FILE] = "file", [LOADER_SAME_BUILD] = "build", [LOADER_SAME_NOT] = "other", NULL};
 
 static const struct field folder_field[] = {
 	F_TEXT(struct py_folder, path), F_WORD(struct py_folder, kind, folder_kinds, PY_FOLDER_SITE),
@@ -133,9 +135,13 @@ static const struct fields folder_fields = {folder_field, sizeof(struct py_folde
 
 static const struct field package_field[] = {
 	F_TEXT(struct py_package, name), F_TEXT(struct py_package, version), F_TEXT(struct py_package, build),
-	F_TEXT(struct py_package, folder), F_TEXT(struct py_package, info), F_WORD(struct py_package, source, sources, PY_DIST_INFO),
+	F_TEXT(struct py_package, folder),
+	F_TEXT(struct py_package, info),
+	F_WORD(struct py_package, source, sources, PY_DIST_INFO),
 	F_BOOL(struct py_package, watched), F_BOOL(struct py_package, hidden), F_TEXT(struct py_package, reason),
-	F_NUMBER(struct py_package, n_files, -1), F_NUMBER(struct py_package, n_missing, -1), F_NUMBER(struct py_package, n_cut, 0),
+	F_NUMBER(struct py_package, n_files, -1),
+	F_NUMBER(struct py_package, n_missing, -1),
+	F_NUMBER(struct py_package, n_cut, 0),
 	F_TEXT(struct py_package, missing), F_END,
 };
 
@@ -154,7 +160,9 @@ static int complete_package(void *it, struct pool *pool, struct err *e)
 static const struct fields package_fields = {package_field, sizeof(struct py_package), complete_package};
 
 static const struct field clash_field[] = {
-	F_WORD(struct py_clash, kind, clashes, PY_CLASH_VERSION), F_TEXT(struct py_clash, package), F_TEXT(struct py_clash, version),
+	F_WORD(struct py_clash, kind, clashes, PY_CLASH_VERSION),
+	F_TEXT(struct py_clash, package),
+	F_TEXT(struct py_clash, version),
 	F_TEXT(struct py_clash, requirement), F_TEXT(struct py_clash, name), F_TEXT(struct py_clash, installed), F_END,
 };
 
@@ -250,9 +258,12 @@ static const struct field env_field[] = {
 	F_WORD(struct pyenv, kind, pyenv_kinds, PYENV_UNKNOWN), F_NUMBER(struct pyenv, origin, 0), F_TEXT(struct pyenv, prefix),
 	F_TEXT(struct pyenv, interpreter), F_TEXT(struct pyenv, base), F_TEXT(struct pyenv, reason),
 	F_NUMBER(struct pyenv, major, -1), F_NUMBER(struct pyenv, minor, -1), F_NUMBER(struct pyenv, micro, -1),
-	F_LIST(struct pyenv, "folders", folder, n_folders, folder_fields), F_LIST(struct pyenv, "packages", package, n_packages, package_fields),
-	F_TEXTS(struct pyenv, "leftovers", leftover, n_leftovers), F_LIST(struct pyenv, "clashes", clash, n_clashes, clash_fields),
-	F_OBJECT(struct pyenv, torch, torch_fields), F_LIST(struct pyenv, "extensions", extension, n_extensions, extension_fields),
+	F_LIST(struct pyenv, "folders", folder, n_folders, folder_fields),
+	F_LIST(struct pyenv, "packages", package, n_packages, package_fields),
+	F_TEXTS(struct pyenv, "leftovers", leftover, n_leftovers),
+	F_LIST(struct pyenv, "clashes", clash, n_clashes, clash_fields),
+	F_OBJECT(struct pyenv, torch, torch_fields),
+	F_LIST(struct pyenv, "extensions", extension, n_extensions, extension_fields),
 	F_OBJECT(struct pyenv, loader, loader_fields), F_BOOL(struct pyenv, cut), F_END,
 };
 
@@ -282,19 +293,26 @@ static const struct field driver_field[] = {
 	F_TEXT(struct loader_driver, path), F_TEXT(struct loader_driver, real), F_TEXT(struct loader_driver, version),
 	F_WORD(struct loader_driver, why, whys, LOADER_NOT_FOUND), F_TEXT(struct loader_driver, because),
 	F_TEXT(struct loader_driver, broken), F_BOOL(struct loader_driver, compat), F_BOOL(struct loader_driver, stub),
-	F_BOOL(struct loader_driver, wsl), F_TEXT(struct loader_driver, other), F_TEXT(struct loader_driver, other_version), F_END,
+	F_BOOL(struct loader_driver, wsl),	     F_TEXT(struct loader_driver, other),
+	F_TEXT(struct loader_driver, other_version), F_END,
 };
 static const struct fields driver_fields = {driver_field, sizeof(struct loader_driver), NULL};
 
 static const struct field envs_field[] = {
-	F_LIST(struct pyenvs, "environments", env, n_envs, env_fields), F_TEXT(struct pyenvs, reason), F_TEXT(struct pyenvs, pythonhome),
-	F_TEXT(struct pyenvs, pythonpath), F_OBJECT(struct pyenvs, libcuda, driver_fields), F_OBJECT(struct pyenvs, libnvml, driver_fields), F_END,
+	F_LIST(struct pyenvs, "environments", env, n_envs, env_fields),
+	F_TEXT(struct pyenvs, reason),
+	F_TEXT(struct pyenvs, pythonhome),
+	F_TEXT(struct pyenvs, pythonpath),
+	F_OBJECT(struct pyenvs, libcuda, driver_fields),
+	F_OBJECT(struct pyenvs, libnvml, driver_fields),
+	F_END,
 };
 static const struct fields envs_fields = {envs_field, sizeof(struct pyenvs), NULL};
 
 static const struct field library_field[] = {
-	F_TEXT(struct process_library, path), F_TEXT(struct process_library, name), F_TEXT(struct process_library, version),
-	F_BOOL(struct process_library, deleted), F_BOOL(struct process_library, cuda), F_END,
+	F_TEXT(struct process_library, path),	 F_TEXT(struct process_library, name),
+	F_TEXT(struct process_library, version), F_BOOL(struct process_library, deleted),
+	F_BOOL(struct process_library, cuda),	 F_END,
 };
 
 static int complete_library(void *it, struct pool *pool, struct err *e)
@@ -302,15 +320,18 @@ static int complete_library(void *it, struct pool *pool, struct err *e)
 	const struct process_library *l = it;
 
 	(void)pool;
-	return text_needed(l->path, "\"path\": every library of the process", e) || text_needed(l->name, "\"name\": every library of the process", e) ?
-	       -EINVAL : 0;
+	return text_needed(l->path, "\"path\": every library of the process", e) ||
+			       text_needed(l->name, "\"name\": every library of the process", e)
+		       ? -EINVAL
+		       : 0;
 }
 
 static const struct fields library_fields = {library_field, sizeof(struct process_library), complete_library};
 
 static const struct field process_field[] = {
 	F_BOOL(struct py_process, known), F_TEXT(struct py_process, reason), F_TEXT(struct py_process, exe),
-	F_LIST(struct py_process, "libraries", library, n_libraries, library_fields), F_TEXT(struct py_process, environ_reason),
+	F_LIST(struct py_process, "libraries", library, n_libraries, library_fields),
+	F_TEXT(struct py_process, environ_reason),
 	F_BOOL(struct py_process, cut), F_END,
 };
 static const struct fields process_fields = {process_field, sizeof(struct py_process), NULL};
@@ -358,7 +379,10 @@ struct bundle_ptxas {
 };
 
 static const struct field ptxas_field[] = {
-	F_NUMBER(struct bundle_ptxas, env, NOT_SAID), F_NUMBER(struct bundle_ptxas, cuda, NOT_SAID), F_TEXT(struct bundle_ptxas, path), F_END,
+	F_NUMBER(struct bundle_ptxas, env, NOT_SAID),
+	F_NUMBER(struct bundle_ptxas, cuda, NOT_SAID),
+	F_TEXT(struct bundle_ptxas, path),
+	F_END,
 };
 static const struct fields ptxas_fields = {ptxas_field, sizeof(struct bundle_ptxas), NULL};
 
@@ -425,7 +449,8 @@ static json_t *part_write_ptxas(const struct machine *m)
 	for (size_t i = 0; i < m->n_ptxas; i++) {
 		const struct machine_ptxas *p = &m->ptxas[i];
 
-		json_array_append_new(list, fields_write(&ptxas_fields, &(struct bundle_ptxas){(int64_t)p->env, p->cuda, p->path}));
+		json_array_append_new(
+			list, fields_write(&ptxas_fields, &(struct bundle_ptxas){(int64_t)p->env, p->cuda, p->path}));
 	}
 	return list;
 }
@@ -470,7 +495,8 @@ static int target_place(struct fatbin *f, const struct fatbin_target *t)
 	return (int)f->n++;
 }
 
-static int set_add(struct fatbin *f, struct pool *pool, const char *words, uint32_t count, bool linked, int ptx, struct err *e)
+static int set_add(struct fatbin *f, struct pool *pool, const char *words, uint32_t count, bool linked, int ptx,
+		   struct err *e)
 {
 	struct fatbin_set *s = &f->set[f->n_sets];
 	uint16_t *places = pool_alloc(pool, (strlen(words) / 2 + 1) * sizeof(*places));
@@ -483,7 +509,8 @@ static int set_add(struct fatbin *f, struct pool *pool, const char *words, uint3
 
 		at = target_read(words, len, &t, ptx) ? target_place(f, &t) : -1;
 		if (at < 0)
-			return err_set(e, -EINVAL, "'%.*s' in the bundle is not a GPU code target such as sm_90 or compute_90@8.7",
+			return err_set(e, -EINVAL,
+				       "'%.*s' in the bundle is not a GPU code target such as sm_90 or compute_90@8.7",
 				       (int)(len < 40 ? len : 40), words);
 		places[s->n++] = (uint16_t)at;
 		s->general |= !t.suffix && t.kind != FATBIN_LTO;
@@ -543,12 +570,14 @@ static int code_from_json(struct machine *m, const json_t *j, struct machine_cod
 	struct bundle_code o;
 
 	if (!json_is_object(j) || (sets && !json_is_array(sets)))
-		return err_set(e, -EINVAL, "an entry of 'code' in the bundle should be an object with \"sets\" or \"archs\"");
+		return err_set(e, -EINVAL,
+			       "an entry of 'code' in the bundle should be an object with \"sets\" or \"archs\"");
 	fields_read_fitting(&code_fields, j, &o, &m->pool);
 	if (o.env == NOT_SAID)
 		o.env = 0;
 	if (o.env < 0 || (size_t)o.env >= m->envs.n_envs)
-		return err_set(e, -EINVAL, "an entry of 'code' in the bundle names an environment that is not in the bundle");
+		return err_set(e, -EINVAL,
+			       "an entry of 'code' in the bundle names an environment that is not in the bundle");
 	*c = (struct machine_code){.env = (size_t)o.env, .path = o.path, .package = o.package, .version = o.version,
 				   .torch = o.torch, .reason = o.reason};
 	if (!c->path)
@@ -590,7 +619,9 @@ static int part_read_ptxas(struct machine *m, const json_t *list, struct err *e)
 		o.env = o.env == NOT_SAID ? 0 : o.env;
 		o.cuda = o.cuda == NOT_SAID ? 0 : o.cuda;
 		if (o.env < 0 || (size_t)o.env >= m->envs.n_envs || o.cuda < 0 || o.cuda > 100000)
-			return err_set(e, -EINVAL, "an entry of 'ptxas' in the bundle should have \"env\" and \"cuda\" (12080 is 12.8)");
+			return err_set(
+				e, -EINVAL,
+				"an entry of 'ptxas' in the bundle should have \"env\" and \"cuda\" (12080 is 12.8)");
 		m->ptxas[m->n_ptxas++] = (struct machine_ptxas){(size_t)o.env, o.path, (int)o.cuda};
 	}
 	return 0;
@@ -670,7 +701,8 @@ static int part_read_nvml(struct machine *m, const json_t *o, struct err *e)
 }
 
 /* `o` NULL or null: nothing is known. */
-static int part_read_struct(struct machine *m, const json_t *o, const char *key, const struct fields *f, void *it, struct err *e)
+static int part_read_struct(struct machine *m, const json_t *o, const char *key, const struct fields *f, void *it,
+			    struct err *e)
 {
 	if (o && !json_is_null(o))
 		return fields_read(f, o, it, key, &m->pool, e);
@@ -717,7 +749,8 @@ static const struct part {
 	int (*read)(struct machine *m, const json_t *o, struct err *e);	/* `o` NULL: it is missing */
 } parts[] = {
 #define PART(key)	{#key, part_write_##key, part_read_##key}
-	PART(made_by), PART(host), PART(variables), PART(nvml), PART(cuda), PART(python), PART(code), PART(ptxas), PART(process),
+	PART(made_by), PART(host), PART(variables), PART(nvml),	   PART(cuda),
+	PART(python),  PART(code), PART(ptxas),	    PART(process),
 };
 #define N_PARTS (sizeof(parts) / sizeof(parts[0]))
 

@@ -28,8 +28,7 @@ static const struct field host_field[] = {
 #define GROUP(group)		F_GROUP(struct host, group, group##_fields),
 #define LIST(list)		F_KNOWN_LIST(struct host, #list, list, n_##list, list##_fields),
 #include "input/machine/host.def"
-	F_END
-};
+	F_END};
 static const struct fields host_fields = {host_field, sizeof(struct host), NULL};
 
 _Static_assert(HOST_UNLIMITED == INT64_MAX, "what a limit of a table is");
@@ -189,7 +188,8 @@ int host_version_compare(const char *a, const char *b)
 
 void host_collect(struct host *h, struct pool *pool, const struct host_from *from)
 {
-	struct looking l = {.h = h, .pool = pool, .root = from->root, .env = from->env, .cwd = from->cwd, .live = !from->root[0]};
+	struct looking l = {
+		.h = h, .pool = pool, .root = from->root, .env = from->env, .cwd = from->cwd, .live = !from->root[0]};
 
 	host_unknown(h);
 	l.mounts = look_file(&l, "/proc/self/mountinfo", 4u << 20, NULL);

@@ -67,8 +67,9 @@ static bool container_by_files(const struct looking *l)
 static bool container_by_words(const struct looking *l, const char *text, const char *where)
 {
 	static const struct { const char *word, *kind; } words[] = {
-		{"kubepods", "kubernetes"}, {"libpod", "podman"}, {"/containers/storage/", "podman"}, {"/docker", "docker"},
-		{"docker-", "docker"}, {"/lxc", "lxc"}, {"containerd", "containerd"}, {"crio-", "kubernetes"},
+		{"kubepods", "kubernetes"},   {"libpod", "podman"},    {"/containers/storage/", "podman"},
+		{"/docker", "docker"},	      {"docker-", "docker"},   {"/lxc", "lxc"},
+		{"containerd", "containerd"}, {"crio-", "kubernetes"},
 	};
 
 	for (size_t i = 0; text && i < sizeof(words) / sizeof(words[0]); i++)
@@ -100,7 +101,8 @@ static void container_take_kind(const struct looking *l)
 		return;
 	}
 	/* the cgroup of a desktop shell is named like a container's, so "/" must not be a disk */
-	if (container_by_files(l) || container_by_env(l) || (!is_whole_disk(l) && container_by_words(l, group, "/proc/self/cgroup")))
+	if (container_by_files(l) || container_by_env(l) ||
+	    (!is_whole_disk(l) && container_by_words(l, group, "/proc/self/cgroup")))
 		return;
 	if (root_mount(l, &m) && strcmp(m.type, "overlay") == 0) {
 		if (!container_by_words(l, m.options, "the mount of /"))
@@ -222,7 +224,8 @@ static void container_take_host(const struct looking *l)
 {
 	const char *config = look_file(l, "/etc/docker/daemon.json", 1 << 16, NULL);
 
-	l->h->container.toolkit = look_exists(l, "/usr/bin/nvidia-container-runtime") || look_exists(l, "/usr/bin/nvidia-ctk") ||
+	l->h->container.toolkit = look_exists(l, "/usr/bin/nvidia-container-runtime") ||
+				  look_exists(l, "/usr/bin/nvidia-ctk") ||
 				  look_exists(l, "/etc/nvidia-container-runtime/config.toml");
 	if (config || look_exists(l, "/usr/bin/docker") || look_exists(l, "/usr/bin/dockerd"))
 		l->h->container.docker_configured = config && strstr(config, "nvidia");

@@ -79,9 +79,9 @@ static const char *fabric_version_in_packages(const struct looking *l)
 
 static void take_fabric(const struct looking *l, const struct daemons *d)
 {
-	static const char *const files[] = {"/usr/bin/nv-fabricmanager", "/usr/lib/systemd/system/nvidia-fabricmanager.service",
-					    "/lib/systemd/system/nvidia-fabricmanager.service",
-					    "/etc/systemd/system/nvidia-fabricmanager.service"};
+	static const char *const files[] = {
+		"/usr/bin/nv-fabricmanager", "/usr/lib/systemd/system/nvidia-fabricmanager.service",
+		"/lib/systemd/system/nvidia-fabricmanager.service", "/etc/systemd/system/nvidia-fabricmanager.service"};
 	const char *kind = l->h->container.kind;
 	bool here = false;
 

@@ -25,7 +25,8 @@ static void module_take_version(const struct looking *l)
 
 	if (line) {
 		l->h->kernel.version = look_version(l, line);
-		l->h->kernel.flavour = memmem(line, strcspn(line, "\n"), "Open Kernel Module", 18) ? "open" : "proprietary";
+		l->h->kernel.flavour =
+			memmem(line, strcspn(line, "\n"), "Open Kernel Module", 18) ? "open" : "proprietary";
 	}
 	if (!l->h->kernel.version)
 		l->h->kernel.version = look_version(l, look_line(l, "/sys/module/nvidia/version"));
@@ -120,7 +121,8 @@ void host_look_modules(const struct looking *l)
 	l->h->kernel.nouveau = module_is_loaded(l, modules, "nouveau");
 	module_take_installed(l);
 	module_take_sources(l);
-	preserve = look_field(l, look_file(l, "/proc/driver/nvidia/params", 1 << 14, NULL), "PreserveVideoMemoryAllocations");
+	preserve = look_field(l, look_file(l, "/proc/driver/nvidia/params", 1 << 14, NULL),
+			      "PreserveVideoMemoryAllocations");
 	if (preserve)
 		l->h->kernel.preserve_memory = strcmp(preserve, "0") != 0;
 	l->h->kernel.uvm_major = device_major(l, "nvidia-uvm");
@@ -133,7 +135,8 @@ void host_look_modules(const struct looking *l)
 
 static bool is_node_name(const char *name)
 {
-	static const char *const exact[] = {"nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset", "nvidia-nvswitchctl", "dxg"};
+	static const char *const exact[] = {"nvidiactl",      "nvidia-uvm",	    "nvidia-uvm-tools",
+					    "nvidia-modeset", "nvidia-nvswitchctl", "dxg"};
 
 	for (size_t i = 0; i < sizeof(exact) / sizeof(exact[0]); i++)
 		if (strcmp(name, exact[i]) == 0)
@@ -449,7 +452,12 @@ static void libraries_add_toolkits(const struct looking *l)
 void host_look_libraries(const struct looking *l)
 {
 	static const char *const dirs[] = {
-		"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib", "/lib/x86_64-linux-gnu", "/lib64",
+		"/usr/lib/x86_64-linux-gnu",
+		"/usr/lib/aarch64-linux-gnu",
+		"/usr/lib64",
+		"/usr/lib",
+		"/lib/x86_64-linux-gnu",
+		"/lib64",
 		"/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/run/opengl-driver/lib",
 		"/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib64/nvidia", "/usr/lib/i386-linux-gnu",
 	};

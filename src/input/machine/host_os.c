@@ -34,8 +34,8 @@ static const char *release_field(const struct looking *l, const char *text, cons
 /* The library contains its version as a string; older ones have it in the file name. */
 static const char *glibc_of(const struct looking *l)
 {
-	static const char *const paths[] = {"/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6", "/lib64/libc.so.6",
-					    "/usr/lib/libc.so.6"};
+	static const char *const paths[] = {"/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6",
+					    "/lib64/libc.so.6", "/usr/lib/libc.so.6"};
 	static const char says[] = "stable release version ";
 	const char *text, *at;
 	size_t len;
@@ -67,7 +67,8 @@ static int hypervisor_of(const struct looking *l)
 static int secure_boot_of(const struct looking *l)
 {
 	size_t len = 0;
-	const char *v = look_file(l, "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", 16, &len);
+	const char *v =
+		look_file(l, "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", 16, &len);
 
 	if (!v || len != 5)	/* four bytes of attributes, then the value */
 		return look_exists(l, "/sys/firmware") && !look_exists(l, "/sys/firmware/efi") ? 0 : -1;

@@ -162,7 +162,8 @@ static struct host_gpu *gpu_at(const struct looking *l, const char *address)
 
 static void gpu_take_information(const struct looking *l, const char *address)
 {
-	const char *text = look_file(l, pool_printf(l->pool, "/proc/driver/nvidia/gpus/%s/information", address), 4096, NULL);
+	const char *text =
+		look_file(l, pool_printf(l->pool, "/proc/driver/nvidia/gpus/%s/information", address), 4096, NULL);
 	struct host_gpu *g = text ? gpu_at(l, address) : NULL;
 	const char *s;
 
@@ -242,7 +243,8 @@ static void take_iommu(const struct looking *l)
 	else if (look_exists(l, "/sys/class"))
 		l->h->iommu.on = 0;
 	if (cmdline)
-		l->h->iommu.passthrough = strstr(cmdline, "iommu=pt") != NULL || strstr(cmdline, "iommu.passthrough=1") != NULL;
+		l->h->iommu.passthrough =
+			strstr(cmdline, "iommu=pt") != NULL || strstr(cmdline, "iommu.passthrough=1") != NULL;
 	if (l->h->n_gpu > 0)
 		count_bridges(l);
 }

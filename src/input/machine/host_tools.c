@@ -179,7 +179,8 @@ static const char *compiler_version_by_folder(const struct looking *l, const cha
 			m = look_list(l, pool_printf(l->pool, "%s/%s", dirs[d], triples[i]), 32, &versions);
 			for (k = 0; k < m; k++) {
 				if (!isdigit((unsigned char)versions[k][0]) ||
-				    !look_exists(l, pool_printf(l->pool, "%s/%s/%s/%s", dirs[d], triples[i], versions[k], part)))
+				    !look_exists(l, pool_printf(l->pool, "%s/%s/%s/%s", dirs[d], triples[i],
+								versions[k], part)))
 					continue;
 				if (found && strcmp(found, versions[k]) != 0)
 					return NULL;	/* several: it is unclear which one is meant */
@@ -240,7 +241,8 @@ static void take_compilers(const struct looking *l)
 /* Where torch.utils.cpp_extension keeps what it built, if there is anything. */
 static void build_take_cache(const struct looking *l)
 {
-	const char *dir = look_env(l, "TORCH_EXTENSIONS_DIR"), *cache = look_env(l, "XDG_CACHE_HOME"), *home = look_env(l, "HOME");
+	const char *dir = look_env(l, "TORCH_EXTENSIONS_DIR"), *cache = look_env(l, "XDG_CACHE_HOME"),
+		   *home = look_env(l, "HOME");
 	char **names;
 
 	if (!dir && cache)

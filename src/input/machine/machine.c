@@ -155,7 +155,8 @@ static int ptxas_version(const char *path)
 
 static void collect_ptxas(struct machine *m, const char *root)
 {
-	static const char *const places[] = {"triton/backends/nvidia/bin/ptxas-blackwell", "triton/backends/nvidia/bin/ptxas",
+	static const char *const places[] = {"triton/backends/nvidia/bin/ptxas-blackwell",
+					     "triton/backends/nvidia/bin/ptxas",
 					     "triton/common/../third_party/cuda/bin/ptxas"};
 	const char *asked = variables_get(&m->variables, "TRITON_PTXAS_PATH");
 	const struct py_package *p;
@@ -167,8 +168,8 @@ static void collect_ptxas(struct machine *m, const char *root)
 		for (size_t k = 0; p && k < sizeof(places) / sizeof(places[0]); k++) {
 			path = asked ? xasprintf("%s%s", root, asked) : xasprintf("%s%s/%s", root, p->folder, places[k]);
 			if (access(path, F_OK) == 0)
-				m->ptxas[m->n_ptxas++] = (struct machine_ptxas){i, pool_strdup(&m->pool, path + strlen(root)),
-										ptxas_version(path)};
+				m->ptxas[m->n_ptxas++] = (struct machine_ptxas){
+					i, pool_strdup(&m->pool, path + strlen(root)), ptxas_version(path)};
 			free(path);
 			if (asked)
 				break;
@@ -215,7 +216,8 @@ static const char *python_of_process(struct machine *m)
 /* In a tree without library folders, a missing library may well exist on the machine. */
 static bool has_libraries(const char *root)
 {
-	static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib"};
+	static const char *const folders[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
+					      "/usr/lib/wsl/lib"};
 	bool found = !root[0];
 	char *path;
 

@@ -31,7 +31,8 @@ static void number_if_known(struct casefile *f, enum fact_id id, int64_t n)
 
 static const char *gpu_name_by_bus(const struct host_gpu *g)
 {
-	const struct compat_gpu *known = g->device > 0 && g->device <= UINT16_MAX ? compat_gpu_by_pci((uint16_t)g->device) : NULL;
+	const struct compat_gpu *known =
+		g->device > 0 && g->device <= UINT16_MAX ? compat_gpu_by_pci((uint16_t)g->device) : NULL;
 
 	if (g->model)
 		return g->model;
@@ -60,8 +61,9 @@ static void fill_bus(struct casefile *f, const struct machine *m)
 
 static void fill_module(struct casefile *f, const struct host *h)
 {
-	static const char *const lines[] = {"needs-open-modules", "needs-closed-modules", "legacy-driver", "gpu-not-supported",
-					    "module-rejected", "driver-not-bound", "bar-invalid", "init-failed"};
+	static const char *const lines[] = {"needs-open-modules", "needs-closed-modules", "legacy-driver",
+					    "gpu-not-supported",  "module-rejected",	  "driver-not-bound",
+					    "bar-invalid",	  "init-failed"};
 	const struct host_event *e = NULL;
 
 	flag_if_known(f, FACT_module_loaded, h->kernel.nvidia);
@@ -83,7 +85,8 @@ static void fill_module(struct casefile *f, const struct host *h)
 
 static const char *errno_words(int64_t error)
 {
-	return error == EPERM ? "the control group of the container forbids it" : error == EACCES ? "its permissions do not allow it"
+	return error == EPERM			   ? "the control group of the container forbids it"
+	       : error == EACCES		   ? "its permissions do not allow it"
 	       : error == ENXIO || error == ENODEV ? "there is no device behind it" : strerror((int)error);
 }
 
@@ -105,7 +108,8 @@ static void fill_nodes(struct casefile *f, const struct machine *m)
 			flag_if_known(f, FACT_node_uvm, n->exists);
 		if (n->exists == 0 && !missing[0])
 			missing = n->path;
-		if (n->exists != 1 || n->error <= 0 || refused[0] || strstr(n->path, "nvidia-caps") || strstr(n->path, "modeset"))
+		if (n->exists != 1 || n->error <= 0 || refused[0] || strstr(n->path, "nvidia-caps") ||
+		    strstr(n->path, "modeset"))
 			continue;
 		refused = n->path;
 		fact_set_text(f, FACT_node_reason, errno_words(n->error));
@@ -141,14 +145,16 @@ static void fill_services(struct casefile *f, const struct host *h)
 /* Mistakes that change what CUDA does are worth a warning; a setting that is merely on is not. */
 static bool matters(const struct var_finding *v)
 {
-	return v->kind == VAR_BAD_VALUE || v->kind == VAR_CONTRADICTS || v->kind == VAR_MISSPELT || v->kind == VAR_DANGEROUS;
+	return v->kind == VAR_BAD_VALUE || v->kind == VAR_CONTRADICTS || v->kind == VAR_MISSPELT ||
+	       v->kind == VAR_DANGEROUS;
 }
 
 static bool asks_for_peers(const struct variables *v)
 {
 	const char *level = variables_get(v, "NCCL_P2P_LEVEL"), *off = variables_get(v, "NCCL_P2P_DISABLE");
 
-	return level && level[0] && strcmp(level, "0") != 0 && strcasecmp(level, "LOC") != 0 && !(off && strcmp(off, "1") == 0);
+	return level && level[0] && strcmp(level, "0") != 0 && strcasecmp(level, "LOC") != 0 &&
+	       !(off && strcmp(off, "1") == 0);
 }
 
 static void fill_variables(struct casefile *f, const struct machine *m)
@@ -288,7 +294,8 @@ static void fill_answers(struct casefile *f, const struct machine *m)
 	}
 	if (c->library.init >= 0) {
 		fact_set_number(f, FACT_driver_init, c->library.init);
-		fact_set_text(f, FACT_driver_init_name, c->library.init ? cuda_error_name((uint32_t)c->library.init) : "success");
+		fact_set_text(f, FACT_driver_init_name,
+			      c->library.init ? cuda_error_name((uint32_t)c->library.init) : "success");
 		fact_set_flag(f, FACT_driver_loaded, true);
 	}
 	if (c->library.count >= 0)
@@ -334,7 +341,8 @@ static void fill_machine_driver(struct casefile *f, const struct machine *m)
 
 	if (d.major) {
 		fact_set_text(f, FACT_driver_release, m->nvml && m->nvml->driver[0] ? m->nvml->driver
-			      : m->host.kernel.version ? m->host.kernel.version : compat_driver_text(d, text));
+			      : m->host.kernel.version	    ? m->host.kernel.version
+							    : compat_driver_text(d, text));
 		fact_set_number(f, FACT_driver_branch, d.major);
 	}
 	if (newest)
@@ -425,8 +433,9 @@ static void fill_processes(struct casefile *f, const struct gpu_state *g)
 	}
 	fact_set_number(f, FACT_gpu_processes, (double)n);
 	if (first)
-		fact_set_text(f, FACT_gpu_process, pool_printf(f->pool, "process %u%s%s%s", first->pid, first->command[0] ? " (" : "",
-							       first->command, first->command[0] ? ")" : ""));
+		fact_set_text(f, FACT_gpu_process,
+			      pool_printf(f->pool, "process %u%s%s%s", first->pid, first->command[0] ? " (" : "",
+					  first->command, first->command[0] ? ")" : ""));
 }
 
 static void fill_peers(struct casefile *f, const struct machine *m)
@@ -586,7 +595,8 @@ static void fill_code_of_library(struct casefile *f, const struct machine *m, co
 /* The file could not be read: use the table of what such wheels have. */
 static void fill_code_of_table(struct casefile *f, const struct machine *m, const struct pyenv *env, int cc)
 {
-	const struct compat_wheel *w = compat_wheel(env->torch.version, compat_cuda_parse(env->torch.cuda), machine_arch(m));
+	const struct compat_wheel *w =
+		compat_wheel(env->torch.version, compat_cuda_parse(env->torch.cuda), machine_arch(m));
 	struct compat_arch a;
 	const char *list;
 	int least = 0, most = 0;
@@ -630,8 +640,8 @@ static bool torch_works_on(const struct machine *m, const struct machine_gpu *g,
 	return works;
 }
 
-static void fill_other_gpus(struct casefile *f, const struct machine *m, const struct machine_gpu *g, const struct pyenv *env,
-			size_t index)
+static void fill_other_gpus(struct casefile *f, const struct machine *m, const struct machine_gpu *g,
+			    const struct pyenv *env, size_t index)
 {
 	size_t n = machine_gpus(m);
 	struct machine_gpu other;
@@ -658,7 +668,8 @@ static void fill_compilers(struct casefile *f, const struct machine *m, const st
 		fact_set_text(f, FACT_ptxas_version, pool_printf(f->pool, "%d.%d", best / 1000, best % 1000 / 10));
 	if (!c || !c->first_cuda)
 		return;
-	fact_set_text(f, FACT_nvrtc_first, pool_printf(f->pool, "%d.%d", c->first_cuda / 1000, c->first_cuda % 1000 / 10));
+	fact_set_text(f, FACT_nvrtc_first,
+		      pool_printf(f->pool, "%d.%d", c->first_cuda / 1000, c->first_cuda % 1000 / 10));
 	if (best)
 		fact_set_flag(f, FACT_ptxas_knows, best >= c->first_cuda);
 	if (torch)
@@ -669,7 +680,8 @@ static void fill_compilers(struct casefile *f, const struct machine *m, const st
 static void fill_cudnn(struct casefile *f, const struct pyenv *env, int cc)
 {
 	static const struct { int cc; const char *first; } releases[] = {{100, "9.7"}, {90, "8.6"}, {89, "8.5"}, {80, "8.0"}};
-	static const char *const names[] = {"nvidia-cudnn", "nvidia-cudnn-cu13", "nvidia-cudnn-cu12", "nvidia-cudnn-cu11"};
+	static const char *const names[] = {"nvidia-cudnn", "nvidia-cudnn-cu13", "nvidia-cudnn-cu12",
+					    "nvidia-cudnn-cu11"};
 	const struct py_package *p = NULL;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !p; i++)
@@ -700,8 +712,8 @@ static bool knows_gpus(const struct compat_wheel *w, const struct compat_ask *as
 }
 
 /* The release that is installed, if a build of it fits; else the best of all. */
-static struct compat_choice *pick(struct compat_choice *choice, size_t n, const struct compat_ask *ask, const struct compat_torch *has,
-				  bool knowing)
+static struct compat_choice *pick(struct compat_choice *choice, size_t n, const struct compat_ask *ask,
+				  const struct compat_torch *has, bool knowing)
 {
 	struct compat_choice *best = NULL;
 
@@ -730,9 +742,9 @@ static void fill_machine_install(struct casefile *f, const struct machine *m, co
 	best = best ? best : pick(choice, n, &ask, has, false);
 	if (best) {
 		fact_set_text(f, FACT_install_command, compat_wheel_command(best->wheel, command, sizeof(command)));
-		fact_set_text(f, FACT_install_wheel, pool_printf(f->pool, "PyTorch %s for CUDA %d.%d (%s)", best->wheel->release,
-								 best->wheel->cuda / 1000, best->wheel->cuda % 1000 / 10,
-								 best->wheel->variant));
+		fact_set_text(f, FACT_install_wheel,
+			      pool_printf(f->pool, "PyTorch %s for CUDA %d.%d (%s)", best->wheel->release,
+					  best->wheel->cuda / 1000, best->wheel->cuda % 1000 / 10, best->wheel->variant));
 		fact_set_text(f, FACT_install_why, best->why);
 	}
 	free(choice);
@@ -741,7 +753,8 @@ static void fill_machine_install(struct casefile *f, const struct machine *m, co
 /* ---- building CUDA extensions: with which compiler, and what shows that anybody does so here ----- */
 
 /* Packages that compile CUDA code with the machine's nvcc when they are used (ninja: PyTorch uses it for that). */
-static const char *const compiling[] = {"deepspeed", "ninja", "flashinfer-python", "gsplat", "nvdiffrast", "colossalai"};
+static const char *const compiling[] = {"deepspeed", "ninja",	   "flashinfer-python",
+					"gsplat",    "nvdiffrast", "colossalai"};
 
 static const char *compiling_package(const struct pyenv *env)
 {
@@ -808,8 +821,8 @@ static bool fill_loaded(struct casefile *f, const struct machine *m, const struc
 			size_t stem = strcspn(want->soname, ".");
 
 			if (!has->name || strncmp(has->name, want->soname, stem) != 0 || has->name[stem] != '.' ||
-			    strcmp(has->path, want->wheel) == 0 || (want->real && strcmp(has->path, want->real) == 0 &&
-			    want->same != LOADER_SAME_NOT))
+			    strcmp(has->path, want->wheel) == 0 ||
+			    (want->real && strcmp(has->path, want->real) == 0 && want->same != LOADER_SAME_NOT))
 				continue;
 			if (!n++) {
 				set_other(f, want);
@@ -950,12 +963,16 @@ static bool check_vision(struct casefile *f, const struct pyenv *env, const char
 	if (!p || !p->version || !version)
 		return false;
 	apart = is_built_apart(name, marked_cuda(p->version), torch, version);
-	if (!apart && (!wanted || is_unfinished(version) || is_unfinished(p->version) || is_of_release(p->version, wanted)))
+	if (!apart &&
+	    (!wanted || is_unfinished(version) || is_unfinished(p->version) || is_of_release(p->version, wanted)))
 		return false;
 	fact_set_text(f, FACT_vision_package, name);
 	fact_set_text(f, FACT_vision_version, p->version);
-	fact_set_text(f, FACT_vision_wanted, torch > 0 ? pool_printf(f->pool, "%s for CUDA %d.%d", wanted ? wanted : "a build", torch / 1000,
-								      torch % 1000 / 10) : wanted ? wanted : "a build for the CPU");
+	fact_set_text(f, FACT_vision_wanted,
+		      torch > 0 ? pool_printf(f->pool, "%s for CUDA %d.%d", wanted ? wanted : "a build", torch / 1000,
+					      torch % 1000 / 10)
+		      : wanted	? wanted
+				: "a build for the CPU");
 	return true;
 }
 
@@ -964,7 +981,8 @@ static void fill_clashes(struct casefile *f, const struct pyenv *env)
 	const struct compat_torch *t = env->torch.version ? compat_torch(env->torch.version) : NULL;
 	const struct py_clash *first = NULL;
 
-	if (!check_vision(f, env, "torchvision", t ? t->vision : NULL) && !check_vision(f, env, "torchaudio", t ? t->audio : NULL))
+	if (!check_vision(f, env, "torchvision", t ? t->vision : NULL) &&
+	    !check_vision(f, env, "torchaudio", t ? t->audio : NULL))
 		fact_set_text(f, FACT_vision_package, "");
 	for (size_t i = 0; i < env->n_clashes && !first; i++)
 		if (!is_vision(env->clash[i].package))
@@ -989,11 +1007,14 @@ static void fill_abi(struct casefile *f, const struct pyenv *env)
 		if (x->vendor)
 			continue;
 		if (x->torch && x->n_unresolved > 0)
-			why = pool_printf(f->pool, "it calls %d function%s that this PyTorch does not have, %s among them", x->n_unresolved,
-					  x->n_unresolved == 1 ? "" : "s", x->unresolved ? x->unresolved : "unnamed ones");
-		else if (x->torch && x->cxx11_abi >= 0 && env->torch.cxx11_abi >= 0 && x->cxx11_abi != env->torch.cxx11_abi)
-			why = pool_printf(f->pool, "it uses the %s C++ strings, this PyTorch the %s ones", x->cxx11_abi ? "new" : "old",
-					  env->torch.cxx11_abi ? "new" : "old");
+			why = pool_printf(f->pool,
+					  "it calls %d function%s that this PyTorch does not have, %s among them",
+					  x->n_unresolved, x->n_unresolved == 1 ? "" : "s",
+					  x->unresolved ? x->unresolved : "unnamed ones");
+		else if (x->torch && x->cxx11_abi >= 0 && env->torch.cxx11_abi >= 0 &&
+			 x->cxx11_abi != env->torch.cxx11_abi)
+			why = pool_printf(f->pool, "it uses the %s C++ strings, this PyTorch the %s ones",
+					  x->cxx11_abi ? "new" : "old", env->torch.cxx11_abi ? "new" : "old");
 		if (!why)
 			continue;
 		fact_set_text(f, FACT_extension_abi_package, x->package ? x->package : x->path);

@@ -23,8 +23,8 @@ struct names {
 /* Words that are the same on every machine reveal nothing, and replacing them would garble paths. */
 static bool is_plain(const char *name)
 {
-	static const char *const plain[] = {"root", "user", "host", "localhost", "nobody", "home", "python", "nvidia", "cuda", "lib",
-					    "usr", "opt", "ubuntu", "debian", "torch", NULL};
+	static const char *const plain[] = {"root", "user", "host", "localhost", "nobody", "home",   "python", "nvidia",
+					    "cuda", "lib",  "usr",  "opt",	 "ubuntu", "debian", "torch",  NULL};
 
 	if (strlen(name) < 3)
 		return true;
@@ -49,7 +49,8 @@ static void add_name(struct names *n, const char *is, const char *becomes)
 /* The home folder first, then the name in it: otherwise part of the path would be left. */
 static void add_home(struct names *n, const char *home)
 {
-	if (home && home[0] == '/' && strlen(home) > 3 && strcmp(home, "/root") != 0 && strcmp(home, "/home") != 0 && strcmp(home, "/nonexistent") != 0)
+	if (home && home[0] == '/' && strlen(home) > 3 && strcmp(home, "/root") != 0 && strcmp(home, "/home") != 0 &&
+	    strcmp(home, "/nonexistent") != 0)
 		add_name(n, home, "/home/user");
 }
 
@@ -206,7 +207,8 @@ static void cut_commands(struct names *n, json_t *bundle)
 
 static bool may_be_secret(const char *name, const char *value)
 {
-	static const char *const words[] = {"TOKEN", "SECRET", "PASS", "CREDENTIAL", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE", NULL};
+	static const char *const words[] = {"TOKEN",   "SECRET",     "PASS",	"CREDENTIAL", "APIKEY",
+					    "API_KEY", "ACCESS_KEY", "PRIVATE", NULL};
 	const char *at = strstr(value, "://");
 
 	for (size_t i = 0; words[i]; i++)

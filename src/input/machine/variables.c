@@ -24,7 +24,16 @@
 /* ---- the known ones ------------------------------------------------------------------------------------------ */
 
 enum value_kind {
-	VALUE_TEXT, VALUE_INT, VALUE_NUMBER, VALUE_WORD, VALUE_LIST, VALUE_ALGO, VALUE_LEVEL, VALUE_ARCHS, VALUE_ALLOC, VALUE_WORKSPACE,
+	VALUE_TEXT,
+	VALUE_INT,
+	VALUE_NUMBER,
+	VALUE_WORD,
+	VALUE_LIST,
+	VALUE_ALGO,
+	VALUE_LEVEL,
+	VALUE_ARCHS,
+	VALUE_ALLOC,
+	VALUE_WORKSPACE,
 };
 enum var_level { LEVEL_FINE, LEVEL_NOTE, LEVEL_OBSOLETE, LEVEL_DANGEROUS };
 
@@ -74,8 +83,8 @@ static size_t letters_apart(const char *a, const char *b)
 
 static bool is_special(const char *name)
 {
-	return str_starts(name, "CUDA_") || str_starts(name, "NCCL_") || str_starts(name, "PYTORCH_") || str_starts(name, "TORCH_") ||
-	       str_starts(name, "NVIDIA_") || str_starts(name, "LD_LIBRARY_");
+	return str_starts(name, "CUDA_") || str_starts(name, "NCCL_") || str_starts(name, "PYTORCH_") ||
+	       str_starts(name, "TORCH_") || str_starts(name, "NVIDIA_") || str_starts(name, "LD_LIBRARY_");
 }
 
 /* Longer names may have more typos; when the name looks like none of ours, only one or two letters may differ. */
@@ -117,9 +126,11 @@ static const char *known_nearest(const char *name, bool outside)
 
 /* Whose names start like this; `closed`: all of them are in the list, so an unknown one is worth reporting. */
 static const struct { const char *prefix; bool closed; } families[] = {
-	{"CUDA_", true}, {"NCCL_", true}, {"PYTORCH_", true}, {"TORCH_NCCL_", true}, {"CUBLAS_", true}, {"CUDNN_", true}, {"CUDA", false},
-	{"TORCH", false}, {"NVIDIA_", false}, {"CUBLASLT_", false}, {"TRITON_", false}, {"XLA_", false}, {"JAX_", false}, {"NVSHMEM_", false},
-	{"CUFFT_", false}, {"CUSPARSE_", false}, {"NVRTC_", false}, {"CUPTI_", false}, {"GLOO_", false}, {"KINETO_", false}, {"NVCC_", false},
+	{"CUDA_", true},      {"NCCL_", true},	 {"PYTORCH_", true}, {"TORCH_NCCL_", true}, {"CUBLAS_", true},
+	{"CUDNN_", true},     {"CUDA", false},	 {"TORCH", false},   {"NVIDIA_", false},    {"CUBLASLT_", false},
+	{"TRITON_", false},   {"XLA_", false},	 {"JAX_", false},    {"NVSHMEM_", false},   {"CUFFT_", false},
+	{"CUSPARSE_", false}, {"NVRTC_", false}, {"CUPTI_", false},  {"GLOO_", false},	    {"KINETO_", false},
+	{"NVCC_", false},
 };
 
 static int family_of(const char *name)
@@ -133,11 +144,14 @@ static int family_of(const char *name)
 /* Images, build scripts and plugins define names of their own. */
 static bool is_elsewhere(const char *name)
 {
-	static const char *const ends[] = {"_VERSION", "_HOME", "_ROOT", "_DIR", "_PATH", "_LIB", "_LIBS", "_INC", "_INCLUDE", "_LIBRARY",
-					   "_LIBRARIES", "_INCLUDES", "_FLAGS", "_URL", "_IMAGE", "_TAG", "_ARCH", "_LIST"};
-	static const char *const begins[] = {"NCCL_OFI_", "NCCL_GPUDIRECT", "NCCL_FASTRAK_", "NCCL_TEST", "NCCL_UCX_", "NCCL_PLUGIN",
-					     "NCCL_TUNER_", "NCCL_SHIMNET_", "NCCL_PROFILER_", "NCCL_SHARP_", "CUDA_PATH_V", "CUDA_PYTHON_",
-					     "PYTORCH_TEST", "PYTORCH_BUILD", "CUDA_COMPUTE", "NCCL_INSPECTOR_", "PYTORCH_MPS_", "PYTORCH_TUNABLEOP_"};
+	static const char *const ends[] = {"_VERSION", "_HOME", "_ROOT",    "_DIR",	"_PATH",      "_LIB",
+					   "_LIBS",    "_INC",	"_INCLUDE", "_LIBRARY", "_LIBRARIES", "_INCLUDES",
+					   "_FLAGS",   "_URL",	"_IMAGE",   "_TAG",	"_ARCH",      "_LIST"};
+	static const char *const begins[] = {"NCCL_OFI_",      "NCCL_GPUDIRECT",    "NCCL_FASTRAK_", "NCCL_TEST",
+					     "NCCL_UCX_",      "NCCL_PLUGIN",	    "NCCL_TUNER_",   "NCCL_SHIMNET_",
+					     "NCCL_PROFILER_", "NCCL_SHARP_",	    "CUDA_PATH_V",   "CUDA_PYTHON_",
+					     "PYTORCH_TEST",   "PYTORCH_BUILD",	    "CUDA_COMPUTE",  "NCCL_INSPECTOR_",
+					     "PYTORCH_MPS_",   "PYTORCH_TUNABLEOP_"};
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (str_ends(name, ends[i]))
@@ -233,7 +247,8 @@ static const char *check_list(struct pool *pool, const char *value, const char *
 			value++;
 		n = strcspn(value, ",");
 		if (!is_one_of(value, n, allowed))
-			return pool_printf(pool, "'%.*s' is none of: %s", (int)(n < 80 ? n : 80), value, with_spaces(pool, allowed));
+			return pool_printf(pool, "'%.*s' is none of: %s", (int)(n < 80 ? n : 80), value,
+					   with_spaces(pool, allowed));
 		if (!value[n])
 			return NULL;
 	}
@@ -264,7 +279,8 @@ static const char *check_archs(struct pool *pool, const char *value)
 	for (; *value; value += n) {
 		value += strspn(value, " ;");
 		n = strcspn(value, " ;");
-		if (n == 0 || is_one_of(value, n, names) || is_one_of(value, n, "Hopper+PTX|Ampere+PTX|Ada+PTX|Blackwell+PTX|Turing+PTX|Volta+PTX"))
+		if (n == 0 || is_one_of(value, n, names) ||
+		    is_one_of(value, n, "Hopper+PTX|Ampere+PTX|Ada+PTX|Blackwell+PTX|Turing+PTX|Volta+PTX"))
 			continue;
 		digits = strspn(value, "0123456789");
 		if (digits && digits < 3 && value[digits] == '.' && isdigit((unsigned char)value[digits + 1])) {
@@ -273,8 +289,10 @@ static const char *check_archs(struct pool *pool, const char *value)
 			if (digits == n || (n == digits + 4 && strncmp(value + digits, "+PTX", 4) == 0))
 				continue;
 		}
-		return pool_printf(pool, "'%.*s' is not an architecture (8.0, 9.0a, 12.0+PTX): PyTorch rejects it when an extension is built",
-				   (int)(n < 60 ? n : 60), value);
+		return pool_printf(
+			pool,
+			"'%.*s' is not an architecture (8.0, 9.0a, 12.0+PTX): PyTorch rejects it when an extension is built",
+			(int)(n < 60 ? n : 60), value);
 	}
 	return NULL;
 }
@@ -446,7 +464,8 @@ static bool known_applies(const struct known_variable *k, const char *value)
 	return strcasecmp(value, k->when) == 0;
 }
 
-static void judge_known(struct variables *v, struct pool *pool, const struct variable *one, const struct known_variable *k)
+static void judge_known(struct variables *v, struct pool *pool, const struct variable *one,
+			const struct known_variable *k)
 {
 	static const enum var_kind kinds[] = {VAR_NOTE, VAR_NOTE, VAR_OBSOLETE, VAR_DANGEROUS};
 	struct var_finding f = {.name = one->name, .advice = pool_printf(pool, "unset %s", one->name)};
@@ -487,15 +506,18 @@ static void judge_unknown(struct variables *v, struct pool *pool, const struct v
 static void judge_visible(struct variables *v, struct pool *pool)
 {
 	const char *value = variables_get(v, "CUDA_VISIBLE_DEVICES");
-	struct var_finding f = {.kind = VAR_BAD_VALUE, .name = "CUDA_VISIBLE_DEVICES", .advice = "unset CUDA_VISIBLE_DEVICES"};
+	struct var_finding f = {
+		.kind = VAR_BAD_VALUE, .name = "CUDA_VISIBLE_DEVICES", .advice = "unset CUDA_VISIBLE_DEVICES"};
 	struct visible seen;
 
 	if (!value)
 		return;
 	visible_parse(&seen, pool, value, NULL, -1);
 	if (seen.end == VISIBLE_NOT_A_NUMBER || seen.end == VISIBLE_MIXED) {
-		f.text = pool_printf(pool, "CUDA stops at '%.60s', which is not a GPU here: the %d before it are visible, the rest are not",
-				     seen.stopped_at, seen.n);
+		f.text = pool_printf(
+			pool,
+			"CUDA stops at '%.60s', which is not a GPU here: the %d before it are visible, the rest are not",
+			seen.stopped_at, seen.n);
 	} else if (seen.end == VISIBLE_TWICE) {
 		f.text = pool_printf(pool, "'%.60s' is named twice: CUDA then sees no GPU at all", seen.stopped_at);
 	} else if (seen.end == VISIBLE_MIG_SECOND) {
@@ -511,7 +533,8 @@ static void judge_visible(struct variables *v, struct pool *pool)
 
 /* ---- what does not fit together ------------------------------------------------------------------------------ */
 
-static void contradict(struct variables *v, struct pool *pool, enum var_kind kind, const char *name, const char *other, const char *text)
+static void contradict(struct variables *v, struct pool *pool, enum var_kind kind, const char *name, const char *other,
+		       const char *text)
 {
 	struct var_finding f = {.kind = kind, .name = name, .other = other, .text = text, .advice = pool_printf(pool, "unset %s", name)};
 
@@ -537,10 +560,12 @@ static void look_at_pointless(struct variables *v, struct pool *pool)
 {
 	static const struct { const char *on, *other, *text; } pairs[] = {
 		{"PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_ALLOC_CONF", "without the cache its settings have no effect"},
-		{"PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_CUDA_ALLOC_CONF", "without the cache its settings have no effect"},
+		{"PYTORCH_NO_CUDA_MEMORY_CACHING", "PYTORCH_CUDA_ALLOC_CONF",
+		 "without the cache its settings have no effect"},
 		{"CUDA_CACHE_DISABLE", "CUDA_CACHE_PATH", "the cache is turned off, so its path does not matter"},
 		{"CUDA_CACHE_DISABLE", "CUDA_CACHE_MAXSIZE", "the cache is turned off, so its size does not matter"},
-		{"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "direct access between GPUs is turned off, so its level does not matter"},
+		{"NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL",
+		 "direct access between GPUs is turned off, so its level does not matter"},
 		{"NCCL_IB_DISABLE", "NCCL_IB_HCA", "InfiniBand is turned off, so the adapter does not matter"},
 	};
 
@@ -548,7 +573,8 @@ static void look_at_pointless(struct variables *v, struct pool *pool)
 		if (is_on(v, pairs[i].on) && is_set(v, pairs[i].other))
 			contradict(v, pool, VAR_CONTRADICTS, pairs[i].on, pairs[i].other, pairs[i].text);
 	if (is_set(v, "NCCL_DEBUG_SUBSYS") && !is_set(v, "NCCL_DEBUG"))
-		contradict(v, pool, VAR_CONTRADICTS, "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG", "without NCCL_DEBUG it has no effect");
+		contradict(v, pool, VAR_CONTRADICTS, "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG",
+			   "without NCCL_DEBUG it has no effect");
 }
 
 static void look_at_jit(struct variables *v, struct pool *pool)
@@ -610,8 +636,10 @@ static void look_at_visible(struct variables *v, struct pool *pool)
 	else if (*nvidia && strcmp(nvidia, "all") != 0 && strcmp(nvidia, "void") != 0)
 		for (int i = 0; i < seen.n && !text; i++)
 			if (seen.gpu[i] >= n)
-				text = pool_printf(pool, "in a container with %d GPU%s they are counted from 0 again: there is no GPU %d", n, n == 1 ? "" : "s",
-						   seen.gpu[i]);
+				text = pool_printf(
+					pool,
+					"in a container with %d GPU%s they are counted from 0 again: there is no GPU %d",
+					n, n == 1 ? "" : "s", seen.gpu[i]);
 	if (text)
 		contradict(v, pool, VAR_CONTRADICTS, "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", text);
 }
@@ -707,7 +735,8 @@ const char *variables_get(const struct variables *v, const char *name)
 
 const char *variables_kind_id(enum var_kind kind)
 {
-	static const char *const id[] = {"note", "obsolete", "unknown", "misspelt", "dangerous", "contradicts", "bad-value"};
+	static const char *const id[] = {"note",      "obsolete",    "unknown",	 "misspelt",
+					 "dangerous", "contradicts", "bad-value"};
 
 	return id[kind];
 }

@@ -131,14 +131,15 @@ static void visible_stop(struct visible *v, struct pool *pool, enum visible_end 
 }
 
 /* One entry; false when the list ends here. */
-static bool visible_take(struct visible *v, struct pool *pool, const struct entry *e, int first, const struct visible_gpu *gpu, int n_gpus,
-		 char seen[][128])
+static bool visible_take(struct visible *v, struct pool *pool, const struct entry *e, int first,
+			 const struct visible_gpu *gpu, int n_gpus, char seen[][128])
 {
 	int form = form_of(e->text), found = -1;
 	enum visible_end end;
 
 	if (form != first)
-		end = form == NUMBERS && find_number(e->text, n_gpus, &found) == VISIBLE_NEGATIVE ? VISIBLE_NEGATIVE : VISIBLE_MIXED;
+		end = form == NUMBERS && find_number(e->text, n_gpus, &found) == VISIBLE_NEGATIVE ? VISIBLE_NEGATIVE
+												  : VISIBLE_MIXED;
 	else if (e->cut)
 		end = VISIBLE_NOT_A_NUMBER;
 	else if (form == MIGS)
@@ -191,7 +192,8 @@ void visible_parse(struct visible *out, struct pool *pool, const char *value, co
 
 const char *visible_end_id(enum visible_end end)
 {
-	static const char *const id[] = {"end", "not-a-number", "negative", "no-such-gpu", "ambiguous", "twice", "mixed", "mig-second"};
+	static const char *const id[] = {"end",	      "not-a-number", "negative", "no-such-gpu",
+					 "ambiguous", "twice",	      "mixed",	  "mig-second"};
 
 	return id[end];
 }

@@ -41,7 +41,7 @@ struct incident *incidents_hang(struct incidents *all, const struct trace *t, st
 		return NULL;
 	if (!i) {
 		i = &all->list[all->n++];	/* incidents_collect left room for it */
-		*i = (struct incident){ .sticky = true };
+		*i = (struct incident){.sticky = true};
 	}
 	f = failure_of(h, pool);
 	if (i->n == INCIDENT_FAILURES)
@@ -70,7 +70,7 @@ void fill_hang(struct casefile *f, const struct incident *i, const struct trace 
 {
 	const struct cw_header *h = trace_header(t);
 	bool dump = fact_text(f, FACT_fault_kind)[0] != '\0';
-	struct place p = { 0 };
+	struct place p = {0};
 
 	fact_set_flag(f, FACT_hang_is, i->hang);
 	if (!i->hang || !h->hang.n)

@@ -127,7 +127,8 @@ static bool belongs(const struct trace *t, const struct incident *i, const struc
 		return !f->stack || !i->lead->stack || same_top(t, i->lead->stack, f->stack) ||
 		       (f->source != CW_SRC_DRIVER && is_near(t, i, f));
 	if (is_capture_code(code))
-		return !f->capturing || code == CODE_STREAM_CAPTURE_INVALIDATED || i->lead->capture_stack == f->capture_stack;
+		return !f->capturing || code == CODE_STREAM_CAPTURE_INVALIDATED ||
+		       i->lead->capture_stack == f->capture_stack;
 	if (i->lead->tid != f->tid)
 		return false;
 	if (same_top(t, i->failure[i->n - 1]->stack, f->stack) && (f->stack || is_near(t, i, f)))
@@ -182,7 +183,7 @@ void incidents_collect(struct incidents *all, const struct trace *t, struct pool
 	const struct cw_failure *const *f;
 	size_t n = trace_failures(t, &f);
 
-	*all = (struct incidents){ .list = pool_alloc(pool, (n + 2) * sizeof(*all->list)) };
+	*all = (struct incidents){.list = pool_alloc(pool, (n + 2) * sizeof(*all->list))};
 	for (size_t k = 0; k < n; k++) {
 		size_t i = all->n;
 
@@ -204,8 +205,8 @@ static bool exception_tells(const struct cw_failure *p, const struct incident *i
 
 		if (code && message_has_code(p->text, code))
 			return true;
-		if (code_family(code) == CODE_INVALID_VALUE &&
-		    (message_has_code(p->text, CODE_INVALID_VALUE) || message_has_code(p->text, CODE_INVALID_CONFIGURATION)))
+		if (code_family(code) == CODE_INVALID_VALUE && (message_has_code(p->text, CODE_INVALID_VALUE) ||
+								message_has_code(p->text, CODE_INVALID_CONFIGURATION)))
 			return true;
 		if (code == CODE_OUT_OF_MEMORY && strstr(p->what, "OutOfMemory"))
 			return true;
@@ -309,7 +310,8 @@ static bool ended_for_lack_of_cuda(const struct incidents *all, const struct tra
 
 	if (!e || speaks_of_gpus(e->text))
 		return true;
-	return e->stack && place_of_stack(t, e->stack, &p) && speaks_of_gpus(place_source(&p, trace_header(t)->cwd, pool));
+	return e->stack && place_of_stack(t, e->stack, &p) &&
+	       speaks_of_gpus(place_source(&p, trace_header(t)->cwd, pool));
 }
 
 /* CUDA did not start, the program needed it and ended badly: it did not handle that failure. */
@@ -332,7 +334,8 @@ static bool ended_well(const struct process_end *end)
 	return end->status_known && end->exit == 0 && !end->signal;
 }
 
-struct incident *incidents_that_ended(struct incidents *all, struct trace *t, const struct process_end *end, struct pool *pool)
+struct incident *incidents_that_ended(struct incidents *all, struct trace *t, const struct process_end *end,
+				      struct pool *pool)
 {
 	struct incident *hang = incidents_hang(all, t, pool), *fatal, *start;
 

@@ -57,7 +57,8 @@ struct incident *incidents_hang(struct incidents *all, const struct trace *t, st
 
 /* The incident that ended the process, including waits and a CUDA that did not start; NULL when none did. */
 struct process_end;
-struct incident *incidents_that_ended(struct incidents *all, struct trace *t, const struct process_end *end, struct pool *pool);
+struct incident *incidents_that_ended(struct incidents *all, struct trace *t, const struct process_end *end,
+				      struct pool *pool);
 
 /* Where an incident happened. `place.file` NULL = not known. */
 struct scene {

@@ -15,7 +15,7 @@ void moment_init(struct moment *m, struct trace *t, uint64_t when, int device)
 {
 	size_t n = 0;
 
-	*m = (struct moment){ .when = when, .device = device };
+	*m = (struct moment){.when = when, .device = device};
 	pieces_of_torch(&m->torch, t, when);
 	for (size_t i = 0; i < m->torch.n; i++)
 		if (m->torch.list[i].device == device)
@@ -44,7 +44,7 @@ static void held_copy(struct pieces *to, const struct held_book *from, int devic
 
 void moment_from(struct moment *m, const struct playback *play, int device)
 {
-	*m = (struct moment){ .when = play->ticks, .device = device };
+	*m = (struct moment){.when = play->ticks, .device = device};
 	held_copy(&m->torch, &play->torch, device);
 	held_copy(&m->driver, &play->driver, -1);
 }
@@ -95,8 +95,8 @@ static void order_sites(struct kinds *k, struct pool *pool)
 
 static const struct cw_site *find_site(const struct kinds *k, const struct piece *p)
 {
-	struct cw_site want = { .stack = p->stack, .forward_stack = p->forward_stack, .kind = p->kind,
-				.device = (int16_t)p->device };
+	struct cw_site want = {
+		.stack = p->stack, .forward_stack = p->forward_stack, .kind = p->kind, .device = (int16_t)p->device};
 	size_t low = 0, high = k->n;
 
 	if (p->site && p->site < k->n && k->site[p->site].kind)
@@ -119,7 +119,8 @@ struct piece piece_of_site(const struct kinds *k, size_t site)
 	const struct cw_site *s = &k->site[site];
 
 	return (struct piece){ .stack = s->stack, .forward_stack = s->forward_stack, .device = s->device, .kind = s->kind,
-			       .site = (uint32_t)site, .ticks = s->first_ticks };
+			      .site = (uint32_t)site,
+			      .ticks = s->first_ticks};
 }
 
 /* ---- autograd ---------------------------------------------------------------------------------------------- */
@@ -181,7 +182,7 @@ static const struct made_by {
 	enum ledger_kind kind;
 	const char *path, *function;
 } patterns[] = {
-#define MADE_BY(kind, path, function) { KIND_##kind, path, function },
+#define MADE_BY(kind, path, function) {KIND_##kind, path, function},
 #include "kb/memory_kinds.def"
 #undef MADE_BY
 };
@@ -198,7 +199,8 @@ static enum ledger_kind kind_of_stack(const struct trace *t, uint32_t stack)
 	for (uint32_t i = 0; s && i < s->n; i++) {
 		const char *file = trace_string(t, s->frame[i].file), *function = trace_string(t, s->frame[i].function);
 
-		if (frame_owner(file, trace_header(t)->torch_path) == OWNER_USER || !strcmp(function_base(function), "_call_impl"))
+		if (frame_owner(file, trace_header(t)->torch_path) == OWNER_USER ||
+		    !strcmp(function_base(function), "_call_impl"))
 			break;	/* a model is called: its callers do not matter */
 		for (size_t m = 0; m < sizeof(patterns) / sizeof(patterns[0]); m++)
 			if (frame_fits(&patterns[m], file, function))
@@ -216,8 +218,8 @@ static enum ledger_kind kind_of_stack(const struct trace *t, uint32_t stack)
 
 static bool about_is(const struct about *a, const struct piece *p)
 {
-	return a->stack == p->stack && a->forward_stack == p->forward_stack && a->site == p->site && a->memory == p->kind &&
-	       a->device == p->device;
+	return a->stack == p->stack && a->forward_stack == p->forward_stack && a->site == p->site &&
+	       a->memory == p->kind && a->device == p->device;
 }
 
 /* Its slot, or a free one; a crowded table forgets entries. */
@@ -246,8 +248,11 @@ const struct about *kinds_about(struct kinds *k, const struct piece *p)
 		return a;
 	s = find_site(k, p);
 	*a = (struct about){ .stack = p->stack, .forward_stack = p->forward_stack, .site = p->site, .known = true,
-			     .memory = p->kind, .device = p->device,
-			     .asked = s, .kind = kind_of_stack(k->trace, p->stack), .lines = lines_hash(k->trace, p->stack) };
+			    .memory = p->kind,
+			    .device = p->device,
+			    .asked = s,
+			    .kind = kind_of_stack(k->trace, p->stack),
+			    .lines = lines_hash(k->trace, p->stack)};
 	a->node = has_node(k, a->lines);
 	a->backward = p->forward_stack || (s && (s->flags & (CW_SITE_BACKWARD | CW_SITE_GRADIENT))) ||
 		      stack_in_backward(k->trace, p->stack) || is_recomputed(k->trace, p->stack);
@@ -311,7 +316,7 @@ static void note_forward(struct kinds *k, const struct pieces *live, uint64_t wh
 			k->last_forward = live->list[i].ticks;
 	for (size_t i = 0; i < n; i++) {
 		struct piece p = { .stack = f[i]->stack, .forward_stack = f[i]->forward_stack, .kind = f[i]->kind,
-				   .device = f[i]->device };
+				  .device = f[i]->device};
 
 		if (p.kind == CW_MEM_TORCH && p.device == device && f[i]->made_ticks <= when &&
 		    f[i]->made_ticks > k->last_forward && !kinds_about(k, &p)->backward)
@@ -323,7 +328,7 @@ static void begin(struct kinds *k, struct trace *t, struct pool *pool)
 {
 	uint32_t slots;
 
-	*k = (struct kinds){ .trace = t };
+	*k = (struct kinds){.trace = t};
 	order_sites(k, pool);
 	for (slots = MEMO_LEAST; slots < MEMO_MOST && slots < 2 * k->n; slots *= 2)
 		;

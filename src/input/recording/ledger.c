@@ -20,7 +20,7 @@ struct lines {
 	size_t n, cap;
 	struct map map;			/* of `list`, except other processes: each is its own line */
 };
-	/* same place: one line; biggest first. Nothing can be added then. */
+/* same place: one line; biggest first. Nothing can be added then. */
 
 /* In a container, a single process that cannot be resolved on the GPU is this one; of several it could be any. */
 static const struct gpu_holder *find_own(const struct gpu_state *g, uint32_t pid)
@@ -58,7 +58,7 @@ void ledger_seen_from(struct ledger_seen *s, const struct gpu_usage *usage, cons
 	const struct gpu_holder *own = g && all_known(g) ? find_own(g, pid) : NULL;
 	struct ledger_holder *list;
 
-	*s = (struct ledger_seen){ .known = own != NULL };
+	*s = (struct ledger_seen){.known = own != NULL};
 	if (!own)
 		return;
 	s->holder = list = pool_alloc(pool, (g->n + 1) * sizeof(*list));
@@ -68,8 +68,8 @@ void ledger_seen_from(struct ledger_seen *s, const struct gpu_usage *usage, cons
 		if (h == own || (h->pid == own->pid && h->state == own->state))
 			s->own += h->bytes;
 		else
-			list[s->n++] = (struct ledger_holder){ h->state == HOLDER_OUTSIDE ? 0 : h->pid,
-							       pool_strdup(pool, h->command), h->bytes };
+			list[s->n++] = (struct ledger_holder){h->state == HOLDER_OUTSIDE ? 0 : h->pid,
+							      pool_strdup(pool, h->command), h->bytes};
 	}
 }
 
@@ -94,7 +94,8 @@ static bool ledger_line_same(const void *list, uint32_t i, const void *key)
 static void lines_add(struct lines *l, const struct ledger_line *one)
 {
 	uint64_t key = ((uint64_t)one->place.stack << 8 | (uint64_t)one->part << 4 | one->kind) ^ (uintptr_t)one->library;
-	uint32_t n = (uint32_t)l->n, i = one->pid ? n : map_put(&l->map, map_hash(key), ledger_line_same, l->list, one, n);
+	uint32_t n = (uint32_t)l->n,
+		 i = one->pid ? n : map_put(&l->map, map_hash(key), ledger_line_same, l->list, one, n);
 
 	if (i != n) {
 		add_to(&l->list[i], one);
@@ -163,8 +164,8 @@ static bool counts(const struct piece *p, int device)
 
 static struct ledger_line line_of_piece(const struct piece *p, const struct about *a)
 {
-	return (struct ledger_line){ .place = a->place, .bytes = p->size, .count = 1, .first_ticks = p->ticks,
-				     .last_ticks = p->ticks };
+	return (struct ledger_line){
+		.place = a->place, .bytes = p->size, .count = 1, .first_ticks = p->ticks, .last_ticks = p->ticks};
 }
 
 static void pieces_add_tensors(struct lines *to, const struct moment *m, struct kinds *k)
@@ -240,14 +241,15 @@ static uint64_t pieces_host_sum(const struct moment *m)
 
 static void pieces_count_made(struct ledger *l, struct kinds *k)
 {
-	struct lines made = { 0 };
+	struct lines made = {0};
 
 	for (size_t i = 1; i < k->n; i++) {
 		const struct cw_site *s = &k->site[i];
 		struct piece p = { .stack = s->stack, .forward_stack = s->forward_stack, .device = s->device,
-				   .kind = s->kind, .site = (uint32_t)i };
-		struct ledger_line one = { .place = kinds_about(k, &p)->place, .made = s->total_count,
-					   .made_bytes = s->total };
+				  .kind = s->kind,
+				  .site = (uint32_t)i};
+		struct ledger_line one = {
+			.place = kinds_about(k, &p)->place, .made = s->total_count, .made_bytes = s->total};
 
 		if (s->kind == CW_MEM_TORCH && s->device == l->device && one.place.file)
 			lines_add(&made, &one);
@@ -312,7 +314,8 @@ static void site_at_peak(struct peak *p, size_t site)
 	const struct cw_site *s = &p->kinds->site[site];
 	struct piece all = piece_of_site(p->kinds, site);
 	struct ledger_line one = { .part = PART_TENSORS, .place = kinds_about(p->kinds, &all)->place,
-				   .first_ticks = s->first_ticks, .last_ticks = s->last_ticks };
+				  .first_ticks = s->first_ticks,
+				  .last_ticks = s->last_ticks};
 	enum ledger_kind kind = p->epoch < 0 ? kinds_of(p->kinds, &all) : kinds_of_site(p->kinds, site);
 	uint64_t held[CW_EPOCHS], left = trace_site_at_peak(p->kinds->trace, s);
 
@@ -324,7 +327,7 @@ static void site_at_peak(struct peak *p, size_t site)
 
 static void lines_at_peak(struct lines *to, struct kinds *k, const struct moment *m)
 {
-	struct peak p = { .lines = to, .kinds = k };
+	struct peak p = {.lines = to, .kinds = k};
 
 	find_epoch(&p, k->trace, m->device);
 	find_workspaces(&p, m);
@@ -458,7 +461,7 @@ static void collect(struct ledger_segments *s, const struct moment *m, struct po
 		if (last && before->kind == CW_MEM_VMM && p->kind == CW_MEM_VMM && last->addr + last->size == p->addr)
 			last->size += p->size;
 		else
-			s->list[s->n++] = (struct ledger_segment){ .addr = p->addr, .size = p->size };
+			s->list[s->n++] = (struct ledger_segment){.addr = p->addr, .size = p->size};
 		before = p;
 	}
 }
@@ -476,7 +479,7 @@ static int segment_by_free(const void *a, const void *b)
 
 static void find_pins(struct ledger_segments *s, const struct moment *m, struct kinds *k, struct pool *pool)
 {
-	struct lines pins = { 0 };
+	struct lines pins = {0};
 
 	for (size_t i = 0; i < s->used; i++) {
 		if (s->list[i].free * 2 <= s->list[i].size)
@@ -485,7 +488,9 @@ static void find_pins(struct ledger_segments *s, const struct moment *m, struct 
 		for (size_t b = s->list[i].first; b < s->list[i].first + s->list[i].n; b++) {
 			const struct piece *p = &m->torch.list[b];
 			struct ledger_line one = { .part = PART_TENSORS, .kind = kinds_of(k, p), .bytes = p->size,
-						   .count = 1, .first_ticks = p->ticks, .last_ticks = p->ticks };
+						  .count = 1,
+						  .first_ticks = p->ticks,
+						  .last_ticks = p->ticks};
 
 			one.place = kinds_about(k, p)->place;
 			lines_add(&pins, &one);
@@ -502,7 +507,7 @@ static void find_pins(struct ledger_segments *s, const struct moment *m, struct 
 void segments_find(struct ledger_segments *s, struct moment *m, struct kinds *k, uint64_t reserved,
 		   struct pool *pool)
 {
-	*s = (struct ledger_segments){ .n = 0 };
+	*s = (struct ledger_segments){.n = 0};
 	claim(m, k->trace, reserved);
 	collect(s, m, pool);
 	for (size_t i = 0; i < s->n; i++) {
@@ -555,7 +560,7 @@ static uint64_t settle(struct lines *l, enum ledger_part part, uint64_t known)
 	uint64_t sum = sum_of(l, part);
 
 	if (known > sum)
-		lines_add(l, &(struct ledger_line){ .part = part, .kind = KIND_OTHER, .bytes = known - sum });
+		lines_add(l, &(struct ledger_line){.part = part, .kind = KIND_OTHER, .bytes = known - sum});
 	return known > sum ? known : sum;
 }
 
@@ -572,8 +577,9 @@ static void add_processes(struct lines *to, const struct ledger_seen *seen)
 {
 	for (size_t i = 0; i < seen->n; i++)
 		lines_add(to, &(struct ledger_line){ .part = PART_PROCESSES, .pid = seen->holder[i].pid,
-						     .command = seen->holder[i].command,
-						     .bytes = seen->holder[i].bytes, .count = 1 });
+						    .command = seen->holder[i].command,
+						    .bytes = seen->holder[i].bytes,
+						    .count = 1});
 }
 
 /* What this process did not allocate: in parts when NVML was asked, else as one sum. */
@@ -699,18 +705,18 @@ static void settle_lines(struct ledger *l, struct lines *lines)
 	if (l->at != LEDGER_PEAK)
 		settle(lines, PART_LIBRARIES, l->driver > l->reserved ? l->driver - l->reserved : 0);
 	else if (l->driver > l->reserved)
-		lines_add(lines, &(struct ledger_line){ .part = PART_LIBRARIES, .bytes = l->driver - l->reserved });
+		lines_add(lines, &(struct ledger_line){.part = PART_LIBRARIES, .bytes = l->driver - l->reserved});
 }
 
 void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at at, const struct cw_failure *f,
 		  const struct ledger_seen *seen, struct pool *pool)
 {
 	uint64_t when = at == LEDGER_OOM && f ? f->ticks : UINT64_MAX;
-	struct lines lines = { 0 };
+	struct lines lines = {0};
 	struct moment m;
 	struct kinds k;
 
-	*l = (struct ledger){ .at = at, .device = device, .ticks = when };
+	*l = (struct ledger){.at = at, .device = device, .ticks = when};
 	moment_init(&m, t, when, device);
 	kinds_init(&k, t, &m, ledger_in_backward(t, at == LEDGER_OOM ? f : NULL), pool);
 	set_total(l, t, f);
@@ -748,11 +754,11 @@ static void read_playback(struct ledger *l, struct lines *lines, struct kinds *k
 void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t ticks, const struct playback *play,
 		     struct pool *pool)
 {
-	struct lines lines = { 0 };
+	struct lines lines = {0};
 	struct moment m;
 	struct kinds k;
 
-	*l = (struct ledger){ .at = LEDGER_TIME, .device = device, .ticks = ticks, .sampled = !play };
+	*l = (struct ledger){.at = LEDGER_TIME, .device = device, .ticks = ticks, .sampled = !play};
 	set_total(l, t, NULL);
 	from_timeline(l, t, ticks);
 	if (play) {

@@ -56,7 +56,7 @@ static void run_put(struct drawing *d, struct map_segment *s, const struct piece
 			return;
 	} else {
 		last = &d->map->run[s->first + s->n++];
-		*last = (struct map_run){ .offset = from, .span = size, .bytes = size, .blocks = 1 };
+		*last = (struct map_run){.offset = from, .span = size, .bytes = size, .blocks = 1};
 		d->map->n_runs++;
 	}
 	last->largest = size;
@@ -71,7 +71,9 @@ static void map_draw(struct drawing *d, const struct ledger_segment *from, const
 	uint64_t start, end;
 
 	*s = (struct map_segment){ .addr = from->addr, .size = from->size, .free = from->free,
-				   .largest_free = from->largest, .first = m->n_runs, .like = 1 };
+				  .largest_free = from->largest,
+				  .first = m->n_runs,
+				  .like = 1};
 	d->grain = from->size / d->most * 2 + 1;
 	for (size_t i = from->first; i < from->first + from->n && i < torch->n; i++) {
 		if (!clip(&torch->list[i], from, &start, &end))
@@ -121,7 +123,7 @@ static void leave_out(struct memory_map *m)
 static void draw_all(struct memory_map *m, struct ledger_segments *s, const struct pieces *torch, struct kinds *k,
 		     const struct map_limits *limits, struct pool *pool)
 {
-	struct drawing d = { .map = m, .kinds = k };
+	struct drawing d = {.map = m, .kinds = k};
 	size_t shown = s->n < limits->segments ? s->n : limits->segments;
 
 	d.most = shown ? limits->runs / shown : 0;
@@ -145,7 +147,7 @@ void memory_map_build(struct memory_map *m, struct trace *t, int device, uint64_
 	struct moment at;
 	struct kinds k;
 
-	*m = (struct memory_map){ 0 };
+	*m = (struct memory_map){0};
 	moment_init(&at, t, ticks, device);
 	kinds_init(&k, t, &at, in_backward, pool);
 	segments_find(&s, &at, &k, reserved, pool);

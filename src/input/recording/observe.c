@@ -199,10 +199,11 @@ static const struct cw_device *device_of(const struct incident *i, const struct 
 static void observe_groups(struct casefile *c, const struct incident *i)
 {
 	static const enum group_id groups[] = {
-		GROUP_error, GROUP_python, GROUP_check, GROUP_torch, GROUP_launch, GROUP_limit, GROUP_func, GROUP_call, GROUP_kernel,
-		GROUP_shared, GROUP_device, GROUP_ordinal, GROUP_visible, GROUP_driver, GROUP_oom, GROUP_memory, GROUP_frag,
-		GROUP_graph, GROUP_grow, GROUP_others, GROUP_context, GROUP_library, GROUP_pinned, GROUP_ram, GROUP_masked,
-		GROUP_load, GROUP_process, GROUP_capture, GROUP_where, GROUP_shape, GROUP_hang,
+		GROUP_error,   GROUP_python, GROUP_check,  GROUP_torch,	 GROUP_launch,	GROUP_limit,   GROUP_func,
+		GROUP_call,    GROUP_kernel, GROUP_shared, GROUP_device, GROUP_ordinal, GROUP_visible, GROUP_driver,
+		GROUP_oom,     GROUP_memory, GROUP_frag,   GROUP_graph,	 GROUP_grow,	GROUP_others,  GROUP_context,
+		GROUP_library, GROUP_pinned, GROUP_ram,	   GROUP_masked, GROUP_load,	GROUP_process, GROUP_capture,
+		GROUP_where,   GROUP_shape,  GROUP_hang,
 	};
 
 	for (size_t k = 0; k < sizeof(groups) / sizeof(groups[0]); k++)
@@ -352,7 +353,7 @@ static void tell_wait(struct casefile *c, const struct waiting *w)
 	const char *line = w->line.file ? pool_printf(c->pool, " at %s:%u", w->line.shown, w->line.number) : "";
 
 	case_evidence(c, "wait", pool_printf(c->pool, "thread %u %s %s for %llu s%s", w->tid, how, w->api,
-					     (unsigned long long)w->seconds, line));
+				  (unsigned long long)w->seconds, line));
 }
 
 static void observe_waiting(struct casefile *c, const struct trace *t)
@@ -365,7 +366,8 @@ static void observe_waiting(struct casefile *c, const struct trace *t)
 		struct place p = {0};
 
 		*w = (struct waiting){.tid = h->thread[i].tid, .api = api_name(h->thread[i].api),
-				      .seconds = h->thread[i].waited_ns / 1000000000u, .polls = h->thread[i].polls != 0};
+				      .seconds = h->thread[i].waited_ns / 1000000000u,
+				      .polls = h->thread[i].polls != 0};
 		if (place_of_stack(t, h->thread[i].stack, &p))
 			w->line = line_of_place(c, t, &p);
 		w->n_stack = lines_of_stack(c, t, h->thread[i].stack, &w->stack);
@@ -390,9 +392,11 @@ static char *failure_text(struct casefile *c, const struct cw_failure *f)
 		return pool_printf(c->pool, "PyTorch saw error %u (%s) in %s", f->code, cuda_error_name(f->code),
 				   f->what[0] ? f->what : "a CUDA call");
 	case CW_SRC_TORCH_OOM:
-		return pool_printf(c->pool, "PyTorch's allocator failed to allocate %llu bytes", (unsigned long long)f->request_bytes);
+		return pool_printf(c->pool, "PyTorch's allocator failed to allocate %llu bytes",
+				   (unsigned long long)f->request_bytes);
 	case CW_SRC_PYTHON:
-		return pool_printf(c->pool, "%s: %.*s", f->what[0] ? f->what : "exception", (int)strcspn(f->text, "\n"), f->text);
+		return pool_printf(c->pool, "%s: %.*s", f->what[0] ? f->what : "exception", (int)strcspn(f->text, "\n"),
+				   f->text);
 	case CW_SRC_FORK:
 		return pool_strdup(c->pool, "PyTorch detected CUDA use in a forked child");
 	default:

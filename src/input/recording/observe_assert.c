@@ -67,7 +67,7 @@ static void assert_consider(void *arg, const struct cw_launch *l)
 
 uint32_t assert_facts_of_suspects(struct casefile *f, struct trace *t, const struct cw_failure *noticed)
 {
-	struct search q = { .facts = f, .trace = t };
+	struct search q = {.facts = f, .trace = t};
 
 	suspects_each(t, noticed, assert_consider, &q);
 	if (!q.kernel || q.differ)

@@ -34,7 +34,8 @@ bool incident_no_gpu(const struct incident *i, const struct trace *t)
 
 	if (i->code == 35)
 		return !h->libcuda_path[0] && !h->driver_version;
-	return i->code == 100 && (strcmp(i->lead->visible_devices, CW_NOT_SET) == 0 || count_entries(i->lead->visible_devices) == 0);
+	return i->code == 100 &&
+	       (strcmp(i->lead->visible_devices, CW_NOT_SET) == 0 || count_entries(i->lead->visible_devices) == 0);
 }
 
 static void fill_visible(struct casefile *f, const struct incident *i, const struct cw_header *h)
@@ -92,15 +93,15 @@ void fill_device(struct casefile *f, const struct incident *i, const struct trac
 	if (d && d->total_bytes)
 		fact_set_number(f, FACT_device_total, (double)d->total_bytes);
 	if (d && d->attr[CW_DEV_cc_major] > 0 && d->attr[CW_DEV_cc_minor] >= 0) {
-		fact_set_text(f, FACT_device_cc, pool_printf(f->pool, "%d.%d", d->attr[CW_DEV_cc_major],
-							     d->attr[CW_DEV_cc_minor]));
-		fact_set_text(f, FACT_device_arch, pool_printf(f->pool, "sm_%d%d", d->attr[CW_DEV_cc_major],
-							       d->attr[CW_DEV_cc_minor]));
+		fact_set_text(f, FACT_device_cc,
+			      pool_printf(f->pool, "%d.%d", d->attr[CW_DEV_cc_major], d->attr[CW_DEV_cc_minor]));
+		fact_set_text(f, FACT_device_arch,
+			      pool_printf(f->pool, "sm_%d%d", d->attr[CW_DEV_cc_major], d->attr[CW_DEV_cc_minor]));
 	}
 	fact_set_flag(f, FACT_driver_loaded, h->libcuda_path[0] || h->driver_version);
 	if (h->driver_version)
-		fact_set_text(f, FACT_driver_version, pool_printf(f->pool, "%u.%u", h->driver_version / 1000,
-								  h->driver_version % 1000 / 10));
+		fact_set_text(f, FACT_driver_version,
+			      pool_printf(f->pool, "%u.%u", h->driver_version / 1000, h->driver_version % 1000 / 10));
 	fill_ordinal(f, i);
 	fill_visible(f, i, h);
 }

@@ -14,28 +14,28 @@
 /* The same on every GPU since compute capability 3.0 (CUDA programming guide, all editions up to 13):
  * used, and marked as assumed, when the device's own limits are not in the recording. */
 static const struct { enum fact_id fact; enum cw_device_attr attr; double everywhere; } limits[] = {
-	{ FACT_limit_grid_x, CW_DEV_grid_x, 2147483647 },
-	{ FACT_limit_grid_y, CW_DEV_grid_y, 65535 },
-	{ FACT_limit_grid_z, CW_DEV_grid_z, 65535 },
-	{ FACT_limit_block_x, CW_DEV_block_x, 1024 },
-	{ FACT_limit_block_y, CW_DEV_block_y, 1024 },
-	{ FACT_limit_block_z, CW_DEV_block_z, 64 },
-	{ FACT_limit_threads, CW_DEV_threads_per_block, 1024 },
-	{ FACT_limit_shared, CW_DEV_shared_per_block, 0 },
-	{ FACT_limit_shared_optin, CW_DEV_shared_optin, 0 },
-	{ FACT_limit_registers, CW_DEV_registers_per_block, 0 },
-	{ FACT_limit_sm_count, CW_DEV_sm_count, 0 },
+	{FACT_limit_grid_x, CW_DEV_grid_x, 2147483647},
+	{FACT_limit_grid_y, CW_DEV_grid_y, 65535},
+	{FACT_limit_grid_z, CW_DEV_grid_z, 65535},
+	{FACT_limit_block_x, CW_DEV_block_x, 1024},
+	{FACT_limit_block_y, CW_DEV_block_y, 1024},
+	{FACT_limit_block_z, CW_DEV_block_z, 64},
+	{FACT_limit_threads, CW_DEV_threads_per_block, 1024},
+	{FACT_limit_shared, CW_DEV_shared_per_block, 0},
+	{FACT_limit_shared_optin, CW_DEV_shared_optin, 0},
+	{FACT_limit_registers, CW_DEV_registers_per_block, 0},
+	{FACT_limit_sm_count, CW_DEV_sm_count, 0},
 };
 
 /* The dimensions in the order in which the driver complains (580.159, H200: the block before the grid). */
 static const struct { const char *name; enum fact_id value, limit; } dims[] = {
-	{ "block x", FACT_launch_block_x, FACT_limit_block_x },
-	{ "block y", FACT_launch_block_y, FACT_limit_block_y },
-	{ "block z", FACT_launch_block_z, FACT_limit_block_z },
-	{ "block threads", FACT_launch_threads, FACT_limit_threads },
-	{ "grid x", FACT_launch_grid_x, FACT_limit_grid_x },
-	{ "grid y", FACT_launch_grid_y, FACT_limit_grid_y },
-	{ "grid z", FACT_launch_grid_z, FACT_limit_grid_z },
+	{"block x", FACT_launch_block_x, FACT_limit_block_x},
+	{"block y", FACT_launch_block_y, FACT_limit_block_y},
+	{"block z", FACT_launch_block_z, FACT_limit_block_z},
+	{"block threads", FACT_launch_threads, FACT_limit_threads},
+	{"grid x", FACT_launch_grid_x, FACT_limit_grid_x},
+	{"grid y", FACT_launch_grid_y, FACT_limit_grid_y},
+	{"grid z", FACT_launch_grid_z, FACT_limit_grid_z},
 };
 #define N_DIMS (sizeof(dims) / sizeof(dims[0]))
 
@@ -111,13 +111,13 @@ static void judge_dimensions(struct casefile *f)
 static void fill_function(struct casefile *f, const struct cw_failure *l)
 {
 	static const struct { enum fact_id fact; enum cw_func_attr attr; } rows[] = {
-		{ FACT_func_max_threads, CW_FUNC_max_threads },
-		{ FACT_func_registers, CW_FUNC_registers },
-		{ FACT_func_static_shared, CW_FUNC_static_shared },
-		{ FACT_func_max_dynamic_shared, CW_FUNC_max_dynamic_shared },
-		{ FACT_func_local_bytes, CW_FUNC_local_bytes },
-		{ FACT_func_binary_version, CW_FUNC_binary_version },
-		{ FACT_func_ptx_version, CW_FUNC_ptx_version },
+		{FACT_func_max_threads, CW_FUNC_max_threads},
+		{FACT_func_registers, CW_FUNC_registers},
+		{FACT_func_static_shared, CW_FUNC_static_shared},
+		{FACT_func_max_dynamic_shared, CW_FUNC_max_dynamic_shared},
+		{FACT_func_local_bytes, CW_FUNC_local_bytes},
+		{FACT_func_binary_version, CW_FUNC_binary_version},
+		{FACT_func_ptx_version, CW_FUNC_ptx_version},
 	};
 	bool any = false;
 
@@ -128,8 +128,8 @@ static void fill_function(struct casefile *f, const struct cw_failure *l)
 		if (l->func_attr[rows[i].attr] >= 0)
 			fact_set_number(f, rows[i].fact, l->func_attr[rows[i].attr]);
 	if (fact_known(f, FACT_shared_asked) && fact_known(f, FACT_func_static_shared))
-		fact_set_number(f, FACT_shared_total, fact_number(f, FACT_shared_asked, 0) +
-						      fact_number(f, FACT_func_static_shared, 0));
+		fact_set_number(f, FACT_shared_total,
+				fact_number(f, FACT_shared_asked, 0) + fact_number(f, FACT_func_static_shared, 0));
 }
 
 /* Registers are allocated per warp in units of 256, and a block's warps are spread over the
@@ -174,8 +174,8 @@ static const char *owner_by_file(const struct incident *i)
 
 	if (!c || !c->file[0])
 		return NULL;
-	return strstr(c->file, "aten/src/") || strstr(c->file, "c10/") || strstr(c->file, "torch/csrc/")
-		? "torch" : "extension";
+	return strstr(c->file, "aten/src/") || strstr(c->file, "c10/") || strstr(c->file, "torch/csrc/") ? "torch"
+													 : "extension";
 }
 
 static const char *file_part(const char *path)
@@ -192,7 +192,8 @@ static const char *owner_by_library(struct casefile *f, const struct incident *i
 	static const struct { const char *part, *owner;
 	} rows[] = {
 		{"/torch/lib/lib", "torch"}, {"cupy", "cupy"}, {"triton", "triton"},
-		{"libcudart", ""}, {"libcuda.so", ""}, {"libpython", ""}, {"/bin/python", ""}, {"_ctypes", ""}, {"libffi", ""},
+		{"libcudart", ""},	     {"libcuda.so", ""}, {"libpython", ""},
+		{"/bin/python", ""},	     {"_ctypes", ""},	 {"libffi", ""},
 	};
 	const char *path = "";
 

@@ -25,12 +25,12 @@ static void set_bytes(struct casefile *f, enum fact_id id, uint64_t bytes)
 }
 
 static struct ledger *ledger_of_incident(const struct casefile *f, const struct incident *i, struct trace *t,
-				  struct ledger_seen *seen)
+					 struct ledger_seen *seen)
 {
 	const struct cw_failure *at = incident_from(i, CW_SRC_TORCH_OOM);
 	struct ledger *l;
 
-	*seen = (struct ledger_seen){ .known = false };
+	*seen = (struct ledger_seen){.known = false};
 	if (!fact_true(f, FACT_oom_is) || fact_true(f, FACT_oom_host))
 		return NULL;
 	if (!at)

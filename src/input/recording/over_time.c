@@ -15,8 +15,8 @@ static void begin_columns(struct over_time *o, const struct cw_epoch *e, size_t 
 {
 	for (size_t i = 0; i < n; i++)
 		o->column[i] = (struct over_column){ .begin = e[i].begin, .at = e[i].at, .untold = e[i].allocated,
-						     .cache = less(e[i].reserved, e[i].allocated),
-						     .libraries = less(e[i].driver, e[i].reserved > e[i].allocated ? e[i].reserved : e[i].allocated) };
+			.cache = less(e[i].reserved, e[i].allocated),
+			.libraries = less(e[i].driver, e[i].reserved > e[i].allocated ? e[i].reserved : e[i].allocated)};
 	o->n = n;
 }
 
@@ -79,7 +79,7 @@ static void move_workspaces(struct over_time *o, struct kinds *k, const struct m
 static void put_ledger(struct over_time *o, const struct ledger *l, uint64_t ticks)
 {
 	struct over_column c = { .begin = ticks, .at = ticks, .libraries = l->part[PART_LIBRARIES], .ledger = true,
-				 .cache = l->part[PART_CACHE_USED] + l->part[PART_CACHE_FREE] };
+				.cache = l->part[PART_CACHE_USED] + l->part[PART_CACHE_FREE]};
 	size_t at = o->n;
 
 	for (int i = 0; i < KIND_COUNT; i++)
@@ -102,8 +102,8 @@ static uint64_t column_end(struct trace *t, const struct over_time *o, int devic
 	return end > last ? end : last + 1;
 }
 
-static void column_add_kinds(struct over_time *o, struct trace *t, int device, const struct cw_epoch *e, const struct cw_failure *f,
-		      struct pool *pool)
+static void column_add_kinds(struct over_time *o, struct trace *t, int device, const struct cw_epoch *e,
+			     const struct cw_failure *f, struct pool *pool)
 {
 	struct moment m;
 	struct kinds k;
@@ -124,7 +124,7 @@ void over_time_build(struct over_time *o, struct trace *t, int device, const str
 	struct ledger own;
 	size_t n;
 
-	*o = (struct over_time){ 0 };
+	*o = (struct over_time){0};
 	epochs = trace_epochs(t, device, &e, &n);
 	if (!n)
 		return;

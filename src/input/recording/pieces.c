@@ -17,9 +17,12 @@ static void piece_add(struct pieces *p, size_t *cap, struct piece one)
 static struct piece of_allocation(const struct cw_allocation *a)
 {
 	return (struct piece){ .addr = a->addr, .size = a->size, .ticks = a->ticks, .stack = a->stack,
-			       .forward_stack = a->kind == CW_MEM_TORCH ? (uint32_t)a->extra : 0,
-			       .device = a->device, .kind = a->kind, .site = a->site, .library = a->library,
-			       .workspace = a->kind == CW_MEM_TORCH && a->library };
+			      .forward_stack = a->kind == CW_MEM_TORCH ? (uint32_t)a->extra : 0,
+			      .device = a->device,
+			      .kind = a->kind,
+			      .site = a->site,
+			      .library = a->library,
+			      .workspace = a->kind == CW_MEM_TORCH && a->library};
 }
 
 static bool was_torch(const struct cw_freed *f)
@@ -30,9 +33,12 @@ static bool was_torch(const struct cw_freed *f)
 static struct piece of_freed(const struct cw_freed *f)
 {
 	return (struct piece){ .addr = f->addr, .size = f->size, .ticks = f->made_ticks, .stack = f->stack,
-			       .forward_stack = f->forward_stack, .free_stack = freed_stack(f), .freed_after = f->free_stack & CW_FREED_AFTER,
-			       .device = f->device, .kind = was_torch(f) ? CW_MEM_TORCH : f->kind,
-			       .workspace = f->kind == CW_MEM_WORKSPACE };
+			      .forward_stack = f->forward_stack,
+			      .free_stack = freed_stack(f),
+			      .freed_after = f->free_stack & CW_FREED_AFTER,
+			      .device = f->device,
+			      .kind = was_torch(f) ? CW_MEM_TORCH : f->kind,
+			      .workspace = f->kind == CW_MEM_WORKSPACE};
 }
 
 static int piece_by_address(const void *a, const void *b)
@@ -58,7 +64,7 @@ void pieces_of_torch(struct pieces *p, struct trace *t, uint64_t when)
 	const struct cw_freed *const *f;
 	size_t n = trace_blocks(t, &a), gone = trace_freed(t, &f), cap = 0;
 
-	*p = (struct pieces){ .n = 0 };
+	*p = (struct pieces){.n = 0};
 	for (size_t i = 0; i < n; i++)
 		if (a[i]->ticks <= when)
 			piece_add(p, &cap, of_allocation(a[i]));
@@ -73,7 +79,7 @@ void pieces_of_driver(struct pieces *p, struct trace *t)
 	const struct cw_allocation *const *a;
 	size_t n = trace_allocations(t, &a), cap = 0;
 
-	*p = (struct pieces){ .n = 0 };
+	*p = (struct pieces){.n = 0};
 	for (size_t i = 0; i < n; i++)
 		if (a[i]->kind != CW_MEM_RESERVED)	/* addresses alone: nothing is there */
 			piece_add(p, &cap, of_allocation(a[i]));
@@ -85,7 +91,7 @@ void pieces_of_driver_at(struct pieces *p, struct trace *t, uint64_t when)
 	const struct cw_freed *const *f;
 	size_t n = trace_allocations(t, &a), gone = trace_freed(t, &f), cap = 0;
 
-	*p = (struct pieces){ .n = 0 };
+	*p = (struct pieces){.n = 0};
 	for (size_t i = 0; i < n; i++)
 		if (a[i]->kind != CW_MEM_RESERVED && a[i]->ticks <= when)
 			piece_add(p, &cap, of_allocation(a[i]));
@@ -130,8 +136,7 @@ static bool gave_back(const struct cw_call *c, struct piece *p)
 
 	if (c->result || !api_does(c->api, DOES_TAKE | DOES_TAKE_RANGE))
 		return false;
-	*p = (struct piece){ .addr = c->arg[0], .size = range ? c->arg[1] : c->out, .free_stack = c->stack,
-			     .device = -1 };
+	*p = (struct piece){.addr = c->arg[0], .size = range ? c->arg[1] : c->out, .free_stack = c->stack, .device = -1};
 	return true;
 }
 

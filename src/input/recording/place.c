@@ -31,7 +31,7 @@ bool place_of_stack(const struct trace *t, uint32_t stack, struct place *p)
 {
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
 
-	*p = (struct place){ 0 };
+	*p = (struct place){0};
 	if (!s)
 		return false;
 	for (uint32_t i = 0; i < s->n; i++)
@@ -69,7 +69,7 @@ bool place_of_caller(const struct trace *t, uint32_t stack, struct place *p)
 {
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
 
-	*p = (struct place){ 0 };
+	*p = (struct place){0};
 	for (uint32_t i = 0; s && i < s->n; i++)
 		if (owner_of(t, &s->frame[i]) < OWNER_STDLIB)
 			return place_of_frame(t, stack, &s->frame[i], false, p);

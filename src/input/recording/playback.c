@@ -35,7 +35,7 @@ static struct held *held_put(struct held_book *b, const struct piece *p)
 		b->list = xgrow(b->list, b->n, &b->cap, sizeof(*b->list));
 		b->n++;
 	}
-	b->list[i] = (struct held){ .piece = *p };
+	b->list[i] = (struct held){.piece = *p};
 	return &b->list[i];
 }
 
@@ -78,7 +78,7 @@ int playback_begin(struct playback *play, struct trace *t, const void *bytes, si
 {
 	int rc;
 
-	*play = (struct playback){ .n = 0 };
+	*play = (struct playback){.n = 0};
 	rc = events_begin(&play->events, bytes, len, e);
 	if (rc)
 		return rc;
@@ -94,14 +94,15 @@ void playback_release(struct playback *play)
 	free(play->driver.list);
 	map_release(&play->driver.map);
 	free(play->made);
-	*play = (struct playback){ .n = 0 };
+	*play = (struct playback){.n = 0};
 }
 
 /* Sites that found no room are 0: then the device alone tells what it can be. */
 static struct piece piece_of(const struct playback *play, const struct event *v)
 {
-	const struct cw_site *s = v->site && v->site < play->n_sites && play->site[v->site].kind ? &play->site[v->site] : NULL;
-	struct piece p = { .addr = v->addr, .size = v->size, .ticks = v->ticks, .device = v->device };
+	const struct cw_site *s =
+		v->site && v->site < play->n_sites && play->site[v->site].kind ? &play->site[v->site] : NULL;
+	struct piece p = {.addr = v->addr, .size = v->size, .ticks = v->ticks, .device = v->device};
 
 	p.kind = v->kind == CW_EVENT_MADE ? CW_MEM_TORCH : v->device >= 0 ? CW_MEM_DEVICE : CW_MEM_RESERVED;
 	if (s) {
@@ -153,7 +154,7 @@ static void event_apply(struct playback *play, struct playback_step *s)
 
 bool playback_next(struct playback *play, struct playback_step *s)
 {
-	*s = (struct playback_step){ .came = NULL };
+	*s = (struct playback_step){.came = NULL};
 	if (!events_next(&play->events, &s->event))
 		return false;
 	event_apply(play, s);

@@ -33,13 +33,13 @@ static size_t collect_marks(struct mark **marks, const struct moment *m, struct 
 	struct mark *list = xcalloc(m->torch.n + freed + 1, sizeof(*list));
 
 	for (size_t i = 0; i < m->torch.n; i++)
-		list[n++] = (struct mark){ m->torch.list[i].ticks, kinds_about(k, &m->torch.list[i])->backward };
+		list[n++] = (struct mark){m->torch.list[i].ticks, kinds_about(k, &m->torch.list[i])->backward};
 	for (size_t i = 0; i < freed; i++) {
 		struct piece p = { .stack = f[i]->stack, .forward_stack = f[i]->forward_stack, .kind = f[i]->kind,
-				   .device = f[i]->device };
+				  .device = f[i]->device};
 
 		if (p.kind == CW_MEM_TORCH && p.device == m->device && f[i]->made_ticks <= m->when)
-			list[n++] = (struct mark){ f[i]->made_ticks, kinds_about(k, &p)->backward };
+			list[n++] = (struct mark){f[i]->made_ticks, kinds_about(k, &p)->backward};
 	}
 	qsort(list, n, sizeof(*list), by_newest);
 	*marks = list;
@@ -55,7 +55,7 @@ static void find_passes(struct passes *p, const struct moment *m, struct kinds *
 	struct mark *mark;
 	size_t n = collect_marks(&mark, m, k), i = 0;
 
-	*p = (struct passes){ .end = xcalloc(n + 1, sizeof(*p->end)) };
+	*p = (struct passes){.end = xcalloc(n + 1, sizeof(*p->end))};
 	while (in_backward && i < n && mark[i].backward)
 		i++;
 	while (i < n) {
@@ -144,9 +144,13 @@ static void pile_up(struct piles *p, const struct moment *m, struct kinds *k, co
 		if (kinds_of(k, b) != KIND_ACTIVATIONS)
 			continue;
 		p->list = xgrow(p->list, p->n, &p->cap, sizeof(*p->list));
-		p->list[p->n++] = (struct pile){ .lines = kinds_about(k, b)->lines, .stack = b->stack, .pass = pass, .old_passes = pass > 0,
-						 .old_bytes = pass ? b->size : 0, .count = !pass,
-						 .bytes = pass ? 0 : b->size };
+		p->list[p->n++] = (struct pile){.lines = kinds_about(k, b)->lines,
+						.stack = b->stack,
+						.pass = pass,
+						.old_passes = pass > 0,
+						.old_bytes = pass ? b->size : 0,
+						.count = !pass,
+						.bytes = pass ? 0 : b->size};
 	}
 	join_piles(p);
 }
@@ -154,7 +158,7 @@ static void pile_up(struct piles *p, const struct moment *m, struct kinds *k, co
 static void mark_run(struct piles *p, const struct trace *t, const struct trace_node *node, size_t n)
 {
 	for (size_t i = 0; i < n && p->n; i++) {
-		struct pile want = { .lines = node[i].has_run ? lines_hash(t, node[i].stack) : 0 };
+		struct pile want = {.lines = node[i].has_run ? lines_hash(t, node[i].stack) : 0};
 		struct pile *to = node[i].has_run ? bsearch(&want, p->list, p->n, sizeof(want), by_stack) : NULL;
 
 		if (to)
@@ -205,7 +209,7 @@ static void count_end(struct ends *e, size_t *n, uint32_t stack)
 			return;
 		}
 	if (*n < ENDS_MAX)
-		e[(*n)++] = (struct ends){ stack, 1 };
+		e[(*n)++] = (struct ends){stack, 1};
 }
 
 /* The shortest sequence whose repetition gives the whole list; the last repetition may be incomplete. */
@@ -254,12 +258,12 @@ void retention_find(struct retention *r, struct trace *t, const struct ledger *l
 	const struct cw_header *h = trace_header(t);
 	const struct trace_node *node;
 	size_t n = trace_nodes(t, &node);
-	struct piles piles = { 0 };
+	struct piles piles = {0};
 	struct passes passes;
 	struct moment m;
 	struct kinds k;
 
-	*r = (struct retention){ .known = h->n_nodes > 0, .nodes = h->n_nodes, .nodes_run = h->n_nodes_run };
+	*r = (struct retention){.known = h->n_nodes > 0, .nodes = h->n_nodes, .nodes_run = h->n_nodes_run};
 	if (!r->known)
 		return;
 	moment_init(&m, t, l->ticks, l->device);
@@ -296,7 +300,8 @@ const struct ledger_line *growth_find(const struct ledger *l, struct trace *t, c
 {
 	for (size_t i = 0; i < l->n; i++) {	/* biggest first */
 		const struct ledger_line *x = &l->line[i];
-		bool kept = x->kind == KIND_ACTIVATIONS && r->nodes_run && r->rounds >= 3 && place_same(&x->place, &r->most);
+		bool kept = x->kind == KIND_ACTIVATIONS && r->nodes_run && r->rounds >= 3 &&
+			    place_same(&x->place, &r->most);
 
 		if ((x->kind == KIND_OTHER || kept) && grows(x, l, t))
 			return x;

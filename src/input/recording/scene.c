@@ -56,7 +56,7 @@ static bool backward_from_launches(struct trace *t, struct moment m, struct plac
 {
 	const struct cw_launch *const *l;
 	size_t n = trace_launches(t, &l);
-	struct looked seen = { 0 };
+	struct looked seen = {0};
 
 	for (size_t i = n; i > 0; i--)
 		if (l[i - 1]->tid != m.tid && l[i - 1]->ticks <= m.ticks &&
@@ -69,7 +69,7 @@ static bool backward_from_calls(struct trace *t, struct moment m, struct place *
 {
 	const struct cw_call *const *c;
 	size_t n = trace_calls(t, &c);
-	struct looked seen = { 0 };
+	struct looked seen = {0};
 
 	for (size_t i = n; i > 0; i--)
 		if (c[i - 1]->tid != m.tid && c[i - 1]->ticks <= m.ticks &&
@@ -81,7 +81,7 @@ static bool backward_from_calls(struct trace *t, struct moment m, struct place *
 static void find_backward(struct trace *t, const struct incident *i, struct place *p)
 {
 	const struct cw_failure *python = incident_from(i, CW_SRC_PYTHON);
-	struct moment m = { i->lead->tid, i->lead->ticks };
+	struct moment m = {i->lead->tid, i->lead->ticks};
 
 	if (called_from(t, i->lead->stack) && place_of_stack(t, i->lead->stack, p))
 		return;
@@ -120,7 +120,7 @@ void incident_scene(const struct incident *i, struct trace *t, struct scene *s)
 	const struct cw_failure *python = incident_from(i, CW_SRC_PYTHON);
 	const struct place *first, *second;
 
-	*s = (struct scene){ .node_name = i->lead->node_name };
+	*s = (struct scene){.node_name = i->lead->node_name};
 	find_direct(t, i, false, &s->where);
 	find_forward(t, i, s);
 	if (python)
@@ -142,10 +142,10 @@ void incident_scene(const struct incident *i, struct trace *t, struct scene *s)
 
 void launch_scene(const struct cw_launch *l, struct trace *t, struct scene *s)
 {
-	struct moment m = { l->tid, l->ticks };
+	struct moment m = {l->tid, l->ticks};
 	bool calls = called_from(t, l->stack);
 
-	*s = (struct scene){ .noticed = s->noticed, .node_name = l->node_name };
+	*s = (struct scene){.noticed = s->noticed, .node_name = l->node_name};
 	if (calls)
 		place_of_stack(t, l->stack, &s->backward);
 	else

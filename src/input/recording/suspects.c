@@ -82,7 +82,7 @@ static void each_behind(struct trace *t, const struct barriers *b, const struct 
 
 void suspects_each(struct trace *t, const struct cw_failure *noticed, suspect_fn *each, void *arg)
 {
-	struct barriers b = { 0 };
+	struct barriers b = {0};
 
 	find_barriers(&b, t, noticed->ticks);
 	each_behind(t, &b, noticed, each, arg);
@@ -90,7 +90,7 @@ void suspects_each(struct trace *t, const struct cw_failure *noticed, suspect_fn
 
 void launches_each(struct trace *t, const struct cw_failure *noticed, suspect_fn *each, void *arg)
 {
-	each_behind(t, &(struct barriers){ 0 }, noticed, each, arg);
+	each_behind(t, &(struct barriers){0}, noticed, each, arg);
 }
 
 struct search {
@@ -102,7 +102,7 @@ static void suspect_add(void *arg, const struct cw_launch *l)
 {
 	struct search *q = arg;
 	struct suspects *s = q->found;
-	struct place p = { 0 };
+	struct place p = {0};
 
 	if (!place_of_stack(q->trace, l->stack, &p))
 		place_of_stack(q->trace, l->forward_stack, &p);
@@ -114,13 +114,13 @@ static void suspect_add(void *arg, const struct cw_launch *l)
 		}
 	}
 	if (s->n < SUSPECTS_MAX)
-		s->line[s->n++] = (struct suspect){ .place = p, .func = l->func, .launches = 1 };
+		s->line[s->n++] = (struct suspect){.place = p, .func = l->func, .launches = 1};
 }
 
 void suspects_find(struct suspects *s, struct trace *t, const struct cw_failure *noticed)
 {
-	struct search q = { s, t };
+	struct search q = {s, t};
 
-	*s = (struct suspects){ .n = 0 };
+	*s = (struct suspects){.n = 0};
 	suspects_each(t, noticed, suspect_add, &q);
 }

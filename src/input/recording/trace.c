@@ -550,8 +550,8 @@ static void add_nodes(struct trace *t, const struct chunk *c)
 		const struct cw_node *s = &node[seq & (r->n_slots - 1)];
 
 		if (s->seq_low == (uint32_t)seq && (seq || s->stack))	/* 0 may be a slot never written */
-			t->nodes[t->n_nodes++] = (struct trace_node){ seq, r->tid, s->stack & ~CW_NODE_HAS_RUN,
-								      s->stack & CW_NODE_HAS_RUN };
+			t->nodes[t->n_nodes++] = (struct trace_node){seq, r->tid, s->stack & ~CW_NODE_HAS_RUN,
+								     s->stack & CW_NODE_HAS_RUN};
 	}
 }
 
@@ -692,7 +692,8 @@ bool trace_site_held(struct trace *t, size_t site, uint64_t *held)
 
 	if (!t->histories)
 		read_histories(t);
-	if (site >= trace_sites(t, &s) || !s[site].kind || site >= t->n_marks || !trace_epochs(t, s[site].device, &list, &n))
+	if (site >= trace_sites(t, &s) || !s[site].kind || site >= t->n_marks ||
+	    !trace_epochs(t, s[site].device, &list, &n))
 		return false;
 	if (t->histories[site]) {
 		h = *t->histories[site];

@@ -24,8 +24,8 @@ static bool begins_with_any(const char *name, const char *const *words)
 
 static enum trains trains_by_name(const char *function)
 {
-	static const char *const training[] = { "train", "fit", "inner_training_loop", NULL };
-	static const char *const other[] = { "eval", "valid", "predict", "infer", "generate", "test", NULL };
+	static const char *const training[] = {"train", "fit", "inner_training_loop", NULL};
+	static const char *const other[] = {"eval", "valid", "predict", "infer", "generate", "test", NULL};
 
 	if (begins_with_any(function, training))
 		return TRAINS_YES;

@@ -44,7 +44,7 @@ static bool kinds_take(void *member, const json_t *list)
 
 static json_t *state_json(const void *member)
 {
-	return json_string(usage_state_name((enum holder_state)*(const uint32_t *)member));
+	return json_string(usage_state_name((enum holder_state) * (const uint32_t *)member));
 }
 
 static bool state_take(void *member, const json_t *v)

@@ -106,7 +106,8 @@ static uint64_t segment_for(uint64_t block)
 #define STACK_MAX	128
 #define HOLDERS_SAID	5
 
-static struct line line_of_snap(struct casefile *c, const struct snapshot *s, uint32_t file, uint32_t function, uint32_t number)
+static struct line line_of_snap(struct casefile *c, const struct snapshot *s, uint32_t file, uint32_t function,
+				uint32_t number)
 {
 	struct line l = {.file = pool_strdup(c->pool, snap_text(s, file)), .number = number};
 
@@ -116,7 +117,8 @@ static struct line line_of_snap(struct casefile *c, const struct snapshot *s, ui
 }
 
 /* A recording of the same failure knows its lines better. */
-static void observe_oom_line(struct casefile *c, const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d)
+static void observe_oom_line(struct casefile *c, const struct snapshot *s, const struct snap_lines *l,
+			     const struct snap_device *d)
 {
 	const struct snap_line *at = snap_line(l, d->oom.line);
 	struct line *where = &c->line[LINE_where];
@@ -146,31 +148,34 @@ static void observe_oom_line(struct casefile *c, const struct snapshot *s, const
 	fact_set_text(c, FACT_where_source, where->source);
 }
 
-static void tell_holders(struct casefile *c, const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d)
+static void tell_holders(struct casefile *c, const struct snapshot *s, const struct snap_lines *l,
+			 const struct snap_device *d)
 {
 	const struct snap_oom *o = &d->oom;
 	struct snap_holder *h;
 	char size[32];
 	size_t n = snap_holders(d, l, o->event, &h);
 
-	case_evidence(c, SNAPSHOT_OBSERVER, pool_printf(c->pool, "event %u of %zu on device %d is an oom", o->event + 1, d->replay.n,
-							d->device));
+	case_evidence(
+		c, SNAPSHOT_OBSERVER,
+		pool_printf(c->pool, "event %u of %zu on device %d is an oom", o->event + 1, d->replay.n, d->device));
 	if (o->later)
-		case_evidence(c, SNAPSHOT_OBSERVER, pool_printf(c->pool, "the program went on: %u allocations came after it",
-								o->later));
+		case_evidence(c, SNAPSHOT_OBSERVER,
+			      pool_printf(c->pool, "the program went on: %u allocations came after it", o->later));
 	for (size_t i = 0; i < n && i < HOLDERS_SAID; i++) {
 		const char *line = snapshot_line_text(s, l, h[i].line, c->pool);
 
-		case_evidence(c, SNAPSHOT_OBSERVER, pool_printf(c->pool, "%s held %s in %u blocks", line ? line :
-								"unknown lines",
-								format_bytes(size, sizeof(size), (double)h[i].bytes), h[i].blocks));
+		case_evidence(c, SNAPSHOT_OBSERVER,
+			      pool_printf(c->pool, "%s held %s in %u blocks", line ? line : "unknown lines",
+					  format_bytes(size, sizeof(size), (double)h[i].bytes), h[i].blocks));
 	}
 	free(h);
 }
 
 /* ---- all of it -------------------------------------------------------------------------------- */
 
-void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d)
+void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct snap_lines *l,
+		      const struct snap_device *d)
 {
 	const struct snap_oom *o = &d->oom;
 	double allocated = o->now.allocated > 0 ? (double)o->now.allocated : 0;

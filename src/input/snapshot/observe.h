@@ -16,6 +16,7 @@ const char *snapshot_line_text(const struct snapshot *s, const struct snap_lines
 #define SNAPSHOT_OBSERVER "snapshot"
 
 /* The last oom of the device. */
-void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct snap_lines *l, const struct snap_device *d);
+void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct snap_lines *l,
+		      const struct snap_device *d);
 
 #endif

@@ -64,7 +64,7 @@ static int pickle_refuse(struct machine *m, uint8_t op)
 {
 	static const struct { uint8_t byte; const char *name; } names[] = {
 #define OP(byte, name)
-#define REFUSED(byte, name) { byte, #name },
+#define REFUSED(byte, name) {byte, #name},
 #include "input/snapshot/pickle_ops.def"
 #undef OP
 #undef REFUSED
@@ -79,7 +79,7 @@ static int pickle_refuse(struct machine *m, uint8_t op)
 	err_set(m->err, -EPERM, "refused: pickle opcode %s at byte %llu, which no memory snapshot has", text,
 		(unsigned long long)m->op_at);
 	err_hint(m->err, "cuwhy reads plain data only and never executes a pickle; "
-		 "torch.cuda.memory._dump_snapshot writes such files");
+			 "torch.cuda.memory._dump_snapshot writes such files");
 	return -EPERM;
 }
 
@@ -258,10 +258,10 @@ static int op_into(struct machine *m, uint8_t kind, size_t first, size_t n)
 	if (to->kind == V_OTHER)	/* a tuple or a value that is not understood */
 		return pickle_bad(m, "values added to something other than a list or dictionary");
 	if (to->kind != kind)
-		return pickle_bad(m, kind == V_DICT ? "keys set on something other than a dictionary" :
-				    "values appended to something other than a list");
-	return kind == V_DICT ? build_set(m->b, to->id, &m->stack[first], n) :
-				build_append(m->b, to->id, &m->stack[first], n);
+		return pickle_bad(m, kind == V_DICT ? "keys set on something other than a dictionary"
+						    : "values appended to something other than a list");
+	return kind == V_DICT ? build_set(m->b, to->id, &m->stack[first], n)
+			      : build_append(m->b, to->id, &m->stack[first], n);
 }
 
 static int op_into_fixed(struct machine *m, uint8_t kind, size_t n)
@@ -301,10 +301,10 @@ static int op_proto(struct machine *m)
 
 /* Opcodes with a number after them: how many bytes it has. */
 static const uint8_t operand[256] = {
-	[OP_BININT1] = 1, [OP_LONG1] = 1, [OP_SHORT_BINUNICODE] = 1, [OP_BINPUT] = 1, [OP_BINGET] = 1,
-	[OP_BININT2] = 2,
-	[OP_BININT] = 4, [OP_LONG4] = 4, [OP_BINUNICODE] = 4, [OP_LONG_BINPUT] = 4, [OP_LONG_BINGET] = 4,
-	[OP_FRAME] = 8, [OP_BINUNICODE8] = 8,
+	[OP_BININT1] = 1,     [OP_LONG1] = 1,	    [OP_SHORT_BINUNICODE] = 1, [OP_BINPUT] = 1,
+	[OP_BINGET] = 1,      [OP_BININT2] = 2,	    [OP_BININT] = 4,	       [OP_LONG4] = 4,
+	[OP_BINUNICODE] = 4,  [OP_LONG_BINPUT] = 4, [OP_LONG_BINGET] = 4,      [OP_FRAME] = 8,
+	[OP_BINUNICODE8] = 8,
 };
 
 static int pickle_step(struct machine *m, uint8_t op)
@@ -362,7 +362,8 @@ static int pickle_run(struct machine *m)
 			return pickle_cut(m);
 		op = *m->in->at++;
 		if (op == OP_STOP)
-			return m->n && !m->n_marks ? build_root(m->b, &m->stack[m->n - 1]) : pickle_bad(m, "an unexpected end");
+			return m->n && !m->n_marks ? build_root(m->b, &m->stack[m->n - 1])
+						   : pickle_bad(m, "an unexpected end");
 		/* two thirds of all opcodes */
 		rc = op == OP_BINGET && m->in->at < m->in->end ? memo_get(m, *m->in->at++) : pickle_step(m, op);
 		if (rc == 0 && m->n > STACK_FREE + m->op_at / STACK_BYTES)

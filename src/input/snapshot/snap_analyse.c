@@ -180,9 +180,12 @@ static void find_oom(struct snap_device *d, const struct snap_lines *l)
 			uint64_t had = (uint64_t)now.reserved + e->addr;
 
 			*o = (struct snap_oom){.found = true, .exact = true, .event = (uint32_t)i,
-				.count = o->count + 1, .request = e->size, .free = e->addr, .now = now,
-				.seen = had > o->seen ? had : o->seen,
-				.line = l->of_stack[e->stack]};
+					       .count = o->count + 1,
+					       .request = e->size,
+					       .free = e->addr,
+					       .now = now,
+					       .seen = had > o->seen ? had : o->seen,
+					       .line = l->of_stack[e->stack]};
 		} else if (o->found) {
 			o->exact &= !changes_memory(r, e->action);
 			o->later += e->action == SNAP_ALLOC;
@@ -301,7 +304,8 @@ static bool is_steady(const struct watched *w, const struct curve *c, uint64_t s
 	int64_t grown = sum_signed(w->bytes[GROWTH_PARTS - 1], -(uint64_t)w->bytes[WARM_UP]);
 	uint64_t fall = step > UINT64_MAX / FALL_BLOCKS ? UINT64_MAX : step * FALL_BLOCKS;
 
-	return piles_up(w) && w->freed * FREED_SHARE <= w->made && comes_and_goes(c, fall) && rise > 0 && grown >= rise / 2;
+	return piles_up(w) && w->freed * FREED_SHARE <= w->made && comes_and_goes(c, fall) && rise > 0 &&
+	       grown >= rise / 2;
 }
 
 static void growth_judge(struct snap_device *d, const struct snap_holder *h, const struct watched *w,

@@ -17,7 +17,7 @@ static enum snap_owner file_owner(const struct snapshot *s, uint8_t *known, uint
 }
 
 static struct snap_line snap_stack_line(const struct snapshot *s, uint32_t stack, uint8_t *known, snap_owner_fn *owner,
-				bool *in_module)
+					bool *in_module)
 {
 	struct snap_line l = {0};
 	const uint32_t *frames;

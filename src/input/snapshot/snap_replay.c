@@ -20,7 +20,8 @@
 static bool address_same(const void *replay, uint32_t number, const void *addr)
 {
 	const struct snap_replay *r = replay;
-	uint64_t mine = number & STILL_THERE ? r->s->block[r->live[number & ~STILL_THERE].block].addr : r->event[number].addr;
+	uint64_t mine =
+		number & STILL_THERE ? r->s->block[r->live[number & ~STILL_THERE].block].addr : r->event[number].addr;
 
 	return mine == *(const uint64_t *)addr;
 }

@@ -65,7 +65,8 @@ static uint32_t hash_letters(const char *s, const char *end)
 
 static void read_driver(struct text_env *e, const char *s)
 {
-	static const char *const before[] = {"driver version", "NVIDIA-SMI", "Kernel Module", "nvidia driver", "NVRM version", "driver"};
+	static const char *const before[] = {"driver version", "NVIDIA-SMI",   "Kernel Module",
+					     "nvidia driver",  "NVRM version", "driver"};
 	char version[32];
 
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->driver[0]; i++) {
@@ -83,9 +84,11 @@ static void read_cuda(struct text_env *e, const char *s)
 
 	if ((at = after_words(s, "found version ")) != NULL && isdigit((unsigned char)*at))
 		e->driver_cuda = (int)strtol(at, NULL, 10);
-	if ((at = after_words(s, "CUDA Version:")) != NULL && (strcasestr(s, "driver") || strstr(s, "NVIDIA-SMI")) && cuda_number(at))
+	if ((at = after_words(s, "CUDA Version:")) != NULL && (strcasestr(s, "driver") || strstr(s, "NVIDIA-SMI")) &&
+	    cuda_number(at))
 		e->driver_cuda = cuda_number(at);
-	if (((at = after_words(s, "CUDA used to build PyTorch")) != NULL || (at = after_words(s, "torch.version.cuda")) != NULL ||
+	if (((at = after_words(s, "CUDA used to build PyTorch")) != NULL ||
+	     (at = after_words(s, "torch.version.cuda")) != NULL ||
 	     (at = after_words(s, "torch built with CUDA")) != NULL || (at = after_words(s, "built with CUDA")) != NULL) && cuda_number(at))
 		e->torch_cuda = cuda_number(at);
 	if (after_words(s, "CUDA used to build PyTorch: None") || after_words(s, "CUDA used to build PyTorch: Could not"))
@@ -134,7 +137,9 @@ static void set_torch(struct text_env *e, const char *s)
 
 static void read_torch(struct text_env *e, const char *s)
 {
-	static const char *const before[] = {"PyTorch version", "torch==", "torch.__version__", "pytorch=", "pytorch:", "PyTorch ", "torch ", "torch-"};
+	static const char *const before[] = {"PyTorch version", "torch==",  "torch.__version__",
+					     "pytorch=",	"pytorch:", "PyTorch ",
+					     "torch ",		"torch-"};
 
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->torch[0]; i++) {
 		const char *at = after_words(s, before[i]);
@@ -157,7 +162,8 @@ static void read_torch(struct text_env *e, const char *s)
 static void read_conda(struct text_env *e, const char *s)
 {
 	e->torch_cpu |= str_starts(s, "cpuonly ") || str_starts(s, "pytorch-cpu ") ||
-			((str_starts(s, "pytorch ") || str_starts(s, "libtorch ")) && (strstr(s, "_cpu_") || strstr(s, " cpu_"))) ||
+			((str_starts(s, "pytorch ") || str_starts(s, "libtorch ")) &&
+			 (strstr(s, "_cpu_") || strstr(s, " cpu_"))) ||
 			(str_starts(s, "pytorch-mutex ") && strstr(s, " cpu"));
 }
 
@@ -166,8 +172,11 @@ static void read_conda(struct text_env *e, const char *s)
 static const char *find_gpu(const char *s)
 {
 	static const char *const names[] = {
-		"GeForce ", "RTX ", "GTX ", "Tesla ", "Quadro ", "TITAN ", "A100", "A800", "A30", "A40", "A10", "H100", "H200", "H800", "H20", "GH200",
-		"B100", "B200", "GB200", "B300", "GB300", "GB10", "V100", "P100", "P40", "P4", "K80", "K40", "M40", "M60", "T4", "L4", "L40", "L40S", "L20", "A2000", "A4000", "A4500", "A5000", "A6000", "RTX2", "RTX3", "RTX4", "RTX5", "GTX1", "GTX9", "DGX Spark", "Jetson", "Thor",
+		"GeForce ", "RTX ", "GTX ", "Tesla ", "Quadro ", "TITAN ", "A100",	"A800",	  "A30",   "A40",
+		"A10",	    "H100", "H200", "H800",   "H20",	 "GH200",  "B100",	"B200",	  "GB200", "B300",
+		"GB300",    "GB10", "V100", "P100",   "P40",	 "P4",	   "K80",	"K40",	  "M40",   "M60",
+		"T4",	    "L4",   "L40",  "L40S",   "L20",	 "A2000",  "A4000",	"A4500",  "A5000", "A6000",
+		"RTX2",	    "RTX3", "RTX4", "RTX5",   "GTX1",	 "GTX9",   "DGX Spark", "Jetson", "Thor",
 	};
 	const char *best = NULL;
 
@@ -218,14 +227,16 @@ static bool gpu_name_goes_on(const char *s, size_t n, bool model)
 {
 	if (is_digits(s, n))
 		return !model && is_gpu_model(s, n);
-	return compat_name_word(s, n) || (!model && is_gpu_model(s, n)) || is_mig_slice(s, n) || str_starts(s, "with Max-Q");
+	return compat_name_word(s, n) || (!model && is_gpu_model(s, n)) || is_mig_slice(s, n) ||
+	       str_starts(s, "with Max-Q");
 }
 
 /* Length of the name that begins here; 0 when only some of its words are there ("RTX cards"). */
 static size_t gpu_name_length(const char *s)
 {
 	static const char ends[] = " |,(;:\"'`)[]{}<>!?\t";
-	bool model = false, whole = str_starts(s, "TITAN") || str_starts(s, "DGX") || str_starts(s, "Jetson") || str_starts(s, "Thor");
+	bool model = false,
+	     whole = str_starts(s, "TITAN") || str_starts(s, "DGX") || str_starts(s, "Jetson") || str_starts(s, "Thor");
 	size_t len = 0, at = 0;
 
 	for (;;) {
@@ -260,7 +271,8 @@ static void read_capabilities(struct text_env *e, const char *s)
 		n = strcspn(at, ".\n");
 		str_copy(e->arch_list, n + 1 < sizeof(e->arch_list) ? n + 1 : sizeof(e->arch_list), at);
 	}
-	if ((at = after_words(s, "capability supported by this library is ")) != NULL && sscanf(at, "%d.%d", &major, &minor) == 2)
+	if ((at = after_words(s, "capability supported by this library is ")) != NULL &&
+	    sscanf(at, "%d.%d", &major, &minor) == 2)
 		e->capability_min = major * 10 + minor;
 }
 
@@ -303,25 +315,31 @@ static bool docker_prompt(const char *s)
 static void read_surroundings(struct text_env *e, const char *s)
 {
 	e->wsl |= strstr(s, "WSL") || strstr(s, "microsoft-standard");
-	e->windows |= strstr(s, "Windows") || strstr(s, "WinError") || strstr(s, ".dll") || (strstr(s, ":\\") && strstr(s, "\\"));
-	e->container |= strcasestr(s, "docker") || strcasestr(s, "podman") || strcasestr(s, "kubernetes") || strcasestr(s, "k8s") || strcasestr(s, "kubectl") ||
-			strcasestr(s, "singularity") || strcasestr(s, "apptainer") || strcasestr(s, "container") ||
-			strcasestr(s, "lxc") || strcasestr(s, "lxd") || strstr(s, "enroot") || docker_prompt(s);
-	e->hangs |= strcasestr(s, " hang") || strcasestr(s, "hangs") || strcasestr(s, "hung ") || strcasestr(s, "stuck") ||
-		    strcasestr(s, "no progress") || strcasestr(s, "freezes") || strcasestr(s, "deadlock") || strcasestr(s, "nothing happens") ||
-		    strcasestr(s, "no output,") || strcasestr(s, "never finishes") || strcasestr(s, "does not go on") || strcasestr(s, "waits forever");
+	e->windows |= strstr(s, "Windows") || strstr(s, "WinError") || strstr(s, ".dll") ||
+		      (strstr(s, ":\\") && strstr(s, "\\"));
+	e->container |= strcasestr(s, "docker") || strcasestr(s, "podman") || strcasestr(s, "kubernetes") ||
+			strcasestr(s, "k8s") || strcasestr(s, "kubectl") || strcasestr(s, "singularity") ||
+			strcasestr(s, "apptainer") || strcasestr(s, "container") || strcasestr(s, "lxc") ||
+			strcasestr(s, "lxd") || strstr(s, "enroot") || docker_prompt(s);
+	e->hangs |= strcasestr(s, " hang") || strcasestr(s, "hangs") || strcasestr(s, "hung ") ||
+		    strcasestr(s, "stuck") || strcasestr(s, "no progress") || strcasestr(s, "freezes") ||
+		    strcasestr(s, "deadlock") || strcasestr(s, "nothing happens") || strcasestr(s, "no output,") ||
+		    strcasestr(s, "never finishes") || strcasestr(s, "does not go on") || strcasestr(s, "waits forever");
 	e->jetson |= strstr(s, "Jetson") || strstr(s, "tegra");
 }
 
 static void read_launcher(struct text_env *e, const char *s)
 {
-	static const char *const before[] = {"nproc_per_node", "nproc-per-node", "world_size=", "WORLD_SIZE=", "world_size ", "tp_size=",
-					     "tensor-parallel-size", "tensor_parallel_size", "num_processes", "num-gpus", "num_gpus"};
+	static const char *const before[] = {
+		"nproc_per_node", "nproc-per-node",	  "world_size=",	  "WORLD_SIZE=",   "world_size ",
+		"tp_size=",	  "tensor-parallel-size", "tensor_parallel_size", "num_processes", "num-gpus",
+		"num_gpus"};
 	const char *at;
 
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->nproc; i++) {
 		at = after_words(s, before[i]);
-		if (at && isdigit((unsigned char)at[strspn(at, "=: ")]) && strtol(at + strspn(at, "=: "), NULL, 10) < 100000)
+		if (at && isdigit((unsigned char)at[strspn(at, "=: ")]) &&
+		    strtol(at + strspn(at, "=: "), NULL, 10) < 100000)
 			e->nproc = (int)strtol(at + strspn(at, "=: "), NULL, 10);
 	}
 	at = strstr(s, "CUDA_VISIBLE_DEVICES");
@@ -332,11 +350,16 @@ static void read_launcher(struct text_env *e, const char *s)
 	if (*at == '=' || *at == ',') {
 		at += strspn(at, " =,\"'");
 		e->visible_set = true;
-		str_copy(e->visible, strcspn(at, " \"';)") + 1 < sizeof(e->visible) ? strcspn(at, " \"';)") + 1 : sizeof(e->visible), at);
-	} else if (str_starts(at, "to ") && (isdigit((unsigned char)at[3]) || at[3] == '"' || at[3] == '\'' || at[3] == '-')) {
+		str_copy(e->visible,
+			 strcspn(at, " \"';)") + 1 < sizeof(e->visible) ? strcspn(at, " \"';)") + 1 : sizeof(e->visible),
+			 at);
+	} else if (str_starts(at, "to ") &&
+		   (isdigit((unsigned char)at[3]) || at[3] == '"' || at[3] == '\'' || at[3] == '-')) {
 		at += 3 + strspn(at + 3, "\"'");
 		e->visible_set = true;
-		str_copy(e->visible, strcspn(at, " \"';)") + 1 < sizeof(e->visible) ? strcspn(at, " \"';)") + 1 : sizeof(e->visible), at);
+		str_copy(e->visible,
+			 strcspn(at, " \"';)") + 1 < sizeof(e->visible) ? strcspn(at, " \"';)") + 1 : sizeof(e->visible),
+			 at);
 	}
 }
 
@@ -355,17 +378,18 @@ static bool uses_cuda(const struct text_env *e, const char *s)
 {
 	if (strstr(s, "torch.cuda.") && !strstr(s, "OutOfMemoryError"))
 		return true;
-	return e->script && (strstr(s, ".cuda()") || strstr(s, ".to('cuda") || strstr(s, ".to(\"cuda") || strstr(s, "device='cuda") ||
-			     strstr(s, "device=\"cuda"));
+	return e->script && (strstr(s, ".cuda()") || strstr(s, ".to('cuda") || strstr(s, ".to(\"cuda") ||
+			     strstr(s, "device='cuda") || strstr(s, "device=\"cuda"));
 }
 
 static void read_devices(struct text_env *e, const char *s, uint64_t number)
 {
 	for (const char *at = s; (at = strstr(at, "cuda:")) != NULL; at += 5)
-		if (isdigit((unsigned char)at[5]) && (int)strtol(at + 5, NULL, 10) > e->device_max && strtol(at + 5, NULL, 10) < 64)
+		if (isdigit((unsigned char)at[5]) && (int)strtol(at + 5, NULL, 10) > e->device_max &&
+		    strtol(at + 5, NULL, 10) < 64)
 			e->device_max = (int)strtol(at + 5, NULL, 10);
-	e->mig |= strstr(s, "MIG-") || strstr(s, "MIG mode") || strstr(s, "MIG slice") || strstr(s, "MIG instance") || strstr(s, " MIG") ||
-		  strstr(s, "MIG 1g") || strstr(s, "MIG devices");
+	e->mig |= strstr(s, "MIG-") || strstr(s, "MIG mode") || strstr(s, "MIG slice") || strstr(s, "MIG instance") ||
+		  strstr(s, " MIG") || strstr(s, "MIG 1g") || strstr(s, "MIG devices");
 	if (strstr(s, "MIG M.") || strstr(s, "N/A"))
 		e->mig = e->mig && !strstr(s, "MIG M.");
 	for (const char *at = s; (at = strstr(at, "MIG ")) != NULL; at++)
@@ -373,7 +397,8 @@ static void read_devices(struct text_env *e, const char *s, uint64_t number)
 	e->script |= str_starts(s, "import torch") || str_starts(s, "from torch");
 	if (!e->cuda_used_line && !str_starts(s, "File ") && !strstr(s, "Error:") && uses_cuda(e, s))
 		e->cuda_used_line = number;
-	if (!e->visible_line && (strstr(s, "environ[") || strstr(s, "environ.setdefault(")) && strstr(s, "CUDA_VISIBLE_DEVICES"))
+	if (!e->visible_line && (strstr(s, "environ[") || strstr(s, "environ.setdefault(")) &&
+	    strstr(s, "CUDA_VISIBLE_DEVICES"))
 		e->visible_line = number;
 }
 
@@ -459,7 +484,9 @@ static const char *read_shape(struct text_env *e, const char *s)
 /* "batch 131072", "batch_size=70000", "shape[0] = 65536", "bs: 100000", "numel 3000000000". */
 static void read_counts(struct text_env *e, const char *s)
 {
-	static const char *const words[] = {"batch", "shape[", "size(", "size ", "size=", "size:", "samples", "heads", "numel", "elements", "points", "rows", "tokens", "length", "seq_len"};
+	static const char *const words[] = {
+		"batch", "shape[",   "size(",  "size ", "size=",  "size:",  "samples", "heads",
+		"numel", "elements", "points", "rows",	"tokens", "length", "seq_len"};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		const char *at = strcasestr(s, words[i]);
@@ -475,7 +502,8 @@ static void read_counts(struct text_env *e, const char *s)
 		n = strtod(at, NULL);
 		if (n > e->largest && n < 1e13)
 			e->largest = n;
-		if (n == 0 && at[1] != '.' && !isdigit((unsigned char)at[1]) && (!strcmp(words[i], "points") || !strcmp(words[i], "samples")))
+		if (n == 0 && at[1] != '.' && !isdigit((unsigned char)at[1]) &&
+		    (!strcmp(words[i], "points") || !strcmp(words[i], "samples")))
 			e->empty = true;
 	}
 }
@@ -487,7 +515,9 @@ static void read_tensors(struct text_env *e, const char *s)
 	if (str_starts(s, "File \"") || strstr(s, "thread: [") || strstr(s, "Traceback"))
 		return;
 	while ((at = strpbrk(at, "(["))) {
-		const char *next = isdigit((unsigned char)at[1]) || (e->n_names && isalpha((unsigned char)at[1])) ? read_shape(e, at) : at + 1;
+		const char *next = isdigit((unsigned char)at[1]) || (e->n_names && isalpha((unsigned char)at[1]))
+					   ? read_shape(e, at)
+					   : at + 1;
 
 		at = next > at ? next : at + 1;
 	}
@@ -496,14 +526,16 @@ static void read_tensors(struct text_env *e, const char *s)
 
 		while (from > s && isdigit((unsigned char)from[-1]))
 			from--;
-		if (from < at && isdigit((unsigned char)at[1]) && !(from > s && (isalnum((unsigned char)from[-1]) || from[-1] == '_')) &&
+		if (from < at && isdigit((unsigned char)at[1]) &&
+		    !(from > s && (isalnum((unsigned char)from[-1]) || from[-1] == '_')) &&
 		    !(at - from == 1 && *from == '0'))
 			at = read_shape(e, from) - 1;
 	}
 	read_counts(e, s);
-	if (strstr(s, "Size([0") || strcasestr(s, "empty tensor") || strcasestr(s, "empty batch") || strcasestr(s, "empty input") ||
-	    strcasestr(s, "no samples") || strcasestr(s, "no points") || strstr(s, "numel() == 0") || strcasestr(s, "zero samples") ||
-	    strcasestr(s, "shape (0,") || strcasestr(s, " 0 points") || strcasestr(s, " 0 samples") || strcasestr(s, " 0 gaussians"))
+	if (strstr(s, "Size([0") || strcasestr(s, "empty tensor") || strcasestr(s, "empty batch") ||
+	    strcasestr(s, "empty input") || strcasestr(s, "no samples") || strcasestr(s, "no points") ||
+	    strstr(s, "numel() == 0") || strcasestr(s, "zero samples") || strcasestr(s, "shape (0,") ||
+	    strcasestr(s, " 0 points") || strcasestr(s, " 0 samples") || strcasestr(s, " 0 gaussians"))
 		e->empty = true;
 }
 
@@ -539,14 +571,17 @@ static void read_large_numbers(struct text_env *e, const char *s)
 
 		if (!isdigit((unsigned char)*at))
 			continue;
-		for (; isdigit((unsigned char)*at) || (*at == ',' && digits && isdigit((unsigned char)at[1]) && isdigit((unsigned char)at[2]) &&
-						       isdigit((unsigned char)at[3]) && !isdigit((unsigned char)at[4])); at++)
+		for (; isdigit((unsigned char)*at) ||
+		       (*at == ',' && digits && isdigit((unsigned char)at[1]) && isdigit((unsigned char)at[2]) &&
+			isdigit((unsigned char)at[3]) && !isdigit((unsigned char)at[4]));
+		     at++)
 			if (*at != ',') {
 				n = n * 10 + (*at - '0');
 				digits++;
 			}
-		if ((from == s || (!isalnum((unsigned char)from[-1]) && !strchr(around, from[-1]))) && !isalnum((unsigned char)*at) &&
-		    (!*at || !strchr("_:/\\%", *at)) && !(*at == '.' && isdigit((unsigned char)at[1])) && digits <= 10 && n > e->number)
+		if ((from == s || (!isalnum((unsigned char)from[-1]) && !strchr(around, from[-1]))) &&
+		    !isalnum((unsigned char)*at) && (!*at || !strchr("_:/\\%", *at)) &&
+		    !(*at == '.' && isdigit((unsigned char)at[1])) && digits <= 10 && n > e->number)
 			e->number = n;
 		if (!*at)
 			break;
@@ -599,7 +634,8 @@ static void read_smi(struct text_env *e, const char *s)
 	int index;
 	unsigned pid;
 
-	e->no_processes |= strstr(s, "No running processes found") || strcasestr(s, "no process listed") || strcasestr(s, "no processes listed");
+	e->no_processes |= strstr(s, "No running processes found") || strcasestr(s, "no process listed") ||
+			   strcasestr(s, "no processes listed");
 	if (slash) {
 		from = slash;
 		while (from > s && (isdigit((unsigned char)from[-1]) || from[-1] == '.'))
@@ -614,8 +650,8 @@ static void read_smi(struct text_env *e, const char *s)
 	gpu = strstr(s, "GPU ");
 	if (e->n_pids == ENV_PIDS || !strstr(s, "MiB") || slash)
 		return;
-	if ((gpu && sscanf(gpu, "GPU %d PID %u", &index, &pid) == 2) ||
-	    sscanf(s, "| %d N/A N/A %u", &index, &pid) == 2 || sscanf(s, "| %d %u C", &index, &pid) == 2 || sscanf(s, "| %d %u G", &index, &pid) == 2)
+	if ((gpu && sscanf(gpu, "GPU %d PID %u", &index, &pid) == 2) || sscanf(s, "| %d N/A N/A %u", &index, &pid) == 2 ||
+	    sscanf(s, "| %d %u C", &index, &pid) == 2 || sscanf(s, "| %d %u G", &index, &pid) == 2)
 		e->pid[e->n_pids++] = (struct text_pid){.pid = pid, .gpu = index};
 }
 
@@ -669,7 +705,8 @@ static void read_growth(struct text_env *e, const char *s, uint64_t number)
 		if (e->track[i].shape == shape)
 			t = &e->track[i];
 	if (!t && e->n_tracks < ENV_TRACKS) {
-		e->track[e->n_tracks++] = (struct text_track){.shape = shape, .first = size, .last = size, .line = number};
+		e->track[e->n_tracks++] =
+			(struct text_track){.shape = shape, .first = size, .last = size, .line = number};
 		return;
 	}
 	if (!t)

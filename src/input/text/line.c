@@ -111,8 +111,10 @@ static const char *skip_brackets(struct text_line *l, const char *s)
 		return after;
 	if (isdigit((unsigned char)s[1]) && (memchr(s, ':', (size_t)(end - s)) || end - s > 8))
 		return after;
-	if (str_starts(s, "[ERROR]") || str_starts(s, "[INFO]") || str_starts(s, "[WARNING]") || str_starts(s, "[stderr]") ||
-	    (end - s > 4 && memchr(s, '.', (size_t)(end - s)) && memchr(s, ':', (size_t)(end - s)) && !memchr(s, ' ', (size_t)(end - s))))
+	if (str_starts(s, "[ERROR]") || str_starts(s, "[INFO]") || str_starts(s, "[WARNING]") ||
+	    str_starts(s, "[stderr]") ||
+	    (end - s > 4 && memchr(s, '.', (size_t)(end - s)) && memchr(s, ':', (size_t)(end - s)) &&
+	     !memchr(s, ' ', (size_t)(end - s))))
 		return after;
 	return NULL;
 }
@@ -157,7 +159,8 @@ static const char *skip_label(struct text_line *l, const char *s)
 /* "2024-05-01 10:00:00,123 ", "2024-05-01T10:00:00Z ", "05/01 10:00:00 ", "10:00:00 ", "ERROR 05-01 10:00:00 [x.py:1] ". */
 static const char *skip_time(const char *s)
 {
-	static const char *const levels[] = {"ERROR", "WARNING", "WARN", "INFO", "DEBUG", "CRITICAL", "FATAL", "E", "W", "I"};
+	static const char *const levels[] = {"ERROR",	 "WARNING", "WARN", "INFO", "DEBUG",
+					     "CRITICAL", "FATAL",   "E",    "W",    "I"};
 	const char *t = s;
 
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
@@ -191,7 +194,8 @@ static const char *skip_journal(const char *s)
 		return NULL;
 	t += strspn(t, " ");
 	t = skip_digits(t);
-	if (*t != ' ' || skip_digits(t + 1) != t + 3 || t[3] != ':' || skip_digits(t + 4) != t + 6 || t[6] != ':' || skip_digits(t + 7) != t + 9)
+	if (*t != ' ' || skip_digits(t + 1) != t + 3 || t[3] != ':' || skip_digits(t + 4) != t + 6 || t[6] != ':' ||
+	    skip_digits(t + 7) != t + 9)
 		return NULL;
 	t += 9;
 	t += strspn(t, " ");
@@ -236,8 +240,8 @@ static size_t skip_prefixes(struct text_line *l)
 		if (spaces > 2 && i == 0)
 			break;	/* indented text has no prefix */
 		if ((next = skip_brackets(l, word)) == NULL && (next = skip_parentheses(l, word)) == NULL &&
-		    (next = skip_label(l, word)) == NULL && (next = skip_time(word)) == NULL && (next = skip_journal(word)) == NULL &&
-		    (next = skip_quote(word)) == NULL)
+		    (next = skip_label(l, word)) == NULL && (next = skip_time(word)) == NULL &&
+		    (next = skip_journal(word)) == NULL && (next = skip_quote(word)) == NULL)
 			break;
 		s = next;
 	}

@@ -89,8 +89,7 @@ static const char *const footers[] = {
 static const char *const fine[] = {
 #define MARK_FINE(words) words,
 #include "kb/text_marks.def"
-	NULL
-};
+	NULL};
 
 static bool line_has_any(const char *s, const char *const *words)
 {
@@ -170,8 +169,7 @@ static bool log_find_words(struct text_log *l)
 static const char *const peers[] = {
 #define MARK_PEER(words) words,
 #include "kb/text_marks.def"
-	NULL
-};
+	NULL};
 
 /* Letters, digits, '_' and '.', as the name of an exception has them. Its length. */
 static size_t exception_name_length(const char *s)
@@ -210,7 +208,8 @@ static bool is_exception_line(const char *s, bool in_traceback, size_t *name)
 	if (s[after] == ':' && s[after + 1] && s[after + 1] != ' ')
 		return false;
 	*name = n;
-	return is_exception_name(s, n) || (in_traceback && s[after] == ':' && strchr(s, '.') != NULL && strchr(s, '.') < s + n) ||
+	return is_exception_name(s, n) ||
+	       (in_traceback && s[after] == ':' && strchr(s, '.') != NULL && strchr(s, '.') < s + n) ||
 	       (in_traceback && !s[after] && isupper((unsigned char)*s));
 }
 
@@ -302,7 +301,8 @@ static struct text_event *add_event(struct text_log *l, const struct text_line *
 	if (!e)
 		return NULL;
 	*e = (struct text_event){
-		.type = pool_strdup(&l->pool, name), .message = pool_copy(&l->pool, message, strnlen(message, MESSAGE_MAX)),
+		.type = pool_strdup(&l->pool, name),
+		.message = pool_copy(&l->pool, message, strnlen(message, MESSAGE_MAX)),
 		.who = pool_strdup(&l->pool, line->who), .rank = line->rank, .line = line->number, .count = 1,
 		.file = l->file, .before = l->n_events <= 16 ? ring_text(l) : "",
 		.warning = str_ends(name, "Warning"), .marked = l->error_here,
@@ -335,8 +335,18 @@ static struct talk *talk_of(struct text_log *l, const char *who)
 static bool ends_message(const char *s)
 {
 	static const char *const starts[] = {
-		"Traceback (most recent", "During handling of the above", "The above exception was", "File \"", "+ Exception Group",
-		"terminate called", "Exception raised from", "Stack trace", "C++ CapturedTraceback", "Exception in thread", "$ ", ">>> ",
+		"Traceback (most recent",
+		"During handling of the above",
+		"The above exception was",
+		"File \"",
+		"+ Exception Group",
+		"terminate called",
+		"Exception raised from",
+		"Stack trace",
+		"C++ CapturedTraceback",
+		"Exception in thread",
+		"$ ",
+		">>> ",
 	};
 
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
@@ -365,7 +375,8 @@ static bool continue_message(struct text_log *l, struct talk *t, const struct te
 	if (t->event)
 		t->event->marked |= l->error_here;
 	if (t->event && strlen(t->event->message) < MESSAGE_MAX)
-		t->event->message = pool_printf(&l->pool, "%s%s%s", t->event->message, t->event->message[0] ? "\n" : "", s);
+		t->event->message =
+			pool_printf(&l->pool, "%s%s%s", t->event->message, t->event->message[0] ? "\n" : "", s);
 	return true;
 }
 
@@ -460,8 +471,7 @@ static void talk_line(struct text_log *l, const struct text_line *line)
 static const char *const progress[] = {
 #define MARK_PROGRESS(words) words,
 #include "kb/text_marks.def"
-	NULL
-};
+	NULL};
 
 static void note_rank(struct text_log *l, int rank)
 {
@@ -471,7 +481,8 @@ static void note_rank(struct text_log *l, int rank)
 
 static void note_xid(struct text_log *l, const struct text_line *line)
 {
-	if (l->n_xids < LOG_XIDS_MAX && strstr(line->text, "Xid") && (strstr(line->text, "NVRM") || strstr(line->text, "Xid (")))
+	if (l->n_xids < LOG_XIDS_MAX && strstr(line->text, "Xid") &&
+	    (strstr(line->text, "NVRM") || strstr(line->text, "Xid (")))
 		l->xid[l->n_xids++] = pool_strdup(&l->pool, line->text);
 }
 
@@ -482,8 +493,8 @@ static void keep_in_ring(struct text_log *l, const struct text_line *line)
 
 static bool shows_progress(const struct text_log *l, const struct text_line *line)
 {
-	return !l->error_here && line->indent < 16 && strpbrk(line->text, "0123456789") && line_has_any(line->text, progress) &&
-	       !strstr(line->text, "File \"");
+	return !l->error_here && line->indent < 16 && strpbrk(line->text, "0123456789") &&
+	       line_has_any(line->text, progress) && !strstr(line->text, "File \"");
 }
 
 static void log_line(struct text_log *l, const char *s, size_t len, uint64_t number)
@@ -537,7 +548,8 @@ static void read_unquoted(struct text_log *l, const char *s, size_t len, uint64_
 static void read_folded(struct text_log *l, const char *s, size_t len, uint64_t number)
 {
 	/* Windows paths have the same two characters */
-	static const char *const marks[] = {"Traceback (most recent call last):\\n", "\\n  File \\\"", "\\n  File \"", "\\nCUDA kernel errors might"};
+	static const char *const marks[] = {"Traceback (most recent call last):\\n", "\\n  File \\\"", "\\n  File \"",
+					    "\\nCUDA kernel errors might"};
 	bool folded = false;
 	unsigned parts = 0;
 

@@ -17,7 +17,7 @@
 #define STACK_TEXT_MAX 12000
 
 static const struct { const char *phase, *words; } phases[] = {
-#define MARK_PHASE(phase, words) { phase, words },
+#define MARK_PHASE(phase, words) {phase, words},
 #include "kb/text_marks.def"
 };
 
@@ -32,8 +32,16 @@ static const struct text_hit *text_says(const void *arg, const char *words)
 
 static void observe_status(struct casefile *f, const char *s)
 {
-	static const char *const families[] = {"CUBLAS_STATUS_", "CUDNN_STATUS_", "CUSOLVER_STATUS_", "CUSPARSE_STATUS_", "CUFFT_", "NVRTC_ERROR_",
-					       "ncclUnhandledCudaError", "ncclSystemError", "ncclInternalError", "ncclInvalidUsage",
+	static const char *const families[] = {"CUBLAS_STATUS_",
+					       "CUDNN_STATUS_",
+					       "CUSOLVER_STATUS_",
+					       "CUSPARSE_STATUS_",
+					       "CUFFT_",
+					       "NVRTC_ERROR_",
+					       "ncclUnhandledCudaError",
+					       "ncclSystemError",
+					       "ncclInternalError",
+					       "ncclInvalidUsage",
 					       "ncclInvalidArgument", "ncclRemoteError"};
 
 	fact_set_text(f, FACT_text_status, "");
@@ -54,10 +62,18 @@ static void observe_status(struct casefile *f, const char *s)
 static const char *masked_status(const char *text)
 {
 	static const char *const statuses[] = {
-		"CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED", "CUSOLVER_STATUS_ALLOC_FAILED", "CUSPARSE_STATUS_ALLOC_FAILED",
+		"CUBLAS_STATUS_ALLOC_FAILED",
+		"CUDNN_STATUS_ALLOC_FAILED",
+		"CUSOLVER_STATUS_ALLOC_FAILED",
+		"CUSPARSE_STATUS_ALLOC_FAILED",
 		"CUFFT_ALLOC_FAILED", "cublas runtime error : resource allocation failed", "CUBLAS_STATUS_NOT_INITIALIZED",
-		"CUDNN_STATUS_NOT_INITIALIZED", "CUDNN_STATUS_INTERNAL_ERROR", "CUBLAS_STATUS_INTERNAL_ERROR", "CUSOLVER_STATUS_INTERNAL_ERROR",
-		"unable to find an engine to execute this computation", "Unable to find a valid cuDNN algorithm", "No valid engine configs",
+		"CUDNN_STATUS_NOT_INITIALIZED",
+		"CUDNN_STATUS_INTERNAL_ERROR",
+		"CUBLAS_STATUS_INTERNAL_ERROR",
+		"CUSOLVER_STATUS_INTERNAL_ERROR",
+		"unable to find an engine to execute this computation",
+		"Unable to find a valid cuDNN algorithm",
+		"No valid engine configs",
 	};
 
 	for (size_t i = 0; i < COUNT(statuses); i++)
@@ -73,7 +89,8 @@ static void observe_event(struct casefile *f, const struct text_event *e, uint32
 
 	fact_set_number(f, FACT_error_code, code);
 	fact_set_text(f, FACT_error_name, code ? cuda_error_name(code) : NULL);
-	fact_set_text(f, FACT_error_string, code ? cuda_error_text(code) : pool_copy(f->pool, message, strcspn(message, "\n")));
+	fact_set_text(f, FACT_error_string,
+		      code ? cuda_error_text(code) : pool_copy(f->pool, message, strcspn(message, "\n")));
 	fact_set_text(f, FACT_error_text, message);
 	fact_set_text(f, FACT_error_source, TEXT_OBSERVER);
 	fact_set_flag(f, FACT_error_async, cuda_error_sticky(code) == 1);
@@ -111,7 +128,8 @@ static enum owner frame_owner_of(const char *file)
 	for (char *s = plain; *s; s++)
 		if (*s == '\\')
 			*s = '/';
-	if (str_starts(plain, "torch/") || strstr(plain, "/torch/nn/") || strstr(plain, "/torch/cuda/") || strstr(plain, "/torch/utils/"))
+	if (str_starts(plain, "torch/") || strstr(plain, "/torch/nn/") || strstr(plain, "/torch/cuda/") ||
+	    strstr(plain, "/torch/utils/"))
 		return OWNER_TORCH;
 	if (str_starts(plain, "triton/"))
 		return OWNER_TRITON;
@@ -221,8 +239,8 @@ static const char *op_of_stack(const char *stack)
 	return "";
 }
 
-static void assert_facts_of_text(struct casefile *f, const char *function, const char *condition, const char *file, uint32_t line,
-			  const char *stack)
+static void assert_facts_of_text(struct casefile *f, const char *function, const char *condition, const char *file,
+				 uint32_t line, const char *stack)
 {
 	double bound;
 
@@ -244,18 +262,23 @@ static void assert_facts_of_text(struct casefile *f, const char *function, const
 static void fill_memory_of_text(struct casefile *f, const struct text_event *e, uint32_t code)
 {
 	const char *message = e ? e->message : "", *stack = fact_text(f, FACT_text_stack);
-	bool oom = code == CODE_OUT_OF_MEMORY || (e && strstr(e->type, "OutOfMemory")) || strstr(message, "CUDA out of memory");
+	bool oom = code == CODE_OUT_OF_MEMORY || (e && strstr(e->type, "OutOfMemory")) ||
+		   strstr(message, "CUDA out of memory");
 	double request, left;
 
 	fact_set_flag(f, FACT_oom_is, oom);
-	fact_set_flag(f, FACT_load_is, strstr(stack, "torch/serialization.py") || strstr(stack, "safetensors/") || strstr(stack, "torch.load("));
+	fact_set_flag(f, FACT_load_is,
+		      strstr(stack, "torch/serialization.py") || strstr(stack, "safetensors/") ||
+			      strstr(stack, "torch.load("));
 	/* a failure of PyTorch's own device allocator has numbers */
 	fact_set_flag(f, FACT_oom_host, oom && !strstr(message, "Tried to allocate") &&
-		      (strstr(stack, "pin_memory") || strstr(message, "pin memory thread") || strstr(message, "cudaHostAlloc") ||
-		       strstr(message, "cudaHostRegister") || strstr(message, "pinned")));
+			      (strstr(stack, "pin_memory") || strstr(message, "pin memory thread") ||
+			       strstr(message, "cudaHostAlloc") || strstr(message, "cudaHostRegister") ||
+			       strstr(message, "pinned")));
 	fact_set_number(f, FACT_process_local_rank, e && e->rank >= 0 ? e->rank : -1);
 	facts_from_message(f, message);
-	fact_set_flag(f, FACT_oom_by_torch, oom && (strstr(message, "already allocated") || strstr(message, "is allocated by PyTorch")));
+	fact_set_flag(f, FACT_oom_by_torch,
+		      oom && (strstr(message, "already allocated") || strstr(message, "is allocated by PyTorch")));
 	case_memory_parts(f);
 	request = fact_number(f, FACT_oom_request, -1);
 	left = fact_number(f, FACT_oom_free, -1);
@@ -322,8 +345,8 @@ static int first_line_length(const char *text, int most)
 
 static const char *event_line(struct casefile *c, const struct text_event *e, int most)
 {
-	return pool_printf(c->pool, "%s line %llu: %s%s%.*s", e->file, (unsigned long long)e->line, e->type, e->type[0] ? ": " : "",
-			   first_line_length(e->message, most), e->message);
+	return pool_printf(c->pool, "%s line %llu: %s%s%.*s", e->file, (unsigned long long)e->line, e->type,
+			   e->type[0] ? ": " : "", first_line_length(e->message, most), e->message);
 }
 
 static void tell_error(struct casefile *c, const struct text_log *l, const struct text_event *e)
@@ -333,8 +356,8 @@ static void tell_error(struct casefile *c, const struct text_log *l, const struc
 
 	for (size_t i = 0; i < n && i < ASSERTS_TOLD; i++)
 		case_evidence(c, TEXT_OBSERVER, pool_printf(c->pool, "line %llu: Assertion `%s` failed, %llu time%s",
-							    (unsigned long long)a[i].line, a[i].condition,
-							    (unsigned long long)a[i].count, a[i].count == 1 ? "" : "s"));
+					  (unsigned long long)a[i].line, a[i].condition, (unsigned long long)a[i].count,
+					  a[i].count == 1 ? "" : "s"));
 	if (e)
 		case_evidence(c, TEXT_OBSERVER, event_line(c, e, TEXT_SHOWN_MAX));
 }
@@ -348,7 +371,7 @@ void text_tell_others(struct casefile *c, const struct text_log *l, const struct
 		if (&list[i] == first || list[i].warning)
 			continue;
 		case_evidence(c, TEXT_OBSERVER, pool_printf(c->pool, "%s %s", first ? "another error:" : "not CUDA's:",
-							    event_line(c, &list[i], TEXT_SHOWN_MAX / 2)));
+					  event_line(c, &list[i], TEXT_SHOWN_MAX / 2)));
 		told++;
 	}
 }

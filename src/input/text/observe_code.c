@@ -15,8 +15,9 @@
 /* "cuda runtime error (7)", "error=101 :", "Error 804:", "CUDA error (3):", "error code 700". */
 static uint32_t code_by_number(const char *s)
 {
-	static const char *const before[] = {"cuda runtime error (", "error=", "CUDA error (", "Error code ", "error code ", "CUDA error ", "Error ",
-					     "code=", "CUDA failure ", "Cuda failure ", "CUDA error = "};
+	static const char *const before[] = {"cuda runtime error (", "error=",	      "CUDA error (", "Error code ",
+					     "error code ",	     "CUDA error ",   "Error ",	      "code=",
+					     "CUDA failure ",	     "Cuda failure ", "CUDA error = "};
 
 	for (size_t i = 0; i < COUNT(before); i++) {
 		const char *at = strstr(s, before[i]);
@@ -60,7 +61,8 @@ uint32_t text_code(const char *message)
 	uint32_t code = message_code(message), number;
 
 	/* the host's memory runs out, too */
-	if (code == CODE_OUT_OF_MEMORY && !strcasestr(message, "cuda") && !strcasestr(message, "gpu") && !strstr(message, "HIP"))
+	if (code == CODE_OUT_OF_MEMORY && !strcasestr(message, "cuda") && !strcasestr(message, "gpu") &&
+	    !strstr(message, "HIP"))
 		code = 0;
 	if (code)
 		return code;

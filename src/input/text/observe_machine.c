@@ -16,8 +16,9 @@
 static int old_wheel(const char *version)
 {
 	static const struct { const char *release; int cuda; } list[] = {
-		{ "0.4.", 9010 }, { "1.0.", 10000 }, { "1.1.", 10000 }, { "1.2.", 10000 }, { "1.3.", 10010 }, { "1.4.", 10010 },
-		{ "1.5.", 10020 }, { "1.6.", 10020 }, { "1.7.", 11000 }, { "1.8.", 11010 }, { "1.9.", 11010 }, { "1.10", 11030 }, { "1.11", 11030 },
+		{"0.4.", 9010},	 {"1.0.", 10000}, {"1.1.", 10000}, {"1.2.", 10000}, {"1.3.", 10010},
+		{"1.4.", 10010}, {"1.5.", 10020}, {"1.6.", 10020}, {"1.7.", 11000}, {"1.8.", 11010},
+		{"1.9.", 11010}, {"1.10", 11030}, {"1.11", 11030},
 	};
 	char text[64];
 
@@ -57,7 +58,8 @@ static void fill_versions(struct casefile *f, const struct text_env *e)
 	fact_set_flag(f, FACT_text_torch_cpu, e->torch_cpu);
 	fact_set_flag(f, FACT_text_driver_older, cuda && driver_cuda && driver_cuda < cuda);
 	if (driver_cuda)
-		fact_set_text(f, FACT_driver_version, pool_printf(f->pool, "%d.%d", driver_cuda / 1000, driver_cuda % 1000 / 10));
+		fact_set_text(f, FACT_driver_version,
+			      pool_printf(f->pool, "%d.%d", driver_cuda / 1000, driver_cuda % 1000 / 10));
 }
 
 /* People omit words and spaces ("RTX 3090", "RTX3090", "A6000"), and add some ("L4 24GB"). */
@@ -107,7 +109,8 @@ static void fill_gpu(struct casefile *f, const struct text_env *e)
 		g = gpu_by_words(f, e->gpu);
 		if (!cc && g)
 			cc = g->cc;
-		fact_set_flag(f, FACT_text_gpu_consumer, g && compat_class_of(g->name ? g->name : e->gpu) == COMPAT_CLASS_GEFORCE);
+		fact_set_flag(f, FACT_text_gpu_consumer,
+			      g && compat_class_of(g->name ? g->name : e->gpu) == COMPAT_CLASS_GEFORCE);
 	}
 	fact_set_flag(f, FACT_text_gpu_newer, false);
 	if (cc) {
@@ -209,7 +212,9 @@ static int wheel_least(const struct compat_wheel *w)
 static void fill_wheel(struct casefile *f, const struct text_env *e)
 {
 	int cuda = (int)fact_number(f, FACT_text_torch_cuda, 0), cc = (int)fact_number(f, FACT_text_gpu_cc, 0);
-	const struct compat_wheel *w = e->torch[0] && cc && !e->torch_cpu ? compat_wheel(e->torch, e->torch_cuda ? cuda : 0, COMPAT_X86_64) : NULL;
+	const struct compat_wheel *w = e->torch[0] && cc && !e->torch_cpu
+					       ? compat_wheel(e->torch, e->torch_cuda ? cuda : 0, COMPAT_X86_64)
+					       : NULL;
 	enum compat_code code;
 
 	if (!w || !w->archs)

@@ -102,7 +102,8 @@ bool printed_asserts_line(struct printed_asserts *all, struct pool *pool, const 
 	if (all->n == PRINTED_ASSERTS_MAX)
 		return true;
 	a = &all->list[all->n++];
-	*a = (struct text_assert){.condition = pool_copy(pool, condition, len), .count = 1, .line = line->number, .rank = line->rank};
+	*a = (struct text_assert){
+		.condition = pool_copy(pool, condition, len), .count = 1, .line = line->number, .rank = line->rank};
 	read_place(a, pool, s, condition);
 	read_function(a, pool, s, condition);
 	return true;

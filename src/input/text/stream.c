@@ -99,7 +99,8 @@ static void stream_tell(struct stream *st, size_t at, size_t end)
 	size_t len = end - at;
 
 	count_to(st, at);
-	st->line(st->arg, st->buf + at, len < STREAM_LINE_MAX ? len : STREAM_LINE_MAX, st->number, st->gap || at > st->told);
+	st->line(st->arg, st->buf + at, len < STREAM_LINE_MAX ? len : STREAM_LINE_MAX, st->number,
+		 st->gap || at > st->told);
 	st->gap = false;
 	st->told = end < st->len ? end + 1 : end;
 }

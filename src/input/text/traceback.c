@@ -41,7 +41,8 @@ static bool read_other_frame(struct traceback *t, const char *s)
 		f = new_frame(t);
 		copy_bounded(f->file, sizeof(f->file), s, (size_t)(colon - 1 - s));
 		f->line = (uint32_t)strtoul(colon, NULL, 10);
-	} else if ((in - s > 3 && !strncmp(in - 3, ".py", 3)) || str_starts(s, "<ipython-input-") || strstr(s, "/ipykernel_")) {
+	} else if ((in - s > 3 && !strncmp(in - 3, ".py", 3)) || str_starts(s, "<ipython-input-") ||
+		   strstr(s, "/ipykernel_")) {
 		f = new_frame(t);
 		copy_bounded(f->file, sizeof(f->file), s, (size_t)(in - s));
 	} else {

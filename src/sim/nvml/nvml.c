@@ -171,10 +171,10 @@ EXPORT int nvmlDeviceGetTotalEccErrors(struct gpu *g, unsigned int type, unsigne
 	return planned(__func__);
 }
 
-EXPORT int nvmlDeviceGetRemappedRows(struct gpu *g, unsigned int *corrected, unsigned int *uncorrected, unsigned int *pending,
-				     unsigned int *failed);
-EXPORT int nvmlDeviceGetRemappedRows(struct gpu *g, unsigned int *corrected, unsigned int *uncorrected, unsigned int *pending,
-				     unsigned int *failed)
+EXPORT int nvmlDeviceGetRemappedRows(struct gpu *g, unsigned int *corrected, unsigned int *uncorrected,
+				     unsigned int *pending, unsigned int *failed);
+EXPORT int nvmlDeviceGetRemappedRows(struct gpu *g, unsigned int *corrected, unsigned int *uncorrected,
+				     unsigned int *pending, unsigned int *failed)
 {
 	*corrected = *uncorrected = 0;
 	*pending = g->remap_pending;
@@ -264,7 +264,7 @@ static int list(const struct gpu *g, char kind, unsigned int *n, unsigned char *
 	EXPORT int name(struct gpu *g, unsigned int *n, void *out)                                         \
 	{                                                                                                  \
 		int rc = planned(__func__);                                                                \
-                                                                                                           \
+\
 		return rc ? rc : list(g, kind, n, out);                                                    \
 	}
 

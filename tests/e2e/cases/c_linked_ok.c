@@ -13,7 +13,7 @@ int main(void)
 	CUdeviceptr data;
 	float out[64], value = 2;
 	int count = 64;
-	void *params[] = { &data, &value, &count };
+	void *params[] = {&data, &value, &count};
 
 	CU_TRY(cuInit(0));
 	CU_TRY(cuDevicePrimaryCtxRetain(&context, 0));

@@ -12,8 +12,8 @@
 #include <unwind.h>
 
 struct type_info { const void *vtable; const char *name; };
-static const struct type_info mul_backward = { NULL, "N5torch8autograd9generated12MulBackward0E" };
-static const void *const vtable[] = { NULL, &mul_backward, NULL };
+static const struct type_info mul_backward = {NULL, "N5torch8autograd9generated12MulBackward0E"};
+static const void *const vtable[] = {NULL, &mul_backward, NULL};
 
 struct node {
 	const void *const *vtable;
@@ -52,10 +52,10 @@ void _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb(int code, const char 
 struct device { int8_t type, index; };
 static uint64_t reports;
 
-void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *block, int64_t size, size_t allocated,
-							    size_t reserved, struct device d);
-void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *block, int64_t size, size_t allocated,
-							    size_t reserved, struct device d)
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *block, int64_t size, size_t allocated, size_t reserved,
+							   struct device d);
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *block, int64_t size, size_t allocated, size_t reserved,
+							   struct device d)
 {
 	(void)block, (void)size, (void)allocated, (void)reserved, (void)d;
 	__atomic_add_fetch(&reports, 1, __ATOMIC_RELAXED);
@@ -63,9 +63,9 @@ void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *block, int64_t 
 
 /* As older releases have it: the totals have a sign. */
 void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(void *block, int64_t size, int64_t allocated,
-							    int64_t reserved, struct device d);
+							   int64_t reserved, struct device d);
 void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(void *block, int64_t size, int64_t allocated,
-							    int64_t reserved, struct device d)
+							   int64_t reserved, struct device d)
 {
 	(void)block, (void)size, (void)allocated, (void)reserved, (void)d;
 	__atomic_add_fetch(&reports, 1, __ATOMIC_RELAXED);
@@ -77,8 +77,8 @@ void EVALUATE(void *engine, void *task, void *node, void *inputs, const void *qu
 void EVALUATE(void *engine, void *task, void *node, void *inputs, const void *queue)
 {
 	(void)engine, (void)task, (void)node, (void)queue;
-	_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb(((launcher *)inputs)(), "aten/src/ATen/native/cuda/Pool.cu",
-							      "pool", 7, true);
+	_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb(((launcher *)inputs)(),
+							      "aten/src/ATen/native/cuda/Pool.cu", "pool", 7, true);
 }
 
 /* ---- what the Python side calls ---- */
@@ -102,7 +102,7 @@ int forward(void)
 int accumulate(void);
 int accumulate(void)
 {
-	made[n_made] = (struct node){ .vtable = vtable + 2, .sequence = UINT64_MAX };
+	made[n_made] = (struct node){.vtable = vtable + 2, .sequence = UINT64_MAX};
 	return n_made++;
 }
 
@@ -121,7 +121,7 @@ void block_made(uint64_t address, uint64_t size, int type, int index)
 	size_t now = type == 1 ? __atomic_add_fetch(&allocated[index], size, __ATOMIC_RELAXED) : 0;
 
 	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)address, (int64_t)size, now, reserved[index],
-							      (struct device){ (int8_t)type, (int8_t)index });
+							      (struct device){(int8_t)type, (int8_t)index});
 }
 
 /* PyTorch's allocator gives up; the program raises what it likes. */
@@ -139,14 +139,18 @@ int cublasSetWorkspace_v2(void *handle, void *workspace, size_t size)
 	return size ? 0 : 7;
 }
 
-int cublasLtMatmul(const uint64_t *handle, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h, uint64_t i,
-		   uint64_t j, uint64_t k, uint64_t l, uint64_t m, void *workspace, size_t size, uint64_t stream);
-int cublasLtMatmul(const uint64_t *handle, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h, uint64_t i,
-		   uint64_t j, uint64_t k, uint64_t l, uint64_t m, void *workspace, size_t size, uint64_t stream)
+int cublasLtMatmul(const uint64_t *handle, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g,
+		   uint64_t h, uint64_t i, uint64_t j, uint64_t k, uint64_t l, uint64_t m, void *workspace, size_t size,
+		   uint64_t stream);
+int cublasLtMatmul(const uint64_t *handle, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g,
+		   uint64_t h, uint64_t i, uint64_t j, uint64_t k, uint64_t l, uint64_t m, void *workspace, size_t size,
+		   uint64_t stream)
 {
 	(void)workspace, (void)size;
-	return b == 2 && c == 3 && d == 4 && e == 5 && f == 6 && g == 7 && h == 8 && i == 9 && j == 10 && k == 11 && l == 12 && m == 13 &&
-	       stream == 16 && !handle ? 0 : 7;
+	return b == 2 && c == 3 && d == 4 && e == 5 && f == 6 && g == 7 && h == 8 && i == 9 && j == 10 && k == 11 &&
+			       l == 12 && m == 13 && stream == 16 && !handle
+		       ? 0
+		       : 7;
 }
 
 int product(uint64_t address, uint64_t size);
@@ -165,7 +169,7 @@ void out_of_memory(uint64_t request, int index);
 void out_of_memory(uint64_t request, int index)
 {
 	_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE((int64_t)request, allocated[index], reserved[index],
-							    (struct device){ 1, (int8_t)index });
+							    (struct device){1, (int8_t)index});
 }
 
 /* A node that nobody will run. */
@@ -181,7 +185,7 @@ void block_made_old(uint64_t address, uint64_t size)
 	int64_t now = (int64_t)__atomic_add_fetch(&allocated[0], size, __ATOMIC_RELAXED);
 
 	_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE((void *)address, (int64_t)size, now, (int64_t)reserved[0],
-							      (struct device){ 1, 0 });
+							      (struct device){1, 0});
 }
 
 void block_freed(uint64_t address, uint64_t size, int type, int index);
@@ -190,7 +194,7 @@ void block_freed(uint64_t address, uint64_t size, int type, int index)
 	size_t now = type == 1 ? __atomic_sub_fetch(&allocated[index], size, __ATOMIC_RELAXED) : 0;
 
 	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)address, -(int64_t)size, now, reserved[index],
-							      (struct device){ (int8_t)type, (int8_t)index });
+							      (struct device){(int8_t)type, (int8_t)index});
 }
 
 /* Many at once, so that a test of a million takes no million calls from Python. */

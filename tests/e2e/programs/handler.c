@@ -43,7 +43,7 @@ static void work(CUfunction nop, int wrong_in_handler)
 
 int main(void)
 {
-	struct itimerval every = { { 0, 300 }, { 0, 300 } };
+	struct itimerval every = {{0, 300}, {0, 300}};
 	struct sigaction action;
 	CUfunction nop = cu_start();
 

@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const names[] = { "cuInit", "cuLaunchKernel", "cuMemAlloc_v2",
-	"cuGetProcAddress", "cuGetProcAddress_v2", "cudaSetDevice", "cudaLaunchKernel" };
+static const char *const names[] = {"cuInit",		"cuLaunchKernel",      "cuMemAlloc_v2",
+				    "cuGetProcAddress", "cuGetProcAddress_v2", "cudaSetDevice",
+				    "cudaLaunchKernel"};
 
 static int count_files(void)
 {

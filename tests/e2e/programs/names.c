@@ -4,8 +4,17 @@
 #include <stdio.h>
 
 static const char *const names[] = { "cuInit", "cuLaunchKernel", "cuLaunchKernel_ptsz",
-	"cuLaunch", "cuLaunchKernelX", "cuMemAlloc_v3", "cuGetProcAddress", "cuGetProcAddress_v2",
-	"cuNoSuchFunction", "cuInitialise", "main", "printf", "cudaMalloc", "" };
+				    "cuLaunch",
+				    "cuLaunchKernelX",
+				    "cuMemAlloc_v3",
+				    "cuGetProcAddress",
+				    "cuGetProcAddress_v2",
+				    "cuNoSuchFunction",
+				    "cuInitialise",
+				    "main",
+				    "printf",
+				    "cudaMalloc",
+				    ""};
 
 int main(void)
 {

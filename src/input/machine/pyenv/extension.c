@@ -109,8 +109,8 @@ struct torch_symbols {
 /* CUDA's libraries, which old releases have in torch/lib too: they define none of torch's names. */
 static bool is_cuda_library(const char *name)
 {
-	static const char *const starts[] = {"libcu", "libnccl", "libnvrtc", "libnvJitLink", "libnvToolsExt", "libnvidia", "libnvshmem", "libnvperf",
-					     "libnvblas", NULL};
+	static const char *const starts[] = {"libcu",	  "libnccl",	"libnvrtc",  "libnvJitLink", "libnvToolsExt",
+					     "libnvidia", "libnvshmem", "libnvperf", "libnvblas",    NULL};
 
 	for (const char *const *p = starts; *p; p++)
 		if (str_starts(name, *p))
@@ -206,8 +206,8 @@ static bool symbol_see(void *arg, const char *name, bool weak)
 static bool is_known_library(const struct torch_symbols *t, const char *name)
 {
 	static const char *const starts[] = {
-		"libc.so", "libm.so", "libstdc++", "libgcc_s", "libpthread", "libdl.", "librt.", "ld-linux",
-		"libgomp", "libpython", "libz.", "libutil", NULL,
+		"libc.so",  "libm.so", "libstdc++", "libgcc_s", "libpthread", "libdl.", "librt.",
+		"ld-linux", "libgomp", "libpython", "libz.",	"libutil",    NULL,
 	};
 
 	for (int i = 0; i < t->n; i++)
@@ -230,14 +230,16 @@ static bool companions_open(struct symbol_check *c, struct env_work *w, const st
 			continue;
 		if (c->n_companions == COMPANIONS_MAX)
 			return false;
-		if (elf_open(&c->companion[c->n_companions], w->s->pool, w->s->root, scan_join(w->s, dir, f->needed[i]), 0))
+		if (elf_open(&c->companion[c->n_companions], w->s->pool, w->s->root, scan_join(w->s, dir, f->needed[i]),
+			     0))
 			return false;
 		c->n_companions++;
 	}
 	return true;
 }
 
-static void torch_symbols_check(struct torch_symbols *t, struct env_work *w, const struct elf_file *f, struct py_extension *e)
+static void torch_symbols_check(struct torch_symbols *t, struct env_work *w, const struct elf_file *f,
+				struct py_extension *e)
 {
 	struct symbol_check c = {.t = t, .e = e, .pool = w->s->pool};
 	bool complete = companions_open(&c, w, f), read;
@@ -450,7 +452,8 @@ void env_extensions(struct env_work *w)
 		if (!w->e->folder[i].there || k == PY_FOLDER_CWD)
 			continue;
 		/* PYTHONPATH and .pth files may name a home folder: what is deep inside is not Python's */
-		extensions_walk_folder(&x, w->e->folder[i].path, k == PY_FOLDER_PYTHONPATH || k == PY_FOLDER_PTH ? DEPTH_MAX - 2 : 0);
+		extensions_walk_folder(&x, w->e->folder[i].path,
+				       k == PY_FOLDER_PYTHONPATH || k == PY_FOLDER_PTH ? DEPTH_MAX - 2 : 0);
 	}
 	extensions_walk_cache(&x);
 	torch_symbols_close(&x.symbols);

@@ -142,7 +142,8 @@ const char *ldcache_find(const struct ldcache *c, const char *soname, uint16_t m
 	for (size_t i = 0; i < c->n_entries; i++) {
 		size_t e = c->entries + i * c->entry_size;
 
-		if (!cache_u32(c, e, &flags) || !cache_u32(c, e + 4, &k) || !cache_u32(c, e + 8, &v) || !flags_fit(flags, machine))
+		if (!cache_u32(c, e, &flags) || !cache_u32(c, e + 4, &k) || !cache_u32(c, e + 8, &v) ||
+		    !flags_fit(flags, machine))
 			continue;
 		key = cache_text(c, (uint64_t)c->base + k);
 		if (!key || strcmp(key, soname) != 0)

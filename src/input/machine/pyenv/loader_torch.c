@@ -77,7 +77,8 @@ static const char *torch_find_preload(struct env_work *w, const struct torch_pre
 			continue;
 		found = file_matching(s, pool_printf(s->pool, "%s/nvidia/%s/lib", folder, p->folder), p->pattern);
 		if (!found && cuda)
-			found = file_matching(s, pool_printf(s->pool, "%s/nvidia/cu%.*s/lib", folder, major, cuda), p->pattern);
+			found = file_matching(s, pool_printf(s->pool, "%s/nvidia/cu%.*s/lib", folder, major, cuda),
+					      p->pattern);
 		if (!found)
 			found = file_matching(s, pool_printf(s->pool, "%s/%s/lib", folder, p->folder), p->pattern);
 	}
@@ -183,8 +184,8 @@ static void torch_load_all(struct env_work *w, struct loader_session *l)
 static bool library_is_of_interest(const char *name)
 {
 	static const char *const starts[] = {
-		"libcu", "libnv", "libnccl", "libtorch", "libc10", "libcaffe2", "libshm", "libstdc++", "libgomp", "libiomp",
-		"libmagma", NULL,
+		"libcu",  "libnv",     "libnccl", "libtorch", "libc10",	  "libcaffe2",
+		"libshm", "libstdc++", "libgomp", "libiomp",  "libmagma", NULL,
 	};
 	const char *slash = strrchr(name, '/');
 
@@ -228,7 +229,8 @@ static enum loader_same compare_with_wheel(struct env_work *w, const struct load
 	return same;
 }
 
-static void loader_file_fill(struct env_work *w, const struct loader_session *l, const struct loader_object *o, struct loader_file *f)
+static void loader_file_fill(struct env_work *w, const struct loader_session *l, const struct loader_object *o,
+			     struct loader_file *f)
 {
 	const char *slash = strrchr(o->name, '/');
 
@@ -293,7 +295,8 @@ static void hidden_copy(struct scan *s, struct loader_session *l, const char *na
 }
 
 /* dlopen(name) by the object `by`. */
-static void loader_driver_report(struct scan *s, struct loader_session *l, const char *name, int by, struct loader_driver *out)
+static void loader_driver_report(struct scan *s, struct loader_session *l, const char *name, int by,
+				 struct loader_driver *out)
 {
 	int loaded = loader_loaded(l, name);
 	struct loader_object o;

@@ -340,8 +340,8 @@ int env_owner(struct env_work *w, const char *path)
 			const struct py_package *p = &w->e->package[i];
 			size_t n = strlen(p->folder);
 
-			if (p->watched != (bool)watched || p->source != PY_DIST_INFO || strncmp(path, p->folder, n) != 0 ||
-			    path[n] != '/')
+			if (p->watched != (bool)watched || p->source != PY_DIST_INFO ||
+			    strncmp(path, p->folder, n) != 0 || path[n] != '/')
 				continue;
 			if (record_names(env_record(w, i), path + n + 1))
 				return (int)i;
@@ -351,8 +351,8 @@ int env_owner(struct env_work *w, const char *path)
 
 /* ---- requirements between watched ones: torchvision for another torch, nvidia-* of another release  */
 
-static void clash_add(struct env_work *w, enum py_clash_kind kind, const struct py_package *p, const struct requirement *r,
-		      const char *installed)
+static void clash_add(struct env_work *w, enum py_clash_kind kind, const struct py_package *p,
+		      const struct requirement *r, const char *installed)
 {
 	struct pyenv *e = w->e;
 

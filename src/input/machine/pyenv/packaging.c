@@ -81,8 +81,8 @@ static bool version_word(const char **p, const char *text)
 static void version_pre(struct version *v, const char **p)
 {
 	static const struct { const char *text; int pre; } names[] = {
-		{"alpha", PRE_A}, {"beta", PRE_B}, {"preview", PRE_RC}, {"pre", PRE_RC}, {"rc", PRE_RC}, {"a", PRE_A},
-		{"b", PRE_B}, {"c", PRE_RC},
+		{"alpha", PRE_A}, {"beta", PRE_B}, {"preview", PRE_RC}, {"pre", PRE_RC},
+		{"rc", PRE_RC},	  {"a", PRE_A},	   {"b", PRE_B},	{"c", PRE_RC},
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -95,7 +95,8 @@ static void version_pre(struct version *v, const char **p)
 
 static void version_post(struct version *v, const char **p)
 {
-	if (version_word(p, "post") || version_word(p, "rev") || version_word(p, "r") || (**p == '-' && isdigit((unsigned char)(*p)[1]) && ++*p)) {
+	if (version_word(p, "post") || version_word(p, "rev") || version_word(p, "r") ||
+	    (**p == '-' && isdigit((unsigned char)(*p)[1]) && ++*p)) {
 		v->has_post = true;
 		v->post = version_number(p);
 	}
@@ -372,7 +373,8 @@ static int marker_compare(const char *left, const char *op, const char *right, b
 	if (strcmp(op, "not in") == 0)
 		return strstr(right, left) == NULL;
 	if (version)
-		return snprintf(spec, sizeof(spec), "%s%s", op, right) < (int)sizeof(spec) ? py_version_fits(left, spec) : -1;
+		return snprintf(spec, sizeof(spec), "%s%s", op, right) < (int)sizeof(spec) ? py_version_fits(left, spec)
+											   : -1;
 	if (strcmp(op, "==") == 0)
 		return strcmp(left, right) == 0;
 	if (strcmp(op, "!=") == 0)

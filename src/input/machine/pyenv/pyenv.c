@@ -261,8 +261,8 @@ static bool same_prefix(struct scan *s, const struct pyenv *a, const struct pyen
 
 	if (!a->prefix || !b->prefix)
 		return !a->prefix && !b->prefix && strcmp(a->interpreter, b->interpreter) == 0;
-	return strcmp(a->prefix, b->prefix) == 0 ||
-	       (tree_resolve(s->root, a->prefix, x) == 0 && tree_resolve(s->root, b->prefix, y) == 0 && strcmp(x, y) == 0);
+	return strcmp(a->prefix, b->prefix) == 0 || (tree_resolve(s->root, a->prefix, x) == 0 &&
+						     tree_resolve(s->root, b->prefix, y) == 0 && strcmp(x, y) == 0);
 }
 
 static void env_add(struct scan *s, struct pyenvs *out, const struct pyenv *e, enum pyenv_origin origin)
@@ -296,7 +296,8 @@ static bool env_find_in_path(struct scan *s, const char *const *names, struct py
 		const char *dir = n ? scan_absolute(s, pool_copy(s->pool, p, n)) : s->in->cwd;
 
 		for (const char *const *name = names; dir && *name; name++) {
-			if (!is_program(s, scan_join(s, dir, *name)) || !env_of_interpreter(s, scan_join(s, dir, *name), e))
+			if (!is_program(s, scan_join(s, dir, *name)) ||
+			    !env_of_interpreter(s, scan_join(s, dir, *name), e))
 				continue;
 			if (e->kind != PYENV_UNKNOWN && e->major != 2)	/* an old `python` next to a `python3` */
 				return true;
@@ -429,8 +430,9 @@ const char *pyenv_kind_name(enum pyenv_kind k)
 	return k <= PYENV_OTHER ? pyenv_kinds[k] : "unknown";
 }
 
-const char *const torch_builds[] = {[TORCH_BUILD_UNKNOWN] = "unknown", [TORCH_BUILD_CPU] = "cpu", [TORCH_BUILD_CUDA] = "cuda",
-				    [TORCH_BUILD_ROCM] = "rocm", [TORCH_BUILD_XPU] = "xpu", NULL};
+const char *const torch_builds[] = {
+	[TORCH_BUILD_UNKNOWN] = "unknown", [TORCH_BUILD_CPU] = "cpu", [TORCH_BUILD_CUDA] = "cuda",
+	[TORCH_BUILD_ROCM] = "rocm",	   [TORCH_BUILD_XPU] = "xpu", NULL};
 
 const char *torch_build_name(enum torch_build b)
 {

@@ -271,7 +271,8 @@ static void torch_find_cuda_library(struct env_work *w)
 	struct py_torch *t = &w->e->torch;
 
 	for (const char *const *n = names; *n && !t->cuda_library; n++) {
-		const char *own = scan_join(w->s, t->dir, *n), *shared = scan_join(w->s, w->e->prefix ? w->e->prefix : "/", *n);
+		const char *own = scan_join(w->s, t->dir, *n),
+			   *shared = scan_join(w->s, w->e->prefix ? w->e->prefix : "/", *n);
 
 		if (tree_is_file(w->s->root, own))
 			t->cuda_library = own;
