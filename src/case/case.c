@@ -185,11 +185,6 @@ enum value_type fact_type(enum fact_id id)
 	return rows[id].type;
 }
 
-const char *line_json_key(enum line_id id)
-{
-	return lines[id].json;
-}
-
 struct value fact_value(const struct casefile *c, enum fact_id id)
 {
 	if (c->observed[fact_group(id)])
@@ -248,23 +243,10 @@ void facts_document(FILE *out)
 					rows[i].name, rows[i].head ? "**" : "", kinds[rows[i].type], rows[i].text,
 					rows[i].json[0] ? "`" : "", rows[i].json, rows[i].json[0] ? "`" : "");
 	}
-}
-
-void facts_print(FILE *out, const struct casefile *c)
-{
-	for (int i = 0; i < FACT_COUNT; i++) {
-		const struct value *v = &c->value[i];
-
-		if (!v->known)
-			continue;
-		fprintf(out, "%s = ", rows[i].name);
-		switch (v->type) {
-		case TYPE_TEXT: fprintf(out, "\"%s\"\n", v->text); break;
-		case TYPE_FLAG: fputs(v->number != 0 ? "yes\n" : "no\n", out); break;
-		case TYPE_TRIPLE: fprintf(out, "%u, %u, %u\n", v->triple[0], v->triple[1], v->triple[2]); break;
-		default: fprintf(out, "%.15g\n", v->number);
-		}
-	}
+	fputs("\n## Lines of code\n\nRules do not see them; answers show them.\n\n| what it says | JSON |\n| --- | --- |\n", out);
+	for (int i = 0; i < LINE_COUNT; i++)
+		fprintf(out, "| %s | %s%s%s |\n", lines[i].text, lines[i].json[0] ? "`" : "", lines[i].json,
+			lines[i].json[0] ? "`" : "");
 }
 
 bool case_is_from(const struct casefile *c, const char *observer)

@@ -164,10 +164,7 @@ const char *fact_origin(const struct casefile *c, enum fact_id id);	/* NULL when
 /* Did the error of this case come from this input? */
 bool case_is_from(const struct casefile *c, const char *observer);
 
-const char *line_json_key(enum line_id id);	/* "" = not in the JSON of its own */
-
-/* docs/facts.md, and all known facts of one failure: for people who write causes. */
+/* docs/facts.md: for people who write causes. */
 void facts_document(FILE *out);
-void facts_print(FILE *out, const struct casefile *c);
 
 #endif

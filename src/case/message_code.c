@@ -42,7 +42,7 @@ bool message_has_code(const char *text, uint32_t code)
 
 	if (has_name(text, cuda_error_driver_name(code)) || has_name(text, cuda_error_runtime_name(code)))
 		return true;
-	if (code == 2)
+	if (code == CODE_OUT_OF_MEMORY)
 		return strstr(text, "out of memory") || strstr(text, "Out of memory");
 	return meaning[0] && message_is_cuda(text) && strstr(text, meaning);
 }

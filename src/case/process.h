@@ -24,6 +24,7 @@ struct process_end {
 	const struct gpu_usage *usage;	/* who held the GPUs when memory ran out; NULL = not checked; may be incomplete */
 	const struct ram_state *ram;	/* the host's memory then; NULL = not checked */
 	uint64_t fault_real_ns;	/* CLOCK_REALTIME of that dump; 0 = not known */
+	uint64_t fault_mark;	/* which dump it was (dump_mark); 0 = not known */
 	uint64_t ended_ns;	/* CLOCK_MONOTONIC; 0 = not known */
 };
 

@@ -3,27 +3,16 @@
  */
 #include <string.h>
 
+#include "compat/cuda_errors.h"
 #include "judge/doctor.h"
 #include "judge/verdict.h"
-
-/* Codes of a driver or a library that does not start, and of code that does not fit the GPU. */
-static bool is_environmental(uint32_t code)
-{
-	static const uint32_t codes[] = {3,   34,  35,	36,  46,  98,  100, 209, 221, 222, 223, 300, 301,
-					 302, 303, 304, 802, 803, 804, 805, 806, 807, 808, 809, 999};
-
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-		if (codes[i] == code)
-			return true;
-	return false;
-}
 
 bool verdict_wants_machine(const struct verdict *v)
 {
 	if (fact_true(&v->c, FACT_process_sim) || strcmp(v->cause->id, "none") == 0)
 		return false;
 	if (strcmp(v->cause->id, "unknown") == 0)
-		return is_environmental((uint32_t)fact_number(&v->c, FACT_error_code, 0));
+		return cuda_error_in((uint32_t)fact_number(&v->c, FACT_error_code, 0), SET_ENVIRONMENTAL);
 	return v->cause->check && strcmp(v->cause->check, "memory") != 0 && strcmp(v->cause->check, "health") != 0;
 }
 

@@ -23,8 +23,10 @@ static void read_dump(struct opened *o, struct recorded_process *p)
 	size_t len = strlen(p->part) - (str_ends(p->part, PART_SUFFIX) ? strlen(PART_SUFFIX) : 0);
 	char *core = xasprintf("%.*s" DUMP_SUFFIX, (int)len, p->part);
 
-	if (fs_exists(core) && (o->dump = dump_open(core, NULL)) != NULL)
+	if (fs_exists(core) && (o->dump = dump_open(core, NULL)) != NULL) {
 		p->end.fault = o->fault = culprit_of_process(o->dump, o->trace);
+		p->end.fault_mark = dump_mark(o->dump);
+	}
 	free(core);
 }
 

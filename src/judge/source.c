@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "input/dump/dump.h"
 #include "input/dump/input.h"
 #include "input/input.h"
 #include "input/recording/recording.h"
@@ -57,6 +58,7 @@ void source_close(struct source *s)
 struct joined {
 	struct source *source;
 	const char *why;
+	enum tied tied;
 };
 
 struct group {
@@ -84,7 +86,8 @@ static void observe_joined(struct casefile *c, const void *arg)
 		if (s->input != &input_machine && (s->input != &input_dump || !fact_known(c, FACT_fault_kind)))
 			s->input->observe(s->it, c);
 		case_evidence(c, "input",
-			      pool_printf(c->pool, "joined with %s, %s: %s", s->input->what, s->path, g->list[i].why));
+			      pool_printf(c->pool, "joined with %s, %s: %s%s", s->input->what, s->path, g->list[i].why,
+					  g->list[i].tied == TIED_SURELY ? "" : "; it may still be of another run"));
 	}
 }
 
@@ -100,6 +103,21 @@ static void adopt_machine(struct verdict *v, const struct group *g)
 		verdict_adopt(v, d);
 		doctor_free(d);
 	}
+}
+
+/* What only an input that may be of another run says is not certain. */
+static void cap_certainty(struct verdict *v, const struct verdict *alone, const struct group *g)
+{
+	bool perhaps = false;
+
+	for (size_t i = 0; i < g->n; i++)
+		perhaps |= g->list[i].tied == TIED_PERHAPS;
+	if (!perhaps || v->sure < SURE_CERTAIN || (alone->sure == SURE_CERTAIN && v->cause == alone->cause))
+		return;
+	v->sure = SURE_LIKELY;
+	for (size_t i = 0; i < v->n_candidates; i++)
+		if (v->candidates[i].sure == KB_CERTAIN)
+			v->candidates[i].sure = KB_LIKELY;
 }
 
 static struct verdict *source_judge_process(struct recorded_process *p, const struct group *g, struct err *e)
@@ -131,8 +149,12 @@ static struct verdict *judge_recording(struct source *s, const struct group *g, 
 	for (size_t i = 0; i < r->n; i++) {
 		list[n] = source_judge_process(&r->process[i], NULL, &s->left[i]);
 		if (list[n] && g && verdict_pid(list[n]) == g->pid && verdict_failed(list[n])) {
-			verdict_free(list[n]);
+			struct verdict *alone = list[n];
+
 			list[n] = source_judge_process(&r->process[i], g, &s->left[i]);
+			if (list[n])
+				cap_certainty(list[n], alone, g);
+			verdict_free(alone);
 		}
 		if (s->left[i].code)
 			*e = s->left[i];
@@ -198,53 +220,80 @@ struct verdict *source_judge(struct source *s, struct err *e)
 
 /* --- ties ---------------------------------------------------------------------------------------- */
 
-/* A dump has the kernel, a recording its launches: kernel, dimensions and parameters must match. */
-static bool dump_tied(const struct source *dump, struct source *recording, uint32_t pid)
-{
-	const struct culprit *k = ((const struct dump_source *)dump->it)->culprit;
-	struct recording *r = recording->it;
-	bool found = false;
+/* The clocks of a file server and of its clients, if somebody sets them: seconds apart, not minutes. */
+#define CLOCKS_APART_NS 60000000000u
 
-	for (size_t i = 0; i < r->n && !found; i++) {
+/* A dump has the kernel, a recording its launches: kernel, dimensions and parameters must match. Another run of the program
+ * launches the same kernels, and may even have the same addresses: so we ask who wrote the dump, and when. */
+static enum tied dump_of_process(const struct dump_source *d, const struct opened *o, const struct process_end *end,
+				 const char **why)
+{
+	const struct cw_header *h = trace_header(o->trace);
+
+	if (end->fault_mark && end->fault_mark == dump_mark(d->dump)) {
+		*why = "it is the dump of this process";
+		return TIED_SURELY;
+	}
+	if (end->fault_mark)
+		*why = "this process wrote another dump";
+	else if (d->pid && d->pid != h->pid)
+		*why = "its name is that of another process";
+	else if (d->written_ns && d->written_ns + CLOCKS_APART_NS < h->start_realtime_ns)
+		*why = "it is older than this process";
+	else if (!fault_has_launch(o->trace, d->culprit))
+		*why = "this process has no matching launch of the dump's kernel";
+	else {
+		*why = "a launch of the same kernel, with the same dimensions and parameters";
+		return d->pid ? TIED_SURELY : TIED_PERHAPS;
+	}
+	return TIED_NOT;
+}
+
+static enum tied dump_tied(const struct source *dump, struct source *recording, uint32_t pid, const char **why)
+{
+	struct recording *r = recording->it;
+	enum tied tied = TIED_NOT;
+
+	*why = "this process has no recording";
+	for (size_t i = 0; i < r->n && !tied; i++) {
 		struct recorded_process *p = &r->process[i];
 		struct opened o;
 
 		if (!p->part || opened_read(&o, p, NULL))
 			continue;
-		found = o.trace && trace_header(o.trace)->pid == pid && fault_has_launch(o.trace, k);
+		if (trace_header(o.trace)->pid == pid)
+			tied = dump_of_process(dump->it, &o, &p->end, why);
 		opened_release(&o, p);
 	}
-	return found;
+	return tied;
 }
 
 /* A verdict of `s` is its own, or that of a failed process of a recording. */
-static bool verdict_tied(struct source *s, const struct verdict *v, struct source *other, const struct verdict *w,
-			 struct pool *pool, const char **why)
+static enum tied verdict_tied(struct source *s, const struct verdict *v, struct source *other, const struct verdict *w,
+			      struct pool *pool, const char **why)
 {
-	bool tied = case_tied(&v->c, &w->c, pool, why);
+	enum tied tied = case_tied(&v->c, &w->c, pool, why);
 
-	if (s->input != &input_recording || other->input != &input_dump)
+	if (s->input != &input_recording || other->input != &input_dump || strstr(*why, TIE_DIFFERS))
 		return tied;
-	/* the same kernel may have failed in another run: also compare the launches */
-	if (strstr(*why, TIE_DIFFERS) || !dump_tied(other, s, v->pid)) {
-		*why = strstr(*why, TIE_DIFFERS) ? *why : "this process has no matching launch of the dump's kernel";
-		return false;
-	}
-	*why = "a launch of the same kernel, with the same dimensions and parameters";
-	return true;
+	return dump_tied(other, s, v->pid, why);
 }
 
 static const struct verdict *find_tied(struct source *s, const struct verdict *v, struct source *other,
-				       const struct verdict *w, struct pool *pool, const char **why)
+				       const struct verdict *w, struct pool *pool, struct joined *as)
 {
-	const char *first = NULL;
+	const char **why = &as->why, *first = NULL;
 
-	if (verdict_tied(s, v, other, w, pool, why))
+	as->source = other;
+	as->tied = verdict_tied(s, v, other, w, pool, why);
+	if (as->tied)
 		return v;
 	first = *why;
-	for (const struct verdict *o = v->others; s->input == &input_recording && o; o = o->next)
-		if (verdict_tied(s, o, other, w, pool, why))
+	for (const struct verdict *o = v->others; s->input == &input_recording && o; o = o->next) {
+		as->tied = verdict_tied(s, o, other, w, pool, why);
+		if (as->tied)
 			return o;
+	}
 	*why = first;
 	return NULL;
 }
@@ -286,21 +335,21 @@ static void gather(struct table *t, size_t at, struct group *g)
 {
 	for (size_t k = at + 1; k < t->n; k++) {
 		const struct verdict *with;
-		const char *why = NULL;
+		struct joined as = {.why = NULL};
 
 		if (!t->verdict[k])
 			continue;
-		with = find_tied(t->order[at], t->verdict[at], t->order[k], t->verdict[k], &t->pool, &why);
+		with = find_tied(t->order[at], t->verdict[at], t->order[k], t->verdict[k], &t->pool, &as);
 		if (!with) {
 			t->apart[k] = pool_printf(&t->pool, "%s, %s, was analyzed separately: %s",
-						  t->order[k]->input->what, t->order[k]->path, why);
+						  t->order[k]->input->what, t->order[k]->path, as.why);
 			continue;
 		}
 		if (!g->n)
 			g->pid = with->pid;
 		if (g->n && with->pid != g->pid)
 			continue;
-		g->list[g->n++] = (struct joined){t->order[k], why};
+		g->list[g->n++] = as;
 	}
 }
 
@@ -313,6 +362,8 @@ static void join_group(struct table *t, size_t at, struct err *e)
 	if (g.n)
 		joined = judge_group(t->order[at], &g, e);
 	if (joined) {
+		if (t->order[at]->input != &input_recording)	/* whose processes have had theirs */
+			cap_certainty(joined, t->verdict[at], &g);
 		verdict_free(t->verdict[at]);
 		t->verdict[at] = joined;
 		for (size_t k = at + 1; k < t->n; k++)

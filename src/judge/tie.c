@@ -77,6 +77,7 @@ static const char *value_shown(const struct value *v, struct pool *pool)
 
 struct weighing {
 	int halves;		/* two make a tie */
+	bool alone;		/* one of them needs no second one */
 	const char *counted[SHARED_MAX];
 	size_t n;
 	const char *shared;	/* all of them as text; "" = none */
@@ -101,6 +102,7 @@ static void weigh(struct weighing *w, const struct tie *t, const struct casefile
 			return;
 		w->counted[w->n++] = t->words;
 		w->halves += t->weight == TIE_ALONE ? 2 : 1;
+		w->alone |= t->weight == TIE_ALONE;
 		w->shared = pool_printf(pool, "%s%s%s", w->shared, w->shared[0] ? ", " : "", t->words);
 	} else if (t->weight != TIE_MAY && !w->against) {
 		w->against = pool_printf(pool, "%s" TIE_DIFFERS "%s, %s", t->words, value_shown(&a->value[t->a], pool),
@@ -113,7 +115,7 @@ static bool is_machine(const struct casefile *c)
 	return fact_true(c, FACT_machine_is);
 }
 
-bool case_tied(const struct casefile *a, const struct casefile *b, struct pool *pool, const char **why)
+enum tied case_tied(const struct casefile *a, const struct casefile *b, struct pool *pool, const char **why)
 {
 	bool machine = is_machine(a) != is_machine(b), turn = machine && is_machine(b);
 	const struct tie *list = machine ? of_machines : of_failures;
@@ -131,5 +133,7 @@ bool case_tied(const struct casefile *a, const struct casefile *b, struct pool *
 		*why = w.shared;
 	else
 		*why = w.shared[0] ? pool_printf(pool, "only %s is the same", w.shared) : "nothing ties them together";
-	return !w.against && w.halves >= 2;
+	if (w.against || w.halves < 2)
+		return TIED_NOT;
+	return w.alone ? TIED_SURELY : TIED_PERHAPS;
 }

@@ -12,7 +12,10 @@ struct pool;
 
 #define TIE_DIFFERS " differs: "	/* in `why` when they contradict each other */
 
+/* What two runs of one program also share does not prove that it was the same run: such a tie never makes an answer certain. */
+enum tied { TIED_NOT, TIED_PERHAPS, TIED_SURELY };
+
 /* `*why` says what ties them, or why they are separate: "the kernel and the error", "the kernel differs: a, b". */
-bool case_tied(const struct casefile *a, const struct casefile *b, struct pool *pool, const char **why);
+enum tied case_tied(const struct casefile *a, const struct casefile *b, struct pool *pool, const char **why);
 
 #endif

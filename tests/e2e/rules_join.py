@@ -95,6 +95,45 @@ def rule__a_dump_joins_the_recording_that_launched_its_kernel(box):
         same(verdict[key], own[key], key)
 
 
+def without_mark(recording):
+    """As if the recorder had armed no dump, and the driver's own variables had."""
+    path = os.path.join(recording, "run.json")
+    with open(path, encoding="utf-8") as stream:
+        run = json.load(stream)
+    for process in run["processes"]:
+        process.pop("dump_mark", None)
+        process.pop("dump_real_ns", None)
+    with open(path, "w", encoding="utf-8") as stream:
+        json.dump(run, stream)
+
+
+def rule__a_dump_of_another_run_that_launched_the_same_is_judged_by_itself(box):
+    whole, _ = case_run(box, "fault_oob", "whole")
+    other, _ = case_run(box, "fault_freed", "other")
+    alone = without_dump(box, whole, "alone")
+    for recording, why in ((whole, "the address differs"), (alone, "this process wrote another dump")):
+        verdict = explain(box, recording, dump_of(other))
+        apart(verdict, why)
+        same(len(verdict["others"]), 1, "other verdicts")
+
+
+def rule__a_dump_by_an_unknown_process_makes_nothing_certain(box):
+    whole, _ = case_run(box, "fault_oob", "whole")
+    alone = without_dump(box, whole, "alone")
+    without_mark(alone)
+    verdict = explain(box, alone, dump_of(whole))
+    joined(verdict, "a GPU core dump")
+    assert "may still be of another run" in joins(verdict)[0], joins(verdict)
+    same(verdict["certainty"], "likely", "certainty")
+    named = os.path.join(box.scratch, "core.cuda.host.%d" % verdict["process"]["pid"])
+    shutil.copy(dump_of(whole), named)
+    same(explain(box, alone, named)["certainty"], "certain", "certainty with the name of this process")
+    os.rename(named, named + "7")
+    apart(explain(box, alone, named + "7"), "its name is that of another process")
+    os.utime(dump_of(whole), (1e9, 1e9))
+    apart(explain(box, alone, dump_of(whole)), "it is older than this process")
+
+
 OTHER = """
 import ctypes
 import cudrv
@@ -107,7 +146,9 @@ cudrv.synchronize()
 def rule__a_dump_of_another_launch_is_judged_by_itself(box):
     whole, _ = case_run(box, "fault_oob", "whole")
     other = box.under(box.script(OTHER), PYTHONPATH=os.path.join(HERE, "site-packages")).folder
-    verdict = explain(box, without_dump(box, whole, "alone"), dump_of(other))
+    alone = without_dump(box, whole, "alone")
+    without_mark(alone)
+    verdict = explain(box, alone, dump_of(other))
     apart(verdict, "has no matching launch")
     same(len(verdict["others"]), 1, "other verdicts")
 

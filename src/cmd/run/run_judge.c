@@ -139,8 +139,10 @@ static void judge_process(struct judge *j, struct process *p)
 	}
 	if (core)
 		p->end.fault_real_ns = written_ns(core);
-	if (core && (d = dump_open(core, NULL)) != NULL)
+	if (core && (d = dump_open(core, NULL)) != NULL) {
 		p->end.fault = fault = culprit_of_process(d, t);
+		p->end.fault_mark = dump_mark(d);
+	}
 	p->verdict = verdict_of_process(t, &p->end);
 	judge_machine(j, p);
 	str_copy(p->cause, sizeof(p->cause), verdict_cause(p->verdict));

@@ -222,6 +222,7 @@ static const struct field process_field[] = {
 	F_OR_NULL(NUMBER, "exit", struct process, end.exit, -1),
 	F_OR_NULL(NUMBER, "signal", struct process, end.signal, 0),
 	F_IF_KNOWN(NUMBER, "dump_real_ns", struct process, end.fault_real_ns, 0),
+	F_IF_KNOWN(NUMBER, "dump_mark", struct process, end.fault_mark, 0),
 	F_OR_NULL(TEXT, "command", struct process, command),
 	F_OR_NULL(TEXT, "part", struct process, part),
 	F_END,

@@ -95,4 +95,7 @@ static inline bool dump_word(struct bytes b, size_t i, uint32_t *value)
 /* Walks every row of every table of a type; *cursor starts as 0. */
 bool dump_next(struct dump *d, enum dump_table table, size_t *cursor, struct dump_row *row);
 
+/* A number that tells dumps apart, compressed or not: a hash of all rows, 63 bits (it is written as JSON), never 0. */
+uint64_t dump_mark(struct dump *d);
+
 #endif

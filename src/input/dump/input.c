@@ -4,8 +4,11 @@
 #include "input/dump/input.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "input/dump/culprit.h"
 #include "input/dump/observe.h"
 #include "input/input.h"
@@ -14,6 +17,32 @@
 static bool dump_sniff(const struct sniffed *s)
 {
 	return !s->folder && (s->packed ? !(s->n >= 2 && s->head[0] == 0x80) : dump_is_dump(s->head, s->n));
+}
+
+/* core.cuda.HOST.PID, perhaps with .gz behind it. */
+static uint32_t pid_of_name(const char *path)
+{
+	static const char driver[] = "core.cuda.";
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *at;
+	size_t n = strlen(name) - (str_ends(name, ".gz") ? 3 : 0);
+	unsigned long pid;
+	char *end;
+
+	if (!str_starts(name, driver) || n <= sizeof(driver))
+		return 0;
+	for (at = name + n; at[-1] >= '0' && at[-1] <= '9';)
+		at--;
+	if (at[-1] != '.' || at < name + sizeof(driver))
+		return 0;
+	pid = strtoul(at, &end, 10);
+	return end == name + n && pid <= INT32_MAX ? (uint32_t)pid : 0;
+}
+
+static uint64_t written_ns(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec : 0;
 }
 
 static void *dump_source_open(const char *path, struct err *e)
@@ -26,6 +55,8 @@ static void *dump_source_open(const char *path, struct err *e)
 	s = xcalloc(1, sizeof(*s));
 	s->dump = d;
 	s->culprit = culprit_find(d);
+	s->pid = pid_of_name(path);
+	s->written_ns = written_ns(path);
 	return s;
 }
 

@@ -317,15 +317,13 @@ static bool ended_for_lack_of_cuda(const struct incidents *all, const struct tra
 /* CUDA did not start, the program needed it and ended badly: it did not handle that failure. */
 static struct incident *no_cuda_at_start(struct incidents *all, const struct trace *t, struct pool *pool)
 {
-	static const uint32_t codes[] = {34, 35, 100, 802, 803, 804, 805, 806, 807, 999};
 	const struct cw_header *h = trace_header(t);
 
 	if (h->device_count != CW_UNKNOWN && h->device_count != 0)
 		return NULL;
 	for (size_t k = 0; k < all->n; k++)
-		for (size_t c = 0; c < sizeof(codes) / sizeof(codes[0]); c++)
-			if (all->list[k].code == codes[c] && !all->list[k].sticky)
-				return ended_for_lack_of_cuda(all, t, pool) ? &all->list[k] : NULL;
+		if (cuda_error_in(all->list[k].code, SET_NO_CUDA_AT_START) && !all->list[k].sticky)
+			return ended_for_lack_of_cuda(all, t, pool) ? &all->list[k] : NULL;
 	return NULL;
 }
 

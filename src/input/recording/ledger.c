@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "case/ledger.h"
+#include "compat/cuda_errors.h"
 #include "input/recording/playback.h"
 #include "input/recording/kinds.h"
 #include "input/recording/trace.h"
@@ -535,8 +536,8 @@ const struct cw_failure *ledger_oom(const struct trace *t, int device)
 			continue;
 		if (f[i - 1]->source == CW_SRC_TORCH_OOM)
 			return f[i - 1];
-		if (!driver && f[i - 1]->source == CW_SRC_DRIVER && f[i - 1]->code == 2 && f[i - 1]->request_bytes &&
-		    !failure_is_host(f[i - 1]))
+		if (!driver && f[i - 1]->source == CW_SRC_DRIVER && f[i - 1]->code == CODE_OUT_OF_MEMORY &&
+		    f[i - 1]->request_bytes && !failure_is_host(f[i - 1]))
 			driver = f[i - 1];
 	}
 	return driver;

@@ -83,8 +83,8 @@ static void observe_error(struct casefile *f, const struct incident *i)
 		fact_set_text(f, FACT_error_string, cuda_error_text(code));
 		fact_set_text(f, FACT_error_name, cuda_error_name(code)[0] ? cuda_error_name(code) : NULL);
 	}
-	fact_set_flag(f, FACT_error_sticky, code != 4 && cuda_error_sticky(code));
-	fact_set_flag(f, FACT_error_async, code != 4 && cuda_error_sticky(code));
+	fact_set_flag(f, FACT_error_sticky, code != CODE_DEINITIALIZED && cuda_error_sticky(code));
+	fact_set_flag(f, FACT_error_async, code != CODE_DEINITIALIZED && cuda_error_sticky(code));
 	fact_set_text(f, FACT_error_source, source_id(l->source));
 	if (l->api && api_name(l->api)[0])
 		fact_set_text(f, FACT_error_api, api_name(l->api));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "compat/cuda_errors.h"
 #include "input/recording/observe.h"
 #include "input/recording/trace.h"
 
@@ -32,9 +33,9 @@ bool incident_no_gpu(const struct incident *i, const struct trace *t)
 {
 	const struct cw_header *h = trace_header(t);
 
-	if (i->code == 35)
+	if (i->code == CODE_INSUFFICIENT_DRIVER)
 		return !h->libcuda_path[0] && !h->driver_version;
-	return i->code == 100 &&
+	return i->code == CODE_NO_DEVICE &&
 	       (strcmp(i->lead->visible_devices, CW_NOT_SET) == 0 || count_entries(i->lead->visible_devices) == 0);
 }
 
@@ -73,7 +74,7 @@ static void fill_ordinal(struct casefile *f, const struct incident *i)
 {
 	for (size_t k = 0; k < i->n && !fact_known(f, FACT_ordinal_asked); k++) {
 		const struct cw_failure *l = i->failure[k];
-		int n = l->code == 101 ? ordinal_argument(l) : -1;
+		int n = l->code == CODE_INVALID_DEVICE ? ordinal_argument(l) : -1;
 
 		if (n >= 0 && (uint32_t)n < l->n_args)
 			fact_set_number(f, FACT_ordinal_asked, (int32_t)l->arg[n]);

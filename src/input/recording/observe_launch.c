@@ -7,6 +7,7 @@
 
 #include "input/recording/observe.h"
 #include "case/signature.h"
+#include "compat/cuda_errors.h"
 #include "formats/demangle.h"
 #include "input/recording/place.h"
 #include "input/recording/trace.h"
@@ -280,7 +281,7 @@ void fill_launch(struct casefile *f, const struct incident *i, struct trace *t, 
 	bool capture = i->code >= 900 && i->code <= 908;
 
 	fact_set_text(f, FACT_shared_by, "");
-	fact_set_flag(f, FACT_launch_is, (l || i->code == 9) && !i->sticky && !capture);
+	fact_set_flag(f, FACT_launch_is, (l || i->code == CODE_INVALID_CONFIGURATION) && !i->sticky && !capture);
 	fill_limits(f, d);
 	if (!name[0])
 		name = logged_name(f);

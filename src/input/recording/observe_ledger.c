@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "compat/cuda_errors.h"
 #include "input/recording/pieces.h"
 #include "input/recording/retention.h"
 #include "input/recording/trains.h"
@@ -203,8 +204,8 @@ static void fill_masked(struct casefile *f, const struct incident *i, const stru
 	for (size_t k = 0; status && k < n; k++) {
 		uint64_t ticks = all[k]->last_ticks > all[k]->ticks ? all[k]->last_ticks : all[k]->ticks;
 
-		if (all[k]->code != 2 || all[k]->source != CW_SRC_DRIVER || ticks > i->lead->last_ticks ||
-		    trace_ns(t, i->lead->ticks) > trace_ns(t, ticks) + BEFORE_NS)
+		if (all[k]->code != CODE_OUT_OF_MEMORY || all[k]->source != CW_SRC_DRIVER ||
+		    ticks > i->lead->last_ticks || trace_ns(t, i->lead->ticks) > trace_ns(t, ticks) + BEFORE_NS)
 			continue;
 		refused = true;
 		if (all[k]->memory_known)

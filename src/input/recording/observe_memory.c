@@ -5,6 +5,7 @@
 
 #include "input/recording/observe.h"
 #include "case/ledger.h"
+#include "compat/cuda_errors.h"
 #include "input/recording/trace.h"
 
 static void set_oom_bytes(struct casefile *f, enum fact_id id, uint64_t bytes)
@@ -17,7 +18,7 @@ static bool is_oom(const struct incident *i)
 {
 	const char *type;
 
-	if (i->code == 2)
+	if (i->code == CODE_OUT_OF_MEMORY)
 		return true;
 	for (size_t k = 0; k < i->n; k++) {
 		type = i->failure[k]->what;

@@ -10,7 +10,7 @@
 
 bool xid_matters(uint32_t code)
 {
-	return code == 214 || code == 220 || cuda_error_sticky(code);	/* ECC, NVLink */
+	return code == CODE_ECC_UNCORRECTABLE || code == CODE_NVLINK_UNCORRECTABLE || cuda_error_sticky(code);
 }
 
 /* The GPU that the incident happened on, NULL when that is not known. */

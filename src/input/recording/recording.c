@@ -156,6 +156,7 @@ static void add_json(struct recording *r, const char *dir, const json_t *o)
 	p.end.signal = int_of(o, "signal", 0);
 	p.end.ended_ns = (uint64_t)json_integer_value(json_object_get(o, "end_mono_ns"));
 	p.end.fault_real_ns = (uint64_t)json_integer_value(json_object_get(o, "dump_real_ns"));
+	p.end.fault_mark = (uint64_t)json_integer_value(json_object_get(o, "dump_mark"));
 	p.end.status_known = json_is_true(json_object_get(o, "status_known"));
 	/* The name comes from a file that anyone may have written: it stays inside the folder. */
 	if (part && *part && !strchr(part, '/') && part[0] != '.')

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "compat/cuda_errors.h"
 #include "input/recording/incident.h"
 #include "input/recording/place.h"
 #include "input/recording/trace.h"
@@ -128,8 +129,8 @@ void incident_scene(const struct incident *i, struct trace *t, struct scene *s)
 	place_of_stack(t, i->lead->capture_stack, &s->capture);
 
 	/* memory runs out because of the whole backward, a kernel fails because of one forward op */
-	first = i->code == 2 ? &s->backward : &s->forward;
-	second = i->code == 2 ? &s->forward : &s->backward;
+	first = i->code == CODE_OUT_OF_MEMORY ? &s->backward : &s->forward;
+	second = i->code == CODE_OUT_OF_MEMORY ? &s->forward : &s->backward;
 	if ((!s->where.file || s->where.library) && first->file)
 		s->where = *first;
 	else if (!s->where.file && second->file)
