@@ -11,17 +11,17 @@ enum api_does {
 	DOES_SYNC	  = 1 << 3,	/* waits for the GPU */
 	DOES_SYNC_ALL	  = 1 << 4,	/* until all work is done */
 	DOES_SYNC_STREAM  = 1 << 5,	/* until the work of the stream in its first argument is done */
-	DOES_LOAD	  = 1 << 6,	/* loads code, also lazily: this can take minutes of the compiler's time */
+	DOES_LOAD	  = 1 << 6,	/* loads code, also lazily: just-in-time compilation can take minutes */
 	DOES_IMAGE	  = 1 << 7,	/* from memory that its second argument points to */
-	DOES_FOREIGN	  = 1 << 8,	/* code that was compiled at run time, or is not PyTorch's own */
+	DOES_FOREIGN	  = 1 << 8,	/* code compiled at run time, or not PyTorch's own */
 	DOES_SET_FUNCTION = 1 << 9,	/* arguments: function, attribute, value */
 	DOES_SET_KERNEL	  = 1 << 10,	/* arguments: attribute, value, kernel */
-	DOES_GIVE	  = 1 << 11,	/* memory appears: cw_call.out is its address */
-	DOES_TAKE	  = 1 << 12,	/* memory goes: the first argument is its address, cw_call.out its size */
+	DOES_GIVE	  = 1 << 11,	/* allocates memory: cw_call.out is its address */
+	DOES_TAKE	  = 1 << 12,	/* frees memory: the first argument is its address, cw_call.out its size */
 	DOES_TAKE_RANGE	  = 1 << 13,	/* likewise, but the second argument is its size */
 	DOES_REQUEST	  = 1 << 14,	/* asks for memory: the second argument is its size */
 	DOES_REQUEST_AREA = 1 << 15,	/* likewise: the third argument times the fourth */
-	DOES_HOST	  = 1 << 16,	/* it is memory of the host */
+	DOES_HOST	  = 1 << 16,	/* it is host memory */
 };
 
 #endif

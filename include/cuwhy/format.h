@@ -7,8 +7,8 @@
  * at their offsets. All references are offsets from the start ("off"), 0 meaning "none".
  *
  * The writer may be killed at any instruction. So every record is valid by itself (a slot carries
- * its own sequence number, written last), counters only grow, and the reader believes nothing
- * that it has not checked against the size of the file. docs/format.md tells the whole story.
+ * its own sequence number, written last), counters only grow, and the reader trusts nothing
+ * that it has not checked against the size of the file. docs/format.md explains all of it.
  */
 #ifndef CUWHY_FORMAT_H
 #define CUWHY_FORMAT_H
@@ -22,13 +22,13 @@
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
 #define CW_RING_NODES		262144	/* autograd nodes per forward thread; power of two */
-#define CW_RING_FREED		16384	/* blocks of PyTorch per process; power of two */
-#define CW_RING_FREED_DRIVER	4096	/* the driver's allocations likewise */
+#define CW_RING_FREED		16384	/* PyTorch's blocks per process; power of two */
+#define CW_RING_FREED_DRIVER	4096	/* the same for the driver's allocations */
 #define CW_MAX_RANGES		4096
 #define CW_PARAM_BYTES		256
-#define CW_MAX_FRAMES		128	/* innermost frames kept of one Python stack */
+#define CW_MAX_FRAMES		128	/* innermost frames kept per Python stack */
 #define CW_MAX_DEVICES		32
-#define CW_MAX_FAILURES		256	/* the first half is kept for ever, the second half is a ring */
+#define CW_MAX_FAILURES		256	/* the first half is kept forever, the second half is a ring */
 #define CW_MAX_CHUNKS		192
 #define CW_MAX_ARGS		11
 #define CW_UNKNOWN		0xffffffffu
@@ -44,17 +44,17 @@
 	X(7, CALLS,       "one thread's ring: struct cw_ring, then struct cw_call[]") \
 	X(8, NODES,       "one thread's autograd nodes: struct cw_ring, then struct cw_node[]") \
 	X(9, STRING_INDEX, "the recorder's own hash table; not for reading")         \
-	X(10, GRAPHS,     "launches captured into a graph, kept as long as it: like LAUNCHES") \
+	X(10, GRAPHS,     "launches captured into a graph, kept as long as the graph: like LAUNCHES") \
 	X(11, BLOCKS,     "live blocks of PyTorch's allocator: like ALLOCATIONS")    \
-	X(12, FREED,      "memory given back last, PyTorch's or the driver's: struct cw_ring, then struct cw_freed[]") \
+	X(12, FREED,      "most recent frees, PyTorch's or the driver's: struct cw_ring, then struct cw_freed[]") \
 	X(13, RANGES,     "the process's own memory at the first fatal error: struct cw_range[]") \
-	X(14, SITES,      "memory by who asked for it: struct cw_site[]; index 0 is never used") \
+	X(14, SITES,      "memory by allocation site: struct cw_site[]; index 0 is never used") \
 	X(15, TIMELINE,   "memory of one device over time: struct cw_timeline, then struct cw_sample[]") \
 	X(16, SITE_INDEX, "the recorder's own hash table; not for reading") \
-	X(17, EVENTS,     "events of the allocators on their way to a file: struct cw_events, then bytes") \
-	X(18, EPOCHS,     "the stretches that histories of one device have a value of: struct cw_epochs") \
-	X(19, SITE_MARKS, "of each site the generation of its mark: uint32_t[]; see struct cw_epochs") \
-	X(20, HISTORIES,  "what sites held in each epoch: struct cw_history[]")
+	X(17, EVENTS,     "allocator events on their way to a file: struct cw_events, then bytes") \
+	X(18, EPOCHS,     "the time spans for which one device's histories have a value: struct cw_epochs") \
+	X(19, SITE_MARKS, "the generation of each site's mark: uint32_t[]; see struct cw_epochs") \
+	X(20, HISTORIES,  "what each site held in each epoch: struct cw_history[]")
 
 enum cw_chunk_kind {
 #define X(number, name, text) CW_CHUNK_##name = number,
@@ -66,25 +66,25 @@ struct cw_chunk {
 	uint32_t kind;		/* written last: 0 = not there yet */
 	uint32_t off;
 	uint32_t len;
-	uint32_t tid;		/* rings: the thread that uses it now */
+	uint32_t tid;		/* rings: the thread using it now */
 };
 
-/* Why the recorder, or a part of it, does not record. Text is for people. */
+/* Why the recorder, or a part of it, does not record. The text is for people. */
 #define CW_REASONS(X)                                                                     \
 	X(0, NONE,          "recording")                                                  \
 	X(1, NO_DOORS,      "the driver lacks entry points that every driver has")            \
 	X(2, NO_MEMORY,     "no memory for the recording")                                \
-	X(3, PY_VERSION,    "this Python version is not known to the recorder")           \
-	X(4, PY_MISMATCH,   "the walked Python stack differed from Python's own account") \
+	X(3, PY_VERSION,    "the recorder does not support this Python version")           \
+	X(4, PY_MISMATCH,   "the recorded Python stack differed from Python's own")        \
 	X(5, PY_UNREADABLE, "Python's frames could not be read")                          \
 	X(6, PY_ABSENT,     "no Python interpreter in this process")                      \
 	X(7, ASKED,         "switched off on request")                                    \
 	X(8, PY_FREETHREAD, "free-threaded Python is not supported yet")                  \
-	X(9, DUMP_USER,     "the user has settings for core dumps, which are respected")  \
-	X(10, DUMP_DRIVER,  "the driver cannot be asked for core dumps")                  \
+	X(9, DUMP_USER,     "the user has core dump settings of their own")                \
+	X(10, DUMP_DRIVER,  "the driver does not support core dumps on request")           \
 	X(11, DUMP_TRACED,  "a debugger is attached")                                     \
-	X(12, NOT_ASKED,    "not asked for")                                              \
-	X(13, DUMP_BLOCKING, "launches are synchronous: the traceback is right as it is")
+	X(12, NOT_ASKED,    "not requested")                                               \
+	X(13, DUMP_BLOCKING, "launches are synchronous: the traceback is already exact")
 
 enum cw_reason {
 #define X(number, name, text) CW_REASON_##name = number,
@@ -92,7 +92,7 @@ enum cw_reason {
 #undef X
 };
 
-/* Device limits and properties kept per device: our name, cuDeviceGetAttribute's number. */
+/* Limits and properties kept per device: our name, cuDeviceGetAttribute's number. */
 #define CW_DEVICE_ATTRS(X)          \
 	X(threads_per_block, 1)     \
 	X(block_x, 2)               \
@@ -116,7 +116,7 @@ enum cw_reason {
 	X(shared_reserved, 111)     \
 	X(cluster_launch, 120)
 
-/* Function attributes kept at a failed launch: our name, cuFuncGetAttribute's number. */
+/* Function attributes kept when a launch fails: our name, cuFuncGetAttribute's number. */
 #define CW_FUNC_ATTRS(X)        \
 	X(max_threads, 0)       \
 	X(static_shared, 1)     \
@@ -149,45 +149,45 @@ struct cw_device {
 	uint32_t pad;
 };
 
-/* Two readings of two clocks taken together turn ticks into nanoseconds. */
+/* Two simultaneous readings of both clocks turn ticks into nanoseconds. */
 struct cw_clock {
 	uint64_t ticks;
 	uint64_t mono_ns;		/* CLOCK_MONOTONIC */
 };
 
-/* A thread that waits for the GPU: inside a driver call, or asking again and again. */
+/* A thread waiting for the GPU: inside a driver call, or polling. */
 struct cw_wait {
-	uint64_t since_ns;		/* CLOCK_MONOTONIC; 0 = it does not; written last */
+	uint64_t since_ns;		/* CLOCK_MONOTONIC; 0 = not waiting; written last */
 	uint32_t api;
 	uint32_t stack;
 };
 
-/* A process that waited for too long. `cuwhy run` writes this, everything else is the recorder's. */
+/* A process that waited too long. `cuwhy run` writes this; the recorder writes everything else. */
 #define CW_HANG_THREADS		16
-#define CW_HANG_TRIGGERED	1u	/* a core dump of the running GPU was asked for */
-#define CW_HANG_END		2u	/* the program is to be ended: the recorder holds it at its next error */
-#define CW_HANG_NO_DUMP		4u	/* none came in time */
-#define CW_HANG_NO_PIPE		8u	/* nobody listened at the pipe */
+#define CW_HANG_TRIGGERED	1u	/* a core dump of the running GPU was requested */
+#define CW_HANG_END		2u	/* the program will be ended: the recorder holds it at its next error */
+#define CW_HANG_NO_DUMP		4u	/* no dump arrived in time */
+#define CW_HANG_NO_PIPE		8u	/* nothing was reading the pipe */
 
 struct cw_hang {
 	uint64_t mono_ns;		/* when it was noticed; 0 = never */
 	uint32_t flags;			/* CW_HANG_* */
-	uint32_t n;			/* threads that waited, the longest wait first */
+	uint32_t n;			/* waiting threads, the longest wait first */
 	struct {
 		uint32_t tid, api, stack;
-		uint32_t polls;		/* 0 = inside the call, else how often it had asked */
+		uint32_t polls;		/* 0 = inside the call, else how many times it had polled */
 		uint64_t waited_ns;
 	} thread[CW_HANG_THREADS];
 };
 
 /* Memory of a device. */
 struct cw_memory_now {
-	uint64_t allocated, reserved;	/* PyTorch's: in blocks that tensors have, and with its cache; 0 = not seen */
+	uint64_t allocated, reserved;	/* PyTorch's: in blocks in use by tensors, and including its cache; 0 = not seen */
 	uint64_t peak_allocated, peak_reserved;
 	uint64_t driver, driver_peak;	/* this process's allocations through the driver, PyTorch's included */
 	uint64_t peak_ticks;		/* when peak_allocated was reached */
 	uint32_t peak_generation;	/* counts new peaks: see struct cw_site */
-	uint32_t n_oom;			/* PyTorch's allocator gave up so often */
+	uint32_t n_oom;			/* times that PyTorch's allocator ran out of memory */
 };
 
 struct cw_header {
@@ -195,7 +195,7 @@ struct cw_header {
 	uint16_t major, minor;
 	uint32_t header_size;		/* sizeof(struct cw_header) of the writer */
 	uint64_t cap;			/* the address space ends here */
-	uint64_t used;			/* handed out so far, segments rounded up */
+	uint64_t used;			/* assigned so far, segments rounded up */
 	uint32_t pid, ppid;
 	uint64_t start_realtime_ns;	/* at clock0 */
 	struct cw_clock clock0, clock1;	/* when the program began, and the newest reading */
@@ -209,7 +209,7 @@ struct cw_header {
 	uint32_t forked;		/* 1: this process came from fork() of one that had used CUDA */
 	uint32_t parent_recorded_pid;	/* the process it was forked from, 0 = none */
 	uint32_t sim;			/* 1: the simulated GPU */
-	/* how it ended: set by exit(), _exit(); never by a signal */
+	/* how it ended: set by exit() and _exit(), not on death by signal */
 	uint32_t exit_known, exit_status;
 	uint64_t exit_mono_ns;
 	/* counters: what was seen (launches and calls: the heads of the rings) and what was lost */
@@ -217,7 +217,7 @@ struct cw_header {
 	uint64_t lost_stacks, lost_functions, lost_allocations, lost_threads, lost_strings;
 	uint64_t inexact_since_ns;	/* live allocations are exact up to here; 0 = exact */
 	uint64_t live_device_bytes, peak_device_bytes;
-	/* environment, as it was when CUDA was first used, and as it is at the newest failure */
+	/* the environment when CUDA was first used, and at the newest failure */
 	char visible_devices_at_init[256];	/* "\001" = was not set */
 	char visible_devices_now[256];
 	char alloc_conf[256];
@@ -226,27 +226,27 @@ struct cw_header {
 	char libcuda_path[256];
 	char dump_path[256];		/* where the driver writes a GPU core dump, "" = not armed */
 	uint32_t dump_reason;		/* enum cw_reason: why not */
-	uint32_t dump_enforced;		/* calls that the driver called good although a kernel had failed */
+	uint32_t dump_enforced;		/* calls for which the driver reported success although a kernel had failed */
 	struct cw_device device[CW_MAX_DEVICES];
 	uint32_t n_chunks;
 	uint32_t pad;
 	struct cw_chunk chunk[CW_MAX_CHUNKS];
 	/* dumps of a running GPU */
-	char pipe_path[256];		/* whoever writes there has one taken; "" = not armed */
+	char pipe_path[256];		/* writing to it takes one; "" = not armed */
 	uint32_t pipe_reason;		/* enum cw_reason: why not */
 	uint32_t pad2;
 	struct cw_hang hang;
-	uint64_t n_blocks, n_blocks_freed;	/* PyTorch's allocator: given out, taken back; 0 = not seen */
+	uint64_t n_blocks, n_blocks_freed;	/* PyTorch's allocator: allocated, freed; 0 = not seen */
 	uint64_t lost_blocks;
 	uint64_t blocks_inexact_since_ns;	/* like inexact_since_ns */
-	uint32_t peers[CW_MAX_DEVICES];	/* bit n: kernels of this device may touch memory of device n */
-	/* memory, as PyTorch's allocator and the driver told it last */
+	uint32_t peers[CW_MAX_DEVICES];	/* bit n: kernels on this device may access memory of device n */
+	/* memory, as last reported by PyTorch's allocator and the driver */
 	struct cw_memory_now memory[CW_MAX_DEVICES];
 	uint64_t pinned_bytes, pinned_peak_bytes;	/* host memory, pinned or registered through the driver */
 	uint64_t lost_sites;
-	/* autograd: nodes made by forward ops and nodes that backward ran (those that accumulate a gradient not counted) */
+	/* autograd: nodes created by forward ops and nodes that backward ran (not counting those that accumulate gradients) */
 	uint64_t n_nodes, n_nodes_run;
-	char memory_trace_path[256];	/* the file with every event (--memory-trace), beside this one; "" = there is none */
+	char memory_trace_path[256];	/* the file with every event (--memory-trace), beside this one; "" = none */
 };
 
 #define CW_NOT_SET "\001"
@@ -268,17 +268,17 @@ struct cw_stack {			/* in HEAP; innermost frame first */
 	uint32_t flags;			/* CW_STACK_* */
 	struct cw_frame frame[];
 };
-#define CW_STACK_CUT	1u		/* deeper than CW_MAX_FRAMES: outermost frames left out */
+#define CW_STACK_CUT	1u		/* deeper than CW_MAX_FRAMES: outermost frames omitted */
 
 struct cw_function {
 	uint64_t handle;
-	uint32_t name;			/* off of a cw_string, mangled as the driver has it */
+	uint32_t name;			/* off of a cw_string: mangled, as the driver returns it */
 	uint32_t generation;		/* a module unload raises it: handles are reused */
 	uint32_t n_params;		/* CW_UNKNOWN = sizes not known */
 	uint32_t param_bytes;		/* of the whole parameter block */
 	uint32_t layout;		/* off of a cw_layout, 0 = sizes not known */
-	uint32_t plain;			/* 1: a CUfunction; 0: a CUkernel, as far as is known */
-	uint64_t launches;		/* until its layout was known; not a count of all */
+	uint32_t plain;			/* 1: a CUfunction; 0: a CUkernel, as far as we know */
+	uint64_t launches;		/* until its layout was known; not the total */
 };
 
 struct cw_layout {			/* in HEAP: where each parameter lies in the block */
@@ -290,9 +290,9 @@ struct cw_ring {			/* 64 bytes, then the slots */
 	uint32_t tid;			/* current owner; an old owner's slots keep their own tid */
 	uint32_t slot_size;
 	uint32_t n_slots;
-	uint32_t polls;			/* CALLS: times it asked since wait.since_ns; 0 = inside a call */
-	uint64_t head;			/* slots ever started; slot i is at (i & (n_slots-1)) */
-	uint64_t thread_key;		/* NODES: at::RecordFunction's number of this thread */
+	uint32_t polls;			/* CALLS: times it polled since wait.since_ns; 0 = inside a call */
+	uint64_t head;			/* slots started so far; slot i is at (i & (n_slots-1)) */
+	uint64_t thread_key;		/* NODES: at::RecordFunction's number for this thread */
 	char comm[16];
 	struct cw_wait wait;		/* CALLS, with --hang-after only */
 };
@@ -315,7 +315,7 @@ struct cw_launch {
 	uint32_t block[3];
 	uint32_t shared;
 	uint32_t result;		/* CUresult; of a captured launch: the capture's number */
-	uint32_t forward_stack;		/* where the autograd node was made */
+	uint32_t forward_stack;		/* where the autograd node was created */
 	uint32_t node_name;		/* off of a cw_string: the node's C++ type, mangled */
 	uint32_t tid;
 	uint16_t flags;
@@ -323,7 +323,7 @@ struct cw_launch {
 	uint8_t params[CW_PARAM_BYTES];	/* as the device sees them, at their true offsets */
 };
 
-struct cw_call {			/* any other recorded call that succeeded or failed */
+struct cw_call {			/* any other recorded call, successful or not */
 	uint64_t seq;
 	uint64_t ticks;
 	uint32_t api;			/* number in kb/cuda_api.def */
@@ -331,12 +331,12 @@ struct cw_call {			/* any other recorded call that succeeded or failed */
 	uint32_t stack;
 	uint32_t tid;
 	uint64_t arg[6];
-	uint64_t out;			/* what the call gave back: an address, a handle, a device */
+	uint64_t out;			/* what the call returned: an address, a handle, a device */
 };
 
 struct cw_node {			/* a forward op that autograd will differentiate */
 	uint32_t seq_low;		/* low half of the sequence number */
-	uint32_t stack;			/* stacks begin at multiples of 8: bit 0 says that backward has run it */
+	uint32_t stack;			/* stacks begin at multiples of 8: bit 0 means that backward has run it */
 };
 #define CW_NODE_HAS_RUN	1u
 
@@ -360,7 +360,7 @@ enum cw_memory {
 };
 
 struct cw_allocation {
-	uint64_t addr;			/* 0 = empty slot; of a RESERVED range one more than its address */
+	uint64_t addr;			/* 0 = empty slot; for a RESERVED range, its address + 1 */
 	uint64_t size;
 	uint64_t ticks;
 	uint32_t stack;
@@ -368,35 +368,35 @@ struct cw_allocation {
 	int16_t device;			/* -1 = host or unknown */
 	uint64_t extra;			/* VMM: the memory handle; ASYNC: the stream; TORCH: the forward stack */
 	uint32_t site;			/* index into SITES, 0 = not known */
-	/* off of a cw_string: the file that asked the driver, 0 = not known; TORCH: the library that PyTorch gave the block
-	 * to as its workspace, 0 = none */
+	/* off of a cw_string: the file that called the driver, 0 = not known; TORCH: the library that PyTorch gave this
+	 * block as a workspace, 0 = none */
 	uint32_t library;
 };
 
-/* Who asks for memory: a line, a kind, a device. Kept for the whole run, so that totals outlive the blocks. */
-#define CW_SITE_BACKWARD	1u	/* made while an autograd node ran */
+/* An allocation site: a line, a kind, a device. Kept for the whole run, so that totals outlive the blocks. */
+#define CW_SITE_BACKWARD	1u	/* allocated while an autograd node ran */
 #define CW_SITE_GRADIENT	2u	/* by the node that accumulates gradients */
 #define CW_SITE_CAPTURED	4u	/* during a stream capture: a graph's pool */
 
 struct cw_site {
 	uint32_t stack, forward_stack;	/* off of a cw_stack, 0 = none */
-	uint32_t library;		/* not PyTorch's blocks: off of a cw_string */
+	uint32_t library;		/* off of a cw_string; not for PyTorch's blocks */
 	uint16_t kind;			/* enum cw_memory */
 	int16_t device;
 	uint32_t flags;			/* CW_SITE_* */
-	uint32_t peak_generation;	/* of the device, when at_peak was written */
+	uint32_t peak_generation;	/* the device's, when at_peak was written */
 	uint64_t live, live_count;	/* bytes and blocks now */
-	uint64_t peak;			/* most bytes of this site at once */
-	uint64_t at_peak;		/* its bytes at the device's peak, if peak_generation is the device's; else `live` is */
-	uint64_t total, total_count;	/* ever given out */
+	uint64_t peak;			/* most bytes this site held at once */
+	uint64_t at_peak;		/* its bytes at the device's peak, if peak_generation equals the device's; else `live` is */
+	uint64_t total, total_count;	/* over the whole run */
 	uint64_t first_ticks, last_ticks;
 };
 
-/* Samples are at least `every` ticks apart and hold the largest values in between. When the table is full, neighbours
- * are merged and `every` is doubled: the whole run is always there. */
+/* Samples are at least `every` ticks apart and hold the largest values in between. When the table is full, neighbors
+ * are merged and `every` doubles: the samples always cover the whole run. */
 struct cw_timeline {			/* 64 bytes, then the samples */
 	int32_t device;
-	uint32_t n, n_max;		/* samples written; their table */
+	uint32_t n, n_max;		/* samples written; room in the table */
 	uint32_t pad;
 	uint64_t every;			/* ticks */
 	uint64_t reserved[5];
@@ -408,47 +408,47 @@ struct cw_sample {
 	uint64_t driver;		/* this process's, through the driver */
 };
 
-/* What each site held over time. The run is divided into epochs, and the moment of an epoch is the one at which
- * PyTorch had given out most (without PyTorch: the driver). Each new moment of a device gets the next generation, and
- * the epoch keeps its own. Before what a site holds changes, its mark is compared with the device's generation, and
- * set to it: it has held the same since its mark, so that is what it held at all moments with a later generation. A
- * site whose mark is older than an epoch's generation still holds what it held then.
- * When the table is full, one of each two neighbours is kept, the one that had more, `every` is doubled and `scale`
- * raised. Histories follow when their site changes next. */
+/* What each site held over time. The run is divided into epochs, and the moment of an epoch is when PyTorch had the
+ * most allocated (without PyTorch: the driver). Each new moment of a device gets the next generation, which the epoch
+ * keeps. Before a site's total changes, its mark is compared with the device's generation and set to it: the site has
+ * held the same amount since its mark, so it held that amount at every moment with a later generation. A site whose
+ * mark is older than an epoch's generation still holds what it held then.
+ * When the table is full, one of each pair of neighbors is kept, the one that had more; `every` doubles and `scale`
+ * goes up. Each history catches up when its site next changes. */
 #define CW_EPOCHS	126u
 #define CW_EPOCH_SCALES	32u
 
 struct cw_epoch {
-	uint64_t begin, at;		/* ticks: it goes until the next one begins; its moment */
-	uint64_t allocated, reserved, driver;	/* like those of cw_sample, at the moment */
+	uint64_t begin, at;		/* ticks: its start (it ends where the next begins) and its moment */
+	uint64_t allocated, reserved, driver;	/* as in cw_sample, at the moment */
 	uint32_t generation;
 	uint32_t flags;			/* CW_EPOCH_* */
 };
-#define CW_EPOCH_BACKWARD	1u	/* an autograd node made what was new at the moment */
+#define CW_EPOCH_BACKWARD	1u	/* an autograd node made the allocation at the moment */
 
 struct cw_epochs {
 	int32_t device;
 	uint32_t n_max;			/* CW_EPOCHS */
 	uint64_t now;			/* scale << 32 | epochs; table [scale & 1] counts; written last */
-	uint64_t every;			/* ticks: no epoch is shorter, the last one aside */
-	uint64_t lost;			/* times that a history found no room */
+	uint64_t every;			/* ticks: no epoch is shorter, except the last */
+	uint64_t lost;			/* times there was no room for a history */
 	uint64_t reserved[4];
-	uint64_t second[CW_EPOCH_SCALES];	/* of each scale that was left: bit i says that of epochs 2i and 2i+1 the second was kept */
+	uint64_t second[CW_EPOCH_SCALES];	/* for each past scale: bit i means that of epochs 2i and 2i+1 the second was kept */
 	struct cw_epoch epoch[2][CW_EPOCHS];
 };
 
 #define CW_HISTORY_UNIT	512u		/* bytes */
-#define CW_HISTORY_BAD	0xffffffffu	/* being changed, or something is missing: not to be read */
+#define CW_HISTORY_BAD	0xffffffffu	/* being changed, or incomplete: do not read */
 struct cw_history {
 	uint32_t scale;			/* its epochs are those of this scale */
-	uint32_t site;			/* 0 = not used yet; one without a history held nothing before its mark */
+	uint32_t site;			/* 0 = unused; a site without a history held nothing before its mark */
 	uint32_t held[CW_EPOCHS];	/* in units, rounded up; those after the site's mark are not written yet */
 };
 
-/* Every event of the allocators (--memory-trace). The recorder writes bytes into a ring, `cuwhy run` moves them to a
- * file that begins with struct cw_events_file, and says how far it is. When it is too slow, events are lost. */
+/* Every allocator event (--memory-trace). The recorder writes bytes into a ring, `cuwhy run` moves them to a file
+ * that begins with struct cw_events_file, and reports how far it got. When it is too slow, events are lost. */
 struct cw_events {			/* 64 bytes, then the ring */
-	uint64_t head;			/* bytes ever written; written last */
+	uint64_t head;			/* bytes written so far; written last */
 	uint64_t tail;			/* bytes in the file: `cuwhy run` writes this */
 	uint64_t n, lost;		/* events */
 	uint32_t size;			/* of the ring; power of two */
@@ -463,18 +463,18 @@ struct cw_events_file {
 	uint64_t start_mono_ns;
 };
 
-/* One event: a byte (CW_EVENT_* and, from bit 3 on, the device; 31 = none), the time, the address, and of what was
- * given out the size and the site. Times and addresses are differences to those of the event before, the first one's
- * to 0; times in units of 64 ticks. Numbers have 7 bits in each byte, the lowest first, bit 7 set if more follow. A
- * difference d is kept as 2d, or -2d-1 if it is below 0. An address's or a size's number n is kept as 2(n/512) where it
- * can be, as 2n+1 elsewhere. */
+/* One event: a byte (CW_EVENT_* and, from bit 3 up, the device; 31 = none), the time, the address, and for an
+ * allocation the size and the site. Times and addresses are differences from the previous event, the first one's from
+ * 0; times are in units of 64 ticks. Numbers have 7 bits in each byte, the lowest first, bit 7 set if more follow. A
+ * difference d is stored as 2d, or -2d-1 if it is negative. The number n of an address or a size is stored as
+ * 2(n/512) if 512 divides it, else as 2n+1. */
 #define CW_EVENTS(X)                                                \
-	X(0, MADE,   "PyTorch gave out a block")                    \
-	X(1, FREED,  "and took it back: no size, no site")          \
-	X(2, GAVE,   "the driver gave memory")                      \
-	X(3, TOOK,   "and took it back: no size, no site")          \
-	X(4, OOM,    "PyTorch gave up: time, then the size it wanted") \
-	X(5, LOST,   "events that are missing here: how many")
+	X(0, MADE,   "PyTorch allocated a block")                   \
+	X(1, FREED,  "PyTorch freed it: no size, no site")          \
+	X(2, GAVE,   "the driver allocated memory")                 \
+	X(3, TOOK,   "the driver freed it: no size, no site")       \
+	X(4, OOM,    "PyTorch ran out of memory: time, then the size requested") \
+	X(5, LOST,   "events are missing here: how many")
 
 enum cw_event {
 #define X(number, name, text) CW_EVENT_##name = number,
@@ -484,33 +484,33 @@ enum cw_event {
 #define CW_EVENT_TICKS	64u
 #define CW_EVENT_UNIT	512u
 
-/* Of a small block: what the thread had done last with CUDA. No line is looked up for it. */
+/* For a small block: what the thread last did with CUDA, because no line is looked up for those. */
 #define CW_FREED_AFTER		1u	/* in free_stack; offs are multiples of 8 */
 
-struct cw_freed {			/* what was live and is not any more */
-	uint64_t seq;			/* like that of cw_launch */
+struct cw_freed {			/* an allocation that was freed */
+	uint64_t seq;			/* as in cw_launch */
 	uint64_t addr, size;
-	uint64_t made_ticks, ticks;	/* given out, taken back */
-	uint32_t stack, forward_stack;	/* of the allocation; made in backward: where the autograd node was made */
-	uint32_t free_stack;		/* the Python line that ran when its last owner let go, or with CW_FREED_AFTER before */
+	uint64_t made_ticks, ticks;	/* allocated, freed */
+	uint32_t stack, forward_stack;	/* of the allocation; in backward: where the autograd node was created */
+	uint32_t free_stack;		/* the Python line running when its last owner released it; CW_FREED_AFTER: before that */
 	int16_t device;
 	uint16_t kind;			/* enum cw_memory */
 };
 
-struct cw_range {			/* memory of the process that no device has given it */
+struct cw_range {			/* memory of the process that came from no device */
 	uint64_t start, end;
 };
 
 /* Who noticed a failure. */
 #define CW_SOURCES(X)                                                                   \
 	X(1, DRIVER, "driver", "a driver call returned an error")                       \
-	X(2, RUNTIME, "runtime", "the CUDA runtime returned an error by itself")        \
-	X(3, TORCH_CUDA, "torch-cuda", "PyTorch checked a CUDA call and will raise")    \
-	X(4, TORCH_OOM, "torch-oom", "PyTorch's allocator gave up and will raise")      \
-	X(5, TORCH_CHECK, "torch-check", "PyTorch refused the operation by itself")     \
+	X(2, RUNTIME, "runtime", "the CUDA runtime itself returned an error")           \
+	X(3, TORCH_CUDA, "torch-cuda", "PyTorch saw a CUDA call fail and raises")       \
+	X(4, TORCH_OOM, "torch-oom", "PyTorch's allocator ran out of memory and raises") \
+	X(5, TORCH_CHECK, "torch-check", "PyTorch itself rejected the operation")        \
 	X(6, PYTHON, "python", "an exception ended the Python program")                 \
 	X(7, FORK, "fork", "CUDA was used in a forked child")                           \
-	X(8, WAIT, "wait", "`cuwhy run` saw the process wait for too long; never in a recording")
+	X(8, WAIT, "wait", "`cuwhy run` saw the process wait too long; never in a recording")
 
 enum cw_source {
 #define X(number, name, id, text) CW_SRC_##name = number,
@@ -519,8 +519,8 @@ enum cw_source {
 };
 
 struct cw_failure {
-	uint64_t seq;			/* counts from 1 in the order noticed; 0 = empty or being written */
-	uint64_t ticks, last_ticks;	/* first and newest time this same failure was seen */
+	uint64_t seq;			/* counts from 1 in the order seen; 0 = empty or being written */
+	uint64_t ticks, last_ticks;	/* the first and last time this failure was seen */
 	uint64_t mono_ns;
 	uint32_t count;			/* times seen: same source, call, code and stack */
 	uint32_t source;		/* enum cw_source */
@@ -531,16 +531,16 @@ struct cw_failure {
 	uint32_t forward_stack;
 	uint32_t node_name;
 	int32_t device;			/* current device, -1 = unknown */
-	uint32_t capturing;		/* a stream capture was under way in this process */
+	uint32_t capturing;		/* a stream capture was in progress in this process */
 	uint32_t capture_stack;		/* where that capture began */
 	uint32_t n_args;
 	uint64_t arg[CW_MAX_ARGS];
-	/* launches, and cuFuncSetAttribute and the like: the function */
+	/* launches, cuFuncSetAttribute and the like: the function */
 	uint32_t func;
 	uint32_t is_launch;
 	uint32_t grid[3], block[3];
 	uint32_t shared;
-	uint32_t cluster[3];		/* 0 = none asked for */
+	uint32_t cluster[3];		/* 0 = none requested */
 	uint32_t cooperative;
 	uint64_t stream;
 	int32_t func_attr[CW_FUNC_COUNT];	/* -1 = unknown */
@@ -548,26 +548,26 @@ struct cw_failure {
 	uint32_t memory_known;
 	uint32_t pad;
 	uint64_t free_bytes, total_bytes;	/* cuMemGetInfo just after the failure */
-	uint64_t request_bytes;		/* what was asked for, 0 = not an allocation */
+	uint64_t request_bytes;		/* the size requested, 0 = not an allocation */
 	uint64_t torch_allocated, torch_reserved;	/* TORCH_OOM */
 	uint64_t live_device_bytes;	/* this process's driver allocations */
 	/* words */
-	char visible_devices[64];	/* CUDA_VISIBLE_DEVICES at this moment, CW_NOT_SET if unset */
-	char what[96];			/* function or exception type as its source names it */
+	char visible_devices[64];	/* CUDA_VISIBLE_DEVICES at the failure, CW_NOT_SET if unset */
+	char what[96];			/* function or exception type, as its source names it */
 	char file[160];			/* source file as PyTorch names it */
-	char library[160];		/* file that made the call, or that holds the code it loads; "" = not known */
+	char library[160];		/* file that made the call, or that contains the code it loads; "" = not known */
 	uint32_t line;
 	uint32_t python_chain;		/* PYTHON: depth in the chain, 0 = the exception itself, 1.. = causes */
 	char text[1024];		/* the driver's log line, the check's or the exception's message */
 };
 
-/* Recorder -> `cuwhy run`, one message per segment, the memfd attached (SCM_RIGHTS). */
+/* Recorder -> `cuwhy run`: one message per segment, with its memfd attached (SCM_RIGHTS). */
 #define CW_HELLO_MAGIC 0x79687763u
-#define CW_WAKE_MAGIC	0x6b617763u	/* instead, without a memfd: memory ran out, look who holds the GPU */
+#define CW_WAKE_MAGIC	0x6b617763u	/* without a memfd: out of memory, see what holds the GPU's memory */
 struct cw_hello {
 	uint32_t magic;
 	uint32_t pid;
-	uint64_t start_mono_ns;		/* with pid: names this process image */
+	uint64_t start_mono_ns;		/* with pid: identifies this process image */
 	uint32_t off, len;		/* where the segment belongs */
 };
 

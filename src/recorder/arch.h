@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All that depends on the processor, with arch_<name>.S and arch_<name>.map: the clock and the dlsym stub.
+ * Everything that depends on the processor, with arch_<name>.S and arch_<name>.map: the clock and the dlsym stub.
  * A port is one more branch here, one in src/portable/portable.h, and one more pair of files.
  */
 #ifndef CUWHY_ARCH_H
@@ -12,7 +12,7 @@
 #include <cpuid.h>
 #include <x86intrin.h>
 
-/* In a function: the unwinder calls this routine when it passes (pc-relative, 4 bytes, signed). */
+/* In a function: the unwinder calls this routine when it passes the frame (pc-relative, 4 bytes, signed). */
 #define ARCH_PERSONALITY(name) __asm__(".cfi_personality 0x1b, " name)
 
 #define ARCH_CLOCK_SOURCE "tsc"	/* the kernel's name for it */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * dlsym, as the program sees it.
  *
- * glibc takes the return address for "who asks" (RTLD_NEXT, RTLD_DEFAULT), so forwarding must be a
- * jump: with a call, a library that looks up the next definition of its own function would be
- * given its own function again. rec_dlsym_pick answers in rax (value) and rdx (decided or not).
+ * glibc identifies the caller by the return address (RTLD_NEXT, RTLD_DEFAULT), so we must forward with a
+ * jump: with a call, a library that looks up the next definition of its own function would get its own
+ * function again. rec_dlsym_pick returns in rax (value) and rdx (decided or not).
  *
- * It has glibc's versions, so that another preloaded library that looks for "the next dlsym" by version finds
- * this one and not libc's behind it.
+ * It has glibc's symbol versions, so that another preloaded library that looks up the next dlsym by version
+ * finds this one and not the one in libc behind it.
  */
 	.text
 	.globl	rec_dlsym

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Private to the recorder: the library that is preloaded into the user's program.
  *
- * It is a guest. On the recording path nothing allocates, locks, prints or touches a file; what is
- * recorded lives in segments that were reserved before they were mapped; whatever goes wrong switches
- * recording off and lets the program run as if cuwhy were absent.
+ * It is a guest. On the recording path nothing allocates, locks, prints or touches a file. The
+ * recording lives in segments that were reserved before they were mapped. If anything goes wrong,
+ * recording is switched off and the program runs as if cuwhy were absent.
  */
 #ifndef CUWHY_REC_H
 #define CUWHY_REC_H
@@ -20,18 +20,18 @@
 #define EXPORT	   __attribute__((visibility("default")))
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-/* What every event touches is kept together, code and data: between two events a program uses so much else that each page
- * of ours has to be looked up anew, which costs more than what we do there. */
+/* Code and data that every event touches are kept together: between two events the program evicts our pages from the
+ * TLB, and each page missed costs more than our own work on it. */
 #define HOT	    __attribute__((hot))
 #define HOT_DATA    __attribute__((section("cuwhy_hot")))
 #define TLS	    __thread __attribute__((tls_model("initial-exec")))
 
-/* All that is declared here is our own: without this each use of a variable would look up its address first. */
+/* Everything declared here is local to us: without this, each use of a variable would look up its address first. */
 #pragma GCC visibility push(hidden)
 
 typedef uint32_t CUresult;
 
-/* What a wrapper returns when a program reaches it although no libcuda is loaded: "stub library". */
+/* What a wrapper returns when a program calls it with no libcuda loaded: "stub library". */
 #define CU_NO_DRIVER 34u
 
 /* ---- entry points: every exported cu name, from kb/cuda_api.def -------------------------------- */
@@ -49,7 +49,7 @@ enum api {
 #include "kb/cuda_api.def"
 };
 
-/* Driver functions the recorder itself calls, beside the recorded ones. */
+/* Driver functions that the recorder itself calls, in addition to the recorded ones. */
 #define HELPERS(X)                                                                           \
 	X(cuFuncGetName, (const char **, void *))                                            \
 	X(cuKernelGetName, (const char **, void *))                                          \
@@ -80,7 +80,7 @@ extern void *const door_wrapper[ENTRY_COUNT];
 extern const char *const door_name[ENTRY_COUNT];
 int door_by_name(const char *name);		/* -1: not ours */
 int door_by_real(const void *function);		/* -1: not ours */
-bool doors_open(void);				/* true once libcuda is there */
+bool doors_open(void);				/* true once libcuda is loaded */
 bool doors_complete(void);
 const char *doors_library(void);
 
@@ -103,9 +103,9 @@ bool elf_find_object(const char *basename_prefix, struct elf_object *out);
 bool elf_object_at(const void *address, struct elf_object *out);
 void *elf_symbol(const struct elf_object *o, const char *name);
 void *elf_symbol_anywhere(const char *name);	/* first object that defines it; ours is skipped */
-void *elf_symbol_after_us(const char *name);	/* first one behind us in the order of look-up */
+void *elf_symbol_after_us(const char *name);	/* first one behind us in lookup order */
 bool elf_needs(const struct elf_object *o, const char *soname_prefix, char *soname, size_t size);
-/* The library of that name (libcudart, libcublas) that the caller was linked against, and the caller. */
+/* The caller's object, and the library of that name (libcudart, libcublas) it was linked against. */
 bool elf_linked(const void *caller, const char *prefix, struct elf_object *who, struct elf_object *library);
 
 /* ---- the recording ------------------------------------------------------------------------------ */
@@ -115,25 +115,25 @@ bool elf_linked(const void *caller, const char *prefix, struct elf_object *who, 
 struct running_node {
 	uintptr_t sp;			/* how deep the stack was */
 	uint32_t forward_stack, name;
-	bool accumulates;		/* a gradient: no line made it */
+	bool accumulates;		/* a gradient: no line created it */
 };
 
-/* Python frames as they were when this thread looked last, root first (rec_python_walk.c). Link 0 is beyond the root. */
+/* Python frames as of this thread's last walk, root first (rec_python_walk.c). Link 0 is beyond the root. */
 #define CHAIN_MAX 256u
 #define CHAIN_TOPS 8u
 struct py_chain {
-	uint32_t n, off;		/* links; the stack that they are, 0 = not known */
+	uint32_t n, off;		/* links; the stack they form, 0 = not known */
 	uint32_t gone;			/* code_watch.gone before they were read */
 	uint32_t version;		/* of the links below the innermost one */
-	uintptr_t base;			/* where the first Python frame lies */
+	uintptr_t base;			/* address of the first Python frame */
 	bool shared;			/* by several threads: cannot be used */
-	const void *state;		/* of Python's main thread, once it was looked up: it never changes */
-	/* where the innermost function has been since the others changed: the stacks that these are */
+	const void *state;		/* of Python's main thread, once looked up: it never changes */
+	/* where the innermost function has been since the others changed, and the stacks for that */
 	struct py_top { uint64_t instr, h; uint32_t off, version; } top[CHAIN_TOPS];
 	struct py_link { const char *frame; uint64_t instr; } link[CHAIN_MAX + 1];	/* what each walk compares */
 	struct py_kept {
 		const char *code;
-		uint64_t id;		/* of its code; 0: not Python code */
+		uint64_t id;		/* of its code; 0 = not Python code */
 		uint64_t h;		/* of all links up to this one */
 		uint64_t python;	/* how many of those are Python code */
 	} kept[CHAIN_MAX + 1];
@@ -145,23 +145,23 @@ static inline struct py_top *chain_top(struct py_chain *c, uint64_t instr)
 }
 
 struct rec_thread {			/* what every call touches comes first */
-	uint32_t generation;		/* of the process image: a forked child starts anew */
+	uint32_t generation;		/* of the process image: a forked child starts over */
 	uint32_t tid;
-	int32_t device;			/* of the current context; DEVICE_ASK: not known */
-	uint32_t node_depth;		/* running autograd nodes: re-entrant backward is a stack */
+	int32_t device;			/* of the current context; DEVICE_ASK = not known */
+	uint32_t node_depth;		/* running autograd nodes: a stack, because backward can re-enter */
 	struct cw_ring *launches;
 	struct cw_ring *calls;
 	struct cw_ring *nodes;
-	uint64_t workspace;		/* the last one that it told of, when so many had gone */
+	uint64_t workspace;		/* the last one it reported, and how many had been freed by then */
 	uint32_t workspaces_gone;
-	struct cw_ring *forward_nodes;	/* in which the last node that it ran was found */
+	struct cw_ring *forward_nodes;	/* the ring in which its last node was found */
 	const void *caller;		/* who called the driver, where a wrapper noted it */
 	const void *runtime_caller;	/* who called the runtime that calls the driver now */
 	uint32_t log_len;
-	bool no_launch_ring, no_node_ring;	/* asked for once, and there was no memory */
+	bool no_launch_ring, no_node_ring;	/* tried once: out of memory */
 
 	uint32_t entry_stack;		/* of the current call, where waits are marked */
-	uint64_t failures;		/* this thread's own count: "did the call below note one?" */
+	uint64_t failures;		/* this thread's own count: did the call below record one? */
 	struct running_node node[MAX_NODE_DEPTH];
 	char log[1024];			/* what the driver said during the current call */
 	struct py_chain chain;		/* last: not cleared as a whole */
@@ -174,13 +174,13 @@ struct rec {
 	uint32_t generation;
 	uint32_t pid;
 	bool ticks_are_tsc;
-	bool waits;			/* mark who waits: `cuwhy run --hang-after` asked for it */
-	_Atomic uint32_t captures;	/* stream captures under way */
+	bool waits;			/* mark waiting threads: requested by `cuwhy run --hang-after` */
+	_Atomic uint32_t captures;	/* stream captures in progress */
 	_Atomic uint32_t module_generation;
 } __attribute__((aligned(64)));
 extern struct rec rec;
 extern TLS struct rec_thread *rec_self;
-extern TLS uint32_t rec_nesting;	/* 1 inside the program's own call, 2 while we ask the driver things */
+extern TLS uint32_t rec_nesting;	/* 1 inside the program's own call, 2 while we query the driver */
 
 enum rec_state { REC_WIPED = 0, REC_ON = 1, REC_OFF = 2 };	/* WIPED: not started, or forked since */
 
@@ -189,7 +189,7 @@ static inline unsigned rec_state(void)
 	return atomic_load_explicit(atomic_load_explicit(&rec.state, memory_order_acquire), memory_order_acquire);
 }
 
-bool rec_wake(void);			/* slow path of rec_enter: start, or start anew after fork */
+bool rec_wake(void);			/* slow path of rec_enter: start, or start over after fork */
 struct rec_thread *rec_thread_start(void);
 struct cw_ring *rec_launch_ring(struct rec_thread *t);	/* NULL: no memory for it */
 struct cw_ring *rec_node_ring(struct rec_thread *t);
@@ -205,8 +205,8 @@ static inline struct rec_thread *rec_thread(void)
 	return likely(t && t->generation == rec.generation) ? t : rec_thread_start();
 }
 
-/* True when this call is to be recorded; then rec_leave() must follow. Calls made by the driver or by
- * ourselves while inside are not recorded again. */
+/* True if this call is to be recorded; then rec_leave() must follow. Calls that the driver or we make in the
+ * meantime are not recorded. */
 static inline bool rec_enter(void)
 {
 	unsigned state = rec_state();
@@ -232,7 +232,7 @@ static inline uint64_t rec_ticks(void)
 }
 void rec_clock_mark(void);
 
-/* Chunks and heap. All return NULL/0 when there is no memory left: recording goes on without. */
+/* Chunks and heap. All return NULL/0 when out of memory: recording continues without. */
 void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid);
 void chunk_rename(const void *chunk, enum cw_chunk_kind kind);
 struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots);
@@ -273,8 +273,8 @@ static inline uint32_t table_get(const struct slot *table, uint32_t slots, uint6
 }
 bool table_put(struct slot *table, uint32_t slots, uint64_t key, uint32_t value);
 
-/* A lock for rare work only (interning something new, an allocation). Gives up rather than wait for
- * ever: a signal handler may have interrupted the holder. */
+/* A lock for rare work only (interning something new, an allocation). Gives up rather than wait
+ * forever: a signal handler may have interrupted the holder. */
 struct spin { atomic_flag held; };
 bool spin_wait(struct spin *s);
 static inline bool spin_try(struct spin *s)
@@ -295,7 +295,7 @@ extern struct spin intern_lock, fail_lock, graph_lock;
 /* ---- what is recorded ---------------------------------------------------------------------------- */
 
 uint32_t stack_here(void);				/* this thread's Python stack */
-static inline uint32_t stack_before(void)		/* as it was when this thread looked last */
+static inline uint32_t stack_before(void)		/* as of this thread's last walk */
 {
 	return rec_self->chain.off ? rec_self->chain.off | CW_FREED_AFTER : 0;
 }
@@ -315,7 +315,7 @@ static inline uint64_t function_key(uint64_t handle)
 	return (handle * 0x9e3779b97f4a7c15ull) | 1;
 }
 
-/* 0 = unknown. After a module was unloaded a handle may stand for another function: a new number. */
+/* 0 = unknown. After a module unload, a handle may mean another function: it gets a new number. */
 static inline uint32_t function_number(uint64_t handle)
 {
 	uint64_t key = function_key(handle);
@@ -358,17 +358,17 @@ struct launch_note {
 void note_launch(const struct launch_note *l);
 void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result);
 
-/* What the driver gave out: memory of the device, pinned memory of the host, mappings (rec_driver_alloc.c). */
+/* The driver's allocations: device memory, pinned host memory, mappings (rec_driver_alloc.c). */
 void driver_alloc_add(uint64_t addr, uint64_t size, enum cw_memory kind, int device, uint64_t extra);
-bool driver_alloc_take(uint64_t addr, struct cw_allocation *taken);	/* removes; false when not known */
+bool driver_alloc_take(uint64_t addr, struct cw_allocation *taken);	/* removes; false if unknown */
 void driver_alloc_put(const struct cw_allocation *a);
-void driver_alloc_freed(const struct cw_allocation *a);			/* it was taken, and the driver has it back */
-void driver_alloc_take_range(uint64_t from, uint64_t size);		/* mappings that lie in it */
+void driver_alloc_freed(const struct cw_allocation *a);			/* after driver_alloc_take: the driver freed it */
+void driver_alloc_take_range(uint64_t from, uint64_t size);		/* the mappings in it */
 void driver_alloc_take_device(int device);
 void driver_alloc_inexact(void);
 
-/* PyTorch's allocator gave out a block (size above 0) or took one back; what it has in all afterwards. It cuts them out
- * of the driver's allocations (rec_torch_block.c). */
+/* PyTorch's allocator allocated a block (size above 0) or freed one, and its totals after that. Blocks are parts of
+ * the driver's allocations (rec_torch_block.c). */
 struct torch_block_note {
 	uint64_t addr;
 	int64_t size;
@@ -378,8 +378,8 @@ struct torch_block_note {
 void torch_block_start(void);
 void torch_block_made(const struct torch_block_note *b);
 void torch_block_freed(const struct torch_block_note *b);
-void torch_block_is_workspace(uint64_t addr, const void *function);	/* of the library that has this function */
-bool torch_block_known_workspace(uint64_t addr);			/* this thread has said so last */
+void torch_block_is_workspace(uint64_t addr, const void *function);	/* of the library that contains this function */
+bool torch_block_known_workspace(uint64_t addr);			/* the last one this thread reported */
 void ranges_keep(void);			/* the process's own memory as it is now; once */
 
 void capture_begin(uint64_t stream, uint32_t stack);
@@ -405,24 +405,24 @@ void text_copy(char *to, size_t size, const char *from, size_t len);
 
 /* ---- core dumps ------------------------------------------------------------------------------------ */
 
-extern _Atomic uint32_t dump_error;	/* not 0: a kernel failed, and the driver does not say so */
+extern _Atomic uint32_t dump_error;	/* not 0: a kernel failed, and the driver does not report it */
 static inline CUresult failed_before(void)
 {
 	return atomic_load_explicit(&dump_error, memory_order_relaxed);
 }
-void dump_start(void);			/* after the first good cuInit */
+void dump_start(void);			/* after the first successful cuInit */
 void dump_forget(void);
-/* The truth about a call that says work has finished well, or badly. */
+/* The true result of a call that reports finished work, successful or not. */
 CUresult dump_check(CUresult result);
-CUresult dump_before_release(void);	/* before contexts go: is there a fault that nobody knows of yet? */
-bool dump_at_exit(void);		/* the same; true: the program must not end as if all were well */
+CUresult dump_before_release(void);	/* before contexts are released: is there an unreported fault? */
+bool dump_at_exit(void);		/* the same; true: the program must not exit with success */
 
 enum cw_reason dump_arm_trigger(const char *folder, const char *pipe);
 
-/* ---- waiting for the GPU, for `cuwhy run --hang-after`; without that, one look at a flag ------------ */
+/* ---- waiting for the GPU, for `cuwhy run --hang-after`; without that, one flag is tested ------------ */
 
 void hang_forget(void);			/* a new recording begins */
-void hang_start(void);			/* after the first good cuInit, behind dump_start */
+void hang_start(void);			/* after the first successful cuInit and dump_start */
 void wait_mark(enum api api);
 void wait_unmark(CUresult result);
 void wait_poll(enum api api, CUresult result);
@@ -441,8 +441,8 @@ static inline void wait_end(CUresult result)
 
 /* ---- Python, PyTorch, process end ----------------------------------------------------------------- */
 
-void python_start(void);		/* find the interpreter; never fails aloud */
-void python_hook(void);			/* install the audit hook when the GIL is ours */
+void python_start(void);		/* find the interpreter; fails silently */
+void python_hook(void);			/* install the audit hook when we hold the GIL */
 void python_hook_early(void);		/* the same, before Python has started */
 uint32_t python_stack(void);
 bool python_string(const void *unicode, char *buf, size_t size);
@@ -450,17 +450,17 @@ uint32_t python_code_frame(const void *code, uint32_t line, struct cw_frame *out
 void torch_start(void);			/* resolve PyTorch's functions */
 bool torch_backward(struct rec_thread *t, uint32_t *forward_stack, uint32_t *node_name);
 void exit_start(void);
-void exit_is_near(void);		/* Python ends, C does not yet */
+void exit_is_near(void);		/* Python is ending, the process not yet */
 void exit_at_once_after_fault(void);	/* without the driver's exit handlers */
 
-bool cudart_has(const char *name);	/* a function of the CUDA runtime that we stand in for */
+bool cudart_has(const char *name);	/* a CUDA runtime function that we wrap */
 const char *rec_getenv(const char *name);
 void device_facts(void);
 int current_device(void);		/* -1: none, or no context */
 void context_made(uint64_t context, int device);
-void context_peer(uint64_t context);	/* kernels of the current one may touch its memory */
+void context_peer(uint64_t context);	/* kernels of the current one may access its memory */
 
-/* The same, asked once until the thread's current context changes: launches want to know. */
+/* The same, cached until the thread's current context changes: every launch needs it. */
 static inline int thread_device(struct rec_thread *t)
 {
 	if (unlikely(t->device < 0))

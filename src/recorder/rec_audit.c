@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The exception that ends a Python program, seen through CPython's audit event `sys.excepthook`; and its end.
+ * The exception that ends a Python program, seen through CPython's audit event `sys.excepthook`, and Python's shutdown.
  *
- * Nothing of the program's own code may run here: messages are read only from plain str and int
- * objects in `args`, never through str(). The hook is called for every audit event, so it leaves at the first byte.
+ * None of the program's own code may run here: messages are read only from plain str and int objects in
+ * `args`, never through str(). The hook is called for every audit event, so it rejects most at the first byte.
  */
 #include <string.h>
 
@@ -37,14 +37,14 @@ static uint64_t hash_frames(const struct cw_frame *f, uint32_t n)
 	return (h ^ h >> 29) | 1;
 }
 
-/* The traceback as a stack, innermost frame first. Of a very deep one the innermost part is kept. */
+/* The traceback as a stack, innermost frame first. Only the innermost part of a very deep one is kept. */
 static uint32_t traceback_stack(void *tb)
 {
 	struct cw_frame ring[CW_MAX_FRAMES], frame[CW_MAX_FRAMES];
 	uint32_t n = 0, kept;
 	void *next, *type = *(void **)((char *)tb + 8);
 
-	if (!py.on) {		/* reading code objects is part of what was switched off */
+	if (!py.on) {		/* reading code objects is switched off, too */
 		drop(tb);
 		return 0;
 	}
@@ -135,7 +135,7 @@ static void note_chain(void *value)
 	drop(value);
 }
 
-/* Words of exceptions that end programs which never got as far as the driver. */
+/* Words in exceptions that end programs before they reach the driver. */
 static bool speaks_of_cuda(const char *text)
 {
 	static const char *const words[] = {"CUDA",	"cuda",	  "NVIDIA",	 "libcu",	    "libnv",
@@ -147,8 +147,8 @@ static bool speaks_of_cuda(const char *text)
 	return false;
 }
 
-/* Nothing was recorded so far: is this exception worth waking up for? It is with PyTorch in the process, whatever
- * it says: a program that found no CUDA may end without a word. */
+/* Nothing is recorded yet: is this exception worth starting a recording? With PyTorch in the process it always is:
+ * a program that found no CUDA may not mention CUDA in its message. */
 static bool is_about_cuda(void *args)
 {
 	void *(*item)(void *, long) = (void *(*)(void *, long))elf_symbol_anywhere("PyTuple_GetItem");
@@ -192,7 +192,7 @@ static int audit(const char *event, void *args, void *data)
 		return 0;
 	}
 	value = py.f.PyTuple_GetItem(args, 2);
-	/* None, when an exception is reported without a value */
+	/* it is None when an exception is reported without a value */
 	if (value && *(void **)((char *)value + 8) != py.none_type)
 		note_chain(value);
 	rec_leave();
@@ -207,7 +207,7 @@ bool python_end_is_told(void)
 	return installed && !refused;
 }
 
-/* The places of things above are those of 3.9 to 3.14, with a GIL. */
+/* The offsets above are those of 3.9 to 3.14, with a GIL. */
 static bool is_known_python(const char *version)
 {
 	unsigned minor = 0;
@@ -219,8 +219,8 @@ static bool is_known_python(const char *version)
 	return minor >= 9 && minor <= 14;
 }
 
-/* Before Python has started the hook needs no GIL. So the exception is seen, too, that ends a program which never
- * came to the driver: a PyTorch without CUDA, a library that is missing. */
+/* Before Python has started, adding the hook needs no GIL. This way we also see the exception that ends a program
+ * before it reaches the driver: a PyTorch without CUDA, a missing library. */
 void python_hook_early(void)
 {
 	int (*add)(int (*)(const char *, void *, void *), void *) =
@@ -247,8 +247,8 @@ static int install(void *data)
 	return 0;
 }
 
-/* After start-up the calls need the GIL. A driver call that holds it will do; otherwise Python is asked to
- * make them when it next has a moment, which it allows from any thread. */
+/* After startup the calls need the GIL. A driver call that holds it will do; otherwise we queue a pending call,
+ * which Python allows from any thread. */
 void python_hook(void)
 {
 	static _Atomic int asked;	/* survives fork: so does what was installed */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which of PyTorch's blocks are workspaces of cuBLAS.
+ * Which of PyTorch's blocks are cuBLAS workspaces.
  *
  * PyTorch allocates one for each thread and stream that multiplies matrices, in the middle of some forward or backward,
- * and keeps it for ever (32 MiB each on an H100): without this it would pass for a gradient. It tells cuBLAS of it before
- * a product, and cuBLASLt with the product.
+ * and keeps it forever (32 MiB each on an H100): without this it would look like a gradient. It passes it to cuBLAS
+ * before a matmul, and to cuBLASLt with the matmul.
  */
 #include "rec_linked.h"
 #include "rec_site.h"
@@ -15,7 +15,7 @@ static const char *const product_name[] = {"cublasLtMatmul"};
 static struct linked cublas = LINKED("libcublas.so", set_name);
 static struct linked cublas_lt = LINKED("libcublasLt.so", product_name);
 
-/* The program calls it, so somebody has it: it must never fail because of us. */
+/* The program calls it, so some library defines it: it must never fail because of us. */
 static void *real_in(struct linked *l, const void *caller)
 {
 	void *real = linked_real(l, 0, caller);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fourth door, first half: failures that the shared CUDA runtime decides without asking the driver (a bad
- * device number, an empty grid, a kernel it does not know, a driver that is too old or absent).
+ * Fourth door, first half: failures that the shared CUDA runtime reports without calling the driver (a bad
+ * device number, an empty grid, a kernel it does not know, a driver that is too old or missing).
  *
- * Copies linked statically into other libraries cannot be seen here; what they ask of the driver is.
+ * Copies linked statically into other libraries are not seen here, but their driver calls are.
  *
- * Functions that give out memory are here for one thing: the memory belongs to the library that asked the runtime,
- * not to the runtime that asks the driver.
+ * Allocation functions are here for one reason: the memory belongs to the library that called the runtime,
+ * not to the runtime that calls the driver.
  */
 #include <string.h>
 
@@ -46,14 +46,14 @@ bool cudart_has(const char *name)
 	return false;
 }
 
-/* A launch that fails below belongs to the library that asked the runtime for it, not to the runtime. */
+/* A launch that fails below belongs to the library that called the runtime, not to the runtime. */
 static inline void asks_now(const void *caller)
 {
 	if (likely(rec_self != NULL))
 		rec_self->runtime_caller = caller;
 }
 
-/* The driver noted nothing during the call: then the runtime refused by itself. */
+/* If no driver call failed meanwhile, the runtime itself rejected the call. */
 static uint64_t failures_so_far(void)
 {
 	return rec_self ? rec_self->failures : 0;
@@ -200,7 +200,7 @@ EXPORT HOT int cudaLaunchKernelExC(const struct runtime_config *c, const void *f
 
 /* ---- memory --------------------------------------------------------------------------------------------- */
 
-/* Unlike a launch, memory may be the first thing that a thread asks for. */
+/* Unlike a launch, an allocation may be a thread's first call. */
 static void asks_memory(const void *caller)
 {
 	if (unlikely(!rec_self) && !rec_asleep())

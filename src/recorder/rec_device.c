@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the driver says of itself and its devices, once, and its own words about failing calls.
+ * What the driver reports about itself and its devices, read once, and its own messages about failing calls.
  */
 #include <string.h>
 
@@ -13,10 +13,10 @@ static void driver_says(void *data, int level, char *message, size_t length)
 
 	(void)data;
 	if (level != 0 || !t || rec_nesting != 1 || !message)
-		return;		/* not about a call of the program's own */
+		return;		/* not about one of the program's own calls */
 	length = strnlen(message, length);
 	if (length > 10 && memcmp(message, "Returning ", 10) == 0)
-		return;		/* the code again, in words */
+		return;		/* only repeats the error code */
 	while (length && (message[length - 1] == '\n' || message[length - 1] == ' '))
 		length--;
 	if (!length)
@@ -29,7 +29,7 @@ static void driver_says(void *data, int level, char *message, size_t length)
 	t->log_len += (uint32_t)length;
 }
 
-/* Without a context the driver would log the question as an error of the program's. */
+/* Without a context, the driver would log our query as an error of the program. */
 int current_device(void)
 {
 	CUresult (*get)(int *) = door(ENTRY_cuCtxGetDevice);
@@ -43,7 +43,7 @@ int current_device(void)
 
 /* ---- which device a context belongs to ---------------------------------------------------------------- */
 
-#define MAX_CONTEXTS	64	/* a program has one for each device */
+#define MAX_CONTEXTS	64	/* a program usually has one per device */
 
 static struct {
 	_Atomic uint64_t context;
@@ -63,7 +63,7 @@ void context_made(uint64_t context, int device)
 	}
 }
 
-/* A context that nobody saw being made: its device may be any. */
+/* If we did not see a context's creation, its device may be any. */
 void context_peer(uint64_t context)
 {
 	int mine = current_device();
@@ -99,7 +99,7 @@ static void one_device(struct cw_device *d, int ordinal)
 		drv.cuDeviceGetUuid_v2(d->uuid, ordinal);
 }
 
-/* Device handles are ordinals for every driver so far; cuDeviceGet is asked all the same. */
+/* Device handles have been ordinals in every driver so far; call cuDeviceGet all the same. */
 void device_facts(void)
 {
 	CUresult (*version)(int *) = door(ENTRY_cuDriverGetVersion);

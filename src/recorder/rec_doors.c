@@ -3,8 +3,8 @@
  *
  * A program gets a driver function in one of three ways: an ordinary symbol (our exported wrapper is
  * found first), dlsym on a libcuda handle, or cuGetProcAddress. All three must lead to the same
- * wrapper. Which wrapper belongs to a function that the driver hands out is decided by its address
- * alone, so no table of versions can be wrong.
+ * wrapper. The address alone decides which wrapper belongs to a function that the driver returns, so
+ * there is no table of versions to get wrong.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -44,7 +44,7 @@ static struct {
 	struct elf_object libcuda;
 } doors;
 
-_Static_assert(ENTRY_COUNT * 2 < NAME_SLOTS, "the look-up tables must stay half empty");
+_Static_assert(ENTRY_COUNT * 2 < NAME_SLOTS, "the lookup tables must stay half empty");
 
 static uint32_t name_hash(const char *s)
 {
@@ -96,8 +96,8 @@ int door_by_real(const void *function)
 typedef void *dlsym_fn(void *, const char *);
 __attribute__((visibility("hidden"))) dlsym_fn *rec_next_dlsym;
 
-/* Not libc's but the next one after us: another preloaded library may have its own, and dlvsym would pass
- * over it, because such a definition carries no version. */
+/* Not libc's but the next one after us: another preloaded library may have its own, and dlvsym would skip
+ * it, because such a definition has no version. */
 static dlsym_fn *next_dlsym(void)
 {
 	dlsym_fn *f = __atomic_load_n(&rec_next_dlsym, __ATOMIC_ACQUIRE);
@@ -109,8 +109,8 @@ static dlsym_fn *next_dlsym(void)
 	return f;
 }
 
-/* dlopen is in libc since glibc 2.34, before that in libdl, which not every program loads: so it is looked for
- * when it is needed, like dlsym, and the recorder starts everywhere. */
+/* dlopen is in libc since glibc 2.34, before that in libdl, which not every program loads. So we look it up when
+ * it is needed, like dlsym, and the recorder loads everywhere. */
 static void *stay_loaded(const char *name)
 {
 	void *(*open_it)(const char *, int) = (void *(*)(const char *, int))elf_symbol_after_us("dlopen");
@@ -120,7 +120,7 @@ static void *stay_loaded(const char *name)
 
 /* ---- opening ---------------------------------------------------------------------------------------- */
 
-/* Several threads may do this at once: each computes the same tables and stores the same values. */
+/* Several threads may do this at once: all compute the same tables and store the same values. */
 bool doors_open(void)
 {
 	int16_t table[NAME_SLOTS] = {0};
@@ -131,7 +131,7 @@ bool doors_open(void)
 		return true;
 	if (!elf_find_object("libcuda.so", &o) || !elf_symbol(&o, "cuInit"))
 		return false;
-	/* keep it loaded: the addresses below must stay true even if the program closes it */
+	/* keep it loaded: the addresses below must stay valid even if the program closes it */
 	if (!stay_loaded(o.name))
 		return false;
 	for (int e = 0; e < ENTRY_COUNT; e++) {
@@ -150,7 +150,7 @@ bool doors_open(void)
 	return true;
 }
 
-/* A libcuda without these is none that we know how to watch. */
+/* We do not know how to record a libcuda without these. */
 bool doors_complete(void)
 {
 	static const enum entry needed[] = {
@@ -194,7 +194,7 @@ static bool asked_by_driver(const void *caller)
 	return strncmp(slash ? slash + 1 : o.name, "libnvidia-", 10) == 0;
 }
 
-/* Functions of the runtime are wrapped for those who link to it; whoever looks one up gets the real one. */
+/* Runtime functions are wrapped for callers linked to the runtime; dlsym returns the real one. */
 static void *not_ours(dlsym_fn *next, void *handle, const char *name)
 {
 	struct elf_object us;
@@ -217,8 +217,8 @@ struct pick rec_dlsym_pick(void *handle, const char *name, const void *caller)
 	e = door_by_name(name);
 	if (e < 0)
 		return handle != RTLD_NEXT && cudart_has(name) ? (struct pick){not_ours(next, handle, name), 1} : pass;
-	/* Asked from here, RTLD_NEXT means "whoever defines it after us": nobody, where libcuda is not
-	 * loaded. A program that looks for a driver in this way must not find our wrapper instead. */
+	/* From here, RTLD_NEXT means the next definition after ours: there is none if libcuda is not
+	 * loaded. A program that looks for a driver this way must not find our wrapper instead. */
 	if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) {
 		f = next(RTLD_NEXT, name);
 		if (f && handle == RTLD_NEXT)
@@ -226,7 +226,7 @@ struct pick rec_dlsym_pick(void *handle, const char *name, const void *caller)
 		return (struct pick){f ? door_wrapper[e] : NULL, 1};
 	}
 	f = next(handle, name);
-	if (f == door_wrapper[e])	/* found through the global scope: same question as RTLD_DEFAULT */
+	if (f == door_wrapper[e])	/* found through the global scope: as with RTLD_DEFAULT */
 		return (struct pick){next(RTLD_NEXT, name) ? f : NULL, 1};
 	if (f && doors_open() && f == door_real[e] && !asked_by_driver(caller))
 		f = door_wrapper[e];

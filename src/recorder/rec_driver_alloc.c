@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The driver's allocations: those that are live, how many bytes of device memory they are, and those that went last.
+ * The driver's allocations: the live ones, how much device memory they take, and the most recent frees.
  */
 #include "rec_live.h"
 #include "rec_segment.h"
@@ -33,7 +33,7 @@ void driver_alloc_put(const struct cw_allocation *a)
 		return;
 	}
 	old = live_find(&live, a->addr);
-	if (unlikely(old->addr))	/* nobody saw it go */
+	if (unlikely(old->addr))	/* we did not see its free */
 		totals_driver(old, false, a->ticks);
 	if (live_put(&live, a)) {
 		rec.h->n_allocs++;
@@ -88,7 +88,7 @@ bool driver_alloc_take(uint64_t addr, struct cw_allocation *taken)
 	return found;
 }
 
-/* The driver has it back. Addresses without memory never held anything. */
+/* The driver freed it. An address range without memory never held anything. */
 void driver_alloc_freed(const struct cw_allocation *a)
 {
 	uint32_t stack = stack_here();
@@ -108,7 +108,7 @@ static void take_all(bool (*wanted)(const struct cw_allocation *a, uint64_t x, u
 		driver_alloc_lost();
 		return;
 	}
-	for (uint32_t i = 0; i < live.slots;) {	/* removing may bring another one to the same place */
+	for (uint32_t i = 0; i < live.slots;) {	/* removing may move another entry to this place */
 		if (live.table[i].addr && wanted(&live.table[i], x, y)) {
 			live_keep_freed(&live, &live.table[i], stack, ticks);
 			remove_at(&live.table[i], ticks);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GPU core dumps: the driver writes down what a faulting kernel was doing.
+ * GPU core dumps: the driver saves what a faulting kernel was doing.
  *
- * Armed in this process alone, through the driver's own interface, never through an environment that
- * others would inherit. The driver would end the process after a dump. Told not to, it lets the program
- * go on for a while: calls that wait for the kernel return 0, and some 50 ms to seconds later the error
- * comes, for a device-side assert a wrong one (719 for 710; R580, H200). So whatever reports success of
- * finished work looks for the dump first, and once there is one the error that the program would have
- * seen without us is returned by every call for which the driver itself would have returned it, until
- * the process ends. Launches look at a flag, not at a file.
+ * Armed in this process alone, through the driver's own API, never through environment variables that
+ * others would inherit. By default the driver ends the process after a dump. Told not to, it lets the
+ * program continue for a while: calls that wait for the kernel return 0, and the error follows 50 ms to
+ * seconds later; for a device-side assert it is the wrong one (719 instead of 710; R580, H200). So every
+ * call that reports finished work as successful looks for the dump first. Once there is one, every call
+ * that would have failed without us returns the error that the program would have seen, until the
+ * process ends. Launches test a flag, not a file.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -30,19 +30,19 @@
 #define ASSERT		710
 #define NOT_READY	600
 #define LAUNCH_FAILED	719	/* "unspecified": true of every fault */
-#define LATE_NS		300000000u	/* after the last call the driver may need so long to tell of a fault */
+#define LATE_NS		300000000u	/* the driver may report a fault this long after the last call */
 #define MS		1000000ull
-#define SOON_NS		(5000 * MS)	/* for a dump to be there: the library that writes it may come from a cold disk */
-#define UNSURE_NS	(1500 * MS)	/* the same when the driver may have given it up */
-#define PATIENCE_NS	(10000 * MS)	/* and for it to be complete, or for the driver's word */
+#define SOON_NS		(5000 * MS)	/* for a dump to appear: the library that writes it may come from a cold disk */
+#define UNSURE_NS	(1500 * MS)	/* the same, if the driver may have abandoned it */
+#define PATIENCE_NS	(10000 * MS)	/* for it to be complete, or for the driver's error */
 
 HOT_DATA _Atomic uint32_t dump_error;
 
 static struct {
 	_Atomic bool armed;
-	_Atomic bool lost;	/* the driver has given up a dump, and holds its locks for ever */
-	_Atomic bool late;	/* the fault was found when the program had ended its work */
-	_Atomic uint32_t waiting;	/* threads that have the error, and wait for the dump */
+	_Atomic bool lost;	/* the driver abandoned a dump, and holds its locks forever */
+	_Atomic bool late;	/* the fault was found after the program had finished its work */
+	_Atomic uint32_t waiting;	/* threads that have the error and wait for the dump */
 	char path[256];
 } dump;
 
@@ -63,8 +63,8 @@ static bool user_has_settings(void)
 	return false;
 }
 
-/* Then the traceback is right as it is; and a launch that waits for a failed assertion while it is dumped may
- * never return (R580). */
+/* If so, the traceback is already exact, and a launch that waits for a failed assertion while it is being dumped
+ * may never return (R580). */
 static bool launches_block(void)
 {
 	const char *v = rec_getenv("CUDA_LAUNCH_BLOCKING");
@@ -96,7 +96,7 @@ static void make_path(const char *folder)
 	rec_put_number(dump.path + n + 6, 24, (long)rec.pid);
 }
 
-/* Without memory, and without abort(). Drivers before CUDA 12.5 have two switches for it, later ones flags. */
+/* No memory contents, no abort(). Drivers before CUDA 12.5 have two switches for this, later ones have flags. */
 static bool set_flags(void)
 {
 	const int flags = FLAGS;
@@ -106,7 +106,7 @@ static bool set_flags(void)
 	       (set(ATTR_LIGHT, &yes, sizeof(yes)) && set(ATTR_ABORT, &no, sizeof(no)));
 }
 
-/* All but the switch: what a dump of either kind needs. */
+/* What a dump of either kind needs, except enabling it. */
 static enum cw_reason prepare(const char *folder)
 {
 	if (user_has_settings())
@@ -121,7 +121,7 @@ static enum cw_reason prepare(const char *folder)
 	return CW_REASON_NONE;
 }
 
-/* Enabled last: with a default name or without "do not abort" it must not be. */
+/* Enabled last: it must never be on with a default file name or with abort(). */
 static enum cw_reason arm(const char *folder)
 {
 	const bool on = true;
@@ -132,7 +132,7 @@ static enum cw_reason arm(const char *folder)
 	return why;
 }
 
-/* A dump when somebody writes to the pipe: for kernels that do not end. */
+/* A dump when something is written to the pipe: for kernels that do not end. */
 enum cw_reason dump_arm_trigger(const char *folder, const char *pipe)
 {
 	const bool on = true;
@@ -158,7 +158,7 @@ void dump_start(void)
 	atomic_store(&dump.armed, true);
 }
 
-/* Since the program last had to do with CUDA. */
+/* Time since the program last used CUDA. */
 static uint64_t idle_ns(void)
 {
 	uint64_t newest = 0, now = rec_ticks(), ns, span;
@@ -170,7 +170,7 @@ static uint64_t idle_ns(void)
 
 		if ((c->kind != CW_CHUNK_LAUNCHES && c->kind != CW_CHUNK_CALLS) || !r->head)
 			continue;
-		/* launches and calls both begin with their number and the time */
+		/* launches and calls both begin with their sequence number and the time */
 		memcpy(&ticks, (const char *)(r + 1) + ((r->head - 1) & (r->n_slots - 1)) * (uint64_t)r->slot_size +
 			       sizeof(uint64_t),
 		       sizeof(ticks));
@@ -186,8 +186,8 @@ static uint64_t idle_ns(void)
 
 void dump_forget(void)
 {
-	atomic_store(&dump.armed, false);	/* a forked child has no CUDA to be armed */
-	atomic_store(&dump.waiting, 0);		/* nor have its parent's threads come with it */
+	atomic_store(&dump.armed, false);	/* a forked child has no CUDA to arm */
+	atomic_store(&dump.waiting, 0);		/* nor does it have its parent's threads */
 	atomic_store(&dump_error, 0);
 	waits_here = false;
 }
@@ -197,8 +197,8 @@ static void nap(void)
 	nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 }
 
-/* The driver's own error, which comes late. Until then it is at work in this process, resuming and tearing down:
- * a program that were told now and ended at once would meet it on the way out. */
+/* The driver's own error, which comes late. Until then the driver is still resuming and tearing down in this process:
+ * a program notified now that exits at once would collide with it. */
 static CUresult driver_error(void)
 {
 	CUresult (*query)(uint64_t) = door(ENTRY_cuStreamQuery), r = 0;
@@ -211,9 +211,9 @@ static CUresult driver_error(void)
 	return code_is_sticky(r) ? r : LAUNCH_FAILED;
 }
 
-/* Whoever waited for the kernel mostly finds the dump complete. Another thread may be early, and so is everybody at the
- * first fault after the machine was started: then the error comes before the dump is begun. One wait is enough: a
- * thread that comes later leaves it with the first. */
+/* A thread that waited for the kernel usually finds the dump complete. Another thread may be early, and at the first
+ * fault after boot every thread is: then the error comes before the dump is started. One wait is enough: threads that
+ * come later stop when the first one is done. */
 static bool dump_comes(CUresult driver)
 {
 	uint64_t until = rec_mono_ns() + (driver == LAUNCH_FAILED ? UNSURE_NS : SOON_NS);
@@ -226,14 +226,14 @@ static bool dump_comes(CUresult driver)
 	return true;
 }
 
-/* What the program would have been told of this fault without a dump. */
+/* The error that the program would have gotten for this fault without a dump. */
 static CUresult plain_error(CUresult driver)
 {
 	uint64_t until;
 	uint32_t code = 0;
 
-	/* Threads go on after an assertion that is dumped, and fail the next one: now and then the driver gives up
-	 * in the middle and says 719, as never (of hundreds) after a fault of another kind. */
+	/* While an assertion is dumped, GPU threads continue and fail the next one: sometimes the driver then abandons
+	 * the dump and returns 719. In hundreds of runs it never did so after any other kind of fault. */
 	if (!dump_comes(driver)) {
 		if (!failed_before())
 			atomic_store(&dump.lost, true);
@@ -247,7 +247,7 @@ static CUresult plain_error(CUresult driver)
 	return code == ASSERT ? code : driver;
 }
 
-/* The first to know decides what all are told. */
+/* The first thread to find it decides which error all threads get. */
 static void find_error(CUresult result)
 {
 	uint32_t none = 0;
@@ -269,7 +269,7 @@ CUresult dump_check(CUresult result)
 		return result;
 	if (failed_before())
 		return failed_before();
-	/* a dump that was asked for is no fault: the driver itself reports what it does to the kernel */
+	/* a requested dump is not a fault: the driver itself reports what it does to the kernel */
 	if (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED)
 		return result;
 	if (!dump_follows(result) && access(dump.path, F_OK) != 0)
@@ -297,8 +297,8 @@ static void fault_at_exit(CUresult code)
 		rec_leave();
 }
 
-/* Another thread has the error already, and the dump would end with the process. Not when a signal handler of
- * that very thread ends it. */
+/* Another thread already has the error, and exiting now would cut off the dump: wait for it. But not if a signal
+ * handler on that very thread is what ends the process. */
 static bool another_waits(void)
 {
 	uint64_t until = rec_mono_ns() + SOON_NS + 2 * PATIENCE_NS;
@@ -311,9 +311,9 @@ static bool another_waits(void)
 	return any;
 }
 
-/* The driver tells of a fault some time after the kernel has ended: of a single store a call that waits for the
- * kernel returns 0, and the dump is there 44 to 170 ms later (H200, R580). A program that ends meanwhile would have seen the
- * error without us. */
+/* The driver reports a fault some time after the kernel has ended: after a single bad store, a call that waits for the
+ * kernel returns 0, and the dump appears 44 to 170 ms later (H200, R580). Without us, a program that exits in that time
+ * would have seen the error. */
 static CUresult last_look(void)
 {
 	CUresult code = 0;
@@ -321,7 +321,7 @@ static CUresult last_look(void)
 	if (!atomic_load(&dump.armed) || failed_before() || (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED))
 		return failed_before();
 	if (another_waits() && (code = failed_before()) != 0) {
-		fault_at_exit(code);	/* it may not come to note it any more */
+		fault_at_exit(code);	/* that thread may not get to record it anymore */
 		return code;
 	}
 	while (access(dump.path, F_OK) != 0) {
@@ -336,7 +336,7 @@ static CUresult last_look(void)
 	return code;
 }
 
-/* What is asked to let a context go: refused where it would wait for a lock that nobody gives back. */
+/* Before a context is released: refuse the call if it would wait for a lock that is never released. */
 CUresult dump_before_release(void)
 {
 	CUresult code = last_look();

@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The CUDA error of the fault that a dump tells of, 0 = that depends. False: not a complete dump. */
+/* The CUDA error for the fault in a dump, 0 = not determined by it. False: the dump is not complete. */
 bool dump_code(const char *path, uint32_t *code);
 
-/* Is this the error of a kernel, of which there will be a dump? */
+/* Is this a kernel's error, for which a dump will follow? */
 bool dump_follows(uint32_t code);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads which exception a GPU core dump is about, and nothing else of it: a few calls of pread, once in the
- * life of a failing process. src/dump reads the rest, later and elsewhere. docs/coredump.md has the layout.
+ * Reads which exception a GPU core dump is about, and nothing else: a few pread calls, once in the life of a
+ * failing process. src/dump reads the rest, later and in another process. docs/coredump.md has the layout.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #define LANE_EXCEPTION	32
 #define HEADERS		64		/* read at a time */
 
-/* CUDA's word for an exception of the GPU. */
+/* The CUDA error code for a GPU exception. */
 static uint32_t code_of(uint32_t exception)
 {
 	enum {
@@ -57,7 +57,7 @@ static void look(int fd, const Elf64_Shdr *s, struct exceptions *found)
 		found->sm = exception_in(fd, s, SM_EXCEPTION);
 }
 
-/* The table of sections comes last in the file: when it is there, all of it is. */
+/* The section table comes last in the file: once it is there, the dump is complete. */
 static bool look_everywhere(int fd, struct exceptions *found)
 {
 	Elf64_Shdr s[HEADERS];

@@ -18,7 +18,7 @@ struct tables {
 };
 
 /* glibc relocates these pointers in memory for most objects, but not for the vDSO: add the bias only
- * where the value is not an address inside the object already. */
+ * if the value is not yet an address inside the object. */
 static const void *dyn_ptr(const struct elf_object *o, ElfW(Addr) value)
 {
 	return (const void *)(value < o->base ? value + o->base : value);
@@ -219,7 +219,7 @@ bool elf_linked(const void *caller, const char *prefix, struct elf_object *who, 
 
 	if (!elf_object_at(caller, who))
 		return false;
-	/* "libcudart.so.13", or the file name under which a packager bundled it */
+	/* "libcudart.so.13", or the name under which a packager bundled it */
 	return (elf_needs(who, prefix, soname, sizeof(soname)) && elf_find_object(soname, library)) ||
 	       elf_find_object(prefix, library);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What each site held over time: a value for each epoch of the run (struct cw_epochs in format.h).
  *
- * Nobody goes through all sites when an epoch begins or when its moment is found: that only raises a number, and each
- * site catches up before it changes next. Sites that hold nothing, or never change again, need no history at all.
+ * Nothing loops over all sites when an epoch begins or its moment is found: that only raises a number, and each site
+ * catches up before its next change. Sites that hold nothing, or never change again, need no history at all.
  */
 #include "rec_site.h"
 
-#define EPOCH_SAMPLES	4u		/* an epoch has this length in samples of the timeline, at first */
-#define FIRST		256u		/* histories in the first chunk; each further one has twice as many */
+#define EPOCH_SAMPLES	4u		/* initial length of an epoch, in timeline samples */
+#define FIRST		256u		/* histories in the first chunk; each next chunk has twice as many */
 #define CHUNKS		5u		/* 4 MiB in all */
 
 static struct {
@@ -16,7 +16,7 @@ static struct {
 	uint32_t n;
 	uint32_t without;		/* bit n: there was no memory for device n's epochs */
 	bool full;
-	uint16_t number[SITES_MAX];	/* of each site's history, from 1 on; 0 = none */
+	uint16_t number[SITES_MAX];	/* of each site's history, from 1; 0 = none */
 } epochs;
 static struct spin epochs_lock = {ATOMIC_FLAG_INIT};
 
@@ -29,7 +29,7 @@ void epochs_start(void)
 		epochs.chunk[i] = NULL;
 	for (int i = 0; i < CW_MAX_DEVICES; i++)
 		epochs.of[i] = NULL;
-	for (uint32_t i = 0; i < SITES_MAX; i++)	/* after fork: pages that were never used stay so */
+	for (uint32_t i = 0; i < SITES_MAX; i++)	/* after fork: do not touch pages that were never used */
 		if (epochs.number[i])
 			epochs.number[i] = 0;
 }
@@ -56,13 +56,13 @@ static void set_now(struct cw_epochs *e, uint32_t scale, uint32_t n)
 	shared_set(&e->now, (uint64_t)scale << 32 | n);
 }
 
-/* Without PyTorch the driver's figure tells which moment had more. */
+/* Without PyTorch, the driver's figure decides which moment had more. */
 static bool has_more(uint64_t allocated, uint64_t driver, const struct cw_epoch *than)
 {
 	return allocated > than->allocated || (!allocated && !than->allocated && driver > than->driver);
 }
 
-/* The other table is filled, then one number says that it counts: a kill leaves either the old epochs or the new. */
+/* Fill the other table, then switch to it with one store: a kill leaves either the old epochs or the new. */
 static void keep_half(struct cw_epochs *e)
 {
 	uint32_t scale = scale_of(e);
@@ -82,7 +82,7 @@ static void keep_half(struct cw_epochs *e)
 	set_now(e, scale + 1, CW_EPOCHS / 2);
 }
 
-/* Sites have their new number to compare with as soon as the epoch can be found. */
+/* The generation is raised before the epoch can be found, so sites already compare with it. */
 static void set_moment(struct cw_epochs *e, struct cw_epoch *p, const struct cw_sample *now)
 {
 	p->at = now->ticks;
@@ -136,7 +136,7 @@ static struct cw_epochs *epochs_new(int device, uint64_t every)
 	return e;
 }
 
-/* Called where the timeline has something new, under its lock: the largest value of an epoch is one of a sample's. */
+/* Called when the timeline changes, under its lock: the largest value in an epoch is the largest in some sample. */
 void epochs_moment(int device, const struct cw_sample *now, uint64_t sample_every, bool sample_begins)
 {
 	struct cw_epochs *e;
@@ -151,7 +151,7 @@ void epochs_moment(int device, const struct cw_sample *now, uint64_t sample_ever
 
 /* ---- histories ---------------------------------------------------------------------------------------- */
 
-/* Number n, from 0 on, is in the chunk whose first number is the largest of 0, 256, 768, ... that is not above it. */
+/* Number n, from 0, is in the chunk whose first number is the largest of 0, 256, 768, ... that is not above n. */
 static struct cw_history *history_at(uint32_t n, uint32_t *chunk)
 {
 	*chunk = 31u - (uint32_t)__builtin_clz(n / FIRST + 1);
@@ -184,7 +184,7 @@ static struct cw_history *history_of(uint32_t site)
 	return epochs.number[site] ? history_at(epochs.number[site] - 1u, &chunk) : NULL;
 }
 
-/* The epochs of the site's own scale become those of the next one. */
+/* Convert a history from its own scale to the next one. */
 static void follow_half(struct cw_history *h, uint64_t second)
 {
 	for (uint32_t i = 0; i < CW_EPOCHS / 2; i++)
@@ -193,7 +193,7 @@ static void follow_half(struct cw_history *h, uint64_t second)
 		h->held[i] = 0;
 }
 
-/* A kill in between leaves a history that says that it is bad. */
+/* A kill in between leaves a history that is marked bad. */
 static bool follow(struct cw_history *h, const struct cw_epochs *e)
 {
 	uint32_t scale = h->scale, now = scale_of(e);
@@ -210,7 +210,7 @@ static bool follow(struct cw_history *h, const struct cw_epochs *e)
 	return true;
 }
 
-/* What it holds it has held at every moment since its mark. */
+/* The site has held what it holds now at every moment since its mark. */
 static void history_fill(struct cw_history *h, struct cw_epochs *e, uint32_t since, uint64_t live)
 {
 	uint64_t units = (live + CW_HISTORY_UNIT - 1) / CW_HISTORY_UNIT;
@@ -233,7 +233,7 @@ static void keep(const struct cw_site *s, struct cw_epochs *e, uint32_t number, 
 		history_fill(h, e, since, s->live);
 }
 
-/* One that held nothing and has no history needs none. */
+/* A site that held nothing and has no history needs none. */
 void epochs_keep(const struct cw_site *s, uint32_t number, uint32_t since)
 {
 	if (!s->live && !epochs.number[number])

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every event of the allocators, for `cuwhy run --memory-trace`: packed into a ring that `cuwhy run` empties into a file
- * (struct cw_events in format.h). Nothing here waits for it.
+ * Every allocator event, for `cuwhy run --memory-trace`: packed into a ring that `cuwhy run` moves to a file
+ * (struct cw_events in format.h). Nothing here waits for `cuwhy run`.
  */
 #include <string.h>
 
 #include "rec_site.h"
 
 #define RING	(4u << 20)
-#define LONGEST	48u		/* bytes of one event, and of a word about lost ones before it */
+#define LONGEST	48u		/* bytes of one event, including a note about lost ones before it */
 
 HOT_DATA _Atomic(struct cw_events *) events_ring;
 static struct {
-	uint64_t time, addr;		/* of the event before */
+	uint64_t time, addr;		/* of the previous event */
 	uint64_t lost;			/* since then */
 } last;
 static struct spin events_lock = {ATOMIC_FLAG_INIT};
@@ -42,7 +42,7 @@ static uint64_t folded(int64_t d)
 	return (uint64_t)d << 1 ^ (uint64_t)(d >> 63);
 }
 
-/* Addresses use 57 bits at most, so that nothing is shifted out. */
+/* Addresses use at most 57 bits, so nothing is shifted out. */
 static unsigned char *put_bytes(unsigned char *p, int64_t n)
 {
 	if (n % (int64_t)CW_EVENT_UNIT == 0)
@@ -81,7 +81,7 @@ static unsigned char *put_head(unsigned char *p, enum cw_event kind, int device,
 static bool ring_open(struct cw_events *r)
 {
 	if (!spin_try(&events_lock)) {
-		shared_add(&r->lost, 1);	/* and nobody can say where */
+		shared_add(&r->lost, 1);	/* at an unknown place */
 		return false;
 	}
 	if (r->head - shared_get(&r->tail) <= r->size - LONGEST)

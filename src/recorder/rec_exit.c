@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the process ended, for processes whose parent is not `cuwhy run`: their status would be lost. And
- * a last look for a kernel that has failed after the program was told that all is well.
+ * How the process ended, for processes whose parent is not `cuwhy run`: otherwise their status would be lost.
+ * And a last check for a kernel that failed after the driver had reported success.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 
 #include "rec.h"
 
-#define LATE_FAULT 1	/* what Python would have ended with */
+#define LATE_FAULT 1	/* the status Python would have exited with */
 
-/* Not in a child that never used CUDA: this is its parent's recording. After fork the page that says so is
- * wiped; a child of vfork still shares it, and differs in its number only. */
+/* Not in a child that never used CUDA: there, the recording is its parent's. After fork the state page is wiped;
+ * after vfork the child still shares it, and only its pid differs. */
 static bool is_ours(void)
 {
 	return !rec_asleep() && (uint32_t)getpid() == rec.pid;
@@ -59,23 +59,23 @@ void exit_start(void)
 		registered = on_exit(on_exit_handler, NULL) == 0;
 }
 
-/* The library that writes dumps comes with the first one. Its exit handler joins its own thread, which may find
- * its memory gone already (abort or SIGSEGV in 5 of 60 programs when ten fault at once; R580, H200), or waits for ever
- * when it has given up a dump. A handler registered now runs before it, and before those of all that came
- * earlier: they are not run. */
+/* The library that writes dumps is loaded with the first dump. Its exit handler joins its own thread, which may find
+ * its memory already freed (abort or SIGSEGV in 5 of 60 programs when ten fault at once; R580, H200), or which waits
+ * forever after it abandoned a dump. A handler registered now runs before that one, exits at once, and so skips it and
+ * all handlers registered earlier. */
 void exit_at_once_after_fault(void)
 {
 	on_exit(after_fault, NULL);
 }
 
-/* Before any exit handler: that of the library which writes a dump just now may crash. */
+/* Before any exit handler: the one of the library that is writing a dump may crash. */
 void exit_is_near(void)
 {
 	if (is_ours())
 		dump_at_exit();
 }
 
-/* os._exit of Python, and what multiprocessing children end with: exit handlers do not run. */
+/* Python's os._exit, and how multiprocessing children end: exit handlers do not run. */
 EXPORT void _exit(int status) __attribute__((noreturn));
 void _exit(int status)
 {

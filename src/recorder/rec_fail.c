@@ -61,7 +61,7 @@ void fail_init(struct cw_failure *f, enum cw_source source, uint32_t code)
 		fail_add_library(f, t->runtime_caller ? t->runtime_caller : t->caller);
 	if (source == CW_SRC_DRIVER && !code_is_sticky(code))
 		f->device = current_device();
-	else if (t->device >= 0)	/* a lost context is not asked; what was known before still holds */
+	else if (t->device >= 0)	/* do not query a lost context; what was known before is still true */
 		f->device = t->device;
 }
 
@@ -119,7 +119,7 @@ static bool same(const struct cw_failure *a, const struct cw_failure *b)
 	       (a->source != CW_SRC_TORCH_CHECK || strcmp(a->text, b->text) == 0);
 }
 
-/* The first half is kept for ever, because the first failure is the one that matters; the second
+/* The first half is kept forever, because the first failure is the one that matters; the second
  * half is a ring, because the last one is what ended the program. */
 static struct cw_failure *place(uint64_t i)
 {
@@ -195,11 +195,11 @@ void fail_driver(enum api api, CUresult result, const uint64_t *arg, uint32_t n_
 	f.api = api;
 	f.n_args = n_args > CW_MAX_ARGS ? CW_MAX_ARGS : n_args;
 	memcpy(f.arg, arg, f.n_args * sizeof(f.arg[0]));
-	/* Code built into a library is loaded from where it lies there. */
+	/* Code built into a library is loaded from that library's own memory. */
 	if (what & DOES_IMAGE)
 		fail_add_library(&f, (const void *)arg[1]);
 	f.request_bytes = request_of(what, arg);
-	/* not while a capture is under way: a question of ours must not break it */
+	/* not during a capture: our query must not break it */
 	if (f.request_bytes && !code_is_sticky(result) && !f.capturing)
 		fail_add_memory(&f, f.request_bytes);
 	if (handle && !code_is_sticky(result)) {
@@ -210,7 +210,7 @@ void fail_driver(enum api api, CUresult result, const uint64_t *arg, uint32_t n_
 	fail_note(&f);
 }
 
-/* "Not ready" is an answer, and after the end of main() the driver refuses everything. */
+/* "Not ready" is not a failure, and after main() has ended the driver rejects every call. */
 static bool is_ordinary(CUresult code)
 {
 	return code == 600 || code == 4;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels: a number per function handle, its name, and the layout of its parameters.
+ * Kernels: a number for each function handle, its name, and the layout of its parameters.
  */
 #include <string.h>
 
@@ -20,8 +20,8 @@ bool function_start(void)
 	return functions.table && functions.index;
 }
 
-/* A handle that is new (`old` 0), or may stand for another function since a module was unloaded. The old
- * entry stays for the launches that name it. */
+/* A handle that is new (`old` 0), or may mean another function because a module was unloaded. The old entry
+ * stays for the launches that refer to it. */
 uint32_t function_new(uint64_t handle, uint64_t key, uint32_t old)
 {
 	uint32_t number, generation = atomic_load(&rec.module_generation);
@@ -73,8 +73,8 @@ static const char *name_of(const struct cw_function *f)
 	return NULL;
 }
 
-/* How many parameters: told by newer drivers. Older ones must be asked one by one until they refuse, which
- * they log; not where the user has asked to see that log. */
+/* The number of parameters. Newer drivers report it; with older ones we must query one parameter after another until
+ * the driver returns an error, which it logs. So not if the user wants to see that log. */
 static size_t param_count(const struct cw_function *f)
 {
 	CUresult (*count)(void *, size_t *) = f->plain ? drv.cuFuncGetParamCount : drv.cuKernelGetParamCount;
@@ -116,8 +116,8 @@ static void learn_layout(struct cw_function *f)
 	shared_set(&f->layout, at_off);
 }
 
-/* Asked of the driver once per function: at its first failure, and after its first success, when the
- * driver has certainly loaded it. */
+/* Queries the driver at a function's first failure, and after its first success, when the driver has certainly
+ * loaded it. */
 void function_learn(uint32_t number, bool launched)
 {
 	struct cw_function *f = &functions.table[number];
@@ -125,7 +125,7 @@ void function_learn(uint32_t number, bool launched)
 
 	if (!number || (launched && shared_add(&f->launches, 1)))
 		return;
-	/* the driver's own word, rather than the one under which the program looked it up */
+	/* prefer the driver's own name to the one the program looked up */
 	if ((launched || !shared_get(&f->name)) && (name = name_of(f)))
 		shared_set(&f->name, intern_string(name, strnlen(name, NAME_MAX_LEN)));
 	if (launched && !shared_get(&f->layout))
@@ -141,7 +141,7 @@ uint32_t function_named(uint64_t handle, const char *name)
 	return number;
 }
 
-/* Kernels that are looked up but perhaps never launched may fill only half of the table. */
+/* Kernels that are looked up but may never be launched fill at most half of the table. */
 void function_looked_up(uint64_t handle, const char *name)
 {
 	if (atomic_load(&functions.n) < MAX_FUNCTIONS / 2)

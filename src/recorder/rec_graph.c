@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stream capture: launches that go into a graph run later, perhaps hours later, so they are kept apart
- * from the rings for as long as the graph or something made from it exists.
+ * Stream capture: launches that go into a graph run later, perhaps hours later, so they are kept outside
+ * the rings for as long as the graph, or anything instantiated from it, exists.
  */
 #include <string.h>
 
@@ -40,7 +40,7 @@ static struct capture *by_id(uint32_t id)
 	return NULL;
 }
 
-/* The capture of this stream; else the newest: a stream that joined by waiting for an event. */
+/* The capture of this stream, else the newest: the stream may have joined by waiting for an event. */
 static struct capture *active_on(uint64_t stream)
 {
 	struct capture *newest = NULL;
@@ -195,7 +195,7 @@ static struct cw_ring *page_for(uint32_t id)
 	return g.page[unused].ring;
 }
 
-/* `l` is the slot just being filled, its seq not yet written. */
+/* `l` is the slot being filled, its seq not yet written. */
 void capture_keep(struct cw_launch *l, uint64_t stream)
 {
 	struct cw_launch *copy;

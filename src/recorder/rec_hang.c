@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who waits for the GPU, and the pipe by which `cuwhy run` has a core dump of the running GPU taken.
+ * Which threads wait for the GPU, and the pipe through which `cuwhy run` requests a core dump of the running GPU.
  *
- * Only with --hang-after. The mark is set before the call, since a call that hangs has no after: one store of
- * the clock, the call and the Python stack into the head of the thread's ring, from where `cuwhy run` reads it.
+ * Only with --hang-after. The mark is set before the call, since a call that hangs never returns: the clock, the
+ * call and the Python stack are stored in the head of the thread's ring, where `cuwhy run` reads them.
  */
 #include <errno.h>
 #include <string.h>
@@ -61,7 +61,7 @@ void wait_mark(enum api api)
 	errno = saved;
 }
 
-/* The dump has ended the kernel, and the program is about to be ended: an error that it would only report. */
+/* The dump has ended the kernel, and `cuwhy run` is about to end the program: keep it from reporting this error. */
 static void hold(void)
 {
 	const struct timespec pause = {.tv_nsec = HOLD_STEP_NS};
@@ -83,7 +83,7 @@ void wait_unmark(CUresult result)
 	errno = saved;
 }
 
-/* Asking again and again is waiting, too, as long as the answer is always "not ready". */
+/* Polling is waiting, too, as long as the answer is always "not ready". */
 void wait_poll(enum api api, CUresult result)
 {
 	struct cw_ring *r = rec_self->calls;

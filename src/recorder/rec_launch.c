@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Launches: the hot path. One slot in the thread's ring, written in place, its number last.
+ * Launches: the hot path. One slot in the thread's ring, written in place, its sequence number last.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "rec.h"
 
-/* Nearly all are a pointer, a number or a few of those: not worth a call. */
+/* Nearly all parameters are a pointer, a number or a few of those: not worth a call to memcpy. */
 static inline void copy_param(uint8_t *to, const void *from, uint32_t size)
 {
 	uint64_t head[2], tail[2];
@@ -25,8 +25,8 @@ static inline void copy_param(uint8_t *to, const void *from, uint32_t size)
 	}
 }
 
-/* Copies what the kernel was given, to where the device sees it. kernelParams has no length of its own:
- * only a layout that the driver told us makes it safe to read. */
+/* Copies the kernel's parameters to the offsets at which the device sees them. kernelParams has no length: only
+ * with the layout from the driver is it safe to read. */
 static __attribute__((noinline)) HOT uint16_t copy_params(uint8_t *to, uint32_t function, void **params, void **extra)
 {
 	const struct cw_layout *layout = function_layout(function);
@@ -99,7 +99,7 @@ static __attribute__((noinline)) void fail_launch(const struct launch_note *l, u
 	fail_note(&f);
 }
 
-/* Word by word: with memcpy or a loop the compiler would put the note into memory first. */
+/* Word by word: with memcpy or a loop, the compiler would first put the note into memory. */
 #define COPY3(to, from) ((to)[0] = (from)[0], (to)[1] = (from)[1], (to)[2] = (from)[2])
 
 static inline __attribute__((always_inline)) void put_launch(const struct launch_note *l)
@@ -112,7 +112,7 @@ static inline __attribute__((always_inline)) void put_launch(const struct launch
 	uint64_t seq;
 
 	if (unlikely(l->result)) {
-		const struct launch_note copy = *l;	/* so that the note itself needs no memory */
+		const struct launch_note copy = *l;	/* so that the note itself can stay in registers */
 
 		fail_launch(&copy, function);
 	}
@@ -132,14 +132,14 @@ static inline __attribute__((always_inline)) void put_launch(const struct launch
 	s->forward_stack = s->node_name = 0;
 	if (unlikely(t->node_depth) && torch_backward(t, &s->forward_stack, &s->node_name))
 		s->flags |= CW_LAUNCH_IN_BACKWARD;
-	/* the driver is asked for the layout after the first launch that went well, which is this one */
+	/* the first successful launch: now query the layout */
 	if (unlikely(function && !shared_get(&functions.table[function].launches)) && !l->result)
 		function_learn(function, true);
 	s->n_param = copy_params(s->params, function, l->params, l->extra);
 	if (unlikely(atomic_load_explicit(&rec.captures, memory_order_relaxed)))
 		capture_keep(s, l->stream);
 	shared_set(&s->seq, seq);
-	/* the next launch will write here: fetch it while the program does something else */
+	/* the next launch will write here: prefetch while the program does something else */
 	end = s->n_param;
 	s = next_slot(r);
 	__builtin_prefetch(s, 1);
@@ -147,7 +147,7 @@ static inline __attribute__((always_inline)) void put_launch(const struct launch
 		__builtin_prefetch((char *)s + line, 1);
 }
 
-/* Before the driver's part, which takes long enough for all of this to be fetched. */
+/* Prefetch before the driver's part, which takes long enough for all of this to arrive. */
 static inline void expect_launch(uint64_t function)
 {
 	const struct cw_ring *r = rec_self->launches;
@@ -227,7 +227,7 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 	put_launch(&l);
 }
 
-/* One shape for all four: `note` is what is recorded of the result r. */
+/* One template for all four: `note` records the result r. */
 #define WRAP(name, api, params_list, args_list, expect, note)                                               \
 	EXPORT CUresult name params_list;                                                             \
 	EXPORT HOT CUresult name params_list                                                          \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the library that a caller was linked against (see rec_linked.h): once for each caller.
+ * Finds the library that a caller was linked against (see rec_linked.h), once for each caller.
  */
 #include "rec_linked.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Functions of libraries of which a process can hold several versions (libcudart 11, 12 and 13 at once): each caller
- * must reach the one it was linked against, so the real function is chosen by the caller.
+ * Functions of libraries that a process can load in several versions (libcudart 11, 12 and 13 at once): each caller
+ * must reach the one it was linked against, so the caller decides which real function is called.
  */
 #ifndef CUWHY_REC_LINKED_H
 #define CUWHY_REC_LINKED_H
@@ -15,7 +15,7 @@ struct linked {
 	_Atomic uint32_t n;
 	struct spin adding;
 	uint32_t n_names;
-	const char *library;		/* its file name begins so */
+	const char *library;		/* prefix of its file name */
 	const char *const *name;	/* of its functions */
 	struct { uintptr_t start, end; void *real[LINKED_NAMES]; } caller[LINKED_CALLERS];
 };
@@ -24,7 +24,7 @@ struct linked {
 
 void *linked_find(struct linked *l, uint32_t function, const void *caller);
 
-/* NULL: nobody has it. */
+/* NULL: no library has it. */
 static inline void *linked_real(struct linked *l, uint32_t function, const void *caller)
 {
 	uint32_t n = atomic_load_explicit(&l->n, memory_order_acquire);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A table of what is live by address: exact at the moment of death (see rec_live.h).
+ * A table of live allocations by address, still exact when the process is killed (see rec_live.h).
  *
- * Open addressing with deletion by moving later entries back, under a lock. An entry is moved by copying
- * it before its old place is cleared, so a kill in between leaves it twice, never not at all; the reader
- * drops the second.
+ * Open addressing, under a lock; deletion moves later entries back. An entry is copied before its old place
+ * is cleared, so a kill in between leaves it twice, never not at all; the reader drops the second.
  */
 #include "rec_live.h"
 #include "rec_site.h"
 
-#define SMALL	  4096u		/* at first: a small table is in few pages */
-#define LARGE	  65536u	/* then; kept free from the start, and few programs need more */
-#define MOST	  1048576u	/* and then close to a million live blocks, or what there is room for */
+#define SMALL	  4096u		/* at first: a small table takes few pages */
+#define LARGE	  65536u	/* then: reserved at the start, and few programs need more */
+#define MOST	  1048576u	/* then: close to a million live blocks, or as many as fit */
 
-/* Atomically, for live_expect(), which holds no lock. */
+/* Atomic, because live_expect() holds no lock. */
 static void set_table(struct live_table *l, struct cw_allocation *table, uint32_t slots)
 {
 	__atomic_store_n(&l->table, table, __ATOMIC_RELAXED);
@@ -62,8 +61,8 @@ HOT struct cw_allocation *live_find(const struct live_table *l, uint64_t addr)
 	return &l->table[i];
 }
 
-/* The new table is filled before it is named one, and the old one loses its name last: a reader finds
- * every block in one of them at any moment. */
+/* The new table is filled before its chunk gets the right kind, and the old one loses its kind last: at any
+ * moment a reader finds every block in one of them. */
 static bool live_grow(struct live_table *l)
 {
 	struct cw_allocation *old = l->table, *more = NULL;
@@ -97,7 +96,7 @@ HOT bool live_put(struct live_table *l, const struct cw_allocation *a)
 
 	if (!s->addr && !room)
 		return false;
-	if (unlikely(s->addr))	/* nobody saw it go */
+	if (unlikely(s->addr))	/* we did not see its free */
 		site_gone(s, a->ticks);
 	l->n += !s->addr;
 	s->size = a->size;
@@ -113,7 +112,7 @@ HOT bool live_put(struct live_table *l, const struct cw_allocation *a)
 	return true;
 }
 
-/* Fills the hole with the next entry that may stand there, and goes on with the hole that leaves. */
+/* Fills the hole with the next entry that may go there, then continues with the hole that this leaves. */
 HOT void live_remove(struct live_table *l, struct cw_allocation *a, uint64_t ticks)
 {
 	uint32_t i = (uint32_t)(a - l->table), j = i;
@@ -155,6 +154,6 @@ HOT void live_keep_freed(struct live_table *l, const struct cw_allocation *a, ui
 	s->device = a->device;
 	s->kind = a->kind == CW_MEM_TORCH && a->library ? CW_MEM_WORKSPACE : a->kind;
 	shared_set(&s->seq, r->head);
-	/* the next one will be written here: fetch it while the program does something else */
+	/* the next one will be written here: prefetch while the program does something else */
 	__builtin_prefetch((struct cw_freed *)(r + 1) + (r->head & (r->n_slots - 1)), 1);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A table of what is live by address: the driver's allocations, and PyTorch's blocks.
+ * A table of live allocations by address: the driver's allocations, or PyTorch's blocks.
  */
 #ifndef CUWHY_REC_LIVE_H
 #define CUWHY_REC_LIVE_H
@@ -7,30 +7,30 @@
 #include "rec.h"
 
 struct live_table {
-	enum cw_chunk_kind chunk;	/* under which name the reader finds it */
-	struct spin lock;		/* held around every function below but live_start() */
+	enum cw_chunk_kind chunk;	/* the kind under which the reader finds it */
+	struct spin lock;		/* held for every function below except live_start() and live_expect() */
 	struct cw_allocation *table;
-	struct cw_allocation *large;	/* the next one; NULL when there was no memory */
+	struct cw_allocation *large;	/* the next table; NULL = out of memory */
 	uint32_t n, slots;
 	bool cannot_grow;
-	struct cw_ring *freed;		/* what has left it last; NULL when there was no memory */
+	struct cw_ring *freed;		/* most recent frees; NULL = out of memory */
 };
 
 bool live_start(struct live_table *l, uint32_t freed_slots);	/* false: no memory */
 
-/* That it will be asked for: fetches its slot meanwhile. Needs no lock. */
+/* Prefetches the slot of an address that will be needed soon. Needs no lock. */
 void live_expect(const struct live_table *l, uint64_t addr);
 
-/* The slot of an address, its `addr` 0 when it is not in the table. */
+/* The slot for an address; its `addr` is 0 if the address is not in the table. */
 struct cw_allocation *live_find(const struct live_table *l, uint64_t addr);
 
-/* Enters it, or replaces what stood there; its site knows. False: the table is full. */
+/* Adds it, or replaces the entry with the same address, and updates its site. False: the table is full. */
 bool live_put(struct live_table *l, const struct cw_allocation *a);
 
-/* Another entry may stand at the same place afterwards. */
+/* Afterwards another entry may be in the same slot. */
 void live_remove(struct live_table *l, struct cw_allocation *a, uint64_t ticks);
 
-/* `stack`: who gave it back, and when. */
+/* `stack` and `ticks`: where and when it was freed. */
 void live_keep_freed(struct live_table *l, const struct cw_allocation *a, uint32_t stack, uint64_t ticks);
 
 #endif

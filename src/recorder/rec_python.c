@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The calling thread's Python stack, without the GIL.
  *
- * Only a thread itself changes its own chain of frames, and it is inside our code right now; frames
- * keep their code objects alive. So the chain can be read without a lock, if one knows where CPython
- * keeps it. Trust is earned: the first walk reads through the kernel, which answers a bad address with an
- * error instead of a signal, and the first hundred walks that happen to hold the GIL are compared
- * with Python's own account. Any difference switches frames off for good.
+ * Only the thread itself changes its chain of frames, and it is inside our code right now; frames keep
+ * their code objects alive. So we can read the chain without a lock, if we know where CPython keeps it.
+ * We verify that: the first walk reads through the kernel, which returns an error for a bad address
+ * instead of raising a signal, and the first hundred walks that happen to hold the GIL are compared with
+ * the stack that Python itself reports. Any difference switches frames off for good.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ HOT_DATA static struct {
 	struct kept_walk walk;
 } trust;
 
-/* What each call needs, in one place. */
+/* What every call needs, in one place. */
 HOT_DATA static struct {
 	void *(*thread_state)(void);
 	int (*is_finalizing)(void);
@@ -32,7 +32,7 @@ HOT_DATA static struct {
 	_Atomic bool on;
 } hot;
 
-/* Until the walks are trusted nothing is taken for what it was. */
+/* Until the walks are trusted, every stack is walked in full. */
 static enum walked never_again(const void *tstate, struct py_chain *c)
 {
 	(void)tstate, (void)c;
@@ -71,7 +71,7 @@ static size_t put_utf8(char *to, uint32_t c)
 	return 4;
 }
 
-/* A str object as UTF-8, cut at `size`. */
+/* A str object as UTF-8, truncated to `size`. */
 bool python_string(const void *unicode, char *buf, size_t size)
 {
 	const char *u = unicode;
@@ -85,7 +85,7 @@ bool python_string(const void *unicode, char *buf, size_t size)
 	memcpy(&state, u + 32, sizeof(state));
 	kind = (state >> 2) & 7;
 	if (!(state & 32) || len < 0)
-		return false;		/* not compact: very old style, never a code object's */
+		return false;		/* not compact: an old style that code objects never use */
 	u += state & 64 ? py.l.ascii_data : py.l.compact_data;
 	for (int64_t i = 0; i < len && n + 5 < size; i++) {
 		uint32_t c = kind == 1	 ? ((const uint8_t *)u)[i]
@@ -127,8 +127,8 @@ static void distrust(enum cw_reason why)
 	rec.h->frames_off_because = why;
 }
 
-/* GIL held. Creating frame objects allocates; a collection then would run the program's finalisers in
- * the middle of a driver call, so it is held off meanwhile. */
+/* GIL held. Creating frame objects allocates, and a garbage collection would run the program's finalizers in
+ * the middle of a driver call, so it is disabled meanwhile. */
 static bool same_as_python(const struct raw_frame *raw, int n)
 {
 	bool paused = py.f.PyGC_Disable && py.f.PyGC_Disable() == 1, ok = true;
@@ -196,7 +196,7 @@ static __attribute__((noinline)) bool still_trusted(const void *tstate)
 
 /* ---- the stack ------------------------------------------------------------------------------------------------ */
 
-/* Walks all of it. `hash`: what it is known by, 0 = not known yet. */
+/* Walks the whole stack. `hash`: its key, 0 = not known yet. */
 static __attribute__((noinline)) uint32_t whole_stack(const void *tstate, uint64_t hash)
 {
 	struct raw_frame raw[CW_MAX_FRAMES];
@@ -224,7 +224,7 @@ HOT static uint32_t kept_stack(const void *tstate, struct py_chain *c)
 
 	if (!k->python)
 		return 0;
-	if (k->python > CW_MAX_FRAMES)	/* to be cut, which is not what the hash stands for */
+	if (k->python > CW_MAX_FRAMES)	/* it will be cut, and the hash is of the whole stack */
 		return c->off = whole_stack(tstate, 0);
 	c->off = stack_lookup(key);
 	if (unlikely(!c->off))
@@ -250,7 +250,7 @@ static __attribute__((noinline)) HOT uint32_t other_stack(const void *tstate, st
 	}
 }
 
-/* Any other thread's state may go while Python ends; that of the main thread, which ends it, stays until python_ended(). */
+/* While Python shuts down, any thread's state may be freed, except the main thread's: it lasts until python_ended(). */
 static const void *thread_state(struct py_chain *c)
 {
 	const void *tstate = hot.thread_state();
@@ -287,7 +287,7 @@ HOT uint32_t stack_here(void)
 
 /* ---- start ----------------------------------------------------------------------------------------------------- */
 
-/* From 3.13 on CPython tells where its fields are: "xdebugpy", version, free-threaded, then offsets. */
+/* Since 3.13 CPython publishes where its fields are: "xdebugpy", version, free-threaded, then offsets. */
 static enum cw_reason use_debug_offsets(const struct elf_object *o)
 {
 	const uint64_t *d = elf_symbol(o, "_PyRuntime");
@@ -298,7 +298,7 @@ static enum cw_reason use_debug_offsets(const struct elf_object *o)
 		return CW_REASON_PY_VERSION;
 	if (d[2])
 		return CW_REASON_PY_FREETHREAD;
-	/* groups of 64-bit words after the first three; 3.14 has more in some */
+	/* groups of 64-bit words after the first three; some have more words in 3.14 */
 	thread = d + 3 + 3 + (py.l.minor == 13 ? 13 : 16);
 	frame = thread + 9;
 	code = frame + (py.l.minor == 13 ? 6 : 8);

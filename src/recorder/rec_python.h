@@ -6,7 +6,7 @@
 
 #include "rec.h"
 
-/* Called only with the GIL held, except the first two and the finalising test, which need none. */
+/* Called only with the GIL held, except the first two and is_finalizing, which need none. */
 #define PY_FUNCTIONS(X)                                                   \
 	X(void *, PyGILState_GetThisThreadState, (void))                  \
 	X(int, PyGILState_Check, (void))                                  \
@@ -53,8 +53,8 @@ struct py_layout {		/* compared as bytes: no padding */
 	uint16_t previous, code, instr, owner;
 	uint16_t first_line, filename, name, line_table, bytecode;
 	uint16_t ascii_data, compact_data;
-	uint16_t shim_owner;	/* owners from here on are not Python code; 255 = there are none */
-	uint16_t check_type;	/* what a frame runs may be something else than a code object */
+	uint16_t shim_owner;	/* this owner and above are not Python code; 255 = there are none */
+	uint16_t check_type;	/* a frame may run something other than a code object */
 };
 
 struct py {
@@ -72,15 +72,15 @@ extern struct py py __attribute__((visibility("hidden")));
 
 extern struct code_watch {
 	_Atomic bool on;
-	_Atomic uint32_t gone;		/* code objects that have gone, more or less: that it changes is what counts */
-	const void *interpreter;	/* whose are told of; NULL: everyone's */
+	_Atomic uint32_t gone;		/* code objects destroyed, roughly: only changes matter */
+	const void *interpreter;	/* whose code objects are watched; NULL = all */
 } code_watch __attribute__((visibility("hidden")));
 void code_watch_start(void);		/* GIL held */
 
 bool python_end_is_told(void);		/* python_ended() will be called */
-void python_ended(void);		/* no thread has frames any more */
+void python_ended(void);		/* no thread has frames anymore */
 
-/* A number that stands for what a code object holds; with `watched` false, for its address and a little more. */
+/* A number that identifies a code object by its contents or, with `watched` false, by its address and a little more. */
 uint64_t code_id(const char *code, bool watched);
 
 static inline bool code_is_watched(const void *tstate)
@@ -93,18 +93,18 @@ static inline bool code_is_watched(const void *tstate)
 
 struct raw_frame { const char *code; uint64_t instr; };
 
-/* Innermost frame first. The number of them, with WALK_CUT when there are more; -1 when memory could not be read. */
+/* Innermost frame first. Returns their number, with WALK_CUT if there are more; -1 if memory could not be read. */
 #define WALK_CUT	(1 << 16)
 #define WALK_FRAMES(n) ((n)&0xffff)
 int walk_carefully(const void *tstate, struct raw_frame *out);
 int walk_all(const void *tstate, struct raw_frame *out);
 uint64_t walk_hash(const struct raw_frame *raw, int n, bool watched);
 
-/* With what was kept of the last one: first as if hardly anything had changed, and if that cannot be, the long way. */
+/* Walks that use what was kept from the last one: `again` if hardly anything changed, else `other`. */
 enum walked {
 	WALKED_NONE,			/* no frames */
-	WALKED_SAME,			/* the stack that it was */
-	WALKED_KEPT,			/* it is in the chain now */
+	WALKED_SAME,			/* the same stack as before */
+	WALKED_KEPT,			/* the new stack is in the chain */
 	WALKED_NOT,			/* it cannot be kept */
 };
 struct kept_walk {
@@ -112,9 +112,9 @@ struct kept_walk {
 	enum walked (*other)(const void *tstate, struct py_chain *c, bool watched);
 };
 struct kept_walk kept_walk_for(const struct py_layout *l);
-const struct py_layout *layout_of(unsigned minor);	/* NULL: a version that is not known */
+const struct py_layout *layout_of(unsigned minor);	/* NULL: an unknown version */
 
-/* Line number of an instruction; the table formats are those of 3.9, 3.10 and 3.11 on. */
+/* Line number of an instruction; the table formats are those of 3.9, 3.10, and 3.11 and later. */
 uint32_t python_line(const struct py_layout *l, const void *code, uint64_t instr);
 
 #endif

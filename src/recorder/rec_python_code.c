@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a code object is, as one number: by what it holds (file, name, first line, line table), not by its address.
+ * Identifies a code object with one number, by its contents (file, name, first line, line table), not by its address.
  *
- * Addresses of code objects, strings and tables are reused, so an address tells nothing unless it is known that
- * nothing was destroyed since. CPython says so: from 3.12 on a watcher is told of every code object that goes, and
- * before that the type's own destructor is where they all pass. Then numbers can be kept by address, each until its
- * code object goes, and a thread need not look at code objects at all while none has gone.
+ * Addresses of code objects, strings and tables are reused, so an address says nothing unless we know that nothing was
+ * destroyed since. CPython tells us: since 3.12 a watcher is called for every code object that is destroyed, and
+ * before that they all pass through the type's destructor. So numbers can be cached by address, each until its code
+ * object is destroyed, and a thread need not look at code objects at all while none is.
  */
 #include <string.h>
 
 #include "rec_python.h"
 
 #define KEPT		4096u		/* numbers kept by address */
-#define STRING_MAX	4096u		/* bytes of a name that count */
+#define STRING_MAX	4096u		/* bytes of a name that are compared */
 #define TYPE_NAME	24		/* PyTypeObject: tp_name, tp_dealloc */
 #define TYPE_DEALLOC	48
 #define EVENT_CREATE	0		/* PyCodeEvent */
 
-HOT_DATA struct code_watch code_watch;		/* survives fork, as the hook does */
+HOT_DATA struct code_watch code_watch;		/* survives fork, like the hook */
 
-/* A pair is read and written without a lock: `check` tells a torn one. */
+/* A pair is read and written without a lock: `check` detects a torn one. */
 static struct { _Atomic uint64_t id, check; } kept[KEPT];
 
 static inline uint64_t code_key(const void *code)
@@ -67,10 +67,10 @@ static uint64_t mix_string(uint64_t h, const char *s)
 	return mix_bytes(mix(h, state), s + (state & 64 ? py.l.ascii_data : py.l.compact_data), (size_t)len);
 }
 
-/* The parts of a code object that say which line an instruction stands for. */
+/* The parts of a code object that map an instruction to a line. */
 struct parts {
 	const char *file, *name, *table;
-	int64_t size, hash;		/* of the table: its length, and its hash where Python has asked for it */
+	int64_t size, hash;		/* of the table: its length, and its hash if Python has computed it */
 	int32_t first;
 };
 
@@ -99,7 +99,7 @@ static uint64_t id_of_contents(const char *code)
 	return h | 1;
 }
 
-/* The best that can be had in passing: addresses, and what lies beside them. */
+/* The best we can do cheaply: addresses, and what is stored beside them. */
 static uint64_t id_of_addresses(const char *code)
 {
 	struct parts p;
@@ -125,9 +125,9 @@ uint64_t code_id(const char *code, bool watched)
 	return id;
 }
 
-/* ---- those that go: called with the GIL held --------------------------------------------------------------- */
+/* ---- destruction: called with the GIL held ------------------------------------------------------------------ */
 
-/* Whoever comes to run other code at this address has had the GIL since, and sees what is written here. */
+/* A thread that runs other code at this address has taken the GIL since, and sees what is written here. */
 static void code_goes(const void *code)
 {
 	uint64_t key = code_key(code);
@@ -153,7 +153,7 @@ static void on_dealloc(void *code)
 	real_dealloc(code);
 }
 
-/* Static types are never freed or moved; the destructor is looked up at each use. */
+/* Static types are never freed or moved, and CPython reads the destructor from the type at each use. */
 static bool stand_in_front(void)
 {
 	char *type = (char *)(uintptr_t)py.f.code_type;
@@ -184,7 +184,7 @@ void code_watch_start(void)
 	} else {
 		on = stand_in_front();
 	}
-	/* what went before that, nobody counted */
+	/* objects destroyed before this were not counted */
 	atomic_fetch_add(&code_watch.gone, 1);
 	atomic_store_explicit(&code_watch.on, on, memory_order_release);
 }

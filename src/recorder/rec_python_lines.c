@@ -31,7 +31,7 @@ static int64_t read_signed(const uint8_t **p, const uint8_t *end)
 	return v & 1 ? -(v >> 1) : v >> 1;
 }
 
-/* 3.11 on: entries of a kind and a length in code units, most of them without a line of their own. */
+/* 3.11 and later: entries with a kind and a length in code units; most do not change the line. */
 static int64_t line_311(const uint8_t *p, const uint8_t *end, int64_t line, int64_t lasti)
 {
 	int64_t at_byte = 0;

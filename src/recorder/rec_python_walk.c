@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Walks the calling thread's Python frames: once with all care, and then again and again as cheaply as can be.
+ * Walks the calling thread's Python frames: the first time with every check, after that as cheaply as possible.
  *
- * Two stacks in a row mostly agree, from the root up to somewhere near the top. So each thread keeps the frames of its
- * last walk, root first, each with the hash of everything up to it. A new walk goes from the top towards the root until
- * it meets a frame that is kept; from there on every frame is still looked at, and compared with what was read last
- * time, but nothing is computed and nothing waits: where the next frame should be is known beforehand, and it is
- * read from there only once its neighbour has confirmed that it is there.
+ * Two stacks in a row usually agree from the root up to somewhere near the top. So each thread keeps the frames of its
+ * last walk, root first, each with the hash of everything up to it. A new walk goes from the top toward the root until
+ * it reaches a kept frame. From there on it still reads every frame and compares it with the last walk, but computes
+ * nothing and stalls on nothing: the address of the next frame is already known, and is read only after its neighbor
+ * has confirmed it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ static bool kernel_read(void *to, const void *from, size_t n)
 		return true;
 	if (errno == EFAULT)
 		return false;
-	fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);	/* a sandbox may forbid the call above */
+	fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);	/* a sandbox may forbid the system call above */
 	if (fd < 0)
 		return false;
 	ok = pread(fd, to, n, (off_t)(uintptr_t)from) == (ssize_t)n;
@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) bool get(bool careful, void *to, co
 			return -1;                                                 \
 	} while (0)
 
-/* ---- every frame anew ------------------------------------------------------------------------------------- */
+/* ---- every frame from scratch ------------------------------------------------------------------------------ */
 
 static inline __attribute__((always_inline)) int walk(const struct py_layout *l, bool careful, const void *tstate,
 						      struct raw_frame *out)
@@ -139,7 +139,7 @@ int walk_all(const void *tstate, struct raw_frame *out)
 static inline __attribute__((always_inline)) uint64_t fold(const struct py_layout *l, uint64_t h, uint64_t id,
 							   const char *code, uint64_t instr)
 {
-	if (l->instr_kind == INSTR_POINTER)	/* the same code may stand elsewhere the next time */
+	if (l->instr_kind == INSTR_POINTER)	/* the same code may be at another address next time */
 		instr -= (uintptr_t)code;
 	h = ((h << 5 | h >> 59) ^ id ^ instr * 0x9e3779b97f4a7c15ull) * 0xd6e8feb86659fd93ull;
 	return h ^ h >> 32;
@@ -191,10 +191,10 @@ INLINE bool same_code(const struct py_layout *l, const struct py_chain *c, uint3
 	return !is_shim(l, frame) && code_id(UNTAGGED(k->code), watched) == k->id;
 }
 
-/* The frame of link i is where it was. The first one from there to the root that is not what it was; 0: all are.
- * No address is read from before the frame above has confirmed it. An instruction lies in its code object, so where it is
- * an address it stands for the code as well, unless `look`: code objects may have gone meanwhile, and an address says
- * nothing. What is no Python code (a shim) has instructions of its own, which live for ever. */
+/* The frame of link i is where it was. Returns the first link from there to the root that has changed; 0 = none.
+ * No address is dereferenced before the frame above has confirmed it. An instruction pointer points into its code
+ * object, so comparing it covers the code as well, unless `look`: code objects may have been destroyed meanwhile, and
+ * then an address proves nothing. Frames that are not Python code (shims) have instructions that live forever. */
 INLINE uint32_t first_other(const struct py_layout *l, const struct py_chain *c, uint32_t i, bool look, bool watched)
 {
 	for (; i; i--) {
@@ -212,8 +212,8 @@ INLINE uint32_t first_other(const struct py_layout *l, const struct py_chain *c,
 	return 0;
 }
 
-/* The link of a frame, from link i towards the root. From 3.11 on most frames lie on a stack that grows upwards, so
- * that one which lies above a kept one is not below it in the chain; a frame that is missed is only read anew. */
+/* The link of a frame, searching from link i toward the root. Since 3.11 most frames are on a stack that grows upward,
+ * so a frame above a kept one in memory is not below it in the chain; a frame that we miss is merely read again. */
 INLINE uint32_t find(const struct py_layout *l, const struct py_chain *c, uint32_t i, const char *frame)
 {
 	for (; i; i--) {
@@ -225,8 +225,8 @@ INLINE uint32_t find(const struct py_layout *l, const struct py_chain *c, uint32
 	return 0;
 }
 
-/* Reads a frame into link `to`; i: the link that stands for the same frame, whose code object is still the same if
- * its address is, or 0. False: there is something else than code here, which cannot be kept. */
+/* Reads a frame into link `to`. i: the link of the same frame, whose code object is still the same if its address is,
+ * or 0. False: the frame runs something other than code, which cannot be kept. */
 INLINE bool read_link(const struct py_layout *l, struct py_chain *c, uint32_t to, const char *frame, uint32_t i,
 		      bool watched)
 {
@@ -251,7 +251,7 @@ INLINE bool read_link(const struct py_layout *l, struct py_chain *c, uint32_t to
 	return true;
 }
 
-/* Links `from` to the last become those behind link n. */
+/* Moves links `from` to the last to follow link n. */
 INLINE void put_on(const struct py_layout *l, struct py_chain *c, uint32_t n, uint32_t from)
 {
 	uint64_t h = c->kept[n].h, python = c->kept[n].python;
@@ -275,7 +275,7 @@ INLINE void put_on(const struct py_layout *l, struct py_chain *c, uint32_t n, ui
 	c->version++;
 }
 
-/* New links are written from the end downwards, until it is known on what they stand. False: no room, or no code. */
+/* Writes new links from the end downward until a kept link is reached. False: no room, or not code. */
 INLINE bool walk_new(const struct py_layout *l, struct py_chain *c, const char *frame, bool known, bool watched)
 {
 	uint32_t to = CHAIN_MAX + 1, i = c->n, found, other;
@@ -287,7 +287,7 @@ INLINE bool walk_new(const struct py_layout *l, struct py_chain *c, const char *
 				      : first_other(l, c, found, true, watched);
 			if (!other)
 				break;
-			/* those above the first other one are what they were, but do not stand on the same */
+			/* those above the first changed one are the same, but what is below them is not */
 			if (to - (found - other) <= c->n + 1)
 				return false;
 			for (i = found; i > other; i--) {
@@ -304,8 +304,8 @@ INLINE bool walk_new(const struct py_layout *l, struct py_chain *c, const char *
 	return true;
 }
 
-/* Every frame is what it was and no code object has gone meanwhile, but the innermost function may have come to another
- * line of its own. */
+/* The case where every frame is the same and no code object was destroyed, but the innermost function may have moved to
+ * another line. */
 INLINE enum walked walk_again(const struct py_layout *l, const void *tstate, struct py_chain *c)
 {
 	const char *frame = load(tstate, l->first_frame);
@@ -356,11 +356,11 @@ INLINE enum walked walk_other(const struct py_layout *l, const void *tstate, str
 			return WALKED_NOT;
 		}
 	}
-	c->gone = watched ? gone : gone - 1;	/* a number that does not come again: it must be looked at each time */
+	c->gone = watched ? gone : gone - 1;	/* never equal to `gone`: code must be checked each time */
 	return WALKED_KEPT;
 }
 
-/* The walks that every launch pays for, once per version with its offsets built in, and once for any layout. */
+/* The walks that every launch pays for: one pair per version with its offsets built in, and one for any layout. */
 static enum walked again_any(const void *tstate, struct py_chain *c)
 {
 	return walk_again(&py.l, tstate, c);
@@ -393,5 +393,5 @@ struct kept_walk kept_walk_for(const struct py_layout *l)
 		return (struct kept_walk){again_3_##number, other_3_##number};
 	LAYOUTS(X)
 #undef X
-	return (struct kept_walk){again_any, other_any}; /* the interpreter told us other offsets */
+	return (struct kept_walk){again_any, other_any}; /* the interpreter reported other offsets */
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The process's own memory when a kernel has failed: an address of it that a kernel was given is a host pointer.
+ * The process's own memory when a kernel has failed: a kernel argument that points into it is a host pointer.
  *
- * Nothing else can tell: host and device addresses share one space. Kept once, from /proc/self/maps, without
- * what cannot be read (the driver reserves addresses so) and what the driver's files are mapped to.
+ * Nothing else can tell, because host and device share one address space. Kept once, from /proc/self/maps, without
+ * unreadable ranges (which is how the driver reserves addresses) and without mappings of the driver's files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ struct line {
 struct keeper {
 	struct cw_range *to;
 	uint32_t n;
-	bool was_file;		/* the newest range is of a file */
+	bool was_file;		/* the newest range is a file's */
 };
 
 static const char *hex(const char *p, uint64_t *v)
@@ -37,7 +37,7 @@ static const char *hex(const char *p, uint64_t *v)
 	}
 }
 
-/* Neighbours become one, so that a library is one range: but not memory and file, since pinned memory is a file. */
+/* Adjacent ranges are merged, so that a library is one range. But not memory with files: pinned memory is a file. */
 static void keep_line(struct keeper *k, char *text)
 {
 	struct cw_range r;

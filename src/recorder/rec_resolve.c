@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Third door: cuGetProcAddress hands out our wrapper wherever we have one for exactly that function.
+ * Third door: cuGetProcAddress returns our wrapper if we have one for exactly that function.
  */
 #include "rec.h"
 

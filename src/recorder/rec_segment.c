@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The memory of the recording: segments, chunks, the heap, and the tables that find things again.
  *
- * A segment is a memfd, reserved in full (fallocate) before it is mapped, because touching a page
- * that cannot be had would be a SIGBUS in the user's program. It is handed to `cuwhy run` at once and
- * closed here: no file descriptor stays open that the program could close or reuse.
+ * A segment is a memfd, reserved in full (fallocate) before it is mapped, because touching a page for
+ * which there is no memory would be a SIGBUS in the user's program. It is handed to `cuwhy run` at once
+ * and closed here: no file descriptor stays open that the program could close or reuse.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ HOT_DATA static struct {
 	struct heap { uint32_t at, end; } heap, layouts;
 	char *side, *side_end;
 	struct slot *stacks, *strings;	/* hash tables */
-	_Atomic uint64_t woke_ns;	/* when `cuwhy run` was told last that memory ran out; 0 = never */
+	_Atomic uint64_t woke_ns;	/* when we last told `cuwhy run` that memory ran out; 0 = never */
 } segments;
 
 bool spin_wait(struct spin *s)
@@ -48,12 +48,12 @@ bool spin_wait(struct spin *s)
 
 /* ---- segments ------------------------------------------------------------------------------------ */
 
-/* A socket to `cuwhy run`, -1 when there is none. */
+/* A socket to `cuwhy run`, -1 if there is none. */
 static int dial(int flags)
 {
 	const char *path = rec_getenv("CUWHY_SOCK");
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	const struct timeval patience = { .tv_sec = 1 };	/* a `cuwhy run` that was stopped must not stop us */
+	const struct timeval patience = { .tv_sec = 1 };	/* a stopped `cuwhy run` must not stop us */
 	int s;
 
 	if (!path || strlen(path) >= sizeof(to.sun_path))
@@ -75,7 +75,7 @@ void probe_wake(void)
 	uint64_t now = rec_mono_ns(), last = atomic_load_explicit(&segments.woke_ns, memory_order_relaxed);
 	int saved = errno, s;
 
-	/* a program that tries again and again costs one look a second, and the last one is not far off */
+	/* a program that keeps retrying causes one query a second, and the last one is recent enough */
 	if ((last && now - last < WAKE_NS) || !atomic_compare_exchange_strong(&segments.woke_ns, &last, now))
 		return;
 	s = dial(SOCK_NONBLOCK);
@@ -110,7 +110,7 @@ static bool hand_over(int fd, uint32_t off, uint32_t len)
 	return sent;
 }
 
-/* Maps a fresh segment at `where` (inside our reserved range). */
+/* Maps a new segment at `where` (inside our reserved range). */
 static bool segment_at(char *where, uint32_t off, uint32_t len)
 {
 	int fd = memfd_create("cuwhy", MFD_CLOEXEC);
@@ -118,14 +118,14 @@ static bool segment_at(char *where, uint32_t off, uint32_t len)
 
 	if (fd < 0)
 		return false;
-	/* Populated, so that the first lap of a ring costs no page faults in the middle of launches.
-	 * ftruncate alone would leave holes; a program's own RLIMIT_FSIZE may forbid either: then a
-	 * SIGXFSZ would kill it, so ask first. */
+	/* Populated, so that the first lap of a ring causes no page faults during launches. ftruncate
+	 * alone would leave holes. The program's own RLIMIT_FSIZE may forbid either, and SIGXFSZ would
+	 * kill it, so check first. */
 	if (rec_fsize_allows(len) && ftruncate(fd, len) == 0 && fallocate(fd, 0, 0, len) == 0)
 		ok = mmap(where, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
 			  fd, 0) != MAP_FAILED;
 	if (ok && !hand_over(fd, off, len)) {
-		/* nobody to keep it: leave the range reserved but empty again */
+		/* nothing receives it: make the range reserved but empty again */
 		mmap(where, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 		ok = false;
 	}
@@ -156,7 +156,7 @@ bool segments_start(uint64_t cap, uint32_t first)
 	return true;
 }
 
-/* Bytes for a chunk: from what is left of the first segment, else a segment of its own behind it. */
+/* Bytes for a chunk: from the rest of the first segment, else from a new segment behind it. */
 static uint32_t segment_take(uint32_t len)
 {
 	uint64_t first = atomic_load(&segments.reserved_to), used = shared_get(&rec.h->used), off;
@@ -237,13 +237,13 @@ uint32_t heap_alloc(uint32_t len)
 	return heap_take(&segments.heap, len, HEAP_STEP);
 }
 
-/* Every launch reads one, so they lie side by side. */
+/* Every launch reads one, so they are kept side by side. */
 uint32_t heap_alloc_layout(uint32_t len)
 {
 	return heap_take(&segments.layouts, len, LAYOUT_STEP);
 }
 
-/* ---- beside the recording -------------------------------------------------------------------------- */
+/* ---- outside the recording ------------------------------------------------------------------------- */
 
 void *large_new(size_t len)
 {
@@ -261,7 +261,7 @@ void *large_new(size_t len)
 	return p;
 }
 
-/* A child starts anew and has no use for it; shared with one it would be cut into small pages. */
+/* A forked child starts over and does not need it; sharing would split the huge page into small ones. */
 static void side_start(void)
 {
 	segments.side = large_new(LARGE_PAGE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside of the segments that hold the recording, for the files that build on them.
+ * The segments that hold the recording, for the files that build on them.
  */
 #ifndef CUWHY_REC_SEGMENT_H
 #define CUWHY_REC_SEGMENT_H
@@ -10,15 +10,14 @@
 #define STRING_SLOTS	16384
 
 bool segments_start(uint64_t cap, uint32_t first);	/* reserves, maps and hands over the first segment */
-void probe_wake(void);	/* tells `cuwhy run` that memory ran out; never waits */
+void probe_wake(void);	/* tells `cuwhy run` that memory ran out; never blocks */
 bool tables_start(void);
 
-/* Zeroed memory of this process alone, its first 2 MiB in one page where the kernel gives such ones; NULL: none. */
+/* Zeroed memory private to this process, its first 2 MiB in one huge page if possible; NULL = out of memory. */
 void *large_new(size_t len);
 
-/* Memory beside the recording, for tables that are looked up at every event and that nobody reads afterwards: they are
- * large and nearly empty, so that in pages of 4 KiB each look-up would need one that has left the TLB. Given out at the
- * start only; NULL: there is none left. */
+/* Memory outside the recording, for tables that every event looks up and no reader needs: they are large and nearly
+ * empty, so with 4 KiB pages almost every lookup would miss the TLB. Allocated at startup only; NULL = none left. */
 void *side_new(uint32_t len);
 
 bool function_start(void);

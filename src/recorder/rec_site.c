@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sites: memory by who asked for it, kept for the whole run (struct cw_site in format.h).
+ * Sites: memory by what allocated it, kept for the whole run (struct cw_site in format.h).
  *
- * What each site held when its device's memory was at its peak, and in each epoch (rec_epochs.c), costs one comparison
- * an event: a moment that counts only raises the device's generation. A site notes what it holds before that changes,
- * if it has not since the newest such moment; one that nothing has happened to since then still holds what it held.
+ * Keeping what each site held at its device's peak and in each epoch (rec_epochs.c) costs one comparison per event: a
+ * new peak or moment only raises the device's generation. A site saves its total before its first change since the
+ * newest such moment; a site that has not changed since then still holds what it held.
  */
 #include "rec_segment.h"
 #include "rec_site.h"
 
-#define FIRST	8192u		/* sites at first; index 0 is not used */
-#define MORE	(SITES_MAX - FIRST)	/* and once again so many */
+#define FIRST	8192u		/* initial number of sites; index 0 is not used */
+#define MORE	(SITES_MAX - FIRST)	/* in the second chunk */
 #define SLOTS	32768u
 
 HOT_DATA static struct {
 	struct cw_site *first;
-	uint32_t *marks;		/* of all that there may be */
+	uint32_t *marks;		/* for every possible site */
 	_Atomic(struct cw_site *) more;
 	struct slot *index;
 	uint32_t n;			/* under the lock */
@@ -58,7 +58,7 @@ static uint64_t site_key(const struct cw_site *s)
 	return (a ^ a >> 31) | 1;
 }
 
-/* The reader finds the second chunk behind the first one, and counts on. */
+/* The reader finds the second chunk after the first one, and continues counting. */
 static bool sites_grow(void)
 {
 	struct cw_site *more;
@@ -120,7 +120,7 @@ HOT uint32_t site_number(struct rec_thread *t, const struct cw_allocation *a, ui
 	return i;
 }
 
-/* A device that there cannot be is the host. */
+/* An invalid device is the host. */
 static __attribute__((noinline)) void note_moments(struct cw_site *s, uint32_t number, uint32_t now)
 {
 	uint32_t peak;
@@ -173,6 +173,6 @@ HOT void site_gone(const struct cw_allocation *a, uint64_t ticks)
 	if (unlikely(!a->site))
 		return;
 	before_change(s, a->site);
-	__atomic_store_n(&s->live, s->live - a->size, __ATOMIC_RELAXED);	/* two plain ones become a slow pair */
+	__atomic_store_n(&s->live, s->live - a->size, __ATOMIC_RELAXED);	/* plain stores would merge into a slow pair */
 	s->live_count--;
 }

@@ -28,7 +28,7 @@ TLS uint32_t rec_nesting;
 uint64_t rec_start_ns;
 
 static struct {
-	bool may_record;	/* a `cuwhy run` asked for it, and this process may honour it */
+	bool may_record;	/* a `cuwhy run` requested it, and this process may do it */
 	_Atomic uint32_t waking;
 	_Atomic uint32_t waking_pid;
 	struct rec_thread *threads;		/* MAX_THREADS, anonymous memory */
@@ -42,12 +42,12 @@ static const struct env_var {
 	const char *meaning;
 } env_vars[] = {
 	{"CUWHY_SOCK", "socket of the `cuwhy run` that keeps the recording; unset: do nothing"},
-	{"CUWHY_MEMORY_MB", "most memory for the recording of one process (default 64)"},
+	{"CUWHY_MEMORY_MB", "memory limit for the recording of one process (default 64)"},
 	{ "CUWHY_NO_FRAMES", "set: do not walk Python frames" },
 	{"CUWHY_SIM", "the simulated GPU is in use"},
-	{"CUWHY_CORE_DUMP", "folder for GPU core dumps; unset: none are asked for"},
-	{"CUWHY_HANG", "folder for the pipe that asks for dumps of a running GPU; set: mark who waits"},
-	{"CUWHY_MEMORY_TRACE", "set: keep every event of the allocators"},
+	{"CUWHY_CORE_DUMP", "folder for GPU core dumps; unset: none are requested"},
+	{"CUWHY_HANG", "folder for the pipe that requests dumps of a running GPU; set: mark waiting threads"},
+	{"CUWHY_MEMORY_TRACE", "set: keep every allocator event"},
 	{"CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "set: the user's own settings are respected"},
 	{"CUDA_ENABLE_LIGHTWEIGHT_COREDUMP", "likewise"},
 	{"CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION", "likewise"},
@@ -55,8 +55,8 @@ static const struct env_var {
 	{"CUDA_COREDUMP_FILE", "likewise"},
 	{"CUDA_COREDUMP_PIPE", "likewise"},
 	{"CUDA_LAUNCH_BLOCKING", "set: no core dumps on faults"},
-	{"CUDA_COREDUMP_GENERATION_FLAGS", "likewise"},
-	{ "CUDA_LOG_FILE", "set: do not make the driver log questions of ours" },
+	{"CUDA_COREDUMP_GENERATION_FLAGS", "set: the user's own settings are respected"},
+	{"CUDA_LOG_FILE", "set: make no queries that the driver would log"},
 	{"CUDA_VISIBLE_DEVICES", "kept as evidence"},
 	{"PYTORCH_ALLOC_CONF", "kept as evidence"},
 	{"PYTORCH_CUDA_ALLOC_CONF", "kept as evidence"},
@@ -129,7 +129,7 @@ uint64_t rec_mono_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The processor says that its counter is steady, or the kernel trusts it: hypervisors hide the former. */
+/* The processor reports a steady counter, or the kernel uses it: hypervisors hide the former. */
 static bool ticks_are_steady(void)
 {
 	char source[8] = "";
@@ -142,7 +142,7 @@ static bool ticks_are_steady(void)
 
 static atomic_flag clock_busy = ATOMIC_FLAG_INIT;
 
-/* Both readings are of one thread: who finds another at it leaves it to that one. */
+/* Both readings must come from one thread: if another thread is at it, back off. */
 void rec_clock_mark(void)
 {
 	if (atomic_flag_test_and_set(&clock_busy))
@@ -179,10 +179,10 @@ void environment_facts(void)
 	env_copy("CUDA_VISIBLE_DEVICES", rec.h->visible_devices_now, sizeof(rec.h->visible_devices_now));
 }
 
-/* Recording begins when CUDA is first used; times are told since the program began. */
+/* Recording begins when CUDA is first used, but times count from the program's start. */
 static void mark_start(struct cw_header *h)
 {
-	atomic_flag_clear(&clock_busy);	/* forked while somebody held it */
+	atomic_flag_clear(&clock_busy);	/* forked while another thread held it */
 	rec_clock_mark();
 	h->clock0 = h->clock1;
 	if (st.loaded.pid != rec.pid)	/* forked */
@@ -259,7 +259,7 @@ static bool recording_begin(uint32_t forked_from)
 	return rec.h->off_because == CW_REASON_NONE;
 }
 
-/* A page that fork() wipes: a child sees at once that it is not the process that was recording. */
+/* A page that fork() wipes, so that a child sees at once that it is not the recorded process. */
 static atomic_uint *live_page(void)
 {
 	void *p;
@@ -276,8 +276,8 @@ static atomic_uint *live_page(void)
 	return p;
 }
 
-/* Only one thread starts. In a forked child the thread that was starting in the parent does not exist, so
- * its claim does not count. */
+/* Only one thread starts the recording. In a forked child, the thread that was starting it in the parent does
+ * not exist, so its claim does not count. */
 static bool claim(uint32_t pid)
 {
 	uint32_t free = 0;
@@ -289,8 +289,8 @@ static bool claim(uint32_t pid)
 	return atomic_compare_exchange_strong(&st.waking, &free, 1);
 }
 
-/* Other threads wait for it, a few milliseconds as a rule, so that their first calls are not lost; not for
- * ever, since the one that starts may need the loader's lock, which this thread may hold. */
+/* Other threads wait for it, usually a few milliseconds, so that their first calls are not lost. But not
+ * forever: the starting thread may need the loader's lock, which this thread may hold. */
 static bool wait_for_start(void)
 {
 	const struct timespec pause = {.tv_nsec = 100000};
@@ -366,7 +366,7 @@ static bool thread_is_gone(uint32_t tid)
 	return syscall(SYS_tgkill, rec.pid, tid, 0) != 0 && errno == ESRCH;
 }
 
-/* The record of the thread that has been dead for longest. What it wrote keeps its own thread id. */
+/* The record of the oldest dead thread. What that thread wrote keeps its own thread id. */
 static struct rec_thread *reuse(void)
 {
 	uint32_t n = atomic_load(&st.n_threads), tid;
@@ -378,7 +378,7 @@ static struct rec_thread *reuse(void)
 		tid = shared_get(&t->tid);
 		if (!tid || t->generation != rec.generation || !thread_is_gone(tid))
 			continue;
-		/* two new threads may want it: only the one that still finds the dead owner there has it */
+		/* two new threads may want it: the one that still finds the dead owner's tid gets it */
 		if (__atomic_compare_exchange_n(&t->tid, &tid, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			return t;
 	}
@@ -390,11 +390,11 @@ static void ring_own(struct cw_ring *r, uint32_t tid)
 	if (!r)
 		return;
 	r->tid = tid;
-	r->wait.since_ns = 0;		/* an old owner may have ended while it was asking */
+	r->wait.since_ns = 0;		/* the old owner may have ended while it was polling */
 	prctl(PR_GET_NAME, r->comm);
 }
 
-/* Threads beyond the table share this one: their failures are noted, their calls are not. */
+/* Threads that do not fit in the table share this one: their failures are recorded, their calls are not. */
 static struct rec_thread crowd;
 
 struct rec_thread *rec_thread_start(void)
@@ -461,8 +461,8 @@ struct cw_ring *rec_node_ring(struct rec_thread *t)
 
 __attribute__((constructor)) static void load(void)
 {
-	/* A set-uid program must not be led by its caller's environment. (The loader drops most preloads
-	 * there already; a trusted directory would still be honoured.) */
+	/* A set-uid program must not follow its caller's environment. (The loader already drops most
+	 * preloads there, but not from trusted directories.) */
 	st.may_record = !getauxval(AT_SECURE) && rec_getenv("CUWHY_SOCK");
 	if (!st.may_record)
 		return;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How much memory there was on each device over time: a fixed number of samples that always covers the whole run.
+ * How much memory was allocated on each device over time: a fixed number of samples that always covers the whole run.
  *
- * Most events come soon after a sample and raise no maximum, and then nothing is written and no lock taken.
+ * Most events come soon after a sample and raise no maximum; for them nothing is written and no lock is taken.
  */
 #include "rec_site.h"
 
-#define SAMPLES		2047u		/* with the head, whole pages */
+#define SAMPLES		2047u		/* fills whole pages, with the head */
 #define START_NS	1000000u	/* between samples, at first */
 
 HOT_DATA static _Atomic(struct cw_timeline *) lines[CW_MAX_DEVICES];
-static _Atomic uint32_t without;	/* bit n: there was no memory for device n's */
+static _Atomic uint32_t without;	/* bit n: no memory for device n's timeline */
 static struct spin line_lock = {ATOMIC_FLAG_INIT};
 
 void timeline_start(void)
@@ -20,7 +20,7 @@ void timeline_start(void)
 		lines[i] = NULL;
 }
 
-/* The rate of the clock is not known beforehand; it need not be exact. */
+/* The clock rate is not known in advance, and need not be exact. */
 static uint64_t ticks_at_first(void)
 {
 	uint64_t ns = rec_mono_ns() - rec.h->clock0.mono_ns, ticks = rec_ticks() - rec.h->clock0.ticks;
@@ -62,7 +62,7 @@ static void add_values(struct cw_sample *s, const struct cw_sample *more)
 	raise_to(&s->driver, more->driver);
 }
 
-/* A kill in between leaves samples that are in a merged one, too, at times before it: the reader drops them. */
+/* A kill in between leaves old samples behind the merged ones, with times that go back: the reader drops them. */
 static void merge_neighbours(struct cw_timeline *l, struct cw_sample *s)
 {
 	for (uint32_t i = 0; i < l->n / 2; i++) {
@@ -89,8 +89,8 @@ static inline bool says_nothing_new(const struct cw_timeline *l, const struct cw
 	       relaxed_get(&m->driver) <= relaxed_get(&s->driver);
 }
 
-/* Called with the lock held. True when a sample was begun: one that was begun before a merge is never added to, so the
- * newest sample lies in a single epoch. */
+/* Called with the lock held. True if a new sample was started. A sample from before a merge is never added to, so the
+ * newest sample is within a single epoch. */
 static bool line_add(struct cw_timeline *l, const struct cw_sample *now)
 {
 	struct cw_sample *s = (struct cw_sample *)(l + 1), *last = &s[l->n ? l->n - 1 : 0];
@@ -101,7 +101,7 @@ static bool line_add(struct cw_timeline *l, const struct cw_sample *now)
 	}
 	if (l->n == l->n_max)
 		merge_neighbours(l, s);
-	rec_clock_mark();	/* a program that is killed marks no end: times are right all the same */
+	rec_clock_mark();	/* a killed program marks no end: this keeps its times right */
 	last = &s[l->n];
 	relaxed_set(&last->ticks, now->ticks);
 	relaxed_set(&last->allocated, now->allocated);

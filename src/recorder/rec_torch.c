@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fourth door: what PyTorch and the shared CUDA runtime decide by themselves, and what ties a backward
- * kernel to the forward line.
+ * Fourth door, second half: failures that PyTorch itself reports, and what ties a backward kernel to its
+ * forward line.
  *
  * These are exported C++ functions, called across libraries through the PLT, so a preloaded definition
  * of the same name is called instead. Every wrapper forwards to the real function, found in the
@@ -13,7 +13,7 @@
 
 #define DEVICE_CUDA	1	/* c10::DeviceType::CUDA */
 #define NODE_SEQUENCE	24	/* torch::autograd::Node: sequence number */
-#define NODE_THREAD	48	/* and the number of the thread that made it */
+#define NODE_THREAD	48	/* and the number of the thread that created it */
 
 /* Real functions: library, our name for it, mangled name. */
 #define REAL(X)                                                                                            \
@@ -48,8 +48,8 @@ static const struct { const char *library, *mangled; } reals[REAL_COUNT] = {
 };
 HOT_DATA static _Atomic(void *) real_at[REAL_COUNT];
 
-/* The first of them that is missed brings the others with it: PyTorch was loaded after CUDA had started, and
- * its allocator holds a lock when it reports. The first checked call comes long before. */
+/* The first one needed looks up all the others: PyTorch was loaded after CUDA had started, and its allocator holds
+ * a lock when it reports. The first checked call comes long before that. */
 static void find_all(void)
 {
 	struct elf_object o;
@@ -65,7 +65,7 @@ static void *find_real(enum real r)
 
 	find_all();
 	f = atomic_load(&real_at[r]);
-	if (!f)		/* a build that puts it elsewhere */
+	if (!f)		/* a build that has it in another library */
 		f = elf_symbol_anywhere(reals[r].mangled);
 	atomic_store(&real_at[r], f);
 	return f;
@@ -78,7 +78,7 @@ static inline void *real_of(enum real r)
 	return likely(f) ? f : find_real(r);
 }
 
-/* At CUDA start, not inside a wrapper: PyTorch's allocator holds its lock when it reports. */
+/* When CUDA starts, not inside a wrapper: PyTorch's allocator holds its lock when it reports. */
 void torch_start(void)
 {
 	struct elf_object o;
@@ -116,7 +116,7 @@ static void torch_cuda(int code, const char *file, const char *function, uint32_
 }
 
 /* void c10::cuda::c10_cuda_check_implementation(int code, const char *file, const char *function,
- * line, bool): called after every checked runtime call, good or bad. */
+ * line, bool): called after every checked runtime call, successful or not. */
 #define WRAP_CHECK(id, name, line_type)                                                                    \
 	EXPORT void name(int code, const char *file, const char *function, line_type line, bool dsa);      \
 	EXPORT HOT void name(int code, const char *file, const char *function, line_type line, bool dsa)   \
@@ -132,7 +132,7 @@ static void torch_cuda(int code, const char *file, const char *function, uint32_
 WRAP_CHECK(check_i, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib, int)
 WRAP_CHECK(check_j, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb, unsigned)
 
-/* PyTorch 2.14 and later: with what the driver logged meanwhile. */
+/* PyTorch 2.14 and later: with what the driver logged during the call. */
 #define CHECK_LOG _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jbPNS0_19CUDAErrorLogCaptureE
 EXPORT void CHECK_LOG(int code, const char *file, const char *function, unsigned line, bool dsa, void *log);
 EXPORT void CHECK_LOG(int code, const char *file, const char *function, unsigned line, bool dsa, void *log)
@@ -159,7 +159,7 @@ static void torch_check(const char *function, const char *file, uint32_t line, c
 }
 
 /* [[noreturn]] void c10::detail::torchCheckFail(const char *function, const char *file, uint32_t line,
- * message). The message is a std::string (its first words: data, length), an old one, or plain. */
+ * message). The message is a std::string (its first words: data, length), an old-ABI one, or a plain string. */
 struct cxx_string { const char *data; size_t len; };
 
 #define WRAP_FAIL(id, name, type, data, length)                                                            \
@@ -227,7 +227,7 @@ HOT static void note_block(const struct torch_block_note *b)
 }
 
 /* void c10::reportMemoryUsageToProfiler(void *block, int64_t size, totals allocated and reserved, Device): for every
- * block given out (size above 0) or taken back (below), profiler or not. The totals count the event already. */
+ * block allocated (size above 0) or freed (below 0), profiler or not. The totals already include the event. */
 #define WRAP_USAGE(id, name, total)                                                                        \
 	EXPORT void name(void *block, int64_t size, total allocated, total reserved, struct c10_device d); \
 	EXPORT HOT void name(void *block, int64_t size, total allocated, total reserved, struct c10_device d) \
@@ -254,8 +254,8 @@ static bool called_from(uint32_t stack, const char *function)
 	return name && strcmp(name->text, function) == 0;
 }
 
-/* bool torch::utils::is_device_in_bad_fork(DeviceType). Data-loader workers ask it too, and go on without
- * CUDA; only torch.cuda._lazy_init raises when the answer is yes. */
+/* bool torch::utils::is_device_in_bad_fork(DeviceType). DataLoader workers call it too, and continue without
+ * CUDA; only torch.cuda._lazy_init raises if it returns true. */
 EXPORT bool _ZN5torch5utils21is_device_in_bad_forkEN3c1010DeviceTypeE(int8_t type);
 EXPORT bool _ZN5torch5utils21is_device_in_bad_forkEN3c1010DeviceTypeE(int8_t type)
 {
@@ -276,7 +276,7 @@ EXPORT bool _ZN5torch5utils21is_device_in_bad_forkEN3c1010DeviceTypeE(int8_t typ
 /* ---- backward: from a kernel to the forward line ------------------------------------------------------------ */
 
 /* uint64_t at::sequence_number::get_and_increment(): once for each autograd node, on the thread and at
- * the line that makes it. */
+ * the line that creates it. */
 EXPORT uint64_t _ZN2at15sequence_number17get_and_incrementEv(void);
 EXPORT HOT uint64_t _ZN2at15sequence_number17get_and_incrementEv(void)
 {
@@ -311,7 +311,7 @@ static inline struct cw_node *node_in(struct cw_ring *r, uint64_t sequence, uint
 	return r->thread_key == thread && node->seq_low == (uint32_t)sequence ? node : NULL;
 }
 
-/* The node in the ring of the thread that made it: mostly the one that made the node before. */
+/* The node in the ring of the thread that created it: usually the one that created the previous node. */
 HOT static struct cw_node *node_find(struct rec_thread *t, uint64_t sequence, uint64_t thread)
 {
 	struct cw_node *node = t->forward_nodes ? node_in(t->forward_nodes, sequence, thread) : NULL;
@@ -326,13 +326,13 @@ HOT static struct cw_node *node_find(struct rec_thread *t, uint64_t sequence, ui
 	return node;
 }
 
-/* Where the node was made. One that is kept and run again counts once; one that has left the ring, each time. */
+/* Where the node was created. A node that runs again counts once; one that has left the ring counts each time. */
 HOT static uint32_t node_runs(struct rec_thread *t, uint64_t sequence, uint64_t thread)
 {
 	struct cw_node *node = node_find(t, sequence, thread);
 	uint32_t stack = node ? shared_get(&node->stack) : 0, was = stack;
 
-	if (node && !(stack & CW_NODE_HAS_RUN))	/* unless another node has taken its place meanwhile */
+	if (node && !(stack & CW_NODE_HAS_RUN))	/* unless another node took its place meanwhile */
 		__atomic_compare_exchange_n(&node->stack, &was, stack | CW_NODE_HAS_RUN, false, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED);
 	if (!(stack & CW_NODE_HAS_RUN))
@@ -340,7 +340,8 @@ HOT static uint32_t node_runs(struct rec_thread *t, uint64_t sequence, uint64_t 
 	return stack & ~CW_NODE_HAS_RUN;
 }
 
-/* A C++ object's first word is its vtable; the word before that its type; whose second word is the name. */
+/* A C++ object's first word points to its vtable; the word before the vtable points to its type, whose second word is
+ * the name. */
 HOT static uint32_t type_name(const void *object)
 {
 	static struct { _Atomic uint64_t key; _Atomic uint32_t name; } seen[256];
@@ -354,16 +355,16 @@ HOT static uint32_t type_name(const void *object)
 		return off;
 	name = ((const char *const *)vtable[-1])[1];
 	off = intern_string(name, strnlen(name, 400));
-	/* a place is taken once and never given to another type, so no reader sees a mixture */
+	/* a place is taken once and never reused for another type, so no reader sees a mix */
 	if (atomic_compare_exchange_strong(&seen[i].key, &none, key))
 		atomic_store_explicit(&seen[i].name, off, memory_order_release);
 	return off;
 }
 
-/* An exception leaves evaluate_function without coming back to our wrapper. A cleanup handler of the
- * compiler's would need libgcc_s in every process, so the wrapper has a personality routine of its own: the
- * unwinder calls it when it takes the wrapper's frame away, and all it does is drop the running node. What is
- * left without unwinding (longjmp) is dropped as soon as the stack is seen to be shorter again. */
+/* An exception leaves evaluate_function without returning to our wrapper. A cleanup handler from the compiler
+ * would need libgcc_s in every process, so the wrapper has its own personality routine: the unwinder calls it
+ * when it removes the wrapper's frame, and all it does is drop the running node. A node left behind without
+ * unwinding (longjmp) is dropped as soon as we see that the stack is shorter again. */
 #define UNWIND_CLEANUP	2	/* _UA_CLEANUP_PHASE */
 #define UNWIND_GO_ON	8	/* _URC_CONTINUE_UNWIND */
 
@@ -409,7 +410,7 @@ HOT static bool node_begin(const char *node, uintptr_t here)
 		memcpy(&sequence, node + NODE_SEQUENCE, sizeof(sequence));
 		memcpy(&thread, node + NODE_THREAD, sizeof(thread));
 		r->sp = here;
-		/* the largest number marks a node that accumulates a gradient: no line made it */
+		/* the largest number marks a node that accumulates a gradient: no line created it */
 		r->accumulates = sequence == UINT64_MAX;
 		r->forward_stack = r->accumulates ? 0 : node_runs(t, sequence, thread);
 		r->name = type_name(node);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * PyTorch's own blocks: those that tensors live in now, and those that were taken back last.
+ * PyTorch's own blocks: those that tensors use now, and those freed most recently.
  *
- * PyTorch asks the driver for large segments and cuts tensors out of them; the driver never hears of a
- * tensor. Its allocator tells a profiler of every block it gives out or takes back, and so it tells us
- * (rec_torch.c). It holds a lock of its own while it does: everything here is quick.
+ * PyTorch allocates large segments from the driver and splits them into blocks for tensors; the driver knows
+ * nothing of tensors. PyTorch's allocator reports every block it allocates or frees to a profiler, and so to
+ * us (rec_torch.c). It holds its own lock while it does, so everything here must be quick.
  */
 #include <errno.h>
 
 #include "rec_live.h"
 #include "rec_site.h"
 
-#define SMALL	((int64_t)1 << 20)	/* PyTorch keeps blocks up to this size in segments that many share, and rarely gives those back */
+#define SMALL	((int64_t)1 << 20)	/* PyTorch puts blocks up to this size into shared segments, which it rarely frees */
 
 HOT_DATA static struct live_table live = {.chunk = CW_CHUNK_BLOCKS, .lock = {ATOMIC_FLAG_INIT}};
 HOT_DATA static struct {
 	_Atomic uint32_t generation;	/* of the recording that the tables belong to */
-	_Atomic uint32_t failed;	/* likewise: there was no memory for them */
+	_Atomic uint32_t failed;	/* the same, if there was no memory for them */
 	_Atomic uint32_t workspaces_gone;
 } blocks;
 
@@ -26,7 +26,7 @@ static void torch_block_lost(void)
 	shared_add(&rec.h->lost_blocks, 1);
 }
 
-/* Only a program that uses PyTorch pays for the tables: with PyTorch loaded they are made when CUDA starts, else
+/* Only a program that uses PyTorch pays for the tables: they are created when CUDA starts if PyTorch is loaded, else
  * at the first block. */
 void torch_block_start(void)
 {
@@ -78,7 +78,7 @@ HOT void torch_block_made(const struct torch_block_note *b)
 
 void torch_block_is_workspace(uint64_t addr, const void *function)
 {
-	uint32_t library = library_at(function);	/* may ask the loader: not under our lock */
+	uint32_t library = library_at(function);	/* may call the loader: not under our lock */
 	struct cw_allocation *a;
 
 	if (blocks.generation != rec.generation || !ready())
@@ -91,7 +91,7 @@ void torch_block_is_workspace(uint64_t addr, const void *function)
 	spin_done(&live.lock);
 }
 
-/* PyTorch tells cuBLAS of it before every product. */
+/* PyTorch passes it to cuBLAS before every matmul: skip the known one. */
 bool torch_block_known_workspace(uint64_t addr)
 {
 	const struct rec_thread *t = rec_self;
@@ -100,7 +100,7 @@ bool torch_block_known_workspace(uint64_t addr)
 	       t->workspaces_gone == blocks.workspaces_gone;
 }
 
-/* A block that was given out while nobody recorded is not known, and is no loss. */
+/* A block allocated while recording was off is unknown, and does not count as lost. */
 HOT void torch_block_freed(const struct torch_block_note *b)
 {
 	uint64_t ticks = rec_ticks();
@@ -117,7 +117,7 @@ HOT void torch_block_freed(const struct torch_block_note *b)
 	if (likely(a->addr)) {
 		if (unlikely(a->library))
 			blocks.workspaces_gone++;
-		/* before it goes: a kill in between leaves it in both, never in neither */
+		/* before it is removed: a kill in between leaves it in both, never in neither */
 		live_keep_freed(&live, a, stack, ticks);
 		live_remove(&live, a, ticks);
 		rec.h->n_blocks_freed++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Totals of memory for each device, as PyTorch's allocator and the driver tell them, and which library asks the driver.
+ * Memory totals for each device, as PyTorch's allocator and the driver report them, and which library calls the driver.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static void set_reserved(struct cw_memory_now *m, uint64_t reserved)
 		relaxed_set(&m->peak_reserved, reserved);
 }
 
-/* The block is in its site, or out of it, already: what each site holds now is what it holds at a new peak. */
+/* The site already includes the event, so what each site holds now is what it holds at a new peak. */
 HOT void totals_torch(int device, uint64_t allocated, uint64_t reserved, uint64_t ticks)
 {
 	struct cw_memory_now *m = totals_of(device);
@@ -55,8 +55,8 @@ void totals_torch_gave_up(int device, uint64_t allocated, uint64_t reserved)
 	set_reserved(m, reserved);
 }
 
-/* PyTorch says what it has reserved when it gives out a block or takes one back. When it empties its cache it says
- * nothing: then the segments themselves tell, which go back to the driver one by one. */
+/* PyTorch reports what it has reserved when it allocates or frees a block. When it empties its cache it reports
+ * nothing: then we count the segments that it returns to the driver one by one. */
 static void torch_segment(struct cw_memory_now *m, const struct cw_allocation *a, bool came)
 {
 	uint64_t reserved = relaxed_get(&m->reserved);
@@ -70,7 +70,7 @@ static void torch_segment(struct cw_memory_now *m, const struct cw_allocation *a
 		relaxed_set(&m->reserved, reserved > a->size ? reserved - a->size : 0);
 }
 
-/* While PyTorch's allocator has not been seen, the peak of a device is that of the driver's memory. */
+/* Until PyTorch's allocator is seen, a device's peak is that of the driver's memory. */
 static void on_device(struct cw_memory_now *m, const struct cw_allocation *a, bool came, uint64_t ticks)
 {
 	uint64_t now = relaxed_get(&m->driver) + (came ? a->size : -a->size);
@@ -108,7 +108,7 @@ void totals_driver(const struct cw_allocation *a, bool came, uint64_t ticks)
 		on_device(m, a, came, ticks);
 }
 
-/* ---- which library asks ------------------------------------------------------------------------------- */
+/* ---- which library calls the driver ------------------------------------------------------------------- */
 
 #define MAX_LIBRARIES	64
 
@@ -126,7 +126,7 @@ static bool is_torch(const char *path)
 	return strncmp(slash ? slash + 1 : path, "libc10_cuda", 11) == 0;
 }
 
-/* The loader is asked once for each file. The program itself has no name there. */
+/* Queries the loader once for each file. The program itself has no name there. */
 static uint32_t library_new(const void *address)
 {
 	int saved = errno;
@@ -168,7 +168,7 @@ uint32_t library_at(const void *address)
 
 	if (likely(off) || !address || !spin_try(&library_lock))
 		return off;
-	if (libraries.generation != rec.generation) {	/* names of another recording: the parent's, before fork */
+	if (libraries.generation != rec.generation) {	/* these names are from another recording: the parent's, before fork */
 		libraries.n = 0;
 		libraries.generation = rec.generation;
 	}

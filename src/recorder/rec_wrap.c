@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The wrappers, stamped out of kb/cuda_api.def, and what each class of call leaves in the recording.
+ * The wrappers, generated from kb/cuda_api.def, and what each class of call leaves in the recording.
  *
  * All arguments of the wrapped functions are integers or pointers, so a wrapper is "n words in, one
- * code out". Handlers run after the real call, except where the order matters: memory is taken off
- * the table before it is freed, because its address may be given to another thread at once.
+ * code out". Handlers run after the real call, except where the order matters: memory is removed from
+ * the table before it is freed, because another thread may get its address at once.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct call {
 	uint32_t count;
 	const uint64_t *a;
 	CUresult r;
-	struct cw_allocation held;	/* FREE: what was taken off the table */
+	struct cw_allocation held;	/* FREE: what was removed from the table */
 };
 
 static uint64_t word_at(uint64_t pointer)
@@ -29,8 +29,8 @@ static void note(const struct call *c, uint64_t out)
 }
 
 /* ---- before the call --------------------------------------------------------------------------------
- * Each answers 0, or the error with which the call is refused: once a kernel has failed the driver returns
- * its error from every call that is about work, and we must where it does not know (rec_dump.c). */
+ * Each returns 0, or the error with which the call fails: once a kernel has failed, the driver returns its
+ * error from every call that involves GPU work, and we must do so when the driver does not (rec_dump.c). */
 
 static CUresult take(struct call *c)
 {
@@ -45,7 +45,7 @@ static CUresult take(struct call *c)
 #define before_FREEASYNC take
 #define before_FREEHOST	 take
 
-/* A range and the first mapping in it have the same address: the range is entered one byte higher. */
+/* A range and the first mapping in it have the same address: the range is stored at address + 1. */
 static CUresult before_UNRESERVE(struct call *c)
 {
 	if (unlikely(failed_before()))
@@ -62,9 +62,9 @@ static CUresult before_UNLOAD(struct call *c)
 	return failed_before();
 }
 
-/* A call that is about work can wait for the GPU: copies, frees and even launches do when a queue is full. So does
- * one that loads code, also when it only asks for a function that is loaded lazily. But that can take minutes of the
- * compiler's time: `cuwhy run` tells these (DOES_LOAD) from the others. */
+/* A call that involves GPU work can wait for the GPU: copies, frees and even launches do when a queue is full. So can
+ * one that loads code, even if it only looks up a function that is loaded lazily. But that can also take minutes of
+ * just-in-time compilation, so `cuwhy run` treats these (DOES_LOAD) differently. */
 #define WAITS(class) enum { WAITS_##class = 1 };
 #define NEVER(class) enum { WAITS_##class = 0 };
 #define REFUSED(class) static inline CUresult before_##class(struct call *c) { (void)c; return failed_before(); }
@@ -166,7 +166,7 @@ static void after_SYNC(struct call *c)
 #define after_SYNCSTREAM after_SYNC
 #define after_SYNCEVENT	 after_SYNC
 
-/* Copies to the host wait for the work before them, and so do all that have no stream. */
+/* Copies to the host wait for the work before them, and so do all copies without a stream. */
 #define after_COPYWAIT	 after_SYNC
 #define after_COPY	 after_PLAIN
 
@@ -186,8 +186,8 @@ static void after_UNLOAD(struct call *c)
 #define after_FUNCATTR	 after_PLAIN
 #define after_KERNELATTR after_PLAIN
 
-/* Kernels reach a launch as CUfunction or CUkernel, and the driver complains in its log when asked about
- * one as if it were the other: remember which ones are functions. */
+/* A launch gets a CUfunction or a CUkernel, and the driver logs an error if we query one as if it were the
+ * other: remember which ones are functions. */
 static void after_FUNCTIONOF(struct call *c)
 {
 	if (c->r)
@@ -203,7 +203,7 @@ static void after_FUNCTION(struct call *c)
 		function_looked_up(word_at(c->a[0]), (const char *)c->a[2]);
 }
 
-/* The name is kept now: after a fault the driver no longer tells it. */
+/* Keep the name now: after a fault the driver no longer returns it. */
 static void after_KERNEL(struct call *c)
 {
 	if (c->r)
@@ -284,7 +284,7 @@ static void after_HOSTREGISTER(struct call *c)
 		driver_alloc_add(c->a[0], c->a[1], CW_MEM_REGISTERED, -1, 0);
 }
 
-/* The memory exists now, but has no address until it is mapped. */
+/* The memory exists, but has no address until it is mapped. */
 static void after_CREATE(struct call *c)
 {
 	note(c, c->r ? 0 : word_at(c->a[0]));
@@ -312,8 +312,8 @@ static void freed(struct call *c)
 #define after_FREEHOST	freed
 #define after_UNRESERVE freed
 
-/* One call may unmap several mappings that lie side by side. The range stays reserved, so nobody else is
- * given these addresses meanwhile. */
+/* One call may unmap several adjacent mappings. The range stays reserved, so no other thread can get these
+ * addresses meanwhile. */
 static void after_UNMAP(struct call *c)
 {
 	if (c->r == 0)
@@ -328,7 +328,7 @@ static void after_RESET(struct call *c)
 	note(c, 0);
 }
 
-/* What the context held is gone with it, and nobody says what that was. */
+/* What the context held is gone with it, and the driver does not report what that was. */
 static void after_DESTROY(struct call *c)
 {
 	if (c->r == 0)
