@@ -111,7 +111,7 @@ def life_of_a_freed_tensor(box, size, last, words):
 
 
 def rule__a_freed_tensor_has_the_lines_of_its_life(box):
-    life_of_a_freed_tensor(box, (1 << 20) + 512, "freed", "its tensor was let go at %s")
+    life_of_a_freed_tensor(box, (1 << 20) + 512, "freed", "its tensor was released at %s")
 
 
 CALLED = START + """
@@ -138,7 +138,7 @@ def rule__the_line_that_called_a_helper_is_shown(box):
 
 def rule__of_a_small_tensor_the_line_before_its_end_is_known(box):
     """No line is looked up when one of at most 1 MiB is freed: what ran last is kept, and reported as that."""
-    life_of_a_freed_tensor(box, 1 << 20, "before", "its tensor was let go after %s had run")
+    life_of_a_freed_tensor(box, 1 << 20, "before", "its tensor was released after %s had run")
 
 
 def rule__memory_of_an_earlier_segment_is_not_taken_for_the_tensor(box):

@@ -273,10 +273,10 @@ static void advice__the_first_headline_that_can_be_said_is_taken(void **state)
 	(void)state;
 	case_init(&f, &pool);
 	assert_string_equal(cause_headline(c, &f, &pool),
-			    "the GPU is taken, and in a mode that allows one process alone");
+			    "the GPU is in use, and its compute mode allows only one process");
 	fact_set_text(&f, FACT_gpu_mode, "default");
 	fact_set_text(&f, FACT_gpu_name, "NVIDIA L4");
-	assert_string_equal(cause_headline(c, &f, &pool), "NVIDIA L4 is busy or not available");
+	assert_string_equal(cause_headline(c, &f, &pool), "NVIDIA L4 is busy or unavailable");
 	fact_set_text(&f, FACT_gpu_mode, "prohibited");
 	assert_string_equal(cause_headline(c, &f, &pool), "NVIDIA L4 is in compute mode prohibited");
 	assert_string_equal(cause_headline(kb_find(kb_get(), "oom-growth"), &f, &pool),

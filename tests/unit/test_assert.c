@@ -499,8 +499,8 @@ static void cause__classes_and_the_ignored_label_are_said(void **state)
 	json_t *fix = json_array_get(json_object_get(j, "fix"), 0);
 
 	(void)state;
-	assert_true(mentions(j, "why", "3 classes, so that labels must be 0 to 2"));
-	assert_true(mentions(j, "why", "only -1 is left out"));
+	assert_true(mentions(j, "why", "3 classes, so labels must be 0 to 2"));
+	assert_true(mentions(j, "why", "only -1 is skipped"));
 	assert_non_null(strstr(field(fix, "command"), "(labels >= 3)) & (labels != -1)"));
 	json_decref(j);
 }

@@ -388,7 +388,7 @@ static void grid_limit__names_dimension_value_limit_and_pieces(void **state)
 	j = judge(&b, 1);
 	assert_string_equal(field(j, "cause"), "launch-config-grid-limit");
 	assert_string_equal(field(j, "certainty"), "certain");
-	assert_true(mentions(j, "why", "grid z is 70,000, NVIDIA H200 allows 65,535"));
+	assert_true(mentions(j, "why", "grid z is 70,000; NVIDIA H200 allows 65,535"));
 	assert_true(mentions(j, "fix", "fractional_max_pool2d"));
 	assert_true(mentions(j, "fix", "into 2 pieces"));
 	assert_true(mentions(j, "fix", "x.chunk(2)"));
@@ -1132,7 +1132,7 @@ static void sticky__the_code_tells_the_kind_but_not_the_kernel(void **state)
 	assert_string_equal(field(j, "cause"), "illegal-access-out-of-bounds");
 	assert_string_equal(field(j, "certainty"), "possible");
 	assert_true(mentions(j, "why", "ran earlier"));
-	assert_true(mentions(j, "why", "cuStreamSynchronize noticed it"));
+	assert_true(mentions(j, "why", "cuStreamSynchronize reported it"));
 	json_decref(j);
 	sticky(&b, 716, NULL, NULL);
 	expect(&b, "misaligned-address", "likely");
@@ -1210,7 +1210,7 @@ static void hang__the_dump_and_the_launch_make_it_certain(void **state)
 	j = judge_hang(&b, &c, -1, 15);
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 30);
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "noticed"), "line")), 32);
-	assert_true(mentions(j, "why", "waited for 60 s in cuStreamSynchronize"));
+	assert_true(mentions(j, "why", "waited 60 s in cuStreamSynchronize"));
 	expect_hang(j, "certain");
 	c.grid[0] = 5;		/* no such launch is in the recording */
 	hanging(&b, "train.py:30:step");
