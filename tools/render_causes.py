@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Generates docs/causes/ from kb/causes/: one page for each cause, for people, and a list.
+"""Generates docs/causes/ from kb/causes/: one page per cause, for people, and a list.
 
-    tools/render_causes.py [--check]    write the pages; --check: only say which are out of date
+    tools/render_causes.py [--check]    write the pages; --check: only list those out of date
 """
 import os
 import re
@@ -25,7 +25,7 @@ def read(path):
 
 
 def plain(text):
-    """Templates as people read them: {oom.free:bytes} is a value that the verdict fills in."""
+    """Templates as people read them: {oom.free:bytes} stands for a value that the verdict fills in."""
     text = re.sub(r"\{\{", "\0", text)
     text = re.sub(r"\{([a-z_.]+)(:[a-z]+)?\}", r"*\1*", text)
     return text.replace("\0", "{")
@@ -60,7 +60,7 @@ def page(cause):
     title, head, definition, sections = read(os.path.join(KB, cause + ".md"))
     out = [HEAD % cause + "# " + cause, "", title + ".", "", definition, ""]
     if ways(head):
-        out += ["## How it is recognised", "", ways(head), ""]
+        out += ["## How it is recognized", "", ways(head), ""]
     if sections.get("Fix", "").strip():
         out += ["## What to do", "", advice(sections["Fix"]), ""]
     for name in ("What would settle it", "Not to be confused with"):
@@ -77,7 +77,7 @@ def page(cause):
 def main():
     check = "--check" in sys.argv
     pages = {}
-    index = ["# Causes", "", "Every cause that cuwhy knows; `cuwhy explain CAUSE` tells the same. Made from `kb/causes`.", "",
+    index = ["# Causes", "", "Every cause that cuwhy knows; `cuwhy explain CAUSE` prints the same. Made from `kb/causes`.", "",
              "| cause | what it is |", "| --- | --- |"]
     for name in sorted(os.listdir(KB)):
         title, pages[name] = page(name[:-3])

@@ -221,7 +221,7 @@ def check_answer(browser, pages):
     browser.open(pages.path("oom"))
     check("oom: the largest piece is compared with the request", "the request was" in text(browser, "#map"), text(browser, "#map"))
     check("oom: segments have the colours of lines", ".py:" in text(browser, "#map .legend"), text(browser, "#map .legend"))
-    check("oom: the certainty has its reason", "free memory lies between live tensors" in text(browser, "#verdict"), text(browser, "#verdict"))
+    check("oom: the certainty has its reason", "free memory is scattered between live tensors" in text(browser, "#verdict"), text(browser, "#verdict"))
     browser.open(pages.path("stacks"))
     check("stacks: reasons quote the lines that they name", "cudrv.alloc(20 << 20)" in text(browser, "#verdict .quotes code"), text(browser, "#verdict .quotes"))
     browser.open(pages.path("growth"))

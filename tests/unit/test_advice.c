@@ -280,7 +280,7 @@ static void advice__the_first_headline_that_can_be_said_is_taken(void **state)
 	fact_set_text(&f, FACT_gpu_mode, "prohibited");
 	assert_string_equal(cause_headline(c, &f, &pool), "NVIDIA L4 is in compute mode prohibited");
 	assert_string_equal(cause_headline(kb_find(kb_get(), "oom-growth"), &f, &pool),
-			    "live memory grows at one line until the card is full");
+			    "memory grows: tensors from one line pile up until the GPU is full");
 	pool_release(&pool);
 }
 

@@ -256,7 +256,7 @@ static void fragmentation__names_who_keeps_the_segments(void **state)
 		j = expect(&m, "oom-fragmentation", "certain");
 		assert_true(mentions(j, "why", "train.py:12"));
 		assert_true(mentions(j, "why", "12 live tensors"));
-		assert_true(mentions(j, "why", "the largest gap has 5.0 GiB"));
+		assert_true(mentions(j, "why", "the largest gap is 5.0 GiB"));
 		assert_int_equal(mentions(j, "fix", "expandable_segments:True"), !expandable);
 		json_decref(j);
 	}
@@ -413,8 +413,8 @@ static void growth__one_line_never_lets_go(void **state)
 		mm_oom(&m, 15 * GIB, GIB, work);
 		j = expect(&m, leak ? "oom-growth" : "oom-capacity", "certain");
 		if (leak) {
-			assert_true(mentions(j, "why", "32 of the 32 tensors that train.py:31"));
-			assert_true(mentions(j, "why", "about 4.0 GiB stay"));
+			assert_true(mentions(j, "why", "32 of the 32 tensors ever allocated at train.py:31"));
+			assert_true(mentions(j, "why", "about 4.0 GiB more stays alive"));
 		}
 		json_decref(j);
 	}
@@ -613,7 +613,7 @@ static void others__a_library_hides_it(void **state)
 		j = judge(&b, 1);
 		assert_string_equal(field(j, "cause"), "oom-masked-as-library-error");
 		assert_string_equal(field(j, "certainty"), refused ? "certain" : "possible");
-		assert_int_equal(mentions(j, "why", "1.0 MiB were free"), refused);
+		assert_int_equal(mentions(j, "why", "1.0 MiB was free"), refused);
 		json_decref(j);
 	}
 }
