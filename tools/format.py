@@ -121,6 +121,7 @@ def same(old, new):
 
 def run(folder, style, files):
     """Copies the files into a folder and lets clang-format rewrite them in this style."""
+    os.makedirs(folder)
     for name in files:
         os.makedirs(os.path.join(folder, os.path.dirname(name)), exist_ok=True)
         shutil.copyfile(os.path.join(ROOT, name), os.path.join(folder, name))
@@ -140,7 +141,7 @@ def c_files():
     git = subprocess.run(["git", "ls-files", "*.c", "*.h"], cwd=ROOT, capture_output=True, text=True, check=False)
     found = git.stdout.split() or [os.path.relpath(os.path.join(folder, name), ROOT) for top in ("include", "src", "tests")
                                    for folder, _, names in os.walk(os.path.join(ROOT, top)) for name in names if name.endswith((".c", ".h"))]
-    return sorted(x for x in found if os.path.exists(os.path.join(ROOT, x)))
+    return sorted(x for x in set(found) if os.path.exists(os.path.join(ROOT, x)))
 
 
 def look(files, style, limit):
