@@ -11,7 +11,7 @@ int sim_cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 	if (!free_bytes || !total)
 		return SIM_INVALID_VALUE;
 	pthread_mutex_lock(&sim_mem_lock);
-	gone = dev->used + sim.config.taken;	/* hidden memory is hidden here, too */
+	gone = dev->used + sim.config.taken;	/* hidden memory is reported as free */
 	*free_bytes = gone > dev->total ? 0 : dev->total - gone;
 	*total = dev->total;
 	pthread_mutex_unlock(&sim_mem_lock);
