@@ -161,7 +161,7 @@ static void choice_explain(struct compat_choice *c, const struct compat_ask *ask
 		break;
 	case COMPAT_FIT_FORWARD:
 		snprintf(c->why, sizeof(c->why),
-			 "it runs with the package cuda-compat-%d-%d, which this data-centre card may use",
+			 "it runs with the package cuda-compat-%d-%d, which this data-center card may use",
 			 CUDA_ARGS(w->cuda));
 		break;
 	case COMPAT_FIT_PTX:

@@ -468,7 +468,7 @@ static void recommend__an_old_driver_on_a_gaming_card(void **state)
 	c = choice(n, "2.11", "cu130");
 	assert_int_equal(c->fit, COMPAT_FIT_DRIVER);
 	assert_non_null(strstr(c->why, "580.65.06"));
-	/* the same with a data-centre card: the compat package helps, but what runs without it comes first */
+	/* the same with a data-center card: the compat package helps, but what runs without it comes first */
 	n = recommend("550.54.14", 80, 311, true);
 	assert_true(choices[0].fit <= COMPAT_FIT_MINOR);
 	assert_int_equal(choice(n, "2.11", "cu130")->fit, COMPAT_FIT_FORWARD);
