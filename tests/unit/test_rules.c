@@ -98,7 +98,7 @@ static void kb__mistakes_in_a_file_are_found(void **state)
 	static const struct {
 		const char *text, *reason;
 	} bad[] = {
-		{ "%%% a\n---\nid: b\ntitle: t\n---\ntext\n", "not the file's name" },
+		{"%%% a\n---\nid: b\ntitle: t\n---\ntext\n", "differs from the file's name"},
 		{"%%% a\n---\nid: a\n---\ntext\n", "needs a title"},
 		{ "%%% a\n---\nid: a\ntitle: t\n---\n", "needs a title and a definition" },
 		{ "%%% a\n---\nid: a\ntitle: t\n", "does not end" },
@@ -106,7 +106,7 @@ static void kb__mistakes_in_a_file_are_found(void **state)
 		{HEADER("no colon\n"), "key: value"},
 		{HEADER("when certain r: no.such.fact\n"), "no such fact"},
 		{ HEADER("when surely r: launch.is\n"), "certain, likely or possible" },
-		{ HEADER("when certain r: error.code\n"), "a yes or no" },
+		{ HEADER("when certain r: error.code\n"), "must be true or false" },
 		{HEADER("when certain r: launch.is\n  because: {nothing}\n"), "no such fact"},
 		{HEADER("when certain: launch.is\n"), "an id of its own"},
 		{HEADER("when certain Rule: launch.is\n"), "an id of its own"},
@@ -114,13 +114,13 @@ static void kb__mistakes_in_a_file_are_found(void **state)
 		{HEADER("  because: early\n"), "belongs to a when"},
 		{HEADER("headline: {x}\n"), "no such fact"},
 		{BODY("## Why\n- [launch.is text\n"), "[ without ]"},
-		{ BODY("## Why\n- [error.code] text\n"), "a yes or no" },
+		{ BODY("## Why\n- [error.code] text\n"), "must be true or false" },
 		{BODY("## Why\n- {no.such}\n"), "no such fact"},
 		{BODY("## Fix\n- text\n    cmd {no.such}\n"), "no such fact"},
 		{BODY("## Fix\nnot a list\n"), "begins with '- '"},
 		{BODY("## Fix\n    command alone\n"), "without a sentence"},
 		{BODY("## Because\n"), "unknown section"},
-		{ HEADER("program: p.py\n"), "was not put in" },
+		{HEADER("program: p.py\n"), "is missing (tools/make_kb.sh"},
 		{HEADER("program: p.py\n") "## Program\nf()\n", "indented"},
 		{BODY("## Program\n    f()\n"), "unknown section"},
 	};
@@ -139,15 +139,15 @@ static void kb__a_rule_uses_signs_and_no_phrases(void **state)
 {
 	(void)state;
 	refused(HEADER("when likely r: text.is && says(\"some words\")\n"), "kb/causes/a.md line 5",
-		"phrases belong into a sign");
+		"phrases belong in a sign");
 	refused(HEADER("when likely r: contains(error.text, \"words\")\n"), "kb/causes/a.md line",
-		"phrases belong into a sign");
+		"phrases belong in a sign");
 	refused(HEADER("headline: [matches(error.text, \"*words*\")] a\n"), "kb/causes/a.md line",
-		"phrases belong into a sign");
+		"phrases belong in a sign");
 	refused(BODY("## Why\n- [contains(error.text, \"words\")] a\n"), "kb/causes/a.md line",
-		"phrases belong into a sign");
+		"phrases belong in a sign");
 	refused(BODY("## Fix\n- a\n    b {min(1, contains(error.text, \"words\"))}\n"), "kb/causes/a.md line",
-		"phrases belong into a sign");
+		"phrases belong in a sign");
 	accepted(SIGNS "words: says(\"some words\")" SOURCE HEADER("when likely r: text.is && sign.words\n"));
 	accepted(HEADER("when likely r: sign.words\n") SIGNS "words: says(\"some words\")" SOURCE);
 }
@@ -158,12 +158,12 @@ static void kb__mistakes_in_a_sign_are_found(void **state)
 	refused(HEADER("when likely r: sign.words\n"), "kb/causes/a.md line 5", "there is no sign 'words'");
 	refused(SIGNS "a: sign.b" SOURCE, "kb/signs/s.kb line 3", "there is no sign 'b'");
 	refused(SIGNS "a: sign.b" SOURCE "b: text.is && sign.a" SOURCE, "kb/signs/s.kb line",
-		"the sign 'a' rests on itself");
-	refused(SIGNS "a: error.code" SOURCE, "kb/signs/s.kb line 3", "a yes or no");
+		"the sign 'a' refers to itself");
+	refused(SIGNS "a: error.code" SOURCE, "kb/signs/s.kb line 3", "must be true or false");
 	refused(SIGNS "a: says(\"abc\")" SOURCE, "kb/signs/s.kb line 3", "six characters");
 	refused(SIGNS "a: says(\"some words\")\n", "kb/signs/s.kb line", "needs its source");
 	refused(SIGNS "a: says(\"some words\")\n  source:\n", "kb/signs/s.kb line", "needs its source");
-	refused(SIGNS "a: text.is" SOURCE "a: text.is" SOURCE, "kb/signs/s.kb line 5", "of that name already");
+	refused(SIGNS "a: text.is" SOURCE "a: text.is" SOURCE, "kb/signs/s.kb line 5", "already a sign with that name");
 	refused(SIGNS "A b: text.is" SOURCE, "kb/signs/s.kb line 3", "some_name: expression");
 	refused(SIGNS "  source: early\n", "kb/signs/s.kb line 3", "belongs to a sign");
 	refused(SIGNS "a: text.is" SOURCE "  && text.error\n", "kb/signs/s.kb line 5", "one line");
@@ -308,11 +308,11 @@ static void order__a_circle_and_unknown_names_are_refused(void **state)
 {
 	(void)state;
 	refused(CAUSE("a", "over: b\n") CAUSE("b", "over: a\n"), "kb/causes/b.md line 4",
-		"goes in a circle: 'b' is over 'a'");
+		"has a cycle: 'b' is over 'a'");
 	refused(CAUSE("a", "over: b\n") CAUSE("b", "over: c\n") CAUSE("c", "over: a\n"), "kb/causes/c.md line 4",
-		"in a circle");
-	refused(CAUSE("a", HOLDS "  over: b\n") CAUSE("b", "over: a/r\n"), "kb/causes/b.md line 4", "in a circle");
-	refused(CAUSE("a", "over: a\n"), "kb/causes/a.md line 4", "in a circle");
+		"has a cycle");
+	refused(CAUSE("a", HOLDS "  over: b\n") CAUSE("b", "over: a/r\n"), "kb/causes/b.md line 4", "has a cycle");
+	refused(CAUSE("a", "over: a\n"), "kb/causes/a.md line 4", "has a cycle");
 	refused(CAUSE("a", "over: b\n"), "kb/causes/a.md line 4", "no cause or rule 'b'");
 	refused(CAUSE("a", HOLDS "over: a/s\n"), "kb/causes/a.md line 5", "no cause or rule 'a/s'");
 	refused(CAUSE("a", "explains: b\n"), "kb/causes/a.md line 4", "no cause or rule 'b'");
