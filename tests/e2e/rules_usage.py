@@ -150,7 +150,7 @@ def rule__without_a_driver_memory_says_so(box):
 def rule__a_driver_that_refuses_is_quoted(box):
     answer = machine(box, "gpu,fail=nvmlInit_v2:9")
     same(answer.returncode, 2, "status")
-    assert "NVML does not start: Driver Not Loaded (NVML error 9)" in answer.stderr, answer.stderr
+    assert "NVML failed to start: Driver Not Loaded (NVML error 9)" in answer.stderr, answer.stderr
 
 
 def rule__no_gpu_is_said_plainly(box):
@@ -168,7 +168,7 @@ def rule__a_gpu_that_is_lost_does_not_hide_the_others(box):
     answer = machine(box, "gpu=1G,lost,gpu=2G,proc=1:1G")
     same((answer.returncode, answer.stdout.count("  used ")), (2, 1), "status and GPUs told")
     assert "used 1.0 GiB of 2.0 GiB" in answer.stdout and "GPU 1" in answer.stdout, answer.stdout
-    assert "this is not all: NVML does not open a GPU: GPU is lost (NVML error 15)" in answer.stderr, answer.stderr
+    assert "this is not all: NVML failed to open a GPU: GPU is lost (NVML error 15)" in answer.stderr, answer.stderr
 
 
 def rule__a_hanging_driver_is_left_after_two_seconds(box):

@@ -164,7 +164,7 @@ static bool read_text(char *text)
 	machine = (struct machine){.entry = 24};
 	for (; word; word = strtok_r(NULL, ",\n", &rest)) {
 		if (!read_word(word)) {
-			fprintf(stderr, "cuwhy: cannot simulate NVML: '%s' in CUWHY_SIM_NVML is not understood\n", word);
+			fprintf(stderr, "cuwhy: cannot simulate NVML: invalid word '%s' in CUWHY_SIM_NVML\n", word);
 			return false;
 		}
 	}
