@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuwhy export`: what a recording knows of PyTorch's allocator, in the form of PyTorch's own snapshots."""
+"""`cuwhy export`: what a recording knows about PyTorch's allocator, in the format of PyTorch's own snapshots."""
 import json
 import os
 import pickle
@@ -48,7 +48,7 @@ def recorded(box, program=PROGRAM, **more):
 
 
 def line_of_frames(frames):
-    """Of the innermost frame that is the program's own."""
+    """Of the innermost frame in the program's own code."""
     return next((f["line"] for f in frames if f["filename"].endswith("program.py")), None)
 
 

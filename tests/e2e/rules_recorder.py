@@ -219,7 +219,7 @@ THROWN = BACKWARD.replace("torch.backward(node, engine.bad_launch)", "torch.back
 
 
 def rule__a_node_that_an_exception_left_is_forgotten(box):
-    """The engine's function never returns; a launch of that thread afterwards is not the node's."""
+    """The engine's function never returns; a later launch on that thread is not the node's."""
     run = box.under(box.script(THROWN), FAKE_TORCH=box.library("fake_torch", "-lpthread", "-fexceptions"),
                     FAKE_LAUNCH=box.library("fake_launch", "-lcuda"))
     verdict = box.verdict(run)
