@@ -115,7 +115,7 @@ for address in kept:
 
 
 def back_in_time(snapshot):
-    """Replays the history from its end as PyTorch's viewer does; every block must be in a segment all the time."""
+    """Replays the history from its end as PyTorch's viewer does; every block must always be in a segment."""
     segments = {s["address"]: s["total_size"] for s in snapshot["segments"]}
     blocks = {b["address"] for s in snapshot["segments"] for b in s["blocks"] if b["state"] == "active_allocated"}
     for event in reversed(snapshot["device_traces"][0]):

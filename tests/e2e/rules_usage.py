@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who holds the GPUs: `cuwhy memory` of the machine, and the sample that is taken when memory runs out."""
+"""Who is using the GPUs: `cuwhy memory` for the machine, and the sample that is taken when memory runs out."""
 import fcntl
 import glob
 import json
@@ -27,7 +27,7 @@ except cudrv.CudaError:
 """
 
 
-# Tests may themselves run in a container: then a pid that nobody has, or a zombie, may be another namespace's.
+# Tests may run in a container themselves: then a pid that no process has, or a zombie, may be from another namespace.
 IN_CONTAINER = os.readlink("/proc/self/ns/pid") != "pid:[4026531836]"
 GONE, ZOMBIE = ("outside", "unknown") if IN_CONTAINER else ("gone", "zombie")
 
@@ -277,7 +277,7 @@ def rule__preloads_of_the_program_do_not_reach_the_probe(box):
 
 
 def rule__in_a_container_pids_of_the_host_are_outside(box):
-    """A pid namespace of its own, and an NVML that says the host's pids, as older drivers do."""
+    """A separate pid namespace, and an NVML that reports the host's pids, as older drivers do."""
     inside = ["unshare", "--pid", "--fork", "--mount-proc"]
     if subprocess.run(inside + ["true"], capture_output=True).returncode:
         raise Skip("no pid namespaces for this user")
