@@ -42,7 +42,7 @@ SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o)
 PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out src/base/json.c src/base/format.c,$(sort $(wildcard src/base/*.c src/probe/*.c))))
 # these libraries are linked in, so that the program starts on machines that do not have them
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
-# and what asks for no newer glibc than 2.28 (src/portable/portable.h); sanitizers bring functions of their own
+# and what keeps glibc 2.28 sufficient (src/portable/portable.h); sanitizers bring their own versions of these functions
 ifeq ($(SAN),)
 OLD_DL      := -Wl,--push-state,--no-as-needed -l:libdl.so.2 -Wl,--pop-state
 OLD_PTHREAD := -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -Wl,--pop-state
@@ -166,12 +166,12 @@ $(B)/commit: always
 	@mkdir -p $(@D) && { [ "$$(cat $@ 2>/dev/null)" = "$(COMMIT)" ] && [ -f $@ ] || echo "$(COMMIT)" > $@; }
 .PHONY: always
 
-# Knowledge: the signs, and one file per cause, embedded as it is with the program that shows it. Adding one needs no C.
+# Knowledge base: the signs, and one file per cause, embedded as it is with the program that shows it. Adding one needs no C.
 KB     := $(sort $(wildcard kb/signs/*.kb)) $(sort $(wildcard kb/causes/*.md))
 SHOWN  := $(sort $(wildcard $(shell sed -n 's/^program: *//p' kb/causes/*.md)))
 $(B)/kb.blob: $(KB) $(SHOWN) $(B)/kb.files tools/make_kb.sh tools/program_text.sed Makefile
 	$(Q)mkdir -p $(@D) && sh tools/make_kb.sh $(KB) > $@
-# The list of the files, so that one that was deleted leaves the build; it changes only when the list does.
+# The list of files, so that a deleted one leaves the build; it changes only when the list does.
 $(B)/kb.files: always
 	@mkdir -p $(@D) && { echo "$(KB)" | cmp -s - $@ || echo "$(KB)" > $@; }
 $(B)/obj/src/rules/kb_blob.o: src/rules/kb_blob.S $(B)/kb.blob
@@ -206,10 +206,10 @@ $(B)/tests/test_%: tests/unit/test_%.c $(LIB_OBJ) $(filter-out %/main.o,$(CMD_OB
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -Itests/unit -o $@ $^ -lcmocka $(LDLIBS) -lpthread
 
-# Parts of the recorder that can be tried without a process of their own.
+# Parts of the recorder that can be tested without a separate process.
 $(B)/tests/test_sites $(B)/tests/test_epochs: $(addprefix $(B)/obj/src/recorder/,rec_site.o rec_live.o rec_totals.o rec_timeline.o rec_epochs.o rec_events.o)
 
-# Every suite records the rules that held in it; a rule that held in none fails the check: give it a case or remove it.
+# Every suite records the rules that matched in it; a rule that never matched fails the check: add a case or remove the rule.
 FIRED := $(abspath $(B))/rules-fired
 check: deps
 	@mkdir -p $(B) && : > $(FIRED) && chmod 666 $(FIRED)	# some of the tests run as another user

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with the advice in an answer of cuwhy: something is repeated, or there is none."""
+"""What is wrong with the advice in cuwhy's answer: something is repeated, or there is none."""
 import re
 
 
 def steps(command):
-    """The parts of a command line between newlines, `;` and `&&`, texts in quotes left whole."""
+    """The parts of a command line between newlines, `;` and `&&`, without splitting quoted texts."""
     parts, quote, begin, i = [], "", 0, 0
     while i < len(command):
         char = command[i]
@@ -30,14 +30,14 @@ def sentence(text):
 
 
 def texts_twice(texts):
-    """A sentence that is said already, or that another one begins with."""
+    """A sentence that appears twice, or that another one begins with."""
     said = [sentence(text) + " " for text in texts]
     return ["it says twice: %s" % texts[i] for i, one in enumerate(said) for k, other in enumerate(said)
             if i != k and len(one.split()) > 3 and other.startswith(one) and (one != other or i > k)]
 
 
 def commands_twice(commands):
-    """A command that another one is, in whatever order and spacing, or is a part of."""
+    """A command that equals another one, in any order and spacing, or is part of it."""
     found = []
     for i, one in enumerate(commands):
         for k, other in enumerate(commands):
@@ -49,7 +49,7 @@ def commands_twice(commands):
 
 
 def flaws(answer):
-    """Sentences about one answer of --json; empty when all is well."""
+    """Complaints about one answer of --json; empty when there are none."""
     if answer.get("cause", "none") in ("none", "unknown"):
         return []
     why, fix = answer.get("why", []), answer.get("fix", [])

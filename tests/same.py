@@ -78,7 +78,7 @@ def write(path, data):
 # --- collecting --------------------------------------------------------------------------------------
 
 class Keeper:
-    """Takes what the end-to-end tests are about to remove."""
+    """Saves what the end-to-end tests are about to remove."""
 
     def __init__(self, corpus):
         self.corpus, self.count, self.lock = corpus, collections.Counter(), threading.Lock()
@@ -213,7 +213,7 @@ def collect_texts(corpus):
 
 
 def collect_machines(corpus):
-    """machines.jsonl says how the doctor is asked; folders in it are below CORPUS."""
+    """machines.jsonl says how to call the doctor; folders in it are below CORPUS."""
     check, folder, rows = load(HERE, "doctor", "check.py"), os.path.join(corpus, "doctor"), []
     for row in check.read_table():
         place, bundle = os.path.join(folder, row["name"]), os.path.join(HERE, "doctor", "machines", row["name"] + ".json")
@@ -274,7 +274,7 @@ def collect(o):
 # --- inputs ------------------------------------------------------------------------------------------
 
 class Input:
-    """One thing to ask about; `words` take the place of @."""
+    """One thing to ask about; `words` replace the @."""
 
     def __init__(self, kind, name, words, env=None, ordinary_user=False):
         self.kind, self.name, self.words, self.env, self.ordinary_user = kind, name, words, env or {}, ordinary_user
@@ -337,7 +337,7 @@ def without_keys(value, keys):
 
 
 def drop_keys(data, keys):
-    """JSON, or the JSON of a page, less what these keys hold; anything else as it is."""
+    """JSON, or the JSON of a page, without the values of these keys; anything else unchanged."""
     page = PAGE_DATA.search(data)
     try:
         value = without_keys(json.loads(page.group(2) if page else data), keys)
@@ -431,7 +431,7 @@ def forget(corpus):
 # --- comparing ---------------------------------------------------------------------------------------
 
 def lines_of(data):
-    """JSON one value to a line, of a page its data first, of a pickle its opcodes."""
+    """JSON with one value per line, a page with its data first, a pickle as its opcodes."""
     page = PAGE_DATA.search(data)
     if page:
         return lines_of(page.group(2)) + lines_of(data[:page.start()] + data[page.end():])
@@ -450,7 +450,7 @@ def lines_of(data):
 
 
 def shortened(lines):
-    """Of two long lines that begin alike, one in place of the other, only what is near the difference."""
+    """When a long line replaces one that begins alike, only what is near the difference."""
     for i in range(len(lines) - 1):
         old, new = lines[i], lines[i + 1]
         alike = len(os.path.commonprefix([old[1:], new[1:]]))
@@ -460,7 +460,7 @@ def shortened(lines):
 
 
 def show_difference(before, after, limit):
-    """A short unified diff. Only a part of what follows the first difference is looked at: pages and traces are long."""
+    """A short unified diff. Looks at only part of what follows the first difference: pages and traces are long."""
     old, new = lines_of(before), lines_of(after)
     same = next((i for i, (a, b) in enumerate(zip(old, new)) if a != b), min(len(old), len(new)))
     begin = max(0, same - 3)
@@ -516,7 +516,7 @@ class Comparison:
         return text
 
     def summary(self):
-        """Prints the counts; whether nothing differs."""
+        """Prints the counts; returns whether nothing differs."""
         total = collections.Counter()
         for (kind, command), count in self.count.items():
             total.update(count)
@@ -531,7 +531,7 @@ def questions(corpus, only):
     for asked in find_inputs(corpus):
         for command in COMMANDS[asked.kind]:
             if "<" in command and len(asked.words) != 1 or "--bundle" in command and asked.env:
-                continue    # the bundle of a running machine never is the same twice
+                continue    # the bundle of a running machine is never the same twice
             if all(part in "%s: %s: %s" % (asked.kind, asked.name, command) for part in only):
                 yield asked, command
 
@@ -547,7 +547,7 @@ def compare(o):
         for i in range(o.jobs):
             work = os.path.join(scratch, str(i))
             os.mkdir(work)
-            os.chmod(work, 0o777)   # some machines are judged by an ordinary user
+            os.chmod(work, 0o777)   # some machines are examined as an ordinary user
             comparison.works.put(work)
         pool = concurrent.futures.ThreadPoolExecutor(o.jobs)
         try:

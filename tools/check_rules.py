@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which rules of kb/causes never held in any test.
+"""Which rules of kb/causes never matched in any test.
 
     tools/check_rules.py FIRED [--strict]    FIRED: the file that CUWHY_RULES_FIRED named while the tests ran, one
                                              "cause/rule" a line; --strict: fail when a rule is not in it
@@ -30,8 +30,8 @@ def main():
     known = rules()
     never = [name for name in known if name not in fired]
     for name in never:
-        print("never held: %-8s  %s" % (known[name], name))
-    print("rules: %d of %d held in some test, %d never did" % (len(known) - len(never), len(known), len(never)))
+        print("never matched: %-8s  %s" % (known[name], name))
+    print("rules: %d of %d matched in some test, %d never did" % (len(known) - len(never), len(known), len(never)))
     return 1 if never and "--strict" in sys.argv[2:] else 0
 
 

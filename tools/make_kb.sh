@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The knowledge as linked into the program: make_kb.sh kb/signs/*.kb kb/causes/*.md. Every file unchanged, after a line
+# The knowledge base as linked into the program: make_kb.sh kb/signs/*.kb kb/causes/*.md. Every file unchanged, after a line
 # "%%% <id>" (signs: "%%% signs/<file>"); after a cause, a section "Program" with the program that its header names.
 set -eu
 for file; do

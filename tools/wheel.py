@@ -3,7 +3,7 @@
 """Writes the Python wheel: wheel.py BUILD VERSION. The same input gives the same bytes.
 
 The program becomes a script of the wheel, so that `cuwhy` in an environment's bin is the program itself and not a
-Python script that starts it; its parts go to libexec/cuwhy beside that (`pip install --target` would lose what is in lib), man pages
+Python script that starts it; its parts go to libexec/cuwhy next to it (`pip install --target` would lose what is in lib), man pages
 and completions to share, as with `make install`."""
 
 import base64

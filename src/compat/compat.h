@@ -26,7 +26,7 @@ struct compat_driver {		/* 580.65.06; major 0 = not known */
 	int major, minor, patch;
 };
 
-/* Reads "580.65.06", "580.65" or "580" at the start of a text; what follows must not be part of the number. */
+/* Parses "580.65.06", "580.65" or "580" at the start of a text; no more of the number may follow. */
 bool compat_driver_parse(const char *text, struct compat_driver *d);
 int compat_driver_compare(struct compat_driver a, struct compat_driver b);	/* <0, 0, >0 */
 /* "580.65.06", as NVIDIA writes it; "a driver of branch 580" is written "580". */
@@ -74,7 +74,7 @@ struct compat_generation {
 
 struct compat_capability {
 	int cc;
-	const char *name;	/* of cards that have it, for people: "T4, RTX 20xx" */
+	const char *name;	/* of cards that have it, to print: "T4, RTX 20xx" */
 	int first_cuda;		/* the first toolkit that can compile for it; 0 = not known */
 	int last_cuda;		/* the last one; 0 = the newest still does */
 	bool tegra;		/* a system on a chip */
@@ -91,8 +91,8 @@ struct compat_gpu {
 /* All NULL when it is not in the tables. */
 const struct compat_generation *compat_generation(int cc);
 const struct compat_capability *compat_capability(int cc);
-/* From the device id alone, also where there is no driver. A card whose id is not listed is answered from the range of
- * ids of its chip: then `name` is NULL and `class` unknown. The answer is valid until the next call. */
+/* From the device id alone, so it works without a driver. A card whose id is not listed is answered from the range
+ * of ids of its chip: then `name` is NULL and `class` unknown. The answer is valid until the next call. */
 const struct compat_gpu *compat_gpu_by_pci(uint16_t device);
 /* "NVIDIA GeForce RTX 3090", "Tesla V100-SXM2-16GB", "H100 80GB HBM3". The answer's `name` is the pattern that matched. */
 const struct compat_gpu *compat_gpu_by_name(const char *name);
@@ -107,8 +107,8 @@ bool compat_class_forward(enum compat_class class);
 int compat_branch_for(int cc);
 /* The oldest branch that can support this capability, from its first toolkit. 0 = not known. */
 int compat_first_branch_for(int cc);
-/* Can a driver of this version drive such a GPU? 1, 0, or -1 where table or arguments end. For GPUs that a driver does not
- * list: any GPU that it lists, it supports. */
+/* Can a driver of this version drive such a GPU? 1, 0, or -1 if the tables do not say. For GPUs that a driver does
+ * not list: it supports any GPU that it lists. */
 int compat_driver_supports(struct compat_driver d, int cc);
 
 /* ---- code inside libraries ---- */
@@ -130,7 +130,7 @@ enum compat_code {
 
 /* Machine code (SASS) for this target on a device. */
 enum compat_code compat_sass_runs(struct compat_target t, int cc);
-/* PTX: `driver_cuda` is the driver's CUDA version (cuDriverGetVersion, or compat_driver_cuda). */
+/* PTX; `driver_cuda` is the driver's CUDA version (cuDriverGetVersion, or compat_driver_cuda). */
 enum compat_code compat_ptx_runs(struct compat_target t, int ptx, int cc, int driver_cuda);
 /* The PTX ISA version that a toolkit emits and a driver of that CUDA version reads; 0 = not known. */
 int compat_ptx_of_cuda(int cuda);
@@ -184,7 +184,7 @@ enum compat_code compat_wheel_code(const struct compat_wheel *w, int cc, int dri
 enum compat_fit {
 	COMPAT_FIT_NATIVE,	/* the driver is as new as the wheel's CUDA */
 	COMPAT_FIT_MINOR,	/* runs by minor-version compatibility */
-	COMPAT_FIT_FORWARD,	/* runs with the cuda-compat package: the card may use it */
+	COMPAT_FIT_FORWARD,	/* runs with the cuda-compat package, which the card may use */
 	COMPAT_FIT_PTX,		/* runs, but all code is compiled from PTX at the first start */
 	COMPAT_FIT_UNKNOWN,	/* no known problem, but something could not be checked */
 	COMPAT_FIT_PYTHON,	/* refused from here on: no wheel for this Python */
@@ -207,7 +207,7 @@ struct compat_choice {
 	const struct compat_wheel *wheel;
 	enum compat_fit fit;
 	int cc;				/* the GPU that decided, COMPAT_FIT_CODE, _PTX and _DRIVER_NEVER; else 0 */
-	char why[200];			/* one sentence for people, lower case, no full stop */
+	char why[200];			/* one sentence to print, lower case, no full stop */
 };
 
 /* Ranks every wheel for this machine. Best first: those that run (no known trouble, stable before experimental, newest

@@ -139,7 +139,7 @@ static const struct floor *floor_of(int cuda)
 	return NULL;
 }
 
-/* A driver is as new as a toolkit when its own CUDA version is. Where the version is not in the table, the driver that
+/* A driver is as new as a toolkit if its own CUDA version is. Where the version is not in the table, the driver that
  * came with the toolkit decides. */
 static bool driver_is_native(struct compat_driver d, int cuda, const struct toolkit *t)
 {

@@ -127,7 +127,7 @@ enum compat_class compat_class_of(const char *name)
 	return COMPAT_CLASS_UNKNOWN;
 }
 
-/* Some workstation cards in certified servers may too; nothing on the machine tells which. */
+/* Some workstation cards in certified servers may use it, too; nothing on the machine tells which. */
 bool compat_class_forward(enum compat_class class)
 {
 	return class == COMPAT_CLASS_DATACENTER || class == COMPAT_CLASS_JETSON;

@@ -7,7 +7,7 @@
 
 #include "compat/compat.h"
 
-/* What one question says about a wheel: COMPAT_FIT_NATIVE when it has nothing against it. */
+/* What one check says about a wheel: COMPAT_FIT_NATIVE if there is no objection. */
 struct opinion {
 	enum compat_fit fit;
 	int cc;
@@ -161,7 +161,7 @@ static void choice_explain(struct compat_choice *c, const struct compat_ask *ask
 		break;
 	case COMPAT_FIT_FORWARD:
 		snprintf(c->why, sizeof(c->why),
-			 "it runs with the package cuda-compat-%d-%d, which this data-centre card may use",
+			 "it runs with the package cuda-compat-%d-%d, which this data-center card may use",
 			 CUDA_ARGS(w->cuda));
 		break;
 	case COMPAT_FIT_PTX:
@@ -207,7 +207,7 @@ static bool choice_is_refused(const struct compat_choice *c)
 	return c->fit >= COMPAT_FIT_PYTHON;
 }
 
-/* How much trouble a wheel that runs is: none by itself or by minor-version compatibility. */
+/* How much trouble a working wheel causes: none if it runs natively or by minor-version compatibility. */
 static int choice_trouble(const struct compat_choice *c)
 {
 	return c->fit <= COMPAT_FIT_MINOR ? 0 : (int)c->fit;

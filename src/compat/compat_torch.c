@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * PyTorch's releases and wheels: what they hold and what they need.
+ * PyTorch's releases and wheels: what they contain and what they need.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Look-up in the one table of CUDA error codes, and in that of their sets.
+ * Lookup in the tables of CUDA error codes and of their sets.
  */
 #include <strings.h>
 

@@ -32,7 +32,7 @@ bool cuda_error_sticky(uint32_t code);
 bool cuda_error_in(uint32_t code, enum cuda_error_set set);
 size_t cuda_error_set_codes(enum cuda_error_set set, const uint16_t **codes);
 
-/* By our own names, whatever their case: "illegal_address". -1 = there is none. */
+/* By our own names, in any case: "illegal_address". -1 = there is none. */
 int cuda_code_find(const char *name, size_t len);
 int cuda_error_set_find(const char *name, size_t len);
 

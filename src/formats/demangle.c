@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * C++ names for people, by libiberty, within bounds.
+ * Readable C++ names, from libiberty, within bounds.
  *
  * A short mangled name can stand for gigabytes of text (every substitution may double it), and the
- * demangler cannot be asked to stop. It keeps nothing on the heap while it prints through a
- * callback, so leaving it with longjmp when the text gets too long loses nothing.
+ * demangler cannot be asked to stop. It allocates nothing while it prints through a callback, so a
+ * longjmp out of it when the text gets too long leaks nothing.
  */
 #include <setjmp.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ char *demangle(const char *mangled)
 	if (mangled[0] != '_' || mangled[1] != 'Z' || strlen(mangled) > MANGLED_MAX)
 		return NULL;
 	buf_init(&j.text, TEXT_MAX);
-	/* libiberty's own limit refuses every name above 1,024 bytes; kernels have longer ones. */
+	/* libiberty's own limit rejects every name above 1,024 bytes; kernels have longer ones. */
 	if (demangle_run(&j, mangled, options | DMGL_NO_RECURSE_LIMIT) && j.text.len)
 		return buf_take(&j.text);
 	buf_release(&j.text);

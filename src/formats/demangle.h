@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * C++ names for people.
+ * Readable C++ names.
  */
 #ifndef CUWHY_DEMANGLE_H
 #define CUWHY_DEMANGLE_H
 
-/* Owned by the caller; NULL when it is not a mangled name. Safe for names made to do harm. */
+/* Owned by the caller; NULL when it is not a mangled name. Safe for malicious names. */
 char *demangle(const char *mangled);
 
 #endif

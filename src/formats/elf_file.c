@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The few things of an ELF file that the dynamic loader looks at (see elf_file.h).
+ * The parts of an ELF file that the dynamic loader reads (see elf_file.h).
  */
 #include "formats/elf_file.h"
 
@@ -12,13 +12,13 @@
 #include "base/mem.h"
 #include "base/tree.h"
 
-#define TEXT_MAX	4096	/* longer paths are cut: none is */
+#define TEXT_MAX	4096	/* longer paths are truncated, but none is longer */
 #define DYN_MAX		1024
 #define PHDR_MAX	128
 #define SECTIONS_MAX	4096
 #define NAME_MAX_LEN	4096
 #define CHAIN_MAX	4096	/* steps in one bucket; real tables have a few */
-#define STEPS_MAX	1000000	/* in all look-ups of one file; then everything counts as exported, which accuses nobody */
+#define STEPS_MAX	1000000	/* in all lookups of one file; then everything counts as exported: no false alarm */
 #define TABLE_MAX	(64u << 20)
 
 static size_t read_at(const struct elf_file *f, uint64_t offset, void *to, size_t size)
@@ -26,7 +26,7 @@ static size_t read_at(const struct elf_file *f, uint64_t offset, void *to, size_
 	return elf_read(&(struct elf_source){f->fd, NULL, f->size}, offset, to, size);
 }
 
-/* Bytes at an address of the loaded image; how many could be read. */
+/* Reads bytes at an address of the loaded image; returns how many could be read. */
 static size_t bytes_at(const struct elf_file *f, uint64_t vaddr, void *to, size_t size)
 {
 	for (unsigned i = 0; i < f->n_loads; i++) {
@@ -133,7 +133,7 @@ static void add_load(struct elf_file *f, const Elf64_Phdr *p)
 {
 	if (f->n_loads == ELF_LOADS_MAX || p->p_filesz == 0)
 		return;
-	/* A library that was not copied whole: what is mapped beyond its end is a crash of the program. */
+	/* A library that was copied incompletely: accessing what is mapped beyond its end crashes the program. */
 	if (p->p_offset > f->size || p->p_filesz > f->size - p->p_offset)
 		f->broken = "cut short";
 	f->load[f->n_loads++] = (struct elf_load){p->p_vaddr, p->p_offset, p->p_filesz};
@@ -159,7 +159,7 @@ static void read_segments(struct elf_file *f, struct pool *pool, const Elf64_Ehd
 	}
 }
 
-/* The order of glibc's checks: another word size or machine is passed over, anything else ends the program. */
+/* The order of glibc's checks: a file for another word size or machine is skipped, anything else ends the program. */
 static void read_header(struct elf_file *f, struct pool *pool, uint16_t machine)
 {
 	Elf64_Ehdr h;
@@ -342,8 +342,8 @@ static size_t count_by_gnu_hash(const struct elf_file *f, const struct gnu_heade
 	return (size_t)highest + 1;
 }
 
-/* Nothing in a loaded image says how many symbols there are, except for the hash tables. Undefined ones come before
- * the first that the GNU table knows. */
+/* In a loaded image, only the hash tables tell how many symbols there are. Undefined ones come before the first
+ * that the GNU table knows. */
 static size_t count_symbols(const struct elf_file *f, bool undefined)
 {
 	struct gnu_header g;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The few things of an ELF file that the dynamic loader looks at, read piece by piece: a library may be 500 MB.
+ * The parts of an ELF file that the dynamic loader reads, read piece by piece: a library may be 500 MB.
  *
- * Nothing is mapped (a file cut short while it is mapped is a SIGBUS), every offset and count is checked.
+ * Nothing is mapped (truncating a mapped file causes SIGBUS), and every offset and count is checked.
  */
 #ifndef CUWHY_ELF_FILE_H
 #define CUWHY_ELF_FILE_H
@@ -23,15 +23,15 @@ struct elf_file {
 	uint64_t size;
 	uint64_t dev, ino;
 	const char *broken;	/* why it cannot be loaded: "empty file", "not an ELF file", "cut short"; NULL = it can */
-	bool foreign;		/* other word size, byte order or machine: the loader passes over it */
+	bool foreign;		/* other word size, byte order or machine: the loader skips it */
 	uint16_t machine;
 	struct elf_load load[ELF_LOADS_MAX];
 	unsigned n_loads;
-	const char *soname, *rpath, *runpath;	/* NULL: has none */
+	const char *soname, *rpath, *runpath;	/* NULL = none */
 	const char **needed;
 	unsigned n_needed;
 	bool no_default;	/* DF_1_NODEFLIB */
-	uint64_t strtab, strsize, symtab, gnu_hash, sysv_hash;	/* addresses; 0 none */
+	uint64_t strtab, strsize, symtab, gnu_hash, sysv_hash;	/* addresses; 0 = none */
 	uint8_t build_id[32];
 	unsigned build_id_len;
 	unsigned steps;		/* work done by elf_exports */
@@ -45,11 +45,11 @@ void elf_close(struct elf_file *f);
 
 bool elf_has_section(const struct elf_file *f, const char *name);
 
-/* Exported by this file? By its GNU (or else System V) hash table. */
+/* Does this file export it? According to its GNU (or else System V) hash table. */
 bool elf_exports(struct elf_file *f, const char *symbol);
 
 /* Calls `each` for every name in .dynsym (undefined ones only, or defined ones only) until it returns false.
- * At most `max` symbols are looked at. false: the table cannot be read. */
+ * Looks at no more than `max` symbols. false: the table cannot be read. */
 bool elf_symbols(const struct elf_file *f, bool undefined, size_t max,
 		 bool (*each)(void *arg, const char *name, bool weak), void *arg);
 

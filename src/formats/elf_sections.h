@@ -52,7 +52,7 @@ struct elf_sections {
 	struct elf_source file;
 	uint64_t at, stride;	/* of their headers */
 	uint64_t n;		/* how many there are, according to the file */
-	uint64_t room;		/* how many fit into the file */
+	uint64_t room;		/* how many fit in the file */
 	uint64_t names;		/* the section that holds their names */
 };
 

@@ -79,7 +79,7 @@ struct fatbin_coverage {
 	enum fatbin_cover cover;
 	uint32_t sass, jit, ptx_new, none, unknown;	/* the fat binaries that decide, each counted once */
 	bool tegra;		/* code of a discrete GPU on a system on a chip or the reverse: NVIDIA does not support it */
-	/* What the driver would take in most fat binaries; arch 0 = nothing. */
+	/* What the driver would pick in most fat binaries; arch 0 = nothing. */
 	struct fatbin_target best;
 };
 

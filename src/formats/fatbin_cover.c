@@ -11,7 +11,7 @@ struct verdict_of_set {
 	bool tegra;
 };
 
-/* The driver takes the best machine code first, and PTX only where there is none. */
+/* The driver picks the best machine code, and PTX only where there is none. */
 static void sass_judge(struct verdict_of_set *v, const struct fatbin_target *t, int cc)
 {
 	enum compat_code code = compat_sass_runs((struct compat_target){t->arch, t->suffix}, cc);
@@ -119,7 +119,7 @@ struct fatbin_coverage fatbin_covers(const struct fatbin *f, int cc, int driver_
 	return c;
 }
 
-/* One kernel file of four hundred with sm_89 does not make it an architecture of the library. */
+/* sm_89 in one of four hundred kernel files does not make it an architecture of the library. */
 static bool is_general(const struct fatbin *f, const struct fatbin_target *t)
 {
 	if (!f->general)

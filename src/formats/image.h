@@ -16,7 +16,7 @@ struct image_function {
 
 /* The innermost function that contains this address. */
 bool image_find(struct bytes image, uint64_t pc, struct image_function *f);
-/* The function that starts at this address: the kernel itself, not what is nested in it. */
+/* The function that starts at this address: the kernel itself, not a function nested in it. */
 bool image_entry(struct bytes image, uint64_t entry, struct image_function *f);
 
 /* The `len` bytes of code at this address, NULL when the image does not have them. */
@@ -26,7 +26,7 @@ const uint8_t *image_code(struct bytes image, uint64_t pc, uint64_t len);
 bool image_section(struct bytes image, const char *name, struct bytes *bytes);
 
 struct image_object {
-	const char *name;	/* borrowed from the image, perhaps without an end; NULL = none */
+	const char *name;	/* borrowed from the image, perhaps not terminated; NULL = none */
 	uint64_t name_max;	/* how many of its bytes may be read */
 	uint64_t value, size;
 };

@@ -9,7 +9,7 @@
 
 typedef void klog_line_fn(void *user, const char *line);
 
-/* Reads what the descriptor has (/dev/kmsg, non-blocking, or a file), at most a few megabytes. false: a read failed.
+/* Reads all available data (/dev/kmsg, non-blocking, or a file), at most a few megabytes. false: a read failed.
  * `*lost` is set when lines were overwritten before they were read. */
 bool klog_read(int fd, bool *lost, klog_line_fn *line, void *user);
 

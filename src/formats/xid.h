@@ -34,7 +34,7 @@ struct xid_log {
 	size_t n_gpus;
 };
 
-/* Reads what the descriptor has (/dev/kmsg, non-blocking, or a file) and adds to the log. `gpus_only`: skip
+/* Reads all available data (/dev/kmsg, non-blocking, or a file) and adds it to the log. `gpus_only`: skip
  * the Xids, which are older than the program. A failed read makes the log unreadable. */
 void xid_read(struct xid_log *log, int fd, bool gpus_only);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For the program that is linked statically as a whole: what glibc would load further libraries for.
+ * For the fully static program: replaces functions for which glibc would load more libraries.
  *
- * Those would have to be of the very glibc that was linked in, or crash. So nothing is loaded: users are looked up in
- * /etc/passwd, and the machine's glibc is not the one in here. `cuwhy run` then cannot ask the loader for its folders:
- * 32-bit children are started with a recorder that their loader refuses, and says so.
+ * Those would crash unless they came from exactly the glibc that was linked in. So nothing is loaded: users are looked
+ * up in /etc/passwd, and the machine's glibc is not the one in here. `cuwhy run` then cannot ask the loader for its
+ * folders: 32-bit children get a recorder that their loader rejects with a message.
  *
- * The linker's --wrap puts these in the place of glibc's.
+ * The linker's --wrap replaces glibc's functions with these.
  */
 #include <dlfcn.h>
 #include <gnu/libc-version.h>

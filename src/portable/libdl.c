@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The functions of libdl with the versions that they had before glibc 2.34 (see portable.h).
+ * libdl's functions in the versions that they had before glibc 2.34 (see portable.h).
  */
 #include <dlfcn.h>
 

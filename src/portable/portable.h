@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Makes programs that are built with a new glibc start with an old one (2.28).
  *
- * glibc gives a function a new version when it moves to another library or changes: 2.33 did that with stat, 2.34
- * with all of libdl and libpthread and with the start of a program. The linker always takes the newest version, and
- * a program that asks for it does not start where it is missing, although the old one is still there, on old and new
- * systems alike. The files here define those functions once more, hidden inside the program, and ask for the old
- * version by name. They are linked into what we give away, and only there; libraries that are linked in statically
- * use them as well.
- * A port to another processor is one more branch here, with the versions in `objdump -T` of its libc.so.6.
+ * glibc gives a function a new version when it changes or moves to another library: 2.33 did that with stat, 2.34 with
+ * all of libdl and libpthread and with program startup. The linker always picks the newest version, and a program that
+ * needs it does not start where it is missing, although old and new systems alike still have the old one. The files
+ * here define those functions again, hidden inside the program, and request the old version by name. They are linked
+ * only into what we distribute; libraries that are linked in statically use them, too. To port this to another
+ * processor, add a branch here, with the versions in `objdump -T` of its libc.so.6.
  */
 #ifndef CUWHY_PORTABLE_H
 #define CUWHY_PORTABLE_H

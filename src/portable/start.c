@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The start of a program as it was before glibc 2.34 (see portable.h).
+ * Program startup as it was before glibc 2.34 (see portable.h).
  *
- * Since then glibc finds the constructors of a program by itself. Before, the program brought a function that runs
- * them; one that does is still served by a new glibc.
+ * Since then glibc finds a program's constructors by itself. Before, the program passed a function that runs them,
+ * which a new glibc still supports.
  */
 #include <stddef.h>
 

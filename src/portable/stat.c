@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * stat and its kin as they were before glibc 2.33: calls with a number for the layout of the structure (see portable.h).
+ * stat and related functions as they were before glibc 2.33, with a version number for the structure's layout (see
+ * portable.h).
  */
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Functions of libpthread with the versions that they had before glibc 2.34 (see portable.h).
+ * libpthread's functions in the versions that they had before glibc 2.34 (see portable.h).
  */
 #include <pthread.h>
 #include <signal.h>

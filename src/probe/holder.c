@@ -2,8 +2,8 @@
  * Who a pid from NVML is (see holder.h).
  *
  * In a container, older drivers report host pids, newer ones (the open kernel modules have os_find_ns_pid) container
- * pids. A host pid may happen to be one of ours, too: so a process counts as the one that is meant only
- * when the driver is mapped into it.
+ * pids. A host pid may also exist in our namespace by chance, so we take a process for the right one only if the driver
+ * is mapped into it.
  */
 #include "probe/holder.h"
 

@@ -333,7 +333,7 @@ static void read_entry(const unsigned char *from, size_t size, struct gpu_holder
 		memcpy(&h->instance, from + 16, sizeof(h->instance));
 }
 
-/* False when the list is there but was not given. */
+/* False if the list exists but NVML did not return it. */
 static bool ask_holders(nvml_device d, uint32_t gpu, int (*list)(nvml_device, unsigned int *, void *),
 			enum holder_kind kind, probe_tell tell)
 {
@@ -397,13 +397,13 @@ bool nvml_ask(probe_tell tell, bool details)
 		return false;
 	rc = nvml.init();
 	if (rc != NVML_SUCCESS) {
-		tell_refusal(tell, "NVML does not start", rc);
+		tell_refusal(tell, "NVML failed to start", rc);
 		return false;
 	}
 	tell_versions(tell);
 	rc = nvml.count(&n);
 	if (rc != NVML_SUCCESS) {
-		tell_refusal(tell, "NVML does not count the GPUs", rc);
+		tell_refusal(tell, "NVML failed to count the GPUs", rc);
 		return false;
 	}
 	for (i = 0; i < n; i++) {
@@ -411,7 +411,7 @@ bool nvml_ask(probe_tell tell, bool details)
 		if (rc == NVML_SUCCESS)
 			ask_gpu(i, gpu++, d, tell, details);
 		else
-			tell_refusal(tell, "NVML does not open a GPU", rc);
+			tell_refusal(tell, "NVML failed to open a GPU", rc);
 	}
 	return true;
 }

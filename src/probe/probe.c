@@ -107,7 +107,7 @@ bool probe_step(struct probe *p, uint64_t now_ns)
 	return true;
 }
 
-/* --- what it told ----------------------------------------------------------------------------- */
+/* --- what it reported ------------------------------------------------------------------------- */
 
 static void set_trouble(struct gpu_usage *u, enum usage_trouble what, const char *words)
 {
@@ -219,7 +219,7 @@ static bool read_told(struct gpu_usage *u, struct cuda_answer *a, const struct b
 	return m.word == PROBE_END;
 }
 
-/* It is always killed; one that hangs in the driver is abandoned. */
+/* The probe is always killed; one that hangs in the driver is abandoned. */
 static int end_probe(struct probe *p, bool late)
 {
 	struct timespec moment = {.tv_nsec = 1000000};

@@ -3,15 +3,15 @@
  * three-valued logic.
  *
  *   facts by dotted name, numbers, "texts", true, false, ( )
- *   sign.some_name      a sign of kb/signs: yes or no, as its own expression says
+ *   sign.some_name      a sign of kb/signs: true or false, according to its expression
  *   threshold.some_name                                  a number of kb/limits.def
  *   cuda.illegal_address, x in cuda_set.illegal_access   codes of kb/cuda_errors.def, sets of kb/error_sets.def
  *   * / %   + -   < <= > >= == !=   x in (a, b, c)   !   &&   ||
  *   known(fact)  contains(text, text)  matches(text, glob)  ceil floor abs  min max
- *   says("words", ...)  one of them is in the text that cuwhy explain was given; '*' is anything on the line, case
- *                       does not matter. False when there is no text
+ *   says("words", ...)  the text passed to cuwhy explain contains one of them, ignoring case; '*' matches anything on the
+ *                       line. False when there is no text
  *
- * Unknown spreads, except where the answer cannot depend on it: `false && unknown` is false and
+ * Unknown propagates, except where the answer cannot depend on it: `false && unknown` is false and
  * `true || unknown` is true. Division by zero is unknown.
  */
 #ifndef CUWHY_EXPR_H
@@ -22,11 +22,11 @@
 struct err;
 struct expr;
 
-/* Where an expression stands decides what must have a name there. */
+/* Where an expression appears decides what must have a name in it. */
 enum expr_place {
 	EXPR_FREE,	/* anything goes: in signs, in kb/checks.def */
 	EXPR_SENTENCE,	/* of a cause file: phrases are signs, CUDA's codes have names */
-	EXPR_RULE,	/* of a cause file, or the guard of a sentence: so do the numbers that it compares with */
+	EXPR_RULE,	/* of a cause file, or the guard of a sentence: numbers to compare with have names, too */
 };
 
 struct expr_scope {
@@ -36,7 +36,8 @@ struct expr_scope {
 	void *arg;
 };
 
-/* NULL with the reason in `e`. `len` bytes of text; the result lives in the pool. Without a scope: anything but signs. */
+/* NULL with the reason in `e`. `len` bytes of text; the result lives in the pool. Without a scope: anything except
+ * signs. */
 const struct expr *expr_parse(struct pool *pool, const char *text, size_t len, struct err *e);
 const struct expr *expr_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text, size_t len,
 				 struct err *e);
@@ -46,7 +47,7 @@ bool expr_threshold(const char *name, size_t len, double *value);
 enum value_type expr_type(const struct expr *x);
 struct value expr_eval(const struct expr *x, const struct casefile *f);
 
-/* Every text in a says(), those of its signs included; also behind a "!" when `all`. */
+/* Every text in a says(), including those of its signs; with `all`, also after a "!". */
 typedef void expr_words_fn(void *arg, const char *words);
 void expr_says(const struct expr *x, bool all, expr_words_fn *fn, void *arg);
 

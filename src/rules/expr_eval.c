@@ -7,7 +7,8 @@
 
 #include "rules/expr_node.h"
 
-/* Neither yes nor no. What does not apply beats what is not known in &&, where it cannot become true, and yields in ||. */
+/* Neither true nor false. In &&, "does not apply" wins over "unknown", because the result can never become true; in
+ * ||, it loses. */
 static struct value undecided(const struct expr *x, struct value a, struct value b)
 {
 	bool none = !value_applies(a) || !value_applies(b),
@@ -18,7 +19,7 @@ static struct value undecided(const struct expr *x, struct value a, struct value
 
 static struct value expr_logic(const struct expr *x, const struct casefile *f)
 {
-	/* the value that decides alone: false for &&, true for || */
+	/* the value that decides on its own: false for &&, true for || */
 	bool decides = x->kind == EXPR_OR;
 	struct value a = expr_eval(x->a, f), b;
 
@@ -60,7 +61,7 @@ static struct value expr_compare(enum expr_kind kind, struct value a, struct val
 	}
 }
 
-/* What was made of nothing is nothing, in a sentence; a comparison with it is an answer like any other. */
+/* A value computed from an absent one is absent in a sentence; a comparison with it is an ordinary answer. */
 static struct value mark_absent(struct value v, bool absent)
 {
 	v.absent = absent;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tree of an expression: shared by its parser and its evaluator, by nobody else.
+ * The tree of an expression: private to the parser and the evaluator.
  */
 #ifndef CUWHY_EXPR_NODE_H
 #define CUWHY_EXPR_NODE_H
@@ -37,7 +37,7 @@ struct expr {
 	bool named;			/* CONST: written as a name */
 	enum fact_id fact;		/* FACT, KNOWN */
 	enum expr_function function;	/* CALL */
-	const struct expr *a, *b;	/* SIGN: a is what it rests on */
+	const struct expr *a, *b;	/* SIGN: a is its expression */
 };
 
 #endif

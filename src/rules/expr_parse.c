@@ -12,7 +12,7 @@
 #include "compat/cuda_errors.h"
 #include "rules/expr_node.h"
 
-#define DEPTH_MAX 64	/* nesting; cause files need five */
+#define DEPTH_MAX 64	/* nesting depth; cause files need five */
 
 struct parser {
 	struct pool *pool;
@@ -40,7 +40,7 @@ static void parser_skip_space(struct parser *p)
 		p->at++;
 }
 
-/* Takes `token` when it comes next. */
+/* Consumes `token` if it comes next. */
 static bool parser_take(struct parser *p, const char *token)
 {
 	size_t len = strlen(token);
@@ -182,7 +182,7 @@ static const struct expr *parse_call(struct parser *p, enum expr_function functi
 	if (!parser_take(p, ")"))
 		return parser_fail(p, "missing )");
 	if (a->type != arg || (b && b->type != arg))
-		return parser_fail(p, "argument of the wrong type before");
+		return parser_fail(p, "argument of the wrong type, before the text");
 	x = parser_node(p, EXPR_CALL, result, a, b);
 	x->function = function;
 	return x;
@@ -202,7 +202,7 @@ static const struct expr *parse_says(struct parser *p)
 		if (!words)
 			return NULL;
 		if (!needle_ok(words->value.text))
-			return parser_fail(p, "says needs six characters in a row before");
+			return parser_fail(p, "says needs six characters in a row, before the text");
 		one = parser_node(p, EXPR_SAYS, TYPE_FLAG, NULL, NULL);
 		one->value = words->value;
 		any = any ? parser_node(p, EXPR_OR, TYPE_FLAG, any, one) : one;
@@ -212,7 +212,7 @@ static const struct expr *parse_says(struct parser *p)
 	return any;
 }
 
-/* A sign stands for its own expression, as if that were written here in parentheses. */
+/* A sign works as if its expression were written here in parentheses. */
 static const struct expr *parse_sign(struct parser *p, const char *name, size_t len)
 {
 	const struct expr *rests_on;
@@ -221,14 +221,14 @@ static const struct expr *parse_sign(struct parser *p, const char *name, size_t 
 		return parser_fail(p, "signs cannot be used here");
 	rests_on = p->scope->sign(p->scope->arg, name, len, p->e);
 	if (!rests_on) {
-		p->failed = true;	/* the reason has been given */
+		p->failed = true;	/* the error is already set */
 		return NULL;
 	}
 	p->at = name + len;
 	return parser_node(p, EXPR_SIGN, TYPE_FLAG, rests_on, NULL);
 }
 
-/* The rest of the word that comes next, behind a prefix such as "cuda."; NULL = it has another. */
+/* The rest of the next word, after a prefix such as "cuda."; NULL = it does not have this prefix. */
 static const char *parser_name_behind(const struct parser *p, const char *prefix, size_t *len)
 {
 	size_t all = parser_word_length(p), skip = strlen(prefix);
@@ -294,7 +294,7 @@ static bool is_phrase_function(const char *word, size_t len)
 	return false;
 }
 
-/* A fact, or a name behind the prefix of its table. */
+/* A fact, or a name with the prefix of its table. */
 static const struct expr *parse_dotted_word(struct parser *p)
 {
 	const char *name;
@@ -316,7 +316,7 @@ static const struct expr *parse_word(struct parser *p)
 	if (memchr(p->at, '.', len))
 		return parse_dotted_word(p);
 	if (p->scope->place != EXPR_FREE && is_phrase_function(p->at, len))
-		return parser_fail(p, "phrases belong into a sign (kb/signs), which the rule then uses as sign.name");
+		return parser_fail(p, "phrases belong in a sign (kb/signs), which the rule uses as sign.name");
 	if (parser_take_word(p, "true"))
 		return parser_constant(p, value_flag(true));
 	if (parser_take_word(p, "false"))
@@ -360,13 +360,13 @@ static bool holds_cuda_code(const struct expr *x)
 	return x->kind == EXPR_FACT && (x->fact == FACT_error_code || x->fact == FACT_driver_init);
 }
 
-/* A number that only who knows the table by heart can read: 700. */
+/* A number that means nothing unless you know the table by heart: 700. */
 static bool is_bare_code(const struct expr *code, const struct expr *number)
 {
 	return holds_cuda_code(code) && number->kind == EXPR_CONST && !number->named && number->value.number != 0;
 }
 
-/* A number to compare or to calculate with whose reason nobody can look up: 134217728. */
+/* A number to compare or calculate with, without a documented reason: 134217728. */
 static bool is_bare_threshold(enum expr_kind kind, const struct expr *x)
 {
 	if (x->kind == EXPR_NEGATE)
@@ -384,9 +384,10 @@ static const struct expr *parser_binary(struct parser *p, enum expr_kind kind, e
 	if (a->type != b->type || (need >= 0 && a->type != (enum value_type)need))
 		return parser_fail(p, "operands of different or wrong type");
 	if (p->scope->place != EXPR_FREE && (is_bare_code(a, b) || is_bare_code(b, a)))
-		return parser_fail(p, "a CUDA error code needs its name (cuda.name, cuda_set.name) before");
+		return parser_fail(p, "a CUDA error code needs its name (cuda.name, cuda_set.name), before the text");
 	if (p->scope->place == EXPR_RULE && (is_bare_threshold(kind, a) || is_bare_threshold(kind, b)))
-		return parser_fail(p, "a number needs its name and reason (kb/limits.def, threshold.name) before");
+		return parser_fail(
+			p, "a number needs its name and reason (kb/limits.def, threshold.name), before the text");
 	return parser_node(p, kind, result, a, b);
 }
 
@@ -401,12 +402,12 @@ static const struct expr *parse_unary(struct parser *p)
 		p->at++;
 		x = parse_unary(p);
 		if (x && x->type != TYPE_FLAG)
-			return parser_fail(p, "! needs a yes or no before");
+			return parser_fail(p, "! needs true or false, before the text");
 		x = x ? parser_node(p, EXPR_NOT, TYPE_FLAG, x, NULL) : NULL;
 	} else if (parser_take(p, "-")) {
 		x = parse_unary(p);
 		if (x && x->type != TYPE_NUMBER)
-			return parser_fail(p, "- needs a number before");
+			return parser_fail(p, "- needs a number, before the text");
 		x = x ? parser_node(p, EXPR_NEGATE, TYPE_NUMBER, x, NULL) : NULL;
 	} else {
 		x = parse_operand(p);
@@ -458,7 +459,7 @@ static const struct expr *parse_in_set(struct parser *p, const struct expr *x, c
 	if (set < 0)
 		return parser_fail(p, "no such set in kb/error_sets.def");
 	if (x->type != TYPE_NUMBER)
-		return parser_fail(p, "only a number is in a set of codes");
+		return parser_fail(p, "only a number can be in a set of codes");
 	p->at = name + len;
 	n = cuda_error_set_codes((enum cuda_error_set)set, &codes);
 	for (size_t i = 0; i < n; i++) {
@@ -538,7 +539,7 @@ const struct expr *expr_parse_in(const struct expr_scope *scope, struct pool *po
 
 	parser_skip_space(&p);
 	if (x && p.at < p.end)
-		return parser_fail(&p, "cannot read the rest");
+		return parser_fail(&p, "cannot parse the rest,");
 	return x;
 }
 

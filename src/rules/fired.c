@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Notes which rules held (see fired.h).
+ * Records which rules matched (see fired.h).
  */
 #include "rules/fired.h"
 
@@ -20,14 +20,14 @@ static void append_line(const char *path, const char *line, size_t len)
 
 	if (fd < 0)
 		return;
-	written = write(fd, line, len);	/* one write a line: suites run at the same time */
-	(void)written;			/* a rule that could not be noted is reported as one that never held */
+	written = write(fd, line, len);	/* one write per line: suites run in parallel */
+	(void)written;			/* a rule that was not recorded is reported as one that never matched */
 	close(fd);
 }
 
 void rule_fired(const struct cause *c, const struct when *w)
 {
-	/* A rule may hold thousands of times in one process; noting it twice does no harm. */
+	/* A rule may match thousands of times in one process; recording it twice does no harm. */
 	static const struct when *lately[256];
 	size_t at = (uintptr_t)w / sizeof(*w) % (sizeof(lately) / sizeof(lately[0]));
 	const char *path = getenv("CUWHY_RULES_FIRED");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which rules held in some test: for tools/check_rules.py, which names those that never did.
+ * Which rules matched in some test, for tools/check_rules.py, which reports those that never did.
  */
 #ifndef CUWHY_FIRED_H
 #define CUWHY_FIRED_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The knowledge that is linked into the program (see kb.h, kb_blob.S).
+ * The knowledge base linked into the program (see kb.h, kb_blob.S).
  */
 #include "rules/kb.h"
 

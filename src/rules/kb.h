@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The knowledge: one file per cause (kb/causes/<id>.md) and the signs that they rest on (kb/signs), read at run time
- * from a blob that is linked into the program. docs/cause-files.md describes them.
+ * The knowledge base: one file per cause (kb/causes/<id>.md) and the signs that their rules use (kb/signs), read at run
+ * time from a blob linked into the program. docs/cause-files.md describes them.
  */
 #ifndef CUWHY_KB_H
 #define CUWHY_KB_H
@@ -11,31 +11,31 @@
 
 enum sureness { KB_POSSIBLE, KB_LIKELY, KB_CERTAIN };
 
-/* What a rule can see: phrases in a text, or facts that go together. Rules ask for it as sign.name. */
+/* What a rule looks for: phrases in a text, or facts that go together. Rules refer to it as sign.name. */
 struct kb_sign {
 	struct kb_sign *next;
 	const char *name;
-	const char *text;		/* its expression; other signs in it are spelled out */
-	const char *source;		/* where the words were seen; "unseen" */
+	const char *text;		/* its expression, with other signs expanded */
+	const char *source;		/* where the words were found; "unseen" */
 	const struct expr *expr;
 	const char *file;		/* and line: where it is written */
 	int line;
-	bool used;			/* by a rule, a sentence or another sign */
-	bool being_parsed;		/* while the knowledge is read */
+	bool used;			/* used by a rule, a sentence or another sign */
+	bool being_parsed;		/* while the knowledge base is being read */
 };
 
-/* A rule: one way to recognise a cause, with its own certainty. */
+/* A rule: one way to recognize a cause, with its own certainty. */
 struct when {
 	struct when *next;
 	const char *id;			/* unique in its cause */
 	enum sureness sure;
 	struct order_place place;		/* in the order of causes and rules */
-	const char *text;		/* as people read it: signs are spelled out */
+	const char *text;		/* as people read it, with signs expanded */
 	const struct expr *expr;
 	const struct template *because;	/* may be NULL */
 };
 
-/* A sentence that is said when its guard (NULL = always) holds, and the command that goes with it. */
+/* A sentence that is printed when its guard (NULL = always) is true, and the command that goes with it. */
 struct advice {
 	struct advice *next;
 	const char *guard_text;		/* likewise */
@@ -47,18 +47,18 @@ struct advice {
 struct cause {
 	struct cause *next;
 	const char *id, *title;
-	struct advice *headline;		/* the title with this failure's numbers: the first that can be said; may be NULL */
+	struct advice *headline;		/* the title, with numbers: the first with known facts; may be NULL */
 	struct order_place place;			/* in the order of causes and rules */
 	struct over *explains;			/* causes that this one explains away when it fits */
 	const char *check;	/* the doctor's check (kb/checks.def) that this cause fails; or NULL */
-	struct when *when;			/* of those that hold equally surely the first is told */
+	struct when *when;			/* of equally certain ones, the first is reported */
 	const char *definition;
 	struct advice *why, *fix;
 	const char *confused;			/* "Not to be confused with", or NULL */
-	const char *settle;			/* "What would settle it": the one observation that tells, or NULL */
-	const char *example;			/* a text that must be explained by this cause, or NULL; tested */
-	const char *program;			/* the file of a program that shows it, or NULL; run on a GPU */
-	const char *program_text;		/* its code, put in by tools/make_kb.sh */
+	const char *settle;			/* "What would settle it": the observation that decides, or NULL */
+	const char *example;			/* a text that this cause must explain, or NULL; tested */
+	const char *program;			/* the file of a program that reproduces it, or NULL; run on a GPU */
+	const char *program_text;		/* its code, inserted by tools/make_kb.sh */
 };
 
 struct kb {
@@ -68,17 +68,18 @@ struct kb {
 	struct kb_sign *signs;			/* by name */
 };
 
-/* Reads a blob: each file preceded by a line "%%% <id>", of signs "%%% signs/<file>". NULL with the reason in `e`. */
+/* Reads a blob: each file is preceded by a line "%%% <id>", or "%%% signs/<file>" for signs. NULL with the reason in
+ * `e`. */
 struct kb *kb_parse(const char *blob, size_t len, struct err *e);
 void kb_free(struct kb *kb);
 
-/* The knowledge that is linked in. Ends the program when it is damaged: our mistake, found by a test. */
+/* The knowledge base that is linked in. Exits if it is invalid: that is our bug, and a test finds it. */
 const struct kb *kb_get(void);
 const struct cause *kb_find(const struct kb *kb, const char *id);
 
 const struct kb_sign *kb_find_sign(const struct kb *kb, const char *name, size_t len);
 
-/* Every text that a sign asks for with says(), in no order. */
+/* Every text in a says() of a sign, in no particular order. */
 size_t kb_words(const struct kb *kb, const char ***words);	/* owned by the caller (free) */
 
 /* The blob itself, for the test that loads every file. */

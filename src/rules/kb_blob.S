@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Links the knowledge into the program: build/kb.blob is the signs of kb/signs and the cause files of kb/causes, each
- * preceded by an empty line and a line "%%% <id>", causes followed by their program (tools/make_kb.sh). Assembled with -DKB_BLOB='"build/kb.blob"'.
+ * Links the knowledge base into the program: build/kb.blob contains the signs (kb/signs) and the cause files
+ * (kb/causes), each preceded by an empty line and a line "%%% <id>", causes followed by their program
+ * (tools/make_kb.sh). Assembled with -DKB_BLOB='"build/kb.blob"'.
  */
 	.section .rodata
 	.balign 16

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads the knowledge: first the signs (kb/signs), then the cause files, which use them (docs/cause-files.md). Line by line, every
- * expression and template compiled at once.
+ * Reads the knowledge base: first the signs (kb/signs), then the cause files, which use them (docs/cause-files.md).
+ * Reads line by line and compiles every expression and template immediately.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -35,9 +35,9 @@ struct reader {
 	enum section section;
 	const char *file;
 	int line;
-	struct buf text;		/* the prose, or the sentence, being read */
+	struct buf text;		/* the prose or the sentence being read */
 	struct buf command;
-	struct when *when;		/* whose expression may go on */
+	struct when *when;		/* whose expression may continue */
 	bool in_because;		/* its expression is complete */
 	struct kb_sign *sign;		/* likewise */
 	struct expr_scope scope;	/* of what is being read */
@@ -51,7 +51,7 @@ static int reader_complain(struct reader *r, const char *why)
 	return err_set(r->e, -EINVAL, "%s line %d: %s", r->file, r->line, reason);
 }
 
-/* The reason is in r->e already: put the file and line before it. */
+/* The reason is already in r->e: prepend the file and line. */
 static int reader_complain_inner(struct reader *r)
 {
 	char reason[240];
@@ -95,9 +95,9 @@ static const struct template *reader_template(struct reader *r, const char *text
 	return t;
 }
 
-/* ---- signs spelled out ---------------------------------------------------------------------------- */
+/* ---- expanding signs ------------------------------------------------------------------------------ */
 
-/* Is the operator (&& or ||) in the expression, outside of parentheses and texts? */
+/* Does the expression contain the operator (&& or ||) outside parentheses and quotes? */
 static bool has_operator(const char *s, const char *operator)
 {
 	int depth = 0;
@@ -116,7 +116,7 @@ static bool has_operator(const char *s, const char *operator)
 	return false;
 }
 
-/* Would the expression fall apart between what stands before and behind it? */
+/* Would precedence break the expression apart between what comes before and after it? */
 static bool needs_parentheses(const char *expression, const struct buf *before, const char *behind)
 {
 	size_t n = before->len;
@@ -129,7 +129,7 @@ static bool needs_parentheses(const char *expression, const struct buf *before, 
 	return (joined && has_operator(expression, "||")) || (negated && has_operator(expression, "&&"));
 }
 
-/* Where the next name of a sign begins, texts in quotes skipped; the end of the expression when there is none. */
+/* Where the next sign name begins, skipping quoted texts; the end of the expression if there is none. */
 static const char *next_sign_name(const char *s)
 {
 	bool quoted = false;
@@ -139,13 +139,13 @@ static const char *next_sign_name(const char *s)
 			quoted = !quoted;
 		else if (!quoted && *s == 's' && str_starts(s, "sign."))
 			break;
-		else if (!quoted && isalpha((unsigned char)*s))	/* no name begins inside of another word */
+		else if (!quoted && isalpha((unsigned char)*s))	/* no name begins inside another word */
 			s += strspn(s, SIGN_LETTERS ".") - 1;
 	}
 	return s;
 }
 
-/* The expression as people read it: what its signs rest on in the place of their names. */
+/* The expression as people read it: sign names are replaced by their expressions. */
 static const char *spell_out(struct reader *r, const char *text)
 {
 	const size_t prefix = strlen("sign.");
@@ -174,11 +174,11 @@ static const char *spell_out(struct reader *r, const char *text)
 
 static int sign_parse(struct reader *r, struct kb_sign *s);
 
-/* For the parser of expressions. What uses the sign may be a rule, a sentence or another sign. */
+/* For the expression parser. A rule, a sentence or another sign may use the sign. */
 static const struct expr *sign_look_up(void *arg, const char *name, size_t len, struct err *e)
 {
 	struct reader *r = arg;
-	struct kb_sign *s = (struct kb_sign *)kb_find_sign(r->kb, name, len);	/* ours, while we read */
+	struct kb_sign *s = (struct kb_sign *)kb_find_sign(r->kb, name, len);	/* we own it while reading */
 
 	if (!s) {
 		err_set(e, -ENOENT, "there is no sign '%.*s' in kb/signs", (int)len, name);
@@ -195,12 +195,12 @@ static int sign_parse(struct reader *r, struct kb_sign *s)
 	if (s->expr)
 		return 0;
 	if (s->being_parsed)
-		return err_set(r->e, -ELOOP, "the sign '%s' rests on itself", s->name);
+		return err_set(r->e, -ELOOP, "the sign '%s' refers to itself", s->name);
 	inner.file = s->file;
 	inner.line = s->line;
 	inner.scope = (struct expr_scope){.sign = sign_look_up, .arg = &inner};
 	s->being_parsed = true;
-	s->expr = reader_flag(&inner, s->text, "a sign is a yes or no");
+	s->expr = reader_flag(&inner, s->text, "a sign must be true or false");
 	if (!s->expr)
 		return -EINVAL;
 	s->text = spell_out(r, s->text);
@@ -212,7 +212,7 @@ static int sign_end(struct reader *r)
 	const struct kb_sign *s = r->sign;
 
 	r->sign = NULL;
-	return s && !s->source ? reader_complain(r, "a sign needs its source: where the words were seen, or unseen") : 0;
+	return s && !s->source ? reader_complain(r, "a sign needs its source: where the words were found, or unseen") : 0;
 }
 
 static int sign_begin(struct reader *r, char *line)
@@ -232,13 +232,13 @@ static int sign_begin(struct reader *r, char *line)
 	while (*at && strcmp((*at)->name, s->name) < 0)
 		at = &(*at)->next;
 	if (*at && !strcmp((*at)->name, s->name))
-		return reader_complain(r, "there is a sign of that name already");
+		return reader_complain(r, "there is already a sign with that name");
 	s->next = *at;
 	*at = r->sign = s;
 	return 0;
 }
 
-/* An indented line: where the words were seen, or more of the expression. */
+/* An indented line: where the words were found, or more of the expression. */
 static int sign_continue(struct reader *r, const char *text)
 {
 	if (!r->sign)
@@ -262,7 +262,7 @@ static int sign_line(struct reader *r, char *line)
 	return isspace((unsigned char)line[0]) ? sign_continue(r, reader_trim(line)) : sign_begin(r, line);
 }
 
-/* All of them are collected before one is parsed: they stand in any order. */
+/* Collects all of them before parsing any: they may be in any order. */
 static int blob_signs(struct reader *r, char *blob)
 {
 	char *line, *next = blob;
@@ -309,7 +309,7 @@ static int reader_when_end(struct reader *r)
 	r->in_because = false;
 	if (!w)
 		return 0;
-	w->expr = reader_flag(r, w->text, "when needs a yes or no");
+	w->expr = reader_flag(r, w->text, "a when must be true or false");
 	if (!w->expr)
 		return -EINVAL;
 	w->text = spell_out(r, w->text);
@@ -343,7 +343,7 @@ static int add_when(struct reader *r, const char *key, const char *text)
 	return 0;
 }
 
-/* "cause, cause/rule": tied to what they name when all files are read. */
+/* "cause, cause/rule": resolved once all files are read. */
 static int add_over(struct reader *r, struct over **list, const char *names)
 {
 	char *next = pool_strdup(&r->kb->pool, names), *name;
@@ -359,7 +359,7 @@ static int add_over(struct reader *r, struct over **list, const char *names)
 	return 0;
 }
 
-/* An indented header line goes on with the `when` above, says why it is convincing, or what it is over. */
+/* An indented header line continues the `when` above it, says why it is convincing, or what it is over. */
 static int continue_when(struct reader *r, const char *text)
 {
 	if (!r->when)
@@ -384,7 +384,7 @@ static int continue_when(struct reader *r, const char *text)
 	return 0;
 }
 
-/* The end of a guard "[…]", texts in quotes skipped. */
+/* The end of a guard "[…]", skipping quoted texts. */
 static const char *guard_end(const char *s)
 {
 	bool quoted = false;
@@ -408,7 +408,7 @@ static int reader_guard(struct reader *r, struct advice *a, const char **text)
 	if (!end)
 		return reader_complain(r, "[ without ]");
 	a->guard_text = pool_copy(&r->kb->pool, *text + 1, (size_t)(end - *text - 1));
-	a->guard = reader_flag(r, a->guard_text, "a guard needs a yes or no");
+	a->guard = reader_flag(r, a->guard_text, "a guard must be true or false");
 	if (!a->guard)
 		return -EINVAL;
 	a->guard_text = spell_out(r, a->guard_text);
@@ -438,7 +438,7 @@ static int header_key(struct reader *r, const char *key, const char *value)
 	struct pool *pool = &r->kb->pool;
 
 	if (!strcmp(key, "id"))
-		return strcmp(value, r->cause->id) ? reader_complain(r, "the id is not the file's name") : 0;
+		return strcmp(value, r->cause->id) ? reader_complain(r, "the id differs from the file's name") : 0;
 	if (!strcmp(key, "title"))
 		return r->cause->title = pool_strdup(pool, value), 0;
 	if (!strcmp(key, "check"))
@@ -588,7 +588,7 @@ static int cause_line(struct reader *r, char *line)
 		return 0;
 	}
 	if (r->section == SECTION_BEFORE)
-		return 0;	/* the licence line */
+		return 0;	/* the license line */
 	if (r->section == SECTION_HEADER)
 		return reader_header(r, line);
 	if (str_starts(line, "## "))
@@ -618,7 +618,7 @@ static int finish_cause(struct reader *r)
 	if (!r->cause->title || !r->cause->definition || !r->cause->definition[0])
 		return reader_complain(r, "a cause needs a title and a definition");
 	if (r->cause->program && (!r->cause->program_text || !r->cause->program_text[0]))
-		return reader_complain(r, "the program that the header names was not put in (tools/make_kb.sh)");
+		return reader_complain(r, "the program named in the header is missing (tools/make_kb.sh inserts it)");
 	while (*at && strcmp((*at)->id, r->cause->id) < 0)
 		at = &(*at)->next;
 	r->cause->next = *at;

@@ -39,15 +39,16 @@ static int names_resolve(struct kb *kb, struct over *list, struct err *e)
 	return 0;
 }
 
-/* A rule that is over something, or that something is over, does not stand where its cause does. */
+/* A rule that is over something, or that something is over, has its own place in the order, not its cause's. */
 static void stand_alone(struct order_place *p)
 {
 	p->alone |= p->over != NULL;
 	for (struct over *o = p->over; o; o = o->next)
-		o->place->alone = true;	/* of a cause that says nothing */
+		o->place->alone = true;	/* no effect on a cause */
 }
 
-/* What `p` is over, directly or not. One that is met again while it is open is over itself. */
+/* Collects what `p` is over, directly or indirectly. Reaching `p` again while it is open means that it is over
+ * itself. */
 static int place_close(struct kb *kb, struct order_place *p, size_t n, struct err *e)
 {
 	int rc = 0;
@@ -61,7 +62,7 @@ static int place_close(struct kb *kb, struct order_place *p, size_t n, struct er
 		rc = place_close(kb, o->place, n, e);
 		if (rc == -ELOOP)
 			rc = err_set(e, -EINVAL,
-				     "%s line %d: the order goes in a circle: '%s' is over '%s', which is over it",
+				     "%s line %d: the order has a cycle: '%s' is over '%s', which is over it",
 				     o->file, o->line, p->name, o->name);
 	}
 	if (rc)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which of two causes leads when both fit equally well: the `over:` lines of the cause files.
+ * Which of two causes comes first when both match with equal certainty: the `over:` lines of the
+ * cause files.
  *
- * A cause, or a single rule, is over others. That is a partial order: what is over something is also over all that this
- * is over. A rule that has an `over:` of its own, or that one names, stands in the order alone: what is said of its
- * cause does not hold for it.
+ * A cause, or a single rule, is over others. This is a transitive partial order. A rule that has its own `over:`, or is
+ * named in one, has its own place in the order: its cause's place does not apply to it.
  */
 #ifndef CUWHY_ORDER_H
 #define CUWHY_ORDER_H
@@ -22,23 +22,23 @@ struct over {
 	const char *name;	/* "cause" or "cause/rule" */
 	const char *file;	/* and line: where it is written */
 	int line;
-	struct order_place *place;	/* what it names */
+	struct order_place *place;	/* the place that it names */
 };
 
 /* The place of a cause or of a rule in the order. */
 struct order_place {
 	const char *name;
 	struct over *over;
-	bool alone;		/* of a rule: it does not stand where its cause does */
+	bool alone;		/* of a rule: it has its own place, not its cause's */
 	size_t number;
-	uint64_t *below;	/* a bit for the number of every place that this one is over */
+	uint64_t *below;	/* a bit for each place that this one is over, by number */
 	bool open;		/* while the order is being checked */
 };
 
-/* Ties the names to what they name. -EINVAL, with the reason, for an unknown name and for an order that goes in a circle. */
+/* Resolves the names. -EINVAL, with the reason, for an unknown name or a cycle. */
 int order_resolve(struct kb *kb, struct err *e);
 
-/* Does the first lead when both matches are equally certain? */
+/* Does the first one come first when both matches are equally certain? */
 bool order_is_over(const struct match *a, const struct match *b);
 
 #endif

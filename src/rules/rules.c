@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Holds facts against the knowledge (see rules.h).
+ * Matches facts against the knowledge base (see rules.h).
  */
 #include "rules/rules.h"
 #include "rules/fired.h"
@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* The surest rule that holds, the first of equals. `*unsure` when one could not be decided. */
+/* The most certain rule that matches, the first of equals. Sets `*unsure` if one could not be decided. */
 static const struct when *best_when(const struct cause *c, const struct casefile *f, bool *unsure)
 {
 	const struct when *best = NULL;
@@ -30,7 +30,7 @@ static const struct when *best_when(const struct cause *c, const struct casefile
 	return best;
 }
 
-/* Is there another match, no less sure, that explains this one away? What is merely possible explains nothing away. */
+/* Does another match, at least as certain, explain this one away? One that is only possible does not. */
 static bool explained_away(const struct matches *m, const struct match *x)
 {
 	for (size_t i = 0; i < m->n; i++) {
@@ -66,7 +66,7 @@ static int by_sureness_and_id(const void *a, const void *b)
 	return strcmp(x->cause->id, y->cause->id);
 }
 
-/* Is one of the equally sure matches from `first` on over this one? */
+/* Is one of the equally certain matches from `first` on over this one? */
 static bool has_one_over(const struct matches *m, size_t first, size_t which)
 {
 	for (size_t i = first; i < m->n && m->list[i].sure == m->list[which].sure; i++)
@@ -75,7 +75,7 @@ static bool has_one_over(const struct matches *m, size_t first, size_t which)
 	return false;
 }
 
-/* The surest first; of equals one that none of the others is over, and where there are several, the first by id. */
+/* The most certain first; among equals, one that no other is over; if there are several, the first by id. */
 static void order_matches(struct matches *m)
 {
 	qsort(m->list, m->n, sizeof(*m->list), by_sureness_and_id);
@@ -155,7 +155,7 @@ const char *cause_headline(const struct cause *c, const struct casefile *f, stru
 	advice_each(c->headline, f, pool, keep_first, &said);
 	if (said)
 		return said;
-	title = pool_strdup(pool, c->title);	/* it goes on after "cuwhy:", unless it begins with CUDA, PTX and the like */
+	title = pool_strdup(pool, c->title);	/* it follows "cuwhy: ": lower case, except CUDA, PTX and so on */
 	if (!isupper((unsigned char)title[1]))
 		title[0] = (char)tolower((unsigned char)title[0]);
 	return title;

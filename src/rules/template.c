@@ -28,7 +28,7 @@ struct template {
 	struct part *first;
 };
 
-/* The '}' that ends the field at `s`, texts in quotes skipped; NULL when there is none. */
+/* The '}' that ends the field at `s`, skipping quoted texts; NULL if there is none. */
 static const char *field_end(const char *s, const char *end)
 {
 	bool quoted = false;
@@ -64,9 +64,9 @@ static int add_field(const struct expr_scope *scope, struct pool *pool, struct p
 	if (!part->expr)
 		return -EINVAL;
 	if (part->format != FORMAT_PLAIN && expr_type(part->expr) != TYPE_NUMBER)
-		return err_set(e, -EINVAL, "only a number has :n or :bytes: '%.*s'", (int)len, s);
+		return err_set(e, -EINVAL, "only a number can have :n or :bytes: '%.*s'", (int)len, s);
 	if (expr_type(part->expr) == TYPE_FLAG)
-		return err_set(e, -EINVAL, "a yes or no cannot be printed: '%.*s'", (int)len, s);
+		return err_set(e, -EINVAL, "true or false cannot be printed: '%.*s'", (int)len, s);
 	return 0;
 }
 

@@ -20,7 +20,7 @@ const struct template *template_parse(struct pool *pool, const char *text, size_
 const struct template *template_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text,
 					 size_t len, struct err *e);
 
-/* NULL when a fact in it is unknown: half a sentence helps nobody. */
+/* NULL if a fact in it is unknown: half a sentence is useless. */
 char *template_expand(const struct template *t, const struct casefile *f, struct pool *pool);
 
 /* As written, for `cuwhy explain CAUSE`. */

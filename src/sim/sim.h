@@ -18,7 +18,7 @@ enum {
 	SIM_PARAM_BYTES = 352,		/* largest parameter block of a built-in kernel */
 	SIM_PARAMS_MAX = 8,
 	SIM_NAME_MAX = 256,
-	SIM_RING = 1024,		/* launches a stream holds before a launch blocks */
+	SIM_RING = 1024,		/* launches queued per stream before a launch blocks */
 };
 
 #define SIM_EXPORT __attribute__((visibility("default")))
@@ -28,7 +28,7 @@ enum {
 /* ---- handles -------------------------------------------------------------------------------- */
 
 /* Every handle begins with this. Handles live in pools that are never unmapped, so a stale or
- * wrong handle is noticed instead of crashing. */
+ * wrong handle is detected instead of causing a crash. */
 struct sim_head {
 	_Atomic unsigned int alive;
 	struct sim_head *next_free;
@@ -50,7 +50,7 @@ struct sim_device {
 	int physical;			/* its number before CUDA_VISIBLE_DEVICES renumbers */
 	struct sim_uuid uuid;
 	size_t total, overhead;
-	size_t used;			/* under sim_memory's lock, like what follows */
+	size_t used;			/* under sim_memory's lock, like the fields below */
 	struct sim_ctx *primary;
 	int primary_count;
 	unsigned int primary_flags;
@@ -74,12 +74,12 @@ struct sim_ctx {
 	unsigned int flags;
 	bool primary;
 	_Atomic int sticky;		/* code that every later call returns, or 0 */
-	_Atomic int blocking;		/* streams that order with the legacy stream */
+	_Atomic int blocking;		/* streams that synchronize with the legacy stream */
 	_Atomic uint64_t grids;		/* kernels and fills so far; threads may share a number */
 	_Atomic unsigned int peers;	/* devices whose memory its kernels may touch */
-	struct sim_settings *settings;	/* of core dumps; NULL: those of the process */
+	struct sim_settings *settings;	/* for core dumps; NULL: the process-wide ones */
 	struct sim_stream *legacy;
-	struct sim_stream *streams;	/* all but legacy, under lock */
+	struct sim_stream *streams;	/* all except legacy, under lock */
 	pthread_mutex_t lock;
 	size_t limits[10];
 };
@@ -89,11 +89,11 @@ struct sim_func {
 	struct sim_func *func;		/* itself, or for a CUkernel the function behind it */
 	struct sim_module *module;
 	const struct sim_kernel_row *row;
-	struct sim_func *next;		/* of the same module */
+	struct sim_func *next;		/* in the same module */
 	char name[SIM_NAME_MAX];
 	char assertion[SIM_NAME_MAX];	/* "FILE:LINE: FUNCTION: CONDITION", or the kernel's own */
 	int regs, shared, bounds, max_threads;
-	int threads;			/* most that a block may have */
+	int threads;			/* maximum per block */
 	unsigned int param_count, param_bytes;
 	struct { unsigned short offset, size; } params[SIM_PARAMS_MAX];
 	_Atomic int dynamic_max;	/* set by cuFuncSetAttribute, or the default */
@@ -141,13 +141,13 @@ enum sim_op_kind { SIM_OP_NONE, SIM_OP_KERNEL, SIM_OP_COPY, SIM_OP_FILL, SIM_OP_
 
 struct sim_op {
 	enum sim_op_kind kind;
-	int fault;			/* planned: the code this work fails with */
+	int fault;			/* planned: the error code this work fails with */
 	struct sim_ctx *ctx;
 	union {
 		struct {
 			const struct sim_kernel_row *row;
 			const struct sim_func *func;
-			uint64_t id;	/* its number, as core dumps give it */
+			uint64_t id;	/* its number, as shown in core dumps */
 			unsigned int grid[3], block[3];
 		} kernel;
 		struct {
@@ -190,15 +190,15 @@ struct sim_stream {
 	struct sim_tls *owner;		/* thread whose default stream this is, or NULL */
 	pthread_mutex_t lock;		/* producers */
 	struct sim_op *ring;
-	_Atomic bool running;		/* has its worker thread */
+	_Atomic bool running;		/* its worker thread exists */
 	_Atomic uint64_t tail;		/* work accepted */
 	_Atomic uint64_t done;		/* work finished */
 	pthread_mutex_t sleep_lock;
 	pthread_cond_t sleep_cond;
-	_Atomic int sleeping;		/* the worker sleeps */
-	_Atomic int waiters;		/* threads sleep until done moves */
+	_Atomic int sleeping;		/* the worker is sleeping */
+	_Atomic int waiters;		/* threads are sleeping until done advances */
 	_Atomic(struct sim_capture *) capture;
-	uint64_t capture_node;		/* last node this stream added */
+	uint64_t capture_node;		/* last node that this stream added */
 	bool unjoined;
 };
 
@@ -238,13 +238,13 @@ struct sim_config {
 	int devices;
 	size_t memory, hidden, taken;
 	bool memory_set, no_device;
-	bool lost_dumps;		/* an assertion that is dumped is given up, and reported as 719 */
-	bool late_dumps;		/* a kernel has ended, and is waited for, before its dump is there */
-	int error_first;		/* ms from the error of a kernel to its dump; 0: the dump comes first */
-	bool load_waits;		/* to load code waits for kernels that run */
-	int load_takes;			/* ms that it takes */
-	bool debugger_crashes;		/* what writes dumps aborts the process in its exit handler */
-	bool warp_exits;		/* a warp with an illegal address is gone from the dump */
+	bool lost_dumps;		/* the dump of an assertion is abandoned, and the error is 719 */
+	bool late_dumps;		/* a kernel ends, and calls that wait for it return, before its dump exists */
+	int error_first;		/* ms from a kernel's error to its dump; 0: the dump comes first */
+	bool load_waits;		/* loading code waits for running kernels */
+	int load_takes;			/* ms that loading code takes */
+	bool debugger_crashes;		/* the library that writes dumps aborts the process in its exit handler */
+	bool warp_exits;		/* a warp with an illegal address is missing from the dump */
 	int driver, ptx;
 	int plan_count;
 	struct sim_plan plans[SIM_PLANS_MAX];
@@ -254,7 +254,7 @@ struct sim_global {
 	_Atomic int state;		/* enum sim_state */
 	_Atomic bool fast;		/* ready and nothing planned */
 	_Atomic int captures;		/* streams that are capturing */
-	_Atomic bool stuck;		/* a dump was given up with locks held: contexts cannot be released any more */
+	_Atomic bool stuck;		/* a dump was abandoned with locks held: contexts can no longer be released */
 	int init_code;
 	int device_count;
 	struct sim_device devices[SIM_DEVICES_MAX];
@@ -266,7 +266,7 @@ struct sim_tls {
 	struct sim_ctx *stack[SIM_CONTEXT_DEPTH];
 	int depth;
 	int per_thread;			/* inside a _ptsz or _ptds twin */
-	int fault;			/* a planned fault for the work now being submitted */
+	int fault;			/* a planned fault for the work being submitted */
 	bool worker;
 	enum sim_capture_mode capture_mode;
 	struct sim_stream *stream;	/* per-thread default stream */
@@ -275,7 +275,7 @@ struct sim_tls {
 extern struct sim_global sim;
 extern __thread struct sim_tls sim_tls __attribute__((tls_model("initial-exec")));
 
-/* ---- what the files offer each other ------------------------------------------------------- */
+/* ---- what the files share ------------------------------------------------------------------ */
 
 /* sim_config.c */
 const struct sim_model *sim_model_find(const char *id, size_t length);
@@ -295,7 +295,7 @@ void *sim_pool_new(struct sim_pool *pool);
 void *sim_pool_get(struct sim_pool *pool, const void *handle);
 void sim_pool_drop(struct sim_pool *pool, void *object);
 void sim_pools_init(void);
-void sim_keep(void *block);	/* held by a handle only: no leak, though a checker cannot see it */
+void sim_keep(void *block);	/* only a handle refers to it: not a leak, but leak checkers cannot tell */
 
 /* sim_context.c */
 struct sim_ctx *sim_ctx_current(void);
@@ -354,13 +354,13 @@ void sim_op_run(struct sim_op *op);			/* sim_work.c */
 uint64_t sim_clock_ns(void);
 
 /* sim_capture.c */
-int sim_capture_check_unsafe(void);	/* for calls that are illegal while something captures */
+int sim_capture_check_unsafe(void);	/* for calls that are illegal during a capture */
 int sim_capture_check_legacy(struct sim_stream *s);
 int sim_capture_check_context(struct sim_ctx *ctx);
 void sim_capture_spoil(struct sim_stream *s);	/* a failed call on it breaks the capture */
 void sim_capture_abandon(struct sim_stream *s);	/* it is being destroyed */
-int sim_capture_event(struct sim_event *e);	/* may it be asked or waited for? */
-int sim_capture_refuse(struct sim_stream *s);	/* for waiting on s or asking it */
+int sim_capture_event(struct sim_event *e);	/* may it be queried or waited for? */
+int sim_capture_refuse(struct sim_stream *s);	/* for waiting on s or querying it */
 int sim_capture_add(struct sim_stream *s, struct sim_op *op);
 int sim_capture_record(struct sim_stream *s, struct sim_event *e);
 int sim_capture_join(struct sim_stream *s, struct sim_event *e, bool *handled);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a program and the driver agree on: codes, limits, and structures with the size and layout of
- * the CUDA driver API. Declared here because building must not need NVIDIA's headers. */
+ * The driver's ABI: error codes, limits, and structures with the size and layout of the CUDA driver
+ * API. Declared here so that the build needs none of NVIDIA's headers. */
 #ifndef CUWHY_SIM_ABI_H
 #define CUWHY_SIM_ABI_H
 
@@ -10,7 +10,7 @@ typedef unsigned long long sim_addr;	/* CUdeviceptr */
 
 struct sim_stream;
 
-/* Codes returned by this driver; names and texts are in kb/cuda_errors.def. */
+/* Error codes returned by this driver; their names and texts are in kb/cuda_errors.def. */
 enum sim_code {
 	SIM_OK = 0,
 	SIM_INVALID_VALUE = 1,

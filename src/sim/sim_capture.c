@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stream capture, inside: work goes into a graph, and some calls are illegal meanwhile. */
+ * Stream capture, internals: work goes into a graph, and some calls are illegal meanwhile. */
 #include "sim/sim_capture.h"
 
 pthread_mutex_t sim_capture_lock = PTHREAD_MUTEX_INITIALIZER;
 struct sim_capture *sim_capture_list;
 
-/* ---- calls that are illegal while something captures ---------------------------------------- */
+/* ---- calls that are illegal during a capture ------------------------------------------------ */
 
 static bool unsafe_for(const struct sim_capture *cap, enum sim_capture_mode mine)
 {
@@ -40,7 +40,7 @@ int sim_capture_check_unsafe(void)
 	return code;
 }
 
-/* The legacy stream would have to wait for a capturing stream, which cannot be. */
+/* The legacy stream would have to wait for a capturing stream, which is impossible. */
 int sim_capture_legacy(struct sim_stream *s, bool breaks)
 {
 	int code = 0;
@@ -67,7 +67,7 @@ int sim_capture_check_legacy(struct sim_stream *s)
 	return sim_capture_legacy(s, true);
 }
 
-/* Waiting for a context is illegal while any of its streams captures, whatever the mode. */
+/* Waiting for a context is illegal while any of its streams is capturing, whatever the mode. */
 int sim_capture_check_context(struct sim_ctx *ctx)
 {
 	int code = 0;
@@ -98,7 +98,7 @@ void sim_capture_spoil(struct sim_stream *s)
 	pthread_mutex_unlock(&sim_capture_lock);
 }
 
-/* For waiting on or asking a stream. */
+/* For waiting on or querying a stream. */
 int sim_capture_refuse(struct sim_stream *s)
 {
 	struct sim_capture *cap;
@@ -206,8 +206,8 @@ static int join_locked(struct sim_capture *cap, struct sim_stream *s, struct sim
 		s->capture_node = e->capture_node;
 		s->unjoined = false;
 	}
-	/* The event's stream is joined if the event stands at its end. Who waits takes over its
-	 * work, and must be joined in turn unless the capture began there. */
+	/* If the event is the last work of its stream, that stream is now joined. The waiting
+	 * stream takes over its work, and must be joined in turn unless the capture began there. */
 	if (e->stream != s && e->stream->unjoined &&
 	    e->capture_node == e->stream->capture_node) {
 		e->stream->unjoined = false;
@@ -236,7 +236,7 @@ int sim_capture_event(struct sim_event *e)
 	return cap ? SIM_CAPTURED_EVENT : SIM_INVALID_VALUE;
 }
 
-/* cuStreamWaitEvent: a captured event draws the stream into its capture. */
+/* cuStreamWaitEvent: a captured event pulls the stream into its capture. */
 int sim_capture_join(struct sim_stream *s, struct sim_event *e, bool *handled)
 {
 	int code = 0;

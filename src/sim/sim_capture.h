@@ -6,7 +6,7 @@
 #include "sim/sim.h"
 
 struct sim_capture {
-	struct sim_capture *next;	/* all that are active */
+	struct sim_capture *next;	/* all active captures */
 	uint64_t id;
 	enum sim_capture_mode mode;
 	enum sim_capture_status status;
@@ -14,7 +14,7 @@ struct sim_capture {
 	struct sim_ctx *ctx;
 	struct sim_stream *origin;
 	struct sim_graph *graph;
-	bool own_graph;			/* made by us, so ours to free when the capture fails */
+	bool own_graph;			/* created by us, so we free it when the capture fails */
 	uint64_t nodes;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stream capture, outside: beginning, ending and asking. */
+ * Stream capture, exported functions: begin, end and query. */
 #include "sim/sim_capture.h"
 
 #include <stdlib.h>
@@ -59,7 +59,7 @@ int sim_cuStreamBeginCapture_v2(struct sim_stream *stream, int mode)
 int sim_cuStreamBeginCaptureToGraph(struct sim_stream *stream, struct sim_graph *graph,
 				    void **dependencies, const void *data, size_t count, int mode)
 {
-	(void)dependencies, (void)data, (void)count;	/* nodes keep the order of capture */
+	(void)dependencies, (void)data, (void)count;	/* nodes keep the order of the capture */
 	if (!sim_pool_get(&sim.graphs, graph))
 		return SIM_INVALID_VALUE;
 	return begin_capture(stream, graph, mode);
@@ -95,7 +95,7 @@ static bool capture_end(struct sim_capture *cap)
 	return release_streams(cap);
 }
 
-/* Measured: destroying a capturing stream is no error; its capture is gone. */
+/* Measured: destroying a capturing stream is not an error; its capture is gone. */
 void sim_capture_abandon(struct sim_stream *s)
 {
 	struct sim_capture *cap;

@@ -211,7 +211,7 @@ static void device_uuid(struct sim_uuid *uuid, const struct sim_model *model, in
 	sim_uuid_make(uuid->bytes, model->id, strlen(model->id), physical);
 }
 
-/* A prefix is accepted while it names one GPU only, as the driver does. -1: no such GPU. */
+/* Like the driver, accepts a prefix if it matches exactly one GPU. -1: no such GPU. */
 static int physical_by_uuid(const char *text, size_t length)
 {
 	struct sim_uuid uuid;
@@ -241,7 +241,7 @@ static int physical_by_entry(const char *text, size_t length)
 		length--;
 	if (length >= 4 && !strncasecmp(text, "GPU-", 4))
 		return physical_by_uuid(text, length);
-	/* Like the driver (measured on R580), what follows the digits does not count: 0abc is 0. */
+	/* Like the driver (measured on R580), ignores what follows the digits: 0abc is 0. */
 	for (digits = 0; digits < length && isdigit((unsigned char)text[digits]); digits++)
 		;
 	if (!parse_long(text, digits, &number) || number >= sim.config.devices)
@@ -260,7 +260,7 @@ static void device_add(int physical)
 	device_uuid(&d->uuid, d->model, physical);
 }
 
-/* A wrong entry ends the list: what stands before it stays visible. A repeated one is an error. */
+/* A wrong entry ends the list: the entries before it stay visible. A repeated one is an error. */
 static int devices_visible(const char *list)
 {
 	bool seen[SIM_DEVICES_MAX] = {false};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contexts: primary and own ones, the stack of current contexts of each thread. */
+ * Contexts: primary ones, those that programs create, and each thread's stack of current
+ * contexts. */
 #include "sim/sim.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ struct sim_device *sim_device_current(void)
 	return &sim.devices[sim_ctx_current()->device];
 }
 
-/* Only the first error counts, as on a real GPU. */
+/* As on a real GPU, only the first error counts. */
 void sim_ctx_fail(struct sim_ctx *ctx, int code)
 {
 	int none = 0;
@@ -32,10 +33,10 @@ void sim_ctx_fail(struct sim_ctx *ctx, int code)
 static void default_limits(struct sim_ctx *ctx)
 {
 	memset(ctx->limits, 0, sizeof(ctx->limits));
-	ctx->limits[0] = 1024;			/* stack of a thread */
+	ctx->limits[0] = 1024;			/* stack per thread */
 	ctx->limits[1] = 8650752;		/* printf buffer */
 	ctx->limits[2] = 8 << 20;		/* device malloc heap */
-	ctx->limits[4] = 2048;			/* pending launches from the device */
+	ctx->limits[4] = 2048;			/* pending device-side launches */
 	ctx->limits[5] = 64;			/* fetch granularity of the L2 cache */
 }
 
@@ -64,7 +65,7 @@ static int context_new(struct sim_ctx **out, unsigned int flags, int device)
 	ctx->streams = NULL;
 	pthread_mutex_init(&ctx->lock, NULL);
 	default_limits(ctx);
-	ctx->legacy = NULL;		/* tells sim_stream_new that this one is it */
+	ctx->legacy = NULL;		/* tells sim_stream_new that it is creating this one */
 	ctx->legacy = sim_stream_new(ctx, 0, 0);
 	atomic_store(&ctx->head.alive, 1);
 	*out = ctx;
@@ -200,7 +201,7 @@ int sim_cuDevicePrimaryCtxSetFlags(int device, unsigned int flags)
 	return sim_cuDevicePrimaryCtxSetFlags_v2(device, flags);
 }
 
-/* ---- own contexts --------------------------------------------------------------------------- */
+/* ---- created contexts ----------------------------------------------------------------------- */
 
 int sim_cuCtxCreate_v2(struct sim_ctx **context, unsigned int flags, int device)
 {

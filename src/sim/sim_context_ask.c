@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a program asks of a context: its device, flags, version, limits, peers; and to wait for its work.
+ * Queries about a context: its device, flags, version, limits, peers; and waiting for its work.
  */
 #include "sim/sim.h"
 
@@ -20,7 +20,7 @@ int sim_cuCtxGetDevice(int *device)
 	return 0;
 }
 
-/* The context forms of CUDA 13 take NULL for the current one. */
+/* In the context variants of CUDA 13, NULL is the current context. */
 static int context_named(struct sim_ctx *handle, struct sim_ctx **ctx)
 {
 	*ctx = handle ? sim_pool_get(&sim.contexts, handle) : sim_ctx_current();

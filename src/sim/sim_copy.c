@@ -20,7 +20,7 @@ size_t sim_copy_span(size_t width, size_t height, size_t pitch)
 	return height ? (height - 1) * pitch + width : 0;
 }
 
-/* Memory the driver does not know is pageable memory of the program, if a host side is allowed. */
+/* An address that the driver does not know is the program's pageable memory, if this side may be host memory. */
 static bool side_ok(sim_addr address, size_t bytes, int side, const char *operand)
 {
 	bool known = sim_mem_kind_of(address) >= 0;
@@ -41,7 +41,7 @@ static bool pageable(sim_addr address)
 	return sim_mem_kind_of(address) < 0;
 }
 
-/* The program may change pageable memory as soon as the call returns: take it now. */
+/* The program may change pageable memory as soon as the call returns: copy it now. */
 static int stage(struct sim_op *op)
 {
 	if (op->u.copy.height != 1 || op->u.copy.width > STAGING_MAX)
@@ -94,7 +94,7 @@ static int copy_async(const struct copy *c, struct sim_stream *stream)
 	return code;
 }
 
-/* A blocking copy goes through the default stream, so it waits for what that stream waits for. */
+/* A blocking copy goes through the default stream, so it waits for whatever that stream waits for. */
 static int copy_now(const struct copy *c)
 {
 	struct sim_stream *s = sim_stream_resolve(NULL);
@@ -227,7 +227,7 @@ int sim_cuMemcpy2DAsync_v2(const struct sim_copy2d *copy, struct sim_stream *str
 	return code ? code : copy_async(&c, stream);
 }
 
-/* One layer of it; layers are `height` rows of `pitch` bytes apart. */
+/* One layer; layers are `height` rows of `pitch` bytes apart. */
 static struct sim_copy2d layer(const struct sim_copy3d *p, size_t z)
 {
 	size_t from = (p->src_z + z) * p->src_height, to = (p->dst_z + z) * p->dst_height;

@@ -6,10 +6,10 @@
 
 #include "sim/sim.h"
 
-/* Bytes from the first to the last of rows that lie `pitch` apart. */
+/* The size of a block of rows that are `pitch` bytes apart, from its first byte to its last. */
 size_t sim_copy_span(size_t width, size_t height, size_t pitch);
 
-/* Into the stream; with `wait` it is done when this returns, unless the stream is being captured. */
+/* Submits it to the stream; with `wait` it is done when this returns, unless the stream is capturing. */
 int sim_copy_submit(struct sim_stream *s, struct sim_op *op, bool wait);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Core dump settings: of the environment, of a context, of the process, in this order. */
+ * Core dump settings, from the environment, the context and the process, in this order. */
 #include "sim/sim_fault.h"
 
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void settings_put(struct sim_settings *in, int attribute, const void *val
 	in->of[attribute].size = size;
 }
 
-/* Where a setting comes from; NULL: it has its default. With the lock held. */
+/* Where a setting comes from; NULL: it has its default value. Needs the lock. */
 static const struct sim_settings *source(const struct sim_ctx *ctx, int attribute)
 {
 	if (environment.of[attribute].size)
@@ -103,7 +103,7 @@ static void env_flags(const char *name)
 	settings_put(&environment, FLAGS, &flags, sizeof(flags));
 }
 
-/* The pipe is there as soon as it is asked for and has its name. */
+/* The pipe is created as soon as it is requested and has a name. */
 static int trigger_update(void)
 {
 	const struct sim_settings *in = source(NULL, PIPE_NAME);
@@ -127,7 +127,7 @@ void sim_dump_env(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* ---- what a fault asks ---------------------------------------------------------------------- */
+/* ---- what a fault needs to know ------------------------------------------------------------- */
 
 /* %p process, %h host, %t seconds since 1970 */
 void sim_dump_name(char *out, size_t size, const char *pattern)
@@ -197,7 +197,7 @@ static int setting_get(struct sim_ctx *ctx, int attribute, void *value, size_t *
 	return code;
 }
 
-/* The user's environment wins, for good; a pipe cannot change its name while it is there. */
+/* The user's environment always wins; an existing pipe cannot be renamed. */
 static int setting_set(struct sim_settings *in, int attribute, const void *value,
 		       const size_t *size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Initialisation and devices: cuInit, fork and exit, names, attributes. */
+ * Initialization and devices: cuInit, fork and exit, names, attributes. */
 #include "sim/sim_fault.h"
 
 #include <dlfcn.h>
@@ -19,7 +19,7 @@ static void after_fork_in_child(void)
 	atomic_store(&sim.state, SIM_FORKED);
 }
 
-/* Workers may still run while the process ends: nothing is freed, calls are only refused. */
+/* Workers may still be running while the process exits: nothing is freed, calls just fail. */
 static __attribute__((destructor)) void at_exit(void)
 {
 	if (atomic_load(&sim.state) != SIM_READY)
@@ -31,7 +31,7 @@ static __attribute__((destructor)) void at_exit(void)
 	sim_trigger_stop();
 }
 
-/* Workers and handlers outlive a dlclose, and would crash without their code: it stays. */
+/* Workers and handlers outlive a dlclose and would crash without their code: the library stays loaded. */
 static void library_pin(void)
 {
 	Dl_info info;
@@ -88,7 +88,7 @@ static struct sim_device *device_get(int ordinal)
 	return ordinal >= 0 && ordinal < sim.device_count ? &sim.devices[ordinal] : NULL;
 }
 
-/* Some calls say what is wrong, others do not; the words are those of R580. */
+/* Some calls log what is wrong, others do not; the texts are R580's. */
 struct sim_device *sim_device_named(int ordinal, const char *parameter)
 {
 	struct sim_device *d = device_get(ordinal);
@@ -216,7 +216,7 @@ int sim_cuDeviceGetDefaultMemPool(void **pool, int device)
 		return SIM_INVALID_DEVICE;
 	if (!pool)
 		return SIM_INVALID_VALUE;
-	*pool = d;		/* one pool a device: the device itself stands for it */
+	*pool = d;		/* one pool per device, represented by the device itself */
 	return 0;
 }
 
@@ -258,7 +258,7 @@ static int attribute_value(const struct sim_device *d, int attribute)
 	case 76: return m->minor;
 	case 78: return 1;			/* stream priorities */
 	case 81: return m->shared_sm;
-	case 82: return SIM_REGS_PER_BLOCK;	/* per multiprocessor: the same number */
+	case 82: return SIM_REGS_PER_BLOCK;	/* per multiprocessor: the same value */
 	case 83: return 1;			/* managed memory */
 	case 89: return 1;			/* concurrent managed access */
 	case 91: return 1;			/* registered memory keeps its address */

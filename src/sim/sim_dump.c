@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GPU core dumps in the format of driver R580: device, context, modules, grid, multiprocessors.
  *
- * Memory is left out, as the flags that cuwhy sets ask anyway. */
+ * Memory is left out, as cuwhy's flags request anyway. */
 #include "sim/sim_dump.h"
 
 #include <fcntl.h>
@@ -124,7 +124,7 @@ static void add_modules(struct sim_dump *d, struct sim_place context, unsigned i
 	free(handles);
 }
 
-/* ---- the grid and where it runs ------------------------------------------------------------- */
+/* ---- the grid and where it is running ------------------------------------------------------- */
 
 static void add_grid(struct sim_dump *d, struct sim_place device)
 {
@@ -150,8 +150,8 @@ static void add_grid(struct sim_dump *d, struct sim_place device)
 		     ".cudbg.cbankstbl.dev0.grid0");
 }
 
-/* A trap leaves no exception. An assertion has no faulting instruction, a planned fault none that
- * is known. */
+/* A trap leaves no exception. An assertion has no faulting instruction, and that of a planned
+ * fault is unknown. */
 static void fill_sm(const struct sim_dump *d, struct sim_row_sm *row)
 {
 	row->exception = (uint32_t)d->fault->exception;

@@ -5,7 +5,7 @@
 
 #include "sim/sim_fault.h"
 
-/* Section types, counted from 0x80000000. */
+/* Section types, relative to 0x80000000. */
 enum sim_table {
 	SIM_TAB_REGS = 5, SIM_TAB_ELF = 6, SIM_TAB_RELF = 7, SIM_TAB_BACKTRACE = 8,
 	SIM_TAB_DEVICE = 9, SIM_TAB_CONTEXT = 10, SIM_TAB_SM = 11, SIM_TAB_GRID = 12,
@@ -80,7 +80,7 @@ struct sim_dump {
 	struct sim_elf elf;
 	struct sim_buf strings;
 	struct sim_ctx *ctx;
-	const struct sim_op *op;	/* NULL: no kernel runs */
+	const struct sim_op *op;	/* NULL: no kernel is running */
 	const struct sim_fault *fault;
 	uint64_t entry, offset;		/* of the kernel; of the instruction in question */
 	uint32_t regs;			/* of each thread */
@@ -96,7 +96,7 @@ uint32_t sim_dump_add(struct sim_dump *d, enum sim_table type, struct sim_place 
 	__attribute__((format(printf, 7, 8)));
 
 /* sim_dump_threads.c: blocks, warps and lanes */
-uint32_t sim_dump_blocks(const struct sim_dump *d);	/* how many are shown, one an SM */
+uint32_t sim_dump_blocks(const struct sim_dump *d);	/* how many are shown, one per SM */
 bool sim_dump_fails(const struct sim_dump *d, uint32_t block, uint32_t thread);
 void sim_dump_block(struct sim_dump *d, uint32_t block);
 

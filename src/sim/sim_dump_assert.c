@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Assertions in the code of a core dump: the call of __assertfail, the bank of addresses that it takes its arguments
- * from, and their texts, laid out as the compiler and the driver leave them. */
+ * Assertions in the code of a core dump: the call to __assertfail, the constant bank with the addresses of its
+ * arguments, and their texts, laid out as by the compiler and the driver. */
 #include "sim/sim_dump_assert.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DATA_AT 0x7c0000000000ull		/* where data seems to be loaded */
+#define DATA_AT 0x7c0000000000ull		/* where data appears to be loaded */
 #define SYSCALL_AT 0x7d0000000000ull		/* __assertfail */
 #define NO_REGISTER 0xffull
 
@@ -61,8 +61,8 @@ static struct sim_insn_word number(unsigned int dest, unsigned int value)
 				      0x000fe200078e00ff};
 }
 
-/* Message in registers 4 and 5, file in 6 and 7, line in 8, function in 10 and 11. The order is one that the
- * compiler has chosen for a kernel of PyTorch. */
+/* Message in registers 4 and 5, file in 6 and 7, line in 8, function in 10 and 11. The compiler chose this
+ * order for one of PyTorch's kernels. */
 void sim_assert_code(struct sim_insn_word out[SIM_ASSERT_INSNS], unsigned int index, unsigned int line)
 {
 	unsigned int at = 8 * (1 + SLOTS * index);
@@ -72,7 +72,7 @@ void sim_assert_code(struct sim_insn_word out[SIM_ASSERT_INSNS], unsigned int in
 		{0x0100000002027b82, 0x000e220000000a00}, /* LDC.64 R2, c[0x4][R2] */
 		load_address(4, at + 8), from_uniform(10, 6), from_uniform(6, 4), from_uniform(7, 5),
 		from_uniform(11, 7), number(8, line), number(12, 1), number(13, 0),
-		{0x000000001014794e, 0x000fce0000000000}, /* LEPC R20, behind the call */
+		{0x000000001014794e, 0x000fce0000000000}, /* LEPC R20, after the call */
 		{0x0000000002007343, 0x001fea0003c00000}, /* CALL.ABS.NOINC R2 */
 	};
 
@@ -83,7 +83,7 @@ void sim_assert_code(struct sim_insn_word out[SIM_ASSERT_INSNS], unsigned int in
 
 struct object {
 	char name[NAME], text[SIM_NAME_MAX];
-	size_t size, slot;		/* with the zero at the end; number of its address in the bank */
+	size_t size, slot;		/* including the terminating zero; number of its address in the bank */
 };
 
 static int by_size(const void *a, const void *b)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The machine code of the built-in kernels, as core dumps carry it: an ELF image for each module.
  *
- * The kernels run on the CPU, so this code never does. It has the shape and the encoding of real
- * code for compute capability 8.0 to 9.0, so that what reads the instruction at the faulting
- * address finds the access that failed, with its address in registers 2 and 3. */
+ * The kernels run on the CPU, so this code never does. It is encoded like real code for compute
+ * capability 8.0 to 9.0, so that a reader of the instruction at the faulting address finds the
+ * access that failed, with its address in registers 2 and 3. */
 #include "sim/sim_dump_assert.h"
 #include "sim/sim_fault.h"
 
@@ -12,7 +12,7 @@
 
 enum { INSN = 16, LEAD = 5, ROOM = 512 };	/* bytes, instructions, bytes */
 
-#define CODE_AT 0x7b0000000000ull		/* where code seems to be loaded */
+#define CODE_AT 0x7b0000000000ull		/* where code appears to be loaded */
 #define SECTION_EXEC (SHF_ALLOC | SHF_EXECINSTR)
 
 static const struct sim_insn_word lead[LEAD] = {
@@ -52,7 +52,7 @@ static struct sim_insn_word insn_of(enum sim_insn what)
 	return (struct sim_insn_word){0, 0};
 }
 
-/* Where in the kernel its instruction of this kind stands; after the first ones if it has none. */
+/* The position of this kind of instruction in the kernel; after the first ones if it has none. */
 unsigned int sim_code_offset(const struct sim_kernel_row *row, enum sim_insn insn)
 {
 	const char *at = insn ? strchr(row->code, (int)insn) : NULL;
@@ -70,7 +70,7 @@ uint64_t sim_code_entry(const struct sim_func *f)
 	return CODE_AT + index * ROOM;
 }
 
-/* Where the function stands in its module. */
+/* The function's position in its module. */
 static unsigned int index_of(const struct sim_func *f)
 {
 	unsigned int index = 0;
@@ -105,7 +105,7 @@ static void code_write(struct sim_insn_word *out, const struct sim_func *f)
 		out[n++] = nop;
 }
 
-/* One section and one symbol for each kernel, named as in the compiler's output. */
+/* One section and one symbol for each kernel, with the names that the compiler uses. */
 static void kernel_add(struct sim_elf *elf, const struct sim_func *f, bool relocated,
 		       struct sim_buf *symbols, struct sim_buf *strings)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The part of a core dump that shows threads: blocks, their warps, the registers of each lane.
+ * The threads in a core dump: blocks, their warps, the registers of each lane.
  *
- * The failing block is shown with its warps from the failing one on (those before have ended), and
- * the next blocks that fail too with one warp each, to keep dumps small. */
+ * The failing block is shown from its failing warp on (earlier ones have exited), and the next
+ * blocks that also fail with one warp each, to keep dumps small. */
 #include "sim/sim_dump.h"
 
 enum { BLOCKS_MAX = 4, STACK_TOP = 0xfffc60, FRAME = 288, UREGS = 64, PREDS = 8, BARRIERS = 16 };
@@ -148,7 +148,7 @@ static void add_lanes(struct sim_dump *d, const struct warp *w, struct sim_place
 
 /* ---- warps ---------------------------------------------------------------------------------- */
 
-/* Lanes are those of threads that take part; of an assertion only those that failed are left. */
+/* Lanes are the participating threads; after an assertion only the ones that failed are left. */
 static void fill_masks(const struct sim_dump *d, struct warp *w)
 {
 	for (uint32_t lane = 0; lane < SIM_WARP; lane++) {
@@ -196,14 +196,14 @@ static void add_warp(struct sim_dump *d, const struct warp *w, struct sim_place 
 	add_lanes(d, w, place);
 }
 
-/* Which warps of the block are still there. */
+/* Which warps of the block are still present. */
 static uint32_t list_warps(const struct sim_dump *d, uint32_t sm, struct warp *list)
 {
 	uint32_t all = (block_threads(d) + SIM_WARP - 1) / SIM_WARP, count = 0;
 	uint32_t from = sm ? 0 : first_warp(d), to = sm || d->fault->lanes ? from + 1 : all;
 
 	if (sim.config.warp_exits && d->fault->exception == SIM_EXC_ILLEGAL_ADDRESS) {
-		from++;			/* the one that failed has left, as it may on an H200 */
+		from++;			/* the one that failed has exited, as can happen on an H200 */
 		to = all;
 	}
 	for (uint32_t i = from; i < to; i++) {

@@ -63,7 +63,7 @@ uint32_t sim_elf_add(struct sim_elf *elf, const struct sim_section *s)
 	return (uint32_t)(at / sizeof(header));
 }
 
-/* Adds the names and the section headers, and fills in the header of the file. */
+/* Adds the names and the section headers, and fills in the file header. */
 bool sim_elf_finish(struct sim_elf *elf, int type, int abi, int version, uint32_t flags)
 {
 	Elf64_Ehdr file = {

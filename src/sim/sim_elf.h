@@ -11,7 +11,7 @@
 struct sim_buf {
 	unsigned char *data;
 	size_t used, size;
-	bool failed;			/* out of memory: what follows is dropped */
+	bool failed;			/* out of memory: everything after it is dropped */
 };
 
 struct sim_elf {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The exported functions: each checks what every driver call checks, then calls sim_<symbol>. */
+ * The exported functions: each does the checks common to all driver calls, then calls
+ * sim_<symbol>. */
 #include "sim/sim.h"
 
 #include <string.h>
@@ -54,7 +55,7 @@ static int plan_check(enum sim_fn fn)
 	return 0;
 }
 
-/* On a worker the caller is a host function, which may not use the driver. */
+/* On a worker thread the caller is a host function, which must not call the driver. */
 static __attribute__((noinline, cold)) int no_context(void)
 {
 	if (sim_tls.worker)

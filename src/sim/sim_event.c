@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The exported side of streams and events. */
+ * The exported functions of streams and events. */
 #include "sim/sim.h"
 
 /* ---- streams -------------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ int sim_cuStreamGetCtx(struct sim_stream *stream, struct sim_ctx **context)
 	return 0;
 }
 
-/* What the legacy stream would wait for is part of its work. */
+/* The legacy stream's work includes whatever it would wait for. */
 static void drain(struct sim_stream *s)
 {
 	if (s->legacy && atomic_load(&s->ctx->blocking))
@@ -122,7 +122,7 @@ int sim_cuEventCreate(struct sim_event **event, unsigned int flags)
 	e->recorded = false;
 	e->stream = NULL;
 	e->capture_id = 0;
-	e->turn++;		/* a late record of the last owner must not count */
+	e->turn++;		/* ignores a late record by the previous owner */
 	pthread_mutex_unlock(&e->lock);
 	atomic_store(&e->head.alive, 1);
 	*event = e;
@@ -180,7 +180,7 @@ int sim_cuEventRecordWithFlags(struct sim_event *event, struct sim_stream *strea
 	return sim_cuEventRecord(event, stream);
 }
 
-/* The work that the event stands for; no stream: none. */
+/* The work that the event marks; NULL stream: none. */
 static void event_place(struct sim_event *e, struct sim_stream **s, uint64_t *seq)
 {
 	pthread_mutex_lock(&e->lock);
@@ -189,7 +189,7 @@ static void event_place(struct sim_event *e, struct sim_stream **s, uint64_t *se
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* The work that an event stands for, in case it can be waited for; an error code otherwise. */
+/* The work that an event marks, if it can be waited for; an error code otherwise. */
 static int event_work(struct sim_event *event, struct sim_stream **s, uint64_t *seq)
 {
 	struct sim_event *e = sim_pool_get(&sim.events, event);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A kernel has failed: the words of an assertion, the core dump, the error that sticks. */
+ * A kernel has failed: the assertion's message, the core dump, the sticky error. */
 #include "sim/sim_dump_assert.h"
 #include "sim/sim_fault.h"
 
@@ -19,7 +19,7 @@ sim_addr sim_fault_address(const struct sim_fault *fault, size_t thread)
 	return fault->base + fault->shift + (sim_addr)index * 4;
 }
 
-/* A fault of CUWHY_SIM's: nothing but its code is known, and the dump says no more than that. */
+/* A fault planned in CUWHY_SIM: only its code is known, and the dump shows nothing more. */
 void sim_fault_planned(struct sim_fault *fault, int code)
 {
 	memset(fault, 0, sizeof(*fault));
@@ -61,7 +61,7 @@ static void sleep_ms(int ms)
 	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);
 }
 
-/* The dump, which another name has all of, in two pieces. */
+/* Copies the complete dump, which is under another name, in two steps. */
 static void write_slowly(const char *hidden, const char *path)
 {
 	FILE *from = fopen(hidden, "re"), *to = from ? fopen(path, "we") : NULL;
@@ -104,9 +104,9 @@ static void *raise_late(void *arg)
 	return NULL;
 }
 
-/* Measured on R580: a program that is not to be aborted after its dump goes on at first, and no call reports
- * the fault. After a while the error comes, and that of an assertion is the wrong one. While the library that writes
- * dumps still comes from a cold disk, the error is the first that is heard of the fault. */
+/* Measured on R580: a program that is not aborted after its dump continues at first, and no call reports the fault.
+ * The error comes a while later, and for an assertion it is the wrong one. While the library that writes dumps is
+ * still being loaded from a cold disk, the error comes before the dump. */
 static bool raised_late(struct sim_ctx *ctx, int code, const struct sim_dump_plan *plan)
 {
 	struct late_error *late = malloc(sizeof(*late));
@@ -125,7 +125,7 @@ static bool raised_late(struct sim_ctx *ctx, int code, const struct sim_dump_pla
 	return true;
 }
 
-/* The part of the driver that writes dumps comes with the first one, and may crash when its exit handler runs. */
+/* The driver's library that writes dumps is loaded for the first one, and may crash in its exit handler. */
 static void debugger_goes(void)
 {
 	abort();

@@ -30,30 +30,30 @@ enum sim_exception {
 	SIM_EXC_ILLEGAL_ADDRESS = 14,
 };
 
-/* Thread i of the x dimension touches base + shift + 4 * index(i), where index is i * step, or that
- * cut to 32 bits. */
+/* Thread i of the x dimension accesses base + shift + 4 * index(i), where index is i * step,
+ * possibly truncated to 32 bits. */
 struct sim_fault {
-	int code;			/* the CUDA error, 0 while all is well */
+	int code;			/* the CUDA error, 0 = none */
 	enum sim_exception exception;
 	enum sim_insn insn;
 	sim_addr base;
 	unsigned int shift;
 	long long step;
 	bool narrow;
-	bool asked;			/* not a fault: somebody asked for a dump */
-	size_t count;			/* threads that take part */
+	bool asked;			/* not a fault: a dump was requested */
+	size_t count;			/* participating threads */
 	size_t first;			/* the first one that fails */
-	uint32_t lanes;			/* of its warp, those that fail too; 0: not counted */
-	unsigned int depth;		/* calls below the kernel */
+	uint32_t lanes;			/* those of its warp that also fail; 0: not counted */
+	unsigned int depth;		/* depth of calls within the kernel */
 };
 
 enum { SIM_DUMP_SKIP_ELF = 1, SIM_DUMP_SKIP_ABORT = 16, SIM_DUMP_LIGHTWEIGHT = 47 };
 
 struct sim_dump_plan {
 	bool enabled;
-	bool abort;			/* end the process after the dump */
+	bool abort;			/* abort the process after the dump */
 	unsigned int flags;
-	char path[1200];		/* sim_fault.c adds a few letters */
+	char path[1200];		/* sim_fault.c appends a few letters */
 };
 
 /* sim_fault.c */
@@ -69,10 +69,10 @@ void sim_dump_name(char *out, size_t size, const char *pattern);
 /* sim_trigger.c */
 int sim_trigger_start(const char *pattern);
 void sim_trigger_stop(void);
-bool sim_trigger_asked(void);			/* for a kernel that takes long */
+bool sim_trigger_asked(void);			/* for a long-running kernel */
 void sim_trigger_busy(int change);		/* such a kernel begins (1) or ends (-1) */
 
-/* sim_dump.c and sim_dump_code.c; op is NULL when no kernel runs */
+/* sim_dump.c and sim_dump_code.c; op is NULL when no kernel is running */
 bool sim_dump_write(struct sim_ctx *ctx, const struct sim_op *op, const struct sim_fault *fault,
 		    const struct sim_dump_plan *plan);
 uint64_t sim_code_entry(const struct sim_func *f);

@@ -9,8 +9,9 @@ struct sim_func *sim_func_get(const void *handle)
 	return f ? f->func : NULL;
 }
 
-/* Threads a block can have: registers are given to warps in units of 256, and warps to the four
- * parts of a multiprocessor alike (162 registers: at most 384 threads, as ptxas users meet it). */
+/* Maximum threads per block: registers are allocated per warp in units of 256, and warps are
+ * spread evenly over the four partitions of a multiprocessor (162 registers: at most 384
+ * threads, a known case with ptxas). */
 static int threads_by_registers(int regs)
 {
 	int per_warp = (regs * SIM_WARP + 255) / 256 * 256;
@@ -31,7 +32,7 @@ static int min_int(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Blocks of this shape that one multiprocessor holds at a time. */
+/* Blocks of this shape that fit on one multiprocessor at a time. */
 int sim_func_occupancy(const struct sim_func *f, unsigned int threads, size_t dynamic)
 {
 	const struct sim_model *m = sim_device_current()->model;
@@ -203,7 +204,7 @@ int sim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, struct
 	return sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, dynamic);
 }
 
-/* ---- kernels of libraries ------------------------------------------------------------------- */
+/* ---- kernels in libraries ------------------------------------------------------------------- */
 
 int sim_cuKernelGetFunction(struct sim_func **function, struct sim_func *kernel)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Graphs: what a capture collected, made executable and launched. */
+ * Graphs: captured work, instantiated and launched. */
 #include "sim/sim.h"
 
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static int node_add(struct sim_graph *g, const struct sim_op *op)
 	return 0;
 }
 
-/* A launched graph is taken apart into its nodes. Waits and frees are no work to repeat: order is
+/* A launched graph is expanded into its nodes. Waits and frees need not be repeated: the order is
  * kept anyway, and the memory stays with the graph. */
 int sim_graph_add(struct sim_graph *g, const struct sim_op *op)
 {
@@ -64,7 +64,7 @@ static void exec_free(struct sim_exec *exec)
 	sim_pool_drop(&sim.execs, exec);
 }
 
-/* Called when a launch of it has finished. */
+/* Called when one of its launches has finished. */
 void sim_exec_leave(struct sim_exec *exec)
 {
 	bool last;

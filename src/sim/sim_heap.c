@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Addresses of device memory: one reserved range a device, of which only touched pages cost RAM.
+ * Addresses of device memory: one reserved range per device, of which only touched pages use RAM.
  *
  * The whole range is mapped once, without reservation, so that a 141 GB card fits on a small
  * machine and a million blocks do not need a million mappings. */
@@ -11,8 +11,8 @@
 enum { SMALL_MAX = 1 << 20, CLASS_MIN = 9, CLASS_MAX = 20 };
 
 #define BLOCK ((size_t)2 << 20)
-#define HEAP_AT 0x7d0000000000ull	/* far from where the kernel puts anything else */
-#define HEAP_STEP 0x10000000000ull	/* one device to the next */
+#define HEAP_AT 0x7d0000000000ull	/* far from anything else in the address space */
+#define HEAP_STEP 0x10000000000ull	/* from one device to the next */
 
 struct extent {
 	struct extent *next;
@@ -22,7 +22,7 @@ struct extent {
 
 struct sim_heap {
 	sim_addr base, end;
-	struct extent *free;			/* by address, neighbours merged */
+	struct extent *free;			/* by address, neighbors merged */
 	struct extent *small[CLASS_MAX + 1];	/* freed small blocks, by power of two */
 };
 
@@ -86,7 +86,7 @@ static void large_give(struct sim_heap *heap, sim_addr start, size_t bytes)
 	} else {
 		e = calloc(1, sizeof(*e));
 		if (!e)
-			return;		/* the addresses are lost, nothing else */
+			return;		/* only the addresses are lost */
 		e->start = start;
 		e->bytes = bytes;
 		e->next = after;
@@ -99,7 +99,7 @@ static void large_give(struct sim_heap *heap, sim_addr start, size_t bytes)
 	}
 }
 
-/* Its pages may be sealed since their last owner. */
+/* Its pages may still be sealed from their last owner. */
 static sim_addr block_take(struct sim_heap *heap, size_t bytes)
 {
 	sim_addr start = large_take(heap, bytes);
@@ -160,8 +160,8 @@ sim_addr sim_heap_take(struct sim_device *dev, size_t bytes)
 	return block_take(dev->heap, bytes);
 }
 
-/* Sealed memory faults even for the host. Small blocks share pages, so only large ones can be;
- * kernels look blocks up and notice either way. */
+/* Sealed memory faults even for the host. Small blocks share pages, so only large ones can be
+ * sealed; kernels look up blocks and detect either kind. */
 void sim_heap_give(struct sim_device *dev, sim_addr address, size_t bytes, bool seal)
 {
 	struct extent *e;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that the host sees too: pinned, registered, managed; and what is known of an address. */
+ * Memory that the host can access, too: pinned, registered, managed; and queries about an
+ * address. */
 #include "sim/sim.h"
 
 #include <string.h>
@@ -168,7 +169,7 @@ int sim_cuIpcCloseMemHandle(sim_addr address)
 	return SIM_INVALID_VALUE;
 }
 
-/* Managed memory is where the host is: there is nothing to move. */
+/* Managed memory is always on the host: there is nothing to move. */
 int sim_cuMemPrefetchAsync_v2(sim_addr address, size_t bytes, struct sim_location location,
 			      unsigned int flags, struct sim_stream *stream)
 {
@@ -234,7 +235,7 @@ int sim_cuPointerGetAttribute(void *value, int attribute, sim_addr address)
 	return code;
 }
 
-/* Unlike the single form this one succeeds for any address; what is unknown is zero. */
+/* Unlike the single-attribute variant, this one succeeds for any address; unknown attributes are zero. */
 int sim_cuPointerGetAttributes(unsigned int count, int *attributes, void **values, sim_addr address)
 {
 	if (!count || !attributes || !values)

@@ -12,10 +12,10 @@ static const char image_magic[] = "cuwhy-sim-module 1\n";
 struct image {
 	struct sim_func *funcs;
 	int targets;		/* lines seen */
-	int sass;		/* best binary that fits, 0 for none */
-	int ptx;		/* best PTX target that fits */
+	int sass;		/* best matching binary, 0 = none */
+	int ptx;		/* best matching PTX target */
 	int ptx_version;	/* of it */
-	int ptx_too_new;	/* ISA version of PTX that would fit but for its version */
+	int ptx_too_new;	/* ISA version of PTX that would match if it were not too new */
 };
 
 void sim_funcs_free(struct sim_func *f)
@@ -151,7 +151,7 @@ static int parse_kernel(struct image *im, char *line)
 	return code;
 }
 
-/* "assert FILE:LINE: FUNCTION: CONDITION", about the kernel of the line before */
+/* "assert FILE:LINE: FUNCTION: CONDITION", for the kernel on the line before */
 static int parse_assert(struct image *im, const char *line)
 {
 	const char *function = strstr(line, ": ");
@@ -185,7 +185,7 @@ static int parse_lines(struct image *im, const struct sim_model *m, char *text)
 	return code ? code : im->targets ? 0 : SIM_INVALID_IMAGE;
 }
 
-/* As a real driver chooses: binary code first, else PTX that it can compile. */
+/* Chooses like a real driver: binary code first, else PTX that it can compile. */
 static int choose_code(const struct image *im)
 {
 	const char *no_jit = getenv("CUDA_DISABLE_PTX_JIT");
@@ -197,7 +197,7 @@ static int choose_code(const struct image *im)
 	return no_jit && *no_jit == '1' ? SIM_JIT_DISABLED : 0;
 }
 
-/* The words of R580. */
+/* R580's texts. */
 static void log_refusal(int code, const struct sim_model *m)
 {
 	const char *what = code == SIM_INVALID_IMAGE ? "Error handling fatbinary" :

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The built-in kernels, on the CPU. Like real ones they handle one element a thread, so a grid that
- * is too small leaves elements untouched, and a wrong pointer is an illegal address. */
+ * The built-in kernels, which run on the CPU. Like real ones they process one element per thread,
+ * so a grid that is too small leaves elements untouched, and a bad pointer is an illegal address. */
 #include "sim/sim_kernels.h"
 
 #include <time.h>
 
 struct table_t {
-	float value[80];		/* 320 bytes: more than a recorder keeps */
+	float value[80];		/* 320 bytes: more than the recorder keeps */
 };
 
 size_t sim_kernel_threads(const struct sim_op *op)
@@ -24,7 +24,7 @@ static size_t elements(const struct sim_op *op, int n)
 }
 
 /* Memory is looked up before the address is checked for alignment. With more elements than threads,
- * the threads come round again: what counts is the round that fails. */
+ * threads loop: what counts is the iteration that fails. */
 static __attribute__((noinline, cold)) void touch_failed(const struct sim_op *op,
 							 struct sim_fault *fault, enum sim_insn how,
 							 sim_addr base, size_t count, size_t first)
@@ -141,7 +141,7 @@ void sim_run_vecadd(const struct sim_op *op, struct sim_fault *fault)
 		out[i] = a[i] + b[i];
 }
 
-/* A reduction strides over all elements, whatever the grid. */
+/* A reduction loops over all elements, whatever the grid. */
 void sim_run_sum(const struct sim_op *op, struct sim_fault *fault)
 {
 	SIM_PARAM(sim_addr, to, 0);
@@ -158,7 +158,7 @@ void sim_run_sum(const struct sim_op *op, struct sim_fault *fault)
 		*out = (float)total;
 }
 
-/* Waits instead of computing: other streams and the program go on meanwhile. */
+/* Waits instead of computing, so that other streams and the program can continue. */
 void sim_run_spin(const struct sim_op *op, struct sim_fault *fault)
 {
 	SIM_PARAM(int, ms, 0);

@@ -16,12 +16,12 @@
 #include "sim/sim_kernels.def"
 #undef SIM_KERNEL
 
-/* The memory that `count` threads touch, one word each; fills in the fault if they may not. */
+/* The memory that `count` threads access, one word each; fills in the fault if they must not. */
 void *sim_kernel_touch(const struct sim_op *op, struct sim_fault *fault, enum sim_insn how,
 		       sim_addr base, size_t count);
 size_t sim_kernel_threads(const struct sim_op *op);	/* of the x dimension */
 
-/* Waits; true when somebody asked for a dump meanwhile, which ends the kernel. */
+/* Waits; true when a dump was requested meanwhile, which ends the kernel. */
 bool sim_kernel_pause(struct sim_fault *fault, long milliseconds);
 
 #endif

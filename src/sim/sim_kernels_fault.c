@@ -4,9 +4,9 @@
 
 #include <time.h>
 
-enum { STACK_FRAME = 288 };		/* of one level of stack_overflow */
+enum { STACK_FRAME = 288 };		/* per level of stack_overflow */
 
-/* Thread i touches base[offset + i]; the offset may lead anywhere. */
+/* Thread i accesses base[offset + i]; the offset may lead anywhere. */
 static float *shifted(const struct sim_op *op, struct sim_fault *fault, enum sim_insn how,
 		      sim_addr base, long long offset, size_t count)
 {
@@ -48,7 +48,7 @@ void sim_run_oob_atomic(const struct sim_op *op, struct sim_fault *fault)
 		out[i] += 1.0f;
 }
 
-/* out[i * step] = 1 with a product of 32 bits, which wraps to negative from 2^31 on. */
+/* out[i * step] = 1 with a 32-bit product, which becomes negative at 2^31. */
 void sim_run_index32(const struct sim_op *op, struct sim_fault *fault)
 {
 	SIM_PARAM(sim_addr, to, 0);
@@ -122,7 +122,7 @@ static const long long *indices(const struct sim_op *op, struct sim_fault *fault
 	return (const long long *)(uintptr_t)at;
 }
 
-/* Threads of the failing warp are all looked at, as each of them prints its own line. */
+/* Checks every thread of the failing warp, because each of them prints its own line. */
 static void check_indices(const struct sim_op *op, struct sim_fault *fault, const long long *index,
 			  size_t count, int size)
 {
@@ -166,7 +166,7 @@ void sim_run_gather(const struct sim_op *op, struct sim_fault *fault)
 		out[i] = in[index[i]];
 }
 
-/* CUDA reports the overflow as an illegal address; the dump knows better. */
+/* CUDA reports the overflow as an illegal address; the dump is more specific. */
 void sim_run_stack_overflow(const struct sim_op *op, struct sim_fault *fault)
 {
 	SIM_PARAM(sim_addr, to, 0);
@@ -214,7 +214,7 @@ bool sim_kernel_pause(struct sim_fault *fault, long milliseconds)
 	return asked;
 }
 
-/* Loops until *flag is not zero; with a null pointer for ever. */
+/* Loops until *flag is not zero; with a null pointer, forever. */
 void sim_run_hang(const struct sim_op *op, struct sim_fault *fault)
 {
 	SIM_PARAM(sim_addr, at, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Launches: every limit is checked, with the codes and the words of the real driver. */
+ * Launches: every limit is checked, with the error codes and texts of the real driver. */
 #include "sim/sim.h"
 
 #include <string.h>
@@ -11,10 +11,10 @@ struct launch {
 	struct sim_stream *stream;
 	void **params, **extra;
 	bool cooperative;
-	const unsigned int *cluster;	/* NULL when not asked for */
+	const unsigned int *cluster;	/* NULL when not requested */
 };
 
-/* Words, spelling included, and the order of the checks were measured on R580. */
+/* Texts, including their spelling, and the order of the checks were measured on R580. */
 static __attribute__((noinline, cold)) int refuse_block(const unsigned int *b)
 {
 	if (!b[0] || !b[1] || !b[2])
@@ -32,7 +32,7 @@ static int check_block(const struct launch *l)
 	const unsigned int *b = l->block;
 	unsigned int threads;
 
-	/* Zero minus one is a large number: one comparison finds both mistakes. */
+	/* Zero minus one is a large number: one comparison detects both mistakes. */
 	if (SIM_UNLIKELY(b[0] - 1 >= SIM_BLOCK_XY_MAX || b[1] - 1 >= SIM_BLOCK_XY_MAX ||
 			 b[2] - 1 >= SIM_BLOCK_Z_MAX))
 		return refuse_block(b);
@@ -67,8 +67,8 @@ static int check_grid(const struct launch *l)
 	return 0;
 }
 
-/* The number the driver names is not the one it compares with: it leaves out static memory, and
- * after an opt-in it names the limit of the device. */
+/* The limit in the driver's text is not the one it compares with: it leaves out static memory,
+ * and after an opt-in it is the device's limit. */
 static int check_shared(const struct launch *l)
 {
 	int max = atomic_load_explicit(&l->f->dynamic_max, memory_order_relaxed);
@@ -188,8 +188,8 @@ static int params_copy(struct sim_op *op, const struct sim_func *f, void **param
 	return 0;
 }
 
-/* Written without a locked instruction, for speed: threads that launch at the same moment may get
- * the same number, and readers of dumps must not rely on it to the last digit anyway. */
+/* Written without a locked instruction, for speed: threads that launch at the same time may get
+ * the same number, and readers of dumps must not rely on exact numbers anyway. */
 uint64_t sim_grid_number(struct sim_ctx *ctx)
 {
 	uint64_t number = atomic_load_explicit(&ctx->grids, memory_order_relaxed) + 1;

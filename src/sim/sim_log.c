@@ -14,7 +14,7 @@ enum { LOG_ENTRIES = 100, LOG_LINE = 288, LOG_CALLBACKS = 16 };
 
 static struct {
 	pthread_mutex_t lock;
-	unsigned int count;		/* messages ever written; the buffer keeps the last ones */
+	unsigned int count;		/* messages written so far; the buffer keeps the last ones */
 	char lines[LOG_ENTRIES][LOG_LINE];
 	struct { sim_log_fn fn; void *data; } callbacks[LOG_CALLBACKS];
 } sim_logs = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -78,12 +78,12 @@ static void log_message(char *message)
 		fn = sim_logs.callbacks[i].fn;
 		data = sim_logs.callbacks[i].data;
 		pthread_mutex_unlock(&sim_logs.lock);
-		if (fn)		/* outside the lock: a callback may ask for the log */
+		if (fn)		/* outside the lock: a callback may read the log */
 			fn(data, 0, message, strlen(message));
 	}
 }
 
-/* The log was added in CUDA 12.9, and a forked child must not touch locks of its parent. */
+/* The log was added in CUDA 12.9, and a forked child must not touch its parent's locks. */
 static bool log_exists(void)
 {
 	return sim.config.driver >= 12090 && atomic_load(&sim.state) != SIM_FORKED;
@@ -180,7 +180,7 @@ int sim_cuLogsCurrent(unsigned int *iterator, unsigned int flags)
 	return 0;
 }
 
-/* Oldest message to dump; messages that were overwritten are gone. */
+/* Oldest message to dump that has not been overwritten. */
 static unsigned int first_to_dump(const unsigned int *iterator)
 {
 	unsigned int first = iterator ? *iterator : 0;
@@ -211,7 +211,7 @@ int sim_cuLogsDumpToFile(unsigned int *iterator, const char *path, unsigned int 
 	return 0;
 }
 
-/* The newest messages that fit; what does not is named in the first line. */
+/* The newest messages that fit; if some do not, the first line says so. */
 static size_t dump_locked(unsigned int first, char *buffer, size_t room)
 {
 	static const char missing[] = "The provided buffer is not large enough to hold all "

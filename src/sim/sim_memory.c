@@ -65,7 +65,7 @@ void sim_mem_remove(struct sim_mem *mem)
 	free(mem);
 }
 
-/* Is all of the range memory that a kernel may touch? Neighbouring blocks count as one. */
+/* Is the whole range memory that a kernel may access? Adjacent blocks count as one. */
 bool sim_mem_covers(sim_addr address, size_t bytes)
 {
 	sim_addr end = address + bytes;
@@ -83,7 +83,7 @@ bool sim_mem_covers(sim_addr address, size_t bytes)
 	return ok;
 }
 
-/* May kernels of the context touch it? Memory of another GPU only after cuCtxEnablePeerAccess. */
+/* May the context's kernels access it? Memory of another GPU only after cuCtxEnablePeerAccess. */
 static bool mem_open_to(const struct sim_mem *mem, struct sim_ctx *ctx)
 {
 	if (!mem || !mem->access)
@@ -92,7 +92,7 @@ static bool mem_open_to(const struct sim_mem *mem, struct sim_ctx *ctx)
 	       atomic_load(&ctx->peers) >> mem->device & 1;
 }
 
-/* How many bytes from the address on a kernel may touch, at most `bytes`. */
+/* How many bytes from this address on a kernel may access, at most `bytes`. */
 size_t sim_mem_reach(struct sim_ctx *ctx, sim_addr address, size_t bytes)
 {
 	sim_addr at = address;
@@ -124,8 +124,8 @@ int sim_mem_kind_of(sim_addr address)
 
 /* ---- the ledger ----------------------------------------------------------------------------- */
 
-/* What a block takes of the card: the driver hands out multiples of 512 bytes, large blocks in
- * pages of 2 MiB. */
+/* How much device memory a block uses: the driver allocates multiples of 512 bytes, and large
+ * blocks in pages of 2 MiB. */
 size_t sim_mem_round(size_t bytes)
 {
 	size_t unit = bytes > 1 << 20 ? (size_t)2 << 20 : 512;
@@ -224,7 +224,7 @@ struct owned {
 
 static struct owned *collected;		/* for collect; under sim_mem_lock */
 
-/* twalk_r would pass it on, but is younger than the glibc that we promise. */
+/* twalk_r would pass it on, but is newer than the oldest glibc that we support. */
 static void collect(const void *node, VISIT visit, int depth)
 {
 	const struct sim_mem *mem = *(struct sim_mem *const *)node;
@@ -246,7 +246,7 @@ static void collect(const void *node, VISIT visit, int depth)
 	o->list[o->count++] = mem->start;
 }
 
-/* The device memory of a context goes with it. */
+/* A context's device memory is freed with it. */
 void sim_mem_free_all(struct sim_ctx *ctx)
 {
 	struct owned o = {.ctx = ctx};

@@ -11,7 +11,7 @@ int sim_cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 	if (!free_bytes || !total)
 		return SIM_INVALID_VALUE;
 	pthread_mutex_lock(&sim_mem_lock);
-	gone = dev->used + sim.config.taken;	/* what is hidden is hidden here too */
+	gone = dev->used + sim.config.taken;	/* hidden memory is reported as free */
 	*free_bytes = gone > dev->total ? 0 : dev->total - gone;
 	*total = dev->total;
 	pthread_mutex_unlock(&sim_mem_lock);
@@ -44,7 +44,7 @@ int sim_cuMemAllocPitch_v2(sim_addr *address, size_t *pitch, size_t width, size_
 	return code;
 }
 
-/* Freeing waits for the work of the context: kernels still use the memory. */
+/* Freeing waits for the context's work: kernels may still use the memory. */
 int sim_cuMemFree_v2(sim_addr address)
 {
 	int kind = sim_mem_kind_of(address);

@@ -26,7 +26,7 @@ static int file_read(const char *path, char **text)
 	return 0;
 }
 
-/* What the driver does before it has the code: compile it, and make room for it on a GPU that may be at work. */
+/* What the driver does before the code is loaded: compile it, and make room for it on a GPU that may be busy. */
 static int load_begin(struct sim_ctx *ctx)
 {
 	nanosleep(&(struct timespec){sim.config.load_takes / 1000, sim.config.load_takes % 1000 * 1000000L}, NULL);
@@ -96,7 +96,7 @@ int sim_cuModuleUnload(struct sim_module *module)
 	return 0;
 }
 
-/* A kernel is known by its mangled name; by its plain one too, unless the image renamed it. */
+/* A kernel is found by its mangled name, and by its plain name unless the image renamed it. */
 static struct sim_func *func_find(struct sim_func *list, const char *name)
 {
 	for (struct sim_func *f = list; f; f = f->next)
@@ -157,7 +157,7 @@ int sim_cuModuleGetFunctionCount(unsigned int *count, struct sim_module *module)
 
 /* ---- libraries ------------------------------------------------------------------------------ */
 
-/* A kernel is a handle of its own that stands for the function. */
+/* A kernel is a separate handle for the function. */
 static int kernels_make(struct sim_library *lib)
 {
 	for (struct sim_func *f = lib->module->funcs; f; f = f->next) {
@@ -191,7 +191,7 @@ static int library_load(struct sim_library **library, const void *image)
 		return SIM_OUT_OF_MEMORY;
 	lib->kernels = NULL;
 	lib->module = NULL;
-	/* Measured: an image that cannot be used is only noticed when a kernel is asked for. */
+	/* Measured: an unusable image is not reported until a kernel is requested. */
 	lib->code = sim_module_new(&lib->module, NULL, ctx ? ctx->device : 0, image);
 	code = lib->code ? 0 : kernels_make(lib);
 	if (code) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Handles: objects of one kind in one address range that is never unmapped, reused oldest first. */
+ * Handles: objects of one kind in one address range that is never unmapped; the oldest is reused
+ * first. */
 #include "sim/sim.h"
 
 #include <sys/mman.h>
@@ -37,7 +38,7 @@ void sim_pools_init(void)
 	pool_init(&sim.mems, sizeof(struct sim_mem_handle), 1 << 20);
 }
 
-/* The object comes as its last owner left it: the caller fills it, then sets head.alive. */
+/* The object is as its last owner left it: the caller fills it in, then sets head.alive. */
 void *sim_pool_new(struct sim_pool *pool)
 {
 	struct sim_head *head = NULL;
@@ -45,7 +46,7 @@ void *sim_pool_new(struct sim_pool *pool)
 
 	pthread_mutex_lock(&pool_lock);
 	used = atomic_load(&pool->used);
-	/* Old handles are reused late, so that a stale one is noticed for long. */
+	/* Handles are reused as late as possible, so that a stale one is detected for a long time. */
 	if (pool->free_first && (used == pool->max || used > 256)) {
 		head = pool->free_first;
 		pool->free_first = head->next_free;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding functions: cuGetProcAddress from the table, and the refusal of the CUDA runtime. */
+ * Function lookup: cuGetProcAddress from the table, and the message for programs that use the
+ * CUDA runtime. */
 #include "sim/sim.h"
 
 #include <string.h>
@@ -34,7 +35,7 @@ static const struct row rows[] = {
 #undef SIM_API
 };
 
-/* The newest form that both the caller's version and the driver know. */
+/* The newest variant that exists in both the caller's version and the driver. */
 static const struct row *row_find(const char *name, int version, bool *known)
 {
 	const struct row *best = NULL;
@@ -50,8 +51,8 @@ static const struct row *row_find(const char *name, int version, bool *known)
 	return best;
 }
 
-/* As measured on R580: what is not found is no error for the form that has a status, while the
- * older one returns an error and leaves *out alone. */
+/* Measured on R580: a function that is not found is not an error for the variant with a status,
+ * while the older one returns an error and does not change *out. */
 static int proc_find(const char *name, void **out, int version, uint64_t flags, int *status,
 		     bool clear)
 {
@@ -87,8 +88,8 @@ int sim_cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t 
 	return proc_find(name, out, version, flags, status ? status : &ignored, true);
 }
 
-/* Only the CUDA runtime asks for these tables. What they hold is not public, so a program that
- * needs them cannot go on: better one sentence than a crash. */
+/* Only the CUDA runtime requests these tables. Their contents are not public, so a program that
+ * needs them cannot continue: an error message is better than a crash. */
 int sim_cuGetExportTable(const void **table, const struct sim_uuid *id)
 {
 	static const char sentence[] =

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Streams as queues: one worker thread each, started with its first real work.
+ * Streams are queues: each has one worker thread, started with its first real work.
  *
  * A stream numbers its work: `tail` counts what was accepted, `done` what is finished, and "wait
- * for work n" means "until done reaches n". Numbers go on when a handle is reused, so that nobody
- * waits for the wrong owner's work. */
+ * for work n" means "until done reaches n". Numbering continues when a handle is reused, so that
+ * no thread waits for the wrong owner's work. */
 #include "sim/sim.h"
 
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { SPINS = 500 };		/* before a thread goes to sleep: a few microseconds */
+enum { SPINS = 500 };		/* before a thread sleeps: a few microseconds */
 
 uint64_t sim_clock_ns(void)
 {
@@ -131,7 +131,7 @@ static uint64_t push_locked(struct sim_stream *s, const struct sim_op *op)
 	if (SIM_UNLIKELY(!atomic_load_explicit(&s->running, memory_order_relaxed)))
 		worker_start(s);
 	if (SIM_UNLIKELY(!atomic_load_explicit(&s->running, memory_order_relaxed))) {
-		struct sim_op copy = *op;	/* no thread to be had: run it here */
+		struct sim_op copy = *op;	/* thread creation failed: run it here */
 
 		sim_op_run(&copy);
 		return tail;
@@ -161,7 +161,7 @@ static void push_wait(struct sim_stream *s, struct sim_stream *other, uint64_t s
 }
 
 /* The legacy stream waits for every blocking stream, and each of those for the legacy one. Each
- * wait names work that was already accepted, so waits cannot form a circle. */
+ * wait is for work that was already accepted, so waits cannot form a cycle. */
 static void push_implicit_waits(struct sim_stream *s)
 {
 	struct sim_ctx *ctx = s->ctx;
@@ -187,7 +187,7 @@ static bool nothing_to_do(struct sim_stream *s, const struct sim_op *op)
 	       sim_stream_idle(s);
 }
 
-/* Accepts work: into the graph while the stream captures, else into the queue. */
+/* Accepts work: into the graph while the stream is capturing, else into the queue. */
 int sim_work_submit(struct sim_stream *s, struct sim_op *op, uint64_t *seq)
 {
 	uint64_t number;
@@ -220,7 +220,7 @@ int sim_work_finish(struct sim_stream *s, uint64_t seq)
 	return atomic_load(&s->ctx->sticky);
 }
 
-/* Waits outside the lock, so that other threads can go on submitting work meanwhile. */
+/* Waits outside the lock, so that other threads can keep submitting work. */
 void sim_ctx_drain(struct sim_ctx *ctx)
 {
 	struct { struct sim_stream *stream; uint64_t seq; } *open = NULL;

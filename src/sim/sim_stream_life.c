@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Streams made and dropped, that of each thread, and the one that a handle stands for.
+ * Creating and destroying streams, per-thread default streams, and looking up the stream of a
+ * handle.
  */
 #include "sim/sim.h"
 
@@ -37,7 +38,7 @@ struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned int flags, int p
 	return s;
 }
 
-/* Work already accepted goes on; the handle is free for reuse at once. */
+/* Work already accepted continues; the handle can be reused at once. */
 void sim_stream_drop(struct sim_stream *s)
 {
 	struct sim_ctx *ctx = s->ctx;
@@ -72,7 +73,7 @@ static struct sim_stream *per_thread_stream(struct sim_ctx *ctx)
 {
 	struct sim_stream *s = sim_pool_get(&sim.streams, sim_tls.stream);
 
-	/* The handle may have gone with its context and be somebody else's by now. */
+	/* The handle may have been destroyed with its context and have another owner by now. */
 	if (s && s->owner == &sim_tls && s->ctx == ctx)
 		return s;
 	pthread_once(&thread_once, thread_key_make);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Dumps on request: a named pipe, and a thread that waits for somebody to write to it.
+ * Dumps on request: a named pipe, and a thread that waits until something is written to it.
  *
- * As on R580, the dump ends the kernel that runs. When none does, the dump shows an idle GPU. */
+ * As on R580, the dump ends the running kernel. If there is none, the dump shows an idle GPU. */
 #include "sim/sim_fault.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { QUIET_MS = 50 };			/* a request ends when nothing more comes for so long */
+enum { QUIET_MS = 50 };			/* a request ends when nothing more arrives for this long */
 
 static int pipe_fd = -1;
 static char pipe_path[1200];
@@ -27,7 +27,7 @@ bool sim_trigger_asked(void)
 	       atomic_compare_exchange_strong(&asked, &one, 0);
 }
 
-/* A request that came too late for one kernel is not meant for the next. */
+/* A request that came too late for one kernel does not apply to the next. */
 void sim_trigger_busy(int change)
 {
 	if (!atomic_fetch_add(&busy, change) && change > 0)
@@ -51,7 +51,7 @@ static void dump_idle(void)
 	}
 }
 
-/* Reads on while bytes come: the writer may send a megabyte and must not be left blocked. */
+/* Reads as long as bytes arrive: the writer may send a megabyte and must not stay blocked. */
 static void *trigger_main(void *arg)
 {
 	struct pollfd wait = {.fd = pipe_fd, .events = POLLIN};
@@ -71,7 +71,7 @@ static void *trigger_main(void *arg)
 	return NULL;
 }
 
-/* The pipe is open for both directions, so that it never reports the end of a writer. */
+/* The pipe is opened for reading and writing, so that we never get end of file. */
 int sim_trigger_start(const char *pattern)
 {
 	sigset_t all, old;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The UUID of a simulated GPU: the simulated driver and the simulated NVML must say the same.
+ * The UUID of a simulated GPU: the simulated driver and the simulated NVML must agree on it.
  */
 #ifndef CUWHY_SIM_UUID_H
 #define CUWHY_SIM_UUID_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Virtual memory management: addresses reserved apart from the memory mapped to them. */
+ * Virtual memory management: addresses are reserved separately from the memory mapped there. */
 #include "sim/sim.h"
 
 #include <sys/mman.h>
@@ -86,7 +86,7 @@ int sim_cuMemCreate(unsigned long long *handle, size_t bytes, const struct sim_a
 	return 0;
 }
 
-/* The memory goes when it is released and no longer mapped. With sim_mem_lock held. */
+/* The memory is freed once it is released and no longer mapped. Needs sim_mem_lock. */
 static void handle_settle(struct sim_mem_handle *h)
 {
 	if (!h->released || h->maps)

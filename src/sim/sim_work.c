@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a worker does with one piece of work: kernels, copies, fills, waits, events, graphs. */
+ * What a worker does with one work item: kernels, copies, fills, waits, events, graphs. */
 #include "sim/sim.h"
 #include "sim/sim_fault.h"
 
@@ -47,7 +47,7 @@ static void run_graph(struct sim_op *op)
 {
 	struct sim_exec *exec = op->u.exec;
 
-	/* Nodes are in the order of their capture, which respects every dependency. */
+	/* Nodes are in the order of their capture, which satisfies every dependency. */
 	for (size_t i = 0; i < exec->count && !atomic_load(&op->ctx->sticky); i++) {
 		struct sim_op node = exec->nodes[i];
 
@@ -63,7 +63,7 @@ static void run_kernel(const struct sim_op *op)
 {
 	struct sim_fault fault;
 
-	fault.code = 0;			/* the rest is filled in by what fails */
+	fault.code = 0;			/* the rest is filled in where it fails */
 	if (SIM_UNLIKELY(op->fault))
 		sim_fault_planned(&fault, op->fault);
 	else
@@ -72,7 +72,7 @@ static void run_kernel(const struct sim_op *op)
 		sim_fault_raise(op, &fault);
 }
 
-/* After a fault nothing runs any more, but what must be given back is. */
+/* After a fault nothing runs anymore, but resources are still released. */
 void sim_op_run(struct sim_op *op)
 {
 	bool dead = atomic_load_explicit(&op->ctx->sticky, memory_order_acquire) != 0;

@@ -8,7 +8,7 @@ EVENTS, ROUNDS = 300000, 9
 
 
 def per_event():
-    """Nanoseconds; the fastest of several rounds, since everything that disturbs only adds."""
+    """Nanoseconds; the fastest of several rounds, since noise only adds time."""
     best = float("inf")
     for _ in range(ROUNDS):
         begin = time.perf_counter()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Times single driver calls from inside a Python process: the clock is read around every call, so
- * that the tail can be told and not only the mean. Loaded by bench_calls.py with ctypes.
+ * that we get the tail and not only the mean. Loaded by bench_calls.py with ctypes.
  */
 #include "bench_calls.h"
 
@@ -115,7 +115,7 @@ void bench_pairs(struct bench *b, uint64_t n)
 	}
 }
 
-/* The recorder's function of this name comes first, and goes on to this one, which stands in for PyTorch's. */
+/* The recorder's function with this name comes first and calls this one, which stands in for PyTorch's. */
 #define REPORT _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE
 #define NAME(symbol) #symbol
 #define NAME_OF(symbol) NAME(symbol)
@@ -135,7 +135,7 @@ void bench_block(report_fn *report, uint64_t i)
 	report((void *)gone, -512, allocated, reserved, cuda);
 }
 
-/* One sample is a block given out and another taken back, with some hundred live, as in a training step. */
+/* One sample is a block allocated and another freed, with a few hundred live, as in a training step. */
 void bench_blocks(struct bench *b, uint64_t n)
 {
 	b->report = (report_fn *)dlsym(RTLD_DEFAULT, NAME_OF(REPORT));

@@ -38,7 +38,7 @@ void bench_launches(struct bench *b, uint64_t n);
 void bench_launches_no_python(struct bench *b, uint64_t n);
 void bench_pairs(struct bench *b, uint64_t n);
 void bench_blocks(struct bench *b, uint64_t n);
-void bench_block(report_fn *report, uint64_t i);	/* the i-th block given out, and another taken back */
+void bench_block(report_fn *report, uint64_t i);	/* the i-th block allocated, and another freed */
 int64_t bench_steps_no_python(struct bench *b);
 
 /* bench_steps.c: instructions of one call, -1 where a process may not trace its parent. */

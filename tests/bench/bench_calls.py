@@ -21,12 +21,12 @@ LINES = 8
 
 
 def frames(n, function, args):
-    """Calls function with exactly this many Python frames above the caller's."""
+    """Calls the function with exactly this many Python frames above the caller's."""
     return function(*args) if n == 1 else frames(n - 1, function, args)
 
 
 def worker(context, inbox, outbox):
-    """The bottom frame of a thread of its own, so that the depth of the stack is exact."""
+    """The bottom frame of a separate thread, so that the stack depth is exact."""
     cudrv.call("cuCtxSetCurrent", context)
     while True:
         depth, function, args = inbox.get()
@@ -46,7 +46,7 @@ class Depths:
 
 
 def many_lines(library):
-    """A function that launches from several lines in turn, so that no two stacks in a row agree."""
+    """A function that launches from several lines in turn, so that no two consecutive stacks are equal."""
     calls = "".join("        one(bench)\n" for _ in range(LINES))
     source = "def run(bench, n):\n    for _ in range(n // %d):\n%s" % (LINES, calls)
     names = {"one": library.bench_one}

@@ -60,7 +60,7 @@ def fresh_caches(folder):
 
 
 def whole_processes(name, cuwhy, program, seconds, folder):
-    """Alternates until the time is up, four of each at least. The first two fill the disk cache."""
+    """Alternates until the time is up, at least four of each. The first two fill the disk cache."""
     times = {0: [], 1: []}
     command = [sys.executable, "-c", program]
     for _ in range(2):

@@ -27,7 +27,7 @@ with open(sys.argv[2], "w") as f:
 
 
 def run(command):
-    """Seconds and the most memory in MiB."""
+    """Seconds and peak memory in MiB."""
     start = time.monotonic()
     p = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     said = p.stderr.read()

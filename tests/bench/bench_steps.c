@@ -2,7 +2,7 @@
  * Counts the instructions of one call by stepping through it.
  *
  * A child traces its parent's thread: machines without hardware counters (most virtual ones) give
- * the same exact number as the others, and no permission for performance counters is needed.
+ * the same exact number as others, and no permission for performance counters is needed.
  */
 #include "bench_calls.h"
 
@@ -66,7 +66,7 @@ static int pair(struct bench *b)
 
 static int block(struct bench *b)
 {
-	static uint64_t next;		/* goes on where bench_blocks() began: what is taken back was given out */
+	static uint64_t next;		/* continues where bench_blocks() began: what is freed was allocated */
 
 	bench_block(b->report, next++);
 	return 0;
@@ -99,7 +99,7 @@ static int64_t count(struct bench *b, call_fn *call)
 	return steps;
 }
 
-/* The least of a few, less what the counting itself takes: a page fault or a timer is no cost. */
+/* The minimum of several, minus the cost of counting: page faults and timers do not count. */
 static int64_t least(struct bench *b, call_fn *call)
 {
 	int64_t best = -1, empty = -1;

@@ -33,7 +33,7 @@ RuntimeError: CUDA error: an illegal memory access was encountered
 
 
 def timed(command):
-    """Seconds, what it printed, and the most memory it had, in MiB."""
+    """Seconds, what it printed, and its peak memory in MiB."""
     begin = time.monotonic()
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     text = child.stdout.read()

@@ -55,7 +55,7 @@ def launch_bound():
 
 
 def allocating():
-    """Each operation makes a tensor and frees one."""
+    """Each operation allocates a tensor and frees one."""
     x = torch.zeros(1024, device="cuda")
 
     def run():
@@ -106,7 +106,7 @@ def ratio_row(name, times, per, unit, scale):
 
 
 def single_calls(path):
-    """cuLaunchKernel alone, its tail included, on the real driver."""
+    """cuLaunchKernel alone, including its tail, on the real driver."""
     library, cuda = meter.load(path), ctypes.CDLL("libcuda.so.1")
     module, function, context = (ctypes.c_void_p() for _ in range(3))
     for code in (cuda.cuModuleLoadData(ctypes.byref(module), PTX),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One of the processes that take turns in bench_gpu.py: runs a block whenever it is asked to.
+"""One of the processes that take turns in bench_gpu.py: runs a block on request.
 
     bench_turns.py launches|waits|training
 
-Each line on stdin means "once more", whatever it says; the answer is the seconds that it took.
+Each line on stdin, whatever it says, means "once more"; the answer is the time in seconds.
 """
 import sys
 import time
@@ -12,13 +12,13 @@ import torch
 
 import bench_torch
 
-# A turn is long enough that what the others left in the caches does not matter.
+# A turn is so long that what the others left in the caches does not matter.
 TURN = {"launches": 40, "waits": 20, "training": 1}
 WAITS = 200
 
 
 def waits():
-    """Work that is waited for at once: the call in which a dump is looked for."""
+    """Work followed by an immediate wait: the call that looks for a dump."""
     x = torch.zeros(1024, device="cuda")
 
     def run():

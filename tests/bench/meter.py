@@ -8,7 +8,7 @@ import sys
 import stats
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BLOCK = 400         # less than a stream holds, so that no launch waits for the GPU
+BLOCK = 400         # fewer than a stream can queue, so that no launch waits for the GPU
 
 
 class Bench(ctypes.Structure):
@@ -21,7 +21,7 @@ class Bench(ctypes.Structure):
 
 
 def build(folder):
-    """Compiles the C half into a folder and gives its path."""
+    """Compiles the C half into a folder and returns its path."""
     target = os.path.join(folder, "bench_calls.so")
     os.makedirs(folder, exist_ok=True)
     sources = [os.path.join(HERE, name) for name in ("bench_calls.c", "bench_steps.c")]
@@ -76,7 +76,7 @@ class Meter:
             run(warm)
             self.synchronize()
         for number in range(2 * self.blocks):
-            paused = (number + number // 2) % 2     # off on, on off, off on: no order is favoured
+            paused = (number + number // 2) % 2     # off on, on off, off on: no order is favored
             self.pause(paused)
             run(kept[paused])
             self.pause(0)

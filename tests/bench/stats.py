@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers for the benchmarks: medians, tails, and how far they can be trusted."""
+"""Statistics for the benchmarks: medians, tails, and how reliable they are."""
 import platform
 import random
 

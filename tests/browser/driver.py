@@ -99,7 +99,7 @@ class Browser:
         self.ask("POST", "%s/element/%s/click" % (self.session, self.find(selector)), {})
 
     def type(self, text, selector=None):
-        """Sends keys to an element, or to what has the focus."""
+        """Sends keys to an element, or to whatever has the focus."""
         element = self.find(selector) if selector else self.ask("GET", self.session + "/element/active")[ELEMENT]
         self.ask("POST", "%s/element/%s/value" % (self.session, element), {"text": KEYS.get(text, text)})
 
@@ -113,7 +113,7 @@ class Browser:
         self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def console(self):
-        """What the console has said since the last call."""
+        """Console messages since the last call."""
         return self.ask("POST", self.session + "/se/log", {"type": "browser"})
 
     def screenshot(self, path, whole=False):

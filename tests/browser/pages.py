@@ -19,7 +19,7 @@ import rules_oom  # noqa: E402
 import run as e2e  # noqa: E402
 import toolbox  # noqa: E402
 
-# a name that would end the data's element and start a script of its own if it were ever parsed as markup
+# a name that would close the data's element and start a script if it were ever parsed as markup
 EVIL = "x</script><script>document.documentElement.dataset.ran=1<!-- \u2028 <img src=x onerror=document.documentElement.dataset.ran=2>.py"
 MANY = rules_blocks.START + """
 lines = [compile("torch.block_made(segment + %d * 512, 512, 1, 0)" % n, "line_%d.py" % n, "exec") for n in range(60)]

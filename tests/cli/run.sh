@@ -5,7 +5,7 @@
 # A case is tests/cli/<command>/<case>.sh. It runs in an empty folder $T with `cuwhy` first in PATH
 # and the programs of tests/cli/programs beside it. Expected: <case>.stdout.exact and .stderr.exact
 # (as they are) or .glob (each line a shell pattern; a line "..." at the end allows more lines),
-# nothing where there is no such file; <case>.exit (0 where there is none). A case that exits with
+# nothing if there is no such file; <case>.exit (0 if there is none). A case that exits with
 # 77 is skipped, and its stdout says why. $T and $BUILD stand for their folders in the files.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -39,7 +39,7 @@ lines_match() {
 	done 3<"$1" 4<"$2"
 }
 
-# One stream: case, stream name, file with what came.
+# One stream: case, stream name, file with the output.
 check_stream() {
 	if [ -f "$1.$2.glob" ]; then
 		(lines_match "$1.$2.glob" "$3") && return

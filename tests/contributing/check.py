@@ -78,7 +78,7 @@ def add_input(tree):
 
 
 def check(tree):
-    """(claim, does it hold) pairs."""
+    """(claim, is it true) pairs."""
     example = write(tree, "example.txt", example_of(os.path.join(HERE, CAUSE + ".md")))
     log, note = write(tree, "log.txt", LOG), write(tree, "a.note", NOTE)
     before = explain(tree, example)

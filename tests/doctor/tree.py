@@ -100,7 +100,7 @@ def wants_ordinary_user(scratch):
 
 
 def release(scratch):
-    """Folders without permissions cannot be removed."""
+    """Restores permissions: folders without them cannot be removed."""
     for folder, names, _ in os.walk(scratch):
         for name in names:
             path = os.path.join(folder, name)

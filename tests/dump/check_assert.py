@@ -44,7 +44,7 @@ class Program:
         return name
 
     def check(self, predicate, function):
-        """Asserts that the predicate holds, at a line of its own."""
+        """Asserts that the predicate is true, at its own line."""
         n = len(self.truth)
         line = [7, 245, 1024, 70000, 31744][n % 5] * 8 + n
         message = f"index{'x' * (n % 23)} < size_{n % 7}"
@@ -107,7 +107,7 @@ def program():
     # floating point, as losses check their input
     p.kernel(lambda k: "ld.global.f32 %f1,[%d3]; setp.ge.f32 %p1,%f1,0f00000000; setp.le.and.f32 %p2,%f1,0f3f800000,%p1;" +
              p.check("%p2", k) + "lg2.approx.f32 %f2,%f1; st.global.f32 [%d3],%f2;")
-    # the same for all threads, and always
+    # always the same for all threads
     p.kernel(lambda k: "setp.gt.u32 %p1,%r1,%r3;" + p.check("%p1", k) + "st.global.u32 [%d3],%r1;")
     p.kernel(lambda k: "setp.ne.u32 %p1,%r1,%r1;" + p.check("%p1", k) + "st.global.u32 [%d3],%r1;")
 
@@ -119,7 +119,7 @@ def program():
                 f"{end}: st.global.u32 [%d3],%r5;")
     p.kernel(either)
 
-    # a warp that may have come apart meets for a shuffle
+    # a warp that may have diverged reconverges for a shuffle
     def shuffle(k):
         top, other = p.label(), p.label()
         return (load + f"mov.u32 %r10,0;\n setp.lt.s32 %p4,%r5,7; @%p4 bra {other};\n" + f"{top}: add.s32 %r10,%r10,%r5; "
@@ -161,7 +161,7 @@ def assemble(p, arch, level, tmp):
     return None
 
 
-# ---- the image as the driver leaves it ----------------------------------------------------------------------
+# ---- the image as the driver loads it -----------------------------------------------------------------------
 
 class Image:
     """A cubin with run-time addresses, as in a core dump; sections by name."""
@@ -267,7 +267,7 @@ def check_calls(p, arch, level, cubin, path, tmp):
         have = (got[0], got[1], got[3])
         if any(h not in ("?", w) for h, w in zip(have, want)):
             wrong.append(f"    sm_{arch} -O{level} {pc:x}: line {at} want {want} have {have}")
-    # a call mistaken for another one would leave a line that does not exist
+    # a call mistaken for another one would give a line that does not exist
     unknown = sum(line.split()[2:3] == ["?"] for line in decode(path, [f"call {arch} {pc:x}\n" for pc in calls], out))
     missing = sorted(set(p.truth) - lines_seen)
     if len(missing) != unknown:
@@ -287,8 +287,8 @@ def register(text):
 
 
 def expect(text):
-    """What the text says is moved: (from, uniform, dest, n, number, reg, reg_uniform, bank, offset), or None when
-    it is no plain move of a value."""
+    """What is moved, according to the text: (from, uniform, dest, n, number, reg, reg_uniform, bank, offset), or None when
+    it is not a plain move of a value."""
     text = re.sub(r"\.reuse", "", re.sub(r"\s+[&?].*", "", text))
     if text.startswith("@") or "?" in text:
         return None
@@ -339,7 +339,7 @@ def complain(arch, word, text, have, what):
 
 
 def check_moves(arch, pairs, path):
-    """(moves recognized, complaints): what is said to be moved must be right."""
+    """(moves recognized, complaints): a recognized move must be right."""
     n, wrong = 0, []
     have = decode(path, [f"move {arch} {lo:x} {hi:x}\n" for (lo, hi), _ in pairs])
     for (word, text), line in zip(pairs, have):

@@ -42,7 +42,7 @@ def s64(v):
 # ---- kernels ----------------------------------------------------------------------------------------------
 
 class Kernel:
-    """PTX text and, beside it, the value of each register for one thread."""
+    """PTX text and the value of each register for one thread."""
 
     def __init__(self, seed):
         self.chance, self.text, self.n = random.Random(seed), [], 0
@@ -207,7 +207,7 @@ def decode(path, lines, image=None):
 
 
 def accesses(image, kernels):
-    """(kernel, pc, word) of every access to global memory that has an address to be known."""
+    """(kernel, pc, word) of every access to global memory whose address could be known."""
     for address, size, name in image.functions:
         section = next(s for s in image.sections if s[2] & 4 and s[3] <= address < s[3] + s[5])
         for at in range(0, size, 16):
@@ -237,7 +237,7 @@ def check_addresses(kernels, arch, level, cubin, path, tmp):
 # ---- single instructions ----------------------------------------------------------------------------------
 
 def normal(text):
-    """The text without what means nothing here: names for special cases, predicates that always hold, zeros."""
+    """The text without what is irrelevant here: names for special cases, predicates that are always true, zeros."""
     text = re.sub(r"\.reuse", "", re.sub(r"\s+[&?].*", "", text))
     name, _, rest = text.partition(" ")
     operands = [o.strip() for o in rest.split(",")]
@@ -309,7 +309,7 @@ TABLE_HEAD = """/* SPDX-License-Identifier: Apache-2.0
 
 
 def table_rows(kernels, arch, level, cubin, path, tmp):
-    """A few short kernels whose address is known, with as many different instructions as can be."""
+    """A few short kernels whose address is known, with as many different instructions as possible."""
     image, rows, seen = Image(cubin), [], set()
     out = os.path.join(tmp, "relocated.bin")
     with open(out, "wb") as f:

@@ -57,7 +57,7 @@ def check_answer(build, path, about):
 
 
 def check_content(path, about):
-    """Images hold our functions only, and scrubbing once more changes nothing."""
+    """Images contain only our functions, and scrubbing again changes nothing."""
     dump, wrong = scrub.Elf(scrub.read(path)), []
     for s in dump.sections:
         if s.type in (scrub.ELF_IMAGE, scrub.CUDBG + 1, scrub.CUDBG + 2, scrub.CUDBG + 3, scrub.CUDBG + 4):
@@ -104,7 +104,7 @@ def functions_of(path):
 
 
 def check_many_sections(build, path, about, folder):
-    """More sections than an ELF header can count, with memory that must not stay."""
+    """More sections than an ELF header can count, with memory that must be removed."""
     elf = scrub.Elf(scrub.read(path))
     extra = [scrub.make_section(".cudbg.global.0", scrub.CUDBG + 2, b"somebody's data", addr=i) for i in range(70000)]
     large, target = os.path.join(folder, "large.cudacore"), os.path.join(folder, "fewer.cudacore")
@@ -149,7 +149,7 @@ def words_kept(names):
 
 
 def check_words():
-    """Words of assertions stay, folders in them do not, and a table of a library takes them all away."""
+    """The texts of assertions stay, but not the folders in them; next to a library's table, none of them stay."""
     if words_kept(["$str", "__unnamed_1"]) != ([b"a < b\0/xxxx/xxxxxxxx/x.cu\0"], {"$str", "__unnamed_1"}):
         return ["the words of assertions are not left as they should"]
     return [] if words_kept(["$str", "__cudart_i2opi_f"]) == ([], set()) else ["a table of a library is left"]

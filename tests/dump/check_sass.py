@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 ARCHS = [75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121]
-# an nvdisasm that does not know an architecture is asked to read it as its sibling
+# an nvdisasm that does not know an architecture reads it as its sibling
 SIBLING = {103: 100, 121: 120}
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -175,7 +175,7 @@ def code_of(cubin):
 
 
 def one_bit_off(samples, first):
-    """Of each kind the first and the last word, with every bit from `first` on flipped in turn."""
+    """The first and last word of each kind, with every bit from `first` on flipped in turn."""
     words = set()
     for some in samples.values():
         for lo, hi in (some[0], some[-1]):
@@ -185,7 +185,7 @@ def one_bit_off(samples, first):
 
 
 def disassemble(arch, code, tmp):
-    """The instructions that nvdisasm reads, with their texts. It refuses a file for any bad one, and names that."""
+    """The instructions that nvdisasm reads, with their texts. It rejects a file because of a single bad one, and names it."""
     code = list(code)
     path = os.path.join(tmp, "raw.bin")
     while code:
@@ -239,7 +239,7 @@ def width_of(name, mods):
 
 
 def expect(text):
-    """The line that sass_decode should print; None when the text is not one to compare."""
+    """The line that sass_decode should print; None when the text cannot be compared."""
     text = re.sub(r"^@!?U?P\w+\s+", "", re.sub(r"\s+[&?].*", "", text))   # without guard and scheduling
     if re.match(r"BPT\.TRAP", text):
         return "trap"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For the decoders of this folder: orders on standard input, about an image that is the program's argument.
+ * For the decoders in this folder: commands on standard input, about an image that is the program's argument.
  */
 #ifndef CUWHY_TEST_DECODE_H
 #define CUWHY_TEST_DECODE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * For check_eval.py. "math ARCH LOW HIGH" on standard input: the predicates that the instruction may write, and its
  * text as far as it is understood. "address ARCH PC LANE PARAMS_OFFSET PARAMS THREAD BLOCK BLOCK_DIM GRID_DIM": the
- * address of the access at PC, from the code of the image that is the program's argument alone; the thread stands at
- * LANE and has no registers.
+ * address of the access at PC, from the code of the image that is the program's argument alone; the thread is at LANE
+ * and has no registers.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -43,7 +43,7 @@ STRINGS = {DEVICE: (0, 8, 16), SM: (40,), WARP: (72,), META: (0,)}
 
 
 class Refused(Exception):
-    """The file has code that was not declared as our own."""
+    """The file has code that was not declared as ours."""
 
 
 class NotADump(Exception):
@@ -98,7 +98,7 @@ class Elf:
             s.name = text_at(self.sections[names].data, s.name_at)
 
     def write(self, sections):
-        """The file with these sections (names and links to other sections are theirs already)."""
+        """The file with these sections (which already have their names and links to other sections)."""
         strings = Strings()
         sections = [s for s in sections if s.name != ".shstrtab"]
         table = make_section(".shstrtab", STRTAB, b"")
@@ -166,7 +166,7 @@ def code_sections(image):
 
 
 def strangers(image, ours):
-    """What is in the image and was not declared as ours. Code that none of our functions covers counts."""
+    """What is in the image and was not declared as ours, including code that none of our functions covers."""
     have = functions(image)
     found = {name or "(a function without a name)" for name, _ in have if name not in ours}
     for i, s in code_sections(image):
@@ -177,12 +177,12 @@ def strangers(image, ours):
 
 
 def cross_out(data):
-    """Paths without the names of their folders; what is read by length keeps it."""
+    """Paths without the names of their folders; the length stays the same."""
     return re.sub(rb"/[\x20-\x7e]*/", lambda m: re.sub(rb"[^/]", b"x", m.group()), data)
 
 
 def data_sections(image, ours):
-    """Strings of assertions. Tables of a library may lie among them: then none of it is kept."""
+    """Strings of assertions. A library's tables may be among them: then none are kept."""
     for i, s in enumerate(image.sections):
         names = [name for name, symbol in symbols_of(image, OBJECT) if symbol[3] == i]
         if s.name == BANK or (s.name == DATA and all(STRING.fullmatch(n) or n in ours for n in names)):
@@ -296,7 +296,7 @@ class Scrubber:
                 self.drop.add(i)
 
     def rank(self, place, lane=None):
-        """What tells most about the fault comes first."""
+        """What says most about the fault comes first."""
         if not self.is_ours(place):
             return 4
         if lane is not None and LANE in place and place[LANE][0].get(lane, 32, "I"):
@@ -364,7 +364,7 @@ def write(path, data):
 
 
 def scrub(source, target, keep_kernel=(), allow=(), small=False, lanes=64, warps=64):
-    """For programs: as the command. Returns the Scrubber and the size of the file written."""
+    """For programs: the same as the command. Returns the Scrubber and the size of the file written."""
     args = argparse.Namespace(keep_kernel=list(keep_kernel), allow=list(allow), small=small, lanes=lanes, warps=warps)
     scrubber = Scrubber(read(source), args)
     data = scrubber.run()

@@ -98,7 +98,7 @@ def listed(result, case, verdict, key, wanted, mark):
             continue
         one(result, mark, want, match[0])
         line(result, case.marks.get(mark), match[0].get("where"), mark)
-    # a rank that lives on until the launcher ends it is a victim, and whether one does is a matter of time
+    # a rank that survives until the launcher ends it is a victim, and whether one does is a matter of timing
     listed = [item for item in listed if case.silent or not (item.get("victim") and item.get("cause") == "none")]
     if not wanted and listed and (case.silent or key == "others"):
         result.bad("%s: not expected: %s" % (key, [i.get("cause") for i in listed]))

@@ -112,7 +112,7 @@ def status(found, otherwise):
 
 
 class Result:
-    """What one case gave: problems is empty when it passed."""
+    """The result of one case: problems is empty when it passed."""
 
     def __init__(self, case):
         self.case, self.problems, self.skip = case, [], None

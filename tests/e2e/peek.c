@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Prints what the tests want to know of one recording file, one `key value` a line.
+ * Prints what the tests need to know about one recording file, one `key value` per line.
  *
  * It reads the file with the format's own header and none of cuwhy's code, so that a mistake in the
  * reader cannot hide one in the writer.
@@ -55,7 +55,7 @@ static unsigned long ring_head(const struct cw_chunk *chunk)
 	return (unsigned long)ring->head;
 }
 
-/* Sums over the sites, for each kind of memory that PyTorch or the driver gave out on device 0. */
+/* Sums over the sites, for each kind of memory that PyTorch or the driver allocated on device 0. */
 static void print_sites(const struct cw_header *h)
 {
 	unsigned long long live[2] = {0, 0}, count[2] = {0, 0}, at_peak[2] = {0, 0}, total[2] = {0, 0};
@@ -127,7 +127,7 @@ static void print_stack(uint32_t off)
 	printf("%s\n", s && (s->flags & CW_STACK_CUT) ? " cut" : "");
 }
 
-/* Every launch that is still in a ring: its grid's first size, as a name for it, and its stack. */
+/* Every launch that is still in a ring: its grid's first dimension, which identifies it, and its stack. */
 static void print_launches(const struct cw_header *h)
 {
 	for (uint32_t i = 0; i < h->n_chunks && i < CW_MAX_CHUNKS; i++) {

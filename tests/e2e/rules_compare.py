@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How tests/gpu/compare.py reads what tools print on a real GPU: that it can say yes and no."""
+"""How tests/gpu/compare.py reads what tools print on a real GPU: that it can tell success from failure."""
 import os
 import pickle
 import sys

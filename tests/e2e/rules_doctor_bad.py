@@ -16,7 +16,7 @@ FINDING, UNJUDGED = 1, 2
 
 
 def answer(box, *options, timeout=60, **env):
-    """The doctor's JSON and exit status; that there is one at all is what most rules here are about."""
+    """The doctor's JSON and exit status; most rules here are about getting an answer at all."""
     run = box.plain([box.cuwhy, "doctor", "--json"] + list(options), timeout=timeout, **env)
     return told(run)
 
@@ -74,7 +74,7 @@ def rule__a_libcuda_that_is_no_library_is_named(box):
         with open(path, "wb") as stream:
             stream.write(bytes_)
         verdict, status = answer(box, LD_LIBRARY_PATH=folder, CUWHY_SIM="h200")
-        # the loader goes on to the next one after a library of another machine
+        # the loader skips a library for another machine and tries the next one
         right = ("driver-library-broken",) if name != "of another machine" else ("driver-library-broken", "no-gpu", "container-without-gpu", "driver-not-installed")
         if not os.path.exists("/dev/nvidiactl"):
             right += ("no-gpu", "container-without-gpu")
@@ -126,7 +126,7 @@ def files_of(root):
 
 def judge_tree(box, root, what):
     verdict, status = answer(box, "--root", root, "--python", "/v")
-    # an environment that is none any more is refused in words
+    # a folder that is no longer an environment is rejected with a message
     same("cause" in verdict or (status == UNJUDGED and "--python" in verdict["failure"]["message"]), True, "%s: %s" % (what, verdict))
     text = box.plain([box.cuwhy, "doctor", "--root", root, "--python", "/v"])
     same((text.status, re.findall(r"[\x00-\x08\x0b-\x1f\x7f]", text.out)), (status, []), "%s: status, control characters" % what)
@@ -284,7 +284,7 @@ def rule__absurd_variables_are_survived(box):
 
 
 def rule__a_variable_of_a_megabyte_is_survived(box):
-    """The kernel lets none of more than 128 KiB through, but a copied tree and a bundle may have one."""
+    """The kernel passes none longer than 128 KiB, but a copied tree and a bundle may have one."""
     root = tree(box)
     for value in (b"A" * 1000000, bytes(range(1, 256)) * 4000, b"0," * 500000):
         put(root, "/proc/self/environ", b"".join(n.encode() + b"=" + value + b"\0" for n in NAMES[:6]))
@@ -311,7 +311,7 @@ def rule__a_bundle_is_judged_alike_elsewhere(box):
 
 
 def rule__a_bundle_tells_nothing_of_people(box):
-    """Names, homes and secrets in every place that is collected."""
+    """Names, home folders and secrets in every place that is collected."""
     home = os.path.join(box.scratch, "people", "xyzzyuser")
     secret = "plughsecret"
     os.makedirs(os.path.join(home, "lib"))
@@ -356,7 +356,7 @@ def rule__a_bundle_of_a_tree_tells_nothing_of_its_people(box):
 
 
 def rule__a_bundle_does_not_take_the_place_of_a_device(box):
-    """Renaming a file over /dev/null would take it away from the whole machine."""
+    """Renaming a file over /dev/null would replace it for the whole machine."""
     pipe = os.path.join(box.scratch, "pipe")
     os.mkfifo(pipe)
     end = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)

@@ -26,7 +26,7 @@ except cudrv.CudaError as error:
 
 
 def dump_of(box, kernel, args, **more):
-    """The dump that the driver writes of a faulting kernel, as a user would ask for it."""
+    """The dump that the driver writes for a faulting kernel, as requested by a user."""
     path = os.path.join(box.scratch, "core")
     env = dict(CUDA_ENABLE_COREDUMP_ON_EXCEPTION="1", CUDA_COREDUMP_FILE=path,
                CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION="0", **more)
@@ -192,7 +192,7 @@ def rule__an_assertion_whose_dump_is_lost_is_still_an_assertion(box):
 
 
 def rule__a_719_with_half_a_dump_may_be_an_assertion(box):
-    """A driver that gives up in the middle leaves a file that cannot be read. It does so after assertions only, but 719 is also a trap."""
+    """A driver that fails in the middle leaves a file that cannot be read. That only happens after assertions, but 719 is also a trap."""
     run = box.under(box.script(TWO))
     same(box.verdict(run)["certainty"], "certain", "with the whole dump")
     core = next(os.path.join(run.folder, name) for name in os.listdir(run.folder) if name.endswith(".cudacore"))
@@ -227,7 +227,7 @@ ENDS = ("cudrv.synchronize()", "os._exit(3 if wait() else 0)", "wait(); sys.exit
 
 
 def rule__an_error_that_comes_before_its_dump_waits_for_it(box):
-    """As at the first fault after the machine was started, while the library that writes dumps comes from the disk."""
+    """As with the first fault after boot, while the library that writes dumps is loaded from disk."""
     for end in ENDS:
         run = box.under(box.script(FIRST + end) + STORE, gpu="sim:tiny,error_first=1500")
         same(run.status, 1 if end == ENDS[0] else 3, "status after %r (%s)" % (end, run.err[-300:]))
@@ -268,7 +268,7 @@ sys.exit(3 if time.monotonic() - began < 4 else 4)
     run = box.under(box.script(FIRST + many) + STORE, gpu="sim:tiny,error_first=3600000")
     same((run.status, run.out.splitlines()[-1]), (3, str([700] * 20)), "status and codes (%s)" % run.err[-300:])
     waits = [int(line.split()[1]) for line in run.out.splitlines() if line.startswith("700")]
-    # those that came later were released with the first, on however slow a machine
+    # later ones were released with the first, even on a slow machine
     same([w < max(waits) for w in waits[:4]].count(True) >= 3 and 4 <= max(waits), True, "waits %r" % waits[:4])
     same(box.verdict(run)["certainty"] != "certain", True, "no dump")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuwhy export`: what a recording knows of PyTorch's allocator, in the form of PyTorch's own snapshots."""
+"""`cuwhy export`: what a recording knows about PyTorch's allocator, in the format of PyTorch's own snapshots."""
 import json
 import os
 import pickle
@@ -48,7 +48,7 @@ def recorded(box, program=PROGRAM, **more):
 
 
 def line_of_frames(frames):
-    """Of the innermost frame that is the program's own."""
+    """Of the innermost frame in the program's own code."""
     return next((f["line"] for f in frames if f["filename"].endswith("program.py")), None)
 
 
@@ -115,7 +115,7 @@ for address in kept:
 
 
 def back_in_time(snapshot):
-    """Replays the history from its end as PyTorch's viewer does; every block must be in a segment all the time."""
+    """Replays the history from its end as PyTorch's viewer does; every block must always be in a segment."""
     segments = {s["address"]: s["total_size"] for s in snapshot["segments"]}
     blocks = {b["address"] for s in snapshot["segments"] for b in s["blocks"] if b["state"] == "active_allocated"}
     for event in reversed(snapshot["device_traces"][0]):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The comparison with compute-sanitizer and with the driver's assertion lines, which tests/gpu/faults.py
-makes on a real GPU: that it reads them right, and that it can say no."""
+makes on a real GPU: that it reads them correctly, and that it can fail."""
 import os
 import sys
 

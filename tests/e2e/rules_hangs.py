@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cuwhy run --hang-after`: kernels that do not end, and programs that only seem to wait for one."""
+"""`cuwhy run --hang-after`: kernels that never end, and programs that only seem to be waiting for one."""
 import json
 import os
 import re
@@ -209,7 +209,7 @@ def rule__every_process_that_hangs_is_handled(box):
     worker = box.script(SYNC)
     parent = os.path.join(box.scratch, "parent.sh")
     with open(parent, "w", encoding="utf-8") as stream:
-        stream.write("'%s' '%s' & '%s' '%s' & wait; sleep 60\n" % (tuple(worker) * 2))  # so that sh is there to be ended
+        stream.write("'%s' '%s' & '%s' '%s' & wait; sleep 60\n" % (tuple(worker) * 2))  # so that there is an sh to terminate
     run = box.under(["sh", parent], "--hang-after", "4s")     # those that have waited half of it count, too
     verdict = box.verdict(run)
     same(run.status, 143, "status")

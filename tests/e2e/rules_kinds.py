@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What memory was for over time: kept of every run, by epoch, and equal to the ledger at its moment."""
+"""What memory was used for over time: kept for every run, by epoch, and equal to the ledger at its moment."""
 import json
 
 from rules_blocks import START, under
@@ -8,7 +8,7 @@ from rules_oom import FULL, GROWTH, memory
 from toolbox import same
 
 MIB = 1 << 20
-# a model, its optimizer and a few steps, the way the code of PyTorch makes their tensors; then there is no more room
+# a model, its optimizer and a few steps, with tensors allocated as in PyTorch's code; then it runs out of memory
 TRAIN = START + """
 import time
 MIB = 1 << 20
@@ -73,7 +73,7 @@ def tensors(column):
 
 
 def is_ledger(column, device):
-    """A kind that there never was has no row."""
+    """A kind that never occurred has no row."""
     told = {name: n for name, n in column.items() if name in device["kinds"] and n}
     same(told, {name: n for name, n in device["kinds"].items() if n}, "kinds at the moment of the ledger")
     cache = device["parts"]["cache_in_used_segments"] + device["parts"]["cache_free_segments"]
@@ -93,7 +93,7 @@ def rule__kinds_over_time_of_a_training_run(box):
         assert column["optimizer"] in (0, 6 * MIB) and column.get("gradients", 0) in (0, 3 * MIB), column
         assert column["activations"] in [n * MIB for n in range(5)], column
         same(tensors(column) + column["cache"], 20 * MIB, "tensors and cache are what PyTorch had reserved")
-    # the moment of an epoch is the one with most: in the middle of the run all layers are there
+    # an epoch's moment is its peak: in the middle of the run all layers are live
     assert max(c["activations"] for c in list_of) == 4 * MIB, list_of
     assert max(tensors(c) for c in list_of) == device["peak_allocated"], list_of
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory over the whole run: by the line that asked, in total, at the peak; exact whenever the program ends."""
+"""Memory over the whole run: by line, in total, at the peak; exact whenever the program ends."""
 import glob
 import os
 import shutil
@@ -50,7 +50,7 @@ def rule__sites_add_up_to_what_pytorch_says(box):
 
 
 def rule__a_segment_belongs_to_the_library_that_asked_the_runtime(box):
-    """PyTorch reports nothing when it empties its cache; that its segments are gone is known from who allocated them."""
+    """PyTorch reports nothing when it empties its cache; we know that its segments are gone because we know who allocated them."""
     folder = os.path.join(box.scratch, "lib")
     os.makedirs(folder)
     runtime = box.library("fake_cudart", "-Wl,-soname,libcudart.so.12")
@@ -108,7 +108,7 @@ cudrv.call("cuMemFreeHost", pinned)
 
 
 def killed_after(box, seconds):
-    """A program that makes and frees blocks until the kernel ends it, wherever it is."""
+    """A program that allocates and frees blocks until it is killed at a random moment."""
     run = under(box, START + """
 import signal
 signal.setitimer(signal.ITIMER_REAL, %r)  # nobody handles it
@@ -124,12 +124,12 @@ while True:
 
 
 def rule__killed_at_any_moment_the_sites_agree_with_the_blocks(box):
-    """Every block is 512 bytes; an event that was under way may be in one table and not yet in the other."""
+    """Every block is 512 bytes; an event in progress may be in one table and not yet in the other."""
     seen = 0
     for microseconds in range(200, 6200, 300):
         part = box.parts(killed_after(box, microseconds / 1e6))[0]
         seen += part["n_blocks"]
-        assert abs(part["site_count"] - part["blocks"]) <= 2, part  # one more may stand in the table twice
+        assert abs(part["site_count"] - part["blocks"]) <= 2, part  # one more may be in the table twice
         assert abs(part["site_live"] - part["site_count"] * 512) <= 512, part
         assert abs(part["memory[0].allocated"] - part["site_live"]) <= 512, part
         assert abs(part["memory[0].peak_allocated"] - part["site_at_peak"]) <= 512, part
@@ -137,7 +137,7 @@ def rule__killed_at_any_moment_the_sites_agree_with_the_blocks(box):
 
 
 def numbers(data, at):
-    """Numbers of 7 bits a byte, from `at` on; see struct cw_events in format.h."""
+    """Numbers with 7 bits per byte, from `at` on; see struct cw_events in format.h."""
     value = shift = 0
     for at in range(at, len(data)):
         value |= (data[at] & 127) << shift

@@ -81,7 +81,7 @@ def rule__times_begin_with_the_program(box):
 
 
 def rule__a_killed_program_has_its_moments_too(box):
-    """Nobody marks the end: the rate of the clock is known all the same."""
+    """Nothing marks the end, but the rate of the clock is still known."""
     run, marks = told(box, STORY + "os.kill(os.getpid(), 9)\n", "--memory-trace")
     same(run.status, 137, "status")
     same([at(box, run, when)["allocated"] for when in marks], [0, 2 * MIB, 10 * MIB, 2 * MIB], "tensors")

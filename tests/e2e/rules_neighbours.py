@@ -13,7 +13,7 @@ cudrv.launch(cudrv.kernel("nop"), (1, 1, 65536), (1,))
 
 
 def with_another_dlsym(box, order):
-    """A program that finds the driver by dlsym, with another library that wraps dlsym too."""
+    """A program that finds the driver by dlsym, with another library that also wraps dlsym."""
     log = os.path.join(box.scratch, "log")
     shell = 'LD_PRELOAD="%s" exec "$@"' % order.format(other=box.library("other_dlsym", "-ldl"), ours="$LD_PRELOAD")
     run = box.under(["/bin/sh", "-c", shell, "sh"] + box.script(DLSYM), OTHER_LOG=log)
@@ -59,7 +59,7 @@ def rule__a_library_that_looks_like_libcuda_is_left_alone(box):
 
 
 def rule__a_driver_without_the_usual_functions_is_not_recorded(box):
-    """The same library under the driver's name: it works as ever, and the recording says why it is empty."""
+    """The same library under the driver's name: it works as before, and the recording says why it is empty."""
     folder = os.path.join(box.scratch, "driver")
     os.mkdir(folder)
     half = shutil.copy(box.library("fake_cuda"), os.path.join(folder, "libcuda.so.1"))

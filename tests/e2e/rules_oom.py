@@ -9,7 +9,7 @@ from rules_blocks import START, line_of, under
 from toolbox import same
 
 MIB = 1 << 20
-# the whole card is one segment of PyTorch's, but for a little
+# almost the whole card is one segment of PyTorch's
 FULL = START + """
 MIB = 1 << 20
 torch.out_of_memory.argtypes = [ctypes.c_uint64, ctypes.c_int]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several processes: what is printed when one fails and takes others with it."""
+"""Several processes: what is printed when one fails and takes others down with it."""
 import os
 import re
 import subprocess

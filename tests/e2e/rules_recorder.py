@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the recorder must keep, and what must neither stop it nor hurt the program it runs in."""
+"""What the recorder must record, and what must neither stop it nor harm the program."""
 import json
 import os
 import shutil
@@ -26,7 +26,7 @@ os.kill(os.getpid(), 9)
     same(parts[0]["exit_known"], 0, "exit known")
     verdict = box.verdict(run)
     found = [v["cause"] for v in [verdict] + verdict["notes"]]
-    assert "launch-config-grid-limit" in found, found   # a verdict, or a note: it may have lived on
+    assert "launch-config-grid-limit" in found, found   # a verdict, or a note: it may have survived
     same(verdict["process"]["signal"], 9, "signal")
 
 
@@ -219,7 +219,7 @@ THROWN = BACKWARD.replace("torch.backward(node, engine.bad_launch)", "torch.back
 
 
 def rule__a_node_that_an_exception_left_is_forgotten(box):
-    """The engine's function never returns; a launch of that thread afterwards is not the node's."""
+    """The engine's function never returns; a later launch on that thread is not the node's."""
     run = box.under(box.script(THROWN), FAKE_TORCH=box.library("fake_torch", "-lpthread", "-fexceptions"),
                     FAKE_LAUNCH=box.library("fake_launch", "-lcuda"))
     verdict = box.verdict(run)
@@ -228,7 +228,7 @@ def rule__a_node_that_an_exception_left_is_forgotten(box):
 
 
 def rule__the_runtimes_own_refusals_are_seen(box):
-    """libcudart decides alone: no driver call is made, and there is no driver here."""
+    """libcudart decides by itself: no driver call is made, and there is no driver here."""
     library = shutil.copy(box.library("libcudart"), os.path.join(box.scratch, "libcudart.so.13"))
     program = box.program("use_cudart", library)
     run = box.under([program], gpu=None, LD_LIBRARY_PATH=box.scratch)
@@ -320,7 +320,7 @@ def rule__no_room_for_files_hurts_nobody(box):
 
 
 def rule__little_address_space_hurts_nobody(box):
-    """The least that the program needs, plus what the recorder may take."""
+    """The minimum that the program needs, plus what the recorder may use."""
     low, high = 64, 4096
     if limited(box, "RLIMIT_AS", high << 20, False)[0]:
         raise Skip("the program alone needs more than %d MiB" % high)
@@ -431,7 +431,7 @@ list(gen())
         verdict = box.verdict(run)
         same(verdict["cause"], "launch-config-block-limit", version + ": cause")
         if version == "3.14" and not verdict["where"].get("file"):
-            continue    # claimed only where a test has run
+            continue    # claimed only if a test has run
         same(verdict["where"].get("line"), line, version + ": line")
         outer = [f["line"] for f in verdict["where"]["stack"]][-1]
         same(outer, len(text.splitlines()), version + ": outermost line")
@@ -454,6 +454,6 @@ def rule__frames_that_differ_from_pythons_own_are_switched_off(box):
     """A wrong line is worse than none: here Python's own account says 12345."""
     run = box.under(box.script(LIES))
     if run.status == 77:
-        return      # a kernel that lets nobody change code
+        return      # a kernel that does not allow changing code
     same(box.verdict(run)["cause"], "launch-config-grid-limit", "cause")
     same([part["frames_off_because"] for part in box.parts(run)], [4], "frames are off because they differ")

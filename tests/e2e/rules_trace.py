@@ -29,7 +29,7 @@ def of(events, category):
 
 
 def rule__a_launch_has_its_kernel_its_line_and_its_parameters(box):
-    """And the one that is to blame is marked; the verdict stands at the moment of failure, not before it."""
+    """And the one to blame is marked; the verdict is at the moment of failure, not before it."""
     program = rules_blocks.PAST
     run = rules_blocks.under(box, program, gpu="sim:tiny")
     events = trace_of(box, run.folder)

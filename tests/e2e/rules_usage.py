@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who holds the GPUs: `cuwhy memory` of the machine, and the sample that is taken when memory runs out."""
+"""Who is using the GPUs: `cuwhy memory` for the machine, and the sample that is taken when memory runs out."""
 import fcntl
 import glob
 import json
@@ -27,7 +27,7 @@ except cudrv.CudaError:
 """
 
 
-# Tests may themselves run in a container: then a pid that nobody has, or a zombie, may be another namespace's.
+# Tests may run in a container themselves: then a pid that no process has, or a zombie, may be from another namespace.
 IN_CONTAINER = os.readlink("/proc/self/ns/pid") != "pid:[4026531836]"
 GONE, ZOMBIE = ("outside", "unknown") if IN_CONTAINER else ("gone", "zombie")
 
@@ -150,7 +150,7 @@ def rule__without_a_driver_memory_says_so(box):
 def rule__a_driver_that_refuses_is_quoted(box):
     answer = machine(box, "gpu,fail=nvmlInit_v2:9")
     same(answer.returncode, 2, "status")
-    assert "NVML does not start: Driver Not Loaded (NVML error 9)" in answer.stderr, answer.stderr
+    assert "NVML failed to start: Driver Not Loaded (NVML error 9)" in answer.stderr, answer.stderr
 
 
 def rule__no_gpu_is_said_plainly(box):
@@ -168,7 +168,7 @@ def rule__a_gpu_that_is_lost_does_not_hide_the_others(box):
     answer = machine(box, "gpu=1G,lost,gpu=2G,proc=1:1G")
     same((answer.returncode, answer.stdout.count("  used ")), (2, 1), "status and GPUs told")
     assert "used 1.0 GiB of 2.0 GiB" in answer.stdout and "GPU 1" in answer.stdout, answer.stdout
-    assert "this is not all: NVML does not open a GPU: GPU is lost (NVML error 15)" in answer.stderr, answer.stderr
+    assert "this is not all: NVML failed to open a GPU: GPU is lost (NVML error 15)" in answer.stderr, answer.stderr
 
 
 def rule__a_hanging_driver_is_left_after_two_seconds(box):
@@ -277,7 +277,7 @@ def rule__preloads_of_the_program_do_not_reach_the_probe(box):
 
 
 def rule__in_a_container_pids_of_the_host_are_outside(box):
-    """A pid namespace of its own, and an NVML that says the host's pids, as older drivers do."""
+    """A separate pid namespace, and an NVML that reports the host's pids, as older drivers do."""
     inside = ["unshare", "--pid", "--fork", "--mount-proc"]
     if subprocess.run(inside + ["true"], capture_output=True).returncode:
         raise Skip("no pid namespaces for this user")

@@ -53,7 +53,7 @@ class Builder:
 
 
 class RuleCase:
-    """Makes a rule's test look like a case to the code that reports."""
+    """Makes a rule's test look like a case to the reporting code."""
 
     def __init__(self, function):
         self.name, self.function, self.alone = function.__name__, function, False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the recorder's rules share: starting programs, and reading what is left."""
+"""What the tests of the recorder's rules share: starting programs, and reading their results."""
 import glob
 import json
 import os
@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Skip(Exception):
-    """This machine cannot serve the test; the reason is printed."""
+    """This machine cannot run the test; the reason is printed."""
 
 
 def real_python(path):
@@ -29,7 +29,7 @@ class BuildError(Exception):
 
 
 class Toolbox:
-    """Handed to every test: where things are, and how to start a program."""
+    """Passed to every test: where things are, and how to start a program."""
 
     def __init__(self, cuwhy, python, builder):
         self.cuwhy, self.python = os.path.abspath(cuwhy), python
@@ -39,7 +39,7 @@ class Toolbox:
         self.scratch = None
 
     def fresh(self):
-        """The same tools with a folder of their own."""
+        """The same tools with another folder."""
         copy = Toolbox(self.cuwhy, self.python, self.builder)
         copy.scratch = tempfile.mkdtemp(prefix="cuwhy-rule-")
         return copy

@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define ROWS_MAX	2000	/* of a table: enough to meet every field, few enough to be fast */
+#define ROWS_MAX	2000	/* of a table: enough to cover every field, few enough to be fast */
 
 static volatile uint64_t sink;	/* what was read must have been read */
 

@@ -28,7 +28,7 @@ static void use_sets(const struct fatbin *f)
 		}
 	}
 	if (counted != f->binaries && !f->damaged)
-		abort();	/* some were lost without a word */
+		abort();	/* some were lost without a message */
 }
 
 static void use_answers(const struct fatbin *f)
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!f) {
 		if (e.code == 0 || !e.msg[0])
-			abort();	/* refused without a word */
+			abort();	/* rejected without a message */
 		return 0;
 	}
 	use_sets(f);

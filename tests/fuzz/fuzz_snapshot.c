@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fuzz target: any bytes as a memory snapshot of PyTorch, analysed at several moments, judged and printed.
+ * Fuzz target: any bytes as a PyTorch memory snapshot, analyzed at several moments, judged and printed.
  *
  * Built by libFuzzer (tests/fuzz/fuzz.sh), and with driver.c as a plain program over the corpus.
  */
@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	s = snap_from_bytes(data, size, &e);
 	if (!s) {
 		if (e.code == 0 || !e.msg[0])
-			abort();	/* refused without a word */
+			abort();	/* rejected without a message */
 		return 0;
 	}
 	snap_lines_find(&l, s, snapshot_owner);

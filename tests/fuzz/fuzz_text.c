@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fuzz target: any bytes as a log, judged and printed. The first byte chooses how it is cut into pieces, so that lines meet the ends
- * of the reader's buffer.
+ * Fuzz target: any bytes as a log, judged and printed. The first byte chooses how it is split into pieces, so that
+ * lines cross the end of the reader's buffer.
  *
  * Built by libFuzzer (tests/fuzz/fuzz.sh), and with driver.c as a plain program over the corpus.
  */

@@ -117,7 +117,7 @@ static void use_memory(struct trace *t)
 		use_stack(t, node[i].stack);
 }
 
-/* A kernel that failed at, or was given, some address of the recording's. */
+/* A kernel that failed at, or was passed, some address in the recording. */
 static void use_address(struct trace *t)
 {
 	const struct cw_failure *const *f;

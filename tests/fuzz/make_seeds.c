@@ -32,7 +32,7 @@ static void text(struct cw_failure *f, const char *what, const char *message)
 	snprintf(f->text, sizeof(f->text), "%s", message);
 }
 
-/* An uncaught exception of Python, and the refusal by PyTorch behind it. */
+/* An uncaught Python exception, and the PyTorch error behind it. */
 static void python(struct make *m)
 {
 	uint32_t heap = make_chunk(m, CW_CHUNK_HEAP, 512), file, function, stack;
@@ -77,7 +77,8 @@ static void sticky(struct make *m)
 	f[3] = (struct cw_failure){.seq = 4, .source = CW_SRC_DRIVER, .api = 91, .code = 209};
 }
 
-/* A block made, one freed, one of the driver's with an odd size, an allocator that gave up, and lost ones. */
+/* A block allocated, one freed, a driver allocation with an odd size, an allocator that ran out of memory, and lost
+ * events. */
 static size_t events(struct make *m)
 {
 	static const uint8_t bytes[] = {0, 0x80, 1, 0x80, 0x80, 0x80, 8,    4,	  1, 1, 2, 3,	 2, 3, 0x80,

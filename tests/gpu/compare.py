@@ -45,7 +45,7 @@ import stats  # noqa: E402
 
 OUTSIDE = r"past the end|after the nearest allocation|out of bounds|outside its memory"
 INDEX = r"out of (range|bounds)|outside the dimension|is not a row"
-# program; what is asked of it; the kernel's name; words for why; the guilty line inside the kernel, where Python has one
+# program; the questions for it; the kernel's name; words for why; the faulty line inside the kernel, if it is Python
 PROGRAMS = (
     ("faults/oob_far", "line kernel thread address why", r"\bfill\b", OUTSIDE, None),
     ("faults/freed_torch", "line kernel thread address why", r"\bfill\b", r"\bfreed\b|use.after.free", None),
@@ -80,7 +80,7 @@ def applies(tool, case):
 
 
 class Compare:
-    """Starts a program under each tool; never longer than its limit, never past the end of the time."""
+    """Starts a program under each tool, within its own limit and the total time."""
 
     def __init__(self, args):
         self.python, self.cuwhy = args.python, os.path.join(os.path.abspath(args.build), "cuwhy")
@@ -178,7 +178,7 @@ def run_programs(compare, programs, jobs, results):
         case, truth, tool = task
         try:
             results[case.name, tool] = compare.one(tool, case, truth)
-        except Exception as error:      # one broken run must not take the table with it
+        except Exception as error:      # one broken run must not spoil the table
             results[case.name, tool] = None, "skipped: %s: %s" % (type(error).__name__, error)
         print("# %-18s %-10s %s" % (case.name, tool, cell(results[case.name, tool])), flush=True)
 
@@ -249,7 +249,7 @@ def work_once(compare, tool):
 
 
 def run_slowdown(compare, rounds, times):
-    """times[tool] gets one dictionary for each round; the order turns around every time. The slowest tool comes when the others are done."""
+    """times[tool] gets one dictionary per round; the order is reversed every time. The slowest tool runs when the others are done."""
     swift = WORKERS[:-1]
     order = [(number, tool) for number in range(rounds) for tool in (swift if number % 2 == 0 else reversed(swift))]
     for number, tool in order + [(number, WORKERS[-1]) for number in range(rounds)]:
@@ -259,7 +259,7 @@ def run_slowdown(compare, rounds, times):
 
 
 def ratio(times, tool, name):
-    """Median and range over the rounds of the time against plain in the same round."""
+    """Median and range over the rounds of the time relative to plain in the same round."""
     ratios = [mine[name] / plain[name] for mine, plain in zip(times[tool], times["plain"]) if name in mine and name in plain]
     if not ratios:
         return "-"

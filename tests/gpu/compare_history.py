@@ -3,7 +3,7 @@
 
     compare_history.py SNAPSHOT PROGRAM [ARGUMENT…]
 
-The way that PyTorch documents, with its recommended bound; the program itself is left as it is.
+As PyTorch documents it, with the recommended limit; the program itself is unchanged.
 """
 import os
 import runpy

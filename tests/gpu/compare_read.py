@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the output of a tool tells about a failing program: the answers that compare.py counts, by text search alone."""
+"""What a tool's output says about a failing program: the answers that compare.py counts, by text search alone."""
 import os
 import pickle
 import re
@@ -17,7 +17,7 @@ STANDING_HINT = re.compile(r"If reserved but unallocated memory is large.*?(?:\n
 
 
 class Truth:
-    """What is known of a program beforehand. `asked` are the questions that make sense for it."""
+    """What is known about a program beforehand. `asked` are the questions that make sense for it."""
 
     def __init__(self, case, asked, kernel, why, inside=None):
         self.name, self.asked = case.name, asked.split()
@@ -51,7 +51,7 @@ def last_traceback(text, files):
 
 
 def own_words(tool, text):
-    """Of a run under cuwhy, what cuwhy says; everything that was printed otherwise."""
+    """What cuwhy says for a run under cuwhy, otherwise everything that was printed."""
     if tool != "cuwhy":
         return text
     found = re.search(r"^cuwhy: .*", text, re.M | re.S)
@@ -59,7 +59,7 @@ def own_words(tool, text):
 
 
 def without_source(text, truth):
-    """The text without lines of the program, which may hold a kernel's name or any word, on one line."""
+    """The text, on one line, without the program's own lines, which may contain a kernel's name or any word."""
     for line in truth.source:
         if len(line) > 8:
             text = text.replace(line, " ")
@@ -67,7 +67,7 @@ def without_source(text, truth):
 
 
 def places(tool, text, truth):
-    """Where the tool says that it happened, and all lines of the user's that it names."""
+    """Where the tool says that it happened, and all of the user's lines that it names."""
     if tool == "cuwhy":
         words = own_words(tool, text)
         found = WHERE.search(words)
@@ -99,7 +99,7 @@ def line_answer(tool, text, truth, heaviest=None):
 
 
 def answers(tool, text, truth, heaviest=None):
-    """One word for each question that is asked of the program."""
+    """One word for each question about the program."""
     words = without_source(own_words(tool, text), truth)
     found = {"line": line_answer(tool, text, truth, heaviest)}
     for question, pattern in (("kernel", truth.kernel), ("thread", THREAD), ("address", ADDRESS), ("why", truth.why)):

@@ -192,10 +192,10 @@ def compare_gpu(t, ours, smi, host):
     number("ecc", enabled(text_of(smi, "ecc_mode/current_ecc")))
     number("ecc_pending", enabled(text_of(smi, "ecc_mode/pending_ecc")))
     for key, folder in (("ecc_volatile", "volatile"), ("ecc_aggregate", "aggregate")):
-        # NVML's total is that of memory; newer tools count the caches apart
+        # NVML's total is memory only; newer tools count the caches separately
         parts = {n.tag: text_of(smi, "ecc_errors/%s/%s" % (folder, n.tag)) for n in smi.findall("ecc_errors/%s/*" % folder)}
         counts = [int(v) for k, v in parts.items() if v and v.isdigit() and "uncorrectable" in k]
-        if counts and key in ours:	# not every driver still adds them up
+        if counts and key in ours:	# some drivers no longer add them up
             t.same("GPU " + key, ours[key], counts, lambda a, b: a == sum(b) or a in b)
         else:
             t.skip("GPU " + key, "one of the two does not say")
@@ -305,7 +305,7 @@ def stem(path):
 
 
 def compare_loaded(t, env, bundle, torch):
-    """The loader's prediction against what a process has mapped after it used the GPU."""
+    """The predicted libraries, compared with what a process has mapped after it used the GPU."""
     predicted = {stem(f["soname"]): f for f in env.get("loader", {}).get("files", []) if f.get("path")}
     mapped = {}
     for path in torch["maps"]:

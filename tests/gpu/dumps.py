@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes real GPU core dumps with kernels of our own, one per kind of fault, scrubbed and small.
+"""Creates real GPU core dumps with kernels of our own, one per kind of fault, scrubbed and small.
 
     tests/gpu/dumps.py OUTDIR [name…]
 
@@ -18,7 +18,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FAR = 1 << 42           # bytes past a small allocation: nobody's memory
+FAR = 1 << 42           # bytes past a small allocation: unmapped memory
 LIMIT_CHILD, LIMIT_ALL = 25, 170
 FLAGS = "skip_nonrelocated_elf_images,skip_global_memory,skip_shared_memory,skip_local_memory,skip_constbank_memory,skip_abort"
 
@@ -79,7 +79,7 @@ __global__ void load_far(const short *from, int *to, long long n)
 def load_far(cp, k):
     p = cp.zeros(1024, cp.int32)
     k((1,), (64, 2), (p, p, cp.int64(FAR // 2)))
-    # the load destroys its own address: that comes from the code
+    # the load overwrites its own address, which is recomputed from the code
     return fault(cp, p.data.ptr + FAR, (33, 1, 0), access="read", bytes=2, space="global")
 
 
@@ -95,7 +95,7 @@ def atomic_far(cp, k):
     return fault(cp, p.data.ptr + FAR, (5, 0, 0), access="atomic", bytes=4, space="global")
 
 
-# Loads whose result takes the place of their own address, computed in the ways that programs do.
+# Loads whose result overwrites their own address, computed the way programs do.
 
 @kind("load_row32", """
 struct wide { float v[64]; };
@@ -176,7 +176,7 @@ def load_struct(cp, k):
     return fault(cp, p.data.ptr + (-2000000000 - 21) * 248 + 244, (21, 0, 0), access="read", bytes=2, space="global")
 
 
-# An index from memory, or one that a loop counts, may be lost with the address: none is a right answer, too.
+# An index from memory or a loop counter may be lost with the address: then "none" is also a right answer.
 
 @kind("load_indirect", """
 extern "C" __global__ void load_indirect(const float *from, const long long *index, float *to)
@@ -361,7 +361,7 @@ def hang(cp, k):
 # ---- the child ----------------------------------------------------------------------------------------------
 
 def compile_first(cp, sources, function):
-    """The first source that this compiler takes: what `assert` needs differs between versions."""
+    """The first source that this compiler accepts: what `assert` needs differs between versions."""
     sources = sources if isinstance(sources, list) else [sources]
     for i, source in enumerate(sources):
         try:
@@ -384,7 +384,7 @@ def child(name, info):
         cp.cuda.Device().synchronize()
     except Exception as e:      # noqa: BLE001  the fault itself
         print(f"{name}: {e}")
-    # of a single stray store the driver tells some time after the kernel has ended
+    # for a single stray store, the driver reports the fault some time after the kernel has ended
     wait_for(lambda: os.path.exists(os.environ["CUDA_COREDUMP_FILE"]), 2)
     time.sleep(0.5)
     os._exit(0)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Are the figures of memory right? On a real GPU, beside PyTorch's and the driver's own.
+"""Are the memory figures right? On a real GPU, compared with PyTorch's and the driver's own.
 
     tests/gpu/figures.py [--build build] [name…]
 
 exact    PyTorch's allocated and reserved bytes at a hundred random moments, to the byte
 kinds    parameters, gradients and optimizer state of five trainings, within 2 %; the ledger within 1 % of the card
-machine  `cuwhy memory --json` beside nvidia-smi
-Without a GPU or without PyTorch everything is skipped, aloud.
+machine  `cuwhy memory --json` compared with nvidia-smi
+Without a GPU or PyTorch everything is skipped, with a message.
 """
 import argparse
 import json
@@ -72,7 +72,7 @@ class Figures:
                 "" if not got["differ"] else "; first: %s" % got["first"]))
 
     def asynchronous(self):
-        """PyTorch reports nothing of this backend's blocks to anybody: the driver's figures stand in, and it is said."""
+        """PyTorch does not report this backend's blocks: the driver's figures are used instead, with a message."""
         name = "async-backend"
         if not self.wanted(name):
             return

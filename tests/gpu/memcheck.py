@@ -90,7 +90,7 @@ def same_kernel(verdict, reports):
 
 
 def same_function(verdict, asserted):
-    """An assert names the function that it stands in: the kernel, or something that it calls."""
+    """An assert names the function that contains it: the kernel, or something that it calls."""
     names = {a.function for a in asserted}
     return True if short_name((verdict.get("kernel") or {}).get("name")) in names else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small correct program that other tools are pointed at (neighbours.sh)."""
+"""A small correct program to run under other tools (neighbours.sh)."""
 import os
 
 import torch

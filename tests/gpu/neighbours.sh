@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The tools that people already use, on a program under `cuwhy run`: each works or is refused aloud.
+# The tools that people already use, on a program under `cuwhy run`: each works or is rejected with a message.
 #
 #   tests/gpu/neighbours.sh build [python]
 #
-# A tool is first run without cuwhy; one that does not work here anyway is skipped, aloud.
+# A tool is first run without cuwhy; one that does not work here anyway is skipped, with a message.
 set -u
 cuwhy=$1/cuwhy
 python=${2:-python3}
@@ -62,7 +62,7 @@ try() {
 	fi
 }
 
-# tool NAME PATTERN COMMAND…: as try, when the tool is on this machine.
+# tool NAME PATTERN COMMAND…: like try, if the tool is installed.
 tool() {
 	name=$1 pattern=$2
 	shift 2

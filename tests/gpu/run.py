@@ -34,7 +34,7 @@ print(hmm.value if ok else 0)
 
 
 def find_tool(name):
-    """A program of the CUDA toolkit, which need not be in PATH; None when it is not here."""
+    """A program of the CUDA toolkit, which need not be in PATH; None if it is not installed."""
     for place in (shutil.which(name), "/usr/local/cuda/bin/" + name):
         if place and os.access(place, os.X_OK):
             return place
@@ -42,7 +42,7 @@ def find_tool(name):
 
 
 def what_is_missing(python):
-    """The `needs` words that this machine cannot serve."""
+    """The `needs` words that this machine does not meet."""
     found = subprocess.run([python, "-c", PROBE], capture_output=True, text=True, timeout=120)
     lines = found.stdout.splitlines() + ["", "0", "0"]
     missing = {"torch", "cupy", "triton", "numpy", "transformers", "lightning"} - set(lines[0].split())

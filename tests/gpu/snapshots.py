@@ -38,7 +38,7 @@ WATCHED = FRAME.replace("torch.cuda.memory._record_memory_history(max_entries=10
     v = w.verdict
     print(json.dumps([v.cause, v.certainty, [h["line"] for h in v.collected["lines"]], v.collected["oom"]]))
 """
-# name, program, causes that may lead (a snapshot tells neither the size of the card nor a limit), line that must be named
+# name, program, causes that may come first (a snapshot has neither the size of the card nor a limit), line that must be named
 PROGRAMS = (
     ("growth", """
 kept = []

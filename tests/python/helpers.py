@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs in processes of their own, with the stand-in for PyTorch."""
+"""Programs in separate processes, with the stand-in for PyTorch."""
 
 import os
 import subprocess

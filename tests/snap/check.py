@@ -97,7 +97,7 @@ def check_stories(build, tmp):
 
 
 def check_piles(build, tmp):
-    """However many rounds there were, and whichever line made what was freed meanwhile."""
+    """However many rounds there were, and whichever line allocated what was freed meanwhile."""
     for rounds in (16, 20, 24, 36, 80, 300):
         for line in (39, 40):
             for temporary in (1, 2, 3):

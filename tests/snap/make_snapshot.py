@@ -20,7 +20,7 @@ TORCH = "/usr/lib/python3/site-packages/torch/nn/modules/"
 
 
 class Code:
-    """Frames are one object for one line."""
+    """One frame object per line."""
 
     def __init__(self):
         self.frames = {}
@@ -30,7 +30,7 @@ class Code:
 
 
 class Allocator:
-    """Segments, blocks that are reused when their size fits, and a card that can be full."""
+    """Segments, blocks that are reused when their size fits, and a card that can run out of memory."""
 
     def __init__(self, total, shape, expandable=False):
         self.total, self.shape, self.expandable = total, shape, expandable
@@ -194,13 +194,13 @@ def train(a, events, leak=0):
 
 
 def growth(a, events):
-    """The card is full when about `events` are over, at a round's end that comes after 24 MiB or less."""
+    """The card is full after about `events` events; each round leaks 24 MiB or less."""
     rounds = max(events // 165, 1)
     train(a, 1 << 40, leak=min(24 * MIB, (a.total - GIB) // rounds) + 100)
 
 
 def pile(a, inside=(), temporary=1, line=39, rounds=36):
-    """Line 40 makes tensors that stay, and `line` as many `temporary` ones each time, until the card is full."""
+    """Line 40 allocates tensors that stay, and `line` as many `temporary` ones each time, until the card is full."""
     code = Code()
     stack = code.stack(*inside, ("collect", "/home/user/train.py", 40), ("<module>", "/home/user/train.py", 88))
     scratch = code.stack(("collect", "/home/user/train.py", line), ("<module>", "/home/user/train.py", 88))
@@ -249,7 +249,7 @@ def too_large(a, _events):
 
 
 def other_process(a, _events):
-    """The job had 12 GiB, gave them back, and then found the card taken."""
+    """The job held 12 GiB, freed them, and then found that others had taken the card's memory."""
     code = Code()
     frames = code.stack(("load", "/home/user/train.py", 12), ("<module>", "/home/user/train.py", 88))
     b = a.alloc(12 * GIB, frames)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds the recorder's tables with the thread sanitizer and lets many threads at them.
+# Builds the recorder's tables with the thread sanitizer and uses them from many threads.
 set -eu
 out=build/tests
 mkdir -p "$out"

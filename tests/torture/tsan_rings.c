@@ -88,7 +88,7 @@ void python_start(void) { }
 void python_hook(void) { }
 void python_hook_early(void) { }
 
-/* A stack that is new now and then, so that interning is exercised too. */
+/* Sometimes a new stack, so that interning is exercised, too. */
 uint32_t stack_here(void)
 {
 	static _Atomic uint32_t n;
@@ -145,7 +145,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Keeps what the recorder hands over, as `cuwhy run` would. */
+/* Keeps what the recorder passes on, as `cuwhy run` would. */
 static void *keeper(void *arg)
 {
 	int s = *(int *)arg;

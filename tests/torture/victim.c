@@ -66,7 +66,7 @@ static void *work(void *arg)
 
 	current(context);
 	for (i = 0;; i++) {
-		/* Now and then a grid that is too large: failures are written under fire, too. */
+		/* Sometimes a grid that is too large: failures are recorded under load, too. */
 		launch(function, 1, i % 500 == 7 ? 70000 : 1, 1, 32, 1, 1, 0, NULL, NULL, NULL);
 		if (i % 8 == 0)
 			blocks(seed, i / 8);

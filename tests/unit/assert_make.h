@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For tests: module images with code, a bank of addresses and texts, as the compiler and the driver leave them.
+ * For tests: module images with code, a bank of addresses and texts, laid out as by the compiler and the driver.
  */
 #ifndef CUWHY_TEST_ASSERT_MAKE_H
 #define CUWHY_TEST_ASSERT_MAKE_H
@@ -20,7 +20,7 @@ struct am_object {
 };
 
 struct am_plan {
-	const uint64_t *code;		/* two words an instruction */
+	const uint64_t *code;		/* two words per instruction */
 	size_t n_code;			/* words */
 	struct am_object object[AM_OBJECTS];
 	size_t n_slots;			/* of the bank; at least the objects' */

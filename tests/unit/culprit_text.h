@@ -72,7 +72,7 @@ static inline void culprit_text_threads(const struct culprit *c, struct buf *out
 	const struct culprit_lane *l = c->lanes;
 
 	if (c->n_lanes == 0) {
-		buf_adds(out, "  thread  unknown: none stands at the instruction any more\n");
+		buf_adds(out, "  thread  unknown: none is at the instruction anymore\n");
 		return;
 	}
 	culprit_add_pos(out, "  thread  block", l->block);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Numbers at random, the same in every run.
+ * Random numbers, the same in every run.
  */
 #ifndef CUWHY_TEST_DICE_H
 #define CUWHY_TEST_DICE_H

@@ -27,14 +27,14 @@ struct dump_make {
 	uint32_t device, context, module, image, grid, params, sm, cta, warp, lane, regs[MAKE_LANES];
 };
 
-/* What the usual dump tells. Offsets are from the kernel's start. */
+/* What the usual dump contains. Offsets are from the kernel's start. */
 struct dump_plan {
 	uint32_t lane_exception, lanes_hit;	/* mask of the lanes that carry it */
 	uint32_t sm_exception, broken;
 	uint64_t error_pc;			/* of warp and SM, 0 = not valid */
 	uint64_t lane_pc;
 	uint32_t valid;				/* lanes, 0 = all four; with `gone` there is no block */
-	uint32_t inactive;			/* lanes that wait elsewhere */
+	uint32_t inactive;			/* lanes that are waiting elsewhere */
 	int gone;
 	uint32_t call_depth;
 	uint64_t code[16][2];			/* the kernel's instructions */
@@ -42,7 +42,7 @@ struct dump_plan {
 	uint32_t pred[MAKE_LANES];		/* P0 */
 	uint32_t ureg[8];
 	uint32_t arch;				/* 0 = 90 */
-	uint32_t grow;				/* rows longer by this, as a newer driver's */
+	uint32_t grow;				/* rows are longer by this, as with a newer driver */
 };
 
 static inline void make_put(void *row, size_t off, uint64_t v, size_t bytes)
@@ -126,7 +126,7 @@ static inline void dump_make_finish(struct dump_make *m, int extended)
 	memcpy(m->data, &h, sizeof(h));
 }
 
-/* A relocated image with the kernel _Z4fillPfl and, inside it, a function $fill$inner from 0x80 on. */
+/* A relocated image with the kernel _Z4fillPfl and, nested in it, a function $fill$inner from 0x80 on. */
 static inline size_t make_image(uint8_t *out, const struct dump_plan *p)
 {
 	static const char strings[] = "\0_Z4fillPfl\0$fill$inner";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For tests: makes a memory trace event by event, as struct cw_events in format.h tells.
+ * For tests: builds a memory trace event by event, as described at struct cw_events in format.h.
  */
 #ifndef CUWHY_EVENTS_MAKE_H
 #define CUWHY_EVENTS_MAKE_H

@@ -12,7 +12,7 @@
 struct lib_make {
 	uint8_t *data;
 	size_t len, cap;
-	size_t binary;		/* where the fat binary that is being written begins */
+	size_t binary;		/* where the fat binary being written begins */
 	Elf64_Shdr section[8];
 	unsigned sections;
 };
@@ -71,7 +71,7 @@ static inline void lib_binary(struct lib_make *m)
 #define LIB_CUBIN	2
 #define LIB_LTO		8
 
-/* An entry of a fat binary with `payload` bytes behind it. ptx: 87 is 8.7. */
+/* An entry of a fat binary with `payload` bytes after it. ptx: 87 is 8.7. */
 static inline void lib_entry_sized(struct lib_make *m, uint16_t kind, uint32_t arch, char suffix, int ptx,
 				   uint64_t payload)
 {

@@ -58,7 +58,7 @@ static inline const char *field(const json_t *j, const char *key)
 	return text ? text : "";
 }
 
-/* Some element of the array has the text in it. */
+/* Some element of the array contains the text. */
 static inline bool mentions(const json_t *j, const char *key, const char *text)
 {
 	char *all = json_dumps(json_object_get(j, key), JSON_ENCODE_ANY);

@@ -57,7 +57,7 @@ static inline uint32_t mm_site(struct mm *m, uint32_t stack, uint32_t forward, u
 	return m->n_sites;
 }
 
-/* An allocation of the driver's; `library` 0 = not known. */
+/* A driver allocation; `library` 0 = not known. */
 static inline uint64_t mm_allocate(struct mm *m, uint64_t size, uint32_t library, uint32_t stack, uint16_t kind)
 {
 	uint64_t addr = m->next_segment;
@@ -105,7 +105,7 @@ static inline struct cw_allocation *mm_block(struct mm *m, uint64_t size, uint32
 	return a;
 }
 
-/* A block that came and went. */
+/* A block that was allocated and freed. */
 static inline void mm_passed(struct mm *m, uint64_t size, uint32_t stack, uint32_t forward)
 {
 	uint32_t s = mm_site(m, stack, forward, CW_MEM_TORCH, forward ? CW_SITE_BACKWARD : 0);
@@ -130,7 +130,7 @@ static inline void mm_node(struct mm *m, uint32_t stack, bool run)
 	m->b.h->n_nodes_run += run;
 }
 
-/* PyTorch gives up: what it has is what was made so far. */
+/* PyTorch runs out of memory: it holds what was allocated so far. */
 static inline struct cw_failure *mm_oom(struct mm *m, uint64_t request, uint64_t left, uint32_t stack)
 {
 	struct cw_failure *f = tb_fail(&m->b, CW_SRC_DRIVER, 2, stack);

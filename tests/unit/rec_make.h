@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the recorder's tables of memory stand on, in a few lines: for tests that run them without a process of their own.
+ * What the recorder's memory tables depend on, in a few lines, for tests that run them without a separate process.
  */
 #ifndef REC_MAKE_H
 #define REC_MAKE_H

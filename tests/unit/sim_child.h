@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Helpers of the tests of the simulated GPU: each test runs in a child, because a driver is
- * initialised once a process and its settings are read from the environment. */
+ * initialized once per process and its settings come from the environment. */
 #ifndef CUWHY_TEST_SIM_CHILD_H
 #define CUWHY_TEST_SIM_CHILD_H
 
@@ -146,7 +146,7 @@ static inline int in_child(const char *setting, void (*body)(void))
 			unsetenv("CUWHY_SIM");
 		sim_open();
 		body();
-		exit(0);		/* not _exit: leaving while workers run must be clean */
+		exit(0);		/* not _exit: exiting while workers are running must be clean */
 	}
 	assert_true(pid > 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);

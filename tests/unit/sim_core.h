@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A small checker of the core dumps that the simulated GPU writes, apart from cuwhy's own reader so
- * that one mistake cannot hide in both. */
+ * A small checker for the simulated GPU's core dumps, independent of cuwhy's own reader so that one
+ * mistake cannot hide in both. */
 #ifndef CUWHY_TEST_SIM_CORE_H
 #define CUWHY_TEST_SIM_CORE_H
 
@@ -19,7 +19,7 @@ struct core {
 	const char *names;
 };
 
-/* Everything that a reader would rely on lies inside the file. */
+/* Everything that a reader relies on is inside the file. */
 static inline void core_open(struct core *c, const char *path)
 {
 	int fd = open(path, O_RDONLY);
@@ -35,7 +35,7 @@ static inline void core_open(struct core *c, const char *path)
 	CHECK(!memcmp(c->data, "\177ELF\2\1\1\x33\7", 9));
 	CHECK(c->file->e_type == ET_CORE && c->file->e_machine == 190);
 	CHECK(c->file->e_shoff + c->file->e_shnum * sizeof(Elf64_Shdr) <= c->size);
-	/* malloc aligns the file, not what lies in it: copy the headers */
+	/* malloc aligns the file, not its contents: copy the headers */
 	sections = malloc(c->file->e_shnum * sizeof(Elf64_Shdr));
 	CHECK(sections);
 	memcpy(sections, c->data + c->file->e_shoff, c->file->e_shnum * sizeof(Elf64_Shdr));
@@ -53,7 +53,7 @@ static inline void core_close(struct core *c)
 	free(c->data);
 }
 
-/* The section of this type under that parent row; 0: none. Parent 0: whatever the parent. */
+/* The section of this type under that parent row; 0: none. Parent 0: any parent. */
 static inline unsigned int core_find(const struct core *c, enum sim_table type, unsigned int parent,
 				     unsigned int row)
 {
@@ -83,7 +83,7 @@ static inline void core_row(const struct core *c, unsigned int section, unsigned
 
 #define CORE_ROW(c, section, row, out) core_row(c, section, row, out, sizeof(*(out)))
 
-/* What a dump says about its failure: the first lane with an exception, else the first at all. */
+/* What a dump says about its failure: the first lane with an exception, else the first lane. */
 struct culprit {
 	struct sim_row_grid grid;
 	struct sim_row_sm sm;

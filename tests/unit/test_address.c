@@ -148,7 +148,7 @@ static void address__in_live_memory_contradicts_the_fault(void **state)
 	a = fault_at(&s, SEGMENT + MIB + 16);
 	assert_string_equal(a->in, "live");
 	assert_int_equal(a->block.made.line, 10);
-	a = fault_at(&s, SEGMENT + 5 * MIB);	/* in PyTorch's cache: no tensor, but mapped all the same */
+	a = fault_at(&s, SEGMENT + 5 * MIB);	/* in PyTorch's cache: not a tensor, but still mapped */
 	assert_string_equal(a->in, "live");
 	assert_false(a->block.known);
 	assert_int_equal(a->segment.size, 20 * MIB);
@@ -225,7 +225,7 @@ static void near__the_block_that_the_kernel_was_given_counts(void **state)
 	end(&s);
 }
 
-/* What the code says is stronger than what lies nearest, and than what was there before. */
+/* What the code says outweighs what is nearest, and what was there before. */
 static void near__the_pointer_that_the_code_used_counts(void **state)
 {
 	struct stage s;
@@ -246,7 +246,7 @@ static void near__the_pointer_that_the_code_used_counts(void **state)
 	assert_int_equal(a->block.made.line, 10);
 	assert_int_equal(a->param_byte, 16);
 	assert_true(a->traced && a->past && a->distance == 39 * MIB);
-	s.culprit.origin = 1u << 1;		/* no pointer to what is live */
+	s.culprit.origin = 1u << 1;		/* does not point to anything live */
 	a = fault_at(&s, SEGMENT + 40 * MIB);
 	assert_string_equal(a->in, "freed");
 	assert_false(a->traced);
@@ -281,8 +281,8 @@ static void near__the_tensors_are_those_of_the_launch(void **state)
 	(void)state;
 	begin(&s);
 	segment(&s, SEGMENT, 20 * MIB, 0, CW_MEM_DEVICE);
-	freed(&s, SEGMENT, MIB, 10, 100, 1500);		/* lived at the launch, let go since */
-	freed(&s, SEGMENT, 2 * MIB, 20, 1600, 1700);	/* came to its place since */
+	freed(&s, SEGMENT, MIB, 10, 100, 1500);		/* live at the launch, freed since */
+	freed(&s, SEGMENT, 2 * MIB, 20, 1600, 1700);	/* allocated in its place since */
 	block(&s, SEGMENT, 3 * MIB, 30, 1800);
 	pointer(&s, 0, SEGMENT);
 	a = fault_at(&s, SEGMENT + 100 * MIB);
@@ -318,7 +318,7 @@ static void freed__has_the_lines_of_the_tensor_and_of_the_segment(void **state)
 	end(&s);
 }
 
-/* The table outlives the calls: many of them have passed since. */
+/* The table remembers longer than the ring of calls: many calls have passed since. */
 static void freed__the_drivers_memory_long_ago(void **state)
 {
 	struct stage s;
@@ -336,7 +336,7 @@ static void freed__the_drivers_memory_long_ago(void **state)
 	end(&s);
 }
 
-/* The tensor lived when the kernel was launched; it and its segment went while the kernel ran. */
+/* The tensor was live when the kernel was launched; it and its segment were freed while the kernel ran. */
 static void freed__while_the_kernel_ran(void **state)
 {
 	struct stage s;
@@ -363,10 +363,10 @@ static void overflow__of_an_index_is_known_by_pointer_and_size(void **state)
 		{10 * GIB, -(int64_t)(7 * GIB), 4, true, true},
 		{8 * GIB, -(int64_t)(8 * GIB), 4, false, false},      /* the tensor has no element 2^31 */
 		{10 * GIB, -(int64_t)(8 * GIB) - 4, 4, false, false}, /* below the smallest index */
-		{10 * GIB, -(int64_t)(5 * GIB), 4, false, false},     /* element meant lies behind the end */
+		{10 * GIB, -(int64_t)(5 * GIB), 4, false, false},     /* the intended element is past the end */
 		{30 * GIB, -(int64_t)(8 * GIB), 4, true, true},
-		{48 * GIB, -(int64_t)(1 * MIB), 4, true, false}, /* perhaps a small negative index after all */
-		{48 * GIB, -4, 4, false, false},		 /* surely one */
+		{48 * GIB, -(int64_t)(1 * MIB), 4, true, false}, /* may also be a small negative index */
+		{48 * GIB, -4, 4, false, false},		 /* certainly one */
 		{5 * GIB, -(int64_t)(4 * GIB), 2, true, true},
 		{3 * GIB, -(int64_t)(2 * GIB), 1, true, true},
 		{3 * GIB, -(int64_t)(2 * GIB), 4, true, false},	      /* bytes were counted in 32 bits */
@@ -393,7 +393,7 @@ static void overflow__of_an_index_is_known_by_pointer_and_size(void **state)
 	}
 }
 
-/* An index of 6,442,450,944 (3 * 2^31) is too small by 2^33 when it comes out below zero. */
+/* An index of 6,442,450,944 (3 * 2^31) that becomes negative is too small by 2^33. */
 static void overflow__may_go_round_more_than_once(void **state)
 {
 	struct stage s;
@@ -435,7 +435,7 @@ static void device__of_the_memory_is_not_the_kernels(void **state)
 	assert_true(a->param_sure && a->device_sure);
 	assert_int_equal(a->device, 0);
 	assert_int_equal(a->segment.device, 1);
-	s.culprit.device = 3;		/* the dump counts devices in its own way */
+	s.culprit.device = 3;		/* the dump numbers devices differently */
 	assert_false(fault_at(&s, SEGMENT + 64)->device_sure);
 	s.launch.flags = 0;		/* not known */
 	assert_string_equal(fault_at(&s, SEGMENT + 64)->in, "live");
@@ -492,7 +492,7 @@ static void host__a_stray_address_is_no_host_pointer(void **state)
 	begin(&s);
 	segment(&s, SEGMENT, 20 * MIB, 0, CW_MEM_DEVICE);
 	s.ranges[0] = (struct cw_range){HEAP, HEAP + 64 * MIB};
-	pointer(&s, 0, SEGMENT);	/* all that it was given is device memory */
+	pointer(&s, 0, SEGMENT);	/* all its arguments are device memory */
 	assert_string_equal(fault_at(&s, HEAP + MIB)->in, "near");
 	pointer(&s, 0, 0);
 	assert_string_equal(fault_at(&s, HEAP + MIB)->in, "host");

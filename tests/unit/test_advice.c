@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What causes advise, whatever facts are known: no sentence and no command twice, no fix without its command. Facts are drawn
- * at random from the words and numbers of the guards, with a fixed seed.
+ * What causes advise, whatever facts are known: no sentence and no command appears twice, no fix lacks its command.
+ * Facts are chosen at random from the words and numbers in the guards, with a fixed seed.
  */
 #include <ctype.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@
 #define SAID_MAX 64
 #define WORDS_MAX 96
 
-/* All that is wrong is named before the test fails, once for each cause. */
+/* Reports everything that is wrong before the test fails, once per cause. */
 static int wrong;
 
 #define WRONG(...) (wrong++, print_error(__VA_ARGS__))
@@ -81,7 +81,7 @@ static void words_of_guard(struct words *w, const char *s)
 			if (w->n_text < WORDS_MAX && len < sizeof(w->text[0]))
 				snprintf(w->text[w->n_text++], sizeof(w->text[0]), "%.*s", (int)len, s + 1);
 			s = close + 1;
-		} else if (isalpha((unsigned char)*s)) {	/* the digits of a fact's name are none */
+		} else if (isalpha((unsigned char)*s)) {	/* digits in a fact's name are not numbers */
 			const char *name = s;
 
 			while (isalnum((unsigned char)*s) || *s == '_' || *s == '.')
@@ -110,7 +110,7 @@ static void words_collect(struct words *w, const struct cause *c)
 		words_of_guard(w, a->guard_text);
 }
 
-/* Facts of all sorts often have the same value, as gpu.cc and device.cc have: what is written with either is then the same. */
+/* Different facts often have the same value, such as gpu.cc and device.cc: then sentences with either are the same. */
 static void fact_draw(struct casefile *f, enum fact_id id, const struct words *w, unsigned unknown)
 {
 	if (draw(100) < unknown)
@@ -131,7 +131,7 @@ static void fact_draw(struct casefile *f, enum fact_id id, const struct words *w
 	}
 }
 
-/* Only one of a recording, a text and a machine is looked at alone; the machine also comes with a recording. */
+/* A recording, a text or a machine is examined alone; a machine can also come with a recording. */
 static void facts_draw(struct casefile *f, struct pool *pool, const struct words *w)
 {
 	unsigned unknown = 10 + draw(9) * 10, kind = draw(3);
@@ -165,7 +165,8 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The words of a command in the order of the alphabet, without its comment: the same command in other order or spacing. */
+/* The words of a command in alphabetical order, without its comment: equal for the same command in another order or
+ * spacing. */
 static char *command_sorted(const char *command, struct pool *pool)
 {
 	char *copy = pool_strdup(pool, command), *word[256], *save = NULL, *out = pool_strdup(pool, "");
@@ -230,7 +231,7 @@ static void advice__nothing_is_said_twice_whatever_is_known(void **state)
 		int before = wrong;
 
 		words_collect(&w, c);
-		seed_of(c->id);	/* a change of one cause does not draw the others anew */
+		seed_of(c->id);	/* changing one cause does not change the random facts of the others */
 		for (int i = 0; i < ROUNDS && wrong == before; i++) {
 			struct pool pool = {0};
 			struct casefile f;
@@ -243,7 +244,7 @@ static void advice__nothing_is_said_twice_whatever_is_known(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-/* A title stands in when no headline can be said: it goes on after "cuwhy: perhaps", and no name is written small. */
+/* The title is used when no headline applies: it follows "cuwhy: perhaps", and names keep their capital letter. */
 static void advice__titles_serve_as_headlines(void **state)
 {
 	static const char *const names[] = {"PyTorch", "Triton", "Windows", "Python",

@@ -49,7 +49,7 @@ static void args__of_calls_that_ptxas_made_are_known_on_every_architecture(void 
 		assert_int_equal(a.value[ASSERT_MESSAGE], AM_DATA + rows[i].message / 8 * 256);
 		assert_int_equal(a.value[ASSERT_FILE], AM_DATA + rows[i].file / 8 * 256);
 		assert_int_equal(a.value[ASSERT_FUNCTION], AM_DATA + rows[i].function / 8 * 256);
-		/* no call there, and none at all in the middle of nowhere */
+		/* no call there, and none at an address outside the code */
 		assert_false(assert_args_find(image, rows[i].arch, am_back(&p) - 16, &a));
 		assert_false(assert_args_find(image, rows[i].arch, 8, &a));
 		assert_false(assert_args_find(image, rows[i].arch, ~0ull, &a));
@@ -67,7 +67,7 @@ static void args__of_calls_that_ptxas_made_are_known_on_every_architecture(void 
 #define BRA_MINUS_3	0xfffffffc00f40947, 0x000fea000383ffff
 #define CALL		0x0000000002007343, 0x001fea0003c00000
 #define BRX		0xfffffe0004007949, 0x003fde000383ffff
-#define STRANGE		0x00000000000473ff, 0x000fe20000000000	/* no operation that is listed */
+#define STRANGE		0x00000000000473ff, 0x000fe20000000000	/* not an operation that is listed */
 #define LDG_R5_128	0x0000000402057981, 0x000ea2000c1e1d00	/* writes R5 to R8 */
 #define MOV_R9		0x0000000700097802, 0x000fe20000000f00
 
@@ -98,14 +98,14 @@ static void args__a_value_that_may_be_another_is_unknown(void **state)
 	assert_false(KNOWN(NOP, MOV_R8_F5, NOP, BRA_MINUS_2, CALL));	/* a branch between it and the call */
 	assert_true(KNOWN(NOP, MOV_R8_F5, NOP, BRA_MINUS_3, CALL));	/* a branch to it */
 	assert_false(KNOWN(NOP, MOV_R8_F5, CALL, CALL));		/* a call in between */
-	assert_false(KNOWN(NOP, MOV_R8_F5, EXIT, CALL));		/* never comes that way */
+	assert_false(KNOWN(NOP, MOV_R8_F5, EXIT, CALL));		/* never gets there */
 	assert_false(KNOWN(NOP, MOV_R8_F5, STRANGE, CALL));		/* may write anything */
 	assert_false(KNOWN(NOP, MOV_R8_F5, LDG_R5_128, CALL));		/* overwrites it */
 	assert_false(KNOWN(BRX, MOV_R8_F5, NOP, CALL));			/* a jump to anywhere */
 	assert_false(KNOWN(NOP, NOP, CALL));
 }
 
-/* A dump with nothing in it but perhaps some memory, where the message is. */
+/* A dump with nothing in it, except perhaps the memory that contains the message. */
 static struct dump *dump_with(const char *memory)
 {
 	struct dump_make m;
@@ -204,7 +204,7 @@ static void text__those_that_fit_are_kept(void **state)
 	assert_string_equal(a.one_of[0], "!_isinf(val)");
 	assert_string_equal(a.one_of[1], "!_isinf(sum)");
 	assertion_free(&a);
-	/* too many are none */
+	/* too many count as none */
 	for (int i = 4; i < 8; i++)
 		p.object[i] = (struct am_object){"$x", more[i - 4]};
 	a = asserted(&p, NULL, NULL);
@@ -227,7 +227,7 @@ static void text__a_string_is_known_by_its_length(void **state)
 
 	(void)state;
 	check_texts(asserted(&p, NULL, NULL), CONDITION, FILE_NAME, "kernel");
-	/* a name and a path of the condition's length are told apart from it */
+	/* a name and a path as long as the condition are not mistaken for it */
 	p.object[5] = (struct am_object){"__unnamed_2", "operator()"};
 	p.object[6] = (struct am_object){"$str$4", "src/ab.cuh"};
 	check_texts(asserted(&p, NULL, NULL), CONDITION, FILE_NAME, "kernel");
@@ -242,7 +242,7 @@ static void text__of_two_that_fit_none_is_chosen(void **state)
 				       {"$str$2", "j < n && n"}, {"$str$3", "src/j.cu"}, {"__unnamed_2", "common"}}};
 
 	(void)state;
-	/* of the functions the one that is the kernel's own name is meant */
+	/* among the functions, the one with the kernel's own name is the right one */
 	check_texts(asserted(&p, NULL, NULL), NULL, NULL, "kernel");
 	p.object[2].text = "helper";
 	check_texts(asserted(&p, NULL, NULL), NULL, NULL, NULL);
@@ -336,12 +336,12 @@ static void signature__parameters_lie_where_their_types_put_them(void **state)
 	assert_true(signature_integer(loss, 5, bytes, sizeof(bytes), &v) && v == 3);
 	assert_false(signature_integer(loss, 5, bytes, 39, &v));	/* cut short */
 	assert_false(signature_integer(loss, 0, bytes, sizeof(bytes), &v));	/* a pointer */
-	assert_false(signature_integer(loss, 7, bytes, sizeof(bytes), &v));	/* no integer */
-	/* behind a structure nothing can be said */
+	assert_false(signature_integer(loss, 7, bytes, sizeof(bytes), &v));	/* not an integer */
+	/* after a structure nothing is known */
 	assert_true(signature_param("f(int, at::TensorInfo<float, int>, int)", 0, &p));
 	assert_false(signature_param("f(int, at::TensorInfo<float, int>, int)", 2, &p));
 	assert_true(signature_param("f(void (*)(int, int), int)", 0, &p) == false);
-	/* but the last one lies before the end */
+	/* but the last one is right before the end */
 	memcpy(bytes + 48, &m, 8);
 	assert_true(signature_integer("f(at::TensorInfo<float, int>, int, long)", SIGNATURE_LAST, bytes, 56, &v) &&
 		    v == 3);
@@ -472,13 +472,13 @@ static void cause__the_exceeded_size_comes_from_the_parameters(void **state)
 	assert_true(mentions(j, "why", "50,257 elements"));
 	assert_true(mentions(j, "why", "the indices are int64"));
 	json_decref(j);
-	/* behind structures, but the last one */
+	/* after structures, but the last one */
 	j = judge_assert("void at::native::(anonymous namespace)::indexSelectSmallIndex<float, long, unsigned int, 2, 2, -2>("
 			 "at::cuda::detail::TensorInfo<float, unsigned int>, int, unsigned int, long)",
 			 "srcIndex < srcSelectDimSize", (const int64_t[]){1, 2, 30522}, 24);
 	assert_true(mentions(j, "why", "30,522 elements"));
 	json_decref(j);
-	/* another condition of the same kernel does not speak of it */
+	/* another condition of the same kernel is not about it */
 	j = judge_assert(gather, "index out of bounds", &params, sizeof(params));
 	assert_false(mentions(j, "why", "50,257"));
 	json_decref(j);
@@ -516,7 +516,7 @@ static void cause__a_message_can_be_a_parameter(void **state)
 	assert_string_equal(field(j, "cause"), "invalid-probability");
 	assert_string_equal(field(json_object_get(json_object_get(j, "fault"), "assert"), "condition"), params.message);
 	json_decref(j);
-	memset(params.message, 'x', sizeof(params.message));	/* without an end */
+	memset(params.message, 'x', sizeof(params.message));	/* not terminated */
 	j = judge_assert("void at::native::_assert_async_cuda_kernel<bool>(bool const*, at::native::Msg)", NULL,
 			 &params, sizeof(params));
 	assert_string_equal(field(j, "cause"), "kernel-assert");

@@ -140,7 +140,7 @@ static char *scratch(void)
 	return dir;
 }
 
-/* A device or a pipe is written to; renaming a file over it would take it away from everybody. */
+/* A device or a pipe is written to; renaming a file over it would replace it for everyone. */
 static void fs__what_is_no_file_stays_what_it_is(void **state)
 {
 	char *dir = scratch(), *pipe = fs_join(dir, "pipe"), *link = fs_join(dir, "link"), *file = fs_join(dir, "file"),
@@ -150,7 +150,7 @@ static void fs__what_is_no_file_stays_what_it_is(void **state)
 
 	(void)state;
 	assert_int_equal(mkfifo(pipe, 0600), 0);
-	assert_true(fs_write(pipe, "hello", 5, NULL) != 0);	/* nobody reads: an error, no waiting */
+	assert_true(fs_write(pipe, "hello", 5, NULL) != 0);	/* no reader: an error, and no waiting */
 	fd = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	assert_int_equal(fs_write(pipe, "hello", 5, NULL), 0);
 	assert_int_equal(lstat(pipe, &st), 0);
@@ -252,7 +252,7 @@ static void fs__remove_does_not_follow_links(void **state)
 	free(dir);
 }
 
-/* Piece by piece or at once: a link stays one, and nothing of what was there before is left. */
+/* In pieces or at once: a link stays a link, and nothing of the old contents is left. */
 static void fs__a_link_is_written_through(void **state)
 {
 	char *dir = scratch(), *file = fs_join(dir, "f"), *link = fs_join(dir, "link");

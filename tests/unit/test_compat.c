@@ -162,8 +162,8 @@ static void gpu__by_pci_id(void **state)
 	assert_string_equal(g->name, "H200");
 	assert_int_equal(g->cc, 90);
 	assert_int_equal(g->class, COMPAT_CLASS_DATACENTER);
-	assert_int_equal(compat_gpu_by_pci(0x102d)->cc, 37);	/* K80, inside the range of another chip */
-	g = compat_gpu_by_pci(0x24dd);				/* of a laptop: not listed by itself */
+	assert_int_equal(compat_gpu_by_pci(0x102d)->cc, 37);	/* K80, inside another chip's range */
+	g = compat_gpu_by_pci(0x24dd);				/* a laptop GPU: not listed itself */
 	assert_null(g->name);
 	assert_int_equal(g->cc, 86);
 	assert_string_equal(g->chip, "GA104");
@@ -215,7 +215,7 @@ static void gpu__by_name(void **state)
 	assert_true(compat_class_forward(compat_class_of("Tesla T4")));
 }
 
-/* Every card of the table is known by its name too, as the same GPU. */
+/* Every card in the table is also found by its name, as the same GPU. */
 static void gpu__names_and_ids_agree(void **state)
 {
 	size_t n = 0;
@@ -303,7 +303,7 @@ static void code__ptx_needs_a_driver_that_reads_it(void **state)
 	assert_int_equal(ptx(80, 0, 85, 90, 12060), COMPAT_CODE_RUNS);
 	assert_int_equal(ptx(80, 0, 87, 90, 0), COMPAT_CODE_UNKNOWN);
 	assert_int_equal(ptx(80, 0, 0, 90, 12080), COMPAT_CODE_UNKNOWN);
-	/* PTX of the future: no driver of today reads it, one of the future may */
+	/* future PTX: no current driver reads it, a future one may */
 	assert_int_equal(ptx(80, 0, 990, 90, 13000), COMPAT_CODE_PTX_VERSION);
 	assert_int_equal(ptx(80, 0, 990, 90, 99000), COMPAT_CODE_UNKNOWN);
 	assert_int_equal(compat_ptx_of_cuda(12080), 87);
@@ -332,7 +332,7 @@ static void wheel__by_version(void **state)
 	assert_true(w->is_default);
 	assert_string_equal(compat_wheel("2.7.1", 12080, COMPAT_X86_64)->variant, "cu128");
 	assert_null(compat_wheel("2.7.1+cpu", 0, COMPAT_X86_64));
-	assert_null(compat_wheel("2.9.1", 0, COMPAT_AARCH64));	/* the index had CPU builds alone */
+	assert_null(compat_wheel("2.9.1", 0, COMPAT_AARCH64));	/* the index had only CPU builds */
 	assert_true(compat_torch_has_python(compat_torch("2.7"), 313, true));
 	assert_false(compat_torch_has_python(compat_torch("2.7"), 312, true));
 	assert_false(compat_torch_has_python(compat_torch("2.7"), 314, false));
@@ -468,7 +468,7 @@ static void recommend__an_old_driver_on_a_gaming_card(void **state)
 	c = choice(n, "2.11", "cu130");
 	assert_int_equal(c->fit, COMPAT_FIT_DRIVER);
 	assert_non_null(strstr(c->why, "580.65.06"));
-	/* the same with a data-centre card: the compat package helps, but what runs without it comes first */
+	/* the same with a data-center card: the compat package helps, but what runs without it comes first */
 	n = recommend("550.54.14", 80, 311, true);
 	assert_true(choices[0].fit <= COMPAT_FIT_MINOR);
 	assert_int_equal(choice(n, "2.11", "cu130")->fit, COMPAT_FIT_FORWARD);

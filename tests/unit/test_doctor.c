@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The doctor: machines as bundles, each a healthy one with a few things changed, and the cause that must be found; bundles
- * there and back; hostile bundles; what is taken out of them.
+ * The doctor: machines as bundles, each a healthy one with a few things changed, and the cause that must be found;
+ * bundles written and read back; hostile bundles; what is removed from them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 #include "rules/kb.h"
 #include "rules/rules.h"
 
-/* An RTX 4090, driver 580, PyTorch 2.11 for CUDA 12.8: everything goes together. */
+/* An RTX 4090, driver 580, PyTorch 2.11 for CUDA 12.8: everything matches. */
 static const char healthy[] =
 	"{'cuwhy_bundle': 1,"
 	" 'host': {'os': {'arch': 'x86_64', 'secure_boot': false},"
@@ -510,7 +510,7 @@ static void checks__name_causes_that_exist(void **state)
 	}
 }
 
-/* What a failing program says, without a look at the machine. */
+/* What a failing program prints, without examining the machine. */
 static void words__of_a_failure_name_the_cause(void **state)
 {
 	static const struct { int code; const char *text, *cause; } said[] = {

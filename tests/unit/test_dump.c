@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GPU core dumps: reading them whatever they hold, finding the culprit, decoding its instruction.
+ * GPU core dumps: reading them whatever they contain, finding the culprit, decoding its instruction.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -564,7 +564,7 @@ static void culprit__a_dump_of_a_running_gpu_is_no_fault(void **state)
 	dump_found(&f);
 }
 
-/* Whatever the driver marked to stop the GPU: it was asked for. */
+/* Whatever the driver marked to stop the GPU: the dump was requested. */
 static void culprit__a_dump_that_was_asked_for_is_no_fault(void **state)
 {
 	struct dump_plan p = {.broken = 1, .sm_exception = 14, .lane_pc = 32, .code = {MAKE_MOV_R9, MAKE_TRAP, MAKE_BRA}};
@@ -652,7 +652,7 @@ static void sass__architectures_that_were_never_checked_are_not_decoded(void **s
 	assert_false(sass_decode((const uint8_t *)stg, 130, &s));
 }
 
-/* Two stores in a row through the same register: behind the second the address of the first is still there. */
+/* Two stores in a row through the same register: after the second, the address of the first is still there. */
 static void sass__a_store_disturbs_no_address(void **state)
 {
 	static const uint8_t first[] = {0x86, 0x79, 0x00, 0x02, 0x04, 0x00, 0x00, 0x00,

@@ -123,7 +123,7 @@ static void sections__a_file_on_disk_reads_like_its_bytes(void **state)
 	assert_true(sections_of(&all, (struct elf_source){fd, NULL, sizeof(file)}));
 	assert_int_equal(elf_section_named(&all, ".one", &s), 2);
 	assert_int_equal(elf_read(&all.file, sizeof(file) - 8, end, sizeof(end)), 8);
-	/* the file has been cut since */
+	/* the file was truncated since */
 	assert_int_equal(ftruncate(fd, 64), 0);
 	assert_false(elf_section(&all, 1, &s));
 	assert_int_equal(elf_section_named(&all, ".one", &s), 0);

@@ -57,7 +57,7 @@ static void free_at(size_t i, uint64_t after)
 	totals_torch(device, model.allocated[device], 1u << 30, clock_ns);
 }
 
-/* Waves, to different heights: `pause` is the longest time between two events. */
+/* Waves of different heights: `pause` is the longest time between two events. */
 static void run(int events, uint64_t pause)
 {
 	for (int i = 0, up = 60; i < events; i++) {
@@ -97,7 +97,8 @@ static void read_device(struct read *r, struct trace *t, int device)
 	}
 }
 
-/* Plays the events back. At an epoch's moment each site holds what its history says, and never more is held in it. */
+/* Replays the events. At an epoch's moment each site holds what its history says, and it never holds more during the
+ * epoch. */
 static void compare_device(const struct read *r, int device)
 {
 	uint64_t held[STACKS] = {0}, sum = 0;
@@ -181,7 +182,7 @@ static void epochs__sites_that_sleep_catch_up(void **state)
 	trace_free(t);
 }
 
-/* What the processor had written when it was killed is read without harm; nothing else is damaged. */
+/* Whatever was written when the process was killed can be read safely; nothing else is damaged. */
 static void epochs__a_history_that_was_being_changed_is_left_out(void **state)
 {
 	uint64_t held[CW_EPOCHS], before[CW_EPOCHS];
@@ -226,7 +227,8 @@ static void make_many(uint32_t sites)
 		}
 }
 
-/* The sum over all sites is what PyTorch said, or less where histories found no room; then that is counted. */
+/* The sum over all sites is what PyTorch reported, or less where there was no room for a history; then that is
+ * counted. */
 static void compare_sums(struct trace *t, bool all)
 {
 	uint64_t held[CW_EPOCHS], sum[CW_EPOCHS] = {0};
@@ -263,14 +265,14 @@ static void epochs__without_memory_there_are_none(void **state)
 	struct trace *t;
 	size_t n;
 
-	room = (uint32_t)rec.h->used + 17 * 4096;	/* for the timeline alone */
+	room = (uint32_t)rec.h->used + 17 * 4096;	/* only for the timeline */
 	make_many(300);
 	t = finished();
 	assert_null(trace_epochs(t, 0, &list, &n));
 	assert_int_equal(n, 0);
 	trace_free(t);
 	start(state);
-	room = (uint32_t)rec.h->used + 21 * 4096;	/* and for the epochs, but for no history */
+	room = (uint32_t)rec.h->used + 21 * 4096;	/* and for the epochs, but not for a history */
 	make_many(3000);
 	compare_sums(finished(), false);
 }

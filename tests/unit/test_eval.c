@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Addresses computed again from code: the arithmetic itself, kernels of every architecture, what must be given up,
- * and real dumps, whose surviving registers say what is right.
+ * Addresses computed again from code: the arithmetic itself, kernels of every architecture, what must stay unknown,
+ * and real dumps, whose surviving registers show the right answer.
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -44,7 +44,7 @@ static void compute__sums_carry_and_borrow(void **state)
 	assert_int_equal(over, 2);
 	assert_int_equal(value_of(extended, 0xffffffff, 0, 0, 1, &over), 0);
 	assert_int_equal(over, 1);
-	/* no borrow is a carry, also when nothing is taken away */
+	/* no borrow is a carry, even when zero is subtracted */
 	assert_int_equal(value_of(minus, 5, 3, 0, 0, &over), 2);
 	assert_int_equal(over, 1);
 	assert_int_equal(value_of(minus, 5, 0, 0, 0, &over), 5);
@@ -118,7 +118,7 @@ static void compute__shifts_end_at_their_width(void **state)
 	assert_int_equal(value_of(right, 0, 40, 0x80000000, 0, &over), 0xffffffff);
 	assert_int_equal(value_of(wide, 0, 36, 0x80000000, 0, &over), 0xf8000000);
 	assert_int_equal(value_of(wide, 0, 70, 0x80000000, 0, &over), 0xffffffff);
-	/* what comes in from the other half beyond the width was never seen */
+	/* what the shift brings in from beyond the other half is unknown */
 	assert_false(sass_compute(&right, &in, &v, &over));
 }
 
@@ -199,7 +199,7 @@ static void eval__kernels_of_every_architecture_give_the_address_from_code_alone
 	free(m);
 }
 
-/* In these kernels the load goes through the first parameter and the store behind it through the second; all others
+/* In these kernels the load goes through the first parameter and the store after it through the second; all others
  * are numbers. */
 static void eval__the_pointer_is_told_from_the_others(void **state)
 {
@@ -283,7 +283,7 @@ static void eval__hostile_code_ends(void **state)
 
 #define PARAM		0x7f1000000000ull				/* the first parameter of made dumps */
 
-/* Four threads that load at 0x30 and stand two instructions further on. */
+/* Four threads that load at 0x30 and have stopped two instructions later. */
 static struct dump_plan plan_of(const uint64_t load[2])
 {
 	static const uint64_t before[3][2] = {MAKE_LDC_R2, MAKE_S2R_R5, MAKE_WIDE_R2},
@@ -344,12 +344,12 @@ static void culprit__a_destroyed_pair_is_checked_by_what_it_was_made_of(void **s
 	assert_true(f.c->address_recomputed && !f.c->address_unchecked);
 	assert_true(f.c->lanes[3].address == PARAM + 12);
 	dump_found(&f);
-	/* R5 is not the thread's number: something is not as it seems */
+	/* R5 is not the thread's number: some assumption is wrong */
 	p.reg[3][5] = 7;
 	f = dump_find(&p);
 	assert_true(f.c->address_doubtful);
 	dump_found(&f);
-	/* nothing survived that could be compared */
+	/* no register survived to compare with */
 	memcpy(p.code[0], (uint64_t[3][2]){MAKE_MOV_R9, MAKE_MOV_R9, MAKE_LDC_R2}, 48);
 	f = dump_find(&p);
 	assert_true(f.c->address_recomputed && f.c->address_unchecked);
@@ -360,7 +360,7 @@ static void culprit__a_destroyed_pair_is_checked_by_what_it_was_made_of(void **s
 static void culprit__guards_and_branches_make_it_unknown(void **state)
 {
 	static const uint64_t load[2] = MAKE_LDG_OWN, guarded[2] = MAKE_WIDE_R2_P0;
-	/* BRA from behind EXIT to the load, and to the two instructions before it */
+	/* BRA from after EXIT to the load, and to the two instructions before it */
 	static const uint64_t back[3] = {0xfffffffc00f07947, 0xfffffffc00ec7947, 0xfffffffc00e87947};
 	struct dump_plan p = plan_of(load);
 	uint64_t target, i;
@@ -419,7 +419,7 @@ static struct sass_lane real_lane(const struct culprit *c, const struct dump_row
 	return l;
 }
 
-/* The registers that survived are compared inside; from code alone the address must be the culprit's. */
+/* Surviving registers are compared inside; computed from code alone, the address must be the culprit's. */
 static void try_lane(struct tally *t, const struct culprit *c, struct sass_eval *e, struct sass_lane *l)
 {
 	uint64_t address, survived = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts: whose line it is, which failures belong together, which of them ended the program, what messages
- * tell. `test_facts --write FILE` writes docs/facts.md.
+ * Facts: which line is the user's, which failures belong together, which of them ended the program, what
+ * messages say. `test_facts --write FILE` writes docs/facts.md.
  */
 #include <setjmp.h>
 #include <stdarg.h>

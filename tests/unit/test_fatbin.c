@@ -286,7 +286,7 @@ static void damage__every_cut_is_survived_and_seen(void **state)
 	whole = fatbin_from_bytes(m.data, m.len, NULL);
 	assert_false(whole->damaged);
 	for (size_t n = sizeof(Elf64_Ehdr); n < m.len; n += 8) {
-		copy = malloc(n);	/* so that a tool sees a step too far */
+		copy = malloc(n);	/* so that a sanitizer detects a read past the end */
 		memcpy(copy, m.data, n);
 		f = fatbin_from_bytes(copy, n, NULL);
 		assert_non_null(f);
@@ -299,7 +299,7 @@ static void damage__every_cut_is_survived_and_seen(void **state)
 	free(m.data);
 }
 
-/* One header after the other says something absurd: no crash, and the library is not called fine. */
+/* Each header in turn is absurd: no crash, and the library is not reported as fine. */
 static void damage__absurd_headers(void **state)
 {
 	static const struct {
@@ -377,7 +377,7 @@ static void damage__endless_kinds_of_fat_binaries(void **state)
 
 /* --- size ------------------------------------------------------------------------------------- */
 
-/* A library of 600 MB, nearly all of it holes: code between the headers must not be read into memory. */
+/* A library of 600 MB, nearly all of it holes: the code between the headers must not be read. */
 static void size__code_is_not_read(void **state)
 {
 	char path[] = "/tmp/cuwhy-fatbin-XXXXXX";
@@ -405,7 +405,7 @@ static void size__code_is_not_read(void **state)
 	lib_section_end(&m);
 	m.section[1].sh_size = at - m.section[1].sh_offset;
 	lib_end(&m);
-	/* what came after the section moves behind it */
+	/* what followed the section moves after it */
 	size = m.len - m.section[1].sh_offset;
 	for (unsigned i = 2; i < m.sections; i++)
 		((Elf64_Shdr *)(void *)(m.data + lib_header(&m)->e_shoff))[i].sh_offset += at - m.section[1].sh_offset;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Structs as JSON and back by their tables: what is not known, what is refused, what is taken where it fits.
+ * Structs to JSON and back by their tables: what is unknown, what is rejected, what is accepted where it fits.
  */
 #include <setjmp.h>
 #include <stdarg.h>

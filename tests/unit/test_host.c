@@ -101,7 +101,7 @@ static void pci_bridge(const char *address, unsigned char control)
 	unsigned char c[512] = {0x86, 0x80, 0x01, 0x20};
 	char path[128], target[128];
 
-	c[0x100] = 0x01;	/* error reporting, then the list goes on at 0x148 */
+	c[0x100] = 0x01;	/* error reporting, then the list continues at 0x148 */
 	c[0x102] = 0x81;
 	c[0x103] = 0x14;
 	c[0x148] = 0x0d;	/* access control */
@@ -191,7 +191,7 @@ static void pci__gpus_without_a_driver_are_seen(void **state)
 	pci_device("0000:00:01.0", "0000:01:00.0", "0x10de\n", "0x030000\n", "nouveau");
 	pci_device("0000:00:02.0", "0000:02:00.0", "0x10de\n", "0x030200\n", "vfio-pci");
 	pci_device("0000:00:03.0", "0000:03:00.0", "0x10de\n", "0x030200\n", NULL);
-	pci_device("0000:00:03.0", "0000:03:00.1", "0x10de\n", "0x040300\n", "snd_hda_intel");	/* sound of the card */
+	pci_device("0000:00:03.0", "0000:03:00.1", "0x10de\n", "0x040300\n", "snd_hda_intel");	/* its sound */
 	pci_device("0000:00:04.0", "0000:04:00.0", "0x8086\n", "0x030000\n", "i915");
 	pci_device("0000:00:05.0", "0000:05:00.0", "0x10de\n", "0x068000\n", "nvidia-nvswitch");
 	pci_config("0000:00:01.0", "0000:01:00.0", gone, sizeof(gone));
@@ -327,7 +327,7 @@ static void libraries__older_newer_empty_broken(void **state)
 	assert_null(h.library[1].real);
 	assert_string_equal(h.library[2].path, "/opt/loop/libcuda.so.1");
 	assert_null(h.library[2].real);
-	for (ptrdiff_t i = 0, n = 0; i < h.n_library; i++) {	/* /usr/local/cuda leads to the same file */
+	for (ptrdiff_t i = 0, n = 0; i < h.n_library; i++) {	/* /usr/local/cuda is the same file */
 		n += h.library[i].version && strcmp(h.library[i].version, "570.26") == 0;
 		assert_true(n <= 1);
 	}
@@ -363,7 +363,7 @@ static void container__kinds(void **state)
 	}
 	look();
 	assert_null(h.container.kind);		/* nothing could be read */
-	tree_file("/.dockerenv", "");		/* an image that was made into a virtual machine */
+	tree_file("/.dockerenv", "");		/* an image that was turned into a virtual machine */
 	tree_file("/proc/self/mountinfo", "1 0 254:0 / / rw,relatime - ext4 /dev/vda rw\n");
 	look();
 	assert_string_equal(h.container.kind, "none");
@@ -504,7 +504,7 @@ static void daemons__mps(void **state)
 	assert_int_equal(h.mps.asked, 1);
 	assert_int_equal(h.mps.pipe, 1);
 	assert_int_equal(h.mps.pipe_access, 0);
-	assert_int_equal(h.mps.daemon, 0);	/* its pid is nobody's */
+	assert_int_equal(h.mps.daemon, 0);	/* no process has its pid */
 	tree_file("/run/mps/control", "");
 	tree_file("/proc/77/comm", "nvidia-cuda-mps\n");
 	tree_bytes("/proc/77/cmdline", "nvidia-cuda-mps-control\0-d", 26);
@@ -581,7 +581,7 @@ static void tools__toolkits_and_compilers(void **state)
 	assert_string_equal(h.toolkit[3].source, "its name");
 	tree_file("/usr/lib/gcc/x86_64-redhat-linux/14/cc1", "");
 	LOOK("PATH=/usr/bin");
-	assert_null(h.tools.gcc);		/* two of them: which is meant cannot be told */
+	assert_null(h.tools.gcc);		/* two of them: there is no telling which one is meant */
 	assert_null(h.tools.nvcc);
 }
 
@@ -636,7 +636,7 @@ static void log__xids_and_other_lines(void **state)
 	look();
 	assert_int_equal(h.log.readable, 1);
 	assert_int_equal(h.xids.n, XID_LINES_MAX);
-	assert_int_equal(h.xids.line[XID_LINES_MAX - 1].number, 79);	/* the gravest is kept */
+	assert_int_equal(h.xids.line[XID_LINES_MAX - 1].number, 79);	/* the most serious one is kept */
 	assert_int_equal(h.xids.n_gpus, 1);
 	assert_int_equal(host_event(&h, "api-mismatch")->count, 1);
 	assert_int_equal(host_event(&h, "api-mismatch")->seconds, 9);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * JSON by table: rows, and structs there and back.
+ * JSON by table: rows, and structs written and read back.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -163,13 +163,13 @@ static void kinds_of_a_training(bool in_backward)
 	mm_block(&m, 512, backward, 0, CW_SITE_BACKWARD | CW_SITE_GRADIENT);
 	mm_node(&m, forward, false);
 	mm_block(&m, 3 * MIB, forward, 0, 0);
-	/* a model that the optimizer's closure calls is no state of the optimizer */
+	/* a model that the optimizer's closure calls is not optimizer state */
 	closure = tb_stack(
 		&m.b, TORCH "nn/functional.py:10:relu", "/venv/lib/python3.12/site-packages/lib/net.py:3:forward",
 		TORCH "nn/modules/module.py:1700:Module._call_impl", TORCH "optim/adam.py:90:Adam.step", USER, NULL);
 	mm_node(&m, closure, false);
 	mm_block(&m, 9 * MIB, closure, 0, 0);
-	mm_block(&m, 5 * MIB, backward, forward, CW_SITE_BACKWARD);	/* after it: who knows, while backward runs */
+	mm_block(&m, 5 * MIB, backward, forward, CW_SITE_BACKWARD);	/* after it: unknown while backward runs */
 	mm_block(&m, 6 * MIB, tb_stack(&m.b, "cap.py:3:run", NULL), 0, CW_SITE_CAPTURED);
 	mm_block(&m, 7 * MIB, tb_stack(&m.b, "train.py:3:run", NULL), 0, 0)->ticks = 1;
 	m.block[9].ticks = 2;	/* captured before */
@@ -195,7 +195,7 @@ static void kinds__by_code_by_nodes_and_by_time(void **state)
 	kinds_of_a_training(false);	/* backward is over: what it left are gradients */
 }
 
-/* The exception takes the tensors with it: the ledger is that of the failure, not of the end. */
+/* The exception frees the tensors: the ledger shows the failure, not the end. */
 static void ledger__is_that_of_the_failure(void **state)
 {
 	struct pool pool = {0};
@@ -338,7 +338,7 @@ static void eval__code_that_trains_is_no_evaluation(void **state)
 	}
 }
 
-/* One pass alone may be the first of a training: the layers of one line are no passes. */
+/* A single pass may be the first training step: layers called from one line are not passes. */
 static void eval__the_first_pass_of_a_training_is_capacity(void **state)
 {
 	uint32_t stack[3];
@@ -406,7 +406,7 @@ static void growth__one_line_never_lets_go(void **state)
 		work = tb_stack(&m.b, "train.py:20:step", NULL);
 		keep = tb_stack(&m.b, "train.py:31:log", NULL);
 		for (int i = 0; i < 32; i++) {
-			if (leak)	/* while the program works: else it only fills the card */
+			if (leak)	/* while the program is working: otherwise it just fills the card */
 				mm_passed(&m, 2 * GIB, work, 0);
 			mm_block(&m, 4 * GIB, keep, 0, 0);
 		}
@@ -474,7 +474,7 @@ static void others__another_process_holds_the_card(void **state)
 		assert_int_equal(mentions(j, "fix", "kill 4711"), known);
 		json_decref(j);
 	}
-	/* a context is no other process */
+	/* a context is not another process */
 	mm_init(&m);
 	mm_segment(&m, 138 * GIB);
 	mm_block(&m, 137 * GIB, tb_stack(&m.b, "train.py:12:keep", NULL), 0, 0);
@@ -483,7 +483,7 @@ static void others__another_process_holds_the_card(void **state)
 	usage_free(u);
 }
 
-/* A failure that the program survived has the sample that was taken then, and no other. */
+/* A failure that the program survived has only the sample that was taken then. */
 static void others__a_note_knows_them_too(void **state)
 {
 	struct gpu_usage *u = usage_of_two(20 * GIB + 600 * MIB, 118 * GIB, "python other.py");
@@ -555,7 +555,7 @@ static void others__another_library(void **state)
 		mm_block(&m, 20 * GIB, tb_stack(&m.b, "train.py:12:keep", NULL), 0, 0);
 		library = named ? tb_string(&m.b, "/venv/cupy_backends/cuda/libcupy.so") : 0;
 		mm_allocate(&m, 115 * GIB, library, tb_stack(&m.b, "pre.py:4:load", NULL), CW_MEM_DEVICE);
-		m.allocation[m.n_allocations - 1].size -= 1000;	/* no size that PyTorch would ask for */
+		m.allocation[m.n_allocations - 1].size -= 1000;	/* not a size that PyTorch would request */
 		m.driver -= 1000;
 		mm_oom(&m, 10 * GIB, 4 * GIB, tb_stack(&m.b, USER, NULL));
 		j = expect(&m, "oom-other-library", named ? "certain" : "likely");

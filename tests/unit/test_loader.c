@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loader's rules on trees made here, and on this very program as `ldd` sees it.
+ * The loader's rules on generated trees, and on this program itself as `ldd` sees it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +76,7 @@ static void looks_in_library_path_before_runpath(void **state)
 	assert_string_equal(loaded("libx.so")->because, "/other");
 }
 
-/* A DT_RPATH counts for all that is loaded below it; a DT_RUNPATH for its own file alone. */
+/* A DT_RPATH applies to everything loaded below it; a DT_RUNPATH only to its own file. */
 static void hands_rpath_down_but_not_runpath(void **state)
 {
 	(void)state;
@@ -96,7 +96,7 @@ static void hands_rpath_down_but_not_runpath(void **state)
 	assert_string_equal(session.object[session.n_objects - 1].name, "libc2.so");
 }
 
-/* Who has a DT_RUNPATH is not searched for in the DT_RPATH of those above it. */
+/* For a file with a DT_RUNPATH, the loader ignores the DT_RPATH of those above it. */
 static void forgets_rpath_above_a_runpath(void **state)
 {
 	(void)state;
@@ -228,7 +228,7 @@ static void survives_libraries_that_need_each_other(void **state)
 
 struct entry { uint32_t flags; const char *key, *value; uint64_t hwcap; };
 
-/* The new format with one name of a hwcaps folder, behind `gap` bytes. */
+/* The new format with the name of one hwcaps folder, after `gap` bytes. */
 static void make_cache(struct buf *b, const struct entry *e, uint32_t n, size_t gap)
 {
 	uint32_t texts = 48 + 24 * n, zero = 0, ext, magic = 0xeaa42174, one = 1, at;

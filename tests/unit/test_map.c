@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The hash table of indices, beside a plain array that is searched from end to end.
+ * The hash table of indices, compared with a plain array that is searched linearly.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -123,7 +123,7 @@ struct book {
 	uint64_t list[KEYS];
 	size_t n;
 	struct map map;
-	uint64_t hash_mask;	/* few bits: hashes that meet, as they seldom do */
+	uint64_t hash_mask;	/* few bits: collisions, which are rare otherwise */
 };
 
 static uint64_t hash_in(const struct book *b, uint64_t key)
@@ -170,7 +170,7 @@ static void map__answers_as_an_array_would(void **state)
 
 		b->hash_mask = masks[k];
 		for (int i = 0; i < 6000; i++) {
-			/* now most keys, now few: it must fill and empty, not hover */
+			/* most keys, then few: it must fill and empty, not hover */
 			book_toggle(b, roll(i / 1000 % 2 ? KEYS / 8 : KEYS));
 			if (i % 97 == 0)
 				check_all(b);
@@ -202,7 +202,7 @@ static void map_hash__addresses_in_steps_spread_over_the_slots(void **state)
 			n += !*at;
 			*at = 1;
 		}
-		assert_true(n > 4096 / 2);	/* at random: 63 in a hundred */
+		assert_true(n > 4096 / 2);	/* at random: 63 percent */
 	}
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What memory was for over time: columns add up, kinds are the ledger's, and damaged histories do no harm.
+ * What memory was used for over time: columns add up, kinds match the ledger, and damaged histories do no
+ * harm.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +34,7 @@ static void make(struct made *x)
 	*x->epochs = (struct cw_epochs){.n_max = CW_EPOCHS};
 }
 
-/* The next epoch, with what PyTorch had given out at its moment; its generation is 10, 20, ... */
+/* The next epoch, with what PyTorch had allocated at its moment; its generation is 10, 20, ... */
 static void epoch(struct made *x, uint64_t begin, uint64_t at, uint64_t allocated)
 {
 	uint64_t n = x->epochs->now++;
@@ -62,7 +63,7 @@ static uint64_t tensors(const struct over_column *c)
 	return sum;
 }
 
-/* A model and its optimizer, a step with a workspace on the line of its layers, and then no room. */
+/* A model and its optimizer, a step with a workspace on the line of its layers, then out of memory. */
 static void make_training(struct made *x)
 {
 	static const uint64_t layers[] = {0, 14 * MIB, 10 * MIB}, states[] = {0, 0, 0};
@@ -72,7 +73,7 @@ static void make_training(struct made *x)
 	make(x);
 	layer = tb_stack(&x->m.b, USER, NULL);
 	mm_segment(&x->m, 100 * MIB);
-	mm_block(&x->m, 30 * MIB, tb_stack(&x->m.b, MODULE, USER, NULL), 0, 0);	/* site 1: still holds what it held */
+	mm_block(&x->m, 30 * MIB, tb_stack(&x->m.b, MODULE, USER, NULL), 0, 0);	/* site 1: holds the same as before */
 	mm_node(&x->m, layer, true);
 	workspace = mm_block(&x->m, 8 * MIB, layer, 0, 0);			/* site 2 */
 	workspace->library = tb_string(&x->m.b, "/x/libcublas.so.13");
@@ -110,7 +111,7 @@ static void kinds__are_the_ledgers_in_every_epoch(void **state)
 	assert_int_equal(o.column[1].kind[KIND_ACTIVATIONS], 6 * MIB);
 	assert_int_equal(o.column[1].kind[KIND_WORKSPACES], 8 * MIB);
 	assert_int_equal(o.column[2].kind[KIND_ACTIVATIONS], 2 * MIB);
-	assert_int_equal(o.column[2].untold, MIB);	/* nobody held it: its history found no room */
+	assert_int_equal(o.column[2].untold, MIB);	/* unattributed: there was no room for its history */
 	ledger_build(&l, t, 0, LEDGER_OOM, ledger_oom(t, 0), NULL, &pool);
 	assert_true(o.column[3].ledger && o.column[3].begin == ledger_oom(t, 0)->ticks);
 	assert_memory_equal(o.column[3].kind, l.kind, sizeof(l.kind));
@@ -165,7 +166,7 @@ static void kinds__end_with_the_end(void **state)
 	trace_free(t);
 }
 
-/* Gradients that were there before a backward began are told from what it makes; the peak's ledger says the same. */
+/* Gradients that existed before a backward pass are distinguished from what it allocates; the peak's ledger agrees. */
 static void kinds__of_backward_and_at_the_peak(void **state)
 {
 	static const uint64_t weights[] = {4 * MIB, 10 * MIB, 4 * MIB, 0, 6 * MIB};

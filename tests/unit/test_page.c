@@ -36,7 +36,7 @@ static json_t *detail_of(struct page *p)
 	return json_object_get(json_array_get(json_object_get(page_data(p), "processes"), 0), "detail");
 }
 
-/* What a browser would take for the data of a page; NULL when this build has no page. */
+/* What a browser would take as the page's data; NULL when this build has no page. */
 static json_t *island_of(struct page *p, char **whole)
 {
 	static const char mark[] = "id=\"cuwhy-data\">";
@@ -118,7 +118,7 @@ static void island__hostile_names_stay_text(void **state)
 	assert_non_null(j);
 	assert_int_equal(times(whole, "</script"), 2);
 	assert_int_equal(times(whole, "<script"), 2);
-	assert_int_equal(times(whole, "<!--"), 1);		/* the licence of uPlot */
+	assert_int_equal(times(whole, "<!--"), 1);		/* uPlot's license */
 	assert_int_equal(times(whole, "</noscript"), 1);
 	assert_int_equal(times(whole, "&lt;b&gt;others&lt;/b&gt; see &amp; more"), 1);
 	assert_null(strstr(whole, "\xe2\x80\xa8"));
@@ -353,7 +353,7 @@ static void page__cut_at_any_length_it_is_a_page(void **state)
 
 #define MANY	1000000u
 
-/* A program with a million tensors, each made at a line of its own. */
+/* A program with a million tensors, each allocated at its own line. */
 static struct trace *million(void)
 {
 	size_t heap = MANY * (sizeof(struct cw_stack) + sizeof(struct cw_frame)) + 4096, at;
@@ -458,7 +458,7 @@ static json_t *large_verdict(size_t others, size_t frames, const char *word)
 	return v;
 }
 
-/* The verdict of a folder is a file that anybody may have written. */
+/* The verdict in a folder is a file that anyone may have written. */
 static void bounds__a_verdict_that_somebody_made_large(void **state)
 {
 	static const size_t sizes[][2] = {{3, 10}, {70, 100}, {70, 400}, {0, 25000}};
@@ -535,7 +535,7 @@ static void source__neighbours_of_the_line(void **state)
 	rmdir(folder);
 }
 
-/* A recording that somebody sent must not make a page with what is in our files. */
+/* A recording from someone else must not put the contents of our files into a page. */
 static void source__only_files_named_like_code_are_read(void **state)
 {
 	char folder[] = "/tmp/cuwhy-page-XXXXXX", *path;
@@ -556,7 +556,7 @@ static void source__only_files_named_like_code_are_read(void **state)
 	rmdir(folder);
 }
 
-/* Memory runs out at one line, another one has it: both are shown, and so is the code of lines that reasons name. */
+/* One line runs out of memory, another one holds it: both are shown, and so is the code of lines named in reasons. */
 static void source__who_holds_the_memory_and_what_reasons_name(void **state)
 {
 	char folder[] = "/tmp/cuwhy-page-XXXXXX", *path;
@@ -571,7 +571,7 @@ static void source__who_holds_the_memory_and_what_reasons_name(void **state)
 	write_file(path, "one\ntwo\n    keep.append(torch.ones(9))\nfour\nfive\nmore = torch.ones(9)\nmain()\n");
 	mm_init(&m);
 	snprintf(m.b.h->cwd, sizeof(m.b.h->cwd), "%s", folder);
-	for (int i = 0; i < 12; i++) {	/* each with a gap that nothing large fits into */
+	for (int i = 0; i < 12; i++) {	/* each with a gap that is too small for anything large */
 		mm_segment(&m, 10 * GIB);
 		mm_block(&m, 4 * GIB, tb_stack(&m.b, "fill.py:3:keep", NULL), 0, 0);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A memory trace played back: what was live at a moment, whose it was, and what became of it; hostile ones, too.
+ * Replaying a memory trace: what was live at a moment, who held it, and what became of it; hostile ones, too.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,7 +68,7 @@ static void playback__is_what_a_simple_account_says(void **state)
 
 /* --- a moment ---------------------------------------------------------------------------------------------------- */
 
-/* Two lines and a library, of which one line's tensor goes again. */
+/* Two lines and a library; one line's tensor is freed again. */
 static void make_story(struct em *em, struct mm *m)
 {
 	uint32_t first = mm_site(m, tb_stack(&m->b, "a.py:1:f", NULL), 0, CW_MEM_TORCH, 0);
@@ -216,13 +216,13 @@ static void playback__has_the_events_of_pytorch_alone(void **state)
 	make_story(&em, &m);
 	vmm = mm_site(&m, 0, 0, CW_MEM_VMM, 0);
 	block = mm_site(&m, tb_stack(&m.b, "a.py:1:f", NULL), 0, CW_MEM_TORCH, 0);
-	em_event(&em, CW_EVENT_GAVE, 0, 64 * 7000, 1ull << 40, 4 * MIB, vmm);	/* whose they are shows later */
+	em_event(&em, CW_EVENT_GAVE, 0, 64 * 7000, 1ull << 40, 4 * MIB, vmm);	/* who owns them is known later */
 	em_event(&em, CW_EVENT_GAVE, 0, 64 * 7001, (1ull << 40) + 4 * MIB, 4 * MIB, vmm);
 	em_event(&em, CW_EVENT_GAVE, 0, 64 * 7002, (1ull << 40) + 8 * MIB, 4 * MIB, vmm);
 	em_event(&em, CW_EVENT_MADE, 0, 64 * 7003, (1ull << 40) + 3 * MIB, 2 * MIB, block);
-	em_event(&em, CW_EVENT_MADE, 0, 64 * 7004, 1ull << 41, 512, block);	/* in memory that nobody saw */
+	em_event(&em, CW_EVENT_MADE, 0, 64 * 7004, 1ull << 41, 512, block);	/* in memory that was never recorded */
 	em_event(&em, CW_EVENT_FREED, 0, 64 * 7005, 1ull << 41, 0, 0);
-	em_event(&em, CW_EVENT_FREED, 0, 64 * 7006, 1ull << 42, 0, 0);	/* was never there */
+	em_event(&em, CW_EVENT_FREED, 0, 64 * 7006, 1ull << 42, 0, 0);	/* never existed */
 	mm_oom(&m, GIB, 5 * MIB, tb_stack(&m.b, USER, NULL));
 	t = tb_trace(&m.b);
 	assert_int_equal(playback_begin(&h, t, em.data, em.len, NULL), 0);

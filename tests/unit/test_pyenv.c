@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Python environments on trees made here: found, read, compared with what torch needs, and never trusted.
+ * Python environments on generated trees: found, read, compared with what torch needs, and never trusted.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +63,7 @@ static void make_program(const char *path)
 	assert_int_equal(chmod(make_path(path), 0755), 0);
 }
 
-/* A venv in /v of a Python in /opt/py. */
+/* A venv in /v, of the Python in /opt/py. */
 static void make_venv(const char *more)
 {
 	char text[300];
@@ -128,7 +128,7 @@ static void finds_the_python_of_path(void **state)
 	assert_int_equal(envs.env[1].origin, PYENV_USR);
 }
 
-/* VIRTUAL_ENV may be left over from a shell whose PATH was changed since: what runs is the one of PATH. */
+/* VIRTUAL_ENV may be left over from a shell whose PATH was changed since: the one in PATH is what runs. */
 static void believes_path_before_virtual_env(void **state)
 {
 	(void)state;
@@ -203,7 +203,7 @@ static void takes_what_was_asked_for(void **state)
 	assert_null(scan());
 	assert_non_null(strstr(envs.reason, "/nowhere"));
 	input.python = "/v/pyvenv.cfg";
-	assert_int_equal(scan()->kind, PYENV_VENV);	/* a file beside pyvenv.cfg: Python would find it too */
+	assert_int_equal(scan()->kind, PYENV_VENV);	/* a file next to pyvenv.cfg: Python would find it, too */
 	input.python = "";
 	assert_null(scan());
 }
@@ -294,7 +294,7 @@ static void reads_versions_and_half_installed_wheels(void **state)
 	make_file(NVIDIA "/cublas/lib/libcublas.so.12", "1234");
 	make_file(NVIDIA "/cublas/lib/libcublasLt.so.12", "123");
 	make_package(SITE, "nvidia_nccl_cu12", "2.21.5", "", "nvidia/nccl/lib/libnccl.so.2,sha256=x,7\n");
-	make_library(NVIDIA "/nccl/lib/libnccl.so.2", "libnccl.so.2");	/* of another size, and whole */
+	make_library(NVIDIA "/nccl/lib/libnccl.so.2", "libnccl.so.2");	/* another size, but complete */
 	make_file(SITE "/Torch_Vision-0.1-py3.12.egg-info", "Name: x\nVersion: 0.1\n");
 	make_dir(SITE "/triton-3.1.0.dist-info");
 	make_dir(SITE "/~orch");
@@ -480,7 +480,7 @@ static void lists_compiled_extensions(void **state)
 	make_elf(SITE "/mine/_C.abi3.so",
 		 &(struct elf_spec){.needed = {"libc10.so", "libmine.so"}, .undefined = {FN_OWN}});
 	make_elf(SITE "/mine/libmine.so", &(struct elf_spec){.soname = "libmine.so", .defined = {FN_OWN}});
-	/* torch 2.0 has libraries of other names beside its own */
+	/* torch 2.0 has libraries with other names next to its own */
 	make_elf(SITE "/nvfuser/_C.so",
 		 &(struct elf_spec){.needed = {"libc10.so", "libnvfuser_codegen.so", "libnvToolsExt.so.1"},
 				    .undefined = {FN_FUSER}});
@@ -521,7 +521,7 @@ static void lists_compiled_extensions(void **state)
 	assert_int_equal(e->torch.cxx11_abi, 1);
 }
 
-/* A RECORD without a library spares the walk through thousands of folders; folders of nobody are looked through. */
+/* A RECORD without a library saves walking thousands of folders; folders that belong to no package are searched. */
 static void leaves_out_packages_of_text(void **state)
 {
 	const struct pyenv *e;
@@ -694,7 +694,7 @@ static void finds_foreign_libraries_in_library_path(void **state)
 	assert_int_equal(file("libcublasLt.so.12")->why, LOADER_CTYPES);
 }
 
-/* torch 2.6 opens nvJitLink itself only where the runtime is that of its wheel. */
+/* torch 2.6 opens nvJitLink itself only if the runtime is from its wheel. */
 static void preloads_only_beside_the_wheels_runtime(void **state)
 {
 	(void)state;
@@ -726,7 +726,7 @@ static void says_which_library_is_not_found(void **state)
 	assert_string_equal(f->needed_by, NVIDIA "/cublas/lib/libcublas.so.12");
 }
 
-/* torch.libs apart from nvidia's: an installer put them into different folders, and torch looks for them itself. */
+/* torch.libs separate from nvidia's: an installer put them into different folders, and torch finds them itself. */
 static void follows_the_rescue_of_torch(void **state)
 {
 	(void)state;
@@ -917,7 +917,7 @@ static void survives_hostile_trees(void **state)
 	assert_null(pyenv_package(&envs.env[0], "triton")->missing);
 }
 
-/* Every byte of a library may be wrong; what is read of it never leads outside. */
+/* Every byte of a library may be wrong; reading it never goes out of bounds. */
 static void survives_flipped_bytes_in_libraries(void **state)
 {
 	struct buf b;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The host's memory: read out of captured trees, broken ones, too; which limit stopped a request; and the verdict on it.
+ * The host's memory: read from captured trees, including broken ones; which limit stopped a request; and the verdict on
+ * it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,7 +105,7 @@ static void look__version_1_wsl_and_a_process_that_may_lock(void **state)
 	drop_root(root);
 }
 
-/* In a container the path is the host's, and only the root is to be seen. */
+/* In a container the path is the host's, and only the root is visible. */
 static void look__in_a_container_the_root_has_the_limit(void **state)
 {
 	char *root = new_root();
@@ -122,7 +123,7 @@ static void look__in_a_container_the_root_has_the_limit(void **state)
 	drop_root(root);
 }
 
-/* A group may use more than its limit for a moment, and need not say what it uses. */
+/* A group may briefly use more than its limit, and may not report what it uses. */
 static void look__the_group_that_leaves_least(void **state)
 {
 	char *root = new_root();
@@ -160,7 +161,7 @@ static void look__links_and_pipes_do_not_lead_out_or_block(void **state)
 	free(path);
 	path = fs_join(root, "proc/meminfo");
 	unlink(path);
-	assert_int_equal(symlink("/proc/meminfo", path), 0);	/* to itself, inside the root */
+	assert_int_equal(symlink("/proc/meminfo", path), 0);	/* a link to itself, inside the root */
 	free(path);
 	ram_look(&r, root, 7);
 	assert_true(r.total == RAM_UNKNOWN && !r.wsl && r.lock_hard == RAM_UNLIMITED);
@@ -202,7 +203,7 @@ static const struct {
 	enum ram_limit limit;
 	uint64_t room;
 	const char *why, *fix;
-} cases[] = {	/* all of them ask for 8 GiB */
+} cases[] = {	/* all of them request 8 GiB */
 	{60 * GIB, RAM_UNLIMITED, RAM_UNLIMITED, RAM_UNKNOWN, 0, 0, false, RAM_LIMIT_NONE, 0, "the driver's own limits",
 	 "pin less"},
 	{5 * GIB, RAM_UNLIMITED, RAM_UNLIMITED, RAM_UNKNOWN, 0, 0, false, RAM_LIMIT_RAM, 5 * GIB,

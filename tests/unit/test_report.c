@@ -251,7 +251,7 @@ static void join__the_first_failure_leads(void **state)
 	verdict_free(v);
 }
 
-/* Process 200, which ended as `end` says, beside process 100 (child of 99), which failed at 5000. */
+/* Process 200, which ended as `end` says, next to process 100 (child of 99), which failed at 5000. */
 static struct verdict *joined_with(const struct process_end *end, const char *type, const char *words)
 {
 	struct verdict *list[] = {NULL, failed_at(4000, 0)};
@@ -280,7 +280,7 @@ static void join__tells_victims_from_failures_of_their_own(void **state)
 		{ENDED(99, signal, 15, 9000), NULL, NULL, true},
 		{ENDED(99, signal, 15, 4000), NULL, NULL, false},	/* before it */
 		{ENDED(77, signal, 15, 9000), NULL, NULL, false},	/* not its sibling */
-		{ENDED(99, signal, 11, 9000), NULL, NULL, false},	/* nobody sends that */
+		{ENDED(99, signal, 11, 9000), NULL, NULL, false},	/* no launcher sends that */
 		{ENDED(99, exit, 0, 9000), NULL, NULL, false},
 		{ENDED(99, exit, 1, 9000), NULL, NULL, false},
 		{ENDED(77, exit, 1, 9000), "ProcessRaisedException", "-- Process 0 terminated", true},
@@ -344,7 +344,7 @@ static void join__a_fault_happened_when_its_dump_was_written(void **state)
 	assert_int_equal(verdict_pid(v), 2);
 	assert_int_equal(verdict_time_ns(v), 4000);
 	verdict_free(v);
-	/* a copy is younger than the fault: then the moment it was noticed counts */
+	/* a copy is newer than the fault: then the time when it was noticed counts */
 	list[0] = faulted(1, 5000, 0);
 	list[1] = faulted(2, 10000, 900000);
 	v = verdict_join(list, 2);

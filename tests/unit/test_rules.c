@@ -67,7 +67,7 @@ static void kb__every_file_loads(void **state)
 	kb_free(kb);
 }
 
-/* The text is refused, for this reason, and the reason names its place. */
+/* The text is rejected for this reason, and the message says where. */
 static void refused(const char *text, const char *place, const char *reason)
 {
 	struct err e = {0};
@@ -89,7 +89,7 @@ static void accepted(const char *text)
 	kb_free(kb);
 }
 
-/* A cause with these lines in its header; with these lines behind it. */
+/* A cause with these lines in its header; with these lines after it. */
 #define HEADER(lines) "%%% a\n---\nid: a\ntitle: t\n" lines "---\ntext\n"
 #define BODY(lines) "%%% a\n---\nid: a\ntitle: t\n---\ntext\n" lines
 
@@ -98,7 +98,7 @@ static void kb__mistakes_in_a_file_are_found(void **state)
 	static const struct {
 		const char *text, *reason;
 	} bad[] = {
-		{ "%%% a\n---\nid: b\ntitle: t\n---\ntext\n", "not the file's name" },
+		{"%%% a\n---\nid: b\ntitle: t\n---\ntext\n", "differs from the file's name"},
 		{"%%% a\n---\nid: a\n---\ntext\n", "needs a title"},
 		{ "%%% a\n---\nid: a\ntitle: t\n---\n", "needs a title and a definition" },
 		{ "%%% a\n---\nid: a\ntitle: t\n", "does not end" },
@@ -106,7 +106,7 @@ static void kb__mistakes_in_a_file_are_found(void **state)
 		{HEADER("no colon\n"), "key: value"},
 		{HEADER("when certain r: no.such.fact\n"), "no such fact"},
 		{ HEADER("when surely r: launch.is\n"), "certain, likely or possible" },
-		{ HEADER("when certain r: error.code\n"), "a yes or no" },
+		{ HEADER("when certain r: error.code\n"), "must be true or false" },
 		{HEADER("when certain r: launch.is\n  because: {nothing}\n"), "no such fact"},
 		{HEADER("when certain: launch.is\n"), "an id of its own"},
 		{HEADER("when certain Rule: launch.is\n"), "an id of its own"},
@@ -114,13 +114,13 @@ static void kb__mistakes_in_a_file_are_found(void **state)
 		{HEADER("  because: early\n"), "belongs to a when"},
 		{HEADER("headline: {x}\n"), "no such fact"},
 		{BODY("## Why\n- [launch.is text\n"), "[ without ]"},
-		{ BODY("## Why\n- [error.code] text\n"), "a yes or no" },
+		{ BODY("## Why\n- [error.code] text\n"), "must be true or false" },
 		{BODY("## Why\n- {no.such}\n"), "no such fact"},
 		{BODY("## Fix\n- text\n    cmd {no.such}\n"), "no such fact"},
 		{BODY("## Fix\nnot a list\n"), "begins with '- '"},
 		{BODY("## Fix\n    command alone\n"), "without a sentence"},
 		{BODY("## Because\n"), "unknown section"},
-		{ HEADER("program: p.py\n"), "was not put in" },
+		{HEADER("program: p.py\n"), "is missing (tools/make_kb.sh"},
 		{HEADER("program: p.py\n") "## Program\nf()\n", "indented"},
 		{BODY("## Program\n    f()\n"), "unknown section"},
 	};
@@ -139,15 +139,15 @@ static void kb__a_rule_uses_signs_and_no_phrases(void **state)
 {
 	(void)state;
 	refused(HEADER("when likely r: text.is && says(\"some words\")\n"), "kb/causes/a.md line 5",
-		"phrases belong into a sign");
+		"phrases belong in a sign");
 	refused(HEADER("when likely r: contains(error.text, \"words\")\n"), "kb/causes/a.md line",
-		"phrases belong into a sign");
+		"phrases belong in a sign");
 	refused(HEADER("headline: [matches(error.text, \"*words*\")] a\n"), "kb/causes/a.md line",
-		"phrases belong into a sign");
+		"phrases belong in a sign");
 	refused(BODY("## Why\n- [contains(error.text, \"words\")] a\n"), "kb/causes/a.md line",
-		"phrases belong into a sign");
+		"phrases belong in a sign");
 	refused(BODY("## Fix\n- a\n    b {min(1, contains(error.text, \"words\"))}\n"), "kb/causes/a.md line",
-		"phrases belong into a sign");
+		"phrases belong in a sign");
 	accepted(SIGNS "words: says(\"some words\")" SOURCE HEADER("when likely r: text.is && sign.words\n"));
 	accepted(HEADER("when likely r: sign.words\n") SIGNS "words: says(\"some words\")" SOURCE);
 }
@@ -158,12 +158,12 @@ static void kb__mistakes_in_a_sign_are_found(void **state)
 	refused(HEADER("when likely r: sign.words\n"), "kb/causes/a.md line 5", "there is no sign 'words'");
 	refused(SIGNS "a: sign.b" SOURCE, "kb/signs/s.kb line 3", "there is no sign 'b'");
 	refused(SIGNS "a: sign.b" SOURCE "b: text.is && sign.a" SOURCE, "kb/signs/s.kb line",
-		"the sign 'a' rests on itself");
-	refused(SIGNS "a: error.code" SOURCE, "kb/signs/s.kb line 3", "a yes or no");
+		"the sign 'a' refers to itself");
+	refused(SIGNS "a: error.code" SOURCE, "kb/signs/s.kb line 3", "must be true or false");
 	refused(SIGNS "a: says(\"abc\")" SOURCE, "kb/signs/s.kb line 3", "six characters");
 	refused(SIGNS "a: says(\"some words\")\n", "kb/signs/s.kb line", "needs its source");
 	refused(SIGNS "a: says(\"some words\")\n  source:\n", "kb/signs/s.kb line", "needs its source");
-	refused(SIGNS "a: text.is" SOURCE "a: text.is" SOURCE, "kb/signs/s.kb line 5", "of that name already");
+	refused(SIGNS "a: text.is" SOURCE "a: text.is" SOURCE, "kb/signs/s.kb line 5", "already a sign with that name");
 	refused(SIGNS "A b: text.is" SOURCE, "kb/signs/s.kb line 3", "some_name: expression");
 	refused(SIGNS "  source: early\n", "kb/signs/s.kb line 3", "belongs to a sign");
 	refused(SIGNS "a: text.is" SOURCE "  && text.error\n", "kb/signs/s.kb line 5", "one line");
@@ -198,10 +198,10 @@ static void kb__a_sign_is_what_it_rests_on(void **state)
 	(void)state;
 	if (!kb)
 		fail_msg("%s", e.msg);
-	/* for people it is spelled out, in parentheses where they are needed */
+	/* for people it is expanded, in parentheses where needed */
 	assert_string_equal(w->text, "text.is && !(says(\"first words\", \"second words\") && text.error)"
 				     " || says(\"first words\", \"second words\") && error.raised");
-	/* its phrases are the rule's: not those behind a "!" when they are to be evidence */
+	/* its phrases are the rule's; as evidence, without those after a "!" */
 	expr_says(w->expr, false, collect_words, words);
 	assert_string_equal(words, "first words.second words.");
 	words[0] = '\0';
@@ -246,7 +246,7 @@ static void kb__a_rule_names_the_numbers_it_compares_with(void **state)
 #define CAUSE(id, lines) "%%% " id "\n---\nid: " id "\ntitle: t\n" lines "---\ntext\n"
 #define HOLDS "when likely r: launch.is\n"
 
-/* The causes that fit, in their order, with the rules by which they do: "b/r a/s". */
+/* The causes that match, in order, with the rules that matched: "b/r a/s". */
 static void expect_order(const char *text, const char *expected)
 {
 	struct pool pool = {0};
@@ -296,7 +296,7 @@ static void order__of_equally_sure_rules_the_first_is_told(void **state)
 static void order__a_rule_that_is_named_stands_alone(void **state)
 {
 	(void)state;
-	/* what is said of its cause does not hold for it */
+	/* its cause's place does not apply to it */
 	expect_order(CAUSE("b", "over: a\nwhen likely r: launch.is\n  over: c\n") CAUSE("a", HOLDS) CAUSE("c", HOLDS),
 		     "a/r b/r c/r");
 	expect_order(CAUSE("b", HOLDS "over: a\n") CAUSE("a", HOLDS) CAUSE("c", HOLDS "over: a/r\n"), "b/r c/r a/r");
@@ -308,11 +308,11 @@ static void order__a_circle_and_unknown_names_are_refused(void **state)
 {
 	(void)state;
 	refused(CAUSE("a", "over: b\n") CAUSE("b", "over: a\n"), "kb/causes/b.md line 4",
-		"goes in a circle: 'b' is over 'a'");
+		"has a cycle: 'b' is over 'a'");
 	refused(CAUSE("a", "over: b\n") CAUSE("b", "over: c\n") CAUSE("c", "over: a\n"), "kb/causes/c.md line 4",
-		"in a circle");
-	refused(CAUSE("a", HOLDS "  over: b\n") CAUSE("b", "over: a/r\n"), "kb/causes/b.md line 4", "in a circle");
-	refused(CAUSE("a", "over: a\n"), "kb/causes/a.md line 4", "in a circle");
+		"has a cycle");
+	refused(CAUSE("a", HOLDS "  over: b\n") CAUSE("b", "over: a/r\n"), "kb/causes/b.md line 4", "has a cycle");
+	refused(CAUSE("a", "over: a\n"), "kb/causes/a.md line 4", "has a cycle");
 	refused(CAUSE("a", "over: b\n"), "kb/causes/a.md line 4", "no cause or rule 'b'");
 	refused(CAUSE("a", HOLDS "over: a/s\n"), "kb/causes/a.md line 5", "no cause or rule 'a/s'");
 	refused(CAUSE("a", "explains: b\n"), "kb/causes/a.md line 4", "no cause or rule 'b'");
@@ -676,7 +676,7 @@ static void visible_wrong__hides_all_or_names_what_is_not_there(void **state)
 	f->visible_devices[0] = '\0';
 	j = judge(&b, 0);
 	assert_string_equal(field(j, "cause"), "none");
-	assert_int_equal(json_array_size(json_object_get(j, "notes")), 0);	/* all are hidden, and it did without */
+	assert_int_equal(json_array_size(json_object_get(j, "notes")), 0);	/* all hidden, and it needs none */
 	json_decref(j);
 
 	tb_init(&b);
@@ -936,7 +936,7 @@ static void oom__one_request_larger_than_the_card(void **state)
 	expect_not(&b, "oom-request-too-large");
 }
 
-/* Recorded on an H200 with PyTorch 2.11: no driver call fails, 139 GiB are free, 2 GiB were asked for. */
+/* Recorded on an H200 with PyTorch 2.11: no driver call fails, 139 GiB are free, 2 GiB were requested. */
 static void oom__a_limit_of_the_process_is_not_a_full_card(void **state)
 {
 	struct tb b;
@@ -1078,7 +1078,7 @@ static void messages__others_are_none_of_ours(void **state)
 	expect_message("none", "could not open the data set");
 }
 
-/* What PyTorch leaves behind where CUDA cannot start: the runtime's code, its own words, the exception. */
+/* What PyTorch leaves behind when CUDA cannot start: the runtime's code, its own message, the exception. */
 static void no_driver(struct tb *b, const char *libcuda)
 {
 	const char *words = "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU";
@@ -1154,7 +1154,7 @@ static void sticky__the_code_tells_the_kind_but_not_the_kernel(void **state)
 
 /* ---- hangs ---------------------------------------------------------------------------------------- */
 
-/* A process that was found waiting at USER, for what `line` launched. */
+/* A process that was found waiting at USER for what `line` launched. */
 static void hanging(struct tb *b, const char *line)
 {
 	struct cw_launch *l;
@@ -1390,7 +1390,7 @@ static void expect_fault(const struct dump_plan *p, uint32_t code, unsigned line
 	json_decref(j);
 }
 
-/* A store far outside of a thread's own array. */
+/* A store far outside a thread's own array. */
 static void out_of_range__is_certain_where_one_line_launched_the_kernel(void **state)
 {
 	static const struct dump_plan p = { .lane_exception = 5, .lanes_hit = 1, .error_pc = 0x90, .lane_pc = 0xa0,
@@ -1402,7 +1402,8 @@ static void out_of_range__is_certain_where_one_line_launched_the_kernel(void **s
 	expect_fault(&p, 700, 2, "WARP_OUT_OF_RANGE_ADDRESS", "likely");
 }
 
-/* An address so wrong that it lies where shared memory is mapped: on an H200 a sweep over memory gives 717 there, elsewhere 700. */
+/* An address so wrong that it is in the window of shared memory: on an H200 an access there returns 717, elsewhere
+ * 700. */
 static void address_space__is_the_same_mistake_and_never_certain(void **state)
 {
 	static const struct dump_plan p = { .lane_exception = 7, .lanes_hit = 1, .error_pc = 0x10, .lane_pc = 0x20,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The inside of `cuwhy run`: clients of all kinds, and what is kept of them.
+ * The internals of `cuwhy run`: clients of all kinds, and what is kept from them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -169,7 +169,7 @@ static void send_garbage(const struct server *s)
 	h.magic = 0;
 	send_bytes(dial(s), &h, sizeof(h), fds, 3);
 	for (i = 0; i < 100; i++)
-		dial(s);	/* says nothing and stays */
+		dial(s);	/* sends nothing and stays connected */
 }
 
 static int open_files(void)
@@ -420,7 +420,7 @@ static void hang__the_longest_wait_comes_first_and_who_stopped_asking_is_left_ou
 	assert_int_equal(w.list[1].tid, 4);
 	assert_int_equal(w.list[2].tid, 2);
 	assert_true(waiter_still(p, &w.list[1]));
-	assert_true(waiters_find(&w, p, 1000));		/* thread 3 has not asked since */
+	assert_true(waiters_find(&w, p, 1000));		/* thread 3 has not called since */
 	assert_int_equal(w.n, 2);
 	assert_int_equal(w.list[0].tid, 4);
 	asks->polls = 8;

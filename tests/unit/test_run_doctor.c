@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Failures for which the environment is to blame: when the doctor's word becomes the verdict, and when it does not.
+ * Failures caused by the environment: when the doctor's finding becomes the verdict, and when it does not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -138,7 +138,7 @@ static struct verdict *old_driver_failure(void)
 	return failure(35, "/usr/lib/libcuda.so.1", "RuntimeError", "CUDA driver version is insufficient");
 }
 
-/* On another machine, later: all the doctor said is there, to the word. */
+/* On another machine, later: everything the doctor said is there, word for word. */
 static void stored__verdict_of_the_doctor_is_said_again(void **state)
 {
 	struct verdict *v = old_driver_failure(), *again = old_driver_failure();
@@ -203,7 +203,7 @@ static void stored__texts_cannot_steer_a_terminal(void **state)
 	verdict_free(v);
 }
 
-/* The words name the cause; that there is no GPU either is worth a line, no more. */
+/* The message names the cause; that there is no GPU either is worth only one line. */
 static void words__that_name_the_cause_are_not_overruled(void **state)
 {
 	struct verdict *v = failure(0, "", "AssertionError", "Torch not compiled with CUDA enabled");
@@ -235,7 +235,7 @@ static void machine__that_is_fine_changes_nothing(void **state)
 	verdict_free(v);
 }
 
-/* `assert torch.cuda.is_available()` speaks no word of CUDA; an exception about something else is not CUDA's. */
+/* `assert torch.cuda.is_available()` does not mention CUDA; an exception about something else is not CUDA's. */
 static void start__without_cuda_is_the_failure_unless_another_one_is(void **state)
 {
 	struct verdict *v = failure_at(true, 35, "", "RuntimeError", "this program needs a GPU");
@@ -245,7 +245,7 @@ static void start__without_cuda_is_the_failure_unless_another_one_is(void **stat
 	verdict_free(v);
 	v = failure_at(true, 35, "", "KeyError", "learning_rate");
 	assert_string_equal(verdict_cause(v), "none");
-	assert_int_equal(verdict_notes(v), 0);		/* no driver at all: it did without */
+	assert_int_equal(verdict_notes(v), 0);		/* no driver at all: it continued without a GPU */
 	assert_false(verdict_wants_machine(v));
 	verdict_free(v);
 	v = failure_at(true, 35, "/usr/lib/libcuda.so.1", "KeyError", "learning_rate");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tests of the simulated GPU: settings, devices, contexts, look-ups, memory, fork and exit. */
+ * Tests of the simulated GPU: settings, devices, contexts, lookups, memory, fork and exit. */
 #include "sim_child.h"
 
 /* ---- settings ------------------------------------------------------------------------------- */
@@ -177,7 +177,7 @@ SIM_TEST(sim__an_ordinal_out_of_range_is_101_and_says_so, "tiny")
 	CHECK(strstr(sim_said, "Returning 101 (CUDA_ERROR_INVALID_DEVICE) from cuDeviceGet\n"));
 }
 
-/* ---- initialisation and contexts ------------------------------------------------------------ */
+/* ---- initialization and contexts ------------------------------------------------------------ */
 
 SIM_TEST(sim__calls_before_init_return_3_and_without_context_201, "tiny")
 {
@@ -303,7 +303,7 @@ SIM_TEST(sim__the_library_stays_loaded_while_its_workers_run, "tiny")
 	CHECK(calls_at_exit_ok == 0);
 }
 
-/* ---- look-ups ------------------------------------------------------------------------------- */
+/* ---- lookups -------------------------------------------------------------------------------- */
 
 static void *found(const char *name, int version, uint64_t flags)
 {

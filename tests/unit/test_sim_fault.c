@@ -72,7 +72,7 @@ static bool dumped(void)
 	return access(dump_path, F_OK) == 0;
 }
 
-/* Reads the dump that must be there by now, and removes it. */
+/* Reads the dump, which must exist by now, and removes it. */
 static struct culprit take_dump(void)
 {
 	struct culprit found;
@@ -85,7 +85,7 @@ static struct culprit take_dump(void)
 	return found;
 }
 
-/* The launch succeeds, the next synchronisation tells, and so does everything after it. */
+/* The launch succeeds; the next synchronization reports the error, and so does every later call. */
 static void sticks(int code)
 {
 	sim_addr p;
@@ -105,7 +105,7 @@ static void launch_store(sim_addr to, long long offset, unsigned int grid, unsig
 	OK(launch_1d(kernel("oob_store"), grid, block, NULL, params));
 }
 
-/* After a dump the driver tells of the fault only after a while. */
+/* After a dump, the driver takes a while to report the fault. */
 static int late_error(void *stream)
 {
 	int code = 0;

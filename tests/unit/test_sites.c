@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the recorder keeps of memory, against a simple model: sites, totals, peaks and the timeline, written by the
- * recorder's own code and read back by the reader of recordings.
+ * What the recorder keeps about memory, compared with a simple model: sites, totals, peaks and the timeline, written
+ * by the recorder's own code and read back by the reader of recordings.
  */
 #include "rec_make.h"
 
@@ -225,7 +225,7 @@ static void totals__reserved_follows_segments_that_go_without_a_block(void **sta
 	thread.runtime_caller = (void *)0x1500;
 	segment = one(0x100000, 20 << 20, CW_MEM_DEVICE, 8);
 	totals_driver(&segment, true, 1);
-	assert_int_equal(rec.h->memory[0].reserved, 0);		/* PyTorch has not said a word yet */
+	assert_int_equal(rec.h->memory[0].reserved, 0);		/* PyTorch has not reported anything yet */
 	totals_torch(0, 512, 20 << 20, 2);
 	totals_torch(0, 0, 20 << 20, 3);
 	thread.runtime_caller = NULL;
@@ -415,7 +415,7 @@ static void events__come_back_as_they_went(void **state)
 		same_event(&e, &sent[i].a, sent[i].came);
 	}
 	assert_false(events_next(&r, &e));
-	/* cut anywhere: what is whole comes, the rest does not */
+	/* truncated anywhere: complete entries are read, the rest is not */
 	for (size_t cut = 0; cut < 300; cut++) {
 		int n = 0;
 

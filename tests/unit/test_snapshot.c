@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory snapshots of PyTorch: what is refused, what is replayed, and the verdicts.
+ * PyTorch's memory snapshots: what is rejected, what is replayed, and the verdicts.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -176,7 +176,7 @@ static void every_prefix_is_refused(void **state)
 
 /* --- replay ----------------------------------------------------------------------------------- */
 
-/* Line 1 holds 1 MiB before the list begins, line 2 made 4 MiB and freed them, line 3 holds 2 MiB at the end. */
+/* Line 1 holds 1 MiB before the list begins, line 2 allocated and freed 4 MiB, line 3 holds 2 MiB at the end. */
 static void make_story(void)
 {
 	make_top(&made);
@@ -288,14 +288,14 @@ static void tells_causes_apart(void **state)
 	UNUSED(state);
 	make_oom(16 * GIB, 15 * GIB, 2 * GIB, 100 * MIB);
 	expect("oom-capacity");
-	/* half of the segments is free, in pieces of an eighth */
+	/* half of the segment is free, in pieces of an eighth */
 	make_oom(16 * GIB, 8 * GIB, 4 * GIB, 100 * MIB);
 	expect("oom-fragmentation");
 	make_oom(16 * GIB, 15 * GIB, 1ull << 41, 100 * MIB);
 	expect("oom-request-too-large");
 	make_oom(16 * GIB, 15 * GIB, GIB, 30 * GIB);
 	expect("oom-memory-fraction");
-	/* for a block of 3 MiB the driver is asked for 20: 10 free ones are no room */
+	/* for a block of 3 MiB PyTorch requests 20 from the driver: 10 free ones are not enough */
 	make_oom(16 * GIB, 15 * GIB, 3 * MIB, 10 * MIB);
 	expect("oom-capacity");
 }
@@ -346,7 +346,7 @@ static void a_line_that_grows(void **state)
 	assert_int_equal(snap_line(&f.l, f.d.growth.line)->line, 5);
 	assert_string_equal(verdict_cause(f.v), "oom-growth");
 	done(&f);
-	/* one pass that keeps what it makes is no growth */
+	/* one pass that keeps what it allocates is not growth */
 	make_rounds(true);
 	f = judge();
 	assert_false(f.d.growth.found);

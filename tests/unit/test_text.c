@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tests of the reader of logs: words found at once, lines at the ends of its buffer, prefixes, tracebacks, assertions, the numbers of
- * an OOM, codes.
+ * The log reader: searching for many words at once, lines at the ends of its buffer, prefixes, tracebacks, assertions,
+ * the numbers of an OOM, codes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -109,7 +109,7 @@ static void stream__does_not_depend_on_the_pieces(void **state)
 		assert_true(seen.with >= 10);
 		first = first ? first : seen.with;
 		assert_int_equal(seen.with, first);
-		assert_true(seen.n < 40000);	/* most were passed over */
+		assert_true(seen.n < 40000);	/* most were skipped */
 		stream_free(st);
 	}
 	free(text);
@@ -322,7 +322,7 @@ static void text__the_first_error_counts(void **state)
 		     "During handling of the above exception, another exception occurred:\n\n"
 		     "Traceback (most recent call last):\n  File \"a.py\", line 9, in h\n    k()\n"
 		     "RuntimeError: CUDA error: an illegal memory access was encountered\n", "misaligned-address");
-	/* what tells of another process comes after what happened */
+	/* errors about another process come after what happened here */
 	expect_cause("[rank0]: [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, OpType=ALLREDUCE)\n"
 		     "[rank1]: RuntimeError: CUDA error: misaligned address\n", "misaligned-address");
 	/* something else failed first, and it is not CUDA's */
@@ -330,7 +330,7 @@ static void text__the_first_error_counts(void **state)
 	expect_cause("KeyError: 'x'\n", "none");
 }
 
-/* A status that has two reasons, and nothing that tells which: both are named. */
+/* A status with two possible causes, and nothing that decides between them: both are named. */
 static void text__a_status_alone_has_both_candidates(void **state)
 {
 	static const char text[] = "RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED\n";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What ties two inputs to one failure, and what keeps them apart: a planted mismatch of every pair of kinds.
+ * What ties two inputs to one failure, and what keeps them apart: a planted mismatch for every pair of kinds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include "case/case.h"
 #include "judge/tie.h"
 
-/* A failure as each kind of input tells it: the same process, kernel, size and machine, unless `other`. */
+/* A failure as each kind of input describes it: the same process, kernel, size and machine, unless `other`. */
 struct told {
 	struct pool pool;
 	struct casefile c;
@@ -45,7 +45,7 @@ static void tell_device(struct told *t, bool other)
 
 enum kind { RECORDING, DUMP, SNAPSHOT, TEXT, MACHINE, KINDS };
 
-/* `oom`: the failure is one for lack of memory, else an illegal access. */
+/* `oom`: the program ran out of memory; otherwise an illegal access. */
 static void tell(struct told *t, enum kind kind, bool oom, bool other)
 {
 	begin(t);
@@ -96,8 +96,8 @@ static bool tied(enum kind a, enum kind b, bool oom, bool other, const char **wh
 	return yes;
 }
 
-/* Pairs that can tell of one failure; a dump knows nothing of memory that ran out, a snapshot nothing of faults, and neither
- * of them of the machine. */
+/* Pairs that can describe the same failure; a dump knows nothing about out-of-memory errors, a snapshot nothing
+ * about faults, and neither of them about the machine. */
 static const struct { enum kind a, b; bool oom; } pairs[] = {
 	{RECORDING, DUMP, false}, {RECORDING, SNAPSHOT, true}, {RECORDING, TEXT, false}, {RECORDING, TEXT, true},
 	{RECORDING, MACHINE, false}, {DUMP, TEXT, false}, {SNAPSHOT, TEXT, true}, {TEXT, MACHINE, false},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Snapshots of PyTorch's allocator: the bytes of the pickle, and segments out of damaged recordings.
+ * Snapshots of PyTorch's allocator: the bytes of the pickle, and segments from damaged recordings.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -132,7 +132,7 @@ static void snapshot__no_byte_is_counted_twice(void **state)
 	static const struct cw_allocation driver[] = {
 		{.addr = 0x1000, .size = 0x1000, .kind = CW_MEM_DEVICE},
 		{.addr = 0x1800, .size = 0x4000, .kind = CW_MEM_DEVICE},	/* on top of the first */
-		{.addr = 0x8000, .size = 0x1000, .kind = CW_MEM_DEVICE},	/* nobody's block */
+		{.addr = 0x8000, .size = 0x1000, .kind = CW_MEM_DEVICE},	/* contains no block */
 		{.addr = UINT64_MAX - 0xfff, .size = 0xfff, .kind = CW_MEM_DEVICE},
 	};
 	static const struct cw_allocation blocks[] = {

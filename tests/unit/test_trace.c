@@ -18,7 +18,7 @@
 #include "input/recording/trace_memory.h"
 #include "trace_make.h"
 
-/* A trace of its own copy, so that a read beyond `len` is found by the sanitizer. */
+/* A copy of the trace, so that the sanitizer detects a read beyond `len`. */
 static struct trace *open_cut(const struct make *m, size_t len, struct err *e)
 {
 	void *copy = malloc(len ? len : 1);
@@ -54,7 +54,7 @@ static void walk_memory(struct trace *t)
 		trace_stack(t, node[i].stack);
 }
 
-/* Uses everything there is in a trace. */
+/* Uses everything in a trace. */
 static void walk(struct trace *t)
 {
 	const struct cw_failure *const *f;
@@ -162,7 +162,7 @@ static void ring__a_slot_left_busy_is_skipped(void **state)
 	l = make_ring(&m, CW_CHUNK_LAUNCHES, 4, sizeof(*l), 7);
 	l[0].seq = 5;
 	l[1].seq = 0;		/* being written when the writer was killed */
-	l[2].seq = 3;		/* of the round before: 7 was claimed and not begun */
+	l[2].seq = 3;		/* from the previous round: 7 was claimed but not started */
 	l[3].seq = 4;
 	t = open_made(&m);
 	assert_int_equal(trace_launches(t, &list), 2);
@@ -241,7 +241,7 @@ static void trace__the_newest_of_two_blocks_at_one_address_counts(void **state)
 	free(m.data);
 }
 
-/* PyTorch's blocks lie inside the driver's allocations, so they are a list of their own. */
+/* PyTorch's blocks are inside the driver's allocations, so they have their own list. */
 static void trace__blocks_are_listed_apart(void **state)
 {
 	const struct cw_allocation *const *list;
@@ -350,7 +350,7 @@ static void trace__memory_is_found_by_site_time_and_node(void **state)
 	free(m.data);
 }
 
-/* A kill while neighbours are merged; a length that is not true; a device that there cannot be. */
+/* Killed while neighbors were being merged; a wrong length; an impossible device. */
 static void trace__samples_out_of_order_are_dropped(void **state)
 {
 	const struct cw_sample *sample;
@@ -570,7 +570,7 @@ static void demangle__a_name_that_explodes_is_given_up(void **state)
 	int i;
 
 	(void)state;
-	/* Every parameter names the one before twice. */
+	/* Every parameter refers to the previous one twice. */
 	p += snprintf(p, 64, "v1AI1XS0_E");
 	for (i = 1; i < 60; i++)
 		p += snprintf(p, 64, "1AIS%d_S%d_E", i, i);

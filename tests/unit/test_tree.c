@@ -70,7 +70,7 @@ static void refuses_what_is_no_file(void **state)
 	buf_init(&b, 100);
 	assert_int_equal(tree_read(make_root, "/d", &b), -EINVAL);
 	assert_int_equal(tree_read(make_root, "/pipe", &b), -EINVAL);
-	assert_int_equal(tree_read(make_root, "/null", &b), -ENOENT);	/* this machine's is not the tree's */
+	assert_int_equal(tree_read(make_root, "/null", &b), -ENOENT);	/* this machine's file is not the tree's */
 	assert_int_equal(tree_read("", "/dev/null", &b), -EINVAL);
 	assert_int_equal(tree_read("", "/proc/self/status", &b), 0);
 	assert_true(b.full);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who holds the GPUs: sums, names, pids of other namespaces, and the way through JSON.
+ * Who is using the GPUs: sums, names, pids from other namespaces, and JSON written and read back.
  */
 #include <setjmp.h>
 #include <stdarg.h>

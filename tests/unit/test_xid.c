@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Xids: lines of the kernel log are read, and tell a defective GPU from a faulty program.
+ * Xids: reading lines of the kernel log, and telling a defective GPU from a faulty program.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -88,7 +88,7 @@ static void class__echoes_of_the_program_are_no_hardware(void **state)
 	assert_string_equal(xid_class_id(xid_class(119)), "driver");
 	assert_string_equal(xid_class_id(xid_class(99999)), "unclear");
 	assert_string_equal(xid_meaning(99999), "");
-	for (uint32_t n = 0, last = 0; n < 400; n++)	/* each number once, in order */
+	for (uint32_t n = 0, last = 0; n < 400; n++)	/* each number only once, in order */
 		if (xid_meaning(n)[0]) {
 			assert_true(n > last);
 			last = n;
@@ -150,7 +150,7 @@ static void read__lines_cut_by_the_buffer_are_whole(void **state)
 	unlink(path);
 }
 
-/* One record a read, then EAGAIN, as the kernel has it. */
+/* One record per read, then EAGAIN, like the kernel. */
 static void read__records_and_what_comes_later(void **state)
 {
 	struct xid_log log = {0};
@@ -275,7 +275,7 @@ static void verdict__hardware_is_told_from_the_program(void **state)
 	}
 }
 
-/* A defective row that was replaced meanwhile is no reason for what the dump shows, but worth a word. */
+/* A defective row that has been replaced does not explain what the dump shows, but is worth mentioning. */
 static void verdict__a_dump_outweighs_the_log(void **state)
 {
 	static const struct dump_plan stopped = {.broken = 1, .lane_pc = 32, .code = {MAKE_MOV_R9, MAKE_TRAP, MAKE_BRA}};
@@ -316,7 +316,7 @@ static void verdict__a_log_that_cannot_be_read_is_said(void **state)
 	j = verdict_with(214, "");
 	assert_false(mentions(j, "why", "could not be read"));
 	json_decref(j);
-	j = verdict_with(1, NULL);	/* nothing that hardware does */
+	j = verdict_with(1, NULL);	/* not something that hardware does */
 	assert_false(mentions(j, "unchecked", "ecc-hardware-fault"));
 	json_decref(j);
 }

@@ -157,7 +157,7 @@ static inline uint32_t tb_function(struct tb *b, const char *mangled)
 	return i;
 }
 
-/* A failure a little later than the one before, on thread 1 and device 0. */
+/* A failure a little later than the previous one, on thread 1 and device 0. */
 static inline struct cw_failure *tb_fail(struct tb *b, uint32_t source, uint32_t code, uint32_t stack)
 {
 	struct cw_failure *f = &b->failure[b->n_failures++];
@@ -223,7 +223,7 @@ static inline struct cw_launch *tb_launch(struct tb *b, uint32_t tid, uint32_t s
 	return l;
 }
 
-/* The recording; the builder is used up. */
+/* The recording; consumes the builder. */
 static inline struct trace *tb_trace(struct tb *b)
 {
 	struct trace *t = trace_from_bytes(b->data, TB_BYTES, NULL);

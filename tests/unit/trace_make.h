@@ -60,7 +60,7 @@ static inline uint32_t make_chunk(struct make *m, uint32_t kind, uint32_t len)
 	return off;
 }
 
-/* A string or a stack in a heap that the caller made; `*at` moves on. */
+/* A string or a stack in a heap that the caller created; advances `*at`. */
 static inline uint32_t make_string(struct make *m, uint32_t *at, const char *text)
 {
 	uint32_t off = *at, len = (uint32_t)strlen(text);
@@ -96,8 +96,8 @@ static inline void *make_ring(struct make *m, uint32_t kind, uint32_t n, uint32_
 	return r + 1;
 }
 
-/* Two epochs, of which the table was halved once. The first site has not changed since; the second one has a history
- * that has not followed yet. */
+/* Two epochs, after the table was halved once. The first site has not changed since; the second one's history has
+ * not been halved yet. */
 static inline void make_epochs(struct make *m)
 {
 	struct cw_epochs *e = (struct cw_epochs *)(m->data + make_chunk(m, CW_CHUNK_EPOCHS, sizeof(*e)));

@@ -39,7 +39,7 @@ def run(*command, **more):
 
 
 def needed_versions(path):
-    """The versions of glibc that a file asks for: the table of needs, without what it defines itself."""
+    """The glibc versions that a file needs: the table of needed versions, without those that it defines itself."""
     out = run("readelf", "-V", "-W", path).stdout
     needs = out[out.find("Version needs section"):] if "Version needs section" in out else ""
     return {tuple(int(n) for n in v.split(".")) for v in re.findall(r"Name: GLIBC_([0-9.]+)", needs)}, needs
@@ -110,12 +110,12 @@ def check_again(build, path, folder):
 
 
 def files_of(folder):
-    """All files but Python's caches. Folders that get empty are pip's to leave behind."""
+    """All files except Python's caches. pip may leave empty folders behind."""
     return {os.path.join(d, f) for d, _, fs in os.walk(folder) if "__pycache__" not in d for f in fs}
 
 
 def environment(folder, path):
-    """An empty environment with the wheel in it, and what was there before; None when this Python cannot make one."""
+    """An empty environment with the wheel in it, and what was there before; None if this Python cannot create one."""
     venv = os.path.join(folder, "a venv")
     made = run(sys.executable, "-m", "venv", venv)
     if made.returncode != 0:
@@ -177,7 +177,7 @@ def check_installed(venv, before, folder, path):
 
 
 def check_static(build, folder):
-    """The static program starts where there is nothing, and finds its parts beside it."""
+    """The static program starts in an empty system, and finds its parts next to it."""
     path = os.path.join(os.path.abspath(build), "cuwhy-static")
     headers, dynamic = run("readelf", "-lW", path).stdout, run("readelf", "-dW", path).stdout
     claim("the static program needs no loader and no library", "INTERP" not in headers and "(NEEDED)" not in dynamic, headers)

@@ -4,7 +4,7 @@
 
 Downloads several gigabytes, so only `make check-wheels` runs it. It shows that a function exists under
 a name that we wrap, and that the wheel's libraries look it up by name, so that ours is found first. It cannot show
-that the offsets of fields inside PyTorch's objects (NODE_SEQUENCE, NODE_THREAD) are what rec_torch.c takes them for, nor
+that the offsets of fields inside PyTorch's objects (NODE_SEQUENCE, NODE_THREAD) are what rec_torch.c assumes, nor
 that a function still means the same: tests with that release do.
 """
 import argparse
@@ -68,7 +68,7 @@ def supported(symbols):
 
 
 def label(feature, spelling):
-	"""What tells this spelling from the others of its feature."""
+	"""What distinguishes this spelling from the others of its feature."""
 	if len(feature.spellings) == 1:
 		return "yes"
 	return spelling.split("_", 1)[-1]	# check_i, check_j
@@ -85,7 +85,7 @@ def function_of(mangled):
 
 
 def similar(name, libraries):
-	"""Names with the same function in them, for somebody who has to add a spelling."""
+	"""Names with the same function in them, for whoever has to add a spelling."""
 	word = function_of(name)
 	return sorted({"%s: %s" % (lib, s) for lib, names in libraries.items() for s in names["defined"] if word in s})[:12]
 

@@ -31,7 +31,7 @@ def tool(build, *words):
 
 
 def read_library(build, z, member, scratch):
-	"""What the reader says of one library in a wheel: {"general": [...], "extra": [...], "covers": {75: True}, ...}"""
+	"""What the reader says about one library in a wheel: {"general": [...], "extra": [...], "covers": {75: True}, ...}"""
 	with tempfile.NamedTemporaryFile(dir=scratch, suffix=".so") as f:
 		with z.open(member) as packed:
 			shutil.copyfileobj(packed, f, 1 << 20)

@@ -6,7 +6,7 @@ Downloads several gigabytes, so only `make check-doctor-wheels` runs it. Of each
 is unpacked, without its dependencies, into an environment of its own, and removed before the next one:
 
   bare      the tree with that environment alone (--root): the architectures must be those that the build itself published, the
-            missing dependencies must be told, and nothing may be claimed of a system whose files are not there;
+            missing dependencies must be reported, and nothing may be claimed about a system whose files are not there;
   complete  with the dependencies' names and empty libraries put in: judged against every machine below, each given as the
             facts of a bundle. What is right is decided here, by rules written by hand (rule()), never by cuwhy's tables.
 """
@@ -25,7 +25,7 @@ import check_archs
 import wheel
 
 PYTHONS = ("3.12", "3.11", "3.10")
-RELEASES = ("1.13", "2.0", "2.3", "2.6", "2.7", "2.8", "2.10", "2.11")	# and the newest: every CUDA version that was a default
+RELEASES = ("1.13", "2.0", "2.3", "2.6", "2.7", "2.8", "2.10", "2.11")	# and the newest: every CUDA version that was ever a default
 MACHINES = (	# name, PCI device, capability, its drivers with their CUDA version
 	("Tesla K80", 0x102d, 37, (("450.80.02", 11000), ("470.256.02", 11040))),
 	("NVIDIA GeForce GTX 1080", 0x1b80, 61, (("470.256.02", 11040), ("535.183.01", 12020), ("580.95.05", 13000))),
@@ -96,7 +96,7 @@ def unpack(path, root, python):
 
 
 def requirements(packages, python):
-	"""(name, version) of all that this torch needs here; pip's own reader, not cuwhy's."""
+	"""(name, version) of everything that this torch needs here; pip's own reader, not cuwhy's."""
 	from pip._vendor.packaging.requirements import Requirement
 	info = next(n for n in os.listdir(packages) if re.fullmatch(r"torch-[\w.+]+\.dist-info", n))
 	env = {"platform_system": "Linux", "platform_machine": "x86_64", "python_version": python, "sys_platform": "linux", "extra": ""}
@@ -118,7 +118,7 @@ def dynamic(path, what):
 
 
 def folder_of(name, lib, cuda):
-	"""Where the package with this library puts it; a release knows better than our list."""
+	"""Where the package with this library puts it; the release itself outranks our list."""
 	found = [p for r in dynamic(os.path.join(lib, "libtorch_cuda.so"), "RPATH|RUNPATH") for p in r.split(":") if "/%s/" % name in p]
 	if found:
 		return os.path.normpath(found[0].replace("$ORIGIN", lib))
@@ -128,7 +128,7 @@ def folder_of(name, lib, cuda):
 
 
 def complete(packages, cuda, python):
-	"""Gives it its dependencies: their metadata, and libraries that are nothing but their names."""
+	"""Adds the dependencies: their metadata, and libraries with nothing but their names."""
 	for name, version in requirements(packages, python):
 		info = os.path.join(packages, "%s-%s.dist-info" % (name.replace("-", "_"), version))
 		os.makedirs(info, exist_ok=True)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shows for check_archs.py what cuwhy finds in a library and what its table says of a wheel:
+ * Shows for check_archs.py what cuwhy finds in a library and what its table says about a wheel:
  *   show_archs library FILE
  *   show_archs wheel 2.7.1 12.6 x86_64|aarch64
  */

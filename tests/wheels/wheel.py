@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gets wheels with pip, as it is configured here, and keeps the names of symbols that their libraries have.
+"""Downloads wheels with pip, as configured here, and keeps the symbol names of their libraries.
 
 A CUDA wheel of PyTorch is close to a gigabyte and the index is pip's business (mirrors, passwords, proxies), so pip
 downloads one wheel at a time into a scratch folder, and it is removed as soon as its symbols have been read.
@@ -121,7 +121,7 @@ def cuda_version(z):
 
 
 def read(torch, python, cache, say):
-	"""What the wheel of this release holds; from the cache when it was read before."""
+	"""What the wheel of this release contains; from the cache if it was read before."""
 	kept = os.path.join(cache, "torch-%s-%s.json.gz" % (torch, python))
 	if os.path.exists(kept):
 		with gzip.open(kept, "rt") as f:

@@ -37,7 +37,7 @@ static bool read_bytes(const char *text, unsigned long long *out)
 	return *end == '\0' || (s && end[1] == '\0');
 }
 
-/* As the simulated driver has it, so that both speak of the same card. */
+/* The same as in the simulated driver, so that both describe the same card. */
 static bool add_gpu(const char *memory)
 {
 	const char *sim = getenv("CUWHY_SIM"), *id = sim ? sim : "tiny";
@@ -164,7 +164,7 @@ static bool read_text(char *text)
 	machine = (struct machine){.entry = 24};
 	for (; word; word = strtok_r(NULL, ",\n", &rest)) {
 		if (!read_word(word)) {
-			fprintf(stderr, "cuwhy: cannot simulate NVML: '%s' in CUWHY_SIM_NVML is not understood\n", word);
+			fprintf(stderr, "cuwhy: cannot simulate NVML: invalid word '%s' in CUWHY_SIM_NVML\n", word);
 			return false;
 		}
 	}

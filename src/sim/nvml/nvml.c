@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A libnvidia-ml.so.1 of our own with the functions that the probe asks (see README.md).
+ * A libnvidia-ml.so.1 of our own with the functions that the probe calls (see README.md).
  */
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 enum { OK = 0, INVALID_ARGUMENT = 2, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, DRIVER_NOT_LOADED = 9, FUNCTION_NOT_FOUND = 13,
        GPU_IS_LOST = 15 };
 
-/* What is planned for this function; 0 = nothing. */
+/* The planned failure of this function; 0 = none. */
 static int planned(const char *name)
 {
 	for (size_t i = 0; i < machine.n_plans; i++) {
@@ -124,7 +124,7 @@ EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version)
 	return machine.cuda ? planned(__func__) : FUNCTION_NOT_FOUND;
 }
 
-/* ---- what else it tells of a GPU ---------------------------------------------------------------- */
+/* ---- what else it reports about a GPU ----------------------------------------------------------- */
 
 EXPORT int nvmlDeviceGetCudaComputeCapability(struct gpu *g, int *major, int *minor);
 EXPORT int nvmlDeviceGetCudaComputeCapability(struct gpu *g, int *major, int *minor)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The inside of the simulated NVML: GPUs, processes and planned failures, as CUWHY_SIM_NVML describes them.
+ * Private header of the simulated NVML: GPUs, processes and planned failures, as described by CUWHY_SIM_NVML.
  */
 #ifndef CUWHY_SIM_NVML_H
 #define CUWHY_SIM_NVML_H
@@ -48,7 +48,7 @@ struct machine {
 
 extern struct machine machine;
 
-/* Reads CUWHY_SIM_NVML. False when there is none, or it cannot be understood (then a sentence is on stderr). */
+/* Reads CUWHY_SIM_NVML. False when it is not set or cannot be parsed (then it has printed a message). */
 bool machine_read(void);
 
 #endif

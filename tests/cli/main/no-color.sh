@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# On a terminal there are colours; with NO_COLOR there are none, on any command.
+# On a terminal there are colors; with NO_COLOR there are none, for any command.
 cuwhy run --gpu sim:tiny --out o gpu grid 1 2>/dev/null
 echo '{"cuwhy_bundle": 1, "cuda": {"trouble": "no-library"}, "host": {"kernel": {"nvidia": false}, "gpu": []}}' >bundle.json
 cat >screen.py <<'P'

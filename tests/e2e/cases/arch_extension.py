@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The code lies in a compiled extension: PyTorch has nothing to do with it.
+# The code is in a compiled extension: PyTorch has nothing to do with it.
 # expect: cause=extension-arch-missing certainty=certain exit=1 code=209
 # uses: helpers/embedded.py
 import ctypes

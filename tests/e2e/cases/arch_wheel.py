@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The code lies in PyTorch's own library: the wheel lacks this GPU.
+# The code is in PyTorch's own library: the wheel lacks this GPU.
 # expect: cause=arch-not-in-wheel certainty=certain exit=1 code=209
 # uses: helpers/embedded.py
 import ctypes

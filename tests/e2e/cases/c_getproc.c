@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Entry points handed out by cuGetProcAddress, as the CUDA runtime asks for them.
- * expect: cause=launch-config-empty-input certainty=certain,likely exit=1 kernel=nop
- * build: -lcuda
+ * Entry points returned by cuGetProcAddress, as the CUDA runtime requests them. expect:
+ * cause=launch-config-empty-input certainty=certain,likely exit=1 kernel=nop build: -lcuda
  */
 #include "cu.h"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Memory is taken from the driver inside a capture.
+# Memory is allocated from the driver inside a capture.
 # expect: cause=graph-capture-illegal-op certainty=certain,likely exit=1 code=900
 import cudrv
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A cluster of 16 blocks, where 8 is what every GPU can do and the kernel was not told that it may have more.
+# A cluster of 16 blocks, where 8 is what every GPU supports and the kernel has not opted in to more.
 # expect: cause=launch-config-bad-shape certainty=likely exit=1 code=912
 # gpu: sim:h200
 import ctypes

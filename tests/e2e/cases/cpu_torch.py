@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Another library uses the GPU; the PyTorch beside it was built without CUDA, and never asks the driver.
+# Another library uses the GPU; the PyTorch next to it was built without CUDA, and never calls the driver.
 # expect: cause=cpu-only-build certainty=possible exit=1
 from types import SimpleNamespace
 

@@ -36,7 +36,7 @@ CUresult cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t
 
 #define CU_IMAGE "cuwhy-sim-module 1\ntarget compute_50 ptx 7.0\nkernel nop\nkernel fill\n"
 
-/* Ends the program as programs do: one line and status 1. */
+/* Exits as programs do: with one line and status 1. */
 #define CU_TRY(call)                                                          \
 	do {                                                                  \
 		CUresult code_ = (call);                                      \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The driver swallows an assert when dumps are on; the error must come through, and again.
+# The driver swallows an assert when dumps are on; the error must still be reported, repeatedly.
 # expect: cause=kernel-assert certainty=certain exit=1 code=710 kernel=assert_fail
 import cudrv
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Between the allocation, the free and the use lie more calls than a ring holds.
+# Between the allocation, the free and the use there are more calls than a ring holds.
 # expect: cause=illegal-access-use-after-free certainty=certain exit=1 code=700 kernel=fill
 import cudrv
 

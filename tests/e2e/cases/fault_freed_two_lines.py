@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The memory is gone when either of two lines uses it, in the same way.
+# The memory is already freed when either of two lines uses it, in the same way.
 # expect: cause=illegal-access-use-after-free certainty=likely exit=1 code=700 kernel=fill
 import cudrv
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A kernel is given the address of ordinary memory of the host.
+# A kernel gets the address of ordinary host memory.
 # expect: cause=illegal-access-host-pointer certainty=certain exit=1 code=700 kernel=fill
 import ctypes
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Far outside of every allocation, some launches before it is noticed.
+# Far outside every allocation, some launches before it is noticed.
 # expect: cause=illegal-access-out-of-bounds certainty=certain exit=1 code=700 kernel=oob_store
 import ctypes
 

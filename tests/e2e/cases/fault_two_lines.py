@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two lines launch the kernel with the same offset, and nobody waits in between: the dump shows one of them.
+# Two lines launch the kernel with the same offset, without synchronizing in between: the dump shows one of them.
 # expect: cause=illegal-access-out-of-bounds certainty=likely exit=1 code=700 kernel=oob_store
 import ctypes
 

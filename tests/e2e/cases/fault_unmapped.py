@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Memory that was mapped piece by piece (cuMemCreate, cuMemMap) and is used after its unmapping.
+# Memory that was mapped piece by piece (cuMemCreate, cuMemMap) and is used after it was unmapped.
 # expect: cause=illegal-access-use-after-free certainty=certain exit=1 code=700 kernel=fill
 import ctypes
 

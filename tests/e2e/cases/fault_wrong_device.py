@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The memory is on one device, the kernel runs on another, and neither lets the other in.
+# The memory is on one device, the kernel runs on another, and peer access is off.
 # expect: cause=illegal-access-wrong-device certainty=certain exit=1 code=700 kernel=fill
 # gpu: sim:tiny,devices=3
 import cudrv

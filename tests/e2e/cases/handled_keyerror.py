@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A handled failure, then a death of another kind.
+# A handled failure, then the program dies of something else.
 # expect: cause=none exit=1
 # expect-note: cause=device-ordinal-out-of-range
 import cudrv

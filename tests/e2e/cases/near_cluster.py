@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The same cluster of 16 blocks, which the kernel may have: it was told so.
+# The same cluster of 16 blocks, in a kernel that has opted in.
 # expect-silent: exit=0
 # gpu: sim:h200
 import ctypes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The same PyTorch in a program that does without it, and dies of something else.
+# The same PyTorch in a program that does not need it, and dies of something else.
 # expect-silent: exit=1
 from types import SimpleNamespace
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Code of the same major version, older PTX, and a look-up that the program expects to fail.
+# Code of the same major version, older PTX, and a lookup that the program expects to fail.
 # expect-silent: exit=0
 import cudrv
 

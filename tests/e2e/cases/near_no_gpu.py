@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A program that asks whether there is a GPU, finds none and does without: nothing failed.
+# A program that checks for a GPU, finds none and continues without one: nothing failed.
 # gpu: sim:tiny,devices=0
 # expect-silent: exit=0
 import cudrv

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# It found no GPU and did without; what it died of has nothing to do with that.
+# It found no GPU and continued without one; what it died of has nothing to do with that.
 # gpu: sim:tiny,devices=0
 # expect-silent: exit=1
 import cudrv

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Much more memory than the card has passes through it, never at one time.
+# Allocates much more memory than the card has, but never at the same time.
 # expect-silent: exit=0
 import cudrv
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Both devices are there, and the visible one is device 0.
+# Both devices exist and are visible, in another order.
 # expect-silent: exit=0
 # gpu: sim:tiny,devices=2
 # env: CUDA_VISIBLE_DEVICES=1,0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Out of memory once, made room, went on: nobody's failure.
+# Out of memory once, freed some, continued: not a failure.
 # expect-note: cause=oom-capacity,oom-request-too-large exit=0
 import cudrv
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The driver refuses a copy for no reason that anybody knows.
+# The driver fails a copy for an unknown reason.
 # expect: cause=unknown exit=1
 # gpu: sim:tiny,fail=cuMemcpyDtoH_v2:1:999
 import cudrv

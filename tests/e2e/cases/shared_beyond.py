@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# More than a block of this GPU can ever have: no opt-in would help.
+# More than a block on this GPU can ever have: no opt-in would help.
 # expect: cause=launch-config-shared-memory-limit certainty=certain exit=1
 import cudrv
 

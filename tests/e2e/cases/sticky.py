@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A kernel traps: only one line launched work since the last synchronisation that went well.
+# A kernel traps: only one line launched work since the last successful synchronization.
 # expect: cause=kernel-trap exit=1 code=719
 import cudrv
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two streams, one of them waited for: its launches are cleared, those of the other are not.
+# Two streams, one of them synchronized: its launches are cleared, those of the other are not.
 # expect: cause=illegal-access-out-of-bounds certainty=likely exit=1 code=700
 # gpu: sim:tiny,sticky=cuLaunchKernel:3:700
 import cudrv

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Two lines launched the same kernel in the same way and nobody waited in between: which one it was cannot be said, so both are.
+# Two lines launched the same kernel in the same way without synchronizing in between: there is no telling which, so both are reported.
 # expect: cause=illegal-access-out-of-bounds certainty=likely exit=1 code=700
 # gpu: sim:tiny,sticky=cuLaunchKernel:2:700
 import cudrv

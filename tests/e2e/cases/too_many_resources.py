@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# 162 registers a thread do not allow 1,024 threads.
+# 162 registers per thread do not allow 1,024 threads.
 # expect: cause=too-many-resources certainty=certain,likely exit=1 code=701 kernel=fat
 import cudrv
 

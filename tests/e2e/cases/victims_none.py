@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Two workers fault, one after the other: each has a core dump of its own, so none is a victim. A third one ends
-# badly for reasons of its own: it is no CUDA failure and nobody's victim.
+# badly for its own reasons: it is neither a CUDA failure nor a victim.
 # expect: cause=illegal-access-out-of-bounds certainty=certain exit=3 victim=no
 # expect-other: cause=kernel-trap victim=no
 import ctypes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A worker faults; its parent, which uses CUDA too, finds the pipe to it closed.
+# A worker faults; its parent, which also uses CUDA, finds the pipe to it closed.
 # expect: cause=misaligned-address certainty=certain exit=1 code=716 victim=no
 # expect-other: cause=none victim=yes
 import subprocess

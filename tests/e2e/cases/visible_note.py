@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# No device is visible, and the program goes on without.
+# No device is visible, and the program continues without one.
 # expect-note: cause=visible-devices-wrong exit=0
 # env: CUDA_VISIBLE_DEVICES=9
 import cudrv

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The variable is put right after CUDA had already looked.
+# The variable is corrected after CUDA has already read it.
 # expect: cause=visible-devices-set-late certainty=certain,likely exit=1
 # env: CUDA_VISIBLE_DEVICES=9
 import os

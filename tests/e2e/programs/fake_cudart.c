@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stands in for the shared CUDA runtime: asks the driver for what it is asked for. */
+ * Stands in for the shared CUDA runtime: passes requests on to the driver. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stands in for PyTorch's libraries: the exported functions that the recorder watches, with their real names,
- * and an autograd node as it lies in memory. forward() makes a node on the calling thread; backward() runs it
- * on a thread of its own, without Python frames, as PyTorch's engine does. block_made() and block_freed() report
- * blocks as PyTorch's allocator does. */
+ * and an autograd node with its layout in memory. forward() creates a node on the calling thread; backward()
+ * runs it on a thread of its own, without Python frames, as PyTorch's engine does. block_made() and
+ * block_freed() report blocks as PyTorch's allocator does. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdbool.h>
@@ -61,7 +61,7 @@ void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *block, int64_t 
 	__atomic_add_fetch(&reports, 1, __ATOMIC_RELAXED);
 }
 
-/* As older releases have it: the totals have a sign. */
+/* As in older releases: the totals are signed. */
 void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(void *block, int64_t size, int64_t allocated,
 							   int64_t reserved, struct device d);
 void _ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE(void *block, int64_t size, int64_t allocated,
@@ -98,7 +98,7 @@ int forward(void)
 	return n_made++;
 }
 
-/* The node that accumulates a gradient: no line made it. */
+/* The node that accumulates a gradient: no line created it. */
 int accumulate(void);
 int accumulate(void)
 {
@@ -124,7 +124,7 @@ void block_made(uint64_t address, uint64_t size, int type, int index)
 							      (struct device){(int8_t)type, (int8_t)index});
 }
 
-/* PyTorch's allocator gives up; the program raises what it likes. */
+/* PyTorch's allocator runs out of memory; the program raises what it likes. */
 void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t size, size_t now, size_t held, struct device d);
 void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t size, size_t now, size_t held, struct device d)
 {
@@ -172,7 +172,7 @@ void out_of_memory(uint64_t request, int index)
 							    (struct device){1, (int8_t)index});
 }
 
-/* A node that nobody will run. */
+/* A node that is never run. */
 void node_made(void);
 void node_made(void)
 {
@@ -197,7 +197,7 @@ void block_freed(uint64_t address, uint64_t size, int type, int index)
 							      (struct device){(int8_t)type, (int8_t)index});
 }
 
-/* Many at once, so that a test of a million takes no million calls from Python. */
+/* Many at once, so that a test of a million does not need a million calls from Python. */
 void blocks_made(uint64_t address, uint64_t n);
 void blocks_made(uint64_t address, uint64_t n)
 {
@@ -255,7 +255,7 @@ void backward(int which, launcher *launch)
 	pthread_join(t, NULL);
 }
 
-/* An exception: the frames between are unwound, the engine's function among them, and the thread works on. */
+/* An exception: the frames in between are unwound, including the engine's function, and the thread continues. */
 static jmp_buf handler;
 static __thread uintptr_t caught_in;
 

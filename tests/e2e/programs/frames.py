@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches from random places, and says of each what Python's own frames were at that moment.
+"""Launches from random places, and records Python's own frames for each one.
 
     frames.py FILE SEED STEPS [THREADS [0: let nobody watch code objects]]
 
-FILE gets one line a launch: its number (the grid's first size) and "file:function:line" of every frame, innermost
-first. Each kind of step is one that a recorder which remembers the last stack could get wrong.
+FILE gets one line per launch: its number (the grid's first dimension) and "file:function:line" of every frame, innermost
+first. Each kind of step is one that a recorder with a cache of the last stack could get wrong.
 """
 import asyncio
 import ctypes
@@ -25,7 +25,7 @@ place = threading.local()
 
 
 def tell(name, frame):
-    """What Python says; frames that it does not show are not walked by us either."""
+    """What Python reports; frames that it does not show are not walked by us either."""
     stack = []
     while frame:
         stack.append("%s:%s:%d" % (frame.f_code.co_filename, frame.f_code.co_name, frame.f_lineno))
@@ -47,7 +47,7 @@ def here():
 
 
 def two_lines():
-    """One function from two lines: all that differs is one instruction far from the top."""
+    """One function called from two lines: only one instruction far from the top differs."""
     def middle():
         inner()
 
@@ -61,7 +61,7 @@ def two_lines():
 
 
 def other_way_in():
-    """Frames that stand where others stood a moment ago."""
+    """Frames at the addresses that others had a moment ago."""
     def first(a):
         return second(a)
 
@@ -246,7 +246,7 @@ def work(context, seed, steps):
 
 
 def take_watchers():
-    """Python tells eight who ask of code objects that go; then a recorder cannot know of them. abs() takes them."""
+    """Python notifies at most eight watchers about destroyed code objects; abs() takes all eight, so that the recorder gets none."""
     address = ctypes.cast(ctypes.CDLL(None).abs, ctypes.c_void_p)
     for _ in range(8):
         assert ctypes.pythonapi.PyCode_AddWatcher(address) >= 0

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A timer's signal handler calls the driver, rightly and wrongly, while launches go on outside. */
+ * A timer's signal handler makes valid and invalid driver calls while launches continue outside. */
 #include "../cases/cu.h"
 
 #include <signal.h>
@@ -27,7 +27,7 @@ static double now(void)
 }
 
 /* Half a second of launches. Only one side fails at a time: the simulated driver, like a real one,
- * has locks of its own that a handler must not meet. */
+ * has locks of its own that a handler must not wait for. */
 static void work(CUfunction nop, int wrong_in_handler)
 {
 	double end = now() + 0.5;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stands in for the shared CUDA runtime: it knows one device and refuses others without asking the driver. */
+ * Stands in for the shared CUDA runtime: it has one device and rejects others without asking the driver. */
 int cudaSetDevice(int device);
 int cudaSetDevice(int device)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls through RTLD_NEXT and RTLD_DEFAULT, and checks that dlerror tells about a missing name. */
+ * Calls through RTLD_NEXT and RTLD_DEFAULT, and checks that dlerror reports a missing name. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

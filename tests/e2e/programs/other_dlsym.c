@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A preloaded library with a dlsym of its own, as GPU quota and overlay libraries have.
  *
- * It hands every look-up on by a tail call, so that the caller stays the caller. */
+ * It forwards every lookup by a tail call, so that the caller stays the caller. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loads the driver, uses it, gives it back, and loads it again. */
+ * Loads the driver, uses it, unloads it, and loads it again. */
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses a device through the runtime it is linked to, and ends with what that said. */
+ * Chooses a device through the runtime it is linked to, and exits with its result. */
 #include <stdio.h>
 
 int cudaSetDevice(int device);

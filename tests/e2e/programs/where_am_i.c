@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Says whether it runs with raised privileges and whether the recorder is in its memory. */
+ * Reports whether it runs with elevated privileges and whether the recorder is loaded. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A synchronisation inside a capture.
+# A synchronization inside a capture.
 # expect: cause=graph-capture-illegal-op certainty=certain,likely exit=1
 # needs: torch
 import torch

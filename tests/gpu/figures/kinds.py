@@ -17,7 +17,7 @@ def blocks(tensors):
 
 
 def report(model, optimizer):
-    """PyTorch gives its cache back before it gives up: what the card has is asked for afterwards."""
+    """PyTorch frees its cache before it reports out of memory: the card's memory is queried after that."""
     try:
         torch.empty(1 << 40, dtype=torch.uint8, device="cuda")  # more than any card has
     finally:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for PyTorch: the few names that the package asks for. FAKE_TORCH in the environment chooses how it behaves:
+"""A stand-in for PyTorch: the few names that the package uses. FAKE_TORCH in the environment chooses how it behaves:
 "idle" has not begun to use CUDA, "broken" raises from everything. FAKE_STORY names the story of tests/snap/make_snapshot.py that
-its allocator has lived through; run_out() is its end."""
+its allocator has replayed; run_out() is its end."""
 
 import os
 import sys
