@@ -318,7 +318,7 @@ check-gpu: parts
 	@$(PYTHON) tests/gpu/figures.py --build $(B)
 	@$(PYTHON) tests/gpu/snapshots.py --build $(B)
 	@$(PYTHON) tests/gpu/doctor.py --build $(B) --python $(PYTHON)
-	@sh tests/gpu/neighbours.sh $(B) $(PYTHON)
+	@sh tests/gpu/neighbors.sh $(B) $(PYTHON)
 
 # Never part of `check`: it needs the network. Downloads are kept in build/wheels.
 check-wheels:

@@ -77,7 +77,7 @@ def png_of(image):
     rows = b"".join(b"\0" + pixels[at:at + width] for at in range(0, len(pixels), width))
     return b"\x89PNG\r\n\x1a\n" + b"".join((
         chunk(b"IHDR", struct.pack(">IIBBBBB", width, image["height"], 8, 3, 0, 0, 0)),
-        chunk(b"PLTE", bytes(part for colour in image["palette"] for part in colour)),
+        chunk(b"PLTE", bytes(part for color in image["palette"] for part in color)),
         chunk(b"IDAT", zlib.compress(rows, 9)), chunk(b"IEND", b"")))
 
 

@@ -23,7 +23,7 @@ bool str_u64(const char *s, uint64_t *value);
 /* "12.5s", "250ms", "5m", "1h" into nanoseconds; false when it is no time. */
 bool str_time(const char *s, uint64_t *ns);
 
-/* Edits (insert, delete, replace, swap neighbours) from one word to the other. */
+/* Edits (insert, delete, replace, swap neighbors) from one word to the other. */
 size_t str_distance(const char *a, const char *b);
 
 /* The candidate that was most likely meant (NULL-terminated list), or NULL if none is close. */

@@ -11,26 +11,26 @@
 #define WIDTH_DEFAULT 100
 #define WIDTH_LEAST 40
 
-bool term_parse_colour(const char *word, enum colour *c)
+bool term_parse_color(const char *word, enum color *c)
 {
 	static const char *const words[] = {"auto", "always", "never"};
 	int i;
 
 	for (i = 0; i < 3; i++) {
 		if (strcmp(word, words[i]) == 0) {
-			*c = (enum colour)i;
+			*c = (enum color)i;
 			return true;
 		}
 	}
 	return false;
 }
 
-bool term_colour(int fd, enum colour c)
+bool term_color(int fd, enum color c)
 {
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	if (c != COLOUR_AUTO)
-		return c == COLOUR_ALWAYS;
+	if (c != COLOR_AUTO)
+		return c == COLOR_ALWAYS;
 	if (no && *no)
 		return false;
 	if (!term || !*term || strcmp(term, "dumb") == 0)

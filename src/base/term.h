@@ -6,14 +6,14 @@
 
 #include <stdbool.h>
 
-#define COLOUR_WORDS "auto always never"
-enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
+#define COLOR_WORDS "auto always never"
+enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 /* "auto", "always", "never"; false for any other word. */
-bool term_parse_colour(const char *word, enum colour *c);
+bool term_parse_color(const char *word, enum color *c);
 
 /* AUTO: `fd` is a terminal, NO_COLOR is unset or empty, TERM is set and not "dumb". */
-bool term_colour(int fd, enum colour c);
+bool term_color(int fd, enum color c);
 
 /* Columns of the terminal; 100 if it is not one, so that files are the same everywhere. */
 int term_width(int fd);

@@ -22,7 +22,7 @@
 
 static struct {
 	bool json, recommend, help;
-	const char *python, *pid, *bundle, *colour, *timeout, *root;
+	const char *python, *pid, *bundle, *color, *timeout, *root;
 } given;
 
 static const struct opt_usage usage = {
@@ -46,13 +46,13 @@ static const struct opt options[] = {
 	{"root", 0, "DIR", "check a tree of files copied from a machine (queries no driver)", NULL, &given.root},
 	{"timeout", 0, "SECONDS", "how long the driver may take to answer (10)", NULL, &given.timeout},
 	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
-	{"color", 0, "WHEN", "auto, always or never", NULL, &given.colour},
+	{"color", 0, "WHEN", "auto, always or never", NULL, &given.color},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
 };
 
 static const struct opt_words words[] = {
-	{"color", COLOUR_WORDS},
+	{"color", COLOR_WORDS},
 	{0},
 };
 
@@ -134,7 +134,7 @@ static int get_machine(struct machine *m, const char *bundle, struct err *e)
 	return 0;
 }
 
-static int check_options(int given_bundles, const char *path, struct err *e, enum colour *colour)
+static int check_options(int given_bundles, const char *path, struct err *e, enum color *color)
 {
 	if (given_bundles > 1)
 		return err_set(e, -EINVAL, "doctor takes one bundle, not %d", given_bundles);
@@ -148,14 +148,14 @@ static int check_options(int given_bundles, const char *path, struct err *e, enu
 		return err_set(e, -EINVAL, "--pid checks the process's own environment: --python cannot be used with it");
 	if (given.python && !given.root && !fs_exists(given.python))
 		return err_set(e, -ENOENT, "--python: '%s' does not exist", given.python);
-	if (given.colour && !term_parse_colour(given.colour, colour))
-		return err_set(e, -EINVAL, "--color takes auto, always or never, not '%s'", given.colour);
+	if (given.color && !term_parse_color(given.color, color))
+		return err_set(e, -EINVAL, "--color takes auto, always or never, not '%s'", given.color);
 	return 0;
 }
 
 int cmd_doctor(int argc, char **argv)
 {
-	enum colour colour = COLOUR_AUTO;
+	enum color color = COLOR_AUTO;
 	struct text_style style = {0};
 	struct machine m = {.pid = 0};
 	struct err e = {0};
@@ -170,9 +170,9 @@ int cmd_doctor(int argc, char **argv)
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);
 	}
-	if (first < 0 || check_options(path ? 1 + argc - first - more : 0, path, &e, &colour))
+	if (first < 0 || check_options(path ? 1 + argc - first - more : 0, path, &e, &color))
 		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
-	style.colour = !given.json && term_colour(STDOUT_FILENO, colour);
+	style.color = !given.json && term_color(STDOUT_FILENO, color);
 	style.width = term_width(STDOUT_FILENO);
 	if (given.json)
 		progress_disable();

@@ -34,8 +34,8 @@
 
 static struct {
 	bool json, quiet, list, help;
-	const char *colour;
-	enum colour colours;
+	const char *color;
+	enum color colors;
 } given;
 
 static const struct opt_usage usage = {
@@ -54,13 +54,13 @@ static const struct opt options[] = {
 	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
 	{"quiet", 'q', NULL, "with -: do not pass standard input through, print only the answer", &given.quiet, NULL},
 	{"list", 'l', NULL, "list the causes", &given.list, NULL},
-	{"color", 0, "WHEN", "auto, always or never", NULL, &given.colour},
+	{"color", 0, "WHEN", "auto, always or never", NULL, &given.color},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
 };
 
 static const struct opt_words option_words[] = {
-	{"color", COLOUR_WORDS},
+	{"color", COLOR_WORDS},
 	{0},
 };
 
@@ -330,7 +330,7 @@ static int explain_asked(struct asked *a, const char *path, struct text_style *s
 		return cmd_fail(stdout, given.json, &a->e, EXIT_TROUBLE);
 	}
 	if (out == stderr) {
-		style->colour = term_colour(STDERR_FILENO, given.colours);
+		style->color = term_color(STDERR_FILENO, given.colors);
 		style->width = term_width(STDERR_FILENO);
 	}
 	explain_print(out, v, path, a, style);
@@ -390,7 +390,7 @@ static void options_first(int argc, char **argv)
 
 int cmd_explain(int argc, char **argv)
 {
-	enum colour colour = COLOUR_AUTO;
+	enum color color = COLOR_AUTO;
 	struct text_style style = {0};
 	struct err e = {0};
 	char *newest;
@@ -398,19 +398,19 @@ int cmd_explain(int argc, char **argv)
 
 	options_first(argc, argv);
 	first = opt_parse(&usage, options, argc, argv, &e);
-	if (first >= 0 && given.colour && !term_parse_colour(given.colour, &colour))
+	if (first >= 0 && given.color && !term_parse_color(given.color, &color))
 		first = err_set(&e, -EINVAL, "--color takes auto, always or never, not '%s'",
-				given.colour);
+				given.color);
 	if (first < 0)
 		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	if (given.help) {
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);
 	}
-	given.colours = colour;
+	given.colors = color;
 	if (given.json)
 		progress_disable();
-	style.colour = !given.json && term_colour(STDOUT_FILENO, colour);
+	style.color = !given.json && term_color(STDOUT_FILENO, color);
 	style.width = term_width(STDOUT_FILENO);
 	if (given.list)
 		return list_causes();

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "input/snapshot/observe.h"
-#include "input/snapshot/snap_analyse.h"
+#include "input/snapshot/snap_analyze.h"
 #include "rules/template.h"
 #include "write/memory.h"
 
@@ -71,7 +71,7 @@ static int snap_row_by_name(const void *a, const void *b)
 	return strcmp(((const struct snap_row *)a)->name, ((const struct snap_row *)b)->name);
 }
 
-/* Neighbours of the same name become one. */
+/* Neighbors of the same name become one. */
 static void snap_rows_join(struct snap_view *v)
 {
 	size_t n = 0;
@@ -168,7 +168,7 @@ struct snap_views *snap_views_new(const struct snapshot *s, const char *by, cons
 		struct snap_view *v = &all->view[all->n];
 
 		*v = (struct snap_view){.s = s, .l = &all->lines};
-		snap_analyse(&v->d, s, v->l, i);
+		snap_analyze(&v->d, s, v->l, i);
 		if (v->d.all.segments || v->d.replay.n) {
 			view_fill(v, by, at);
 			all->n++;

@@ -470,7 +470,7 @@ struct around {
 	json_t *list;
 };
 
-static void add_neighbour(struct around *a, const struct piece *p, const char *state)
+static void add_neighbor(struct around *a, const struct piece *p, const char *state)
 {
 	int freed = page_line(a->t, a->lines, p->free_stack), made = page_line(a->t, a->lines, p->stack);
 
@@ -490,7 +490,7 @@ static void add_near(struct around *a, const struct pieces *p, size_t each)
 		above++;
 	for (size_t i = above > each + 1 ? above - each - 1 : 0; i < above + each && i < p->n; i++)
 		if (p->list[i].kind != CW_MEM_RESERVED)
-			add_neighbour(a, &p->list[i], "live");
+			add_neighbor(a, &p->list[i], "live");
 }
 
 static void add_live(struct around *a, uint64_t when)
@@ -520,7 +520,7 @@ static uint64_t fault_moment(struct trace *t, const struct verdict *v)
 	return UINT64_MAX;
 }
 
-static json_t *neighbours_json(struct trace *t, const struct verdict *v, struct page_words *lines)
+static json_t *neighbors_json(struct trace *t, const struct verdict *v, struct page_words *lines)
 {
 	struct around a = {.t = t, .lines = lines, .address = v->c.fault_address};
 	uint64_t when = fault_moment(t, v);
@@ -531,9 +531,9 @@ static json_t *neighbours_json(struct trace *t, const struct verdict *v, struct 
 	a.list = json_array();
 	add_live(&a, when);
 	if (piece_freed_by_torch(t, a.address, when, &freed))
-		add_neighbour(&a, &freed, "freed");
+		add_neighbor(&a, &freed, "freed");
 	if (piece_freed_by_driver(t, a.address, when, &freed))
-		add_neighbour(&a, &freed, "freed");
+		add_neighbor(&a, &freed, "freed");
 	return a.list;
 }
 
@@ -730,19 +730,19 @@ static json_t *devices_json(struct trace *t, const struct process_end *end, stru
 static json_t *detail_json(struct trace *t, const struct process_end *end, const struct verdict *v)
 {
 	const struct cw_header *h = trace_header(t);
-	json_t *failures, *launches, *neighbours, *devices, *j;
+	json_t *failures, *launches, *neighbors, *devices, *j;
 	struct page_words lines;
 
 	page_words_init(&lines);	/* filled by the next four, most important first */
 	failures = failures_json(t, &lines);
 	launches = launches_json(t, v, &lines);
-	neighbours = neighbours_json(t, v, &lines);
+	neighbors = neighbors_json(t, v, &lines);
 	devices = devices_json(t, end, &lines);
 	j = JSON_OF(J_VALUE("environment", recorded_environment(h)), J_VALUE("gaps", recording_gaps(h)),
 		    J_BYTES("started", h->start_realtime_ns / 1000000),
 		    J_VALUE("sources", page_sources(v, h->cwd, h->start_realtime_ns)),
 		    J_VALUE("quotes", page_quotes(v, h->cwd)), J_VALUE("callers", page_callers(v, h->cwd)),
-		    J_VALUE("failures", failures), J_VALUE("launches", launches), J_VALUE("neighbours", neighbours),
+		    J_VALUE("failures", failures), J_VALUE("launches", launches), J_VALUE("neighbors", neighbors),
 		    J_VALUE("lanes", end->fault ? fault_lanes_json(end->fault) : json_null()),
 		    J_VALUE("devices", devices), J_SHARED("lines", lines.list));
 	page_words_release(&lines);

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "case/line.h"
 #include "input/snapshot/observe.h"
-#include "input/snapshot/snap_analyse.h"
+#include "input/snapshot/snap_analyze.h"
 #include "judge/verdict.h"
 #include "write/page.h"
 #include "write/page_source.h"

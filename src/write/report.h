@@ -12,7 +12,7 @@ struct machine;
 struct verdict;
 
 struct text_style {
-	bool colour;
+	bool color;
 	int width;
 	const char *recording;	/* may be NULL */
 };

@@ -20,7 +20,7 @@ void wrap_init(struct wrap *w, FILE *out, const struct text_style *style)
 {
 	int width = style ? style->width : 0;
 
-	*w = (struct wrap){.out = out, .colour = style && style->colour};
+	*w = (struct wrap){.out = out, .color = style && style->color};
 	w->width = width <= 0 ? WIDTH_DEFAULT : width < WIDTH_MIN ? WIDTH_MIN : width;
 }
 
@@ -46,8 +46,8 @@ static int columns(const char *s, size_t n)
 static void put_label(struct wrap *w)
 {
 	if (w->label)
-		fprintf(w->out, "  %s%-5s%s  ", w->colour ? "\033[1m" : "", w->label,
-			w->colour ? "\033[0m" : "");
+		fprintf(w->out, "  %s%-5s%s  ", w->color ? "\033[1m" : "", w->label,
+			w->color ? "\033[0m" : "");
 	else
 		fprintf(w->out, "%*s", TEXT_COLUMN, "");
 	w->label = NULL;
@@ -144,9 +144,9 @@ void wrap_command(struct wrap *w, const char *command)
 
 void wrap_heading(struct wrap *w, const char *text)
 {
-	fputs(w->colour ? "\033[1m" : "", w->out);
+	fputs(w->color ? "\033[1m" : "", w->out);
 	put_bytes(w, text, strlen(text));
-	fputs(w->colour ? "\033[0m\n" : "\n", w->out);
+	fputs(w->color ? "\033[0m\n" : "\n", w->out);
 }
 
 void wrap_said(struct wrap *w, const char *label, const struct said *s)

@@ -14,7 +14,7 @@ struct verdict;
 struct wrap {
 	FILE *out;
 	int width;
-	bool colour;
+	bool color;
 	const char *label;	/* printed before the next line, once; NULL = spaces */
 };
 

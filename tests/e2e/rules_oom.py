@@ -178,7 +178,7 @@ def rule__cuwhy_memory_shows_the_ledger_of_a_recording(box):
 
 
 def rule__cuwhy_memory_refuses_what_it_does_not_know(box):
-    for arguments in (("--by", "colour", "."), ("--at", "noon", "."), ("--top", "x", "."), ("--by", "kind"),
+    for arguments in (("--by", "color", "."), ("--at", "noon", "."), ("--top", "x", "."), ("--by", "kind"),
                       ("no/such/recording",), (".", ".")):
         answer = memory(box, *arguments)
         same(answer.returncode, 2, "status of %s" % " ".join(arguments))

@@ -313,17 +313,17 @@ static void proc__a_pidfd_tells_of_the_end(void **state)
 
 /* --- term ------------------------------------------------------------------------------------- */
 
-static void term__colour_is_the_users_choice(void **state)
+static void term__color_is_the_users_choice(void **state)
 {
-	enum colour c;
+	enum color c;
 
 	(void)state;
-	assert_true(term_parse_colour("always", &c));
-	assert_true(term_colour(-1, c));
-	assert_true(term_parse_colour("never", &c));
-	assert_false(term_colour(-1, c));
-	assert_false(term_parse_colour("maybe", &c));
-	assert_false(term_colour(-1, COLOUR_AUTO));
+	assert_true(term_parse_color("always", &c));
+	assert_true(term_color(-1, c));
+	assert_true(term_parse_color("never", &c));
+	assert_false(term_color(-1, c));
+	assert_false(term_parse_color("maybe", &c));
+	assert_false(term_color(-1, COLOR_AUTO));
 }
 
 /* --- opt -------------------------------------------------------------------------------------- */
@@ -398,7 +398,7 @@ int main(void)
 		cmocka_unit_test(fs__a_folder_that_cannot_be_made_is_named),
 		cmocka_unit_test(fs__remove_does_not_follow_links),
 		cmocka_unit_test(proc__a_pidfd_tells_of_the_end),
-		cmocka_unit_test(term__colour_is_the_users_choice),
+		cmocka_unit_test(term__color_is_the_users_choice),
 		cmocka_unit_test(opt__the_first_operand_ends_the_options),
 		cmocka_unit_test(opt__mistakes_are_told_with_the_nearest_option),
 	};

@@ -510,7 +510,7 @@ static json_t *source_for(const char *folder, const char *frame, struct page **p
 	return json_array_get(json_object_get(detail_of(*page), "sources"), 0);
 }
 
-static void source__neighbours_of_the_line(void **state)
+static void source__neighbors_of_the_line(void **state)
 {
 	char folder[] = "/tmp/cuwhy-page-XXXXXX", *path;
 	struct page *p;
@@ -609,7 +609,7 @@ int main(void)
 		cmocka_unit_test(bounds__a_million_lines),
 		cmocka_unit_test(bounds__too_many_processes_and_too_long_words),
 		cmocka_unit_test(bounds__a_verdict_that_somebody_made_large),
-		cmocka_unit_test(source__neighbours_of_the_line),
+		cmocka_unit_test(source__neighbors_of_the_line),
 		cmocka_unit_test(source__who_holds_the_memory_and_what_reasons_name),
 		cmocka_unit_test(source__only_files_named_like_code_are_read),
 	};

@@ -154,11 +154,11 @@ static void text__has_its_five_parts_in_order(void **state)
 	verdict_free(v);
 }
 
-static void text__is_wrapped_and_colour_only_adds(void **state)
+static void text__is_wrapped_and_color_only_adds(void **state)
 {
 	struct verdict *v = refused(1);
-	struct text_style narrow = {.width = 60}, colour = {.width = 60, .colour = true};
-	char *plain = text_of(v, &narrow), *bold = text_of(v, &colour), *to = bold;
+	struct text_style narrow = {.width = 60}, color = {.width = 60, .color = true};
+	char *plain = text_of(v, &narrow), *bold = text_of(v, &color), *to = bold;
 	const char *line = plain;
 
 	(void)state;
@@ -393,7 +393,7 @@ int main(void)
 		cmocka_unit_test(json__none_keeps_the_keys),
 		cmocka_unit_test(json__bytes_that_are_no_text_do_not_break_it),
 		cmocka_unit_test(text__has_its_five_parts_in_order),
-		cmocka_unit_test(text__is_wrapped_and_colour_only_adds),
+		cmocka_unit_test(text__is_wrapped_and_color_only_adds),
 		cmocka_unit_test(text__escape_sequences_in_messages_are_not_obeyed),
 		cmocka_unit_test(text__notes_are_one_line),
 		cmocka_unit_test(join__the_first_failure_leads),

@@ -102,7 +102,7 @@ static void kb__mistakes_in_a_file_are_found(void **state)
 		{"%%% a\n---\nid: a\n---\ntext\n", "needs a title"},
 		{ "%%% a\n---\nid: a\ntitle: t\n---\n", "needs a title and a definition" },
 		{ "%%% a\n---\nid: a\ntitle: t\n", "does not end" },
-		{HEADER("colour: red\n"), "unknown key"},
+		{HEADER("color: red\n"), "unknown key"},
 		{HEADER("no colon\n"), "key: value"},
 		{HEADER("when certain r: no.such.fact\n"), "no such fact"},
 		{ HEADER("when surely r: launch.is\n"), "certain, likely or possible" },

@@ -15,7 +15,7 @@ static void init_is_refused(void)
 
 static void sim__a_wrong_setting_is_refused_with_999(void **state)
 {
-	static const char *const wrong[] = { "", "gtx9999", "tiny,colour=red", "tiny,memory=much",
+	static const char *const wrong[] = { "", "gtx9999", "tiny,color=red", "tiny,memory=much",
 					    "tiny,devices=-1",
 					    "tiny,fail=cuInit:0:2",
 					    "tiny,fail=cuInit:1",

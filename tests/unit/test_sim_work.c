@@ -47,7 +47,7 @@ SIM_TEST(sim__a_broken_image_is_200_and_an_unknown_name_500, "tiny")
 	EXPECT(cu.cuModuleLoadData(&m, ""), 200);
 	EXPECT(cu.cuModuleLoadData(&m, "cuwhy-sim-module 1\nkernel nop\n"), 200);
 	EXPECT(cu.cuModuleLoadData(&m, IMAGE("target sm_80\nkernel nonsense")), 200);
-	EXPECT(cu.cuModuleLoadData(&m, IMAGE("target sm_80\nkernel fill colour=1")), 200);
+	EXPECT(cu.cuModuleLoadData(&m, IMAGE("target sm_80\nkernel fill color=1")), 200);
 	EXPECT(cu.cuModuleLoadData(&m, NULL), 1);
 	EXPECT(cu.cuModuleLoad(&m, "/nonexistent/image"), 301);
 	OK(cu.cuModuleLoadData(&m, image_all));

@@ -39,7 +39,7 @@ static struct found judge(void)
 	if (!f.s)
 		fail_msg("%s", e.msg);
 	snap_lines_find(&f.l, f.s, snapshot_owner);
-	snap_analyse(&f.d, f.s, &f.l, 0);
+	snap_analyze(&f.d, f.s, &f.l, 0);
 	f.v = verdict_of_snapshot(f.s, &f.l, &f.d);
 	return f;
 }

@@ -128,7 +128,7 @@ static void expect_line(const char *raw, const char *text, const char *who, int 
 	assert_int_equal(l.rank, rank);
 }
 
-static void line__has_no_prefix_and_no_colours(void **state)
+static void line__has_no_prefix_and_no_colors(void **state)
 {
 	(void)state;
 	expect_line("RuntimeError: x", "RuntimeError: x", "", -1);
@@ -405,7 +405,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(needles__find_what_a_plain_search_finds),
 		cmocka_unit_test(stream__does_not_depend_on_the_pieces),
-		cmocka_unit_test(line__has_no_prefix_and_no_colours),
+		cmocka_unit_test(line__has_no_prefix_and_no_colors),
 		cmocka_unit_test(log__keeps_ranks_apart),
 		cmocka_unit_test(log__counts_assertions),
 		cmocka_unit_test(env__names_of_gpus_end_where_other_words_begin),

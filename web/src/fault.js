@@ -355,7 +355,7 @@ function addressTable(pieces, address, lines) {
 function addressView(fault, detail, kind) {
   const address = fault.address ? big(fault.address) : null;
   if (address === null) return missing("This fault has no address, or the core dump did not have it.");
-  const pieces = withGiven(list(detail.neighbours), object(fault.memory), list(detail.sources))
+  const pieces = withGiven(list(detail.neighbors), object(fault.memory), list(detail.sources))
     .map((p) => ({ ...p, from: big(p.address), to: big(p.address) + BigInt(p.size || 0) }))
     .sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0));
   if (!pieces.length)

@@ -2,17 +2,17 @@
 // The map of PyTorch's segments: one row each, every block in its place, and what it is.
 import { clear, el, missing, svg, unique } from "./dom.js";
 import { bytes, count, isNumber, list, many, object, percent } from "./format.js";
-import { KIND_COLOURS } from "./kinds.js";
+import { KIND_COLORS } from "./kinds.js";
 
 const WIDTH = 1000;
 const SHOWN = 16;
 
 // If kinds say nothing (snapshots, or none is known), the biggest lines get the colors.
-function colouring(map, segments) {
+function coloring(map, segments) {
   const kinds = list(map.kinds);
   const used = new Set(segments.flatMap((s) => list(s.runs).map((r) => kinds[r[4]])));
   if ([...used].some((kind) => kind && kind !== "other"))
-    return { of: (run) => KIND_COLOURS[kinds[run[4]]] || "--c8", used, lines: null };
+    return { of: (run) => KIND_COLORS[kinds[run[4]]] || "--c8", used, lines: null };
   const sums = new Map();
   for (const s of segments) for (const run of list(s.runs)) sums.set(run[5], (sums.get(run[5]) || 0) + run[2]);
   const top = [...sums]
@@ -27,16 +27,16 @@ function colouring(map, segments) {
   };
 }
 
-function legend(colours, words, lines) {
-  const item = (colour, text, open) =>
-    el("li", {}, el("span", { class: "swatch" + (open ? " open" : ""), css: { background: `var(${colour})` } }), text);
-  const items = colours.used
-    ? Object.entries(KIND_COLOURS)
-        .filter(([kind]) => colours.used.has(kind))
-        .map(([kind, colour]) => item(colour, object(words.kinds)[kind] || kind))
-    : colours.lines
+function legend(colors, words, lines) {
+  const item = (color, text, open) =>
+    el("li", {}, el("span", { class: "swatch" + (open ? " open" : ""), css: { background: `var(${color})` } }), text);
+  const items = colors.used
+    ? Object.entries(KIND_COLORS)
+        .filter(([kind]) => colors.used.has(kind))
+        .map(([kind, color]) => item(color, object(words.kinds)[kind] || kind))
+    : colors.lines
         .map((line, i) => item("--c" + i, lines[line] || "no line known"))
-        .concat(colours.rest ? [item("--c8", "other lines")] : []);
+        .concat(colors.rest ? [item("--c8", "other lines")] : []);
   return el("ul", { class: "legend", "aria-label": "Colors" }, items, item("--free", "free, cached by PyTorch", true));
 }
 
@@ -60,7 +60,7 @@ function rowOf(segment, draw) {
       y: 0,
       width: Math.max(0.7, (run[1] / segment.size) * WIDTH),
       height: 18,
-      fill: `var(${draw.colours.of(run)})`,
+      fill: `var(${draw.colors.of(run)})`,
       "fill-opacity": run[2] < run[1] ? Math.max(0.35, run[2] / run[1]) : 1,
     });
     strip.append(rect);
@@ -123,7 +123,7 @@ export function mapPanel(data, process, device) {
     );
   const lines = list(object(process.detail).lines);
   const words = object(device.words);
-  const colours = colouring(map, all);
+  const colors = coloring(map, all);
   const said = el(
     "div",
     { class: "said", role: "status", id: unique("said") },
@@ -131,11 +131,11 @@ export function mapPanel(data, process, device) {
   );
   let on = null;
   const draw = {
-    colours,
+    colors,
     mostly: (runs) => {
       const run = runs.reduce((a, r) => (r[2] > a[2] ? r : a));
       return (
-        (colours.used && list(map.kinds)[run[4]]) ||
+        (colors.used && list(map.kinds)[run[4]]) ||
         (lines[run[5]] || "no line known").replace(/^.*\//, "").replace(/ in .*$/, "")
       );
     },
@@ -215,7 +215,7 @@ export function mapPanel(data, process, device) {
       ),
       more,
     ),
-    legend(colours, words, lines),
+    legend(colors, words, lines),
     rows,
     said,
     map.left_out

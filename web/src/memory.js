@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import { clear, el, missing } from "./dom.js";
 import { css, controls, marksOf, optionsOf, restingAt, timeWords } from "./chart.js";
-import { KIND_COLOURS } from "./kinds.js";
+import { KIND_COLORS } from "./kinds.js";
 import { bytes, capital, count, isNumber, list, many, moment, object, percent, seconds } from "./format.js";
 import { kindsChart } from "./stack.js";
 
@@ -34,11 +34,11 @@ function columnsOf(line, marks) {
   return { time, tensors, cache, other };
 }
 
-function series(label, colour, below) {
+function series(label, color, below) {
   return {
     label,
-    stroke: () => css(colour),
-    fill: () => css(colour) + "c0",
+    stroke: () => css(color),
+    fill: () => css(color) + "c0",
     width: 1,
     points: { show: false },
     paths: uPlot.paths.stepped({ align: 1 }),
@@ -80,7 +80,7 @@ function totalsChart(line, marks, total, timed, box, buttons, live) {
     ...optionsOf({ timed, marks, total }),
     series: [
       { label: timed ? "time" : "event", value: (u, v) => (v === null ? "\u2013" : timeWords(timed, v)) },
-      ...kinds.map(([label, colour, below]) => series(label, colour, below)),
+      ...kinds.map(([label, color, below]) => series(label, color, below)),
     ],
     legend: { live: true, markers: { fill: (u, i) => css(kinds[i - 1] ? kinds[i - 1][1] : "--soft") } },
     hooks: { ready: [rest], setCursor: [rest] },
@@ -149,7 +149,7 @@ export function timelinePanel(data, process, device, live) {
 
 // --- the ledger ----------------------------------------------------------------------------------------------
 
-const PART_COLOURS = {
+const PART_COLORS = {
   tensors: "--tensors",
   cache: "--cache",
   cache_in_used_segments: "--cache",
@@ -165,11 +165,11 @@ const PART_COLOURS = {
 const OPEN = new Set(["free", "unmeasured", "cache_free_segments"]);
 const letter = (i) => String.fromCharCode(65 + (i % 26));
 
-function barOf(title, parts, words, colours, all) {
+function barOf(title, parts, words, colors, all) {
   const shown = Object.entries(parts).filter(([, n]) => isNumber(n) && n > 0);
   const sum = shown.reduce((a, [, n]) => a + n, 0);
   const scale = all > sum ? all : sum;
-  const colour = (id) => `var(${colours[id] || "--rest"})`;
+  const color = (id) => `var(${colors[id] || "--rest"})`;
   return [
     el(
       "div",
@@ -184,7 +184,7 @@ function barOf(title, parts, words, colours, all) {
           {
             class: OPEN.has(id) ? "open" : null,
             title: `${words[id] || id}: ${bytes(n)}`,
-            css: { background: colour(id), flex: `${n / scale} 1 0` },
+            css: { background: color(id), flex: `${n / scale} 1 0` },
           },
           n / scale > 0.2 ? `${letter(i)} \u2002${bytes(n)}` : n / scale > 0.025 ? letter(i) : "",
         ),
@@ -216,7 +216,7 @@ function barOf(title, parts, words, colours, all) {
               { scope: "row" },
               el(
                 "span",
-                { class: "swatch" + (OPEN.has(id) ? " open" : ""), css: { background: colour(id) } },
+                { class: "swatch" + (OPEN.has(id) ? " open" : ""), css: { background: color(id) } },
                 letter(i),
               ),
               words[id] || id,
@@ -255,7 +255,7 @@ export function ledgerPanel(data, process, device) {
         ? `The parts add up to the card's ${bytes(ledger.total)}.`
         : "The size of the card is not known here.",
     ),
-    barOf("The memory of the device", parts, object(words.parts), PART_COLOURS, ledger.total || 0),
+    barOf("The memory of the device", parts, object(words.parts), PART_COLORS, ledger.total || 0),
     Object.values(kinds).filter((n) => n > 0).length === 1 && kinds.other > 0
       ? el(
           "p",
@@ -265,7 +265,7 @@ export function ledgerPanel(data, process, device) {
       : Object.values(kinds).some((n) => n > 0)
         ? [
             el("h3", {}, "What the tensors are"),
-            barOf("What the tensors are", kinds, object(words.kinds), KIND_COLOURS, 0),
+            barOf("What the tensors are", kinds, object(words.kinds), KIND_COLORS, 0),
           ]
         : null,
     object(ledger.pinned).peak

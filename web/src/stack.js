@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import { css, controls, optionsOf, restingAt } from "./chart.js";
 import { el, missing, table } from "./dom.js";
 import { bytes, list, object, seconds } from "./format.js";
-import { KIND_COLOURS } from "./kinds.js";
+import { KIND_COLORS } from "./kinds.js";
 
 const ROWS = 16; // of the table
 const letter = (i) => String.fromCharCode(65 + (i % 26));
@@ -12,17 +12,17 @@ const letter = (i) => String.fromCharCode(65 + (i % 26));
 // From the bottom up.
 function layersOf(kinds, words) {
   const tensors = object(kinds.tensors);
-  const known = Object.keys(KIND_COLOURS).filter((id) => list(tensors[id]).some((n) => n > 0));
+  const known = Object.keys(KIND_COLORS).filter((id) => list(tensors[id]).some((n) => n > 0));
   const one = known.length === 1 && known[0] === "other";
   const named = known.map((id) =>
     one
-      ? { label: "tensors", colour: "--tensors", values: tensors[id], tensors: true }
-      : { label: object(words.kinds)[id] || id, colour: KIND_COLOURS[id], values: tensors[id], tensors: true },
+      ? { label: "tensors", color: "--tensors", values: tensors[id], tensors: true }
+      : { label: object(words.kinds)[id] || id, color: KIND_COLORS[id], values: tensors[id], tensors: true },
   );
   const more = [
-    { label: "tensors of unknown purpose", colour: "--free", values: kinds.untold, open: true, tensors: true },
-    { label: "PyTorch's cache", colour: "--cache2", values: kinds.cache, open: true },
-    { label: "other allocations", colour: "--c9", values: kinds.other_libraries },
+    { label: "tensors of unknown purpose", color: "--free", values: kinds.untold, open: true, tensors: true },
+    { label: "PyTorch's cache", color: "--cache2", values: kinds.cache, open: true },
+    { label: "other allocations", color: "--c9", values: kinds.other_libraries },
   ];
   return [...named, ...more]
     .filter((layer) => list(layer.values).some((n) => n > 0))
@@ -75,7 +75,7 @@ function areaSeries(layer) {
   return {
     label: layer.label,
     stroke: () => css("--panel"),
-    fill: () => css(layer.colour),
+    fill: () => css(layer.color),
     width: 1,
     points: { show: false },
     paths: stepped,
@@ -85,7 +85,7 @@ function areaSeries(layer) {
 function lineSeries(line) {
   return {
     label: line.label,
-    stroke: () => css(line.colour),
+    stroke: () => css(line.color),
     width: 1,
     dash: line.dash,
     points: { show: false },
@@ -188,11 +188,11 @@ function legendOf(entries, toggle) {
     const swatch = entry.line
       ? el("span", {
           class: "swatch line" + (entry.dash ? " dashed" : ""),
-          css: { "border-top-color": `var(${entry.colour})` },
+          css: { "border-top-color": `var(${entry.color})` },
         })
       : el(
           "span",
-          { class: "swatch" + (entry.open ? " open" : ""), css: { background: `var(${entry.colour})` } },
+          { class: "swatch" + (entry.open ? " open" : ""), css: { background: `var(${entry.color})` } },
           entry.letter,
         );
     const button = el(
@@ -258,8 +258,8 @@ export function kindsChart({ line, kinds, failed, failures, total, words, box, b
   for (const layer of layers) layer.wide = spread(time, kinds.us, layer.values);
   const exact = withLedger(line, kinds);
   const lines = [
-    { label: "allocated by PyTorch", colour: "--ink", values: exact.allocated },
-    { label: "reserved by PyTorch", colour: "--soft", dash: [5, 3], values: exact.reserved },
+    { label: "allocated by PyTorch", color: "--ink", values: exact.allocated },
+    { label: "reserved by PyTorch", color: "--soft", dash: [5, 3], values: exact.reserved },
   ]
     .filter((l) => list(l.values).some((n) => n > 0))
     .map((l) => ({ ...l, line: true, shown: true, wide: spread(time, exact.us, l.values) }));

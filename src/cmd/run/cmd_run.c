@@ -18,7 +18,7 @@
 
 static struct {
 	bool json, keep, force, no_core_dump, hang_go_on, memory_trace, help;
-	const char *out, *gpu, *colour, *hang_after, *hang_load;
+	const char *out, *gpu, *color, *hang_after, *hang_load;
 } given;
 
 static const struct opt_usage usage = {
@@ -47,13 +47,13 @@ static const struct opt options[] = {
 	{"hang-load", 0, "TIME", "extra time for calls that load code (60s)", NULL, &given.hang_load},
 	{"hang-go-on", 0, NULL, "after that dump, do not end the program", &given.hang_go_on, NULL},
 	{"memory-trace", 0, NULL, "also keep every allocator event (implies --keep)", &given.memory_trace, NULL},
-	{"color", 0, "WHEN", "auto, always or never", NULL, &given.colour},
+	{"color", 0, "WHEN", "auto, always or never", NULL, &given.color},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
 };
 
 static const struct opt_words words[] = {
-	{"color", COLOUR_WORDS},
+	{"color", COLOR_WORDS},
 #define SIM_MODEL(id, ...) " sim:" #id
 	{"gpu", "sim"
 #include "sim/sim_models.def"
@@ -156,7 +156,7 @@ static int start_program(struct run *r, char **argv, struct err *e)
 	return status;
 }
 
-static int run_program(char **argv, enum colour colour, const struct hang *hang)
+static int run_program(char **argv, enum color color, const struct hang *hang)
 {
 	struct run r = {.child.signal_fd = -1, .xids.fd = -1, .hang = *hang};
 	struct err e = {0};
@@ -168,7 +168,7 @@ static int run_program(char **argv, enum colour colour, const struct hang *hang)
 	} else {
 		r.judge = (struct judge){.store = &r.store, .server = &r.server, .child = &r.child,
 					 .unrecorded = &r.unrecorded, .xids = &r.xids, .json = given.json};
-		r.judge.style.colour = term_colour(STDERR_FILENO, colour);
+		r.judge.style.color = term_color(STDERR_FILENO, color);
 		r.judge.style.width = term_width(STDERR_FILENO);
 		follow_program(&r);
 		judge_finish(&r.judge);
@@ -186,7 +186,7 @@ static int run_program(char **argv, enum colour colour, const struct hang *hang)
 
 int cmd_run(int argc, char **argv)
 {
-	enum colour colour = COLOUR_AUTO;
+	enum color color = COLOR_AUTO;
 	struct hang hang = {.load_ns = HANG_LOAD_NS};
 	struct err e = {0};
 	int first;
@@ -198,8 +198,8 @@ int cmd_run(int argc, char **argv)
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);
 	}
-	if (given.colour && !term_parse_colour(given.colour, &colour)) {
-		err_set(&e, -EINVAL, "--color takes auto, always or never, not '%s'", given.colour);
+	if (given.color && !term_parse_color(given.color, &color)) {
+		err_set(&e, -EINVAL, "--color takes auto, always or never, not '%s'", given.color);
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
 	}
 	if (given.hang_after && hang_parse(&hang.limit_ns, "hang-after", given.hang_after, &e) != 0)
@@ -219,5 +219,5 @@ int cmd_run(int argc, char **argv)
 	}
 	hang.go_on = given.hang_go_on;
 	hang.quiet = given.json;
-	return run_program(argv + first, colour, &hang);
+	return run_program(argv + first, color, &hang);
 }

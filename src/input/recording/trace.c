@@ -503,7 +503,7 @@ static const struct chunk *timeline_chunk(const struct trace *t, int device)
 	return NULL;
 }
 
-/* A writer that was killed while it merged neighbours leaves some samples out of order: they are in a merged one. */
+/* A writer that was killed while it merged neighbors leaves some samples out of order: they are in a merged one. */
 static void read_timeline(struct trace *t, struct timeline *out, const struct chunk *c)
 {
 	const struct cw_timeline *l = (const struct cw_timeline *)(t->data + c->off);

@@ -29,7 +29,7 @@ static void *snapshot_source_open(const char *path, struct err *e)
 	o->d = xcalloc((size_t)o->n, sizeof(*o->d));
 	snap_lines_find(&o->l, s, snapshot_owner);
 	for (int i = 0; i < o->n; i++)
-		snap_analyse(&o->d[i], s, &o->l, i);
+		snap_analyze(&o->d[i], s, &o->l, i);
 	return o;
 }
 

@@ -4,7 +4,7 @@
 #ifndef CUWHY_INPUT_SNAPSHOT_H
 #define CUWHY_INPUT_SNAPSHOT_H
 
-#include "input/snapshot/snap_analyse.h"
+#include "input/snapshot/snap_analyze.h"
 #include "input/snapshot/snap_lines.h"
 
 struct snapshot;

@@ -5,7 +5,7 @@
 #define CUWHY_OBSERVE_SNAPSHOT_H
 
 #include "case/case.h"
-#include "input/snapshot/snap_analyse.h"
+#include "input/snapshot/snap_analyze.h"
 
 /* Whose code a frame of a snapshot is, by the rules in place.h. */
 enum snap_owner snapshot_owner(const char *file);

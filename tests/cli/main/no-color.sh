@@ -20,7 +20,7 @@ def seen(environment, *command):
     except OSError:
         pass
     os.waitpid(pid, 0)
-    return "colours" if b"\x1b[" in text else "plain" if text else "nothing"
+    return "colors" if b"\x1b[" in text else "plain" if text else "nothing"
 
 # standard input is passed on, and the answer goes to stderr: --color counts there, too
 log = "RuntimeError: CUDA error: device-side assert triggered"

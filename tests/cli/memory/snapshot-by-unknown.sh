@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 # What --by takes.
-cuwhy memory --by colour "$BUILD/../tests/fuzz/corpus/snapshot/capacity"
+cuwhy memory --by color "$BUILD/../tests/fuzz/corpus/snapshot/capacity"

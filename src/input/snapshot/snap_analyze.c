@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a snapshot says about one device (see snap_analyse.h).
+ * What a snapshot says about one device (see snap_analyze.h).
  */
-#include "input/snapshot/snap_analyse.h"
+#include "input/snapshot/snap_analyze.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -389,7 +389,7 @@ void snap_timeline(const struct snap_device *d, uint64_t *most, size_t n)
 		lift_to(&most[filled], now.allocated);
 }
 
-void snap_analyse(struct snap_device *d, const struct snapshot *s, const struct snap_lines *l, int device)
+void snap_analyze(struct snap_device *d, const struct snapshot *s, const struct snap_lines *l, int device)
 {
 	*d = (struct snap_device){.device = device};
 	replay_make(&d->replay, s, device);

@@ -62,7 +62,7 @@ struct snap_device {
 	struct snap_oom oom;
 };
 
-void snap_analyse(struct snap_device *d, const struct snapshot *s, const struct snap_lines *l, int device);
+void snap_analyze(struct snap_device *d, const struct snapshot *s, const struct snap_lines *l, int device);
 void snap_device_release(struct snap_device *d);
 
 /* Who holds what at a moment, largest first; owned by the caller. */

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # The tools that people already use, on a program under `cuwhy run`: each works or is rejected with a message.
 #
-#   tests/gpu/neighbours.sh build [python]
+#   tests/gpu/neighbors.sh build [python]
 #
 # A tool is first run without cuwhy; one that does not work here anyway is skipped, with a message.
 set -u
 cuwhy=$1/cuwhy
 python=${2:-python3}
 here=$(cd "$(dirname "$0")" && pwd)
-program=$here/neighbour_program.py
+program=$here/neighbor_program.py
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 PATH=$PATH:/usr/local/cuda/bin
@@ -33,7 +33,7 @@ fail() {
 
 # right OUTPUT PATTERN: the program printed its result and the tool printed its own.
 right() {
-	grep -q '^neighbour: sum 1024.0$' "$1" && grep -Eq "$2" "$1"
+	grep -q '^neighbor: sum 1024.0$' "$1" && grep -Eq "$2" "$1"
 }
 
 # try NAME PATTERN TOOL…: PATTERN is what the tool itself must print.

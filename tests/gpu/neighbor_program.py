@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small correct program to run under other tools (neighbours.sh)."""
+"""A small correct program to run under other tools (neighbors.sh)."""
 import os
 
 import torch
@@ -22,4 +22,4 @@ if os.environ.get("NEIGHBOUR_PROFILE"):
         print("profiler: %d kernels" % len(kernels))
 else:
     total = work()
-print("neighbour: sum %.1f" % total)
+print("neighbor: sum %.1f" % total)
