@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What cuwhy costs, measured from outside: whole processes with and without it, in turn.
+
+    tests/bench/bench_outside.py [--build build] [--parts] [--pairs 30] [--seconds 600] [LOOP ...]
+
+A process runs all the loops of bench_loops.py and reports the median time of a block for each. One process of every
+kind makes a round; rounds go on until the 95 % range of every loop's ratio is within half a percent on either side, at
+most --pairs of them. `process` is the whole process, seen from its parent; `start` is until CUDA works.
+
+--parts: also the parts of cuwhy, to find what costs: without core dumps, without Python lines, recording paused (what
+is left are armed dumps, wrappers and the loaded library), and the library alone, which sleeps.
+"""
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import bench_gpu  # noqa: E402
+import stats  # noqa: E402
+
+NARROW = 0.005
+LEAST = 4
+
+
+def kinds(build, parts):
+    """Name, words before the program, variables, words after it; the first one is the measure of the others."""
+    cuwhy, library = os.path.join(build, "cuwhy"), os.path.join(build, "libcuwhy-rec.so")
+    found = [("without", [], {}, []), ("cuwhy", [cuwhy, "run", "--"], {}, [])]
+    if parts:
+        found += [("no dumps", [cuwhy, "run", "--no-core-dump", "--"], {}, []),
+                  ("no lines", [cuwhy, "run", "--"], {"CUWHY_NO_FRAMES": "1"}, []),
+                  ("paused", [cuwhy, "run", "--"], {}, ["--pause"]),
+                  ("paused, no dumps", [cuwhy, "run", "--no-core-dump", "--"], {}, ["--pause"]),
+                  ("library", [], {"LD_PRELOAD": library}, [])]
+    return found
+
+
+def measure(kind, loops):
+    _, before, variables, after = kind
+    command = before + [sys.executable, os.path.join(HERE, "bench_loops.py")] + after + loops
+    begin = time.perf_counter()
+    done = subprocess.run(command, env=dict(os.environ, **variables), capture_output=True, text=True)
+    took = time.perf_counter() - begin
+    if done.returncode:
+        sys.exit("bench-outside: %s failed: %s" % (kind[0], done.stderr[-400:]))
+    return dict(json.loads(done.stdout.splitlines()[-1]), process=took)
+
+
+def ranges(times, names):
+    """(kind, loop) -> ratio to the first kind, low, high."""
+    return {(kind, loop): stats.bootstrap_ratio([t[loop] for t in times[kind]], [t[loop] for t in times[names[0]]], rounds=500)
+            for kind in names[1:] for loop in times[kind][0]}
+
+
+def is_narrow(found, loops):
+    return all(high - low <= 2 * NARROW for (_, loop), (_, low, high) in found.items() if loop in loops)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="cost of cuwhy, from outside")
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--parts", action="store_true")
+    parser.add_argument("--pairs", type=int, default=30)
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("loops", nargs="*")
+    args = parser.parse_args()
+    if not bench_gpu.usable():
+        print("bench-outside: skipped, no device or no PyTorch")
+        return 0
+    all_kinds = kinds(os.path.abspath(args.build), args.parts)
+    names = [kind[0] for kind in all_kinds]
+    times = {name: [] for name in names}
+    shuffle, end = random.Random(), time.monotonic() + args.seconds
+    measure(all_kinds[0], args.loops)       # fills the disk cache
+    for done in range(args.pairs):
+        shuffle.shuffle(all_kinds)
+        for kind in all_kinds:
+            times[kind[0]].append(measure(kind, args.loops))
+        found = ranges(times, names)
+        if time.monotonic() > end or done + 1 >= LEAST and is_narrow(found, set(times[names[0]][0]) - {"start", "process"}):
+            break
+    print("%s; %s\n\n## From outside: whole processes in turn, %d of each kind\n" % (bench_gpu.driver_version(), stats.processor(), done + 1))
+    rows = []
+    for loop in times[names[0]][0]:
+        plain = stats.median([t[loop] for t in times[names[0]]])
+        rows.append([loop] + ["%+.2f %% (%+.2f to %+.2f)" % tuple(100 * (r - 1) for r in found[kind, loop]) for kind in names[1:]]
+                    + ["%.1f ms" % (1000 * plain)])
+    stats.table(["block"] + names[1:] + ["without"], rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
