@@ -136,8 +136,8 @@ def _told(collected: Mapping[str, Any]) -> str:
             f"{_size(d['reserved'])} reserved, {d['ooms']} times out of memory" for d in collected["devices"]]
     oom = collected["oom"]
     if oom:
-        here.append(f"device {oom['device']} has {_size(oom['total'])}, of which {_size(oom['free'])} were free when "
-                    f"{_size(oom['request'])} were asked for")
+        here.append(f"device {oom['device']} has {_size(oom['total'])}, of which {_size(oom['free'])} was free when "
+                    f"{_size(oom['request'])} was requested")
     held = [f"{_size(h['bytes'])} in {h['blocks']} blocks allocated at {h['file']}:{h['line']}" for h in collected["lines"]]
     bad = [f"{c.get('status')}: {c.get('text')}" for c in collected["doctor"] or [] if c.get("status") in ("FAIL", "WARN")]
     if collected["doctor"] is None:

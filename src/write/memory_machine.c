@@ -19,7 +19,7 @@ static void print_card(FILE *out, const struct gpu_card *c)
 	fprintf(out, "GPU %u  %s%s%s%s\n", c->index, c->name[0] ? c->name : "(no name)", c->pci[0] ? "  " : "", c->pci,
 		c->mig ? "  (MIG: divided into instances)" : "");
 	if (c->total == USAGE_UNKNOWN) {
-		fputs("  its memory could not be asked for\n", out);
+		fputs("  its memory could not be queried\n", out);
 		return;
 	}
 	fprintf(out, "  used %s of %s, free %s, ", usage_bytes_text(used, sizeof(used), c->used),

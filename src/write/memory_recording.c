@@ -24,7 +24,7 @@ static void tell_sample(FILE *out, const struct ledger *l, struct trace *t)
 	while (i < n && s[i].ticks <= l->ticks)
 		i++;
 	if (i == 0)
-		fputs("  no memory of the device had been asked for by then\n", out);
+		fputs("  no device memory had been requested by then\n", out);
 	else if (i < n)
 		fprintf(out, "  these are the largest figures between %.3f s and %.3f s after the start\n",
 			(double)trace_ns(t, s[i - 1].ticks) / SECOND_NS, (double)trace_ns(t, s[i].ticks) / SECOND_NS);

@@ -231,7 +231,7 @@ static void snap_print_totals(FILE *out, const struct snap_view *v)
 		snap_print_bytes(out, "peak in tensors", positive(v->d.replay.peak.allocated), more);
 	}
 	if (v->d.oom.found) {
-		snprintf(more, sizeof(more), "asked for, %s were free: event %u",
+		snprintf(more, sizeof(more), "requested, %s free: event %u",
 			 format_bytes(size, sizeof(size), (double)v->d.oom.free), v->d.oom.event + 1);
 		snap_print_bytes(out, "out of memory", v->d.oom.request, more);
 	}

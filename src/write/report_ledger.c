@@ -33,7 +33,7 @@ static char *ledger_line_name(const struct ledger_line *l, struct pool *pool)
 				   l->command ? l->command : "");
 	if (l->part == PART_LIBRARIES)
 		return pool_printf(pool, "%s%s%s", l->library ? l->library : "a library that is not known",
-				   place ? ", asked at " : "", place ? place : "");
+				   place ? ", requested at " : "", place ? place : "");
 	return place ? place : pool_strdup(pool, "no line known");
 }
 
@@ -75,7 +75,7 @@ void ledger_wrap(struct wrap *w, const struct ledger *l, size_t lines)
 	char text[32];
 
 	if (l->total_known)
-		wrap_printf(w, "%s of device %d%s%s, by who held them:", format_bytes(text, sizeof(text), (double)l->total),
+		wrap_printf(w, "%s of device %d%s%s, by holder:", format_bytes(text, sizeof(text), (double)l->total),
 			    l->device, l->device_name[0] ? ", " : "", l->device_name);
 	wrap_parts(w, l);
 	for (size_t i = 0, n = 0; i < l->n && n < lines; i++) {

@@ -161,7 +161,7 @@ def rule__no_gpu_is_said_plainly(box):
 
 def rule__a_gpu_without_figures_is_still_listed(box):
     answer = machine(box, "gpu,gpu,fail=nvmlDeviceGetMemoryInfo_v2:15,fail=nvmlDeviceGetMemoryInfo:15")
-    same((answer.returncode, answer.stdout.count("its memory could not be asked for")), (0, 2), "answer")
+    same((answer.returncode, answer.stdout.count("its memory could not be queried")), (0, 2), "answer")
 
 
 def rule__a_gpu_that_is_lost_does_not_hide_the_others(box):

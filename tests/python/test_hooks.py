@@ -208,7 +208,7 @@ class History(unittest.TestCase):
                          "[(40, 35), (39, 1)]")
         self.assertEqual(lines[2], f"{int(23.65 * (1 << 30))} ['oom-growth']")
         self.assertIn("HELD   15.6 GiB in 35 blocks allocated at /home/user/train.py:40", got.stderr)
-        self.assertIn("device 0 has 24.0 GiB, of which 1.0 GiB were free when 4.0 GiB were asked for", got.stderr)
+        self.assertIn("device 0 has 24.0 GiB, of which 1.0 GiB was free when 4.0 GiB was requested", got.stderr)
 
     def test_other_causes(self):
         for story, want in (("fragmentation", "oom-fragmentation certain"), ("fill", "oom-capacity likely")):
