@@ -55,7 +55,8 @@ void opened_release(struct opened *o, struct recorded_process *p)
 struct verdict *opened_judge_and(const struct opened *o, const struct recorded_process *p, const struct process_also *also)
 {
 	struct verdict *v = verdict_of_process_and(o->trace, &p->end, also);
-	json_t *stored = strcmp(verdict_cause(v), "none") != 0 ? recording_verdict(p) : NULL;
+	/* what was found at the time is about the recording alone, not about what other inputs add */
+	json_t *stored = !also && strcmp(verdict_cause(v), "none") != 0 ? recording_verdict(p) : NULL;
 
 	if (stored)
 		verdict_restore(v, stored);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "input/dump/dump.h"
@@ -59,20 +60,38 @@ struct joined {
 	struct source *source;
 	const char *why;
 	enum tied tied;
+	uint32_t pid;		/* of a recording: the process it belongs to */
 };
 
 struct group {
 	struct joined *list;
 	size_t n;
-	uint32_t pid;		/* of a recording: the process they belong to */
 };
+
+/* Those that belong to one process of a recording, at least as surely. `list` must have room for all. */
+static struct group group_of_process(const struct group *g, uint32_t pid, enum tied least, struct joined *list)
+{
+	struct group of = {.list = list};
+
+	for (size_t i = 0; i < g->n; i++)
+		if (g->list[i].pid == pid && g->list[i].tied >= least)
+			of.list[of.n++] = g->list[i];
+	return of;
+}
+
+static const struct joined *joined_kind(const struct group *g, const struct input *kind)
+{
+	for (size_t i = 0; g && i < g->n; i++)
+		if (g->list[i].source->input == kind)
+			return &g->list[i];
+	return NULL;
+}
 
 static const struct culprit *joined_dump(const struct group *g)
 {
-	for (size_t i = 0; g && i < g->n; i++)
-		if (g->list[i].source->input == &input_dump)
-			return ((const struct dump_source *)g->list[i].source->it)->culprit;
-	return NULL;
+	const struct joined *j = joined_kind(g, &input_dump);
+
+	return j ? ((const struct dump_source *)j->source->it)->culprit : NULL;
 }
 
 static void observe_joined(struct casefile *c, const void *arg)
@@ -105,7 +124,7 @@ static void adopt_machine(struct verdict *v, const struct group *g)
 	}
 }
 
-/* What only an input that may be of another run says is not certain. */
+/* What only an input that may be of another run says is not certain, and its reason says so. */
 static void cap_certainty(struct verdict *v, const struct verdict *alone, const struct group *g)
 {
 	bool perhaps = false;
@@ -115,6 +134,8 @@ static void cap_certainty(struct verdict *v, const struct verdict *alone, const 
 	if (!perhaps || v->sure < SURE_CERTAIN || (alone->sure == SURE_CERTAIN && v->cause == alone->cause))
 		return;
 	v->sure = SURE_LIKELY;
+	v->because = pool_printf(&v->pool, "%s%sthe inputs may be of two runs", v->because ? v->because : "",
+				 v->because ? "; but " : "");
 	for (size_t i = 0; i < v->n_candidates; i++)
 		if (v->candidates[i].sure == KB_CERTAIN)
 			v->candidates[i].sure = KB_LIKELY;
@@ -136,6 +157,24 @@ static struct verdict *source_judge_process(struct recorded_process *p, const st
 	return v;
 }
 
+/* Judges a process again, first with what is surely of its run, then with everything that is tied to it. */
+static void join_process(struct verdict **v, struct recorded_process *p, const struct group *g, struct err *e)
+{
+	struct joined *list = xcalloc(g->n, sizeof(*list));
+
+	for (enum tied least = TIED_SURELY; least >= TIED_PERHAPS; least--) {
+		struct group own = group_of_process(g, (*v)->pid, least, list);
+		struct verdict *joined = own.n ? source_judge_process(p, &own, e) : NULL;
+
+		if (!joined)
+			continue;
+		cap_certainty(joined, *v, &own);
+		verdict_free(*v);
+		*v = joined;
+	}
+	free(list);
+}
+
 /* What cannot be read is skipped and noted; if nothing can: NULL with the reason in `e`. */
 static struct verdict *judge_recording(struct source *s, const struct group *g, struct err *e)
 {
@@ -148,14 +187,8 @@ static struct verdict *judge_recording(struct source *s, const struct group *g, 
 	s->n_left = r->n;
 	for (size_t i = 0; i < r->n; i++) {
 		list[n] = source_judge_process(&r->process[i], NULL, &s->left[i]);
-		if (list[n] && g && verdict_pid(list[n]) == g->pid && verdict_failed(list[n])) {
-			struct verdict *alone = list[n];
-
-			list[n] = source_judge_process(&r->process[i], g, &s->left[i]);
-			if (list[n])
-				cap_certainty(list[n], alone, g);
-			verdict_free(alone);
-		}
+		if (list[n] && g && verdict_failed(list[n]))
+			join_process(&list[n], &r->process[i], g, &s->left[i]);
 		if (s->left[i].code)
 			*e = s->left[i];
 		n += list[n] != NULL;
@@ -272,7 +305,14 @@ static enum tied dump_tied(const struct source *dump, struct source *recording, 
 static enum tied verdict_tied(struct source *s, const struct verdict *v, struct source *other, const struct verdict *w,
 			      struct pool *pool, const char **why)
 {
-	enum tied tied = case_tied(&v->c, &w->c, pool, why);
+	enum tied tied;
+
+	/* one run leaves one of each: two recordings are two runs, two dumps are two faults */
+	if (s->input == other->input) {
+		*why = "two inputs of the same kind are never joined";
+		return TIED_NOT;
+	}
+	tied = case_tied(&v->c, &w->c, pool, why);
 
 	if (s->input != &input_recording || other->input != &input_dump || strstr(*why, TIE_DIFFERS))
 		return tied;
@@ -330,8 +370,24 @@ struct table {
 	size_t n;
 };
 
-/* Collects the sources that are tied to source `at`; for the rest, notes why not. */
-static void gather(struct table *t, size_t at, struct group *g)
+/* A process has one dump, one snapshot of its failure, one machine: the first that is tied to it. */
+static bool is_taken(const struct group *g, const struct joined *as)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->list[i].pid == as->pid && g->list[i].source->input == as->source->input)
+			return true;
+	return false;
+}
+
+static void set_apart(struct table *t, size_t k, const char *why)
+{
+	if (!t->apart[k])	/* the first reason is about the strongest input */
+		t->apart[k] = pool_printf(&t->pool, "%s, %s, was analyzed separately: %s", t->order[k]->input->what,
+					  t->order[k]->path, why);
+}
+
+/* Adds the next source that is tied to the case of source `at` as it is now; false when there is none. */
+static bool gather_one(struct table *t, size_t at, struct group *g)
 {
 	for (size_t k = at + 1; k < t->n; k++) {
 		const struct verdict *with;
@@ -341,37 +397,37 @@ static void gather(struct table *t, size_t at, struct group *g)
 			continue;
 		with = find_tied(t->order[at], t->verdict[at], t->order[k], t->verdict[k], &t->pool, &as);
 		if (!with) {
-			t->apart[k] = pool_printf(&t->pool, "%s, %s, was analyzed separately: %s",
-						  t->order[k]->input->what, t->order[k]->path, as.why);
+			set_apart(t, k, as.why);
 			continue;
 		}
-		if (!g->n)
-			g->pid = with->pid;
-		if (g->n && with->pid != g->pid)
+		as.pid = with->pid;
+		if (is_taken(g, &as)) {
+			set_apart(t, k, pool_printf(&t->pool, "%s was joined already", as.source->input->what));
 			continue;
+		}
 		g->list[g->n++] = as;
+		verdict_free(t->verdict[k]);
+		t->verdict[k] = NULL;
+		t->apart[k] = NULL;
+		return true;
 	}
+	return false;
 }
 
+/* One at a time: what the first one adds may tie the next. */
 static void join_group(struct table *t, size_t at, struct err *e)
 {
 	struct group g = {.list = xcalloc(t->n, sizeof(*g.list))};
-	struct verdict *joined = NULL;
 
-	gather(t, at, &g);
-	if (g.n)
-		joined = judge_group(t->order[at], &g, e);
-	if (joined) {
+	while (gather_one(t, at, &g)) {
+		struct verdict *joined = judge_group(t->order[at], &g, e);
+
+		if (!joined)
+			break;
 		if (t->order[at]->input != &input_recording)	/* whose processes have had theirs */
 			cap_certainty(joined, t->verdict[at], &g);
 		verdict_free(t->verdict[at]);
 		t->verdict[at] = joined;
-		for (size_t k = at + 1; k < t->n; k++)
-			for (size_t i = 0; i < g.n; i++)
-				if (t->order[k] == g.list[i].source) {
-					verdict_free(t->verdict[k]);
-					t->verdict[k] = NULL;
-				}
 	}
 	free(g.list);
 }
@@ -395,6 +451,29 @@ static struct verdict *combine_left(struct table *t)
 	return v;
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* A file that was given twice counts once. Returns how many are left. */
+static size_t drop_repeated(struct source **order, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool repeated = false;
+
+		for (size_t k = 0; k < kept; k++)
+			repeated |= is_same_file(order[k]->path, order[i]->path);
+		if (!repeated)
+			order[kept++] = order[i];
+	}
+	return kept;
+}
+
 struct verdict *sources_judge(struct source *list, size_t n, struct err *e)
 {
 	struct table t = {.n = n, .order = xcalloc(n + 1, sizeof(*t.order)), .verdict = xcalloc(n + 1, sizeof(*t.verdict)),
@@ -405,6 +484,7 @@ struct verdict *sources_judge(struct source *list, size_t n, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		t.order[i] = &list[i];
 	sort_sources(t.order, n);
+	t.n = n = drop_repeated(t.order, n);
 	for (; judged < n; judged++) {
 		t.verdict[judged] = source_judge(t.order[judged], e);
 		if (!t.verdict[judged])

@@ -267,11 +267,14 @@ struct verdict *verdict_join(struct verdict **list, size_t n)
 
 static int weight(const struct verdict *v)
 {
-	if (!strcmp(v->cause->id, "none"))
+	if (!verdict_failed(v))
 		return -2;
-	if (!strcmp(v->cause->id, "unknown"))
+	/* what is wrong with a machine comes after any failure that nothing ties to it */
+	if (fact_true(&v->c, FACT_machine_is) && !case_observed(&v->c, GROUP_error))
 		return -1;
-	return (int)v->sure * 2 + !case_is_from(&v->c, TEXT_OBSERVER);	/* a recording beats a text */
+	if (!strcmp(v->cause->id, "unknown"))
+		return 0;
+	return 1 + (int)v->sure * 2 + !case_is_from(&v->c, TEXT_OBSERVER);	/* a recording beats a text */
 }
 
 struct verdict *verdict_combine(struct verdict **list, size_t n)

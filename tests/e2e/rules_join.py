@@ -234,3 +234,64 @@ def rule__the_order_of_inputs_does_not_matter(box):
         return re.sub(r'"time[^,]*,', "", json.dumps(explain(box, *paths)))
 
     same(answer(alone, dump_of(whole), log), answer(log, dump_of(whole), alone), "the answer")
+
+
+def copy_of(box, recording, folder):
+    target = os.path.join(box.scratch, folder)
+    shutil.copytree(recording, target)
+    return target
+
+
+def rule__two_recordings_are_two_runs_even_with_one_pid(box):
+    one, _ = case_run(box, "fault_oob", "one")
+    two = copy_of(box, one, "two")
+    alone = explain(box, one)
+    both = explain(box, one, two)
+    apart(both, "two inputs of the same kind are never joined")
+    for key in ("cause", "certainty", "where", "why"):
+        same(both[key], alone[key], key)
+
+
+def rule__a_file_given_twice_counts_once(box):
+    recording, _ = case_run(box, "fault_oob", "recording")
+    link = os.path.join(box.scratch, "link")
+    os.symlink(recording, link)
+    alone, twice = explain(box, recording), explain(box, recording, link)
+    same(joins(twice), [], "joined")
+    for key in ("cause", "certainty", "where", "why", "others"):
+        same(twice[key], alone[key], key)
+
+
+def rule__what_one_input_adds_may_tie_the_next(box):
+    """The recording alone does not know the assertion; its dump does, and the log has it, too."""
+    whole, _ = case_run(box, "fault_assert", "whole")
+    alone = without_dump(box, whole, "alone")
+    said = explain(box, dump_of(whole))["fault"]["assert"]
+    log = write(box, "kernel.log", "%s:%d: %s: block: [0,0,0], thread: [0,0,0] Assertion `%s` failed.\n"
+                % (said["file"], said["line"], said["function"] if "function" in said else "f", said["condition"]))
+    verdict = explain(box, alone, dump_of(whole), log)
+    same(len([j for j in joins(verdict) if j.startswith("joined with")]), 2, "joined: %s" % joins(verdict))
+    same((verdict["cause"], verdict["certainty"]), (explain(box, whole)["cause"], explain(box, whole)["certainty"]), "answer")
+
+
+def rule__each_process_gets_its_own_dump(box):
+    """Two processes of one run, two dumps, in either order."""
+    both = box.script("import os, subprocess, sys\n"
+                      "for name in ('fault_oob', 'fault_freed'):\n"
+                      "    subprocess.run([sys.executable, os.path.join(%r, name + '.py')])\n" % os.path.join(HERE, "cases"))
+    recording = box.under(both, PYTHONPATH=os.path.join(HERE, "site-packages")).folder
+    dumps = sorted(os.path.join(recording, n) for n in os.listdir(recording) if n.endswith(".cudacore"))
+    same(len(dumps), 2, "dumps")
+    own, alone = explain(box, recording), without_dump(box, recording, "alone")
+    for order in (dumps, dumps[::-1]):
+        verdict = explain(box, alone, *order)
+        same([verdict["cause"], verdict["certainty"]] + [o["cause"] for o in verdict["others"]],
+             [own["cause"], own["certainty"]] + [o["cause"] for o in own["others"]], "answers")
+
+
+def rule__a_machine_that_nothing_ties_to_the_failure_comes_second(box):
+    log = log_of(box, "train.log", ILLEGAL, "train.py", 41)
+    with open(os.path.join(HERE, "..", "doctor", "machines", "fabric-stopped.json"), encoding="utf-8") as stream:
+        machine = write(box, "machine.json", stream.read())
+    verdict = explain(box, log, machine)
+    same((verdict["cause"], [o["cause"] for o in verdict["others"]]), (explain(box, log)["cause"], ["fabric-manager-not-ready"]), "answers")
