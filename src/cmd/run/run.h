@@ -229,7 +229,7 @@ void store_usage(struct store *s, const struct process *p);	/* who held the GPUs
 void store_run(struct store *s, const struct server *srv, const struct child *c, bool ended);
 void store_json(struct store *s, const char *name, const char *json);
 void store_discard(struct store *s);	/* nothing failed: leave nothing behind */
-void store_prune(const struct store *s);
+void store_prune(struct store *s);	/* the recording is complete; it may replace older ones */
 
 #define KERNEL_LOG "/dev/kmsg"
 
