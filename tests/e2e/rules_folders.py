@@ -279,13 +279,15 @@ def rule__only_what_cuwhy_put_there_by_itself_is_pruned(box):
 
 def rule__what_a_killed_cuwhy_left_is_pruned_too(box):
     run = fail_once(box)
-    for _ in range(3):
+    for again in range(3):
         with subprocess.Popen([box.cuwhy, "run", "--keep", "--gpu", "sim:tiny", box.python, "-c",
                                "import cudrv, os, subprocess, sys, time\n"
                                "subprocess.run([sys.executable, '-c', 'import cudrv; cudrv.init()'])\nprint('x', flush=True)\ntime.sleep(9)"],
                               env=box.env(), stdout=subprocess.PIPE) as victim:
             victim.stdout.readline()
-            time.sleep(0.1)
+            until = time.monotonic() + 30
+            while len(recordings(box)) < 2 + again and time.monotonic() < until:
+                time.sleep(0.02)
             victim.kill()
     first = recordings(box)
     same((run.status, len(first)), (1, 4), "status, recordings")
