@@ -142,7 +142,7 @@ $(B)/lib32/libcuwhy-rec.so:
 # Two trees of links for LD_PRELOAD=…/$$LIB/libcuwhy-rec.so (src/cmd/run/run_env.c): what $$LIB becomes in 64-bit and in 32-bit
 # programs. "lib" is for 32 bits on Debian (where nothing uses it), Fedora and SUSE, for 64 on Arch and Nix.
 PRELOAD64 := lib-is-32/lib64 lib-is-32/lib/x86_64-linux-gnu lib-is-64/lib
-PRELOAD32 := lib-is-32/lib lib-is-32/lib/i386-linux-gnu lib-is-64/lib32
+PRELOAD32 := lib-is-32/lib lib-is-32/lib32 lib-is-32/lib/i386-linux-gnu lib-is-64/lib32 lib-is-64/lib/i386-linux-gnu
 $(B)/preload/made: $(B)/libcuwhy-rec.so $(B)/lib32/libcuwhy-rec.so
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)
 	$(Q)cd $(@D) && for d in $(PRELOAD64); do mkdir -p $$d && ln -rs ../libcuwhy-rec.so $$d/; done
