@@ -88,6 +88,16 @@ def rule__no_other_user_can_ever_replace_what_programs_load(box):
         same(os.path.getsize(library), os.path.getsize(os.path.join(box.sim, "libcuda.so.1")), "size")
 
 
+def rule__a_home_that_is_not_there_is_not_created(box):
+    home = os.path.join(box.scratch, "nobody")
+    run = box.under(["true"], gpu=None, out=False, HOME=home, XDG_STATE_HOME="", XDG_RUNTIME_DIR="")
+    same((run.status, os.path.exists(home)), (0, False), "status, and the home")
+    with lasting() as folder:
+        home = os.path.join(folder, "nobody")
+        run = box.under(["true"], gpu=None, out=False, HOME=home, XDG_STATE_HOME="", XDG_RUNTIME_DIR="")
+        same((run.status, os.listdir(folder)), (0, []), "status, and the home's folder")
+
+
 def rule__a_home_that_others_can_write_to_gets_no_library(box):
     with lasting() as home:
         cuwhy = install(box, os.path.join(box.scratch, "bin"))
@@ -304,6 +314,25 @@ def out_of(box, folder, *more):
                           env=box.env(), timeout=60)
 
 
+def rule__of_many_that_start_at_once_one_gets_the_out_folder(box):
+    old, folder = os.path.join(box.scratch, "old"), os.path.join(box.scratch, "out")
+    same(out_of(box, old).returncode, 0, "a recording to replace")
+    for again in range(6):
+        argv = [box.cuwhy, "run", "--force", "--out", folder, "sh", "-c", "read x"]
+        runs = [subprocess.Popen(argv, env=box.env(), stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(6)]
+        until = time.monotonic() + 30
+        while sum(r.poll() is None for r in runs) > 1 and time.monotonic() < until:
+            time.sleep(0.02)
+        same(sorted(str(r.poll()) for r in runs), ["125"] * 5 + ["None"], "status while one runs, round %d" % again)
+        for r in runs:
+            r.stdin.close()
+        same(sorted(r.wait(60) for r in runs), [1] + [125] * 5, "status")
+        same(sorted(os.listdir(folder)), ["run.json", "verdict.json"], "the recording")
+        shutil.rmtree(folder)
+        if again % 2:
+            shutil.copytree(old, folder)
+
+
 def rule__two_runs_never_share_an_out_folder(box):
     folder = os.path.join(box.scratch, "out")
     with subprocess.Popen([box.cuwhy, "run", "--out", folder, "sh", "-c", "echo x; read x"], env=box.env(), stdin=subprocess.PIPE,
@@ -344,9 +373,9 @@ def rule__force_deletes_nothing_but_a_recording(box):
 
 
 def rule__a_program_that_cannot_start_leaves_no_out_folder(box):
-    folder = os.path.join(box.scratch, "out")
-    run = subprocess.run([box.cuwhy, "run", "--out", folder, "/nonexistent"], capture_output=True, env=box.env(), timeout=60)
+    folder, program = os.path.join(box.scratch, "out"), os.path.join(box.scratch, "nothing")
+    run = subprocess.run([box.cuwhy, "run", "--out", folder, program], capture_output=True, env=box.env(), timeout=60)
     same((run.returncode, os.path.exists(folder)), (127, False), "status, and the folder")
     os.mkdir(folder)
-    subprocess.run([box.cuwhy, "run", "--out", folder, "/nonexistent"], capture_output=True, env=box.env(), timeout=60)
+    subprocess.run([box.cuwhy, "run", "--out", folder, program], capture_output=True, env=box.env(), timeout=60)
     same(os.listdir(folder), [], "files in a folder that was there")

@@ -355,7 +355,7 @@ static void mark__a_folder_in_use_is_not_abandoned_whoever_asks(void **state)
 	pid = fork();
 	if (pid == 0) {
 		mark_release(&m);
-		_exit(mark_held(dir) && !mark_abandoned(dir, MARK_RECORDING) ? 0 : 1);
+		_exit(mark_borrow(&m, dir) == -EBUSY && !mark_abandoned(dir, MARK_RECORDING) ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -363,10 +363,32 @@ static void mark__a_folder_in_use_is_not_abandoned_whoever_asks(void **state)
 	mark_end(&m);
 	assert_false(mark_abandoned(dir, MARK_RECORDING));	/* complete, but still held */
 	mark_release(&m);
-	assert_false(mark_held(dir));
 	assert_true(mark_abandoned(dir, MARK_RECORDING));
 	fs_remove_dir(dir, 0);
 	free(dir);
+}
+
+static void mark__a_folder_is_borrowed_by_one_at_a_time_and_left_as_it_was(void **state)
+{
+	char dir[] = "/tmp/cuwhy-test-XXXXXX", *path;
+	struct mark m, second;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	path = fs_join(dir, MARK_FILE);
+	assert_int_equal(mark_borrow(&m, dir), 0);
+	assert_int_equal(mark_borrow(&second, dir), -EBUSY);
+	assert_false(mark_abandoned(dir, MARK_RECORDING));
+	mark_return(&second, dir);
+	assert_true(fs_exists(path));
+	mark_return(&m, dir);
+	assert_true(fs_dir_empty(dir));
+	assert_int_equal(fs_write(path, "somebody's file", 15, NULL), 0);
+	assert_int_equal(mark_borrow(&m, dir), 0);
+	mark_return(&m, dir);
+	assert_true(fs_exists(path));
+	fs_remove_dir(dir, 0);
+	free(path);
 }
 
 static void mark__only_a_folder_made_for_the_purpose_under_its_own_name_is_ours(void **state)
@@ -618,6 +640,7 @@ int main(void)
 		cmocka_unit_test(server__clients_of_other_users_are_refused),
 		cmocka_unit_test(server__its_folder_is_private),
 		cmocka_unit_test(mark__a_folder_in_use_is_not_abandoned_whoever_asks),
+		cmocka_unit_test(mark__a_folder_is_borrowed_by_one_at_a_time_and_left_as_it_was),
 		cmocka_unit_test(mark__only_a_folder_made_for_the_purpose_under_its_own_name_is_ours),
 		cmocka_unit_test(mark__a_folder_of_another_machine_is_abandoned_when_complete_or_old),
 		cmocka_unit_test(recording__a_part_cannot_lead_out_of_its_folder),

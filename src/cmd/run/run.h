@@ -124,6 +124,8 @@ struct server {
 	uint64_t paused_until_ns;	/* out of descriptors: accept again then */
 };
 
+#define SERVER_NONE ((struct server){.fd = -1, .spare_fd = -1, .mark = MARK_NONE})
+
 /* Creates the folder and the socket. On failure the server is usable but records nothing. */
 int server_open(struct server *s, struct err *e);
 void server_close(struct server *s);
@@ -173,7 +175,7 @@ int child_exit_status(const struct child *c);
 
 /* --- run_place.c ------------------------------------------------------------------------------ */
 
-/* $XDG_STATE_HOME/cuwhy, else ~/.local/state/cuwhy; NULL without a home. Owned by the caller. */
+/* $XDG_STATE_HOME/cuwhy, else ~/.local/state/cuwhy; NULL without a home that is there. Owned by the caller. */
 char *place_state(void);
 
 /* Like fs_trust(), for a path that may have links in it, or not exist yet. */

@@ -23,7 +23,6 @@
 static const char *const first_line[] = {
 	[MARK_RUN_FOLDER] = "cuwhy run: socket and core dumps of one run",
 	[MARK_RECORDING] = "cuwhy run: a recording that newer ones replace; delete this file to keep it",
-	[MARK_OUT] = "cuwhy run: a recording",
 };
 
 /* Names this boot of this machine: locks taken by any of its processes are visible, in whatever container. */
@@ -50,35 +49,42 @@ static char *mark_text(const char *dir, enum mark_kind kind, const char *boot)
 	return xasprintf("%s\nfolder %.*s\nboot %s\n", first_line[kind], (int)(end - start), dir + start, boot);
 }
 
+/* systemd-tmpfiles leaves locked folders alone, however old they are. */
+static void lock_folder(struct mark *m, const char *dir)
+{
+	m->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (m->dir >= 0)
+		flock(m->dir, LOCK_EX | LOCK_NB);
+}
+
+/* For reading and writing: over NFS, an exclusive lock needs both. */
+#define MARK_OPEN	(O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+
 int mark_make(struct mark *m, const char *dir, enum mark_kind kind)
 {
-	char *path = fs_join(dir, MARK_FILE), *text, boot[64];
+	char *path = fs_join(dir, MARK_FILE), *text = NULL, boot[64];
 	int rc = 0;
 
 	*m = MARK_NONE;
-	/* readable and writable: over NFS, an exclusive lock needs both */
-	m->file = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	m->file = open(path, MARK_OPEN | O_CREAT | O_EXCL, 0600);
 	if (m->file < 0) {
 		rc = -errno;
 		goto out;
 	}
-	/* Locked before it says anything: a mark that can be read is a mark that is held. Without locks (some network
-	 * file systems), the mark still says whose folder it is. */
+	/* Locked before it says anything, and nobody else locks an empty one. Without locks (some network file systems), the
+	 * mark still says whose folder it is. */
 	flock(m->file, LOCK_EX | LOCK_NB);
 	boot_name(boot, sizeof(boot));
 	text = mark_text(dir, kind, boot);
-	if (write(m->file, text, strlen(text)) != (ssize_t)strlen(text))
-		rc = errno ? -errno : -EIO;
-	free(text);
-	/* systemd-tmpfiles leaves locked folders alone, however old they are */
-	m->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (m->dir >= 0)
-		flock(m->dir, LOCK_EX | LOCK_NB);
-	if (rc != 0) {
+	if (write(m->file, text, strlen(text)) != (ssize_t)strlen(text)) {
+		rc = -EIO;
 		unlink(path);
 		mark_release(m);
+		goto out;
 	}
+	lock_folder(m, dir);
 out:
+	free(text);
 	free(path);
 	return rc;
 }
@@ -119,7 +125,7 @@ static int open_mark(const char *dir)
 
 	/* lstat: a link to a folder is not one that we made */
 	if (lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
-		fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		fd = open(path, MARK_OPEN);
 	if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())) {
 		close(fd);
 		fd = -1;
@@ -128,14 +134,37 @@ static int open_mark(const char *dir)
 	return fd;
 }
 
-bool mark_held(const char *dir)
+int mark_borrow(struct mark *m, const char *dir)
 {
-	int fd = open_mark(dir);
-	bool held = fd >= 0 && try_lock(fd) == LOCK_HELD;
+	char *path = fs_join(dir, MARK_FILE);
+	struct stat st;
+	int rc = 0;
 
-	if (fd >= 0)
-		close(fd);
-	return held;
+	*m = MARK_NONE;
+	m->file = open(path, MARK_OPEN | O_CREAT, 0600);
+	if (m->file < 0)
+		rc = -errno;
+	/* without a name, it has just been returned: whoever comes next locks another one */
+	else if (try_lock(m->file) == LOCK_HELD || fstat(m->file, &st) != 0 || st.st_nlink == 0)
+		rc = -EBUSY;
+	if (rc != 0)
+		mark_release(m);
+	else
+		lock_folder(m, dir);
+	free(path);
+	return rc;
+}
+
+void mark_return(struct mark *m, const char *dir)
+{
+	char *path = fs_join(dir, MARK_FILE);
+	struct stat st;
+
+	/* one with something in it is not borrowed */
+	if (m->file >= 0 && fstat(m->file, &st) == 0 && st.st_size == 0)
+		unlink(path);
+	mark_release(m);
+	free(path);
 }
 
 static bool is_old(const char *dir)
@@ -174,9 +203,12 @@ bool mark_abandoned(const char *dir, enum mark_kind kind)
 {
 	char text[1024], boot[64], *here;
 	int fd = open_mark(dir);
-	enum lock lock = fd < 0 ? LOCK_HELD : try_lock(fd);
-	bool gone = lock != LOCK_HELD && read_mark(fd, dir, kind, text, sizeof(text)), known;
+	/* read before it is locked: its maker may be about to lock it */
+	bool gone = read_mark(fd, dir, kind, text, sizeof(text)), known;
+	enum lock lock = gone ? try_lock(fd) : LOCK_HELD;
 
+	if (lock == LOCK_HELD)
+		gone = false;
 	if (gone) {
 		boot_name(boot, sizeof(boot));
 		here = mark_text(dir, kind, boot);

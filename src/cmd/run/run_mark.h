@@ -14,7 +14,6 @@
 enum mark_kind {
 	MARK_RUN_FOLDER,	/* socket and dumps: deleted when the run is over */
 	MARK_RECORDING,		/* deleted when there are enough newer ones */
-	MARK_OUT,		/* --out: never deleted; the mark itself goes when the run is over */
 };
 
 struct mark {
@@ -23,15 +22,17 @@ struct mark {
 
 #define MARK_NONE ((struct mark){-1, -1})
 
-/* Marks a folder and locks the mark. -EEXIST: it already has one. */
+/* Marks a new folder and locks the mark. */
 int mark_make(struct mark *m, const char *dir, enum mark_kind kind);
+
+/* Locks a folder that is not ours to delete, by an empty mark that is there only while it is used. -EBUSY: another
+ * `cuwhy run` is using it. */
+int mark_borrow(struct mark *m, const char *dir);
+void mark_return(struct mark *m, const char *dir);
 
 /* What is in the folder is complete. */
 void mark_end(struct mark *m);
 void mark_release(struct mark *m);
-
-/* Is another `cuwhy run` using this folder right now? */
-bool mark_held(const char *dir);
 
 /* Did a `cuwhy run` of this user make the folder, for this purpose and under this name? */
 bool mark_is(const char *dir, enum mark_kind kind);

@@ -41,7 +41,8 @@ char *place_state(void)
 
 	if (state && *state == '/')
 		return fs_join(state, "cuwhy");
-	return home && *home == '/' ? fs_join(home, ".local/state/cuwhy") : NULL;
+	/* many accounts of services and containers name a home that is not there: it is not ours to create */
+	return home && *home == '/' && fs_is_dir(home) ? fs_join(home, ".local/state/cuwhy") : NULL;
 }
 
 /* How far can a folder be trusted that may not exist yet? */

@@ -115,7 +115,7 @@ int server_open(struct server *s, struct err *e)
 	size_t i;
 	int rc;
 
-	*s = (struct server){.fd = -1, .spare_fd = -1, .mark = MARK_NONE};
+	*s = SERVER_NONE;
 	rc = try_lasting_place(s);
 	for (i = 0; rc != 0 && i < sizeof(places) / sizeof(places[0]); i++)
 		if (places[i] && places[i][0] == '/')
@@ -142,7 +142,7 @@ void server_close(struct server *s)
 	mark_release(&s->mark);
 	free(s->path);
 	free(s->dir);
-	*s = (struct server){.fd = -1, .spare_fd = -1, .mark = MARK_NONE};
+	*s = SERVER_NONE;
 }
 
 /* --- receiving ------------------------------------------------------------------- */

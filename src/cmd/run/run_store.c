@@ -101,9 +101,18 @@ static bool holds_recording(const char *dir)
 	return ours;
 }
 
-static bool is_mark(const char *name)
+static bool holds_only_mark(const char *dir)
 {
-	return strcmp(name, MARK_FILE) == 0;
+	struct dirent *ent;
+	DIR *d = opendir(dir);
+	bool only = d != NULL;
+
+	while (only && (ent = readdir(d)))
+		only = strcmp(ent->d_name, ".") == 0 || strcmp(ent->d_name, "..") == 0 ||
+		       strcmp(ent->d_name, MARK_FILE) == 0;
+	if (d)
+		closedir(d);
+	return only;
 }
 
 static int out_in_use(const char *out, struct err *e)
@@ -117,21 +126,21 @@ static int claim_out(struct store *s, bool force, struct err *e)
 {
 	bool ours;
 
-	if (mark_held(s->out))
-		return out_in_use(s->out, e);
-	if (fs_is_dir(s->out) && !fs_dir_empty(s->out)) {
-		ours = holds_recording(s->out);
-		/* a mark alone: that run was killed before it had anything to write */
-		if (!fs_empty_if(s->out, is_mark) && !(ours && force && fs_empty_if(s->out, is_our_file))) {
-			err_set(e, -EEXIST, "the folder '%s' is not empty", s->out);
-			return err_hint(e, ours && !force ? "--force replaces the recording in it"
-							  : "--out takes a new folder or an empty one");
-		}
-	}
 	s->made_out = !fs_exists(s->out);
 	if (fs_mkdirs(s->out, NULL) != 0)
 		return 0;	/* reported at the end: the program runs anyway */
-	return mark_make(&s->mark, s->out, MARK_OUT) == -EEXIST ? out_in_use(s->out, e) : 0;
+	if (mark_borrow(&s->mark, s->out) == -EBUSY)
+		return out_in_use(s->out, e);
+	if (holds_only_mark(s->out))
+		return 0;
+	ours = holds_recording(s->out);
+	if (ours && force && fs_empty_if(s->out, is_our_file)) {
+		mark_release(&s->mark);		/* it was one of the files */
+		return mark_borrow(&s->mark, s->out) == -EBUSY ? out_in_use(s->out, e) : 0;
+	}
+	err_set(e, -EEXIST, "the folder '%s' is not empty", s->out);
+	return err_hint(e, ours && !force ? "--force replaces the recording in it"
+					  : "--out takes a new folder or an empty one");
 }
 
 int store_open(struct store *s, const char *out, bool keep, bool force, char **argv, struct err *e)
@@ -144,21 +153,12 @@ int store_open(struct store *s, const char *out, bool keep, bool force, char **a
 	return out ? claim_out(s, force, e) : 0;
 }
 
-/* The mark in --out says that a run is using it, and this one no longer does. */
-static void unmark_out(struct store *s)
-{
-	char *path = fs_join(s->out, MARK_FILE);
-
-	unlink(path);
-	free(path);
-	if (!s->made && s->made_out)	/* the program did not start */
-		rmdir(s->out);
-}
-
 void store_release(struct store *s)
 {
-	if (s->out && s->mark.file >= 0)
-		unmark_out(s);
+	if (s->out)
+		mark_return(&s->mark, s->out);
+	if (s->made_out && !s->made)
+		rmdir(s->out);		/* the program did not start */
 	mark_release(&s->mark);
 	free(s->base);
 	free(s->dir);
