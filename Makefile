@@ -90,7 +90,7 @@ deps:
 
 .PHONY: parts
 parts: $(B)/cuwhy $(B)/completions/cuwhy.fish $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
-	$(B)/lib32/libcuwhy-rec.so
+	$(B)/lib32/libcuwhy-rec.so $(B)/preload/made
 
 $(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ) $(OLD_PROGRAM)
 	$(call say,LINK,$@)
@@ -138,6 +138,16 @@ $(B)/lib32/libcuwhy-rec.so:
 	$(Q)mkdir -p $(@D)
 	$(Q)echo 'int cuwhy_rec_none;' | $(CC) -m32 -shared -nostdlib -fPIC -x c - -o $@ 2>/dev/null || \
 		{ : > $(B)/lib32/unavailable; touch $@.none; }
+
+# Two trees of links for LD_PRELOAD=…/$$LIB/libcuwhy-rec.so (src/cmd/run/run_env.c): what $$LIB becomes in 64-bit and in 32-bit
+# programs. "lib" is for 32 bits on Debian (where nothing uses it), Fedora and SUSE, for 64 on Arch and Nix.
+PRELOAD64 := lib-is-32/lib64 lib-is-32/lib/x86_64-linux-gnu lib-is-64/lib
+PRELOAD32 := lib-is-32/lib lib-is-32/lib32 lib-is-32/lib/i386-linux-gnu lib-is-64/lib32 lib-is-64/lib/i386-linux-gnu
+$(B)/preload/made: $(B)/libcuwhy-rec.so $(B)/lib32/libcuwhy-rec.so
+	$(Q)rm -rf $(@D) && mkdir -p $(@D)
+	$(Q)cd $(@D) && for d in $(PRELOAD64); do mkdir -p $$d && ln -rs ../libcuwhy-rec.so $$d/; done
+	$(Q)cd $(@D) && [ ! -f ../lib32/libcuwhy-rec.so ] || for d in $(PRELOAD32); do mkdir -p $$d && ln -rs ../lib32/libcuwhy-rec.so $$d/; done
+	$(Q)touch $@
 
 $(B)/obj/src/portable/%.o: src/portable/%.c
 	$(call say,CC,$<)
@@ -195,7 +205,7 @@ WHEEL := $(B)/cuwhy-$(VERSION)-py3-none-manylinux_2_28_$(MACHINE).whl
 wheel: all
 	@$(MAKE) --no-print-directory $(WHEEL)
 $(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
-		$(B)/lib32/libcuwhy-rec.so $(B)/completions/cuwhy.fish $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE
+		$(B)/lib32/libcuwhy-rec.so $(B)/preload/made $(B)/completions/cuwhy.fish $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE
 	$(call say,WHEEL,$@)
 	$(Q)$(PYTHON) tools/wheel.py $(B) $(VERSION)
 
@@ -371,6 +381,8 @@ install: all
 	install -m 644 $(B)/completions/cuwhy.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/
 	if [ -f $(B)/lib32/libcuwhy-rec.so ]; then \
 		install -m 644 $(B)/lib32/libcuwhy-rec.so $(DESTDIR)$(PREFIX)/lib/cuwhy/lib32/; fi
+	rm -rf $(DESTDIR)$(PREFIX)/lib/cuwhy/preload
+	cp -dR $(B)/preload $(DESTDIR)$(PREFIX)/lib/cuwhy/
 
 clean:
 	rm -rf build build-san

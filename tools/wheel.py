@@ -75,6 +75,9 @@ def contents(build, version, scratch):
         if part in OPTIONAL and not os.path.isfile(f"{build}/{part}"):
             continue
         yield f"{data}/data/libexec/cuwhy/{part}", stripped(f"{build}/{part}", scratch), part == "cuwhy-probe"
+    # links in the build; a wheel has none
+    for path in glob.glob(f"{build}/preload/**/*.so", recursive=True):
+        yield f"{data}/data/libexec/cuwhy/{os.path.relpath(path, build)}", stripped(path, scratch), False
     for path in glob.glob(f"{build}/man/*.1"):
         yield f"{data}/data/share/man/man1/{os.path.basename(path)}", read(path), False
     for name, place in COMPLETIONS:

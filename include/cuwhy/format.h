@@ -84,7 +84,8 @@ struct cw_chunk {
 	X(10, DUMP_DRIVER,  "the driver does not support core dumps on request")           \
 	X(11, DUMP_TRACED,  "a debugger is attached")                                     \
 	X(12, NOT_ASKED,    "not requested")                                               \
-	X(13, DUMP_BLOCKING, "launches are synchronous: the traceback is already exact")
+	X(13, DUMP_BLOCKING, "launches are synchronous: the traceback is already exact") \
+	X(14, DUMP_FOLDER,  "the folder for core dumps is gone")
 
 enum cw_reason {
 #define X(number, name, text) CW_REASON_##name = number,

@@ -24,6 +24,35 @@ char *fs_join(const char *dir, const char *name)
 	return xasprintf("%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
 }
 
+/* A group with the same number as its owner is that user's private one. */
+static enum fs_trust trust_one(const struct stat *st)
+{
+	bool by_others = (st->st_mode & S_IWOTH) || ((st->st_mode & S_IWGRP) && st->st_gid != st->st_uid);
+
+	if ((st->st_uid != 0 && st->st_uid != geteuid()) || S_ISLNK(st->st_mode))
+		return FS_OTHERS;
+	if (!by_others)
+		return FS_NOBODY_ELSE;
+	return S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) ? FS_NOT_NOW : FS_OTHERS;
+}
+
+enum fs_trust fs_trust(const char *path)
+{
+	char *parent = xstrdup(path), *slash = strrchr(parent, '/');
+	enum fs_trust trust = FS_OTHERS, above;
+	struct stat st;
+
+	if (slash && lstat(path, &st) == 0)
+		trust = trust_one(&st);
+	if (trust != FS_OTHERS && strcmp(path, "/") != 0) {
+		slash[slash == parent] = '\0';
+		above = fs_trust(parent);
+		trust = above > trust ? above : trust;
+	}
+	free(parent);
+	return trust;
+}
+
 static int make_one(const char *path, struct err *e)
 {
 	int code;
@@ -267,4 +296,27 @@ static void remove_at(int parent, const char *name, int depth)
 void fs_remove_dir(const char *path, int depth)
 {
 	remove_at(AT_FDCWD, path, depth);
+}
+
+bool fs_empty_if(const char *path, bool (*is_ours)(const char *name))
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *ent;
+	struct stat st;
+	bool ours = d != NULL;
+
+	while (ours && (ent = readdir(d)))
+		ours = is_dots(ent->d_name) ||
+		       (is_ours(ent->d_name) && fstatat(fd, ent->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			!S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode));
+	if (ours)
+		rewinddir(d);
+	while (ours && (ent = readdir(d)))
+		ours = is_dots(ent->d_name) || unlinkat(fd, ent->d_name, 0) == 0;
+	if (d)
+		closedir(d);
+	else if (fd >= 0)
+		close(fd);
+	return ours;
 }

@@ -12,6 +12,15 @@ struct err;
 
 char *fs_join(const char *dir, const char *name);	/* owned by the caller */
 
+/* Who can put something else at this absolute path, which must not go through a symbolic link? Programs that outlive a
+ * run keep loading what their environment names, long after its files may be gone. */
+enum fs_trust {
+	FS_NOBODY_ELSE,		/* root and this user, now and later */
+	FS_NOT_NOW,		/* others, once a cleaner has removed it: it is in a folder like /tmp */
+	FS_OTHERS,
+};
+enum fs_trust fs_trust(const char *path);
+
 /* Creates a folder and its missing parents. 0 if it already exists. */
 int fs_mkdirs(const char *path, struct err *e);
 
@@ -39,5 +48,9 @@ unsigned long long fs_dir_bytes(const char *path);
 /* Removes a folder of ours: its files and symbolic links, and folders `depth` levels down.
  * Never follows a link. */
 void fs_remove_dir(const char *path, int depth);
+
+/* Empties a folder in which every file is one of ours by its name. False: it is not empty; if there was anything else in it,
+ * nothing was removed. */
+bool fs_empty_if(const char *path, bool (*is_ours)(const char *name));
 
 #endif

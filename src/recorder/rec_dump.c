@@ -12,6 +12,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,7 +45,7 @@ static struct {
 	_Atomic bool lost;	/* the driver abandoned a dump, and holds its locks forever */
 	_Atomic bool late;	/* the fault was found after the program had finished its work */
 	_Atomic uint32_t waiting;	/* threads that have the error and wait for the dump */
-	char path[256];
+	char path[256], folder[256];
 } dump;
 
 static TLS bool waits_here;	/* this thread is one of those */
@@ -86,11 +88,22 @@ static bool set(int attribute, const void *value, size_t size)
 	return drv.cuCoredumpSetAttributeGlobal(attribute, (void *)value, &size) == 0;
 }
 
+/* The folder may be gone (the user has logged out), and another user may have created it anew. The system call itself:
+ * stat() has another name in older versions of glibc. */
+static bool folder_is_ours(void)
+{
+	struct stat st;
+
+	return syscall(SYS_newfstatat, AT_FDCWD, dump.folder, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+	       st.st_uid == geteuid();
+}
+
 /* folder/core-PID, without stdio. */
 static void make_path(const char *folder)
 {
 	size_t n = strnlen(folder, sizeof(dump.path) - 32);
 
+	text_copy(dump.folder, sizeof(dump.folder), folder, n);
 	memcpy(dump.path, folder, n);
 	memcpy(dump.path + n, "/core-", 6);
 	rec_put_number(dump.path + n + 6, 24, (long)rec.pid);
@@ -116,6 +129,8 @@ static enum cw_reason prepare(const char *folder)
 	if (!drv.cuCoredumpSetAttributeGlobal)
 		return CW_REASON_DUMP_DRIVER;
 	make_path(folder);
+	if (!folder_is_ours())
+		return CW_REASON_DUMP_FOLDER;
 	if (!set(ATTR_FILE, dump.path, strlen(dump.path) + 1) || !set_flags())
 		return CW_REASON_DUMP_DRIVER;
 	return CW_REASON_NONE;
@@ -219,7 +234,7 @@ static bool dump_comes(CUresult driver)
 	uint64_t until = rec_mono_ns() + (driver == LAUNCH_FAILED ? UNSURE_NS : SOON_NS);
 
 	while (access(dump.path, F_OK) != 0) {
-		if (failed_before() || rec_mono_ns() >= until)
+		if (failed_before() || rec_mono_ns() >= until || !folder_is_ours())
 			return false;
 		nap();
 	}

@@ -48,25 +48,43 @@ bool spin_wait(struct spin *s)
 
 /* ---- segments ------------------------------------------------------------------------------------ */
 
+/* Connects to a socket of our own user; -1 if there is none. */
+static int dial_name(const struct sockaddr_un *to, socklen_t len, int flags)
+{
+	const struct timeval patience = { .tv_sec = 1 };	/* a stopped `cuwhy run` must not stop us */
+	struct ucred who;
+	socklen_t size = sizeof(who);
+	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+
+	if (s < 0)
+		return -1;
+	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	/* Once `cuwhy run` is gone, another user may listen under its name: whoever gets our memory can write to it. */
+	if (connect(s, (const struct sockaddr *)to, len) == 0 &&
+	    getsockopt(s, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid())
+		return s;
+	close(s);
+	return -1;
+}
+
 /* A socket to `cuwhy run`, -1 if there is none. */
 static int dial(int flags)
 {
 	const char *path = rec_getenv("CUWHY_SOCK");
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	const struct timeval patience = { .tv_sec = 1 };	/* a stopped `cuwhy run` must not stop us */
+	size_t n = path ? strlen(path) : sizeof(to.sun_path);
 	int s;
 
-	if (!path || strlen(path) >= sizeof(to.sun_path))
+	if (n >= sizeof(to.sun_path))
 		return -1;
-	memcpy(to.sun_path, path, strlen(path) + 1);
-	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
-	if (s < 0)
-		return -1;
-	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (connect(s, (struct sockaddr *)&to, sizeof(to)) == 0)
+	memcpy(to.sun_path, path, n + 1);
+	s = dial_name(&to, sizeof(to), flags);
+	if (s >= 0)
 		return s;
-	close(s);
-	return -1;
+	/* The file may be gone while `cuwhy run` is not: it also listens on an abstract name, a NUL and then the path. */
+	to.sun_path[0] = '\0';
+	memcpy(to.sun_path + 1, path, n);
+	return dial_name(&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n), flags);
 }
 
 void probe_wake(void)

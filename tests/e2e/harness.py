@@ -176,7 +176,8 @@ class Harness:
 
     def environment(self, case):
         env = {k: v for k, v in os.environ.items() if not k.startswith("CUWHY") or k == "CUWHY_RULES_FIRED"}
-        env.update(PYTHON=self.python, PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1")
+        env.update(PYTHON=self.python, PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1",
+                   XDG_STATE_HOME=os.path.join(tempfile.gettempdir(), "none"))   # nothing in the home of whoever runs them
         env.pop("CUDA_VISIBLE_DEVICES", None)
         env.update(case.env)
         return env

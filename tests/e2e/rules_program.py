@@ -153,10 +153,14 @@ def rule__a_child_with_a_clean_environment_runs_as_always(box):
 
 def rule__a_32_bit_child_runs_with_the_same_stderr(box):
     try:
-        program = box.program("hello32", "-m32")
+        program = box.program("hello32", "-m32", "-nostdlib", "-fno-stack-protector", "-fPIE", "-pie",
+                              "-Wl,--dynamic-linker=/lib/ld-linux.so.2")
     except BuildError:
         raise Skip("this compiler cannot build 32-bit programs")
+    if not os.path.exists("/lib/ld-linux.so.2"):
+        raise Skip("no 32-bit loader")
     plain, under = box.plain([program]), box.under([program], gpu=None, out=False)
+    same((plain.status, plain.out), (7, "32 bits\n"), "without cuwhy")
     same((under.status, under.out), (plain.status, plain.out), "status and stdout")
     err = "".join(l for l in under.err.splitlines(True) if not l.startswith("{"))
     same(err, plain.err, "stderr")

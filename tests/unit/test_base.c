@@ -140,6 +140,81 @@ static char *scratch(void)
 	return dir;
 }
 
+/* Programs that outlive a run load what is at a path. */
+static void fs__a_path_is_trusted_if_nobody_else_can_replace_any_part_of_it(void **state)
+{
+	static const struct {
+		mode_t mode;
+		enum fs_trust want;
+	} cases[] = {{0700, FS_NOBODY_ELSE},
+		     {0755, FS_NOBODY_ELSE},
+		     {0757, FS_OTHERS},
+		     {01777, FS_NOT_NOW},
+		     {01755, FS_NOBODY_ELSE}};
+	char *dir = scratch(), *sub = fs_join(dir, "sub"), *file = fs_join(sub, "file"), *link = fs_join(dir, "link"),
+	     *through = fs_join(link, "file");
+	size_t i;
+
+	(void)state;
+	assert_int_equal(fs_trust("/"), FS_NOBODY_ELSE);
+	assert_int_equal(fs_trust("/proc/self/cmdline"), FS_OTHERS);	/* through a link */
+	assert_int_equal(fs_trust("/nonexistent/x"), FS_OTHERS);
+	assert_int_equal(fs_trust("relative"), FS_OTHERS);
+	assert_int_equal(fs_trust(""), FS_OTHERS);
+	assert_int_equal(fs_mkdirs(sub, NULL), 0);
+	assert_int_equal(fs_write(file, "x", 1, NULL), 0);
+	assert_int_equal(symlink("sub", link), 0);
+	assert_int_equal(fs_trust("/tmp"), FS_NOT_NOW);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(chmod(sub, cases[i].mode), 0);
+		/* everything in /tmp is at best trusted for now */
+		assert_int_equal(fs_trust(file), cases[i].want == FS_NOBODY_ELSE ? FS_NOT_NOW : cases[i].want);
+		assert_int_equal(fs_trust(sub), fs_trust(file));
+	}
+	assert_int_equal(fs_trust(through), FS_OTHERS);
+	assert_int_equal(chmod(file, 0666), 0);
+	assert_int_equal(fs_trust(file), FS_OTHERS);
+	fs_remove_dir(dir, 3);
+	free(through);
+	free(link);
+	free(file);
+	free(sub);
+	free(dir);
+}
+
+static bool is_old_file(const char *name)
+{
+	return str_starts(name, "old");
+}
+
+static void fs__a_folder_is_emptied_of_our_own_files_or_not_at_all(void **state)
+{
+	char *dir = scratch(), *old = fs_join(dir, "old1"), *other = fs_join(dir, "other"),
+	     *sub = fs_join(dir, "old-folder");
+
+	(void)state;
+	assert_int_equal(fs_write(old, "x", 1, NULL), 0);
+	assert_int_equal(fs_write(other, "x", 1, NULL), 0);
+	assert_false(fs_empty_if(dir, is_old_file));
+	assert_true(fs_exists(old));
+	assert_int_equal(unlink(other), 0);
+	assert_int_equal(mkdir(sub, 0700), 0);
+	assert_false(fs_empty_if(dir, is_old_file));
+	assert_true(fs_exists(old));
+	assert_int_equal(rmdir(sub), 0);
+	assert_int_equal(symlink(dir, sub), 0);
+	assert_false(fs_empty_if(sub, is_old_file));
+	assert_int_equal(unlink(sub), 0);
+	assert_true(fs_empty_if(dir, is_old_file));
+	assert_true(fs_dir_empty(dir));
+	assert_true(fs_empty_if(dir, is_old_file));
+	rmdir(dir);
+	free(sub);
+	free(other);
+	free(old);
+	free(dir);
+}
+
 /* A device or a pipe is written to; renaming a file over it would replace it for everyone. */
 static void fs__what_is_no_file_stays_what_it_is(void **state)
 {
@@ -393,6 +468,8 @@ int main(void)
 		cmocka_unit_test(str__nearest_offers_only_what_is_near),
 		cmocka_unit_test(str__u64_wants_a_whole_number),
 		cmocka_unit_test(fs__files_are_private_and_whole),
+		cmocka_unit_test(fs__a_path_is_trusted_if_nobody_else_can_replace_any_part_of_it),
+		cmocka_unit_test(fs__a_folder_is_emptied_of_our_own_files_or_not_at_all),
 		cmocka_unit_test(fs__what_is_no_file_stays_what_it_is),
 		cmocka_unit_test(fs__zeros_become_holes_and_come_back),
 		cmocka_unit_test(fs__a_folder_that_cannot_be_made_is_named),

@@ -13,11 +13,14 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "base/fs.h"
+#include "base/mem.h"
 #include "base/proc.h"
 #include "base/json.h"
 #include "input/recording/recording.h"
@@ -318,6 +321,131 @@ static void server__its_folder_is_private(void **state)
 	close_server(&s);
 }
 
+/* --- marks ------------------------------------------------------------------------------------ */
+
+static char *marked_folder(struct mark *m, enum mark_kind kind)
+{
+	char *dir = strdup("/tmp/cuwhy-test-XXXXXX");
+
+	assert_non_null(dir);
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(mark_make(m, dir, kind), 0);
+	return dir;
+}
+
+/* Puts another text into the mark; the folder is as old as given. */
+static void rewrite_mark(const char *dir, const char *text, time_t days)
+{
+	const struct timespec at[2] = {{.tv_sec = time(NULL) - days * 86400}, {.tv_sec = time(NULL) - days * 86400}};
+	char *path = fs_join(dir, MARK_FILE);
+
+	assert_int_equal(fs_write(path, text, strlen(text), NULL), 0);
+	assert_int_equal(utimensat(AT_FDCWD, dir, at, 0), 0);
+	free(path);
+}
+
+static void mark__a_folder_in_use_is_not_abandoned_whoever_asks(void **state)
+{
+	struct mark m, second;
+	char *dir = marked_folder(&m, MARK_RECORDING);
+	int status;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	if (pid == 0) {
+		mark_release(&m);
+		_exit(mark_borrow(&m, dir) == -EBUSY && !mark_abandoned(dir, MARK_RECORDING) ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(mark_make(&second, dir, MARK_RECORDING), -EEXIST);
+	mark_end(&m);
+	assert_false(mark_abandoned(dir, MARK_RECORDING));	/* complete, but still held */
+	mark_release(&m);
+	assert_true(mark_abandoned(dir, MARK_RECORDING));
+	fs_remove_dir(dir, 0);
+	free(dir);
+}
+
+static void mark__a_folder_is_borrowed_by_one_at_a_time_and_left_as_it_was(void **state)
+{
+	char dir[] = "/tmp/cuwhy-test-XXXXXX", *path;
+	struct mark m, second;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	path = fs_join(dir, MARK_FILE);
+	assert_int_equal(mark_borrow(&m, dir), 0);
+	assert_int_equal(mark_borrow(&second, dir), -EBUSY);
+	assert_false(mark_abandoned(dir, MARK_RECORDING));
+	mark_return(&second, dir);
+	assert_true(fs_exists(path));
+	mark_return(&m, dir);
+	assert_true(fs_dir_empty(dir));
+	assert_int_equal(fs_write(path, "somebody's file", 15, NULL), 0);
+	assert_int_equal(mark_borrow(&m, dir), 0);
+	mark_return(&m, dir);
+	assert_true(fs_exists(path));
+	fs_remove_dir(dir, 0);
+	free(path);
+}
+
+static void mark__only_a_folder_made_for_the_purpose_under_its_own_name_is_ours(void **state)
+{
+	struct mark m;
+	char *dir = marked_folder(&m, MARK_RECORDING), *other = xasprintf("%s-renamed", dir);
+
+	(void)state;
+	mark_release(&m);
+	assert_true(mark_abandoned(dir, MARK_RECORDING));
+	assert_false(mark_abandoned(dir, MARK_RUN_FOLDER));
+	assert_int_equal(symlink(dir, other), 0);
+	assert_false(mark_is(other, MARK_RECORDING));
+	assert_int_equal(unlink(other), 0);
+	assert_int_equal(rename(dir, other), 0);
+	assert_false(mark_is(other, MARK_RECORDING));
+	assert_false(mark_abandoned(other, MARK_RECORDING));
+	rewrite_mark(other, "", 400);
+	assert_false(mark_abandoned(other, MARK_RECORDING));
+	rewrite_mark(other, "ended\n", 400);
+	assert_false(mark_abandoned(other, MARK_RECORDING));
+	fs_remove_dir(other, 0);
+	assert_false(mark_abandoned(other, MARK_RECORDING));
+	free(other);
+	free(dir);
+}
+
+/* Its locks may be invisible here. */
+static void mark__a_folder_of_another_machine_is_abandoned_when_complete_or_old(void **state)
+{
+	struct mark m;
+	char *dir = marked_folder(&m, MARK_RECORDING), *path = fs_join(dir, MARK_FILE), *text, *complete;
+	struct buf b;
+
+	(void)state;
+	mark_release(&m);
+	buf_init(&b, 4096);
+	assert_int_equal(fs_read(path, &b, NULL), 0);
+	text = xasprintf("%.*sboot of-another-machine\n", (int)(strstr(b.data, "boot ") - b.data), b.data);
+	rewrite_mark(dir, text, 0);
+	assert_true(mark_is(dir, MARK_RECORDING));
+	assert_false(mark_abandoned(dir, MARK_RECORDING));
+	rewrite_mark(dir, text, 29);
+	assert_false(mark_abandoned(dir, MARK_RECORDING));
+	rewrite_mark(dir, text, 31);
+	assert_true(mark_abandoned(dir, MARK_RECORDING));
+	complete = xasprintf("%sended\n", text);
+	rewrite_mark(dir, complete, 0);
+	assert_true(mark_abandoned(dir, MARK_RECORDING));
+	buf_release(&b);
+	free(complete);
+	free(text);
+	fs_remove_dir(dir, 0);
+	free(path);
+	free(dir);
+}
+
 /* --- recordings ------------------------------------------------------------------------------- */
 
 static void recording__a_part_cannot_lead_out_of_its_folder(void **state)
@@ -511,6 +639,10 @@ int main(void)
 		cmocka_unit_test(server__many_processes_at_once),
 		cmocka_unit_test(server__clients_of_other_users_are_refused),
 		cmocka_unit_test(server__its_folder_is_private),
+		cmocka_unit_test(mark__a_folder_in_use_is_not_abandoned_whoever_asks),
+		cmocka_unit_test(mark__a_folder_is_borrowed_by_one_at_a_time_and_left_as_it_was),
+		cmocka_unit_test(mark__only_a_folder_made_for_the_purpose_under_its_own_name_is_ours),
+		cmocka_unit_test(mark__a_folder_of_another_machine_is_abandoned_when_complete_or_old),
 		cmocka_unit_test(recording__a_part_cannot_lead_out_of_its_folder),
 		cmocka_unit_test(hang__a_time_is_a_number_with_a_unit),
 		cmocka_unit_test(hang__the_longest_wait_comes_first_and_who_stopped_asking_is_left_out),

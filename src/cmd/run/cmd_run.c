@@ -158,7 +158,8 @@ static int start_program(struct run *r, char **argv, struct err *e)
 
 static int run_program(char **argv, enum color color, const struct hang *hang)
 {
-	struct run r = {.child.signal_fd = -1, .xids.fd = -1, .hang = *hang};
+	struct run r = {
+		.child.signal_fd = -1, .xids.fd = -1, .hang = *hang, .server = SERVER_NONE, .store.mark = MARK_NONE};
 	struct err e = {0};
 	int status;
 

@@ -8,6 +8,7 @@
  *   run_judge.c  judges each process when it ends; run_tell.c prints it; run_victims.c is for processes that
  *                failed because another one did
  *   run_doctor.c when the environment may be to blame
+ *   run_place.c  where the program may load our libraries from; run_mark.c: which folders are ours
  *   run_store.c  the recording on disk; run_xid.c the kernel log during the run
  *   run_events.c every allocator event, with --memory-trace
  *   run_usage.c  who holds the GPUs when memory runs out
@@ -25,6 +26,8 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/fs.h"
+#include "cmd/run/run_mark.h"
 #include "cmd/run/run_witness.h"
 #include "cmd/run/run_xid.h"
 #include "cuwhy/format.h"
@@ -109,8 +112,10 @@ struct process {
 
 struct server {
 	char *dir;		/* private folder, removed at the end */
+	struct mark mark;	/* on it */
 	char *path;		/* of the socket */
 	int fd;			/* -1: no recording is possible */
+	int spare_fd;		/* the same name without a file, for when the folder is gone; -1 = none */
 	int *client;		/* connections that may still send */
 	size_t n_clients, cap_clients;
 	struct process **process;
@@ -118,6 +123,8 @@ struct server {
 	size_t lost_segments;
 	uint64_t paused_until_ns;	/* out of descriptors: accept again then */
 };
+
+#define SERVER_NONE ((struct server){.fd = -1, .spare_fd = -1, .mark = MARK_NONE})
 
 /* Creates the folder and the socket. On failure the server is usable but records nothing. */
 int server_open(struct server *s, struct err *e);
@@ -166,14 +173,26 @@ void child_step(struct child *c);
 void child_release(struct child *c);
 int child_exit_status(const struct child *c);
 
+/* --- run_place.c ------------------------------------------------------------------------------ */
+
+/* $XDG_STATE_HOME/cuwhy, else ~/.local/state/cuwhy; NULL without a home that is there. Owned by the caller. */
+char *place_state(void);
+
+/* Like fs_trust(), for a path that may have links in it, or not exist yet. */
+enum fs_trust place_trust(const char *path);
+
+/* The path under which the loader may be told to load one of our libraries, or what is in a folder of them: `part`
+ * itself, or a copy of it. NULL if there is none. Owned by the caller. */
+char *place_part(const char *part);
+
 /* --- run_env.c -------------------------------------------------------------------------------- */
 
 /* Finds our parts and sets the environment that the program inherits. -errno with `e` filled if the
  * recorder or the simulated GPU is missing. */
 int env_prepare(const struct server *s, const char *gpu, bool no_core_dump, struct err *e);
 
-/* Removes the server's folder, unless processes that outlive us still need it, and folders that earlier
- * runs had to leave behind, once nothing needs them. */
+/* Removes the server's folder, unless recorded processes outlive us, and folders that earlier runs left behind, once
+ * nothing needs them. */
 void env_clean(const struct server *s);
 
 /* --- run_store.c ------------------------------------------------------------------------------ */
@@ -184,6 +203,8 @@ struct store {
 	char *base;		/* of the default location */
 	char *dir;		/* the recording; NULL = not created yet */
 	bool made;
+	struct mark mark;	/* on it */
+	bool made_out;		/* there was no such folder before */
 	struct err failed;	/* code != 0: nothing can be written, and why */
 	char **argv;
 	uint64_t start_realtime_ns;
@@ -210,7 +231,7 @@ void store_usage(struct store *s, const struct process *p);	/* who held the GPUs
 void store_run(struct store *s, const struct server *srv, const struct child *c, bool ended);
 void store_json(struct store *s, const char *name, const char *json);
 void store_discard(struct store *s);	/* nothing failed: leave nothing behind */
-void store_prune(const struct store *s);
+void store_prune(struct store *s);	/* the recording is complete; it may replace older ones */
 
 #define KERNEL_LOG "/dev/kmsg"
 

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Leaves no private folder behind.
  *
- * A daemon that outlives us starts its children with our LD_PRELOAD. If that path goes through our
- * folder, the links must stay: without them the loader would print an error in each of those children.
- * A later run removes such folders, and those of a cuwhy that was killed.
+ * A recorded process that outlives us may still have its core dump written into our folder: the folder stays, or the
+ * driver could not write the dump, and in a place like /tmp another user could create the folder anew. A later run
+ * removes such folders, and those of a cuwhy that was killed: only folders that bear our mark, and only our own files.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -23,7 +18,6 @@
 #include "cmd/run/run.h"
 
 #define PREFIX		"cuwhy-"
-#define STALE_SECONDS	60	/* a folder this young may belong to a run that is just starting */
 
 /* Does a process of ours still have this folder in its environment? */
 static bool in_use(const char *dir)
@@ -43,30 +37,10 @@ static bool in_use(const char *dir)
 	return found;
 }
 
-/* Is a cuwhy listening on the socket in this folder? */
-static bool somebody_answers(const char *dir)
+static bool is_run_file(const char *name)
 {
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	char *path = fs_join(dir, "s");
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	bool yes = true;
-
-	if (fd >= 0 && str_copy(a.sun_path, sizeof(a.sun_path), path))
-		yes = connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0 ||
-		      (errno != ECONNREFUSED && errno != ENOENT);
-	if (fd >= 0)
-		close(fd);
-	free(path);
-	return yes;
-}
-
-static bool is_stale(const char *dir)
-{
-	struct stat st;
-
-	return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-	       (st.st_mode & 077) == 0 && time(NULL) - st.st_mtime > STALE_SECONDS &&
-	       !somebody_answers(dir) && !in_use(dir);
+	return strcmp(name, "s") == 0 || strcmp(name, MARK_FILE) == 0 || str_starts(name, "core-") ||
+	       str_starts(name, "pipe-");
 }
 
 static void clean_stale(const char *own)
@@ -77,12 +51,13 @@ static void clean_stale(const char *own)
 	struct dirent *ent;
 
 	while (d && (ent = readdir(d))) {
-		if (!str_starts(ent->d_name, PREFIX) || strlen(ent->d_name) != sizeof(PREFIX) + 5)
+		if (!str_starts(ent->d_name, PREFIX))
 			continue;
 		dir = fs_join(place, ent->d_name);
-		if (strcmp(dir, own) != 0 && is_stale(dir)) {
+		if (strcmp(dir, own) != 0 && mark_abandoned(dir, MARK_RUN_FOLDER) && !in_use(dir)) {
 			log_line("env", 1, "removing the stale folder %s", dir);
-			fs_remove_dir(dir, 4);
+			if (fs_empty_if(dir, is_run_file))
+				rmdir(dir);
 		}
 		free(dir);
 	}
@@ -91,15 +66,28 @@ static void clean_stale(const char *own)
 	free(place);
 }
 
+/* The state folder was created for the socket, perhaps. Fails if there is anything else in it. */
+static void remove_empty_state(const char *own)
+{
+	char *state = place_state();
+
+	if (state && str_starts(own, state))
+		rmdir(state);
+	free(state);
+}
+
 void env_clean(const struct server *s)
 {
-	const char *value = getenv("LD_PRELOAD");
+	size_t i;
 
 	if (!s->dir)
 		return;
-	if (value && str_starts(value, s->dir) && in_use(s->dir))
+	for (i = 0; i < s->n_processes && s->process[i]->ended; i++)
+		;
+	if (i < s->n_processes)
 		unlink(s->path);
 	else
-		fs_remove_dir(s->dir, 4);
+		fs_remove_dir(s->dir, 0);
 	clean_stale(s->dir);
+	remove_empty_state(s->dir);
 }

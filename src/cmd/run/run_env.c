@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where our parts are, and the environment that makes the program load them.
  *
- * LD_PRELOAD is inherited by everything the program starts, so its value must work for all of it:
- *  - it is split at spaces and colons, so a path with one of them is reached through a link;
- *  - a 32-bit program cannot load the recorder, and its loader would print an error. The loader expands
- *    $LIB differently in 32-bit programs, so there they find an empty library.
+ * LD_PRELOAD is inherited by everything the program starts, so its value must work for all of it. A 32-bit program
+ * cannot load the recorder, and its loader would print an error. The loader expands $LIB differently in 32-bit
+ * programs, so there they find an empty library. What $LIB becomes depends on the distribution; only the word "lib"
+ * means 64 bits on some and 32 on others, so there are two trees (PRELOAD in the Makefile).
  */
-#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/log.h"
@@ -23,13 +20,9 @@
 #include "cmd/run/run.h"
 
 #define RECORDER	"libcuwhy-rec.so"
-#define TREE		"pre"
 #define SIM_DEFAULT	"rtx4090"	/* for `--gpu sim` alone */
 
-/* What $LIB expands to on the systems we know, both 64-bit and 32-bit. */
-static const char *const lib_words[] = {"lib/x86_64-linux-gnu", "lib64", "lib",
-					"lib/i386-linux-gnu", "lib32", "lib/aarch64-linux-gnu"};
-#define N_WORDS (sizeof(lib_words) / sizeof(lib_words[0]))
+static const char *const trees[] = {"preload/lib-is-32", "preload/lib-is-64"};
 
 static int missing(const char *name, const char *what, struct err *e)
 {
@@ -42,86 +35,34 @@ static int missing(const char *name, const char *what, struct err *e)
 	return -ENOENT;
 }
 
-static bool loader_safe(const char *path)
+/* Does the loader find the recorder by this name, and not the empty library? The question to ask is the one that
+ * every program's loader will be asked, so it is asked here: without CUWHY_SOCK, the recorder does nothing. */
+static bool loads(const char *value)
 {
-	return strpbrk(path, " :;$\t\n") == NULL;
-}
+	void *lib = dlopen(value, RTLD_LAZY | RTLD_LOCAL);
+	bool found = lib && dlsym(lib, "cuwhy_rec_version");
 
-static bool link_into(const char *dir, const char *name, const char *target)
-{
-	char *path = fs_join(dir, name);
-	bool ok = fs_mkdirs(dir, NULL) == 0 && symlink(target, path) == 0;
-
-	free(path);
-	return ok;
-}
-
-/* --- the $LIB tree ---------------------------------------------------------------------------- */
-
-/* Is `word` what the loader expands $LIB to in this program? Tested by loading a library that is
- * loaded anyway, under a name that exists only if it is. */
-static bool is_our_word(const char *tree, const char *word)
-{
-	char *dir = fs_join(tree, word), *ask = fs_join(tree, "$LIB/probe"), *probe;
-	void *known = dlsym(RTLD_DEFAULT, "getpid"), *lib = NULL;
-	Dl_info info;
-
-	if (known && dladdr(known, &info) && info.dli_fname &&
-	    link_into(dir, "probe", info.dli_fname))
-		lib = dlopen(ask, RTLD_LAZY | RTLD_LOCAL);
 	if (lib)
 		dlclose(lib);
-	probe = fs_join(dir, "probe");
-	unlink(probe);
-	free(probe);
-	free(ask);
-	free(dir);
-	return lib != NULL;
+	return found;
 }
 
-/* The value for LD_PRELOAD with $LIB in it; NULL if it cannot be made to work. */
-static char *preload_tree(const char *run_dir, const char *recorder, const char *stub)
+/* The value for LD_PRELOAD that works in 32-bit programs, too; NULL if there is none. */
+static char *preload_tree(void)
 {
-	char *tree = fs_join(run_dir, TREE), *dir, *value = NULL;
-	size_t i, ours = N_WORDS;
-	bool ok;
+	char *tree, *value = NULL, *place;
+	size_t i;
 
-	for (i = 0; ours == N_WORDS && i < N_WORDS; i++)
-		if (is_our_word(tree, lib_words[i]))
-			ours = i;
-	ok = ours < N_WORDS;
-	for (i = 0; ok && i < N_WORDS; i++) {
-		dir = fs_join(tree, lib_words[i]);
-		ok = link_into(dir, RECORDER, i == ours ? recorder : stub);
-		free(dir);
+	for (i = 0; !value && i < sizeof(trees) / sizeof(trees[0]); i++) {
+		tree = proc_find_part(trees[i]);
+		value = tree ? fs_join(tree, "$LIB/" RECORDER) : NULL;
+		place = value && loads(value) ? place_part(tree) : NULL;
+		free(value);
+		value = place ? fs_join(place, "$LIB/" RECORDER) : NULL;
+		free(place);
+		free(tree);
 	}
-	if (ok)
-		value = xasprintf("%s/$LIB/" RECORDER, tree);
-	free(tree);
 	return value;
-}
-
-/* A path without characters that are special to the loader: `path` itself or a link to it. */
-static char *safe_path(const char *run_dir, const char *path, const char *name)
-{
-	char *dir;
-
-	if (loader_safe(path))
-		return xstrdup(path);
-	if (!loader_safe(run_dir) || !link_into(run_dir, name, path))
-		return NULL;
-	dir = fs_join(run_dir, name);
-	return dir;
-}
-
-static char *preload_value(const char *run_dir, const char *recorder)
-{
-	char *stub = proc_find_part("lib32/" RECORDER), *value = NULL;
-
-	if (stub && loader_safe(run_dir))
-		value = preload_tree(run_dir, recorder, stub);
-	free(stub);
-	return value ? value : safe_path(run_dir, recorder, RECORDER);
 }
 
 static void prepend(const char *variable, const char *value)
@@ -139,7 +80,10 @@ static int set_preload(const struct server *s, struct err *e)
 
 	if (!recorder)
 		return missing(RECORDER, "the recorder", e);
-	value = s->dir ? preload_value(s->dir, recorder) : NULL;
+	unsetenv("CUWHY_SOCK");		/* of a `cuwhy run` that we are in */
+	value = s->dir ? preload_tree() : NULL;
+	if (s->dir && !value)
+		value = place_part(recorder);
 	free(recorder);
 	if (value) {
 		prepend("LD_PRELOAD", value);
@@ -180,7 +124,7 @@ static char *sim_spec(const char *words)
 	return xasprintf(SIM_DEFAULT "%s%s", *words && *words != ',' ? "," : "", words);
 }
 
-static int set_sim(const struct server *s, const char *gpu, struct err *e)
+static int set_sim(const char *gpu, struct err *e)
 {
 	char *lib, *dir, *value, *spec;
 	int rc;
@@ -195,7 +139,7 @@ static int set_sim(const struct server *s, const char *gpu, struct err *e)
 	spec = sim_spec(gpu[3] ? gpu + 4 : "");
 	rc = check_model(spec, e);
 	dir = proc_find_part("sim");
-	value = rc == 0 && dir ? safe_path(s->dir ? s->dir : "", dir, "sim") : NULL;
+	value = rc == 0 && dir ? place_part(dir) : NULL;
 	if (rc == 0 && !value)
 		rc = err_set(e, -EINVAL, "the loader cannot search a folder named '%s'",
 			     dir ? dir : "");
@@ -215,7 +159,7 @@ int env_prepare(const struct server *s, const char *gpu, bool no_core_dump, stru
 	int rc = set_preload(s, e);
 
 	if (rc == 0 && gpu)
-		rc = set_sim(s, gpu, e);
+		rc = set_sim(gpu, e);
 	if (rc == 0 && s->dir && !no_core_dump)
 		setenv("CUWHY_CORE_DUMP", s->dir, 1);
 	else

@@ -6,6 +6,7 @@
  * client sends is trusted, and nothing it does can make us wait.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -29,6 +30,33 @@
 
 /* --- the folder and the socket ---------------------------------------------------------------- */
 
+static int bind_socket(const struct sockaddr_un *a, socklen_t len)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
+
+	if (fd < 0 || (bind(fd, (const struct sockaddr *)a, len) == 0 && listen(fd, CLIENTS_MAX) == 0))
+		return fd < 0 ? -errno : fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+/* The folder may disappear during the run: /run/user/UID does when the user logs out. A name in the abstract namespace
+ * stays; recorders try it when there is no file. Another user could take it when we are gone, so they also check whose socket
+ * it is. */
+static int bind_spare(const char *path)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	size_t n = strlen(path);
+	int fd;
+
+	if (1 + n > sizeof(a.sun_path))
+		return -1;
+	memcpy(a.sun_path + 1, path, n);
+	fd = bind_socket(&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n));
+	return fd < 0 ? -1 : fd;
+}
+
 static int try_place(struct server *s, const char *place, struct err *e)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -42,17 +70,16 @@ static int try_place(struct server *s, const char *place, struct err *e)
 	if (rc == 0) {
 		path = fs_join(dir, "s");
 		memcpy(a.sun_path, path, strlen(path) + 1);
-		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) != 0 ||
-		    listen(fd, CLIENTS_MAX) != 0) {
-			rc = -errno;
+		mark_make(&s->mark, dir, MARK_RUN_FOLDER);	/* unmarked, it is not found by a later run */
+		fd = bind_socket(&a, sizeof(a));
+		rc = fd < 0 ? fd : 0;
+		if (rc != 0) {
+			mark_release(&s->mark);
 			fs_remove_dir(dir, 0);
 		}
 	}
 	if (rc != 0) {
 		err_set(e, rc, "cannot create a private folder in '%s': %s", place, strerror(-rc));
-		if (fd >= 0)
-			close(fd);
 		free(dir);
 		free(path);
 		return rc;
@@ -60,7 +87,25 @@ static int try_place(struct server *s, const char *place, struct err *e)
 	s->dir = dir;
 	s->path = path;
 	s->fd = fd;
+	s->spare_fd = bind_spare(path);
 	return 0;
+}
+
+/* First a place where nobody else can ever create this folder: processes that outlive us may still have dumps written into
+ * it. The state folder must be created, and may be on a network: it comes after those that are there already. */
+static int try_lasting_place(struct server *s)
+{
+	char *state = place_state();
+	const char *places[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), state};
+	size_t i;
+	int rc = -ENOENT;
+
+	for (i = 0; rc != 0 && i < sizeof(places) / sizeof(places[0]); i++)
+		if (places[i] && places[i][0] == '/' && place_trust(places[i]) == FS_NOBODY_ELSE &&
+		    (places[i] != state || fs_mkdirs(state, NULL) == 0))
+			rc = try_place(s, places[i], NULL);
+	free(state);
+	return rc;
 }
 
 int server_open(struct server *s, struct err *e)
@@ -68,9 +113,10 @@ int server_open(struct server *s, struct err *e)
 	const char *places[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp", "/dev/shm"};
 	struct err later = {0};
 	size_t i;
-	int rc = -ENOENT;
+	int rc;
 
-	*s = (struct server){.fd = -1};
+	*s = SERVER_NONE;
+	rc = try_lasting_place(s);
 	for (i = 0; rc != 0 && i < sizeof(places) / sizeof(places[0]); i++)
 		if (places[i] && places[i][0] == '/')
 			rc = try_place(s, places[i], later.code ? NULL : &later);
@@ -91,9 +137,12 @@ void server_close(struct server *s)
 	free(s->process);
 	if (s->fd >= 0)
 		close(s->fd);
+	if (s->spare_fd >= 0)
+		close(s->spare_fd);
+	mark_release(&s->mark);
 	free(s->path);
 	free(s->dir);
-	*s = (struct server){.fd = -1};
+	*s = SERVER_NONE;
 }
 
 /* --- receiving ------------------------------------------------------------------- */
@@ -260,14 +309,15 @@ static bool receive(struct server *s, int client, uint64_t now)
 	return h.magic == CW_HELLO_MAGIC;
 }
 
-static void accept_all(struct server *s, uint64_t now)
+static void accept_all(struct server *s, int from, uint64_t now)
 {
 	struct ucred who;
 	socklen_t len;
-	int fd;
+	int fd, i;
 
-	while (s->fd >= 0 && s->n_clients < CLIENTS_MAX && now >= s->paused_until_ns) {
-		fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	/* Bounded: any user can connect to the abstract name. */
+	for (i = 0; i < CLIENTS_MAX && from >= 0 && s->n_clients < CLIENTS_MAX && now >= s->paused_until_ns; i++) {
+		fd = accept4(from, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
 			continue;
 		if (fd < 0) {
@@ -324,7 +374,8 @@ void server_step(struct server *s, uint64_t now)
 
 	/* First check who ended, then receive: everything that a dead process sent is then here. */
 	notice_ends(s, now);
-	accept_all(s, now);
+	accept_all(s, s->fd, now);
+	accept_all(s, s->spare_fd, now);
 	for (i = 0; i < s->n_clients;) {
 		if (drain_client(s, s->client[i], now)) {
 			i++;
@@ -337,15 +388,17 @@ void server_step(struct server *s, uint64_t now)
 
 size_t server_fds(const struct server *s)
 {
-	return 1 + s->n_clients + s->n_processes;
+	return 2 + s->n_clients + s->n_processes;
 }
 
 size_t server_poll(const struct server *s, struct pollfd *p, uint64_t now)
 {
 	size_t i, n = 0;
 
-	if (s->fd >= 0 && now >= s->paused_until_ns && s->n_clients < CLIENTS_MAX)
+	if (s->fd >= 0 && now >= s->paused_until_ns && s->n_clients < CLIENTS_MAX) {
 		p[n++] = (struct pollfd){.fd = s->fd, .events = POLLIN};
+		p[n++] = (struct pollfd){.fd = s->spare_fd, .events = POLLIN};	/* -1 is skipped */
+	}
 	for (i = 0; i < s->n_clients; i++)
 		p[n++] = (struct pollfd){.fd = s->client[i], .events = POLLIN};
 	for (i = 0; i < s->n_processes; i++)

@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -28,53 +30,115 @@
 
 /* --- the folder ------------------------------------------------------------------------------- */
 
-static bool holds_recording(const char *dir)
+static bool is_digits(const char *from, const char *to)
 {
-	char *run = fs_join(dir, RUN_FILE);
-	bool ours = fs_exists(run);
+	return from < to && from + strspn(from, "0123456789") >= to;
+}
 
-	free(run);
+/* PID-N with one of the suffixes in recording.h. */
+static bool is_part_file(const char *name, size_t len)
+{
+	static const char *const suffixes[] = {PART_SUFFIX,  DUMP_SUFFIX, EVENTS_SUFFIX,
+					       USAGE_SUFFIX, RAM_SUFFIX,  JUDGED_SUFFIX};
+	const char *dash = memchr(name, '-', len), *dot = memchr(name, '.', len);
+	size_t i;
+
+	if (!dash || !dot || !is_digits(name, dash) || !is_digits(dash + 1, dot))
+		return false;
+	for (i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		if (len - (size_t)(dot - name) == strlen(suffixes[i]) &&
+		    strncmp(dot, suffixes[i], strlen(suffixes[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool is_word(const char *name, size_t len, const char *word)
+{
+	return len == strlen(word) && strncmp(name, word, len) == 0;
+}
+
+static bool is_our_file_of(const char *name, size_t len)
+{
+	return is_word(name, len, RUN_FILE) || is_word(name, len, VERDICT_FILE) || is_word(name, len, MARK_FILE) ||
+	       is_part_file(name, len);
+}
+
+/* Also the remains of a write that was killed: fs_write() puts six characters behind the name. */
+static bool is_our_file(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return is_our_file_of(name, strlen(name)) ||
+	       (dot && strlen(dot) == strlen(".XXXXXX") && is_our_file_of(name, (size_t)(dot - name)));
+}
+
+/* Is there a run.json that we wrote? Its beginning says so, however long it is. */
+static bool has_our_run(const char *dir)
+{
+	char *path = fs_join(dir, RUN_FILE);
+	struct buf b;
+	bool ours;
+
+	buf_init(&b, 4096);
+	fs_read(path, &b, NULL);
+	ours = b.len && strstr(b.data, "\"cuwhy\": \"");
+	buf_release(&b);
+	free(path);
 	return ours;
 }
 
-/* run.json, verdict.json, and files named PID-N with one of the suffixes in recording.h. */
-static bool is_our_file(const char *name)
-{
-	int pid, part, end = 0;
-
-	if (strcmp(name, RUN_FILE) == 0 || strcmp(name, VERDICT_FILE) == 0)
-		return true;
-	if (sscanf(name, "%d-%d%n", &pid, &part, &end) != 2)
-		return false;
-	return strcmp(name + end, PART_SUFFIX) == 0 || strcmp(name + end, DUMP_SUFFIX) == 0 ||
-	       strcmp(name + end, EVENTS_SUFFIX) == 0 || strcmp(name + end, USAGE_SUFFIX) == 0 ||
-	       strcmp(name + end, RAM_SUFFIX) == 0 || strcmp(name + end, ".json") == 0;
-}
-
-static void remove_our_files(const char *dir)
+/* A recording, and nothing that somebody else put there. */
+static bool holds_recording(const char *dir)
 {
 	DIR *d = opendir(dir);
 	struct dirent *ent;
+	bool ours = d && has_our_run(dir);
 
-	while (d && (ent = readdir(d)))
-		if (is_our_file(ent->d_name))
-			unlinkat(dirfd(d), ent->d_name, 0);
+	while (ours && (ent = readdir(d)))
+		ours = is_our_file(ent->d_name) || strcmp(ent->d_name, ".") == 0 || strcmp(ent->d_name, "..") == 0;
 	if (d)
 		closedir(d);
+	return ours;
+}
+
+static bool holds_only_mark(const char *dir)
+{
+	struct dirent *ent;
+	DIR *d = opendir(dir);
+	bool only = d != NULL;
+
+	while (only && (ent = readdir(d)))
+		only = strcmp(ent->d_name, ".") == 0 || strcmp(ent->d_name, "..") == 0 ||
+		       strcmp(ent->d_name, MARK_FILE) == 0;
+	if (d)
+		closedir(d);
+	return only;
+}
+
+static int out_in_use(const char *out, struct err *e)
+{
+	err_set(e, -EBUSY, "another 'cuwhy run' is recording into the folder '%s'", out);
+	return err_hint(e, "give each its own --out");
 }
 
 /* An older recording is replaced; anything else in the folder is not ours to touch. */
-static int claim_out(const char *out, bool force, struct err *e)
+static int claim_out(struct store *s, bool force, struct err *e)
 {
-	bool ours = holds_recording(out);
+	bool ours;
 
-	if (!fs_is_dir(out) || fs_dir_empty(out))
+	s->made_out = !fs_exists(s->out);
+	if (fs_mkdirs(s->out, NULL) != 0)
+		return 0;	/* reported at the end: the program runs anyway */
+	if (mark_borrow(&s->mark, s->out) == -EBUSY)
+		return out_in_use(s->out, e);
+	if (holds_only_mark(s->out))
 		return 0;
-	if (ours && force)
-		remove_our_files(out);
-	if (fs_dir_empty(out))
-		return 0;
-	err_set(e, -EEXIST, "the folder '%s' is not empty", out);
+	ours = holds_recording(s->out);
+	if (ours && force && fs_empty_if(s->out, is_our_file)) {
+		mark_release(&s->mark);		/* it was one of the files */
+		return mark_borrow(&s->mark, s->out) == -EBUSY ? out_in_use(s->out, e) : 0;
+	}
+	err_set(e, -EEXIST, "the folder '%s' is not empty", s->out);
 	return err_hint(e, ours && !force ? "--force replaces the recording in it"
 					  : "--out takes a new folder or an empty one");
 }
@@ -84,29 +148,47 @@ int store_open(struct store *s, const char *out, bool keep, bool force, char **a
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	*s = (struct store){.out = out, .keep = keep || out, .argv = argv};
+	*s = (struct store){.out = out, .keep = keep || out, .argv = argv, .mark = MARK_NONE};
 	s->start_realtime_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	return out ? claim_out(out, force, e) : 0;
+	return out ? claim_out(s, force, e) : 0;
 }
 
 void store_release(struct store *s)
 {
+	if (s->out)
+		mark_return(&s->mark, s->out);
+	if (s->made_out && !s->made)
+		rmdir(s->out);		/* the program did not start */
+	mark_release(&s->mark);
 	free(s->base);
 	free(s->dir);
 }
 
+/* Named after the moment. Machines and containers that share a home have the same moments and the same pids, so the name
+ * is taken only if this call creates the folder. */
 static char *default_dir(struct store *s)
 {
 	time_t at = (time_t)(s->start_realtime_ns / 1000000000u);
 	struct tm tm;
-	char stamp[32];
+	char stamp[32], *dir;
+	int i, code;
 
-	s->base = recording_base();
-	if (!s->base)
-		return NULL;
 	gmtime_r(&at, &tm);
 	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
-	return xasprintf("%s/%s-%d", s->base, stamp, (int)getpid());
+	for (i = 1;; i++) {
+		dir = i == 1 ? xasprintf("%s/%s-%d", s->base, stamp, (int)getpid())
+			     : xasprintf("%s/%s-%d-%d", s->base, stamp, (int)getpid(), i);
+		if (mkdir(dir, 0700) == 0)
+			break;
+		code = errno;
+		if (code != EEXIST)
+			err_set(&s->failed, -code, "cannot create the folder '%s': %s", dir, strerror(code));
+		free(dir);
+		if (code != EEXIST)
+			return NULL;
+	}
+	mark_make(&s->mark, dir, MARK_RECORDING);	/* unmarked, it is never deleted */
+	return dir;
 }
 
 const char *store_dir(struct store *s)
@@ -115,15 +197,16 @@ const char *store_dir(struct store *s)
 		return NULL;
 	if (s->made)
 		return s->dir;
-	s->dir = s->out ? xstrdup(s->out) : default_dir(s);
-	if (!s->dir) {
+	s->base = s->out ? NULL : recording_base();
+	if (!s->out && !s->base) {
 		err_set(&s->failed, -ENOENT, "HOME is not set");
 		err_hint(&s->failed, "use --out DIR or set CUWHY_DIR");
 		return NULL;
 	}
-	if (fs_mkdirs(s->dir, &s->failed) != 0)
+	if (fs_mkdirs(s->out ? s->out : s->base, &s->failed) != 0)
 		return NULL;
-	s->made = true;
+	s->dir = s->out ? xstrdup(s->out) : default_dir(s);
+	s->made = s->dir != NULL;
 	return s->dir;
 }
 
@@ -263,29 +346,74 @@ void store_discard(struct store *s)
 {
 	if (!s->made || s->out)
 		return;
-	fs_remove_dir(s->dir, 0);
+	if (fs_empty_if(s->dir, is_our_file))
+		rmdir(s->dir);
 	s->made = false;
 }
 
-void store_prune(const struct store *s)
-{
-	unsigned long long bytes = 0;
-	char **names, *dir;
-	size_t i, n;
+struct old_recording {
+	char *dir;
+	struct timespec at;	/* when it was last written to: a run of days is newer than those that began and ended meanwhile */
+};
 
-	if (!s->base || s->out)
-		return;
-	n = recording_list(s->base, &names);
-	for (i = n; i-- > 0;) {
-		dir = fs_join(s->base, names[i]);
-		bytes += fs_dir_bytes(dir);
-		/* The newest stays, whatever its size. */
-		if (i + 1 < n && (n - i > KEEP_RUNS || bytes > KEEP_BYTES) &&
-		    !recording_in_progress(dir)) {
-			log_line("store", 1, "removing the old recording %s", dir);
-			fs_remove_dir(dir, 0);
+static int older_first(const void *a, const void *b)
+{
+	const struct old_recording *x = a, *y = b;
+
+	if (x->at.tv_sec != y->at.tv_sec)
+		return x->at.tv_sec < y->at.tv_sec ? -1 : 1;
+	if (x->at.tv_nsec != y->at.tv_nsec)
+		return x->at.tv_nsec < y->at.tv_nsec ? -1 : 1;
+	return strcmp(x->dir, y->dir);
+}
+
+/* The recordings that newer ones replace, ours among them, oldest first. */
+static size_t list_recordings(const struct store *s, struct old_recording **list)
+{
+	DIR *d = opendir(s->base);
+	struct dirent *ent;
+	struct stat st;
+	size_t n = 0, cap = 0;
+	char *dir;
+
+	*list = NULL;
+	while (d && (ent = readdir(d))) {
+		if (ent->d_name[0] < '0' || ent->d_name[0] > '9')
+			continue;
+		dir = fs_join(s->base, ent->d_name);
+		if (!mark_is(dir, MARK_RECORDING) || lstat(dir, &st) != 0) {
+			free(dir);
+			continue;
 		}
-		free(dir);
+		*list = xgrow(*list, n, &cap, sizeof(**list));
+		(*list)[n++] = (struct old_recording){dir, st.st_mtim};
 	}
-	recording_list_free(names, n);
+	if (d)
+		closedir(d);
+	if (n)
+		qsort(*list, n, sizeof(**list), older_first);
+	return n;
+}
+
+void store_prune(struct store *s)
+{
+	struct old_recording *list;
+	unsigned long long bytes = 0;
+	size_t i, n, newer = 0;
+
+	if (!s->base || !s->made)
+		return;
+	mark_end(&s->mark);
+	n = list_recordings(s, &list);
+	for (i = n; i-- > 0; free(list[i].dir)) {
+		bytes += fs_dir_bytes(list[i].dir);
+		/* Ours stays, and so does the newest, whatever their size. */
+		if (newer++ && (newer > KEEP_RUNS || bytes > KEEP_BYTES) && strcmp(list[i].dir, s->dir) != 0 &&
+		    mark_abandoned(list[i].dir, MARK_RECORDING)) {
+			log_line("store", 1, "removing the old recording %s", list[i].dir);
+			if (fs_empty_if(list[i].dir, is_our_file))
+				rmdir(list[i].dir);
+		}
+	}
+	free(list);
 }

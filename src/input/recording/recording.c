@@ -3,7 +3,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -274,17 +273,6 @@ json_t *recording_verdict(const struct recorded_process *p)
 	o = recording_stored(dir);
 	free(dir);
 	return o;
-}
-
-bool recording_in_progress(const char *dir)
-{
-	json_t *run = load(dir);
-	int pid = int_of(run, "supervisor", 0);
-	bool open = json_is_null(json_object_get(run, "end")) && pid > 0 &&
-		    (kill(pid, 0) == 0 || errno == EPERM);
-
-	json_decref(run);
-	return open;
 }
 
 void end_from_header(struct process_end *end, const struct cw_header *h)

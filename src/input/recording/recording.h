@@ -62,7 +62,4 @@ json_t *recording_stored(const char *dir);
 struct cw_header;
 void end_from_header(struct process_end *end, const struct cw_header *h);
 
-/* Is the `cuwhy run` that writes this recording still running? */
-bool recording_in_progress(const char *dir);
-
 #endif

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-# Folders that a killed cuwhy left behind go away; those in use stay.
+# Folders that a killed cuwhy left behind go away once nothing uses them; what has a similar name stays.
 cd "$XDG_RUNTIME_DIR" || exit 2
-old=$PWD/cuwhy-old111 used=$PWD/cuwhy-used22 other=$PWD/cuwhy-else
-mkdir -m 700 "$old" "$used" "$other"
-touch -d '1 hour ago' "$old" "$used" "$other"
-CUWHY_SOCK="$used/s" sleep 5 &
-until grep -q CUWHY_SOCK "/proc/$!/environ"; do :; done	# its shell has it only once it has become sleep
+mkdir -m 700 cuwhy-old111 cuwhy-output && echo mine > cuwhy-output/.cuwhy
+touch -d '1 year ago' cuwhy-old111 cuwhy-output
+cuwhy run sleep 60 2>/dev/null &
+until [ -n "$(find . -name s)" ]; do :; done
+program() { grep -lz "CUWHY_SOCK=$PWD" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3; }
+until [ -n "$(program)" ]; do :; done
+kill -9 $!
+wait $! 2>/dev/null
 cuwhy run true
-kill $!
-ls "$XDG_RUNTIME_DIR"
+echo "in use: $(find . -name s | wc -l)"
+kill $(program)
+while [ -n "$(program)" ]; do :; done
+cuwhy run true
+ls
