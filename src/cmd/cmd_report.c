@@ -183,13 +183,9 @@ static void add_first(struct judged *j, struct recording *r, const struct verdic
 static bool is_recording_file(const char *path)
 {
 	char magic[sizeof(CW_MAGIC) - 1] = "";
-	FILE *f = fs_is_dir(path) ? NULL : fopen(path, "re");
-	bool ours = fs_is_dir(path) || (f && fread(magic, 1, sizeof(magic), f) == sizeof(magic) &&
-					!memcmp(magic, CW_MAGIC, sizeof(magic)));
 
-	if (f)
-		fclose(f);
-	return ours;
+	return fs_is_dir(path) || (fs_read_head(path, magic, sizeof(magic)) == sizeof(magic) &&
+				   !memcmp(magic, CW_MAGIC, sizeof(magic)));
 }
 
 static int finish_recording(struct judged *j, struct recording *r, const char *path)
@@ -321,14 +317,12 @@ static int report_plain(struct source *s, struct err *e)
 
 static bool is_json(const char *path)
 {
-	FILE *f = fs_is_dir(path) ? NULL : fopen(path, "re");
-	int c = EOF;
+	unsigned char head[4096];
+	size_t i = 0, n = fs_read_head(path, head, sizeof(head));
 
-	while (f && (c = getc(f)) != EOF && isspace(c))
-		;
-	if (f)
-		fclose(f);
-	return c == '{';
+	while (i < n && isspace(head[i]))
+		i++;
+	return i < n && head[i] == '{';
 }
 
 /* A page can be made from anything but a text. What looks like text may be a damaged recording or bundle: their readers say

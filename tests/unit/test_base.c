@@ -172,6 +172,46 @@ static void fs__what_is_no_file_stays_what_it_is(void **state)
 	free(dir);
 }
 
+/* What anybody may have put there: pipes, devices, folders, sockets' kin and huge files are refused, without waiting. */
+static void fs__only_regular_files_within_the_limit_are_read(void **state)
+{
+	char *dir = scratch(), *pipe = fs_join(dir, "pipe"), *file = fs_join(dir, "file"), *link = fs_join(dir, "link");
+	char head[3];
+	uint64_t size = 0;
+	struct err e = {0};
+	struct buf b;
+	int fd;
+
+	(void)state;
+	assert_int_equal(mkfifo(pipe, 0600), 0);
+	assert_int_equal(symlink("pipe", link), 0);
+	assert_int_equal(fs_write(file, "hello", 5, NULL), 0);
+	assert_int_equal(fs_open_foreign(pipe, 100, NULL), -EINVAL);
+	assert_int_equal(fs_open_foreign(link, 100, NULL), -EINVAL);
+	assert_int_equal(fs_open_foreign("/dev/zero", UINT64_MAX, NULL), -EINVAL);
+	assert_int_equal(fs_open_foreign(dir, 100, NULL), -EISDIR);
+	assert_int_equal(fs_open_foreign("/nonexistent", 100, NULL), -ENOENT);
+	assert_int_equal(fs_open_foreign(file, 4, NULL), -EFBIG);
+	fd = fs_open_foreign(file, 5, &size);
+	assert_true(fd >= 0 && size == 5);
+	close(fd);
+	assert_int_equal(fs_read_head(file, head, sizeof(head)), 3);
+	assert_memory_equal(head, "hel", 3);
+	assert_int_equal(fs_read_head(pipe, head, sizeof(head)), 0);
+	assert_int_equal(truncate(file, (off_t)1 << 40), 0);
+	buf_init(&b, 1 << 20);
+	assert_int_equal(fs_read(file, &b, &e), -EFBIG);
+	assert_int_equal(b.len, 0);	/* not even begun */
+	assert_int_equal(fs_read(pipe, &b, &e), -EINVAL);
+	assert_non_null(strstr(e.msg, "not a regular file"));
+	buf_release(&b);
+	fs_remove_dir(dir, 0);
+	free(link);
+	free(pipe);
+	free(file);
+	free(dir);
+}
+
 static void fs__files_are_private_and_whole(void **state)
 {
 	char *dir = scratch(), *sub = fs_join(dir, "a/b"), *path = fs_join(sub, "f");
@@ -392,6 +432,7 @@ int main(void)
 		cmocka_unit_test(str__distance_counts_edits),
 		cmocka_unit_test(str__nearest_offers_only_what_is_near),
 		cmocka_unit_test(str__u64_wants_a_whole_number),
+		cmocka_unit_test(fs__only_regular_files_within_the_limit_are_read),
 		cmocka_unit_test(fs__files_are_private_and_whole),
 		cmocka_unit_test(fs__what_is_no_file_stays_what_it_is),
 		cmocka_unit_test(fs__zeros_become_holes_and_come_back),

@@ -2,12 +2,10 @@
  * Reads the recording of one process, trusting nothing in it: every offset, count and text is checked before it is used.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -732,27 +730,15 @@ struct trace *trace_from_bytes(void *bytes, size_t len, struct err *e)
 	return t;
 }
 
-/* Reads at most FILE_MAX bytes into fresh memory. calloc and SEEK_DATA make holes free. */
-static void *read_file(int fd, size_t *len, struct err *e)
+/* calloc and SEEK_DATA make holes free. */
+static void *read_file(int fd, size_t len)
 {
-	struct stat st;
-	uint8_t *data;
+	uint8_t *data = xcalloc(1, len);
 	off_t at = 0;
 	ssize_t n;
 
-	if (fstat(fd, &st) != 0) {
-		err_set(e, -errno, "cannot be read: %s", strerror(errno));
-		return NULL;
-	}
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > FILE_MAX) {
-		err_set(e, -EFBIG, "not a cuwhy recording: %s",
-			S_ISREG(st.st_mode) ? "larger than 1 GiB" : "not a regular file");
-		return NULL;
-	}
-	*len = (size_t)st.st_size;
-	data = xcalloc(1, *len);
-	while ((at = lseek(fd, at, SEEK_DATA)) >= 0 && (size_t)at < *len) {
-		n = pread(fd, data + at, *len - (size_t)at, at);
+	while ((at = lseek(fd, at, SEEK_DATA)) >= 0 && (size_t)at < len) {
+		n = pread(fd, data + at, len - (size_t)at, at);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -765,20 +751,19 @@ static void *read_file(int fd, size_t *len, struct err *e)
 struct trace *trace_open(const char *path, struct err *e)
 {
 	struct err inner = {0};
-	struct trace *t = NULL;
-	size_t len = 0;
-	void *data;
-	int fd;
+	struct trace *t;
+	uint64_t len = 0;
+	int fd = fs_open_foreign(path, FILE_MAX, &len);
 
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0) {
-		err_set(e, -errno, "cannot open '%s': %s", path, strerror(errno));
+	if (fd == -EFBIG || fd == -EINVAL || fd == -EISDIR)
+		err_set(e, fd, "'%s': not a cuwhy recording: %s", path,
+			fd == -EFBIG ? "larger than 1 GiB" : fs_reason(fd));
+	else if (fd < 0)
+		err_set(e, fd, "cannot open '%s': %s", path, fs_reason(fd));
+	if (fd < 0)
 		return NULL;
-	}
-	data = read_file(fd, &len, &inner);
+	t = trace_from_bytes(read_file(fd, (size_t)len), (size_t)len, &inner);
 	close(fd);
-	if (data)
-		t = trace_from_bytes(data, len, &inner);
 	if (!t) {
 		err_set(e, inner.code, "'%s': %s", path, inner.msg);
 		err_hint(e, "%s", inner.hint);
