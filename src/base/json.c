@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -60,6 +62,40 @@ void json_append_text(json_t *list, const char *fmt, ...)
 	va_end(ap);
 	json_array_append_new(list, json_text(text));
 	free(text);
+}
+
+/* At least the number of values in a JSON text: each but the first follows one of these, outside of strings. */
+static size_t json_count(const char *text, size_t len)
+{
+	size_t n = 1;
+	bool inside = false;
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '"')
+			inside = !inside;
+		else if (inside && text[i] == '\\')
+			i++;
+		else if (!inside && (text[i] == ',' || text[i] == '[' || text[i] == '{'))
+			n++;
+	}
+	return n;
+}
+
+json_t *json_read(const char *path, size_t max, struct err *e)
+{
+	json_error_t where = {.line = 0};
+	struct buf b;
+	json_t *o = NULL;
+
+	buf_init(&b, max);
+	if (fs_read(path, &b, e) == 0) {
+		if (json_count(b.data, b.len) > JSON_VALUES_MAX)
+			err_set(e, -EFBIG, "'%s' has more than %d values", path, JSON_VALUES_MAX);
+		else if (!(o = json_loadb(b.data, b.len, JSON_REJECT_DUPLICATES, &where)))
+			err_set(e, -EINVAL, "'%s' is not JSON: line %d: %.100s", path, where.line, where.text);
+	}
+	buf_release(&b);
+	return o;
 }
 
 void json_print(FILE *out, json_t *o)
