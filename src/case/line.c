@@ -4,15 +4,15 @@
 #include "case/line.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/str.h"
 
 #define SOURCE_LINE_MAX 160	/* longer lines are cut for display */
+#define SOURCE_BYTES_MAX (16u << 20)	/* nobody writes more by hand */
 
 /* The package that `path` begins with: "torch/nn/x.py" -> torch. */
 static enum owner package_owner(const char *path)
@@ -122,25 +122,53 @@ bool place_same(const struct place *a, const struct place *b)
 	return a->file && b->file && a->line == b->line && !strcmp(a->file, b->file);
 }
 
-/* Only ordinary files: a device or a pipe of that name must not block us. */
+static bool is_source(const char *file)
+{
+	static const char *const endings[] = {".py", ".pyw", ".pyx", ".pyi", ".pxd", ".pxi", ".cu",
+					      ".cuh", ".c",  ".cc",  ".cpp", ".h",   ".hpp"};
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (str_ends(file, endings[i]))
+			return true;
+	return false;
+}
+
+const char *source_unread(const char *file)
+{
+	if (file[0] == '<')
+		return "this code is not in a file";
+	return is_source(file) ? NULL : "the file is not named like source code, so it was not read";
+}
+
+/* A link that is named like source code may lead to anything: what counts is the name of the file itself. */
+static bool leads_to_source(int fd)
+{
+	char link[64], name[4096];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, name, sizeof(name) - 1);
+	if (n < 0)
+		return false;
+	name[n] = '\0';
+	return is_source(name);
+}
+
 FILE *source_open(const char *file, const char *cwd)
 {
 	char path[4096];
-	struct stat st;
-	FILE *in;
+	FILE *in = NULL;
 	int fd, n;
 
 	n = file[0] == '/' ? snprintf(path, sizeof(path), "%s", file)
 			   : snprintf(path, sizeof(path), "%s/%s", cwd[0] ? cwd : ".", file);
-	if (n < 0 || (size_t)n >= sizeof(path))
+	if (n < 0 || (size_t)n >= sizeof(path) || source_unread(file))
 		return NULL;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return NULL;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !(in = fdopen(fd, "r"))) {
+	fd = fs_open_foreign(path, SOURCE_BYTES_MAX, NULL);
+	if (fd >= 0 && leads_to_source(fd))
+		in = fdopen(fd, "r");
+	if (fd >= 0 && !in)
 		close(fd);
-		return NULL;
-	}
 	return in;
 }
 
@@ -170,7 +198,7 @@ char *place_source(const struct place *p, const char *cwd, struct pool *pool)
 	char *text = NULL;
 	FILE *in;
 
-	if (!p->file || p->file[0] == '<' || !p->line)
+	if (!p->file || !p->line)
 		return NULL;
 	in = source_open(p->file, cwd);
 	if (!in)

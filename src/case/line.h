@@ -54,7 +54,11 @@ void place_skip_decorators(struct place *p, const char *cwd, struct pool *pool);
 /* The file as people want to see it: relative to the program's working folder, when it is below it. */
 const char *file_shown(const char *file, const char *cwd);
 
-/* A file of source code, to be read; NULL when there is no such ordinary file. */
+/* Why a file of this name is not read; NULL: it may be. A recording may come from anyone and name any file of the reader's, and
+ * verdicts are made to be shared: only files with the name of source code are read. */
+const char *source_unread(const char *file);
+
+/* A file of source code, to be read; NULL when there is no such regular file, or when it is larger than source code is. */
 FILE *source_open(const char *file, const char *cwd);
 
 /* The text of the line, without its indentation, from the file as it is now; NULL when it cannot be

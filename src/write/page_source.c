@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The lines of code that a verdict names, with their neighbors, from the files as they are now.
- *
- * A recording may come from anyone, and a page is made to be shared: only files with the name of source code are read.
  */
 #include "write/page_source.h"
 
@@ -21,18 +19,6 @@
 #define QUOTES_MAX	32
 #define CALLERS_MAX	4
 #define LINE_BYTES	400
-#define FILE_MAX	(16l << 20)	/* larger files are not source code */
-
-static bool is_source(const char *file)
-{
-	static const char *const endings[] = {".py", ".pyw", ".pyx", ".pyi", ".cu", ".cuh",
-					      ".c",  ".cc",  ".cpp", ".h",   ".hpp"};
-
-	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
-		if (str_ends(file, endings[i]))
-			return true;
-	return false;
-}
 
 /* One line, its end cut off; false at the end of the file. */
 static bool next_source_line(FILE *in, char *line, size_t size)
@@ -61,22 +47,15 @@ static json_t *read_around(FILE *in, uint32_t number, uint32_t *from)
 	return text;
 }
 
-static const char *not_read(const char *file)
-{
-	if (file[0] == '<')
-		return "this code is not in a file";
-	return is_source(file) ? NULL : "the file is not named like source code, so it was not read";
-}
-
 static void add_source_text(json_t *o, const char *file, uint32_t number, const char *cwd, uint64_t since_ns)
 {
-	const char *why = not_read(file);
-	FILE *in = why ? NULL : source_open(file, cwd);
+	const char *why = source_unread(file);
+	FILE *in = source_open(file, cwd);
 	struct stat st;
 	json_t *text;
 	uint32_t from;
 
-	if (!in || fstat(fileno(in), &st) || st.st_size > FILE_MAX) {
+	if (!in || fstat(fileno(in), &st)) {
 		JSON_ADD(o, J_TEXT("unread", why ? why : "the file is not on this machine, or cannot be read"));
 	} else {
 		text = read_around(in, number, &from);
@@ -155,7 +134,7 @@ static const char *quoted(const char *file, uint32_t number, const char *cwd, st
 {
 	struct place at = {.file = file, .line = number};
 
-	return not_read(file) ? NULL : place_source(&at, cwd, pool);
+	return place_source(&at, cwd, pool);
 }
 
 /* "made at train.py:30: …": the word before a colon and a number may be a file. */

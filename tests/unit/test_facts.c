@@ -87,10 +87,10 @@ static void place__innermost_frame_of_the_user_else_a_library(void **state)
 
 static void place__qualified_names_and_decorators(void **state)
 {
-	char name[] = "/tmp/cuwhy-test-XXXXXX";
+	char name[] = "/tmp/cuwhy-test-XXXXXX.py";
 	struct pool pool = {0};
 	struct place p = {.file = name, .line = 2, .first_line = 2};
-	int fd = mkstemp(name);
+	int fd = mkstemps(name, 3);
 
 	(void)state;
 	assert_string_equal(function_base("Model.forward"), "forward");
@@ -114,11 +114,11 @@ static void place__qualified_names_and_decorators(void **state)
 
 static void place__source_text_is_optional(void **state)
 {
-	char name[] = "/tmp/cuwhy-test-XXXXXX";
+	char name[] = "/tmp/cuwhy-test-XXXXXX.py";
 	struct pool pool = {0};
 	struct place p = {.file = name, .line = 2};
 	FILE *out;
-	int fd = mkstemp(name);
+	int fd = mkstemps(name, 3);
 
 	(void)state;
 	assert_true(fd >= 0);
@@ -133,6 +133,8 @@ static void place__source_text_is_optional(void **state)
 	p.file = "/nonexistent";
 	assert_null(place_source(&p, "", &pool));
 	p.file = "/dev";
+	assert_null(place_source(&p, "", &pool));
+	p.file = "/etc/passwd";		/* not named like source code, whatever it is */
 	assert_null(place_source(&p, "", &pool));
 	unlink(name);
 	pool_release(&pool);

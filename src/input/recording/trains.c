@@ -34,7 +34,7 @@ static enum trains trains_by_name(const char *function)
 
 static enum trains by_text(const char *file, const char *cwd)
 {
-	FILE *in = file[0] == '<' ? NULL : source_open(file, cwd);
+	FILE *in = source_open(file, cwd);
 	enum trains found = in ? TRAINS_NO : TRAINS_UNKNOWN;
 	char line[4096];
 

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings that somebody else made: what `explain`, `report`, `memory` and `export` must not do, whatever is in them."""
+import os
+import resource
+import shutil
+
+import harness
+from toolbox import same
+
+LAUNCH = "cudrv.launch(cudrv.kernel('nop'), (1, 80000), (1,))"
+SECRET = "machine github.com login me password ghp_0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def failing(box, name, before=0):
+    """A recording of a failure in line `before` + 1 of a file `name`, which need not exist."""
+    text = "import cudrv\ncudrv.init()\nexec(compile(%r, %r, 'exec'))\n" % ("\n" * before + LAUNCH, name)
+    run = box.under(box.script(text))
+    same(box.verdict(run)["cause"], "launch-config-grid-limit", "cause")
+    return run.folder
+
+
+def readers(box, folder):
+    return ([box.cuwhy, "explain", folder], [box.cuwhy, "explain", "--json", folder],
+            [box.cuwhy, "report", "-o", os.path.join(box.scratch, "page.html"), "--force", folder],
+            [box.cuwhy, "memory", folder], [box.cuwhy, "memory", "--at", "50%", folder],
+            [box.cuwhy, "export", "--chrome-trace", "-o", os.path.join(box.scratch, "trace.json"), "--force", folder])
+
+
+def all_read(box, folder, timeout=20):
+    """Everything that the readers print and write."""
+    told = []
+    for argv in readers(box, folder):
+        run = harness.Run(argv, box.env(), timeout, cwd=box.scratch)
+        assert not run.timed_out, "%s: still running after %d s" % (" ".join(argv[1:]), timeout)
+        assert run.code >= 0, "%s: ended by signal %d" % (" ".join(argv[1:]), -run.code)
+        told += [run.out, run.err]
+    for name in ("page.html", "trace.json"):
+        path = os.path.join(box.scratch, name)
+        if os.path.exists(path):
+            with open(path, encoding="utf-8", errors="replace") as f:
+                told.append(f.read())
+    return "\n".join(told)
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    return path
+
+
+def rule__only_files_named_like_source_code_are_quoted(box):
+    private = write(os.path.join(box.scratch, ".netrc"), SECRET + "\n")
+    assert "ghp_" not in all_read(box, failing(box, private)), "a line of a private file was quoted"
+
+
+def rule__a_link_named_like_source_code_does_not_lead_to_other_files(box):
+    write(os.path.join(box.scratch, ".netrc"), SECRET + "\n")
+    link = os.path.join(box.scratch, "model.py")
+    os.symlink(".netrc", link)
+    assert "ghp_" not in all_read(box, failing(box, link)), "a line behind a link was quoted"
+
+
+def rule__a_huge_source_is_not_read(box):
+    name = os.path.join(box.scratch, "data.py")
+    folder = failing(box, name, before=5)
+    with open(name, "wb") as f:
+        f.truncate(200 << 30)
+    all_read(box, folder, timeout=10)
+
+
+def rule__a_pipe_in_place_of_any_file_of_a_recording_does_not_hang_a_reader(box):
+    folder = failing(box, os.path.join(box.scratch, "model.py"))
+    part = next(n for n in os.listdir(folder) if n.endswith(".cwr"))[:-len(".cwr")]
+    names = ["run.json", "verdict.json"] + [part + s for s in (".json", ".usage.json", ".ram.json", ".cwr", ".cudacore", ".cwm")]
+    for name in names:
+        copy = os.path.join(box.scratch, "copy")
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(folder, copy)
+        if os.path.exists(os.path.join(copy, name)):
+            os.unlink(os.path.join(copy, name))
+        os.mkfifo(os.path.join(copy, name))
+        all_read(box, copy, timeout=10)
+
+
+def rule__a_huge_run_json_takes_neither_the_memory_nor_the_time_of_the_reader(box):
+    folder = os.path.join(box.scratch, "bomb")
+    os.mkdir(folder)
+    entry = '{"pid":1,"part":"a.cwr"},'
+    for text in ('{"processes":[' + "0," * 10000000 + "0]}", '{"processes":[' + entry * 190000 + "{}]}",
+                 '{"processes":' + "[" * 100000 + "]" * 100000 + "}", '{"processes":[' + " " * (100 << 20) + "]}"):
+        write(os.path.join(folder, "run.json"), text)
+        for argv in readers(box, folder):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+            run = harness.Run(argv, box.env(), 20)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+            assert not run.timed_out and run.code >= 0, (argv, run.code)
+            assert after <= max(before, 600 << 10), "%s: %d MiB" % (" ".join(argv[1:]), after >> 10)
