@@ -44,6 +44,9 @@ void json_append_text(json_t *list, const char *fmt, ...) __attribute__((format(
 #define JSON_VALUES_MAX	1000000
 json_t *json_read(const char *path, size_t max, struct err *e);
 
+/* As json_dumpf, but characters that are not harmless on a terminal (str_harmless) are escaped. 0, or -1. */
+int json_write(FILE *out, const json_t *o, size_t flags);
+
 /* Prints the value on its own line, and takes ownership. */
 void json_print(FILE *out, json_t *o);
 

@@ -185,9 +185,7 @@ static char *tidy_line(const char *line, struct pool *pool)
 	while (n && (line[n] & 0xc0) == 0x80)
 		n--;	/* never cut a UTF-8 character in two */
 	copy = pool_copy(pool, line, n);
-	for (char *c = copy; *c; c++)
-		if (iscntrl((unsigned char)*c))
-			*c = ' ';
+	str_make_line(copy);
 	return n ? copy : NULL;
 }
 

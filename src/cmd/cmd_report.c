@@ -12,6 +12,8 @@
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "base/term.h"
 #include "base/opt.h"
 #include "base/progress.h"
 #include "cmd/cmd.h"
@@ -89,9 +91,7 @@ static int tell_page(const char *path, size_t bytes, const char *cause)
 	if (given.json) {
 		o = json_pack("{s:i,s:o,s:I,s:o}", "schema", 1, "page", json_text(path), "bytes", (json_int_t)bytes,
 			      "cause", json_text(cause));
-		json_dumpf(o, stdout, JSON_COMPACT);
-		putchar('\n');
-		json_decref(o);
+		json_print(stdout, o);
 	} else {
 		printf("wrote '%s' (%zu KiB)\n", path, (bytes + 1023) / 1024);
 	}
@@ -106,13 +106,14 @@ static int write_page(struct page *p, const struct verdict *v, const char *path,
 	struct buf b;
 	int rc, status;
 
+	str_make_plain(text);
 	buf_init(&b, PAGE_MAX);
 	rc = page_write(p, text, &b, &e);
 	progress_end();
 	if (rc == 0 && strcmp(out, "-") != 0)
 		rc = fs_write(out, b.data, b.len, &e);
 	else if (rc == 0)
-		fwrite(b.data, 1, b.len, stdout);	/* cmd_finish checks for errors */
+		fwrite(b.data, 1, b.len, term_bytes());	/* cmd_finish checks for errors */
 	if (rc)
 		status = cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	else

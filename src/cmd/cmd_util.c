@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/progress.h"
+#include "base/term.h"
 #include "cmd/cmd.h"
 
 int cmd_fail(FILE *out, bool json, const struct err *e, int status)
@@ -25,9 +26,14 @@ int cmd_fail(FILE *out, bool json, const struct err *e, int status)
 
 int cmd_finish(int status)
 {
+	FILE *bytes;
+
 	progress_end();
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return status;
+	if (fflush(stdout) == 0 && !ferror(stdout)) {
+		bytes = term_bytes();
+		if (fflush(bytes) == 0 && !ferror(bytes))
+			return status;
+	}
 	fprintf(stderr, "cuwhy: cannot write the output: %s\n", strerror(errno ? errno : EIO));
 	return EXIT_TROUBLE;
 }

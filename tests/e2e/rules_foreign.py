@@ -95,3 +95,47 @@ def rule__a_huge_run_json_takes_neither_the_memory_nor_the_time_of_the_reader(bo
             after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
             assert not run.timed_out and run.code >= 0, (argv, run.code)
             assert after <= max(before, 600 << 10), "%s: %d MiB" % (" ".join(argv[1:]), after >> 10)
+
+
+EVIL = "\x1b]0;title\x07\x1b[2J\u009b31m\u202e\r</script><script>alert(1)</script><!--"
+
+SPITEFUL = r"""
+import cudrv
+E = %r
+cudrv.init()
+def f(): cudrv.launch(cudrv.kernel('nop'), (1, 80000), (1,))
+f.__code__ = f.__code__.replace(co_name="f" + E, co_filename="/tmp/x" + E + ".py")
+try:
+    f()
+except RuntimeError as e:
+    raise RuntimeError("CUDA error: " + E + str(e))
+""" % EVIL
+
+
+def assert_harmless(text, what):
+    bad = sorted({hex(ord(c)) for c in text if (ord(c) < 32 and c not in "\t\n") or 0x7f <= ord(c) < 0xa0 or
+                  ord(c) in (0x202e, 0x2066, 0x200e)})
+    assert not bad, "%s: %s" % (what, bad)
+
+
+def rule__no_control_character_of_others_reaches_a_terminal(box):
+    folder = os.path.join(box.scratch, "rec" + EVIL.replace("/", "") + "\udc9b")
+    run = harness.Run([box.cuwhy, "run", "--gpu", "sim:tiny", "--out", folder, "--", *box.script(SPITEFUL), "arg" + EVIL],
+                      box.env())
+    at = run.err.index("cuwhy:")
+    assert_harmless(run.err[at:], "run")
+    page = os.path.join(box.scratch, "page.html")
+    log = write(os.path.join(box.scratch, "log"), "Traceback (most recent call last):\n  File \"/tmp/a%s.py\", line 3, in f%s\n    x%s\n"
+                "RuntimeError: CUDA error: out of memory%s\n" % (EVIL, EVIL, EVIL, EVIL))
+    spiteful = "/no/such" + EVIL + "\udc9b"
+    for argv in (["explain", folder], ["explain", "--json", folder], ["explain", "--color", "always", log], ["memory", folder],
+                 ["report", "-o", page, folder], ["explain", spiteful], ["memory", spiteful], ["report", spiteful],
+                 ["explain", log], ["explain", "--json", log], ["no" + EVIL], ["run", spiteful], ["run", "--gpu", "sim:" + EVIL, "true"],
+                 ["run", "--" + EVIL, "true"], ["doctor", "--python", spiteful], ["export", "--chrome-trace", spiteful]):
+        run = harness.Run([box.cuwhy] + argv, box.env())
+        told = (run.out + run.err).replace("\x1b[1m", "").replace("\x1b[0m", "") if "--color" in argv else run.out + run.err
+        assert_harmless(told, " ".join(argv[:2]).encode("ascii", "replace"))
+    with open(page, encoding="utf-8") as f:
+        text = f.read()
+    assert "</script><script>alert" not in text, "a script got into the page"
+    assert not [c for c in text if ord(c) < 32 and c not in "\t\n"], "control characters in the page"

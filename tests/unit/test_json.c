@@ -81,6 +81,20 @@ static void rows__keys_are_written_in_their_order(void **state)
 	json_decref(list);
 }
 
+/* JSON on a terminal must not control it either; what is read back is the same. */
+static void rows__what_controls_a_terminal_is_escaped(void **state)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	(void)state;
+	json_print(out, JSON_OF(J_TEXT("é", "\033\177\xc2\x9b\xe2\x80\xae" "\xf3\xa0\x80\x81…")));
+	fclose(out);
+	assert_string_equal(text, "{\"é\":\"\\u001B\\u007F\\u009B\\u202E\\uDB40\\uDC01…\"}\n");
+	free(text);
+}
+
 static void rows__what_is_not_known_is_null(void **state)
 {
 	(void)state;
@@ -233,6 +247,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(file__bytes_and_values_are_limited),
+		cmocka_unit_test(rows__what_controls_a_terminal_is_escaped),
 		cmocka_unit_test(rows__keys_are_written_in_their_order),
 		cmocka_unit_test(rows__what_is_not_known_is_null),
 		cmocka_unit_test(rows__what_is_left_out_is_not_computed),

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "input/machine/machine.h"
 
 #define NAMES_MAX 16
@@ -258,8 +259,11 @@ char *bundle_redact_for(json_t *bundle, const char *const *env)
 /* Names come from files and from the environment: nothing in them may reach the terminal as a command. */
 static void list_put_plain(FILE *out, const char *text)
 {
-	for (; *text; text++)
-		fputc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, out);
+	char *copy = xstrdup(text);
+
+	str_make_line(copy);
+	fputs(copy, out);
+	free(copy);
 }
 
 static void list_keys(FILE *out, const json_t *o)
