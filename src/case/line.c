@@ -6,13 +6,11 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/fs.h"
 #include "base/str.h"
+#include "case/source.h"
 
 #define SOURCE_LINE_MAX 160	/* longer lines are cut for display */
-#define SOURCE_BYTES_MAX (16u << 20)	/* nobody writes more by hand */
 
 /* The package that `path` begins with: "torch/nn/x.py" -> torch. */
 static enum owner package_owner(const char *path)
@@ -122,56 +120,6 @@ bool place_same(const struct place *a, const struct place *b)
 	return a->file && b->file && a->line == b->line && !strcmp(a->file, b->file);
 }
 
-static bool is_source(const char *file)
-{
-	static const char *const endings[] = {".py", ".pyw", ".pyx", ".pyi", ".pxd", ".pxi", ".cu",
-					      ".cuh", ".c",  ".cc",  ".cpp", ".h",   ".hpp"};
-
-	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
-		if (str_ends(file, endings[i]))
-			return true;
-	return false;
-}
-
-const char *source_unread(const char *file)
-{
-	if (file[0] == '<')
-		return "this code is not in a file";
-	return is_source(file) ? NULL : "the file is not named like source code, so it was not read";
-}
-
-/* A link that is named like source code may lead to anything: what counts is the name of the file itself. */
-static bool leads_to_source(int fd)
-{
-	char link[64], name[4096];
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, name, sizeof(name) - 1);
-	if (n < 0)
-		return false;
-	name[n] = '\0';
-	return is_source(name);
-}
-
-FILE *source_open(const char *file, const char *cwd)
-{
-	char path[4096];
-	FILE *in = NULL;
-	int fd, n;
-
-	n = file[0] == '/' ? snprintf(path, sizeof(path), "%s", file)
-			   : snprintf(path, sizeof(path), "%s/%s", cwd[0] ? cwd : ".", file);
-	if (n < 0 || (size_t)n >= sizeof(path) || source_unread(file))
-		return NULL;
-	fd = fs_open_foreign(path, SOURCE_BYTES_MAX, NULL);
-	if (fd >= 0 && leads_to_source(fd))
-		in = fdopen(fd, "r");
-	if (fd >= 0 && !in)
-		close(fd);
-	return in;
-}
-
 /* Printable text only: the line goes to a terminal. */
 static char *tidy_line(const char *line, struct pool *pool)
 {
@@ -189,38 +137,21 @@ static char *tidy_line(const char *line, struct pool *pool)
 	return n ? copy : NULL;
 }
 
-char *place_source(const struct place *p, const char *cwd, struct pool *pool)
+char *place_source(const struct place *p, struct source_book *from, struct pool *pool)
 {
-	char line[4096];
-	uint32_t number = 1;
-	char *text = NULL;
-	FILE *in;
+	const char *line = p->file && p->line ? source_line(from, p->file, p->line, pool, NULL) : NULL;
 
-	if (!p->file || !p->line)
-		return NULL;
-	in = source_open(p->file, cwd);
-	if (!in)
-		return NULL;
-	while (fgets(line, sizeof(line), in)) {
-		if (number == p->line) {
-			text = tidy_line(line, pool);
-			break;
-		}
-		if (strchr(line, '\n'))
-			number++;
-	}
-	fclose(in);
-	return text;
+	return line ? tidy_line(line, pool) : NULL;
 }
 
-void place_skip_decorators(struct place *p, const char *cwd, struct pool *pool)
+void place_skip_decorators(struct place *p, struct source_book *from, struct pool *pool)
 {
 	struct place at = *p;
 
 	if (!p->file || p->line != p->first_line)
 		return;
 	for (int i = 0; i < 16; i++, at.line++) {
-		const char *text = place_source(&at, cwd, pool);
+		const char *text = place_source(&at, from, pool);
 
 		if (!text || (at.line == p->line && text[0] != '@'))
 			return;

@@ -26,11 +26,11 @@ def readers(box, folder):
             [box.cuwhy, "export", "--chrome-trace", "-o", os.path.join(box.scratch, "trace.json"), "--force", folder])
 
 
-def all_read(box, folder, timeout=20):
-    """Everything that the readers print and write."""
+def all_read(box, folder, timeout=20, cwd=None):
+    """Everything that the readers print and write, in the folder `cwd`."""
     told = []
     for argv in readers(box, folder):
-        run = harness.Run(argv, box.env(), timeout, cwd=box.scratch)
+        run = harness.Run(argv, box.env(), timeout, cwd=cwd or box.scratch)
         assert not run.timed_out, "%s: still running after %d s" % (" ".join(argv[1:]), timeout)
         assert run.code >= 0, "%s: ended by signal %d" % (" ".join(argv[1:]), -run.code)
         told += [run.out, run.err]
@@ -58,6 +58,20 @@ def rule__a_link_named_like_source_code_does_not_lead_to_other_files(box):
     link = os.path.join(box.scratch, "model.py")
     os.symlink(".netrc", link)
     assert "ghp_" not in all_read(box, failing(box, link)), "a line behind a link was quoted"
+
+
+def rule__lines_are_quoted_as_they_were_and_not_from_files_of_the_reader(box):
+    """A recording carries the lines that its verdict quotes; a file that came there since is somebody else's."""
+    name = os.path.join(box.scratch, "settings.py")
+    own = write(name, "# one\n# two: QUOTED\n# three\n")
+    folder = failing(box, own, before=1)
+    write(name, "# one\nPASSWORD = 'ghp_'\n# three\n")
+    told = all_read(box, folder)
+    assert "QUOTED" in told and "ghp_" not in told, "the line as it was is not quoted, or the file was read again"
+    for part in [n for n in os.listdir(folder) if n.endswith(".sources.json")]:
+        os.unlink(os.path.join(folder, part))   # made elsewhere: it has no lines of this file
+    assert "ghp_" not in all_read(box, folder, cwd="/"), "a line of a file of the reader's was quoted"
+    assert "ghp_" in all_read(box, folder), "a file below the folder where the reader is was not quoted"
 
 
 def rule__a_huge_source_is_not_read(box):

@@ -11,8 +11,12 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "case/source.h"
 #include "formats/demangle.h"
+#include "input/recording/recording.h"
 #include "input/recording/trace.h"
 #include "input/recording/trace_memory.h"
 
@@ -42,6 +46,7 @@ struct epochs {			/* those of a device, checked on first use */
 
 struct trace {
 	uint8_t *data;
+	struct source_book *sources;
 	size_t len;
 	struct cw_header header;
 	struct chunk chunk[CW_MAX_CHUNKS];
@@ -705,6 +710,7 @@ bool trace_site_held(struct trace *t, size_t site, uint64_t *held)
 
 #define FILE_MAX ((size_t)1 << 30)	/* recordings are bounded at 64 MiB by default */
 
+#define SOURCES_MAX ((size_t)4 << 20)
 #define LAYOUT_MAX 4096			/* parameters of one kernel; CUDA allows 32 KiB of them */
 
 /* `len` bytes at `off`, aligned to `align`; NULL when they are not all there. */
@@ -721,6 +727,8 @@ struct trace *trace_from_bytes(void *bytes, size_t len, struct err *e)
 
 	t->data = bytes;	/* ownership moves here */
 	t->len = len;
+	t->sources = xcalloc(1, sizeof(*t->sources));
+	t->sources->cwd = t->header.cwd;
 	if (trace_read_header(t, e) != 0) {
 		trace_free(t);
 		return NULL;
@@ -748,6 +756,18 @@ static void *read_file(int fd, size_t len)
 	return data;
 }
 
+static void read_sources(struct trace *t, const char *path)
+{
+	size_t len = strlen(path) - (str_ends(path, PART_SUFFIX) ? strlen(PART_SUFFIX) : 0);
+	char *beside = xasprintf("%.*s" SOURCES_SUFFIX, (int)len, path);
+	json_t *o = json_read(beside, SOURCES_MAX, NULL);
+
+	t->sources->foreign = true;
+	t->sources->kept = json_incref(json_object_get(o, "files"));
+	json_decref(o);
+	free(beside);
+}
+
 struct trace *trace_open(const char *path, struct err *e)
 {
 	struct err inner = {0};
@@ -764,6 +784,8 @@ struct trace *trace_open(const char *path, struct err *e)
 		return NULL;
 	t = trace_from_bytes(read_file(fd, (size_t)len), (size_t)len, &inner);
 	close(fd);
+	if (t)
+		read_sources(t, path);
 	if (!t) {
 		err_set(e, inner.code, "'%s': %s", path, inner.msg);
 		err_hint(e, "%s", inner.hint);
@@ -789,7 +811,14 @@ void trace_free(struct trace *t)
 	trace_free_memory(t);
 	free(t->failure);
 	free(t->data);
+	source_book_release(t->sources);
+	free(t->sources);
 	free(t);
+}
+
+struct source_book *trace_sources(const struct trace *t)
+{
+	return t->sources;
 }
 
 const struct cw_header *trace_header(const struct trace *t)
