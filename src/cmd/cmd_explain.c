@@ -405,6 +405,7 @@ int cmd_explain(int argc, char **argv)
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);
 	}
+	cmd_bound_memory();
 	given.colours = colour;
 	if (given.json)
 		progress_disable();

@@ -394,6 +394,7 @@ int cmd_export(int argc, char **argv)
 	if (rc == 0 && path && !fs_exists(path))
 		rc = err_set(&e, -ENOENT, "cannot open '%s': %s", path, strerror(ENOENT));
 	if (rc == 0 && path) {
+		cmd_bound_memory();
 		if (given.json)
 			progress_disable();
 		progress_begin("exporting '%s'", path);

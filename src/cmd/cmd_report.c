@@ -386,6 +386,7 @@ int cmd_report(int argc, char **argv)
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);
 	}
+	cmd_bound_memory();
 	path = first < argc ? xstrdup(argv[first]) : recording_newest(&e);
 	status = path ? report_of(path) : cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	free(path);

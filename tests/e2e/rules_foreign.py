@@ -3,6 +3,7 @@
 import os
 import resource
 import shutil
+import subprocess
 
 import harness
 from toolbox import same
@@ -111,6 +112,12 @@ def rule__a_huge_run_json_takes_neither_the_memory_nor_the_time_of_the_reader(bo
             assert after <= max(before, 600 << 10), "%s: %d MiB" % (" ".join(argv[1:]), after >> 10)
 
 
+def rule__a_device_is_not_read_as_a_log(box):
+    for command in ("explain", "report", "memory"):
+        run = harness.Run([box.cuwhy, command, "/dev/zero"], box.env(), 10)
+        same((run.timed_out, run.status), (False, 2), command)
+
+
 EVIL = "\x1b]0;title\x07\x1b[2J\u009b31m\u202e\r</script><script>alert(1)</script><!--"
 
 SPITEFUL = r"""
@@ -153,3 +160,17 @@ def rule__no_control_character_of_others_reaches_a_terminal(box):
         text = f.read()
     assert "</script><script>alert" not in text, "a script got into the page"
     assert not [c for c in text if ord(c) < 32 and c not in "\t\n"], "control characters in the page"
+
+
+def rule__readers_take_at_most_half_of_the_memory(box):
+    with subprocess.Popen([box.cuwhy, "explain", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, env=box.env()) as child:
+        child.stdin.write(b"RuntimeError: CUDA error: out of memory\n")
+        child.stdin.flush()
+        child.stdout.read(1)    # it passes on what it reads: it has begun
+        with open("/proc/%d/limits" % child.pid, encoding="ascii") as f:
+            limit = next(line.split()[3] for line in f if line.startswith("Max data size"))
+        child.stdin.close()
+        child.stdout.read()
+    most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    assert limit != "unlimited" and int(limit) <= max(most, 1 << 30), limit

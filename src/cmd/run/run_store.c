@@ -49,7 +49,8 @@ static bool is_our_file(const char *name)
 		return false;
 	return strcmp(name + end, PART_SUFFIX) == 0 || strcmp(name + end, DUMP_SUFFIX) == 0 ||
 	       strcmp(name + end, EVENTS_SUFFIX) == 0 || strcmp(name + end, USAGE_SUFFIX) == 0 ||
-	       strcmp(name + end, RAM_SUFFIX) == 0 || strcmp(name + end, ".json") == 0;
+	       strcmp(name + end, RAM_SUFFIX) == 0 || strcmp(name + end, SOURCES_SUFFIX) == 0 ||
+	       strcmp(name + end, ".json") == 0;
 }
 
 static void remove_our_files(const char *dir)

@@ -90,7 +90,8 @@ static int dump_read(struct dump *d, uint64_t off, uint64_t len, struct err *e)
 	return 0;
 }
 
-/* Address space for the whole file; pages take memory only where something is read into them. */
+/* Address space for the whole file; pages take memory only where something is read into them. Shared, because RLIMIT_DATA counts
+ * private space, used or not. */
 static int dump_reserve(struct dump *d, const char *path, uint64_t size, struct err *e)
 {
 	void *p;
@@ -98,7 +99,7 @@ static int dump_reserve(struct dump *d, const char *path, uint64_t size, struct 
 	if (size == 0)
 		return err_set(e, -EBADMSG, "'%s' is empty", path);
 	p = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return err_set(e, -ENOMEM, "'%s' is too large: %s", path, strerror(errno));
 	d->base = p;
