@@ -192,21 +192,50 @@ int fs_write(const char *path, const void *data, size_t len, struct err *e)
 	return rc ? err_set(e, rc, "cannot write '%s': %s", path, strerror(-rc)) : 0;
 }
 
-int fs_read(const char *path, struct buf *b, struct err *e)
+int fs_open_foreign(const char *path, uint64_t max, uint64_t *size)
 {
 	struct stat st;
-	int fd, rc = 0;
+	int fd;
 
-	/* O_NONBLOCK: a pipe in the place of a file must not hang us. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	/* Opening a device can have side effects, so check first. A pipe put there since cannot block us: O_NONBLOCK. */
+	if (stat(path, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return err_set(e, -errno, "cannot open '%s': %s", path, strerror(errno));
-	if (fstat(fd, &st) != 0)
-		rc = -errno;
-	else if (!S_ISREG(st.st_mode))
-		rc = S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	if (rc == 0)
-		rc = buf_read_fd(b, fd);
+		return -errno;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size <= max) {
+		if (size)
+			*size = (uint64_t)st.st_size;
+		return fd;
+	}
+	close(fd);
+	return S_ISREG(st.st_mode) ? -EFBIG : -EINVAL;
+}
+
+size_t fs_read_head(const char *path, void *to, size_t n)
+{
+	int fd = fs_open_foreign(path, UINT64_MAX, NULL);
+	ssize_t got = fd < 0 ? 0 : pread(fd, to, n, 0);
+
+	if (fd >= 0)
+		close(fd);
+	return got > 0 ? (size_t)got : 0;
+}
+
+const char *fs_reason(int rc)
+{
+	return rc == -EINVAL ? "not a regular file" : strerror(-rc);
+}
+
+int fs_read(const char *path, struct buf *b, struct err *e)
+{
+	int rc, fd = fs_open_foreign(path, b->max - b->len, NULL);
+
+	if (fd < 0)
+		return err_set(e, fd, "cannot open '%s': %s", path, fs_reason(fd));
+	rc = buf_read_fd(b, fd);
 	close(fd);
 	return rc ? err_set(e, rc, "cannot read '%s': %s", path, strerror(-rc)) : 0;
 }

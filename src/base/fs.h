@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct buf;
 struct err;
@@ -33,7 +34,17 @@ int fs_open_special(const char *path);
  * holes, since recordings are mostly empty. A device, a pipe or a link is written to in place. */
 int fs_write(const char *path, const void *data, size_t len, struct err *e);
 
-/* Reads a whole regular file into `b` (whose ceiling applies). */
+/* Opens for reading what anybody may have put there. Only a regular file of at most `max` bytes: a named pipe would make us
+ * wait, a device may have side effects or never end. The descriptor, with the size in `*size` (may be NULL), or -errno. */
+int fs_open_foreign(const char *path, uint64_t max, uint64_t *size);
+
+/* Its first bytes; 0 when it cannot be opened. */
+size_t fs_read_head(const char *path, void *to, size_t n);
+
+/* Why fs_open_foreign failed, in words. */
+const char *fs_reason(int rc);
+
+/* Reads a whole file into `b` (whose ceiling applies), under the rules of fs_open_foreign. */
 int fs_read(const char *path, struct buf *b, struct err *e);
 
 int fs_copy(const char *from, const char *to, struct err *e);

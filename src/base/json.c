@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -62,9 +64,71 @@ void json_append_text(json_t *list, const char *fmt, ...)
 	free(text);
 }
 
+/* At least the number of values in a JSON text: each but the first follows one of these, outside of strings. */
+static size_t json_count(const char *text, size_t len)
+{
+	size_t n = 1;
+	bool inside = false;
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '"')
+			inside = !inside;
+		else if (inside && text[i] == '\\')
+			i++;
+		else if (!inside && (text[i] == ',' || text[i] == '[' || text[i] == '{'))
+			n++;
+	}
+	return n;
+}
+
+json_t *json_read(const char *path, size_t max, struct err *e)
+{
+	json_error_t where = {.line = 0};
+	struct buf b;
+	json_t *o = NULL;
+
+	buf_init(&b, max);
+	if (fs_read(path, &b, e) == 0) {
+		if (json_count(b.data, b.len) > JSON_VALUES_MAX)
+			err_set(e, -EFBIG, "'%s' has more than %d values", path, JSON_VALUES_MAX);
+		else if (!(o = json_loadb(b.data, b.len, JSON_REJECT_DUPLICATES, &where)))
+			err_set(e, -EINVAL, "'%s' is not JSON: line %d: %.100s", path, where.line, where.text);
+	}
+	buf_release(&b);
+	return o;
+}
+
+static void put_escaped(FILE *out, uint32_t code)
+{
+	if (code < 0x10000)
+		fprintf(out, "\\u%04" PRIX32, code);
+	else
+		fprintf(out, "\\u%04" PRIX32 "\\u%04" PRIX32, 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
+}
+
+int json_write(FILE *out, const json_t *o, size_t flags)
+{
+	char *text = json_dumps(o, flags), *from = text, *s = text, *end = text ? text + strlen(text) : NULL;
+	uint32_t code;
+	size_t len;
+
+	for (; s < end; s += len) {
+		len = str_character(s, (size_t)(end - s), &code);
+		len = len ? len : 1;
+		if (str_harmless(code))
+			continue;
+		fwrite(from, 1, (size_t)(s - from), out);
+		put_escaped(out, code);
+		from = s + len;
+	}
+	fwrite(from ? from : "", 1, (size_t)(end - from), out);
+	free(text);
+	return text && !ferror(out) ? 0 : -1;
+}
+
 void json_print(FILE *out, json_t *o)
 {
-	json_dumpf(o, out, JSON_COMPACT);
+	json_write(out, o, JSON_COMPACT);
 	putc('\n', out);
 	json_decref(o);
 }
@@ -376,9 +440,7 @@ static int field_read_line(const struct field *f, const json_t *v, char *at, con
 	if (!s || strlen(s) > FIELD_LINE_MAX)
 		return wrong_type(e, path, f->key, "a string that is not too long");
 	line = pool_strdup(pool, s);
-	for (char *ch = line; *ch; ch++)
-		if ((unsigned char)*ch < ' ' || *ch == 127)
-			*ch = ' ';
+	str_make_line(line);
 	memcpy(at, &line, sizeof(line));
 	return 0;
 }

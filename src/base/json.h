@@ -39,6 +39,14 @@ json_t *json_triple(const uint32_t n[3]);	/* [1, 2, 3] */
 /* Appends a text to a list. */
 void json_append_text(json_t *list, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* A JSON file that anybody may have written, under the rules of fs_open_foreign: at most `max` bytes and JSON_VALUES_MAX values, for a
+ * value takes up to a hundred times the memory of its text. NULL with the reason in `e`. */
+#define JSON_VALUES_MAX	1000000
+json_t *json_read(const char *path, size_t max, struct err *e);
+
+/* As json_dumpf, but characters that are not harmless on a terminal (str_harmless) are escaped. 0, or -1. */
+int json_write(FILE *out, const json_t *o, size_t flags);
+
 /* Prints the value on its own line, and takes ownership. */
 void json_print(FILE *out, json_t *o);
 

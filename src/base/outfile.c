@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/outfile.h"
+#include "base/term.h"
 
 int outfile_open(struct outfile *f, const char *path, struct err *e)
 {
@@ -18,7 +19,7 @@ int outfile_open(struct outfile *f, const char *path, struct err *e)
 
 	*f = (struct outfile){.path = path};
 	if (!strcmp(path, "-")) {
-		f->out = stdout;
+		f->out = term_bytes();
 		return 0;
 	}
 	if (fs_is_special(path)) {
@@ -46,7 +47,7 @@ int outfile_close(struct outfile *f, bool keep, uint64_t *bytes, struct err *e)
 
 	if (bytes)
 		*bytes = at > 0 ? (uint64_t)at : 0;
-	if (f->out != stdout && fclose(f->out) != 0 && rc == 0)
+	if (strcmp(f->path, "-") != 0 && fclose(f->out) != 0 && rc == 0)
 		rc = -errno;
 	if (f->beside && keep && rc == 0 && rename(f->beside, f->path) != 0)
 		rc = -errno;

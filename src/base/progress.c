@@ -14,6 +14,7 @@
 
 #include "base/proc.h"
 #include "base/progress.h"
+#include "base/str.h"
 #include "base/term.h"
 
 #define TEXT_MAX	200
@@ -93,17 +94,14 @@ static bool line_wanted(void)
 	return !line.disabled && term && *term && strcmp(term, "dumb") != 0 && isatty(STDERR_FILENO) == 1;
 }
 
-/* File names may contain anything: characters that would move the cursor become '?'. */
 __attribute__((format(printf, 1, 0))) static void set_line_text(const char *fmt, va_list ap)
 {
 	char text[TEXT_MAX];
 	size_t len, most = (size_t)term_width(STDERR_FILENO) - TAIL_COLUMNS;
 
 	vsnprintf(text, sizeof(text), fmt, ap);
+	str_make_line(text);
 	len = strlen(text);
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)text[i] < ' ' || text[i] == 127)
-			text[i] = '?';
 	if (len > most) {
 		len = most;
 		while (len && (text[len] & 0xc0) == 0x80)

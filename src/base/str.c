@@ -115,36 +115,84 @@ const char *str_nearest(const char *word, const char *const *candidates)
 	return found;
 }
 
-/* Length of the UTF-8 sequence at p, 0 if invalid. */
-static size_t sequence(const unsigned char *p)
+size_t str_character(const char *s, size_t n, uint32_t *code)
 {
-	static const unsigned int least[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t n, i;
-	unsigned int c;
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	const unsigned char *p = (const unsigned char *)s;
+	size_t len = *p < 0x80 ? 1 : *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : 2;
+	uint32_t c = len == 1 ? *p : *p & (0xffu >> (len + 1));
 
-	if (*p < 0x80)
+	*code = STR_INVALID;
+	if (*p >= 0xf8 || (*p & 0xc0) == 0x80)
 		return 1;
-	n = *p >= 0xf0 && *p < 0xf8 ? 4 : *p >= 0xe0 && *p < 0xf0 ? 3 : *p >= 0xc0 ? 2 : 0;
-	if (n == 0 || *p >= 0xf8)
-		return 0;
-	c = *p & (0xffu >> (n + 1));
-	for (i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
+	for (size_t i = 1; i < len; i++) {
+		if (i == n)
 			return 0;
+		if ((p[i] & 0xc0) != 0x80)
+			return 1;
 		c = c << 6 | (p[i] & 0x3fu);
 	}
-	return c >= least[n] && c <= 0x10ffff && !(c >= 0xd800 && c < 0xe000) ? n : 0;
+	if (c < least[len] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+		return 1;
+	*code = c;
+	return len;
+}
+
+bool str_harmless(uint32_t c)
+{
+	static const struct { uint32_t from, to; } hidden[] = {
+		{0x061c, 0x061c}, {0x200e, 0x200f}, {0x2028, 0x202e},	{0x2066, 0x2069},
+		{0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f},
+	};
+
+	if (c < 0xa0)
+		return c == '\n' || c == '\t' || (c >= ' ' && c < 0x7f);
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
+		if (c >= hidden[i].from && c <= hidden[i].to)
+			return false;
+	return c != STR_INVALID;
+}
+
+size_t str_plain(char *to, const char *s, size_t n)
+{
+	size_t len, put = 0;
+	uint32_t code;
+
+	for (size_t i = 0; i < n; i += len) {
+		len = str_character(s + i, n - i, &code);
+		len = len ? len : 1;
+		if (str_harmless(code)) {
+			memmove(to + put, s + i, len);
+			put += len;
+		} else {
+			to[put++] = '?';
+		}
+	}
+	return put;
+}
+
+void str_make_plain(char *s)
+{
+	s[str_plain(s, s, strlen(s))] = '\0';
+}
+
+void str_make_line(char *s)
+{
+	str_make_plain(s);
+	for (; *s; s++)
+		if (*s == '\n' || *s == '\t')
+			*s = ' ';
 }
 
 void str_make_utf8(char *s)
 {
-	size_t n;
+	size_t n, left = strlen(s);
+	uint32_t code;
 
-	for (; *s; s += n) {
-		n = sequence((const unsigned char *)s);
-		if (n == 0) {
+	for (; left; s += n, left -= n) {
+		n = str_character(s, left, &code);
+		n = n ? n : 1;
+		if (code == STR_INVALID)
 			*s = '?';
-			n = 1;
-		}
 	}
 }

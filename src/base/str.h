@@ -17,6 +17,22 @@ bool str_copy(char *to, size_t size, const char *from);
 /* Every byte that is not part of a UTF-8 sequence becomes '?'. */
 void str_make_utf8(char *s);
 
+/* The length of the UTF-8 character at `s`, of which `n` > 0 bytes are there, and its code. A byte that is not part of one is
+ * STR_INVALID, of length 1. 0: the end of it is missing. */
+#define STR_INVALID UINT32_MAX
+size_t str_character(const char *s, size_t n, uint32_t *code);
+
+/* Text of others, to be shown: a file name can set a terminal's title, clear it, or make a line read backward. Characters that
+ * control a terminal (ESC and its like, also as C1) or reorder text are not harmless; line ends and tabs are. */
+bool str_harmless(uint32_t code);
+
+/* Whatever is not harmless becomes '?'. The length; `to` may be `s`. */
+size_t str_plain(char *to, const char *s, size_t n);
+void str_make_plain(char *s);
+
+/* The same, and it stays on one line. */
+void str_make_line(char *s);
+
 /* A decimal number and nothing else. */
 bool str_u64(const char *s, uint64_t *value);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the terminal can do and wants.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "base/term.h"
 
 #define WIDTH_DEFAULT 100
@@ -45,4 +47,99 @@ int term_width(int fd)
 	if (ioctl(fd, TIOCGWINSZ, &ws) != 0 || ws.ws_col == 0)
 		return WIDTH_DEFAULT;
 	return ws.ws_col < WIDTH_LEAST ? WIDTH_LEAST : ws.ws_col;
+}
+
+/* --- what is printed ---------------------------------------------------------------------------- */
+
+struct guard {
+	int fd;
+	char held[4];		/* the beginning of a character whose end has not been printed yet */
+	size_t n_held;
+};
+
+static struct guard guarded[] = {{.fd = STDOUT_FILENO}, {.fd = STDERR_FILENO}};
+static FILE *bytes_out;		/* NULL = stdout is not guarded */
+static bool style_passes;
+
+static bool write_all(int fd, const char *bytes, size_t n)
+{
+	while (n) {
+		ssize_t done = write(fd, bytes, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return false;
+		bytes += done;
+		n -= (size_t)done;
+	}
+	return true;
+}
+
+/* Bytes at the end that may be the beginning of a character. */
+static size_t cut_character(const char *text, size_t n)
+{
+	uint32_t code;
+
+	for (size_t back = n < 3 ? n : 3; back; back--)
+		if (str_character(text + n - back, back, &code) == 0)
+			return back;
+	return 0;
+}
+
+static ssize_t guard_write(void *cookie, const char *bytes, size_t n)
+{
+	struct guard *g = cookie;
+	char text[1024];
+
+	if (style_passes)
+		return write_all(g->fd, bytes, n) ? (ssize_t)n : 0;
+	for (size_t at = 0; at < n;) {
+		size_t len = g->n_held, more = n - at < sizeof(text) - len ? n - at : sizeof(text) - len;
+
+		memcpy(text, g->held, len);
+		memcpy(text + len, bytes + at, more);
+		at += more;
+		len += more;
+		g->n_held = cut_character(text, len);
+		len -= g->n_held;
+		memcpy(g->held, text + len, g->n_held);
+		if (!write_all(g->fd, text, str_plain(text, text, len)))
+			return 0;	/* glibc: an error, with errno */
+	}
+	return (ssize_t)n;
+}
+
+static FILE *guard_new(struct guard *g)
+{
+	return fopencookie(g, "w", (cookie_io_functions_t){.write = guard_write});
+}
+
+void term_guard(void)
+{
+	FILE *out = guard_new(&guarded[0]), *err = guard_new(&guarded[1]);
+
+	if (!out || !err)
+		return;
+	if (isatty(STDOUT_FILENO) == 1)
+		setvbuf(out, NULL, _IOLBF, 0);
+	setvbuf(err, NULL, _IONBF, 0);
+	bytes_out = stdout;
+	stdout = out;
+	stderr = err;
+}
+
+FILE *term_bytes(void)
+{
+	fflush(stdout);
+	return bytes_out ? bytes_out : stdout;
+}
+
+void term_bold(FILE *out, bool on)
+{
+	fflush(out);
+	style_passes = true;
+	fputs(on ? "\033[1m" : "\033[0m", out);
+	fflush(out);
+	style_passes = false;
 }

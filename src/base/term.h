@@ -5,6 +5,7 @@
 #define CUWHY_TERM_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #define COLOR_WORDS "auto always never"
 enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
@@ -14,6 +15,16 @@ bool term_parse_color(const char *word, enum color *c);
 
 /* AUTO: `fd` is a terminal, NO_COLOR is unset or empty, TERM is set and not "dumb". */
 bool term_color(int fd, enum color c);
+
+/* From here on nothing that is printed to stdout or stderr can control the terminal: most of it was named by others, and no
+ * single place that prints could be relied on to remember that. */
+void term_guard(void);
+
+/* Standard output for bytes that are not text for people: it passes everything. */
+FILE *term_bytes(void);
+
+/* Bold from here on, or no longer, through the guard. */
+void term_bold(FILE *out, bool on);
 
 /* Columns of the terminal; 100 if it is not one, so that files are the same everywhere. */
 int term_width(int fd);

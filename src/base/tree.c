@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/pool.h"
 
@@ -132,23 +133,9 @@ bool tree_is_dir(const char *root, const char *path)
 int tree_open(const char *root, const char *path)
 {
 	char full[TREE_PATH_MAX];
-	struct stat st;
-	int fd, rc = real_path(root, path, full);
+	int rc = real_path(root, path, full);
 
-	if (rc)
-		return rc;
-	/* Opening a device can have side effects, so check the type first; a pipe put there since cannot block us. */
-	if (stat(full, &st) != 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		return fd;
-	close(fd);
-	return -EINVAL;
+	return rc ? rc : fs_open_foreign(full, UINT64_MAX, NULL);
 }
 
 int tree_read(const char *root, const char *path, struct buf *b)

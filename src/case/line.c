@@ -4,13 +4,11 @@
 #include "case/line.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/str.h"
+#include "case/source.h"
 
 #define SOURCE_LINE_MAX 160	/* longer lines are cut for display */
 
@@ -122,28 +120,6 @@ bool place_same(const struct place *a, const struct place *b)
 	return a->file && b->file && a->line == b->line && !strcmp(a->file, b->file);
 }
 
-/* Only ordinary files: a device or a pipe of that name must not block us. */
-FILE *source_open(const char *file, const char *cwd)
-{
-	char path[4096];
-	struct stat st;
-	FILE *in;
-	int fd, n;
-
-	n = file[0] == '/' ? snprintf(path, sizeof(path), "%s", file)
-			   : snprintf(path, sizeof(path), "%s/%s", cwd[0] ? cwd : ".", file);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return NULL;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return NULL;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !(in = fdopen(fd, "r"))) {
-		close(fd);
-		return NULL;
-	}
-	return in;
-}
-
 /* Printable text only: the line goes to a terminal. */
 static char *tidy_line(const char *line, struct pool *pool)
 {
@@ -157,44 +133,25 @@ static char *tidy_line(const char *line, struct pool *pool)
 	while (n && (line[n] & 0xc0) == 0x80)
 		n--;	/* never cut a UTF-8 character in two */
 	copy = pool_copy(pool, line, n);
-	for (char *c = copy; *c; c++)
-		if (iscntrl((unsigned char)*c))
-			*c = ' ';
+	str_make_line(copy);
 	return n ? copy : NULL;
 }
 
-char *place_source(const struct place *p, const char *cwd, struct pool *pool)
+char *place_source(const struct place *p, struct source_book *from, struct pool *pool)
 {
-	char line[4096];
-	uint32_t number = 1;
-	char *text = NULL;
-	FILE *in;
+	const char *line = p->file && p->line ? source_line(from, p->file, p->line, pool, NULL) : NULL;
 
-	if (!p->file || p->file[0] == '<' || !p->line)
-		return NULL;
-	in = source_open(p->file, cwd);
-	if (!in)
-		return NULL;
-	while (fgets(line, sizeof(line), in)) {
-		if (number == p->line) {
-			text = tidy_line(line, pool);
-			break;
-		}
-		if (strchr(line, '\n'))
-			number++;
-	}
-	fclose(in);
-	return text;
+	return line ? tidy_line(line, pool) : NULL;
 }
 
-void place_skip_decorators(struct place *p, const char *cwd, struct pool *pool)
+void place_skip_decorators(struct place *p, struct source_book *from, struct pool *pool)
 {
 	struct place at = *p;
 
 	if (!p->file || p->line != p->first_line)
 		return;
 	for (int i = 0; i < 16; i++, at.line++) {
-		const char *text = place_source(&at, cwd, pool);
+		const char *text = place_source(&at, from, pool);
 
 		if (!text || (at.line == p->line && text[0] != '@'))
 			return;

@@ -10,6 +10,8 @@
 
 #include "base/pool.h"
 
+struct source_book;
+
 enum owner {
 	OWNER_USER,
 	OWNER_LIBRARY,
@@ -49,16 +51,12 @@ bool place_same(const struct place *a, const struct place *b);
 
 /* Code that torch.compile rewrote only has the line where its function begins, the decorator: move on to the
  * line of the def. */
-void place_skip_decorators(struct place *p, const char *cwd, struct pool *pool);
+void place_skip_decorators(struct place *p, struct source_book *from, struct pool *pool);
 
 /* The file as people want to see it: relative to the program's working folder, when it is below it. */
 const char *file_shown(const char *file, const char *cwd);
 
-/* A file of source code, to be read; NULL when there is no such ordinary file. */
-FILE *source_open(const char *file, const char *cwd);
-
-/* The text of the line, without its indentation, from the file as it is now; NULL when it cannot be
- * read. Relative names are looked up in `cwd`. */
-char *place_source(const struct place *p, const char *cwd, struct pool *pool);
+/* The text of the line, without its indentation, to be shown; NULL when it is not there. */
+char *place_source(const struct place *p, struct source_book *from, struct pool *pool);
 
 #endif

@@ -45,6 +45,10 @@ int cmd_version(int argc, char **argv);
 /* Not for users: prints a man page or a completion, generated from the tables above. The build calls it. */
 int cmd_document(int argc, char **argv);
 
+/* Before reading what others made: whatever it is, it takes at most half of the machine's memory; then cuwhy gives up, and says so.
+ * Not for commands that start programs: those would inherit the limit. */
+void cmd_bound_memory(void);
+
 /* Reports a failure of cuwhy itself, as text or as the JSON object; returns `status`. */
 int cmd_fail(FILE *out, bool json, const struct err *e, int status);
 

@@ -70,9 +70,7 @@ const struct opt_table explain_table = {&usage, options, option_words, OPERAND_C
 
 static int print_object(json_t *o)
 {
-	json_dumpf(o, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(o);
+	json_print(stdout, o);
 	return cmd_finish(EXIT_NOTHING);
 }
 
@@ -113,18 +111,18 @@ static int explain_cause(const char *id, const struct text_style *style)
 {
 	char *text = NULL;
 	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
+	FILE *f = given.json ? open_memstream(&text, &len) : stdout;
 	bool known = f && report_cause(f, id, style);
 	int status;
 
-	if (f)
+	if (f && given.json)
 		fclose(f);
 	if (!known)
 		status = no_such(id);
 	else if (given.json)
-		status = print_object(json_pack("{s:i, s:s, s:o}", "schema", 1, "id", id, "text", json_text(text)));
+		status = print_object(JSON_OF(J_INT("schema", 1), J_TEXT("id", id), J_TEXT("text", text)));
 	else
-		status = fputs(text, stdout) < 0 ? EXIT_TROUBLE : cmd_finish(EXIT_NOTHING);
+		status = cmd_finish(EXIT_NOTHING);
 	free(text);
 	return status;
 }
@@ -407,6 +405,7 @@ int cmd_explain(int argc, char **argv)
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);
 	}
+	cmd_bound_memory();
 	given.colors = color;
 	if (given.json)
 		progress_disable();

@@ -15,6 +15,7 @@
 #include "base/outfile.h"
 #include "base/progress.h"
 #include "base/str.h"
+#include "base/term.h"
 #include "cmd/cmd.h"
 #include "input/recording/playback.h"
 #include "input/recording/recording.h"
@@ -191,7 +192,7 @@ static int write_pickle(const struct pickle *p, struct err *e)
 		return err_set(e, -EFBIG, "the snapshot would be larger than %zu GiB", MAX_SNAPSHOT >> 30);
 	if (!to_stdout())
 		return fs_write(given.out, p->out.data, p->out.len, e);
-	fwrite(p->out.data, 1, p->out.len, stdout);	/* cmd_finish checks for errors */
+	fwrite(p->out.data, 1, p->out.len, term_bytes());	/* cmd_finish checks for errors */
 	return 0;
 }
 
@@ -393,6 +394,7 @@ int cmd_export(int argc, char **argv)
 	if (rc == 0 && path && !fs_exists(path))
 		rc = err_set(&e, -ENOENT, "cannot open '%s': %s", path, strerror(ENOENT));
 	if (rc == 0 && path) {
+		cmd_bound_memory();
 		if (given.json)
 			progress_disable();
 		progress_begin("exporting '%s'", path);

@@ -453,6 +453,8 @@ int cmd_memory(int argc, char **argv)
 	}
 	if (first >= 0 && argc - first > 1)
 		first = err_set(&e, -EINVAL, "memory takes one recording, not %d", argc - first);
+	if (first >= 0 && first < argc)
+		cmd_bound_memory();
 	if (first >= 0 && first < argc && input_sniff(argv[first]) == &input_snapshot)
 		return memory_of_snapshot(argv[first]);
 	if (first >= 0 && read_memory_options(&a, &e))

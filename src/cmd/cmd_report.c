@@ -12,6 +12,8 @@
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "base/term.h"
 #include "base/opt.h"
 #include "base/progress.h"
 #include "cmd/cmd.h"
@@ -89,9 +91,7 @@ static int tell_page(const char *path, size_t bytes, const char *cause)
 	if (given.json) {
 		o = json_pack("{s:i,s:o,s:I,s:o}", "schema", 1, "page", json_text(path), "bytes", (json_int_t)bytes,
 			      "cause", json_text(cause));
-		json_dumpf(o, stdout, JSON_COMPACT);
-		putchar('\n');
-		json_decref(o);
+		json_print(stdout, o);
 	} else {
 		printf("wrote '%s' (%zu KiB)\n", path, (bytes + 1023) / 1024);
 	}
@@ -106,13 +106,14 @@ static int write_page(struct page *p, const struct verdict *v, const char *path,
 	struct buf b;
 	int rc, status;
 
+	str_make_plain(text);
 	buf_init(&b, PAGE_MAX);
 	rc = page_write(p, text, &b, &e);
 	progress_end();
 	if (rc == 0 && strcmp(out, "-") != 0)
 		rc = fs_write(out, b.data, b.len, &e);
 	else if (rc == 0)
-		fwrite(b.data, 1, b.len, stdout);	/* cmd_finish checks for errors */
+		fwrite(b.data, 1, b.len, term_bytes());	/* cmd_finish checks for errors */
 	if (rc)
 		status = cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	else
@@ -183,13 +184,9 @@ static void add_first(struct judged *j, struct recording *r, const struct verdic
 static bool is_recording_file(const char *path)
 {
 	char magic[sizeof(CW_MAGIC) - 1] = "";
-	FILE *f = fs_is_dir(path) ? NULL : fopen(path, "re");
-	bool ours = fs_is_dir(path) || (f && fread(magic, 1, sizeof(magic), f) == sizeof(magic) &&
-					!memcmp(magic, CW_MAGIC, sizeof(magic)));
 
-	if (f)
-		fclose(f);
-	return ours;
+	return fs_is_dir(path) || (fs_read_head(path, magic, sizeof(magic)) == sizeof(magic) &&
+				   !memcmp(magic, CW_MAGIC, sizeof(magic)));
 }
 
 static int finish_recording(struct judged *j, struct recording *r, const char *path)
@@ -321,14 +318,12 @@ static int report_plain(struct source *s, struct err *e)
 
 static bool is_json(const char *path)
 {
-	FILE *f = fs_is_dir(path) ? NULL : fopen(path, "re");
-	int c = EOF;
+	unsigned char head[4096];
+	size_t i = 0, n = fs_read_head(path, head, sizeof(head));
 
-	while (f && (c = getc(f)) != EOF && isspace(c))
-		;
-	if (f)
-		fclose(f);
-	return c == '{';
+	while (i < n && isspace(head[i]))
+		i++;
+	return i < n && head[i] == '{';
 }
 
 /* A page can be made from anything but a text. What looks like text may be a damaged recording or bundle: their readers say
@@ -391,6 +386,7 @@ int cmd_report(int argc, char **argv)
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);
 	}
+	cmd_bound_memory();
 	path = first < argc ? xstrdup(argv[first]) : recording_newest(&e);
 	status = path ? report_of(path) : cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	free(path);

@@ -3,11 +3,29 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/json.h"
 #include "base/progress.h"
+#include "base/term.h"
 #include "cmd/cmd.h"
+
+#define MEMORY_LEAST ((rlim_t)1 << 30)
+
+void cmd_bound_memory(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+	rlim_t half = pages > 0 && size > 0 ? (rlim_t)pages / 2 * (rlim_t)size : MEMORY_LEAST;
+	struct rlimit limit;
+
+	half = half < MEMORY_LEAST ? MEMORY_LEAST : half;
+	if (getrlimit(RLIMIT_DATA, &limit) != 0 || (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur <= half))
+		return;
+	limit.rlim_cur = half;
+	setrlimit(RLIMIT_DATA, &limit);
+}
 
 int cmd_fail(FILE *out, bool json, const struct err *e, int status)
 {
@@ -25,9 +43,14 @@ int cmd_fail(FILE *out, bool json, const struct err *e, int status)
 
 int cmd_finish(int status)
 {
+	FILE *bytes;
+
 	progress_end();
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return status;
+	if (fflush(stdout) == 0 && !ferror(stdout)) {
+		bytes = term_bytes();
+		if (fflush(bytes) == 0 && !ferror(bytes))
+			return status;
+	}
 	fprintf(stderr, "cuwhy: cannot write the output: %s\n", strerror(errno ? errno : EIO));
 	return EXIT_TROUBLE;
 }

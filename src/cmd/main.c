@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/term.h"
 #include "cmd/cmd.h"
 
 static void print_usage(FILE *out)
@@ -86,6 +87,7 @@ int main(int argc, char **argv)
 	const struct cmd *c;
 
 	fill_standard_files();
+	term_guard();
 	if (!word) {
 		print_usage(stderr);
 		return EXIT_TROUBLE;

@@ -7,10 +7,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "formats/elf_sections.h"
@@ -36,19 +36,11 @@ static bool source_read(const struct source *s, uint64_t off, void *to, size_t n
 	return elf_get(&(struct elf_source){s->fd, s->data, s->len}, off, to, n);
 }
 
-/* O_NONBLOCK: a pipe in place of a library must not block us. */
 static int file_open(const char *path, struct source *s, struct err *e)
 {
-	struct stat st;
-
-	s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	s->fd = fs_open_foreign(path, UINT64_MAX, &s->len);
 	if (s->fd < 0)
-		return err_set(e, -errno, "%s: %s", path, strerror(errno));
-	if (fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-		close(s->fd);
-		return err_set(e, -EINVAL, "%s: not a regular file", path);
-	}
-	s->len = (uint64_t)st.st_size;
+		return err_set(e, s->fd, "%s: %s", path, fs_reason(s->fd));
 	/* headers are far apart: skip readahead for what lies between */
 	posix_fadvise(s->fd, 0, 0, POSIX_FADV_RANDOM);
 	return 0;

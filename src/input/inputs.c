@@ -3,12 +3,13 @@
  */
 #include "input/input.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <zlib.h>
+
+#include "base/fs.h"
 
 #define HEAD_BYTES 256
 
@@ -22,17 +23,15 @@ const struct input *input_get(enum input_id id)
 	return list[id];
 }
 
-/* Only ordinary files are opened: reading would consume a pipe's data, and a device could block. */
 static size_t read_head(const char *path, unsigned char *head, size_t size, bool *packed)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), n = 0;
+	int fd = fs_open_foreign(path, UINT64_MAX, NULL), n = 0;
 	unsigned char magic[2] = "";
-	struct stat st;
 	gzFile f;
 
 	if (fd < 0)
 		return 0;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || pread(fd, magic, sizeof(magic), 0) < 0 || !(f = gzdopen(fd, "rb"))) {
+	if (pread(fd, magic, sizeof(magic), 0) < 0 || !(f = gzdopen(fd, "rb"))) {
 		close(fd);
 		return 0;
 	}

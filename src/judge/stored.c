@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "base/str.h"
 #include "judge/doctor.h"
 #include "judge/verdict.h"
 
@@ -16,9 +17,8 @@ static const char *text_of(struct verdict *v, const json_t *o)
 	const char *text = json_string_value(o);
 	char *copy = text ? pool_strdup(&v->pool, text) : NULL;
 
-	for (char *c = copy; c && *c; c++)
-		if (((unsigned char)*c < ' ' && *c != '\n' && *c != '\t') || *c == 127)
-			*c = '?';
+	if (copy)
+		str_make_plain(copy);
 	return copy;
 }
 

@@ -211,29 +211,39 @@ bool verdict_failed(const struct verdict *v)
 	return strcmp(v->cause->id, "none") != 0;
 }
 
+/* A verdict with what decides its place, found out once: there may be thousands. */
+struct place_of_verdict {
+	struct verdict *v;
+	bool failed, victim;
+	uint64_t time_ns;
+	size_t given;		/* the program that was started comes first */
+};
+
 /* Failures before "none"; those that report another process's death last; otherwise by time. */
-static bool comes_before(const struct verdict *x, const struct verdict *y)
+static int by_place(const void *a, const void *b)
 {
-	if (verdict_failed(x) != verdict_failed(y))
-		return verdict_failed(x);
-	if (!verdict_failed(x))
-		return false;
-	if (victim_speaks(x) != victim_speaks(y))
-		return victim_speaks(y);
-	return x->time_ns < y->time_ns;
+	const struct place_of_verdict *x = a, *y = b;
+
+	if (x->failed != y->failed)
+		return x->failed ? -1 : 1;
+	if (x->failed && x->victim != y->victim)
+		return x->victim ? 1 : -1;
+	if (x->failed && x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->given < y->given ? -1 : x->given > y->given;
 }
 
-/* Insertion sort: it is stable (the program that was started comes first), and runs are small. */
 static void sort_verdicts(struct verdict **list, size_t n)
 {
-	for (size_t i = 1; i < n; i++) {
-		struct verdict *v = list[i];
-		size_t k = i;
+	struct place_of_verdict *place = xcalloc(n, sizeof(*place));
 
-		for (; k > 0 && comes_before(v, list[k - 1]); k--)
-			list[k] = list[k - 1];
-		list[k] = v;
-	}
+	for (size_t i = 0; i < n; i++)
+		place[i] = (struct place_of_verdict){list[i], verdict_failed(list[i]), victim_speaks(list[i]),
+						     list[i]->time_ns, i};
+	qsort(place, n, sizeof(*place), by_place);
+	for (size_t i = 0; i < n; i++)
+		list[i] = place[i].v;
+	free(place);
 }
 
 static void move_notes(struct verdict *to, struct verdict *from)

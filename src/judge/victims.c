@@ -49,21 +49,18 @@ static bool is_kin(const struct verdict *v, const struct verdict *of)
 	return is_sibling(v, of) || (v->ppid && v->ppid == of->pid) || (of->ppid && of->ppid == v->pid);
 }
 
-/* Why `v` failed because of `of`; NULL if it did not. */
-static const char *why_victim(struct verdict *v, const struct verdict *of)
+/* Siblings are ended by their parent: torchrun, mp.spawn; a parent is ended by something else. */
+static bool ended_with(const struct verdict *v, const struct verdict *of)
 {
-	const struct sign *s;
+	return (v->signal == SIGTERM || v->signal == SIGKILL) && !v->end_type && is_kin(v, of) && of->ppid != v->pid;
+}
 
-	if (v->own || !of->own || v == of || v->pid == of->pid || !v->exit_known || (!v->exit && !v->signal) ||
-	    v->ended_ns < of->time_ns)
-		return NULL;
-	s = sign_of(v);
-	if (s)
-		return s->who == VICTIM_ANY || is_kin(v, of) ? s->why : NULL;
-	/* siblings are ended by their parent: torchrun, mp.spawn; a parent is ended by something else */
-	if ((v->signal == SIGTERM || v->signal == SIGKILL) && !v->end_type && is_kin(v, of) && of->ppid != v->pid)
-		return pool_printf(&v->pool, "it was ended by signal %d", v->signal);
-	return NULL;
+/* Did `v`, whose last words have the sign `s` (or NULL), fail because of `of`? */
+static bool is_victim(const struct verdict *v, const struct sign *s, const struct verdict *of)
+{
+	if (!of->own || v == of || v->pid == of->pid || v->ended_ns < of->time_ns)
+		return false;
+	return s ? s->who == VICTIM_ANY || is_kin(v, of) : ended_with(v, of);
 }
 
 /* A parent is the victim of its own child; otherwise the first failure is to blame. */
@@ -78,18 +75,18 @@ static bool is_better(const struct verdict *v, const struct verdict *of, const s
 
 bool verdict_blame(struct verdict *v, struct verdict *const *list, size_t n)
 {
+	const struct sign *s = sign_of(v);
 	const struct verdict *of = NULL;
-	const char *why = NULL, *reason;
+	const char *why;
 
-	for (size_t i = 0; i < n; i++) {
-		reason = list[i] ? why_victim(v, list[i]) : NULL;
-		if (reason && is_better(v, list[i], of)) {
+	if (v->own || !v->exit_known || (!v->exit && !v->signal))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (list[i] && is_victim(v, s, list[i]) && is_better(v, list[i], of))
 			of = list[i];
-			why = reason;
-		}
-	}
 	if (!of)
 		return false;
+	why = s ? s->why : pool_printf(&v->pool, "it was ended by signal %d", v->signal);
 	v->victim_of = of->pid;
 	v->victim_why = why;
 	v->title = pool_printf(&v->pool, "process %u failed because process %u did: %s", v->pid, of->pid, why);

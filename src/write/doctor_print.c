@@ -33,24 +33,16 @@ static void print_doctor_verdict(struct wrap *w, const struct verdict *v)
 	putc('\n', w->out);
 }
 
-/* Text comes from files of the machine: control characters are made harmless. */
-static void put_harmless(FILE *out, const char *text)
-{
-	for (; *text; text++)
-		putc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, out);
-}
-
 static void print_check(FILE *out, const struct doctor_check *c)
 {
 	fprintf(out, "  %-4s  %-*s", doctor_status_words[c->status], LABEL_COLUMNS, c->label);
-	put_harmless(out, c->text);
+	fputs(c->text, out);
 	if (c->cause)
 		fprintf(out, "  [%s]", c->cause);
 	putc('\n', out);
 	if (c->command) {
 		fprintf(out, "  %-4s  %-*s$ ", "", LABEL_COLUMNS, "");
-		put_harmless(out, c->command);
-		putc('\n', out);
+		fprintf(out, "%s\n", c->command);
 	}
 }
 
@@ -285,7 +277,7 @@ int doctor_json(FILE *out, const struct doctor *d, const struct machine *m, bool
 	JSON_ADD(o, J_VALUE("checks", checks_json(d->check, d->n_checks)), J_VALUE("gpus", gpus_json(m)),
 		 J_VALUE("facts", known_facts_json(&d->verdict->c)),
 		 J_IF(recommend, J_VALUE("recommend", recommend_json(m))));
-	rc = json_dumpf(o, out, JSON_COMPACT);
+	rc = json_write(out, o, JSON_COMPACT);
 	json_decref(o);
 	putc('\n', out);
 	return rc || ferror(out) ? -1 : 0;

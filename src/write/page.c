@@ -740,9 +740,10 @@ static json_t *detail_json(struct trace *t, const struct process_end *end, const
 	devices = devices_json(t, end, &lines);
 	j = JSON_OF(J_VALUE("environment", recorded_environment(h)), J_VALUE("gaps", recording_gaps(h)),
 		    J_BYTES("started", h->start_realtime_ns / 1000000),
-		    J_VALUE("sources", page_sources(v, h->cwd, h->start_realtime_ns)),
-		    J_VALUE("quotes", page_quotes(v, h->cwd)), J_VALUE("callers", page_callers(v, h->cwd)),
-		    J_VALUE("failures", failures), J_VALUE("launches", launches), J_VALUE("neighbors", neighbors),
+		    J_VALUE("sources", page_sources(v, trace_sources(t), h->start_realtime_ns)),
+		    J_VALUE("quotes", page_quotes(v, trace_sources(t))),
+		    J_VALUE("callers", page_callers(v, trace_sources(t))), J_VALUE("failures", failures),
+		    J_VALUE("launches", launches), J_VALUE("neighbors", neighbors),
 		    J_VALUE("lanes", end->fault ? fault_lanes_json(end->fault) : json_null()),
 		    J_VALUE("devices", devices), J_SHARED("lines", lines.list));
 	page_words_release(&lines);

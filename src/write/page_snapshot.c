@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "case/source.h"
 #include "base/mem.h"
 #include "case/line.h"
 #include "input/snapshot/observe.h"
@@ -302,6 +303,7 @@ void page_add_snapshot(struct page *p, const struct snapshot *s, const struct sn
 		       const struct snap_device *d, size_t n, const struct verdict *v)
 {
 	json_t *devices = json_array(), *gaps = json_array(), *detail;
+	struct source_book book = {.cwd = ".", .foreign = true};
 	struct page_words lines;
 
 	page_words_init(&lines);
@@ -314,8 +316,8 @@ void page_add_snapshot(struct page *p, const struct snapshot *s, const struct sn
 	if (!s->n_events)
 		json_append_text(gaps,
 				 "no history was recorded; torch.cuda.memory._record_memory_history() switches it on");
-	detail = JSON_OF(J_VALUE("devices", devices), J_VALUE("sources", page_sources(v, ".", 0)),
-			 J_VALUE("quotes", page_quotes(v, ".")), J_VALUE("environment", snap_environment(s)),
+	detail = JSON_OF(J_VALUE("devices", devices), J_VALUE("sources", page_sources(v, &book, 0)),
+			 J_VALUE("quotes", page_quotes(v, &book)), J_VALUE("environment", snap_environment(s)),
 			 J_VALUE("gaps", gaps), J_SHARED("lines", lines.list));
 	page_words_release(&lines);
 	page_add_row(p, JSON_OF(J_NULL("pid"), J_NULL("rank"), J_TEXT("cause", v->cause->id), J_VALUE("detail", detail)));

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The lines of code that a verdict names, with their neighbors, from the files as they are now.
- *
- * A recording may come from anyone, and a page is made to be shared: only files with the name of source code are read.
+ * The lines of code that a verdict names, with their neighbors.
  */
 #include "write/page_source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/json.h"
 #include "base/str.h"
 #include "case/line.h"
+#include "case/source.h"
 #include "case/ledger.h"
 #include "judge/verdict.h"
 
@@ -20,91 +18,60 @@
 #define SOURCES_MAX	12
 #define QUOTES_MAX	32
 #define CALLERS_MAX	4
-#define LINE_BYTES	400
-#define FILE_MAX	(16l << 20)	/* larger files are not source code */
 
-static bool is_source(const char *file)
+static const char *not_read(const struct source_book *from, const char *file)
 {
-	static const char *const endings[] = {".py", ".pyw", ".pyx", ".pyi", ".cu", ".cuh",
-					      ".c",  ".cc",  ".cpp", ".h",   ".hpp"};
+	const char *why = source_unread(file);
 
-	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
-		if (str_ends(file, endings[i]))
-			return true;
-	return false;
+	if (why)
+		return why;
+	return from->foreign ? "its text was not kept with the recording, and the file is not below this folder"
+			     : "the file is not on this machine, or cannot be read";
 }
 
-/* One line, its end cut off; false at the end of the file. */
-static bool next_source_line(FILE *in, char *line, size_t size)
+/* The line and its neighbors, as many as there are without a gap. */
+static void add_source_text(json_t *o, const char *file, uint32_t number, struct source_book *from, uint64_t since_ns)
 {
-	size_t n = 0;
-	int c;
-
-	while ((c = getc(in)) != EOF && c != '\n')
-		if (n + 1 < size && c)
-			line[n++] = (char)c;
-	while (n && line[n - 1] == '\r')
-		n--;
-	line[n] = '\0';
-	return n || c != EOF;
-}
-
-static json_t *read_around(FILE *in, uint32_t number, uint32_t *from)
-{
-	char line[LINE_BYTES];
+	struct pool pool = {0};
+	uint32_t first = number;
+	bool now = false;
 	json_t *text = json_array();
+	const char *line = source_line(from, file, number, &pool, &now);
 
-	*from = number > NEIGHBOURS ? number - NEIGHBOURS : 1;
-	for (uint32_t at = 1; at <= number + NEIGHBOURS && next_source_line(in, line, sizeof(line)); at++)
-		if (at >= *from)
+	while (line && first > 1 && number - first < NEIGHBOURS && source_line(from, file, first - 1, &pool, NULL))
+		first--;
+	for (uint32_t at = first; line && at - number != NEIGHBOURS + 1; at++)
+		if ((line = source_line(from, file, at, &pool, NULL)) != NULL)
 			json_array_append_new(text, json_text(line));
-	return text;
+	if (json_array_size(text))
+		JSON_ADD(o, J_INT("from", first),
+			 J_BOOL("changed",
+				now && since_ns && (uint64_t)source_written(from, file) > since_ns / 1000000000u),
+			 J_SHARED("text", text));
+	else
+		JSON_ADD(o, J_TEXT("unread", source_line(from, file, 1, &pool, NULL) ? "the file is shorter than it was"
+										     : not_read(from, file)));
+	json_decref(text);
+	pool_release(&pool);
 }
 
-static const char *not_read(const char *file)
-{
-	if (file[0] == '<')
-		return "this code is not in a file";
-	return is_source(file) ? NULL : "the file is not named like source code, so it was not read";
-}
-
-static void add_source_text(json_t *o, const char *file, uint32_t number, const char *cwd, uint64_t since_ns)
-{
-	const char *why = not_read(file);
-	FILE *in = why ? NULL : source_open(file, cwd);
-	struct stat st;
-	json_t *text;
-	uint32_t from;
-
-	if (!in || fstat(fileno(in), &st) || st.st_size > FILE_MAX) {
-		JSON_ADD(o, J_TEXT("unread", why ? why : "the file is not on this machine, or cannot be read"));
-	} else {
-		text = read_around(in, number, &from);
-		JSON_ADD(o, J_INT("from", from),
-			 J_BOOL("changed", since_ns && (uint64_t)st.st_mtime > since_ns / 1000000000u),
-			 J_IF(number - from >= json_array_size(text), J_TEXT("unread", "the file is shorter than it was")),
-			 J_VALUE("text", text));
-	}
-	if (in)
-		fclose(in);
-}
-
-static json_t *add_source(json_t *list, const char *role, const struct line *l, const char *cwd, uint64_t since_ns)
+static json_t *add_source(json_t *list, const char *role, const struct line *l, struct source_book *from,
+			  uint64_t since_ns)
 {
 	json_t *o;
 
 	if (!l->file || !l->number || json_array_size(list) >= SOURCES_MAX)
 		return NULL;
-	o = JSON_OF(J_TEXT("role", role), J_TEXT("file", l->file), J_TEXT("shown", file_shown(l->file, cwd)),
+	o = JSON_OF(J_TEXT("role", role), J_TEXT("file", l->file), J_TEXT("shown", file_shown(l->file, from->cwd)),
 		    J_INT("line", l->number), J_TEXT("function", l->function ? function_base(l->function) : NULL),
 		    J_TEXT("source", l->source));
-	add_source_text(o, l->file, l->number, cwd, since_ns);
+	add_source_text(o, l->file, l->number, from, since_ns);
 	json_array_append_new(list, o);
 	return o;
 }
 
 /* The line that ran out of memory is rarely the one that holds most of it: show that one, too. */
-static void add_holder_source(json_t *list, const struct ledger *l, const char *cwd, uint64_t since_ns)
+static void add_holder_source(json_t *list, const struct ledger *l, struct source_book *from, uint64_t since_ns)
 {
 	const struct ledger_line *most = NULL;
 	struct line line;
@@ -116,12 +83,12 @@ static void add_holder_source(json_t *list, const struct ledger *l, const char *
 	if (!most || most->bytes < l->total / 4)
 		return;
 	line = (struct line){.file = most->place.file, .number = most->place.line, .function = most->place.function};
-	o = add_source(list, "holder", &line, cwd, since_ns);
+	o = add_source(list, "holder", &line, from, since_ns);
 	if (o)
 		JSON_ADD(o, J_BYTES("bytes", most->bytes));
 }
 
-json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns)
+json_t *page_sources(const struct verdict *v, struct source_book *from, uint64_t since_ns)
 {
 	const struct {
 		const char *role;
@@ -138,28 +105,28 @@ json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		add_source(list, lines[i].role, lines[i].line, cwd, since_ns);
+		add_source(list, lines[i].role, lines[i].line, from, since_ns);
 		if (!i)
-			add_holder_source(list, v->c.ledger, cwd, since_ns);
+			add_holder_source(list, v->c.ledger, from, since_ns);
 	}
 	for (size_t i = 0; i < v->c.n_or; i++)
-		add_source(list, "or", &v->c.or[i], cwd, since_ns);
+		add_source(list, "or", &v->c.or[i], from, since_ns);
 	for (size_t i = 0; !v->c.line[LINE_where].file && i < v->c.n_suspects; i++)
-		add_source(list, "suspect", &v->c.suspects[i].line, cwd, since_ns);
+		add_source(list, "suspect", &v->c.suspects[i].line, from, since_ns);
 	return list;
 }
 
 /* --- lines that are quoted, without neighbors ----------------------------------------------------- */
 
-static const char *quoted(const char *file, uint32_t number, const char *cwd, struct pool *pool)
+static const char *quoted(const char *file, uint32_t number, struct source_book *from, struct pool *pool)
 {
 	struct place at = {.file = file, .line = number};
 
-	return not_read(file) ? NULL : place_source(&at, cwd, pool);
+	return place_source(&at, from, pool);
 }
 
 /* "made at train.py:30: …": the word before a colon and a number may be a file. */
-static void quote_names(json_t *to, const char *text, const char *cwd, struct pool *pool)
+static void quote_names(json_t *to, const char *text, struct source_book *book, struct pool *pool)
 {
 	for (const char *colon = strchr(text, ':'); colon; colon = strchr(colon + 1, ':')) {
 		const char *from = colon, *key, *line;
@@ -169,36 +136,44 @@ static void quote_names(json_t *to, const char *text, const char *cwd, struct po
 			from--;
 		if (!number || colon[1] < '0' || colon[1] > '9' || from == colon || json_object_size(to) >= QUOTES_MAX)
 			continue;
-		line = quoted(pool_printf(pool, "%.*s", (int)(colon - from), from), number, cwd, pool);
+		line = quoted(pool_printf(pool, "%.*s", (int)(colon - from), from), number, book, pool);
 		key = pool_printf(pool, "%.*s:%u", (int)(colon - from), from, number);
 		if (line)
 			JSON_ADD(to, J_TEXT(key, line));
 	}
 }
 
-json_t *page_quotes(const struct verdict *v, const char *cwd)
+json_t *page_quotes(const struct verdict *v, struct source_book *from)
 {
 	json_t *to = json_object();
 	struct pool pool = {0};
 
 	for (const struct said *s = v->why; s; s = s->next)
-		quote_names(to, s->text, cwd, &pool);
+		quote_names(to, s->text, from, &pool);
 	for (const struct said *s = v->fix; s; s = s->next)
-		quote_names(to, s->text, cwd, &pool);
+		quote_names(to, s->text, from, &pool);
 	pool_release(&pool);
 	return to;
 }
 
-json_t *page_callers(const struct verdict *v, const char *cwd)
+json_t *page_callers(const struct verdict *v, struct source_book *from)
 {
 	json_t *list = json_array();
 	struct pool pool = {0};
 	const struct line *l;
 
 	for (size_t i = 0; i < CALLERS_MAX && (l = case_caller(&v->c, i)); i++)
-		json_array_append_new(list, JSON_OF(J_TEXT("shown", file_shown(l->file, cwd)), J_INT("line", l->number),
-						    J_TEXT("function", l->function ? function_base(l->function) : NULL),
-						    J_TEXT("source", quoted(l->file, l->number, cwd, &pool))));
+		json_array_append_new(list,
+				      JSON_OF(J_TEXT("shown", file_shown(l->file, from->cwd)), J_INT("line", l->number),
+					      J_TEXT("function", l->function ? function_base(l->function) : NULL),
+					      J_TEXT("source", quoted(l->file, l->number, from, &pool))));
 	pool_release(&pool);
 	return list;
+}
+
+void page_note_sources(const struct verdict *v, struct source_book *from)
+{
+	json_decref(page_sources(v, from, 0));
+	json_decref(page_quotes(v, from));
+	json_decref(page_callers(v, from));
 }

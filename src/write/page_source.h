@@ -8,13 +8,17 @@
 
 #include <jansson.h>
 
+struct source_book;
 struct verdict;
 
 /* The lines that a verdict names, with their neighbors; `since_ns` = when the program began, 0 = not known. */
-json_t *page_sources(const struct verdict *v, const char *cwd, uint64_t since_ns);
+json_t *page_sources(const struct verdict *v, struct source_book *from, uint64_t since_ns);
 
 /* Without neighbors: lines that reasons and advice name as "file:line", and the caller of the line that failed. */
-json_t *page_quotes(const struct verdict *v, const char *cwd);
-json_t *page_callers(const struct verdict *v, const char *cwd);
+json_t *page_quotes(const struct verdict *v, struct source_book *from);
+json_t *page_callers(const struct verdict *v, struct source_book *from);
+
+/* Reads all of these, so that they can be kept with the recording. */
+void page_note_sources(const struct verdict *v, struct source_book *from);
 
 #endif

@@ -308,7 +308,7 @@ json_t *verdict_json(const struct verdict *v)
 int report_json(FILE *out, const struct verdict *v, bool indent)
 {
 	json_t *j = verdict_json(v);
-	int rc = json_dumpf(j, out, indent ? JSON_INDENT(2) : JSON_COMPACT);
+	int rc = json_write(out, j, indent ? JSON_INDENT(2) : JSON_COMPACT);
 
 	json_decref(j);
 	putc('\n', out);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "cuwhy/format.h"
@@ -114,19 +115,20 @@ static bool begins_character(char c)
 /* What does not fit is cut, visibly. */
 static void put_cut_name(FILE *out, const char *s, int columns)
 {
+	char *name = xstrdup(s);
 	int all = 0, put = 0;
 
-	for (const char *c = s; *c; c++)
+	str_make_line(name);
+	for (const char *c = name; *c; c++)
 		all += begins_character(*c);
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		put += begins_character(*s);
+	for (const char *c = name; *c; c++) {
+		put += begins_character(*c);
 		if (all > columns && put >= columns)
 			break;
-		putc(c < 0x20 || c == 0x7f ? '?' : c, out);
+		putc(*c, out);
 	}
 	fputs(all > columns ? "…\n" : "\n", out);
+	free(name);
 }
 
 static void ledger_print_row(FILE *out, uint64_t bytes, uint64_t of, const char *name, int indent, int width)

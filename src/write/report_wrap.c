@@ -11,6 +11,8 @@
 
 #include "case/case.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "base/term.h"
 
 #define TEXT_COLUMN 9
 #define WIDTH_MIN 40
@@ -26,11 +28,12 @@ void wrap_init(struct wrap *w, FILE *out, const struct text_style *style)
 
 static void put_bytes(struct wrap *w, const char *s, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)s[i];
+	char *plain = xcalloc(1, n + 1);
 
-		putc(c < 0x20 || c == 0x7f ? '?' : c, w->out);
-	}
+	str_plain(plain, s, n);
+	str_make_line(plain);
+	fputs(plain, w->out);
+	free(plain);
 }
 
 /* Columns of n bytes of UTF-8: continuation bytes take none. */
@@ -43,13 +46,23 @@ static int columns(const char *s, size_t n)
 	return c;
 }
 
+static void put_bold(struct wrap *w, bool on)
+{
+	if (w->color)
+		term_bold(w->out, on);
+}
+
 static void put_label(struct wrap *w)
 {
-	if (w->label)
-		fprintf(w->out, "  %s%-5s%s  ", w->color ? "\033[1m" : "", w->label,
-			w->color ? "\033[0m" : "");
-	else
+	if (w->label) {
+		fputs("  ", w->out);
+		put_bold(w, true);
+		fprintf(w->out, "%-5s", w->label);
+		put_bold(w, false);
+		fputs("  ", w->out);
+	} else {
 		fprintf(w->out, "%*s", TEXT_COLUMN, "");
+	}
 	w->label = NULL;
 }
 
@@ -144,9 +157,10 @@ void wrap_command(struct wrap *w, const char *command)
 
 void wrap_heading(struct wrap *w, const char *text)
 {
-	fputs(w->color ? "\033[1m" : "", w->out);
+	put_bold(w, true);
 	put_bytes(w, text, strlen(text));
-	fputs(w->color ? "\033[0m\n" : "\n", w->out);
+	put_bold(w, false);
+	putc('\n', w->out);
 }
 
 void wrap_said(struct wrap *w, const char *label, const struct said *s)

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 
+import harness
 from rules_doctor import TORCH, doctor, environment
 from toolbox import Skip, same
 
@@ -386,3 +387,28 @@ def rule__files_that_are_no_bundles_are_refused_in_words(box):
     for path in (box.scratch, "/dev/zero" if os.path.exists("/dev/zero") else box.scratch):
         run = box.plain([box.cuwhy, "doctor", path])
         same((run.timed_out, run.status), (False, 2), path)
+
+
+SECRETS = {
+    "NVIDIA_API_KEY": "nvapi-%s", "nvidia_api_key": "nvapi-%s", "TORCH_TOKEN": "%s", "torch_token": "%s", "NVIDIA_NGC_KEY": "%skey",
+    "TORCH_HUB_AUTH": "Bearer %s", "TRITON_SERVER_PWD": "%s", "TORCHX_LICENSE": "%s", "TORCH_HOME": "https://bob:%s@host/x",
+    "XLA_URL": "bob:%s@host:22/x", "TORCH_S3": "AKIA%sAAAAAAAAAAAAA", "TORCH_GH": "ghp_%saaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+    "NVIDIA_SAS": "https://x.blob/?sv=1&sig=%s", "JAX_JWT": "eyJhbGciOiJIUzI1NiJ9.%s.x", "TORCH_SSH": "-----BEGIN OPENSSH KEY-----%s",
+    "WANDB_API_KEY": "%s", "HF_TOKEN": "%s", "AWS_SECRET_ACCESS_KEY": "%s", "PIP_INDEX_URL": "https://u:%s@pypi", "TORCH_PSK": "%s",
+    "CUDA_SALT": "%s", "NVIDIA_COOKIE": "session=%s", "TORCH_SIGNATURE": "%s",
+}
+
+
+def rule__secrets_in_variables_leave_no_trace_in_bundle_recording_or_page(box):
+    planted = {name: form % ("plugh%02dx" % i) for i, (name, form) in enumerate(SECRETS.items())}
+    run = box.under(box.script("import cudrv\ncudrv.init()\ncudrv.launch(cudrv.kernel('nop'), (1, 80000), (1,))\n"), **planted)
+    bundle, page, other = (os.path.join(box.scratch, n) for n in ("bundle.json", "page.html", "bundle.html"))
+    told = [run.err]
+    for argv in (["doctor", "--bundle", bundle], ["doctor", "--json"], ["explain", "--json", run.folder],
+                 ["report", "-o", page, run.folder], ["report", "-o", other, bundle]):
+        made = harness.Run([box.cuwhy] + argv, box.env(**planted))
+        told += [made.out, made.err]
+    for path in [bundle, page, other] + [os.path.join(run.folder, n) for n in os.listdir(run.folder)]:
+        with open(path, encoding="utf-8", errors="replace") as f:
+            told.append(f.read())
+    same(sorted(set(re.findall(r"plugh[0-9]{2}x", "".join(told)))), [], "secrets that were kept")

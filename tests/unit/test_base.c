@@ -50,6 +50,57 @@ static void err__a_long_message_is_cut(void **state)
 	assert_int_equal(strlen(e.msg), sizeof(e.msg) - 1);
 }
 
+/* --- text of others --------------------------------------------------------------------------- */
+
+static void assert_plain(const char *text, const char *plain)
+{
+	char copy[64];
+
+	assert_true(str_copy(copy, sizeof(copy), text));
+	str_make_plain(copy);
+	assert_string_equal(copy, plain);
+}
+
+static void str__nothing_that_controls_a_terminal_is_plain(void **state)
+{
+	(void)state;
+	assert_plain("a\tb\nc", "a\tb\nc");
+	assert_plain("naïve … 日本 😀", "naïve … 日本 😀");
+	assert_plain("\033]0;title\a\r\b\177", "?]0;title????");
+	assert_plain("\x9b" "31m", "?31m");			/* a C1 byte alone */
+	assert_plain("\xc2\x9b" "31m\xc2\x85", "?31m?");	/* and as UTF-8 */
+	assert_plain("a\xe2\x80\xae" "b\xe2\x81\xa6\xe2\x80\xa8", "a?b??");	/* bidi overrides, line separator */
+	assert_plain("\xc0\x8a\xe0\x80\x8a\xed\xa0\x80\xf8\xff", "??????????");	/* overlong, surrogate, no UTF-8 */
+	assert_plain("cut \xe2\x80", "cut ??");
+}
+
+/* Text may reach the guard in any pieces. */
+static void term__the_guard_passes_text_and_stops_commands(void **state)
+{
+	static const char all[] = "é \033[1m\xc2\x9b x\xe2\x82\xac\n";
+	char got[64] = "";
+	int pipes[2], status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(pipes), 0);
+	pid = fork();
+	if (pid == 0) {
+		dup2(pipes[1], STDERR_FILENO);
+		term_guard();
+		for (size_t i = 0; i + 1 < sizeof(all); i++)
+			fputc(all[i], stderr);
+		term_bold(stderr, true);
+		fputs("b\033", stderr);
+		_exit(0);
+	}
+	close(pipes[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(read(pipes[0], got, sizeof(got) - 1) > 0);
+	assert_string_equal(got, "é ?[1m? x€\n\033[1mb?");
+	close(pipes[0]);
+}
+
 /* --- buf -------------------------------------------------------------------------------------- */
 
 static void buf__grows_up_to_its_ceiling_and_says_so(void **state)
@@ -243,6 +294,46 @@ static void fs__what_is_no_file_stays_what_it_is(void **state)
 	fs_remove_dir(dir, 3);
 	free(pipe);
 	free(link);
+	free(file);
+	free(dir);
+}
+
+/* What anybody may have put there: pipes, devices, folders, sockets' kin and huge files are refused, without waiting. */
+static void fs__only_regular_files_within_the_limit_are_read(void **state)
+{
+	char *dir = scratch(), *pipe = fs_join(dir, "pipe"), *file = fs_join(dir, "file"), *link = fs_join(dir, "link");
+	char head[3];
+	uint64_t size = 0;
+	struct err e = {0};
+	struct buf b;
+	int fd;
+
+	(void)state;
+	assert_int_equal(fs_open_foreign(file, 100, NULL), -ENOENT);
+	assert_int_equal(mkfifo(pipe, 0600), 0);
+	assert_int_equal(symlink("pipe", link), 0);
+	assert_int_equal(fs_write(file, "hello", 5, NULL), 0);
+	assert_int_equal(fs_open_foreign(pipe, 100, NULL), -EINVAL);
+	assert_int_equal(fs_open_foreign(link, 100, NULL), -EINVAL);
+	assert_int_equal(fs_open_foreign("/dev/zero", UINT64_MAX, NULL), -EINVAL);
+	assert_int_equal(fs_open_foreign(dir, 100, NULL), -EISDIR);
+	assert_int_equal(fs_open_foreign(file, 4, NULL), -EFBIG);
+	fd = fs_open_foreign(file, 5, &size);
+	assert_true(fd >= 0 && size == 5);
+	close(fd);
+	assert_int_equal(fs_read_head(file, head, sizeof(head)), 3);
+	assert_memory_equal(head, "hel", 3);
+	assert_int_equal(fs_read_head(pipe, head, sizeof(head)), 0);
+	assert_int_equal(truncate(file, (off_t)1 << 40), 0);
+	buf_init(&b, 1 << 20);
+	assert_int_equal(fs_read(file, &b, &e), -EFBIG);
+	assert_int_equal(b.len, 0);	/* not even begun */
+	assert_int_equal(fs_read(pipe, &b, &e), -EINVAL);
+	assert_non_null(strstr(e.msg, "not a regular file"));
+	buf_release(&b);
+	fs_remove_dir(dir, 0);
+	free(link);
+	free(pipe);
 	free(file);
 	free(dir);
 }
@@ -467,6 +558,7 @@ int main(void)
 		cmocka_unit_test(str__distance_counts_edits),
 		cmocka_unit_test(str__nearest_offers_only_what_is_near),
 		cmocka_unit_test(str__u64_wants_a_whole_number),
+		cmocka_unit_test(fs__only_regular_files_within_the_limit_are_read),
 		cmocka_unit_test(fs__files_are_private_and_whole),
 		cmocka_unit_test(fs__a_path_is_trusted_if_nobody_else_can_replace_any_part_of_it),
 		cmocka_unit_test(fs__a_folder_is_emptied_of_our_own_files_or_not_at_all),
@@ -475,6 +567,8 @@ int main(void)
 		cmocka_unit_test(fs__a_folder_that_cannot_be_made_is_named),
 		cmocka_unit_test(fs__remove_does_not_follow_links),
 		cmocka_unit_test(proc__a_pidfd_tells_of_the_end),
+		cmocka_unit_test(str__nothing_that_controls_a_terminal_is_plain),
+		cmocka_unit_test(term__the_guard_passes_text_and_stops_commands),
 		cmocka_unit_test(term__color_is_the_users_choice),
 		cmocka_unit_test(opt__the_first_operand_ends_the_options),
 		cmocka_unit_test(opt__mistakes_are_told_with_the_nearest_option),

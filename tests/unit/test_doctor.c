@@ -487,7 +487,55 @@ static void bundle__holds_no_names_and_no_secrets(void **state)
 	assert_null(strstr(text, "plugh"));
 	assert_non_null(strstr(text, "/home/user/cuda"));
 	assert_non_null(strstr(text, "\"python\""));
-	assert_non_null(strstr(removed, "variables that may be secrets (2)"));
+	assert_non_null(strstr(removed, "of those that may be secrets (2)"));
+	free(removed);
+	free(text);
+	json_decref(o);
+}
+
+/* Wherever it was found: in a variable that no program of ours reads, an address, a log. */
+static void bundle__holds_nothing_that_looks_like_a_login_or_token(void **state)
+{
+	static const char *const kept[] = {
+		"pip @ file:///srv/wheels/pip-23.whl",
+		"GPU-b850f46d-d5ea-c752-ddf3-c4453e44d3f7",
+		"hf_transfer-0.1.9-cp38-abi3.so",
+		"/opt/sk-learn/lib", "monkey=1", "user@host", "12:34:56", "https://pypi.org/simple/torch?version=2.1",
+	};
+	static const struct { const char *text, *left; } hidden[] = {
+		{"https://me:xyzzy@h/x", "https://(removed)@h/x"},
+		{"see https://xyzzy@h/x", "see https://(removed)@h/x"},
+		{"me:xyzzy@h:22/x", "(removed)@h:22/x"},
+		{"x ghp_xyzzy0123456789abcdef y", "x (removed) y"},
+		{"AKIAxyzzy0123456789A", "(removed)"},
+		{"eyJhbGciOiJIUzI1NiJ9.xyzzy.x", "(removed)"},
+		{"https://x.blob/?sv=1&sig=xyzzy&st=2", "https://x.blob/?sv=1&sig=(removed)&st=2"},
+		{"https://conda.h/t/xyzzy-12345/main", "https://conda.h/t/(removed)/main"},
+		{"-----BEGIN OPENSSH KEY-----xyzzy", "(removed)"},
+		{"Authorization: Bearer xyzzy", "Authorization: Bearer (removed)"},
+	};
+	json_t *o = json_object(), *texts = json_array(), *variables = json_object();
+	char *removed, *text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		json_array_append_new(texts, json_string(kept[i]));
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
+		json_array_append_new(texts, json_string(hidden[i].text));
+	json_object_set_new(variables, "torch_thing", json_string("xyzzy"));
+	json_object_set_new(variables, "CUDA_VISIBLE_DEVICES", json_string("0,1"));
+	json_object_set_new(o, "texts", texts);
+	json_object_set_new(o, "variables", variables);
+	removed = bundle_redact_for(o, NULL);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		assert_string_equal(json_string_value(json_array_get(texts, i)), kept[i]);
+	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++)
+		assert_string_equal(json_string_value(json_array_get(texts, sizeof(kept) / sizeof(kept[0]) + i)),
+				    hidden[i].left);
+	assert_string_equal(json_string_value(json_object_get(variables, "torch_thing")), "(removed)");
+	assert_string_equal(json_string_value(json_object_get(variables, "CUDA_VISIBLE_DEVICES")), "0,1");
+	text = json_dumps(o, 0);
+	assert_null(strstr(text, "xyzzy"));
 	free(removed);
 	free(text);
 	json_decref(o);
@@ -575,6 +623,7 @@ int main(void)
 		cmocka_unit_test(bundle__says_the_same_there_and_back),
 		cmocka_unit_test(bundle__that_is_none_is_refused_in_words),
 		cmocka_unit_test(bundle__holds_no_names_and_no_secrets),
+		cmocka_unit_test(bundle__holds_nothing_that_looks_like_a_login_or_token),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

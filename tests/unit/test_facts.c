@@ -11,7 +11,9 @@
 
 #include "input/recording/place.h"
 #include "input/recording/incident.h"
+#include "case/line.h"
 #include "case/message.h"
+#include "case/source.h"
 #include "judge.h"
 
 #define G(x, y, z) ((const uint32_t[3]){x, y, z})
@@ -87,10 +89,11 @@ static void place__innermost_frame_of_the_user_else_a_library(void **state)
 
 static void place__qualified_names_and_decorators(void **state)
 {
-	char name[] = "/tmp/cuwhy-test-XXXXXX";
+	char name[] = "/tmp/cuwhy-test-XXXXXX.py";
 	struct pool pool = {0};
 	struct place p = {.file = name, .line = 2, .first_line = 2};
-	int fd = mkstemp(name);
+	struct source_book book = {.cwd = ""};
+	int fd = mkstemps(name, 3);
 
 	(void)state;
 	assert_string_equal(function_base("Model.forward"), "forward");
@@ -100,41 +103,49 @@ static void place__qualified_names_and_decorators(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "x\n@one\n@two(\n  3)\ndef f():\n    g()\n", 36), 36);
 	close(fd);
-	place_skip_decorators(&p, "", &pool);
+	place_skip_decorators(&p, &book, &pool);
 	assert_int_equal(p.line, 5);
 	p.line = p.first_line = 5;	/* def f(): g() on one line stays where it is */
-	place_skip_decorators(&p, "", &pool);
+	place_skip_decorators(&p, &book, &pool);
 	assert_int_equal(p.line, 5);
 	p.line = 6;
-	place_skip_decorators(&p, "", &pool);
+	place_skip_decorators(&p, &book, &pool);
 	assert_int_equal(p.line, 6);
 	unlink(name);
+	source_book_release(&book);
 	pool_release(&pool);
 }
 
 static void place__source_text_is_optional(void **state)
 {
-	char name[] = "/tmp/cuwhy-test-XXXXXX";
+	char name[] = "/tmp/cuwhy-test-XXXXXX.py";
 	struct pool pool = {0};
 	struct place p = {.file = name, .line = 2};
+	struct source_book book = {.cwd = ""}, tmp = {.cwd = "/tmp"};
 	FILE *out;
-	int fd = mkstemp(name);
+	int fd = mkstemps(name, 3);
 
 	(void)state;
 	assert_true(fd >= 0);
 	out = fdopen(fd, "w");
 	fputs("one\n\t two\033 = 2\n", out);
 	fclose(out);
-	assert_string_equal(place_source(&p, "", &pool), "two  = 2");
+	assert_string_equal(place_source(&p, &book, &pool), "two? = 2");
 	p.file = name + 5;
-	assert_string_equal(place_source(&p, "/tmp", &pool), "two  = 2");
+	assert_string_equal(place_source(&p, &tmp, &pool), "two? = 2");
 	p.line = 9;
-	assert_null(place_source(&p, "/tmp", &pool));
+	assert_null(place_source(&p, &tmp, &pool));
 	p.file = "/nonexistent";
-	assert_null(place_source(&p, "", &pool));
+	assert_null(place_source(&p, &book, &pool));
 	p.file = "/dev";
-	assert_null(place_source(&p, "", &pool));
+	assert_null(place_source(&p, &book, &pool));
+	p.file = "/etc/passwd";		/* not named like source code, whatever it is */
+	assert_null(place_source(&p, &book, &pool));
 	unlink(name);
+	p = (struct place){.file = name, .line = 2};	/* it has been read before: the file is not needed again */
+	assert_string_equal(place_source(&p, &book, &pool), "two? = 2");
+	source_book_release(&tmp);
+	source_book_release(&book);
 	pool_release(&pool);
 }
 

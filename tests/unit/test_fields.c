@@ -137,7 +137,7 @@ static void read__a_line_has_no_control_bytes(void **state)
 
 	(void)state;
 	assert_int_equal(read_text(&t, "{\"line\": \"a\\nb\\u001b[1m\\u007f\"}", &e), 0);
-	assert_string_equal(t.line, "a b [1m ");
+	assert_string_equal(t.line, "a b?[1m?");
 }
 
 static void fitting__what_does_not_fit_is_not_known(void **state)

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * JSON by table: rows, and structs written and read back.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/err.h"
+#include "base/fs.h"
 #include "base/json.h"
 
 static void assert_json(json_t *o, const char *text)
@@ -19,6 +22,50 @@ static void assert_json(json_t *o, const char *text)
 	assert_string_equal(is, text);
 	free(is);
 	json_decref(o);
+}
+
+/* --- files -------------------------------------------------------------------------------------- */
+
+static json_t *read_text(const char *text, size_t len, size_t max, struct err *e)
+{
+	char path[] = "/tmp/cuwhy-test-XXXXXX";
+	int fd = mkstemp(path);
+	json_t *o;
+
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(fs_write(path, text, len, NULL), 0);
+	o = json_read(path, max, e);
+	unlink(path);
+	return o;
+}
+
+static void file__bytes_and_values_are_limited(void **state)
+{
+	size_t n = 4 * (size_t)JSON_VALUES_MAX;
+	char *many = malloc(n);
+	struct err e = {0};
+
+	(void)state;
+	assert_json(read_text("{\"a\":[1,2]}", 11, 11, &e), "{\"a\":[1,2]}");
+	assert_null(read_text("{\"a\":[1,2]}", 11, 10, &e));
+	assert_int_equal(e.code, -EFBIG);
+	assert_null(read_text("{", 1, 100, &e));
+	assert_int_equal(e.code, -EINVAL);
+	assert_null(json_read("/dev/zero", 100, &e));
+	for (size_t i = 0; i < n; i += 2)
+		memcpy(many + i, i + 2 < n ? "0," : "0]", 2);
+	many[0] = '[';
+	many[1] = ' ';
+	assert_null(read_text(many, n, n, &e));
+	assert_int_equal(e.code, -EFBIG);
+	memset(many, ',', n);		/* inside a string they separate nothing */
+	memcpy(many, "[\"\\\"", 4);
+	memcpy(many + n - 2, "\"]", 2);
+	json_decref(read_text(many, n, n, &e));
+	assert_int_equal(read_text(many, n - 1, n, &e) != NULL, false);
+	assert_int_equal(e.code, -EINVAL);
+	free(many);
 }
 
 /* --- rows --------------------------------------------------------------------------------------- */
@@ -32,6 +79,20 @@ static void rows__keys_are_written_in_their_order(void **state)
 			    J_SHARED("list", list)),
 		    "{\"z\":-1,\"a\":true,\"m\":\"x\",\"h\":\"0x7f00\",\"list\":[]}");
 	json_decref(list);
+}
+
+/* JSON on a terminal must not control it either; what is read back is the same. */
+static void rows__what_controls_a_terminal_is_escaped(void **state)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	(void)state;
+	json_print(out, JSON_OF(J_TEXT("é", "\033\177\xc2\x9b\xe2\x80\xae" "\xf3\xa0\x80\x81…")));
+	fclose(out);
+	assert_string_equal(text, "{\"é\":\"\\u001B\\u007F\\u009B\\u202E\\uDB40\\uDC01…\"}\n");
+	free(text);
 }
 
 static void rows__what_is_not_known_is_null(void **state)
@@ -185,6 +246,8 @@ static void fields__read_refuses_what_is_wrong(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(file__bytes_and_values_are_limited),
+		cmocka_unit_test(rows__what_controls_a_terminal_is_escaped),
 		cmocka_unit_test(rows__keys_are_written_in_their_order),
 		cmocka_unit_test(rows__what_is_not_known_is_null),
 		cmocka_unit_test(rows__what_is_left_out_is_not_computed),

@@ -38,6 +38,7 @@
 
 /* --- one recorded process image (an exec makes a new one) ------------------------------------- */
 
+struct source_book;
 struct segment {
 	int fd;			/* the recorder's memfd */
 	uint32_t off, len;
@@ -224,6 +225,7 @@ const char *store_dir(struct store *s);
 /* Saves the memory of a process; sets p->part. */
 void store_part(struct store *s, struct process *p, const void *bytes, size_t len);
 void store_dump(struct store *s, const struct process *p, const char *path);
+void store_sources(struct store *s, const struct process *p, const struct source_book *b);	/* likewise, the lines that it quotes */
 void store_ram(struct store *s, const struct process *p);	/* likewise, the host memory at that time */
 void store_usage(struct store *s, const struct process *p);	/* who held the GPUs, if known */
 

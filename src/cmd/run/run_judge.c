@@ -15,6 +15,7 @@
 #include "input/dump/culprit.h"
 #include "judge/fault.h"
 #include "input/recording/trace.h"
+#include "write/page_source.h"
 
 /* The status of a process that is not our child is known only after its own parent has waited for it. */
 #define STATUS_WAIT_NS 100000000u
@@ -150,6 +151,10 @@ static void judge_process(struct judge *j, struct process *p)
 	if (t && (failed || verdict_notes(p->verdict) > 0 || j->store->keep || victims_blame(j, p)))
 		judge_keep(j, p, bytes, len);
 	store_beside_part(j, p, core);
+	if (p->part) {
+		page_note_sources(p->verdict, trace_sources(t));
+		store_sources(j->store, p, trace_sources(t));
+	}
 	if (failed)
 		judge_tell(j, p);
 	p->end.fault = NULL;

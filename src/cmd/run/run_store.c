@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "case/source.h"
 #include "cmd/cmd.h"
 #include "cmd/run/run.h"
 #include "input/recording/ram_json.h"
@@ -39,7 +40,7 @@ static bool is_digits(const char *from, const char *to)
 static bool is_part_file(const char *name, size_t len)
 {
 	static const char *const suffixes[] = {PART_SUFFIX,  DUMP_SUFFIX, EVENTS_SUFFIX,
-					       USAGE_SUFFIX, RAM_SUFFIX,  JUDGED_SUFFIX};
+					       USAGE_SUFFIX, RAM_SUFFIX, SOURCES_SUFFIX, JUDGED_SUFFIX};
 	const char *dash = memchr(name, '-', len), *dot = memchr(name, '.', len);
 	size_t i;
 
@@ -265,6 +266,12 @@ void store_usage(struct store *s, const struct process *p)
 {
 	if (p->part && p->end.usage && !s->failed.code)
 		store_beside(s, p, USAGE_SUFFIX, usage_to_json(p->end.usage));
+}
+
+void store_sources(struct store *s, const struct process *p, const struct source_book *b)
+{
+	if (p->part && b->kept && !s->failed.code)
+		store_beside(s, p, SOURCES_SUFFIX, JSON_OF(J_INT("schema", 1), J_SHARED("files", b->kept)));
 }
 
 void store_ram(struct store *s, const struct process *p)

@@ -6,16 +6,15 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <zlib.h>
 
 #include "base/err.h"
+#include "base/fs.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "formats/elf_sections.h"
@@ -91,37 +90,33 @@ static int dump_read(struct dump *d, uint64_t off, uint64_t len, struct err *e)
 	return 0;
 }
 
-/* Address space for the whole file; pages take memory only where something is read into them. */
-static int dump_reserve(struct dump *d, const char *path, struct err *e)
+/* Address space for the whole file; pages take memory only where something is read into them. Shared, because RLIMIT_DATA counts
+ * private space, used or not. */
+static int dump_reserve(struct dump *d, const char *path, uint64_t size, struct err *e)
 {
-	struct stat st;
 	void *p;
 
-	if (fstat(d->fd, &st) != 0)
-		return err_set(e, -errno, "cannot read '%s': %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return err_set(e, -EINVAL, "'%s' is not a file", path);
-	if (st.st_size <= 0)
+	if (size == 0)
 		return err_set(e, -EBADMSG, "'%s' is empty", path);
-	p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	p = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return err_set(e, -ENOMEM, "'%s' is too large: %s", path, strerror(errno));
 	d->base = p;
-	d->len = (size_t)st.st_size;
+	d->len = (size_t)size;
 	d->mapped = true;
 	return 0;
 }
 
 static int dump_load(struct dump *d, const char *path, struct err *e)
 {
+	uint64_t size = 0;
 	int rc;
 
-	/* a named pipe must not make us wait for its writer */
-	d->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	d->fd = fs_open_foreign(path, INT64_MAX, &size);
 	if (d->fd < 0)
-		return err_set(e, -errno, "cannot open '%s': %s", path, strerror(errno));
-	rc = dump_reserve(d, path, e);
+		return err_set(e, d->fd, "cannot open '%s': %s", path, fs_reason(d->fd));
+	rc = dump_reserve(d, path, size, e);
 	if (rc == 0)
 		rc = dump_read(d, 0, d->len < sizeof(Elf64_Ehdr) ? d->len : sizeof(Elf64_Ehdr), e);
 	return rc;

@@ -805,21 +805,14 @@ int machine_from_json(struct machine *m, const json_t *o, struct err *e)
 
 int machine_load(struct machine *m, const char *path, struct err *e)
 {
-	json_error_t where;
-	struct buf b;
-	json_t *o;
+	struct err inner = {0};
+	json_t *o = json_read(path, BUNDLE_MAX, &inner);
 	int rc;
 
 	*m = (struct machine){.bundle = true};
-	buf_init(&b, BUNDLE_MAX);
-	rc = fs_read(path, &b, e);
-	o = rc == 0 ? json_loadb(b.data ? b.data : "", b.len, JSON_REJECT_DUPLICATES, &where) : NULL;
-	buf_release(&b);
-	if (rc)
-		return rc;
 	if (!o) {
-		err_set(e, -EINVAL, "'%s' is not a cuwhy bundle: line %d: %.100s", path, where.line, where.text);
-		return err_hint(e, "'cuwhy doctor --bundle FILE' writes one");
+		err_set(e, inner.code, "%s", inner.msg);
+		return inner.code == -EINVAL ? err_hint(e, "'cuwhy doctor --bundle FILE' writes a bundle") : inner.code;
 	}
 	rc = machine_from_json(m, o, e);
 	json_decref(o);

@@ -41,7 +41,6 @@ char *look_file(const struct looking *l, const char *path, size_t max, size_t *l
 const char *look_clean(const struct looking *l, const char *text, size_t len)
 {
 	char *copy;
-	size_t i;
 
 	while (len && isspace((unsigned char)*text)) {
 		text++;
@@ -52,10 +51,7 @@ const char *look_clean(const struct looking *l, const char *text, size_t len)
 	while (len && (isspace((unsigned char)text[len - 1]) || !text[len - 1]))
 		len--;
 	copy = pool_copy(l->pool, text, len);
-	for (i = 0; i < len; i++)
-		if ((unsigned char)copy[i] < ' ' || copy[i] == 127)
-			copy[i] = ' ';
-	str_make_utf8(copy);
+	str_make_line(copy);
 	return copy;
 }
 

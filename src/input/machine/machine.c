@@ -5,15 +5,15 @@
  */
 #include "input/machine/machine.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/fs.h"
 #include "base/mem.h"
 
 extern char **environ;
@@ -136,20 +136,12 @@ static int ptxas_version_in(const char *bytes, size_t len)
 /* Which toolkit it is from, by the text it would print for --version; it is not run. */
 static int ptxas_version(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), cuda = 0;
-	struct stat st;
-	char *bytes;
+	struct buf b;
+	int cuda;
 
-	if (fd < 0)
-		return 0;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= PTXAS_MAX) {
-		bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (bytes != MAP_FAILED) {
-			cuda = ptxas_version_in(bytes, (size_t)st.st_size);
-			munmap(bytes, (size_t)st.st_size);
-		}
-	}
-	close(fd);
+	buf_init(&b, PTXAS_MAX);
+	cuda = fs_read(path, &b, NULL) == 0 ? ptxas_version_in(b.data, b.len) : 0;
+	buf_release(&b);
 	return cuda;
 }
 

@@ -11,13 +11,15 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "input/machine/machine.h"
+#include "input/machine/variables.h"
 
 #define NAMES_MAX 16
 
 struct names {
 	struct { char *is; const char *becomes; size_t times; } name[NAMES_MAX];
-	size_t n, commands, variables, homes;
+	size_t n, commands, variables, homes, secrets;
 };
 
 /* Words that are the same on every machine reveal nothing, and replacing them would garble paths. */
@@ -146,6 +148,121 @@ static char *hide_homes(char *text, size_t *times)
 	return text;
 }
 
+/* Arguments may contain anything: the program's name is enough. */
+static void cut_commands(struct names *n, json_t *bundle)
+{
+	json_t *gpu, *process, *gpus = json_object_get(json_object_get(bundle, "nvml"), "gpus");
+	size_t i, k;
+
+	json_array_foreach(gpus, i, gpu) {
+		json_array_foreach(json_object_get(gpu, "processes"), k, process) {
+			const char *command = json_string_value(json_object_get(process, "command")), *slash;
+			char *first;
+
+			if (!command)
+				continue;
+			first = xasprintf("%.*s", (int)strcspn(command, " "), command);
+			slash = strrchr(first, '/');
+			n->commands += strlen(first) != strlen(command);
+			json_object_set_new(process, "command", json_string(slash ? slash + 1 : first));
+			free(first);
+		}
+	}
+}
+
+/* --- secrets ---------------------------------------------------------------------------------- */
+
+#define REMOVED		"(removed)"
+#define TOKEN_LEAST	16	/* characters of a token behind its prefix; tokens are longer, words are shorter */
+
+static bool in_token(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '-';
+}
+
+/* The beginnings that the issuers of tokens gave them to be found by. */
+static size_t token_at(const char *text, const char *s)
+{
+	static const char *const prefixes[] = {"ghp_", "gho_", "ghu_",	 "ghs_",    "ghr_",	"github_pat_", "glpat-",
+					       "sk-",  "hf_",  "nvapi-", "xox",	    "AKIA",	"ASIA",	       "AIza",
+					       "eyJ",  "npm_", "pypi-",	 "dop_v1_", "rk_live_", "sk_live_"};
+	bool digit = false;
+
+	if (s > text && isalnum((unsigned char)s[-1]))
+		return 0;
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t n = strlen(prefixes[i]), from = n;
+
+		if (strncmp(s, prefixes[i], n) != 0)
+			continue;
+		for (; in_token(s[n]) || (s[n] == '.' && s[0] == 'e'); n++)	/* a JSON web token has dots */
+			digit = digit || isdigit((unsigned char)s[n]);
+		return digit && n - from >= TOKEN_LEAST ? n : 0;
+	}
+	return 0;
+}
+
+/* "https://user:password@host", "user:password@host": what stands before the "@". */
+static size_t login_at(const char *text, const char *s)
+{
+	size_t user, n;
+
+	if (s > text && !strchr("/ \"'=,;", s[-1]))
+		return 0;
+	user = strcspn(s, ":@/ \"'=,;");
+	n = s[user] == ':' ? user + 1 + strcspn(s + user + 1, "@/ \"',;") : user;
+	if (s[n] != '@' || n == 0)
+		return 0;
+	return n > user || (s - text >= 3 && !strncmp(s - 3, "://", 3)) ? n : 0;	/* a name alone only in an address */
+}
+
+/* "?sig=…&token=…" of an address, "/t/TOKEN/" of a conda channel, "Bearer TOKEN": `skip` bytes of it are not secret. */
+static size_t value_at(const char *text, const char *s, size_t *skip)
+{
+	static const char *const keys[] = {"sig=",	"signature=",  "token=", "access_token=", "key=",      "apikey=",
+					   "api_key=",	"password=",   "pwd=",	 "secret=",	  "session=",  "auth=",
+					   "x-amz-signature=", "x-amz-security-token=", "bearer "};
+
+	*skip = 3;
+	if (!strncmp(s, "/t/", 3) && strstr(text, "://"))
+		return strcspn(s + 3, "/ \"'") > 8 ? strcspn(s + 3, "/ \"'") : 0;
+	if (s > text && in_word(s[-1]))
+		return 0;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		*skip = strlen(keys[i]);
+		if (strncasecmp(s, keys[i], *skip) == 0)
+			return strcspn(s + *skip, "& \"',;");
+	}
+	return 0;
+}
+
+/* Of whatever was collected: an address in a package's metadata, the name of a file. `text` is freed. */
+static char *hide_secrets(char *text, size_t *times)
+{
+	char *next;
+
+	for (size_t at = 0; text[at]; at++) {
+		size_t skip = 0, n = token_at(text, text + at);
+
+		if (!n)
+			n = login_at(text, text + at);
+		if (!n)
+			n = value_at(text, text + at, &skip);
+		if (!n && !strncmp(text + at, "-----BEGIN", 10)) {
+			skip = 0;
+			n = strlen(text + at);
+		}
+		if (!n || !strncmp(text + at + skip, REMOVED, strlen(REMOVED)))
+			continue;
+		next = xasprintf("%.*s" REMOVED "%s", (int)(at + skip), text, text + at + skip + n);
+		free(text);
+		text = next;
+		at += skip + strlen(REMOVED) - 1;
+		(*times)++;
+	}
+	return text;
+}
+
 static json_t *redact_text(struct names *n, const char *text)
 {
 	char *s = xstrdup(text);
@@ -154,6 +271,7 @@ static json_t *redact_text(struct names *n, const char *text)
 	for (size_t i = 0; i < n->n; i++)
 		s = redact_name(s, n->name[i].is, n->name[i].becomes, &n->name[i].times);
 	s = hide_homes(s, &n->homes);
+	s = hide_secrets(s, &n->secrets);
 	j = json_string(s);
 	free(s);
 	return j;
@@ -183,40 +301,21 @@ static void redact_value(struct names *n, json_t *o)
 	}
 }
 
-/* Arguments may contain anything: the program's name is enough. */
-static void cut_commands(struct names *n, json_t *bundle)
-{
-	json_t *gpu, *process, *gpus = json_object_get(json_object_get(bundle, "nvml"), "gpus");
-	size_t i, k;
-
-	json_array_foreach(gpus, i, gpu) {
-		json_array_foreach(json_object_get(gpu, "processes"), k, process) {
-			const char *command = json_string_value(json_object_get(process, "command")), *slash;
-			char *first;
-
-			if (!command)
-				continue;
-			first = xasprintf("%.*s", (int)strcspn(command, " "), command);
-			slash = strrchr(first, '/');
-			n->commands += strlen(first) != strlen(command);
-			json_object_set_new(process, "command", json_string(slash ? slash + 1 : first));
-			free(first);
-		}
-	}
-}
-
+/* By its name. Values of variables that no program of ours reads are not kept at all, so this is for the name's sake. */
 static bool may_be_secret(const char *name, const char *value)
 {
 	static const char *const words[] = {"TOKEN",   "SECRET",     "PASS",	"CREDENTIAL", "APIKEY",
-					    "API_KEY", "ACCESS_KEY", "PRIVATE", NULL};
+					    "API_KEY", "ACCESS_KEY", "PRIVATE", "_AUTH",      "_PWD",
+					    "_PSK",    "_JWT",	     "COOKIE",	"_SIGNATURE"};
 	const char *at = strstr(value, "://");
 
-	for (size_t i = 0; words[i]; i++)
-		if (strstr(name, words[i]))
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcasestr(name, words[i]))
 			return true;
 	return at && strchr(at, '@');
 }
 
+/* The name of an unknown variable is enough to find that it is misspelled; its value may be anything. */
 static void drop_secrets(struct names *n, json_t *bundle)
 {
 	json_t *o = json_object_get(bundle, "variables"), *v;
@@ -224,10 +323,15 @@ static void drop_secrets(struct names *n, json_t *bundle)
 	void *next;
 
 	json_object_foreach_safe(o, next, key, v) {
-		if (!may_be_secret(key, json_string_value(v) ? json_string_value(v) : ""))
+		bool secret = may_be_secret(key, json_string_value(v) ? json_string_value(v) : "");
+
+		if (!secret && variables_is_known(key))
 			continue;
-		json_object_del(o, key);
 		n->variables++;
+		if (secret)
+			json_object_del(o, key);
+		else
+			json_object_set_new(o, key, json_string(REMOVED));
 	}
 }
 
@@ -249,8 +353,8 @@ char *bundle_redact_for(json_t *bundle, const char *const *env)
 		free(n.name[i].is);
 	}
 	return xasprintf("user names and home folders (%zu times), host names (%zu), program arguments (%zu), "
-			 "variables that may be secrets (%zu)",
-			 users + n.homes, hosts, n.commands, n.variables);
+			 "values of unknown variables and of those that may be secrets (%zu), logins and tokens (%zu)",
+			 users + n.homes, hosts, n.commands, n.variables, n.secrets);
 }
 
 /* --- what is in it ---------------------------------------------------------------------------- */
@@ -258,8 +362,11 @@ char *bundle_redact_for(json_t *bundle, const char *const *env)
 /* Names come from files and from the environment: nothing in them may reach the terminal as a command. */
 static void list_put_plain(FILE *out, const char *text)
 {
-	for (; *text; text++)
-		fputc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, out);
+	char *copy = xstrdup(text);
+
+	str_make_line(copy);
+	fputs(copy, out);
+	free(copy);
 }
 
 static void list_keys(FILE *out, const json_t *o)

@@ -718,6 +718,11 @@ void variables_judge(struct variables *v, struct pool *pool, const char *const *
 		qsort(v->finding, v->n_findings, sizeof(*v->finding), finding_gravest_first);
 }
 
+bool variables_is_known(const char *name)
+{
+	return known_variable(name) != NULL;
+}
+
 const struct variable *variables_find(const struct variables *v, const char *name)
 {
 	for (size_t i = 0; i < v->n_set; i++)

@@ -59,6 +59,7 @@ const char *const *variables_read(struct pool *pool, const char *root, int pid);
 /* The value of a variable in such a list; NULL: not set, or empty. */
 const char *environ_get(const char *const *env, const char *name);
 
+bool variables_is_known(const char *name);	/* some program reads it: there is a row in kb/variables.def */
 const struct variable *variables_find(const struct variables *v, const char *name);
 const char *variables_get(const struct variables *v, const char *name);	/* NULL: not set */
 const char *variables_kind_id(enum var_kind kind);	/* "bad-value" */

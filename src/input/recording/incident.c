@@ -311,7 +311,7 @@ static bool ended_for_lack_of_cuda(const struct incidents *all, const struct tra
 	if (!e || speaks_of_gpus(e->text))
 		return true;
 	return e->stack && place_of_stack(t, e->stack, &p) &&
-	       speaks_of_gpus(place_source(&p, trace_header(t)->cwd, pool));
+	       speaks_of_gpus(place_source(&p, trace_sources(t), pool));
 }
 
 /* CUDA did not start, the program needed it and ended badly: it did not handle that failure. */

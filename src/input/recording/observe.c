@@ -169,7 +169,7 @@ static void fill_places(struct casefile *f, const struct incident *i, const stru
 
 	if (s->where.file) {
 		fact_set_text(f, FACT_where_line, place_shown(f, &s->where, cwd));
-		fact_set_text(f, FACT_where_source, place_source(&s->where, cwd, f->pool));
+		fact_set_text(f, FACT_where_source, place_source(&s->where, trace_sources(t), f->pool));
 	}
 	if (s->noticed.file)
 		fact_set_text(f, FACT_where_noticed, place_shown(f, &s->noticed, cwd));
@@ -253,7 +253,7 @@ struct line line_of_place(struct casefile *c, const struct trace *t, const struc
 	l.function = case_keep(c, p->function);
 	l.number = p->line;
 	l.library = p->library;
-	l.source = place_source(p, trace_header(t)->cwd, c->pool);
+	l.source = place_source(p, trace_sources(t), c->pool);
 	return l;
 }
 
@@ -434,7 +434,7 @@ void recording_observe(struct casefile *c, const struct incident *i, struct trac
 	const char *before = case_observer(c, RECORDING_OBSERVER);
 
 	observe_groups(c, i);
-	place_skip_decorators(&s->where, trace_header(t)->cwd, c->pool);
+	place_skip_decorators(&s->where, trace_sources(t), c->pool);
 	facts_of_incident(c, i, t, s);
 	observe_scene(c, t, s);
 	if (!case_observed(c, GROUP_fault))

@@ -19,7 +19,7 @@ static void facts_of_stack(struct casefile *f, const struct trace *t, uint32_t s
 		return;
 	fact_set_text(f, FACT_assert_op, op ? op : "");
 	if (place_of_caller(t, stack, &p))
-		fact_set_text(f, FACT_assert_caller, place_source(&p, trace_header(t)->cwd, f->pool));
+		fact_set_text(f, FACT_assert_caller, place_source(&p, trace_sources(t), f->pool));
 	line = fact_text(f, FACT_assert_caller);
 	fact_set_flag(f, FACT_assert_position, assert_names_position(line));
 }

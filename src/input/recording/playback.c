@@ -16,8 +16,8 @@
 
 /* --- what is live ------------------------------------------------------------------------------------------------ */
 
-#define TRACE_BYTES_MAX ((size_t)16 << 30)
-#define HELD_MAX (UINT32_MAX / 2)
+#define TRACE_BYTES_MAX ((size_t)4 << 30)
+#define HELD_MAX (1u << 24)		/* live at a time: PyTorch has thousands */
 
 static bool held_same(const void *list, uint32_t i, const void *addr)
 {

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "input/recording/recording.h"
@@ -95,10 +96,15 @@ char *recording_newest(struct err *e)
 
 /* --- reading one ------------------------------------------------------------------------------ */
 
-static json_t *load_beside(const char *part, const char *suffix)
+/* Anybody may have written the files of a recording, so each has its limit, far above what we write. */
+#define JSON_BYTES_MAX	((size_t)64 << 20)
+#define STATE_BYTES_MAX	((size_t)4 << 20)	/* of the GPUs and the host */
+#define PROCESSES_MAX	8192
+
+static json_t *load_beside(const char *part, const char *suffix, size_t max)
 {
 	char *path = xasprintf("%.*s%s", (int)(strlen(part) - strlen(PART_SUFFIX)), part, suffix);
-	json_t *o = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+	json_t *o = json_read(path, max, NULL);
 
 	free(path);
 	return o;
@@ -106,7 +112,7 @@ static json_t *load_beside(const char *part, const char *suffix)
 
 static struct gpu_usage *usage_of(const char *part)
 {
-	json_t *o = load_beside(part, USAGE_SUFFIX);
+	json_t *o = load_beside(part, USAGE_SUFFIX, STATE_BYTES_MAX);
 	struct gpu_usage *u = usage_from_json(o);
 
 	json_decref(o);
@@ -115,7 +121,7 @@ static struct gpu_usage *usage_of(const char *part)
 
 static struct ram_state *ram_of(const char *part)
 {
-	json_t *o = load_beside(part, RAM_SUFFIX);
+	json_t *o = load_beside(part, RAM_SUFFIX, STATE_BYTES_MAX);
 	struct ram_state *r = xmalloc(sizeof(*r));
 
 	if (!ram_from_json(r, o)) {
@@ -143,7 +149,16 @@ static int int_of(const json_t *o, const char *key, int otherwise)
 	return json_is_integer(v) ? (int)json_integer_value(v) : otherwise;
 }
 
-static void add_json(struct recording *r, const char *dir, const json_t *o)
+/* Each part once: what lies beside it is read for every process that names it. */
+static bool is_new_part(json_t *seen, const char *part)
+{
+	bool is_new = !json_object_get(seen, part);
+
+	json_object_set_new(seen, part, json_true());
+	return is_new;
+}
+
+static void add_json(struct recording *r, const char *dir, const json_t *o, json_t *seen)
 {
 	const char *part = json_string_value(json_object_get(o, "part"));
 	const char *command = json_string_value(json_object_get(o, "command"));
@@ -158,20 +173,30 @@ static void add_json(struct recording *r, const char *dir, const json_t *o)
 	p.end.fault_mark = (uint64_t)json_integer_value(json_object_get(o, "dump_mark"));
 	p.end.status_known = json_is_true(json_object_get(o, "status_known"));
 	/* The name comes from a file that anyone may have written: it stays inside the folder. */
-	if (part && *part && !strchr(part, '/') && part[0] != '.')
+	if (part && *part && !strchr(part, '/') && part[0] != '.' && is_new_part(seen, part))
 		p.part = fs_join(dir, part);
 	p.command = command ? xstrdup(command) : NULL;
 	p.end.command = p.command;
 	process_add(r, &p);
 }
 
-static json_t *load(const char *dir)
+static json_t *load(const char *dir, struct err *e)
 {
 	char *path = fs_join(dir, RUN_FILE);
-	json_t *run = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+	json_t *run = json_read(path, JSON_BYTES_MAX, e);
 
 	free(path);
 	return run;
+}
+
+static void add_processes(struct recording *r, const char *dir, const json_t *list)
+{
+	json_t *seen = json_object();
+
+	for (size_t i = 0; i < json_array_size(list) && r->n < PROCESSES_MAX; i++)
+		if (json_is_object(json_array_get(list, i)))
+			add_json(r, dir, json_array_get(list, i), seen);
+	json_decref(seen);
 }
 
 static void add_file(struct recording *r, const char *path)
@@ -189,7 +214,7 @@ static void add_files(struct recording *r, const char *dir)
 	struct dirent *ent;
 	char *path;
 
-	while (d && (ent = readdir(d))) {
+	while (d && (ent = readdir(d)) && r->n < PROCESSES_MAX) {
 		if (!str_ends(ent->d_name, PART_SUFFIX))
 			continue;
 		path = fs_join(dir, ent->d_name);
@@ -202,7 +227,8 @@ static void add_files(struct recording *r, const char *dir)
 
 int recording_read(struct recording *r, const char *path, struct err *e)
 {
-	json_t *run, *o;
+	struct err damaged = {0};
+	json_t *run;
 	size_t i;
 
 	*r = (struct recording){0};
@@ -210,9 +236,8 @@ int recording_read(struct recording *r, const char *path, struct err *e)
 		add_file(r, path);
 		return 0;
 	}
-	run = load(path);
-	json_array_foreach(json_object_get(run, "processes"), i, o)
-		add_json(r, path, o);
+	run = load(path, &damaged);
+	add_processes(r, path, json_object_get(run, "processes"));
 	if (xid_from_json(&r->xids, json_object_get(run, "kernel_log")))
 		for (i = 0; i < r->n; i++)
 			r->process[i].end.xids = &r->xids;
@@ -220,7 +245,8 @@ int recording_read(struct recording *r, const char *path, struct err *e)
 		add_files(r, path);
 	if (r->n == 0 && !json_is_object(run)) {
 		json_decref(run);
-		return err_set(e, -EINVAL, "no recording in '%s'", path);
+		err_set(e, -EINVAL, "no recording in '%s'", path);
+		return damaged.code && damaged.code != -ENOENT ? err_hint(e, "%s", damaged.msg) : -EINVAL;
 	}
 	json_decref(run);
 	return 0;
@@ -251,7 +277,7 @@ static json_t *verdict_or_null(json_t *o)
 json_t *recording_stored(const char *dir)
 {
 	char *file = fs_join(dir, VERDICT_FILE);
-	json_t *o = fs_is_dir(dir) ? json_load_file(file, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	json_t *o = fs_is_dir(dir) ? json_read(file, JSON_BYTES_MAX, NULL) : NULL;
 
 	free(file);
 	return verdict_or_null(o);
@@ -265,7 +291,7 @@ json_t *recording_verdict(const struct recorded_process *p)
 
 	if (!p->part || !str_ends(p->part, PART_SUFFIX))
 		return NULL;
-	o = verdict_or_null(load_beside(p->part, JUDGED_SUFFIX));
+	o = verdict_or_null(load_beside(p->part, JUDGED_SUFFIX, JSON_BYTES_MAX));
 	if (json_is_array(json_object_get(o, "checks")))
 		return o;
 	json_decref(o);

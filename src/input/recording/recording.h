@@ -20,6 +20,7 @@ struct err;
 #define JUDGED_SUFFIX	".json"		/* next to a part: its verdict */
 #define USAGE_SUFFIX	".usage.json"	/* next to a part: who used the GPUs when it ran out of memory */
 #define RAM_SUFFIX	".ram.json"	/* the same for the host's memory and its limits */
+#define SOURCES_SUFFIX	".sources.json"	/* the lines of code that the verdict quotes, as they were */
 #define DUMP_SUFFIX	".cudacore"	/* next to a part: the GPU core dump of that process */
 #define EVENTS_SUFFIX	".cwm"
 

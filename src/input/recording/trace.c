@@ -2,19 +2,21 @@
  * Reads the recording of one process, trusting nothing in it: every offset, count and text is checked before it is used.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/mem.h"
+#include "base/str.h"
+#include "case/source.h"
 #include "formats/demangle.h"
+#include "input/recording/recording.h"
 #include "input/recording/trace.h"
 #include "input/recording/trace_memory.h"
 
@@ -44,6 +46,7 @@ struct epochs {			/* those of a device, checked on first use */
 
 struct trace {
 	uint8_t *data;
+	struct source_book *sources;
 	size_t len;
 	struct cw_header header;
 	struct chunk chunk[CW_MAX_CHUNKS];
@@ -707,6 +710,7 @@ bool trace_site_held(struct trace *t, size_t site, uint64_t *held)
 
 #define FILE_MAX ((size_t)1 << 30)	/* recordings are bounded at 64 MiB by default */
 
+#define SOURCES_MAX ((size_t)4 << 20)
 #define LAYOUT_MAX 4096			/* parameters of one kernel; CUDA allows 32 KiB of them */
 
 /* `len` bytes at `off`, aligned to `align`; NULL when they are not all there. */
@@ -723,6 +727,8 @@ struct trace *trace_from_bytes(void *bytes, size_t len, struct err *e)
 
 	t->data = bytes;	/* ownership moves here */
 	t->len = len;
+	t->sources = xcalloc(1, sizeof(*t->sources));
+	t->sources->cwd = t->header.cwd;
 	if (trace_read_header(t, e) != 0) {
 		trace_free(t);
 		return NULL;
@@ -732,27 +738,15 @@ struct trace *trace_from_bytes(void *bytes, size_t len, struct err *e)
 	return t;
 }
 
-/* Reads at most FILE_MAX bytes into fresh memory. calloc and SEEK_DATA make holes free. */
-static void *read_file(int fd, size_t *len, struct err *e)
+/* calloc and SEEK_DATA make holes free. */
+static void *read_file(int fd, size_t len)
 {
-	struct stat st;
-	uint8_t *data;
+	uint8_t *data = xcalloc(1, len);
 	off_t at = 0;
 	ssize_t n;
 
-	if (fstat(fd, &st) != 0) {
-		err_set(e, -errno, "cannot be read: %s", strerror(errno));
-		return NULL;
-	}
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > FILE_MAX) {
-		err_set(e, -EFBIG, "not a cuwhy recording: %s",
-			S_ISREG(st.st_mode) ? "larger than 1 GiB" : "not a regular file");
-		return NULL;
-	}
-	*len = (size_t)st.st_size;
-	data = xcalloc(1, *len);
-	while ((at = lseek(fd, at, SEEK_DATA)) >= 0 && (size_t)at < *len) {
-		n = pread(fd, data + at, *len - (size_t)at, at);
+	while ((at = lseek(fd, at, SEEK_DATA)) >= 0 && (size_t)at < len) {
+		n = pread(fd, data + at, len - (size_t)at, at);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -762,23 +756,36 @@ static void *read_file(int fd, size_t *len, struct err *e)
 	return data;
 }
 
+static void read_sources(struct trace *t, const char *path)
+{
+	size_t len = strlen(path) - (str_ends(path, PART_SUFFIX) ? strlen(PART_SUFFIX) : 0);
+	char *beside = xasprintf("%.*s" SOURCES_SUFFIX, (int)len, path);
+	json_t *o = json_read(beside, SOURCES_MAX, NULL);
+
+	t->sources->foreign = true;
+	t->sources->kept = json_incref(json_object_get(o, "files"));
+	json_decref(o);
+	free(beside);
+}
+
 struct trace *trace_open(const char *path, struct err *e)
 {
 	struct err inner = {0};
-	struct trace *t = NULL;
-	size_t len = 0;
-	void *data;
-	int fd;
+	struct trace *t;
+	uint64_t len = 0;
+	int fd = fs_open_foreign(path, FILE_MAX, &len);
 
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0) {
-		err_set(e, -errno, "cannot open '%s': %s", path, strerror(errno));
+	if (fd == -EFBIG || fd == -EINVAL || fd == -EISDIR)
+		err_set(e, fd, "'%s': not a cuwhy recording: %s", path,
+			fd == -EFBIG ? "larger than 1 GiB" : fs_reason(fd));
+	else if (fd < 0)
+		err_set(e, fd, "cannot open '%s': %s", path, fs_reason(fd));
+	if (fd < 0)
 		return NULL;
-	}
-	data = read_file(fd, &len, &inner);
+	t = trace_from_bytes(read_file(fd, (size_t)len), (size_t)len, &inner);
 	close(fd);
-	if (data)
-		t = trace_from_bytes(data, len, &inner);
+	if (t)
+		read_sources(t, path);
 	if (!t) {
 		err_set(e, inner.code, "'%s': %s", path, inner.msg);
 		err_hint(e, "%s", inner.hint);
@@ -804,7 +811,14 @@ void trace_free(struct trace *t)
 	trace_free_memory(t);
 	free(t->failure);
 	free(t->data);
+	source_book_release(t->sources);
+	free(t->sources);
 	free(t);
+}
+
+struct source_book *trace_sources(const struct trace *t)
+{
+	return t->sources;
 }
 
 const struct cw_header *trace_header(const struct trace *t)

@@ -27,6 +27,9 @@ void trace_free(struct trace *t);
 /* A copy, padded with "unknown" where the writer was older: always complete. */
 const struct cw_header *trace_header(const struct trace *t);
 
+/* The lines of code of the program: what was kept with a recording that was opened, or its files, if it was not. */
+struct source_book *trace_sources(const struct trace *t);
+
 /* Strings and stacks by offset. "" and NULL where there is none. */
 const char *trace_string(const struct trace *t, uint32_t off);
 const struct cw_stack *trace_stack(const struct trace *t, uint32_t off);

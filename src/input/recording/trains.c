@@ -3,14 +3,12 @@
  */
 #include "input/recording/trains.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
 #include "case/line.h"
+#include "case/source.h"
 #include "input/recording/trace.h"
-
-#define LINES_MAX 200000	/* per file: nobody writes more by hand */
 
 static bool begins_with_any(const char *name, const char *const *words)
 {
@@ -32,23 +30,9 @@ static enum trains trains_by_name(const char *function)
 	return begins_with_any(function, other) ? TRAINS_NO : TRAINS_UNKNOWN;
 }
 
-static enum trains by_text(const char *file, const char *cwd)
-{
-	FILE *in = file[0] == '<' ? NULL : source_open(file, cwd);
-	enum trains found = in ? TRAINS_NO : TRAINS_UNKNOWN;
-	char line[4096];
-
-	for (int n = 0; in && n < LINES_MAX && found == TRAINS_NO && fgets(line, sizeof(line), in); n++)
-		if (strstr(line, ".backward(") || strstr(line, "autograd.grad("))
-			found = TRAINS_YES;
-	if (in)
-		fclose(in);
-	return found;
-}
-
 enum trains stack_trains(const struct trace *t, uint32_t stack)
 {
-	const char *cwd = trace_header(t)->cwd, *torch = trace_header(t)->torch_path;
+	const char *torch = trace_header(t)->torch_path;
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
 	enum trains all = TRAINS_UNKNOWN;
 
@@ -61,13 +45,13 @@ enum trains stack_trains(const struct trace *t, uint32_t stack)
 	}
 	for (uint32_t i = 0; s && i < s->n; i++) {
 		const char *file = trace_string(t, s->frame[i].file);
-		enum trains text;
+		int trains;
 
 		if (frame_owner(file, torch) != OWNER_USER)
 			continue;
-		text = by_text(file, cwd);
-		if (text != TRAINS_NO)
-			return text;
+		trains = source_trains(trace_sources(t), file);
+		if (trains)
+			return trains > 0 ? TRAINS_YES : TRAINS_UNKNOWN;
 		all = TRAINS_NO;
 	}
 	return all;

@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/str.h"
 #include "case/line.h"
+#include "case/source.h"
 
 /* C++ frames are mixed in. Python files end like this, or are not files at all. */
 static bool is_python(const char *file)
@@ -122,6 +123,7 @@ static void observe_oom_line(struct casefile *c, const struct snapshot *s, const
 {
 	const struct snap_line *at = snap_line(l, d->oom.line);
 	struct line *where = &c->line[LINE_where];
+	struct source_book book = {.cwd = ".", .foreign = true};
 	const uint32_t *frames;
 	struct place p;
 	size_t n;
@@ -143,7 +145,7 @@ static void observe_oom_line(struct casefile *c, const struct snapshot *s, const
 	*where = line_of_snap(c, s, at->file, at->function, at->line);
 	where->library = at->library != 0;
 	p = (struct place){.file = where->file, .line = at->line};
-	where->source = place_source(&p, ".", c->pool);
+	where->source = place_source(&p, &book, c->pool);
 	fact_set_text(c, FACT_where_noticed, pool_printf(c->pool, "%s:%u", where->file, where->number));
 	fact_set_text(c, FACT_where_source, where->source);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -59,15 +60,14 @@ static int no_snapshot(struct snap_build *b, const char *why)
 /* Names may come from anywhere: nothing in them may reach a terminal as a command. */
 int build_string(struct snap_build *b, const uint8_t *bytes, size_t len, struct pickle_value *v)
 {
-	uint8_t clean[1024];
+	char clean[1024];
 	size_t i;
 
-	for (i = 0; i < len && bytes[i] >= 0x20 && bytes[i] != 0x7f; i++)
+	for (i = 0; i < len && bytes[i] >= 0x20 && bytes[i] < 0x7f; i++)
 		;
 	if (i < len && len <= sizeof(clean)) {
-		for (i = 0; i < len; i++)
-			clean[i] = bytes[i] < 0x20 || bytes[i] == 0x7f ? '?' : bytes[i];
-		bytes = clean;
+		len = str_plain(clean, (const char *)bytes, len);
+		bytes = (const uint8_t *)clean;
 	}
 	v->id = intern_put(&b->s->text, bytes, len);
 	return v->id == INTERN_FULL ? too_many(b, "texts") : 0;

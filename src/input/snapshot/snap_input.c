@@ -4,13 +4,12 @@
 #include "input/snapshot/snap_input.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/progress.h"
 
@@ -20,14 +19,12 @@
 
 int input_open(struct snap_input *in, const char *path, struct err *e)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
+	uint64_t size = 0;
+	int fd = fs_open_foreign(path, INT64_MAX, &size);
 
 	*in = (struct snap_input){.err = e};
-	if (fd < 0 || fstat(fd, &st) != 0)
-		in->failed = err_set(e, -errno, "cannot open '%s': %s", path, strerror(errno));
-	else if (!S_ISREG(st.st_mode))
-		in->failed = err_set(e, -EINVAL, "'%s' is not a regular file", path);
+	if (fd < 0)
+		in->failed = err_set(e, fd, "cannot open '%s': %s", path, fs_reason(fd));
 	else if (!(in->file = gzdopen(fd, "rb")))
 		in->failed = err_set(e, -ENOMEM, "cannot read '%s'", path);
 	if (in->failed) {
@@ -36,8 +33,8 @@ int input_open(struct snap_input *in, const char *path, struct err *e)
 		return in->failed;
 	}
 	gzbuffer(in->file, INPUT_WINDOW / 4);
-	progress_total((uint64_t)st.st_size);
-	in->limit = (uint64_t)st.st_size * GROWS_MAX + GROWS_FREE;
+	progress_total(size);
+	in->limit = size * GROWS_MAX + GROWS_FREE;
 	in->window = xmalloc(INPUT_WINDOW);
 	in->at = in->end = in->window;
 	return 0;

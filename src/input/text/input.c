@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -35,13 +36,23 @@ struct text_source *text_source_new(void)
 	return s;
 }
 
+/* A log may come through a pipe or be typed, but other devices may never end. */
+static bool never_ends(const struct stat *st, int fd)
+{
+	return S_ISBLK(st->st_mode) || (S_ISCHR(st->st_mode) && isatty(fd) != 1 && st->st_rdev != makedev(1, 3));	/* /dev/null */
+}
+
 int text_source_read(struct text_source *s, const char *path, struct err *e)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), rc;
 	struct stat st;
 
 	if (fd < 0)
 		return err_set(e, -errno, "cannot open '%s': %s", path, strerror(errno));
+	if (fstat(fd, &st) == 0 && never_ends(&st, fd)) {
+		close(fd);
+		return err_set(e, -EINVAL, "'%s' is a device", path);
+	}
 	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
 		progress_total((uint64_t)st.st_size);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lines of source code, to be quoted: where they come from, and which files are read at all.
+ *
+ * A recording may come from anyone and name any file of the reader's, and verdicts are made to be shared. So the lines are read
+ * once, when the program ends, and kept with the recording: who opens it later sees the code that ran, and none of their own
+ * files is read. Only what has no such lines (an old recording, a memory snapshot) is looked up in files below the current
+ * folder. In any case a file must be a regular one, named like source code, and of the size of source code.
+ */
+#ifndef CUWHY_SOURCE_H
+#define CUWHY_SOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "base/pool.h"
+
+struct source_book {
+	const char *cwd;	/* relative names are looked up there */
+	bool foreign;		/* it is not of a program that ended just now, under our eyes */
+	json_t *kept;		/* file -> line -> text: what came with the recording, or what was read so far; may be NULL */
+};
+
+void source_book_release(struct source_book *b);
+
+/* Why a file of this name is not read; NULL: it may be. */
+const char *source_unread(const char *file);
+
+/* The text of a line, without its end, at most SOURCE_TEXT_MAX bytes; NULL when it is not there or must not be read. `*read_now`
+ * (may be NULL): it is from the file as it is now. */
+#define SOURCE_TEXT_MAX 400
+char *source_line(struct source_book *b, const char *file, uint32_t number, struct pool *pool, bool *read_now);
+
+/* Does the file train a model, by its text? 1, 0; -1 when it must not be read. */
+int source_trains(struct source_book *b, const char *file);
+
+/* When the file was last written, in seconds since 1970; 0 = not known. */
+int64_t source_written(const struct source_book *b, const char *file);
+
+#endif
