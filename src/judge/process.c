@@ -188,3 +188,13 @@ struct verdict *verdict_of_process(struct trace *t, const struct process_end *en
 {
 	return verdict_of_process_and(t, end, NULL);
 }
+
+struct verdict *verdict_unrecorded(const struct process_end *end, const char *why)
+{
+	struct verdict *v = verdict_new("unknown");
+
+	fact_set_text(&v->c, FACT_process_unrecorded, why);
+	verdict_judge(v);
+	fill_end(v, NULL, end);
+	return v;
+}

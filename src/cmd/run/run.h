@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The inside of `cuwhy run`, private to its files.
  *
- *   cmd_run.c    options, and the main loop
+ *   cmd_run.c    options, and the main loops: the supervisor's and the keeper's
+ *   run_keeper.c the process that does everything but running the program
  *   run_env.c    where our parts are, and the environment that makes the program load them
  *   run_server.c the socket on which recorders hand over their memory; run_process.c that memory
  *   run_child.c  the program itself: start, signals, end; run_witness.c helps it with signals
@@ -25,6 +26,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "cmd/run/run_keeper.h"
 #include "cmd/run/run_witness.h"
 #include "cmd/run/run_xid.h"
 #include "cuwhy/format.h"
@@ -122,6 +124,7 @@ struct server {
 /* Creates the folder and the socket. On failure the server is usable but records nothing. */
 int server_open(struct server *s, struct err *e);
 void server_close(struct server *s);
+void server_leave(struct server *s);	/* in the supervisor: the socket is the keeper's alone */
 
 /* Descriptors to wait for, beginning at p[0]; returns how many. p has room for server_fds(). */
 size_t server_fds(const struct server *s);
@@ -145,8 +148,9 @@ void process_free(struct process *p);
 /* --- run_child.c ------------------------------------------------------------------------------ */
 
 struct child {
-	pid_t pid;
-	int signal_fd;
+	pid_t pid;		/* 0 = not started; in the keeper: not heard of yet */
+	int pidfd;		/* in the keeper; < 0 = there is none */
+	sigset_t signals;	/* blocked: waited for by child_step() */
 	bool ended;
 	int status;		/* as waitpid gives it */
 	sigset_t old_mask;
@@ -161,10 +165,17 @@ void child_prepare(struct child *c);
 /* Starts the program. On failure `e` is filled and the exit status for it is returned, else 0. */
 int child_start(struct child *c, char **argv, struct err *e);
 
-/* Handles the signal descriptor: forwards signals, notices when the program ends or stops. */
-void child_step(struct child *c);
+/* Standard input and output are the program's alone: when it closes one, the other end must see that. */
+void child_leave_streams(void);
+
+/* Waits for a signal: forwards it, notices when the program ends or stops and when the keeper ends. */
+void child_step(struct child *c, struct keeper *k, int wait_ms);
 void child_release(struct child *c);
 int child_exit_status(const struct child *c);
+
+/* If a signal ended the program, ends us by the same one: a shell must know that it was Ctrl-C. Returns if that cannot be
+ * (PID 1 is immune). */
+void child_end_alike(const struct child *c);
 
 /* --- run_env.c -------------------------------------------------------------------------------- */
 
@@ -271,6 +282,7 @@ struct judge {
 	const struct child *child;
 	struct xid_watch *xids;
 	const struct err *unrecorded;	/* code != 0: why nothing can be recorded */
+	const char *why_unknown;	/* what kept us from knowing whether CUDA failed; NULL = nothing */
 	char trouble[320];
 	bool json;
 	struct text_style style;
@@ -278,6 +290,7 @@ struct judge {
 	size_t n_same;			/* failed the same way as an earlier one */
 	size_t n_victims;		/* failed because another one did */
 	pid_t first_told;		/* whose failure was printed first; 0 = none yet */
+	const struct keeper *self;
 	struct run_machine *machine;	/* NULL = the doctor was not needed */
 	char **seen;		/* cause and place of what has been printed */
 	size_t n_seen, cap_seen;
@@ -305,6 +318,9 @@ void judge_tell_end(struct judge *j, const struct verdict *all, bool kept);
 
 /* Joins the verdicts, prints what has not been printed yet, finishes the recording. */
 void judge_finish(struct judge *j);
+
+/* In place of judge_step() and judge_finish(): the keeper failed. */
+void judge_give_up(struct judge *j, const char *why);
 void judge_release(struct judge *j);
 
 #endif

@@ -132,6 +132,7 @@ static void judge_process(struct judge *j, struct process *p)
 	bool failed;
 
 	p->judged = true;
+	keeper_works(j->self);
 	if (t) {
 		complete_end(p, trace_header(t));
 		core = dump_path(j, trace_header(t));
@@ -143,8 +144,10 @@ static void judge_process(struct judge *j, struct process *p)
 		p->end.fault = fault = culprit_of_process(d, t);
 		p->end.fault_mark = dump_mark(d);
 	}
+	keeper_works(j->self);
 	p->verdict = verdict_of_process(t, &p->end);
 	judge_machine(j, p);
+	keeper_works(j->self);
 	str_copy(p->cause, sizeof(p->cause), verdict_cause(p->verdict));
 	failed = strcmp(p->cause, "none") != 0;
 	if (t && (failed || verdict_notes(p->verdict) > 0 || j->store->keep || victims_blame(j, p)))
@@ -182,16 +185,23 @@ bool judge_step(struct judge *j, bool final)
 
 /* --- the end of the run ----------------------------------------------------------------------- */
 
+static struct process_end program_end(const struct judge *j)
+{
+	struct process_end end = {.pid = (uint32_t)j->child->pid, .exit = -1, .command = j->store->argv[0]};
+
+	end_set_status(&end, j->child->status);
+	return end;
+}
+
 /* The program itself has a verdict even if it never used CUDA: it carries the exit status. */
 static struct verdict *program_verdict(struct judge *j)
 {
-	struct process_end end = {.pid = (uint32_t)j->child->pid, .exit = -1, .command = j->store->argv[0]};
+	struct process_end end = program_end(j);
 	size_t i;
 
 	for (i = 0; i < j->server->n_processes; i++)
 		if (j->server->process[i]->pid == j->child->pid)
 			return NULL;
-	end_set_status(&end, j->child->status);
 	return verdict_of_process(NULL, &end);
 }
 
@@ -225,6 +235,17 @@ void judge_finish(struct judge *j)
 		store_discard(j->store);
 	judge_tell_end(j, all, kept);
 	verdict_free(all);
+}
+
+/* In place of all that the keeper would have said. What it had stored before stays, but it did not finish. */
+void judge_give_up(struct judge *j, const char *why)
+{
+	struct process_end end = program_end(j);
+	struct verdict *v = verdict_unrecorded(&end, why);
+
+	j->why_unknown = why;
+	judge_tell_end(j, v, j->store->out != NULL);
+	verdict_free(v);
 }
 
 void judge_release(struct judge *j)

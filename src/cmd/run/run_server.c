@@ -96,6 +96,13 @@ void server_close(struct server *s)
 	*s = (struct server){.fd = -1};
 }
 
+void server_leave(struct server *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+}
+
 /* --- receiving ------------------------------------------------------------------- */
 
 /* Exact, if the kernel has it (6.5): no risk that the pid has been reused. */

@@ -99,7 +99,7 @@ static const char *judge_trouble(struct judge *j)
 	const struct err *e = j->unrecorded->code ? j->unrecorded : &j->store->failed;
 
 	if (e->code == 0)
-		return NULL;
+		return j->why_unknown;
 	snprintf(j->trouble, sizeof(j->trouble), "%s: %s",
 		 j->unrecorded->code ? "nothing was recorded" : "the recording could not be saved",
 		 e->msg);
@@ -109,7 +109,7 @@ static const char *judge_trouble(struct judge *j)
 static void tell_trouble(struct judge *j)
 {
 	const struct err *e = j->unrecorded->code ? j->unrecorded : &j->store->failed;
-	const char *trouble = judge_trouble(j);
+	const char *trouble = e->code ? judge_trouble(j) : NULL;
 
 	if (!trouble)
 		return;
@@ -127,6 +127,8 @@ static void print_end(struct judge *j, const struct verdict *all, const char *re
 		report_first(stderr, all);
 	if (j->n_failed == 0 && verdict_notes(all) > 0)
 		report_line(stderr, all, recording);
+	if (j->why_unknown)
+		fprintf(stderr, "cuwhy: %s\n", verdict_title(all));
 	tell_trouble(j);
 }
 
