@@ -184,3 +184,15 @@ print(len(kept), took < 60)
 """
     run = box.under(box.script("import sys, cudrv\nif sys.argv[1:]: cudrv.init(); sys.exit()\n" + text))
     same(run.out.strip(), "0 True", "recordings kept, time")
+
+
+def rule__ended_processes_cost_no_descriptors(box):
+    text = "import subprocess, sys\n" \
+           "if sys.argv[1:]:\n    import cudrv\n    cudrv.init()\n    cudrv.launch(cudrv.kernel('nop'), (1, 70000), (1,))\n" \
+           "for i in range(60): subprocess.run([sys.executable, sys.argv[0], 'child'], stderr=subprocess.DEVNULL)\nsys.exit(1)\n"
+    argv = [box.cuwhy, "run", "--json", "--gpu", "sim:tiny", "--out", os.path.join(box.scratch, "o")] + box.script(text)
+    done = subprocess.run(argv, env=box.env(), capture_output=True, timeout=300,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)))
+    same(done.returncode, 1, "status")
+    run = json.load(open(os.path.join(box.scratch, "o", "run.json")))
+    same((len(run["processes"]), run["lost_segments"]), (60, 0), "processes, lost segments")

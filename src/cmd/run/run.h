@@ -84,7 +84,7 @@ enum sample_state {
 struct process {
 	pid_t pid;
 	uint64_t start_ns;	/* with pid: names the image */
-	int pidfd;		/* -1 = it had already ended, or is not visible from here */
+	int pidfd;		/* -1 = it had already ended, is not visible from here, or has been judged */
 	struct segment *seg;
 	size_t n_seg, cap_seg;
 	bool ended;
@@ -117,6 +117,7 @@ struct server {
 	size_t n_clients, cap_clients;
 	struct process **process;
 	size_t n_processes, cap_processes;
+	size_t n_files;		/* descriptors open at the start, inherited ones included */
 	size_t lost_segments;
 	uint64_t paused_until_ns;	/* out of descriptors: accept again then */
 };
@@ -137,7 +138,7 @@ void server_step(struct server *s, uint64_t now_ns);
 
 /* The memory of a process, assembled; owned by the caller. NULL if there is none. */
 void *process_bytes(const struct process *p, size_t *len);
-void process_drop_segments(struct process *p);
+void process_drop_files(struct process *p);	/* all that it needs once it has been judged: a run may start thousands */
 
 /* Parts of it while the process runs. False: not all of it is there, or the format differs. */
 bool process_read(const struct process *p, uint64_t off, void *to, size_t len);

@@ -107,7 +107,7 @@ static struct trace *read_trace(struct judge *j, struct process *p, void **bytes
 	events_finish(j->store, p);
 	*bytes = process_bytes(p, len);
 	events_name(p, *bytes, *len);
-	process_drop_segments(p);
+	process_drop_files(p);
 	return *bytes ? trace_from_bytes(*bytes, *len, NULL) : NULL;	/* owns the bytes now */
 }
 

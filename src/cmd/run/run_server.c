@@ -5,6 +5,7 @@
  * disconnects. We keep the descriptors: the memory outlives the process, whatever kills it. Nothing a
  * client sends is trusted, and nothing it does can make us wait.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,9 @@
 #include "cuwhy/format.h"
 
 #define SEGMENTS_MAX	(2 * CW_MAX_CHUNKS)
-#define ACCEPT_PAUSE_NS	100000000u
+#define ACCEPT_PAUSE_NS	20000000u
+#define CLIENT_FILES	3	/* its connection, a segment, a pidfd */
+#define OWN_FILES	8	/* for writing recordings, starting the probe */
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -63,6 +66,18 @@ static int try_place(struct server *s, const char *place, struct err *e)
 	return 0;
 }
 
+static size_t count_files(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n;
+}
+
 int server_open(struct server *s, struct err *e)
 {
 	const char *places[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp", "/dev/shm"};
@@ -74,6 +89,7 @@ int server_open(struct server *s, struct err *e)
 	for (i = 0; rc != 0 && i < sizeof(places) / sizeof(places[0]); i++)
 		if (places[i] && places[i][0] == '/')
 			rc = try_place(s, places[i], later.code ? NULL : &later);
+	s->n_files = count_files();
 	if (rc != 0)
 		*e = later;	/* report the first place: that one should have worked */
 	return rc;
@@ -267,6 +283,17 @@ static bool receive(struct server *s, int client, uint64_t now)
 	return h.magic == CW_HELLO_MAGIC;
 }
 
+/* A segment that arrives when no descriptor is left is lost; one that has not been accepted yet waits in the queue. */
+static bool files_left(const struct server *s)
+{
+	size_t n = s->n_files + OWN_FILES + CLIENT_FILES * (s->n_clients + 1), i;
+	struct rlimit l;
+
+	for (i = 0; i < s->n_processes; i++)
+		n += s->process[i]->n_seg + (s->process[i]->pidfd >= 0) + (s->process[i]->events.name != NULL);
+	return getrlimit(RLIMIT_NOFILE, &l) != 0 || n <= l.rlim_cur;
+}
+
 static void accept_all(struct server *s, uint64_t now)
 {
 	struct ucred who;
@@ -274,6 +301,10 @@ static void accept_all(struct server *s, uint64_t now)
 	int fd;
 
 	while (s->fd >= 0 && s->n_clients < CLIENTS_MAX && now >= s->paused_until_ns) {
+		if (!files_left(s)) {
+			s->paused_until_ns = now + ACCEPT_PAUSE_NS;
+			return;
+		}
 		fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
 			continue;
