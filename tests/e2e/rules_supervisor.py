@@ -196,3 +196,75 @@ def rule__ended_processes_cost_no_descriptors(box):
     same(done.returncode, 1, "status")
     run = json.load(open(os.path.join(box.scratch, "o", "run.json")))
     same((len(run["processes"]), run["lost_segments"]), (60, 0), "processes, lost segments")
+
+
+UNRECORDED = {
+    "no descriptors": ("resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))", "no file descriptors left"),
+    "a file size limit": ("resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))", "file size limit"),
+    "another user": ("os.setuid(65534)", "another user"),
+    "another root": ("os.chroot('/proc')", "chroot"),
+    "the folder is gone": ("shutil.rmtree(os.path.dirname(os.environ['CUWHY_SOCK']), True)", "removed"),
+}
+
+
+def rule__a_program_that_died_unrecorded_has_an_unknown_cause(box):
+    for what, (before, words) in UNRECORDED.items():
+        if os.geteuid() != 0 and ("setuid" in before or "chroot" in before):
+            continue
+        argv = box.script("import os, resource, shutil, cudrv\n" + before + FAILING)
+        run = box.under(argv, out=False)
+        same(run.status, 1, "status with " + what)
+        verdict = unknown(run, words)
+        same(verdict["process"]["pid"] > 0, True, "a process")
+        words_only = subprocess.run([box.cuwhy, "run", "--gpu", "sim:tiny"] + argv, env=box.env(), capture_output=True, text=True,
+                                    timeout=60)
+        lines = [l for l in words_only.stderr.splitlines() if l.startswith("cuwhy: whether CUDA failed is unknown: ")]
+        same(len(lines), 1, "lines about " + what)
+
+
+def rule__a_child_that_died_unrecorded_makes_the_cause_unknown(box):
+    child = "import resource, cudrv\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n" + FAILING
+    text = "import subprocess, sys\nimport cudrv\ncudrv.init()\n" \
+           "sys.exit(subprocess.run([sys.executable, '-c', %r], stderr=subprocess.DEVNULL).returncode)\n" % child
+    unknown(box.under(box.script(text)), "no file descriptors left")
+
+
+def rule__a_recorded_failure_outweighs_an_unrecorded_process(box):
+    child = "import resource, cudrv\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n" + FAILING
+    text = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', %r], stderr=subprocess.DEVNULL)\n" % child + FAILING
+    verdict = json.loads(box.under(box.script(text)).err.splitlines()[-1])
+    same(verdict["cause"], "launch-config-grid-limit", "cause")
+    assert "could not be recorded" in verdict["warning"], verdict["warning"]
+
+
+def rule__a_program_that_ended_well_unrecorded_has_not_failed(box):
+    argv = box.script("import resource, cudrv\nresource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\ncudrv.init()\n")
+    run = box.under(argv, out=False)
+    verdict = json.loads(run.err.splitlines()[-1])
+    same((run.status, verdict["cause"]), (0, "none"), "status, cause")
+    assert "could not be recorded" in verdict["warning"], verdict["warning"]
+    done = subprocess.run([box.cuwhy, "run", "--gpu", "sim:tiny"] + argv, env=box.env(), capture_output=True, text=True, timeout=60)
+    same((done.returncode, done.stderr), (0, ""), "status, stderr")
+
+
+def rule__a_program_that_failed_as_another_user_has_an_unknown_cause(box):
+    if os.geteuid() != 0:
+        raise Skip("needs root")
+    argv = ["setpriv", "--reuid=65534", "--clear-groups", "sh", "-c", "exit 3"]
+    run = box.under(argv, gpu=None, out=False)
+    same(run.status, 3, "status")
+    unknown(run, "another user")
+
+
+def rule__a_program_that_failed_where_nothing_can_be_recorded_has_an_unknown_cause(box):
+    nowhere = os.path.join(box.scratch, "nowhere")
+    argv = ["unshare", "-r", "-m", "sh", "-c",
+            "for d in /tmp /dev/shm; do mount --bind $d $d && mount -o remount,ro,bind $d || exit; done; "
+            "exec %s run --json sh -c 'exit 3'" % box.cuwhy]
+    done = subprocess.run(argv, env=dict(box.env(), XDG_RUNTIME_DIR=nowhere, TMPDIR=nowhere), capture_output=True, text=True, timeout=60)
+    if "{" not in done.stderr:
+        raise Skip("no mount namespaces")
+    same(done.returncode, 3, "status")
+    verdict = json.loads(done.stderr.splitlines()[-1])
+    same(verdict["cause"], "unknown", "cause")
+    assert "nothing was recorded" in verdict["title"], verdict["title"]

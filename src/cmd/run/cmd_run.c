@@ -79,23 +79,23 @@ struct run {
 
 /* --- the keeper --------------------------------------------------------------------------------- */
 
-/* First the program's pid, then how it ended. False: the supervisor was killed, or there is no program. */
+/* False: the supervisor was killed, or there is no program. */
 static bool hear_news(struct run *r, const struct keeper *self)
 {
 	struct child *c = &r->child;
+	struct keeper_news news;
 	bool gone = false;
-	int number;
 
-	while (!c->ended && keeper_hear(self, &number, &gone)) {
-		if (c->pid) {
-			c->status = number;
-			c->ended = true;
-			continue;
+	while (!c->ended && keeper_hear(self, &news, &gone)) {
+		if (!c->pid) {
+			c->pid = news.pid;
+			c->pidfd = proc_pidfd(c->pid);
+			if (given.out)
+				store_dir(&r->store);	/* --out always leaves a recording */
 		}
-		c->pid = number;
-		c->pidfd = proc_pidfd(c->pid);
-		if (given.out)
-			store_dir(&r->store);	/* --out always leaves a recording */
+		c->ended = news.ended;
+		c->status = news.status;
+		c->uid = news.uid;
 	}
 	return !gone;
 }
@@ -186,7 +186,7 @@ static void supervise(struct child *c, struct keeper *k)
 	while ((c->pid && !c->ended) || k->pid > 0) {
 		child_step(c, k, LOOK_MS);
 		if (c->ended)
-			keeper_tell_end(k, c->status);
+			keeper_tell(k, &(struct keeper_news){c->pid, true, c->status, c->uid});
 		keeper_look(k);
 	}
 }
@@ -222,6 +222,7 @@ static int start_program(struct run *r, char **argv, struct err *e)
 	r->store.events = given.memory_trace;
 	events_prepare(&r->store);
 	server_open(&r->server, &r->unrecorded);
+	r->judge.notices = r->server.dir ? notices_open(r->server.dir) : NULL;
 	hang_prepare(&r->hang, &r->server);
 	rc = env_prepare(&r->server, given.gpu, given.no_core_dump, e);
 	if (rc != 0)
@@ -234,7 +235,7 @@ static int start_program(struct run *r, char **argv, struct err *e)
 	server_leave(&r->server);
 	status = child_start(&r->child, argv, e);
 	if (status == 0)
-		keeper_tell_start(&r->keeper, r->child.pid);
+		keeper_tell(&r->keeper, &(struct keeper_news){.pid = r->child.pid});
 	else
 		keeper_dismiss(&r->keeper);
 	return status;

@@ -8,6 +8,7 @@
  *   run_child.c  the program itself: start, signals, end; run_witness.c helps it with signals
  *   run_judge.c  judges each process when it ends; run_tell.c prints it; run_victims.c is for processes that
  *                failed because another one did
+ *   run_notices.c processes that could not be recorded
  *   run_doctor.c when the environment may be to blame
  *   run_store.c  the recording on disk; run_xid.c the kernel log during the run
  *   run_events.c every allocator event, with --memory-trace
@@ -27,6 +28,7 @@
 
 #include "base/err.h"
 #include "cmd/run/run_keeper.h"
+#include "cmd/run/run_notices.h"
 #include "cmd/run/run_witness.h"
 #include "cmd/run/run_xid.h"
 #include "cuwhy/format.h"
@@ -154,6 +156,7 @@ struct child {
 	sigset_t signals;	/* blocked: waited for by child_step() */
 	bool ended;
 	int status;		/* as waitpid gives it */
+	uid_t uid;		/* its real user at the end */
 	sigset_t old_mask;
 	struct sigaction old_chld, old_pipe, old_xfsz;
 	struct rlimit old_files;
@@ -283,7 +286,10 @@ struct judge {
 	const struct child *child;
 	struct xid_watch *xids;
 	const struct err *unrecorded;	/* code != 0: why nothing can be recorded */
-	const char *why_unknown;	/* what kept us from knowing whether CUDA failed; NULL = nothing */
+	const struct cw_notices *notices;
+	uint32_t off_because, off_pid;	/* a recorder that switched itself off, and where; 0 = none */
+	char missing[320];	/* what kept us from recording all of it; "" = nothing did */
+	bool unknown;		/* and therefore the cause is unknown */
 	char trouble[320];
 	bool json;
 	struct text_style style;

@@ -43,7 +43,7 @@ void child_prepare(struct child *c)
 	sigset_t set;
 	size_t i;
 
-	*c = (struct child){.pidfd = -1};
+	*c = (struct child){.pidfd = -1, .uid = getuid()};
 	raise_limit(c);
 	sigfillset(&set);
 	for (i = 0; i < sizeof(not_passed) / sizeof(not_passed[0]); i++)
@@ -159,6 +159,15 @@ static void program_changed(struct child *c, int status)
 	}
 }
 
+/* While it is a zombie, it still says as whom it ran: another user's process cannot reach our socket. */
+static void learn_user(struct child *c)
+{
+	siginfo_t si = {.si_pid = 0};
+
+	if (!c->ended && waitid(P_PID, (id_t)c->pid, &si, WEXITED | WNOHANG | WNOWAIT) == 0 && si.si_pid == c->pid)
+		c->uid = si.si_uid;
+}
+
 /* All children, also those we do not know: as PID 1 of a container, every orphan becomes ours, and so do children of
  * the process that became cuwhy by exec. */
 static void reap(struct child *c, struct keeper *k)
@@ -166,6 +175,7 @@ static void reap(struct child *c, struct keeper *k)
 	int status;
 	pid_t pid;
 
+	learn_user(c);
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) != 0) {
 		if (pid < 0 && errno == EINTR)
 			continue;

@@ -135,6 +135,10 @@ static void judge_process(struct judge *j, struct process *p)
 	keeper_works(j->self);
 	if (t) {
 		complete_end(p, trace_header(t));
+		if (trace_header(t)->off_because && !j->off_because) {
+			j->off_because = trace_header(t)->off_because;
+			j->off_pid = (uint32_t)p->pid;
+		}
 		core = dump_path(j, trace_header(t));
 		p->end.xids = kernel_log(j, t);
 	}
@@ -185,6 +189,16 @@ bool judge_step(struct judge *j, bool final)
 
 /* --- the end of the run ----------------------------------------------------------------------- */
 
+static bool program_recorded(const struct judge *j)
+{
+	size_t i;
+
+	for (i = 0; i < j->server->n_processes; i++)
+		if (j->server->process[i]->pid == j->child->pid)
+			return true;
+	return false;
+}
+
 static struct process_end program_end(const struct judge *j)
 {
 	struct process_end end = {.pid = (uint32_t)j->child->pid, .exit = -1, .command = j->store->argv[0]};
@@ -197,12 +211,29 @@ static struct process_end program_end(const struct judge *j)
 static struct verdict *program_verdict(struct judge *j)
 {
 	struct process_end end = program_end(j);
-	size_t i;
 
-	for (i = 0; i < j->server->n_processes; i++)
-		if (j->server->process[i]->pid == j->child->pid)
-			return NULL;
-	return verdict_of_process(NULL, &end);
+	return program_recorded(j) ? NULL : verdict_of_process(NULL, &end);
+}
+
+/* The first reason is enough. */
+static bool something_missing(struct judge *j)
+{
+	char *text = j->missing;
+	size_t size = sizeof(j->missing);
+
+	if (j->unrecorded->code)
+		snprintf(text, size, "nothing was recorded: %s", j->unrecorded->msg);
+	else if (notices_say(j->notices, text, size))
+		return true;
+	else if (j->off_because)
+		snprintf(text, size, "the recorder of process %u switched itself off: %s", j->off_pid,
+			 reason_text(j->off_because));
+	else if (j->child->uid != getuid() && !program_recorded(j))
+		snprintf(text, size, "the program ran as another user (uid %u), who has no access to cuwhy's socket",
+			 (unsigned)j->child->uid);
+	else if (j->server->lost_segments)
+		snprintf(text, size, "%zu pieces of recordings were lost", j->server->lost_segments);
+	return *text != '\0';
 }
 
 static struct verdict *join(struct judge *j)
@@ -219,6 +250,14 @@ static struct verdict *join(struct judge *j)
 	n += list[n] != NULL;
 	all = verdict_join(list, n);
 	free(list);
+	/* A program that died is not known to be free of CUDA failures if a process was not recorded. */
+	if (something_missing(j) && !verdict_failed(all) && j->child->status != 0) {
+		struct process_end end = program_end(j);
+		struct verdict *both[] = {verdict_unrecorded(&end, j->missing), all};
+
+		j->unknown = true;
+		all = verdict_join(both, 2);
+	}
 	return all;
 }
 
@@ -243,7 +282,8 @@ void judge_give_up(struct judge *j, const char *why)
 	struct process_end end = program_end(j);
 	struct verdict *v = verdict_unrecorded(&end, why);
 
-	j->why_unknown = why;
+	str_copy(j->missing, sizeof(j->missing), why);
+	j->unknown = true;
 	judge_tell_end(j, v, j->store->out != NULL);
 	verdict_free(v);
 }

@@ -47,13 +47,13 @@ void keeper_rests(const struct keeper *k)
 	atomic_store(&k->signs->works, false);
 }
 
-bool keeper_hear(const struct keeper *k, int *number, bool *gone)
+bool keeper_hear(const struct keeper *k, struct keeper_news *n, bool *gone)
 {
 	struct pollfd p = {.fd = k->tell, .events = POLLIN};
 
 	if (poll(&p, 1, 0) != 1)
 		return false;
-	*gone = read(k->tell, number, sizeof(*number)) != (ssize_t)sizeof(*number);
+	*gone = read(k->tell, n, sizeof(*n)) != (ssize_t)sizeof(*n);
 	return !*gone;
 }
 
@@ -155,27 +155,17 @@ bool keeper_start(struct keeper *k, void (*work)(void *arg, const struct keeper 
 	return no_keeper(k, "cuwhy cannot start a process");
 }
 
-static void tell_number(const struct keeper *k, int number)
+void keeper_tell(struct keeper *k, const struct keeper_news *news)
 {
 	ssize_t n;
 
-	do
-		n = write(k->tell, &number, sizeof(number));
-	while (n < 0 && errno == EINTR);
-}
-
-void keeper_tell_start(struct keeper *k, pid_t program)
-{
-	if (k->pid > 0)
-		tell_number(k, (int)program);
-}
-
-void keeper_tell_end(struct keeper *k, int status)
-{
 	if (k->pid == 0 || k->told_ns)
 		return;
-	k->told_ns = proc_mono_ns();
-	tell_number(k, status);
+	if (news->ended)
+		k->told_ns = proc_mono_ns();
+	do
+		n = write(k->tell, news, sizeof(*news));
+	while (n < 0 && errno == EINTR);
 }
 
 void keeper_dismiss(struct keeper *k)

@@ -14,9 +14,16 @@
 
 struct keeper_signs;
 
+struct keeper_news {		/* about the program: told when it starts and when it ends */
+	pid_t pid;
+	bool ended;
+	int status;		/* as waitpid gives it */
+	uid_t uid;		/* its real user at the end */
+};
+
 struct keeper {
 	pid_t pid;		/* 0 = there is none, or it has ended */
-	int tell;		/* to it: the program's pid, then its wait status. Closed before: there is no supervisor */
+	int tell;		/* to it: struct keeper_news. Closed before the end: there is no supervisor */
 	struct keeper_signs *signs;	/* of life; shared with it */
 	uint64_t limit_ns;
 	uint64_t told_ns;	/* when it was told that it should come to an end; 0 = not yet */
@@ -30,14 +37,13 @@ struct keeper {
 bool keeper_start(struct keeper *k, void (*work)(void *arg, const struct keeper *self), void *arg);
 
 /* In the supervisor. */
-void keeper_tell_start(struct keeper *k, pid_t program);
-void keeper_tell_end(struct keeper *k, int status);	/* only the first call counts */
+void keeper_tell(struct keeper *k, const struct keeper_news *n);	/* of several ends, only the first counts */
 void keeper_dismiss(struct keeper *k);	/* there will be no program */
 void keeper_look(struct keeper *k);	/* kills it if it is stuck */
 void keeper_ended(struct keeper *k, int status);	/* as waitpid gives it */
 
-/* In the keeper. The next number that it was told; never waits. False with *gone: the supervisor is gone. */
-bool keeper_hear(const struct keeper *k, int *number, bool *gone);
+/* In the keeper. The next news; never waits. False with *gone: the supervisor is gone. */
+bool keeper_hear(const struct keeper *k, struct keeper_news *n, bool *gone);
 
 /* Work is in progress, and has come this far; or there is nothing to do until something happens. */
 void keeper_works(const struct keeper *k);
