@@ -228,7 +228,9 @@ static int start_program(struct run *r, char **argv, struct err *e)
 	if (rc != 0)
 		return rc == -EINVAL ? EXIT_TROUBLE : EXIT_NOT_STARTED;
 	if (!r->unrecorded.code && r->server.dir && !getenv("CUWHY_SOCK"))
-		err_set(&r->unrecorded, -EINVAL, "the loader cannot use the recorder's path");
+		err_set(&r->unrecorded, -EINVAL,
+			env_has_sanitizer() ? "LD_PRELOAD has a sanitizer's runtime, which tolerates no recorder"
+					    : "the loader cannot use the recorder's path");
 	xid_watch_open(&r->xids, KERNEL_LOG);
 	child_prepare(&r->child);
 	keeper_start(&r->keeper, keep, r);	/* before the program, which may stop us */

@@ -187,6 +187,9 @@ void child_end_alike(const struct child *c);
  * recorder or the simulated GPU is missing. */
 int env_prepare(const struct server *s, const char *gpu, bool no_core_dump, struct err *e);
 
+/* Is a sanitizer's runtime preloaded? Then the recorder is not. */
+bool env_has_sanitizer(void);
+
 /* Removes the server's folder, unless processes that outlive us still need it, and folders that earlier
  * runs had to leave behind, once nothing needs them. */
 void env_clean(const struct server *s);

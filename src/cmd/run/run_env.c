@@ -133,13 +133,27 @@ static void prepend(const char *variable, const char *value)
 	free(both);
 }
 
+/* The runtime of a sanitizer refuses to start if another library is loaded before it, and cannot have a `dlsym` that is
+ * not its own behind it: such a program runs without the recorder. */
+bool env_has_sanitizer(void)
+{
+	static const char *const names[] = {"/libasan.so", "/libtsan.so", "/liblsan.so", "/libclang_rt.asan",
+					    "/libclang_rt.tsan"};
+	const char *list = getenv("LD_PRELOAD");
+
+	for (size_t i = 0; list && i < sizeof(names) / sizeof(names[0]); i++)
+		if (strstr(list, names[i]) || str_starts(list, names[i] + 1))
+			return true;
+	return false;
+}
+
 static int set_preload(const struct server *s, struct err *e)
 {
 	char *recorder = proc_find_part(RECORDER), *value;
 
 	if (!recorder)
 		return missing(RECORDER, "the recorder", e);
-	value = s->dir ? preload_value(s->dir, recorder) : NULL;
+	value = s->dir && !env_has_sanitizer() ? preload_value(s->dir, recorder) : NULL;
 	free(recorder);
 	if (value) {
 		prepend("LD_PRELOAD", value);
