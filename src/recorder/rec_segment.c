@@ -48,23 +48,28 @@ bool spin_wait(struct spin *s)
 
 /* ---- segments ------------------------------------------------------------------------------------ */
 
+/* Its queue was full for as long as we waited. Once is enough: not every new thread waits again. */
+static atomic_bool unanswered;
+
 /* A socket to `cuwhy run`, -1 if there is none. */
 static int dial(int flags)
 {
 	const char *path = rec_getenv("CUWHY_SOCK");
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	const struct timeval patience = { .tv_sec = 1 };	/* a stopped `cuwhy run` must not stop us */
+	const struct timeval patience = {.tv_usec = 100000};	/* a stopped `cuwhy run` must not stop us */
 	int s;
 
 	if (!path || strlen(path) >= sizeof(to.sun_path))
 		return -1;
 	memcpy(to.sun_path, path, strlen(path) + 1);
-	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags | (unanswered ? SOCK_NONBLOCK : 0), 0);
 	if (s < 0)
 		return -1;
 	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (connect(s, (struct sockaddr *)&to, sizeof(to)) == 0)
 		return s;
+	if (errno == EAGAIN)
+		unanswered = true;
 	close(s);
 	return -1;
 }

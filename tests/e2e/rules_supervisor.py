@@ -186,6 +186,52 @@ print(len(kept), took < 60)
     same(run.out.strip(), "0 True", "recordings kept, time")
 
 
+def rule__a_keeper_that_is_stopped_does_not_make_every_thread_wait(box):
+    text = KEEPER + """
+import threading, cudrv
+cudrv.init()
+kernel = cudrv.kernel("nop")
+os.kill(keeper(), signal.SIGSTOP)
+took, gate = [], threading.Event()
+def work():
+    began = time.time()
+    try:
+        cudrv.synchronize()
+    except Exception:
+        pass        # this thread has no context; it is recorded all the same
+    took.append(time.time() - began)
+    gate.wait()
+threads = [threading.Thread(target=work) for _ in range(100)]
+for i, t in enumerate(threads):
+    t.start()
+    while len(took) <= i:
+        time.sleep(0.001)
+gate.set()
+os.kill(keeper(), signal.SIGCONT)
+print(sum(took) < 5)
+"""
+    argv = ["unshare", "-r", "-n", "sh", "-c", 'echo 2 > /proc/sys/net/core/somaxconn && exec "$@"', "sh",
+            box.cuwhy, "run", "--no-core-dump", "--gpu", "sim:tiny"] + box.script(text)
+    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=150)
+    if "unshare" in done.stderr or "somaxconn" in done.stderr:
+        raise Skip("no network namespaces")
+    same((done.returncode, done.stdout.strip()), (0, "True"), "status, 100 threads in less than 5 s")
+
+
+def rule__a_keeper_that_stays_stopped_is_given_up_while_the_program_runs(box):
+    text = KEEPER + """
+stopped = keeper()
+os.kill(stopped, signal.SIGSTOP)
+end = time.time() + 20
+while keeper() == stopped and time.time() < end:
+    time.sleep(0.1)
+sys.exit(7 if time.time() < end else 8)
+"""
+    run = box.under(box.script(text), CUWHY_JUDGE_SECONDS="1")
+    same(run.status, 7, "status")
+    unknown(run, "stuck for 1 s")
+
+
 def rule__ended_processes_cost_no_descriptors(box):
     text = "import subprocess, sys\n" \
            "if sys.argv[1:]:\n    import cudrv\n    cudrv.init()\n    cudrv.launch(cudrv.kernel('nop'), (1, 70000), (1,))\n" \
@@ -268,3 +314,12 @@ def rule__a_program_that_failed_where_nothing_can_be_recorded_has_an_unknown_cau
     verdict = json.loads(done.stderr.splitlines()[-1])
     same(verdict["cause"], "unknown", "cause")
     assert "nothing was recorded" in verdict["title"], verdict["title"]
+
+
+def rule__a_preloaded_sanitizer_is_left_alone(box):
+    asan = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True).stdout.strip()
+    if "/" not in asan:
+        raise Skip("no AddressSanitizer")
+    run = box.under(["sh", "-c", "exit 3"], gpu=None, out=False, LD_PRELOAD=asan, ASAN_OPTIONS="detect_leaks=0")
+    same(run.status, 3, "status")
+    unknown(run, "sanitizer")

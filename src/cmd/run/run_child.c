@@ -183,7 +183,9 @@ static void reap(struct child *c, struct keeper *k)
 			return;
 		if (pid == c->pid)
 			program_changed(c, status);
-		else if (pid == k->pid && !WIFSTOPPED(status))
+		else if (pid == k->pid && WIFSTOPPED(status))
+			keeper_stopped(k);
+		else if (pid == k->pid)
 			keeper_ended(k, status);
 		else if (pid == c->witness.pid && !WIFSTOPPED(status))
 			witness_ended(&c->witness);

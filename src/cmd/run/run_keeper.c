@@ -57,13 +57,27 @@ bool keeper_hear(const struct keeper *k, struct keeper_news *n, bool *gone)
 	return !*gone;
 }
 
+/* What is there already does not count: a sanitizer reserves terabytes. */
+static rlim_t data_bytes(void)
+{
+	unsigned long long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (f && fscanf(f, "%*s %*s %*s %*s %*s %llu", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
 static void limit_memory(void)
 {
+	rlim_t most = data_bytes() + LIMIT_BYTES;
 	struct rlimit l;
 
-	if (getrlimit(RLIMIT_DATA, &l) != 0 || l.rlim_cur <= LIMIT_BYTES)
+	if (getrlimit(RLIMIT_DATA, &l) != 0 || l.rlim_cur <= most)
 		return;
-	l.rlim_cur = LIMIT_BYTES;
+	l.rlim_cur = most;
 	setrlimit(RLIMIT_DATA, &l);
 }
 
@@ -198,6 +212,13 @@ void keeper_look(struct keeper *k)
 	snprintf(k->why, sizeof(k->why), "cuwhy's analysis was stuck for %llu s",
 		 (unsigned long long)(k->limit_ns / SECOND_NS));
 	kill(k->pid, SIGKILL);
+}
+
+/* Nobody but us knows that it has been stopped: whoever sends it something would wait. Within the limit, it may go on. */
+void keeper_stopped(struct keeper *k)
+{
+	if (!atomic_load(&k->signs->works))
+		keeper_works(k);
 }
 
 void keeper_ended(struct keeper *k, int status)

@@ -40,6 +40,7 @@ bool keeper_start(struct keeper *k, void (*work)(void *arg, const struct keeper 
 void keeper_tell(struct keeper *k, const struct keeper_news *n);	/* of several ends, only the first counts */
 void keeper_dismiss(struct keeper *k);	/* there will be no program */
 void keeper_look(struct keeper *k);	/* kills it if it is stuck */
+void keeper_stopped(struct keeper *k);	/* by a signal: counts as stuck if it lasts */
 void keeper_ended(struct keeper *k, int status);	/* as waitpid gives it */
 
 /* In the keeper. The next news; never waits. False with *gone: the supervisor is gone. */

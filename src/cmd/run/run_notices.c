@@ -60,6 +60,7 @@ bool notices_say(const struct cw_notices *n, char *text, size_t size)
 	if (count > 1)
 		snprintf(more, sizeof(more), ", and %u more", count - 1);
 	/* the page is writable by every process of the run: no more than two numbers are taken from it */
-	snprintf(text, size, "process %u could not be recorded: %s%s", first.pid, reason((int)(first.error & 0xfff)), more);
+	snprintf(text, size, "process %u could not be recorded: %s%s", first.pid, reason((int)(first.error & 0xfff)),
+		 more);
 	return true;
 }

@@ -22,6 +22,7 @@
 #include "cuwhy/format.h"
 
 #define SEGMENTS_MAX	(2 * CW_MAX_CHUNKS)
+#define QUEUE		512	/* connections not accepted yet: each may hold 8 MiB of a process that has ended */
 #define ACCEPT_PAUSE_NS	20000000u
 #define CLIENT_FILES	3	/* its connection, a segment, a pidfd */
 #define OWN_FILES	8	/* for writing recordings, starting the probe */
@@ -47,7 +48,7 @@ static int try_place(struct server *s, const char *place, struct err *e)
 		memcpy(a.sun_path, path, strlen(path) + 1);
 		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) != 0 ||
-		    listen(fd, CLIENTS_MAX) != 0) {
+		    listen(fd, QUEUE) != 0) {
 			rc = -errno;
 			fs_remove_dir(dir, 0);
 		}
