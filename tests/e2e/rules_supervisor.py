@@ -76,7 +76,8 @@ def rule__an_alarm_set_before_exec_reaches_the_program(box):
 
 
 def rule__a_job_stops_by_the_same_signal(box):
-    child = subprocess.Popen([box.cuwhy, "run", "sh", "-c", "kill -TSTP $$; exit 4"], env=box.env())
+    # in a group of its own, whose parent is in another one of the session: only such a job can be stopped
+    child = subprocess.Popen([box.cuwhy, "run", "sh", "-c", "kill -TSTP $$; exit 4"], env=box.env(), preexec_fn=os.setpgrp)
     _, status = os.waitpid(child.pid, os.WUNTRACED)
     assert os.WIFSTOPPED(status), status
     same(os.WSTOPSIG(status), signal.SIGTSTP, "stopped by")

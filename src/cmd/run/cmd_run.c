@@ -30,8 +30,8 @@ static const struct opt_usage usage = {
 		 "TIME is 90, 60s, 5m or 1h. The dump ends the running kernel; with --hang-go-on the program\n"
 		 "then sees error 719. Calls that load code also wait for kernels, but may be compiling: they\n"
 		 "count only after --hang-load more, and only if there is launched work that nothing waited for.\n",
-	.exits = "The exit status is the program's own: 128+N if signal N ended it. If it could not be\n"
-		 "started: 127 not found, 126 not executable, 125 cuwhy itself failed; 2 wrong usage.\n",
+	.exits = "Ends as the program did, by the same signal if one ended it. If it could not be started:\n"
+		 "127 not found, 126 not executable, 125 cuwhy itself failed; 2 wrong usage.\n",
 	.examples = "  cuwhy run python train.py              run it; if CUDA fails, say why\n"
 		    "  cuwhy run --out out torchrun ...       record all ranks into ./out\n"
 		    "  cuwhy run --hang-after 5m python x.py  if a kernel hangs, say which one and where\n",
