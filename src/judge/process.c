@@ -195,6 +195,17 @@ struct verdict *verdict_unrecorded(const struct process_end *end, const char *wh
 
 	fact_set_text(&v->c, FACT_process_unrecorded, why);
 	verdict_judge(v);
-	fill_end(v, NULL, end);
+	if (end)
+		fill_end(v, NULL, end);
 	return v;
+}
+
+struct verdict *verdict_without(struct verdict *all, const struct process_end *end, const char *why)
+{
+	struct verdict *both[] = {NULL, all};
+
+	if (verdict_failed(all))
+		return all;
+	both[0] = verdict_unrecorded(end, why);
+	return verdict_join(both, 2);
 }

@@ -273,7 +273,11 @@ def rule__a_child_that_died_unrecorded_makes_the_cause_unknown(box):
     child = "import resource, cudrv\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n" + FAILING
     text = "import subprocess, sys\nimport cudrv\ncudrv.init()\n" \
            "sys.exit(subprocess.run([sys.executable, '-c', %r], stderr=subprocess.DEVNULL).returncode)\n" % child
-    unknown(box.under(box.script(text)), "no file descriptors left")
+    run = box.under(box.script(text))
+    unknown(run, "no file descriptors left")
+    again = subprocess.run([box.cuwhy, "explain", "--json", run.folder], env=box.env(), capture_output=True, text=True, timeout=60)
+    verdict = json.loads(again.stdout)
+    assert verdict["cause"] == "unknown" and "no file descriptors left" in verdict["title"], verdict
 
 
 def rule__a_recorded_failure_outweighs_an_unrecorded_process(box):

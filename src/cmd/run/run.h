@@ -209,6 +209,7 @@ struct store {
 	bool events;		/* --memory-trace */
 	unsigned int n_events;
 	const struct xid_log *xids;	/* NULL = not looked at */
+	const char *unrecorded;	/* why the cause may be unknown; NULL = all was recorded, or the program ended well */
 };
 
 /* Checks --out before the program starts. -EEXIST with `e` filled: refuse to start. */

@@ -251,12 +251,12 @@ static struct verdict *join(struct judge *j)
 	all = verdict_join(list, n);
 	free(list);
 	/* A program that died is not known to be free of CUDA failures if a process was not recorded. */
-	if (something_missing(j) && !verdict_failed(all) && j->child->status != 0) {
+	if (something_missing(j) && j->child->status != 0) {
 		struct process_end end = program_end(j);
-		struct verdict *both[] = {verdict_unrecorded(&end, j->missing), all};
 
-		j->unknown = true;
-		all = verdict_join(both, 2);
+		j->unknown = !verdict_failed(all);
+		j->store->unrecorded = j->missing;
+		all = verdict_without(all, &end, j->missing);
 	}
 	return all;
 }
