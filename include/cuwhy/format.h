@@ -572,6 +572,19 @@ struct cw_hello {
 	uint32_t off, len;		/* where the segment belongs */
 };
 
+/* Recorder -> `cuwhy run`, without the socket: a file next to it that every process maps when it starts. */
+#define CW_NOTICES_FILE	"n"
+#define CW_NOTICES	511
+struct cw_notices {
+	uint32_t n;			/* may exceed CW_NOTICES: the rest is only counted */
+	uint32_t reserved;
+	struct cw_notice {
+		uint32_t pid;		/* 0 = not written yet */
+		uint32_t error;		/* errno: why this process is not recorded; 0 = the reason is not known */
+	} list[CW_NOTICES];
+};
+
+_Static_assert(sizeof(struct cw_notices) == 4096, "one page");
 _Static_assert(sizeof(struct cw_launch) == 80 + CW_PARAM_BYTES, "part of the file format");
 _Static_assert(sizeof(struct cw_call) == 88, "part of the file format");
 _Static_assert(sizeof(struct cw_allocation) == 48, "part of the file format");

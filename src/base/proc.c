@@ -67,20 +67,23 @@ static bool read_proc(pid_t pid, const char *what, struct buf *b)
 	return rc == 0 || rc == -EFBIG;
 }
 
-/* Behind the name in /proc/PID/stat, which may itself hold spaces and brackets. */
+/* Without allocating: the supervisor asks. The state is behind the name in /proc/PID/stat, which may itself hold spaces and brackets. */
 char proc_state(pid_t pid)
 {
-	struct buf b;
-	const char *p = NULL;
-	char state = '\0';
+	char path[64], text[1024], state = '\0';
+	const char *p;
+	ssize_t n;
+	int fd;
 
-	buf_init(&b, 4096);
-	if (read_proc(pid, "stat", &b))
-		p = strrchr(b.data, ')');
-	if (!p || sscanf(p, ") %c", &state) != 1)
-		state = '\0';
-	buf_release(&b);
-	return state;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return '\0';
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	p = strrchr(text, ')');
+	return p && sscanf(p, ") %c", &state) == 1 ? state : '\0';
 }
 
 bool proc_environ_has(pid_t pid, const char *assignment)

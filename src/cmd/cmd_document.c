@@ -228,7 +228,7 @@ static void man_of_all(FILE *out)
 	}
 	fputs(".SH OPTIONS\n.TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nlist the commands; after a command, list its options\n"
 	      ".TP\n\\fB\\-\\-version\\fR\nprint the version\n.SH EXIT STATUS\n", out);
-	man_paragraphs(out, "cuwhy run returns the program's own exit status: 128+N if signal N ended it; 127, 126 or 125 if\n"
+	man_paragraphs(out, "cuwhy run ends as the program did, by the same signal if one ended it; with 127, 126 or 125 if\n"
 		       "it could not be started. The other commands return:\n");
 	fputs(".TP\n.B 0\nnothing wrong was found\n.TP\n.B 1\nsomething was found\n.TP\n.B 2\n"
 	      "wrong usage, or cuwhy itself failed. With \\-\\-json, the output is then an object with the key \"failure\".\n", out);

@@ -188,3 +188,24 @@ struct verdict *verdict_of_process(struct trace *t, const struct process_end *en
 {
 	return verdict_of_process_and(t, end, NULL);
 }
+
+struct verdict *verdict_unrecorded(const struct process_end *end, const char *why)
+{
+	struct verdict *v = verdict_new("unknown");
+
+	fact_set_text(&v->c, FACT_process_unrecorded, why);
+	verdict_judge(v);
+	if (end)
+		fill_end(v, NULL, end);
+	return v;
+}
+
+struct verdict *verdict_without(struct verdict *all, const struct process_end *end, const char *why)
+{
+	struct verdict *both[] = {NULL, all};
+
+	if (verdict_failed(all))
+		return all;
+	both[0] = verdict_unrecorded(end, why);
+	return verdict_join(both, 2);
+}

@@ -195,6 +195,8 @@ static struct verdict *judge_recording(struct source *s, const struct group *g, 
 	}
 	if (n > 0 || r->n == 0)
 		all = verdict_join(list, n);
+	if (all && r->unrecorded)
+		all = verdict_without(all, NULL, r->unrecorded);
 	free(list);
 	return all;
 }

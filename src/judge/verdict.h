@@ -70,6 +70,10 @@ void verdict_append(struct verdict **list, struct verdict *v);
 
 /* Judges one process. `t` NULL: it never used CUDA. Never fails: at worst the cause is `unknown`. */
 struct verdict *verdict_of_process(struct trace *t, const struct process_end *end);
+/* A program that failed, but could not be recorded: `why` says what was in the way. `end` NULL: it is not known. */
+struct verdict *verdict_unrecorded(const struct process_end *end, const char *why);
+/* The verdict of its run, if `all` is what was found in spite of it: a failure that was found stays. Takes ownership. */
+struct verdict *verdict_without(struct verdict *all, const struct process_end *end, const char *why);
 /* Judges a GPU core dump alone. */
 struct verdict *verdict_of_dump(const struct culprit *k);
 /* Judges the last out-of-memory error of a device in a PyTorch memory snapshot; "none" if there is none. */

@@ -189,6 +189,10 @@ static inline unsigned rec_state(void)
 	return atomic_load_explicit(atomic_load_explicit(&rec.state, memory_order_acquire), memory_order_acquire);
 }
 
+/* rec_notice.c: when recording is impossible */
+void notice_load(void);
+void notice_unrecorded(uint32_t pid, int error);
+
 bool rec_wake(void);			/* slow path of rec_enter: start, or start over after fork */
 struct rec_thread *rec_thread_start(void);
 struct cw_ring *rec_launch_ring(struct rec_thread *t);	/* NULL: no memory for it */

@@ -48,20 +48,26 @@ bool spin_wait(struct spin *s)
 
 /* ---- segments ------------------------------------------------------------------------------------ */
 
+/* Its queue was full for as long as we waited. Once is enough: not every new thread waits again. */
+static atomic_bool unanswered;
+
 /* Connects to a socket of our own user; -1 if there is none. */
 static int dial_name(const struct sockaddr_un *to, socklen_t len, int flags)
 {
-	const struct timeval patience = { .tv_sec = 1 };	/* a stopped `cuwhy run` must not stop us */
+	const struct timeval patience = {.tv_usec = 100000};	/* a stopped `cuwhy run` must not stop us */
 	struct ucred who;
 	socklen_t size = sizeof(who);
-	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags | (unanswered ? SOCK_NONBLOCK : 0), 0);
+	bool connected;
 
 	if (s < 0)
 		return -1;
 	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	connected = connect(s, (const struct sockaddr *)to, len) == 0;
+	if (!connected && errno == EAGAIN)
+		unanswered = true;
 	/* Once `cuwhy run` is gone, another user may listen under its name: whoever gets our memory can write to it. */
-	if (connect(s, (const struct sockaddr *)to, len) == 0 &&
-	    getsockopt(s, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid())
+	if (connected && getsockopt(s, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid())
 		return s;
 	close(s);
 	return -1;

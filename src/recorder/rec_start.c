@@ -321,10 +321,14 @@ bool rec_wake(void)
 	}
 	rec_nesting++;
 	forked_from = rec.pid && rec.pid != pid ? rec.pid : 0;
+	errno = 0;
 	page = live_page();
 	if (page) {
 		rec.ticks_are_tsc = ticks_are_steady();
+		errno = 0;
 		ok = recording_begin(forked_from);
+		if (!ok)
+			notice_unrecorded(pid, errno || rec_fsize_allows(FIRST_SEGMENT) ? errno : EFBIG);
 		if (ok) {
 			python_start();
 			torch_start();
@@ -333,6 +337,7 @@ bool rec_wake(void)
 		atomic_store(page, ok ? REC_ON : REC_OFF);
 		rec.state = page;
 	} else {
+		notice_unrecorded(pid, errno);
 		rec.state = &never;
 	}
 	rec_nesting--;
@@ -466,6 +471,7 @@ __attribute__((constructor)) static void load(void)
 	st.may_record = !getauxval(AT_SECURE) && rec_getenv("CUWHY_SOCK");
 	if (!st.may_record)
 		return;
+	notice_load();
 	st.loaded.pid = (uint32_t)getpid();
 	st.loaded.ticks = arch_ticks();
 	st.loaded.mono_ns = rec_mono_ns();

@@ -15,6 +15,7 @@
 
 #define STRAGGLERS_NS	200000000u	/* grace for recorded processes that die with the program */
 #define SHORT_WAIT_MS	5
+#define LOOK_MS		1000	/* how often the supervisor looks at the keeper; signals and ends come at once */
 
 static struct {
 	bool json, keep, force, no_core_dump, hang_go_on, memory_trace, help;
@@ -29,8 +30,8 @@ static const struct opt_usage usage = {
 		 "TIME is 90, 60s, 5m or 1h. The dump ends the running kernel; with --hang-go-on the program\n"
 		 "then sees error 719. Calls that load code also wait for kernels, but may be compiling: they\n"
 		 "count only after --hang-load more, and only if there is launched work that nothing waited for.\n",
-	.exits = "The exit status is the program's own: 128+N if signal N ended it. If it could not be\n"
-		 "started: 127 not found, 126 not executable, 125 cuwhy itself failed; 2 wrong usage.\n",
+	.exits = "Ends as the program did, by the same signal if one ended it. If it could not be started:\n"
+		 "127 not found, 126 not executable, 125 cuwhy itself failed; 2 wrong usage.\n",
 	.examples = "  cuwhy run python train.py              run it; if CUDA fails, say why\n"
 		    "  cuwhy run --out out torchrun ...       record all ranks into ./out\n"
 		    "  cuwhy run --hang-after 5m python x.py  if a kernel hangs, say which one and where\n",
@@ -72,18 +73,43 @@ struct run {
 	struct xid_watch xids;
 	struct hang hang;
 	struct sampler sampler;
+	struct keeper keeper;
 	struct err unrecorded;	/* code != 0: why nothing can be recorded */
 };
 
-/* Waits for the next event and handles it. `wait_ms` < 0: no time limit. */
-static void run_step(struct run *r, int wait_ms)
+/* --- the keeper --------------------------------------------------------------------------------- */
+
+/* False: the supervisor was killed, or there is no program. */
+static bool hear_news(struct run *r, const struct keeper *self)
+{
+	struct child *c = &r->child;
+	struct keeper_news news;
+	bool gone = false;
+
+	while (!c->ended && keeper_hear(self, &news, &gone)) {
+		if (!c->pid) {
+			c->pid = news.pid;
+			c->pidfd = proc_pidfd(c->pid);
+			if (given.out)
+				store_dir(&r->store);	/* --out always leaves a recording */
+		}
+		c->ended = news.ended;
+		c->status = news.status;
+		c->uid = news.uid;
+	}
+	return !gone;
+}
+
+/* Waits for the next event and handles it. `wait_ms` < 0: no time limit. False: the supervisor was killed. */
+static bool run_step(struct run *r, const struct keeper *self, int wait_ms)
 {
 	uint64_t now = proc_mono_ns();
 	struct pollfd *p = xcalloc(2 + server_fds(&r->server), sizeof(*p));
 	int look_ms = hang_wait_ms(&r->hang, &r->server), move_ms = events_wait_ms(&r->store, &r->server);
+	bool alone;
 	size_t n;
 
-	p[0] = (struct pollfd){.fd = r->child.signal_fd, .events = POLLIN};
+	p[0] = (struct pollfd){.fd = r->child.ended ? -1 : self->tell, .events = POLLIN};
 	n = 1 + server_poll(&r->server, p + 1, now);
 	if (r->server.paused_until_ns > now && (wait_ms < 0 || wait_ms > SHORT_WAIT_MS))
 		wait_ms = SHORT_WAIT_MS;
@@ -92,13 +118,16 @@ static void run_step(struct run *r, int wait_ms)
 	if (move_ms >= 0 && (wait_ms < 0 || wait_ms > move_ms))
 		wait_ms = move_ms;
 	n += sampler_poll(&r->sampler, p + n, &wait_ms);
+	keeper_rests(self);
 	poll(p, n, wait_ms);
+	keeper_works(self);
 	free(p);
-	child_step(&r->child);
+	alone = !hear_news(r, self);
 	server_step(&r->server, proc_mono_ns());
 	sampler_step(&r->sampler, &r->server);
 	hang_step(&r->hang, &r->server, &r->child);
 	events_step(&r->store, &r->server);
+	return !alone;
 }
 
 static bool all_ended(const struct server *s)
@@ -111,26 +140,77 @@ static bool all_ended(const struct server *s)
 	return true;
 }
 
-static void follow_program(struct run *r)
+static bool follow_program(struct run *r, const struct keeper *self)
 {
 	uint64_t until;
 	bool waiting = false;
 
 	while (!r->child.ended || hang_is_ending(&r->hang, &r->server)) {
-		run_step(r, waiting ? SHORT_WAIT_MS : -1);
+		if (!run_step(r, self, waiting ? SHORT_WAIT_MS : -1))
+			return false;
 		waiting = judge_step(&r->judge, false);
 	}
 	until = proc_mono_ns() + STRAGGLERS_NS;
 	do {
-		run_step(r, 0);
+		run_step(r, self, 0);
 		waiting = judge_step(&r->judge, false);
 		if (!waiting && all_ended(&r->server))
 			break;
-		run_step(r, SHORT_WAIT_MS);
+		run_step(r, self, SHORT_WAIT_MS);
 	} while (proc_mono_ns() < until);
 	while (sampler_pending(&r->server))	/* the probe has its own time limit */
-		run_step(r, SHORT_WAIT_MS);
+		run_step(r, self, SHORT_WAIT_MS);
 	judge_step(&r->judge, true);
+	return true;
+}
+
+/* Its work, from the start of the program to the verdict. */
+static void keep(void *arg, const struct keeper *self)
+{
+	struct run *r = arg;
+
+	witness_leave(&r->child.witness);
+	r->judge.self = self;
+	if (follow_program(r, self))
+		judge_finish(&r->judge);
+	else if (!r->judge.n_failed && !r->store.keep)
+		store_discard(&r->store);	/* the supervisor was killed: there is nobody to tell */
+	keeper_works(self);
+	env_clean(&r->server);
+}
+
+/* --- the supervisor ----------------------------------------------------------------------------- */
+
+static void supervise(struct child *c, struct keeper *k)
+{
+	while ((c->pid && !c->ended) || k->pid > 0) {
+		child_step(c, k, LOOK_MS);
+		if (c->ended)
+			keeper_tell(k, &(struct keeper_news){c->pid, true, c->status, c->uid});
+		keeper_look(k);
+	}
+}
+
+/* In place of a keeper that failed. */
+static void tell_failure(void *arg, const struct keeper *self)
+{
+	struct run *r = arg;
+
+	witness_leave(&r->child.witness);
+	r->judge.self = self;
+	judge_give_up(&r->judge, r->keeper.why);
+	env_clean(&r->server);
+}
+
+/* Also in a process of its own: if the keeper had no memory, there may be none now. */
+static void give_up(struct run *r)
+{
+	struct keeper last;
+
+	if (keeper_start(&last, tell_failure, r))
+		supervise(&r->child, &last);
+	if (last.failed)
+		dprintf(STDERR_FILENO, "cuwhy: whether CUDA failed is unknown: %s\n", r->keeper.why);
 }
 
 static int start_program(struct run *r, char **argv, struct err *e)
@@ -142,46 +222,56 @@ static int start_program(struct run *r, char **argv, struct err *e)
 	r->store.events = given.memory_trace;
 	events_prepare(&r->store);
 	server_open(&r->server, &r->unrecorded);
+	r->judge.notices = r->server.dir ? notices_open(r->server.dir) : NULL;
 	hang_prepare(&r->hang, &r->server);
 	rc = env_prepare(&r->server, given.gpu, given.no_core_dump, e);
 	if (rc != 0)
 		return rc == -EINVAL ? EXIT_TROUBLE : EXIT_NOT_STARTED;
 	if (!r->unrecorded.code && r->server.dir && !getenv("CUWHY_SOCK"))
-		err_set(&r->unrecorded, -EINVAL, "the loader cannot use the recorder's path");
+		err_set(&r->unrecorded, -EINVAL,
+			env_has_sanitizer() ? "LD_PRELOAD has a sanitizer's runtime, which tolerates no recorder"
+					    : "the loader cannot use the recorder's path");
 	xid_watch_open(&r->xids, KERNEL_LOG);
 	child_prepare(&r->child);
+	keeper_start(&r->keeper, keep, r);	/* before the program, which may stop us */
+	server_leave(&r->server);
 	status = child_start(&r->child, argv, e);
-	if (status == 0 && given.out)
-		store_dir(&r->store);	/* --out always leaves a recording */
+	if (status == 0)
+		keeper_tell(&r->keeper, &(struct keeper_news){.pid = r->child.pid});
+	else
+		keeper_dismiss(&r->keeper);
 	return status;
 }
 
 static int run_program(char **argv, enum color color, const struct hang *hang)
 {
 	struct run r = {
-		.child.signal_fd = -1, .xids.fd = -1, .hang = *hang, .server = SERVER_NONE, .store.mark = MARK_NONE};
+		.child.pidfd = -1, .xids.fd = -1, .hang = *hang, .server = SERVER_NONE, .store.mark = MARK_NONE};
 	struct err e = {0};
 	int status;
 
+	r.judge = (struct judge){.store = &r.store, .server = &r.server, .child = &r.child,
+				 .unrecorded = &r.unrecorded, .xids = &r.xids, .json = given.json};
+	r.judge.style.color = term_color(STDERR_FILENO, color);
+	r.judge.style.width = term_width(STDERR_FILENO);
 	status = start_program(&r, argv, &e);
+	supervise(&r.child, &r.keeper);
 	if (status != 0) {
 		cmd_fail(stderr, given.json, &e, status);
+		env_clean(&r.server);
 	} else {
-		r.judge = (struct judge){.store = &r.store, .server = &r.server, .child = &r.child,
-					 .unrecorded = &r.unrecorded, .xids = &r.xids, .json = given.json};
-		r.judge.style.color = term_color(STDERR_FILENO, color);
-		r.judge.style.width = term_width(STDERR_FILENO);
-		follow_program(&r);
-		judge_finish(&r.judge);
+		if (r.keeper.failed)
+			give_up(&r);
 		status = child_exit_status(&r.child);
 	}
-	env_clean(&r.server);
 	child_release(&r.child);
 	judge_release(&r.judge);
 	xid_watch_close(&r.xids);
 	store_release(&r.store);
 	server_close(&r.server);
 	sampler_release(&r.sampler);
+	if (r.child.ended)
+		child_end_alike(&r.child);
 	return status;
 }
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The inside of `cuwhy run`, private to its files.
  *
- *   cmd_run.c    options, and the main loop
+ *   cmd_run.c    options, and the main loops: the supervisor's and the keeper's
+ *   run_keeper.c the process that does everything but running the program
  *   run_env.c    where our parts are, and the environment that makes the program load them
  *   run_server.c the socket on which recorders hand over their memory; run_process.c that memory
  *   run_child.c  the program itself: start, signals, end; run_witness.c helps it with signals
  *   run_judge.c  judges each process when it ends; run_tell.c prints it; run_victims.c is for processes that
  *                failed because another one did
+ *   run_notices.c processes that could not be recorded
  *   run_doctor.c when the environment may be to blame
  *   run_place.c  where the program may load our libraries from; run_mark.c: which folders are ours
  *   run_store.c  the recording on disk; run_xid.c the kernel log during the run
@@ -27,7 +29,9 @@
 
 #include "base/err.h"
 #include "base/fs.h"
+#include "cmd/run/run_keeper.h"
 #include "cmd/run/run_mark.h"
+#include "cmd/run/run_notices.h"
 #include "cmd/run/run_witness.h"
 #include "cmd/run/run_xid.h"
 #include "cuwhy/format.h"
@@ -86,7 +90,7 @@ enum sample_state {
 struct process {
 	pid_t pid;
 	uint64_t start_ns;	/* with pid: names the image */
-	int pidfd;		/* -1 = it had already ended, or is not visible from here */
+	int pidfd;		/* -1 = it had already ended, is not visible from here, or has been judged */
 	struct segment *seg;
 	size_t n_seg, cap_seg;
 	bool ended;
@@ -121,6 +125,7 @@ struct server {
 	size_t n_clients, cap_clients;
 	struct process **process;
 	size_t n_processes, cap_processes;
+	size_t n_files;		/* descriptors open at the start, inherited ones included */
 	size_t lost_segments;
 	uint64_t paused_until_ns;	/* out of descriptors: accept again then */
 };
@@ -130,6 +135,7 @@ struct server {
 /* Creates the folder and the socket. On failure the server is usable but records nothing. */
 int server_open(struct server *s, struct err *e);
 void server_close(struct server *s);
+void server_leave(struct server *s);	/* in the supervisor: the socket is the keeper's alone */
 
 /* Descriptors to wait for, beginning at p[0]; returns how many. p has room for server_fds(). */
 size_t server_fds(const struct server *s);
@@ -142,7 +148,7 @@ void server_step(struct server *s, uint64_t now_ns);
 
 /* The memory of a process, assembled; owned by the caller. NULL if there is none. */
 void *process_bytes(const struct process *p, size_t *len);
-void process_drop_segments(struct process *p);
+void process_drop_files(struct process *p);	/* all that it needs once it has been judged: a run may start thousands */
 
 /* Parts of it while the process runs. False: not all of it is there, or the format differs. */
 bool process_read(const struct process *p, uint64_t off, void *to, size_t len);
@@ -153,10 +159,12 @@ void process_free(struct process *p);
 /* --- run_child.c ------------------------------------------------------------------------------ */
 
 struct child {
-	pid_t pid;
-	int signal_fd;
+	pid_t pid;		/* 0 = not started; in the keeper: not heard of yet */
+	int pidfd;		/* in the keeper; < 0 = there is none */
+	sigset_t signals;	/* blocked: waited for by child_step() */
 	bool ended;
 	int status;		/* as waitpid gives it */
+	uid_t uid;		/* its real user at the end */
 	sigset_t old_mask;
 	struct sigaction old_chld, old_pipe, old_xfsz;
 	struct rlimit old_files;
@@ -169,11 +177,17 @@ void child_prepare(struct child *c);
 /* Starts the program. On failure `e` is filled and the exit status for it is returned, else 0. */
 int child_start(struct child *c, char **argv, struct err *e);
 
-/* Handles the signal descriptor: forwards signals, notices when the program ends or stops. */
-void child_step(struct child *c);
+/* Standard input and output are the program's alone: when it closes one, the other end must see that. */
+void child_leave_streams(void);
+
+/* Waits for a signal: forwards it, notices when the program ends or stops and when the keeper ends. */
+void child_step(struct child *c, struct keeper *k, int wait_ms);
 void child_release(struct child *c);
 int child_exit_status(const struct child *c);
 
+/* If a signal ended the program, ends us by the same one: a shell must know that it was Ctrl-C. Returns if that cannot be
+ * (PID 1 is immune). */
+void child_end_alike(const struct child *c);
 /* --- run_place.c ------------------------------------------------------------------------------ */
 
 /* $XDG_STATE_HOME/cuwhy, else ~/.local/state/cuwhy; NULL without a home that is there. Owned by the caller. */
@@ -191,6 +205,9 @@ char *place_part(const char *part);
 /* Finds our parts and sets the environment that the program inherits. -errno with `e` filled if the
  * recorder or the simulated GPU is missing. */
 int env_prepare(const struct server *s, const char *gpu, bool no_core_dump, struct err *e);
+
+/* Is a sanitizer's runtime preloaded? Then the recorder is not. */
+bool env_has_sanitizer(void);
 
 /* Removes the server's folder, unless recorded processes outlive us, and folders that earlier runs left behind, once
  * nothing needs them. */
@@ -213,6 +230,7 @@ struct store {
 	bool events;		/* --memory-trace */
 	unsigned int n_events;
 	const struct xid_log *xids;	/* NULL = not looked at */
+	const char *unrecorded;	/* why the cause may be unknown; NULL = all was recorded, or the program ended well */
 };
 
 /* Checks --out before the program starts. -EEXIST with `e` filled: refuse to start. */
@@ -294,6 +312,10 @@ struct judge {
 	const struct child *child;
 	struct xid_watch *xids;
 	const struct err *unrecorded;	/* code != 0: why nothing can be recorded */
+	const struct cw_notices *notices;
+	uint32_t off_because, off_pid;	/* a recorder that switched itself off, and where; 0 = none */
+	char missing[320];	/* what kept us from recording all of it; "" = nothing did */
+	bool unknown;		/* and therefore the cause is unknown */
 	char trouble[320];
 	bool json;
 	struct text_style style;
@@ -301,6 +323,7 @@ struct judge {
 	size_t n_same;			/* failed the same way as an earlier one */
 	size_t n_victims;		/* failed because another one did */
 	pid_t first_told;		/* whose failure was printed first; 0 = none yet */
+	const struct keeper *self;
 	struct run_machine *machine;	/* NULL = the doctor was not needed */
 	char **seen;		/* cause and place of what has been printed */
 	size_t n_seen, cap_seen;
@@ -328,6 +351,9 @@ void judge_tell_end(struct judge *j, const struct verdict *all, bool kept);
 
 /* Joins the verdicts, prints what has not been printed yet, finishes the recording. */
 void judge_finish(struct judge *j);
+
+/* In place of judge_step() and judge_finish(): the keeper failed. */
+void judge_give_up(struct judge *j, const char *why);
 void judge_release(struct judge *j);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The program itself: start, signals, end.
  *
- * It runs in our process group with our terminal, so that Ctrl-C, Ctrl-Z and hang-ups reach it as
- * if cuwhy were not there. Signals sent only to cuwhy are forwarded. It inherits the signal mask,
- * the dispositions and the limits that cuwhy was started with.
+ * It runs in our process group with our terminal, so that Ctrl-C and Ctrl-Z reach it as if cuwhy were not there. Signals
+ * sent only to cuwhy are forwarded. It inherits the signal mask, the dispositions and the limits that cuwhy was started
+ * with. Nothing here needs memory or a descriptor once the program runs: whatever happens to the rest of cuwhy, the program
+ * has a parent that waits for it.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/signalfd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,18 +43,18 @@ void child_prepare(struct child *c)
 	sigset_t set;
 	size_t i;
 
-	*c = (struct child){.signal_fd = -1};
+	*c = (struct child){.pidfd = -1, .uid = getuid()};
 	raise_limit(c);
 	sigfillset(&set);
 	for (i = 0; i < sizeof(not_passed) / sizeof(not_passed[0]); i++)
 		sigdelset(&set, not_passed[i]);
+	c->signals = set;
 	sigprocmask(SIG_BLOCK, &set, &c->old_mask);
 	/* If SIGCHLD were inherited as ignored, we could not get the exit status. */
 	sigaction(SIGCHLD, &ours, &c->old_chld);
 	ours.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &ours, &c->old_pipe);
 	sigaction(SIGXFSZ, &ours, &c->old_xfsz);	/* treat a file size limit like a full disk */
-	c->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	witness_start(&c->witness);
 }
 
@@ -86,6 +87,17 @@ static int cannot_run(const char *program, int code, struct err *e)
 	return code == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
 }
 
+void child_leave_streams(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return;
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	close(null);
+}
+
 int child_start(struct child *c, char **argv, struct err *e)
 {
 	int fds[2], code = 0;
@@ -110,78 +122,121 @@ int child_start(struct child *c, char **argv, struct err *e)
 		n = read(fds[0], &code, sizeof(code));
 	while (n < 0 && errno == EINTR);
 	close(fds[0]);
-	if (n != (ssize_t)sizeof(code))
+	if (n != (ssize_t)sizeof(code)) {
+		child_leave_streams();
 		return 0;
+	}
 	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	c->pid = 0;
 	return cannot_run(argv[0], code, e);
 }
 
-/* Notices the end; stops along with the program if the terminal stopped it. */
-static void reap(struct child *c)
+/* The shell waits for us: it must see the job stop, and by which signal. */
+static void stop_as_well(int sig)
+{
+	struct sigaction stop = {.sa_handler = SIG_DFL}, old;
+	sigset_t one, mask;
+
+	sigemptyset(&one);
+	sigaddset(&one, sig);
+	sigaction(sig, &stop, &old);
+	sigprocmask(SIG_UNBLOCK, &one, &mask);
+	raise(sig);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	sigaction(sig, &old, NULL);
+}
+
+static void program_changed(struct child *c, int status)
+{
+	if (!WIFSTOPPED(status)) {
+		c->ended = true;
+		c->status = status;
+	} else if (WSTOPSIG(status) != SIGSTOP) {
+		/* A plain SIGSTOP comes from a debugger, which would not know to continue us as well. */
+		log_line("child", 1, "stopped by %d", WSTOPSIG(status));
+		stop_as_well(WSTOPSIG(status));
+	}
+}
+
+/* While it is a zombie, it still says as whom it ran: another user's process cannot reach our socket. */
+static void learn_user(struct child *c)
+{
+	siginfo_t si = {.si_pid = 0};
+
+	if (!c->ended && waitid(P_PID, (id_t)c->pid, &si, WEXITED | WNOHANG | WNOWAIT) == 0 && si.si_pid == c->pid)
+		c->uid = si.si_uid;
+}
+
+/* All children, also those we do not know: as PID 1 of a container, every orphan becomes ours, and so do children of
+ * the process that became cuwhy by exec. */
+static void reap(struct child *c, struct keeper *k)
 {
 	int status;
 	pid_t pid;
 
-	while (!c->ended) {
-		pid = waitpid(c->pid, &status, WNOHANG | WUNTRACED);
+	learn_user(c);
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) != 0) {
 		if (pid < 0 && errno == EINTR)
 			continue;
-		if (pid != c->pid)
+		if (pid < 0)
 			return;
-		if (!WIFSTOPPED(status)) {
-			c->ended = true;
-			c->status = status;
-		} else if (WSTOPSIG(status) != SIGSTOP) {
-			/* The shell waits for us: it must see the job stop. A plain SIGSTOP comes from
-			 * a debugger, which would not know to continue us as well. */
-			log_line("child", 1, "stopped by %d", WSTOPSIG(status));
-			raise(SIGSTOP);
-		}
+		if (pid == c->pid)
+			program_changed(c, status);
+		else if (pid == k->pid && WIFSTOPPED(status))
+			keeper_stopped(k);
+		else if (pid == k->pid)
+			keeper_ended(k, status);
+		else if (pid == c->witness.pid && !WIFSTOPPED(status))
+			witness_ended(&c->witness);
 	}
 }
 
-static void pass_on(struct child *c, const struct signalfd_siginfo *si)
+static void pass_on(struct child *c, const siginfo_t *si)
 {
-	int sig = (int)si->ssi_signo;
+	int sig = si->si_signo;
 
-	/* From the kernel: the terminal, which has signaled the program as well; or a timer. */
-	if (c->ended || si->ssi_code > 0 || si->ssi_code == SI_TIMER)
-		return;
-	if (witness_saw(&c->witness, sig))
+	if (c->ended || witness_saw(&c->witness, sig, si->si_code > 0))
 		return;
 	log_line("child", 1, "signal %d passed on", sig);
 	if (sig != SIGCONT || proc_state(c->pid) == 'T')
 		kill(c->pid, sig);
 }
 
-void child_step(struct child *c)
+void child_step(struct child *c, struct keeper *k, int wait_ms)
 {
-	struct signalfd_siginfo si;
-	ssize_t n;
+	struct timespec wait = {wait_ms / 1000, wait_ms % 1000 * 1000000L};
+	const struct timespec none = {0, 0};
+	siginfo_t si;
+	int sig;
 
-	for (;;) {
-		n = read(c->signal_fd, &si, sizeof(si));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n != (ssize_t)sizeof(si))
-			break;
-		if (si.ssi_signo != SIGCHLD)
+	for (sig = sigtimedwait(&c->signals, &si, &wait); sig > 0; sig = sigtimedwait(&c->signals, &si, &none))
+		if (sig != SIGCHLD)
 			pass_on(c, &si);
-	}
-	reap(c);
+	reap(c, k);
 }
 
 void child_release(struct child *c)
 {
 	witness_stop(&c->witness);
-	if (c->signal_fd >= 0)
-		close(c->signal_fd);
-	c->signal_fd = -1;
 }
 
 int child_exit_status(const struct child *c)
 {
 	return WIFSIGNALED(c->status) ? 128 + WTERMSIG(c->status) : WEXITSTATUS(c->status);
+}
+
+void child_end_alike(const struct child *c)
+{
+	struct sigaction act = {.sa_handler = SIG_DFL};
+	sigset_t one;
+
+	if (!WIFSIGNALED(c->status))
+		return;
+	prctl(PR_SET_DUMPABLE, 0);	/* a core file is the program's to leave, not ours */
+	sigemptyset(&one);
+	sigaddset(&one, WTERMSIG(c->status));
+	sigaction(WTERMSIG(c->status), &act, NULL);
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	raise(WTERMSIG(c->status));
 }

@@ -74,6 +74,20 @@ static void prepend(const char *variable, const char *value)
 	free(both);
 }
 
+/* The runtime of a sanitizer refuses to start if another library is loaded before it, and cannot have a `dlsym` that is
+ * not its own behind it: such a program runs without the recorder. */
+bool env_has_sanitizer(void)
+{
+	static const char *const names[] = {"/libasan.so", "/libtsan.so", "/liblsan.so", "/libclang_rt.asan",
+					    "/libclang_rt.tsan"};
+	const char *list = getenv("LD_PRELOAD");
+
+	for (size_t i = 0; list && i < sizeof(names) / sizeof(names[0]); i++)
+		if (strstr(list, names[i]) || str_starts(list, names[i] + 1))
+			return true;
+	return false;
+}
+
 static int set_preload(const struct server *s, struct err *e)
 {
 	char *recorder = proc_find_part(RECORDER), *value;
@@ -81,8 +95,8 @@ static int set_preload(const struct server *s, struct err *e)
 	if (!recorder)
 		return missing(RECORDER, "the recorder", e);
 	unsetenv("CUWHY_SOCK");		/* of a `cuwhy run` that we are in */
-	value = s->dir ? preload_tree() : NULL;
-	if (s->dir && !value)
+	value = s->dir && !env_has_sanitizer() ? preload_tree() : NULL;
+	if (s->dir && !value && !env_has_sanitizer())
 		value = place_part(recorder);
 	free(recorder);
 	if (value) {

@@ -244,6 +244,15 @@ static void hang_follow_dump(const struct hang *h, struct process *p, uint64_t n
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
+/* By its descriptor, if there is one: the pid may belong to another process by now. */
+static void signal_process(pid_t pid, int pidfd, int sig)
+{
+	if (pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
+	else
+		kill(pid, sig);
+}
+
 /* The program and all of its processes that we know: the one that hangs may not be the one we started. */
 static void signal_all(const struct server *s, const struct child *c, int sig)
 {
@@ -251,15 +260,11 @@ static void signal_all(const struct server *s, const struct child *c, int sig)
 
 	for (size_t i = 0; i < s->n_processes; i++) {
 		p = s->process[i];
-		if (p->ended || p->pid == c->pid)
-			continue;
-		if (p->pidfd >= 0)
-			syscall(SYS_pidfd_send_signal, p->pidfd, sig, NULL, 0);
-		else
-			kill(p->pid, sig);
+		if (!p->ended && p->pid != c->pid)
+			signal_process(p->pid, p->pidfd, sig);
 	}
-	if (!c->ended)
-		kill(c->pid, sig);
+	if (c->pid && !c->ended)
+		signal_process(c->pid, c->pidfd, sig);
 }
 
 static void end_program(struct hang *h, const struct server *s, const struct child *c, uint64_t now)

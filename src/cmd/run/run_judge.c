@@ -108,7 +108,7 @@ static struct trace *read_trace(struct judge *j, struct process *p, void **bytes
 	events_finish(j->store, p);
 	*bytes = process_bytes(p, len);
 	events_name(p, *bytes, *len);
-	process_drop_segments(p);
+	process_drop_files(p);
 	return *bytes ? trace_from_bytes(*bytes, *len, NULL) : NULL;	/* owns the bytes now */
 }
 
@@ -133,8 +133,13 @@ static void judge_process(struct judge *j, struct process *p)
 	bool failed;
 
 	p->judged = true;
+	keeper_works(j->self);
 	if (t) {
 		complete_end(p, trace_header(t));
+		if (trace_header(t)->off_because && !j->off_because) {
+			j->off_because = trace_header(t)->off_because;
+			j->off_pid = (uint32_t)p->pid;
+		}
 		core = dump_path(j, trace_header(t));
 		p->end.xids = kernel_log(j, t);
 	}
@@ -144,8 +149,10 @@ static void judge_process(struct judge *j, struct process *p)
 		p->end.fault = fault = culprit_of_process(d, t);
 		p->end.fault_mark = dump_mark(d);
 	}
+	keeper_works(j->self);
 	p->verdict = verdict_of_process(t, &p->end);
 	judge_machine(j, p);
+	keeper_works(j->self);
 	str_copy(p->cause, sizeof(p->cause), verdict_cause(p->verdict));
 	failed = strcmp(p->cause, "none") != 0;
 	if (t && (failed || verdict_notes(p->verdict) > 0 || j->store->keep || victims_blame(j, p)))
@@ -187,17 +194,51 @@ bool judge_step(struct judge *j, bool final)
 
 /* --- the end of the run ----------------------------------------------------------------------- */
 
-/* The program itself has a verdict even if it never used CUDA: it carries the exit status. */
-static struct verdict *program_verdict(struct judge *j)
+static bool program_recorded(const struct judge *j)
 {
-	struct process_end end = {.pid = (uint32_t)j->child->pid, .exit = -1, .command = j->store->argv[0]};
 	size_t i;
 
 	for (i = 0; i < j->server->n_processes; i++)
 		if (j->server->process[i]->pid == j->child->pid)
-			return NULL;
+			return true;
+	return false;
+}
+
+static struct process_end program_end(const struct judge *j)
+{
+	struct process_end end = {.pid = (uint32_t)j->child->pid, .exit = -1, .command = j->store->argv[0]};
+
 	end_set_status(&end, j->child->status);
-	return verdict_of_process(NULL, &end);
+	return end;
+}
+
+/* The program itself has a verdict even if it never used CUDA: it carries the exit status. */
+static struct verdict *program_verdict(struct judge *j)
+{
+	struct process_end end = program_end(j);
+
+	return program_recorded(j) ? NULL : verdict_of_process(NULL, &end);
+}
+
+/* The first reason is enough. */
+static bool something_missing(struct judge *j)
+{
+	char *text = j->missing;
+	size_t size = sizeof(j->missing);
+
+	if (j->unrecorded->code)
+		snprintf(text, size, "nothing was recorded: %s", j->unrecorded->msg);
+	else if (notices_say(j->notices, text, size))
+		return true;
+	else if (j->off_because)
+		snprintf(text, size, "the recorder of process %u switched itself off: %s", j->off_pid,
+			 reason_text(j->off_because));
+	else if (j->child->uid != getuid() && !program_recorded(j))
+		snprintf(text, size, "the program ran as another user (uid %u), who has no access to cuwhy's socket",
+			 (unsigned)j->child->uid);
+	else if (j->server->lost_segments)
+		snprintf(text, size, "%zu pieces of recordings were lost", j->server->lost_segments);
+	return *text != '\0';
 }
 
 static struct verdict *join(struct judge *j)
@@ -214,6 +255,14 @@ static struct verdict *join(struct judge *j)
 	n += list[n] != NULL;
 	all = verdict_join(list, n);
 	free(list);
+	/* A program that died is not known to be free of CUDA failures if a process was not recorded. */
+	if (something_missing(j) && j->child->status != 0) {
+		struct process_end end = program_end(j);
+
+		j->unknown = !verdict_failed(all);
+		j->store->unrecorded = j->missing;
+		all = verdict_without(all, &end, j->missing);
+	}
 	return all;
 }
 
@@ -230,6 +279,18 @@ void judge_finish(struct judge *j)
 		store_discard(j->store);
 	judge_tell_end(j, all, kept);
 	verdict_free(all);
+}
+
+/* In place of all that the keeper would have said. What it had stored before stays, but it did not finish. */
+void judge_give_up(struct judge *j, const char *why)
+{
+	struct process_end end = program_end(j);
+	struct verdict *v = verdict_unrecorded(&end, why);
+
+	str_copy(j->missing, sizeof(j->missing), why);
+	j->unknown = true;
+	judge_tell_end(j, v, j->store->out != NULL);
+	verdict_free(v);
 }
 
 void judge_release(struct judge *j)

@@ -12,7 +12,7 @@
 
 #define BYTES_MAX ((size_t)1 << 30)
 
-void process_drop_segments(struct process *p)
+void process_drop_files(struct process *p)
 {
 	size_t i;
 
@@ -21,6 +21,9 @@ void process_drop_segments(struct process *p)
 	free(p->seg);
 	p->seg = NULL;
 	p->n_seg = p->cap_seg = 0;
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	p->pidfd = -1;
 }
 
 static const struct segment *segment_of(const struct process *p, uint64_t off, size_t len)
@@ -57,9 +60,7 @@ bool process_header(const struct process *p, struct cw_header *h)
 
 void process_free(struct process *p)
 {
-	process_drop_segments(p);
-	if (p->pidfd >= 0)
-		close(p->pidfd);
+	process_drop_files(p);
 	verdict_free(p->verdict);
 	free(p->command);
 	free(p->part);

@@ -5,6 +5,7 @@
  * disconnects. We keep the descriptors: the memory outlives the process, whatever kills it. Nothing a
  * client sends is trusted, and nothing it does can make us wait.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -22,7 +23,10 @@
 #include "cuwhy/format.h"
 
 #define SEGMENTS_MAX	(2 * CW_MAX_CHUNKS)
-#define ACCEPT_PAUSE_NS	100000000u
+#define QUEUE		512	/* connections not accepted yet: each may hold 8 MiB of a process that has ended */
+#define ACCEPT_PAUSE_NS	20000000u
+#define CLIENT_FILES	3	/* its connection, a segment, a pidfd */
+#define OWN_FILES	8	/* for writing recordings, starting the probe */
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -34,7 +38,7 @@ static int bind_socket(const struct sockaddr_un *a, socklen_t len)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
 
-	if (fd < 0 || (bind(fd, (const struct sockaddr *)a, len) == 0 && listen(fd, CLIENTS_MAX) == 0))
+	if (fd < 0 || (bind(fd, (const struct sockaddr *)a, len) == 0 && listen(fd, QUEUE) == 0))
 		return fd < 0 ? -errno : fd;
 	rc = -errno;
 	close(fd);
@@ -108,6 +112,18 @@ static int try_lasting_place(struct server *s)
 	return rc;
 }
 
+static size_t count_files(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n;
+}
+
 int server_open(struct server *s, struct err *e)
 {
 	const char *places[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp", "/dev/shm"};
@@ -120,6 +136,7 @@ int server_open(struct server *s, struct err *e)
 	for (i = 0; rc != 0 && i < sizeof(places) / sizeof(places[0]); i++)
 		if (places[i] && places[i][0] == '/')
 			rc = try_place(s, places[i], later.code ? NULL : &later);
+	s->n_files = count_files();
 	if (rc != 0)
 		*e = later;	/* report the first place: that one should have worked */
 	return rc;
@@ -143,6 +160,13 @@ void server_close(struct server *s)
 	free(s->path);
 	free(s->dir);
 	*s = SERVER_NONE;
+}
+
+void server_leave(struct server *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
 }
 
 /* --- receiving ------------------------------------------------------------------- */
@@ -309,6 +333,17 @@ static bool receive(struct server *s, int client, uint64_t now)
 	return h.magic == CW_HELLO_MAGIC;
 }
 
+/* A segment that arrives when no descriptor is left is lost; one that has not been accepted yet waits in the queue. */
+static bool files_left(const struct server *s)
+{
+	size_t n = s->n_files + OWN_FILES + CLIENT_FILES * (s->n_clients + 1), i;
+	struct rlimit l;
+
+	for (i = 0; i < s->n_processes; i++)
+		n += s->process[i]->n_seg + (s->process[i]->pidfd >= 0) + (s->process[i]->events.name != NULL);
+	return getrlimit(RLIMIT_NOFILE, &l) != 0 || n <= l.rlim_cur;
+}
+
 static void accept_all(struct server *s, int from, uint64_t now)
 {
 	struct ucred who;
@@ -317,6 +352,10 @@ static void accept_all(struct server *s, int from, uint64_t now)
 
 	/* Bounded: any user can connect to the abstract name. */
 	for (i = 0; i < CLIENTS_MAX && from >= 0 && s->n_clients < CLIENTS_MAX && now >= s->paused_until_ns; i++) {
+		if (!files_left(s)) {
+			s->paused_until_ns = now + ACCEPT_PAUSE_NS;
+			return;
+		}
 		fd = accept4(from, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
 			continue;

@@ -338,6 +338,7 @@ void store_run(struct store *s, const struct server *srv, const struct child *c,
 		      J_INT_OR_NULL("exit", ended && !by_signal, WEXITSTATUS(c->status)),
 		      J_INT_OR_NULL("signal", ended && by_signal, WTERMSIG(c->status)),
 		      J_INT("lost_segments", srv->lost_segments), J_VALUE("processes", list),
+		      J_IF(s->unrecorded, J_TEXT("unrecorded", s->unrecorded)),
 		      J_IF(s->xids, J_VALUE("kernel_log", xid_to_json(s->xids))));
 	text = json_dumps(run, JSON_INDENT(1));
 	if (text)

@@ -96,24 +96,23 @@ void judge_tell(struct judge *j, struct process *p)
 /* What kept us from recording or from saving the recording; NULL if nothing did. */
 static const char *judge_trouble(struct judge *j)
 {
-	const struct err *e = j->unrecorded->code ? j->unrecorded : &j->store->failed;
-
-	if (e->code == 0)
+	if (j->missing[0])
+		return j->missing;
+	if (!j->store->failed.code)
 		return NULL;
-	snprintf(j->trouble, sizeof(j->trouble), "%s: %s",
-		 j->unrecorded->code ? "nothing was recorded" : "the recording could not be saved",
-		 e->msg);
+	snprintf(j->trouble, sizeof(j->trouble), "the recording could not be saved: %s", j->store->failed.msg);
 	return j->trouble;
 }
 
-static void tell_trouble(struct judge *j)
+/* A process that was not recorded matters only if the program failed; that nothing can be recorded always does. */
+static void tell_trouble(struct judge *j, const struct verdict *all)
 {
 	const struct err *e = j->unrecorded->code ? j->unrecorded : &j->store->failed;
-	const char *trouble = judge_trouble(j);
 
-	if (!trouble)
-		return;
-	fprintf(stderr, "cuwhy: %s\n", trouble);
+	if (j->unknown)
+		fprintf(stderr, "cuwhy: %s\n", verdict_title(all));
+	else if (e->code || (j->missing[0] && j->child->status != 0))
+		fprintf(stderr, "cuwhy: %s\n", judge_trouble(j));
 	if (e->hint[0])
 		fprintf(stderr, "hint: %s\n", e->hint);
 }
@@ -127,7 +126,7 @@ static void print_end(struct judge *j, const struct verdict *all, const char *re
 		report_first(stderr, all);
 	if (j->n_failed == 0 && verdict_notes(all) > 0)
 		report_line(stderr, all, recording);
-	tell_trouble(j);
+	tell_trouble(j, all);
 }
 
 void judge_tell_end(struct judge *j, const struct verdict *all, bool kept)

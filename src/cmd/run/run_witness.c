@@ -91,13 +91,13 @@ static bool pending(pid_t pid, int sig)
 	return (own | shared) >> (sig - 1) & 1;
 }
 
-bool witness_saw(struct witness *w, int sig)
+bool witness_saw(struct witness *w, int sig, bool from_kernel)
 {
 	struct timespec delay = {0, GROUP_DELAY_NS};
 	bool saw;
 
-	if (w->pid <= 0)
-		return false;
+	if (w->pid <= 0)	/* a terminal signals the whole group, except when it is closed */
+		return from_kernel && sig != SIGHUP;
 	saw = pending(w->pid, sig);
 	if (!saw) {
 		nanosleep(&delay, NULL);
@@ -108,12 +108,25 @@ bool witness_saw(struct witness *w, int sig)
 	return saw;
 }
 
+void witness_leave(const struct witness *w)
+{
+	if (w->pid > 0)
+		close(w->pipe);
+}
+
+void witness_ended(struct witness *w)
+{
+	close(w->pipe);
+	w->pid = 0;
+}
+
+/* Killed: the end of its pipe may also be open in a process that never ends. */
 void witness_stop(struct witness *w)
 {
 	if (w->pid <= 0)
 		return;
-	close(w->pipe);
+	kill(w->pid, SIGKILL);
 	while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	w->pid = 0;
+	witness_ended(w);
 }

@@ -12,13 +12,16 @@
 #include <sys/types.h>
 
 struct witness {
-	pid_t pid;		/* 0 = none: every signal counts as sent only to us */
+	pid_t pid;		/* 0 = none */
 	int pipe;
 };
 
 /* All signals must be blocked by the caller, so that the witness starts with them blocked. */
 void witness_start(struct witness *w);
-bool witness_saw(struct witness *w, int sig);
+/* `from_kernel`: without a witness, that decides. */
+bool witness_saw(struct witness *w, int sig, bool from_kernel);
+void witness_ended(struct witness *w);	/* somebody killed it, and it has been reaped */
+void witness_leave(const struct witness *w);	/* in another process than the one that started it */
 void witness_stop(struct witness *w);
 
 #endif

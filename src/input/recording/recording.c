@@ -225,6 +225,17 @@ static void add_files(struct recording *r, const char *dir)
 		closedir(d);
 }
 
+/* It becomes part of a sentence on a terminal, and the file may come from anywhere. */
+static char *unrecorded_from_json(const json_t *o)
+{
+	char *text = json_is_string(o) ? xasprintf("%.300s", json_string_value(o)) : NULL;
+
+	for (char *c = text; c && *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 127)
+			*c = '?';
+	return text;
+}
+
 int recording_read(struct recording *r, const char *path, struct err *e)
 {
 	struct err damaged = {0};
@@ -241,6 +252,7 @@ int recording_read(struct recording *r, const char *path, struct err *e)
 	if (xid_from_json(&r->xids, json_object_get(run, "kernel_log")))
 		for (i = 0; i < r->n; i++)
 			r->process[i].end.xids = &r->xids;
+	r->unrecorded = unrecorded_from_json(json_object_get(run, "unrecorded"));
 	if (r->n == 0 && !json_is_object(run))
 		add_files(r, path);
 	if (r->n == 0 && !json_is_object(run)) {
@@ -263,6 +275,7 @@ void recording_release(struct recording *r)
 		free(r->process[i].ram);
 	}
 	free(r->process);
+	free(r->unrecorded);
 	*r = (struct recording){0};
 }
 

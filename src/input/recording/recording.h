@@ -37,6 +37,7 @@ struct recording {
 	struct recorded_process *process;
 	size_t n, cap;
 	struct xid_log xids;	/* from the kernel log, when it was read */
+	char *unrecorded;	/* why cuwhy could not say whether CUDA failed; NULL = it could */
 };
 
 /* $CUWHY_DIR, else $XDG_STATE_HOME/cuwhy, else ~/.local/state/cuwhy; NULL without a home. */

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program's parent, its terminal and its container see of `cuwhy run`; and what happens when parts of cuwhy die."""
+import glob
+import json
+import os
+import pty
+import resource
+import signal
+import subprocess
+import time
+
+from rules_program import read_until
+from toolbox import Skip, same
+
+KEEPER = """
+import os, resource, signal, sys, time
+sup = os.getppid()
+def keeper():
+    for pid in open("/proc/%d/task/%d/children" % (sup, sup)).read().split():
+        if open("/proc/%s/comm" % pid).read().strip() == "cuwhy-keeper":
+            return int(pid)
+"""
+
+FAILING = """
+import cudrv
+cudrv.init()
+cudrv.launch(cudrv.kernel("nop"), (1, 70000), (1,))
+"""
+
+
+def on_terminal(argv, env, keys, seconds):
+    """What a command prints on a terminal of its own; `keys` are typed after a second."""
+    pid, master = pty.fork()
+    if pid == 0:
+        os.execvpe(argv[0], argv, env)
+    text = read_until(master, [b"never"], 1)
+    os.write(master, keys)
+    text += read_until(master, [b"end of script"], seconds)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    os.close(master)
+    return text.decode()
+
+
+def rule__ctrl_c_ends_the_loop_of_a_script(box):
+    script = "for i in 1 2 3; do echo round $i; %s sleep 3; done; echo end of script"
+    text = on_terminal(["bash", "-c", script % (box.cuwhy + " run")], box.env(), b"\x03", 3)
+    assert "round 1" in text and "round 2" not in text, text
+
+
+def rule__a_signal_that_ends_the_program_ends_cuwhy(box):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGSEGV, signal.SIGKILL, signal.SIGRTMIN):
+        done = subprocess.run([box.cuwhy, "run", "sh", "-c", "ulimit -c 0; kill -%d $$" % number], env=box.env(),
+                              cwd=box.scratch, timeout=60)
+        same(done.returncode, -number, "how cuwhy ended")
+        same([n for n in os.listdir(box.scratch) if n.startswith("core")], [], "core files")
+
+
+def rule__a_closed_terminal_reaches_the_program(box):
+    told = os.path.join(box.scratch, "told")
+    argv = [box.cuwhy, "run", "sh", "-c", "trap 'echo hung up > %s; exit 3' HUP; echo ready; while :; do sleep 0.1; done" % told]
+    pid, master = pty.fork()
+    if pid == 0:
+        os.execve(argv[0], argv, box.env())
+    read_until(master, [b"ready"], 30)
+    os.close(master)
+    _, status = os.waitpid(pid, 0)
+    same(os.waitstatus_to_exitcode(status), 3, "status")
+    same(open(told).read(), "hung up\n", "what the program did")
+
+
+def rule__an_alarm_set_before_exec_reaches_the_program(box):
+    done = subprocess.run([box.cuwhy, "run", "sleep", "30"], env=box.env(), timeout=20,
+                          preexec_fn=lambda: signal.alarm(1))
+    same(done.returncode, -signal.SIGALRM, "how cuwhy ended")
+
+
+def rule__a_job_stops_by_the_same_signal(box):
+    # in a group of its own, whose parent is in another one of the session: only such a job can be stopped
+    child = subprocess.Popen([box.cuwhy, "run", "sh", "-c", "kill -TSTP $$; exit 4"], env=box.env(), preexec_fn=os.setpgrp)
+    _, status = os.waitpid(child.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status), status
+    same(os.WSTOPSIG(status), signal.SIGTSTP, "stopped by")
+    os.kill(child.pid, signal.SIGCONT)
+    same(child.wait(30), 4, "status")
+
+
+def rule__pid_1_reaps_orphans(box):
+    script = "for i in 1 2 3 4 5; do (sleep 0.2 &); done; sleep 1; ps ax -o stat,comm | grep -c '^Z' "
+    argv = ["unshare", "-r", "-p", "-f", "--mount-proc", box.cuwhy, "run", "sh", "-c", script]
+    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=60)
+    if "unshare" in done.stderr:
+        raise Skip("no PID namespaces")
+    same(done.stdout.strip(), "0", "zombies")
+
+
+def unknown(run, words):
+    verdict = json.loads(run.err.splitlines()[-1])
+    same(verdict["cause"], "unknown", "cause")
+    for text in (verdict["title"], verdict["warning"]):
+        assert words in text, text
+    return verdict
+
+
+def rule__a_keeper_that_is_killed_costs_the_verdict_only(box):
+    run = box.under(box.script(KEEPER + "os.kill(keeper(), signal.SIGKILL)\ntime.sleep(0.5)\nsys.exit(7)\n"))
+    same(run.status, 7, "status")
+    unknown(run, "signal 9")
+    same(json.load(open(os.path.join(run.folder, "verdict.json")))["cause"], "unknown", "verdict.json")
+
+
+def rule__a_keeper_without_memory_costs_the_verdict_only(box):
+    run = box.under(box.script(KEEPER + "resource.prlimit(keeper(), resource.RLIMIT_AS, (1 << 20, 1 << 20))\n" + FAILING))
+    same(run.status, 1, "status")
+    unknown(run, "out of memory")
+
+
+def rule__a_keeper_that_is_stuck_is_given_up(box):
+    runtime = os.path.join(box.scratch, "runtime")
+    os.mkdir(runtime, 0o700)
+    began = time.monotonic()
+    run = box.under(box.script(KEEPER + "os.kill(keeper(), signal.SIGSTOP)\nsys.exit(7)\n"), CUWHY_JUDGE_SECONDS="1",
+                    XDG_RUNTIME_DIR=runtime)
+    same(run.status, 7, "status")
+    unknown(run, "stuck for 1 s")
+    assert time.monotonic() - began < 30, "it took too long"
+    same(os.listdir(runtime), [], "files in the runtime folder")
+
+
+def rule__in_words_a_lost_verdict_is_one_line(box):
+    argv = [box.cuwhy, "run"] + box.script(KEEPER + "os.kill(keeper(), signal.SIGKILL)\ntime.sleep(0.5)\nsys.exit(7)\n")
+    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=60)
+    same(done.returncode, 7, "status")
+    assert done.stderr.startswith("cuwhy: whether CUDA failed is unknown: ") and done.stderr.count("\n") == 1, done.stderr
+
+
+def rule__a_signal_is_passed_on_while_the_keeper_is_busy(box):
+    text = KEEPER + """
+signal.signal(signal.SIGTERM, lambda *_: (os.kill(keeper(), signal.SIGCONT), sys.exit(9)))
+os.kill(keeper(), signal.SIGSTOP)
+os.kill(sup, signal.SIGTERM)
+time.sleep(20)
+"""
+    same(box.under(box.script(text)).status, 9, "status")
+
+
+def rule__a_killed_supervisor_leaves_nothing_of_cuwhy(box):
+    runtime = os.path.join(box.scratch, "runtime")
+    os.mkdir(runtime, 0o700)
+    argv = [box.cuwhy, "run"] + box.script(KEEPER + "print(keeper(), flush=True)\ntime.sleep(8)\n")
+    child = subprocess.Popen(argv, env=dict(box.env(), XDG_RUNTIME_DIR=runtime), stdout=subprocess.PIPE, text=True)
+    keeper = int(child.stdout.readline())
+    child.kill()
+    child.wait()
+    end = time.monotonic() + 10
+    while time.monotonic() < end and os.path.exists("/proc/%d" % keeper):
+        time.sleep(0.05)
+    assert not os.path.exists("/proc/%d" % keeper), "the keeper goes on"
+    same(glob.glob(os.path.join(runtime, "*", "s")), [], "sockets")
+
+
+def rule__a_program_that_closes_its_output_has_closed_it(box):
+    child = subprocess.Popen([box.cuwhy, "run", "sh", "-c", "echo out; exec >&-; sleep 5"], env=box.env(),
+                             stdout=subprocess.PIPE, text=True)
+    began = time.monotonic()
+    same(child.stdout.read(), "out\n", "stdout")
+    took = time.monotonic() - began
+    child.kill()
+    child.wait()
+    assert took < 4, "stdout stayed open for %.1f s" % took
+
+
+def rule__a_stopped_cuwhy_neither_slows_programs_nor_keeps_their_memory(box):
+    text = KEEPER + """
+import subprocess
+os.kill(sup, signal.SIGSTOP)
+began = time.time()
+for i in range(20):
+    subprocess.run([sys.executable, sys.argv[0], "child"])
+took = time.time() - began
+time.sleep(1)
+kept = [n for n in os.listdir("/proc/%d/fd" % keeper()) if "memfd" in os.readlink("/proc/%d/fd/%s" % (keeper(), n))]
+os.kill(sup, signal.SIGCONT)
+print(len(kept), took < 60)
+"""
+    run = box.under(box.script("import sys, cudrv\nif sys.argv[1:]: cudrv.init(); sys.exit()\n" + text))
+    same(run.out.strip(), "0 True", "recordings kept, time")
+
+
+def rule__a_keeper_that_is_stopped_does_not_make_every_thread_wait(box):
+    text = KEEPER + """
+import threading, cudrv
+cudrv.init()
+kernel = cudrv.kernel("nop")
+os.kill(keeper(), signal.SIGSTOP)
+took, gate = [], threading.Event()
+def work():
+    began = time.time()
+    try:
+        cudrv.synchronize()
+    except Exception:
+        pass        # this thread has no context; it is recorded all the same
+    took.append(time.time() - began)
+    gate.wait()
+threads = [threading.Thread(target=work) for _ in range(100)]
+for i, t in enumerate(threads):
+    t.start()
+    while len(took) <= i:
+        time.sleep(0.001)
+gate.set()
+os.kill(keeper(), signal.SIGCONT)
+print(sum(took) < 5)
+"""
+    argv = ["unshare", "-r", "-n", "sh", "-c", 'echo 2 > /proc/sys/net/core/somaxconn && exec "$@"', "sh",
+            box.cuwhy, "run", "--no-core-dump", "--gpu", "sim:tiny"] + box.script(text)
+    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=150)
+    if "unshare" in done.stderr or "somaxconn" in done.stderr:
+        raise Skip("no network namespaces")
+    same((done.returncode, done.stdout.strip()), (0, "True"), "status, 100 threads in less than 5 s")
+
+
+def rule__a_keeper_that_stays_stopped_is_given_up_while_the_program_runs(box):
+    text = KEEPER + """
+stopped = keeper()
+os.kill(stopped, signal.SIGSTOP)
+end = time.time() + 20
+while keeper() == stopped and time.time() < end:
+    time.sleep(0.1)
+sys.exit(7 if time.time() < end else 8)
+"""
+    run = box.under(box.script(text), CUWHY_JUDGE_SECONDS="1")
+    same(run.status, 7, "status")
+    unknown(run, "stuck for 1 s")
+
+
+def rule__ended_processes_cost_no_descriptors(box):
+    text = "import subprocess, sys\n" \
+           "if sys.argv[1:]:\n    import cudrv\n    cudrv.init()\n    cudrv.launch(cudrv.kernel('nop'), (1, 70000), (1,))\n" \
+           "for i in range(60): subprocess.run([sys.executable, sys.argv[0], 'child'], stderr=subprocess.DEVNULL)\nsys.exit(1)\n"
+    argv = [box.cuwhy, "run", "--json", "--gpu", "sim:tiny", "--out", os.path.join(box.scratch, "o")] + box.script(text)
+    done = subprocess.run(argv, env=box.env(), capture_output=True, timeout=300,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)))
+    same(done.returncode, 1, "status")
+    run = json.load(open(os.path.join(box.scratch, "o", "run.json")))
+    same((len(run["processes"]), run["lost_segments"]), (60, 0), "processes, lost segments")
+
+
+UNRECORDED = {
+    "no descriptors": ("resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))", "no file descriptors left"),
+    "a file size limit": ("resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))", "file size limit"),
+    "another user": ("os.setuid(65534)", "another user"),
+    "another root": ("os.chroot('/proc')", "chroot"),
+    "the folder is gone": ("shutil.rmtree(os.path.dirname(os.environ['CUWHY_SOCK']), True)", "removed"),
+}
+
+
+def rule__a_program_that_died_unrecorded_has_an_unknown_cause(box):
+    for what, (before, words) in UNRECORDED.items():
+        if os.geteuid() != 0 and ("setuid" in before or "chroot" in before):
+            continue
+        argv = box.script("import os, resource, shutil, cudrv\n" + before + FAILING)
+        run = box.under(argv, out=False)
+        same(run.status, 1, "status with " + what)
+        verdict = unknown(run, words)
+        same(verdict["process"]["pid"] > 0, True, "a process")
+        words_only = subprocess.run([box.cuwhy, "run", "--gpu", "sim:tiny"] + argv, env=box.env(), capture_output=True, text=True,
+                                    timeout=60)
+        lines = [l for l in words_only.stderr.splitlines() if l.startswith("cuwhy: whether CUDA failed is unknown: ")]
+        same(len(lines), 1, "lines about " + what)
+
+
+def rule__a_child_that_died_unrecorded_makes_the_cause_unknown(box):
+    child = "import resource, cudrv\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n" + FAILING
+    text = "import subprocess, sys\nimport cudrv\ncudrv.init()\n" \
+           "sys.exit(subprocess.run([sys.executable, '-c', %r], stderr=subprocess.DEVNULL).returncode)\n" % child
+    run = box.under(box.script(text))
+    unknown(run, "no file descriptors left")
+    again = subprocess.run([box.cuwhy, "explain", "--json", run.folder], env=box.env(), capture_output=True, text=True, timeout=60)
+    verdict = json.loads(again.stdout)
+    assert verdict["cause"] == "unknown" and "no file descriptors left" in verdict["title"], verdict
+
+
+def rule__a_recorded_failure_outweighs_an_unrecorded_process(box):
+    child = "import resource, cudrv\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n" + FAILING
+    text = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', %r], stderr=subprocess.DEVNULL)\n" % child + FAILING
+    verdict = json.loads(box.under(box.script(text)).err.splitlines()[-1])
+    same(verdict["cause"], "launch-config-grid-limit", "cause")
+    assert "could not be recorded" in verdict["warning"], verdict["warning"]
+
+
+def rule__a_program_that_ended_well_unrecorded_has_not_failed(box):
+    argv = box.script("import resource, cudrv\nresource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\ncudrv.init()\n")
+    run = box.under(argv, out=False)
+    verdict = json.loads(run.err.splitlines()[-1])
+    same((run.status, verdict["cause"]), (0, "none"), "status, cause")
+    assert "could not be recorded" in verdict["warning"], verdict["warning"]
+    done = subprocess.run([box.cuwhy, "run", "--gpu", "sim:tiny"] + argv, env=box.env(), capture_output=True, text=True, timeout=60)
+    same((done.returncode, done.stderr), (0, ""), "status, stderr")
+
+
+def rule__a_program_that_failed_as_another_user_has_an_unknown_cause(box):
+    if os.geteuid() != 0:
+        raise Skip("needs root")
+    argv = ["setpriv", "--reuid=65534", "--clear-groups", "sh", "-c", "exit 3"]
+    run = box.under(argv, gpu=None, out=False)
+    same(run.status, 3, "status")
+    unknown(run, "another user")
+
+
+def rule__a_program_that_failed_where_nothing_can_be_recorded_has_an_unknown_cause(box):
+    nowhere = os.path.join(box.scratch, "nowhere")
+    argv = ["unshare", "-r", "-m", "sh", "-c",
+            "for d in /tmp /dev/shm; do mount --bind $d $d && mount -o remount,ro,bind $d || exit; done; "
+            "exec %s run --json sh -c 'exit 3'" % box.cuwhy]
+    done = subprocess.run(argv, env=dict(box.env(), XDG_RUNTIME_DIR=nowhere, TMPDIR=nowhere), capture_output=True, text=True, timeout=60)
+    if "{" not in done.stderr:
+        raise Skip("no mount namespaces")
+    same(done.returncode, 3, "status")
+    verdict = json.loads(done.stderr.splitlines()[-1])
+    same(verdict["cause"], "unknown", "cause")
+    assert "nothing was recorded" in verdict["title"], verdict["title"]
+
+
+def rule__a_preloaded_sanitizer_is_left_alone(box):
+    asan = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True).stdout.strip()
+    if "/" not in asan:
+        raise Skip("no AddressSanitizer")
+    run = box.under(["sh", "-c", "exit 3"], gpu=None, out=False, LD_PRELOAD=asan, ASAN_OPTIONS="detect_leaks=0")
+    same(run.status, 3, "status")
+    unknown(run, "sanitizer")
