@@ -249,8 +249,6 @@ UNRECORDED = {
     "no descriptors": ("resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))", "no file descriptors left"),
     "a file size limit": ("resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))", "file size limit"),
     "another user": ("os.setuid(65534)", "another user"),
-    "another root": ("os.chroot('/proc')", "chroot"),
-    "the folder is gone": ("shutil.rmtree(os.path.dirname(os.environ['CUWHY_SOCK']), True)", "removed"),
 }
 
 
@@ -267,6 +265,15 @@ def rule__a_program_that_died_unrecorded_has_an_unknown_cause(box):
                                     timeout=60)
         lines = [l for l in words_only.stderr.splitlines() if l.startswith("cuwhy: whether CUDA failed is unknown: ")]
         same(len(lines), 1, "lines about " + what)
+
+
+def rule__a_program_whose_folder_or_root_is_gone_is_recorded(box):
+    """The socket also has a name that no file system holds."""
+    befores = ["shutil.rmtree(os.path.dirname(os.environ['CUWHY_SOCK']), True)"] + (["os.chroot('/proc')"] if os.geteuid() == 0 else [])
+    for before in befores:
+        run = box.under(box.script("import os, shutil, cudrv\n" + before + FAILING), out=False)
+        verdict = json.loads(run.err.splitlines()[-1])
+        same((run.status, verdict["cause"]), (1, "launch-config-grid-limit"), "status, cause after " + before)
 
 
 def rule__a_child_that_died_unrecorded_makes_the_cause_unknown(box):
