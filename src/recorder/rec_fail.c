@@ -164,7 +164,7 @@ out:
 static uint32_t what_does(enum api api)
 {
 	enum {
-#define CLASS(name, before, does, text) DOES_OF_##name = (does),
+#define CLASS(name, before, writes, does, text) DOES_OF_##name = (does),
 #include "kb/cuda_api.def"
 	};
 	static const uint32_t of[] = {
