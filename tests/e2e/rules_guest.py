@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What programs do that a guest in their process must survive, and must not make worse."""
-from toolbox import same
+from rules_recorder import find_pythons
+from toolbox import Skip, same
 
 
 def rule__it_reads_no_more_than_the_driver_wrote(box):
@@ -9,3 +10,51 @@ def rule__it_reads_no_more_than_the_driver_wrote(box):
     plain, run = box.plain_sim(program), box.under(program)
     same((plain.status, plain.out), (0, "unharmed\n"), "the plain program (%s)" % plain.err)
     same((run.status, run.out), (0, "unharmed\n"), "the same under cuwhy (%s)" % run.err)
+
+
+SUBINTERPRETERS = """
+import threading
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+import cudrv
+
+
+def create_and_destroy():
+    for _ in range(20):
+        interpreters.destroy(interpreters.create())
+
+
+def launch_many():
+    cudrv.call("cuCtxSetCurrent", context)
+    for _ in range(2000):
+        cudrv.launch(nop, (1,), (1,))
+
+
+create_and_destroy()    # from now on PyGILState_Check answers 1 to everybody
+context = cudrv.init()
+nop = cudrv.kernel("nop")
+threads = [threading.Thread(target=launch_many) for _ in range(4)]
+for thread in threads:
+    thread.start()
+create_and_destroy()
+for thread in threads:
+    thread.join()
+cudrv.launch(nop, (1,), (4096,))
+"""
+
+
+def rule__sub_interpreters_neither_crash_a_program_nor_hide_its_lines(box):
+    """jep, mod_wsgi and concurrent.interpreters create them; most CUDA calls come without the GIL."""
+    pythons = find_pythons()
+    if not pythons:
+        raise Skip("no python3.9 to python3.14 here")
+    argv = box.script(SUBINTERPRETERS)
+    for version, python in sorted(pythons.items()):
+        plain, run = box.plain_sim([python] + argv[1:]), box.under([python] + argv[1:])
+        same(plain.status, 1, version + ": status of the plain program (%s)" % plain.err[-300:])
+        same(run.status, 1, version + ": status")
+        verdict = box.verdict(run)
+        same((verdict["cause"], verdict["where"].get("line")),
+             ("launch-config-block-limit", len(SUBINTERPRETERS.splitlines())), version + ": cause and line")

@@ -19,7 +19,8 @@ CUresult cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long lon
 CUresult cuMemAllocPitch_v2(CUdeviceptr *address, size_t *pitch, size_t width, size_t height, unsigned int element);
 CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags);
 CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned int flags);
-CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint, unsigned long long flags);
+CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
+			     unsigned long long flags);
 CUresult cuMemCreate(unsigned long long *handle, size_t bytes, const void *properties, unsigned long long flags);
 CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total);
 
