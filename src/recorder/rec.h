@@ -400,8 +400,18 @@ void fail_add_memory(struct cw_failure *f, uint64_t request);
 void fail_note(struct cw_failure *f);
 bool code_is_sticky(uint32_t code);
 void rec_read_file(const char *path, char *to, size_t size);	/* NULs become spaces */
+/* Our own memory, read by the kernel: false for a bad address, where reading it ourselves would crash. */
+bool rec_read_memory(void *to, const void *from, size_t n);
 size_t rec_put_number(char *to, size_t size, long v);
 void text_copy(char *to, size_t size, const char *from, size_t len);
+
+/* ---- environment variables: those of the table in rec_env.c ------------------------------------------ */
+
+void env_load(void);				/* before the program has threads */
+void env_look(void);				/* again, when a recording begins */
+const char *rec_getenv(const char *name);	/* as of then; NULL = not set */
+void env_copy(const char *name, char *to, size_t size);		/* the same; CW_NOT_SET = not set */
+void env_copy_now(const char *name, char *to, size_t size);	/* as it is now */
 
 /* ---- core dumps ------------------------------------------------------------------------------------ */
 
@@ -454,7 +464,6 @@ void exit_is_near(void);		/* Python is ending, the process not yet */
 void exit_at_once_after_fault(void);	/* without the driver's exit handlers */
 
 bool cudart_has(const char *name);	/* a CUDA runtime function that we wrap */
-const char *rec_getenv(const char *name);
 void device_facts(void);
 int current_device(void);		/* -1: none, or no context */
 void context_made(uint64_t context, int device);
@@ -467,7 +476,6 @@ static inline int thread_device(struct rec_thread *t)
 		t->device = current_device();
 	return t->device;
 }
-void environment_facts(void);
 
 #pragma GCC visibility pop
 

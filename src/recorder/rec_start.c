@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,43 +36,6 @@ static struct {
 	_Atomic uint32_t n_threads;
 	struct { uint32_t pid; uint64_t ticks, mono_ns; } loaded;	/* when, and in which process */
 } st;
-
-/* The environment variables the recorder reads: this table is their documentation. */
-static const struct env_var {
-	const char *name;
-	const char *meaning;
-} env_vars[] = {
-	{"CUWHY_SOCK", "socket of the `cuwhy run` that keeps the recording; unset: do nothing"},
-	{"CUWHY_MEMORY_MB", "memory limit for the recording of one process (default 64)"},
-	{ "CUWHY_NO_FRAMES", "set: do not walk Python frames" },
-	{"CUWHY_SIM", "the simulated GPU is in use"},
-	{"CUWHY_CORE_DUMP", "folder for GPU core dumps; unset: none are requested"},
-	{"CUWHY_HANG", "folder for the pipe that requests dumps of a running GPU; set: mark waiting threads"},
-	{"CUWHY_MEMORY_TRACE", "set: keep every allocator event"},
-	{"CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "set: the user's own settings are respected"},
-	{"CUDA_ENABLE_LIGHTWEIGHT_COREDUMP", "likewise"},
-	{"CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION", "likewise"},
-	{"CUDA_ENABLE_USER_TRIGGERED_COREDUMP", "likewise"},
-	{"CUDA_COREDUMP_FILE", "likewise"},
-	{"CUDA_COREDUMP_PIPE", "likewise"},
-	{"CUDA_LAUNCH_BLOCKING", "set: no core dumps on faults"},
-	{"CUDA_COREDUMP_GENERATION_FLAGS", "set: the user's own settings are respected"},
-	{"CUDA_LOG_FILE", "set: make no queries that the driver would log"},
-	{"CUDA_VISIBLE_DEVICES", "kept as evidence"},
-	{"PYTORCH_ALLOC_CONF", "kept as evidence"},
-	{"PYTORCH_CUDA_ALLOC_CONF", "kept as evidence"},
-	{"RANK", "kept to name the rank"},
-	{"LOCAL_RANK", "kept to name the rank"},
-	{"WORLD_SIZE", "kept to name the rank"},
-};
-
-const char *rec_getenv(const char *name)
-{
-	for (size_t i = 0; i < sizeof(env_vars) / sizeof(env_vars[0]); i++)
-		if (strcmp(env_vars[i].name, name) == 0)
-			return getenv(name);
-	return NULL;
-}
 
 void text_copy(char *to, size_t size, const char *from, size_t len)
 {
@@ -117,6 +81,24 @@ void rec_read_file(const char *path, char *to, size_t size)
 		if (!to[i])
 			to[i] = ' ';
 	to[n] = '\0';
+}
+
+bool rec_read_memory(void *to, const void *from, size_t n)
+{
+	struct iovec mine = {to, n}, theirs = {(void *)from, n};
+	int fd;
+	bool ok;
+
+	if (syscall(SYS_process_vm_readv, getpid(), &mine, 1UL, &theirs, 1UL, 0UL) == (long)n)
+		return true;
+	if (errno == EFAULT)
+		return false;
+	fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);	/* a sandbox may forbid the system call above */
+	if (fd < 0)
+		return false;
+	ok = pread(fd, to, n, (off_t)(uintptr_t)from) == (ssize_t)n;
+	close(fd);
+	return ok;
 }
 
 /* ---- clocks ---------------------------------------------------------------------------------------- */
@@ -166,19 +148,6 @@ static uint32_t env_number(const char *name)
 	return *end || n > 0xfffffffeu ? CW_UNKNOWN : (uint32_t)n;
 }
 
-static void env_copy(const char *name, char *to, size_t size)
-{
-	const char *v = rec_getenv(name);
-
-	v = v ? v : CW_NOT_SET;
-	text_copy(to, size, v, strlen(v));
-}
-
-void environment_facts(void)
-{
-	env_copy("CUDA_VISIBLE_DEVICES", rec.h->visible_devices_now, sizeof(rec.h->visible_devices_now));
-}
-
 /* Recording begins when CUDA is first used, but times count from the program's start. */
 static void mark_start(struct cw_header *h)
 {
@@ -215,7 +184,7 @@ static void fill_header(uint32_t forked_from)
 	h->parent_recorded_pid = forked_from;
 	h->sim = rec_getenv("CUWHY_SIM") != NULL;
 	env_copy("CUDA_VISIBLE_DEVICES", h->visible_devices_at_init, sizeof(h->visible_devices_at_init));
-	environment_facts();
+	env_copy("CUDA_VISIBLE_DEVICES", h->visible_devices_now, sizeof(h->visible_devices_now));
 	env_copy(conf ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF", h->alloc_conf,
 		 sizeof(h->alloc_conf));
 	n = readlink("/proc/self/exe", h->exe, sizeof(h->exe) - 1);
@@ -238,6 +207,7 @@ static bool recording_begin(uint32_t forked_from)
 		cap = cap < 16 ? 16 : 2048;
 	rec.generation++;
 	rec.pid = (uint32_t)getpid();
+	env_look();
 	rec_start_ns = rec_mono_ns();
 	rec.captures = 0;
 	atomic_store(&st.n_threads, 0);
@@ -449,7 +419,7 @@ struct cw_ring *rec_launch_ring(struct rec_thread *t)
 
 struct cw_ring *rec_node_ring(struct rec_thread *t)
 {
-	if (!t->nodes && t != &crowd && !t->no_node_ring) {
+	if (!t->nodes && !t->no_node_ring) {
 		t->nodes = ring_new(CW_CHUNK_NODES, sizeof(struct cw_node), CW_RING_NODES);
 		ring_own(t->nodes, t->tid);
 		t->no_node_ring = !t->nodes;
