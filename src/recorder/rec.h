@@ -126,7 +126,6 @@ struct py_chain {
 	uint32_t gone;			/* code_watch.gone before they were read */
 	uint32_t version;		/* of the links below the innermost one */
 	uintptr_t base;			/* address of the first Python frame */
-	bool shared;			/* by several threads: cannot be used */
 	const void *state;		/* of Python's main thread, once looked up: it never changes */
 	/* where the innermost function has been since the others changed, and the stacks for that */
 	struct py_top { uint64_t instr, h; uint32_t off, version; } top[CHAIN_TOPS];
@@ -181,6 +180,7 @@ struct rec {
 extern struct rec rec;
 extern TLS struct rec_thread *rec_self;
 extern TLS uint32_t rec_nesting;	/* 1 inside the program's own call, 2 while we query the driver */
+#define REC_NEVER_HERE 3		/* there was no memory for this thread's record */
 
 enum rec_state { REC_WIPED = 0, REC_ON = 1, REC_OFF = 2 };	/* WIPED: not started, or forked since */
 
@@ -190,7 +190,7 @@ static inline unsigned rec_state(void)
 }
 
 bool rec_wake(void);			/* slow path of rec_enter: start, or start over after fork */
-struct rec_thread *rec_thread_start(void);
+struct rec_thread *rec_thread_start(void);	/* NULL: this thread is not recorded */
 struct cw_ring *rec_launch_ring(struct rec_thread *t);	/* NULL: no memory for it */
 struct cw_ring *rec_node_ring(struct rec_thread *t);
 static inline bool rec_asleep(void)	/* no recording in this process yet, or ever */
@@ -210,13 +210,17 @@ static inline struct rec_thread *rec_thread(void)
 static inline bool rec_enter(void)
 {
 	unsigned state = rec_state();
+	struct rec_thread *t;
 
 	if (unlikely(state != REC_ON) && (state == REC_OFF || !rec_wake()))
 		return false;
 	if (unlikely(rec_nesting))
 		return false;
+	t = rec_thread();
+	if (unlikely(!t))
+		return false;
 	rec_nesting = 1;
-	rec_thread()->log_len = 0;
+	t->log_len = 0;
 	return true;
 }
 

@@ -238,8 +238,6 @@ static __attribute__((noinline)) HOT uint32_t other_stack(const void *tstate, st
 {
 	if (unlikely(atomic_load_explicit(&trust.compare_left, memory_order_relaxed) > 0) && !still_trusted(tstate))
 		return 0;
-	if (unlikely(c->shared))
-		return whole_stack(tstate, 0);
 	switch (trust.walk.other(tstate, c, code_is_watched(tstate))) {
 	case WALKED_NONE:
 		return 0;
@@ -257,7 +255,7 @@ static const void *thread_state(struct py_chain *c)
 
 	if (!tstate || hot.is_finalizing())
 		return NULL;
-	if (rec_self->tid == rec.pid && !c->shared && py.f.is_main_thread && python_end_is_told() &&
+	if (rec_self->tid == rec.pid && py.f.is_main_thread && python_end_is_told() &&
 	    python_has_gil(tstate) && py.f.is_main_thread())
 		c->state = tstate;
 	return tstate;

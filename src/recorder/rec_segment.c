@@ -261,6 +261,11 @@ void *large_new(size_t len)
 	return p;
 }
 
+void large_free(void *p, size_t len)
+{
+	munmap(p, (len + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1));
+}
+
 /* A forked child starts over and does not need it; sharing would split the huge page into small ones. */
 static void side_start(void)
 {

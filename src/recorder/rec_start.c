@@ -20,7 +20,9 @@
 #define DEFAULT_MB	64
 #define FIRST_SEGMENT	(8u << 20)
 #define KEEP_RINGS	8	/* dead threads' rings are reused once there are this many */
-#define MAX_THREADS	1024
+#define THREAD_BLOCK	128u	/* records of threads are allocated in blocks that fit into one large page */
+#define MAX_THREADS	(256 * THREAD_BLOCK)
+#define REUSE_LOOKS	64	/* a thread that starts among thousands asks about this many others, not about all */
 
 static atomic_uint asleep = REC_WIPED, never = REC_OFF;
 HOT_DATA struct rec rec = {.state = &asleep};
@@ -32,8 +34,8 @@ static struct {
 	bool may_record;	/* a `cuwhy run` requested it, and this process may do it */
 	_Atomic uint32_t waking;
 	_Atomic uint32_t waking_pid;
-	struct rec_thread *threads;		/* MAX_THREADS, anonymous memory */
-	_Atomic uint32_t n_threads;
+	_Atomic(struct rec_thread *) threads[MAX_THREADS / THREAD_BLOCK];	/* survive fork: only the contents start over */
+	_Atomic uint32_t n_threads, next_look;
 	struct { uint32_t pid; uint64_t ticks, mono_ns; } loaded;	/* when, and in which process */
 } st;
 
@@ -211,10 +213,6 @@ static bool recording_begin(uint32_t forked_from)
 	rec_start_ns = rec_mono_ns();
 	rec.captures = 0;
 	atomic_store(&st.n_threads, 0);
-	if (!st.threads)
-		st.threads = large_new(MAX_THREADS * sizeof(*st.threads));
-	if (!st.threads)
-		return false;
 	if (!segments_start((uint64_t)cap << 20, FIRST_SEGMENT))
 		return false;
 	fill_header(forked_from);
@@ -336,16 +334,34 @@ static bool thread_is_gone(uint32_t tid)
 	return syscall(SYS_tgkill, rec.pid, tid, 0) != 0 && errno == ESRCH;
 }
 
-/* The record of the oldest dead thread. What that thread wrote keeps its own thread id. */
+/* Record number i, NULL: no memory for it. Several threads may need a new block at once: one of theirs is kept. */
+static struct rec_thread *record_at(uint32_t i)
+{
+	struct rec_thread *block = atomic_load(&st.threads[i / THREAD_BLOCK]), *none = NULL;
+
+	if (!block) {
+		block = large_new(THREAD_BLOCK * sizeof(*block));
+		if (block && !atomic_compare_exchange_strong(&st.threads[i / THREAD_BLOCK], &none, block)) {
+			large_free(block, THREAD_BLOCK * sizeof(*block));
+			block = none;
+		}
+	}
+	return block ? &block[i % THREAD_BLOCK] : NULL;
+}
+
+/* The record of the oldest dead thread, or of some dead one if there are many. What that thread wrote keeps its own
+ * thread id. */
 static struct rec_thread *reuse(void)
 {
-	uint32_t n = atomic_load(&st.n_threads), tid;
+	uint32_t n = atomic_load(&st.n_threads), tid, first, looks;
 
 	n = n > MAX_THREADS ? MAX_THREADS : n;
-	for (uint32_t i = 0; i < n; i++) {	/* in order of age */
-		struct rec_thread *t = &st.threads[i];
+	looks = n < REUSE_LOOKS ? n : REUSE_LOOKS;
+	first = n > looks ? atomic_fetch_add(&st.next_look, looks) : 0;
+	for (uint32_t i = 0; i < looks; i++) {	/* in order of age */
+		struct rec_thread *t = record_at((first + i) % n);
 
-		tid = shared_get(&t->tid);
+		tid = t ? shared_get(&t->tid) : 0;
 		if (!tid || t->generation != rec.generation || !thread_is_gone(tid))
 			continue;
 		/* two new threads may want it: the one that still finds the dead owner's tid gets it */
@@ -364,24 +380,30 @@ static void ring_own(struct cw_ring *r, uint32_t tid)
 	prctl(PR_GET_NAME, r->comm);
 }
 
-/* Threads that do not fit in the table share this one: their failures are recorded, their calls are not. */
-static struct rec_thread crowd;
+static struct rec_thread *record_new(void)
+{
+	uint32_t i = atomic_fetch_add(&st.n_threads, 1);
+	struct rec_thread *t = i < MAX_THREADS ? record_at(i) : NULL;
+
+	if (t)
+		memset(t, 0, offsetof(struct rec_thread, chain));
+	return t;
+}
 
 struct rec_thread *rec_thread_start(void)
 {
 	int saved = errno;
-	uint32_t tid = (uint32_t)syscall(SYS_gettid), i;
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
 	struct rec_thread *t = atomic_load(&st.n_threads) >= KEEP_RINGS ? reuse() : NULL;
 
+	if (!t)
+		t = record_new();
 	if (!t) {
-		i = atomic_fetch_add(&st.n_threads, 1);
-		if (i < MAX_THREADS) {
-			t = &st.threads[i];
-			memset(t, 0, offsetof(struct rec_thread, chain));
-		} else {
-			t = &crowd;
-			shared_add(&rec.h->lost_threads, 1);
-		}
+		shared_add(&rec.h->lost_threads, 1);
+		rec_self = NULL;
+		rec_nesting = REC_NEVER_HERE;
+		errno = saved;
+		return NULL;
 	}
 	t->node_depth = 0;
 	t->device = DEVICE_ASK;
@@ -389,12 +411,12 @@ struct rec_thread *rec_thread_start(void)
 	t->chain.n = t->chain.off = 0;
 	t->chain.state = NULL;
 	t->forward_nodes = NULL;
+	t->caller = t->runtime_caller = NULL;
 	t->workspace = 0;
-	t->chain.shared = t == &crowd;
 	t->generation = rec.generation;
 	rec_self = t;
 	shared_set(&t->tid, tid);
-	if (t != &crowd && !t->calls)
+	if (!t->calls)
 		t->calls = ring_new(CW_CHUNK_CALLS, sizeof(struct cw_call), CW_RING_CALLS);
 	ring_own(t->calls, tid);
 	ring_own(t->launches, tid);
@@ -406,7 +428,7 @@ struct rec_thread *rec_thread_start(void)
 /* Launch and node rings are large, so a thread gets one when it first needs it. */
 struct cw_ring *rec_launch_ring(struct rec_thread *t)
 {
-	if (!t->launches && t != &crowd && !t->no_launch_ring) {
+	if (!t->launches && !t->no_launch_ring) {
 		t->launches = ring_new(CW_CHUNK_LAUNCHES, sizeof(struct cw_launch), CW_RING_LAUNCHES);
 		ring_own(t->launches, t->tid);
 		if (!t->launches) {
@@ -433,7 +455,10 @@ __attribute__((constructor)) static void load(void)
 {
 	/* A set-uid program must not follow its caller's environment. (The loader already drops most
 	 * preloads there, but not from trusted directories.) */
-	st.may_record = !getauxval(AT_SECURE) && rec_getenv("CUWHY_SOCK");
+	if (getauxval(AT_SECURE))
+		return;
+	env_load();
+	st.may_record = rec_getenv("CUWHY_SOCK") != NULL;
 	if (!st.may_record)
 		return;
 	st.loaded.pid = (uint32_t)getpid();

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What programs do that a guest in their process must survive, and must not make worse."""
+import os
+import shutil
+
 from rules_recorder import find_pythons
 from toolbox import Skip, same
 
@@ -58,3 +61,30 @@ def rule__sub_interpreters_neither_crash_a_program_nor_hide_its_lines(box):
         verdict = box.verdict(run)
         same((verdict["cause"], verdict["where"].get("line")),
              ("launch-config-block-limit", len(SUBINTERPRETERS.splitlines())), version + ": cause and line")
+
+
+def awkward(box, *habit, **options):
+    """The program with this habit, plain and under cuwhy."""
+    driver = os.path.join(box.scratch, "libcuda.so.1")
+    shutil.copy(box.library("small_driver", "-Wl,-soname,libcuda.so.1"), driver)
+    argv = [box.program("awkward", "-L" + box.scratch, driver, "-lpthread")] + list(habit)
+    plain = box.plain(argv, LD_LIBRARY_PATH=box.scratch)
+    if plain.status == 77:
+        raise Skip("this machine does not let the plain program do this")
+    same((plain.status, plain.out), (0, "unharmed\n"), "the plain program (%s)" % plain.err)
+    run = box.under(argv, "--no-core-dump", gpu=None, LD_LIBRARY_PATH=box.scratch, **options)
+    same((run.status, run.out), (0, "unharmed\n"), "the same under cuwhy (%s)" % run.err[-500:])
+    return run
+
+
+def rule__a_failing_call_survives_setenv_on_another_thread(box):
+    """glibc's getenv is no match for that before 2.41, and we are not the one to call it then."""
+    run = awkward(box, "setenv", "5000")
+    same(box.parts(run)[0]["n_failures"] > 0, True, "failures are recorded")
+
+
+def rule__thousands_of_threads_have_a_record_each(box):
+    run = awkward(box, "crowd", "1200")
+    part = box.parts(run)[0]
+    same(part["lost_threads"], 0, "threads without a record")
+    assert part["n_failures"] >= 1200, "failures of %d threads only" % part["n_failures"]

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What programs do that is hard on a library in their process: awkward HABIT [NUMBER]. Linked with small_driver.c. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TOO_MUCH ((size_t)1 << 40)
+
+int cuInit(unsigned flags);
+int cuMemAlloc_v2(unsigned long long *address, size_t bytes);
+
+static atomic_bool stop;
+static atomic_int ready;
+
+/* Changes the environment without end: any getenv on another thread may read freed memory. */
+static void *set_variables(void *unused)
+{
+	char name[64];
+
+	(void)unused;
+	for (int i = 0; !stop; i = (i + 1) % 3000) {
+		if (i == 0)
+			for (int k = 0; k < 3000; k++) {
+				snprintf(name, sizeof(name), "VARIABLE_%d", k);
+				unsetenv(name);
+			}
+		snprintf(name, sizeof(name), "VARIABLE_%d", i);
+		setenv(name, "1", 1);
+	}
+	return NULL;
+}
+
+static int fail_while_variables_change(int failures)
+{
+	unsigned long long address;
+	pthread_t setter;
+
+	pthread_create(&setter, NULL, set_variables, NULL);
+	for (int i = 0; i < failures; i++)
+		cuMemAlloc_v2(&address, TOO_MUCH);
+	stop = true;
+	pthread_join(setter, NULL);
+	return 0;
+}
+
+/* Allocates once, so that the thread is known, and fails when all the others are known, too. */
+static void *fail_in_a_crowd(void *unused)
+{
+	unsigned long long address;
+
+	(void)unused;
+	cuMemAlloc_v2(&address, 16);
+	ready++;
+	while (!stop)
+		usleep(50000);
+	for (int i = 0; i < 3; i++)
+		cuMemAlloc_v2(&address, TOO_MUCH);
+	return NULL;
+}
+
+static int crowd(int n)
+{
+	pthread_t *id = calloc((size_t)n, sizeof(*id));
+	pthread_attr_t small;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 128 << 10);
+	for (int i = 0; i < n; i++)
+		if (pthread_create(&id[i], &small, fail_in_a_crowd, NULL))
+			return 77;
+	while (ready < n)
+		usleep(10000);
+	stop = true;
+	for (int i = 0; i < n; i++)
+		pthread_join(id[i], NULL);
+	free(id);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *habit = argc > 1 ? argv[1] : "";
+	int n = argc > 2 ? atoi(argv[2]) : 0, status = 2;
+
+	if (cuInit(0))
+		return 2;
+	if (strcmp(habit, "setenv") == 0)
+		status = fail_while_variables_change(n);
+	else if (strcmp(habit, "crowd") == 0)
+		status = crowd(n);
+	if (!status)
+		puts("unharmed");
+	return status;
+}
