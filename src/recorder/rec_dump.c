@@ -165,10 +165,11 @@ static uint64_t idle_ns(void)
 
 	for (uint32_t i = 0; i < rec.h->n_chunks && i < CW_MAX_CHUNKS; i++) {
 		const struct cw_chunk *c = &rec.h->chunk[i];
+		uint32_t kind = shared_get(&c->kind);	/* before the rest, which is complete once it is set */
 		const struct cw_ring *r = at(c->off);
 		uint64_t ticks;
 
-		if ((c->kind != CW_CHUNK_LAUNCHES && c->kind != CW_CHUNK_CALLS) || !r->head)
+		if ((kind != CW_CHUNK_LAUNCHES && kind != CW_CHUNK_CALLS) || !r->head)
 			continue;
 		/* launches and calls both begin with their sequence number and the time */
 		memcpy(&ticks, (const char *)(r + 1) + ((r->head - 1) & (r->n_slots - 1)) * (uint64_t)r->slot_size +

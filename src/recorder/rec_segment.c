@@ -177,7 +177,7 @@ void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid)
 	uint32_t off, i;
 
 	len = (len + 4095) & ~4095u;
-	off = segment_take(len);
+	off = shared_get(&rec.h->n_chunks) < CW_MAX_CHUNKS ? segment_take(len) : 0;
 	if (!off)
 		return NULL;
 	i = shared_add(&rec.h->n_chunks, 1);
@@ -194,8 +194,9 @@ void chunk_rename(const void *chunk, enum cw_chunk_kind kind)
 {
 	uint32_t n = shared_get(&rec.h->n_chunks);
 
+	/* a chunk without a kind is still being filled in by another thread */
 	for (uint32_t i = 0; i < n && i < CW_MAX_CHUNKS; i++)
-		if (rec.h->chunk[i].off == off_of(chunk))
+		if (shared_get(&rec.h->chunk[i].kind) && rec.h->chunk[i].off == off_of(chunk))
 			shared_set(&rec.h->chunk[i].kind, kind);
 }
 
