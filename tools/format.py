@@ -121,6 +121,7 @@ def same(old, new):
 
 def run(folder, style, files):
     """Copies the files into a folder and lets clang-format rewrite them in this style."""
+    os.makedirs(folder, exist_ok=True)
     for name in files:
         os.makedirs(os.path.join(folder, os.path.dirname(name)), exist_ok=True)
         shutil.copyfile(os.path.join(ROOT, name), os.path.join(folder, name))
