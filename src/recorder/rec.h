@@ -8,6 +8,7 @@
 #ifndef CUWHY_REC_H
 #define CUWHY_REC_H
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -228,6 +229,10 @@ static inline void rec_leave(void)
 {
 	rec_nesting = 0;
 }
+
+/* Around work that must be finished once it has begun: a handler could jump out of it. */
+void signals_block(sigset_t *before);
+void signals_unblock(const sigset_t *before);
 
 uint64_t rec_mono_ns(void);
 static inline uint64_t rec_ticks(void)

@@ -2,8 +2,9 @@
  * The memory of the recording: segments, chunks, the heap, and the tables that find things again.
  *
  * A segment is a memfd, reserved in full (fallocate) before it is mapped, because touching a page for
- * which there is no memory would be a SIGBUS in the user's program. It is handed to `cuwhy run` at once
- * and closed here: no file descriptor stays open that the program could close or reuse.
+ * which there is no memory would be a SIGBUS in the user's program. Its size is sealed, so that nobody can
+ * take that memory away again. It is handed to `cuwhy run` at once and closed here: no file descriptor stays
+ * open that the program could close or reuse.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +19,12 @@
 #include "rec.h"
 #include "rec_segment.h"
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u	/* Linux 6.3 */
+#endif
 #define HEAP_STEP	(1u << 20)
 #define LAYOUT_STEP	(64u << 10)
+#define INTERRUPTED_MAX	100
 #define LARGE_PAGE	((size_t)2 << 20)
 #define GIVE_UP		4096
 #define WAKE_NS		1000000000u
@@ -48,6 +53,19 @@ bool spin_wait(struct spin *s)
 
 /* ---- segments ------------------------------------------------------------------------------------ */
 
+/* A program with a profiling timer interrupts whatever takes long. All signals are blocked while a segment is made, but a
+ * debugger or a freezer interrupts all the same. */
+#define AGAIN(call)                                                                     \
+	__extension__({                                                                 \
+		long result_;                                                           \
+		int tries_ = 0;                                                         \
+\
+		do                                                                      \
+			result_ = (call);                                               \
+		while (result_ < 0 && errno == EINTR && ++tries_ < INTERRUPTED_MAX);    \
+		result_;                                                                \
+	})
+
 /* A socket to `cuwhy run`, -1 if there is none. */
 static int dial(int flags)
 {
@@ -63,7 +81,7 @@ static int dial(int flags)
 	if (s < 0)
 		return -1;
 	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (connect(s, (struct sockaddr *)&to, sizeof(to)) == 0)
+	if (AGAIN(connect(s, (struct sockaddr *)&to, sizeof(to))) == 0)
 		return s;
 	close(s);
 	return -1;
@@ -105,15 +123,23 @@ static bool hand_over(int fd, uint32_t off, uint32_t len)
 	s = dial(0);
 	if (s < 0)
 		return false;
-	sent = sendmsg(s, &msg, MSG_NOSIGNAL) == (ssize_t)sizeof(hello);
+	sent = AGAIN(sendmsg(s, &msg, MSG_NOSIGNAL)) == (ssize_t)sizeof(hello);
 	close(s);
 	return sent;
 }
 
-/* Maps a new segment at `where` (inside our reserved range). */
-static bool segment_at(char *where, uint32_t off, uint32_t len)
+/* Some systems only allow memfds that can never be executed; older kernels do not know the flag. */
+static int new_memfd(void)
 {
-	int fd = memfd_create("cuwhy", MFD_CLOEXEC);
+	int fd = memfd_create("cuwhy", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+
+	return fd < 0 && errno == EINVAL ? memfd_create("cuwhy", MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
+}
+
+/* Maps a new segment at `where` (inside our reserved range). */
+static bool segment_make(char *where, uint32_t off, uint32_t len)
+{
+	int fd = new_memfd();
 	bool ok = false;
 
 	if (fd < 0)
@@ -121,7 +147,8 @@ static bool segment_at(char *where, uint32_t off, uint32_t len)
 	/* Populated, so that the first lap of a ring causes no page faults during launches. ftruncate
 	 * alone would leave holes. The program's own RLIMIT_FSIZE may forbid either, and SIGXFSZ would
 	 * kill it, so check first. */
-	if (rec_fsize_allows(len) && ftruncate(fd, len) == 0 && fallocate(fd, 0, 0, len) == 0)
+	if (rec_fsize_allows(len) && AGAIN(ftruncate(fd, len)) == 0 && AGAIN(fallocate(fd, 0, 0, len)) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
 		ok = mmap(where, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
 			  fd, 0) != MAP_FAILED;
 	if (ok && !hand_over(fd, off, len)) {
@@ -130,6 +157,18 @@ static bool segment_at(char *where, uint32_t off, uint32_t len)
 		ok = false;
 	}
 	close(fd);
+	return ok;
+}
+
+/* A signal handler that jumped out in the middle would leave a descriptor open in the program. */
+static bool segment_at(char *where, uint32_t off, uint32_t len)
+{
+	sigset_t before;
+	bool ok;
+
+	signals_block(&before);
+	ok = segment_make(where, off, len);
+	signals_unblock(&before);
 	return ok;
 }
 

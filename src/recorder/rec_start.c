@@ -22,6 +22,7 @@
 #define KEEP_RINGS	8	/* dead threads' rings are reused once there are this many */
 #define THREAD_BLOCK	128u	/* records of threads are allocated in blocks that fit into one large page */
 #define MAX_THREADS	(256 * THREAD_BLOCK)
+#define START_PATIENCE_NS 100000000u
 #define REUSE_LOOKS	64	/* a thread that starts among thousands asks about this many others, not about all */
 
 static atomic_uint asleep = REC_WIPED, never = REC_OFF;
@@ -101,6 +102,20 @@ bool rec_read_memory(void *to, const void *from, size_t n)
 	ok = pread(fd, to, n, (off_t)(uintptr_t)from) == (ssize_t)n;
 	close(fd);
 	return ok;
+}
+
+void signals_block(sigset_t *before)
+{
+	sigset_t all;
+
+	sigemptyset(before);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, before);	/* of this thread only, in spite of its name */
+}
+
+void signals_unblock(const sigset_t *before)
+{
+	sigprocmask(SIG_SETMASK, before, NULL);
 }
 
 /* ---- clocks ---------------------------------------------------------------------------------------- */
@@ -262,50 +277,56 @@ static bool claim(uint32_t pid)
 static bool wait_for_start(void)
 {
 	const struct timespec pause = {.tv_nsec = 100000};
+	uint64_t until = rec_mono_ns() + START_PATIENCE_NS;
 
-	for (int i = 0; i < 1000 && atomic_load(&st.waking); i++)
+	while (atomic_load(&st.waking) && rec_mono_ns() < until)
 		nanosleep(&pause, NULL);
 	return rec_state() == REC_ON;
+}
+
+/* Called by the one thread that starts the recording, with signals blocked. */
+static bool start(uint32_t pid)
+{
+	uint32_t forked_from = rec.pid && rec.pid != pid ? rec.pid : 0;
+	atomic_uint *page = live_page();
+	bool ok;
+
+	if (!page) {
+		rec.state = &never;
+		return false;
+	}
+	rec.ticks_are_tsc = ticks_are_steady();
+	ok = recording_begin(forked_from);
+	if (ok) {
+		python_start();
+		torch_start();
+		exit_start();
+	}
+	atomic_store(page, ok ? REC_ON : REC_OFF);
+	rec.state = page;
+	return ok;
 }
 
 bool rec_wake(void)
 {
 	int saved = errno;
-	uint32_t pid, forked_from;
-	atomic_uint *page;
-	bool ok = false;
+	sigset_t before;
+	uint32_t pid;
+	bool ok;
 
 	if (!st.may_record || rec_nesting)
 		return false;
 	pid = (uint32_t)getpid();
-	if (!claim(pid)) {
-		ok = wait_for_start();
-		errno = saved;
-		return ok;
-	}
-	if (rec_state() != REC_WIPED) {	/* another thread was faster */
-		ok = rec_state() == REC_ON;
-		goto out;
-	}
-	rec_nesting++;
-	forked_from = rec.pid && rec.pid != pid ? rec.pid : 0;
-	page = live_page();
-	if (page) {
-		rec.ticks_are_tsc = ticks_are_steady();
-		ok = recording_begin(forked_from);
-		if (ok) {
-			python_start();
-			torch_start();
-			exit_start();
-		}
-		atomic_store(page, ok ? REC_ON : REC_OFF);
-		rec.state = page;
+	signals_block(&before);
+	if (claim(pid)) {
+		rec_nesting++;
+		ok = rec_state() == REC_WIPED ? start(pid) : rec_state() == REC_ON;	/* another thread was faster */
+		rec_nesting--;
+		atomic_store(&st.waking, 0);
 	} else {
-		rec.state = &never;
+		ok = wait_for_start();
 	}
-	rec_nesting--;
-out:
-	atomic_store(&st.waking, 0);
+	signals_unblock(&before);
 	errno = saved;
 	return ok;
 }
