@@ -284,15 +284,36 @@ bool table_put(struct slot *table, uint32_t slots, uint64_t key, uint32_t value)
 
 /* A lock for rare work only (interning something new, an allocation). Gives up rather than wait
  * forever: a signal handler may have interrupted the holder. */
-struct spin { atomic_flag held; };
-bool spin_wait(struct spin *s);
-static inline bool spin_try(struct spin *s)
+struct spin { _Atomic uint32_t holder; };	/* thread id, 0 = free */
+#define SPIN_STRANGER 1		/* a thread that may have no record */
+
+/* Every lock is listed with this, so that none stays behind when a thread or a fork does (rec_lock.c). */
+#define LOCK_LISTED(name, lock) \
+	static struct spin *lock_of_##name __attribute__((used, section("cuwhy_locks"))) = &(lock)
+void locks_reset(void);			/* after fork */
+void locks_release_mine(void);
+bool thread_is_gone(uint32_t tid);
+
+static inline bool spin_once(struct spin *s, uint32_t me)
 {
-	return likely(!atomic_flag_test_and_set_explicit(&s->held, memory_order_acquire)) || spin_wait(s);
+	uint32_t none = 0;
+
+	return likely(atomic_compare_exchange_strong_explicit(&s->holder, &none, me, memory_order_acquire,
+							      memory_order_relaxed));
+}
+bool spin_wait(struct spin *s, uint32_t me);
+static inline bool spin_try(struct spin *s)	/* after rec_enter */
+{
+	return spin_once(s, rec_self->tid) || spin_wait(s, rec_self->tid);
+}
+/* Where this thread may have no record, with signals blocked: nobody could tell that a jump left the lock behind. */
+static inline bool spin_try_early(struct spin *s)
+{
+	return spin_once(s, SPIN_STRANGER) || spin_wait(s, SPIN_STRANGER);
 }
 static inline void spin_done(struct spin *s)
 {
-	atomic_flag_clear_explicit(&s->held, memory_order_release);
+	atomic_store_explicit(&s->holder, 0, memory_order_release);
 }
 extern struct spin intern_lock, fail_lock, graph_lock;
 
@@ -431,6 +452,7 @@ static inline CUresult failed_before(void)
 }
 void dump_start(void);			/* after the first successful cuInit */
 void dump_forget(void);
+void dump_left(void);			/* this thread has jumped out of a call that may have waited for a dump */
 /* The true result of a call that reports finished work, successful or not. */
 CUresult dump_check(CUresult result);
 CUresult dump_before_release(void);	/* before contexts are released: is there an unreported fault? */
@@ -442,6 +464,7 @@ enum cw_reason dump_arm_trigger(const char *folder, const char *pipe);
 
 void hang_forget(void);			/* a new recording begins */
 void hang_start(void);			/* after the first successful cuInit and dump_start */
+void wait_left(void);			/* this thread has jumped out of a call that waited */
 void wait_mark(enum api api);
 void wait_unmark(CUresult result);
 void wait_poll(enum api api, CUresult result);

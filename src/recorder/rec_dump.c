@@ -193,6 +193,13 @@ void dump_forget(void)
 	waits_here = false;
 }
 
+void dump_left(void)
+{
+	if (waits_here)
+		atomic_fetch_sub(&dump.waiting, 1);
+	waits_here = false;
+}
+
 static void nap(void)
 {
 	nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);

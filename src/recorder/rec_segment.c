@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -26,11 +25,12 @@
 #define LAYOUT_STEP	(64u << 10)
 #define INTERRUPTED_MAX	100
 #define LARGE_PAGE	((size_t)2 << 20)
-#define GIVE_UP		4096
 #define WAKE_NS		1000000000u
 
-struct spin intern_lock = {ATOMIC_FLAG_INIT};
-struct spin fail_lock = {ATOMIC_FLAG_INIT}, graph_lock = {ATOMIC_FLAG_INIT};
+struct spin intern_lock, fail_lock, graph_lock;
+LOCK_LISTED(intern, intern_lock);
+LOCK_LISTED(fail, fail_lock);
+LOCK_LISTED(graph, graph_lock);
 
 HOT_DATA static struct {
 	_Atomic uint64_t reserved_to;	/* end of the mapped part */
@@ -39,17 +39,6 @@ HOT_DATA static struct {
 	struct slot *stacks, *strings;	/* hash tables */
 	_Atomic uint64_t woke_ns;	/* when we last told `cuwhy run` that memory ran out; 0 = never */
 } segments;
-
-bool spin_wait(struct spin *s)
-{
-	for (int i = 0; i < GIVE_UP; i++) {
-		if (!atomic_flag_test_and_set_explicit(&s->held, memory_order_acquire))
-			return true;
-		if (i > 64)
-			sched_yield();
-	}
-	return false;
-}
 
 /* ---- segments ------------------------------------------------------------------------------------ */
 
@@ -185,9 +174,6 @@ bool segments_start(uint64_t cap, uint32_t first)
 		return false;
 	}
 	memset(&segments, 0, sizeof(segments));
-	atomic_flag_clear(&intern_lock.held);
-	atomic_flag_clear(&fail_lock.held);
-	atomic_flag_clear(&graph_lock.held);
 	atomic_store(&segments.reserved_to, first);
 	rec.h = (struct cw_header *)base;
 	rec.h->cap = cap;

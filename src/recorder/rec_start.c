@@ -139,16 +139,17 @@ static bool ticks_are_steady(void)
 	return strncmp(source, ARCH_CLOCK_SOURCE, strlen(ARCH_CLOCK_SOURCE)) == 0;
 }
 
-static atomic_flag clock_busy = ATOMIC_FLAG_INIT;
+static struct spin clock_lock;
+LOCK_LISTED(clock, clock_lock);
 
 /* Both readings must come from one thread: if another thread is at it, back off. */
 void rec_clock_mark(void)
 {
-	if (atomic_flag_test_and_set(&clock_busy))
+	if (!spin_once(&clock_lock, rec_self ? rec_self->tid : SPIN_STRANGER))
 		return;
 	rec.h->clock1.mono_ns = rec_mono_ns();
 	rec.h->clock1.ticks = rec_ticks();
-	atomic_flag_clear(&clock_busy);
+	spin_done(&clock_lock);
 }
 
 /* ---- what the header says about the process --------------------------------------------------------- */
@@ -168,7 +169,6 @@ static uint32_t env_number(const char *name)
 /* Recording begins when CUDA is first used, but times count from the program's start. */
 static void mark_start(struct cw_header *h)
 {
-	atomic_flag_clear(&clock_busy);	/* forked while another thread held it */
 	rec_clock_mark();
 	h->clock0 = h->clock1;
 	if (st.loaded.pid != rec.pid)	/* forked */
@@ -224,6 +224,8 @@ static bool recording_begin(uint32_t forked_from)
 		cap = cap < 16 ? 16 : 2048;
 	rec.generation++;
 	rec.pid = (uint32_t)getpid();
+	if (st.loaded.pid != rec.pid)	/* forked: the threads that held locks are not here */
+		locks_reset();
 	env_look();
 	rec_start_ns = rec_mono_ns();
 	rec.captures = 0;
@@ -349,11 +351,6 @@ EXPORT const char *cuwhy_rec_version(void)
 }
 
 /* ---- threads ----------------------------------------------------------------------------------------- */
-
-static bool thread_is_gone(uint32_t tid)
-{
-	return syscall(SYS_tgkill, rec.pid, tid, 0) != 0 && errno == ESRCH;
-}
 
 /* Record number i, NULL: no memory for it. Several threads may need a new block at once: one of theirs is kept. */
 static struct rec_thread *record_at(uint32_t i)

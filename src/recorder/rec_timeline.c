@@ -10,11 +10,11 @@
 
 HOT_DATA static _Atomic(struct cw_timeline *) lines[CW_MAX_DEVICES];
 static _Atomic uint32_t without;	/* bit n: no memory for device n's timeline */
-static struct spin line_lock = {ATOMIC_FLAG_INIT};
+static struct spin line_lock;
+LOCK_LISTED(line_lock, line_lock);
 
 void timeline_start(void)
 {
-	atomic_flag_clear(&line_lock.held);
 	without = 0;
 	for (int i = 0; i < CW_MAX_DEVICES; i++)
 		lines[i] = NULL;

@@ -88,3 +88,9 @@ def rule__thousands_of_threads_have_a_record_each(box):
     part = box.parts(run)[0]
     same(part["lost_threads"], 0, "threads without a record")
     assert part["n_failures"] >= 1200, "failures of %d threads only" % part["n_failures"]
+
+
+def rule__a_thread_that_jumped_out_of_a_call_is_still_recorded(box):
+    """siglongjmp in a handler: cysignals, SageMath and C++ timeouts leave calls that way."""
+    run = awkward(box, "jump", "2000")
+    same(box.parts(run)[0]["ring_launches"], 100, "launches recorded of the 100 after the jumps")

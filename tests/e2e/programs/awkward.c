@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What programs do that is hard on a library in their process: awkward HABIT [NUMBER]. Linked with small_driver.c. */
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define TOO_MUCH ((size_t)1 << 40)
 
 int cuInit(unsigned flags);
 int cuMemAlloc_v2(unsigned long long *address, size_t bytes);
+int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+		   unsigned shared, void *stream, void **params, void **extra);
 
 static atomic_bool stop;
 static atomic_int ready;
@@ -81,6 +86,46 @@ static int crowd(int n)
 	return 0;
 }
 
+/* Waits in the driver until a signal comes, whose handler jumps out of the call. */
+static sigjmp_buf back;
+
+static void jump(int signal)
+{
+	(void)signal;
+	siglongjmp(back, 1);
+}
+
+static int call_deeper(int depth)
+{
+	volatile char room[512];
+
+	memset((char *)room, depth, sizeof(room));
+	return depth ? call_deeper(depth - 1) + (room[0] != depth)
+		     : cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+}
+
+/* Each jump leaves from another place in the call, or in whoever stands in front of it. What follows is called from
+ * deeper on the stack than what was left. */
+static int jump_out_of_calls(int jumps)
+{
+	unsigned long long address;
+	struct itimerval soon = {{0, 0}, {0, 50}};
+
+	signal(SIGALRM, jump);
+	for (volatile int i = 0; i < jumps; i++) {
+		if (sigsetjmp(back, 1))
+			continue;
+		soon.it_value.tv_usec = 20 + i % 100;
+		setitimer(ITIMER_REAL, &soon, NULL);
+		for (;;)
+			cuMemAlloc_v2(&address, i % 2 ? 16 : TOO_MUCH);
+	}
+	for (int i = 0; i < 100; i++)
+		if (call_deeper(i % 20))
+			return 2;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *habit = argc > 1 ? argv[1] : "";
@@ -92,6 +137,8 @@ int main(int argc, char **argv)
 		status = fail_while_variables_change(n);
 	else if (strcmp(habit, "crowd") == 0)
 		status = crowd(n);
+	else if (strcmp(habit, "jump") == 0)
+		status = jump_out_of_calls(n);
 	if (!status)
 		puts("unharmed");
 	return status;
