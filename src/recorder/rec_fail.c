@@ -8,17 +8,18 @@
 #include "rec_segment.h"
 
 #define CODE_OUT_OF_MEMORY 2
+#define LOOK_NS		   20000000u
 
 static struct {
 	struct cw_failure *table;
 	uint64_t n;
-	uint64_t look_ns;	/* when CUDA_VISIBLE_DEVICES may be read again */
+	uint64_t looked_ns;	/* how long reading CUDA_VISIBLE_DEVICES has taken so far */
 } fails;
 
 bool fail_start(void)
 {
 	fails.table = chunk_new(CW_CHUNK_FAILURES, CW_MAX_FAILURES * sizeof(*fails.table), 0);
-	fails.n = fails.look_ns = 0;
+	fails.n = fails.looked_ns = 0;
 	return fails.table != NULL;
 }
 
@@ -128,17 +129,16 @@ static struct cw_failure *place(uint64_t i)
 }
 
 /* As they are now. Reading a large environment takes a millisecond, and a program may fail thousands of times a second:
- * spend a twentieth of the time on it at most. Called with the lock held. */
+ * spend a moment on it, and then a twentieth of the time at most. Called with the lock held. */
 static void add_visible_devices(struct cw_failure *f)
 {
-	uint64_t began = rec_mono_ns(), end;
+	uint64_t began = rec_mono_ns();
 	char *now = rec.h->visible_devices_now;
 	int saved = errno;
 
-	if (began >= fails.look_ns) {
+	if (fails.looked_ns < LOOK_NS + (began - rec_start_ns) / 20) {
 		env_copy_now("CUDA_VISIBLE_DEVICES", now, sizeof(rec.h->visible_devices_now));
-		end = rec_mono_ns();
-		fails.look_ns = end + 20 * (end - began);
+		fails.looked_ns += rec_mono_ns() - began;
 		errno = saved;
 	}
 	text_copy(f->visible_devices, sizeof(f->visible_devices), now, strlen(now));
