@@ -443,6 +443,11 @@ const char *rec_getenv(const char *name);	/* as of then; NULL = not set */
 void env_copy(const char *name, char *to, size_t size);		/* the same; CW_NOT_SET = not set */
 void env_copy_now(const char *name, char *to, size_t size);	/* as it is now */
 
+/* ---- sandboxes ---------------------------------------------------------------------------------------- */
+
+void sandbox_load(void);
+bool sandbox_is_new(void);		/* the program has restricted its system calls: make none that it would not make */
+
 /* ---- core dumps ------------------------------------------------------------------------------------ */
 
 extern _Atomic uint32_t dump_error;	/* not 0: a kernel failed, and the driver does not report it */

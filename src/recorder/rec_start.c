@@ -92,6 +92,8 @@ bool rec_read_memory(void *to, const void *from, size_t n)
 	int fd;
 	bool ok;
 
+	if (sandbox_is_new())
+		return false;
 	if (syscall(SYS_process_vm_readv, getpid(), &mine, 1UL, &theirs, 1UL, 0UL) == (long)n)
 		return true;
 	if (errno == EFAULT)
@@ -293,7 +295,7 @@ static bool start(uint32_t pid)
 	atomic_uint *page = live_page();
 	bool ok;
 
-	if (!page) {
+	if (!page || sandbox_is_new()) {
 		rec.state = &never;
 		return false;
 	}
@@ -479,6 +481,7 @@ __attribute__((constructor)) static void load(void)
 	st.may_record = rec_getenv("CUWHY_SOCK") != NULL;
 	if (!st.may_record)
 		return;
+	sandbox_load();
 	st.loaded.pid = (uint32_t)getpid();
 	st.loaded.ticks = arch_ticks();
 	st.loaded.mono_ns = rec_mono_ns();

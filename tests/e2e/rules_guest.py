@@ -94,3 +94,8 @@ def rule__a_thread_that_jumped_out_of_a_call_is_still_recorded(box):
     """siglongjmp in a handler: cysignals, SageMath and C++ timeouts leave calls that way."""
     run = awkward(box, "jump", "2000")
     same(box.parts(run)[0]["ring_launches"], 100, "launches recorded of the 100 after the jumps")
+
+
+def rule__a_sandbox_that_kills_at_unexpected_calls_is_respected(box):
+    """The program installs its filter while it is recorded; threads and a forked child use CUDA afterwards."""
+    awkward(box, "sandbox", "40")

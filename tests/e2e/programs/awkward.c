@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What programs do that is hard on a library in their process: awkward HABIT [NUMBER]. Linked with small_driver.c. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define TOO_MUCH ((size_t)1 << 40)
@@ -126,6 +132,38 @@ static int jump_out_of_calls(int jumps)
 	return 0;
 }
 
+/* From now on the process ends at a system call that a program of this kind never makes. */
+static int lock_in(void)
+{
+	static const int refused[] = {SYS_memfd_create,	    SYS_socket, SYS_connect,  SYS_sendmsg,
+				      SYS_process_vm_readv, SYS_tgkill, SYS_fallocate};
+	enum { N = sizeof(refused) / sizeof(refused[0]) };
+	struct sock_filter filter[2 * N + 2] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+	struct sock_fprog program = {2 * N + 2, filter};
+
+	for (int i = 0; i < N; i++) {
+		filter[2 * i + 1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)refused[i], 0, 1);
+		filter[2 * i + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	}
+	filter[2 * N + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? 77 : 0;
+}
+
+static int fail_in_a_sandbox(int threads)
+{
+	unsigned long long address;
+	int status = lock_in();
+	pid_t child;
+
+	cuMemAlloc_v2(&address, TOO_MUCH);
+	child = status ? 0 : fork();
+	if (child == 0 && !status)
+		_exit(cuMemAlloc_v2(&address, TOO_MUCH) != 2);
+	if (child > 0 && (waitpid(child, &status, 0) != child || status))
+		return 2;
+	return status ? status : crowd(threads);
+}
+
 int main(int argc, char **argv)
 {
 	const char *habit = argc > 1 ? argv[1] : "";
@@ -139,6 +177,8 @@ int main(int argc, char **argv)
 		status = crowd(n);
 	else if (strcmp(habit, "jump") == 0)
 		status = jump_out_of_calls(n);
+	else if (strcmp(habit, "sandbox") == 0)
+		status = fail_in_a_sandbox(n);
 	if (!status)
 		puts("unharmed");
 	return status;
