@@ -231,8 +231,9 @@ static inline void rec_leave(void)
 }
 
 /* Around work that must be finished once it has begun: a handler could jump out of it. */
-void signals_block(sigset_t *before);
-void signals_unblock(const sigset_t *before);
+struct signals { sigset_t before; bool blocked; };
+struct signals signals_block(void);
+void signals_unblock(const struct signals *s);
 
 uint64_t rec_mono_ns(void);
 static inline uint64_t rec_ticks(void)

@@ -6,12 +6,12 @@
 void *linked_find(struct linked *l, uint32_t function, const void *caller)
 {
 	struct elf_object who, library;
-	sigset_t before;
+	struct signals signals;
 	uint32_t n;
 
 	if (!elf_linked(caller, l->library, &who, &library))
 		return elf_symbol_anywhere(l->name[function]);
-	signals_block(&before);
+	signals = signals_block();
 	if (spin_try_early(&l->adding)) {
 		n = atomic_load(&l->n);
 		if (n < LINKED_CALLERS) {
@@ -23,6 +23,6 @@ void *linked_find(struct linked *l, uint32_t function, const void *caller)
 		}
 		spin_done(&l->adding);
 	}
-	signals_unblock(&before);
+	signals_unblock(&signals);
 	return elf_symbol(&library, l->name[function]);
 }

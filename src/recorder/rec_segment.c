@@ -152,12 +152,12 @@ static bool segment_make(char *where, uint32_t off, uint32_t len)
 /* A signal handler that jumped out in the middle would leave a descriptor open in the program. */
 static bool segment_at(char *where, uint32_t off, uint32_t len)
 {
-	sigset_t before;
+	struct signals signals;
 	bool ok;
 
-	signals_block(&before);
+	signals = signals_block();
 	ok = !sandbox_is_new() && segment_make(where, off, len);
-	signals_unblock(&before);
+	signals_unblock(&signals);
 	return ok;
 }
 

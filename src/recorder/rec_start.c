@@ -106,18 +106,20 @@ bool rec_read_memory(void *to, const void *from, size_t n)
 	return ok;
 }
 
-void signals_block(sigset_t *before)
+struct signals signals_block(void)
 {
+	struct signals s;
 	sigset_t all;
 
-	sigemptyset(before);
 	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, before);	/* of this thread only, in spite of its name */
+	s.blocked = sigprocmask(SIG_SETMASK, &all, &s.before) == 0;	/* of this thread only, in spite of its name */
+	return s;
 }
 
-void signals_unblock(const sigset_t *before)
+void signals_unblock(const struct signals *s)
 {
-	sigprocmask(SIG_SETMASK, before, NULL);
+	if (s->blocked)
+		sigprocmask(SIG_SETMASK, &s->before, NULL);
 }
 
 /* ---- clocks ---------------------------------------------------------------------------------------- */
@@ -314,14 +316,14 @@ static bool start(uint32_t pid)
 bool rec_wake(void)
 {
 	int saved = errno;
-	sigset_t before;
+	struct signals signals;
 	uint32_t pid;
 	bool ok;
 
 	if (!st.may_record || rec_nesting)
 		return false;
 	pid = (uint32_t)getpid();
-	signals_block(&before);
+	signals = signals_block();
 	if (claim(pid)) {
 		rec_nesting++;
 		ok = rec_state() == REC_WIPED ? start(pid) : rec_state() == REC_ON;	/* another thread was faster */
@@ -330,7 +332,7 @@ bool rec_wake(void)
 	} else {
 		ok = wait_for_start();
 	}
-	signals_unblock(&before);
+	signals_unblock(&signals);
 	errno = saved;
 	return ok;
 }

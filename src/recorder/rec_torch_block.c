@@ -35,10 +35,10 @@ static void torch_block_lost(void)
 void torch_block_start(void)
 {
 	int saved = errno;
-	sigset_t before;
+	struct signals signals;
 	bool ok;
 
-	signals_block(&before);
+	signals = signals_block();
 	if (!spin_try_early(&start_lock))
 		goto out;
 	if (blocks.generation != rec.generation && blocks.failed != rec.generation) {
@@ -47,7 +47,7 @@ void torch_block_start(void)
 	}
 	spin_done(&start_lock);
 out:
-	signals_unblock(&before);
+	signals_unblock(&signals);
 	errno = saved;
 }
 
