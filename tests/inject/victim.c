@@ -69,8 +69,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 3; i++)
 		wrong += in_threads();
 	sigprocmask(SIG_SETMASK, NULL, &mask);
-	printf("wrong %ld, child %x, own mask %d, others %d\n", wrong, (unsigned)in_child(), sigismember(&mask, SIGUSR1),
-	       sigismember(&mask, SIGUSR2));
+	printf("wrong %ld, child %x, own mask %d, others %d\n", wrong, (unsigned)in_child(),
+	       sigismember(&mask, SIGUSR1), sigismember(&mask, SIGUSR2));
 	fflush(stdout);
 	if (argc > 1 && strcmp(argv[1], "fail") == 0)
 		CU_TRY(cuLaunchKernel(nop, 1, 80000, 1, 1, 1, 1, 0, NULL, NULL, NULL));
