@@ -9,6 +9,7 @@
  * that would have failed without us returns the error that the program would have seen, until the
  * process ends. Launches test a flag, not a file.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,11 @@ static void make_path(const char *folder)
 	rec_put_number(dump.path + n + 6, 24, (long)rec.pid);
 }
 
+static bool dump_is_there(void)
+{
+	return access(dump.path, F_OK) == 0;
+}
+
 /* No memory contents, no abort(). Drivers before CUDA 12.5 have two switches for this, later ones have flags. */
 static bool set_flags(void)
 {
@@ -116,6 +122,9 @@ static enum cw_reason prepare(const char *folder)
 	if (!drv.cuCoredumpSetAttributeGlobal)
 		return CW_REASON_DUMP_DRIVER;
 	make_path(folder);
+	/* if we could not see a dump, a fault would look like success; and an old one would look like a fault */
+	if (dump_is_there() || errno != ENOENT)
+		return CW_REASON_DUMP_DRIVER;
 	if (!set(ATTR_FILE, dump.path, strlen(dump.path) + 1) || !set_flags())
 		return CW_REASON_DUMP_DRIVER;
 	return CW_REASON_NONE;
@@ -226,7 +235,7 @@ static bool dump_comes(CUresult driver)
 {
 	uint64_t until = rec_mono_ns() + (driver == LAUNCH_FAILED ? UNSURE_NS : SOON_NS);
 
-	while (access(dump.path, F_OK) != 0) {
+	while (!dump_is_there()) {
 		if (failed_before() || rec_mono_ns() >= until)
 			return false;
 		nap();
@@ -280,7 +289,7 @@ CUresult dump_check(CUresult result)
 	/* a requested dump is not a fault: the driver itself reports what it does to the kernel */
 	if (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED)
 		return result;
-	if (!dump_follows(result) && access(dump.path, F_OK) != 0)
+	if (!dump_follows(result) && !dump_is_there())
 		return result;
 	find_error(result);
 	return failed_before();
@@ -332,7 +341,7 @@ static CUresult last_look(void)
 		fault_at_exit(code);	/* that thread may not get to record it anymore */
 		return code;
 	}
-	while (access(dump.path, F_OK) != 0) {
+	while (!dump_is_there()) {
 		if (idle_ns() >= LATE_NS)
 			return 0;
 		nap();
