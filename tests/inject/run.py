@@ -30,6 +30,7 @@ UNREACHED = {
     "new_memfd": "the second try, for kernels before 6.3",
     "large_new": "a mapping that happens to begin at a large page",
     "wait_for_start": "two threads whose first CUDA calls come in the same millisecond",
+    "read_heads": "a copy that the compiler makes for a list without entries",
     "hold": "20 s between a dump on request and the end of the program",
     "leave_at_once": "exit_group, which cannot fail",
     "_exit": "exit_group, which cannot fail",
