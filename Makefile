@@ -51,7 +51,7 @@ OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl threads)
 endif
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-gpu check-all \
-	check-tree check-contributing check-san check-tsan check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
+	check-tree check-contributing check-san check-tsan check-inject check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -64,6 +64,7 @@ help:
 ## make demo        two failing programs on the simulated GPU, explained; no GPU needed
 ## make check       all tests that need no GPU
 ## make check-all   the same, plus the address and undefined-behavior sanitizers
+## make check-inject  every system call of the recorder fails in turn, with five errors: the program must not notice
 ## make check-gpu   the programs in tests/gpu on a real GPU with the installed PyTorch
 ## make check-wheels  the symbols that the recorder uses, in one PyTorch wheel of each release (WHEELS="2.4 2.5");
 ##                  downloads several gigabytes with pip
@@ -319,6 +320,10 @@ check-san:
 
 check-tsan:
 	@sh tests/torture/tsan.sh
+
+# Takes minutes: every system call of the recorder fails in turn.
+check-inject: parts
+	@$(PYTHON) tests/inject/run.py --build $(B)
 
 check-all: check check-san
 

@@ -8,6 +8,7 @@
 #ifndef CUWHY_REC_H
 #define CUWHY_REC_H
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -126,7 +127,6 @@ struct py_chain {
 	uint32_t gone;			/* code_watch.gone before they were read */
 	uint32_t version;		/* of the links below the innermost one */
 	uintptr_t base;			/* address of the first Python frame */
-	bool shared;			/* by several threads: cannot be used */
 	const void *state;		/* of Python's main thread, once looked up: it never changes */
 	/* where the innermost function has been since the others changed, and the stacks for that */
 	struct py_top { uint64_t instr, h; uint32_t off, version; } top[CHAIN_TOPS];
@@ -181,6 +181,7 @@ struct rec {
 extern struct rec rec;
 extern TLS struct rec_thread *rec_self;
 extern TLS uint32_t rec_nesting;	/* 1 inside the program's own call, 2 while we query the driver */
+#define REC_NEVER_HERE 3		/* there was no memory for this thread's record */
 
 enum rec_state { REC_WIPED = 0, REC_ON = 1, REC_OFF = 2 };	/* WIPED: not started, or forked since */
 
@@ -194,7 +195,7 @@ void notice_load(void);
 void notice_unrecorded(uint32_t pid, int error);
 
 bool rec_wake(void);			/* slow path of rec_enter: start, or start over after fork */
-struct rec_thread *rec_thread_start(void);
+struct rec_thread *rec_thread_start(void);	/* NULL: this thread is not recorded */
 struct cw_ring *rec_launch_ring(struct rec_thread *t);	/* NULL: no memory for it */
 struct cw_ring *rec_node_ring(struct rec_thread *t);
 static inline bool rec_asleep(void)	/* no recording in this process yet, or ever */
@@ -214,13 +215,17 @@ static inline struct rec_thread *rec_thread(void)
 static inline bool rec_enter(void)
 {
 	unsigned state = rec_state();
+	struct rec_thread *t;
 
 	if (unlikely(state != REC_ON) && (state == REC_OFF || !rec_wake()))
 		return false;
 	if (unlikely(rec_nesting))
 		return false;
+	t = rec_thread();
+	if (unlikely(!t))
+		return false;
 	rec_nesting = 1;
-	rec_thread()->log_len = 0;
+	t->log_len = 0;
 	return true;
 }
 
@@ -228,6 +233,11 @@ static inline void rec_leave(void)
 {
 	rec_nesting = 0;
 }
+
+/* Around work that must be finished once it has begun: a handler could jump out of it. */
+struct signals { sigset_t before; bool blocked; };
+struct signals signals_block(void);
+void signals_unblock(const struct signals *s);
 
 uint64_t rec_mono_ns(void);
 static inline uint64_t rec_ticks(void)
@@ -279,15 +289,36 @@ bool table_put(struct slot *table, uint32_t slots, uint64_t key, uint32_t value)
 
 /* A lock for rare work only (interning something new, an allocation). Gives up rather than wait
  * forever: a signal handler may have interrupted the holder. */
-struct spin { atomic_flag held; };
-bool spin_wait(struct spin *s);
-static inline bool spin_try(struct spin *s)
+struct spin { _Atomic uint32_t holder; };	/* thread id, 0 = free */
+#define SPIN_STRANGER 1		/* a thread that may have no record */
+
+/* Every lock is listed with this, so that none stays behind when a thread or a fork does (rec_lock.c). */
+#define LOCK_LISTED(name, lock) \
+	static struct spin *lock_of_##name __attribute__((used, section("cuwhy_locks"))) = &(lock)
+void locks_reset(void);			/* after fork */
+void locks_release_mine(void);
+bool thread_is_gone(uint32_t tid);
+
+static inline bool spin_once(struct spin *s, uint32_t me)
 {
-	return likely(!atomic_flag_test_and_set_explicit(&s->held, memory_order_acquire)) || spin_wait(s);
+	uint32_t none = 0;
+
+	return likely(atomic_compare_exchange_strong_explicit(&s->holder, &none, me, memory_order_acquire,
+							      memory_order_relaxed));
+}
+bool spin_wait(struct spin *s, uint32_t me);
+static inline bool spin_try(struct spin *s)	/* after rec_enter */
+{
+	return spin_once(s, rec_self->tid) || spin_wait(s, rec_self->tid);
+}
+/* Where this thread may have no record, with signals blocked: nobody could tell that a jump left the lock behind. */
+static inline bool spin_try_early(struct spin *s)
+{
+	return spin_once(s, SPIN_STRANGER) || spin_wait(s, SPIN_STRANGER);
 }
 static inline void spin_done(struct spin *s)
 {
-	atomic_flag_clear_explicit(&s->held, memory_order_release);
+	atomic_store_explicit(&s->holder, 0, memory_order_release);
 }
 extern struct spin intern_lock, fail_lock, graph_lock;
 
@@ -404,8 +435,23 @@ void fail_add_memory(struct cw_failure *f, uint64_t request);
 void fail_note(struct cw_failure *f);
 bool code_is_sticky(uint32_t code);
 void rec_read_file(const char *path, char *to, size_t size);	/* NULs become spaces */
+/* Our own memory, read by the kernel: false for a bad address, where reading it ourselves would crash. */
+bool rec_read_memory(void *to, const void *from, size_t n);
 size_t rec_put_number(char *to, size_t size, long v);
 void text_copy(char *to, size_t size, const char *from, size_t len);
+
+/* ---- environment variables: those of the table in rec_env.c ------------------------------------------ */
+
+void env_load(void);				/* before the program has threads */
+void env_look(void);				/* again, when a recording begins */
+const char *rec_getenv(const char *name);	/* as of then; NULL = not set */
+void env_copy(const char *name, char *to, size_t size);		/* the same; CW_NOT_SET = not set */
+void env_copy_now(const char *name, char *to, size_t size);	/* as it is now */
+
+/* ---- sandboxes ---------------------------------------------------------------------------------------- */
+
+void sandbox_load(void);
+bool sandbox_is_new(void);		/* the program has restricted its system calls: make none that it would not make */
 
 /* ---- core dumps ------------------------------------------------------------------------------------ */
 
@@ -416,6 +462,7 @@ static inline CUresult failed_before(void)
 }
 void dump_start(void);			/* after the first successful cuInit */
 void dump_forget(void);
+void dump_left(void);			/* this thread has jumped out of a call that may have waited for a dump */
 /* The true result of a call that reports finished work, successful or not. */
 CUresult dump_check(CUresult result);
 CUresult dump_before_release(void);	/* before contexts are released: is there an unreported fault? */
@@ -427,6 +474,7 @@ enum cw_reason dump_arm_trigger(const char *folder, const char *pipe);
 
 void hang_forget(void);			/* a new recording begins */
 void hang_start(void);			/* after the first successful cuInit and dump_start */
+void wait_left(void);			/* this thread has jumped out of a call that waited */
 void wait_mark(enum api api);
 void wait_unmark(CUresult result);
 void wait_poll(enum api api, CUresult result);
@@ -458,7 +506,6 @@ void exit_is_near(void);		/* Python is ending, the process not yet */
 void exit_at_once_after_fault(void);	/* without the driver's exit handlers */
 
 bool cudart_has(const char *name);	/* a CUDA runtime function that we wrap */
-const char *rec_getenv(const char *name);
 void device_facts(void);
 int current_device(void);		/* -1: none, or no context */
 void context_made(uint64_t context, int device);
@@ -471,7 +518,6 @@ static inline int thread_device(struct rec_thread *t)
 		t->device = current_device();
 	return t->device;
 }
-void environment_facts(void);
 
 #pragma GCC visibility pop
 

@@ -252,17 +252,19 @@ static int install(void *data)
 void python_hook(void)
 {
 	static _Atomic int asked;	/* survives fork: so does what was installed */
+	const void *tstate;
 
 	if (likely(atomic_load_explicit(&asked, memory_order_relaxed)) || !py.version)
 		return;
 	if (!py.f.PySys_AddAuditHook || !py.f.PyTuple_GetItem || !py.f.PyException_GetTraceback ||
-	    !py.f.Py_AddPendingCall) {
+	    !py.f.Py_AddPendingCall || !py.f.Py_GetVersion || !is_known_python(py.f.Py_GetVersion())) {
 		asked = 1;
 		return;
 	}
-	if (!py.f.PyGILState_GetThisThreadState() || py.f.is_finalizing() || atomic_exchange(&asked, 1))
+	tstate = py.f.PyGILState_GetThisThreadState();
+	if (!tstate || py.f.is_finalizing() || atomic_exchange(&asked, 1))
 		return;
-	if (py.f.PyGILState_Check())
+	if (python_has_gil(tstate))
 		install(NULL);
 	else if (py.f.Py_AddPendingCall(install, NULL) != 0)
 		atomic_store(&asked, 0);	/* its queue is full: next time */

@@ -14,6 +14,8 @@ static const char *const set_name[] = {"cublasSetWorkspace_v2"};
 static const char *const product_name[] = {"cublasLtMatmul"};
 static struct linked cublas = LINKED("libcublas.so", set_name);
 static struct linked cublas_lt = LINKED("libcublasLt.so", product_name);
+LOCK_LISTED(cublas, cublas.adding);
+LOCK_LISTED(cublas_lt, cublas_lt.adding);
 
 /* The program calls it, so some library defines it: it must never fail because of us. */
 static void *real_in(struct linked *l, const void *caller)

@@ -32,6 +32,7 @@ static const char *const rt_name[RT_COUNT] = {
 
 _Static_assert(RT_COUNT <= LINKED_NAMES, "room for every function");
 static struct linked runtimes = LINKED("libcudart", rt_name);
+LOCK_LISTED(runtimes, runtimes.adding);
 
 static inline void *real_for(enum runtime f, const void *from)
 {

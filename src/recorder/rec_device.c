@@ -9,6 +9,7 @@
 static void driver_says(void *data, int level, char *message, size_t length)
 {
 	struct rec_thread *t = rec_self;
+	uint32_t end;		/* read once: a signal handler's own failing call may come in between */
 	size_t room;
 
 	(void)data;
@@ -21,12 +22,13 @@ static void driver_says(void *data, int level, char *message, size_t length)
 		length--;
 	if (!length)
 		return;
-	if (t->log_len && t->log_len + 1 < sizeof(t->log))
-		t->log[t->log_len++] = '\n';
-	room = sizeof(t->log) - t->log_len;
+	end = __atomic_load_n(&t->log_len, __ATOMIC_RELAXED);
+	if (end && end + 1 < sizeof(t->log))
+		t->log[end++] = '\n';
+	room = sizeof(t->log) - end;
 	length = length < room ? length : room;
-	memcpy(t->log + t->log_len, message, length);
-	t->log_len += (uint32_t)length;
+	memcpy(t->log + end, message, length);
+	__atomic_store_n(&t->log_len, end + (uint32_t)length, __ATOMIC_RELAXED);
 }
 
 /* Without a context, the driver would log our query as an error of the program. */

@@ -5,7 +5,8 @@
 #include "rec_segment.h"
 #include "rec_site.h"
 
-static struct live_table live = {.chunk = CW_CHUNK_ALLOCATIONS, .lock = {ATOMIC_FLAG_INIT}};
+static struct live_table live = {.chunk = CW_CHUNK_ALLOCATIONS};
+LOCK_LISTED(allocations, live.lock);
 
 bool driver_alloc_start(void)
 {

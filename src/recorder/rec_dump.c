@@ -9,6 +9,7 @@
  * that would have failed without us returns the error that the program would have seen, until the
  * process ends. Launches test a flag, not a file.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +110,11 @@ static void make_path(const char *folder)
 	rec_put_number(dump.path + n + 6, 24, (long)rec.pid);
 }
 
+static bool dump_is_there(void)
+{
+	return access(dump.path, F_OK) == 0;
+}
+
 /* No memory contents, no abort(). Drivers before CUDA 12.5 have two switches for this, later ones have flags. */
 static bool set_flags(void)
 {
@@ -131,6 +137,9 @@ static enum cw_reason prepare(const char *folder)
 	make_path(folder);
 	if (!folder_is_ours())
 		return CW_REASON_DUMP_FOLDER;
+	/* if we could not see a dump, a fault would look like success; and an old one would look like a fault */
+	if (dump_is_there() || errno != ENOENT)
+		return CW_REASON_DUMP_DRIVER;
 	if (!set(ATTR_FILE, dump.path, strlen(dump.path) + 1) || !set_flags())
 		return CW_REASON_DUMP_DRIVER;
 	return CW_REASON_NONE;
@@ -180,10 +189,11 @@ static uint64_t idle_ns(void)
 
 	for (uint32_t i = 0; i < rec.h->n_chunks && i < CW_MAX_CHUNKS; i++) {
 		const struct cw_chunk *c = &rec.h->chunk[i];
+		uint32_t kind = shared_get(&c->kind);	/* before the rest, which is complete once it is set */
 		const struct cw_ring *r = at(c->off);
 		uint64_t ticks;
 
-		if ((c->kind != CW_CHUNK_LAUNCHES && c->kind != CW_CHUNK_CALLS) || !r->head)
+		if ((kind != CW_CHUNK_LAUNCHES && kind != CW_CHUNK_CALLS) || !r->head)
 			continue;
 		/* launches and calls both begin with their sequence number and the time */
 		memcpy(&ticks, (const char *)(r + 1) + ((r->head - 1) & (r->n_slots - 1)) * (uint64_t)r->slot_size +
@@ -204,6 +214,13 @@ void dump_forget(void)
 	atomic_store(&dump.armed, false);	/* a forked child has no CUDA to arm */
 	atomic_store(&dump.waiting, 0);		/* nor does it have its parent's threads */
 	atomic_store(&dump_error, 0);
+	waits_here = false;
+}
+
+void dump_left(void)
+{
+	if (waits_here)
+		atomic_fetch_sub(&dump.waiting, 1);
 	waits_here = false;
 }
 
@@ -233,7 +250,7 @@ static bool dump_comes(CUresult driver)
 {
 	uint64_t until = rec_mono_ns() + (driver == LAUNCH_FAILED ? UNSURE_NS : SOON_NS);
 
-	while (access(dump.path, F_OK) != 0) {
+	while (!dump_is_there()) {
 		if (failed_before() || rec_mono_ns() >= until || !folder_is_ours())
 			return false;
 		nap();
@@ -287,7 +304,7 @@ CUresult dump_check(CUresult result)
 	/* a requested dump is not a fault: the driver itself reports what it does to the kernel */
 	if (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED)
 		return result;
-	if (!dump_follows(result) && access(dump.path, F_OK) != 0)
+	if (!dump_follows(result) && !dump_is_there())
 		return result;
 	find_error(result);
 	return failed_before();
@@ -339,7 +356,7 @@ static CUresult last_look(void)
 		fault_at_exit(code);	/* that thread may not get to record it anymore */
 		return code;
 	}
-	while (access(dump.path, F_OK) != 0) {
+	while (!dump_is_there()) {
 		if (idle_ns() >= LATE_NS)
 			return 0;
 		nap();

@@ -18,11 +18,11 @@ static struct {
 	bool full;
 	uint16_t number[SITES_MAX];	/* of each site's history, from 1; 0 = none */
 } epochs;
-static struct spin epochs_lock = {ATOMIC_FLAG_INIT};
+static struct spin epochs_lock;
+LOCK_LISTED(epochs_lock, epochs_lock);
 
 void epochs_start(void)
 {
-	atomic_flag_clear(&epochs_lock.held);
 	epochs.n = epochs.without = 0;
 	epochs.full = false;
 	for (uint32_t i = 0; i < CHUNKS; i++)

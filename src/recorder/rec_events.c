@@ -14,13 +14,13 @@ static struct {
 	uint64_t time, addr;		/* of the previous event */
 	uint64_t lost;			/* since then */
 } last;
-static struct spin events_lock = {ATOMIC_FLAG_INIT};
+static struct spin events_lock;
+LOCK_LISTED(events_lock, events_lock);
 
 void events_start(void)
 {
 	struct cw_events *r = NULL;
 
-	atomic_flag_clear(&events_lock.held);
 	memset(&last, 0, sizeof(last));
 	if (rec_getenv("CUWHY_MEMORY_TRACE"))
 		r = chunk_new(CW_CHUNK_EVENTS, sizeof(*r) + RING, 0);

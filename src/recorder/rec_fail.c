@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Failures, with everything that is known at that moment; and the ring of ordinary calls.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "rec.h"
 #include "rec_segment.h"
 
 #define CODE_OUT_OF_MEMORY 2
+#define LOOK_NS		   20000000u
 
 static struct {
 	struct cw_failure *table;
 	uint64_t n;
+	uint64_t looked_ns;	/* how long reading CUDA_VISIBLE_DEVICES has taken so far */
 } fails;
 
 bool fail_start(void)
 {
 	fails.table = chunk_new(CW_CHUNK_FAILURES, CW_MAX_FAILURES * sizeof(*fails.table), 0);
-	fails.n = 0;
+	fails.n = fails.looked_ns = 0;
 	return fails.table != NULL;
 }
 
@@ -32,7 +35,6 @@ bool code_is_sticky(uint32_t code)
 void fail_init(struct cw_failure *f, enum cw_source source, uint32_t code)
 {
 	struct rec_thread *t = rec_self;
-	const char *visible = rec_getenv("CUDA_VISIBLE_DEVICES");
 
 	python_hook();
 	memset(f, 0, sizeof(*f));
@@ -51,8 +53,6 @@ void fail_init(struct cw_failure *f, enum cw_source source, uint32_t code)
 	f->capturing = atomic_load(&rec.captures);
 	if (f->capturing)
 		f->capture_stack = capture_stack();
-	visible = visible ? visible : CW_NOT_SET;
-	text_copy(f->visible_devices, sizeof(f->visible_devices), visible, strlen(visible));
 	if (t->log_len && source == CW_SRC_DRIVER) {
 		text_copy(f->text, sizeof(f->text), t->log, t->log_len);
 		t->log_len = 0;
@@ -128,6 +128,22 @@ static struct cw_failure *place(uint64_t i)
 	return &fails.table[i < half ? i : half + (i - half) % half];
 }
 
+/* As they are now. Reading a large environment takes a millisecond, and a program may fail thousands of times a second:
+ * spend a moment on it, and then a twentieth of the time at most. Called with the lock held. */
+static void add_visible_devices(struct cw_failure *f)
+{
+	uint64_t began = rec_mono_ns();
+	char *now = rec.h->visible_devices_now;
+	int saved = errno;
+
+	if (fails.looked_ns < LOOK_NS + (began - rec_start_ns) / 20) {
+		env_copy_now("CUDA_VISIBLE_DEVICES", now, sizeof(rec.h->visible_devices_now));
+		fails.looked_ns += rec_mono_ns() - began;
+		errno = saved;
+	}
+	text_copy(f->visible_devices, sizeof(f->visible_devices), now, strlen(now));
+}
+
 void fail_note(struct cw_failure *f)
 {
 	struct cw_failure *to;
@@ -138,7 +154,7 @@ void fail_note(struct cw_failure *f)
 	if (!spin_try(&fail_lock))
 		return;
 	rec_clock_mark();
-	environment_facts();
+	add_visible_devices(f);
 	for (uint64_t i = fails.n; i > 0 && fails.n - i < 16; i--) {
 		to = place(i - 1);
 		if (!same(to, f))
@@ -164,7 +180,7 @@ out:
 static uint32_t what_does(enum api api)
 {
 	enum {
-#define CLASS(name, before, does, text) DOES_OF_##name = (does),
+#define CLASS(name, before, writes, does, text) DOES_OF_##name = (does),
 #include "kb/cuda_api.def"
 	};
 	static const uint32_t of[] = {

@@ -83,6 +83,12 @@ void wait_unmark(CUresult result)
 	errno = saved;
 }
 
+void wait_left(void)
+{
+	if (rec.waits && rec_self->calls)
+		shared_set(&rec_self->calls->wait.since_ns, 0);
+}
+
 /* Polling is waiting, too, as long as the answer is always "not ready". */
 void wait_poll(enum api api, CUresult result)
 {

@@ -6,11 +6,13 @@
 void *linked_find(struct linked *l, uint32_t function, const void *caller)
 {
 	struct elf_object who, library;
+	struct signals signals;
 	uint32_t n;
 
 	if (!elf_linked(caller, l->library, &who, &library))
 		return elf_symbol_anywhere(l->name[function]);
-	if (spin_try(&l->adding)) {
+	signals = signals_block();
+	if (spin_try_early(&l->adding)) {
 		n = atomic_load(&l->n);
 		if (n < LINKED_CALLERS) {
 			l->caller[n].start = who.start;
@@ -21,5 +23,6 @@ void *linked_find(struct linked *l, uint32_t function, const void *caller)
 		}
 		spin_done(&l->adding);
 	}
+	signals_unblock(&signals);
 	return elf_symbol(&library, l->name[function]);
 }

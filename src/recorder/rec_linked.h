@@ -20,7 +20,7 @@ struct linked {
 	struct { uintptr_t start, end; void *real[LINKED_NAMES]; } caller[LINKED_CALLERS];
 };
 
-#define LINKED(file, names) { .library = file, .name = names, .n_names = sizeof(names) / sizeof(names[0]), .adding = { ATOMIC_FLAG_INIT } }
+#define LINKED(file, names) { .library = file, .name = names, .n_names = sizeof(names) / sizeof(names[0]) }
 
 void *linked_find(struct linked *l, uint32_t function, const void *caller);
 

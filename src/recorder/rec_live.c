@@ -20,7 +20,6 @@ static void set_table(struct live_table *l, struct cw_allocation *table, uint32_
 
 bool live_start(struct live_table *l, uint32_t freed_slots)
 {
-	atomic_flag_clear(&l->lock.held);
 	l->n = 0;
 	l->cannot_grow = false;
 	set_table(l, chunk_new(l->chunk, SMALL * sizeof(*l->table), 0), SMALL);

@@ -182,7 +182,7 @@ static __attribute__((noinline)) bool still_trusted(const void *tstate)
 		atomic_store(&hot.again, trust.walk.again);
 		return true;
 	}
-	if (!py.f.PyGILState_Check())
+	if (!python_has_gil(tstate))
 		return true;
 	n = walk_all(tstate, raw);
 	if (!same_as_python(raw, WALK_FRAMES(n))) {
@@ -238,8 +238,6 @@ static __attribute__((noinline)) HOT uint32_t other_stack(const void *tstate, st
 {
 	if (unlikely(atomic_load_explicit(&trust.compare_left, memory_order_relaxed) > 0) && !still_trusted(tstate))
 		return 0;
-	if (unlikely(c->shared))
-		return whole_stack(tstate, 0);
 	switch (trust.walk.other(tstate, c, code_is_watched(tstate))) {
 	case WALKED_NONE:
 		return 0;
@@ -257,8 +255,8 @@ static const void *thread_state(struct py_chain *c)
 
 	if (!tstate || hot.is_finalizing())
 		return NULL;
-	if (rec_self->tid == rec.pid && !c->shared && py.f.is_main_thread && python_end_is_told() &&
-	    py.f.PyGILState_Check() && py.f.is_main_thread())
+	if (rec_self->tid == rec.pid && py.f.is_main_thread && python_end_is_told() &&
+	    python_has_gil(tstate) && py.f.is_main_thread())
 		c->state = tstate;
 	return tstate;
 }
@@ -342,11 +340,14 @@ static bool find_functions(const struct elf_object *o)
 	py.f.is_finalizing = (int (*)(void))elf_symbol(o, "Py_IsFinalizing");
 	if (!py.f.is_finalizing)
 		py.f.is_finalizing = (int (*)(void))elf_symbol(o, "_Py_IsFinalizing");
+	py.f.current_state = (void *(*)(void))elf_symbol(o, "PyThreadState_GetUnchecked");
+	if (!py.f.current_state)
+		py.f.current_state = (void *(*)(void))elf_symbol(o, "_PyThreadState_UncheckedGet");
 	py.f.is_main_thread = (int (*)(void))elf_symbol(o, "_PyOS_IsMainThread");
 	py.f.code_type = elf_symbol(o, "PyCode_Type");
 	py.f.unicode_type = elf_symbol(o, "PyUnicode_Type");
 	py.f.long_type = elf_symbol(o, "PyLong_Type");
-	return py.f.PyGILState_GetThisThreadState && py.f.PyGILState_Check && py.f.is_finalizing &&
+	return py.f.PyGILState_GetThisThreadState && py.f.current_state && py.f.is_finalizing &&
 	       py.f.code_type && py.f.unicode_type && py.f.PyEval_GetFrame && py.f.PyFrame_GetBack &&
 	       py.f.PyFrame_GetCode && py.f.PyFrame_GetLineNumber && py.f.PyUnicode_AsUTF8;
 }

@@ -6,10 +6,9 @@
 
 #include "rec.h"
 
-/* Called only with the GIL held, except the first two and is_finalizing, which need none. */
+/* Called only with the GIL held (python_has_gil), except the first one, current_state and is_finalizing, which need none. */
 #define PY_FUNCTIONS(X)                                                   \
 	X(void *, PyGILState_GetThisThreadState, (void))                  \
-	X(int, PyGILState_Check, (void))                                  \
 	X(const char *, Py_GetVersion, (void))                            \
 	X(void *, PyEval_GetFrame, (void))                                \
 	X(void *, PyFrame_GetBack, (void *))                              \
@@ -31,12 +30,14 @@
 	X(long, PyLong_AsLong, (void *))                                  \
 	X(void, PyErr_Clear, (void))                                      \
 	X(int, PyCode_AddWatcher, (int (*)(int, void *)))                 \
-	X(void *, PyInterpreterState_Get, (void))
+	X(void *, PyInterpreterState_Get, (void))                         \
+	X(void *, PyInterpreterState_Main, (void))
 
 struct py_functions {
 #define X(type, name, args) type(*name) args;
 	PY_FUNCTIONS(X)
 #undef X
+	void *(*current_state)(void);	/* PyThreadState_GetUnchecked or _PyThreadState_UncheckedGet */
 	int (*is_finalizing)(void);	/* Py_IsFinalizing or _Py_IsFinalizing */
 	int (*is_main_thread)(void);	/* _PyOS_IsMainThread, or NULL; GIL held */
 	const void *code_type, *unicode_type, *long_type;
@@ -65,6 +66,14 @@ struct py {
 	const void *none_type;
 };
 extern struct py py __attribute__((visibility("hidden")));
+
+/* Whether this thread holds the GIL, with the thread state that PyGILState_GetThisThreadState returns. The current state
+ * is that of the thread that holds the GIL (up to 3.11), or this thread's own, NULL without the GIL (since 3.12).
+ * PyGILState_Check will not do: once a program has created a sub-interpreter, it returns 1 on every thread forever. */
+static inline bool python_has_gil(const void *tstate)
+{
+	return tstate && py.f.current_state() == tstate;
+}
 
 /* ---- code objects ------------------------------------------------------------------------------------------ */
 

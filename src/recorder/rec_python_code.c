@@ -176,7 +176,9 @@ void code_watch_start(void)
 	if (code_watch.on || !py.on)
 		return;
 	if (py.l.minor >= 12) {
-		on = py.f.PyCode_AddWatcher && py.f.PyInterpreterState_Get &&
+		/* a sub-interpreter's watcher goes with it, and the next one may have its address */
+		on = py.f.PyCode_AddWatcher && py.f.PyInterpreterState_Get && py.f.PyInterpreterState_Main &&
+		     py.f.PyInterpreterState_Get() == py.f.PyInterpreterState_Main() &&
 		     py.f.PyCode_AddWatcher(on_event) >= 0;
 		if (!on && py.f.PyErr_Clear)
 			py.f.PyErr_Clear();

@@ -7,12 +7,7 @@
  * nothing and stalls on nothing: the address of the next frame is already known, and is read only after its neighbor
  * has confirmed it.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "rec_python.h"
 
@@ -45,28 +40,10 @@ const struct py_layout *layout_of(unsigned minor)
 
 /* ---- reading --------------------------------------------------------------------------------------------- */
 
-static bool kernel_read(void *to, const void *from, size_t n)
-{
-	struct iovec l = {to, n}, r = {(void *)from, n};
-	int fd;
-	bool ok;
-
-	if (syscall(SYS_process_vm_readv, rec.pid, &l, 1UL, &r, 1UL, 0UL) == (long)n)
-		return true;
-	if (errno == EFAULT)
-		return false;
-	fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);	/* a sandbox may forbid the system call above */
-	if (fd < 0)
-		return false;
-	ok = pread(fd, to, n, (off_t)(uintptr_t)from) == (ssize_t)n;
-	close(fd);
-	return ok;
-}
-
 static inline __attribute__((always_inline)) bool get(bool careful, void *to, const void *from, size_t n)
 {
 	if (careful)
-		return kernel_read(to, from, n);
+		return rec_read_memory(to, from, n);
 	memcpy(to, from, n);
 	return true;
 }

@@ -2,12 +2,12 @@
  * The memory of the recording: segments, chunks, the heap, and the tables that find things again.
  *
  * A segment is a memfd, reserved in full (fallocate) before it is mapped, because touching a page for
- * which there is no memory would be a SIGBUS in the user's program. It is handed to `cuwhy run` at once
- * and closed here: no file descriptor stays open that the program could close or reuse.
+ * which there is no memory would be a SIGBUS in the user's program. Its size is sealed, so that nobody can
+ * take that memory away again. It is handed to `cuwhy run` at once and closed here: no file descriptor stays
+ * open that the program could close or reuse.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -18,14 +18,19 @@
 #include "rec.h"
 #include "rec_segment.h"
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u	/* Linux 6.3 */
+#endif
 #define HEAP_STEP	(1u << 20)
 #define LAYOUT_STEP	(64u << 10)
+#define INTERRUPTED_MAX	100
 #define LARGE_PAGE	((size_t)2 << 20)
-#define GIVE_UP		4096
 #define WAKE_NS		1000000000u
 
-struct spin intern_lock = {ATOMIC_FLAG_INIT};
-struct spin fail_lock = {ATOMIC_FLAG_INIT}, graph_lock = {ATOMIC_FLAG_INIT};
+struct spin intern_lock, fail_lock, graph_lock;
+LOCK_LISTED(intern, intern_lock);
+LOCK_LISTED(fail, fail_lock);
+LOCK_LISTED(graph, graph_lock);
 
 HOT_DATA static struct {
 	_Atomic uint64_t reserved_to;	/* end of the mapped part */
@@ -35,18 +40,20 @@ HOT_DATA static struct {
 	_Atomic uint64_t woke_ns;	/* when we last told `cuwhy run` that memory ran out; 0 = never */
 } segments;
 
-bool spin_wait(struct spin *s)
-{
-	for (int i = 0; i < GIVE_UP; i++) {
-		if (!atomic_flag_test_and_set_explicit(&s->held, memory_order_acquire))
-			return true;
-		if (i > 64)
-			sched_yield();
-	}
-	return false;
-}
-
 /* ---- segments ------------------------------------------------------------------------------------ */
+
+/* A program with a profiling timer interrupts whatever takes long. All signals are blocked while a segment is made, but a
+ * debugger or a freezer interrupts all the same. */
+#define AGAIN(call)                                                                     \
+	__extension__({                                                                 \
+		long result_;                                                           \
+		int tries_ = 0;                                                         \
+\
+		do                                                                      \
+			result_ = (call);                                               \
+		while (result_ < 0 && errno == EINTR && ++tries_ < INTERRUPTED_MAX);    \
+		result_;                                                                \
+	})
 
 /* Its queue was full for as long as we waited. Once is enough: not every new thread waits again. */
 static atomic_bool unanswered;
@@ -63,7 +70,7 @@ static int dial_name(const struct sockaddr_un *to, socklen_t len, int flags)
 	if (s < 0)
 		return -1;
 	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	connected = connect(s, (const struct sockaddr *)to, len) == 0;
+	connected = AGAIN(connect(s, (const struct sockaddr *)to, len)) == 0;
 	if (!connected && errno == EAGAIN)
 		unanswered = true;
 	/* Once `cuwhy run` is gone, another user may listen under its name: whoever gets our memory can write to it. */
@@ -102,7 +109,7 @@ void probe_wake(void)
 	/* a program that keeps retrying causes one query a second, and the last one is recent enough */
 	if ((last && now - last < WAKE_NS) || !atomic_compare_exchange_strong(&segments.woke_ns, &last, now))
 		return;
-	s = dial(SOCK_NONBLOCK);
+	s = sandbox_is_new() ? -1 : dial(SOCK_NONBLOCK);
 	if (s >= 0) {
 		send(s, &wake, sizeof(wake), MSG_NOSIGNAL | MSG_DONTWAIT);
 		close(s);
@@ -129,15 +136,23 @@ static bool hand_over(int fd, uint32_t off, uint32_t len)
 	s = dial(0);
 	if (s < 0)
 		return false;
-	sent = sendmsg(s, &msg, MSG_NOSIGNAL) == (ssize_t)sizeof(hello);
+	sent = AGAIN(sendmsg(s, &msg, MSG_NOSIGNAL)) == (ssize_t)sizeof(hello);
 	close(s);
 	return sent;
 }
 
-/* Maps a new segment at `where` (inside our reserved range). */
-static bool segment_at(char *where, uint32_t off, uint32_t len)
+/* Some systems only allow memfds that can never be executed; older kernels do not know the flag. */
+static int new_memfd(void)
 {
-	int fd = memfd_create("cuwhy", MFD_CLOEXEC);
+	int fd = memfd_create("cuwhy", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+
+	return fd < 0 && errno == EINVAL ? memfd_create("cuwhy", MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
+}
+
+/* Maps a new segment at `where` (inside our reserved range). */
+static bool segment_make(char *where, uint32_t off, uint32_t len)
+{
+	int fd = new_memfd();
 	bool ok = false;
 
 	if (fd < 0)
@@ -145,7 +160,8 @@ static bool segment_at(char *where, uint32_t off, uint32_t len)
 	/* Populated, so that the first lap of a ring causes no page faults during launches. ftruncate
 	 * alone would leave holes. The program's own RLIMIT_FSIZE may forbid either, and SIGXFSZ would
 	 * kill it, so check first. */
-	if (rec_fsize_allows(len) && ftruncate(fd, len) == 0 && fallocate(fd, 0, 0, len) == 0)
+	if (rec_fsize_allows(len) && AGAIN(ftruncate(fd, len)) == 0 && AGAIN(fallocate(fd, 0, 0, len)) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
 		ok = mmap(where, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
 			  fd, 0) != MAP_FAILED;
 	if (ok && !hand_over(fd, off, len)) {
@@ -154,6 +170,18 @@ static bool segment_at(char *where, uint32_t off, uint32_t len)
 		ok = false;
 	}
 	close(fd);
+	return ok;
+}
+
+/* A signal handler that jumped out in the middle would leave a descriptor open in the program. */
+static bool segment_at(char *where, uint32_t off, uint32_t len)
+{
+	struct signals signals;
+	bool ok;
+
+	signals = signals_block();
+	ok = !sandbox_is_new() && segment_make(where, off, len);
+	signals_unblock(&signals);
 	return ok;
 }
 
@@ -170,9 +198,6 @@ bool segments_start(uint64_t cap, uint32_t first)
 		return false;
 	}
 	memset(&segments, 0, sizeof(segments));
-	atomic_flag_clear(&intern_lock.held);
-	atomic_flag_clear(&fail_lock.held);
-	atomic_flag_clear(&graph_lock.held);
 	atomic_store(&segments.reserved_to, first);
 	rec.h = (struct cw_header *)base;
 	rec.h->cap = cap;
@@ -201,7 +226,7 @@ void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid)
 	uint32_t off, i;
 
 	len = (len + 4095) & ~4095u;
-	off = segment_take(len);
+	off = shared_get(&rec.h->n_chunks) < CW_MAX_CHUNKS ? segment_take(len) : 0;
 	if (!off)
 		return NULL;
 	i = shared_add(&rec.h->n_chunks, 1);
@@ -218,8 +243,9 @@ void chunk_rename(const void *chunk, enum cw_chunk_kind kind)
 {
 	uint32_t n = shared_get(&rec.h->n_chunks);
 
+	/* a chunk without a kind is still being filled in by another thread */
 	for (uint32_t i = 0; i < n && i < CW_MAX_CHUNKS; i++)
-		if (rec.h->chunk[i].off == off_of(chunk))
+		if (shared_get(&rec.h->chunk[i].kind) && rec.h->chunk[i].off == off_of(chunk))
 			shared_set(&rec.h->chunk[i].kind, kind);
 }
 
@@ -283,6 +309,11 @@ void *large_new(size_t len)
 	munmap(p + whole, LARGE_PAGE - before);
 	madvise(p, LARGE_PAGE, MADV_HUGEPAGE);
 	return p;
+}
+
+void large_free(void *p, size_t len)
+{
+	munmap(p, (len + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1));
 }
 
 /* A forked child starts over and does not need it; sharing would split the huge page into small ones. */

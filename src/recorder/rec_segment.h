@@ -15,6 +15,7 @@ bool tables_start(void);
 
 /* Zeroed memory private to this process, its first 2 MiB in one huge page if possible; NULL = out of memory. */
 void *large_new(size_t len);
+void large_free(void *p, size_t len);
 
 /* Memory outside the recording, for tables that every event looks up and no reader needs: they are large and nearly
  * empty, so with 4 KiB pages almost every lookup would miss the TLB. Allocated at startup only; NULL = none left. */

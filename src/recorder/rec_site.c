@@ -21,11 +21,11 @@ HOT_DATA static struct {
 	bool cannot_grow;
 } sites;
 HOT_DATA uint32_t site_generation[CW_MAX_DEVICES];
-static struct spin site_lock = {ATOMIC_FLAG_INIT};
+static struct spin site_lock;
+LOCK_LISTED(site_lock, site_lock);
 
 bool site_start(void)
 {
-	atomic_flag_clear(&site_lock.held);
 	sites.n = 1;
 	sites.more = NULL;
 	sites.cannot_grow = false;

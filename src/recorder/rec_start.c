@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,7 +20,10 @@
 #define DEFAULT_MB	64
 #define FIRST_SEGMENT	(8u << 20)
 #define KEEP_RINGS	8	/* dead threads' rings are reused once there are this many */
-#define MAX_THREADS	1024
+#define THREAD_BLOCK	128u	/* records of threads are allocated in blocks that fit into one large page */
+#define MAX_THREADS	(256 * THREAD_BLOCK)
+#define START_PATIENCE_NS 100000000u
+#define REUSE_LOOKS	64	/* a thread that starts among thousands asks about this many others, not about all */
 
 static atomic_uint asleep = REC_WIPED, never = REC_OFF;
 HOT_DATA struct rec rec = {.state = &asleep};
@@ -31,47 +35,10 @@ static struct {
 	bool may_record;	/* a `cuwhy run` requested it, and this process may do it */
 	_Atomic uint32_t waking;
 	_Atomic uint32_t waking_pid;
-	struct rec_thread *threads;		/* MAX_THREADS, anonymous memory */
-	_Atomic uint32_t n_threads;
+	_Atomic(struct rec_thread *) threads[MAX_THREADS / THREAD_BLOCK];	/* survive fork: only the contents start over */
+	_Atomic uint32_t n_threads, next_look;
 	struct { uint32_t pid; uint64_t ticks, mono_ns; } loaded;	/* when, and in which process */
 } st;
-
-/* The environment variables the recorder reads: this table is their documentation. */
-static const struct env_var {
-	const char *name;
-	const char *meaning;
-} env_vars[] = {
-	{"CUWHY_SOCK", "socket of the `cuwhy run` that keeps the recording; unset: do nothing"},
-	{"CUWHY_MEMORY_MB", "memory limit for the recording of one process (default 64)"},
-	{ "CUWHY_NO_FRAMES", "set: do not walk Python frames" },
-	{"CUWHY_SIM", "the simulated GPU is in use"},
-	{"CUWHY_CORE_DUMP", "folder for GPU core dumps; unset: none are requested"},
-	{"CUWHY_HANG", "folder for the pipe that requests dumps of a running GPU; set: mark waiting threads"},
-	{"CUWHY_MEMORY_TRACE", "set: keep every allocator event"},
-	{"CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "set: the user's own settings are respected"},
-	{"CUDA_ENABLE_LIGHTWEIGHT_COREDUMP", "likewise"},
-	{"CUDA_ENABLE_CPU_COREDUMP_ON_EXCEPTION", "likewise"},
-	{"CUDA_ENABLE_USER_TRIGGERED_COREDUMP", "likewise"},
-	{"CUDA_COREDUMP_FILE", "likewise"},
-	{"CUDA_COREDUMP_PIPE", "likewise"},
-	{"CUDA_LAUNCH_BLOCKING", "set: no core dumps on faults"},
-	{"CUDA_COREDUMP_GENERATION_FLAGS", "set: the user's own settings are respected"},
-	{"CUDA_LOG_FILE", "set: make no queries that the driver would log"},
-	{"CUDA_VISIBLE_DEVICES", "kept as evidence"},
-	{"PYTORCH_ALLOC_CONF", "kept as evidence"},
-	{"PYTORCH_CUDA_ALLOC_CONF", "kept as evidence"},
-	{"RANK", "kept to name the rank"},
-	{"LOCAL_RANK", "kept to name the rank"},
-	{"WORLD_SIZE", "kept to name the rank"},
-};
-
-const char *rec_getenv(const char *name)
-{
-	for (size_t i = 0; i < sizeof(env_vars) / sizeof(env_vars[0]); i++)
-		if (strcmp(env_vars[i].name, name) == 0)
-			return getenv(name);
-	return NULL;
-}
 
 void text_copy(char *to, size_t size, const char *from, size_t len)
 {
@@ -119,6 +86,42 @@ void rec_read_file(const char *path, char *to, size_t size)
 	to[n] = '\0';
 }
 
+bool rec_read_memory(void *to, const void *from, size_t n)
+{
+	struct iovec mine = {to, n}, theirs = {(void *)from, n};
+	int fd;
+	bool ok;
+
+	if (sandbox_is_new())
+		return false;
+	if (syscall(SYS_process_vm_readv, getpid(), &mine, 1UL, &theirs, 1UL, 0UL) == (long)n)
+		return true;
+	if (errno == EFAULT)
+		return false;
+	fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);	/* a sandbox may forbid the system call above */
+	if (fd < 0)
+		return false;
+	ok = pread(fd, to, n, (off_t)(uintptr_t)from) == (ssize_t)n;
+	close(fd);
+	return ok;
+}
+
+struct signals signals_block(void)
+{
+	struct signals s;
+	sigset_t all;
+
+	sigfillset(&all);
+	s.blocked = sigprocmask(SIG_SETMASK, &all, &s.before) == 0;	/* of this thread only, in spite of its name */
+	return s;
+}
+
+void signals_unblock(const struct signals *s)
+{
+	if (s->blocked)
+		sigprocmask(SIG_SETMASK, &s->before, NULL);
+}
+
 /* ---- clocks ---------------------------------------------------------------------------------------- */
 
 uint64_t rec_mono_ns(void)
@@ -140,16 +143,17 @@ static bool ticks_are_steady(void)
 	return strncmp(source, ARCH_CLOCK_SOURCE, strlen(ARCH_CLOCK_SOURCE)) == 0;
 }
 
-static atomic_flag clock_busy = ATOMIC_FLAG_INIT;
+static struct spin clock_lock;
+LOCK_LISTED(clock, clock_lock);
 
 /* Both readings must come from one thread: if another thread is at it, back off. */
 void rec_clock_mark(void)
 {
-	if (atomic_flag_test_and_set(&clock_busy))
+	if (!spin_once(&clock_lock, rec_self ? rec_self->tid : SPIN_STRANGER))
 		return;
 	rec.h->clock1.mono_ns = rec_mono_ns();
 	rec.h->clock1.ticks = rec_ticks();
-	atomic_flag_clear(&clock_busy);
+	spin_done(&clock_lock);
 }
 
 /* ---- what the header says about the process --------------------------------------------------------- */
@@ -166,23 +170,9 @@ static uint32_t env_number(const char *name)
 	return *end || n > 0xfffffffeu ? CW_UNKNOWN : (uint32_t)n;
 }
 
-static void env_copy(const char *name, char *to, size_t size)
-{
-	const char *v = rec_getenv(name);
-
-	v = v ? v : CW_NOT_SET;
-	text_copy(to, size, v, strlen(v));
-}
-
-void environment_facts(void)
-{
-	env_copy("CUDA_VISIBLE_DEVICES", rec.h->visible_devices_now, sizeof(rec.h->visible_devices_now));
-}
-
 /* Recording begins when CUDA is first used, but times count from the program's start. */
 static void mark_start(struct cw_header *h)
 {
-	atomic_flag_clear(&clock_busy);	/* forked while another thread held it */
 	rec_clock_mark();
 	h->clock0 = h->clock1;
 	if (st.loaded.pid != rec.pid)	/* forked */
@@ -215,7 +205,7 @@ static void fill_header(uint32_t forked_from)
 	h->parent_recorded_pid = forked_from;
 	h->sim = rec_getenv("CUWHY_SIM") != NULL;
 	env_copy("CUDA_VISIBLE_DEVICES", h->visible_devices_at_init, sizeof(h->visible_devices_at_init));
-	environment_facts();
+	env_copy("CUDA_VISIBLE_DEVICES", h->visible_devices_now, sizeof(h->visible_devices_now));
 	env_copy(conf ? "PYTORCH_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF", h->alloc_conf,
 		 sizeof(h->alloc_conf));
 	n = readlink("/proc/self/exe", h->exe, sizeof(h->exe) - 1);
@@ -238,13 +228,12 @@ static bool recording_begin(uint32_t forked_from)
 		cap = cap < 16 ? 16 : 2048;
 	rec.generation++;
 	rec.pid = (uint32_t)getpid();
+	if (st.loaded.pid != rec.pid)	/* forked: the threads that held locks are not here */
+		locks_reset();
+	env_look();
 	rec_start_ns = rec_mono_ns();
 	rec.captures = 0;
 	atomic_store(&st.n_threads, 0);
-	if (!st.threads)
-		st.threads = large_new(MAX_THREADS * sizeof(*st.threads));
-	if (!st.threads)
-		return false;
 	if (!segments_start((uint64_t)cap << 20, FIRST_SEGMENT))
 		return false;
 	fill_header(forked_from);
@@ -294,55 +283,62 @@ static bool claim(uint32_t pid)
 static bool wait_for_start(void)
 {
 	const struct timespec pause = {.tv_nsec = 100000};
+	uint64_t until = rec_mono_ns() + START_PATIENCE_NS;
 
-	for (int i = 0; i < 1000 && atomic_load(&st.waking); i++)
+	while (atomic_load(&st.waking) && rec_mono_ns() < until)
 		nanosleep(&pause, NULL);
 	return rec_state() == REC_ON;
+}
+
+/* Called by the one thread that starts the recording, with signals blocked. */
+static bool start(uint32_t pid)
+{
+	uint32_t forked_from = rec.pid && rec.pid != pid ? rec.pid : 0;
+	atomic_uint *page;
+	bool ok;
+
+	errno = 0;
+	page = live_page();
+	if (!page || sandbox_is_new()) {
+		notice_unrecorded(pid, page ? ENOSYS : errno);
+		rec.state = &never;
+		return false;
+	}
+	rec.ticks_are_tsc = ticks_are_steady();
+	errno = 0;
+	ok = recording_begin(forked_from);
+	if (!ok)
+		notice_unrecorded(pid, errno || rec_fsize_allows(FIRST_SEGMENT) ? errno : EFBIG);
+	if (ok) {
+		python_start();
+		torch_start();
+		exit_start();
+	}
+	atomic_store(page, ok ? REC_ON : REC_OFF);
+	rec.state = page;
+	return ok;
 }
 
 bool rec_wake(void)
 {
 	int saved = errno;
-	uint32_t pid, forked_from;
-	atomic_uint *page;
-	bool ok = false;
+	struct signals signals;
+	uint32_t pid;
+	bool ok;
 
 	if (!st.may_record || rec_nesting)
 		return false;
 	pid = (uint32_t)getpid();
-	if (!claim(pid)) {
-		ok = wait_for_start();
-		errno = saved;
-		return ok;
-	}
-	if (rec_state() != REC_WIPED) {	/* another thread was faster */
-		ok = rec_state() == REC_ON;
-		goto out;
-	}
-	rec_nesting++;
-	forked_from = rec.pid && rec.pid != pid ? rec.pid : 0;
-	errno = 0;
-	page = live_page();
-	if (page) {
-		rec.ticks_are_tsc = ticks_are_steady();
-		errno = 0;
-		ok = recording_begin(forked_from);
-		if (!ok)
-			notice_unrecorded(pid, errno || rec_fsize_allows(FIRST_SEGMENT) ? errno : EFBIG);
-		if (ok) {
-			python_start();
-			torch_start();
-			exit_start();
-		}
-		atomic_store(page, ok ? REC_ON : REC_OFF);
-		rec.state = page;
+	signals = signals_block();
+	if (claim(pid)) {
+		rec_nesting++;
+		ok = rec_state() == REC_WIPED ? start(pid) : rec_state() == REC_ON;	/* another thread was faster */
+		rec_nesting--;
+		atomic_store(&st.waking, 0);
 	} else {
-		notice_unrecorded(pid, errno);
-		rec.state = &never;
+		ok = wait_for_start();
 	}
-	rec_nesting--;
-out:
-	atomic_store(&st.waking, 0);
+	signals_unblock(&signals);
 	errno = saved;
 	return ok;
 }
@@ -366,21 +362,34 @@ EXPORT const char *cuwhy_rec_version(void)
 
 /* ---- threads ----------------------------------------------------------------------------------------- */
 
-static bool thread_is_gone(uint32_t tid)
+/* Record number i, NULL: no memory for it. Several threads may need a new block at once: one of theirs is kept. */
+static struct rec_thread *record_at(uint32_t i)
 {
-	return syscall(SYS_tgkill, rec.pid, tid, 0) != 0 && errno == ESRCH;
+	struct rec_thread *block = atomic_load(&st.threads[i / THREAD_BLOCK]), *none = NULL;
+
+	if (!block) {
+		block = large_new(THREAD_BLOCK * sizeof(*block));
+		if (block && !atomic_compare_exchange_strong(&st.threads[i / THREAD_BLOCK], &none, block)) {
+			large_free(block, THREAD_BLOCK * sizeof(*block));
+			block = none;
+		}
+	}
+	return block ? &block[i % THREAD_BLOCK] : NULL;
 }
 
-/* The record of the oldest dead thread. What that thread wrote keeps its own thread id. */
+/* The record of the oldest dead thread, or of some dead one if there are many. What that thread wrote keeps its own
+ * thread id. */
 static struct rec_thread *reuse(void)
 {
-	uint32_t n = atomic_load(&st.n_threads), tid;
+	uint32_t n = atomic_load(&st.n_threads), tid, first, looks;
 
 	n = n > MAX_THREADS ? MAX_THREADS : n;
-	for (uint32_t i = 0; i < n; i++) {	/* in order of age */
-		struct rec_thread *t = &st.threads[i];
+	looks = n < REUSE_LOOKS ? n : REUSE_LOOKS;
+	first = n > looks ? atomic_fetch_add(&st.next_look, looks) : 0;
+	for (uint32_t i = 0; i < looks; i++) {	/* in order of age */
+		struct rec_thread *t = record_at((first + i) % n);
 
-		tid = shared_get(&t->tid);
+		tid = t ? shared_get(&t->tid) : 0;
 		if (!tid || t->generation != rec.generation || !thread_is_gone(tid))
 			continue;
 		/* two new threads may want it: the one that still finds the dead owner's tid gets it */
@@ -399,24 +408,30 @@ static void ring_own(struct cw_ring *r, uint32_t tid)
 	prctl(PR_GET_NAME, r->comm);
 }
 
-/* Threads that do not fit in the table share this one: their failures are recorded, their calls are not. */
-static struct rec_thread crowd;
+static struct rec_thread *record_new(void)
+{
+	uint32_t i = atomic_fetch_add(&st.n_threads, 1);
+	struct rec_thread *t = i < MAX_THREADS ? record_at(i) : NULL;
+
+	if (t)
+		memset(t, 0, offsetof(struct rec_thread, chain));
+	return t;
+}
 
 struct rec_thread *rec_thread_start(void)
 {
 	int saved = errno;
-	uint32_t tid = (uint32_t)syscall(SYS_gettid), i;
+	uint32_t tid = (uint32_t)syscall(SYS_gettid);
 	struct rec_thread *t = atomic_load(&st.n_threads) >= KEEP_RINGS ? reuse() : NULL;
 
+	if (!t)
+		t = record_new();
 	if (!t) {
-		i = atomic_fetch_add(&st.n_threads, 1);
-		if (i < MAX_THREADS) {
-			t = &st.threads[i];
-			memset(t, 0, offsetof(struct rec_thread, chain));
-		} else {
-			t = &crowd;
-			shared_add(&rec.h->lost_threads, 1);
-		}
+		shared_add(&rec.h->lost_threads, 1);
+		rec_self = NULL;
+		rec_nesting = REC_NEVER_HERE;
+		errno = saved;
+		return NULL;
 	}
 	t->node_depth = 0;
 	t->device = DEVICE_ASK;
@@ -424,12 +439,12 @@ struct rec_thread *rec_thread_start(void)
 	t->chain.n = t->chain.off = 0;
 	t->chain.state = NULL;
 	t->forward_nodes = NULL;
+	t->caller = t->runtime_caller = NULL;
 	t->workspace = 0;
-	t->chain.shared = t == &crowd;
 	t->generation = rec.generation;
 	rec_self = t;
 	shared_set(&t->tid, tid);
-	if (t != &crowd && !t->calls)
+	if (!t->calls)
 		t->calls = ring_new(CW_CHUNK_CALLS, sizeof(struct cw_call), CW_RING_CALLS);
 	ring_own(t->calls, tid);
 	ring_own(t->launches, tid);
@@ -441,7 +456,7 @@ struct rec_thread *rec_thread_start(void)
 /* Launch and node rings are large, so a thread gets one when it first needs it. */
 struct cw_ring *rec_launch_ring(struct rec_thread *t)
 {
-	if (!t->launches && t != &crowd && !t->no_launch_ring) {
+	if (!t->launches && !t->no_launch_ring) {
 		t->launches = ring_new(CW_CHUNK_LAUNCHES, sizeof(struct cw_launch), CW_RING_LAUNCHES);
 		ring_own(t->launches, t->tid);
 		if (!t->launches) {
@@ -454,7 +469,7 @@ struct cw_ring *rec_launch_ring(struct rec_thread *t)
 
 struct cw_ring *rec_node_ring(struct rec_thread *t)
 {
-	if (!t->nodes && t != &crowd && !t->no_node_ring) {
+	if (!t->nodes && !t->no_node_ring) {
 		t->nodes = ring_new(CW_CHUNK_NODES, sizeof(struct cw_node), CW_RING_NODES);
 		ring_own(t->nodes, t->tid);
 		t->no_node_ring = !t->nodes;
@@ -468,10 +483,14 @@ __attribute__((constructor)) static void load(void)
 {
 	/* A set-uid program must not follow its caller's environment. (The loader already drops most
 	 * preloads there, but not from trusted directories.) */
-	st.may_record = !getauxval(AT_SECURE) && rec_getenv("CUWHY_SOCK");
+	if (getauxval(AT_SECURE))
+		return;
+	env_load();
+	st.may_record = rec_getenv("CUWHY_SOCK") != NULL;
 	if (!st.may_record)
 		return;
 	notice_load();
+	sandbox_load();
 	st.loaded.pid = (uint32_t)getpid();
 	st.loaded.ticks = arch_ticks();
 	st.loaded.mono_ns = rec_mono_ns();

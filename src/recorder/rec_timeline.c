@@ -10,11 +10,11 @@
 
 HOT_DATA static _Atomic(struct cw_timeline *) lines[CW_MAX_DEVICES];
 static _Atomic uint32_t without;	/* bit n: no memory for device n's timeline */
-static struct spin line_lock = {ATOMIC_FLAG_INIT};
+static struct spin line_lock;
+LOCK_LISTED(line_lock, line_lock);
 
 void timeline_start(void)
 {
-	atomic_flag_clear(&line_lock.held);
 	without = 0;
 	for (int i = 0; i < CW_MAX_DEVICES; i++)
 		lines[i] = NULL;
@@ -63,7 +63,7 @@ static void add_values(struct cw_sample *s, const struct cw_sample *more)
 }
 
 /* A kill in between leaves old samples behind the merged ones, with times that go back: the reader drops them. */
-static void merge_neighbours(struct cw_timeline *l, struct cw_sample *s)
+static void merge_neighbors(struct cw_timeline *l, struct cw_sample *s)
 {
 	for (uint32_t i = 0; i < l->n / 2; i++) {
 		struct cw_sample both = s[2 * i];
@@ -100,7 +100,7 @@ static bool line_add(struct cw_timeline *l, const struct cw_sample *now)
 		return false;
 	}
 	if (l->n == l->n_max)
-		merge_neighbours(l, s);
+		merge_neighbors(l, s);
 	rec_clock_mark();	/* a killed program marks no end: this keeps its times right */
 	last = &s[l->n];
 	relaxed_set(&last->ticks, now->ticks);

@@ -318,7 +318,7 @@ HOT static struct cw_node *node_find(struct rec_thread *t, uint64_t sequence, ui
 	uint32_t n = rec.h->n_chunks < CW_MAX_CHUNKS ? rec.h->n_chunks : CW_MAX_CHUNKS;
 
 	for (uint32_t i = 0; i < n && unlikely(!node); i++) {
-		if (rec.h->chunk[i].kind != CW_CHUNK_NODES)
+		if (shared_get(&rec.h->chunk[i].kind) != CW_CHUNK_NODES)
 			continue;
 		t->forward_nodes = at(rec.h->chunk[i].off);
 		node = node_in(t->forward_nodes, sequence, thread);

@@ -12,12 +12,16 @@
 
 #define SMALL	((int64_t)1 << 20)	/* PyTorch puts blocks up to this size into shared segments, which it rarely frees */
 
-HOT_DATA static struct live_table live = {.chunk = CW_CHUNK_BLOCKS, .lock = {ATOMIC_FLAG_INIT}};
+HOT_DATA static struct live_table live = {.chunk = CW_CHUNK_BLOCKS};
+LOCK_LISTED(blocks, live.lock);
 HOT_DATA static struct {
 	_Atomic uint32_t generation;	/* of the recording that the tables belong to */
 	_Atomic uint32_t failed;	/* the same, if there was no memory for them */
 	_Atomic uint32_t workspaces_gone;
 } blocks;
+
+static struct spin start_lock;
+LOCK_LISTED(block_start, start_lock);
 
 static void torch_block_lost(void)
 {
@@ -30,17 +34,20 @@ static void torch_block_lost(void)
  * at the first block. */
 void torch_block_start(void)
 {
-	static struct spin once = {ATOMIC_FLAG_INIT};
 	int saved = errno;
+	struct signals signals;
 	bool ok;
 
-	if (!spin_try(&once))
-		return;
+	signals = signals_block();
+	if (!spin_try_early(&start_lock))
+		goto out;
 	if (blocks.generation != rec.generation && blocks.failed != rec.generation) {
 		ok = live_start(&live, CW_RING_FREED);
 		atomic_store(ok ? &blocks.generation : &blocks.failed, rec.generation);
 	}
-	spin_done(&once);
+	spin_done(&start_lock);
+out:
+	signals_unblock(&signals);
 	errno = saved;
 }
 

@@ -117,7 +117,8 @@ static struct {
 	_Atomic uint32_t n, generation;
 	struct { uintptr_t start, end; uint32_t name; bool torch; } of[MAX_LIBRARIES];
 } libraries;
-static struct spin library_lock = {ATOMIC_FLAG_INIT};
+static struct spin library_lock;
+LOCK_LISTED(library_lock, library_lock);
 
 static bool is_torch(const char *path)
 {

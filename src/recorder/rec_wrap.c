@@ -15,13 +15,9 @@ struct call {
 	uint32_t count;
 	const uint64_t *a;
 	CUresult r;
+	uint64_t out;			/* what the call wrote, by its class; 0: it failed */
 	struct cw_allocation held;	/* FREE: what was removed from the table */
 };
-
-static uint64_t word_at(uint64_t pointer)
-{
-	return pointer ? *(const uint64_t *)pointer : 0;
-}
 
 static void note(const struct call *c, uint64_t out)
 {
@@ -74,7 +70,29 @@ static CUresult before_UNLOAD(struct call *c)
 #define LAZY(class) WAITS(class) FREELY(class)
 #define LAST(class) NEVER(class) static inline CUresult before_##class(struct call *c) { (void)c; return dump_before_release(); }
 #define OWN(class)
-#define CLASS(name, before, does, text) before(name)
+#define CLASS(name, before, writes, does, text) before(name)
+#include "kb/cuda_api.def"
+
+/* ---- what the call wrote: as many bytes as the driver's type has, and no more ----------------------------- */
+
+static inline uint64_t int_at(uint64_t pointer)
+{
+	return pointer ? *(const uint32_t *)pointer : 0;
+}
+
+static inline uint64_t word_at(uint64_t pointer)
+{
+	return pointer ? *(const uint64_t *)pointer : 0;
+}
+
+#define NOTHING 0
+#define INT(n)	int_at(c->a[n])
+#define WORD(n) word_at(c->a[n])
+#define CLASS(name, before, writes, does, text)                       \
+	static inline uint64_t written_##name(const struct call *c)   \
+	{                                                             \
+		return c->r ? 0 : (writes);                           \
+	}
 #include "kb/cuda_api.def"
 
 /* ---- after the call ---------------------------------------------------------------------------------- */
@@ -93,15 +111,13 @@ static void after_INIT(struct call *c)
 
 static void after_DEVICE(struct call *c)
 {
-	note(c, c->r ? 0 : word_at(c->a[0]));
+	note(c, c->out);
 }
 
 static void after_CONTEXT(struct call *c)
 {
-	uint64_t out = c->r ? 0 : word_at(c->a[0]);
-
-	note(c, out);
-	context_made(out, (int)c->a[c->count - 1]);
+	note(c, c->out);
+	context_made(c->out, (int)c->a[c->count - 1]);
 	rec_self->device = DEVICE_ASK;
 }
 
@@ -172,7 +188,7 @@ static void after_SYNC(struct call *c)
 
 static void after_MODULE(struct call *c)
 {
-	note(c, c->r ? 0 : word_at(c->a[0]));
+	note(c, c->out);
 }
 
 #define after_MODULEDATA after_MODULE
@@ -193,14 +209,14 @@ static void after_FUNCTIONOF(struct call *c)
 	if (c->r)
 		note(c, 0);
 	else
-		function_is_plain(word_at(c->a[0]));
+		function_is_plain(c->out);
 }
 
 static void after_FUNCTION(struct call *c)
 {
 	after_FUNCTIONOF(c);
 	if (!c->r)
-		function_looked_up(word_at(c->a[0]), (const char *)c->a[2]);
+		function_looked_up(c->out, (const char *)c->a[2]);
 }
 
 /* Keep the name now: after a fault the driver no longer returns it. */
@@ -209,7 +225,7 @@ static void after_KERNEL(struct call *c)
 	if (c->r)
 		note(c, 0);
 	else
-		function_looked_up(word_at(c->a[0]), (const char *)c->a[2]);
+		function_looked_up(c->out, (const char *)c->a[2]);
 }
 
 static void after_BEGIN(struct call *c)
@@ -221,15 +237,15 @@ static void after_BEGIN(struct call *c)
 
 static void after_END(struct call *c)
 {
-	note(c, c->r ? 0 : word_at(c->a[1]));
-	capture_end(c->a[0], c->r ? 0 : word_at(c->a[1]));
+	note(c, c->out);
+	capture_end(c->a[0], c->out);
 }
 
 static void after_GRAPHMAKE(struct call *c)
 {
-	note(c, c->r ? 0 : word_at(c->a[0]));
+	note(c, c->out);
 	if (c->r == 0)
-		capture_instantiated(c->a[1], word_at(c->a[0]));
+		capture_instantiated(c->a[1], c->out);
 }
 
 static void after_GRAPHGONE(struct call *c)
@@ -248,11 +264,9 @@ static void after_EXECGONE(struct call *c)
 
 static void gave(struct call *c, uint64_t bytes, enum cw_memory kind, int device, uint64_t extra)
 {
-	uint64_t addr = c->r ? 0 : word_at(c->a[0]);
-
-	note(c, addr);
-	if (addr)
-		driver_alloc_add(addr, bytes, kind, device, extra);
+	note(c, c->out);
+	if (c->out)
+		driver_alloc_add(c->out, bytes, kind, device, extra);
 }
 
 static void after_ALLOC(struct call *c)	       { gave(c, c->a[1], CW_MEM_DEVICE, current_device(), 0); }
@@ -263,11 +277,9 @@ static void after_ALLOCHOST(struct call *c)    { gave(c, c->a[1], CW_MEM_PINNED,
 
 static void after_RESERVE(struct call *c)
 {
-	uint64_t addr = c->r ? 0 : word_at(c->a[0]);
-
-	note(c, addr);
-	if (addr)
-		driver_alloc_add(addr + 1, c->a[1], CW_MEM_RESERVED, -1, 0);
+	note(c, c->out);
+	if (c->out)
+		driver_alloc_add(c->out + 1, c->a[1], CW_MEM_RESERVED, -1, 0);
 }
 
 static void after_ALLOCPITCH(struct call *c)
@@ -287,7 +299,7 @@ static void after_HOSTREGISTER(struct call *c)
 /* The memory exists, but has no address until it is mapped. */
 static void after_CREATE(struct call *c)
 {
-	note(c, c->r ? 0 : word_at(c->a[0]));
+	note(c, c->out);
 }
 
 static void after_MAP(struct call *c)
@@ -383,6 +395,7 @@ static void after_DESTROY(struct call *c)
 		saved = errno;                                                                   \
 		if (unlikely(c.r))                                                               \
 			c.r = dump_check(c.r);                                                   \
+		c.out = written_##class(&c);                                                     \
 		after_##class(&c);                                                               \
 		rec_leave();                                                                     \
 		errno = saved;                                                                   \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The memory that a recorder handed over.
  *
- * Read with pread and never mapped, so that a memfd that shrinks cannot kill us.
+ * Read with pread and never mapped: whatever happens to the memory, a read can fail but not kill us.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,12 +225,19 @@ static struct process *find_process(struct server *s, int client, pid_t pid, uin
 	return p;
 }
 
-static bool segment_ok(const struct cw_hello *h, int fd)
+/* A memfd that has the size it claims and can never lose it. Anything else could make a read fail or wait: a file on a
+ * slow disk or FUSE, one in /proc, one that shrinks. */
+static bool is_sealed_memfd(int fd, uint32_t len)
 {
 	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
 
-	return h->magic == CW_HELLO_MAGIC && h->len > 0 && h->off <= UINT32_MAX - h->len &&
-	       fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	return seals >= 0 && (seals & F_SEAL_SHRINK) && fstat(fd, &st) == 0 && st.st_size >= (off_t)len;
+}
+
+static bool segment_ok(const struct cw_hello *h, int fd)
+{
+	return h->magic == CW_HELLO_MAGIC && h->len > 0 && h->off <= UINT32_MAX - h->len && is_sealed_memfd(fd, h->len);
 }
 
 /* A known process ran out of memory: sample who holds the GPU now. */

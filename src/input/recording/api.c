@@ -11,7 +11,7 @@ struct api_row {
 };
 
 enum {
-#define CLASS(name, before, does, text) DOES_OF_##name = (does),
+#define CLASS(name, before, writes, does, text) DOES_OF_##name = (does),
 #include "kb/cuda_api.def"
 };
 
