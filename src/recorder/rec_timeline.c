@@ -63,7 +63,7 @@ static void add_values(struct cw_sample *s, const struct cw_sample *more)
 }
 
 /* A kill in between leaves old samples behind the merged ones, with times that go back: the reader drops them. */
-static void merge_neighbours(struct cw_timeline *l, struct cw_sample *s)
+static void merge_neighbors(struct cw_timeline *l, struct cw_sample *s)
 {
 	for (uint32_t i = 0; i < l->n / 2; i++) {
 		struct cw_sample both = s[2 * i];
@@ -100,7 +100,7 @@ static bool line_add(struct cw_timeline *l, const struct cw_sample *now)
 		return false;
 	}
 	if (l->n == l->n_max)
-		merge_neighbours(l, s);
+		merge_neighbors(l, s);
 	rec_clock_mark();	/* a killed program marks no end: this keeps its times right */
 	last = &s[l->n];
 	relaxed_set(&last->ticks, now->ticks);

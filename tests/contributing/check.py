@@ -38,10 +38,14 @@ def copy_tree(build, tree):
     shutil.copy2(os.path.join(build, "kb.blob"), os.path.join(tree, "build"))
 
 
+def run_make(tree):
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    return subprocess.run(["make", "-j2", "WEB=no", "build/cuwhy"], cwd=tree, env=env, capture_output=True, text=True)
+
+
 def make(tree):
     """Returns how many files were compiled."""
-    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-    done = subprocess.run(["make", "-j2", "WEB=no", "build/cuwhy"], cwd=tree, env=env, capture_output=True, text=True)
+    done = run_make(tree)
     if done.returncode:
         raise SystemExit("contributing: the copy does not build\n" + done.stdout + done.stderr)
     return sum(line.startswith("  CC") for line in done.stdout.splitlines())
@@ -71,10 +75,19 @@ def add_cause(tree):
 
 def add_input(tree):
     shutil.copytree(os.path.join(HERE, "note"), os.path.join(tree, "src", "input", "note"))
-    path = os.path.join(tree, "src", "input", "inputs.def")
-    with open(path, encoding="utf-8") as f:
+
+
+def add_row(tree, above):
+    with open(os.path.join(ROOT, "src", "input", "inputs.def"), encoding="utf-8") as f:
         rows = f.read()
-    write(tree, path, rows.replace("#undef INPUT", "INPUT(note)\n#undef INPUT"))
+    write(tree, "src/input/inputs.def", rows.replace(above, "INPUT(note)\n" + above))
+
+
+def refused_row(tree, above):
+    """What the build says about a row at a wrong place; "" if it builds."""
+    add_row(tree, above)
+    done = run_make(tree)
+    return done.stderr if done.returncode else ""
 
 
 def check(tree):
@@ -87,6 +100,10 @@ def check(tree):
     yield "a cause is a file: no C is compiled", make(tree) == 0
     yield "a cause is a file: its example is explained by it", explain(tree, example)["cause"] == CAUSE
     add_input(tree)
+    yield "a row above the recording does not build, and the message says where it may go", \
+        "'recording' must stay the first row" in refused_row(tree, "INPUT(recording)")
+    yield "a row below the machine does not build either", "'machine' must stay the last row" in refused_row(tree, "#undef INPUT")
+    add_row(tree, "INPUT(machine)")
     yield "an input is a folder and a row: few files are compiled again", make(tree) < 40
     yield "an input is a folder and a row: its facts reach the rules", explain(tree, note)["cause"] == CAUSE
     alone, joined = explain(tree, log), explain(tree, log, note)
