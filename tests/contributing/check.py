@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does what CONTRIBUTING.md says in a copy of the tree: adds a cause (one file) and a kind of input (one folder and one row), builds,
-and asks cuwhy. Nothing else may need an edit."""
+and asks cuwhy; deletes the cause again. Nothing else may need an edit."""
 import glob
 import json
 import os
@@ -38,9 +38,9 @@ def copy_tree(build, tree):
     shutil.copy2(os.path.join(build, "kb.blob"), os.path.join(tree, "build"))
 
 
-def run_make(tree):
+def run_make(tree, goal="build/cuwhy"):
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-    return subprocess.run(["make", "-j2", "WEB=no", "build/cuwhy"], cwd=tree, env=env, capture_output=True, text=True)
+    return subprocess.run(["make", "-j2", "WEB=no", goal], cwd=tree, env=env, capture_output=True, text=True)
 
 
 def make(tree):
@@ -90,6 +90,15 @@ def refused_row(tree, above):
     return done.stderr if done.returncode else ""
 
 
+def over_cause(tree):
+    """Another cause names the new one; returns its file."""
+    name = "kb/causes/kernel-trap.md"
+    with open(os.path.join(tree, name), encoding="utf-8") as f:
+        text = f.read()
+    write(tree, name, text.replace("\nwhen ", "\nexplains: %s\nwhen " % CAUSE, 1))
+    return name
+
+
 def check(tree):
     """(claim, is it true) pairs."""
     example = write(tree, "example.txt", example_of(os.path.join(HERE, CAUSE + ".md")))
@@ -112,7 +121,13 @@ def check(tree):
         alone["cause"] != CAUSE and joined["cause"] == CAUSE and not joined["others"] and "joined with a note" in said
     text = subprocess.run([os.path.join(tree, "build", "cuwhy"), "explain", note], capture_output=True, text=True)
     yield "an input is a folder and a row: the text answers likewise", "certain: the log says: wish 424242" in text.stdout
+    namer = over_cause(tree)
     os.remove(os.path.join(tree, "kb", "causes", CAUSE + ".md"))
+    said = run_make(tree, "build/completions/cuwhy.fish").stderr
+    yield "a deleted cause that another names stops the build, with both files and what to do", \
+        "%s line" % namer in said and "kb/causes/%s.md" % CAUSE in said and "hint: remove" in said and "bug" not in said
+    shutil.copy2(os.path.join(ROOT, namer), os.path.join(tree, namer))
+    os.utime(os.path.join(tree, namer))
     make(tree)
     yield "a deleted cause is gone", explain(tree, example)["cause"] != CAUSE
 
