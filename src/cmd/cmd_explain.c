@@ -642,7 +642,8 @@ int cmd_explain(int argc, char **argv)
 		return list_causes();
 	if (first == argc) {
 		newest = recording_newest(&e);
-		status = newest ? explain_inputs(&newest, 1, NULL, &style) : cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
+		status = newest ? explain_inputs(&newest, 1, NULL, &style)
+				: cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 		free(newest);
 		return status;
 	}

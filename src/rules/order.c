@@ -33,9 +33,10 @@ static int name_missing(const struct over *o, struct err *e)
 {
 	int len = (int)strcspn(o->name, "/");
 
-	err_set(e, -EINVAL, "%s line %d names '%s', and there is no such %s in kb/causes/%.*s.md", o->file, o->line, o->name,
-		o->name[len] ? "rule" : "cause", len, o->name);
-	return err_hint(e, "remove '%s' from that line of %s, or bring kb/causes/%.*s.md back", o->name, o->file, len, o->name);
+	err_set(e, -EINVAL, "%s line %d names '%s', and there is no such %s in kb/causes/%.*s.md", o->file, o->line,
+		o->name, o->name[len] ? "rule" : "cause", len, o->name);
+	return err_hint(e, "remove '%s' from that line of %s, or bring kb/causes/%.*s.md back", o->name, o->file, len,
+			o->name);
 }
 
 static int names_resolve(struct kb *kb, struct over *list, struct err *e)

@@ -172,7 +172,8 @@ static char *text_of_exception(uint32_t source, const char *type, const char *wo
 static void text__what_happened_is_only_what_was_seen(void **state)
 {
 	struct verdict *v = verdict_new("unknown");
-	char *check = text_of_exception(CW_SRC_TORCH_CHECK, "matmul", "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)");
+	char *check = text_of_exception(CW_SRC_TORCH_CHECK, "matmul",
+					"mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)");
 	char *remote = text_of_exception(CW_SRC_PYTHON, "DistBackendError", "NCCL error: remote process exited");
 	char *nothing;
 
@@ -182,7 +183,8 @@ static void text__what_happened_is_only_what_was_seen(void **state)
 	nothing = text_of(v, NULL);
 	assert_non_null(strstr(check, "WHAT   PyTorch rejected an operation before it reached the GPU"));
 	assert_null(strstr(remote, "rejected"));
-	assert_non_null(strstr(remote, "WHAT   the program ended with DistBackendError: NCCL error: remote process exited"));
+	assert_non_null(
+		strstr(remote, "WHAT   the program ended with DistBackendError: NCCL error: remote process exited"));
 	assert_null(strstr(nothing, "WHAT"));
 	free(check);
 	free(remote);
