@@ -110,8 +110,8 @@ def check(tree):
     yield "a cause is a file: its example is explained by it", explain(tree, example)["cause"] == CAUSE
     add_input(tree)
     yield "a row above the recording does not build, and the message says where it may go", \
-        "'recording' must stay the first row" in refused_row(tree, "INPUT(recording)")
-    yield "a row below the machine does not build either", "'machine' must stay the last row" in refused_row(tree, "#undef INPUT")
+        "must stay the first row; put the new one below it" in refused_row(tree, "INPUT(recording)")
+    yield "a row below the machine does not build either", "must stay the last row; put the new one above it" in refused_row(tree, "#undef INPUT")
     add_row(tree, "INPUT(machine)")
     yield "an input is a folder and a row: few files are compiled again", make(tree) < 40
     yield "an input is a folder and a row: its facts reach the rules", explain(tree, note)["cause"] == CAUSE
