@@ -39,28 +39,18 @@ objdump -T "$rec" | sed -n '/\*UND\*/s/.*(\{0,1\}GLIBC_\([0-9.]*\))\{0,1\}.*/\1/
 	awk -F. '$1 > 2 || $2 > 28 {print "needs GLIBC_" $0}' >"$tmp/against"
 claim "the recorder needs no newer glibc than 2.28"
 
-# who may include whom: an arrow may skip ahead but never point back, and no input knows about another
-part() { # part PATH-BELOW-SRC: its layer, and for an input its kind
-	case $1 in
-	input/*/*) echo "input $(echo "$1" | cut -d/ -f2)" ;;
-	*) echo "$(echo "$1" | cut -d/ -f1) -" ;;
-	esac
+# checks of the sources alone, each with violations that it must see (tests/tree/check.py)
+source_claim() { # source_claim CHECK NAME
+	python3 tools/check_source.py "$1" >"$tmp/against" 2>&1
+	claim "$2"
 }
-order="base compat formats probe case input rules judge write cmd"
-rank() { n=0; for d in $order; do n=$((n + 1)); [ "$d" = "$1" ] && echo $n && return; done; echo 0; }
-grep -rnE '^#include "[a-z]+/' src | grep -v '^src/\(sim\|recorder\|portable\)/' | while IFS=: read -r file line text; do
-	from=$(part "${file#src/}")
-	to=$(part "$(echo "$text" | sed 's/.*"\(.*\)".*/\1/')")
-	if [ "$(rank "${to% *}")" -gt "$(rank "${from% *}")" ]; then
-		echo "$file:$line: $text"
-	elif [ "${from% *} ${to% *}" = "input input" ] && [ "$from" != "$to" ] && [ "$to" != "input -" ]; then
-		echo "$file:$line: an input includes another: $text"
-	fi
-done >"$tmp/against"
-claim "no include turns back against $order, and no input knows another"
-
-grep -rnE '^#include "(base|compat|formats|probe|case|input|rules|judge|write|cmd|sim)/' src/recorder >"$tmp/against"
-claim "the recorder includes nothing of the CLI"
+source_claim layers "no include goes against the parts of ARCHITECTURE.md, and no input knows another"
+source_claim writers "writers read the case and never set it"
+source_claim columns "no line of C is longer than 160 columns, comments included"
+source_claim formatter "nobody turns clang-format off"
+source_claim causes "every cause has a program that triggers it"
+python3 tests/tree/check.py "$build" >"$tmp/against" 2>&1 && : >"$tmp/against"
+claim "these checks see what is planted in a copy of the tree"
 
 for h in include/cuwhy/*.h $(find src -name '*.h'); do
 	echo "#include \"$h\"" | ${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -Iinclude -Isrc -I. -I"$(dirname "$h")" \
@@ -74,13 +64,6 @@ if [ $? -eq 3 ]; then
 else
 	claim "every C file is formatted as .clang-format says (make format)"
 fi
-
-for f in kb/causes/*.md; do
-	id=$(basename "$f" .md)
-	case $id in none | unknown) continue ;; esac
-	grep -rqE "(cause[=:] ?[a-z0-9,|-]*|\")$id" tests/e2e tests/gpu/cases tests/gpu/faults tests/unit tests/text/own || echo "$id"
-done >"$tmp/against"
-claim "every cause has a program that triggers it"
 
 grep -rnE 'TODO|FIXME|XXX|HACK' src include kb tools Makefile | grep -v 'tools/check_tree.sh' | grep -v XXXXXX >"$tmp/against"
 claim "nothing in the product is marked unfinished"

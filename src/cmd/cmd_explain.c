@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/format.h"
 #include "base/fs.h"
@@ -43,7 +44,8 @@ static const struct opt_usage usage = {
 	"Says what a log, a traceback, a recording, a GPU core dump or a PyTorch memory snapshot means. Several files\n"
 	"are analyzed together (train.log nvidia-smi.txt); - reads standard input and passes it through. A code is a\n"
 	"number, a name or an Xid (700, CUBLAS_STATUS_ALLOC_FAILED, \"Xid 79\"). Without arguments: the newest recording.",
-	.exits = "The exit status is 0 if nothing is wrong, 1 if a failure was found, 2 if cuwhy itself failed.\n",
+	.exits = "The exit status is 0 if nothing is wrong, 1 if a failure was found, 2 if cuwhy itself failed, or if it\n"
+		 "found nothing and could not read an input.\n",
 	.examples = "  cuwhy explain train.log                the first error of a log, and its cause\n"
 		    "  python train.py 2>&1 | cuwhy explain -  passes the log through, then says what went wrong\n"
 		    "  cuwhy explain 700                      what a code means\n"
@@ -173,8 +175,13 @@ struct asked {
 	struct source *list;
 	size_t n;
 	struct text_source *text;	/* the one in `list`; NULL = none */
+	const char **texts, **empty, **junk;	/* the names of its texts; of empty ones; of those that are no text at all */
+	size_t n_texts, n_empty, n_junk;
+	char **unread;			/* which inputs could not be read, and why */
+	size_t n_unread;
+	const char *loose;		/* the first word of a message without quotes; NULL = it is none */
 	bool from_stdin;
-	struct err e;
+	struct err e;			/* why the first one could not be read */
 };
 
 static bool looks_like_text(const char *word)
@@ -187,19 +194,55 @@ static bool is_there(const char *word)
 	return fs_exists(word) || fs_is_dir(word);
 }
 
+static bool is_stdin(const char *word)
+{
+	return !strcmp(word, "-");
+}
+
+static bool any_of(char **words, int n, bool (*is)(const char *))
+{
+	for (int i = 0; i < n; i++)
+		if (is(words[i]))
+			return true;
+	return false;
+}
+
+static bool has_space(const char *word)
+{
+	return strpbrk(word, " \n\t") != NULL;
+}
+
 /* Can the word be read as input: a file, a folder, "-", or a text by itself? */
 static bool is_input(const char *word)
 {
-	return !strcmp(word, "-") || is_there(word) || strchr(word, '/') || looks_like_text(word);
+	return is_stdin(word) || is_there(word) || strchr(word, '/') || looks_like_text(word);
 }
 
 static bool is_text_itself(const char *word)
 {
-	return strcmp(word, "-") && !is_there(word) && (strpbrk(word, " \n\t") || !strchr(word, '/'));
+	return !is_stdin(word) && !is_there(word) && (has_space(word) || !strchr(word, '/'));
+}
+
+static const char *input_name(const char *word)
+{
+	return is_stdin(word) ? "standard input" : is_text_itself(word) ? "the text" : word;
+}
+
+/* Words without a file among them may be a pasted message. Beside a file, a word that is no file is a misspelled one: read
+ * as a text, it would silently be missing from the answer. */
+static int find_missing(char **words, int n, struct err *e)
+{
+	bool any_file = any_of(words, n, is_stdin) || any_of(words, n, is_there);
+
+	for (int i = 0; i < n; i++)
+		if (!is_stdin(words[i]) && !is_there(words[i]) && !has_space(words[i]) &&
+		    (any_file || strchr(words[i], '/')))
+			return err_set(e, -ENOENT, "cannot open '%s': %s", words[i], strerror(ENOENT));
+	return 0;
 }
 
 /* Input is passed through. Ctrl-C on the program that we read from must not cost the answer. */
-static int read_stdin(struct asked *a)
+static int read_stdin(struct asked *a, struct err *e)
 {
 	bool pass = !given.json && !given.quiet;
 	int rc;
@@ -209,39 +252,135 @@ static int read_stdin(struct asked *a)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	rc = log_read_fd(a->text->log, "standard input", STDIN_FILENO, pass ? STDOUT_FILENO : -1);
-	return rc ? err_set(&a->e, rc, "cannot read standard input: %s", strerror(-rc)) : 0;
+	return rc ? err_set(e, rc, "cannot read standard input: %s", strerror(-rc)) : 0;
 }
 
-static int add_text(struct asked *a, const char *word)
+static int read_text(struct asked *a, const char *word, struct err *e)
 {
-	if (!a->text) {
-		a->text = text_source_new();
-		a->list[a->n++] = (struct source){.input = &input_text, .it = a->text, .path = word};
-	}
-	if (!strcmp(word, "-"))
-		return read_stdin(a);
+	if (is_stdin(word))
+		return read_stdin(a, e);
 	if (!is_text_itself(word))
-		return text_source_read(a->text, word, &a->e);
+		return text_source_read(a->text, word, e);
 	log_read_text(a->text->log, "the text", word, strlen(word));
 	return 0;
 }
 
-static int add_input(struct asked *a, const char *word)
+static int add_text(struct asked *a, const char *word, struct err *e)
 {
-	bool text = !strcmp(word, "-") || is_text_itself(word);
+	const char *name = input_name(word);
+	uint64_t before;
+	int rc;
+
+	if (!a->text) {
+		a->text = text_source_new();
+		a->list[a->n++] = (struct source){.input = &input_text, .it = a->text, .path = word};
+	}
+	before = log_bytes(a->text->log);
+	rc = read_text(a, word, e);
+	if (rc == 0 && log_bytes(a->text->log) == before)
+		a->empty[a->n_empty++] = name;
+	else if (rc == 0 && (!a->n_texts || strcmp(a->texts[a->n_texts - 1], name) != 0))	/* pasted words are one text */
+		a->texts[a->n_texts++] = name;
+	if (rc == 0 && log_binary(a->text->log))
+		a->junk[a->n_junk++] = name;
+	return rc;
+}
+
+static int add_input(struct asked *a, const char *word, struct err *e)
+{
+	bool text = is_stdin(word) || is_text_itself(word);
 	int rc;
 
 	if (!text)
 		progress_begin("reading '%s'", word);
 	if (text || input_sniff(word) == &input_text)
-		return add_text(a, word);
-	rc = source_from(&a->list[a->n], word, &a->e);
+		return add_text(a, word, e);
+	rc = source_from(&a->list[a->n], word, e);
 	a->n += rc == 0;
 	return rc;
 }
 
-static void tell_left_out(const struct asked *a)
+static void note_unread(struct asked *a, const char *word, const struct err *e)
 {
+	const char *name = input_name(word);
+
+	if (!a->n_unread)
+		a->e = *e;
+	if (strstr(e->msg, name))
+		a->unread[a->n_unread++] = xstrdup(e->msg);
+	else
+		a->unread[a->n_unread++] = xasprintf("cannot read '%s': %s", name, e->msg);
+}
+
+static void drop_source(struct asked *a, size_t i)
+{
+	if (a->list[i].it == a->text)
+		a->text = NULL;
+	source_close(&a->list[i]);
+	memmove(&a->list[i], &a->list[i + 1], (a->n - i - 1) * sizeof(*a->list));
+	a->n--;
+}
+
+/* An input that cannot be read must not cost the answer about the others. False: there is nothing to judge. */
+static bool add_inputs(struct asked *a, char **words, int n)
+{
+	for (int i = 0; i < n; i++) {
+		struct err e = {0};
+
+		if (add_input(a, words[i], &e))
+			note_unread(a, words[i], &e);
+	}
+	for (size_t i = 0; i < a->n; i++) {
+		if (a->list[i].it != a->text)
+			continue;
+		if (a->n_texts)
+			a->list[i].path = a->texts[0];
+		else if (a->n > 1 || !a->n_empty)
+			drop_source(a, i);
+	}
+	return a->n > 0;
+}
+
+/* "'a', 'b' and 'c'" */
+static void print_names(FILE *out, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		fprintf(out, "%s'%s'", i == 0 ? "" : i + 1 < n ? ", " : " and ", names[i]);
+}
+
+static bool is_junk(const struct asked *a, const char *name)
+{
+	for (size_t i = 0; i < a->n_junk; i++)
+		if (a->junk[i] == name)
+			return true;
+	return false;
+}
+
+/* What was judged, text by text. Returns how many. */
+static size_t judged_names(const struct asked *a, const char **names)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		if (a->list[i].it != a->text)
+			names[n++] = a->list[i].path;
+		for (size_t k = 0; a->list[i].it == a->text && k < a->n_texts; k++)
+			if (!is_junk(a, a->texts[k]))
+				names[n++] = a->texts[k];
+	}
+	return n;
+}
+
+/* In the text this goes to stderr, which nothing that reads our JSON looks at. */
+static void tell_left_out(const struct asked *a, struct verdict *v)
+{
+	for (size_t i = 0; i < a->n_unread; i++) {
+		fprintf(stderr, "cuwhy: skipped: %s\n", a->unread[i]);
+		if (v && given.json)
+			verdict_evidence(v, "input", pool_printf(&v->pool, "skipped: %s", a->unread[i]));
+	}
+	for (size_t i = 0; i < a->n_empty && (a->n > 1 || a->n_texts || !a->text); i++)
+		fprintf(stderr, "cuwhy: '%s' is empty\n", a->empty[i]);
 	for (size_t i = 0; i < a->n; i++)
 		for (size_t k = 0; k < a->list[i].n_left; k++)
 			if (a->list[i].left[k].code)
@@ -264,32 +403,60 @@ static void print_no_oom(const char *path, const struct snapshot_source *o)
 	printf("  'cuwhy memory %s' shows who holds what\n", path);
 }
 
-static void explain_print(FILE *out, const struct verdict *v, const char *path, const struct asked *a,
-			  const struct text_style *style)
+static void print_no_failure(FILE *out, const struct asked *a)
 {
-	bool alone = a->n == 1;
+	const char **names = xcalloc(a->n + a->n_texts + 1, sizeof(*names));
+	size_t n = judged_names(a, names);
 
+	if (n) {
+		fputs("cuwhy: no CUDA failure in ", out);
+		print_names(out, names, n);
+		putc('\n', out);
+	} else {
+		fputs("cuwhy: ", out);
+		print_names(out, a->empty, a->n_empty);
+		fputs(a->n_empty == 1 ? " is empty\n" : " are empty\n", out);
+	}
+	free(names);
+}
+
+/* The recording that a handled failure is from. */
+static const char *recording_path(const struct asked *a)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (a->list[i].input == &input_recording)
+			return a->list[i].path;
+	return NULL;
+}
+
+static void explain_print(FILE *out, const struct verdict *v, const struct asked *a, const struct text_style *style)
+{
 	if (given.json) {
 		report_json(stdout, v, false);
 		putchar('\n');
 	} else if (verdict_failed(v)) {
 		report_text(out, v, style);
 	} else if (verdict_notes(v) > 0) {
-		report_line(out, v, path);
-	} else if (alone && a->list[0].input == &input_snapshot) {
-		print_no_oom(path, a->list[0].it);
-	} else if (a->text && !log_bytes(a->text->log)) {
-		fprintf(out, "cuwhy: '%s' is empty\n", path);
+		report_line(out, v, recording_path(a));
+	} else if (a->n == 1 && a->list[0].input == &input_snapshot) {
+		print_no_oom(a->list[0].path, a->list[0].it);
 	} else {
-		fprintf(out, "cuwhy: no CUDA failure in '%s'\n", path);
-		report_unrelated(out, v, style);
+		print_no_failure(out, a);
+		if (a->n > 1 || !a->text || a->n_texts)
+			report_unrelated(out, v, style);
 	}
 }
 
-/* Nothing found, but the input is not text: say so instead of calling it fine. */
-static bool is_junk(const struct asked *a, const struct verdict *v)
+/* Nothing found, but the input is not text: say so instead of calling it fine. False: there was nothing else to judge. */
+static bool reject_junk(struct asked *a)
 {
-	return a->text && a->n == 1 && log_binary(a->text->log) && !verdict_failed(v);
+	for (size_t i = 0; i < a->n_junk; i++) {
+		struct err e = {0};
+
+		err_set(&e, -EINVAL, "'%s' is not a text, recording, core dump or snapshot", a->junk[i]);
+		note_unread(a, a->junk[i], &e);
+	}
+	return !a->text || a->n > 1 || a->n_junk < a->n_texts + a->n_empty;
 }
 
 /* A machine by itself is a case for the doctor. */
@@ -307,58 +474,117 @@ static int explain_machine(const struct source *s, const struct text_style *styl
 	return cmd_finish(status);
 }
 
-static int explain_asked(struct asked *a, const char *path, struct text_style *style)
+/* A recording may turn out to have no part that can be read. Then the others are judged without it. */
+static struct verdict *judge_asked(struct asked *a)
+{
+	struct verdict *v = sources_judge(a->list, a->n, &a->e);
+	size_t n = a->n;
+
+	if (v || n < 2)
+		return v;
+	for (size_t i = 0; i < a->n;) {
+		struct err e = {0};
+		struct verdict *alone = source_judge(&a->list[i], &e);
+
+		if (alone) {
+			i++;
+		} else {
+			note_unread(a, a->list[i].path, &e);
+			drop_source(a, i);
+		}
+		verdict_free(alone);
+	}
+	return a->n > 0 && a->n < n ? sources_judge(a->list, a->n, &a->e) : NULL;
+}
+
+static int explain_judged(struct asked *a, struct verdict *v, FILE *out, struct text_style *style)
+{
+	bool failed = verdict_failed(v);
+
+	if (!failed && a->loose)	/* not a message, then: names of files, in the wrong folder */
+		return no_such(a->loose);
+	if (!failed && !reject_junk(a))
+		return cmd_fail(stdout, given.json, &a->e, EXIT_TROUBLE);
+	tell_left_out(a, v);
+	if (out == stderr) {
+		style->color = term_color(STDERR_FILENO, given.colors);
+		style->width = term_width(STDERR_FILENO);
+	}
+	explain_print(out, v, a, style);
+	return failed ? EXIT_FOUND : a->n_unread ? EXIT_TROUBLE : EXIT_NOTHING;
+}
+
+static int explain_asked(struct asked *a, struct text_style *style)
 {
 	FILE *out = a->from_stdin && !given.quiet && !given.json ? stderr : stdout;
 	struct verdict *v;
 	int status;
 
-	if (a->n == 1 && a->list[0].input == &input_machine)
-		return explain_machine(&a->list[0], style);
 	if (a->text)
 		log_finish(a->text->log);
-	v = sources_judge(a->list, a->n, &a->e);
+	if (a->n == 1 && a->list[0].input == &input_machine) {
+		progress_end();
+		tell_left_out(a, NULL);
+		return explain_machine(&a->list[0], style);
+	}
+	v = judge_asked(a);
 	progress_end();
 	if (!v)
 		return cmd_fail(stdout, given.json, &a->e, EXIT_TROUBLE);
-	tell_left_out(a);
-	if (is_junk(a, v)) {
-		verdict_free(v);
-		err_set(&a->e, -EINVAL, "'%s' is not a text, recording, core dump or snapshot", path);
-		return cmd_fail(stdout, given.json, &a->e, EXIT_TROUBLE);
-	}
-	if (out == stderr) {
-		style->color = term_color(STDERR_FILENO, given.colors);
-		style->width = term_width(STDERR_FILENO);
-	}
-	explain_print(out, v, path, a, style);
-	status = verdict_failed(v) ? EXIT_FOUND : EXIT_NOTHING;
+	status = explain_judged(a, v, out, style);
 	verdict_free(v);
 	return out == stdout ? cmd_finish(status) : status;
 }
 
-static int explain_inputs(char **words, int n, struct text_style *style)
+static int explain_inputs(char **words, int n, const char *loose, struct text_style *style)
 {
-	struct asked a = {.list = xcalloc((size_t)n + 1, sizeof(*a.list))};
-	int status, failed = 0;
+	size_t size = (size_t)n + 1;
+	struct asked a = {.list = xcalloc(size, sizeof(*a.list)), .texts = xcalloc(size, sizeof(*a.texts)),
+			  .empty = xcalloc(size, sizeof(*a.empty)), .junk = xcalloc(size, sizeof(*a.junk)),
+			  .unread = xcalloc(size, sizeof(*a.unread)), .loose = loose};
+	int status;
 
 	source_prepare();
-	if (n == 1 && !is_text_itself(words[0]) && strcmp(words[0], "-") && input_sniff(words[0]) == &input_recording)
+	if (n == 1 && !is_text_itself(words[0]) && !is_stdin(words[0]) && input_sniff(words[0]) == &input_recording)
 		style->recording = words[0];
-	for (int i = 0; i < n && !failed; i++)
-		failed = add_input(&a, words[i]);
-	if (failed)
+	if (find_missing(words, n, &a.e) || !add_inputs(&a, words, n))
 		status = cmd_fail(stdout, given.json, &a.e, EXIT_TROUBLE);
 	else
-		status = explain_asked(&a,
-				       is_text_itself(words[0]) ? "the text"
-				       : a.from_stdin		? "standard input"
-								: words[0],
-				       style);
+		status = explain_asked(&a, style);
 	progress_end();
 	for (size_t i = 0; i < a.n; i++)
 		source_close(&a.list[i]);
+	for (size_t i = 0; i < a.n_unread; i++)
+		free(a.unread[i]);
 	free(a.list);
+	free(a.texts);
+	free(a.empty);
+	free(a.junk);
+	free(a.unread);
+	return status;
+}
+
+/* Several words, none of them a file: a message that was pasted without quotes. */
+static bool is_loose(char **words, int n)
+{
+	return n > 1 && !any_of(words, n, is_stdin) && !any_of(words, n, is_there) && !any_of(words, n, has_space) &&
+	       find_missing(words, n, NULL) == 0;
+}
+
+#define LOOSE_MAX (1u << 20)
+
+static int explain_loose(char **words, int n, struct text_style *style)
+{
+	struct buf text;
+	char *all;
+	int status;
+
+	buf_init(&text, LOOSE_MAX);
+	for (int i = 0; i < n; i++)
+		buf_printf(&text, "%s%s", i ? " " : "", words[i]);
+	all = buf_take(&text);
+	status = explain_inputs(&all, 1, words[0], style);
+	free(all);
 	return status;
 }
 
@@ -415,7 +641,8 @@ int cmd_explain(int argc, char **argv)
 		return list_causes();
 	if (first == argc) {
 		newest = recording_newest(&e);
-		status = newest ? explain_inputs(&newest, 1, &style) : cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
+		status = newest ? explain_inputs(&newest, 1, NULL, &style)
+				: cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 		free(newest);
 		return status;
 	}
@@ -423,5 +650,7 @@ int cmd_explain(int argc, char **argv)
 		return explain_code(argv + first, argc - first, &style);
 	if (argc - first == 1 && !is_input(argv[first]))
 		return explain_cause(argv[first], &style);
-	return explain_inputs(argv + first, argc - first, &style);
+	if (is_loose(argv + first, argc - first))
+		return explain_loose(argv + first, argc - first, &style);
+	return explain_inputs(argv + first, argc - first, NULL, &style);
 }

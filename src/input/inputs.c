@@ -18,6 +18,12 @@ static const struct input *const list[INPUT_COUNT] = {
 #include "input/inputs.def"
 };
 
+/* Only the recording's judge knows several processes: joined to another input it would tell of the first one that failed. And it
+ * claims every folder. To a machine nothing is joined: what stood below it would be lost where the two are tied. */
+_Static_assert(INPUT_recording == 0, "inputs.def: 'recording' must stay the first row; put the new one below it");
+_Static_assert(INPUT_machine == INPUT_COUNT - 1,
+	       "inputs.def: 'machine' must stay the last row; put the new one above it");
+
 const struct input *input_get(enum input_id id)
 {
 	return list[id];

@@ -24,7 +24,8 @@ struct opened {
 int opened_read(struct opened *o, struct recorded_process *p, struct err *e);
 void opened_release(struct opened *o, struct recorded_process *p);
 
-/* The verdict on it, with what other inputs add (judge/process.h; may be NULL). What the doctor found when the program ended is kept: this may be a different machine. */
+/* The verdict on it, with what other inputs add (judge/process.h; may be NULL). What the doctor found when the program ended is
+ * kept: this may be a different machine. */
 struct verdict *opened_judge_and(const struct opened *o, const struct recorded_process *p,
 				 const struct process_also *also);
 struct verdict *opened_judge(const struct opened *o, const struct recorded_process *p);

@@ -31,7 +31,8 @@
 	X("libc10.so", usage_unsigned, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")            \
 	X("libtorch_cpu.so", sequence, "_ZN2at15sequence_number17get_and_incrementEv")                     \
 	X("libtorch_cpu.so", thread_number, "_ZN2at14RecordFunction15currentThreadIdEv")                   \
-	X("libtorch_cpu.so", evaluate, "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE") \
+	X("libtorch_cpu.so", evaluate,                                                                     \
+	  "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE") \
 	X("libtorch_python.so", bad_fork, "_ZN5torch5utils21is_device_in_bad_forkEN3c1010DeviceTypeE")
 
 enum real {

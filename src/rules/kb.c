@@ -3,6 +3,7 @@
  */
 #include "rules/kb.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,15 @@ const char *kb_blob(size_t *len)
 
 static struct kb *linked;
 
+/* A file of kb has a mistake: no bug to report, but something to mend for whoever built this. */
+static void __attribute__((noreturn)) built_wrong(const struct err *e)
+{
+	fprintf(stderr, "cuwhy: this program was built with a mistake in it: %s\n", e->msg);
+	if (e->hint[0])
+		fprintf(stderr, "hint: %s\n", e->hint);
+	exit(2);
+}
+
 static void free_linked(void)
 {
 	kb_free(linked);
@@ -65,7 +75,7 @@ const struct kb *kb_get(void)
 	blob = kb_blob(&len);
 	linked = kb_parse(blob, len, &e);
 	if (!linked)
-		BUG(e.msg);
+		built_wrong(&e);
 	atexit(free_linked);
 	return linked;
 }

@@ -28,13 +28,23 @@ static struct order_place *place_named(struct kb *kb, const char *name)
 	return NULL;
 }
 
+/* Most likely the cause was deleted or renamed, and whoever did it sees this first. */
+static int name_missing(const struct over *o, struct err *e)
+{
+	int len = (int)strcspn(o->name, "/");
+
+	err_set(e, -EINVAL, "%s line %d names '%s', and there is no such %s in kb/causes/%.*s.md", o->file, o->line,
+		o->name, o->name[len] ? "rule" : "cause", len, o->name);
+	return err_hint(e, "remove '%s' from that line of %s, or bring kb/causes/%.*s.md back", o->name, o->file, len,
+			o->name);
+}
+
 static int names_resolve(struct kb *kb, struct over *list, struct err *e)
 {
 	for (struct over *o = list; o; o = o->next) {
 		o->place = place_named(kb, o->name);
 		if (!o->place)
-			return err_set(e, -EINVAL, "%s line %d: there is no cause or rule '%s'", o->file, o->line,
-				       o->name);
+			return name_missing(o, e);
 	}
 	return 0;
 }

@@ -228,6 +228,17 @@ static void text_kernel(struct wrap *w, const struct casefile *c)
 			    (unsigned long long)fact_number(c, FACT_kernel_stream, 0));
 }
 
+/* No call failed: what the program was told instead. Nothing, if nobody saw that. */
+static void text_told(struct wrap *w, const struct casefile *c)
+{
+	const char *type = fact_text_or_null(c, FACT_python_type), *message = fact_text_or_null(c, FACT_check_message);
+
+	if (!strcmp(fact_text(c, FACT_error_source), "torch-check"))
+		wrap_text(w, "PyTorch rejected an operation before it reached the GPU");
+	else if (type)
+		wrap_printf(w, "the program ended with %s%s%s", type, message ? ": " : "", message ? message : "");
+}
+
 /* The call that failed, or what to say if there was none. */
 static void text_call(struct wrap *w, const struct casefile *c)
 {
@@ -245,8 +256,10 @@ static void text_call(struct wrap *w, const struct casefile *c)
 		wrap_printf(w, "%s did not return", api ? api : "a call");
 	else if (case_is_from(c, SNAPSHOT_OBSERVER))
 		wrap_text(w, "an allocation failed in PyTorch's allocator");
+	else if (!fact_known(c, FACT_kernel_name) && !fact_known(c, FACT_kernel_grid) && api)
+		wrap_text(w, api);
 	else if (!fact_known(c, FACT_kernel_name) && !fact_known(c, FACT_kernel_grid))
-		wrap_text(w, api ? api : "an operation was rejected before it reached the GPU");
+		text_told(w, c);
 }
 
 /* The kernel, the call that failed, what a core dump says about the fault. */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does what CONTRIBUTING.md says in a copy of the tree: adds a cause (one file) and a kind of input (one folder and one row), builds,
-and asks cuwhy. Nothing else may need an edit."""
+and asks cuwhy; deletes the cause again. Nothing else may need an edit."""
 import glob
 import json
 import os
@@ -38,10 +38,14 @@ def copy_tree(build, tree):
     shutil.copy2(os.path.join(build, "kb.blob"), os.path.join(tree, "build"))
 
 
+def run_make(tree, goal="build/cuwhy"):
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    return subprocess.run(["make", "-j2", "WEB=no", goal], cwd=tree, env=env, capture_output=True, text=True)
+
+
 def make(tree):
     """Returns how many files were compiled."""
-    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-    done = subprocess.run(["make", "-j2", "WEB=no", "build/cuwhy"], cwd=tree, env=env, capture_output=True, text=True)
+    done = run_make(tree)
     if done.returncode:
         raise SystemExit("contributing: the copy does not build\n" + done.stdout + done.stderr)
     return sum(line.startswith("  CC") for line in done.stdout.splitlines())
@@ -71,10 +75,28 @@ def add_cause(tree):
 
 def add_input(tree):
     shutil.copytree(os.path.join(HERE, "note"), os.path.join(tree, "src", "input", "note"))
-    path = os.path.join(tree, "src", "input", "inputs.def")
-    with open(path, encoding="utf-8") as f:
+
+
+def add_row(tree, above):
+    with open(os.path.join(ROOT, "src", "input", "inputs.def"), encoding="utf-8") as f:
         rows = f.read()
-    write(tree, path, rows.replace("#undef INPUT", "INPUT(note)\n#undef INPUT"))
+    write(tree, "src/input/inputs.def", rows.replace(above, "INPUT(note)\n" + above))
+
+
+def refused_row(tree, above):
+    """What the build says about a row at a wrong place; "" if it builds."""
+    add_row(tree, above)
+    done = run_make(tree)
+    return done.stderr if done.returncode else ""
+
+
+def over_cause(tree):
+    """Another cause names the new one; returns its file."""
+    name = "kb/causes/kernel-trap.md"
+    with open(os.path.join(tree, name), encoding="utf-8") as f:
+        text = f.read()
+    write(tree, name, text.replace("\nwhen ", "\nexplains: %s\nwhen " % CAUSE, 1))
+    return name
 
 
 def check(tree):
@@ -87,6 +109,10 @@ def check(tree):
     yield "a cause is a file: no C is compiled", make(tree) == 0
     yield "a cause is a file: its example is explained by it", explain(tree, example)["cause"] == CAUSE
     add_input(tree)
+    yield "a row above the recording does not build, and the message says where it may go", \
+        "must stay the first row; put the new one below it" in refused_row(tree, "INPUT(recording)")
+    yield "a row below the machine does not build either", "must stay the last row; put the new one above it" in refused_row(tree, "#undef INPUT")
+    add_row(tree, "INPUT(machine)")
     yield "an input is a folder and a row: few files are compiled again", make(tree) < 40
     yield "an input is a folder and a row: its facts reach the rules", explain(tree, note)["cause"] == CAUSE
     alone, joined = explain(tree, log), explain(tree, log, note)
@@ -95,7 +121,13 @@ def check(tree):
         alone["cause"] != CAUSE and joined["cause"] == CAUSE and not joined["others"] and "joined with a note" in said
     text = subprocess.run([os.path.join(tree, "build", "cuwhy"), "explain", note], capture_output=True, text=True)
     yield "an input is a folder and a row: the text answers likewise", "certain: the log says: wish 424242" in text.stdout
+    namer = over_cause(tree)
     os.remove(os.path.join(tree, "kb", "causes", CAUSE + ".md"))
+    said = run_make(tree, "build/completions/cuwhy.fish").stderr
+    yield "a deleted cause that another names stops the build, with both files and what to do", \
+        "%s line" % namer in said and "kb/causes/%s.md" % CAUSE in said and "hint: remove" in said and "bug" not in said
+    shutil.copy2(os.path.join(ROOT, namer), os.path.join(tree, namer))
+    os.utime(os.path.join(tree, namer))
     make(tree)
     yield "a deleted cause is gone", explain(tree, example)["cause"] != CAUSE
 

@@ -244,6 +244,85 @@ static void advice__nothing_is_said_twice_whatever_is_known(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* A failed kernel whose line is known: from a core dump, or because only one line launched anything. */
+static void line_known_draw(struct casefile *f, struct pool *pool, const char *kind, bool torch)
+{
+	case_init(f, pool);
+	fact_set_number(f, FACT_error_code, 719);
+	fact_set_flag(f, FACT_error_async, true);
+	fact_set_flag(f, FACT_torch_loaded, torch);
+	fact_set_number(f, FACT_suspects_lines, 1);
+	if (!kind[0])
+		return;
+	fact_set_text(f, FACT_fault_kind, kind);
+	fact_set_number(f, FACT_fault_lines, 1);
+}
+
+static void advice__a_line_that_is_known_is_not_searched_for(void **state)
+{
+	static const char *const kinds[] = {"", "illegal-address", "misaligned-address", "trap", "assert"};
+
+	(void)state;
+	for (const struct cause *c = kb_get()->first; c; c = c->next)
+		for (size_t i = 0; i < 2 * sizeof(kinds) / sizeof(*kinds); i++) {
+			struct said_list fix = {.cause = c};
+			struct pool pool = {0};
+			struct casefile f;
+
+			line_known_draw(&f, &pool, kinds[i / 2], i % 2);
+			advice_each(c->fix, &f, &pool, collect, &fix);
+			for (size_t k = 0; k < fix.n; k++)
+				if (fix.command[k] && (strstr(fix.command[k], "CUDA_LAUNCH_BLOCKING") ||
+						       strstr(fix.command[k], "compute-sanitizer")))
+					fail_msg("%s, the line being known: %s", c->id, fix.text[k]);
+			pool_release(&pool);
+		}
+}
+
+static void advice__a_fault_whose_line_is_known_still_has_advice(void **state)
+{
+	static const struct {
+		const char *cause, *kind;
+	} faults[] = {{"misaligned-address", "misaligned-address"}, {"kernel-trap", "trap"},
+		      {"illegal-access-out-of-bounds", "illegal-address"},
+		      {"illegal-access-use-after-free", "illegal-address"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
+		struct said_list fix = {.cause = kb_find(kb_get(), faults[i].cause)};
+		struct pool pool = {0};
+		struct casefile f;
+
+		line_known_draw(&f, &pool, faults[i].kind, false);
+		advice_each(fix.cause->fix, &f, &pool, collect, &fix);
+		assert_true(fix.n > 0);
+		pool_release(&pool);
+	}
+}
+
+/* "certain: " stands before it in the answer. */
+static void advice__a_reason_does_not_say_how_sure_it_is(void **state)
+{
+	static const char key[] = "\n  because: ", *const sure[] = {"certain", "likely", "possibl", "perhaps"};
+	size_t len, n = 0;
+	const char *blob = kb_blob(&len), *at = blob;
+
+	(void)state;
+	for (; (at = memmem(at, (size_t)(blob + len - at), key, sizeof(key) - 1)); n++) {
+		const char *end;
+
+		at += sizeof(key) - 1;
+		end = memchr(at, '\n', (size_t)(blob + len - at));
+		for (size_t i = 0; i < sizeof(sure) / sizeof(*sure); i++)
+			if (!strncmp(at, sure[i], strlen(sure[i])))
+				fail_msg("%.*s", (int)(end - at), at);
+		if (end[-1] == '.')
+			fail_msg("a period: %.*s", (int)(end - at), at);
+		at = end;
+	}
+	assert_true(n > 500);
+}
+
 /* The title is used when no headline applies: it follows "cuwhy: perhaps", and names keep their capital letter. */
 static void advice__titles_serve_as_headlines(void **state)
 {
@@ -289,6 +368,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(advice__nothing_is_said_twice_whatever_is_known),
+		cmocka_unit_test(advice__a_line_that_is_known_is_not_searched_for),
+		cmocka_unit_test(advice__a_fault_whose_line_is_known_still_has_advice),
+		cmocka_unit_test(advice__a_reason_does_not_say_how_sure_it_is),
 		cmocka_unit_test(advice__titles_serve_as_headlines),
 		cmocka_unit_test(advice__the_first_headline_that_can_be_said_is_taken),
 	};

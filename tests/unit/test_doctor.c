@@ -141,7 +141,9 @@ static const struct { const char *name, *change, *cause, *certainty; } sick[] = 
 	 "certain"},
 	{"a GPU that fell off the bus", "{'host': {'gpu': [{'address': '0000:01:00.0', 'answers': false}]}}",
 	 "gpu-lost", "certain"},
-	{"two on the bus, one starts", "{'host': {'event': [{'id': 'init-failed', 'count': 1, 'text': 'NVRM: RmInitAdapter failed!'}], 'gpu': [{'address': '0000:01:00.0', 'driver': 'nvidia', 'answers': true},"
+	{"two on the bus, one starts",
+	 "{'host': {'event': [{'id': 'init-failed', 'count': 1, 'text': 'NVRM: RmInitAdapter failed!'}],"
+	 " 'gpu': [{'address': '0000:01:00.0', 'driver': 'nvidia', 'answers': true},"
 	 " {'address': '0000:02:00.0', 'driver': 'nvidia', 'answers': true}]}}", "gpu-lost", "likely"},
 	{"no driver at all", "{'host': {" NO_NODES ", " NO_MODULE "}, " NO_DRIVER "}", "driver-not-installed", "certain"},
 	{"module built for another kernel",
@@ -232,7 +234,8 @@ static const struct { const char *name, *change, *cause, *certainty; } sick[] = 
 	{"old torchvision",
 	 "{" ENV(TORCH, ", 'packages': [{'name': 'torchvision', 'version': '0.20.1', 'watched': true}]") "}",
 	 "torchvision-mismatch", "likely"},
-	{"a requirement that is not met", "{" ENV(TORCH, ", 'clashes': [{'package': 'torch', 'version': '2.11.0', 'requirement': 'nvidia-cudnn-cu12==9.10.2.21',"
+	{"a requirement that is not met",
+	 "{" ENV(TORCH, ", 'clashes': [{'package': 'torch', 'version': '2.11.0', 'requirement': 'nvidia-cudnn-cu12==9.10.2.21',"
 			" 'name': 'nvidia-cudnn-cu12', 'installed': '9.1.0.70'}]") "}",
 	 "package-conflict", "likely"},
 	{"a library that is nowhere",
@@ -313,9 +316,11 @@ static const struct { const char *name, *change; } well[] = {
 	{"PyTorch is not installed", "{'python': {'environments': [{'prefix': '/usr', 'kind': 'system'}]}, 'code': []}"},
 	{"exclusive mode, and nobody there",
 	 "{" GPU("NVIDIA A30", 8, 0, ", 'compute_mode': 3, 'holders_known': true") "}"},
-	{"one of two is hidden", "{'variables': {'CUDA_VISIBLE_DEVICES': '1'}, 'nvml': {'gpus': [{'name': 'NVIDIA GeForce GTX 1080', 'uuid': 'GPU-2', 'cc_major': 6,"
+	{"one of two is hidden",
+	 "{'variables': {'CUDA_VISIBLE_DEVICES': '1'}, 'nvml': {'gpus': [{'name': 'NVIDIA GeForce GTX 1080', 'uuid': 'GPU-2', 'cc_major': 6,"
 	 " 'cc_minor': 1}, {'name': 'NVIDIA GeForce RTX 4090', 'uuid': 'GPU-1', 'cc_major': 8, 'cc_minor': 9}]}}"},
-	{"a driver newer than all tables", "{'host': {'kernel': {'version': '999.10'}}, 'nvml': {'driver': '999.10', 'cuda': 99000}, 'cuda': {'version': 99000},"
+	{"a driver newer than all tables",
+	 "{'host': {'kernel': {'version': '999.10'}}, 'nvml': {'driver': '999.10', 'cuda': 99000}, 'cuda': {'version': 99000},"
 	 " 'python': {'libcuda': {'version': '999.10'}}}"},
 	{"WSL", "{'host': {'wsl': {'version': 2, 'dxg': true, 'libcuda': true}, 'gpu': [], 'node': [], 'kernel': {'version': null, 'nvidia': false}},"
 	 " 'python': {'libcuda': {'version': null, 'wsl': true}}}"},

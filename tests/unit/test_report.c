@@ -154,6 +154,44 @@ static void text__has_its_five_parts_in_order(void **state)
 	verdict_free(v);
 }
 
+/* An exception without a CUDA call, from the recorder's view. */
+static char *text_of_exception(uint32_t source, const char *type, const char *words)
+{
+	struct tb b;
+	struct verdict *v;
+	char *text;
+
+	tb_init(&b);
+	tb_fail_text(&b, source, tb_stack(&b, USER, NULL), type, words);
+	v = judge_end(&b, 1, 0);
+	text = text_of(v, NULL);
+	verdict_free(v);
+	return text;
+}
+
+static void text__what_happened_is_only_what_was_seen(void **state)
+{
+	struct verdict *v = verdict_new("unknown");
+	char *check = text_of_exception(CW_SRC_TORCH_CHECK, "matmul",
+					"mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)");
+	char *remote = text_of_exception(CW_SRC_PYTHON, "DistBackendError", "NCCL error: remote process exited");
+	char *nothing;
+
+	(void)state;
+	case_observer(&v->c, "note");
+	fact_set_number(&v->c, FACT_error_code, 0);
+	nothing = text_of(v, NULL);
+	assert_non_null(strstr(check, "WHAT   PyTorch rejected an operation before it reached the GPU"));
+	assert_null(strstr(remote, "rejected"));
+	assert_non_null(
+		strstr(remote, "WHAT   the program ended with DistBackendError: NCCL error: remote process exited"));
+	assert_null(strstr(nothing, "WHAT"));
+	free(check);
+	free(remote);
+	free(nothing);
+	verdict_free(v);
+}
+
 static void text__is_wrapped_and_color_only_adds(void **state)
 {
 	struct verdict *v = refused(1);
@@ -393,6 +431,7 @@ int main(void)
 		cmocka_unit_test(json__none_keeps_the_keys),
 		cmocka_unit_test(json__bytes_that_are_no_text_do_not_break_it),
 		cmocka_unit_test(text__has_its_five_parts_in_order),
+		cmocka_unit_test(text__what_happened_is_only_what_was_seen),
 		cmocka_unit_test(text__is_wrapped_and_color_only_adds),
 		cmocka_unit_test(text__escape_sequences_in_messages_are_not_obeyed),
 		cmocka_unit_test(text__notes_are_one_line),

@@ -313,9 +313,9 @@ static void order__a_circle_and_unknown_names_are_refused(void **state)
 		"has a cycle");
 	refused(CAUSE("a", HOLDS "  over: b\n") CAUSE("b", "over: a/r\n"), "kb/causes/b.md line 4", "has a cycle");
 	refused(CAUSE("a", "over: a\n"), "kb/causes/a.md line 4", "has a cycle");
-	refused(CAUSE("a", "over: b\n"), "kb/causes/a.md line 4", "no cause or rule 'b'");
-	refused(CAUSE("a", HOLDS "over: a/s\n"), "kb/causes/a.md line 5", "no cause or rule 'a/s'");
-	refused(CAUSE("a", "explains: b\n"), "kb/causes/a.md line 4", "no cause or rule 'b'");
+	refused(CAUSE("a", "over: b\n"), "kb/causes/a.md line 4 names 'b'", "no such cause in kb/causes/b.md");
+	refused(CAUSE("a", HOLDS "over: a/s\n"), "kb/causes/a.md line 5 names 'a/s'", "no such rule in kb/causes/a.md");
+	refused(CAUSE("a", "explains: b\n"), "kb/causes/a.md line 4 names 'b'", "no such cause in kb/causes/b.md");
 	refused(CAUSE("a", "over: ,\n"), "kb/causes/a.md line 4", "a name is missing");
 	refused(CAUSE("a", "rank: 7\n"), "kb/causes/a.md line 4", "unknown key");
 	refused(CAUSE("a", "when likely r 7: launch.is\n"), "kb/causes/a.md line 4", "an id of its own");

@@ -61,7 +61,7 @@ struct text_log {
 	size_t ring_n;
 	const char *file;		/* the input being read */
 	uint64_t bytes;
-	uint64_t strange, read;		/* non-text bytes, of those read */
+	uint64_t strange, read;		/* of this input: non-text bytes, of those looked at */
 	uint64_t progress, progress_last;	/* first and last line that show it; 0 = none */
 	unsigned char rank[RANKS_MAX / 8];
 	struct text_line line;
@@ -624,6 +624,7 @@ void log_hasty(struct text_log *l)
 static void begin_input(struct text_log *l, const char *name)
 {
 	l->env_lines = 0;
+	l->strange = l->read = 0;
 	l->file = pool_strdup(&l->pool, name);
 	for (size_t i = 0; i < TALKS_MAX; i++)
 		l->talk[i] = (struct talk){0};

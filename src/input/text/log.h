@@ -56,7 +56,7 @@ size_t log_xids(const struct text_log *l, const char *const **lines);
 const struct text_hit *log_hit(const struct text_log *l, const char *word);	/* NULL: not in the text, or no rule looks for it */
 const struct text_env *log_env(const struct text_log *l);
 uint64_t log_bytes(const struct text_log *l);
-bool log_binary(const struct text_log *l);	/* mostly bytes that are not text */
+bool log_binary(const struct text_log *l);	/* the input read last: mostly bytes that are not text */
 bool log_progress(const struct text_log *l);	/* the program had been working */
 bool log_progress_before(const struct text_log *l, uint64_t line);
 bool log_progress_after(const struct text_log *l, uint64_t line);

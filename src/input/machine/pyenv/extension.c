@@ -319,7 +319,7 @@ static void extension_name_owner(struct extension_search *x, struct py_extension
 	const struct py_package *p;
 	int owner = x->package ? -1 : env_owner(x->w, e->path);
 
-	if (owner < 0 && py_normalise(top, strcspn(top, "/."), name, sizeof(name))) {
+	if (owner < 0 && py_normalize(top, strcspn(top, "/."), name, sizeof(name))) {
 		p = pyenv_package(x->w->e, name);
 		e->package = x->package ? x->package : pool_strdup(x->w->s->pool, name);
 		e->version = p && !x->package ? p->version : NULL;

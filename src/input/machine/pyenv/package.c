@@ -74,7 +74,7 @@ static bool package_split_name(struct scan *s, const char *file, size_t len, str
 
 	while (n < len && !(file[n] == '-' && isdigit((unsigned char)file[n + 1])))
 		n++;
-	if (!py_normalise(file, n, name, sizeof(name)))
+	if (!py_normalize(file, n, name, sizeof(name)))
 		return false;
 	p->name = pool_strdup(s->pool, name);
 	if (n < len) {
@@ -92,7 +92,7 @@ static bool package_split_conda(struct scan *s, const char *file, size_t len, st
 	const char *build = memrchr(file, '-', len), *version = build ? memrchr(file, '-', (size_t)(build - file)) : NULL;
 	char name[PY_NAME_MAX];
 
-	if (!version || !py_normalise(file, (size_t)(version - file), name, sizeof(name)))
+	if (!version || !py_normalize(file, (size_t)(version - file), name, sizeof(name)))
 		return false;
 	p->name = pool_strdup(s->pool, name);
 	p->version = pool_copy(s->pool, version + 1, (size_t)(build - version) - 1);

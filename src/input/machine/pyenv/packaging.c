@@ -12,7 +12,7 @@
 
 /* ---- names (PEP 503) ----------------------------------------------------------------------------- */
 
-bool py_normalise(const char *name, size_t len, char *to, size_t size)
+bool py_normalize(const char *name, size_t len, char *to, size_t size)
 {
 	size_t n = 0;
 	bool gap = false;
@@ -394,7 +394,7 @@ static int marker_term(struct marker *m)
 	if (strcmp(name, "extra") == 0) {
 		const char *asked = left.literal ? left.text : right.text;
 
-		if (!py_normalise(asked, strlen(asked), extra, sizeof(extra)))
+		if (!py_normalize(asked, strlen(asked), extra, sizeof(extra)))
 			return -1;
 		return extras_have(m->extras, extra) == (strcmp(op, "!=") != 0);
 	}
@@ -531,7 +531,7 @@ static bool requirement_extras(struct requirement *r, const char *p, size_t len)
 			return false;
 		if (used)
 			r->extras[used++] = ',';
-		if (!py_normalise(p + i, n, r->extras + used, sizeof(r->extras) - used))
+		if (!py_normalize(p + i, n, r->extras + used, sizeof(r->extras) - used))
 			return false;
 		used += strlen(r->extras + used);
 		i += n;
@@ -553,7 +553,7 @@ bool py_requirement_parse(struct requirement *r, const char *text, size_t len, c
 		return false;
 	while (n < head && (isalnum((unsigned char)text[n]) || strchr("-_.", text[n])))
 		n++;
-	if (!py_normalise(text, n, r->name, sizeof(r->name)))
+	if (!py_normalize(text, n, r->name, sizeof(r->name)))
 		return false;
 	while (n < head && isspace((unsigned char)text[n]))
 		n++;

@@ -12,7 +12,7 @@
 #define PY_NAME_MAX	128
 
 /* PEP 503: writes the normalized name; false when it does not fit or is not a name. */
-bool py_normalise(const char *name, size_t len, char *to, size_t size);
+bool py_normalize(const char *name, size_t len, char *to, size_t size);
 
 /* PEP 440. Compares two versions: <0, 0, >0. Local parts ("+cu124") count last. */
 int py_version_cmp(const char *a, const char *b);

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plants violations in a copy of the tree: tools/check_source.py must see each of them, and nothing in the tree as it is."""
+import os
+import shutil
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import check_source  # noqa: E402
+
+LONG = "x" * 170
+
+# claim, check, file, text at its end
+PLANTED = (
+    ("an input that knows another by a relative path", "layers", "src/input/text/log.h", '#include "../dump/dump.h"'),
+    ("an include that turns back, in angle brackets", "layers", "src/input/text/log.c", "#include <judge/verdict.h>"),
+    ("an include with blanks", "layers", "src/case/case.h", ' #  include  "judge/verdict.h"'),
+    ("an include whose name is a macro", "layers", "src/case/case.h", "#include OTHER_HEADER"),
+    ("an include in a table", "layers", "src/case/case.def", '#include "rules/rules.h"'),
+    ("base that knows the simulated GPU", "layers", "src/base/buf.c", '#include "sim/sim.h"'),
+    ("base that knows the recorder", "layers", "src/base/buf.c", '#include "recorder/rec.h"'),
+    ("base that knows the recording", "layers", "src/base/buf.c", '#include "cuwhy/format.h"'),
+    ("a case that knows the probe", "layers", "src/case/case.c", '#include "probe/usage.h"'),
+    ("rules that know an input", "layers", "src/rules/rules.c", '#include "input/text/log.h"'),
+    ("a judge that knows a writer", "layers", "src/judge/opened.c", '#include "write/report.h"'),
+    ("a recorder that knows the CLI", "layers", "src/recorder/rec_exit.c", '#include "base/buf.h"'),
+    ("a simulated GPU that knows the recorder", "layers", "src/sim/sim_event.c", '#include "../recorder/rec.h"'),
+    ("a writer that sets a fact", "writers", "src/write/code.c", "\tfact_set_number(c, FACT_error_code, 1);"),
+    ("a writer that adds evidence", "writers", "src/write/code.c", '\tcase_evidence((struct casefile *)c, "a", "b");'),
+    ("a writer that observes", "writers", "src/write/code.c", "\tcase_observe(&v->c, GROUP_error);"),
+    ("a writer that changes a verdict", "writers", "src/write/code.c", '\tverdict_evidence(v, "a", "b");'),
+    ("a writer that could", "writers", "src/write/report.h", "void report_more(struct verdict *v);"),
+    ("code that is too long", "columns", "src/base/buf.c", "\tint %s;" % LONG),
+    ("a comment that is too long", "columns", "src/base/buf.c", "/* %s */" % LONG),
+    ("a trailing comment that is too long", "columns", "src/base/buf.c", "\tint x;\t/* %s */" % LONG),
+    ("a string that is too long, among code", "columns", "src/base/buf.c", '\tprintf("%s", "%s");' % ("%s", LONG)),
+    ("tabs that make a line too long", "columns", "tests/unit/judge.h", "\t" * 18 + "int " + "x" * 20 + ";"),
+    ("a formatter that is turned off", "formatter", "src/base/buf.c", "/* clang-format off */"),
+    ("a cause without a test", "causes", "kb/causes/wish.md", "---"),
+    ("a cause that is the beginning of another's id, without a test", "causes", "kb/causes/oom.md", "---"),
+    ("a cause that is the end of another's id, without a test", "causes", "kb/causes/capacity.md", "---"),
+)
+# what may be, though it looks similar
+ALLOWED = (
+    ("a system header", "layers", "src/base/buf.c", "#include <sys/stat.h>"),
+    ("a header of its own folder", "layers", "src/input/text/log.c", '#include "stream.h"'),
+    ("one string, however long", "columns", "src/base/buf.c", '\t"%s",' % LONG),
+    ("an address that cannot be broken", "columns", "src/base/buf.c", "/* https://example.org/%s */" % LONG),
+    ("a writer that reads", "writers", "src/write/code.c", "\tif (case_observed(&v->c, GROUP_error))"),
+)
+
+
+def link_tree(tree):
+    """Links, not copies: quick. A planted file takes the place of its link."""
+    for part in ("include", "src", "kb", "tests/e2e", "tests/gpu/cases", "tests/gpu/faults", "tests/unit", "tests/text/own"):
+        shutil.copytree(os.path.join(ROOT, part), os.path.join(tree, part), copy_function=os.link)
+
+
+def found_with(tree, check, name, text):
+    """What the check finds in the tree with this text at the end of the file."""
+    path = os.path.join(tree, name)
+    old = None
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as f:
+            old = f.read()
+        os.unlink(path)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write((old or "") + text + "\n")
+    found = list(check_source.CHECKS[check](tree))
+    os.unlink(path)
+    if old is not None:
+        os.link(os.path.join(ROOT, name), path)
+    return found
+
+
+def main():
+    failed = passed = 0
+    with tempfile.TemporaryDirectory(dir=sys.argv[1]) as tree:
+        link_tree(tree)
+        for rows, wanted in ((PLANTED, True), (ALLOWED, False)):
+            for claim, check, name, text in rows:
+                found = found_with(tree, check, name, text)
+                mine = [x for x in found if x.startswith(name + ":") or x == os.path.basename(name)[:-3]]
+                good = (len(mine) == 1) == wanted and len(found) == len(mine)
+                passed += good
+                failed += not good
+                if not good:
+                    print("not ok - %s: %s" % (claim, "seen" if wanted else "allowed"), *found[:3], sep="\n    ")
+    print("planted: %d passed, %d failed" % (passed, failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What can be read from the sources alone: check_source.py CHECK [ROOT] prints what contradicts CHECK, a function below.
+
+tests/tree/check.py plants violations of each in a copy of the tree: a check that does not see them checks nothing."""
+import os
+import re
+import sys
+
+# Who may include whom; ARCHITECTURE.md has the table with the reasons. A part may always use itself, kb and system headers.
+BELOW_JUDGE = "base compat formats probe case input rules".split()
+USES = {
+    "base": [],
+    "compat": ["base"],
+    "formats": ["base", "compat"],
+    "probe": ["base"],
+    "case": ["base", "compat"],
+    "input": ["base", "compat", "formats", "probe", "case", "include"],
+    "rules": ["base", "compat", "case"],
+    "judge": BELOW_JUDGE + ["include"],
+    "write": BELOW_JUDGE + ["judge", "include"],
+    "cmd": BELOW_JUDGE + ["judge", "write", "include"],
+    "recorder": ["include"],
+    "sim": [],
+    "portable": [],
+}
+TABLES = {("cmd", "src/sim/sim_models.def")}    # the names of simulated GPUs, for `cuwhy run --gpu`
+
+HARD_LIMIT = 160    # columns; .clang-format breaks code at 120, but neither comments nor strings
+INCLUDE = re.compile(r'\s*#\s*include\s*(?:["<]([^">]+)[">]|(\S+))')
+ONE_STRING = re.compile(r'\s*[{(]*"(?:\\.|[^"\\])*"[\s,;)}\\]*$')
+CAUSE_TESTS = ("tests/e2e", "tests/gpu/cases", "tests/gpu/faults", "tests/unit", "tests/text/own")
+# In these a cause is a bare string: elsewhere "oom" may be anything.
+DOCTOR_TESTS = re.compile(r"tests/(unit/test_doctor\.c|e2e/rules_doctor\w*\.py)$")
+
+
+def files(root, *tops, ends=()):
+    for top in tops:
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            for name in sorted(names):
+                if not ends or name.endswith(ends):
+                    yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def lines(root, name):
+    with open(os.path.join(root, name), encoding="utf-8", errors="replace") as f:
+        return list(enumerate(f.read().split("\n"), 1))
+
+
+def part(path):
+    """The part of the tree that a file belongs to, and for an input its kind."""
+    words = path.split("/")
+    if words[0] != "src":
+        return words[0], ""
+    return words[1], words[2] if words[1] == "input" and len(words) > 3 else ""
+
+
+def included(root, name, what):
+    """The file of ours that an include means, as the compiler looks for it; None: a system header."""
+    for base in (os.path.dirname(name), "src", "include", ""):
+        path = os.path.normpath(os.path.join(base, what))
+        if os.path.exists(os.path.join(root, path)):
+            return path
+    return None
+
+
+def may_include(name, path):
+    (user, kind), (used, other) = part(name), part(path)
+    if used == "kb" or (user, path) in TABLES:
+        return True
+    if user == used:
+        return kind == other or not other
+    return used in USES.get(user, [])
+
+
+def layers(root):
+    """No include goes against the table, and no input knows another."""
+    for name in files(root, "src", ends=(".c", ".h", ".def", ".S")):
+        for number, line in lines(root, name):
+            found = INCLUDE.match(line)
+            if not found:
+                continue
+            path = included(root, name, found.group(1)) if found.group(1) else None
+            if found.group(2):
+                yield "%s:%d: name the file: %s" % (name, number, line.strip())
+            elif path and not may_include(name, path):
+                yield "%s:%d: %s" % (name, number, line.strip())
+
+
+def setters(root):
+    """The functions of src/case and src/judge that change a case or a verdict."""
+    declared = re.compile(r"\b(\w+)\(([^()]*)\)", re.S)
+    changes = re.compile(r"(?<!const )struct (?:casefile|verdict) \*\w")
+    for name in files(root, "src/case", "src/judge", ends=(".h",)):
+        for function, parameters in declared.findall("\n".join(line for _, line in lines(root, name))):
+            if changes.search(parameters):
+                yield function
+
+
+def writers(root):
+    """Writers read the case and never set it."""
+    calls = re.compile(r"\b(fact_set_\w+|%s)\s*\(" % "|".join(sorted(set(setters(root)) - {"verdict_free"})))
+    holds = re.compile(r"(?<!const )struct (?:casefile|verdict) \*(?!\*?const)")
+    for name in files(root, "src/write", ends=(".c", ".h")):
+        for number, line in lines(root, name):
+            if calls.search(line):
+                yield "%s:%d: sets the case: %s" % (name, number, line.strip())
+            elif holds.search(line):
+                yield "%s:%d: not const: %s" % (name, number, line.strip())
+
+
+def columns(root):
+    """No line of C is longer than HARD_LIMIT, unless it is one string or has an address that cannot be broken."""
+    for name in files(root, "include", "src", "tests", ends=(".c", ".h")):
+        for number, line in lines(root, name):
+            width = len(line.expandtabs(8))
+            if width > HARD_LIMIT and not ONE_STRING.match(line) and not re.search(r"https?://\S{40}", line):
+                yield "%s:%d: %d columns" % (name, number, width)
+
+
+def formatter(root):
+    """Nobody turns the formatter off."""
+    for name in files(root, "include", "src", "tests", ends=(".c", ".h")):
+        for number, line in lines(root, name):
+            if re.search(r"clang-format\s+o(ff|n)\b", line):
+                yield "%s:%d: %s" % (name, number, line.strip())
+
+
+def causes(root):
+    """Every cause has a program or a text that triggers it: named in full, not as the beginning of another's id."""
+    named = set()
+    expected = re.compile(r"cause[=:]\s?((?:[a-z0-9-]+[,|])*[a-z0-9-]+)")
+    for name in files(root, *CAUSE_TESTS):
+        text = "\n".join(line for _, line in lines(root, name))
+        for found in expected.findall(text):
+            named.update(re.split("[,|]", found))
+        if DOCTOR_TESTS.search(name):
+            named.update(re.findall(r'"([a-z0-9-]+)"', text))
+    for name in files(root, "kb/causes", ends=(".md",)):
+        cause = os.path.basename(name)[:-3]
+        if cause not in named and cause not in ("none", "unknown"):
+            yield cause
+
+
+CHECKS = {check.__name__: check for check in (layers, writers, columns, formatter, causes)}
+
+
+def main():
+    root = sys.argv[2] if len(sys.argv) > 2 else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    found = list(CHECKS[sys.argv[1]](root))
+    print("\n".join(found)) if found else None
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
