@@ -7,6 +7,10 @@ cuwhy run sleep 60 2>/dev/null &
 until [ -n "$(find . -name s)" ]; do :; done
 program() { grep -lz "CUWHY_SOCK=$PWD" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3; }
 until [ -n "$(program)" ]; do :; done
+kill -STOP $!	# all of cuwhy is killed at once, so that none of it can clean up
+for p in $(grep -lE "^PPid:[[:space:]]$!\$" /proc/[0-9]*/status 2>/dev/null | cut -d/ -f3); do
+	grep -q '^cuwhy-' "/proc/$p/comm" && kill -9 "$p"
+done
 kill -9 $!
 wait $! 2>/dev/null
 cuwhy run true
