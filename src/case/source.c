@@ -89,7 +89,7 @@ static int source_open(const struct source_book *b, const char *file)
 	return -1;
 }
 
-static bool source_read(const struct source_book *b, const char *file, struct buf *text)
+static bool lines_read(const struct source_book *b, const char *file, struct buf *text)
 {
 	int fd = source_open(b, file);
 	bool read = fd >= 0 && buf_read_fd(text, fd) == 0;
@@ -106,7 +106,7 @@ static json_t *kept_of(const struct source_book *b, const char *file, const char
 	return json_object_get(json_object_get(b->kept, file), key);
 }
 
-static void keep(struct source_book *b, const char *file, const char *key, json_t *value)
+static void lines_keep(struct source_book *b, const char *file, const char *key, json_t *value)
 {
 	json_t *lines;
 
@@ -154,11 +154,11 @@ char *source_line(struct source_book *b, const char *file, uint32_t number, stru
 	if (json_is_string(kept))
 		return pool_copy(pool, json_string_value(kept), strnlen(json_string_value(kept), SOURCE_TEXT_MAX));
 	buf_init(&text, SOURCE_BYTES_MAX);
-	if (source_read(b, file, &text))
+	if (lines_read(b, file, &text))
 		line = line_of_text(&text, number, pool);
 	buf_release(&text);
 	if (line && !b->foreign)
-		keep(b, file, key, json_string(line));
+		lines_keep(b, file, key, json_string(line));
 	if (read_now)
 		*read_now = line != NULL;
 	return line;
@@ -173,11 +173,11 @@ int source_trains(struct source_book *b, const char *file)
 	if (json_is_boolean(kept))
 		return json_is_true(kept);
 	buf_init(&text, SOURCE_BYTES_MAX);
-	if (source_read(b, file, &text))
+	if (lines_read(b, file, &text))
 		trains = strstr(text.data, ".backward(") || strstr(text.data, "autograd.grad(");
 	buf_release(&text);
 	if (trains >= 0 && !b->foreign)
-		keep(b, file, TRAINS, json_boolean(trains));
+		lines_keep(b, file, TRAINS, json_boolean(trains));
 	return trains;
 }
 

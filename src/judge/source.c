@@ -373,7 +373,7 @@ struct table {
 };
 
 /* A process has one dump, one snapshot of its failure, one machine: the first that is tied to it. */
-static bool is_taken(const struct group *g, const struct joined *as)
+static bool kind_is_taken(const struct group *g, const struct joined *as)
 {
 	for (size_t i = 0; i < g->n; i++)
 		if (g->list[i].pid == as->pid && g->list[i].source->input == as->source->input)
@@ -403,7 +403,7 @@ static bool gather_one(struct table *t, size_t at, struct group *g)
 			continue;
 		}
 		as.pid = with->pid;
-		if (is_taken(g, &as)) {
+		if (kind_is_taken(g, &as)) {
 			set_apart(t, k, pool_printf(&t->pool, "%s was joined already", as.source->input->what));
 			continue;
 		}

@@ -165,7 +165,7 @@ static bool follow_program(struct run *r, const struct keeper *self)
 }
 
 /* Its work, from the start of the program to the verdict. */
-static void keep(void *arg, const struct keeper *self)
+static void keeper_work(void *arg, const struct keeper *self)
 {
 	struct run *r = arg;
 
@@ -203,7 +203,7 @@ static void tell_failure(void *arg, const struct keeper *self)
 }
 
 /* Also in a process of its own: if the keeper had no memory, there may be none now. */
-static void give_up(struct run *r)
+static void tell_giving_up(struct run *r)
 {
 	struct keeper last;
 
@@ -233,7 +233,7 @@ static int start_program(struct run *r, char **argv, struct err *e)
 					    : "the loader cannot use the recorder's path");
 	xid_watch_open(&r->xids, KERNEL_LOG);
 	child_prepare(&r->child);
-	keeper_start(&r->keeper, keep, r);	/* before the program, which may stop us */
+	keeper_start(&r->keeper, keeper_work, r);	/* before the program, which may stop us */
 	server_leave(&r->server);
 	status = child_start(&r->child, argv, e);
 	if (status == 0)
@@ -261,7 +261,7 @@ static int run_program(char **argv, enum color color, const struct hang *hang)
 		env_clean(&r.server);
 	} else {
 		if (r.keeper.failed)
-			give_up(&r);
+			tell_giving_up(&r);
 		status = child_exit_status(&r.child);
 	}
 	child_release(&r.child);

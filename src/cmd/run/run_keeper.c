@@ -109,7 +109,7 @@ static void die_with_supervisor(void)
 }
 
 /* Signals are the supervisor's business. */
-static void settle(void)
+static void keeper_settle(void)
 {
 	sigset_t all;
 
@@ -155,7 +155,7 @@ bool keeper_start(struct keeper *k, void (*work)(void *arg, const struct keeper 
 	if (k->pid == 0) {
 		close(fds[1]);
 		k->tell = fds[0];
-		settle();
+		keeper_settle();
 		keeper_works(k);
 		work(arg, k);
 		exit(0);

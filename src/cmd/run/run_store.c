@@ -31,7 +31,7 @@
 
 /* --- the folder ------------------------------------------------------------------------------- */
 
-static bool is_digits(const char *from, const char *to)
+static bool all_digits(const char *from, const char *to)
 {
 	return from < to && from + strspn(from, "0123456789") >= to;
 }
@@ -44,7 +44,7 @@ static bool is_part_file(const char *name, size_t len)
 	const char *dash = memchr(name, '-', len), *dot = memchr(name, '.', len);
 	size_t i;
 
-	if (!dash || !dot || !is_digits(name, dash) || !is_digits(dash + 1, dot))
+	if (!dash || !dot || !all_digits(name, dash) || !all_digits(dash + 1, dot))
 		return false;
 	for (i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
 		if (len - (size_t)(dot - name) == strlen(suffixes[i]) &&
@@ -53,14 +53,14 @@ static bool is_part_file(const char *name, size_t len)
 	return false;
 }
 
-static bool is_word(const char *name, size_t len, const char *word)
+static bool is_named(const char *name, size_t len, const char *word)
 {
 	return len == strlen(word) && strncmp(name, word, len) == 0;
 }
 
 static bool is_our_file_of(const char *name, size_t len)
 {
-	return is_word(name, len, RUN_FILE) || is_word(name, len, VERDICT_FILE) || is_word(name, len, MARK_FILE) ||
+	return is_named(name, len, RUN_FILE) || is_named(name, len, VERDICT_FILE) || is_named(name, len, MARK_FILE) ||
 	       is_part_file(name, len);
 }
 

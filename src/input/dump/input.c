@@ -38,7 +38,7 @@ static uint32_t pid_of_name(const char *path)
 	return end == name + n && pid <= INT32_MAX ? (uint32_t)pid : 0;
 }
 
-static uint64_t written_ns(const char *path)
+static uint64_t dump_written_ns(const char *path)
 {
 	struct stat st;
 
@@ -56,7 +56,7 @@ static void *dump_source_open(const char *path, struct err *e)
 	s->dump = d;
 	s->culprit = culprit_find(d);
 	s->pid = pid_of_name(path);
-	s->written_ns = written_ns(path);
+	s->written_ns = dump_written_ns(path);
 	return s;
 }
 

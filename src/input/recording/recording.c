@@ -189,7 +189,7 @@ static json_t *load(const char *dir, struct err *e)
 	return run;
 }
 
-static void add_processes(struct recording *r, const char *dir, const json_t *list)
+static void processes_from_json(struct recording *r, const char *dir, const json_t *list)
 {
 	json_t *seen = json_object();
 
@@ -248,7 +248,7 @@ int recording_read(struct recording *r, const char *path, struct err *e)
 		return 0;
 	}
 	run = load(path, &damaged);
-	add_processes(r, path, json_object_get(run, "processes"));
+	processes_from_json(r, path, json_object_get(run, "processes"));
 	if (xid_from_json(&r->xids, json_object_get(run, "kernel_log")))
 		for (i = 0; i < r->n; i++)
 			r->process[i].end.xids = &r->xids;
