@@ -52,14 +52,14 @@ static char *tidy_log(const char *text, struct pool *pool)
 }
 
 /* All messages, each text once. */
-static void fill_text(struct casefile *f, const struct incident *i)
+static void fill_text(struct casefile *f, const struct incident *i, const struct trace *t)
 {
 	struct buf all;
 
 	buf_init(&all, TEXT_MAX);
 	buf_adds(&all, "");
 	for (size_t k = 0; k < i->n; k++) {
-		const char *text = i->failure[k]->text;
+		const char *text = trace_failure_text(t, i->failure[k]);
 
 		if (!text[0] || (all.data && strstr(all.data, text)))
 			continue;
@@ -224,7 +224,7 @@ static void facts_of_incident(struct casefile *f, const struct incident *i, stru
 	fact_set_text(f, FACT_torch_alloc_conf,
 		      strcmp(trace_header(t)->alloc_conf, CW_NOT_SET) ? trace_header(t)->alloc_conf : "");
 	fill_hang(f, i, t);
-	fill_text(f, i);
+	fill_text(f, i, t);
 	observe_error(f, i);
 	observe_exception(f, i);
 	fill_device(f, i, t, d);
