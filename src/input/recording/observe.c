@@ -271,6 +271,7 @@ static size_t lines_of_stack(struct casefile *c, const struct trace *t, uint32_t
 		l->file = pool_strdup(c->pool, trace_string(t, s->frame[i].file));
 		l->function = case_keep(c, trace_string(t, s->frame[i].function));
 		l->number = s->frame[i].line;
+		l->typed = stack_typed(t, s, i) != NULL;
 	}
 	return n;
 }
@@ -288,7 +289,9 @@ static void observe_scene(struct casefile *c, const struct trace *t, const struc
 	c->n_stack = lines_of_stack(c, t, s->where.stack, &c->stack);
 	caller = case_caller(c, 0);
 	if (caller)
-		c->line[LINE_caller] = line_of_place(c, t, &(struct place){.file = caller->file, .line = caller->number});
+		c->line[LINE_caller] = line_of_place(
+			c, t, &(struct place){.file = caller->file, .line = caller->number,
+					.text = caller->typed ? command_text(trace_header(t)->cmdline) : NULL});
 	if (!c->line[LINE_where].file && off)
 		c->no_lines = reason_text(off);
 }

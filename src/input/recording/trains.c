@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 #include "case/line.h"
+#include "input/recording/place.h"
 #include "input/recording/trace.h"
 
 #define LINES_MAX 200000	/* per file: nobody writes more by hand */
@@ -48,12 +49,12 @@ static enum trains by_text(const char *file, const char *cwd)
 
 enum trains stack_trains(const struct trace *t, uint32_t stack)
 {
-	const char *cwd = trace_header(t)->cwd, *torch = trace_header(t)->torch_path;
+	const char *cwd = trace_header(t)->cwd;
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
 	enum trains all = TRAINS_UNKNOWN;
 
 	for (uint32_t i = 0; s && i < s->n; i++) {
-		enum owner o = frame_owner(trace_string(t, s->frame[i].file), torch);
+		enum owner o = stack_owner(t, s, i);
 		enum trains name = trains_by_name(function_base(trace_string(t, s->frame[i].function)));
 
 		if (name != TRAINS_UNKNOWN && (o == OWNER_USER || o == OWNER_LIBRARY))
@@ -63,7 +64,7 @@ enum trains stack_trains(const struct trace *t, uint32_t stack)
 		const char *file = trace_string(t, s->frame[i].file);
 		enum trains text;
 
-		if (frame_owner(file, torch) != OWNER_USER)
+		if (stack_owner(t, s, i) != OWNER_USER)
 			continue;
 		text = by_text(file, cwd);
 		if (text != TRAINS_NO)
