@@ -47,7 +47,7 @@ def rule__more_than_the_ram_is_told_with_the_ram(box):
     same(ram["total"], total, "RAM")
     assert 0 < ram["available"] <= total, ram
     assert any("too little" in why for why in verdict["why"]), verdict["why"]
-    assert any("3.0 MiB of pinned memory are held" in why for why in verdict["why"]), verdict["why"]
+    assert any("holds 3.0 MiB of pinned memory" in why for why in verdict["why"]), verdict["why"]
     shown = memory(box, run.folder)
     for words in ("pinned host memory of process", "3.0 MiB, at most 3.0 MiB", "available of", "lock limit (ulimit -l)",
                   "container (cgroup)"):

@@ -27,7 +27,7 @@ def source(name):
 def symbols_of_recorder():
 	"""{spelling: (library, name in the symbol table)}"""
 	table = re.search(r"#define REAL\(X\)(.*?[^\\])\n", source("rec_torch.c"), re.S).group(1)
-	found = {i: (lib, name) for lib, i, name in re.findall(r'X\("([^"]+)",\s*(\w+),\s*"(\w+)"\)', table)}
+	found = {i: (lib, name) for lib, i, name in re.findall(r'X\("([^"]+)",\s*(\w+),[\s\\]*"(\w+)"\)', table)}
 	table = re.search(r"#define RUNTIME\(X\)(.*?[^\\])\n", source("rec_cudart.c"), re.S).group(1)
 	found.update((n, ("libcudart", n)) for n in re.findall(r"X\((\w+)\)", table))
 	if len(found) < 10:
