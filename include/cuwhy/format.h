@@ -17,7 +17,7 @@
 
 #define CW_MAGIC	"CUWHYREC"
 #define CW_MAJOR	2	/* raised when an old reader would misread a new file */
-#define CW_MINOR	2	/* raised when something was added */
+#define CW_MINOR	3	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
@@ -547,7 +547,7 @@ struct cw_failure {
 	int32_t func_attr[CW_FUNC_COUNT];	/* -1 = unknown */
 	/* memory */
 	uint32_t memory_known;
-	uint32_t pad;
+	uint32_t whole_text;		/* off of a cw_string: a message too long for `text`, its end if it is very long; 0 = none */
 	uint64_t free_bytes, total_bytes;	/* cuMemGetInfo just after the failure */
 	uint64_t request_bytes;		/* the size requested, 0 = not an allocation */
 	uint64_t torch_allocated, torch_reserved;	/* TORCH_OOM */
@@ -558,7 +558,7 @@ struct cw_failure {
 	char file[160];			/* source file as PyTorch names it */
 	char library[160];		/* file that made the call, or that contains the code it loads; "" = not known */
 	uint32_t line;
-	uint32_t python_chain;		/* PYTHON: depth in the chain, 0 = the exception itself, 1.. = causes */
+	uint32_t python_chain;		/* PYTHON: 0 = the exception itself, 1.. = its causes and the exceptions it carries */
 	char text[1024];		/* the driver's log line, the check's or the exception's message */
 };
 

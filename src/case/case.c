@@ -136,7 +136,7 @@ const struct line *case_caller(const struct casefile *c, size_t n)
 	for (size_t i = 0; i < c->n_stack; i++) {
 		const struct line *l = &c->stack[i];
 
-		if (!l->file || frame_owner(l->file, "") != OWNER_USER)
+		if (!l->file || (!l->typed && frame_owner(l->file, "") != OWNER_USER))
 			continue;
 		if (outside && n-- == 0)
 			return l;

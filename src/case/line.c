@@ -51,7 +51,7 @@ static bool is_stdlib(const char *file)
 static bool is_notebook(const char *file)
 {
 	return str_starts(file, "<ipython-input-") || strstr(file, "/ipykernel_") ||
-	       str_starts(file, "<stdin>") || str_starts(file, "<cell ");
+	       str_starts(file, "<stdin>") || str_starts(file, "<python-input-") || str_starts(file, "<cell ");
 }
 
 static bool is_generated(const char *file)
@@ -96,6 +96,93 @@ enum owner frame_owner(const char *file, const char *torch_path)
 	return is_stdlib(file) ? OWNER_STDLIB : OWNER_USER;
 }
 
+/* --- programs on the command line ---------------------------------------------------------------- */
+
+/* The word after this one; NULL at the end. */
+static const char *next_word(const char *s)
+{
+	s = strchr(s, ' ');
+	return s ? s + 1 : NULL;
+}
+
+/* What multiprocessing starts its children with is not the user's. */
+static const char *typed_text(const char *text)
+{
+	return text && text[0] && !str_starts(text, "from multiprocessing.") ? text : NULL;
+}
+
+const char *command_text(const char *cmdline)
+{
+	for (const char *s = next_word(cmdline); s && s[0] == '-' && s[1] != ' '; s = next_word(s)) {
+		size_t n = strcspn(s, " "), i = 1;
+
+		while (i < n && !strchr("cmWX-", s[i]))
+			i++;
+		if (i == n)
+			continue;
+		if (s[i] == 'c')
+			return typed_text(i + 1 < n ? s + i + 1 : next_word(s));
+		if (s[i] == 'm')
+			return NULL;
+		if (i + 1 == n && !(s = next_word(s)))	/* -W and -X have an argument */
+			return NULL;
+	}
+	return NULL;
+}
+
+/* The line of that number, counted from 1; NULL when there are fewer. */
+static const char *text_line(const char *text, uint32_t number)
+{
+	for (; text && number > 1; number--) {
+		text = strchr(text, '\n');
+		text = text ? text + 1 : NULL;
+	}
+	return text;
+}
+
+static bool line_defines(const char *line, const char *function)
+{
+	static const char *const words[] = {"def ", "async def ", "class "};
+	size_t len = strlen(function);
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const char *name = str_starts(line, words[i]) ? line + strlen(words[i]) : NULL;
+
+		if (name && !strncmp(name, function, len) && !isalnum((unsigned char)name[len]) && name[len] != '_')
+			return true;
+	}
+	return false;
+}
+
+/* <lambda>, <listcomp> and their kin may be anywhere on a line. */
+static bool line_has(const char *line, const char *function)
+{
+	const char *word = !strcmp(function, "<lambda>") ? "lambda" : "for ", *s = strstr(line, word);
+
+	return s && s < line + strcspn(line, "\n");
+}
+
+bool text_defines(const char *text, bool cut, const char *function, uint32_t first_line)
+{
+	const char *line = text_line(text, first_line);
+
+	if (!line)
+		return cut;
+	if (function[0] == '<')
+		return line_has(line, function);
+	for (int decorators = 0; line && decorators < 16; decorators++) {
+		line += strspn(line, " \t");
+		if (line_defines(line, function))
+			return true;
+		if (line[0] != '@')
+			return false;
+		line = text_line(line, 2);
+	}
+	return !line && cut;
+}
+
+/* ------------------------------------------------------------------------------------------------- */
+
 const char *function_base(const char *qualified)
 {
 	const char *dot = strrchr(qualified, '.');
@@ -139,8 +226,12 @@ static char *tidy_line(const char *line, struct pool *pool)
 
 char *place_source(const struct place *p, struct source_book *from, struct pool *pool)
 {
-	const char *line = p->file && p->line ? source_line(from, p->file, p->line, pool, NULL) : NULL;
+	const char *line = NULL;
 
+	if (p->text)
+		line = p->line ? text_line(p->text, p->line) : NULL;
+	else if (p->file && p->line)
+		line = source_line(from, p->file, p->line, pool, NULL);
 	return line ? tidy_line(line, pool) : NULL;
 }
 

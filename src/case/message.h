@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads the messages of CUDA, PyTorch, Triton and CuPy: sizes, numbers and codes named in them.
+ * Reads the messages of CUDA, PyTorch, Triton and CuPy: sizes, numbers, codes and lines named in them.
  */
 #ifndef CUWHY_MESSAGE_H
 #define CUWHY_MESSAGE_H
@@ -23,6 +23,11 @@ bool message_is_cuda(const char *text);
 
 /* The message names this code, by name or in CUDA's words. */
 bool message_has_code(const char *text, uint32_t code);
+
+/* A Python traceback is printed in the message: it tells what happened in another place, often another process. */
+bool message_has_traceback(const char *text);
+/* This line is in that traceback. */
+bool message_has_line(const char *text, const char *file, uint32_t line);
 
 /* The code that the message names; 0 when none. */
 uint32_t message_code(const char *text);

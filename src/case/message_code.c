@@ -4,6 +4,7 @@
 #include "case/message.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "compat/cuda_errors.h"
@@ -45,6 +46,26 @@ bool message_has_code(const char *text, uint32_t code)
 	if (code == CODE_OUT_OF_MEMORY)
 		return strstr(text, "out of memory") || strstr(text, "Out of memory");
 	return meaning[0] && message_is_cuda(text) && strstr(text, meaning);
+}
+
+bool message_has_traceback(const char *text)
+{
+	return strstr(text, "Traceback (most recent call last)") != NULL;
+}
+
+/* File "train.py", line 28, in step */
+bool message_has_line(const char *text, const char *file, uint32_t line)
+{
+	size_t len = strlen(file);
+
+	for (const char *s = text; len && (s = strstr(s, "File \"")) != NULL;) {
+		unsigned number = 0;
+
+		s += strlen("File \"");
+		if (!strncmp(s, file, len) && sscanf(s + len, "\", line %u", &number) == 1 && number == line)
+			return true;
+	}
+	return false;
 }
 
 uint32_t message_code(const char *text)

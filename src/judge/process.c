@@ -36,6 +36,7 @@ static struct verdict *verdict_of_incident(const struct incident *i, struct trac
 		also->observe(c, also->arg);
 	verdict_judge(v);
 	v->time_ns = i->lead->mono_ns;
+	v->own = !i->python_only && !i->check_only;
 	return v;
 }
 
@@ -60,13 +61,16 @@ static void fill_end(struct verdict *v, const struct trace *t, const struct proc
 		v->command = pool_strdup(&v->pool, h->cmdline);
 }
 
-/* The uncaught exception; copied, because the verdict outlives the recording. */
-static void fill_end_exception(struct verdict *v, const struct incidents *all)
+/* The uncaught exception, its causes and what it carries; copied, because the verdict outlives the recording. */
+static void fill_end_exception(struct verdict *v, const struct incidents *all, const struct trace *t)
 {
 	if (!all->n_python)
 		return;
 	v->end_type = pool_strdup(&v->pool, all->python[0]->what);
-	v->end_text = pool_strdup(&v->pool, all->python[0]->text);
+	v->end_text = pool_strdup(&v->pool, trace_failure_text(t, all->python[0]));
+	v->end_words = v->end_text;
+	for (size_t d = 1; d < all->n_python; d++)
+		v->end_words = pool_printf(&v->pool, "%s\n%s", v->end_words, trace_failure_text(t, all->python[d]));
 }
 
 /* The dump was written when the kernel faulted, maybe long before the program noticed. */
@@ -170,13 +174,11 @@ struct verdict *verdict_of_process_and(struct trace *t, const struct process_end
 		verdict_free(found);
 		found = NULL;
 	}
-	if (found) {
+	if (found)
 		fill_end(found, t, end);
-		found->own = !fatal->python_only && !fatal->check_only;
-	}
 	if (found && fatal->sticky && end->fault)
 		fill_time(found, t, end);
-	fill_end_exception(found ? found : v, &all);
+	fill_end_exception(found ? found : v, &all, t);
 	add_notes(found ? found : v, &all, fatal, t, end);
 	if (!found)
 		return v;

@@ -258,10 +258,12 @@ struct verdict *verdict_join(struct verdict **list, size_t n)
 
 	if (!n)
 		return verdict_new("none");
+	while (verdict_promote(list, n) >= 0)
+		;
+	for (size_t i = 0; i < n; i++)
+		verdict_blame(list[i], list, n);
 	sort_verdicts(list, n);
 	first = list[0];
-	for (size_t i = 1; i < n; i++)
-		verdict_blame(list[i], list, n);
 	for (size_t i = 1; i < n; i++) {
 		if (verdict_failed(list[i]) || list[i]->victim_of) {
 			verdict_append(&first->others, list[i]);

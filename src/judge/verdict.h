@@ -48,6 +48,7 @@ struct verdict {
 	uint64_t time_ns, ended_ns;
 	bool own;			/* the failure is its own: reported by CUDA, not only by an exception */
 	const char *end_type, *end_text;	/* the exception that ended it; NULL = none was seen */
+	const char *end_words;		/* its message and those of the exceptions behind it */
 	uint32_t victim_of;		/* process to blame, 0 = not a victim */
 	const char *victim_why;
 	struct verdict *notes, *others;	/* lists by `next` */
@@ -92,6 +93,11 @@ struct verdict *verdict_join(struct verdict **list, size_t n);
 
 /* Marks `v` as a victim if it failed because of one in the list. */
 bool verdict_blame(struct verdict *v, struct verdict *const *list, size_t n);
+
+/* A process survived a failure, but another one was ended by the exception that it raised for it: then the failure was
+ * not handled, and becomes the verdict of its process. Returns the index in the list of a verdict that was replaced so;
+ * -1: none. */
+long verdict_promote(struct verdict **list, size_t n);
 
 /* Does the exception that ended it say that another process died? */
 bool victim_speaks(const struct verdict *v);

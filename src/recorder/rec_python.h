@@ -23,6 +23,9 @@
 	X(int, PySys_AddAuditHook, (int (*)(const char *, void *, void *), void *)) \
 	X(void *, PyTuple_GetItem, (void *, long))                        \
 	X(long, PyTuple_Size, (void *))                                   \
+	X(void *, PyList_GetItem, (void *, long))                         \
+	X(long, PyList_Size, (void *))                                    \
+	X(unsigned long, PyType_GetFlags, (void *))                       \
 	X(void *, PyException_GetTraceback, (void *))                     \
 	X(void *, PyException_GetCause, (void *))                         \
 	X(void *, PyException_GetContext, (void *))                       \

@@ -39,7 +39,7 @@ static void use_device(const struct snapshot *s, const struct snap_lines *l, int
 	uint64_t chart[16];
 	size_t n;
 
-	snap_analyse(&d, s, l, device);
+	snap_analyze(&d, s, l, device);
 	for (int i = 0; i < 3; i++) {
 		n = snap_holders(&d, l, i == 0 ? 0 : i == 1 ? d.replay.peak_moment : d.replay.n, &h);
 		for (size_t k = 0; k < n; k++)

@@ -156,7 +156,7 @@ static void use_snapshot(struct trace *t)
 
 static void print(const struct verdict *v)
 {
-	struct text_style style = {.colour = true, .width = 80, .recording = "r"};
+	struct text_style style = {.color = true, .width = 80, .recording = "r"};
 	char *text = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);

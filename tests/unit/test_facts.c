@@ -55,6 +55,51 @@ static void place__whose_code_a_file_is(void **state)
 			fail_msg("%s", rows[i].file);
 }
 
+static void place__the_program_in_a_command_line(void **state)
+{
+	static const struct { const char *cmdline, *text; } rows[] = {
+		{"python3 -c import x", "import x"},
+		{"python3 -c \nimport x", "\nimport x"},
+		{"python3 -Buc import x", "import x"},
+		{"python3 -cimport x", "import x"},
+		{"python3 -W ignore -X dev -Xutf8 -u -c a.c()", "a.c()"},
+		{"python3 -c from multiprocessing.spawn import spawn_main; spawn_main()", NULL},
+		{"python3 -c ", NULL},
+		{"python3 -c", NULL},
+		{"python3 -X", NULL},
+		{"python3 - -c x", NULL},
+		{"python3 train.py -c x", NULL},
+		{"python3 -m torch.distributed.run -c x", NULL},
+		{"python3", NULL},
+		{"", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *text = command_text(rows[i].cmdline);
+
+		if (!text != !rows[i].text || (text && strcmp(text, rows[i].text)))
+			fail_msg("%s: %s", rows[i].cmdline, text ? text : "no text");
+	}
+}
+
+static void place__the_text_must_define_the_function(void **state)
+{
+	static const char text[] =
+		"import x\n@x.compile\n@y\ndef step(n):\n  f = lambda: n\nclass Net:\n  async def run(self): pass";
+	static const struct { const char *function; uint32_t first; bool cut, defined; } rows[] = {
+		{"step", 2, false, true},     {"step", 4, false, true},	     {"step", 5, false, false},
+		{"ste", 4, false, false},     {"Net", 6, false, true},	     {"run", 7, false, true},
+		{"<lambda>", 5, false, true}, {"<lambda>", 4, false, false}, {"__init__", 2, false, false},
+		{"far", 9, false, false},     {"far", 9, true, true},	     {"step", 0, false, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (text_defines(text, rows[i].cut, rows[i].function, rows[i].first) != rows[i].defined)
+			fail_msg("%s at %u", rows[i].function, rows[i].first);
+}
+
 static void place__innermost_frame_of_the_user_else_a_library(void **state)
 {
 	struct tb b;
@@ -587,6 +632,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(place__whose_code_a_file_is),
+		cmocka_unit_test(place__the_program_in_a_command_line),
+		cmocka_unit_test(place__the_text_must_define_the_function),
 		cmocka_unit_test(place__innermost_frame_of_the_user_else_a_library),
 		cmocka_unit_test(place__qualified_names_and_decorators),
 		cmocka_unit_test(place__source_text_is_optional),

@@ -343,6 +343,68 @@ static void join__tells_victims_from_failures_of_their_own(void **state)
 	}
 }
 
+/* Process 300 handled a refused launch at model.py:28 at 4000 and ended well; process 200 ended with the exception. */
+static struct verdict *survived_with(uint32_t ppid, const char *words)
+{
+	struct process_end well = {.pid = 300, .ppid = ppid, .status_known = true, .ended_ns = 8000};
+	struct process_end badly = {.pid = 200, .ppid = 99, .status_known = true, .exit = 1, .ended_ns = 9000};
+	struct verdict *list[2];
+	struct trace *t;
+	struct tb b;
+
+	tb_init(&b);
+	b.h->ppid = ppid;
+	tb_fail_launch(&b, 1, tb_stack(&b, "/w/model.py:28:step", NULL), tb_function(&b, "_Z4fillPfl"), G(1, 70000, 1),
+		       G(32, 1, 1), 16)->mono_ns = 4000;
+	t = tb_trace(&b);
+	list[0] = verdict_of_process(t, &well);
+	trace_free(t);
+	tb_init(&b);
+	b.h->ppid = 99;
+	b.ticks = 6000;
+	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, "/w/train.py:41:<module>", NULL), "RuntimeError", words);
+	t = tb_trace(&b);
+	list[1] = verdict_of_process(t, &badly);
+	trace_free(t);
+	return verdict_join(list, 2);
+}
+
+static void join__a_failure_that_another_process_raised_again_is_not_handled(void **state)
+{
+	static const struct {
+		uint32_t ppid;
+		const char *words;
+		bool fatal;
+	} c[] = {
+		{200, "Caught RuntimeError in worker process 0. CUDA error: invalid argument", true},
+		{77, "Caught RuntimeError in worker process 0. CUDA error: invalid argument", false},
+		{77, "Traceback (most recent call last):\n  File \"/w/model.py\", line 28, in step\nLaunchError", true},
+		{77, "Traceback (most recent call last):\n  File \"/w/model.py\", line 281, in step\nLaunchError", false},
+		{77, "Traceback (most recent call last):\n  File \"/w/model.py.old\", line 28, in step\nLaunchError",
+		 false},
+		{200, "label", false},
+		{200, "CUDA error: out of memory", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		struct verdict *v = survived_with(c[i].ppid, c[i].words);
+
+		if (c[i].fatal) {
+			assert_int_equal(verdict_pid(v), 300);
+			assert_string_equal(verdict_cause(v), "launch-config-grid-limit");
+			assert_int_equal(verdict_notes(v), 0);
+			assert_non_null(v->others);
+			assert_int_equal(v->others->victim_of, 300);
+			assert_string_equal(verdict_cause(v->others), "none");
+		} else {
+			assert_string_not_equal(verdict_cause(v), "launch-config-grid-limit");
+			assert_int_equal(verdict_notes(v), 1);
+		}
+		verdict_free(v);
+	}
+}
+
 static void join__two_faults_of_their_own_have_no_victim(void **state)
 {
 	struct verdict *list[] = {failed_at(4000, 0), failed_at(8000, 1)}, *v = verdict_join(list, 2);
@@ -437,6 +499,7 @@ int main(void)
 		cmocka_unit_test(text__notes_are_one_line),
 		cmocka_unit_test(join__the_first_failure_leads),
 		cmocka_unit_test(join__tells_victims_from_failures_of_their_own),
+		cmocka_unit_test(join__a_failure_that_another_process_raised_again_is_not_handled),
 		cmocka_unit_test(join__two_faults_of_their_own_have_no_victim),
 		cmocka_unit_test(join__a_fault_happened_when_its_dump_was_written),
 		cmocka_unit_test(join__nothing_is_none),

@@ -122,6 +122,28 @@ static void store_beside_part(struct judge *j, struct process *p, const char *co
 		unlink(core);
 }
 
+/* Failures that a process survived, until the process `p` ended with them; or those of `p`, if its parent has ended. */
+static void judge_promote(struct judge *j, const struct process *p)
+{
+	size_t n = j->server->n_processes;
+	struct verdict **list = xcalloc(n + 1, sizeof(*list));
+	long at;
+
+	for (size_t i = 0; i < n; i++)
+		list[i] = j->server->process[i]->verdict;
+	while ((at = verdict_promote(list, n)) >= 0) {
+		struct process *survivor = j->server->process[at];
+
+		survivor->verdict = list[at];
+		if (survivor == p)
+			continue;	/* it is about to be reported */
+		str_copy(survivor->cause, sizeof(survivor->cause), verdict_cause(survivor->verdict));
+		judge_machine(j, survivor);
+		judge_tell(j, survivor);
+	}
+	free(list);
+}
+
 static void judge_process(struct judge *j, struct process *p)
 {
 	size_t len = 0;
@@ -151,6 +173,7 @@ static void judge_process(struct judge *j, struct process *p)
 	}
 	keeper_works(j->self);
 	p->verdict = verdict_of_process(t, &p->end);
+	judge_promote(j, p);
 	judge_machine(j, p);
 	keeper_works(j->self);
 	str_copy(p->cause, sizeof(p->cause), verdict_cause(p->verdict));

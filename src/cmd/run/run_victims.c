@@ -6,6 +6,7 @@
 
 #include "write/report.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "cmd/run/run.h"
 
 #define VICTIMS_MAX 8	/* a job may have a thousand ranks: beyond this many, they are only counted */
@@ -19,6 +20,7 @@ bool victims_blame(struct judge *j, struct process *p)
 	for (i = 0; i < n; i++)
 		list[i] = j->server->process[i]->verdict;
 	found = verdict_blame(p->verdict, list, n);
+	str_copy(p->cause, sizeof(p->cause), verdict_cause(p->verdict));
 	free(list);
 	return found;
 }

@@ -197,32 +197,54 @@ void incidents_collect(struct incidents *all, const struct trace *t, struct pool
 }
 
 /* The exception's message matches the incident. */
-static bool exception_tells(const struct cw_failure *p, const struct incident *i)
+static bool exception_tells(const struct cw_failure *p, const struct incident *i, const struct trace *t)
 {
+	const char *text = trace_failure_text(t, p);
+
 	for (size_t k = 0; k < i->n; k++) {
 		const struct cw_failure *f = i->failure[k];
 		uint32_t code = failure_code(f);
 
-		if (code && message_has_code(p->text, code))
+		if (code && message_has_code(text, code))
 			return true;
-		if (code_family(code) == CODE_INVALID_VALUE && (message_has_code(p->text, CODE_INVALID_VALUE) ||
-								message_has_code(p->text, CODE_INVALID_CONFIGURATION)))
+		if (code_family(code) == CODE_INVALID_VALUE && (message_has_code(text, CODE_INVALID_VALUE) ||
+								message_has_code(text, CODE_INVALID_CONFIGURATION)))
 			return true;
 		if (code == CODE_OUT_OF_MEMORY && strstr(p->what, "OutOfMemory"))
 			return true;
-		if (f->source == CW_SRC_FORK && strstr(p->text, "forked subprocess"))
+		if (f->source == CW_SRC_FORK && strstr(text, "forked subprocess"))
 			return true;
-		if (f->source == CW_SRC_TORCH_CHECK && first_line_within(f->text, p->text))
+		if (f->source == CW_SRC_TORCH_CHECK && first_line_within(f->text, text))
 			return true;
 	}
-	return !p->text[0] && i->raised && strstr(p->what, "AcceleratorError");
+	return !text[0] && i->raised && strstr(p->what, "AcceleratorError");
 }
 
-static struct incident *find_told(struct incidents *all)
+/* The exception has a printed traceback in which the incident's line does not occur, and it was not raised on that line
+ * either: it was raised again for a failure of another process, which may be of the same kind. */
+static bool told_from_elsewhere(const struct incidents *all, const struct incident *i, const struct trace *t)
+{
+	bool printed = false;
+	struct place p;
+
+	if (!place_of_stack(t, i->lead->stack, &p))
+		return false;
+	for (size_t d = 0; d < all->n_python; d++) {
+		const char *text = trace_failure_text(t, all->python[d]);
+
+		if (message_has_line(text, p.file, p.line) || stack_top_within(t, i->lead->stack, all->python[d]->stack))
+			return false;
+		printed = printed || message_has_traceback(text);
+	}
+	return printed;
+}
+
+static struct incident *find_told(struct incidents *all, const struct trace *t)
 {
 	for (size_t d = 0; d < all->n_python; d++)
 		for (size_t i = all->n; i > 0; i--)
-			if (exception_tells(all->python[d], &all->list[i - 1]))
+			if (exception_tells(all->python[d], &all->list[i - 1], t) &&
+			    !told_from_elsewhere(all, &all->list[i - 1], t))
 				return &all->list[i - 1];
 	return NULL;
 }
@@ -287,7 +309,7 @@ struct incident *incidents_fatal(struct incidents *all, struct trace *t, int sig
 			return join_exception(all, &all->list[k], t);
 	if (!all->n_python)
 		return find_without_exception(all, t, signal);
-	i = find_told(all);
+	i = find_told(all, t);
 	if (!i)
 		i = find_on_line(all, t);
 	if (!i)

@@ -199,7 +199,7 @@ static enum ledger_kind kind_of_stack(const struct trace *t, uint32_t stack)
 	for (uint32_t i = 0; s && i < s->n; i++) {
 		const char *file = trace_string(t, s->frame[i].file), *function = trace_string(t, s->frame[i].function);
 
-		if (frame_owner(file, trace_header(t)->torch_path) == OWNER_USER ||
+		if (stack_owner(t, s, i) == OWNER_USER ||
 		    !strcmp(function_base(function), "_call_impl"))
 			break;	/* a model is called: its callers do not matter */
 		for (size_t m = 0; m < sizeof(patterns) / sizeof(patterns[0]); m++)

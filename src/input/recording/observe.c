@@ -52,14 +52,14 @@ static char *tidy_log(const char *text, struct pool *pool)
 }
 
 /* All messages, each text once. */
-static void fill_text(struct casefile *f, const struct incident *i)
+static void fill_text(struct casefile *f, const struct incident *i, const struct trace *t)
 {
 	struct buf all;
 
 	buf_init(&all, TEXT_MAX);
 	buf_adds(&all, "");
 	for (size_t k = 0; k < i->n; k++) {
-		const char *text = i->failure[k]->text;
+		const char *text = trace_failure_text(t, i->failure[k]);
 
 		if (!text[0] || (all.data && strstr(all.data, text)))
 			continue;
@@ -224,7 +224,7 @@ static void facts_of_incident(struct casefile *f, const struct incident *i, stru
 	fact_set_text(f, FACT_torch_alloc_conf,
 		      strcmp(trace_header(t)->alloc_conf, CW_NOT_SET) ? trace_header(t)->alloc_conf : "");
 	fill_hang(f, i, t);
-	fill_text(f, i);
+	fill_text(f, i, t);
 	observe_error(f, i);
 	observe_exception(f, i);
 	fill_device(f, i, t, d);
@@ -271,6 +271,7 @@ static size_t lines_of_stack(struct casefile *c, const struct trace *t, uint32_t
 		l->file = pool_strdup(c->pool, trace_string(t, s->frame[i].file));
 		l->function = case_keep(c, trace_string(t, s->frame[i].function));
 		l->number = s->frame[i].line;
+		l->typed = stack_typed(t, s, i) != NULL;
 	}
 	return n;
 }
@@ -288,7 +289,9 @@ static void observe_scene(struct casefile *c, const struct trace *t, const struc
 	c->n_stack = lines_of_stack(c, t, s->where.stack, &c->stack);
 	caller = case_caller(c, 0);
 	if (caller)
-		c->line[LINE_caller] = line_of_place(c, t, &(struct place){.file = caller->file, .line = caller->number});
+		c->line[LINE_caller] = line_of_place(
+			c, t, &(struct place){.file = caller->file, .line = caller->number,
+					.text = caller->typed ? command_text(trace_header(t)->cmdline) : NULL});
 	if (!c->line[LINE_where].file && off)
 		c->no_lines = reason_text(off);
 }

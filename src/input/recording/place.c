@@ -10,20 +10,42 @@
 
 #define CALLERS_MAX 3
 
-static enum owner owner_of(const struct trace *t, const struct cw_frame *f)
+/* Whatever is on the outermost line is the command's own; all other code must be defined in it. */
+const char *stack_typed(const struct trace *t, const struct cw_stack *s, uint32_t i)
 {
-	return frame_owner(trace_string(t, f->file), trace_header(t)->torch_path);
+	const struct cw_header *h = trace_header(t);
+	const char *function, *text;
+
+	if (strcmp(trace_string(t, s->frame[i].file), "<string>") != 0 || !(text = command_text(h->cmdline)))
+		return NULL;
+	function = trace_string(t, s->frame[i].function);
+	if (!strcmp(function, "<module>"))
+		return i + 1 == s->n && !(s->flags & CW_STACK_CUT) ? text : NULL;
+	return text_defines(text, strlen(h->cmdline) + 1 >= sizeof(h->cmdline), function_base(function),
+			    s->frame[i].first_line)
+		       ? text
+		       : NULL;
 }
 
-static bool place_of_frame(const struct trace *t, uint32_t stack, const struct cw_frame *f,
-			   bool library, struct place *p)
+enum owner stack_owner(const struct trace *t, const struct cw_stack *s, uint32_t i)
 {
+	enum owner o = frame_owner(trace_string(t, s->frame[i].file), trace_header(t)->torch_path);
+
+	return o == OWNER_GENERATED && stack_typed(t, s, i) ? OWNER_USER : o;
+}
+
+static bool place_of_frame(const struct trace *t, uint32_t stack, uint32_t i, bool library, struct place *p)
+{
+	const struct cw_stack *s = trace_stack(t, stack);
+	const struct cw_frame *f = &s->frame[i];
+
 	*p = (struct place){.file = trace_string(t, f->file),
 			    .function = trace_string(t, f->function),
 			    .line = f->line,
 			    .first_line = f->first_line,
 			    .library = library,
-			    .stack = stack};
+			    .stack = stack,
+			    .text = stack_typed(t, s, i)};
 	return p->file[0] != '\0';
 }
 
@@ -35,12 +57,12 @@ bool place_of_stack(const struct trace *t, uint32_t stack, struct place *p)
 	if (!s)
 		return false;
 	for (uint32_t i = 0; i < s->n; i++)
-		if (owner_of(t, &s->frame[i]) == OWNER_USER)
-			return place_of_frame(t, stack, &s->frame[i], false, p);
+		if (stack_owner(t, s, i) == OWNER_USER)
+			return place_of_frame(t, stack, i, false, p);
 	for (uint32_t i = 0; i < s->n; i++) {
-		if (owner_of(t, &s->frame[i]) < OWNER_TORCH &&
+		if (stack_owner(t, s, i) < OWNER_TORCH &&
 		    trace_string(t, s->frame[i].file)[0])
-			return place_of_frame(t, stack, &s->frame[i], true, p);
+			return place_of_frame(t, stack, i, true, p);
 	}
 	return false;
 }
@@ -55,7 +77,7 @@ const char *place_callers(const struct trace *t, const struct place *p, struct p
 	for (uint32_t i = 0; s && i < s->n && n < CALLERS_MAX; i++) {
 		struct place one;
 
-		if (owner_of(t, &s->frame[i]) != OWNER_USER || !place_of_frame(t, p->stack, &s->frame[i], false, &one))
+		if (stack_owner(t, s, i) != OWNER_USER || !place_of_frame(t, p->stack, i, false, &one))
 			continue;
 		if (inside)
 			text = pool_printf(pool, "%s%s%s:%u", text, n++ ? ", from " : "",
@@ -71,8 +93,8 @@ bool place_of_caller(const struct trace *t, uint32_t stack, struct place *p)
 
 	*p = (struct place){0};
 	for (uint32_t i = 0; s && i < s->n; i++)
-		if (owner_of(t, &s->frame[i]) < OWNER_STDLIB)
-			return place_of_frame(t, stack, &s->frame[i], false, p);
+		if (stack_owner(t, s, i) < OWNER_STDLIB)
+			return place_of_frame(t, stack, i, false, p);
 	return false;
 }
 
@@ -83,7 +105,7 @@ bool stack_in_backward(const struct trace *t, uint32_t stack)
 	for (uint32_t i = 0; s && i < s->n; i++) {
 		const char *function = function_base(trace_string(t, s->frame[i].function));
 
-		if (owner_of(t, &s->frame[i]) == OWNER_TORCH &&
+		if (stack_owner(t, s, i) == OWNER_TORCH &&
 		    (!strcmp(function, "backward") || !strcmp(function, "grad") ||
 		     !strcmp(function, "_engine_run_backward")))
 			return true;
@@ -128,7 +150,7 @@ const char *stack_torch_op(const struct trace *t, uint32_t stack)
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
 	const char *other = NULL, *called = NULL;	/* by the user: the outermost of several */
 
-	for (uint32_t i = 0; s && i < s->n && owner_of(t, &s->frame[i]) == OWNER_TORCH; i++) {
+	for (uint32_t i = 0; s && i < s->n && stack_owner(t, s, i) == OWNER_TORCH; i++) {
 		const char *file = trace_string(t, s->frame[i].file);
 		const char *function = function_base(trace_string(t, s->frame[i].function));
 
@@ -149,7 +171,7 @@ enum owner stack_top_owner(const struct trace *t, uint32_t stack)
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
 
 	for (uint32_t i = 0; s && i < s->n; i++) {
-		enum owner o = owner_of(t, &s->frame[i]);
+		enum owner o = stack_owner(t, s, i);
 
 		if (o != OWNER_GENERATED)
 			return o;

@@ -12,6 +12,13 @@
 struct trace;
 struct cw_failure;
 
+/* Whose code frame `i` of the stack is. */
+struct cw_stack;
+enum owner stack_owner(const struct trace *t, const struct cw_stack *s, uint32_t i);
+
+/* The source of code that was given on the command line; NULL if the frame is not of that code. */
+const char *stack_typed(const struct trace *t, const struct cw_stack *s, uint32_t i);
+
 /* The innermost frame of the user's own code; else the innermost outside torch, triton and cupy,
  * marked as library; else nothing (false). */
 bool place_of_stack(const struct trace *t, uint32_t stack, struct place *p);

@@ -14,11 +14,10 @@
 static bool called_from(const struct trace *t, uint32_t stack)
 {
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
-	const char *torch = trace_header(t)->torch_path;
 
 	for (uint32_t i = 0; s && i < s->n; i++) {
 		const char *function = function_base(trace_string(t, s->frame[i].function));
-		enum owner o = frame_owner(trace_string(t, s->frame[i].file), torch);
+		enum owner o = stack_owner(t, s, i);
 
 		if (o == OWNER_USER)
 			return false;

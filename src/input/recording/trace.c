@@ -838,6 +838,13 @@ const char *trace_string(const struct trace *t, uint32_t off)
 	return text && text[s->len] == '\0' ? text : "";
 }
 
+const char *trace_failure_text(const struct trace *t, const struct cw_failure *f)
+{
+	const char *whole = f->whole_text ? trace_string(t, f->whole_text) : "";
+
+	return whole[0] ? whole : f->text;
+}
+
 const struct cw_stack *trace_stack(const struct trace *t, uint32_t off)
 {
 	const struct cw_stack *s = slice(t, off, sizeof(*s), 4);

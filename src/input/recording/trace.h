@@ -33,6 +33,9 @@ struct source_book *trace_sources(const struct trace *t);
 /* Strings and stacks by offset. "" and NULL where there is none. */
 const char *trace_string(const struct trace *t, uint32_t off);
 const struct cw_stack *trace_stack(const struct trace *t, uint32_t off);
+
+/* The message of a failure, in full if the recording has it. */
+const char *trace_failure_text(const struct trace *t, const struct cw_failure *f);
 const struct cw_function *trace_function(const struct trace *t, uint32_t index);
 
 /* Demangled when it is a C++ name; "" when unknown. */

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "case/line.h"
 #include "case/source.h"
+#include "input/recording/place.h"
 #include "input/recording/trace.h"
 
 static bool begins_with_any(const char *name, const char *const *words)
@@ -32,12 +33,11 @@ static enum trains trains_by_name(const char *function)
 
 enum trains stack_trains(const struct trace *t, uint32_t stack)
 {
-	const char *torch = trace_header(t)->torch_path;
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
 	enum trains all = TRAINS_UNKNOWN;
 
 	for (uint32_t i = 0; s && i < s->n; i++) {
-		enum owner o = frame_owner(trace_string(t, s->frame[i].file), torch);
+		enum owner o = stack_owner(t, s, i);
 		enum trains name = trains_by_name(function_base(trace_string(t, s->frame[i].function)));
 
 		if (name != TRAINS_UNKNOWN && (o == OWNER_USER || o == OWNER_LIBRARY))
@@ -47,7 +47,7 @@ enum trains stack_trains(const struct trace *t, uint32_t stack)
 		const char *file = trace_string(t, s->frame[i].file);
 		int trains;
 
-		if (frame_owner(file, torch) != OWNER_USER)
+		if (stack_owner(t, s, i) != OWNER_USER)
 			continue;
 		trains = source_trains(trace_sources(t), file);
 		if (trains)

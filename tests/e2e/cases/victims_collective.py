@@ -2,7 +2,7 @@
 # A worker faults and lives on for a while; its peer notices, with the exception that PyTorch raises when NCCL
 # loses a peer, and ends first. The fault is the verdict, the peer its victim.
 # expect: cause=illegal-access-out-of-bounds certainty=certain exit=3 code=700 victim=no
-# expect-other: cause=unknown victim=yes
+# expect-other: cause=none victim=yes
 import ctypes
 import subprocess
 import sys
