@@ -48,6 +48,17 @@ static struct {
 
 static TLS bool waits_here;	/* this thread is one of those */
 
+bool dump_armed(void)
+{
+	return atomic_load_explicit(&dump.armed, memory_order_relaxed) &&
+	       !(shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED);
+}
+
+bool dump_exists(void)
+{
+	return access(dump.path, F_OK) == 0;
+}
+
 static bool user_has_settings(void)
 {
 	static const char *const names[] = { "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "CUDA_ENABLE_LIGHTWEIGHT_COREDUMP",
@@ -218,7 +229,7 @@ static bool dump_comes(CUresult driver)
 {
 	uint64_t until = rec_mono_ns() + (driver == LAUNCH_FAILED ? UNSURE_NS : SOON_NS);
 
-	while (access(dump.path, F_OK) != 0) {
+	while (!dump_exists()) {
 		if (failed_before() || rec_mono_ns() >= until)
 			return false;
 		nap();
@@ -272,7 +283,7 @@ CUresult dump_check(CUresult result)
 	/* a requested dump is not a fault: the driver itself reports what it does to the kernel */
 	if (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED)
 		return result;
-	if (!dump_follows(result) && access(dump.path, F_OK) != 0)
+	if (!dump_follows(result) && !dump_exists())
 		return result;
 	find_error(result);
 	return failed_before();
@@ -324,7 +335,7 @@ static CUresult last_look(void)
 		fault_at_exit(code);	/* that thread may not get to record it anymore */
 		return code;
 	}
-	while (access(dump.path, F_OK) != 0) {
+	while (!dump_exists()) {
 		if (idle_ns() >= LATE_NS)
 			return 0;
 		nap();

@@ -117,7 +117,12 @@ static void after_PLAIN(struct call *c)
 	note(c, 0);
 }
 
-#define after_RELEASE after_PLAIN
+static void after_RELEASE(struct call *c)
+{
+	if (c->r == 0)
+		look_primary_gone((int)c->a[0], false);
+	note(c, 0);
+}
 
 static void after_QUIET(struct call *c)
 {
@@ -159,7 +164,7 @@ static void after_PEER(struct call *c)
 static void after_SYNC(struct call *c)
 {
 	if (!c->r)
-		c->r = dump_check(0);
+		c->r = dump_check(look_after_wait());
 	note(c, 0);
 }
 
@@ -170,13 +175,18 @@ static void after_SYNC(struct call *c)
 #define after_COPYWAIT	 after_SYNC
 #define after_COPY	 after_PLAIN
 
-static void after_MODULE(struct call *c)
+static void loaded(struct call *c, const void *image)
 {
-	note(c, c->r ? 0 : word_at(c->a[0]));
+	uint64_t handle = c->r ? 0 : word_at(c->a[0]);
+
+	note(c, handle);
+	if (handle && !stock_loaded(handle, image, rec_self->caller))
+		look_prepare();
 }
 
-#define after_MODULEDATA after_MODULE
-#define after_LIBRARY	 after_MODULE
+static void after_MODULE(struct call *c)     { loaded(c, NULL); }
+static void after_MODULEDATA(struct call *c) { loaded(c, (const void *)c->a[1]); }
+#define after_LIBRARY after_MODULEDATA
 
 static void after_UNLOAD(struct call *c)
 {
@@ -188,7 +198,7 @@ static void after_UNLOAD(struct call *c)
 
 /* A launch gets a CUfunction or a CUkernel, and the driver logs an error if we query one as if it were the
  * other: remember which ones are functions. */
-static void after_FUNCTIONOF(struct call *c)
+static void plain_function(struct call *c)
 {
 	if (c->r)
 		note(c, 0);
@@ -196,11 +206,27 @@ static void after_FUNCTIONOF(struct call *c)
 		function_is_plain(word_at(c->a[0]));
 }
 
+static void after_FUNCTIONOF(struct call *c)
+{
+	plain_function(c);
+	if (!c->r)
+		function_same_code(word_at(c->a[0]), c->a[1]);
+}
+
+static void looked_up(struct call *c)
+{
+	bool stock = stock_code(c->a[1]);
+
+	function_looked_up(word_at(c->a[0]), (const char *)c->a[2], stock);
+	if (!stock)		/* the runtime loads an extension's code before there is a context */
+		look_prepare();
+}
+
 static void after_FUNCTION(struct call *c)
 {
-	after_FUNCTIONOF(c);
+	plain_function(c);
 	if (!c->r)
-		function_looked_up(word_at(c->a[0]), (const char *)c->a[2]);
+		looked_up(c);
 }
 
 /* Keep the name now: after a fault the driver no longer returns it. */
@@ -209,7 +235,7 @@ static void after_KERNEL(struct call *c)
 	if (c->r)
 		note(c, 0);
 	else
-		function_looked_up(word_at(c->a[0]), (const char *)c->a[2]);
+		looked_up(c);
 }
 
 static void after_BEGIN(struct call *c)
@@ -323,16 +349,20 @@ static void after_UNMAP(struct call *c)
 
 static void after_RESET(struct call *c)
 {
-	if (c->r == 0)
+	if (c->r == 0) {
 		driver_alloc_take_device((int)c->a[0]);
+		look_primary_gone((int)c->a[0], true);
+	}
 	note(c, 0);
 }
 
 /* What the context held is gone with it, and the driver does not report what that was. */
 static void after_DESTROY(struct call *c)
 {
-	if (c->r == 0)
+	if (c->r == 0) {
 		driver_alloc_inexact();
+		look_context_gone(c->a[0]);
+	}
 	rec_self->device = DEVICE_ASK;
 	note(c, 0);
 }
