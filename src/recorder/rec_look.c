@@ -4,10 +4,10 @@
  * Without dumps, a call that waits for a kernel with one stray store takes 100 to 185 ms and returns the error. With
  * dumps armed, it returns 0 at once; the GPU is stopped meanwhile, and the error comes 80 to 110 ms later (H200, R580;
  * 16 of 16 programs). Until then, waiting again, queries, events, copies and allocations return 0 at once: they show
- * nothing. But no kernel starts on a stopped GPU, and the driver's memset is a kernel: it took 49 to 97 ms, or in one
- * program 276 us because the call before it had already taken 63 ms. In a healthy program it takes 11 us (99 of 100:
- * 17 us; the slowest 99 us). So after a call that waited, a memset of 4 bytes in a stream of our own tells whether there
- * is something to wait for.
+ * nothing. But no kernel starts on a stopped GPU, and the driver's memset is a kernel: the first one took 49 to 97 ms, or
+ * in one program 276 us because the call before it had already taken 63 ms. In a healthy program an empty kernel and
+ * the wait for it take 11 us (99 of 100: 17 us; the slowest 99 us). So after a call that waited, a memset of 4 bytes in
+ * a stream of our own tells whether there is something to wait for. `tests/gpu/late.py --measure` measures it.
  *
  * That doubles the cost of a launch that is waited for (14 us to 29 us), so we look only if a kernel ran that is not
  * PyTorch's or NVIDIA's own (rec_stock.c). A slow look may also mean that other streams keep the GPU busy: what is lost
@@ -147,8 +147,8 @@ void look_primary_gone(int device, bool certainly)
 	unsigned flags;
 	int active = 0;
 
-	if (!certainly && drv.cuDevicePrimaryCtxGetState && drv.cuDevicePrimaryCtxGetState(device, &flags, &active) == 0 &&
-	    active)
+	if (!certainly && drv.cuDevicePrimaryCtxGetState &&
+	    drv.cuDevicePrimaryCtxGetState(device, &flags, &active) == 0 && active)
 		return;
 	if (!spin_try(&look.lock))
 		return;
