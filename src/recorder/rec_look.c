@@ -53,6 +53,7 @@ struct place {
 static struct {
 	struct spin lock;
 	struct place place[MAX_CONTEXTS];
+	_Atomic uint32_t alarms;	/* threads that wait for a fault */
 	_Atomic uint64_t paid_ns;	/* when the false alarms so far will have become less than their share */
 } look = {.lock = {ATOMIC_FLAG_INIT}};
 
@@ -181,19 +182,6 @@ static bool capturing(void)
 	return atomic_load_explicit(&rec.captures, memory_order_relaxed) != 0;
 }
 
-void look_prepare(void)
-{
-	struct place p;
-	int mode;
-
-	if (!dump_armed() || failed_before() || capturing())
-		return;
-	mode = relaxed_begin();
-	if (place_here(&p) == FRESH)
-		place_fill(&p);		/* loads the driver's memset */
-	relaxed_end(mode);
-}
-
 /* ---- looking -------------------------------------------------------------------------------------------- */
 
 static void look_nap(void)
@@ -214,17 +202,36 @@ static CUresult place_wait(const struct place *p, uint64_t began, uint64_t limit
 	return r;
 }
 
+/* Loads the driver's memset while nothing is at stake. And waits for it: the program's own cuCtxSynchronize would wait
+ * for it as well, on a GPU that is stopped by then, and the look would come too late. */
+void look_prepare(void)
+{
+	struct place p;
+	int mode;
+
+	if (!dump_armed() || failed_before() || capturing())
+		return;
+	mode = relaxed_begin();
+	if (place_here(&p) == FRESH && place_fill(&p) == 0)
+		place_wait(&p, rec_mono_ns(), FIRST_NS);
+	relaxed_end(mode);
+}
+
 /* The memset was slow. Either the error or the dump follows, or the GPU was busy. */
 static CUresult wait_for_fault(const struct place *p, uint64_t began)
 {
+	CUresult (*query)(void *) = door(ENTRY_cuStreamQuery), r;
 	uint64_t until;
-	CUresult r = place_wait(p, began, HELD_NS);
 
-	until = rec_mono_ns() + LATE_NS;
-	while (r == 0 && !dump_exists() && !failed_before() && rec_mono_ns() < until) {
+	atomic_fetch_add(&look.alarms, 1);
+	r = place_wait(p, began, HELD_NS);
+	until = rec_mono_ns() + (r == 0 ? LATE_NS : 0);
+	/* not ready: another thread looks, too */
+	while ((r == 0 || r == NOT_READY) && !dump_exists() && !failed_before() && rec_mono_ns() < until) {
 		look_nap();
-		r = place_wait(p, rec_mono_ns(), 0);
+		r = query(p->stream);
 	}
+	atomic_fetch_sub(&look.alarms, 1);
 	return r;
 }
 
@@ -252,7 +259,8 @@ static CUresult look_once(const struct place *p, uint64_t limit_ns)
 
 	if (r == 0)
 		r = place_wait(p, began, limit_ns);
-	if (r == 0 && rec_mono_ns() - began < limit_ns)
+	/* the GPU runs again before the error comes: then only a thread that has waited longer knows */
+	if (r == 0 && rec_mono_ns() - began < limit_ns && !atomic_load(&look.alarms))
 		return 0;
 	if (r == 0 || r == NOT_READY)
 		r = wait_for_fault(p, began);

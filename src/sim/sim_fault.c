@@ -47,8 +47,8 @@ static void say_assertion(const struct sim_op *op, const struct sim_fault *fault
 
 /* Milliseconds after the kernel's end, as measured on R580. */
 enum {
-	STOPPED = 50,			/* until other kernels run again: 49 to 97 */
-	LATE = 100,			/* until the error: 80 to 110 */
+	STOPPED = 80,			/* until other kernels run again: 49 to 97 */
+	LATE = 100,			/* until the error: about 20 more */
 };
 
 struct late_error {

@@ -305,17 +305,23 @@ def rule__a_look_is_not_in_the_figures(box):
 
 def rule__a_thread_that_waits_while_another_looks_is_told_too(box):
     run = as_without(box, """
-func, codes = cudrv.kernel("oob_store"), []
+func, codes, ready, go = cudrv.kernel("oob_store"), [], threading.Semaphore(0), threading.Event()
 def wait(n):
     cudrv.call("cuCtxSetCurrent", context)
+    ready.release()
+    go.wait()
+    time.sleep(n * 0.012)       # some of them after the GPU runs again
     try:
         cudrv.synchronize()
         codes.append(0)
     except cudrv.CudaError as error:
         codes.append(error.code)
-stray(func)
 threads = [threading.Thread(target=wait, args=(n,)) for n in range(8)]
-[t.start() for t in threads]; [t.join() for t in threads]
+[t.start() for t in threads]
+[ready.acquire() for t in threads]
+stray(func)
+go.set()
+[t.join() for t in threads]
 print(codes)
 """)
     same(run.out, "%r\n" % ([700] * 8), "what the threads saw")

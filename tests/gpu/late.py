@@ -21,18 +21,21 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import run as gpu  # noqa: E402
 
-# kernel, blocks, threads, milliseconds that it stays, call that waits
+# Kernel, blocks, threads, milliseconds that it stays, call that waits, milliseconds before that call: when the GPU runs
+# again and the error has not come yet, only the dump's file can tell.
 PROGRAMS = [("driver", *row.split()) for row in (
     "store 1 1 0 context", "store 1 32 0 stream", "store 1 32 0 event", "store 1 32 0 copy",
     "store 2000 128 0 context", "store 132 1024 1 stream", "store 64 128 10 context", "store 2000 128 1 stream",
     "end 1 32 1 context", "end 264 256 10 stream", "byte 1 32 0 context", "vector 64 128 0 stream",
-    "atomic 1 32 0 context", "load 1 32 0 stream", "null 1 32 0 context")]
+    "atomic 1 32 0 context", "load 1 32 0 stream", "null 1 32 0 context",
+    "store 1 32 0 context 30", "store 1 32 0 context 60", "store 1 32 0 context 90")]
 PROGRAMS += [("cupy", "device"), ("cupy", "get"), ("cupy", "event"), ("triton", "synchronize"), ("triton", "item")]
 NEEDS = {"driver": {"GPU"}, "cupy": {"GPU", "cupy"}, "triton": {"GPU", "torch", "triton"}}
 ARMED = {"CUDA_ENABLE_COREDUMP_ON_EXCEPTION": "1",
          "CUDA_COREDUMP_GENERATION_FLAGS": "skip_nonrelocated_elf_images,skip_global_memory,skip_shared_memory,"
                                            "skip_local_memory,skip_constbank_memory,skip_abort"}
 LIMIT = 60      # seconds for one program
+PAUSE = 6       # place of the last word
 
 
 class Ran:
@@ -84,14 +87,15 @@ def compare(runner, programs, folder):
         without = list(pool.map(runner.plain, programs))
     for number, (words, plain) in enumerate(zip(programs, without), 1):
         run = runner.under(words, os.path.join(folder, str(number)))
-        same = (plain.status, plain.out) == (run.status, run.out)
-        bad += not same
-        print("%s %d - %-34s without: %-30s with: %s" % ("ok" if same else "not ok", number, " ".join(words),
-                                                        plain.where(), run.where()), flush=True)
-        if not same:
+        same, limit = (plain.status, plain.out) == (run.status, run.out), len(words) > PAUSE
+        bad += not same and not limit
+        print("%s %d - %-34s without: %-30s with: %s%s" % (
+            "ok" if same else "not ok", number, " ".join(words), plain.where(), run.where(),
+            "" if same or not limit else " # TODO a known limit"), flush=True)
+        if not same and not limit:
             print("    # status %d and %d\n    # %s" % (plain.status, run.status,
                                                        "\n    # ".join(run.err.splitlines()[-5:])))
-    print("%d of %d raise at the same call with and without cuwhy, %.0f s" % (
+    print("%d of %d raise at the same call with and without cuwhy, not counting known limits; %.0f s" % (
         len(programs) - bad, len(programs), time.monotonic() - began))
     return bad
 

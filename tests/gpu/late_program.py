@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One thread of one kernel stores where no memory is; prints which call raises the error. Run by late.py.
 
-    late_program.py driver KERNEL BLOCKS THREADS MILLISECONDS WAIT      PTX through the driver API
+    late_program.py driver KERNEL BLOCKS THREADS MILLISECONDS WAIT [PAUSE]      PTX through the driver API
     late_program.py cupy|triton WAIT
     late_program.py measure device|pinned                               how long a memset behind it takes, dumps armed
 
@@ -108,10 +108,11 @@ def until_it_raises(wait, others):
     return 0
 
 
-def driver(kernel, blocks, threads, milliseconds, wait):
+def driver(kernel, blocks, threads, milliseconds, wait, pause="0"):
     d = Driver(kernel, int(milliseconds))
     d.launch(d.bad, int(blocks), int(threads))
     say("launched")
+    time.sleep(int(pause) / 1e3)
     late = [("a pause of 1 s", lambda: time.sleep(1)), ("a second wait", lambda: call("cuCtxSynchronize"))]
     return until_it_raises(d.waits()[wait], late)
 
