@@ -2,8 +2,8 @@
  * Whose code a kernel is: PyTorch's and NVIDIA's own ("stock"), or anything else, which is more likely to go astray.
  *
  * Decided when code is loaded, by where it lies in memory. Code that a library brings along lies in that library's
- * file; what was compiled at run time (Triton, CuPy, NVRTC) does not, and counts as the loading library's own. Whatever
- * cannot be decided is not stock.
+ * file. What was compiled at run time (Triton, CuPy, NVRTC) does not: it is stock only if one of NVIDIA's libraries
+ * loads it for itself. Whatever cannot be decided is not stock.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 /* By the beginnings of their file names. */
 static const struct stock_library {
 	const char *name;
-	bool generates;			/* compiles kernels of its own at run time; others load theirs through PyTorch */
+	bool generates;			/* what it compiles at run time is its own; PyTorch also loads what others wrote */
 } stock_libraries[] = {
 	{"libtorch_cuda", false}, {"libtorch.so", false}, {"libc10_cuda", false}, {"libcaffe2_", false},
 	{"libcublas", true}, {"libcudnn", true}, {"libcufft", true}, {"libcurand", true}, {"libcusolver", true},
