@@ -330,6 +330,7 @@ check-all: check check-san
 check-gpu: parts
 	@$(PYTHON) tests/gpu/run.py --build $(B)
 	@$(PYTHON) tests/gpu/faults.py --build $(B)
+	@$(PYTHON) tests/gpu/late.py --build $(B) --measure
 	@$(PYTHON) tests/gpu/figures.py --build $(B)
 	@$(PYTHON) tests/gpu/snapshots.py --build $(B)
 	@$(PYTHON) tests/gpu/doctor.py --build $(B) --python $(PYTHON)

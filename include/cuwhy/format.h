@@ -248,6 +248,8 @@ struct cw_header {
 	/* autograd: nodes created by forward ops and nodes that backward ran (not counting those that accumulate gradients) */
 	uint64_t n_nodes, n_nodes_run;
 	char memory_trace_path[256];	/* the file with every event (--memory-trace), beside this one; "" = none */
+	/* looks at the GPU after calls that waited, those that were slow for no reason, contexts in which they failed */
+	uint64_t n_looks, n_false_looks, lost_looks;
 };
 
 #define CW_NOT_SET "\001"
@@ -278,7 +280,9 @@ struct cw_function {
 	uint32_t n_params;		/* CW_UNKNOWN = sizes not known */
 	uint32_t param_bytes;		/* of the whole parameter block */
 	uint32_t layout;		/* off of a cw_layout, 0 = sizes not known */
-	uint32_t plain;			/* 1: a CUfunction; 0: a CUkernel, as far as we know */
+	uint16_t plain;			/* 1: a CUfunction; 0: a CUkernel, as far as we know */
+	uint8_t stock;			/* 1: its code is from PyTorch's or NVIDIA's own libraries; 0: it is not, or not known */
+	uint8_t settled;		/* the recorder's own: stock, and has been launched */
 	uint64_t launches;		/* until its layout was known; not the total */
 };
 

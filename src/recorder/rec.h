@@ -65,6 +65,12 @@ enum api {
 	X(cuDeviceTotalMem_v2, (size_t *, int))                                              \
 	X(cuDeviceGetUuid_v2, (void *, int))                                                 \
 	X(cuStreamIsCapturing, (void *, int *))                                              \
+	X(cuThreadExchangeStreamCaptureMode, (int *))                                        \
+	X(cuCtxGetId, (void *, uint64_t *))                                                  \
+	X(cuCtxGetStreamPriorityRange, (int *, int *))                                       \
+	X(cuDevicePrimaryCtxGetState, (int, unsigned *, int *))                              \
+	X(cuFuncGetModule, (void **, void *))                                                \
+	X(cuKernelGetLibrary, (void **, void *))                                             \
 	X(cuCoredumpSetAttributeGlobal, (int, void *, size_t *))                             \
 	X(cuLogsRegisterCallback, (void (*)(void *, int, char *, size_t), void *, void **))
 
@@ -364,12 +370,27 @@ static inline uint32_t function_number(uint64_t handle)
 void function_learn(uint32_t number, bool launched);	/* name, parameter layout */
 void function_is_plain(uint64_t handle);		/* a CUfunction, not a CUkernel */
 bool function_plain(uint32_t number);
-void function_looked_up(uint64_t handle, const char *name);
+void function_looked_up(uint64_t handle, const char *name, bool stock);
+void function_same_code(uint64_t handle, uint64_t other);	/* `handle` is stock if `other` is */
 uint32_t function_named(uint64_t handle, const char *name);	/* a handle the driver does not know */
+static inline bool function_stock(uint32_t number)	/* a kernel of PyTorch's or NVIDIA's own (rec_stock.c) */
+{
+	return __atomic_load_n(&functions.table[number].stock, __ATOMIC_RELAXED);
+}
+static inline bool function_settled(uint32_t number)	/* nothing to do at its launches but record them */
+{
+	return __atomic_load_n(&functions.table[number].settled, __ATOMIC_RELAXED);
+}
 static inline const struct cw_layout *function_layout(uint32_t number)
 {
 	return number ? at(shared_get(&functions.table[number].layout)) : NULL;
 }
+
+/* Whose code is it? (rec_stock.c) Handles of modules and libraries; `image` NULL: loaded from a file. */
+void stock_forget(void);
+bool stock_loaded(uint64_t handle, const void *image, const void *caller);
+bool stock_code(uint64_t handle);
+bool stock_function(const struct cw_function *f);	/* has been launched */
 
 struct call_note {
 	enum api api;
@@ -460,6 +481,8 @@ static inline CUresult failed_before(void)
 {
 	return atomic_load_explicit(&dump_error, memory_order_relaxed);
 }
+bool dump_armed(void);
+bool dump_exists(void);
 void dump_start(void);			/* after the first successful cuInit */
 void dump_forget(void);
 void dump_left(void);			/* this thread has jumped out of a call that may have waited for a dump */
@@ -469,6 +492,27 @@ CUresult dump_before_release(void);	/* before contexts are released: is there an
 bool dump_at_exit(void);		/* the same; true: the program must not exit with success */
 
 enum cw_reason dump_arm_trigger(const char *folder, const char *pipe);
+
+/* ---- a look at the GPU after a call that waited (rec_look.c) ---------------------------------------- */
+
+enum { LOOK_DUE = 1, LOOK_BUSY };	/* 0: no kernel since the last look */
+extern _Atomic uint8_t look_due[CW_MAX_DEVICES];
+extern _Atomic bool look_graphs;	/* a graph may contain a kernel that is not stock */
+
+void look_forget(void);
+void look_prepare(void);		/* code that is not stock was loaded: its kernels may follow */
+void look_context_gone(uint64_t context);
+void look_primary_gone(int device, bool certainly);
+CUresult look_now(int device);
+
+/* A kernel was launched that may go astray. */
+static inline void look_later(int device)
+{
+	_Atomic uint8_t *due = &look_due[(unsigned)device % CW_MAX_DEVICES];
+
+	if (atomic_load_explicit(due, memory_order_relaxed) != LOOK_DUE)
+		atomic_store_explicit(due, LOOK_DUE, memory_order_relaxed);
+}
 
 /* ---- waiting for the GPU, for `cuwhy run --hang-after`; without that, one flag is tested ------------ */
 
@@ -517,6 +561,14 @@ static inline int thread_device(struct rec_thread *t)
 	if (unlikely(t->device < 0))
 		t->device = current_device();
 	return t->device;
+}
+
+/* A call that waits has succeeded. The driver's error if a look shows one, else 0. */
+static inline CUresult look_after_wait(void)
+{
+	unsigned device = (unsigned)thread_device(rec_self) % CW_MAX_DEVICES;
+
+	return unlikely(atomic_load_explicit(&look_due[device], memory_order_relaxed)) ? look_now((int)device) : 0;
 }
 
 #pragma GCC visibility pop

@@ -51,6 +51,17 @@ static struct {
 
 static TLS bool waits_here;	/* this thread is one of those */
 
+bool dump_armed(void)
+{
+	return atomic_load_explicit(&dump.armed, memory_order_relaxed) &&
+	       !(shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED);
+}
+
+bool dump_exists(void)
+{
+	return access(dump.path, F_OK) == 0;
+}
+
 static bool user_has_settings(void)
 {
 	static const char *const names[] = { "CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "CUDA_ENABLE_LIGHTWEIGHT_COREDUMP",
@@ -110,11 +121,6 @@ static void make_path(const char *folder)
 	rec_put_number(dump.path + n + 6, 24, (long)rec.pid);
 }
 
-static bool dump_is_there(void)
-{
-	return access(dump.path, F_OK) == 0;
-}
-
 /* No memory contents, no abort(). Drivers before CUDA 12.5 have two switches for this, later ones have flags. */
 static bool set_flags(void)
 {
@@ -138,7 +144,7 @@ static enum cw_reason prepare(const char *folder)
 	if (!folder_is_ours())
 		return CW_REASON_DUMP_FOLDER;
 	/* if we could not see a dump, a fault would look like success; and an old one would look like a fault */
-	if (dump_is_there() || errno != ENOENT)
+	if (dump_exists() || errno != ENOENT)
 		return CW_REASON_DUMP_DRIVER;
 	if (!set(ATTR_FILE, dump.path, strlen(dump.path) + 1) || !set_flags())
 		return CW_REASON_DUMP_DRIVER;
@@ -250,7 +256,7 @@ static bool dump_comes(CUresult driver)
 {
 	uint64_t until = rec_mono_ns() + (driver == LAUNCH_FAILED ? UNSURE_NS : SOON_NS);
 
-	while (!dump_is_there()) {
+	while (!dump_exists()) {
 		if (failed_before() || rec_mono_ns() >= until || !folder_is_ours())
 			return false;
 		nap();
@@ -304,7 +310,7 @@ CUresult dump_check(CUresult result)
 	/* a requested dump is not a fault: the driver itself reports what it does to the kernel */
 	if (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED)
 		return result;
-	if (!dump_follows(result) && !dump_is_there())
+	if (!dump_follows(result) && !dump_exists())
 		return result;
 	find_error(result);
 	return failed_before();
@@ -356,7 +362,7 @@ static CUresult last_look(void)
 		fault_at_exit(code);	/* that thread may not get to record it anymore */
 		return code;
 	}
-	while (!dump_is_there()) {
+	while (!dump_exists()) {
 		if (idle_ns() >= LATE_NS)
 			return 0;
 		nap();

@@ -130,6 +130,10 @@ void function_learn(uint32_t number, bool launched)
 		shared_set(&f->name, intern_string(name, strnlen(name, NAME_MAX_LEN)));
 	if (launched && !shared_get(&f->layout))
 		learn_layout(f);
+	if (launched && stock_function(f)) {
+		shared_set(&f->stock, 1);
+		shared_set(&f->settled, 1);
+	}
 }
 
 uint32_t function_named(uint64_t handle, const char *name)
@@ -142,8 +146,18 @@ uint32_t function_named(uint64_t handle, const char *name)
 }
 
 /* Kernels that are looked up but may never be launched fill at most half of the table. */
-void function_looked_up(uint64_t handle, const char *name)
+void function_looked_up(uint64_t handle, const char *name, bool stock)
 {
-	if (atomic_load(&functions.n) < MAX_FUNCTIONS / 2)
-		function_named(handle, name);
+	uint32_t number = atomic_load(&functions.n) < MAX_FUNCTIONS / 2 ? function_named(handle, name) : 0;
+
+	if (number && stock)
+		shared_set(&functions.table[number].stock, 1);
+}
+
+void function_same_code(uint64_t handle, uint64_t other)
+{
+	uint32_t number = function_number(handle), from = function_number(other);
+
+	if (number && function_stock(from))
+		shared_set(&functions.table[number].stock, 1);
 }

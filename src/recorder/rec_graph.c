@@ -104,6 +104,8 @@ void capture_end(uint64_t stream, uint64_t graph)
 
 void capture_instantiated(uint64_t graph, uint64_t exec)
 {
+	bool captured = false;
+
 	if (!spin_try(&graph_lock))
 		return;
 	for (int i = 0; i < MAX_CAPTURES; i++) {
@@ -111,6 +113,7 @@ void capture_instantiated(uint64_t graph, uint64_t exec)
 
 		if (!c->id || !c->graph_alive || c->graph != graph)
 			continue;
+		captured = true;
 		for (int k = 0; k < MAX_CAPTURES; k++) {
 			if (g.exec[k].exec)
 				continue;
@@ -122,6 +125,8 @@ void capture_instantiated(uint64_t graph, uint64_t exec)
 		break;
 	}
 	spin_done(&graph_lock);
+	if (!captured)		/* built node by node: its kernels are not known */
+		atomic_store(&look_graphs, true);
 }
 
 void capture_graph_gone(uint64_t graph)
@@ -206,6 +211,8 @@ void capture_keep(struct cw_launch *l, uint64_t stream)
 	if (!drv.cuStreamIsCapturing || drv.cuStreamIsCapturing((void *)stream, &status) || !status)
 		return;
 	l->flags |= CW_LAUNCH_CAPTURED;
+	if (!function_stock(l->func))
+		atomic_store(&look_graphs, true);
 	if (!spin_try(&graph_lock))
 		return;
 	c = active_on(stream);

@@ -99,6 +99,15 @@ static __attribute__((noinline)) void fail_launch(const struct launch_note *l, u
 	fail_note(&f);
 }
 
+/* The first successful launch: now query the layout. And code that is not stock may fail later than we are told. */
+static inline void launched_unsettled(uint32_t function, int device, CUresult result)
+{
+	if (unlikely(function && !shared_get(&functions.table[function].launches)) && !result)
+		function_learn(function, true);
+	if (!function_stock(function))
+		look_later(device);
+}
+
 /* Word by word: with memcpy or a loop, the compiler would first put the note into memory. */
 #define COPY3(to, from) ((to)[0] = (from)[0], (to)[1] = (from)[1], (to)[2] = (from)[2])
 
@@ -132,9 +141,8 @@ static inline __attribute__((always_inline)) void put_launch(const struct launch
 	s->forward_stack = s->node_name = 0;
 	if (unlikely(t->node_depth) && torch_backward(t, &s->forward_stack, &s->node_name))
 		s->flags |= CW_LAUNCH_IN_BACKWARD;
-	/* the first successful launch: now query the layout */
-	if (unlikely(function && !shared_get(&functions.table[function].launches)) && !l->result)
-		function_learn(function, true);
+	if (unlikely(!function_settled(function)))
+		launched_unsettled(function, t->device, l->result);
 	s->n_param = copy_params(s->params, function, l->params, l->extra);
 	if (unlikely(atomic_load_explicit(&rec.captures, memory_order_relaxed)))
 		capture_keep(s, l->stream);
@@ -185,6 +193,8 @@ void note_graph_launch(uint64_t exec, uint64_t stream, CUresult result)
 	s->n_param = sizeof(exec);
 	memcpy(s->params, &exec, sizeof(exec));
 	shared_set(&s->seq, seq);
+	if (atomic_load_explicit(&look_graphs, memory_order_relaxed))
+		look_later(t->device);
 }
 
 /* ---- wrappers ------------------------------------------------------------------------------------------ */

@@ -239,6 +239,8 @@ static bool recording_begin(uint32_t forked_from)
 	fill_header(forked_from);
 	graph_start();
 	dump_forget();
+	look_forget();
+	stock_forget();
 	hang_forget();
 	if (!tables_start() || !fail_start() || !function_start() || !site_start() ||
 	    !driver_alloc_start())

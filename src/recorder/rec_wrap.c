@@ -133,7 +133,12 @@ static void after_PLAIN(struct call *c)
 	note(c, 0);
 }
 
-#define after_RELEASE after_PLAIN
+static void after_RELEASE(struct call *c)
+{
+	if (c->r == 0)
+		look_primary_gone((int)c->a[0], false);
+	note(c, 0);
+}
 
 static void after_QUIET(struct call *c)
 {
@@ -175,7 +180,7 @@ static void after_PEER(struct call *c)
 static void after_SYNC(struct call *c)
 {
 	if (!c->r)
-		c->r = dump_check(0);
+		c->r = dump_check(look_after_wait());
 	note(c, 0);
 }
 
@@ -186,13 +191,16 @@ static void after_SYNC(struct call *c)
 #define after_COPYWAIT	 after_SYNC
 #define after_COPY	 after_PLAIN
 
-static void after_MODULE(struct call *c)
+static void loaded(struct call *c, const void *image)
 {
 	note(c, c->out);
+	if (!c->r && c->out && !stock_loaded(c->out, image, rec_self->caller))
+		look_prepare();
 }
 
-#define after_MODULEDATA after_MODULE
-#define after_LIBRARY	 after_MODULE
+static void after_MODULE(struct call *c)     { loaded(c, NULL); }
+static void after_MODULEDATA(struct call *c) { loaded(c, (const void *)c->a[1]); }
+#define after_LIBRARY after_MODULEDATA
 
 static void after_UNLOAD(struct call *c)
 {
@@ -204,7 +212,7 @@ static void after_UNLOAD(struct call *c)
 
 /* A launch gets a CUfunction or a CUkernel, and the driver logs an error if we query one as if it were the
  * other: remember which ones are functions. */
-static void after_FUNCTIONOF(struct call *c)
+static void plain_function(struct call *c)
 {
 	if (c->r)
 		note(c, 0);
@@ -212,11 +220,27 @@ static void after_FUNCTIONOF(struct call *c)
 		function_is_plain(c->out);
 }
 
+static void after_FUNCTIONOF(struct call *c)
+{
+	plain_function(c);
+	if (!c->r)
+		function_same_code(c->out, c->a[1]);
+}
+
+static void looked_up(struct call *c)
+{
+	bool stock = stock_code(c->a[1]);
+
+	function_looked_up(c->out, (const char *)c->a[2], stock);
+	if (!stock)		/* the runtime loads an extension's code before there is a context */
+		look_prepare();
+}
+
 static void after_FUNCTION(struct call *c)
 {
-	after_FUNCTIONOF(c);
+	plain_function(c);
 	if (!c->r)
-		function_looked_up(c->out, (const char *)c->a[2]);
+		looked_up(c);
 }
 
 /* Keep the name now: after a fault the driver no longer returns it. */
@@ -225,7 +249,7 @@ static void after_KERNEL(struct call *c)
 	if (c->r)
 		note(c, 0);
 	else
-		function_looked_up(c->out, (const char *)c->a[2]);
+		looked_up(c);
 }
 
 static void after_BEGIN(struct call *c)
@@ -335,16 +359,20 @@ static void after_UNMAP(struct call *c)
 
 static void after_RESET(struct call *c)
 {
-	if (c->r == 0)
+	if (c->r == 0) {
 		driver_alloc_take_device((int)c->a[0]);
+		look_primary_gone((int)c->a[0], true);
+	}
 	note(c, 0);
 }
 
 /* What the context held is gone with it, and the driver does not report what that was. */
 static void after_DESTROY(struct call *c)
 {
-	if (c->r == 0)
+	if (c->r == 0) {
 		driver_alloc_inexact();
+		look_context_gone(c->a[0]);
+	}
 	rec_self->device = DEVICE_ASK;
 	note(c, 0);
 }

@@ -74,6 +74,7 @@ struct sim_ctx {
 	unsigned int flags;
 	bool primary;
 	_Atomic int sticky;		/* code that every later call returns, or 0 */
+	_Atomic uint64_t stopped_until;	/* sim_clock_ns(): a fault is being handled, and no kernel starts before */
 	_Atomic int blocking;		/* streams that synchronize with the legacy stream */
 	_Atomic uint64_t grids;		/* kernels and fills so far; threads may share a number */
 	_Atomic unsigned int peers;	/* devices whose memory its kernels may touch */
@@ -88,6 +89,7 @@ struct sim_func {
 	struct sim_head head;
 	struct sim_func *func;		/* itself, or for a CUkernel the function behind it */
 	struct sim_module *module;
+	struct sim_library *library;	/* of a CUkernel; NULL: a function */
 	const struct sim_kernel_row *row;
 	struct sim_func *next;		/* in the same module */
 	char name[SIM_NAME_MAX];
@@ -240,6 +242,7 @@ struct sim_config {
 	bool memory_set, no_device;
 	bool lost_dumps;		/* the dump of an assertion is abandoned, and the error is 719 */
 	bool late_dumps;		/* a kernel ends, and calls that wait for it return, before its dump exists */
+	bool full_gpu;			/* every kernel fills the GPU: one runs at a time, whatever their streams */
 	int error_first;		/* ms from a kernel's error to its dump; 0: the dump comes first */
 	bool load_waits;		/* loading code waits for running kernels */
 	int load_takes;			/* ms that loading code takes */
@@ -352,6 +355,7 @@ int sim_work_submit(struct sim_stream *s, struct sim_op *op, uint64_t *seq);
 int sim_work_finish(struct sim_stream *s, uint64_t seq);
 void sim_op_run(struct sim_op *op);			/* sim_work.c */
 uint64_t sim_clock_ns(void);
+bool sim_ctx_stopped(const struct sim_ctx *ctx);
 
 /* sim_capture.c */
 int sim_capture_check_unsafe(void);	/* for calls that are illegal during a capture */

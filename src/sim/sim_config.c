@@ -48,7 +48,7 @@ static int refuse(const char *what, const char *text, size_t length)
 	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
 		used += snprintf(line + used, sizeof(line) - (size_t)used, " %s", models[i].id);
 	used += snprintf(line + used, sizeof(line) - (size_t)used,
-		" and key devices memory hidden taken driver ptx fail sticky nodevice warp_exits late_dumps lost_dumps error_first load_waits load_takes debugger_crashes\n");
+		" and key devices memory hidden taken driver ptx fail sticky nodevice warp_exits late_dumps full_gpu lost_dumps error_first load_waits load_takes debugger_crashes\n");
 	if (write(STDERR_FILENO, line, (size_t)used) < 0)
 		return -1;
 	return -1;
@@ -160,6 +160,8 @@ static int parse_pair(const char *pair, size_t length)
 		ok = c->debugger_crashes = true;
 	else if (KEY("late_dumps") && !eq)
 		ok = c->late_dumps = true;
+	else if (KEY("full_gpu") && !eq)
+		ok = c->full_gpu = true;
 	else
 		return refuse("unknown key", pair, key);
 #undef KEY

@@ -58,6 +58,7 @@ static int context_new(struct sim_ctx **out, unsigned int flags, int device)
 	ctx->flags = flags;
 	ctx->primary = false;
 	atomic_store(&ctx->sticky, 0);
+	atomic_store(&ctx->stopped_until, 0);
 	atomic_store(&ctx->blocking, 0);
 	atomic_store(&ctx->grids, 1);		/* the driver's own first */
 	atomic_store(&ctx->peers, 0);

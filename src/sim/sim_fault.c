@@ -45,6 +45,12 @@ static void say_assertion(const struct sim_op *op, const struct sim_fault *fault
 				w.file, w.line, w.function, block, thread + lane, w.condition);
 }
 
+/* Milliseconds after the kernel's end, as measured on R580. */
+enum {
+	STOPPED = 80,			/* until other kernels run again: 49 to 97 */
+	LATE = 100,			/* until the error: about 20 more */
+};
+
 struct late_error {
 	struct sim_ctx *ctx;
 	int code;
@@ -97,7 +103,7 @@ static void *raise_late(void *arg)
 		write_slowly(hidden, late.plan.path);
 		return NULL;
 	}
-	sleep_ms(100);
+	sleep_ms(LATE);
 	if (sim.config.late_dumps)
 		rename(hidden, late.plan.path);
 	sim_ctx_fail(late.ctx, late.code);
@@ -117,6 +123,8 @@ static bool raised_late(struct sim_ctx *ctx, int code, const struct sim_dump_pla
 	*late = (struct late_error){ctx, code == SIM_ASSERT ? SIM_LAUNCH_FAILED : code, *plan};
 	if (sim.config.error_first)
 		sim_ctx_fail(ctx, late->code);
+	if (sim.config.late_dumps)
+		atomic_store(&ctx->stopped_until, sim_clock_ns() + STOPPED * 1000000ull);
 	if (pthread_create(&thread, NULL, raise_late, late) != 0) {
 		free(late);
 		return false;

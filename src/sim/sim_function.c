@@ -218,6 +218,18 @@ int sim_cuKernelGetFunction(struct sim_func **function, struct sim_func *kernel)
 	return 0;
 }
 
+int sim_cuKernelGetLibrary(struct sim_library **library, struct sim_func *kernel)
+{
+	struct sim_func *k = sim_pool_get(&sim.funcs, kernel);
+
+	if (!library)
+		return SIM_INVALID_VALUE;
+	if (!k || !k->library)
+		return SIM_INVALID_HANDLE;
+	*library = k->library;
+	return 0;
+}
+
 int sim_cuKernelGetName(const char **name, struct sim_func *kernel)
 {
 	return sim_cuFuncGetName(name, kernel);

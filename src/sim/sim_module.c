@@ -168,6 +168,7 @@ static int kernels_make(struct sim_library *lib)
 		memcpy(k->name, f->name, sizeof(k->name));
 		k->func = f;
 		k->module = f->module;
+		k->library = lib;
 		k->next = lib->kernels;
 		lib->kernels = k;
 		atomic_store(&k->head.alive, 1);

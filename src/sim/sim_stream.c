@@ -22,6 +22,13 @@ uint64_t sim_clock_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+bool sim_ctx_stopped(const struct sim_ctx *ctx)
+{
+	uint64_t until = atomic_load_explicit(&ctx->stopped_until, memory_order_acquire);
+
+	return SIM_UNLIKELY(until) && sim_clock_ns() < until;
+}
+
 static inline void pause_cpu(void)
 {
 #if defined(__x86_64__)
@@ -184,7 +191,7 @@ static void push_implicit_waits(struct sim_stream *s)
 static bool nothing_to_do(struct sim_stream *s, const struct sim_op *op)
 {
 	return op->kind == SIM_OP_KERNEL && !op->fault && !*op->u.kernel.row->code &&
-	       sim_stream_idle(s);
+	       sim_stream_idle(s) && !sim_ctx_stopped(s->ctx);
 }
 
 /* Accepts work: into the graph while the stream is capturing, else into the queue. */

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void run_copy(const struct sim_op *op)
 {
@@ -59,6 +60,14 @@ static void run_graph(struct sim_op *op)
 	sim_exec_leave(exec);
 }
 
+static pthread_mutex_t gpu_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The worker holds the GPU for this work, if it can only do one thing at a time. */
+static bool occupies(const struct sim_op *op)
+{
+	return sim.config.full_gpu && (op->kind == SIM_OP_KERNEL || op->kind == SIM_OP_FILL);
+}
+
 static void run_kernel(const struct sim_op *op)
 {
 	struct sim_fault fault;
@@ -72,10 +81,23 @@ static void run_kernel(const struct sim_op *op)
 		sim_fault_raise(op, &fault);
 }
 
+/* While the driver handles a fault, kernels have to wait, and a fill is one. Copies and events do not. */
+static void wait_for_gpu(const struct sim_op *op)
+{
+	if (op->kind == SIM_OP_KERNEL || op->kind == SIM_OP_FILL)
+		while (sim_ctx_stopped(op->ctx))
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 /* After a fault nothing runs anymore, but resources are still released. */
 void sim_op_run(struct sim_op *op)
 {
-	bool dead = atomic_load_explicit(&op->ctx->sticky, memory_order_acquire) != 0;
+	bool dead, alone = occupies(op);
+
+	wait_for_gpu(op);
+	if (alone)
+		pthread_mutex_lock(&gpu_lock);
+	dead = atomic_load_explicit(&op->ctx->sticky, memory_order_acquire) != 0;
 
 	switch (op->kind) {
 	case SIM_OP_KERNEL:
@@ -113,4 +135,6 @@ void sim_op_run(struct sim_op *op)
 	case SIM_OP_NONE:
 		break;
 	}
+	if (alone)
+		pthread_mutex_unlock(&gpu_lock);
 }

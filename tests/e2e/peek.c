@@ -195,6 +195,9 @@ int main(int argc, char **argv)
 	SHOW(memory[0].driver);
 	SHOW(memory[0].driver_peak);
 	SHOW(memory[0].n_oom);
+	SHOW(n_looks);
+	SHOW(n_false_looks);
+	SHOW(lost_looks);
 #undef SHOW
 	print_sites(h);
 	print_chunks(h);
