@@ -55,7 +55,8 @@ static struct {
 	struct place place[MAX_CONTEXTS];
 	_Atomic uint32_t alarms;	/* threads that wait for a fault */
 	_Atomic uint64_t paid_ns;	/* when the false alarms so far will have become less than their share */
-} look = {.lock = {ATOMIC_FLAG_INIT}};
+} look;
+LOCK_LISTED(look, look.lock);
 
 void look_forget(void)
 {

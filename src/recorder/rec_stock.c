@@ -27,7 +27,8 @@ static struct slot code[MAX_CODE];	/* handle of a module or library -> 1: stock 
 static bool code_used;
 
 /* The last file that was identified: a library loads all its code in one go. */
-static struct { struct spin lock; uintptr_t start, end; bool stock; } last = {.lock = {ATOMIC_FLAG_INIT}};
+static struct { struct spin lock; uintptr_t start, end; bool stock; } last;
+LOCK_LISTED(stock, last.lock);
 
 void stock_forget(void)
 {
