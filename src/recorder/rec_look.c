@@ -5,11 +5,11 @@
  * dumps armed, it returns 0 at once; the GPU is stopped meanwhile, and the error comes 80 to 110 ms later (H200, R580;
  * 16 of 16 programs). Until then, waiting again, queries, events, copies and allocations return 0 at once: they show
  * nothing. But no kernel starts on a stopped GPU, and the driver's memset is a kernel: the first one took 49 to 97 ms, or
- * in one program 276 us because the call before it had already taken 63 ms. In a healthy program an empty kernel and
- * the wait for it take 11 us (99 of 100: 17 us; the slowest 99 us). So after a call that waited, a memset of 4 bytes in
- * a stream of our own tells whether there is something to wait for. `tests/gpu/late.py --measure` measures it.
+ * in one program 276 us because the call before it had already taken 63 ms. In a healthy program a memset and the wait
+ * for it take 8 us (99 of 100: 9 us; the slowest 31 us). So after a call that waited, a memset of 4 bytes in a stream of
+ * our own tells whether there is something to wait for. `tests/gpu/late.py --measure` measures it.
  *
- * That doubles the cost of a launch that is waited for (14 us to 29 us), so we look only if a kernel ran that is not
+ * That adds half to the cost of a launch that is waited for, so we look only if a kernel ran that is not
  * PyTorch's or NVIDIA's own (rec_stock.c). A slow look may also mean that other streams keep the GPU busy: what is lost
  * by that is limited (may_look).
  */
