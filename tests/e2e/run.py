@@ -9,6 +9,7 @@ Programs with a declared verdict are in cases/; what the recorder must never do 
 import argparse
 import importlib
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -92,7 +93,16 @@ def arguments():
     return parser.parse_args()
 
 
+
+def default_signals():
+    """Programs inherit which signals are ignored: in the background of a shell Ctrl-C, under nohup a hangup."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGTTOU, signal.SIGTTIN, signal.SIGTSTP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def main():
+    default_signals()
     args = arguments()
     os.environ["PYTHONPATH"] = os.path.join(HERE, "site-packages")
     build = os.path.abspath(args.build)
