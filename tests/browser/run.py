@@ -164,7 +164,8 @@ def check_verdicts(browser, pages):
         said = text(browser, "#environment")
         check(name + ": the checks of the doctor are in the environment", "driver-too-old" in said and "FAIL" in said and "OK" in said, said[:400])
         check(name + ": each check is a row", browser.run("return document.querySelectorAll('#environment table tbody tr').length") >= 2)
-        check(name + ": names are shown as they are", making.EVIL in said, said[:400])
+        # a line separator, which would end a line of a terminal, is a question mark in texts of others
+        check(name + ": names are shown as they are", making.EVIL.replace("\u2028", "?") in said.replace("\u2028", "?"), said[:400])
     check("bundle: the verdict comes first", "driver-too-old" in text(browser, "#verdict") and "WHERE" not in text(browser, "#verdict"), text(browser, "#verdict")[:300])
     check("bundle: every fact is there", "torch.version" in text(browser, "#environment details"))
     browser.open(pages.path("newer"))
