@@ -6,7 +6,7 @@ out=build/tests
 mkdir -p "$out"
 rec=src/recorder
 ${CC:-gcc} -std=gnu11 -O1 -g -fsanitize=thread -D_GNU_SOURCE -DCUWHY_VERSION='"tsan"' -Iinclude -Isrc -I. \
-	-o "$out/tsan_rings" tests/torture/tsan_rings.c $rec/rec_start.c $rec/rec_env.c $rec/rec_lock.c $rec/rec_sandbox.c $rec/rec_elf.c $rec/rec_segment.c $rec/rec_driver_alloc.c $rec/rec_live.c \
+	-o "$out/tsan_rings" tests/torture/tsan_rings.c $rec/rec_start.c $rec/rec_notice.c $rec/rec_env.c $rec/rec_lock.c $rec/rec_sandbox.c $rec/rec_elf.c $rec/rec_segment.c $rec/rec_driver_alloc.c $rec/rec_live.c \
 	$rec/rec_torch_block.c $rec/rec_site.c $rec/rec_totals.c $rec/rec_timeline.c $rec/rec_epochs.c $rec/rec_events.c $rec/rec_ranges.c $rec/rec_fail.c $rec/rec_dump.c $rec/rec_dump_code.c $rec/rec_hang.c $rec/rec_function.c \
 	$rec/rec_graph.c $rec/rec_launch.c $rec/rec_look.c $rec/rec_stock.c -lpthread
 if "$out/tsan_rings"; then
