@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A cause or a file of signs that is deleted leaves the build, and one that comes joins it; nothing else makes it anew.
+unset MAKEFLAGS MFLAGS SAN B	# of the make that runs us, perhaps for another build folder
 root=$BUILD/..
 mkdir -p tests
 cp -r "$root/Makefile" "$root/VERSION" "$root/kb" "$root/tools" "$root/src" . && cp -r "$root/tests/gpu" tests/
