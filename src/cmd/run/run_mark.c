@@ -116,6 +116,21 @@ static enum lock try_lock(int fd)
 	return errno == EWOULDBLOCK ? LOCK_HELD : LOCK_UNKNOWN;
 }
 
+#define WAIT_TRIES	200	/* 2 s: a run that was killed holds its lock until its last process is gone */
+#define WAIT_NS		10000000
+
+static enum lock wait_for_lock(int fd)
+{
+	struct timespec pause = {0, WAIT_NS};
+	enum lock lock = try_lock(fd);
+
+	for (int i = 0; i < WAIT_TRIES && lock == LOCK_HELD; i++) {
+		nanosleep(&pause, NULL);
+		lock = try_lock(fd);
+	}
+	return lock;
+}
+
 /* The mark of a folder, if both are this user's own; -1 otherwise. */
 static int open_mark(const char *dir)
 {
@@ -145,7 +160,7 @@ int mark_borrow(struct mark *m, const char *dir)
 	if (m->file < 0)
 		rc = -errno;
 	/* without a name, it has just been returned: whoever comes next locks another one */
-	else if (try_lock(m->file) == LOCK_HELD || fstat(m->file, &st) != 0 || st.st_nlink == 0)
+	else if (wait_for_lock(m->file) == LOCK_HELD || fstat(m->file, &st) != 0 || st.st_nlink == 0)
 		rc = -EBUSY;
 	if (rc != 0)
 		mark_release(m);
