@@ -260,6 +260,13 @@ bool fs_is_dir(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+uint64_t fs_written_ns(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec : 0;
+}
+
 bool fs_exists(const char *path)
 {
 	struct stat st;

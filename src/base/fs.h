@@ -51,6 +51,7 @@ int fs_copy(const char *from, const char *to, struct err *e);
 
 bool fs_is_dir(const char *path);
 bool fs_exists(const char *path);
+uint64_t fs_written_ns(const char *path);	/* CLOCK_REALTIME of the last write; 0 = not known */
 bool fs_dir_empty(const char *path);
 
 /* Bytes on disk of the files directly inside; 0 when unreadable. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -138,4 +139,28 @@ uint64_t proc_mono_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* What is there already does not count: a sanitizer reserves terabytes. */
+static rlim_t data_bytes(void)
+{
+	unsigned long long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (f && fscanf(f, "%*s %*s %*s %*s %*s %llu", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+void proc_limit_memory(uint64_t more)
+{
+	rlim_t most = data_bytes() + more;
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_DATA, &l) != 0 || l.rlim_cur <= most)
+		return;
+	l.rlim_cur = most;
+	setrlimit(RLIMIT_DATA, &l);
 }

@@ -30,4 +30,7 @@ char *proc_find_part(const char *name);
 
 uint64_t proc_mono_ns(void);
 
+/* This process may take so many bytes more from now on; a lower limit of the user's stays. */
+void proc_limit_memory(uint64_t more);
+
 #endif

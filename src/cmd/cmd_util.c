@@ -3,31 +3,23 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/proc.h"
 #include "base/progress.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
 
-#define MEMORY_LEAST ((rlim_t)1 << 30)
+#define MEMORY_LEAST (1ull << 30)
 
 void cmd_bound_memory(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-	rlim_t half = pages > 0 && size > 0 ? (rlim_t)pages / 2 * (rlim_t)size : MEMORY_LEAST;
-	struct rlimit limit;
+	uint64_t half = pages > 0 && size > 0 ? (uint64_t)pages / 2 * (uint64_t)size : MEMORY_LEAST;
 
-	half = half < MEMORY_LEAST ? MEMORY_LEAST : half;
-#ifdef __SANITIZE_ADDRESS__
-	return;		/* its shadow memory is terabytes of data */
-#endif
-	if (getrlimit(RLIMIT_DATA, &limit) != 0 || (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur <= half))
-		return;
-	limit.rlim_cur = half;
-	setrlimit(RLIMIT_DATA, &limit);
+	proc_limit_memory(half < MEMORY_LEAST ? MEMORY_LEAST : half);
 }
 
 int cmd_fail(FILE *out, bool json, const struct err *e, int status)

@@ -95,13 +95,6 @@ static const struct xid_log *kernel_log(struct judge *j, const struct trace *t)
 	return j->store->xids;
 }
 
-static uint64_t written_ns(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 ? (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec : 0;
-}
-
 /* The recording as a trace; NULL if there is none. `len` is its size in bytes. */
 static struct trace *read_trace(struct judge *j, struct process *p, void **bytes, size_t *len)
 {
@@ -166,7 +159,7 @@ static void judge_process(struct judge *j, struct process *p)
 		p->end.xids = kernel_log(j, t);
 	}
 	if (core)
-		p->end.fault_real_ns = written_ns(core);
+		p->end.fault_real_ns = fs_written_ns(core);
 	if (core && (d = dump_open(core, NULL)) != NULL) {
 		p->end.fault = fault = culprit_of_process(d, t);
 		p->end.fault_mark = dump_mark(d);

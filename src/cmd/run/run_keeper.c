@@ -57,30 +57,6 @@ bool keeper_hear(const struct keeper *k, struct keeper_news *n, bool *gone)
 	return !*gone;
 }
 
-/* What is there already does not count: a sanitizer reserves terabytes. */
-static rlim_t data_bytes(void)
-{
-	unsigned long long pages = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
-
-	if (f && fscanf(f, "%*s %*s %*s %*s %*s %llu", &pages) != 1)
-		pages = 0;
-	if (f)
-		fclose(f);
-	return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
-}
-
-static void limit_memory(void)
-{
-	rlim_t most = data_bytes() + LIMIT_BYTES;
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_DATA, &l) != 0 || l.rlim_cur <= most)
-		return;
-	l.rlim_cur = most;
-	setrlimit(RLIMIT_DATA, &l);
-}
-
 static pid_t supervisor;
 
 /* Not before: any process of the group can send any signal. */
@@ -117,7 +93,7 @@ static void keeper_settle(void)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	die_with_supervisor();
-	limit_memory();
+	proc_limit_memory(LIMIT_BYTES);
 	child_leave_streams();
 }
 

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "input/dump/culprit.h"
@@ -38,13 +38,6 @@ static uint32_t pid_of_name(const char *path)
 	return end == name + n && pid <= INT32_MAX ? (uint32_t)pid : 0;
 }
 
-static uint64_t dump_written_ns(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 ? (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec : 0;
-}
-
 static void *dump_source_open(const char *path, struct err *e)
 {
 	struct dump *d = dump_open(path, e);
@@ -56,7 +49,7 @@ static void *dump_source_open(const char *path, struct err *e)
 	s->dump = d;
 	s->culprit = culprit_find(d);
 	s->pid = pid_of_name(path);
-	s->written_ns = dump_written_ns(path);
+	s->written_ns = fs_written_ns(path);
 	return s;
 }
 
