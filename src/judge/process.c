@@ -35,6 +35,9 @@ static struct verdict *verdict_of_incident(const struct incident *i, struct trac
 	if (also)
 		also->observe(c, also->arg);
 	verdict_judge(v);
+	if (i->unproven)
+		verdict_doubt(v,
+			      "the program survived this failure and crashed later, perhaps because of something else");
 	v->time_ns = i->lead->mono_ns;
 	v->own = !i->python_only && !i->check_only;
 	return v;

@@ -124,21 +124,15 @@ static void adopt_machine(struct verdict *v, const struct group *g)
 	}
 }
 
-/* What only an input that may be of another run says is not certain, and its reason says so. */
+/* What only an input that may be of another run says is not certain. */
 static void cap_certainty(struct verdict *v, const struct verdict *alone, const struct group *g)
 {
 	bool perhaps = false;
 
 	for (size_t i = 0; i < g->n; i++)
 		perhaps |= g->list[i].tied == TIED_PERHAPS;
-	if (!perhaps || v->sure < SURE_CERTAIN || (alone->sure == SURE_CERTAIN && v->cause == alone->cause))
-		return;
-	v->sure = SURE_LIKELY;
-	v->because = pool_printf(&v->pool, "%s%sthe inputs may be of two runs", v->because ? v->because : "",
-				 v->because ? "; but " : "");
-	for (size_t i = 0; i < v->n_candidates; i++)
-		if (v->candidates[i].sure == KB_CERTAIN)
-			v->candidates[i].sure = KB_LIKELY;
+	if (perhaps && (alone->sure < SURE_CERTAIN || v->cause != alone->cause))
+		verdict_doubt(v, "the inputs may be of two runs");
 }
 
 static struct verdict *source_judge_process(struct recorded_process *p, const struct group *g, struct err *e)

@@ -175,6 +175,17 @@ void verdict_judge(struct verdict *v)
 	fill_evidence(v);
 }
 
+void verdict_doubt(struct verdict *v, const char *why)
+{
+	if (v->sure < SURE_CERTAIN)
+		return;
+	v->sure = SURE_LIKELY;
+	v->because = pool_printf(&v->pool, "%s%s%s", v->because ? v->because : "", v->because ? "; but " : "", why);
+	for (size_t i = 0; i < v->n_candidates; i++)
+		if (v->candidates[i].sure == KB_CERTAIN)
+			v->candidates[i].sure = KB_LIKELY;
+}
+
 /* --- reading ------------------------------------------------------------------------------------ */
 
 const char *verdict_cause(const struct verdict *v)

@@ -68,6 +68,8 @@ void verdict_of_cause(struct verdict *v, const struct match *m, const struct cas
 void verdict_evidence(struct verdict *v, const char *source, const char *text);
 void verdict_take_evidence(struct verdict *v);	/* moves the case's evidence to the verdict */
 void verdict_append(struct verdict **list, struct verdict *v);
+/* No longer certain, for this reason. */
+void verdict_doubt(struct verdict *v, const char *why);
 
 /* Judges one process. `t` NULL: it never used CUDA. Never fails: at worst the cause is `unknown`. */
 struct verdict *verdict_of_process(struct trace *t, const struct process_end *end);

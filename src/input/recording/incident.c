@@ -3,6 +3,7 @@
  */
 #include "input/recording/incident.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -276,13 +277,19 @@ static bool went_on(const struct incident *i, struct trace *t)
 	return false;
 }
 
-static struct incident *find_without_exception(struct incidents *all, struct trace *t, int signal)
+/* The signals of a bug in the program's own code. abort() is not one: that is how C++ ends for an error. */
+static bool is_crash(int signal)
+{
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL;
+}
+
+static struct incident *find_survivor(struct incidents *all, struct trace *t, int signal)
 {
 	bool python = trace_header(t)->py_version != 0;
 	struct incident *found = NULL;
 
 	/* the program was killed from outside: not because of its failure */
-	if (signal == 1 || signal == 2 || signal == 9 || signal == 15)
+	if (signal == SIGHUP || signal == SIGINT || signal == SIGKILL || signal == SIGTERM)
 		return NULL;
 	for (size_t i = all->n; i > 0; i--)
 		if (all->list[i - 1].raised && !went_on(&all->list[i - 1], t))
@@ -291,6 +298,15 @@ static struct incident *find_without_exception(struct incidents *all, struct tra
 		if (!all->list[i].benign && !all->list[i].check_only && (python || !found))
 			found = &all->list[i];
 	return found || python || !all->n ? found : &all->list[0];
+}
+
+static struct incident *find_without_exception(struct incidents *all, struct trace *t, int signal)
+{
+	struct incident *found = find_survivor(all, t, signal);
+
+	if (found)
+		found->unproven = is_crash(signal);
+	return found;
 }
 
 static struct incident *join_exception(struct incidents *all, struct incident *i, const struct trace *t)

@@ -31,6 +31,7 @@ struct incident {
 	bool benign;			/* normal in a healthy program unless something was raised for it */
 	bool python_only;		/* nothing but an exception's message */
 	bool check_only;		/* nothing but a failed check of PyTorch */
+	bool unproven;			/* the program survived it and crashed later, perhaps of something else */
 	const struct gpu_usage *usage;	/* who held the GPUs then; NULL = not checked */
 	const struct ram_state *ram;	/* the host's memory then; NULL = not checked */
 	const struct xid_log *xids;	/* while the program ran; NULL = not checked */
