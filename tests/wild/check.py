@@ -22,7 +22,7 @@ FOUND = {
     "program-guest": "differs"}
 OUTCOMES = {
     "test_passes": "passed", "test_fails": "failed", "test_is_skipped": "skipped", "test_passes_before": "passed", "test_crashes": "crashed",
-    "test_leaves": "status", "test_hangs": "timed out", "test_passes_after": "passed", "program-alike": "status"}
+    "test_leaves": "status 3", "test_hangs": "timed out", "test_passes_after": "passed", "program-alike": "status 0"}
 
 
 def run(out, *more):
@@ -61,6 +61,13 @@ class Wild(unittest.TestCase):
     def test_resume_runs_only_what_is_left(self):
         self.assertNotIn("] program", self.second.stdout)
         self.assertIn("] own", self.second.stdout)
+
+    def test_what_there_is_no_time_for_waits_for_resume(self):
+        out = os.path.join(self.folder.name, "late.json")
+        done = run(out, "--seconds", "0", "own")
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        data = suites.load(out)
+        self.assertEqual((len(data["pieces"]), data["done"]), (3, {}))
 
     def test_what_cannot_run_is_said(self):
         self.assertIn("alien is left out: the Python has no no_such_package", self.second.stdout)

@@ -32,8 +32,10 @@ import work  # noqa: E402
 
 GRACE = 45          # seconds that pieces get to finish when the time is up
 AGAIN = 2           # how often a test that differs runs again, on each side
-ALONE = 6           # more tests than this that differ in one piece run again together
-FOUND = ("same", "differs", "flaky", "timing", "once")
+ALONE = 4           # more tests than this that differ in one piece run again together
+END = "(end)"       # stands for the end of a process, among tests
+UNCLEAR = "unclear"     # it differs, and there was no time to run it again
+FOUND = ("same", "differs", "flaky", "timing", "once", UNCLEAR)
 
 
 class Setup:
@@ -94,7 +96,9 @@ class State:
             self.save()
 
     def left(self):
-        return [key for key in self.data["pieces"] if key not in self.data["done"]]
+        """The pieces that did not run, or differed and did not run again."""
+        done = {key for key, result in self.data["done"].items() if all(odd["found"] != UNCLEAR for odd in result["odd"])}
+        return [key for key in self.data["pieces"] if key not in done]
 
 
 class Harness:
@@ -148,35 +152,45 @@ class Harness:
         run = work.run_program if "commands" in entry else lambda side, suite: work.run_tests(side, suite, ids)
         return sides.both([lambda: run(self.plain, entry), lambda: run(self.cuwhy, entry)], in_turn)
 
-    def again(self, entry, ids, seen, odd):
-        """Runs what differed again, in turn: half of the GPU's memory cannot be had twice. Adds to SEEN what came of it."""
-        alone = [[test] for test in odd if test in ids]
-        groups = alone if len(alone) <= ALONE else [sum(alone, [])]
-        if len(alone) < len(odd):       # the collection of a file, or the end of the process
-            groups.append(ids)
-        for group in groups:
-            for _ in range(AGAIN):
-                note(seen, *self.pair(entry, group, True), [t for t in odd if t in group or t not in ids and group is ids])
-        if any(compare.judge(*seen[test]) in ("once", "timing") for test in odd):   # perhaps it needs company
-            note(seen, *self.pair(entry, ids, True), odd)
-
-    def do(self, key):
-        piece = self.state.data["pieces"][key]
-        entry, ids = self.entries[piece["suite"]], piece["ids"]
+    def first(self, entry, ids):
+        """Both sides once; what differs is unclear until it ran again."""
         plain, cuwhy = self.pair(entry, ids, self.args.in_turn)
-        tests = [test for test in dict.fromkeys([*plain, *cuwhy])]
+        tests = list(dict.fromkeys([*plain, *cuwhy]))
         odd = [test for test in tests if plain.get(test) != cuwhy.get(test)]
         if not odd and plain.ends != cuwhy.ends:
-            odd = ["(end)"]
-        seen, said = {}, [plain.said, cuwhy.said]
-        note(seen, plain, cuwhy, odd)
+            odd = [END]
+        fine = [t for t in tests if t not in odd and plain[t].startswith(("passed", "status 0"))]
+        result = {"suite": entry["name"], "outcomes": {t: compare.kind_of(plain[t]) for t in tests if t in plain},
+                  "seconds": [sum(side.seconds.get(t, 0) for t in fine) for side in (plain, cuwhy)], "process": [plain.ran, cuwhy.ran],
+                  "odd": [{"id": t, "found": UNCLEAR, "plain": [], "cuwhy": []} for t in odd],
+                  "said": [plain.said, cuwhy.said] if odd or "commands" in entry and not fine else []}
+        note(result["odd"], plain, cuwhy)
+        return result
+
+    def again(self, entry, ids, odd):
+        """Runs what differed again, in turn: half of the GPU's memory cannot be had twice."""
+        alone = [[o] for o in odd if o["id"] in ids]
+        groups = alone if len(alone) <= ALONE else [sum(alone, [])]
+        rest = [o for o in odd if o["id"] not in ids]       # the collection of a file, or the end of the process
+        for group in groups + ([rest] if rest else []):
+            for _ in range(AGAIN):
+                note(group, *self.pair(entry, ids if group is rest else [o["id"] for o in group], True))
+        if any(compare.judge(o["plain"], o["cuwhy"]) in ("once", "timing") for o in odd):   # perhaps it needs company
+            note(odd, *self.pair(entry, ids, True))
+        for o in odd:
+            o["found"] = compare.judge(o["plain"], o["cuwhy"])
+
+    def do(self, key):
+        """What came of a piece; saved before anything runs again, which can take longer than the first time."""
+        piece = self.state.data["pieces"][key]
+        entry, ids = self.entries[piece["suite"]], piece["ids"]
+        result = self.state.data["done"].get(key) or self.first(entry, ids)
+        self.state.finish(key, result)
+        odd = [o for o in result["odd"] if o["found"] == UNCLEAR]
         if odd:
-            self.again(entry, ids, seen, odd)
-        fine = [t for t in tests if t not in odd and plain[t].startswith(("passed", "status: 0"))]
-        return {"suite": piece["suite"], "outcomes": {t: compare.kind_of(plain[t]) for t in tests if t in plain},
-                "seconds": [sum(side.seconds.get(t, 0) for t in fine) for side in (plain, cuwhy)], "process": [plain.ran, cuwhy.ran],
-                "odd": [{"id": t, "found": compare.judge(*seen[t]), "plain": seen[t][0], "cuwhy": seen[t][1]} for t in odd],
-                "said": said if odd else []}
+            self.again(entry, ids, odd)
+            self.state.finish(key, result)
+        return result
 
     # ---- all of them ---------------------------------------------------------------------------
 
@@ -192,7 +206,6 @@ class Harness:
             self.say("wild: %s: %s" % (key, traceback.format_exc()))
             self.failed = True
             return
-        self.state.finish(key, result)
         lines = ["[%3d/%d %4.0f s] %s: %d tests, %.0f s" % (len(self.state.data["done"]), len(self.state.data["pieces"]), self.clock.passed(),
                                                        key, len(result["outcomes"]), time.monotonic() - began)]
         for odd in result["odd"]:
@@ -213,12 +226,12 @@ class Harness:
         self.state.save()
 
 
-def note(seen, plain, cuwhy, odd):
-    """Adds the outcomes of a pair to those already seen of each odd test."""
-    for test in odd:
-        for index, side in enumerate((plain, cuwhy)):
-            text = ", ".join(side.ends) if test == "(end)" else side.get(test, "not run: " + ", ".join(side.ends))
-            seen.setdefault(test, ([], []))[index].append(text)
+def note(odd, plain, cuwhy):
+    """Adds the outcomes of a pair to those already known of each odd test."""
+    for one in odd:
+        for name, side in (("plain", plain), ("cuwhy", cuwhy)):
+            ends = ", ".join(side.ends)
+            one[name].append(ends if one["id"] == END else side.get(one["id"], "not run: " + ends))
 
 
 def short(text):
@@ -246,7 +259,7 @@ def table(data):
         counts = {verdict: found.count(verdict) for verdict in FOUND}
         counts["same"] = len(kinds) - sum(1 for result in done for odd in result["odd"] if odd["id"] in result["outcomes"])
         counts["same"] += found.count("same")
-        rows.append([name, len(kinds), sum(k in ("passed", "status") for k in kinds), kinds.count("skipped"), *(counts[v] for v in FOUND),
+        rows.append([name, len(kinds), sum(k in ("passed", "status 0") for k in kinds), kinds.count("skipped"), *(counts[v] for v in FOUND),
                      sum(len(piece["ids"]) for piece, result in members if not result),
                      ratio([r["seconds"] for r in done]), ratio([r["process"] for r in done])])
         if name == "all":
@@ -294,7 +307,7 @@ def main():
     print("\n%s\n\nwild: %d differ because of cuwhy; everything is in %s" % (text, sums["differs"], args.out))
     if not args.list and (harness.failed or not harness.state.data["done"]):
         return 2
-    return 1 if sums["differs"] else 130 if harness.clock.interrupted else 0
+    return 1 if sums["differs"] else 130 if harness.clock.interrupted else 2 if sums[UNCLEAR] else 0
 
 
 if __name__ == "__main__":

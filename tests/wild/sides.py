@@ -31,7 +31,7 @@ class Result:
                 return "crashed: " + signal.Signals(self.status - 128).name
             except ValueError:
                 pass
-        return "status: %d" % self.status
+        return "status %d" % self.status
 
 
 def end_group(process):
@@ -73,7 +73,7 @@ class Side:
         if self.setup.gpu and self.name == "plain":
             env.update(LD_LIBRARY_PATH=self.setup.simulated, CUWHY_SIM=self.setup.gpu.partition(":")[2] or "tiny")
         path = [PLUGIN, self.setup.site, env.get("PYTHONPATH")]
-        env.update(PYTHONDONTWRITEBYTECODE="1", NO_COLOR="1", TMPDIR=folder, PYTHONPATH=os.pathsep.join(p for p in path if p))
+        env.update(NO_COLOR="1", TMPDIR=folder, PYTHONPATH=os.pathsep.join(p for p in path if p))
         env.update({k: v.format(cache=self.cache, wild=self.setup.wild) for k, v in wanted.items()})
         return env
 

@@ -68,7 +68,7 @@ def run_tests(side, suite, ids):
             found.ends.append(result.end())
             found.said = result.output
             before, left = len(left), [test for test in left if test not in found]
-            if not running and (len(left) == before or found.ends[-1].startswith("status")):
+            if not running and (len(left) == before or found.ends[-1].startswith("status ")):
                 break       # it ended by itself, or nothing can be made of it
             os.remove(env["WILD_REPORTS"])
         for test in left:
@@ -99,7 +99,7 @@ def run_program(side, program):
                 break
         with open(printed, encoding="utf-8", errors="replace") as stream:
             text = compare.normal(stream.read(TEXT), [side.setup.scratch], [*program.get("ignore", []), ROUNDING])
-        found[program["name"]] = compare.outcome(", ".join(found.ends), "\n" + text)
+        found[program["name"]] = compare.outcome(found.ends[-1], "\n" + text)
         found.seconds[program["name"]] = found.ran
     finally:
         shutil.rmtree(place, ignore_errors=True)
