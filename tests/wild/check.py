@@ -70,7 +70,7 @@ class Wild(unittest.TestCase):
         self.assertEqual((len(data["pieces"]), data["done"]), (3, {}))
 
     def test_what_cannot_run_is_said(self):
-        self.assertIn("alien is left out: the Python has no no_such_package", self.second.stdout)
+        self.assertIn("left out: alien: the Python has no no_such_package", self.second.stdout)
         self.assertIn("sparse-checkout set tests", self.second.stdout)
 
 

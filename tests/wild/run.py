@@ -304,8 +304,9 @@ def main():
     finally:
         shutil.rmtree(harness.setup.scratch, ignore_errors=True)
     text, sums = table(harness.state.data)
-    print("\n%s\n\nwild: %d differ because of cuwhy; everything is in %s" % (text, sums["differs"], args.out))
-    if not args.list and (harness.failed or not harness.state.data["done"]):
+    ran = bool(harness.state.data["done"])
+    print("\n%s\n\nwild: %s; everything is in %s" % (text, "%d differ because of cuwhy" % sums["differs"] if ran else "nothing was run", args.out))
+    if not args.list and (harness.failed or not ran):
         return 2
     return 1 if sums["differs"] else 130 if harness.clock.interrupted else 2 if sums[UNCLEAR] else 0
 

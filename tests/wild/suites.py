@@ -35,21 +35,19 @@ def how_to_fetch(entry, sources, wild, versions):
 
 
 def usable(entries, sources, setup):
-    """The entries that can run here, and one sentence for each that cannot."""
-    names = {name for entry in entries for name in entry["needs"]} | {"pytest"}
-    versions = installed(setup, names)
-    able, said = [], []
+    """The entries that can run here, one sentence for each reason why others cannot, and the packages' versions."""
+    versions = installed(setup, {name for entry in entries for name in entry["needs"]} | {"pytest"})
+    able, out = [], {}
     for entry in entries:
-        needs = set(entry["needs"]) | ({"pytest"} if "files" in entry else set())
-        missing = sorted(needs - set(versions))
+        missing = sorted((set(entry["needs"]) | ({"pytest"} if "files" in entry else set())) - set(versions))
         if missing:
-            said.append("%s is left out: the Python has no %s" % (entry["name"], ", ".join(missing)))
+            out.setdefault("the Python has no " + ", ".join(missing), []).append(entry["name"])
         elif not os.path.isdir(os.path.join(setup.wild, entry["folder"])):
-            said.append("%s is left out: '%s' is not in '%s'\n    hint: %s" % (
-                entry["name"], entry["folder"], setup.wild, how_to_fetch(entry, sources, setup.wild, {k: versions.get(k, "") for k in names})))
+            reason = "'%s' is not in '%s'\n    hint: %s" % (entry["folder"], setup.wild, how_to_fetch(entry, sources, setup.wild, versions))
+            out.setdefault(reason, []).append(entry["name"])
         else:
             able.append(entry)
-    return able, said, versions
+    return able, ["left out: %s: %s" % (", ".join(names), reason) for reason, names in out.items()], versions
 
 
 def sample(ids, count, seed):
