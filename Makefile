@@ -51,7 +51,7 @@ OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl threads)
 endif
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-gpu check-all \
-	check-tree check-contributing check-san check-tsan check-inject check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
+	check-tree check-contributing check-san check-tsan check-inject check-wild check-wild-own check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -66,6 +66,8 @@ help:
 ## make check-all   the same, plus the address and undefined-behavior sanitizers
 ## make check-inject  every system call of the recorder fails in turn, with five errors: the program must not notice
 ## make check-gpu   the programs in tests/gpu on a real GPU with the installed PyTorch
+## make check-wild WILD=folder  other people's suites and programs (PyTorch, Triton, CuPy, nanoGPT), fetched into that folder,
+##                  with and without cuwhy on a real GPU (WILD_OPTIONS="--seconds 600 --jobs 8"); says how to fetch what is missing
 ## make check-wheels  the symbols that the recorder uses, in one PyTorch wheel of each release (WHEELS="2.4 2.5");
 ##                  downloads several gigabytes with pip
 ## make check-wheel-archs  the GPU architectures in these wheels against the table of wheels; also downloads
@@ -224,7 +226,7 @@ $(B)/tests/test_sites $(B)/tests/test_epochs: $(addprefix $(B)/obj/src/recorder/
 FIRED := $(abspath $(B))/rules-fired
 check: deps
 	@mkdir -p $(B) && : > $(FIRED) && chmod 666 $(FIRED)	# some of the tests run as another user
-	@CUWHY_RULES_FIRED=$(FIRED) $(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-contributing check-tree
+	@CUWHY_RULES_FIRED=$(FIRED) $(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-wild-own check-contributing check-tree
 	@$(PYTHON) tools/check_rules.py $(FIRED) --strict
 
 check-unit: parts $(UNIT)
@@ -324,6 +326,15 @@ check-tsan:
 # Takes minutes: every system call of the recorder fails in turn.
 check-inject: parts
 	@$(PYTHON) tests/inject/run.py --build $(B)
+
+# Suites that others wrote, with and without cuwhy (docs/wild.md). Nothing of them is in the repository.
+check-wild: parts
+	@test -n "$(WILD)" || { echo "make check-wild WILD=FOLDER: the folder with the sources of the suites; it may be empty, then you are told what to fetch" >&2; exit 2; }
+	@$(PYTHON) tests/wild/run.py --build $(B) --python $(PYTHON) --wild $(WILD) $(WILD_OPTIONS)
+
+# That test itself, on a suite of our own.
+check-wild-own: parts
+	@$(PYTHON) tests/wild/check.py $(B)
 
 check-all: check check-san
 
