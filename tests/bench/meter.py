@@ -2,6 +2,7 @@
 """Measures single driver calls in blocks with recording on and paused, by bench_calls.c."""
 import ctypes
 import os
+import shlex
 import subprocess
 import sys
 
@@ -25,7 +26,7 @@ def build(folder):
     target = os.path.join(folder, "bench_calls.so")
     os.makedirs(folder, exist_ok=True)
     sources = [os.path.join(HERE, name) for name in ("bench_calls.c", "bench_steps.c")]
-    subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-shared",
+    subprocess.run(shlex.split(os.environ.get("CC", "cc")) + ["-std=gnu11", "-O2", "-D_GNU_SOURCE", "-shared",
                     "-fPIC", "-o", target] + sources + ["-lpthread", "-ldl"], check=True)
     return target
 
