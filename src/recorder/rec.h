@@ -489,7 +489,9 @@ void dump_left(void);			/* this thread has jumped out of a call that may have wa
 /* The true result of a call that reports finished work, successful or not. */
 CUresult dump_check(CUresult result);
 CUresult dump_before_release(void);	/* before contexts are released: is there an unreported fault? */
-bool dump_at_exit(void);		/* the same; true: the program must not exit with success */
+/* The same; true: the program must not exit with success. `in_order`: its exit handlers run, so that it is hardly in the
+ * middle of a driver call. */
+bool dump_at_exit(bool in_order);
 
 enum cw_reason dump_arm_trigger(const char *folder, const char *pipe);
 
@@ -501,9 +503,12 @@ extern _Atomic bool look_graphs;	/* a graph may contain a kernel that is not sto
 
 void look_forget(void);
 void look_prepare(void);		/* code that is not stock was loaded: its kernels may follow */
+void look_prepare_first(void);		/* any code was looked up: for the look at the end */
 void look_context_gone(uint64_t context);
 void look_primary_gone(int device, bool certainly);
 CUresult look_now(int device);
+/* Before the end, whatever ran. True: the GPU is not stopped. `error`: the driver's, if it has one by now. */
+bool look_last(CUresult *error);
 
 /* A kernel was launched that may go astray. */
 static inline void look_later(int device)
@@ -553,6 +558,7 @@ bool cudart_has(const char *name);	/* a CUDA runtime function that we wrap */
 void device_facts(void);
 int current_device(void);		/* -1: none, or no context */
 void context_made(uint64_t context, int device);
+bool context_is_only(void);		/* the process has had one context, and it is the current one */
 void context_peer(uint64_t context);	/* kernels of the current one may access its memory */
 
 /* The same, cached until the thread's current context changes: every launch needs it. */

@@ -35,6 +35,7 @@
 #define LAUNCH_FAILED	719	/* "unspecified": true of every fault */
 #define LATE_NS		300000000u	/* the driver may report a fault this long after the last call */
 #define MS		1000000ull
+#define SETTLE_NS	(40 * MS)	/* once the GPU runs again after a fault, the error comes 20 to 25 ms later */
 #define SOON_NS		(5000 * MS)	/* for a dump to appear: the library that writes it may come from a cold disk */
 #define UNSURE_NS	(1500 * MS)	/* the same, if the driver may have abandoned it */
 #define PATIENCE_NS	(10000 * MS)	/* for it to be complete, or for the driver's error */
@@ -46,6 +47,7 @@ static struct {
 	_Atomic bool lost;	/* the driver abandoned a dump, and holds its locks forever */
 	_Atomic bool late;	/* the fault was found after the program had finished its work */
 	_Atomic uint32_t waiting;	/* threads that have the error and wait for the dump */
+	_Atomic uint64_t well_ticks;	/* no kernel launched before this has a fault that is not reported */
 	char path[256], folder[256];
 } dump;
 
@@ -188,10 +190,10 @@ void dump_start(void)
 	atomic_store(&dump.armed, true);
 }
 
-/* Time since the program last used CUDA. */
-static uint64_t idle_ns(void)
+/* When the program last used CUDA, or last launched something; 0 = never. */
+static uint64_t last_used(bool only_launches)
 {
-	uint64_t newest = 0, now = rec_ticks(), ns, span;
+	uint64_t newest = 0;
 
 	for (uint32_t i = 0; i < rec.h->n_chunks && i < CW_MAX_CHUNKS; i++) {
 		const struct cw_chunk *c = &rec.h->chunk[i];
@@ -199,7 +201,7 @@ static uint64_t idle_ns(void)
 		const struct cw_ring *r = at(c->off);
 		uint64_t ticks;
 
-		if ((kind != CW_CHUNK_LAUNCHES && kind != CW_CHUNK_CALLS) || !r->head)
+		if ((kind != CW_CHUNK_LAUNCHES && (kind != CW_CHUNK_CALLS || only_launches)) || !r->head)
 			continue;
 		/* launches and calls both begin with their sequence number and the time */
 		memcpy(&ticks, (const char *)(r + 1) + ((r->head - 1) & (r->n_slots - 1)) * (uint64_t)r->slot_size +
@@ -207,6 +209,14 @@ static uint64_t idle_ns(void)
 		       sizeof(ticks));
 		newest = ticks > newest ? ticks : newest;
 	}
+	return newest;
+}
+
+/* Time since the program last used CUDA. */
+static uint64_t idle_ns(void)
+{
+	uint64_t newest = last_used(false), now = rec_ticks(), ns, span;
+
 	rec_clock_mark();
 	ns = rec.h->clock1.mono_ns - rec.h->clock0.mono_ns;
 	span = rec.h->clock1.ticks - rec.h->clock0.ticks;
@@ -220,6 +230,7 @@ void dump_forget(void)
 	atomic_store(&dump.armed, false);	/* a forked child has no CUDA to arm */
 	atomic_store(&dump.waiting, 0);		/* nor does it have its parent's threads */
 	atomic_store(&dump_error, 0);
+	atomic_store(&dump.well_ticks, 0);
 	waits_here = false;
 }
 
@@ -349,10 +360,27 @@ static bool another_waits(void)
 	return any;
 }
 
+/* Two looks at the GPU. A fault that the first one does not see has stopped it earlier, and the second one is late enough
+ * to get its error. */
+static bool is_well(CUresult *error)
+{
+	uint64_t until, ticks = rec_ticks();
+
+	if (!look_last(error))
+		return false;
+	for (until = rec_mono_ns() + SETTLE_NS; rec_mono_ns() < until; nap())
+		if (dump_exists())
+			return false;
+	if (!look_last(error) || dump_exists())
+		return false;
+	atomic_store(&dump.well_ticks, ticks);
+	return true;
+}
+
 /* The driver reports a fault some time after the kernel has ended: after a single bad store, a call that waits for the
  * kernel returns 0, and the dump appears 44 to 170 ms later (H200, R580). Without us, a program that exits in that time
- * would have seen the error. */
-static CUresult last_look(void)
+ * would have seen the error. Where we may not look at the GPU, we wait for that long. */
+static CUresult last_look(bool may_look)
 {
 	CUresult code = 0;
 
@@ -362,12 +390,15 @@ static CUresult last_look(void)
 		fault_at_exit(code);	/* that thread may not get to record it anymore */
 		return code;
 	}
-	while (!dump_exists()) {
+	if (!dump_exists() && (last_used(true) < atomic_load(&dump.well_ticks) ||
+			       (may_look && idle_ns() < LATE_NS && is_well(&code))))
+		return 0;
+	while (!code && !dump_exists()) {
 		if (idle_ns() >= LATE_NS)
 			return 0;
 		nap();
 	}
-	code = dump_check(0);
+	code = dump_check(code);
 	atomic_store(&dump.late, code != 0);
 	if (code)
 		fault_at_exit(code);
@@ -377,13 +408,24 @@ static CUresult last_look(void)
 /* Before a context is released: refuse the call if it would wait for a lock that is never released. */
 CUresult dump_before_release(void)
 {
-	CUresult code = last_look();
+	int saved = errno;
+	CUresult code;
 
+	rec_nesting = 2;
+	code = last_look(true);
+	rec_nesting = 1;
+	errno = saved;
 	return atomic_load(&dump.lost) ? code : 0;
 }
 
-bool dump_at_exit(void)
+bool dump_at_exit(bool in_order)
 {
-	last_look();
+	bool entered = in_order && !rec_nesting && rec_enter();
+
+	if (entered)
+		rec_nesting = 2;
+	last_look(entered);
+	if (entered)
+		rec_leave();
 	return atomic_load(&dump.late);
 }

@@ -234,6 +234,8 @@ static void looked_up(struct call *c)
 	function_looked_up(c->out, (const char *)c->a[2], stock);
 	if (!stock)		/* the runtime loads an extension's code before there is a context */
 		look_prepare();
+	else
+		look_prepare_first();
 }
 
 static void after_FUNCTION(struct call *c)

@@ -325,3 +325,67 @@ go.set()
 print(codes)
 """)
     same(run.out, "%r\n" % ([700] * 8), "what the threads saw")
+
+
+ENDS = """
+import time
+func = stock("oob_store")
+cudrv.synchronize()
+%s
+time.sleep(%g)
+sys.exit(0)
+"""
+
+
+def rule__a_stray_store_is_found_whenever_the_program_ends(box):
+    """Before, while and after the GPU is stopped, and shortly before the error comes."""
+    for seconds in (0, 0.03, 0.06, 0.085, 0.095, 0.11):
+        for wait in ("stray(func)", "stray(func); cudrv.synchronize()"):
+            run = under(box, box.script(START + ENDS % (wait, seconds)))
+            same((run.status, box.verdict(run)["cause"]), (1, "illegal-access-out-of-bounds"), "%s, then %g s" % (wait, seconds))
+
+
+def rule__a_stray_store_in_a_second_context_is_found_at_the_end(box):
+    """The last look sees the current context alone, so there is none: the process waits."""
+    run = under(box, box.script(START + """
+other = ctypes.c_void_p()
+cudrv.call("cuCtxCreate_v2", ref(other), 0, 0)
+data = cudrv.alloc(4096)
+stray(stock("oob_store"))
+cudrv.call("cuCtxSetCurrent", context)
+"""))
+    same((run.status, box.verdict(run)["cause"]), (1, "illegal-access-out-of-bounds"), "status and cause")
+
+
+def time_to_end(box, text, **env):
+    """From the program's last statement to the end of its process: the least of several."""
+    found = []
+    for _ in range(6):
+        run = under(box, box.script(START + text + '\nprint(time.monotonic_ns(), flush=True)\n'), **env)
+        same(run.status, 0, run.err[-400:])
+        found.append((box.parts(run)[0]["exit_mono_ns"] - int(run.out)) / 1e9)
+        if found[-1] < 0.15:
+            break
+    return min(found)
+
+
+def rule__a_healthy_program_does_not_wait_for_an_error_when_it_ends(box):
+    """The GPU ran what the recorder gave it to do, twice: no error can come. Waiting for one takes 0.3 s."""
+    for kernel in ('stock("nop")', 'stock("nop", library=True)', 'cudrv.kernel("nop")'):
+        for wait in ("", "cudrv.synchronize()"):
+            took = time_to_end(box, "cudrv.launch(%s, (1,), (1,))\n%s" % (kernel, wait))
+            assert took < 0.15, "%s ended %.3f s later" % (kernel, took)
+
+
+def rule__a_kernel_that_never_ends_does_not_keep_the_process(box):
+    """Neither in a program that has looked before nor in one that has not."""
+    for before in ("", 'cudrv.launch(cudrv.kernel("nop"), (1,), (1,)); cudrv.synchronize()'):
+        for gpu in ("sim:tiny,full_gpu", LATE):
+            run = under(box, box.script(START + """
+host = ctypes.c_void_p()
+cudrv.call("cuMemAllocHost_v2", ref(host), ctypes.c_size_t(4))
+ctypes.c_int.from_address(host.value).value = 0
+%s
+cudrv.launch(stock("hang"), (1,), (1,), p(host.value), stream=cudrv.stream())
+""" % before), gpu=gpu, timeout=20)
+            same((run.status, box.verdict(run)["cause"]), (0, "none"), "status and cause")
