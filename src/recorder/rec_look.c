@@ -282,7 +282,7 @@ static CUresult look_once(const struct place *p, uint64_t limit_ns, bool *health
 }
 
 /* In the current context; NOWHERE if there is no look. */
-static enum found look_here(bool make, CUresult *r, bool *healthy)
+static enum found look_here(bool make, uint64_t limit_ns, CUresult *r, bool *healthy)
 {
 	int mode = relaxed_begin();
 	struct place p;
@@ -291,7 +291,7 @@ static enum found look_here(bool make, CUresult *r, bool *healthy)
 
 	*r = found == FRESH ? look_once(&p, FIRST_NS, &first) : 0;
 	if (found && !*r)
-		*r = look_once(&p, QUICK_NS, &second);
+		*r = look_once(&p, limit_ns, &second);
 	*healthy = first && second;
 	relaxed_end(mode);
 	return found;
@@ -310,7 +310,7 @@ CUresult look_now(int device)
 		return 0;
 	/* a thread that waits at the same time looks for itself */
 	atomic_compare_exchange_strong(due, &was, LOOK_BUSY);
-	found = look_here(true, &r, &healthy);
+	found = look_here(true, QUICK_NS, &r, &healthy);
 	if (found)
 		shared_add(&rec.h->n_looks, 1);
 	if (found && !healthy && !r && !dump_exists() && !failed_before())
@@ -320,13 +320,14 @@ CUresult look_now(int device)
 	return code_is_sticky(r) ? r : 0;
 }
 
+/* Less strict than the others: whoever asks waits for an error that may still be on its way, and looks again. */
 bool look_last(CUresult *error)
 {
 	bool healthy = false;
 
 	/* making a place loads code, for which the driver waits until running kernels end: maybe forever */
 	if (!capturing() && context_is_only())
-		look_here(false, error, &healthy);
+		look_here(false, FIRST_NS, error, &healthy);
 	*error = code_is_sticky(*error) ? *error : 0;
 	return healthy;
 }
