@@ -163,6 +163,7 @@ struct rec_thread {			/* what every call touches comes first */
 	struct cw_ring *forward_nodes;	/* the ring in which its last node was found */
 	const void *caller;		/* who called the driver, where a wrapper noted it */
 	const void *runtime_caller;	/* who called the runtime that calls the driver now */
+	uint64_t dump_check_ticks;	/* when it last looked for a dump */
 	uint32_t log_len;
 	bool no_launch_ring, no_node_ring;	/* tried once: out of memory */
 
@@ -251,6 +252,7 @@ static inline uint64_t rec_ticks(void)
 	return likely(rec.ticks_are_tsc) ? arch_ticks() : rec_mono_ns();
 }
 void rec_clock_mark(void);
+uint64_t rec_ticks_in(uint64_t ns);	/* about: the rate of the clock is not known in advance */
 
 /* Chunks and heap. All return NULL/0 when out of memory: recording continues without. */
 void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid);
@@ -488,6 +490,7 @@ void dump_forget(void);
 void dump_left(void);			/* this thread has jumped out of a call that may have waited for a dump */
 /* The true result of a call that reports finished work, successful or not. */
 CUresult dump_check(CUresult result);
+CUresult dump_check_again(void);	/* the same after a successful one, without a system call if there was one just before */
 CUresult dump_before_release(void);	/* before contexts are released: is there an unreported fault? */
 /* The same; true: the program must not exit with success. `in_order`: its exit handlers run, so that it is hardly in the
  * middle of a driver call. */
@@ -569,12 +572,14 @@ static inline int thread_device(struct rec_thread *t)
 	return t->device;
 }
 
-/* A call that waits has succeeded. The driver's error if a look shows one, else 0. */
-static inline CUresult look_after_wait(void)
+/* A call that waits has succeeded. The error if a look or a dump shows one, else 0. */
+static inline CUresult check_after_wait(void)
 {
 	unsigned device = (unsigned)thread_device(rec_self) % CW_MAX_DEVICES;
 
-	return unlikely(atomic_load_explicit(&look_due[device], memory_order_relaxed)) ? look_now((int)device) : 0;
+	if (unlikely(atomic_load_explicit(&look_due[device], memory_order_relaxed)))
+		return dump_check(look_now((int)device));
+	return dump_check_again();
 }
 
 #pragma GCC visibility pop

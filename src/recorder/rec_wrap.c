@@ -157,7 +157,7 @@ static void after_PROBE(struct call *c)
 static void after_POLL(struct call *c)
 {
 	if (!c->r)
-		c->r = dump_check(0);
+		c->r = dump_check_again();
 	wait_poll(c->api, c->r);
 	after_PROBE(c);
 }
@@ -180,7 +180,7 @@ static void after_PEER(struct call *c)
 static void after_SYNC(struct call *c)
 {
 	if (!c->r)
-		c->r = dump_check(look_after_wait());
+		c->r = check_after_wait();
 	note(c, 0);
 }
 

@@ -389,3 +389,22 @@ ctypes.c_int.from_address(host.value).value = 0
 cudrv.launch(stock("hang"), (1,), (1,), p(host.value), stream=cudrv.stream())
 """ % before), gpu=gpu, timeout=20)
             same((run.status, box.verdict(run)["cause"]), (0, "none"), "status and cause")
+
+
+def rule__a_loop_of_calls_that_wait_seldom_looks_for_a_dump(box):
+    """A system call each time would be most of what such a call costs: five in a millisecond are enough."""
+    run = under(box, box.script(START + """
+nop, event, looks = stock("nop"), ctypes.c_void_p(), ctypes.CDLL(None).dump_looks
+cudrv.call("cuEventCreate", ref(event), 2)
+def loop(call, *args):
+    before, began = looks(), time.monotonic()
+    for n in range(3000):
+        cudrv.call(call, *args)
+    return looks() - before, 5000 * (time.monotonic() - began)
+cudrv.launch(nop, (1,), (1,))
+cudrv.synchronize()
+for call in (("cuStreamSynchronize", None), ("cuEventQuery", event), ("cuCtxSynchronize",)):
+    count, limit = loop(*call)
+    print(call[0], "ok" if 0 < count <= limit + 10 else (count, limit))
+"""), LD_PRELOAD=box.library("count_access", "-ldl"))
+    same(run.out, "cuStreamSynchronize ok\ncuEventQuery ok\ncuCtxSynchronize ok\n", run.err[-400:])
