@@ -151,6 +151,7 @@ static inline struct py_top *chain_top(struct py_chain *c, uint64_t instr)
 }
 
 struct rec_thread {			/* what every call touches comes first */
+	int *error;			/* its errno: asking libc each time costs a call */
 	uint32_t generation;		/* of the process image: a forked child starts over */
 	uint32_t tid;
 	int32_t device;			/* of the current context; DEVICE_ASK = not known */
@@ -184,7 +185,11 @@ struct rec {
 	bool waits;			/* mark waiting threads: requested by `cuwhy run --hang-after` */
 	_Atomic uint32_t captures;	/* stream captures in progress */
 	_Atomic uint32_t module_generation;
+	_Atomic uint32_t dump_error;	/* not 0: a kernel failed, and the driver does not report it */
+	struct cw_function *functions;
+	struct slot *function_index;	/* handle -> number */
 } __attribute__((aligned(64)));
+_Static_assert(sizeof(struct rec) == 64, "every event reads one line of this, not two");
 extern struct rec rec;
 extern TLS struct rec_thread *rec_self;
 extern TLS uint32_t rec_nesting;	/* 1 inside the program's own call, 2 while we query the driver */
@@ -345,11 +350,6 @@ static inline uint32_t stack_before(void)		/* as of this thread's last walk */
 uint32_t stack_intern(uint64_t hash, const struct cw_frame *frames, uint32_t n, uint32_t flags);
 uint32_t stack_lookup(uint64_t hash);
 
-extern struct function_table {
-	struct cw_function *table;
-	struct slot *index;		/* handle -> number */
-	_Atomic uint32_t n;
-} functions;
 uint32_t function_new(uint64_t handle, uint64_t key, uint32_t old);
 
 /* Handles are pointers: spread their bits before they become an index. */
@@ -362,9 +362,9 @@ static inline uint64_t function_key(uint64_t handle)
 static inline uint32_t function_number(uint64_t handle)
 {
 	uint64_t key = function_key(handle);
-	uint32_t number = handle ? table_get(functions.index, FUNCTION_SLOTS, key) : 0;
+	uint32_t number = handle ? table_get(rec.function_index, FUNCTION_SLOTS, key) : 0;
 
-	if (likely(number) && likely(functions.table[number].generation ==
+	if (likely(number) && likely(rec.functions[number].generation ==
 				     atomic_load_explicit(&rec.module_generation, memory_order_relaxed)))
 		return number;
 	return handle ? function_new(handle, key, number) : 0;
@@ -377,15 +377,15 @@ void function_same_code(uint64_t handle, uint64_t other);	/* `handle` is stock i
 uint32_t function_named(uint64_t handle, const char *name);	/* a handle the driver does not know */
 static inline bool function_stock(uint32_t number)	/* a kernel of PyTorch's or NVIDIA's own (rec_stock.c) */
 {
-	return __atomic_load_n(&functions.table[number].stock, __ATOMIC_RELAXED);
+	return __atomic_load_n(&rec.functions[number].stock, __ATOMIC_RELAXED);
 }
 static inline bool function_settled(uint32_t number)	/* nothing to do at its launches but record them */
 {
-	return __atomic_load_n(&functions.table[number].settled, __ATOMIC_RELAXED);
+	return __atomic_load_n(&rec.functions[number].settled, __ATOMIC_RELAXED);
 }
 static inline const struct cw_layout *function_layout(uint32_t number)
 {
-	return number ? at(shared_get(&functions.table[number].layout)) : NULL;
+	return number ? at(shared_get(&rec.functions[number].layout)) : NULL;
 }
 
 /* Whose code is it? (rec_stock.c) Handles of modules and libraries; `image` NULL: loaded from a file. */
@@ -478,10 +478,9 @@ bool sandbox_is_new(void);		/* the program has restricted its system calls: make
 
 /* ---- core dumps ------------------------------------------------------------------------------------ */
 
-extern _Atomic uint32_t dump_error;	/* not 0: a kernel failed, and the driver does not report it */
 static inline CUresult failed_before(void)
 {
-	return atomic_load_explicit(&dump_error, memory_order_relaxed);
+	return atomic_load_explicit(&rec.dump_error, memory_order_relaxed);
 }
 bool dump_armed(void);
 bool dump_exists(void);

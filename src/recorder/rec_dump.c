@@ -42,7 +42,6 @@
 
 #define OFTEN_NS	200000u		/* looking for a dump takes a system call, about 1 us */
 
-HOT_DATA _Atomic uint32_t dump_error;
 HOT_DATA static _Atomic uint64_t dump_often;	/* OFTEN_NS in ticks */
 
 static struct {
@@ -233,7 +232,7 @@ void dump_forget(void)
 {
 	atomic_store(&dump.armed, false);	/* a forked child has no CUDA to arm */
 	atomic_store(&dump.waiting, 0);		/* nor does it have its parent's threads */
-	atomic_store(&dump_error, 0);
+	atomic_store(&rec.dump_error, 0);
 	atomic_store(&dump.well_ticks, 0);
 	waits_here = false;
 }
@@ -307,9 +306,9 @@ static void find_error(CUresult result)
 
 	atomic_fetch_add(&dump.waiting, 1);
 	waits_here = true;
-	if (atomic_compare_exchange_strong(&dump_error, &none, plain_error(result))) {
+	if (atomic_compare_exchange_strong(&rec.dump_error, &none, plain_error(result))) {
 		exit_at_once_after_fault();
-		if (dump_error != result)
+		if (rec.dump_error != result)
 			shared_add(&rec.h->dump_enforced, 1);
 	}
 	waits_here = false;

@@ -444,9 +444,11 @@ struct rec_thread *rec_thread_start(void)
 		errno = saved;
 		return NULL;
 	}
+	t->error = &errno;
 	t->node_depth = 0;
 	t->device = DEVICE_ASK;
 	t->log_len = 0;
+	t->dump_check_ticks = 0;
 	t->chain.n = t->chain.off = 0;
 	t->chain.state = NULL;
 	t->forward_nodes = NULL;

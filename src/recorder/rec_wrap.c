@@ -5,7 +5,6 @@
  * code out". Handlers run after the real call, except where the order matters: memory is removed from
  * the table before it is freed, because another thread may get its address at once.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "rec.h"
@@ -422,13 +421,13 @@ static void after_DESTROY(struct call *c)
 			wait_end(c.r);                                                           \
 		rec_nesting = 2;                                                                 \
 		rec_self->caller = __builtin_return_address(0);                                  \
-		saved = errno;                                                                   \
+		saved = *rec_self->error;                                                     \
 		if (unlikely(c.r))                                                               \
 			c.r = dump_check(c.r);                                                   \
 		c.out = written_##class(&c);                                                     \
 		after_##class(&c);                                                               \
 		rec_leave();                                                                     \
-		errno = saved;                                                                   \
+		*rec_self->error = saved;                                                     \
 		return c.r;                                                                      \
 	}
 
