@@ -560,6 +560,7 @@ bool cudart_has(const char *name);	/* a CUDA runtime function that we wrap */
 void device_facts(void);
 int current_device(void);		/* -1: none, or no context */
 void context_made(uint64_t context, int device);
+bool context_ever(void);		/* the process has had one */
 bool context_is_only(void);		/* the process has had one context, and it is the current one */
 void context_peer(uint64_t context);	/* kernels of the current one may access its memory */
 

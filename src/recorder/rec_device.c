@@ -65,6 +65,11 @@ void context_made(uint64_t context, int device)
 	}
 }
 
+bool context_ever(void)
+{
+	return atomic_load(&contexts[0].context) != 0;
+}
+
 bool context_is_only(void)
 {
 	uint64_t only = atomic_load(&contexts[0].context);

@@ -406,7 +406,7 @@ static CUresult last_look(bool may_look)
 		fault_at_exit(code);	/* that thread may not get to record it anymore */
 		return code;
 	}
-	if (!dump_exists() && (last_used(true) < atomic_load(&dump.well_ticks) ||
+	if (!dump_exists() && (!context_ever() || last_used(true) < atomic_load(&dump.well_ticks) ||
 			       (may_look && idle_ns() < LATE_NS && is_well(&code))))
 		return 0;
 	while (!code && !dump_exists()) {

@@ -377,6 +377,22 @@ def rule__a_healthy_program_does_not_wait_for_an_error_when_it_ends(box):
             assert took < 0.15, "%s ended %.3f s later" % (kernel, took)
 
 
+def rule__a_program_that_only_asks_about_devices_ends_at_once(box):
+    """Without a context nothing can have run."""
+    found = []
+    for _ in range(6):
+        run = under(box, box.script("""
+import ctypes, time, cudrv
+count = ctypes.c_int()
+cudrv.call("cuInit", 0)
+cudrv.call("cuDeviceGetCount", ctypes.byref(count))
+print(time.monotonic_ns(), flush=True)
+"""))
+        same(run.status, 0, run.err[-400:])
+        found.append((box.parts(run)[0]["exit_mono_ns"] - int(run.out)) / 1e9)
+    assert min(found) < 0.15, found
+
+
 def rule__a_kernel_that_never_ends_does_not_keep_the_process(box):
     """Neither in a program that has looked before nor in one that has not."""
     for before in ("", 'cudrv.launch(cudrv.kernel("nop"), (1,), (1,)); cudrv.synchronize()'):
