@@ -151,6 +151,7 @@ static inline struct py_top *chain_top(struct py_chain *c, uint64_t instr)
 }
 
 struct rec_thread {			/* what every call touches comes first */
+	int *error;			/* its errno: asking libc each time costs a call */
 	uint32_t generation;		/* of the process image: a forked child starts over */
 	uint32_t tid;
 	int32_t device;			/* of the current context; DEVICE_ASK = not known */
@@ -163,6 +164,7 @@ struct rec_thread {			/* what every call touches comes first */
 	struct cw_ring *forward_nodes;	/* the ring in which its last node was found */
 	const void *caller;		/* who called the driver, where a wrapper noted it */
 	const void *runtime_caller;	/* who called the runtime that calls the driver now */
+	uint64_t dump_check_ticks;	/* when it last looked for a dump */
 	uint32_t log_len;
 	bool no_launch_ring, no_node_ring;	/* tried once: out of memory */
 
@@ -183,7 +185,11 @@ struct rec {
 	bool waits;			/* mark waiting threads: requested by `cuwhy run --hang-after` */
 	_Atomic uint32_t captures;	/* stream captures in progress */
 	_Atomic uint32_t module_generation;
+	_Atomic uint32_t dump_error;	/* not 0: a kernel failed, and the driver does not report it */
+	struct cw_function *functions;
+	struct slot *function_index;	/* handle -> number */
 } __attribute__((aligned(64)));
+_Static_assert(sizeof(struct rec) == 64, "every event reads one line of this, not two");
 extern struct rec rec;
 extern TLS struct rec_thread *rec_self;
 extern TLS uint32_t rec_nesting;	/* 1 inside the program's own call, 2 while we query the driver */
@@ -251,6 +257,7 @@ static inline uint64_t rec_ticks(void)
 	return likely(rec.ticks_are_tsc) ? arch_ticks() : rec_mono_ns();
 }
 void rec_clock_mark(void);
+uint64_t rec_ticks_in(uint64_t ns);	/* about: the rate of the clock is not known in advance */
 
 /* Chunks and heap. All return NULL/0 when out of memory: recording continues without. */
 void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid);
@@ -343,11 +350,6 @@ static inline uint32_t stack_before(void)		/* as of this thread's last walk */
 uint32_t stack_intern(uint64_t hash, const struct cw_frame *frames, uint32_t n, uint32_t flags);
 uint32_t stack_lookup(uint64_t hash);
 
-extern struct function_table {
-	struct cw_function *table;
-	struct slot *index;		/* handle -> number */
-	_Atomic uint32_t n;
-} functions;
 uint32_t function_new(uint64_t handle, uint64_t key, uint32_t old);
 
 /* Handles are pointers: spread their bits before they become an index. */
@@ -360,9 +362,9 @@ static inline uint64_t function_key(uint64_t handle)
 static inline uint32_t function_number(uint64_t handle)
 {
 	uint64_t key = function_key(handle);
-	uint32_t number = handle ? table_get(functions.index, FUNCTION_SLOTS, key) : 0;
+	uint32_t number = handle ? table_get(rec.function_index, FUNCTION_SLOTS, key) : 0;
 
-	if (likely(number) && likely(functions.table[number].generation ==
+	if (likely(number) && likely(rec.functions[number].generation ==
 				     atomic_load_explicit(&rec.module_generation, memory_order_relaxed)))
 		return number;
 	return handle ? function_new(handle, key, number) : 0;
@@ -375,15 +377,15 @@ void function_same_code(uint64_t handle, uint64_t other);	/* `handle` is stock i
 uint32_t function_named(uint64_t handle, const char *name);	/* a handle the driver does not know */
 static inline bool function_stock(uint32_t number)	/* a kernel of PyTorch's or NVIDIA's own (rec_stock.c) */
 {
-	return __atomic_load_n(&functions.table[number].stock, __ATOMIC_RELAXED);
+	return __atomic_load_n(&rec.functions[number].stock, __ATOMIC_RELAXED);
 }
 static inline bool function_settled(uint32_t number)	/* nothing to do at its launches but record them */
 {
-	return __atomic_load_n(&functions.table[number].settled, __ATOMIC_RELAXED);
+	return __atomic_load_n(&rec.functions[number].settled, __ATOMIC_RELAXED);
 }
 static inline const struct cw_layout *function_layout(uint32_t number)
 {
-	return number ? at(shared_get(&functions.table[number].layout)) : NULL;
+	return number ? at(shared_get(&rec.functions[number].layout)) : NULL;
 }
 
 /* Whose code is it? (rec_stock.c) Handles of modules and libraries; `image` NULL: loaded from a file. */
@@ -476,10 +478,9 @@ bool sandbox_is_new(void);		/* the program has restricted its system calls: make
 
 /* ---- core dumps ------------------------------------------------------------------------------------ */
 
-extern _Atomic uint32_t dump_error;	/* not 0: a kernel failed, and the driver does not report it */
 static inline CUresult failed_before(void)
 {
-	return atomic_load_explicit(&dump_error, memory_order_relaxed);
+	return atomic_load_explicit(&rec.dump_error, memory_order_relaxed);
 }
 bool dump_armed(void);
 bool dump_exists(void);
@@ -488,8 +489,11 @@ void dump_forget(void);
 void dump_left(void);			/* this thread has jumped out of a call that may have waited for a dump */
 /* The true result of a call that reports finished work, successful or not. */
 CUresult dump_check(CUresult result);
+CUresult dump_check_again(void);	/* the same after a successful one, without a system call if there was one just before */
 CUresult dump_before_release(void);	/* before contexts are released: is there an unreported fault? */
-bool dump_at_exit(void);		/* the same; true: the program must not exit with success */
+/* The same; true: the program must not exit with success. `in_order`: its exit handlers run, so that it is hardly in the
+ * middle of a driver call. */
+bool dump_at_exit(bool in_order);
 
 enum cw_reason dump_arm_trigger(const char *folder, const char *pipe);
 
@@ -501,9 +505,12 @@ extern _Atomic bool look_graphs;	/* a graph may contain a kernel that is not sto
 
 void look_forget(void);
 void look_prepare(void);		/* code that is not stock was loaded: its kernels may follow */
+void look_prepare_first(void);		/* any code was looked up: for the look at the end */
 void look_context_gone(uint64_t context);
 void look_primary_gone(int device, bool certainly);
 CUresult look_now(int device);
+/* Before the end, whatever ran. True: the GPU is not stopped. `error`: the driver's, if it has one by now. */
+bool look_last(CUresult *error);
 
 /* A kernel was launched that may go astray. */
 static inline void look_later(int device)
@@ -553,6 +560,8 @@ bool cudart_has(const char *name);	/* a CUDA runtime function that we wrap */
 void device_facts(void);
 int current_device(void);		/* -1: none, or no context */
 void context_made(uint64_t context, int device);
+bool context_ever(void);		/* the process has had one */
+bool context_is_only(void);		/* the process has had one context, and it is the current one */
 void context_peer(uint64_t context);	/* kernels of the current one may access its memory */
 
 /* The same, cached until the thread's current context changes: every launch needs it. */
@@ -563,12 +572,14 @@ static inline int thread_device(struct rec_thread *t)
 	return t->device;
 }
 
-/* A call that waits has succeeded. The driver's error if a look shows one, else 0. */
-static inline CUresult look_after_wait(void)
+/* A call that waits has succeeded. The error if a look or a dump shows one, else 0. */
+static inline CUresult check_after_wait(void)
 {
 	unsigned device = (unsigned)thread_device(rec_self) % CW_MAX_DEVICES;
 
-	return unlikely(atomic_load_explicit(&look_due[device], memory_order_relaxed)) ? look_now((int)device) : 0;
+	if (unlikely(atomic_load_explicit(&look_due[device], memory_order_relaxed)))
+		return dump_check(look_now((int)device));
+	return dump_check_again();
 }
 
 #pragma GCC visibility pop

@@ -65,6 +65,20 @@ void context_made(uint64_t context, int device)
 	}
 }
 
+bool context_ever(void)
+{
+	return atomic_load(&contexts[0].context) != 0;
+}
+
+bool context_is_only(void)
+{
+	uint64_t only = atomic_load(&contexts[0].context);
+	void *current = NULL;
+
+	return only && !atomic_load(&contexts[1].context) && drv.cuCtxGetCurrent &&
+	       drv.cuCtxGetCurrent(&current) == 0 && (uint64_t)current == only;
+}
+
 /* If we did not see a context's creation, its device may be any. */
 void context_peer(uint64_t context)
 {

@@ -35,17 +35,21 @@
 #define LAUNCH_FAILED	719	/* "unspecified": true of every fault */
 #define LATE_NS		300000000u	/* the driver may report a fault this long after the last call */
 #define MS		1000000ull
+#define SETTLE_NS	(40 * MS)	/* once the GPU runs again after a fault, the error comes 20 to 25 ms later */
 #define SOON_NS		(5000 * MS)	/* for a dump to appear: the library that writes it may come from a cold disk */
 #define UNSURE_NS	(1500 * MS)	/* the same, if the driver may have abandoned it */
 #define PATIENCE_NS	(10000 * MS)	/* for it to be complete, or for the driver's error */
 
-HOT_DATA _Atomic uint32_t dump_error;
+#define OFTEN_NS	200000u		/* looking for a dump takes a system call, about 1 us */
+
+HOT_DATA static _Atomic uint64_t dump_often;	/* OFTEN_NS in ticks */
 
 static struct {
 	_Atomic bool armed;
 	_Atomic bool lost;	/* the driver abandoned a dump, and holds its locks forever */
 	_Atomic bool late;	/* the fault was found after the program had finished its work */
 	_Atomic uint32_t waiting;	/* threads that have the error and wait for the dump */
+	_Atomic uint64_t well_ticks;	/* no kernel launched before this has a fault that is not reported */
 	char path[256], folder[256];
 } dump;
 
@@ -185,13 +189,14 @@ void dump_start(void)
 	if (rec.h->dump_reason)
 		return;
 	text_copy(rec.h->dump_path, sizeof(rec.h->dump_path), dump.path, strlen(dump.path));
+	atomic_store(&dump_often, rec_ticks_in(OFTEN_NS));
 	atomic_store(&dump.armed, true);
 }
 
-/* Time since the program last used CUDA. */
-static uint64_t idle_ns(void)
+/* When the program last used CUDA, or last launched something; 0 = never. */
+static uint64_t last_used(bool only_launches)
 {
-	uint64_t newest = 0, now = rec_ticks(), ns, span;
+	uint64_t newest = 0;
 
 	for (uint32_t i = 0; i < rec.h->n_chunks && i < CW_MAX_CHUNKS; i++) {
 		const struct cw_chunk *c = &rec.h->chunk[i];
@@ -199,7 +204,7 @@ static uint64_t idle_ns(void)
 		const struct cw_ring *r = at(c->off);
 		uint64_t ticks;
 
-		if ((kind != CW_CHUNK_LAUNCHES && kind != CW_CHUNK_CALLS) || !r->head)
+		if ((kind != CW_CHUNK_LAUNCHES && (kind != CW_CHUNK_CALLS || only_launches)) || !r->head)
 			continue;
 		/* launches and calls both begin with their sequence number and the time */
 		memcpy(&ticks, (const char *)(r + 1) + ((r->head - 1) & (r->n_slots - 1)) * (uint64_t)r->slot_size +
@@ -207,6 +212,14 @@ static uint64_t idle_ns(void)
 		       sizeof(ticks));
 		newest = ticks > newest ? ticks : newest;
 	}
+	return newest;
+}
+
+/* Time since the program last used CUDA. */
+static uint64_t idle_ns(void)
+{
+	uint64_t newest = last_used(false), now = rec_ticks(), ns, span;
+
 	rec_clock_mark();
 	ns = rec.h->clock1.mono_ns - rec.h->clock0.mono_ns;
 	span = rec.h->clock1.ticks - rec.h->clock0.ticks;
@@ -219,7 +232,8 @@ void dump_forget(void)
 {
 	atomic_store(&dump.armed, false);	/* a forked child has no CUDA to arm */
 	atomic_store(&dump.waiting, 0);		/* nor does it have its parent's threads */
-	atomic_store(&dump_error, 0);
+	atomic_store(&rec.dump_error, 0);
+	atomic_store(&dump.well_ticks, 0);
 	waits_here = false;
 }
 
@@ -292,9 +306,9 @@ static void find_error(CUresult result)
 
 	atomic_fetch_add(&dump.waiting, 1);
 	waits_here = true;
-	if (atomic_compare_exchange_strong(&dump_error, &none, plain_error(result))) {
+	if (atomic_compare_exchange_strong(&rec.dump_error, &none, plain_error(result))) {
 		exit_at_once_after_fault();
-		if (dump_error != result)
+		if (rec.dump_error != result)
 			shared_add(&rec.h->dump_enforced, 1);
 	}
 	waits_here = false;
@@ -314,6 +328,19 @@ CUresult dump_check(CUresult result)
 		return result;
 	find_error(result);
 	return failed_before();
+}
+
+/* A dump appears 44 ms or more after its kernel has failed, and until then no other kernel runs: two calls in a row that
+ * are so short hardly have it between them. If they do, the next call has the error. */
+HOT CUresult dump_check_again(void)
+{
+	struct rec_thread *t = rec_self;
+	uint64_t now = rec_ticks();
+
+	if (likely(now - t->dump_check_ticks < atomic_load_explicit(&dump_often, memory_order_relaxed)))
+		return failed_before();
+	t->dump_check_ticks = now;
+	return dump_check(0);
 }
 
 static void fault_at_exit(CUresult code)
@@ -349,10 +376,27 @@ static bool another_waits(void)
 	return any;
 }
 
+/* Two looks at the GPU. If it runs what the first one gives it, it is not stopped, or no longer: then the second one is
+ * late enough to get the error. */
+static bool is_well(CUresult *error)
+{
+	uint64_t until, ticks = rec_ticks();
+
+	if (!look_last(error))
+		return false;
+	for (until = rec_mono_ns() + SETTLE_NS; rec_mono_ns() < until; nap())
+		if (dump_exists())
+			return false;
+	if (!look_last(error) || dump_exists())
+		return false;
+	atomic_store(&dump.well_ticks, ticks);
+	return true;
+}
+
 /* The driver reports a fault some time after the kernel has ended: after a single bad store, a call that waits for the
  * kernel returns 0, and the dump appears 44 to 170 ms later (H200, R580). Without us, a program that exits in that time
- * would have seen the error. */
-static CUresult last_look(void)
+ * would have seen the error. Where we may not look at the GPU, we wait for that long. */
+static CUresult last_look(bool may_look)
 {
 	CUresult code = 0;
 
@@ -362,12 +406,15 @@ static CUresult last_look(void)
 		fault_at_exit(code);	/* that thread may not get to record it anymore */
 		return code;
 	}
-	while (!dump_exists()) {
+	if (!dump_exists() && (!context_ever() || last_used(true) < atomic_load(&dump.well_ticks) ||
+			       (may_look && idle_ns() < LATE_NS && is_well(&code))))
+		return 0;
+	while (!code && !dump_exists()) {
 		if (idle_ns() >= LATE_NS)
 			return 0;
 		nap();
 	}
-	code = dump_check(0);
+	code = dump_check(code);
 	atomic_store(&dump.late, code != 0);
 	if (code)
 		fault_at_exit(code);
@@ -377,13 +424,24 @@ static CUresult last_look(void)
 /* Before a context is released: refuse the call if it would wait for a lock that is never released. */
 CUresult dump_before_release(void)
 {
-	CUresult code = last_look();
+	int saved = errno;
+	CUresult code;
 
+	rec_nesting = 2;
+	code = last_look(true);
+	rec_nesting = 1;
+	errno = saved;
 	return atomic_load(&dump.lost) ? code : 0;
 }
 
-bool dump_at_exit(void)
+bool dump_at_exit(bool in_order)
 {
-	last_look();
+	bool entered = in_order && !rec_nesting && rec_enter();
+
+	if (entered)
+		rec_nesting = 2;
+	last_look(entered);
+	if (entered)
+		rec_leave();
 	return atomic_load(&dump.late);
 }

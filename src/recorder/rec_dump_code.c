@@ -104,8 +104,8 @@ bool dump_follows(uint32_t code)
 #include "kb/gpu_faults.def"
 	};
 
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-		if (code && codes[i] == code)
+	for (size_t i = 0; code && i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (codes[i] == code)
 			return true;
 	return false;
 }

@@ -39,7 +39,7 @@ static void on_exit_handler(int status, void *data)
 	(void)data;
 	if (!is_ours())
 		return;
-	if (dump_at_exit())
+	if (dump_at_exit(true))
 		leave_at_once(status ? status : LATE_FAULT);
 	ended(status);
 }
@@ -48,7 +48,7 @@ static void after_fault(int status, void *data)
 {
 	(void)data;
 	if (is_ours())
-		leave_at_once(dump_at_exit() && !status ? LATE_FAULT : status);
+		leave_at_once(dump_at_exit(true) && !status ? LATE_FAULT : status);
 }
 
 void exit_start(void)
@@ -72,15 +72,16 @@ void exit_at_once_after_fault(void)
 void exit_is_near(void)
 {
 	if (is_ours())
-		dump_at_exit();
+		dump_at_exit(true);
 }
 
-/* Python's os._exit, and how multiprocessing children end: exit handlers do not run. */
+/* Python's os._exit, and how multiprocessing children end: exit handlers do not run. A signal handler may call it, while
+ * the driver holds its locks. */
 EXPORT void _exit(int status) __attribute__((noreturn));
 void _exit(int status)
 {
 	if (is_ours()) {
-		if (dump_at_exit() && !status)
+		if (dump_at_exit(false) && !status)
 			status = LATE_FAULT;
 		ended(status);
 	}

@@ -10,14 +10,14 @@
 #define MAX_PARAMS	64
 #define NAME_MAX_LEN	4000
 
-HOT_DATA struct function_table functions;
+static _Atomic uint32_t n_functions;
 
 bool function_start(void)
 {
-	functions.table = chunk_new(CW_CHUNK_FUNCTIONS, MAX_FUNCTIONS * sizeof(*functions.table), 0);
-	functions.index = side_new(FUNCTION_SLOTS * sizeof(struct slot));
-	atomic_store(&functions.n, 1);		/* 0 means "unknown" */
-	return functions.table && functions.index;
+	rec.functions = chunk_new(CW_CHUNK_FUNCTIONS, MAX_FUNCTIONS * sizeof(*rec.functions), 0);
+	rec.function_index = side_new(FUNCTION_SLOTS * sizeof(struct slot));
+	atomic_store(&n_functions, 1);		/* 0 means "unknown" */
+	return rec.functions && rec.function_index;
 }
 
 /* A handle that is new (`old` 0), or may mean another function because a module was unloaded. The old entry
@@ -29,17 +29,17 @@ uint32_t function_new(uint64_t handle, uint64_t key, uint32_t old)
 
 	if (!spin_try(&intern_lock))
 		return old;
-	number = table_get(functions.index, FUNCTION_SLOTS, key);	/* another thread may have been faster */
-	if (number && functions.table[number].generation == generation)
+	number = table_get(rec.function_index, FUNCTION_SLOTS, key);	/* another thread may have been faster */
+	if (number && rec.functions[number].generation == generation)
 		goto out;
 	number = old;
-	if (atomic_load(&functions.n) < MAX_FUNCTIONS) {
-		number = atomic_fetch_add(&functions.n, 1);
-		f = &functions.table[number];
+	if (atomic_load(&n_functions) < MAX_FUNCTIONS) {
+		number = atomic_fetch_add(&n_functions, 1);
+		f = &rec.functions[number];
 		f->handle = handle;
 		f->n_params = CW_UNKNOWN;
 		f->generation = generation;
-		if (!table_put(functions.index, FUNCTION_SLOTS, key, number))
+		if (!table_put(rec.function_index, FUNCTION_SLOTS, key, number))
 			number = 0;
 	}
 out:
@@ -54,12 +54,12 @@ void function_is_plain(uint64_t handle)
 	uint32_t number = function_number(handle);
 
 	if (number)
-		functions.table[number].plain = 1;
+		rec.functions[number].plain = 1;
 }
 
 bool function_plain(uint32_t number)
 {
-	return number && functions.table[number].plain;
+	return number && rec.functions[number].plain;
 }
 
 static const char *name_of(const struct cw_function *f)
@@ -120,7 +120,7 @@ static void learn_layout(struct cw_function *f)
  * loaded it. */
 void function_learn(uint32_t number, bool launched)
 {
-	struct cw_function *f = &functions.table[number];
+	struct cw_function *f = &rec.functions[number];
 	const char *name;
 
 	if (!number || (launched && shared_add(&f->launches, 1)))
@@ -140,18 +140,18 @@ uint32_t function_named(uint64_t handle, const char *name)
 {
 	uint32_t number = function_number(handle);
 
-	if (number && name && !shared_get(&functions.table[number].name))
-		shared_set(&functions.table[number].name, intern_string(name, strnlen(name, NAME_MAX_LEN)));
+	if (number && name && !shared_get(&rec.functions[number].name))
+		shared_set(&rec.functions[number].name, intern_string(name, strnlen(name, NAME_MAX_LEN)));
 	return number;
 }
 
 /* Kernels that are looked up but may never be launched fill at most half of the table. */
 void function_looked_up(uint64_t handle, const char *name, bool stock)
 {
-	uint32_t number = atomic_load(&functions.n) < MAX_FUNCTIONS / 2 ? function_named(handle, name) : 0;
+	uint32_t number = atomic_load(&n_functions) < MAX_FUNCTIONS / 2 ? function_named(handle, name) : 0;
 
 	if (number && stock)
-		shared_set(&functions.table[number].stock, 1);
+		shared_set(&rec.functions[number].stock, 1);
 }
 
 void function_same_code(uint64_t handle, uint64_t other)
@@ -159,5 +159,5 @@ void function_same_code(uint64_t handle, uint64_t other)
 	uint32_t number = function_number(handle), from = function_number(other);
 
 	if (number && function_stock(from))
-		shared_set(&functions.table[number].stock, 1);
+		shared_set(&rec.functions[number].stock, 1);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Launches: the hot path. One slot in the thread's ring, written in place, its sequence number last.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "rec.h"
@@ -102,7 +101,7 @@ static __attribute__((noinline)) void fail_launch(const struct launch_note *l, u
 /* The first successful launch: now query the layout. And code that is not stock may fail later than we are told. */
 static inline void launched_unsettled(uint32_t function, int device, CUresult result)
 {
-	if (unlikely(function && !shared_get(&functions.table[function].launches)) && !result)
+	if (unlikely(function && !shared_get(&rec.functions[function].launches)) && !result)
 		function_learn(function, true);
 	if (!function_stock(function))
 		look_later(device);
@@ -160,7 +159,7 @@ static inline void expect_launch(uint64_t function)
 {
 	const struct cw_ring *r = rec_self->launches;
 
-	__builtin_prefetch(&functions.index[(uint32_t)(function_key(function) >> 20) & (FUNCTION_SLOTS - 1)]);
+	__builtin_prefetch(&rec.function_index[(uint32_t)(function_key(function) >> 20) & (FUNCTION_SLOTS - 1)]);
 	if (likely(r))
 		__builtin_prefetch(r, 1);
 }
@@ -260,14 +259,14 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 		if (likely(record))                                                                   \
 			wait_end(r);                                                                  \
 		if (likely(record)) {                                                                 \
-			saved = errno;                                                                \
+			saved = *rec_self->error;                                                  \
 			rec_nesting = 2;                                                              \
 			rec_self->caller = __builtin_return_address(0);                               \
 			if (unlikely(r))                                                              \
 				r = dump_check(r);                                                    \
 			note;                                                                         \
 			rec_leave();                                                                  \
-			errno = saved;                                                                \
+			*rec_self->error = saved;                                                  \
 		}                                                                                     \
 		return r;                                                                             \
 	}

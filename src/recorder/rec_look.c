@@ -11,7 +11,8 @@
  *
  * That adds half to the cost of a launch that is waited for, so we look only if a kernel ran that is not
  * PyTorch's or NVIDIA's own (rec_stock.c). A slow look may also mean that other streams keep the GPU busy: what is lost
- * by that is limited (may_look).
+ * by that is limited (may_look). A process that ends looks whatever ran (look_last), instead of waiting until no error
+ * can come anymore.
  */
 #include <sched.h>
 #include <string.h>
@@ -55,6 +56,7 @@ static struct {
 	struct place place[MAX_CONTEXTS];
 	_Atomic uint32_t alarms;	/* threads that wait for a fault */
 	_Atomic uint64_t paid_ns;	/* when the false alarms so far will have become less than their share */
+	_Atomic bool prepared;		/* a first place was made, or could not be made */
 } look;
 LOCK_LISTED(look, look.lock);
 
@@ -104,8 +106,9 @@ static struct place *place_find(uint64_t context, uint64_t id)
 
 enum found { NOWHERE, READY, FRESH };
 
-/* The current context's place; a copy, since another thread may end some other context. */
-static enum found place_here(struct place *out)
+/* The current context's place; a copy, since another thread may end some other context. If there is none yet and `make`,
+ * it is made. */
+static enum found place_here(struct place *out, bool make)
 {
 	void *context = NULL;
 	uint64_t id = 0;
@@ -119,7 +122,7 @@ static enum found place_here(struct place *out)
 	p = place_find((uint64_t)context, id);
 	if (p) {
 		found = p->failed ? NOWHERE : READY;
-	} else if ((p = place_find(0, 0)) != NULL) {
+	} else if (make && (p = place_find(0, 0)) != NULL) {
 		*p = (struct place){.context = (uint64_t)context, .id = id, .device = current_device()};
 		p->failed = !place_make(p);
 		found = p->failed ? NOWHERE : FRESH;
@@ -213,9 +216,17 @@ void look_prepare(void)
 	if (!dump_armed() || failed_before() || capturing())
 		return;
 	mode = relaxed_begin();
-	if (place_here(&p) == FRESH && place_fill(&p) == 0)
+	if (place_here(&p, true) == FRESH && place_fill(&p) == 0)
 		place_wait(&p, rec_mono_ns(), FIRST_NS);
+	if (current_device() >= 0)
+		atomic_store(&look.prepared, true);
 	relaxed_end(mode);
+}
+
+void look_prepare_first(void)
+{
+	if (!atomic_load_explicit(&look.prepared, memory_order_relaxed))
+		look_prepare();
 }
 
 /* The memset was slow. Either the error or the dump follows, or the GPU was busy. */
@@ -253,7 +264,8 @@ static void false_alarm(uint64_t began)
 	shared_add(&rec.h->n_false_looks, 1);
 }
 
-static CUresult look_once(const struct place *p, uint64_t limit_ns)
+/* `healthy`: the GPU ran it at once. */
+static CUresult look_once(const struct place *p, uint64_t limit_ns, bool *healthy)
 {
 	uint64_t began = rec_mono_ns();
 	CUresult r = place_fill(p);
@@ -261,38 +273,61 @@ static CUresult look_once(const struct place *p, uint64_t limit_ns)
 	if (r == 0)
 		r = place_wait(p, began, limit_ns);
 	/* the GPU runs again before the error comes: then only a thread that has waited longer knows */
-	if (r == 0 && rec_mono_ns() - began < limit_ns && !atomic_load(&look.alarms))
+	*healthy = r == 0 && rec_mono_ns() - began < limit_ns && !atomic_load(&look.alarms);
+	if (*healthy)
 		return 0;
 	if (r == 0 || r == NOT_READY)
 		r = wait_for_fault(p, began);
-	if ((r == 0 || r == NOT_READY) && !dump_exists() && !failed_before())
-		false_alarm(began);
 	return r == NOT_READY ? 0 : r;
+}
+
+/* In the current context; NOWHERE if there is no look. */
+static enum found look_here(bool make, uint64_t limit_ns, CUresult *r, bool *healthy)
+{
+	int mode = relaxed_begin();
+	struct place p;
+	enum found found = place_here(&p, make);
+	bool first = true, second = false;
+
+	*r = found == FRESH ? look_once(&p, FIRST_NS, &first) : 0;
+	if (found && !*r)
+		*r = look_once(&p, limit_ns, &second);
+	*healthy = first && second;
+	relaxed_end(mode);
+	return found;
 }
 
 CUresult look_now(int device)
 {
 	_Atomic uint8_t *due = &look_due[device];
 	uint8_t was = LOOK_DUE;
-	struct place p;
+	uint64_t began = rec_mono_ns();
 	enum found found;
-	CUresult r = 0;
-	int mode;
+	bool healthy;
+	CUresult r;
 
-	if (!dump_armed() || failed_before() || capturing() || !may_look(rec_mono_ns()))
+	if (!dump_armed() || failed_before() || capturing() || !may_look(began))
 		return 0;
 	/* a thread that waits at the same time looks for itself */
 	atomic_compare_exchange_strong(due, &was, LOOK_BUSY);
-	mode = relaxed_begin();
-	found = place_here(&p);
-	if (found == FRESH)
-		r = look_once(&p, FIRST_NS);
-	if (found && !r)
-		r = look_once(&p, QUICK_NS);
-	relaxed_end(mode);
+	found = look_here(true, QUICK_NS, &r, &healthy);
 	if (found)
 		shared_add(&rec.h->n_looks, 1);
+	if (found && !healthy && !r && !dump_exists() && !failed_before())
+		false_alarm(began);
 	was = LOOK_BUSY;
 	atomic_compare_exchange_strong(due, &was, found ? 0 : LOOK_DUE);	/* unless another kernel came meanwhile */
 	return code_is_sticky(r) ? r : 0;
+}
+
+/* Less strict than the others: whoever asks waits for an error that may still be on its way, and looks again. */
+bool look_last(CUresult *error)
+{
+	bool healthy = false;
+
+	/* making a place loads code, for which the driver waits until running kernels end: maybe forever */
+	if (!capturing() && context_is_only())
+		look_here(false, FIRST_NS, error, &healthy);
+	*error = code_is_sticky(*error) ? *error : 0;
+	return healthy;
 }

@@ -156,6 +156,15 @@ void rec_clock_mark(void)
 	spin_done(&clock_lock);
 }
 
+uint64_t rec_ticks_in(uint64_t ns)
+{
+	uint64_t since_ns = rec_mono_ns() - rec.h->clock0.mono_ns, since = rec_ticks() - rec.h->clock0.ticks;
+
+	if (since_ns < 100000)
+		return 2 * ns;
+	return (uint64_t)((double)since / (double)since_ns * (double)ns) + 1;
+}
+
 /* ---- what the header says about the process --------------------------------------------------------- */
 
 static uint32_t env_number(const char *name)
@@ -435,9 +444,11 @@ struct rec_thread *rec_thread_start(void)
 		errno = saved;
 		return NULL;
 	}
+	t->error = &errno;
 	t->node_depth = 0;
 	t->device = DEVICE_ASK;
 	t->log_len = 0;
+	t->dump_check_ticks = 0;
 	t->chain.n = t->chain.off = 0;
 	t->chain.state = NULL;
 	t->forward_nodes = NULL;

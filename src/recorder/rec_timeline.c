@@ -20,16 +20,6 @@ void timeline_start(void)
 		lines[i] = NULL;
 }
 
-/* The clock rate is not known in advance, and need not be exact. */
-static uint64_t ticks_at_first(void)
-{
-	uint64_t ns = rec_mono_ns() - rec.h->clock0.mono_ns, ticks = rec_ticks() - rec.h->clock0.ticks;
-
-	if (ns < START_NS / 10)
-		return 2 * (uint64_t)START_NS;
-	return (uint64_t)((double)ticks / (double)ns * START_NS) + 1;
-}
-
 /* Called with the lock held. */
 static struct cw_timeline *line_new(int device)
 {
@@ -41,7 +31,7 @@ static struct cw_timeline *line_new(int device)
 	}
 	l->device = device;
 	l->n_max = SAMPLES & ~1u;
-	l->every = ticks_at_first();
+	l->every = rec_ticks_in(START_NS);
 	atomic_store_explicit(&lines[device], l, memory_order_release);
 	return l;
 }

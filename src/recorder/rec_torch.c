@@ -281,6 +281,7 @@ EXPORT bool _ZN5torch5utils21is_device_in_bad_forkEN3c1010DeviceTypeE(int8_t typ
 EXPORT uint64_t _ZN2at15sequence_number17get_and_incrementEv(void);
 EXPORT HOT uint64_t _ZN2at15sequence_number17get_and_incrementEv(void)
 {
+	static _Atomic bool no_thread_number;	/* a build without it: do not search all libraries for every node */
 	static TLS uint64_t own;
 	uint64_t (*real)(void) = real_of(REAL_sequence), n = real ? real() : own++;
 	uint64_t (*number)(void);
@@ -291,8 +292,9 @@ EXPORT HOT uint64_t _ZN2at15sequence_number17get_and_incrementEv(void)
 		return n;
 	r = rec_node_ring(rec_self);
 	if (r) {
-		if (unlikely(!r->thread_key)) {
+		if (unlikely(!r->thread_key) && !no_thread_number) {
 			number = real_of(REAL_thread_number);
+			no_thread_number = !number;
 			r->thread_key = number ? number() : 0;
 		}
 		node = (struct cw_node *)(r + 1) + (n & (CW_RING_NODES - 1));

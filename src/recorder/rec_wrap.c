@@ -5,7 +5,6 @@
  * code out". Handlers run after the real call, except where the order matters: memory is removed from
  * the table before it is freed, because another thread may get its address at once.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "rec.h"
@@ -157,7 +156,7 @@ static void after_PROBE(struct call *c)
 static void after_POLL(struct call *c)
 {
 	if (!c->r)
-		c->r = dump_check(0);
+		c->r = dump_check_again();
 	wait_poll(c->api, c->r);
 	after_PROBE(c);
 }
@@ -180,7 +179,7 @@ static void after_PEER(struct call *c)
 static void after_SYNC(struct call *c)
 {
 	if (!c->r)
-		c->r = dump_check(look_after_wait());
+		c->r = check_after_wait();
 	note(c, 0);
 }
 
@@ -234,6 +233,8 @@ static void looked_up(struct call *c)
 	function_looked_up(c->out, (const char *)c->a[2], stock);
 	if (!stock)		/* the runtime loads an extension's code before there is a context */
 		look_prepare();
+	else
+		look_prepare_first();
 }
 
 static void after_FUNCTION(struct call *c)
@@ -420,13 +421,13 @@ static void after_DESTROY(struct call *c)
 			wait_end(c.r);                                                           \
 		rec_nesting = 2;                                                                 \
 		rec_self->caller = __builtin_return_address(0);                                  \
-		saved = errno;                                                                   \
+		saved = *rec_self->error;                                                     \
 		if (unlikely(c.r))                                                               \
 			c.r = dump_check(c.r);                                                   \
 		c.out = written_##class(&c);                                                     \
 		after_##class(&c);                                                               \
 		rec_leave();                                                                     \
-		errno = saved;                                                                   \
+		*rec_self->error = saved;                                                     \
 		return c.r;                                                                      \
 	}
 

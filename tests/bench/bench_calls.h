@@ -41,6 +41,8 @@ void bench_blocks(struct bench *b, uint64_t n);
 void bench_block(report_fn *report, uint64_t i);	/* the i-th block allocated, and another freed */
 int64_t bench_steps_no_python(struct bench *b);
 
+extern const char bench_image[];
+
 /* bench_steps.c: instructions of one call, -1 where a process may not trace its parent. */
 int64_t bench_steps_launch(struct bench *b);
 int64_t bench_steps_pair(struct bench *b);

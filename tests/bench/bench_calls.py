@@ -54,6 +54,16 @@ def many_lines(library):
     return names["run"]
 
 
+def many_functions(library):
+    """A function that launches from three new frames each time, as the modules of a model do."""
+    source = "".join("def f{0}(bench):\n    one(bench)\ndef g{0}(bench):\n    f{0}(bench)\ndef h{0}(bench):\n    g{0}(bench)\n".format(n)
+                     for n in range(LINES))
+    calls = "".join("        h%d(bench)\n" % n for n in range(LINES))
+    names = {"one": library.bench_one}
+    exec(compile(source + "def run(bench, n):\n    for _ in range(n // %d):\n%s" % (LINES, calls), "several_functions.py", "exec"), names)
+    return names["run"]
+
+
 def main(path):
     library = meter.load(path)
     context = cudrv.init()
@@ -75,6 +85,7 @@ def main(path):
             library.bench_launches, library.bench_steps_launch)
     add("launch, 20 Python frames, %d lines in turn" % LINES, 19, many_lines(library),
         library.bench_steps_launch)
+    add("launch, 20 Python frames, 3 of them others each time", 16, many_functions(library), None)
     add("allocation and free, 5 Python frames", 5, library.bench_pairs, library.bench_steps_pair)
     for depth in (1, 20):
         add("PyTorch block given out and another taken back, %d Python frame%s" % (depth, "s" if depth > 1 else ""),

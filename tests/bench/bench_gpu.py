@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What recording costs PyTorch on a real GPU: `make bench-gpu`.
 
-    tests/bench/bench_gpu.py [--build build] [--part inside|turns|whole] [--seconds 60]
+    tests/bench/bench_gpu.py [--build build] [--part outside|inside|turns|whole] [--seconds 60]
 
-Inside one process recording is paused and resumed in alternating blocks. Armed core dumps cannot be switched
+First what a user sees: whole processes with and without cuwhy in turn (bench_outside.py). The other parts tell where it
+comes from. Inside one process recording is paused and resumed in alternating blocks. Armed core dumps cannot be switched
 inside a process: they are measured with three processes that take turns. Whole processes are started in turn with and
 without cuwhy. Without a GPU or PyTorch it is skipped, and says so.
 """
@@ -114,6 +115,8 @@ def in_turns(name, cuwhy, what, rounds):
 
 def driver_version():
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    if not shutil.which(query[0]):
+        return "driver unknown"
     found = subprocess.run(query, capture_output=True, text=True)
     return found.stdout.strip().splitlines()[0] if found.returncode == 0 else "driver unknown"
 
@@ -127,14 +130,18 @@ def main():
     parser = argparse.ArgumentParser(description="cost of recording on a real GPU")
     parser.add_argument("--build", default="build")
     parser.add_argument("--seconds", type=float, default=60, help="for each kind of whole process")
-    parser.add_argument("--part", choices=("inside", "turns", "whole"), help="only one of the parts")
+    parser.add_argument("--part", choices=("outside", "inside", "turns", "whole"), help="only one of the parts")
     args = parser.parse_args()
     if not usable():
         print("bench-gpu: skipped, no device or no PyTorch")
         return 0
     cuwhy = os.path.join(os.path.abspath(args.build), "cuwhy")
     helper = meter.build(os.path.join(os.path.abspath(args.build), "tests"))
-    print("%s; %s\n" % (driver_version(), stats.processor()), flush=True)
+    if args.part != "outside":
+        print("%s; %s\n" % (driver_version(), stats.processor()), flush=True)
+    if args.part in (None, "outside"):
+        subprocess.run([sys.executable, os.path.join(HERE, "bench_outside.py"), "--build", args.build,
+                        "--seconds", str(10 * args.seconds)], check=True)
     if args.part in (None, "inside"):
         subprocess.run([cuwhy, "run", "--", sys.executable, os.path.join(HERE, "bench_torch.py"),
                         helper], check=True)
@@ -143,7 +150,7 @@ def main():
                 in_turns("training step", cuwhy, "training", 30)]
         print("## Core dumps armed, three processes in turn\n")
         stats.table(("block", "cuwhy against none (95 %)", "dumps against no dumps (95 %)", "without cuwhy", "rounds"), rows)
-    if args.part in ("inside", "turns"):
+    if args.part in ("outside", "inside", "turns"):
         return 0
     folder = tempfile.mkdtemp(prefix="cuwhy-bench-")
     try:

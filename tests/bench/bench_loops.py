@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """One whole process of bench_outside.py: every loop once, then its times as JSON.
 
-    bench_loops.py [--pause] [LOOP ...]
+    bench_loops.py [--pause] [--empty | LOOP ...]
 
---pause: under cuwhy, with recording paused from the start.
+--pause: under cuwhy, with recording paused from the start. --empty: no loop, only CUDA's start and the end.
 """
 import ctypes
 import json
 import sys
 import time
 
-BEGAN = time.perf_counter()
-import torch  # noqa: E402
+import torch
 
-import bench_torch  # noqa: E402
-import stats  # noqa: E402
+import bench_torch
+import stats
 
 BLOCKS = 25
 ITEMS = 300
@@ -46,14 +45,13 @@ def block_times(run):
 
 
 def main():
-    names = [name for name in sys.argv[1:] if name != "--pause"] or list(LOOPS)
+    names = [name for name in sys.argv[1:] if not name.startswith("--")] or list(LOOPS)
+    names = [] if "--empty" in sys.argv else names
     if "--pause" in sys.argv:
         ctypes.CDLL(None).cuwhy_rec_pause(1)
     torch.zeros(1, device="cuda")
     torch.cuda.synchronize()
-    result = {"start": time.perf_counter() - BEGAN}
-    for name in names:
-        result[name] = stats.median(block_times(LOOPS[name]()))
+    result = {name: stats.median(block_times(LOOPS[name]())) for name in names}
     print(json.dumps(result), flush=True)
 
 

@@ -6,7 +6,8 @@
 
 A process runs all the loops of bench_loops.py and reports the median time of a block for each. One process of every
 kind makes a round; rounds go on until the 95 % range of every loop's ratio is within half a percent on either side, at
-most --pairs of them. `process` is the whole process, seen from its parent; `start` is until CUDA works.
+most --pairs of them. `start and exit` is a process that starts CUDA and ends, seen from its parent: import torch, one
+tensor, one wait.
 
 --parts: also the parts of cuwhy, to find what costs: without core dumps, without Python lines, recording paused (what
 is left are armed dumps, wrappers and the loaded library), and the library alone, which sleeps.
@@ -26,6 +27,8 @@ import stats  # noqa: E402
 
 NARROW = 0.005
 LEAST = 4
+GOALS = {"launches": 2, "allocating": 3, "items": 2, "tiny step": 3, "small step": 0.5}     # percent
+EMPTY, EMPTY_GOAL = "start and exit", 50    # ms
 
 
 def kinds(build, parts):
@@ -41,25 +44,44 @@ def kinds(build, parts):
     return found
 
 
-def measure(kind, loops):
+def start(kind, *words):
+    """What the process printed last, and how long it took."""
     _, before, variables, after = kind
-    command = before + [sys.executable, os.path.join(HERE, "bench_loops.py")] + after + loops
+    command = before + [sys.executable, os.path.join(HERE, "bench_loops.py")] + after + list(words)
     begin = time.perf_counter()
     done = subprocess.run(command, env=dict(os.environ, **variables), capture_output=True, text=True)
     took = time.perf_counter() - begin
     if done.returncode:
         sys.exit("bench-outside: %s failed: %s" % (kind[0], done.stderr[-400:]))
-    return dict(json.loads(done.stdout.splitlines()[-1]), process=took)
+    return json.loads(done.stdout.splitlines()[-1]), took
+
+
+def measure(kind, loops):
+    """Seconds by loop."""
+    return dict(start(kind, *loops)[0], **{EMPTY: start(kind, "--empty")[1]})
 
 
 def ranges(times, names):
-    """(kind, loop) -> ratio to the first kind, low, high."""
-    return {(kind, loop): stats.bootstrap_ratio([t[loop] for t in times[kind]], [t[loop] for t in times[names[0]]], rounds=500)
-            for kind in names[1:] for loop in times[kind][0]}
+    """(kind, loop) -> ratio to the first kind, low, high; for the empty process the difference in seconds."""
+    def compared(kind, loop):
+        compare = stats.bootstrap_difference if loop == EMPTY else stats.bootstrap_ratio
+        return compare(*([t[loop] for t in times[name]] for name in (kind, names[0])), rounds=500)
+    return {(kind, loop): compared(kind, loop) for kind in names[1:] for loop in times[kind][0]}
 
 
-def is_narrow(found, loops):
-    return all(high - low <= 2 * NARROW for (_, loop), (_, low, high) in found.items() if loop in loops)
+def is_narrow(found):
+    return all(high - low <= 2 * NARROW for (_, loop), (_, low, high) in found.items() if loop != EMPTY)
+
+
+def rows(times, found, names):
+    for loop in times[names[0]][0]:
+        if loop == EMPTY:
+            goal, cells = "%+d ms" % EMPTY_GOAL, ["%+.0f ms (%+.0f to %+.0f)" % tuple(1000 * s for s in found[kind, loop])
+                                                  for kind in names[1:]]
+        else:
+            goal, cells = "%+g %%" % GOALS[loop], ["%+.2f %% (%+.2f to %+.2f)" % tuple(100 * (r - 1) for r in found[kind, loop])
+                                                   for kind in names[1:]]
+        yield [loop, goal] + cells + ["%.1f ms" % (1000 * stats.median([t[loop] for t in times[names[0]]]))]
 
 
 def main():
@@ -83,15 +105,10 @@ def main():
         for kind in all_kinds:
             times[kind[0]].append(measure(kind, args.loops))
         found = ranges(times, names)
-        if time.monotonic() > end or done + 1 >= LEAST and is_narrow(found, set(times[names[0]][0]) - {"start", "process"}):
+        if time.monotonic() > end or done + 1 >= LEAST and is_narrow(found):
             break
     print("%s; %s\n\n## From outside: whole processes in turn, %d of each kind\n" % (bench_gpu.driver_version(), stats.processor(), done + 1))
-    rows = []
-    for loop in times[names[0]][0]:
-        plain = stats.median([t[loop] for t in times[names[0]]])
-        rows.append([loop] + ["%+.2f %% (%+.2f to %+.2f)" % tuple(100 * (r - 1) for r in found[kind, loop]) for kind in names[1:]]
-                    + ["%.1f ms" % (1000 * plain)])
-    stats.table(["block"] + names[1:] + ["without"], rows)
+    stats.table(["block", "goal"] + names[1:] + ["without"], rows(times, found, names))
     return 0
 
 

@@ -2,6 +2,7 @@
 """Measures single driver calls in blocks with recording on and paused, by bench_calls.c."""
 import ctypes
 import os
+import shlex
 import subprocess
 import sys
 
@@ -20,13 +21,17 @@ class Bench(ctypes.Structure):
                 ("failed", ctypes.c_int64), ("report", ctypes.c_void_p)]
 
 
-def build(folder):
+def compile_c(target, names, *flags):
+    sources = [os.path.join(HERE, name) for name in names]
+    subprocess.run(shlex.split(os.environ.get("CC", "cc")) + ["-std=gnu11", "-O2", "-D_GNU_SOURCE", "-o", target] + list(flags)
+                   + sources + ["-lpthread", "-ldl"], check=True)
+
+
+def build(folder, name="bench_calls.so"):
     """Compiles the C half into a folder and returns its path."""
-    target = os.path.join(folder, "bench_calls.so")
+    target = os.path.join(folder, name)
     os.makedirs(folder, exist_ok=True)
-    sources = [os.path.join(HERE, name) for name in ("bench_calls.c", "bench_steps.c")]
-    subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-shared",
-                    "-fPIC", "-o", target] + sources + ["-lpthread", "-ldl"], check=True)
+    compile_c(target, ["bench_calls.c", "bench_steps.c"], "-shared", "-fPIC")
     return target
 
 

@@ -14,6 +14,9 @@ echo "## One recorded call, simulated GPU"
 echo
 "$build/cuwhy" run --gpu sim:h200 -- "$python" -B "$here/bench_calls.py" "$helper"
 "$build/cuwhy" run --gpu sim:h200 -- "$python" -B "$here/bench_audit.py"
-echo "## Start-up of a process that never loads CUDA"
+echo "## One event, counted"
 echo
-"$python" -B "$here/bench_start.py" "$build/libcuwhy-rec.so"
+"$python" -B "$here/bench_parts.py" --build "$build"
+echo "## Start and end of a process"
+echo
+"$python" -B "$here/bench_start.py" "$build"

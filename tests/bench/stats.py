@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics for the benchmarks: medians, tails, and how reliable they are."""
+import operator
 import platform
 import random
 
@@ -19,15 +20,23 @@ def spread(values):
     return "%.3g (%.3g to %.3g)" % tuple(quantile(ordered, s) for s in (0.5, 0.25, 0.75))
 
 
-def bootstrap_ratio(on, off, rounds=2000, seed=1):
-    """Ratio of medians of paired blocks, and the range that holds 95 % of resampled ratios."""
+def bootstrap(compare, on, off, rounds=2000, seed=1):
+    """Compares the medians of paired blocks; with the range that holds 95 % of what resampled pairs give."""
     rng, n = random.Random(seed), min(len(on), len(off))
-    ratios = []
+    found = []
     for _ in range(rounds):
         picks = [rng.randrange(n) for _ in range(n)]
-        ratios.append(median([on[i] for i in picks]) / median([off[i] for i in picks]))
-    ratios.sort()
-    return median(on) / median(off), quantile(ratios, 0.025), quantile(ratios, 0.975)
+        found.append(compare(median([on[i] for i in picks]), median([off[i] for i in picks])))
+    found.sort()
+    return compare(median(on), median(off)), quantile(found, 0.025), quantile(found, 0.975)
+
+
+def bootstrap_ratio(on, off, rounds=2000):
+    return bootstrap(operator.truediv, on, off, rounds)
+
+
+def bootstrap_difference(on, off, rounds=2000):
+    return bootstrap(operator.sub, on, off, rounds)
 
 
 def processor():

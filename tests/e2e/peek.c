@@ -198,6 +198,7 @@ int main(int argc, char **argv)
 	SHOW(n_looks);
 	SHOW(n_false_looks);
 	SHOW(lost_looks);
+	SHOW(exit_mono_ns);
 #undef SHOW
 	print_sites(h);
 	print_chunks(h);

@@ -325,3 +325,102 @@ go.set()
 print(codes)
 """)
     same(run.out, "%r\n" % ([700] * 8), "what the threads saw")
+
+
+ENDS = """
+import time
+func = stock("oob_store")
+cudrv.synchronize()
+%s
+time.sleep(%g)
+sys.exit(0)
+"""
+
+
+def rule__a_stray_store_is_found_whenever_the_program_ends(box):
+    """Before, while and after the GPU is stopped, and shortly before the error comes."""
+    for seconds in (0, 0.03, 0.06, 0.085, 0.095, 0.11):
+        for wait in ("stray(func)", "stray(func); cudrv.synchronize()"):
+            run = under(box, box.script(START + ENDS % (wait, seconds)))
+            same((run.status, box.verdict(run)["cause"]), (1, "illegal-access-out-of-bounds"), "%s, then %g s" % (wait, seconds))
+
+
+def rule__a_stray_store_in_a_second_context_is_found_at_the_end(box):
+    """The last look sees the current context alone, so there is none: the process waits."""
+    run = under(box, box.script(START + """
+other = ctypes.c_void_p()
+cudrv.call("cuCtxCreate_v2", ref(other), 0, 0)
+data = cudrv.alloc(4096)
+stray(stock("oob_store"))
+cudrv.call("cuCtxSetCurrent", context)
+"""))
+    same((run.status, box.verdict(run)["cause"]), (1, "illegal-access-out-of-bounds"), "status and cause")
+
+
+def time_to_end(box, text, **env):
+    """From the program's last statement to the end of its process: the least of several."""
+    found = []
+    for _ in range(6):
+        run = under(box, box.script(START + text + '\nprint(time.monotonic_ns(), flush=True)\n'), **env)
+        same(run.status, 0, run.err[-400:])
+        found.append((box.parts(run)[0]["exit_mono_ns"] - int(run.out)) / 1e9)
+        if found[-1] < 0.15:
+            break
+    return min(found)
+
+
+def rule__a_healthy_program_does_not_wait_for_an_error_when_it_ends(box):
+    """The GPU ran what the recorder gave it to do, twice: no error can come. Waiting for one takes 0.3 s."""
+    for kernel in ('stock("nop")', 'stock("nop", library=True)', 'cudrv.kernel("nop")'):
+        for wait in ("", "cudrv.synchronize()"):
+            took = time_to_end(box, "cudrv.launch(%s, (1,), (1,))\n%s" % (kernel, wait))
+            assert took < 0.15, "%s ended %.3f s later" % (kernel, took)
+
+
+def rule__a_program_that_only_asks_about_devices_ends_at_once(box):
+    """Without a context nothing can have run."""
+    found = []
+    for _ in range(6):
+        run = under(box, box.script("""
+import ctypes, time, cudrv
+count = ctypes.c_int()
+cudrv.call("cuInit", 0)
+cudrv.call("cuDeviceGetCount", ctypes.byref(count))
+print(time.monotonic_ns(), flush=True)
+"""))
+        same(run.status, 0, run.err[-400:])
+        found.append((box.parts(run)[0]["exit_mono_ns"] - int(run.out)) / 1e9)
+    assert min(found) < 0.15, found
+
+
+def rule__a_kernel_that_never_ends_does_not_keep_the_process(box):
+    """Neither in a program that has looked before nor in one that has not."""
+    for before in ("", 'cudrv.launch(cudrv.kernel("nop"), (1,), (1,)); cudrv.synchronize()'):
+        for gpu in ("sim:tiny,full_gpu", LATE):
+            run = under(box, box.script(START + """
+host = ctypes.c_void_p()
+cudrv.call("cuMemAllocHost_v2", ref(host), ctypes.c_size_t(4))
+ctypes.c_int.from_address(host.value).value = 0
+%s
+cudrv.launch(stock("hang"), (1,), (1,), p(host.value), stream=cudrv.stream())
+""" % before), gpu=gpu, timeout=20)
+            same((run.status, box.verdict(run)["cause"]), (0, "none"), "status and cause")
+
+
+def rule__a_loop_of_calls_that_wait_seldom_looks_for_a_dump(box):
+    """A system call each time would be most of what such a call costs: five in a millisecond are enough."""
+    run = under(box, box.script(START + """
+nop, event, looks = stock("nop"), ctypes.c_void_p(), ctypes.CDLL(None).dump_looks
+cudrv.call("cuEventCreate", ref(event), 2)
+def loop(call, *args):
+    before, began = looks(), time.monotonic()
+    for n in range(3000):
+        cudrv.call(call, *args)
+    return looks() - before, 5000 * (time.monotonic() - began)
+cudrv.launch(nop, (1,), (1,))
+cudrv.synchronize()
+for call in (("cuStreamSynchronize", None), ("cuEventQuery", event), ("cuCtxSynchronize",)):
+    count, limit = loop(*call)
+    print(call[0], "ok" if 0 < count <= limit + 10 else (count, limit))
+"""), LD_PRELOAD=box.library("count_access", "-ldl"))
+    same(run.out, "cuStreamSynchronize ok\ncuEventQuery ok\ncuCtxSynchronize ok\n", run.err[-400:])

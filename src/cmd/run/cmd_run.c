@@ -12,6 +12,7 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/run/run.h"
+#include "rules/kb.h"
 
 #define STRAGGLERS_NS	200000000u	/* grace for recorded processes that die with the program */
 #define SHORT_WAIT_MS	5
@@ -171,6 +172,7 @@ static void keeper_work(void *arg, const struct keeper *self)
 
 	witness_leave(&r->child.witness);
 	r->judge.self = self;
+	kb_get();	/* while the program starts: at its end, someone waits for us */
 	if (follow_program(r, self))
 		judge_finish(&r->judge);
 	else if (!r->judge.n_failed && !r->store.keep)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "cmd/run/run.h"
 
 #define BYTES_MAX ((size_t)1 << 30)
@@ -99,8 +100,8 @@ void *process_bytes(const struct process *p, size_t *len)
 	}
 	if (*len == 0)
 		return NULL;
-	bytes = calloc(1, *len);
-	for (i = 0; bytes && i < p->n_seg; i++)
+	bytes = xcalloc(1, *len);	/* without memory, the verdict must not be that there was nothing */
+	for (i = 0; i < p->n_seg; i++)
 		if (p->seg[i].off < *len)
 			read_segment(&p->seg[i], bytes + p->seg[i].off, *len - p->seg[i].off);
 	return bytes;
