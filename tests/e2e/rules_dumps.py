@@ -184,7 +184,7 @@ def rule__a_program_that_ends_before_its_fault_is_known_fails_too(box):
 
 def rule__an_assertion_whose_dump_is_lost_is_still_an_assertion(box):
     for end in ("", 'code(cudrv.call, "cuDevicePrimaryCtxRelease_v2", 0)'):
-        run = box.under(box.script(AFTER + end) + ["assert_fail", "()"], gpu="sim:tiny,lost_dumps", timeout=20)
+        run = box.under(box.script(AFTER + end) + ["assert_fail", "()"], gpu="sim:tiny,lost_dumps")
         same((run.status, run.out), (0, "710 710 710\n" * 3), "what the program sees")
     run = box.under(box.script(TWO.replace('"trap"', '"assert_fail"')), gpu="sim:tiny,lost_dumps")
     verdict = box.verdict(run)

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-from toolbox import Skip, same
+from toolbox import PATIENCE, Skip, same
 
 FAILING = """
 import cudrv
@@ -59,7 +59,7 @@ def install(box, folder):
 
 def told(box, cuwhy, **env):
     """What TELL prints under that cuwhy: libraries to preload, folders to search, the run's folder."""
-    done = subprocess.run([cuwhy, "run", "--gpu", "sim:tiny"] + TELL, capture_output=True, text=True, env=box.env(**env), timeout=60)
+    done = subprocess.run([cuwhy, "run", "--gpu", "sim:tiny"] + TELL, capture_output=True, text=True, env=box.env(**env), timeout=PATIENCE)
     same((done.returncode, done.stderr), (0, ""), "status and stderr")
     preload, search, folder = done.stdout.splitlines()
     return preload.split(":")[0], search.split(":")[0], folder
@@ -131,7 +131,7 @@ def rule__a_daemon_that_outlives_cuwhy_loads_nothing_from_a_shared_folder(box):
     env = {"TMPDIR": shared, "XDG_RUNTIME_DIR": ""}
     run = box.under(box.script("import os\nCUWHY = os.getppid()\n" + DAEMON) + [answer], "--no-core-dump", **env)
     same(run.status, 0, "status (%s)" % run.err)
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE
     while not os.path.exists(answer) and time.monotonic() < until:
         time.sleep(0.05)
     with open(answer, encoding="utf-8") as stream:
@@ -227,7 +227,7 @@ def rule__containers_that_share_a_home_get_recordings_of_their_own(box):
         raise Skip("no pid namespaces here")
     time.sleep(1.02 - time.time() % 1)      # they begin in the same second
     runs = [subprocess.Popen(argv, env=box.env(), stderr=subprocess.DEVNULL) for _ in range(4)]
-    same([r.wait(60) for r in runs], [1] * 4, "status")
+    same([r.wait(PATIENCE) for r in runs], [1] * 4, "status")
     same(len(recordings(box)), 4, "recordings")
     for folder in recordings(box):
         same((len(glob.glob(folder + "/*.cwr")), os.path.exists(folder + "/verdict.json")), (1, True), folder)
@@ -246,7 +246,7 @@ while not os.path.exists(%r):
         stream.write(text)
     argv, _ = in_pid_namespace([box.cuwhy, "run", "--no-core-dump", "--gpu", "sim:tiny", box.python, path])
     with subprocess.Popen(argv, env=box.env(), stderr=subprocess.PIPE, text=True) as first:
-        until = time.monotonic() + 30
+        until = time.monotonic() + PATIENCE
         while not glob.glob(os.path.join(box.scratch, "state", "*", "run.json")) and time.monotonic() < until:
             time.sleep(0.05)
         folder = recordings(box)[0]
@@ -295,7 +295,7 @@ def rule__what_a_killed_cuwhy_left_is_pruned_too(box):
                                "subprocess.run([sys.executable, '-c', 'import cudrv; cudrv.init()'])\nprint('x', flush=True)\ntime.sleep(9)"],
                               env=box.env(), stdout=subprocess.PIPE) as victim:
             victim.stdout.readline()
-            until = time.monotonic() + 30
+            until = time.monotonic() + PATIENCE
             while len(recordings(box)) < 2 + again and time.monotonic() < until:
                 time.sleep(0.02)
             victim.kill()
@@ -311,7 +311,7 @@ def rule__what_a_killed_cuwhy_left_is_pruned_too(box):
 
 def out_of(box, folder, *more):
     return subprocess.run([box.cuwhy, "run", "--out", folder] + list(more) + ["echo", "hi"], capture_output=True, text=True,
-                          env=box.env(), timeout=60)
+                          env=box.env(), timeout=PATIENCE)
 
 
 def rule__of_many_that_start_at_once_one_gets_the_out_folder(box):
@@ -320,13 +320,13 @@ def rule__of_many_that_start_at_once_one_gets_the_out_folder(box):
     for again in range(6):
         argv = [box.cuwhy, "run", "--force", "--out", folder, "sh", "-c", "read x"]
         runs = [subprocess.Popen(argv, env=box.env(), stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(6)]
-        until = time.monotonic() + 30
+        until = time.monotonic() + PATIENCE
         while sum(r.poll() is None for r in runs) > 1 and time.monotonic() < until:
             time.sleep(0.02)
         same(sorted(str(r.poll()) for r in runs), ["125"] * 5 + ["None"], "status while one runs, round %d" % again)
         for r in runs:
             r.stdin.close()
-        same(sorted(r.wait(60) for r in runs), [1] + [125] * 5, "status")
+        same(sorted(r.wait(PATIENCE) for r in runs), [1] + [125] * 5, "status")
         same(sorted(os.listdir(folder)), ["run.json", "verdict.json"], "the recording")
         shutil.rmtree(folder)
         if again % 2:
@@ -374,8 +374,8 @@ def rule__force_deletes_nothing_but_a_recording(box):
 
 def rule__a_program_that_cannot_start_leaves_no_out_folder(box):
     folder, program = os.path.join(box.scratch, "out"), os.path.join(box.scratch, "nothing")
-    run = subprocess.run([box.cuwhy, "run", "--out", folder, program], capture_output=True, env=box.env(), timeout=60)
+    run = subprocess.run([box.cuwhy, "run", "--out", folder, program], capture_output=True, env=box.env(), timeout=PATIENCE)
     same((run.returncode, os.path.exists(folder)), (127, False), "status, and the folder")
     os.mkdir(folder)
-    subprocess.run([box.cuwhy, "run", "--out", folder, program], capture_output=True, env=box.env(), timeout=60)
+    subprocess.run([box.cuwhy, "run", "--out", folder, program], capture_output=True, env=box.env(), timeout=PATIENCE)
     same(os.listdir(folder), [], "files in a folder that was there")

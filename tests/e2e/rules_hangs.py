@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from toolbox import same
+from toolbox import PATIENCE, same
 
 HANG = """
 import cudrv, ctypes, os, sys, threading, time
@@ -78,7 +78,7 @@ except cudrv.CudaError as error:
 
 def rule__what_is_said_on_stderr_comes_before_the_dump(box):
     run = subprocess.run([box.cuwhy, "run", "--gpu", "sim:tiny", "--hang-after", "1s"] + box.script(SYNC),
-                         capture_output=True, text=True, env=box.env(), timeout=60)
+                         capture_output=True, text=True, env=box.env(), timeout=PATIENCE)
     first = run.stderr.splitlines()[0]
     assert re.search(r"has waited \d+ s for the GPU in cuCtxSynchronize \(.*program.py:%d\)" % WAIT, first), first
     assert first.endswith("taking a core dump, which ends the kernel"), first

@@ -9,7 +9,7 @@ import stat
 import subprocess
 import time
 
-from toolbox import BuildError, Skip, same
+from toolbox import BuildError, PATIENCE, Skip, same
 
 FAILING = """
 import cudrv
@@ -30,7 +30,7 @@ def rule__exit_status_is_the_programs_own(box):
 def rule__stdin_and_stdout_pass_through_untouched(box):
     data = bytes(range(256)) * 4000
     done = subprocess.run([box.cuwhy, "run", "cat"], input=data, capture_output=True,
-                          env=box.env(), timeout=60)
+                          env=box.env(), timeout=PATIENCE)
     same(done.returncode, 0, "status")
     same(done.stdout, data, "bytes through cat")
     same(done.stderr, b"", "stderr")

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 
-from toolbox import Skip, same
+from toolbox import PATIENCE, Skip, same
 
 START = "import cudrv, ctypes, os, sys, time\ncontext = cudrv.init()\nnop = cudrv.kernel('nop')\n"
 
@@ -34,7 +34,7 @@ def rule__a_recording_can_be_judged_again(box):
     run = box.under(box.script(START + "cudrv.launch(nop, (1,), (2048,))\n"))
     first = box.verdict(run)
     again = subprocess.run([box.cuwhy, "explain", "--json", run.folder], capture_output=True,
-                           text=True, env=box.env(), timeout=30)
+                           text=True, env=box.env(), timeout=PATIENCE)
     second = json.loads(again.stdout)
     same(again.returncode, 1, "status of explain")
     for key in ("cause", "certainty", "where", "error"):
@@ -106,7 +106,7 @@ def rule__rings_of_dead_threads_are_reused(box):
 
 def rule__the_recording_stays_bounded(box):
     program = box.program("threads", "-lcuda", "-lpthread")
-    run = box.under([program, "16", "30000"], timeout=120)
+    run = box.under([program, "16", "30000"])
     same((run.status, run.out), (0, "done 480000\n"), "status and output")
     part = box.parts(run)[0]
     used = os.stat(part["path"]).st_blocks * 512
@@ -302,7 +302,7 @@ def limited(box, name, value, under):
         name, value, value, WORK))
     env = box.env() if under else box.env(LD_LIBRARY_PATH=box.sim, CUWHY_SIM="tiny")
     command = [box.cuwhy, "run", "--gpu", "sim:tiny", "--"] if under else []
-    done = subprocess.run(command + argv, capture_output=True, text=True, env=env, timeout=60)
+    done = subprocess.run(command + argv, capture_output=True, text=True, env=env, timeout=PATIENCE)
     return done.returncode, done.stdout
 
 
@@ -342,7 +342,7 @@ def rule__a_full_disk_for_the_recording_hurts_nobody(box):
         argv = box.script(START + "print('worked')\ncudrv.launch(nop, (1,), (2048,))\n")
         run = subprocess.run([box.cuwhy, "run", "--out", os.path.join(place, "r"), "--gpu",
                               "sim:tiny", "--"] + argv, capture_output=True, text=True,
-                             env=box.env(), timeout=60)
+                             env=box.env(), timeout=PATIENCE)
         same((run.returncode, run.stdout), (1, "worked\n"), "status and output")
         assert "cuwhy" in run.stderr, "nothing is said about the full disk"
     finally:
@@ -354,7 +354,7 @@ def rule__an_unwritable_folder_hurts_nobody(box):
     with open(blocker, "w", encoding="utf-8"):
         pass
     run = subprocess.run([box.cuwhy, "run", "--out", os.path.join(blocker, "r"), "/bin/echo", "hi"],
-                         capture_output=True, text=True, env=box.env(), timeout=60)
+                         capture_output=True, text=True, env=box.env(), timeout=PATIENCE)
     same((run.returncode, run.stdout), (0, "hi\n"), "status and output")
     assert run.stderr.startswith("cuwhy"), run.stderr
 

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from rules_program import read_until
-from toolbox import Skip, same
+from toolbox import PATIENCE, Skip, same
 
 KEEPER = """
 import os, resource, signal, sys, time
@@ -51,7 +51,7 @@ def rule__ctrl_c_ends_the_loop_of_a_script(box):
 def rule__a_signal_that_ends_the_program_ends_cuwhy(box):
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGSEGV, signal.SIGKILL, signal.SIGRTMIN):
         done = subprocess.run([box.cuwhy, "run", "sh", "-c", "ulimit -c 0; kill -%d $$" % number], env=box.env(),
-                              cwd=box.scratch, timeout=60)
+                              cwd=box.scratch, timeout=PATIENCE)
         same(done.returncode, -number, "how cuwhy ended")
         same([n for n in os.listdir(box.scratch) if n.startswith("core")], [], "core files")
 
@@ -70,7 +70,7 @@ def rule__a_closed_terminal_reaches_the_program(box):
 
 
 def rule__an_alarm_set_before_exec_reaches_the_program(box):
-    done = subprocess.run([box.cuwhy, "run", "sleep", "30"], env=box.env(), timeout=20,
+    done = subprocess.run([box.cuwhy, "run", "sleep", "30"], env=box.env(), timeout=PATIENCE,
                           preexec_fn=lambda: signal.alarm(1))
     same(done.returncode, -signal.SIGALRM, "how cuwhy ended")
 
@@ -82,13 +82,13 @@ def rule__a_job_stops_by_the_same_signal(box):
     assert os.WIFSTOPPED(status), status
     same(os.WSTOPSIG(status), signal.SIGTSTP, "stopped by")
     os.kill(child.pid, signal.SIGCONT)
-    same(child.wait(30), 4, "status")
+    same(child.wait(PATIENCE), 4, "status")
 
 
 def rule__pid_1_reaps_orphans(box):
     script = "for i in 1 2 3 4 5; do (sleep 0.2 &); done; sleep 1; ps ax -o stat,comm | grep -c '^Z' "
     argv = ["unshare", "-r", "-p", "-f", "--mount-proc", box.cuwhy, "run", "sh", "-c", script]
-    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=PATIENCE)
     if "unshare" in done.stderr:
         raise Skip("no PID namespaces")
     same(done.stdout.strip(), "0", "zombies")
@@ -129,7 +129,7 @@ def rule__a_keeper_that_is_stuck_is_given_up(box):
 
 def rule__in_words_a_lost_verdict_is_one_line(box):
     argv = [box.cuwhy, "run"] + box.script(KEEPER + "os.kill(keeper(), signal.SIGKILL)\ntime.sleep(0.5)\nsys.exit(7)\n")
-    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=PATIENCE)
     same(done.returncode, 7, "status")
     assert done.stderr.startswith("cuwhy: whether CUDA failed is unknown: ") and done.stderr.count("\n") == 1, done.stderr
 
@@ -152,7 +152,7 @@ def rule__a_killed_supervisor_leaves_nothing_of_cuwhy(box):
     keeper = int(child.stdout.readline())
     child.kill()
     child.wait()
-    end = time.monotonic() + 10
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end and os.path.exists("/proc/%d" % keeper):
         time.sleep(0.05)
     assert not os.path.exists("/proc/%d" % keeper), "the keeper goes on"
@@ -213,7 +213,7 @@ print(sum(took) < 5)
 """
     argv = ["unshare", "-r", "-n", "sh", "-c", 'echo 2 > /proc/sys/net/core/somaxconn && exec "$@"', "sh",
             box.cuwhy, "run", "--no-core-dump", "--gpu", "sim:tiny"] + box.script(text)
-    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=150)
+    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=PATIENCE)
     if "unshare" in done.stderr or "somaxconn" in done.stderr:
         raise Skip("no network namespaces")
     same((done.returncode, done.stdout.strip()), (0, "True"), "status, 100 threads in less than 5 s")
@@ -238,7 +238,7 @@ def rule__ended_processes_cost_no_descriptors(box):
            "if sys.argv[1:]:\n    import cudrv\n    cudrv.init()\n    cudrv.launch(cudrv.kernel('nop'), (1, 70000), (1,))\n" \
            "for i in range(60): subprocess.run([sys.executable, sys.argv[0], 'child'], stderr=subprocess.DEVNULL)\nsys.exit(1)\n"
     argv = [box.cuwhy, "run", "--json", "--gpu", "sim:tiny", "--out", os.path.join(box.scratch, "o")] + box.script(text)
-    done = subprocess.run(argv, env=box.env(), capture_output=True, timeout=300,
+    done = subprocess.run(argv, env=box.env(), capture_output=True, timeout=PATIENCE,
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)))
     same(done.returncode, 1, "status")
     run = json.load(open(os.path.join(box.scratch, "o", "run.json")))
@@ -262,7 +262,7 @@ def rule__a_program_that_died_unrecorded_has_an_unknown_cause(box):
         verdict = unknown(run, words)
         same(verdict["process"]["pid"] > 0, True, "a process")
         words_only = subprocess.run([box.cuwhy, "run", "--gpu", "sim:tiny"] + argv, env=box.env(), capture_output=True, text=True,
-                                    timeout=60)
+                                    timeout=PATIENCE)
         lines = [l for l in words_only.stderr.splitlines() if l.startswith("cuwhy: whether CUDA failed is unknown: ")]
         same(len(lines), 1, "lines about " + what)
 
@@ -282,7 +282,7 @@ def rule__a_child_that_died_unrecorded_makes_the_cause_unknown(box):
            "sys.exit(subprocess.run([sys.executable, '-c', %r], stderr=subprocess.DEVNULL).returncode)\n" % child
     run = box.under(box.script(text))
     unknown(run, "no file descriptors left")
-    again = subprocess.run([box.cuwhy, "explain", "--json", run.folder], env=box.env(), capture_output=True, text=True, timeout=60)
+    again = subprocess.run([box.cuwhy, "explain", "--json", run.folder], env=box.env(), capture_output=True, text=True, timeout=PATIENCE)
     verdict = json.loads(again.stdout)
     assert verdict["cause"] == "unknown" and "no file descriptors left" in verdict["title"], verdict
 
@@ -301,7 +301,7 @@ def rule__a_program_that_ended_well_unrecorded_has_not_failed(box):
     verdict = json.loads(run.err.splitlines()[-1])
     same((run.status, verdict["cause"]), (0, "none"), "status, cause")
     assert "could not be recorded" in verdict["warning"], verdict["warning"]
-    done = subprocess.run([box.cuwhy, "run", "--gpu", "sim:tiny"] + argv, env=box.env(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run([box.cuwhy, "run", "--gpu", "sim:tiny"] + argv, env=box.env(), capture_output=True, text=True, timeout=PATIENCE)
     same((done.returncode, done.stderr), (0, ""), "status, stderr")
 
 
@@ -319,7 +319,7 @@ def rule__a_program_that_failed_where_nothing_can_be_recorded_has_an_unknown_cau
     argv = ["unshare", "-r", "-m", "sh", "-c",
             "for d in /tmp /dev/shm; do mount --bind $d $d && mount -o remount,ro,bind $d || exit; done; "
             "exec %s run --json sh -c 'exit 3'" % box.cuwhy]
-    done = subprocess.run(argv, env=dict(box.env(), XDG_RUNTIME_DIR=nowhere, TMPDIR=nowhere), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(argv, env=dict(box.env(), XDG_RUNTIME_DIR=nowhere, TMPDIR=nowhere), capture_output=True, text=True, timeout=PATIENCE)
     if "{" not in done.stderr:
         raise Skip("no mount namespaces")
     same(done.returncode, 3, "status")

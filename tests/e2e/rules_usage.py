@@ -9,7 +9,7 @@ import subprocess
 import termios
 import time
 
-from toolbox import Skip, same
+from toolbox import PATIENCE, Skip, same
 
 MIB = 1 << 20
 FILL = """
@@ -54,7 +54,7 @@ def machine(box, words, *options, sim=True):
     env = box.env(CUWHY_SIM="tiny", **({"CUWHY_SIM_NVML": words} if words else {}))
     if sim:
         env["LD_LIBRARY_PATH"] = box.sim
-    return subprocess.run([box.cuwhy, "memory"] + list(options), capture_output=True, text=True, env=env, timeout=30)
+    return subprocess.run([box.cuwhy, "memory"] + list(options), capture_output=True, text=True, env=env, timeout=PATIENCE)
 
 
 def machine_json(box, words, status=0):
@@ -204,7 +204,7 @@ def rule__long_commands_are_cut_at_the_width_of_a_terminal(box):
         env = box.env(CUWHY_SIM="tiny", LD_LIBRARY_PATH=box.sim, CUWHY_SIM_NVML="gpu,proc=%d:1M" % other.pid)
         ours, its = os.openpty()
         fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
-        subprocess.run([box.cuwhy, "memory"], stdout=its, env=env, timeout=30)
+        subprocess.run([box.cuwhy, "memory"], stdout=its, env=env, timeout=PATIENCE)
         os.close(its)
         lines = read_all(ours).decode().splitlines()
         os.close(ours)
@@ -282,7 +282,7 @@ def rule__in_a_container_pids_of_the_host_are_outside(box):
     if subprocess.run(inside + ["true"], capture_output=True).returncode:
         raise Skip("no pid namespaces for this user")
     env = box.env(CUWHY_SIM="tiny", LD_LIBRARY_PATH=box.sim, CUWHY_SIM_NVML="gpu,proc=1:2M,proc=2147480001:1M")
-    answer = subprocess.run(inside + [box.cuwhy, "memory", "--json"], capture_output=True, text=True, env=env, timeout=30)
+    answer = subprocess.run(inside + [box.cuwhy, "memory", "--json"], capture_output=True, text=True, env=env, timeout=PATIENCE)
     same(answer.returncode, 0, "status")
     same([(p["pid"], p["state"], p["command"]) for p in json.loads(answer.stdout)["gpus"][0]["processes"]],
          [(1, "outside", None), (2147480001, "outside", None)], "processes")
