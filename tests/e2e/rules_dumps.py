@@ -253,7 +253,8 @@ thread.join()
 print([wait() for i in range(3)])
 """
     run = box.under(box.script(FIRST + after) + STORE, gpu="sim:tiny,error_first=1500")
-    same((run.status, run.out.splitlines()[0], run.out.splitlines()[-1]), (0, "child 5", "[700, 700, 700]"), "what it saw")
+    lines = run.out.splitlines()
+    same((run.status, "child 5" in lines, lines[-1]), (0, True, "[700, 700, 700]"), "what it saw")
     note = box.verdict(run)["notes"][0]
     same((note["cause"], note["certainty"]), ("illegal-access-out-of-bounds", "certain"), "note")
 
@@ -264,7 +265,7 @@ t = [threading.Thread(target=lambda i=i: (time.sleep(i), wait())) for i in range
 [i.start() for i in t]; [i.join() for i in t]
 began = time.monotonic()
 print([wait() for i in range(20)])
-sys.exit(3 if time.monotonic() - began < 4 else 4)
+sys.exit(3 if time.monotonic() - began < 60 else 4)      # each would wait for 5 s
 """
     run = box.under(box.script(FIRST + many) + STORE, gpu="sim:tiny,error_first=3600000")
     same((run.status, run.out.splitlines()[-1]), (3, str([700] * 20)), "status and codes (%s)" % run.err[-300:])
