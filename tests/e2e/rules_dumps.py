@@ -11,14 +11,16 @@ import cudrv, ctypes, os, sys, threading, time
 context = cudrv.init()
 data = cudrv.alloc(4096)
 p, l, i = ctypes.c_uint64, ctypes.c_int64, ctypes.c_int
-if "hang" in sys.argv[1]:
-    def ask():
-        time.sleep(0.3)
+def ask():
+    time.sleep(0.3)     # a request on an idle GPU is a dump of an idle GPU: then it is repeated
+    while True:
         with open(os.environ["CUDA_COREDUMP_PIPE"], "wb") as pipe:
             pipe.write(bytes(1 << 20))
-    threading.Thread(target=ask).start()
+        time.sleep(1)
 try:
     cudrv.launch(cudrv.kernel(sys.argv[1]), (2,), (64,), *eval(sys.argv[2]))
+    if "hang" in sys.argv[1]:
+        threading.Thread(target=ask, daemon=True).start()
     cudrv.synchronize()
 except cudrv.CudaError as error:
     sys.exit(10)
