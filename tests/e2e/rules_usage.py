@@ -231,7 +231,7 @@ def rule__memory_that_runs_out_is_sampled_at_once(box):
 def rule__the_failing_process_is_alive_in_the_sample(box):
     where = os.path.join(box.scratch, "nvml")
     text = OOM.replace("pile = []", "pile = []\nopen(%r, 'w').write('gpu,proc=%%d:60M' %% os.getpid())" % where)
-    text = text.replace("while True:", "import atexit, time\natexit.register(time.sleep, 0.5)\nwhile True:")
+    text = text.replace("while True:", "import linger\nwhile True:")
     run, told = sampled(box, text, "@" + where)
     process = told["gpus"][0]["processes"][0]
     same((process["pid"], process["state"]), (box.verdict(run)["process"]["pid"], "running"), "the program itself")
