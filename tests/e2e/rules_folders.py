@@ -352,6 +352,16 @@ def rule__what_a_killed_run_left_in_out_does_not_block_the_next(box):
         same(out_of(box, folder, "--force").stdout, "hi\n", "output of the next")
 
 
+def rule__force_replaces_a_recording_of_many_processes(box):
+    """Its run.json is longer than what tells that it is one."""
+    child = [box.python, "-c", "import cudrv; cudrv.init()"]
+    many = box.script("import subprocess\nfor i in range(20): subprocess.run(%r)\n" % child)
+    run = box.under(many, "--keep")
+    assert os.path.getsize(run.folder + "/run.json") > 4096, "too short for this test"
+    again = out_of(box, run.folder, "--force")
+    same((again.returncode, again.stdout, len(glob.glob(run.folder + "/*.cwr"))), (0, "hi\n", 0), "the next (%s)" % again.stderr)
+
+
 def rule__force_deletes_nothing_but_a_recording(box):
     for name, text in (("run.json", '{"mine": 1}'), ("1-1.json", "{}"), ("verdict.json", "{}")):
         folder = os.path.join(box.scratch, name)

@@ -76,16 +76,11 @@ static bool is_our_file(const char *name)
 /* Is there a run.json that we wrote? Its beginning says so, however long it is. */
 static bool has_our_run(const char *dir)
 {
-	char *path = fs_join(dir, RUN_FILE);
-	struct buf b;
-	bool ours;
+	char *path = fs_join(dir, RUN_FILE), head[4096];
 
-	buf_init(&b, 4096);
-	fs_read(path, &b, NULL);
-	ours = b.len && strstr(b.data, "\"cuwhy\": \"");
-	buf_release(&b);
+	head[fs_read_head(path, head, sizeof(head) - 1)] = '\0';
 	free(path);
-	return ours;
+	return strstr(head, "\"cuwhy\": \"") != NULL;
 }
 
 /* A recording, and nothing that somebody else put there. */
