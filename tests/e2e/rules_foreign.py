@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings that somebody else made: what `explain`, `report`, `memory` and `export` must not do, whatever is in them."""
+import json
 import os
 import shutil
 import subprocess
@@ -151,6 +152,16 @@ def rule__no_control_character_of_others_reaches_a_terminal(box):
                       box.env())
     at = run.err.index("cuwhy:")
     assert_harmless(run.err[at:], "run")
+    for name in os.listdir(folder):         # somebody will print these files
+        if name.endswith(".json"):
+            with open(os.path.join(folder, name), encoding="utf-8") as f:
+                text = f.read()
+            json.loads(text)
+            assert_harmless(text, name)
+    as_json = harness.Run([box.cuwhy, "run", "--json", "--gpu", "sim:tiny", "--out", folder, "--force", "--", *box.script(SPITEFUL)], box.env())
+    told = as_json.err.splitlines()[-1]
+    assert_harmless(told, "run --json")
+    assert "\u202e" in json.loads(told)["where"]["function"], told
     page = os.path.join(box.scratch, "page.html")
     log = write(os.path.join(box.scratch, "log"), "Traceback (most recent call last):\n  File \"/tmp/a%s.py\", line 3, in f%s\n    x%s\n"
                 "RuntimeError: CUDA error: out of memory%s\n" % (EVIL, EVIL, EVIL, EVIL))

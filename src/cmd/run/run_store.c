@@ -247,7 +247,7 @@ void store_dump(struct store *s, const struct process *p, const char *path)
 /* A separate file next to the part. Takes ownership of `o`. */
 static void store_beside(struct store *s, const struct process *p, const char *suffix, json_t *o)
 {
-	char *text = json_dumps(o, JSON_COMPACT);
+	char *text = json_string_of(o, JSON_COMPACT);
 	char *name = xasprintf("%.*s%s", (int)(strlen(p->part) - strlen(PART_SUFFIX)), p->part, suffix);
 
 	if (text)
@@ -335,7 +335,7 @@ void store_run(struct store *s, const struct server *srv, const struct child *c,
 		      J_INT("lost_segments", srv->lost_segments), J_VALUE("processes", list),
 		      J_IF(s->unrecorded, J_TEXT("unrecorded", s->unrecorded)),
 		      J_IF(s->xids, J_VALUE("kernel_log", xid_to_json(s->xids))));
-	text = json_dumps(run, JSON_INDENT(1));
+	text = json_string_of(run, JSON_INDENT(1));
 	if (text)
 		store_json(s, RUN_FILE, text);
 	free(text);
