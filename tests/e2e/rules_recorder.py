@@ -435,6 +435,29 @@ list(gen())
         same(outer, len(text.splitlines()), version + ": outermost line")
 
 
+FREE_THREADED = """
+import ctypes
+runtime = ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, "_PyRuntime"))
+assert ctypes.string_at(runtime, 8) == b"xdebugpy"
+ctypes.c_uint64.from_address(runtime + 16).value = 1     # as in a build without the GIL
+import cudrv
+cudrv.init()
+cudrv.launch(cudrv.kernel("nop"), (1,), (4096,))
+"""
+
+
+def rule__free_threaded_python_is_told_in_one_sentence_and_not_harmed(box):
+    pythons = {v: p for v, p in find_pythons().items() if v in ("3.13", "3.14")}
+    if not pythons:
+        raise Skip("no python3.13 or later here")
+    for version, python in sorted(pythons.items()):
+        run = box.under([python] + box.script(FREE_THREADED)[1:])
+        verdict = box.verdict(run)
+        same((run.status, verdict["cause"], box.parts(run)[0]["frames_off_because"]), (1, "launch-config-block-limit", 8), version)
+        text = subprocess.run([box.cuwhy, "explain", run.folder], capture_output=True, text=True, env=box.env(), timeout=PATIENCE).stdout
+        same(text.count("free-threaded Python is not supported yet"), 1, version + ": sentences in " + text)
+
+
 LIES = """
 import ctypes, mmap, cudrv
 function = ctypes.cast(ctypes.pythonapi.PyFrame_GetLineNumber, ctypes.c_void_p).value
