@@ -343,6 +343,19 @@ def rule__a_program_that_failed_where_nothing_can_be_recorded_has_an_unknown_cau
     assert "nothing was recorded" in verdict["title"], verdict["title"]
 
 
+def rule__a_program_linked_with_a_sanitizer_runs_unrecorded(box):
+    """Its runtime refuses to start behind another library."""
+    source, program = os.path.join(box.scratch, "asan.c"), os.path.join(box.scratch, "asan")
+    with open(source, "w", encoding="ascii") as stream:
+        stream.write('#include <stdio.h>\nint main(void) { puts("runs"); return 3; }\n')
+    if subprocess.run(["gcc", "-fsanitize=address", "-o", program, source], capture_output=True).returncode:
+        raise Skip("no AddressSanitizer")
+    for argv, env in (([program], {}), (["asan"], {"PATH": box.scratch + ":" + os.environ["PATH"]})):
+        run = box.under(argv, gpu=None, out=False, ASAN_OPTIONS="detect_leaks=0", **env)
+        same((run.status, run.out), (3, "runs\n"), "status and output (%s)" % run.err[-300:])
+        unknown(run, "sanitizer")
+
+
 def rule__a_preloaded_sanitizer_is_left_alone(box):
     asan = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True).stdout.strip()
     if "/" not in asan:
