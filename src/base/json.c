@@ -126,6 +126,20 @@ int json_write(FILE *out, const json_t *o, size_t flags)
 	return text && !ferror(out) ? 0 : -1;
 }
 
+char *json_string_of(const json_t *o, size_t flags)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	bool failed = !out || json_write(out, o, flags) != 0;
+
+	if ((out && fclose(out) != 0) || failed) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
 void json_print(FILE *out, json_t *o)
 {
 	json_write(out, o, JSON_COMPACT);

@@ -47,6 +47,9 @@ json_t *json_read(const char *path, size_t max, struct err *e);
 /* As json_dumpf, but characters that are not harmless on a terminal (str_harmless) are escaped. 0, or -1. */
 int json_write(FILE *out, const json_t *o, size_t flags);
 
+/* The same into memory, owned by the caller. Files are printed on terminals as well. NULL: it cannot be written. */
+char *json_string_of(const json_t *o, size_t flags);
+
 /* Prints the value on its own line, and takes ownership. */
 void json_print(FILE *out, json_t *o);
 

@@ -131,7 +131,7 @@ const char *command_text(const char *cmdline)
 }
 
 /* The line of that number, counted from 1; NULL when there are fewer. */
-static const char *text_line(const char *text, uint32_t number)
+static const char *nth_line(const char *text, uint32_t number)
 {
 	for (; text && number > 1; number--) {
 		text = strchr(text, '\n');
@@ -164,7 +164,7 @@ static bool line_has(const char *line, const char *function)
 
 bool text_defines(const char *text, bool cut, const char *function, uint32_t first_line)
 {
-	const char *line = text_line(text, first_line);
+	const char *line = nth_line(text, first_line);
 
 	if (!line)
 		return cut;
@@ -176,7 +176,7 @@ bool text_defines(const char *text, bool cut, const char *function, uint32_t fir
 			return true;
 		if (line[0] != '@')
 			return false;
-		line = text_line(line, 2);
+		line = nth_line(line, 2);
 	}
 	return !line && cut;
 }
@@ -229,7 +229,7 @@ char *place_source(const struct place *p, struct source_book *from, struct pool 
 	const char *line = NULL;
 
 	if (p->text)
-		line = p->line ? text_line(p->text, p->line) : NULL;
+		line = p->line ? nth_line(p->text, p->line) : NULL;
 	else if (p->file && p->line)
 		line = source_line(from, p->file, p->line, pool, NULL);
 	return line ? tidy_line(line, pool) : NULL;

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/opt.h"
 #include "base/progress.h"
 #include "base/str.h"
@@ -62,7 +63,8 @@ const struct opt_table doctor_table = {&usage, options, words, OPERAND_FILE};
 static int write_bundle(const struct machine *m, struct err *e)
 {
 	json_t *o = machine_to_json(m);
-	char *removed = bundle_redact_for(o, m->environ), *list = bundle_list(o), *text = json_dumps(o, JSON_INDENT(1));
+	char *removed = bundle_redact_for(o, m->environ), *list = bundle_list(o),
+	     *text = json_string_of(o, JSON_INDENT(1));
 	FILE *out = given.json ? stderr : stdout;
 	int rc;
 

@@ -29,9 +29,12 @@
 #define MS		1000000ull
 #define QUICK_NS	(200 * US)	/* a healthy GPU is faster: 99 us at most; the shortest stop took 276 us */
 #define FIRST_NS	(25 * MS)	/* the first one in a context: the driver loads its memset, about 5 ms */
-#define HELD_NS		(200 * MS)	/* a stop is shorter: 97 ms at most. A GPU that takes longer is busy */
 #define LATE_NS		(100 * MS)	/* after a slow look: the error came 20 to 25 ms after it */
 #define STEP_NS		(1 * MS)
+/* What decides that there was no fault is counted in naps, not read off the clock: while the whole machine or this
+ * process stood still, time passed, but neither the driver nor we had any of it. */
+#define HELD_NAPS	200		/* a stop is shorter: 97 ms at most. A GPU that takes longer is busy */
+#define LATE_NAPS	(LATE_NS / STEP_NS)
 
 /* False alarms may take this share of the time, and this many at once. */
 #define SHARE		100
@@ -230,16 +233,17 @@ void look_prepare_first(void)
 }
 
 /* The memset was slow. Either the error or the dump follows, or the GPU was busy. */
-static CUresult wait_for_fault(const struct place *p, uint64_t began)
+static CUresult wait_for_fault(const struct place *p)
 {
 	CUresult (*query)(void *) = door(ENTRY_cuStreamQuery), r;
-	uint64_t until;
+	unsigned naps;
 
 	atomic_fetch_add(&look.alarms, 1);
-	r = place_wait(p, began, HELD_NS);
-	until = rec_mono_ns() + (r == 0 ? LATE_NS : 0);
+	for (naps = 0; (r = query(p->stream)) == NOT_READY && naps < HELD_NAPS; naps++)
+		look_nap();
+	naps = r == 0 ? LATE_NAPS : 0;
 	/* not ready: another thread looks, too */
-	while ((r == 0 || r == NOT_READY) && !dump_exists() && !failed_before() && rec_mono_ns() < until) {
+	while ((r == 0 || r == NOT_READY) && !dump_exists() && !failed_before() && naps-- > 0) {
 		look_nap();
 		r = query(p->stream);
 	}
@@ -277,7 +281,7 @@ static CUresult look_once(const struct place *p, uint64_t limit_ns, bool *health
 	if (*healthy)
 		return 0;
 	if (r == 0 || r == NOT_READY)
-		r = wait_for_fault(p, began);
+		r = wait_for_fault(p);
 	return r == NOT_READY ? 0 : r;
 }
 

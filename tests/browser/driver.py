@@ -55,7 +55,7 @@ class Browser:
         self.close()
 
     def wait_for_driver(self):
-        for _ in range(400):
+        for _ in range(2400):
             try:
                 if self.ask("GET", "/status")["ready"]:
                     return
@@ -65,7 +65,7 @@ class Browser:
         raise BrowserError("chromedriver did not start")
 
     def ask(self, method, path, body=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         try:
             connection.request(method, path, None if body is None else json.dumps(body), {"Content-Type": "application/json"})
             value = json.loads(connection.getresponse().read())["value"]

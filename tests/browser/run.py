@@ -317,7 +317,7 @@ def legend_of(browser, pages, name):
 
 def until(browser, script, want):
     """The value, as soon as it is the wanted one: system events arrive at any time."""
-    for _ in range(100):
+    for _ in range(1200):
         got = browser.run(script)
         if want(got):
             break

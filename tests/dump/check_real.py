@@ -29,7 +29,7 @@ spec.loader.exec_module(scrub)
 
 def explain(build, path):
     done = subprocess.run([os.path.join(build, "cuwhy"), "explain", "--json", path], capture_output=True, text=True,
-                          timeout=60, check=False)
+                          timeout=300, check=False)
     return json.loads(done.stdout)
 
 

@@ -34,6 +34,7 @@ HEADER = re.compile(
     r"^\s*(?:#|//|/?\*)\s*(expect-note|expect-other|expect-silent|expect|needs|env|uses|args"
     r"|gpu|timeout|same-output|alone|build|wrap|options(?=:)|skip(?=:))\b:?\s*(.*?)\s*(?:\*/)?\s*$")
 MARKS = {"here", "note", "other", "backward", "forward", "capture", "replay", "either", "culprit"}
+PATIENCE = 300      # seconds: how long tests wait for what must happen. A slow machine is no failure
 MARK = re.compile(r"<- (%s)\b" % "|".join(sorted(MARKS)))
 
 
@@ -48,7 +49,7 @@ class Case:
         self.options, self.skip = [], []
         self.env, self.marks = {}, {}
         self.silent = self.same_output = self.alone = False
-        self.gpu, self.build, self.wrap, self.timeout, self.exit = None, [], [], 120, None
+        self.gpu, self.build, self.wrap, self.timeout, self.exit = None, [], [], PATIENCE, None
         self.read_header()
         for source in [path] + [os.path.join(os.path.dirname(path), u) for u in self.uses]:
             self.read_marks(source)
@@ -133,7 +134,7 @@ class Result:
 class Run:
     """Everything that one finished process left behind."""
 
-    def __init__(self, argv, env=None, timeout=120, cwd=None, stdin=subprocess.DEVNULL):
+    def __init__(self, argv, env=None, timeout=PATIENCE, cwd=None, stdin=subprocess.DEVNULL):
         began = time.monotonic()
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             # Files, not pipes: a grandchild that outlives the program must not block the test.
@@ -275,7 +276,7 @@ class Harness:
     def check_explain(self, case, result, folder, verdict, env):
         if verdict.get("cause") == "none":
             return
-        again = Run([self.cuwhy, "explain", folder], env, 30)
+        again = Run([self.cuwhy, "explain", folder], env)
         result.artifacts["explain"] = again.out + again.err
         if again.status != 1:
             result.bad("cuwhy explain exits %d on a failure" % again.status)

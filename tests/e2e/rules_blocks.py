@@ -261,7 +261,7 @@ def rule__a_million_live_blocks_are_exact_and_bounded(box):
 torch.blocks_made(1 << 40, 900000)
 torch.blocks_freed(1 << 40, 450000)
 torch.blocks_made(1 << 50, 300000)
-""", timeout=120)
+""")
     same(run.status, 0, "status")
     part = box.parts(run)[0]
     same((part["n_blocks"], part["n_blocks_freed"], part["blocks"]), (1200000, 450000, 750000), "blocks")
@@ -271,7 +271,7 @@ torch.blocks_made(1 << 50, 300000)
 
 
 def rule__more_blocks_than_fit_are_said_to_be_lost(box):
-    run = under(box, START + "torch.blocks_made(1 << 40, 1100000)\n", timeout=120)
+    run = under(box, START + "torch.blocks_made(1 << 40, 1100000)\n")
     part = box.parts(run)[0]
     same(part["n_blocks"] + part["lost_blocks"], 1100000, "all are accounted for")
     assert part["lost_blocks"] and part["blocks_inexact_since_ns"] and part["blocks"] >= 900000, part

@@ -11,14 +11,14 @@ import sys
 
 import harness
 from rules_doctor import TORCH, doctor, environment
-from toolbox import Skip, same
+from toolbox import PATIENCE, Skip, same
 
 FINDING, UNJUDGED = 1, 2
 
 
-def answer(box, *options, timeout=60, **env):
+def answer(box, *options, **env):
     """The doctor's JSON and exit status; most rules here are about getting an answer at all."""
-    run = box.plain([box.cuwhy, "doctor", "--json"] + list(options), timeout=timeout, **env)
+    run = box.plain([box.cuwhy, "doctor", "--json"] + list(options), **env)
     return told(run)
 
 
@@ -275,12 +275,12 @@ def rule__absurd_variables_are_survived(box):
         for value in values:
             env = dict(base, LD_LIBRARY_PATH=box.sim.encode())
             env[name] = value + b":" + box.sim.encode() if name == "LD_LIBRARY_PATH" else value
-            run = subprocess.run([box.cuwhy, "doctor", "--timeout", "5"], env={k.encode(): v for k, v in env.items()}, capture_output=True, timeout=60)
+            run = subprocess.run([box.cuwhy, "doctor", "--timeout", "5"], env={k.encode(): v for k, v in env.items()}, capture_output=True, timeout=PATIENCE)
             same((run.returncode in (0, 1, 2), run.stdout[:7]), (True, b"cuwhy: "), "%s=%r: %d" % (name, value[:40], run.returncode))
             same(re.findall(rb"[\x00-\x08\x0b-\x1f\x7f]", run.stdout), [], "control characters after %s=%r" % (name, value[:40]))
             run.stdout.decode("utf-8")
     env = dict(base, LD_LIBRARY_PATH=box.sim.encode(), **{"CUDA_NO_SUCH_%d" % i: b"x" * 50 for i in range(5000)})
-    run = subprocess.run([box.cuwhy, "doctor", "--json"], env=env, capture_output=True, timeout=60)
+    run = subprocess.run([box.cuwhy, "doctor", "--json"], env=env, capture_output=True, timeout=PATIENCE)
     same(json.loads(run.stdout)["cause"] != "", True, "5000 variables")
 
 
@@ -363,7 +363,7 @@ def rule__a_bundle_does_not_take_the_place_of_a_device(box):
     end = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
     fcntl.fcntl(end, fcntl.F_SETPIPE_SZ if hasattr(fcntl, "F_SETPIPE_SZ") else 1031, 1 << 20)
     try:
-        run = box.plain([box.cuwhy, "doctor", "--bundle", pipe], timeout=10, LD_LIBRARY_PATH=box.sim, CUWHY_SIM="h200", CUWHY_SIM_NVML="gpu")
+        run = box.plain([box.cuwhy, "doctor", "--bundle", pipe], LD_LIBRARY_PATH=box.sim, CUWHY_SIM="h200", CUWHY_SIM_NVML="gpu")
         same((run.timed_out, stat.S_ISFIFO(os.stat(pipe).st_mode)), (False, True), "a pipe")
         same(os.read(end, 17), b'{\n "cuwhy_bundle"', "what came through it")
     finally:

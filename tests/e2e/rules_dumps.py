@@ -11,14 +11,16 @@ import cudrv, ctypes, os, sys, threading, time
 context = cudrv.init()
 data = cudrv.alloc(4096)
 p, l, i = ctypes.c_uint64, ctypes.c_int64, ctypes.c_int
-if "hang" in sys.argv[1]:
-    def ask():
-        time.sleep(0.3)
+def ask():
+    time.sleep(0.3)     # a request on an idle GPU is a dump of an idle GPU: then it is repeated
+    while True:
         with open(os.environ["CUDA_COREDUMP_PIPE"], "wb") as pipe:
             pipe.write(bytes(1 << 20))
-    threading.Thread(target=ask).start()
+        time.sleep(1)
 try:
     cudrv.launch(cudrv.kernel(sys.argv[1]), (2,), (64,), *eval(sys.argv[2]))
+    if "hang" in sys.argv[1]:
+        threading.Thread(target=ask, daemon=True).start()
     cudrv.synchronize()
 except cudrv.CudaError as error:
     sys.exit(10)
@@ -184,7 +186,7 @@ def rule__a_program_that_ends_before_its_fault_is_known_fails_too(box):
 
 def rule__an_assertion_whose_dump_is_lost_is_still_an_assertion(box):
     for end in ("", 'code(cudrv.call, "cuDevicePrimaryCtxRelease_v2", 0)'):
-        run = box.under(box.script(AFTER + end) + ["assert_fail", "()"], gpu="sim:tiny,lost_dumps", timeout=20)
+        run = box.under(box.script(AFTER + end) + ["assert_fail", "()"], gpu="sim:tiny,lost_dumps")
         same((run.status, run.out), (0, "710 710 710\n" * 3), "what the program sees")
     run = box.under(box.script(TWO.replace('"trap"', '"assert_fail"')), gpu="sim:tiny,lost_dumps")
     verdict = box.verdict(run)
@@ -253,7 +255,8 @@ thread.join()
 print([wait() for i in range(3)])
 """
     run = box.under(box.script(FIRST + after) + STORE, gpu="sim:tiny,error_first=1500")
-    same((run.status, run.out.splitlines()[0], run.out.splitlines()[-1]), (0, "child 5", "[700, 700, 700]"), "what it saw")
+    lines = run.out.splitlines()
+    same((run.status, "child 5" in lines, lines[-1]), (0, True, "[700, 700, 700]"), "what it saw")
     note = box.verdict(run)["notes"][0]
     same((note["cause"], note["certainty"]), ("illegal-access-out-of-bounds", "certain"), "note")
 
@@ -264,7 +267,7 @@ t = [threading.Thread(target=lambda i=i: (time.sleep(i), wait())) for i in range
 [i.start() for i in t]; [i.join() for i in t]
 began = time.monotonic()
 print([wait() for i in range(20)])
-sys.exit(3 if time.monotonic() - began < 4 else 4)
+sys.exit(3 if time.monotonic() - began < 60 else 4)      # each would wait for 5 s
 """
     run = box.under(box.script(FIRST + many) + STORE, gpu="sim:tiny,error_first=3600000")
     same((run.status, run.out.splitlines()[-1]), (3, str([700] * 20)), "status and codes (%s)" % run.err[-300:])

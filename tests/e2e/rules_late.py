@@ -167,15 +167,14 @@ for n in range(3):
 
 BUSY = """
 nop, spin, side = cudrv.kernel("nop"), stock("spin"), cudrv.stream()
-began, n = time.monotonic(), 0
-while time.monotonic() - began < 4:
+began = time.monotonic()
+for n in range(300):
     cudrv.launch(spin, (1,), (1,), i(5), stream=side)
     cudrv.launch(spin, (1,), (1,), i(5), stream=side)
     cudrv.launch(nop, (1,), (1,))
     cudrv.synchronize(ctypes.c_void_p(1))
     cudrv.synchronize(side)
-    n += 1
-print(n > 100)
+open(sys.argv[0] + ".seconds", "w").write(str(time.monotonic() - began))
 """
 
 
@@ -183,7 +182,9 @@ def rule__false_alarms_beside_a_busy_stream_are_few(box):
     """Three at once, then one in ten seconds: 1 percent of the time."""
     run = as_without(box, BUSY, gpu="sim:tiny,full_gpu")
     part, = box.parts(run)
-    assert 1 <= part["n_false_looks"] <= 4, part["n_false_looks"]
+    with open(os.path.join(box.scratch, "program.py.seconds"), encoding="ascii") as stream:
+        seconds = float(stream.read())
+    assert 1 <= part["n_false_looks"] <= 4 + seconds / 10, (part["n_false_looks"], seconds)
     same(box.verdict(run)["cause"], "none", "cause")
 
 
@@ -206,16 +207,21 @@ print("ended")
 
 
 CAPTURE = """
-nop, spin, stream, ready = cudrv.kernel("nop"), stock("spin"), cudrv.stream(), threading.Event()
+nop, hang, stream, ready, host = cudrv.kernel("nop"), stock("hang"), cudrv.stream(), threading.Event(), ctypes.c_void_p()
+cudrv.call("cuMemAllocHost_v2", ref(host), ctypes.c_size_t(4))
+flag = ctypes.c_int.from_address(host.value)
+flag.value = 0
 def beside():
     cudrv.call("cuCtxSetCurrent", context)
     mine, side = cudrv.stream(), cudrv.stream()
     cudrv.launch(nop, (1,), (1,), stream=mine)
-    time.sleep(0.1)
-    cudrv.launch(spin, (1,), (1,), i(800), stream=side)
+    while cudrv.cuda.cuStreamQuery(mine):
+        pass
+    cudrv.launch(hang, (1,), (1,), p(host.value), stream=side)
     time.sleep(0.05)
     ready.set()
     cudrv.synchronize(mine)     # the look behind it is slow
+    flag.value = 1
 thread = threading.Thread(target=beside)
 thread.start()
 ready.wait()
@@ -230,9 +236,12 @@ print("captured")
 
 
 def rule__a_look_does_not_break_a_capture_in_another_thread(box):
-    run = as_without(box, CAPTURE, gpu="sim:tiny,full_gpu")
-    part, = box.parts(run)
-    same((run.status, run.out, part["n_false_looks"]), (0, "captured\n", 1), "status, output and slow looks")
+    for again in range(20):     # the look is made only if it begins before the capture does
+        run = as_without(box, CAPTURE, gpu="sim:tiny,full_gpu")
+        same((run.status, run.out), (0, "captured\n"), "status and output")
+        if box.parts(run)[0]["n_false_looks"]:
+            return
+    raise AssertionError("in 20 runs no look was made")
 
 
 def rule__there_is_no_look_during_a_capture(box):

@@ -125,15 +125,15 @@ while True:
 
 def rule__killed_at_any_moment_the_sites_agree_with_the_blocks(box):
     """Every block is 512 bytes; an event in progress may be in one table and not yet in the other."""
-    seen = 0
-    for microseconds in range(200, 6200, 300):
+    seen, delays = 0, list(range(200, 6200, 300))
+    while delays or seen <= 1000:       # on a busy machine such a short time is not enough for even one event
+        microseconds = delays.pop(0) if delays else microseconds * 2
         part = box.parts(killed_after(box, microseconds / 1e6))[0]
         seen += part["n_blocks"]
         assert abs(part["site_count"] - part["blocks"]) <= 2, part  # one more may be in the table twice
         assert abs(part["site_live"] - part["site_count"] * 512) <= 512, part
         assert abs(part["memory[0].allocated"] - part["site_live"]) <= 512, part
         assert abs(part["memory[0].peak_allocated"] - part["site_at_peak"]) <= 512, part
-    assert seen > 1000, "%d events" % seen
 
 
 def numbers(data, at):

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from toolbox import same
+from toolbox import PATIENCE, same
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -13,7 +13,7 @@ def lines_of(box, case):
     """The lines about processes that `cuwhy run` prints for a program of cases/."""
     path = os.path.join(HERE, "cases", case)
     done = subprocess.run([box.cuwhy, "run", "--gpu", "sim:h200", "--", box.python, path], capture_output=True,
-                          text=True, timeout=60, env=box.env(PYTHONPATH=os.path.join(HERE, "site-packages")))
+                          text=True, timeout=PATIENCE, env=box.env(PYTHONPATH=os.path.join(HERE, "site-packages")))
     return [line for line in done.stderr.splitlines() if line.startswith("cuwhy: ")]
 
 

@@ -9,11 +9,9 @@ from rules_oom import memory
 from toolbox import same
 
 MIB = 1 << 20
-# The program lingers after its failure, like one that unwinds, so that the sampler finds it.
 START = """
-import atexit, cudrv, ctypes, resource, time
+import cudrv, ctypes, linger, resource
 cudrv.init()
-atexit.register(time.sleep, 0.5)
 def pin(size):
     out = ctypes.c_void_p()
     cudrv.call("cuMemAllocHost_v2", ctypes.byref(out), ctypes.c_size_t(size))

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 
-from toolbox import Skip, same
+from toolbox import PATIENCE, Skip, same
 
 START = "import cudrv, ctypes, os, sys, time\ncontext = cudrv.init()\nnop = cudrv.kernel('nop')\n"
 
@@ -34,7 +34,7 @@ def rule__a_recording_can_be_judged_again(box):
     run = box.under(box.script(START + "cudrv.launch(nop, (1,), (2048,))\n"))
     first = box.verdict(run)
     again = subprocess.run([box.cuwhy, "explain", "--json", run.folder], capture_output=True,
-                           text=True, env=box.env(), timeout=30)
+                           text=True, env=box.env(), timeout=PATIENCE)
     second = json.loads(again.stdout)
     same(again.returncode, 1, "status of explain")
     for key in ("cause", "certainty", "where", "error"):
@@ -106,7 +106,7 @@ def rule__rings_of_dead_threads_are_reused(box):
 
 def rule__the_recording_stays_bounded(box):
     program = box.program("threads", "-lcuda", "-lpthread")
-    run = box.under([program, "16", "30000"], timeout=120)
+    run = box.under([program, "16", "30000"])
     same((run.status, run.out), (0, "done 480000\n"), "status and output")
     part = box.parts(run)[0]
     used = os.stat(part["path"]).st_blocks * 512
@@ -302,7 +302,7 @@ def limited(box, name, value, under):
         name, value, value, WORK))
     env = box.env() if under else box.env(LD_LIBRARY_PATH=box.sim, CUWHY_SIM="tiny")
     command = [box.cuwhy, "run", "--gpu", "sim:tiny", "--"] if under else []
-    done = subprocess.run(command + argv, capture_output=True, text=True, env=env, timeout=60)
+    done = subprocess.run(command + argv, capture_output=True, text=True, env=env, timeout=PATIENCE)
     return done.returncode, done.stdout
 
 
@@ -342,7 +342,7 @@ def rule__a_full_disk_for_the_recording_hurts_nobody(box):
         argv = box.script(START + "print('worked')\ncudrv.launch(nop, (1,), (2048,))\n")
         run = subprocess.run([box.cuwhy, "run", "--out", os.path.join(place, "r"), "--gpu",
                               "sim:tiny", "--"] + argv, capture_output=True, text=True,
-                             env=box.env(), timeout=60)
+                             env=box.env(), timeout=PATIENCE)
         same((run.returncode, run.stdout), (1, "worked\n"), "status and output")
         assert "cuwhy" in run.stderr, "nothing is said about the full disk"
     finally:
@@ -354,7 +354,7 @@ def rule__an_unwritable_folder_hurts_nobody(box):
     with open(blocker, "w", encoding="utf-8"):
         pass
     run = subprocess.run([box.cuwhy, "run", "--out", os.path.join(blocker, "r"), "/bin/echo", "hi"],
-                         capture_output=True, text=True, env=box.env(), timeout=60)
+                         capture_output=True, text=True, env=box.env(), timeout=PATIENCE)
     same((run.returncode, run.stdout), (0, "hi\n"), "status and output")
     assert run.stderr.startswith("cuwhy"), run.stderr
 
@@ -430,11 +430,32 @@ list(gen())
         same(run.status, 1, version + ": status")
         verdict = box.verdict(run)
         same(verdict["cause"], "launch-config-block-limit", version + ": cause")
-        if version == "3.14" and not verdict["where"].get("file"):
-            continue    # claimed only if a test has run
         same(verdict["where"].get("line"), line, version + ": line")
         outer = [f["line"] for f in verdict["where"]["stack"]][-1]
         same(outer, len(text.splitlines()), version + ": outermost line")
+
+
+FREE_THREADED = """
+import ctypes
+runtime = ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, "_PyRuntime"))
+assert ctypes.string_at(runtime, 8) == b"xdebugpy"
+ctypes.c_uint64.from_address(runtime + 16).value = 1     # as in a build without the GIL
+import cudrv
+cudrv.init()
+cudrv.launch(cudrv.kernel("nop"), (1,), (4096,))
+"""
+
+
+def rule__free_threaded_python_is_told_in_one_sentence_and_not_harmed(box):
+    pythons = {v: p for v, p in find_pythons().items() if v in ("3.13", "3.14")}
+    if not pythons:
+        raise Skip("no python3.13 or later here")
+    for version, python in sorted(pythons.items()):
+        run = box.under([python] + box.script(FREE_THREADED)[1:])
+        verdict = box.verdict(run)
+        same((run.status, verdict["cause"], box.parts(run)[0]["frames_off_because"]), (1, "launch-config-block-limit", 8), version)
+        text = subprocess.run([box.cuwhy, "explain", run.folder], capture_output=True, text=True, env=box.env(), timeout=PATIENCE).stdout
+        same(text.count("free-threaded Python is not supported yet"), 1, version + ": sentences in " + text)
 
 
 LIES = """

@@ -10,15 +10,27 @@ import subprocess
 import time
 
 from rules_program import read_until
-from toolbox import Skip, same
+from toolbox import PATIENCE, Skip, same, wait_until
 
 KEEPER = """
 import os, resource, signal, sys, time
 sup = os.getppid()
+def name(pid):
+    try:
+        return open("/proc/%s/comm" % pid).read().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
 def keeper():
-    for pid in open("/proc/%d/task/%d/children" % (sup, sup)).read().split():
-        if open("/proc/%s/comm" % pid).read().strip() == "cuwhy-keeper":
-            return int(pid)
+    while True:     # it may be younger than this program, and have no name yet
+        for pid in open("/proc/%d/task/%d/children" % (sup, sup)).read().split():
+            if name(pid) == "cuwhy-keeper":
+                return int(pid)
+        time.sleep(0.01)
+def kill_keeper():
+    pid = keeper()
+    os.kill(pid, signal.SIGKILL)
+    while name(pid):
+        time.sleep(0.01)
 """
 
 FAILING = """
@@ -28,14 +40,14 @@ cudrv.launch(cudrv.kernel("nop"), (1, 70000), (1,))
 """
 
 
-def on_terminal(argv, env, keys, seconds):
-    """What a command prints on a terminal of its own; `keys` are typed after a second."""
+def on_terminal(argv, env, keys):
+    """What a command prints on a terminal of its own; `keys` are typed when it is ready, and once only."""
     pid, master = pty.fork()
     if pid == 0:
         os.execvpe(argv[0], argv, env)
-    text = read_until(master, [b"never"], 1)
+    text = read_until(master, [b"ready"])
     os.write(master, keys)
-    text += read_until(master, [b"end of script"], seconds)
+    text += read_until(master, [b"ready"])
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     os.close(master)
@@ -43,15 +55,15 @@ def on_terminal(argv, env, keys, seconds):
 
 
 def rule__ctrl_c_ends_the_loop_of_a_script(box):
-    script = "for i in 1 2 3; do echo round $i; %s sleep 3; done; echo end of script"
-    text = on_terminal(["bash", "-c", script % (box.cuwhy + " run")], box.env(), b"\x03", 3)
+    script = "for i in 1 2 3; do echo round $i; %s sh -c 'echo ready; exec sleep 600'; done"
+    text = on_terminal(["bash", "-c", script % (box.cuwhy + " run")], box.env(), b"\x03")
     assert "round 1" in text and "round 2" not in text, text
 
 
 def rule__a_signal_that_ends_the_program_ends_cuwhy(box):
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGSEGV, signal.SIGKILL, signal.SIGRTMIN):
         done = subprocess.run([box.cuwhy, "run", "sh", "-c", "ulimit -c 0; kill -%d $$" % number], env=box.env(),
-                              cwd=box.scratch, timeout=60)
+                              cwd=box.scratch, timeout=PATIENCE)
         same(done.returncode, -number, "how cuwhy ended")
         same([n for n in os.listdir(box.scratch) if n.startswith("core")], [], "core files")
 
@@ -62,7 +74,7 @@ def rule__a_closed_terminal_reaches_the_program(box):
     pid, master = pty.fork()
     if pid == 0:
         os.execve(argv[0], argv, box.env())
-    read_until(master, [b"ready"], 30)
+    read_until(master, [b"ready"])
     os.close(master)
     _, status = os.waitpid(pid, 0)
     same(os.waitstatus_to_exitcode(status), 3, "status")
@@ -70,7 +82,7 @@ def rule__a_closed_terminal_reaches_the_program(box):
 
 
 def rule__an_alarm_set_before_exec_reaches_the_program(box):
-    done = subprocess.run([box.cuwhy, "run", "sleep", "30"], env=box.env(), timeout=20,
+    done = subprocess.run([box.cuwhy, "run", "sleep", "600"], env=box.env(), timeout=PATIENCE,
                           preexec_fn=lambda: signal.alarm(1))
     same(done.returncode, -signal.SIGALRM, "how cuwhy ended")
 
@@ -82,16 +94,19 @@ def rule__a_job_stops_by_the_same_signal(box):
     assert os.WIFSTOPPED(status), status
     same(os.WSTOPSIG(status), signal.SIGTSTP, "stopped by")
     os.kill(child.pid, signal.SIGCONT)
-    same(child.wait(30), 4, "status")
+    same(child.wait(PATIENCE), 4, "status")
 
 
 def rule__pid_1_reaps_orphans(box):
-    script = "for i in 1 2 3 4 5; do (sleep 0.2 &); done; sleep 1; ps ax -o stat,comm | grep -c '^Z' "
+    # at any moment one of them may have ended just now, so look until there is none; a zombie that nobody reaps stays
+    script = "for i in 1 2 3 4 5; do (sleep 0.2 &); done; " \
+             "for i in $(seq 600); do left=$(ps ax -o stat,comm | grep -cE '^Z| sleep$'); [ $left = 0 ] && break; sleep 0.1; done; " \
+             "echo $left"
     argv = ["unshare", "-r", "-p", "-f", "--mount-proc", box.cuwhy, "run", "sh", "-c", script]
-    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=PATIENCE)
     if "unshare" in done.stderr:
         raise Skip("no PID namespaces")
-    same(done.stdout.strip(), "0", "zombies")
+    same(done.stdout.strip(), "0", "zombies, and orphans that still run")
 
 
 def unknown(run, words):
@@ -103,7 +118,7 @@ def unknown(run, words):
 
 
 def rule__a_keeper_that_is_killed_costs_the_verdict_only(box):
-    run = box.under(box.script(KEEPER + "os.kill(keeper(), signal.SIGKILL)\ntime.sleep(0.5)\nsys.exit(7)\n"))
+    run = box.under(box.script(KEEPER + "kill_keeper()\nsys.exit(7)\n"))
     same(run.status, 7, "status")
     unknown(run, "signal 9")
     same(json.load(open(os.path.join(run.folder, "verdict.json")))["cause"], "unknown", "verdict.json")
@@ -118,18 +133,16 @@ def rule__a_keeper_without_memory_costs_the_verdict_only(box):
 def rule__a_keeper_that_is_stuck_is_given_up(box):
     runtime = os.path.join(box.scratch, "runtime")
     os.mkdir(runtime, 0o700)
-    began = time.monotonic()
     run = box.under(box.script(KEEPER + "os.kill(keeper(), signal.SIGSTOP)\nsys.exit(7)\n"), CUWHY_JUDGE_SECONDS="1",
                     XDG_RUNTIME_DIR=runtime)
     same(run.status, 7, "status")
     unknown(run, "stuck for 1 s")
-    assert time.monotonic() - began < 30, "it took too long"
     same(os.listdir(runtime), [], "files in the runtime folder")
 
 
 def rule__in_words_a_lost_verdict_is_one_line(box):
-    argv = [box.cuwhy, "run"] + box.script(KEEPER + "os.kill(keeper(), signal.SIGKILL)\ntime.sleep(0.5)\nsys.exit(7)\n")
-    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=60)
+    argv = [box.cuwhy, "run"] + box.script(KEEPER + "kill_keeper()\nsys.exit(7)\n")
+    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=PATIENCE)
     same(done.returncode, 7, "status")
     assert done.stderr.startswith("cuwhy: whether CUDA failed is unknown: ") and done.stderr.count("\n") == 1, done.stderr
 
@@ -139,7 +152,7 @@ def rule__a_signal_is_passed_on_while_the_keeper_is_busy(box):
 signal.signal(signal.SIGTERM, lambda *_: (os.kill(keeper(), signal.SIGCONT), sys.exit(9)))
 os.kill(keeper(), signal.SIGSTOP)
 os.kill(sup, signal.SIGTERM)
-time.sleep(20)
+time.sleep(600)
 """
     same(box.under(box.script(text)).status, 9, "status")
 
@@ -147,27 +160,23 @@ time.sleep(20)
 def rule__a_killed_supervisor_leaves_nothing_of_cuwhy(box):
     runtime = os.path.join(box.scratch, "runtime")
     os.mkdir(runtime, 0o700)
-    argv = [box.cuwhy, "run"] + box.script(KEEPER + "print(keeper(), flush=True)\ntime.sleep(8)\n")
-    child = subprocess.Popen(argv, env=dict(box.env(), XDG_RUNTIME_DIR=runtime), stdout=subprocess.PIPE, text=True)
+    argv = [box.cuwhy, "run"] + box.script(KEEPER + "print(keeper(), flush=True)\nsys.stdin.read()\n")
+    child = subprocess.Popen(argv, env=dict(box.env(), XDG_RUNTIME_DIR=runtime), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     keeper = int(child.stdout.readline())
     child.kill()
     child.wait()
-    end = time.monotonic() + 10
-    while time.monotonic() < end and os.path.exists("/proc/%d" % keeper):
-        time.sleep(0.05)
-    assert not os.path.exists("/proc/%d" % keeper), "the keeper goes on"
+    wait_until(lambda: not os.path.exists("/proc/%d" % keeper), "the keeper's end")     # the program goes on
+    child.communicate()
     same(glob.glob(os.path.join(runtime, "*", "s")), [], "sockets")
 
 
 def rule__a_program_that_closes_its_output_has_closed_it(box):
-    child = subprocess.Popen([box.cuwhy, "run", "sh", "-c", "echo out; exec >&-; sleep 5"], env=box.env(),
-                             stdout=subprocess.PIPE, text=True)
-    began = time.monotonic()
-    same(child.stdout.read(), "out\n", "stdout")
-    took = time.monotonic() - began
-    child.kill()
-    child.wait()
-    assert took < 4, "stdout stayed open for %.1f s" % took
+    child = subprocess.Popen([box.cuwhy, "run", "sh", "-c", "echo out; exec >&-; read x; exit 3"], env=box.env(),
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    same(read_until(child.stdout.fileno(), [b"never"]), b"out\n", "stdout")
+    same(child.poll(), None, "status while the program goes on")
+    child.stdin.close()
+    same(child.wait(PATIENCE), 3, "status")
 
 
 def rule__a_stopped_cuwhy_neither_slows_programs_nor_keeps_their_memory(box):
@@ -178,8 +187,15 @@ began = time.time()
 for i in range(20):
     subprocess.run([sys.executable, sys.argv[0], "child"])
 took = time.time() - began
-time.sleep(1)
-kept = [n for n in os.listdir("/proc/%d/fd" % keeper()) if "memfd" in os.readlink("/proc/%d/fd/%s" % (keeper(), n))]
+folder = "/proc/%d/fd/" % keeper()
+def is_memory(name):
+    try:
+        return "memfd" in os.readlink(folder + name)
+    except FileNotFoundError:
+        return False        # closed just now
+while any(is_memory(name) for name in os.listdir(folder)) and time.time() < began + 120:
+    time.sleep(0.02)
+kept = [name for name in os.listdir(folder) if is_memory(name)]
 os.kill(sup, signal.SIGCONT)
 print(len(kept), took < 60)
 """
@@ -209,24 +225,23 @@ for i, t in enumerate(threads):
         time.sleep(0.001)
 gate.set()
 os.kill(keeper(), signal.SIGCONT)
-print(sum(took) < 5)
+print(sum(took) < 50)      # one that waits for its turn gives up after a second
 """
     argv = ["unshare", "-r", "-n", "sh", "-c", 'echo 2 > /proc/sys/net/core/somaxconn && exec "$@"', "sh",
             box.cuwhy, "run", "--no-core-dump", "--gpu", "sim:tiny"] + box.script(text)
-    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=150)
+    done = subprocess.run(argv, env=box.env(), capture_output=True, text=True, timeout=PATIENCE)
     if "unshare" in done.stderr or "somaxconn" in done.stderr:
         raise Skip("no network namespaces")
-    same((done.returncode, done.stdout.strip()), (0, "True"), "status, 100 threads in less than 5 s")
+    same((done.returncode, done.stdout.strip()), (0, "True"), "status, 100 threads in less than 50 s")
 
 
 def rule__a_keeper_that_stays_stopped_is_given_up_while_the_program_runs(box):
     text = KEEPER + """
 stopped = keeper()
 os.kill(stopped, signal.SIGSTOP)
-end = time.time() + 20
-while keeper() == stopped and time.time() < end:
+while name(stopped):
     time.sleep(0.1)
-sys.exit(7 if time.time() < end else 8)
+sys.exit(7)
 """
     run = box.under(box.script(text), CUWHY_JUDGE_SECONDS="1")
     same(run.status, 7, "status")
@@ -238,7 +253,7 @@ def rule__ended_processes_cost_no_descriptors(box):
            "if sys.argv[1:]:\n    import cudrv\n    cudrv.init()\n    cudrv.launch(cudrv.kernel('nop'), (1, 70000), (1,))\n" \
            "for i in range(60): subprocess.run([sys.executable, sys.argv[0], 'child'], stderr=subprocess.DEVNULL)\nsys.exit(1)\n"
     argv = [box.cuwhy, "run", "--json", "--gpu", "sim:tiny", "--out", os.path.join(box.scratch, "o")] + box.script(text)
-    done = subprocess.run(argv, env=box.env(), capture_output=True, timeout=300,
+    done = subprocess.run(argv, env=box.env(), capture_output=True, timeout=PATIENCE,
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)))
     same(done.returncode, 1, "status")
     run = json.load(open(os.path.join(box.scratch, "o", "run.json")))
@@ -262,7 +277,7 @@ def rule__a_program_that_died_unrecorded_has_an_unknown_cause(box):
         verdict = unknown(run, words)
         same(verdict["process"]["pid"] > 0, True, "a process")
         words_only = subprocess.run([box.cuwhy, "run", "--gpu", "sim:tiny"] + argv, env=box.env(), capture_output=True, text=True,
-                                    timeout=60)
+                                    timeout=PATIENCE)
         lines = [l for l in words_only.stderr.splitlines() if l.startswith("cuwhy: whether CUDA failed is unknown: ")]
         same(len(lines), 1, "lines about " + what)
 
@@ -282,7 +297,7 @@ def rule__a_child_that_died_unrecorded_makes_the_cause_unknown(box):
            "sys.exit(subprocess.run([sys.executable, '-c', %r], stderr=subprocess.DEVNULL).returncode)\n" % child
     run = box.under(box.script(text))
     unknown(run, "no file descriptors left")
-    again = subprocess.run([box.cuwhy, "explain", "--json", run.folder], env=box.env(), capture_output=True, text=True, timeout=60)
+    again = subprocess.run([box.cuwhy, "explain", "--json", run.folder], env=box.env(), capture_output=True, text=True, timeout=PATIENCE)
     verdict = json.loads(again.stdout)
     assert verdict["cause"] == "unknown" and "no file descriptors left" in verdict["title"], verdict
 
@@ -301,7 +316,7 @@ def rule__a_program_that_ended_well_unrecorded_has_not_failed(box):
     verdict = json.loads(run.err.splitlines()[-1])
     same((run.status, verdict["cause"]), (0, "none"), "status, cause")
     assert "could not be recorded" in verdict["warning"], verdict["warning"]
-    done = subprocess.run([box.cuwhy, "run", "--gpu", "sim:tiny"] + argv, env=box.env(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run([box.cuwhy, "run", "--gpu", "sim:tiny"] + argv, env=box.env(), capture_output=True, text=True, timeout=PATIENCE)
     same((done.returncode, done.stderr), (0, ""), "status, stderr")
 
 
@@ -319,13 +334,26 @@ def rule__a_program_that_failed_where_nothing_can_be_recorded_has_an_unknown_cau
     argv = ["unshare", "-r", "-m", "sh", "-c",
             "for d in /tmp /dev/shm; do mount --bind $d $d && mount -o remount,ro,bind $d || exit; done; "
             "exec %s run --json sh -c 'exit 3'" % box.cuwhy]
-    done = subprocess.run(argv, env=dict(box.env(), XDG_RUNTIME_DIR=nowhere, TMPDIR=nowhere), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(argv, env=dict(box.env(), XDG_RUNTIME_DIR=nowhere, TMPDIR=nowhere), capture_output=True, text=True, timeout=PATIENCE)
     if "{" not in done.stderr:
         raise Skip("no mount namespaces")
     same(done.returncode, 3, "status")
     verdict = json.loads(done.stderr.splitlines()[-1])
     same(verdict["cause"], "unknown", "cause")
     assert "nothing was recorded" in verdict["title"], verdict["title"]
+
+
+def rule__a_program_linked_with_a_sanitizer_runs_unrecorded(box):
+    """Its runtime refuses to start behind another library."""
+    source, program = os.path.join(box.scratch, "asan.c"), os.path.join(box.scratch, "asan")
+    with open(source, "w", encoding="ascii") as stream:
+        stream.write('#include <stdio.h>\nint main(void) { puts("runs"); return 3; }\n')
+    if subprocess.run(["gcc", "-fsanitize=address", "-o", program, source], capture_output=True).returncode:
+        raise Skip("no AddressSanitizer")
+    for argv, env in (([program], {}), (["asan"], {"PATH": box.scratch + ":" + os.environ["PATH"]})):
+        run = box.under(argv, gpu=None, out=False, ASAN_OPTIONS="detect_leaks=0", **env)
+        same((run.status, run.out), (3, "runs\n"), "status and output (%s)" % run.err[-300:])
+        unknown(run, "sanitizer")
 
 
 def rule__a_preloaded_sanitizer_is_left_alone(box):

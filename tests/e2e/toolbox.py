@@ -9,6 +9,7 @@ import tempfile
 import time
 
 import harness
+from harness import PATIENCE
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -65,14 +66,14 @@ class Toolbox:
             stream.write(text)
         return [self.python, path]
 
-    def plain(self, argv, timeout=60, **env):
+    def plain(self, argv, timeout=PATIENCE, **env):
         return harness.Run(argv, self.env(**env), timeout)
 
-    def plain_sim(self, argv, timeout=60, gpu="tiny", **env):
+    def plain_sim(self, argv, timeout=PATIENCE, gpu="tiny", **env):
         """On the simulated GPU without the recorder."""
         return self.plain(argv, timeout, LD_LIBRARY_PATH=self.sim, CUWHY_SIM=gpu, **env)
 
-    def under(self, argv, *options, gpu="sim:tiny", out=True, timeout=60, **env):
+    def under(self, argv, *options, gpu="sim:tiny", out=True, timeout=PATIENCE, **env):
         """Under cuwhy; with `out`, run.folder is the recording."""
         folder = os.path.join(self.scratch, "recording")
         shutil.rmtree(folder, ignore_errors=True)
@@ -128,6 +129,14 @@ def run_rule(box, case, result):
         shutil.rmtree(mine.scratch, ignore_errors=True)
     result.seconds = time.monotonic() - began
     return result
+
+
+def wait_until(happened, what):
+    """Waits for a fact, never for a time: what takes a millisecond here takes seconds elsewhere."""
+    end = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < end, "%s: not after %d s" % (what, PATIENCE)
+        time.sleep(0.02)
 
 
 def same(a, b, what):

@@ -29,4 +29,4 @@ def python(code, *before, **more):
     """Runs `code`; what it wrote and its exit status."""
     command = [*before, sys.executable, "-c", textwrap.dedent(code)]
     return subprocess.run(command, env=environment(**more), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, timeout=60)
+                          universal_newlines=True, timeout=300)

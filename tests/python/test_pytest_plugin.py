@@ -49,7 +49,7 @@ class Plugin(unittest.TestCase):
                 f.write(TESTS)
             return subprocess.run([*before, sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "cuwhy.pytest_plugin",
                                    "--tb=short", *args], cwd=folder, env=environment(CUWHY_DIR=folder), stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, universal_newlines=True, timeout=120)
+                                  stderr=subprocess.PIPE, universal_newlines=True, timeout=300)
 
     def section(self, out, test):
         """The report of one test."""

@@ -72,6 +72,21 @@ static bool dumped(void)
 	return access(dump_path, F_OK) == 0;
 }
 
+/* Is all of it there? Its section headers come last. */
+static bool dumped_in_full(void)
+{
+	FILE *f = fopen(dump_path, "rb");
+	Elf64_Ehdr h;
+	bool whole;
+
+	if (!f)
+		return false;
+	whole = fread(&h, sizeof(h), 1, f) == 1 && fseek(f, 0, SEEK_END) == 0 &&
+		ftell(f) >= (long)(h.e_shoff + (Elf64_Off)h.e_shnum * h.e_shentsize);
+	fclose(f);
+	return whole;
+}
+
 /* Reads the dump, which must exist by now, and removes it. */
 static struct culprit take_dump(void)
 {
@@ -110,7 +125,7 @@ static int late_error(void *stream)
 {
 	int code = 0;
 
-	for (int i = 0; !code && i < 400; i++) {
+	for (int i = 0; !code && i < 20000; i++) {
 		code = cu.cuStreamSynchronize(stream);
 		usleep(5000);
 	}
@@ -755,8 +770,11 @@ SIM_TEST(trigger__a_request_dumps_and_ends_a_hanging_kernel, "h200")
 	pipe_open(path, sizeof(path));
 	EXPECT(cu.cuCoredumpSetAttributeGlobal(6, path, &(size_t){3}), 800);
 	OK(launch_1d(kernel("hang"), 2, 33, NULL, params));
-	usleep(20000);
-	ask_for_dump(path);
+	do {	/* again if the kernel did not run yet */
+		ask_for_dump(path);
+		for (int i = 0; i < 100 && cu.cuStreamQuery(NULL) == 600; i++)
+			usleep(10000);
+	} while (cu.cuStreamQuery(NULL) == 600);
 	sticks(719);
 	c = take_dump();
 	CHECK(!c.sm.exception && !c.lane.exception && !c.warp.broken && !c.warp.pc_valid);
@@ -771,9 +789,8 @@ SIM_TEST(trigger__a_request_on_an_idle_gpu_changes_nothing, "h200")
 
 	pipe_open(path, sizeof(path));
 	ask_for_dump(path);
-	for (int i = 0; i < 200 && !dumped(); i++)
+	for (int i = 0; i < 30000 && !dumped_in_full(); i++)
 		usleep(10000);
-	usleep(20000);
 	core_open(&core, dump_path);
 	CHECK(!core_find(&core, SIM_TAB_GRID, 0, 0) && core_find(&core, SIM_TAB_SM, 0, 0));
 	core_close(&core);

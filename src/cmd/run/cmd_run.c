@@ -226,13 +226,14 @@ static int start_program(struct run *r, char **argv, struct err *e)
 	server_open(&r->server, &r->unrecorded);
 	r->judge.notices = r->server.dir ? notices_open(r->server.dir) : NULL;
 	hang_prepare(&r->hang, &r->server);
-	rc = env_prepare(&r->server, given.gpu, given.no_core_dump, e);
+	rc = env_prepare(&r->server, argv[0], given.gpu, given.no_core_dump, e);
 	if (rc != 0)
 		return rc == -EINVAL ? EXIT_TROUBLE : EXIT_NOT_STARTED;
-	if (!r->unrecorded.code && r->server.dir && !getenv("CUWHY_SOCK"))
-		err_set(&r->unrecorded, -EINVAL,
-			env_has_sanitizer() ? "LD_PRELOAD has a sanitizer's runtime, which tolerates no recorder"
-					    : "the loader cannot use the recorder's path");
+	if (!r->unrecorded.code && r->server.dir && !getenv("CUWHY_SOCK")) {
+		const char *why = env_why_no_recorder(argv[0]);
+
+		err_set(&r->unrecorded, -EINVAL, "%s", why ? why : "the loader cannot use the recorder's path");
+	}
 	xid_watch_open(&r->xids, KERNEL_LOG);
 	child_prepare(&r->child);
 	keeper_start(&r->keeper, keeper_work, r);	/* before the program, which may stop us */

@@ -204,10 +204,10 @@ char *place_part(const char *part);
 
 /* Finds our parts and sets the environment that the program inherits. -errno with `e` filled if the
  * recorder or the simulated GPU is missing. */
-int env_prepare(const struct server *s, const char *gpu, bool no_core_dump, struct err *e);
+int env_prepare(const struct server *s, const char *program, const char *gpu, bool no_core_dump, struct err *e);
 
-/* Is a sanitizer's runtime preloaded? Then the recorder is not. */
-bool env_has_sanitizer(void);
+/* Why the recorder must not be preloaded into it; NULL if it may. */
+const char *env_why_no_recorder(const char *program);
 
 /* Removes the server's folder, unless recorded processes outlive us, and folders that earlier runs left behind, once
  * nothing needs them. */

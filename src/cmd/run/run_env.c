@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/log.h"
@@ -18,6 +19,7 @@
 #include "base/proc.h"
 #include "base/str.h"
 #include "cmd/run/run.h"
+#include "formats/elf_file.h"
 
 #define RECORDER	"libcuwhy-rec.so"
 #define SIM_DEFAULT	"rtx4090"	/* for `--gpu sim` alone */
@@ -76,11 +78,10 @@ static void prepend(const char *variable, const char *value)
 
 /* The runtime of a sanitizer refuses to start if another library is loaded before it, and cannot have a `dlsym` that is
  * not its own behind it: such a program runs without the recorder. */
-bool env_has_sanitizer(void)
+static bool names_sanitizer(const char *list)
 {
 	static const char *const names[] = {"/libasan.so", "/libtsan.so", "/liblsan.so", "/libclang_rt.asan",
 					    "/libclang_rt.tsan"};
-	const char *list = getenv("LD_PRELOAD");
 
 	for (size_t i = 0; list && i < sizeof(names) / sizeof(names[0]); i++)
 		if (strstr(list, names[i]) || str_starts(list, names[i] + 1))
@@ -88,15 +89,61 @@ bool env_has_sanitizer(void)
 	return false;
 }
 
-static int set_preload(const struct server *s, struct err *e)
+/* Where execvp() would find it; NULL if it would not. Owned by the caller. */
+static char *find_program(const char *name)
+{
+	const char *p = strchr(name, '/') ? NULL : getenv("PATH");
+	size_t len;
+
+	for (; p; p = p[len] ? p + len + 1 : NULL) {
+		char *path;
+
+		len = strcspn(p, ":");
+		path = len ? xasprintf("%.*s/%s", (int)len, p, name) : xstrdup(name);
+		if (access(path, X_OK) == 0 && !fs_is_dir(path))
+			return path;
+		free(path);
+	}
+	return strchr(name, '/') ? xstrdup(name) : NULL;
+}
+
+static bool links_sanitizer(const char *program)
+{
+	struct pool pool = {0};
+	struct elf_file f;
+	char *path = find_program(program);
+	bool found = false;
+
+	if (path && elf_open(&f, &pool, "", path, 0) == 0) {
+		for (unsigned i = 0; !f.broken && !f.foreign && i < f.n_needed; i++)
+			found |= names_sanitizer(f.needed[i]);
+		elf_close(&f);
+	}
+	pool_release(&pool);
+	free(path);
+	return found;
+}
+
+const char *env_why_no_recorder(const char *program)
+{
+	const char *asan = getenv("ASAN_OPTIONS");
+
+	if (names_sanitizer(getenv("LD_PRELOAD")))
+		return "LD_PRELOAD has a sanitizer's runtime, which tolerates no recorder";
+	if (links_sanitizer(program) && !(asan && strstr(asan, "verify_asan_link_order=0")))
+		return "the program is linked with a sanitizer's runtime, which tolerates no recorder";
+	return NULL;
+}
+
+static int set_preload(const struct server *s, const char *program, struct err *e)
 {
 	char *recorder = proc_find_part(RECORDER), *value;
 
 	if (!recorder)
 		return missing(RECORDER, "the recorder", e);
 	unsetenv("CUWHY_SOCK");		/* of a `cuwhy run` that we are in */
-	value = s->dir && !env_has_sanitizer() ? preload_tree() : NULL;
-	if (s->dir && !value && !env_has_sanitizer())
+	value = s->dir && !env_why_no_recorder(program) ? preload_tree() : NULL;
+	if (s->dir && !value && !env_why_no_recorder(program))
 		value = place_part(recorder);
 	free(recorder);
 	if (value) {
@@ -168,9 +215,9 @@ static int set_sim(const char *gpu, struct err *e)
 	return rc;
 }
 
-int env_prepare(const struct server *s, const char *gpu, bool no_core_dump, struct err *e)
+int env_prepare(const struct server *s, const char *program, const char *gpu, bool no_core_dump, struct err *e)
 {
-	int rc = set_preload(s, e);
+	int rc = set_preload(s, program, e);
 
 	if (rc == 0 && gpu)
 		rc = set_sim(gpu, e);

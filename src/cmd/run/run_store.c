@@ -76,16 +76,11 @@ static bool is_our_file(const char *name)
 /* Is there a run.json that we wrote? Its beginning says so, however long it is. */
 static bool has_our_run(const char *dir)
 {
-	char *path = fs_join(dir, RUN_FILE);
-	struct buf b;
-	bool ours;
+	char *path = fs_join(dir, RUN_FILE), head[4096];
 
-	buf_init(&b, 4096);
-	fs_read(path, &b, NULL);
-	ours = b.len && strstr(b.data, "\"cuwhy\": \"");
-	buf_release(&b);
+	head[fs_read_head(path, head, sizeof(head) - 1)] = '\0';
 	free(path);
-	return ours;
+	return strstr(head, "\"cuwhy\": \"") != NULL;
 }
 
 /* A recording, and nothing that somebody else put there. */
@@ -252,7 +247,7 @@ void store_dump(struct store *s, const struct process *p, const char *path)
 /* A separate file next to the part. Takes ownership of `o`. */
 static void store_beside(struct store *s, const struct process *p, const char *suffix, json_t *o)
 {
-	char *text = json_dumps(o, JSON_COMPACT);
+	char *text = json_string_of(o, JSON_COMPACT);
 	char *name = xasprintf("%.*s%s", (int)(strlen(p->part) - strlen(PART_SUFFIX)), p->part, suffix);
 
 	if (text)
@@ -340,7 +335,7 @@ void store_run(struct store *s, const struct server *srv, const struct child *c,
 		      J_INT("lost_segments", srv->lost_segments), J_VALUE("processes", list),
 		      J_IF(s->unrecorded, J_TEXT("unrecorded", s->unrecorded)),
 		      J_IF(s->xids, J_VALUE("kernel_log", xid_to_json(s->xids))));
-	text = json_dumps(run, JSON_INDENT(1));
+	text = json_string_of(run, JSON_INDENT(1));
 	if (text)
 		store_json(s, RUN_FILE, text);
 	free(text);

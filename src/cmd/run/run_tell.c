@@ -28,7 +28,7 @@ static char *json_of(const struct verdict *v, const char *recording, const char 
 	json_object_set_new(o, "recording", json_text(recording));
 	if (warning)
 		json_object_set_new(o, "warning", json_text(warning));
-	text = json_dumps(o, JSON_COMPACT);
+	text = json_string_of(o, JSON_COMPACT);
 	json_decref(o);
 	return text ? text : xstrdup("{}");
 }

@@ -3,7 +3,7 @@
  *
  *   ok       one launch             grid     a launch with too large a grid
  *   ordinal  a GPU that is not there   twice  two children with too large a grid
- *   daemon   leaves a process behind that is in trouble, but lives on for a second
+ *   daemon   leaves a process behind that is in trouble, but lives on; prints its pid
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -51,6 +51,30 @@ static void in_child(int status)
 	wait(NULL);
 }
 
+static void leave_behind(void)
+{
+	int fds[2];
+	char end;
+	pid_t pid;
+
+	if (pipe(fds) != 0)
+		exit(3);
+	pid = fork();
+	if (pid == 0) {
+		launch(70000);
+		for (int fd = 0; fd < 3; fd++)
+			close(fd);
+		close(fds[0]);
+		close(fds[1]);	/* it is in trouble now */
+		sleep(600);
+		_exit(1);
+	}
+	close(fds[1]);
+	if (read(fds[0], &end, 1) != 0)
+		exit(3);
+	printf("%d\n", (int)pid);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "ok";
@@ -67,15 +91,7 @@ int main(int argc, char **argv)
 		in_child(1);
 		in_child(1);
 	} else if (strcmp(what, "daemon") == 0) {
-		if (fork() == 0) {
-			launch(70000);
-			close(0);
-			close(1);
-			close(2);
-			sleep(1);
-			_exit(1);
-		}
-		usleep(100000);
+		leave_behind();
 	}
 	return status;
 }

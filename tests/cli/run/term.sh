@@ -4,7 +4,8 @@ cat > prog <<'P'
 n=0
 trap 'n=$((n + 1))' TERM
 echo ready > ready
-for i in 1 2 3 4 5 6; do sleep 0.1; done
+while [ "$n" = 0 ]; do sleep 0.05; done
+for i in 1 2 3; do sleep 0.1; done	# for a second one
 echo "$n signals"
 P
 cuwhy run sh prog &
