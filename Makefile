@@ -35,6 +35,9 @@ LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/probe sr
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(MACHINE).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))
+# stand-ins for NVIDIA's other libraries: one for each line of the list whose folder exists
+STANDIN_LIST := src/sim_common/standins.list
+STANDINS := $(shell while read -r dir name node; do [ ! -d src/$$dir ] || echo $(B)/sim/$$name; done < $(STANDIN_LIST))
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o $(B)/obj/src/write/page_blob.o
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o)
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
@@ -91,7 +94,10 @@ deps:
 
 .PHONY: parts
 parts: $(B)/cuwhy $(B)/completions/cuwhy.fish $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
-	$(B)/lib32/libcuwhy-rec.so $(B)/preload/made
+	standins $(B)/lib32/libcuwhy-rec.so $(B)/preload/made
+
+.PHONY: standins
+standins: $(STANDINS) $(B)/sim/libcuwhy-sim-loader.so
 
 $(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ) $(OLD_PROGRAM)
 	$(call say,LINK,$@)
@@ -164,6 +170,23 @@ $(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim/nvml/*.c))
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -shared -Wl,-soname,libnvidia-ml.so.1 -MF $(B)/obj/sim_nvml.d \
 		-o $@ $^
+
+STANDIN_OLD  := $(if $(OLD_LIBRARY),$(B)/obj/src/portable/threads.o)
+standin_word  = $(shell sed -n 's/^\([a-z_0-9]*\) *$(notdir $(1)) *\([^ ]*\)$$/\$(2)/p' $(STANDIN_LIST))
+define standin_rules
+$(1): $(patsubst src/%.c,$(B)/obj/standin/$(notdir $(1))/%.o,$(sort $(wildcard src/sim_common/*.c src/$(call standin_word,$(1),1)/*.c))) $(STANDIN_OLD) $(B)/sim/libcuda.so.1
+	$$(call say,LINK,$$@)
+	$$(Q)echo "$(filter-out -,$(call standin_word,$(1),2)) { global: *; };" > $(B)/obj/standin/$(notdir $(1)).map
+	$$(Q)$$(CC) $$(CFLAGS) -shared -Wl,-soname,$(notdir $(1)) -Wl,-z,now,-z,defs -Wl,--version-script=$(B)/obj/standin/$(notdir $(1)).map -o $$@ $$^ -lm $$(OLD_PTHREAD)
+$(B)/obj/standin/$(notdir $(1))/%.o: src/%.c
+	$$(call say,CC,$$< ($(notdir $(1))))
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(ALL_C) -fPIC -fvisibility=hidden -DSONAME_MAJOR=$(lastword $(subst ., ,$(1))) -c $$< -o $$@
+endef
+$(foreach s,$(STANDINS),$(eval $(call standin_rules,$(s))))
+
+$(B)/sim/libcuwhy-sim-loader.so: src/sim_loader/loader.c
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) $(B)/obj && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -shared -MF $(B)/obj/sim_loader.d -o $@ $<
 
 $(B)/obj/%.o: %.c
 	$(call say,CC,$<)
