@@ -166,18 +166,17 @@ $(B)/sim/libcuda.so.1: $(SIM_OBJ) $(OLD_LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread $(OLD_DL) $(OLD_PTHREAD)
 
-$(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim/nvml/*.c))
+$(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim/nvml/*.c)) $(OLD_LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -shared -Wl,-soname,libnvidia-ml.so.1 -MF $(B)/obj/sim_nvml.d \
-		-o $@ $^
+		-o $@ $^ -ldl $(OLD_DL)
 
-STANDIN_OLD  := $(if $(OLD_LIBRARY),$(B)/obj/src/portable/threads.o)
 standin_word  = $(shell sed -n 's/^\([a-z_0-9]*\) *$(notdir $(1)) *\([^ ]*\)$$/\$(2)/p' $(STANDIN_LIST))
 define standin_rules
-$(1): $(patsubst src/%.c,$(B)/obj/standin/$(notdir $(1))/%.o,$(sort $(wildcard src/sim_common/*.c src/$(call standin_word,$(1),1)/*.c))) $(STANDIN_OLD) $(B)/sim/libcuda.so.1
+$(1): $(patsubst src/%.c,$(B)/obj/standin/$(notdir $(1))/%.o,$(sort $(wildcard src/sim_common/*.c src/$(call standin_word,$(1),1)/*.c))) $(OLD_LIBRARY) $(B)/sim/libcuda.so.1
 	$$(call say,LINK,$$@)
 	$$(Q)echo "$(filter-out -,$(call standin_word,$(1),2)) { global: *; };" > $(B)/obj/standin/$(notdir $(1)).map
-	$$(Q)$$(CC) $$(CFLAGS) -shared -Wl,-soname,$(notdir $(1)) -Wl,-z,now,-z,defs -Wl,--version-script=$(B)/obj/standin/$(notdir $(1)).map -o $$@ $$^ -lm $$(OLD_PTHREAD)
+	$$(Q)$$(CC) $$(CFLAGS) -shared -Wl,-soname,$(notdir $(1)) -Wl,-z,now,-z,defs -Wl,--version-script=$(B)/obj/standin/$(notdir $(1)).map -o $$@ $$^ -lm $$(OLD_DL) $$(OLD_PTHREAD)
 $(B)/obj/standin/$(notdir $(1))/%.o: src/%.c
 	$$(call say,CC,$$< ($(notdir $(1))))
 	$$(Q)mkdir -p $$(@D) && $$(CC) $$(ALL_C) -fPIC -fvisibility=hidden -DSONAME_MAJOR=$(lastword $(subst ., ,$(1))) -c $$< -o $$@
