@@ -38,6 +38,7 @@ SIM_SRC := $(sort $(wildcard src/sim/*.c))
 # stand-ins for NVIDIA's other libraries: one for each line of the list whose folder exists
 STANDIN_LIST := src/sim_common/standins.list
 STANDINS := $(shell while read -r dir name node; do [ ! -d src/$$dir ] || echo $(B)/sim/$$name; done < $(STANDIN_LIST))
+SIM_PARTS := $(patsubst %,$(B)/sim/%,libcuda.so.1 libnvidia-ml.so.1 libcuwhy-sim-loader.so) $(STANDINS)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o $(B)/obj/src/write/page_blob.o
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o)
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
@@ -94,11 +95,11 @@ deps:
 	@WEB=$(WEB) sh tools/deps.sh
 
 .PHONY: parts
-parts: $(B)/cuwhy $(B)/completions/cuwhy.fish $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
-	standins $(B)/lib32/libcuwhy-rec.so $(B)/preload/made
+parts: $(B)/cuwhy $(B)/completions/cuwhy.fish $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(SIM_PARTS) \
+	$(B)/lib32/libcuwhy-rec.so $(B)/preload/made
 
 .PHONY: standins
-standins: $(STANDINS) $(B)/sim/libcuwhy-sim-loader.so
+standins: $(SIM_PARTS)
 
 $(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ) $(OLD_PROGRAM)
 	$(call say,LINK,$@)
@@ -228,7 +229,7 @@ WHEEL := $(B)/cuwhy-$(VERSION)-py3-none-manylinux_2_28_$(MACHINE).whl
 .PHONY: wheel
 wheel: all
 	@$(MAKE) --no-print-directory $(WHEEL)
-$(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
+$(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(SIM_PARTS) \
 		$(B)/lib32/libcuwhy-rec.so $(B)/preload/made $(B)/completions/cuwhy.fish $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE
 	$(call say,WHEEL,$@)
 	$(Q)$(PYTHON) tools/wheel.py $(B) $(VERSION)
@@ -405,7 +406,7 @@ install: all
 	install -m 755 $(B)/cuwhy $(DESTDIR)$(PREFIX)/bin/cuwhy
 	install -m 755 $(B)/cuwhy-probe $(DESTDIR)$(PREFIX)/lib/cuwhy/
 	install -m 644 $(B)/libcuwhy-rec.so $(DESTDIR)$(PREFIX)/lib/cuwhy/
-	install -m 644 $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 $(DESTDIR)$(PREFIX)/lib/cuwhy/sim/
+	install -m 644 $(SIM_PARTS) $(DESTDIR)$(PREFIX)/lib/cuwhy/sim/
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
 		$(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	install -m 644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/

@@ -50,7 +50,7 @@ struct sim_device {
 	int physical;			/* its number before CUDA_VISIBLE_DEVICES renumbers */
 	struct sim_uuid uuid;
 	size_t total, overhead;
-	size_t used;			/* under sim_memory's lock, like the fields below */
+	size_t used, peak;		/* under sim_memory's lock, like the fields below */
 	struct sim_ctx *primary;
 	int primary_count;
 	unsigned int primary_flags;

@@ -140,6 +140,8 @@ static int charge_locked(struct sim_device *dev, size_t bytes)
 	if (gone > dev->total || bytes > dev->total - gone)
 		return SIM_OUT_OF_MEMORY;
 	dev->used += bytes;
+	if (dev->used > dev->peak)
+		dev->peak = dev->used;
 	return 0;
 }
 
