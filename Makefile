@@ -55,7 +55,7 @@ OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl threads)
 endif
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-gpu check-all \
-	check-tree check-contributing check-san check-tsan check-inject check-wheels check-standins check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
+	check-tree check-contributing check-san check-tsan check-inject check-wheels check-standins check-torch check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -69,6 +69,7 @@ help:
 ## make check       all tests that need no GPU
 ## make check-all   the same, plus the address and undefined-behavior sanitizers
 ## make check-inject  every system call of the recorder fails in turn, with five errors: the program must not notice
+## make check-torch  real PyTorch on the simulated GPU: the programs of tests/gpu; installs a wheel into ~/.cache/cuwhy (1.2 GB)
 ## make check-gpu   the programs in tests/gpu on a real GPU with the installed PyTorch
 ## make check-wheels  the symbols that the recorder uses, in one PyTorch wheel of each release (WHEELS="2.4 2.5");
 ##                  downloads several gigabytes with pip
@@ -363,6 +364,10 @@ check-gpu: parts
 # Never part of `check`: it needs the network. Downloads are kept in build/wheels.
 check-wheels:
 	@$(PYTHON) tests/wheels/check.py --cache build/wheels $(WHEELS)
+
+# Real PyTorch on the simulated GPU. Downloads 1.2 GB, once.
+check-torch: parts
+	@$(PYTHON) tests/torch/check.py --build $(B)
 
 # Likewise: what PyTorch's libraries import from NVIDIA's, against the stand-ins.
 check-standins: parts
