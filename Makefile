@@ -42,7 +42,9 @@ SIM_PARTS := $(patsubst %,$(B)/sim/%,libcuda.so.1 libnvidia-ml.so.1 libcuwhy-sim
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o $(B)/obj/src/write/page_blob.o
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o)
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
-SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o)
+# readers of GPU code are shared with the CLI, but built for a shared library
+SIM_FORMATS := elf_sections fatbin_entry gpu_code gpu_code_cubin gpu_code_ptx
+SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o) $(SIM_FORMATS:%=$(B)/obj/sim_formats/%.o)
 PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out src/base/json.c src/base/format.c,$(sort $(wildcard src/base/*.c src/probe/*.c))))
 # these libraries are linked in, so that the program starts on machines that do not have them
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
@@ -165,9 +167,13 @@ $(B)/obj/src/portable/%.o: src/portable/%.c
 $(B)/obj/src/sim/%.o: src/sim/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -c $< -o $@
+$(B)/obj/sim_formats/%.o: src/formats/%.c
+	$(call say,CC,$< (sim))
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -c $< -o $@
 $(B)/sim/libcuda.so.1: $(SIM_OBJ) $(OLD_LIBRARY)
 	$(call say,LINK,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread $(OLD_DL) $(OLD_PTHREAD)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--exclude-libs,ALL -o $@ $^ \
+		-Wl,-Bstatic -lzstd -Wl,-Bdynamic -lpthread $(OLD_DL) $(OLD_PTHREAD)
 
 $(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim/nvml/*.c)) $(OLD_LIBRARY)
 	$(call say,LINK,$@)
