@@ -54,7 +54,7 @@ OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl threads)
 endif
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-gpu check-all \
-	check-tree check-contributing check-san check-tsan check-inject check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
+	check-tree check-contributing check-san check-tsan check-inject check-wheels check-standins check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -71,6 +71,7 @@ help:
 ## make check-gpu   the programs in tests/gpu on a real GPU with the installed PyTorch
 ## make check-wheels  the symbols that the recorder uses, in one PyTorch wheel of each release (WHEELS="2.4 2.5");
 ##                  downloads several gigabytes with pip
+## make check-standins  the stand-ins for NVIDIA's libraries against what these wheels import; also downloads
 ## make check-wheel-archs  the GPU architectures in these wheels against the table of wheels; also downloads
 ## make check-doctor-wheels  what the doctor says about some of them, on old and new GPUs and drivers; also downloads
 ## make bench       cost of recording on the simulated GPU
@@ -166,18 +167,17 @@ $(B)/sim/libcuda.so.1: $(SIM_OBJ) $(OLD_LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread $(OLD_DL) $(OLD_PTHREAD)
 
-$(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim/nvml/*.c))
+$(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim/nvml/*.c)) $(OLD_LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -shared -Wl,-soname,libnvidia-ml.so.1 -MF $(B)/obj/sim_nvml.d \
-		-o $@ $^
+		-o $@ $^ -ldl $(OLD_DL)
 
-STANDIN_OLD  := $(if $(OLD_LIBRARY),$(B)/obj/src/portable/threads.o)
 standin_word  = $(shell sed -n 's/^\([a-z_0-9]*\) *$(notdir $(1)) *\([^ ]*\)$$/\$(2)/p' $(STANDIN_LIST))
 define standin_rules
-$(1): $(patsubst src/%.c,$(B)/obj/standin/$(notdir $(1))/%.o,$(sort $(wildcard src/sim_common/*.c src/$(call standin_word,$(1),1)/*.c))) $(STANDIN_OLD) $(B)/sim/libcuda.so.1
+$(1): $(patsubst src/%.c,$(B)/obj/standin/$(notdir $(1))/%.o,$(sort $(wildcard src/sim_common/*.c src/$(call standin_word,$(1),1)/*.c))) $(OLD_LIBRARY) $(B)/sim/libcuda.so.1
 	$$(call say,LINK,$$@)
 	$$(Q)echo "$(filter-out -,$(call standin_word,$(1),2)) { global: *; };" > $(B)/obj/standin/$(notdir $(1)).map
-	$$(Q)$$(CC) $$(CFLAGS) -shared -Wl,-soname,$(notdir $(1)) -Wl,-z,now,-z,defs -Wl,--version-script=$(B)/obj/standin/$(notdir $(1)).map -o $$@ $$^ -lm $$(OLD_PTHREAD)
+	$$(Q)$$(CC) $$(CFLAGS) -shared -Wl,-soname,$(notdir $(1)) -Wl,-z,now,-z,defs -Wl,--version-script=$(B)/obj/standin/$(notdir $(1)).map -o $$@ $$^ -lm $$(OLD_DL) $$(OLD_PTHREAD)
 $(B)/obj/standin/$(notdir $(1))/%.o: src/%.c
 	$$(call say,CC,$$< ($(notdir $(1))))
 	$$(Q)mkdir -p $$(@D) && $$(CC) $$(ALL_C) -fPIC -fvisibility=hidden -DSONAME_MAJOR=$(lastword $(subst ., ,$(1))) -c $$< -o $$@
@@ -362,6 +362,10 @@ check-gpu: parts
 # Never part of `check`: it needs the network. Downloads are kept in build/wheels.
 check-wheels:
 	@$(PYTHON) tests/wheels/check.py --cache build/wheels $(WHEELS)
+
+# Likewise: what PyTorch's libraries import from NVIDIA's, against the stand-ins.
+check-standins: parts
+	@$(PYTHON) tests/wheels/check_standins.py --build $(B) --cache build/wheels $(WHEELS)
 
 # Likewise: the architectures in wheels against kb/compat_torch.def.
 check-wheel-archs: $(B)/tests/show_archs
