@@ -179,13 +179,13 @@ static bool read_text(char *text)
 static bool read_driver(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	bool (*memory)(int, size_t *, size_t *) = NULL;
-	size_t total, used;
+	bool (*memory)(int, size_t *, size_t *, size_t *) = NULL;
+	size_t total, used, peak;
 
 	if (driver)
 		*(void **)&memory = dlsym(driver, "cuwhy_sim_memory");
 	machine = (struct machine){.entry = 24};
-	for (int i = 0; memory && memory(i, &total, &used) && add_gpu(NULL); i++) {
+	for (int i = 0; memory && memory(i, &total, &used, &peak) && add_gpu(NULL); i++) {
 		struct gpu *g = &machine.gpu[i];
 
 		g->total = total;
