@@ -53,5 +53,5 @@ int rt_variable(const void *symbol, sim_addr *address, size_t *bytes);
 #endif
 #if 1 /* PENDING: until the driver has them */
 #pragma GCC diagnostic ignored "-Wstrict-prototypes"
-int cuLibraryGetGlobal(); int cuMemPoolGetAttribute(); int cuMemPoolSetAttribute(); int cuMemPoolSetAccess(); int cuMemPoolTrimTo(); int cuDeviceGetGraphMemAttribute(); int cuDeviceSetGraphMemAttribute(); int cuIpcGetEventHandle(); int cuIpcOpenEventHandle(); int cuGraphNodeGetDependencies(); int cuStreamUpdateCaptureDependencies(); int cuGraphNodeGetDependencies_v2(); int cuStreamUpdateCaptureDependencies_v2(); int cuGraphDebugDotPrint(); int cuUserObjectCreate(); int cuUserObjectRelease(); int cuGraphRetainUserObject();
+ int cuMemPoolGetAttribute(); int cuMemPoolSetAttribute(); int cuMemPoolSetAccess(); int cuMemPoolTrimTo(); int cuDeviceGetGraphMemAttribute(); int cuDeviceSetGraphMemAttribute(); int cuIpcGetEventHandle(); int cuIpcOpenEventHandle(); int cuGraphNodeGetDependencies(); int cuStreamUpdateCaptureDependencies(); int cuGraphNodeGetDependencies_v2(); int cuStreamUpdateCaptureDependencies_v2(); int cuGraphDebugDotPrint(); int cuUserObjectCreate(); int cuUserObjectRelease(); int cuGraphRetainUserObject();
 #endif
