@@ -6,7 +6,7 @@
 
 enum blas_status {
 #define BLAS_STATUS(number, name, text) BLAS_##name = number,
-#include "sim_cublas/blas_status.def"
+#include "sim_common/blas_status.def"
 #undef BLAS_STATUS
 };
 

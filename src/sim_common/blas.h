@@ -5,7 +5,7 @@
 #define CUWHY_SIM_BLAS_H
 
 #include "sim_common/standin.h"
-#include "sim_cublas/blas_abi.h"
+#include "sim_common/blas_abi.h"
 
 /*
  * A cublasHandle_t may be passed where a cublasLtHandle_t is expected (PyTorch does it), so both begin with this.
@@ -57,18 +57,21 @@ static inline int blas_enter(const struct blas_head *h)
 	return code || current ? code : cuCtxSetCurrent(h->context);
 }
 
-/* The version by its parts: the newest that a wheel of PyTorch's (2.4 to 2.15) brings along. */
-static inline int blas_version_part(int property)
+/* The version by its parts: the newest of this major version that a wheel of PyTorch's (2.4 to 2.15) brings along. */
+static inline int blas_version_part(int major, int property)
 {
-	static const int parts[] = {SONAME_MAJOR, SONAME_MAJOR == 12 ? 8 : 4, SONAME_MAJOR == 12 ? 4 : 1};
-
-	return parts[property];
+	switch (property) {
+	case PROPERTY_MINOR:
+		return major == 12 ? 8 : 4;
+	case PROPERTY_PATCH:
+		return major == 12 ? 4 : 1;
+	}
+	return major;
 }
 
-static inline int blas_version(void)
+static inline int blas_version(int major)
 {
-	return blas_version_part(PROPERTY_MAJOR) * 10000 + blas_version_part(PROPERTY_MINOR) * 100 +
-	       blas_version_part(PROPERTY_PATCH);
+	return major * 10000 + blas_version_part(major, PROPERTY_MINOR) * 100 + blas_version_part(major, PROPERTY_PATCH);
 }
 
 static inline const char *blas_status_name(int status)
@@ -77,7 +80,7 @@ static inline const char *blas_status_name(int status)
 #define BLAS_STATUS(number, name, text) \
 	case number:                    \
 		return "CUBLAS_STATUS_" #name;
-#include "sim_cublas/blas_status.def"
+#include "sim_common/blas_status.def"
 #undef BLAS_STATUS
 	}
 	return "unknown status";
@@ -89,7 +92,7 @@ static inline const char *blas_status_text(int status)
 #define BLAS_STATUS(number, name, text) \
 	case number:                    \
 		return text;
-#include "sim_cublas/blas_status.def"
+#include "sim_common/blas_status.def"
 #undef BLAS_STATUS
 	}
 	return "unknown status";
