@@ -210,7 +210,8 @@ SIM_TEST(cublas__a_matrix_is_copied_by_its_leading_dimension, "tiny")
 	OK(cublasSetMatrix(2, 2, sizeof(int), from, 3, a, 2));
 	OK(cublasGetMatrix(2, 2, sizeof(int), a, 2, to, 2));
 	CHECK(to[0] == 1 && to[1] == 2 && to[2] == 4 && to[3] == 5);
-	EXPECT(cublasSetMatrix(2, 2, sizeof(int), from, 1, a, 2), BLAS_INVALID_VALUE);
+	EXPECT(cublasSetMatrix(2, 2, sizeof(int), from, 0, a, 2), BLAS_INVALID_VALUE);
+	EXPECT(cublasSetMatrix(2, 2, sizeof(int), from, 1, a, 2), BLAS_MAPPING_ERROR);
 }
 
 SIM_TEST(cublas__a_lost_context_is_a_failed_execution, "tiny,sticky=cuLaunchKernel:1:700")
