@@ -36,6 +36,8 @@ struct sim_head {
 
 struct sim_fault;
 struct sim_settings;
+struct sim_real;
+struct gpu_kernel;
 
 struct sim_pool {
 	size_t stride;
@@ -50,11 +52,14 @@ struct sim_device {
 	int physical;			/* its number before CUDA_VISIBLE_DEVICES renumbers */
 	struct sim_uuid uuid;
 	size_t total, overhead;
-	size_t used;			/* under sim_memory's lock, like the fields below */
+	size_t used, peak;		/* under sim_memory's lock, like the fields below */
 	struct sim_ctx *primary;
 	int primary_count;
 	unsigned int primary_flags;
 	struct sim_heap *heap;
+	int contexts;			/* on it */
+	unsigned char epoch;		/* ends, with what was loaded, when the last context does */
+	size_t code, code_charged;	/* bytes of real code that was loaded, and what was taken for it */
 	_Atomic int broken;		/* code of the fault that made it unusable */
 };
 
@@ -90,18 +95,22 @@ struct sim_func {
 	struct sim_func *func;		/* itself, or for a CUkernel the function behind it */
 	struct sim_module *module;
 	struct sim_library *library;	/* of a CUkernel; NULL: a function */
+	struct sim_func *kernel;	/* of a library's function: its CUkernel */
 	const struct sim_kernel_row *row;
 	struct sim_func *next;		/* in the same module */
-	char name[SIM_NAME_MAX];
+	const struct gpu_kernel *real;	/* of real code, which does nothing; NULL: a built-in kernel */
+	char *name;			/* the function's own, or of its module's real code */
 	char assertion[SIM_NAME_MAX];	/* "FILE:LINE: FUNCTION: CONDITION", or the kernel's own */
 	int regs, shared, bounds, max_threads;
 	int threads;			/* maximum per block */
 	unsigned int param_count, param_bytes;
 	struct { unsigned short offset, size; } params[SIM_PARAMS_MAX];
+	_Atomic unsigned char loaded[SIM_DEVICES_MAX];	/* the device's `epoch` when it got the code */
 	_Atomic int dynamic_max;	/* set by cuFuncSetAttribute, or the default */
 	_Atomic int carveout;
 	_Atomic int cluster_any;
 	int cluster_must;
+	unsigned int cluster_fixed[3];	/* by __cluster_dims__; 0: none */
 	_Atomic int cluster_policy;
 };
 
@@ -109,6 +118,7 @@ struct sim_module {
 	struct sim_head head;
 	struct sim_ctx *ctx;		/* NULL for the module behind a library */
 	struct sim_func *funcs;
+	struct sim_real *real;		/* NULL: the simulated GPU's own format */
 	int binary_version, ptx_version;
 };
 
@@ -335,6 +345,7 @@ bool sim_mem_covers(sim_addr address, size_t bytes);
 size_t sim_mem_reach(struct sim_ctx *ctx, sim_addr address, size_t bytes);
 int sim_mem_kind_of(sim_addr address);			/* enum sim_mem_kind or -1 */
 int sim_mem_charge(struct sim_device *dev, size_t bytes);
+int sim_mem_charge_locked(struct sim_device *dev, size_t bytes);	/* with sim_mem_lock held */
 void sim_mem_uncharge(struct sim_device *dev, size_t bytes);
 size_t sim_mem_round(size_t bytes);
 int sim_mem_alloc(sim_addr *address, size_t bytes, bool async);
@@ -376,7 +387,13 @@ void sim_exec_leave(struct sim_exec *exec);
 /* sim_image.c */
 struct sim_func *sim_func_new(const struct sim_kernel_row *row);	/* not alive yet */
 void sim_funcs_free(struct sim_func *list);
-int sim_module_new(struct sim_module **out, struct sim_ctx *ctx, int device, const void *image);
+/* `kept`: the image stays where it is for as long as the module exists. */
+int sim_module_new(struct sim_module **out, struct sim_ctx *ctx, int device, const void *image, bool kept);
+
+/* sim_real.c: takes the device memory that the function's code needs, the first time; 0 or SIM_OUT_OF_MEMORY. */
+int sim_func_load(struct sim_func *f, int device);
+size_t sim_real_param(const struct sim_func *f, size_t index, size_t *bytes);	/* its offset, or SIZE_MAX */
+void sim_code_unload(struct sim_device *dev);	/* with sim_mem_lock held */
 
 /* sim_function.c */
 struct sim_func *sim_func_get(const void *handle);	/* the function behind either handle */

@@ -133,13 +133,15 @@ size_t sim_mem_round(size_t bytes)
 	return bytes > SIZE_MAX - unit ? SIZE_MAX : (bytes + unit - 1) & ~(unit - 1);
 }
 
-static int charge_locked(struct sim_device *dev, size_t bytes)
+int sim_mem_charge_locked(struct sim_device *dev, size_t bytes)
 {
 	size_t gone = dev->used + sim.config.hidden + sim.config.taken;
 
 	if (gone > dev->total || bytes > dev->total - gone)
 		return SIM_OUT_OF_MEMORY;
 	dev->used += bytes;
+	if (dev->used > dev->peak)
+		dev->peak = dev->used;
 	return 0;
 }
 
@@ -148,7 +150,7 @@ int sim_mem_charge(struct sim_device *dev, size_t bytes)
 	int code;
 
 	pthread_mutex_lock(&sim_mem_lock);
-	code = charge_locked(dev, bytes);
+	code = sim_mem_charge_locked(dev, bytes);
 	pthread_mutex_unlock(&sim_mem_lock);
 	return code;
 }
@@ -165,7 +167,7 @@ static int alloc_locked(sim_addr *address, size_t bytes, size_t charged, bool as
 	struct sim_device *dev = sim_device_current();
 	struct sim_mem *mem;
 	sim_addr at;
-	int code = charge_locked(dev, charged);
+	int code = sim_mem_charge_locked(dev, charged);
 
 	if (code)
 		return code;

@@ -20,6 +20,7 @@
 #include "cmd/run/run.h"
 
 #define RECORDER	"libcuwhy-rec.so"
+#define SIM_LOADER	"libcuwhy-sim-loader.so"
 #define SIM_DEFAULT	"rtx4090"	/* for `--gpu sim` alone */
 
 static const char *const trees[] = {"preload/lib-is-32", "preload/lib-is-64"};
@@ -138,6 +139,16 @@ static char *sim_spec(const char *words)
 	return xasprintf(SIM_DEFAULT "%s%s", *words && *words != ',' ? "," : "", words);
 }
 
+/* NVIDIA's other libraries: see src/sim_loader. */
+static void set_stand_ins(const char *folder)
+{
+	char *loader = fs_join(folder, SIM_LOADER);
+
+	setenv("CUWHY_SIM_LIBS", folder, 1);
+	prepend("LD_AUDIT", loader);
+	free(loader);
+}
+
 static int set_sim(const char *gpu, struct err *e)
 {
 	char *lib, *dir, *value, *spec;
@@ -159,6 +170,7 @@ static int set_sim(const char *gpu, struct err *e)
 			     dir ? dir : "");
 	if (rc == 0) {
 		prepend("LD_LIBRARY_PATH", value);
+		set_stand_ins(value);
 		setenv("CUWHY_SIM", spec, 1);
 	}
 	free(spec);
