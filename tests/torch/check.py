@@ -73,9 +73,9 @@ def cases(names):
 
 
 def missing(folder):
-    """What a case may need that is not here: other packages, and whatever needs kernels that compute."""
+    """What a case may need that is not here: other packages, and records of kernels that ran."""
     packages = {"cupy", "triton", "numpy", "transformers", "lightning"}
-    return {p for p in packages if not os.path.isdir(os.path.join(folder, p))} | {"nvcc", "computing"}
+    return {p for p in packages if not os.path.isdir(os.path.join(folder, p))} | {"nvcc", "cupti"}
 
 
 def main():
