@@ -21,7 +21,7 @@ struct extent {
 };
 
 struct sim_heap {
-	sim_addr base, end;
+	sim_addr base, end, top;		/* `top`: nothing above was ever used */
 	struct extent *free;			/* by address, neighbors merged */
 	struct extent *small[CLASS_MAX + 1];	/* freed small blocks, by power of two */
 };
@@ -67,6 +67,8 @@ static sim_addr large_take(struct sim_heap *heap, size_t bytes)
 			*link = e->next;
 			free(e);
 		}
+		if (start + bytes > heap->top)
+			heap->top = start + bytes;
 		return start;
 	}
 	return 0;
@@ -181,4 +183,20 @@ void sim_heap_give(struct sim_device *dev, sim_addr address, size_t bytes, bool 
 	e->bytes = (size_t)1 << class_of(bytes);
 	e->next = dev->heap->small[class_of(bytes)];
 	dev->heap->small[class_of(bytes)] = e;
+}
+
+size_t sim_heap_resident(const struct sim_device *dev)
+{
+	unsigned char present[4096];
+	size_t pages = 0, step = sizeof(present) * 4096;
+
+	for (sim_addr at = dev->heap ? dev->heap->base : 0; dev->heap && at < dev->heap->top; at += step) {
+		size_t n = dev->heap->top - at < step ? (size_t)(dev->heap->top - at) : step;
+
+		if (mincore((void *)(uintptr_t)at, n, present))
+			continue;
+		for (size_t i = 0; i < n / 4096; i++)
+			pages += present[i] & 1;
+	}
+	return pages * 4096;
 }
