@@ -186,11 +186,14 @@ struct sim_op {
 			sim_addr to, from;
 			size_t width, height, to_pitch, from_pitch;
 			void *owned;	/* freed after the copy */
+			bool drop;	/* keep no contents */
+			bool invent;	/* nobody wrote what is read */
 		} copy;
 		struct {
 			sim_addr to;
 			size_t width, height, pitch;
 			unsigned int value, bytes;
+			bool drop;
 		} fill;
 		struct {
 			struct sim_stream *stream;
@@ -289,6 +292,8 @@ struct sim_plan {
 	_Atomic long calls;
 };
 
+enum sim_values { SIM_VALUES_ZEROS, SIM_VALUES_ONES, SIM_VALUES_RANDOM };
+
 struct sim_config {
 	const struct sim_model *model;
 	int devices;
@@ -303,6 +308,9 @@ struct sim_config {
 	bool debugger_crashes;		/* the library that writes dumps aborts the process in its exit handler */
 	bool warp_exits;		/* a warp with an illegal address is missing from the dump */
 	int driver, ptx;
+	size_t contents;		/* the largest write whose contents are kept */
+	enum sim_values values;		/* what memory contains that nobody wrote */
+	_Atomic bool real_code;		/* the program has kernels that compute nothing */
 	int plan_count;
 	struct sim_plan plans[SIM_PLANS_MAX];
 };
@@ -403,6 +411,7 @@ int sim_mem_alloc(sim_addr *address, size_t bytes, struct sim_mempool *pool);
 int sim_mem_free(sim_addr address);
 void sim_mem_free_all(struct sim_ctx *ctx);
 sim_addr sim_heap_take(struct sim_device *dev, size_t bytes);
+size_t sim_heap_resident(const struct sim_device *dev);	/* bytes of this machine's memory */
 void sim_heap_give(struct sim_device *dev, sim_addr address, size_t bytes, bool seal);
 
 /* sim_ipc.c */

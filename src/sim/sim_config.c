@@ -48,7 +48,7 @@ static int refuse(const char *what, const char *text, size_t length)
 	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
 		used += snprintf(line + used, sizeof(line) - (size_t)used, " %s", models[i].id);
 	used += snprintf(line + used, sizeof(line) - (size_t)used,
-		" and key devices memory hidden taken driver ptx fail sticky nodevice warp_exits late_dumps full_gpu lost_dumps error_first load_waits load_takes debugger_crashes\n");
+		" and key devices memory hidden taken driver ptx contents values fail sticky nodevice warp_exits late_dumps full_gpu lost_dumps error_first load_waits load_takes debugger_crashes\n");
 	if (write(STDERR_FILENO, line, (size_t)used) < 0)
 		return -1;
 	return -1;
@@ -118,6 +118,18 @@ static bool set_int(int *out, const char *text, size_t length, long min, long ma
 	return true;
 }
 
+static bool parse_values(const char *text, size_t length)
+{
+	static const char *const names[] = {"zeros", "ones", "random"};
+
+	for (int i = 0; i < 3; i++)
+		if (strlen(names[i]) == length && !memcmp(names[i], text, length)) {
+			sim.config.values = (enum sim_values)i;
+			return true;
+		}
+	return false;
+}
+
 static int parse_pair(const char *pair, size_t length)
 {
 	const char *eq = memchr(pair, '=', length);
@@ -140,6 +152,10 @@ static int parse_pair(const char *pair, size_t length)
 		ok = set_int(&c->driver, value, rest, 11000, 99990);
 	else if (KEY("ptx"))
 		ok = set_int(&c->ptx, value, rest, 10, 999);
+	else if (KEY("contents"))
+		ok = parse_bytes(value, rest, &c->contents);
+	else if (KEY("values"))
+		ok = parse_values(value, rest);
 	else if (KEY("fail"))
 		ok = parse_plan(value, rest, false);
 	else if (KEY("sticky"))
@@ -196,6 +212,7 @@ int sim_config_load(void)
 	if (result < 0) {
 		sim.config.devices = 1;
 		sim.config.driver = 13000;
+		sim.config.contents = (size_t)1 << 20;
 		result = parse_config(getenv("CUWHY_SIM")) ? SIM_UNKNOWN : 0;
 		for (size_t i = 0; !sim.config.ptx; i++)
 			if (sim.config.driver >= ptx_of_driver[i].driver)

@@ -40,6 +40,12 @@ static void library_pin(void)
 		dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
+/* A program that uses the CUDA runtime has kernels that compute nothing here. It may copy before it loads the first of them. */
+static bool has_runtime(void)
+{
+	return dlopen("libcudart.so.13", RTLD_NOW | RTLD_NOLOAD) || dlopen("libcudart.so.12", RTLD_NOW | RTLD_NOLOAD);
+}
+
 static int init_once(void)
 {
 	int code = sim_config_load();
@@ -49,6 +55,7 @@ static int init_once(void)
 	if (code)
 		return code;
 	library_pin();
+	atomic_store(&sim.config.real_code, has_runtime());
 	sim_pools_init();
 	pthread_atfork(NULL, NULL, after_fork_in_child);
 	sim_dump_env();

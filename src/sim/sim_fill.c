@@ -2,6 +2,7 @@
  * Fills, blocking and in streams.
  */
 #include "sim/sim_copy.h"
+#include "sim/sim_contents.h"
 
 static bool range_ok(sim_addr to, unsigned int unit, size_t width, size_t height, size_t pitch)
 {
@@ -35,6 +36,9 @@ static int fill(sim_addr to, size_t pitch, unsigned int value, unsigned int unit
 	op.u.fill.pitch = pitch;
 	op.u.fill.value = value;
 	op.u.fill.bytes = unit;
+	op.u.fill.drop = sim_contents_drops(to, width * unit * height);
+	/* what is dropped reads as zeros, which is right for most fills */
+	sim_contents_filled(to, sim_copy_span(width * unit, height, pitch), op.u.fill.drop && value);
 	return sim_copy_submit(s, &op, now);
 }
 

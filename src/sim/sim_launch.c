@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Launches: every limit is checked, with the error codes and texts of the real driver. */
-#include "sim/sim.h"
+#include "sim/sim_contents.h"
 
 #include <string.h>
 
@@ -233,6 +233,8 @@ static int launch(struct launch *l, struct sim_func *handle, struct sim_stream *
 	memcpy(op.u.kernel.block, l->block, sizeof(op.u.kernel.block));
 	op.u.kernel.shared = l->shared;
 	code = params_copy(&op, l->f, l->params, l->extra);
+	if (!code && l->f->real)
+		sim_contents_launched(l->f, l->params, l->extra);
 	return code ? code : sim_work_submit(l->stream, &op, NULL);
 }
 

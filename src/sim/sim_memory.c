@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Device memory: what is allocated where, and how much of the card is left. */
-#include "sim/sim.h"
+#include "sim/sim_contents.h"
 
 #include <search.h>
 #include <stdlib.h>
@@ -219,6 +219,7 @@ int sim_mem_free(sim_addr address)
 		struct sim_device *dev = &sim.devices[mem->device];
 
 		sim_ipc_forget(mem);
+		sim_contents_freed(mem->start, mem->bytes);
 		sim_heap_give(dev, address, mem->charged, !mem->pool);
 		block_uncharge(dev, mem->pool, mem->charged);
 		sim_mem_remove(mem);

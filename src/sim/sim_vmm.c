@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Virtual memory management: addresses are reserved separately from the memory mapped there. */
-#include "sim/sim.h"
+#include "sim/sim_contents.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -157,6 +157,7 @@ int sim_cuMemUnmap(sim_addr address, size_t bytes)
 		}
 		mmap((void *)(uintptr_t)address, mem->bytes, PROT_NONE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+		sim_contents_freed(mem->start, mem->bytes);
 		address += mem->bytes;
 		mem->handle->maps--;
 		handle_settle(mem->handle);
