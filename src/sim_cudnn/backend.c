@@ -234,8 +234,8 @@ DNN(cudnnBackendSetAttribute, (struct dnn_descriptor * d, int attribute, int typ
 	DNN_REQUIRE(type >= 0 && type < VALUE_TYPES, DNN_BAD_PARAM_ATTRIBUTE_TYPE);
 	DNN_REQUIRE(count >= 0, DNN_BAD_PARAM);
 	DNN_REQUIRE(elements || count == 0, DNN_BAD_PARAM_NULL_POINTER);
-	return type == VALUE_NODE ? set_nodes(d->node, attribute, count, elements) :
-				    dnn_set(d->node, attribute, type, count, elements);
+	return type == VALUE_NODE ? set_nodes(d->node, attribute, count, elements)
+				  : dnn_set(d->node, attribute, type, count, elements);
 }
 
 /* --- finalizing ------------------------------------------------------------------------------- */
@@ -255,7 +255,8 @@ static int set_int(struct dnn_node *n, int attribute, int type, int64_t value)
 static int describe_engine(struct dnn_node *engine, enum dnn_engine which)
 {
 	int note = NOTE_TENSOR_CORE;
-	int status = dnn_set(engine, ENGINE_NUMERICAL_NOTES, VALUE_NUMERICAL_NOTE, which == DNN_ENGINE_TENSOR_CORE, &note);
+	int status =
+		dnn_set(engine, ENGINE_NUMERICAL_NOTES, VALUE_NUMERICAL_NOTE, which == DNN_ENGINE_TENSOR_CORE, &note);
 
 	if (status == DNN_SUCCESS)
 		status = dnn_set(engine, ENGINE_BEHAVIOR_NOTES, VALUE_BEHAVIOR_NOTE, 0, NULL);
@@ -286,7 +287,7 @@ static int finalize_config(struct dnn_node *n)
 	DNN_REQUIRE(engine && engine->kind == KIND_ENGINE, DNN_BAD_PARAM);
 	w = dnn_graph_work(dnn_get_node(engine, ENGINE_GRAPH));
 	status = set_int(n, CONFIG_WORKSPACE, VALUE_INT64,
-			 (int64_t)dnn_engine_workspace(&w, (enum dnn_engine)dnn_get_int(engine, ENGINE_INDEX, 0), &device));
+		(int64_t)dnn_engine_workspace(&w, (enum dnn_engine)dnn_get_int(engine, ENGINE_INDEX, 0), &device));
 	if (status == DNN_SUCCESS)
 		status = set_int(n, CONFIG_SHARED_MEMORY, VALUE_INT32, 0);
 	if (status == DNN_SUCCESS && !dnn_get(n, CONFIG_KNOBS))
@@ -299,8 +300,10 @@ static struct dnn_node *make_config(struct dnn_node *graph, enum dnn_engine whic
 {
 	struct dnn_node *engine = dnn_node_new(KIND_ENGINE), *config = dnn_node_new(KIND_ENGINECFG);
 	bool made = engine && config && dnn_set(engine, ENGINE_GRAPH, VALUE_NODE, 1, &graph) == DNN_SUCCESS &&
-		set_int(engine, ENGINE_INDEX, VALUE_INT64, which) == DNN_SUCCESS && finalize_engine(engine) == DNN_SUCCESS &&
-		dnn_set(config, CONFIG_ENGINE, VALUE_NODE, 1, &engine) == DNN_SUCCESS && finalize_config(config) == DNN_SUCCESS;
+		    set_int(engine, ENGINE_INDEX, VALUE_INT64, which) == DNN_SUCCESS &&
+		    finalize_engine(engine) == DNN_SUCCESS &&
+		    dnn_set(config, CONFIG_ENGINE, VALUE_NODE, 1, &engine) == DNN_SUCCESS &&
+		    finalize_config(config) == DNN_SUCCESS;
 
 	if (made)
 		engine->final = config->final = true;
@@ -354,7 +357,8 @@ static int finalize_plan(struct dnn_node *n)
 		return standin_refuse("cudnnBackendFinalize of a serialized execution plan", DNN_NOT_SUPPORTED);
 	DNN_REQUIRE(config && config->kind == KIND_ENGINECFG, DNN_BAD_PARAM);
 	status = set_int(n, PLAN_WORKSPACE, VALUE_INT64, dnn_get_int(config, CONFIG_WORKSPACE, 0));
-	return status ? status : set_json(n, PLAN_JSON, dnn_get_int(dnn_get_node(config, CONFIG_ENGINE), ENGINE_INDEX, 0));
+	return status ? status
+		      : set_json(n, PLAN_JSON, dnn_get_int(dnn_get_node(config, CONFIG_ENGINE), ENGINE_INDEX, 0));
 }
 
 static int finalize_graph(struct dnn_node *n)

@@ -19,7 +19,12 @@ enum dnn_kind {
 
 /* cudnnBackendAttributeType_t, as far as we look at it */
 enum { VALUE_HANDLE = 0, VALUE_DATA_TYPE = 1, VALUE_BOOLEAN = 2, VALUE_INT64 = 3, VALUE_HEURISTIC = 8, VALUE_NUMERICAL_NOTE = 11,
-       VALUE_NODE = 15, VALUE_BEHAVIOR_NOTE = 19, VALUE_INT32 = 23, VALUE_CHAR = 24, VALUE_TYPES = 32 };
+	VALUE_NODE = 15,
+	VALUE_BEHAVIOR_NOTE = 19,
+	VALUE_INT32 = 23,
+	VALUE_CHAR = 24,
+	VALUE_TYPES = 32
+};
 
 /* The attributes that are looked at; all others are only kept. */
 enum dnn_attribute {

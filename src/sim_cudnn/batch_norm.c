@@ -16,7 +16,8 @@ static int check_shapes(int mode, const struct dnn_shape *x, const struct dnn_sh
 	DNN_REQUIRE(dnn_same_dims(x, y), DNN_BAD_PARAM);
 	/* one scale per channel, or per element of an image */
 	DNN_REQUIRE(w->dims == x->dims && w->dim[1] == x->dim[1], DNN_BAD_PARAM);
-	DNN_REQUIRE(dnn_elements(w) == (mode == MODE_PER_ACTIVATION ? dnn_elements(x) / x->dim[0] : x->dim[1]), DNN_BAD_PARAM);
+	DNN_REQUIRE(dnn_elements(w) == (mode == MODE_PER_ACTIVATION ? dnn_elements(x) / x->dim[0] : x->dim[1]),
+		    DNN_BAD_PARAM);
 	return DNN_SUCCESS;
 }
 
@@ -47,8 +48,8 @@ static int launch(struct dnn_handle *h, const char *operation, const struct dnn_
 /* --- sizes ------------------------------------------------------------------------------------ */
 
 DNN(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize,
-    (struct dnn_handle * h, int mode, int ops, const struct dnn_shape *x, const struct dnn_shape *z, const struct dnn_shape *y,
-     const struct dnn_shape *w, const struct dnn_activation *activation, size_t *bytes))
+    (struct dnn_handle * h, int mode, int ops, const struct dnn_shape *x, const struct dnn_shape *z,
+     const struct dnn_shape *y, const struct dnn_shape *w, const struct dnn_activation *activation, size_t *bytes))
 {
 	int status;
 
@@ -63,9 +64,9 @@ DNN(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize,
 }
 
 DNN(cudnnGetBatchNormalizationBackwardExWorkspaceSize,
-    (struct dnn_handle * h, int mode, int ops, const struct dnn_shape *x, const struct dnn_shape *y, const struct dnn_shape *dy,
-     const struct dnn_shape *dz, const struct dnn_shape *dx, const struct dnn_shape *dw, const struct dnn_activation *activation,
-     size_t *bytes))
+    (struct dnn_handle * h, int mode, int ops, const struct dnn_shape *x, const struct dnn_shape *y,
+     const struct dnn_shape *dy, const struct dnn_shape *dz, const struct dnn_shape *dx, const struct dnn_shape *dw,
+     const struct dnn_activation *activation, size_t *bytes))
 {
 	int status;
 
@@ -80,7 +81,8 @@ DNN(cudnnGetBatchNormalizationBackwardExWorkspaceSize,
 }
 
 DNN(cudnnGetBatchNormalizationTrainingExReserveSpaceSize,
-    (struct dnn_handle * h, int mode, int ops, const struct dnn_activation *activation, const struct dnn_shape *x, size_t *bytes))
+    (struct dnn_handle * h, int mode, int ops, const struct dnn_activation *activation, const struct dnn_shape *x,
+     size_t *bytes))
 {
 	int status;
 
@@ -111,11 +113,11 @@ static int check_space(int ops, const struct dnn_shape *x, const void *workspace
 }
 
 DNN(cudnnBatchNormalizationForwardTrainingEx,
-    (struct dnn_handle * h, int mode, int ops, const void *alpha, const void *beta, const struct dnn_shape *x, const void *x_data,
-     const struct dnn_shape *z, const void *z_data, const struct dnn_shape *y, void *y_data, const struct dnn_shape *w,
-     const void *scale, const void *bias, double factor, void *mean, void *variance, double epsilon, void *saved_mean,
-     void *saved_variance, const struct dnn_activation *activation, void *workspace, size_t bytes, void *reserve,
-     size_t reserved))
+    (struct dnn_handle * h, int mode, int ops, const void *alpha, const void *beta, const struct dnn_shape *x,
+     const void *x_data, const struct dnn_shape *z, const void *z_data, const struct dnn_shape *y, void *y_data,
+     const struct dnn_shape *w, const void *scale, const void *bias, double factor, void *mean, void *variance,
+     double epsilon, void *saved_mean, void *saved_variance, const struct dnn_activation *activation, void *workspace,
+     size_t bytes, void *reserve, size_t reserved))
 {
 	int status;
 
@@ -134,9 +136,9 @@ DNN(cudnnBatchNormalizationForwardTrainingEx,
 }
 
 DNN(cudnnBatchNormalizationForwardInference,
-    (struct dnn_handle * h, int mode, const void *alpha, const void *beta, const struct dnn_shape *x, const void *x_data,
-     const struct dnn_shape *y, void *y_data, const struct dnn_shape *w, const void *scale, const void *bias, const void *mean,
-     const void *variance, double epsilon))
+    (struct dnn_handle * h, int mode, const void *alpha, const void *beta, const struct dnn_shape *x,
+     const void *x_data, const struct dnn_shape *y, void *y_data, const struct dnn_shape *w, const void *scale,
+     const void *bias, const void *mean, const void *variance, double epsilon))
 {
 	int status;
 
@@ -149,11 +151,11 @@ DNN(cudnnBatchNormalizationForwardInference,
 
 DNN(cudnnBatchNormalizationBackwardEx,
     (struct dnn_handle * h, int mode, int ops, const void *alpha_data, const void *beta_data, const void *alpha_param,
-     const void *beta_param, const struct dnn_shape *x, const void *x_data, const struct dnn_shape *y, const void *y_data,
-     const struct dnn_shape *dy, const void *dy_data, const struct dnn_shape *dz, void *dz_data, const struct dnn_shape *dx,
-     void *dx_data, const struct dnn_shape *w, const void *scale, const void *bias, void *d_scale, void *d_bias, double epsilon,
-     const void *saved_mean, const void *saved_variance, const struct dnn_activation *activation, void *workspace,
-     size_t bytes, void *reserve, size_t reserved))
+     const void *beta_param, const struct dnn_shape *x, const void *x_data, const struct dnn_shape *y,
+     const void *y_data, const struct dnn_shape *dy, const void *dy_data, const struct dnn_shape *dz, void *dz_data,
+     const struct dnn_shape *dx, void *dx_data, const struct dnn_shape *w, const void *scale, const void *bias,
+     void *d_scale, void *d_bias, double epsilon, const void *saved_mean, const void *saved_variance,
+     const struct dnn_activation *activation, void *workspace, size_t bytes, void *reserve, size_t reserved))
 {
 	int status;
 

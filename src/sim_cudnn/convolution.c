@@ -61,7 +61,8 @@ static int make_conv(struct dnn_conv *c, enum dnn_pass pass, const struct dnn_sh
 		c->dilation[i] = d->dilation[i];
 	}
 	/* this interface has one status for whatever does not fit */
-	return dnn_conv_check(c) ? dnn_fail(DNN_BAD_PARAM, "the shapes of the convolution do not fit together") : DNN_SUCCESS;
+	return dnn_conv_check(c) ? dnn_fail(DNN_BAD_PARAM, "the shapes of the convolution do not fit together")
+				 : DNN_SUCCESS;
 }
 
 static bool uses_tensor_cores(const struct dnn_conv *c, const struct dnn_convolution *d, const struct dnn_device *device)
@@ -82,7 +83,8 @@ static size_t algorithm_bytes(const struct algorithm *a, const struct dnn_conv *
 	case NEED_ENGINE:
 		break;
 	}
-	return uses_tensor_cores(c, d, device) ? dnn_conv_workspace(c, DNN_ENGINE_TENSOR_CORE, device) : dnn_conv_offsets(c);
+	return uses_tensor_cores(c, d, device) ? dnn_conv_workspace(c, DNN_ENGINE_TENSOR_CORE, device)
+					       : dnn_conv_offsets(c);
 }
 
 static int workspace_size(struct dnn_handle *h, enum dnn_pass pass, const struct dnn_shape *x, const struct dnn_shape *w,
@@ -136,8 +138,8 @@ struct performance {
 _Static_assert(sizeof(struct performance) == 48, "layout of cudnnConvolutionFwdAlgoPerf_t");
 
 /* Lists the algorithms that fit into `limit` bytes of workspace. A time of -1 means "not measured". */
-static int list_algorithms(struct dnn_handle *h, const struct dnn_conv *c, const struct dnn_convolution *d, size_t limit, bool run,
-			   int wanted, int *found, struct performance *results)
+static int list_algorithms(struct dnn_handle *h, const struct dnn_conv *c, const struct dnn_convolution *d,
+			   size_t limit, bool run, int wanted, int *found, struct performance *results)
 {
 	int math = uses_tensor_cores(c, d, &h->device) ? DNN_MATH_TENSOR_OP : d->math;
 	int status = DNN_SUCCESS;
@@ -163,9 +165,9 @@ static int list_algorithms(struct dnn_handle *h, const struct dnn_conv *c, const
 	return status;
 }
 
-static int get_algorithms(struct dnn_handle *h, enum dnn_pass pass, const struct dnn_shape *x, const struct dnn_shape *w,
-			  const struct dnn_convolution *d, const struct dnn_shape *y, int wanted, int *found,
-			  struct performance *results)
+static int get_algorithms(struct dnn_handle *h, enum dnn_pass pass, const struct dnn_shape *x,
+			  const struct dnn_shape *w, const struct dnn_convolution *d, const struct dnn_shape *y,
+			  int wanted, int *found, struct performance *results)
 {
 	struct dnn_conv c;
 	int status;
@@ -197,9 +199,9 @@ DNN(cudnnGetConvolutionBackwardFilterAlgorithm_v7,
 }
 
 /* The original runs every algorithm that fits. Here they take no time; the order of preference becomes the time. */
-static int find_algorithms(struct dnn_handle *h, enum dnn_pass pass, const struct dnn_shape *x, const struct dnn_shape *w,
-			   const struct dnn_convolution *d, const struct dnn_shape *y, const void *workspace, size_t bytes,
-			   int wanted, int *found, struct performance *results)
+static int find_algorithms(struct dnn_handle *h, enum dnn_pass pass, const struct dnn_shape *x,
+			   const struct dnn_shape *w, const struct dnn_convolution *d, const struct dnn_shape *y,
+			   const void *workspace, size_t bytes, int wanted, int *found, struct performance *results)
 {
 	struct dnn_conv c;
 	int status;
@@ -211,27 +213,27 @@ static int find_algorithms(struct dnn_handle *h, enum dnn_pass pass, const struc
 }
 
 DNN(cudnnFindConvolutionForwardAlgorithmEx,
-    (struct dnn_handle * h, const struct dnn_shape *x, const void *x_data, const struct dnn_shape *w, const void *w_data,
-     const struct dnn_convolution *d, const struct dnn_shape *y, void *y_data, int wanted, int *found,
-     struct performance *results, void *workspace, size_t bytes))
+    (struct dnn_handle * h, const struct dnn_shape *x, const void *x_data, const struct dnn_shape *w,
+     const void *w_data, const struct dnn_convolution *d, const struct dnn_shape *y, void *y_data, int wanted,
+     int *found, struct performance *results, void *workspace, size_t bytes))
 {
 	DNN_NEEDS(x_data && w_data && y_data);
 	return find_algorithms(h, DNN_FPROP, x, w, d, y, workspace, bytes, wanted, found, results);
 }
 
 DNN(cudnnFindConvolutionBackwardDataAlgorithmEx,
-    (struct dnn_handle * h, const struct dnn_shape *w, const void *w_data, const struct dnn_shape *dy, const void *dy_data,
-     const struct dnn_convolution *d, const struct dnn_shape *dx, void *dx_data, int wanted, int *found,
-     struct performance *results, void *workspace, size_t bytes))
+    (struct dnn_handle * h, const struct dnn_shape *w, const void *w_data, const struct dnn_shape *dy,
+     const void *dy_data, const struct dnn_convolution *d, const struct dnn_shape *dx, void *dx_data, int wanted,
+     int *found, struct performance *results, void *workspace, size_t bytes))
 {
 	DNN_NEEDS(w_data && dy_data && dx_data);
 	return find_algorithms(h, DNN_DGRAD, dx, w, d, dy, workspace, bytes, wanted, found, results);
 }
 
 DNN(cudnnFindConvolutionBackwardFilterAlgorithmEx,
-    (struct dnn_handle * h, const struct dnn_shape *x, const void *x_data, const struct dnn_shape *dy, const void *dy_data,
-     const struct dnn_convolution *d, const struct dnn_shape *dw, void *dw_data, int wanted, int *found,
-     struct performance *results, void *workspace, size_t bytes))
+    (struct dnn_handle * h, const struct dnn_shape *x, const void *x_data, const struct dnn_shape *dy,
+     const void *dy_data, const struct dnn_convolution *d, const struct dnn_shape *dw, void *dw_data, int wanted,
+     int *found, struct performance *results, void *workspace, size_t bytes))
 {
 	DNN_NEEDS(x_data && dy_data && dw_data);
 	return find_algorithms(h, DNN_WGRAD, x, dw, d, dy, workspace, bytes, wanted, found, results);
@@ -240,8 +242,9 @@ DNN(cudnnFindConvolutionBackwardFilterAlgorithmEx,
 /* --- running ---------------------------------------------------------------------------------- */
 
 /* A convolution that is to run: checked, and with a workspace that is large enough. */
-static int ready(struct dnn_conv *c, struct dnn_handle *h, enum dnn_pass pass, const struct dnn_shape *x, const struct dnn_shape *w,
-		 const struct dnn_convolution *d, const struct dnn_shape *y, int number, const void *workspace, size_t bytes)
+static int ready(struct dnn_conv *c, struct dnn_handle *h, enum dnn_pass pass, const struct dnn_shape *x,
+		 const struct dnn_shape *w, const struct dnn_convolution *d, const struct dnn_shape *y, int number,
+		 const void *workspace, size_t bytes)
 {
 	size_t needed = 0;
 	int status = workspace_size(h, pass, x, w, d, y, number, &needed);
@@ -257,8 +260,8 @@ static int ready(struct dnn_conv *c, struct dnn_handle *h, enum dnn_pass pass, c
 
 DNN(cudnnConvolutionForward,
     (struct dnn_handle * h, const void *alpha, const struct dnn_shape *x, const void *x_data, const struct dnn_shape *w,
-     const void *w_data, const struct dnn_convolution *d, int algorithm, void *workspace, size_t bytes, const void *beta,
-     const struct dnn_shape *y, void *y_data))
+     const void *w_data, const struct dnn_convolution *d, int algorithm, void *workspace, size_t bytes,
+     const void *beta, const struct dnn_shape *y, void *y_data))
 {
 	struct dnn_conv c;
 	int status;
@@ -269,9 +272,9 @@ DNN(cudnnConvolutionForward,
 }
 
 DNN(cudnnConvolutionBackwardData,
-    (struct dnn_handle * h, const void *alpha, const struct dnn_shape *w, const void *w_data, const struct dnn_shape *dy,
-     const void *dy_data, const struct dnn_convolution *d, int algorithm, void *workspace, size_t bytes, const void *beta,
-     const struct dnn_shape *dx, void *dx_data))
+    (struct dnn_handle * h, const void *alpha, const struct dnn_shape *w, const void *w_data,
+     const struct dnn_shape *dy, const void *dy_data, const struct dnn_convolution *d, int algorithm, void *workspace,
+     size_t bytes, const void *beta, const struct dnn_shape *dx, void *dx_data))
 {
 	struct dnn_conv c;
 	int status;
@@ -282,9 +285,9 @@ DNN(cudnnConvolutionBackwardData,
 }
 
 DNN(cudnnConvolutionBackwardFilter,
-    (struct dnn_handle * h, const void *alpha, const struct dnn_shape *x, const void *x_data, const struct dnn_shape *dy,
-     const void *dy_data, const struct dnn_convolution *d, int algorithm, void *workspace, size_t bytes, const void *beta,
-     const struct dnn_shape *dw, void *dw_data))
+    (struct dnn_handle * h, const void *alpha, const struct dnn_shape *x, const void *x_data,
+     const struct dnn_shape *dy, const void *dy_data, const struct dnn_convolution *d, int algorithm, void *workspace,
+     size_t bytes, const void *beta, const struct dnn_shape *dw, void *dw_data))
 {
 	struct dnn_conv c;
 	int status;
@@ -298,10 +301,10 @@ DNN(cudnnConvolutionBackwardFilter,
 enum { ACTIVATION_RELU = 1, ACTIVATION_IDENTITY = 5 };
 
 DNN(cudnnConvolutionBiasActivationForward,
-    (struct dnn_handle * h, const void *alpha1, const struct dnn_shape *x, const void *x_data, const struct dnn_shape *w,
-     const void *w_data, const struct dnn_convolution *d, int algorithm, void *workspace, size_t bytes, const void *alpha2,
-     const struct dnn_shape *z, const void *z_data, const struct dnn_shape *bias, const void *bias_data,
-     const struct dnn_activation *activation, const struct dnn_shape *y, void *y_data))
+    (struct dnn_handle * h, const void *alpha1, const struct dnn_shape *x, const void *x_data,
+     const struct dnn_shape *w, const void *w_data, const struct dnn_convolution *d, int algorithm, void *workspace,
+     size_t bytes, const void *alpha2, const struct dnn_shape *z, const void *z_data, const struct dnn_shape *bias,
+     const void *bias_data, const struct dnn_activation *activation, const struct dnn_shape *y, void *y_data))
 {
 	struct dnn_conv c;
 	int status;

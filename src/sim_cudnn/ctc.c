@@ -28,7 +28,8 @@ DNN(cudnnSetCTCLossDescriptor_v9, (struct dnn_ctc * c, int type, int normalizati
 }
 
 /* Probabilities are steps x batch x characters, in float. */
-static int check(const struct dnn_ctc *c, const struct dnn_shape *probabilities, const struct dnn_shape *gradients, int algorithm)
+static int check(const struct dnn_ctc *c, const struct dnn_shape *probabilities, const struct dnn_shape *gradients,
+		 int algorithm)
 {
 	DNN_NEEDS(c && probabilities);
 	DNN_REQUIRE(algorithm == ALGORITHM_DETERMINISTIC || algorithm == ALGORITHM_NONDETERMINISTIC, DNN_BAD_PARAM);
@@ -54,7 +55,8 @@ static int longest_label(const struct dnn_shape *p, const int *label_lengths, co
 	*longest = 0;
 	for (int64_t i = 0; i < p->dim[1]; i++) {
 		DNN_REQUIRE(label_lengths[i] <= LABEL_MAX, DNN_NOT_SUPPORTED);
-		DNN_REQUIRE(label_lengths[i] >= 0 && input_lengths[i] > 0 && input_lengths[i] <= p->dim[0], DNN_BAD_PARAM);
+		DNN_REQUIRE(label_lengths[i] >= 0 && input_lengths[i] > 0 && input_lengths[i] <= p->dim[0],
+			    DNN_BAD_PARAM);
 		if (label_lengths[i] > *longest)
 			*longest = label_lengths[i];
 	}
@@ -77,8 +79,8 @@ DNN(cudnnGetCTCLossWorkspaceSize,
 }
 
 DNN(cudnnCTCLoss, (struct dnn_handle * h, const struct dnn_shape *probabilities, const void *data, const int *labels,
-		  const int *label_lengths, const int *input_lengths, void *costs, const struct dnn_shape *gradients,
-		  void *gradient_data, int algorithm, const struct dnn_ctc *c, void *space, size_t bytes))
+		   const int *label_lengths, const int *input_lengths, void *costs, const struct dnn_shape *gradients,
+		   void *gradient_data, int algorithm, const struct dnn_ctc *c, void *space, size_t bytes))
 {
 	int longest = 0, status;
 
@@ -108,8 +110,8 @@ DNN(cudnnGetCTCLossWorkspaceSize_v8,
 }
 
 DNN(cudnnCTCLoss_v8, (struct dnn_handle * h, int algorithm, const struct dnn_ctc *c, const struct dnn_shape *probabilities,
-		     const void *data, const int *labels, const int *label_lengths, const int *input_lengths, void *costs,
-		     const struct dnn_shape *gradients, void *gradient_data, size_t bytes, void *space))
+		      const void *data, const int *labels, const int *label_lengths, const int *input_lengths,
+		      void *costs, const struct dnn_shape *gradients, void *gradient_data, size_t bytes, void *space))
 {
 	int status;
 

@@ -115,8 +115,8 @@ DNN(cudnnGetFilterNdDescriptor,
 
 /* --- convolutions ----------------------------------------------------------------------------- */
 
-DNN(cudnnSetConvolutionNdDescriptor,
-    (struct dnn_convolution * c, int spatial, const int *pad, const int *stride, const int *dilation, int mode, int type))
+DNN(cudnnSetConvolutionNdDescriptor, (struct dnn_convolution * c, int spatial, const int *pad, const int *stride,
+				      const int *dilation, int mode, int type))
 {
 	struct dnn_convolution set = {.spatial = spatial, .mode = mode, .type = type, .groups = 1};
 
@@ -165,7 +165,7 @@ DNN(cudnnSetActivationDescriptor, (struct dnn_activation * a, int mode, int nan,
 }
 
 DNN(cudnnSetPooling2dDescriptor, (struct dnn_pooling * p, int mode, int nan, int height, int width, int pad_height,
-				 int pad_width, int stride_height, int stride_width))
+				  int pad_width, int stride_height, int stride_width))
 {
 	DNN_NEEDS(p);
 	DNN_REQUIRE(mode >= 0 && mode <= 3 && (nan == 0 || nan == 1), DNN_BAD_PARAM);
@@ -181,8 +181,9 @@ static int64_t pooled(const struct dnn_pooling *p, int64_t size, int i)
 	return (size + 2 * p->pad[i] - p->window[i]) / p->stride[i] + 1;
 }
 
-DNN(cudnnPoolingForward, (struct dnn_handle * h, const struct dnn_pooling *p, const void *alpha, const struct dnn_shape *x,
-			 const void *x_data, const void *beta, const struct dnn_shape *y, void *y_data))
+DNN(cudnnPoolingForward,
+    (struct dnn_handle * h, const struct dnn_pooling *p, const void *alpha, const struct dnn_shape *x,
+     const void *x_data, const void *beta, const struct dnn_shape *y, void *y_data))
 {
 	DNN_NEEDS(h);
 	DNN_NEEDS(p && x && y && alpha && beta);

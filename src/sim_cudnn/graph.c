@@ -125,7 +125,8 @@ static int make_conv(struct dnn_conv *c, const struct dnn_node *operation, const
 
 static int check_matmul(const struct dnn_node *n)
 {
-	const struct dnn_node *a = dnn_get_node(n, MATMUL_A), *b = dnn_get_node(n, MATMUL_B), *c = dnn_get_node(n, MATMUL_C);
+	const struct dnn_node *a = dnn_get_node(n, MATMUL_A), *b = dnn_get_node(n, MATMUL_B),
+			      *c = dnn_get_node(n, MATMUL_C);
 	struct dnn_shape sa, sb, sc;
 
 	DNN_REQUIRE(dnn_get(n, MATMUL_DESCRIPTOR) && is_tensor(a) && is_tensor(b) && is_tensor(c), DNN_BAD_PARAM);
@@ -167,8 +168,9 @@ int dnn_check_graph(const struct dnn_node *n)
 
 /* The operation that a fused graph is named after: the first of these that it has. */
 static const enum dnn_kind leading[] = {
-	KIND_CONV_FPROP, KIND_CONV_DGRAD, KIND_CONV_WGRAD, KIND_SDPA_FPROP, KIND_SDPA_BPROP, KIND_GROUPED_MATMUL, KIND_OP_MATMUL,
-	KIND_NORM_FPROP, KIND_NORM_BPROP, KIND_RESAMPLE_FPROP, KIND_RESAMPLE_BPROP, KIND_OP_REDUCTION,
+	KIND_CONV_FPROP, KIND_CONV_DGRAD,     KIND_CONV_WGRAD,	   KIND_SDPA_FPROP,
+	KIND_SDPA_BPROP, KIND_GROUPED_MATMUL, KIND_OP_MATMUL,	   KIND_NORM_FPROP,
+	KIND_NORM_BPROP, KIND_RESAMPLE_FPROP, KIND_RESAMPLE_BPROP, KIND_OP_REDUCTION,
 };
 
 static const struct dnn_node *leader(const struct dnn_value *operations)
@@ -244,7 +246,7 @@ bool dnn_engine_runs(const struct dnn_work *w, enum dnn_engine engine, const str
 	if (!w->is_conv)
 		return engine == DNN_ENGINE_TENSOR_CORE;
 	return dnn_conv_supported(&w->conv, d) == DNN_SUCCESS &&
-		(engine == DNN_ENGINE_FMA || dnn_conv_tensor_cores(&w->conv, d));
+	       (engine == DNN_ENGINE_FMA || dnn_conv_tensor_cores(&w->conv, d));
 }
 
 /* Only of convolutions: what cudnn-frontend's attention needs, it adds itself; that the engines need nothing more is not measured. */
@@ -289,7 +291,7 @@ static bool pack_has(const struct dnn_node *pack, int64_t wanted)
 static bool is_bound(const struct dnn_node *tensor, const struct dnn_node *pack)
 {
 	return !is_tensor(tensor) || dnn_get_int(tensor, TENSOR_VIRTUAL, 0) || dnn_get(tensor, TENSOR_CONSTANT) ||
-		pack_has(pack, dnn_get_int(tensor, TENSOR_ID, 0));
+	       pack_has(pack, dnn_get_int(tensor, TENSOR_ID, 0));
 }
 
 bool dnn_pack_is_complete(const struct dnn_node *graph, const struct dnn_node *pack)

@@ -119,7 +119,7 @@ static int handle_memory(struct dnn_handle *h)
 		dnn_fail(DNN_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED, "out of device memory") : DNN_SUCCESS;
 }
 
-DNN(cudnnCreate, (struct dnn_handle **handle))
+DNN(cudnnCreate, (struct dnn_handle * *handle))
 {
 	struct dnn_handle *h;
 	int status;
@@ -130,8 +130,9 @@ DNN(cudnnCreate, (struct dnn_handle **handle))
 	h = calloc(1, sizeof(*h));
 	DNN_REQUIRE(h, DNN_INTERNAL_ERROR_HOST_ALLOCATION_FAILED);
 	h->device = dnn_device();
-	status = h->device.capability < oldest_capability() ?
-		dnn_fail(DNN_NOT_SUPPORTED_ARCH_MISMATCH, "this version of cuDNN has no code for this GPU") : handle_memory(h);
+	status = h->device.capability < oldest_capability()
+			 ? dnn_fail(DNN_NOT_SUPPORTED_ARCH_MISMATCH, "this version of cuDNN has no code for this GPU")
+			 : handle_memory(h);
 	if (status)
 		free(h);
 	else
@@ -207,10 +208,12 @@ int dnn_launch(const struct dnn_handle *h, const char *operation, int type, cons
 	struct named_kernel *k;
 	char name[NAME_BYTES];
 
-	snprintf(name, sizeof(name), "cudnn_%s_%s%s%s", operation, dnn_type_text(type), layout ? "_" : "", layout ? layout : "");
+	snprintf(name, sizeof(name), "cudnn_%s_%s%s%s", operation, dnn_type_text(type), layout ? "_" : "",
+		 layout ? layout : "");
 	k = find_kernel(name);
 	if (!k)
 		k = add_kernel(name);
 	DNN_REQUIRE(k, DNN_INTERNAL_ERROR_HOST_ALLOCATION_FAILED);
-	return standin_launch(&k->kernel, h->stream) ? dnn_fail(DNN_EXECUTION_FAILED_CUDART, "the launch failed") : DNN_SUCCESS;
+	return standin_launch(&k->kernel, h->stream) ? dnn_fail(DNN_EXECUTION_FAILED_CUDART, "the launch failed")
+						     : DNN_SUCCESS;
 }

@@ -12,9 +12,9 @@ enum { INPUT_LINEAR, INPUT_SKIP };
 enum { FORWARD_INFERENCE, FORWARD_TRAINING };
 enum { ALGORITHM_MAX = 3, LAYOUT_MAX = 2 };
 
-DNN(cudnnSetRNNDescriptor_v8,
-    (struct dnn_rnn * r, int algorithm, int cell, int bias, int direction, int input_mode, int type, int math_type, int math,
-     int input, int hidden, int projection, int layers, const struct dnn_dropout *dropout, unsigned int flags))
+DNN(cudnnSetRNNDescriptor_v8, (struct dnn_rnn * r, int algorithm, int cell, int bias, int direction, int input_mode,
+			       int type, int math_type, int math, int input, int hidden, int projection, int layers,
+			       const struct dnn_dropout *dropout, unsigned int flags))
 {
 	(void)dropout;
 	DNN_NEEDS(r);
@@ -27,15 +27,20 @@ DNN(cudnnSetRNNDescriptor_v8,
 	DNN_REQUIRE(input_mode != INPUT_SKIP || input == hidden, DNN_BAD_PARAM);
 	/* documented: only an LSTM has a projection */
 	DNN_REQUIRE(projection == hidden || cell == CELL_LSTM, DNN_NOT_SUPPORTED);
-	DNN_REQUIRE(type == DNN_FLOAT || type == DNN_DOUBLE || type == DNN_HALF || type == DNN_BFLOAT16, DNN_NOT_SUPPORTED);
-	*r = (struct dnn_rnn){.algorithm = algorithm, .cell = cell, .bias = bias, .direction = direction, .input_mode = input_mode,
+	DNN_REQUIRE(type == DNN_FLOAT || type == DNN_DOUBLE || type == DNN_HALF || type == DNN_BFLOAT16,
+		    DNN_NOT_SUPPORTED);
+	*r = (struct dnn_rnn){.algorithm = algorithm,
+			      .cell = cell,
+			      .bias = bias,
+			      .direction = direction,
+			      .input_mode = input_mode,
 			      .type = type, .math_type = math_type, .math = math, .input = input, .hidden = hidden,
 			      .projection = projection, .layers = layers, .flags = flags};
 	return DNN_SUCCESS;
 }
 
-DNN(cudnnSetRNNDataDescriptor, (struct dnn_rnn_data * d, int type, int layout, int steps, int batch, int width, const int *lengths,
-			       const void *fill))
+DNN(cudnnSetRNNDataDescriptor, (struct dnn_rnn_data * d, int type, int layout, int steps, int batch, int width,
+				const int *lengths, const void *fill))
 {
 	struct dnn_rnn_data set = {type, layout, steps, batch, width, 0};
 
@@ -155,7 +160,8 @@ static void describe(struct dnn_shape *s, int type, int64_t rows, int64_t column
 }
 
 /* What a layer does not have is described by no dimensions at a null address. */
-static void locate(const struct dnn_rnn *r, const char *space, int64_t offset, struct matrix m, struct dnn_shape *s, void **address)
+static void locate(const struct dnn_rnn *r, const char *space, int64_t offset, struct matrix m, struct dnn_shape *s,
+		   void **address)
 {
 	size_t bytes = (size_t)offset * (size_t)dnn_type_bits(r->type) / 8;
 
@@ -168,8 +174,9 @@ static void locate(const struct dnn_rnn *r, const char *space, int64_t offset, s
 		*address = m.rows ? (void *)((uintptr_t)space + bytes) : NULL;
 }
 
-DNN(cudnnGetRNNWeightParams, (struct dnn_handle * h, const struct dnn_rnn *r, int pseudo_layer, size_t bytes, const void *space,
-			     int id, struct dnn_shape *matrix, void **matrix_address, struct dnn_shape *bias, void **bias_address))
+DNN(cudnnGetRNNWeightParams,
+    (struct dnn_handle * h, const struct dnn_rnn *r, int pseudo_layer, size_t bytes, const void *space, int id,
+     struct dnn_shape *matrix, void **matrix_address, struct dnn_shape *bias, void **bias_address))
 {
 	struct matrix none = {0, 0};
 
@@ -178,7 +185,8 @@ DNN(cudnnGetRNNWeightParams, (struct dnn_handle * h, const struct dnn_rnn *r, in
 	DNN_REQUIRE(id >= 0 && id < 2 * gates(r) + (r->cell == CELL_LSTM), DNN_BAD_PARAM);
 	DNN_REQUIRE(bytes >= weight_bytes(r), DNN_BAD_PARAM);
 	locate(r, space, matrix_offset(r, pseudo_layer, id), layer_matrix(r, pseudo_layer, id), matrix, matrix_address);
-	locate(r, space, bias_offset(r, pseudo_layer, id), has_bias(r, id) ? (struct matrix){r->hidden, 1} : none, bias, bias_address);
+	locate(r, space, bias_offset(r, pseudo_layer, id), has_bias(r, id) ? (struct matrix){r->hidden, 1} : none, bias,
+	       bias_address);
 	return DNN_SUCCESS;
 }
 
@@ -186,7 +194,8 @@ DNN(cudnnGetRNNWeightParams, (struct dnn_handle * h, const struct dnn_rnn *r, in
 
 static size_t outputs(const struct dnn_rnn *r, const struct dnn_rnn_data *x)
 {
-	return (size_t)x->steps * (size_t)x->batch * (size_t)r->hidden * (size_t)directions(r) * (size_t)dnn_type_bits(r->type) / 8;
+	return (size_t)x->steps * (size_t)x->batch * (size_t)r->hidden * (size_t)directions(r) *
+	       (size_t)dnn_type_bits(r->type) / 8;
 }
 
 static size_t work_bytes(const struct dnn_rnn *r, const struct dnn_rnn_data *x)
@@ -207,8 +216,8 @@ static int check_data(const struct dnn_rnn *r, const struct dnn_rnn_data *d, int
 	return DNN_SUCCESS;
 }
 
-DNN(cudnnGetRNNTempSpaceSizes,
-    (struct dnn_handle * h, const struct dnn_rnn *r, int mode, const struct dnn_rnn_data *x, size_t *work, size_t *reserve))
+DNN(cudnnGetRNNTempSpaceSizes, (struct dnn_handle * h, const struct dnn_rnn *r, int mode, const struct dnn_rnn_data *x,
+				size_t *work, size_t *reserve))
 {
 	int status;
 
@@ -261,10 +270,11 @@ static int run(struct dnn_handle *h, const struct dnn_rnn *r, int pass, bool tra
 	return dnn_launch(h, kernel_name(r, pass), r->type, NULL);
 }
 
-DNN(cudnnRNNForward, (struct dnn_handle * h, const struct dnn_rnn *r, int mode, const int *lengths, const struct dnn_rnn_data *x,
-		     const void *x_data, const struct dnn_rnn_data *y, void *y_data, const struct dnn_shape *state, const void *hx,
-		     void *hy, const struct dnn_shape *cell, const void *cx, void *cy, size_t weights_bytes, const void *weights,
-		     size_t work_size, void *work, size_t reserve_size, void *reserve))
+DNN(cudnnRNNForward,
+    (struct dnn_handle * h, const struct dnn_rnn *r, int mode, const int *lengths, const struct dnn_rnn_data *x,
+     const void *x_data, const struct dnn_rnn_data *y, void *y_data, const struct dnn_shape *state, const void *hx,
+     void *hy, const struct dnn_shape *cell, const void *cx, void *cy, size_t weights_bytes, const void *weights,
+     size_t work_size, void *work, size_t reserve_size, void *reserve))
 {
 	struct spaces s = {weights, work, reserve, weights_bytes, work_size, reserve_size};
 
@@ -276,10 +286,10 @@ DNN(cudnnRNNForward, (struct dnn_handle * h, const struct dnn_rnn *r, int mode, 
 }
 
 DNN(cudnnRNNBackwardData_v8,
-    (struct dnn_handle * h, const struct dnn_rnn *r, const int *lengths, const struct dnn_rnn_data *y, const void *y_data,
-     const void *dy, const struct dnn_rnn_data *x, void *dx, const struct dnn_shape *state, const void *hx, const void *dhy,
-     void *dhx, const struct dnn_shape *cell, const void *cx, const void *dcy, void *dcx, size_t weights_bytes, const void *weights,
-     size_t work_size, void *work, size_t reserve_size, void *reserve))
+    (struct dnn_handle * h, const struct dnn_rnn *r, const int *lengths, const struct dnn_rnn_data *y,
+     const void *y_data, const void *dy, const struct dnn_rnn_data *x, void *dx, const struct dnn_shape *state,
+     const void *hx, const void *dhy, void *dhx, const struct dnn_shape *cell, const void *cx, const void *dcy, void *dcx,
+     size_t weights_bytes, const void *weights, size_t work_size, void *work, size_t reserve_size, void *reserve))
 {
 	struct spaces s = {weights, work, reserve, weights_bytes, work_size, reserve_size};
 
@@ -291,10 +301,10 @@ DNN(cudnnRNNBackwardData_v8,
 /* cudnnWgradMode_t: only adding to what is there is supported, as documented. */
 enum { WGRAD_ADD, WGRAD_SET };
 
-DNN(cudnnRNNBackwardWeights_v8,
-    (struct dnn_handle * h, const struct dnn_rnn *r, int add, const int *lengths, const struct dnn_rnn_data *x, const void *x_data,
-     const struct dnn_shape *state, const void *hx, const struct dnn_rnn_data *y, const void *y_data, size_t weights_bytes,
-     void *weights, size_t work_size, void *work, size_t reserve_size, void *reserve))
+DNN(cudnnRNNBackwardWeights_v8, (struct dnn_handle * h, const struct dnn_rnn *r, int add, const int *lengths,
+				 const struct dnn_rnn_data *x, const void *x_data, const struct dnn_shape *state,
+				 const void *hx, const struct dnn_rnn_data *y, const void *y_data, size_t weights_bytes,
+				 void *weights, size_t work_size, void *work, size_t reserve_size, void *reserve))
 {
 	struct spaces s = {weights, work, reserve, weights_bytes, work_size, reserve_size};
 

@@ -82,7 +82,8 @@ int dnn_conv_supported(const struct dnn_conv *c, const struct dnn_device *d)
 	DNN_REQUIRE(c->w.type == type, DNN_NOT_SUPPORTED_DATA_TYPE);
 	DNN_REQUIRE(is_float(type) || (c->pass == DNN_FPROP && dnn_type_bits(type) == 8), DNN_NOT_SUPPORTED_DATA_TYPE);
 	DNN_REQUIRE(type != DNN_BFLOAT16 || d->capability >= 80, DNN_NOT_SUPPORTED_ARCH_MISMATCH);
-	DNN_REQUIRE((type != DNN_FP8_E4M3 && type != DNN_FP8_E5M2) || d->capability >= 89, DNN_NOT_SUPPORTED_ARCH_MISMATCH);
+	DNN_REQUIRE((type != DNN_FP8_E4M3 && type != DNN_FP8_E5M2) || d->capability >= 89,
+		    DNN_NOT_SUPPORTED_ARCH_MISMATCH);
 	DNN_REQUIRE(c->spatial >= 1 && c->spatial <= 3, DNN_NOT_SUPPORTED_SHAPE);
 	return DNN_SUCCESS;
 }

@@ -35,7 +35,8 @@ DNN(cudnnSpatialTfGridGeneratorForward, (struct dnn_handle * h, const struct dnn
 	return status ? status : dnn_launch(h, "grid_generator_fprop", s->type, NULL);
 }
 
-DNN(cudnnSpatialTfGridGeneratorBackward, (struct dnn_handle * h, const struct dnn_shape *s, const void *grid, void *theta))
+DNN(cudnnSpatialTfGridGeneratorBackward,
+    (struct dnn_handle * h, const struct dnn_shape *s, const void *grid, void *theta))
 {
 	int status = check_grid(s);
 

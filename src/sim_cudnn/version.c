@@ -59,7 +59,8 @@ static void read_site(const char *site)
 	struct dirent *e;
 
 	while (d && (e = readdir(d)))
-		if (strncmp(e->d_name, "torch-", 6) == 0 && strstr(e->d_name, ".dist-info") && read_metadata(site, e->d_name))
+		if (strncmp(e->d_name, "torch-", 6) == 0 && strstr(e->d_name, ".dist-info") &&
+		    read_metadata(site, e->d_name))
 			break;
 	if (d)
 		closedir(d);
