@@ -19,6 +19,7 @@ enum {
 	SIM_PARAMS_MAX = 8,
 	SIM_NAME_MAX = 256,
 	SIM_RING = 1024,		/* launches queued per stream before a launch blocks */
+	SIM_DEPS_MAX = 8,
 };
 
 #define SIM_EXPORT __attribute__((visibility("default")))
@@ -60,7 +61,17 @@ struct sim_device {
 	int contexts;			/* on it */
 	unsigned char epoch;		/* ends, with what was loaded, when the last context does */
 	size_t code, code_charged;	/* bytes of real code that was loaded, and what was taken for it */
+	struct sim_mempool *default_pool, *pool;	/* NULL: not asked for yet; the default one */
 	_Atomic int broken;		/* code of the fault that made it unusable */
+};
+
+struct sim_mempool {			/* CUmemoryPool */
+	struct sim_head head;
+	int device;
+	int reuse[3];
+	uint64_t threshold;		/* under sim_memory's lock, like the fields below */
+	uint64_t used, used_high, reserved, reserved_high;
+	unsigned char access[SIM_DEVICES_MAX];
 };
 
 struct sim_model {
@@ -78,6 +89,7 @@ struct sim_ctx {
 	int device;
 	unsigned int flags;
 	bool primary;
+	_Atomic int cache_config;
 	_Atomic int sticky;		/* code that every later call returns, or 0 */
 	_Atomic uint64_t stopped_until;	/* sim_clock_ns(): a fault is being handled, and no kernel starts before */
 	_Atomic int blocking;		/* streams that synchronize with the legacy stream */
@@ -129,6 +141,12 @@ struct sim_library {
 	int code;			/* why its image cannot be used, or 0 */
 };
 
+/* Nodes of a capture that the next one depends on. */
+struct sim_deps {
+	unsigned int count;
+	struct sim_node *node[SIM_DEPS_MAX];
+};
+
 struct sim_event {
 	struct sim_head head;
 	unsigned int flags;
@@ -140,6 +158,7 @@ struct sim_event {
 	uint64_t time_ns;
 	uint64_t capture_id;		/* recorded inside this capture, or 0 */
 	uint64_t capture_node;
+	struct sim_deps deps;
 };
 
 /* ---- work ----------------------------------------------------------------------------------- */
@@ -161,6 +180,7 @@ struct sim_op {
 			const struct sim_func *func;
 			uint64_t id;	/* its number, as shown in core dumps */
 			unsigned int grid[3], block[3];
+			unsigned int shared;
 		} kernel;
 		struct {
 			sim_addr to, from;
@@ -211,22 +231,46 @@ struct sim_stream {
 	_Atomic int waiters;		/* threads are sleeping until done advances */
 	_Atomic(struct sim_capture *) capture;
 	uint64_t capture_node;		/* last node that this stream added */
+	struct sim_deps deps;
 	bool unjoined;
 };
 
 enum sim_capture_mode { SIM_CAPTURE_GLOBAL, SIM_CAPTURE_THREAD, SIM_CAPTURE_RELAXED };
 enum sim_capture_status { SIM_NOT_CAPTURING, SIM_CAPTURING, SIM_CAPTURE_BROKEN };
 
+struct sim_node {			/* CUgraphNode */
+	struct sim_head head;
+	struct sim_graph *graph;
+	size_t index;
+	struct sim_deps deps;
+};
+
+struct sim_object {			/* CUuserObject */
+	struct sim_head head;
+	void *data;
+	sim_host_fn destroy;
+	long references;
+};
+
+struct sim_owned {			/* references of a graph to an object */
+	struct sim_owned *next;
+	struct sim_object *object;
+	long count;
+};
+
 struct sim_graph {
 	struct sim_head head;
 	struct sim_op *nodes;
+	struct sim_node **handles;	/* of the nodes */
 	size_t count, capacity;
+	struct sim_owned *owned;
 };
 
 struct sim_exec {
 	struct sim_head head;
 	struct sim_op *nodes;
 	size_t count;
+	struct sim_owned *owned;
 	int in_flight;			/* under the lock of sim_graph.c */
 	bool doomed;			/* destroyed while running: the worker frees it */
 };
@@ -272,7 +316,8 @@ struct sim_global {
 	int device_count;
 	struct sim_device devices[SIM_DEVICES_MAX];
 	struct sim_config config;
-	struct sim_pool contexts, streams, events, modules, libraries, funcs, graphs, execs, mems;
+	struct sim_pool contexts, streams, events, modules, libraries, funcs, graphs, execs, mems, mempools, nodes,
+		objects;
 };
 
 struct sim_tls {
@@ -297,6 +342,7 @@ int sim_devices_load(void);		/* 0 or SIM_NO_DEVICE */
 
 /* sim_device.c */
 struct sim_device *sim_device_named(int ordinal, const char *parameter);	/* NULL: logged */
+bool sim_device_peers(int device, int peer);	/* may kernels of one access memory of the other? */
 
 /* sim_log.c */
 void sim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -326,14 +372,19 @@ struct sim_mem {
 	unsigned int flags;
 	struct sim_ctx *ctx;
 	unsigned long long id;
-	bool async, access;
+	bool access;
+	struct sim_mempool *pool;	/* NULL: not from a pool */
 	struct sim_mem_handle *handle;
+	int shared;			/* of memory for other processes: its file; 0: none */
+	bool foreign;			/* it belongs to another process */
 };
 
 struct sim_mem_handle {			/* CUmemGenericAllocationHandle */
 	struct sim_head head;
 	int fd, device, maps;
-	bool released;
+	int references;			/* by handles */
+	bool imported;			/* its memory belongs to another process */
+	int handle_types;
 	size_t bytes;
 };
 
@@ -348,11 +399,20 @@ int sim_mem_charge(struct sim_device *dev, size_t bytes);
 int sim_mem_charge_locked(struct sim_device *dev, size_t bytes);	/* with sim_mem_lock held */
 void sim_mem_uncharge(struct sim_device *dev, size_t bytes);
 size_t sim_mem_round(size_t bytes);
-int sim_mem_alloc(sim_addr *address, size_t bytes, bool async);
+int sim_mem_alloc(sim_addr *address, size_t bytes, struct sim_mempool *pool);
 int sim_mem_free(sim_addr address);
 void sim_mem_free_all(struct sim_ctx *ctx);
 sim_addr sim_heap_take(struct sim_device *dev, size_t bytes);
 void sim_heap_give(struct sim_device *dev, sim_addr address, size_t bytes, bool seal);
+
+/* sim_ipc.c */
+void sim_ipc_forget(struct sim_mem *mem);		/* with sim_mem_lock held */
+
+/* sim_mempool.c */
+struct sim_mempool *sim_mempool_of(struct sim_device *dev);	/* the one that cuMemAllocAsync uses */
+int sim_mempool_take(struct sim_mempool *p, size_t bytes);	/* with sim_mem_lock held */
+void sim_mempool_give(struct sim_mempool *p, size_t bytes);	/* likewise */
+void sim_mempools_trim(struct sim_device *dev);
 
 /* sim_stream.c: queues and workers */
 struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned int flags, int priority);
@@ -381,7 +441,13 @@ int sim_capture_record(struct sim_stream *s, struct sim_event *e);
 int sim_capture_join(struct sim_stream *s, struct sim_event *e, bool *handled);
 struct sim_graph *sim_graph_new(void);
 void sim_graph_free(struct sim_graph *g);
-int sim_graph_add(struct sim_graph *g, const struct sim_op *op);	/* sim_graph.c */
+/* sim_graph.c: after `deps`, which then are what was added. */
+int sim_graph_add(struct sim_graph *g, const struct sim_op *op, struct sim_deps *deps);
+/* sim_graph_ask.c */
+struct sim_node *sim_node_new(struct sim_graph *g, const struct sim_deps *deps);
+void sim_deps_add(struct sim_deps *deps, struct sim_node *node);
+void sim_owned_copy(struct sim_owned **to, const struct sim_owned *from);
+void sim_owned_free(struct sim_owned **list);
 void sim_exec_leave(struct sim_exec *exec);
 
 /* sim_image.c */

@@ -68,6 +68,7 @@ static int context_new(struct sim_ctx **out, unsigned int flags, int device)
 	ctx->device = device;
 	ctx->flags = flags;
 	ctx->primary = false;
+	atomic_store(&ctx->cache_config, 0);
 	atomic_store(&ctx->sticky, 0);
 	atomic_store(&ctx->stopped_until, 0);
 	atomic_store(&ctx->blocking, 0);

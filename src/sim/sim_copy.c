@@ -265,4 +265,36 @@ int sim_cuMemcpy3DAsync_v2(const struct sim_copy3d *copy, struct sim_stream *str
 	return code;
 }
 
-/* ---- fills ---------------------------------------------------------------------------------- */
+/* Of both copies between devices the layout is that of a copy within one, with contexts where that has reserved fields. */
+static bool contexts_ok(const struct sim_copy3d_peer *p)
+{
+	return p && (!p->src_context || sim_pool_get(&sim.contexts, p->src_context)) &&
+	       (!p->dst_context || sim_pool_get(&sim.contexts, p->dst_context));
+}
+
+int sim_cuMemcpy3DPeer(const struct sim_copy3d_peer *copy)
+{
+	struct sim_copy3d plain;
+
+	if (!contexts_ok(copy))
+		return copy ? SIM_INVALID_CONTEXT : SIM_INVALID_VALUE;
+	memcpy(&plain, copy, sizeof(plain));
+	return sim_cuMemcpy3D_v2(&plain);
+}
+
+int sim_cuMemcpy3DPeerAsync(const struct sim_copy3d_peer *copy, struct sim_stream *stream)
+{
+	struct sim_copy3d plain;
+
+	if (!contexts_ok(copy))
+		return copy ? SIM_INVALID_CONTEXT : SIM_INVALID_VALUE;
+	memcpy(&plain, copy, sizeof(plain));
+	return sim_cuMemcpy3DAsync_v2(&plain, stream);
+}
+
+int sim_cuMemcpyPeer(sim_addr to, struct sim_ctx *to_context, sim_addr from, struct sim_ctx *from_context, size_t bytes)
+{
+	if (!sim_pool_get(&sim.contexts, to_context) || !sim_pool_get(&sim.contexts, from_context))
+		return SIM_INVALID_CONTEXT;
+	return sim_cuMemcpyDtoD_v2(to, from, bytes);
+}

@@ -198,31 +198,40 @@ int sim_cuDeviceGetByPCIBusId(int *device, const char *id)
 	return SIM_INVALID_DEVICE;
 }
 
+bool sim_device_peers(int device, int peer)
+{
+	return device != peer;
+}
+
 int sim_cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
 	if (!device_get(device) || !device_get(peer))
 		return SIM_INVALID_DEVICE;
 	if (!can)
 		return SIM_INVALID_VALUE;
-	*can = device != peer;
+	*can = sim_device_peers(device, peer);
 	return 0;
 }
 
-int sim_cuDeviceGetDefaultMemPool(void **pool, int device)
+/* 1: rank of the link, 2: access, 3: atomics, 4: arrays, 5: partial atomics. */
+int sim_cuDeviceGetP2PAttribute(int *value, int attribute, int from, int to)
 {
-	struct sim_device *d = device_get(device);
-
-	if (!d)
+	if (!device_get(from) || !device_get(to) || from == to)
 		return SIM_INVALID_DEVICE;
-	if (!pool)
+	if (!value || attribute < 1 || attribute > 5)
 		return SIM_INVALID_VALUE;
-	*pool = d;		/* one pool per device, represented by the device itself */
+	*value = attribute != 1 && sim_device_peers(from, to);
 	return 0;
 }
 
-int sim_cuDeviceGetMemPool(void **pool, int device)
+int sim_cuDeviceGetExecAffinitySupport(int *supported, int type, int device)
 {
-	return sim_cuDeviceGetDefaultMemPool(pool, device);
+	if (!device_get(device))
+		return SIM_INVALID_DEVICE;
+	if (!supported || type != 0)
+		return SIM_INVALID_VALUE;
+	*supported = 0;
+	return 0;
 }
 
 /* Number and value of each attribute; those not listed are 0, as for features a GPU lacks. */

@@ -80,3 +80,24 @@ int sim_cuMemsetD2D32Async(sim_addr to, size_t pitch, unsigned int value, size_t
 {
 	return fill(to, pitch, value, 4, width, height, stream, false);
 }
+
+int sim_cuMemsetD2D16Async(sim_addr to, size_t pitch, unsigned short value, size_t width, size_t height,
+			   struct sim_stream *stream)
+{
+	return fill(to, pitch, value, 2, width, height, stream, false);
+}
+
+int sim_cuMemsetD2D8_v2(sim_addr to, size_t pitch, unsigned char value, size_t width, size_t height)
+{
+	return fill(to, pitch, value, 1, width, height, NULL, true);
+}
+
+int sim_cuMemsetD2D16_v2(sim_addr to, size_t pitch, unsigned short value, size_t width, size_t height)
+{
+	return fill(to, pitch, value, 2, width, height, NULL, true);
+}
+
+int sim_cuMemsetD2D32_v2(sim_addr to, size_t pitch, unsigned int value, size_t width, size_t height)
+{
+	return fill(to, pitch, value, 4, width, height, NULL, true);
+}

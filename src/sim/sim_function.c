@@ -145,6 +145,19 @@ int sim_cuFuncSetCacheConfig(struct sim_func *function, int config)
 	return sim_func_get(function) ? 0 : SIM_INVALID_HANDLE;
 }
 
+int sim_cuFuncSetSharedMemConfig(struct sim_func *function, int config)
+{
+	(void)config;
+	return sim_func_get(function) ? 0 : SIM_INVALID_HANDLE;
+}
+
+int sim_cuKernelSetCacheConfig(struct sim_func *kernel, int config, int device)
+{
+	if (device < 0 || device >= sim.device_count)
+		return SIM_INVALID_DEVICE;
+	return sim_cuFuncSetCacheConfig(kernel, config);
+}
+
 int sim_cuFuncGetName(const char **name, struct sim_func *function)
 {
 	struct sim_func *f = sim_func_get(function);

@@ -53,23 +53,27 @@ static struct sim_heap *heap_new(const struct sim_device *dev)
 	return heap;
 }
 
+/* From the highest address down, as the driver gives them out. The order matters: of free blocks of the same size, PyTorch takes
+ * the lowest one. With ascending addresses, PyTorch reserved 9.8 % less than on an H200 in one program of five (GPT, fused AdamW),
+ * with descending ones the same in all of them. */
 static sim_addr large_take(struct sim_heap *heap, size_t bytes)
 {
-	for (struct extent **link = &heap->free; *link; link = &(*link)->next) {
-		struct extent *e = *link;
-		sim_addr start = e->start;
+	struct extent **found = NULL, *e;
+	sim_addr start;
 
-		if (e->bytes < bytes)
-			continue;
-		e->start += bytes;
-		e->bytes -= bytes;
-		if (!e->bytes) {
-			*link = e->next;
-			free(e);
-		}
-		return start;
+	for (struct extent **link = &heap->free; *link; link = &(*link)->next)
+		if ((*link)->bytes >= bytes)
+			found = link;
+	if (!found)
+		return 0;
+	e = *found;
+	e->bytes -= bytes;
+	start = e->start + e->bytes;
+	if (!e->bytes) {
+		*found = e->next;
+		free(e);
 	}
-	return 0;
+	return start;
 }
 
 static void large_give(struct sim_heap *heap, sim_addr start, size_t bytes)

@@ -231,6 +231,7 @@ static int launch(struct launch *l, struct sim_func *handle, struct sim_stream *
 	op.u.kernel.id = sim_grid_number(l->stream->ctx);
 	memcpy(op.u.kernel.grid, l->grid, sizeof(op.u.kernel.grid));
 	memcpy(op.u.kernel.block, l->block, sizeof(op.u.kernel.block));
+	op.u.kernel.shared = l->shared;
 	code = params_copy(&op, l->f, l->params, l->extra);
 	return code ? code : sim_work_submit(l->stream, &op, NULL);
 }

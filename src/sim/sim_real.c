@@ -406,7 +406,7 @@ void sim_code_unload(struct sim_device *dev)
 static int variable_alloc(const struct gpu_variable *v, struct variable *own, int device)
 {
 	sim_addr at = 0;
-	int code = v->managed ? sim_cuMemAllocManaged(&at, v->size, 1) : sim_mem_alloc(&at, v->size, false);
+	int code = v->managed ? sim_cuMemAllocManaged(&at, v->size, 1) : sim_mem_alloc(&at, v->size, NULL);
 
 	if (code)
 		return code;

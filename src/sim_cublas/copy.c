@@ -45,7 +45,7 @@ static int copy_block(const struct block *b, struct sim_stream *stream, bool wai
 static int copy_matrix(int rows, int cols, int element, const void *from, int from_ld, void *to, int to_ld,
 		       bool to_device, struct sim_stream *stream, bool wait)
 {
-	if (rows < 0 || cols < 0 || element <= 0 || from_ld <= 0 || to_ld <= 0 || from_ld < rows || to_ld < rows)
+	if (rows < 0 || cols < 0 || element <= 0 || from_ld <= 0 || to_ld <= 0)
 		return BLAS_INVALID_VALUE;
 	return copy_block(&(struct block){rows, cols, (size_t)element, from, (size_t)from_ld * (size_t)element, to,
 					  (size_t)to_ld * (size_t)element, to_device},
@@ -56,9 +56,7 @@ static int copy_matrix(int rows, int cols, int element, const void *from, int fr
 static int copy_vector(int n, int element, const void *from, int from_step, void *to, int to_step, bool to_device,
 		       struct sim_stream *stream, bool wait)
 {
-	if (n < 0)
-		return BLAS_INVALID_VALUE;
-	return copy_matrix(n ? 1 : 0, n, element, from, from_step, to, to_step, to_device, stream, wait);
+	return copy_matrix(1, n > 0 ? n : 0, element, from, from_step, to, to_step, to_device, stream, wait);
 }
 
 #define COPIES(direction, to_device)                                                                                  \

@@ -4,7 +4,7 @@
 #ifndef CUWHY_SIM_CUBLAS_H
 #define CUWHY_SIM_CUBLAS_H
 
-#include "sim_cublas/blas.h"
+#include "sim_common/blas.h"
 
 enum pointer_mode { POINTER_HOST, POINTER_DEVICE };
 

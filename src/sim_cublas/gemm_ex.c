@@ -18,7 +18,7 @@ static struct gemm_row rows[] = {
 	{{.a = (library) ? (at) : -1, .b = bt, .c = ct, .d = ct, .compute = compute_class}, \
 	 oldest, \
 	 {.name = "cublas_gemm_" #word}},
-#include "sim_cublas/blas_gemm.def"
+#include "sim_common/blas_gemm.def"
 #undef BLAS_GEMM
 #undef BLAS
 #undef LT

@@ -169,7 +169,7 @@ STANDIN(int, cublasGetVersion_v2, (__attribute__((unused)) struct cublas_handle 
 {
 	if (!version)
 		return BLAS_INVALID_VALUE;
-	*version = blas_version();
+	*version = blas_version(SONAME_MAJOR);
 	return BLAS_SUCCESS;
 }
 
@@ -177,7 +177,7 @@ STANDIN(int, cublasGetProperty, (int property, int *value))
 {
 	if (!value || property < PROPERTY_MAJOR || property > PROPERTY_PATCH)
 		return BLAS_INVALID_VALUE;
-	*value = blas_version_part(property);
+	*value = blas_version_part(SONAME_MAJOR, property);
 	return BLAS_SUCCESS;
 }
 

@@ -16,7 +16,7 @@ struct matmul_row {
 static struct matmul_row rows[] = {
 #define BLAS_GEMM(word, at, bt, ct, compute_class, oldest, library) \
 	{{.a = at, .b = bt, .c = ct, .d = ct, .compute = compute_class}, oldest, {.name = "cublaslt_matmul_" #word}},
-#include "sim_cublas/blas_gemm.def"
+#include "sim_common/blas_gemm.def"
 #undef BLAS_GEMM
 };
 

@@ -4,7 +4,7 @@
 #ifndef CUWHY_SIM_CUBLASLT_H
 #define CUWHY_SIM_CUBLASLT_H
 
-#include "sim_cublas/blas.h"
+#include "sim_common/blas.h"
 
 #define LT_FIELD(number, type, field) type field;
 

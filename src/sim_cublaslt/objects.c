@@ -178,7 +178,7 @@ STANDIN(int, cublasLtDestroy, (struct blas_head * handle))
 
 STANDIN(size_t, cublasLtGetVersion, (void))
 {
-	return (size_t)blas_version();
+	return (size_t)blas_version(SONAME_MAJOR);
 }
 
 STANDIN(size_t, cublasLtGetCudartVersion, (void))
@@ -190,7 +190,7 @@ STANDIN(int, cublasLtGetProperty, (int property, int *value))
 {
 	if (!value || property < PROPERTY_MAJOR || property > PROPERTY_PATCH)
 		return BLAS_INVALID_VALUE;
-	*value = blas_version_part(property);
+	*value = blas_version_part(SONAME_MAJOR, property);
 	return BLAS_SUCCESS;
 }
 

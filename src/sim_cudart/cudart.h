@@ -51,7 +51,3 @@ int rt_kernel(const void *function, struct sim_func **kernel);
 int rt_variable(const void *symbol, sim_addr *address, size_t *bytes);
 
 #endif
-#if 1 /* PENDING: until the driver has them */
-#pragma GCC diagnostic ignored "-Wstrict-prototypes"
- int cuMemPoolGetAttribute(); int cuMemPoolSetAttribute(); int cuMemPoolSetAccess(); int cuMemPoolTrimTo(); int cuDeviceGetGraphMemAttribute(); int cuDeviceSetGraphMemAttribute(); int cuIpcGetEventHandle(); int cuIpcOpenEventHandle(); int cuGraphNodeGetDependencies(); int cuStreamUpdateCaptureDependencies(); int cuGraphNodeGetDependencies_v2(); int cuStreamUpdateCaptureDependencies_v2(); int cuGraphDebugDotPrint(); int cuUserObjectCreate(); int cuUserObjectRelease(); int cuGraphRetainUserObject();
-#endif

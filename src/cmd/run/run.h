@@ -323,6 +323,9 @@ void dry_run_note(struct dry_run *d, const struct cw_header *h);
 void dry_run_print(const struct dry_run *d, FILE *out);
 json_t *dry_run_json(const struct dry_run *d);	/* null likewise */
 
+/* 0 if the PyTorch of this program's Python, if any, can run on a simulated GPU. */
+int torch_check(char **argv, struct err *e);
+
 struct judge {
 	struct store *store;
 	struct dry_run dry;

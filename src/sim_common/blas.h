@@ -1,52 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the stand-ins for cuBLAS and cuBLASLt share: statuses, types, and the head of a handle. Numbers are those of the public API.
+ * What the stand-ins for cuBLAS and cuBLASLt share: the head of a handle, and what they say about themselves.
  */
 #ifndef CUWHY_SIM_BLAS_H
 #define CUWHY_SIM_BLAS_H
 
 #include "sim_common/standin.h"
-
-enum blas_status {
-#define BLAS_STATUS(number, name, text) BLAS_##name = number,
-#include "sim_cublas/blas_status.def"
-#undef BLAS_STATUS
-};
-
-enum blas_operation { OP_N, OP_T, OP_C };
-enum blas_property { PROPERTY_MAJOR, PROPERTY_MINOR, PROPERTY_PATCH };
-
-/* cudaDataType_t, as far as products of matrices take it */
-enum blas_type {
-	R_32F = 0,
-	R_64F = 1,
-	R_16F = 2,
-	R_8I = 3,
-	C_32F = 4,
-	C_64F = 5,
-	C_8I = 7,
-	R_32I = 10,
-	R_16BF = 14,
-	R_8F_E4M3 = 28,
-	R_8F_E5M2 = 29,
-	R_4F_E2M1 = 33,
-};
-
-/* cublasComputeType_t */
-enum blas_compute {
-	COMPUTE_16F = 64,
-	COMPUTE_16F_PEDANTIC = 65,
-	COMPUTE_32F = 68,
-	COMPUTE_32F_PEDANTIC = 69,
-	COMPUTE_64F = 70,
-	COMPUTE_64F_PEDANTIC = 71,
-	COMPUTE_32I = 72,
-	COMPUTE_32I_PEDANTIC = 73,
-	COMPUTE_32F_FAST_16F = 74,
-	COMPUTE_32F_FAST_16BF = 75,
-	COMPUTE_32F_FAST_TF32 = 77,
-	COMPUTE_32F_EMULATED = 78,
-	COMPUTE_64F_EMULATED = 79,
-};
+#include "sim_common/blas_abi.h"
 
 /*
  * A cublasHandle_t may be passed where a cublasLtHandle_t is expected (PyTorch does it), so both begin with this.
@@ -98,18 +57,21 @@ static inline int blas_enter(const struct blas_head *h)
 	return code || current ? code : cuCtxSetCurrent(h->context);
 }
 
-/* The version by its parts: the newest that a wheel of PyTorch's (2.4 to 2.15) brings along. */
-static inline int blas_version_part(int property)
+/* The version by its parts: the newest of this major version that a wheel of PyTorch's (2.4 to 2.15) brings along. */
+static inline int blas_version_part(int major, int property)
 {
-	static const int parts[] = {SONAME_MAJOR, SONAME_MAJOR == 12 ? 8 : 4, SONAME_MAJOR == 12 ? 4 : 1};
-
-	return parts[property];
+	switch (property) {
+	case PROPERTY_MINOR:
+		return major == 12 ? 8 : 4;
+	case PROPERTY_PATCH:
+		return major == 12 ? 4 : 1;
+	}
+	return major;
 }
 
-static inline int blas_version(void)
+static inline int blas_version(int major)
 {
-	return blas_version_part(PROPERTY_MAJOR) * 10000 + blas_version_part(PROPERTY_MINOR) * 100 +
-	       blas_version_part(PROPERTY_PATCH);
+	return major * 10000 + blas_version_part(major, PROPERTY_MINOR) * 100 + blas_version_part(major, PROPERTY_PATCH);
 }
 
 static inline const char *blas_status_name(int status)
@@ -118,7 +80,7 @@ static inline const char *blas_status_name(int status)
 #define BLAS_STATUS(number, name, text) \
 	case number:                    \
 		return "CUBLAS_STATUS_" #name;
-#include "sim_cublas/blas_status.def"
+#include "sim_common/blas_status.def"
 #undef BLAS_STATUS
 	}
 	return "unknown status";
@@ -130,7 +92,7 @@ static inline const char *blas_status_text(int status)
 #define BLAS_STATUS(number, name, text) \
 	case number:                    \
 		return text;
-#include "sim_cublas/blas_status.def"
+#include "sim_common/blas_status.def"
 #undef BLAS_STATUS
 	}
 	return "unknown status";
