@@ -399,6 +399,19 @@ SIM_TEST(cudnn__only_one_engine_uses_tensor_cores, "h200")
 	CHECK(ask(make_graph(DNN_INT64, 30), 0, configs) == 0);
 }
 
+SIM_TEST(cudnn__a_program_may_ask_for_fewer_engines_than_there_are, "h200")
+{
+	void *heuristic = (dnn_start(), make(KIND_ENGINEHEUR)), *config = make(KIND_ENGINECFG);
+	int64_t count = -1;
+	int mode = 0;
+
+	set_node(heuristic, HEURISTIC_GRAPH, make_graph(DNN_FLOAT, 30));
+	OK(cudnnBackendSetAttribute(heuristic, HEURISTIC_MODE, VALUE_HEURISTIC, 1, &mode));
+	OK(cudnnBackendFinalize(heuristic));
+	OK(cudnnBackendGetAttribute(heuristic, HEURISTIC_RESULTS, VALUE_NODE, 1, &count, &config));
+	CHECK(count == 1);
+}
+
 SIM_TEST(cudnn__bad_descriptors_are_refused, "h200")
 {
 	void *d, *t, *c = (dnn_start(), make(KIND_CONV_FPROP));
@@ -428,6 +441,7 @@ int main(void)
 		cmocka_unit_test(cudnn__weights_of_an_lstm_are_in_order),
 		cmocka_unit_test(cudnn__a_plan_outlives_its_graph),
 		cmocka_unit_test(cudnn__only_one_engine_uses_tensor_cores),
+		cmocka_unit_test(cudnn__a_program_may_ask_for_fewer_engines_than_there_are),
 		cmocka_unit_test(cudnn__bad_descriptors_are_refused),
 	};
 
