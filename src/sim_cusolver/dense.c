@@ -33,9 +33,13 @@ static int check_matrices(const struct call *c)
 /* Answers a _bufferSize call. */
 static int answer_size(const struct call *c, int *lwork)
 {
-	int code = check_matrices(c);
+	struct call sized = *c;
+	int code;
 	int64_t work;
 
+	/* PyTorch asks before it has the matrix: null is allowed here */
+	sized.a.data = sized.b.data = c;
+	code = check_matrices(&sized);
 	if (code || !lwork || c->size.batch < 0)
 		return code ? code : SOLVER_INVALID_VALUE;
 	work = solver_work(&c->size);

@@ -21,7 +21,6 @@ static size_t element_bytes(int type)
 struct call {
 	OBJECT *handle;
 	OBJECT *params;
-	bool no_params;		/* this function has none */
 	bool modes_ok;		/* of fill, job, side */
 	int type;		/* of the matrix; also of the computation */
 	int compute;
@@ -33,7 +32,8 @@ static int check(const struct call *c)
 {
 	int code = solver_check(c->handle, SOLVER_HANDLE);
 
-	if (code == 0 && !c->no_params)
+	/* without parameters, the defaults are meant */
+	if (code == 0 && c->params)
 		code = solver_check(c->params, SOLVER_PARAMS);
 	if (code == 0 && (!c->modes_ok || !element_bytes(c->type) || c->compute != c->type || c->size.batch < 0))
 		code = SOLVER_INVALID_VALUE;
@@ -47,8 +47,12 @@ static int check(const struct call *c)
 /* Everything is done on the device, as far as it is known. */
 static int answer_size(const struct call *c, size_t *device, size_t *host)
 {
-	int code = check(c);
+	struct call sized = *c;
+	int code;
 
+	/* PyTorch asks before it has the matrix: null is allowed here */
+	sized.a.data = sized.b.data = c;
+	code = check(&sized);
 	if (code || !device || !host)
 		return code ? code : SOLVER_INVALID_VALUE;
 	*device = (size_t)solver_work(&c->size) * element_bytes(c->type);
@@ -153,8 +157,13 @@ STANDIN(int, cusolverDnXpotrs,
 /* --- LDL -------------------------------------------------------------------------------------- */
 
 #define SYTRS_CALL                                                                                                 \
-	{.handle = handle, .no_params = true, .modes_ok = is_mode(uplo) && type_b == type, .type = type, .compute = type, \
-	 .a = {n, n, a, lda}, .b = {n, nrhs, b, ldb}, .size = {SYTRF, n, n}}
+	{.handle = handle, .modes_ok = is_mode(uplo) && type_b == type, .type = type, .compute = type, \
+		.a = {n, n, a, lda}, .b = {n, nrhs, b, ldb}, .size = { \
+			SYTRF, \
+			n, \
+			n \
+		} \
+	}
 
 STANDIN(int, cusolverDnXsytrs_bufferSize,
 	(OBJECT * handle, int uplo, int64_t n, int64_t nrhs, int type, const void *a, int64_t lda,

@@ -142,13 +142,33 @@ static void at_exit_once(void)
 		atexit(leave);
 }
 
+/* Also true of a process that its parent has not waited for yet. */
+static bool is_dead(int pid)
+{
+	char path[32], text[512], *state;
+	int fd;
+	ssize_t n;
+
+	if (kill(pid, 0) && errno == ESRCH)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	state = strrchr(text, ')');
+	return state && strlen(state) > 2 && (state[2] == 'Z' || state[2] == 'X');
+}
+
 /* A rank whose process is gone never arrives. Real ranks would wait until PyTorch's watchdog ends them; here it is said at once. */
 static int look_for_the_dead(struct nccl_comm *comm)
 {
 	struct nccl_shared *s = comm->shared;
 
 	for (int i = 0; i < comm->ranks; i++)
-		if (atomic_load(&s->rank[i].joined) && kill(s->rank[i].pid, 0) && errno == ESRCH)
+		if (atomic_load(&s->rank[i].joined) && is_dead(s->rank[i].pid))
 			return nccl_fail(comm, NCCL_REMOTE_ERROR,
 					 "the process of rank %d (%d) has ended while other ranks wait for it", i,
 					 s->rank[i].pid);
