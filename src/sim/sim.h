@@ -334,6 +334,7 @@ struct sim_tls {
 	int per_thread;			/* inside a _ptsz or _ptds twin */
 	int fault;			/* a planned fault for the work being submitted */
 	bool worker;
+	void *caller;			/* of cuGetExportTable */
 	enum sim_capture_mode capture_mode;
 	struct sim_stream *stream;	/* per-thread default stream */
 };
