@@ -83,7 +83,7 @@ help:
 ## make compare-gpu  cuwhy compared with compute-sanitizer, core dumps, CUDA_LAUNCH_BLOCKING and PyTorch's own tools, on a real GPU
 ## make bench-text  reading a 2 GB log, compared with grep and ripgrep (MEGABYTES=2048)
 ## make bench-snapshot  reading a memory snapshot, compared with PyTorch's own viewer
-## make fuzz        fuzz the reader of recordings (WHAT=trace) with libFuzzer (SECONDS=600); WHAT=dump: core dumps, snapshot: memory snapshots, fatbin: libraries, pyenv: environments, bundle: bundles, host: a machine's files, text: logs
+## make fuzz        fuzz the reader of recordings (WHAT=trace) with libFuzzer (SECONDS=600); WHAT=dump: core dumps, snapshot: memory snapshots, fatbin: libraries, code: GPU code, pyenv: environments, bundle: bundles, host: a machine's files, text: logs
 ## make wheel       build/cuwhy-….whl: pip install it anywhere with glibc 2.28 or newer; no compiler, no other package
 ## make static      build/cuwhy-static: just the program, fully statically linked
 ## make format      format the C files (clang-format-14)
@@ -270,12 +270,13 @@ check-e2e: parts
 check-torture: parts
 	@sh tests/torture/run.sh $(B) $${ROUNDS:-1000}
 
-check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle $(B)/tests/fuzz_host $(B)/tests/fuzz_text
+check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_code $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle $(B)/tests/fuzz_host $(B)/tests/fuzz_text
 	@$(B)/tests/fuzz_text tests/fuzz/corpus/text
 	@$(B)/tests/fuzz_trace tests/fuzz/corpus/trace
 	@$(B)/tests/fuzz_dump tests/fuzz/corpus/dump
 	@$(B)/tests/fuzz_snapshot tests/fuzz/corpus/snapshot
 	@$(B)/tests/fuzz_fatbin tests/fuzz/corpus/fatbin
+	@$(B)/tests/fuzz_code tests/fuzz/corpus/code
 	@$(B)/tests/fuzz_pyenv tests/fuzz/corpus/pyenv
 	@$(B)/tests/fuzz_bundle tests/fuzz/corpus/bundle
 	@$(B)/tests/fuzz_host tests/fuzz/corpus/host
@@ -330,6 +331,8 @@ PRETTIER := node build/web/node_modules/prettier/bin/prettier.cjs --config web/p
 format-web: $(B)/report.html
 	@$(PRETTIER) --log-level warn --write $(WEB_JS)
 
+$(B)/tests/fuzz_code: $(B)/obj/src/sim/sim_unpack.o
+$(B)/tests/fuzz_code: LDLIBS += -Wl,-Bstatic -lzstd -Wl,-Bdynamic
 $(B)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/driver.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
 

@@ -82,6 +82,8 @@ struct sim_model {
 	int shared_sm, shared_optin;
 	int threads_sm, blocks_sm;
 	int cluster_max;
+	int l2_kib, bus_bits, core_mhz, memory_mhz;
+	bool peers;
 };
 
 struct sim_ctx {
@@ -488,6 +490,7 @@ size_t sim_kernel_bytes(const struct sim_kernel_row *row);
 
 /* sim_launch.c */
 uint64_t sim_grid_number(struct sim_ctx *ctx);
+int sim_shared_reserved(const struct sim_model *m);	/* shared memory that the driver keeps of each block */
 int sim_func_threads(const struct sim_func *f);
 int sim_func_occupancy(const struct sim_func *f, unsigned int threads, size_t dynamic);
 

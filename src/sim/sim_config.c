@@ -13,10 +13,7 @@
 #define KIB ((size_t)1 << 10)
 
 static const struct sim_model models[] = {
-#define SIM_MODEL(id, name, major, minor, memory, context, sms, shared_sm, shared_optin,           \
-		  threads_sm, blocks_sm, cluster)                                                  \
-	{#id, name,	 major,	       minor,	   memory * KIB, context * KIB, \
-	 sms, shared_sm, shared_optin, threads_sm, blocks_sm,	 cluster},
+#define SIM_MODEL(id, name, major, minor, memory, context, ...) {#id, name, major, minor, memory * KIB, context * KIB, __VA_ARGS__},
 #include "sim/sim_models.def"
 #undef SIM_MODEL
 };
@@ -40,9 +37,9 @@ const struct sim_model *sim_model_find(const char *id, size_t length)
 /* One sentence, in one write: several processes may share the terminal. */
 static int refuse(const char *what, const char *text, size_t length)
 {
-	char line[512];
+	char line[1024];
 	int used = snprintf(line, sizeof(line), "cuwhy: cannot simulate a GPU: %s%s%.*s%s; "
-			    "CUWHY_SIM is MODEL[,key=value]... with model",
+			    "CUWHY_SIM is MODEL[*N][,key=value]... with model",
 			    what, length ? " '" : "", (int)(length > 80 ? 80 : length), text, length ? "'" : "");
 
 	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
@@ -190,10 +187,16 @@ static int parse_config(const char *text)
 
 	if (!text || !*text)
 		return refuse("CUWHY_SIM is not set (cuwhy run --gpu sim:MODEL sets it)", "", 0);
-	length = strcspn(text, ",");
+	length = strcspn(text, ",*");
 	sim.config.model = sim_model_find(text, length);
 	if (!sim.config.model)
 		return refuse("unknown model", text, length);
+	if (text[length] == '*') {		/* MODEL*8: devices=8 */
+		text += length + 1;
+		length = strcspn(text, ",");
+		if (!set_int(&sim.config.devices, text, length, 0, SIM_DEVICES_MAX))
+			return refuse("bad number of GPUs", text, length);
+	}
 	while (text[length] == ',') {
 		text += length + 1;
 		length = strcspn(text, ",");

@@ -34,13 +34,18 @@ static int min_int(int a, int b)
 	return a < b ? a : b;
 }
 
+int sim_shared_reserved(const struct sim_model *m)
+{
+	return m->major >= 8 ? SIM_SHARED_RESERVED : 0;
+}
+
 /* Blocks of this shape that fit on one multiprocessor at a time. */
 int sim_func_occupancy(const struct sim_func *f, unsigned int threads, size_t dynamic)
 {
 	const struct sim_model *m = sim_device_current()->model;
 	int warps = (int)((threads + SIM_WARP - 1) / SIM_WARP);
 	int per_warp = (f->regs * SIM_WARP + 255) / 256 * 256;
-	size_t shared = (size_t)f->shared + dynamic + SIM_SHARED_RESERVED;
+	size_t shared = (size_t)f->shared + dynamic + (size_t)sim_shared_reserved(m);
 	int blocks = m->blocks_sm;
 
 	if (!warps || warps * SIM_WARP > sim_func_threads(f))
@@ -48,7 +53,7 @@ int sim_func_occupancy(const struct sim_func *f, unsigned int threads, size_t dy
 	blocks = min_int(blocks, m->threads_sm / (warps * SIM_WARP));
 	if (per_warp)
 		blocks = min_int(blocks, SIM_REGS_PER_BLOCK / (per_warp * ((warps + 3) / 4 * 4)));
-	return min_int(blocks, (int)((size_t)m->shared_sm / ((shared + 127) / 128 * 128)));
+	return shared ? min_int(blocks, (int)((size_t)m->shared_sm / ((shared + 127) / 128 * 128))) : blocks;
 }
 
 static int attribute_get(int *value, int attribute, struct sim_func *f)

@@ -16,7 +16,7 @@ int sim_cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, struct sim_func *
 		return SIM_INVALID_VALUE;
 	if (sim_func_occupancy(f, (unsigned int)threads, 0) < blocks)
 		return SIM_INVALID_VALUE;
-	each = m->shared_sm / blocks / 128 * 128 - SIM_SHARED_RESERVED - f->shared;
+	each = m->shared_sm / blocks / 128 * 128 - sim_shared_reserved(m) - f->shared;
 	if (each > m->shared_optin - f->shared)
 		each = m->shared_optin - f->shared;
 	*bytes = each > 0 ? (size_t)each : 0;

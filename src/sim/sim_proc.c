@@ -102,7 +102,7 @@ int sim_cuGetExportTable(const void **table, const struct sim_uuid *id)
 	(void)id;
 	dladdr(sim_tls.caller, &who);
 	n = snprintf(line, sizeof(line),
-		     "cuwhy: '%s' contains NVIDIA's CUDA runtime, which the simulated GPU cannot run; link it with -cudart shared\n",
+		"cuwhy: '%s' contains NVIDIA's CUDA runtime, which the simulated GPU cannot run; link it with -cudart shared\n",
 		     who.dli_fname ? who.dli_fname : "a library");
 	if (write(STDERR_FILENO, line, n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1) < 0)
 		_exit(125);

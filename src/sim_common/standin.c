@@ -61,7 +61,8 @@ int standin_refuse(const char *function, int status)
 
 	if (!is_new(function))
 		return status;
-	n = snprintf(line, sizeof(line), "cuwhy: the simulated GPU has no %s: the call fails as not supported\n", function);
+	n = snprintf(line, sizeof(line), "cuwhy: the simulated GPU has no %s: the call fails as not supported\n",
+		     function);
 	if (n > 0 && write(STDERR_FILENO, line, strnlen(line, sizeof(line))) < 0)
 		return status;
 	return status;

@@ -139,28 +139,30 @@ STANDIN(char, __cudaInitModule, (void **handle))
 }
 
 STANDIN(void, __cudaRegisterFunction,
-	(void **handle, const char *host, char *device_fun, const char *name, int thread_limit, void *tid, void *bid, void *block,
-	 void *grid, int *warp))
+	(void **handle, const char *host, char *device_fun, const char *name, int thread_limit, void *tid, void *bid,
+	 void *block, void *grid, int *warp))
 {
 	(void)device_fun, (void)thread_limit, (void)tid, (void)bid, (void)block, (void)grid, (void)warp;
 	add_symbol(handle, host, name);
 }
 
 STANDIN(void, __cudaRegisterVar,
-	(void **handle, char *host, char *device_address, const char *name, int external, size_t bytes, int constant, int global))
+	(void **handle, char *host, char *device_address, const char *name, int external, size_t bytes, int constant,
+	 int global))
 {
 	(void)device_address, (void)external, (void)bytes, (void)constant, (void)global;
 	add_symbol(handle, host, name);
 }
 
 STANDIN(void, __cudaRegisterManagedVar,
-	(void **handle, void **host, char *device_address, const char *name, int external, size_t bytes, int constant, int global))
+	(void **handle, void **host, char *device_address, const char *name, int external, size_t bytes, int constant,
+	 int global))
 {
 	(void)device_address, (void)external, (void)bytes, (void)constant, (void)global;
 	add_symbol(handle, (const void *)host, name);
 }
 
-RUNTIME(__cudaGetKernel, (struct sim_func **kernel, const void *function))
+RUNTIME(__cudaGetKernel, (struct sim_func * *kernel, const void *function))
 {
 	int code = rt_context();
 
@@ -182,7 +184,7 @@ RUNTIME(cudaGetSymbolAddress, (void **address, const void *symbol))
 	return rt_done(code);
 }
 
-RUNTIME(cudaGetSymbolSize, (size_t *bytes, const void *symbol))
+RUNTIME(cudaGetSymbolSize, (size_t * bytes, const void *symbol))
 {
 	sim_addr at;
 	int code = rt_context();
@@ -221,7 +223,7 @@ RUNTIME(cudaMemcpyFromSymbol, (void *to, const void *symbol, size_t count, size_
 	return rt_done(code ? code : cuMemcpy((uintptr_t)to, at, count));
 }
 
-RUNTIME(cudaGetFuncBySymbol, (struct sim_func **function, const void *symbol))
+RUNTIME(cudaGetFuncBySymbol, (struct sim_func * *function, const void *symbol))
 {
 	struct sim_func *kernel;
 	int code = rt_context();
@@ -260,7 +262,7 @@ static int attribute(struct sim_func *kernel, int which)
 	return value;
 }
 
-RUNTIME(cudaFuncGetAttributes, (struct func_attributes *a, const void *function))
+RUNTIME(cudaFuncGetAttributes, (struct func_attributes * a, const void *function))
 {
 	struct sim_func *k;
 	int code = rt_context();
@@ -295,7 +297,7 @@ RUNTIME(cudaFuncSetAttribute, (const void *function, int which, int value))
 	return rt_done(code ? code : cuKernelSetAttribute(which, value, k, rt_device()));
 }
 
-RUNTIME(cudaKernelSetAttributeForDevice, (struct sim_func *kernel, int which, int value, int device))
+RUNTIME(cudaKernelSetAttributeForDevice, (struct sim_func * kernel, int which, int value, int device))
 {
 	RT_WITH_CONTEXT(cuKernelSetAttribute(which, value, kernel, device));
 }
@@ -317,7 +319,8 @@ RUNTIME(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
 
 	if (code == 0)
 		code = rt_kernel(function, &k);
-	return rt_done(code ? code : cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, k, threads, dynamic, flags));
+	return rt_done(code ? code
+			    : cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, k, threads, dynamic, flags));
 }
 
 RUNTIME(cudaOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, const void *function, int threads, size_t dynamic))
@@ -327,26 +330,24 @@ RUNTIME(cudaOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, const void 
 
 /* --- libraries loaded by the program itself ---------------------------------------------------- */
 
-RUNTIME(cudaLibraryLoadData,
-	(struct sim_library **library, const void *image, int *jit, void **jit_values, unsigned int jit_count, int *options,
-	 void **values, unsigned int count))
+RUNTIME(cudaLibraryLoadData, (struct sim_library * *library, const void *image, int *jit, void **jit_values,
+			      unsigned int jit_count, int *options, void **values, unsigned int count))
 {
 	RT_WITH_CONTEXT(cuLibraryLoadData(library, image, jit, jit_values, jit_count, options, values, count));
 }
 
-RUNTIME(cudaLibraryLoadFromFile,
-	(struct sim_library **library, const char *file, int *jit, void **jit_values, unsigned int jit_count, int *options,
-	 void **values, unsigned int count))
+RUNTIME(cudaLibraryLoadFromFile, (struct sim_library * *library, const char *file, int *jit, void **jit_values,
+				  unsigned int jit_count, int *options, void **values, unsigned int count))
 {
 	RT_WITH_CONTEXT(cuLibraryLoadFromFile(library, file, jit, jit_values, jit_count, options, values, count));
 }
 
-RUNTIME(cudaLibraryUnload, (struct sim_library *library))
+RUNTIME(cudaLibraryUnload, (struct sim_library * library))
 {
 	RT_WITH_CONTEXT(cuLibraryUnload(library));
 }
 
-RUNTIME(cudaLibraryGetKernel, (struct sim_func **kernel, struct sim_library *library, const char *name))
+RUNTIME(cudaLibraryGetKernel, (struct sim_func * *kernel, struct sim_library *library, const char *name))
 {
 	RT_WITH_CONTEXT(cuLibraryGetKernel(kernel, library, name));
 }
@@ -356,7 +357,7 @@ RUNTIME(cudaLibraryGetKernelCount, (unsigned int *count, struct sim_library *lib
 	RT_WITH_CONTEXT(cuLibraryGetKernelCount(count, library));
 }
 
-RUNTIME(cudaLibraryGetGlobal, (sim_addr *address, size_t *bytes, struct sim_library *library, const char *name))
+RUNTIME(cudaLibraryGetGlobal, (sim_addr * address, size_t *bytes, struct sim_library *library, const char *name))
 {
 	RT_WITH_CONTEXT(cuLibraryGetGlobal(address, bytes, library, name));
 }

@@ -223,7 +223,7 @@ RUNTIME(cudaDeviceSetLimit, (int limit, size_t value))
 	RT_WITH_CONTEXT(cuCtxSetLimit(limit, value));
 }
 
-RUNTIME(cudaDeviceGetLimit, (size_t *value, int limit))
+RUNTIME(cudaDeviceGetLimit, (size_t * value, int limit))
 {
 	RT_WITH_CONTEXT(cuCtxGetLimit(value, limit));
 }

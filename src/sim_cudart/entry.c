@@ -16,7 +16,8 @@ static int find_entry(const char *name, void **out, int version, unsigned long l
 	return code ? code : found == FOUND || status ? 0 : SIM_NOT_FOUND;
 }
 
-RUNTIME(cudaGetDriverEntryPointByVersion, (const char *name, void **out, unsigned int version, unsigned long long flags, int *status))
+RUNTIME(cudaGetDriverEntryPointByVersion,
+	(const char *name, void **out, unsigned int version, unsigned long long flags, int *status))
 {
 	return rt_done(find_entry(name, out, (int)version, flags, status));
 }

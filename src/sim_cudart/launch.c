@@ -18,7 +18,8 @@ enum { CALLS_MAX = 16 };
 static __thread struct call calls[CALLS_MAX];
 static __thread int n_calls;
 
-STANDIN(unsigned int, __cudaPushCallConfiguration, (struct rt_dim3 grid, struct rt_dim3 block, size_t shared, void *stream))
+STANDIN(unsigned int, __cudaPushCallConfiguration,
+	(struct rt_dim3 grid, struct rt_dim3 block, size_t shared, void *stream))
 {
 	if (n_calls == CALLS_MAX)
 		return 1;
@@ -48,15 +49,16 @@ static int launch_code(int code)
 	return code == SIM_INVALID_VALUE ? RT_INVALID_CONFIGURATION : code;
 }
 
-static int launch(struct sim_func *k, struct rt_dim3 g, struct rt_dim3 b, void **args, size_t shared, struct sim_stream *stream)
+static int launch(struct sim_func *k, struct rt_dim3 g, struct rt_dim3 b, void **args, size_t shared,
+		  struct sim_stream *stream)
 {
 	if (shared > UINT32_MAX)
 		return RT_INVALID_CONFIGURATION;
 	return launch_code(cuLaunchKernel(k, g.x, g.y, g.z, b.x, b.y, b.z, (unsigned int)shared, stream, args, NULL));
 }
 
-RUNTIME(__cudaLaunchKernel,
-	(struct sim_func * kernel, struct rt_dim3 grid, struct rt_dim3 block, void **args, size_t shared, struct sim_stream *stream))
+RUNTIME(__cudaLaunchKernel, (struct sim_func * kernel, struct rt_dim3 grid, struct rt_dim3 block, void **args,
+			     size_t shared, struct sim_stream *stream))
 {
 	RT_WITH_CONTEXT(launch(kernel, grid, block, args, shared, stream));
 }
@@ -72,8 +74,8 @@ RUNTIME(cudaLaunchKernel, (const void *function, struct rt_dim3 grid, struct rt_
 	return rt_done(code ? code : launch(k, grid, block, args, shared, stream));
 }
 
-RUNTIME(cudaLaunchCooperativeKernel, (const void *function, struct rt_dim3 g, struct rt_dim3 b, void **args, size_t shared,
-				      struct sim_stream *stream))
+RUNTIME(cudaLaunchCooperativeKernel, (const void *function, struct rt_dim3 g, struct rt_dim3 b, void **args,
+				      size_t shared, struct sim_stream *stream))
 {
 	struct sim_func *k;
 	int code = rt_context();
@@ -137,8 +139,8 @@ static void run_callback(void *data)
 	free(c);
 }
 
-RUNTIME(cudaStreamAddCallback, (struct sim_stream * stream, void (*function)(struct sim_stream *, int, void *), void *data,
-				unsigned int flags))
+RUNTIME(cudaStreamAddCallback,
+	(struct sim_stream * stream, void (*function)(struct sim_stream *, int, void *), void *data, unsigned int flags))
 {
 	struct callback *c;
 	int code = rt_context();

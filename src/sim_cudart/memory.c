@@ -87,7 +87,7 @@ RUNTIME(cudaFreeAsync, (void *pointer, struct sim_stream *stream))
 	return rt_done(code || !pointer ? code : cuMemFreeAsync(address_of(pointer), stream));
 }
 
-RUNTIME(cudaMemGetInfo, (size_t *free_bytes, size_t *total))
+RUNTIME(cudaMemGetInfo, (size_t * free_bytes, size_t *total))
 {
 	RT_WITH_CONTEXT(cuMemGetInfo_v2(free_bytes, total));
 }
@@ -204,7 +204,8 @@ RUNTIME(cudaMemcpyAsync, (void *to, const void *from, size_t bytes, int kind, st
 
 enum { MEMORY_UNIFIED = 4 };	/* CU_MEMORYTYPE_UNIFIED */
 
-static struct sim_copy2d rectangle(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height)
+static struct sim_copy2d rectangle(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+				   size_t height)
 {
 	return (struct sim_copy2d){
 		.src_type = MEMORY_UNIFIED,
@@ -218,7 +219,8 @@ static struct sim_copy2d rectangle(void *to, size_t to_pitch, const void *from, 
 	};
 }
 
-RUNTIME(cudaMemcpy2D, (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, int kind))
+RUNTIME(cudaMemcpy2D,
+	(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, int kind))
 {
 	struct sim_copy2d copy = rectangle(to, to_pitch, from, from_pitch, width, height);
 	int code = check_copy(kind);
@@ -226,8 +228,8 @@ RUNTIME(cudaMemcpy2D, (void *to, size_t to_pitch, const void *from, size_t from_
 	return rt_done(code || !width || !height ? code : cuMemcpy2D_v2(&copy));
 }
 
-RUNTIME(cudaMemcpy2DAsync, (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, int kind,
-			    struct sim_stream *stream))
+RUNTIME(cudaMemcpy2DAsync, (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
+			    int kind, struct sim_stream *stream))
 {
 	struct sim_copy2d copy = rectangle(to, to_pitch, from, from_pitch, width, height);
 	int code = check_copy(kind);
@@ -236,7 +238,8 @@ RUNTIME(cudaMemcpy2DAsync, (void *to, size_t to_pitch, const void *from, size_t 
 }
 
 /* Addresses are unique among all GPUs: a copy between two of them is a copy. */
-RUNTIME(cudaMemcpyPeerAsync, (void *to, int to_device, const void *from, int from_device, size_t bytes, struct sim_stream *stream))
+RUNTIME(cudaMemcpyPeerAsync,
+	(void *to, int to_device, const void *from, int from_device, size_t bytes, struct sim_stream *stream))
 {
 	int code = rt_context();
 

@@ -79,7 +79,8 @@ RUNTIME(cudaGraphDebugDotPrint, (struct sim_graph * graph, const char *path, uns
 	RT_WITH_DRIVER(cuGraphDebugDotPrint(graph, path, flags));
 }
 
-RUNTIME(cudaUserObjectCreate, (void **object, void *data, sim_host_fn destroy, unsigned int references, unsigned int flags))
+RUNTIME(cudaUserObjectCreate,
+	(void **object, void *data, sim_host_fn destroy, unsigned int references, unsigned int flags))
 {
 	RT_WITH_DRIVER(cuUserObjectCreate(object, data, destroy, references, flags));
 }

@@ -99,8 +99,8 @@ RUNTIME(cudaStreamBeginCapture, (struct sim_stream * stream, int mode))
 	RT_WITH_CONTEXT(cuStreamBeginCapture_v2(stream, mode));
 }
 
-RUNTIME(cudaStreamBeginCaptureToGraph, (struct sim_stream * stream, struct sim_graph *graph, void **dependencies, const void *data,
-					size_t count, int mode))
+RUNTIME(cudaStreamBeginCaptureToGraph, (struct sim_stream * stream, struct sim_graph *graph, void **dependencies,
+					const void *data, size_t count, int mode))
 {
 	RT_WITH_CONTEXT(cuStreamBeginCaptureToGraph(stream, graph, dependencies, data, count, mode));
 }

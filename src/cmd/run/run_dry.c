@@ -62,7 +62,8 @@ json_t *dry_run_json(const struct dry_run *d)
 {
 	if (!d->n_devices)
 		return json_null();
-	return JSON_OF(J_TEXT("gpu", d->gpu), J_INT("device", d->device), J_INT("devices", d->n_devices), J_BYTES("total", d->total),
-		       J_BYTES("peak_allocated", d->allocated), J_BYTES("peak_reserved", d->reserved),
+	return JSON_OF(J_TEXT("gpu", d->gpu), J_INT("device", d->device), J_INT("devices", d->n_devices),
+		       J_BYTES("total", d->total), J_BYTES("peak_allocated", d->allocated),
+		       J_BYTES("peak_reserved", d->reserved),
 		       J_VALUE("peak_used", d->used ? json_integer((json_int_t)d->used) : json_null()));
 }

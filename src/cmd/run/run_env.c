@@ -129,13 +129,24 @@ static int check_model(const char *spec, struct err *e)
 	return err_hint(e, "the models are: %.*s", (int)(strlen(sim_models) - strlen(", ")), sim_models);
 }
 
+/* MODEL*8 is MODEL,devices=8: what reads the variable after us knows only the keys. */
+static char *sim_many(const char *words, size_t first)
+{
+	const char *times = memchr(words, '*', first);
+	size_t digits = times ? strspn(times + 1, "0123456789") : 0;
+
+	if (!digits || times + 1 + digits != words + first)
+		return xstrdup(words);
+	return xasprintf("%.*s,devices=%s", (int)(times - words), words, times + 1);
+}
+
 /* The form that the simulated GPU reads: a model always comes first. */
 static char *sim_spec(const char *words)
 {
 	size_t first = strcspn(words, ",");
 
 	if (first && !memchr(words, '=', first))
-		return xstrdup(words);
+		return sim_many(words, first);
 	return xasprintf(SIM_DEFAULT "%s%s", *words && *words != ',' ? "," : "", words);
 }
 

@@ -82,7 +82,8 @@ static char *python_of(char **argv)
 
 /* --- which functions --------------------------------------------------------------------------- */
 
-static const char *const torch_libraries[] = {"libc10_cuda.so", "libtorch_cuda.so", "libtorch_cuda_linalg.so", "libtorch_python.so"};
+static const char *const torch_libraries[] = {"libc10_cuda.so", "libtorch_cuda.so", "libtorch_cuda_linalg.so",
+					      "libtorch_python.so"};
 static const char *const prefixes[] = {"cuda",	   "__cuda", "cublas", "cudnn", "cufft", "curand",
 				       "cusolver", "cusparse", "nccl",  "nvrtc", "nvshmem", "nvtx"};
 
@@ -156,8 +157,9 @@ static int check_version(const struct py_torch *t, struct err *e)
 
 	if (!t->version || sscanf(t->version, "%d.%d", &major, &minor) != 2 || major > 2 || (major == 2 && minor >= 4))
 		return 0;
-	return err_set(e, -EINVAL, "PyTorch %s in '%s' is too old for a simulated GPU, which needs " TORCH_OLDEST " or newer", t->version,
-		       t->dir);
+	return err_set(e, -EINVAL,
+		       "PyTorch %s in '%s' is too old for a simulated GPU, which needs " TORCH_OLDEST " or newer",
+		       t->version, t->dir);
 }
 
 static int check_build(const struct py_torch *t, struct err *e)
@@ -166,13 +168,16 @@ static int check_build(const struct py_torch *t, struct err *e)
 
 	switch (t->build) {
 	case TORCH_BUILD_CPU:
-		err_set(e, -EINVAL, "PyTorch %s in '%s' is built for CPUs alone: a simulated GPU needs one that is built for CUDA",
+		err_set(e, -EINVAL,
+			"PyTorch %s in '%s' is built for CPUs alone: a simulated GPU needs one that is built for CUDA",
 			version, t->dir);
 		return err_hint(e, "on Linux, `pip install torch` installs one; no GPU is needed for it");
 	case TORCH_BUILD_ROCM:
 	case TORCH_BUILD_XPU:
-		return err_set(e, -EINVAL, "PyTorch %s in '%s' is built for GPUs of another vendor (%s), the simulated ones are NVIDIA's",
-			       version, t->dir, torch_build_name(t->build));
+		return err_set(
+			e, -EINVAL,
+			"PyTorch %s in '%s' is built for GPUs of another vendor (%s), the simulated ones are NVIDIA's",
+			version, t->dir, torch_build_name(t->build));
 	case TORCH_BUILD_CUDA:
 		if (t->cuda && strtol(t->cuda, NULL, 10) < 12)
 			return err_set(e, -EINVAL, "PyTorch %s in '%s' is built for CUDA %s, the simulated GPU is for CUDA 12 and 13",
@@ -192,8 +197,8 @@ static int check_functions(const struct py_torch *t, struct pool *pool, struct e
 	find_missing(&s, pool, t->dir);
 	if (!s.missing[0])
 		return 0;
-	return err_set(e, -EINVAL, "PyTorch %s in '%s' needs %s, which the simulated GPU does not have yet", t->version ? t->version : "",
-		       t->dir, s.missing);
+	return err_set(e, -EINVAL, "PyTorch %s in '%s' needs %s, which the simulated GPU does not have yet",
+		       t->version ? t->version : "", t->dir, s.missing);
 }
 
 int torch_check(char **argv, struct err *e)

@@ -190,7 +190,8 @@ static bool read_driver(void)
 
 		g->total = total;
 		g->used = used;
-		g->holder[g->n_holders++] = (struct holder){.pid = (unsigned int)getpid(), .bytes = used, .kind = 'c', .instance = ~0u};
+		g->holder[g->n_holders++] =
+			(struct holder){.pid = (unsigned int)getpid(), .bytes = used, .kind = 'c', .instance = ~0u};
 	}
 	return machine.n_gpus > 0;
 }

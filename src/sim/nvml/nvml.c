@@ -10,8 +10,16 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { OK = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, DRIVER_NOT_LOADED = 9, FUNCTION_NOT_FOUND = 13,
-       GPU_IS_LOST = 15 };
+enum {
+	OK = 0,
+	INVALID_ARGUMENT = 2,
+	NOT_SUPPORTED = 3,
+	NOT_FOUND = 6,
+	INSUFFICIENT_SIZE = 7,
+	DRIVER_NOT_LOADED = 9,
+	FUNCTION_NOT_FOUND = 13,
+	GPU_IS_LOST = 15
+};
 
 /* The planned failure of this function; 0 = none. */
 static int planned(const char *name)
