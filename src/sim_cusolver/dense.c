@@ -83,7 +83,8 @@ static bool is_mode(int mode)
 #define DEFINE_getrf(name)                                                                                                 \
 	STANDIN(int, name##_bufferSize, (OBJECT * handle, int m, int n, void *a, int lda, int *lwork))                     \
 	{                                                                                                                  \
-		struct call c = {.handle = handle, .size = {GETRF, m, n}, .a = MATRIX(m, n, a, lda)};                      \
+		struct call c = { \
+			.handle = handle, .size = {.routine = GETRF, .m = m, .n = n}, .a = MATRIX(m, n, a, lda)}; \
 		return answer_size(&c, lwork);                                                                             \
 	}                                                                                                                  \
 	STANDIN(int, name, (OBJECT * handle, int m, int n, void *a, int lda, void *work, int *pivots, int *info))          \
@@ -113,7 +114,8 @@ static bool is_mode(int mode)
 #define DEFINE_geqrf(name)                                                                                                            \
 	STANDIN(int, name##_bufferSize, (OBJECT * handle, int m, int n, void *a, int lda, int *lwork))                                \
 	{                                                                                                                             \
-		struct call c = {.handle = handle, .size = {GEQRF, m, n}, .a = MATRIX(m, n, a, lda)};                                 \
+		struct call c = { \
+			.handle = handle, .size = {.routine = GEQRF, .m = m, .n = n}, .a = MATRIX(m, n, a, lda)}; \
 		return answer_size(&c, lwork);                                                                                        \
 	}                                                                                                                             \
 	STANDIN(int, name, \
@@ -122,7 +124,7 @@ static bool is_mode(int mode)
 		KERNEL(name);                                                                                                         \
 		struct call c = {.handle = handle, \
 				 .kernel = &kernel_##name, \
-				 .size = {GEQRF, m, n}, \
+				 .size = {.routine = GEQRF, .m = m, .n = n}, \
 				 .a = MATRIX(m, n, a, lda), \
 				 .work = work, \
 				 .lwork = lwork, \
@@ -136,7 +138,8 @@ static bool is_mode(int mode)
 	STANDIN(int, name##_bufferSize, \
 		(OBJECT * handle, int m, int n, int k, const void *a, int lda, const void *tau, int *lwork)) \
 	{                                                                                                                                   \
-		struct call c = {.handle = handle, .size = {ORGQR, m, n}, .a = MATRIX(m, n, a, lda)};                                       \
+		struct call c = { \
+			.handle = handle, .size = {.routine = ORGQR, .m = m, .n = n}, .a = MATRIX(m, n, a, lda)}; \
 		(void)tau;                                                                                                                  \
 		return handle && (n > m || k > n || k < 0) ? SOLVER_INVALID_VALUE : answer_size(&c, lwork);                                 \
 	}                                                                                                                                   \
@@ -147,7 +150,7 @@ static bool is_mode(int mode)
 		KERNEL(name);                                                                                                               \
 		struct call c = {.handle = handle, \
 				 .kernel = &kernel_##name, \
-				 .size = {ORGQR, m, n}, \
+				 .size = {.routine = ORGQR, .m = m, .n = n}, \
 				 .a = MATRIX(m, n, a, lda), \
 				 .work = work, \
 				 .lwork = lwork, \
@@ -163,7 +166,7 @@ static bool is_mode(int mode)
 		 const void *b, int ldb, int *lwork)) \
 	{                                                                                                                                \
 		struct call c = {.handle = handle, \
-				 .size = {ORMQR, m, n}, \
+				 .size = {.routine = ORMQR, .m = m, .n = n}, \
 				 .a = MATRIX(side ? n : m, k, a, lda), \
 				 .b = MATRIX(m, n, b, ldb)}; \
 		(void)tau;                                                                                                               \
@@ -176,7 +179,7 @@ static bool is_mode(int mode)
 		KERNEL(name);                                                                                                            \
 		struct call c = {.handle = handle, \
 				 .kernel = &kernel_##name, \
-				 .size = {ORMQR, m, n}, \
+				 .size = {.routine = ORMQR, .m = m, .n = n}, \
 				 .a = MATRIX(side ? n : m, k, a, lda), \
 				 .b = MATRIX(m, n, b, ldb), \
 				 .work = work, \
@@ -190,13 +193,16 @@ static bool is_mode(int mode)
 #define DEFINE_potrf(name)                                                                                                   \
 	STANDIN(int, name##_bufferSize, (OBJECT * handle, int uplo, int n, void *a, int lda, int *lwork))                    \
 	{                                                                                                                    \
-		struct call c = {.handle = handle, .size = {POTRF, n, n}, .a = SQUARE(n, a, lda)};                           \
+		struct call c = {.handle = handle, .size = {.routine = POTRF, .m = n, .n = n}, .a = SQUARE(n, a, lda)};                           \
 		return handle && !is_mode(uplo) ? SOLVER_INVALID_VALUE : answer_size(&c, lwork);                             \
 	}                                                                                                                    \
 	STANDIN(int, name, (OBJECT * handle, int uplo, int n, void *a, int lda, void *work, int lwork, int *info))           \
 	{                                                                                                                    \
 		KERNEL(name);                                                                                                \
-		struct call c = {.handle = handle, .kernel = &kernel_##name, .size = {POTRF, n, n}, .a = SQUARE(n, a, lda),  \
+		struct call c = {.handle = handle, \
+				 .kernel = &kernel_##name, \
+				 .size = {.routine = POTRF, .m = n, .n = n}, \
+				 .a = SQUARE(n, a, lda), \
 				 .work = work, .lwork = lwork, .info = info, .infos = 1};                                    \
 		return handle && !is_mode(uplo) ? SOLVER_INVALID_VALUE : compute_with_work(&c);                              \
 	}
@@ -243,7 +249,7 @@ static bool is_mode(int mode)
 #define DEFINE_sytrf(name)                                                                                                          \
 	STANDIN(int, name##_bufferSize, (OBJECT * handle, int n, void *a, int lda, int *lwork))                                     \
 	{                                                                                                                           \
-		struct call c = {.handle = handle, .size = {SYTRF, n, n}, .a = SQUARE(n, a, lda)};                                  \
+		struct call c = {.handle = handle, .size = {.routine = SYTRF, .m = n, .n = n}, .a = SQUARE(n, a, lda)};                                  \
 		return answer_size(&c, lwork);                                                                                      \
 	}                                                                                                                           \
 	STANDIN(int, name, \
@@ -252,7 +258,7 @@ static bool is_mode(int mode)
 		KERNEL(name);                                                                                                       \
 		struct call c = {.handle = handle, \
 				 .kernel = &kernel_##name, \
-				 .size = {SYTRF, n, n}, \
+				 .size = {.routine = SYTRF, .m = n, .n = n}, \
 				 .a = SQUARE(n, a, lda), \
 				 .work = work, \
 				 .lwork = lwork, \
@@ -268,7 +274,9 @@ static bool is_mode(int mode)
 	STANDIN(int, name##_bufferSize, \
 		(OBJECT * handle, int job, int uplo, int n, const void *a, int lda, const void *values, int *lwork)) \
 	{                                                                                                                                \
-		struct call c = {.handle = handle, .size = {SYEVD, n, n, job}, .a = SQUARE(n, a, lda)};                                  \
+		struct call c = {.handle = handle, \
+				 .size = {.routine = SYEVD, .m = n, .n = n, .vectors = job}, \
+				 .a = SQUARE(n, a, lda)}; \
 		(void)values;                                                                                                            \
 		return handle && !(is_mode(job) && is_mode(uplo)) ? SOLVER_INVALID_VALUE : answer_size(&c, lwork);                       \
 	}                                                                                                                                \
@@ -279,7 +287,7 @@ static bool is_mode(int mode)
 		KERNEL(name);                                                                                                            \
 		struct call c = {.handle = handle, \
 				 .kernel = &kernel_##name, \
-				 .size = {SYEVD, n, n, job}, \
+				 .size = {.routine = SYEVD, .m = n, .n = n, .vectors = job}, \
 				 .a = SQUARE(n, a, lda), \
 				 .work = work, \
 				 .lwork = lwork, \
@@ -314,8 +322,9 @@ static int syevj(const struct call *c, int job, int uplo, OBJECT *params, const 
 
 #define SYEVJ_CALL(name, batch_)                                                                                                   \
 	{ \
-		.handle = handle, .kernel = &kernel_##name, .size = {SYEVJ, n, n, job, batch_}, \
-		.a = SQUARE(n, a, lda), .work = work, .lwork = lwork, .info = info, .infos = batch_ \
+		.handle = handle, .kernel = &kernel_##name, \
+		.size = {.routine = SYEVJ, .m = n, .n = n, .vectors = job, .batch = batch_}, .a = SQUARE(n, a, lda), \
+		.work = work, .lwork = lwork, .info = info, .infos = batch_ \
 	}
 
 #define DEFINE_syevj(name)                                                                                                               \
@@ -323,7 +332,9 @@ static int syevj(const struct call *c, int job, int uplo, OBJECT *params, const 
 		(OBJECT * handle, int job, int uplo, int n, const void *a, int lda, const void *values, int *lwork, \
 		 OBJECT *params)) \
 	{                                                                                                                                \
-		struct call c = {.handle = handle, .size = {SYEVJ, n, n, job}, .a = SQUARE(n, a, lda)};                                  \
+		struct call c = {.handle = handle, \
+				 .size = {.routine = SYEVJ, .m = n, .n = n, .vectors = job}, \
+				 .a = SQUARE(n, a, lda)}; \
 		(void)values;                                                                                                            \
 		return syevj_size(&c, job, uplo, params, lwork);                                                                         \
 	}                                                                                                                                \
@@ -341,7 +352,9 @@ static int syevj(const struct call *c, int job, int uplo, OBJECT *params, const 
 		(OBJECT * handle, int job, int uplo, int n, const void *a, int lda, const void *values, int *lwork, \
 		 OBJECT *params, int batch)) \
 	{                                                                                                                                \
-		struct call c = {.handle = handle, .size = {SYEVJ, n, n, job, batch}, .a = SQUARE(n, a, lda)};                           \
+		struct call c = {.handle = handle, \
+				 .size = {.routine = SYEVJ, .m = n, .n = n, .vectors = job, .batch = batch}, \
+				 .a = SQUARE(n, a, lda)}; \
 		(void)values;                                                                                                            \
 		return syevj_size(&c, job, uplo, params, lwork);                                                                         \
 	}                                                                                                                                \
@@ -365,7 +378,9 @@ static bool is_svd_job(signed char job)
 #define DEFINE_gesvd(name)                                                                                                               \
 	STANDIN(int, name##_bufferSize, (OBJECT * handle, int m, int n, int *lwork))                                                     \
 	{                                                                                                                                \
-		struct call c = {.handle = handle, .size = {GESVD, m, n}, .a = MATRIX(m, n, handle, m > 1 ? m : 1)};                     \
+		struct call c = {.handle = handle, \
+				 .size = {.routine = GESVD, .m = m, .n = n}, \
+				 .a = MATRIX(m, n, handle, m > 1 ? m : 1)}; \
 		return handle && m < n ? SOLVER_INVALID_VALUE : answer_size(&c, lwork);                                                  \
 	}                                                                                                                                \
 	STANDIN(int, name, \
@@ -375,7 +390,7 @@ static bool is_svd_job(signed char job)
 		KERNEL(name);                                                                                                            \
 		struct call c = {.handle = handle, \
 				 .kernel = &kernel_##name, \
-				 .size = {GESVD, m, n}, \
+				 .size = {.routine = GESVD, .m = m, .n = n}, \
 				 .a = MATRIX(m, n, a, lda), \
 				 .work = work, \
 				 .lwork = lwork, \
@@ -425,10 +440,11 @@ static int svd_compute(const struct call *c, const struct svd *svd)
 	return compute_with_work(c);
 }
 
-#define SVD_SIZE(routine, batch_) {.handle = handle, .size = {routine, m, n, job, batch_}, .a = MATRIX(m, n, a, lda)}
-#define SVD_CALL(name, routine, batch_)                                                                                     \
+#define SVD_SIZE(routine_, batch_) {.handle = handle, .size = {.routine = routine_, .m = m, .n = n, .vectors = job, .batch = batch_}, .a = MATRIX(m, n, a, lda)}
+#define SVD_CALL(name, routine_, batch_)                                                                                     \
 	{ \
-		.handle = handle, .kernel = &kernel_##name, .size = {routine, m, n, job, batch_}, \
+		.handle = handle, .kernel = &kernel_##name, \
+		.size = {.routine = routine_, .m = m, .n = n, .vectors = job, .batch = batch_}, \
 		.a = MATRIX(m, n, a, lda), .work = work, .lwork = lwork, .info = info, .infos = batch_ \
 	}
 #define SVD_ARGUMENTS {job, s, u, v, ldu, ldv}

@@ -81,7 +81,7 @@ static bool is_mode(int mode)
 
 #define GEQRF_CALL                                                                                             \
 	{.handle = handle, .params = params, .modes_ok = type_tau == type, .type = type, .compute = compute_type, \
-	 .a = {m, n, a, lda}, .size = {GEQRF, m, n}}
+	 .a = {m, n, a, lda}, .size = {.routine = GEQRF, .m = m, .n = n}}
 
 STANDIN(int, cusolverDnXgeqrf_bufferSize,
 	(OBJECT * handle, OBJECT *params, int64_t m, int64_t n, int type, const void *a, int64_t lda, int type_tau,
@@ -108,11 +108,7 @@ STANDIN(int, cusolverDnXgeqrf,
 
 #define POTRF_CALL                                                                                                   \
 	{.handle = handle, .params = params, .modes_ok = is_mode(uplo), .type = type, .compute = compute_type,       \
-		.a = {n, n, a, lda}, .size = { \
-			POTRF, \
-			n, \
-			n \
-		} \
+		.a = {n, n, a, lda}, .size = {.routine = POTRF, .m = n, .n = n} \
 	}
 
 STANDIN(int, cusolverDnXpotrf_bufferSize,
@@ -158,11 +154,7 @@ STANDIN(int, cusolverDnXpotrs,
 
 #define SYTRS_CALL                                                                                                 \
 	{.handle = handle, .modes_ok = is_mode(uplo) && type_b == type, .type = type, .compute = type, \
-		.a = {n, n, a, lda}, .b = {n, nrhs, b, ldb}, .size = { \
-			SYTRF, \
-			n, \
-			n \
-		} \
+		.a = {n, n, a, lda}, .b = {n, nrhs, b, ldb}, .size = {.routine = SYTRF, .m = n, .n = n} \
 	}
 
 STANDIN(int, cusolverDnXsytrs_bufferSize,
@@ -196,9 +188,18 @@ static int real_type(int type)
 	return type == 4 ? 0 : type == 5 ? 1 : type;
 }
 
-#define SYEV_CALL(routine, batch_)                                                                                        \
-	{.handle = handle, .params = params, .modes_ok = is_mode(job) && is_mode(uplo) && type_w == real_type(type),       \
-	 .type = type, .compute = compute_type, .a = {n, n, a, lda}, .size = {routine, n, n, job, batch_}}
+#define SYEV_CALL(routine_, batch_)                                                                                        \
+	{ \
+		.handle = handle, .params = params, \
+		.modes_ok = is_mode(job) && is_mode(uplo) && type_w == real_type(type), .type = type, \
+		.compute = compute_type, .a = {n, n, a, lda}, .size = { \
+			.routine = routine_, \
+			.m = n, \
+			.n = n, \
+			.vectors = job, \
+			.batch = batch_ \
+		} \
+	}
 
 STANDIN(int, cusolverDnXsyevd_bufferSize,
 	(OBJECT * handle, OBJECT *params, int job, int uplo, int64_t n, int type, const void *a, int64_t lda,
@@ -255,10 +256,10 @@ static int complex_type(int type)
 		.handle = handle, .params = params, \
 		.modes_ok = is_mode(left) && is_mode(right) && (type_w == type || type_w == complex_type(type)), \
 		.type = type, .compute = compute_type, .a = {n, n, a, lda}, .size = { \
-			GEEV, \
-			n, \
-			n, \
-			right \
+			.routine = GEEV, \
+			.m = n, \
+			.n = n, \
+			.vectors = right \
 		} \
 	}
 

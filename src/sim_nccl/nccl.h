@@ -89,7 +89,7 @@ struct nccl_shared {
 	_Atomic uint32_t changes;	/* a futex: something happened */
 	_Atomic int32_t failed;		/* the code that every call returns from now on */
 	char failure[NCCL_TEXT];
-	pthread_mutex_t lock;		/* of what is not atomic */
+	_Atomic int32_t lock;		/* of what is not atomic: the process that holds it, or 0 */
 	uint64_t checked;		/* collectives that were compared */
 	_Atomic uint64_t finished[NCCL_ROUNDS];	/* ranks that are done with the values in each slot, over all rounds */
 	struct { _Atomic uint64_t number; struct nccl_id id; } shrunk[NCCL_SHRINKS];

@@ -102,6 +102,14 @@ static int label_of(const struct nccl_comm *comm, int rank)
 	return r[rank].label;
 }
 
+/* PyTorch sends objects as bytes, and computes on the GPU how many there are: such a count is unknown here, and no fault of the program. */
+static const char *caveat(const struct nccl_call *a, const struct nccl_call *b)
+{
+	bool bytes = a->type == b->type && nccl_type_bytes(a->type) == 1 && a->op == b->op && a->count != b->count;
+
+	return bytes ? "; a size that the program computed on the GPU is unknown on a simulated one" : "";
+}
+
 static int compare(struct nccl_comm *comm, uint64_t number)
 {
 	int usual = majority(comm, number), odd = -1, odds = 0;
@@ -120,8 +128,10 @@ static int compare(struct nccl_comm *comm, uint64_t number)
 		snprintf(others, sizeof(others), "rank %d calls", label_of(comm, usual));
 	if (odds > 1)
 		snprintf(more, sizeof(more), ", and %d more differ from it", odds - 1);
-	return nccl_fail(comm, NCCL_INVALID_USAGE, "rank %d calls %s where %s %s (collective %llu of the communicator%s)",
-			 label_of(comm, odd), its, others, theirs, (unsigned long long)number + 1, more);
+	return nccl_fail(comm, NCCL_INVALID_USAGE,
+			 "rank %d calls %s where %s %s (collective %llu of the communicator%s)%s", label_of(comm, odd),
+			 its, others, theirs, (unsigned long long)number + 1, more,
+			 caveat(nccl_call_slot(comm, odd, number), nccl_call_slot(comm, usual, number)));
 }
 
 static uint64_t slowest(const struct nccl_comm *comm)

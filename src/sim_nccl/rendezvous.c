@@ -27,7 +27,7 @@ struct place {
 _Static_assert(sizeof(struct place) <= NCCL_ID_BYTES, "must fit into ncclUniqueId");
 
 static const char magic[16] = "cuwhy-nccl-1";
-enum { PAGE_BYTES = 4096, LOOK_NS = 20 * 1000 * 1000 };
+enum { PAGE_BYTES = 4096, LOOK_NS = 20 * 1000 * 1000, NAP_NS = 20 * 1000 };
 
 /* --- layout ----------------------------------------------------------------------------------- */
 
@@ -96,28 +96,27 @@ char *nccl_message(const struct nccl_comm *comm, int from, int to, uint64_t numb
 
 /* --- locking and waiting ----------------------------------------------------------------------- */
 
-static int init_lock(pthread_mutex_t *lock)
-{
-	pthread_mutexattr_t attr;
-	int code = pthread_mutexattr_init(&attr);
+/* Also true of a process that its parent has not waited for yet. */
+static bool is_dead(int pid);
 
-	if (code == 0)
-		code = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	/* a rank that is killed while it holds the lock does not stop the others */
-	if (code == 0)
-		code = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	return code ? code : pthread_mutex_init(lock, &attr);
-}
-
+/* Held for a few memory accesses. Not a mutex of libpthread's: the robust ones need a newer C library than cuwhy does, and a rank
+ * that is killed while it holds the lock must not stop the others. */
 void nccl_lock(struct nccl_shared *s)
 {
-	if (pthread_mutex_lock(&s->lock) == EOWNERDEAD)
-		pthread_mutex_consistent(&s->lock);
+	const struct timespec nap = {.tv_nsec = NAP_NS};
+	int32_t owner = 0;
+
+	for (unsigned int tries = 1; !atomic_compare_exchange_strong(&s->lock, &owner, getpid()); tries++) {
+		if (tries % 1024 == 0 && is_dead(owner) && atomic_compare_exchange_strong(&s->lock, &owner, getpid()))
+			return;
+		nanosleep(&nap, NULL);
+		owner = 0;
+	}
 }
 
 void nccl_unlock(struct nccl_shared *s)
 {
-	pthread_mutex_unlock(&s->lock);
+	atomic_store(&s->lock, 0);
 }
 
 void nccl_notify(struct nccl_shared *s)
@@ -142,7 +141,6 @@ static void at_exit_once(void)
 		atexit(leave);
 }
 
-/* Also true of a process that its parent has not waited for yet. */
 static bool is_dead(int pid)
 {
 	char path[32], text[512], *state;
@@ -231,7 +229,6 @@ static int random_token(char token[static 32])
 static int init_shared(int fd, const char *token)
 {
 	struct nccl_shared *s;
-	int code;
 
 	if (ftruncate(fd, (off_t)page_up(sizeof(*s))))
 		return NCCL_SYSTEM_ERROR;
@@ -239,9 +236,8 @@ static int init_shared(int fd, const char *token)
 	if (s == MAP_FAILED)
 		return NCCL_SYSTEM_ERROR;
 	memcpy(s->token, token, sizeof(s->token));
-	code = init_lock(&s->lock) ? NCCL_SYSTEM_ERROR : 0;
 	munmap(s, sizeof(*s));
-	return code;
+	return 0;
 }
 
 /* The file stays open until this process has joined, or ends. */
