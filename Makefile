@@ -35,10 +35,16 @@ LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/probe sr
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(MACHINE).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))
+# stand-ins for NVIDIA's other libraries: one for each line of the list whose folder exists
+STANDIN_LIST := src/sim_common/standins.list
+STANDINS := $(shell while read -r dir name node; do [ ! -d src/$$dir ] || echo $(B)/sim/$$name; done < $(STANDIN_LIST))
+SIM_PARTS := $(patsubst %,$(B)/sim/%,libcuda.so.1 libnvidia-ml.so.1 libcuwhy-sim-loader.so) $(STANDINS)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o $(B)/obj/src/write/page_blob.o
 CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o)
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
-SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o)
+# readers of GPU code are shared with the CLI, but built for a shared library
+SIM_FORMATS := elf_sections fatbin_entry gpu_code gpu_code_cubin gpu_code_ptx
+SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o) $(SIM_FORMATS:%=$(B)/obj/sim_formats/%.o)
 PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out src/base/json.c src/base/format.c,$(sort $(wildcard src/base/*.c src/probe/*.c))))
 # these libraries are linked in, so that the program starts on machines that do not have them
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
@@ -51,7 +57,7 @@ OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl threads)
 endif
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-gpu check-all \
-	check-tree check-contributing check-san check-tsan check-inject check-wild check-wild-own check-wheels check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
+	check-tree check-contributing check-san check-tsan check-inject check-wild check-wild-own check-wheels check-standins check-torch check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -65,11 +71,13 @@ help:
 ## make check       all tests that need no GPU
 ## make check-all   the same, plus the address and undefined-behavior sanitizers
 ## make check-inject  every system call of the recorder fails in turn, with five errors: the program must not notice
+## make check-torch  real PyTorch on the simulated GPU: the programs of tests/gpu; installs a wheel into ~/.cache/cuwhy (1.2 GB)
 ## make check-gpu   the programs in tests/gpu on a real GPU with the installed PyTorch
 ## make check-wild WILD=folder  other people's suites and programs (PyTorch, Triton, CuPy, nanoGPT), fetched into that folder,
 ##                  with and without cuwhy on a real GPU (WILD_OPTIONS="--seconds 600 --jobs 8"); says how to fetch what is missing
 ## make check-wheels  the symbols that the recorder uses, in one PyTorch wheel of each release (WHEELS="2.4 2.5");
 ##                  downloads several gigabytes with pip
+## make check-standins  the stand-ins for NVIDIA's libraries against what these wheels import; also downloads
 ## make check-wheel-archs  the GPU architectures in these wheels against the table of wheels; also downloads
 ## make check-doctor-wheels  what the doctor says about some of them, on old and new GPUs and drivers; also downloads
 ## make bench       cost of recording on the simulated GPU
@@ -77,7 +85,7 @@ help:
 ## make compare-gpu  cuwhy compared with compute-sanitizer, core dumps, CUDA_LAUNCH_BLOCKING and PyTorch's own tools, on a real GPU
 ## make bench-text  reading a 2 GB log, compared with grep and ripgrep (MEGABYTES=2048)
 ## make bench-snapshot  reading a memory snapshot, compared with PyTorch's own viewer
-## make fuzz        fuzz the reader of recordings (WHAT=trace) with libFuzzer (SECONDS=600); WHAT=dump: core dumps, snapshot: memory snapshots, fatbin: libraries, pyenv: environments, bundle: bundles, host: a machine's files, text: logs
+## make fuzz        fuzz the reader of recordings (WHAT=trace) with libFuzzer (SECONDS=600); WHAT=dump: core dumps, snapshot: memory snapshots, fatbin: libraries, code: GPU code, pyenv: environments, bundle: bundles, host: a machine's files, text: logs
 ## make wheel       build/cuwhy-….whl: pip install it anywhere with glibc 2.28 or newer; no compiler, no other package
 ## make static      build/cuwhy-static: just the program, fully statically linked
 ## make format      format the C files (clang-format-14)
@@ -92,8 +100,11 @@ deps:
 	@WEB=$(WEB) sh tools/deps.sh
 
 .PHONY: parts
-parts: $(B)/cuwhy $(B)/completions/cuwhy.fish $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
+parts: $(B)/cuwhy $(B)/completions/cuwhy.fish $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(SIM_PARTS) \
 	$(B)/lib32/libcuwhy-rec.so $(B)/preload/made
+
+.PHONY: standins
+standins: $(SIM_PARTS)
 
 $(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ) $(OLD_PROGRAM)
 	$(call say,LINK,$@)
@@ -158,14 +169,34 @@ $(B)/obj/src/portable/%.o: src/portable/%.c
 $(B)/obj/src/sim/%.o: src/sim/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -c $< -o $@
+$(B)/obj/sim_formats/%.o: src/formats/%.c
+	$(call say,CC,$< (sim))
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -c $< -o $@
 $(B)/sim/libcuda.so.1: $(SIM_OBJ) $(OLD_LIBRARY)
 	$(call say,LINK,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $^ -lpthread $(OLD_DL) $(OLD_PTHREAD)
+	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--exclude-libs,ALL -o $@ $^ \
+		-Wl,-Bstatic -lzstd -Wl,-Bdynamic -lpthread $(OLD_DL) $(OLD_PTHREAD)
 
-$(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim/nvml/*.c))
+$(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim/nvml/*.c)) $(OLD_LIBRARY)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -shared -Wl,-soname,libnvidia-ml.so.1 -MF $(B)/obj/sim_nvml.d \
-		-o $@ $^
+		-o $@ $^ -ldl $(OLD_DL)
+
+standin_word  = $(shell sed -n 's/^\([a-z_0-9]*\) *$(notdir $(1)) *\([^ ]*\)$$/\$(2)/p' $(STANDIN_LIST))
+define standin_rules
+$(1): $(patsubst src/%.c,$(B)/obj/standin/$(notdir $(1))/%.o,$(sort $(wildcard src/sim_common/*.c src/$(call standin_word,$(1),1)/*.c))) $(OLD_LIBRARY) $(B)/sim/libcuda.so.1
+	$$(call say,LINK,$$@)
+	$$(Q)echo "$(filter-out -,$(call standin_word,$(1),2)) { global: *; };" > $(B)/obj/standin/$(notdir $(1)).map
+	$$(Q)$$(CC) $$(CFLAGS) -shared -Wl,-soname,$(notdir $(1)) -Wl,-z,now,-z,defs -Wl,--version-script=$(B)/obj/standin/$(notdir $(1)).map -o $$@ $$^ -lm $$(OLD_DL) $$(OLD_PTHREAD)
+$(B)/obj/standin/$(notdir $(1))/%.o: src/%.c
+	$$(call say,CC,$$< ($(notdir $(1))))
+	$$(Q)mkdir -p $$(@D) && $$(CC) $$(ALL_C) -fPIC -fvisibility=hidden -DSONAME_MAJOR=$(lastword $(subst ., ,$(1))) -c $$< -o $$@
+endef
+$(foreach s,$(STANDINS),$(eval $(call standin_rules,$(s))))
+
+$(B)/sim/libcuwhy-sim-loader.so: src/sim_loader/loader.c
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D) $(B)/obj && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -shared -MF $(B)/obj/sim_loader.d -o $@ $<
 
 $(B)/obj/%.o: %.c
 	$(call say,CC,$<)
@@ -207,7 +238,7 @@ WHEEL := $(B)/cuwhy-$(VERSION)-py3-none-manylinux_2_28_$(MACHINE).whl
 .PHONY: wheel
 wheel: all
 	@$(MAKE) --no-print-directory $(WHEEL)
-$(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 \
+$(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(SIM_PARTS) \
 		$(B)/lib32/libcuwhy-rec.so $(B)/preload/made $(B)/completions/cuwhy.fish $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE
 	$(call say,WHEEL,$@)
 	$(Q)$(PYTHON) tools/wheel.py $(B) $(VERSION)
@@ -241,12 +272,13 @@ check-e2e: parts
 check-torture: parts
 	@sh tests/torture/run.sh $(B) $${ROUNDS:-1000}
 
-check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle $(B)/tests/fuzz_host $(B)/tests/fuzz_text
+check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_code $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle $(B)/tests/fuzz_host $(B)/tests/fuzz_text
 	@$(B)/tests/fuzz_text tests/fuzz/corpus/text
 	@$(B)/tests/fuzz_trace tests/fuzz/corpus/trace
 	@$(B)/tests/fuzz_dump tests/fuzz/corpus/dump
 	@$(B)/tests/fuzz_snapshot tests/fuzz/corpus/snapshot
 	@$(B)/tests/fuzz_fatbin tests/fuzz/corpus/fatbin
+	@$(B)/tests/fuzz_code tests/fuzz/corpus/code
 	@$(B)/tests/fuzz_pyenv tests/fuzz/corpus/pyenv
 	@$(B)/tests/fuzz_bundle tests/fuzz/corpus/bundle
 	@$(B)/tests/fuzz_host tests/fuzz/corpus/host
@@ -301,6 +333,8 @@ PRETTIER := node build/web/node_modules/prettier/bin/prettier.cjs --config web/p
 format-web: $(B)/report.html
 	@$(PRETTIER) --log-level warn --write $(WEB_JS)
 
+$(B)/tests/fuzz_code: $(B)/obj/src/sim/sim_unpack.o
+$(B)/tests/fuzz_code: LDLIBS += -Wl,-Bstatic -lzstd -Wl,-Bdynamic
 $(B)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/driver.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
 
@@ -351,6 +385,14 @@ check-gpu: parts
 check-wheels:
 	@$(PYTHON) tests/wheels/check.py --cache build/wheels $(WHEELS)
 
+# Real PyTorch on the simulated GPU. Downloads 1.2 GB, once.
+check-torch: parts
+	@$(PYTHON) tests/torch/check.py --build $(B)
+
+# Likewise: what PyTorch's libraries import from NVIDIA's, against the stand-ins.
+check-standins: parts
+	@$(PYTHON) tests/wheels/check_standins.py --build $(B) --cache build/wheels $(WHEELS)
+
 # Likewise: the architectures in wheels against kb/compat_torch.def.
 check-wheel-archs: $(B)/tests/show_archs
 	@$(PYTHON) tests/wheels/check_archs.py --build $(B) --scratch build/wheels $(WHEELS)
@@ -389,7 +431,7 @@ install: all
 	install -m 755 $(B)/cuwhy $(DESTDIR)$(PREFIX)/bin/cuwhy
 	install -m 755 $(B)/cuwhy-probe $(DESTDIR)$(PREFIX)/lib/cuwhy/
 	install -m 644 $(B)/libcuwhy-rec.so $(DESTDIR)$(PREFIX)/lib/cuwhy/
-	install -m 644 $(B)/sim/libcuda.so.1 $(B)/sim/libnvidia-ml.so.1 $(DESTDIR)$(PREFIX)/lib/cuwhy/sim/
+	install -m 644 $(SIM_PARTS) $(DESTDIR)$(PREFIX)/lib/cuwhy/sim/
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
 		$(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	install -m 644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/

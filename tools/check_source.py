@@ -21,7 +21,7 @@ USES = {
     "write": BELOW_JUDGE + ["judge", "include"],
     "cmd": BELOW_JUDGE + ["judge", "write", "include"],
     "recorder": ["include"],
-    "sim": [],
+    "sim": ["formats"],
     "portable": [],
 }
 TABLES = {("cmd", "src/sim/sim_models.def")}    # the names of simulated GPUs, for `cuwhy run --gpu`

@@ -19,10 +19,11 @@ if command -v "${cc%% *}" >/dev/null 2>&1; then
 	need_header jansson.h libjansson-dev
 	need_header libiberty/demangle.h libiberty-dev
 	need_header zlib.h zlib1g-dev
+	need_header zstd.h libzstd-dev
 	printf '#include <stdarg.h>\n#include <stddef.h>\n#include <setjmp.h>\n#include <stdint.h>\n#include <cmocka.h>\n' |
 		${CC:-gcc} -E -x c - >/dev/null 2>&1 || missing="$missing libcmocka-dev"
 else
-	missing="$missing libc6-dev libjansson-dev libiberty-dev zlib1g-dev libcmocka-dev"
+	missing="$missing libc6-dev libjansson-dev libiberty-dev zlib1g-dev libzstd-dev libcmocka-dev"
 fi
 if [ "${WEB:-yes}" != no ]; then
 	need_command node nodejs

@@ -17,7 +17,7 @@ import tempfile
 import zipfile
 
 TAG = "py3-none-manylinux_2_28_" + os.uname().machine
-PARTS = ["cuwhy-probe", "libcuwhy-rec.so", "lib32/libcuwhy-rec.so", "sim/libcuda.so.1", "sim/libnvidia-ml.so.1"]
+PARTS = ["cuwhy-probe", "libcuwhy-rec.so", "lib32/libcuwhy-rec.so"]
 OPTIONAL = {"lib32/libcuwhy-rec.so"}  # where the compiler cannot make it
 # the build's completions, and where shells look for them
 COMPLETIONS = [("cuwhy.bash", "bash-completion/completions/cuwhy"), ("_cuwhy", "zsh/site-functions/_cuwhy"),
@@ -71,7 +71,7 @@ def contents(build, version, scratch):
     for path in glob.glob("python/cuwhy/*.py") + ["python/cuwhy/py.typed"]:
         yield "cuwhy/" + os.path.basename(path), read(path), False
     yield f"{data}/scripts/cuwhy", stripped(f"{build}/cuwhy", scratch), True
-    for part in PARTS:
+    for part in PARTS + sorted("sim/" + name for name in os.listdir(f"{build}/sim")):
         if part in OPTIONAL and not os.path.isfile(f"{build}/{part}"):
             continue
         yield f"{data}/data/libexec/cuwhy/{part}", stripped(f"{build}/{part}", scratch), part == "cuwhy-probe"

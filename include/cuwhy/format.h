@@ -17,7 +17,7 @@
 
 #define CW_MAGIC	"CUWHYREC"
 #define CW_MAJOR	2	/* raised when an old reader would misread a new file */
-#define CW_MINOR	3	/* raised when something was added */
+#define CW_MINOR	4	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
@@ -250,6 +250,8 @@ struct cw_header {
 	char memory_trace_path[256];	/* the file with every event (--memory-trace), beside this one; "" = none */
 	/* looks at the GPU after calls that waited, those that were slow for no reason, contexts in which they failed */
 	uint64_t n_looks, n_false_looks, lost_looks;
+	/* the simulated GPU alone: most memory in use on each device (contexts, code, allocations), written at exit; 0 = unknown */
+	uint64_t sim_used_peak[CW_MAX_DEVICES];
 };
 
 #define CW_NOT_SET "\001"

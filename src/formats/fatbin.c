@@ -24,19 +24,7 @@ static void fatbin_damage(struct fatbin *f, const char *why)
 
 /* --- the file ----------------------------------------------------------------------------------- */
 
-/* Read piece by piece, not mapped: when a mapped file is truncated, the reader gets SIGBUS. */
-struct source {
-	int fd;			/* -1: `data` */
-	const uint8_t *data;
-	uint64_t len;
-};
-
-static bool source_read(const struct source *s, uint64_t off, void *to, size_t n)
-{
-	return elf_get(&(struct elf_source){s->fd, s->data, s->len}, off, to, n);
-}
-
-static int file_open(const char *path, struct source *s, struct err *e)
+static int file_open(const char *path, struct elf_source *s, struct err *e)
 {
 	s->fd = fs_open_foreign(path, UINT64_MAX, &s->len);
 	if (s->fd < 0)
@@ -74,7 +62,7 @@ static bool span_overlaps(const struct span *spans, int n, uint64_t off, uint64_
 }
 
 /* A section that two names share, or that lies beyond the end, was not made by a linker. */
-static int span_add(const struct source *s, struct span *spans, int n, const Elf64_Shdr *h, struct fatbin *f)
+static int span_add(const struct elf_source *s, struct span *spans, int n, const Elf64_Shdr *h, struct fatbin *f)
 {
 	uint64_t len = h->sh_size;
 
@@ -93,21 +81,20 @@ static int span_add(const struct source *s, struct span *spans, int n, const Elf
 }
 
 /* Returns how many; `f` gets `scanned` and damage. -ENOEXEC: not a file we can read. */
-static int sections_find(const struct source *s, struct span *spans, struct fatbin *f, struct err *e)
+static int sections_find(const struct elf_source *s, struct span *spans, struct fatbin *f, struct err *e)
 {
-	struct elf_source file = {s->fd, s->data, s->len};
 	struct elf_sections all;
 	Elf64_Shdr names, section;
 	Elf64_Ehdr h;
 	bool linked;
 	int n = 0, before;
 
-	if (!elf_header(&file, &h))
+	if (!elf_header(s, &h))
 		return err_set(e, -ENOEXEC, "not a 64-bit ELF file");
 	f->scanned = h.e_shoff == 0;
 	if (f->scanned)
 		return 0;
-	if (!elf_sections_open(&all, file, &h) || all.n == 0 || all.n > SECTIONS_MAX || all.n > all.room ||
+	if (!elf_sections_open(&all, *s, &h) || all.n == 0 || all.n > SECTIONS_MAX || all.n > all.room ||
 	    !elf_section(&all, all.names, &names)) {
 		f->scanned = true;
 		fatbin_damage(f, "its list of sections is broken or cut off");
@@ -129,32 +116,8 @@ static int sections_find(const struct source *s, struct span *spans, struct fatb
 #define TARGETS_MAX	256	/* different ones; NVIDIA's libraries have up to thirty */
 #define SETS_MAX	256	/* of targets */
 #define WORDS		(TARGETS_MAX / 64)
-#define BINARY_MAGIC	0xba55ed50u
-#define BINARY_HEADER	16u
-#define ENTRY_HEADER	64u
-#define ENTRY_HEADER_MAX 65536u	/* names and options are in it */
 #define HEADERS_MAX	(1u << 20)	/* a hostile file could have one every 64 bytes */
-#define ARCH_MAX	9999
 #define BLOCK		65536u
-
-#define FLAG_ARCH	0x100000ull	/* "a" */
-#define FLAG_FAMILY	0x200000ull	/* "f" */
-
-struct binary_header {
-	uint32_t magic;
-	uint16_t version, header;
-	uint64_t size;
-};
-
-struct entry_header {
-	uint16_t kind, version;
-	uint32_t header;
-	uint64_t size;
-	uint32_t packed, options;
-	uint16_t minor, major;
-	uint32_t arch, name, name_len;
-	uint64_t flags;
-};
 
 struct set_bits {
 	uint64_t word[WORDS];
@@ -163,7 +126,7 @@ struct set_bits {
 };
 
 struct walk {
-	const struct source *source;
+	const struct elf_source *source;
 	struct fatbin *f;
 	struct fatbin_target target[TARGETS_MAX];
 	size_t n_targets;
@@ -180,35 +143,14 @@ static bool headers_left(struct walk *w)
 	return false;
 }
 
-static bool binary_read(struct walk *w, uint64_t at, uint64_t end, struct binary_header *h)
-{
-	return at <= end && end - at >= sizeof(*h) && source_read(w->source, at, h, sizeof(*h)) &&
-	       h->magic == BINARY_MAGIC && h->version == 1 && h->header >= BINARY_HEADER && h->header % 8 == 0;
-}
-
-static bool entry_read(struct walk *w, uint64_t at, uint64_t end, struct entry_header *h)
-{
-	return at <= end && end - at >= ENTRY_HEADER && source_read(w->source, at, h, sizeof(*h)) &&
-	       h->header >= ENTRY_HEADER && h->header % 8 == 0 && h->header <= ENTRY_HEADER_MAX &&
-	       h->header <= end - at && h->size <= end - at - h->header;
-}
-
-static enum fatbin_kind entry_kind(uint16_t kind)
-{
-	return kind == 1 ? FATBIN_PTX : kind == 2 ? FATBIN_SASS : kind == 8 ? FATBIN_LTO : FATBIN_OTHER;
-}
-
 /* Its place in the list of targets; -1 when we have no name for it. */
-static int target_index(struct walk *w, const struct entry_header *h)
+static int target_index(struct walk *w, const struct fatbin_entry *e)
 {
-	struct fatbin_target t = {.kind = entry_kind(h->kind), .arch = (int)h->arch};
+	struct fatbin_target t = {.kind = e->kind, .arch = (int)e->arch, .suffix = e->suffix, .ptx = e->ptx};
 	size_t i;
 
-	if (h->arch == 0 || h->arch > ARCH_MAX)
+	if (e->arch == 0 || e->arch > FATBIN_ARCH_MAX)
 		return -1;
-	t.suffix = h->flags & FLAG_ARCH ? 'a' : h->flags & FLAG_FAMILY ? 'f' : '\0';
-	if (t.kind == FATBIN_PTX)
-		t.ptx = h->major < 100 && h->minor < 10 ? h->major * 10 + h->minor : 0;
 	for (i = 0; i < w->n_targets; i++)
 		if (w->target[i].kind == t.kind && w->target[i].arch == t.arch && w->target[i].suffix == t.suffix &&
 		    w->target[i].ptx == t.ptx)
@@ -242,50 +184,50 @@ static void set_count(struct walk *w, const struct set_bits *bits)
 static void binary_walk(struct walk *w, uint64_t at, uint64_t end, bool linked)
 {
 	struct set_bits bits = {.linked = linked};
-	struct entry_header h;
+	struct fatbin_entry e;
 	int i;
 
 	while (end - at >= 8 && headers_left(w)) {
-		if (!entry_read(w, at, end, &h)) {
+		if (!fatbin_entry_at(w->source, at, end, &e)) {
 			fatbin_damage(w->f, "a fat binary entry is broken");
 			break;
 		}
-		i = target_index(w, &h);
+		i = target_index(w, &e);
 		if (i < 0)
 			fatbin_damage(w->f, "a fat binary entry is for a GPU that does not exist");
 		else
 			bits.word[i / 64] |= 1ull << (i % 64);
-		at += h.header + h.size;
+		at = e.next;
 	}
 	set_count(w, &bits);
 }
 
-/* Counts the fat binary at a place and returns where it ends. */
-static uint64_t binary_at(struct walk *w, uint64_t at, uint64_t end, const struct binary_header *h, bool linked)
+/* Counts a fat binary and returns where it ends. */
+static uint64_t binary_count(struct walk *w, uint64_t end, const struct fatbin_binary *b, bool linked)
 {
-	uint64_t first = at + h->header, left = first <= end ? end - first : 0;
+	uint64_t first = b->first, left = first <= end ? end - first : 0;
 
-	if (h->size > left) {
+	if (b->size > left) {
 		fatbin_damage(w->f, "a fat binary is longer than the section that contains it");
 		binary_walk(w, first <= end ? first : end, end, linked);
 		return first <= end ? first : end;
 	}
-	binary_walk(w, first, first + h->size, linked);
-	return first + h->size;
+	binary_walk(w, first, first + b->size, linked);
+	return first + b->size;
 }
 
 /* The next place, 8 bytes at a time, where a magic number is; `end` when there is none. Between fat binaries is padding, and
  * in a file without sections everything else. */
 static uint64_t magic_next(struct walk *w, uint64_t at, uint64_t end)
 {
-	static const uint32_t magic = BINARY_MAGIC;
+	static const uint32_t magic = FATBIN_MAGIC;
 	uint64_t n, i, most = 512;	/* most gaps are short */
 	uint8_t block[BLOCK];
 
 	for (; at < end; at += n) {
 		n = end - at < most ? end - at : most;
 		most = most < sizeof(block) ? most * 2 : most;
-		if (!source_read(w->source, at, block, n)) {
+		if (!elf_get(w->source, at, block, n)) {
 			fatbin_damage(w->f, "it could not be read to the end");
 			return end;
 		}
@@ -300,11 +242,11 @@ static uint64_t magic_next(struct walk *w, uint64_t at, uint64_t end)
 static void walk_span(struct walk *w, const struct span *span)
 {
 	uint64_t at = span->off, end = span->off + span->len;
-	struct binary_header h;
+	struct fatbin_binary b;
 
-	while (end - at >= sizeof(h) && headers_left(w)) {
-		if (binary_read(w, at, end, &h)) {
-			at = binary_at(w, at, end, &h, span->linked);
+	while (end - at >= FATBIN_HEADER && headers_left(w)) {
+		if (fatbin_binary_at(w->source, at, end, &b)) {
+			at = binary_count(w, end, &b, span->linked);
 			continue;
 		}
 		at = magic_next(w, at + 8 <= end ? at + 8 : end, end);
@@ -316,13 +258,13 @@ static void walk_span(struct walk *w, const struct span *span)
 static void walk_scan(struct walk *w)
 {
 	uint64_t at = 0, end = w->source->len;
-	struct binary_header h;
-	struct entry_header entry;
+	struct fatbin_binary b;
+	struct fatbin_entry e;
 
 	while ((at = magic_next(w, at, end)) < end && headers_left(w)) {
-		if (binary_read(w, at, end, &h) && entry_read(w, at + h.header, end, &entry) && entry.arch &&
-		    entry.arch <= ARCH_MAX && entry.kind && entry.kind <= 64)
-			at = binary_at(w, at, end, &h, false);
+		if (fatbin_binary_at(w->source, at, end, &b) && fatbin_entry_at(w->source, b.first, end, &e) &&
+		    e.arch && e.arch <= FATBIN_ARCH_MAX && e.number && e.number <= 64)
+			at = binary_count(w, end, &b, false);
 		else
 			at += 8;
 	}
@@ -430,7 +372,7 @@ static void walk_finish(struct walk *w)
 	targets_count(f);
 }
 
-static struct fatbin *source_walk(const struct source *s, struct err *e)
+static struct fatbin *source_walk(const struct elf_source *s, struct err *e)
 {
 	struct fatbin *f = xcalloc(1, sizeof(*f));
 	struct walk *w = xcalloc(1, sizeof(*w));
@@ -455,14 +397,14 @@ static struct fatbin *source_walk(const struct source *s, struct err *e)
 
 struct fatbin *fatbin_from_bytes(const void *data, size_t len, struct err *e)
 {
-	struct source s = {-1, data, len};
+	struct elf_source s = {-1, data, len};
 
 	return source_walk(&s, e);
 }
 
 struct fatbin *fatbin_read(const char *path, struct err *e)
 {
-	struct source s = {-1, NULL, 0};
+	struct elf_source s = {-1, NULL, 0};
 	struct err inner = {0};
 	struct fatbin *f;
 

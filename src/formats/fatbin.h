@@ -20,15 +20,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/fatbin_entry.h"
+
 struct buf;
 struct err;
-
-enum fatbin_kind {
-	FATBIN_SASS,		/* machine code */
-	FATBIN_PTX,
-	FATBIN_LTO,		/* for link-time optimization: cannot run as it is */
-	FATBIN_OTHER,
-};
 
 struct fatbin_target {
 	enum fatbin_kind kind;

@@ -18,8 +18,23 @@ static bool is_ours(void)
 	return !rec_asleep() && (uint32_t)getpid() == rec.pid;
 }
 
+/* Only the simulated GPU has such a function. */
+static void note_peaks(void)
+{
+	bool (*memory)(int, size_t *, size_t *, size_t *) = NULL;
+	size_t total, used, peak;
+	struct elf_object o;
+
+	if (elf_find_object("libcuda.so", &o))
+		*(void **)&memory = elf_symbol(&o, "cuwhy_sim_memory");
+	for (int i = 0; memory && i < CW_MAX_DEVICES && memory(i, &total, &used, &peak); i++)
+		rec.h->sim_used_peak[i] = peak;
+}
+
 static void ended(int status)
 {
+	if (rec.h->sim)
+		note_peaks();
 	rec.h->exit_status = (uint32_t)status & 0xff;
 	rec.h->exit_mono_ns = rec_mono_ns();
 	rec_clock_mark();

@@ -19,6 +19,7 @@ enum {
 	SIM_PARAMS_MAX = 8,
 	SIM_NAME_MAX = 256,
 	SIM_RING = 1024,		/* launches queued per stream before a launch blocks */
+	SIM_DEPS_MAX = 8,
 };
 
 #define SIM_EXPORT __attribute__((visibility("default")))
@@ -36,6 +37,8 @@ struct sim_head {
 
 struct sim_fault;
 struct sim_settings;
+struct sim_real;
+struct gpu_kernel;
 
 struct sim_pool {
 	size_t stride;
@@ -50,12 +53,25 @@ struct sim_device {
 	int physical;			/* its number before CUDA_VISIBLE_DEVICES renumbers */
 	struct sim_uuid uuid;
 	size_t total, overhead;
-	size_t used;			/* under sim_memory's lock, like the fields below */
+	size_t used, peak;		/* under sim_memory's lock, like the fields below */
 	struct sim_ctx *primary;
 	int primary_count;
 	unsigned int primary_flags;
 	struct sim_heap *heap;
+	int contexts;			/* on it */
+	unsigned char epoch;		/* ends, with what was loaded, when the last context does */
+	size_t code, code_charged;	/* bytes of real code that was loaded, and what was taken for it */
+	struct sim_mempool *default_pool, *pool;	/* NULL: not asked for yet; the default one */
 	_Atomic int broken;		/* code of the fault that made it unusable */
+};
+
+struct sim_mempool {			/* CUmemoryPool */
+	struct sim_head head;
+	int device;
+	int reuse[3];
+	uint64_t threshold;		/* under sim_memory's lock, like the fields below */
+	uint64_t used, used_high, reserved, reserved_high;
+	unsigned char access[SIM_DEVICES_MAX];
 };
 
 struct sim_model {
@@ -66,6 +82,8 @@ struct sim_model {
 	int shared_sm, shared_optin;
 	int threads_sm, blocks_sm;
 	int cluster_max;
+	int l2_kib, bus_bits, core_mhz, memory_mhz;
+	bool peers;
 };
 
 struct sim_ctx {
@@ -73,6 +91,7 @@ struct sim_ctx {
 	int device;
 	unsigned int flags;
 	bool primary;
+	_Atomic int cache_config;
 	_Atomic int sticky;		/* code that every later call returns, or 0 */
 	_Atomic uint64_t stopped_until;	/* sim_clock_ns(): a fault is being handled, and no kernel starts before */
 	_Atomic int blocking;		/* streams that synchronize with the legacy stream */
@@ -90,18 +109,22 @@ struct sim_func {
 	struct sim_func *func;		/* itself, or for a CUkernel the function behind it */
 	struct sim_module *module;
 	struct sim_library *library;	/* of a CUkernel; NULL: a function */
+	struct sim_func *kernel;	/* of a library's function: its CUkernel */
 	const struct sim_kernel_row *row;
 	struct sim_func *next;		/* in the same module */
-	char name[SIM_NAME_MAX];
+	const struct gpu_kernel *real;	/* of real code, which does nothing; NULL: a built-in kernel */
+	char *name;			/* the function's own, or of its module's real code */
 	char assertion[SIM_NAME_MAX];	/* "FILE:LINE: FUNCTION: CONDITION", or the kernel's own */
 	int regs, shared, bounds, max_threads;
 	int threads;			/* maximum per block */
 	unsigned int param_count, param_bytes;
 	struct { unsigned short offset, size; } params[SIM_PARAMS_MAX];
+	_Atomic unsigned char loaded[SIM_DEVICES_MAX];	/* the device's `epoch` when it got the code */
 	_Atomic int dynamic_max;	/* set by cuFuncSetAttribute, or the default */
 	_Atomic int carveout;
 	_Atomic int cluster_any;
 	int cluster_must;
+	unsigned int cluster_fixed[3];	/* by __cluster_dims__; 0: none */
 	_Atomic int cluster_policy;
 };
 
@@ -109,6 +132,7 @@ struct sim_module {
 	struct sim_head head;
 	struct sim_ctx *ctx;		/* NULL for the module behind a library */
 	struct sim_func *funcs;
+	struct sim_real *real;		/* NULL: the simulated GPU's own format */
 	int binary_version, ptx_version;
 };
 
@@ -117,6 +141,12 @@ struct sim_library {
 	struct sim_module *module;
 	struct sim_func *kernels;
 	int code;			/* why its image cannot be used, or 0 */
+};
+
+/* Nodes of a capture that the next one depends on. */
+struct sim_deps {
+	unsigned int count;
+	struct sim_node *node[SIM_DEPS_MAX];
 };
 
 struct sim_event {
@@ -130,6 +160,7 @@ struct sim_event {
 	uint64_t time_ns;
 	uint64_t capture_id;		/* recorded inside this capture, or 0 */
 	uint64_t capture_node;
+	struct sim_deps deps;
 };
 
 /* ---- work ----------------------------------------------------------------------------------- */
@@ -151,16 +182,20 @@ struct sim_op {
 			const struct sim_func *func;
 			uint64_t id;	/* its number, as shown in core dumps */
 			unsigned int grid[3], block[3];
+			unsigned int shared;
 		} kernel;
 		struct {
 			sim_addr to, from;
 			size_t width, height, to_pitch, from_pitch;
 			void *owned;	/* freed after the copy */
+			bool drop;	/* keep no contents */
+			bool invent;	/* nobody wrote what is read */
 		} copy;
 		struct {
 			sim_addr to;
 			size_t width, height, pitch;
 			unsigned int value, bytes;
+			bool drop;
 		} fill;
 		struct {
 			struct sim_stream *stream;
@@ -201,22 +236,46 @@ struct sim_stream {
 	_Atomic int waiters;		/* threads are sleeping until done advances */
 	_Atomic(struct sim_capture *) capture;
 	uint64_t capture_node;		/* last node that this stream added */
+	struct sim_deps deps;
 	bool unjoined;
 };
 
 enum sim_capture_mode { SIM_CAPTURE_GLOBAL, SIM_CAPTURE_THREAD, SIM_CAPTURE_RELAXED };
 enum sim_capture_status { SIM_NOT_CAPTURING, SIM_CAPTURING, SIM_CAPTURE_BROKEN };
 
+struct sim_node {			/* CUgraphNode */
+	struct sim_head head;
+	struct sim_graph *graph;
+	size_t index;
+	struct sim_deps deps;
+};
+
+struct sim_object {			/* CUuserObject */
+	struct sim_head head;
+	void *data;
+	sim_host_fn destroy;
+	long references;
+};
+
+struct sim_owned {			/* references of a graph to an object */
+	struct sim_owned *next;
+	struct sim_object *object;
+	long count;
+};
+
 struct sim_graph {
 	struct sim_head head;
 	struct sim_op *nodes;
+	struct sim_node **handles;	/* of the nodes */
 	size_t count, capacity;
+	struct sim_owned *owned;
 };
 
 struct sim_exec {
 	struct sim_head head;
 	struct sim_op *nodes;
 	size_t count;
+	struct sim_owned *owned;
 	int in_flight;			/* under the lock of sim_graph.c */
 	bool doomed;			/* destroyed while running: the worker frees it */
 };
@@ -235,6 +294,8 @@ struct sim_plan {
 	_Atomic long calls;
 };
 
+enum sim_values { SIM_VALUES_ZEROS, SIM_VALUES_ONES, SIM_VALUES_RANDOM };
+
 struct sim_config {
 	const struct sim_model *model;
 	int devices;
@@ -249,6 +310,9 @@ struct sim_config {
 	bool debugger_crashes;		/* the library that writes dumps aborts the process in its exit handler */
 	bool warp_exits;		/* a warp with an illegal address is missing from the dump */
 	int driver, ptx;
+	size_t contents;		/* the largest write whose contents are kept */
+	enum sim_values values;		/* what memory contains that nobody wrote */
+	_Atomic bool real_code;		/* the program has kernels that compute nothing */
 	int plan_count;
 	struct sim_plan plans[SIM_PLANS_MAX];
 };
@@ -262,7 +326,8 @@ struct sim_global {
 	int device_count;
 	struct sim_device devices[SIM_DEVICES_MAX];
 	struct sim_config config;
-	struct sim_pool contexts, streams, events, modules, libraries, funcs, graphs, execs, mems;
+	struct sim_pool contexts, streams, events, modules, libraries, funcs, graphs, execs, mems, mempools, nodes,
+		objects;
 };
 
 struct sim_tls {
@@ -271,6 +336,7 @@ struct sim_tls {
 	int per_thread;			/* inside a _ptsz or _ptds twin */
 	int fault;			/* a planned fault for the work being submitted */
 	bool worker;
+	void *caller;			/* of cuGetExportTable */
 	enum sim_capture_mode capture_mode;
 	struct sim_stream *stream;	/* per-thread default stream */
 };
@@ -287,6 +353,7 @@ int sim_devices_load(void);		/* 0 or SIM_NO_DEVICE */
 
 /* sim_device.c */
 struct sim_device *sim_device_named(int ordinal, const char *parameter);	/* NULL: logged */
+bool sim_device_peers(int device, int peer);	/* may kernels of one access memory of the other? */
 
 /* sim_log.c */
 void sim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -316,14 +383,19 @@ struct sim_mem {
 	unsigned int flags;
 	struct sim_ctx *ctx;
 	unsigned long long id;
-	bool async, access;
+	bool access;
+	struct sim_mempool *pool;	/* NULL: not from a pool */
 	struct sim_mem_handle *handle;
+	int shared;			/* of memory for other processes: its file; 0: none */
+	bool foreign;			/* it belongs to another process */
 };
 
 struct sim_mem_handle {			/* CUmemGenericAllocationHandle */
 	struct sim_head head;
 	int fd, device, maps;
-	bool released;
+	int references;			/* by handles */
+	bool imported;			/* its memory belongs to another process */
+	int handle_types;
 	size_t bytes;
 };
 
@@ -335,13 +407,24 @@ bool sim_mem_covers(sim_addr address, size_t bytes);
 size_t sim_mem_reach(struct sim_ctx *ctx, sim_addr address, size_t bytes);
 int sim_mem_kind_of(sim_addr address);			/* enum sim_mem_kind or -1 */
 int sim_mem_charge(struct sim_device *dev, size_t bytes);
+int sim_mem_charge_locked(struct sim_device *dev, size_t bytes);	/* with sim_mem_lock held */
 void sim_mem_uncharge(struct sim_device *dev, size_t bytes);
 size_t sim_mem_round(size_t bytes);
-int sim_mem_alloc(sim_addr *address, size_t bytes, bool async);
+int sim_mem_alloc(sim_addr *address, size_t bytes, struct sim_mempool *pool);
 int sim_mem_free(sim_addr address);
 void sim_mem_free_all(struct sim_ctx *ctx);
 sim_addr sim_heap_take(struct sim_device *dev, size_t bytes);
+size_t sim_heap_resident(const struct sim_device *dev);	/* bytes of this machine's memory */
 void sim_heap_give(struct sim_device *dev, sim_addr address, size_t bytes, bool seal);
+
+/* sim_ipc.c */
+void sim_ipc_forget(struct sim_mem *mem);		/* with sim_mem_lock held */
+
+/* sim_mempool.c */
+struct sim_mempool *sim_mempool_of(struct sim_device *dev);	/* the one that cuMemAllocAsync uses */
+int sim_mempool_take(struct sim_mempool *p, size_t bytes);	/* with sim_mem_lock held */
+void sim_mempool_give(struct sim_mempool *p, size_t bytes);	/* likewise */
+void sim_mempools_trim(struct sim_device *dev);
 
 /* sim_stream.c: queues and workers */
 struct sim_stream *sim_stream_new(struct sim_ctx *ctx, unsigned int flags, int priority);
@@ -370,13 +453,25 @@ int sim_capture_record(struct sim_stream *s, struct sim_event *e);
 int sim_capture_join(struct sim_stream *s, struct sim_event *e, bool *handled);
 struct sim_graph *sim_graph_new(void);
 void sim_graph_free(struct sim_graph *g);
-int sim_graph_add(struct sim_graph *g, const struct sim_op *op);	/* sim_graph.c */
+/* sim_graph.c: after `deps`, which then are what was added. */
+int sim_graph_add(struct sim_graph *g, const struct sim_op *op, struct sim_deps *deps);
+/* sim_graph_ask.c */
+struct sim_node *sim_node_new(struct sim_graph *g, const struct sim_deps *deps);
+void sim_deps_add(struct sim_deps *deps, struct sim_node *node);
+void sim_owned_copy(struct sim_owned **to, const struct sim_owned *from);
+void sim_owned_free(struct sim_owned **list);
 void sim_exec_leave(struct sim_exec *exec);
 
 /* sim_image.c */
 struct sim_func *sim_func_new(const struct sim_kernel_row *row);	/* not alive yet */
 void sim_funcs_free(struct sim_func *list);
-int sim_module_new(struct sim_module **out, struct sim_ctx *ctx, int device, const void *image);
+/* `kept`: the image stays where it is for as long as the module exists. */
+int sim_module_new(struct sim_module **out, struct sim_ctx *ctx, int device, const void *image, bool kept);
+
+/* sim_real.c: takes the device memory that the function's code needs, the first time; 0 or SIM_OUT_OF_MEMORY. */
+int sim_func_load(struct sim_func *f, int device);
+size_t sim_real_param(const struct sim_func *f, size_t index, size_t *bytes);	/* its offset, or SIZE_MAX */
+void sim_code_unload(struct sim_device *dev);	/* with sim_mem_lock held */
 
 /* sim_function.c */
 struct sim_func *sim_func_get(const void *handle);	/* the function behind either handle */
@@ -395,6 +490,7 @@ size_t sim_kernel_bytes(const struct sim_kernel_row *row);
 
 /* sim_launch.c */
 uint64_t sim_grid_number(struct sim_ctx *ctx);
+int sim_shared_reserved(const struct sim_model *m);	/* shared memory that the driver keeps of each block */
 int sim_func_threads(const struct sim_func *f);
 int sim_func_occupancy(const struct sim_func *f, unsigned int threads, size_t dynamic);
 

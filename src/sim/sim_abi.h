@@ -5,6 +5,7 @@
 #define CUWHY_SIM_ABI_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef unsigned long long sim_addr;	/* CUdeviceptr */
 
@@ -109,6 +110,15 @@ struct sim_alloc_prop {			/* CUmemAllocationProp */
 	unsigned char flags[8];
 };
 
+struct sim_pool_props {			/* CUmemPoolProps */
+	int type;
+	int handle_types;
+	struct sim_location location;
+	void *security;
+	size_t max_size;
+	unsigned char reserved[56];
+};
+
 struct sim_access {			/* CUmemAccessDesc */
 	struct sim_location location;
 	int flags;
@@ -150,6 +160,19 @@ struct sim_ipc {			/* CUipcMemHandle */
 	char reserved[64];
 };
 
+struct sim_func;
+struct sim_kernel_params {		/* CUDA_KERNEL_NODE_PARAMS */
+	struct sim_func *func;
+	unsigned int grid[3], block[3];
+	unsigned int shared;
+	void **params, **extra;
+};
+
+struct sim_kernel_params_v2 {		/* CUDA_KERNEL_NODE_PARAMS_v2 */
+	struct sim_kernel_params v1;
+	void *kernel, *context;
+};
+
 struct sim_instantiate_params {		/* CUDA_GRAPH_INSTANTIATE_PARAMS */
 	unsigned long long flags;
 	struct sim_stream *upload;
@@ -157,7 +180,26 @@ struct sim_instantiate_params {		/* CUDA_GRAPH_INSTANTIATE_PARAMS */
 	int result;
 };
 
+struct sim_copy3d_peer {			/* CUDA_MEMCPY3D_PEER */
+	size_t src_x, src_y, src_z, src_lod;
+	int src_type;
+	const void *src_host;
+	sim_addr src_device;
+	void *src_array, *src_context;
+	size_t src_pitch, src_height;
+	size_t dst_x, dst_y, dst_z, dst_lod;
+	int dst_type;
+	void *dst_host;
+	sim_addr dst_device;
+	void *dst_array, *dst_context;
+	size_t dst_pitch, dst_height;
+	size_t width, height, depth;
+};
+
 typedef void (*sim_host_fn)(void *data);
+typedef void (*sim_stream_fn)(struct sim_stream *stream, int status, void *data);
+typedef size_t (*sim_dynamic_fn)(int threads);
+typedef void (*sim_unknown_fn)(sim_addr from, size_t bytes, int why);	/* enum sim_unknown in sim_contents.h */
 typedef void (*sim_log_fn)(void *data, int level, char *message, size_t length);
 
 #endif

@@ -126,7 +126,7 @@ static int add_locked(struct sim_capture *cap, struct sim_stream *s, const struc
 
 	if (cap->status == SIM_CAPTURE_BROKEN)
 		return SIM_CAPTURE_INVALIDATED;
-	code = sim_graph_add(cap->graph, op);
+	code = sim_graph_add(cap->graph, op, &s->deps);
 	if (code)
 		return code;
 	s->capture_node = ++cap->nodes;
@@ -163,6 +163,7 @@ int sim_capture_record(struct sim_stream *s, struct sim_event *e)
 		e->stream = s;
 		e->capture_id = cap->id;
 		e->capture_node = s->capture_node;
+		e->deps = s->deps;
 		pthread_mutex_unlock(&e->lock);
 	}
 	pthread_mutex_unlock(&sim_capture_lock);
@@ -204,8 +205,11 @@ static int join_locked(struct sim_capture *cap, struct sim_stream *s, struct sim
 		atomic_store(&s->capture, cap);
 		atomic_fetch_add(&sim.captures, 1);
 		s->capture_node = e->capture_node;
+		s->deps.count = 0;
 		s->unjoined = false;
 	}
+	for (unsigned int i = 0; i < e->deps.count; i++)
+		sim_deps_add(&s->deps, e->deps.node[i]);
 	/* If the event is the last work of its stream, that stream is now joined. The waiting
 	 * stream takes over its work, and must be joined in turn unless the capture began there. */
 	if (e->stream != s && e->stream->unjoined &&

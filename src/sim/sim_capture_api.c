@@ -39,6 +39,7 @@ static int begin_capture(struct sim_stream *stream, struct sim_graph *graph, int
 	cap->next = sim_capture_list;
 	sim_capture_list = cap;
 	s->capture_node = 0;
+	s->deps.count = 0;
 	s->unjoined = false;
 	atomic_store(&s->capture, cap);
 	atomic_fetch_add(&sim.captures, 1);
@@ -56,13 +57,38 @@ int sim_cuStreamBeginCapture_v2(struct sim_stream *stream, int mode)
 	return begin_capture(stream, NULL, mode);
 }
 
+static bool deps_ok(const struct sim_graph *graph, void **dependencies, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct sim_node *n = dependencies ? sim_pool_get(&sim.nodes, dependencies[i]) : NULL;
+
+		if (!n || n->graph != graph)
+			return false;
+	}
+	return true;
+}
+
+/* What the stream's next node depends on; `more`: besides what it depends on already. */
+static void deps_set(struct sim_stream *s, void **dependencies, size_t count, bool more)
+{
+	if (!more)
+		s->deps.count = 0;
+	for (size_t i = 0; i < count; i++)
+		sim_deps_add(&s->deps, dependencies[i]);
+}
+
 int sim_cuStreamBeginCaptureToGraph(struct sim_stream *stream, struct sim_graph *graph,
 				    void **dependencies, const void *data, size_t count, int mode)
 {
-	(void)dependencies, (void)data, (void)count;	/* nodes keep the order of the capture */
-	if (!sim_pool_get(&sim.graphs, graph))
+	int code;
+
+	(void)data;
+	if (!sim_pool_get(&sim.graphs, graph) || !deps_ok(graph, dependencies, count))
 		return SIM_INVALID_VALUE;
-	return begin_capture(stream, graph, mode);
+	code = begin_capture(stream, graph, mode);
+	if (!code)
+		deps_set(sim_stream_resolve(stream), dependencies, count, false);
+	return code;
 }
 
 /* Takes every stream out of the capture. */
@@ -202,10 +228,14 @@ int sim_cuStreamGetCaptureInfo_v2(struct sim_stream *stream, int *status, uint64
 				  struct sim_graph **graph, const void ***dependencies,
 				  size_t *count)
 {
+	struct sim_stream *s = sim_stream_resolve(stream);
+	bool capturing = s && atomic_load(&s->capture);
+
+	/* valid until the next call on the stream, as documented */
 	if (dependencies)
-		*dependencies = NULL;
+		*dependencies = capturing ? (const void **)s->deps.node : NULL;
 	if (count)
-		*count = 0;
+		*count = capturing ? s->deps.count : 0;
 	return info(stream, status, id, graph);
 }
 
@@ -216,6 +246,35 @@ int sim_cuStreamGetCaptureInfo_v3(struct sim_stream *stream, int *status, uint64
 	if (data)
 		*data = NULL;
 	return sim_cuStreamGetCaptureInfo_v2(stream, status, id, graph, dependencies, count);
+}
+
+int sim_cuStreamUpdateCaptureDependencies(struct sim_stream *stream, void **dependencies, size_t count, unsigned int flags)
+{
+	struct sim_stream *s = sim_stream_resolve(stream);
+	struct sim_capture *cap;
+	int code = 0;
+
+	if (!s)
+		return SIM_INVALID_HANDLE;
+	if (flags > 1)			/* 0: add them, 1: set them */
+		return SIM_INVALID_VALUE;
+	pthread_mutex_lock(&sim_capture_lock);
+	cap = atomic_load(&s->capture);
+	if (!cap)
+		code = SIM_ILLEGAL_STATE;
+	else if (!deps_ok(cap->graph, dependencies, count))
+		code = SIM_INVALID_VALUE;
+	else
+		deps_set(s, dependencies, count, flags == 0);
+	pthread_mutex_unlock(&sim_capture_lock);
+	return code;
+}
+
+int sim_cuStreamUpdateCaptureDependencies_v2(struct sim_stream *stream, void **dependencies, const void *data,
+					     size_t count, unsigned int flags)
+{
+	(void)data;
+	return sim_cuStreamUpdateCaptureDependencies(stream, dependencies, count, flags);
 }
 
 int sim_cuThreadExchangeStreamCaptureMode(int *mode)

@@ -13,10 +13,7 @@
 #define KIB ((size_t)1 << 10)
 
 static const struct sim_model models[] = {
-#define SIM_MODEL(id, name, major, minor, memory, context, sms, shared_sm, shared_optin,           \
-		  threads_sm, blocks_sm, cluster)                                                  \
-	{#id, name,	 major,	       minor,	   memory * KIB, context * KIB, \
-	 sms, shared_sm, shared_optin, threads_sm, blocks_sm,	 cluster},
+#define SIM_MODEL(id, name, major, minor, memory, context, ...) {#id, name, major, minor, memory * KIB, context * KIB, __VA_ARGS__},
 #include "sim/sim_models.def"
 #undef SIM_MODEL
 };
@@ -40,15 +37,15 @@ const struct sim_model *sim_model_find(const char *id, size_t length)
 /* One sentence, in one write: several processes may share the terminal. */
 static int refuse(const char *what, const char *text, size_t length)
 {
-	char line[512];
+	char line[1024];
 	int used = snprintf(line, sizeof(line), "cuwhy: cannot simulate a GPU: %s%s%.*s%s; "
-			    "CUWHY_SIM is MODEL[,key=value]... with model",
+			    "CUWHY_SIM is MODEL[*N][,key=value]... with model",
 			    what, length ? " '" : "", (int)(length > 80 ? 80 : length), text, length ? "'" : "");
 
 	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
 		used += snprintf(line + used, sizeof(line) - (size_t)used, " %s", models[i].id);
 	used += snprintf(line + used, sizeof(line) - (size_t)used,
-		" and key devices memory hidden taken driver ptx fail sticky nodevice warp_exits late_dumps full_gpu lost_dumps error_first load_waits load_takes debugger_crashes\n");
+		" and key devices memory hidden taken driver ptx contents values fail sticky nodevice warp_exits late_dumps full_gpu lost_dumps error_first load_waits load_takes debugger_crashes\n");
 	if (write(STDERR_FILENO, line, (size_t)used) < 0)
 		return -1;
 	return -1;
@@ -118,6 +115,18 @@ static bool set_int(int *out, const char *text, size_t length, long min, long ma
 	return true;
 }
 
+static bool parse_values(const char *text, size_t length)
+{
+	static const char *const names[] = {"zeros", "ones", "random"};
+
+	for (int i = 0; i < 3; i++)
+		if (strlen(names[i]) == length && !memcmp(names[i], text, length)) {
+			sim.config.values = (enum sim_values)i;
+			return true;
+		}
+	return false;
+}
+
 static int parse_pair(const char *pair, size_t length)
 {
 	const char *eq = memchr(pair, '=', length);
@@ -140,6 +149,10 @@ static int parse_pair(const char *pair, size_t length)
 		ok = set_int(&c->driver, value, rest, 11000, 99990);
 	else if (KEY("ptx"))
 		ok = set_int(&c->ptx, value, rest, 10, 999);
+	else if (KEY("contents"))
+		ok = parse_bytes(value, rest, &c->contents);
+	else if (KEY("values"))
+		ok = parse_values(value, rest);
 	else if (KEY("fail"))
 		ok = parse_plan(value, rest, false);
 	else if (KEY("sticky"))
@@ -174,10 +187,16 @@ static int parse_config(const char *text)
 
 	if (!text || !*text)
 		return refuse("CUWHY_SIM is not set (cuwhy run --gpu sim:MODEL sets it)", "", 0);
-	length = strcspn(text, ",");
+	length = strcspn(text, ",*");
 	sim.config.model = sim_model_find(text, length);
 	if (!sim.config.model)
 		return refuse("unknown model", text, length);
+	if (text[length] == '*') {		/* MODEL*8: devices=8 */
+		text += length + 1;
+		length = strcspn(text, ",");
+		if (!set_int(&sim.config.devices, text, length, 0, SIM_DEVICES_MAX))
+			return refuse("bad number of GPUs", text, length);
+	}
 	while (text[length] == ',') {
 		text += length + 1;
 		length = strcspn(text, ",");
@@ -196,6 +215,7 @@ int sim_config_load(void)
 	if (result < 0) {
 		sim.config.devices = 1;
 		sim.config.driver = 13000;
+		sim.config.contents = (size_t)1 << 20;
 		result = parse_config(getenv("CUWHY_SIM")) ? SIM_UNKNOWN : 0;
 		for (size_t i = 0; !sim.config.ptx; i++)
 			if (sim.config.driver >= ptx_of_driver[i].driver)

@@ -40,6 +40,16 @@ static void default_limits(struct sim_ctx *ctx)
 	ctx->limits[5] = 64;			/* fetch granularity of the L2 cache */
 }
 
+/* Real code stays loaded until the device's last context ends. */
+static void contexts_count(struct sim_device *dev, int more)
+{
+	pthread_mutex_lock(&sim_mem_lock);
+	dev->contexts += more;
+	if (!dev->contexts || !dev->epoch)
+		sim_code_unload(dev);
+	pthread_mutex_unlock(&sim_mem_lock);
+}
+
 static int context_new(struct sim_ctx **out, unsigned int flags, int device)
 {
 	struct sim_ctx *ctx;
@@ -54,9 +64,11 @@ static int context_new(struct sim_ctx **out, unsigned int flags, int device)
 		sim_mem_uncharge(&sim.devices[device], sim.devices[device].overhead);
 		return SIM_OUT_OF_MEMORY;
 	}
+	contexts_count(&sim.devices[device], 1);
 	ctx->device = device;
 	ctx->flags = flags;
 	ctx->primary = false;
+	atomic_store(&ctx->cache_config, 0);
 	atomic_store(&ctx->sticky, 0);
 	atomic_store(&ctx->stopped_until, 0);
 	atomic_store(&ctx->blocking, 0);
@@ -85,6 +97,7 @@ static void context_end(struct sim_ctx *ctx)
 	free(ctx->settings);
 	ctx->settings = NULL;
 	sim_mem_uncharge(&sim.devices[ctx->device], sim.devices[ctx->device].overhead);
+	contexts_count(&sim.devices[ctx->device], -1);
 	sim_pool_drop(&sim.contexts, ctx);
 }
 

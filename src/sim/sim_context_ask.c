@@ -113,6 +113,7 @@ static int context_synchronize(struct sim_ctx *ctx)
 	if (code)
 		return code;
 	sim_ctx_drain(ctx);
+	sim_mempools_trim(&sim.devices[ctx->device]);
 	return atomic_load(&ctx->sticky);
 }
 
@@ -144,5 +145,58 @@ int sim_cuCtxDisablePeerAccess(struct sim_ctx *peer)
 	if (!sim_pool_get(&sim.contexts, peer))
 		return SIM_INVALID_CONTEXT;
 	atomic_fetch_and(&sim_ctx_current()->peers, ~(1u << peer->device));
+	return 0;
+}
+
+/* ---- settings without effect here: they are checked and kept ------------------------------------------- */
+
+int sim_cuCtxSetCacheConfig(int config)
+{
+	if (config < 0 || config > 3)
+		return SIM_INVALID_VALUE;
+	atomic_store(&sim_ctx_current()->cache_config, config);
+	return 0;
+}
+
+int sim_cuCtxGetCacheConfig(int *config)
+{
+	if (!config)
+		return SIM_INVALID_VALUE;
+	*config = atomic_load(&sim_ctx_current()->cache_config);
+	return 0;
+}
+
+int sim_cuCtxSetSharedMemConfig(int config)
+{
+	return config < 0 || config > 2 ? SIM_INVALID_VALUE : 0;
+}
+
+/* Banks of four bytes, on every GPU since compute capability 5.0. */
+int sim_cuCtxGetSharedMemConfig(int *config)
+{
+	if (!config)
+		return SIM_INVALID_VALUE;
+	*config = 1;
+	return 0;
+}
+
+int sim_cuCtxSetFlags(unsigned int flags)
+{
+	sim_ctx_current()->flags = flags;
+	return 0;
+}
+
+int sim_cuCtxResetPersistingL2Cache(void)
+{
+	return 0;
+}
+
+int sim_cuProfilerStart(void)
+{
+	return 0;
+}
+
+int sim_cuProfilerStop(void)
+{
 	return 0;
 }

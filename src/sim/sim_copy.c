@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copies and fills, blocking and in streams. */
 #include "sim/sim_copy.h"
+#include "sim/sim_contents.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,32 @@ int sim_copy_submit(struct sim_stream *s, struct sim_op *op, bool wait)
 	return sim_work_finish(s, seq);
 }
 
+/* Host memory that the program reads, be it pinned or not. */
+static bool host_side(sim_addr address)
+{
+	int kind = sim_mem_kind_of(address);
+
+	return kind != SIM_MEM_DEVICE && kind != SIM_MEM_VMM;
+}
+
+/* What the copy does to contents, and what is known about them. */
+static void copy_contents(struct sim_op *op)
+{
+	size_t bytes = op->u.copy.width * op->u.copy.height;
+	size_t to = sim_copy_span(op->u.copy.width, op->u.copy.height, op->u.copy.to_pitch);
+	size_t from = sim_copy_span(op->u.copy.width, op->u.copy.height, op->u.copy.from_pitch);
+
+	if (host_side(op->u.copy.to)) {
+		enum sim_unknown why = sim_contents_read(op->u.copy.from, from);
+
+		op->u.copy.invent =
+			why == SIM_NEVER_WRITTEN && sim.config.values != SIM_VALUES_ZEROS && op->u.copy.height == 1;
+		return;
+	}
+	op->u.copy.drop = sim_contents_drops(op->u.copy.to, bytes);
+	sim_contents_copied(op->u.copy.to, op->u.copy.from, to, op->u.copy.drop);
+}
+
 static int copy_async(const struct copy *c, struct sim_stream *stream)
 {
 	struct sim_stream *s = sim_stream_resolve(stream);
@@ -85,8 +112,11 @@ static int copy_async(const struct copy *c, struct sim_stream *stream)
 	op.u.copy.height = c->height;
 	op.u.copy.to_pitch = c->to_pitch;
 	op.u.copy.from_pitch = c->from_pitch;
+	copy_contents(&op);
 	capturing = atomic_load(&s->capture) != NULL;
-	if (pageable(c->to) || (pageable(c->from) && (capturing || stage(&op))))
+	if (op.u.copy.drop)
+		wait = false;		/* nothing is read */
+	else if (pageable(c->to) || (pageable(c->from) && (capturing || stage(&op))))
 		wait = true;
 	code = sim_copy_submit(s, &op, wait);
 	if (code && !wait)
@@ -111,6 +141,7 @@ static int copy_now(const struct copy *c)
 	op.u.copy.height = c->height;
 	op.u.copy.to_pitch = c->to_pitch;
 	op.u.copy.from_pitch = c->from_pitch;
+	copy_contents(&op);
 	return sim_copy_submit(s, &op, true);
 }
 
@@ -265,4 +296,36 @@ int sim_cuMemcpy3DAsync_v2(const struct sim_copy3d *copy, struct sim_stream *str
 	return code;
 }
 
-/* ---- fills ---------------------------------------------------------------------------------- */
+/* Of both copies between devices the layout is that of a copy within one, with contexts where that has reserved fields. */
+static bool contexts_ok(const struct sim_copy3d_peer *p)
+{
+	return p && (!p->src_context || sim_pool_get(&sim.contexts, p->src_context)) &&
+	       (!p->dst_context || sim_pool_get(&sim.contexts, p->dst_context));
+}
+
+int sim_cuMemcpy3DPeer(const struct sim_copy3d_peer *copy)
+{
+	struct sim_copy3d plain;
+
+	if (!contexts_ok(copy))
+		return copy ? SIM_INVALID_CONTEXT : SIM_INVALID_VALUE;
+	memcpy(&plain, copy, sizeof(plain));
+	return sim_cuMemcpy3D_v2(&plain);
+}
+
+int sim_cuMemcpy3DPeerAsync(const struct sim_copy3d_peer *copy, struct sim_stream *stream)
+{
+	struct sim_copy3d plain;
+
+	if (!contexts_ok(copy))
+		return copy ? SIM_INVALID_CONTEXT : SIM_INVALID_VALUE;
+	memcpy(&plain, copy, sizeof(plain));
+	return sim_cuMemcpy3DAsync_v2(&plain, stream);
+}
+
+int sim_cuMemcpyPeer(sim_addr to, struct sim_ctx *to_context, sim_addr from, struct sim_ctx *from_context, size_t bytes)
+{
+	if (!sim_pool_get(&sim.contexts, to_context) || !sim_pool_get(&sim.contexts, from_context))
+		return SIM_INVALID_CONTEXT;
+	return sim_cuMemcpyDtoD_v2(to, from, bytes);
+}

@@ -40,6 +40,12 @@ static void library_pin(void)
 		dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
+/* A program that uses the CUDA runtime has kernels that compute nothing here. It may copy before it loads the first of them. */
+static bool has_runtime(void)
+{
+	return dlopen("libcudart.so.13", RTLD_NOW | RTLD_NOLOAD) || dlopen("libcudart.so.12", RTLD_NOW | RTLD_NOLOAD);
+}
+
 static int init_once(void)
 {
 	int code = sim_config_load();
@@ -49,6 +55,7 @@ static int init_once(void)
 	if (code)
 		return code;
 	library_pin();
+	atomic_store(&sim.config.real_code, has_runtime());
 	sim_pools_init();
 	pthread_atfork(NULL, NULL, after_fork_in_child);
 	sim_dump_env();
@@ -198,37 +205,48 @@ int sim_cuDeviceGetByPCIBusId(int *device, const char *id)
 	return SIM_INVALID_DEVICE;
 }
 
+bool sim_device_peers(int device, int peer)
+{
+	return device != peer && sim.devices[device].model->peers && sim.devices[peer].model->peers;
+}
+
 int sim_cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
 	if (!device_get(device) || !device_get(peer))
 		return SIM_INVALID_DEVICE;
 	if (!can)
 		return SIM_INVALID_VALUE;
-	*can = device != peer;
+	*can = sim_device_peers(device, peer);
 	return 0;
 }
 
-int sim_cuDeviceGetDefaultMemPool(void **pool, int device)
+/* 1: rank of the link, 2: access, 3: atomics, 4: arrays, 5: partial atomics. */
+int sim_cuDeviceGetP2PAttribute(int *value, int attribute, int from, int to)
 {
-	struct sim_device *d = device_get(device);
-
-	if (!d)
+	if (!device_get(from) || !device_get(to) || from == to)
 		return SIM_INVALID_DEVICE;
-	if (!pool)
+	if (!value || attribute < 1 || attribute > 5)
 		return SIM_INVALID_VALUE;
-	*pool = d;		/* one pool per device, represented by the device itself */
+	*value = attribute != 1 && sim_device_peers(from, to);
 	return 0;
 }
 
-int sim_cuDeviceGetMemPool(void **pool, int device)
+int sim_cuDeviceGetExecAffinitySupport(int *supported, int type, int device)
 {
-	return sim_cuDeviceGetDefaultMemPool(pool, device);
+	if (!device_get(device))
+		return SIM_INVALID_DEVICE;
+	if (!supported || type != 0)
+		return SIM_INVALID_VALUE;
+	*supported = 0;
+	return 0;
 }
 
-/* Number and value of each attribute; those not listed are 0, as for features a GPU lacks. */
+/* Number and value of each attribute; those not listed are 0, as for features a GPU lacks. Sizes of textures are those of the CUDA
+ * C++ Programming Guide, the same since compute capability 5.0. */
 static int attribute_value(const struct sim_device *d, int attribute)
 {
 	const struct sim_model *m = d->model;
+	int since_8 = m->major >= 8, since_9 = m->major >= 9;
 
 	switch (attribute) {
 	case 1: return SIM_BLOCK_THREADS_MAX;
@@ -243,32 +261,61 @@ static int attribute_value(const struct sim_device *d, int attribute)
 	case 10: return SIM_WARP;
 	case 11: return 2147483647;		/* pitch */
 	case 12: return SIM_REGS_PER_BLOCK;
-	case 13: return 1980000;		/* clock, kHz */
+	case 13: return m->core_mhz * 1000;	/* kHz */
 	case 14: return 512;			/* texture alignment */
 	case 15: return 1;			/* overlap of copies and kernels */
 	case 16: return m->sms;
 	case 19: return 1;			/* maps host memory */
+	case 21: return 131072;			/* texture: 1D */
+	case 22: return 131072;			/* 2D width */
+	case 23: return 65536;			/* 2D height */
+	case 24: case 25: case 26: return 16384;	/* 3D */
+	case 27: case 28: return 32768;		/* 2D layered */
+	case 29: return 2048;			/* layers */
+	case 30: return 512;			/* surface alignment */
 	case 31: return 1;			/* concurrent kernels */
+	case 32: return strstr(m->name, "GeForce") ? 0 : 1;	/* ECC */
 	case 33: return d->physical + 1;	/* PCI bus */
-	case 38: return 50 << 20;		/* L2 cache */
+	case 36: return m->memory_mhz * 1000;
+	case 37: return m->bus_bits;
+	case 38: return m->l2_kib << 10;
 	case 39: return m->threads_sm;
 	case 40: return 3;			/* copy engines */
 	case 41: return 1;			/* unified addressing */
+	case 42: return 32768;			/* 1D layered */
+	case 43: return 2048;
+	case 51: return 32;			/* pitch alignment of textures */
+	case 53: case 54: return 32768;		/* cubemaps */
+	case 55: return 2046;
 	case 75: return m->major;
 	case 76: return m->minor;
 	case 78: return 1;			/* stream priorities */
+	case 79: case 80: return 1;		/* global and local memory in L1 */
 	case 81: return m->shared_sm;
 	case 82: return SIM_REGS_PER_BLOCK;	/* per multiprocessor: the same value */
 	case 83: return 1;			/* managed memory */
+	case 85: return d->physical;		/* group of boards */
+	case 87: return m->major == 8 && m->minor == 0 ? 2 : since_9 && m->major < 12 ? 2 : m->major == 7 ? 32 : 64;	/* single to double */
 	case 89: return 1;			/* concurrent managed access */
+	case 90: return 1;			/* compute preemption */
 	case 91: return 1;			/* registered memory keeps its address */
+	case 93: case 94: return 1;		/* values in memory: 64 bits, "nor" */
 	case 95: return 1;			/* cooperative launch */
 	case 97: return m->shared_optin;
+	case 98: case 99: return 1;		/* flushes remote writes, host registration */
 	case 102: return 1;			/* virtual memory management */
+	case 103: return 1;			/* handles that are file descriptors */
 	case 106: return m->blocks_sm;
-	case 111: return SIM_SHARED_RESERVED;
+	case 107: return 0;			/* generic compression */
+	case 108: return since_8 ? (m->l2_kib << 10) / 4 * 3 : 0;	/* persisting L2 */
+	case 109: return since_8 ? 134213632 : 0;	/* window of an access policy */
+	case 111: return sim_shared_reserved(m);
+	case 113: return 1;			/* host memory registered as read-only */
 	case 115: return 1;			/* memory pools */
+	case 119: return 1;			/* pools for other processes: file descriptors */
 	case 120: return m->cluster_max > 0;
+	case 121: case 123: return m->cluster_max > 0;	/* deferred mapping; tensor maps */
+	case 128: return since_9;		/* unified function pointers */
 	}
 	return 0;
 }

@@ -110,7 +110,7 @@ static void kernel_add(struct sim_elf *elf, const struct sim_func *f, bool reloc
 		       struct sim_buf *symbols, struct sim_buf *strings)
 {
 	struct sim_insn_word code[ROOM / INSN];
-	char name[SIM_NAME_MAX + 8];
+	char name[4096 + 8];		/* the longest name of a kernel, and .text. */
 	struct sim_section text = { .name = name, .type = SHT_PROGBITS, .flags = SECTION_EXEC,
 				   .address = relocated ? sim_code_entry(f) : 0,
 				   .align = 128,

@@ -124,6 +124,8 @@ static __attribute__((noinline, cold)) int leave_failed(enum sim_fn fn, int code
 }
 
 #define CALL(symbol, need, args, per)                                                              \
+	if (SIM_FN_##symbol == SIM_FN_cuGetExportTable)                                            \
+		sim_tls.caller = __builtin_return_address(0);                                      \
 	int code = enter(SIM_FN_##symbol, SIM_NEED_##need);                                        \
 	if (SIM_LIKELY(!code)) {                                                                   \
 		sim_tls.per_thread = per;                                                          \

@@ -84,6 +84,7 @@ int sim_cuStreamSynchronize(struct sim_stream *stream)
 	if (code)
 		return code;
 	drain(s);
+	sim_mempools_trim(&sim.devices[s->ctx->device]);
 	return atomic_load(&s->ctx->sticky);
 }
 
@@ -228,6 +229,7 @@ int sim_cuEventSynchronize(struct sim_event *event)
 		return code;
 	if (s)
 		sim_stream_wait(s, seq);
+	sim_mempools_trim(sim_device_current());
 	return atomic_load(&sim_ctx_current()->sticky);
 }
 

@@ -2,6 +2,7 @@
  * Fills, blocking and in streams.
  */
 #include "sim/sim_copy.h"
+#include "sim/sim_contents.h"
 
 static bool range_ok(sim_addr to, unsigned int unit, size_t width, size_t height, size_t pitch)
 {
@@ -35,6 +36,9 @@ static int fill(sim_addr to, size_t pitch, unsigned int value, unsigned int unit
 	op.u.fill.pitch = pitch;
 	op.u.fill.value = value;
 	op.u.fill.bytes = unit;
+	op.u.fill.drop = sim_contents_drops(to, width * unit * height);
+	/* what is dropped reads as zeros, which is right for most fills */
+	sim_contents_filled(to, sim_copy_span(width * unit, height, pitch), op.u.fill.drop && value);
 	return sim_copy_submit(s, &op, now);
 }
 
@@ -79,4 +83,25 @@ int sim_cuMemsetD2D32Async(sim_addr to, size_t pitch, unsigned int value, size_t
 			   size_t height, struct sim_stream *stream)
 {
 	return fill(to, pitch, value, 4, width, height, stream, false);
+}
+
+int sim_cuMemsetD2D16Async(sim_addr to, size_t pitch, unsigned short value, size_t width, size_t height,
+			   struct sim_stream *stream)
+{
+	return fill(to, pitch, value, 2, width, height, stream, false);
+}
+
+int sim_cuMemsetD2D8_v2(sim_addr to, size_t pitch, unsigned char value, size_t width, size_t height)
+{
+	return fill(to, pitch, value, 1, width, height, NULL, true);
+}
+
+int sim_cuMemsetD2D16_v2(sim_addr to, size_t pitch, unsigned short value, size_t width, size_t height)
+{
+	return fill(to, pitch, value, 2, width, height, NULL, true);
+}
+
+int sim_cuMemsetD2D32_v2(sim_addr to, size_t pitch, unsigned int value, size_t width, size_t height)
+{
+	return fill(to, pitch, value, 4, width, height, NULL, true);
 }

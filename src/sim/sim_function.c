@@ -2,6 +2,8 @@
  * Functions and kernels: names, attributes, parameters, occupancy. */
 #include "sim/sim.h"
 
+#include "formats/gpu_code.h"
+
 struct sim_func *sim_func_get(const void *handle)
 {
 	struct sim_func *f = sim_pool_get(&sim.funcs, handle);
@@ -32,13 +34,18 @@ static int min_int(int a, int b)
 	return a < b ? a : b;
 }
 
+int sim_shared_reserved(const struct sim_model *m)
+{
+	return m->major >= 8 ? SIM_SHARED_RESERVED : 0;
+}
+
 /* Blocks of this shape that fit on one multiprocessor at a time. */
 int sim_func_occupancy(const struct sim_func *f, unsigned int threads, size_t dynamic)
 {
 	const struct sim_model *m = sim_device_current()->model;
 	int warps = (int)((threads + SIM_WARP - 1) / SIM_WARP);
 	int per_warp = (f->regs * SIM_WARP + 255) / 256 * 256;
-	size_t shared = (size_t)f->shared + dynamic + SIM_SHARED_RESERVED;
+	size_t shared = (size_t)f->shared + dynamic + (size_t)sim_shared_reserved(m);
 	int blocks = m->blocks_sm;
 
 	if (!warps || warps * SIM_WARP > sim_func_threads(f))
@@ -46,7 +53,7 @@ int sim_func_occupancy(const struct sim_func *f, unsigned int threads, size_t dy
 	blocks = min_int(blocks, m->threads_sm / (warps * SIM_WARP));
 	if (per_warp)
 		blocks = min_int(blocks, SIM_REGS_PER_BLOCK / (per_warp * ((warps + 3) / 4 * 4)));
-	return min_int(blocks, (int)((size_t)m->shared_sm / ((shared + 127) / 128 * 128)));
+	return shared ? min_int(blocks, (int)((size_t)m->shared_sm / ((shared + 127) / 128 * 128))) : blocks;
 }
 
 static int attribute_get(int *value, int attribute, struct sim_func *f)
@@ -55,17 +62,17 @@ static int attribute_get(int *value, int attribute, struct sim_func *f)
 	case 0: *value = sim_func_threads(f); return 0;
 	case 1: *value = f->shared; return 0;
 	case 2: *value = 0; return 0;
-	case 3: *value = 0; return 0;
+	case 3: *value = f->real ? (int)f->real->local : 0; return 0;
 	case 4: *value = f->regs; return 0;
 	case 5: *value = f->module->ptx_version; return 0;
 	case 6: *value = f->module->binary_version; return 0;
 	case 7: *value = 0; return 0;
 	case 8: *value = atomic_load(&f->dynamic_max); return 0;
 	case 9: *value = atomic_load(&f->carveout); return 0;
-	case 10: *value = f->cluster_must != 0; return 0;
-	case 11: *value = f->cluster_must; return 0;
-	case 12: *value = f->cluster_must ? 1 : 0; return 0;
-	case 13: *value = f->cluster_must ? 1 : 0; return 0;
+	case 10: *value = f->cluster_must || f->cluster_fixed[0]; return 0;
+	case 11: *value = f->cluster_must ? f->cluster_must : (int)f->cluster_fixed[0]; return 0;
+	case 12: *value = f->cluster_must ? 1 : (int)f->cluster_fixed[1]; return 0;
+	case 13: *value = f->cluster_must ? 1 : (int)f->cluster_fixed[2]; return 0;
 	case 14: *value = atomic_load(&f->cluster_any); return 0;
 	case 15: *value = atomic_load(&f->cluster_policy); return 0;
 	}
@@ -103,8 +110,12 @@ static int attribute_set(struct sim_func *f, int attribute, int value, const str
 
 static int param_info(const struct sim_func *f, size_t index, size_t *offset, size_t *size)
 {
-	size_t bytes = 0, at = index > 64 ? SIZE_MAX : sim_kernel_layout(f->row, (unsigned int)index, &bytes);
+	size_t bytes = 0, at = SIZE_MAX;
 
+	if (f->real)
+		at = sim_real_param(f, index, &bytes);
+	else if (index <= 64)
+		at = sim_kernel_layout(f->row, (unsigned int)index, &bytes);
 	if (!offset || at == SIZE_MAX)
 		return SIM_INVALID_VALUE;
 	*offset = at;
@@ -137,6 +148,19 @@ int sim_cuFuncSetCacheConfig(struct sim_func *function, int config)
 {
 	(void)config;
 	return sim_func_get(function) ? 0 : SIM_INVALID_HANDLE;
+}
+
+int sim_cuFuncSetSharedMemConfig(struct sim_func *function, int config)
+{
+	(void)config;
+	return sim_func_get(function) ? 0 : SIM_INVALID_HANDLE;
+}
+
+int sim_cuKernelSetCacheConfig(struct sim_func *kernel, int config, int device)
+{
+	if (device < 0 || device >= sim.device_count)
+		return SIM_INVALID_DEVICE;
+	return sim_cuFuncSetCacheConfig(kernel, config);
 }
 
 int sim_cuFuncGetName(const char **name, struct sim_func *function)
@@ -172,15 +196,22 @@ int sim_cuFuncGetParamInfo(struct sim_func *function, size_t index, size_t *offs
 
 int sim_cuFuncLoad(struct sim_func *function)
 {
-	return sim_func_get(function) ? 0 : SIM_INVALID_HANDLE;
+	struct sim_func *f = sim_func_get(function);
+
+	return f ? sim_func_load(f, sim_ctx_current()->device) : SIM_INVALID_HANDLE;
 }
 
 int sim_cuFuncIsLoaded(int *state, struct sim_func *function)
 {
+	struct sim_func *f = sim_func_get(function);
+	int device = sim_ctx_current()->device;
+
 	if (!state)
 		return SIM_INVALID_VALUE;
-	*state = 1;
-	return sim_func_get(function) ? 0 : SIM_INVALID_HANDLE;
+	if (!f)
+		return SIM_INVALID_HANDLE;
+	*state = !f->real || atomic_load(&f->loaded[device]) == sim.devices[device].epoch;
+	return 0;
 }
 
 int sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct sim_func *function,
@@ -215,7 +246,7 @@ int sim_cuKernelGetFunction(struct sim_func **function, struct sim_func *kernel)
 	if (!f)
 		return SIM_INVALID_HANDLE;
 	*function = f;
-	return 0;
+	return sim_func_load(f, sim_ctx_current()->device);
 }
 
 int sim_cuKernelGetLibrary(struct sim_library **library, struct sim_func *kernel)

@@ -14,6 +14,8 @@ struct sim_graph *sim_graph_new(void)
 	if (!g)
 		return NULL;
 	g->nodes = NULL;
+	g->handles = NULL;
+	g->owned = NULL;
 	g->count = g->capacity = 0;
 	atomic_store(&g->head.alive, 1);
 	return g;
@@ -21,39 +23,64 @@ struct sim_graph *sim_graph_new(void)
 
 void sim_graph_free(struct sim_graph *g)
 {
+	for (size_t i = 0; i < g->count; i++)
+		sim_pool_drop(&sim.nodes, g->handles[i]);
+	free(g->handles);
 	free(g->nodes);
+	g->handles = NULL;
 	g->nodes = NULL;
+	sim_owned_free(&g->owned);
 	sim_pool_drop(&sim.graphs, g);
 }
 
-static int node_add(struct sim_graph *g, const struct sim_op *op)
+static bool graph_grow(struct sim_graph *g)
 {
-	if (g->count == g->capacity) {
-		size_t capacity = g->capacity ? g->capacity * 2 : 16;
-		struct sim_op *nodes = realloc(g->nodes, capacity * sizeof(*nodes));
+	size_t capacity = g->capacity ? g->capacity * 2 : 16;
+	struct sim_op *nodes = realloc(g->nodes, capacity * sizeof(*nodes));
+	struct sim_node **handles;
 
-		if (!nodes)
-			return SIM_OUT_OF_MEMORY;
-		sim_keep(nodes);
-		g->nodes = nodes;
-		g->capacity = capacity;
-	}
+	if (!nodes)
+		return false;
+	sim_keep(nodes);
+	g->nodes = nodes;
+	handles = realloc(g->handles, capacity * sizeof(struct sim_node *));
+	if (!handles)
+		return false;
+	sim_keep(handles);
+	g->handles = handles;
+	g->capacity = capacity;
+	return true;
+}
+
+static int node_add(struct sim_graph *g, const struct sim_op *op, struct sim_deps *deps)
+{
+	struct sim_node *node;
+
+	if (g->count == g->capacity && !graph_grow(g))
+		return SIM_OUT_OF_MEMORY;
 	memcpy(&g->nodes[g->count++], op, offsetof(struct sim_op, params) + op->param_bytes);
+	node = sim_node_new(g, deps);
+	if (!node) {
+		g->count--;
+		return SIM_OUT_OF_MEMORY;
+	}
+	g->handles[g->count - 1] = node;
+	*deps = (struct sim_deps){.count = 1, .node = {node}};
 	return 0;
 }
 
 /* A launched graph is expanded into its nodes. Waits and frees need not be repeated: the order is
  * kept anyway, and the memory stays with the graph. */
-int sim_graph_add(struct sim_graph *g, const struct sim_op *op)
+int sim_graph_add(struct sim_graph *g, const struct sim_op *op, struct sim_deps *deps)
 {
 	int code = 0;
 
 	if (op->kind == SIM_OP_WAIT || op->kind == SIM_OP_EVENT || op->kind == SIM_OP_FREE)
 		return 0;
 	if (op->kind != SIM_OP_GRAPH)
-		return node_add(g, op);
+		return node_add(g, op, deps);
 	for (size_t i = 0; i < op->u.exec->count && !code; i++)
-		code = node_add(g, &op->u.exec->nodes[i]);
+		code = node_add(g, &op->u.exec->nodes[i], deps);
 	return code;
 }
 
@@ -61,6 +88,7 @@ static void exec_free(struct sim_exec *exec)
 {
 	free(exec->nodes);
 	exec->nodes = NULL;
+	sim_owned_free(&exec->owned);
 	sim_pool_drop(&sim.execs, exec);
 }
 
@@ -101,6 +129,7 @@ static int instantiate(struct sim_exec **out, struct sim_graph *graph)
 	sim_keep(exec->nodes);
 	if (g->count)
 		memcpy(exec->nodes, g->nodes, g->count * sizeof(*exec->nodes));
+	sim_owned_copy(&exec->owned, g->owned);
 	atomic_store(&exec->head.alive, 1);
 	*out = exec;
 	return 0;
@@ -123,19 +152,6 @@ int sim_cuGraphDestroy(struct sim_graph *graph)
 	if (!g)
 		return SIM_INVALID_VALUE;
 	sim_graph_free(g);
-	return 0;
-}
-
-int sim_cuGraphGetNodes(struct sim_graph *graph, void **nodes, size_t *count)
-{
-	struct sim_graph *g = sim_pool_get(&sim.graphs, graph);
-
-	if (!g || !count)
-		return SIM_INVALID_VALUE;
-	for (size_t i = 0; nodes && i < *count; i++)
-		nodes[i] = i < g->count ? &g->nodes[i] : NULL;
-	if (!nodes || *count > g->count)
-		*count = g->count;
 	return 0;
 }
 

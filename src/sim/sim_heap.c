@@ -21,7 +21,7 @@ struct extent {
 };
 
 struct sim_heap {
-	sim_addr base, end;
+	sim_addr base, end, bottom;		/* `bottom`: nothing below was ever used */
 	struct extent *free;			/* by address, neighbors merged */
 	struct extent *small[CLASS_MAX + 1];	/* freed small blocks, by power of two */
 };
@@ -46,30 +46,36 @@ static struct sim_heap *heap_new(const struct sim_device *dev)
 	madvise(base, bytes + BLOCK, MADV_DONTDUMP);
 	madvise(base, bytes + BLOCK, MADV_DONTFORK);
 	heap->base = ((sim_addr)(uintptr_t)base + BLOCK - 1) & ~(sim_addr)(BLOCK - 1);
-	heap->end = heap->base + bytes;
+	heap->end = heap->bottom = heap->base + bytes;
 	all->start = heap->base;
 	all->bytes = bytes;
 	heap->free = all;
 	return heap;
 }
 
+/* From the highest address down, as the driver gives them out. The order matters: of free blocks of the same size, PyTorch takes
+ * the lowest one. With ascending addresses, PyTorch reserved 9.8 % less than on an H200 in one program of five (GPT, fused AdamW),
+ * with descending ones the same in all of them. */
 static sim_addr large_take(struct sim_heap *heap, size_t bytes)
 {
-	for (struct extent **link = &heap->free; *link; link = &(*link)->next) {
-		struct extent *e = *link;
-		sim_addr start = e->start;
+	struct extent **found = NULL, *e;
+	sim_addr start;
 
-		if (e->bytes < bytes)
-			continue;
-		e->start += bytes;
-		e->bytes -= bytes;
-		if (!e->bytes) {
-			*link = e->next;
-			free(e);
-		}
-		return start;
+	for (struct extent **link = &heap->free; *link; link = &(*link)->next)
+		if ((*link)->bytes >= bytes)
+			found = link;
+	if (!found)
+		return 0;
+	e = *found;
+	e->bytes -= bytes;
+	start = e->start + e->bytes;
+	if (start < heap->bottom)
+		heap->bottom = start;
+	if (!e->bytes) {
+		*found = e->next;
+		free(e);
 	}
-	return 0;
+	return start;
 }
 
 static void large_give(struct sim_heap *heap, sim_addr start, size_t bytes)
@@ -181,4 +187,20 @@ void sim_heap_give(struct sim_device *dev, sim_addr address, size_t bytes, bool 
 	e->bytes = (size_t)1 << class_of(bytes);
 	e->next = dev->heap->small[class_of(bytes)];
 	dev->heap->small[class_of(bytes)] = e;
+}
+
+size_t sim_heap_resident(const struct sim_device *dev)
+{
+	unsigned char present[4096];
+	size_t pages = 0, step = sizeof(present) * 4096;
+
+	for (sim_addr at = dev->heap ? dev->heap->bottom : 0; dev->heap && at < dev->heap->end; at += step) {
+		size_t n = dev->heap->end - at < step ? (size_t)(dev->heap->end - at) : step;
+
+		if (mincore((void *)(uintptr_t)at, n, present))
+			continue;
+		for (size_t i = 0; i < n / 4096; i++)
+			pages += present[i] & 1;
+	}
+	return pages * 4096;
 }

@@ -150,37 +150,6 @@ int sim_cuMemHostGetFlags(unsigned int *flags, void *host)
 	return code;
 }
 
-int sim_cuIpcGetMemHandle(void *handle, sim_addr address)
-{
-	(void)handle;
-	(void)address;
-	return SIM_NOT_SUPPORTED;
-}
-
-int sim_cuIpcOpenMemHandle_v2(sim_addr *address, struct sim_ipc handle, unsigned int flags)
-{
-	(void)address, (void)handle, (void)flags;
-	return SIM_NOT_SUPPORTED;
-}
-
-int sim_cuIpcCloseMemHandle(sim_addr address)
-{
-	(void)address;
-	return SIM_INVALID_VALUE;
-}
-
-/* Managed memory is always on the host: there is nothing to move. */
-int sim_cuMemPrefetchAsync_v2(sim_addr address, size_t bytes, struct sim_location location,
-			      unsigned int flags, struct sim_stream *stream)
-{
-	(void)location;
-	if (!sim_stream_resolve(stream))
-		return SIM_INVALID_HANDLE;
-	if (flags || sim_mem_kind_of(address) != SIM_MEM_MANAGED || !sim_mem_covers(address, bytes))
-		return SIM_INVALID_VALUE;
-	return 0;
-}
-
 /* ---- pointer attributes --------------------------------------------------------------------- */
 
 static bool on_host(const struct sim_mem *mem)
@@ -216,7 +185,7 @@ static int attribute_of(void *value, int attribute, const struct sim_mem *mem, s
 	case 14: SET(unsigned long long, 0); return 0;
 	case 15: SET(unsigned char, 0); return 0;
 	case 16: SET(int, 3); return 0;
-	case 17: SET(void *, mem->async ? &sim.devices[mem->device] : NULL); return 0;
+	case 17: SET(void *, mem->pool); return 0;
 	}
 	return SIM_INVALID_VALUE;
 }

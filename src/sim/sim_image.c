@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Module images: reads one (README.md has the format) and picks the code that fits the GPU. */
-#include "sim/sim.h"
+#include "sim/sim_image.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -12,10 +12,7 @@ static const char image_magic[] = "cuwhy-sim-module 1\n";
 struct image {
 	struct sim_func *funcs;
 	int targets;		/* lines seen */
-	int sass;		/* best matching binary, 0 = none */
-	int ptx;		/* best matching PTX target */
-	int ptx_version;	/* of it */
-	int ptx_too_new;	/* ISA version of PTX that would match if it were not too new */
+	struct sim_choice choice;
 };
 
 void sim_funcs_free(struct sim_func *f)
@@ -23,6 +20,9 @@ void sim_funcs_free(struct sim_func *f)
 	while (f) {
 		struct sim_func *next = f->next;
 
+		if (!f->real)
+			free(f->name);
+		f->name = NULL;
 		sim_pool_drop(&sim.funcs, f);
 		f = next;
 	}
@@ -45,6 +45,41 @@ static bool ptx_fits(const struct sim_model *m, int arch, char suffix)
 	return arch <= m->major * 10 + m->minor;
 }
 
+bool sim_choice_sass(struct sim_choice *c, const struct sim_model *m, int arch, char suffix)
+{
+	if (!sass_fits(m, arch, suffix) || arch < c->sass || (arch == c->sass && (!suffix || c->sass_special)))
+		return false;
+	c->sass = arch;
+	c->sass_special = suffix != '\0';
+	return true;
+}
+
+bool sim_choice_ptx(struct sim_choice *c, const struct sim_model *m, int arch, char suffix, int version)
+{
+	if (!ptx_fits(m, arch, suffix))
+		return false;
+	if (version > sim.config.ptx) {
+		c->ptx_too_new = version;
+		return false;
+	}
+	if (arch <= c->ptx)
+		return false;
+	c->ptx = arch;
+	c->ptx_version = version;
+	return true;
+}
+
+int sim_choice_code(const struct sim_choice *c)
+{
+	const char *no_jit = getenv("CUDA_DISABLE_PTX_JIT");
+
+	if (c->sass)
+		return 0;
+	if (!c->ptx)
+		return c->ptx_too_new ? SIM_UNSUPPORTED_PTX_VERSION : SIM_NO_BINARY_FOR_GPU;
+	return no_jit && *no_jit == '1' ? SIM_JIT_DISABLED : 0;
+}
+
 /* "target sm_86", "target compute_90 ptx 9.1" */
 static int parse_target(struct image *im, const struct sim_model *m, const char *line)
 {
@@ -54,8 +89,7 @@ static int parse_target(struct image *im, const struct sim_model *m, const char 
 	im->targets++;
 	if (sscanf(line, "target sm_%d%n", &arch, &used) == 1) {
 		suffix = isalpha((unsigned char)line[used]) ? line[used] : '\0';
-		if (sass_fits(m, arch, suffix) && arch > im->sass)
-			im->sass = arch;
+		sim_choice_sass(&im->choice, m, arch, suffix);
 		return 0;
 	}
 	if (sscanf(line, "target compute_%d%n", &arch, &used) != 1)
@@ -63,14 +97,7 @@ static int parse_target(struct image *im, const struct sim_model *m, const char 
 	suffix = isalpha((unsigned char)line[used]) ? line[used++] : '\0';
 	if (sscanf(line + used, " ptx %d.%d", &major, &minor) != 2)
 		return SIM_INVALID_IMAGE;
-	if (!ptx_fits(m, arch, suffix))
-		return 0;
-	if (major * 10 + minor > sim.config.ptx)
-		im->ptx_too_new = major * 10 + minor;
-	else if (arch > im->ptx) {
-		im->ptx = arch;
-		im->ptx_version = major * 10 + minor;
-	}
+	sim_choice_ptx(&im->choice, m, arch, suffix, major * 10 + minor);
 	return 0;
 }
 
@@ -82,8 +109,9 @@ static int set_override(struct sim_func *f, const char *word)
 	if (!eq)
 		return SIM_INVALID_IMAGE;
 	if (!strncmp(word, "mangled=", 8)) {
-		snprintf(f->name, sizeof(f->name), "%s", eq + 1);
-		return 0;
+		free(f->name);
+		f->name = strdup(eq + 1);
+		return f->name ? 0 : SIM_OUT_OF_MEMORY;
 	}
 	if (sscanf(eq + 1, "%d", &value) != 1 || value < 0)
 		return SIM_INVALID_IMAGE;
@@ -114,7 +142,12 @@ struct sim_func *sim_func_new(const struct sim_kernel_row *row)
 	f->head = head;
 	f->func = f;
 	f->row = row;
-	snprintf(f->name, sizeof(f->name), "%s", row->mangled);
+	f->name = strdup(row->mangled);
+	if (!f->name) {
+		sim_pool_drop(&sim.funcs, f);
+		return NULL;
+	}
+	sim_keep(f->name);
 	f->regs = row->regs;
 	f->shared = row->shared;
 	atomic_store(&f->carveout, -1);
@@ -185,18 +218,6 @@ static int parse_lines(struct image *im, const struct sim_model *m, char *text)
 	return code ? code : im->targets ? 0 : SIM_INVALID_IMAGE;
 }
 
-/* Chooses like a real driver: binary code first, else PTX that it can compile. */
-static int choose_code(const struct image *im)
-{
-	const char *no_jit = getenv("CUDA_DISABLE_PTX_JIT");
-
-	if (im->sass)
-		return 0;
-	if (!im->ptx)
-		return im->ptx_too_new ? SIM_UNSUPPORTED_PTX_VERSION : SIM_NO_BINARY_FOR_GPU;
-	return no_jit && *no_jit == '1' ? SIM_JIT_DISABLED : 0;
-}
-
 /* R580's texts. */
 static void log_refusal(int code, const struct sim_model *m)
 {
@@ -218,37 +239,38 @@ static int module_parse(struct sim_module *mod, const struct sim_model *m, const
 
 	free(copy);
 	if (!code)
-		code = choose_code(&im);
+		code = sim_choice_code(&im.choice);
 	if (code) {
 		sim_funcs_free(im.funcs);
 		return code;
 	}
 	mod->funcs = im.funcs;
-	mod->binary_version = im.sass ? im.sass : m->major * 10 + m->minor;
-	mod->ptx_version = im.ptx ? im.ptx : im.sass;
+	mod->binary_version = im.choice.sass ? im.choice.sass : m->major * 10 + m->minor;
+	mod->ptx_version = im.choice.ptx ? im.choice.ptx : im.choice.sass;
 	for (struct sim_func *f = im.funcs; f; f = f->next)
 		f->module = mod;
 	return 0;
 }
 
-int sim_module_new(struct sim_module **out, struct sim_ctx *ctx, int device, const void *image)
+int sim_module_new(struct sim_module **out, struct sim_ctx *ctx, int device, const void *image, bool kept)
 {
+	const struct sim_model *m = sim.devices[device].model;
 	const char *text = image;
 	struct sim_module *mod;
-	int code;
+	int code = SIM_INVALID_IMAGE;
 
-	if (strncmp(text, image_magic, sizeof(image_magic) - 1)) {
-		log_refusal(SIM_INVALID_IMAGE, sim.devices[device].model);
-		return SIM_INVALID_IMAGE;
-	}
 	mod = sim_pool_new(&sim.modules);
 	if (!mod)
 		return SIM_OUT_OF_MEMORY;
 	mod->ctx = ctx;
 	mod->funcs = NULL;
-	code = module_parse(mod, sim.devices[device].model, text + sizeof(image_magic) - 1);
+	mod->real = NULL;
+	if (sim_real_is(image))
+		code = sim_real_load(mod, m, image, kept);
+	else if (!strncmp(text, image_magic, sizeof(image_magic) - 1))
+		code = module_parse(mod, m, text + sizeof(image_magic) - 1);
 	if (code) {
-		log_refusal(code, sim.devices[device].model);
+		log_refusal(code, m);
 		sim_pool_drop(&sim.modules, mod);
 		return code;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Launches: every limit is checked, with the error codes and texts of the real driver. */
-#include "sim/sim.h"
+#include "sim/sim_contents.h"
 
 #include <string.h>
 
@@ -98,6 +98,9 @@ static int check_cluster(const struct launch *l)
 	const unsigned int *c = l->cluster, *g = l->grid;
 	unsigned int blocks;
 
+	if ((!c || (!c[0] && !c[1] && !c[2])) && l->f->cluster_fixed[0])
+		c = l->f->cluster_fixed;
+
 	if (!c || (!c[0] && !c[1] && !c[2]))
 		return l->f->cluster_must ? SIM_INVALID_CLUSTER_SIZE : 0;
 	blocks = c[0] * c[1] * c[2];
@@ -139,7 +142,7 @@ static int check_launch(const struct launch *l)
 		code = check_shared(l);
 	if (!code)
 		code = check_threads(l);
-	if (!code && SIM_UNLIKELY(l->cluster || l->f->cluster_must))
+	if (!code && SIM_UNLIKELY(l->cluster || l->f->cluster_must || l->f->cluster_fixed[0]))
 		code = check_cluster(l);
 	if (!code && SIM_UNLIKELY(l->cooperative))
 		code = check_cooperative(l);
@@ -148,7 +151,7 @@ static int check_launch(const struct launch *l)
 
 /* `extra` is (1, buffer), (2, pointer to its size), 0. Measured: a buffer that is too short is
  * accepted, one that is too long is 701. */
-static int params_from_extra(struct sim_op *op, void **extra, size_t need)
+static int params_from_extra(struct sim_op *op, void **extra, const struct sim_func *f)
 {
 	const void *buffer = NULL;
 	size_t size = 0;
@@ -161,9 +164,11 @@ static int params_from_extra(struct sim_op *op, void **extra, size_t need)
 		else
 			return SIM_INVALID_VALUE;
 	}
-	if (size > need)
+	if (size > f->param_bytes)
 		return SIM_LAUNCH_OUT_OF_RESOURCES;
-	memset(op->params, 0, need);
+	if (f->real)
+		return 0;		/* it does nothing: nobody reads them */
+	memset(op->params, 0, f->param_bytes);
 	if (buffer)
 		memcpy(op->params, buffer, size);
 	return 0;
@@ -175,15 +180,15 @@ static int params_copy(struct sim_op *op, const struct sim_func *f, void **param
 		sim_log("Specified kernel arguments in both kernelParams and extra");
 		return SIM_INVALID_VALUE;
 	}
-	op->param_bytes = f->param_bytes;
+	op->param_bytes = f->real ? 0 : f->param_bytes;
 	if (extra)
-		return params_from_extra(op, extra, f->param_bytes);
+		return params_from_extra(op, extra, f);
 	if (SIM_UNLIKELY(!params && f->param_count)) {
 		sim_log("CUDA kernel %s has %u parameters but none provided at launch", f->name,
 			f->param_count);
 		return SIM_INVALID_VALUE;
 	}
-	for (unsigned int i = 0; i < f->param_count; i++)
+	for (unsigned int i = 0; !f->real && i < f->param_count; i++)
 		memcpy(op->params + f->params[i].offset, params[i], f->params[i].size);
 	return 0;
 }
@@ -198,6 +203,11 @@ uint64_t sim_grid_number(struct sim_ctx *ctx)
 	return number;
 }
 
+static bool is_loaded(const struct sim_func *f, int device)
+{
+	return atomic_load_explicit(&f->loaded[device], memory_order_relaxed) == sim.devices[device].epoch;
+}
+
 static int launch(struct launch *l, struct sim_func *handle, struct sim_stream *stream)
 {
 	struct sim_op op;
@@ -208,6 +218,8 @@ static int launch(struct launch *l, struct sim_func *handle, struct sim_stream *
 	if (SIM_UNLIKELY(!l->f || !l->stream))
 		return SIM_INVALID_HANDLE;
 	code = check_launch(l);
+	if (!code && SIM_UNLIKELY(l->f->real && !is_loaded(l->f, l->stream->ctx->device)))
+		code = sim_func_load(l->f, l->stream->ctx->device);
 	if (SIM_UNLIKELY(code)) {
 		sim_capture_spoil(l->stream);
 		return code;
@@ -219,7 +231,10 @@ static int launch(struct launch *l, struct sim_func *handle, struct sim_stream *
 	op.u.kernel.id = sim_grid_number(l->stream->ctx);
 	memcpy(op.u.kernel.grid, l->grid, sizeof(op.u.kernel.grid));
 	memcpy(op.u.kernel.block, l->block, sizeof(op.u.kernel.block));
+	op.u.kernel.shared = l->shared;
 	code = params_copy(&op, l->f, l->params, l->extra);
+	if (!code && l->f->real)
+		sim_contents_launched(l->f, l->params, l->extra);
 	return code ? code : sim_work_submit(l->stream, &op, NULL);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Device memory: what is allocated where, and how much of the card is left. */
-#include "sim/sim.h"
+#include "sim/sim_contents.h"
 
 #include <search.h>
 #include <stdlib.h>
@@ -133,13 +133,15 @@ size_t sim_mem_round(size_t bytes)
 	return bytes > SIZE_MAX - unit ? SIZE_MAX : (bytes + unit - 1) & ~(unit - 1);
 }
 
-static int charge_locked(struct sim_device *dev, size_t bytes)
+int sim_mem_charge_locked(struct sim_device *dev, size_t bytes)
 {
 	size_t gone = dev->used + sim.config.hidden + sim.config.taken;
 
 	if (gone > dev->total || bytes > dev->total - gone)
 		return SIM_OUT_OF_MEMORY;
 	dev->used += bytes;
+	if (dev->used > dev->peak)
+		dev->peak = dev->used;
 	return 0;
 }
 
@@ -148,7 +150,7 @@ int sim_mem_charge(struct sim_device *dev, size_t bytes)
 	int code;
 
 	pthread_mutex_lock(&sim_mem_lock);
-	code = charge_locked(dev, bytes);
+	code = sim_mem_charge_locked(dev, bytes);
 	pthread_mutex_unlock(&sim_mem_lock);
 	return code;
 }
@@ -160,12 +162,20 @@ void sim_mem_uncharge(struct sim_device *dev, size_t bytes)
 	pthread_mutex_unlock(&sim_mem_lock);
 }
 
-static int alloc_locked(sim_addr *address, size_t bytes, size_t charged, bool async)
+static void block_uncharge(struct sim_device *dev, struct sim_mempool *pool, size_t charged)
 {
-	struct sim_device *dev = sim_device_current();
+	if (pool)
+		sim_mempool_give(pool, charged);
+	else
+		dev->used -= charged;
+}
+
+static int alloc_locked(sim_addr *address, size_t bytes, size_t charged, struct sim_mempool *pool)
+{
+	struct sim_device *dev = pool ? &sim.devices[pool->device] : sim_device_current();
 	struct sim_mem *mem;
 	sim_addr at;
-	int code = charge_locked(dev, charged);
+	int code = pool ? sim_mempool_take(pool, charged) : sim_mem_charge_locked(dev, charged);
 
 	if (code)
 		return code;
@@ -174,16 +184,17 @@ static int alloc_locked(sim_addr *address, size_t bytes, size_t charged, bool as
 	if (!mem) {
 		if (at)
 			sim_heap_give(dev, at, charged, false);
-		dev->used -= charged;
+		block_uncharge(dev, pool, charged);
 		return SIM_OUT_OF_MEMORY;
 	}
 	mem->charged = charged;
-	mem->async = async;
+	mem->device = (int)(dev - sim.devices);
+	mem->pool = pool;
 	*address = at;
 	return 0;
 }
 
-int sim_mem_alloc(sim_addr *address, size_t bytes, bool async)
+int sim_mem_alloc(sim_addr *address, size_t bytes, struct sim_mempool *pool)
 {
 	int code;
 
@@ -192,7 +203,7 @@ int sim_mem_alloc(sim_addr *address, size_t bytes, bool async)
 	if (!address || !bytes)
 		return SIM_INVALID_VALUE;
 	pthread_mutex_lock(&sim_mem_lock);
-	code = alloc_locked(address, bytes, sim_mem_round(bytes), async);
+	code = alloc_locked(address, bytes, sim_mem_round(bytes), pool);
 	pthread_mutex_unlock(&sim_mem_lock);
 	return code;
 }
@@ -204,11 +215,13 @@ int sim_mem_free(sim_addr address)
 
 	pthread_mutex_lock(&sim_mem_lock);
 	mem = sim_mem_find(address);
-	if (mem && mem->start == address && mem->kind == SIM_MEM_DEVICE) {
+	if (mem && mem->start == address && mem->kind == SIM_MEM_DEVICE && !mem->foreign) {
 		struct sim_device *dev = &sim.devices[mem->device];
 
-		sim_heap_give(dev, address, mem->charged, !mem->async);
-		dev->used -= mem->charged;
+		sim_ipc_forget(mem);
+		sim_contents_freed(mem->start, mem->bytes);
+		sim_heap_give(dev, address, mem->charged, !mem->pool);
+		block_uncharge(dev, mem->pool, mem->charged);
 		sim_mem_remove(mem);
 		code = 0;
 	}

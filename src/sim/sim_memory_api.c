@@ -22,7 +22,7 @@ int sim_cuMemAlloc_v2(sim_addr *address, size_t bytes)
 {
 	int code = sim_capture_check_unsafe();
 
-	return code ? code : sim_mem_alloc(address, bytes, false);
+	return code ? code : sim_mem_alloc(address, bytes, NULL);
 }
 
 int sim_cuMemAllocPitch_v2(sim_addr *address, size_t *pitch, size_t width, size_t height,
@@ -38,7 +38,7 @@ int sim_cuMemAllocPitch_v2(sim_addr *address, size_t *pitch, size_t width, size_
 	if (!pitch || !width || !height || (element != 4 && element != 8 && element != 16) ||
 	    row > SIZE_MAX / height)
 		return SIM_INVALID_VALUE;
-	code = sim_mem_alloc(address, row * height, false);
+	code = sim_mem_alloc(address, row * height, NULL);
 	if (!code)
 		*pitch = row;
 	return code;
@@ -65,25 +65,27 @@ int sim_cuMemFree_v2(sim_addr address)
 	return code ? code : atomic_load(&sim_ctx_current()->sticky);
 }
 
-int sim_cuMemAllocAsync(sim_addr *address, size_t bytes, struct sim_stream *stream)
+static int alloc_async(sim_addr *address, size_t bytes, struct sim_mempool *pool, struct sim_stream *stream)
 {
-	struct sim_stream *s = sim_stream_resolve(stream);
-
-	if (!s)
+	if (!sim_stream_resolve(stream))
 		return SIM_INVALID_HANDLE;
+	if (!pool)
+		return SIM_INVALID_VALUE;
 	if (address && !bytes) {		/* measured: no error, and no memory */
 		*address = 0;
 		return 0;
 	}
-	return sim_mem_alloc(address, bytes, true);
+	return sim_mem_alloc(address, bytes, pool);
 }
 
-int sim_cuMemAllocFromPoolAsync(sim_addr *address, size_t bytes, void *pool,
-				struct sim_stream *stream)
+int sim_cuMemAllocAsync(sim_addr *address, size_t bytes, struct sim_stream *stream)
 {
-	if (!pool)
-		return SIM_INVALID_VALUE;
-	return sim_cuMemAllocAsync(address, bytes, stream);
+	return alloc_async(address, bytes, sim_mempool_of(sim_device_current()), stream);
+}
+
+int sim_cuMemAllocFromPoolAsync(sim_addr *address, size_t bytes, void *pool, struct sim_stream *stream)
+{
+	return alloc_async(address, bytes, sim_pool_get(&sim.mempools, pool), stream);
 }
 
 int sim_cuMemFreeAsync(sim_addr address, struct sim_stream *stream)

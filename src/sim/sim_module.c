@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Modules and libraries: loading images from memory and files, finding functions by name. */
-#include "sim/sim.h"
+#include "sim/sim_image.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,21 +8,30 @@
 #include <string.h>
 #include <time.h>
 
-enum { IMAGE_MAX = 1 << 20 };
+enum { IMAGE_MAX = 1 << 30, OPTION_PRESERVED = 1 };
 
-static int file_read(const char *path, char **text)
+/* The whole file, and a zero byte: it may be text. */
+static int file_read(const char *path, char **image)
 {
 	FILE *file = fopen(path, "re");
-	size_t length;
+	size_t length = 0;
+	long size = -1;
 
 	if (!file)
 		return errno == ENOENT ? SIM_FILE_NOT_FOUND : SIM_OPERATING_SYSTEM;
-	*text = calloc(1, IMAGE_MAX + 1);
-	length = *text ? fread(*text, 1, IMAGE_MAX, file) : 0;
+	if (!fseek(file, 0, SEEK_END))
+		size = ftell(file);
+	if (size < 0 || size > IMAGE_MAX || fseek(file, 0, SEEK_SET)) {
+		fclose(file);
+		return SIM_OPERATING_SYSTEM;
+	}
+	*image = calloc(1, (size_t)size + 64);
+	if (*image)
+		length = fread(*image, 1, (size_t)size, file);
 	fclose(file);
-	if (!*text)
+	if (!*image)
 		return SIM_OUT_OF_MEMORY;
-	(*text)[length] = '\0';
+	(*image)[length] = '\0';
 	return 0;
 }
 
@@ -48,7 +57,7 @@ int sim_cuModuleLoadData(struct sim_module **module, const void *image)
 	if (!module || !image)
 		return SIM_INVALID_VALUE;
 	code = load_begin(ctx);
-	return code ? code : sim_module_new(module, ctx, ctx->device, image);
+	return code ? code : sim_module_new(module, ctx, ctx->device, image, false);
 }
 
 int sim_cuModuleLoadDataEx(struct sim_module **module, const void *image, unsigned int count,
@@ -82,6 +91,7 @@ static void module_end(struct sim_module *mod)
 {
 	sim_funcs_free(mod->funcs);
 	mod->funcs = NULL;
+	sim_real_free(mod);
 	sim_pool_drop(&sim.modules, mod);
 }
 
@@ -112,6 +122,7 @@ int sim_cuModuleGetFunction(struct sim_func **function, struct sim_module *modul
 {
 	struct sim_module *mod = sim_pool_get(&sim.modules, module);
 	struct sim_func *f;
+	int code = 0;
 
 	if (name && !*name)
 		sim_log("name cannot be empty");
@@ -121,9 +132,11 @@ int sim_cuModuleGetFunction(struct sim_func **function, struct sim_module *modul
 		sim_log("CUmodule cannot be NULL");
 	if (!mod)
 		return SIM_INVALID_HANDLE;
-	f = func_find(mod->funcs, name);
+	f = mod->real ? sim_real_find(mod, name, &code) : func_find(mod->funcs, name);
 	*function = f;
-	return f ? 0 : SIM_NOT_FOUND;
+	if (code)
+		return code;
+	return f ? sim_func_load(f, sim_ctx_current()->device) : SIM_NOT_FOUND;
 }
 
 int sim_cuModuleGetLoadingMode(int *mode)
@@ -151,32 +164,97 @@ int sim_cuModuleGetFunctionCount(unsigned int *count, struct sim_module *module)
 		return SIM_INVALID_VALUE;
 	if (!mod)
 		return SIM_INVALID_HANDLE;
+	if (mod->real)
+		return sim_real_count(mod, count);
 	*count = funcs_count(mod->funcs);
 	return 0;
 }
 
+static void funcs_list(struct sim_func *f, struct sim_func **list, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++, f = f ? f->next : NULL)
+		list[i] = f;
+}
+
+int sim_cuModuleEnumerateFunctions(struct sim_func **functions, unsigned int count, struct sim_module *module)
+{
+	struct sim_module *mod = sim_pool_get(&sim.modules, module);
+	int code;
+
+	if (!functions || !count)
+		return SIM_INVALID_VALUE;
+	if (!mod)
+		return SIM_INVALID_HANDLE;
+	code = mod->real ? sim_real_find_all(mod) : 0;
+	if (!code)
+		funcs_list(mod->funcs, functions, count);
+	return code;
+}
+
+int sim_cuModuleGetGlobal_v2(sim_addr *address, size_t *bytes, struct sim_module *module, const char *name)
+{
+	struct sim_module *mod = sim_pool_get(&sim.modules, module);
+
+	if (!name || (!address && !bytes))
+		return SIM_INVALID_VALUE;
+	if (!mod)
+		return SIM_INVALID_HANDLE;
+	return mod->real ? sim_real_variable(mod, sim_ctx_current()->device, name, false, address, bytes) : SIM_NOT_FOUND;
+}
+
 /* ---- libraries ------------------------------------------------------------------------------ */
 
+static pthread_mutex_t kernels_lock = PTHREAD_MUTEX_INITIALIZER;	/* for the kernels of libraries with real code */
+
 /* A kernel is a separate handle for the function. */
+static struct sim_func *kernel_make(struct sim_library *lib, struct sim_func *f)
+{
+	struct sim_func *k = sim_func_new(f->row);
+
+	if (!k)
+		return NULL;
+	free(k->name);
+	k->name = f->real ? f->name : strdup(f->name);
+	k->real = f->real;
+	k->func = f;
+	k->module = f->module;
+	k->library = lib;
+	k->next = lib->kernels;
+	if (!k->name) {
+		sim_pool_drop(&sim.funcs, k);
+		return NULL;
+	}
+	if (!f->real)
+		sim_keep(k->name);
+	f->kernel = k;
+	lib->kernels = k;
+	atomic_store(&k->head.alive, 1);
+	return k;
+}
+
 static int kernels_make(struct sim_library *lib)
 {
-	for (struct sim_func *f = lib->module->funcs; f; f = f->next) {
-		struct sim_func *k = sim_func_new(f->row);
-
-		if (!k)
+	for (struct sim_func *f = lib->module->funcs; f; f = f->next)
+		if (!f->kernel && !kernel_make(lib, f))
 			return SIM_OUT_OF_MEMORY;
-		memcpy(k->name, f->name, sizeof(k->name));
-		k->func = f;
-		k->module = f->module;
-		k->library = lib;
-		k->next = lib->kernels;
-		lib->kernels = k;
-		atomic_store(&k->head.alive, 1);
-	}
 	return 0;
 }
 
-static int library_load(struct sim_library **library, const void *image)
+/* Of real code, kernels are made when they are asked for. */
+static struct sim_func *real_kernel(struct sim_library *lib, const char *name, int *code)
+{
+	struct sim_func *f = sim_real_find(lib->module, name, code), *k;
+
+	if (!f)
+		return NULL;
+	pthread_mutex_lock(&kernels_lock);
+	k = f->kernel ? f->kernel : kernel_make(lib, f);
+	pthread_mutex_unlock(&kernels_lock);
+	*code = k ? 0 : SIM_OUT_OF_MEMORY;
+	return k;
+}
+
+static int library_load(struct sim_library **library, const void *image, bool kept)
 {
 	struct sim_ctx *ctx = sim_ctx_current();
 	struct sim_library *lib;
@@ -193,7 +271,7 @@ static int library_load(struct sim_library **library, const void *image)
 	lib->kernels = NULL;
 	lib->module = NULL;
 	/* Measured: an unusable image is not reported until a kernel is requested. */
-	lib->code = sim_module_new(&lib->module, NULL, ctx ? ctx->device : 0, image);
+	lib->code = sim_module_new(&lib->module, NULL, ctx ? ctx->device : 0, image, kept);
 	code = lib->code ? 0 : kernels_make(lib);
 	if (code) {
 		sim_pool_drop(&sim.libraries, lib);
@@ -208,9 +286,14 @@ int sim_cuLibraryLoadData(struct sim_library **library, const void *image, int *
 			  void **values, unsigned int count, int *lib_options, void **lib_values,
 			  unsigned int lib_count)
 {
+	bool kept = false;
+
 	(void)options, (void)values, (void)count;
-	(void)lib_options, (void)lib_values, (void)lib_count;
-	return library_load(library, image);
+	if (lib_count && !lib_options)
+		return SIM_INVALID_VALUE;
+	for (unsigned int i = 0; i < lib_count; i++)
+		kept |= lib_options[i] == OPTION_PRESERVED && (!lib_values || lib_values[i]);
+	return library_load(library, image, kept);
 }
 
 int sim_cuLibraryLoadFromFile(struct sim_library **library, const char *file, int *options,
@@ -226,7 +309,7 @@ int sim_cuLibraryLoadFromFile(struct sim_library **library, const char *file, in
 		return SIM_INVALID_VALUE;
 	code = file_read(file, &text);
 	if (!code)
-		code = library_load(library, text);
+		code = library_load(library, text, false);
 	free(text);
 	return code;
 }
@@ -248,6 +331,7 @@ int sim_cuLibraryGetKernel(struct sim_func **kernel, struct sim_library *library
 {
 	struct sim_library *lib = sim_pool_get(&sim.libraries, library);
 	struct sim_func *k;
+	int code = 0;
 
 	if (!kernel || !name || !*name)
 		return SIM_INVALID_VALUE;
@@ -260,9 +344,9 @@ int sim_cuLibraryGetKernel(struct sim_func **kernel, struct sim_library *library
 			"parameters", name);
 		return lib->code;
 	}
-	k = func_find(lib->kernels, name);
+	k = lib->module->real ? real_kernel(lib, name, &code) : func_find(lib->kernels, name);
 	*kernel = k;
-	return k ? 0 : SIM_NOT_FOUND;
+	return code ? code : k ? 0 : SIM_NOT_FOUND;
 }
 
 int sim_cuLibraryGetKernelCount(unsigned int *count, struct sim_library *library)
@@ -273,8 +357,56 @@ int sim_cuLibraryGetKernelCount(unsigned int *count, struct sim_library *library
 		return SIM_INVALID_VALUE;
 	if (!lib)
 		return SIM_INVALID_HANDLE;
+	if (lib->module && lib->module->real)
+		return sim_real_count(lib->module, count);
 	*count = funcs_count(lib->kernels);
 	return 0;
+}
+
+int sim_cuLibraryEnumerateKernels(struct sim_func **kernels, unsigned int count, struct sim_library *library)
+{
+	struct sim_library *lib = sim_pool_get(&sim.libraries, library);
+	int code;
+
+	if (!kernels || !count)
+		return SIM_INVALID_VALUE;
+	if (!lib)
+		return SIM_INVALID_HANDLE;
+	code = lib->code;
+	if (!code && lib->module->real)
+		code = sim_real_find_all(lib->module);
+	pthread_mutex_lock(&kernels_lock);
+	if (!code && lib->module->real)
+		code = kernels_make(lib);
+	if (!code)
+		funcs_list(lib->kernels, kernels, count);
+	pthread_mutex_unlock(&kernels_lock);
+	return code;
+}
+
+static int library_variable(struct sim_library *library, const char *name, bool managed, sim_addr *address, size_t *bytes)
+{
+	struct sim_library *lib = sim_pool_get(&sim.libraries, library);
+
+	if (!name || (!address && !bytes))
+		return SIM_INVALID_VALUE;
+	if (!lib)
+		return SIM_INVALID_HANDLE;
+	if (lib->code)
+		return lib->code;
+	if (!lib->module->real)
+		return SIM_NOT_FOUND;
+	return sim_real_variable(lib->module, sim_ctx_current()->device, name, managed, address, bytes);
+}
+
+int sim_cuLibraryGetGlobal(sim_addr *address, size_t *bytes, struct sim_library *library, const char *name)
+{
+	return library_variable(library, name, false, address, bytes);
+}
+
+int sim_cuLibraryGetManaged(sim_addr *address, size_t *bytes, struct sim_library *library, const char *name)
+{
+	return library_variable(library, name, true, address, bytes);
 }
 
 int sim_cuLibraryGetModule(struct sim_module **module, struct sim_library *library)

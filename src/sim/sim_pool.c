@@ -35,6 +35,9 @@ void sim_pools_init(void)
 	pool_init(&sim.funcs, sizeof(struct sim_func), 1 << 20);
 	pool_init(&sim.graphs, sizeof(struct sim_graph), 1 << 18);
 	pool_init(&sim.execs, sizeof(struct sim_exec), 1 << 18);
+	pool_init(&sim.mempools, sizeof(struct sim_mempool), 1 << 12);
+	pool_init(&sim.nodes, sizeof(struct sim_node), 1 << 22);
+	pool_init(&sim.objects, sizeof(struct sim_object), 1 << 20);
 	pool_init(&sim.mems, sizeof(struct sim_mem_handle), 1 << 20);
 }
 

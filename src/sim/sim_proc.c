@@ -3,6 +3,8 @@
  * CUDA runtime. */
 #include "sim/sim.h"
 
+#include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -88,17 +90,21 @@ int sim_cuGetProcAddress_v2(const char *name, void **out, int version, uint64_t 
 	return proc_find(name, out, version, flags, status ? status : &ignored, true);
 }
 
-/* Only the CUDA runtime requests these tables. Their contents are not public, so a program that
- * needs them cannot continue: an error message is better than a crash. */
+/* Only NVIDIA's own libraries request these tables, most often the CUDA runtime inside an extension (`nvcc` links it statically).
+ * Their contents are not public, so a program that needs them cannot continue: an error message is better than a crash. */
 int sim_cuGetExportTable(const void **table, const struct sim_uuid *id)
 {
-	static const char sentence[] =
-		"cuwhy: the simulated GPU cannot run programs that use the CUDA runtime "
-		"(libcudart) or PyTorch yet; it runs programs that use the CUDA driver API\n";
+	char line[512];
+	Dl_info who = {0};
+	int n;
 
 	(void)table;
 	(void)id;
-	if (write(STDERR_FILENO, sentence, sizeof(sentence) - 1) < 0)
+	dladdr(sim_tls.caller, &who);
+	n = snprintf(line, sizeof(line),
+		"cuwhy: '%s' contains NVIDIA's CUDA runtime, which the simulated GPU cannot run; link it with -cudart shared\n",
+		     who.dli_fname ? who.dli_fname : "a library");
+	if (write(STDERR_FILENO, line, n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1) < 0)
 		_exit(125);
 	_exit(125);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Virtual memory management: addresses are reserved separately from the memory mapped there. */
-#include "sim/sim.h"
+#include "sim/sim_contents.h"
 
+#include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -75,7 +77,9 @@ int sim_cuMemCreate(unsigned long long *handle, size_t bytes, const struct sim_a
 		h->device = prop->location.id;
 		h->bytes = bytes;
 		h->maps = 0;
-		h->released = false;
+		h->references = 1;
+		h->imported = false;
+		h->handle_types = prop->handle_types;
 	}
 	if (!h || h->fd < 0 || ftruncate(h->fd, (off_t)bytes)) {
 		sim_mem_uncharge(&sim.devices[prop->location.id], bytes);
@@ -89,10 +93,11 @@ int sim_cuMemCreate(unsigned long long *handle, size_t bytes, const struct sim_a
 /* The memory is freed once it is released and no longer mapped. Needs sim_mem_lock. */
 static void handle_settle(struct sim_mem_handle *h)
 {
-	if (!h->released || h->maps)
+	if (h->references || h->maps)
 		return;
 	close(h->fd);
-	sim.devices[h->device].used -= h->bytes;
+	if (!h->imported)
+		sim.devices[h->device].used -= h->bytes;
 	sim_pool_drop(&sim.mems, h);
 }
 
@@ -102,8 +107,8 @@ int sim_cuMemRelease(unsigned long long handle)
 	int code = SIM_INVALID_VALUE;
 
 	pthread_mutex_lock(&sim_mem_lock);
-	if (h && !h->released) {
-		h->released = true;
+	if (h && h->references) {
+		h->references--;
 		handle_settle(h);
 		code = 0;
 	}
@@ -152,6 +157,7 @@ int sim_cuMemUnmap(sim_addr address, size_t bytes)
 		}
 		mmap((void *)(uintptr_t)address, mem->bytes, PROT_NONE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+		sim_contents_freed(mem->start, mem->bytes);
 		address += mem->bytes;
 		mem->handle->maps--;
 		handle_settle(mem->handle);
@@ -186,4 +192,105 @@ int sim_cuMemSetAccess(sim_addr address, size_t bytes, const struct sim_access *
 		code = SIM_INVALID_VALUE;
 	pthread_mutex_unlock(&sim_mem_lock);
 	return code;
+}
+
+/* ---- handles ------------------------------------------------------------------------------------------- */
+
+enum { TYPE_FILE = 1 };		/* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
+
+static struct sim_mem_handle *handle_get(unsigned long long handle)
+{
+	return sim_pool_get(&sim.mems, (void *)(uintptr_t)handle);
+}
+
+int sim_cuMemRetainAllocationHandle(unsigned long long *handle, void *address)
+{
+	struct sim_mem *mem;
+	int code = SIM_INVALID_VALUE;
+
+	if (!handle)
+		return code;
+	pthread_mutex_lock(&sim_mem_lock);
+	mem = sim_mem_find((sim_addr)(uintptr_t)address);
+	if (mem && mem->kind == SIM_MEM_VMM) {
+		mem->handle->references++;
+		*handle = (unsigned long long)(uintptr_t)mem->handle;
+		code = 0;
+	}
+	pthread_mutex_unlock(&sim_mem_lock);
+	return code;
+}
+
+int sim_cuMemGetAllocationPropertiesFromHandle(struct sim_alloc_prop *prop, unsigned long long handle)
+{
+	struct sim_mem_handle *h = handle_get(handle);
+
+	if (!h || !prop)
+		return SIM_INVALID_VALUE;
+	*prop = (struct sim_alloc_prop){.type = 1, .handle_types = h->handle_types, .location = {1, h->device}};
+	return 0;
+}
+
+int sim_cuMemGetAccess(unsigned long long *flags, const struct sim_location *location, sim_addr address)
+{
+	struct sim_mem *mem;
+	int code = SIM_INVALID_VALUE;
+
+	if (!flags || !location)
+		return code;
+	pthread_mutex_lock(&sim_mem_lock);
+	mem = sim_mem_find(address);
+	if (mem && mem->kind == SIM_MEM_VMM) {
+		*flags = mem->access ? 3 : 0;
+		code = 0;
+	}
+	pthread_mutex_unlock(&sim_mem_lock);
+	return code;
+}
+
+int sim_cuMemExportToShareableHandle(void *out, unsigned long long handle, int type, unsigned long long flags)
+{
+	struct sim_mem_handle *h = handle_get(handle);
+	int fd;
+
+	if (!h || !out || flags)
+		return SIM_INVALID_VALUE;
+	if (type != TYPE_FILE)
+		return SIM_NOT_SUPPORTED;
+	if (!(h->handle_types & TYPE_FILE))	/* it was not made for that */
+		return SIM_INVALID_VALUE;
+	fd = fcntl(h->fd, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return SIM_OPERATING_SYSTEM;
+	memcpy(out, &fd, sizeof(fd));
+	return 0;
+}
+
+/* The memory is that of the process that exported it: it is not taken from the card a second time. */
+int sim_cuMemImportFromShareableHandle(unsigned long long *handle, void *from, int type)
+{
+	struct sim_mem_handle *h;
+	int fd = (int)(intptr_t)from;
+	off_t bytes;
+
+	if (!handle)
+		return SIM_INVALID_VALUE;
+	if (type != TYPE_FILE)
+		return SIM_NOT_SUPPORTED;
+	bytes = lseek(fd, 0, SEEK_END);
+	if (bytes <= 0 || !multiple((size_t)bytes))
+		return SIM_INVALID_VALUE;
+	h = sim_pool_new(&sim.mems);
+	if (!h)
+		return SIM_OUT_OF_MEMORY;
+	h->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	h->device = sim_ctx_current() ? sim_ctx_current()->device : 0;
+	h->bytes = (size_t)bytes;
+	h->maps = 0;
+	h->references = 1;
+	h->imported = true;
+	h->handle_types = TYPE_FILE;
+	atomic_store(&h->head.alive, 1);
+	*handle = (unsigned long long)(uintptr_t)h;
+	return 0;
 }

@@ -1,17 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a worker does with one work item: kernels, copies, fills, waits, events, graphs. */
 #include "sim/sim.h"
+#include "sim/sim_contents.h"
+#include "sim/sim_copy.h"
 #include "sim/sim_fault.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+/* Most of what a large copy reads was never kept. */
+static void copy_large(const struct sim_op *op)
+{
+	int kind = sim_mem_kind_of(op->u.copy.from);
+	void *to = (void *)(uintptr_t)op->u.copy.to;
+
+	if (kind == SIM_MEM_DEVICE || kind == SIM_MEM_VMM)
+		sim_contents_get(to, op->u.copy.from, op->u.copy.width);
+	else
+		memmove(to, (const void *)(uintptr_t)op->u.copy.from, op->u.copy.width);
+}
+
 static void run_copy(const struct sim_op *op)
 {
 	unsigned char *to = (unsigned char *)(uintptr_t)op->u.copy.to;
 	const unsigned char *from = (const unsigned char *)(uintptr_t)op->u.copy.from;
 
+	if (op->u.copy.drop) {
+		sim_contents_clear(op->u.copy.to,
+				   sim_copy_span(op->u.copy.width, op->u.copy.height, op->u.copy.to_pitch));
+		return;
+	}
+	if (op->u.copy.invent) {
+		sim_contents_invent(to, op->u.copy.width);
+		return;
+	}
+	if (op->u.copy.height == 1 && op->u.copy.width > sim.config.contents) {
+		copy_large(op);
+		return;
+	}
 	for (size_t row = 0; row < op->u.copy.height; row++)
 		memmove(to + row * op->u.copy.to_pitch, from + row * op->u.copy.from_pitch,
 			op->u.copy.width);
@@ -21,6 +48,11 @@ static void run_fill(const struct sim_op *op)
 {
 	size_t unit = op->u.fill.bytes;
 
+	if (op->u.fill.drop) {
+		sim_contents_clear(op->u.fill.to,
+				   sim_copy_span(op->u.fill.width * unit, op->u.fill.height, op->u.fill.pitch));
+		return;
+	}
 	for (size_t row = 0; row < op->u.fill.height; row++) {
 		unsigned char *to = (unsigned char *)(uintptr_t)op->u.fill.to +
 				    row * op->u.fill.pitch;

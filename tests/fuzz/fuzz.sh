@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Fuzzes a reader with libFuzzer: fuzz.sh [SECONDS] [trace|dump|snapshot|fatbin|pyenv|bundle|host|text]. Findings stay in build/fuzz.
+# Fuzzes a reader with libFuzzer: fuzz.sh [SECONDS] [trace|dump|snapshot|fatbin|code|pyenv|bundle|host|text]. Findings stay in build/fuzz.
 set -eu
 cd "$(dirname "$0")/../.."
 seconds=${1:-600}
@@ -19,8 +19,13 @@ make --no-print-directory build/kb.blob build/obj/src/write/page_blob.o >/dev/nu
 flags="-std=gnu11 -O1 -g -D_GNU_SOURCE -Iinclude -Isrc -I. -DKB_BLOB=\"build/kb.blob\""
 # the whole program except its commands and what runs in other processes
 sources=$(find src -name '*.[cS]' ! -path 'src/cmd/*' ! -path 'src/recorder/*' ! -path 'src/sim*' ! -path 'src/portable/*' ! -name 'probe_main.c' ! -name 'page_blob.S')
+libs="-ljansson -liberty -lz -ldl -lm"
+if [ "$what" = code ]; then
+	sources="$sources src/sim/sim_unpack.c"
+	libs="$libs -lzstd"
+fi
 # shellcheck disable=SC2086
 $cc $flags -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	tests/fuzz/fuzz_$what.c $sources build/obj/src/write/page_blob.o -o $out/fuzz_$what -ljansson -liberty -lz -ldl -lm
+	tests/fuzz/fuzz_$what.c $sources build/obj/src/write/page_blob.o -o $out/fuzz_$what $libs
 exec $out/fuzz_$what -max_total_time="$seconds" -max_len=65536 -timeout=10 -rss_limit_mb=2048 \
 	-artifact_prefix=$out/ $out/new-$what tests/fuzz/corpus/$what

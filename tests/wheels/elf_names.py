@@ -3,7 +3,8 @@
 import mmap
 import struct
 
-DYNSYM, RELA = 11, 4
+DYNSYM, RELA, DYNAMIC, VERNEED, VERSYM = 11, 4, 6, 0x6ffffffe, 0x6fffffff
+NEEDED, WEAK = 1, 2
 LOOKED_UP = (1, 6, 7)		# R_X86_64_64, GLOB_DAT, JUMP_SLOT: by name, so a preloaded definition comes first
 
 
@@ -39,6 +40,58 @@ def read(data):
 			if info >> 32 and info & 0xffffffff in LOOKED_UP:
 				used.add(names[info >> 32])
 	return defined, used
+
+
+def texts(data, off):
+	return lambda at: data[off + at:data.find(b"\0", off + at)].decode("ascii", "replace")
+
+
+def wanted_versions(data, table):
+	"""{index in the table of versions: (library, version)} of what other libraries must define."""
+	found = {}
+	for kind, off, _, link in table:
+		if kind != VERNEED:
+			continue
+		text, at = texts(data, table[link][1]), off
+		while True:
+			_, count, name, first, following = struct.unpack_from("<HHIII", data, at)
+			entry = at + first
+			for _ in range(count):
+				_, _, index, version, step = struct.unpack_from("<IHHII", data, entry)
+				found[index] = (text(name), text(version))
+				entry += step
+			if not following:
+				break
+			at += following
+	return found
+
+
+def imports(data):
+	"""Names that must come from elsewhere: {(library or None, version or None, name)}; those that may be missing are left out."""
+	table = list(sections(data))
+	_, off, length, link = next(s for s in table if s[0] == DYNSYM)
+	text, wanted = texts(data, table[link][1]), wanted_versions(data, table)
+	versions = next((s for s in table if s[0] == VERSYM), None)
+	found = set()
+	for i, (name, info, _, section, _, _) in enumerate(struct.iter_unpack("<IBBHQQ", data[off:off + length])):
+		if section or not name or info >> 4 == WEAK:
+			continue
+		index = struct.unpack_from("<H", data, versions[1] + 2 * i)[0] & 0x7fff if versions else 0
+		found.add((*wanted.get(index, (None, None)), text(name)))
+	return found
+
+
+def needed(data):
+	"""The libraries that the loader loads for it."""
+	table = list(sections(data))
+	_, off, length, link = next(s for s in table if s[0] == DYNAMIC)
+	text = texts(data, table[link][1])
+	return [text(value) for tag, value in struct.iter_unpack("<QQ", data[off:off + length]) if tag == NEEDED]
+
+
+def mapped(path):
+	with open(path, "rb") as f:
+		return mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def read_file(path):

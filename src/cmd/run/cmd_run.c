@@ -219,6 +219,8 @@ static int start_program(struct run *r, char **argv, struct err *e)
 {
 	int status, rc;
 
+	if (given.gpu && torch_check(argv, e) != 0)
+		return EXIT_TROUBLE;
 	if (store_open(&r->store, given.out, given.keep || given.memory_trace, given.force, argv, e) != 0)
 		return EXIT_NOT_STARTED;
 	r->store.events = given.memory_trace;

@@ -25,7 +25,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <stdio.h>
 #include <sys/types.h>
+
+#include <jansson.h>
 
 #include "base/err.h"
 #include "base/fs.h"
@@ -306,8 +309,26 @@ bool hang_is_ending(const struct hang *h, const struct server *s);	/* some proce
 
 /* --- run_judge.c ------------------------------------------------------------------------------ */
 
+/* What PyTorch took on simulated GPUs: of all processes, the one that filled its GPU most. */
+struct dry_run {
+	char gpu[64];
+	uint64_t total, allocated, reserved;
+	uint64_t used;			/* on the GPU in all; 0 = unknown */
+	unsigned int device;
+	unsigned int n_devices;		/* on which anything was allocated, in all processes */
+};
+
+void dry_run_note(struct dry_run *d, const struct cw_header *h);
+/* One line; nothing if PyTorch used no simulated GPU. */
+void dry_run_print(const struct dry_run *d, FILE *out);
+json_t *dry_run_json(const struct dry_run *d);	/* null likewise */
+
+/* 0 if the PyTorch of this program's Python, if any, can run on a simulated GPU. */
+int torch_check(char **argv, struct err *e);
+
 struct judge {
 	struct store *store;
+	struct dry_run dry;
 	struct server *server;
 	const struct child *child;
 	struct xid_watch *xids;

@@ -22,6 +22,7 @@
 #include "formats/elf_file.h"
 
 #define RECORDER	"libcuwhy-rec.so"
+#define SIM_LOADER	"libcuwhy-sim-loader.so"
 #define SIM_DEFAULT	"rtx4090"	/* for `--gpu sim` alone */
 
 static const char *const trees[] = {"preload/lib-is-32", "preload/lib-is-64"};
@@ -175,14 +176,35 @@ static int check_model(const char *spec, struct err *e)
 	return err_hint(e, "the models are: %.*s", (int)(strlen(sim_models) - strlen(", ")), sim_models);
 }
 
+/* MODEL*8 is MODEL,devices=8: what reads the variable after us knows only the keys. */
+static char *sim_many(const char *words, size_t first)
+{
+	const char *times = memchr(words, '*', first);
+	size_t digits = times ? strspn(times + 1, "0123456789") : 0;
+
+	if (!digits || times + 1 + digits != words + first)
+		return xstrdup(words);
+	return xasprintf("%.*s,devices=%s", (int)(times - words), words, times + 1);
+}
+
 /* The form that the simulated GPU reads: a model always comes first. */
 static char *sim_spec(const char *words)
 {
 	size_t first = strcspn(words, ",");
 
 	if (first && !memchr(words, '=', first))
-		return xstrdup(words);
+		return sim_many(words, first);
 	return xasprintf(SIM_DEFAULT "%s%s", *words && *words != ',' ? "," : "", words);
+}
+
+/* NVIDIA's other libraries: see src/sim_loader. */
+static void set_stand_ins(const char *folder)
+{
+	char *loader = fs_join(folder, SIM_LOADER);
+
+	setenv("CUWHY_SIM_LIBS", folder, 1);
+	prepend("LD_AUDIT", loader);
+	free(loader);
 }
 
 static int set_sim(const char *gpu, struct err *e)
@@ -206,6 +228,7 @@ static int set_sim(const char *gpu, struct err *e)
 			     dir ? dir : "");
 	if (rc == 0) {
 		prepend("LD_LIBRARY_PATH", value);
+		set_stand_ins(value);
 		setenv("CUWHY_SIM", spec, 1);
 	}
 	free(spec);

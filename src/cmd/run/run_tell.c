@@ -20,7 +20,7 @@
 
 /* The verdict's JSON with the path of the recording and what went wrong with it; one line, owned by the
  * caller. */
-static char *json_of(const struct verdict *v, const char *recording, const char *warning)
+static char *json_of(const struct verdict *v, const char *recording, const char *warning, const struct dry_run *dry)
 {
 	json_t *o = verdict_json(v);
 	char *text;
@@ -28,6 +28,8 @@ static char *json_of(const struct verdict *v, const char *recording, const char 
 	json_object_set_new(o, "recording", json_text(recording));
 	if (warning)
 		json_object_set_new(o, "warning", json_text(warning));
+	if (dry && dry->n_devices)
+		json_object_set_new(o, "dry_run", dry_run_json(dry));
 	text = json_string_of(o, JSON_COMPACT);
 	json_decref(o);
 	return text ? text : xstrdup("{}");
@@ -78,7 +80,7 @@ static void print_failure(struct judge *j, struct process *p)
 void judge_tell(struct judge *j, struct process *p)
 {
 	bool victim = victims_blame(j, p);
-	char *json = json_of(p->verdict, p->part ? j->store->dir : NULL, NULL), *name;
+	char *json = json_of(p->verdict, p->part ? j->store->dir : NULL, NULL, NULL), *name;
 
 	j->n_failed++;
 	if (p->part) {
@@ -126,6 +128,8 @@ static void print_end(struct judge *j, const struct verdict *all, const char *re
 		report_first(stderr, all);
 	if (j->n_failed == 0 && verdict_notes(all) > 0)
 		report_line(stderr, all, recording);
+	if (j->n_failed == 0 && j->child->status == 0)
+		dry_run_print(&j->dry, stderr);
 	tell_trouble(j, all);
 }
 
@@ -135,7 +139,7 @@ void judge_tell_end(struct judge *j, const struct verdict *all, bool kept)
 	char *json;
 
 	if (kept) {
-		json = json_of(all, recording, NULL);
+		json = json_of(all, recording, NULL, &j->dry);
 		store_json(j->store, VERDICT_FILE, json);
 		free(json);
 	}
@@ -144,7 +148,7 @@ void judge_tell_end(struct judge *j, const struct verdict *all, bool kept)
 		print_end(j, all, recording);
 		return;
 	}
-	json = json_of(all, recording, judge_trouble(j));
+	json = json_of(all, recording, judge_trouble(j), &j->dry);
 	fprintf(stderr, "%s\n", json);
 	free(json);
 }

@@ -3,9 +3,11 @@
  */
 #include "sim/nvml/sim_nvml.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/sim_uuid.h"
 
@@ -173,15 +175,38 @@ static bool read_text(char *text)
 	return true;
 }
 
+/* A program on the simulated GPU sees its GPUs, with itself as their only user. */
+static bool read_driver(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	bool (*memory)(int, size_t *, size_t *, size_t *) = NULL;
+	size_t total, used, peak;
+
+	if (driver)
+		*(void **)&memory = dlsym(driver, "cuwhy_sim_memory");
+	machine = (struct machine){.entry = 24};
+	for (int i = 0; memory && memory(i, &total, &used, &peak) && add_gpu(NULL); i++) {
+		struct gpu *g = &machine.gpu[i];
+
+		g->total = total;
+		g->used = used;
+		g->holder[g->n_holders++] =
+			(struct holder){.pid = (unsigned int)getpid(), .bytes = used, .kind = 'c', .instance = ~0u};
+	}
+	return machine.n_gpus > 0;
+}
+
 bool machine_read(void)
 {
 	static char text[16384];
 	const char *given = getenv("CUWHY_SIM_NVML");
 	FILE *f;
 
-	if (!given || given[0] != '@') {
-		snprintf(text, sizeof(text), "%s", given ? given : "");
-		return given && read_text(text);
+	if (!given)
+		return read_driver();
+	if (given[0] != '@') {
+		snprintf(text, sizeof(text), "%s", given);
+		return read_text(text);
 	}
 	f = fopen(given + 1, "re");
 	if (!f)

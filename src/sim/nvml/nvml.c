@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A libnvidia-ml.so.1 of our own with the functions that the probe calls (see README.md).
+ * A libnvidia-ml.so.1 of our own with the functions that the probe and PyTorch call (see README.md).
  */
 #include <signal.h>
 #include <stdio.h>
@@ -10,8 +10,16 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { OK = 0, INVALID_ARGUMENT = 2, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, DRIVER_NOT_LOADED = 9, FUNCTION_NOT_FOUND = 13,
-       GPU_IS_LOST = 15 };
+enum {
+	OK = 0,
+	INVALID_ARGUMENT = 2,
+	NOT_SUPPORTED = 3,
+	NOT_FOUND = 6,
+	INSUFFICIENT_SIZE = 7,
+	DRIVER_NOT_LOADED = 9,
+	FUNCTION_NOT_FOUND = 13,
+	GPU_IS_LOST = 15
+};
 
 /* The planned failure of this function; 0 = none. */
 static int planned(const char *name)
@@ -78,6 +86,56 @@ EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int i, struct gpu **g)
 		return GPU_IS_LOST;
 	*g = &machine.gpu[i];
 	return planned(__func__);
+}
+
+/* "0000:01:00.0", or with eight digits in front */
+EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *text, struct gpu **g);
+EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *text, struct gpu **g)
+{
+	unsigned int domain, bus, device;
+
+	if (!text || sscanf(text, "%x:%x:%x", &domain, &bus, &device) != 3)
+		return INVALID_ARGUMENT;
+	return bus ? nvmlDeviceGetHandleByIndex_v2(bus - 1, g) : NOT_FOUND;
+}
+
+EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, struct gpu **g);
+EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, struct gpu **g)
+{
+	for (unsigned int i = 0; uuid && i < machine.n_gpus; i++)
+		if (strcmp(machine.gpu[i].uuid, uuid) == 0)
+			return nvmlDeviceGetHandleByIndex_v2(i, g);
+	return uuid ? NOT_FOUND : INVALID_ARGUMENT;
+}
+
+EXPORT int nvmlDeviceGetP2PStatus(struct gpu *g, struct gpu *peer, int index, int *status);
+EXPORT int nvmlDeviceGetP2PStatus(struct gpu *g, struct gpu *peer, int index, int *status)
+{
+	(void)g, (void)peer, (void)index;
+	*status = 0;			/* works */
+	return OK;
+}
+
+/* No NVLink and no fabric: PyTorch then uses peer access alone. */
+EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(struct gpu *g, unsigned int link, int *type);
+EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(struct gpu *g, unsigned int link, int *type)
+{
+	(void)g, (void)link, (void)type;
+	return NOT_SUPPORTED;
+}
+
+EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(struct gpu *g, unsigned int link, void *out);
+EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(struct gpu *g, unsigned int link, void *out)
+{
+	(void)g, (void)link, (void)out;
+	return NOT_SUPPORTED;
+}
+
+EXPORT int nvmlDeviceGetGpuFabricInfoV(struct gpu *g, void *out);
+EXPORT int nvmlDeviceGetGpuFabricInfoV(struct gpu *g, void *out)
+{
+	(void)g, (void)out;
+	return NOT_SUPPORTED;
 }
 
 EXPORT int nvmlDeviceGetName(struct gpu *g, char *to, unsigned int room);
@@ -236,7 +294,7 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(struct gpu *g, void *out)
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static int list(const struct gpu *g, char kind, unsigned int *n, unsigned char *out)
+static int list(const struct gpu *g, char kind, size_t bytes, unsigned int *n, unsigned char *out)
 {
 	unsigned int room = *n;
 	unsigned char entry[32];
@@ -253,21 +311,22 @@ static int list(const struct gpu *g, char kind, unsigned int *n, unsigned char *
 		memcpy(entry + 16, &h->instance, sizeof(h->instance));
 		memcpy(entry + 20, &h->instance, sizeof(h->instance));
 		if (*n < room)
-			memcpy(out + *n * machine.entry, entry, machine.entry);
+			memcpy(out + *n * bytes, entry, bytes);
 		(*n)++;
 	}
 	return *n > room ? INSUFFICIENT_SIZE : OK;
 }
 
-#define LIST(name, kind)                                                                                   \
+#define LIST(name, kind, bytes)                                                                                   \
 	EXPORT int name(struct gpu *g, unsigned int *n, void *out);                                        \
 	EXPORT int name(struct gpu *g, unsigned int *n, void *out)                                         \
 	{                                                                                                  \
 		int rc = planned(__func__);                                                                \
 \
-		return rc ? rc : list(g, kind, n, out);                                                    \
+		return rc ? rc : list(g, kind, bytes, n, out);                                                    \
 	}
 
-LIST(nvmlDeviceGetComputeRunningProcesses_v3, 'c')
-LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, 'g')
-LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, 'm')
+LIST(nvmlDeviceGetComputeRunningProcesses_v3, 'c', machine.entry)
+LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, 'g', machine.entry)
+LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, 'm', machine.entry)
+LIST(nvmlDeviceGetComputeRunningProcesses, 'c', 16)	/* the first form: PID and bytes */

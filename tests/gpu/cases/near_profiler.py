@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # torch.profiler around a working loop sees its kernels, and cuwhy has nothing to say.
 # expect-silent: exit=0
-# needs: torch
+# needs: torch cupti
 import torch
 from torch.profiler import ProfilerActivity, profile
 

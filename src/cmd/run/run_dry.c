@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The end of a program that ran on a simulated GPU: does it fit?
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/format.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "cmd/run/run.h"
+
+static uint64_t fullness(uint64_t used, uint64_t reserved)
+{
+	return used ? used : reserved;
+}
+
+void dry_run_note(struct dry_run *d, const struct cw_header *h)
+{
+	for (unsigned int i = 0; h->sim && i < CW_MAX_DEVICES; i++) {
+		const struct cw_memory_now *m = &h->memory[i];
+
+		if (!m->peak_reserved)
+			continue;
+		d->n_devices++;
+		if (fullness(h->sim_used_peak[i], m->peak_reserved) <= fullness(d->used, d->reserved))
+			continue;
+		str_copy(d->gpu, sizeof(d->gpu), h->device[i].name);
+		d->total = h->device[i].total_bytes;
+		d->allocated = m->peak_allocated;
+		d->reserved = m->peak_reserved;
+		d->used = h->sim_used_peak[i];
+		d->device = i;
+	}
+}
+
+void dry_run_print(const struct dry_run *d, FILE *out)
+{
+	char allocated[32], reserved[32], used[32], total[32];
+
+	if (!d->n_devices)
+		return;
+	format_bytes(allocated, sizeof(allocated), (double)d->allocated);
+	format_bytes(reserved, sizeof(reserved), (double)d->reserved);
+	format_bytes(used, sizeof(used), (double)d->used);
+	format_bytes(total, sizeof(total), (double)d->total);
+	fprintf(out, "cuwhy: ran on ");
+	if (d->n_devices > 1)
+		fprintf(out, "%u simulated GPUs (%s); on the fullest one, ", d->n_devices, d->gpu);
+	else
+		fprintf(out, "a simulated %s: ", d->gpu);
+	fprintf(out, "peak %s allocated, %s reserved", allocated, reserved);
+	if (d->used)
+		fprintf(out, ", %s of %s used", used, total);
+	else
+		fprintf(out, " of %s", total);
+	fprintf(out, "; kernels computed nothing\n");
+}
+
+json_t *dry_run_json(const struct dry_run *d)
+{
+	if (!d->n_devices)
+		return json_null();
+	return JSON_OF(J_TEXT("gpu", d->gpu), J_INT("device", d->device), J_INT("devices", d->n_devices),
+		       J_BYTES("total", d->total), J_BYTES("peak_allocated", d->allocated),
+		       J_BYTES("peak_reserved", d->reserved),
+		       J_VALUE("peak_used", d->used ? json_integer((json_int_t)d->used) : json_null()));
+}

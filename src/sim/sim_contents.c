@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What device memory contains, and how far that can be trusted.
+ *
+ * Small writes by the host are kept, so that masks, indices and seeds can be read back; large ones are dropped and their pages given
+ * back, or the weights of a large model would have to fit into this machine. What counts is the size of the write and not of the
+ * allocation, because PyTorch puts many tensors into one. Kernels compute nothing: what they would have written is not known, and a
+ * read of it is reported to whoever registered with cuwhy_sim_on_unknown_read. */
+#include "sim/sim_contents.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PAGE	((size_t)4096)
+#define BUDGET	((size_t)1 << 30)	/* of contents in one process: eight ranks fit into 16 GB, and small tensors never need it */
+#define TIGHT	((size_t)4096)		/* the largest write that is kept when the budget is spent */
+#define RANGES_MAX 1000000
+
+/* ---- what is known: ranges that the host wrote ---------------------------------------------------------- */
+
+struct range {
+	sim_addr start;
+	size_t bytes;
+	enum sim_unknown state;
+};
+
+static pthread_mutex_t range_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *range_tree;		/* by address; they do not overlap */
+static _Atomic size_t range_count;
+
+static int range_compare(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	if (x->start + x->bytes <= y->start)
+		return -1;
+	return x->start >= y->start + y->bytes;
+}
+
+/* Any range that has a byte of these. */
+static struct range *range_find(sim_addr at, size_t bytes)
+{
+	struct range key = {.start = at, .bytes = bytes};
+	struct range **found = tfind(&key, &range_tree, range_compare);
+
+	return found ? *found : NULL;
+}
+
+static void range_add(sim_addr start, size_t bytes, enum sim_unknown state)
+{
+	struct range *r = bytes && atomic_load(&range_count) < RANGES_MAX ? malloc(sizeof(*r)) : NULL;
+
+	if (!r)
+		return;			/* not known, then */
+	*r = (struct range){start, bytes, state};
+	sim_keep(r);
+	if (tsearch(r, &range_tree, range_compare))
+		atomic_fetch_add(&range_count, 1);
+	else
+		free(r);
+}
+
+/* Nothing is known about these bytes; what a range has on either side of them stays. */
+static void range_cut(sim_addr at, size_t bytes)
+{
+	struct range *r;
+
+	while ((r = range_find(at, bytes))) {
+		struct range old = *r;
+		sim_addr end = at + bytes, old_end = old.start + old.bytes;
+
+		tdelete(r, &range_tree, range_compare);
+		free(r);
+		atomic_fetch_sub(&range_count, 1);
+		if (old.start < at)
+			range_add(old.start, at - old.start, old.state);
+		if (old_end > end)
+			range_add(end, old_end - end, old.state);
+	}
+}
+
+static void range_set(sim_addr at, size_t bytes, enum sim_unknown state)
+{
+	pthread_mutex_lock(&range_lock);
+	range_cut(at, bytes);
+	if (state != SIM_NEVER_WRITTEN)
+		range_add(at, bytes, state);
+	pthread_mutex_unlock(&range_lock);
+}
+
+/* The worst of the range; bytes that no range has were never written. */
+static enum sim_unknown range_state(sim_addr at, size_t bytes)
+{
+	enum sim_unknown worst = SIM_KNOWN;
+	sim_addr end = at + bytes;
+
+	pthread_mutex_lock(&range_lock);
+	while (at < end && worst != SIM_NEVER_WRITTEN) {
+		struct range *r = range_find(at, 1);
+
+		if (!r)
+			worst = SIM_NEVER_WRITTEN;
+		else if (r->state > worst)
+			worst = r->state;
+		if (r)
+			at = r->start + r->bytes;
+	}
+	pthread_mutex_unlock(&range_lock);
+	return worst;
+}
+
+static bool on_device(sim_addr at)
+{
+	int kind = sim_mem_kind_of(at);
+
+	return kind == SIM_MEM_DEVICE || kind == SIM_MEM_VMM;
+}
+
+void sim_contents_copied(sim_addr to, sim_addr from, size_t bytes, bool dropped)
+{
+	enum sim_unknown state = SIM_KNOWN;
+
+	if (!on_device(to))
+		return;
+	if (on_device(from))
+		state = range_state(from, bytes);
+	range_set(to, bytes, dropped && state == SIM_KNOWN ? SIM_NOT_KEPT : state);
+}
+
+void sim_contents_filled(sim_addr to, size_t bytes, bool dropped)
+{
+	if (on_device(to))
+		range_set(to, bytes, dropped ? SIM_NOT_KEPT : SIM_KNOWN);
+}
+
+void sim_contents_freed(sim_addr at, size_t bytes)
+{
+	if (atomic_load(&range_count))
+		range_set(at, bytes, SIM_NEVER_WRITTEN);
+}
+
+/* ---- kernels that may write ------------------------------------------------------------------------------ */
+
+/* A kernel got the address of something in this range: it may write to all of it. Which parameters it only reads is not known. */
+static void range_doubt(sim_addr at)
+{
+	struct range *r = range_find(at, 1);
+
+	if (r && r->state == SIM_KNOWN)
+		r->state = SIM_MAY_BE_WRITTEN;
+}
+
+static void words_doubt(const unsigned char *bytes, size_t size)
+{
+	for (size_t at = 0; at + sizeof(sim_addr) <= size; at += sizeof(sim_addr)) {
+		sim_addr word;
+
+		memcpy(&word, bytes + at, sizeof(word));
+		if (word >> 32 && word >> 48 == 0)	/* no other addresses are given to programs */
+			range_doubt(word);
+	}
+}
+
+static void extra_doubt(void **extra)
+{
+	const void *buffer = NULL;
+	size_t size = 0;
+
+	for (; (uintptr_t)extra[0]; extra += 2) {
+		if ((uintptr_t)extra[0] == 1)
+			buffer = extra[1];
+		else
+			size = *(size_t *)extra[1];
+	}
+	if (buffer)
+		words_doubt(buffer, size);
+}
+
+void sim_contents_launched(const struct sim_func *f, void **params, void **extra)
+{
+	if (!atomic_load_explicit(&range_count, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&range_lock);
+	for (unsigned int i = 0; params && i < f->param_count; i++) {
+		size_t size = 0;
+
+		if (sim_real_param(f, i, &size) != SIZE_MAX)
+			words_doubt(params[i], size);
+	}
+	if (!params && extra)
+		extra_doubt(extra);
+	pthread_mutex_unlock(&range_lock);
+}
+
+/* ---- reads that are reported ------------------------------------------------------------------------------ */
+
+static _Atomic(sim_unknown_fn) unknown_fn;
+
+SIM_EXPORT void cuwhy_sim_on_unknown_read(sim_unknown_fn fn);
+SIM_EXPORT void cuwhy_sim_may_write(sim_addr address);
+
+/* The function is called by the thread that reads, before it reads; NULL: nobody wants to know. */
+void cuwhy_sim_on_unknown_read(sim_unknown_fn fn)
+{
+	atomic_store(&unknown_fn, fn);
+}
+
+/* For libraries whose kernels have no parameters here: one of them may write to what is at this address. */
+void cuwhy_sim_may_write(sim_addr address)
+{
+	pthread_mutex_lock(&range_lock);
+	range_doubt(address);
+	pthread_mutex_unlock(&range_lock);
+}
+
+enum sim_unknown sim_contents_read(sim_addr from, size_t bytes)
+{
+	sim_unknown_fn fn = atomic_load(&unknown_fn);
+	enum sim_unknown state;
+
+	if (!bytes || !on_device(from) || !sim.config.real_code)
+		return SIM_KNOWN;
+	state = range_state(from, bytes);
+	if (state != SIM_KNOWN && fn)
+		fn(from, bytes, (int)state);
+	return state;
+}
+
+/* ---- what is kept ------------------------------------------------------------------------------------------ */
+
+static _Atomic size_t kept_since;	/* bytes written since the memory in use was measured */
+static _Atomic bool spent;
+
+/* Bytes of this machine's memory that device memory uses. */
+static void budget_measure(void)
+{
+	size_t resident = 0;
+
+	for (int i = 0; i < sim.device_count; i++)
+		resident += sim_heap_resident(&sim.devices[i]);
+	atomic_store(&spent, resident > BUDGET);
+	atomic_store(&kept_since, 0);
+}
+
+bool sim_contents_drops(sim_addr to, size_t bytes)
+{
+	size_t limit = sim.config.contents;
+
+	if (atomic_load(&spent) && limit > TIGHT)
+		limit = TIGHT;
+	if (!sim.config.real_code || bytes <= TIGHT)
+		return false;
+	if (bytes > limit)
+		return on_device(to);
+	if (atomic_fetch_add(&kept_since, bytes) > BUDGET / 4)
+		budget_measure();
+	return false;
+}
+
+static bool page_present(sim_addr page)
+{
+	unsigned char present = 0;
+
+	return !mincore((void *)(uintptr_t)page, PAGE, &present) && present & 1;
+}
+
+static void edge_clear(sim_addr at, size_t bytes)
+{
+	if (bytes && page_present(at & ~(sim_addr)(PAGE - 1)))
+		memset((void *)(uintptr_t)at, 0, bytes);
+}
+
+/* Memory that several addresses share is a file: its pages are removed from that. */
+void sim_contents_clear(sim_addr at, size_t bytes)
+{
+	sim_addr first = (at + PAGE - 1) & ~(sim_addr)(PAGE - 1), end = at + bytes, last = end & ~(sim_addr)(PAGE - 1);
+
+	if (first >= last) {
+		memset((void *)(uintptr_t)at, 0, bytes);
+		return;
+	}
+	edge_clear(at, first - at);
+	edge_clear(last, end - last);
+	if (madvise((void *)(uintptr_t)first, last - first, MADV_REMOVE))
+		madvise((void *)(uintptr_t)first, last - first, MADV_DONTNEED);
+}
+
+/* Reading a page that nobody wrote would make one of it, where memory is a file. */
+void sim_contents_get(void *to, sim_addr from, size_t bytes)
+{
+	unsigned char present[512];
+	char *out = to;
+
+	while (bytes) {
+		sim_addr page = from & ~(sim_addr)(PAGE - 1);
+		size_t skip = (size_t)(from - page), most = sizeof(present) * PAGE - skip,
+		       n = bytes < most ? bytes : most;
+
+		if (mincore((void *)(uintptr_t)page, skip + n, present))
+			memset(present, 1, sizeof(present));
+		for (size_t done = 0; done < n;) {
+			size_t in = (skip + done) % PAGE, part = n - done < PAGE - in ? n - done : PAGE - in;
+
+			if (present[(skip + done) / PAGE] & 1)
+				memcpy(out + done, (void *)(uintptr_t)(from + done), part);
+			else
+				memset(out + done, 0, part);
+			done += part;
+		}
+		out += n;
+		from += n;
+		bytes -= n;
+	}
+}
+
+static uint64_t random_next(void)
+{
+	static _Atomic uint64_t state = 88172645463325252ull;
+	uint64_t x = atomic_load(&state);
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	atomic_store(&state, x);
+	return x;
+}
+
+/* The type is not known, only the size: one byte is a truth value, eight are a number of elements, and everything else float. */
+void sim_contents_invent(void *to, size_t bytes)
+{
+	bool random = sim.config.values == SIM_VALUES_RANDOM;
+	uint64_t whole = random ? random_next() & 1 : 1;
+
+	if (sim.config.values == SIM_VALUES_ZEROS) {
+		memset(to, 0, bytes);
+	} else if (bytes == 1 || bytes == 8) {
+		memcpy(to, &whole, bytes);
+	} else if (bytes == 2) {
+		memcpy(to, &(uint16_t){whole ? 0x3f80 : 0}, bytes);
+	} else {
+		for (size_t at = 0; at < bytes; at += sizeof(float)) {
+			float value = random ? (float)(random_next() >> 40) / 16777216.0f : 1.0f;
+
+			memcpy((char *)to + at, &value, bytes - at < sizeof(value) ? bytes - at : sizeof(value));
+		}
+	}
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What device memory contains, and how far that can be trusted. */
+#ifndef CUWHY_SIM_CONTENTS_H
+#define CUWHY_SIM_CONTENTS_H
+
+#include "sim/sim.h"
+
+/* Why a value that the host reads is not the one that a real GPU would return. */
+enum sim_unknown {
+	SIM_KNOWN = 0,
+	SIM_NEVER_WRITTEN = 1,		/* by nothing but kernels */
+	SIM_MAY_BE_WRITTEN = 2,		/* the host wrote it, and kernels were given its address since */
+	SIM_NOT_KEPT = 3,		/* the host wrote too much at once */
+};
+
+/* All of these are called when work is submitted, in the order of the program. */
+void sim_contents_copied(sim_addr to, sim_addr from, size_t bytes, bool dropped);
+void sim_contents_filled(sim_addr to, size_t bytes, bool dropped);
+void sim_contents_launched(const struct sim_func *f, void **params, void **extra);
+enum sim_unknown sim_contents_read(sim_addr from, size_t bytes);	/* also tells who wants to know */
+void sim_contents_freed(sim_addr at, size_t bytes);
+
+/* Is a write of this size to be dropped? Reading it back then gives zeros. */
+bool sim_contents_drops(sim_addr to, size_t bytes);
+
+/* What a worker does with a write that is dropped, and with a read that may be mostly holes. */
+void sim_contents_clear(sim_addr at, size_t bytes);
+void sim_contents_get(void *to, sim_addr from, size_t bytes);
+/* Instead of memory that nobody wrote: as `values` says. */
+void sim_contents_invent(void *to, size_t bytes);
+
+#endif
