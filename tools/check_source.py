@@ -22,9 +22,12 @@ USES = {
     "cmd": BELOW_JUDGE + ["judge", "write", "include"],
     "recorder": ["include"],
     "sim": ["formats"],
+    "sim_common": [],
     "portable": [],
 }
-TABLES = {("cmd", "src/sim/sim_models.def")}    # the names of simulated GPUs, for `cuwhy run --gpu`
+STAND_IN = ["sim_common"]   # src/sim_*, each a library of its own
+# what a part uses of another: the names of simulated GPUs, for `cuwhy run --gpu`; the driver's functions
+TABLES = {("cmd", "src/sim/sim_models.def"), ("sim_common", "src/sim/sim_abi.h"), ("sim_common", "src/sim/sim_api.def")}
 
 HARD_LIMIT = 160    # columns; .clang-format breaks code at 120, but neither comments nor strings
 INCLUDE = re.compile(r'\s*#\s*include\s*(?:["<]([^">]+)[">]|(\S+))')
@@ -70,7 +73,7 @@ def may_include(name, path):
         return True
     if user == used:
         return kind == other or not other
-    return used in USES.get(user, [])
+    return used in USES.get(user, STAND_IN if user.startswith("sim_") else [])
 
 
 def layers(root):
