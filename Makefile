@@ -147,20 +147,22 @@ $(B)/libcuwhy-rec.so: $(REC_OBJ) $(REC_MAP)
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-z,now,-z,relro,-z,defs \
 		-Wl,--version-script=$(REC_MAP) -o $@ $(REC_OBJ) -ldl
 
-# An empty 32-bit library, so that the loader does not complain when 32-bit children start.
+# A 32-bit library that does nothing, so that the loader does not complain when 32-bit children start: neither as one to preload, nor as
+# one that audits (version 0: it does not want to).
 $(B)/lib32/libcuwhy-rec.so:
 	$(Q)mkdir -p $(@D)
-	$(Q)echo 'int cuwhy_rec_none;' | $(CC) -m32 -shared -nostdlib -fPIC -x c - -o $@ 2>/dev/null || \
+	$(Q)echo 'int la_version(int version); int la_version(int version) { return version & 0; }' | $(CC) -m32 -shared -nostdlib -fPIC -x c - -o $@ 2>/dev/null || \
 		{ : > $(B)/lib32/unavailable; touch $@.none; }
 
-# Two trees of links for LD_PRELOAD=…/$$LIB/libcuwhy-rec.so (src/cmd/run/run_env.c): what $$LIB becomes in 64-bit and in 32-bit
+# Two trees of links for LD_PRELOAD=…/$$LIB/libcuwhy-rec.so and LD_AUDIT (src/cmd/run/run_env.c): what $$LIB becomes in 64-bit and in 32-bit
 # programs. "lib" is for 32 bits on Debian (where nothing uses it), Fedora and SUSE, for 64 on Arch and Nix.
 PRELOAD64 := lib-is-32/lib64 lib-is-32/lib/x86_64-linux-gnu lib-is-64/lib
 PRELOAD32 := lib-is-32/lib lib-is-32/lib32 lib-is-32/lib/i386-linux-gnu lib-is-64/lib32 lib-is-64/lib/i386-linux-gnu
-$(B)/preload/made: $(B)/libcuwhy-rec.so $(B)/lib32/libcuwhy-rec.so
+$(B)/preload/made: $(B)/libcuwhy-rec.so $(B)/lib32/libcuwhy-rec.so $(B)/sim/libcuwhy-sim-loader.so
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)
-	$(Q)cd $(@D) && for d in $(PRELOAD64); do mkdir -p $$d && ln -rs ../libcuwhy-rec.so $$d/; done
-	$(Q)cd $(@D) && [ ! -f ../lib32/libcuwhy-rec.so ] || for d in $(PRELOAD32); do mkdir -p $$d && ln -rs ../lib32/libcuwhy-rec.so $$d/; done
+	$(Q)cd $(@D) && for d in $(PRELOAD64); do mkdir -p $$d && ln -rs ../libcuwhy-rec.so ../sim/libcuwhy-sim-loader.so $$d/; done
+	$(Q)cd $(@D) && [ ! -f ../lib32/libcuwhy-rec.so ] || for d in $(PRELOAD32); do \
+		mkdir -p $$d && for n in libcuwhy-rec.so libcuwhy-sim-loader.so; do ln -rs ../lib32/libcuwhy-rec.so $$d/$$n; done; done
 	$(Q)touch $@
 
 $(B)/obj/src/portable/%.o: src/portable/%.c

@@ -210,6 +210,8 @@ char *place_part(const char *part);
 int env_prepare(const struct server *s, const char *program, const char *gpu, bool no_core_dump, struct err *e);
 
 /* Why the recorder must not be preloaded into it; NULL if it may. */
+/* Where execvp() would find it; NULL if it would not. Owned by the caller. */
+char *env_find_program(const char *name);
 const char *env_why_no_recorder(const char *program);
 
 /* Removes the server's folder, unless recorded processes outlive us, and folders that earlier runs left behind, once

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Where our parts are, and the environment that makes the program load them.
  *
- * LD_PRELOAD is inherited by everything the program starts, so its value must work for all of it. A 32-bit program
+ * LD_PRELOAD and LD_AUDIT are inherited by everything the program starts, so its value must work for all of it. A 32-bit program
  * cannot load the recorder, and its loader would print an error. The loader expands $LIB differently in 32-bit
  * programs, so there they find an empty library. What $LIB becomes depends on the distribution; only the word "lib"
  * means 64 bits on some and 32 on others, so there are two trees (PRELOAD in the Makefile).
@@ -50,8 +50,8 @@ static bool loads(const char *value)
 	return found;
 }
 
-/* The value for LD_PRELOAD that works in 32-bit programs, too; NULL if there is none. */
-static char *preload_tree(void)
+/* The name of a part, for LD_PRELOAD or LD_AUDIT, that works in 32-bit programs, too; NULL if there is none. */
+static char *part_in_tree(const char *part)
 {
 	char *tree, *value = NULL, *place;
 	size_t i;
@@ -61,7 +61,7 @@ static char *preload_tree(void)
 		value = tree ? fs_join(tree, "$LIB/" RECORDER) : NULL;
 		place = value && loads(value) ? place_part(tree) : NULL;
 		free(value);
-		value = place ? fs_join(place, "$LIB/" RECORDER) : NULL;
+		value = place ? xasprintf("%s/$LIB/%s", place, part) : NULL;
 		free(place);
 		free(tree);
 	}
@@ -90,8 +90,7 @@ static bool names_sanitizer(const char *list)
 	return false;
 }
 
-/* Where execvp() would find it; NULL if it would not. Owned by the caller. */
-static char *find_program(const char *name)
+char *env_find_program(const char *name)
 {
 	const char *p = strchr(name, '/') ? NULL : getenv("PATH");
 	size_t len;
@@ -112,7 +111,7 @@ static bool links_sanitizer(const char *program)
 {
 	struct pool pool = {0};
 	struct elf_file f;
-	char *path = find_program(program);
+	char *path = env_find_program(program);
 	bool found = false;
 
 	if (path && elf_open(&f, &pool, "", path, 0) == 0) {
@@ -143,7 +142,7 @@ static int set_preload(const struct server *s, const char *program, struct err *
 	if (!recorder)
 		return missing(RECORDER, "the recorder", e);
 	unsetenv("CUWHY_SOCK");		/* of a `cuwhy run` that we are in */
-	value = s->dir && !env_why_no_recorder(program) ? preload_tree() : NULL;
+	value = s->dir && !env_why_no_recorder(program) ? part_in_tree(RECORDER) : NULL;
 	if (s->dir && !value && !env_why_no_recorder(program))
 		value = place_part(recorder);
 	free(recorder);
@@ -200,8 +199,10 @@ static char *sim_spec(const char *words)
 /* NVIDIA's other libraries: see src/sim_loader. */
 static void set_stand_ins(const char *folder)
 {
-	char *loader = fs_join(folder, SIM_LOADER);
+	char *loader = part_in_tree(SIM_LOADER);
 
+	if (!loader)
+		loader = fs_join(folder, SIM_LOADER);
 	setenv("CUWHY_SIM_LIBS", folder, 1);
 	prepend("LD_AUDIT", loader);
 	free(loader);

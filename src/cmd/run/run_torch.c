@@ -24,26 +24,6 @@
 
 /* --- which Python ------------------------------------------------------------------------------ */
 
-/* The file that `name` is as a command; NULL: none. Owned by the caller. */
-static char *command_path(const char *name)
-{
-	const char *path = getenv("PATH");
-	char *copy, *rest = NULL, *found = NULL;
-
-	if (strchr(name, '/'))
-		return xstrdup(name);
-	copy = xstrdup(path ? path : "/usr/bin:/bin");
-	for (char *dir = strtok_r(copy, ":", &rest); dir && !found; dir = strtok_r(NULL, ":", &rest)) {
-		found = fs_join(dir, name);
-		if (access(found, X_OK) != 0) {
-			free(found);
-			found = NULL;
-		}
-	}
-	free(copy);
-	return found;
-}
-
 static bool is_python(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -65,13 +45,13 @@ static char *script_python(const char *path)
 		return NULL;
 	line[strcspn(line, "\n")] = '\0';
 	for (word = strtok_r(line + 2, " \t", &rest); word && !found; word = strtok_r(NULL, " \t", &rest))
-		found = is_python(word) ? command_path(word) : NULL;
+		found = is_python(word) ? env_find_program(word) : NULL;
 	return found;
 }
 
 static char *python_of(char **argv)
 {
-	char *path = command_path(argv[0]), *python;
+	char *path = env_find_program(argv[0]), *python;
 
 	if (!path || is_python(path))
 		return path;
