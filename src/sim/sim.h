@@ -18,6 +18,7 @@ enum {
 	SIM_PARAM_BYTES = 352,		/* largest parameter block of a built-in kernel */
 	SIM_PARAMS_MAX = 8,
 	SIM_NAME_MAX = 256,
+	SIM_PATTERN_BYTES = 16,		/* of one element that a fill repeats: a complex double */
 	SIM_RING = 1024,		/* launches queued per stream before a launch blocks */
 	SIM_DEPS_MAX = 8,
 };
@@ -194,7 +195,8 @@ struct sim_op {
 		struct {
 			sim_addr to;
 			size_t width, height, pitch;
-			unsigned int value, bytes;
+			unsigned int bytes;	/* of the pattern */
+			unsigned char pattern[SIM_PATTERN_BYTES];
 			bool drop;
 		} fill;
 		struct {

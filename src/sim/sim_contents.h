@@ -18,6 +18,8 @@ void sim_contents_copied(sim_addr to, sim_addr from, size_t bytes, bool dropped)
 void sim_contents_filled(sim_addr to, size_t bytes, bool dropped);
 void sim_contents_launched(const struct sim_func *f, void **params, void **extra);
 enum sim_unknown sim_contents_read(sim_addr from, size_t bytes);	/* also tells who wants to know */
+/* Turns the launch of a kernel that is computed into other work; false: it is not one of them. */
+bool sim_known_op(const struct sim_func *f, void **params, struct sim_op *op);
 void sim_contents_freed(sim_addr at, size_t bytes);
 
 /* Is a write of this size to be dropped? Reading it back then gives zeros. */

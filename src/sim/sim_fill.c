@@ -4,6 +4,8 @@
 #include "sim/sim_copy.h"
 #include "sim/sim_contents.h"
 
+#include <string.h>
+
 static bool range_ok(sim_addr to, unsigned int unit, size_t width, size_t height, size_t pitch)
 {
 	if (sim_mem_kind_of(to) < 0)
@@ -34,7 +36,7 @@ static int fill(sim_addr to, size_t pitch, unsigned int value, unsigned int unit
 	op.u.fill.width = width;
 	op.u.fill.height = height;
 	op.u.fill.pitch = pitch;
-	op.u.fill.value = value;
+	memcpy(op.u.fill.pattern, &value, unit);
 	op.u.fill.bytes = unit;
 	op.u.fill.drop = sim_contents_drops(to, width * unit * height);
 	/* what is dropped reads as zeros, which is right for most fills */

@@ -233,7 +233,7 @@ static int launch(struct launch *l, struct sim_func *handle, struct sim_stream *
 	memcpy(op.u.kernel.block, l->block, sizeof(op.u.kernel.block));
 	op.u.kernel.shared = l->shared;
 	code = params_copy(&op, l->f, l->params, l->extra);
-	if (!code && l->f->real)
+	if (!code && l->f->real && !sim_known_op(l->f, l->params, &op))
 		sim_contents_launched(l->f, l->params, l->extra);
 	return code ? code : sim_work_submit(l->stream, &op, NULL);
 }

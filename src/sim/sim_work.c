@@ -58,11 +58,11 @@ static void run_fill(const struct sim_op *op)
 				    row * op->u.fill.pitch;
 
 		if (unit == 1) {
-			memset(to, (int)op->u.fill.value, op->u.fill.width);
+			memset(to, op->u.fill.pattern[0], op->u.fill.width);
 			continue;
 		}
 		for (size_t i = 0; i < op->u.fill.width; i++)
-			memcpy(to + i * unit, &op->u.fill.value, unit);
+			memcpy(to + i * unit, op->u.fill.pattern, unit);
 	}
 }
 
