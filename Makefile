@@ -149,7 +149,7 @@ $(B)/libcuwhy-rec.so: $(REC_OBJ) $(REC_MAP)
 
 # A 32-bit library that does nothing, so that the loader does not complain when 32-bit children start: neither as one to preload, nor as
 # one that audits (version 0: it does not want to).
-$(B)/lib32/libcuwhy-rec.so:
+$(B)/lib32/libcuwhy-rec.so: Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)echo 'int la_version(int version); int la_version(int version) { return version & 0; }' | $(CC) -m32 -shared -nostdlib -fPIC -x c - -o $@ 2>/dev/null || \
 		{ : > $(B)/lib32/unavailable; touch $@.none; }
@@ -158,7 +158,7 @@ $(B)/lib32/libcuwhy-rec.so:
 # programs. "lib" is for 32 bits on Debian (where nothing uses it), Fedora and SUSE, for 64 on Arch and Nix.
 PRELOAD64 := lib-is-32/lib64 lib-is-32/lib/x86_64-linux-gnu lib-is-64/lib
 PRELOAD32 := lib-is-32/lib lib-is-32/lib32 lib-is-32/lib/i386-linux-gnu lib-is-64/lib32 lib-is-64/lib/i386-linux-gnu
-$(B)/preload/made: $(B)/libcuwhy-rec.so $(B)/lib32/libcuwhy-rec.so $(B)/sim/libcuwhy-sim-loader.so
+$(B)/preload/made: $(B)/libcuwhy-rec.so $(B)/lib32/libcuwhy-rec.so $(B)/sim/libcuwhy-sim-loader.so Makefile
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)
 	$(Q)cd $(@D) && for d in $(PRELOAD64); do mkdir -p $$d && ln -rs ../libcuwhy-rec.so ../sim/libcuwhy-sim-loader.so $$d/; done
 	$(Q)cd $(@D) && [ ! -f ../lib32/libcuwhy-rec.so ] || for d in $(PRELOAD32); do \
