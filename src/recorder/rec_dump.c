@@ -354,6 +354,7 @@ static bool another_waits(void)
  * would have seen the error. */
 static CUresult last_look(void)
 {
+	uint64_t idle, until;
 	CUresult code = 0;
 
 	if (!atomic_load(&dump.armed) || failed_before() || (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED))
@@ -362,8 +363,11 @@ static CUresult last_look(void)
 		fault_at_exit(code);	/* that thread may not get to record it anymore */
 		return code;
 	}
+	/* asked once: threads that go on launching must not hold up the end */
+	idle = idle_ns();
+	until = rec_mono_ns() + (idle < LATE_NS ? LATE_NS - idle : 0);
 	while (!dump_exists()) {
-		if (idle_ns() >= LATE_NS)
+		if (rec_mono_ns() >= until)
 			return 0;
 		nap();
 	}
