@@ -109,6 +109,20 @@ def rule__a_keeper_that_is_killed_costs_the_verdict_only(box):
     same(json.load(open(os.path.join(run.folder, "verdict.json")))["cause"], "unknown", "verdict.json")
 
 
+def rule__what_a_killed_keeper_left_is_a_recording_without_an_answer(box):
+    """Killed while the program runs, and before it was told that there is one: at most a handled failure is known."""
+    handled = "try:\n    cudrv.launch(cudrv.kernel('nop'), (1, 70000), (1,))\nexcept Exception:\n    pass\n"
+    for before in ("", "import subprocess\nsubprocess.run([sys.executable, '-c', %r])\n" % ("import cudrv\ncudrv.init()\n" + handled)):
+        run = box.under(box.script(KEEPER + before + "time.sleep(0.5)\nos.kill(keeper(), signal.SIGKILL)\ntime.sleep(0.5)\nsys.exit(7)\n"))
+        same(run.status, 7, "status")
+        again = subprocess.run([box.cuwhy, "explain", "--json", run.folder], env=box.env(), capture_output=True, text=True, timeout=60)
+        same((again.returncode, again.stderr), (1, ""), "status and stderr of explain, which said %.300s" % again.stdout)
+        same(json.loads(again.stdout)["cause"], "unknown", "cause")
+        done = subprocess.run([box.cuwhy, "run", "--force", "--out", run.folder, "true"], env=box.env(), capture_output=True, text=True,
+                              timeout=60)
+        same((done.returncode, done.stderr), (0, ""), "the next run into the same folder")
+
+
 def rule__a_keeper_without_memory_costs_the_verdict_only(box):
     run = box.under(box.script(KEEPER + "resource.prlimit(keeper(), resource.RLIMIT_AS, (1 << 20, 1 << 20))\n" + FAILING))
     same(run.status, 1, "status")

@@ -91,7 +91,7 @@ static bool hear_news(struct run *r, const struct keeper *self)
 			c->pid = news.pid;
 			c->pidfd = proc_pidfd(c->pid);
 			if (given.out)
-				store_dir(&r->store);	/* --out always leaves a recording */
+				store_run(&r->store, &r->server, c, false);	/* --out always leaves a recording */
 		}
 		c->ended = news.ended;
 		c->status = news.status;

@@ -88,6 +88,13 @@ static bool has_our_run(const char *dir)
 	return ours;
 }
 
+bool store_has_run(struct store *s)
+{
+	const char *dir = store_dir(s);
+
+	return dir && has_our_run(dir);
+}
+
 /* A recording, and nothing that somebody else put there. */
 static bool holds_recording(const char *dir)
 {
