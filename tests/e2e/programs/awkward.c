@@ -110,6 +110,19 @@ static int call_deeper(int depth)
 		     : cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
 }
 
+/* A lock of libc that a jump left behind is locked forever here. */
+static int call_in_child(void)
+{
+	unsigned long long address;
+	int status = 1;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(cuMemAlloc_v2(&address, 16));
+	waitpid(child, &status, 0);
+	return status;
+}
+
 /* Each jump leaves from another place in the call, or in whoever stands in front of it. What follows is called from
  * deeper on the stack than what was left. */
 static int jump_out_of_calls(int jumps)
@@ -129,7 +142,7 @@ static int jump_out_of_calls(int jumps)
 	for (int i = 0; i < 100; i++)
 		if (call_deeper(i % 20))
 			return 2;
-	return 0;
+	return call_in_child();
 }
 
 /* From now on the process ends at a system call that a program of this kind never makes. */
