@@ -264,6 +264,16 @@ static bool dump_comes(CUresult driver)
 	return true;
 }
 
+/* A signal handler that jumped out in the middle would leave a descriptor open in the program. */
+static bool read_dump(uint32_t *code)
+{
+	struct signals signals = signals_block();
+	bool complete = dump_code(dump.path, code);
+
+	signals_unblock(&signals);
+	return complete;
+}
+
 /* The error that the program would have gotten for this fault without a dump. */
 static CUresult plain_error(CUresult driver)
 {
@@ -278,7 +288,7 @@ static CUresult plain_error(CUresult driver)
 		return driver == LAUNCH_FAILED ? ASSERT : driver;
 	}
 	until = rec_mono_ns() + PATIENCE_NS;
-	while (!dump_code(dump.path, &code) && !failed_before() && rec_mono_ns() < until)
+	while (!read_dump(&code) && !failed_before() && rec_mono_ns() < until)
 		nap();
 	if (!driver && !failed_before())
 		driver = driver_error();

@@ -173,6 +173,21 @@ def rule__a_killed_supervisor_leaves_nothing_of_cuwhy(box):
     same(glob.glob(os.path.join(runtime, "*", "s")), [], "sockets")
 
 
+def rule__a_stopped_keeper_ends_with_its_supervisor(box):
+    argv = [box.cuwhy, "run"] + box.script(KEEPER + "pid = keeper()\nos.kill(pid, signal.SIGSTOP)\nprint(pid, flush=True)\ntime.sleep(3)\n")
+    child = subprocess.Popen(argv, env=box.env(), stdout=subprocess.PIPE, text=True)
+    keeper = int(child.stdout.readline())
+    child.kill()
+    child.wait()
+    end = time.monotonic() + 20
+    while time.monotonic() < end and os.path.exists("/proc/%d" % keeper):
+        time.sleep(0.05)
+    gone = not os.path.exists("/proc/%d" % keeper)
+    if not gone:
+        os.kill(keeper, signal.SIGKILL)
+    assert gone, "the keeper is still there"
+
+
 def rule__a_program_that_closes_its_output_has_closed_it(box):
     child = subprocess.Popen([box.cuwhy, "run", "sh", "-c", "echo out; exec >&-; sleep 5"], env=box.env(),
                              stdout=subprocess.PIPE, text=True)
