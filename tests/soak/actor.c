@@ -48,7 +48,7 @@ static __thread uint64_t held[HELD_MAX];
 static __thread int n_held;
 static __thread bool attached;
 
-static void say(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 {
 	char line[256];
 	va_list args;

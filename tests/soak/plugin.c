@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
+int use(void);
 int use(void)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
