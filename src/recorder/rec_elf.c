@@ -198,13 +198,14 @@ void *elf_symbol_anywhere(const char *name)
 	return search_objects(&s) ? s.found_symbol : NULL;
 }
 
-/* Objects are listed in the order in which symbols are looked up. */
+/* Objects are listed in the order in which symbols are looked up. Signals are not blocked: another library's sigprocmask
+ * may call dlsym, whose next in line is found by this very search. It runs once, before the program has handlers. */
 void *elf_symbol_after_us(const char *name)
 {
 	struct elf_object o;
 	struct search s = {.symbol = name, .only_after_us = true, .out = &o};
 
-	return search_objects(&s) ? s.found_symbol : NULL;
+	return dl_iterate_phdr(match, &s) == 1 ? s.found_symbol : NULL;
 }
 
 bool elf_needs(const struct elf_object *o, const char *soname_prefix, char *soname, size_t size)
