@@ -57,7 +57,7 @@ OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl threads)
 endif
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-gpu check-all \
-	check-tree check-contributing check-san check-tsan check-inject check-wild check-wild-own check-wheels check-standins check-torch check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
+	check-tree check-contributing check-san check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-torch check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -72,6 +72,8 @@ help:
 ## make check-all   the same, plus the address and undefined-behavior sanitizers
 ## make check-inject  every system call of the recorder fails in turn, with five errors: the program must not notice
 ## make check-torch  real PyTorch on the simulated GPU: the programs of tests/gpu; installs a wheel into ~/.cache/cuwhy (1.2 GB)
+## make soak        random programs on the simulated GPU with and without cuwhy, for an hour (SECONDS=3600 SEED=1), partly under sanitizers
+## make check-kills  kills programs at random moments (KILLS=10000): every recording must open
 ## make check-gpu   the programs in tests/gpu on a real GPU with the installed PyTorch
 ## make check-wild WILD=folder  other people's suites and programs (PyTorch, Triton, CuPy, nanoGPT), fetched into that folder,
 ##                  with and without cuwhy on a real GPU (WILD_OPTIONS="--seconds 600 --jobs 8"); says how to fetch what is missing
@@ -259,7 +261,7 @@ $(B)/tests/test_sites $(B)/tests/test_epochs: $(addprefix $(B)/obj/src/recorder/
 FIRED := $(abspath $(B))/rules-fired
 check: deps
 	@mkdir -p $(B) && : > $(FIRED) && chmod 666 $(FIRED)	# some of the tests run as another user
-	@CUWHY_RULES_FIRED=$(FIRED) $(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-wild-own check-contributing check-tree
+	@CUWHY_RULES_FIRED=$(FIRED) $(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-soak check-wild-own check-contributing check-tree
 	@$(PYTHON) tools/check_rules.py $(FIRED) --strict
 
 check-unit: parts $(UNIT)
@@ -371,6 +373,18 @@ check-wild: parts
 # That test itself, on a suite of our own.
 check-wild-own: parts
 	@$(PYTHON) tests/wild/check.py $(B)
+
+# An hour by default. What it finds, it prints with the command that repeats it.
+soak: parts
+	@$(MAKE) --no-print-directory SAN=address,undefined parts
+	@$(PYTHON) tests/soak/run.py --build $(B) --seconds $${SECONDS:-3600} --seed $${SEED:-0}
+
+# Planted defects are found.
+check-soak: parts
+	@$(PYTHON) tests/soak/run.py --build $(B) --self-test
+
+check-kills: parts
+	@$(PYTHON) tests/soak/kills.py --build $(B) --kills $${KILLS:-10000} --seed $${SEED:-0}
 
 check-all: check check-san
 

@@ -278,6 +278,16 @@ static bool dump_comes(CUresult driver)
 	return true;
 }
 
+/* A signal handler that jumped out in the middle would leave a descriptor open in the program. */
+static bool read_dump(uint32_t *code)
+{
+	struct signals signals = signals_block();
+	bool complete = dump_code(dump.path, code);
+
+	signals_unblock(&signals);
+	return complete;
+}
+
 /* The error that the program would have gotten for this fault without a dump. */
 static CUresult plain_error(CUresult driver)
 {
@@ -292,7 +302,7 @@ static CUresult plain_error(CUresult driver)
 		return driver == LAUNCH_FAILED ? ASSERT : driver;
 	}
 	until = rec_mono_ns() + PATIENCE_NS;
-	while (!dump_code(dump.path, &code) && !failed_before() && rec_mono_ns() < until)
+	while (!read_dump(&code) && !failed_before() && rec_mono_ns() < until)
 		nap();
 	if (!driver && !failed_before())
 		driver = driver_error();
@@ -398,6 +408,7 @@ static bool is_well(CUresult *error)
  * would have seen the error. Where we may not look at the GPU, we wait for that long. */
 static CUresult last_look(bool may_look)
 {
+	uint64_t idle, until;
 	CUresult code = 0;
 
 	if (!atomic_load(&dump.armed) || failed_before() || (shared_get(&rec.h->hang.flags) & CW_HANG_TRIGGERED))
@@ -409,8 +420,11 @@ static CUresult last_look(bool may_look)
 	if (!dump_exists() && (!context_ever() || last_used(true) < atomic_load(&dump.well_ticks) ||
 			       (may_look && idle_ns() < LATE_NS && is_well(&code))))
 		return 0;
+	/* asked once: threads that go on launching must not hold up the end */
+	idle = idle_ns();
+	until = rec_mono_ns() + (idle < LATE_NS ? LATE_NS - idle : 0);
 	while (!code && !dump_exists()) {
-		if (idle_ns() >= LATE_NS)
+		if (rec_mono_ns() >= until)
 			return 0;
 		nap();
 	}

@@ -165,18 +165,29 @@ static int match(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
+/* The loader holds a lock meanwhile. A signal handler that jumps out (rec_jump.c) would leave it locked: the next forked
+ * child or dlopen on another thread would wait for it forever. */
+static bool search_objects(struct search *s)
+{
+	struct signals signals = signals_block();
+	bool found = dl_iterate_phdr(match, s) == 1;
+
+	signals_unblock(&signals);
+	return found;
+}
+
 bool elf_find_object(const char *basename_prefix, struct elf_object *out)
 {
 	struct search s = {.prefix = basename_prefix, .out = out};
 
-	return dl_iterate_phdr(match, &s) == 1;
+	return search_objects(&s);
 }
 
 bool elf_object_at(const void *address, struct elf_object *out)
 {
 	struct search s = {.address = (uintptr_t)address, .out = out};
 
-	return dl_iterate_phdr(match, &s) == 1;
+	return search_objects(&s);
 }
 
 void *elf_symbol_anywhere(const char *name)
@@ -184,10 +195,11 @@ void *elf_symbol_anywhere(const char *name)
 	struct elf_object o;
 	struct search s = {.symbol = name, .out = &o};
 
-	return dl_iterate_phdr(match, &s) == 1 ? s.found_symbol : NULL;
+	return search_objects(&s) ? s.found_symbol : NULL;
 }
 
-/* Objects are listed in the order in which symbols are looked up. */
+/* Objects are listed in the order in which symbols are looked up. Signals are not blocked: another library's sigprocmask
+ * may call dlsym, whose next in line is found by this very search. It runs once, before the program has handlers. */
 void *elf_symbol_after_us(const char *name)
 {
 	struct elf_object o;

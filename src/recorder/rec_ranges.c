@@ -75,17 +75,20 @@ void ranges_keep(void)
 	static _Atomic uint32_t kept;	/* the recording that has them */
 	struct keeper k = {0};
 	struct line l = {.n = 0};
+	struct signals signals;
 	int saved = errno, fd;
 	char bytes[4096];
 	ssize_t n;
 
 	if (atomic_exchange(&kept, rec.generation) == rec.generation)
 		return;
+	signals = signals_block();	/* a handler that jumps out would leave the descriptor open */
 	fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	k.to = fd < 0 ? NULL : chunk_new(CW_CHUNK_RANGES, CW_MAX_RANGES * sizeof(*k.to), 0);
 	while (k.to && (n = read(fd, bytes, sizeof(bytes))) > 0)
 		keep_bytes(&k, &l, bytes, (size_t)n);
 	if (fd >= 0)
 		close(fd);
+	signals_unblock(&signals);
 	errno = saved;
 }

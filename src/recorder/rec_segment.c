@@ -104,16 +104,19 @@ void probe_wake(void)
 {
 	struct cw_hello wake = {.magic = CW_WAKE_MAGIC, .pid = rec.pid, .start_mono_ns = rec_start_ns};
 	uint64_t now = rec_mono_ns(), last = atomic_load_explicit(&segments.woke_ns, memory_order_relaxed);
+	struct signals signals;
 	int saved = errno, s;
 
 	/* a program that keeps retrying causes one query a second, and the last one is recent enough */
 	if ((last && now - last < WAKE_NS) || !atomic_compare_exchange_strong(&segments.woke_ns, &last, now))
 		return;
+	signals = signals_block();	/* as in segment_at */
 	s = sandbox_is_new() ? -1 : dial(SOCK_NONBLOCK);
 	if (s >= 0) {
 		send(s, &wake, sizeof(wake), MSG_NOSIGNAL | MSG_DONTWAIT);
 		close(s);
 	}
+	signals_unblock(&signals);
 	errno = saved;
 }
 

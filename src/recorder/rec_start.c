@@ -89,6 +89,7 @@ void rec_read_file(const char *path, char *to, size_t size)
 bool rec_read_memory(void *to, const void *from, size_t n)
 {
 	struct iovec mine = {to, n}, theirs = {(void *)from, n};
+	struct signals signals;
 	int fd;
 	bool ok;
 
@@ -98,11 +99,12 @@ bool rec_read_memory(void *to, const void *from, size_t n)
 		return true;
 	if (errno == EFAULT)
 		return false;
+	signals = signals_block();	/* a handler that jumps out would leave the descriptor open */
 	fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);	/* a sandbox may forbid the system call above */
-	if (fd < 0)
-		return false;
-	ok = pread(fd, to, n, (off_t)(uintptr_t)from) == (ssize_t)n;
-	close(fd);
+	ok = fd >= 0 && pread(fd, to, n, (off_t)(uintptr_t)from) == (ssize_t)n;
+	if (fd >= 0)
+		close(fd);
+	signals_unblock(&signals);
 	return ok;
 }
 

@@ -3,6 +3,7 @@
 #include "sim/sim.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,12 +40,24 @@ static const char *error_text(int code)
 	return "";
 }
 
-static void log_to_file(const char *line)
+/* The environment is read when the library is loaded: while calls fail, another thread may call setenv. */
+static char log_path[PATH_MAX];
+
+__attribute__((constructor)) static void read_environment(void)
 {
 	const char *path = getenv("CUDA_LOG_FILE");
+
+	tzset();	/* localtime_r would read TZ the first time */
+	if (path)
+		snprintf(log_path, sizeof(log_path), "%s", path);
+}
+
+static void log_to_file(const char *line)
+{
+	const char *path = log_path;
 	int fd;
 
-	if (!path || !*path)
+	if (!*path)
 		return;
 	if (!strcmp(path, "stderr"))
 		dprintf(STDERR_FILENO, "%s\n", line);

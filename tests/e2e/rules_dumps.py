@@ -291,6 +291,14 @@ os.kill(os.getpid(), 9)
     same(json.loads(again.stdout)["cause"], box.verdict(run)["cause"], "the same when it is asked again")
 
 
+def rule__threads_that_go_on_do_not_hold_up_the_end(box):
+    argv = [box.program("loose", "-lcuda", "-lpthread")]
+    for how in ("exit", "release"):
+        same(box.plain_sim(argv + [how]).status, 3, "status of the plain program")
+        run = box.under(argv + [how], timeout=30)
+        same((run.status, run.seconds < 10), (3, True), "status, in less than 10 s, at " + how)
+
+
 def rule__what_wrote_a_dump_cannot_crash_the_end_of_a_program(box):
     """The driver's exit handler sometimes does."""
     for kernel in ("assert_fail", "trap"):

@@ -350,6 +350,10 @@ def rule__what_a_killed_run_left_in_out_does_not_block_the_next(box):
         first.stdout.readline()
         os.kill(first.pid, signal.SIGKILL)
         same(out_of(box, folder, "--force").stdout, "hi\n", "output of the next")
+    cut_short = os.path.join(box.scratch, "cut-short")      # killed while it wrote its first file
+    os.mkdir(cut_short)
+    open(os.path.join(cut_short, "run.json.Qgyjpi"), "w").close()
+    same(out_of(box, cut_short).stdout, "hi\n", "output of the next after the earliest kill")
 
 
 def rule__force_replaces_a_recording_of_many_processes(box):

@@ -124,6 +124,20 @@ def rule__a_keeper_that_is_killed_costs_the_verdict_only(box):
     same(json.load(open(os.path.join(run.folder, "verdict.json")))["cause"], "unknown", "verdict.json")
 
 
+def rule__what_a_killed_keeper_left_is_a_recording_without_an_answer(box):
+    """Killed while the program runs, and before it was told that there is one: at most a handled failure is known."""
+    handled = "try:\n    cudrv.launch(cudrv.kernel('nop'), (1, 70000), (1,))\nexcept Exception:\n    pass\n"
+    for before in ("", "import subprocess\nsubprocess.run([sys.executable, '-c', %r])\n" % ("import cudrv\ncudrv.init()\n" + handled)):
+        run = box.under(box.script(KEEPER + before + "time.sleep(0.5)\nos.kill(keeper(), signal.SIGKILL)\ntime.sleep(0.5)\nsys.exit(7)\n"))
+        same(run.status, 7, "status")
+        again = subprocess.run([box.cuwhy, "explain", "--json", run.folder], env=box.env(), capture_output=True, text=True, timeout=60)
+        same((again.returncode, again.stderr), (1, ""), "status and stderr of explain, which said %.300s" % again.stdout)
+        same(json.loads(again.stdout)["cause"], "unknown", "cause")
+        done = subprocess.run([box.cuwhy, "run", "--force", "--out", run.folder, "true"], env=box.env(), capture_output=True, text=True,
+                              timeout=60)
+        same((done.returncode, done.stderr), (0, ""), "the next run into the same folder")
+
+
 def rule__a_keeper_without_memory_costs_the_verdict_only(box):
     run = box.under(box.script(KEEPER + "resource.prlimit(keeper(), resource.RLIMIT_AS, (1 << 20, 1 << 20))\n" + FAILING))
     same(run.status, 1, "status")
@@ -168,6 +182,21 @@ def rule__a_killed_supervisor_leaves_nothing_of_cuwhy(box):
     wait_until(lambda: not os.path.exists("/proc/%d" % keeper), "the keeper's end")     # the program goes on
     child.communicate()
     same(glob.glob(os.path.join(runtime, "*", "s")), [], "sockets")
+
+
+def rule__a_stopped_keeper_ends_with_its_supervisor(box):
+    argv = [box.cuwhy, "run"] + box.script(KEEPER + "pid = keeper()\nos.kill(pid, signal.SIGSTOP)\nprint(pid, flush=True)\ntime.sleep(3)\n")
+    child = subprocess.Popen(argv, env=box.env(), stdout=subprocess.PIPE, text=True)
+    keeper = int(child.stdout.readline())
+    child.kill()
+    child.wait()
+    end = time.monotonic() + 20
+    while time.monotonic() < end and os.path.exists("/proc/%d" % keeper):
+        time.sleep(0.05)
+    gone = not os.path.exists("/proc/%d" % keeper)
+    if not gone:
+        os.kill(keeper, signal.SIGKILL)
+    assert gone, "the keeper is still there"
 
 
 def rule__a_program_that_closes_its_output_has_closed_it(box):

@@ -113,7 +113,7 @@ static void island__hostile_names_stay_text(void **state)
 	t = tb_trace(&b);
 	p = page_of(t);
 	j = island_of(p, &whole);
-	if (!whole) {
+	if (!whole) {		/* built without the page */
 		page_free(p);
 		trace_free(t);
 		skip();

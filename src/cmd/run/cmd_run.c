@@ -91,8 +91,8 @@ static bool hear_news(struct run *r, const struct keeper *self)
 		if (!c->pid) {
 			c->pid = news.pid;
 			c->pidfd = proc_pidfd(c->pid);
-			if (given.out)
-				store_dir(&r->store);	/* --out always leaves a recording */
+			if (r->store.keep)
+				store_run(&r->store, &r->server, c, false);	/* also if we are killed */
 		}
 		c->ended = news.ended;
 		c->status = news.status;

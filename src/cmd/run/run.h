@@ -254,6 +254,7 @@ void store_usage(struct store *s, const struct process *p);	/* who held the GPUs
 
 /* Writes run.json with what is known so far; `ended`: with the program's exit status. */
 void store_run(struct store *s, const struct server *srv, const struct child *c, bool ended);
+bool store_has_run(struct store *s);	/* is there a run.json? */
 void store_json(struct store *s, const char *name, const char *json);
 void store_discard(struct store *s);	/* nothing failed: leave nothing behind */
 void store_prune(struct store *s);	/* the recording is complete; it may replace older ones */

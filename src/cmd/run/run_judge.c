@@ -306,6 +306,9 @@ void judge_give_up(struct judge *j, const char *why)
 
 	str_copy(j->missing, sizeof(j->missing), why);
 	j->unknown = true;
+	j->store->unrecorded = j->missing;
+	if (j->store->out && !store_has_run(j->store))
+		store_run(j->store, j->server, j->child, true);
 	judge_tell_end(j, v, j->store->out != NULL);
 	verdict_free(v);
 }

@@ -67,21 +67,21 @@ static void on_supervisors_death(int sig)
 		alarm(ALONE_S);
 }
 
-/* If the supervisor is killed, there is nobody left who would notice that the keeper is stuck. */
+/* If the supervisor is killed, there is nobody left who would notice that the keeper is stuck; or stopped, hence SIGCONT. */
 static void die_with_supervisor(void)
 {
 	struct sigaction notice = {.sa_handler = on_supervisors_death, .sa_flags = SA_RESTART},
 			 die = {.sa_handler = SIG_DFL};
 	sigset_t both;
 
-	sigaction(SIGUSR2, &notice, NULL);
+	sigaction(SIGCONT, &notice, NULL);
 	sigaction(SIGALRM, &die, NULL);
 	sigemptyset(&both);
-	sigaddset(&both, SIGUSR2);
+	sigaddset(&both, SIGCONT);
 	sigaddset(&both, SIGALRM);
-	prctl(PR_SET_PDEATHSIG, SIGUSR2);
+	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	sigprocmask(SIG_UNBLOCK, &both, NULL);
-	on_supervisors_death(SIGUSR2);	/* if it died before that */
+	on_supervisors_death(SIGCONT);	/* if it died before that */
 }
 
 /* Signals are the supervisor's business. */

@@ -64,13 +64,17 @@ static bool is_our_file_of(const char *name, size_t len)
 	       is_part_file(name, len);
 }
 
-/* Also the remains of a write that was killed: fs_write() puts six characters behind the name. */
-static bool is_our_file(const char *name)
+/* The remains of a write that was killed: fs_write() puts six characters behind the name. */
+static bool is_cut_short(const char *name)
 {
 	const char *dot = strrchr(name, '.');
 
-	return is_our_file_of(name, strlen(name)) ||
-	       (dot && strlen(dot) == strlen(".XXXXXX") && is_our_file_of(name, (size_t)(dot - name)));
+	return dot && strlen(dot) == strlen(".XXXXXX") && is_our_file_of(name, (size_t)(dot - name));
+}
+
+static bool is_our_file(const char *name)
+{
+	return is_our_file_of(name, strlen(name)) || is_cut_short(name);
 }
 
 /* Is there a run.json that we wrote? Its beginning says so, however long it is. */
@@ -81,6 +85,13 @@ static bool has_our_run(const char *dir)
 	head[fs_read_head(path, head, sizeof(head) - 1)] = '\0';
 	free(path);
 	return strstr(head, "\"cuwhy\": \"") != NULL;
+}
+
+bool store_has_run(struct store *s)
+{
+	const char *dir = store_dir(s);
+
+	return dir && has_our_run(dir);
 }
 
 /* A recording, and nothing that somebody else put there. */
@@ -97,18 +108,19 @@ static bool holds_recording(const char *dir)
 	return ours;
 }
 
-static bool holds_only_mark(const char *dir)
+/* Empty, or what a run left that was killed before there was a recording. */
+static bool holds_nothing(const char *dir)
 {
 	struct dirent *ent;
 	DIR *d = opendir(dir);
-	bool only = d != NULL;
+	bool nothing = d != NULL;
 
-	while (only && (ent = readdir(d)))
-		only = strcmp(ent->d_name, ".") == 0 || strcmp(ent->d_name, "..") == 0 ||
-		       strcmp(ent->d_name, MARK_FILE) == 0;
+	while (nothing && (ent = readdir(d)))
+		nothing = strcmp(ent->d_name, ".") == 0 || strcmp(ent->d_name, "..") == 0 ||
+			  strcmp(ent->d_name, MARK_FILE) == 0 || is_cut_short(ent->d_name);
 	if (d)
 		closedir(d);
-	return only;
+	return nothing;
 }
 
 static int out_in_use(const char *out, struct err *e)
@@ -127,7 +139,7 @@ static int claim_out(struct store *s, bool force, struct err *e)
 		return 0;	/* reported at the end: the program runs anyway */
 	if (mark_borrow(&s->mark, s->out) == -EBUSY)
 		return out_in_use(s->out, e);
-	if (holds_only_mark(s->out))
+	if (holds_nothing(s->out))
 		return 0;
 	ours = holds_recording(s->out);
 	if (ours && force && fs_empty_if(s->out, is_our_file)) {

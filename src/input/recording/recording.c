@@ -189,14 +189,11 @@ static json_t *load(const char *dir, struct err *e)
 	return run;
 }
 
-static void processes_from_json(struct recording *r, const char *dir, const json_t *list)
+static void processes_from_json(struct recording *r, const char *dir, const json_t *list, json_t *seen)
 {
-	json_t *seen = json_object();
-
 	for (size_t i = 0; i < json_array_size(list) && r->n < PROCESSES_MAX; i++)
 		if (json_is_object(json_array_get(list, i)))
 			add_json(r, dir, json_array_get(list, i), seen);
-	json_decref(seen);
 }
 
 static void add_file(struct recording *r, const char *path)
@@ -207,15 +204,15 @@ static void add_file(struct recording *r, const char *path)
 	process_add(r, &p);
 }
 
-/* Without a run.json (a copy cut short): all the parts that are there. */
-static void add_files(struct recording *r, const char *dir)
+/* Without a run.json (a copy cut short), or with one that was not finished: the parts that it does not list. */
+static void add_files(struct recording *r, const char *dir, json_t *seen)
 {
 	DIR *d = opendir(dir);
 	struct dirent *ent;
 	char *path;
 
 	while (d && (ent = readdir(d)) && r->n < PROCESSES_MAX) {
-		if (!str_ends(ent->d_name, PART_SUFFIX))
+		if (!str_ends(ent->d_name, PART_SUFFIX) || !is_new_part(seen, ent->d_name))
 			continue;
 		path = fs_join(dir, ent->d_name);
 		add_file(r, path);
@@ -236,11 +233,18 @@ static char *unrecorded_from_json(const json_t *o)
 	return text;
 }
 
+/* run.json is written as soon as the program runs, and again as long as it does. */
+static bool is_finished(const json_t *run)
+{
+	return json_is_object(run) && !json_is_null(json_object_get(run, "end"));
+}
+
 int recording_read(struct recording *r, const char *path, struct err *e)
 {
 	struct err damaged = {0};
-	json_t *run;
+	json_t *run, *seen;
 	size_t i;
+	int rc = 0;
 
 	*r = (struct recording){0};
 	if (!fs_is_dir(path)) {
@@ -248,20 +252,24 @@ int recording_read(struct recording *r, const char *path, struct err *e)
 		return 0;
 	}
 	run = load(path, &damaged);
-	processes_from_json(r, path, json_object_get(run, "processes"));
+	seen = json_object();
+	processes_from_json(r, path, json_object_get(run, "processes"), seen);
+	if (!is_finished(run))
+		add_files(r, path, seen);
 	if (xid_from_json(&r->xids, json_object_get(run, "kernel_log")))
 		for (i = 0; i < r->n; i++)
 			r->process[i].end.xids = &r->xids;
 	r->unrecorded = unrecorded_from_json(json_object_get(run, "unrecorded"));
-	if (r->n == 0 && !json_is_object(run))
-		add_files(r, path);
+	if (json_is_object(run) && !is_finished(run) && !r->unrecorded)
+		r->unrecorded = xstrdup("'cuwhy run' was killed, or is still running");
 	if (r->n == 0 && !json_is_object(run)) {
-		json_decref(run);
-		err_set(e, -EINVAL, "no recording in '%s'", path);
-		return damaged.code && damaged.code != -ENOENT ? err_hint(e, "%s", damaged.msg) : -EINVAL;
+		rc = err_set(e, -EINVAL, "no recording in '%s'", path);
+		if (damaged.code && damaged.code != -ENOENT)
+			rc = err_hint(e, "%s", damaged.msg);
 	}
+	json_decref(seen);
 	json_decref(run);
-	return 0;
+	return rc;
 }
 
 void recording_release(struct recording *r)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What programs do that is hard on a library in their process: awkward HABIT [NUMBER]. Linked with small_driver.c. */
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -110,12 +111,35 @@ static int call_deeper(int depth)
 		     : cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
 }
 
+/* A lock of libc that a jump left behind is locked forever here. */
+static int call_in_child(void)
+{
+	unsigned long long address;
+	int status = 1;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(cuMemAlloc_v2(&address, 16));
+	waitpid(child, &status, 0);
+	return status;
+}
+
+static int open_files(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
 /* Each jump leaves from another place in the call, or in whoever stands in front of it. What follows is called from
  * deeper on the stack than what was left. */
 static int jump_out_of_calls(int jumps)
 {
 	unsigned long long address;
 	struct itimerval soon = {{0, 0}, {0, 50}};
+	int files = open_files();
 
 	signal(SIGALRM, jump);
 	for (volatile int i = 0; i < jumps; i++) {
@@ -129,7 +153,9 @@ static int jump_out_of_calls(int jumps)
 	for (int i = 0; i < 100; i++)
 		if (call_deeper(i % 20))
 			return 2;
-	return 0;
+	if (open_files() != files)
+		return 3;
+	return call_in_child();
 }
 
 /* From now on the process ends at a system call that a program of this kind never makes. */
