@@ -117,6 +117,11 @@ static bool on_device(sim_addr at)
 	return kind == SIM_MEM_DEVICE || kind == SIM_MEM_VMM;
 }
 
+static _Thread_local struct staging {
+	bool on;
+	enum sim_unknown state;		/* of what was copied to the host */
+} staging;
+
 void sim_contents_copied(sim_addr to, sim_addr from, size_t bytes, bool dropped)
 {
 	enum sim_unknown state = SIM_KNOWN;
@@ -125,6 +130,8 @@ void sim_contents_copied(sim_addr to, sim_addr from, size_t bytes, bool dropped)
 		return;
 	if (on_device(from))
 		state = range_state(from, bytes);
+	else if (staging.on)
+		state = staging.state;
 	range_set(to, bytes, dropped && state == SIM_KNOWN ? SIM_NOT_KEPT : state);
 }
 
@@ -199,6 +206,7 @@ static _Atomic(sim_unknown_fn) unknown_fn;
 
 SIM_EXPORT void cuwhy_sim_on_unknown_read(sim_unknown_fn fn);
 SIM_EXPORT void cuwhy_sim_may_write(sim_addr address);
+SIM_EXPORT void cuwhy_sim_staging(bool on);
 
 /* The function is called by the thread that reads, before it reads; NULL: nobody wants to know. */
 void cuwhy_sim_on_unknown_read(sim_unknown_fn fn)
@@ -214,6 +222,13 @@ void cuwhy_sim_may_write(sim_addr address)
 	pthread_mutex_unlock(&range_lock);
 }
 
+/* For libraries that move contents through the host: until it is switched off, what this thread copies to the host is read by nobody,
+ * and what it copies back is no better known than that was. */
+void cuwhy_sim_staging(bool on)
+{
+	staging = (struct staging){.on = on};
+}
+
 enum sim_unknown sim_contents_read(sim_addr from, size_t bytes)
 {
 	sim_unknown_fn fn = atomic_load(&unknown_fn);
@@ -222,7 +237,9 @@ enum sim_unknown sim_contents_read(sim_addr from, size_t bytes)
 	if (!bytes || !on_device(from) || !sim.config.real_code)
 		return SIM_KNOWN;
 	state = range_state(from, bytes);
-	if (state != SIM_KNOWN && fn)
+	if (staging.on)
+		staging.state = state;
+	else if (state != SIM_KNOWN && fn)
 		fn(from, bytes, (int)state);
 	return state;
 }
