@@ -552,6 +552,7 @@ bool python_string(const void *unicode, char *buf, size_t size);
 uint32_t python_code_frame(const void *code, uint32_t line, struct cw_frame *out);
 void torch_start(void);			/* resolve PyTorch's functions */
 bool torch_backward(struct rec_thread *t, uint32_t *forward_stack, uint32_t *node_name);
+void reads_start(void);			/* after the first successful cuInit: reads of what the simulated GPU did not compute */
 void exit_start(void);
 void exit_is_near(void);		/* Python is ending, the process not yet */
 void exit_at_once_after_fault(void);	/* without the driver's exit handlers */
