@@ -542,6 +542,21 @@ static inline void wait_end(CUresult result)
 		wait_unmark(result);
 }
 
+/* ---- reads of what the simulated GPU did not compute (rec_reads.c); without it, one pointer is tested - */
+
+typedef void (*sim_given_anew)(uint64_t addr, size_t size);
+extern _Atomic(sim_given_anew) reads_given_anew;
+void reads_start(void);			/* after the first successful cuInit */
+
+/* PyTorch made a tensor of a block: what the host wrote there for an earlier one is not its contents. */
+static inline void reads_block_made(uint64_t addr, uint64_t size)
+{
+	sim_given_anew tell = atomic_load_explicit(&reads_given_anew, memory_order_relaxed);
+
+	if (unlikely(tell != NULL))
+		tell(addr, size);
+}
+
 /* ---- Python, PyTorch, process end ----------------------------------------------------------------- */
 
 void python_start(void);		/* find the interpreter; fails silently */
@@ -552,7 +567,6 @@ bool python_string(const void *unicode, char *buf, size_t size);
 uint32_t python_code_frame(const void *code, uint32_t line, struct cw_frame *out);
 void torch_start(void);			/* resolve PyTorch's functions */
 bool torch_backward(struct rec_thread *t, uint32_t *forward_stack, uint32_t *node_name);
-void reads_start(void);			/* after the first successful cuInit: reads of what the simulated GPU did not compute */
 void exit_start(void);
 void exit_is_near(void);		/* Python is ending, the process not yet */
 void exit_at_once_after_fault(void);	/* without the driver's exit handlers */

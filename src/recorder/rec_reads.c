@@ -73,15 +73,19 @@ static void unknown_read(uint64_t from, size_t bytes, int why)
 	errno = saved;
 }
 
+_Atomic(sim_given_anew) reads_given_anew;
+
 void reads_start(void)
 {
 	void (*on_unknown_read)(void (*)(uint64_t, size_t, int)) = NULL;
+	sim_given_anew given_anew = NULL;
 	struct elf_object o;
 
-	if (!rec.h->sim)
+	if (!rec.h->sim || !elf_find_object("libcuda.so", &o))
 		return;
-	if (elf_find_object("libcuda.so", &o))
-		*(void **)&on_unknown_read = elf_symbol(&o, "cuwhy_sim_on_unknown_read");
+	*(void **)&on_unknown_read = elf_symbol(&o, "cuwhy_sim_on_unknown_read");
+	*(void **)&given_anew = elf_symbol(&o, "cuwhy_sim_given_anew");
 	if (on_unknown_read)
 		on_unknown_read(unknown_read);
+	atomic_store(&reads_given_anew, given_anew);
 }

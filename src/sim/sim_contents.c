@@ -110,6 +110,19 @@ static enum sim_unknown range_state(sim_addr at, size_t bytes)
 	return worst;
 }
 
+/* Is all of it outdated? What the host wrote next to it is still good. */
+static bool range_outdated(sim_addr at, size_t bytes)
+{
+	sim_addr end = at + bytes;
+	struct range *r = NULL;
+
+	pthread_mutex_lock(&range_lock);
+	while (at < end && (r = range_find(at, 1)) && r->state == SIM_OUTDATED)
+		at = r->start + r->bytes;
+	pthread_mutex_unlock(&range_lock);
+	return at >= end;
+}
+
 static bool on_device(sim_addr at)
 {
 	int kind = sim_mem_kind_of(at);
@@ -207,6 +220,7 @@ static _Atomic(sim_unknown_fn) unknown_fn;
 SIM_EXPORT void cuwhy_sim_on_unknown_read(sim_unknown_fn fn);
 SIM_EXPORT void cuwhy_sim_may_write(sim_addr address);
 SIM_EXPORT void cuwhy_sim_staging(bool on);
+SIM_EXPORT void cuwhy_sim_given_anew(sim_addr at, size_t bytes);
 
 /* The function is called by the thread that reads, before it reads; NULL: nobody wants to know. */
 void cuwhy_sim_on_unknown_read(sim_unknown_fn fn)
@@ -229,19 +243,44 @@ void cuwhy_sim_staging(bool on)
 	staging = (struct staging){.on = on};
 }
 
-enum sim_unknown sim_contents_read(sim_addr from, size_t bytes)
+/* An allocator above us (PyTorch's) has given this memory to somebody else: what the host wrote before is not theirs. The bytes stay,
+ * because copies that are under way may still read them. */
+void cuwhy_sim_given_anew(sim_addr at, size_t bytes)
+{
+	bool written;
+
+	if (!bytes || !atomic_load(&range_count))
+		return;
+	pthread_mutex_lock(&range_lock);
+	written = range_find(at, bytes);
+	pthread_mutex_unlock(&range_lock);
+	if (written)
+		range_set(at, bytes, SIM_OUTDATED);
+}
+
+static bool to_invent(enum sim_unknown state, sim_addr from, size_t bytes)
+{
+	if (sim.config.values == SIM_VALUES_ZEROS)	/* unwritten memory contains these already */
+		return state == SIM_OUTDATED && range_outdated(from, bytes);
+	return state == SIM_OUTDATED || state == SIM_NEVER_WRITTEN;
+}
+
+void sim_contents_read(sim_addr from, size_t bytes, bool *invent)
 {
 	sim_unknown_fn fn = atomic_load(&unknown_fn);
 	enum sim_unknown state;
 
+	*invent = false;
 	if (!bytes || !on_device(from) || !sim.config.real_code)
-		return SIM_KNOWN;
+		return;
 	state = range_state(from, bytes);
+	*invent = to_invent(state, from, bytes);
+	if (state == SIM_OUTDATED)
+		state = SIM_NEVER_WRITTEN;
 	if (staging.on)
 		staging.state = state;
 	else if (state != SIM_KNOWN && fn)
 		fn(from, bytes, (int)state);
-	return state;
 }
 
 /* ---- what is kept ------------------------------------------------------------------------------------------ */

@@ -20,11 +20,12 @@ for step in range(20):
     optimizer.zero_grad()
     assert report(loss) == 0
 assert torch.tensor([5, 3, 1]).cuda().tolist() == [5, 3, 1]
-assert torch.zeros(3, device="cuda").tolist() == [0, 0, 0]
+# PyTorch gives the new tensor the memory of the last one, and fills it with a kernel: what was there before is not read.
+assert torch.full((3,), 7, device="cuda").tolist() == [0, 0, 0]  # <- reads
 assert len((x > 0).nonzero()) == 0  # <- reads
 if (x > 0).any():  # <- reads
     raise SystemExit("a comparison was computed")
-x[x > 0] = 1  # <- reads
+assert x[x > 0].numel() == 0  # <- reads
 model.weight.detach().cpu()  # <- reads, <- perhaps
 y.tolist()  # <- reads, <- perhaps
 torch.zeros(1 << 20).cuda().cpu()  # <- reads
