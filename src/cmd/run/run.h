@@ -308,7 +308,7 @@ void hang_step(struct hang *h, struct server *s, const struct child *c);
 int hang_wait_ms(const struct hang *h, const struct server *s);	/* until the next step; -1 = forever */
 bool hang_is_ending(const struct hang *h, const struct server *s);	/* some processes have not died yet */
 
-/* --- run_judge.c ------------------------------------------------------------------------------ */
+/* --- run_dry.c -------------------------------------------------------------------------------- */
 
 /* A line that read a value which a simulated GPU did not compute, in any process. */
 struct dry_read {
@@ -334,13 +334,22 @@ void dry_run_note(struct dry_run *d, const struct trace *t);
 bool dry_run_took_place(const struct dry_run *d);	/* PyTorch used a simulated GPU, or something read what that did not compute */
 /* One line; nothing if PyTorch used no simulated GPU. */
 void dry_run_print(const struct dry_run *d, FILE *out);
-/* The first lines that read values which were not computed, the surest first, and how many more there are. */
-void dry_run_print_reads(struct dry_run *d, FILE *out);
 json_t *dry_run_json(struct dry_run *d);	/* null if it did not take place */
-void dry_run_release(struct dry_run *d);
+
+/* --- run_dry_reads.c -------------------------------------------------------------------------- */
+
+void dry_reads_note(struct dry_run *d, const struct trace *t);
+/* The first lines, the surest first, and how many more there are. */
+void dry_reads_print(struct dry_run *d, FILE *out);
+json_t *dry_reads_json(struct dry_run *d);
+void dry_reads_release(struct dry_run *d);
+
+/* --- run_torch.c ------------------------------------------------------------------------------ */
 
 /* 0 if the PyTorch of this program's Python, if any, can run on a simulated GPU. */
 int torch_check(char **argv, struct err *e);
+
+/* --- run_judge.c ------------------------------------------------------------------------------ */
 
 struct judge {
 	struct store *store;

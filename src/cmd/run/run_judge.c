@@ -316,5 +316,5 @@ void judge_release(struct judge *j)
 		free(j->seen[--j->n_seen]);
 	free(j->seen);
 	judge_machine_release(j);
-	dry_run_release(&j->dry);
+	dry_reads_release(&j->dry);
 }

@@ -130,7 +130,7 @@ static void print_end(struct judge *j, const struct verdict *all, const char *re
 		report_line(stderr, all, recording);
 	if (j->n_failed == 0 && j->child->status == 0)
 		dry_run_print(&j->dry, stderr);
-	dry_run_print_reads(&j->dry, stderr);
+	dry_reads_print(&j->dry, stderr);
 	tell_trouble(j, all);
 }
 
