@@ -191,6 +191,17 @@ struct cw_memory_now {
 	uint32_t n_oom;			/* times that PyTorch's allocator ran out of memory */
 };
 
+/* The simulated GPU alone: a line that read a value which kernels should have computed. */
+#define CW_READS	128
+struct cw_read {
+	uint32_t stack;			/* of the Python code; in a backward without any, that of the forward op; 0 = none */
+	uint32_t why;			/* CW_READ_* */
+	uint64_t count;
+};
+#define CW_READ_KERNELS	1u		/* nothing but kernels wrote it */
+#define CW_READ_MAYBE	2u		/* the host wrote it, and a kernel was given its address since */
+#define CW_READ_DROPPED	3u		/* the host wrote it, and it was too large to keep */
+
 struct cw_header {
 	char magic[8];
 	uint16_t major, minor;
@@ -252,6 +263,10 @@ struct cw_header {
 	uint64_t n_looks, n_false_looks, lost_looks;
 	/* the simulated GPU alone: most memory in use on each device (contexts, code, allocations), written at exit; 0 = unknown */
 	uint64_t sim_used_peak[CW_MAX_DEVICES];
+	/* likewise: who read values that were not computed; entries are complete before they are counted */
+	uint32_t n_reads;
+	uint32_t lost_reads;		/* reads for which there was no entry */
+	struct cw_read read[CW_READS];
 };
 
 #define CW_NOT_SET "\001"

@@ -542,6 +542,21 @@ static inline void wait_end(CUresult result)
 		wait_unmark(result);
 }
 
+/* ---- reads of what the simulated GPU did not compute (rec_reads.c); without it, one pointer is tested - */
+
+typedef void (*sim_given_anew)(uint64_t addr, size_t size);
+extern _Atomic(sim_given_anew) reads_given_anew;
+void reads_start(void);			/* after the first successful cuInit */
+
+/* PyTorch made a tensor of a block: what the host wrote there for an earlier one is not its contents. */
+static inline void reads_block_made(uint64_t addr, uint64_t size)
+{
+	sim_given_anew tell = atomic_load_explicit(&reads_given_anew, memory_order_relaxed);
+
+	if (unlikely(tell != NULL))
+		tell(addr, size);
+}
+
 /* ---- Python, PyTorch, process end ----------------------------------------------------------------- */
 
 void python_start(void);		/* find the interpreter; fails silently */

@@ -67,6 +67,7 @@ HOT void torch_block_made(const struct torch_block_note *b)
 	uint32_t forward = 0, name;
 
 	live_expect(&live, b->addr);
+	reads_block_made(a.addr, a.size);
 	a.stack = stack_here();
 	if (unlikely(t->node_depth) && torch_backward(t, &forward, &name))
 		a.extra = forward;

@@ -104,6 +104,7 @@ static void after_INIT(struct call *c)
 		device_facts();
 		dump_start();
 		hang_start();
+		reads_start();
 	}
 	note(c, 0);
 }

@@ -110,12 +110,30 @@ static enum sim_unknown range_state(sim_addr at, size_t bytes)
 	return worst;
 }
 
+/* Is all of it outdated? What the host wrote next to it is still good. */
+static bool range_outdated(sim_addr at, size_t bytes)
+{
+	sim_addr end = at + bytes;
+	struct range *r = NULL;
+
+	pthread_mutex_lock(&range_lock);
+	while (at < end && (r = range_find(at, 1)) && r->state == SIM_OUTDATED)
+		at = r->start + r->bytes;
+	pthread_mutex_unlock(&range_lock);
+	return at >= end;
+}
+
 static bool on_device(sim_addr at)
 {
 	int kind = sim_mem_kind_of(at);
 
 	return kind == SIM_MEM_DEVICE || kind == SIM_MEM_VMM;
 }
+
+static _Thread_local struct staging {
+	bool on;
+	enum sim_unknown state;		/* of what was copied to the host */
+} staging;
 
 void sim_contents_copied(sim_addr to, sim_addr from, size_t bytes, bool dropped)
 {
@@ -125,6 +143,8 @@ void sim_contents_copied(sim_addr to, sim_addr from, size_t bytes, bool dropped)
 		return;
 	if (on_device(from))
 		state = range_state(from, bytes);
+	else if (staging.on)
+		state = staging.state;
 	range_set(to, bytes, dropped && state == SIM_KNOWN ? SIM_NOT_KEPT : state);
 }
 
@@ -199,6 +219,8 @@ static _Atomic(sim_unknown_fn) unknown_fn;
 
 SIM_EXPORT void cuwhy_sim_on_unknown_read(sim_unknown_fn fn);
 SIM_EXPORT void cuwhy_sim_may_write(sim_addr address);
+SIM_EXPORT void cuwhy_sim_staging(bool on);
+SIM_EXPORT void cuwhy_sim_given_anew(sim_addr at, size_t bytes);
 
 /* The function is called by the thread that reads, before it reads; NULL: nobody wants to know. */
 void cuwhy_sim_on_unknown_read(sim_unknown_fn fn)
@@ -214,17 +236,51 @@ void cuwhy_sim_may_write(sim_addr address)
 	pthread_mutex_unlock(&range_lock);
 }
 
-enum sim_unknown sim_contents_read(sim_addr from, size_t bytes)
+/* For libraries that move contents through the host: until it is switched off, what this thread copies to the host is read by nobody,
+ * and what it copies back is no better known than that was. */
+void cuwhy_sim_staging(bool on)
+{
+	staging = (struct staging){.on = on};
+}
+
+/* An allocator above us (PyTorch's) has given this memory to somebody else: what the host wrote before is not theirs. The bytes stay,
+ * because copies that are under way may still read them. */
+void cuwhy_sim_given_anew(sim_addr at, size_t bytes)
+{
+	bool written;
+
+	if (!bytes || !atomic_load(&range_count))
+		return;
+	pthread_mutex_lock(&range_lock);
+	written = range_find(at, bytes);
+	pthread_mutex_unlock(&range_lock);
+	if (written)
+		range_set(at, bytes, SIM_OUTDATED);
+}
+
+static bool to_invent(enum sim_unknown state, sim_addr from, size_t bytes)
+{
+	if (sim.config.values == SIM_VALUES_ZEROS)	/* unwritten memory contains these already */
+		return state == SIM_OUTDATED && range_outdated(from, bytes);
+	return state == SIM_OUTDATED || state == SIM_NEVER_WRITTEN;
+}
+
+void sim_contents_read(sim_addr from, size_t bytes, bool *invent)
 {
 	sim_unknown_fn fn = atomic_load(&unknown_fn);
 	enum sim_unknown state;
 
+	*invent = false;
 	if (!bytes || !on_device(from) || !sim.config.real_code)
-		return SIM_KNOWN;
+		return;
 	state = range_state(from, bytes);
-	if (state != SIM_KNOWN && fn)
+	*invent = to_invent(state, from, bytes);
+	if (state == SIM_OUTDATED)
+		state = SIM_NEVER_WRITTEN;
+	if (staging.on)
+		staging.state = state;
+	else if (state != SIM_KNOWN && fn)
 		fn(from, bytes, (int)state);
-	return state;
 }
 
 /* ---- what is kept ------------------------------------------------------------------------------------------ */

@@ -11,13 +11,15 @@ enum sim_unknown {
 	SIM_NEVER_WRITTEN = 1,		/* by nothing but kernels */
 	SIM_MAY_BE_WRITTEN = 2,		/* the host wrote it, and kernels were given its address since */
 	SIM_NOT_KEPT = 3,		/* the host wrote too much at once */
+	SIM_OUTDATED = 4,		/* the host wrote it before an allocator above us gave the memory to somebody else; told as 1 */
 };
 
 /* All of these are called when work is submitted, in the order of the program. */
 void sim_contents_copied(sim_addr to, sim_addr from, size_t bytes, bool dropped);
 void sim_contents_filled(sim_addr to, size_t bytes, bool dropped);
 void sim_contents_launched(const struct sim_func *f, void **params, void **extra);
-enum sim_unknown sim_contents_read(sim_addr from, size_t bytes);	/* also tells who wants to know */
+/* Also tells who wants to know. `invent`: what is there is not to be read, but what `values` says. */
+void sim_contents_read(sim_addr from, size_t bytes, bool *invent);
 /* Turns the launch of a kernel that is computed into other work; false: it is not one of them. */
 bool sim_known_op(const struct sim_func *f, void **params, struct sim_op *op);
 void sim_contents_freed(sim_addr at, size_t bytes);

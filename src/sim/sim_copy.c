@@ -82,10 +82,8 @@ static void copy_contents(struct sim_op *op)
 	size_t from = sim_copy_span(op->u.copy.width, op->u.copy.height, op->u.copy.from_pitch);
 
 	if (host_side(op->u.copy.to)) {
-		enum sim_unknown why = sim_contents_read(op->u.copy.from, from);
-
-		op->u.copy.invent =
-			why == SIM_NEVER_WRITTEN && sim.config.values != SIM_VALUES_ZEROS && op->u.copy.height == 1;
+		sim_contents_read(op->u.copy.from, from, &op->u.copy.invent);
+		op->u.copy.invent = op->u.copy.invent && op->u.copy.height == 1;
 		return;
 	}
 	op->u.copy.drop = sim_contents_drops(op->u.copy.to, bytes);

@@ -34,6 +34,9 @@ struct sim_exec;
 #include "sim/sim_api.def"
 #undef SIM_API
 
+/* Around copies to the host and back that are no reads of the program's (src/sim/README.md). */
+void cuwhy_sim_staging(bool on);
+
 /* One kernel of a library's, without code or parameters: STANDIN_KERNEL(gemm, "cublas_gemm"). */
 struct standin_kernel {
 	const char *name;

@@ -108,16 +108,19 @@ static int transfer_start(struct transfer *t, const void *from, void *to, sim_ho
 {
 	int code = 0;
 
+	cuwhy_sim_staging(true);
 	if (t->send_bytes)
 		code = cuMemcpyDtoHAsync_v2(t->stage->memory, (sim_addr)(uintptr_t)from, t->send_bytes, stream);
 	if (code == 0)
 		code = cuLaunchHostFunc(stream, exchange, t);
 	if (code) {
+		cuwhy_sim_staging(false);
 		transfer_free(t);
 		return NCCL_UNHANDLED_CUDA_ERROR;
 	}
 	if (t->receive_bytes)
 		code = cuMemcpyHtoDAsync_v2((sim_addr)(uintptr_t)to, received(t), t->receive_bytes, stream);
+	cuwhy_sim_staging(false);
 	/* if this fails, the exchange may still use it: it is not freed */
 	return cuLaunchHostFunc(stream, transfer_end, t) || code ? NCCL_UNHANDLED_CUDA_ERROR : 0;
 }

@@ -53,6 +53,17 @@ def main(result, case, verdict):
             result.bad("why: %s:%d is not named" % (file, number))
 
 
+def reads(result, case, verdict):
+    """The lines that read what a simulated GPU did not compute; a case without marks says nothing about them."""
+    if "reads" not in case.marks:
+        return
+    found = (verdict.get("dry_run") or {}).get("unknown_reads", ())
+    got = sorted((os.path.basename(r["file"]), r["line"], r["why"] == "maybe computed") for r in found)
+    want = sorted((*place, place in case.marks.get("perhaps", ())) for place in case.marks["reads"])
+    if got != want:
+        result.bad("reads: %s, expected %s" % (got, want))
+
+
 def one(result, label, want, got):
     """Compares one verdict object with one `expect` line."""
     if got.get("cause") not in want["cause"]:

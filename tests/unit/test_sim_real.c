@@ -159,6 +159,72 @@ SIM_TEST(sim__a_read_of_what_a_kernel_may_have_written_is_reported, "tiny")
 	CHECK(told == 2);		/* a kernel has its address */
 }
 
+static void *hooked(const char *name)
+{
+	void *found = sim_symbol(name);
+
+	CHECK(found != NULL);
+	return found;
+}
+
+SIM_TEST(sim__staging_is_no_read_and_makes_nothing_known, "tiny")
+{
+	void (*hook)(sim_unknown_fn), (*staging)(bool);
+	struct sim_module *module;
+	int value = 7;
+	sim_addr at;
+
+	sim_start();
+	*(void **)&hook = hooked("cuwhy_sim_on_unknown_read");
+	*(void **)&staging = hooked("cuwhy_sim_staging");
+	hook(tell);
+	real_kernel(&module);
+	OK(cu.cuMemAlloc_v2(&at, 4096));
+	told = 0;
+	staging(true);
+	OK(cu.cuMemcpyDtoH_v2(&value, at, 4));
+	OK(cu.cuMemcpyHtoD_v2(at, &value, 4));
+	staging(false);
+	CHECK(told == 0);
+	OK(cu.cuMemcpyDtoH_v2(&value, at, 4));
+	CHECK(told == 1);		/* as before */
+	OK(cu.cuMemcpyHtoD_v2(at, &value, 4));
+	told = 0;
+	staging(true);
+	OK(cu.cuMemcpyDtoH_v2(&value, at, 4));
+	OK(cu.cuMemcpyHtoD_v2(at + 64, &value, 4));
+	staging(false);
+	OK(cu.cuMemcpyDtoH_v2(&value, at + 64, 4));
+	CHECK(told == 0);		/* what was known stays so */
+}
+
+SIM_TEST(sim__memory_given_anew_is_not_read, "tiny")
+{
+	void (*hook)(sim_unknown_fn), (*given_anew)(sim_addr, size_t);
+	struct sim_module *module;
+	int value[2] = {7, 8};
+	sim_addr at;
+
+	sim_start();
+	*(void **)&hook = hooked("cuwhy_sim_on_unknown_read");
+	*(void **)&given_anew = hooked("cuwhy_sim_given_anew");
+	hook(tell);
+	real_kernel(&module);
+	OK(cu.cuMemAlloc_v2(&at, 4096));
+	OK(cu.cuMemcpyHtoD_v2(at, value, 8));
+	told = 0;
+	given_anew(at, 512);
+	OK(cu.cuMemcpyDtoH_v2(value, at, 8));
+	CHECK(told == 1 && value[0] == 0 && value[1] == 0);
+	value[0] = 9;
+	OK(cu.cuMemcpyHtoD_v2(at, value, 4));
+	told = value[0] = 0;
+	OK(cu.cuMemcpyDtoH_v2(value, at, 4));
+	CHECK(told == 0 && value[0] == 9);
+	OK(cu.cuMemcpyDtoH_v2(value, at, 8));
+	CHECK(told == 1 && value[0] == 9);	/* what the host wrote next to it */
+}
+
 SIM_TEST(sim__a_large_copy_leaves_no_contents, "tiny,contents=64K")
 {
 	static unsigned char bytes[1 << 17];
@@ -238,6 +304,8 @@ int main(void)
 		cmocka_unit_test(sim__code_takes_device_memory_when_it_is_first_used),
 		cmocka_unit_test(sim__a_variable_has_one_address),
 		cmocka_unit_test(sim__a_read_of_what_a_kernel_may_have_written_is_reported),
+		cmocka_unit_test(sim__staging_is_no_read_and_makes_nothing_known),
+		cmocka_unit_test(sim__memory_given_anew_is_not_read),
 		cmocka_unit_test(sim__a_large_copy_leaves_no_contents),
 		cmocka_unit_test(sim__a_pool_keeps_memory_up_to_its_threshold),
 		cmocka_unit_test(sim__memory_of_another_process_has_its_contents),

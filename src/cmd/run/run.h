@@ -46,6 +46,7 @@
 /* --- one recorded process image (an exec makes a new one) ------------------------------------- */
 
 struct source_book;
+struct trace;
 struct segment {
 	int fd;			/* the recorder's memfd */
 	uint32_t off, len;
@@ -310,7 +311,15 @@ void hang_step(struct hang *h, struct server *s, const struct child *c);
 int hang_wait_ms(const struct hang *h, const struct server *s);	/* until the next step; -1 = forever */
 bool hang_is_ending(const struct hang *h, const struct server *s);	/* some processes have not died yet */
 
-/* --- run_judge.c ------------------------------------------------------------------------------ */
+/* --- run_dry.c -------------------------------------------------------------------------------- */
+
+/* A line that read a value which a simulated GPU did not compute, in any process. */
+struct dry_read {
+	char *file, *shown, *function;	/* "" = no Python code */
+	uint32_t line;
+	uint32_t why;			/* CW_READ_* */
+	uint64_t count;
+};
 
 /* What PyTorch took on simulated GPUs: of all processes, the one that filled its GPU most. */
 struct dry_run {
@@ -319,15 +328,31 @@ struct dry_run {
 	uint64_t used;			/* on the GPU in all; 0 = unknown */
 	unsigned int device;
 	unsigned int n_devices;		/* on which anything was allocated, in all processes */
+	struct dry_read *read;
+	size_t n_reads, cap_reads;
+	uint64_t lost_reads;
 };
 
-void dry_run_note(struct dry_run *d, const struct cw_header *h);
+void dry_run_note(struct dry_run *d, const struct trace *t);
+bool dry_run_took_place(const struct dry_run *d);	/* PyTorch used a simulated GPU, or something read what that did not compute */
 /* One line; nothing if PyTorch used no simulated GPU. */
 void dry_run_print(const struct dry_run *d, FILE *out);
-json_t *dry_run_json(const struct dry_run *d);	/* null likewise */
+json_t *dry_run_json(struct dry_run *d);	/* null if it did not take place */
+
+/* --- run_dry_reads.c -------------------------------------------------------------------------- */
+
+void dry_reads_note(struct dry_run *d, const struct trace *t);
+/* The first lines, the surest first, and how many more there are. */
+void dry_reads_print(struct dry_run *d, FILE *out);
+json_t *dry_reads_json(struct dry_run *d);
+void dry_reads_release(struct dry_run *d);
+
+/* --- run_torch.c ------------------------------------------------------------------------------ */
 
 /* 0 if the PyTorch of this program's Python, if any, can run on a simulated GPU. */
 int torch_check(char **argv, struct err *e);
+
+/* --- run_judge.c ------------------------------------------------------------------------------ */
 
 struct judge {
 	struct store *store;

@@ -10,15 +10,16 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "cmd/run/run.h"
+#include "input/recording/trace.h"
 
 static uint64_t fullness(uint64_t used, uint64_t reserved)
 {
 	return used ? used : reserved;
 }
 
-void dry_run_note(struct dry_run *d, const struct cw_header *h)
+static void note_memory(struct dry_run *d, const struct cw_header *h)
 {
-	for (unsigned int i = 0; h->sim && i < CW_MAX_DEVICES; i++) {
+	for (unsigned int i = 0; i < CW_MAX_DEVICES; i++) {
 		const struct cw_memory_now *m = &h->memory[i];
 
 		if (!m->peak_reserved)
@@ -33,6 +34,19 @@ void dry_run_note(struct dry_run *d, const struct cw_header *h)
 		d->used = h->sim_used_peak[i];
 		d->device = i;
 	}
+}
+
+void dry_run_note(struct dry_run *d, const struct trace *t)
+{
+	if (!trace_header(t)->sim)
+		return;
+	note_memory(d, trace_header(t));
+	dry_reads_note(d, t);
+}
+
+bool dry_run_took_place(const struct dry_run *d)
+{
+	return d->n_devices || d->n_reads;
 }
 
 void dry_run_print(const struct dry_run *d, FILE *out)
@@ -58,12 +72,13 @@ void dry_run_print(const struct dry_run *d, FILE *out)
 	fprintf(out, "; kernels computed nothing\n");
 }
 
-json_t *dry_run_json(const struct dry_run *d)
+json_t *dry_run_json(struct dry_run *d)
 {
-	if (!d->n_devices)
+	if (!dry_run_took_place(d))
 		return json_null();
-	return JSON_OF(J_TEXT("gpu", d->gpu), J_INT("device", d->device), J_INT("devices", d->n_devices),
-		       J_BYTES("total", d->total), J_BYTES("peak_allocated", d->allocated),
-		       J_BYTES("peak_reserved", d->reserved),
-		       J_VALUE("peak_used", d->used ? json_integer((json_int_t)d->used) : json_null()));
+	return JSON_OF(J_TEXT("gpu", d->gpu[0] ? d->gpu : NULL), J_INT("device", d->device),
+		       J_INT("devices", d->n_devices), J_BYTES("total", d->total),
+		       J_BYTES("peak_allocated", d->allocated), J_BYTES("peak_reserved", d->reserved),
+		       J_VALUE("peak_used", d->used ? json_integer((json_int_t)d->used) : json_null()),
+		       J_VALUE("unknown_reads", dry_reads_json(d)));
 }

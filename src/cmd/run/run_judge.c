@@ -151,7 +151,7 @@ static void judge_process(struct judge *j, struct process *p)
 	keeper_works(j->self);
 	if (t) {
 		complete_end(p, trace_header(t));
-		dry_run_note(&j->dry, trace_header(t));
+		dry_run_note(&j->dry, t);
 		if (trace_header(t)->off_because && !j->off_because) {
 			j->off_because = trace_header(t)->off_because;
 			j->off_pid = (uint32_t)p->pid;
@@ -319,4 +319,5 @@ void judge_release(struct judge *j)
 		free(j->seen[--j->n_seen]);
 	free(j->seen);
 	judge_machine_release(j);
+	dry_reads_release(&j->dry);
 }

@@ -20,7 +20,7 @@
 
 /* The verdict's JSON with the path of the recording and what went wrong with it; one line, owned by the
  * caller. */
-static char *json_of(const struct verdict *v, const char *recording, const char *warning, const struct dry_run *dry)
+static char *json_of(const struct verdict *v, const char *recording, const char *warning, struct dry_run *dry)
 {
 	json_t *o = verdict_json(v);
 	char *text;
@@ -28,7 +28,7 @@ static char *json_of(const struct verdict *v, const char *recording, const char 
 	json_object_set_new(o, "recording", json_text(recording));
 	if (warning)
 		json_object_set_new(o, "warning", json_text(warning));
-	if (dry && dry->n_devices)
+	if (dry && dry_run_took_place(dry))
 		json_object_set_new(o, "dry_run", dry_run_json(dry));
 	text = json_string_of(o, JSON_COMPACT);
 	json_decref(o);
@@ -130,6 +130,7 @@ static void print_end(struct judge *j, const struct verdict *all, const char *re
 		report_line(stderr, all, recording);
 	if (j->n_failed == 0 && j->child->status == 0)
 		dry_run_print(&j->dry, stderr);
+	dry_reads_print(&j->dry, stderr);
 	tell_trouble(j, all);
 }
 

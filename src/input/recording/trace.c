@@ -369,6 +369,8 @@ static void tidy(struct cw_header *h)
 	END_TEXT(h->dump_path);
 	END_TEXT(h->pipe_path);
 	END_TEXT(h->memory_trace_path);
+	if (h->n_reads > CW_READS)
+		h->n_reads = CW_READS;
 	if (h->hang.n > CW_HANG_THREADS)
 		h->hang.n = CW_HANG_THREADS;
 	for (i = 0; i < CW_MAX_DEVICES; i++)

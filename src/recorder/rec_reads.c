@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * On the simulated GPU: which lines read values that only a real GPU can compute.
+ *
+ * The simulated driver calls us on the thread that reads, inside the program's own call. A program that prints its loss in every
+ * step has one entry: a stack and a count.
+ */
+#include <errno.h>
+
+#include "rec.h"
+
+static struct spin reads_lock;
+LOCK_LISTED(reads, reads_lock);
+
+static struct cw_read *read_find(uint32_t stack, uint32_t why)
+{
+	uint32_t n = shared_get(&rec.h->n_reads);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (rec.h->read[i].stack == stack && rec.h->read[i].why == why)
+			return &rec.h->read[i];
+	return NULL;
+}
+
+/* Called with the lock held; another thread may have been faster. */
+static struct cw_read *read_add(uint32_t stack, uint32_t why)
+{
+	struct cw_read *r = read_find(stack, why);
+	uint32_t n = rec.h->n_reads;
+
+	if (r || n == CW_READS)
+		return r;
+	r = &rec.h->read[n];
+	r->stack = stack;
+	r->why = why;
+	shared_set(&rec.h->n_reads, n + 1);
+	return r;
+}
+
+static struct cw_read *read_entry(uint32_t stack, uint32_t why)
+{
+	struct cw_read *r = read_find(stack, why);
+
+	if (r || shared_get(&rec.h->n_reads) == CW_READS || !spin_try(&reads_lock))
+		return r;
+	r = read_add(stack, why);
+	spin_done(&reads_lock);
+	return r;
+}
+
+/* A backward that runs on autograd's own threads has no Python code: there, the line of the forward op is the one to know. */
+static uint32_t reading_stack(struct rec_thread *t)
+{
+	uint32_t stack = stack_here(), forward = 0, name;
+
+	if (!stack && t->node_depth && torch_backward(t, &forward, &name))
+		stack = forward;
+	return stack;
+}
+
+static void unknown_read(uint64_t from, size_t bytes, int why)
+{
+	int saved = errno;
+	struct cw_read *r;
+
+	(void)from, (void)bytes;
+	if (!rec_self || rec_nesting != 1)
+		return;		/* not one of the program's own calls */
+	r = read_entry(reading_stack(rec_self), (uint32_t)why);
+	if (r)
+		shared_add(&r->count, 1);
+	else
+		shared_add(&rec.h->lost_reads, 1);
+	errno = saved;
+}
+
+_Atomic(sim_given_anew) reads_given_anew;
+
+void reads_start(void)
+{
+	void (*on_unknown_read)(void (*)(uint64_t, size_t, int)) = NULL;
+	sim_given_anew given_anew = NULL;
+	struct elf_object o;
+
+	if (!rec.h->sim || !elf_find_object("libcuda.so", &o))
+		return;
+	*(void **)&on_unknown_read = elf_symbol(&o, "cuwhy_sim_on_unknown_read");
+	*(void **)&given_anew = elf_symbol(&o, "cuwhy_sim_given_anew");
+	if (on_unknown_read)
+		on_unknown_read(unknown_read);
+	atomic_store(&reads_given_anew, given_anew);
+}
