@@ -19,7 +19,8 @@ static bool is_fill(const struct sim_func *f, size_t *unit)
 	sim_real_param(f, PARAM_N, &n);
 	sim_real_param(f, PARAM_VALUE, unit);
 	sim_real_param(f, PARAM_POINTER, &pointer);
-	return n == sizeof(int) && pointer == sizeof(sim_addr) && *unit && *unit <= SIM_PATTERN_BYTES && !(*unit & (*unit - 1));
+	return n == sizeof(int) && pointer == sizeof(sim_addr) && *unit && *unit <= SIM_PATTERN_BYTES &&
+	       !(*unit & (*unit - 1));
 }
 
 static bool is_zero(const void *value, size_t unit)
