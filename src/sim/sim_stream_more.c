@@ -92,6 +92,27 @@ int sim_cuStreamWaitValue64_v2(struct sim_stream *stream, sim_addr address, unsi
 	return value_submit(stream, address, value, 8, flags, true);
 }
 
+/* The older forms were once for drivers that had been told to allow them; the arguments are the same. */
+int sim_cuStreamWriteValue32(struct sim_stream *stream, sim_addr address, unsigned int value, unsigned int flags)
+{
+	return sim_cuStreamWriteValue32_v2(stream, address, value, flags);
+}
+
+int sim_cuStreamWriteValue64(struct sim_stream *stream, sim_addr address, unsigned long long value, unsigned int flags)
+{
+	return sim_cuStreamWriteValue64_v2(stream, address, value, flags);
+}
+
+int sim_cuStreamWaitValue32(struct sim_stream *stream, sim_addr address, unsigned int value, unsigned int flags)
+{
+	return sim_cuStreamWaitValue32_v2(stream, address, value, flags);
+}
+
+int sim_cuStreamWaitValue64(struct sim_stream *stream, sim_addr address, unsigned long long value, unsigned int flags)
+{
+	return sim_cuStreamWaitValue64_v2(stream, address, value, flags);
+}
+
 /* ---- callbacks ------------------------------------------------------------------------------------------ */
 
 struct callback {
