@@ -204,6 +204,7 @@ static void set_stand_ins(const char *folder)
 	if (!loader)
 		loader = fs_join(folder, SIM_LOADER);
 	setenv("CUWHY_SIM_LIBS", folder, 1);
+	setenv("TRITON_LIBCUDA_PATH", folder, 1);	/* Triton links to the driver; it asks ldconfig before LD_LIBRARY_PATH */
 	prepend("LD_AUDIT", loader);
 	free(loader);
 }
