@@ -60,6 +60,16 @@ int current_device(void)
 	return 0;
 }
 
+bool context_ever(void)
+{
+	return false;
+}
+
+bool context_is_only(void)
+{
+	return false;
+}
+
 bool doors_open(void)
 {
 	return true;
