@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -643,9 +644,57 @@ static void json_text__any_bytes_become_valid(void **state)
 	assert_true(json_is_null(json_text(NULL)));
 }
 
+/* --- the witness ------------------------------------------------------------------------------ */
+
+static char state_of(pid_t pid)
+{
+	char path[64], state = '?';
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "r");
+	if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = '?';
+	if (f)
+		fclose(f);
+	return state;
+}
+
+static void wait_for_state(pid_t pid, char wanted)
+{
+	while (state_of(pid) != wanted)
+		usleep(1000);
+}
+
+/* It is slow to take notice of the first, and the second comes meanwhile. */
+static void witness__a_signal_that_comes_while_another_is_taken_is_still_seen(void **state)
+{
+	sigset_t all, old;
+	struct witness w;
+
+	(void)state;
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &old);
+	witness_start(&w);
+	assert_true(w.pid > 0);
+	wait_for_state(w.pid, 'S');
+	kill(w.pid, SIGUSR1);
+	kill(w.pid, SIGSTOP);
+	wait_for_state(w.pid, 'T');
+	assert_true(witness_saw(&w, SIGUSR1, false));
+	kill(w.pid, SIGUSR2);
+	kill(w.pid, SIGCONT);
+	while (witness_saw(&w, SIGUSR1, false))
+		usleep(1000);
+	assert_true(witness_saw(&w, SIGUSR2, false));
+	witness_stop(&w);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(witness__a_signal_that_comes_while_another_is_taken_is_still_seen),
 		cmocka_unit_test(server__the_memory_of_a_killed_process_is_kept),
 		cmocka_unit_test(server__garbage_is_survived_and_leaves_nothing_open),
 		cmocka_unit_test(server__an_exec_is_a_new_image_of_the_same_process),

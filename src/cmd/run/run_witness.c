@@ -17,20 +17,22 @@
 /* kill() reaches the members of a group one by one; the rest get the signal within this time. */
 #define GROUP_DELAY_NS 1500000
 
-static void drain_signals(void)
+/* Only the one that was seen: another may have come since, and is still to be seen. */
+static void drain_signal(int sig)
 {
 	struct timespec none = {0, 0};
-	sigset_t all;
+	sigset_t one;
 
-	sigfillset(&all);
-	while (sigtimedwait(&all, NULL, &none) > 0)
+	sigemptyset(&one);
+	sigaddset(&one, sig);
+	while (sigtimedwait(&one, NULL, &none) > 0)
 		;
 }
 
 /* Keeps only its end of the pipe open: the program's own files must close when the program ends. */
 static void witness_main(int fd)
 {
-	char byte;
+	unsigned char sig;
 	ssize_t n;
 
 	prctl(PR_SET_NAME, "cuwhy-witness");
@@ -38,10 +40,11 @@ static void witness_main(int fd)
 		_exit(0);
 	syscall(SYS_close_range, 1u, ~0u, 0u);
 	for (;;) {
-		n = read(0, &byte, 1);
+		n = read(0, &sig, 1);
 		if (n == 0 || (n < 0 && errno != EINTR))
 			_exit(0);
-		drain_signals();
+		if (n == 1)
+			drain_signal(sig);
 	}
 }
 
@@ -94,6 +97,7 @@ static bool pending(pid_t pid, int sig)
 bool witness_saw(struct witness *w, int sig, bool from_kernel)
 {
 	struct timespec delay = {0, GROUP_DELAY_NS};
+	unsigned char seen = (unsigned char)sig;
 	bool saw;
 
 	if (w->pid <= 0)	/* a terminal signals the whole group, except when it is closed */
@@ -103,7 +107,7 @@ bool witness_saw(struct witness *w, int sig, bool from_kernel)
 		nanosleep(&delay, NULL);
 		saw = pending(w->pid, sig);
 	}
-	if (saw && write(w->pipe, "", 1) != 1)
+	if (saw && write(w->pipe, &seen, 1) != 1)
 		return false;
 	return saw;
 }
