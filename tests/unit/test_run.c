@@ -644,6 +644,38 @@ static void json_text__any_bytes_become_valid(void **state)
 	assert_true(json_is_null(json_text(NULL)));
 }
 
+/* --- dry runs ---------------------------------------------------------------------------------- */
+
+static void note_use(struct dry_run *d, uint8_t gpu, uint64_t reserved)
+{
+	struct make m;
+	struct trace *t;
+
+	make_init(&m);
+	make_usual(&m);
+	make_header(&m)->sim = 1;
+	make_header(&m)->device[0].uuid[0] = gpu;
+	make_header(&m)->memory[0].peak_reserved = reserved;
+	t = trace_from_bytes(m.data, m.used, NULL);
+	assert_non_null(t);
+	dry_run_note(d, t);
+	trace_free(t);
+}
+
+static void dry_run__processes_on_one_gpu_are_not_several_gpus(void **state)
+{
+	struct dry_run d = {0};
+
+	(void)state;
+	note_use(&d, 1, 1000);
+	note_use(&d, 1, 3000);
+	note_use(&d, 2, 2000);
+	assert_int_equal(d.n_devices, 2);
+	assert_int_equal(d.n_users, 3);
+	assert_int_equal(d.reserved, 3000);
+	free(d.read);
+}
+
 /* --- the witness ------------------------------------------------------------------------------ */
 
 static char state_of(pid_t pid)
@@ -694,6 +726,7 @@ static void witness__a_signal_that_comes_while_another_is_taken_is_still_seen(vo
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(dry_run__processes_on_one_gpu_are_not_several_gpus),
 		cmocka_unit_test(witness__a_signal_that_comes_while_another_is_taken_is_still_seen),
 		cmocka_unit_test(server__the_memory_of_a_killed_process_is_kept),
 		cmocka_unit_test(server__garbage_is_survived_and_leaves_nothing_open),

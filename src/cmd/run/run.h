@@ -327,7 +327,9 @@ struct dry_run {
 	uint64_t total, allocated, reserved;
 	uint64_t used;			/* on the GPU in all; 0 = unknown */
 	unsigned int device;
-	unsigned int n_devices;		/* on which anything was allocated, in all processes */
+	uint8_t uuid[CW_MAX_DEVICES][16];
+	unsigned int n_devices;		/* on which anything was allocated, by any process: as many as are in uuid */
+	unsigned int n_users;		/* processes on each of them, added up */
 	struct dry_read *read;
 	size_t n_reads, cap_reads;
 	uint64_t lost_reads;

@@ -17,6 +17,18 @@ static uint64_t fullness(uint64_t used, uint64_t reserved)
 	return used ? used : reserved;
 }
 
+/* Processes that use the same GPU are not GPUs of their own. */
+static void count_device(struct dry_run *d, const uint8_t uuid[16])
+{
+	unsigned int i = 0;
+
+	d->n_users++;
+	while (i < d->n_devices && memcmp(d->uuid[i], uuid, sizeof(d->uuid[i])) != 0)
+		i++;
+	if (i == d->n_devices && i < CW_MAX_DEVICES)
+		memcpy(d->uuid[d->n_devices++], uuid, sizeof(d->uuid[i]));
+}
+
 static void note_memory(struct dry_run *d, const struct cw_header *h)
 {
 	for (unsigned int i = 0; i < CW_MAX_DEVICES; i++) {
@@ -24,7 +36,7 @@ static void note_memory(struct dry_run *d, const struct cw_header *h)
 
 		if (!m->peak_reserved)
 			continue;
-		d->n_devices++;
+		count_device(d, h->device[i].uuid);
 		if (fullness(h->sim_used_peak[i], m->peak_reserved) <= fullness(d->used, d->reserved))
 			continue;
 		str_copy(d->gpu, sizeof(d->gpu), h->device[i].name);
@@ -61,9 +73,12 @@ void dry_run_print(const struct dry_run *d, FILE *out)
 	format_bytes(total, sizeof(total), (double)d->total);
 	fprintf(out, "cuwhy: ran on ");
 	if (d->n_devices > 1)
-		fprintf(out, "%u simulated GPUs (%s); on the fullest one, ", d->n_devices, d->gpu);
+		fprintf(out, "%u simulated GPUs (%s)", d->n_devices, d->gpu);
 	else
-		fprintf(out, "a simulated %s: ", d->gpu);
+		fprintf(out, "a simulated %s", d->gpu);
+	if (d->n_users > d->n_devices)	/* see docs/dry-run.md: each has the whole GPU */
+		fprintf(out, ", in %u processes that are not added up", d->n_users);
+	fprintf(out, "%s", d->n_users > 1 ? "; the fullest: " : ": ");
 	fprintf(out, "peak %s allocated, %s reserved", allocated, reserved);
 	if (d->used)
 		fprintf(out, ", %s of %s used", used, total);
@@ -77,7 +92,7 @@ json_t *dry_run_json(struct dry_run *d)
 	if (!dry_run_took_place(d))
 		return json_null();
 	return JSON_OF(J_TEXT("gpu", d->gpu[0] ? d->gpu : NULL), J_INT("device", d->device),
-		       J_INT("devices", d->n_devices), J_BYTES("total", d->total),
+		       J_INT("devices", d->n_devices), J_INT("users", d->n_users), J_BYTES("total", d->total),
 		       J_BYTES("peak_allocated", d->allocated), J_BYTES("peak_reserved", d->reserved),
 		       J_VALUE("peak_used", d->used ? json_integer((json_int_t)d->used) : json_null()),
 		       J_VALUE("unknown_reads", dry_reads_json(d)));
