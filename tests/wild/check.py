@@ -22,7 +22,7 @@ FOUND = {
     "program-guest": "differs"}
 OUTCOMES = {
     "test_passes": "passed", "test_fails": "failed", "test_is_skipped": "skipped", "test_passes_before": "passed", "test_crashes": "crashed",
-    "test_leaves": "status 3", "test_hangs": "timed out", "test_passes_after": "passed", "program-alike": "status 0"}
+    "test_passes_in_a_child": "passed", "test_fails_in_a_child": "failed", "test_crashes_in_a_child": "crashed", "test_leaves": "status 3", "test_hangs": "timed out", "test_passes_after": "passed", "program-alike": "status 0"}
 
 
 def run(out, *more):

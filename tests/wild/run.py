@@ -266,6 +266,9 @@ def table(data):
             sums = counts
     widths = [max(len(str(row[i])) for row in rows) for i in range(len(head))]
     text = "\n".join("  ".join(str(cell).rjust(w) if i else str(cell).ljust(w) for i, (cell, w) in enumerate(zip(row, widths))) for row in rows)
+    dumb = [row[0] for row in rows[1:-1] if row[1] and row[2] + row[3] < row[1] / 2]
+    if dumb:
+        text += "\n\nwild: most tests fail without cuwhy as well, so they say little: %s" % ", ".join(dumb)
     return text, sums
 
 

@@ -11,7 +11,7 @@ import suites
 
 TEXT = 20000        # characters of a program's output that are compared
 ROUNDING = r"(?<=\.\d\d)\d+"       # atomics add in another order each time
-RANK = ("passed", "skipped", "xfailed", "xpassed", "failed", "error")
+RANK = ("passed", "skipped", "xfailed", "xpassed", "failed", "error", "crashed")
 
 
 class Outcomes(dict):

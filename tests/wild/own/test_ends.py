@@ -4,6 +4,23 @@ import os
 import signal
 import time
 
+import pytest
+
+
+@pytest.mark.forked
+def test_passes_in_a_child():
+    pass
+
+
+@pytest.mark.forked
+def test_fails_in_a_child():
+    raise RuntimeError("in a child")
+
+
+@pytest.mark.forked
+def test_crashes_in_a_child():
+    os.abort()
+
 
 def test_passes_before():
     pass

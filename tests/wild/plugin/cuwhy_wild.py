@@ -6,8 +6,10 @@ WILD_LIST: only write the tests' ids into this file. WILD_CHOSEN: run the tests 
 """
 import json
 import os
+import tempfile
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 OWNER = os.getpid()     # tests fork
 
@@ -62,3 +64,37 @@ def pytest_runtest_logreport(report):
 
 def pytest_runtest_logfinish(nodeid):
     write(id=nodeid, when="finish")
+
+
+def reports_of_child(item, nextitem):
+    """Runs a test in a forked process. Returns its reports, or how the process ended without any."""
+    with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as file:
+        pid = os.fork()
+        if pid == 0:
+            ended = 1
+            try:
+                reports = runtestprotocol(item, log=False, nextitem=nextitem)
+                json.dump([item.config.hook.pytest_report_to_serializable(config=item.config, report=r) for r in reports], file, default=str)
+                file.flush()
+                ended = 0
+            finally:
+                os._exit(ended)
+        status = os.waitpid(pid, 0)[1]
+        file.seek(0)        # both processes share the place in the file
+        text = file.read()
+    return (json.loads(text) if text else []), os.waitstatus_to_exitcode(status)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    """Tests that are marked so need a process of their own: an assertion on the GPU leaves nothing usable behind."""
+    if not item.get_closest_marker("forked"):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    reports, status = reports_of_child(item, nextitem)
+    for data in reports:
+        item.ihook.pytest_runtest_logreport(report=item.config.hook.pytest_report_from_serializable(config=item.config, data=data))
+    if not reports:
+        write(id=item.nodeid, when="call", outcome="crashed", message="status %d" % status, seconds=0)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
