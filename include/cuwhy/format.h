@@ -85,7 +85,8 @@ struct cw_chunk {
 	X(11, DUMP_TRACED,  "a debugger is attached")                                     \
 	X(12, NOT_ASKED,    "not requested")                                               \
 	X(13, DUMP_BLOCKING, "launches are synchronous: the traceback is already exact") \
-	X(14, DUMP_FOLDER,  "the folder for core dumps is gone")
+	X(14, DUMP_FOLDER,  "the folder for core dumps is gone")                           \
+	X(15, DUMP_PROFILER, "a profiler (CUPTI) is in use, and the driver serves one developer tool at a time")
 
 enum cw_reason {
 #define X(number, name, text) CW_REASON_##name = number,

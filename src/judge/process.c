@@ -23,6 +23,7 @@ static struct verdict *verdict_of_incident(const struct incident *i, struct trac
 {
 	struct verdict *v = verdict_new("unknown");
 	struct casefile *c = &v->c;
+	uint32_t no_dump = trace_header(t)->dump_reason;
 	struct scene s;
 
 	fact_set_flag(c, FACT_dump_missing, !k && i->sticky && trace_header(t)->dump_path[0]);
@@ -35,6 +36,9 @@ static struct verdict *verdict_of_incident(const struct incident *i, struct trac
 	if (also)
 		also->observe(c, also->arg);
 	verdict_judge(v);
+	if (!k && i->sticky && no_dump && no_dump != CW_REASON_ASKED)
+		verdict_evidence(v, "recorder",
+				 pool_printf(&v->pool, "there is no GPU core dump: %s", reason_text(no_dump)));
 	if (i->unproven)
 		verdict_doubt(v,
 			      "the program survived this failure and crashed later, perhaps because of something else");

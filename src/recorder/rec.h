@@ -485,6 +485,7 @@ static inline CUresult failed_before(void)
 bool dump_armed(void);
 bool dump_exists(void);
 void dump_start(void);			/* after the first successful cuInit */
+void dump_step_aside(void);		/* a profiler subscribes */
 void dump_forget(void);
 void dump_left(void);			/* this thread has jumped out of a call that may have waited for a dump */
 /* The true result of a call that reports finished work, successful or not. */
@@ -571,6 +572,7 @@ void exit_start(void);
 void exit_is_near(void);		/* Python is ending, the process not yet */
 void exit_at_once_after_fault(void);	/* without the driver's exit handlers */
 
+bool cupti_subscribes(const char *name);	/* a function that subscribes a profiler */
 bool cudart_has(const char *name);	/* a CUDA runtime function that we wrap */
 void device_facts(void);
 int current_device(void);		/* -1: none, or no context */

@@ -214,6 +214,10 @@ struct pick rec_dlsym_pick(void *handle, const char *name, const void *caller)
 
 	if (!name || !next || (strncmp(name, "cu", 2) != 0 && strncmp(name, "__cuda", 6) != 0))
 		return pass;
+	if (cupti_subscribes(name)) {
+		dump_step_aside();
+		return handle == RTLD_NEXT ? pass : (struct pick){not_ours(next, handle, name), 1};
+	}
 	e = door_by_name(name);
 	if (e < 0)
 		return handle != RTLD_NEXT && cudart_has(name) ? (struct pick){not_ours(next, handle, name), 1} : pass;

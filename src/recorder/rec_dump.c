@@ -46,6 +46,7 @@ HOT_DATA static _Atomic uint64_t dump_often;	/* OFTEN_NS in ticks */
 
 static struct {
 	_Atomic bool armed;
+	_Atomic bool profiler;	/* a profiler has subscribed */
 	_Atomic bool lost;	/* the driver abandoned a dump, and holds its locks forever */
 	_Atomic bool late;	/* the fault was found after the program had finished its work */
 	_Atomic uint32_t waiting;	/* threads that have the error and wait for the dump */
@@ -99,6 +100,14 @@ static bool is_traced(void)
 	return line && strtol(line + strlen("TracerPid:"), NULL, 10) != 0;
 }
 
+/* One that is loaded and has not subscribed yet would be refused once a context has dumps armed. */
+static bool profiler_is_here(void)
+{
+	struct elf_object proton;
+
+	return atomic_load(&dump.profiler) || elf_find_object("libproton.so", &proton);
+}
+
 static bool set(int attribute, const void *value, size_t size)
 {
 	return drv.cuCoredumpSetAttributeGlobal(attribute, (void *)value, &size) == 0;
@@ -142,6 +151,8 @@ static enum cw_reason prepare(const char *folder)
 		return CW_REASON_DUMP_USER;
 	if (is_traced())
 		return CW_REASON_DUMP_TRACED;
+	if (profiler_is_here())
+		return CW_REASON_DUMP_PROFILER;
 	if (!drv.cuCoredumpSetAttributeGlobal)
 		return CW_REASON_DUMP_DRIVER;
 	make_path(folder);
@@ -191,6 +202,21 @@ void dump_start(void)
 	text_copy(rec.h->dump_path, sizeof(rec.h->dump_path), dump.path, strlen(dump.path));
 	atomic_store(&dump_often, rec_ticks_in(OFTEN_NS));
 	atomic_store(&dump.armed, true);
+}
+
+/* Too late once a context has dumps armed. The recorder may not have started yet. */
+void dump_step_aside(void)
+{
+	const bool off = false;
+
+	if (atomic_load(&dump.armed) && context_ever())
+		return;
+	atomic_store(&dump.profiler, true);
+	if (!atomic_exchange(&dump.armed, false))
+		return;
+	set(ATTR_ENABLE, &off, sizeof(off));
+	rec.h->dump_path[0] = '\0';
+	rec.h->dump_reason = CW_REASON_DUMP_PROFILER;
 }
 
 /* When the program last used CUDA, or last launched something; 0 = never. */

@@ -313,3 +313,33 @@ def rule__synchronous_launches_are_not_dumped(box):
     run = box.under(box.script(TWO), CUDA_LAUNCH_BLOCKING="1")
     same((run.status, box.verdict(run)["certainty"] != "certain"), (1, True), "status, and no dump")
     assert not any(name.endswith(".cudacore") for name in os.listdir(run.folder))
+
+
+PROFILED = """
+import ctypes, sys
+import cudrv
+if sys.argv[1] == "early":                  # before the recorder has anything to arm
+    cupti = ctypes.CDLL("libcupti.so.13")
+    assert cupti.cuptiSubscribe(ctypes.byref(ctypes.c_void_p()), ctypes.c_void_p(1), None) == 0
+cudrv.call("cuInit", 0)
+if sys.argv[1] == "armed":
+    cupti = ctypes.CDLL("libcupti.so.13")
+    assert cupti.cuptiSubscribe(ctypes.byref(ctypes.c_void_p()), ctypes.c_void_p(1), None) == 0
+cudrv.init()
+if sys.argv[1] == "late":
+    cupti = ctypes.CDLL("libcupti.so.13")
+    assert cupti.cuptiSubscribe(ctypes.byref(ctypes.c_void_p()), ctypes.c_void_p(1), None) == 0
+data = cudrv.alloc(4096)
+cudrv.launch(cudrv.kernel("oob_store"), (2,), (64,), ctypes.c_uint64(data), ctypes.c_int64(1 << 40))
+cudrv.synchronize()
+"""
+
+
+def rule__dumps_step_aside_for_a_profiler(box):
+    for when, dumped in (("never", True), ("early", False), ("armed", False), ("late", True)):
+        run = box.under(box.script(PROFILED) + [when], gpu="sim:h200")
+        verdict = box.verdict(run)
+        same(verdict["error"]["code"], 700, when)
+        same(bool(verdict["fault"] and verdict["fault"].get("address")), dumped, "a dump, %s" % when)
+        said = [e["text"] for e in verdict["evidence"] if "there is no GPU core dump: a profiler" in e["text"]]
+        same(len(said), 0 if dumped else 1, "what is said, %s" % when)
