@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One whole process of bench_outside.py: every loop once, then its times as JSON.
 
-    bench_loops.py [--pause] [--empty | LOOP ...]
+    bench_loops.py [--pause] [LOOP ...]
 
---pause: under cuwhy, with recording paused from the start. --empty: no loop, only CUDA's start and the end.
+--pause: under cuwhy, with recording paused from the start.
 """
 import ctypes
 import json
@@ -46,13 +46,13 @@ def block_times(run):
 
 def main():
     names = [name for name in sys.argv[1:] if not name.startswith("--")] or list(LOOPS)
-    names = [] if "--empty" in sys.argv else names
     if "--pause" in sys.argv:
         ctypes.CDLL(None).cuwhy_rec_pause(1)
     torch.zeros(1, device="cuda")
     torch.cuda.synchronize()
+    begin = time.perf_counter()
     result = {name: stats.median(block_times(LOOPS[name]())) for name in names}
-    print(json.dumps(result), flush=True)
+    print(json.dumps({"blocks": result, "seconds": time.perf_counter() - begin}), flush=True)
 
 
 if __name__ == "__main__":

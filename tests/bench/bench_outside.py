@@ -6,8 +6,8 @@
 
 A process runs all the loops of bench_loops.py and reports the median time of a block for each. One process of every
 kind makes a round; rounds go on until the 95 % range of every loop's ratio is within half a percent on either side, at
-most --pairs of them. `start and exit` is a process that starts CUDA and ends, seen from its parent: import torch, one
-tensor, one wait.
+most --pairs of them. `start and exit` is what the process takes beside its loops, seen from its parent: import torch,
+CUDA's start, the end.
 
 --parts: also the parts of cuwhy, to find what costs: without core dumps, without Python lines, recording paused (what
 is left are armed dumps, wrappers and the loaded library), and the library alone, which sleeps.
@@ -28,7 +28,7 @@ import stats  # noqa: E402
 NARROW = 0.005
 LEAST = 4
 GOALS = {"launches": 2, "allocating": 3, "items": 2, "tiny step": 3, "small step": 0.5}     # percent
-EMPTY, EMPTY_GOAL = "start and exit", 50    # ms
+START, START_GOAL = "start and exit", 50    # ms
 
 
 def kinds(build, parts):
@@ -57,26 +57,27 @@ def start(kind, *words):
 
 
 def measure(kind, loops):
-    """Seconds by loop."""
-    return dict(start(kind, *loops)[0], **{EMPTY: start(kind, "--empty")[1]})
+    """Seconds by loop, and those of the process that are not in a loop."""
+    said, took = start(kind, *loops)
+    return dict(said["blocks"], **{START: took - said["seconds"]})
 
 
 def ranges(times, names):
-    """(kind, loop) -> ratio to the first kind, low, high; for the empty process the difference in seconds."""
+    """(kind, loop) -> ratio to the first kind, low, high; for the start and the end the difference in seconds."""
     def compared(kind, loop):
-        compare = stats.bootstrap_difference if loop == EMPTY else stats.bootstrap_ratio
+        compare = stats.bootstrap_difference if loop == START else stats.bootstrap_ratio
         return compare(*([t[loop] for t in times[name]] for name in (kind, names[0])), rounds=500)
     return {(kind, loop): compared(kind, loop) for kind in names[1:] for loop in times[kind][0]}
 
 
 def is_narrow(found):
-    return all(high - low <= 2 * NARROW for (_, loop), (_, low, high) in found.items() if loop != EMPTY)
+    return all(high - low <= 2 * NARROW for (_, loop), (_, low, high) in found.items() if loop != START)
 
 
 def rows(times, found, names):
     for loop in times[names[0]][0]:
-        if loop == EMPTY:
-            goal, cells = "%+d ms" % EMPTY_GOAL, ["%+.0f ms (%+.0f to %+.0f)" % tuple(1000 * s for s in found[kind, loop])
+        if loop == START:
+            goal, cells = "%+d ms" % START_GOAL, ["%+.0f ms (%+.0f to %+.0f)" % tuple(1000 * s for s in found[kind, loop])
                                                   for kind in names[1:]]
         else:
             goal, cells = "%+g %%" % GOALS[loop], ["%+.2f %% (%+.2f to %+.2f)" % tuple(100 * (r - 1) for r in found[kind, loop])
