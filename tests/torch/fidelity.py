@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory of the same programs on a real and on a simulated GPU.
 
-    tests/torch/fidelity.py measure [name…] > h200.jsonl            on the GPU that PyTorch sees
+    tests/torch/fidelity.py measure [--users] [name…] > h200.jsonl  on the GPU that PyTorch sees
     cuwhy run --gpu sim:h200 python3 tests/torch/fidelity.py measure > sim.jsonl
     tests/torch/fidelity.py compare h200.jsonl sim.jsonl
 
+The programs are those of programs.py and of programs_users.py, which need transformers; --users: only the latter.
 Each program is a process of its own. Peak allocated and reserved are PyTorch's; used is what the driver says at the end.
 """
 import json
@@ -15,13 +16,22 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MIB = 1 << 20
+LIMIT = 300     # seconds a program: one that waits for a value that no kernel computes never ends on a simulated GPU
+
+
+def listed(users=False):
+    """All programs by name, or those of the users alone."""
+    import programs
+    import programs_users
+    both = programs.PROGRAMS.keys() & programs_users.PROGRAMS.keys()
+    assert not both, "two programs of one name: %s" % ", ".join(both)
+    return programs_users.PROGRAMS if users else {**programs.PROGRAMS, **programs_users.PROGRAMS}
 
 
 def one(name):
     import torch
-    import programs
     torch.manual_seed(0)
-    programs.PROGRAMS[name]()
+    listed()[name]()
     torch.cuda.synchronize()
     free, total = torch.cuda.mem_get_info()
     print(json.dumps({"program": name, "torch": torch.__version__, "gpu": torch.cuda.get_device_name(), "total": total,
@@ -30,12 +40,18 @@ def one(name):
 
 
 def measure(names):
-    import programs
-    for name, function in programs.PROGRAMS.items():
+    users = "--users" in names
+    names = [name for name in names if name != "--users"]
+    for name, function in listed(users).items():
         if names and name not in names:
             continue
         env = {**os.environ, **function.settings}
-        done = subprocess.run([sys.executable, os.path.abspath(__file__), "one", name], env=env, capture_output=True, text=True)
+        try:
+            done = subprocess.run([sys.executable, os.path.abspath(__file__), "one", name], env=env, capture_output=True, text=True,
+                                  timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            print(json.dumps({"program": name, "error": "did not end within %d s" % LIMIT}), flush=True)
+            continue
         if done.returncode:
             error = (done.stderr.strip().splitlines() or ["no message"])[-1]
             print(json.dumps({"program": name, "error": error[:300]}), flush=True)

@@ -8,15 +8,21 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-PROGRAMS = {}
+
+def registry():
+    """A list of programs by name, and the decorator that adds to it."""
+    programs = {}
+
+    def program(**settings):
+        def add(function):
+            function.settings = settings
+            programs[function.__name__] = function
+            return function
+        return add
+    return programs, program
 
 
-def program(**settings):
-    def add(function):
-        function.settings = settings
-        PROGRAMS[function.__name__] = function
-        return function
-    return add
+PROGRAMS, program = registry()
 
 
 # --- models --------------------------------------------------------------------------------------
