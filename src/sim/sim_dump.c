@@ -248,8 +248,6 @@ bool sim_dump_write(struct sim_ctx *ctx, const struct sim_op *op, const struct s
 	add_sms(&d, device);
 	add_end(&d, plan->flags);
 	ok = sim_elf_finish(&d.elf, ET_CORE, 0x33, 7, 0) && file_write(plan->path, &d.elf.body);
-	if (!ok)
-		fprintf(stderr, "cuwhy-sim: cannot write the core dump %s\n", plan->path);
 	sim_elf_free(&d.elf);
 	sim_buf_free(&d.strings);
 	pthread_mutex_unlock(&dump_lock);

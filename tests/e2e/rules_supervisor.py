@@ -138,6 +138,17 @@ def rule__what_a_killed_keeper_left_is_a_recording_without_an_answer(box):
         same((done.returncode, done.stderr), (0, ""), "the next run into the same folder")
 
 
+def rule__what_a_run_killed_at_its_start_left_is_a_recording_without_an_answer(box):
+    """Nothing but the mark, or beside it a file that was being written."""
+    folder = os.path.join(box.scratch, "left")
+    os.mkdir(folder)
+    for name in (".cuwhy", "6086-1.cwr.1glKFe", "run.json.aBcDeF"):
+        open(os.path.join(folder, name), "wb").close()
+        again = subprocess.run([box.cuwhy, "explain", "--json", folder], env=box.env(), capture_output=True, text=True, timeout=60)
+        same((again.returncode, again.stderr), (1, ""), "status and stderr of explain, which said %.300s" % again.stdout)
+        same(json.loads(again.stdout)["cause"], "unknown", "cause")
+
+
 def rule__a_keeper_without_memory_costs_the_verdict_only(box):
     run = box.under(box.script(KEEPER + "resource.prlimit(keeper(), resource.RLIMIT_AS, (1 << 20, 1 << 20))\n" + FAILING))
     same(run.status, 1, "status")

@@ -183,10 +183,8 @@ class Guest:
     # ---- what is left ---------------------------------------------------------------------------------
 
     def recordings(self):
-        """Not those of a run that was killed before, or while, it wrote its first file."""
         found = [self.path("state", name) for name in os.listdir(self.path("state")) if not name.startswith(".")] + [self.path("out")]
-        early = re.compile(r"\.cuwhy|run\.json\.\w{6}")
-        return sorted(f for f in found if os.path.isdir(f) and not all(map(early.fullmatch, os.listdir(f))))
+        return sorted(f for f in found if os.path.isdir(f) and os.listdir(f))
 
     def explain(self, folder, build="plain"):
         try:

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#define MARK_FILE	".cuwhy"
+#include "input/recording/recording.h"
 
 enum mark_kind {
 	MARK_RUN_FOLDER,	/* socket and dumps: deleted when the run is over */

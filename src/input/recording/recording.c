@@ -233,6 +233,15 @@ static char *unrecorded_from_json(const json_t *o)
 	return text;
 }
 
+static bool is_marked(const char *folder)
+{
+	char *mark = fs_join(folder, MARK_FILE);
+	bool marked = fs_exists(mark);
+
+	free(mark);
+	return marked;
+}
+
 /* run.json is written as soon as the program runs, and again as long as it does. */
 static bool is_finished(const json_t *run)
 {
@@ -260,9 +269,9 @@ int recording_read(struct recording *r, const char *path, struct err *e)
 		for (i = 0; i < r->n; i++)
 			r->process[i].end.xids = &r->xids;
 	r->unrecorded = unrecorded_from_json(json_object_get(run, "unrecorded"));
-	if (json_is_object(run) && !is_finished(run) && !r->unrecorded)
+	if ((json_is_object(run) ? !is_finished(run) : damaged.code == -ENOENT && is_marked(path)) && !r->unrecorded)
 		r->unrecorded = xstrdup("'cuwhy run' was killed, or is still running");
-	if (r->n == 0 && !json_is_object(run)) {
+	if (r->n == 0 && !json_is_object(run) && !r->unrecorded) {
 		rc = err_set(e, -EINVAL, "no recording in '%s'", path);
 		if (damaged.code && damaged.code != -ENOENT)
 			rc = err_hint(e, "%s", damaged.msg);

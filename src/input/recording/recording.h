@@ -14,6 +14,7 @@
 
 struct err;
 
+#define MARK_FILE	".cuwhy"	/* there from the first moment: run_mark.h */
 #define RUN_FILE	"run.json"
 #define VERDICT_FILE	"verdict.json"
 #define PART_SUFFIX	".cwr"
