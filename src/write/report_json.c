@@ -16,7 +16,7 @@
 static json_t *number_json(double n)
 {
 	/* beyond this the conversion is not defined; only a damaged recording gets here */
-	return n < 0 || n >= 9.2e18 ? json_null() : json_integer((json_int_t)n);
+	return n <= -9.2e18 || n >= 9.2e18 ? json_null() : json_integer((json_int_t)n);
 }
 
 /* Sentences say what a thread did, the contract names the access. */
@@ -165,7 +165,8 @@ static json_t *memory_json(const struct casefile *c)
 	if (!fact_true(c, FACT_oom_is) && !fact_true(c, FACT_masked_oom))
 		return json_null();
 	j = facts_json(c, "memory");
-	JSON_ADD(j, J_IF(c->ledger, J_VALUE("ledger", ledger_json(c->ledger))));
+	JSON_ADD(j, J_VALUE("would_fit", fact_true(c, FACT_room_known) ? facts_json(c, "memory.would_fit") : json_null()),
+		 J_IF(c->ledger, J_VALUE("ledger", ledger_json(c->ledger))));
 	return j;
 }
 

@@ -9,6 +9,8 @@
 #include "compat/cuda_errors.h"
 #include "input/recording/pieces.h"
 #include "input/recording/retention.h"
+#include "input/recording/kinds.h"
+#include "input/recording/room.h"
 #include "input/recording/trains.h"
 #include "probe/ram.h"
 #include "input/recording/place.h"
@@ -92,9 +94,58 @@ static void fill_segments(struct casefile *f, const struct trace *t, const struc
 	set_bytes(f, FACT_frag_line_bytes, pin->bytes);
 }
 
+/* ---- would it have fit? ---------------------------------------------------------------------------------------- */
+
+static bool *blocks_of(const struct ledger_line *line, const struct moment *m, struct kinds *k, struct pool *pool)
+{
+	bool *gone = pool_alloc(pool, m->torch.n * sizeof(*gone) + 1);
+
+	for (size_t i = 0; i < m->torch.n; i++)
+		gone[i] = place_same(&kinds_about(k, &m->torch.list[i])->place, &line->place);
+	return gone;
+}
+
+static double set_room(struct casefile *f, enum fact_id id, int64_t spare)
+{
+	fact_set_number(f, id, (double)spare);
+	return spare >= 0;
+}
+
+/* `grows`: NULL when no line does. */
+static void fill_room(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l,
+		      const struct ledger_line *grows)
+{
+	const struct cw_failure *torch = incident_from(i, CW_SRC_TORCH_OOM);
+	struct room r = {.segments = &l->segments};
+	double ways = 0;
+	struct moment m;
+	struct kinds k;
+
+	fact_set_flag(f, FACT_room_known, false);
+	if (!torch || !l->segments.n || !l->lines_complete || !l->free_known)
+		return;
+	moment_init(&m, t, l->ticks, l->device);
+	kinds_init(&k, t, &m, false, f->pool);
+	r.blocks = &m.torch;
+	r.free = l->part[PART_FREE];
+	r.request = torch->request_bytes;
+	fact_set_flag(f, FACT_room_known, true);
+	ways += set_room(f, FACT_room_packed, room_packed(&r));
+	if (fact_known(f, FACT_others_bytes))
+		ways += set_room(f, FACT_room_others, room_without(&r, NULL, l->part[PART_PROCESSES]));
+	if (fact_known(f, FACT_library_bytes))
+		ways += set_room(f, FACT_room_library,
+				 room_without(&r, NULL, (uint64_t)fact_number(f, FACT_library_bytes, 0)));
+	if (grows)
+		ways += set_room(f, FACT_room_grow, room_without(&r, blocks_of(grows, &m, &k, f->pool), 0));
+	fact_set_number(f, FACT_room_ways, ways);
+	moment_free(&m);
+}
+
 /* ---- what stays ----------------------------------------------------------------------------------------------- */
 
-static void fill_retention(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l)
+static const struct ledger_line *fill_retention(struct casefile *f, const struct incident *i, struct trace *t,
+						const struct ledger *l)
 {
 	const struct ledger_line *g;
 	enum trains trains;
@@ -115,12 +166,13 @@ static void fill_retention(struct casefile *f, const struct incident *i, struct 
 	g = growth_find(l, t, &r);
 	fact_set_flag(f, FACT_grow_is, g && g->bytes >= l->allocated / 4);
 	if (!g)
-		return;
+		return NULL;
 	set_line(f, FACT_grow_line, t, &g->place);
 	set_bytes(f, FACT_grow_bytes, g->bytes);
 	set_bytes(f, FACT_grow_count, g->count);
 	set_bytes(f, FACT_grow_made, g->made);
 	set_bytes(f, FACT_grow_each, g->bytes / g->count);
+	return g;
 }
 
 /* ---- others ------------------------------------------------------------------------------------------------------ */
@@ -288,11 +340,13 @@ void ledger_facts(struct casefile *f, const struct incident *i, struct trace *t,
 		  const struct ledger_seen *seen)
 {
 	double request = fact_number(f, FACT_oom_request, -1), left = fact_number(f, FACT_oom_free, -1);
+	const struct ledger_line *grows;
 
 	fill_masked(f, i, t);
 	fill_process(f, i, t);
 	fact_set_flag(f, FACT_others_known, l && seen->known);
 	fact_set_flag(f, FACT_grow_is, false);
+	fact_set_flag(f, FACT_room_known, false);
 	fact_set_number(f, FACT_graph_nodes, 0);
 	if (request >= 0 && left >= 0)
 		fact_set_number(f, FACT_oom_missing, request > left ? request - left : 0);
@@ -300,10 +354,11 @@ void ledger_facts(struct casefile *f, const struct incident *i, struct trace *t,
 		return;
 	fill_tensors(f, t, l);
 	fill_segments(f, t, l);
-	fill_retention(f, i, t, l);
+	grows = fill_retention(f, i, t, l);
 	fill_library(f, t, l);
 	if (seen->known)
 		fill_others(f, t, l, seen);
+	fill_room(f, i, t, l, grows);
 }
 
 void observe_ledger(struct casefile *c, const struct incident *i, struct trace *t)
