@@ -174,7 +174,7 @@ SIM_TEST(cudnn__shapes_of_a_convolution_must_fit, "h200")
 
 SIM_TEST(cudnn__an_algorithm_needs_its_workspace, "h200")
 {
-	struct problem p = make_problem(dnn_start(), DNN_FLOAT);
+	struct problem p = make_problem(dnn_start(), DNN_HALF);
 	struct { int algorithm, status; float time; size_t memory; int deterministic, math, reserved[3]; } found[4];
 	void *memory = device(1 << 20), *space = device(8 << 20);
 	const float one = 1, zero = 0;
@@ -193,6 +193,32 @@ SIM_TEST(cudnn__an_algorithm_needs_its_workspace, "h200")
 	       DNN_BAD_PARAM);
 	EXPECT(cudnnConvolutionForward(p.h, &one, p.x, NULL, p.w, memory, p.c, 0, NULL, 0, &zero, p.y, memory),
 	       DNN_BAD_PARAM);
+}
+
+/* Tensor cores want channels last, in multiples of 16 bytes; the sizes are those of an H200. */
+SIM_TEST(cudnn__a_workspace_has_copies_with_channels_last, "h200")
+{
+	enum { X = 4 * 32 * 32, W = 3 * 3, Y = 4 * 30 * 30, TAIL = 16 };
+	struct problem p = make_problem(dnn_start(), DNN_HALF);
+	const int filter[] = {20, 16, 3, 3};
+	size_t bytes = 0;
+
+	OK(workspace(&p, 1, &bytes));
+	CHECK(bytes == 2 * (X * 16 + W * 16 * 32 + Y * 32) + TAIL);
+	/* 20 channels become 24 */
+	p.y = tensor(DNN_HALF, 4, 20, 30, 30);
+	OK(cudnnSetFilterNdDescriptor(p.w, DNN_HALF, 0, 4, filter));
+	OK(workspace(&p, 1, &bytes));
+	CHECK(bytes == 2 * (X * 16 + W * 16 * 24 + Y * 24) + TAIL);
+}
+
+SIM_TEST(cudnn__little_work_needs_no_copies, "h200")
+{
+	struct problem p = make_problem(dnn_start(), DNN_FLOAT);
+	size_t bytes = 1;
+
+	OK(workspace(&p, 1, &bytes));
+	CHECK(bytes == 0);
 }
 
 SIM_TEST(cudnn__not_every_type_has_a_convolution, "tiny")
@@ -367,7 +393,7 @@ static void *make_pack(int64_t count, void *workspace)
 
 SIM_TEST(cudnn__a_plan_outlives_its_graph, "h200")
 {
-	void *h = dnn_start(), *graph = make_graph(DNN_FLOAT, 30), *configs[8], *plan;
+	void *h = dnn_start(), *graph = make_graph(DNN_HALF, 30), *configs[8], *plan;
 	int64_t bytes = -1;
 
 	CHECK(ask(graph, 0, configs) == 2);
@@ -436,6 +462,8 @@ int main(void)
 		cmocka_unit_test(cudnn__dimensions_of_tensors_are_checked),
 		cmocka_unit_test(cudnn__shapes_of_a_convolution_must_fit),
 		cmocka_unit_test(cudnn__an_algorithm_needs_its_workspace),
+		cmocka_unit_test(cudnn__a_workspace_has_copies_with_channels_last),
+		cmocka_unit_test(cudnn__little_work_needs_no_copies),
 		cmocka_unit_test(cudnn__not_every_type_has_a_convolution),
 		cmocka_unit_test(cudnn__a_lost_context_is_a_failed_execution),
 		cmocka_unit_test(cudnn__weights_of_an_lstm_are_in_order),
