@@ -32,6 +32,9 @@
 	  (void *, int, int, int, int, int, int, int, int, int, int, int, int, void *, unsigned int))                     \
 	F(cudnnGetRNNWeightSpaceSize, (void *, void *, size_t *))                                                         \
 	F(cudnnGetRNNWeightParams, (void *, void *, int, size_t, const void *, int, void *, void **, void *, void **))    \
+	F(cudnnCreateRNNDataDescriptor, (void **))                                                                        \
+	F(cudnnSetRNNDataDescriptor, (void *, int, int, int, int, int, const int *, const void *))                        \
+	F(cudnnGetRNNTempSpaceSizes, (void *, void *, int, void *, size_t *, size_t *))                                   \
 	F(cudnnBackendCreateDescriptor, (int, void **))                                                                   \
 	F(cudnnBackendDestroyDescriptor, (void *))                                                                        \
 	F(cudnnBackendSetAttribute, (void *, int, int, int64_t, const void *))                                            \
@@ -276,6 +279,40 @@ SIM_TEST(cudnn__weights_of_an_lstm_are_in_order, "h200")
 	       DNN_NOT_SUPPORTED);
 }
 
+/* The sizes are those of an H200. */
+SIM_TEST(cudnn__an_lstm_needs_spaces, "h200")
+{
+	enum {
+		LSTM = 2,
+		DOUBLE_BIAS = 2,
+		UNPACKED = 0,
+		PACKED = 1,
+		TRAINING = 1,
+		INPUT = 128,
+		HIDDEN = 512,
+		STEPS = 10,
+		BATCH = 64
+	};
+	void *h = dnn_start(), *r, *x;
+	int lengths[BATCH];
+	size_t work = 0, packed = 0, reserve = 0;
+
+	for (int i = 0; i < BATCH; i++)
+		lengths[i] = STEPS;
+	OK(cudnnCreateRNNDescriptor(&r));
+	OK(cudnnCreateRNNDataDescriptor(&x));
+	OK(cudnnSetRNNDescriptor_v8(r, 0, LSTM, DOUBLE_BIAS, 0, 0, DNN_BFLOAT16, DNN_FLOAT, 0, INPUT, HIDDEN, HIDDEN, 1,
+				    NULL, 0));
+	OK(cudnnSetRNNDataDescriptor(x, DNN_BFLOAT16, UNPACKED, STEPS, BATCH, INPUT, lengths, NULL));
+	OK(cudnnGetRNNTempSpaceSizes(h, r, TRAINING, x, &work, &reserve));
+	CHECK(work == 15106816 && reserve == 3277056);
+	/* a packed sequence needs no copies, and what is not there needs nothing */
+	lengths[0] = 1;
+	OK(cudnnSetRNNDataDescriptor(x, DNN_BFLOAT16, PACKED, STEPS, BATCH, INPUT, lengths, NULL));
+	OK(cudnnGetRNNTempSpaceSizes(h, r, TRAINING, x, &packed, &reserve));
+	CHECK(packed < work && reserve == 3277056 - 5 * (STEPS - 1) * HIDDEN * 2);
+}
+
 /* --- the graph interface ---------------------------------------------------------------------- */
 
 enum { POINTER = 6 };
@@ -467,6 +504,7 @@ int main(void)
 		cmocka_unit_test(cudnn__not_every_type_has_a_convolution),
 		cmocka_unit_test(cudnn__a_lost_context_is_a_failed_execution),
 		cmocka_unit_test(cudnn__weights_of_an_lstm_are_in_order),
+		cmocka_unit_test(cudnn__an_lstm_needs_spaces),
 		cmocka_unit_test(cudnn__a_plan_outlives_its_graph),
 		cmocka_unit_test(cudnn__only_one_engine_uses_tensor_cores),
 		cmocka_unit_test(cudnn__a_program_may_ask_for_fewer_engines_than_there_are),
