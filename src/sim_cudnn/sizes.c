@@ -113,16 +113,42 @@ static size_t gradients(const struct problem *p, size_t tile_outputs, size_t til
 	return parts > 1 ? parts * p->groups * inputs * outputs * p->taps * sizeof(float) : 0;
 }
 
-/* Tiles, which may be larger than what they cover. */
+/* Tiles of a gradient, and how many parts there are of each. */
+struct split {
+	size_t tiles, parts, tile;
+};
+
+/* Float: a tile has outputs in one direction, and channels of one or two elements of the filter in the other. */
+static struct split split_single(const struct problem *p, size_t inputs, size_t outputs)
+{
+	size_t height = power_of_two(outputs, SPLIT_TILE_MIN, SPLIT_TILE);
+	size_t across = inputs <= SPLIT_CHANNELS ? parts_of(p->taps, 2) : p->taps * parts_of(inputs, SPLIT_TILE);
+	size_t tiles = parts_of(outputs, height) * across;
+
+	return (struct split){tiles, p->sms / tiles, height * SPLIT_TILE};
+}
+
+/* Other types: two elements of the filter have a tile where neither side has many channels; otherwise each has tiles of its own. There are
+ * multiprocessors for an even number of them. */
+static struct split split_16_bit(const struct problem *p, size_t inputs, size_t outputs)
+{
+	size_t per_tap = parts_of(outputs, SPLIT_TILE) * parts_of(inputs, SPLIT_TILE), pairs = parts_of(p->taps, 2);
+	size_t half = SPLIT_TILE / 2 * SPLIT_TILE;
+
+	if (inputs <= SPLIT_CHANNELS && outputs <= SPLIT_CHANNELS)
+		return (struct split){pairs, p->sms / (2 * round_up(pairs, 2)), half};
+	return (struct split){per_tap * p->taps, p->sms / (per_tap * 2 * pairs),
+			      inputs <= SPLIT_CHANNELS || outputs <= SPLIT_CHANNELS ? half : 2 * half};
+}
+
+/* Tiles may be larger than what they cover. */
 static size_t gradient_tiles(const struct problem *p)
 {
 	size_t inputs = padded(p, p->inputs), outputs = padded(p, p->outputs);
-	size_t height = power_of_two(outputs, SPLIT_TILE_MIN, SPLIT_TILE);
-	size_t across = inputs <= SPLIT_INPUTS ? parts_of(p->taps, 2) : p->taps * parts_of(inputs, SPLIT_TILE);
-	size_t tiles = parts_of(outputs, height) * across, parts = p->sms / tiles;
-	size_t gradient = inputs * outputs * p->taps;
+	struct split s = p->single ? split_single(p, inputs, outputs) : split_16_bit(p, inputs, outputs);
+	size_t most = SPLIT_MAX * inputs * outputs * p->taps;
 
-	return parts > 1 ? smaller(parts * tiles * height * SPLIT_TILE, SPLIT_MAX * gradient) * sizeof(float) : 0;
+	return s.parts > 1 ? smaller(s.parts * s.tiles * s.tile, most) * sizeof(float) : 0;
 }
 
 static size_t sums(const struct problem *p)

@@ -33,8 +33,8 @@ enum {
 	/* 16-bit types: up to this many channels, the former */
 	GROUP_CHANNELS_MERGED = 16,
 
-	/* Channels first, output: so few input channels need no copies, whatever the type. */
-	DIRECT_CHANNELS = 4,
+	/* Channels first, output: so few input channels need no copies, whatever the type. 3 do not, 4 do (the peak of a U-Net). */
+	DIRECT_CHANNELS = 3,
 	/* Channels first, float: with less work than this, in millions of operations, the tensors are used as they are. For the output only with
 	 * fewer input channels than the last one; with more, y is not copied. */
 	DIRECT_MFLOP_FPROP = 500,
@@ -53,12 +53,12 @@ enum {
 
 	/* A weight gradient sums over batch and space. When the gradient has fewer tiles than the GPU has multiprocessors, the sum is split
 	 * so that there is one part for each multiprocessor, and each part writes its tile or its gradient in float. A tile is at most this
-	 * large in each direction, and at least SPLIT_TILE_MIN of outputs. */
+	 * large in each direction; for float, it has at least SPLIT_TILE_MIN outputs. All parts together are at most so many gradients. */
 	SPLIT_TILE = 128,
 	SPLIT_TILE_MIN = 32,
 	SPLIT_MAX = 32,
-	/* With fewer input channels, a tile has two elements of the filter. */
-	SPLIT_INPUTS = 64,
+	/* Up to so many channels, a tile has two elements of the filter, or is half as large. */
+	SPLIT_CHANNELS = 64,
 	/* The sum is split from this much work on (float) or this many terms (other types); a part has this many terms at least. */
 	SPLIT_MFLOP = 500,
 	SPLIT_TERMS = 20000,
