@@ -210,26 +210,37 @@ static size_t grouped(const struct problem *p)
 	       (p->pass == DNN_WGRAD ? gradients(p, SPLIT_TILE, SPLIT_TILE, SPLIT_PART_GROUPED) : 0);
 }
 
+/* Whether an engine that reads channels first runs a convolution. */
+static bool is_direct(const struct problem *p)
+{
+	bool small = p->single && !p->volume;
+
+	switch (p->pass) {
+	case DNN_FPROP:
+		if (p->inputs <= DIRECT_CHANNELS)
+			return true;
+		if (p->taps == 1)
+			return p->y_points >= DIRECT_POINTS;
+		return small && p->mflop < DIRECT_MFLOP_FPROP && p->inputs < DIRECT_INPUTS_FPROP;
+	case DNN_DGRAD:
+		return small && p->mflop < DIRECT_MFLOP_DGRAD;
+	case DNN_WGRAD:
+		break;
+	}
+	return false;
+}
+
 /* Tensor cores need channels last: everything else is copied before or after, unless that takes longer than doing without. */
 static int channels_first_copies(const struct problem *p)
 {
-	int all = COPY_X | COPY_Y;
+	bool padding = padding_copies(p, padded(p, p->inputs), padded(p, p->outputs)) != 0;
 
-	if (p->taps > 1 || padding_copies(p, padded(p, p->inputs), padded(p, p->outputs)))
-		all |= COPY_W;
-	if (p->pass == DNN_FPROP && p->inputs <= DIRECT_CHANNELS)
+	if (is_direct(p))
 		return 0;
-	if (!p->single)
-		return all;
-	if (p->pass == DNN_DGRAD && p->mflop < DIRECT_MFLOP_DGRAD && !p->volume)
-		return 0;
-	if (p->pass == DNN_FPROP && p->mflop < DIRECT_MFLOP_FPROP) {
-		if (p->inputs < DIRECT_INPUTS_FPROP && !p->volume)
-			return 0;
-		if (p->outputs >= DIRECT_OUTPUTS_FPROP && p->taps > 1)
-			return COPY_X | COPY_W;
-	}
-	return all;
+	if (p->pass == DNN_FPROP && p->single && p->taps > 1 && p->mflop < DIRECT_MFLOP_FPROP &&
+	    p->outputs >= DIRECT_OUTPUTS_FPROP)
+		return COPY_X | COPY_W;
+	return p->taps > 1 || padding ? COPY_X | COPY_W | COPY_Y : COPY_X | COPY_Y;
 }
 
 /* Whether the engine with rounded copies runs a convolution of float with channels last. */
