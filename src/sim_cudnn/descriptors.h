@@ -32,6 +32,7 @@ struct dnn_dropout {
 struct dnn_rnn {
 	int algorithm, cell, bias, direction, input_mode, type, math_type, math, input, hidden, projection, layers;
 	unsigned int flags;
+	bool dropout;
 };
 
 struct dnn_rnn_data {

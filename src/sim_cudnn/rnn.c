@@ -10,13 +10,13 @@ enum { BIAS_NONE, BIAS_INPUT, BIAS_DOUBLE, BIAS_RECURRENT };
 enum { UNIDIRECTIONAL, BIDIRECTIONAL };
 enum { INPUT_LINEAR, INPUT_SKIP };
 enum { FORWARD_INFERENCE, FORWARD_TRAINING };
-enum { ALGORITHM_MAX = 3, LAYOUT_MAX = 2 };
+enum { ALGORITHM_SMALL_HIDDEN = 3, ALGORITHM_MAX = 3 };
+enum { LAYOUT_UNPACKED, LAYOUT_PACKED, LAYOUT_BATCH_MAJOR, LAYOUT_MAX = LAYOUT_BATCH_MAJOR };
 
 DNN(cudnnSetRNNDescriptor_v8, (struct dnn_rnn * r, int algorithm, int cell, int bias, int direction, int input_mode,
 			       int type, int math_type, int math, int input, int hidden, int projection, int layers,
 			       const struct dnn_dropout *dropout, unsigned int flags))
 {
-	(void)dropout;
 	DNN_NEEDS(r);
 	DNN_REQUIRE(algorithm >= 0 && algorithm <= ALGORITHM_MAX, DNN_BAD_PARAM);
 	DNN_REQUIRE(cell >= CELL_RELU && cell <= CELL_GRU && bias >= BIAS_NONE && bias <= BIAS_RECURRENT, DNN_BAD_PARAM);
@@ -35,7 +35,8 @@ DNN(cudnnSetRNNDescriptor_v8, (struct dnn_rnn * r, int algorithm, int cell, int 
 			      .direction = direction,
 			      .input_mode = input_mode,
 			      .type = type, .math_type = math_type, .math = math, .input = input, .hidden = hidden,
-			      .projection = projection, .layers = layers, .flags = flags};
+			      .projection = projection, .layers = layers, .flags = flags,
+			      .dropout = dropout && dropout->rate > 0};
 	return DNN_SUCCESS;
 }
 
@@ -192,20 +193,63 @@ DNN(cudnnGetRNNWeightParams,
 
 /* --- spaces ----------------------------------------------------------------------------------- */
 
-static size_t outputs(const struct dnn_rnn *r, const struct dnn_rnn_data *x)
+static size_t element(const struct dnn_rnn *r)
 {
-	return (size_t)x->steps * (size_t)x->batch * (size_t)r->hidden * (size_t)directions(r) *
-	       (size_t)dnn_type_bits(r->type) / 8;
+	return (size_t)dnn_type_bits(r->type) / 8;
+}
+
+static size_t by_cell(const struct dnn_rnn *r, size_t plain, size_t lstm, size_t gru)
+{
+	return r->cell == CELL_LSTM ? lstm : r->cell == CELL_GRU ? gru : plain;
+}
+
+/* One layer's output in one direction: hidden values of every step of every sequence. */
+static size_t output(const struct dnn_rnn *r, const struct dnn_rnn_data *x)
+{
+	return (size_t)x->total * (size_t)r->hidden * element(r);
+}
+
+/* What is there because cuDNN computes with packed sequences only. */
+static size_t packing(const struct dnn_rnn *r, const struct dnn_rnn_data *x, size_t states)
+{
+	size_t batch = (size_t)x->batch;
+
+	if (x->layout == LAYOUT_PACKED)
+		return 0;
+	return (size_t)x->total * (size_t)x->width * element(r) + output(r, x) * (size_t)directions(r) +
+	       /* an LSTM has hidden and cell states; each comes and goes */
+	       states * by_cell(r, 2, 4, 2) + batch * RNN_BATCH_BYTES +
+	       (r->algorithm == ALGORITHM_SMALL_HIDDEN ? RNN_SMALL_OUTPUTS * output(r, x) : 0);
 }
 
 static size_t work_bytes(const struct dnn_rnn *r, const struct dnn_rnn_data *x)
 {
-	return outputs(r, x) * (size_t)gates(r) + weight_bytes(r);
+	size_t both = output(r, x) * (size_t)directions(r);
+	size_t states = (size_t)pseudo_layers(r) * (size_t)x->batch * (size_t)r->hidden * element(r);
+	size_t bytes = (size_t)pseudo_layers(r) * RNN_LAYER_BYTES + RNN_TAIL;
+
+	bytes += (size_t)matrix_offset(r, pseudo_layers(r), 0) * element(r);
+	bytes += both * (size_t)gates(r) + states * by_cell(r, RNN_STATES_PLAIN, RNN_STATES_LSTM, RNN_STATES_GRU);
+	if (r->direction == BIDIRECTIONAL)
+		bytes += RNN_REVERSED * (both + states);
+	return bytes + packing(r, x, states);
+}
+
+/* Bits that say what dropout kept: of padding, too. */
+static size_t mask_bytes(const struct dnn_rnn *r, const struct dnn_rnn_data *x)
+{
+	size_t bits = (size_t)x->steps * (size_t)x->batch * (size_t)r->hidden * (size_t)directions(r);
+	size_t unit = RNN_MASK_ALIGNMENT;
+
+	return r->dropout ? (bits / 8 + unit - 1) / unit * unit * (size_t)directions(r) : 0;
 }
 
 static size_t reserve_bytes(const struct dnn_rnn *r, const struct dnn_rnn_data *x)
 {
-	return outputs(r, x) * (size_t)(gates(r) + RNN_RESERVE_EXTRA) * (size_t)r->layers;
+	size_t layers = (size_t)r->layers, inner = layers - 1;
+	size_t kept = layers * by_cell(r, RNN_RESERVE_PLAIN, RNN_RESERVE_LSTM, RNN_RESERVE_GRU) + inner;
+
+	return output(r, x) * (size_t)directions(r) * kept + mask_bytes(r, x) * inner + RNN_TAIL;
 }
 
 static int check_data(const struct dnn_rnn *r, const struct dnn_rnn_data *d, int64_t width)

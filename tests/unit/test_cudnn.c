@@ -32,6 +32,9 @@
 	  (void *, int, int, int, int, int, int, int, int, int, int, int, int, void *, unsigned int))                     \
 	F(cudnnGetRNNWeightSpaceSize, (void *, void *, size_t *))                                                         \
 	F(cudnnGetRNNWeightParams, (void *, void *, int, size_t, const void *, int, void *, void **, void *, void **))    \
+	F(cudnnCreateRNNDataDescriptor, (void **))                                                                        \
+	F(cudnnSetRNNDataDescriptor, (void *, int, int, int, int, int, const int *, const void *))                        \
+	F(cudnnGetRNNTempSpaceSizes, (void *, void *, int, void *, size_t *, size_t *))                                   \
 	F(cudnnBackendCreateDescriptor, (int, void **))                                                                   \
 	F(cudnnBackendDestroyDescriptor, (void *))                                                                        \
 	F(cudnnBackendSetAttribute, (void *, int, int, int64_t, const void *))                                            \
@@ -174,7 +177,7 @@ SIM_TEST(cudnn__shapes_of_a_convolution_must_fit, "h200")
 
 SIM_TEST(cudnn__an_algorithm_needs_its_workspace, "h200")
 {
-	struct problem p = make_problem(dnn_start(), DNN_FLOAT);
+	struct problem p = make_problem(dnn_start(), DNN_HALF);
 	struct { int algorithm, status; float time; size_t memory; int deterministic, math, reserved[3]; } found[4];
 	void *memory = device(1 << 20), *space = device(8 << 20);
 	const float one = 1, zero = 0;
@@ -193,6 +196,32 @@ SIM_TEST(cudnn__an_algorithm_needs_its_workspace, "h200")
 	       DNN_BAD_PARAM);
 	EXPECT(cudnnConvolutionForward(p.h, &one, p.x, NULL, p.w, memory, p.c, 0, NULL, 0, &zero, p.y, memory),
 	       DNN_BAD_PARAM);
+}
+
+/* Tensor cores want channels last, in multiples of 16 bytes; the sizes are those of an H200. */
+SIM_TEST(cudnn__a_workspace_has_copies_with_channels_last, "h200")
+{
+	enum { X = 4 * 32 * 32, W = 3 * 3, Y = 4 * 30 * 30, TAIL = 16 };
+	struct problem p = make_problem(dnn_start(), DNN_HALF);
+	const int filter[] = {20, 16, 3, 3};
+	size_t bytes = 0;
+
+	OK(workspace(&p, 1, &bytes));
+	CHECK(bytes == 2 * (X * 16 + W * 16 * 32 + Y * 32) + TAIL);
+	/* 20 channels become 24 */
+	p.y = tensor(DNN_HALF, 4, 20, 30, 30);
+	OK(cudnnSetFilterNdDescriptor(p.w, DNN_HALF, 0, 4, filter));
+	OK(workspace(&p, 1, &bytes));
+	CHECK(bytes == 2 * (X * 16 + W * 16 * 24 + Y * 24) + TAIL);
+}
+
+SIM_TEST(cudnn__little_work_needs_no_copies, "h200")
+{
+	struct problem p = make_problem(dnn_start(), DNN_FLOAT);
+	size_t bytes = 1;
+
+	OK(workspace(&p, 1, &bytes));
+	CHECK(bytes == 0);
 }
 
 SIM_TEST(cudnn__not_every_type_has_a_convolution, "tiny")
@@ -248,6 +277,40 @@ SIM_TEST(cudnn__weights_of_an_lstm_are_in_order, "h200")
 	EXPECT(cudnnGetRNNWeightParams(h, r, 0, bytes - 1, space, 0, shape, &address, NULL, NULL), DNN_BAD_PARAM);
 	EXPECT(cudnnSetRNNDescriptor_v8(r, 0, 3, 2, 0, 0, DNN_FLOAT, DNN_FLOAT, 0, INPUT, HIDDEN, HIDDEN / 2, 1, NULL, 0),
 	       DNN_NOT_SUPPORTED);
+}
+
+/* The sizes are those of an H200. */
+SIM_TEST(cudnn__an_lstm_needs_spaces, "h200")
+{
+	enum {
+		LSTM = 2,
+		DOUBLE_BIAS = 2,
+		UNPACKED = 0,
+		PACKED = 1,
+		TRAINING = 1,
+		INPUT = 128,
+		HIDDEN = 512,
+		STEPS = 10,
+		BATCH = 64
+	};
+	void *h = dnn_start(), *r, *x;
+	int lengths[BATCH];
+	size_t work = 0, packed = 0, reserve = 0;
+
+	for (int i = 0; i < BATCH; i++)
+		lengths[i] = STEPS;
+	OK(cudnnCreateRNNDescriptor(&r));
+	OK(cudnnCreateRNNDataDescriptor(&x));
+	OK(cudnnSetRNNDescriptor_v8(r, 0, LSTM, DOUBLE_BIAS, 0, 0, DNN_BFLOAT16, DNN_FLOAT, 0, INPUT, HIDDEN, HIDDEN, 1,
+				    NULL, 0));
+	OK(cudnnSetRNNDataDescriptor(x, DNN_BFLOAT16, UNPACKED, STEPS, BATCH, INPUT, lengths, NULL));
+	OK(cudnnGetRNNTempSpaceSizes(h, r, TRAINING, x, &work, &reserve));
+	CHECK(work == 15106816 && reserve == 3277056);
+	/* a packed sequence needs no copies, and what is not there needs nothing */
+	lengths[0] = 1;
+	OK(cudnnSetRNNDataDescriptor(x, DNN_BFLOAT16, PACKED, STEPS, BATCH, INPUT, lengths, NULL));
+	OK(cudnnGetRNNTempSpaceSizes(h, r, TRAINING, x, &packed, &reserve));
+	CHECK(packed < work && reserve == 3277056 - 5 * (STEPS - 1) * HIDDEN * 2);
 }
 
 /* --- the graph interface ---------------------------------------------------------------------- */
@@ -367,7 +430,7 @@ static void *make_pack(int64_t count, void *workspace)
 
 SIM_TEST(cudnn__a_plan_outlives_its_graph, "h200")
 {
-	void *h = dnn_start(), *graph = make_graph(DNN_FLOAT, 30), *configs[8], *plan;
+	void *h = dnn_start(), *graph = make_graph(DNN_HALF, 30), *configs[8], *plan;
 	int64_t bytes = -1;
 
 	CHECK(ask(graph, 0, configs) == 2);
@@ -436,9 +499,12 @@ int main(void)
 		cmocka_unit_test(cudnn__dimensions_of_tensors_are_checked),
 		cmocka_unit_test(cudnn__shapes_of_a_convolution_must_fit),
 		cmocka_unit_test(cudnn__an_algorithm_needs_its_workspace),
+		cmocka_unit_test(cudnn__a_workspace_has_copies_with_channels_last),
+		cmocka_unit_test(cudnn__little_work_needs_no_copies),
 		cmocka_unit_test(cudnn__not_every_type_has_a_convolution),
 		cmocka_unit_test(cudnn__a_lost_context_is_a_failed_execution),
 		cmocka_unit_test(cudnn__weights_of_an_lstm_are_in_order),
+		cmocka_unit_test(cudnn__an_lstm_needs_spaces),
 		cmocka_unit_test(cudnn__a_plan_outlives_its_graph),
 		cmocka_unit_test(cudnn__only_one_engine_uses_tensor_cores),
 		cmocka_unit_test(cudnn__a_program_may_ask_for_fewer_engines_than_there_are),
