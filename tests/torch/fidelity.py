@@ -4,7 +4,7 @@
 
     tests/torch/fidelity.py measure [--users] [name…] > h200.jsonl  on the GPU that PyTorch sees
     cuwhy run --gpu sim:h200 python3 tests/torch/fidelity.py measure > sim.jsonl
-    tests/torch/fidelity.py compare h200.jsonl sim.jsonl
+    tests/torch/fidelity.py compare tests/torch/h200.jsonl sim.jsonl
 
 The programs are those of programs.py and of programs_users.py, which need transformers; --users: only the latter.
 Each program is a process of its own. Peak allocated and reserved are PyTorch's; used is what the driver says at the end.
