@@ -54,8 +54,7 @@ struct sim_device {
 	int physical;			/* its number before CUDA_VISIBLE_DEVICES renumbers */
 	struct sim_uuid uuid;
 	size_t total, overhead;
-	size_t used, peak;		/* under sim_memory's lock, like the fields below */
-	struct sim_ctx *primary;
+	struct sim_ctx *primary;	/* under sim_memory's lock, like the fields below */
 	int primary_count;
 	unsigned int primary_flags;
 	struct sim_heap *heap;
@@ -411,6 +410,7 @@ int sim_mem_kind_of(sim_addr address);			/* enum sim_mem_kind or -1 */
 int sim_mem_charge(struct sim_device *dev, size_t bytes);
 int sim_mem_charge_locked(struct sim_device *dev, size_t bytes);	/* with sim_mem_lock held */
 void sim_mem_uncharge(struct sim_device *dev, size_t bytes);
+void sim_mem_uncharge_locked(struct sim_device *dev, size_t bytes);	/* likewise */
 size_t sim_mem_round(size_t bytes);
 int sim_mem_alloc(sim_addr *address, size_t bytes, struct sim_mempool *pool);
 int sim_mem_free(sim_addr address);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reads CUWHY_SIM and CUDA_VISIBLE_DEVICES: which GPUs exist, and what is planned to fail. */
 #include "sim/sim.h"
+#include "sim/sim_cards.h"
 #include "sim/sim_uuid.h"
 
 #include <ctype.h>
@@ -316,5 +317,9 @@ int sim_devices_load(void)
 	else
 		for (int i = 0; i < sim.config.devices; i++)
 			device_add(i);
-	return code ? code : sim.device_count ? 0 : SIM_NO_DEVICE;
+	if (!code && !sim.device_count)
+		code = SIM_NO_DEVICE;
+	if (!code)
+		sim_cards_join(getenv("CUWHY_SIM"), sim.config.devices, sim.devices[0].total, sim.config.taken);
+	return code;
 }
