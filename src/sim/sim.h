@@ -301,6 +301,7 @@ struct sim_config {
 	const struct sim_model *model;
 	int devices;
 	size_t memory, hidden, taken;
+	size_t ram;			/* of the host: no more can be pinned */
 	bool memory_set, no_device;
 	bool lost_dumps;		/* the dump of an assertion is abandoned, and the error is 719 */
 	bool late_dumps;		/* a kernel ends, and calls that wait for it return, before its dump exists */

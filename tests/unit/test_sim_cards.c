@@ -187,6 +187,29 @@ static void cards__a_race_for_memory_loses_none(void **state)
 	assert_int_equal(in_child(SPEC, has_all), 0);
 }
 
+/* ---- pinned memory of the host -------------------------------------------------------------------------------- */
+
+static void pins_up_to_the_ram(void)
+{
+	void *a, *b;
+
+	sim_start();
+	EXPECT(cu.cuMemHostAlloc(&a, 65 * MIB, 0), 2);
+	OK(cu.cuMemHostAlloc(&a, 40 * MIB, 0));
+	EXPECT(cu.cuMemAllocHost_v2(&b, 25 * MIB), 2);
+	OK(cu.cuMemAllocManaged((sim_addr *)&b, 100 * MIB, 1));
+	OK(cu.cuMemFree_v2((sim_addr)(uintptr_t)b));
+	OK(cu.cuMemFreeHost(a));
+	OK(cu.cuMemAllocHost_v2(&b, 64 * MIB));
+}
+
+static void cards__no_more_than_the_ram_can_be_pinned(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child("tiny,ram=64M", pins_up_to_the_ram), 0);
+	assert_int_equal(in_child("tiny,ram=64M", pins_up_to_the_ram), 0);
+}
+
 /* ---- NVML ----------------------------------------------------------------------------------------------------- */
 
 struct process { unsigned int pid; unsigned long long bytes; };
@@ -233,6 +256,7 @@ int main(void)
 		CARDS_TEST(cards__a_file_that_others_can_write_is_not_used),
 		CARDS_TEST(cards__the_visible_number_of_a_card_is_not_its_own),
 		CARDS_TEST(cards__a_race_for_memory_loses_none),
+		CARDS_TEST(cards__no_more_than_the_ram_can_be_pinned),
 		CARDS_TEST(cards__nvml_lists_the_processes_of_the_run),
 	};
 
