@@ -172,6 +172,9 @@ enum sim_op_kind { SIM_OP_NONE, SIM_OP_KERNEL, SIM_OP_COPY, SIM_OP_FILL, SIM_OP_
 	SIM_OP_GRAPH
 };
 
+/* What a read gets that nobody wrote. */
+enum sim_invent { SIM_INVENT_NOT, SIM_INVENT_VALUES, SIM_INVENT_TRUE, SIM_INVENT_OTHER };
+
 struct sim_op {
 	enum sim_op_kind kind;
 	int fault;			/* planned: the error code this work fails with */
@@ -189,7 +192,7 @@ struct sim_op {
 			size_t width, height, to_pitch, from_pitch;
 			void *owned;	/* freed after the copy */
 			bool drop;	/* keep no contents */
-			bool invent;	/* nobody wrote what is read */
+			enum sim_invent invent;
 		} copy;
 		struct {
 			sim_addr to;

@@ -16,6 +16,9 @@
 #define BUDGET	((size_t)1 << 30)	/* of contents in one process: eight ranks fit into 16 GB, and small tensors never need it */
 #define TIGHT	((size_t)4096)		/* the largest write that is kept when the budget is spent */
 #define RANGES_MAX 1000000
+#define TENSOR_ALIGN ((size_t)512)	/* of PyTorch's allocator: what begins there ends no earlier than the next of them */
+
+enum { WORDS_MAX = 4096 };		/* parameters have at most 32 KiB */
 
 /* ---- what is known: ranges that the host wrote ---------------------------------------------------------- */
 
@@ -23,6 +26,7 @@ struct range {
 	sim_addr start;
 	size_t bytes;
 	enum sim_unknown state;
+	bool truth;			/* a True that was False before is there, or went into it (sim_truth.c) */
 };
 
 static pthread_mutex_t range_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -47,13 +51,13 @@ static struct range *range_find(sim_addr at, size_t bytes)
 	return found ? *found : NULL;
 }
 
-static void range_add(sim_addr start, size_t bytes, enum sim_unknown state)
+static void range_add(sim_addr start, size_t bytes, enum sim_unknown state, bool truth)
 {
 	struct range *r = bytes && atomic_load(&range_count) < RANGES_MAX ? malloc(sizeof(*r)) : NULL;
 
 	if (!r)
 		return;			/* not known, then */
-	*r = (struct range){start, bytes, state};
+	*r = (struct range){start, bytes, state, truth};
 	sim_keep(r);
 	if (tsearch(r, &range_tree, range_compare))
 		atomic_fetch_add(&range_count, 1);
@@ -74,18 +78,18 @@ static void range_cut(sim_addr at, size_t bytes)
 		free(r);
 		atomic_fetch_sub(&range_count, 1);
 		if (old.start < at)
-			range_add(old.start, at - old.start, old.state);
+			range_add(old.start, at - old.start, old.state, old.truth);
 		if (old_end > end)
-			range_add(end, old_end - end, old.state);
+			range_add(end, old_end - end, old.state, old.truth);
 	}
 }
 
-static void range_set(sim_addr at, size_t bytes, enum sim_unknown state)
+static void range_set(sim_addr at, size_t bytes, enum sim_unknown state, bool truth)
 {
 	pthread_mutex_lock(&range_lock);
 	range_cut(at, bytes);
-	if (state != SIM_NEVER_WRITTEN)
-		range_add(at, bytes, state);
+	if (state != SIM_NEVER_WRITTEN || truth)
+		range_add(at, bytes, state, truth);
 	pthread_mutex_unlock(&range_lock);
 }
 
@@ -123,6 +127,18 @@ static bool range_outdated(sim_addr at, size_t bytes)
 	return at >= end;
 }
 
+static bool range_truth(sim_addr at)
+{
+	struct range *r;
+	bool truth;
+
+	pthread_mutex_lock(&range_lock);
+	r = range_find(at, 1);
+	truth = r && r->truth;
+	pthread_mutex_unlock(&range_lock);
+	return truth;
+}
+
 static bool on_device(sim_addr at)
 {
 	int kind = sim_mem_kind_of(at);
@@ -138,26 +154,29 @@ static _Thread_local struct staging {
 void sim_contents_copied(sim_addr to, sim_addr from, size_t bytes, bool dropped)
 {
 	enum sim_unknown state = SIM_KNOWN;
+	bool truth = false;
 
 	if (!on_device(to))
 		return;
-	if (on_device(from))
+	if (on_device(from)) {
 		state = range_state(from, bytes);
-	else if (staging.on)
+		truth = range_truth(from);
+	} else if (staging.on) {
 		state = staging.state;
-	range_set(to, bytes, dropped && state == SIM_KNOWN ? SIM_NOT_KEPT : state);
+	}
+	range_set(to, bytes, dropped && state == SIM_KNOWN ? SIM_NOT_KEPT : state, truth);
 }
 
-void sim_contents_filled(sim_addr to, size_t bytes, bool dropped)
+void sim_contents_filled(sim_addr to, size_t bytes, bool dropped, bool truth)
 {
 	if (on_device(to))
-		range_set(to, bytes, dropped ? SIM_NOT_KEPT : SIM_KNOWN);
+		range_set(to, bytes, dropped ? SIM_NOT_KEPT : SIM_KNOWN, truth);
 }
 
 void sim_contents_freed(sim_addr at, size_t bytes)
 {
 	if (atomic_load(&range_count))
-		range_set(at, bytes, SIM_NEVER_WRITTEN);
+		range_set(at, bytes, SIM_NEVER_WRITTEN, false);
 }
 
 /* ---- kernels that may write ------------------------------------------------------------------------------ */
@@ -171,18 +190,24 @@ static void range_doubt(sim_addr at)
 		r->state = SIM_MAY_BE_WRITTEN;
 }
 
-static void words_doubt(const unsigned char *bytes, size_t size)
+/* The addresses among a kernel's parameters, wherever they are. */
+struct words {
+	size_t count;
+	sim_addr at[WORDS_MAX];
+};
+
+static void words_add(struct words *w, const unsigned char *bytes, size_t size)
 {
-	for (size_t at = 0; at + sizeof(sim_addr) <= size; at += sizeof(sim_addr)) {
+	for (size_t at = 0; at + sizeof(sim_addr) <= size && w->count < WORDS_MAX; at += sizeof(sim_addr)) {
 		sim_addr word;
 
 		memcpy(&word, bytes + at, sizeof(word));
 		if (word >> 32 && word >> 48 == 0)	/* no other addresses are given to programs */
-			range_doubt(word);
+			w->at[w->count++] = word;
 	}
 }
 
-static void extra_doubt(void **extra)
+static void words_add_extra(struct words *w, void **extra)
 {
 	const void *buffer = NULL;
 	size_t size = 0;
@@ -194,23 +219,56 @@ static void extra_doubt(void **extra)
 			size = *(size_t *)extra[1];
 	}
 	if (buffer)
-		words_doubt(buffer, size);
+		words_add(w, buffer, size);
+}
+
+/* What a kernel makes of a True is unknown, but that it went into the result is not: it is passed on to the memory that the kernel
+ * was given and that only kernels wrote. */
+static void truth_pass_on(const struct words *w)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		struct range *r;
+
+		if (w->at[i] % TENSOR_ALIGN || !on_device(w->at[i]))
+			continue;
+		pthread_mutex_lock(&range_lock);
+		r = range_find(w->at[i], 1);
+		if (r && r->state == SIM_NEVER_WRITTEN) {
+			r->truth = true;
+		} else if (!r || r->state == SIM_OUTDATED) {
+			range_cut(w->at[i], TENSOR_ALIGN);
+			range_add(w->at[i], TENSOR_ALIGN, SIM_NEVER_WRITTEN, true);
+		}
+		pthread_mutex_unlock(&range_lock);
+	}
 }
 
 void sim_contents_launched(const struct sim_func *f, void **params, void **extra)
 {
+	struct words w;
+	bool truth = false;
+
 	if (!atomic_load_explicit(&range_count, memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&range_lock);
+	w.count = 0;
 	for (unsigned int i = 0; params && i < f->param_count; i++) {
 		size_t size = 0;
 
 		if (sim_real_param(f, i, &size) != SIZE_MAX)
-			words_doubt(params[i], size);
+			words_add(&w, params[i], size);
 	}
 	if (!params && extra)
-		extra_doubt(extra);
+		words_add_extra(&w, extra);
+	pthread_mutex_lock(&range_lock);
+	for (size_t i = 0; i < w.count; i++) {
+		const struct range *r = range_find(w.at[i], 1);
+
+		truth |= r && r->truth;
+		range_doubt(w.at[i]);
+	}
 	pthread_mutex_unlock(&range_lock);
+	if (truth)
+		truth_pass_on(&w);
 }
 
 /* ---- reads that are reported ------------------------------------------------------------------------------ */
@@ -255,22 +313,26 @@ void cuwhy_sim_given_anew(sim_addr at, size_t bytes)
 	written = range_find(at, bytes);
 	pthread_mutex_unlock(&range_lock);
 	if (written)
-		range_set(at, bytes, SIM_OUTDATED);
+		range_set(at, bytes, SIM_OUTDATED, false);
 }
 
-static bool to_invent(enum sim_unknown state, sim_addr from, size_t bytes)
+static enum sim_invent to_invent(enum sim_unknown state, sim_addr from, size_t bytes)
 {
+	bool unwritten = state == SIM_OUTDATED || state == SIM_NEVER_WRITTEN;
+
+	if (bytes == 1 && unwritten && range_truth(from))
+		return SIM_INVENT_TRUE;
 	if (sim.config.values == SIM_VALUES_ZEROS)	/* unwritten memory contains these already */
-		return state == SIM_OUTDATED && range_outdated(from, bytes);
-	return state == SIM_OUTDATED || state == SIM_NEVER_WRITTEN;
+		unwritten = state == SIM_OUTDATED && range_outdated(from, bytes);
+	return unwritten ? SIM_INVENT_VALUES : SIM_INVENT_NOT;
 }
 
-void sim_contents_read(sim_addr from, size_t bytes, bool *invent)
+void sim_contents_read(sim_addr from, size_t bytes, enum sim_invent *invent)
 {
 	sim_unknown_fn fn = atomic_load(&unknown_fn);
 	enum sim_unknown state;
 
-	*invent = false;
+	*invent = SIM_INVENT_NOT;
 	if (!bytes || !on_device(from) || !sim.config.real_code)
 		return;
 	state = range_state(from, bytes);
@@ -279,8 +341,8 @@ void sim_contents_read(sim_addr from, size_t bytes, bool *invent)
 		state = SIM_NEVER_WRITTEN;
 	if (staging.on)
 		staging.state = state;
-	else if (state != SIM_KNOWN && fn)
-		fn(from, bytes, (int)state);
+	else if (state != SIM_KNOWN && fn && fn(from, bytes, (int)state) && bytes == 1)
+		*invent = SIM_INVENT_OTHER;
 }
 
 /* ---- what is kept ------------------------------------------------------------------------------------------ */
@@ -383,12 +445,14 @@ static uint64_t random_next(void)
 }
 
 /* The type is not known, only the size: one byte is a truth value, eight are a number of elements, and everything else float. */
-void sim_contents_invent(void *to, size_t bytes)
+void sim_contents_invent(void *to, size_t bytes, enum sim_invent what)
 {
 	bool random = sim.config.values == SIM_VALUES_RANDOM;
 	uint64_t whole = random ? random_next() & 1 : 1;
 
-	if (sim.config.values == SIM_VALUES_ZEROS) {
+	if (what == SIM_INVENT_TRUE || what == SIM_INVENT_OTHER) {
+		memset(to, what == SIM_INVENT_TRUE || sim.config.values != SIM_VALUES_ONES, bytes);
+	} else if (sim.config.values == SIM_VALUES_ZEROS) {
 		memset(to, 0, bytes);
 	} else if (bytes == 1 || bytes == 8) {
 		memcpy(to, &whole, bytes);

@@ -83,7 +83,8 @@ static void copy_contents(struct sim_op *op)
 
 	if (host_side(op->u.copy.to)) {
 		sim_contents_read(op->u.copy.from, from, &op->u.copy.invent);
-		op->u.copy.invent = op->u.copy.invent && op->u.copy.height == 1;
+		if (op->u.copy.height != 1)
+			op->u.copy.invent = SIM_INVENT_NOT;
 		return;
 	}
 	op->u.copy.drop = sim_contents_drops(op->u.copy.to, bytes);

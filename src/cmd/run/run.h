@@ -321,6 +321,7 @@ struct dry_read {
 	uint32_t line;
 	uint32_t why;			/* CW_READ_* */
 	uint64_t count;
+	bool turned;			/* after many equal answers it got the other one */
 };
 
 /* What PyTorch took on simulated GPUs: of all processes, the one that filled its GPU most. */
