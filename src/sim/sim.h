@@ -172,8 +172,16 @@ enum sim_op_kind { SIM_OP_NONE, SIM_OP_KERNEL, SIM_OP_COPY, SIM_OP_FILL, SIM_OP_
 	SIM_OP_GRAPH
 };
 
-/* What a read gets that nobody wrote. */
-enum sim_invent { SIM_INVENT_NOT, SIM_INVENT_VALUES, SIM_INVENT_TRUE, SIM_INVENT_OTHER };
+/* What a read gets that nobody wrote: what `values` says; True, or the other one of the truth values; the number that it was computed
+ * from; or whether the first of two numbers is greater. */
+enum sim_invent {
+	SIM_INVENT_NOT,
+	SIM_INVENT_VALUES,
+	SIM_INVENT_TRUE,
+	SIM_INVENT_OTHER,
+	SIM_INVENT_NUMBER,
+	SIM_INVENT_GREATER
+};
 
 struct sim_op {
 	enum sim_op_kind kind;
@@ -193,6 +201,7 @@ struct sim_op {
 			void *owned;	/* freed after the copy */
 			bool drop;	/* keep no contents */
 			enum sim_invent invent;
+			sim_addr like[2];	/* the numbers */
 		} copy;
 		struct {
 			sim_addr to;
