@@ -181,7 +181,7 @@ $(B)/sim/libcuda.so.1: $(SIM_OBJ) $(OLD_LIBRARY)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,--exclude-libs,ALL -o $@ $^ \
 		-Wl,-Bstatic -lzstd -Wl,-Bdynamic -lpthread $(OLD_DL) $(OLD_PTHREAD)
 
-$(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim/nvml/*.c)) $(OLD_LIBRARY) src/sim/sim_models.def
+$(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim/nvml/*.c)) src/sim/sim_cards.c $(OLD_LIBRARY) src/sim/sim_models.def
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -shared -Wl,-soname,libnvidia-ml.so.1 -MF $(B)/obj/sim_nvml.d \
 		-o $@ $(filter-out %.def,$^) -ldl $(OLD_DL)

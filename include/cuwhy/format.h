@@ -202,6 +202,8 @@ struct cw_read {
 #define CW_READ_KERNELS	1u		/* nothing but kernels wrote it */
 #define CW_READ_MAYBE	2u		/* the host wrote it, and a kernel was given its address since */
 #define CW_READ_DROPPED	3u		/* the host wrote it, and it was too large to keep */
+#define CW_READ_TURNED	4u		/* like CW_READ_KERNELS, a truth value: the answer was the other one */
+#define CW_READ_PATIENCE	1000u	/* equal answers at one place before the other one is given: a loop may be waiting for it */
 
 struct cw_header {
 	char magic[8];

@@ -549,8 +549,8 @@ typedef void (*sim_given_anew)(uint64_t addr, size_t size);
 extern _Atomic(sim_given_anew) reads_given_anew;
 void reads_start(void);			/* after the first successful cuInit */
 
-/* PyTorch made a tensor of a block: what the host wrote there for an earlier one is not its contents. */
-static inline void reads_block_made(uint64_t addr, uint64_t size)
+/* PyTorch made a tensor of a block, or took it back: what the host wrote there is not the contents of the next one. */
+static inline void reads_block_anew(uint64_t addr, uint64_t size)
 {
 	sim_given_anew tell = atomic_load_explicit(&reads_given_anew, memory_order_relaxed);
 

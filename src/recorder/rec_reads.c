@@ -57,27 +57,47 @@ static uint32_t reading_stack(struct rec_thread *t)
 	return stack;
 }
 
-static void unknown_read(uint64_t from, size_t bytes, int why)
+/* `while not done.item()` would never end if every answer were the same. */
+static bool tired(const struct cw_read *r, size_t bytes)
+{
+	return bytes == 1 && r->why == CW_READ_KERNELS && shared_get(&r->count) >= CW_READ_PATIENCE;
+}
+
+/* True: the answer is to be the other one. */
+static bool unknown_read(uint64_t from, size_t bytes, int why)
 {
 	int saved = errno;
-	struct cw_read *r;
+	struct cw_read *r, *turned = NULL;
+	uint32_t stack;
 
-	(void)from, (void)bytes;
+	(void)from;
 	if (!rec_self || rec_nesting != 1)
-		return;		/* not one of the program's own calls */
-	r = read_entry(reading_stack(rec_self), (uint32_t)why);
-	if (r)
+		return false;		/* not one of the program's own calls */
+	stack = reading_stack(rec_self);
+	r = read_entry(stack, (uint32_t)why);
+	if (r && tired(r, bytes))
+		turned = read_entry(stack, CW_READ_TURNED);
+	if (turned)
+		shared_add(&turned->count, 1);
+	else if (r)
 		shared_add(&r->count, 1);
 	else
 		shared_add(&rec.h->lost_reads, 1);
 	errno = saved;
+	return turned != NULL;
+}
+
+static uint32_t place_here(void)
+{
+	return rec_self && rec_nesting == 1 ? stack_here() : 0;
 }
 
 _Atomic(sim_given_anew) reads_given_anew;
 
 void reads_start(void)
 {
-	void (*on_unknown_read)(void (*)(uint64_t, size_t, int)) = NULL;
+	void (*on_unknown_read)(bool (*)(uint64_t, size_t, int)) = NULL;
+	void (*on_place)(uint32_t(*)(void)) = NULL;
 	sim_given_anew given_anew = NULL;
 	struct elf_object o;
 
@@ -85,7 +105,10 @@ void reads_start(void)
 		return;
 	*(void **)&on_unknown_read = elf_symbol(&o, "cuwhy_sim_on_unknown_read");
 	*(void **)&given_anew = elf_symbol(&o, "cuwhy_sim_given_anew");
+	*(void **)&on_place = elf_symbol(&o, "cuwhy_sim_on_place");
 	if (on_unknown_read)
 		on_unknown_read(unknown_read);
+	if (on_place)
+		on_place(place_here);
 	atomic_store(&reads_given_anew, given_anew);
 }

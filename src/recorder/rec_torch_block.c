@@ -67,7 +67,7 @@ HOT void torch_block_made(const struct torch_block_note *b)
 	uint32_t forward = 0, name;
 
 	live_expect(&live, b->addr);
-	reads_block_made(a.addr, a.size);
+	reads_block_anew(a.addr, a.size);
 	a.stack = stack_here();
 	if (unlikely(t->node_depth) && torch_backward(t, &forward, &name))
 		a.extra = forward;
@@ -116,6 +116,7 @@ HOT void torch_block_freed(const struct torch_block_note *b)
 	uint32_t stack;
 
 	live_expect(&live, b->addr);
+	reads_block_anew(b->addr, (uint64_t)-b->size);
 	stack = -b->size > SMALL ? stack_here() : stack_before();
 	if (!ready()) {
 		torch_block_lost();

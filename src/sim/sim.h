@@ -54,8 +54,7 @@ struct sim_device {
 	int physical;			/* its number before CUDA_VISIBLE_DEVICES renumbers */
 	struct sim_uuid uuid;
 	size_t total, overhead;
-	size_t used, peak;		/* under sim_memory's lock, like the fields below */
-	struct sim_ctx *primary;
+	struct sim_ctx *primary;	/* under sim_memory's lock, like the fields below */
 	int primary_count;
 	unsigned int primary_flags;
 	struct sim_heap *heap;
@@ -173,6 +172,17 @@ enum sim_op_kind { SIM_OP_NONE, SIM_OP_KERNEL, SIM_OP_COPY, SIM_OP_FILL, SIM_OP_
 	SIM_OP_GRAPH
 };
 
+/* What a read gets that nobody wrote: what `values` says; True, or the other one of the truth values; the number that it was computed
+ * from; or whether the first of two numbers is greater. */
+enum sim_invent {
+	SIM_INVENT_NOT,
+	SIM_INVENT_VALUES,
+	SIM_INVENT_TRUE,
+	SIM_INVENT_OTHER,
+	SIM_INVENT_NUMBER,
+	SIM_INVENT_GREATER
+};
+
 struct sim_op {
 	enum sim_op_kind kind;
 	int fault;			/* planned: the error code this work fails with */
@@ -190,7 +200,8 @@ struct sim_op {
 			size_t width, height, to_pitch, from_pitch;
 			void *owned;	/* freed after the copy */
 			bool drop;	/* keep no contents */
-			bool invent;	/* nobody wrote what is read */
+			enum sim_invent invent;
+			sim_addr like[2];	/* the numbers */
 		} copy;
 		struct {
 			sim_addr to;
@@ -302,6 +313,7 @@ struct sim_config {
 	const struct sim_model *model;
 	int devices;
 	size_t memory, hidden, taken;
+	size_t ram;			/* of the host: no more can be pinned */
 	bool memory_set, no_device;
 	bool lost_dumps;		/* the dump of an assertion is abandoned, and the error is 719 */
 	bool late_dumps;		/* a kernel ends, and calls that wait for it return, before its dump exists */
@@ -411,6 +423,7 @@ int sim_mem_kind_of(sim_addr address);			/* enum sim_mem_kind or -1 */
 int sim_mem_charge(struct sim_device *dev, size_t bytes);
 int sim_mem_charge_locked(struct sim_device *dev, size_t bytes);	/* with sim_mem_lock held */
 void sim_mem_uncharge(struct sim_device *dev, size_t bytes);
+void sim_mem_uncharge_locked(struct sim_device *dev, size_t bytes);	/* likewise */
 size_t sim_mem_round(size_t bytes);
 int sim_mem_alloc(sim_addr *address, size_t bytes, struct sim_mempool *pool);
 int sim_mem_free(sim_addr address);

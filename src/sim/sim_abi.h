@@ -4,6 +4,7 @@
 #ifndef CUWHY_SIM_ABI_H
 #define CUWHY_SIM_ABI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -199,7 +200,9 @@ struct sim_copy3d_peer {			/* CUDA_MEMCPY3D_PEER */
 typedef void (*sim_host_fn)(void *data);
 typedef void (*sim_stream_fn)(struct sim_stream *stream, int status, void *data);
 typedef size_t (*sim_dynamic_fn)(int threads);
-typedef void (*sim_unknown_fn)(sim_addr from, size_t bytes, int why);	/* enum sim_unknown in sim_contents.h */
+typedef uint32_t (*sim_place_fn)(void);
+/* True: if it is a truth value, the answer is to be the other one. */
+typedef bool (*sim_unknown_fn)(sim_addr from, size_t bytes, int why);	/* enum sim_unknown in sim_contents.h */
 typedef void (*sim_log_fn)(void *data, int level, char *message, size_t length);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reads CUWHY_SIM and CUDA_VISIBLE_DEVICES: which GPUs exist, and what is planned to fail. */
 #include "sim/sim.h"
+#include "sim/sim_cards.h"
 #include "sim/sim_uuid.h"
 
 #include <ctype.h>
@@ -45,7 +46,7 @@ static int refuse(const char *what, const char *text, size_t length)
 	for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
 		used += snprintf(line + used, sizeof(line) - (size_t)used, " %s", models[i].id);
 	used += snprintf(line + used, sizeof(line) - (size_t)used,
-		" and key devices memory hidden taken driver ptx contents values fail sticky nodevice warp_exits late_dumps full_gpu lost_dumps error_first load_waits load_takes debugger_crashes\n");
+		" and key devices memory hidden taken ram driver ptx contents values fail sticky nodevice warp_exits late_dumps full_gpu lost_dumps error_first load_waits load_takes debugger_crashes\n");
 	if (write(STDERR_FILENO, line, (size_t)used) < 0)
 		return -1;
 	return -1;
@@ -145,6 +146,8 @@ static int parse_pair(const char *pair, size_t length)
 		ok = parse_bytes(value, rest, &c->hidden);
 	else if (KEY("taken"))
 		ok = parse_bytes(value, rest, &c->taken);
+	else if (KEY("ram"))
+		ok = parse_bytes(value, rest, &c->ram);
 	else if (KEY("driver"))
 		ok = set_int(&c->driver, value, rest, 11000, 99990);
 	else if (KEY("ptx"))
@@ -216,6 +219,7 @@ int sim_config_load(void)
 		sim.config.devices = 1;
 		sim.config.driver = 13000;
 		sim.config.contents = (size_t)1 << 20;
+		sim.config.ram = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
 		result = parse_config(getenv("CUWHY_SIM")) ? SIM_UNKNOWN : 0;
 		for (size_t i = 0; !sim.config.ptx; i++)
 			if (sim.config.driver >= ptx_of_driver[i].driver)
@@ -316,5 +320,9 @@ int sim_devices_load(void)
 	else
 		for (int i = 0; i < sim.config.devices; i++)
 			device_add(i);
-	return code ? code : sim.device_count ? 0 : SIM_NO_DEVICE;
+	if (!code && !sim.device_count)
+		code = SIM_NO_DEVICE;
+	if (!code)
+		sim_cards_join(getenv("CUWHY_SIM"), sim.config.devices, sim.devices[0].total, sim.config.taken);
+	return code;
 }

@@ -16,14 +16,30 @@
 #define BUDGET	((size_t)1 << 30)	/* of contents in one process: eight ranks fit into 16 GB, and small tensors never need it */
 #define TIGHT	((size_t)4096)		/* the largest write that is kept when the budget is spent */
 #define RANGES_MAX 1000000
+#define NUMBER_BYTES ((size_t)8)	/* of a whole number, PyTorch's int64 */
+#define TENSOR_ALIGN ((size_t)512)	/* of PyTorch's allocator: what begins there ends no earlier than the next of them */
+
+enum { WORDS_MAX = 4096 };		/* parameters have at most 32 KiB */
 
 /* ---- what is known: ranges that the host wrote ---------------------------------------------------------- */
+
+/* What went into a value, as far as that is known. */
+struct hint {
+	unsigned int truth;		/* a True that was False before (sim_truth.c), if this is the current number */
+	bool copied;			/* from the host: if it is as large as a number, it is one */
+	sim_addr like[2];		/* numbers, in the order of the kernel's parameters; 0: none. Two: a kernel had both */
+};
 
 struct range {
 	sim_addr start;
 	size_t bytes;
 	enum sim_unknown state;
+	struct hint hint;
 };
+
+/* Once somebody has read a True, the loop has ended: other values that it went into, and memory that only seemed to be given to a
+ * kernel, must not end the next one. */
+static _Atomic unsigned int truth_now = 1;
 
 static pthread_mutex_t range_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *range_tree;		/* by address; they do not overlap */
@@ -47,13 +63,13 @@ static struct range *range_find(sim_addr at, size_t bytes)
 	return found ? *found : NULL;
 }
 
-static void range_add(sim_addr start, size_t bytes, enum sim_unknown state)
+static void range_add(sim_addr start, size_t bytes, enum sim_unknown state, struct hint hint)
 {
 	struct range *r = bytes && atomic_load(&range_count) < RANGES_MAX ? malloc(sizeof(*r)) : NULL;
 
 	if (!r)
 		return;			/* not known, then */
-	*r = (struct range){start, bytes, state};
+	*r = (struct range){start, bytes, state, hint};
 	sim_keep(r);
 	if (tsearch(r, &range_tree, range_compare))
 		atomic_fetch_add(&range_count, 1);
@@ -74,18 +90,24 @@ static void range_cut(sim_addr at, size_t bytes)
 		free(r);
 		atomic_fetch_sub(&range_count, 1);
 		if (old.start < at)
-			range_add(old.start, at - old.start, old.state);
+			range_add(old.start, at - old.start, old.state, old.hint);
 		if (old_end > end)
-			range_add(end, old_end - end, old.state);
+			range_add(end, old_end - end, old.state,
+				  (struct hint){.truth = old.hint.truth, .copied = old.hint.copied});
 	}
 }
 
-static void range_set(sim_addr at, size_t bytes, enum sim_unknown state)
+static bool hints(const struct hint *h)
+{
+	return h->truth == atomic_load(&truth_now) || h->like[0];
+}
+
+static void range_set(sim_addr at, size_t bytes, enum sim_unknown state, struct hint hint)
 {
 	pthread_mutex_lock(&range_lock);
 	range_cut(at, bytes);
-	if (state != SIM_NEVER_WRITTEN)
-		range_add(at, bytes, state);
+	if (state != SIM_NEVER_WRITTEN || hints(&hint))
+		range_add(at, bytes, state, hint);
 	pthread_mutex_unlock(&range_lock);
 }
 
@@ -123,6 +145,33 @@ static bool range_outdated(sim_addr at, size_t bytes)
 	return at >= end;
 }
 
+/* Needs the lock. */
+static bool is_number(sim_addr at)
+{
+	const struct range *r = range_find(at, 1);
+
+	return r && r->start == at && r->bytes == NUMBER_BYTES && r->hint.copied &&
+	       (r->state == SIM_KNOWN || r->state == SIM_MAY_BE_WRITTEN);
+}
+
+/* About what begins here. Numbers that have been overwritten since are left out. */
+static struct hint range_hint(sim_addr at)
+{
+	struct hint hint = {0};
+	const struct range *r;
+
+	pthread_mutex_lock(&range_lock);
+	r = range_find(at, 1);
+	if (r) {
+		hint.truth = r->hint.truth;
+		hint.copied = r->hint.copied;
+		if (r->start == at && is_number(r->hint.like[0]) && (!r->hint.like[1] || is_number(r->hint.like[1])))
+			memcpy(hint.like, r->hint.like, sizeof(hint.like));
+	}
+	pthread_mutex_unlock(&range_lock);
+	return hint;
+}
+
 static bool on_device(sim_addr at)
 {
 	int kind = sim_mem_kind_of(at);
@@ -138,26 +187,31 @@ static _Thread_local struct staging {
 void sim_contents_copied(sim_addr to, sim_addr from, size_t bytes, bool dropped)
 {
 	enum sim_unknown state = SIM_KNOWN;
+	struct hint hint = {0};
 
 	if (!on_device(to))
 		return;
-	if (on_device(from))
+	if (on_device(from)) {
 		state = range_state(from, bytes);
-	else if (staging.on)
-		state = staging.state;
-	range_set(to, bytes, dropped && state == SIM_KNOWN ? SIM_NOT_KEPT : state);
+		hint = range_hint(from);
+	} else {
+		hint.copied = true;
+		state = staging.on ? staging.state : SIM_KNOWN;
+	}
+	range_set(to, bytes, dropped && state == SIM_KNOWN ? SIM_NOT_KEPT : state, hint);
 }
 
-void sim_contents_filled(sim_addr to, size_t bytes, bool dropped)
+void sim_contents_filled(sim_addr to, size_t bytes, bool dropped, bool truth)
 {
 	if (on_device(to))
-		range_set(to, bytes, dropped ? SIM_NOT_KEPT : SIM_KNOWN);
+		range_set(to, bytes, dropped ? SIM_NOT_KEPT : SIM_KNOWN,
+			  (struct hint){.truth = truth ? atomic_load(&truth_now) : 0});
 }
 
 void sim_contents_freed(sim_addr at, size_t bytes)
 {
 	if (atomic_load(&range_count))
-		range_set(at, bytes, SIM_NEVER_WRITTEN);
+		range_set(at, bytes, SIM_NEVER_WRITTEN, (struct hint){0});
 }
 
 /* ---- kernels that may write ------------------------------------------------------------------------------ */
@@ -171,18 +225,24 @@ static void range_doubt(sim_addr at)
 		r->state = SIM_MAY_BE_WRITTEN;
 }
 
-static void words_doubt(const unsigned char *bytes, size_t size)
+/* The addresses among a kernel's parameters, wherever they are. */
+struct words {
+	size_t count;
+	sim_addr at[WORDS_MAX];
+};
+
+static void words_add(struct words *w, const unsigned char *bytes, size_t size)
 {
-	for (size_t at = 0; at + sizeof(sim_addr) <= size; at += sizeof(sim_addr)) {
+	for (size_t at = 0; at + sizeof(sim_addr) <= size && w->count < WORDS_MAX; at += sizeof(sim_addr)) {
 		sim_addr word;
 
 		memcpy(&word, bytes + at, sizeof(word));
 		if (word >> 32 && word >> 48 == 0)	/* no other addresses are given to programs */
-			range_doubt(word);
+			w->at[w->count++] = word;
 	}
 }
 
-static void extra_doubt(void **extra)
+static void words_add_extra(struct words *w, void **extra)
 {
 	const void *buffer = NULL;
 	size_t size = 0;
@@ -194,23 +254,86 @@ static void extra_doubt(void **extra)
 			size = *(size_t *)extra[1];
 	}
 	if (buffer)
-		words_doubt(buffer, size);
+		words_add(w, buffer, size);
+}
+
+/* Of all that the kernel may read. A result of two numbers is no number: it is not passed on any further. Gaps between parameters may
+ * contain addresses of earlier ones, so whatever else is known there counts for nothing. Needs the lock. */
+static struct hint words_hint(const struct words *w)
+{
+	struct hint hint = {0};
+	bool too_many = false, computed = false;
+
+	for (size_t i = 0; i < w->count; i++) {
+		const struct range *r = range_find(w->at[i], 1);
+		sim_addr number = 0;
+
+		if (!r || r->state == SIM_OUTDATED)
+			continue;
+		if (r->hint.truth == atomic_load(&truth_now))
+			hint.truth = r->hint.truth;
+		if (is_number(w->at[i])) {
+			number = w->at[i];
+		} else if (r->start == w->at[i] && r->hint.like[0]) {
+			number = r->hint.like[0];
+			computed = true;
+			too_many |= r->hint.like[1] != 0;
+		}
+		if (!number || number == hint.like[0] || number == hint.like[1])
+			continue;
+		too_many |= hint.like[1] != 0;
+		hint.like[hint.like[0] != 0] = number;
+	}
+	if (too_many || (computed && hint.like[1]))
+		memset(hint.like, 0, sizeof(hint.like));
+	return hint;
+}
+
+/* What a kernel makes of a True or of a number is unknown, but that it went into the result is not: it is passed on to the memory
+ * that the kernel was given and that only kernels wrote. */
+static void hint_pass_on(const struct words *w, const struct hint *hint)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		struct range *r;
+
+		if (w->at[i] % TENSOR_ALIGN || !on_device(w->at[i]))
+			continue;
+		pthread_mutex_lock(&range_lock);
+		r = range_find(w->at[i], 1);
+		if (r && r->state == SIM_NEVER_WRITTEN) {
+			r->hint.truth = hint->truth ? hint->truth : r->hint.truth;
+			memcpy(r->hint.like, hint->like, sizeof(r->hint.like));
+		} else if (!r || r->state == SIM_OUTDATED) {
+			range_cut(w->at[i], TENSOR_ALIGN);
+			range_add(w->at[i], TENSOR_ALIGN, SIM_NEVER_WRITTEN, *hint);
+		}
+		pthread_mutex_unlock(&range_lock);
+	}
 }
 
 void sim_contents_launched(const struct sim_func *f, void **params, void **extra)
 {
+	struct words w;
+	struct hint hint;
+
 	if (!atomic_load_explicit(&range_count, memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&range_lock);
+	w.count = 0;
 	for (unsigned int i = 0; params && i < f->param_count; i++) {
 		size_t size = 0;
 
 		if (sim_real_param(f, i, &size) != SIZE_MAX)
-			words_doubt(params[i], size);
+			words_add(&w, params[i], size);
 	}
 	if (!params && extra)
-		extra_doubt(extra);
+		words_add_extra(&w, extra);
+	pthread_mutex_lock(&range_lock);
+	hint = words_hint(&w);
+	for (size_t i = 0; i < w.count; i++)
+		range_doubt(w.at[i]);
 	pthread_mutex_unlock(&range_lock);
+	if (hints(&hint))
+		hint_pass_on(&w, &hint);
 }
 
 /* ---- reads that are reported ------------------------------------------------------------------------------ */
@@ -243,7 +366,7 @@ void cuwhy_sim_staging(bool on)
 	staging = (struct staging){.on = on};
 }
 
-/* An allocator above us (PyTorch's) has given this memory to somebody else: what the host wrote before is not theirs. The bytes stay,
+/* An allocator above us (PyTorch's) took this memory back, or has given it to somebody else: what the host wrote before is not theirs. The bytes stay,
  * because copies that are under way may still read them. */
 void cuwhy_sim_given_anew(sim_addr at, size_t bytes)
 {
@@ -255,32 +378,44 @@ void cuwhy_sim_given_anew(sim_addr at, size_t bytes)
 	written = range_find(at, bytes);
 	pthread_mutex_unlock(&range_lock);
 	if (written)
-		range_set(at, bytes, SIM_OUTDATED);
+		range_set(at, bytes, SIM_OUTDATED, (struct hint){0});
 }
 
-static bool to_invent(enum sim_unknown state, sim_addr from, size_t bytes)
+static enum sim_invent to_invent(enum sim_unknown state, sim_addr from, size_t bytes, sim_addr like[static 2])
 {
+	bool unwritten = state == SIM_OUTDATED || state == SIM_NEVER_WRITTEN;
+	struct hint hint = unwritten ? range_hint(from) : (struct hint){0};
+
+	memcpy(like, hint.like, sizeof(hint.like));
+	if (bytes == 1 && hint.truth == atomic_load(&truth_now)) {
+		atomic_fetch_add(&truth_now, 1);
+		return SIM_INVENT_TRUE;
+	}
+	if (bytes == 1 && hint.like[1])
+		return SIM_INVENT_GREATER;
+	if (bytes == NUMBER_BYTES && hint.like[0] && !hint.like[1])
+		return SIM_INVENT_NUMBER;
 	if (sim.config.values == SIM_VALUES_ZEROS)	/* unwritten memory contains these already */
-		return state == SIM_OUTDATED && range_outdated(from, bytes);
-	return state == SIM_OUTDATED || state == SIM_NEVER_WRITTEN;
+		unwritten = state == SIM_OUTDATED && range_outdated(from, bytes);
+	return unwritten ? SIM_INVENT_VALUES : SIM_INVENT_NOT;
 }
 
-void sim_contents_read(sim_addr from, size_t bytes, bool *invent)
+void sim_contents_read(sim_addr from, size_t bytes, struct sim_op *copy)
 {
 	sim_unknown_fn fn = atomic_load(&unknown_fn);
 	enum sim_unknown state;
 
-	*invent = false;
+	copy->u.copy.invent = SIM_INVENT_NOT;
 	if (!bytes || !on_device(from) || !sim.config.real_code)
 		return;
 	state = range_state(from, bytes);
-	*invent = to_invent(state, from, bytes);
+	copy->u.copy.invent = to_invent(state, from, bytes, copy->u.copy.like);
 	if (state == SIM_OUTDATED)
 		state = SIM_NEVER_WRITTEN;
 	if (staging.on)
 		staging.state = state;
-	else if (state != SIM_KNOWN && fn)
-		fn(from, bytes, (int)state);
+	else if (state != SIM_KNOWN && fn && fn(from, bytes, (int)state) && bytes == 1)
+		copy->u.copy.invent = SIM_INVENT_OTHER;
 }
 
 /* ---- what is kept ------------------------------------------------------------------------------------------ */
@@ -382,8 +517,17 @@ static uint64_t random_next(void)
 	return x;
 }
 
+/* Eight bytes may as well be something else: only what could be a size is taken for a number. */
+static uint64_t number_at(sim_addr at)
+{
+	uint64_t value;
+
+	memcpy(&value, (const void *)(uintptr_t)at, sizeof(value));
+	return value <= INT32_MAX ? value : 0;
+}
+
 /* The type is not known, only the size: one byte is a truth value, eight are a number of elements, and everything else float. */
-void sim_contents_invent(void *to, size_t bytes)
+static void values_invent(void *to, size_t bytes)
 {
 	bool random = sim.config.values == SIM_VALUES_RANDOM;
 	uint64_t whole = random ? random_next() & 1 : 1;
@@ -400,5 +544,19 @@ void sim_contents_invent(void *to, size_t bytes)
 
 			memcpy((char *)to + at, &value, bytes - at < sizeof(value) ? bytes - at : sizeof(value));
 		}
+	}
+}
+
+void sim_contents_invent(void *to, size_t bytes, const struct sim_op *copy)
+{
+	const sim_addr *like = copy->u.copy.like;
+
+	switch (copy->u.copy.invent) {
+	case SIM_INVENT_NOT: break;
+	case SIM_INVENT_VALUES: values_invent(to, bytes); break;
+	case SIM_INVENT_TRUE: memset(to, 1, bytes); break;
+	case SIM_INVENT_OTHER: memset(to, sim.config.values != SIM_VALUES_ONES, bytes); break;
+	case SIM_INVENT_NUMBER: memcpy(to, &(uint64_t){number_at(like[0])}, bytes); break;
+	case SIM_INVENT_GREATER: memset(to, number_at(like[0]) > number_at(like[1]), bytes); break;
 	}
 }

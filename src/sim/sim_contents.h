@@ -16,13 +16,16 @@ enum sim_unknown {
 
 /* All of these are called when work is submitted, in the order of the program. */
 void sim_contents_copied(sim_addr to, sim_addr from, size_t bytes, bool dropped);
-void sim_contents_filled(sim_addr to, size_t bytes, bool dropped);
+void sim_contents_filled(sim_addr to, size_t bytes, bool dropped, bool truth);	/* `truth`: see sim_truth.c */
 void sim_contents_launched(const struct sim_func *f, void **params, void **extra);
-/* Also tells who wants to know. `invent`: what is there is not to be read, but what `values` says. */
-void sim_contents_read(sim_addr from, size_t bytes, bool *invent);
+/* Also tells who wants to know. What is there may not be what is to be read: then `invent` of the copy says what. */
+void sim_contents_read(sim_addr from, size_t bytes, struct sim_op *copy);
 /* Turns the launch of a kernel that is computed into other work; false: it is not one of them. */
 bool sim_known_op(const struct sim_func *f, void **params, struct sim_op *op);
 void sim_contents_freed(sim_addr at, size_t bytes);
+
+/* The program fills in a truth value: is it True where it was False before? */
+bool sim_truth_turns(bool value);
 
 /* Is a write of this size to be dropped? Reading it back then gives zeros. */
 bool sim_contents_drops(sim_addr to, size_t bytes);
@@ -30,7 +33,6 @@ bool sim_contents_drops(sim_addr to, size_t bytes);
 /* What a worker does with a write that is dropped, and with a read that may be mostly holes. */
 void sim_contents_clear(sim_addr at, size_t bytes);
 void sim_contents_get(void *to, sim_addr from, size_t bytes);
-/* Instead of memory that nobody wrote: as `values` says. */
-void sim_contents_invent(void *to, size_t bytes);
+void sim_contents_invent(void *to, size_t bytes, const struct sim_op *copy);
 
 #endif

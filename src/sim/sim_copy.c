@@ -82,8 +82,9 @@ static void copy_contents(struct sim_op *op)
 	size_t from = sim_copy_span(op->u.copy.width, op->u.copy.height, op->u.copy.from_pitch);
 
 	if (host_side(op->u.copy.to)) {
-		sim_contents_read(op->u.copy.from, from, &op->u.copy.invent);
-		op->u.copy.invent = op->u.copy.invent && op->u.copy.height == 1;
+		sim_contents_read(op->u.copy.from, from, op);
+		if (op->u.copy.height != 1)
+			op->u.copy.invent = SIM_INVENT_NOT;
 		return;
 	}
 	op->u.copy.drop = sim_contents_drops(op->u.copy.to, bytes);

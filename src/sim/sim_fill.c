@@ -40,7 +40,7 @@ static int fill(sim_addr to, size_t pitch, unsigned int value, unsigned int unit
 	op.u.fill.bytes = unit;
 	op.u.fill.drop = sim_contents_drops(to, width * unit * height);
 	/* what is dropped reads as zeros, which is right for most fills */
-	sim_contents_filled(to, sim_copy_span(width * unit, height, pitch), op.u.fill.drop && value);
+	sim_contents_filled(to, sim_copy_span(width * unit, height, pitch), op.u.fill.drop && value, false);
 	return sim_copy_submit(s, &op, now);
 }
 

@@ -2,31 +2,43 @@
  * Memory that the host can access, too: pinned, registered, managed; and queries about an
  * address. */
 #include "sim/sim.h"
+#include "sim/sim_cards.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
 #define PAGE ((size_t)4096)
 
-static int host_alloc(void **address, size_t bytes, enum sim_mem_kind kind, unsigned int flags)
+static size_t whole_pages(size_t bytes)
 {
-	size_t length = (bytes + PAGE - 1) & ~(PAGE - 1);
-	int code = sim_capture_check_unsafe();
-	struct sim_mem *mem;
-	void *at;
+	return (bytes + PAGE - 1) & ~(PAGE - 1);
+}
 
-	if (code)
-		return code;
-	if (!address)
-		return SIM_INVALID_VALUE;
-	if (!bytes) {			/* measured: no error, and no memory */
-		*address = NULL;
-		return 0;
-	}
-	if (length < bytes)
-		return SIM_OUT_OF_MEMORY;
-	at = mmap(NULL, length, PROT_READ | PROT_WRITE,
-		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+/* Pinned pages cannot be swapped out: all processes together can have as much as there is RAM. None is touched here. */
+static bool pin(enum sim_mem_kind kind, size_t length)
+{
+	bool ok;
+
+	if (kind != SIM_MEM_HOST)
+		return true;
+	pthread_mutex_lock(&sim_mem_lock);
+	ok = sim_cards_take(CARD_HOST, length, sim.config.ram);
+	pthread_mutex_unlock(&sim_mem_lock);
+	return ok;
+}
+
+static void unpin_locked(enum sim_mem_kind kind, size_t length)
+{
+	if (kind == SIM_MEM_HOST)
+		sim_cards_give(CARD_HOST, length);
+}
+
+static int pages_add(void **address, size_t bytes, enum sim_mem_kind kind, unsigned int flags)
+{
+	size_t length = whole_pages(bytes);
+	struct sim_mem *mem;
+	void *at = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
 	if (at == MAP_FAILED)
 		return SIM_OUT_OF_MEMORY;
 	mem = sim_mem_add((sim_addr)(uintptr_t)at, bytes, kind);
@@ -37,6 +49,30 @@ static int host_alloc(void **address, size_t bytes, enum sim_mem_kind kind, unsi
 	mem->flags = flags;
 	*address = at;
 	return 0;
+}
+
+static int host_alloc(void **address, size_t bytes, enum sim_mem_kind kind, unsigned int flags)
+{
+	size_t length = whole_pages(bytes);
+	int code = sim_capture_check_unsafe();
+
+	if (code)
+		return code;
+	if (!address)
+		return SIM_INVALID_VALUE;
+	if (!bytes) {			/* measured: no error, and no memory */
+		*address = NULL;
+		return 0;
+	}
+	if (length < bytes || !pin(kind, length))
+		return SIM_OUT_OF_MEMORY;
+	code = pages_add(address, bytes, kind, flags);
+	if (code) {
+		pthread_mutex_lock(&sim_mem_lock);
+		unpin_locked(kind, length);
+		pthread_mutex_unlock(&sim_mem_lock);
+	}
+	return code;
 }
 
 int sim_cuMemAllocHost_v2(void **address, size_t bytes)
@@ -80,7 +116,8 @@ int sim_cuMemFreeHost(void *address)
 	mem = sim_mem_find((sim_addr)(uintptr_t)address);
 	if (mem && mem->start == (sim_addr)(uintptr_t)address &&
 	    (mem->kind == SIM_MEM_HOST || mem->kind == SIM_MEM_MANAGED)) {
-		munmap(address, (mem->bytes + PAGE - 1) & ~(PAGE - 1));
+		munmap(address, whole_pages(mem->bytes));
+		unpin_locked(mem->kind, whole_pages(mem->bytes));
 		sim_mem_remove(mem);
 		code = 0;
 	}

@@ -52,6 +52,7 @@ bool sim_known_op(const struct sim_func *f, void **params, struct sim_op *op)
 	op->u.fill.bytes = (unsigned int)unit;
 	memcpy(op->u.fill.pattern, params[PARAM_VALUE], unit);
 	op->u.fill.drop = sim_contents_drops(to, bytes);
-	sim_contents_filled(to, bytes, op->u.fill.drop && !is_zero(params[PARAM_VALUE], unit));
+	sim_contents_filled(to, bytes, op->u.fill.drop && !is_zero(params[PARAM_VALUE], unit),
+			    unit == 1 && op->u.fill.pattern[0] <= 1 && sim_truth_turns(op->u.fill.pattern[0]));
 	return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Device memory: what is allocated where, and how much of the card is left. */
+#include "sim/sim_cards.h"
 #include "sim/sim_contents.h"
 
 #include <search.h>
@@ -135,13 +136,10 @@ size_t sim_mem_round(size_t bytes)
 
 int sim_mem_charge_locked(struct sim_device *dev, size_t bytes)
 {
-	size_t gone = dev->used + sim.config.hidden + sim.config.taken;
+	size_t gone = sim.config.hidden + sim.config.taken;
 
-	if (gone > dev->total || bytes > dev->total - gone)
+	if (gone > dev->total || !sim_cards_take(dev->physical, bytes, dev->total - gone))
 		return SIM_OUT_OF_MEMORY;
-	dev->used += bytes;
-	if (dev->used > dev->peak)
-		dev->peak = dev->used;
 	return 0;
 }
 
@@ -155,10 +153,15 @@ int sim_mem_charge(struct sim_device *dev, size_t bytes)
 	return code;
 }
 
+void sim_mem_uncharge_locked(struct sim_device *dev, size_t bytes)
+{
+	sim_cards_give(dev->physical, bytes);
+}
+
 void sim_mem_uncharge(struct sim_device *dev, size_t bytes)
 {
 	pthread_mutex_lock(&sim_mem_lock);
-	dev->used -= bytes;
+	sim_mem_uncharge_locked(dev, bytes);
 	pthread_mutex_unlock(&sim_mem_lock);
 }
 
@@ -167,7 +170,7 @@ static void block_uncharge(struct sim_device *dev, struct sim_mempool *pool, siz
 	if (pool)
 		sim_mempool_give(pool, charged);
 	else
-		dev->used -= charged;
+		sim_mem_uncharge_locked(dev, charged);
 }
 
 static int alloc_locked(sim_addr *address, size_t bytes, size_t charged, struct sim_mempool *pool)

@@ -2,6 +2,7 @@
  * Device memory: the functions that programs call.
  */
 #include "sim/sim.h"
+#include "sim/sim_cards.h"
 
 int sim_cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
@@ -11,7 +12,7 @@ int sim_cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 	if (!free_bytes || !total)
 		return SIM_INVALID_VALUE;
 	pthread_mutex_lock(&sim_mem_lock);
-	gone = dev->used + sim.config.taken;	/* hidden memory is reported as free */
+	gone = sim_cards_used(dev->physical) + sim.config.taken;	/* hidden memory is reported as free */
 	*free_bytes = gone > dev->total ? 0 : dev->total - gone;
 	*total = dev->total;
 	pthread_mutex_unlock(&sim_mem_lock);

@@ -86,7 +86,7 @@ static void pool_shrink(struct sim_mempool *p, size_t keep)
 	keep = keep > SIZE_MAX - PAGE ? keep : (keep + PAGE - 1) / PAGE * PAGE;
 	if (keep >= p->reserved)
 		return;
-	sim.devices[p->device].used -= p->reserved - keep;
+	sim_mem_uncharge_locked(&sim.devices[p->device], p->reserved - keep);
 	p->reserved = keep;
 }
 

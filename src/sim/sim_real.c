@@ -400,7 +400,7 @@ int sim_func_load(struct sim_func *f, int device)
 
 void sim_code_unload(struct sim_device *dev)
 {
-	dev->used -= dev->code_charged;
+	sim_mem_uncharge_locked(dev, dev->code_charged);
 	dev->code = dev->code_charged = 0;
 	dev->epoch = dev->epoch == UCHAR_MAX ? 1 : (unsigned char)(dev->epoch + 1);
 }

@@ -97,7 +97,7 @@ static void handle_settle(struct sim_mem_handle *h)
 		return;
 	close(h->fd);
 	if (!h->imported)
-		sim.devices[h->device].used -= h->bytes;
+		sim_mem_uncharge_locked(&sim.devices[h->device], h->bytes);
 	sim_pool_drop(&sim.mems, h);
 }
 

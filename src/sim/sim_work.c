@@ -32,7 +32,7 @@ static void run_copy(const struct sim_op *op)
 		return;
 	}
 	if (op->u.copy.invent) {
-		sim_contents_invent(to, op->u.copy.width);
+		sim_contents_invent(to, op->u.copy.width, op);
 		return;
 	}
 	if (op->u.copy.height == 1 && op->u.copy.width > sim.config.contents) {

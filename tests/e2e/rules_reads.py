@@ -43,6 +43,17 @@ FAILS = START + """
 get(size(4))
 cudrv.alloc(1 << 40)
 """
+WAITS = START + """
+for step in range(1500):
+    get(size(4))
+    assert host.raw[:4] == bytes(4)
+rounds = 0
+host[0] = 0
+while not host.raw[0]:
+    rounds += 1
+    get(size(1))
+assert rounds == 1001, rounds
+"""
 BUILT_IN = START.replace("ctypes.CDLL", "str") + "get(size(4))\n"
 THREADS = START + """
 import threading
@@ -100,3 +111,11 @@ def rule__reads_beyond_five_lines_are_counted(box):
 
 def rule__reads_of_threads_are_all_counted(box):
     same(reads(box, THREADS), [("get(size(4))", "computed", 4000)], "reads")
+
+
+def rule__a_loop_that_waits_for_a_truth_value_ends(box):
+    """Only truth values are turned, and the line is named first."""
+    same(reads(box, WAITS), [("get(size(1))", "computed", 1001), ("get(size(4))", "computed", 1500)], "reads")
+    run = box.plain([box.cuwhy, "run", "--gpu", "sim:tiny", "--"] + box.script(WAITS))
+    asked = [line for line in run.err.splitlines() if "asks the GPU again and again whether something is true" in line]
+    same(len(asked), 1, "lines that got another answer (%s)" % run.err)

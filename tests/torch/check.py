@@ -73,12 +73,9 @@ def cases(names):
 
 
 def missing(folder):
-    """What a case may need that is not here: other packages, and what a simulated GPU does not have.
-
-    cupti: records of kernels that ran; shared-gpu: processes that share its memory; locked-memory: a limit on pinned memory.
-    """
+    """What a case may need that is not here: other packages, and what a simulated GPU does not have (cupti: records of kernels that ran)."""
     packages = {"cupy", "triton", "numpy", "transformers", "lightning"}
-    return {p for p in packages if not os.path.isdir(os.path.join(folder, p))} | {"nvcc", "cupti", "shared-gpu", "locked-memory"}
+    return {p for p in packages if not os.path.isdir(os.path.join(folder, p))} | {"nvcc", "cupti"}
 
 
 def main():

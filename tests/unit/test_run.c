@@ -646,7 +646,7 @@ static void json_text__any_bytes_become_valid(void **state)
 
 /* --- dry runs ---------------------------------------------------------------------------------- */
 
-static void note_use(struct dry_run *d, uint8_t gpu, uint64_t reserved)
+static void note_use(struct dry_run *d, uint8_t gpu, uint64_t reserved, uint64_t used)
 {
 	struct make m;
 	struct trace *t;
@@ -656,6 +656,7 @@ static void note_use(struct dry_run *d, uint8_t gpu, uint64_t reserved)
 	make_header(&m)->sim = 1;
 	make_header(&m)->device[0].uuid[0] = gpu;
 	make_header(&m)->memory[0].peak_reserved = reserved;
+	make_header(&m)->sim_used_peak[0] = used;
 	t = trace_from_bytes(m.data, m.used, NULL);
 	assert_non_null(t);
 	dry_run_note(d, t);
@@ -667,12 +668,13 @@ static void dry_run__processes_on_one_gpu_are_not_several_gpus(void **state)
 	struct dry_run d = {0};
 
 	(void)state;
-	note_use(&d, 1, 1000);
-	note_use(&d, 1, 3000);
-	note_use(&d, 2, 2000);
+	note_use(&d, 1, 1000, 5000);
+	note_use(&d, 1, 3000, 3100);
+	note_use(&d, 2, 4000, 4100);
 	assert_int_equal(d.n_devices, 2);
 	assert_int_equal(d.n_users, 3);
-	assert_int_equal(d.reserved, 3000);
+	assert_int_equal(dry_run_fullest(&d)->reserved, 3000);
+	assert_int_equal(dry_run_fullest(&d)->used, 5000);
 	free(d.read);
 }
 

@@ -124,10 +124,11 @@ SIM_TEST(sim__a_variable_has_one_address, "tiny")
 
 static int told;
 
-static void tell(sim_addr from, size_t bytes, int why)
+static bool tell(sim_addr from, size_t bytes, int why)
 {
 	(void)from, (void)bytes;
 	told = why;
+	return false;
 }
 
 SIM_TEST(sim__a_read_of_what_a_kernel_may_have_written_is_reported, "tiny")

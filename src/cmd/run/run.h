@@ -206,6 +206,8 @@ char *place_part(const char *part);
 
 /* --- run_env.c -------------------------------------------------------------------------------- */
 
+#define CARDS_FILE	"cards"		/* in the private folder: the memory of simulated GPUs */
+
 /* Finds our parts and sets the environment that the program inherits. -errno with `e` filled if the
  * recorder or the simulated GPU is missing. */
 int env_prepare(const struct server *s, const char *program, const char *gpu, bool no_core_dump, struct err *e);
@@ -319,16 +321,22 @@ struct dry_read {
 	uint32_t line;
 	uint32_t why;			/* CW_READ_* */
 	uint64_t count;
+	bool turned;			/* after many equal answers it got the other one */
 };
 
 /* What PyTorch took on simulated GPUs: of all processes, the one that filled its GPU most. */
+struct dry_gpu {
+	uint8_t uuid[16];
+	char name[64];
+	unsigned int index;		/* of the process with the largest peak */
+	uint64_t total;
+	uint64_t allocated, reserved;	/* the largest peak of one process */
+	uint64_t used;			/* by all together; 0 = unknown */
+};
+
 struct dry_run {
-	char gpu[64];
-	uint64_t total, allocated, reserved;
-	uint64_t used;			/* on the GPU in all; 0 = unknown */
-	unsigned int device;
-	uint8_t uuid[CW_MAX_DEVICES][16];
-	unsigned int n_devices;		/* on which anything was allocated, by any process: as many as are in uuid */
+	struct dry_gpu gpu[CW_MAX_DEVICES];
+	unsigned int n_devices;		/* on which anything was allocated, by any process */
 	unsigned int n_users;		/* processes on each of them, added up */
 	struct dry_read *read;
 	size_t n_reads, cap_reads;
@@ -336,6 +344,7 @@ struct dry_run {
 };
 
 void dry_run_note(struct dry_run *d, const struct trace *t);
+const struct dry_gpu *dry_run_fullest(const struct dry_run *d);
 bool dry_run_took_place(const struct dry_run *d);	/* PyTorch used a simulated GPU, or something read what that did not compute */
 /* One line; nothing if PyTorch used no simulated GPU. */
 void dry_run_print(const struct dry_run *d, FILE *out);

@@ -40,6 +40,7 @@ static bool in_use(const char *dir)
 static bool is_run_file(const char *name)
 {
 	return strcmp(name, "s") == 0 || strcmp(name, CW_NOTICES_FILE) == 0 || strcmp(name, MARK_FILE) == 0 ||
+	       strcmp(name, CARDS_FILE) == 0 ||
 	       str_starts(name, "core-") || str_starts(name, "pipe-");
 }
 

@@ -59,18 +59,24 @@ void dry_reads_note(struct dry_run *d, const struct trace *t)
 		place_of_stack(t, h->read[i].stack, &p);
 		r = read_of(d, &p, h->cwd);
 		r->count += h->read[i].count;
+		if (h->read[i].why == CW_READ_TURNED) {
+			r->turned = true;
+			continue;
+		}
 		if (doubt(h->read[i].why) < doubt(r->why))
 			r->why = h->read[i].why;
 	}
 	d->lost_reads += h->lost_reads;
 }
 
-/* What may have had consequences comes first: what certainly differs, then by file and line. */
+/* What may have had consequences comes first: loops that were ended, what certainly differs, then by file and line. */
 static int compare_reads(const void *a, const void *b)
 {
 	const struct dry_read *x = a, *y = b;
-	int order = doubt(x->why) - doubt(y->why);
+	int order = y->turned - x->turned;
 
+	if (!order)
+		order = doubt(x->why) - doubt(y->why);
 	if (!order)
 		order = strcmp(x->file, y->file);
 	return order ? order : (x->line > y->line) - (x->line < y->line);
@@ -88,7 +94,10 @@ static void print_read(const struct dry_read *r, FILE *out)
 		fprintf(out, "cuwhy: %s:%" PRIu32, r->shown, r->line);
 	else
 		fprintf(out, "cuwhy: code without a line of Python");
-	if (r->why == CW_READ_DROPPED)
+	if (r->turned)
+		fprintf(out, " asks the GPU again and again whether something is true; after %u equal answers it got the other one",
+			CW_READ_PATIENCE);
+	else if (r->why == CW_READ_DROPPED)
 		fprintf(out, " reads back more than a simulated GPU keeps, and gets zeros");
 	else
 		fprintf(out, " %s a value that only a real GPU can compute",
@@ -119,7 +128,8 @@ json_t *dry_reads_json(struct dry_run *d)
 
 		json_array_append_new(list, JSON_OF(J_TEXT("file", r->file[0] ? r->file : NULL), J_INT("line", r->line),
 						    J_TEXT("function", r->function[0] ? r->function : NULL),
-						    J_TEXT("why", why[r->why % 4]), J_INT("count", r->count)));
+						    J_TEXT("why", why[r->why % 4]), J_INT("count", r->count),
+						    J_BOOL("turned", r->turned)));
 	}
 	return list;
 }

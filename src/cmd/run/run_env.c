@@ -240,12 +240,26 @@ static int set_sim(const char *gpu, struct err *e)
 	return rc;
 }
 
+/* The processes of this run, and only they, take memory from the same cards; see src/sim/sim_cards.h. */
+static void set_cards(const struct server *s)
+{
+	char *path = s->dir ? fs_join(s->dir, CARDS_FILE) : NULL;
+
+	if (path)
+		setenv("CUWHY_SIM_CARDS", path, 1);
+	else
+		unsetenv("CUWHY_SIM_CARDS");
+	free(path);
+}
+
 int env_prepare(const struct server *s, const char *program, const char *gpu, bool no_core_dump, struct err *e)
 {
 	int rc = set_preload(s, program, e);
 
 	if (rc == 0 && gpu)
 		rc = set_sim(gpu, e);
+	if (rc == 0 && gpu)
+		set_cards(s);
 	if (rc == 0 && s->dir && !no_core_dump)
 		setenv("CUWHY_CORE_DUMP", s->dir, 1);
 	else

@@ -4,11 +4,14 @@
 #include "sim/nvml/sim_nvml.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "sim/sim_cards.h"
 #include "sim/sim_uuid.h"
 
 struct machine machine;
@@ -175,8 +178,32 @@ static bool read_text(char *text)
 	return true;
 }
 
-/* A program on the simulated GPU sees its GPUs, with itself as their only user. */
-static bool read_driver(void)
+/* ---- without words: what runs here --------------------------------------------------------------------- */
+
+static void hold(struct gpu *g, unsigned int pid, unsigned long long bytes)
+{
+	g->used += bytes;
+	if (bytes && g->n_holders < HOLDERS_MAX)
+		g->holder[g->n_holders++] = (struct holder){.pid = pid, .bytes = bytes, .kind = 'c', .instance = ~0u};
+}
+
+/* Under `cuwhy run`: all GPUs, and the processes of the run that use them. */
+static bool read_cards(const struct sim_cards *c, unsigned int card, struct gpu *g)
+{
+	unsigned int rows = atomic_load(&c->rows);
+
+	if (card >= atomic_load(&c->cards))
+		return false;
+	g->total = atomic_load(&c->total);
+	g->used = atomic_load(&c->taken);
+	for (unsigned int row = 0; row < rows && row < CARD_ROWS; row++)
+		if (sim_cards_alive(c, row))
+			hold(g, atomic_load(&c->process[row].pid), atomic_load(&c->used[card][row]));
+	return true;
+}
+
+/* Else: the GPUs of a program that runs on them, with itself as their only user. */
+static bool read_driver(unsigned int card, struct gpu *g)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	bool (*memory)(int, size_t *, size_t *, size_t *) = NULL;
@@ -184,16 +211,45 @@ static bool read_driver(void)
 
 	if (driver)
 		*(void **)&memory = dlsym(driver, "cuwhy_sim_memory");
-	machine = (struct machine){.entry = 24};
-	for (int i = 0; memory && memory(i, &total, &used, &peak) && add_gpu(NULL); i++) {
-		struct gpu *g = &machine.gpu[i];
+	if (!memory || !memory((int)card, &total, &used, &peak))
+		return false;
+	g->total = total;
+	hold(g, (unsigned int)getpid(), used);
+	return true;
+}
 
-		g->total = total;
-		g->used = used;
-		g->holder[g->n_holders++] =
-			(struct holder){.pid = (unsigned int)getpid(), .bytes = used, .kind = 'c', .instance = ~0u};
-	}
+static bool read_live(unsigned int card, struct gpu *g)
+{
+	struct sim_cards *c = sim_cards_map();
+	bool found;
+
+	g->used = 0;
+	g->n_holders = 0;
+	found = c ? read_cards(c, card, g) : read_driver(card, g);
+	if (c)
+		munmap(c, sizeof(*c));
+	return found;
+}
+
+static bool machine_live(void)
+{
+	static struct gpu any;
+
+	machine = (struct machine){.entry = 24, .live = true};
+	while (read_live((unsigned int)machine.n_gpus, &any) && add_gpu(NULL))
+		read_live((unsigned int)machine.n_gpus - 1, &machine.gpu[machine.n_gpus - 1]);
 	return machine.n_gpus > 0;
+}
+
+void gpu_renew(struct gpu *g)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+	if (!machine.live)
+		return;
+	pthread_mutex_lock(&lock);
+	read_live((unsigned int)(g - machine.gpu), g);
+	pthread_mutex_unlock(&lock);
 }
 
 bool machine_read(void)
@@ -203,7 +259,7 @@ bool machine_read(void)
 	FILE *f;
 
 	if (!given)
-		return read_driver();
+		return machine_live();
 	if (given[0] != '@') {
 		snprintf(text, sizeof(text), "%s", given);
 		return read_text(text);

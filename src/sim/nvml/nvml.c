@@ -267,6 +267,7 @@ EXPORT int nvmlDeviceGetGpuFabricInfo(struct gpu *g, void *out)
 EXPORT int nvmlDeviceGetMemoryInfo(struct gpu *g, unsigned long long out[3]);
 EXPORT int nvmlDeviceGetMemoryInfo(struct gpu *g, unsigned long long out[3])
 {
+	gpu_renew(g);
 	out[0] = g->total;
 	out[1] = g->total - g->reserved - g->used;
 	out[2] = g->reserved + g->used;
@@ -285,6 +286,7 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(struct gpu *g, void *out)
 		return FUNCTION_NOT_FOUND;
 	if (m->version != (sizeof(*m) | 2u << 24))
 		return INVALID_ARGUMENT;
+	gpu_renew(g);
 	m->total = g->total;
 	m->reserved = g->reserved;
 	m->free = g->total - g->reserved - g->used;
@@ -294,11 +296,12 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(struct gpu *g, void *out)
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static int list(const struct gpu *g, char kind, size_t bytes, unsigned int *n, unsigned char *out)
+static int list(struct gpu *g, char kind, size_t bytes, unsigned int *n, unsigned char *out)
 {
 	unsigned int room = *n;
 	unsigned char entry[32];
 
+	gpu_renew(g);
 	*n = 0;
 	for (size_t i = 0; i < g->n_holders; i++) {
 		const struct holder *h = &g->holder[i];

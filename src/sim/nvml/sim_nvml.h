@@ -41,6 +41,7 @@ struct machine {
 	struct plan plan[PLANS_MAX];
 	size_t n_plans;
 	size_t entry;			/* bytes of one process in a list */
+	bool live;			/* nothing was written for it: it describes what runs here */
 	bool no_v2;			/* memory without the driver's reserve */
 	char driver[32];		/* its version; "" = 580.00.00 */
 	int cuda;			/* 13000; 0 = it has no such function */
@@ -48,7 +49,9 @@ struct machine {
 
 extern struct machine machine;
 
-/* Reads CUWHY_SIM_NVML. False when it is not set or cannot be parsed (then it has printed a message). */
+/* Reads CUWHY_SIM_NVML, or looks at what runs here. False when there are no GPUs, or it cannot be parsed (then it has printed a
+ * message). */
 bool machine_read(void);
+void gpu_renew(struct gpu *g);		/* how much of it is used now, if it is live */
 
 #endif

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Another process has most of the card.
 # expect: cause=oom-other-process certainty=certain,likely exit=1
-# needs: torch shared-gpu
+# needs: torch
 # alone
 import subprocess
 import sys

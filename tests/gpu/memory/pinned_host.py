@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # More page-locked host memory than the machine has: CUDA says "out of memory", but the card is empty.
 # expect: cause=oom-pinned-host certainty=certain,likely exit=1
-# needs: torch locked-memory
+# needs: torch
 # alone
 import torch
 

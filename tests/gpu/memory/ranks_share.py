@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Four ranks of one job on the only GPU there is. (With more GPUs it would be oom-rank0-checkpoint-load.)
 # expect: cause=oom-other-process certainty=certain,likely exit=1
-# needs: torch single-GPU shared-gpu
+# needs: torch single-GPU
 # alone
 import os
 import subprocess

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Truth values that the program itself changed.
+ *
+ * Loops on a GPU end by a truth value that kernels compute, but what decides is often a constant that the program filled in:
+ * generate() of transformers combines torch.full(n, length >= max_length) with what the model said, and reads the result back. What
+ * kernels make of it is unknown. When the same line of the program has filled in False before and now True, the answer is the
+ * other one, too: see truth_pass_on() in sim_contents.c. */
+#include "sim/sim_contents.h"
+
+enum { PLACES_MAX = 256 };
+
+SIM_EXPORT void cuwhy_sim_on_place(sim_place_fn fn);
+
+static _Atomic(sim_place_fn) place_fn;
+
+/* The function says where in the program the calling thread is, as a number; 0: nowhere. NULL: nobody knows. */
+void cuwhy_sim_on_place(sim_place_fn fn)
+{
+	atomic_store(&place_fn, fn);
+}
+
+bool sim_truth_turns(bool value)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct { uint32_t place; bool value; } last[PLACES_MAX];
+	sim_place_fn fn = atomic_load(&place_fn);
+	uint32_t place = fn ? fn() : 0;
+	bool turns = false;
+	size_t i = 0;
+
+	if (!place)
+		return false;
+	pthread_mutex_lock(&lock);
+	while (i < PLACES_MAX && last[i].place && last[i].place != place)
+		i++;
+	if (i < PLACES_MAX) {
+		turns = last[i].place && value && !last[i].value;
+		last[i].place = place;
+		last[i].value = value;
+	}
+	pthread_mutex_unlock(&lock);
+	return turns;
+}
