@@ -207,7 +207,8 @@ struct sim_op {
 			sim_addr to;
 			size_t width, height, pitch;
 			unsigned int bytes;	/* of the pattern */
-			unsigned char pattern[SIM_PATTERN_BYTES];
+			unsigned char pattern[SIM_PATTERN_BYTES];	/* of a ramp: where it starts, and its steps */
+			int ramp;	/* 0, or the type of the elements: see sim_known.c */
 			bool drop;
 		} fill;
 		struct {

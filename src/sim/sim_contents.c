@@ -216,13 +216,18 @@ void sim_contents_freed(sim_addr at, size_t bytes)
 
 /* ---- kernels that may write ------------------------------------------------------------------------------ */
 
-/* A kernel got the address of something in this range: it may write to all of it. Which parameters it only reads is not known. */
+/* A kernel got the address of something in this range: it may write to all of it. Which parameters it only reads is not known. What
+ * was written in pieces is several ranges: those that do not begin where another tensor could are part of it. */
 static void range_doubt(sim_addr at)
 {
 	struct range *r = range_find(at, 1);
 
-	if (r && r->state == SIM_KNOWN)
-		r->state = SIM_MAY_BE_WRITTEN;
+	while (r) {
+		if (r->state == SIM_KNOWN)
+			r->state = SIM_MAY_BE_WRITTEN;
+		at = r->start + r->bytes;
+		r = at % TENSOR_ALIGN ? range_find(at, 1) : NULL;
+	}
 }
 
 /* The addresses among a kernel's parameters, wherever they are. */

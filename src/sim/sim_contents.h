@@ -22,6 +22,7 @@ void sim_contents_launched(const struct sim_func *f, void **params, void **extra
 void sim_contents_read(sim_addr from, size_t bytes, struct sim_op *copy);
 /* Turns the launch of a kernel that is computed into other work; false: it is not one of them. */
 bool sim_known_op(const struct sim_func *f, void **params, struct sim_op *op);
+void sim_known_ramp(const struct sim_op *op);	/* what a worker does for arange */
 void sim_contents_freed(sim_addr at, size_t bytes);
 
 /* The program fills in a truth value: is it True where it was False before? */

@@ -53,6 +53,10 @@ static void run_fill(const struct sim_op *op)
 				   sim_copy_span(op->u.fill.width * unit, op->u.fill.height, op->u.fill.pitch));
 		return;
 	}
+	if (op->u.fill.ramp) {
+		sim_known_ramp(op);
+		return;
+	}
 	for (size_t row = 0; row < op->u.fill.height; row++) {
 		unsigned char *to = (unsigned char *)(uintptr_t)op->u.fill.to +
 				    row * op->u.fill.pitch;

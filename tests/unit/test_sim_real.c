@@ -158,6 +158,17 @@ SIM_TEST(sim__a_read_of_what_a_kernel_may_have_written_is_reported, "tiny")
 	OK(launch_1d(f, 1, 32, NULL, params));
 	OK(cu.cuMemcpyDtoH_v2(&value, at, 4));
 	CHECK(told == 2);		/* a kernel has its address */
+	OK(cu.cuMemsetD8_v2(at, 0, 1024));
+	OK(cu.cuMemcpyHtoD_v2(at, &value, 4));
+	OK(launch_1d(f, 1, 32, NULL, params));
+	told = 0;
+	OK(cu.cuMemcpyDtoH_v2(&value, at + 64, 4));
+	CHECK(told == 2);		/* what was written in pieces is one tensor */
+	told = 0;
+	OK(cu.cuMemsetD8_v2(at + 1024, 0, 512));
+	OK(launch_1d(f, 1, 32, NULL, params));
+	OK(cu.cuMemcpyDtoH_v2(&value, at + 1024, 4));
+	CHECK(told == 0);		/* this may be another one */
 }
 
 static void *hooked(const char *name)
