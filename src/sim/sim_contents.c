@@ -27,6 +27,8 @@ enum { WORDS_MAX = 4096 };		/* parameters have at most 32 KiB */
 struct hint {
 	unsigned int truth;		/* a True that was False before (sim_truth.c), if this is the current number */
 	bool copied;			/* from the host: if it is as large as a number, it is one */
+	bool shared;			/* by a collective */
+	bool stale;			/* only kernels wrote it since it was given anew, and the bytes are those of before */
 	sim_addr like[2];		/* numbers, in the order of the kernel's parameters; 0: none. Two: a kernel had both */
 };
 
@@ -93,7 +95,7 @@ static void range_cut(sim_addr at, size_t bytes)
 			range_add(old.start, at - old.start, old.state, old.hint);
 		if (old_end > end)
 			range_add(end, old_end - end, old.state,
-				  (struct hint){.truth = old.hint.truth, .copied = old.hint.copied});
+				  (struct hint){.truth = old.hint.truth, .copied = old.hint.copied, .shared = old.hint.shared});
 	}
 }
 
@@ -154,6 +156,15 @@ static bool is_number(sim_addr at)
 	       (r->state == SIM_KNOWN || r->state == SIM_MAY_BE_WRITTEN);
 }
 
+/* Two numbers that a kernel compares are sizes that ranks told each other, or nothing that can be guessed: the words that end a text, and
+ * the text. Needs the lock. */
+static bool is_shared(sim_addr at)
+{
+	const struct range *r = range_find(at, 1);
+
+	return r && r->hint.shared;
+}
+
 /* About what begins here. Numbers that have been overwritten since are left out. */
 static struct hint range_hint(sim_addr at)
 {
@@ -165,6 +176,8 @@ static struct hint range_hint(sim_addr at)
 	if (r) {
 		hint.truth = r->hint.truth;
 		hint.copied = r->hint.copied;
+		hint.shared = r->hint.shared;
+		hint.stale = r->hint.stale;
 		if (r->start == at && is_number(r->hint.like[0]) && (!r->hint.like[1] || is_number(r->hint.like[1])))
 			memcpy(hint.like, r->hint.like, sizeof(hint.like));
 	}
@@ -196,6 +209,7 @@ void sim_contents_copied(sim_addr to, sim_addr from, size_t bytes, bool dropped)
 		hint = range_hint(from);
 	} else {
 		hint.copied = true;
+		hint.shared = staging.on;
 		state = staging.on ? staging.state : SIM_KNOWN;
 	}
 	range_set(to, bytes, dropped && state == SIM_KNOWN ? SIM_NOT_KEPT : state, hint);
@@ -289,7 +303,7 @@ static struct hint words_hint(const struct words *w)
 		too_many |= hint.like[1] != 0;
 		hint.like[hint.like[0] != 0] = number;
 	}
-	if (too_many || (computed && hint.like[1]))
+	if (too_many || (hint.like[1] && (computed || !is_shared(hint.like[0]) || !is_shared(hint.like[1]))))
 		memset(hint.like, 0, sizeof(hint.like));
 	return hint;
 }
@@ -309,8 +323,11 @@ static void hint_pass_on(const struct words *w, const struct hint *hint)
 			r->hint.truth = hint->truth ? hint->truth : r->hint.truth;
 			memcpy(r->hint.like, hint->like, sizeof(r->hint.like));
 		} else if (!r || r->state == SIM_OUTDATED) {
+			struct hint passed = *hint;
+
+			passed.stale = r != NULL;
 			range_cut(w->at[i], TENSOR_ALIGN);
-			range_add(w->at[i], TENSOR_ALIGN, SIM_NEVER_WRITTEN, *hint);
+			range_add(w->at[i], TENSOR_ALIGN, SIM_NEVER_WRITTEN, passed);
 		}
 		pthread_mutex_unlock(&range_lock);
 	}
@@ -401,7 +418,7 @@ static enum sim_invent to_invent(enum sim_unknown state, sim_addr from, size_t b
 	if (bytes == NUMBER_BYTES && hint.like[0] && !hint.like[1])
 		return SIM_INVENT_NUMBER;
 	if (sim.config.values == SIM_VALUES_ZEROS)	/* unwritten memory contains these already */
-		unwritten = state == SIM_OUTDATED && range_outdated(from, bytes);
+		unwritten = hint.stale || (state == SIM_OUTDATED && range_outdated(from, bytes));
 	return unwritten ? SIM_INVENT_VALUES : SIM_INVENT_NOT;
 }
 

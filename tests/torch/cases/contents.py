@@ -25,3 +25,10 @@ with torch.cuda.graph(graph):
     x.fill_(4)
 graph.replay()
 assert x.tolist() == [4.0] * 8
+
+# what a tensor was before is not what kernels make of the next one in its place
+for _ in range(8):
+    number = torch.tensor([5], device="cuda")
+    before = torch.full((512,), 255, dtype=torch.uint8, device="cuda")
+    del before
+    assert not bool(number == 3), "the value of another tensor"
