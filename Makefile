@@ -67,7 +67,7 @@ help:
 	@sed -n 's/^## //p' Makefile
 
 ## make             build everything under build/ (on Debian, as root, installs missing packages)
-## make demo        two failing programs on the simulated GPU, explained; no GPU needed
+## make demo        failing programs on simulated GPUs, explained; one with PyTorch where it is installed; no GPU needed
 ## make check       all tests that need no GPU
 ## make check-all   the same, plus the address and undefined-behavior sanitizers
 ## make check-inject  every system call of the recorder fails in turn, with five errors: the program must not notice

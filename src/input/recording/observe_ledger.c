@@ -73,6 +73,24 @@ static void fill_tensors(struct casefile *f, const struct trace *t, const struct
 	}
 }
 
+/* What a model needs whatever its batch is; the rest may depend on it. */
+static void fill_purpose(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l)
+{
+	struct piece asked = {.stack = i->lead->stack, .kind = CW_MEM_TORCH, .device = l->device};
+	struct moment m;
+	struct kinds k;
+	enum ledger_kind kind;
+
+	moment_init(&m, t, l->ticks, l->device);
+	kinds_init(&k, t, &m, false, f->pool);
+	kind = kinds_about(&k, &asked)->kind;
+	fact_set_text(f, FACT_oom_for,
+		      kind == KIND_PARAMETERS || kind == KIND_GRADIENTS || kind == KIND_OPTIMIZER || kind == KIND_LOADED
+			      ? ledger_kind_id(kind)
+			      : "");
+	moment_free(&m);
+}
+
 static void fill_segments(struct casefile *f, const struct trace *t, const struct ledger *l)
 {
 	const struct ledger_segments *s = &l->segments;
@@ -353,6 +371,7 @@ void ledger_facts(struct casefile *f, const struct incident *i, struct trace *t,
 	if (!l)
 		return;
 	fill_tensors(f, t, l);
+	fill_purpose(f, i, t, l);
 	fill_segments(f, t, l);
 	grows = fill_retention(f, i, t, l);
 	fill_library(f, t, l);
