@@ -17,11 +17,12 @@
 
 #define CW_MAGIC	"CUWHYREC"
 #define CW_MAJOR	2	/* raised when an old reader would misread a new file */
-#define CW_MINOR	4	/* raised when something was added */
+#define CW_MINOR	5	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
 #define CW_RING_NODES		262144	/* autograd nodes per forward thread; power of two */
+#define CW_RING_TURNS		4096	/* per thread that launches; power of two */
 #define CW_RING_FREED		16384	/* PyTorch's blocks per process; power of two */
 #define CW_RING_FREED_DRIVER	4096	/* the same for the driver's allocations */
 #define CW_MAX_RANGES		4096
@@ -54,7 +55,11 @@
 	X(17, EVENTS,     "allocator events on their way to a file: struct cw_events, then bytes") \
 	X(18, EPOCHS,     "the time spans for which one device's histories have a value: struct cw_epochs") \
 	X(19, SITE_MARKS, "the generation of each site's mark: uint32_t[]; see struct cw_epochs") \
-	X(20, HISTORIES,  "what each site held in each epoch: struct cw_history[]")
+	X(20, HISTORIES,  "what each site held in each epoch: struct cw_history[]") \
+	X(21, LOOPS,      "loops of Python code: struct cw_loop[]; index 0 is never used") \
+	X(22, TURNS,      "turns in which live blocks were allocated: struct cw_turn[]") \
+	X(23, FAILURE_TURNS, "the turns in which each failure was seen: struct cw_failure_turns[]") \
+	X(24, TURN_LOG,   "the turns of one thread's launches: struct cw_ring, then struct cw_turned[]")
 
 enum cw_chunk_kind {
 #define X(number, name, text) CW_CHUNK_##name = number,
@@ -270,6 +275,7 @@ struct cw_header {
 	uint32_t n_reads;
 	uint32_t lost_reads;		/* reads for which there was no entry */
 	struct cw_read read[CW_READS];
+	uint64_t lost_turns;		/* blocks for whose turn there was no room */
 };
 
 #define CW_NOT_SET "\001"
@@ -317,7 +323,7 @@ struct cw_ring {			/* 64 bytes, then the slots */
 	uint32_t n_slots;
 	uint32_t polls;			/* CALLS: times it polled since wait.since_ns; 0 = inside a call */
 	uint64_t head;			/* slots started so far; slot i is at (i & (n_slots-1)) */
-	uint64_t thread_key;		/* NODES: at::RecordFunction's number for this thread */
+	uint64_t thread_key;		/* NODES: at::RecordFunction's number for this thread; TURN_LOG: off of its ring of launches */
 	char comm[16];
 	struct cw_wait wait;		/* CALLS, with --hang-after only */
 };
@@ -391,11 +397,56 @@ struct cw_allocation {
 	uint32_t stack;
 	uint16_t kind;			/* enum cw_memory */
 	int16_t device;			/* -1 = host or unknown */
-	uint64_t extra;			/* VMM: the memory handle; ASYNC: the stream; TORCH: the forward stack */
+	uint64_t extra;			/* VMM: the memory handle; ASYNC: the stream; TORCH: the forward stack, and above bit 31
+					 * the off of a cw_turn, 0 = not in a loop or not known */
 	uint32_t site;			/* index into SITES, 0 = not known */
 	/* off of a cw_string: the file that called the driver, 0 = not known; TORCH: the library that PyTorch gave this
 	 * block as a workspace, 0 = none */
 	uint32_t library;
+};
+
+/* A loop of Python code, the program's or a library's. */
+#define CW_LOOP_FOR	1u		/* `for`, also in a comprehension; else `while` and the like */
+#define CW_LOOP_CALLS	2u		/* no loop: C code (map, hooks) that calls Python code again from this line */
+struct cw_loop {
+	struct cw_frame frame;		/* `line`: where it begins */
+	uint32_t flags;			/* CW_LOOP_* */
+	uint32_t reserved[3];
+};
+
+/* Which turn of a loop, from 1. With CW_TURN_EXACT, it is the number of elements that the loop has taken from its iterator.
+ * Without, it counts the turns that could be told apart: those without any event are not among them, and now and then
+ * two turns look like one. */
+#define CW_TURN_EXACT	1u
+#define CW_LOOP_TURNS	12u
+struct cw_loop_turn {
+	uint32_t loop;			/* index into LOOPS */
+	uint32_t turn;
+	uint32_t flags;			/* CW_TURN_* */
+};
+
+struct cw_turn {			/* kept as long as a live block refers to it */
+	uint32_t up;			/* off of the cw_turn of the loop around it, 0 = none */
+	struct cw_loop_turn at;
+	uint32_t refs;			/* blocks, and turns of inner loops; the recorder's own */
+	uint32_t next;			/* the recorder's own */
+	uint64_t serial;		/* counts from 1; 0 = unused */
+};
+
+/* A thread's loops have changed. What was at the same depth and deeper is over; a change of several has one entry for each,
+ * the outermost first. */
+struct cw_turned {
+	uint64_t seq;			/* as in cw_launch */
+	uint64_t launch;		/* `seq` of the first launch for which it holds */
+	uint32_t depth;			/* 0 = the outermost loop */
+	struct cw_loop_turn at;		/* loop 0: none */
+};
+
+struct cw_failure_turns {		/* entry i is for failure i of FAILURES */
+	uint64_t seq;			/* equal to the failure's; written last */
+	uint32_t n;
+	uint32_t reserved;
+	struct cw_loop_turn at[CW_LOOP_TURNS];	/* innermost loop first */
 };
 
 /* An allocation site: a line, a kind, a device. Kept for the whole run, so that totals outlive the blocks. */
@@ -612,6 +663,10 @@ _Static_assert(sizeof(struct cw_notices) == 4096, "one page");
 _Static_assert(sizeof(struct cw_launch) == 80 + CW_PARAM_BYTES, "part of the file format");
 _Static_assert(sizeof(struct cw_call) == 88, "part of the file format");
 _Static_assert(sizeof(struct cw_allocation) == 48, "part of the file format");
+_Static_assert(sizeof(struct cw_loop) == 32, "part of the file format");
+_Static_assert(sizeof(struct cw_turn) == 32, "part of the file format");
+_Static_assert(sizeof(struct cw_turned) == 32, "part of the file format");
+_Static_assert(sizeof(struct cw_failure_turns) == 160, "part of the file format");
 _Static_assert(sizeof(struct cw_site) == 88, "part of the file format");
 _Static_assert(sizeof(struct cw_timeline) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_sample) == 32, "part of the file format");

@@ -132,7 +132,9 @@ struct py_chain {
 	uint32_t n, off;		/* links; the stack they form, 0 = not known */
 	uint32_t gone;			/* code_watch.gone before they were read */
 	uint32_t version;		/* of the links below the innermost one */
+	uint32_t first;			/* the outermost link that has changed since turns_seen(); above n: none */
 	uintptr_t base;			/* address of the first Python frame */
+	struct py_was { const char *frame; uint64_t instr, id; } was;	/* what link `first` was */
 	const void *state;		/* of Python's main thread, once looked up: it never changes */
 	/* where the innermost function has been since the others changed, and the stacks for that */
 	struct py_top { uint64_t instr, h; uint32_t off, version; } top[CHAIN_TOPS];
@@ -141,8 +143,37 @@ struct py_chain {
 		const char *code;
 		uint64_t id;		/* of its code; 0 = not Python code */
 		uint64_t h;		/* of all links up to this one */
-		uint64_t python;	/* how many of those are Python code */
+		uint32_t python;	/* how many of those are Python code */
+		uint32_t loops;		/* of its code (rec_python_loops.c) */
 	} kept[CHAIN_MAX + 1];
+};
+
+/* The loops that a thread's Python frames are in, outermost first, and the turn of each (rec_turns.c). */
+#define TURN_LEVELS 12u
+struct turn_level {
+	const char *frame;
+	uint32_t unit, warm;		/* where the frame was at the last event, and before that outside of handlers */
+	const uint64_t *var[2];		/* variables of the frame that are set in the loop */
+	const void *const *slot;	/* of its iterator, NULL = it has none */
+	const void *iterator, *type;	/* in that slot at the last event */
+	int64_t word, base;		/* of the iterator: where it is, and where turn 0 would have been */
+	uint64_t state;			/* of the frame's variables, where the iterator does not tell */
+	uint64_t serial;		/* of its record */
+	uint32_t record;		/* off of a cw_turn, 0 = none yet */
+	uint32_t loop;			/* index into py_loop; CALLS and a number: C code that calls again */
+	uint32_t turn;
+	uint16_t link;			/* its frame in the chain */
+	uint16_t from, to;		/* where in its code the frame is in the same loops */
+	uint8_t how, at;		/* the kind of iterator, 0 = it does not tell; offset of `word`, 0 = not in itself */
+	uint8_t flags;
+};
+struct py_turns {
+	uint32_t n, links;		/* loops; the chain's links when they were found */
+	const uint64_t *arg[4];		/* of the innermost functions; NULL = not yet for this stack */
+	uint64_t arg_was[4];
+	struct turn_level level[TURN_LEVELS];
+	struct turn_level parked[4];	/* of generators that do not run now */
+	uint32_t park;
 };
 
 static inline struct py_top *chain_top(struct py_chain *c, uint64_t instr)
@@ -172,6 +203,12 @@ struct rec_thread {			/* what every call touches comes first */
 	uint64_t failures;		/* this thread's own count: did the call below record one? */
 	struct running_node node[MAX_NODE_DEPTH];
 	char log[1024];			/* what the driver said during the current call */
+	struct cw_ring *turn_log;	/* NULL: none yet */
+	uint32_t turn_logged;		/* loops, as of its newest entry */
+	bool no_turn_log;
+	const struct rec_thread *forward;	/* whose nodes those of forward_nodes are, as of: */
+	const struct cw_ring *forward_of;
+	struct py_turns turns;
 	struct py_chain chain;		/* last: not cleared as a whole */
 } __attribute__((aligned(64)));
 
@@ -208,6 +245,7 @@ void notice_unrecorded(uint32_t pid, int error);
 
 bool rec_wake(void);			/* slow path of rec_enter: start, or start over after fork */
 struct rec_thread *rec_thread_start(void);	/* NULL: this thread is not recorded */
+const struct rec_thread *rec_thread_of_nodes(const struct cw_ring *nodes);	/* NULL: none */
 struct cw_ring *rec_launch_ring(struct rec_thread *t);	/* NULL: no memory for it */
 struct cw_ring *rec_node_ring(struct rec_thread *t);
 static inline bool rec_asleep(void)	/* no recording in this process yet, or ever */
@@ -347,6 +385,20 @@ static inline uint32_t stack_before(void)		/* as of this thread's last walk */
 {
 	return rec_self->chain.off ? rec_self->chain.off | CW_FREED_AFTER : 0;
 }
+
+/* Turns of loops (rec_turns.c): as of this thread's last walk. */
+void turns_start(void);
+void turns_seen(struct py_chain *c);
+static inline void turns_unseen(struct py_chain *c)	/* it has no frames, or they are not in the chain */
+{
+	rec_self->turns.n = 0;
+	c->first = 1;
+}
+bool turn_table_start(void);			/* for PyTorch's blocks; the next two under their lock */
+uint32_t turn_keep(struct rec_thread *t);	/* off of a cw_turn, 0 = in no loop; turn_drop() must follow */
+void turn_drop(uint32_t turn);
+uint32_t turns_now(const struct rec_thread *t, struct cw_loop_turn *out, uint32_t max);	/* innermost first */
+
 uint32_t stack_intern(uint64_t hash, const struct cw_frame *frames, uint32_t n, uint32_t flags);
 uint32_t stack_lookup(uint64_t hash);
 

@@ -12,6 +12,8 @@
 
 static struct {
 	struct cw_failure *table;
+	struct cw_failure_turns *turns;	/* NULL: none was in a loop yet */
+	bool no_turns;			/* out of memory */
 	uint64_t n;
 	uint64_t looked_ns;	/* how long reading CUDA_VISIBLE_DEVICES has taken so far */
 } fails;
@@ -20,6 +22,8 @@ bool fail_start(void)
 {
 	fails.table = chunk_new(CW_CHUNK_FAILURES, CW_MAX_FAILURES * sizeof(*fails.table), 0);
 	fails.n = fails.looked_ns = 0;
+	fails.turns = NULL;
+	fails.no_turns = false;
 	return fails.table != NULL;
 }
 
@@ -144,6 +148,27 @@ static void add_visible_devices(struct cw_failure *f)
 	text_copy(f->visible_devices, sizeof(f->visible_devices), now, strlen(now));
 }
 
+/* The turns of the loops that the thread is in. Called with the lock held, before the failure itself can be found. */
+static void add_turns(const struct cw_failure *to, uint64_t seq)
+{
+	struct cw_loop_turn at[CW_LOOP_TURNS];
+	struct cw_failure_turns *t;
+	uint32_t n = turns_now(rec_self, at, CW_LOOP_TURNS);
+
+	if (n && !fails.turns && !fails.no_turns) {
+		fails.turns = chunk_new(CW_CHUNK_FAILURE_TURNS, CW_MAX_FAILURES * sizeof(*fails.turns), 0);
+		fails.no_turns = !fails.turns;
+	}
+	if (!n || !fails.turns)
+		return;
+	t = &fails.turns[to - fails.table];
+	__atomic_store_n(&t->seq, 0, __ATOMIC_RELAXED);
+	atomic_signal_fence(memory_order_release);
+	memcpy(t->at, at, n * sizeof(at[0]));
+	t->n = n;
+	shared_set(&t->seq, seq);
+}
+
 void fail_note(struct cw_failure *f)
 {
 	struct cw_failure *to;
@@ -167,6 +192,7 @@ void fail_note(struct cw_failure *f)
 	__atomic_store_n(&to->seq, 0, __ATOMIC_RELAXED);
 	atomic_signal_fence(memory_order_release);
 	memcpy((char *)to + sizeof(to->seq), (char *)f + sizeof(f->seq), sizeof(*f) - sizeof(f->seq));
+	add_turns(to, fails.n + 1);
 	rec.h->n_failures = ++fails.n;
 	shared_set(&to->seq, fails.n);
 out:

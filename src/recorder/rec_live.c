@@ -95,8 +95,10 @@ HOT bool live_put(struct live_table *l, const struct cw_allocation *a)
 
 	if (!s->addr && !room)
 		return false;
-	if (unlikely(s->addr))	/* we did not see its free */
+	if (unlikely(s->addr)) {	/* we did not see its free */
 		site_gone(s, a->ticks);
+		turn_drop(s->kind == CW_MEM_TORCH ? (uint32_t)(s->extra >> 32) : 0);
+	}
 	l->n += !s->addr;
 	s->size = a->size;
 	s->ticks = a->ticks;

@@ -266,6 +266,17 @@ void python_ended(void)
 	hot.on = py.on = false;
 }
 
+static HOT uint32_t stack_anew(const void *tstate, struct py_chain *c, enum walked walked)
+{
+	uint32_t off = walked == WALKED_KEPT ? kept_stack(tstate, c) : other_stack(tstate, c);
+
+	if (likely(off))
+		turns_seen(c);
+	else
+		turns_unseen(c);
+	return off;
+}
+
 HOT uint32_t stack_here(void)
 {
 	struct py_chain *c = &rec_self->chain;
@@ -275,12 +286,15 @@ HOT uint32_t stack_here(void)
 	if (!atomic_load_explicit(&hot.on, memory_order_relaxed))
 		return 0;
 	tstate = likely(c->state) ? c->state : thread_state(c);
-	if (!tstate)
+	if (!tstate) {
+		turns_unseen(c);
 		return 0;
+	}
 	walked = likely(c->off) ? atomic_load_explicit(&hot.again, memory_order_relaxed)(tstate, c) : WALKED_NOT;
-	if (likely(walked == WALKED_SAME))
-		return c->off;
-	return walked == WALKED_KEPT ? kept_stack(tstate, c) : other_stack(tstate, c);
+	if (unlikely(walked != WALKED_SAME))
+		return stack_anew(tstate, c, walked);
+	turns_seen(c);
+	return c->off;
 }
 
 /* ---- start ----------------------------------------------------------------------------------------------------- */
@@ -391,4 +405,5 @@ void python_start(void)
 	hot.is_finalizing = py.f.is_finalizing;
 	hot.again = never_again;
 	hot.on = py.on = why == CW_REASON_NONE;
+	turns_start();
 }

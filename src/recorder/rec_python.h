@@ -95,11 +95,53 @@ void python_ended(void);		/* no thread has frames anymore */
 /* A number that identifies a code object by its contents or, with `watched` false, by its address and a little more. */
 uint64_t code_id(const char *code, bool watched);
 
+/* The same, and its loops: LOOPS_NUMBER() and LOOPS_LOCALS() of it are for the functions below. */
+uint64_t code_id_and_loops(const char *code, bool watched, uint32_t *loops);
+
 static inline bool code_is_watched(const void *tstate)
 {
 	return likely(atomic_load_explicit(&code_watch.on, memory_order_acquire)) &&
 	       (!code_watch.interpreter || ((const void *const *)tstate)[2] == code_watch.interpreter);
 }
+
+/* ---- loops of code objects (rec_python_loops.c) -------------------------------------------------------------- */
+
+struct py_loop {			/* units of code, from the start of its bytecode */
+	uint16_t head, end;		/* of `for`: end is where it goes when it is over */
+	uint16_t body;			/* of `for`: after the instruction that takes the next element */
+	uint16_t jump;			/* others: the last jump back, 0 = only from a handler */
+	uint16_t up;			/* the loop around it, 0 = none */
+	int16_t depth;			/* of the stack: `for` without the iterator, else at the head */
+	int16_t slot;			/* of the iterator on the stack, -1 = none */
+	bool is_for, checked;		/* checked: the slot was read without a fault */
+	uint8_t n_vars, var[2];		/* variables that are set in it, those of `for` first */
+#define LOOP_VARS	2u
+	uint32_t number;		/* in the recording, 0 = not yet */
+};
+extern struct py_loop py_loop[] __attribute__((visibility("hidden")));
+
+struct code_loops {
+	uint32_t first;			/* span */
+	uint16_t n;
+	uint16_t locals;		/* variables in a frame, before its stack */
+	uint16_t cold;			/* where the handlers are that the compiler moved behind everything else */
+};
+
+#define LOOPS_LATER	0xffffffffu	/* not known now; ask again */
+#define LOOPS_KNOWN	0x10000u
+#define LOOPS_ANY	0x20000u	/* it has loops */
+#define LOOPS_NUMBER(with) ((with)&0xffffu) /* 0 = nothing to say about it */
+#define LOOPS_LOCALS(with) ((with) >> 24)	/* variables in its frames, at most 127 */
+#define LOOPS_NOT_COLD	0xffffu
+uint32_t loops_cold(uint32_t number);
+uint32_t code_units(const char *code);		/* the length of its bytecode */
+void loops_start(bool on);
+uint32_t loops_of_code(const char *code, uint64_t id);
+uint32_t loops_unit(const char *code, uint64_t instr);		/* UINT32_MAX: it has not started */
+/* The innermost, an index into py_loop; 0 = none. `range`: where that is the answer; may be NULL. */
+uint32_t loops_around(uint32_t number, uint32_t unit, uint32_t *range);
+uint32_t loops_locals(void);			/* offset of the first variable in a frame */
+const void *const *loops_stack(const char *frame, uint32_t number);
 
 /* ---- walks ------------------------------------------------------------------------------------------------- */
 

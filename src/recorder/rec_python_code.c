@@ -19,7 +19,7 @@
 HOT_DATA struct code_watch code_watch;		/* survives fork, like the hook */
 
 /* A pair is read and written without a lock: `check` detects a torn one. */
-static struct { _Atomic uint64_t id, check; } kept[KEPT];
+static struct { _Atomic uint64_t id, check, loops; } kept[KEPT];
 
 static inline uint64_t code_key(const void *code)
 {
@@ -96,7 +96,7 @@ static uint64_t id_of_contents(const char *code)
 	h = mix_string(mix_string((uint32_t)p.first, p.file), p.name);
 	if (p.table && p.size >= 0 && p.size <= (64 << 20))
 		h = mix_bytes(h, p.table + 32, (size_t)p.size);
-	return h | 1;
+	return mix(h, code_units(code)) | 1;
 }
 
 /* The best we can do cheaply: addresses, and what is stored beside them. */
@@ -109,20 +109,37 @@ static uint64_t id_of_addresses(const char *code)
 			   (uint32_t)p.first), (uint64_t)p.size), (uint64_t)p.hash) | 1;
 }
 
-uint64_t code_id(const char *code, bool watched)
+uint64_t code_id_and_loops(const char *code, bool watched, uint32_t *loops)
 {
-	uint64_t key = code_key(code), id;
+	uint64_t key = code_key(code), id, with;
 	uint32_t i = place_of(key);
 
-	if (!watched)
-		return id_of_addresses(code);
-	id = atomic_load_explicit(&kept[i].id, memory_order_relaxed);
-	if (likely(id && (atomic_load_explicit(&kept[i].check, memory_order_relaxed) ^ id) == key))
+	if (!watched) {
+		id = id_of_addresses(code);
+		*loops = loops_of_code(code, id);
 		return id;
+	}
+	id = atomic_load_explicit(&kept[i].id, memory_order_relaxed);
+	with = atomic_load_explicit(&kept[i].loops, memory_order_relaxed);
+	if (likely(id && (atomic_load_explicit(&kept[i].check, memory_order_relaxed) ^ id ^ with << 24) == key)) {
+		*loops = (uint32_t)with;
+		return id;
+	}
 	id = id_of_contents(code);
-	atomic_store_explicit(&kept[i].check, id ^ key, memory_order_relaxed);
+	*loops = loops_of_code(code, id);
+	if (*loops == LOOPS_LATER)
+		return id;
+	atomic_store_explicit(&kept[i].check, id ^ key ^ (uint64_t)*loops << 24, memory_order_relaxed);
+	atomic_store_explicit(&kept[i].loops, *loops, memory_order_relaxed);
 	atomic_store_explicit(&kept[i].id, id, memory_order_relaxed);
 	return id;
+}
+
+uint64_t code_id(const char *code, bool watched)
+{
+	uint32_t loops;
+
+	return code_id_and_loops(code, watched, &loops);
 }
 
 /* ---- destruction: called with the GIL held ------------------------------------------------------------------ */
@@ -133,7 +150,7 @@ static void code_goes(const void *code)
 	uint64_t key = code_key(code);
 	uint32_t i = place_of(key);
 
-	if ((kept[i].check ^ kept[i].id) == key)
+	if ((kept[i].check ^ kept[i].id ^ kept[i].loops << 24) == key)
 		kept[i].id = 0;
 	atomic_fetch_add_explicit(&code_watch.gone, 1, memory_order_release);
 }

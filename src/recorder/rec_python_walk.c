@@ -214,31 +214,39 @@ INLINE bool read_link(const struct py_layout *l, struct py_chain *c, uint32_t to
 	c->link[to].instr = load_instr(l, frame);
 	k->code = code;
 	if (is_shim(l, frame)) {
-		k->id = 0;
+		k->id = k->loops = 0;
 		return true;
 	}
 	if (i && c->kept[i].code == code && c->kept[i].id) {
 		k->id = c->kept[i].id;
+		k->loops = c->kept[i].loops;
 		return true;
 	}
 	code = UNTAGGED(code);
 	if (!code || (l->check_type && load(code, 8) != py.f.code_type))
 		return false;
-	k->id = code_id(code, watched);
+	k->id = code_id_and_loops(code, watched, &k->loops);
 	return true;
 }
 
 /* Moves links `from` to the last to follow link n. */
 INLINE void put_on(const struct py_layout *l, struct py_chain *c, uint32_t n, uint32_t from)
 {
-	uint64_t h = c->kept[n].h, python = c->kept[n].python;
+	uint32_t python = c->kept[n].python;
+	uint64_t h = c->kept[n].h;
 
+	if (n + 1 < c->first) {
+		c->first = n + 1;
+		c->was = n < c->n ? (struct py_was){c->link[n + 1].frame, c->link[n + 1].instr, c->kept[n + 1].id}
+				  : (struct py_was){0};
+	}
 	for (; from <= CHAIN_MAX; from++) {
 		struct py_kept *k = &c->kept[++n];
 
 		c->link[n] = c->link[from];
 		k->code = c->kept[from].code;
 		k->id = c->kept[from].id;
+		k->loops = c->kept[from].loops;
 		if (k->id) {
 			h = fold(l, h, k->id, UNTAGGED(k->code), c->link[n].instr);
 			if (!python++)
@@ -304,6 +312,10 @@ INLINE enum walked walk_again(const struct py_layout *l, const void *tstate, str
 		return WALKED_SAME;
 	if (unlikely(!kept->id))
 		return WALKED_NOT;
+	if (likely(c->n < c->first)) {
+		c->first = c->n;
+		c->was = (struct py_was){top->frame, top->instr, kept->id};
+	}
 	top->instr = instr;
 	been = chain_top(c, instr);
 	if (likely(been->instr == instr && been->version == c->version)) {

@@ -412,6 +412,19 @@ static struct rec_thread *reuse(void)
 	return NULL;
 }
 
+const struct rec_thread *rec_thread_of_nodes(const struct cw_ring *nodes)
+{
+	uint32_t n = atomic_load(&st.n_threads);
+
+	for (uint32_t i = 0; nodes && i < n && i < MAX_THREADS; i++) {
+		const struct rec_thread *t = record_at(i);
+
+		if (t && t->generation == rec.generation && t->nodes == nodes)
+			return t;
+	}
+	return NULL;
+}
+
 static void ring_own(struct cw_ring *r, uint32_t tid)
 {
 	if (!r)
@@ -453,7 +466,10 @@ struct rec_thread *rec_thread_start(void)
 	t->dump_check_ticks = 0;
 	t->chain.n = t->chain.off = 0;
 	t->chain.state = NULL;
+	t->chain.first = 1;
 	t->forward_nodes = NULL;
+	t->forward_of = NULL;
+	memset(&t->turns, 0, sizeof(t->turns));
 	t->caller = t->runtime_caller = NULL;
 	t->workspace = 0;
 	t->generation = rec.generation;
@@ -474,6 +490,7 @@ struct cw_ring *rec_launch_ring(struct rec_thread *t)
 	if (!t->launches && !t->no_launch_ring) {
 		t->launches = ring_new(CW_CHUNK_LAUNCHES, sizeof(struct cw_launch), CW_RING_LAUNCHES);
 		ring_own(t->launches, t->tid);
+		t->turns.links = 0;	/* look at the loops again: there is room for them now */
 		if (!t->launches) {
 			t->no_launch_ring = true;
 			shared_add(&rec.h->lost_threads, 1);

@@ -43,6 +43,7 @@ void torch_block_start(void)
 		goto out;
 	if (blocks.generation != rec.generation && blocks.failed != rec.generation) {
 		ok = live_start(&live, CW_RING_FREED);
+		turn_table_start();
 		atomic_store(ok ? &blocks.generation : &blocks.failed, rec.generation);
 	}
 	spin_done(&start_lock);
@@ -64,7 +65,7 @@ HOT void torch_block_made(const struct torch_block_note *b)
 	struct cw_allocation a = { .addr = b->addr, .size = (uint64_t)b->size, .ticks = rec_ticks(),
 				  .kind = CW_MEM_TORCH,
 				  .device = (int16_t)b->device};
-	uint32_t forward = 0, name;
+	uint32_t forward = 0, name, turn;
 
 	live_expect(&live, b->addr);
 	reads_block_anew(a.addr, a.size);
@@ -76,10 +77,14 @@ HOT void torch_block_made(const struct torch_block_note *b)
 		torch_block_lost();
 		return;
 	}
-	if (likely(live_put(&live, &a)))
+	turn = turn_keep(t);
+	a.extra |= (uint64_t)turn << 32;
+	if (likely(live_put(&live, &a))) {
 		rec.h->n_blocks++;
-	else
+	} else {
+		turn_drop(turn);
 		torch_block_lost();
+	}
 	totals_torch(b->device, b->allocated, b->reserved, a.ticks);
 	spin_done(&live.lock);
 }
@@ -113,7 +118,7 @@ HOT void torch_block_freed(const struct torch_block_note *b)
 {
 	uint64_t ticks = rec_ticks();
 	struct cw_allocation *a;
-	uint32_t stack;
+	uint32_t stack, turn;
 
 	live_expect(&live, b->addr);
 	reads_block_anew(b->addr, (uint64_t)-b->size);
@@ -128,7 +133,9 @@ HOT void torch_block_freed(const struct torch_block_note *b)
 			blocks.workspaces_gone++;
 		/* before it is removed: a kill in between leaves it in both, never in neither */
 		live_keep_freed(&live, a, stack, ticks);
+		turn = (uint32_t)(a->extra >> 32);
 		live_remove(&live, a, ticks);
+		turn_drop(turn);
 		rec.h->n_blocks_freed++;
 	}
 	totals_torch(b->device, b->allocated, b->reserved, ticks);

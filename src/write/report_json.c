@@ -288,6 +288,7 @@ json_t *verdict_json(const struct verdict *v)
 		       J_VALUE("fault", fault_json(c)),
 		       J_VALUE("memory", memory_json(c)),
 		       J_VALUE("capture", line_json(&c->line[LINE_capture])),
+		       J_IF(fact_known(c, FACT_turn_number), J_VALUE("turn", facts_json(c, "turn"))),
 		       fact_row(c, FACT_torch_node),
 		       J_VALUE("suspects", suspects_json(c)),
 		       J_VALUE("waiting", waiting_json(c)),

@@ -122,6 +122,8 @@ static void text_place(struct wrap *w, const struct verdict *v)
 	if (caller->file && !line_same(caller, &v->c.line[LINE_backward]))
 		wrap_printf(w, "called at %s:%u%s%s", caller->shown, caller->number, caller->source ? "    " : "",
 			    caller->source ? caller->source : "");
+	if (fact_true(&v->c, FACT_oom_is) && fact_known(&v->c, FACT_turn_words))
+		wrap_printf(w, "in %s", fact_text(&v->c, FACT_turn_words));
 	text_other_lines(w, v);
 	if (v->rank != CW_UNKNOWN && is_text(v))
 		wrap_printf(w, "rank %u", v->rank);

@@ -144,6 +144,72 @@ static void print_launches(const struct cw_header *h)
 	}
 }
 
+/* Every live block of PyTorch's: its address, and the turns of the loops in which it was allocated, innermost first. */
+static void print_turns(const struct cw_header *h)
+{
+	const struct cw_loop *loops = NULL;
+
+	for (uint32_t i = 0; i < h->n_chunks && i < CW_MAX_CHUNKS; i++)
+		if (h->chunk[i].kind == CW_CHUNK_LOOPS)
+			loops = at(h->chunk[i].off, h->chunk[i].len);
+	for (uint32_t i = 0; i < h->n_chunks && i < CW_MAX_CHUNKS; i++) {
+		const struct cw_chunk *chunk = &h->chunk[i];
+		const struct cw_allocation *slot = chunk->kind == CW_CHUNK_BLOCKS ? at(chunk->off, chunk->len) : NULL;
+
+		for (size_t k = 0; slot && k < chunk->len / sizeof(*slot); k++) {
+			if (!slot[k].addr)
+				continue;
+			printf("%llu", (unsigned long long)slot[k].addr);
+			for (uint32_t off = (uint32_t)(slot[k].extra >> 32); off && loops;) {
+				const struct cw_turn *t = at(off, sizeof(*t));
+				const struct cw_loop *l = &loops[t->at.loop];
+				const struct cw_string *file = at(l->frame.file, sizeof(*file));
+
+				printf(" %s:%u:%u:%s%s", file->text, l->frame.line, t->at.turn,
+				       t->at.flags & CW_TURN_EXACT ? "exact" : "about",
+				       l->flags & CW_LOOP_CALLS ? "-calls" : "");
+				off = t->up;
+			}
+			printf("\n");
+		}
+	}
+}
+
+/* Every launch that is still in a ring: its grid's first dimension, and the line and turn of the loops it was in. */
+static void print_launch_turns(const struct cw_header *h)
+{
+	const struct cw_loop *loops = NULL;
+
+	for (uint32_t i = 0; i < h->n_chunks && i < CW_MAX_CHUNKS; i++)
+		if (h->chunk[i].kind == CW_CHUNK_LOOPS)
+			loops = at(h->chunk[i].off, h->chunk[i].len);
+	for (uint32_t i = 0; i < h->n_chunks && i < CW_MAX_CHUNKS; i++) {
+		const struct cw_ring *log =
+			h->chunk[i].kind == CW_CHUNK_TURN_LOG ? at(h->chunk[i].off, h->chunk[i].len) : NULL;
+		const struct cw_turned *e = (const void *)(log + 1);
+		const struct cw_ring *ring = log ? at(log->thread_key, sizeof(*ring)) : NULL;
+		const struct cw_launch *slot = (const void *)(ring + 1);
+
+		for (uint32_t k = 0; ring && k < ring->n_slots; k++) {
+			uint32_t depth = CW_UNKNOWN;
+
+			if (!slot[k].seq)
+				continue;
+			printf("%u", slot[k].grid[0]);
+			for (uint64_t n = log->head; n > 0 && depth; n--) {
+				const struct cw_turned *x = &e[(n - 1) % log->n_slots];
+
+				if (x->seq != n || x->launch > slot[k].seq || x->depth >= depth)
+					continue;
+				depth = x->depth;
+				if (x->at.loop)
+					printf(" %u:%u", loops[x->at.loop].frame.line, x->at.turn);
+			}
+			printf("\n");
+		}
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct cw_header *h;
@@ -154,7 +220,15 @@ int main(int argc, char **argv)
 	h = at(0, sizeof(*h));
 	if (memcmp(h->magic, CW_MAGIC, 8) || h->major != CW_MAJOR)
 		return 4;
-	if (argc > 2) {		/* any word: the launches instead of the numbers */
+	if (argc > 2 && strcmp(argv[2], "turns") == 0) {
+		print_turns(h);
+		return 0;
+	}
+	if (argc > 2 && strcmp(argv[2], "launch-turns") == 0) {
+		print_launch_turns(h);
+		return 0;
+	}
+	if (argc > 2) {		/* any other word: the launches instead of the numbers */
 		print_launches(h);
 		return 0;
 	}

@@ -101,17 +101,19 @@ class Toolbox:
             found.append(part)
         return found
 
+    def peek(self, run, what):
+        """Lines of peek's answer about every part of a recording."""
+        peek, lines = self.builder.compile(os.path.join(HERE, "peek.c"), "peek"), []
+        for path in sorted(glob.glob(os.path.join(run.folder, "*.cwr"))):
+            shown = subprocess.run([peek, path, what], capture_output=True, text=True)
+            assert shown.returncode == 0, "%s: damaged (%d)" % (path, shown.returncode)
+            lines += shown.stdout.splitlines()
+        return lines
+
     def launches(self, run):
         """Stacks of the launches that are still in a ring, by the first size of their grids: "file:function:line",
         innermost frame first."""
-        peek, found = self.builder.compile(os.path.join(HERE, "peek.c"), "peek"), {}
-        for path in sorted(glob.glob(os.path.join(run.folder, "*.cwr"))):
-            shown = subprocess.run([peek, path, "launches"], capture_output=True, text=True)
-            assert shown.returncode == 0, "%s: damaged (%d)" % (path, shown.returncode)
-            for line in shown.stdout.splitlines():
-                name, *stack = line.split()
-                found[int(name)] = stack
-        return found
+        return {int(name): stack for name, *stack in (line.split() for line in self.peek(run, "launches"))}
 
 
 def run_rule(box, case, result):

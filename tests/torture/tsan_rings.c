@@ -97,6 +97,14 @@ void exit_at_once_after_fault(void) { }
 void python_start(void) { }
 void python_hook(void) { }
 void python_hook_early(void) { }
+bool turn_table_start(void) { return true; }
+uint32_t turn_keep(struct rec_thread *t) { (void)t; return 0; }
+void turn_drop(uint32_t turn) { (void)turn; }
+uint32_t turns_now(const struct rec_thread *t, struct cw_loop_turn *out, uint32_t max)
+{
+	(void)t, (void)out, (void)max;
+	return 0;
+}
 
 /* Sometimes a new stack, so that interning is exercised, too. */
 uint32_t stack_here(void)

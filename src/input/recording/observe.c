@@ -15,6 +15,7 @@
 #include "input/recording/place.h"
 #include "input/recording/suspects.h"
 #include "input/recording/trace.h"
+#include "input/recording/turns.h"
 
 #define TEXT_MAX (32 << 10)
 
@@ -203,7 +204,7 @@ static void observe_groups(struct casefile *c, const struct incident *i)
 		GROUP_call,    GROUP_kernel, GROUP_shared, GROUP_device, GROUP_ordinal, GROUP_visible, GROUP_driver,
 		GROUP_oom,     GROUP_memory, GROUP_frag,   GROUP_graph,	 GROUP_grow,	GROUP_others,  GROUP_context,
 		GROUP_library, GROUP_pinned, GROUP_ram,	   GROUP_masked, GROUP_load,	GROUP_process, GROUP_capture,
-		GROUP_where,   GROUP_shape,  GROUP_hang,
+		GROUP_where,   GROUP_shape,  GROUP_hang,	 GROUP_turn,
 	};
 
 	for (size_t k = 0; k < sizeof(groups) / sizeof(groups[0]); k++)
@@ -417,6 +418,26 @@ static void tell_failures(struct casefile *c, const struct incident *i)
 	}
 }
 
+static void observe_turns(struct casefile *c, const struct incident *i, const struct trace *t)
+{
+	struct turn turns[CW_LOOP_TURNS];
+	const struct turn *named;
+	size_t n = 0;
+
+	for (size_t k = 0; k < i->n && !n; k++)
+		n = turns_of_failure(t, i->failure[k], turns);
+	named = turn_to_name(turns, n);
+	if (!named)
+		return;
+	fact_set_number(c, FACT_turn_number, named->turn);
+	fact_set_flag(c, FACT_turn_exact, named->exact);
+	fact_set_text(c, FACT_turn_loop,
+		      pool_printf(c->pool, "%s:%u", file_shown(named->loop.file, trace_header(t)->cwd), named->loop.line));
+	fact_set_flag(c, FACT_turn_library, named->loop.library);
+	fact_set_text(c, FACT_turn_words, turns_in_words(t, turns, n, c->pool));
+	case_evidence(c, RECORDING_OBSERVER, pool_printf(c->pool, "noticed in %s", fact_text(c, FACT_turn_words)));
+}
+
 static void tell_xid(struct casefile *c, const struct incident *i, const struct trace *t)
 {
 	int about = -1;
@@ -446,6 +467,7 @@ void recording_observe(struct casefile *c, const struct incident *i, struct trac
 	if (i->hang)
 		observe_waiting(c, t);
 	tell_failures(c, i);
+	observe_turns(c, i, t);
 	tell_xid(c, i, t);
 	case_observer(c, before);
 }

@@ -328,6 +328,48 @@ size_t trace_freed(struct trace *t, const struct cw_freed *const **list)
 	return t->freed.n;
 }
 
+const void *trace_chunk(const struct trace *t, enum cw_chunk_kind kind, size_t *len)
+{
+	const struct chunk *c = first_chunk(t, kind);
+
+	*len = c ? c->len : 0;
+	return c ? t->data + c->off : NULL;
+}
+
+const void *trace_chunk_at(const struct trace *t, enum cw_chunk_kind kind, uint64_t off, size_t *len)
+{
+	for (size_t i = 0; i < t->n_chunks; i++)
+		if (t->chunk[i].kind == kind && t->chunk[i].off == off) {
+			*len = t->chunk[i].len;
+			return t->data + off;
+		}
+	*len = 0;
+	return NULL;
+}
+
+const struct cw_ring *trace_ring(const struct trace *t, enum cw_chunk_kind kind, uint32_t slot_size, size_t i)
+{
+	for (size_t k = 0; k < t->n_chunks; k++) {
+		const struct cw_ring *r = (const struct cw_ring *)(t->data + t->chunk[k].off);
+
+		if (t->chunk[k].kind != kind || t->chunk[k].len < sizeof(*r) || r->slot_size != slot_size || !r->n_slots ||
+		    (r->n_slots & (r->n_slots - 1)) || r->n_slots > (t->chunk[k].len - sizeof(*r)) / slot_size)
+			continue;
+		if (i-- == 0)
+			return r;
+	}
+	return NULL;
+}
+
+const void *trace_in_chunk(const struct trace *t, enum cw_chunk_kind kind, uint32_t off, size_t len)
+{
+	for (size_t i = 0; i < t->n_chunks; i++)
+		if (t->chunk[i].kind == kind && off >= t->chunk[i].off && t->chunk[i].len >= len &&
+		    off - t->chunk[i].off <= t->chunk[i].len - len)
+			return t->data + off;
+	return NULL;
+}
+
 size_t trace_ranges(const struct trace *t, const struct cw_range **list)
 {
 	const struct chunk *c = first_chunk(t, CW_CHUNK_RANGES);

@@ -30,6 +30,15 @@ const struct cw_header *trace_header(const struct trace *t);
 /* The lines of code of the program: what was kept with a recording that was opened, or its files, if it was not. */
 struct source_book *trace_sources(const struct trace *t);
 
+/* The first chunk of a kind, as long as it is; NULL (and 0) when there is none. And what lies at an offset of the recording,
+ * if all of it is in a chunk of that kind; else NULL. */
+const void *trace_chunk(const struct trace *t, enum cw_chunk_kind kind, size_t *len);
+const void *trace_in_chunk(const struct trace *t, enum cw_chunk_kind kind, uint32_t off, size_t len);
+
+/* The chunk that begins at an offset; and the i-th ring of a kind, whose slots have this size and are all there. */
+const void *trace_chunk_at(const struct trace *t, enum cw_chunk_kind kind, uint64_t off, size_t *len);
+const struct cw_ring *trace_ring(const struct trace *t, enum cw_chunk_kind kind, uint32_t slot_size, size_t i);
+
 /* Strings and stacks by offset. "" and NULL where there is none. */
 const char *trace_string(const struct trace *t, uint32_t off);
 const struct cw_stack *trace_stack(const struct trace *t, uint32_t off);
