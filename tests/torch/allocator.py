@@ -1,0 +1,494 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Our model of PyTorch's caching allocator (src/allocator) against the real one, on the simulated GPU.
+
+    tests/torch/allocator.py [--build build] [--torch FOLDER…] [--events 40000] [--seed 1] [--case N] [--only WHAT]
+
+Random programs allocate and delete on several streams, with random settings, on cards that are too small. What the real
+allocator answers, and everything that its own trace says it did (segments, mappings, blocks that became free), goes as text to
+build/tests/allocator_replay, which gives the same requests to the model and compares. Without --torch, the wheel of check.py.
+"""
+import argparse
+import bisect
+import ctypes
+import mmap
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MIB = 1 << 20
+PER_CASE = 20000
+EDGES = [1, 511, 512, 513, 1024, MIB - 512, MIB - 1, MIB, MIB + 1, 2 * MIB, 10 * MIB - 512, 10 * MIB - 511, 10 * MIB, 10 * MIB + 1,
+         19 * MIB + 1, 20 * MIB, 20 * MIB + 1, 21 * MIB, 32 * MIB, 64 * MIB - 1]
+ACTIONS = {"segment_alloc": "A", "segment_free": "F", "segment_map": "M", "segment_unmap": "U"}
+
+
+# ---- in the program that has PyTorch ------------------------------------------------------------------
+
+def settings_kept(rng, minor, what):
+    """Options that do not change: when max_split_size_mb comes later, PyTorch frees parts of segments, which is an error."""
+    words = []
+    large = 20
+    if minor >= 11:
+        large = rng.choice([20, 20, 11, 24, 64])
+        words.append("large_segment_size_mb:%d" % large)
+    if rng.random() < 0.4 and (what != "expandable" or minor > 4):
+        words.append("max_split_size_mb:%d" % rng.choice([large + 1, large + 12, large + 44]))
+    return words, large
+
+
+def settings_text(rng, minor, what, kept):
+    """Options of this release; those that stay from one text to the next are always there."""
+    words, large = kept
+    words = words + ["expandable_segments:%s" % (what == "expandable")]
+    if minor >= 6:
+        words.append("max_non_split_rounding_mb:%d" % rng.choice([large + 1, large + 1, large + 20]))
+    if rng.random() < 0.3:
+        words.append("garbage_collection_threshold:%s" % rng.choice(["0.3", "0.6", "0.8", "0.95"]))
+    if rng.random() < 0.4:
+        words.append("roundup_power2_divisions:%s" % rng.choice(
+            ["2", "4", "8", "16", "[1:4,2:2,4:8,>:1]", "[8:2,16:8,>:4]", "[256:1,512:2,1024:4,>:8]", "[1:0,4:4,>:0]"]))
+    rng.shuffle(words)
+    return ",".join(words)
+
+
+class Holder:
+    """Keeps streams from going on. A process beside this one lets them go when an operation waits for them."""
+
+    def __init__(self, streams):
+        self.shared = mmap.mmap(-1, 4096)
+        self.base = ctypes.addressof(ctypes.c_char.from_buffer(self.shared))
+        self.words = (ctypes.c_uint64 * 32).from_buffer(self.shared)    # 0: beats, 1: let go by force, 8…: held streams
+        self.libc = ctypes.CDLL(None)
+        self.streams = streams
+        for i in range(streams):
+            self.libc.sem_init(ctypes.c_void_p(self.place(i)), 1, 0)
+        parent = os.getpid()
+        if os.fork() == 0:
+            self.watch(parent)
+        self.driver = None
+
+    def place(self, i):
+        return self.base + 1024 + 64 * i
+
+    def watch(self, parent):
+        beats, still = None, 0
+        while os.getppid() == parent:
+            time.sleep(0.05)
+            still = still + 1 if beats == self.words[0] else 0
+            beats = self.words[0]
+            if still >= 6 and any(self.words[8 + i] for i in range(self.streams)):
+                self.words[1] = 1
+                for i in range(self.streams):
+                    self.let_go(i)
+                still = 0
+        os._exit(0)
+
+    def hold(self, i, handle):
+        if not self.driver:
+            with open("/proc/self/maps", encoding="ascii") as f:
+                self.driver = ctypes.CDLL([line.split()[-1] for line in f if "libcuda.so.1" in line][0])
+        self.words[8 + i] = 1
+        code = self.driver.cuLaunchHostFunc(ctypes.c_void_p(handle), self.libc.sem_wait, ctypes.c_void_p(self.place(i)))
+        assert code == 0, code
+
+    def let_go(self, i):
+        if self.words[8 + i]:
+            self.words[8 + i] = 0
+            self.libc.sem_post(ctypes.c_void_p(self.place(i)))
+
+
+class Block:
+    __slots__ = ("addr", "size", "stream", "tensor", "uses")
+
+    def __init__(self, addr, size, stream, tensor):
+        self.addr, self.size, self.stream, self.tensor, self.uses = addr, size, stream, tensor, set()
+
+
+class Case:
+    """One random program; `lines` is what the model is given."""
+
+    def __init__(self, torch, seed, what, holder, streams):
+        self.torch, self.what, self.holder = torch, what, holder
+        self.rng = random.Random("%s-%s" % (seed, what))
+        self.minor = int(torch.__version__.split(".")[1])
+        self.streams = streams[:self.rng.choice([1, 1, 2, 4])]
+        self.handles = [s.cuda_stream for s in self.streams]
+        self.blocks, self.ops, self.live = [], [], 0
+        self.held = set()
+        self.pools, self.active, self.next_pool = [], [], 0
+        self.alloc = torch._C._cuda_cudaCachingAllocator_raw_alloc
+        self.delete = torch._C._cuda_cudaCachingAllocator_raw_delete
+        self.kinds = self.rng.choices(range(6), weights=[self.rng.random() ** 2 for _ in range(6)], k=64)
+        self.favorites = [self.size_any(self.rng.randrange(6)) for _ in range(12)]
+
+    def size_any(self, kind):
+        rng = self.rng
+        if kind == 0:
+            return rng.randint(1, 8192)
+        if kind == 1:
+            return rng.randint(1, MIB)
+        if kind == 2:
+            return rng.randint(MIB, 10 * MIB)
+        if kind == 3:
+            return rng.randint(10 * MIB, 40 * MIB)
+        if kind == 4:
+            return rng.choice(EDGES)
+        return rng.randint(1, 1 << rng.randint(1, 26))
+
+    def size(self):
+        return self.rng.choice(self.favorites) if self.rng.random() < 0.4 else self.size_any(self.rng.choice(self.kinds))
+
+    def pool_of(self, stream):
+        order = self.active if self.minor < 10 else self.active[::-1]
+        return next((pool for pool, at in order if at == stream), (0, 0))
+
+    # operations: done here, and noted
+
+    def do_alloc(self):
+        size, i = self.size(), self.rng.randrange(len(self.handles))
+        tensor, addr, stream = None, 0, self.handles[i]
+        pool = self.pool_of(stream)
+        try:
+            if self.what == "streams" and self.rng.random() < 0.7:
+                self.torch.cuda.set_stream(self.streams[i])
+                tensor = self.torch.empty(size, dtype=self.torch.uint8, device="cuda")
+                addr = tensor.data_ptr()
+            else:
+                addr = self.alloc(size, stream)
+        except self.torch.cuda.OutOfMemoryError:
+            pass
+        self.ops.append(("a", addr, size, stream) + pool)
+        if addr:
+            self.blocks.append(Block(addr, size, stream, tensor))
+            self.live += size
+        elif self.rng.random() < 0.7:
+            for _ in range(self.rng.randint(1, len(self.blocks) // 2 + 1)):
+                self.do_delete()
+
+    def do_delete(self):
+        if not self.blocks:
+            return
+        end = self.rng.random()
+        i = len(self.blocks) - 1 if end < 0.3 else 0 if end < 0.4 else self.rng.randrange(len(self.blocks))
+        block = self.blocks[i]
+        self.blocks[i] = self.blocks[-1]
+        self.blocks.pop()
+        self.live -= block.size
+        self.ops.append(("d", block.addr, bool(block.uses)))
+        if block.tensor is not None:
+            block.tensor = None
+            for s in block.uses:
+                if s not in self.held and not self.active:
+                    self.streams[s].synchronize()
+        else:
+            self.delete(block.addr)
+
+    def do_record(self):
+        block = self.rng.choice(self.blocks) if self.blocks else None
+        if block and block.tensor is not None:
+            i = self.rng.randrange(len(self.handles))
+            block.tensor.record_stream(self.streams[i])
+            self.ops.append(("r", block.addr, self.handles[i]))
+            if self.handles[i] != block.stream:
+                block.uses.add(i)
+
+    def do_hold(self):
+        i = self.rng.randrange(len(self.handles))
+        if i in self.held:
+            self.holder.let_go(i)
+            self.streams[i].synchronize()
+            self.held.discard(i)
+            self.ops.append(("u", self.handles[i]))
+        elif self.handles[i] and len(self.held) < 2:
+            self.holder.hold(i, self.handles[i])
+            self.held.add(i)
+            self.ops.append(("h", self.handles[i]))
+
+    def do_pool(self):
+        c, way = self.torch._C, self.rng.random()
+        if self.active and way < 0.5:
+            pool, _ = self.active.pop(self.rng.randrange(len(self.active)))
+            getattr(c, "_cuda_endAllocateToPool" if self.minor >= 8 else "_cuda_endAllocateCurrentStreamToPool")(0, pool)
+            self.ops.append(("pe",) + pool)
+        elif self.pools and way < 0.7:
+            pool = self.rng.choice(self.pools)
+            if pool in [p for p, _ in self.active]:
+                return
+            self.pools.remove(pool)
+            c._cuda_releasePool(0, pool)
+            self.ops.append(("pd",) + pool)
+        elif len(self.active) < 3:
+            pool = self.rng.choice(self.pools) if self.pools and self.rng.random() < 0.5 else None
+            if pool in [p for p, _ in self.active]:
+                return
+            if pool is None:
+                self.next_pool += 1
+                pool = self.rng.choice([(7000 + self.next_pool, 0), (0, 7000 + self.next_pool)])
+            self.pools.append(pool)
+            i = self.rng.randrange(len(self.streams))
+            self.torch.cuda.set_stream(self.streams[i])
+            c._cuda_beginAllocateCurrentStreamToPool(0, pool)
+            self.active.append((pool, self.handles[i]))
+            self.ops.append(("pb",) + pool)
+
+    def do_empty(self):
+        if self.active and self.minor < 8:
+            return
+        self.torch.cuda.empty_cache()
+        self.ops.append(("e", 0, 0))
+        self.do_snapshot()
+
+    def do_fraction(self):
+        fraction = self.rng.choice([1.0, 1.0, 0.9, 0.7, 0.5, self.rng.random()])
+        self.torch.cuda.set_per_process_memory_fraction(fraction)
+        self.ops.append(("l", repr(fraction)))
+
+    def do_settings(self):
+        text = settings_text(self.rng, self.minor, self.what if self.rng.random() < 0.8 else "plain", self.kept)
+        self.torch.cuda.memory._set_allocator_settings(text)
+        self.ops.append(("s", text))
+
+    def do_snapshot(self):
+        self.ops.append(("S", self.torch.cuda.memory_snapshot()))
+
+    def forced(self):
+        """The last operation waited for streams that were held."""
+        if self.held and self.holder.words[1]:
+            self.holder.words[1] = 0
+            for i in sorted(self.held):
+                self.streams[i].synchronize()
+                self.ops.append(("u", self.handles[i]))
+            self.held.clear()
+
+    def step(self):
+        rng, way = self.rng, self.rng.random()
+        self.holder.words[0] += 1
+        if way < 0.0008:
+            self.do_empty()
+        elif way < 0.001:
+            self.do_snapshot()
+        elif way < 0.0012:
+            self.do_fraction()
+        elif way < 0.0014:
+            self.do_settings()
+        elif way < 0.002:
+            for _ in range(rng.randint(1, len(self.blocks) + 1)):
+                self.do_delete()
+        elif way < 0.05 and self.what == "streams":
+            self.do_record()
+        elif way < 0.06 and self.what == "streams":
+            self.do_hold()
+        elif way < 0.006 and self.what in ("pools", "expandable"):
+            if self.what == "pools" or self.minor >= 6:
+                self.do_pool()
+        elif rng.random() < (0.62 if self.live > self.target else 0.42):
+            self.do_delete()
+        else:
+            self.do_alloc()
+        self.forced()
+
+    def stats(self):
+        s = self.torch.cuda.memory_stats()
+        names = {"retries": "num_alloc_retries", "ooms": "num_ooms", "syncs": "num_sync_all_streams",
+                 "driver_allocs": "num_device_alloc", "driver_frees": "num_device_free",
+                 "allocated": "allocated_bytes.all.current", "allocated_peak": "allocated_bytes.all.peak",
+                 "reserved": "reserved_bytes.all.current", "reserved_peak": "reserved_bytes.all.peak",
+                 "active": "active_bytes.all.current", "requested": "requested_bytes.all.current",
+                 "inactive_split": "inactive_split_bytes.all.current", "segments": "segment.all.current"}
+        return {name: s.get(key, 0) for name, key in names.items()}
+
+    def run(self, events):
+        """The lines of this program."""
+        cuda = self.torch.cuda
+        cuda.empty_cache()
+        assert cuda.memory_reserved() == 0, "memory is left from the case before"
+        cuda.reset_peak_memory_stats()
+        cuda.memory._record_memory_history(max_entries=events * 40 + 100000, context=None)
+        before = self.stats()
+        free, total = cuda.mem_get_info()
+        self.target = int(free * self.rng.uniform(0.2, 1.2))
+        self.kept = settings_kept(self.rng, self.minor, self.what)
+        text = settings_text(self.rng, self.minor, self.what, self.kept)
+        cuda.memory._set_allocator_settings(text)
+        cuda.set_per_process_memory_fraction(1.0)
+        lines = ["init 2 %d %d %d" % (self.minor, total, free), "s " + text, "l 1.0"]
+        if self.rng.random() < 0.5:
+            self.do_fraction()
+        while len(self.ops) < events:
+            self.step()
+        self.do_snapshot()
+        after = self.stats()
+        self.ops += [("K", name, after[name] - (before[name] if not name.split("_")[0] in (
+            "allocated", "reserved", "active", "requested", "inactive", "segments") else 0)) for name in after]
+        self.ops.append(("G", cuda.mem_get_info()[0]))
+        entries = cuda.memory._snapshot()["device_traces"][0]
+        lines += self.merge(entries)
+        self.finish()
+        return lines
+
+    def finish(self):
+        for i in sorted(self.held):
+            self.holder.let_go(i)
+            self.streams[i].synchronize()
+        self.held.clear()
+        while self.active:
+            pool, _ = self.active.pop()
+            getattr(self.torch._C, "_cuda_endAllocateToPool" if self.minor >= 8 else "_cuda_endAllocateCurrentStreamToPool")(0, pool)
+        for pool in self.pools:
+            self.torch._C._cuda_releasePool(0, pool)
+        while self.blocks:
+            self.do_delete()
+        self.torch.cuda.memory._record_memory_history(None)
+        self.torch.cuda.set_per_process_memory_fraction(1.0)
+        self.torch.cuda.empty_cache()
+
+    def merge(self, entries):
+        """The operations, each with what the trace says it did."""
+        lines, at = [], 0
+
+        def take(last):
+            """Notes entries up to the first of these actions, and returns that one."""
+            nonlocal at
+            while entries[at]["action"] not in last:
+                entry = entries[at]
+                letter = ACTIONS.get(entry["action"])
+                if letter:
+                    lines.append("%s %d %d" % (letter, entry["addr"], entry["size"]))
+                elif entry["action"] == "free_completed":
+                    lines.append("C %d" % entry["addr"])
+                else:
+                    raise AssertionError("%r before one of %s" % (entry, last))
+                at += 1
+            at += 1
+            return entries[at - 1]
+
+        for op in self.ops:
+            if op[0] == "a":
+                entry = take(("alloc", "oom"))
+                assert (entry["addr"] if entry["action"] == "alloc" else 0) == op[1], (entry, op)
+                lines.append("a %d %d %d %d %d" % op[1:])
+            elif op[0] == "d":
+                entry = take(("free_requested",))
+                assert entry["addr"] == op[1], (entry, op)
+                if not op[2]:
+                    assert entries[at]["action"] == "free_completed", entries[at]
+                    at += 1
+                    lines.append("C %d" % op[1])
+                lines.append("d %d" % op[1])
+            elif op[0] == "e":
+                take(("snapshot",))
+                at -= 1
+                lines.append("e %d %d" % op[1:])
+            elif op[0] == "S":
+                take(("snapshot",))
+                lines += snapshot_lines(op[1])
+            else:
+                lines.append(" ".join(str(word) for word in op))
+        return lines
+
+
+def snapshot_lines(segments):
+    states = {"inactive": 0, "active_pending_free": 1, "active_awaiting_free": 1, "active_allocated": 2}
+    for segment in sorted(segments, key=lambda s: s["address"]):
+        at = segment["address"]
+        for block in segment["blocks"]:
+            yield "P %d %d %d %d %d %d %d %d %d %d %d" % (
+                segment["address"], segment["total_size"], at, block["size"], block["requested_size"], segment["stream"],
+                *segment["segment_pool_id"], states[block["state"]], segment["segment_type"] == "small", segment["is_expandable"])
+            at += block["size"]
+    yield "S"
+
+
+def program(args):
+    """Runs on the simulated GPU: writes one file for each case."""
+    holder = Holder(4)
+    import torch
+    torch.cuda.init()
+    streams = [torch.cuda.default_stream()] + [torch.cuda.Stream() for _ in range(3)]
+    torch.empty(1, dtype=torch.uint8, device="cuda").record_stream(streams[1])
+    ballast = ctypes.c_uint64()
+    first, n = args.case or 0, (args.events + PER_CASE - 1) // PER_CASE
+    for i in range(first, first + 1 if args.case is not None else n):
+        rng = random.Random("%d-%d" % (args.seed, i))
+        what = args.only or rng.choice(["plain", "streams", "pools", "expandable"])
+        case = Case(torch, "%d-%d" % (args.seed, i), what, holder, streams)
+        lines = case.run(min(PER_CASE, args.events))
+        path = os.path.join(args.program, "%d-%s" % (i, what))
+        with open(path + ".part", "w", encoding="ascii") as f:
+            f.write("\n".join(lines) + "\n")
+        os.rename(path + ".part", path)
+    os._exit(0)
+
+
+# ---- outside --------------------------------------------------------------------------------------------
+
+def check(args, torch):
+    """True if all cases are equal with this PyTorch."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        memory = "%dM" % random.Random(args.seed).choice([256, 512, 1024])
+        command = [os.path.join(args.build, "cuwhy"), "run", "--gpu", "sim:tiny,memory=" + memory, sys.executable, os.path.abspath(__file__),
+                   "--program", folder, "--seed", str(args.seed), "--events", str(args.events)]
+        command += ["--case", str(args.case)] if args.case is not None else []
+        command += ["--only", args.only] if args.only else []
+        done = subprocess.run(command, env=dict(os.environ, PYTHONPATH=torch, PYTHONWARNINGS="ignore", PYTORCH_NVML_BASED_CUDA_CHECK="0"),
+                              capture_output=True, text=True)
+        good = done.returncode == 0
+        if not good:
+            print("%s: the program failed:\n%s" % (torch, "\n".join((done.stdout + done.stderr).strip().splitlines()[-25:])))
+        cases = sorted(os.listdir(folder), key=lambda name: int(name.split("-")[0]))
+        counts = [0, 0, 0, 0, 0]
+        for name in cases:
+            with open(os.path.join(folder, name), "rb") as f:
+                played = subprocess.run([os.path.join(args.build, "tests", "allocator_replay")], stdin=f, capture_output=True, text=True)
+            if played.returncode:
+                good = False
+                print("%s: case %s differs: --seed %d --case %s --events %d" % (torch, name, args.seed, name.split("-")[0], args.events))
+                print("\n".join(played.stdout.splitlines()[:args.lines]))
+                if args.keep:
+                    os.rename(os.path.join(folder, name), args.keep)
+                break
+            numbers = [int(word.strip("(")) for word in played.stdout.split() if word.strip("(").isdigit()]
+            counts = [a + b for a, b in zip(counts, numbers)]
+    print("%s: %d cases, %d allocations, %d deletions, %d driver calls (%d in another order), %d snapshots: %s, %.0f s" % (
+        torch, len(cases), *counts, "equal" if good else "DIFFERENT", time.monotonic() - began), flush=True)
+    return good and bool(cases)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default="build", help="folder that make has filled")
+    parser.add_argument("--torch", nargs="*", help="folders with unpacked wheels of PyTorch")
+    parser.add_argument("--events", type=int, default=40000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--case", type=int, help="only this one")
+    parser.add_argument("--only", choices=["plain", "streams", "pools", "expandable"])
+    parser.add_argument("--lines", type=int, default=40, help="of the first difference")
+    parser.add_argument("--keep", help="keep the lines of the case that differs in this file")
+    parser.add_argument("--program", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    if args.program:
+        return program(args)
+    folders = args.torch
+    if not folders:
+        sys.path.insert(0, HERE)
+        import check as wheel
+        folder, why = wheel.install("2.11.0")
+        if not folder:
+            print("allocator: SKIPPED: PyTorch cannot be installed: %s" % why)
+            return 0
+        folders = [folder]
+    return 0 if all([check(args, folder) for folder in folders]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
