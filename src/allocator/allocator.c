@@ -28,8 +28,8 @@ struct pool;
 struct lane {
 	uint64_t stream;
 	struct side *side;
-	struct ordered free;		/* by (size, address) */
-	struct ordered unmapped;	/* by address: their size is 0 here */
+	struct ordered free;
+	struct ordered unmapped;	/* by address alone */
 };
 
 struct side {
@@ -70,6 +70,7 @@ struct allocator_block {
 	struct lane *lane;
 	struct expandable *expandable;	/* NULL: an ordinary segment */
 	struct uses *uses;		/* other streams that use it; NULL: none */
+	uint64_t segment;		/* which one of all that came from the driver; 0 where only addresses count */
 	uint64_t born;			/* searches of its side when it became free */
 	unsigned events;		/* that it waits for */
 	bool allocated, mapped, live;
@@ -93,6 +94,7 @@ struct allocator {
 	struct allocator_driver driver;
 	uint64_t total, reserved;
 	uint64_t allowed;		/* UINT64_MAX: no limit */
+	uint64_t numbered;		/* segments so far */
 	struct pool normal;
 	struct pool **pool;		/* private ones, in order of appearance */
 	size_t n_pools, cap_pools;
@@ -161,7 +163,7 @@ static void chunk_add(struct allocator *a)
 }
 
 static struct allocator_block *block_new(struct allocator *a, struct lane *lane, uint64_t addr, uint64_t size,
-					 struct expandable *expandable)
+					 struct expandable *expandable, uint64_t segment)
 {
 	struct allocator_block *b;
 
@@ -169,8 +171,13 @@ static struct allocator_block *block_new(struct allocator *a, struct lane *lane,
 		chunk_add(a);
 	b = a->unused;
 	a->unused = b->next;
-	*b = (struct allocator_block){
-		.addr = addr, .size = size, .lane = lane, .expandable = expandable, .mapped = true, .live = true};
+	*b = (struct allocator_block){.addr = addr,
+				      .size = size,
+				      .lane = lane,
+				      .expandable = expandable,
+				      .segment = segment,
+				      .mapped = true,
+				      .live = true};
 	return b;
 }
 
@@ -202,25 +209,35 @@ static void block_link(struct allocator_block *b, struct allocator_block *before
 		after->prev = b;
 }
 
+static struct ordered_key free_key(const struct allocator_block *b)
+{
+	return (struct ordered_key){b->size, b->segment, b->addr};
+}
+
+static struct ordered_key unmapped_key(const struct allocator_block *b)
+{
+	return (struct ordered_key){0, 0, b->addr};
+}
+
 static void free_set_add(struct allocator_block *b)
 {
 	b->born = b->lane->side->searches;
-	ordered_add(&b->lane->free, b->size, b->addr, b);
+	ordered_add(&b->lane->free, free_key(b), b);
 }
 
 static void free_set_remove(struct allocator_block *b)
 {
-	ordered_remove(&b->lane->free, b->size, b->addr);
+	ordered_remove(&b->lane->free, free_key(b));
 }
 
 static void unmapped_add(struct allocator_block *b)
 {
-	ordered_add(&b->lane->unmapped, 0, b->addr, b);
+	ordered_add(&b->lane->unmapped, unmapped_key(b), b);
 }
 
 static void unmapped_remove(struct allocator_block *b)
 {
-	ordered_remove(&b->lane->unmapped, 0, b->addr);
+	ordered_remove(&b->lane->unmapped, unmapped_key(b));
 }
 
 /* A neighbor becomes part of the block if both are free and both have memory or none. Its bytes, or 0. */
@@ -637,7 +654,7 @@ static void segment_free(struct allocator *a, struct allocator_block *b)
 /* A part of a free block of an expandable segment that keeps its memory, because it does not fill a page. */
 static void page_rest(struct allocator *a, struct allocator_block *b, uint64_t addr, uint64_t size, bool before)
 {
-	struct allocator_block *rest = block_new(a, b->lane, addr, size, b->expandable);
+	struct allocator_block *rest = block_new(a, b->lane, addr, size, b->expandable, b->segment);
 
 	if (before)
 		block_link(rest, b->prev, b);
@@ -823,7 +840,7 @@ static bool oversize_release(struct allocator *a, const struct request *r)
 		return false;
 	if (size < a->settings.max_split)
 		size = a->settings.max_split;
-	found = ordered_find(set, size, 0, &at);
+	found = ordered_find(set, (struct ordered_key){size, 0, 0}, &at);
 	if (found) {
 		struct allocator_block *b = ordered_item(set, at)->of;
 
@@ -846,6 +863,11 @@ static bool oversize_release(struct allocator *a, const struct request *r)
 }
 
 /* ---- from the driver ------------------------------------------------------------------------------ */
+
+static uint64_t segment_number(struct allocator *a)
+{
+	return has_rule(a, OLDEST_SEGMENT) ? ++a->numbered : 0;
+}
 
 static bool allocatable(const struct allocator_block *b)
 {
@@ -880,7 +902,7 @@ static struct allocator_block *expandable_find(struct allocator *a, const struct
 	es->page = lane->side->small ? SMALL_BUFFER : a->settings.large_segment;
 	es->size = round_up(a->total + a->total / 8, es->page);
 	es->addr = a->driver.reserve(a->driver.of, es->size, es->page, lane->stream);
-	b = block_new(a, lane, es->addr, es->size, es);
+	b = block_new(a, lane, es->addr, es->size, es, segment_number(a));
 	b->mapped = false;
 	unmapped_add(b);
 	return b;
@@ -895,7 +917,8 @@ static bool block_map(struct allocator *a, struct allocator_block *b, uint64_t s
 	unmapped_remove(b);
 	b->mapped = true;
 	if (bytes < b->size) {
-		struct allocator_block *rest = block_new(a, b->lane, b->addr + bytes, b->size - bytes, b->expandable);
+		struct allocator_block *rest = block_new(a, b->lane, b->addr + bytes, b->size - bytes, b->expandable,
+							 b->segment);
 
 		rest->mapped = false;
 		block_link(rest, b, b->next);
@@ -951,7 +974,7 @@ static bool segment_alloc(struct allocator *a, struct request *r, bool retry)
 	amount_add(&a->counters.reserved, r->segment);
 	amount_add(&a->counters.segments, 1);
 	a->counters.driver_allocs++;
-	r->block = block_new(a, r->lane, addr, r->segment, NULL);
+	r->block = block_new(a, r->lane, addr, r->segment, NULL, segment_number(a));
 	return true;
 }
 
@@ -969,7 +992,7 @@ static bool best_fit(const struct request *r, struct ordered_at *at)
 	struct allocator_block *b;
 	struct ordered_at next;
 
-	if (!ordered_find(set, r->size, 0, at))
+	if (!ordered_find(set, (struct ordered_key){r->size, 0, 0}, at))
 		return false;
 	b = ordered_item(set, *at)->of;
 	if (!b->expandable)
@@ -1066,7 +1089,7 @@ static bool should_split(const struct allocator *a, const struct request *r)
 static struct allocator_block *block_split(struct allocator *a, struct allocator_block *rest, uint64_t size)
 {
 	bool was_split = block_is_split(rest);
-	struct allocator_block *b = block_new(a, rest->lane, rest->addr, size, rest->expandable);
+	struct allocator_block *b = block_new(a, rest->lane, rest->addr, size, rest->expandable, rest->segment);
 
 	block_link(b, rest->prev, rest);
 	rest->addr += size;

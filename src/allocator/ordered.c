@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A set in the order (size, address). */
+ * A set in the order (size, age, address). */
 #include "allocator/ordered.h"
 
 #include <stdlib.h>
@@ -14,20 +14,22 @@ struct ordered_leaf {
 	struct ordered_item item[LEAF_ITEMS];
 };
 
-static bool less(uint64_t size, uint64_t addr, uint64_t other_size, uint64_t other_addr)
+static bool less(const struct ordered_key *a, const struct ordered_key *b)
 {
-	return size != other_size ? size < other_size : addr < other_addr;
+	if (a->size != b->size)
+		return a->size < b->size;
+	return a->age != b->age ? a->age < b->age : a->addr < b->addr;
 }
 
 /* The last leaf whose first item is not greater; the first leaf if there is none. */
-static size_t leaf_of(const struct ordered *set, uint64_t size, uint64_t addr)
+static size_t leaf_of(const struct ordered *set, const struct ordered_key *key)
 {
 	size_t low = 0, high = set->leaves;
 
 	while (high - low > 1) {
 		size_t middle = (low + high) / 2;
 
-		if (less(size, addr, set->head[middle].size, set->head[middle].addr))
+		if (less(key, &set->head[middle].key))
 			high = middle;
 		else
 			low = middle;
@@ -36,14 +38,13 @@ static size_t leaf_of(const struct ordered *set, uint64_t size, uint64_t addr)
 }
 
 /* How many items of the leaf are less. */
-static size_t place_in(const struct ordered_leaf *leaf, uint64_t size, uint64_t addr)
+static size_t place_in(const struct ordered_leaf *leaf, const struct ordered_key *key)
 {
 	size_t low = 0, n = leaf->n;
 
 	while (n > 0) {
 		size_t half = n / 2;
-		const struct ordered_item *it = &leaf->item[low + half];
-		bool after = less(it->size, it->addr, size, addr);
+		bool after = less(&leaf->item[low + half].key, key);
 
 		low = after ? low + half + 1 : low;
 		n = after ? n - half - 1 : half;
@@ -53,8 +54,7 @@ static size_t place_in(const struct ordered_leaf *leaf, uint64_t size, uint64_t 
 
 static void head_update(struct ordered_head *head)
 {
-	head->size = head->leaf->item[0].size;
-	head->addr = head->leaf->item[0].addr;
+	head->key = head->leaf->item[0].key;
 }
 
 static void leaf_insert(struct ordered *set, size_t where, struct ordered_leaf *leaf)
@@ -76,7 +76,7 @@ static void leaf_split(struct ordered *set, size_t which)
 	head_update(&set->head[which + 1]);
 }
 
-void ordered_add(struct ordered *set, uint64_t size, uint64_t addr, void *of)
+void ordered_add(struct ordered *set, struct ordered_key key, void *of)
 {
 	struct ordered_leaf *leaf;
 	size_t which, at;
@@ -86,15 +86,15 @@ void ordered_add(struct ordered *set, uint64_t size, uint64_t addr, void *of)
 		leaf->n = 0;
 		leaf_insert(set, 0, leaf);
 	}
-	which = leaf_of(set, size, addr);
+	which = leaf_of(set, &key);
 	if (set->head[which].leaf->n == LEAF_ITEMS) {
 		leaf_split(set, which);
-		which = leaf_of(set, size, addr);
+		which = leaf_of(set, &key);
 	}
 	leaf = set->head[which].leaf;
-	at = place_in(leaf, size, addr);
+	at = place_in(leaf, &key);
 	memmove(leaf->item + at + 1, leaf->item + at, (leaf->n - at) * sizeof(*leaf->item));
-	leaf->item[at] = (struct ordered_item){size, addr, of};
+	leaf->item[at] = (struct ordered_item){key, of};
 	leaf->n++;
 	if (at == 0)
 		head_update(&set->head[which]);
@@ -119,27 +119,23 @@ void ordered_remove_at(struct ordered *set, struct ordered_at at)
 	memmove(head, head + 1, (set->leaves - at.leaf) * sizeof(*head));
 }
 
-bool ordered_find(const struct ordered *set, uint64_t size, uint64_t addr, struct ordered_at *at)
+bool ordered_find(const struct ordered *set, struct ordered_key key, struct ordered_at *at)
 {
 	*at = (struct ordered_at){0, 0};
 	if (!set->leaves)
 		return false;
-	at->leaf = leaf_of(set, size, addr);
-	at->i = place_in(set->head[at->leaf].leaf, size, addr);
+	at->leaf = leaf_of(set, &key);
+	at->i = place_in(set->head[at->leaf].leaf, &key);
 	if (at->i == set->head[at->leaf].leaf->n)
 		*at = (struct ordered_at){at->leaf + 1, 0};
 	return at->leaf < set->leaves;
 }
 
-void ordered_remove(struct ordered *set, uint64_t size, uint64_t addr)
+void ordered_remove(struct ordered *set, struct ordered_key key)
 {
 	struct ordered_at at;
-	struct ordered_item *it;
 
-	if (!ordered_find(set, size, addr, &at))
-		BUG("not in the set");
-	it = ordered_item(set, at);
-	if (it->size != size || it->addr != addr)
+	if (!ordered_find(set, key, &at) || less(&key, &ordered_item(set, at)->key))
 		BUG("not in the set");
 	ordered_remove_at(set, at);
 }

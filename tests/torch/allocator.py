@@ -9,7 +9,6 @@ allocator answers, and everything that its own trace says it did (segments, mapp
 build/tests/allocator_replay, which gives the same requests to the model and compares. Without --torch, the wheel of check.py.
 """
 import argparse
-import bisect
 import ctypes
 import mmap
 import os
@@ -111,6 +110,7 @@ class Block:
 
 class Case:
     """One random program; `lines` is what the model is given."""
+    next_pool = 0
 
     def __init__(self, torch, seed, what, holder, streams):
         self.torch, self.what, self.holder = torch, what, holder
@@ -120,7 +120,7 @@ class Case:
         self.handles = [s.cuda_stream for s in self.streams]
         self.blocks, self.ops, self.live = [], [], 0
         self.held = set()
-        self.pools, self.active, self.next_pool = [], [], 0
+        self.pools, self.active, self.graph, self.lender = {}, [], None, False
         self.alloc = torch._C._cuda_cudaCachingAllocator_raw_alloc
         self.delete = torch._C._cuda_cudaCachingAllocator_raw_delete
         self.kinds = self.rng.choices(range(6), weights=[self.rng.random() ** 2 for _ in range(6)], k=64)
@@ -145,7 +145,7 @@ class Case:
 
     def pool_of(self, stream):
         order = self.active if self.minor < 10 else self.active[::-1]
-        return next((pool for pool, at in order if at == stream), (0, 0))
+        return next((pool for pool, at in order if at in (stream, None)), (0, 0))
 
     # operations: done here, and noted
 
@@ -209,32 +209,97 @@ class Case:
             self.held.add(i)
             self.ops.append(("h", self.handles[i]))
 
+    # Private pools: of graphs that are captured, of torch.cuda.MemPool, and bare ones. `pools` are those with users: for each the
+    # graph or MemPool, and how many of our own users it has. `active` are those that are allocated to, and for which stream.
+
+    def end_of(self, pool):
+        getattr(self.torch._C, "_cuda_endAllocateToPool" if self.minor >= 8 else "_cuda_endAllocateCurrentStreamToPool")(0, pool)
+        self.ops.append(("pe",) + pool)
+
+    def pool_id(self):
+        Case.next_pool += 1
+        return self.rng.choice([(7000 + Case.next_pool, 0), (0, 7000 + Case.next_pool)])
+
     def do_pool(self):
-        c, way = self.torch._C, self.rng.random()
-        if self.active and way < 0.5:
-            pool, _ = self.active.pop(self.rng.randrange(len(self.active)))
-            getattr(c, "_cuda_endAllocateToPool" if self.minor >= 8 else "_cuda_endAllocateCurrentStreamToPool")(0, pool)
-            self.ops.append(("pe",) + pool)
+        way = self.rng.random()
+        if self.active and way < 0.45:
+            self.pool_end(self.rng.randrange(len(self.active)))
         elif self.pools and way < 0.7:
-            pool = self.rng.choice(self.pools)
-            if pool in [p for p, _ in self.active]:
-                return
-            self.pools.remove(pool)
-            c._cuda_releasePool(0, pool)
+            pool = self.rng.choice(sorted(self.pools))
+            if pool not in [p for p, _ in self.active]:
+                self.pool_drop(pool)
+        elif way < 0.8 and not self.graph:
+            self.graph_begin()
+        elif self.minor >= 6 and way < 0.9:
+            self.mempool_make()
+        elif self.minor >= 6 and len(self.active) < 3:
+            self.pool_begin()
+
+    def pool_begin(self):
+        known = [p for p in sorted(self.pools) if p not in [q for q, _ in self.active]]
+        pool = self.rng.choice(known) if known and self.rng.random() < 0.7 else self.pool_id()
+        if self.minor >= 8:
+            self.torch._C._cuda_beginAllocateCurrentThreadToPool(0, pool)
+        else:
+            self.torch._C._cuda_beginAllocateToPool(0, pool)
+        self.active.append((pool, None))
+        self.ops.append(("pb",) + pool)
+        self.pools.setdefault(pool, [None, 0])[1] += 1
+
+    def pool_end(self, i):
+        pool, stream = self.active[i]
+        if self.graph and self.graph[0] == pool:
+            self.graph[1].capture_end()
+            self.ops += [("pe",) + pool, ("ce",)]
+            self.graph = None
+        else:
+            self.end_of(pool)
+        self.active.pop(i)
+
+    def pool_drop(self, pool):
+        made, users = self.pools[pool]
+        if users:
+            self.torch._C._cuda_releasePool(0, pool)
             self.ops.append(("pd",) + pool)
-        elif len(self.active) < 3:
-            pool = self.rng.choice(self.pools) if self.pools and self.rng.random() < 0.5 else None
-            if pool in [p for p, _ in self.active]:
-                return
-            if pool is None:
-                self.next_pool += 1
-                pool = self.rng.choice([(7000 + self.next_pool, 0), (0, 7000 + self.next_pool)])
-            self.pools.append(pool)
-            i = self.rng.randrange(len(self.streams))
-            self.torch.cuda.set_stream(self.streams[i])
-            c._cuda_beginAllocateCurrentStreamToPool(0, pool)
-            self.active.append((pool, self.handles[i]))
-            self.ops.append(("pb",) + pool)
+            self.pools[pool][1] -= 1
+            if users == 1 and not made:
+                del self.pools[pool]
+        elif isinstance(made, self.torch.cuda.CUDAGraph):
+            made.reset()
+            del self.pools[pool], made
+            self.ops += [("pd",) + pool, ("?",)]
+            self.do_snapshot()
+        elif not self.active:
+            del self.pools[pool], made
+            self.ops += [("pd",) + pool, ("e",) + pool]
+            self.do_snapshot()
+
+    def graph_begin(self):
+        i = self.rng.randrange(len(self.handles))
+        if not self.handles[i] or self.held:
+            return
+        graph, pool = self.torch.cuda.CUDAGraph(), tuple(self.torch.cuda.graph_pool_handle())
+        self.torch.cuda.set_stream(self.streams[i])
+        graph.capture_begin(pool, capture_error_mode="relaxed")
+        # what PyTorch allocates for its random numbers, it does before
+        self.ops.append(("?",))
+        self.do_snapshot()
+        self.graph = (pool, graph)
+        self.pools[pool] = [graph, 0]
+        self.active.append((pool, self.handles[i]))
+        self.ops += [("pb",) + pool, ("cb",)]
+
+    def mempool_make(self):
+        kind, words = 0, {}
+        # 2.8 does not forget the pool when it is gone, and then fails
+        if (self.minor >= 11 or self.minor >= 8 and self.last) and self.rng.random() < 0.5 and not self.lender:
+            kind, words = kind | 2, dict(words, use_on_oom=True)
+            self.lender = True
+        if self.minor >= 10 and self.rng.random() < 0.3:
+            kind, words = kind | 4, dict(words, no_split=True)
+        made = self.torch.cuda.MemPool(**words)
+        self.pools[tuple(made.id)] = [made, 0]
+        self.ops.append(("pu",) + tuple(made.id) + (kind,))
 
     def do_empty(self):
         if self.active and self.minor < 8:
@@ -284,8 +349,7 @@ class Case:
         elif way < 0.06 and self.what == "streams":
             self.do_hold()
         elif way < 0.006 and self.what in ("pools", "expandable"):
-            if self.what == "pools" or self.minor >= 6:
-                self.do_pool()
+            self.do_pool()
         elif rng.random() < (0.62 if self.live > self.target else 0.42):
             self.do_delete()
         else:
@@ -302,8 +366,9 @@ class Case:
                  "inactive_split": "inactive_split_bytes.all.current", "segments": "segment.all.current"}
         return {name: s.get(key, 0) for name, key in names.items()}
 
-    def run(self, events):
-        """The lines of this program."""
+    def run(self, events, last):
+        """The lines of this program; it is the last one of this process."""
+        self.last = last
         cuda = self.torch.cuda
         cuda.empty_cache()
         assert cuda.memory_reserved() == 0, "memory is left from the case before"
@@ -337,12 +402,11 @@ class Case:
             self.streams[i].synchronize()
         self.held.clear()
         while self.active:
-            pool, _ = self.active.pop()
-            getattr(self.torch._C, "_cuda_endAllocateToPool" if self.minor >= 8 else "_cuda_endAllocateCurrentStreamToPool")(0, pool)
-        for pool in self.pools:
-            self.torch._C._cuda_releasePool(0, pool)
+            self.pool_end(0)
         while self.blocks:
             self.do_delete()
+        while self.pools:
+            self.pool_drop(sorted(self.pools)[0])
         self.torch.cuda.memory._record_memory_history(None)
         self.torch.cuda.set_per_process_memory_fraction(1.0)
         self.torch.cuda.empty_cache()
@@ -351,8 +415,8 @@ class Case:
         """The operations, each with what the trace says it did."""
         lines, at = [], 0
 
-        def take(last):
-            """Notes entries up to the first of these actions, and returns that one."""
+        def take(last, own=False):
+            """Notes entries up to the first of these actions, and returns that one; `own`: PyTorch itself allocates, too."""
             nonlocal at
             while entries[at]["action"] not in last:
                 entry = entries[at]
@@ -361,6 +425,12 @@ class Case:
                     lines.append("%s %d %d" % (letter, entry["addr"], entry["size"]))
                 elif entry["action"] == "free_completed":
                     lines.append("C %d" % entry["addr"])
+                elif own and entry["action"] == "alloc":
+                    lines.append("a %d %d %d %d %d" % (entry["addr"], entry["size"], entry["stream"], *entry.get("pool_id", (0, 0))))
+                elif own and entry["action"] == "free_requested":
+                    assert entries[at + 1]["action"] == "free_completed"
+                    lines.extend(["C %d" % entry["addr"], "d %d" % entry["addr"]])
+                    at += 1
                 else:
                     raise AssertionError("%r before one of %s" % (entry, last))
                 at += 1
@@ -380,6 +450,9 @@ class Case:
                     at += 1
                     lines.append("C %d" % op[1])
                 lines.append("d %d" % op[1])
+            elif op[0] == "?":
+                take(("snapshot",), own=True)
+                at -= 1
             elif op[0] == "e":
                 take(("snapshot",))
                 at -= 1
@@ -411,13 +484,18 @@ def program(args):
     torch.cuda.init()
     streams = [torch.cuda.default_stream()] + [torch.cuda.Stream() for _ in range(3)]
     torch.empty(1, dtype=torch.uint8, device="cuda").record_stream(streams[1])
-    ballast = ctypes.c_uint64()
+    warm = torch.cuda.CUDAGraph()    # code that is loaded for the first graph takes memory
+    torch.cuda.set_stream(streams[1])
+    warm.capture_begin(capture_error_mode="relaxed")
+    warm.capture_end()
+    warm.reset()
+    del warm
     first, n = args.case or 0, (args.events + PER_CASE - 1) // PER_CASE
     for i in range(first, first + 1 if args.case is not None else n):
         rng = random.Random("%d-%d" % (args.seed, i))
         what = args.only or rng.choice(["plain", "streams", "pools", "expandable"])
         case = Case(torch, "%d-%d" % (args.seed, i), what, holder, streams)
-        lines = case.run(min(PER_CASE, args.events))
+        lines = case.run(min(PER_CASE, args.events), i == n - 1)
         path = os.path.join(args.program, "%d-%s" % (i, what))
         with open(path + ".part", "w", encoding="ascii") as f:
             f.write("\n".join(lines) + "\n")

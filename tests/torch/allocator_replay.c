@@ -70,6 +70,7 @@ static struct replay {
 	struct reserved *reserved;
 	size_t n_reserved, cap_reserved;
 	uint64_t allocs, deletes, driver_calls, reordered, snapshots;
+	struct allocator_pool_id pool;	/* of the request */
 	char op[256];
 } r;
 
@@ -180,18 +181,23 @@ static bool is_reserved(uint64_t addr)
 	return false;
 }
 
-/* The real address shows when it is mapped first, which may be later: the first attempt can run out of memory. */
+/* The real address shows when it is mapped first: in this request, perhaps after others were unmapped, or in a later one of the
+ * same stream and pool, when this one runs out of memory. A small request maps one page of 2 MiB, a large one never just that. */
 static uint64_t reserved_later(uint64_t page, uint64_t stream)
 {
 	uint64_t map = 0, addr, size, on;
+	struct allocator_pool_id of;
 
-	for (const char *s = r.rest; *s; s = strchr(s, '\n') + 1) {
-		if (!strncmp(s, "init ", 5))
-			break;
-		if (sscanf(s, "M %" SCNu64, &addr) == 1 && !map && !is_reserved(addr))
-			map = addr;
-		else if (sscanf(s, "a %" SCNu64 " %" SCNu64 " %" SCNu64, &addr, &size, &on) == 3) {
-			if (map && on == stream && (size <= 1 << 20) == (page == 2 << 20))
+	for (size_t i = 0; i < r.n_done; i++)
+		if (r.done[i].what == 'M' && !is_reserved(r.done[i].addr))
+			return r.done[i].addr;
+	for (const char *s = r.rest; *s && strncmp(s, "init ", 5); s = strchr(s, '\n') + 1) {
+		if (*s == 'M' && sscanf(s, "M %" SCNu64 " %" SCNu64, &addr, &size) == 2) {
+			if (!map && !is_reserved(addr) && (size == 2 << 20) == (page == 2 << 20))
+				map = addr;
+		} else if (*s == 'a' && sscanf(s, "a %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &addr, &size,
+					       &on, &of.first, &of.second) == 5) {
+			if (map && on == stream && of.first == r.pool.first && of.second == r.pool.second)
 				return map;
 			map = 0;
 		}
@@ -201,11 +207,9 @@ static uint64_t reserved_later(uint64_t page, uint64_t stream)
 
 static uint64_t card_reserve(void *of, uint64_t size, uint64_t page, uint64_t stream)
 {
-	struct done *next = done_next();
-	uint64_t addr;
+	uint64_t addr = reserved_later(page, stream);
 
 	(void)of;
-	addr = next && next->what == 'M' ? next->addr : reserved_later(page, stream);
 	if (!addr)
 		addr = ((uint64_t)1 << 60) + r.n_reserved * ((uint64_t)1 << 44);
 	r.reserved = xgrow(r.reserved, r.n_reserved, &r.cap_reserved, sizeof(*r.reserved));
@@ -341,8 +345,10 @@ static void begin(unsigned major, unsigned minor)
 
 static void request_alloc(uint64_t addr, uint64_t size, uint64_t stream, struct allocator_pool_id pool)
 {
-	struct allocator_block *b = allocator_alloc(r.a, size, stream, pool);
+	struct allocator_block *b;
 
+	r.pool = pool;
+	b = allocator_alloc(r.a, size, stream, pool);
 	r.allocs++;
 	compare("address", addr, b ? allocator_block_addr(b) : 0);
 	if (b)
