@@ -100,7 +100,7 @@ struct allocator {
 	size_t n_pools, cap_pools;
 	struct allocator_pool_id *begun;	/* that are allocated to */
 	size_t n_begun, cap_begun;
-	unsigned captures;
+	bool captured;
 	struct queue *queue;
 	size_t n_queues, cap_queues;
 	size_t waiting;			/* events in all queues */
@@ -128,7 +128,7 @@ static bool has_rule(const struct allocator *a, enum allocator_rule rule)
 /* Nothing may be waited for, and no event recorded. */
 static bool capturing(const struct allocator *a)
 {
-	return has_rule(a, MARKS_CAPTURES) ? a->captures > 0 : a->n_begun > 0;
+	return has_rule(a, ONLY_CAPTURED) ? a->captured : a->n_begun > 0;
 }
 
 static bool collecting(const struct allocator *a)
@@ -396,15 +396,9 @@ void allocator_pool_drop(struct allocator *a, struct allocator_pool_id id)
 	}
 }
 
-void allocator_capture_begin(struct allocator *a)
+void allocator_set_captured(struct allocator *a, bool captured)
 {
-	a->captures++;
-}
-
-void allocator_capture_end(struct allocator *a)
-{
-	if (a->captures)
-		a->captures--;
+	a->captured = captured;
 }
 
 /* ---- sizes ---------------------------------------------------------------------------------------- */

@@ -100,9 +100,9 @@ void allocator_pool_begin(struct allocator *a, struct allocator_pool_id pool);	/
 void allocator_pool_end(struct allocator *a, struct allocator_pool_id pool);	/* it still uses the pool */
 void allocator_pool_drop(struct allocator *a, struct allocator_pool_id pool);	/* one user less */
 
-/* A stream is captured, between begin and end of its pool. Matters from 2.15 on. */
-void allocator_capture_begin(struct allocator *a);
-void allocator_capture_end(struct allocator *a);
+/* Whether the current stream of the thread that calls is being captured. Matters only from 2.15 on: older releases wait for
+ * nothing while any pool is allocated to. */
+void allocator_set_captured(struct allocator *a, bool captured);
 
 const struct allocator_counters *allocator_counters(const struct allocator *a);
 const struct allocator_failure *allocator_failure(const struct allocator *a);

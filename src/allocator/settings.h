@@ -22,7 +22,7 @@ enum allocator_rule {
 	REST_IS_AFTER = 1 << 8,		/* `>` of roundup_power2_divisions begins after the last interval, not with it */
 	ALL_IS_NO_LIMIT = 1 << 9,	/* a memory fraction of 1 is no limit; before, it switched garbage collection on */
 	OLDEST_SEGMENT = 1 << 10,	/* of free blocks of one size, that in the oldest segment; before, the lowest address */
-	MARKS_CAPTURES = 1 << 11,	/* what is deferred in a capture is not deferred in a MemPool */
+	ONLY_CAPTURED = 1 << 11,	/* events are left for later only by captured streams; before, wherever a pool is in use */
 };
 
 struct allocator_release {

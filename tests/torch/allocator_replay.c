@@ -14,7 +14,7 @@
  *	e p q				empty_cache
  *	s text | l fraction		settings; memory fraction
  *	pu p q kind | pb p q | pe p q | pd p q	use, begin, end, drop of a pool
- *	cb | ce				a capture
+ *	cb | ce				from here on, the current stream is captured; is not
  *	h stream | u stream		from here on, no event that is recorded on the stream is passed; all are
  *	P segment size addr size requested stream p q state small expandable	a block of the snapshot
  *	S				the blocks above are all there are
@@ -507,10 +507,7 @@ static bool line_request(const char *s, const uint64_t *n)
 		line_pool(s[1], n);
 		return true;
 	case 'c':
-		if (s[1] == 'b')
-			allocator_capture_begin(r.a);
-		else
-			allocator_capture_end(r.a);
+		allocator_set_captured(r.a, s[1] == 'b');
 		return true;
 	case 'h':
 	case 'u':
