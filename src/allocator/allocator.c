@@ -500,7 +500,7 @@ static void event_record(struct allocator *a, struct allocator_block *b, uint64_
 	b->events++;
 	a->waiting++;
 	if (a->driver.record)
-		a->driver.record(a->driver.of, stream, q->recorded);
+		a->driver.record(a->driver.of, stream, q->recorded, b->addr);
 }
 
 static void events_record(struct allocator *a, struct allocator_block *b)

@@ -28,8 +28,9 @@ struct allocator_driver {
 	void (*unreserve)(void *of, uint64_t addr, uint64_t size);
 	bool (*map)(void *of, uint64_t addr, uint64_t size);
 	void (*unmap)(void *of, uint64_t addr, uint64_t size);
-	/* The `nth` event (from 1) is recorded on a stream. NULL: nobody asks. Has the stream passed it? NULL: always. */
-	void (*record)(void *of, uint64_t stream, uint64_t nth);
+	/* The `nth` event (from 1) is recorded on a stream, for the block at `addr`. NULL: nobody asks. Has the stream passed it?
+	 * NULL: always. */
+	void (*record)(void *of, uint64_t stream, uint64_t nth, uint64_t addr);
 	bool (*passed)(void *of, uint64_t stream, uint64_t nth);
 	/* A block that was deleted is free for others now, which is later when other streams used it. NULL: nobody asks. */
 	void (*freed)(void *of, uint64_t addr, uint64_t requested);

@@ -34,7 +34,8 @@
 #include "base/mem.h"
 
 struct done {
-	char what;			/* A F M U C; 0: it was compared */
+	char what;			/* A F M U C */
+	bool met;			/* by the model */
 	uint64_t addr, size;
 };
 
@@ -99,7 +100,7 @@ static void differ(const char *what, uint64_t real, uint64_t ours)
 	printf("line %" PRIu64 ": %s: %s: PyTorch %" PRIu64 " (%" PRIx64 "), the model %" PRIu64 " (%" PRIx64 ")\n", r.line, r.op,
 	       what, real, real, ours, ours);
 	for (size_t i = 0; i < r.n_done; i++)
-		if (r.done[i].what)
+		if (!r.done[i].met)
 			printf("  PyTorch did, the model did not yet: %c %" PRIx64 " %" PRIu64 "\n", r.done[i].what,
 			       r.done[i].addr, r.done[i].size);
 	show_state();
@@ -118,7 +119,7 @@ static void compare(const char *what, uint64_t real, uint64_t ours)
 static struct done *done_next(void)
 {
 	for (size_t i = 0; i < r.n_done; i++)
-		if (r.done[i].what && r.done[i].what != 'C')
+		if (!r.done[i].met && r.done[i].what != 'C')
 			return &r.done[i];
 	return NULL;
 }
@@ -130,7 +131,7 @@ static void done_find(char what, uint64_t addr, uint64_t size, const char *name)
 	r.driver_calls++;
 	if (next && (next->what != what || next->addr != addr || next->size != size))
 		for (size_t i = 0; i < r.n_done; i++)
-			if (r.done[i].what == what && r.done[i].addr == addr && r.done[i].size == size) {
+			if (!r.done[i].met && r.done[i].what == what && r.done[i].addr == addr && r.done[i].size == size) {
 				next = &r.done[i];
 				r.reordered++;
 				break;
@@ -139,7 +140,7 @@ static void done_find(char what, uint64_t addr, uint64_t size, const char *name)
 		differ(name, 0, addr);
 	compare(name, next->addr, addr);
 	compare(name, next->size, size);
-	next->what = 0;
+	next->met = true;
 }
 
 static uint64_t card_round(uint64_t size)
@@ -161,7 +162,7 @@ static uint64_t card_alloc(void *of, uint64_t size, uint64_t stream)
 	if (!next || next->what != 'A')
 		differ("cudaMalloc", 0, size);
 	compare("size of cudaMalloc", next->size, size);
-	next->what = 0;
+	next->met = true;
 	r.free -= card_round(size);
 	return next->addr;
 }
@@ -189,7 +190,7 @@ static uint64_t reserved_later(uint64_t page, uint64_t stream)
 	struct allocator_pool_id of;
 
 	for (size_t i = 0; i < r.n_done; i++)
-		if (r.done[i].what == 'M' && !is_reserved(r.done[i].addr))
+		if (!r.done[i].met && r.done[i].what == 'M' && !is_reserved(r.done[i].addr))
 			return r.done[i].addr;
 	for (const char *s = r.rest; *s && strncmp(s, "init ", 5); s = strchr(s, '\n') + 1) {
 		if (*s == 'M' && sscanf(s, "M %" SCNu64 " %" SCNu64, &addr, &size) == 2) {
@@ -253,12 +254,13 @@ static struct stream *stream_of(uint64_t handle)
 	return &r.stream[r.n_streams++];
 }
 
-/* What is recorded on a stream that is not held is passed at once. */
-static void stream_record(void *of, uint64_t handle, uint64_t nth)
+/* What is recorded on a stream that is not held is passed before the next request. */
+static void stream_record(void *of, uint64_t handle, uint64_t nth, uint64_t addr)
 {
 	struct stream *s = stream_of(handle);
 
 	(void)of;
+	(void)addr;
 	s->recorded = nth;
 	if (!s->held)
 		s->passed = nth;
@@ -275,8 +277,8 @@ static void block_freed(void *of, uint64_t addr, uint64_t requested)
 	(void)of;
 	(void)requested;
 	for (size_t i = 0; i < r.n_done; i++)
-		if (r.done[i].what == 'C' && r.done[i].addr == addr) {
-			r.done[i].what = 0;
+		if (!r.done[i].met && r.done[i].what == 'C' && r.done[i].addr == addr) {
+			r.done[i].met = true;
 			return;
 		}
 	differ("a block became free", 0, addr);
@@ -550,10 +552,10 @@ static void line_take(const char *s)
 	snprintf(r.op, sizeof(r.op), "%s", s);
 	if (count == 2 && strchr("AFMU", *s)) {
 		r.done = xgrow(r.done, r.n_done, &r.cap_done, sizeof(*r.done));
-		r.done[r.n_done++] = (struct done){*s, n[0], n[1]};
+		r.done[r.n_done++] = (struct done){*s, false, n[0], n[1]};
 	} else if (*s == 'C') {
 		r.done = xgrow(r.done, r.n_done, &r.cap_done, sizeof(*r.done));
-		r.done[r.n_done++] = (struct done){*s, n[0], 0};
+		r.done[r.n_done++] = (struct done){*s, false, n[0], 0};
 	} else if (*s == 'P') {
 		line_piece(n);
 	} else if (!strncmp(s, "init ", 5)) {
@@ -564,7 +566,7 @@ static void line_take(const char *s)
 		counter_compare(name, n[0]);
 	} else if (line_request(s, n)) {
 		for (size_t i = 0; i < r.n_done; i++)
-			if (r.done[i].what)
+			if (!r.done[i].met)
 				differ("PyTorch did more", r.done[i].addr, 0);
 		r.n_done = 0;
 	} else {
