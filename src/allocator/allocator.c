@@ -70,7 +70,7 @@ struct allocator_block {
 	struct lane *lane;
 	struct expandable *expandable;	/* NULL: an ordinary segment */
 	struct uses *uses;		/* other streams that use it; NULL: none */
-	uint64_t segment;		/* which one of all that came from the driver; 0 where only addresses count */
+	uint64_t rank;			/* address plus this: the order among free blocks of one size; the same in a segment */
 	uint64_t born;			/* searches of its side when it became free */
 	unsigned events;		/* that it waits for */
 	bool allocated, mapped, live;
@@ -163,7 +163,7 @@ static void chunk_add(struct allocator *a)
 }
 
 static struct allocator_block *block_new(struct allocator *a, struct lane *lane, uint64_t addr, uint64_t size,
-					 struct expandable *expandable, uint64_t segment)
+					 struct expandable *expandable, uint64_t rank)
 {
 	struct allocator_block *b;
 
@@ -175,7 +175,7 @@ static struct allocator_block *block_new(struct allocator *a, struct lane *lane,
 				      .size = size,
 				      .lane = lane,
 				      .expandable = expandable,
-				      .segment = segment,
+				      .rank = rank,
 				      .mapped = true,
 				      .live = true};
 	return b;
@@ -211,12 +211,12 @@ static void block_link(struct allocator_block *b, struct allocator_block *before
 
 static struct ordered_key free_key(const struct allocator_block *b)
 {
-	return (struct ordered_key){b->size, b->segment, b->addr};
+	return (struct ordered_key){b->size, b->addr + b->rank};
 }
 
 static struct ordered_key unmapped_key(const struct allocator_block *b)
 {
-	return (struct ordered_key){0, 0, b->addr};
+	return (struct ordered_key){0, b->addr};
 }
 
 static void free_set_add(struct allocator_block *b)
@@ -648,7 +648,7 @@ static void segment_free(struct allocator *a, struct allocator_block *b)
 /* A part of a free block of an expandable segment that keeps its memory, because it does not fill a page. */
 static void page_rest(struct allocator *a, struct allocator_block *b, uint64_t addr, uint64_t size, bool before)
 {
-	struct allocator_block *rest = block_new(a, b->lane, addr, size, b->expandable, b->segment);
+	struct allocator_block *rest = block_new(a, b->lane, addr, size, b->expandable, b->rank);
 
 	if (before)
 		block_link(rest, b->prev, b);
@@ -834,7 +834,7 @@ static bool oversize_release(struct allocator *a, const struct request *r)
 		return false;
 	if (size < a->settings.max_split)
 		size = a->settings.max_split;
-	found = ordered_find(set, (struct ordered_key){size, 0, 0}, &at);
+	found = ordered_find(set, (struct ordered_key){size, 0}, &at);
 	if (found) {
 		struct allocator_block *b = ordered_item(set, at)->of;
 
@@ -858,9 +858,14 @@ static bool oversize_release(struct allocator *a, const struct request *r)
 
 /* ---- from the driver ------------------------------------------------------------------------------ */
 
-static uint64_t segment_number(struct allocator *a)
+/* Where the oldest segment comes first, the rank is its number and the place in it, which is below 2^40. */
+static uint64_t segment_rank(struct allocator *a, uint64_t addr)
 {
-	return has_rule(a, OLDEST_SEGMENT) ? ++a->numbered : 0;
+	if (!has_rule(a, OLDEST_SEGMENT))
+		return 0;
+	if (a->numbered < UINT64_MAX >> 40)
+		a->numbered++;
+	return (a->numbered << 40) - addr;
 }
 
 static bool allocatable(const struct allocator_block *b)
@@ -896,7 +901,7 @@ static struct allocator_block *expandable_find(struct allocator *a, const struct
 	es->page = lane->side->small ? SMALL_BUFFER : a->settings.large_segment;
 	es->size = round_up(a->total + a->total / 8, es->page);
 	es->addr = a->driver.reserve(a->driver.of, es->size, es->page, lane->stream);
-	b = block_new(a, lane, es->addr, es->size, es, segment_number(a));
+	b = block_new(a, lane, es->addr, es->size, es, segment_rank(a, es->addr));
 	b->mapped = false;
 	unmapped_add(b);
 	return b;
@@ -912,7 +917,7 @@ static bool block_map(struct allocator *a, struct allocator_block *b, uint64_t s
 	b->mapped = true;
 	if (bytes < b->size) {
 		struct allocator_block *rest = block_new(a, b->lane, b->addr + bytes, b->size - bytes, b->expandable,
-							 b->segment);
+							 b->rank);
 
 		rest->mapped = false;
 		block_link(rest, b, b->next);
@@ -968,7 +973,7 @@ static bool segment_alloc(struct allocator *a, struct request *r, bool retry)
 	amount_add(&a->counters.reserved, r->segment);
 	amount_add(&a->counters.segments, 1);
 	a->counters.driver_allocs++;
-	r->block = block_new(a, r->lane, addr, r->segment, NULL, segment_number(a));
+	r->block = block_new(a, r->lane, addr, r->segment, NULL, segment_rank(a, addr));
 	return true;
 }
 
@@ -986,7 +991,7 @@ static bool best_fit(const struct request *r, struct ordered_at *at)
 	struct allocator_block *b;
 	struct ordered_at next;
 
-	if (!ordered_find(set, (struct ordered_key){r->size, 0, 0}, at))
+	if (!ordered_find(set, (struct ordered_key){r->size, 0}, at))
 		return false;
 	b = ordered_item(set, *at)->of;
 	if (!b->expandable)
@@ -1083,7 +1088,7 @@ static bool should_split(const struct allocator *a, const struct request *r)
 static struct allocator_block *block_split(struct allocator *a, struct allocator_block *rest, uint64_t size)
 {
 	bool was_split = block_is_split(rest);
-	struct allocator_block *b = block_new(a, rest->lane, rest->addr, size, rest->expandable, rest->segment);
+	struct allocator_block *b = block_new(a, rest->lane, rest->addr, size, rest->expandable, rest->rank);
 
 	block_link(b, rest->prev, rest);
 	rest->addr += size;

@@ -77,7 +77,8 @@ struct allocator *allocator_new(const struct allocator_release *release, const s
 void allocator_free(struct allocator *a);
 
 /* NULL: out of memory (allocator_failure), or nothing was asked for. */
-struct allocator_block *allocator_alloc(struct allocator *a, uint64_t size, uint64_t stream, struct allocator_pool_id pool);
+struct allocator_block *allocator_alloc(struct allocator *a, uint64_t size, uint64_t stream,
+					struct allocator_pool_id pool);
 void allocator_delete(struct allocator *a, struct allocator_block *block);
 void allocator_record_stream(struct allocator *a, struct allocator_block *block, uint64_t stream);
 

@@ -327,8 +327,8 @@ static int read_option(struct parsing *p)
 			code = words_mark(&p->w, ":", p->e);
 			return code ? code : options[i].read(p);
 		}
-	return err_set(p->e, -EINVAL, "PyTorch %u.%u has no allocator option '%s'", p->release->major, p->release->minor,
-		       p->w.word);
+	return err_set(p->e, -EINVAL, "PyTorch %u.%u has no allocator option '%s'", p->release->major,
+		       p->release->minor, p->w.word);
 }
 
 /* The size of large segments is read first, because others must not be smaller. */

@@ -85,7 +85,8 @@ static void show_state(void)
 	printf("the model has %zu blocks, %" PRIu64 " bytes reserved; the card has %" PRIu64 " free\n", n,
 	       allocator_counters(r.a)->reserved.now, r.free);
 	for (size_t i = 0; i < n && i < 400; i++)
-		printf("  %s%" PRIx64 " %" PRIu64 " asked %" PRIu64 " stream %" PRIx64 " pool %" PRIu64 ",%" PRIu64 " %s %s%s\n",
+		printf("  %s%" PRIx64 " %" PRIu64 " asked %" PRIu64 " stream %" PRIx64 " pool %" PRIu64 ",%" PRIu64
+		       " %s %s%s\n",
 		       list[i].segment == list[i].addr ? "" : "    ", list[i].addr, list[i].size, list[i].requested,
 		       list[i].stream, list[i].pool.first, list[i].pool.second, list[i].small ? "small" : "large",
 		       list[i].state == ALLOCATOR_FREE	    ? "free"
@@ -97,8 +98,8 @@ static void show_state(void)
 
 static void differ(const char *what, uint64_t real, uint64_t ours)
 {
-	printf("line %" PRIu64 ": %s: %s: PyTorch %" PRIu64 " (%" PRIx64 "), the model %" PRIu64 " (%" PRIx64 ")\n", r.line, r.op,
-	       what, real, real, ours, ours);
+	printf("line %" PRIu64 ": %s: %s: PyTorch %" PRIu64 " (%" PRIx64 "), the model %" PRIu64 " (%" PRIx64 ")\n",
+	       r.line, r.op, what, real, real, ours, ours);
 	for (size_t i = 0; i < r.n_done; i++)
 		if (!r.done[i].met)
 			printf("  PyTorch did, the model did not yet: %c %" PRIx64 " %" PRIu64 "\n", r.done[i].what,
@@ -196,8 +197,8 @@ static uint64_t reserved_later(uint64_t page, uint64_t stream)
 		if (*s == 'M' && sscanf(s, "M %" SCNu64 " %" SCNu64, &addr, &size) == 2) {
 			if (!map && !is_reserved(addr) && (size == 2 << 20) == (page == 2 << 20))
 				map = addr;
-		} else if (*s == 'a' && sscanf(s, "a %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &addr, &size,
-					       &on, &of.first, &of.second) == 5) {
+		} else if (*s == 'a' && sscanf(s, "a %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &addr,
+					       &size, &on, &of.first, &of.second) == 5) {
 			if (map && on == stream && of.first == r.pool.first && of.second == r.pool.second)
 				return map;
 			map = 0;
@@ -605,8 +606,8 @@ int main(void)
 		if (*s)
 			line_take(s);
 	}
-	printf("%" PRIu64 " allocations, %" PRIu64 " deletions, %" PRIu64 " driver calls (%" PRIu64 " in another order), %" PRIu64
-	       " snapshots: equal\n",
+	printf("%" PRIu64 " allocations, %" PRIu64 " deletions, %" PRIu64 " driver calls (%" PRIu64
+	       " in another order), %" PRIu64 " snapshots: equal\n",
 	       r.allocs, r.deletes, r.driver_calls, r.reordered, r.snapshots);
 	allocator_free(r.a);
 	return 0;
