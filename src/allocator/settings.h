@@ -13,16 +13,14 @@ struct err;
 enum allocator_rule {
 	POOLS_EXPAND = 1 << 0,		/* private pools have expandable segments, too */
 	OWN_POOLS_DO_NOT = 1 << 1,	/* but not those with an allocator of their own */
-	SKIPS_EXPANDABLE = 1 << 2,	/* when oversize blocks are released, expandable ones are left alone */
-	KNOWS_NON_SPLIT = 1 << 3,	/* max_non_split_rounding_mb */
-	KNOWS_LARGE_SEGMENT = 1 << 4,	/* large_segment_size_mb */
-	EMPTIES_IN_POOL = 1 << 5,	/* empty_cache while a pool is in use does nothing; before, it raised an error */
-	LENDS_LAST = 1 << 6,		/* pools with use_on_oom are asked when all else has failed ... */
-	LENDS_FIRST = 1 << 7,		/* ... or before the cache is released */
-	REST_IS_AFTER = 1 << 8,		/* `>` of roundup_power2_divisions begins after the last interval, not with it */
-	ALL_IS_NO_LIMIT = 1 << 9,	/* a memory fraction of 1 is no limit; before, it switched garbage collection on */
-	OLDEST_SEGMENT = 1 << 10,	/* of free blocks of one size, that in the oldest segment; before, the lowest address */
-	ONLY_CAPTURED = 1 << 11,	/* events are left for later only by captured streams; before, wherever a pool is in use */
+	KNOWS_LARGE_SEGMENT = 1 << 2,	/* large_segment_size_mb */
+	EMPTIES_IN_POOL = 1 << 3,	/* empty_cache while a pool is in use does nothing; before, it raised an error */
+	LENDS_LAST = 1 << 4,		/* pools with use_on_oom are asked when all else has failed ... */
+	LENDS_FIRST = 1 << 5,		/* ... or before the cache is released */
+	REST_IS_AFTER = 1 << 6,		/* `>` of roundup_power2_divisions begins after the last interval, not with it */
+	ALL_IS_NO_LIMIT = 1 << 7,	/* a memory fraction of 1 is no limit; before, it switched garbage collection on */
+	OLDEST_SEGMENT = 1 << 8,	/* of free blocks of one size, that in the oldest segment; before, the lowest address */
+	ONLY_CAPTURED = 1 << 9,	/* events are left for later only by captured streams; before, wherever a pool is in use */
 };
 
 struct allocator_release {
@@ -45,7 +43,7 @@ struct allocator_settings {
 	char unmodeled[48];		/* an option that has an effect this model does not have; "" = none */
 };
 
-/* The rules of this release: its own row, or the one before. NULL below 2.4. */
+/* The rules of this release: its own row, or the one before, and `compared` is true of the row's own release only. NULL below 2.4. */
 const struct allocator_release *allocator_release_find(unsigned major, unsigned minor);
 
 void allocator_settings_init(struct allocator_settings *s);

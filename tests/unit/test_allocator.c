@@ -188,7 +188,9 @@ static void settings__a_release_refuses_what_it_does_not_know(void **state)
 	assert_int_not_equal(allocator_settings_parse(&s, allocator_release_find(2, 8), "colour:red", &e), 0);
 	assert_non_null(strstr(e.msg, "'colour'"));
 	assert_null(allocator_release_find(2, 3));
-	assert_int_equal(allocator_release_find(2, 9)->minor, 8);
+	assert_int_equal(allocator_release_find(2, 13)->minor, 12);
+	assert_false(allocator_release_find(2, 13)->compared);
+	assert_true(allocator_release_find(2, 11)->compared);
 	assert_int_equal(allocator_release_find(3, 0)->minor, 15);
 }
 
