@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our model of PyTorch's caching allocator (src/allocator) against the real one, on the simulated GPU.
 
-    tests/torch/allocator.py [--build build] [--torch FOLDER…] [--events 40000] [--seed 1] [--case N] [--only WHAT]
+    tests/torch/allocator.py [--build build] [--torch FOLDER…] [--events 100000] [--seed 1] [--case N] [--only WHAT]
 
 Random programs allocate and delete on several streams, with random settings, on cards that are too small. What the real
 allocator answers, and everything that its own trace says it did (segments, mappings, blocks that became free), goes as text to
@@ -675,7 +675,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default="build", help="folder that make has filled")
     parser.add_argument("--torch", nargs="*", help="folders with unpacked wheels of PyTorch")
-    parser.add_argument("--events", type=int, default=40000)
+    parser.add_argument("--events", type=int, default=100000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--case", type=int, help="only this one")
     parser.add_argument("--only", choices=["plain", "streams", "pools", "expandable", "mixed", "training"])
