@@ -31,7 +31,7 @@ Q := @
 say = @printf '  %-5s %s\n' "$(1)" "$(2)"
 endif
 
-LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/probe src/compat src/formats src/case src/input src/rules src/judge src/write -name '*.c')))
+LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/allocator src/probe src/compat src/formats src/case src/input src/rules src/judge src/write -name '*.c')))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(MACHINE).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))
@@ -402,7 +402,8 @@ check-wheels:
 	@$(PYTHON) tests/wheels/check.py --cache build/wheels $(WHEELS)
 
 # Real PyTorch on the simulated GPU. Downloads 1.2 GB, once.
-check-torch: parts
+check-torch: parts $(B)/tests/allocator_replay
+	@$(PYTHON) tests/torch/allocator.py --build $(B)
 	@$(PYTHON) tests/torch/check.py --build $(B)
 
 # Likewise: what PyTorch's libraries import from NVIDIA's, against the stand-ins.
@@ -416,6 +417,10 @@ check-wheel-archs: $(B)/tests/show_archs
 # Likewise: real wheels, checked by the doctor.
 check-doctor-wheels: parts
 	@$(PYTHON) tests/wheels/check_doctor.py --build $(B) --scratch build/wheels $(WHEELS)
+
+# What PyTorch's allocator did, given to ours (tests/torch/allocator.py).
+$(B)/tests/allocator_replay: tests/torch/allocator_replay.c $(LIB_OBJ)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
 
 $(B)/tests/show_archs: tests/wheels/show_archs.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)

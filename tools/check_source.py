@@ -8,14 +8,15 @@ import re
 import sys
 
 # Who may include whom; ARCHITECTURE.md has the table with the reasons. A part may always use itself, kb and system headers.
-BELOW_JUDGE = "base compat formats probe case input rules".split()
+BELOW_JUDGE = "base allocator compat formats probe case input rules".split()
 USES = {
     "base": [],
+    "allocator": ["base"],
     "compat": ["base"],
     "formats": ["base", "compat"],
     "probe": ["base"],
     "case": ["base", "compat"],
-    "input": ["base", "compat", "formats", "probe", "case", "include"],
+    "input": ["base", "allocator", "compat", "formats", "probe", "case", "include"],
     "rules": ["base", "compat", "case"],
     "judge": BELOW_JUDGE + ["include"],
     "write": BELOW_JUDGE + ["judge", "include"],
