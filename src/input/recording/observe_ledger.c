@@ -169,7 +169,7 @@ static const struct ledger_line *fill_retention(struct casefile *f, const struct
 	enum trains trains;
 	struct retention r;
 
-	retention_find(&r, t, l, failure_in_backward(t, i->lead), f->pool);
+	retention_find(&r, t, l, i->lead, f->pool);
 	set_bytes(f, FACT_graph_nodes, r.nodes);
 	set_bytes(f, FACT_graph_nodes_run, r.nodes_run);
 	set_bytes(f, FACT_graph_rounds, r.rounds);

@@ -7,6 +7,7 @@
  */
 #include "input/recording/place.h"
 #include "input/recording/retention.h"
+#include "input/recording/rounds.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,7 @@ static size_t collect_marks(struct mark **marks, const struct moment *m, struct 
  * is older than that counts as one. */
 struct passes { uint64_t *end; size_t n; };
 
-static void find_passes(struct passes *p, const struct moment *m, struct kinds *k, bool in_backward)
+static void passes_by_backward(struct passes *p, const struct moment *m, struct kinds *k, bool in_backward)
 {
 	struct mark *mark;
 	size_t n = collect_marks(&mark, m, k), i = 0;
@@ -67,6 +68,22 @@ static void find_passes(struct passes *p, const struct moment *m, struct kinds *
 			i++;
 	}
 	free(mark);
+}
+
+/* Turns of the program's loop, where loops were recorded: they need no backward to be told apart, and a loop over layers is
+ * no loop of passes. Returns whether that is so. */
+static bool find_passes(struct passes *p, const struct cw_failure *f, const struct moment *m, struct kinds *k,
+			bool in_backward)
+{
+	struct rounds r;
+
+	rounds_find(&r, k->trace, f);
+	if (!r.known) {
+		passes_by_backward(p, m, k, in_backward);
+		return false;
+	}
+	*p = (struct passes){.end = r.begin, .n = r.n};
+	return true;
 }
 
 /* 0 = the current pass, 1 = the one before it, ... */
@@ -135,13 +152,14 @@ static void join_piles(struct piles *p)
 	p->n = n;
 }
 
-static void pile_up(struct piles *p, const struct moment *m, struct kinds *k, const struct passes *passes)
+static void pile_up(struct piles *p, const struct moment *m, struct kinds *k, const struct passes *passes,
+		    enum ledger_kind kind)
 {
 	for (size_t i = 0; i < m->torch.n; i++) {
 		const struct piece *b = &m->torch.list[i];
 		size_t pass = pass_of(passes, b->ticks);
 
-		if (kinds_of(k, b) != KIND_ACTIVATIONS)
+		if (kinds_of(k, b) != kind)
 			continue;
 		p->list = xgrow(p->list, p->n, &p->cap, sizeof(*p->list));
 		p->list[p->n++] = (struct pile){.lines = kinds_about(k, b)->lines,
@@ -189,11 +207,27 @@ static uint32_t count_rounds(struct retention *r, const struct piles *p)
 			r->rounds = x->old_passes + (x->count > 0);
 		}
 	}
-	if (least != UINT64_MAX && least > 1) {
+	if (!r->by_turns && least != UINT64_MAX && least > 1) {
 		r->kept += newer / least * (least - 1);
 		r->rounds = least > r->rounds ? least : r->rounds;
 	}
 	return stack;
+}
+
+/* What a turn replaces stays from one earlier turn at most. */
+static void find_adding(struct retention *r, struct trace *t, const struct moment *m, struct kinds *k,
+			const struct passes *passes)
+{
+	const struct pile *most = NULL;
+	struct piles piles = {0};
+
+	pile_up(&piles, m, k, passes, KIND_OTHER);
+	for (size_t i = 0; i < piles.n; i++)
+		if (piles.list[i].old_passes >= 2 && (!most || piles.list[i].old_bytes > most->old_bytes))
+			most = &piles.list[i];
+	if (most)
+		place_of_stack(t, most->stack, &r->adds);
+	free(piles.list);
 }
 
 /* ---- the last node of a graph that stays ----------------------------------------------------------------------- */
@@ -253,27 +287,37 @@ static uint32_t last_node(const struct trace *t, const struct trace_node *node, 
 	return n_ends ? ends[best].stack : 0;
 }
 
-void retention_find(struct retention *r, struct trace *t, const struct ledger *l, bool in_backward, struct pool *pool)
+static void find_graphs(struct retention *r, struct trace *t, const struct moment *m, struct kinds *k,
+			const struct passes *passes)
 {
-	const struct cw_header *h = trace_header(t);
 	const struct trace_node *node;
 	size_t n = trace_nodes(t, &node);
 	struct piles piles = {0};
+
+	pile_up(&piles, m, k, passes, KIND_ACTIVATIONS);
+	mark_run(&piles, t, node, n);
+	place_of_stack(t, count_rounds(r, &piles), &r->most);
+	place_of_stack(t, last_node(t, node, n), &r->last);
+	free(piles.list);
+}
+
+void retention_find(struct retention *r, struct trace *t, const struct ledger *l, const struct cw_failure *f,
+		    struct pool *pool)
+{
+	const struct cw_header *h = trace_header(t);
+	bool in_backward = failure_in_backward(t, f);
 	struct passes passes;
 	struct moment m;
 	struct kinds k;
 
 	*r = (struct retention){.known = h->n_nodes > 0, .nodes = h->n_nodes, .nodes_run = h->n_nodes_run};
-	if (!r->known)
-		return;
 	moment_init(&m, t, l->ticks, l->device);
 	kinds_init(&k, t, &m, in_backward, pool);
-	find_passes(&passes, &m, &k, in_backward);
-	pile_up(&piles, &m, &k, &passes);
-	mark_run(&piles, t, node, n);
-	place_of_stack(t, count_rounds(r, &piles), &r->most);
-	place_of_stack(t, last_node(t, node, n), &r->last);
-	free(piles.list);
+	r->by_turns = find_passes(&passes, f, &m, &k, in_backward);
+	if (r->known)
+		find_graphs(r, t, &m, &k, &passes);
+	if (r->by_turns)
+		find_adding(r, t, &m, &k, &passes);
 	free(passes.end);
 	moment_free(&m);
 }
@@ -296,6 +340,11 @@ static bool grows(const struct ledger_line *x, const struct ledger *l, const str
 	       x->count * 2 >= x->made && span && until_the_end && h->n_blocks_freed >= x->count;
 }
 
+static bool adds(const struct retention *r, const struct ledger_line *x)
+{
+	return r->adds.file && x->part == PART_TENSORS && x->kind == KIND_OTHER && place_same(&x->place, &r->adds);
+}
+
 const struct ledger_line *growth_find(const struct ledger *l, struct trace *t, const struct retention *r)
 {
 	for (size_t i = 0; i < l->n; i++) {	/* biggest first */
@@ -303,7 +352,7 @@ const struct ledger_line *growth_find(const struct ledger *l, struct trace *t, c
 		bool kept = x->kind == KIND_ACTIVATIONS && r->nodes_run && r->rounds >= 3 &&
 			    place_same(&x->place, &r->most);
 
-		if ((x->kind == KIND_OTHER || kept) && grows(x, l, t))
+		if (r->by_turns ? adds(r, x) : (x->kind == KIND_OTHER || kept) && grows(x, l, t))
 			return x;
 	}
 	return NULL;

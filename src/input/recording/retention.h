@@ -17,8 +17,11 @@ struct retention {
 	uint64_t kept_run;		/* of these: from lines whose backward does run */
 	struct place last;		/* where the last node of such a graph was created */
 	struct place most;		/* where most of those bytes were allocated */
+	bool by_turns;			/* turns of the program's loop are known: passes are these, and this is what they add: */
+	struct place adds;		/* a line whose tensors without a graph stay from two or more earlier turns; none: no file */
 };
-void retention_find(struct retention *r, struct trace *t, const struct ledger *l, bool in_backward, struct pool *pool);
+void retention_find(struct retention *r, struct trace *t, const struct ledger *l, const struct cw_failure *f,
+		    struct pool *pool);
 
 /* The line whose tensors grow in number while others are freed; NULL when there is none. */
 const struct ledger_line *growth_find(const struct ledger *l, struct trace *t, const struct retention *r);
