@@ -53,7 +53,7 @@ ifeq ($(SAN),)
 OLD_DL      := -Wl,--push-state,--no-as-needed -l:libdl.so.2 -Wl,--pop-state
 OLD_PTHREAD := -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -Wl,--pop-state
 OLD_PROGRAM := $(patsubst %,$(B)/obj/src/portable/%.o,start libdl stat)
-OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl threads)
+OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl stat threads)
 endif
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-gpu check-all \
