@@ -130,6 +130,14 @@ static bool turns_at(const struct trace *t, const struct cw_launch *l, const str
 	return true;
 }
 
+/* In the middle of forward or backward. A failure behind a loop says nothing about the turns of that loop. */
+static bool is_in_pass(const struct trace *t, const struct cw_failure *f)
+{
+	const struct cw_stack *s = f->stack ? trace_stack(t, f->stack) : NULL;
+
+	return !s || module_call(t, s) < s->n;
+}
+
 void rounds_find(struct rounds *r, struct trace *t, const struct cw_failure *f)
 {
 	const struct cw_launch *const *launch;
@@ -139,8 +147,10 @@ void rounds_find(struct rounds *r, struct trace *t, const struct cw_failure *f)
 
 	*r = (struct rounds){.known = trace_chunk(t, CW_CHUNK_LOOPS, &len) != NULL};
 	n = r->known ? own_loops(t, f, own) : 0;
-	if (!n)
+	if (!n) {
+		r->known = r->known && is_in_pass(t, f);
 		return;
+	}
 	r->begin = xcalloc(launches + 1, sizeof(*r->begin));
 	for (size_t i = 0; i < n; i++)
 		now[i] = own[i].turn;

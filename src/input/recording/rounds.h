@@ -7,7 +7,7 @@
 #include "input/recording/trace.h"
 
 struct rounds {
-	bool known;			/* loops were recorded. If the failure was in none, all there is, is one round */
+	bool known;			/* loops were recorded; n = 0: all there is, is one turn, or no loop was around the failing pass */
 	uint64_t *begin;		/* ticks, newest first: of the current turn, of the one before it, ... */
 	size_t n;			/* as far back as launches go */
 };
