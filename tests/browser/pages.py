@@ -186,8 +186,9 @@ def hide_epochs(part):
             stream.write(struct.pack("<I", 30000))
 
 
-# ALLOCATIONS, BLOCKS, FREED, SITES, TIMELINE, EVENTS and all that is known over time
-MEMORY = (5, 11, 12, 14, 15, 17, 18, 19, 20)
+# ALLOCATIONS, BLOCKS, FREED, SITES, TIMELINE, EVENTS, TURNS and all that is known over time; KINDS: there are so many
+MEMORY = (5, 11, 12, 14, 15, 17, 18, 19, 20, 22)
+KINDS = 24
 
 
 def hide_memory(part):
@@ -196,11 +197,11 @@ def hide_memory(part):
         head = stream.read(20000)
         at = next(at for at in range(0, len(head) - 16, 4) if struct.unpack_from("<I4xII", head, at) == (18, 16384, 0))
         kind = lambda place: struct.unpack_from("<I", head, place)[0]  # noqa: E731
-        while 0 < kind(at - 16) <= 20:
+        while 0 < kind(at - 16) <= KINDS:
             at -= 16
         hidden = 0
         for at in range(at, len(head) - 16, 16):
-            if not 0 < kind(at) <= 20:
+            if not 0 < kind(at) <= KINDS:
                 break
             if kind(at) in MEMORY:
                 stream.seek(at)
