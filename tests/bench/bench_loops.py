@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One whole process of bench_outside.py: every loop once, then its times as JSON.
+"""One process of bench_outside.py: runs a block of a loop whenever its parent names one, and tells how long it took.
 
-    bench_loops.py [--pause] [LOOP ...]
+    bench_loops.py [--pause]
 
---pause: under cuwhy, with recording paused from the start.
+Reads names of loops from standard input, a line each; writes seconds to standard output, a line each, and one line when it
+is ready. It ends when its input does. --pause: under cuwhy, with recording paused from the start.
 """
 import ctypes
-import json
 import sys
 import time
 
 import torch
 
 import bench_torch
-import stats
 
-BLOCKS = 25
+WARM = 5
 ITEMS = 300
 
 
@@ -33,26 +32,27 @@ LOOPS = {"launches": bench_torch.launch_bound, "allocating": bench_torch.allocat
          "tiny step": lambda: bench_torch.Step(**bench_torch.TINY), "small step": lambda: bench_torch.Step(**bench_torch.GPT2_SMALL)}
 
 
-def block_times(run):
-    for _ in range(5):
+def warmed(name):
+    run = LOOPS[name]()
+    for _ in range(WARM):
         run()
-    times = []
-    for _ in range(BLOCKS):
-        begin = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - begin)
-    return times
+    return run
 
 
 def main():
-    names = [name for name in sys.argv[1:] if not name.startswith("--")] or list(LOOPS)
     if "--pause" in sys.argv:
         ctypes.CDLL(None).cuwhy_rec_pause(1)
     torch.zeros(1, device="cuda")
     torch.cuda.synchronize()
-    begin = time.perf_counter()
-    result = {name: stats.median(block_times(LOOPS[name]())) for name in names}
-    print(json.dumps({"blocks": result, "seconds": time.perf_counter() - begin}), flush=True)
+    print(0.0, flush=True)
+    loops = {}
+    for line in sys.stdin:
+        name = line.strip()
+        if name not in loops:
+            loops[name] = warmed(name)
+        begin = time.perf_counter()
+        loops[name]()
+        print(time.perf_counter() - begin, flush=True)
 
 
 if __name__ == "__main__":

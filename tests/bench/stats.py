@@ -31,12 +31,15 @@ def bootstrap(compare, on, off, rounds=2000, seed=1):
     return compare(median(on), median(off)), quantile(found, 0.025), quantile(found, 0.975)
 
 
+def bootstrap_median(values, rounds=2000, seed=1):
+    """The median, with the range that holds 95 % of the medians of resampled values."""
+    rng, n = random.Random(seed), len(values)
+    found = sorted(median([values[rng.randrange(n)] for _ in range(n)]) for _ in range(rounds))
+    return median(values), quantile(found, 0.025), quantile(found, 0.975)
+
+
 def bootstrap_ratio(on, off, rounds=2000):
     return bootstrap(operator.truediv, on, off, rounds)
-
-
-def bootstrap_difference(on, off, rounds=2000):
-    return bootstrap(operator.sub, on, off, rounds)
 
 
 def processor():
