@@ -17,7 +17,7 @@
 
 #define CW_MAGIC	"CUWHYREC"
 #define CW_MAJOR	2	/* raised when an old reader would misread a new file */
-#define CW_MINOR	5	/* raised when something was added */
+#define CW_MINOR	6	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
@@ -425,12 +425,12 @@ struct cw_loop_turn {
 	uint32_t flags;			/* CW_TURN_* */
 };
 
-struct cw_turn {			/* kept as long as a live block refers to it */
+struct cw_turn {			/* kept as long as a live block refers to it, and then until its place is needed */
 	uint32_t up;			/* off of the cw_turn of the loop around it, 0 = none */
 	struct cw_loop_turn at;
-	uint32_t refs;			/* blocks, and turns of inner loops; the recorder's own */
+	uint32_t refs;			/* blocks, and turns of inner loops; if serial is 0: the low half of what it was */
 	uint32_t next;			/* the recorder's own */
-	uint64_t serial;		/* counts from 1; 0 = unused */
+	uint64_t serial;		/* counts from 1; 0 = no longer or never used */
 };
 
 /* A thread's loops have changed. What was at the same depth and deeper is over; a change of several has one entry for each,
@@ -571,6 +571,7 @@ struct cw_freed {			/* an allocation that was freed */
 	uint32_t free_stack;		/* the Python line running when its last owner released it; CW_FREED_AFTER: before that */
 	int16_t device;
 	uint16_t kind;			/* enum cw_memory */
+	uint32_t turn, turn_serial;	/* since 2.6: off and serial (low half) of the cw_turn in which it was allocated; 0 = none */
 };
 
 struct cw_range {			/* memory of the process that came from no device */
@@ -677,7 +678,7 @@ _Static_assert(sizeof(struct cw_events_file) == 24, "part of the file format");
 _Static_assert(sizeof(struct cw_ring) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_function) == 40, "part of the file format");
 _Static_assert(sizeof(struct cw_node) == 8, "part of the file format");
-_Static_assert(sizeof(struct cw_freed) == 56, "part of the file format");
+_Static_assert(sizeof(struct cw_freed) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_range) == 16, "part of the file format");
 _Static_assert(sizeof(struct cw_hello) == 24, "part of the file format");
 

@@ -397,6 +397,7 @@ static inline void turns_unseen(struct py_chain *c)	/* it has no frames, or they
 bool turn_table_start(void);			/* for PyTorch's blocks; the next two under their lock */
 uint32_t turn_keep(struct rec_thread *t);	/* off of a cw_turn, 0 = in no loop; turn_drop() must follow */
 void turn_drop(uint32_t turn);
+uint32_t turn_serial(uint32_t turn);		/* tells whether that cw_turn is another one by now; 0 for 0 */
 uint32_t turns_now(const struct rec_thread *t, struct cw_loop_turn *out, uint32_t max);	/* innermost first */
 
 uint32_t stack_intern(uint64_t hash, const struct cw_frame *frames, uint32_t n, uint32_t flags);

@@ -154,6 +154,8 @@ HOT void live_keep_freed(struct live_table *l, const struct cw_allocation *a, ui
 	s->free_stack = stack;
 	s->device = a->device;
 	s->kind = a->kind == CW_MEM_TORCH && a->library ? CW_MEM_WORKSPACE : a->kind;
+	s->turn = a->kind == CW_MEM_TORCH ? (uint32_t)(a->extra >> 32) : 0;
+	s->turn_serial = turn_serial(s->turn);
 	shared_set(&s->seq, r->head);
 	/* the next one will be written here: prefetch while the program does something else */
 	__builtin_prefetch((struct cw_freed *)(r + 1) + (r->head & (r->n_slots - 1)), 1);

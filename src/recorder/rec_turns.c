@@ -54,7 +54,7 @@ static struct {
 	const void *type[N_ITERATORS];
 	struct slot calls[CALL_SLOTS];	/* lines that stand for C code that repeats */
 	struct cw_turn *record;
-	uint32_t n_records, free;	/* free: off of the first */
+	uint32_t n_records, free, free_last;	/* offs: those that were freed first are used again first */
 	uint32_t spare;			/* off of one without blocks that may soon have some again, 0 = none */
 	uint64_t serial;
 } turns;
@@ -825,11 +825,11 @@ static struct cw_turn *record_new(void)
 {
 	struct cw_turn *r = at(turns.free);
 
-	if (r) {
+	if (turns.record && turns.n_records < RECORDS)
+		return &turns.record[turns.n_records++];
+	if (r)
 		turns.free = r->next;
-		return r;
-	}
-	return turns.record && turns.n_records < RECORDS ? &turns.record[turns.n_records++] : NULL;
+	return r;
 }
 
 static bool record_is(const struct turn_level *l)
@@ -908,15 +908,22 @@ HOT uint32_t turn_keep(struct rec_thread *t)
 static __attribute__((noinline)) void records_free(uint32_t turn)
 {
 	while (turn) {
-		struct cw_turn *r = at(turn);
+		struct cw_turn *r = at(turn), *last = at(turns.free_last);
 
-		r->serial = 0;
-		r->next = turns.free;
-		turns.free = turn;
+		r->refs = (uint32_t)r->serial;
+		shared_set(&r->serial, 0);
+		r->next = 0;
+		*(turns.free ? &last->next : &turns.free) = turn;
+		turns.free_last = turn;
 		turn = r->up;
 		if (turn && --((struct cw_turn *)at(turn))->refs)
 			break;
 	}
+}
+
+uint32_t turn_serial(uint32_t turn)
+{
+	return turn ? (uint32_t)((const struct cw_turn *)at(turn))->serial : 0;
 }
 
 /* One without blocks is not freed at once: in many programs each block goes before the next one comes. */
@@ -933,7 +940,7 @@ HOT void turn_drop(uint32_t turn)
 
 bool turn_table_start(void)
 {
-	turns.free = turns.n_records = turns.spare = 0;
+	turns.free = turns.free_last = turns.n_records = turns.spare = 0;
 	turns.record = hot_turns.on ? chunk_new(CW_CHUNK_TURNS, RECORDS * sizeof(*turns.record), 0) : NULL;
 	return turns.record;
 }

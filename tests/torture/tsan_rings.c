@@ -100,6 +100,7 @@ void python_hook_early(void) { }
 bool turn_table_start(void) { return true; }
 uint32_t turn_keep(struct rec_thread *t) { (void)t; return 0; }
 void turn_drop(uint32_t turn) { (void)turn; }
+uint32_t turn_serial(uint32_t turn) { (void)turn; return 0; }
 uint32_t turns_now(const struct rec_thread *t, struct cw_loop_turn *out, uint32_t max)
 {
 	(void)t, (void)out, (void)max;

@@ -18,6 +18,7 @@ static struct piece of_allocation(const struct cw_allocation *a)
 {
 	return (struct piece){ .addr = a->addr, .size = a->size, .ticks = a->ticks, .stack = a->stack,
 			      .forward_stack = a->kind == CW_MEM_TORCH ? (uint32_t)a->extra : 0,
+			      .turn = a->kind == CW_MEM_TORCH ? (uint32_t)(a->extra >> 32) : 0,
 			      .device = a->device,
 			      .kind = a->kind,
 			      .site = a->site,
@@ -30,10 +31,15 @@ static bool was_torch(const struct cw_freed *f)
 	return f->kind == CW_MEM_TORCH || f->kind == CW_MEM_WORKSPACE;
 }
 
-static struct piece of_freed(const struct cw_freed *f)
+/* Recordings before 2.6 have no turns here. */
+struct piece piece_of_freed(const struct trace *t, const struct cw_freed *f)
 {
+	bool turns = was_torch(f) && trace_header(t)->minor >= 6;
+
 	return (struct piece){ .addr = f->addr, .size = f->size, .ticks = f->made_ticks, .stack = f->stack,
 			      .forward_stack = f->forward_stack,
+			      .turn = turns ? f->turn : 0,
+			      .turn_serial = turns ? f->turn_serial : 0,
 			      .free_stack = freed_stack(f),
 			      .freed_after = f->free_stack & CW_FREED_AFTER,
 			      .device = f->device,
@@ -70,7 +76,7 @@ void pieces_of_torch(struct pieces *p, struct trace *t, uint64_t when)
 			piece_add(p, &cap, of_allocation(a[i]));
 	for (size_t i = 0; i < gone; i++)
 		if (was_torch(f[i]) && f[i]->made_ticks <= when && f[i]->ticks > when)
-			piece_add(p, &cap, of_freed(f[i]));
+			piece_add(p, &cap, piece_of_freed(t, f[i]));
 	pieces_sort(p);
 }
 
@@ -98,7 +104,7 @@ void pieces_of_driver_at(struct pieces *p, struct trace *t, uint64_t when)
 	for (size_t i = 0; i < gone; i++)
 		if (!was_torch(f[i]) && f[i]->kind != CW_MEM_RESERVED && f[i]->made_ticks <= when &&
 		    f[i]->ticks > when)
-			piece_add(p, &cap, of_freed(f[i]));
+			piece_add(p, &cap, piece_of_freed(t, f[i]));
 	pieces_sort(p);
 }
 
@@ -117,7 +123,7 @@ static bool newest_freed(struct trace *t, bool torch, uint64_t address, uint64_t
 	for (size_t i = n; i > 0; i--) {
 		if (f[i - 1]->ticks >= before || was_torch(f[i - 1]) != torch)
 			continue;
-		*found = of_freed(f[i - 1]);
+		*found = piece_of_freed(t, f[i - 1]);
 		if (piece_holds(found, address))
 			return true;
 	}

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct cw_freed;
 struct trace;
 
 struct piece {
@@ -19,6 +20,7 @@ struct piece {
 	int device;			/* -1 = host or unknown */
 	uint32_t site;			/* index into SITES, 0 = not known */
 	uint32_t library;		/* the file that called the driver: offset of a cw_string, 0 = not known */
+	uint32_t turn, turn_serial;	/* of PyTorch's: as in cw_freed */
 	uint16_t kind;			/* enum cw_memory */
 	bool freed_after;		/* not at that line, but some time after it */
 	bool workspace;			/* PyTorch gave it to cuBLAS */
@@ -42,6 +44,8 @@ void pieces_of_driver_at(struct pieces *p, struct trace *t, uint64_t when);
 /* The block of PyTorch, or the driver's allocation, that contained the address and was the last one freed before `before`. */
 bool piece_freed_by_torch(struct trace *t, uint64_t address, uint64_t before, struct piece *found);
 bool piece_freed_by_driver(struct trace *t, uint64_t address, uint64_t before, struct piece *found);
+
+struct piece piece_of_freed(const struct trace *t, const struct cw_freed *f);
 
 void pieces_free(struct pieces *p);
 

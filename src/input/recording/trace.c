@@ -319,7 +319,7 @@ static void drop_empty(struct list *l)
 size_t trace_freed(struct trace *t, const struct cw_freed *const **list)
 {
 	if (!t->freed.built) {
-		add_rings(t, CW_CHUNK_FREED, sizeof(struct cw_freed), &t->freed);
+		add_rings(t, CW_CHUNK_FREED, offsetof(struct cw_freed, turn), &t->freed);
 		list_sort(&t->freed, freed_by_time);
 		drop_empty(&t->freed);
 		t->freed.built = true;

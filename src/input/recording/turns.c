@@ -45,23 +45,39 @@ size_t turns_of_failure(const struct trace *t, const struct cw_failure *f, struc
 	return n;
 }
 
-static const struct cw_turn *turn_at(const struct trace *t, uint32_t off)
+/* What its serial is, or was before it was freed; 0 = there is none. */
+static uint32_t serial_of(const struct cw_turn *r)
 {
-	const struct cw_turn *r = off % 8 == 0 ? trace_in_chunk(t, CW_CHUNK_TURNS, off, sizeof(*r)) : NULL;
+	return r->serial ? (uint32_t)r->serial : r->refs;
+}
 
-	return r && r->serial ? r : NULL;
+/* A turn is made after those of the loops around it: one with a later serial has taken the place of such a one, or the
+ * recording is damaged. */
+static size_t turns_from(const struct trace *t, uint32_t off, uint32_t serial, struct turn *out)
+{
+	const struct cw_turn *r;
+	uint32_t before = 0;
+	size_t n = 0;
+
+	for (size_t guard = 0; off && guard < CW_LOOP_TURNS; guard++, off = r->up) {
+		r = off % 8 == 0 ? trace_in_chunk(t, CW_CHUNK_TURNS, off, sizeof(*r)) : NULL;
+		if (!r || !serial_of(r) || (serial && serial_of(r) != serial) || (before && serial_of(r) >= before))
+			break;
+		before = serial_of(r);
+		serial = 0;
+		n += turn_fill(t, &r->at, &out[n]);
+	}
+	return n;
 }
 
 size_t turns_of_block(const struct trace *t, const struct cw_allocation *block, struct turn *out)
 {
-	uint32_t off = block->kind == CW_MEM_TORCH ? (uint32_t)(block->extra >> 32) : 0;
-	const struct cw_turn *r;
-	size_t n = 0;
+	return turns_from(t, block->kind == CW_MEM_TORCH ? (uint32_t)(block->extra >> 32) : 0, 0, out);
+}
 
-	/* a damaged recording may have a ring of them */
-	for (size_t guard = 0; guard < CW_LOOP_TURNS && (r = turn_at(t, off)); guard++, off = r->up)
-		n += turn_fill(t, &r->at, &out[n]);
-	return n;
+size_t turns_of_piece(const struct trace *t, const struct piece *p, struct turn *out)
+{
+	return turns_from(t, p->turn, p->turn_serial, out);
 }
 
 /* Entry i of a log, from 1; NULL if another has taken its place. */

@@ -5,6 +5,7 @@
 #define CUWHY_TURNS_H
 
 #include "case/line.h"
+#include "input/recording/pieces.h"
 #include "input/recording/trace.h"
 
 /* One loop, and a turn of it. */
@@ -20,6 +21,9 @@ struct turn {
  * CW_LOOP_TURNS; 0 = in no loop, or not known (older recordings). */
 size_t turns_of_failure(const struct trace *t, const struct cw_failure *f, struct turn *out);
 size_t turns_of_block(const struct trace *t, const struct cw_allocation *block, struct turn *out);
+
+/* The same for a piece, which may be freed by now: its turns are known until their places are needed for others. */
+size_t turns_of_piece(const struct trace *t, const struct piece *p, struct turn *out);
 
 /* The same for a launch of trace_launches(). Outer loops are missing if they last turned too long ago. */
 size_t turns_of_launch(const struct trace *t, const struct cw_launch *l, struct turn *out);
