@@ -129,13 +129,30 @@ const char *case_keep(struct casefile *c, const char *text)
 	return text && text[0] ? pool_strdup(c->pool, text) : NULL;
 }
 
+void case_blame(struct casefile *c, enum blamed_id whom)
+{
+	const struct blamed *b = &c->blamed[whom];
+
+	if (!b->line.file || line_same(&b->line, &c->line[LINE_where]))
+		return;
+	c->line[LINE_asked] = c->line[LINE_where];
+	c->line[LINE_where] = b->line;
+	c->line[LINE_caller] = b->caller;
+	c->stack = b->stack;
+	c->n_stack = b->n_stack;
+}
+
 const struct line *case_caller(const struct casefile *c, size_t n)
 {
-	const struct line *where = &c->line[LINE_where];
+	return line_caller(&c->line[LINE_where], c->stack, c->n_stack, n);
+}
+
+const struct line *line_caller(const struct line *where, const struct line *stack, size_t n_stack, size_t n)
+{
 	bool outside = false;
 
-	for (size_t i = 0; i < c->n_stack; i++) {
-		const struct line *l = &c->stack[i];
+	for (size_t i = 0; i < n_stack; i++) {
+		const struct line *l = &stack[i];
 
 		if (!l->file || (!l->typed && frame_owner(l->file, "") != OWNER_USER))
 			continue;

@@ -81,6 +81,20 @@ struct waiting {
 	size_t n_stack;
 };
 
+/* A line that a cause may blame (`blames:` in its file), instead of the one that happened to fail. */
+#define BLAMED(X) X(graphs) X(growth) X(library)
+enum blamed_id {
+#define X(name) BLAMED_##name,
+	BLAMED(X)
+#undef X
+	BLAMED_COUNT
+};
+struct blamed {
+	struct line line, caller;	/* `file` NULL = none */
+	struct line *stack;
+	size_t n_stack;
+};
+
 /* Words that a rule looks for in a text. */
 struct text_hit {
 	uint64_t count, line;
@@ -97,6 +111,7 @@ struct casefile {
 	struct line line[LINE_COUNT];
 	struct line *stack;	/* of `where`, innermost first */
 	size_t n_stack;
+	struct blamed blamed[BLAMED_COUNT];
 	struct line *or;	/* lines that cannot be told apart from `where` */
 	size_t n_or;
 	const char *no_lines;	/* why there is no line; NULL when there is one, or when it is not known */
@@ -138,6 +153,9 @@ void case_evidence(struct casefile *c, const char *source, const char *text);
 /* A copy that lives as long as the case; NULL for NULL and "". */
 const char *case_keep(struct casefile *c, const char *text);
 
+/* `where` becomes the line to blame, and what it was becomes `asked`. */
+void case_blame(struct casefile *c, enum blamed_id whom);
+
 /* Who holds what. Call it after the messages have been read: they may say what the recording does not. */
 void case_memory_parts(struct casefile *c);
 
@@ -145,6 +163,7 @@ void case_memory_parts(struct casefile *c);
 
 /* The user's own lines that led to `where`, n = 0 the innermost; NULL when there are not that many. */
 const struct line *case_caller(const struct casefile *c, size_t n);
+const struct line *line_caller(const struct line *where, const struct line *stack, size_t n_stack, size_t n);
 
 /* -1 when there is no such fact. */
 int fact_find(const char *name, size_t len);

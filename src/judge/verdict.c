@@ -172,6 +172,8 @@ void verdict_judge(struct verdict *v)
 		v->unchecked[v->n_unchecked++] = m.unchecked[k]->id;
 	v->sure = SURE_POSSIBLE;
 	verdict_of_cause(v, m.n ? &m.list[0] : NULL, &v->c);
+	if (v->cause->blames >= 0)
+		case_blame(&v->c, (enum blamed_id)v->cause->blames);
 	fill_evidence(v);
 }
 

@@ -50,6 +50,7 @@ struct cause {
 	struct advice *headline;		/* the title, with numbers: the first with known facts; may be NULL */
 	struct order_place place;			/* in the order of causes and rules */
 	struct over *explains;			/* causes that this one explains away when it fits */
+	int blames;		/* enum blamed_id; -1: the line that failed */
 	const char *check;	/* the doctor's check (kb/checks.def) that this cause fails; or NULL */
 	struct when *when;			/* of equally certain ones, the first is reported */
 	const char *definition;

@@ -433,6 +433,20 @@ static int add_headline(struct reader *r, const char *text)
 	return 0;
 }
 
+static int set_blames(struct reader *r, const char *whom)
+{
+	static const char *const names[BLAMED_COUNT] = {
+#define X(name) #name,
+		BLAMED(X)
+#undef X
+	};
+
+	for (int i = 0; i < BLAMED_COUNT; i++)
+		if (!strcmp(whom, names[i]))
+			return r->cause->blames = i, 0;
+	return reader_complain(r, "unknown line to blame (src/case/case.h lists them)");
+}
+
 static int header_key(struct reader *r, const char *key, const char *value)
 {
 	struct pool *pool = &r->kb->pool;
@@ -443,6 +457,8 @@ static int header_key(struct reader *r, const char *key, const char *value)
 		return r->cause->title = pool_strdup(pool, value), 0;
 	if (!strcmp(key, "check"))
 		return r->cause->check = pool_strdup(pool, value), 0;
+	if (!strcmp(key, "blames"))
+		return set_blames(r, value);
 	if (!strcmp(key, "program"))
 		return r->cause->program = pool_strdup(pool, value), 0;
 	if (!strcmp(key, "over"))
@@ -453,7 +469,9 @@ static int header_key(struct reader *r, const char *key, const char *value)
 		return add_headline(r, value);
 	if (str_starts(key, "when "))
 		return add_when(r, key + strlen("when "), value);
-	return reader_complain(r, "unknown key (id, title, headline, over, explains, check, program, when certain|likely|possible ID)");
+	return reader_complain(
+		r,
+		"unknown key (id, title, headline, over, explains, blames, check, program, when certain|likely|possible ID)");
 }
 
 static int reader_header(struct reader *r, char *line)
@@ -632,6 +650,7 @@ static int start_cause(struct reader *r, const char *id)
 	if (finish_cause(r))
 		return -EINVAL;
 	r->cause = pool_alloc(&r->kb->pool, sizeof(*r->cause));
+	r->cause->blames = -1;
 	r->cause->id = pool_strdup(&r->kb->pool, id);
 	r->cause->place.name = r->cause->id;
 	r->file = pool_printf(&r->kb->pool, "kb/causes/%s.md", id);

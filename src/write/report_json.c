@@ -281,6 +281,7 @@ json_t *verdict_json(const struct verdict *v)
 		       J_TEXT("because", v->because),
 		       J_VALUE("error", case_observed(c, GROUP_error) ? facts_json(c, "error") : json_null()),
 		       J_VALUE("where", where_json(c)),
+		       line_row_if_known("asked", &c->line[LINE_asked]),
 		       J_VALUE("noticed", line_json(&c->line[LINE_noticed])),
 		       J_VALUE("forward", line_json(&c->line[LINE_forward])),
 		       J_VALUE("backward", line_json(&c->line[LINE_backward])),

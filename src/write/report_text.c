@@ -122,7 +122,11 @@ static void text_place(struct wrap *w, const struct verdict *v)
 	if (caller->file && !line_same(caller, &v->c.line[LINE_backward]))
 		wrap_printf(w, "called at %s:%u%s%s", caller->shown, caller->number, caller->source ? "    " : "",
 			    caller->source ? caller->source : "");
-	if (fact_true(&v->c, FACT_oom_is) && fact_known(&v->c, FACT_turn_words))
+	if (v->c.line[LINE_asked].file)
+		wrap_printf(w, "the request that failed came from %s:%u%s%s", v->c.line[LINE_asked].shown,
+			    v->c.line[LINE_asked].number, fact_known(&v->c, FACT_turn_words) ? ", in " : "",
+			    fact_text(&v->c, FACT_turn_words));
+	else if (fact_true(&v->c, FACT_oom_is) && fact_known(&v->c, FACT_turn_words))
 		wrap_printf(w, "in %s", fact_text(&v->c, FACT_turn_words));
 	text_other_lines(w, v);
 	if (v->rank != CW_UNKNOWN && is_text(v))
@@ -393,6 +397,38 @@ static void text_rest(struct wrap *w, const struct verdict *v, const struct text
 		fprintf(w->out, "  cause %s; recording %s\n", v->cause->id, style->recording);
 }
 
+/* What would have let the program go on, and what would not. */
+static void text_room(struct wrap *w, const struct casefile *c)
+{
+	static const struct { enum fact_id fact; const char *words; } ways[] = {
+		{FACT_room_graphs, "the autograd graphs that earlier turns left"},
+		{FACT_room_grow, "the tensors that earlier turns left"},
+		{FACT_room_packed, "gaps between tensors"},
+		{FACT_room_others, "the other processes"},
+		{FACT_room_library, "the other library's memory"},
+		{FACT_room_no_grad, "the activations, if this is inference"},
+	};
+	char bytes[32];
+
+	if (!fact_true(c, FACT_room_known))
+		return;
+	wrap_label(w, "FITS");
+	for (int enough = 1; enough >= 0; enough--)
+		for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+			double spare = fact_number(c, ways[i].fact, 0);
+
+			if (!fact_known(c, ways[i].fact) || (spare >= 0) != enough)
+				continue;
+			format_bytes(bytes, sizeof(bytes), enough ? spare : -spare);
+			if (enough)
+				wrap_printf(w, "would have fit without %s: %s to spare", ways[i].words, bytes);
+			else
+				wrap_printf(w, "would not have fit without %s either: %s too little", ways[i].words,
+					    bytes);
+		}
+	w->label = NULL;
+}
+
 void report_text(FILE *out, const struct verdict *v, const struct text_style *style)
 {
 	struct wrap w;
@@ -409,6 +445,7 @@ void report_text(FILE *out, const struct verdict *v, const struct text_style *st
 	text_place(&w, v);
 	text_what(&w, &v->c);
 	wrap_said(&w, "WHY", v->why);
+	text_room(&w, &v->c);
 	text_suspects(&w, v);
 	if (v->c.ledger) {
 		wrap_label(&w, "HELD");

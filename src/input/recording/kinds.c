@@ -125,13 +125,23 @@ struct piece piece_of_site(const struct kinds *k, size_t site)
 
 /* ---- autograd ---------------------------------------------------------------------------------------------- */
 
+/* A cell of a notebook is another file each time it runs: "<cell 12>", "<ipython-input-3-a1b2c3>". */
+static uint64_t file_number(const struct trace *t, uint32_t file)
+{
+	const char *name = trace_string(t, file);
+
+	return name[0] == '<' ? strcspn(name, "0123456789") : file;
+}
+
 uint64_t lines_hash(const struct trace *t, uint32_t stack)
 {
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
 	uint64_t hash = 14695981039346656037ull;
 
 	for (uint32_t i = 0; s && i < s->n; i++) {
-		hash = (hash ^ s->frame[i].file) * 1099511628211ull;
+		if (i && s->frame[i].file == s->frame[i - 1].file && s->frame[i].line == s->frame[i - 1].line)
+			continue;
+		hash = (hash ^ file_number(t, s->frame[i].file)) * 1099511628211ull;
 		hash = (hash ^ s->frame[i].line) * 1099511628211ull;
 	}
 	return s ? hash : 0;

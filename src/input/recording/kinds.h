@@ -48,7 +48,8 @@ void kinds_init(struct kinds *k, struct trace *t, const struct moment *m, bool i
 /* The same at a moment of a memory trace. */
 void kinds_from(struct kinds *k, struct trace *t, const struct playback *play, int device, struct pool *pool);
 
-/* A line with several calls has several stacks of the same lines: this is equal for all of them. 0 = no stack. */
+/* A line with several calls has several stacks of the same lines: this is equal for all of them, and for all depths of a
+ * recursion. 0 = no stack. */
 uint64_t lines_hash(const struct trace *t, uint32_t stack);
 
 /* Valid until the next call. */

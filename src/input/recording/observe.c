@@ -277,22 +277,32 @@ static size_t lines_of_stack(struct casefile *c, const struct trace *t, uint32_t
 	return n;
 }
 
+struct blamed line_with_callers(struct casefile *c, const struct trace *t, const struct place *p)
+{
+	struct blamed b = {.line = line_of_place(c, t, p)};
+	const struct line *caller;
+
+	b.n_stack = lines_of_stack(c, t, p->stack, &b.stack);
+	caller = line_caller(&b.line, b.stack, b.n_stack, 0);
+	if (caller)
+		b.caller = line_of_place(c, t, &(struct place){.file = caller->file, .line = caller->number,
+					.text = caller->typed ? command_text(trace_header(t)->cmdline) : NULL});
+	return b;
+}
+
 static void observe_scene(struct casefile *c, const struct trace *t, const struct scene *s)
 {
 	uint32_t off = trace_header(t)->frames_off_because;
-	const struct line *caller;
+	struct blamed where = line_with_callers(c, t, &s->where);
 
-	c->line[LINE_where] = line_of_place(c, t, &s->where);
+	c->line[LINE_where] = where.line;
+	c->line[LINE_caller] = where.caller;
+	c->stack = where.stack;
+	c->n_stack = where.n_stack;
 	c->line[LINE_noticed] = line_of_place(c, t, &s->noticed);
 	c->line[LINE_forward] = line_of_place(c, t, &s->forward);
 	c->line[LINE_backward] = line_of_place(c, t, &s->backward);
 	c->line[LINE_capture] = line_of_place(c, t, &s->capture);
-	c->n_stack = lines_of_stack(c, t, s->where.stack, &c->stack);
-	caller = case_caller(c, 0);
-	if (caller)
-		c->line[LINE_caller] = line_of_place(
-			c, t, &(struct place){.file = caller->file, .line = caller->number,
-					.text = caller->typed ? command_text(trace_header(t)->cmdline) : NULL});
 	if (!c->line[LINE_where].file && off)
 		c->no_lines = reason_text(off);
 }

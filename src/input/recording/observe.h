@@ -18,6 +18,7 @@ void recording_observe(struct casefile *c, const struct incident *i, struct trac
 void recording_observe_suspects(struct casefile *c, const struct incident *i, struct trace *t, struct scene *s);
 
 struct line line_of_place(struct casefile *c, const struct trace *t, const struct place *p);
+struct blamed line_with_callers(struct casefile *c, const struct trace *t, const struct place *p);
 
 /* --- parts of it: one function per group of facts ------------------------------------------------ */
 

@@ -10,6 +10,7 @@
 #include "input/recording/pieces.h"
 #include "input/recording/retention.h"
 #include "input/recording/kinds.h"
+#include "input/recording/leftovers.h"
 #include "input/recording/room.h"
 #include "input/recording/trains.h"
 #include "probe/ram.h"
@@ -112,61 +113,43 @@ static void fill_segments(struct casefile *f, const struct trace *t, const struc
 	set_bytes(f, FACT_frag_line_bytes, pin->bytes);
 }
 
-/* ---- would it have fit? ---------------------------------------------------------------------------------------- */
-
-static bool *blocks_of(const struct ledger_line *line, const struct moment *m, struct kinds *k, struct pool *pool)
-{
-	bool *gone = pool_alloc(pool, m->torch.n * sizeof(*gone) + 1);
-
-	for (size_t i = 0; i < m->torch.n; i++)
-		gone[i] = place_same(&kinds_about(k, &m->torch.list[i])->place, &line->place);
-	return gone;
-}
-
-static double set_room(struct casefile *f, enum fact_id id, int64_t spare)
-{
-	fact_set_number(f, id, (double)spare);
-	return spare >= 0;
-}
-
-/* `grows`: NULL when no line does. */
-static void fill_room(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l,
-		      const struct ledger_line *grows)
-{
-	const struct cw_failure *torch = incident_from(i, CW_SRC_TORCH_OOM);
-	struct room r = {.segments = &l->segments};
-	double ways = 0;
-	struct moment m;
-	struct kinds k;
-
-	fact_set_flag(f, FACT_room_known, false);
-	if (!torch || !l->segments.n || !l->lines_complete || !l->free_known)
-		return;
-	moment_init(&m, t, l->ticks, l->device);
-	kinds_init(&k, t, &m, false, f->pool);
-	r.blocks = &m.torch;
-	r.free = l->part[PART_FREE];
-	r.request = torch->request_bytes;
-	fact_set_flag(f, FACT_room_known, true);
-	ways += set_room(f, FACT_room_packed, room_packed(&r));
-	if (fact_known(f, FACT_others_bytes))
-		ways += set_room(f, FACT_room_others, room_without(&r, NULL, l->part[PART_PROCESSES]));
-	if (fact_known(f, FACT_library_bytes))
-		ways += set_room(f, FACT_room_library,
-				 room_without(&r, NULL, (uint64_t)fact_number(f, FACT_library_bytes, 0)));
-	if (grows)
-		ways += set_room(f, FACT_room_grow, room_without(&r, blocks_of(grows, &m, &k, f->pool), 0));
-	fact_set_number(f, FACT_room_ways, ways);
-	moment_free(&m);
-}
-
 /* ---- what stays ----------------------------------------------------------------------------------------------- */
 
-static const struct ledger_line *fill_retention(struct casefile *f, const struct incident *i, struct trace *t,
-						const struct ledger *l)
+/* From a recording with turns: what earlier ones left is known. */
+static void fill_leftovers(struct casefile *f, struct trace *t, const struct ledger *l, const struct leftovers *x)
+{
+	const struct cw_header *h = trace_header(t);
+	const struct ledger_line *line = NULL;
+
+	set_bytes(f, FACT_graph_nodes, h->n_nodes);
+	set_bytes(f, FACT_graph_nodes_run, h->n_nodes_run);
+	set_bytes(f, FACT_graph_rounds, x->graphs.turns + 1);
+	set_bytes(f, FACT_graph_kept, x->graphs.bytes);
+	set_line(f, FACT_graph_line, t, &x->last);
+	fact_set_text(f, FACT_graph_via, place_callers(t, &x->last, f->pool));
+	set_line(f, FACT_graph_most, t, &x->graphs.most);
+	fact_set_flag(f, FACT_room_exact, x->exact);
+	f->blamed[BLAMED_graphs] = line_with_callers(f, t, &x->last);
+	fact_set_flag(f, FACT_grow_is, x->tensors.bytes > 0);
+	if (!x->tensors.bytes)
+		return;
+	for (size_t i = 0; i < l->n && !line; i++)
+		if (l->line[i].part == PART_TENSORS && place_same(&l->line[i].place, &x->tensors.most))
+			line = &l->line[i];
+	set_line(f, FACT_grow_line, t, &x->tensors.most);
+	set_bytes(f, FACT_grow_bytes, x->tensors.most_bytes);
+	set_bytes(f, FACT_grow_count, x->tensors.most_blocks);
+	if (line && line->made)
+		set_bytes(f, FACT_grow_made, line->made);
+	set_bytes(f, FACT_grow_turns, x->tensors.turns);
+	set_bytes(f, FACT_grow_each, x->tensors.most_bytes / x->tensors.turns);
+	f->blamed[BLAMED_growth] = line_with_callers(f, t, &x->tensors.most);
+}
+
+/* From an older recording: guessed from what is there at the end. */
+static void fill_retention(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l)
 {
 	const struct ledger_line *g;
-	enum trains trains;
 	struct retention r;
 
 	retention_find(&r, t, l, i->lead, f->pool);
@@ -178,19 +161,82 @@ static const struct ledger_line *fill_retention(struct casefile *f, const struct
 	set_line(f, FACT_graph_line, t, &r.last);
 	fact_set_text(f, FACT_graph_via, place_callers(t, &r.last, f->pool));
 	set_line(f, FACT_graph_most, t, &r.most);
-	trains = stack_trains(t, i->lead->stack);
-	if (trains != TRAINS_UNKNOWN)
-		fact_set_flag(f, FACT_graph_trains, trains == TRAINS_YES);
 	g = growth_find(l, t, &r);
 	fact_set_flag(f, FACT_grow_is, g && g->bytes >= l->allocated / 4);
 	if (!g)
-		return NULL;
+		return;
 	set_line(f, FACT_grow_line, t, &g->place);
 	set_bytes(f, FACT_grow_bytes, g->bytes);
 	set_bytes(f, FACT_grow_count, g->count);
 	set_bytes(f, FACT_grow_made, g->made);
 	set_bytes(f, FACT_grow_each, g->bytes / g->count);
-	return g;
+}
+
+/* ---- would it have fit? ---------------------------------------------------------------------------------------- */
+
+/* Something that could have been free; what would then have been left. */
+struct way { const char *name; enum fact_id fact; bool known; uint64_t frees; int64_t spare; bool again; };
+
+/* What earlier turns left (`again`) comes back at the same rate: anything else that is less, and is freed once, would have
+ * helped for fewer turns than the program has made. */
+static void fill_ways(struct casefile *f, const struct way *way, size_t n, uint64_t left)
+{
+	const struct way *first = NULL;
+	double ways = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!way[i].known)
+			continue;
+		fact_set_number(f, way[i].fact, (double)way[i].spare);
+		if (way[i].spare < 0 || (way[i].frees < left && !way[i].again))
+			continue;
+		ways++;
+		if (!first || way[i].frees > first->frees)
+			first = &way[i];
+	}
+	fact_set_number(f, FACT_room_ways, ways);
+	fact_set_text(f, FACT_room_first, first ? first->name : "");
+}
+
+/* Activations wait for a backward; if none has ever run, this may be inference, which needs none of them. */
+static bool *activations(const struct moment *m, struct kinds *k, struct pool *pool)
+{
+	bool *gone = pool_alloc(pool, m->torch.n + 1);
+
+	for (size_t i = 0; i < m->torch.n; i++)
+		gone[i] = kinds_of(k, &m->torch.list[i]) == KIND_ACTIVATIONS;
+	return gone;
+}
+
+static void fill_room(struct casefile *f, const struct incident *i, const struct ledger *l, const struct moment *m,
+		      struct kinds *k, const struct leftovers *x)
+{
+	const struct cw_failure *torch = incident_from(i, CW_SRC_TORCH_OOM);
+	uint64_t library = (uint64_t)fact_number(f, FACT_library_bytes, 0);
+	struct room r = {.segments = &l->segments, .blocks = &m->torch, .free = l->part[PART_FREE]};
+	uint64_t others = l->part[PART_PROCESSES], left = 0;
+
+	fact_set_flag(f, FACT_room_known, torch && l->segments.n && l->lines_complete && l->free_known);
+	fact_set_flag(f, FACT_room_proven, fact_true(f, FACT_room_known) && x->known);
+	if (!fact_true(f, FACT_room_known))
+		return;
+	r.request = torch->request_bytes;
+	struct way way[] = {
+		{"graphs", FACT_room_graphs, x->graphs.bytes > 0, x->graphs.bytes, room_without(&r, x->graphs.gone, 0),
+		 true},
+		{"growth", FACT_room_grow, x->tensors.bytes > 0, x->tensors.bytes, room_without(&r, x->tensors.gone, 0),
+		 true},
+		{"gaps", FACT_room_packed, true, l->segments.free_used, room_packed(&r), false},
+		{"others", FACT_room_others, fact_known(f, FACT_others_bytes) && others, others,
+		 room_without(&r, NULL, others), false},
+		{"library", FACT_room_library, library > 0, library, room_without(&r, NULL, library), false},
+	};
+	for (size_t n = 0; n < 2; n++)
+		if (way[n].known && way[n].spare >= 0 && way[n].frees > left)
+			left = way[n].frees;
+	fill_ways(f, way, sizeof(way) / sizeof(way[0]), left);
+	if (fact_number(f, FACT_graph_nodes, 0) > 0 && fact_number(f, FACT_graph_nodes_run, 1) <= 0)
+		fact_set_number(f, FACT_room_no_grad, (double)room_without(&r, activations(m, k, f->pool), 0));
 }
 
 /* ---- others ------------------------------------------------------------------------------------------------------ */
@@ -245,6 +291,7 @@ static void fill_library(struct casefile *f, const struct trace *t, const struct
 	set_bytes(f, FACT_library_bytes, most);
 	fact_set_text(f, FACT_library_name, best->library);
 	set_line(f, FACT_library_line, t, &best->place);
+	f->blamed[BLAMED_library] = line_with_callers(f, t, &best->place);
 }
 
 /* ---- errors of libraries ---------------------------------------------------------------------------------- */
@@ -354,17 +401,39 @@ static void fill_process(struct casefile *f, const struct incident *i, struct tr
 		fill_ram(f, i->ram, h);
 }
 
+/* What would have let the program go on. */
+static void fill_proof(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l)
+{
+	enum trains trains = stack_trains(t, i->lead->stack);
+	struct leftovers x;
+	struct moment m;
+	struct kinds k;
+
+	moment_init(&m, t, l->ticks, l->device);
+	kinds_init(&k, t, &m, failure_in_backward(t, i->lead), f->pool);
+	leftovers_find(&x, t, &m, &k, i->lead, f->pool);
+	fact_set_flag(f, FACT_turn_first, x.known && x.in_loop && !x.turned);
+	if (trains != TRAINS_UNKNOWN)
+		fact_set_flag(f, FACT_graph_trains, trains == TRAINS_YES);
+	if (x.known)
+		fill_leftovers(f, t, l, &x);
+	else
+		fill_retention(f, i, t, l);
+	fill_room(f, i, l, &m, &k, &x);
+	moment_free(&m);
+}
+
 void ledger_facts(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l,
 		  const struct ledger_seen *seen)
 {
 	double request = fact_number(f, FACT_oom_request, -1), left = fact_number(f, FACT_oom_free, -1);
-	const struct ledger_line *grows;
 
 	fill_masked(f, i, t);
 	fill_process(f, i, t);
 	fact_set_flag(f, FACT_others_known, l && seen->known);
 	fact_set_flag(f, FACT_grow_is, false);
 	fact_set_flag(f, FACT_room_known, false);
+	fact_set_flag(f, FACT_room_proven, false);
 	fact_set_number(f, FACT_graph_nodes, 0);
 	if (request >= 0 && left >= 0)
 		fact_set_number(f, FACT_oom_missing, request > left ? request - left : 0);
@@ -373,11 +442,10 @@ void ledger_facts(struct casefile *f, const struct incident *i, struct trace *t,
 	fill_tensors(f, t, l);
 	fill_purpose(f, i, t, l);
 	fill_segments(f, t, l);
-	grows = fill_retention(f, i, t, l);
 	fill_library(f, t, l);
 	if (seen->known)
 		fill_others(f, t, l, seen);
-	fill_room(f, i, t, l, grows);
+	fill_proof(f, i, t, l);
 }
 
 void observe_ledger(struct casefile *c, const struct incident *i, struct trace *t)

@@ -87,6 +87,17 @@ const char *place_callers(const struct trace *t, const struct place *p, struct p
 	return text;
 }
 
+bool place_outside(const struct trace *t, uint32_t stack, uint32_t frame, struct place *p)
+{
+	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
+
+	*p = (struct place){0};
+	for (uint32_t i = frame + 1; s && i < s->n; i++)
+		if (stack_owner(t, s, i) == OWNER_USER)
+			return place_of_frame(t, stack, i, false, p);
+	return false;
+}
+
 bool place_of_caller(const struct trace *t, uint32_t stack, struct place *p)
 {
 	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;

@@ -26,6 +26,9 @@ bool place_of_stack(const struct trace *t, uint32_t stack, struct place *p);
 /* The user's lines that called it: "train.py:28, from train.py:34"; "" when there are none. */
 const char *place_callers(const struct trace *t, const struct place *p, struct pool *pool);
 
+/* The innermost of the user's own lines outside of the frame with this index. */
+bool place_outside(const struct trace *t, uint32_t stack, uint32_t frame, struct place *p);
+
 /* The innermost frame outside PyTorch: the user's own or a library's. */
 bool place_of_caller(const struct trace *t, uint32_t stack, struct place *p);
 

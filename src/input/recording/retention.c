@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds autograd graphs that pile up, and lines at which live memory grows (see retention.h).
+ * Finds autograd graphs that pile up, and lines at which live memory grows (see retention.h), where no turns of loops were
+ * recorded: leftovers.c knows more.
  *
  * Activations belong to the current forward pass, and backward frees them. Those of earlier passes are there
  * because something holds their graph. Where no backward has run since, passes are told apart by their lines: one pass
@@ -7,7 +8,6 @@
  */
 #include "input/recording/place.h"
 #include "input/recording/retention.h"
-#include "input/recording/rounds.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,22 +68,6 @@ static void passes_by_backward(struct passes *p, const struct moment *m, struct 
 			i++;
 	}
 	free(mark);
-}
-
-/* Turns of the program's loop, where loops were recorded: they need no backward to be told apart, and a loop over layers is
- * no loop of passes. Returns whether that is so. */
-static bool find_passes(struct passes *p, const struct cw_failure *f, const struct moment *m, struct kinds *k,
-			bool in_backward)
-{
-	struct rounds r;
-
-	rounds_find(&r, k->trace, f);
-	if (!r.known) {
-		passes_by_backward(p, m, k, in_backward);
-		return false;
-	}
-	*p = (struct passes){.end = r.begin, .n = r.n};
-	return true;
 }
 
 /* 0 = the current pass, 1 = the one before it, ... */
@@ -207,27 +191,11 @@ static uint32_t count_rounds(struct retention *r, const struct piles *p)
 			r->rounds = x->old_passes + (x->count > 0);
 		}
 	}
-	if (!r->by_turns && least != UINT64_MAX && least > 1) {
+	if (least != UINT64_MAX && least > 1) {
 		r->kept += newer / least * (least - 1);
 		r->rounds = least > r->rounds ? least : r->rounds;
 	}
 	return stack;
-}
-
-/* What a turn replaces stays from one earlier turn at most. */
-static void find_adding(struct retention *r, struct trace *t, const struct moment *m, struct kinds *k,
-			const struct passes *passes)
-{
-	const struct pile *most = NULL;
-	struct piles piles = {0};
-
-	pile_up(&piles, m, k, passes, KIND_OTHER);
-	for (size_t i = 0; i < piles.n; i++)
-		if (piles.list[i].old_passes >= 2 && (!most || piles.list[i].old_bytes > most->old_bytes))
-			most = &piles.list[i];
-	if (most)
-		place_of_stack(t, most->stack, &r->adds);
-	free(piles.list);
 }
 
 /* ---- the last node of a graph that stays ----------------------------------------------------------------------- */
@@ -313,11 +281,9 @@ void retention_find(struct retention *r, struct trace *t, const struct ledger *l
 	*r = (struct retention){.known = h->n_nodes > 0, .nodes = h->n_nodes, .nodes_run = h->n_nodes_run};
 	moment_init(&m, t, l->ticks, l->device);
 	kinds_init(&k, t, &m, in_backward, pool);
-	r->by_turns = find_passes(&passes, f, &m, &k, in_backward);
+	passes_by_backward(&passes, &m, &k, in_backward);
 	if (r->known)
 		find_graphs(r, t, &m, &k, &passes);
-	if (r->by_turns)
-		find_adding(r, t, &m, &k, &passes);
 	free(passes.end);
 	moment_free(&m);
 }
@@ -340,11 +306,6 @@ static bool grows(const struct ledger_line *x, const struct ledger *l, const str
 	       x->count * 2 >= x->made && span && until_the_end && h->n_blocks_freed >= x->count;
 }
 
-static bool adds(const struct retention *r, const struct ledger_line *x)
-{
-	return r->adds.file && x->part == PART_TENSORS && x->kind == KIND_OTHER && place_same(&x->place, &r->adds);
-}
-
 const struct ledger_line *growth_find(const struct ledger *l, struct trace *t, const struct retention *r)
 {
 	for (size_t i = 0; i < l->n; i++) {	/* biggest first */
@@ -352,7 +313,7 @@ const struct ledger_line *growth_find(const struct ledger *l, struct trace *t, c
 		bool kept = x->kind == KIND_ACTIVATIONS && r->nodes_run && r->rounds >= 3 &&
 			    place_same(&x->place, &r->most);
 
-		if (r->by_turns ? adds(r, x) : (x->kind == KIND_OTHER || kept) && grows(x, l, t))
+		if ((x->kind == KIND_OTHER || kept) && grows(x, l, t))
 			return x;
 	}
 	return NULL;

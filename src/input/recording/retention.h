@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that stays: autograd graphs that pile up, and lines at which live memory grows.
+ * Memory that stays, guessed for recordings without turns of loops (leftovers.h is for the others): autograd graphs that pile
+ * up, and lines at which live memory grows.
  */
 #ifndef CUWHY_RETENTION_H
 #define CUWHY_RETENTION_H
@@ -17,8 +18,6 @@ struct retention {
 	uint64_t kept_run;		/* of these: from lines whose backward does run */
 	struct place last;		/* where the last node of such a graph was created */
 	struct place most;		/* where most of those bytes were allocated */
-	bool by_turns;			/* turns of the program's loop are known: passes are these, and this is what they add: */
-	struct place adds;		/* a line whose tensors without a graph stay from two or more earlier turns; none: no file */
 };
 void retention_find(struct retention *r, struct trace *t, const struct ledger *l, const struct cw_failure *f,
 		    struct pool *pool);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What earlier turns of the program's loops have left behind.
+ *
+ * A turn of a loop over batches frees what it allocated, or the next one replaces it. Lines whose tensors are still there from
+ * several earlier turns, old ones and new ones alike, add to the memory in every turn. Loops over the layers of a model, which
+ * are parts of one turn, do not count.
+ */
+#ifndef CUWHY_LEFTOVERS_H
+#define CUWHY_LEFTOVERS_H
+
+#include "input/recording/kinds.h"
+
+struct left {
+	uint64_t bytes, blocks;		/* of earlier turns */
+	size_t turns;			/* of how many, at the line that has most of it */
+	struct place most;		/* that line */
+	uint64_t most_bytes, most_blocks;
+	bool *gone;			/* by index of the block: it belongs to this */
+};
+
+struct leftovers {
+	bool known;			/* the turns of the blocks were recorded, and the loops that matter */
+	bool exact;			/* the turns of those below are, too */
+	bool in_loop, turned;		/* the failure is in a loop that counts, and not in its first turn */
+	struct left graphs;		/* of autograd, with the activations that they keep */
+	struct place last;		/* where the newest tensors of these graphs were made: what keeps them */
+	struct left tensors;		/* without a graph */
+};
+
+void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m, struct kinds *k,
+		    const struct cw_failure *f, struct pool *pool);
+
+#endif
