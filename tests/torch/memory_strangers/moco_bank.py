@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: oom-growth certain=oom-growth
-"""Contrastive learning with a bank of keys (MoCo). The bank is a list of batches."""
+"""Contrastive learning with a bank of keys (MoCo)."""
 import copy
 
 import torch

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: oom-capacity oom-request-too-large asked
-"""Segments a CT volume window by window, and adds up the scores of all organs on the GPU."""
+"""Segments CT volumes window by window."""
 import torch
 import torch.nn as nn
 

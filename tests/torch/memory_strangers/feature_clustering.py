@@ -4,7 +4,7 @@
 import torch
 import torch.nn as nn
 
-IMAGES, BATCH, DIM = 1800000, 6000, 1024  # the features of all images are 7 GB
+IMAGES, BATCH, DIM = 1800000, 6000, 1024
 
 
 @torch.no_grad()

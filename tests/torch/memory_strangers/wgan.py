@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: oom-graph-retention
-"""WGAN with gradient penalty; the losses are kept to plot them at the end."""
+"""WGAN with gradient penalty."""
 import torch
 import torch.nn as nn
 

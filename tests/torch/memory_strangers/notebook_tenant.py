@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: oom-memory-fraction asked
-"""A notebook server gives each tenant a quarter of the card."""
+"""Training on a shared notebook server."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

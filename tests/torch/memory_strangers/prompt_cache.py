@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: oom-fragmentation oom-growth certain=oom-fragmentation asked
-"""A server that caches the states of prompts, drops those it has not used, and then encodes one long document."""
+"""A server with a cache of prompts' states."""
 import torch
 
 MIB = 1 << 18  # of float32

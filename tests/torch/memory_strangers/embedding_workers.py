@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: oom-other-process asked
-"""Tokenizes and embeds in worker processes; each of them loads the encoder onto the GPU."""
+"""Embeds in worker processes while the main process trains."""
 import multiprocessing
 
 import torch

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: oom-growth
-"""A notebook, run cell by cell; the kernel remembers what each cell returned."""
+"""A notebook, run cell by cell."""
 import torch
 import torch.nn as nn
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: oom-growth
-"""A random search over hyper-parameters that remembers every trial."""
+"""A random search over hyper-parameters."""
 import random
 
 import torch

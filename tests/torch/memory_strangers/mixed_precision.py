@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: none
-"""Mixed precision with a scaler. Losses are kept after backward, which has freed what their graphs held."""
+"""Trains in mixed precision, with a scaler."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

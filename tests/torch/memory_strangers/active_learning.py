@@ -41,5 +41,5 @@ for cycle in range(3):
         loss.backward()
         optimizer.step()
     scale = 1  #@scale
-    chosen = core_set(embed(model, POOL * max(1, int(scale ** 0.5))), embed(model, LABELED * max(1, int(scale ** 0.5))), 100)
+    chosen = core_set(embed(model, int(POOL * scale ** 0.5)), embed(model, int(LABELED * scale ** 0.5)), 100)
     print(cycle, chosen.shape)

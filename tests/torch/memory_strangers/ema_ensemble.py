@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: oom-growth
-"""Keeps an averaged copy of the model per epoch, to ensemble them afterwards."""
+"""Trains with an exponential moving average of the weights, and builds an ensemble."""
 import copy
 
 import torch

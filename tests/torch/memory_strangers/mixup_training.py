@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: oom-growth
-"""Mixup training with an accuracy metric that collects predictions."""
+"""Mixup training."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

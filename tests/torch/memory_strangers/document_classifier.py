@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: oom-capacity oom-request-too-large asked
-"""Classifies documents with attention that is written out; the lengths of documents differ a lot."""
+"""Classifies documents with attention that is written out."""
 import math
 
 import torch

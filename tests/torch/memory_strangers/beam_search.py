@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: oom-growth
-"""Translates requests with beam search; finished hypotheses keep their decoder states."""
+"""Translates requests with beam search."""
 import torch
 import torch.nn as nn
 

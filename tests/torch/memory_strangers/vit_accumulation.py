@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: oom-capacity asked
-"""Gradient accumulation as it should be, with micro-batches that are still too large."""
+"""Pretrains a small vision transformer with gradient accumulation."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: oom-eval-without-no-grad oom-graph-retention
-"""Knowledge distillation. The teacher's answers are computed once per batch and used in every epoch."""
+"""Knowledge distillation from a larger network."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
