@@ -9,6 +9,7 @@ from string import Template
 LOCALS = (dict(x="x", y="y", out="out", loss="loss"), dict(x="inputs", y="targets", out="outputs", loss="loss"),
           dict(x="batch_x", y="batch_y", out="pred", loss="batch_loss"), dict(x="data", y="target", out="output", loss="loss"),
           dict(x="samples", y="labels", out="scores", loss="objective"))
+DEEPEST = 600       # calls in calls
 FILES = ("train.py", "main.py", "run_experiment.py", "fit.py", "finetune.py")
 
 
@@ -156,7 +157,7 @@ def function(writer, loop):
     """One function takes a step; something calls it again and again."""
     dice, plan = writer.dice, writer.plan
     writer.in_main = dice.random() < 0.3
-    name = dice.choice(("train_step", "run_step", "one_batch", "process"))
+    name = dice.choice(("train_step", "run_step", "one_batch", "process") if plan.trains else ("predict", "score", "one_batch", "process"))
     draws, one = writer.draw()
     value = writer.value()
     inside = writer.changed() + ["%s = %s" % (writer.pair(), one)] + writer.work() + (["return " + value] if value else ["return step"])
@@ -167,12 +168,12 @@ def function(writer, loop):
         "list_map": ["values = list(map(%s, range(%s)))" % (name, writer.count)],
         "comprehension": ["values = [%s(step) for step in range(%s)]" % (name, writer.count)],
         "sum": ["total_value = sum(%s(step) for step in range(%s))" % (name, writer.count)],
-        "recursion": ["def run(step):", "    if step == %d:" % min(plan.turns, 600), "        return", "    %s(step)" % name, "    run(step + 1)", "", "",
+        "recursion": ["def run(step):", "    if step == %d:" % min(plan.turns, DEEPEST), "        return", "    %s(step)" % name, "    run(step + 1)", "", "",
                       "run(0)"],
         "thread": ["with concurrent.futures.ThreadPoolExecutor(1) as pool:", "    for step in range(%s):" % writer.count,
                    "        pool.submit(%s, step).result()" % name],
-        "generator": ["def training():", "    for step in range(%s):" % writer.count, "        yield %s(step)" % name, "", "",
-                      "for number, value in enumerate(training()):", "    last = value"],
+        "generator": ["def turns():", "    for step in range(%s):" % writer.count, "        yield %s(step)" % name, "", "",
+                      "for number, value in enumerate(turns()):", "    last = value"],
     }[loop]
     if loop == "thread":
         plan.imports.add("import concurrent.futures")
@@ -197,8 +198,9 @@ def trainer(writer, loop):
         inside += ["return %s" % ", ".join(plan.shown(local))]
     elif value:
         inside += ["return " + value]
-    methods += ["", "def training_step(%s):" % arguments] + indent(inside)
-    name = dice.choice(("Trainer", "Learner", "Experiment"))
+    step, fit_name = ("training_step", "fit") if plan.trains or loop == "framework" else ("predict_step", "predict")
+    methods += ["", "def %s(%s):" % (step, arguments)] + indent(inside)
+    name = dice.choice(("Trainer", "Learner", "Experiment") if plan.trains else ("Predictor", "Scorer", "Experiment"))
     if loop == "framework":
         plan.files["engine.py"] = ENGINE
         plan.own_imports.add("from engine import Loop")
@@ -206,19 +208,19 @@ def trainer(writer, loop):
                       after(writer, "job"))
     if back:
         shown = plan.shown(local)
-        fit = ["for step, (%s) in enumerate(batches):" % writer.pair(), "    %s = self.training_step(step, %s)" % (", ".join(shown), writer.pair()),
+        fit = ["for step, (%s) in enumerate(batches):" % writer.pair(), "    %s = self.%s(step, %s)" % (", ".join(shown), step, writer.pair()),
                "    for callback in callbacks:", "        callback.on_step_end(step, %s)" % ", ".join(shown)]
-        methods += ["", "def fit(self, batches, callbacks=()):"] + indent(fit)
+        methods += ["", "def %s(self, batches, callbacks=()):" % fit_name] + indent(fit)
         extra = ["class %s:" % dice.choice(("History", "Monitor", "Collector"))]
         extra += indent(["def __init__(self):"] + indent(writer.text(["self.%s = %s" % item for item in plan.kept])) +
                         ["", "def on_step_end(self, step, %s):" % ", ".join(shown)] + indent(writer.text(plan.keep)))
-        run = ["%s().fit(%s, callbacks=[%s()])" % (name, writer.iterable(), extra[0][6:-1])]
+        run = ["%s().%s(%s, callbacks=[%s()])" % (name, fit_name, writer.iterable(), extra[0][6:-1])]
         return spaced(["class %s:" % name] + indent(methods), extra, run)
-    fit = ["for step, (%s) in enumerate(batches):" % writer.pair(), "    self.training_step(step, %s)" % writer.pair()]
+    fit = ["for step, (%s) in enumerate(batches):" % writer.pair(), "    self.%s(step, %s)" % (step, writer.pair())]
     if loop == "epochs":
         fit = ["for epoch in range(epochs):"] + indent(fit)
-    methods += ["", "def fit(self, batches%s):" % (", epochs=1" if loop == "epochs" else "")] + indent(fit)
-    return spaced(["class %s:" % name] + indent(methods), ["job = %s()" % name, "job.fit(%s)" % writer.iterable()] + after(writer, "job"))
+    methods += ["", "def %s(self, batches%s):" % (fit_name, ", epochs=1" if loop == "epochs" else "")] + indent(fit)
+    return spaced(["class %s:" % name] + indent(methods), ["job = %s()" % name, "job.%s(%s)" % (fit_name, writer.iterable())] + after(writer, "job"))
 
 
 def after(writer, job):
@@ -270,6 +272,8 @@ STYLES = [(script, loop) for loop in ("for", "while", "enumerate", "epochs", "co
 
 def fitting(plan, style):
     make, loop = style
+    if plan.exact and (style == (script, "epochs") or loop == "recursion" and plan.turns > DEEPEST):
+        return False
     if make is closure:
         return plan.task.simple and plan.plain_update and not plan.context
     if loop == "callbacks":

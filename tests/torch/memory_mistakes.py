@@ -32,10 +32,12 @@ class Plan:
         self.update = ["$opt.zero_grad()", "$loss.backward()  #@backward", "$opt.step()"]
         if dice.random() < 0.25:
             self.update.insert(2, "nn.utils.clip_grad_norm_($model.parameters(), 1.0)")
+        self.trains = True
         self.plain_update = True                # the update is zero_grad, backward, step
         self.keep, self.context, self.value = [], None, "$loss.item()"
         self.batch, self.turns = 8, 10000
         self.growing = False                    # batches become larger from step to step
+        self.exact = False                      # it must be this number of turns, no more and no less
         self.causes, self.certain, self.blame, self.asked = [], None, (), False
 
     @property
@@ -73,7 +75,7 @@ class Plan:
         """No training: the optimizer goes, and with `guard` gradients are off."""
         self.state = [(n, e) for n, e in self.state if not n.startswith("opt")]
         self.forward = [self.task.forward()[0]] if self.task.simple else ["$out = $model($x)  #@forward"]
-        self.update, self.plain_update, self.value = [], False, None
+        self.update, self.plain_update, self.value, self.trains = [], False, None, False
         self.start.append("$model.eval()")
         if guard:
             self.context = self.dice.choice(("torch.no_grad()", "torch.inference_mode()", "torch.no_grad()"))
@@ -602,7 +604,7 @@ def growing_tensor(plan):
         plan.keep = ["$everything = $out if $everything is None else torch.cat([$everything, $out])  #@keep"]
     else:
         plan.keep = ["$everything = $out.mean()"]
-    plan.label([GROWTH, FRAGMENTED, CAPACITY], ("keep", "forward", "result"), certain=[GROWTH])
+    plan.label([GROWTH, FRAGMENTED, CAPACITY], ("keep", "forward", "result"), certain=[GROWTH, FRAGMENTED])
 
 
 @mistake(*WIDE)
@@ -762,7 +764,7 @@ def filtered(plan):
         plan.after = ["$masks.clear()"]
     last_request(plan, "joined", (plan.memory * 0.96 - rounds * kept * MIB) * plan.size_dice.uniform(0.45, 0.7))
     plan.label([FRAGMENTED, GROWTH], ("keep",), certain=[FRAGMENTED], asked=True)
-    plan.turns, plan.batch = rounds, 64
+    plan.turns, plan.batch, plan.exact = rounds, 64, True
 
 
 @mistake(Pieces)
@@ -770,7 +772,7 @@ def holes(plan):
     """Each large temporary leaves a result behind that is kept in its place; the next one does not fit beside it."""
     plan.inference()
     big = plan.dice.choice((96, 128, 200, 320)) * (8 if plan.memory > 60 * GIB else 1)
-    small = int(big * plan.dice.choice((0.55, 0.6, 0.65)))
+    small = int(big * plan.dice.choice((0.6, 0.65, 0.7)))
     rounds = int(plan.memory * 0.8 / (big * MIB)) if plan.bad else 4
     plan.forward = ["window = torch.empty(%d + step %% 2 * 8, 262144, device=$device)" % big, "window = None",
                     "summary = torch.empty(%d, 262144, device=$device)  #@keep" % small]
@@ -779,7 +781,7 @@ def holes(plan):
         plan.forward.append("$summaries.append(summary)  #@keep")
     last_request(plan, "table", (plan.memory * 0.95 - rounds * small * MIB) * 0.75)
     plan.label([FRAGMENTED, GROWTH], ("keep",), certain=[FRAGMENTED], asked=True)
-    plan.turns, plan.batch = rounds, 64
+    plan.turns, plan.batch, plan.exact = rounds, 64, True
 
 
 # --- one request ----------------------------------------------------------------------------------
