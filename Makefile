@@ -57,7 +57,7 @@ OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl stat threads)
 endif
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-gpu check-all \
-	check-tree check-contributing check-san check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-torch check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
+	check-tree check-contributing check-san check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-torch check-memory check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -72,6 +72,7 @@ help:
 ## make check-all   the same, plus the address and undefined-behavior sanitizers
 ## make check-inject  every system call of the recorder fails in turn, with five errors: the program must not notice
 ## make check-torch  real PyTorch on the simulated GPU: the programs of tests/gpu; installs a wheel into ~/.cache/cuwhy (1.2 GB)
+## make check-memory SEED=… COUNT=…  programs that run out of memory, made from a seed, likewise; their labels are true by construction
 ## make soak        random programs on the simulated GPU with and without cuwhy, for an hour (SECONDS=3600 SEED=1), partly under sanitizers
 ## make check-kills  kills programs at random moments (KILLS=10000): every recording must open
 ## make check-gpu   the programs in tests/gpu on a real GPU with the installed PyTorch
@@ -405,6 +406,11 @@ check-wheels:
 check-torch: parts $(B)/tests/allocator_replay
 	@$(PYTHON) tests/torch/allocator.py --build $(B)
 	@$(PYTHON) tests/torch/check.py --build $(B)
+	@$(PYTHON) tests/torch/memory.py --build $(B) --sample
+
+# Fresh seeds: programs that no rule was written for.
+check-memory: parts
+	@$(PYTHON) tests/torch/memory.py --build $(B) --seed $(or $(SEED),$(shell date +%s)) --count $(or $(COUNT),30)
 
 # Likewise: what PyTorch's libraries import from NVIDIA's, against the stand-ins.
 check-standins: parts
