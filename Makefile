@@ -57,7 +57,7 @@ OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl stat threads)
 endif
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-gpu check-all \
-	check-tree check-contributing check-san check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-torch check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
+	check-tree check-contributing check-san check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-torch check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-replay bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -86,6 +86,7 @@ help:
 ## make bench-gpu   cost of recording on a real GPU with PyTorch
 ## make compare-gpu  cuwhy compared with compute-sanitizer, core dumps, CUDA_LAUNCH_BLOCKING and PyTorch's own tools, on a real GPU
 ## make bench-text  reading a 2 GB log, compared with grep and ripgrep (MEGABYTES=2048)
+## make bench-replay  playing back ten million events of PyTorch's allocator
 ## make bench-snapshot  reading a memory snapshot, compared with PyTorch's own viewer
 ## make fuzz        fuzz the reader of recordings (WHAT=trace) with libFuzzer (SECONDS=600); WHAT=dump: core dumps, snapshot: memory snapshots, fatbin: libraries, code: GPU code, pyenv: environments, bundle: bundles, host: a machine's files, text: logs
 ## make wheel       build/cuwhy-….whl: pip install it anywhere with glibc 2.28 or newer; no compiler, no other package
@@ -429,6 +430,13 @@ bench: parts
 	@sh tests/bench/run.sh $(B)
 
 # PYTHON must have PyTorch; no GPU is needed
+bench-replay: $(B)/tests/bench_replay
+	@$<
+
+$(B)/tests/bench_replay: tests/bench/bench_replay.c $(LIB_OBJ)
+	$(call say,BENCH,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -Itests/unit -o $@ $^ $(LDLIBS) -lpthread
+
 bench-snapshot: parts
 	@$(PYTHON) tests/bench/bench_snapshot.py --build $(B)
 
