@@ -40,7 +40,7 @@ STANDIN_LIST := src/sim_common/standins.list
 STANDINS := $(shell while read -r dir name node; do [ ! -d src/$$dir ] || echo $(B)/sim/$$name; done < $(STANDIN_LIST))
 SIM_PARTS := $(patsubst %,$(B)/sim/%,libcuda.so.1 libnvidia-ml.so.1 libcuwhy-sim-loader.so) $(STANDINS)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o $(B)/obj/src/write/page_blob.o
-CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o)
+CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/cmd/fit/stop_blob.o
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
 # readers of GPU code are shared with the CLI, but built for a shared library
 SIM_FORMATS := elf_sections fatbin_entry gpu_code gpu_code_cubin gpu_code_ptx
@@ -236,6 +236,10 @@ $(B)/no-report.html:
 	$(Q)mkdir -p $(@D) && : > $@
 $(B)/obj/src/write/page_blob.o: src/write/page_blob.S $(PAGE)
 	$(Q)mkdir -p $(@D) && $(CC) -DPAGE_BLOB='"$(PAGE)"' -c $< -o $@
+
+# What ends the dry runs of `cuwhy fit`.
+$(B)/obj/src/cmd/fit/stop_blob.o: src/cmd/fit/stop_blob.S src/cmd/fit/sitecustomize.py
+	$(Q)mkdir -p $(@D) && $(CC) -DSTOP_BLOB='"src/cmd/fit/sitecustomize.py"' -c $< -o $@
 
 # ---- the Python wheel ------------------------------------------------------------------------------
 

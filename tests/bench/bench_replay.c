@@ -119,15 +119,16 @@ int main(void)
 		training_step(a, size);
 	began = seconds();
 	r = replay_new(tb_trace(&m.b), em.data, em.len, 0, NULL);
-	printf("%.1f million events, %.0f MB: read and played back with its own settings in %.2f s\n", (double)written / 1e6,
-	       (double)em.len / 1e6, seconds() - began);
+	printf("%.1f million events, %.0f MB: read and played back with its own settings in %.2f s\n",
+	       (double)written / 1e6, (double)em.len / 1e6, seconds() - began);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		q = replay_same(r);
 		replay_settings(r, words[i], &q.settings, NULL);
 		began = seconds();
 		replay_ask(r, &q, &answer);
-		printf("%-26s %.2f s, both orders of addresses; peak %.2f GiB, %s\n", *words[i] ? words[i] : "as recorded",
-		       seconds() - began, (double)answer.peak_reserved / (double)GIB, answer.doubts ? "not exact" : "exact");
+		printf("%-26s %.2f s, both orders of addresses; peak %.2f GiB, %s\n",
+		       *words[i] ? words[i] : "as recorded", seconds() - began,
+		       (double)answer.peak_reserved / (double)GIB, answer.doubts ? "not exact" : "exact");
 	}
 	return 0;
 }

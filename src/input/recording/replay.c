@@ -263,6 +263,14 @@ static void read_pool(struct reading *g, uint64_t pool)
 	step_add(g, STEP_POOL)->pool = number;
 }
 
+/* In backward, that of the forward line. */
+static uint32_t site_stack(const struct reading *g, uint32_t site)
+{
+	const struct cw_site *s = site && site < g->n_sites ? &g->site[site] : NULL;
+
+	return !s ? 0 : s->forward_stack ? s->forward_stack : s->stack;
+}
+
 static void read_made(struct reading *g, const struct event *v)
 {
 	struct live one = {.addr = v->addr, .size = v->size}, old;
@@ -283,7 +291,7 @@ static void read_made(struct reading *g, const struct event *v)
 	s->addr = v->addr;
 	s->units = units_of(v->size);
 	s->block = one.block;
-	s->stack = v->site && v->site < g->n_sites ? g->site[v->site].stack : 0;
+	s->stack = site_stack(g, v->site);
 	s->slack = slack < UINT16_MAX ? (uint16_t)slack : UINT16_MAX;
 	s->stream = name_number(&g->r->streams, v->stream);
 	s->pool = g->pool;
