@@ -34,6 +34,7 @@ typedef uint32_t CUresult;
 
 /* What a wrapper returns when a program calls it with no libcuda loaded: "stub library". */
 #define CU_NO_DRIVER 34u
+#define CU_OUT_OF_MEMORY 2u
 
 /* ---- entry points: every exported cu name, from kb/cuda_api.def -------------------------------- */
 
@@ -485,8 +486,11 @@ struct torch_block_note {
 	int64_t size;
 	uint64_t allocated, reserved;
 	int device;
+	bool later;			/* freed, and other streams may still use it */
+	uint64_t asked;			/* allocated: bytes that PyTorch was asked for, 0 = less than CW_EVENT_UNIT or not known */
 };
 void torch_block_start(void);
+uint64_t torch_stream(int device);	/* PyTorch's current stream, as PyTorch numbers it */
 void torch_block_made(const struct torch_block_note *b);
 void torch_block_freed(const struct torch_block_note *b);
 void torch_block_is_workspace(uint64_t addr, const void *function);	/* of the library that contains this function */
@@ -495,6 +499,7 @@ void ranges_keep(void);			/* the process's own memory as it is now; once */
 
 void capture_begin(uint64_t stream, uint32_t stack);
 void capture_end(uint64_t stream, uint64_t graph);
+uint32_t capture_newest(void);		/* the number of the capture in progress, 0 = none */
 void capture_instantiated(uint64_t graph, uint64_t exec);
 void capture_graph_gone(uint64_t graph);
 void capture_exec_gone(uint64_t exec);

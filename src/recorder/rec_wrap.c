@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "rec.h"
+#include "rec_site.h"
 
 struct call {
 	enum api api;
@@ -265,6 +266,8 @@ static void after_END(struct call *c)
 {
 	note(c, c->out);
 	capture_end(c->a[0], c->out);
+	if (events_wanted())
+		events_more(CW_MORE_POOL, current_device(), capture_newest());
 }
 
 static void after_GRAPHMAKE(struct call *c)
@@ -288,11 +291,20 @@ static void after_EXECGONE(struct call *c)
 		capture_exec_gone(c->a[0]);
 }
 
+/* PyTorch frees its cache after that, and asks again. */
+static void refused(const struct call *c, uint64_t bytes)
+{
+	if (c->r == CU_OUT_OF_MEMORY && events_wanted())
+		events_more(CW_MORE_REFUSED, current_device(), bytes);
+}
+
 static void gave(struct call *c, uint64_t bytes, enum cw_memory kind, int device, uint64_t extra)
 {
 	note(c, c->out);
 	if (c->out)
 		driver_alloc_add(c->out, bytes, kind, device, extra);
+	else if (kind == CW_MEM_DEVICE)
+		refused(c, bytes);
 }
 
 static void after_ALLOC(struct call *c)	       { gave(c, c->a[1], CW_MEM_DEVICE, current_device(), 0); }
@@ -326,6 +338,7 @@ static void after_HOSTREGISTER(struct call *c)
 static void after_CREATE(struct call *c)
 {
 	note(c, c->out);
+	refused(c, c->a[1]);
 }
 
 static void after_MAP(struct call *c)
