@@ -301,6 +301,8 @@ uint64_t rec_ticks_in(uint64_t ns);	/* about: the rate of the clock is not known
 void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid);
 void chunk_rename(const void *chunk, enum cw_chunk_kind kind);
 struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots);
+/* Its first lap will cause no page faults, where the kernel can do that. */
+void ring_warm(const struct cw_ring *r);
 uint32_t heap_alloc(uint32_t len);			/* both with the intern lock held */
 uint32_t heap_alloc_layout(uint32_t len);
 uint32_t intern_string(const char *text, size_t len);

@@ -491,7 +491,9 @@ struct cw_ring *rec_launch_ring(struct rec_thread *t)
 		t->launches = ring_new(CW_CHUNK_LAUNCHES, sizeof(struct cw_launch), CW_RING_LAUNCHES);
 		ring_own(t->launches, t->tid);
 		t->turns.links = 0;	/* look at the loops again: there is room for them now */
-		if (!t->launches) {
+		if (t->launches) {
+			ring_warm(t->launches);
+		} else {
 			t->no_launch_ring = true;
 			shared_add(&rec.h->lost_threads, 1);
 		}
