@@ -45,7 +45,7 @@ REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
 # readers of GPU code are shared with the CLI, but built for a shared library
 SIM_FORMATS := elf_sections fatbin_entry gpu_code gpu_code_cubin gpu_code_ptx
 SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o) $(SIM_FORMATS:%=$(B)/obj/sim_formats/%.o)
-PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out src/base/json.c src/base/format.c,$(sort $(wildcard src/base/*.c src/probe/*.c))))
+PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out src/base/json.c src/base/format.c src/base/private.c,$(sort $(wildcard src/base/*.c src/probe/*.c))))
 # these libraries are linked in, so that the program starts on machines that do not have them
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
 # and what keeps glibc 2.28 sufficient (src/portable/portable.h); sanitizers bring their own versions of these functions

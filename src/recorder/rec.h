@@ -300,8 +300,13 @@ uint64_t rec_ticks_in(uint64_t ns);	/* about: the rate of the clock is not known
 
 /* Chunks and heap. All return NULL/0 when out of memory: recording continues without. */
 void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid);
+/* Others leave room for this one, which takes no memory before it is needed. Called once for each promise. */
+void chunk_promise(uint32_t len);
+void *chunk_promised(enum cw_chunk_kind kind, uint32_t len);
 void chunk_rename(const void *chunk, enum cw_chunk_kind kind);
 struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots);
+/* Its first lap will cause no page faults, where the kernel can do that. */
+void ring_warm(const struct cw_ring *r);
 uint32_t heap_alloc(uint32_t len);			/* both with the intern lock held */
 uint32_t heap_alloc_layout(uint32_t len);
 uint32_t intern_string(const char *text, size_t len);
