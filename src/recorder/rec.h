@@ -261,8 +261,8 @@ static inline struct rec_thread *rec_thread(void)
 }
 
 /* True if this call is to be recorded; then rec_leave() must follow. Calls that the driver or we make in the
- * meantime are not recorded. */
-static inline bool rec_enter(void)
+ * meantime are not recorded. Late: the call has already been made, and what the driver said during it is kept. */
+static inline bool rec_enter_late(void)
 {
 	unsigned state = rec_state();
 	struct rec_thread *t;
@@ -275,7 +275,14 @@ static inline bool rec_enter(void)
 	if (unlikely(!t))
 		return false;
 	rec_nesting = 1;
-	t->log_len = 0;
+	return true;
+}
+
+static inline bool rec_enter(void)
+{
+	if (!rec_enter_late())
+		return false;
+	rec_self->log_len = 0;
 	return true;
 }
 
