@@ -165,6 +165,7 @@ struct turn_level {
 	uint16_t link;			/* its frame in the chain */
 	uint16_t from, to;		/* where in its code the frame is in the same loops */
 	uint8_t how, at;		/* the kind of iterator, 0 = it does not tell; offset of `word`, 0 = not in itself */
+	int8_t pace;			/* `turn` is this times `word`, less `base`; 0 = it is not that simple */
 	uint8_t flags;
 };
 struct py_turns {
