@@ -603,6 +603,7 @@ static bool find_others(struct change *x, uint32_t *sure)
 }
 
 static void log_turns(struct rec_thread *t, uint32_t same);
+static void log_step(struct rec_thread *t);
 
 static __attribute__((noinline)) void turns_change(struct py_turns *t, struct py_chain *c, uint32_t first, uint32_t called)
 {
@@ -691,6 +692,17 @@ static inline enum turned still_in(struct py_turns *t, const struct py_chain *c,
 	return explained || !went_back(c, first, first) ? TURN_SAME : TURN_ANEW;
 }
 
+/* The next event compares with these. They are unknown after a change, unless the innermost functions are the same. */
+static inline void keep_args(struct py_turns *t, const struct py_chain *c, uint32_t first)
+{
+	if (!t->arg[0] || t->links != c->n || first < c->n || (first == c->n && c->was.frame != c->link[first].frame)) {
+		t->arg[0] = NULL;
+		return;
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		t->arg_was[i] = *t->arg[i];
+}
+
 static __attribute__((noinline)) HOT void turns_moved(struct py_turns *t, struct py_chain *c)
 {
 	uint32_t first = c->first, k = 0, called = 0;
@@ -710,13 +722,13 @@ static __attribute__((noinline)) HOT void turns_moved(struct py_turns *t, struct
 	if (how == TURN_ANEW)
 		turns_change(t, c, first, called);
 	else if (how == TURN_NEXT)
-		log_turns(rec_self, t->n - 1);
+		log_step(rec_self);
 	if (unlikely(!t->n && rec_self->turn_logged))	/* also of a thread that has ended */
 		log_turns(rec_self, 0);
+	if (!called)
+		keep_args(t, c, first);
 	c->first = c->n + 1;
 	t->links = c->n;
-	if (!called)
-		t->arg[0] = NULL;
 }
 
 HOT void turns_seen(struct py_chain *c)
@@ -801,7 +813,7 @@ static inline uint32_t loop_number(const struct rec_thread *t, const struct turn
 	return number;
 }
 
-static struct cw_loop_turn turn_of(const struct rec_thread *t, const struct turn_level *l)
+static inline struct cw_loop_turn turn_of(const struct rec_thread *t, const struct turn_level *l)
 {
 	return (struct cw_loop_turn){.loop = loop_number(t, l), .turn = l->turn, .flags = l->flags & CW_TURN_EXACT};
 }
@@ -859,6 +871,17 @@ HOT static void log_turns(struct rec_thread *t, uint32_t same)
 	if (same == t->turns.n && t->turn_logged > same)
 		log_turn(t->turn_log, launch, same, (struct cw_loop_turn){0});
 	t->turn_logged = t->turns.n;
+}
+
+/* The same, of the innermost loop only. */
+HOT static inline void log_step(struct rec_thread *t)
+{
+	uint32_t last = t->turns.n - 1;
+
+	if (likely(t->turn_log && t->turn_logged == t->turns.n))
+		log_turn(t->turn_log, launch_now(t->launches), last, turn_of(t, &t->turns.level[last]));
+	else
+		log_turns(t, last);
 }
 
 /* ---- records of turns: under the lock of PyTorch's blocks ----------------------------------------------------- */
