@@ -3,7 +3,7 @@
 
     bench_loops.py [--pause] [LOOP ...]
 
---pause: under cuwhy, with recording paused from the start.
+--pause: under cuwhy, with recording paused once it has begun.
 """
 import ctypes
 import json
@@ -46,13 +46,12 @@ def block_times(run):
 
 def main():
     names = [name for name in sys.argv[1:] if not name.startswith("--")] or list(LOOPS)
-    if "--pause" in sys.argv:
-        ctypes.CDLL(None).cuwhy_rec_pause(1)
     torch.zeros(1, device="cuda")
     torch.cuda.synchronize()
+    paused = "--pause" in sys.argv and ctypes.CDLL(None).cuwhy_rec_pause(1) == 0     # what has not begun cannot be paused
     begin = time.perf_counter()
     result = {name: stats.median(block_times(LOOPS[name]())) for name in names}
-    print(json.dumps({"blocks": result, "seconds": time.perf_counter() - begin}), flush=True)
+    print(json.dumps({"blocks": result, "seconds": time.perf_counter() - begin, "paused": paused}), flush=True)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,8 @@ def start(kind, *words):
 def measure(kind, loops):
     """Seconds by loop, and those of the process that are not in a loop."""
     said, took = start(kind, *loops)
+    if "--pause" in kind[3] and not said["paused"]:
+        print("bench-outside: '%s' was not paused" % kind[0])
     return dict(said["blocks"], **{START: took - said["seconds"]})
 
 
