@@ -166,6 +166,7 @@ struct turn_level {
 	uint16_t link;			/* its frame in the chain */
 	uint16_t from, to;		/* where in its code the frame is in the same loops */
 	uint8_t how, at;		/* the kind of iterator, 0 = it does not tell; offset of `word`, 0 = not in itself */
+	int8_t pace;			/* `turn` is this times `word`, less `base`; 0 = it is not that simple */
 	uint8_t flags;
 };
 struct py_turns {
@@ -262,8 +263,8 @@ static inline struct rec_thread *rec_thread(void)
 }
 
 /* True if this call is to be recorded; then rec_leave() must follow. Calls that the driver or we make in the
- * meantime are not recorded. */
-static inline bool rec_enter(void)
+ * meantime are not recorded. Late: the call has already been made, and what the driver said during it is kept. */
+static inline bool rec_enter_late(void)
 {
 	unsigned state = rec_state();
 	struct rec_thread *t;
@@ -276,7 +277,14 @@ static inline bool rec_enter(void)
 	if (unlikely(!t))
 		return false;
 	rec_nesting = 1;
-	t->log_len = 0;
+	return true;
+}
+
+static inline bool rec_enter(void)
+{
+	if (!rec_enter_late())
+		return false;
+	rec_self->log_len = 0;
 	return true;
 }
 

@@ -130,39 +130,39 @@ static void torch_checked(const char *function)
 		freed_later = true;
 }
 
-/* void c10::cuda::c10_cuda_check_implementation(int code, const char *file, const char *function,
- * line, bool): called after every checked runtime call, successful or not. */
-#define WRAP_CHECK(id, name, line_type)                                                                    \
-	EXPORT void name(int code, const char *file, const char *function, line_type line, bool dsa);      \
-	EXPORT HOT void name(int code, const char *file, const char *function, line_type line, bool dsa)   \
+/* void c10::cuda::c10_cuda_check_implementation(int code, const char *file, const char *function, line, bool, and since
+ * PyTorch 2.14 what the driver logged during the call): called after every checked runtime call, successful or not. So
+ * after a successful one the wrapper does nothing but jump on. */
+#define P_CHECK(line_type) int code, const char *file, const char *function, line_type line, bool dsa
+#define A_CHECK		   code, file, function, line, dsa
+#define WRAP_CHECK(id, name, params, args)                                                                 \
+	static __attribute__((noinline)) void id##_slowly(params)                                          \
 	{                                                                                                  \
-		void (*real)(int, const char *, const char *, line_type, bool) = real_of(REAL_##id);       \
+		void (*real)(params) = real_of(REAL_##id);                                                 \
 \
-		if (unlikely(code))                                                                        \
+		if (code)                                                                                  \
 			torch_cuda(code, file, function, (uint32_t)line);                                  \
 		else if (events_wanted())                                                                  \
 			torch_checked(function);                                                           \
-		if (likely(real))                                                                          \
-			real(code, file, function, line, dsa);                                             \
+		if (real)                                                                                  \
+			real(args);                                                                        \
+	}                                                                                                  \
+	EXPORT void name(params);                                                                          \
+	EXPORT HOT void name(params)                                                                       \
+	{                                                                                                  \
+		void (*real)(params) = atomic_load_explicit(&real_at[REAL_##id], memory_order_relaxed);    \
+\
+		if (likely(!code && real && !events_wanted()))                                             \
+			real(args);                                                                        \
+		else                                                                                       \
+			id##_slowly(args);                                                                 \
 	}
+#define LIST(...) __VA_ARGS__
 
-WRAP_CHECK(check_i, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib, int)
-WRAP_CHECK(check_j, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb, unsigned)
-
-/* PyTorch 2.14 and later: with what the driver logged during the call. */
-#define CHECK_LOG _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jbPNS0_19CUDAErrorLogCaptureE
-EXPORT void CHECK_LOG(int code, const char *file, const char *function, unsigned line, bool dsa, void *log);
-EXPORT void CHECK_LOG(int code, const char *file, const char *function, unsigned line, bool dsa, void *log)
-{
-	void (*real)(int, const char *, const char *, unsigned, bool, void *) = real_of(REAL_check_log);
-
-	if (unlikely(code))
-		torch_cuda(code, file, function, line);
-	else if (events_wanted())
-		torch_checked(function);
-	if (likely(real))
-		real(code, file, function, line, dsa, log);
-}
+WRAP_CHECK(check_i, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib, LIST(P_CHECK(int)), LIST(A_CHECK))
+WRAP_CHECK(check_j, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb, LIST(P_CHECK(unsigned)), LIST(A_CHECK))
+WRAP_CHECK(check_log, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jbPNS0_19CUDAErrorLogCaptureE,
+	   LIST(P_CHECK(unsigned), void *log), LIST(A_CHECK, log))
 
 static void torch_check(const char *function, const char *file, uint32_t line, const char *text, size_t n)
 {
