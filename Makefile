@@ -282,9 +282,10 @@ check-e2e: parts
 check-torture: parts
 	@sh tests/torture/run.sh $(B) $${ROUNDS:-1000}
 
-check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_code $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle $(B)/tests/fuzz_host $(B)/tests/fuzz_text
+check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_replay $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_code $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle $(B)/tests/fuzz_host $(B)/tests/fuzz_text
 	@$(B)/tests/fuzz_text tests/fuzz/corpus/text
 	@$(B)/tests/fuzz_trace tests/fuzz/corpus/trace
+	@$(B)/tests/fuzz_replay tests/fuzz/corpus/replay
 	@$(B)/tests/fuzz_dump tests/fuzz/corpus/dump
 	@$(B)/tests/fuzz_snapshot tests/fuzz/corpus/snapshot
 	@$(B)/tests/fuzz_fatbin tests/fuzz/corpus/fatbin
@@ -412,6 +413,7 @@ check-torch: parts $(B)/tests/allocator_replay
 	@$(PYTHON) tests/torch/allocator.py --build $(B)
 	@$(PYTHON) tests/torch/check.py --build $(B)
 	@$(PYTHON) tests/torch/memory.py --build $(B) --sample
+	@$(PYTHON) tests/torch/fit.py --build $(B)
 
 # Fresh seeds: programs that no rule was written for.
 check-memory: parts

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Fuzzes a reader with libFuzzer: fuzz.sh [SECONDS] [trace|dump|snapshot|fatbin|code|pyenv|bundle|host|text]. Findings stay in build/fuzz.
+# Fuzzes a reader with libFuzzer: fuzz.sh [SECONDS] [trace|replay|dump|snapshot|fatbin|code|pyenv|bundle|host|text]. Findings stay in build/fuzz.
 set -eu
 cd "$(dirname "$0")/../.."
 seconds=${1:-600}

@@ -186,7 +186,7 @@ static int run_open(struct replays *all, const struct fit_run *run, struct err *
 static bool is_close(const struct what_if_row *row, uint64_t needed)
 {
 	const struct replay_answer *a = &row->answer;
-	uint64_t margin = row->total / CLOSE;
+	uint64_t margin = a->doubts & 1u << REPLAY_FALLBACK ? row->total : row->total / CLOSE;
 
 	if (!a->doubts || a->doubts & 1u << REPLAY_CARD)
 		return a->doubts;
@@ -247,7 +247,7 @@ static int status_of(const struct what_if_row *row, size_t n)
 	int status = EXIT_NOTHING;
 
 	for (size_t i = 0; i < n; i++) {
-		if (row[i].answer.doubts & 1u << REPLAY_CARD)
+		if (row[i].answer.doubts & (1u << REPLAY_CARD | 1u << REPLAY_FALLBACK))
 			return EXIT_TROUBLE;
 		if (!row[i].answer.fits)
 			status = EXIT_FOUND;

@@ -796,6 +796,17 @@ static void ask_unsure(const struct replay *r, const struct replay_question *q, 
 		a->doubts |= 1u << REPLAY_CARD;
 }
 
+/* Where cuDNN's workspace does not fit, PyTorch takes an algorithm that needs less: it is no error. */
+static bool may_fall_back(const struct replay *r, uint32_t stack)
+{
+	const struct cw_stack *s = stack ? trace_stack(r->trace, stack) : NULL;
+
+	for (uint32_t i = 0; s && i < s->n; i++)
+		if (str_ends(trace_string(r->trace, s->frame[i].file), "torch/nn/modules/conv.py"))
+			return true;
+	return false;
+}
+
 void replay_ask(const struct replay *r, const struct replay_question *q, struct replay_answer *a)
 {
 	struct replay_answer other;
@@ -809,6 +820,8 @@ void replay_ask(const struct replay *r, const struct replay_question *q, struct 
 	}
 	if (q->unsure)
 		ask_unsure(r, q, a);
+	if (!a->fits && may_fall_back(r, a->failure.stack))
+		a->doubts |= 1u << REPLAY_FALLBACK;
 	if (q->settings.unmodeled[0])
 		a->doubts |= 1u << REPLAY_UNMODELED;
 	a->doubts |= r->facts.doubts;

@@ -29,6 +29,7 @@ struct trace;
 	X(OUTSIDE, "what was in use besides PyTorch's memory was not recorded")                                       \
 	X(BEYOND, "the recorded program ran out of memory: what it would have done after that is not known")          \
 	X(CARD, "it depends on how much of that card a CUDA context takes, which is an estimate")                      \
+	X(FALLBACK, "what does not fit is asked for by a convolution, which may do with a smaller workspace")            \
 	X(LIMIT, "the program limits its own share of the card (set_per_process_memory_fraction)")
 
 enum replay_doubt {

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cuwhy fit` with real PyTorch on the simulated GPU: a small and a large card, what helps, the largest batch.
+
+    tests/torch/fit.py [--build build] [--torch FOLDER]
+
+Without --torch, the wheel of check.py.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+# Activations of 64 MiB for each of the batch, kept by a deep network; it trains for ever.
+TRAIN = """
+import argparse, torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--batch-size", type=int, default=8)
+batch = parser.parse_args().batch_size
+model = torch.nn.Sequential(*(torch.nn.Linear(2048, 2048) for _ in range(16))).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+while True:
+    optimizer.zero_grad()
+    model(torch.randn(batch * 512, 2048, device="cuda")).sum().backward()
+    optimizer.step()
+"""
+
+
+def fit(options, folder, words, status):
+    env = dict(os.environ, PYTHONPATH=options.torch)
+    program = os.path.join(folder, "train.py")
+    with open(program, "w", encoding="ascii") as out:
+        out.write(TRAIN)
+    before, after = words
+    done = subprocess.run([os.path.join(options.build, "cuwhy"), "fit", "--json", *before, "--", sys.executable, program, *after], env=env,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
+    return json.loads(done.stdout)
+
+
+def check_cards(options, folder):
+    """8 GB are too little for a batch of 120, 40 GB are enough; the same again is the same."""
+    found = fit(options, folder, (["--gpu", "rtx4060,a100-40gb"], ["--batch-size", "120"]), 1)
+    small, large = found["cards"]
+    assert (small["fits"], large["fits"], large["exact"]) == (False, True, True), found
+    assert small["failure"]["where"].endswith("train.py:10"), small
+    assert found["recorded"][0]["same_again"] and found["steps"] <= 6, found
+    return "rtx4060 no, a100-40gb yes with %.1f GiB to spare" % (large["spare"] / 2 ** 30)
+
+
+def check_largest(options, folder):
+    """The largest batch is that of dry runs on the card itself."""
+    largest = fit(options, folder, (["--gpu", "rtx4060", "--vary", "batch-size=60..130"], []), 0)["vary"]["cards"][0]["largest"]
+    assert 60 <= largest < 130, largest
+    for batch, status in ((largest, 0), (largest + 1, 1)):
+        env = dict(os.environ, PYTHONPATH=options.torch)
+        program = TRAIN.replace("while True", "for _ in range(5)")
+        done = subprocess.run([os.path.join(options.build, "cuwhy"), "run", "--gpu", "sim:rtx4060", "--", sys.executable, "-c", program, "--batch-size",
+                               str(batch)], env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == status, (batch, done.stderr)
+    return "batch size %d on an rtx4060, as dry runs on it confirm" % largest
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default="build", help="folder that make has filled")
+    parser.add_argument("--torch", help="folder with PyTorch")
+    options = parser.parse_args()
+    if not options.torch:
+        import check
+        options.torch, why = check.install("2.11.0")
+        if not options.torch:
+            print("fit: SKIPPED: PyTorch cannot be installed: %s" % why)
+            return 0
+    with tempfile.TemporaryDirectory() as folder:
+        for test in (check_cards, check_largest):
+            print("ok - fit: %s" % test(options, folder), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
