@@ -40,12 +40,12 @@ STANDIN_LIST := src/sim_common/standins.list
 STANDINS := $(shell while read -r dir name node; do [ ! -d src/$$dir ] || echo $(B)/sim/$$name; done < $(STANDIN_LIST))
 SIM_PARTS := $(patsubst %,$(B)/sim/%,libcuda.so.1 libnvidia-ml.so.1 libcuwhy-sim-loader.so) $(STANDINS)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/rules/kb_blob.o $(B)/obj/src/write/page_blob.o
-CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o)
+CMD_OBJ := $(CMD_SRC:%.c=$(B)/obj/%.o) $(B)/obj/src/cmd/fit/stop_blob.o
 REC_OBJ := $(patsubst %.S,$(B)/obj/%.o,$(REC_SRC:%.c=$(B)/obj/%.o))
 # readers of GPU code are shared with the CLI, but built for a shared library
 SIM_FORMATS := elf_sections fatbin_entry gpu_code gpu_code_cubin gpu_code_ptx
 SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o) $(SIM_FORMATS:%=$(B)/obj/sim_formats/%.o)
-PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out src/base/json.c src/base/format.c,$(sort $(wildcard src/base/*.c src/probe/*.c))))
+PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out src/base/json.c src/base/format.c src/base/private.c,$(sort $(wildcard src/base/*.c src/probe/*.c))))
 # these libraries are linked in, so that the program starts on machines that do not have them
 LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
 # and what keeps glibc 2.28 sufficient (src/portable/portable.h); sanitizers bring their own versions of these functions
@@ -57,7 +57,7 @@ OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl stat threads)
 endif
 
 .PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-gpu check-all \
-	check-tree check-contributing check-san check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-torch check-memory check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-snapshot bench-text fuzz install clean deps help
+	check-tree check-contributing check-san check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-torch check-memory check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-replay bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
 all: deps
@@ -87,6 +87,7 @@ help:
 ## make bench-gpu   cost of recording on a real GPU with PyTorch
 ## make compare-gpu  cuwhy compared with compute-sanitizer, core dumps, CUDA_LAUNCH_BLOCKING and PyTorch's own tools, on a real GPU
 ## make bench-text  reading a 2 GB log, compared with grep and ripgrep (MEGABYTES=2048)
+## make bench-replay  playing back ten million events of PyTorch's allocator
 ## make bench-snapshot  reading a memory snapshot, compared with PyTorch's own viewer
 ## make fuzz        fuzz the reader of recordings (WHAT=trace) with libFuzzer (SECONDS=600); WHAT=dump: core dumps, snapshot: memory snapshots, fatbin: libraries, code: GPU code, pyenv: environments, bundle: bundles, host: a machine's files, text: logs
 ## make wheel       build/cuwhy-….whl: pip install it anywhere with glibc 2.28 or newer; no compiler, no other package
@@ -236,6 +237,10 @@ $(B)/no-report.html:
 	$(Q)mkdir -p $(@D) && : > $@
 $(B)/obj/src/write/page_blob.o: src/write/page_blob.S $(PAGE)
 	$(Q)mkdir -p $(@D) && $(CC) -DPAGE_BLOB='"$(PAGE)"' -c $< -o $@
+
+# What ends the dry runs of `cuwhy fit`.
+$(B)/obj/src/cmd/fit/stop_blob.o: src/cmd/fit/stop_blob.S src/cmd/fit/sitecustomize.py
+	$(Q)mkdir -p $(@D) && $(CC) -DSTOP_BLOB='"src/cmd/fit/sitecustomize.py"' -c $< -o $@
 
 # ---- the Python wheel ------------------------------------------------------------------------------
 
@@ -435,6 +440,13 @@ bench: parts
 	@sh tests/bench/run.sh $(B)
 
 # PYTHON must have PyTorch; no GPU is needed
+bench-replay: $(B)/tests/bench_replay
+	@$<
+
+$(B)/tests/bench_replay: tests/bench/bench_replay.c $(LIB_OBJ)
+	$(call say,BENCH,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -Itests/unit -o $@ $^ $(LDLIBS) -lpthread
+
 bench-snapshot: parts
 	@$(PYTHON) tests/bench/bench_snapshot.py --build $(B)
 

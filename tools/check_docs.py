@@ -21,7 +21,7 @@ FENCED = re.compile(r"^```.*?^```$", re.M | re.S)
 BLOCK = re.compile(r"^(?: {4}|\t)(.*)$", re.M)
 PATH = re.compile(r"(?:src|include|kb|tests|tools|docs|examples|python|web)/[\w./*-]*\w|[\w-]+\.(?:c|h|def|py|sh|mjs|S)")
 MADE_UP = {"case.sh", "train.py"}       # placeholder names
-OPTION = re.compile(r"^ +(?:-(\w), )?--([\w-]+)(?: ([A-Z\w\[\]:.]+))?(?:  |$)", re.M)
+OPTION = re.compile(r"^ +(?:-(\w), )?--([\w-]+)(?: ([A-Z\w\[\]:.,=]+(?: \.\.\.)?))?(?:  |$)", re.M)
 
 
 def read(path):
@@ -80,7 +80,7 @@ def bad_options(text, options):
                             yield "gives `cuwhy %s` the option %s" % (command, each)
                     if options[command].get(name) and not equals:
                         words[:1] = []
-                elif command == "run":
+                elif command == "run" or word == "--":
                     break       # the rest is the program's
 
 

@@ -276,6 +276,7 @@ struct cw_header {
 	uint32_t lost_reads;		/* reads for which there was no entry */
 	struct cw_read read[CW_READS];
 	uint64_t lost_turns;		/* blocks for whose turn there was no room */
+	char torch_version[32];		/* from torch/version.py; `cuwhy run` writes this; "" = not known */
 };
 
 #define CW_NOT_SET "\001"
@@ -550,7 +551,9 @@ struct cw_events_file {
 	X(2, GAVE,   "the driver allocated memory")                 \
 	X(3, TOOK,   "the driver freed it: no size, no site")       \
 	X(4, OOM,    "PyTorch ran out of memory: time, then the size requested") \
-	X(5, LOST,   "events are missing here: how many")
+	X(5, LOST,   "events are missing here: how many")            \
+	X(6, ASKED,  "the size that PyTorch was asked for, of the next MADE: only where it is not the block's") \
+	X(7, MORE,   "what kind (CW_MORE_*), then one number; a reader skips kinds that it does not know")
 
 enum cw_event {
 #define X(number, name, text) CW_EVENT_##name = number,
@@ -558,6 +561,20 @@ enum cw_event {
 #undef X
 };
 #define CW_EVENT_TICKS	64u
+
+/* MORE: neither time nor address. Sizes are in bytes, streams and pools as PyTorch numbers them (0: the default one). */
+#define CW_MORES(X)                                                               \
+	X(0, STREAM,  "the stream of the blocks from here on")                    \
+	X(1, POOL,    "their pool: 0, or that of a CUDA graph")                    \
+	X(2, REFUSED, "the driver had no memory for this many bytes")              \
+	X(3, FREE,    "what the card has free (cuMemGetInfo)")                      \
+	X(4, LATER,   "1: the next FREED waits for other streams, and is in use until they are done")
+
+enum cw_event_more {
+#define X(number, name, text) CW_MORE_##name = number,
+	CW_MORES(X)
+#undef X
+};
 #define CW_EVENT_UNIT	512u
 
 /* For a small block: what the thread last did with CUDA, because no line is looked up for those. */

@@ -214,6 +214,25 @@ int fs_open_foreign(const char *path, uint64_t max, uint64_t *size)
 	return S_ISREG(st.st_mode) ? -EFBIG : -EINVAL;
 }
 
+void fs_read_data(int fd, void *to, size_t len)
+{
+	off_t at = 0, end;
+	ssize_t n;
+
+	while ((at = lseek(fd, at, SEEK_DATA)) >= 0 && (size_t)at < len) {
+		end = lseek(fd, at, SEEK_HOLE);
+		end = end < at || (size_t)end > len ? (off_t)len : end;
+		while (at < end) {
+			n = pread(fd, (char *)to + at, (size_t)(end - at), at);
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n <= 0)
+				return;
+			at += n;
+		}
+	}
+}
+
 size_t fs_read_head(const char *path, void *to, size_t n)
 {
 	int fd = fs_open_foreign(path, UINT64_MAX, NULL);

@@ -38,6 +38,10 @@ int fs_write(const char *path, const void *data, size_t len, struct err *e);
  * wait, a device may have side effects or never end. The descriptor, with the size in `*size` (may be NULL), or -errno. */
 int fs_open_foreign(const char *path, uint64_t max, uint64_t *size);
 
+/* The first `len` bytes of an open file, as far as they can be read, except its holes: there, `to` stays as it is. Pages of a
+ * memfd that were reserved but never written are holes. */
+void fs_read_data(int fd, void *to, size_t len);
+
 /* Its first bytes; 0 when it cannot be opened. */
 size_t fs_read_head(const char *path, void *to, size_t n);
 

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/private.h"
 #include "base/str.h"
 
 #define LIST_MAX 65536
@@ -98,6 +99,34 @@ json_t *json_read(const char *path, size_t max, struct err *e)
 	return o;
 }
 
+static json_t *changed_text(const json_t *j, char *(*change)(char *text, void *arg), void *arg)
+{
+	const char *before = json_string_value(j);
+	char *text = change(xstrdup(before), arg);
+	json_t *after = strcmp(text, before) ? json_string(text) : NULL;
+
+	free(text);
+	return after;
+}
+
+void json_change_texts(json_t *o, char *(*change)(char *text, void *arg), void *arg)
+{
+	const char *key;
+	json_t *v, *after;
+	size_t i;
+
+	json_array_foreach(o, i, v) {
+		json_change_texts(v, change, arg);
+		if (json_is_string(v) && (after = changed_text(v, change, arg)))
+			json_array_set_new(o, i, after);
+	}
+	json_object_foreach(o, key, v) {
+		json_change_texts(v, change, arg);
+		if (json_is_string(v) && (after = changed_text(v, change, arg)))
+			json_object_set_new(o, key, after);
+	}
+}
+
 static void put_escaped(FILE *out, uint32_t code)
 {
 	if (code < 0x10000)
@@ -142,6 +171,7 @@ char *json_string_of(const json_t *o, size_t flags)
 
 void json_print(FILE *out, json_t *o)
 {
+	private_hide_in(o, false);
 	json_write(out, o, JSON_COMPACT);
 	putc('\n', out);
 	json_decref(o);

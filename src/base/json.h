@@ -44,13 +44,16 @@ void json_append_text(json_t *list, const char *fmt, ...) __attribute__((format(
 #define JSON_VALUES_MAX	1000000
 json_t *json_read(const char *path, size_t max, struct err *e);
 
+/* Every text in an object or list becomes what `change` makes of it, which frees the old one; keys stay. */
+void json_change_texts(json_t *o, char *(*change)(char *text, void *arg), void *arg);
+
 /* As json_dumpf, but characters that are not harmless on a terminal (str_harmless) are escaped. 0, or -1. */
 int json_write(FILE *out, const json_t *o, size_t flags);
 
 /* The same into memory, owned by the caller. Files are printed on terminals as well. NULL: it cannot be written. */
 char *json_string_of(const json_t *o, size_t flags);
 
-/* Prints the value on its own line, and takes ownership. */
+/* Prints the value on its own line, without secrets (private.h), and takes ownership. */
 void json_print(FILE *out, json_t *o);
 
 /* --- an object by rows --------------------------------------------------------------------------- */

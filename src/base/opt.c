@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/opt.h"
 #include "base/str.h"
 
@@ -44,16 +45,23 @@ static void set_option(const struct opt *o)
 	if (o->flag)
 		*o->flag = true;
 	if (o->value)
-		*o->value = optarg;
+		*o->value = *o->value && str_ends(o->arg, " ...") ? xasprintf("%s;%s", *o->value, optarg) : optarg;
+}
+
+/* What follows the first operand is another program's, or a text that may begin with dashes; not so after a recording. */
+static bool takes_recordings(const struct opt_usage *u)
+{
+	return strstr(u->synopsis, "RECORDING") && !strstr(u->synopsis, "PROGRAM");
 }
 
 /* Rows to getopt_long's format. '+': the first operand ends the options. ':': distinguish a missing
  * argument from an unknown option. */
-static void make_getopt_tables(const struct opt *opts, struct option *longs, char *shorts)
+static void make_getopt_tables(const struct opt_usage *u, const struct opt *opts, struct option *longs, char *shorts)
 {
 	int i, n = count_options(opts);
 
-	*shorts++ = '+';
+	if (!takes_recordings(u))
+		*shorts++ = '+';
 	*shorts++ = ':';
 	for (i = 0; i < n && i < OPTS_MAX; i++) {
 		longs[i] = (struct option){.name = opts[i].name,
@@ -88,7 +96,7 @@ int opt_parse(const struct opt_usage *u, const struct opt *opts, int argc, char 
 	const char *word;
 	int c;
 
-	make_getopt_tables(opts, longs, shorts);
+	make_getopt_tables(u, opts, longs, shorts);
 	opterr = 0;
 	optind = 0;	/* glibc: start over */
 	while ((c = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {

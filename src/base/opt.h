@@ -12,7 +12,7 @@ struct err;
 struct opt {
 	const char *name;	/* without the dashes; NULL ends the table */
 	char letter;		/* 0 = none */
-	const char *arg;	/* name of its value in -h; NULL = a flag */
+	const char *arg;	/* name of its value in -h; NULL = a flag; "X ..." = may be repeated, the values are joined by ';' */
 	const char *help;
 	bool *flag;		/* set to true when given */
 	const char **value;	/* set to its argument */
@@ -43,7 +43,8 @@ struct opt_table {
 	enum opt_operand operand;
 };
 
-/* Parses up to the first operand (or "--"). Returns its index in argv; -EINVAL with `e` filled. */
+/* Parses up to the first operand (or "--"); of a command that takes recordings and no program, options may also follow them, and
+ * argv is sorted. Returns its index in argv; -EINVAL with `e` filled. */
 int opt_parse(const struct opt_usage *u, const struct opt *opts, int argc, char **argv,
 	      struct err *e);
 

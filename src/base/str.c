@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -44,6 +45,24 @@ bool str_u64(const char *s, uint64_t *value)
 	errno = 0;
 	*value = strtoull(s, &end, 10);
 	return errno == 0 && *end == '\0';
+}
+
+bool str_bytes(const char *s, uint64_t *bytes)
+{
+	static const char letters[] = "KMGTP";
+	char *end;
+	double value = strtod(s, &end);
+	const char *letter = *end ? strchr(letters, toupper((unsigned char)*end)) : NULL;
+
+	for (long i = letter ? letter - letters : -1; i >= 0; i--)
+		value *= 1024;
+	end += letter != NULL;
+	end += letter && *end == 'i';
+	end += *end == 'B';
+	if (end == s || *end || !isdigit((unsigned char)*s) || value < 1 || value > (double)(1ull << 62))
+		return false;
+	*bytes = (uint64_t)value;
+	return true;
 }
 
 bool str_time(const char *s, uint64_t *ns)

@@ -36,6 +36,9 @@ void str_make_line(char *s);
 /* A decimal number and nothing else. */
 bool str_u64(const char *s, uint64_t *value);
 
+/* "24GiB", "24G", "512M", "1.5T" into bytes, K being 1024; false when it is no size. */
+bool str_bytes(const char *s, uint64_t *bytes);
+
 /* "12.5s", "250ms", "5m", "1h" into nanoseconds; false when it is no time. */
 bool str_time(const char *s, uint64_t *ns);
 

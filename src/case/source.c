@@ -11,6 +11,8 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "base/mem.h"
+#include "base/private.h"
 #include "base/str.h"
 
 #define SOURCE_BYTES_MAX (16u << 20)	/* nobody writes more by hand */
@@ -123,7 +125,7 @@ static void lines_keep(struct source_book *b, const char *file, const char *key,
 static char *line_of_text(const struct buf *text, uint32_t number, struct pool *pool)
 {
 	const char *s = text->data, *end = text->data + text->len, *stop;
-	char *line;
+	char *line, *shown;
 
 	for (uint32_t at = 1; s && at < number; at++) {
 		s = memchr(s, '\n', (size_t)(end - s));
@@ -133,9 +135,9 @@ static char *line_of_text(const struct buf *text, uint32_t number, struct pool *
 		return NULL;
 	stop = memchr(s, '\n', (size_t)(end - s));
 	stop = stop ? stop : end;
-	if (stop - s > SOURCE_TEXT_MAX)
-		stop = s + SOURCE_TEXT_MAX;
-	line = pool_copy(pool, s, (size_t)(stop - s));
+	shown = private_hide_secrets(xasprintf("%.*s", (int)(stop - s), s), NULL);	/* half of a token would not be recognized */
+	line = pool_copy(pool, shown, strnlen(shown, SOURCE_TEXT_MAX));
+	free(shown);
 	line[strcspn(line, "\r")] = '\0';
 	str_make_utf8(line);
 	return line;

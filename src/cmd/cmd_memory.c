@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "cmd/replays.h"
 #include "input/input.h"
 #include "input/recording/playback.h"
 #include "input/recording/recording.h"
@@ -32,7 +33,7 @@
 
 static struct {
 	bool json, help;
-	const char *by, *at, *top;
+	const char *by, *at, *top, *what_if;
 } given;
 
 static const struct opt_usage usage = {
@@ -40,12 +41,17 @@ static const struct opt_usage usage = {
 	"Tells who held the memory of the GPUs in a recording (a folder, or one .cwr file): by line, by what\n"
 	"it is for, by library; and how it grew. Or in a snapshot that torch.cuda.memory._dump_snapshot wrote.\n"
 	"Without a file: every GPU of this machine, and who holds it.",
-	.exits = "The exit status is 0; 1 when the recorded program failed for lack of memory; 2 on failure, and when not\n"
-		 "every GPU could be asked.\n",
+	.notes = "WHAT is one or more of these, separated by commas: gpu=NAME, memory=SIZE, and options of\n"
+		 "PYTORCH_CUDA_ALLOC_CONF: expandable_segments, max_split_size_mb=256, ... The recording must have been\n"
+		 "made with 'cuwhy run --memory-trace'.\n",
+	.exits = "The exit status is 0; 1 when the recorded program failed for lack of memory, or with --what-if does not\n"
+		 "fit; 2 on failure, and when not every GPU could be asked.\n",
 	.examples = "  cuwhy memory                         who holds the GPUs of this machine now\n"
 		    "  cuwhy memory --by kind out/          parameters, gradients, activations, ...\n"
 		    "  cuwhy memory --at peak --top 30 out/ the thirty biggest lines when most was in use\n"
-		    "  cuwhy memory --at 90s out/           a minute and a half after the start\n",
+		    "  cuwhy memory --at 90s out/           a minute and a half after the start\n"
+		    "  cuwhy memory --what-if expandable_segments,memory=24GiB out/\n"
+		    "                                       would it have fit with that setting on such a card?\n",
 };
 
 static const struct opt options[] = {
@@ -54,6 +60,8 @@ static const struct opt options[] = {
 	{"at", 0, "WHEN", "oom (default, if memory ran out), peak (default otherwise), end, or a time like 12.5s", NULL,
 	 &given.at},
 	{"top", 'n', "N", "show N of them (15)", NULL, &given.top},
+	{"what-if", 0, "WHAT ...", "play it back on another card or with other settings; may be repeated", NULL,
+	 &given.what_if},
 	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
@@ -414,6 +422,80 @@ out:
 	return status;
 }
 
+/* --- what if ------------------------------------------------------------------------------------- */
+
+#define QUESTIONS_MAX 32
+
+/* The recording as it was, then each question. */
+static int answer_questions(struct what_if_row *row, size_t *n, const struct replayed *r, struct pool *pool,
+			    struct err *e)
+{
+	struct replay_question q = replay_same(r->replay);
+	char *text = pool_strdup(pool, given.what_if), *rest = NULL;
+
+	row[0] = (struct what_if_row){.words = ""};
+	what_if_answer(&row[0], r, &q, pool);
+	*n = 1;
+	for (char *ask = strtok_r(text, ";", &rest); ask; ask = strtok_r(NULL, ";", &rest)) {
+		int rc = *n < QUESTIONS_MAX ? what_if_parse(&q, r, ask, e)
+					    : err_set(e, -E2BIG, "at most %d what-ifs at once", QUESTIONS_MAX - 1);
+
+		if (rc)
+			return rc;
+		row[*n] = (struct what_if_row){.words = ask};
+		what_if_answer(&row[(*n)++], r, &q, pool);
+	}
+	return 0;
+}
+
+static json_t *questions_json(const struct what_if_row *row, size_t n, const struct replayed *r)
+{
+	json_t *o = what_if_head_json(r->trace, r->device, r->replay), *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, what_if_row_json(&row[i]));
+	JSON_ADD(o, J_VALUE("answers", list));
+	return o;
+}
+
+static int show_questions(json_t *list, const struct replayed *r, bool *misfit, struct err *e)
+{
+	struct what_if_row row[QUESTIONS_MAX];
+	struct pool pool = {0};
+	size_t n = 0;
+	int rc = answer_questions(row, &n, r, &pool, e);
+
+	for (size_t i = 1; i < n; i++)
+		*misfit |= !row[i].answer.fits;
+	if (rc == 0 && given.json) {
+		json_array_append_new(list, questions_json(row, n, r));
+	} else if (rc == 0) {
+		what_if_print_head(stdout, r->trace, r->device, r->replay);
+		what_if_print(stdout, row, n, &(struct what_if_style){.first = "WHAT IF"});
+	}
+	pool_release(&pool);
+	return rc;
+}
+
+static int memory_what_if(const char *path)
+{
+	json_t *list = json_array();
+	struct replays all;
+	struct err e = {0};
+	bool misfit = false;
+	int rc = replays_open(&all, path, &e);
+
+	for (size_t i = 0; rc == 0 && i < all.n; i++)
+		rc = show_questions(list, &all.list[i], &misfit, &e);
+	if (rc == 0 && all.left_out.code)
+		fprintf(stderr, "cuwhy: left out: %s\n", all.left_out.msg);
+	replays_close(&all);
+	if (rc == 0 && given.json)
+		json_print(stdout, JSON_OF(J_INT("schema", 1), J_TEXT("recording", path), J_SHARED("what_if", list)));
+	json_decref(list);
+	return rc ? cmd_fail(stdout, given.json, &e, EXIT_TROUBLE) : cmd_finish(misfit ? EXIT_FOUND : EXIT_NOTHING);
+}
+
 /* --- the command --------------------------------------------------------------------------------- */
 
 static int read_memory_options(struct memory_asked *a, struct err *e)
@@ -459,11 +541,13 @@ int cmd_memory(int argc, char **argv)
 		return memory_of_snapshot(argv[first]);
 	if (first >= 0 && read_memory_options(&a, &e))
 		first = -EINVAL;
-	if (first >= 0 && first == argc && (given.by || given.at || given.top))
-		first = err_set(&e, -EINVAL, "--by, --at and --top need a recording");
+	if (first >= 0 && first == argc && (given.by || given.at || given.top || given.what_if))
+		first = err_set(&e, -EINVAL, "--by, --at, --top and --what-if need a recording");
 	if (first >= 0 && first < argc && !fs_exists(argv[first]))
 		first = err_set(&e, -ENOENT, "cannot open '%s': %s", argv[first], strerror(ENOENT));
 	if (first < 0)
 		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
+	if (given.what_if)
+		return memory_what_if(argv[first]);
 	return first == argc ? memory_of_machine() : memory_of_recording(argv[first], &a);
 }

@@ -72,14 +72,19 @@ static bool words_have_line(const char *words, const struct line *l)
 	return l->file && message_has_line(words, l->file, l->number);
 }
 
+/* It failed, had something to say about it, and there is no failure of its own. */
+static bool may_carry(const struct verdict *v)
+{
+	return !v->own && v->end_words && v->exit_known && (v->exit || v->signal);
+}
+
 /* Was `v` ended by an exception that it raised for the failure `of` of another process? Pools, DataLoaders and launchers
  * do: the exception has the child's message, and the traceback that the child printed. */
 static enum carried carries(const struct verdict *v, const struct verdict *of)
 {
 	bool line, error;
 
-	if (v->own || !of->own || !v->end_words || v->pid == of->pid || !v->exit_known || (!v->exit && !v->signal) ||
-	    v->ended_ns < of->time_ns)
+	if (!may_carry(v) || !of->own || v->pid == of->pid || v->ended_ns < of->time_ns)
 		return CARRIES_NOT;
 	line = words_have_line(v->end_words, &of->c.line[LINE_where]) ||
 	       words_have_line(v->end_words, &of->c.line[LINE_noticed]);
@@ -134,7 +139,8 @@ long verdict_promote(struct verdict **list, size_t n)
 	size_t at = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		note = list[i] ? find_survived(list[i], list, n, &at) : NULL;
+		/* asked whenever one of thousands of processes has ended: most are not worth a look at all the others */
+		note = list[i] && may_carry(list[i]) ? find_survived(list[i], list, n, &at) : NULL;
 		if (!note || verdict_failed(list[at]))
 			continue;
 		process = list[at];

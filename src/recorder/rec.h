@@ -34,6 +34,7 @@ typedef uint32_t CUresult;
 
 /* What a wrapper returns when a program calls it with no libcuda loaded: "stub library". */
 #define CU_NO_DRIVER 34u
+#define CU_OUT_OF_MEMORY 2u
 
 /* ---- entry points: every exported cu name, from kb/cuda_api.def -------------------------------- */
 
@@ -165,6 +166,7 @@ struct turn_level {
 	uint16_t link;			/* its frame in the chain */
 	uint16_t from, to;		/* where in its code the frame is in the same loops */
 	uint8_t how, at;		/* the kind of iterator, 0 = it does not tell; offset of `word`, 0 = not in itself */
+	int8_t pace;			/* `turn` is this times `word`, less `base`; 0 = it is not that simple */
 	uint8_t flags;
 };
 struct py_turns {
@@ -261,8 +263,8 @@ static inline struct rec_thread *rec_thread(void)
 }
 
 /* True if this call is to be recorded; then rec_leave() must follow. Calls that the driver or we make in the
- * meantime are not recorded. */
-static inline bool rec_enter(void)
+ * meantime are not recorded. Late: the call has already been made, and what the driver said during it is kept. */
+static inline bool rec_enter_late(void)
 {
 	unsigned state = rec_state();
 	struct rec_thread *t;
@@ -275,7 +277,14 @@ static inline bool rec_enter(void)
 	if (unlikely(!t))
 		return false;
 	rec_nesting = 1;
-	t->log_len = 0;
+	return true;
+}
+
+static inline bool rec_enter(void)
+{
+	if (!rec_enter_late())
+		return false;
+	rec_self->log_len = 0;
 	return true;
 }
 
@@ -299,8 +308,13 @@ uint64_t rec_ticks_in(uint64_t ns);	/* about: the rate of the clock is not known
 
 /* Chunks and heap. All return NULL/0 when out of memory: recording continues without. */
 void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid);
+/* Others leave room for this one, which takes no memory before it is needed. Called once for each promise. */
+void chunk_promise(uint32_t len);
+void *chunk_promised(enum cw_chunk_kind kind, uint32_t len);
 void chunk_rename(const void *chunk, enum cw_chunk_kind kind);
 struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n_slots);
+/* Its first lap will cause no page faults, where the kernel can do that. */
+void ring_warm(const struct cw_ring *r);
 uint32_t heap_alloc(uint32_t len);			/* both with the intern lock held */
 uint32_t heap_alloc_layout(uint32_t len);
 uint32_t intern_string(const char *text, size_t len);
@@ -485,8 +499,11 @@ struct torch_block_note {
 	int64_t size;
 	uint64_t allocated, reserved;
 	int device;
+	bool later;			/* freed, and other streams may still use it */
+	uint64_t asked;			/* allocated: bytes that PyTorch was asked for, 0 = less than CW_EVENT_UNIT or not known */
 };
 void torch_block_start(void);
+uint64_t torch_stream(int device);	/* PyTorch's current stream, as PyTorch numbers it */
 void torch_block_made(const struct torch_block_note *b);
 void torch_block_freed(const struct torch_block_note *b);
 void torch_block_is_workspace(uint64_t addr, const void *function);	/* of the library that contains this function */
@@ -495,6 +512,7 @@ void ranges_keep(void);			/* the process's own memory as it is now; once */
 
 void capture_begin(uint64_t stream, uint32_t stack);
 void capture_end(uint64_t stream, uint64_t graph);
+uint32_t capture_newest(void);		/* the number of the capture in progress, 0 = none */
 void capture_instantiated(uint64_t graph, uint64_t exec);
 void capture_graph_gone(uint64_t graph);
 void capture_exec_gone(uint64_t exec);

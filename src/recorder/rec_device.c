@@ -8,13 +8,16 @@
 /* Called by the driver (R575 and newer) on the thread whose call failed, before the call returns. */
 static void driver_says(void *data, int level, char *message, size_t length)
 {
-	struct rec_thread *t = rec_self;
+	struct rec_thread *t;
 	uint32_t end;		/* read once: a signal handler's own failing call may come in between */
 	size_t room;
 
 	(void)data;
-	if (level != 0 || !t || rec_nesting != 1 || !message)
+	if (level != 0 || rec_nesting != 1 || !message || rec_asleep())
 		return;		/* not about one of the program's own calls */
+	t = rec_thread();	/* it may be the thread's first call */
+	if (!t)
+		return;
 	length = strnlen(message, length);
 	if (length > 10 && memcmp(message, "Returning ", 10) == 0)
 		return;		/* only repeats the error code */

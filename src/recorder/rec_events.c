@@ -7,13 +7,16 @@
 #include "rec_site.h"
 
 #define RING	(4u << 20)
-#define LONGEST	48u		/* bytes of one event, including a note about lost ones before it */
+#define LONGEST	96u		/* bytes of one event with what precedes it */
 
 HOT_DATA _Atomic(struct cw_events *) events_ring;
 static struct {
 	uint64_t time, addr;		/* of the previous event */
 	uint64_t lost;			/* since then */
+	uint64_t stream;		/* of the previous block */
+	uint32_t pool;
 } last;
+static struct events_block next;
 static struct spin events_lock;
 LOCK_LISTED(events_lock, events_lock);
 
@@ -22,6 +25,7 @@ void events_start(void)
 	struct cw_events *r = NULL;
 
 	memset(&last, 0, sizeof(last));
+	memset(&next, 0, sizeof(next));
 	if (rec_getenv("CUWHY_MEMORY_TRACE"))
 		r = chunk_new(CW_CHUNK_EVENTS, sizeof(*r) + RING, 0);
 	if (r)
@@ -65,16 +69,43 @@ static void copy_in(struct cw_events *r, const unsigned char *from, uint32_t len
 	shared_set(&r->head, r->head + len);
 }
 
+static unsigned char *put_lost(unsigned char *p)
+{
+	if (last.lost)
+		p = put_varint(put_varint(p, CW_EVENT_LOST), last.lost);
+	last.lost = 0;
+	return p;
+}
+
 static unsigned char *put_head(unsigned char *p, enum cw_event kind, int device, uint64_t ticks)
 {
 	uint64_t time = ticks / CW_EVENT_TICKS;
 
-	if (last.lost)
-		p = put_varint(put_varint(p, CW_EVENT_LOST), last.lost);
 	*p++ = tag(kind, device);
 	p = put_varint(p, folded((int64_t)(time - last.time)));
 	last.time = time;
-	last.lost = 0;
+	return p;
+}
+
+static unsigned char *put_more(unsigned char *p, enum cw_event_more what, int device, uint64_t value)
+{
+	*p++ = tag(CW_EVENT_MORE, device);
+	return put_varint(put_varint(p, what), value);
+}
+
+/* What is known of the next block beyond its size, where it is not the same again. */
+static unsigned char *put_next(unsigned char *p, const struct cw_allocation *a)
+{
+	if (next.stream != last.stream)
+		p = put_more(p, CW_MORE_STREAM, a->device, next.stream);
+	if (next.pool != last.pool)
+		p = put_more(p, CW_MORE_POOL, a->device, next.pool);
+	if (next.asked && next.asked != a->size) {
+		*p++ = tag(CW_EVENT_ASKED, a->device);
+		p = put_bytes(p, (int64_t)next.asked);
+	}
+	last.stream = next.stream;
+	last.pool = next.pool;
 	return p;
 }
 
@@ -107,7 +138,12 @@ void events_write(const struct cw_allocation *a, bool came, uint64_t ticks)
 
 	if (!ring_open(r))
 		return;
-	p = put_head(event, came ? (torch ? CW_EVENT_MADE : CW_EVENT_GAVE) : (torch ? CW_EVENT_FREED : CW_EVENT_TOOK),
+	p = put_lost(event);
+	if (torch && came)
+		p = put_next(p, a);
+	else if (torch && next.later)
+		p = put_more(p, CW_MORE_LATER, a->device, next.later);
+	p = put_head(p, came ? (torch ? CW_EVENT_MADE : CW_EVENT_GAVE) : (torch ? CW_EVENT_FREED : CW_EVENT_TOOK),
 		     a->device, ticks);
 	p = put_bytes(p, (int64_t)(a->addr - last.addr));
 	last.addr = a->addr;
@@ -123,5 +159,20 @@ void events_oom(int device, uint64_t request)
 
 	if (likely(!r) || !ring_open(r))
 		return;
-	ring_close(r, event, put_bytes(put_head(event, CW_EVENT_OOM, device, rec_ticks()), (int64_t)request));
+	ring_close(r, event, put_bytes(put_head(put_lost(event), CW_EVENT_OOM, device, rec_ticks()), (int64_t)request));
+}
+
+void events_block(const struct events_block *b)
+{
+	next = *b;
+}
+
+void events_more(enum cw_event_more what, int device, uint64_t value)
+{
+	struct cw_events *r = events_ring;
+	unsigned char event[2 * LONGEST];
+
+	if (likely(!r) || !ring_open(r))
+		return;
+	ring_close(r, event, put_more(put_lost(event), what, device, value));
 }

@@ -7,7 +7,6 @@
 #include "rec.h"
 #include "rec_segment.h"
 
-#define CODE_OUT_OF_MEMORY 2
 #define LOOK_NS		   20000000u
 
 static struct {
@@ -197,7 +196,7 @@ void fail_note(struct cw_failure *f)
 	shared_set(&to->seq, fails.n);
 out:
 	spin_done(&fail_lock);
-	if (f->code == CODE_OUT_OF_MEMORY)
+	if (f->code == CU_OUT_OF_MEMORY)
 		probe_wake();
 }
 

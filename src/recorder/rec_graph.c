@@ -84,6 +84,11 @@ void capture_begin(uint64_t stream, uint32_t stack)
 	spin_done(&graph_lock);
 }
 
+uint32_t capture_newest(void)
+{
+	return atomic_load(&rec.captures) ? __atomic_load_n(&g.next_id, __ATOMIC_RELAXED) : 0;
+}
+
 void capture_end(uint64_t stream, uint64_t graph)
 {
 	struct capture *c;

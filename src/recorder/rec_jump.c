@@ -36,7 +36,10 @@ static void leave_by_jump(void)
 {
 	struct rec_thread *t = rec_self;
 
-	if (rec_nesting == REC_NEVER_HERE || !t)
+	if (rec_nesting == REC_NEVER_HERE)
+		return;
+	rec_nesting = 0;
+	if (!t)		/* nothing was recorded on this thread yet */
 		return;
 	locks_release_mine();
 	dump_left();
@@ -44,7 +47,6 @@ static void leave_by_jump(void)
 	t->runtime_caller = NULL;
 	t->log_len = 0;
 	t->chain.n = t->chain.off = 0;	/* it may have been left half written */
-	rec_nesting = 0;
 }
 
 #define X(name)                                                                          \

@@ -8,7 +8,7 @@
 #include "rec_site.h"
 
 #define SMALL	  4096u		/* at first: a small table takes few pages */
-#define LARGE	  65536u	/* then: reserved at the start, and few programs need more */
+#define LARGE	  65536u	/* then: promised, since most programs do not need it, and few need more */
 #define MOST	  1048576u	/* then: close to a million live blocks, or as many as fit */
 
 /* Atomic, because live_expect() holds no lock. */
@@ -23,7 +23,8 @@ bool live_start(struct live_table *l, uint32_t freed_slots)
 	l->n = 0;
 	l->cannot_grow = false;
 	set_table(l, chunk_new(l->chunk, SMALL * sizeof(*l->table), 0), SMALL);
-	l->large = chunk_new(CW_CHUNK_STACK_INDEX, LARGE * sizeof(*l->large), 0);
+	if (l->table)
+		chunk_promise(LARGE * sizeof(*l->table));
 	l->freed = l->table ? ring_new(CW_CHUNK_FREED, sizeof(struct cw_freed), freed_slots) : NULL;
 	return l->table != NULL;
 }
@@ -72,7 +73,7 @@ static bool live_grow(struct live_table *l)
 	if (had > LARGE || l->cannot_grow)
 		return false;
 	if (had == SMALL)
-		more = l->large;
+		more = chunk_promised(CW_CHUNK_STACK_INDEX, LARGE * sizeof(*more));
 	else
 		for (slots = MOST; slots > had && !more; slots = more ? slots : slots / 2)
 			more = chunk_new(CW_CHUNK_STACK_INDEX, slots * sizeof(*more), 0);

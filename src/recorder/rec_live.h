@@ -10,7 +10,6 @@ struct live_table {
 	enum cw_chunk_kind chunk;	/* the kind under which the reader finds it */
 	struct spin lock;		/* held for every function below except live_start() and live_expect() */
 	struct cw_allocation *table;
-	struct cw_allocation *large;	/* the next table; NULL = out of memory */
 	uint32_t n, slots;
 	bool cannot_grow;
 	struct cw_ring *freed;		/* most recent frees; NULL = out of memory */

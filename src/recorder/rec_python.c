@@ -4,8 +4,10 @@
  * Only the thread itself changes its chain of frames, and it is inside our code right now; frames keep
  * their code objects alive. So we can read the chain without a lock, if we know where CPython keeps it.
  * We verify that: the first walk reads through the kernel, which returns an error for a bad address
- * instead of raising a signal, and the first hundred walks that happen to hold the GIL are compared with
- * the stack that Python itself reports. Any difference switches frames off for good.
+ * instead of raising a signal, and a hundred walks that happen to hold the GIL are compared with the stack
+ * that Python itself reports. Any difference switches frames off for good. PyTorch releases the GIL around most
+ * of its calls, so that a hundred may take very long: after the first thousand walks, only stacks that were not
+ * there before are compared, and the others are walked in the short way.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,7 @@
 #include "rec_python.h"
 
 #define COMPARE_FIRST	100
-#define COMPARE_AMONG	100000	/* stop asking for the GIL after this many walks */
+#define COMPARE_AMONG	1000	/* walks; after that, only new stacks are compared */
 #define NAME_LEN	512
 
 struct py py;
@@ -163,6 +165,23 @@ static bool same_as_python(const struct raw_frame *raw, int n)
 	return ok;
 }
 
+static bool may_compare(const void *tstate)
+{
+	return atomic_load_explicit(&trust.compare_left, memory_order_relaxed) > 0 && python_has_gil(tstate);
+}
+
+static bool agrees(const struct raw_frame *raw, int n)
+{
+	if (!same_as_python(raw, WALK_FRAMES(n))) {
+		distrust(CW_REASON_PY_MISMATCH);
+		return false;
+	}
+	if (atomic_fetch_sub(&trust.compare_left, 1) <= 1)
+		atomic_store(&trust.tries_left, 0);
+	return true;
+}
+
+/* One of the first walks. */
 static __attribute__((noinline)) bool still_trusted(const void *tstate)
 {
 	struct raw_frame raw[CW_MAX_FRAMES];
@@ -177,19 +196,10 @@ static __attribute__((noinline)) bool still_trusted(const void *tstate)
 		if (WALK_FRAMES(n))
 			atomic_store(&trust.walked, true);
 	}
-	if (atomic_fetch_sub(&trust.tries_left, 1) <= 0) {
-		atomic_store(&trust.compare_left, 0);
-		atomic_store(&hot.again, trust.walk.again);
-		return true;
-	}
-	if (!python_has_gil(tstate))
-		return true;
-	n = walk_all(tstate, raw);
-	if (!same_as_python(raw, WALK_FRAMES(n))) {
-		distrust(CW_REASON_PY_MISMATCH);
+	atomic_fetch_sub(&trust.tries_left, 1);
+	if (may_compare(tstate) && !agrees(raw, walk_all(tstate, raw)))
 		return false;
-	}
-	if (atomic_fetch_sub(&trust.compare_left, 1) <= 1)
+	if (atomic_load(&trust.tries_left) <= 0)
 		atomic_store(&hot.again, trust.walk.again);
 	return true;
 }
@@ -212,6 +222,8 @@ static __attribute__((noinline)) uint32_t whole_stack(const void *tstate, uint64
 		if (off)
 			return off;
 	}
+	if (may_compare(tstate) && !agrees(raw, n))
+		return 0;
 	for (int i = 0; i < WALK_FRAMES(n); i++)
 		python_code_frame(raw[i].code, python_line(&py.l, raw[i].code, raw[i].instr), &frame[i]);
 	return stack_intern(hash, frame, (uint32_t)WALK_FRAMES(n), n & WALK_CUT ? CW_STACK_CUT : 0);
@@ -236,7 +248,7 @@ HOT static uint32_t kept_stack(const void *tstate, struct py_chain *c)
 
 static __attribute__((noinline)) HOT uint32_t other_stack(const void *tstate, struct py_chain *c)
 {
-	if (unlikely(atomic_load_explicit(&trust.compare_left, memory_order_relaxed) > 0) && !still_trusted(tstate))
+	if (unlikely(atomic_load_explicit(&trust.tries_left, memory_order_relaxed) > 0) && !still_trusted(tstate))
 		return 0;
 	switch (trust.walk.other(tstate, c, code_is_watched(tstate))) {
 	case WALKED_NONE:

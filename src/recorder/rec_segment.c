@@ -21,6 +21,9 @@
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u	/* Linux 6.3 */
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23	/* Linux 5.14 */
+#endif
 #define HEAP_STEP	(1u << 20)
 #define LAYOUT_STEP	(64u << 10)
 #define INTERRUPTED_MAX	100
@@ -37,6 +40,8 @@ HOT_DATA static struct {
 	struct heap { uint32_t at, end; } heap, layouts;
 	char *side, *side_end;
 	struct slot *stacks, *strings;	/* hash tables */
+	_Atomic uint64_t promised_bytes;	/* left for chunks that may be needed later */
+	_Atomic uint32_t promised_chunks;
 	_Atomic uint64_t woke_ns;	/* when we last told `cuwhy run` that memory ran out; 0 = never */
 } segments;
 
@@ -160,13 +165,12 @@ static bool segment_make(char *where, uint32_t off, uint32_t len)
 
 	if (fd < 0)
 		return false;
-	/* Populated, so that the first lap of a ring causes no page faults during launches. ftruncate
-	 * alone would leave holes. The program's own RLIMIT_FSIZE may forbid either, and SIGXFSZ would
-	 * kill it, so check first. */
+	/* ftruncate alone would leave holes. The program's own RLIMIT_FSIZE may forbid either, and SIGXFSZ would kill it,
+	 * so check first. Not populated: most of the tables stay empty, and clearing them costs a short process more than all
+	 * the rest of its recording (8 MiB: 5 ms). */
 	if (rec_fsize_allows(len) && AGAIN(ftruncate(fd, len)) == 0 && AGAIN(fallocate(fd, 0, 0, len)) == 0 &&
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-		ok = mmap(where, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
-			  fd, 0) != MAP_FAILED;
+		ok = mmap(where, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
 	if (ok && !hand_over(fd, off, len)) {
 		/* nothing receives it: make the range reserved but empty again */
 		mmap(where, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
@@ -208,14 +212,14 @@ bool segments_start(uint64_t cap, uint32_t first)
 	return true;
 }
 
-/* Bytes for a chunk: from the rest of the first segment, else from a new segment behind it. */
-static uint32_t segment_take(uint32_t len)
+/* Bytes for a chunk: from the rest of the first segment, else from a new segment behind it, up to `limit`. */
+static uint32_t segment_take(uint32_t len, uint64_t limit)
 {
 	uint64_t first = atomic_load(&segments.reserved_to), used = shared_get(&rec.h->used), off;
 
 	do {
 		off = used < first && used + len > first ? first : used;
-		if (off + len > rec.h->cap)
+		if (off + len > limit)
 			return 0;
 	} while (!__atomic_compare_exchange_n(&rec.h->used, &used, off + len, false, __ATOMIC_ACQ_REL,
 					      __ATOMIC_ACQUIRE));
@@ -224,12 +228,18 @@ static uint32_t segment_take(uint32_t len)
 	return segment_at(rec.base + off, (uint32_t)off, len) ? (uint32_t)off : 0;
 }
 
-void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid)
+static uint32_t whole_pages(uint32_t len)
+{
+	return (len + 4095) & ~4095u;
+}
+
+/* `chunks` and `bytes` are left free. */
+static void *chunk_make(enum cw_chunk_kind kind, uint32_t len, uint32_t tid, uint32_t chunks, uint64_t bytes)
 {
 	uint32_t off, i;
 
-	len = (len + 4095) & ~4095u;
-	off = shared_get(&rec.h->n_chunks) < CW_MAX_CHUNKS ? segment_take(len) : 0;
+	len = whole_pages(len);
+	off = shared_get(&rec.h->n_chunks) < CW_MAX_CHUNKS - chunks ? segment_take(len, rec.h->cap - bytes) : 0;
 	if (!off)
 		return NULL;
 	i = shared_add(&rec.h->n_chunks, 1);
@@ -240,6 +250,26 @@ void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid)
 	rec.h->chunk[i].tid = tid;
 	shared_set(&rec.h->chunk[i].kind, kind);
 	return at(off);
+}
+
+void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid)
+{
+	return chunk_make(kind, len, tid, atomic_load(&segments.promised_chunks), atomic_load(&segments.promised_bytes));
+}
+
+void chunk_promise(uint32_t len)
+{
+	atomic_fetch_add(&segments.promised_chunks, 1);
+	atomic_fetch_add(&segments.promised_bytes, whole_pages(len));
+}
+
+void *chunk_promised(enum cw_chunk_kind kind, uint32_t len)
+{
+	void *chunk = chunk_make(kind, len, 0, 0, 0);
+
+	atomic_fetch_sub(&segments.promised_chunks, 1);
+	atomic_fetch_sub(&segments.promised_bytes, whole_pages(len));
+	return chunk;
 }
 
 void chunk_rename(const void *chunk, enum cw_chunk_kind kind)
@@ -262,6 +292,13 @@ struct cw_ring *ring_new(enum cw_chunk_kind kind, uint32_t slot_size, uint32_t n
 		r->tid = rec_self ? rec_self->tid : 0;
 	}
 	return r;
+}
+
+void ring_warm(const struct cw_ring *r)
+{
+	uintptr_t from = (uintptr_t)r & ~(uintptr_t)4095;
+
+	madvise((void *)from, sizeof(*r) + (size_t)r->slot_size * r->n_slots, MADV_POPULATE_WRITE);
 }
 
 /* ---- heap ---------------------------------------------------------------------------------------- */

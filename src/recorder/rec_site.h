@@ -33,6 +33,16 @@ extern _Atomic(struct cw_events *) events_ring __attribute__((visibility("hidden
 void events_start(void);
 void events_write(const struct cw_allocation *a, bool came, uint64_t ticks);
 void events_oom(int device, uint64_t request);
+void events_more(enum cw_event_more what, int device, uint64_t value);
+
+/* Of the block that is written next, with the lock of PyTorch's blocks held. */
+struct events_block {
+	uint64_t asked;			/* bytes, rounded up to CW_EVENT_UNIT; 0 = as large as the block */
+	uint64_t stream;
+	uint32_t pool;
+	bool later;			/* freed: it waits for other streams */
+};
+void events_block(const struct events_block *b);
 
 static inline bool events_wanted(void)
 {

@@ -18,7 +18,7 @@
 #include "rec_segment.h"
 
 #define DEFAULT_MB	64
-#define FIRST_SEGMENT	(8u << 20)
+#define FIRST_SEGMENT	(4u << 20)	/* what every process needs, and little more */
 #define KEEP_RINGS	8	/* dead threads' rings are reused once there are this many */
 #define THREAD_BLOCK	128u	/* records of threads are allocated in blocks that fit into one large page */
 #define MAX_THREADS	(256 * THREAD_BLOCK)
@@ -491,7 +491,9 @@ struct cw_ring *rec_launch_ring(struct rec_thread *t)
 		t->launches = ring_new(CW_CHUNK_LAUNCHES, sizeof(struct cw_launch), CW_RING_LAUNCHES);
 		ring_own(t->launches, t->tid);
 		t->turns.links = 0;	/* look at the loops again: there is room for them now */
-		if (!t->launches) {
+		if (t->launches) {
+			ring_warm(t->launches);
+		} else {
 			t->no_launch_ring = true;
 			shared_add(&rec.h->lost_threads, 1);
 		}

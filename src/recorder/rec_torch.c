@@ -29,6 +29,11 @@
 	X("libc10.so", oom_unsigned, "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE")                \
 	X("libc10.so", usage_signed, "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE")              \
 	X("libc10.so", usage_unsigned, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")            \
+	X("libc10_cuda.so", divisions, \
+	  "_ZN3c104cuda20CUDACachingAllocator19CUDAAllocatorConfig24roundup_power2_divisionsEm") \
+	X("libc10.so", divisions_new, \
+	  "_ZN3c1016CachingAllocator26AcceleratorAllocatorConfig24roundup_power2_divisionsEm") \
+	X("libc10_cuda.so", current_stream, "_ZN3c104cuda20getCurrentCUDAStreamEa") \
 	X("libtorch_cpu.so", sequence, "_ZN2at15sequence_number17get_and_incrementEv")                     \
 	X("libtorch_cpu.so", thread_number, "_ZN2at14RecordFunction15currentThreadIdEv")                   \
 	X("libtorch_cpu.so", evaluate,                                                                     \
@@ -116,35 +121,48 @@ static void torch_cuda(int code, const char *file, const char *function, uint32_
 	rec_leave();
 }
 
-/* void c10::cuda::c10_cuda_check_implementation(int code, const char *file, const char *function,
- * line, bool): called after every checked runtime call, successful or not. */
-#define WRAP_CHECK(id, name, line_type)                                                                    \
-	EXPORT void name(int code, const char *file, const char *function, line_type line, bool dsa);      \
-	EXPORT HOT void name(int code, const char *file, const char *function, line_type line, bool dsa)   \
-	{                                                                                                  \
-		void (*real)(int, const char *, const char *, line_type, bool) = real_of(REAL_##id);       \
-\
-		if (unlikely(code))                                                                        \
-			torch_cuda(code, file, function, (uint32_t)line);                                  \
-		if (likely(real))                                                                          \
-			real(code, file, function, line, dsa);                                             \
-	}
+static TLS bool freed_later;	/* the block that this thread frees now waits for other streams */
 
-WRAP_CHECK(check_i, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib, int)
-WRAP_CHECK(check_j, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb, unsigned)
-
-/* PyTorch 2.14 and later: with what the driver logged during the call. */
-#define CHECK_LOG _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jbPNS0_19CUDAErrorLogCaptureE
-EXPORT void CHECK_LOG(int code, const char *file, const char *function, unsigned line, bool dsa, void *log);
-EXPORT void CHECK_LOG(int code, const char *file, const char *function, unsigned line, bool dsa, void *log)
+/* The allocator records an event in each other stream that uses a block before it reports that the block was freed. */
+static void torch_checked(const char *function)
 {
-	void (*real)(int, const char *, const char *, unsigned, bool, void *) = real_of(REAL_check_log);
-
-	if (unlikely(code))
-		torch_cuda(code, file, function, line);
-	if (likely(real))
-		real(code, file, function, line, dsa, log);
+	if (function && strcmp(function, "insert_events") == 0)
+		freed_later = true;
 }
+
+/* void c10::cuda::c10_cuda_check_implementation(int code, const char *file, const char *function, line, bool, and since
+ * PyTorch 2.14 what the driver logged during the call): called after every checked runtime call, successful or not. So
+ * after a successful one the wrapper does nothing but jump on. */
+#define P_CHECK(line_type) int code, const char *file, const char *function, line_type line, bool dsa
+#define A_CHECK		   code, file, function, line, dsa
+#define WRAP_CHECK(id, name, params, args)                                                                 \
+	static __attribute__((noinline)) void id##_slowly(params)                                          \
+	{                                                                                                  \
+		void (*real)(params) = real_of(REAL_##id);                                                 \
+\
+		if (code)                                                                                  \
+			torch_cuda(code, file, function, (uint32_t)line);                                  \
+		else if (events_wanted())                                                                  \
+			torch_checked(function);                                                           \
+		if (real)                                                                                  \
+			real(args);                                                                        \
+	}                                                                                                  \
+	EXPORT void name(params);                                                                          \
+	EXPORT HOT void name(params)                                                                       \
+	{                                                                                                  \
+		void (*real)(params) = atomic_load_explicit(&real_at[REAL_##id], memory_order_relaxed);    \
+\
+		if (likely(!code && real && !events_wanted()))                                             \
+			real(args);                                                                        \
+		else                                                                                       \
+			id##_slowly(args);                                                                 \
+	}
+#define LIST(...) __VA_ARGS__
+
+WRAP_CHECK(check_i, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_ib, LIST(P_CHECK(int)), LIST(A_CHECK))
+WRAP_CHECK(check_j, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb, LIST(P_CHECK(unsigned)), LIST(A_CHECK))
+WRAP_CHECK(check_log, _ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jbPNS0_19CUDAErrorLogCaptureE,
+	   LIST(P_CHECK(unsigned), void *log), LIST(A_CHECK, log))
 
 static void torch_check(const char *function, const char *file, uint32_t line, const char *text, size_t n)
 {
@@ -216,8 +234,39 @@ WRAP_OOM(oom_unsigned, _ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE, size
 
 /* ---- PyTorch's blocks ------------------------------------------------------------------------------------ */
 
-HOT static void note_block(const struct torch_block_note *b)
+static TLS uint64_t asked;	/* what this thread asked PyTorch's allocator for, until it reports the block */
+
+/* size_t roundup_power2_divisions(size_t size): the allocator calls it first, with every size above its smallest block. What
+ * it reports later is the block, which may be up to 1 MiB larger. */
+#define WRAP_DIVISIONS(id, name)                                                                           \
+	EXPORT size_t name(size_t size);                                                                   \
+	EXPORT HOT size_t name(size_t size)                                                                \
+	{                                                                                                  \
+		size_t (*real)(size_t) = real_of(REAL_##id);                                               \
+\
+		asked = size;                                                                              \
+		return likely(real) ? real(size) : 0;                                                      \
+	}
+
+WRAP_DIVISIONS(divisions, _ZN3c104cuda20CUDACachingAllocator19CUDAAllocatorConfig24roundup_power2_divisionsEm)
+WRAP_DIVISIONS(divisions_new, _ZN3c1016CachingAllocator26AcceleratorAllocatorConfig24roundup_power2_divisionsEm)
+
+/* CUDAStream getCurrentCUDAStream(DeviceIndex): two words, in registers. */
+struct c10_stream { uint64_t device, id; };
+
+uint64_t torch_stream(int device)
 {
+	struct c10_stream (*current)(int8_t) = real_of(REAL_current_stream);
+
+	return current ? current((int8_t)device).id : 0;
+}
+
+HOT static void note_block(struct torch_block_note *b)
+{
+	b->asked = asked;
+	b->later = freed_later;
+	asked = 0;
+	freed_later = false;
 	if (!b->addr || rec_asleep() || !rec_enter())
 		return;
 	if (b->size > 0)
@@ -236,8 +285,9 @@ HOT static void note_block(const struct torch_block_note *b)
 		void (*real)(void *, int64_t, total, total, struct c10_device) = real_of(REAL_##id);       \
 \
 		if (d.type == DEVICE_CUDA)                                                                 \
-			note_block(&(struct torch_block_note){(uintptr_t)block, size, (uint64_t)allocated, \
-							      (uint64_t)reserved, d.index}); \
+			note_block(&(struct torch_block_note){.addr = (uintptr_t)block, .size = size,              \
+							      .allocated = (uint64_t)allocated, \
+							      .reserved = (uint64_t)reserved, .device = d.index}); \
 		if (likely(real))                                                                          \
 			real(block, size, allocated, reserved, d);                                         \
 	}

@@ -10,6 +10,7 @@
 #include "rec_live.h"
 #include "rec_site.h"
 
+#define LOOK_TICKS 3000000u	/* about a millisecond */
 #define SMALL	((int64_t)1 << 20)	/* PyTorch puts blocks up to this size into shared segments, which it rarely frees */
 
 HOT_DATA static struct live_table live = {.chunk = CW_CHUNK_BLOCKS};
@@ -59,6 +60,32 @@ HOT static bool ready(void)
 	return blocks.generation == rec.generation && spin_try(&live.lock);
 }
 
+/* What the card has free tells what is in use besides PyTorch's memory: contexts, code, libraries, other processes. The driver
+ * is asked for it now and then, and never while a stream is captured. */
+static void look_at_card(int device, uint64_t ticks)
+{
+	static _Atomic uint64_t looked;
+	CUresult (*info)(size_t *, size_t *) = door(ENTRY_cuMemGetInfo_v2);
+	size_t free_bytes, total;
+	uint32_t nesting = rec_nesting;
+
+	if (ticks - looked < LOOK_TICKS || !info || atomic_load(&rec.captures))
+		return;
+	looked = ticks;
+	rec_nesting = 2;
+	if (info(&free_bytes, &total) == 0)
+		events_more(CW_MORE_FREE, device, free_bytes);
+	rec_nesting = nesting;
+}
+
+/* Only for `--memory-trace`: what the allocator's answer depended on besides the size of the block. */
+static struct events_block asked_of(const struct torch_block_note *b)
+{
+	return (struct events_block){.asked = (b->asked + CW_EVENT_UNIT - 1) / CW_EVENT_UNIT * CW_EVENT_UNIT,
+				     .stream = torch_stream(b->device),
+				     .pool = capture_newest()};
+}
+
 HOT void torch_block_made(const struct torch_block_note *b)
 {
 	struct rec_thread *t = rec_self;
@@ -66,6 +93,7 @@ HOT void torch_block_made(const struct torch_block_note *b)
 				  .kind = CW_MEM_TORCH,
 				  .device = (int16_t)b->device};
 	uint32_t forward = 0, name, turn;
+	struct events_block more = {0};
 
 	live_expect(&live, b->addr);
 	reads_block_anew(a.addr, a.size);
@@ -73,10 +101,16 @@ HOT void torch_block_made(const struct torch_block_note *b)
 	if (unlikely(t->node_depth) && torch_backward(t, &forward, &name))
 		a.extra = forward;
 	a.site = site_number(t, &a, forward);
+	if (events_wanted()) {
+		more = asked_of(b);
+		look_at_card(b->device, a.ticks);
+	}
 	if (!ready()) {
 		torch_block_lost();
 		return;
 	}
+	if (events_wanted())
+		events_block(&more);
 	turn = turn_keep(t);
 	a.extra |= (uint64_t)turn << 32;
 	if (likely(live_put(&live, &a))) {
@@ -128,6 +162,8 @@ HOT void torch_block_freed(const struct torch_block_note *b)
 		return;
 	}
 	a = live_find(&live, b->addr);
+	if (events_wanted())
+		events_block(&(struct events_block){.later = b->later});
 	if (likely(a->addr)) {
 		if (unlikely(a->library))
 			blocks.workspaces_gone++;

@@ -176,6 +176,22 @@ static bool read_iterator(const void *it, enum reads how, unsigned depth, struct
 	return true;
 }
 
+/* Those whose number is the number of turns, or the number of turns that are left. */
+static int8_t pace_of(enum reads how)
+{
+	switch (how) {
+	case READS_INDEX:
+	case READS_ENUM:
+	case READS_COUNT:
+	case READS_ISLICE:
+		return 1;
+	case READS_RANGE:
+		return py.l.minor < 12 ? 1 : -1;
+	default:
+		return 0;
+	}
+}
+
 /* Those that count an element only after they have it: while it is being made, the turn has already begun. */
 static bool counts_late(enum reads how)
 {
@@ -280,6 +296,7 @@ static void level_begin(struct turn_level *l, uint32_t unit)
 	l->how = (uint8_t)(l->type ? reads_of(l->type) : READS_NOT);
 	if (l->how && !level_read(l, unit, &r))
 		l->how = READS_NOT;
+	l->pace = pace_of(l->how);
 	if (l->how) {
 		l->flags |= LEVEL_READ | (r.exact ? LEVEL_EXACT : 0);
 		l->base = r.base;
@@ -586,6 +603,7 @@ static bool find_others(struct change *x, uint32_t *sure)
 }
 
 static void log_turns(struct rec_thread *t, uint32_t same);
+static void log_step(struct rec_thread *t);
 
 static __attribute__((noinline)) void turns_change(struct py_turns *t, struct py_chain *c, uint32_t first, uint32_t called)
 {
@@ -626,37 +644,69 @@ static inline bool level_goes_on(struct turn_level *l, uint32_t unit)
 	return true;
 }
 
-/* The frame at link `first` has moved, and those above are other calls, none of them in a loop: true if that has turned no
- * loop. k: the first loop of that frame. */
-static inline bool still_in(struct py_turns *t, const struct py_chain *c, uint32_t first, uint32_t k)
+/* The usual way on: the iterator of the innermost loop says that a next turn has begun, and nothing else has changed.
+ * False: look at everything. */
+static inline bool level_steps(struct turn_level *l, uint32_t unit)
 {
-	const struct turn_level *last = &t->level[t->n - 1];
+	const void *it = in_slot(l);
+	int64_t word, turn;
+
+	if (!l->pace || it != l->iterator || load(it, 8) != l->type || unit < py_loop[l->loop].body)
+		return false;
+	word = load_number(it, l->at);
+	turn = l->pace * word - l->base;
+	if (turn <= l->turn)
+		return false;
+	l->word = word;
+	l->turn = (uint32_t)turn;
+	l->unit = unit;
+	l->record = 0;
+	return true;
+}
+
+/* The frame at link `first` has moved, and those above are other calls, none of them in a loop. Has that turned no loop,
+ * or only the innermost? k: the first loop of that frame. */
+static inline enum turned still_in(struct py_turns *t, const struct py_chain *c, uint32_t first, uint32_t k)
+{
+	struct turn_level *last = &t->level[t->n - 1];
 	uint32_t unit;
 	bool explained = false;
 
 	for (uint32_t link = first + (k < t->n); link <= c->n; link++)
 		if (unlikely(c->kept[link].loops & LOOPS_ANY) &&
 		    loops_around(LOOPS_NUMBER(c->kept[link].loops), unit_of(c, link), NULL))
-			return false;
+			return TURN_ANEW;
 	if (k < t->n) {
 		if (t->level[k].link != first || last->link != first || last->frame != c->link[first].frame ||
 		    last->loop & CALLS)
-			return false;
+			return TURN_ANEW;
 		unit = unit_of(c, first);
 		if (unit < last->from || unit >= last->to || unit >= cold_of(c, first) || last->unit >= cold_of(c, first))
-			return false;
+			return TURN_ANEW;
 		for (; k < t->n; k++) {
 			if (!level_goes_on(&t->level[k], unit))
-				return false;
+				return &t->level[k] == last && level_steps(last, unit) ? TURN_NEXT : TURN_ANEW;
 			explained |= !t->level[k].how;
 		}
 	}
-	return explained || !went_back(c, first, first);
+	return explained || !went_back(c, first, first) ? TURN_SAME : TURN_ANEW;
+}
+
+/* The next event compares with these. They are unknown after a change, unless the innermost functions are the same. */
+static inline void keep_args(struct py_turns *t, const struct py_chain *c, uint32_t first)
+{
+	if (!t->arg[0] || t->links != c->n || first < c->n || (first == c->n && c->was.frame != c->link[first].frame)) {
+		t->arg[0] = NULL;
+		return;
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		t->arg_was[i] = *t->arg[i];
 }
 
 static __attribute__((noinline)) HOT void turns_moved(struct py_turns *t, struct py_chain *c)
 {
 	uint32_t first = c->first, k = 0, called = 0;
+	enum turned how = TURN_ANEW;
 
 	while (k < t->n && t->level[k].link < first && level_same(&t->level[k]))
 		k++;
@@ -664,17 +714,21 @@ static __attribute__((noinline)) HOT void turns_moved(struct py_turns *t, struct
 		called = called_with_others(t, c);
 		if (!called)
 			return;
-	} else if ((k == t->n || t->level[k].link >= first) && first <= c->n && still_in(t, c, first, k)) {
-		goto out;
+	} else if (first > c->n && t->links == c->n && k + 1 == t->n) {
+		how = level_steps(&t->level[k], t->level[k].unit) ? TURN_NEXT : TURN_ANEW;
+	} else if ((k == t->n || t->level[k].link >= first) && first <= c->n) {
+		how = still_in(t, c, first, k);
 	}
-	turns_change(t, c, first, called);
-out:
+	if (how == TURN_ANEW)
+		turns_change(t, c, first, called);
+	else if (how == TURN_NEXT)
+		log_step(rec_self);
 	if (unlikely(!t->n && rec_self->turn_logged))	/* also of a thread that has ended */
 		log_turns(rec_self, 0);
+	if (!called)
+		keep_args(t, c, first);
 	c->first = c->n + 1;
 	t->links = c->n;
-	if (!called)
-		t->arg[0] = NULL;
 }
 
 HOT void turns_seen(struct py_chain *c)
@@ -741,7 +795,7 @@ static uint32_t call_number(const struct py_chain *c, uint32_t link)
 	return number;
 }
 
-static uint32_t loop_number(const struct rec_thread *t, const struct turn_level *l)
+static inline uint32_t loop_number(const struct rec_thread *t, const struct turn_level *l)
 {
 	const char *code = UNTAGGED(t->chain.kept[l->link].code);
 	struct py_loop *p = &py_loop[l->loop];
@@ -759,7 +813,7 @@ static uint32_t loop_number(const struct rec_thread *t, const struct turn_level 
 	return number;
 }
 
-static struct cw_loop_turn turn_of(const struct rec_thread *t, const struct turn_level *l)
+static inline struct cw_loop_turn turn_of(const struct rec_thread *t, const struct turn_level *l)
 {
 	return (struct cw_loop_turn){.loop = loop_number(t, l), .turn = l->turn, .flags = l->flags & CW_TURN_EXACT};
 }
@@ -781,7 +835,7 @@ static uint64_t launch_now(const struct cw_ring *r)
 	return r->head + !(r->head && !s->seq);
 }
 
-static void log_turn(struct cw_ring *r, uint64_t launch, uint32_t depth, struct cw_loop_turn at)
+static inline void log_turn(struct cw_ring *r, uint64_t launch, uint32_t depth, struct cw_loop_turn at)
 {
 	struct cw_turned *s = (struct cw_turned *)(r + 1) + (r->head & (CW_RING_TURNS - 1));
 
@@ -796,7 +850,7 @@ static void log_turn(struct cw_ring *r, uint64_t launch, uint32_t depth, struct 
 
 /* For launches, which have no room for their turns: all loops but the outermost `same` are others now. Only half of the
  * chunks: rings of threads matter more. */
-static void log_turns(struct rec_thread *t, uint32_t same)
+HOT static void log_turns(struct rec_thread *t, uint32_t same)
 {
 	uint64_t launch;
 
@@ -817,6 +871,17 @@ static void log_turns(struct rec_thread *t, uint32_t same)
 	if (same == t->turns.n && t->turn_logged > same)
 		log_turn(t->turn_log, launch, same, (struct cw_loop_turn){0});
 	t->turn_logged = t->turns.n;
+}
+
+/* The same, of the innermost loop only. */
+HOT static inline void log_step(struct rec_thread *t)
+{
+	uint32_t last = t->turns.n - 1;
+
+	if (likely(t->turn_log && t->turn_logged == t->turns.n))
+		log_turn(t->turn_log, launch_now(t->launches), last, turn_of(t, &t->turns.level[last]));
+	else
+		log_turns(t, last);
 }
 
 /* ---- records of turns: under the lock of PyTorch's blocks ----------------------------------------------------- */

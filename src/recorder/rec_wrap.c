@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "rec.h"
+#include "rec_site.h"
 
 struct call {
 	enum api api;
@@ -60,12 +61,13 @@ static CUresult before_UNLOAD(struct call *c)
 /* A call that involves GPU work can wait for the GPU: copies, frees and even launches do when a queue is full. So can
  * one that loads code, even if it only looks up a function that is loaded lazily. But that can also take minutes of
  * just-in-time compilation, so `cuwhy run` treats these (DOES_LOAD) differently. */
-#define WAITS(class) enum { WAITS_##class = 1 };
-#define NEVER(class) enum { WAITS_##class = 0 };
+#define WAITS(class) enum { WAITS_##class = 1, SILENT_##class = 0 };
+#define NEVER(class) enum { WAITS_##class = 0, SILENT_##class = 0 };
 #define REFUSED(class) static inline CUresult before_##class(struct call *c) { (void)c; return failed_before(); }
 #define WORK(class) WAITS(class) REFUSED(class)
 #define FREELY(class) static inline CUresult before_##class(struct call *c) { (void)c; return 0; }
 #define ASKS(class) NEVER(class) FREELY(class)
+#define SILENT(class) enum { WAITS_##class = 0, SILENT_##class = 1 }; FREELY(class)
 #define LAZY(class) WAITS(class) FREELY(class)
 #define LAST(class) NEVER(class) static inline CUresult before_##class(struct call *c) { (void)c; return dump_before_release(); }
 #define OWN(class)
@@ -265,6 +267,8 @@ static void after_END(struct call *c)
 {
 	note(c, c->out);
 	capture_end(c->a[0], c->out);
+	if (events_wanted())
+		events_more(CW_MORE_POOL, current_device(), capture_newest());
 }
 
 static void after_GRAPHMAKE(struct call *c)
@@ -288,11 +292,20 @@ static void after_EXECGONE(struct call *c)
 		capture_exec_gone(c->a[0]);
 }
 
+/* PyTorch frees its cache after that, and asks again. */
+static void refused(const struct call *c, uint64_t bytes)
+{
+	if (c->r == CU_OUT_OF_MEMORY && events_wanted())
+		events_more(CW_MORE_REFUSED, current_device(), bytes);
+}
+
 static void gave(struct call *c, uint64_t bytes, enum cw_memory kind, int device, uint64_t extra)
 {
 	note(c, c->out);
 	if (c->out)
 		driver_alloc_add(c->out, bytes, kind, device, extra);
+	else if (kind == CW_MEM_DEVICE)
+		refused(c, bytes);
 }
 
 static void after_ALLOC(struct call *c)	       { gave(c, c->a[1], CW_MEM_DEVICE, current_device(), 0); }
@@ -326,6 +339,7 @@ static void after_HOSTREGISTER(struct call *c)
 static void after_CREATE(struct call *c)
 {
 	note(c, c->out);
+	refused(c, c->a[1]);
 }
 
 static void after_MAP(struct call *c)
@@ -400,36 +414,78 @@ static void after_DESTROY(struct call *c)
 #define A7  A6, a6
 #define A8  A7, a7
 
+/* A call of which a success is not recorded has failed. */
+static __attribute__((noinline)) CUresult silent_failed(struct call *c, void (*after)(struct call *), const void *caller)
+{
+	int saved;
+
+	if (!rec_enter_late())
+		return c->r;
+	rec_nesting = 2;
+	rec_self->caller = caller;
+	saved = *rec_self->error;
+	c->r = dump_check(c->r);
+	after(c);
+	rec_self->log_len = 0;
+	rec_leave();
+	*rec_self->error = saved;
+	return c->r;
+}
+
+/* PyTorch asks for the current device before and after every launch: what is asked that often must cost next to
+ * nothing. So a call of which a success is not recorded only marks that the thread is inside it. */
+#define PASS(number, n, class)                                                                   \
+	if (unlikely(rec_nesting)) \
+		return real(A##n); \
+	rec_nesting = 1; \
+	r = real(A##n); \
+	rec_nesting = 0; \
+	if (unlikely(r)) { \
+		const uint64_t a[n + 1] = {A##n}; \
+		struct call c = {.api = number, .count = n, .a = a, .r = r}; \
+\
+		r = silent_failed(&c, after_##class, __builtin_return_address(0)); \
+	} \
+	return r;
+
+#define RECORD(number, n, class)                                                                 \
+		const uint64_t a[n + 1] = {A##n}; \
+	struct call c = {.api = number, .count = n, .a = a}; \
+	int saved; \
+\
+	if (!rec_enter()) \
+		return real(A##n); \
+	c.r = before_##class(&c); \
+	if (WAITS_##class) \
+		wait_begin(number); \
+	if (likely(!c.r)) \
+		c.r = real(A##n); \
+	if (WAITS_##class) \
+		wait_end(c.r); \
+	rec_nesting = 2; \
+	rec_self->caller = __builtin_return_address(0); \
+	saved = *rec_self->error; \
+	if (unlikely(c.r)) \
+		c.r = dump_check(c.r); \
+	c.out = written_##class(&c); \
+	after_##class(&c); \
+	rec_leave(); \
+	*rec_self->error = saved; \
+	return c.r;
+
 #define WRAP(number, name, n, class)                                                             \
 	EXPORT CUresult name(P##n);                                                              \
 	EXPORT CUresult name(P##n)                                                               \
 	{                                                                                        \
-		CUresult (*real)(P##n) = door(ENTRY_##name);                                     \
-		const uint64_t a[n + 1] = {A##n}; \
-		struct call c = {.api = number, .count = n, .a = a}; \
-		int saved;                                                                       \
+		CUresult (*real)(P##n) = door(ENTRY_##name), r;                                  \
 \
 		if (unlikely(!real))                                                             \
 			return CU_NO_DRIVER;                                                     \
-		if (!rec_enter())                                                                \
-			return real(A##n);                                                       \
-		c.r = before_##class(&c);                                                        \
-		if (WAITS_##class)                                                               \
-			wait_begin(number);                                                      \
-		if (likely(!c.r))                                                                \
-			c.r = real(A##n);                                                        \
-		if (WAITS_##class)                                                               \
-			wait_end(c.r);                                                           \
-		rec_nesting = 2;                                                                 \
-		rec_self->caller = __builtin_return_address(0);                                  \
-		saved = *rec_self->error;                                                     \
-		if (unlikely(c.r))                                                               \
-			c.r = dump_check(c.r);                                                   \
-		c.out = written_##class(&c);                                                     \
-		after_##class(&c);                                                               \
-		rec_leave();                                                                     \
-		*rec_self->error = saved;                                                     \
-		return c.r;                                                                      \
+		if (SILENT_##class) {                                                            \
+			PASS(number, n, class)                                                   \
+		} else {                                                                         \
+			RECORD(number, n, class)                                                 \
+		}                                                                                \
 	}
 
 #define CU(number, name, n, class, args)   WRAP(number, name, n, class)

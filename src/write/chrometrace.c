@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/private.h"
 #include "base/str.h"
 #include "case/signature.h"
 #include "compat/cuda_errors.h"
@@ -60,6 +61,7 @@ static void put_event(struct chrometrace *c, uint64_t ns, uint64_t width_ns, jso
 		fprintf(c->out, "\"ts\":%" PRIu64 ".%03u,", ns / 1000, (unsigned)(ns % 1000));
 	if (width_ns)
 		fprintf(c->out, "\"dur\":%" PRIu64 ".%03u,", width_ns / 1000, (unsigned)(width_ns % 1000));
+	private_hide_in(o, true);
 	json_dumpf(o, c->out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_EMBED);
 	putc('}', c->out);
 	json_decref(o);
@@ -366,6 +368,7 @@ void chrometrace_begin(struct chrometrace *c, FILE *out, const char *recording)
 				J_TEXT("clock", "CLOCK_MONOTONIC"));
 
 	*c = (struct chrometrace){.out = out};
+	private_hide_in(other, true);
 	fputs("{\"displayTimeUnit\":\"ns\",\"otherData\":", out);
 	json_dumpf(other, out, JSON_COMPACT | JSON_ENSURE_ASCII);
 	fputs(",\"traceEvents\":[", out);

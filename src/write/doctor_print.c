@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/private.h"
 #include "input/machine/observe.h"
 #include "judge/doctor.h"
 #include "base/json.h"
@@ -277,6 +278,7 @@ int doctor_json(FILE *out, const struct doctor *d, const struct machine *m, bool
 	JSON_ADD(o, J_VALUE("checks", checks_json(d->check, d->n_checks)), J_VALUE("gpus", gpus_json(m)),
 		 J_VALUE("facts", known_facts_json(&d->verdict->c)),
 		 J_IF(recommend, J_VALUE("recommend", recommend_json(m))));
+	private_hide_in(o, false);
 	rc = json_write(out, o, JSON_COMPACT);
 	json_decref(o);
 	putc('\n', out);

@@ -2,7 +2,9 @@
  * Every GPU of a machine and who holds it, as a table (see memory.h).
  */
 #include <limits.h>
+#include <stdlib.h>
 
+#include "base/private.h"
 #include "probe/usage.h"
 #include "rules/template.h"
 #include "write/memory.h"
@@ -48,7 +50,7 @@ static int command_room(int width)
 
 static void print_holder(FILE *out, const struct gpu_holder *h, int width)
 {
-	const char *command = h->command[0] ? h->command : "(its command cannot be seen)";
+	char *command = private_shown(h->command[0] ? h->command : "(its command cannot be seen)");
 	int room = command_room(width);
 	char bytes[32];
 
@@ -71,6 +73,7 @@ static void print_holder(FILE *out, const struct gpu_holder *h, int width)
 	default:
 		fprintf(out, "%.*s\n", room, command);
 	}
+	free(command);
 }
 
 /* One line for everything that has no owner with a number. */

@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/private.h"
 #include "base/str.h"
 #include "case/signature.h"
 #include "compat/cuda_errors.h"
@@ -428,9 +429,10 @@ static const char *source_text(uint32_t source)
 
 static json_t *failure_json(struct trace *t, struct page_words *lines, const struct cw_failure *f)
 {
-	char text[FAILURE_TEXT];
+	char text[FAILURE_TEXT], *shown = private_shown(f->text);	/* before it is cut */
 
-	str_copy(text, sizeof(text), f->text);
+	str_copy(text, sizeof(text), shown);
+	free(shown);
 	return JSON_OF(J_BYTES("us", trace_ns(t, f->ticks) / 1000), J_TEXT("source", source_text(f->source)),
 		       J_INT_OR_NULL("code", f->code, f->code), J_TEXT("name", f->code ? cuda_error_name(f->code) : NULL),
 		       J_TEXT("api", f->api	  ? api_name(f->api)
@@ -1143,6 +1145,7 @@ static int escape_json(const char *bytes, size_t n, void *out)
 json_t *page_data(struct page *p)
 {
 	bound_page(p);
+	private_hide_in(p->data, true);
 	return p->data;
 }
 
@@ -1172,7 +1175,10 @@ int page_write(struct page *p, const char *text, struct buf *out, struct err *e)
 	}
 	at = copy_until(out, at, TEXT_MARK);
 	if (at) {
-		escape_text(out, text);
+		char *shown = private_hide_homes(private_shown(text), NULL);
+
+		escape_text(out, shown);
+		free(shown);
 		at = copy_until(out, at, DATA_MARK);
 	}
 	if (!at)

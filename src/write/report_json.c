@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/private.h"
 #include "cuwhy/format.h"
 #include "judge/verdict.h"
 #include "write/report.h"
@@ -270,7 +271,7 @@ static json_t *verdict_list_json(const struct verdict *v)
 	return j;
 }
 
-json_t *verdict_json(const struct verdict *v)
+static json_t *whole_json(const struct verdict *v)
 {
 	const struct casefile *c = &v->c;
 
@@ -306,6 +307,14 @@ json_t *verdict_json(const struct verdict *v)
 		       J_BOOL("simulated", fact_true(c, FACT_process_sim)),
 		       J_VALUE("notes", verdict_list_json(v->notes)),
 		       J_VALUE("others", verdict_list_json(v->others)));
+}
+
+json_t *verdict_json(const struct verdict *v)
+{
+	json_t *j = whole_json(v);
+
+	private_hide_in(j, false);
+	return j;
 }
 
 int report_json(FILE *out, const struct verdict *v, bool indent)

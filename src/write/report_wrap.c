@@ -11,6 +11,7 @@
 
 #include "case/case.h"
 #include "base/mem.h"
+#include "base/private.h"
 #include "base/str.h"
 #include "base/term.h"
 
@@ -102,8 +103,11 @@ static void put_paragraph(struct wrap *w, const char *s, size_t len, int indent)
 	putc('\n', w->out);
 }
 
-static void put_lines(struct wrap *w, const char *text, int indent, bool labelled)
+static void put_lines(struct wrap *w, const char *said, int indent, bool labelled)
 {
+	char *shown = private_shown(said);
+	const char *text = shown;
+
 	do {
 		size_t n = strcspn(text, "\n");
 
@@ -114,6 +118,7 @@ static void put_lines(struct wrap *w, const char *text, int indent, bool labelle
 		put_paragraph(w, text, n, indent);
 		text += n + (text[n] == '\n');
 	} while (*text);
+	free(shown);
 }
 
 void wrap_text(struct wrap *w, const char *text)
@@ -138,8 +143,11 @@ void wrap_printf(struct wrap *w, const char *fmt, ...)
 	free(text);
 }
 
-void wrap_code(struct wrap *w, int indent, const char *code)
+void wrap_code(struct wrap *w, int indent, const char *said)
 {
+	char *shown = private_shown(said);
+	const char *code = shown;
+
 	while (*code) {
 		size_t n = strcspn(code, "\n");
 
@@ -148,6 +156,7 @@ void wrap_code(struct wrap *w, int indent, const char *code)
 		putc('\n', w->out);
 		code += n + (code[n] == '\n');
 	}
+	free(shown);
 }
 
 void wrap_command(struct wrap *w, const char *command)
@@ -157,10 +166,13 @@ void wrap_command(struct wrap *w, const char *command)
 
 void wrap_heading(struct wrap *w, const char *text)
 {
+	char *shown = private_shown(text);
+
 	put_bold(w, true);
-	put_bytes(w, text, strlen(text));
+	put_bytes(w, shown, strlen(shown));
 	put_bold(w, false);
 	putc('\n', w->out);
+	free(shown);
 }
 
 void wrap_said(struct wrap *w, const char *label, const struct said *s)

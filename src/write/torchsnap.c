@@ -242,6 +242,8 @@ static void read_memory_trace(struct torchsnap_builder *b, struct playback *play
 			torch_oom(b, &step.event);
 			break;
 		case CW_EVENT_LOST:
+		case CW_EVENT_ASKED:
+		case CW_EVENT_MORE:
 			break;
 		}
 	}

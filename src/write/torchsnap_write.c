@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "write/pickle_write.h"
+#include "base/mem.h"
+#include "base/private.h"
 #include "base/str.h"
 #include "write/torchsnap.h"
 #include "input/recording/trace.h"
@@ -33,10 +35,14 @@ static void put_key_bool(struct pickle *p, const char *key, bool value)
 
 static void write_frame(const struct trace *t, const struct cw_frame *f, struct pickle *p)
 {
+	char *file;
+
 	if (!pickle_shared_dict(p, (struct pickle_key){(uint64_t)f->file << 32 | f->function, f->line}))
 		return;
 	put_key_text(p, "name", trace_string(t, f->function));
-	put_key_text(p, "filename", trace_string(t, f->file));
+	file = private_hide_homes(xstrdup(trace_string(t, f->file)), NULL);
+	put_key_text(p, "filename", file);
+	free(file);
 	put_key_uint(p, "line", f->line);
 	pickle_dict_end(p);
 }

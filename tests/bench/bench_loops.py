@@ -4,7 +4,7 @@
     bench_loops.py [--pause]
 
 Reads names of loops from standard input, a line each; writes seconds to standard output, a line each, and one line when it
-is ready. It ends when its input does. --pause: under cuwhy, with recording paused from the start.
+is ready. It ends when its input does. --pause: under cuwhy, with recording paused once it has begun.
 """
 import ctypes
 import sys
@@ -40,10 +40,10 @@ def warmed(name):
 
 
 def main():
-    if "--pause" in sys.argv:
-        ctypes.CDLL(None).cuwhy_rec_pause(1)
     torch.zeros(1, device="cuda")
     torch.cuda.synchronize()
+    if "--pause" in sys.argv and ctypes.CDLL(None).cuwhy_rec_pause(1) != 0:     # what has not begun cannot be paused
+        sys.exit("bench-loops: recording has not begun")
     print(0.0, flush=True)
     loops = {}
     for line in sys.stdin:

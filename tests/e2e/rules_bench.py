@@ -28,6 +28,7 @@ def rule__the_cost_can_be_split_into_parts(box):
     columns = next(line for line in out.splitlines() if line.startswith("| block"))
     for part in ("no dumps", "no lines", "library"):
         assert part in columns, columns
+    assert "'paused' was not paused" in out, "here nothing is recorded, so that there was nothing to pause: " + out
 
 
 def rule__without_a_gpu_the_benchmarks_are_skipped(box):

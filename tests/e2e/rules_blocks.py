@@ -276,3 +276,26 @@ def rule__more_blocks_than_fit_are_said_to_be_lost(box):
     same(part["n_blocks"] + part["lost_blocks"], 1100000, "all are accounted for")
     assert part["lost_blocks"] and part["blocks_inexact_since_ns"] and part["blocks"] >= 900000, part
     same((part["lost_allocations"], part["inexact_since_ns"]), (0, 0), "the driver's table")
+
+
+def rule__blocks_have_room_when_threads_have_filled_the_recording(box):
+    run = under(box, START + """
+import threading
+torch.block_made(segment, 512, 1, 0)
+nop, go = cudrv.kernel("nop"), threading.Event()
+def work():
+    cudrv.call("cuCtxSetCurrent", context)
+    cudrv.launch(nop, (1,), (1,))
+    go.wait()
+threads = [threading.Thread(target=work) for _ in range(120)]
+for t in threads:
+    t.start()
+torch.blocks_made(1 << 40, 50000)
+go.set()
+for t in threads:
+    t.join()
+""")
+    same(run.status, 0, "status")
+    part = box.parts(run)[0]
+    assert part["lost_threads"], "the threads did not fill it: %s" % part
+    same((part["n_blocks"], part["blocks"], part["lost_blocks"]), (50001, 50001, 0), "blocks")

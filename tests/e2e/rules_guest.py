@@ -96,6 +96,15 @@ def rule__a_thread_that_jumped_out_of_a_call_is_still_recorded(box):
     same(box.parts(run)[0]["ring_launches"], 100, "launches recorded of the 100 after the jumps")
 
 
+def rule__a_thread_whose_first_call_is_a_question_is_recorded_in_full(box):
+    """The success of a question is not recorded, so that its wrapper does next to nothing; its failure is."""
+    run = awkward(box, "ask", "100")
+    part, = box.parts(run)
+    same((part["n_failures"], part["ring_launches"]), (1, 100), "failures, and launches after the jump")
+    with open(part["path"], "rb") as stream:
+        assert b"A" * 500 in stream.read(), "what the driver said about the failure is not kept"
+
+
 def rule__a_sandbox_that_kills_at_unexpected_calls_is_respected(box):
     """The program installs its filter while it is recorded; threads and a forked child use CUDA afterwards."""
     awkward(box, "sandbox", "40")

@@ -157,7 +157,15 @@ def read_events(path):
     same(data[:8], b"CUWHYMEM", "magic")
     at, address, found = 24, 0, []
     while at < len(data):
-        kind, (_, at) = data[at] & 7, numbers(data, at + 1)
+        kind, (what, at) = data[at] & 7, numbers(data, at + 1)
+        if kind == 6:           # ASKED: what was read is the size
+            found.append((kind, unfolded(what >> 1) * (1 if what & 1 else 512)))
+            continue
+        if kind == 7:           # MORE
+            value, at = numbers(data, at)
+            if what != 3:       # FREE: it depends on the time
+                found.append((kind, what, value))
+            continue
         assert kind < 4, "event %d" % kind
         values = []
         for _ in range(2 if kind % 2 == 0 else 1):
@@ -185,6 +193,24 @@ torch.blocks_freed(segment, 299999)
     assert size <= 12 * len(events), "%.1f bytes an event" % (size / len(events))
     part = box.parts(run)[0]
     same((part["blocks"], part["n_blocks"]), (1, 300000), "the recording beside it")
+
+
+def rule__a_memory_trace_has_what_pytorch_was_asked_for(box):
+    """The size that PyTorch's allocator is given first, where the block is larger; and memory that the driver refused."""
+    run = box.under(box.script(START + """
+torch.block_asked.argtypes = [ctypes.c_uint64] * 3
+torch.block_asked(segment, 3 << 20, (3 << 20) - 5000)
+torch.block_asked(segment + (3 << 20), 1 << 20, (1 << 20) - 5)
+try:
+    cudrv.alloc(1 << 50)
+except cudrv.CudaError:
+    pass
+"""), "--memory-trace", FAKE_TORCH=box.library("fake_torch", "-lpthread", "-fexceptions"))
+    same(run.status, 0, "status")
+    events, _ = read_events(glob.glob(os.path.join(run.folder, "*.cwm"))[0])
+    segment = events[0][1]
+    same([e[:3] for e in events], [(2, segment, 20 << 20), (6, (3 << 20) - 4608), (0, segment, 3 << 20),
+                                   (0, segment + (3 << 20), 1 << 20), (7, 2, 1 << 50)], "events")
 
 
 def rule__without_being_asked_there_is_no_memory_trace(box):

@@ -478,3 +478,21 @@ def rule__frames_that_differ_from_pythons_own_are_switched_off(box):
         return      # a kernel that does not allow changing code
     same(box.verdict(run)["cause"], "launch-config-grid-limit", "cause")
     same([part["frames_off_because"] for part in box.parts(run)], [4], "frames are off because they differ")
+
+
+def rule__a_process_that_hardly_uses_cuda_touches_little_memory(box):
+    text = """
+import cudrv, os, resource
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+child = os.fork()
+if child == 0:
+    before = faults()
+    cudrv.init()
+    print(faults() - before, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+    plain, run = box.plain_sim(box.script(text)), box.under(box.script(text), "--no-core-dump")
+    more = int(run.out) - int(plain.out)
+    assert more < 500, "%d more page faults (%s, without cuwhy %s)" % (more, run.out, plain.out)

@@ -5,6 +5,8 @@
  *   INJECT_SITE   offset (hexadecimal) of the call site that fails
  *   INJECT_ERRNO  with this error
  *   INJECT_ONCE   set: the first time only
+ *   INJECT_SLOW   set: every call takes milliseconds, so that threads which start together meet in it
+ *   INJECT_ODD    set: mappings never begin at a large page, as on kernels before 6.7
  *
  * Only calls from the recorder count. Those that cannot fail (getpid, gettid, clock_gettime) are left alone.
  */
@@ -27,13 +29,15 @@
 #include <unistd.h>
 
 #define SITES_MAX 1024
+#define SLOW_NS	  5000000
+#define PAGE	  4096
 
 static struct {
 	atomic_bool ready;
 	uintptr_t start, end, base;	/* of the recorder */
 	uintptr_t site;
 	int error, log;
-	bool once;
+	bool once, slow, odd;
 	atomic_bool done;
 	atomic_uintptr_t seen[SITES_MAX];
 } inject = {.log = -1};
@@ -67,6 +71,8 @@ static void get_ready(void)
 	inject.site = site ? strtoul(site, NULL, 16) : 0;
 	inject.error = error ? atoi(error) : 0;
 	inject.once = getenv("INJECT_ONCE") != NULL;
+	inject.slow = getenv("INJECT_SLOW") != NULL;
+	inject.odd = getenv("INJECT_ODD") != NULL;
 	dl_iterate_phdr(find_recorder, NULL);
 	if (log && inject.end)
 		inject.log = (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -89,17 +95,24 @@ static void log_site(const char *name, uintptr_t offset)
 		inject.log = -1;
 }
 
+static bool is_recorder(const void *from)
+{
+	get_ready();
+	return (uintptr_t)from >= inject.start && (uintptr_t)from < inject.end;
+}
+
 /* True if the call that returns to `from` is to fail; errno is set. */
 static bool fails(const char *name, const void *from)
 {
-	uintptr_t offset = (uintptr_t)from - inject.base;
+	uintptr_t offset;
 
-	get_ready();
-	if ((uintptr_t)from < inject.start || (uintptr_t)from >= inject.end)
+	if (!is_recorder(from))
 		return false;
 	offset = (uintptr_t)from - inject.base;
 	if (inject.log >= 0)
 		log_site(name, offset);
+	if (inject.slow)
+		syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = SLOW_NS}, NULL);
 	if (!inject.site || offset != inject.site || (inject.once && atomic_exchange(&inject.done, true)))
 		return false;
 	errno = inject.error;
@@ -122,7 +135,6 @@ static bool fails(const char *name, const void *from)
 		return real args;                                                     \
 	}
 
-WRAP(void *, mmap, (void *at, size_t n, int prot, int flags, int fd, off_t off), (at, n, prot, flags, fd, off), MAP_FAILED)
 WRAP(int, munmap, (void *at, size_t n), (at, n), -1)
 WRAP(int, madvise, (void *at, size_t n, int advice), (at, n, advice), -1)
 WRAP(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)
@@ -133,6 +145,7 @@ WRAP(int, connect, (int fd, const struct sockaddr *to, socklen_t n), (fd, to, n)
 WRAP(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), -1)
 WRAP(ssize_t, send, (int fd, const void *p, size_t n, int flags), (fd, p, n, flags), -1)
 WRAP(int, setsockopt, (int fd, int level, int name, const void *p, socklen_t n), (fd, level, name, p, n), -1)
+WRAP(int, getsockopt, (int fd, int level, int name, void *p, socklen_t *n), (fd, level, name, p, n), -1)
 WRAP(ssize_t, read, (int fd, void *p, size_t n), (fd, p, n), -1)
 WRAP(ssize_t, pread, (int fd, void *p, size_t n, off_t off), (fd, p, n, off), -1)
 WRAP(off_t, lseek, (int fd, off_t off, int whence), (fd, off, whence), -1)
@@ -143,6 +156,22 @@ WRAP(int, getrlimit, (__rlimit_resource_t what, struct rlimit *l), (what, l), -1
 WRAP(int, nanosleep, (const struct timespec *t, struct timespec *left), (t, left), -1)
 WRAP(int, sigprocmask, (int how, const sigset_t *set, sigset_t *old), (how, set, old), -1)
 WRAP(int, on_exit, (void (*f)(int, void *), void *data), (f, data), -1)
+
+/* INJECT_ODD: the mapping begins one page behind where the kernel would put it. */
+void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
+{
+	const void *from = __builtin_return_address(0);
+	bool odd = is_recorder(from) && inject.odd && !at;
+	char *p;
+
+	if (fails("mmap", from))
+		return MAP_FAILED;
+	p = (char *)syscall(SYS_mmap, at, odd ? n + PAGE : n, prot, flags, fd, off);
+	if (!odd || p == MAP_FAILED)
+		return p;
+	syscall(SYS_munmap, p, PAGE);
+	return p + PAGE;
+}
 
 /* A descriptor is gone even if close reports an error. */
 int close(int fd)

@@ -181,6 +181,7 @@ class Ballast:
         for _ in range(6):
             more = told("free")["free"] - target
             if abs(more) <= GRAIN:
+                self.held, self.target = held, target
                 print("ballast: %.1f MiB held, a new process sees %.1f MiB free, %+.1f of what it should" %
                       (held / MIB, (target + more) / MIB, more / MIB), file=sys.stderr, flush=True)
                 return
@@ -188,6 +189,10 @@ class Ballast:
                 break
             held = self.hold(held + round(more / GRAIN) * GRAIN)
         raise Broken("no ballast leaves %.1f MiB free: with %.1f MiB held it is %+.1f" % (target / MIB, held / MIB, more / MIB))
+
+    def move(self, target):
+        """To another target, without a look."""
+        self.held, self.target = self.hold(self.held + (self.target - target) // GRAIN * GRAIN), target
 
     def hold(self, count):
         print(count, file=self.process.stdin, flush=True)

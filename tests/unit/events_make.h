@@ -79,6 +79,19 @@ static inline void em_lost(struct em *m, uint64_t n)
 	em_number(m, n);
 }
 
+static inline void em_asked(struct em *m, int device, uint64_t size)
+{
+	em_byte(m, (uint8_t)(CW_EVENT_ASKED | (unsigned)device << 3));
+	em_bytes(m, (int64_t)size);
+}
+
+static inline void em_more(struct em *m, enum cw_event_more what, int device, uint64_t value)
+{
+	em_byte(m, (uint8_t)(CW_EVENT_MORE | (unsigned)device << 3));
+	em_number(m, what);
+	em_number(m, value);
+}
+
 static inline void em_release(struct em *m)
 {
 	free(m->data);

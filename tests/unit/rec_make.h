@@ -64,6 +64,23 @@ void *chunk_new(enum cw_chunk_kind kind, uint32_t len, uint32_t tid)
 	return rec.base + off;
 }
 
+void chunk_promise(uint32_t len)
+{
+	(void)len;
+}
+
+/* `room` is what others may take. */
+void *chunk_promised(enum cw_chunk_kind kind, uint32_t len)
+{
+	uint32_t before = room;
+	void *chunk;
+
+	room = BYTES;
+	chunk = chunk_new(kind, len, 0);
+	room = before;
+	return chunk;
+}
+
 void *side_new(uint32_t len)
 {
 	return chunk_new(CW_CHUNK_SITE_INDEX, len, 0);

@@ -167,6 +167,22 @@ static void str__nearest_offers_only_what_is_near(void **state)
 	assert_null(str_nearest("", words));
 }
 
+static void str__sizes_have_units(void **state)
+{
+	static const struct { const char *text; uint64_t bytes; } sizes[] = {
+		{"24GiB", 24ull << 30}, {"24G", 24ull << 30}, {"1.5T", 3ull << 39}, {"512m", 512ull << 20}, {"7", 7}};
+	static const char *const none[] = {"", "GiB", "24X", "24Gi B", "-3G", "0", "1e30", "nan"};
+	uint64_t n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		assert_true(str_bytes(sizes[i].text, &n));
+		assert_int_equal(n, sizes[i].bytes);
+	}
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		assert_false(str_bytes(none[i], &n));
+}
+
 static void str__u64_wants_a_whole_number(void **state)
 {
 	uint64_t v;
@@ -501,6 +517,11 @@ static const struct opt opts[] = {
 	{"value", 0, "X", "a value", NULL, &value},
 	{0},
 };
+static const struct opt repeated[] = {
+	{"flag", 'f', NULL, "a flag", &flag, NULL},
+	{"value", 0, "X ...", "a value", NULL, &value},
+	{0},
+};
 static const struct opt_usage use = {.command = "test", .synopsis = "...", .summary = "A test."};
 
 static int parse(char **argv, struct err *e)
@@ -527,6 +548,20 @@ static void opt__the_first_operand_ends_the_options(void **state)
 	assert_int_equal(parse(dashes, &e), 3);
 	assert_true(flag);
 	assert_null(value);
+}
+
+static void opt__of_a_recording_may_follow_it_and_be_repeated(void **state)
+{
+	static const struct opt_usage recordings = {.command = "test", .synopsis = "RECORDING", .summary = "A test."};
+	char *argv[] = {"test", "--value=3", "out", "-f", "--value", "4", NULL};
+	struct err e = {0};
+
+	(void)state;
+	value = NULL;
+	assert_int_equal(opt_parse(&recordings, repeated, 6, argv, &e), 5);
+	assert_string_equal(argv[5], "out");
+	assert_string_equal(value, "3;4");
+	assert_true(flag);
 }
 
 static void opt__mistakes_are_told_with_the_nearest_option(void **state)
@@ -557,6 +592,7 @@ int main(void)
 		cmocka_unit_test(str__copy_always_ends),
 		cmocka_unit_test(str__distance_counts_edits),
 		cmocka_unit_test(str__nearest_offers_only_what_is_near),
+		cmocka_unit_test(str__sizes_have_units),
 		cmocka_unit_test(str__u64_wants_a_whole_number),
 		cmocka_unit_test(fs__only_regular_files_within_the_limit_are_read),
 		cmocka_unit_test(fs__files_are_private_and_whole),
@@ -571,6 +607,7 @@ int main(void)
 		cmocka_unit_test(term__the_guard_passes_text_and_stops_commands),
 		cmocka_unit_test(term__color_is_the_users_choice),
 		cmocka_unit_test(opt__the_first_operand_ends_the_options),
+		cmocka_unit_test(opt__of_a_recording_may_follow_it_and_be_repeated),
 		cmocka_unit_test(opt__mistakes_are_told_with_the_nearest_option),
 	};
 

@@ -387,10 +387,12 @@ struct judge {
 	struct run_machine *machine;	/* NULL = the doctor was not needed */
 	char **seen;		/* cause and place of what has been printed */
 	size_t n_seen, cap_seen;
+	bool list_due;		/* run.json does not list all parts yet */
+	uint64_t list_from_ns;	/* when it may be written again */
 };
 
-/* Judges the processes that ended; `final`: also those that did not. True if the exit status of one
- * may become known in a moment. */
+/* Judges the processes that ended; `final`: also those that did not. True if there is more to do in a moment: the exit status
+ * of one may become known, or run.json is to be written. */
 bool judge_step(struct judge *j, bool final);
 
 /* Marks `p` if it failed because of a process judged earlier; true if it did. */

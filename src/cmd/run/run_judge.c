@@ -19,6 +19,7 @@
 
 /* The status of a process that is not our child is known only after its own parent has waited for it. */
 #define STATUS_WAIT_NS 100000000u
+#define LIST_PAUSES    20	/* between two writings of run.json, in units of what one takes */
 
 /* --- how a process ended ---------------------------------------------------------------------- */
 
@@ -68,10 +69,27 @@ static void complete_end(struct process *p, const struct cw_header *h)
 
 /* --- judging ---------------------------------------------------------------------------------- */
 
+/* run.json lists all processes, so that the parts are a recording even if we are killed. Of thousands that end one by one, not
+ * each makes it anew: that would take most of the time. False: it will be due in a moment. */
+static bool list_parts(struct judge *j)
+{
+	uint64_t now = proc_mono_ns();
+
+	if (!j->list_due)
+		return true;
+	if (now < j->list_from_ns)
+		return false;
+	store_run(j->store, j->server, j->child, false);
+	j->list_due = false;
+	j->list_from_ns = proc_mono_ns() + LIST_PAUSES * (proc_mono_ns() - now);
+	return true;
+}
+
 static void judge_keep(struct judge *j, struct process *p, const void *bytes, size_t len)
 {
 	store_part(j->store, p, bytes, len);
-	store_run(j->store, j->server, j->child, false);
+	j->list_due = true;
+	list_parts(j);
 }
 
 /* The GPU core dump that the process left in our folder, or NULL. The recording gives the name but is not trusted. */
@@ -206,7 +224,7 @@ bool judge_step(struct judge *j, bool final)
 		else
 			waiting = true;
 	}
-	return waiting;
+	return (!list_parts(j) && !j->child->ended) || waiting;
 }
 
 /* --- the end of the run ----------------------------------------------------------------------- */

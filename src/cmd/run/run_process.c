@@ -3,11 +3,11 @@
  *
  * Read with pread and never mapped: whatever happens to the memory, a read can fail but not kill us.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/run/run.h"
 
@@ -70,26 +70,9 @@ void process_free(struct process *p)
 	free(p);
 }
 
-static void read_segment(const struct segment *g, char *to, size_t room)
-{
-	size_t end = g->len < room ? g->len : room;
-	off_t at = 0;
-	ssize_t n;
-
-	/* Reserved pages that were never written count as holes and are skipped. */
-	while ((at = lseek(g->fd, at, SEEK_DATA)) >= 0 && (size_t)at < end) {
-		n = pread(g->fd, to + at, end - (size_t)at, at);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		at += n;
-	}
-}
-
 void *process_bytes(const struct process *p, size_t *len)
 {
-	size_t i, end;
+	size_t i, end, room;
 	char *bytes;
 
 	*len = 0;
@@ -101,8 +84,9 @@ void *process_bytes(const struct process *p, size_t *len)
 	if (*len == 0)
 		return NULL;
 	bytes = xcalloc(1, *len);	/* without memory, the verdict must not be that there was nothing */
-	for (i = 0; i < p->n_seg; i++)
-		if (p->seg[i].off < *len)
-			read_segment(&p->seg[i], bytes + p->seg[i].off, *len - p->seg[i].off);
+	for (i = 0; i < p->n_seg; i++) {
+		room = p->seg[i].off < *len ? *len - p->seg[i].off : 0;
+		fs_read_data(p->seg[i].fd, bytes + p->seg[i].off, p->seg[i].len < room ? p->seg[i].len : room);
+	}
 	return bytes;
 }

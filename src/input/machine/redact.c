@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/mem.h"
+#include "base/private.h"
 #include "base/str.h"
 #include "input/machine/machine.h"
 #include "input/machine/variables.h"
@@ -123,31 +125,6 @@ static char *redact_name(char *text, const char *is, const char *becomes, size_t
 	return text;
 }
 
-/* The name after /home/, whoever it is. */
-static char *hide_homes(char *text, size_t *times)
-{
-	static const char *const roots[] = {"/home/", "/Users/"};
-	char *at, *next;
-
-	for (size_t i = 0; i < 2; i++) {
-		size_t from = 0;
-
-		while ((at = strstr(text + from, roots[i])) != NULL) {
-			char *name = at + strlen(roots[i]);
-			size_t len = strcspn(name, "/: \"'");
-
-			from = (size_t)(name - text);
-			if (len == 0 || (len == 4 && memcmp(name, "user", 4) == 0))
-				continue;
-			next = xasprintf("%.*suser%s", (int)from, text, name + len);
-			free(text);
-			text = next;
-			(*times)++;
-		}
-	}
-	return text;
-}
-
 /* Arguments may contain anything: the program's name is enough. */
 static void cut_commands(struct names *n, json_t *bundle)
 {
@@ -172,35 +149,9 @@ static void cut_commands(struct names *n, json_t *bundle)
 
 /* --- secrets ---------------------------------------------------------------------------------- */
 
-#define REMOVED		"(removed)"
-#define TOKEN_LEAST	16	/* characters of a token behind its prefix; tokens are longer, words are shorter */
+#define REMOVED PRIVATE_REMOVED
 
-static bool in_token(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '-';
-}
-
-/* The beginnings that the issuers of tokens gave them to be found by. */
-static size_t token_at(const char *text, const char *s)
-{
-	static const char *const prefixes[] = {"ghp_", "gho_", "ghu_",	 "ghs_",    "ghr_",	"github_pat_", "glpat-",
-					       "sk-",  "hf_",  "nvapi-", "xox",	    "AKIA",	"ASIA",	       "AIza",
-					       "eyJ",  "npm_", "pypi-",	 "dop_v1_", "rk_live_", "sk_live_"};
-	bool digit = false;
-
-	if (s > text && isalnum((unsigned char)s[-1]))
-		return 0;
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
-		size_t n = strlen(prefixes[i]), from = n;
-
-		if (strncmp(s, prefixes[i], n) != 0)
-			continue;
-		for (; in_token(s[n]) || (s[n] == '.' && s[0] == 'e'); n++)	/* a JSON web token has dots */
-			digit = digit || isdigit((unsigned char)s[n]);
-		return digit && n - from >= TOKEN_LEAST ? n : 0;
-	}
-	return 0;
-}
+/* Beyond what private_hide_secrets recognizes, whatever might be one: nothing in a bundle is code that must stay readable. */
 
 /* "https://user:password@host", "user:password@host": what stands before the "@". */
 static size_t login_at(const char *text, const char *s)
@@ -241,17 +192,12 @@ static char *hide_secrets(char *text, size_t *times)
 {
 	char *next;
 
+	text = private_hide_secrets(text, times);
 	for (size_t at = 0; text[at]; at++) {
-		size_t skip = 0, n = token_at(text, text + at);
+		size_t skip = 0, n = login_at(text, text + at);
 
 		if (!n)
-			n = login_at(text, text + at);
-		if (!n)
 			n = value_at(text, text + at, &skip);
-		if (!n && !strncmp(text + at, "-----BEGIN", 10)) {
-			skip = 0;
-			n = strlen(text + at);
-		}
 		if (!n || !strncmp(text + at + skip, REMOVED, strlen(REMOVED)))
 			continue;
 		next = xasprintf("%.*s" REMOVED "%s", (int)(at + skip), text, text + at + skip + n);
@@ -263,42 +209,13 @@ static char *hide_secrets(char *text, size_t *times)
 	return text;
 }
 
-static json_t *redact_text(struct names *n, const char *text)
+static char *redact_text(char *text, void *names)
 {
-	char *s = xstrdup(text);
-	json_t *j;
+	struct names *n = names;
 
 	for (size_t i = 0; i < n->n; i++)
-		s = redact_name(s, n->name[i].is, n->name[i].becomes, &n->name[i].times);
-	s = hide_homes(s, &n->homes);
-	s = hide_secrets(s, &n->secrets);
-	j = json_string(s);
-	free(s);
-	return j;
-}
-
-static void redact_value(struct names *n, json_t *o)
-{
-	const char *key;
-	json_t *v;
-	size_t i;
-	void *next;
-
-	if (json_is_array(o)) {
-		json_array_foreach(o, i, v) {
-			if (json_is_string(v))
-				json_array_set_new(o, i, redact_text(n, json_string_value(v)));
-			else
-				redact_value(n, v);
-		}
-		return;
-	}
-	json_object_foreach_safe(o, next, key, v) {
-		if (json_is_string(v))
-			json_object_set_new(o, key, redact_text(n, json_string_value(v)));
-		else
-			redact_value(n, v);
-	}
+		text = redact_name(text, n->name[i].is, n->name[i].becomes, &n->name[i].times);
+	return hide_secrets(private_hide_homes(text, &n->homes), &n->secrets);
 }
 
 /* By its name. Values of variables that no program of ours reads are not kept at all, so this is for the name's sake. */
@@ -344,7 +261,7 @@ char *bundle_redact_for(json_t *bundle, const char *const *env)
 	find_names_of(&n, env);
 	cut_commands(&n, bundle);
 	drop_secrets(&n, bundle);
-	redact_value(&n, bundle);
+	json_change_texts(bundle, redact_text, &n);
 	for (size_t i = 0; i < n.n; i++) {
 		if (strcmp(n.name[i].becomes, "host") == 0)
 			hosts += n.name[i].times;

@@ -7,6 +7,8 @@
 #include "base/err.h"
 #include "input/recording/events.h"
 
+#define MINOR_WITH_ASKED 6
+
 int events_begin(struct events *r, const void *bytes, size_t len, struct err *e)
 {
 	struct cw_events_file h;
@@ -21,6 +23,7 @@ int events_begin(struct events *r, const void *bytes, size_t len, struct err *e)
 	}
 	r->at = (const uint8_t *)bytes + sizeof(h);
 	r->end = (const uint8_t *)bytes + len;
+	r->knows_asked = h.minor >= MINOR_WITH_ASKED;
 	return 0;
 }
 
@@ -79,27 +82,80 @@ static bool get_memory(struct events *r, struct event *out)
 	return true;
 }
 
+/* Of the next block, or an event of its own. */
+static bool get_more(struct events *r, struct event *out)
+{
+	uint64_t what, value;
+
+	if (!get(r, &what) || !get(r, &value))
+		return false;
+	out->more = what <= CW_MORE_LATER ? (enum cw_event_more)what : CW_MORE_LATER;
+	out->size = value;
+	out->ticks = r->time * CW_EVENT_TICKS;
+	if (what == CW_MORE_STREAM)
+		r->stream = value;
+	else if (what == CW_MORE_POOL)
+		r->pool = value;
+	else if (what == CW_MORE_LATER)
+		r->later = value != 0;
+	return true;
+}
+
+static void block_details(struct events *r, struct event *out)
+{
+	if (out->kind == CW_EVENT_MADE) {
+		out->asked = r->asked ? r->asked : r->knows_asked ? out->size : 0;
+		out->stream = r->stream;
+		out->pool = r->pool;
+	}
+	out->later = out->kind == CW_EVENT_FREED && r->later;
+	r->asked = 0;
+	r->later = false;
+}
+
 static bool get_event(struct events *r, struct event *out)
 {
-	if (out->kind == CW_EVENT_LOST)
+	if (out->kind == CW_EVENT_LOST) {
+		r->asked = 0;
+		r->later = false;
 		return get(r, &out->lost);
-	if (out->kind > CW_EVENT_LOST || !get_difference(r, &r->time))
+	}
+	if (out->kind == CW_EVENT_ASKED)
+		return get_bytes(r, &r->asked);
+	if (out->kind == CW_EVENT_MORE)
+		return get_more(r, out);
+	if (!get_difference(r, &r->time))
 		return false;
 	out->ticks = r->time * CW_EVENT_TICKS;
-	return out->kind == CW_EVENT_OOM ? get_bytes(r, &out->size) : get_memory(r, out);
+	if (out->kind == CW_EVENT_OOM)
+		return get_bytes(r, &out->size);
+	if (!get_memory(r, out))
+		return false;
+	if (out->kind == CW_EVENT_MADE || out->kind == CW_EVENT_FREED)
+		block_details(r, out);
+	return true;
+}
+
+static bool is_detail(const struct event *v)
+{
+	return v->kind == CW_EVENT_ASKED ||
+	       (v->kind == CW_EVENT_MORE && (v->more == CW_MORE_STREAM || v->more == CW_MORE_LATER));
 }
 
 bool events_next(struct events *r, struct event *out)
 {
-	*out = (struct event){.device = -1};
-	if (r->at >= r->end)
-		return false;
-	out->kind = *r->at & 7;
-	if (*r->at >> 3 != 31)
-		out->device = *r->at >> 3;
-	r->at++;
-	if (get_event(r, out))
-		return true;
-	r->at = r->end;
-	return false;
+	do {
+		*out = (struct event){.device = -1};
+		if (r->at >= r->end)
+			return false;
+		out->kind = *r->at & 7;
+		if (*r->at >> 3 != 31)
+			out->device = *r->at >> 3;
+		r->at++;
+		if (!get_event(r, out)) {
+			r->at = r->end;
+			return false;
+		}
+	} while (is_detail(out));
+	return true;
 }

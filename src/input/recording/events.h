@@ -22,17 +22,24 @@ struct event {
 	uint64_t addr, size;
 	uint32_t site;			/* index into the sites of the recording */
 	uint64_t lost;			/* LOST: how many */
+	uint64_t asked;			/* MADE: bytes that PyTorch was asked for, rounded up to CW_EVENT_UNIT; 0 = not recorded */
+	uint64_t stream, pool;		/* MADE: as PyTorch numbers them */
+	bool later;			/* FREED: in use until other streams are done with it */
+	enum cw_event_more more;	/* MORE: what `size` is */
 };
 
 struct events {
 	const uint8_t *at, *end;
 	uint64_t time, addr;		/* of the previous event */
+	bool knows_asked;		/* the writer had it */
+	uint64_t asked, stream, pool;	/* of the next block */
+	bool later;
 };
 
 /* Starts at the first event of a file's bytes, which stay the caller's. -errno with `e` filled when it is not a trace. */
 int events_begin(struct events *r, const void *bytes, size_t len, struct err *e);
 
-/* False at the end. */
+/* False at the end. What is said about the next block alone is part of it: its size, stream, and whether it waits. */
 bool events_next(struct events *r, struct event *out);
 
 #endif

@@ -148,6 +148,8 @@ static void event_apply(struct playback *play, struct playback_step *s)
 		play->lost += v->lost;
 		break;
 	case CW_EVENT_OOM:
+	case CW_EVENT_ASKED:
+	case CW_EVENT_MORE:
 		break;
 	}
 }

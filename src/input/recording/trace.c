@@ -782,21 +782,12 @@ struct trace *trace_from_bytes(void *bytes, size_t len, struct err *e)
 	return t;
 }
 
-/* calloc and SEEK_DATA make holes free. */
+/* calloc makes holes free. */
 static void *read_file(int fd, size_t len)
 {
 	uint8_t *data = xcalloc(1, len);
-	off_t at = 0;
-	ssize_t n;
 
-	while ((at = lseek(fd, at, SEEK_DATA)) >= 0 && (size_t)at < len) {
-		n = pread(fd, data + at, len - (size_t)at, at);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		at += n;
-	}
+	fs_read_data(fd, data, len);
 	return data;
 }
 

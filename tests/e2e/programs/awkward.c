@@ -22,6 +22,7 @@
 
 int cuInit(unsigned flags);
 int cuMemAlloc_v2(unsigned long long *address, size_t bytes);
+int cuMemGetInfo_v2(size_t *free, size_t *total);
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
 		   unsigned shared, void *stream, void **params, void **extra);
 
@@ -158,6 +159,30 @@ static int jump_out_of_calls(int jumps)
 	return call_in_child();
 }
 
+/* The thread's first call is only a question: the driver crashes in it, and a handler jumps out. The second one fails. */
+static void *ask_first(void *launches)
+{
+	if (sigsetjmp(back, 1) == 0)
+		cuMemGetInfo_v2((size_t *)8, (size_t *)8);
+	if (cuMemGetInfo_v2(NULL, NULL) != 1)
+		return launches;
+	for (int i = 0; i < *(int *)launches; i++)
+		if (call_deeper(i % 20))
+			return launches;
+	return NULL;
+}
+
+static int jump_out_of_a_question(int launches)
+{
+	pthread_t id;
+	void *failed = &id;
+
+	signal(SIGSEGV, jump);
+	pthread_create(&id, NULL, ask_first, &launches);
+	pthread_join(id, &failed);
+	return failed ? 2 : 0;
+}
+
 /* From now on the process ends at a system call that a program of this kind never makes. */
 static int lock_in(void)
 {
@@ -203,6 +228,8 @@ int main(int argc, char **argv)
 		status = crowd(n);
 	else if (strcmp(habit, "jump") == 0)
 		status = jump_out_of_calls(n);
+	else if (strcmp(habit, "ask") == 0)
+		status = jump_out_of_a_question(n);
 	else if (strcmp(habit, "sandbox") == 0)
 		status = fail_in_a_sandbox(n);
 	if (!status)

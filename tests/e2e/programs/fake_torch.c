@@ -179,6 +179,22 @@ void node_made(void)
 	_ZN2at15sequence_number17get_and_incrementEv();
 }
 
+#define DIVISIONS _ZN3c104cuda20CUDACachingAllocator19CUDAAllocatorConfig24roundup_power2_divisionsEm
+size_t DIVISIONS(size_t size);
+size_t DIVISIONS(size_t size)
+{
+	(void)size;
+	return 0;
+}
+
+/* As the allocator does: the size of the request comes first, that of the block later. */
+void block_asked(uint64_t address, uint64_t size, uint64_t asked);
+void block_asked(uint64_t address, uint64_t size, uint64_t asked)
+{
+	DIVISIONS(asked);
+	block_made(address, size, 1, 0);
+}
+
 void block_made_old(uint64_t address, uint64_t size);
 void block_made_old(uint64_t address, uint64_t size)
 {

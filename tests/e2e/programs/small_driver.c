@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A libcuda.so.1 of a few lines that calls nothing of libc: whatever goes wrong in a program with it, the driver did not
- * do it. Allocations above a thousand bytes fail, with two long messages in the driver's log.
+ * do it. Allocations above a thousand bytes and questions that have no place for the answer fail, with two long messages
+ * in the driver's log.
  */
 #include <stddef.h>
 
@@ -10,6 +11,12 @@ static log_callback *logs;
 int cuInit(unsigned flags)
 {
 	return (int)flags;
+}
+
+int cuDeviceGetCount(int *count)
+{
+	*count = 1;
+	return 0;
 }
 
 int cuDeviceGet(int *device, int ordinal)
@@ -52,6 +59,16 @@ int cuMemAlloc_v2(unsigned long long *address, size_t bytes)
 		return 2;
 	}
 	*address = 4096;
+	return 0;
+}
+
+int cuMemGetInfo_v2(size_t *free, size_t *total)
+{
+	if (!free || !total) {
+		say();
+		return 1;
+	}
+	*free = *total = 4096;
 	return 0;
 }
 

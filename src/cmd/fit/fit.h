@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cuwhy fit`: dry runs of a program on simulated cards, whose memory is played back on others.
+ */
+#ifndef CUWHY_FIT_H
+#define CUWHY_FIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cmd/cards.h"
+#include "cmd/replays.h"
+
+/* --- dry runs -------------------------------------------------------------------------------------- */
+
+struct fit_runs {
+	char *folder;			/* of everything below; removed at the end */
+	const char *steps;		/* "auto", "all" or a number */
+	unsigned devices;		/* of each run */
+	unsigned n;			/* runs so far */
+	bool quiet;			/* no progress */
+};
+
+struct fit_run {
+	bool fits;			/* it did not run out of memory */
+	unsigned stopped;		/* after so many optimizer steps; 0: it ran to its end */
+	char *folder;			/* the recording */
+};
+
+int fit_runs_begin(struct fit_runs *r, struct err *e);
+void fit_runs_end(struct fit_runs *r);
+
+/* Runs the words on a simulated card, `limited` to its memory or with room for everything. 0; -errno with `e` filled when the
+ * program failed for another reason than memory, or could not be started. */
+int fit_run(struct fit_runs *r, struct fit_run *run, const struct card_model *card, bool limited, char *const *words,
+	    struct err *e);
+void fit_run_release(struct fit_run *run);
+
+/* --- one value of the program's words after the other ------------------------------------------------ */
+
+struct fit_vary {
+	char *name;			/* "batch-size"; owned */
+	uint64_t from, to;
+};
+
+/* "batch-size=4..64" */
+int fit_vary_parse(struct fit_vary *v, const char *text, struct err *e);
+
+/* The words with the value: in place of "{}", of what follows "--NAME", or at their end. Free each and the list. */
+char **fit_vary_words(const struct fit_vary *v, char *const *words, uint64_t value);
+void fit_words_free(char **words);
+
+/* The largest value that fits: by doubling and halving, and where the memory needed grows like a line, along it. 0, with `from` - 1
+ * when not even the first fits; or what `ask` answered below 0. */
+struct fit_try {
+	uint64_t value;
+	bool fits;
+	double excess;			/* bytes needed beyond the card; below 0: it has so many more */
+};
+struct fit_search {
+	int (*ask)(void *of, struct fit_try *one);
+	void *of;
+};
+int fit_vary_largest(const struct fit_vary *v, const struct fit_search *s, uint64_t *largest);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Opens what can be played back, and asks it questions in words (see replays.h).
+ */
+#include "cmd/replays.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/progress.h"
+#include "base/str.h"
+#include "cmd/cards.h"
+#include "input/recording/place.h"
+#include "input/recording/playback.h"
+#include "input/recording/recording.h"
+#include "input/recording/trace_memory.h"
+
+#define CARD_UNSURE ((uint64_t)128 << 20)	/* how far the context of a card that was not measured may be off */
+#define WORD_MAX    256
+
+/* --- opening ------------------------------------------------------------------------------------- */
+
+static void replays_add(struct replays *r, const char *part, int device, const struct buf *bytes)
+{
+	struct err e = {0};
+	struct replayed one = {.trace = trace_open(part, &e), .device = device};
+
+	if (one.trace)
+		one.replay = replay_new(one.trace, bytes->data, bytes->len, device, &e);
+	if (!one.replay) {
+		trace_free(one.trace);
+		if (!r->left_out.code)
+			r->left_out = e;
+		return;
+	}
+	r->list = xgrow(r->list, r->n, &r->cap, sizeof(*r->list));
+	r->list[r->n++] = one;
+}
+
+static void replays_add_process(struct replays *r, const char *part)
+{
+	struct err e = {0};
+	struct trace *t = trace_open(part, &e);
+	struct buf bytes = {0};
+	int rc = t ? memory_trace_read(&bytes, t, part, &e) : -EINVAL;
+
+	if (rc > 0) {
+		err_set(&e, -ENODATA, "there is no memory trace in it");
+		err_hint(&e, "record it with 'cuwhy run --memory-trace', or let 'cuwhy fit' do it without a GPU");
+	}
+	for (int d = 0; rc == 0 && d < CW_MAX_DEVICES; d++)
+		if (trace_memory(t, d)->peak_allocated)
+			replays_add(r, part, d, &bytes);
+	if (rc && !r->left_out.code)
+		r->left_out = e;
+	buf_release(&bytes);
+	trace_free(t);
+}
+
+int replays_open(struct replays *r, const char *path, struct err *e)
+{
+	struct recording rec = {0};
+	int rc;
+
+	*r = (struct replays){.n = 0};
+	rc = recording_read(&rec, path, e);
+	progress_begin("playing back '%s'", path);
+	for (size_t i = 0; rc == 0 && i < rec.n; i++)
+		if (rec.process[i].part)
+			replays_add_process(r, rec.process[i].part);
+	progress_end();
+	recording_release(&rec);
+	if (rc || r->n)
+		return rc;
+	if (r->left_out.code)
+		*e = r->left_out;
+	else
+		err_set(e, -ENODATA, "no memory of a GPU was used in '%s'", path);
+	return -ENODATA;
+}
+
+void replays_close(struct replays *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		replay_free(r->list[i].replay);
+		trace_free(r->list[i].trace);
+	}
+	free(r->list);
+	*r = (struct replays){.n = 0};
+}
+
+/* --- questions in words --------------------------------------------------------------------------- */
+
+static int64_t context_more(const struct replayed *r, const struct card_model *card)
+{
+	const struct card_model *own = card_named(trace_header(r->trace)->device[r->device].name);
+
+	return own ? (int64_t)card->context - (int64_t)own->context : 0;
+}
+
+void what_if_on_card(struct replay_question *q, const struct replayed *r, const struct card_model *card)
+{
+	q->total = card->memory;
+	q->outside_more = context_more(r, card);
+	q->unsure = CARD_UNSURE;
+}
+
+/* The next word up to a comma; commas in brackets belong to it. False at the end. */
+static bool next_word(const char **at, char word[WORD_MAX])
+{
+	size_t n = 0;
+	int depth = 0;
+
+	while (**at == ',' || **at == ' ')
+		(*at)++;
+	for (; **at && (**at != ',' || depth > 0); (*at)++) {
+		depth += (**at == '[') - (**at == ']');
+		if (n + 1 < WORD_MAX)
+			word[n++] = **at;
+	}
+	word[n] = '\0';
+	return n > 0;
+}
+
+/* One of PyTorch's own: "max_split_size_mb=256", "expandable_segments". */
+static void setting_add(struct buf *settings, const char *key, const char *value)
+{
+	bool on = !*value || strcmp(value, "true") == 0;
+
+	buf_printf(settings, "%s%s:%s", settings->len ? "," : "", key, on ? "True" : value);
+}
+
+static int word_apply(struct replay_question *q, struct buf *settings, const struct replayed *r, char *word,
+		      struct err *e)
+{
+	char *value = word + strcspn(word, "=:");
+	const struct card_model *card;
+
+	if (*value)
+		*value++ = '\0';
+	if (strcmp(word, "gpu") == 0) {
+		card = card_find(value, e);
+		if (!card)
+			return -EINVAL;
+		what_if_on_card(q, r, card);
+	} else if (strcmp(word, "memory") == 0) {
+		if (!str_bytes(value, &q->total))
+			return err_set(e, -EINVAL, "memory= takes a size like 24GiB, not '%s'", value);
+	} else {
+		setting_add(settings, word, value);
+	}
+	return 0;
+}
+
+int what_if_parse(struct replay_question *q, const struct replayed *r, const char *words, struct err *e)
+{
+	char word[WORD_MAX];
+	struct buf settings;
+	int rc = 0;
+
+	*q = replay_same(r->replay);
+	buf_init(&settings, 4096);
+	while (rc == 0 && next_word(&words, word))
+		rc = word_apply(q, &settings, r, word, e);
+	if (rc == 0)
+		rc = replay_settings(r->replay, settings.len ? settings.data : "", &q->settings, e);
+	buf_release(&settings);
+	if (rc && !e->hint[0])
+		err_hint(e, "gpu=NAME, memory=SIZE, or an option of PYTORCH_CUDA_ALLOC_CONF such as expandable_segments");
+	return rc;
+}
+
+void what_if_answer(struct what_if_row *row, const struct replayed *r, const struct replay_question *q, struct pool *pool)
+{
+	struct place p = {0};
+
+	replay_ask(r->replay, q, &row->answer);
+	row->total = q->total;
+	row->where = NULL;
+	if (!row->answer.fits && place_of_stack(r->trace, row->answer.failure.stack, &p) && p.file)
+		row->where = pool_printf(pool, "%s:%u", file_shown(p.file, trace_header(r->trace)->cwd), p.line);
+}

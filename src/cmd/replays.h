@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The memory of a recording, ready to be played back: one for each GPU that each of its processes used.
+ */
+#ifndef CUWHY_REPLAYS_H
+#define CUWHY_REPLAYS_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "input/recording/replay.h"
+#include "write/what_if.h"
+
+struct replayed {
+	struct trace *trace;
+	struct replay *replay;
+	int device;
+};
+
+struct replays {
+	struct replayed *list;
+	size_t n, cap;
+	struct err left_out;		/* code != 0: the first that could not be */
+};
+
+/* 0; -errno with `e` filled when there is nothing to play back. A replay lives as long as the list. */
+int replays_open(struct replays *r, const char *path, struct err *e);
+void replays_close(struct replays *r);
+
+/* "expandable_segments,gpu=a100-40gb" as a question: settings of PyTorch's allocator, a card, or an amount of memory. The
+ * replay's own settings and card stand for what is not named. -EINVAL with `e` filled: it cannot be asked. */
+int what_if_parse(struct replay_question *q, const struct replayed *r, const char *words, struct err *e);
+
+/* The same on another card. */
+struct card_model;
+void what_if_on_card(struct replay_question *q, const struct replayed *r, const struct card_model *card);
+
+/* Plays it back. What it names lives in the pool. */
+void what_if_answer(struct what_if_row *row, const struct replayed *r, const struct replay_question *q,
+		    struct pool *pool);
+
+#endif

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+cuwhy fit --steps some -- python3 train.py

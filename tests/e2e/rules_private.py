@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Secrets and home folders in what a program says, and every way by which an answer leaves the machine."""
+import os
+import re
+
+import harness
+from toolbox import same
+
+SECRETS = {
+    "login": "https://bob:%s@host/x", "variable": "HF_TOKEN=%s", "issued": "hf_%sAbCdEfGhIjKlMnOp1", "named": "password=%s",
+    "quoted": "{'api_key': '%s'}", "escaped": '{"client_secret": "%s"}', "header": "Authorization: Bearer %s",
+    "signed": "https://host/?v=1&sig=%s", "option": "--token %s", "aws": "AKIA%sABCDEFGHIJ", "openai": "sk-%sAbCdEfGhIjKlMnOp",
+}
+PLUGH = "plugh%02d"
+
+PROGRAM = """
+import cudrv
+cudrv.init()
+text = %r  # its own line is quoted, too
+try:
+    cudrv.alloc(1 << 44)
+except cudrv.CudaError as error:
+    raise RuntimeError("CUDA error: out of memory: /home/xyzzy/data " + text) from error
+"""
+
+
+def secrets():
+    return " ".join(form % (PLUGH % i) for i, form in enumerate(SECRETS.values()))
+
+
+def fails_with_secrets(box):
+    argv = box.script(PROGRAM % secrets()) + ["--api-key", PLUGH % 90, "--password=" + PLUGH % 91]
+    run = box.under(argv)
+    same(run.status, 1, "status")
+    return run
+
+
+def told(box, *argv):
+    done = harness.Run([box.cuwhy, *argv], box.env())
+    assert done.status < 2, done.err
+    return done.out
+
+
+def none_in(text, what, *more):
+    same(re.findall("|".join(("plugh[0-9]+",) + more), text), [], "secrets in " + what)
+
+
+def rule__an_answer_holds_no_secrets_of_the_program(box):
+    run = fails_with_secrets(box)
+    verdict = box.verdict(run)
+    assert "out of memory: /home/xyzzy/data" in verdict["error"]["text"], verdict["error"]
+    for argv in (("explain", run.folder), ("explain", "--json", run.folder), ("memory", run.folder), ("memory", "--json", run.folder)):
+        none_in(told(box, *argv), " ".join(argv[:-1]))
+    with open(os.path.join(run.folder, "verdict.json"), encoding="utf-8") as stream:
+        none_in(stream.read(), "verdict.json")
+
+
+def rule__a_quoted_log_holds_no_secrets(box):
+    run = box.plain_sim(box.script(PROGRAM % secrets()))
+    path = os.path.join(box.scratch, "program.log")
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(run.err)
+    assert "plugh00" in run.err, run.err
+    for argv in (("explain", path), ("explain", "--json", path)):
+        none_in(told(box, *argv), " ".join(argv[:-1]))
+
+
+def rule__pages_and_exports_hold_neither_secrets_nor_names_of_homes(box):
+    run = fails_with_secrets(box)
+    for name, argv in (("page.html", ("report",)), ("trace.json", ("export", "--chrome-trace"))):
+        path = os.path.join(box.scratch, name)
+        told(box, *argv, "-o", path, run.folder)
+        with open(path, encoding="utf-8") as stream:
+            text = stream.read()
+        assert "/home/user/data" in text, name
+        none_in(text, name, "xyzzy")

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `cuwhy fit --vary`: the program's words for each value, and the search for the largest that fits.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cmd/fit/fit.h"
+#include "dice.h"
+
+static void vary__is_a_name_and_two_numbers(void **state)
+{
+	static const char *const wrong[] = {"",	      "batch-size", "batch-size=4", "=4..8",
+					    "b=8..4", "b=0..4",	    "b=4..x",	    "b=..4"};
+	struct fit_vary v;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(fit_vary_parse(&v, "--batch-size=4..64", &e), 0);
+	assert_string_equal(v.name, "batch-size");
+	assert_int_equal(v.from, 4);
+	assert_int_equal(v.to, 64);
+	free(v.name);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(fit_vary_parse(&v, wrong[i], &e), -EINVAL);
+}
+
+static void expect_words(const char *const *given, const char *const *want)
+{
+	struct fit_vary v = {.name = "batch-size"};
+	char **words = fit_vary_words(&v, (char *const *)given, 7);
+	size_t i = 0;
+
+	for (; want[i]; i++)
+		assert_string_equal(words[i], want[i]);
+	assert_null(words[i]);
+	fit_words_free(words);
+}
+
+static void words__have_the_value_where_the_program_expects_it(void **state)
+{
+	(void)state;
+	expect_words((const char *const[]){"python3", "t.py", NULL},
+		     (const char *const[]){"python3", "t.py", "--batch-size", "7", NULL});
+	expect_words((const char *const[]){"python3", "t.py", "--batch-size", "4", "-v", NULL},
+		     (const char *const[]){"python3", "t.py", "--batch-size", "7", "-v", NULL});
+	expect_words((const char *const[]){"t.py", "--batch_size=4", NULL},
+		     (const char *const[]){"t.py", "--batch_size=7", NULL});
+	expect_words((const char *const[]){"t.py", "batch_size=4", NULL},
+		     (const char *const[]){"t.py", "batch_size=7", NULL});
+	expect_words((const char *const[]){"t.py", "--batch-size-eval", "4", NULL},
+		     (const char *const[]){"t.py", "--batch-size-eval", "4", "--batch-size", "7", NULL});
+	expect_words((const char *const[]){"t.py", "data.batch={}", "--batch-size", "4", NULL},
+		     (const char *const[]){"t.py", "data.batch=7", "--batch-size", "4", NULL});
+}
+
+struct card_of_test {
+	uint64_t limit;			/* the largest value that fits */
+	double curve;			/* 1: the memory needed grows like a line */
+	unsigned asked;
+};
+
+static int ask_card(void *of, struct fit_try *one)
+{
+	struct card_of_test *c = of;
+	double value = (double)one->value, limit = (double)c->limit + 0.5;
+
+	c->asked++;
+	one->fits = one->value <= c->limit;
+	one->excess = (1 + (c->curve - 1) * value) * value - (1 + (c->curve - 1) * limit) * limit;
+	return 0;
+}
+
+static void largest__is_found_for_every_limit(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2000; i++) {
+		struct fit_vary v = {.from = 1 + roll(20)};
+		struct card_of_test c = {.limit = roll(600), .curve = roll(2) ? 1 : 1.02};
+		struct fit_search s = {ask_card, &c};
+		uint64_t largest, want;
+
+		v.to = v.from + roll(500);
+		want = c.limit < v.from ? v.from - 1 : c.limit > v.to ? v.to : c.limit;
+		assert_int_equal(fit_vary_largest(&v, &s, &largest), 0);
+		assert_int_equal(largest, want);
+		assert_true(c.asked <= 16);
+	}
+}
+
+static int ask_nobody(void *of, struct fit_try *one)
+{
+	(void)of;
+	(void)one;
+	return -EIO;
+}
+
+static void largest__ends_with_a_program_that_fails(void **state)
+{
+	struct fit_vary v = {.from = 4, .to = 64};
+	struct fit_search s = {ask_nobody, NULL};
+	uint64_t largest;
+
+	(void)state;
+	assert_int_equal(fit_vary_largest(&v, &s, &largest), -EIO);
+}
+
+static void cards__are_in_the_table_once(void **state)
+{
+	const struct card_model *all;
+	size_t n = cards_all(&all);
+	struct err e = {0};
+
+	(void)state;
+	assert_true(n > 10);
+	for (size_t i = 1; i < n; i++) {
+		assert_true(all[i].memory >= all[i - 1].memory);
+		for (size_t j = 0; j < i; j++)
+			assert_string_not_equal(all[i].name, all[j].name);
+	}
+	assert_non_null(card_find("a100", &e));
+	assert_null(card_find("a100-40", &e));
+	assert_non_null(strstr(e.hint, "a100-40gb"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(vary__is_a_name_and_two_numbers),
+		cmocka_unit_test(words__have_the_value_where_the_program_expects_it),
+		cmocka_unit_test(largest__is_found_for_every_limit),
+		cmocka_unit_test(largest__ends_with_a_program_that_fails),
+		cmocka_unit_test(cards__are_in_the_table_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Secrets leave texts, and everything else stays.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/private.h"
+
+static void becomes(const char *text, const char *expected)
+{
+	char *shown = private_shown(text), *again = private_shown(shown);
+
+	assert_string_equal(shown, expected);
+	assert_string_equal(again, expected);
+	free(shown);
+	free(again);
+}
+
+static void stays(const char *text)
+{
+	becomes(text, text);
+}
+
+static void private__a_token_is_known_by_its_prefix(void **state)
+{
+	(void)state;
+	becomes("401 for hf_aBcDeFgHiJkLmNoP12345678, retry", "401 for (removed), retry");
+	becomes("sk-proj-abcdefghij0123456789", "(removed)");
+	becomes("id AKIAIOSFODNN7EXAMPLE.", "id (removed).");
+	becomes("ghp_0123456789abcdefghijABCDEFGHIJ", "(removed)");
+	becomes("jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc-_1 end", "jwt (removed) end");
+	stays("sk-learn, hf_hub_download, eyJ, task-with-a-long-name-1234567890");
+}
+
+static void private__logins_and_signatures_leave_addresses(void **state)
+{
+	(void)state;
+	becomes("GET https://bob:pa55@host/x failed", "GET https://(removed)@host/x failed");
+	becomes("git+https://token@host/x", "git+https://(removed)@host/x");
+	becomes("https://x.blob/?sv=1&sig=a%2Fb&e=2", "https://x.blob/?sv=1&sig=(removed)&e=2");
+	becomes("https://conda.host/t/ab-12345678/channel", "https://conda.host/t/(removed)/channel");
+	stays("https://host/x@1.0?page=2&sort=up");
+}
+
+static void private__values_of_secret_names_are_removed(void **state)
+{
+	(void)state;
+	becomes("HF_TOKEN=abc123 python3", "HF_TOKEN=(removed) python3");
+	becomes("password=hunter2, next", "password=(removed), next");
+	becomes("{'api_key': 'k', \"client_secret\": \"a b\"}",
+		"{'api_key': '(removed)', \"client_secret\": \"(removed)\"}");
+	becomes("\"{\\\"secret\\\": \\\"s\\\"}\"", "\"{\\\"secret\\\": \\\"(removed)\\\"}\"");
+	becomes("AWS_SECRET_ACCESS_KEY=aa/bb+cc", "AWS_SECRET_ACCESS_KEY=(removed)");
+	becomes("WANDB_API_KEY: 0a1b", "WANDB_API_KEY: (removed)");
+	becomes("train.py --token abc --api-key=def --lr 1", "train.py --token (removed) --api-key=(removed) --lr 1");
+	becomes("Authorization: Bearer ya29.a0AfH6", "Authorization: Bearer (removed)");
+	becomes("login(token='0123456789abcdef0123')", "login(token='(removed)')");
+	becomes("-----BEGIN OPENSSH PRIVATE KEY-----\nabc", "(removed)");
+}
+
+/* Messages are recorded up to a limit. */
+static void private__a_secret_may_be_cut_off(void **state)
+{
+	(void)state;
+	becomes("401 for hf_aB1d", "401 for (removed)");
+	becomes("GET https://bob:pa5", "GET https://(removed)");
+	stays("GET http://localhost:8080");
+	stays("GET http://localhost");
+	stays("hf_hub");
+}
+
+static void private__code_and_messages_stay_readable(void **state)
+{
+	static const char *const texts[] = {
+		"y = attention(query, key=k, value=v)",
+		"out = model.generate(ids, max_new_tokens=512, pad_token_id=tok.eos_token_id)",
+		"tokenizer.pad_token = tokenizer.eos_token",
+		"DEFAULT_PAD_TOKEN = '[PAD]'",
+		"token = batch['token'].cuda()",
+		"Missing key(s) in state_dict: \"model.layers.0.self_attn.q_proj.weight\"",
+		"KeyError: 'model.layers.11.mlp.gate_proj.weight'",
+		"CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.64 GiB",
+		"f = lambda x:w@x",
+		"def login(api_key: str = None, password=None):",
+		"basic block of 1234567890123456 elements, the bearer of bad news",
+		"a&b?c=d",
+		"",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		stays(texts[i]);
+}
+
+static void private__homes_lose_their_names(void **state)
+{
+	char *text;
+	size_t times = 0;
+
+	(void)state;
+	setenv("HOME", "/data/people/alice", 1);
+	text = private_hide_homes(xstrdup("/home/carol/x.py, /Users/dan/y, /data/people/alice/z, /data/people/alicex, /home/user/t, /home/"),
+				  &times);
+	assert_string_equal(text,
+			    "/home/user/x.py, /home/user/y, /home/user/z, /data/people/alicex, /home/user/t, /home/");
+	assert_int_equal(times, 3);
+	free(text);
+}
+
+static void private__every_text_of_an_object_is_searched(void **state)
+{
+	json_t *o = json_pack("{s:s, s:[s, {s:s}], s:i}", "a", "password=x", "b", "fine", "c",
+			      "/home/carol/hf_aBcDeFgHiJkLmNoP12345678", "d", 1);
+	char *text;
+
+	(void)state;
+	private_hide_in(o, true);
+	text = json_string_of(o, JSON_COMPACT);
+	assert_string_equal(text,
+			    "{\"a\":\"password=(removed)\",\"b\":[\"fine\",{\"c\":\"/home/user/(removed)\"}],\"d\":1}");
+	free(text);
+	json_decref(o);
+}
+
+/* Whatever a message consists of, its length decides. */
+static void private__long_texts_take_no_longer_than_they_are(void **state)
+{
+	static const char *const parts[] = {"a", "/t/", "://",	"a='",	   "a=\"",   "--token ", "?sig=",
+					    "&", "hf_", "eyJ.", "bearer ", "/home/", "password:"};
+	enum { BYTES = 1 << 20 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		char *text = xcalloc(1, BYTES + 1);
+		clock_t began = clock();
+
+		for (size_t at = 0; at < BYTES; at++)
+			text[at] = parts[i][at % strlen(parts[i])];
+		free(private_hide_homes(private_hide_secrets(text, NULL), NULL));
+		if ((double)(clock() - began) / CLOCKS_PER_SEC > 2)
+			fail_msg("a megabyte of '%s' takes too long", parts[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(private__a_token_is_known_by_its_prefix),
+		cmocka_unit_test(private__logins_and_signatures_leave_addresses),
+		cmocka_unit_test(private__values_of_secret_names_are_removed),
+		cmocka_unit_test(private__a_secret_may_be_cut_off),
+		cmocka_unit_test(private__code_and_messages_stay_readable),
+		cmocka_unit_test(private__homes_lose_their_names),
+		cmocka_unit_test(private__every_text_of_an_object_is_searched),
+		cmocka_unit_test(private__long_texts_take_no_longer_than_they_are),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A memory trace played back: the same again is the same, and what-ifs have the answers that can be worked out by hand.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "allocator/card.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "dice.h"
+#include "events_make.h"
+#include "input/recording/replay.h"
+#include "memory_make.h"
+
+#define TOTAL	(1 * GIB)
+#define OUTSIDE (64 * MIB)
+
+/* --- a program, whose events are those that the recorder would write --------------------------------------------- */
+
+struct program {
+	struct mm mm;
+	struct em em;
+	struct trace *trace;
+	uint32_t segment_site, block_site, nccl_site;
+	struct card card;
+	struct allocator *a;
+	struct allocator_driver real;
+	uint64_t ticks;
+};
+
+static void note(struct program *p, enum cw_event kind, uint64_t addr, uint64_t size, uint32_t site)
+{
+	p->ticks += 64;
+	em_event(&p->em, kind, 0, p->ticks, addr, size, site);
+}
+
+static uint64_t note_alloc(void *of, uint64_t size, uint64_t stream)
+{
+	struct program *p = of;
+	uint64_t addr = p->real.alloc(p->real.of, size, stream);
+
+	if (addr)
+		note(p, CW_EVENT_GAVE, addr, size, p->segment_site);
+	else
+		em_more(&p->em, CW_MORE_REFUSED, 0, size);
+	return addr;
+}
+
+static void note_free(void *of, uint64_t addr, uint64_t size)
+{
+	struct program *p = of;
+
+	p->real.free(p->real.of, addr, size);
+	note(p, CW_EVENT_TOOK, addr, 0, 0);
+}
+
+static void program_begin(struct program *p, const char *version, const char *conf, uint64_t total)
+{
+	struct allocator_settings s;
+	struct allocator_driver driver;
+
+	*p = (struct program){.ticks = 64};
+	mm_init(&p->mm);
+	p->mm.b.h->device[0].total_bytes = total;
+	str_copy(p->mm.b.h->torch_version, sizeof(p->mm.b.h->torch_version), version);
+	str_copy(p->mm.b.h->alloc_conf, sizeof(p->mm.b.h->alloc_conf), conf);
+	p->segment_site = mm_site(&p->mm, 0, 0, CW_MEM_DEVICE, 0);
+	p->mm.site[p->segment_site].library = p->mm.c10;
+	p->nccl_site = mm_site(&p->mm, 0, 0, CW_MEM_DEVICE, 8);
+	p->mm.site[p->nccl_site].library = tb_string(&p->mm.b, "/x/libnccl.so.2");
+	p->block_site = mm_site(&p->mm, tb_stack(&p->mm.b, USER, NULL), 0, CW_MEM_TORCH, 0);
+	p->trace = tb_trace(&p->mm.b);
+	em_init(&p->em);
+	em_more(&p->em, CW_MORE_FREE, 0, total - OUTSIDE);
+	card_init(&p->card, total - OUTSIDE, false);
+	p->real = driver = card_driver(&p->card);
+	driver.of = p;
+	driver.alloc = note_alloc;
+	driver.free = note_free;
+	allocator_settings_init(&s);
+	if (*conf)
+		assert_int_equal(allocator_settings_parse(&s, allocator_release_find(2, 11), conf, NULL), 0);
+	p->a = allocator_new(allocator_release_find(2, 11), &s, &driver, total);
+}
+
+static struct allocator_block *program_alloc(struct program *p, uint64_t size, uint64_t stream)
+{
+	static const struct allocator_pool_id none;
+	struct allocator_block *b = allocator_alloc(p->a, size, stream, none);
+	uint64_t asked = (size + 511) / 512 * 512;
+
+	if (!b) {
+		note(p, CW_EVENT_OOM, 0, asked, 0);
+		return NULL;
+	}
+	em_more(&p->em, CW_MORE_STREAM, 0, stream);
+	if (asked != allocator_block_size(b))
+		em_asked(&p->em, 0, asked);
+	note(p, CW_EVENT_MADE, allocator_block_addr(b), allocator_block_size(b), p->block_site);
+	return b;
+}
+
+static void program_free(struct program *p, struct allocator_block *b)
+{
+	uint64_t addr = allocator_block_addr(b);
+
+	allocator_delete(p->a, b);
+	note(p, CW_EVENT_FREED, addr, 0, 0);
+}
+
+static struct replay *program_replay(struct program *p)
+{
+	struct err e = {0};
+	struct replay *r = replay_new(p->trace, p->em.data, p->em.len, 0, &e);
+
+	if (!r)
+		fail_msg("%s", e.msg);
+	return r;
+}
+
+static void program_end(struct program *p)
+{
+	allocator_free(p->a);
+	card_release(&p->card);
+	em_release(&p->em);
+	trace_free(p->trace);
+}
+
+static struct replay_answer ask(const struct replay *r, const char *words, uint64_t total)
+{
+	struct replay_question q = replay_same(r);
+	struct replay_answer a;
+
+	assert_int_equal(replay_settings(r, words, &q.settings, NULL), 0);
+	q.total = total ? total : q.total;
+	replay_ask(r, &q, &a);
+	return a;
+}
+
+/* --- the same again ---------------------------------------------------------------------------------------------- */
+
+#define LIVE 200
+
+static void random_program(struct program *p, int n)
+{
+	struct allocator_block *live[LIVE] = {NULL};
+
+	for (int i = 0; i < n; i++) {
+		size_t k = roll(LIVE);
+		uint64_t most = roll(4) ? 2 * MIB : 30 * MIB;
+
+		if (i % 4000 == 3999)
+			allocator_empty_cache(p->a, (struct allocator_pool_id){0, 0});
+		if (live[k]) {
+			program_free(p, live[k]);
+			live[k] = NULL;
+		} else {
+			live[k] = program_alloc(p, 1 + roll(most), roll(5) ? 0 : 3);
+		}
+	}
+}
+
+static void same_again__every_block_is_where_it_was(void **state)
+{
+	static const char *const confs[] = {"", "max_split_size_mb:22", "roundup_power2_divisions:4"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(confs) / sizeof(confs[0]); i++) {
+		struct program p;
+		struct replay *r;
+		struct replay_answer a;
+
+		program_begin(&p, "2.11.0+cu130", confs[i], TOTAL);
+		random_program(&p, 20000);
+		r = program_replay(&p);
+		assert_int_equal(replay_facts(r)->doubts & ~(1u << REPLAY_LIMIT), 0);
+		assert_int_equal(replay_facts(r)->outside, OUTSIDE);
+		assert_int_equal(replay_facts(r)->peak_reserved, allocator_counters(p.a)->reserved.peak);
+		a = ask(r, "", 16 * GIB);
+		assert_int_equal(a.doubts & ~(1u << REPLAY_BEYOND | 1u << REPLAY_ADDRESSES | 1u << REPLAY_LIMIT), 0);
+		assert_true(a.fits);
+		replay_free(r);
+		program_end(&p);
+	}
+}
+
+static void same_again__a_block_that_is_elsewhere_is_a_doubt(void **state)
+{
+	struct program p;
+	struct replay *r;
+
+	(void)state;
+	program_begin(&p, "2.11.0", "", TOTAL);
+	program_alloc(&p, 3 * MIB, 0);
+	note(&p, CW_EVENT_MADE, 0x1234000, 4 * MIB, p.block_site);
+	r = program_replay(&p);
+	assert_int_equal(replay_facts(r)->doubts, 1u << REPLAY_DIFFERS);
+	assert_true(ask(r, "", 0).fits);
+	replay_free(r);
+	program_end(&p);
+}
+
+/* --- what if ------------------------------------------------------------------------------------------------------- */
+
+/* Three of 100 MiB, and 64 MiB besides: the third finds 36 of 300. */
+static void what_if__a_smaller_card_fails_at_the_third_request(void **state)
+{
+	struct program p;
+	struct replay_answer a;
+	struct replay *r;
+
+	(void)state;
+	program_begin(&p, "2.11.0", "", TOTAL);
+	for (int i = 0; i < 3; i++)
+		program_alloc(&p, 100 * MIB, 0);
+	r = program_replay(&p);
+	a = ask(r, "", 0);
+	assert_true(a.fits);
+	assert_int_equal(a.doubts, 0);
+	assert_int_equal(a.peak_reserved, 300 * MIB);
+	assert_int_equal(a.spare, TOTAL - OUTSIDE - 300 * MIB);
+	a = ask(r, "", 364 * MIB);
+	assert_true(a.fits);
+	assert_int_equal(a.spare, 0);
+	a = ask(r, "", 363 * MIB);
+	assert_false(a.fits);
+	assert_int_equal(a.doubts, 0);
+	assert_int_equal(a.failure.request, 100 * MIB);
+	assert_int_equal(a.failure.free, 99 * MIB);
+	assert_true(a.failure.stack != 0);
+	replay_free(r);
+	program_end(&p);
+}
+
+/* Every second of blocks of 12 MiB is freed, and one of 40 MiB is asked for: only expandable segments have it without more memory. */
+static void what_if__expandable_segments_close_gaps(void **state)
+{
+	struct allocator_block *piece[10];
+	struct replay_answer plain, expandable;
+	struct program p;
+	struct replay *r;
+
+	(void)state;
+	program_begin(&p, "2.11.0", "", TOTAL);
+	for (int i = 0; i < 10; i++)
+		piece[i] = program_alloc(&p, 20 * MIB, 0);
+	for (int i = 0; i < 5; i++)
+		program_free(&p, piece[i]);
+	program_alloc(&p, 100 * MIB, 0);
+	r = program_replay(&p);
+	plain = ask(r, "", 0);
+	expandable = ask(r, "expandable_segments:True", 0);
+	assert_int_equal(plain.peak_reserved, 300 * MIB);
+	assert_int_equal(expandable.peak_reserved, 200 * MIB);
+	assert_int_equal(plain.doubts | expandable.doubts, 0);
+	plain = ask(r, "", OUTSIDE + 220 * MIB);	/* the cache is released for it */
+	assert_true(plain.fits);
+	assert_int_equal(plain.retries, 1);
+	replay_free(r);
+	program_end(&p);
+}
+
+static void what_if__memory_of_others_takes_room(void **state)
+{
+	struct program p;
+	struct replay *r;
+
+	(void)state;
+	program_begin(&p, "2.11.0", "", TOTAL);
+	note(&p, CW_EVENT_GAVE, 1 << 28, 99 * MIB, p.nccl_site);	/* 100, in pages */
+	program_alloc(&p, 100 * MIB, 0);
+	note(&p, CW_EVENT_TOOK, 1 << 28, 0, 0);
+	program_alloc(&p, 100 * MIB, 0);
+	r = program_replay(&p);
+	assert_int_equal(replay_facts(r)->outside, OUTSIDE + 100 * MIB);
+	assert_true(ask(r, "", OUTSIDE + 200 * MIB).fits);
+	assert_false(ask(r, "", OUTSIDE + 198 * MIB).fits);
+	replay_free(r);
+	program_end(&p);
+}
+
+/* A block of 11 MiB may have been asked for as 10 MiB or more: in segments of 10 or of 12 MiB. */
+static void what_if__sizes_that_were_not_recorded_are_an_interval(void **state)
+{
+	struct cw_events_file head;
+	struct program p;
+	struct replay_answer a;
+	struct replay *r;
+
+	(void)state;
+	program_begin(&p, "2.11.0", "", TOTAL);
+	memcpy(&head, p.em.data, sizeof(head));
+	head.minor = 5;
+	memcpy(p.em.data, &head, sizeof(head));
+	program_alloc(&p, 12 * MIB - 512, 0);
+	r = program_replay(&p);
+	a = ask(r, "", 0);
+	assert_int_equal(a.doubts, 0);
+	assert_int_equal(a.peak_reserved, 12 * MIB);
+	a = ask(r, "max_split_size_mb:21", OUTSIDE + 12 * MIB);
+	assert_true(a.fits);
+	replay_free(r);
+	program_end(&p);
+}
+
+/* --- what is not known is said ----------------------------------------------------------------------------------- */
+
+static void answer__says_what_is_not_known(void **state)
+{
+	struct program p;
+	struct replay *r;
+
+	(void)state;
+	program_begin(&p, "2.13.0", "", TOTAL);
+	program_alloc(&p, 3 * MIB, 0);
+	em_lost(&p.em, 7);
+	note(&p, CW_EVENT_FREED, 0x998000, 0, 0);
+	r = program_replay(&p);
+	assert_int_equal(replay_facts(r)->doubts, 1u << REPLAY_RELEASE | 1u << REPLAY_LOST | 1u << REPLAY_CONTRADICTION);
+	replay_free(r);
+	program_end(&p);
+}
+
+static void answer__beyond_an_error_is_not_exact(void **state)
+{
+	struct program p;
+	struct replay_answer a;
+	struct replay *r;
+
+	(void)state;
+	program_begin(&p, "2.11.0", "", TOTAL);
+	program_alloc(&p, 100 * MIB, 0);
+	assert_null(program_alloc(&p, 2 * GIB, 0));
+	r = program_replay(&p);
+	assert_true(replay_facts(r)->ran_out);
+	assert_int_equal(replay_facts(r)->doubts, 0);
+	a = ask(r, "", 0);
+	assert_false(a.fits);
+	assert_int_equal(a.doubts, 0);
+	assert_int_equal(a.failure.request, 2 * GIB);
+	a = ask(r, "", 4 * GIB);
+	assert_true(a.fits);
+	assert_int_equal(a.doubts, 1u << REPLAY_BEYOND);
+	replay_free(r);
+	program_end(&p);
+}
+
+static void settings__that_pytorch_refuses_are_refused(void **state)
+{
+	struct allocator_settings s;
+	struct err e = {0};
+	struct program p;
+	struct replay *r;
+
+	(void)state;
+	program_begin(&p, "2.11.0", "", TOTAL);
+	program_alloc(&p, 3 * MIB, 0);
+	r = program_replay(&p);
+	assert_int_equal(replay_settings(r, "no_such_option:1", &s, &e), -EINVAL);
+	assert_non_null(strstr(e.msg, "no_such_option"));
+	replay_free(r);
+	program_end(&p);
+}
+
+/* Nothing that a file says can do harm. */
+static void replay__of_any_bytes_ends(void **state)
+{
+	struct program p;
+
+	(void)state;
+	for (int round = 0; round < 300; round++) {
+		struct replay *r;
+
+		program_begin(&p, "2.11.0", "", TOTAL);
+		random_program(&p, 100);
+		for (int i = 0; i < 20; i++)
+			p.em.data[sizeof(struct cw_events_file) + roll(p.em.len - sizeof(struct cw_events_file))] =
+				(uint8_t)roll(256);
+		r = replay_new(p.trace, p.em.data, p.em.len, 0, NULL);
+		if (r)
+			ask(r, "expandable_segments:True", 0);
+		replay_free(r);
+		program_end(&p);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(same_again__every_block_is_where_it_was),
+		cmocka_unit_test(same_again__a_block_that_is_elsewhere_is_a_doubt),
+		cmocka_unit_test(what_if__a_smaller_card_fails_at_the_third_request),
+		cmocka_unit_test(what_if__expandable_segments_close_gaps),
+		cmocka_unit_test(what_if__memory_of_others_takes_room),
+		cmocka_unit_test(what_if__sizes_that_were_not_recorded_are_an_interval),
+		cmocka_unit_test(answer__says_what_is_not_known),
+		cmocka_unit_test(answer__beyond_an_error_is_not_exact),
+		cmocka_unit_test(settings__that_pytorch_refuses_are_refused),
+		cmocka_unit_test(replay__of_any_bytes_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
