@@ -42,10 +42,17 @@ def rule__commands_print_the_json_that_is_documented(box):
     same(found, [], "flaws")
 
 
+def what_if_flaws(box):
+    run = box.under(box.script(OOM), "--memory-trace", FAKE_TORCH=box.library("fake_torch", "-lpthread", "-fexceptions"))
+    asked = ("memory", "--what-if", "memory=24GiB;memory=4MiB", run.folder)
+    return flaws_of(box, "what_if", *asked) + flaws_of(box, "fit", "fit", "--gpu", "rtx3060,a100-40gb", run.folder)
+
+
 def rule__memory_and_exports_print_the_json_that_is_documented(box):
     found, run = [], under(box, OOM)
     for option in ("--torch-snapshot", "--chrome-trace"):
         found += flaws_of(box, "export", "export", option, "-o", os.path.join(box.scratch, "out" + option), run.folder)
+    found += what_if_flaws(box)
     for run in (run, box.under(box.script(TOO_MUCH))):
         found += list(json_page.flaws(box.verdict(run), "verdict"))
         found += flaws_of(box, "memory", "memory", run.folder) + flaws_of(box, "memory", "memory", "--at", "0s", run.folder)
