@@ -213,6 +213,22 @@ static void kb__a_sign_is_what_it_rests_on(void **state)
 	kb_free(kb);
 }
 
+static void kb__a_cause_blames_a_line_that_is_known(void **state)
+{
+	struct err e = {0};
+	struct kb *kb;
+
+	(void)state;
+	refused(HEADER("blames: the-user\n"), "kb/causes/a.md line 4", "unknown line to blame");
+	refused(HEADER("blames:\n"), "kb/causes/a.md line 4", "unknown line to blame");
+	kb = kb_parse(HEADER("blames: growth\n"), strlen(HEADER("blames: growth\n")), &e);
+	assert_int_equal(kb->first->blames, BLAMED_growth);
+	kb_free(kb);
+	kb = kb_parse(HEADER(""), strlen(HEADER("")), &e);
+	assert_int_equal(kb->first->blames, -1);	/* the line that failed */
+	kb_free(kb);
+}
+
 static void kb__a_rule_names_its_cuda_codes(void **state)
 {
 	(void)state;
@@ -1425,6 +1441,7 @@ int main(void)
 		cmocka_unit_test(kb__mistakes_in_a_sign_are_found),
 		cmocka_unit_test(kb__every_sign_is_used),
 		cmocka_unit_test(kb__a_sign_is_what_it_rests_on),
+		cmocka_unit_test(kb__a_cause_blames_a_line_that_is_known),
 		cmocka_unit_test(kb__a_rule_names_its_cuda_codes),
 		cmocka_unit_test(kb__a_rule_names_the_numbers_it_compares_with),
 		cmocka_unit_test(kb__a_small_file_is_read_whole),

@@ -263,7 +263,8 @@ static int by_path(const void *a, const void *b)
 	return path_order(&((const struct entry *)a)->path, &((const struct entry *)b)->path);
 }
 
-/* `kept`: activations that stayed, which are sorted by path here. */
+/* `kept`: activations that stayed, which are sorted by path here. Without a turn whose frees are all known (before 2.6, they had
+ * no turns), graphs and tensors that outlived theirs look the same. */
 static bool graphs_are_gone(struct search *s, struct entry *kept, size_t n)
 {
 	const struct cw_freed *const *freed;
@@ -305,6 +306,8 @@ static bool graphs_are_gone(struct search *s, struct entry *kept, size_t n)
 		left += after;
 	}
 	free(went);
+	if (n && (!stay || trace_header(s->trace)->minor < 6))
+		s->out->exact = false;
 	return left > stay;
 }
 

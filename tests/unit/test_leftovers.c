@@ -1,0 +1,831 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What earlier turns of loops left behind, in recordings made by hand whose answer is known; and the verdict on it: the line
+ * to blame, the one that asked, what would have fit.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/pool.h"
+#include "input/recording/leftovers.h"
+#include "input/recording/place.h"
+#include "memory_make.h"
+
+#define EPOCHS	1u		/* loops: in main() of train.py, except LAYERS */
+#define BATCHES	2u
+#define STEPS	3u		/* inside of BATCHES: over time */
+#define LAYERS	4u		/* in forward() of model.py */
+#define N_LOOPS	8u
+#define N_TURNS	512u
+
+#define CALL	TORCH "nn/modules/module.py:1700:_call_impl"
+#define MAIN	"train.py:20:main"
+
+struct made {
+	struct mm m;
+	struct cw_turn *turn;
+	struct cw_failure_turns *failed;
+	uint32_t n_turns;
+	uint32_t embed, layer, head, loss;	/* stacks of a model that main() calls, and of what it does with the result */
+	uint32_t keep, work;			/* lines of main() without autograd */
+	uint32_t backward;
+	/* the answer */
+	struct pool pool;
+	struct trace *t;
+	struct moment moment;
+	struct kinds kinds;
+	struct leftovers left;
+};
+
+static void setup_without_turns(struct made *x)
+{
+	*x = (struct made){0};
+	mm_init(&x->m);
+	x->embed = tb_stack(&x->m.b, "model.py:5:embed", CALL, MAIN, NULL);
+	x->layer = tb_stack(&x->m.b, TORCH "nn/functional.py:10:relu", CALL, "model.py:8:forward", CALL, MAIN, NULL);
+	x->head = tb_stack(&x->m.b, "model.py:11:head", CALL, MAIN, NULL);
+	x->loss = tb_stack(&x->m.b, "train.py:22:main", NULL);
+	x->keep = tb_stack(&x->m.b, "train.py:31:log", "train.py:25:main", NULL);
+	x->work = tb_stack(&x->m.b, "train.py:24:main", NULL);
+	x->backward = tb_stack(&x->m.b, TORCH "_tensor.py:600:backward", "train.py:23:main", NULL);
+	mm_segment(&x->m, 137 * GIB);
+}
+
+static void setup(struct made *x)
+{
+	uint32_t train, model, name, forward;
+	struct cw_loop *loop;
+	struct tb *b = &x->m.b;
+
+	setup_without_turns(x);
+	train = tb_string(b, "train.py");
+	model = tb_string(b, "model.py");
+	name = tb_string(b, "main");
+	forward = tb_string(b, "forward");
+	loop = (void *)(b->data + tb_chunk(b, CW_CHUNK_LOOPS, N_LOOPS * sizeof(*loop)));
+	loop[EPOCHS] = (struct cw_loop){.frame = {train, name, 17, 1}, .flags = CW_LOOP_FOR};
+	loop[BATCHES] = (struct cw_loop){.frame = {train, name, 18, 1}, .flags = CW_LOOP_FOR};
+	loop[STEPS] = (struct cw_loop){.frame = {train, name, 19, 1}, .flags = CW_LOOP_FOR};
+	loop[LAYERS] = (struct cw_loop){.frame = {model, forward, 7, 1}, .flags = CW_LOOP_FOR};
+	x->turn = (void *)(b->data + tb_chunk(b, CW_CHUNK_TURNS, N_TURNS * sizeof(*x->turn)));
+	x->failed = (void *)(b->data + tb_chunk(b, CW_CHUNK_FAILURE_TURNS, TB_FAILURES * sizeof(*x->failed)));
+}
+
+static uint32_t turn(struct made *x, uint32_t up, uint32_t loop, uint32_t number)
+{
+	struct cw_turn *r = &x->turn[x->n_turns++];
+
+	if (x->n_turns > N_TURNS)
+		abort();
+	*r = (struct cw_turn){.up = up, .at = {loop, number, CW_TURN_EXACT}, .refs = 1, .serial = x->n_turns};
+	return (uint32_t)((uint8_t *)r - x->m.b.data);
+}
+
+static struct cw_turn *turn_at(struct made *x, uint32_t off)
+{
+	return (struct cw_turn *)(x->m.b.data + off);
+}
+
+/* A tensor that stays. */
+static void stays(struct made *x, uint64_t size, uint32_t stack, uint32_t in)
+{
+	mm_block(&x->m, size, stack, 0, 0)->extra |= (uint64_t)in << 32;
+}
+
+/* One that is freed when the clock says `ticks`; 0: at once. */
+static struct cw_freed *goes(struct made *x, uint64_t size, uint32_t stack, uint32_t in, uint64_t ticks)
+{
+	struct cw_freed *f = (struct cw_freed *)(x->m.freed + 1) + (x->m.freed->head & (MM_FREED - 1));
+
+	mm_passed(&x->m, size, stack, 0);
+	x->m.b.ticks += 998;
+	f->turn = in;
+	f->turn_serial = in ? (uint32_t)turn_at(x, in)->serial : 0;
+	f->ticks = ticks ? ticks : f->ticks;
+	return f;
+}
+
+/* A pass of the model and a loss. `run`: backward ran it. */
+static void nodes_of_pass(struct made *x, bool run)
+{
+	const uint32_t order[] = {x->embed, x->layer, x->layer, x->head, x->loss};
+
+	for (size_t i = 0; i < 5; i++)
+		mm_node(&x->m, order[i], run);
+}
+
+static void pass_stays(struct made *x, uint32_t in)
+{
+	stays(x, GIB, x->embed, in);
+	stays(x, 4 * GIB, x->layer, turn(x, in, LAYERS, 1));
+	stays(x, 4 * GIB, x->layer, turn(x, in, LAYERS, 2));
+	stays(x, GIB, x->head, in);
+	stays(x, MIB, x->loss, in);
+	nodes_of_pass(x, false);
+}
+
+/* Out of memory in this turn; `in` 0: in no loop. */
+static struct cw_failure *fails(struct made *x, uint32_t stack, uint32_t in)
+{
+	struct cw_failure *f = mm_oom(&x->m, 20 * GIB, GIB, stack);
+
+	for (uint32_t i = 0; x->failed && i < x->m.b.n_failures; i++) {
+		struct cw_failure_turns *at = &x->failed[i];
+		uint32_t up = in;
+
+		*at = (struct cw_failure_turns){.seq = x->m.b.failure[i].seq};
+		for (; up; up = turn_at(x, up)->up)
+			at->at[at->n++] = turn_at(x, up)->at;
+	}
+	return f;
+}
+
+static void find(struct made *x, const struct cw_failure *f)
+{
+	struct cw_failure at = *f;
+
+	x->t = tb_trace(&x->m.b);
+	moment_init(&x->moment, x->t, at.ticks, 0);
+	kinds_init(&x->kinds, x->t, &x->moment, failure_in_backward(x->t, &at), &x->pool);
+	leftovers_find(&x->left, x->t, &x->moment, &x->kinds, &at, &x->pool);
+}
+
+static void release(struct made *x)
+{
+	moment_free(&x->moment);
+	trace_free(x->t);
+	pool_release(&x->pool);
+}
+
+static void expect_none(struct made *x)
+{
+	assert_true(x->left.known);
+	assert_int_equal(x->left.graphs.bytes, 0);
+	assert_int_equal(x->left.tensors.bytes, 0);
+	for (size_t i = 0; i < x->moment.torch.n; i++)
+		assert_false(x->left.graphs.gone[i] || x->left.tensors.gone[i]);
+}
+
+/* The blocks that are said to belong to it, and no others, are its bytes. */
+static void expect_gone(const struct made *x, const struct left *l)
+{
+	uint64_t bytes = 0, blocks = 0;
+
+	for (size_t i = 0; i < x->moment.torch.n; i++) {
+		bytes += l->gone[i] ? x->moment.torch.list[i].size : 0;
+		blocks += l->gone[i];
+	}
+	assert_int_equal(bytes, l->bytes);
+	assert_int_equal(blocks, l->blocks);
+}
+
+/* ---- what adds ------------------------------------------------------------------------------------------------------ */
+
+static void leftovers__graphs_that_stay_are_those_of_earlier_turns(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 7; i++)
+		pass_stays(&x, turn(&x, 0, BATCHES, i));
+	find(&x, fails(&x, x.embed, turn(&x, 0, BATCHES, 7)));
+	assert_true(x.left.known && x.left.exact && x.left.in_loop && x.left.turned);
+	assert_int_equal(x.left.graphs.bytes, 6 * (10 * GIB + MIB));	/* the seventh is of this turn */
+	assert_int_equal(x.left.graphs.blocks, 6 * 5);
+	assert_int_equal(x.left.graphs.turns, 6);
+	assert_int_equal(x.left.graphs.most.line, 8);
+	assert_int_equal(x.left.graphs.most_bytes, 6 * 8 * GIB);
+	assert_string_equal(x.left.last.file, "train.py");	/* the loss was kept */
+	assert_int_equal(x.left.last.line, 22);
+	assert_int_equal(x.left.tensors.bytes, 0);
+	expect_gone(&x, &x.left.graphs);
+	release(&x);
+}
+
+static void leftovers__the_result_of_a_model_is_kept_where_it_is_called(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 7; i++) {
+		uint32_t in = turn(&x, 0, BATCHES, i);
+
+		stays(&x, 4 * GIB, x.embed, in);
+		stays(&x, GIB, x.head, in);
+		nodes_of_pass(&x, false);
+	}
+	find(&x, fails(&x, x.embed, turn(&x, 0, BATCHES, 8)));
+	assert_int_equal(x.left.graphs.bytes, 7 * 5 * GIB);
+	assert_string_equal(x.left.last.file, "train.py");
+	assert_int_equal(x.left.last.line, 20);
+	release(&x);
+}
+
+/* Backward, or the end of the turn, frees what the graph needed; the results alone stay. */
+static void leftovers__of_graphs_that_are_gone_only_results_stay(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 8; i++) {
+		uint32_t in = turn(&x, 0, BATCHES, i);
+		struct cw_freed *saved[2] = {goes(&x, GIB, x.embed, in, 0),
+					     goes(&x, 4 * GIB, x.layer, turn(&x, in, LAYERS, 1), 0)};
+
+		stays(&x, 2 * GIB, x.head, in);
+		nodes_of_pass(&x, false);
+		saved[0]->ticks = saved[1]->ticks = ++x.m.b.ticks;
+	}
+	find(&x, fails(&x, x.embed, turn(&x, 0, BATCHES, 9)));
+	assert_int_equal(x.left.graphs.bytes, 0);
+	assert_null(x.left.last.file);
+	assert_int_equal(x.left.tensors.bytes, 8 * 2 * GIB);
+	assert_int_equal(x.left.tensors.turns, 8);
+	assert_int_equal(x.left.tensors.most.line, 11);
+	assert_true(x.left.exact);
+	expect_gone(&x, &x.left.tensors);
+	release(&x);
+}
+
+/* If so much was freed since that no turn is known as a whole, nobody can tell a graph from its results. */
+static void leftovers__frees_that_were_forgotten_make_graphs_inexact(void **state)
+{
+	struct made x;
+
+	(void)state;
+	for (int forgotten = 0; forgotten < 2; forgotten++) {
+		setup(&x);
+		for (uint32_t i = 1; i <= 7; i++)
+			pass_stays(&x, turn(&x, 0, BATCHES, i));
+		for (int i = 0; i < 4; i++)
+			goes(&x, MIB, x.work, 0, 0);
+		x.m.b.h->n_blocks_freed += forgotten ? 100000 : 0;
+		find(&x, fails(&x, x.embed, turn(&x, 0, BATCHES, 8)));
+		assert_int_equal(x.left.graphs.bytes, 7 * (10 * GIB + MIB));
+		assert_int_equal(x.left.exact, !forgotten);
+		release(&x);
+	}
+}
+
+static void leftovers__tensors_of_earlier_turns_add_up(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 20; i++) {
+		uint32_t in = turn(&x, 0, BATCHES, i);
+
+		goes(&x, GIB, x.work, in, 0);
+		stays(&x, 4 * GIB, x.keep, in);
+		stays(&x, MIB, x.keep, in);
+	}
+	find(&x, fails(&x, x.work, turn(&x, 0, BATCHES, 20)));
+	assert_int_equal(x.left.graphs.bytes, 0);
+	assert_int_equal(x.left.tensors.bytes, 19 * (4 * GIB + MIB));
+	assert_int_equal(x.left.tensors.blocks, 38);
+	assert_int_equal(x.left.tensors.turns, 19);
+	assert_int_equal(x.left.tensors.most.line, 31);
+	assert_true(x.left.exact && x.left.turned);
+	expect_gone(&x, &x.left.tensors);
+	release(&x);
+}
+
+/* Two epochs of ten batches are twenty turns, although the batches begin at 1 again. */
+static void leftovers__turns_of_another_epoch_are_others(void **state)
+{
+	uint32_t epoch[2], in;
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 0; i < 20; i++) {
+		if (i % 10 == 0)
+			epoch[i / 10] = turn(&x, 0, EPOCHS, 1 + i / 10);
+		in = turn(&x, epoch[i / 10], BATCHES, 1 + i % 10);
+		stays(&x, 4 * GIB, x.keep, in);
+	}
+	in = turn(&x, epoch[1], BATCHES, 11);
+	stays(&x, GIB, x.layer, in);		/* a model is called in both loops */
+	find(&x, fails(&x, x.work, in));
+	assert_int_equal(x.left.tensors.bytes, 20 * 4 * GIB);
+	assert_int_equal(x.left.tensors.turns, 20);
+	release(&x);
+}
+
+/* Each call of a function that calls itself is a turn. */
+static uint32_t recursive(struct tb *b, struct cw_frame frame, uint32_t depth)
+{
+	uint32_t off = b->heap;
+	struct cw_stack *s = (struct cw_stack *)(b->data + off);
+
+	s->n = depth;
+	for (uint32_t i = 0; i < depth; i++)
+		s->frame[i] = frame;
+	b->heap += (uint32_t)(sizeof(*s) + depth * sizeof(frame));
+	return off;
+}
+
+static void leftovers__calls_of_a_recursion_are_turns(void **state)
+{
+	struct cw_frame walk;
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	walk = (struct cw_frame){tb_string(&x.m.b, "walk.py"), tb_string(&x.m.b, "walk"), 5, 1};
+	for (uint32_t depth = 1; depth <= 8; depth++)
+		stays(&x, 4 * GIB, recursive(&x.m.b, walk, depth), 0);
+	find(&x, fails(&x, recursive(&x.m.b, walk, 9), 0));
+	assert_int_equal(x.left.tensors.bytes, 7 * 4 * GIB);	/* one call alone is no recursion */
+	assert_int_equal(x.left.tensors.turns, 7);
+	assert_int_equal(x.left.tensors.most.line, 5);
+	assert_true(x.left.in_loop && x.left.turned);
+	release(&x);
+}
+
+static void leftovers__a_loop_that_is_over_has_only_earlier_turns(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 8; i++)
+		stays(&x, 4 * GIB, x.keep, turn(&x, 0, BATCHES, i));
+	find(&x, fails(&x, x.work, 0));
+	assert_int_equal(x.left.tensors.bytes, 8 * 4 * GIB);
+	assert_int_equal(x.left.tensors.turns, 8);
+	assert_false(x.left.in_loop || x.left.turned);
+	release(&x);
+}
+
+/* ---- what does not ---------------------------------------------------------------------------------------------------- */
+
+static void leftovers__a_window_that_drops_its_oldest_leaves_none(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 20; i++) {
+		uint32_t in = turn(&x, 0, BATCHES, i);
+
+		if (i <= 17)
+			goes(&x, 4 * GIB, x.keep, in, 0);
+		else
+			stays(&x, 4 * GIB, x.keep, in);
+	}
+	find(&x, fails(&x, x.work, turn(&x, 0, BATCHES, 21)));
+	expect_none(&x);
+	release(&x);
+}
+
+static void leftovers__what_a_turn_replaces_is_none(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i < 20; i++)
+		goes(&x, 4 * GIB, x.keep, turn(&x, 0, BATCHES, i), 0);
+	stays(&x, 40 * GIB, x.keep, turn(&x, 0, BATCHES, 20));
+	find(&x, fails(&x, x.work, turn(&x, 0, BATCHES, 21)));
+	expect_none(&x);
+	release(&x);
+}
+
+/* Optimizer state, caches, workspaces: the first turns make them, and they stay. */
+static void leftovers__what_only_the_first_turns_make_is_none(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 20; i++) {
+		uint32_t in = turn(&x, 0, BATCHES, i);
+
+		if (i <= 3)
+			stays(&x, 4 * GIB, x.keep, in);
+		goes(&x, GIB, x.work, in, 0);
+	}
+	find(&x, fails(&x, x.work, turn(&x, 0, BATCHES, 21)));
+	expect_none(&x);
+	assert_true(x.left.in_loop && x.left.turned);
+	release(&x);
+}
+
+/* Loaded in a loop, long before the work begins. */
+static void leftovers__a_dataset_on_the_gpu_is_none(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 8; i++)
+		stays(&x, 4 * GIB, x.keep, turn(&x, 0, EPOCHS, i));
+	for (uint32_t i = 1; i <= 40; i++)
+		goes(&x, GIB, x.work, turn(&x, 0, BATCHES, i), 0);
+	find(&x, fails(&x, x.work, turn(&x, 0, BATCHES, 41)));
+	expect_none(&x);
+	release(&x);
+}
+
+static void leftovers__layers_of_a_model_are_no_turns(void **state)
+{
+	uint32_t batch;
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	batch = turn(&x, 0, BATCHES, 1);
+	for (uint32_t i = 1; i <= 30; i++) {
+		mm_node(&x.m, x.layer, false);
+		stays(&x, 4 * GIB, x.layer, turn(&x, batch, LAYERS, i));
+	}
+	find(&x, fails(&x, x.layer, turn(&x, batch, LAYERS, 31)));
+	expect_none(&x);
+	assert_true(x.left.in_loop && !x.left.turned);
+	release(&x);
+}
+
+/* Nothing calls a module: the inner loop may be one over layers, so the outermost is the only one that counts. */
+static void leftovers__without_modules_the_outermost_loop_counts(void **state)
+{
+	struct made x;
+
+	(void)state;
+	for (uint32_t batch = 1; batch <= 6; batch += 5) {
+		setup(&x);
+		for (uint32_t b = 1; b <= batch; b++) {
+			uint32_t in = turn(&x, 0, BATCHES, b);
+
+			for (uint32_t i = 1; i <= 5; i++) {
+				mm_node(&x.m, x.work, false);
+				stays(&x, 4 * GIB, x.work, turn(&x, in, STEPS, i));
+			}
+		}
+		find(&x, fails(&x, x.work, turn(&x, turn(&x, 0, BATCHES, batch), STEPS, 6)));
+		if (batch == 1)
+			expect_none(&x);
+		else
+			assert_int_equal(x.left.graphs.bytes, 5 * 5 * 4 * GIB);
+		assert_int_equal(x.left.turned, batch > 1);
+		release(&x);
+	}
+}
+
+/* Backpropagation through time: the graph of all steps is needed until backward, which comes after the inner loop. */
+static void leftovers__steps_that_wait_for_backward_are_none(void **state)
+{
+	struct made x;
+
+	(void)state;
+	for (int backward = 1; backward >= 0; backward--) {
+		uint32_t batch;
+
+		setup(&x);
+		for (uint32_t b = 1; b <= 3; b++) {
+			batch = turn(&x, 0, BATCHES, b);
+			for (uint32_t i = 1; backward && b < 3 && i <= 8; i++) {
+				goes(&x, 4 * GIB, x.layer, turn(&x, batch, STEPS, i), 0);
+				mm_node(&x.m, x.layer, true);
+			}
+			if (backward && b < 3)
+				goes(&x, GIB, x.backward, batch, 0);
+		}
+		if (backward)	/* gradients, which the next backward adds to */
+			mm_block(&x.m, GIB, x.backward, 0, CW_SITE_BACKWARD)->extra |= (uint64_t)turn(&x, 0, BATCHES, 2)
+										       << 32;
+		for (uint32_t i = 1; i <= 8; i++) {
+			mm_node(&x.m, x.layer, false);
+			stays(&x, 4 * GIB, x.layer, turn(&x, batch, STEPS, i));
+		}
+		find(&x, fails(&x, x.layer, turn(&x, batch, STEPS, 9)));
+		if (backward)
+			expect_none(&x);
+		else	/* nothing will ever free them */
+			assert_int_equal(x.left.graphs.bytes, 8 * 4 * GIB);
+		release(&x);
+	}
+}
+
+/* ---- what is not known ------------------------------------------------------------------------------------------------ */
+
+/* A thread of backward has no frames. The thread that waits for it has launched before. */
+static void leftovers__a_thread_without_frames_is_in_the_turn_of_the_last_launch(void **state)
+{
+	struct cw_failure *f;
+	struct cw_turned *log;
+	struct cw_ring *ring;
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	ring = (void *)(x.m.b.data + tb_chunk(&x.m.b, CW_CHUNK_TURN_LOG, sizeof(*ring) + 4 * sizeof(*log)));
+	*ring = (struct cw_ring){.slot_size = sizeof(*log), .n_slots = 4, .head = 1,
+				 .thread_key = (uint64_t)((uint8_t *)x.m.b.ring - x.m.b.data)};
+	log = (struct cw_turned *)(ring + 1);
+	log[0] = (struct cw_turned){1, 1, 0, {BATCHES, 9, CW_TURN_EXACT}};
+	for (uint32_t i = 1; i <= 9; i++)
+		stays(&x, 4 * GIB, x.keep, turn(&x, 0, BATCHES, i));
+	tb_launch(&x.m.b, 1, x.layer);
+	f = fails(&x, 0, 0);
+	find(&x, f);
+	assert_true(x.left.in_loop && x.left.turned);
+	assert_int_equal(x.left.tensors.bytes, 8 * 4 * GIB);
+	release(&x);
+}
+
+static void leftovers__lost_turns_make_it_inexact(void **state)
+{
+	struct made x;
+
+	(void)state;
+	for (int lost = 0; lost < 3; lost++) {
+		setup(&x);
+		for (uint32_t i = 1; i <= 8; i++)
+			stays(&x, 4 * GIB, x.keep, turn(&x, 0, BATCHES, i));
+		if (lost == 1)
+			x.m.b.h->lost_turns = 1;
+		if (lost == 2)
+			x.turn[4].at.flags = 0;	/* this turn was not counted exactly */
+		find(&x, fails(&x, x.work, turn(&x, 0, BATCHES, 9)));
+		assert_int_equal(x.left.tensors.bytes, 8 * 4 * GIB);
+		assert_int_equal(x.left.exact, !lost);
+		release(&x);
+	}
+}
+
+static void leftovers__without_turns_nothing_is_known(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup_without_turns(&x);
+	for (int i = 0; i < 8; i++)
+		stays(&x, 4 * GIB, x.keep, 0);
+	find(&x, fails(&x, x.work, 0));
+	assert_false(x.left.known || x.left.in_loop);
+	assert_int_equal(x.left.tensors.bytes, 0);
+	assert_int_equal(x.left.graphs.bytes, 0);
+	release(&x);
+}
+
+/* Up to 2.5, freed blocks had 56 bytes, without a turn. */
+static void make_old(struct mm *m)
+{
+	enum { OLD = offsetof(struct cw_freed, turn) };
+	uint8_t *slot = (uint8_t *)(m->freed + 1);
+
+	for (uint32_t i = 0; i < MM_FREED; i++)
+		memmove(slot + i * OLD, slot + i * sizeof(struct cw_freed), OLD);
+	memset(slot + MM_FREED * OLD, 0xff, MM_FREED * (sizeof(struct cw_freed) - OLD));
+	m->freed->slot_size = OLD;
+	m->b.h->minor = 5;
+}
+
+static void leftovers__of_old_recordings_are_among_what_was_never_freed(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 8; i++) {
+		uint32_t in = turn(&x, 0, BATCHES, i);
+
+		goes(&x, GIB, x.work, in, 0);
+		stays(&x, 4 * GIB, x.keep, in);
+	}
+	goes(&x, 4 * GIB, x.keep, turn(&x, 0, BATCHES, 9), x.m.b.ticks + 1000000);	/* by the exception */
+	make_old(&x.m);
+	find(&x, fails(&x, x.work, turn(&x, 0, BATCHES, 10)));
+	assert_true(x.left.known);
+	assert_int_equal(x.moment.torch.n, 9);
+	assert_int_equal(x.left.tensors.bytes, 8 * 4 * GIB);
+	release(&x);
+}
+
+/* What was freed has no turns there: a graph that is gone looks like one that stays. */
+static void leftovers__graphs_of_old_recordings_are_not_exact(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 7; i++)
+		pass_stays(&x, turn(&x, 0, BATCHES, i));
+	make_old(&x.m);
+	find(&x, fails(&x, x.embed, turn(&x, 0, BATCHES, 8)));
+	assert_int_equal(x.left.graphs.bytes, 7 * (10 * GIB + MIB));
+	assert_false(x.left.exact);
+	release(&x);
+}
+
+static void leftovers__damaged_turns_count_for_nothing(void **state)
+{
+	uint32_t a, b, freed;
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	a = turn(&x, 0, EPOCHS, 1);
+	b = turn(&x, a, BATCHES, 1);
+	turn_at(&x, a)->up = b;				/* a circle */
+	for (int i = 0; i < 3; i++) {
+		stays(&x, GIB, x.keep, b + 4);		/* not a turn */
+		stays(&x, GIB, x.keep, 0xfffffff8u);	/* outside */
+		stays(&x, GIB, x.keep, turn(&x, 0, N_LOOPS + 1, 1 + (uint32_t)i));	/* no such loop */
+		stays(&x, GIB, x.keep, turn(&x, 0, N_LOOPS - 1, 1 + (uint32_t)i));	/* an empty one */
+		stays(&x, GIB, x.keep, turn(&x, 0, BATCHES, 0));			/* no turn 0 */
+	}
+	freed = turn(&x, 0, BATCHES, 5);
+	goes(&x, GIB, x.keep, freed, x.m.b.ticks + 1000000);
+	turn_at(&x, freed)->serial += 100;		/* another turn has taken its place */
+	find(&x, fails(&x, x.work, turn(&x, 0, BATCHES, 9)));
+	expect_none(&x);
+	release(&x);
+}
+
+/* ---- the verdict --------------------------------------------------------------------------------------------------- */
+
+static struct verdict *verdict_on_growth(void)
+{
+	struct made x;
+
+	setup(&x);
+	for (uint32_t i = 1; i <= 32; i++) {
+		uint32_t in = turn(&x, 0, BATCHES, i);
+
+		goes(&x, GIB, x.work, in, 0);
+		stays(&x, 4 * GIB, x.keep, in);
+	}
+	mm_gap(&x.m, GIB);
+	fails(&x, x.work, turn(&x, 0, BATCHES, 33));
+	return judge_end(&x.m.b, 1, 0);
+}
+
+static void blame__where_is_the_line_that_adds_and_asked_the_one_that_failed(void **state)
+{
+	struct verdict *v = verdict_on_growth();
+	json_t *j = verdict_object(v), *where = json_object_get(j, "where"), *asked = json_object_get(j, "asked"), *fit;
+
+	(void)state;
+	assert_string_equal(field(j, "cause"), "oom-growth");
+	assert_string_equal(field(where, "file"), "train.py");
+	assert_int_equal(json_integer_value(json_object_get(where, "line")), 31);
+	assert_true(mentions(where, "stack", "25"));
+	assert_int_equal(json_integer_value(json_object_get(asked, "line")), 24);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "turn"), "number")), 33);
+	fit = json_object_get(json_object_get(j, "memory"), "would_fit");
+	assert_int_equal(json_integer_value(json_object_get(fit, "without_growth")), 118 * GIB);
+	assert_int_equal(json_integer_value(json_object_get(fit, "without_gaps")), -(json_int_t)(10 * GIB));
+	assert_true(json_is_null(json_object_get(fit, "without_kept_graphs")));
+	json_decref(j);
+	verdict_free(v);
+}
+
+static char *text_of(const struct verdict *v)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	report_text(out, v, NULL);
+	fclose(out);
+	return text;
+}
+
+static void blame__the_text_names_both_lines_and_what_would_have_fit(void **state)
+{
+	struct verdict *v = verdict_on_growth();
+	char *text = text_of(v);
+
+	(void)state;
+	assert_non_null(strstr(text, "train.py:31 in log"));
+	assert_non_null(strstr(text, "called at train.py:25"));
+	assert_non_null(
+		strstr(text, "the request that failed came from train.py:24, in turn 33 of the loop at train.py:18"));
+	assert_non_null(strstr(text, "FITS   would have fit without the tensors that earlier turns left: 118.0 GiB to spare\n"));
+	assert_non_null(strstr(text, "would not have fit without gaps between tensors either: 10.0 GiB too little\n"));
+	free(text);
+	verdict_free(v);
+}
+
+/* Growth and gaps would each have been enough: neither is certain, both are shown. */
+static void blame__of_several_ways_none_is_certain(void **state)
+{
+	struct verdict *v;
+	struct made x;
+	char *text;
+	json_t *j;
+
+	(void)state;
+	setup(&x);
+	x.m.n_allocations = 0;
+	x.m.driver = x.m.reserved = 0;
+	for (uint32_t i = 1; i <= 12; i++) {
+		mm_segment(&x.m, 10 * GIB);
+		mm_gap(&x.m, 5 * GIB);
+		stays(&x, 2 * GIB, x.keep, turn(&x, 0, BATCHES, i));
+	}
+	fails(&x, x.work, turn(&x, 0, BATCHES, 13));
+	v = judge_end(&x.m.b, 1, 0);
+	j = verdict_object(v);
+	text = text_of(v);
+	assert_string_equal(field(j, "cause"), "oom-fragmentation");	/* gaps have most */
+	assert_string_equal(field(j, "certainty"), "likely");
+	assert_true(mentions(j, "candidates", "oom-growth"));
+	assert_non_null(strstr(text, "would have fit without the tensors that earlier turns left: "));
+	assert_non_null(strstr(text, "would have fit without gaps between tensors: "));
+	free(text);
+	json_decref(j);
+	verdict_free(v);
+}
+
+static void blame__kept_graphs_are_blamed_on_what_keeps_them(void **state)
+{
+	struct verdict *v;
+	struct made x;
+	json_t *j;
+
+	(void)state;
+	setup(&x);
+	mm_node(&x.m, x.embed, true);	/* this program trains */
+	for (uint32_t i = 1; i <= 12; i++)
+		pass_stays(&x, turn(&x, 0, BATCHES, i));
+	fails(&x, x.embed, turn(&x, 0, BATCHES, 13));
+	v = judge_end(&x.m.b, 1, 0);
+	j = verdict_object(v);
+	assert_string_equal(field(j, "cause"), "oom-graph-retention");
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 22);
+	assert_string_equal(field(json_object_get(j, "asked"), "file"), "model.py");
+	json_decref(j);
+	verdict_free(v);
+}
+
+static struct line line_at(const char *file, unsigned number)
+{
+	return (struct line){.file = file, .shown = file, .number = number};
+}
+
+static void blame__a_line_that_is_not_known_or_the_same_changes_nothing(void **state)
+{
+	struct pool pool = {0};
+	struct casefile c;
+
+	(void)state;
+	case_init(&c, &pool);
+	c.line[LINE_where] = line_at("train.py", 24);
+	case_blame(&c, BLAMED_graphs);			/* nobody found any */
+	assert_int_equal(c.line[LINE_where].number, 24);
+	assert_null(c.line[LINE_asked].file);
+	c.blamed[BLAMED_growth].line = line_at("train.py", 24);
+	case_blame(&c, BLAMED_growth);
+	assert_null(c.line[LINE_asked].file);
+	c.blamed[BLAMED_growth] = (struct blamed){.line = line_at("train.py", 31), .caller = line_at("train.py", 25)};
+	case_blame(&c, BLAMED_growth);
+	assert_int_equal(c.line[LINE_where].number, 31);
+	assert_int_equal(c.line[LINE_caller].number, 25);
+	assert_int_equal(c.line[LINE_asked].number, 24);
+	pool_release(&pool);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(leftovers__graphs_that_stay_are_those_of_earlier_turns),
+		cmocka_unit_test(leftovers__the_result_of_a_model_is_kept_where_it_is_called),
+		cmocka_unit_test(leftovers__of_graphs_that_are_gone_only_results_stay),
+		cmocka_unit_test(leftovers__frees_that_were_forgotten_make_graphs_inexact),
+		cmocka_unit_test(leftovers__tensors_of_earlier_turns_add_up),
+		cmocka_unit_test(leftovers__turns_of_another_epoch_are_others),
+		cmocka_unit_test(leftovers__calls_of_a_recursion_are_turns),
+		cmocka_unit_test(leftovers__a_loop_that_is_over_has_only_earlier_turns),
+		cmocka_unit_test(leftovers__a_window_that_drops_its_oldest_leaves_none),
+		cmocka_unit_test(leftovers__what_a_turn_replaces_is_none),
+		cmocka_unit_test(leftovers__what_only_the_first_turns_make_is_none),
+		cmocka_unit_test(leftovers__a_dataset_on_the_gpu_is_none),
+		cmocka_unit_test(leftovers__layers_of_a_model_are_no_turns),
+		cmocka_unit_test(leftovers__without_modules_the_outermost_loop_counts),
+		cmocka_unit_test(leftovers__steps_that_wait_for_backward_are_none),
+		cmocka_unit_test(leftovers__a_thread_without_frames_is_in_the_turn_of_the_last_launch),
+		cmocka_unit_test(leftovers__lost_turns_make_it_inexact),
+		cmocka_unit_test(leftovers__without_turns_nothing_is_known),
+		cmocka_unit_test(leftovers__of_old_recordings_are_among_what_was_never_freed),
+		cmocka_unit_test(leftovers__graphs_of_old_recordings_are_not_exact),
+		cmocka_unit_test(leftovers__damaged_turns_count_for_nothing),
+		cmocka_unit_test(blame__where_is_the_line_that_adds_and_asked_the_one_that_failed),
+		cmocka_unit_test(blame__the_text_names_both_lines_and_what_would_have_fit),
+		cmocka_unit_test(blame__of_several_ways_none_is_certain),
+		cmocka_unit_test(blame__kept_graphs_are_blamed_on_what_keeps_them),
+		cmocka_unit_test(blame__a_line_that_is_not_known_or_the_same_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
