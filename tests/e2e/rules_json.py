@@ -8,7 +8,7 @@ import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "snap"))
+sys.path.append(os.path.join(HERE, "..", "snap"))  # last: its check.py is not the only one
 import json_page  # noqa: E402
 import make_snapshot  # noqa: E402
 from rules_blocks import START, under  # noqa: E402
