@@ -3,8 +3,8 @@
 
     bench_loops.py [--pause]
 
-Reads names of loops from standard input, a line each; writes seconds to standard output, a line each, and one line when it
-is ready. It ends when its input does. --pause: under cuwhy, with recording paused once it has begun.
+Reads names of loops from standard input, a line each; writes seconds to standard output, a line each, and before them a line
+when it is ready: 1 if it could not pause. It ends when its input does. --pause: under cuwhy, with recording paused once it has begun.
 """
 import ctypes
 import sys
@@ -42,9 +42,7 @@ def warmed(name):
 def main():
     torch.zeros(1, device="cuda")
     torch.cuda.synchronize()
-    if "--pause" in sys.argv and ctypes.CDLL(None).cuwhy_rec_pause(1) != 0:     # what has not begun cannot be paused
-        sys.exit("bench-loops: recording has not begun")
-    print(0.0, flush=True)
+    print(int("--pause" in sys.argv and ctypes.CDLL(None).cuwhy_rec_pause(1) != 0), flush=True)     # what has not begun cannot be paused
     loops = {}
     for line in sys.stdin:
         name = line.strip()

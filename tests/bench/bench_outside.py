@@ -54,7 +54,8 @@ class Process:
         self.child = subprocess.Popen(before + [sys.executable, os.path.join(HERE, "bench_loops.py")] + after, text=True,
                                       env=dict(os.environ, **variables), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.name = kind[0]
-        self.told()
+        if self.told():
+            print("bench-outside: '%s' was not paused" % self.name)
         self.started = time.perf_counter() - begin
 
     def told(self):

@@ -147,10 +147,26 @@ static void path_of_turns(struct path *p, const struct trace *t, const struct lo
 
 static int path_order(const struct path *a, const struct path *b)
 {
-	uint32_t n = a->n < b->n ? a->n : b->n;
-	int c = n ? memcmp(a->step, b->step, n * sizeof(a->step[0])) : 0;
+	for (uint32_t i = 0; i < a->n && i < b->n; i++) {
+		const struct step *x = &a->step[i], *y = &b->step[i];
 
-	return c ? c : a->n < b->n ? -1 : a->n > b->n;
+		if (x->loop != y->loop)
+			return x->loop < y->loop ? -1 : 1;
+		if (x->turn != y->turn)
+			return x->turn < y->turn ? -1 : 1;
+	}
+	return a->n < b->n ? -1 : a->n > b->n;
+}
+
+/* How many turns of the innermost loop `b` is after `a`; 1 if the loops around it have turned, too. */
+static uint32_t turns_between(const struct path *a, const struct path *b)
+{
+	uint32_t last = a->n - 1;
+
+	if (!a->n || a->n != b->n || memcmp(a->step, b->step, last * sizeof(a->step[0])) != 0 ||
+	    a->step[last].loop != b->step[last].loop || b->step[last].turn <= a->step[last].turn)
+		return 1;
+	return b->step[last].turn - a->step[last].turn;
 }
 
 /* Is the block of the turn that `now` is in? Of a loop that is over, all turns are earlier ones. */
@@ -166,7 +182,7 @@ static size_t turns_at_failure(struct trace *t, const struct cw_failure *f, stru
 	const struct cw_launch *const *launch;
 	size_t n = turns_of_failure(t, f, turn);
 
-	for (size_t i = n ? 0 : trace_launches(t, &launch); i > 0 && !n; i--)
+	for (size_t i = n || f->stack ? 0 : trace_launches(t, &launch); i > 0 && !n; i--)
 		if (launch[i - 1]->ticks <= f->ticks)
 			n = turns_of_launch(t, launch[i - 1], turn);
 	return n;
@@ -202,6 +218,9 @@ struct search {
 	uint64_t *run;			/* lines_hash of nodes that backward ran, sorted */
 	size_t n_run;
 	bool in_backward;
+	const struct cw_freed *const *freed;
+	struct entry *went;		/* freed before the failure, of earlier turns; `block`: index into `freed` */
+	size_t n_went;
 };
 
 static int by_number(const void *a, const void *b)
@@ -245,6 +264,21 @@ static bool entry_of(struct search *s, struct entry *e, const struct piece *p)
 	return e->path.n && !is_now(&e->path, backward ? &s->now_backward : &s->now);
 }
 
+static void find_went(struct search *s)
+{
+	size_t n = trace_freed(s->trace, &s->freed);
+
+	s->went = xcalloc(n + 1, sizeof(*s->went));
+	for (size_t i = 0; i < n; i++) {
+		struct piece p = piece_of_freed(s->trace, s->freed[i]);
+
+		if (p.kind != CW_MEM_TORCH || p.device != s->m->device || s->freed[i]->ticks > s->m->when ||
+		    !entry_of(s, &s->went[s->n_went], &p))
+			continue;
+		s->went[s->n_went++].block = i;
+	}
+}
+
 /* ---- is the graph still there? --------------------------------------------------------------------------------------- */
 
 /* What backward needs is freed when the graph goes, which is after the last activation of its turn was made. If more of these
@@ -267,22 +301,14 @@ static int by_path(const void *a, const void *b)
  * no turns), graphs and tensors that outlived theirs look the same. */
 static bool graphs_are_gone(struct search *s, struct entry *kept, size_t n)
 {
-	const struct cw_freed *const *freed;
-	size_t frees = trace_freed(s->trace, &freed), went_n = 0;
-	struct entry *went = xcalloc(frees + 1, sizeof(*went));
+	size_t frees = trace_freed(s->trace, &s->freed), went_n = 0;
+	struct entry *went = xcalloc(s->n_went + 1, sizeof(*went));
 	uint64_t stay = 0, left = 0,
-		 covered = trace_header(s->trace)->n_blocks_freed > frees && frees ? freed[0]->ticks : 0;
+		 covered = trace_header(s->trace)->n_blocks_freed > frees && frees ? s->freed[0]->ticks : 0;
 
-	for (size_t i = 0; i < frees; i++) {
-		struct piece p = piece_of_freed(s->trace, freed[i]);
-		struct entry e;
-
-		if (p.kind != CW_MEM_TORCH || p.device != s->m->device || freed[i]->ticks > s->m->when ||
-		    !entry_of(s, &e, &p) || !e.graph)
-			continue;
-		e.block = i;
-		went[went_n++] = e;
-	}
+	for (size_t i = 0; i < s->n_went; i++)
+		if (s->went[i].graph)
+			went[went_n++] = s->went[i];
 	qsort(kept, n, sizeof(*kept), by_path);
 	qsort(went, went_n, sizeof(*went), by_path);
 	for (size_t i = 0, end, j = 0; i < n; i = end) {
@@ -301,7 +327,7 @@ static bool graphs_are_gone(struct search *s, struct entry *kept, size_t n)
 		    !turn_starts_after(went + first, j - first, covered))
 			continue;
 		for (size_t w = first; w < j; w++)
-			after += freed[went[w].block]->ticks > last ? freed[went[w].block]->size : 0;
+			after += s->freed[went[w].block]->ticks > last ? s->freed[went[w].block]->size : 0;
 		stay += bytes;
 		left += after;
 	}
@@ -313,24 +339,70 @@ static bool graphs_are_gone(struct search *s, struct entry *kept, size_t n)
 
 /* ---- what adds ---------------------------------------------------------------------------------------------------------- */
 
-/* Blocks of several earlier turns. A list of the last few would have dropped those of the first half of the time; what is made
- * once, when it is first needed, has none of the second half. */
+/* Lines that drop what they kept for a while: a list of the last few, a buffer that is overwritten. Such a block was freed
+ * after two later turns had allocated theirs. */
+static bool drops(const struct search *s, const struct entry *e, size_t n)
+{
+	for (size_t i = 0; i < s->n_went && n; i++) {
+		const struct entry *w = &s->went[i];
+		size_t later = 0;
+
+		if (w->lines != e->lines || w->graph != e->graph)
+			continue;
+		for (size_t k = 0; k < n && later < 2; k++)
+			later += path_order(&w->path, &e[k].path) < 0 && e[k].ticks <= s->freed[w->block]->ticks &&
+				 (!k || path_order(&e[k - 1].path, &e[k].path) != 0);
+		if (later == 2)
+			return true;
+	}
+	return false;
+}
+
+static bool has_loop(const struct path *p, uint32_t loop)
+{
+	for (uint32_t i = 0; i < p->n; i++)
+		if (p->step[i].loop == loop)
+			return true;
+	return false;
+}
+
+static bool is_over(const struct search *s, const struct entry *e)
+{
+	const struct path *now = waits_for_backward(s, e) ? &s->now_backward : &s->now;
+
+	return !has_loop(now, e->path.step[e->path.n - 1].loop);
+}
+
+/* A loop that was over before most of the work was done is no reason: it has loaded a data set. */
+static bool is_long_over(const struct search *s, const struct entry *newest)
+{
+	const struct cw_site *site = kinds_about(s->k, &s->m->torch.list[newest->block])->asked;
+	uint64_t first = site && site->first_ticks ? site->first_ticks : newest->ticks;
+
+	return s->m->when != UINT64_MAX && newest->ticks - first < s->m->when - newest->ticks;
+}
+
+/* Blocks of several earlier turns, the last of which is not longer ago than the others are apart: what is made once, when it
+ * is first needed, is not added in every turn. */
 static bool adds(const struct search *s, const struct entry *e, size_t n, size_t *turns)
 {
-	uint64_t first = UINT64_MAX, oldest = UINT64_MAX, newest = 0, middle;
+	const struct path *now = waits_for_backward(s, e) ? &s->now_backward : &s->now, *last = &e[n - 1].path;
+	uint32_t apart = 1;
 
-	*turns = 0;
-	for (size_t i = 0; i < n; i++) {
-		const struct cw_site *site = kinds_about(s->k, &s->m->torch.list[e[i].block])->asked;
-		uint64_t began = site && site->first_ticks ? site->first_ticks : e[i].ticks;
+	*turns = 1;
+	for (size_t i = 1; i < n; i++) {
+		uint32_t between = turns_between(&e[i - 1].path, &e[i].path);
 
-		first = began < first ? began : first;
-		oldest = e[i].ticks < oldest ? e[i].ticks : oldest;
-		newest = e[i].ticks > newest ? e[i].ticks : newest;
-		*turns += !i || path_order(&e[i - 1].path, &e[i].path) != 0;
+		if (path_order(&e[i - 1].path, &e[i].path) == 0)
+			continue;
+		apart = between > apart ? between : apart;
+		++*turns;
 	}
-	middle = first + ((s->m->when == UINT64_MAX ? newest : s->m->when) - first) / 2;
-	return *turns >= 2 && oldest <= middle && newest >= middle;
+	if (*turns < 2 || turns_between(last, now) > 2 * apart)
+		return false;
+	if (is_over(s, &e[n - 1]) && is_long_over(s, &e[n - 1]))
+		return false;
+	return !drops(s, e, n);
 }
 
 /* What a user's line has, of all stacks that end there. */
@@ -451,6 +523,7 @@ static void left_add(struct search *s, struct left *l, struct tallies *lines, co
 		l->most_bytes = line->bytes;
 		l->most_blocks = line->blocks;
 		l->turns = line->turns;
+		l->over = is_over(s, &e[p->end - 1]);
 	}
 }
 
@@ -533,8 +606,10 @@ void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m
 	for (size_t i = 0; l->known && i < m->torch.n; i++)
 		if (entry_of(&s, &e[entries], &m->torch.list[i]))
 			e[entries++].block = i;
+	find_went(&s);
 	sort_out(&s, e, entries);
 	free(e);
+	free(s.went);
 	free(s.run);
 	free(s.loops.is);
 }

@@ -15,6 +15,7 @@ struct left {
 	size_t turns;			/* of how many, at the line that has most of it */
 	struct place most;		/* that line */
 	uint64_t most_bytes, most_blocks;
+	bool over;			/* its loop was over when memory ran out: it adds no more */
 	bool *gone;			/* by index of the block: it belongs to this */
 };
 

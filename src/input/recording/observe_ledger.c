@@ -128,7 +128,7 @@ static void fill_leftovers(struct casefile *f, struct trace *t, const struct led
 	set_line(f, FACT_graph_line, t, &x->last);
 	fact_set_text(f, FACT_graph_via, place_callers(t, &x->last, f->pool));
 	set_line(f, FACT_graph_most, t, &x->graphs.most);
-	fact_set_flag(f, FACT_room_exact, x->exact);
+	fact_set_flag(f, FACT_room_exact, x->exact && !x->graphs.over && !x->tensors.over);
 	f->blamed[BLAMED_graphs] = line_with_callers(f, t, &x->last);
 	fact_set_flag(f, FACT_grow_is, x->tensors.bytes > 0);
 	if (!x->tensors.bytes)
@@ -208,6 +208,12 @@ static bool *activations(const struct moment *m, struct kinds *k, struct pool *p
 	return gone;
 }
 
+/* Of a loop that is over, what is larger is the reason: what it left, or the request. */
+static bool is_way(const struct left *l, uint64_t request)
+{
+	return l->bytes && (!l->over || l->bytes >= request);
+}
+
 static void fill_room(struct casefile *f, const struct incident *i, const struct ledger *l, const struct moment *m,
 		      struct kinds *k, const struct leftovers *x)
 {
@@ -222,9 +228,9 @@ static void fill_room(struct casefile *f, const struct incident *i, const struct
 		return;
 	r.request = torch->request_bytes;
 	struct way way[] = {
-		{"graphs", FACT_room_graphs, x->graphs.bytes > 0, x->graphs.bytes, room_without(&r, x->graphs.gone, 0),
+		{"graphs", FACT_room_graphs, is_way(&x->graphs, r.request), x->graphs.bytes, room_without(&r, x->graphs.gone, 0),
 		 true},
-		{"growth", FACT_room_grow, x->tensors.bytes > 0, x->tensors.bytes, room_without(&r, x->tensors.gone, 0),
+		{"growth", FACT_room_grow, is_way(&x->tensors, r.request), x->tensors.bytes, room_without(&r, x->tensors.gone, 0),
 		 true},
 		{"gaps", FACT_room_packed, true, l->segments.free_used, room_packed(&r), false},
 		{"others", FACT_room_others, fact_known(f, FACT_others_bytes) && others, others,
