@@ -428,7 +428,7 @@ void sim_contents_read(sim_addr from, size_t bytes, struct sim_op *copy)
 	enum sim_unknown state;
 
 	copy->u.copy.invent = SIM_INVENT_NOT;
-	if (!bytes || !on_device(from) || !sim.config.real_code)
+	if (!bytes || !on_device(from) || !sim.real_code)
 		return;
 	state = range_state(from, bytes);
 	copy->u.copy.invent = to_invent(state, from, bytes, copy->u.copy.like);
@@ -462,7 +462,7 @@ bool sim_contents_drops(sim_addr to, size_t bytes)
 
 	if (atomic_load(&spent) && limit > TIGHT)
 		limit = TIGHT;
-	if (!sim.config.real_code || bytes <= TIGHT)
+	if (!sim.real_code || bytes <= TIGHT)
 		return false;
 	if (bytes > limit)
 		return on_device(to);

@@ -208,9 +208,13 @@ char *place_part(const char *part);
 
 #define CARDS_FILE	"cards"		/* in the private folder: the memory of simulated GPUs */
 
-/* Finds our parts and sets the environment that the program inherits. -errno with `e` filled if the
- * recorder or the simulated GPU is missing. */
-int env_prepare(const struct server *s, const char *program, const char *gpu, bool no_core_dump, struct err *e);
+/* What --gpu says, as the simulated GPU reads it (sim/sim_spec.h); -EINVAL with `e` filled if that is no GPU. `spec` is owned by
+ * the caller. */
+int env_check_gpu(const char *gpu, char **spec, struct err *e);
+
+/* Finds our parts and sets the environment that the program inherits; `sim`: with this simulated GPU, or NULL. -errno with `e`
+ * filled if the recorder or the simulated GPU is missing. */
+int env_prepare(const struct server *s, const char *program, const char *sim, bool no_core_dump, struct err *e);
 
 /* Why the recorder must not be preloaded into it; NULL if it may. */
 /* Where execvp() would find it; NULL if it would not. Owned by the caller. */
