@@ -107,6 +107,7 @@ struct sim_func {
 	unsigned int param_count, param_bytes;
 	struct { unsigned short offset, size; } params[SIM_PARAMS_MAX];
 	_Atomic unsigned char loaded[SIM_DEVICES_MAX];	/* the device's `epoch` when it got the code */
+	_Atomic unsigned char known;	/* enum sim_known: is it computed? */
 	_Atomic int dynamic_max;	/* set by cuFuncSetAttribute, or the default */
 	_Atomic int carveout;
 	_Atomic int cluster_any;
@@ -166,8 +167,7 @@ enum sim_invent {
 	SIM_INVENT_VALUES,
 	SIM_INVENT_TRUE,
 	SIM_INVENT_OTHER,
-	SIM_INVENT_NUMBER,
-	SIM_INVENT_GREATER
+	SIM_INVENT_NUMBER
 };
 
 struct sim_op {
@@ -188,7 +188,7 @@ struct sim_op {
 			void *owned;	/* freed after the copy */
 			bool drop;	/* keep no contents */
 			enum sim_invent invent;
-			sim_addr like[2];	/* the numbers */
+			sim_addr like;	/* the number */
 		} copy;
 		struct {
 			sim_addr to;
