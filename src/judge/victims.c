@@ -50,6 +50,12 @@ static bool is_kin(const struct verdict *v, const struct verdict *of)
 	return is_sibling(v, of) || (v->ppid && v->ppid == of->pid) || (of->ppid && of->ppid == v->pid);
 }
 
+/* By its status; while its parent has not asked for that, by the exception that nothing caught. */
+static bool ended_badly(const struct verdict *v)
+{
+	return v->exit_known ? v->exit || v->signal : v->end_type != NULL;
+}
+
 /* --- exceptions that carry another process's failure ---------------------------------------------- */
 
 #define CHECK_MIN 8	/* bytes of a check's message: a shorter one may be in any text */
@@ -78,7 +84,7 @@ static enum carried carries(const struct verdict *v, const struct verdict *of)
 {
 	bool line, error;
 
-	if (v->own || !of->own || !v->end_words || v->pid == of->pid || !v->exit_known || (!v->exit && !v->signal) ||
+	if (v->own || !of->own || !v->end_words || v->pid == of->pid || !ended_badly(v) ||
 	    v->ended_ns < of->time_ns)
 		return CARRIES_NOT;
 	line = words_have_line(v->end_words, &of->c.line[LINE_where]) ||
@@ -213,7 +219,7 @@ bool verdict_blame(struct verdict *v, struct verdict *const *list, size_t n)
 	const struct verdict *of = NULL;
 	const char *why;
 
-	if (v->own || !v->exit_known || (!v->exit && !v->signal))
+	if (v->own || !ended_badly(v))
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (list[i] && is_victim(v, s, list[i]) && is_better(v, list[i], of))

@@ -109,6 +109,7 @@ struct process {
 	char cause[64];
 	struct verdict *verdict;	/* NULL once moved into the joined one */
 	bool told;		/* it has been printed as a victim */
+	bool put_off;		/* it may be the victim of a process that has not ended yet */
 	struct process_hang hang;
 	struct process_events events;
 	enum sample_state sample;	/* its result is end.usage, owned by the sampler */
