@@ -17,7 +17,7 @@
 
 #define CW_MAGIC	"CUWHYREC"
 #define CW_MAJOR	2	/* raised when an old reader would misread a new file */
-#define CW_MINOR	5	/* raised when something was added */
+#define CW_MINOR	6	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
@@ -586,7 +586,8 @@ struct cw_range {			/* memory of the process that came from no device */
 	X(5, TORCH_CHECK, "torch-check", "PyTorch itself rejected the operation")        \
 	X(6, PYTHON, "python", "an exception ended the Python program")                 \
 	X(7, FORK, "fork", "CUDA was used in a forked child")                           \
-	X(8, WAIT, "wait", "`cuwhy run` saw the process wait too long; never in a recording")
+	X(8, WAIT, "wait", "`cuwhy run` saw the process wait too long; never in a recording") \
+	X(9, RANKS, "ranks", "the simulated NCCL saw this rank call something else than the others: `what` it calls")
 
 enum cw_source {
 #define X(number, name, id, text) CW_SRC_##name = number,

@@ -321,6 +321,9 @@ extern __thread struct sim_tls sim_tls __attribute__((tls_model("initial-exec"))
 int sim_config_load(void);		/* 0, or SIM_UNKNOWN after saying why on stderr */
 int sim_devices_load(void);		/* 0 or SIM_NO_DEVICE */
 
+/* sim_witness.c */
+SIM_EXPORT uint32_t cuwhy_sim_place(void);	/* where in the program the calling thread is; 0: not known */
+
 /* sim_device.c */
 struct sim_device *sim_device_named(int ordinal, const char *parameter);	/* NULL: logged */
 bool sim_device_peers(int device, int peer);	/* may kernels of one access memory of the other? */

@@ -3,23 +3,13 @@
 # expect-silent: exit=0
 # needs: torch
 # gpu: sim:h200*2
-import os
-import subprocess
-import sys
-import tempfile
-
+# uses: helpers/ranks.py
 import torch
 import torch.distributed as dist
 
-if "RANK" not in os.environ:
-    with tempfile.TemporaryDirectory() as folder:
-        ranks = [subprocess.Popen([sys.executable, __file__, "file://%s/meet" % folder],
-                                  env=dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2")) for rank in range(2)]
-        sys.exit(max(rank.wait() for rank in ranks))
+from helpers import ranks
 
-rank = int(os.environ["RANK"])
-torch.cuda.set_device(rank)
-dist.init_process_group("nccl", init_method=sys.argv[1], rank=rank, world_size=2)
+rank = ranks.join(2)
 for sizes in ((10, 10), (10, 200), (300, 5)):
     got = [None, None]
     dist.all_gather_object(got, "x" * sizes[rank])
