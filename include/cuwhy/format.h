@@ -604,7 +604,8 @@ struct cw_range {			/* memory of the process that came from no device */
 	X(5, TORCH_CHECK, "torch-check", "PyTorch itself rejected the operation")        \
 	X(6, PYTHON, "python", "an exception ended the Python program")                 \
 	X(7, FORK, "fork", "CUDA was used in a forked child")                           \
-	X(8, WAIT, "wait", "`cuwhy run` saw the process wait too long; never in a recording")
+	X(8, WAIT, "wait", "`cuwhy run` saw the process wait too long; never in a recording") \
+	X(9, RANKS, "ranks", "the simulated NCCL saw this rank call something else than the others: `what` it calls")
 
 enum cw_source {
 #define X(number, name, id, text) CW_SRC_##name = number,

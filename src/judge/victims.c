@@ -50,6 +50,12 @@ static bool is_kin(const struct verdict *v, const struct verdict *of)
 	return is_sibling(v, of) || (v->ppid && v->ppid == of->pid) || (of->ppid && of->ppid == v->pid);
 }
 
+/* By its status; while its parent has not asked for that, by the exception that nothing caught. */
+static bool ended_badly(const struct verdict *v)
+{
+	return v->exit_known ? v->exit || v->signal : v->end_type != NULL;
+}
+
 /* --- exceptions that carry another process's failure ---------------------------------------------- */
 
 #define CHECK_MIN 8	/* bytes of a check's message: a shorter one may be in any text */
@@ -75,7 +81,7 @@ static bool words_have_line(const char *words, const struct line *l)
 /* It failed, had something to say about it, and there is no failure of its own. */
 static bool may_carry(const struct verdict *v)
 {
-	return !v->own && v->end_words && v->exit_known && (v->exit || v->signal);
+	return !v->own && v->end_words && ended_badly(v);
 }
 
 /* Was `v` ended by an exception that it raised for the failure `of` of another process? Pools, DataLoaders and launchers
@@ -219,7 +225,7 @@ bool verdict_blame(struct verdict *v, struct verdict *const *list, size_t n)
 	const struct verdict *of = NULL;
 	const char *why;
 
-	if (v->own || !v->exit_known || (!v->exit && !v->signal))
+	if (v->own || !ended_badly(v))
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (list[i] && is_victim(v, s, list[i]) && is_better(v, list[i], of))

@@ -191,7 +191,8 @@ void fail_note(struct cw_failure *f)
 	__atomic_store_n(&to->seq, 0, __ATOMIC_RELAXED);
 	atomic_signal_fence(memory_order_release);
 	memcpy((char *)to + sizeof(to->seq), (char *)f + sizeof(f->seq), sizeof(*f) - sizeof(f->seq));
-	add_turns(to, fails.n + 1);
+	if (f->source != CW_SRC_RANKS)	/* the loops have gone on since */
+		add_turns(to, fails.n + 1);
 	rec.h->n_failures = ++fails.n;
 	shared_set(&to->seq, fails.n);
 out:

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * On the simulated GPU: which lines read values that only a real GPU can compute.
+ * On the simulated GPU: which lines read values that only a real GPU can compute, and which call another collective than the other ranks.
  *
  * The simulated driver calls us on the thread that reads, inside the program's own call. A program that prints its loss in every
  * step has one entry: a stack and a count.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "rec.h"
 
@@ -87,9 +88,39 @@ static bool unknown_read(uint64_t from, size_t bytes, int why)
 	return turned != NULL;
 }
 
+/* Also asked by NCCL's stand-in, whose calls are not wrapped. */
 static uint32_t place_here(void)
 {
-	return rec_self && rec_nesting == 1 ? stack_here() : 0;
+	int saved = errno;
+	uint32_t place = 0;
+
+	if (rec_self && rec_nesting == 1) {
+		place = stack_here();
+	} else if (rec_enter()) {
+		place = stack_here();
+		rec_leave();
+	}
+	errno = saved;
+	return place;
+}
+
+/* This rank called something else than the others, perhaps some calls ago, and learns of it now. */
+static void mismatch(uint32_t place, uint64_t mono_ns, const char *call, const char *sentence)
+{
+	struct cw_failure f;
+	int saved = errno;
+
+	if (rec_enter()) {
+		fail_init(&f, CW_SRC_RANKS, 0);
+		f.stack = place;
+		f.forward_stack = f.node_name = 0;
+		f.mono_ns = mono_ns;
+		text_copy(f.what, sizeof(f.what), call, strlen(call));
+		text_copy(f.text, sizeof(f.text), sentence, strlen(sentence));
+		fail_note(&f);
+		rec_leave();
+	}
+	errno = saved;
 }
 
 _Atomic(sim_given_anew) reads_given_anew;
@@ -98,6 +129,7 @@ void reads_start(void)
 {
 	void (*on_unknown_read)(bool (*)(uint64_t, size_t, int)) = NULL;
 	void (*on_place)(uint32_t(*)(void)) = NULL;
+	void (*on_mismatch)(void (*)(uint32_t, uint64_t, const char *, const char *)) = NULL;
 	sim_given_anew given_anew = NULL;
 	struct elf_object o;
 
@@ -108,7 +140,10 @@ void reads_start(void)
 	*(void **)&on_place = elf_symbol(&o, "cuwhy_sim_on_place");
 	if (on_unknown_read)
 		on_unknown_read(unknown_read);
+	*(void **)&on_mismatch = elf_symbol(&o, "cuwhy_sim_on_mismatch");
 	if (on_place)
 		on_place(place_here);
+	if (on_mismatch)
+		on_mismatch(mismatch);
 	atomic_store(&reads_given_anew, given_anew);
 }

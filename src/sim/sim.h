@@ -10,10 +10,9 @@
 #include <stdint.h>
 
 #include "sim/sim_abi.h"
+#include "sim/sim_spec.h"
 
 enum {
-	SIM_DEVICES_MAX = 16,
-	SIM_PLANS_MAX = 32,
 	SIM_CONTEXT_DEPTH = 32,
 	SIM_PARAM_BYTES = 352,		/* largest parameter block of a built-in kernel */
 	SIM_PARAMS_MAX = 8,
@@ -74,18 +73,6 @@ struct sim_mempool {			/* CUmemoryPool */
 	unsigned char access[SIM_DEVICES_MAX];
 };
 
-struct sim_model {
-	const char *id, *name;
-	int major, minor;
-	size_t memory, overhead;
-	int sms;
-	int shared_sm, shared_optin;
-	int threads_sm, blocks_sm;
-	int cluster_max;
-	int l2_kib, bus_bits, core_mhz, memory_mhz;
-	bool peers;
-};
-
 struct sim_ctx {
 	struct sim_head head;
 	int device;
@@ -120,6 +107,7 @@ struct sim_func {
 	unsigned int param_count, param_bytes;
 	struct { unsigned short offset, size; } params[SIM_PARAMS_MAX];
 	_Atomic unsigned char loaded[SIM_DEVICES_MAX];	/* the device's `epoch` when it got the code */
+	_Atomic unsigned char known;	/* enum sim_known: is it computed? */
 	_Atomic int dynamic_max;	/* set by cuFuncSetAttribute, or the default */
 	_Atomic int carveout;
 	_Atomic int cluster_any;
@@ -179,8 +167,7 @@ enum sim_invent {
 	SIM_INVENT_VALUES,
 	SIM_INVENT_TRUE,
 	SIM_INVENT_OTHER,
-	SIM_INVENT_NUMBER,
-	SIM_INVENT_GREATER
+	SIM_INVENT_NUMBER
 };
 
 struct sim_op {
@@ -201,7 +188,7 @@ struct sim_op {
 			void *owned;	/* freed after the copy */
 			bool drop;	/* keep no contents */
 			enum sim_invent invent;
-			sim_addr like[2];	/* the numbers */
+			sim_addr like;	/* the number */
 		} copy;
 		struct {
 			sim_addr to;
@@ -300,42 +287,11 @@ enum sim_state { SIM_FRESH, SIM_READY, SIM_FAILED, SIM_FORKED, SIM_ENDED };
 
 enum sim_need { SIM_NEED_ANY, SIM_NEED_INIT, SIM_NEED_CTX, SIM_NEED_WORK };
 
-struct sim_plan {
-	char name[48];
-	long number;
-	int code;
-	bool sticky;
-	_Atomic long calls;
-};
-
-enum sim_values { SIM_VALUES_ZEROS, SIM_VALUES_ONES, SIM_VALUES_RANDOM };
-
-struct sim_config {
-	const struct sim_model *model;
-	int devices;
-	size_t memory, hidden, taken;
-	size_t ram;			/* of the host: no more can be pinned */
-	bool memory_set, no_device;
-	bool lost_dumps;		/* the dump of an assertion is abandoned, and the error is 719 */
-	bool late_dumps;		/* a kernel ends, and calls that wait for it return, before its dump exists */
-	bool full_gpu;			/* every kernel fills the GPU: one runs at a time, whatever their streams */
-	int error_first;		/* ms from a kernel's error to its dump; 0: the dump comes first */
-	bool load_waits;		/* loading code waits for running kernels */
-	int load_takes;			/* ms that loading code takes */
-	bool debugger_crashes;		/* the library that writes dumps aborts the process in its exit handler */
-	bool warp_exits;		/* a warp with an illegal address is missing from the dump */
-	int driver, ptx;
-	size_t contents;		/* the largest write whose contents are kept */
-	enum sim_values values;		/* what memory contains that nobody wrote */
-	_Atomic bool real_code;		/* the program has kernels that compute nothing */
-	int plan_count;
-	struct sim_plan plans[SIM_PLANS_MAX];
-};
-
 struct sim_global {
 	_Atomic int state;		/* enum sim_state */
 	_Atomic bool fast;		/* ready and nothing planned */
 	_Atomic int captures;		/* streams that are capturing */
+	_Atomic bool real_code;		/* the program has kernels that compute nothing */
 	_Atomic bool stuck;		/* a dump was abandoned with locks held: contexts can no longer be released */
 	int init_code;
 	int device_count;
@@ -362,9 +318,11 @@ extern __thread struct sim_tls sim_tls __attribute__((tls_model("initial-exec"))
 /* ---- what the files share ------------------------------------------------------------------ */
 
 /* sim_config.c */
-const struct sim_model *sim_model_find(const char *id, size_t length);
 int sim_config_load(void);		/* 0, or SIM_UNKNOWN after saying why on stderr */
 int sim_devices_load(void);		/* 0 or SIM_NO_DEVICE */
+
+/* sim_witness.c */
+SIM_EXPORT uint32_t cuwhy_sim_place(void);	/* where in the program the calling thread is; 0: not known */
 
 /* sim_device.c */
 struct sim_device *sim_device_named(int ordinal, const char *parameter);	/* NULL: logged */

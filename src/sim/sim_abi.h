@@ -201,6 +201,7 @@ typedef void (*sim_host_fn)(void *data);
 typedef void (*sim_stream_fn)(struct sim_stream *stream, int status, void *data);
 typedef size_t (*sim_dynamic_fn)(int threads);
 typedef uint32_t (*sim_place_fn)(void);
+typedef void (*sim_mismatch_fn)(uint32_t place, uint64_t mono_ns, const char *call, const char *sentence);
 /* True: if it is a truth value, the answer is to be the other one. */
 typedef bool (*sim_unknown_fn)(sim_addr from, size_t bytes, int why);	/* enum sim_unknown in sim_contents.h */
 typedef void (*sim_log_fn)(void *data, int level, char *message, size_t length);

@@ -27,9 +27,8 @@ enum { WORDS_MAX = 4096 };		/* parameters have at most 32 KiB */
 struct hint {
 	unsigned int truth;		/* a True that was False before (sim_truth.c), if this is the current number */
 	bool copied;			/* from the host: if it is as large as a number, it is one */
-	bool shared;			/* by a collective */
 	bool stale;			/* only kernels wrote it since it was given anew, and the bytes are those of before */
-	sim_addr like[2];		/* numbers, in the order of the kernel's parameters; 0: none. Two: a kernel had both */
+	sim_addr like;			/* the number that a kernel computed it from; 0: none, or several */
 };
 
 struct range {
@@ -95,13 +94,13 @@ static void range_cut(sim_addr at, size_t bytes)
 			range_add(old.start, at - old.start, old.state, old.hint);
 		if (old_end > end)
 			range_add(end, old_end - end, old.state,
-				  (struct hint){.truth = old.hint.truth, .copied = old.hint.copied, .shared = old.hint.shared});
+				  (struct hint){.truth = old.hint.truth, .copied = old.hint.copied});
 	}
 }
 
 static bool hints(const struct hint *h)
 {
-	return h->truth == atomic_load(&truth_now) || h->like[0];
+	return h->truth == atomic_load(&truth_now) || h->like;
 }
 
 static void range_set(sim_addr at, size_t bytes, enum sim_unknown state, struct hint hint)
@@ -134,17 +133,10 @@ static enum sim_unknown range_state(sim_addr at, size_t bytes)
 	return worst;
 }
 
-/* Is all of it outdated? What the host wrote next to it is still good. */
-static bool range_outdated(sim_addr at, size_t bytes)
+/* The bytes are as the host, or a kernel that is computed, wrote them. */
+static bool is_there(enum sim_unknown state)
 {
-	sim_addr end = at + bytes;
-	struct range *r = NULL;
-
-	pthread_mutex_lock(&range_lock);
-	while (at < end && (r = range_find(at, 1)) && r->state == SIM_OUTDATED)
-		at = r->start + r->bytes;
-	pthread_mutex_unlock(&range_lock);
-	return at >= end;
+	return state == SIM_KNOWN || state == SIM_MAY_BE_WRITTEN;
 }
 
 /* Needs the lock. */
@@ -152,17 +144,7 @@ static bool is_number(sim_addr at)
 {
 	const struct range *r = range_find(at, 1);
 
-	return r && r->start == at && r->bytes == NUMBER_BYTES && r->hint.copied &&
-	       (r->state == SIM_KNOWN || r->state == SIM_MAY_BE_WRITTEN);
-}
-
-/* Two numbers that a kernel compares are sizes that ranks told each other, or nothing that can be guessed: the words that end a text, and
- * the text. Needs the lock. */
-static bool is_shared(sim_addr at)
-{
-	const struct range *r = range_find(at, 1);
-
-	return r && r->hint.shared;
+	return r && r->start == at && r->bytes == NUMBER_BYTES && r->hint.copied && is_there(r->state);
 }
 
 /* About what begins here. Numbers that have been overwritten since are left out. */
@@ -176,13 +158,62 @@ static struct hint range_hint(sim_addr at)
 	if (r) {
 		hint.truth = r->hint.truth;
 		hint.copied = r->hint.copied;
-		hint.shared = r->hint.shared;
-		hint.stale = r->hint.stale;
-		if (r->start == at && is_number(r->hint.like[0]) && (!r->hint.like[1] || is_number(r->hint.like[1])))
-			memcpy(hint.like, r->hint.like, sizeof(hint.like));
+		if (r->start == at && is_number(r->hint.like))
+			hint.like = r->hint.like;
 	}
 	pthread_mutex_unlock(&range_lock);
 	return hint;
+}
+
+/* The first range that has a byte of these. Needs the lock. */
+static struct range *range_first(sim_addr at, sim_addr end)
+{
+	struct range *first = NULL, *r;
+
+	while (at < end && (r = range_find(at, end - at))) {
+		first = r;
+		end = r->start;
+	}
+	return first;
+}
+
+/* Piece by piece: what is known of one part of a tensor stays known, whatever the rest is. */
+static void range_copy(sim_addr to, sim_addr from, size_t bytes, bool dropped)
+{
+	sim_addr at = from, end = from + bytes;
+	const struct range *r;
+
+	pthread_mutex_lock(&range_lock);
+	range_cut(to, bytes);
+	while ((r = range_first(at, end))) {
+		struct range piece = *r;
+		sim_addr start = piece.start > at ? piece.start : at, stop = piece.start + piece.bytes;
+
+		at = stop < end ? stop : end;
+		if (start != piece.start || !is_number(piece.hint.like))
+			piece.hint.like = 0;
+		if (dropped && piece.state == SIM_KNOWN)
+			piece.state = SIM_NOT_KEPT;
+		range_add(to + (start - from), at - start, piece.state, piece.hint);
+	}
+	pthread_mutex_unlock(&range_lock);
+}
+
+/* Has it bytes of before it was given anew, and none that are good? What the host wrote next to them is, and is read. */
+static bool range_outdated(sim_addr at, size_t bytes)
+{
+	sim_addr end = at + bytes;
+	bool outdated = false, good = false;
+	const struct range *r;
+
+	pthread_mutex_lock(&range_lock);
+	while (!good && (r = range_first(at, end))) {
+		outdated |= r->state == SIM_OUTDATED || r->hint.stale;
+		good = is_there(r->state);
+		at = r->start + r->bytes;
+	}
+	pthread_mutex_unlock(&range_lock);
+	return outdated && !good;
 }
 
 static bool on_device(sim_addr at)
@@ -199,20 +230,14 @@ static _Thread_local struct staging {
 
 void sim_contents_copied(sim_addr to, sim_addr from, size_t bytes, bool dropped)
 {
-	enum sim_unknown state = SIM_KNOWN;
-	struct hint hint = {0};
+	enum sim_unknown state = staging.on ? staging.state : SIM_KNOWN;
 
 	if (!on_device(to))
 		return;
-	if (on_device(from)) {
-		state = range_state(from, bytes);
-		hint = range_hint(from);
-	} else {
-		hint.copied = true;
-		hint.shared = staging.on;
-		state = staging.on ? staging.state : SIM_KNOWN;
-	}
-	range_set(to, bytes, dropped && state == SIM_KNOWN ? SIM_NOT_KEPT : state, hint);
+	if (on_device(from))
+		range_copy(to, from, bytes, dropped);
+	else
+		range_set(to, bytes, dropped && state == SIM_KNOWN ? SIM_NOT_KEPT : state, (struct hint){.copied = true});
 }
 
 void sim_contents_filled(sim_addr to, size_t bytes, bool dropped, bool truth)
@@ -276,12 +301,12 @@ static void words_add_extra(struct words *w, void **extra)
 		words_add(w, buffer, size);
 }
 
-/* Of all that the kernel may read. A result of two numbers is no number: it is not passed on any further. Gaps between parameters may
- * contain addresses of earlier ones, so whatever else is known there counts for nothing. Needs the lock. */
+/* Of all that the kernel may read. What is computed from two numbers is like neither. Gaps between parameters may contain addresses of
+ * earlier ones, so whatever else is known there counts for nothing. Needs the lock. */
 static struct hint words_hint(const struct words *w)
 {
 	struct hint hint = {0};
-	bool too_many = false, computed = false;
+	bool several = false;
 
 	for (size_t i = 0; i < w->count; i++) {
 		const struct range *r = range_find(w->at[i], 1);
@@ -291,20 +316,15 @@ static struct hint words_hint(const struct words *w)
 			continue;
 		if (r->hint.truth == atomic_load(&truth_now))
 			hint.truth = r->hint.truth;
-		if (is_number(w->at[i])) {
+		if (is_number(w->at[i]))
 			number = w->at[i];
-		} else if (r->start == w->at[i] && r->hint.like[0]) {
-			number = r->hint.like[0];
-			computed = true;
-			too_many |= r->hint.like[1] != 0;
-		}
-		if (!number || number == hint.like[0] || number == hint.like[1])
-			continue;
-		too_many |= hint.like[1] != 0;
-		hint.like[hint.like[0] != 0] = number;
+		else if (r->start == w->at[i])
+			number = r->hint.like;
+		several |= number && hint.like && number != hint.like;
+		hint.like = number ? number : hint.like;
 	}
-	if (too_many || (hint.like[1] && (computed || !is_shared(hint.like[0]) || !is_shared(hint.like[1]))))
-		memset(hint.like, 0, sizeof(hint.like));
+	if (several)
+		hint.like = 0;
 	return hint;
 }
 
@@ -321,7 +341,7 @@ static void hint_pass_on(const struct words *w, const struct hint *hint)
 		r = range_find(w->at[i], 1);
 		if (r && r->state == SIM_NEVER_WRITTEN) {
 			r->hint.truth = hint->truth ? hint->truth : r->hint.truth;
-			memcpy(r->hint.like, hint->like, sizeof(r->hint.like));
+			r->hint.like = hint->like;
 		} else if (!r || r->state == SIM_OUTDATED) {
 			struct hint passed = *hint;
 
@@ -356,6 +376,42 @@ void sim_contents_launched(const struct sim_func *f, void **params, void **extra
 	pthread_mutex_unlock(&range_lock);
 	if (hints(&hint))
 		hint_pass_on(&w, &hint);
+}
+
+static bool is_computable(const struct sim_piece *p)
+{
+	if (!p->to_bytes)
+		return true;
+	if (!on_device(p->to) || !sim_mem_covers(p->to, p->to_bytes))
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (p->from[i] && (!on_device(p->from[i]) || !sim_mem_covers(p->from[i], p->from_bytes) ||
+				   !is_there(range_state(p->from[i], p->from_bytes))))
+			return false;
+	return true;
+}
+
+static void set_computed(const struct sim_piece *p)
+{
+	enum sim_unknown state = range_state(p->from[0], p->from_bytes);
+	struct hint hint = range_hint(p->from[0]);
+
+	if (p->from[1] && state == SIM_KNOWN)
+		state = range_state(p->from[1], p->from_bytes);
+	hint.copied = hint.copied && (!p->from[1] || range_hint(p->from[1]).copied);
+	hint.like = 0;
+	range_set(p->to, p->to_bytes, state, hint);
+}
+
+bool sim_contents_compute(const struct sim_piece *piece, size_t pieces)
+{
+	for (size_t i = 0; i < pieces; i++)
+		if (!is_computable(&piece[i]))
+			return false;
+	for (size_t i = 0; i < pieces; i++)
+		if (piece[i].to_bytes)
+			set_computed(&piece[i]);
+	return true;
 }
 
 /* ---- reads that are reported ------------------------------------------------------------------------------ */
@@ -403,22 +459,20 @@ void cuwhy_sim_given_anew(sim_addr at, size_t bytes)
 		range_set(at, bytes, SIM_OUTDATED, (struct hint){0});
 }
 
-static enum sim_invent to_invent(enum sim_unknown state, sim_addr from, size_t bytes, sim_addr like[static 2])
+static enum sim_invent to_invent(enum sim_unknown state, sim_addr from, size_t bytes, sim_addr *like)
 {
 	bool unwritten = state == SIM_OUTDATED || state == SIM_NEVER_WRITTEN;
 	struct hint hint = unwritten ? range_hint(from) : (struct hint){0};
 
-	memcpy(like, hint.like, sizeof(hint.like));
+	*like = hint.like;
 	if (bytes == 1 && hint.truth == atomic_load(&truth_now)) {
 		atomic_fetch_add(&truth_now, 1);
 		return SIM_INVENT_TRUE;
 	}
-	if (bytes == 1 && hint.like[1])
-		return SIM_INVENT_GREATER;
-	if (bytes == NUMBER_BYTES && hint.like[0] && !hint.like[1])
+	if (bytes == NUMBER_BYTES && hint.like)
 		return SIM_INVENT_NUMBER;
 	if (sim.config.values == SIM_VALUES_ZEROS)	/* unwritten memory contains these already */
-		unwritten = hint.stale || (state == SIM_OUTDATED && range_outdated(from, bytes));
+		unwritten = unwritten && range_outdated(from, bytes);
 	return unwritten ? SIM_INVENT_VALUES : SIM_INVENT_NOT;
 }
 
@@ -428,10 +482,10 @@ void sim_contents_read(sim_addr from, size_t bytes, struct sim_op *copy)
 	enum sim_unknown state;
 
 	copy->u.copy.invent = SIM_INVENT_NOT;
-	if (!bytes || !on_device(from) || !sim.config.real_code)
+	if (!bytes || !on_device(from) || !sim.real_code)
 		return;
 	state = range_state(from, bytes);
-	copy->u.copy.invent = to_invent(state, from, bytes, copy->u.copy.like);
+	copy->u.copy.invent = to_invent(state, from, bytes, &copy->u.copy.like);
 	if (state == SIM_OUTDATED)
 		state = SIM_NEVER_WRITTEN;
 	if (staging.on)
@@ -462,7 +516,7 @@ bool sim_contents_drops(sim_addr to, size_t bytes)
 
 	if (atomic_load(&spent) && limit > TIGHT)
 		limit = TIGHT;
-	if (!sim.config.real_code || bytes <= TIGHT)
+	if (!sim.real_code || bytes <= TIGHT)
 		return false;
 	if (bytes > limit)
 		return on_device(to);
@@ -571,14 +625,11 @@ static void values_invent(void *to, size_t bytes)
 
 void sim_contents_invent(void *to, size_t bytes, const struct sim_op *copy)
 {
-	const sim_addr *like = copy->u.copy.like;
-
 	switch (copy->u.copy.invent) {
 	case SIM_INVENT_NOT: break;
 	case SIM_INVENT_VALUES: values_invent(to, bytes); break;
 	case SIM_INVENT_TRUE: memset(to, 1, bytes); break;
 	case SIM_INVENT_OTHER: memset(to, sim.config.values != SIM_VALUES_ONES, bytes); break;
-	case SIM_INVENT_NUMBER: memcpy(to, &(uint64_t){number_at(like[0])}, bytes); break;
-	case SIM_INVENT_GREATER: memset(to, number_at(like[0]) > number_at(like[1]), bytes); break;
+	case SIM_INVENT_NUMBER: memcpy(to, &(uint64_t){number_at(copy->u.copy.like)}, bytes); break;
 	}
 }

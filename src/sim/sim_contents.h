@@ -20,8 +20,36 @@ void sim_contents_filled(sim_addr to, size_t bytes, bool dropped, bool truth);	/
 void sim_contents_launched(const struct sim_func *f, void **params, void **extra);
 /* Also tells who wants to know. What is there may not be what is to be read: then `invent` of the copy says what. */
 void sim_contents_read(sim_addr from, size_t bytes, struct sim_op *copy);
-/* Turns the launch of a kernel that is computed into other work; false: it is not one of them. */
-bool sim_known_op(const struct sim_func *f, void **params, struct sim_op *op);
+
+/* Kernels that are computed (sim_known.c). */
+enum sim_known {
+	SIM_KNOWN_UNSEEN,		/* its name was not looked at yet */
+	SIM_KNOWN_NONE,
+	SIM_KNOWN_FILL,
+	SIM_KNOWN_RAMP,
+	SIM_KNOWN_JOIN,
+	SIM_KNOWN_SUM,
+	SIM_KNOWN_MAX,
+	SIM_KNOWN_MIN,
+	SIM_KNOWN_ADD,
+	SIM_KNOWN_ADD_SCALAR,
+	SIM_KNOWN_COMPARE,
+};
+enum sim_known sim_known_kind(struct sim_func *f);
+/* Turns the launch of a fill or a ramp into other work; false: it is to be launched as it is. */
+bool sim_known_op(const struct sim_func *f, enum sim_known kind, void **params, struct sim_op *op);
+/* What is to be done behind the launch of one of the others (sim_numbers.c); false: nothing, its result is unknown. */
+bool sim_numbers_op(const struct sim_func *f, enum sim_known kind, const unsigned int grid[3], void **params,
+		    struct sim_op *op);
+/* A result, and one or two things of the same size that it is computed from. */
+struct sim_piece {
+	sim_addr to;
+	size_t to_bytes;
+	sim_addr from[2];		/* the second: 0, or another one */
+	size_t from_bytes;
+};
+/* If all that they are computed from is known, so are they from now on. */
+bool sim_contents_compute(const struct sim_piece *piece, size_t pieces);
 void sim_known_ramp(const struct sim_op *op);	/* what a worker does for arange */
 void sim_contents_freed(sim_addr at, size_t bytes);
 

@@ -55,7 +55,7 @@ static int init_once(void)
 	if (code)
 		return code;
 	library_pin();
-	atomic_store(&sim.config.real_code, has_runtime());
+	atomic_store(&sim.real_code, has_runtime());
 	sim_pools_init();
 	pthread_atfork(NULL, NULL, after_fork_in_child);
 	sim_dump_env();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The two kernels of PyTorch's that are computed: tensor.fill_, behind torch.ones and torch.full, and arange. Programs read back what
- * they filled (the scale of a gradient scaler, a mask of ones, positions), and the values are parameters of the launch. To recognize
- * more of PyTorch's kernels would be an endless list. */
+ * The few kernels of PyTorch's that are computed: tensor.fill_, behind torch.ones and torch.full, and arange, because programs read back
+ * what they filled (the scale of a gradient scaler, a mask of ones, positions), and the values are parameters of the launch; and what
+ * sizes go through, in sim_numbers.c. To recognize more of PyTorch's kernels would be an endless list. */
 #include "sim/sim_contents.h"
 
 #include <string.h>
@@ -13,9 +13,6 @@ static bool is_fill(const struct sim_func *f, size_t *unit)
 {
 	size_t n = 0, pointer = 0;
 
-	if (!strstr(f->name, "FillFunctor") ||
-	    (!strstr(f->name, "vectorized_elementwise_kernel") && !strstr(f->name, "unrolled_elementwise_kernel")))
-		return false;
 	sim_real_param(f, PARAM_N, &n);
 	sim_real_param(f, PARAM_VALUE, unit);
 	sim_real_param(f, PARAM_POINTER, &pointer);
@@ -51,7 +48,7 @@ static enum ramp_type ramp_of(const struct sim_func *f)
 	size_t n = 0, functor = 0, pointer = 0;
 	int type;
 
-	if (!at || !strstr(f->name, "elementwise_kernel_with_index"))
+	if (!at)
 		return RAMP_NONE;
 	at += sizeof(inner) - 1;
 	type = *at == '_' ? RAMP_U8 : *at >= '0' && *at <= '7' && at[1] == '_' ? RAMP_I8 + (*at - '0') : RAMP_NONE;
@@ -120,9 +117,54 @@ void sim_known_ramp(const struct sim_op *op)
 	}
 }
 
-/* ---- both ----------------------------------------------------------------------------------------------------- */
+/* ---- which kernel it is ----------------------------------------------------------------------------------------- */
 
-bool sim_known_op(const struct sim_func *f, void **params, struct sim_op *op)
+/* Elements that lie side by side, and need no conversion. */
+static bool is_plain(const char *name)
+{
+	return strstr(name, "vectorized_elementwise_kernel") ||
+	       (strstr(name, "unrolled_elementwise_kernel") && !strstr(name, "LoadWithCast"));
+}
+
+static enum sim_known known_by_name(const char *name)
+{
+	if (strstr(name, "elementwise_kernel_with_index") && strstr(name, "arange_cuda_out"))
+		return SIM_KNOWN_RAMP;
+	if (strstr(name, "CatArrayBatchedCopy") &&
+	    (strstr(name, "EEEjLi1ELi128ELi1E") || strstr(name, "EEEjLi1ELi64ELi64E"))) /* of one dimension */
+		return SIM_KNOWN_JOIN;
+	if (strstr(name, "reduce_kernelILi512ELi1E"))
+		return strstr(name, "sum_functorIlll")	    ? SIM_KNOWN_SUM
+		       : strstr(name, "MaxNanFunctorIlE") ? SIM_KNOWN_MAX
+		       : strstr(name, "MinNanFunctorIlE") ? SIM_KNOWN_MIN
+							  : SIM_KNOWN_NONE;
+	if (!is_plain(name))
+		return SIM_KNOWN_NONE;
+	if (strstr(name, "FillFunctor"))
+		return SIM_KNOWN_FILL;
+	if (strstr(name, "15CUDAFunctor_addIlE"))
+		return SIM_KNOWN_ADD;
+	if (strstr(name, "21CUDAFunctorOnSelf_addIlE"))
+		return SIM_KNOWN_ADD_SCALAR;
+	if (strstr(name, "14CompareFunctorIlE") && !strstr(name, "compare_scalar_kernel"))
+		return SIM_KNOWN_COMPARE;
+	return SIM_KNOWN_NONE;
+}
+
+enum sim_known sim_known_kind(struct sim_func *f)
+{
+	unsigned char kind = atomic_load_explicit(&f->known, memory_order_relaxed);
+
+	if (SIM_UNLIKELY(kind == SIM_KNOWN_UNSEEN)) {
+		kind = (unsigned char)known_by_name(f->name);
+		atomic_store_explicit(&f->known, kind, memory_order_relaxed);
+	}
+	return (enum sim_known)kind;
+}
+
+/* ---- fills -------------------------------------------------------------------------------------------------------- */
+
+bool sim_known_op(const struct sim_func *f, enum sim_known kind, void **params, struct sim_op *op)
 {
 	enum ramp_type ramp = RAMP_NONE;
 	size_t unit = 0, bytes;
@@ -132,9 +174,11 @@ bool sim_known_op(const struct sim_func *f, void **params, struct sim_op *op)
 
 	if (!params || f->param_count <= PARAM_POINTER)
 		return false;
-	if (!is_fill(f, &unit)) {
+	if (kind == SIM_KNOWN_RAMP) {
 		ramp = ramp_of(f);
 		unit = ramp_unit(ramp);
+	} else if (!is_fill(f, &unit)) {
+		return false;
 	}
 	memcpy(&n, params[PARAM_N], sizeof(n));
 	memcpy(&to, params[PARAM_POINTER], sizeof(to));

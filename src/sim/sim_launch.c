@@ -208,9 +208,27 @@ static bool is_loaded(const struct sim_func *f, int device)
 	return atomic_load_explicit(&f->loaded[device], memory_order_relaxed) == sim.devices[device].epoch;
 }
 
+/* What real code does: nothing, unless it is one of the kernels that are computed: a fill is other work, and others have work behind
+ * them (in a graph there is no place for it). */
+static bool real_op(const struct launch *l, struct sim_op *op, struct sim_op *behind)
+{
+	enum sim_known kind = sim_known_kind(l->f);
+
+	if (kind == SIM_KNOWN_FILL || kind == SIM_KNOWN_RAMP) {
+		if (sim_known_op(l->f, kind, l->params, op))
+			return false;
+	} else if (kind != SIM_KNOWN_NONE && !atomic_load(&l->stream->capture) &&
+		   sim_numbers_op(l->f, kind, l->grid, l->params, behind)) {
+		return true;
+	}
+	sim_contents_launched(l->f, l->params, l->extra);
+	return false;
+}
+
 static int launch(struct launch *l, struct sim_func *handle, struct sim_stream *stream)
 {
-	struct sim_op op;
+	struct sim_op op, behind;
+	bool more = false;
 	int code;
 
 	l->f = sim_func_get(handle);
@@ -233,9 +251,11 @@ static int launch(struct launch *l, struct sim_func *handle, struct sim_stream *
 	memcpy(op.u.kernel.block, l->block, sizeof(op.u.kernel.block));
 	op.u.kernel.shared = l->shared;
 	code = params_copy(&op, l->f, l->params, l->extra);
-	if (!code && l->f->real && !sim_known_op(l->f, l->params, &op))
-		sim_contents_launched(l->f, l->params, l->extra);
-	return code ? code : sim_work_submit(l->stream, &op, NULL);
+	if (!code && l->f->real)
+		more = real_op(l, &op, &behind);
+	if (!code)
+		code = sim_work_submit(l->stream, &op, NULL);
+	return code || !more ? code : sim_work_submit(l->stream, &behind, NULL);
 }
 
 /* ---- exported ------------------------------------------------------------------------------- */

@@ -192,7 +192,7 @@ int sim_real_load(struct sim_module *mod, const struct sim_model *m, const void 
 	if (code)
 		sim_real_free(mod);
 	else
-		atomic_store(&sim.config.real_code, true);
+		atomic_store(&sim.real_code, true);
 	return code;
 }
 

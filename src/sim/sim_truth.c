@@ -9,22 +9,11 @@
 
 enum { PLACES_MAX = 256 };
 
-SIM_EXPORT void cuwhy_sim_on_place(sim_place_fn fn);
-
-static _Atomic(sim_place_fn) place_fn;
-
-/* The function says where in the program the calling thread is, as a number; 0: nowhere. NULL: nobody knows. */
-void cuwhy_sim_on_place(sim_place_fn fn)
-{
-	atomic_store(&place_fn, fn);
-}
-
 bool sim_truth_turns(bool value)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static struct { uint32_t place; bool value; } last[PLACES_MAX];
-	sim_place_fn fn = atomic_load(&place_fn);
-	uint32_t place = fn ? fn() : 0;
+	uint32_t place = cuwhy_sim_place();
 	bool turns = false;
 	size_t i = 0;
 

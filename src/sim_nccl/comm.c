@@ -55,12 +55,13 @@ STANDIN(const char *, ncclGetLastError, (const struct nccl_comm *comm))
 	return last_error;
 }
 
-STANDIN(int, ncclCommGetAsyncError, (const struct nccl_comm *comm, int *code))
+STANDIN(int, ncclCommGetAsyncError, (struct nccl_comm * comm, int *code))
 {
 	if (!comm || !code)
 		return nccl_error(NCCL_INVALID_ARGUMENT,
 				  "ncclCommGetAsyncError without a communicator or a place for the answer");
 	*code = atomic_load(&comm->shared->failed);
+	nccl_own_up(comm);
 	if (*code)
 		nccl_error(*code, "%s", comm->shared->failure);
 	return 0;

@@ -48,6 +48,7 @@ enum {
 	NCCL_MESSAGES = 64,		/* from one rank to another under way */
 	NCCL_SHRINKS = 8,
 	NCCL_TEXT = 512,
+	NCCL_CALL_TEXT = 96,
 };
 
 struct nccl_id {			/* ncclUniqueId, passed by value */
@@ -58,6 +59,7 @@ struct nccl_id {			/* ncclUniqueId, passed by value */
 struct nccl_call {
 	uint64_t count;			/* elements */
 	int32_t op, type, root, redop;	/* root and redop: -1 where there is none */
+	uint32_t place;			/* in the program; 0: not known */
 };
 
 /* --- in shared memory ------------------------------------------------------------------------- */
@@ -89,6 +91,14 @@ struct nccl_shared {
 	_Atomic uint32_t changes;	/* a futex: something happened */
 	_Atomic int32_t failed;		/* the code that every call returns from now on */
 	char failure[NCCL_TEXT];
+	/* The rank that called something else than the others; written before `failed`. */
+	struct nccl_odd {
+		int32_t rank;		/* plus 1; 0: none */
+		uint32_t place;
+		uint64_t mono_ns;
+		char call[NCCL_CALL_TEXT];
+		_Atomic int32_t told;
+	} odd;
 	_Atomic int32_t lock;		/* of what is not atomic: the process that holds it, or 0 */
 	uint64_t checked;		/* collectives that were compared */
 	_Atomic uint64_t finished[NCCL_ROUNDS];	/* ranks that are done with the values in each slot, over all rounds */
@@ -138,6 +148,8 @@ size_t nccl_type_bytes(int type);	/* 0: no such type */
 /* Enters a collective, or a message, and compares it with those of the others. */
 int nccl_enter(struct nccl_comm *comm, const struct nccl_call *call);
 int nccl_enter_message(struct nccl_comm *comm, int from, int to, bool sends, const struct nccl_call *call);
+/* If the communicator failed because of this rank, whoever watches the program is told, once. */
+void nccl_own_up(struct nccl_comm *comm);
 
 /* exchange.c: what moves in a stream. */
 struct nccl_buffers {

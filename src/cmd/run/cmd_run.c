@@ -75,6 +75,7 @@ struct run {
 	struct hang hang;
 	struct sampler sampler;
 	struct keeper keeper;
+	char *sim;		/* the simulated GPU, as it is specified to the program; NULL: a real one */
 	struct err unrecorded;	/* code != 0: why nothing can be recorded */
 };
 
@@ -219,7 +220,7 @@ static int start_program(struct run *r, char **argv, struct err *e)
 {
 	int status, rc;
 
-	if (given.gpu && torch_check(argv, e) != 0)
+	if (given.gpu && (env_check_gpu(given.gpu, &r->sim, e) != 0 || torch_check(argv, e) != 0))
 		return EXIT_TROUBLE;
 	if (store_open(&r->store, given.out, given.keep || given.memory_trace, given.force, argv, e) != 0)
 		return EXIT_NOT_STARTED;
@@ -228,7 +229,7 @@ static int start_program(struct run *r, char **argv, struct err *e)
 	server_open(&r->server, &r->unrecorded);
 	r->judge.notices = r->server.dir ? notices_open(r->server.dir) : NULL;
 	hang_prepare(&r->hang, &r->server);
-	rc = env_prepare(&r->server, argv[0], given.gpu, given.no_core_dump, e);
+	rc = env_prepare(&r->server, argv[0], r->sim, given.no_core_dump, e);
 	if (rc != 0)
 		return rc == -EINVAL ? EXIT_TROUBLE : EXIT_NOT_STARTED;
 	if (!r->unrecorded.code && r->server.dir && !getenv("CUWHY_SOCK")) {
@@ -275,6 +276,7 @@ static int run_program(char **argv, enum color color, const struct hang *hang)
 	store_release(&r.store);
 	server_close(&r.server);
 	sampler_release(&r.sampler);
+	free(r.sim);
 	if (r.child.ended)
 		child_end_alike(&r.child);
 	return status;

@@ -109,6 +109,7 @@ struct process {
 	char cause[64];
 	struct verdict *verdict;	/* NULL once moved into the joined one */
 	bool told;		/* it has been printed as a victim */
+	bool put_off;		/* it may be the victim of a process that has not ended yet */
 	struct process_hang hang;
 	struct process_events events;
 	enum sample_state sample;	/* its result is end.usage, owned by the sampler */
@@ -208,9 +209,13 @@ char *place_part(const char *part);
 
 #define CARDS_FILE	"cards"		/* in the private folder: the memory of simulated GPUs */
 
-/* Finds our parts and sets the environment that the program inherits. -errno with `e` filled if the
- * recorder or the simulated GPU is missing. */
-int env_prepare(const struct server *s, const char *program, const char *gpu, bool no_core_dump, struct err *e);
+/* What --gpu says, as the simulated GPU reads it (sim/sim_spec.h); -EINVAL with `e` filled if that is no GPU. `spec` is owned by
+ * the caller. */
+int env_check_gpu(const char *gpu, char **spec, struct err *e);
+
+/* Finds our parts and sets the environment that the program inherits; `sim`: with this simulated GPU, or NULL. -errno with `e`
+ * filled if the recorder or the simulated GPU is missing. */
+int env_prepare(const struct server *s, const char *program, const char *sim, bool no_core_dump, struct err *e);
 
 /* Why the recorder must not be preloaded into it; NULL if it may. */
 /* Where execvp() would find it; NULL if it would not. Owned by the caller. */

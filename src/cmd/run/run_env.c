@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "cmd/run/run.h"
 #include "formats/elf_file.h"
+#include "sim/sim_spec.h"
 
 #define RECORDER	"libcuwhy-rec.so"
 #define SIM_LOADER	"libcuwhy-sim-loader.so"
@@ -157,43 +158,30 @@ static int set_preload(const struct server *s, const char *program, struct err *
 
 /* --- the simulated GPU ------------------------------------------------------------------------ */
 
-#define SIM_MODEL(id, ...) #id ", "
-static const char sim_models[] =
-#include "sim/sim_models.def"
-	;
-#undef SIM_MODEL
-
-static int check_model(const char *spec, struct err *e)
-{
-	size_t len = strcspn(spec, ",");
-	const char *name = sim_models;
-
-	for (; *name; name += strcspn(name, ",") + strlen(", "))
-		if (strcspn(name, ",") == len && strncmp(name, spec, len) == 0)
-			return 0;
-	err_set(e, -EINVAL, "there is no simulated GPU '%.*s'", (int)len, spec);
-	return err_hint(e, "the models are: %.*s", (int)(strlen(sim_models) - strlen(", ")), sim_models);
-}
-
-/* MODEL*8 is MODEL,devices=8: what reads the variable after us knows only the keys. */
-static char *sim_many(const char *words, size_t first)
-{
-	const char *times = memchr(words, '*', first);
-	size_t digits = times ? strspn(times + 1, "0123456789") : 0;
-
-	if (!digits || times + 1 + digits != words + first)
-		return xstrdup(words);
-	return xasprintf("%.*s,devices=%s", (int)(times - words), words, times + 1);
-}
-
 /* The form that the simulated GPU reads: a model always comes first. */
 static char *sim_spec(const char *words)
 {
-	size_t first = strcspn(words, ",");
+	bool model = *words && *words != ',' && words[strcspn(words, ",*:=")] != '=';
 
-	if (first && !memchr(words, '=', first))
-		return sim_many(words, first);
-	return xasprintf(SIM_DEFAULT "%s%s", *words && *words != ',' ? "," : "", words);
+	return model ? xstrdup(words) : xasprintf(SIM_DEFAULT "%s%s", *words && *words != ',' ? "," : "", words);
+}
+
+int env_check_gpu(const char *gpu, char **spec, struct err *e)
+{
+	struct sim_spec_error why;
+	struct sim_config config;
+
+	if (!str_starts(gpu, "sim") || (gpu[3] && gpu[3] != ':')) {
+		err_set(e, -EINVAL, "unknown GPU '%s'", gpu);
+		return err_hint(e, "--gpu takes sim or sim:MODEL");
+	}
+	*spec = sim_spec(gpu[3] ? gpu + 4 : "");
+	if (sim_spec_read(&config, *spec, &why))
+		return 0;
+	free(*spec);
+	*spec = NULL;
+	err_set(e, -EINVAL, "%s", why.what);
+	return err_hint(e, "%s", why.hint);
 }
 
 /* NVIDIA's other libraries: see src/sim_loader. */
@@ -209,31 +197,21 @@ static void set_stand_ins(const char *folder)
 	free(loader);
 }
 
-static int set_sim(const char *gpu, struct err *e)
+static int set_sim(const char *spec, struct err *e)
 {
-	char *lib, *dir, *value, *spec;
-	int rc;
+	char *dir = proc_find_part("sim"), *lib = proc_find_part("sim/libcuda.so.1"),
+	     *value = dir ? place_part(dir) : NULL;
+	int rc = 0;
 
-	if (!str_starts(gpu, "sim") || (gpu[3] && gpu[3] != ':')) {
-		err_set(e, -EINVAL, "unknown GPU '%s'", gpu);
-		return err_hint(e, "--gpu takes sim or sim:MODEL");
-	}
-	lib = proc_find_part("sim/libcuda.so.1");
 	if (!lib)
-		return missing("sim/libcuda.so.1", "the simulated GPU", e);
-	spec = sim_spec(gpu[3] ? gpu + 4 : "");
-	rc = check_model(spec, e);
-	dir = proc_find_part("sim");
-	value = rc == 0 && dir ? place_part(dir) : NULL;
-	if (rc == 0 && !value)
-		rc = err_set(e, -EINVAL, "the loader cannot search a folder named '%s'",
-			     dir ? dir : "");
+		rc = missing("sim/libcuda.so.1", "the simulated GPU", e);
+	else if (!value)
+		rc = err_set(e, -EINVAL, "the loader cannot search a folder named '%s'", dir ? dir : "");
 	if (rc == 0) {
 		prepend("LD_LIBRARY_PATH", value);
 		set_stand_ins(value);
 		setenv("CUWHY_SIM", spec, 1);
 	}
-	free(spec);
 	free(value);
 	free(dir);
 	free(lib);
@@ -252,13 +230,13 @@ static void set_cards(const struct server *s)
 	free(path);
 }
 
-int env_prepare(const struct server *s, const char *program, const char *gpu, bool no_core_dump, struct err *e)
+int env_prepare(const struct server *s, const char *program, const char *sim, bool no_core_dump, struct err *e)
 {
 	int rc = set_preload(s, program, e);
 
-	if (rc == 0 && gpu)
-		rc = set_sim(gpu, e);
-	if (rc == 0 && gpu)
+	if (rc == 0 && sim)
+		rc = set_sim(sim, e);
+	if (rc == 0 && sim)
 		set_cards(s);
 	if (rc == 0 && s->dir && !no_core_dump)
 		setenv("CUWHY_CORE_DUMP", s->dir, 1);

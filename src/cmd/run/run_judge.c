@@ -20,6 +20,8 @@
 /* The status of a process that is not our child is known only after its own parent has waited for it. */
 #define STATUS_WAIT_NS 100000000u
 #define LIST_PAUSES    20	/* between two writings of run.json, in units of what one takes */
+/* A process whose peers complain about it ends within this time: PyTorch's watchdog waits a minute before it aborts one that failed. */
+#define PEER_ENDS_NS 180000000000u
 
 /* --- how a process ended ---------------------------------------------------------------------- */
 
@@ -155,6 +157,20 @@ static void judge_promote(struct judge *j, const struct process *p)
 	free(list);
 }
 
+/* Ranks that lost a peer often end before it does. What they say is not reported before the peer had the time to end, too. */
+static bool may_be_victim(struct judge *j, struct process *p, uint64_t now)
+{
+	if (!victim_speaks(p->verdict) || victims_blame(j, p) || now > p->ended_ns + PEER_ENDS_NS)
+		return false;
+	for (size_t i = 0; i < j->server->n_processes; i++) {
+		const struct process *q = j->server->process[i];
+
+		if (!q->judged && !q->replaced && (uint32_t)q->pid != p->end.ppid)
+			return true;
+	}
+	return false;
+}
+
 static void judge_process(struct judge *j, struct process *p)
 {
 	size_t len = 0;
@@ -197,12 +213,32 @@ static void judge_process(struct judge *j, struct process *p)
 		page_note_sources(p->verdict, trace_sources(t));
 		store_sources(j->store, p, trace_sources(t));
 	}
-	if (failed)
+	if (failed && may_be_victim(j, p, proc_mono_ns()))
+		p->put_off = true;
+	else if (failed)
 		judge_tell(j, p);
 	p->end.fault = NULL;
 	culprit_free(fault);
 	dump_free(d);
 	trace_free(t);
+}
+
+/* True: some are still put off. */
+static bool tell_put_off(struct judge *j, uint64_t now, bool final)
+{
+	bool waiting = false;
+
+	for (size_t i = 0; i < j->server->n_processes; i++) {
+		struct process *p = j->server->process[i];
+
+		if (!p->put_off)
+			continue;
+		p->put_off = !final && may_be_victim(j, p, now);
+		waiting |= p->put_off;
+		if (!p->put_off)
+			judge_tell(j, p);
+	}
+	return waiting;
 }
 
 bool judge_step(struct judge *j, bool final)
@@ -224,6 +260,7 @@ bool judge_step(struct judge *j, bool final)
 		else
 			waiting = true;
 	}
+	waiting |= tell_put_off(j, now, final);
 	return (!list_parts(j) && !j->child->ended) || waiting;
 }
 

@@ -320,8 +320,9 @@ struct incident *incidents_fatal(struct incidents *all, struct trace *t, int sig
 {
 	struct incident *i;
 
+	/* a communicator whose ranks disagree is as lost as a context: whatever ended the process came from that */
 	for (size_t k = 0; k < all->n; k++)
-		if (all->list[k].sticky)
+		if (all->list[k].sticky || all->list[k].lead->source == CW_SRC_RANKS)
 			return join_exception(all, &all->list[k], t);
 	if (!all->n_python)
 		return find_without_exception(all, t, signal);

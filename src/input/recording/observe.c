@@ -115,6 +115,17 @@ static void observe_exception(struct casefile *f, const struct incident *i)
 		fact_set_text(f, FACT_check_message, first_line(check ? check->text : python->text, f->pool));
 }
 
+static void observe_collective(struct casefile *f, const struct incident *i)
+{
+	const struct cw_failure *odd = incident_from(i, CW_SRC_RANKS);
+
+	fact_set_flag(f, FACT_collective_differs, odd != NULL);
+	if (!odd)
+		return;
+	fact_set_text(f, FACT_collective_call, odd->what);
+	fact_set_text(f, FACT_collective_mismatch, odd->text);
+}
+
 /* The autograd node's C++ type, as the compiler writes it: "N5torch8autograd9generated12MulBackward0E". */
 static void fill_node(struct casefile *f, const struct trace *t, uint32_t node_name)
 {
@@ -204,7 +215,7 @@ static void observe_groups(struct casefile *c, const struct incident *i)
 		GROUP_call,    GROUP_kernel, GROUP_shared, GROUP_device, GROUP_ordinal, GROUP_visible, GROUP_driver,
 		GROUP_oom,     GROUP_memory, GROUP_frag,   GROUP_graph,	 GROUP_grow,	GROUP_others,  GROUP_context,
 		GROUP_library, GROUP_pinned, GROUP_ram,	   GROUP_masked, GROUP_load,	GROUP_process, GROUP_capture,
-		GROUP_where,   GROUP_shape,  GROUP_hang,	 GROUP_turn,
+		GROUP_where,   GROUP_shape,  GROUP_hang,	 GROUP_turn,   GROUP_collective,
 	};
 
 	for (size_t k = 0; k < sizeof(groups) / sizeof(groups[0]); k++)
@@ -228,6 +239,7 @@ static void facts_of_incident(struct casefile *f, const struct incident *i, stru
 	fill_text(f, i, t);
 	observe_error(f, i);
 	observe_exception(f, i);
+	observe_collective(f, i);
 	fill_device(f, i, t, d);
 	fill_launch(f, i, t, d);
 	fill_memory(f, i, d);

@@ -12,16 +12,10 @@
 #include <unistd.h>
 
 #include "sim/sim_cards.h"
+#include "sim/sim_spec.h"
 #include "sim/sim_uuid.h"
 
 struct machine machine;
-
-static const struct { const char *id, *name; unsigned long long kib; unsigned int cc; } models[] = {
-#define SIM_MODEL(id, name, major, minor, memory, ...) {#id, name, memory, major * 10 + minor},
-#include "sim/sim_models.def"
-#undef SIM_MODEL
-};
-#define N_MODELS (sizeof(models) / sizeof(models[0]))
 
 static bool read_bytes(const char *text, unsigned long long *out)
 {
@@ -46,21 +40,19 @@ static bool read_bytes(const char *text, unsigned long long *out)
 static bool add_gpu(const char *memory)
 {
 	const char *sim = getenv("CUWHY_SIM"), *id = sim ? sim : "tiny";
-	size_t length = strcspn(id, ","), i;
+	size_t length = strcspn(id, ",*");
+	const struct sim_model *model = sim_model_find(id, length);
 	unsigned char uuid[16];
 	struct gpu *g;
 
-	if (machine.n_gpus == GPUS_MAX)
+	if (machine.n_gpus == GPUS_MAX || !model)
 		return false;
-	for (i = 0; i + 1 < N_MODELS; i++)
-		if (strlen(models[i].id) == length && memcmp(models[i].id, id, length) == 0)
-			break;
 	g = &machine.gpu[machine.n_gpus];
 	sim_uuid_make(uuid, id, length, (int)machine.n_gpus++);
 	sim_uuid_print(uuid, g->uuid);
-	snprintf(g->name, sizeof(g->name), "%s", models[i].name);
-	g->total = models[i].kib << 10;
-	g->cc = models[i].cc;
+	snprintf(g->name, sizeof(g->name), "%s", model->name);
+	g->total = model->memory;
+	g->cc = (unsigned int)(model->major * 10 + model->minor);
 	return !memory || read_bytes(memory, &g->total);
 }
 

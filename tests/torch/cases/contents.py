@@ -6,7 +6,7 @@ import torch
 
 index = torch.tensor([5, 3, 1]).cuda()
 assert index.tolist() == [5, 3, 1]
-assert (index + 1).sum().item() == 0
+assert (index + 1).sum().item() == 12 and (index * 2).sum().item() == 0
 filled = torch.zeros(1000, device="cuda")
 filled[:3].copy_(torch.tensor([1.0, 2.0, 3.0]))
 assert filled[:3].cpu().tolist() == [1.0, 2.0, 3.0]
