@@ -228,10 +228,10 @@ static void fill_room(struct casefile *f, const struct incident *i, const struct
 		return;
 	r.request = torch->request_bytes;
 	struct way way[] = {
-		{"graphs", FACT_room_graphs, is_way(&x->graphs, r.request), x->graphs.bytes, room_without(&r, x->graphs.gone, 0),
-		 true},
-		{"growth", FACT_room_grow, is_way(&x->tensors, r.request), x->tensors.bytes, room_without(&r, x->tensors.gone, 0),
-		 true},
+		{"graphs", FACT_room_graphs, is_way(&x->graphs, r.request), x->graphs.bytes,
+		 room_without(&r, x->graphs.gone, 0), true},
+		{"growth", FACT_room_grow, is_way(&x->tensors, r.request), x->tensors.bytes,
+		 room_without(&r, x->tensors.gone, 0), true},
 		{"gaps", FACT_room_packed, true, l->segments.free_used, room_packed(&r), false},
 		{"others", FACT_room_others, fact_known(f, FACT_others_bytes) && others, others,
 		 room_without(&r, NULL, others), false},
