@@ -136,6 +136,38 @@ def rule__a_daemon_that_outlives_cuwhy_loads_nothing_from_a_shared_folder(box):
         same(stream.read(), repr(([], 0, "")), "what it would load from there, its child's status and stderr")
 
 
+LITTERS = """
+import os, sys, time
+folder = os.path.dirname(os.environ["CUWHY_SOCK"])
+def litter(i):
+    os.close(os.open(os.path.join(folder, "core-%d" % i), os.O_CREAT | os.O_WRONLY))
+for i in range(3000):       # emptying the folder takes a while
+    litter(i)
+if os.fork():
+    sys.exit(0)
+os.setsid()
+answer = "there"
+try:
+    while os.path.exists(os.path.join(folder, "s")):
+        litter(i := i + 1)
+    for i in range(i, i + 100):
+        litter(i)
+except FileNotFoundError:
+    answer = "gone"
+with open(sys.argv[1], "w") as out:
+    out.write(answer)
+"""
+
+
+def rule__a_folder_that_a_daemon_writes_to_is_removed_by_a_later_run(box):
+    runtime, answer = os.path.join(box.scratch, "run"), os.path.join(box.scratch, "answer")
+    os.mkdir(runtime, 0o700)
+    run = box.under(box.script(LITTERS) + [answer], XDG_RUNTIME_DIR=runtime)
+    same(run.status, 0, "status (%s)" % run.err)
+    wait_until(lambda: os.path.exists(answer) and os.path.getsize(answer), "the daemon's end")
+    wait_until(lambda: not box.under(["true"], XDG_RUNTIME_DIR=runtime).status and not os.listdir(runtime), "an empty folder")
+
+
 LOGOUT = """
 import os, shutil, subprocess, sys, time, cudrv
 shutil.rmtree(os.environ["XDG_RUNTIME_DIR"])

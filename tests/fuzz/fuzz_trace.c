@@ -20,6 +20,7 @@
 #include "compat/cuda_errors.h"
 #include "input/recording/events.h"
 #include "input/recording/trace_memory.h"
+#include "input/recording/turns.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -115,6 +116,32 @@ static void use_memory(struct trace *t)
 	n = trace_nodes(t, &node);
 	for (i = 0; i < n; i++)
 		use_stack(t, node[i].stack);
+}
+
+static void use_turns(struct trace *t)
+{
+	const struct cw_failure *const *f;
+	const struct cw_allocation *const *block;
+	const struct cw_launch *const *l;
+	struct turn turns[CW_LOOP_TURNS];
+	size_t failures = trace_failures(t, &f), blocks = trace_blocks(t, &block), launches = trace_launches(t, &l),
+	       n = 0;
+	struct pool pool = {0};
+	struct site_turns s;
+
+	for (size_t i = 0; i < failures; i++) {
+		n = turns_of_failure(t, f[i], turns);
+		sink += strlen(turns_in_words(t, turns, n, &pool)) + (turn_to_name(turns, n) ? 1 : 0);
+	}
+	for (size_t i = 0; i < blocks; i++) {
+		n = turns_of_block(t, block[i], turns);
+		site_turns_of(t, block[i]->site, n ? turns[n - 1].number : 1, &s);
+		sink += s.n + s.bytes;
+		site_turns_release(&s);
+	}
+	for (size_t i = 0; i < launches; i++)
+		sink += turns_of_launch(t, l[i], turns);
+	pool_release(&pool);
 }
 
 /* A kernel that failed at, or was passed, some address in the recording. */
@@ -255,6 +282,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	use_lists(t);
 	use_blocks(t);
 	use_memory(t);
+	use_turns(t);
 	use_address(t);
 	use_snapshot(t);
 	use_page(t);

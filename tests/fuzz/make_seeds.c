@@ -77,6 +77,62 @@ static void sticky(struct make *m)
 	f[3] = (struct cw_failure){.seq = 4, .source = CW_SRC_DRIVER, .api = 91, .code = 209};
 }
 
+/* A loop in a loop, in which PyTorch ran out of memory: the turns of its live blocks, of its launches and of the failure. */
+static void turns(struct make *m)
+{
+	uint32_t heap = make_chunk(m, CW_CHUNK_HEAP, 512), file, function, stack, up = 0, ring;
+	struct cw_failure *f = failures(m, 2);
+	struct cw_allocation *block, *segment;
+	struct cw_failure_turns *failure;
+	struct cw_launch *launch;
+	struct cw_turned *log;
+	struct cw_loop *loop;
+	struct cw_turn *turn;
+
+	file = make_string(m, &heap, "train.py");
+	function = make_string(m, &heap, "train");
+	stack = make_stack(m, &heap, file, function, 12);
+	loop = (void *)(m->data + make_chunk(m, CW_CHUNK_LOOPS, 4 * sizeof(*loop)));
+	loop[1] = (struct cw_loop){.frame = {file, function, 8, 5}, .flags = CW_LOOP_FOR};
+	loop[2] = (struct cw_loop){.frame = {file, function, 9, 5}};
+	turn = (void *)(m->data + make_chunk(m, CW_CHUNK_TURNS, 8 * sizeof(*turn)));
+	block = (void *)(m->data + make_chunk(m, CW_CHUNK_BLOCKS, 8 * sizeof(*block)));
+	segment = (void *)(m->data + make_chunk(m, CW_CHUNK_ALLOCATIONS, 4 * sizeof(*segment)));
+	segment[0] = (struct cw_allocation){.addr = 0x7000000, .size = 2 << 20, .kind = CW_MEM_DEVICE};
+	for (uint32_t i = 0; i < 6; i++) {
+		turn[i] = (struct cw_turn){
+			.up = i ? up : 0, .at = {i ? 2 : 1, i ? i : 1, CW_TURN_EXACT}, .refs = 1, .serial = i + 1};
+		up = i ? up : (uint32_t)((uint8_t *)turn - m->data);
+		block[i] = (struct cw_allocation){.addr = 0x7000000 + 4096 * i,
+						  .size = 2048,
+						  .stack = stack,
+						  .kind = CW_MEM_TORCH,
+						  .site = 1,
+						  .extra = (uint64_t)((uint8_t *)&turn[i] - m->data) << 32};
+	}
+	launch = make_ring(m, CW_CHUNK_LAUNCHES, 8, sizeof(*launch), 6);
+	ring = (uint32_t)((uint8_t *)launch - m->data - sizeof(struct cw_ring));
+	for (uint32_t i = 0; i < 6; i++)
+		launch[i] = (struct cw_launch){.seq = i + 1, .ticks = 1100 + i, .stack = stack, .tid = 1};
+	log = make_ring(m, CW_CHUNK_TURN_LOG, 8, sizeof(*log), 4);
+	((struct cw_ring *)log - 1)->thread_key = ring;
+	log[0] = (struct cw_turned){1, 1, 0, {1, 1, CW_TURN_EXACT}};
+	for (uint32_t i = 1; i < 4; i++)
+		log[i] = (struct cw_turned){i + 1, i + 1, 1, {2, i, 0}};
+	failure = (void *)(m->data + make_chunk(m, CW_CHUNK_FAILURE_TURNS, 2 * sizeof(*failure)));
+	failure[0] = (struct cw_failure_turns){.seq = 1, .n = 2, .at = {{2, 5, 0}, {1, 1, CW_TURN_EXACT}}};
+	f[0] = (struct cw_failure){.seq = 1,
+				   .ticks = 1200,
+				   .source = CW_SRC_TORCH_OOM,
+				   .stack = stack,
+				   .tid = 1,
+				   .request_bytes = 1 << 21,
+				   .memory_known = 1, .free_bytes = 1 << 20, .total_bytes = 4 << 20, .torch_allocated = 12288,
+				   .torch_reserved = 2 << 20};
+	make_header(m)->n_failures = 1;
+	make_memory(m, stack);
+}
+
 /* A block allocated, one freed, a driver allocation with an odd size, an allocator that ran out of memory, and lost
  * events. */
 static size_t events(struct make *m)
@@ -94,7 +150,7 @@ static size_t events(struct make *m)
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*fill)(struct make *m); } seeds[] = {
-		{"launch", make_usual}, {"python", python}, {"memory", memory}, {"sticky", sticky},
+		{"launch", make_usual}, {"python", python}, {"memory", memory}, {"sticky", sticky}, {"turns", turns},
 	};
 	struct make m;
 	size_t i;

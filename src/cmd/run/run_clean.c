@@ -44,6 +44,16 @@ static bool is_run_file(const char *name)
 	       str_starts(name, "core-") || str_starts(name, "pipe-");
 }
 
+/* A program that outlives us may put a file into the folder while we empty it: then it stays, and without its mark no later
+ * run would know that it is ours. */
+static void mark_if_left(const char *dir)
+{
+	struct mark again;
+
+	if (fs_exists(dir) && mark_make(&again, dir, MARK_RUN_FOLDER) == 0)
+		mark_release(&again);
+}
+
 static void clean_stale(const char *own)
 {
 	const char *slash = strrchr(own, '/');
@@ -57,8 +67,8 @@ static void clean_stale(const char *own)
 		dir = fs_join(place, ent->d_name);
 		if (strcmp(dir, own) != 0 && mark_abandoned(dir, MARK_RUN_FOLDER) && !in_use(dir)) {
 			log_line("env", 1, "removing the stale folder %s", dir);
-			if (fs_empty_if(dir, is_run_file))
-				rmdir(dir);
+			if (fs_empty_if(dir, is_run_file) && rmdir(dir) != 0)
+				mark_if_left(dir);
 		}
 		free(dir);
 	}
@@ -85,10 +95,12 @@ void env_clean(const struct server *s)
 		return;
 	for (i = 0; i < s->n_processes && s->process[i]->ended; i++)
 		;
-	if (i < s->n_processes)
+	if (i < s->n_processes) {
 		unlink(s->path);
-	else
+	} else {
 		fs_remove_dir(s->dir, 0);
+		mark_if_left(s->dir);
+	}
 	clean_stale(s->dir);
 	remove_empty_state(s->dir);
 }
