@@ -309,6 +309,21 @@ HOT uint32_t stack_here(void)
 	return c->off;
 }
 
+/* After stack_here(), which has checked that there are frames to read. */
+enum branch branch_here(void)
+{
+	struct raw_frame frame[CW_MAX_FRAMES];
+	const void *tstate = rec_self->chain.state;
+
+	if (!atomic_load_explicit(&hot.on, memory_order_relaxed))
+		return BRANCH_ANY;
+	if (!tstate)
+		tstate = thread_state(&rec_self->chain);
+	if (!tstate || WALK_FRAMES(walk_all(tstate, frame)) < 1)
+		return BRANCH_ANY;
+	return loops_branch(UNTAGGED(frame[0].code), loops_unit(UNTAGGED(frame[0].code), frame[0].instr));
+}
+
 /* ---- start ----------------------------------------------------------------------------------------------------- */
 
 /* Since 3.13 CPython publishes where its fields are: "xdebugpy", version, free-threaded, then offsets. */

@@ -140,6 +140,10 @@ uint32_t loops_of_code(const char *code, uint64_t id);
 uint32_t loops_unit(const char *code, uint64_t instr);		/* UINT32_MAX: it has not started */
 /* The innermost, an index into py_loop; 0 = none. `range`: where that is the answer; may be NULL. */
 uint32_t loops_around(uint32_t number, uint32_t unit, uint32_t *range);
+/* What the code does with the truth value that its instruction at `unit` gets, if that decides whether it raises an exception. */
+enum branch { BRANCH_ANY, BRANCH_TRUE_RAISES, BRANCH_FALSE_RAISES };
+enum branch loops_branch(const char *code, uint32_t unit);
+enum branch branch_here(void);		/* of the innermost frame (rec_python.c) */
 uint32_t loops_locals(void);			/* offset of the first variable in a frame */
 const void *const *loops_stack(const char *frame, uint32_t number);
 

@@ -33,13 +33,23 @@ enum kind { KIND_UNKNOWN, KIND_PLAIN, KIND_EXT, KIND_FOR, KIND_FWD, KIND_BACK, K
 	KIND_STORE_STORE
 };
 
-struct op { int8_t effect, times, jumped; uint8_t form, kind, caches; };
+/* What an instruction makes of a truth value. */
+enum role { ROLE_NONE, ROLE_NOT, ROLE_KEEP, ROLE_IF_TRUE, ROLE_IF_FALSE, ROLE_RAISE };
+#define IS(name, words) (__builtin_strcmp(#name, words) == 0)
+#define IF(name, value)                                                                                    \
+	(IS(name, "POP_JUMP_IF_" value) || IS(name, "POP_JUMP_FORWARD_IF_" value) ||                       \
+	 IS(name, "POP_JUMP_BACKWARD_IF_" value) || IS(name, "INSTRUMENTED_POP_JUMP_IF_" value))
+#define ROLE(name)                                                                                         \
+	(IF(name, "TRUE") ? ROLE_IF_TRUE : IF(name, "FALSE") ? ROLE_IF_FALSE : IS(name, "UNARY_NOT") ? ROLE_NOT : \
+	 __builtin_strncmp(#name, "TO_BOOL", 7) == 0 ? ROLE_KEEP : IS(name, "RAISE_VARARGS") ? ROLE_RAISE : ROLE_NONE)
+
+struct op { int8_t effect, times, jumped; uint8_t form, kind, caches, role; };
 
 #define FIRST_MINOR	9u
 #define LAST_MINOR	13u
 static const struct op ops[LAST_MINOR - FIRST_MINOR + 1][256] = {
 #define PY_OP(minor, number, name, caches, effect, times, form, jumped, kind) \
-	[minor - FIRST_MINOR][number] = {effect, times, jumped, FORM_##form, KIND_##kind, caches},
+	[minor - FIRST_MINOR][number] = {effect, times, jumped, FORM_##form, KIND_##kind, caches, ROLE(name)},
 #include "kb/python_opcodes.def"
 };
 
@@ -505,6 +515,61 @@ uint32_t loops_unit(const char *code, uint64_t instr)
 	else
 		instr = py.l.instr_kind == INSTR_BYTES ? (uint32_t)instr / 2 : (uint32_t)instr;
 	return instr < UNITS_MAX ? (uint32_t)instr : UINT32_MAX;
+}
+
+/* ---- branches ---------------------------------------------------------------------------------------------- */
+
+#define RAISE_UNITS 1024u		/* of code that makes up the message */
+
+/* Does what is here lead to `raise`, whatever happens on the way? */
+static bool raises(const struct code_view *v, uint32_t at)
+{
+	struct instruction i;
+
+	for (uint32_t end = at + RAISE_UNITS; at < end; at = i.next) {
+		if (!decode(v, at, &i))
+			return false;
+		if (i.op->role == ROLE_RAISE)
+			return true;
+		if (i.op->kind != KIND_PLAIN && i.op->kind != KIND_STORE && i.op->kind != KIND_STORE_LOAD &&
+		    i.op->kind != KIND_STORE_STORE)
+			return false;
+	}
+	return false;
+}
+
+/* The instruction at `unit` with its EXTENDED_ARGs. */
+static bool decode_whole(const struct code_view *v, uint32_t unit, struct instruction *i)
+{
+	for (int n = 0; n < 3 && unit && unit <= v->n && loops.op[v->bytes[2 * unit - 2]].kind == KIND_EXT; n++)
+		unit--;
+	return decode(v, unit, i);
+}
+
+enum branch loops_branch(const char *code, uint32_t unit)
+{
+	struct code_view v;
+	struct instruction i;
+	bool is_not, on_jump, on_next;
+
+	if (!loops.op || !view_of(code, &v) || !decode_whole(&v, unit, &i))
+		return BRANCH_ANY;
+	is_not = i.op->role == ROLE_NOT;
+	if (i.op->role != ROLE_IF_TRUE && i.op->role != ROLE_IF_FALSE)	/* a call that returns it, or what makes a bool of it */
+		for (int n = 0; n < 3; n++) {
+			if (!decode(&v, i.next, &i))
+				return BRANCH_ANY;
+			if (i.op->role != ROLE_NOT && i.op->role != ROLE_KEEP)
+				break;
+			is_not ^= i.op->role == ROLE_NOT;
+		}
+	if (i.op->role != ROLE_IF_TRUE && i.op->role != ROLE_IF_FALSE)
+		return BRANCH_ANY;
+	on_jump = raises(&v, i.target);
+	on_next = raises(&v, i.next);
+	if (on_jump == on_next)
+		return BRANCH_ANY;
+	return (on_jump == (i.op->role == ROLE_IF_TRUE)) != is_not ? BRANCH_TRUE_RAISES : BRANCH_FALSE_RAISES;
 }
 
 uint32_t loops_around(uint32_t number, uint32_t unit, uint32_t *range)

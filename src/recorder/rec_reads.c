@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rec.h"
+#include "rec_python.h"
 
 static struct spin reads_lock;
 LOCK_LISTED(reads, reads_lock);
@@ -58,25 +58,38 @@ static uint32_t reading_stack(struct rec_thread *t)
 	return stack;
 }
 
+enum answer { ANSWER_USUAL, ANSWER_OTHER, ANSWER_FALSE, ANSWER_TRUE };	/* the simulated driver's enum sim_answer */
+
+/* A check that raises (`if loss.isnan(): raise`, `assert mask.all()`) is answered so that it does not: what programs check
+ * is what they expect to hold. */
+static enum answer passing(size_t bytes, int why)
+{
+	enum branch b = bytes == 1 && why == CW_READ_KERNELS ? branch_here() : BRANCH_ANY;
+
+	return b == BRANCH_ANY ? ANSWER_USUAL : b == BRANCH_TRUE_RAISES ? ANSWER_FALSE : ANSWER_TRUE;
+}
+
 /* `while not done.item()` would never end if every answer were the same. */
 static bool tired(const struct cw_read *r, size_t bytes)
 {
 	return bytes == 1 && r->why == CW_READ_KERNELS && shared_get(&r->count) >= CW_READ_PATIENCE;
 }
 
-/* True: the answer is to be the other one. */
-static bool unknown_read(uint64_t from, size_t bytes, int why)
+/* How a truth value is to be answered. */
+static int unknown_read(uint64_t from, size_t bytes, int why)
 {
 	int saved = errno;
 	struct cw_read *r, *turned = NULL;
+	enum answer answer;
 	uint32_t stack;
 
 	(void)from;
 	if (!rec_self || rec_nesting != 1)
-		return false;		/* not one of the program's own calls */
+		return ANSWER_USUAL;	/* not one of the program's own calls */
 	stack = reading_stack(rec_self);
+	answer = stack ? passing(bytes, why) : ANSWER_USUAL;
 	r = read_entry(stack, (uint32_t)why);
-	if (r && tired(r, bytes))
+	if (r && answer == ANSWER_USUAL && tired(r, bytes))
 		turned = read_entry(stack, CW_READ_TURNED);
 	if (turned)
 		shared_add(&turned->count, 1);
@@ -85,7 +98,7 @@ static bool unknown_read(uint64_t from, size_t bytes, int why)
 	else
 		shared_add(&rec.h->lost_reads, 1);
 	errno = saved;
-	return turned != NULL;
+	return turned ? ANSWER_OTHER : answer;
 }
 
 /* Also asked by NCCL's stand-in, whose calls are not wrapped. */
@@ -127,7 +140,7 @@ _Atomic(sim_given_anew) reads_given_anew;
 
 void reads_start(void)
 {
-	void (*on_unknown_read)(bool (*)(uint64_t, size_t, int)) = NULL;
+	void (*on_unknown_read)(int (*)(uint64_t, size_t, int)) = NULL;
 	void (*on_place)(uint32_t(*)(void)) = NULL;
 	void (*on_mismatch)(void (*)(uint32_t, uint64_t, const char *, const char *)) = NULL;
 	sim_given_anew given_anew = NULL;

@@ -476,6 +476,15 @@ static enum sim_invent to_invent(enum sim_unknown state, sim_addr from, size_t b
 	return unwritten ? SIM_INVENT_VALUES : SIM_INVENT_NOT;
 }
 
+static void answer(struct sim_op *copy, size_t bytes, int how)
+{
+	static const enum sim_invent invents[] = {
+		[SIM_ANSWER_OTHER] = SIM_INVENT_OTHER, [SIM_ANSWER_FALSE] = SIM_INVENT_FALSE, [SIM_ANSWER_TRUE] = SIM_INVENT_TRUE};
+
+	if (bytes == 1 && how > SIM_ANSWER_USUAL && how <= SIM_ANSWER_TRUE)
+		copy->u.copy.invent = invents[how];
+}
+
 void sim_contents_read(sim_addr from, size_t bytes, struct sim_op *copy)
 {
 	sim_unknown_fn fn = atomic_load(&unknown_fn);
@@ -490,8 +499,8 @@ void sim_contents_read(sim_addr from, size_t bytes, struct sim_op *copy)
 		state = SIM_NEVER_WRITTEN;
 	if (staging.on)
 		staging.state = state;
-	else if (state != SIM_KNOWN && fn && fn(from, bytes, (int)state) && bytes == 1)
-		copy->u.copy.invent = SIM_INVENT_OTHER;
+	else if (state != SIM_KNOWN && fn)
+		answer(copy, bytes, fn(from, bytes, (int)state));
 }
 
 /* ---- what is kept ------------------------------------------------------------------------------------------ */
@@ -628,6 +637,7 @@ void sim_contents_invent(void *to, size_t bytes, const struct sim_op *copy)
 	switch (copy->u.copy.invent) {
 	case SIM_INVENT_NOT: break;
 	case SIM_INVENT_VALUES: values_invent(to, bytes); break;
+	case SIM_INVENT_FALSE: memset(to, 0, bytes); break;
 	case SIM_INVENT_TRUE: memset(to, 1, bytes); break;
 	case SIM_INVENT_OTHER: memset(to, sim.config.values != SIM_VALUES_ONES, bytes); break;
 	case SIM_INVENT_NUMBER: memcpy(to, &(uint64_t){number_at(copy->u.copy.like)}, bytes); break;

@@ -2,6 +2,7 @@
 """On the simulated GPU, reads of values that only a real one can compute are named, once per line."""
 import os
 
+from rules_recorder import find_pythons
 from toolbox import same
 
 # A program that uses the CUDA runtime has kernels that compute nothing.
@@ -54,6 +55,55 @@ while not host.raw[0]:
     get(size(1))
 assert rounds == 1001, rounds
 """
+# Whether the copy was made for a check shows in the answer: 1 only where 0 would raise an exception.
+CHECKS = START + """
+copy = ctypes.CDLL("libcuda.so.1").cuMemcpyDtoH_v2
+one = size(1)
+def if_true():
+    if copy(host, data, one):
+        raise ValueError("%s is %d" % (host.raw[:3], step))
+def if_not():
+    if not copy(host, data, one):
+        raise ValueError("%s is %d" % (host.raw[:3], step))
+def asserted():
+    assert copy(host, data, one), "text"
+def asserted_not():
+    assert not copy(host, data, one)
+def both():
+    if one and not copy(host, data, one):
+        raise ValueError
+def either():
+    if copy(host, data, one) or step < 0:
+        raise ValueError
+def far():
+    if not copy(host, data, one):
+        raise ValueError(LONG)
+    return 1
+def question():
+    if copy(host, data, one):
+        return 1
+    return 2
+def kept():
+    x = copy(host, data, one)
+    if x:
+        raise ValueError
+def whole():
+    while not copy(host, data, one):
+        return 1
+answers = dict(if_true=0, if_not=1, asserted=1, asserted_not=0, both=1, either=0, far=1, question=0, kept=0, whole=0)
+for step in range(3):
+    for name, answer in answers.items():
+        host[0] = 7
+        try:
+            globals()[name]()
+        except (ValueError, AssertionError):
+            pass
+        assert host.raw[0] == answer, (name, host.raw[0])
+for step in range(1500):
+    host[0] = 7
+    if_true()
+    assert host.raw[0] == 0, step
+""".replace("LONG", "(" + ", ".join("one.value + %d" % n for n in range(40)) + ")")
 BUILT_IN = START.replace("ctypes.CDLL", "str") + "get(size(4))\n"
 THREADS = START + """
 import threading
@@ -119,3 +169,12 @@ def rule__a_loop_that_waits_for_a_truth_value_ends(box):
     run = box.plain([box.cuwhy, "run", "--gpu", "sim:tiny", "--"] + box.script(WAITS))
     asked = [line for line in run.err.splitlines() if "asks the GPU again and again whether something is true" in line]
     same(len(asked), 1, "lines that got another answer (%s)" % run.err)
+
+
+def rule__a_check_that_raises_gets_the_answer_with_which_it_does_not(box):
+    """Read from the bytecode, so with every version of Python; and never turned."""
+    for version, python in sorted({**find_pythons(), "": box.python}.items()):
+        if version == "3.14":
+            continue        # its bytecode is not known
+        run = box.plain([box.cuwhy, "run", "--gpu", "sim:tiny", "--", python] + box.script(CHECKS)[1:])
+        same(run.status, 0, "exit status with Python %s (%s)" % (version, run.err[:800]))

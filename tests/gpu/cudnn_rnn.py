@@ -2,6 +2,7 @@
 """What cuDNN's recurrent layers need beside their tensors: random ones, the same on a GPU and on the simulated one.
 
     python3 cudnn_rnn.py [--count 40] [--seed 1] > real.jsonl            on a GPU
+    python3 cudnn_rnn.py --large > real.jsonl                            on a GPU: which term of the rule is wrong at large sizes?
     cuwhy run --gpu sim:h200 python3 cudnn_rnn.py ... > sim.jsonl        without one
     python3 cudnn_rnn.py --compare real.jsonl sim.jsonl
 
@@ -9,9 +10,10 @@ The reserve is kept from the forward pass for the backward one; PyTorch returns 
 takes at its peak beside what it returns. The rule is in src/sim_cudnn; shapes used to fit it must not be those that show its error.
 """
 import argparse
-import json
 import random
 import statistics
+
+from cudnn_measure import peak_beyond_result, print_rows, read_rows
 
 PARTS = ("reserve", "forward", "backward", "inference")
 MODES = ("LSTM", "GRU", "RNN")
@@ -37,18 +39,26 @@ def random_networks(count, seed):
     return [random_network(dice) for _ in range(count)]
 
 
-def requested(torch, which):
-    return torch.cuda.memory_stats()["requested_bytes.all." + which]
+# As in tests/torch/programs_boundary.py: there the rule says too much (24 GiB: 480 fit instead of at least 512).
+LARGE = {"mode": "LSTM", "dtype": "float32", "inputs": 512, "hidden": 1024, "layers": 2, "bidirectional": False, "dropout": 0.2,
+         "steps": 512, "batch": 128, "packed": False}
+CHANGES = {
+    "batch": (16, 32, 64, 256, 320, 384, 448, 480, 512),
+    "steps": (32, 64, 128, 256, 384, 768, 1024),
+    "inputs": (128, 1024),
+    "hidden": (256, 512, 768, 2048),
+    "layers": (1, 3),
+    "dropout": (0.0,),
+    "bidirectional": (True,),
+    "packed": (True,),
+    "dtype": ("bfloat16",),
+    "mode": ("GRU", "RNN"),
+}
 
 
-def peak_beyond_result(torch, function):
-    """What the second call takes at its peak beside what it returns, and that; the first call prepares what stays."""
-    function()
-    torch.cuda.synchronize()
-    torch.cuda.reset_peak_memory_stats()
-    result = function()
-    torch.cuda.synchronize()
-    return requested(torch, "peak") - requested(torch, "current"), result
+def large_networks():
+    """One thing differs from LARGE in each, so that what a term of the rule grows with can be read off."""
+    return [LARGE] + [dict(LARGE, **{name: value}) for name, values in CHANGES.items() for value in values]
 
 
 def measure(torch, shape):
@@ -85,25 +95,9 @@ def measure(torch, shape):
     return found
 
 
-def run(count, seed):
-    import torch  # pylint: disable=import-outside-toplevel  # --compare needs no PyTorch
-
-    for shape in random_networks(count, seed):
-        print(json.dumps({"shape": shape, "bytes": measure(torch, shape)}), flush=True)
-        torch.cuda.empty_cache()
-    card = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cudnn": torch.backends.cudnn.version()}
-    print(json.dumps({"machine": card}), flush=True)
-
-
-def read(path):
-    with open(path, encoding="utf-8") as stream:
-        rows = [json.loads(line) for line in stream if line.startswith("{")]
-    return {json.dumps(row["shape"], sort_keys=True): row for row in rows if "shape" in row}
-
-
 def compare(real_path, sim_path):
     """The error is given as a share of the whole that the card needed for it: reserve and workspace."""
-    real, sim = read(real_path), read(sim_path)
+    real, sim = read_rows(real_path), read_rows(sim_path)
     errors = {part: [] for part in PARTS}
     for key, row in real.items():
         if key not in sim:
@@ -124,12 +118,13 @@ def main():
     parser = argparse.ArgumentParser(description="memory of cuDNN's recurrent layers")
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--large", action="store_true", help="instead of random ones, large ones that differ in one thing each")
     parser.add_argument("--compare", nargs=2, metavar=("REAL", "SIM"))
     options = parser.parse_args()
     if options.compare:
         compare(*options.compare)
     else:
-        run(options.count, options.seed)
+        print_rows(large_networks() if options.large else random_networks(options.count, options.seed), "bytes", measure)
 
 
 if __name__ == "__main__":

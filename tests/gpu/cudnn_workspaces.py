@@ -8,10 +8,11 @@
 The constants of the model are in src/sim_cudnn/sizes.h. Shapes used to fit them must not be those that show its error: use another seed.
 """
 import argparse
-import json
 import random
 import statistics
 import sys
+
+from cudnn_measure import peak_beyond_result, print_rows, read_rows
 
 PASSES = ("fprop", "dgrad", "wgrad")
 CHANNELS = (3, 8, 16, 24, 48, 64, 96, 100, 128, 192, 256, 384, 512)
@@ -63,23 +64,6 @@ def random_shapes(count, seed):
     return shapes
 
 
-def requested(torch, which):
-    """Bytes that were asked for: the allocator rounds large blocks up to 2 MiB."""
-    return torch.cuda.memory_stats()["requested_bytes.all." + which]
-
-
-def peak_beyond_result(torch, function):
-    """Bytes that a call takes at its peak beside what it returns. The first call searches for an engine, the second one uses it."""
-    function()
-    torch.cuda.synchronize()
-    torch.cuda.reset_peak_memory_stats()
-    result = function()
-    torch.cuda.synchronize()
-    beyond = requested(torch, "peak") - requested(torch, "current")
-    del result
-    return beyond
-
-
 def measure(torch, shape):
     dims, dtype = shape["dims"], getattr(torch, shape["dtype"])
     layout = {False: torch.contiguous_format, True: {2: torch.channels_last, 3: torch.channels_last_3d}.get(dims)}
@@ -100,17 +84,7 @@ def measure(torch, shape):
         return torch.ops.aten.convolution_backward(dy, x, w, None, *settings, [*wanted, False])
 
     calls = {"fprop": forward, "dgrad": lambda: backward(True, False), "wgrad": lambda: backward(False, True)}
-    return {name: peak_beyond_result(torch, calls[name]) for name in PASSES}
-
-
-def run(count, seed):
-    import torch  # pylint: disable=import-outside-toplevel  # --compare needs no PyTorch
-
-    for shape in random_shapes(count, seed):
-        print(json.dumps({"shape": shape, "workspace": measure(torch, shape)}), flush=True)
-        torch.cuda.empty_cache()
-    card = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cudnn": torch.backends.cudnn.version()}
-    print(json.dumps({"machine": card}), flush=True)
+    return {name: peak_beyond_result(torch, calls[name])[0] for name in PASSES}
 
 
 def describe(shape):
@@ -121,15 +95,9 @@ def describe(shape):
     )
 
 
-def read(path):
-    with open(path) as stream:
-        rows = [json.loads(line) for line in stream if line.startswith("{")]
-    return {json.dumps(row["shape"], sort_keys=True): row for row in rows if "shape" in row}
-
-
 def compare(real_path, sim_path):
     """The error of a workspace is given as a share of the tensors of its convolution: that is what decides whether a program fits."""
-    real, sim = read(real_path), read(sim_path)
+    real, sim = read_rows(real_path), read_rows(sim_path)
     shared = [key for key in real if key in sim]
     errors = {name: [] for name in PASSES}
     for key in shared:
@@ -156,7 +124,7 @@ def main():
     options = parser.parse_args()
     if options.compare:
         return compare(*options.compare)
-    run(options.count, options.seed)
+    print_rows(random_shapes(options.count, options.seed), "workspace", measure)
     return 0
 
 

@@ -124,7 +124,7 @@ SIM_TEST(sim__a_variable_has_one_address, "tiny")
 
 static int told;
 
-static bool tell(sim_addr from, size_t bytes, int why)
+static int tell(sim_addr from, size_t bytes, int why)
 {
 	(void)from, (void)bytes;
 	told = why;
