@@ -439,6 +439,19 @@ static void leftovers__a_dataset_on_the_gpu_is_none(void **state)
 	release(&x);
 }
 
+static void leftovers__layers_are_no_turns_where_the_program_has_no_loop(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 6; i++)
+		stays(&x, 4 * GIB, x.layer, turn(&x, 0, LAYERS, i));
+	find(&x, fails(&x, x.layer, turn(&x, 0, LAYERS, 7)));
+	expect_none(&x);
+	release(&x);
+}
+
 static void leftovers__layers_of_a_model_are_no_turns(void **state)
 {
 	uint32_t batch;
@@ -814,6 +827,7 @@ int main(void)
 		cmocka_unit_test(leftovers__what_a_turn_replaces_is_none),
 		cmocka_unit_test(leftovers__what_only_the_first_turns_make_is_none),
 		cmocka_unit_test(leftovers__a_dataset_on_the_gpu_is_none),
+		cmocka_unit_test(leftovers__layers_are_no_turns_where_the_program_has_no_loop),
 		cmocka_unit_test(leftovers__layers_of_a_model_are_no_turns),
 		cmocka_unit_test(leftovers__without_modules_the_outermost_loop_counts),
 		cmocka_unit_test(leftovers__steps_that_wait_for_backward_are_none),

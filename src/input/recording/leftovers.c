@@ -16,7 +16,7 @@
 /* ---- loops --------------------------------------------------------------------------------------------------------- */
 
 /* What is known of a loop, by its number. */
-enum { LOOP_AROUND_MODEL = 1, LOOP_AROUND_BACKWARD = 2 };
+enum { LOOP_AROUND_MODEL = 1, LOOP_AROUND_BACKWARD = 2, LOOP_IN_MODEL = 4 };
 struct loops {
 	uint8_t *is;
 	size_t n;
@@ -69,8 +69,9 @@ static void loops_note(struct loops *l, const struct trace *t, uint32_t stack, c
 	for (size_t i = 0; i < n; i++) {
 		if (turn[i].number >= l->n || is_torch(t, &turn[i]))
 			continue;
-		if (at_model < s->n && is_outside(t, s, &turn[i].loop, at_model))
-			l->is[turn[i].number] |= LOOP_AROUND_MODEL;
+		if (at_model < s->n)
+			l->is[turn[i].number] |=
+				is_outside(t, s, &turn[i].loop, at_model) ? LOOP_AROUND_MODEL : LOOP_IN_MODEL;
 		if (at_backward < s->n && is_outside(t, s, &turn[i].loop, at_backward))
 			l->is[turn[i].number] |= LOOP_AROUND_BACKWARD;
 	}
@@ -129,8 +130,8 @@ static void add_recursion(struct path *p, const struct trace *t, uint32_t stack)
 	}
 }
 
-/* `want` 0: no loop of the program calls a model; then the outermost of all must do, because the others may be over the
- * layers of a model without modules. */
+/* `want` 0: no loop of the program calls a model; then the outermost that is not in one must do, because the others may be over
+ * the layers of a model without modules. */
 static void path_of_turns(struct path *p, const struct trace *t, const struct loops *l, const struct turn *turn,
 			  size_t n, uint8_t want)
 {
@@ -138,7 +139,8 @@ static void path_of_turns(struct path *p, const struct trace *t, const struct lo
 	for (size_t i = n; i > 0; i--) {
 		const struct turn *x = &turn[i - 1];
 
-		if (x->number >= l->n || is_torch(t, x) || (want ? !(l->is[x->number] & want) : p->n > 0))
+		if (x->number >= l->n || is_torch(t, x) ||
+		    (want ? !(l->is[x->number] & want) : p->n > 0 || l->is[x->number] & LOOP_IN_MODEL))
 			continue;
 		p->step[p->n++] = (struct step){x->number, x->turn};
 		p->exact &= x->exact;
