@@ -99,7 +99,8 @@ static void row_print(FILE *out, const struct what_if_row *row, int width, const
 	if (!a->fits)
 		failure_words(note, sizeof(note), row);
 	else if (a->retries)
-		snprintf(note, sizeof(note), "after releasing its cache %" PRIu64 " times", a->retries);
+		snprintf(note, sizeof(note), "after releasing its cache %" PRIu64 " time%s", a->retries,
+			 a->retries == 1 ? "" : "s");
 	fprintf(out, "  %-*s  %-10s  %-8s  %-10s  %-10s%s%s", width, words_of(row), total, fits_words(a),
 		a->fits ? peak : "-", a->fits ? spare : "-", note[0] ? "  " : "", note);
 	if (style->changes && row->change)
@@ -107,28 +108,30 @@ static void row_print(FILE *out, const struct what_if_row *row, int width, const
 	putc('\n', out);
 }
 
-static void print_doubts(FILE *out, unsigned doubts)
+static void print_doubts(FILE *out, const char *what, unsigned doubts)
 {
 	for (unsigned i = 0; i < REPLAY_DOUBT_COUNT; i++)
 		if (doubts & 1u << i)
-			fprintf(out, "  not exact: %s\n", replay_doubt_text((enum replay_doubt)i));
+			fprintf(out, "  %s: %s\n", what, replay_doubt_text((enum replay_doubt)i));
 }
 
 void what_if_print(FILE *out, const struct what_if_row *row, size_t n, const struct what_if_style *style)
 {
 	size_t width = strlen(style->first);
-	unsigned doubts = 0;
+	unsigned doubts = 0, figures = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		size_t len = strlen(words_of(&row[i]));
 
 		width = len > width ? len : width;
 		doubts |= row[i].answer.doubts;
+		figures |= row[i].answer.figures;
 	}
 	fprintf(out, "  %-*s  %-10s  %-8s  %-10s  %s\n", (int)width, style->first, "MEMORY", "FITS", "RESERVED", "SPARE");
 	for (size_t i = 0; i < n; i++)
 		row_print(out, &row[i], (int)width, style);
-	print_doubts(out, doubts);
+	print_doubts(out, "not exact", doubts);
+	print_doubts(out, "RESERVED and SPARE are not exact", figures & ~doubts);
 	putc('\n', out);
 }
 
@@ -147,9 +150,9 @@ json_t *what_if_row_json(const struct what_if_row *row)
 	const struct replay_answer *a = &row->answer;
 
 	return JSON_OF(J_TEXT("what_if", row->words), J_BYTES("total", row->total), J_BOOL("fits", a->fits),
-		       J_BOOL("exact", !a->doubts), J_BYTES("peak_allocated", a->peak_allocated),
+		       J_BOOL("exact", !(a->doubts | a->figures)), J_BYTES("peak_allocated", a->peak_allocated),
 		       J_BYTES("peak_reserved", a->peak_reserved), J_BYTES("spare", a->spare),
 		       J_INT("retries", a->retries), J_VALUE("failure", failure_json(row)),
 		       J_IF(row->change != NULL, J_TEXT("fits_with", row->change)),
-		       J_VALUE("doubts", doubts_json(a->doubts)));
+		       J_VALUE("doubts", doubts_json(a->doubts | a->figures)));
 }

@@ -15,6 +15,7 @@
 #include "dice.h"
 #include "events_make.h"
 #include "input/recording/replay.h"
+#include "write/what_if.h"
 #include "memory_make.h"
 
 #define TOTAL	(1 * GIB)
@@ -350,6 +351,24 @@ static void answer__beyond_an_error_is_not_exact(void **state)
 	program_end(&p);
 }
 
+static void answer__is_exact_where_only_its_figures_are_not(void **state)
+{
+	struct what_if_row row = {.words = "b200", .total = 1 << 30,
+				  .answer = {.fits = true, .figures = 1u << REPLAY_ADDRESSES, .spare = 1 << 20}};
+	json_t *j = what_if_row_json(&row);
+	char text[1024];
+	FILE *out = fmemopen(text, sizeof(text), "w");
+
+	(void)state;
+	assert_true(json_is_false(json_object_get(j, "exact")));
+	assert_int_equal(json_array_size(json_object_get(j, "doubts")), 1);
+	what_if_print(out, &row, 1, &(struct what_if_style){.first = "GPU"});
+	fclose(out);
+	assert_non_null(strstr(text, " yes "));
+	assert_non_null(strstr(text, "RESERVED and SPARE are not exact: it depends on the addresses"));
+	json_decref(j);
+}
+
 static void settings__that_pytorch_refuses_are_refused(void **state)
 {
 	struct allocator_settings s;
@@ -400,6 +419,7 @@ int main(void)
 		cmocka_unit_test(what_if__sizes_that_were_not_recorded_are_an_interval),
 		cmocka_unit_test(answer__says_what_is_not_known),
 		cmocka_unit_test(answer__beyond_an_error_is_not_exact),
+		cmocka_unit_test(answer__is_exact_where_only_its_figures_are_not),
 		cmocka_unit_test(settings__that_pytorch_refuses_are_refused),
 		cmocka_unit_test(replay__of_any_bytes_ends),
 	};

@@ -222,7 +222,7 @@ static int decide(struct fit *f, struct what_if_row *row, const struct card_mode
 	}
 	if (rc == 0) {
 		row->answer.fits = run.fits;
-		row->answer.doubts = 0;
+		row->answer.doubts = row->answer.figures = 0;
 		row->total = card->memory;
 	}
 	fit_run_release(&run);

@@ -777,11 +777,13 @@ static bool agree(const struct replay_answer *a, const struct replay_answer *b)
 /* The worse of two answers counts. */
 static void answer_join(struct replay_answer *a, const struct replay_answer *other, enum replay_doubt why)
 {
-	unsigned doubts = a->doubts | other->doubts | (agree(a, other) ? 0 : 1u << why);
+	unsigned doubts = a->doubts | other->doubts | (a->fits == other->fits ? 0 : 1u << why);
+	unsigned figures = a->figures | other->figures | (agree(a, other) ? 0 : 1u << why);
 
 	if (a->fits != other->fits ? !other->fits : other->peak_reserved > a->peak_reserved)
 		*a = *other;
 	a->doubts = doubts;
+	a->figures = figures;
 }
 
 /* A doubt only where it decides. */

@@ -71,7 +71,8 @@ struct replay_failure {
 
 struct replay_answer {
 	bool fits;
-	unsigned doubts;		/* 0: exact */
+	unsigned doubts;		/* 0: whether it fits is exact */
+	unsigned figures;		/* likewise, about the figures only */
 	uint64_t peak_allocated, peak_reserved;	/* until it failed */
 	uint64_t spare;			/* the least that the card had free; 0 when the cache had to be released */
 	uint64_t retries;		/* how often it was */
