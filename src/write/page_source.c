@@ -95,6 +95,7 @@ json_t *page_sources(const struct verdict *v, struct source_book *from, uint64_t
 		const struct line *line;
 	} lines[] = {
 		{"where", &v->c.line[LINE_where]},
+		{"asked", &v->c.line[LINE_asked]},
 		{"noticed", &v->c.line[LINE_noticed]},
 		{"forward", &v->c.line[LINE_forward]},
 		{"backward", &v->c.line[LINE_backward]},

@@ -226,8 +226,8 @@ def check_answer(browser, pages):
     browser.open(pages.path("stacks"))
     check("stacks: reasons quote the lines that they name", "cudrv.alloc(20 << 20)" in text(browser, "#verdict .quotes code"), text(browser, "#verdict .quotes"))
     browser.open(pages.path("growth"))
-    check("growth: the line that made most is shown", "Most of the memory was allocated here" in text(browser, "#verdict details[open]") and "block_made" in text(browser, "#verdict details[open] li[aria-current]"), text(browser, "#verdict details[open]"))
-    check("growth: and who called the one that failed", "give_up()" in text(browser, ".called"), text(browser, ".called"))
+    check("growth: the line to blame comes first", "block_made" in text(browser, "#verdict li[aria-current]"), text(browser, "#verdict li[aria-current]"))
+    check("growth: and then the one whose request failed", "The request that failed came from here" in text(browser, "#verdict details[open]"), text(browser, "#verdict details[open]"))
     browser.open(pages.path("fault"))
     drawn = "return [...document.querySelectorAll('#fault .address text.strong')].map((t) => t.textContent).join()"
     check("fault: the block that the kernel was given is marked", "4.0 TiB past its end" in browser.run(drawn), browser.run(drawn))

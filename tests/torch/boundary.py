@@ -3,7 +3,7 @@
 """The largest batch that a card takes: what a simulated GPU says, and whether a real one agrees.
 
     boundary.py search --gib 24 [--under PREFIX] [name…] > sim.jsonl    the boundary of each program, by a binary search
-    boundary.py confirm sim.jsonl [--ballast] [name…]                   the batches on both sides of it, on a real GPU
+    boundary.py confirm [--ballast] sim.jsonl [name…]                   the batches on both sides of it, on a real GPU
     boundary.py one NAME BATCH                                          one try: 0 fits, 3 out of memory
     boundary.py free                                                    free and total bytes as a new process sees them
     boundary.py list                                                    the programs and their steps

@@ -60,6 +60,7 @@ function codeLine(number, words, current) {
 
 const HERE = {
   holder: "Most of the memory was allocated here",
+  asked: "The request that failed came from here:",
   noticed: "PyTorch or Python noticed it here, which is not where it started:",
   forward: "The forward line that this backward belongs to:",
   backward: "The line that called backward:",
@@ -113,7 +114,7 @@ function shownPlaces(sources) {
   );
 }
 
-const isOpen = (source) => source.role === "suspect" || source.role === "holder";
+const isOpen = (source) => ["suspect", "holder", "asked"].includes(source.role);
 
 function whereOf(data, verdict, sources, callers) {
   const where = sources.find((s) => s.role === "where");
