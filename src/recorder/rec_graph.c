@@ -79,8 +79,10 @@ void capture_begin(uint64_t stream, uint32_t stack)
 	if (!spin_try(&graph_lock))
 		return;
 	c = by_id(0);
-	if (c)
-		*c = (struct capture){.id = ++g.next_id, .stack = stack, .stream = stream, .active = true};
+	if (c) {
+		shared_set(&g.next_id, g.next_id + 1);	/* capture_newest() takes no lock */
+		*c = (struct capture){.id = g.next_id, .stack = stack, .stream = stream, .active = true};
+	}
 	spin_done(&graph_lock);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "recorder/rec.h"
+#include "recorder/rec_python.h"
 
 #define THREADS 12
 #define WAVES	4
@@ -101,6 +102,8 @@ bool turn_table_start(void) { return true; }
 uint32_t turn_keep(struct rec_thread *t) { (void)t; return 0; }
 void turn_drop(uint32_t turn) { (void)turn; }
 uint32_t turn_serial(uint32_t turn) { (void)turn; return 0; }
+uint64_t torch_stream(int device) { (void)device; return 0; }
+enum branch branch_here(void) { return (enum branch)0; }
 uint32_t turns_now(const struct rec_thread *t, struct cw_loop_turn *out, uint32_t max)
 {
 	(void)t, (void)out, (void)max;

@@ -1326,6 +1326,87 @@ static const struct match *best(struct matches *m, struct casefile *f, struct po
 	return &m->list[0];
 }
 
+/* What was taken away from a card of 12 GB; `first`: what would have freed the most. */
+static void proven(struct casefile *f, struct pool *pool, const char *first, double ways)
+{
+	case_init(f, pool);
+	fact_set_flag(f, FACT_oom_is, true);
+	fact_set_flag(f, FACT_oom_host, false);
+	fact_set_number(f, FACT_oom_request, 1e9);
+	fact_set_number(f, FACT_oom_free, 1e8);
+	fact_set_number(f, FACT_oom_total, 12e9);
+	fact_set_number(f, FACT_oom_torch_allocated, 10e9);
+	fact_set_number(f, FACT_oom_torch_reserved, 12e9);
+	fact_set_number(f, FACT_oom_cache, 2e9);
+	fact_set_number(f, FACT_frag_free, 2e9);
+	fact_set_flag(f, FACT_others_known, true);
+	fact_set_flag(f, FACT_room_known, true);
+	fact_set_flag(f, FACT_room_proven, true);
+	fact_set_flag(f, FACT_room_exact, true);
+	fact_set_text(f, FACT_room_first, first);
+	fact_set_number(f, FACT_room_ways, ways);
+	fact_set_flag(f, FACT_turn_first, false);
+	fact_set_number(f, FACT_graph_nodes, 100);
+	fact_set_number(f, FACT_graph_nodes_run, 90);
+	fact_set_number(f, FACT_graph_rounds, 9);
+	fact_set_number(f, FACT_graph_kept, 8e9);
+	fact_set_flag(f, FACT_grow_is, true);
+	fact_set_number(f, FACT_grow_turns, 8);
+}
+
+static void memory__only_what_alone_is_enough_is_certain(void **state)
+{
+	static const struct { const char *first, *cause; } ways[] = {
+		{"graphs", "oom-graph-retention"}, {"growth", "oom-growth"}, {"gaps", "oom-fragmentation"}, {"", "oom-capacity"}};
+	struct pool pool = {0};
+	struct matches m;
+	struct casefile f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		proven(&f, &pool, ways[i].first, ways[i].first[0] ? 1 : 0);
+		assert_string_equal(best(&m, &f, &pool)->cause->id, ways[i].cause);
+		assert_int_equal(best(&m, &f, &pool)->sure, KB_CERTAIN);
+		if (!ways[i].first[0])
+			continue;
+		proven(&f, &pool, ways[i].first, 2);
+		assert_string_equal(best(&m, &f, &pool)->cause->id, ways[i].cause);
+		assert_int_equal(best(&m, &f, &pool)->sure, KB_LIKELY);
+	}
+	pool_release(&pool);
+}
+
+static void memory__gaps_in_a_first_turn_are_not_the_reason(void **state)
+{
+	struct pool pool = {0};
+	struct matches m;
+	struct casefile f;
+
+	(void)state;
+	proven(&f, &pool, "gaps", 1);
+	fact_set_flag(&f, FACT_turn_first, true);
+	assert_string_equal(best(&m, &f, &pool)->cause->id, "oom-capacity");
+	assert_int_equal(m.list[0].sure, KB_LIKELY);
+	pool_release(&pool);
+}
+
+static void memory__graphs_that_free_less_are_possible(void **state)
+{
+	struct pool pool = {0};
+	struct matches m;
+	struct casefile f;
+	bool found = false;
+
+	(void)state;
+	proven(&f, &pool, "growth", 2);
+	fact_set_number(&f, FACT_room_graphs, 1e9);
+	assert_string_equal(best(&m, &f, &pool)->cause->id, "oom-growth");
+	for (size_t i = 1; i < m.n; i++)
+		found |= !strcmp(m.list[i].cause->id, "oom-graph-retention") && m.list[i].sure == KB_POSSIBLE;
+	assert_true(found);
+	pool_release(&pool);
+}
+
 static void address__that_nothing_confirms_is_never_certain(void **state)
 {
 	static const struct {
@@ -1434,6 +1515,9 @@ static void address_space__is_the_same_mistake_and_never_certain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(memory__only_what_alone_is_enough_is_certain),
+		cmocka_unit_test(memory__gaps_in_a_first_turn_are_not_the_reason),
+		cmocka_unit_test(memory__graphs_that_free_less_are_possible),
 		cmocka_unit_test(address__that_nothing_confirms_is_never_certain),
 		cmocka_unit_test(kb__every_file_loads),
 		cmocka_unit_test(kb__mistakes_in_a_file_are_found),
