@@ -93,7 +93,8 @@ class Toolbox:
         """Every part of a recording, as a dictionary of its header's numbers."""
         peek = self.builder.compile(os.path.join(HERE, "peek.c"), "peek")
         found = []
-        for path in sorted(glob.glob(os.path.join(run.folder, "*.cwr"))):
+        by_pid = lambda path: int(os.path.basename(path).split("-")[0])    # as text, 10000 comes before 9999
+        for path in sorted(glob.glob(os.path.join(run.folder, "*.cwr")), key=by_pid):
             shown = subprocess.run([peek, path], capture_output=True, text=True)
             assert shown.returncode == 0, "%s: damaged (%d)" % (path, shown.returncode)
             part = {k: int(v) for k, v in (line.split() for line in shown.stdout.splitlines())}
@@ -104,7 +105,8 @@ class Toolbox:
     def peek(self, run, what):
         """Lines of peek's answer about every part of a recording."""
         peek, lines = self.builder.compile(os.path.join(HERE, "peek.c"), "peek"), []
-        for path in sorted(glob.glob(os.path.join(run.folder, "*.cwr"))):
+        by_pid = lambda path: int(os.path.basename(path).split("-")[0])    # as text, 10000 comes before 9999
+        for path in sorted(glob.glob(os.path.join(run.folder, "*.cwr")), key=by_pid):
             shown = subprocess.run([peek, path, what], capture_output=True, text=True)
             assert shown.returncode == 0, "%s: damaged (%d)" % (path, shown.returncode)
             lines += shown.stdout.splitlines()
