@@ -338,11 +338,13 @@ static void remove_at(int parent, const char *name, int depth)
 			close(fd);
 		return;
 	}
-	while ((ent = readdir(d))) {
-		if (is_dots(ent->d_name))
-			continue;
-		if (unlinkat(dirfd(d), ent->d_name, 0) != 0 && depth > 0)
-			remove_at(dirfd(d), ent->d_name, depth - 1);
+	for (int hidden = 0; hidden < 2; hidden++, rewinddir(d)) {
+		while ((ent = readdir(d))) {
+			if (is_dots(ent->d_name) || (ent->d_name[0] == '.') != hidden)
+				continue;
+			if (unlinkat(dirfd(d), ent->d_name, 0) != 0 && depth > 0)
+				remove_at(dirfd(d), ent->d_name, depth - 1);
+		}
 	}
 	closedir(d);
 	unlinkat(parent, name, AT_REMOVEDIR);
@@ -365,10 +367,12 @@ bool fs_empty_if(const char *path, bool (*is_ours)(const char *name))
 		ours = is_dots(ent->d_name) ||
 		       (is_ours(ent->d_name) && fstatat(fd, ent->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 			!S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode));
-	if (ours)
+	for (int hidden = 0; ours && hidden < 2; hidden++) {
 		rewinddir(d);
-	while (ours && (ent = readdir(d)))
-		ours = is_dots(ent->d_name) || unlinkat(fd, ent->d_name, 0) == 0;
+		while (ours && (ent = readdir(d)))
+			ours = is_dots(ent->d_name) || (ent->d_name[0] == '.') != hidden ||
+			       unlinkat(fd, ent->d_name, 0) == 0;
+	}
 	if (d)
 		closedir(d);
 	else if (fd >= 0)

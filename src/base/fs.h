@@ -61,8 +61,8 @@ bool fs_dir_empty(const char *path);
 /* Bytes on disk of the files directly inside; 0 when unreadable. */
 unsigned long long fs_dir_bytes(const char *path);
 
-/* Removes a folder of ours: its files and symbolic links, and folders `depth` levels down.
- * Never follows a link. */
+/* Removes a folder of ours: its files and symbolic links, and folders `depth` levels down. Never follows a link. Here and below,
+ * hidden files go last: one of them may say whose folder it is, and we may be killed in the middle. */
 void fs_remove_dir(const char *path, int depth);
 
 /* Empties a folder in which every file is one of ours by its name. False: it is not empty; if there was anything else in it,

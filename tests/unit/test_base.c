@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -279,6 +280,54 @@ static void fs__a_folder_is_emptied_of_our_own_files_or_not_at_all(void **state)
 	free(sub);
 	free(other);
 	free(old);
+	free(dir);
+}
+
+/* The name of the file that left the folder last. */
+static void last_removed(int watch, char *name, size_t size)
+{
+	char bytes[4096] __attribute__((aligned(8)));
+	ssize_t n = read(watch, bytes, sizeof(bytes));
+	const struct inotify_event *e;
+
+	for (ssize_t at = 0; at < n; at += (ssize_t)(sizeof(*e) + e->len)) {
+		e = (const struct inotify_event *)(bytes + at);
+		if (e->mask & IN_DELETE)
+			str_copy(name, size, e->name);
+	}
+}
+
+static bool is_any_file(const char *name)
+{
+	return name[0] != '\0';
+}
+
+/* Whoever is killed in the middle leaves a folder that a later run recognizes. */
+static void fs__a_mark_is_removed_last(void **state)
+{
+	static const char *const names[] = {"s", ".mark", "core-1", "n", "z"};
+	char *dir = scratch(), name[64];
+	int watch = inotify_init1(IN_NONBLOCK);
+
+	(void)state;
+	if (watch < 0 || inotify_add_watch(watch, dir, IN_DELETE) < 0)
+		skip();
+	for (int way = 0; way < 2; way++) {
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+			char *path = fs_join(dir, names[i]);
+
+			assert_int_equal(fs_write(path, "x", 1, NULL), 0);
+			free(path);
+		}
+		if (way == 0)
+			assert_true(fs_empty_if(dir, is_any_file));
+		else
+			fs_remove_dir(dir, 0);
+		last_removed(watch, name, sizeof(name));
+		assert_string_equal(name, ".mark");
+	}
+	assert_false(fs_exists(dir));
+	close(watch);
 	free(dir);
 }
 
@@ -597,6 +646,7 @@ int main(void)
 		cmocka_unit_test(fs__only_regular_files_within_the_limit_are_read),
 		cmocka_unit_test(fs__files_are_private_and_whole),
 		cmocka_unit_test(fs__a_path_is_trusted_if_nobody_else_can_replace_any_part_of_it),
+		cmocka_unit_test(fs__a_mark_is_removed_last),
 		cmocka_unit_test(fs__a_folder_is_emptied_of_our_own_files_or_not_at_all),
 		cmocka_unit_test(fs__what_is_no_file_stays_what_it_is),
 		cmocka_unit_test(fs__zeros_become_holes_and_come_back),
