@@ -18,7 +18,7 @@
 #include "rec_segment.h"
 
 #define DEFAULT_MB	64
-#define FIRST_SEGMENT	(4u << 20)	/* what every process needs, and little more */
+#define FIRST_SEGMENT	(5u << 20)	/* what every process needs, and what most need soon */
 #define KEEP_RINGS	8	/* dead threads' rings are reused once there are this many */
 #define THREAD_BLOCK	128u	/* records of threads are allocated in blocks that fit into one large page */
 #define MAX_THREADS	(256 * THREAD_BLOCK)

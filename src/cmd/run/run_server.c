@@ -24,7 +24,7 @@
 #include "cuwhy/format.h"
 
 #define SEGMENTS_MAX	(2 * CW_MAX_CHUNKS)
-#define QUEUE		512	/* connections not accepted yet: each may hold 4 MiB of a process that has ended */
+#define QUEUE		512	/* connections not accepted yet: each may hold 5 MiB of a process that has ended */
 #define ACCEPT_PAUSE_NS	20000000u
 #define CLIENT_FILES	3	/* its connection, a segment, a pidfd */
 #define OWN_FILES	8	/* for writing recordings, starting the probe */
