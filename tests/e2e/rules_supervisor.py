@@ -403,3 +403,27 @@ def rule__a_preloaded_sanitizer_is_left_alone(box):
     run = box.under(["sh", "-c", "exit 3"], gpu=None, out=False, LD_PRELOAD=asan, ASAN_OPTIONS="detect_leaks=0")
     same(run.status, 3, "status")
     unknown(run, "sanitizer")
+
+
+CROWD = """
+import os, cudrv
+for _ in range(12):
+    children = []
+    for _ in range(20):
+        child = os.fork()
+        if child == 0:
+            cudrv.init()
+            try:
+                cudrv.launch(cudrv.kernel("nop"), (1, 70000), (1,))
+            except cudrv.CudaError:
+                os._exit(1)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+"""
+
+
+def rule__children_are_recorded_while_others_are_judged(box):
+    run = box.under(box.script(CROWD), "--no-core-dump")
+    same((run.status, run.out), (0, ""), "status and output")
+    same(len(box.parts(run)), 240, "recordings")

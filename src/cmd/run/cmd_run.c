@@ -145,20 +145,20 @@ static bool all_ended(const struct server *s)
 static bool follow_program(struct run *r, const struct keeper *self)
 {
 	uint64_t until;
-	bool waiting = false;
+	int wait_ms = -1;
 
 	while (!r->child.ended || hang_is_ending(&r->hang, &r->server)) {
-		if (!run_step(r, self, waiting ? SHORT_WAIT_MS : -1))
+		if (!run_step(r, self, wait_ms))
 			return false;
-		waiting = judge_step(&r->judge, false);
+		wait_ms = judge_step(&r->judge, false);
 	}
 	until = proc_mono_ns() + STRAGGLERS_NS;
 	do {
 		run_step(r, self, 0);
-		waiting = judge_step(&r->judge, false);
-		if (!waiting && all_ended(&r->server))
+		wait_ms = judge_step(&r->judge, false);
+		if (wait_ms < 0 && all_ended(&r->server))
 			break;
-		run_step(r, self, SHORT_WAIT_MS);
+		run_step(r, self, wait_ms < 0 ? SHORT_WAIT_MS : wait_ms);
 	} while (proc_mono_ns() < until);
 	while (sampler_pending(&r->server))	/* the probe has its own time limit */
 		run_step(r, self, SHORT_WAIT_MS);

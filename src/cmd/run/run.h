@@ -396,9 +396,10 @@ struct judge {
 	uint64_t list_from_ns;	/* when it may be written again */
 };
 
-/* Judges the processes that ended; `final`: also those that did not. True if there is more to do in a moment: the exit status
- * of one may become known, or run.json is to be written. */
-bool judge_step(struct judge *j, bool final);
+/* Judges processes that ended; `final`: all, also those that did not end. The milliseconds after which there is more to do: the
+ * exit status of one may become known, run.json is to be written; 0: some are left, because others must not wait for an
+ * answer for too long meanwhile; -1: nothing is. */
+int judge_step(struct judge *j, bool final);
 
 /* Marks `p` if it failed because of a process judged earlier; true if it did. */
 bool victims_blame(struct judge *j, struct process *p);

@@ -19,6 +19,8 @@
 
 /* The status of a process that is not our child is known only after its own parent has waited for it. */
 #define STATUS_WAIT_NS 100000000u
+#define STEP_NS	       20000000u	/* recorders give up after 100 ms without an answer */
+#define SOON_MS	       5
 #define LIST_PAUSES    20	/* between two writings of run.json, in units of what one takes */
 /* A process whose peers complain about it ends within this time: PyTorch's watchdog waits a minute before it aborts one that failed. */
 #define PEER_ENDS_NS 180000000000u
@@ -241,7 +243,7 @@ static bool tell_put_off(struct judge *j, uint64_t now, bool final)
 	return waiting;
 }
 
-bool judge_step(struct judge *j, bool final)
+int judge_step(struct judge *j, bool final)
 {
 	uint64_t now = proc_mono_ns();
 	struct process *p;
@@ -259,9 +261,11 @@ bool judge_step(struct judge *j, bool final)
 			judge_process(j, p);
 		else
 			waiting = true;
+		if (!final && proc_mono_ns() - now > STEP_NS)
+			return 0;
 	}
 	waiting |= tell_put_off(j, now, final);
-	return (!list_parts(j) && !j->child->ended) || waiting;
+	return (!list_parts(j) && !j->child->ended) || waiting ? SOON_MS : -1;
 }
 
 /* --- the end of the run ----------------------------------------------------------------------- */
