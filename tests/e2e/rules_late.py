@@ -59,9 +59,9 @@ def looks(box, run, expected):
 WAITS = """
 event, host = ctypes.c_void_p(), (ctypes.c_float * 4)()
 cudrv.call("cuEventCreate", ref(event), 2)
+print("begins", flush=True)
 stray()
 cudrv.call("cuEventRecord", event, None)
-print("launched", flush=True)
 %s
 print("waited", flush=True)
 """
@@ -72,7 +72,7 @@ CALLS = ('cudrv.call("cuCtxSynchronize")', 'cudrv.call("cuStreamSynchronize", No
 def rule__a_stray_store_is_raised_by_the_call_that_waits(box):
     for call in CALLS:
         run = as_without(box, WAITS % call)
-        same((run.status, run.out), (1, "launched\n"), "the program behind %s" % call)
+        same((run.status, run.out), (1, "begins\n"), "the program behind %s" % call)
         verdict = box.verdict(run)
         same((verdict["cause"], verdict["certainty"]), ("illegal-access-out-of-bounds", "certain"), call)
 
