@@ -168,9 +168,42 @@ static void add_turns(const struct cw_failure *to, uint64_t seq)
 	shared_set(&t->seq, seq);
 }
 
+/* `seq`: the place's number, once more if it is used again. Called with the lock held. */
+static void write_failure(struct cw_failure *to, const struct cw_failure *f, uint64_t seq)
+{
+	__atomic_store_n(&to->seq, 0, __ATOMIC_RELAXED);
+	atomic_signal_fence(memory_order_release);
+	memcpy((char *)to + sizeof(to->seq), (const char *)f + sizeof(f->seq), sizeof(*f) - sizeof(f->seq));
+	if (f->source != CW_SRC_RANKS)	/* the loops have gone on since */
+		add_turns(to, seq);
+	shared_set(&to->seq, seq);
+}
+
+static bool is_out_of_memory(const struct cw_failure *f)
+{
+	return f->code == CU_OUT_OF_MEMORY || f->source == CW_SRC_TORCH_OOM;
+}
+
+/* A failure that repeats is told once. But each time that memory runs out is another one, with figures of its own: only the
+ * attempts of one request, which follow each other, are the same, and the last one counts. NULL: it is new. */
+static struct cw_failure *find_same(const struct cw_failure *f, uint64_t *seq)
+{
+	for (uint64_t i = fails.n; i > 0 && fails.n - i < 16; i--) {
+		struct cw_failure *to = place(i - 1);
+
+		*seq = i;
+		if (same(to, f))
+			return to;
+		if (is_out_of_memory(f) && to->tid == f->tid)
+			return NULL;
+	}
+	return NULL;
+}
+
 void fail_note(struct cw_failure *f)
 {
 	struct cw_failure *to;
+	uint64_t seq;
 
 	rec_self->failures++;
 	if (code_is_sticky(f->code))
@@ -179,23 +212,17 @@ void fail_note(struct cw_failure *f)
 		return;
 	rec_clock_mark();
 	add_visible_devices(f);
-	for (uint64_t i = fails.n; i > 0 && fails.n - i < 16; i--) {
-		to = place(i - 1);
-		if (!same(to, f))
-			continue;
+	to = find_same(f, &seq);
+	if (to && is_out_of_memory(f)) {
+		f->count = to->count + 1;
+		write_failure(to, f, seq);
+	} else if (to) {
 		to->count++;
 		to->last_ticks = f->ticks;
-		goto out;
+	} else {
+		write_failure(place(fails.n), f, fails.n + 1);
+		rec.h->n_failures = ++fails.n;
 	}
-	to = place(fails.n);
-	__atomic_store_n(&to->seq, 0, __ATOMIC_RELAXED);
-	atomic_signal_fence(memory_order_release);
-	memcpy((char *)to + sizeof(to->seq), (char *)f + sizeof(f->seq), sizeof(*f) - sizeof(f->seq));
-	if (f->source != CW_SRC_RANKS)	/* the loops have gone on since */
-		add_turns(to, fails.n + 1);
-	rec.h->n_failures = ++fails.n;
-	shared_set(&to->seq, fails.n);
-out:
 	spin_done(&fail_lock);
 	if (f->code == CU_OUT_OF_MEMORY)
 		probe_wake();

@@ -110,6 +110,33 @@ def rule__passes_whose_nodes_never_run_are_evaluation(box):
     assert any(":%d" % line_of(EVAL, "head") in why for why in verdict["why"]), verdict["why"]
 
 
+TWICE = START + """
+
+
+def ask(size):
+    return cudrv.alloc(size)  # <- asks
+
+
+held, total = [], cudrv.mem_info()[1]
+for size in (2 * total, total // 4, total // 2):
+    try:
+        held.append(ask(size))
+    except cudrv.CudaError:
+        if held:
+            raise
+"""
+
+
+def rule__what_counts_is_the_last_time_that_memory_ran_out(box):
+    """On the same line it ran out before, of another request, and that was handled."""
+    run = under(box, TWICE)
+    same(run.status, 1, "status (%s)" % run.err[-300:])
+    verdict = box.verdict(run)
+    memory = verdict["memory"]
+    same((memory["request"], verdict["cause"]), (memory["total"] // 2, "oom-capacity"), "the request")
+    assert memory["free"] < memory["total"] // 2, memory
+
+
 def rule__small_tensors_that_keep_segments_are_fragmentation(box):
     folder = os.path.join(box.scratch, "lib")
     os.makedirs(folder)

@@ -124,6 +124,8 @@ static bool belongs(const struct trace *t, const struct incident *i, const struc
 		return false;
 	if (i->sticky)
 		return true;
+	if (code == CODE_OUT_OF_MEMORY && i->raised && f->source == CW_SRC_DRIVER)
+		return false;	/* that one was told already: memory has run out again */
 	if (api_does(f->api, DOES_START) || api_does(i->lead->api, DOES_START))
 		return !f->stack || !i->lead->stack || same_top(t, i->lead->stack, f->stack) ||
 		       (f->source != CW_SRC_DRIVER && is_near(t, i, f));
@@ -240,14 +242,31 @@ static bool told_from_elsewhere(const struct incidents *all, const struct incide
 	return printed;
 }
 
+static uint64_t last_seen(const struct incident *i)
+{
+	uint64_t last = 0;
+
+	for (size_t k = 0; k < i->n; k++) {
+		const struct cw_failure *f = i->failure[k];
+		uint64_t ticks = f->last_ticks > f->ticks ? f->last_ticks : f->ticks;
+
+		last = ticks > last ? ticks : last;
+	}
+	return last;
+}
+
+/* Of several that an exception may tell of, the one that was seen last. */
 static struct incident *find_told(struct incidents *all, const struct trace *t)
 {
-	for (size_t d = 0; d < all->n_python; d++)
+	struct incident *found = NULL;
+
+	for (size_t d = 0; d < all->n_python && !found; d++)
 		for (size_t i = all->n; i > 0; i--)
 			if (exception_tells(all->python[d], &all->list[i - 1], t) &&
-			    !told_from_elsewhere(all, &all->list[i - 1], t))
-				return &all->list[i - 1];
-	return NULL;
+			    !told_from_elsewhere(all, &all->list[i - 1], t) &&
+			    (!found || last_seen(&all->list[i - 1]) > last_seen(found)))
+				found = &all->list[i - 1];
+	return found;
 }
 
 /* No words in common, but the exception was raised on the very line of the failure. */
