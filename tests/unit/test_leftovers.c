@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/pool.h"
+#include "input/recording/further.h"
 #include "input/recording/leftovers.h"
 #include "input/recording/place.h"
 #include "memory_make.h"
@@ -812,6 +813,55 @@ static void blame__a_line_that_is_not_known_or_the_same_changes_nothing(void **s
 	pool_release(&pool);
 }
 
+/* ---- what was to come ----------------------------------------------------------------------------------------------- */
+
+static void further__a_turn_of_the_innermost_loop_adds_what_the_last_ones_did(void **state)
+{
+	struct further next;
+	struct made x;
+	uint32_t batch;
+
+	(void)state;
+	setup(&x);
+	stays(&x, 9 * GIB, x.layer, turn(&x, turn(&x, 0, BATCHES, 1), LAYERS, 3));	/* of another batch */
+	batch = turn(&x, 0, BATCHES, 2);
+	stays(&x, 3 * GIB, x.layer, turn(&x, batch, LAYERS, 2));
+	stays(&x, 3 * GIB, x.layer, turn(&x, batch, LAYERS, 3));
+	stays(&x, 2 * GIB, x.work, turn(&x, batch, LAYERS, 3));				/* about to be replaced */
+	stays(&x, GIB, x.layer, turn(&x, batch, LAYERS, 4));
+	struct cw_failure f = *fails(&x, x.layer, turn(&x, batch, LAYERS, 4));
+
+	find(&x, &f);
+	further_find(&next, x.t, &x.moment, &f, x.m.allocated, 20 * GIB);
+	assert_true(next.most_ever);
+	assert_int_equal(next.turn, 3 * GIB);
+	assert_int_equal(next.loop.line, 7);
+	further_find(&next, x.t, &x.moment, &f, x.m.allocated - 20 * GIB, 10 * GIB);
+	assert_true(next.most_ever);	/* the peak came later */
+	release(&x);
+}
+
+static void further__what_the_program_had_before_is_no_more_than_ever(void **state)
+{
+	struct further next;
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	stays(&x, 30 * GIB, x.layer, 0);
+	struct cw_failure f = *fails(&x, x.layer, turn(&x, 0, BATCHES, 1));
+
+	x.m.b.h->memory[0].peak_allocated = 50 * GIB;
+	x.m.b.h->memory[0].peak_ticks = f.ticks - 1;
+	find(&x, &f);
+	further_find(&next, x.t, &x.moment, &f, 30 * GIB, 20 * GIB);
+	assert_false(next.most_ever);
+	assert_int_equal(next.turn, 0);		/* the first one: nothing is known of the next */
+	further_find(&next, x.t, &x.moment, &f, 30 * GIB, 20 * GIB + 1);
+	assert_true(next.most_ever);
+	release(&x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -837,6 +887,8 @@ int main(void)
 		cmocka_unit_test(leftovers__of_old_recordings_are_among_what_was_never_freed),
 		cmocka_unit_test(leftovers__graphs_of_old_recordings_are_not_exact),
 		cmocka_unit_test(leftovers__damaged_turns_count_for_nothing),
+		cmocka_unit_test(further__a_turn_of_the_innermost_loop_adds_what_the_last_ones_did),
+		cmocka_unit_test(further__what_the_program_had_before_is_no_more_than_ever),
 		cmocka_unit_test(blame__where_is_the_line_that_adds_and_asked_the_one_that_failed),
 		cmocka_unit_test(blame__the_text_names_both_lines_and_what_would_have_fit),
 		cmocka_unit_test(blame__of_several_ways_none_is_certain),

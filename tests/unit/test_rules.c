@@ -1345,6 +1345,9 @@ static void proven(struct casefile *f, struct pool *pool, const char *first, dou
 	fact_set_flag(f, FACT_room_exact, true);
 	fact_set_text(f, FACT_room_first, first);
 	fact_set_number(f, FACT_room_ways, ways);
+	fact_set_flag(f, FACT_room_most_ever, false);
+	fact_set_flag(f, FACT_room_postponed, false);
+	fact_set_number(f, FACT_room_turn, 0);
 	fact_set_flag(f, FACT_turn_first, false);
 	fact_set_number(f, FACT_graph_nodes, 100);
 	fact_set_number(f, FACT_graph_nodes_run, 90);
@@ -1387,6 +1390,54 @@ static void memory__gaps_in_a_first_turn_are_not_the_reason(void **state)
 	fact_set_flag(&f, FACT_turn_first, true);
 	assert_string_equal(best(&m, &f, &pool)->cause->id, "oom-capacity");
 	assert_int_equal(m.list[0].sure, KB_LIKELY);
+	pool_release(&pool);
+}
+
+/* As a program whose batches get larger: with gaps or without, this one is too large. */
+static void memory__gaps_that_only_postpone_are_not_the_reason(void **state)
+{
+	struct pool pool = {0};
+	struct matches m;
+	struct casefile f;
+
+	(void)state;
+	proven(&f, &pool, "gaps", 1);
+	fact_set_flag(&f, FACT_room_most_ever, true);
+	assert_string_equal(best(&m, &f, &pool)->cause->id, "oom-fragmentation");
+	assert_int_equal(m.list[0].sure, KB_LIKELY);
+	proven(&f, &pool, "", 0);
+	fact_set_flag(&f, FACT_room_most_ever, true);
+	fact_set_flag(&f, FACT_room_postponed, true);
+	fact_set_number(&f, FACT_room_packed, 9e8);
+	fact_set_number(&f, FACT_room_turn, 3e9);
+	fact_set_text(&f, FACT_room_loop, "model.py:27");
+	assert_string_equal(best(&m, &f, &pool)->cause->id, "oom-capacity");
+	assert_int_equal(m.list[0].sure, KB_LIKELY);
+	pool_release(&pool);
+}
+
+/* A limit of 98 % of the GPU stops a program that needs three times the GPU a moment before the GPU itself would. */
+static void memory__a_limit_that_only_comes_earlier_is_not_the_reason(void **state)
+{
+	static const struct { double free, turn; const char *cause; enum sureness sure; } seen[] = {
+		{11.5e9, 0, "oom-memory-fraction", KB_CERTAIN}, {4e9, 2e9, "oom-memory-fraction", KB_LIKELY},
+		    {2e9, 2e9, "oom-capacity", KB_LIKELY}};
+	struct pool pool = {0};
+	struct matches m;
+	struct casefile f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++) {
+		proven(&f, &pool, "gaps", 1);
+		fact_set_flag(&f, FACT_oom_by_torch, true);
+		fact_set_number(&f, FACT_oom_free, seen[i].free);
+		fact_set_number(&f, FACT_room_turn, seen[i].turn);
+		fact_set_text(&f, FACT_room_loop, "model.py:27");
+		fact_set_flag(&f, FACT_room_most_ever, true);
+		fact_set_text(&f, FACT_error_text, "CUDA out of memory. 1.40 GiB allowed; Of the allocated memory");
+		assert_string_equal(best(&m, &f, &pool)->cause->id, seen[i].cause);
+		assert_int_equal(m.list[0].sure, seen[i].sure);
+	}
 	pool_release(&pool);
 }
 
@@ -1517,6 +1568,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory__only_what_alone_is_enough_is_certain),
 		cmocka_unit_test(memory__gaps_in_a_first_turn_are_not_the_reason),
+		cmocka_unit_test(memory__gaps_that_only_postpone_are_not_the_reason),
+		cmocka_unit_test(memory__a_limit_that_only_comes_earlier_is_not_the_reason),
 		cmocka_unit_test(memory__graphs_that_free_less_are_possible),
 		cmocka_unit_test(address__that_nothing_confirms_is_never_certain),
 		cmocka_unit_test(kb__every_file_loads),

@@ -9,6 +9,7 @@
 #include "compat/cuda_errors.h"
 #include "input/recording/pieces.h"
 #include "input/recording/retention.h"
+#include "input/recording/further.h"
 #include "input/recording/kinds.h"
 #include "input/recording/leftovers.h"
 #include "input/recording/room.h"
@@ -178,10 +179,12 @@ static void fill_retention(struct casefile *f, const struct incident *i, struct 
 struct way { const char *name; enum fact_id fact; bool known; uint64_t frees; int64_t spare; bool again; };
 
 /* What earlier turns left (`again`) comes back at the same rate: anything else that is less, and is freed once, would have
- * helped for fewer turns than the program has made. */
-static void fill_ways(struct casefile *f, const struct way *way, size_t n, uint64_t left)
+ * helped for fewer turns than the program has made. And what would not have been enough for another turn of the loop that has
+ * taken the program to more memory than ever is no way either, unless that turn was its last. */
+static void fill_ways(struct casefile *f, const struct way *way, size_t n, uint64_t left, const struct further *further)
 {
 	const struct way *first = NULL;
+	bool postponed = false;
 	double ways = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -190,11 +193,16 @@ static void fill_ways(struct casefile *f, const struct way *way, size_t n, uint6
 		fact_set_number(f, way[i].fact, (double)way[i].spare);
 		if (way[i].spare < 0 || (way[i].frees < left && !way[i].again))
 			continue;
+		if (!way[i].again && further->most_ever && (uint64_t)way[i].spare < further->turn) {
+			postponed = true;
+			continue;
+		}
 		ways++;
 		if (!first || way[i].frees > first->frees)
 			first = &way[i];
 	}
 	fact_set_number(f, FACT_room_ways, ways);
+	fact_set_flag(f, FACT_room_postponed, postponed);
 	fact_set_text(f, FACT_room_first, first ? first->name : "");
 }
 
@@ -214,9 +222,10 @@ static bool is_way(const struct left *l, uint64_t request)
 	return l->bytes && (!l->over || l->bytes >= request);
 }
 
-static void fill_room(struct casefile *f, const struct incident *i, const struct ledger *l, const struct moment *m,
-		      struct kinds *k, const struct leftovers *x)
+static void fill_room(struct casefile *f, const struct incident *i, const struct trace *t, const struct ledger *l,
+		      const struct moment *m, struct kinds *k, const struct leftovers *x)
 {
+	struct further further;
 	const struct cw_failure *torch = incident_from(i, CW_SRC_TORCH_OOM);
 	uint64_t library = (uint64_t)fact_number(f, FACT_library_bytes, 0);
 	struct room r = {.segments = &l->segments, .blocks = &m->torch, .free = l->part[PART_FREE]};
@@ -227,6 +236,11 @@ static void fill_room(struct casefile *f, const struct incident *i, const struct
 	if (!fact_true(f, FACT_room_known))
 		return;
 	r.request = torch->request_bytes;
+	further_find(&further, t, m, i->lead, l->allocated, r.request);
+	fact_set_flag(f, FACT_room_most_ever, further.most_ever);
+	set_bytes(f, FACT_room_turn, further.turn);
+	if (further.turn)
+		set_line(f, FACT_room_loop, t, &further.loop);
 	struct way way[] = {
 		{"graphs", FACT_room_graphs, is_way(&x->graphs, r.request), x->graphs.bytes,
 		 room_without(&r, x->graphs.gone, 0), true},
@@ -240,7 +254,7 @@ static void fill_room(struct casefile *f, const struct incident *i, const struct
 	for (size_t n = 0; n < 2; n++)
 		if (way[n].known && way[n].spare >= 0 && way[n].frees > left)
 			left = way[n].frees;
-	fill_ways(f, way, sizeof(way) / sizeof(way[0]), left);
+	fill_ways(f, way, sizeof(way) / sizeof(way[0]), left, &further);
 	if (fact_number(f, FACT_graph_nodes, 0) > 0 && fact_number(f, FACT_graph_nodes_run, 1) <= 0)
 		fact_set_number(f, FACT_room_no_grad, (double)room_without(&r, activations(m, k, f->pool), 0));
 }
@@ -425,7 +439,7 @@ static void fill_proof(struct casefile *f, const struct incident *i, struct trac
 		fill_leftovers(f, t, l, &x);
 	else
 		fill_retention(f, i, t, l);
-	fill_room(f, i, l, &m, &k, &x);
+	fill_room(f, i, t, l, &m, &k, &x);
 	moment_free(&m);
 }
 
