@@ -284,12 +284,16 @@ def main():
         return 0
     results, out = [], open(args.json, "w", encoding="utf-8") if args.json else None
     with concurrent.futures.ThreadPoolExecutor(1 if args.real else args.jobs) as pool:
-        for result in pool.map(runner.run, programs):
-            print(result.line(), flush=True)
-            results.append(result)
-            if out:
-                out.write(json.dumps(result.record()) + "\n")
-                out.flush()
+        try:
+            for result in pool.map(runner.run, programs):
+                print(result.line(), flush=True)
+                results.append(result)
+                if out:
+                    out.write(json.dumps(result.record()) + "\n")
+                    out.flush()
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            print("stopped after %d of %d" % (len(results), len(programs)))
     return summary(results)
 
 
