@@ -366,40 +366,32 @@ cudrv.call("cuCtxSetCurrent", context)
     same((run.status, box.verdict(run)["cause"]), (1, "illegal-access-out-of-bounds"), "status and cause")
 
 
-def time_to_end(box, text, **env):
-    """From the program's last statement to the end of its process: the least of several."""
+def ends_at_once(box, text):
+    """From its last statement to its end a program took less than it takes to wait for an error: at least once, because on a
+    loaded machine anything takes long."""
     found = []
-    for _ in range(6):
-        run = under(box, box.script(START + text + '\nprint(time.monotonic_ns(), flush=True)\n'), **env)
+    while not found or found[-1] >= 0.15:
+        assert len(found) < 40, "ended %.3f s later at best: %s" % (min(found), text)
+        run = under(box, box.script(text + "\nprint(time.monotonic_ns(), flush=True)\n"))
         same(run.status, 0, run.err[-400:])
         found.append((box.parts(run)[0]["exit_mono_ns"] - int(run.out)) / 1e9)
-        if found[-1] < 0.15:
-            break
-    return min(found)
 
 
 def rule__a_healthy_program_does_not_wait_for_an_error_when_it_ends(box):
     """The GPU ran what the recorder gave it to do, twice: no error can come. Waiting for one takes 0.3 s."""
     for kernel in ('stock("nop")', 'stock("nop", library=True)', 'cudrv.kernel("nop")'):
         for wait in ("", "cudrv.synchronize()"):
-            took = time_to_end(box, "cudrv.launch(%s, (1,), (1,))\n%s" % (kernel, wait))
-            assert took < 0.15, "%s ended %.3f s later" % (kernel, took)
+            ends_at_once(box, START + "cudrv.launch(%s, (1,), (1,))\n%s" % (kernel, wait))
 
 
 def rule__a_program_that_only_asks_about_devices_ends_at_once(box):
     """Without a context nothing can have run."""
-    found = []
-    for _ in range(6):
-        run = under(box, box.script("""
+    ends_at_once(box, """
 import ctypes, time, cudrv
 count = ctypes.c_int()
 cudrv.call("cuInit", 0)
 cudrv.call("cuDeviceGetCount", ctypes.byref(count))
-print(time.monotonic_ns(), flush=True)
-"""))
-        same(run.status, 0, run.err[-400:])
-        found.append((box.parts(run)[0]["exit_mono_ns"] - int(run.out)) / 1e9)
-    assert min(found) < 0.15, found
+""")
 
 
 def rule__a_kernel_that_never_ends_does_not_keep_the_process(box):
@@ -412,7 +404,7 @@ cudrv.call("cuMemAllocHost_v2", ref(host), ctypes.c_size_t(4))
 ctypes.c_int.from_address(host.value).value = 0
 %s
 cudrv.launch(stock("hang"), (1,), (1,), p(host.value), stream=cudrv.stream())
-""" % before), gpu=gpu, timeout=20)
+""" % before), gpu=gpu)
             same((run.status, box.verdict(run)["cause"]), (0, "none"), "status and cause")
 
 

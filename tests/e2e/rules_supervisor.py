@@ -130,11 +130,11 @@ def rule__what_a_killed_keeper_left_is_a_recording_without_an_answer(box):
     for before in ("", "import subprocess\nsubprocess.run([sys.executable, '-c', %r])\n" % ("import cudrv\ncudrv.init()\n" + handled)):
         run = box.under(box.script(KEEPER + before + "time.sleep(0.5)\nos.kill(keeper(), signal.SIGKILL)\ntime.sleep(0.5)\nsys.exit(7)\n"))
         same(run.status, 7, "status")
-        again = subprocess.run([box.cuwhy, "explain", "--json", run.folder], env=box.env(), capture_output=True, text=True, timeout=60)
+        again = subprocess.run([box.cuwhy, "explain", "--json", run.folder], env=box.env(), capture_output=True, text=True, timeout=PATIENCE)
         same((again.returncode, again.stderr), (1, ""), "status and stderr of explain, which said %.300s" % again.stdout)
         same(json.loads(again.stdout)["cause"], "unknown", "cause")
         done = subprocess.run([box.cuwhy, "run", "--force", "--out", run.folder, "true"], env=box.env(), capture_output=True, text=True,
-                              timeout=60)
+                              timeout=PATIENCE)
         same((done.returncode, done.stderr), (0, ""), "the next run into the same folder")
 
 
@@ -144,7 +144,7 @@ def rule__what_a_run_killed_at_its_start_left_is_a_recording_without_an_answer(b
     os.mkdir(folder)
     for name in (".cuwhy", "6086-1.cwr.1glKFe", "run.json.aBcDeF"):
         open(os.path.join(folder, name), "wb").close()
-        again = subprocess.run([box.cuwhy, "explain", "--json", folder], env=box.env(), capture_output=True, text=True, timeout=60)
+        again = subprocess.run([box.cuwhy, "explain", "--json", folder], env=box.env(), capture_output=True, text=True, timeout=PATIENCE)
         same((again.returncode, again.stderr), (1, ""), "status and stderr of explain, which said %.300s" % again.stdout)
         same(json.loads(again.stdout)["cause"], "unknown", "cause")
 
@@ -201,13 +201,7 @@ def rule__a_stopped_keeper_ends_with_its_supervisor(box):
     keeper = int(child.stdout.readline())
     child.kill()
     child.wait()
-    end = time.monotonic() + 20
-    while time.monotonic() < end and os.path.exists("/proc/%d" % keeper):
-        time.sleep(0.05)
-    gone = not os.path.exists("/proc/%d" % keeper)
-    if not gone:
-        os.kill(keeper, signal.SIGKILL)
-    assert gone, "the keeper is still there"
+    wait_until(lambda: not os.path.exists("/proc/%d" % keeper), "the keeper's end")
 
 
 def rule__a_program_that_closes_its_output_has_closed_it(box):
@@ -222,11 +216,14 @@ def rule__a_program_that_closes_its_output_has_closed_it(box):
 def rule__a_stopped_cuwhy_neither_slows_programs_nor_keeps_their_memory(box):
     text = KEEPER + """
 import subprocess
-os.kill(sup, signal.SIGSTOP)
+took = {signal.SIGCONT: 0, signal.SIGSTOP: 0}
+for i in range(10):
+    for state in took:      # in turn, because the load of a machine changes
+        os.kill(sup, state)
+        began = time.monotonic()
+        subprocess.run([sys.executable, sys.argv[0], "child"])
+        took[state] += time.monotonic() - began
 began = time.time()
-for i in range(20):
-    subprocess.run([sys.executable, sys.argv[0], "child"])
-took = time.time() - began
 folder = "/proc/%d/fd/" % keeper()
 def is_memory(name):
     try:
@@ -237,7 +234,7 @@ while any(is_memory(name) for name in os.listdir(folder)) and time.time() < bega
     time.sleep(0.02)
 kept = [name for name in os.listdir(folder) if is_memory(name)]
 os.kill(sup, signal.SIGCONT)
-print(len(kept), took < 60)
+print(len(kept), took[signal.SIGSTOP] < 2 * took[signal.SIGCONT] + 5)      # a recorder that waits gives up after a second
 """
     run = box.under(box.script("import sys, cudrv\nif sys.argv[1:]: cudrv.init(); sys.exit()\n" + text))
     same(run.out.strip(), "0 True", "recordings kept, time")

@@ -4,7 +4,6 @@
 # needs: torch
 # gpu: sim:h200*4
 # uses: helpers/ranks.py
-# env: TORCH_NCCL_DUMP_ON_TIMEOUT=0
 import time
 
 import torch

@@ -4,7 +4,6 @@
 # needs: torch
 # gpu: sim:h200*3
 # uses: helpers/ranks.py
-# env: TORCH_NCCL_DUMP_ON_TIMEOUT=0
 import torch
 import torch.distributed as dist
 
