@@ -223,6 +223,26 @@ RUNTIME(cudaMemcpyFromSymbol, (void *to, const void *symbol, size_t count, size_
 	return rt_done(code ? code : cuMemcpy((uintptr_t)to, at, count));
 }
 
+RUNTIME(cudaMemcpyToSymbolAsync,
+	(const void *symbol, const void *from, size_t count, size_t offset, int kind, struct sim_stream *stream))
+{
+	sim_addr at = 0;
+	int code = copy_symbol(symbol, offset, count, &at);
+
+	(void)kind;
+	return rt_done(code ? code : cuMemcpyAsync(at, (uintptr_t)from, count, stream));
+}
+
+RUNTIME(cudaMemcpyFromSymbolAsync,
+	(void *to, const void *symbol, size_t count, size_t offset, int kind, struct sim_stream *stream))
+{
+	sim_addr at = 0;
+	int code = copy_symbol(symbol, offset, count, &at);
+
+	(void)kind;
+	return rt_done(code ? code : cuMemcpyAsync((uintptr_t)to, at, count, stream));
+}
+
 RUNTIME(cudaGetFuncBySymbol, (struct sim_func * *function, const void *symbol))
 {
 	struct sim_func *kernel;

@@ -181,6 +181,11 @@ RUNTIME(cudaDeviceCanAccessPeer, (int *can, int device, int peer))
 	RT_WITH_DRIVER(cuDeviceCanAccessPeer(can, device, peer));
 }
 
+RUNTIME(cudaDeviceGetP2PAttribute, (int *value, int attribute, int from, int to))
+{
+	RT_WITH_DRIVER(cuDeviceGetP2PAttribute(value, attribute, from, to));
+}
+
 RUNTIME(cudaDeviceEnablePeerAccess, (int peer, unsigned int flags))
 {
 	int code = rt_context();

@@ -34,18 +34,6 @@ RUNTIME(cudaFree, (void *pointer))
 	return rt_done(code || !pointer ? code : cuMemFree_v2(address_of(pointer)));
 }
 
-RUNTIME(cudaMallocManaged, (void **out, size_t bytes, unsigned int flags))
-{
-	sim_addr at = 0;
-	int code = rt_context();
-
-	if (code == 0)
-		code = cuMemAllocManaged(&at, bytes, flags);
-	if (code == 0)
-		*out = (void *)(uintptr_t)at;
-	return rt_done(code);
-}
-
 RUNTIME(cudaMallocPitch, (void **out, size_t *pitch, size_t width, size_t height))
 {
 	sim_addr at = 0;
@@ -238,6 +226,14 @@ RUNTIME(cudaMemcpy2DAsync, (void *to, size_t to_pitch, const void *from, size_t 
 }
 
 /* Addresses are unique among all GPUs: a copy between two of them is a copy. */
+RUNTIME(cudaMemcpyPeer, (void *to, int to_device, const void *from, int from_device, size_t bytes))
+{
+	int code = rt_context();
+
+	(void)to_device, (void)from_device;
+	return rt_done(code || !bytes ? code : cuMemcpy(address_of(to), address_of(from), bytes));
+}
+
 RUNTIME(cudaMemcpyPeerAsync,
 	(void *to, int to_device, const void *from, int from_device, size_t bytes, struct sim_stream *stream))
 {
@@ -259,6 +255,23 @@ RUNTIME(cudaMemsetAsync, (void *to, int value, size_t bytes, struct sim_stream *
 	int code = rt_context();
 
 	return rt_done(code || !bytes ? code : cuMemsetD8Async(address_of(to), (unsigned char)value, bytes, stream));
+}
+
+RUNTIME(cudaMemset2D, (void *to, size_t pitch, int value, size_t width, size_t height))
+{
+	int code = rt_context();
+
+	return rt_done(code || !width || !height ?
+		code : cuMemsetD2D8_v2(address_of(to), pitch, (unsigned char)value, width, height));
+}
+
+RUNTIME(cudaMemset2DAsync,
+	(void *to, size_t pitch, int value, size_t width, size_t height, struct sim_stream *stream))
+{
+	int code = rt_context();
+
+	return rt_done(code || !width || !height ?
+		code : cuMemsetD2D8Async(address_of(to), pitch, (unsigned char)value, width, height, stream));
 }
 
 /* --- between processes ------------------------------------------------------------------------- */

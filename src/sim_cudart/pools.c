@@ -20,6 +20,21 @@ RUNTIME(cudaMemPoolSetAccess, (void *pool, const struct sim_access *access, size
 	RT_WITH_DRIVER(cuMemPoolSetAccess(pool, access, count));
 }
 
+RUNTIME(cudaMemPoolCreate, (void **pool, const struct sim_pool_props *props))
+{
+	RT_WITH_DRIVER(cuMemPoolCreate(pool, props));
+}
+
+RUNTIME(cudaMemPoolDestroy, (void *pool))
+{
+	RT_WITH_DRIVER(cuMemPoolDestroy(pool));
+}
+
+RUNTIME(cudaDeviceSetMemPool, (int device, void *pool))
+{
+	RT_WITH_DRIVER(cuDeviceSetMemPool(device, pool));
+}
+
 RUNTIME(cudaMemPoolTrimTo, (void *pool, size_t keep))
 {
 	RT_WITH_DRIVER(cuMemPoolTrimTo(pool, keep));

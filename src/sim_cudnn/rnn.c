@@ -209,39 +209,109 @@ static size_t output(const struct dnn_rnn *r, const struct dnn_rnn_data *x)
 	return (size_t)x->total * (size_t)r->hidden * element(r);
 }
 
-/* What is there because cuDNN computes with packed sequences only. */
-static size_t packing(const struct dnn_rnn *r, const struct dnn_rnn_data *x, size_t states)
-{
-	size_t batch = (size_t)x->batch;
+/* How much of a network there is, in bytes: what every term of the workspace is a multiple of. */
+struct extent {
+	size_t input, output, both, states, step; /* step: one layer's output of one step, in one direction */
+};
 
-	if (x->layout == LAYOUT_PACKED)
-		return 0;
-	return (size_t)x->total * (size_t)x->width * element(r) + output(r, x) * (size_t)directions(r) +
-	       /* an LSTM has hidden and cell states; each comes and goes */
-	       states * by_cell(r, 2, 4, 2) + batch * RNN_BATCH_BYTES +
-	       (r->algorithm == ALGORITHM_SMALL_HIDDEN ? RNN_SMALL_OUTPUTS * output(r, x) : 0);
+static struct extent extent(const struct dnn_rnn *r, const struct dnn_rnn_data *x)
+{
+	size_t step = (size_t)x->batch * (size_t)r->hidden * element(r), one = output(r, x);
+
+	return (struct extent){.input = (size_t)x->total * (size_t)x->width * element(r),
+			       .output = one,
+			       .both = one * (size_t)directions(r),
+			       .states = step * (size_t)pseudo_layers(r),
+			       .step = step};
 }
 
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+static size_t aligned(size_t bytes)
+{
+	return (bytes + RNN_ALIGNMENT - 1) / RNN_ALIGNMENT * RNN_ALIGNMENT;
+}
+
+/* The algorithm for small hidden layers does not know bfloat16: PyTorch asks for it, and cuDNN takes the standard one. */
+static bool runs_small(const struct dnn_rnn *r)
+{
+	return r->algorithm == ALGORITHM_SMALL_HIDDEN && r->type != DNN_BFLOAT16;
+}
+
+/* cuDNN computes with packed sequences only: copies of input, output, and of the states that come and go (an LSTM has hidden and cell states). */
+static size_t packing(const struct dnn_rnn *r, const struct dnn_rnn_data *x, const struct extent *e)
+{
+	return x->layout == LAYOUT_PACKED ? 0 : e->input + e->both + e->states * by_cell(r, 2, 4, 2);
+}
+
+static size_t reversed_states(const struct dnn_rnn *r, const struct extent *e)
+{
+	return r->direction == BIDIRECTIONAL ? RNN_REVERSED * e->states : 0;
+}
+
+static size_t forward_bytes(const struct dnn_rnn *r, const struct dnn_rnn_data *x, const struct extent *e)
+{
+	size_t states = e->states * by_cell(r, RNN_STATES_PLAIN, RNN_STATES_LSTM, RNN_STATES_GRU);
+	size_t bytes = packing(r, x, e) + states + reversed_states(r, e);
+
+	if (runs_small(r))
+		bytes += RNN_SMALL_GATES * (size_t)gates(r) * e->output;
+	if (r->direction == BIDIRECTIONAL)
+		return bytes + e->both * (size_t)gates(r) + RNN_REVERSED * e->both;
+	return bytes + smaller(e->output, RNN_GATE_STEPS * e->step) * (size_t)gates(r) +
+	       (r->dropout && r->layers > 1 ? e->output : 0);
+}
+
+/* What a layer hands to the one below. Layers of one direction run at the same time, each some steps behind the one above, and hand over only these. */
+static size_t handed_down(const struct dnn_rnn *r, const struct dnn_rnn_data *x, const struct extent *e)
+{
+	size_t steps = larger(RNN_WAVE_STEPS, RNN_WAVE_ROWS / (size_t)x->batch);
+
+	if (r->layers == 1)
+		return e->both;
+	if (r->direction == BIDIRECTIONAL || runs_small(r))
+		return 2 * e->both;
+	return smaller(e->output, ((size_t)r->layers + 1) * steps * e->step);
+}
+
+static size_t backward_bytes(const struct dnn_rnn *r, const struct dnn_rnn_data *x, const struct extent *e)
+{
+	size_t ways = (size_t)directions(r);
+	size_t states = e->states * by_cell(r, RNN_GRADIENT_STATES, RNN_GRADIENT_STATES_LSTM, RNN_GRADIENT_STATES);
+	size_t bytes = 2 * packing(r, x, e) + states + reversed_states(r, e);
+
+	if (runs_small(r))
+		bytes += e->output * by_cell(r, RNN_SMALL_PLAIN, RNN_SMALL_LSTM, RNN_SMALL_GRU) +
+			 (r->direction == BIDIRECTIONAL ? 0 : e->states);
+	return bytes + larger(e->input, e->output) * ways * ways + handed_down(r, x, e);
+}
+
+/* The size is asked for once, for all passes. */
 static size_t work_bytes(const struct dnn_rnn *r, const struct dnn_rnn_data *x)
 {
-	size_t both = output(r, x) * (size_t)directions(r);
-	size_t states = (size_t)pseudo_layers(r) * (size_t)x->batch * (size_t)r->hidden * element(r);
+	struct extent e = extent(r, x);
 	size_t bytes = (size_t)pseudo_layers(r) * RNN_LAYER_BYTES + RNN_TAIL;
 
 	bytes += (size_t)matrix_offset(r, pseudo_layers(r), 0) * element(r);
-	bytes += both * (size_t)gates(r) + states * by_cell(r, RNN_STATES_PLAIN, RNN_STATES_LSTM, RNN_STATES_GRU);
-	if (r->direction == BIDIRECTIONAL)
-		bytes += RNN_REVERSED * (both + states);
-	return bytes + packing(r, x, states);
+	if (x->layout != LAYOUT_PACKED)
+		bytes += aligned((size_t)x->batch * RNN_LENGTH_BYTES);
+	return bytes + larger(forward_bytes(r, x, &e), backward_bytes(r, x, &e));
 }
 
 /* Bits that say what dropout kept: of padding, too. */
 static size_t mask_bytes(const struct dnn_rnn *r, const struct dnn_rnn_data *x)
 {
 	size_t bits = (size_t)x->steps * (size_t)x->batch * (size_t)r->hidden * (size_t)directions(r);
-	size_t unit = RNN_MASK_ALIGNMENT;
 
-	return r->dropout ? (bits / 8 + unit - 1) / unit * unit * (size_t)directions(r) : 0;
+	return r->dropout ? aligned(bits / 8) * (size_t)directions(r) : 0;
 }
 
 static size_t reserve_bytes(const struct dnn_rnn *r, const struct dnn_rnn_data *x)
@@ -249,7 +319,7 @@ static size_t reserve_bytes(const struct dnn_rnn *r, const struct dnn_rnn_data *
 	size_t layers = (size_t)r->layers, inner = layers - 1;
 	size_t kept = layers * by_cell(r, RNN_RESERVE_PLAIN, RNN_RESERVE_LSTM, RNN_RESERVE_GRU) + inner;
 
-	return output(r, x) * (size_t)directions(r) * kept + mask_bytes(r, x) * inner + RNN_TAIL;
+	return aligned(output(r, x) * (size_t)directions(r) * kept) + mask_bytes(r, x) * inner + RNN_TAIL;
 }
 
 static int check_data(const struct dnn_rnn *r, const struct dnn_rnn_data *d, int64_t width)

@@ -2,7 +2,7 @@
 """What cuDNN's recurrent layers need beside their tensors: random ones, the same on a GPU and on the simulated one.
 
     python3 cudnn_rnn.py [--count 40] [--seed 1] > real.jsonl            on a GPU
-    python3 cudnn_rnn.py --large > real.jsonl                            on a GPU: which term of the rule is wrong at large sizes?
+    python3 cudnn_rnn.py --large > real.jsonl                            on a GPU: large ones, one thing changed at a time
     cuwhy run --gpu sim:h200 python3 cudnn_rnn.py ... > sim.jsonl        without one
     python3 cudnn_rnn.py --compare real.jsonl sim.jsonl
 
@@ -39,7 +39,7 @@ def random_networks(count, seed):
     return [random_network(dice) for _ in range(count)]
 
 
-# As in tests/torch/programs_boundary.py: there the rule says too much (24 GiB: 480 fit instead of at least 512).
+# As in tests/torch/programs_boundary.py, where the workspace decides which batch fits.
 LARGE = {"mode": "LSTM", "dtype": "float32", "inputs": 512, "hidden": 1024, "layers": 2, "bidirectional": False, "dropout": 0.2,
          "steps": 512, "batch": 128, "packed": False}
 CHANGES = {

@@ -27,6 +27,8 @@
 	F(cudnnConvolutionForward, (void *, const void *, void *, void *, void *, void *, void *, int, void *, size_t,    \
 				    const void *, void *, void *))                                                        \
 	F(cudnnDropoutGetStatesSize, (void *, size_t *))                                                                  \
+	F(cudnnCreateDropoutDescriptor, (void **))                                                                        \
+	F(cudnnSetDropoutDescriptor, (void *, void *, float, void *, size_t, unsigned long long))                         \
 	F(cudnnCreateRNNDescriptor, (void **))                                                                            \
 	F(cudnnSetRNNDescriptor_v8,                                                                                       \
 	  (void *, int, int, int, int, int, int, int, int, int, int, int, int, void *, unsigned int))                     \
@@ -313,6 +315,40 @@ SIM_TEST(cudnn__an_lstm_needs_spaces, "h200")
 	CHECK(packed < work && reserve == 3277056 - 5 * (STEPS - 1) * HIDDEN * 2);
 }
 
+/* Workspaces of an H200 for LSTM(512, 1024) with batches of 128. The gates count up to 256 steps; the copies of the backward pass go on
+ * growing, and are what counts in the end, or without dropout. */
+SIM_TEST(cudnn__gates_of_a_long_sequence_are_computed_in_pieces, "h200")
+{
+	enum { LSTM = 2, DOUBLE_BIAS = 2, UNPACKED = 0, TRAINING = 1, INPUT = 512, HIDDEN = 1024, BATCH = 128 };
+	const struct {
+		int layers, steps;
+		bool dropout;
+		size_t work;
+	} measured[] = {{2, 256, true, 958399744},
+			{2, 512, true, 1293944064},
+			{2, 1024, true, 2247099648},
+			{2, 512, false, 1173357824},
+			{1, 512, false, 1381500160}};
+	void *h = dnn_start(), *r, *x, *dropout;
+	int lengths[BATCH];
+
+	OK(cudnnCreateRNNDescriptor(&r));
+	OK(cudnnCreateRNNDataDescriptor(&x));
+	OK(cudnnCreateDropoutDescriptor(&dropout));
+	OK(cudnnSetDropoutDescriptor(dropout, h, 0.2F, NULL, 0, 0));
+	for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++) {
+		size_t work = 0;
+
+		for (int j = 0; j < BATCH; j++)
+			lengths[j] = measured[i].steps;
+		OK(cudnnSetRNNDescriptor_v8(r, 0, LSTM, DOUBLE_BIAS, 0, 0, DNN_FLOAT, DNN_FLOAT, 0, INPUT, HIDDEN,
+					    HIDDEN, measured[i].layers, measured[i].dropout ? dropout : NULL, 0));
+		OK(cudnnSetRNNDataDescriptor(x, DNN_FLOAT, UNPACKED, measured[i].steps, BATCH, INPUT, lengths, NULL));
+		OK(cudnnGetRNNTempSpaceSizes(h, r, TRAINING, x, &work, NULL));
+		CHECK(work == measured[i].work);
+	}
+}
+
 /* --- the graph interface ---------------------------------------------------------------------- */
 
 enum { POINTER = 6 };
@@ -505,6 +541,7 @@ int main(void)
 		cmocka_unit_test(cudnn__a_lost_context_is_a_failed_execution),
 		cmocka_unit_test(cudnn__weights_of_an_lstm_are_in_order),
 		cmocka_unit_test(cudnn__an_lstm_needs_spaces),
+		cmocka_unit_test(cudnn__gates_of_a_long_sequence_are_computed_in_pieces),
 		cmocka_unit_test(cudnn__a_plan_outlives_its_graph),
 		cmocka_unit_test(cudnn__only_one_engine_uses_tensor_cores),
 		cmocka_unit_test(cudnn__a_program_may_ask_for_fewer_engines_than_there_are),

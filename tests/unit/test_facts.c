@@ -444,6 +444,18 @@ static void handled__pytorchs_own_retry_is_nothing(void **state)
 	expect_end(&b, 1, "none", 0);
 }
 
+/* torch.library tries one reading of a key, then another: two checks of PyTorch, and nothing of CUDA */
+static void handled__two_checks_of_pytorch_are_no_cuda_failure(void **state)
+{
+	struct tb b;
+
+	(void)state;
+	tb_init(&b);
+	tb_fail_text(&b, CW_SRC_TORCH_CHECK, tb_stack(&b, USER, NULL), "parse", "could not parse dispatch key: cpu");
+	tb_fail_text(&b, CW_SRC_TORCH_CHECK, tb_stack(&b, USER, NULL), "parse", "could not parse dispatch key: default");
+	expect_end(&b, 0, "none", 0);
+}
+
 static void handled__without_an_exception_the_last_one_raised(void **state)
 {
 	struct tb b;
@@ -651,6 +663,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(handled__an_exception_on_the_failing_line_without_words),
 		cmocka_unit_test(handled__a_sticky_error_never_is),
 		cmocka_unit_test(handled__pytorchs_own_retry_is_nothing),
+		cmocka_unit_test(handled__two_checks_of_pytorch_are_no_cuda_failure),
 		cmocka_unit_test(handled__without_an_exception_the_last_one_raised),
 		cmocka_unit_test(handled__a_refusal_that_the_thread_survived),
 		cmocka_unit_test(handled__a_c_program_dies_of_its_first_failure),

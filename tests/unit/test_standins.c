@@ -12,6 +12,39 @@ static sim_addr device_bytes(size_t bytes)
 	return at;
 }
 
+/* --- CUDA runtime -------------------------------------------------------------------------------- */
+
+/* Paged optimizers prefetch their states. The function has other parameters in CUDA 12 and 13. */
+SIM_TEST(cudart__managed_memory_is_prefetched_in_both_versions, "tiny")
+{
+	enum { INVALID_VALUE = 1, INVALID_DEVICE = 101, GLOBAL = 1, BYTES = 1 << 20 };
+	struct location { int type, id; } gpu = {1, 0}, nowhere = {1, 7};
+	void *lib = standin_open("libcudart.so.13"), *older = standin_open("libcudart.so.12"), *at;
+	char own[16];
+
+	sim_start();
+	{
+		FUNCTION(lib, cudaMallocManaged, (void **, size_t, unsigned int));
+		FUNCTION(lib, cudaMemPrefetchAsync, (const void *, size_t, struct location, unsigned int, void *));
+		FUNCTION(lib, cudaMemAdvise, (const void *, size_t, int, struct location));
+
+		OK(cudaMallocManaged(&at, BYTES, GLOBAL));
+		OK(cudaMemPrefetchAsync(at, BYTES, gpu, 0, NULL));
+		EXPECT(cudaMemPrefetchAsync(at, BYTES, nowhere, 0, NULL), INVALID_DEVICE);
+		EXPECT(cudaMemPrefetchAsync(own, sizeof(own), gpu, 0, NULL), INVALID_VALUE);
+		OK(cudaMemAdvise(at, BYTES, 3, gpu));
+	}
+	{
+		FUNCTION(older, cudaMemPrefetchAsync, (const void *, size_t, int, void *));
+		FUNCTION(older, cudaMemPrefetchAsync_v2, (const void *, size_t, struct location, unsigned int, void *));
+
+		OK(cudaMemPrefetchAsync(at, BYTES, 0, NULL));
+		OK(cudaMemPrefetchAsync(at, BYTES, -1, NULL));
+		EXPECT(cudaMemPrefetchAsync(at, BYTES, 7, NULL), INVALID_DEVICE);
+		OK(cudaMemPrefetchAsync_v2(at, BYTES, gpu, 0, NULL));
+	}
+}
+
 /* --- cuFFT --------------------------------------------------------------------------------------- */
 
 enum { R_32F = 0, R_16F = 2, C_32F = 4, C_16F = 6 };
@@ -284,6 +317,7 @@ SIM_TEST(cufile__is_refused, "tiny")
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cudart__managed_memory_is_prefetched_in_both_versions),
 		cmocka_unit_test(cufft__a_plan_is_checked_and_executed),
 		cmocka_unit_test(cufft__the_work_area_is_taken_from_the_gpu),
 		cmocka_unit_test(cusolver__sizes_are_checked_and_info_is_zero),

@@ -148,7 +148,7 @@ static void incident_add(struct incident *i, const struct cw_failure *f, const s
 		i->benign = is_benign(f, t);
 		i->python_only = f->source == CW_SRC_PYTHON;
 		i->check_only = f->source == CW_SRC_TORCH_CHECK;
-	} else if (f->source != CW_SRC_PYTHON) {
+	} else if (f->source != CW_SRC_PYTHON && f->source != CW_SRC_TORCH_CHECK) {
 		i->check_only = false;
 	}
 	if (f->source != CW_SRC_DRIVER && f->source != CW_SRC_RUNTIME) {
