@@ -10,7 +10,7 @@
 struct err;
 
 struct card_model {
-	const char *id, *name;		/* "a100-40gb", and as the driver names it */
+	const char *id, *name;		/* "a100-40gb", and as the driver names it; NULL: any card with that much memory */
 	uint64_t memory;		/* bytes, as cuMemGetInfo reports the total */
 	uint64_t context;		/* of that, what a CUDA context takes, with the first kernel */
 };

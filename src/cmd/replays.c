@@ -103,6 +103,8 @@ static int64_t context_more(const struct replayed *r, const struct card_model *c
 void what_if_on_card(struct replay_question *q, const struct replayed *r, const struct card_model *card)
 {
 	q->total = card->memory;
+	if (!card->name)		/* the recorded card, with another amount of memory */
+		return;
 	q->outside_more = context_more(r, card);
 	q->unsure = CARD_UNSURE;
 }

@@ -48,7 +48,7 @@ void what_if_print_head(FILE *out, const struct trace *t, int device, const stru
 	putc('\n', out);
 }
 
-static json_t *doubts_json(unsigned doubts)
+json_t *what_if_doubts_json(unsigned doubts)
 {
 	json_t *list = json_array();
 
@@ -69,7 +69,7 @@ json_t *what_if_head_json(const struct trace *t, int device, const struct replay
 		       J_BOOL("same_again", !(f->doubts & 1u << REPLAY_DIFFERS)),
 		       J_BYTES("peak_allocated", f->peak_allocated), J_BYTES("peak_reserved", f->peak_reserved),
 		       J_BYTES("outside", f->outside), J_BOOL("ran_out", f->ran_out),
-		       J_VALUE("doubts", doubts_json(f->doubts)));
+		       J_VALUE("doubts", what_if_doubts_json(f->doubts)));
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------- */
@@ -115,6 +115,11 @@ static void print_doubts(FILE *out, const char *what, unsigned doubts)
 			fprintf(out, "  %s: %s\n", what, replay_doubt_text((enum replay_doubt)i));
 }
 
+void what_if_print_doubts(FILE *out, unsigned doubts)
+{
+	print_doubts(out, "not exact", doubts);
+}
+
 void what_if_print(FILE *out, const struct what_if_row *row, size_t n, const struct what_if_style *style)
 {
 	size_t width = strlen(style->first);
@@ -130,7 +135,7 @@ void what_if_print(FILE *out, const struct what_if_row *row, size_t n, const str
 	fprintf(out, "  %-*s  %-10s  %-8s  %-10s  %s\n", (int)width, style->first, "MEMORY", "FITS", "RESERVED", "SPARE");
 	for (size_t i = 0; i < n; i++)
 		row_print(out, &row[i], (int)width, style);
-	print_doubts(out, "not exact", doubts);
+	what_if_print_doubts(out, doubts);
 	print_doubts(out, "RESERVED and SPARE are not exact", figures & ~doubts);
 	putc('\n', out);
 }
@@ -154,5 +159,5 @@ json_t *what_if_row_json(const struct what_if_row *row)
 		       J_BYTES("peak_reserved", a->peak_reserved), J_BYTES("spare", a->spare),
 		       J_INT("retries", a->retries), J_VALUE("failure", failure_json(row)),
 		       J_IF(row->change != NULL, J_TEXT("fits_with", row->change)),
-		       J_VALUE("doubts", doubts_json(a->doubts | a->figures)));
+		       J_VALUE("doubts", what_if_doubts_json(a->doubts | a->figures)));
 }

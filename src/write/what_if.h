@@ -33,4 +33,8 @@ struct what_if_style {
 void what_if_print(FILE *out, const struct what_if_row *row, size_t n, const struct what_if_style *style);
 json_t *what_if_row_json(const struct what_if_row *row);
 
+/* Why answers are not exact: bits by enum replay_doubt. */
+void what_if_print_doubts(FILE *out, unsigned doubts);
+json_t *what_if_doubts_json(unsigned doubts);
+
 #endif

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`cuwhy fit` with real PyTorch on the simulated GPU: a small and a large card, what helps, the largest batch.
+"""`cuwhy fit` with real PyTorch on the simulated GPU: cards, what helps, the largest batch by dry runs and from recordings.
 
     tests/torch/fit.py [--build build] [--torch FOLDER]
 
@@ -50,15 +50,36 @@ def check_cards(options, folder):
     return "rtx4060 no, a100-40gb yes with %.1f GiB to spare" % (large["spare"] / 2 ** 30)
 
 
+def run(options, words, batch):
+    """Five steps on a simulated GPU."""
+    program = TRAIN.replace("while True", "for _ in range(5)")
+    return subprocess.run([os.path.join(options.build, "cuwhy"), "run", *words, "--", sys.executable, "-c", program, "--batch-size", str(batch)],
+                          env=dict(os.environ, PYTHONPATH=options.torch), capture_output=True, text=True, check=False)
+
+
+def check_sizes(options, folder):
+    """From recordings of three small batches: the largest that fits, and the next does not."""
+    sizes = (10, 20, 40)
+    for batch in sizes:
+        done = run(options, ["--gpu", "sim:rtx4060", "--memory-trace", "--out", os.path.join(folder, str(batch))], batch)
+        assert done.returncode == 0, done.stderr
+    done = subprocess.run([os.path.join(options.build, "cuwhy"), "fit", "--json", "--gpu", "rtx4060", "--sizes", ",".join(map(str, sizes)),
+                           *(os.path.join(folder, str(batch)) for batch in sizes)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    found = json.loads(done.stdout)["sizes"]["cards"][0]
+    largest = found["largest"]
+    assert found["low"] <= largest <= found["high"] and 40 < largest < 130, found
+    assert run(options, ["--gpu", "sim:rtx4060"], largest).returncode == 0, largest
+    assert run(options, ["--gpu", "sim:rtx4060"], largest + 2).returncode == 1, largest
+    return "batch size %d on an rtx4060 from recordings of %s" % (largest, ", ".join(map(str, sizes)))
+
+
 def check_largest(options, folder):
     """The largest batch is that of dry runs on the card itself."""
     largest = fit(options, folder, (["--gpu", "rtx4060", "--vary", "batch-size=60..130"], []), 0)["vary"]["cards"][0]["largest"]
     assert 60 <= largest < 130, largest
     for batch, status in ((largest, 0), (largest + 1, 1)):
-        env = dict(os.environ, PYTHONPATH=options.torch)
-        program = TRAIN.replace("while True", "for _ in range(5)")
-        done = subprocess.run([os.path.join(options.build, "cuwhy"), "run", "--gpu", "sim:rtx4060", "--", sys.executable, "-c", program, "--batch-size",
-                               str(batch)], env=env, capture_output=True, text=True, check=False)
+        done = run(options, ["--gpu", "sim:rtx4060"], batch)
         assert done.returncode == status, (batch, done.stderr)
     return "batch size %d on an rtx4060, as dry runs on it confirm" % largest
 
@@ -75,7 +96,7 @@ def main():
             print("fit: SKIPPED: PyTorch cannot be installed: %s" % why)
             return 0
     with tempfile.TemporaryDirectory() as folder:
-        for test in (check_cards, check_largest):
+        for test in (check_cards, check_largest, check_sizes):
             print("ok - fit: %s" % test(options, folder), flush=True)
     return 0
 

@@ -27,30 +27,36 @@
 
 static struct {
 	bool json, help;
-	const char *gpu, *steps, *vary;
+	const char *gpu, *steps, *vary, *sizes;
 } given;
 
 static const struct opt_usage usage = {
 	"fit", "[options] -- PROGRAM [argument ...] | RECORDING ...",
 	"Says on which GPUs a program fits, and what to change where it does not. The program runs once, unchanged, on a\n"
 	"simulated GPU without a limit (no GPU is needed); its allocations are then played back on each card.\n"
-	"Or does the same with recordings that 'cuwhy run --memory-trace' made.",
+	"Or does the same with recordings that 'cuwhy run --memory-trace' made. From two or more recordings of different sizes\n"
+	"(batch, length), --sizes finds the largest size that fits.",
 	.notes = "A training is ended when its peak has not moved for 3 optimizer steps; any other program runs to its end.\n"
 		"What would come after that, a longer batch or an evaluation, is not seen: --steps all runs to the end.\n"
 		"--vary puts each value in place of '{}' in the program's words, or of the value of --NAME, or appends\n"
 		 "'--NAME VALUE', and runs the program for as few values as it takes to find the largest that fits.\n"
+		"--sizes says of what size each recording is. What every line asked for is a curve over the sizes: a line through\n"
+		 "two of them; three and more show whether that holds, or are a parabola.\n"
 		"FITS is yes or no where the answer is exact; else likely or unlikely, and why is said below the table.\n",
 	.exits = "The exit status is 0 when it fits on all GPUs asked for, 1 when it does not, 2 when that could not be told.\n",
 	.examples = "  cuwhy fit -- python3 train.py                      on every GPU of the table\n"
 		    "  cuwhy fit --gpu rtx4090,a100-40gb -- python3 train.py --batch-size 32\n"
 		    "  cuwhy fit --gpu rtx4090 --vary batch-size=4..64 -- python3 train.py\n"
-		    "  cuwhy fit out/                                     a recording with a memory trace\n",
+		    "  cuwhy fit out/                                     a recording with a memory trace\n"
+		"  cuwhy fit --gpu rtx4090,40GiB --sizes 8,16 out8/ out16/    the largest size, from two recordings\n",
 };
 
 static const struct opt options[] = {
-	{"gpu", 0, "NAME,...", "these GPUs (all; NAME*8: eight of them, for torchrun)", NULL, &given.gpu},
+	{"gpu", 0, "NAME,...", "these GPUs (all; NAME*8: eight of them, for torchrun), or amounts of memory (24GiB)",
+	 NULL, &given.gpu},
 	{"steps", 0, "N", "end a training after N optimizer steps; all: run to its end", NULL, &given.steps},
 	{"vary", 0, "NAME=A..B", "find the largest value of this option of the program that fits", NULL, &given.vary},
+	{"sizes", 0, "A,B,...", "the recordings are of these sizes: find the largest that fits", NULL, &given.sizes},
 	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
@@ -78,6 +84,19 @@ struct fit {
 
 /* --- which cards ----------------------------------------------------------------------------------- */
 
+/* "24GiB": the card of the recording or of the dry run, with that much memory. NULL: it is no such word. */
+static const struct card_model *card_of_bytes(struct fit *f, const char *word)
+{
+	struct card_model *card;
+	uint64_t bytes;
+
+	if (!str_bytes(word, &bytes))
+		return NULL;
+	card = pool_alloc(&f->pool, sizeof(*card));
+	*card = (struct card_model){.id = word, .memory = bytes};
+	return card;
+}
+
 static int card_add(struct fit *f, char *word, struct err *e)
 {
 	char *times = strchr(word, '*');
@@ -90,7 +109,9 @@ static int card_add(struct fit *f, char *word, struct err *e)
 			return err_set(e, -EINVAL, "a run has 1 to 16 GPUs, not '%s'", times + 1);
 		f->runs.devices = n > f->runs.devices ? (unsigned)n : f->runs.devices;
 	}
-	card = card_find(str_starts(word, "sim:") ? word + 4 : word, e);
+	card = card_of_bytes(f, word);
+	if (!card)
+		card = card_find(str_starts(word, "sim:") ? word + 4 : word, e);
 	if (card && f->n_cards < CARDS_MAX)
 		f->card[f->n_cards++] = card;
 	return card ? 0 : -EINVAL;
@@ -113,7 +134,7 @@ static int cards_choose(struct fit *f, struct err *e)
 		rc = card_add(f, word, e);
 	if (rc == 0 && !f->n_cards)
 		rc = err_set(e, -EINVAL, "--gpu takes the name of a GPU");
-	f->base = f->card[0];
+	f->base = f->n_cards && f->card[0]->name ? f->card[0] : card_find(BASE_CARD, e);
 	return rc;
 }
 
@@ -211,11 +232,13 @@ static int decide(struct fit *f, struct what_if_row *row, const struct card_mode
 		  struct err *e)
 {
 	struct replays all;
+	const struct card_model *model = card->name ? card : f->base;
 	struct fit_run run;
 	int rc;
 
-	say("close: a dry run on a simulated %s decides\n", card->name);
-	rc = fit_run(&f->runs, &run, card, true, program, e);
+	say("close: a dry run on a simulated %s%s%s decides\n", model->name, card->name ? "" : " with ",
+	    card->name ? "" : card->id);
+	rc = fit_run(&f->runs, &run, model, card->name ? NULL : card->id, program, e);
 	if (rc == 0 && run_open(&all, &run, &(struct err){0}) == 0) {
 		answer_worst(row, &all, NULL, "", &f->pool);
 		replays_close(&all);
@@ -317,7 +340,7 @@ static int fit_program(struct fit *f, json_t *to, struct err *e)
 	int rc;
 
 	say("a dry run on a simulated %s without a limit\n", f->base->name);
-	rc = fit_run(&f->runs, &run, f->base, false, f->program, e);
+	rc = fit_run(&f->runs, &run, f->base, FIT_NO_LIMIT, f->program, e);
 	if (rc == 0) {
 		tell_stopped(&run);
 		rc = run_open(&all, &run, e);
@@ -377,7 +400,7 @@ static struct tried *value_run(struct varying *v, uint64_t value)
 	int rc;
 
 	say("%s=%" PRIu64 ": a dry run without a limit\n", v->vary.name, value);
-	rc = fit_run(&v->f->runs, &run, v->f->base, false, program, v->e);
+	rc = fit_run(&v->f->runs, &run, v->f->base, FIT_NO_LIMIT, program, v->e);
 	if (rc == 0)
 		rc = run_open(&one.all, &run, v->e);
 	fit_run_release(&run);
@@ -467,6 +490,81 @@ static int fit_varying(struct fit *f, json_t *to, struct err *e)
 	return rc ? rc : status;
 }
 
+/* --- the largest size, from recordings ------------------------------------------------------------------ */
+
+static json_t *sized_json(const struct card_model *card, const struct fit_sizes_answer *a)
+{
+	json_t *doubts = what_if_doubts_json(a->doubts);
+
+	for (unsigned i = 0; i < GROWTH_DOUBT_COUNT; i++)
+		if (a->growth_doubts & 1u << i)
+			json_array_append_new(doubts, json_text(growth_doubt_text((enum growth_doubt)i)));
+	return JSON_OF(J_TEXT("gpu", card->id), J_BYTES("total", card->memory),
+		       J_INT_OR_NULL("largest", a->largest, a->largest), J_INT("low", a->low), J_INT("high", a->high),
+		       J_BOOL("exact", a->exact), J_VALUE("doubts", doubts));
+}
+
+static void sized_print(const struct fit_sizes *s, const struct card_model *card, const struct fit_sizes_answer *a)
+{
+	char total[32], between[64] = "";
+
+	format_bytes(total, sizeof(total), (double)card->memory);
+	if (a->low != a->high)
+		snprintf(between, sizeof(between), "  between %" PRIu64 " and %" PRIu64, a->low, a->high);
+	printf("  %-12s  %-10s  ", card->id, total);
+	if (!a->largest)
+		printf("none    %s%s\n", a->exact ? "yes" : "likely", between);
+	else
+		printf("%-6" PRIu64 "  %s%s%s\n", a->largest, a->exact ? "yes" : "likely", between,
+		       a->largest == s->most ? "  larger ones were not tried" : "");
+}
+
+static void sized_print_doubts(unsigned doubts, unsigned growth_doubts)
+{
+	what_if_print_doubts(stdout, doubts);
+	for (unsigned i = 0; i < GROWTH_DOUBT_COUNT; i++)
+		if (growth_doubts & 1u << i)
+			printf("  not exact: %s\n", growth_doubt_text((enum growth_doubt)i));
+}
+
+static json_t *sizes_json(const struct fit_sizes *s)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < s->n; i++)
+		json_array_append_new(list, json_integer((json_int_t)s->list[i].size));
+	return list;
+}
+
+static int fit_sized(struct fit *f, json_t *to, struct err *e)
+{
+	json_t *list = json_array();
+	struct fit_sizes s;
+	int rc = fit_sizes_open(&s, given.sizes, f->program, e), status = EXIT_NOTHING;
+	unsigned doubts = 0, growth_doubts = 0;
+
+	if (rc == 0 && !given.json)
+		printf("  %-12s  %-10s  %-6s  %s\n", "GPU", "MEMORY", "SIZE", "FITS");
+	for (size_t i = 0; rc == 0 && i < f->n_cards; i++) {
+		struct fit_sizes_answer a;
+
+		fit_sizes_largest(&s, f->card[i], &a);
+		doubts |= a.doubts;
+		growth_doubts |= a.growth_doubts;
+		status = a.largest ? status : EXIT_FOUND;
+		json_array_append_new(list, sized_json(f->card[i], &a));
+		if (!given.json)
+			sized_print(&s, f->card[i], &a);
+	}
+	if (rc == 0 && !given.json)
+		sized_print_doubts(doubts, growth_doubts);
+	if (rc == 0)
+		JSON_ADD(to, J_VALUE("sizes", JSON_OF(J_VALUE("recorded", sizes_json(&s)), J_SHARED("cards", list))));
+	json_decref(list);
+	fit_sizes_close(&s);
+	return rc ? rc : status;
+}
+
 /* --- the command --------------------------------------------------------------------------------------- */
 
 static bool is_recording(const char *word)
@@ -486,6 +584,10 @@ static int check_options(int argc, int first, bool recordings, struct err *e)
 		return err_set(e, -EINVAL, "--steps takes a number or all, not '%s'", given.steps);
 	if (recordings && (given.steps || given.vary))
 		return err_set(e, -EINVAL, "--steps and --vary need a program");
+	if (!recordings && given.sizes) {
+		err_set(e, -EINVAL, "--sizes needs recordings");
+		return err_hint(e, "for a program: --vary batch-size=4..64");
+	}
 	if (given.vary && !given.gpu) {
 		err_set(e, -EINVAL, "--vary needs to know for which GPU");
 		return err_hint(e, "for example: --gpu a100-40gb");
@@ -498,7 +600,7 @@ static int fit_answer(struct fit *f, bool recordings, json_t *to, struct err *e)
 	int rc = cards_choose(f, e);
 
 	if (rc == 0 && recordings)
-		return fit_recordings(f, f->program, to, e);
+		return given.sizes ? fit_sized(f, to, e) : fit_recordings(f, f->program, to, e);
 	if (rc == 0)
 		rc = fit_runs_begin(&f->runs, e);
 	if (rc == 0)

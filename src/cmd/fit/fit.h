@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "cmd/cards.h"
+#include "cmd/fit/growth.h"
 #include "cmd/replays.h"
 
 /* --- dry runs -------------------------------------------------------------------------------------- */
@@ -30,10 +31,11 @@ struct fit_run {
 int fit_runs_begin(struct fit_runs *r, struct err *e);
 void fit_runs_end(struct fit_runs *r);
 
-/* Runs the words on a simulated card, `limited` to its memory or with room for everything. 0; -errno with `e` filled when the
- * program failed for another reason than memory, or could not be started. */
-int fit_run(struct fit_runs *r, struct fit_run *run, const struct card_model *card, bool limited, char *const *words,
-	    struct err *e);
+/* Runs the words on a simulated card with that much memory (NULL: its own). 0; -errno with `e` filled when the program failed for
+ * another reason than memory, or could not be started. */
+#define FIT_NO_LIMIT "4T"
+int fit_run(struct fit_runs *r, struct fit_run *run, const struct card_model *card, const char *memory,
+	    char *const *words, struct err *e);
 void fit_run_release(struct fit_run *run);
 
 /* --- one value of the program's words after the other ------------------------------------------------ */
@@ -62,5 +64,34 @@ struct fit_search {
 	void *of;
 };
 int fit_vary_largest(const struct fit_vary *v, const struct fit_search *s, uint64_t *largest);
+
+/* --- the largest size, from recordings of several -------------------------------------------------------- */
+
+struct fit_sized {			/* a recording */
+	uint64_t size;
+	struct replays all;
+};
+
+struct fit_sizes {
+	struct fit_sized list[GROWTH_SIZES_MAX];	/* ascending */
+	size_t n;
+	struct growth *growth;		/* of each process and GPU */
+	size_t n_growths;
+	uint64_t most;			/* larger sizes are not tried */
+};
+
+/* 0: not even size 1. */
+struct fit_sizes_answer {
+	uint64_t largest;
+	uint64_t low, high;		/* it is in between */
+	bool exact;
+	unsigned doubts, growth_doubts;	/* bits by enum replay_doubt and enum growth_doubt */
+};
+
+/* "8,16" and as many recordings. -errno with `e` filled when these cannot be compared. */
+int fit_sizes_open(struct fit_sizes *s, const char *sizes, char *const *paths, struct err *e);
+void fit_sizes_close(struct fit_sizes *s);
+
+void fit_sizes_largest(const struct fit_sizes *s, const struct card_model *card, struct fit_sizes_answer *a);
 
 #endif

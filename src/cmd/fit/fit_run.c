@@ -17,7 +17,6 @@
 #include "cmd/fit/fit.h"
 #include "input/recording/recording.h"
 
-#define NO_LIMIT     "4T"
 #define OUTPUT_MAX   ((size_t)64 << 20)
 #define OUTPUT_LINES 12
 #define FOLDERS_DEEP 3
@@ -168,11 +167,11 @@ static int judge_run(struct fit_run *run, int status, const char *output, struct
 		       WEXITSTATUS(status));
 }
 
-int fit_run(struct fit_runs *r, struct fit_run *run, const struct card_model *card, bool limited, char *const *words,
-	    struct err *e)
+int fit_run(struct fit_runs *r, struct fit_run *run, const struct card_model *card, const char *memory,
+	    char *const *words, struct err *e)
 {
 	char *output = xasprintf("%s/%u.txt", r->folder, ++r->n), *stopped = xasprintf("%s/%u.steps", r->folder, r->n);
-	char *gpu = xasprintf("sim:%s,devices=%u%s", card->id, r->devices, limited ? "" : ",memory=" NO_LIMIT);
+	char *gpu = xasprintf("sim:%s,devices=%u%s%s", card->id, r->devices, memory ? ",memory=" : "", memory ? memory : "");
 	int status, rc;
 
 	*run = (struct fit_run){.folder = xasprintf("%s/%u", r->folder, r->n)};

@@ -905,6 +905,49 @@ const struct replay_facts *replay_facts(const struct replay *r)
 	return &r->facts;
 }
 
+/* Freed before anything else was asked for. */
+static bool is_brief(const struct replay *r, size_t step)
+{
+	size_t i = step + 1;
+
+	while (i < r->n && r->step[i].kind != STEP_ALLOC && r->step[i].kind != STEP_OOM) {
+		const struct step *s = &r->step[i++];
+
+		if ((s->kind == STEP_FREE || s->kind == STEP_FREE_LATER) && s->block == r->step[step].block)
+			return true;
+	}
+	return false;
+}
+
+size_t replay_requests(const struct replay *r, struct replay_request **list)
+{
+	struct replay_request *out = xcalloc(r->n + 1, sizeof(*out));
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		if (r->step[i].kind == STEP_ALLOC)
+			out[n++] = (struct replay_request){step_asked(&r->step[i]), r->step[i].stack, is_brief(r, i)};
+	*list = out;
+	return n;
+}
+
+struct replay *replay_resized(const struct replay *r, const uint64_t *bytes)
+{
+	struct replay *out = xcalloc(1, sizeof(*out));
+
+	*out = *r;
+	out->act = NULL;		/* the driver's answers belong to the sizes that were recorded */
+	out->n_acts = out->cap_acts = 0;
+	out->step = xcalloc(r->n + 1, sizeof(*out->step));
+	memcpy(out->step, r->step, r->n * sizeof(*out->step));
+	for (size_t i = 0; i < r->n; i++)
+		if (out->step[i].kind == STEP_ALLOC) {
+			out->step[i].units = units_of(*bytes++);
+			out->step[i].slack = 0;
+		}
+	return out;
+}
+
 struct replay_question replay_same(const struct replay *r)
 {
 	return (struct replay_question){.settings = r->facts.settings, .total = r->facts.total};

@@ -94,4 +94,15 @@ int replay_settings(const struct replay *r, const char *words, struct allocator_
 
 void replay_ask(const struct replay *r, const struct replay_question *q, struct replay_answer *a);
 
+/* What the program asked PyTorch's allocator for, in order; the list is the caller's (free). Requests that failed are not in it. */
+struct replay_request {
+	uint64_t bytes;
+	uint32_t stack;			/* of the recording: who asked; 0 = not known */
+	bool brief;			/* freed before the next request, as workspaces are */
+};
+size_t replay_requests(const struct replay *r, struct replay_request **list);
+
+/* The same program, had its requests been for so many bytes: one number for each of replay_requests. It needs the trace, too. */
+struct replay *replay_resized(const struct replay *r, const uint64_t *bytes);
+
 #endif

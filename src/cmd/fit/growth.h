@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How the memory of a program grows with a size, from recordings of several sizes: what it would ask for at another one.
+ *
+ * A request of the recording of the largest size is matched with its counterparts in the others: the same line, and as
+ * often before. Through these goes a curve. The order of requests and frees is that of the largest size.
+ */
+#ifndef CUWHY_FIT_GROWTH_H
+#define CUWHY_FIT_GROWTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct replay;
+struct trace;
+
+#define GROWTH_SIZES_MAX 16
+
+/* Why what is constructed may be wrong. */
+#define GROWTH_DOUBTS(X)                                                                                                    \
+	X(TWO, "two recordings: that each request grows like a line is assumed; a third recording checks it")               \
+	X(CURVE, "some requests grow like a parabola, through three recordings; a fourth one checks it")                    \
+	X(BENT, "some requests follow neither a line nor a parabola")                                                       \
+	X(APART, "the recordings did not ask for memory at the same lines equally often")                                   \
+	X(FAR, "it is more than four times the largest size that was recorded")
+
+enum growth_doubt {
+#define X(name, text) GROWTH_##name,
+	GROWTH_DOUBTS(X)
+#undef X
+	GROWTH_DOUBT_COUNT
+};
+
+const char *growth_doubt_text(enum growth_doubt doubt);
+
+/* --- one request ------------------------------------------------------------------------------------- */
+
+struct growth_point {
+	double bytes;
+	double error;			/* by how much that may be wrong; sizes are recorded in units of CW_EVENT_UNIT */
+	unsigned doubts;		/* bits by enum growth_doubt */
+};
+
+/* What is asked for at a size, from what is asked for at n (two or more) others. The simplest curve that goes through all of
+ * them: a constant, a line, a parabola. A request never shrinks: where a line would begin below 0, it is a parabola. */
+struct growth_point growth_point(const double *size, const double *bytes, size_t n, double at);
+
+/* --- all of them -------------------------------------------------------------------------------------- */
+
+struct growth_recording {
+	double size;
+	const struct replay *replay;
+	const struct trace *trace;
+};
+
+struct growth {
+	const struct replay *largest;
+	double size[GROWTH_SIZES_MAX];	/* ascending */
+	size_t n_sizes;
+	double *bytes;			/* of each request, at each size */
+	size_t n;			/* requests */
+	size_t apart;			/* requests without a counterpart, in any recording */
+	unsigned doubts;
+};
+
+/* Of two or more recordings, by ascending size, which stay the caller's. */
+void growth_init(struct growth *g, const struct growth_recording *list, size_t n);
+void growth_release(struct growth *g);
+
+/* As it would have been at that size. `lean` 1 or -1: as much more, or less, as it may be wrong. Free it with replay_free. */
+struct replay *growth_at(const struct growth *g, double size, int lean);
+
+#endif

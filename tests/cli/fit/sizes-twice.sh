@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+mkdir a b
+cuwhy fit --sizes 8,8 a b
