@@ -17,6 +17,8 @@ struct what_if_row {
 	const char *words;		/* the question, or the card; "" = as recorded */
 	uint64_t total;			/* the card's memory */
 	struct replay_answer answer;
+	uint64_t room;			/* of that, what PyTorch can have */
+	struct replay_over_time *over_time;	/* filled when answered; NULL = not asked for */
 	const char *where;		/* the line that asked for what does not fit; NULL = not known */
 	const char *change;		/* `cuwhy fit`: what helps, played back as well; NULL = nothing that was tried */
 };
@@ -32,5 +34,8 @@ struct what_if_style {
 };
 void what_if_print(FILE *out, const struct what_if_row *row, size_t n, const struct what_if_style *style);
 json_t *what_if_row_json(const struct what_if_row *row);
+
+/* For the report page: used and reserved over time under each of them. */
+json_t *what_if_over_time_json(struct trace *t, const struct replay *r, const struct what_if_row *row, size_t n);
 
 #endif
