@@ -203,10 +203,11 @@ static void add_what_ifs(struct judged *j, const struct opened *o, const char *p
 	struct replays all;
 	struct err e = {0};
 
-	if (!o->trace || !trace_header(o->trace)->memory_trace_path[0] || !page_has_details(j->page, v))
+	if (!o->trace || !page_has_details(j->page, v))
 		return;
 	if (replays_open(&all, part, &e)) {
-		page_tell(j->page, "its memory could not be played back with other settings: %s", e.msg);
+		if (e.code != -ENODATA)
+			page_tell(j->page, "its memory could not be played back with other settings: %s", e.msg);
 		return;
 	}
 	for (size_t i = 0; i < all.n && !j->refused.code; i++) {

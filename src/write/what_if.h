@@ -15,10 +15,9 @@ struct trace;
 
 struct what_if_row {
 	const char *words;		/* the question, or the card; "" = as recorded */
-	uint64_t total;			/* the card's memory */
-	struct replay_answer answer;
-	uint64_t room;			/* of that, what PyTorch can have */
+	uint64_t total, room;		/* the card's memory; of that, what PyTorch can have */
 	struct replay_over_time *over_time;	/* filled when answered; NULL = not asked for */
+	struct replay_answer answer;
 	const char *where;		/* the line that asked for what does not fit; NULL = not known */
 	const char *change;		/* `cuwhy fit`: what helps, played back as well; NULL = nothing that was tried */
 };
