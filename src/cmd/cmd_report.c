@@ -17,6 +17,7 @@
 #include "base/opt.h"
 #include "base/progress.h"
 #include "cmd/cmd.h"
+#include "cmd/replays.h"
 #include "cuwhy/format.h"
 #include "input/dump/input.h"
 #include "input/input.h"
@@ -35,10 +36,11 @@
 #define PAGE_MAX	((size_t)64 << 20)
 #define DEFAULT_OUT	"cuwhy-report.html"
 #define TEXT_WIDTH	100
+#define WHAT_IFS_MAX	12
 
 static struct {
 	bool json, help;
-	const char *out;
+	const char *out, *what_if;
 } given;
 
 static const struct opt_usage usage = {
@@ -46,17 +48,24 @@ static const struct opt_usage usage = {
 	"Writes one HTML page that shows a recording (a folder or a .cwr file; by default the newest), a GPU core\n"
 	"dump, a PyTorch memory snapshot or a bundle from the doctor. It needs no network and no other file: send it\n"
 	"to a colleague.",
-	.notes = "The page contains your source code around the failure, command lines and folder names: check it before\n"
+	.notes = "Of a recording with a memory trace, the page shows what other settings of PyTorch's allocator would have\n"
+		 "changed; --what-if adds more of them: see 'cuwhy memory -h'.\n"
+		 "\n"
+		 "The page contains your source code around the failure, command lines and folder names: check it before\n"
 		 "you publish it.\n",
 	.exits = "The exit status is 0 if the page was written, otherwise 2.\n",
 	.examples = "  cuwhy report                       the newest recording, into " DEFAULT_OUT "\n"
 		    "  cuwhy report -o oom.html out/      a recording from 'cuwhy run --out out'\n"
+		    "  cuwhy report --what-if gpu=a100-40gb out/\n"
+		    "                                     with its memory on another card, if 'run --memory-trace' made it\n"
 		    "  cuwhy report snapshot.pickle       what torch.cuda.memory._dump_snapshot wrote\n"
 		    "  cuwhy report my.json               what 'cuwhy doctor --bundle my.json' wrote\n",
 };
 
 static const struct opt options[] = {
 	{"out", 'o', "FILE", "where to write it (" DEFAULT_OUT "); '-' is standard output", NULL, &given.out},
+	{"what-if", 0, "WHAT ...", "also show its memory on another card or with these settings; may be repeated", NULL,
+	 &given.what_if},
 	{"json", 0, NULL, "describe the page as one JSON object", &given.json, NULL},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
@@ -130,6 +139,8 @@ struct judged {
 	struct verdict **list;	/* verdict_join takes ownership */
 	size_t n;
 	struct err left;	/* why one could not be read */
+	struct err refused;	/* why a what-if could not be answered */
+	size_t played;		/* GPUs whose memory was played back */
 };
 
 /* The header says how large it was. */
@@ -141,6 +152,75 @@ static void tell_cut(struct page *page, const struct recorded_process *p, const 
 	if (stat(p->part, &st) == 0 && (uint64_t)st.st_size < h->used)
 		page_tell(page, "the recording of process %u is cut short: only %llu of %llu bytes are present", h->pid,
 			  (unsigned long long)st.st_size, (unsigned long long)h->used);
+}
+
+struct what_ifs {
+	struct what_if_row row[WHAT_IFS_MAX];
+	size_t n;
+	struct pool pool;
+};
+
+static void what_if_add(struct what_ifs *w, const struct replayed *r, const char *words,
+			const struct replay_question *q)
+{
+	struct what_if_row *row = &w->row[w->n++];
+
+	*row = (struct what_if_row){.words = words, .over_time = pool_alloc(&w->pool, sizeof(*row->over_time))};
+	what_if_answer(row, r, q, &w->pool);
+}
+
+/* As it was, and with the settings that may help, unless it had them. */
+static void add_remedies(struct what_ifs *w, const struct replayed *r)
+{
+	struct replay_question same = replay_same(r->replay), q = same;
+
+	what_if_add(w, r, "", &same);
+	for (size_t i = 0; what_if_remedies[i]; i++)
+		if (replay_settings(r->replay, what_if_remedies[i], &q.settings, NULL) == 0 &&
+		    memcmp(&q.settings, &same.settings, sizeof(same.settings)) != 0)
+			what_if_add(w, r, what_if_remedies[i], &q);
+}
+
+static int add_questions(struct what_ifs *w, const struct replayed *r, struct err *e)
+{
+	char *text = pool_strdup(&w->pool, given.what_if), *rest = NULL;
+	struct replay_question q;
+
+	for (char *ask = strtok_r(text, ";", &rest); ask; ask = strtok_r(NULL, ";", &rest)) {
+		int rc = w->n < WHAT_IFS_MAX ? what_if_parse(&q, r, ask, e)
+					     : err_set(e, -E2BIG, "too many what-ifs for one page");
+
+		if (rc)
+			return rc;
+		what_if_add(w, r, ask, &q);
+	}
+	return 0;
+}
+
+/* Nothing, if the process has no memory trace or no details on the page. */
+static void add_what_ifs(struct judged *j, const struct opened *o, const char *part, const struct verdict *v)
+{
+	struct replays all;
+	struct err e = {0};
+
+	if (!o->trace || !page_has_details(j->page, v))
+		return;
+	if (replays_open(&all, part, &e)) {
+		if (e.code != -ENODATA)
+			page_tell(j->page, "its memory could not be played back with other settings: %s", e.msg);
+		return;
+	}
+	for (size_t i = 0; i < all.n && !j->refused.code; i++) {
+		const struct replayed *r = &all.list[i];
+		struct what_ifs w = {.n = 0};
+
+		add_remedies(&w, r);
+		if (!given.what_if || add_questions(&w, r, &j->refused) == 0)
+			page_add_what_if(j->page, v, r->device, what_if_over_time_json(r->trace, r->replay, w.row, w.n));
+		pool_release(&w.pool);
+		j->played++;
+	}
+	replays_close(&all);
 }
 
 static void add_process(struct judged *j, struct recorded_process *p)
@@ -156,6 +236,7 @@ static void add_process(struct judged *j, struct recorded_process *p)
 	}
 	j->list[j->n] = opened_judge(&o, p);
 	page_add_process(j->page, o.trace, &p->end, j->list[j->n], NULL, false);
+	add_what_ifs(j, &o, p->part, j->list[j->n]);
 	if (o.trace)
 		tell_cut(j->page, p, o.trace);
 	opened_release(&o, p);
@@ -173,8 +254,10 @@ static void add_first(struct judged *j, struct recording *r, const struct verdic
 		if (!p->part || (p->end.pid && p->end.pid != verdict_pid(first)) || opened_read(&o, p, NULL))
 			continue;
 		v = opened_judge(&o, p);
-		if (verdict_pid(v) == verdict_pid(first) && !strcmp(verdict_cause(v), verdict_cause(first)))
+		if (verdict_pid(v) == verdict_pid(first) && !strcmp(verdict_cause(v), verdict_cause(first))) {
 			page_add_process(j->page, o.trace, &p->end, v, NULL, true);
+			add_what_ifs(j, &o, p->part, v);
+		}
 		verdict_free(v);
 		opened_release(&o, p);
 	}
@@ -210,6 +293,19 @@ static int finish_recording(struct judged *j, struct recording *r, const char *p
 	return none ? EXIT_TROUBLE : status;
 }
 
+static void no_memory_trace(struct err *e)
+{
+	err_set(e, -ENODATA, "--what-if needs a recording with a memory trace");
+	err_hint(e, "record it with 'cuwhy run --memory-trace'");
+}
+
+static int refuse(struct judged *j, struct err *e)
+{
+	verdict_free(verdict_join(j->list, j->n));
+	*e = j->refused;
+	return EXIT_TROUBLE;
+}
+
 static int report_recording(const char *path, struct err *e)
 {
 	struct judged j = {0};
@@ -221,8 +317,12 @@ static int report_recording(const char *path, struct err *e)
 		j.list = xcalloc(r.n + 1, sizeof(*j.list));
 		for (size_t i = 0; i < r.n; i++)
 			add_process(&j, &r.process[i]);
+		if (given.what_if && !j.refused.code && !j.played)
+			no_memory_trace(&j.refused);
 		if (!j.n && j.left.code && !is_recording_file(path))
 			*e = j.left;
+		else if (j.refused.code)
+			status = refuse(&j, e);
 		else
 			status = finish_recording(&j, &r, path);
 		free(j.list);
@@ -352,7 +452,9 @@ static int report_of(const char *path)
 		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	}
 	input = input_for_page(path);
-	if (input == &input_recording)
+	if (given.what_if && input != &input_recording)
+		no_memory_trace(&e);
+	else if (input == &input_recording)
 		status = report_recording(path, &e);
 	else if ((it = input->open(path, &e)) != NULL && input == &input_dump)
 		status = report_dump(path, it);

@@ -174,12 +174,16 @@ int what_if_parse(struct replay_question *q, const struct replayed *r, const cha
 	return rc;
 }
 
+const char *const what_if_remedies[] = {"expandable_segments:True", "max_split_size_mb:128",
+					"expandable_segments:True,roundup_power2_divisions:8", NULL};
+
 void what_if_answer(struct what_if_row *row, const struct replayed *r, const struct replay_question *q, struct pool *pool)
 {
 	struct place p = {0};
 
-	replay_ask(r->replay, q, &row->answer);
+	replay_ask_over_time(r->replay, q, &row->answer, row->over_time);
 	row->total = q->total;
+	row->room = replay_room(r->replay, q);
 	row->where = NULL;
 	if (!row->answer.fits && place_of_stack(r->trace, row->answer.failure.stack, &p) && p.file)
 		row->where = pool_printf(pool, "%s:%u", file_shown(p.file, trace_header(r->trace)->cwd), p.line);

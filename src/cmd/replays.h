@@ -34,7 +34,10 @@ int what_if_parse(struct replay_question *q, const struct replayed *r, const cha
 struct card_model;
 void what_if_on_card(struct replay_question *q, const struct replayed *r, const struct card_model *card);
 
-/* Plays it back. What it names lives in the pool. */
+/* Settings of PyTorch's allocator that are worth a try, as in PYTORCH_CUDA_ALLOC_CONF; NULL at the end. */
+extern const char *const what_if_remedies[];
+
+/* Plays it back; over time, too, if the row has room for that. What it names lives in the pool. */
 void what_if_answer(struct what_if_row *row, const struct replayed *r, const struct replay_question *q,
 		    struct pool *pool);
 

@@ -793,6 +793,18 @@ bool page_has_details(const struct page *p, const struct verdict *v)
 	return json_object_get(find_row(p, verdict_pid(v), verdict_cause(v), &at), "detail") != NULL;
 }
 
+void page_add_what_if(struct page *p, const struct verdict *v, int device, json_t *what_if)
+{
+	json_t *detail, *d;
+	size_t at, i;
+
+	detail = json_object_get(find_row(p, verdict_pid(v), verdict_cause(v), &at), "detail");
+	json_array_foreach(json_object_get(detail, "devices"), i, d)
+		if (json_integer_value(json_object_get(d, "device")) == device)
+			JSON_ADD(d, J_SHARED("what_if", what_if));
+	json_decref(what_if);
+}
+
 void page_add_process(struct page *p, struct trace *t, const struct process_end *end, const struct verdict *v,
 		      const char *unread, bool must)
 {
@@ -1027,8 +1039,9 @@ static void cut_parts(struct page *p, size_t size)
 	static const struct {
 		const char *part, *words;
 	} parts[] = {
-		{"map", "segment maps"}, {"launches", "last launches"},	    {"timeline", "memory over time"},
-		{"ledger", "ledgers"},	 {"lanes", "threads that faulted"}, {"sources", "lines of code"},
+		{"what_if", "what-ifs"},	  {"map", "segment maps"}, {"launches", "last launches"},
+		{"timeline", "memory over time"}, {"ledger", "ledgers"},   {"lanes", "threads that faulted"},
+		{"sources", "lines of code"},
 	};
 
 	for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]) && size > PAGE_BYTES_MAX; k++) {

@@ -45,6 +45,9 @@ void page_free(struct page *p);
 void page_add_process(struct page *p, struct trace *t, const struct process_end *end, const struct verdict *v,
 		      const char *unread, bool must);
 
+/* What the memory of one of its GPUs would have been under other settings (write/what_if.h); takes ownership. */
+void page_add_what_if(struct page *p, const struct verdict *v, int device, json_t *what_if);
+
 /* A row with details that the caller made; takes ownership. */
 void page_add_row(struct page *p, json_t *row);
 

@@ -161,3 +161,41 @@ json_t *what_if_row_json(const struct what_if_row *row)
 		       J_IF(row->change != NULL, J_TEXT("fits_with", row->change)),
 		       J_VALUE("doubts", what_if_doubts_json(a->doubts | a->figures)));
 }
+
+/* ---- over time -------------------------------------------------------------------------------------- */
+
+static json_t *column_json(const uint64_t *value, size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, json_integer((json_int_t)value[i]));
+	return list;
+}
+
+static json_t *times_json(struct trace *t, const struct replay *r)
+{
+	struct replay_intervals at = replay_intervals(r);
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < at.n; i++)
+		json_array_append_new(list, json_integer((json_int_t)(trace_ns(t, at.began[i]) / 1000)));
+	return list;
+}
+
+json_t *what_if_over_time_json(struct trace *t, const struct replay *r, const struct what_if_row *row, size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		const struct replay_over_time *o = row[i].over_time;
+		json_t *one = what_if_row_json(&row[i]);
+
+		JSON_ADD(one, J_TEXT("words", fits_words(&row[i].answer)), J_BYTES("room", row[i].room),
+			 J_VALUE("allocated", column_json(o->allocated, o->n)),
+			 J_VALUE("reserved", column_json(o->reserved, o->n)));
+		json_array_append_new(list, one);
+	}
+	return JSON_OF(J_VALUE("us", times_json(t, r)), J_INT("each", replay_intervals(r).steps),
+		       J_BOOL("ran_out", replay_facts(r)->ran_out), J_VALUE("answers", list));
+}

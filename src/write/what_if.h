@@ -15,7 +15,8 @@ struct trace;
 
 struct what_if_row {
 	const char *words;		/* the question, or the card; "" = as recorded */
-	uint64_t total;			/* the card's memory */
+	uint64_t total, room;		/* the card's memory; of that, what PyTorch can have */
+	struct replay_over_time *over_time;	/* filled when answered; NULL = not asked for */
 	struct replay_answer answer;
 	const char *where;		/* the line that asked for what does not fit; NULL = not known */
 	const char *change;		/* `cuwhy fit`: what helps, played back as well; NULL = nothing that was tried */
@@ -36,5 +37,8 @@ json_t *what_if_row_json(const struct what_if_row *row);
 /* Why answers are not exact: bits by enum replay_doubt. */
 void what_if_print_doubts(FILE *out, unsigned doubts);
 json_t *what_if_doubts_json(unsigned doubts);
+
+/* For the report page: used and reserved over time under each of them. */
+json_t *what_if_over_time_json(struct trace *t, const struct replay *r, const struct what_if_row *row, size_t n);
 
 #endif

@@ -33,6 +33,30 @@ cudrv.synchronize()
 """
 
 
+# what is kept lies between blocks that grow: the cache is useless, unless segments can be joined
+GAPS = rules_blocks.START + """
+MIB, at = 1 << 20, 1 << 40
+torch.out_of_memory.argtypes = [ctypes.c_uint64, ctypes.c_int]
+
+
+def made(size):
+    global at
+    at += 2 * size
+    torch.block_made(at, size, 1, 0)
+    return at, size, 1, 0
+
+
+for step in range(1, 385):
+    passing = [made(step * 3 * MIB), made(step * 2 * MIB)]
+    made(5 * MIB)  # <- kept
+    passing.append(made(step * 4 * MIB))
+    for block in passing:
+        torch.block_freed(*block)
+torch.out_of_memory(step * 4 * MIB, 0)
+raise MemoryError("CUDA out of memory. Tried to allocate ...")
+"""
+
+
 # each level calls the next from two lines: 2 to the power of 20 different stacks
 STACKS = rules_blocks.START + """
 def climb(level):
@@ -84,8 +108,8 @@ class Pages:
     def path(self, name):
         return os.path.join(self.folder, name + ".html")
 
-    def write(self, name, source, status=0):
-        made = subprocess.run([self.box.cuwhy, "report", "-o", self.path(name), source], capture_output=True, text=True)
+    def write(self, name, source, *options, status=0):
+        made = subprocess.run([self.box.cuwhy, "report", *options, "-o", self.path(name), source], capture_output=True, text=True)
         assert made.returncode == status, "%s: %s%s" % (name, made.stdout, made.stderr)
 
     def record(self, name, program, script="program.py", torch=True, gpu="sim:tiny", options=()):
@@ -152,6 +176,7 @@ class Pages:
         fault = self.record("fault", rules_blocks.PAST)
         self.write("fault", fault)
         self.write("oom", self.record("oom", rules_oom.PIECES))
+        self.write("gaps", self.record("gaps", GAPS, gpu="sim:rtx3060", options=("--memory-trace",)), "--what-if", "gpu=rtx4060")
         self.write("train", self.record("train", rules_kinds.train(60, 0.003)))
         growth = self.record("growth", slowly(rules_oom.GROWTH))
         self.write("growth", growth)

@@ -17,11 +17,13 @@ sys.path.insert(0, HERE)
 import pages as making  # noqa: E402
 from driver import Browser  # noqa: E402
 
+# the panels that a page always has; "what-if" is there only if memory can be played back
 PANELS = ("fault", "timeline", "ledger", "map", "lines", "launches", "errors", "processes", "environment")
 # panels that must have something to show, by page
 DRAWN = {
     "fault": "fault ledger map lines launches errors processes environment",
     "oom": "ledger map lines errors processes environment",
+    "gaps": "what-if ledger lines errors processes environment",
     "train": "timeline ledger map lines errors processes environment",
     "growth": "timeline ledger map lines errors processes environment",
     "totals": "timeline ledger map lines errors processes environment",
@@ -310,6 +312,52 @@ def check_kinds(browser, pages):
     quiet(browser, "kinds")
 
 
+def check_what_if(browser, pages):
+    """Used and reserved under each setting: there with a memory trace, and only then."""
+    data = "const what = JSON.parse(document.getElementById('cuwhy-data').textContent).processes[0].detail.devices[0].what_if; "
+    picture = "return document.querySelector('#what-if canvas').toDataURL()"
+    browser.open(pages.path("gaps"))
+    rows = browser.run("return [...document.querySelector('#what-if table').tBodies[0].rows].map((r) => [...r.cells].map((c) => c.textContent))")
+    answers = {row[0]: row for row in rows}
+    check("what-if: a row for each setting, as recorded first", rows[0][0] == "as recorded" and {"expandable_segments:True", "max_split_size_mb:128", "gpu=rtx4060"} < set(answers), rows)
+    check("what-if: it runs out as recorded, and the line that asks is named", rows[0][1] in ("no", "unlikely") and "program.py:" in rows[0][6] and "asks for" in rows[0][6], rows[0])
+    check("what-if: and fits with expandable segments", answers["expandable_segments:True"][1] in ("yes", "likely"), answers)
+    check("what-if: a sentence says so", "With expandable_segments:True it likely fits" in text(browser, "#what-if p"), text(browser, "#what-if p"))
+    check("what-if: points are few, and no peak is lost", browser.run(data + """
+        return what.us.length <= 512 && what.answers.every((a) => a.reserved.length <= what.us.length && a.reserved.length === a.allocated.length
+            && Math.max(...a.reserved) === a.peak_reserved && Math.max(...a.allocated) === a.peak_allocated && a.reserved.every((n, i) => n >= a.allocated[i]));"""))
+    check("what-if: one that fails ends earlier", browser.run(data + "return what.answers.every((a) => (a.reserved.length === what.us.length) === a.fits)"))
+    legend = browser.run("return [...document.querySelectorAll('#what-if .stack-legend button')].map((b) => b.textContent)")
+    check("what-if: the legend has both values of each", len(legend) == len(rows) and all("reserved" in words and "used" in words or "run out" in words for words in legend), legend)
+    chart = "document.querySelector('#what-if .u-over')"
+    browser.run(chart + """.dispatchEvent(new MouseEvent("mousemove", {clientX: %s.getBoundingClientRect().left + 60, clientY: 10, bubbles: true}))""" % chart)
+    hovered = until(browser, "return [...document.querySelectorAll('#what-if .stack-legend button')].map((b) => b.textContent)", lambda now: now != legend)
+    check("what-if: hovering tells other values", hovered != legend and all("reserved" in words for words in hovered), hovered)
+    check("what-if: and the moment", "after the start" in text(browser, "#what-if .stack-legend p"), text(browser, "#what-if .stack-legend p"))
+    before = browser.run(picture)
+    press = "document.querySelectorAll('#what-if .stack-legend button')[0]"
+    browser.run(press + ".focus()")
+    browser.type("enter")
+    check("what-if: a setting can be hidden", browser.run("return %s.getAttribute('aria-pressed')" % press) == "false" and until(browser, picture, lambda now: now != before) != before)
+    browser.run("document.querySelector('#what-if .chart').focus()")
+    before = browser.run(picture)
+    browser.type("+")
+    check("what-if: plus zooms the chart", until(browser, picture, lambda now: now != before) != before)
+    heads = browser.run("return [...document.querySelectorAll('#what-if details th[scope=col]')].map((h) => h.textContent)")
+    check("what-if: a table tells the same", len(heads) == 2 + len(rows) and "(fails)" in text(browser, "#what-if details table"), heads)
+    words = browser.run("return document.querySelector('#what-if .chart').getAttribute('aria-label')")
+    check("what-if: who cannot see the chart is told", "ran out of memory" in words and "program.py:" in words, words)
+    check("what-if: what is not exact is said", "Not exact: " in text(browser, "#what-if .missing"), text(browser, "#what-if .missing"))
+    browser.cdp("Emulation.setDeviceMetricsOverride", width=380, height=800, deviceScaleFactor=1, mobile=False)
+    browser.open(pages.path("gaps"))
+    check("what-if: a narrow screen does not scroll sideways", browser.run("return document.documentElement.scrollWidth <= innerWidth"))
+    browser.cdp("Emulation.clearDeviceMetricsOverride")
+    for name in ("growth", "cut", "dump", "snapshot"):
+        browser.open(pages.path(name))
+        check(name + ": without a memory trace there is no such panel", browser.run("return document.getElementById('what-if') === null"))
+    quiet(browser, "what-if")
+
+
 def legend_of(browser, pages, name):
     browser.open(pages.path(name))
     return browser.run("return [...document.querySelectorAll('.stack-legend button')].map((b) => b.textContent)")
@@ -393,7 +441,7 @@ def main():
                 check_page(browser, pages, name)
                 if given.keep:
                     browser.screenshot(os.path.join(folder, name + ".png"), whole=True)
-            for part in (check_verdicts, check_answer, check_kinds, check_keys, check_themes, check_copy, check_choices, check_speed):
+            for part in (check_verdicts, check_answer, check_kinds, check_what_if, check_keys, check_themes, check_copy, check_choices, check_speed):
                 part(browser, pages)
     finally:
         if not given.keep:

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -41,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					    "per_process_memory_fraction:0.5,garbage_collection_threshold:0.3"};
 	static struct trace *trace;
 	struct replay_question q;
+	struct replay_over_time o;
 	struct replay_answer a;
 	struct replay *r;
 
@@ -53,8 +55,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			continue;
 		q.total >>= i;
 		q.unsure = (uint64_t)i << 27;
-		replay_ask(r, &q, &a);
-		sink += a.peak_reserved + a.spare + a.failure.stack;
+		replay_ask_over_time(r, &q, &a, &o);
+		if (o.n > replay_intervals(r).n)
+			abort();
+		sink += a.peak_reserved + a.spare + a.failure.stack + (o.n ? o.reserved[o.n - 1] : 0);
 	}
 	replay_free(r);
 	return 0;

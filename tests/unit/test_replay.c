@@ -190,6 +190,77 @@ static void what_if__sizes_that_were_not_recorded_are_an_interval(void **state)
 	program_end(&p);
 }
 
+/* --- over time ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t most_of(const uint64_t *value, size_t n)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		most = value[i] > most ? value[i] : most;
+	return most;
+}
+
+static void over_time__no_peak_is_lost(void **state)
+{
+	static const char *const confs[] = {"", "expandable_segments:True"};
+	static const int lengths[] = {3, 400, 20000};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct replay_intervals at;
+		struct program p;
+		struct replay *r;
+
+		program_begin(&p, "2.11.0+cu130", "", TOTAL);
+		random_program(&p, lengths[i]);
+		r = program_replay(&p);
+		at = replay_intervals(r);
+		for (size_t k = 1; k < at.n; k++)
+			assert_true(at.began[k] >= at.began[k - 1]);
+		for (size_t k = 0; k < sizeof(confs) / sizeof(confs[0]); k++) {
+			struct replay_question q = replay_same(r);
+			struct replay_over_time o;
+			struct replay_answer a, alone;
+
+			assert_int_equal(replay_settings(r, confs[k], &q.settings, NULL), 0);
+			replay_ask_over_time(r, &q, &a, &o);
+			replay_ask(r, &q, &alone);
+			assert_int_equal(a.peak_reserved, alone.peak_reserved);
+			assert_int_equal(most_of(o.reserved, o.n), a.peak_reserved);
+			assert_int_equal(most_of(o.allocated, o.n), a.peak_allocated);
+			assert_true(o.n <= at.n && at.n <= REPLAY_INTERVALS && (a.fits ? o.n == at.n : true));
+		}
+		replay_free(r);
+		program_end(&p);
+	}
+}
+
+static void over_time__it_ends_where_it_fails(void **state)
+{
+	struct replay_question q;
+	struct replay_over_time o;
+	struct replay_answer a;
+	struct program p;
+	struct replay *r;
+
+	(void)state;
+	program_begin(&p, "2.11.0", "", TOTAL);
+	for (int i = 0; i < 5; i++)
+		program_alloc(&p, 100 * MIB, 0);
+	r = program_replay(&p);
+	q = replay_same(r);
+	q.total = OUTSIDE + 300 * MIB;
+	replay_ask_over_time(r, &q, &a, &o);
+	assert_false(a.fits);
+	assert_int_equal(replay_room(r, &q), 300 * MIB);
+	assert_int_equal(replay_intervals(r).steps, 1);
+	assert_int_equal(o.n, a.failure.step);
+	assert_int_equal(o.reserved[o.n - 1], 300 * MIB);
+	replay_free(r);
+	program_end(&p);
+}
+
 /* --- what is not known is said ----------------------------------------------------------------------------------- */
 
 static void answer__says_what_is_not_known(void **state)
@@ -298,6 +369,8 @@ int main(void)
 		cmocka_unit_test(what_if__expandable_segments_close_gaps),
 		cmocka_unit_test(what_if__memory_of_others_takes_room),
 		cmocka_unit_test(what_if__sizes_that_were_not_recorded_are_an_interval),
+		cmocka_unit_test(over_time__no_peak_is_lost),
+		cmocka_unit_test(over_time__it_ends_where_it_fails),
 		cmocka_unit_test(answer__says_what_is_not_known),
 		cmocka_unit_test(answer__beyond_an_error_is_not_exact),
 		cmocka_unit_test(answer__is_exact_where_only_its_figures_are_not),

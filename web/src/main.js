@@ -6,12 +6,14 @@ import { verdictPanel } from "./verdict.js";
 import { faultPanel } from "./fault.js";
 import { ledgerPanel, linesPanel, timelinePanel } from "./memory.js";
 import { mapPanel } from "./map.js";
+import { whatIfPanel } from "./whatif.js";
 import { errorsPanel, launchesPanel } from "./launches.js";
 import { environmentPanel, processesPanel } from "./processes.js";
 
 const PANELS = [
   ["fault", "The fault", "Fault", faultPanel],
   ["timeline", "Memory over time", "Over time", timelinePanel],
+  ["what-if", "What other settings would have changed", "What if", whatIfPanel],
   ["ledger", "What held the memory", "Ledger", ledgerPanel],
   ["map", "PyTorch's segments", "Segments", mapPanel],
   ["lines", "Memory by line", "Lines", linesPanel],
@@ -37,10 +39,12 @@ function guard(name, make) {
 }
 
 function panel([id, title, , make], data, process, device) {
-  const unread = !process.detail && data.input.kind === "recording" && id !== "fault" && id !== "processes";
+  const always = ["fault", "processes", "what-if"].includes(id);
+  const unread = !process.detail && data.input.kind === "recording" && !always;
   const body = unread
     ? missing("No process in this recording could be read: the notes at the top say why.")
     : guard(id, () => make(data, process, device, live));
+  if (body === null) return null; // this recording has no such panel
   const empty = body instanceof Element && body.classList.contains("missing");
   if (empty && process.detail && list(data.missing).length && id !== "fault")
     body.append(" Parts of the recording are missing: the notes at the top say which.");
@@ -153,13 +157,13 @@ function drawPanels(data, main, focus) {
   live.queue.length = 0;
   const redraw = () => drawPanels(data, main, true);
   const tools = choosers(data, detailed, devices, redraw);
-  const panels = panelsOf(data).map((p) => panel(p, data, process, device));
+  const panels = panelsOf(data)
+    .map((p) => panel(p, data, process, device))
+    .filter(Boolean);
   const empty = (p) => p.classList.contains("empty");
   clear(document.getElementById("panels")).append(
     link("verdict", "Verdict"),
-    ...panelsOf(data)
-      .filter((p, i) => !empty(panels[i]))
-      .map(([id, , short]) => link(id, short)),
+    ...panels.filter((p) => !empty(p)).map((p) => link(p.id, PANELS.find(([id]) => id === p.id)[2])),
   );
   clear(main).append(
     ...[

@@ -181,7 +181,7 @@ function veil(layers, lines) {
 
 // --- legend and table ----------------------------------------------------------------------------------------
 
-function legendOf(entries, toggle) {
+export function legendOf(entries, toggle) {
   const moment = el("span", { class: "soft" });
   const buttons = entries.map((entry) => {
     entry.said = el("span", { class: "value" });

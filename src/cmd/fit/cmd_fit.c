@@ -164,19 +164,16 @@ static void answer_worst(struct what_if_row *row, const struct replays *all, con
 	}
 }
 
-/* Settings of PyTorch's allocator that are worth a try; what does not help is not mentioned. */
-static const char *const remedies[] = {"expandable_segments:True", "max_split_size_mb:128",
-				       "expandable_segments:True,roundup_power2_divisions:8"};
-
+/* What does not help is not mentioned. */
 static void find_remedy(struct what_if_row *row, const struct replays *all, const struct card_model *card,
 			struct pool *pool)
 {
-	for (size_t i = 0; !row->answer.fits && !row->change && i < sizeof(remedies) / sizeof(remedies[0]); i++) {
+	for (size_t i = 0; !row->answer.fits && !row->change && what_if_remedies[i]; i++) {
 		struct what_if_row with = *row;
 
-		answer_worst(&with, all, card, remedies[i], pool);
+		answer_worst(&with, all, card, what_if_remedies[i], pool);
 		if (with.answer.fits && !(with.answer.doubts & 1u << REPLAY_CARD))
-			row->change = pool_printf(pool, "PYTORCH_CUDA_ALLOC_CONF=%s", remedies[i]);
+			row->change = pool_printf(pool, "PYTORCH_CUDA_ALLOC_CONF=%s", what_if_remedies[i]);
 	}
 }
 

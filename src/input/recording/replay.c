@@ -77,6 +77,8 @@ struct replay {
 	size_t n_acts, cap_acts;
 	uint32_t blocks;		/* numbers in use at most */
 	struct names streams, pools;
+	uint64_t began[REPLAY_INTERVALS];	/* ticks */
+	size_t n_intervals, stride;	/* steps in an interval */
 	bool sizes_known;
 };
 
@@ -146,12 +148,27 @@ struct reading {
 	size_t emptied;			/* the step in which the cache was emptied since then, plus one; 0: it was not */
 	uint8_t pool;
 	uint64_t contradictions, lost;
+	uint64_t ticks;			/* of the latest event so far */
 };
+
+/* How many steps there will be is not known: when the intervals are used up, every two become one. */
+static void interval_begin(struct replay *r, uint64_t ticks)
+{
+	if (r->n_intervals == REPLAY_INTERVALS) {
+		for (size_t i = 0; i < REPLAY_INTERVALS / 2; i++)
+			r->began[i] = r->began[2 * i];
+		r->n_intervals /= 2;
+		r->stride *= 2;
+	}
+	r->began[r->n_intervals++] = ticks;
+}
 
 static struct step *step_add(struct reading *g, enum step_kind kind)
 {
 	struct replay *r = g->r;
 
+	if (r->n == r->n_intervals * r->stride)
+		interval_begin(r, g->ticks);
 	r->step = xgrow(r->step, r->n, &r->cap, sizeof(*r->step));
 	r->step[r->n] = (struct step){.kind = (uint8_t)kind, .acts = (uint32_t)r->n_acts};
 	return &r->step[r->n++];
@@ -383,6 +400,10 @@ static void read_oom(struct reading *g, const struct event *v)
 
 static void read_event(struct reading *g, const struct event *v)
 {
+	if (g->r->n == 1)	/* what was in use before has no time */
+		g->r->began[0] = v->ticks;
+	if (v->ticks > g->ticks)
+		g->ticks = v->ticks;
 	if (v->kind == CW_EVENT_LOST)
 		g->lost += v->lost;
 	else if (v->kind == CW_EVENT_GAVE)
@@ -423,6 +444,7 @@ static int read_events(struct replay *r, const void *bytes, size_t len, int devi
 	name_number(&r->streams, 0);
 	name_number(&r->pools, 0);
 	r->sizes_known = true;
+	r->stride = 1;
 	outside_set(&g, 0);
 	while (events_next(&events, &v))
 		read_event(&g, &v);
@@ -747,7 +769,27 @@ static void what_if_step(struct what_if *w, size_t i, bool least)
 	}
 }
 
-static void play_way(const struct replay *r, const struct replay_question *q, struct way way, struct replay_answer *a)
+/* Since `peak`: a step may take memory and free it again. */
+static uint64_t most_since(const struct allocator_amount *amount, uint64_t peak)
+{
+	return amount->peak > peak ? amount->peak : amount->now;
+}
+
+static void over_time_add(struct replay_over_time *o, size_t interval, uint64_t allocated, uint64_t reserved)
+{
+	if (interval >= o->n) {
+		o->n = interval + 1;
+		o->allocated[interval] = o->reserved[interval] = 0;
+	}
+	if (allocated > o->allocated[interval])
+		o->allocated[interval] = allocated;
+	if (reserved > o->reserved[interval])
+		o->reserved[interval] = reserved;
+}
+
+/* `o` may be NULL. */
+static void play_way(const struct replay *r, const struct replay_question *q, struct way way, struct replay_answer *a,
+		     struct replay_over_time *o)
 {
 	struct what_if w = {.answer = a, .q = q, .room = room_beside(q, 0)};
 	const struct allocator_counters *c;
@@ -757,9 +799,17 @@ static void play_way(const struct replay *r, const struct replay_question *q, st
 	card_init(&w.card, w.room, way.ascending);
 	driver = card_driver(&w.card);
 	playing_begin(&w.playing, r, &q->settings, &driver, q->total);
-	for (size_t i = 0; i < r->n && !w.over; i++)
-		what_if_step(&w, i, way.least);
 	c = allocator_counters(w.playing.a);
+	if (o)
+		o->n = 0;
+	for (size_t i = 0; i < r->n && !w.over; i++) {
+		uint64_t allocated = c->allocated.peak, reserved = c->reserved.peak;
+
+		what_if_step(&w, i, way.least);
+		if (o)
+			over_time_add(o, i / r->stride, most_since(&c->allocated, allocated),
+				      most_since(&c->reserved, reserved));
+	}
 	a->peak_allocated = c->allocated.peak;
 	a->peak_reserved = c->reserved.peak;
 	a->retries = c->retries;
@@ -774,16 +824,19 @@ static bool agree(const struct replay_answer *a, const struct replay_answer *b)
 	return a->fits == b->fits && a->peak_reserved == b->peak_reserved && a->failure.step == b->failure.step;
 }
 
-/* The worse of two answers counts. */
-static void answer_join(struct replay_answer *a, const struct replay_answer *other, enum replay_doubt why)
+/* The worse of two answers counts. True: that is the other. */
+static bool answer_join(struct replay_answer *a, const struct replay_answer *other, enum replay_doubt why)
 {
 	unsigned doubts = a->doubts | other->doubts | (a->fits == other->fits ? 0 : 1u << why);
 	unsigned figures = a->figures | other->figures | (agree(a, other) ? 0 : 1u << why);
 
-	if (a->fits != other->fits ? !other->fits : other->peak_reserved > a->peak_reserved)
+	bool worse = a->fits != other->fits ? !other->fits : other->peak_reserved > a->peak_reserved;
+
+	if (worse)
 		*a = *other;
 	a->doubts = doubts;
 	a->figures = figures;
+	return worse;
 }
 
 /* A doubt only where it decides. */
@@ -793,7 +846,7 @@ static void ask_unsure(const struct replay *r, const struct replay_question *q, 
 	struct replay_answer at;
 
 	other.outside_more += (int64_t)(a->fits ? q->unsure : 0 - q->unsure);
-	play_way(r, &other, (struct way){.ascending = false}, &at);
+	play_way(r, &other, (struct way){.ascending = false}, &at, NULL);
 	if (at.fits != a->fits)
 		a->doubts |= 1u << REPLAY_CARD;
 }
@@ -809,17 +862,31 @@ static bool may_fall_back(const struct replay *r, uint32_t stack)
 	return false;
 }
 
-void replay_ask(const struct replay *r, const struct replay_question *q, struct replay_answer *a)
+/* All ways are played; `o` has the one that counts. */
+static void ask_all_ways(const struct replay *r, const struct replay_question *q, struct replay_answer *a,
+			 struct replay_over_time *o)
 {
+	static const struct way ascending = {.ascending = true}, least = {.least = true};
+	const struct way *worst = NULL;
 	struct replay_answer other;
 
-	play_way(r, q, (struct way){.ascending = false}, a);
-	play_way(r, q, (struct way){.ascending = true}, &other);
-	answer_join(a, &other, REPLAY_ADDRESSES);
+	play_way(r, q, (struct way){.ascending = false}, a, o);
+	play_way(r, q, ascending, &other, NULL);
+	if (answer_join(a, &other, REPLAY_ADDRESSES))
+		worst = &ascending;
 	if (!r->sizes_known) {
-		play_way(r, q, (struct way){.least = true}, &other);
-		answer_join(a, &other, REPLAY_SIZES);
+		play_way(r, q, least, &other, NULL);
+		if (answer_join(a, &other, REPLAY_SIZES))
+			worst = &least;
 	}
+	if (o && worst)
+		play_way(r, q, *worst, &other, o);
+}
+
+void replay_ask_over_time(const struct replay *r, const struct replay_question *q, struct replay_answer *a,
+			  struct replay_over_time *o)
+{
+	ask_all_ways(r, q, a, o);
 	if (q->unsure)
 		ask_unsure(r, q, a);
 	if (!a->fits && may_fall_back(r, a->failure.stack))
@@ -827,6 +894,11 @@ void replay_ask(const struct replay *r, const struct replay_question *q, struct 
 	if (q->settings.unmodeled[0])
 		a->doubts |= 1u << REPLAY_UNMODELED;
 	a->doubts |= r->facts.doubts;
+}
+
+void replay_ask(const struct replay *r, const struct replay_question *q, struct replay_answer *a)
+{
+	replay_ask_over_time(r, q, a, NULL);
 }
 
 /* ---- the rest ----------------------------------------------------------------------------------------- */
@@ -951,4 +1023,14 @@ struct replay *replay_resized(const struct replay *r, const uint64_t *bytes)
 struct replay_question replay_same(const struct replay *r)
 {
 	return (struct replay_question){.settings = r->facts.settings, .total = r->facts.total};
+}
+
+struct replay_intervals replay_intervals(const struct replay *r)
+{
+	return (struct replay_intervals){r->began, r->n_intervals, r->stride};
+}
+
+uint64_t replay_room(const struct replay *r, const struct replay_question *q)
+{
+	return room_beside(q, r->facts.outside);
 }

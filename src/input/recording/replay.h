@@ -79,6 +79,14 @@ struct replay_answer {
 	struct replay_failure failure;
 };
 
+/* Over the steps of a playback, in intervals of equally many: the most of each interval, so that no peak is lost. */
+#define REPLAY_INTERVALS 512
+
+struct replay_over_time {
+	size_t n;			/* intervals until the end, or until it failed */
+	uint64_t allocated[REPLAY_INTERVALS], reserved[REPLAY_INTERVALS];
+};
+
 /* The events of one device, made ready to be played back any number of times. The bytes are needed no more after that, the trace
  * is. NULL with `e` filled: not a trace of events, or this PyTorch or its settings cannot be played back. */
 struct replay *replay_new(struct trace *t, const void *bytes, size_t len, int device, struct err *e);
@@ -93,6 +101,18 @@ struct replay_question replay_same(const struct replay *r);
 int replay_settings(const struct replay *r, const char *words, struct allocator_settings *s, struct err *e);
 
 void replay_ask(const struct replay *r, const struct replay_question *q, struct replay_answer *a);
+void replay_ask_over_time(const struct replay *r, const struct replay_question *q, struct replay_answer *a,
+			  struct replay_over_time *o);
+
+/* The intervals of the recording: when they began, in ticks. */
+struct replay_intervals {
+	const uint64_t *began;
+	size_t n, steps;		/* so many steps in each */
+};
+struct replay_intervals replay_intervals(const struct replay *r);
+
+/* What is left for PyTorch when the rest takes the most that it does. */
+uint64_t replay_room(const struct replay *r, const struct replay_question *q);
 
 /* What the program asked PyTorch's allocator for, in order; the list is the caller's (free). Requests that failed are not in it. */
 struct replay_request {
