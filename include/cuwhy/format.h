@@ -17,7 +17,7 @@
 
 #define CW_MAGIC	"CUWHYREC"
 #define CW_MAJOR	2	/* raised when an old reader would misread a new file */
-#define CW_MINOR	6	/* raised when something was added */
+#define CW_MINOR	7	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
@@ -59,7 +59,9 @@
 	X(21, LOOPS,      "loops of Python code: struct cw_loop[]; index 0 is never used") \
 	X(22, TURNS,      "turns in which live blocks were allocated: struct cw_turn[]") \
 	X(23, FAILURE_TURNS, "the turns in which each failure was seen: struct cw_failure_turns[]") \
-	X(24, TURN_LOG,   "the turns of one thread's launches: struct cw_ring, then struct cw_turned[]")
+	X(24, TURN_LOG,   "the turns of one thread's launches: struct cw_ring, then struct cw_turned[]") \
+	X(25, EVENT_LOG,  "the newest allocator events: struct cw_event_log") \
+	X(26, EVENT_SLOTS, "the events themselves, chunk after chunk: struct cw_event_slot[]")
 
 enum cw_chunk_kind {
 #define X(number, name, text) CW_CHUNK_##name = number,
@@ -399,10 +401,11 @@ struct cw_allocation {
 	uint16_t kind;			/* enum cw_memory */
 	int16_t device;			/* -1 = host or unknown */
 	uint64_t extra;			/* VMM: the memory handle; ASYNC: the stream; TORCH: the forward stack, and above bit 31
-					 * the off of a cw_turn, 0 = not in a loop or not known */
+					 * the off of a cw_turn, 0 = not in a loop or not known; others, if PyTorch's allocator
+					 * asked: the lane (struct cw_event_log) + 1, 0 = not known */
 	uint32_t site;			/* index into SITES, 0 = not known */
 	/* off of a cw_string: the file that called the driver, 0 = not known; TORCH: the library that PyTorch gave this
-	 * block as a workspace, 0 = none */
+	 * block as a workspace, or, with CW_BLOCK_DETAIL, the slack and lane of its events above that bit, 0 = neither */
 	uint32_t library;
 };
 
@@ -568,7 +571,8 @@ enum cw_event {
 	X(1, POOL,    "their pool: 0, or that of a CUDA graph")                    \
 	X(2, REFUSED, "the driver had no memory for this many bytes")              \
 	X(3, FREE,    "what the card has free (cuMemGetInfo)")                      \
-	X(4, LATER,   "1: the next FREED waits for other streams, and is in use until they are done")
+	X(4, LATER,   "1: the next FREED waits for other streams, and is in use until they are done") \
+	X(5, START,   "the events begin here; what comes before was there already, in an unknown order: how many slots were overwritten")
 
 enum cw_event_more {
 #define X(number, name, text) CW_MORE_##name = number,
@@ -576,6 +580,54 @@ enum cw_event_more {
 #undef X
 };
 #define CW_EVENT_UNIT	512u
+
+/* The newest allocator events of a process that uses PyTorch, without --memory-trace. The slots of all EVENT_SLOTS chunks, in
+ * the order of the chunks, are one ring; it grows by a chunk when it is full, and once it cannot, begins again. Pages of
+ * CW_LOG_PAGE slots begin with a time and depend on no other, so all but the page being overwritten can be read. What was live
+ * before the oldest event follows from the events and from what is live at the end. */
+#define CW_LOG_PAGE	256u		/* slots: 4096 bytes */
+#define CW_LANES	256u
+
+struct cw_lane {			/* what a block can be reused for, besides its size */
+	uint64_t stream;		/* as PyTorch numbers them */
+	uint32_t pool;			/* 0, or the number of a capture */
+	uint32_t pad;
+};
+
+struct cw_event_log {
+	uint64_t head;			/* slots written so far; written last */
+	uint64_t lost;			/* events, at unknown places */
+	uint32_t n_lanes, full;		/* full: lanes that found no room share the last one */
+	uint64_t pad[5];
+	uint64_t free[CW_MAX_DEVICES];	/* the last CW_MORE_FREE, 0 = none */
+	struct cw_lane lane[CW_LANES];
+};
+
+/* MADE and FREED take one slot; GAVE, TOOK, OOM and MORE two of one page:
+ *   `what`: CW_EVENT_* or CW_SLOT_*, from bit 3 the device (31 = none), and for
+ *     MADE, FREED, LATER   the address (512 divides it)
+ *     GAVE, TOOK           from bit 9 its lane + 1 (0 = not known), from bit 18 its site
+ *     MORE                 from bit 9 CW_MORE_*
+ *   `value`: of the first slot of two, and of TIME, the ticks; the second slot has the address in `what` and the size, or whatever
+ *     the number is, in `value`. For MADE, FREED and LATER see CW_SLOT_*_SHIFT: size and slack, the bytes by which a block is larger
+ *     than the request, are in units of 512. */
+#define CW_SLOT_LATER		5u	/* FREED, and in use until other streams are done */
+#define CW_SLOT_TIME		6u	/* at the start of a page; value 0: an empty slot */
+#define CW_SLOT_SIZE_MAX	((1u << 29) - 1)
+#define CW_SLOT_SITE_SHIFT	29
+#define CW_SLOT_SITE_MAX	((1u << 15) - 1)
+#define CW_SLOT_SLACK_SHIFT	44
+#define CW_SLOT_SLACK_MAX	((1u << 12) - 1)
+#define CW_SLOT_LANE_SHIFT	56
+#define CW_SLOT_NOTE_LANE_SHIFT 9
+#define CW_SLOT_NOTE_SITE_SHIFT 18
+
+struct cw_event_slot {
+	uint64_t what, value;
+};
+
+/* In `library` of a live block: from bit 1 the slack, from bit 13 the lane. */
+#define CW_BLOCK_DETAIL	1u
 
 /* For a small block: what the thread last did with CUDA, because no line is looked up for those. */
 #define CW_FREED_AFTER		1u	/* in free_stack; offs are multiples of 8 */
@@ -693,6 +745,8 @@ _Static_assert(sizeof(struct cw_epochs) == 64 + 256 + 2 * 48 * CW_EPOCHS, "part 
 _Static_assert(sizeof(struct cw_history) == 512, "part of the file format");
 _Static_assert(sizeof(struct cw_events) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_events_file) == 24, "part of the file format");
+_Static_assert(sizeof(struct cw_event_log) == 64 + 256 + 16 * CW_LANES, "part of the file format");
+_Static_assert(sizeof(struct cw_event_slot) * CW_LOG_PAGE == 4096, "part of the file format");
 _Static_assert(sizeof(struct cw_ring) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_function) == 40, "part of the file format");
 _Static_assert(sizeof(struct cw_node) == 8, "part of the file format");

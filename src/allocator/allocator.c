@@ -977,6 +977,100 @@ static bool segment_alloc(struct allocator *a, struct request *r, bool retry)
 	return true;
 }
 
+/* ---- there already ---------------------------------------------------------------------------------- */
+
+struct adopting {
+	struct allocator *a;
+	struct lane *lane;
+	struct expandable *expandable;
+	struct allocator_block *last;	/* of the segment, so far */
+	uint64_t rank;
+};
+
+static struct allocator_block *adopt_block(struct adopting *g, uint64_t addr, uint64_t size)
+{
+	struct allocator_block *b = block_new(g->a, g->lane, addr, size, g->expandable, g->rank);
+
+	block_link(b, g->last, NULL);
+	g->last = b;
+	return b;
+}
+
+static void adopt_free(struct adopting *g, uint64_t from, uint64_t to, bool whole)
+{
+	if (from >= to)
+		return;
+	free_set_add(adopt_block(g, from, to - from));
+	if (!g->expandable && !whole)
+		amount_add(&g->a->counters.inactive_split, to - from);
+}
+
+static void adopt_held(struct adopting *g, struct allocator_held *h)
+{
+	struct allocator_counters *c = &g->a->counters;
+
+	h->block = adopt_block(g, h->addr, h->size);
+	h->block->allocated = true;
+	h->block->requested = h->requested;
+	amount_add(&c->allocated, h->size);
+	amount_add(&c->active, h->size);
+	amount_add(&c->requested, h->requested);
+}
+
+static void adopt_unmapped(struct adopting *g, uint64_t from, uint64_t to)
+{
+	struct allocator_block *b;
+
+	if (from >= to)
+		return;
+	b = adopt_block(g, from, to - from);
+	b->mapped = false;
+	unmapped_add(b);
+}
+
+/* A range with memory: the blocks in it, and what is free between them. How many blocks. */
+static size_t adopt_range(struct adopting *g, const struct allocator_range *r, struct allocator_held *held, size_t n)
+{
+	uint64_t end = r->addr;
+	size_t i;
+
+	for (i = 0; i < n && held[i].addr - r->addr < r->size; i++) {
+		adopt_free(g, end, held[i].addr, false);
+		adopt_held(g, &held[i]);
+		end = held[i].addr + held[i].size;
+	}
+	adopt_free(g, end, r->addr + r->size, i == 0);
+	g->a->reserved += r->size;
+	amount_add(&g->a->counters.reserved, r->size);
+	pool_count(g->lane->side->pool, 1);
+	return i;
+}
+
+void allocator_adopt(struct allocator *a, const struct allocator_segment *s, struct allocator_held *held, size_t n)
+{
+	const struct allocator_range all = {s->addr, s->size}, *range = s->mapped ? s->mapped : &all;
+	size_t n_ranges = s->mapped ? s->n_mapped : 1;
+	struct pool *pool = pool_get(a, s->pool);
+	struct adopting g = {.a = a, .lane = side_lane(s->small ? &pool->small : &pool->large, s->stream)};
+	uint64_t end = s->addr;
+
+	g.rank = segment_rank(a, s->addr);
+	if (s->mapped) {
+		g.expandable = xmalloc(sizeof(*g.expandable));
+		*g.expandable = (struct expandable){
+			.addr = s->addr, .size = s->size, .page = s->small ? SMALL_BUFFER : a->settings.large_segment};
+	} else {
+		amount_add(&a->counters.segments, 1);
+	}
+	for (size_t i = 0, k = 0; i < n_ranges; i++) {
+		adopt_unmapped(&g, end, range[i].addr);
+		k += adopt_range(&g, &range[i], held + k, n - k);
+		end = range[i].addr + range[i].size;
+	}
+	if (s->mapped)
+		adopt_unmapped(&g, end, s->addr + s->size);
+}
+
 /* ---- from the cache ------------------------------------------------------------------------------- */
 
 static uint64_t expanded_size(const struct allocator_block *b)

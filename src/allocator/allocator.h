@@ -76,6 +76,25 @@ struct allocator *allocator_new(const struct allocator_release *release, const s
 				const struct allocator_driver *driver, uint64_t total);
 void allocator_free(struct allocator *a);
 
+/* Memory that PyTorch had before the first request: an ordinary segment, or the addresses of an expandable one and which of them have
+ * memory. Blocks and ranges are by address, inside of it, and do not overlap; the driver is not asked. */
+struct allocator_range {
+	uint64_t addr, size;
+};
+struct allocator_held {
+	uint64_t addr, size, requested;
+	struct allocator_block *block;	/* out */
+};
+struct allocator_segment {
+	uint64_t addr, size;
+	uint64_t stream;
+	struct allocator_pool_id pool;
+	bool small;
+	const struct allocator_range *mapped;	/* NULL: an ordinary segment, all of it */
+	size_t n_mapped;
+};
+void allocator_adopt(struct allocator *a, const struct allocator_segment *s, struct allocator_held *held, size_t n);
+
 /* NULL: out of memory (allocator_failure), or nothing was asked for. */
 struct allocator_block *allocator_alloc(struct allocator *a, uint64_t size, uint64_t stream,
 					struct allocator_pool_id pool);

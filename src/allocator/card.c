@@ -137,6 +137,29 @@ void card_init(struct card *card, uint64_t free, bool ascending)
 	range_insert(card, 0, (struct card_range){BOTTOM, TOP - BOTTOM});
 }
 
+/* Addresses may be others than those that this card gives out. */
+bool card_adopt(struct card *card, uint64_t addr, uint64_t size)
+{
+	size = page_up(size);
+	if (size > card->free)
+		return false;
+	card->free -= size;
+	for (size_t i = card->n; i-- > 0;) {
+		struct card_range r = card->range[i];
+		uint64_t end = r.addr + r.size, from = addr > r.addr ? addr : r.addr,
+			 to = addr + size < end ? addr + size : end;
+
+		if (from >= to)
+			continue;
+		range_remove(card, i);
+		if (to < end)
+			range_insert(card, i, (struct card_range){to, end - to});
+		if (r.addr < from)
+			range_insert(card, i, (struct card_range){r.addr, from - r.addr});
+	}
+	return true;
+}
+
 void card_release(struct card *card)
 {
 	free(card->range);

@@ -24,6 +24,9 @@ struct card {
 void card_init(struct card *card, uint64_t free, bool ascending);
 void card_release(struct card *card);
 
+/* Memory that is in use already, at these addresses; false: there is not as much. */
+bool card_adopt(struct card *card, uint64_t addr, uint64_t size);
+
 /* The card must stay where it is for as long as the allocator lives. */
 struct allocator_driver card_driver(struct card *card);
 

@@ -29,6 +29,14 @@ const struct allocator_release *allocator_release_find(unsigned major, unsigned 
 	return found;
 }
 
+bool allocator_settings_same(const struct allocator_settings *a, const struct allocator_settings *b)
+{
+	return a->max_split == b->max_split && a->non_split_rounding == b->non_split_rounding &&
+	       a->large_segment == b->large_segment && memcmp(a->divisions, b->divisions, sizeof(a->divisions)) == 0 &&
+	       a->collect_above == b->collect_above && a->fraction == b->fraction && a->expandable == b->expandable &&
+	       strcmp(a->unmodeled, b->unmodeled) == 0;
+}
+
 void allocator_settings_init(struct allocator_settings *s)
 {
 	*s = (struct allocator_settings){.max_split = UINT64_MAX,

@@ -47,6 +47,7 @@ struct allocator_settings {
 const struct allocator_release *allocator_release_find(unsigned major, unsigned minor);
 
 void allocator_settings_init(struct allocator_settings *s);
+bool allocator_settings_same(const struct allocator_settings *a, const struct allocator_settings *b);
 
 /* As PyTorch takes over such a text: some of what an earlier text said stays. -EINVAL with `e` filled when this release would
  * refuse it. */

@@ -44,11 +44,11 @@ static void replays_add_process(struct replays *r, const char *part)
 	struct err e = {0};
 	struct trace *t = trace_open(part, &e);
 	struct buf bytes = {0};
-	int rc = t ? memory_trace_read(&bytes, t, part, &e) : -EINVAL;
+	int rc = t ? memory_events_read(&bytes, t, part, &e) : -EINVAL;
 
 	if (rc > 0) {
-		err_set(&e, -ENODATA, "there is no memory trace in it");
-		err_hint(&e, "record it with 'cuwhy run --memory-trace', or let 'cuwhy fit' do it without a GPU");
+		err_set(&e, -ENODATA, "it has no allocator events of PyTorch");
+		err_hint(&e, "record it with this version of cuwhy, or let 'cuwhy fit' run the program without a GPU");
 	}
 	for (int d = 0; rc == 0 && d < CW_MAX_DEVICES; d++)
 		if (trace_memory(t, d)->peak_allocated)

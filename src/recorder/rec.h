@@ -231,6 +231,7 @@ struct rec {
 _Static_assert(sizeof(struct rec) == 64, "every event reads one line of this, not two");
 extern struct rec rec;
 extern TLS struct rec_thread *rec_self;
+extern TLS bool rec_event_recorded;	/* since PyTorch last checked a call */
 extern TLS uint32_t rec_nesting;	/* 1 inside the program's own call, 2 while we query the driver */
 #define REC_NEVER_HERE 3		/* there was no memory for this thread's record */
 
@@ -508,6 +509,8 @@ void torch_block_made(const struct torch_block_note *b);
 void torch_block_freed(const struct torch_block_note *b);
 void torch_block_is_workspace(uint64_t addr, const void *function);	/* of the library that contains this function */
 bool torch_block_known_workspace(uint64_t addr);			/* the last one this thread reported */
+bool torch_block_lock(void);	/* for what is written beside them; false: there are none, or it is taken */
+void torch_block_unlock(void);
 void ranges_keep(void);			/* the process's own memory as it is now; once */
 
 void capture_begin(uint64_t stream, uint32_t stack);

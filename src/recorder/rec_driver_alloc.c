@@ -58,6 +58,8 @@ void driver_alloc_add(uint64_t addr, uint64_t size, enum cw_memory kind, int dev
 	if (unlikely(t->node_depth))
 		torch_backward(t, &forward, &name);
 	a.site = site_number(t, &a, forward);
+	if ((kind == CW_MEM_DEVICE || kind == CW_MEM_RESERVED) && event_log_on() && library_is_torch(a.library))
+		a.extra = event_log_lane(device);
 	driver_alloc_put(&a);
 }
 

@@ -154,7 +154,7 @@ HOT void live_keep_freed(struct live_table *l, const struct cw_allocation *a, ui
 	s->forward_stack = a->kind == CW_MEM_TORCH ? (uint32_t)a->extra : 0;
 	s->free_stack = stack;
 	s->device = a->device;
-	s->kind = a->kind == CW_MEM_TORCH && a->library ? CW_MEM_WORKSPACE : a->kind;
+	s->kind = block_is_workspace(a) ? CW_MEM_WORKSPACE : a->kind;
 	s->turn = a->kind == CW_MEM_TORCH ? (uint32_t)(a->extra >> 32) : 0;
 	s->turn_serial = turn_serial(s->turn);
 	shared_set(&s->seq, r->head);

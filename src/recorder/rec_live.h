@@ -29,6 +29,12 @@ bool live_put(struct live_table *l, const struct cw_allocation *a);
 /* Afterwards another entry may be in the same slot. */
 void live_remove(struct live_table *l, struct cw_allocation *a, uint64_t ticks);
 
+/* A block that PyTorch gave to a library. */
+static inline bool block_is_workspace(const struct cw_allocation *a)
+{
+	return a->kind == CW_MEM_TORCH && a->library && !(a->library & CW_BLOCK_DETAIL);
+}
+
 /* `stack` and `ticks`: where and when it was freed. */
 void live_keep_freed(struct live_table *l, const struct cw_allocation *a, uint32_t stack, uint64_t ticks);
 

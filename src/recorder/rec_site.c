@@ -37,6 +37,7 @@ bool site_start(void)
 	timeline_start();
 	epochs_start();
 	events_start();
+	event_log_forget();
 	return sites.first && sites.marks && sites.index;
 }
 
@@ -148,8 +149,7 @@ HOT void site_came(const struct cw_allocation *a)
 {
 	struct cw_site *s = site_at(a->site);
 
-	if (events_wanted())
-		events_write(a, true, a->ticks);
+	events_note(a, true, a->ticks);
 	if (unlikely(!a->site))
 		return;
 	before_change(s, a->site);
@@ -168,8 +168,7 @@ HOT void site_gone(const struct cw_allocation *a, uint64_t ticks)
 {
 	struct cw_site *s = site_at(a->site);
 
-	if (events_wanted())
-		events_write(a, false, ticks);
+	events_note(a, false, ticks);
 	if (unlikely(!a->site))
 		return;
 	before_change(s, a->site);

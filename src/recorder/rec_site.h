@@ -28,10 +28,12 @@ uint32_t library_at(const void *address);	/* off of its path, 0 = not known */
 uint32_t library_asking(const struct rec_thread *t);
 bool library_is_torch(uint32_t library);	/* PyTorch's allocator itself */
 
-/* Every event, if requested. */
+/* Every event, if requested (rec_events.c). */
 extern _Atomic(struct cw_events *) events_ring __attribute__((visibility("hidden")));
 void events_start(void);
 void events_write(const struct cw_allocation *a, bool came, uint64_t ticks);
+
+/* What happens beside blocks and allocations: to the file, if requested, else to the newest events. */
 void events_oom(int device, uint64_t request);
 void events_more(enum cw_event_more what, int device, uint64_t value);
 
@@ -47,6 +49,40 @@ void events_block(const struct events_block *b);
 static inline bool events_wanted(void)
 {
 	return unlikely(atomic_load_explicit(&events_ring, memory_order_relaxed) != NULL);
+}
+
+/* The newest events (rec_event_log.c), in a process that uses PyTorch. */
+extern struct event_log {
+	struct cw_event_slot *at, *end;	/* of the chunk that is being written */
+	struct cw_event_log *h;		/* NULL: off */
+	uint64_t stream;		/* of the newest block */
+	uint32_t pool, lane;
+	uint32_t freed;			/* the kind of the next free: CW_EVENT_FREED or CW_SLOT_LATER */
+	bool look;			/* the card has less or more free than when it was last asked */
+} event_log __attribute__((visibility("hidden")));
+void event_log_forget(void);
+void event_log_start(void);		/* when PyTorch's blocks are */
+void event_log_block(const struct cw_allocation *a, uint32_t kind);	/* PyTorch's, with their lock held */
+void event_log_driver(const struct cw_allocation *a, bool came, uint64_t ticks);
+void event_log_oom(int device, uint64_t request);
+void event_log_more(enum cw_event_more what, int device, uint64_t value);
+uint32_t event_log_detail(const struct events_block *b, uint64_t size);	/* `library` of a block; with its lock held */
+uint32_t event_log_lane(int device);	/* of what PyTorch's allocator asks the driver for now, + 1; 0 = off */
+
+static inline bool event_log_on(void)
+{
+	return likely(event_log.h != NULL);
+}
+
+/* A kind of memory is always in the same table. */
+static inline void events_note(const struct cw_allocation *a, bool came, uint64_t ticks)
+{
+	if (events_wanted())
+		events_write(a, came, ticks);
+	else if (event_log_on() && a->kind == CW_MEM_TORCH)
+		event_log_block(a, came ? CW_EVENT_MADE : event_log.freed);
+	else if (event_log_on())
+		event_log_driver(a, came, ticks);
 }
 
 void timeline_start(void);

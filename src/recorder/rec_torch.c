@@ -122,10 +122,12 @@ static void torch_cuda(int code, const char *file, const char *function, uint32_
 }
 
 static TLS bool freed_later;	/* the block that this thread frees now waits for other streams */
+TLS bool rec_event_recorded;
 
 /* The allocator records an event in each other stream that uses a block before it reports that the block was freed. */
 static void torch_checked(const char *function)
 {
+	rec_event_recorded = false;
 	if (function && strcmp(function, "insert_events") == 0)
 		freed_later = true;
 }
@@ -142,7 +144,7 @@ static void torch_checked(const char *function)
 \
 		if (code)                                                                                  \
 			torch_cuda(code, file, function, (uint32_t)line);                                  \
-		else if (events_wanted())                                                                  \
+		else if (rec_event_recorded)                                                               \
 			torch_checked(function);                                                           \
 		if (real)                                                                                  \
 			real(args);                                                                        \
@@ -152,7 +154,7 @@ static void torch_checked(const char *function)
 	{                                                                                                  \
 		void (*real)(params) = atomic_load_explicit(&real_at[REAL_##id], memory_order_relaxed);    \
 \
-		if (likely(!code && real && !events_wanted()))                                             \
+		if (likely(!code && real && !rec_event_recorded))                                          \
 			real(args);                                                                        \
 		else                                                                                       \
 			id##_slowly(args);                                                                 \
@@ -212,6 +214,8 @@ static void torch_oom(uint64_t request, uint64_t allocated, uint64_t reserved, s
 	f.torch_reserved = reserved;
 	f.device = d.index;
 	totals_torch_gave_up(d.index, allocated, reserved);
+	if (f.memory_known)
+		events_more(CW_MORE_FREE, d.index, f.free_bytes);
 	events_oom(d.index, request);
 	words(&f, "OutOfMemory", NULL, 0, NULL, 0);
 	fail_note(&f);

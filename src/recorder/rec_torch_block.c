@@ -45,6 +45,8 @@ void torch_block_start(void)
 	if (blocks.generation != rec.generation && blocks.failed != rec.generation) {
 		ok = live_start(&live, CW_RING_FREED);
 		turn_table_start();
+		if (ok)
+			event_log_start();
 		atomic_store(ok ? &blocks.generation : &blocks.failed, rec.generation);
 	}
 	spin_done(&start_lock);
@@ -60,9 +62,20 @@ HOT static bool ready(void)
 	return blocks.generation == rec.generation && spin_try(&live.lock);
 }
 
+bool torch_block_lock(void)
+{
+	return blocks.generation == rec.generation && spin_try(&live.lock);
+}
+
+void torch_block_unlock(void)
+{
+	spin_done(&live.lock);
+}
+
 /* What the card has free tells what is in use besides PyTorch's memory: contexts, code, libraries, other processes. The driver
- * is asked for it now and then, and never while a stream is captured. */
-static void look_at_card(int device, uint64_t ticks)
+ * is asked for it now and then, without `--memory-trace` only after it gave or took memory, which takes longer, and never while
+ * a stream is captured. */
+static __attribute__((noinline)) void look_at_card(int device, uint64_t ticks)
 {
 	static _Atomic uint64_t looked;
 	CUresult (*info)(size_t *, size_t *) = door(ENTRY_cuMemGetInfo_v2);
@@ -72,14 +85,15 @@ static void look_at_card(int device, uint64_t ticks)
 	if (ticks - looked < LOOK_TICKS || !info || atomic_load(&rec.captures))
 		return;
 	looked = ticks;
+	event_log.look = false;
 	rec_nesting = 2;
 	if (info(&free_bytes, &total) == 0)
 		events_more(CW_MORE_FREE, device, free_bytes);
 	rec_nesting = nesting;
 }
 
-/* Only for `--memory-trace`: what the allocator's answer depended on besides the size of the block. */
-static struct events_block asked_of(const struct torch_block_note *b)
+/* What the allocator's answer depended on besides the size of the block. */
+static inline struct events_block asked_of(const struct torch_block_note *b)
 {
 	return (struct events_block){.asked = (b->asked + CW_EVENT_UNIT - 1) / CW_EVENT_UNIT * CW_EVENT_UNIT,
 				     .stream = torch_stream(b->device),
@@ -101,16 +115,18 @@ HOT void torch_block_made(const struct torch_block_note *b)
 	if (unlikely(t->node_depth) && torch_backward(t, &forward, &name))
 		a.extra = forward;
 	a.site = site_number(t, &a, forward);
-	if (events_wanted()) {
+	if (likely(event_log_on() || events_wanted()))
 		more = asked_of(b);
+	if (unlikely(event_log.look || events_wanted()))
 		look_at_card(b->device, a.ticks);
-	}
 	if (!ready()) {
 		torch_block_lost();
 		return;
 	}
 	if (events_wanted())
 		events_block(&more);
+	else if (event_log_on())
+		a.library = event_log_detail(&more, a.size);
 	turn = turn_keep(t);
 	a.extra |= (uint64_t)turn << 32;
 	if (likely(live_put(&live, &a))) {
@@ -165,7 +181,8 @@ HOT void torch_block_freed(const struct torch_block_note *b)
 	if (events_wanted())
 		events_block(&(struct events_block){.later = b->later});
 	if (likely(a->addr)) {
-		if (unlikely(a->library))
+		event_log.freed = unlikely(b->later) ? CW_SLOT_LATER : CW_EVENT_FREED;
+		if (unlikely(block_is_workspace(a)))
 			blocks.workspaces_gone++;
 		/* before it is removed: a kill in between leaves it in both, never in neither */
 		live_keep_freed(&live, a, stack, ticks);

@@ -135,6 +135,12 @@ static void after_PLAIN(struct call *c)
 	note(c, 0);
 }
 
+static void after_EVENT(struct call *c)
+{
+	rec_event_recorded = true;
+	note(c, 0);
+}
+
 static void after_RELEASE(struct call *c)
 {
 	if (c->r == 0)
@@ -267,8 +273,7 @@ static void after_END(struct call *c)
 {
 	note(c, c->out);
 	capture_end(c->a[0], c->out);
-	if (events_wanted())
-		events_more(CW_MORE_POOL, current_device(), capture_newest());
+	events_more(CW_MORE_POOL, current_device(), capture_newest());
 }
 
 static void after_GRAPHMAKE(struct call *c)
@@ -295,7 +300,7 @@ static void after_EXECGONE(struct call *c)
 /* PyTorch frees its cache after that, and asks again. */
 static void refused(const struct call *c, uint64_t bytes)
 {
-	if (c->r == CU_OUT_OF_MEMORY && events_wanted())
+	if (c->r == CU_OUT_OF_MEMORY)
 		events_more(CW_MORE_REFUSED, current_device(), bytes);
 }
 

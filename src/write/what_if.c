@@ -28,6 +28,21 @@ static const char *fits_words(const struct replay_answer *a)
 
 /* ---- what is played back --------------------------------------------------------------------------- */
 
+/* Seconds after the program's start from which on all events are known. */
+static double known_since(const struct trace *t, const struct replay_facts *f)
+{
+	return (double)trace_ns(t, f->since) / 1e9;
+}
+
+static void print_reach(FILE *out, const struct trace *t, const struct replay_facts *f)
+{
+	char before[32];
+
+	if (f->before)
+		fprintf(out, "  from %.1f s after the start on: about %s allocations and frees before that were not kept (--memory-trace does)\n",
+			known_since(t, f), format_thousands(before, sizeof(before), (double)f->before));
+}
+
 void what_if_print_head(FILE *out, const struct trace *t, int device, const struct replay *r)
 {
 	const struct replay_facts *f = replay_facts(r);
@@ -42,6 +57,7 @@ void what_if_print_head(FILE *out, const struct trace *t, int device, const stru
 		fprintf(out, "  played back with its own settings, it did not come out the same: see below\n");
 	else
 		fprintf(out, "  %s allocations and frees, played back: all at the same addresses\n", steps);
+	print_reach(out, t, f);
 	if (f->outside)
 		fprintf(out, "  besides PyTorch's memory, up to %s were in use: CUDA context, code, libraries%s\n",
 			format_bytes(outside, sizeof(outside), (double)f->outside), h->sim ? "" : ", other processes");
@@ -66,6 +82,8 @@ json_t *what_if_head_json(const struct trace *t, int device, const struct replay
 	return JSON_OF(J_INT("pid", h->pid), J_INT("device", device), J_TEXT("gpu", h->device[device].name),
 		       J_BYTES("total", f->total), J_TEXT("torch", h->torch_version[0] ? h->torch_version : NULL),
 		       J_TEXT("settings", f->conf), J_INT("events", f->steps),
+		       J_INT("events_before", f->before),
+		       J_VALUE("since", f->before ? json_real(known_since(t, f)) : json_null()),
 		       J_BOOL("same_again", !(f->doubts & 1u << REPLAY_DIFFERS)),
 		       J_BYTES("peak_allocated", f->peak_allocated), J_BYTES("peak_reserved", f->peak_reserved),
 		       J_BYTES("outside", f->outside), J_BOOL("ran_out", f->ran_out),

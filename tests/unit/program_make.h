@@ -18,7 +18,9 @@ struct program {
 	struct mm mm;
 	struct em em;
 	struct trace *trace;
-	uint32_t segment_site, block_site, nccl_site;
+	uint32_t segment_site, block_site, nccl_site, page_site, range_site;
+	struct { uint64_t addr, size, page; } range[64];	/* reserved for expandable segments */
+	size_t ranges;
 	uint32_t lines[4];		/* sites of blocks, at lines of their own */
 	struct card card;
 	struct allocator *a;
@@ -52,6 +54,61 @@ static inline void note_free(void *of, uint64_t addr, uint64_t size)
 	note(p, CW_EVENT_TOOK, addr, 0, 0);
 }
 
+static inline uint64_t note_reserve(void *of, uint64_t size, uint64_t page, uint64_t stream)
+{
+	struct program *p = of;
+	uint64_t addr = p->real.reserve(p->real.of, size, page, stream) - ((uint64_t)1 << 47);	/* where programs have their memory */
+
+	assert_true(p->ranges < 64);
+	p->range[p->ranges].addr = addr;
+	p->range[p->ranges].page = page;
+	p->range[p->ranges++].size = size;
+	note(p, CW_EVENT_GAVE, addr + 1, size, p->range_site);
+	return addr;
+}
+
+static inline void note_unreserve(void *of, uint64_t addr, uint64_t size)
+{
+	struct program *p = of;
+
+	(void)size;
+	for (size_t i = 0; i < p->ranges; i++)
+		if (p->range[i].addr == addr)
+			p->range[i] = p->range[--p->ranges];
+	note(p, CW_EVENT_TOOK, addr + 1, 0, 0);
+}
+
+static inline uint64_t page_of(const struct program *p, uint64_t addr)
+{
+	for (size_t i = 0; i < p->ranges; i++)
+		if (addr - p->range[i].addr < p->range[i].size)
+			return p->range[i].page;
+	fail();
+	return 0;
+}
+
+static inline bool note_map(void *of, uint64_t addr, uint64_t size)
+{
+	struct program *p = of;
+
+	if (!p->real.map(p->real.of, addr, size)) {
+		em_more(&p->em, CW_MORE_REFUSED, 0, size);
+		return false;
+	}
+	for (uint64_t done = 0; done < size; done += page_of(p, addr))
+		note(p, CW_EVENT_GAVE, addr + done, page_of(p, addr), p->page_site);
+	return true;
+}
+
+static inline void note_unmap(void *of, uint64_t addr, uint64_t size)
+{
+	struct program *p = of;
+
+	p->real.unmap(p->real.of, addr, size);
+	for (uint64_t done = 0; done < size; done += page_of(p, addr))
+		note(p, CW_EVENT_TOOK, addr + done, 0, 0);
+}
+
 static inline void program_begin(struct program *p, const char *version, const char *conf, uint64_t total)
 {
 	struct allocator_settings s;
@@ -73,6 +130,10 @@ static inline void program_begin(struct program *p, const char *version, const c
 		p->lines[i] = mm_site(&p->mm, tb_stack(&p->mm.b, line, NULL), 0, CW_MEM_TORCH, 0);
 	}
 	p->block_site = p->lines[0];
+	p->page_site = mm_site(&p->mm, 0, 0, CW_MEM_VMM, 0);
+	p->mm.site[p->page_site].library = p->mm.c10;
+	p->range_site = mm_site(&p->mm, 0, 0, CW_MEM_RESERVED, 0);
+	p->mm.site[p->range_site].library = p->mm.c10;
 	p->trace = tb_trace(&p->mm.b);
 	em_init(&p->em);
 	em_more(&p->em, CW_MORE_FREE, 0, total - OUTSIDE);
@@ -81,6 +142,10 @@ static inline void program_begin(struct program *p, const char *version, const c
 	driver.of = p;
 	driver.alloc = note_alloc;
 	driver.free = note_free;
+	driver.reserve = note_reserve;
+	driver.unreserve = note_unreserve;
+	driver.map = note_map;
+	driver.unmap = note_unmap;
 	allocator_settings_init(&s);
 	if (*conf)
 		assert_int_equal(allocator_settings_parse(&s, allocator_release_find(2, 11), conf, NULL), 0);

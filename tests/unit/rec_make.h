@@ -151,6 +151,29 @@ uint32_t intern_string(const char *text, size_t len)
 	return off;
 }
 
+static uint64_t stream_now;
+static uint32_t pool_now;
+
+bool torch_block_lock(void)
+{
+	return true;
+}
+
+void torch_block_unlock(void)
+{
+}
+
+uint64_t torch_stream(int device)
+{
+	(void)device;
+	return stream_now;
+}
+
+uint32_t capture_newest(void)
+{
+	return pool_now;
+}
+
 static struct live_table blocks = {.chunk = CW_CHUNK_BLOCKS}, driver = {.chunk = CW_CHUNK_ALLOCATIONS};
 
 static int start(void **state)
@@ -158,8 +181,9 @@ static int start(void **state)
 	struct cw_header *h;
 
 	(void)state;
-	rec.base = calloc(1, BYTES);
+	rec.base = aligned_alloc(4096, BYTES);	/* as mapped memory is */
 	assert_non_null(rec.base);
+	memset(rec.base, 0, BYTES);
 	rec.h = h = (struct cw_header *)rec.base;
 	memcpy(h->magic, CW_MAGIC, 8);
 	h->major = CW_MAJOR;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "dice.h"
+#include "input/recording/trace_memory.h"
 #include "write/what_if.h"
 #include "program_make.h"
 
@@ -28,10 +29,8 @@ static struct replay_answer ask(const struct replay *r, const char *words, uint6
 
 #define LIVE 200
 
-static void random_program(struct program *p, int n)
+static void random_steps(struct program *p, struct allocator_block **live, int n)
 {
-	struct allocator_block *live[LIVE] = {NULL};
-
 	for (int i = 0; i < n; i++) {
 		size_t k = roll(LIVE);
 		uint64_t most = roll(4) ? 2 * MIB : 30 * MIB;
@@ -47,9 +46,17 @@ static void random_program(struct program *p, int n)
 	}
 }
 
+static void random_program(struct program *p, int n)
+{
+	struct allocator_block *live[LIVE] = {NULL};
+
+	random_steps(p, live, n);
+}
+
 static void same_again__every_block_is_where_it_was(void **state)
 {
-	static const char *const confs[] = {"", "max_split_size_mb:22", "roundup_power2_divisions:4"};
+	static const char *const confs[] = {"", "max_split_size_mb:22", "roundup_power2_divisions:4",
+					    "expandable_segments:True"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(confs) / sizeof(confs[0]); i++) {
@@ -83,6 +90,131 @@ static void same_again__a_block_that_is_elsewhere_is_a_doubt(void **state)
 	r = program_replay(&p);
 	assert_int_equal(replay_facts(r)->doubts, 1u << REPLAY_DIFFERS);
 	assert_true(ask(r, "", 0).fits);
+	replay_free(r);
+	program_end(&p);
+}
+
+/* --- events that begin late --------------------------------------------------------------------------------------- */
+
+static int piece_is_first(const struct allocator_piece *list, size_t i)
+{
+	return i == 0 || list[i].segment != list[i - 1].segment;
+}
+
+/* What the program has now was there before; what it does from now on is known. */
+static void program_start(struct program *p)
+{
+	struct allocator_piece *list;
+	size_t n = allocator_snapshot(p->a, &list);
+
+	em_release(&p->em);
+	em_init(&p->em);
+	for (size_t i = 0; i < p->ranges; i++) {
+		for (size_t k = 0; k < n; k++)
+			if (list[k].expandable && list[k].segment - p->range[i].addr < p->range[i].size)
+				em_more(&p->em, CW_MORE_STREAM, 0, list[k].stream);
+		note(p, CW_EVENT_GAVE, p->range[i].addr + 1, p->range[i].size, p->range_site);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!piece_is_first(list, i))
+			continue;
+		em_more(&p->em, CW_MORE_STREAM, 0, list[i].stream);
+		if (!list[i].expandable)
+			note(p, CW_EVENT_GAVE, list[i].segment, list[i].segment_size, p->segment_site);
+		for (uint64_t done = 0; list[i].expandable && done < list[i].segment_size;
+		     done += page_of(p, list[i].segment))
+			note(p, CW_EVENT_GAVE, list[i].segment + done, page_of(p, list[i].segment), p->page_site);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].state != ALLOCATOR_ALLOCATED)
+			continue;
+		em_more(&p->em, CW_MORE_STREAM, 0, list[i].stream);
+		em_asked(&p->em, 0, (list[i].requested + 511) / 512 * 512);
+		note(p, CW_EVENT_MADE, list[i].addr, list[i].size, p->block_site);
+	}
+	em_more(&p->em, CW_MORE_START, 0, 1000);
+	em_more(&p->em, CW_MORE_FREE, 0, p->card.free);
+	free(list);
+}
+
+static void start__what_was_there_goes_on_as_it_did(void **state)
+{
+	static const char *const confs[] = {"", "max_split_size_mb:22", "expandable_segments:True"};
+
+	(void)state;
+	for (size_t i = 0; i < 3 * 5; i++) {
+		struct allocator_block *live[LIVE] = {NULL};
+		struct program p;
+		struct replay *r;
+		struct replay_answer a;
+
+		program_begin(&p, "2.11.0+cu130", confs[i % 3], TOTAL);
+		random_steps(&p, live, 3000 + (int)roll(3000));
+		program_start(&p);
+		random_steps(&p, live, 9000);
+		r = program_replay(&p);
+		assert_int_equal(replay_facts(r)->doubts & ~(1u << REPLAY_LIMIT), 0);
+		assert_int_equal(replay_facts(r)->before, 1000);
+		a = ask(r, "", 16 * GIB);
+		assert_true(a.fits);
+		assert_int_equal(a.doubts & 1u << REPLAY_BEFORE, 0);
+		replay_free(r);
+		program_end(&p);
+	}
+}
+
+/* Ten of 20 MiB, each second one freed: 100 MiB free in pieces. Then 100 MiB on a card that has no more. */
+static void start__a_question_that_the_past_decides_is_in_doubt(void **state)
+{
+	struct allocator_block *b[10];
+	struct program p;
+	struct replay_answer a;
+	struct replay *r;
+
+	(void)state;
+	program_begin(&p, "2.11.0", "", OUTSIDE + 240 * MIB);
+	b[0] = program_alloc(&p, 200 * MIB, 0);
+	program_free(&p, b[0]);
+	for (int i = 0; i < 10; i++)
+		b[i] = program_alloc(&p, 20 * MIB, 0);
+	for (int i = 0; i < 10; i += 2)
+		program_free(&p, b[i]);
+	program_start(&p);
+	assert_null(program_alloc(&p, 100 * MIB, 0));
+	r = program_replay(&p);
+	a = ask(r, "", 0);
+	assert_false(a.fits);
+	assert_int_equal(a.doubts, 0);
+	a = ask(r, "expandable_segments:True", 0);
+	assert_false(a.fits);		/* where the blocks were, it does not; allocated anew, it does */
+	assert_true(a.doubts & 1u << REPLAY_BEFORE);
+	a = ask(r, "", OUTSIDE + 300 * MIB);
+	assert_true(a.fits);
+	assert_int_equal(a.doubts & 1u << REPLAY_BEFORE, 0);
+	a = ask(r, "", OUTSIDE + 80 * MIB);	/* less than is live */
+	assert_false(a.fits);
+	assert_int_equal(a.doubts & 1u << REPLAY_BEFORE, 0);
+	replay_free(r);
+	program_end(&p);
+}
+
+/* The whole run had more than the part that is known: a smaller card may have been too small for that. */
+static void start__a_peak_before_it_is_a_doubt_on_a_smaller_card(void **state)
+{
+	struct cw_memory_now *m;
+	struct program p;
+	struct replay *r;
+
+	(void)state;
+	program_begin(&p, "2.11.0", "", TOTAL);
+	program_alloc(&p, 30 * MIB, 0);
+	program_start(&p);
+	program_alloc(&p, 30 * MIB, 0);
+	m = (struct cw_memory_now *)(uintptr_t)trace_memory(p.trace, 0);
+	m->peak_allocated = m->peak_reserved = 500 * MIB;
+	r = program_replay(&p);
+	assert_true(ask(r, "", OUTSIDE + 400 * MIB).doubts & 1u << REPLAY_BEFORE);
+	assert_false(ask(r, "", OUTSIDE + 600 * MIB).doubts & 1u << REPLAY_BEFORE);
 	replay_free(r);
 	program_end(&p);
 }
@@ -365,6 +497,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same_again__every_block_is_where_it_was),
 		cmocka_unit_test(same_again__a_block_that_is_elsewhere_is_a_doubt),
+		cmocka_unit_test(start__what_was_there_goes_on_as_it_did),
+		cmocka_unit_test(start__a_question_that_the_past_decides_is_in_doubt),
+		cmocka_unit_test(start__a_peak_before_it_is_a_doubt_on_a_smaller_card),
 		cmocka_unit_test(what_if__a_smaller_card_fails_at_the_third_request),
 		cmocka_unit_test(what_if__expandable_segments_close_gaps),
 		cmocka_unit_test(what_if__memory_of_others_takes_room),

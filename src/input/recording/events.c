@@ -89,7 +89,7 @@ static bool get_more(struct events *r, struct event *out)
 
 	if (!get(r, &what) || !get(r, &value))
 		return false;
-	out->more = what <= CW_MORE_LATER ? (enum cw_event_more)what : CW_MORE_LATER;
+	out->more = what <= CW_MORE_START ? (enum cw_event_more)what : CW_MORE_LATER;
 	out->size = value;
 	out->ticks = r->time * CW_EVENT_TICKS;
 	if (what == CW_MORE_STREAM)
@@ -103,11 +103,8 @@ static bool get_more(struct events *r, struct event *out)
 
 static void block_details(struct events *r, struct event *out)
 {
-	if (out->kind == CW_EVENT_MADE) {
+	if (out->kind == CW_EVENT_MADE)
 		out->asked = r->asked ? r->asked : r->knows_asked ? out->size : 0;
-		out->stream = r->stream;
-		out->pool = r->pool;
-	}
 	out->later = out->kind == CW_EVENT_FREED && r->later;
 	r->asked = 0;
 	r->later = false;
@@ -131,6 +128,8 @@ static bool get_event(struct events *r, struct event *out)
 		return get_bytes(r, &out->size);
 	if (!get_memory(r, out))
 		return false;
+	out->stream = r->stream;
+	out->pool = r->pool;
 	if (out->kind == CW_EVENT_MADE || out->kind == CW_EVENT_FREED)
 		block_details(r, out);
 	return true;

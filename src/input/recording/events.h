@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads the file that `cuwhy run --memory-trace` writes: every event of the allocators, in order.
+ * Reads the file that `cuwhy run --memory-trace` writes: every event of the allocators, in order; or the newest ones, which every
+ * recording has, in the same form (event_log.h).
  *
  * The recording beside it (.cwr) has the sites and stacks that events refer to. Nothing in the file is trusted:
  * an incomplete event ends it.
@@ -23,7 +24,7 @@ struct event {
 	uint32_t site;			/* index into the sites of the recording */
 	uint64_t lost;			/* LOST: how many */
 	uint64_t asked;			/* MADE: bytes that PyTorch was asked for, rounded up to CW_EVENT_UNIT; 0 = not recorded */
-	uint64_t stream, pool;		/* MADE: as PyTorch numbers them */
+	uint64_t stream, pool;		/* MADE, and before CW_MORE_START GAVE: as PyTorch numbers them */
 	bool later;			/* FREED: in use until other streams are done with it */
 	enum cw_event_more more;	/* MORE: what `size` is */
 };

@@ -14,6 +14,12 @@ static void piece_add(struct pieces *p, size_t *cap, struct piece one)
 	p->list[p->n++] = one;
 }
 
+/* Of a block of PyTorch's: 0, or the library whose workspace it is. */
+static uint32_t library_of(const struct cw_allocation *a)
+{
+	return a->kind == CW_MEM_TORCH && a->library & CW_BLOCK_DETAIL ? 0 : a->library;
+}
+
 static struct piece of_allocation(const struct cw_allocation *a)
 {
 	return (struct piece){ .addr = a->addr, .size = a->size, .ticks = a->ticks, .stack = a->stack,
@@ -22,8 +28,8 @@ static struct piece of_allocation(const struct cw_allocation *a)
 			      .device = a->device,
 			      .kind = a->kind,
 			      .site = a->site,
-			      .library = a->library,
-			      .workspace = a->kind == CW_MEM_TORCH && a->library};
+			      .library = library_of(a),
+			      .workspace = a->kind == CW_MEM_TORCH && library_of(a)};
 }
 
 static bool was_torch(const struct cw_freed *f)

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "input/recording/event_log.h"
 #include "input/recording/trace_memory.h"
 
 /* --- what is live ------------------------------------------------------------------------------------------------ */
@@ -72,6 +73,13 @@ int memory_trace_read(struct buf *b, const struct trace *t, const char *part, st
 	free(path);
 	free(dir);
 	return rc;
+}
+
+int memory_events_read(struct buf *b, struct trace *t, const char *part, struct err *e)
+{
+	int rc = memory_trace_read(b, t, part, e);
+
+	return rc > 0 ? event_log_pack(b, t) : rc;
 }
 
 int playback_begin(struct playback *play, struct trace *t, const void *bytes, size_t len, struct err *e)

@@ -42,6 +42,9 @@ struct playback_step {
 /* The bytes of the memory trace beside the part of a process. 0; 1 when there is none; -errno with `e` filled. */
 int memory_trace_read(struct buf *b, const struct trace *t, const char *part, struct err *e);
 
+/* Likewise, or, where there is none, the newest events, which the recording itself has (event_log.h). */
+int memory_events_read(struct buf *b, struct trace *t, const char *part, struct err *e);
+
 /* Before the first event. The bytes stay the caller's. -errno with `e` filled when they are no memory trace. */
 int playback_begin(struct playback *play, struct trace *t, const void *bytes, size_t len, struct err *e);
 void playback_release(struct playback *play);

@@ -55,6 +55,8 @@ struct live {
 	uint64_t addr, size;
 	uint32_t block;
 	bool torch;			/* a segment of PyTorch's; among blocks: not used */
+	bool page;			/* of an expandable segment */
+	uint8_t stream, pool;		/* of a segment that was there at the start */
 };
 
 struct book {
@@ -68,9 +70,33 @@ struct names {
 	size_t n;
 };
 
+/* What PyTorch had when the events begin: segments with their blocks, all by address; of expandable ones, where memory is. */
+struct start_segment {
+	uint64_t addr, size;
+	uint8_t stream, pool;
+	bool expandable;
+	uint64_t page;			/* of an expandable one */
+	size_t block, n_blocks;		/* into the lists below */
+	size_t range, n_ranges;
+	size_t age;			/* the oldest is adopted first */
+};
+
+struct start {
+	struct start_segment *segment;
+	size_t n, cap;
+	struct allocator_held *held;
+	uint32_t *number;		/* of the blocks */
+	size_t n_held;
+	struct allocator_range *range;
+	size_t n_ranges, cap_ranges;
+	uint64_t reserved;
+	size_t steps, acts;		/* those that stand for it, if it is allocated anew */
+};
+
 struct replay {
 	struct replay_facts facts;
 	struct trace *trace;
+	int device;
 	struct step *step;
 	size_t n, cap;
 	struct act *act;
@@ -80,6 +106,7 @@ struct replay {
 	uint64_t began[REPLAY_INTERVALS];	/* ticks */
 	size_t n_intervals, stride;	/* steps in an interval */
 	bool sizes_known;
+	struct start start;
 };
 
 const char *replay_doubt_text(enum replay_doubt doubt)
@@ -91,6 +118,25 @@ const char *replay_doubt_text(enum replay_doubt doubt)
 	};
 
 	return text[doubt];
+}
+
+static uint64_t step_size(const struct step *s)
+{
+	return (uint64_t)s->units * UNIT;
+}
+
+/* What was asked for, as far as it is known. */
+static uint64_t step_asked(const struct step *s)
+{
+	return step_size(s) - (uint64_t)s->slack * UNIT;
+}
+
+/* Of a block whose request was not recorded: the least that it can have been. Smaller blocks fit exactly. */
+static uint64_t step_least(const struct step *s)
+{
+	uint64_t size = step_size(s);
+
+	return size <= MIB + UNIT ? size : size - UNSPLIT > MIB + UNIT ? size - UNSPLIT : MIB + UNIT;
 }
 
 /* ---- what is live, by address ---------------------------------------------------------------------- */
@@ -140,6 +186,8 @@ struct reading {
 	const struct cw_site *site;
 	size_t n_sites;
 	struct book blocks, driver;
+	struct start_segment *reserved_at;	/* ranges of expandable segments that were there at the start */
+	size_t n_reserved, cap_reserved;
 	uint32_t *unused;		/* numbers of blocks that were freed */
 	size_t n_unused, cap_unused;
 	uint64_t allocated, reserved, outside;	/* as recorded */
@@ -351,13 +399,33 @@ static void read_segment(struct reading *g, const struct event *v)
 		g->r->facts.peak_reserved = g->reserved;
 }
 
+static void range_reserved(struct reading *g, const struct live *one)
+{
+	if (g->r->start.steps)
+		return;
+	g->reserved_at = xgrow(g->reserved_at, g->n_reserved, &g->cap_reserved, sizeof(*g->reserved_at));
+	g->reserved_at[g->n_reserved++] = (struct start_segment){.addr = one->addr - 1,
+								 .size = one->size,
+								 .stream = one->stream,
+								 .pool = one->pool,
+								 .expandable = true};
+}
+
 static void read_gave(struct reading *g, const struct event *v)
 {
 	enum cw_memory kind = kind_of(g, v);
-	struct live one = {.addr = v->addr, .size = v->size, .torch = is_torch_segment(g, v->site)}, old;
+	struct live one = {.addr = v->addr,
+			   .size = v->size,
+			   .torch = is_torch_segment(g, v->site),
+			   .page = kind == CW_MEM_VMM,
+			   .stream = name_number(&g->r->streams, v->stream),
+			   .pool = name_number(&g->r->pools, v->pool)},
+		    old;
 
-	if (kind == CW_MEM_RESERVED && one.torch)
+	if (kind == CW_MEM_RESERVED && one.torch) {
 		act_add(g, ACT_RESERVED, v->addr - 1, v->size);
+		range_reserved(g, &one);
+	}
 	if (v->device != g->device || v->size > UINT64_MAX / 2 ||
 	    (kind != CW_MEM_DEVICE && kind != CW_MEM_VMM && kind != CW_MEM_ASYNC))
 		return;
@@ -372,6 +440,194 @@ static void read_gave(struct reading *g, const struct event *v)
 	else
 		outside_set(g, g->outside + pages(v->size));
 }
+
+/* ---- what was there at the start --------------------------------------------------------------------- */
+
+#define ADDRESSES ((uint64_t)1 << 47)	/* of programs: the card's own reservations are above */
+
+static int live_by_address(const void *a, const void *b)
+{
+	const struct live *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static int segment_by_address(const void *a, const void *b)
+{
+	const struct start_segment *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static int segment_by_age(const void *a, const void *b)
+{
+	const struct start_segment *x = a, *y = b;
+
+	return x->age < y->age ? -1 : x->age > y->age;
+}
+
+static void start_add(struct start *s, const struct start_segment *one)
+{
+	s->segment = xgrow(s->segment, s->n, &s->cap, sizeof(*s->segment));
+	s->segment[s->n++] = *one;
+}
+
+/* Ordinary segments, and ranges of expandable ones, without those that overlap: by address. */
+static void start_segments(struct reading *g)
+{
+	struct start *s = &g->r->start;
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->driver.n; i++) {
+		const struct live *one = &g->driver.list[i];
+
+		if (one->torch && !one->page)
+			start_add(s, &(struct start_segment){.addr = one->addr,
+							     .size = one->size,
+							     .stream = one->stream,
+							     .pool = one->pool,
+							     .age = i});
+	}
+	for (size_t i = 0; i < g->n_reserved; i++)
+		start_add(s, &g->reserved_at[i]);
+	if (s->n)
+		qsort(s->segment, s->n, sizeof(*s->segment), segment_by_address);
+	for (size_t i = 0; i < s->n; i++) {
+		const struct start_segment *one = &s->segment[i], *last = n ? &s->segment[n - 1] : NULL;
+
+		if (!one->size || one->addr >= ADDRESSES || one->size > ADDRESSES - one->addr ||
+		    (last && one->addr - last->addr < last->size))
+			g->contradictions++;
+		else
+			s->segment[n++] = *one;
+	}
+	s->n = n;
+}
+
+/* The pages of an expandable segment that have memory, neighbors as one range. */
+static void start_page(struct reading *g, struct start_segment *in, const struct live *page)
+{
+	struct start *s = &g->r->start;
+	struct allocator_range *last = in->n_ranges ? &s->range[s->n_ranges - 1] : NULL;
+
+	if (!page->size || page->size > in->size - (page->addr - in->addr) ||
+	    (last && page->addr - last->addr < last->size)) {
+		g->contradictions++;
+		return;
+	}
+	s->reserved += page->size;
+	if (last && last->addr + last->size == page->addr) {
+		last->size += page->size;
+		return;
+	}
+	s->range = xgrow(s->range, s->n_ranges, &s->cap_ranges, sizeof(*s->range));
+	if (!in->n_ranges++) {
+		in->range = s->n_ranges;
+		in->page = page->size;
+	}
+	s->range[s->n_ranges++] = (struct allocator_range){page->addr, page->size};
+}
+
+static void start_pages(struct reading *g, struct live *pages, size_t n)
+{
+	struct start *s = &g->r->start;
+	size_t k = 0;
+
+	if (n)
+		qsort(pages, n, sizeof(*pages), live_by_address);
+	for (size_t i = 0; i < n; i++) {
+		if (!pages[i].torch || !pages[i].page)
+			continue;
+		while (k < s->n && s->segment[k].addr + s->segment[k].size <= pages[i].addr)
+			k++;
+		if (k == s->n || pages[i].addr < s->segment[k].addr || !s->segment[k].expandable)
+			g->contradictions++;
+		else
+			start_page(g, &s->segment[k], &pages[i]);
+	}
+}
+
+static bool in_memory(const struct start *s, const struct start_segment *in, const struct live *b)
+{
+	if (!in->expandable)
+		return true;
+	for (size_t i = in->range; i < in->range + in->n_ranges; i++)
+		if (b->addr >= s->range[i].addr && b->addr - s->range[i].addr < s->range[i].size)
+			return b->size <= s->range[i].size - (b->addr - s->range[i].addr);
+	return false;
+}
+
+/* Of each block, what was asked for is in the step that stands for it. */
+static void start_blocks(struct reading *g, const struct live *blocks, size_t n, const struct step *const *step)
+{
+	struct start *s = &g->r->start;
+	uint64_t end = 0;
+	size_t k = 0;
+
+	s->held = xcalloc(n + 1, sizeof(*s->held));
+	s->number = xcalloc(n + 1, sizeof(*s->number));
+	for (size_t i = 0; i < n; i++) {
+		const struct live *b = &blocks[i];
+		struct start_segment *in;
+
+		while (k < s->n && s->segment[k].addr + s->segment[k].size <= b->addr)
+			k++;
+		in = k < s->n && b->addr >= s->segment[k].addr ? &s->segment[k] : NULL;
+		if (!in || b->addr < end || b->size > in->size - (b->addr - in->addr) || !in_memory(s, in, b)) {
+			g->contradictions++;
+			continue;
+		}
+		end = b->addr + b->size;
+		if (!in->n_blocks++)
+			in->block = s->n_held;
+		s->number[s->n_held] = b->block;
+		s->held[s->n_held++] = (struct allocator_held){
+			.addr = b->addr, .size = b->size, .requested = step_asked(step[b->block])};
+	}
+}
+
+static struct live *live_copy(const struct book *b)
+{
+	struct live *list = xcalloc(b->n + 1, sizeof(*list));
+
+	if (b->n)
+		memcpy(list, b->list, b->n * sizeof(*list));
+	return list;
+}
+
+/* The events begin here: what they have built so far was there before. */
+static void read_start(struct reading *g, uint64_t before)
+{
+	struct replay *r = g->r;
+	struct live *blocks = live_copy(&g->blocks), *driver = live_copy(&g->driver);
+	const struct step **step = xcalloc((size_t)r->blocks + 1, sizeof(*step));
+
+	if (r->start.steps)	/* once only */
+		goto out;
+	for (size_t i = 0; i < r->n; i++)
+		if (r->step[i].kind == STEP_ALLOC)
+			step[r->step[i].block] = &r->step[i];
+	start_segments(g);
+	start_pages(g, driver, g->driver.n);
+	if (g->blocks.n)
+		qsort(blocks, g->blocks.n, sizeof(*blocks), live_by_address);
+	start_blocks(g, blocks, g->blocks.n, step);
+	for (size_t i = 0; i < r->start.n; i++)
+		if (!r->start.segment[i].expandable)
+			r->start.reserved += r->start.segment[i].size;
+	if (r->start.n)
+		qsort(r->start.segment, r->start.n, sizeof(*r->start.segment), segment_by_age);
+	r->start.steps = r->n;
+	r->start.acts = r->n_acts;
+	r->facts.steps = 0;
+	r->facts.before = before;
+out:
+	free(blocks);
+	free(driver);
+	free(step);
+}
+
+/* ---- events ----------------------------------------------------------------------------------------- */
 
 /* The event has no site; the failure that was recorded with it has the stack. */
 static uint32_t oom_stack(const struct reading *g, const struct event *v)
@@ -406,6 +662,8 @@ static void read_event(struct reading *g, const struct event *v)
 		g->ticks = v->ticks;
 	if (v->kind == CW_EVENT_LOST)
 		g->lost += v->lost;
+	else if (v->kind == CW_EVENT_MORE && v->more == CW_MORE_START)
+		read_start(g, v->size);
 	else if (v->kind == CW_EVENT_GAVE)
 		read_gave(g, v);
 	else if (v->kind == CW_EVENT_TOOK)
@@ -446,8 +704,11 @@ static int read_events(struct replay *r, const void *bytes, size_t len, int devi
 	r->sizes_known = true;
 	r->stride = 1;
 	outside_set(&g, 0);
-	while (events_next(&events, &v))
+	while (events_next(&events, &v)) {
 		read_event(&g, &v);
+		if (!r->facts.since && r->start.steps && v.kind != CW_EVENT_LOST && v.kind != CW_EVENT_MORE)
+			r->facts.since = v.ticks;
+	}
 	if (g.lost)
 		r->facts.doubts |= 1u << REPLAY_LOST;
 	if (g.contradictions)
@@ -456,8 +717,17 @@ static int read_events(struct replay *r, const void *bytes, size_t len, int devi
 		r->facts.doubts |= 1u << REPLAY_OUTSIDE;
 	book_release(&g.blocks);
 	book_release(&g.driver);
+	free(g.reserved_at);
 	free(g.unused);
 	return 0;
+}
+
+static void start_release(struct start *s)
+{
+	free(s->segment);
+	free(s->held);
+	free(s->number);
+	free(s->range);
 }
 
 /* ---- one playback ---------------------------------------------------------------------------------- */
@@ -487,6 +757,34 @@ static void playing_end(struct playing *p)
 	free(p->block);
 }
 
+/* What was there at the start, where it was. */
+static void playing_adopt(struct playing *p)
+{
+	const struct start *s = &p->r->start;
+	struct allocator_held *held = xcalloc(s->n_held + 1, sizeof(*held));
+
+	if (s->n_held)
+		memcpy(held, s->held, s->n_held * sizeof(*held));
+	for (size_t i = 0; i < s->n; i++) {
+		const struct start_segment *g = &s->segment[i];
+
+		if (g->expandable && !g->n_ranges)
+			continue;
+		allocator_adopt(p->a,
+				&(struct allocator_segment){.addr = g->addr,
+							    .size = g->size,
+							    .stream = p->r->streams.name[g->stream],
+							    .pool = pool_id(g->pool),
+							    .small = (g->expandable ? g->page : g->size) == PAGE,
+							    .mapped = g->expandable ? s->range + g->range : NULL,
+							    .n_mapped = g->n_ranges},
+				held + g->block, g->n_blocks);
+	}
+	for (size_t i = 0; i < s->n_held; i++)
+		p->block[s->number[i]] = held[i].block;
+	free(held);
+}
+
 /* Once it has begun, a capture's pool stays in use: graphs are seldom dropped. */
 static void play_pool(struct playing *p, uint8_t pool)
 {
@@ -513,25 +811,6 @@ static void play_free(struct playing *p, const struct step *s)
 static struct allocator_block *play_alloc(struct playing *p, const struct step *s, uint64_t size)
 {
 	return allocator_alloc(p->a, size, p->r->streams.name[s->stream], pool_id(s->pool));
-}
-
-static uint64_t step_size(const struct step *s)
-{
-	return (uint64_t)s->units * UNIT;
-}
-
-/* What was asked for, as far as it is known. */
-static uint64_t step_asked(const struct step *s)
-{
-	return step_size(s) - (uint64_t)s->slack * UNIT;
-}
-
-/* Of a block whose request was not recorded: the least that it can have been. Smaller blocks fit exactly. */
-static uint64_t step_least(const struct step *s)
-{
-	uint64_t size = step_size(s);
-
-	return size <= MIB + UNIT ? size : size - UNSPLIT > MIB + UNIT ? size - UNSPLIT : MIB + UNIT;
 }
 
 /* ---- the same again: the driver answers as it did ---------------------------------------------------- */
@@ -667,7 +946,9 @@ static uint64_t play_again(const struct replay *r)
 	size_t i;
 
 	playing_begin(&g.playing, r, &r->facts.settings, &driver, r->facts.total);
-	for (i = 0; i < r->n && !g.differs; i++) {
+	playing_adopt(&g.playing);
+	g.at = r->start.acts;
+	for (i = r->start.steps; i < r->n && !g.differs; i++) {
 		g.end = r->step[i].acts > g.at ? r->step[i].acts : g.at;
 		again_step(&g, &r->step[i]);
 	}
@@ -681,6 +962,8 @@ static uint64_t play_again(const struct replay *r)
 struct way {
 	bool ascending;			/* the driver gives out addresses from the lowest up */
 	bool least;			/* requests were as small as they can have been */
+	bool anew;			/* what was there when the events begin had been allocated with the settings in question, one
+					 * after the other */
 };
 
 struct what_if {
@@ -787,11 +1070,39 @@ static void over_time_add(struct replay_over_time *o, size_t interval, uint64_t 
 		o->reserved[interval] = reserved;
 }
 
+/* False: the card is too small for it. Others take their part when the steps say so. */
+static bool adopt_on_card(struct what_if *w)
+{
+	const struct start *s = &w->playing.r->start;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (!s->segment[i].expandable && !card_adopt(&w->card, s->segment[i].addr, s->segment[i].size))
+			return false;
+	for (size_t i = 0; i < s->n_ranges; i++) {
+		if (s->range[i].size > w->card.free)
+			return false;
+		w->card.free -= s->range[i].size;
+	}
+	playing_adopt(&w->playing);
+	return true;
+}
+
+/* What others had in use then is among the steps that stand for the start. */
+static void start_outside(struct what_if *w)
+{
+	const struct replay *r = w->playing.r;
+
+	for (size_t i = 0; i < r->start.steps && !w->over; i++)
+		if (r->step[i].kind == STEP_OUTSIDE)
+			play_outside(w, i);
+}
+
 /* `o` may be NULL. */
 static void play_way(const struct replay *r, const struct replay_question *q, struct way way, struct replay_answer *a,
 		     struct replay_over_time *o)
 {
 	struct what_if w = {.answer = a, .q = q, .room = room_beside(q, 0)};
+	size_t from = way.anew ? 0 : r->start.steps;
 	const struct allocator_counters *c;
 	struct allocator_driver driver;
 
@@ -799,10 +1110,14 @@ static void play_way(const struct replay *r, const struct replay_question *q, st
 	card_init(&w.card, w.room, way.ascending);
 	driver = card_driver(&w.card);
 	playing_begin(&w.playing, r, &q->settings, &driver, q->total);
+	if (from)
+		start_outside(&w);
+	if (from && !w.over && !adopt_on_card(&w))
+		fail_at(&w, from - 1, 0);
 	c = allocator_counters(w.playing.a);
 	if (o)
 		o->n = 0;
-	for (size_t i = 0; i < r->n && !w.over; i++) {
+	for (size_t i = from; i < r->n && !w.over; i++) {
 		uint64_t allocated = c->allocated.peak, reserved = c->reserved.peak;
 
 		what_if_step(&w, i, way.least);
@@ -862,15 +1177,31 @@ static bool may_fall_back(const struct replay *r, uint32_t stack)
 	return false;
 }
 
-/* All ways are played; `o` has the one that counts. */
+/* The card has room for all that PyTorch had reserved when the events begin. */
+static bool start_has_room(const struct replay *r, const struct replay_question *q)
+{
+	uint64_t outside = 0;
+
+	for (size_t i = 0; i < r->start.steps; i++)
+		if (r->step[i].kind == STEP_OUTSIDE)
+			outside = step_size(&r->step[i]);
+	return room_beside(q, outside) >= r->start.reserved;
+}
+
+/* All ways are played; `o` has the one that counts.
+ *
+ * Where the first events are not known, what they left is played both where it was and allocated anew with the settings in question:
+ * the truth is between the two. With the same settings it was where it was; on a card that is too small for that, nobody knows. */
 static void ask_all_ways(const struct replay *r, const struct replay_question *q, struct replay_answer *a,
 			 struct replay_over_time *o)
 {
-	static const struct way ascending = {.ascending = true}, least = {.least = true};
+	bool has_room = start_has_room(r, q);
+	const struct way descending = {.anew = !has_room}, ascending = {.ascending = true, .anew = !has_room},
+			 least = {.least = true, .anew = !has_room}, anew = {.anew = true};
 	const struct way *worst = NULL;
 	struct replay_answer other;
 
-	play_way(r, q, (struct way){.ascending = false}, a, o);
+	play_way(r, q, descending, a, o);
 	play_way(r, q, ascending, &other, NULL);
 	if (answer_join(a, &other, REPLAY_ADDRESSES))
 		worst = &ascending;
@@ -879,14 +1210,33 @@ static void ask_all_ways(const struct replay *r, const struct replay_question *q
 		if (answer_join(a, &other, REPLAY_SIZES))
 			worst = &least;
 	}
+	if (!has_room && a->fits)
+		a->doubts |= 1u << REPLAY_BEFORE;
+	if (has_room && r->start.n_held && !allocator_settings_same(&r->facts.settings, &q->settings)) {
+		play_way(r, q, anew, &other, NULL);
+		if (answer_join(a, &other, REPLAY_BEFORE))
+			worst = &anew;
+	}
 	if (o && worst)
 		play_way(r, q, *worst, &other, o);
+}
+
+/* The largest demand of the whole run was before the first event that is known. */
+static bool peak_unknown(const struct replay *r, const struct replay_question *q)
+{
+	const struct cw_memory_now *m = trace_memory(r->trace, r->device);
+
+	return r->facts.before && m && m->peak_allocated > r->facts.peak_allocated &&
+	       (!allocator_settings_same(&r->facts.settings, &q->settings) ||
+		room_beside(q, r->facts.outside) < m->peak_reserved);
 }
 
 void replay_ask_over_time(const struct replay *r, const struct replay_question *q, struct replay_answer *a,
 			  struct replay_over_time *o)
 {
 	ask_all_ways(r, q, a, o);
+	if (a->fits && peak_unknown(r, q))
+		a->doubts |= 1u << REPLAY_BEFORE;
 	if (q->unsure)
 		ask_unsure(r, q, a);
 	if (!a->fits && may_fall_back(r, a->failure.stack))
@@ -942,7 +1292,7 @@ static int replay_read(struct replay *r, const void *bytes, size_t len, int devi
 	rc = replay_settings(r, "", &r->facts.settings, e);
 	if (rc == 0)
 		rc = read_events(r, bytes, len, device, e);
-	if (rc == 0 && !r->facts.steps)
+	if (rc == 0 && !r->facts.steps && !r->start.n_held)
 		rc = err_set(e, -ENODATA, "PyTorch's allocator was not used on GPU %d, or it was not PyTorch's own",
 			     device);
 	return rc;
@@ -953,6 +1303,7 @@ struct replay *replay_new(struct trace *t, const void *bytes, size_t len, int de
 	struct replay *r = xcalloc(1, sizeof(*r));
 
 	r->trace = t;
+	r->device = device;
 	if (device < 0 || device >= CW_MAX_DEVICES || replay_read(r, bytes, len, device, e)) {
 		replay_free(r);
 		return NULL;
@@ -969,6 +1320,7 @@ void replay_free(struct replay *r)
 		return;
 	free(r->step);
 	free(r->act);
+	start_release(&r->start);
 	free(r);
 }
 

@@ -21,6 +21,7 @@ struct trace;
 #define REPLAY_DOUBTS(X)                                                                                              \
 	X(RELEASE, "this release of PyTorch was not compared with cuwhy's model of its allocator")                   \
 	X(UNMODELED, "an option of PyTorch's allocator is in use that cuwhy's model of it does not have")             \
+	X(BEFORE, "it depends on what happened before the oldest event that was kept: record with --memory-trace")         \
 	X(LOST, "events are missing in the memory trace")                                                             \
 	X(CONTRADICTION, "events of the memory trace contradict each other")                                          \
 	X(DIFFERS, "played back with its own settings, the recording did not come out the same")                      \
@@ -53,6 +54,8 @@ struct replay_facts {
 	uint64_t same;			/* how many steps came out the same, played back again: all, or fewer */
 	unsigned doubts;		/* bits by enum replay_doubt: what no question can avoid */
 	bool ran_out;			/* the recorded program did */
+	uint64_t before;		/* the events begin late: about how many are not known */
+	uint64_t since;			/* and the ticks of the first one that is; 0: all are known */
 };
 
 struct replay_question {

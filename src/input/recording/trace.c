@@ -347,6 +347,17 @@ const void *trace_chunk_at(const struct trace *t, enum cw_chunk_kind kind, uint6
 	return NULL;
 }
 
+const void *trace_nth_chunk(const struct trace *t, enum cw_chunk_kind kind, size_t i, size_t *len)
+{
+	for (size_t k = 0; k < t->n_chunks; k++)
+		if (t->chunk[k].kind == kind && i-- == 0) {
+			*len = t->chunk[k].len;
+			return t->data + t->chunk[k].off;
+		}
+	*len = 0;
+	return NULL;
+}
+
 const struct cw_ring *trace_ring(const struct trace *t, enum cw_chunk_kind kind, uint32_t slot_size, size_t i)
 {
 	for (size_t k = 0; k < t->n_chunks; k++) {

@@ -39,6 +39,9 @@ const void *trace_in_chunk(const struct trace *t, enum cw_chunk_kind kind, uint3
 const void *trace_chunk_at(const struct trace *t, enum cw_chunk_kind kind, uint64_t off, size_t *len);
 const struct cw_ring *trace_ring(const struct trace *t, enum cw_chunk_kind kind, uint32_t slot_size, size_t i);
 
+/* The i-th chunk of a kind, in the order in which they were made; NULL (and len = 0) when there are not as many. */
+const void *trace_nth_chunk(const struct trace *t, enum cw_chunk_kind kind, size_t i, size_t *len);
+
 /* Strings and stacks by offset. "" and NULL where there is none. */
 const char *trace_string(const struct trace *t, uint32_t off);
 const struct cw_stack *trace_stack(const struct trace *t, uint32_t off);
