@@ -74,7 +74,7 @@ def cases(names):
 
 def missing(folder):
     """What a case may need that is not here: other packages, and what a simulated GPU does not have (cupti: records of kernels that ran)."""
-    packages = {"cupy", "triton", "numpy", "transformers", "lightning"}
+    packages = {"cupy", "triton", "numpy", "transformers", "lightning", "bitsandbytes"}
     return {p for p in packages if not os.path.isdir(os.path.join(folder, p))} | {"nvcc", "cupti"}
 
 

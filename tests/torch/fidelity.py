@@ -9,6 +9,7 @@
 The programs are those of programs.py and of programs_users.py, which need transformers; --users: only the latter.
 Each program is a process of its own. Peak allocated and reserved are PyTorch's; used is what the driver says at the end.
 """
+import importlib.util
 import json
 import os
 import subprocess
@@ -44,6 +45,9 @@ def measure(names):
     names = [name for name in names if name != "--users"]
     for name, function in listed(users).items():
         if names and name not in names:
+            continue
+        if function.needs and not importlib.util.find_spec(function.needs):
+            print("%s: SKIPPED: there is no %s" % (name, function.needs), file=sys.stderr, flush=True)
             continue
         env = {**os.environ, **function.settings}
         try:

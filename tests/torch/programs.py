@@ -10,12 +10,12 @@ from torch import nn
 
 
 def registry():
-    """A list of programs by name, and the decorator that adds to it."""
+    """A list of programs by name, and the decorator that adds to it: needs is a package that may be missing, settings are variables."""
     programs = {}
 
-    def program(**settings):
+    def program(needs=None, **settings):
         def add(function):
-            function.settings = settings
+            function.needs, function.settings = needs, settings
             programs[function.__name__] = function
             return function
         return add

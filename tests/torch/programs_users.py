@@ -79,6 +79,32 @@ def gpt2_scaled():
         optimizer.zero_grad()
 
 
+def train_8bit(kind):
+    """GPT-2 medium in bf16 whose optimizer is one of bitsandbytes."""
+    import bitsandbytes
+    from transformers import GPT2Config, GPT2LMHeadModel
+    model = build(GPT2LMHeadModel, GPT2Config(n_embd=1024, n_layer=24, n_head=16), torch.bfloat16).train()
+    optimizer = getattr(bitsandbytes.optim, kind)(decayed(model, 0.01), lr=5e-5)
+    for _ in range(4):
+        ids = torch.randint(0, 50257, (4, 1024)).cuda()
+        model(input_ids=ids, labels=ids).loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@program(needs="bitsandbytes")
+def gpt2_8bit():
+    """AdamW with states of 8 bits."""
+    train_8bit("AdamW8bit")
+
+
+@program(needs="bitsandbytes")
+def gpt2_8bit_paged():
+    """The same with states that the driver moves to the host when the GPU is full."""
+    train_8bit("PagedAdamW8bit")
+
+
 @program()
 def t5_summaries():
     """T5 base in fp32, with teacher forcing: the labels shifted right are the decoder's input, and padding is not in the loss."""
