@@ -90,6 +90,17 @@ def _frames(exc: BaseException) -> Iterator[Any]:
     return (trace.tb_frame for trace in _traces(exc))
 
 
+def _names(frame: Any) -> Dict[str, Any]:
+    """Its variables. Up to Python 3.12, a function that is looked at keeps a copy of them: in one that still runs, such as the one that
+    handles the exception, that copy would keep the exception and the tensors of the failed step."""
+    at: Any = sys._getframe()
+    while at is not None:
+        if at is frame:
+            return {}
+        at = at.f_back
+    return dict(frame.f_locals)
+
+
 def _is_module(value: Any) -> bool:
     module = getattr(getattr(sys.modules.get("torch"), "nn", None), "Module", None)
     return module is not None and issubclass(type(value), module)
@@ -112,7 +123,7 @@ def _model(exc: BaseException) -> Optional[_Model]:
     root, running, last = None, None, None
     named: List[Any] = []
     for trace in _traces(exc):
-        names = dict(trace.tb_frame.f_locals)
+        names = _names(trace.tb_frame)
         if _is_module(names.get("self")):
             running, last = names["self"], trace
             root = running if root is None else root
@@ -228,13 +239,13 @@ def _fixed(model: Optional[_Model], oom: _Oom, deadline: Deadline) -> Optional[_
 
 
 def _phase(exc: BaseException, model: Optional[_Model]) -> str:
-    if model is None or not model.root.training:
+    if not (model.root.training if model is not None else _optimizers()):
         return "alone"
     if any("/torch/autograd/" in f.f_code.co_filename or "/torch/optim/" in f.f_code.co_filename for f in _frames(exc)):
         return "backward"
     if any(f.f_code.co_filename.endswith("/torch/utils/checkpoint.py") for f in _frames(exc)):
         return "checkpoint"
-    return "forward" if model.running is not None else "loss"
+    return "forward" if model is not None and model.running is not None else "loss"
 
 
 def _share(phase: str, model: Optional[_Model], held: int, request: int) -> Tuple[float, str]:
@@ -243,9 +254,9 @@ def _share(phase: str, model: Optional[_Model], held: int, request: int) -> Tupl
         return 1.0, "forward was over, and backward is taken to need what it held when it failed"
     if phase == "checkpoint":
         return 1.0, "what was held at the failure, scaled down; checkpoints keep little, so what was to come is not known"
-    if phase == "alone" or model is None:
+    if phase == "alone":
         return 1.0, "what was held at the failure, scaled down; what would have come after it is not known"
-    if phase == "forward":
+    if phase == "forward" and model is not None:
         done = max(_done(model), _LEAST)
         return done, f"forward had got to about {done:.0%} of what it keeps, by the shapes of its modules"
     if held < request:

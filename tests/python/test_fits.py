@@ -85,6 +85,19 @@ class Fits(unittest.TestCase):
         self.assertLessEqual(tries, 3)
         self.assertTrue(0.7 * want <= batch <= want, (want, batch))
 
+    def test_nothing_of_the_failed_step_stays_alive(self):
+        """The frame that handles the exception still runs: a look at its names would keep the exception, and all of its tensors."""
+        got = small_card(PROGRAM + """
+    def handles(batch):
+        try:
+            step(batch)
+        except torch.OutOfMemoryError as e:
+            assert cuwhy.fits(e, batch=batch) is not None
+            assert cuwhy.explain(e, batch=batch).fits is not None
+        return torch.live["bytes"] >> 20
+    print(torch.live["bytes"] >> 20, handles(150))""")
+        self.assertEqual(got.stdout, "8 8\n", got.stderr)
+
     def test_a_trial_is_exact(self):
         got = small_card(PROGRAM + """
     want = truth()
