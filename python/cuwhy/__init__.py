@@ -2,6 +2,7 @@
 """Why did CUDA fail in this program? The verdicts of cuwhy, from inside Python.
 
     cuwhy.explain(exc)      the verdict on an exception or a text, as an object
+    cuwhy.fits(exc, batch=32)       out of memory: the largest batch that would have fit
     with cuwhy.watch():     the verdict on a CUDA error that leaves the block; the error itself is unchanged
     cuwhy.enable()          the same for every uncaught error of this process, and for every cell of a notebook
 
@@ -9,6 +10,7 @@ The command `cuwhy run` knows more than any of these can: see `cuwhy.LIMITS`.
 """
 
 from ._collect import LIMITS
+from ._fits import Fits, fits
 from ._hooks import disable, enable
 from ._program import CuwhyError, program, under_run, version
 from ._verdict import Candidate, Error, Evidence, Fault, Fix, Frame, Kernel, Place, Verdict
@@ -16,6 +18,6 @@ from ._explain import explain, is_cuda_error
 from ._watch import Watch, watch
 
 __all__ = [
-    "LIMITS", "Candidate", "CuwhyError", "Error", "Evidence", "Fault", "Fix", "Frame", "Kernel", "Place", "Verdict",
-    "Watch", "disable", "enable", "explain", "is_cuda_error", "program", "under_run", "version", "watch",
+    "LIMITS", "Candidate", "CuwhyError", "Error", "Evidence", "Fault", "Fits", "Fix", "Frame", "Kernel", "Place", "Verdict",
+    "Watch", "disable", "enable", "explain", "fits", "is_cuda_error", "program", "under_run", "version", "watch",
 ]

@@ -96,6 +96,10 @@ class Verdict:
     candidates: Tuple[Candidate, ...] = ()
     evidence: Tuple[Evidence, ...] = ()
     fix: Tuple[Fix, ...] = ()
+    fits: Optional[int] = None
+    """The batch that would have fit, if `explain` was told the one that failed; None: not known. See cuwhy.Fits."""
+    retry: Optional[bool] = None
+    """Would the same with a smaller batch get further? None: not known."""
     text: str = ""
     collected: Mapping[str, Any] = field(default_factory=dict)
     """What was collected in this process besides the text: see docs/python.md."""

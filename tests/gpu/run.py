@@ -81,6 +81,7 @@ def main():
     for case in cases:
         case.needs += ["GPU"]
     missing = what_is_missing(args.python)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.path.join(HERE, "..", "..", "python"), os.environ.get("PYTHONPATH")]))
     runner = harness.Harness(os.path.join(args.build, "cuwhy"), args.python, missing,
                              plain=not args.quick)
     results = harness.run_all(runner, cases, args.jobs, report.report_line)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cuwhy.fits: the batch that would have fit, and whether a retry helps."""
+
+import os
+import re
+import unittest
+
+import cuwhy
+from cuwhy import _fits
+from helpers import FAKES, ILLEGAL, OOM, PACKAGE, ROOT, python
+
+SMALL = os.path.join(FAKES, "small_card")
+
+PROGRAM = """
+    import cuwhy, torch
+    layer = torch.nn.TransformerEncoderLayer(512)
+    model = torch.nn.TransformerEncoder(layer, 8)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1)
+    def step(batch):
+        optimizer.zero_grad()
+        model(torch.randn(batch, 512, 512)).square().mean().backward()
+        optimizer.step()
+    def truth():
+        batch = 1
+        while True:
+            try:
+                step(batch + 1)
+            except torch.OutOfMemoryError:
+                return batch
+            batch += 1
+"""
+
+
+def small_card(code, room=1024):
+    return python(code, PYTHONPATH=os.pathsep.join([PACKAGE, SMALL]), FAKE_ROOM=str(room))
+
+
+def example(name, room):
+    with open(os.path.join(ROOT, "docs", "examples", name), encoding="ascii") as stream:
+        return small_card(stream.read(), room)
+
+
+class Raises(RuntimeError):
+    def __str__(self):
+        raise ValueError("no text")
+
+
+class Fits(unittest.TestCase):
+    def test_what_is_no_such_error(self):
+        for exc in (KeyError("x"), RuntimeError(ILLEGAL), RuntimeError("CUDA error: out of memory"), Raises(), None, 3, "text"):
+            self.assertIsNone(cuwhy.fits(exc, batch=8), exc)
+
+    def test_without_pytorch_it_cannot_be_told(self):
+        self.assertIsNone(cuwhy.fits(RuntimeError(OOM), batch=8))
+
+    def test_any_batch_is_harmless(self):
+        for batch in (0, -1, "x", None, 10 ** 30):
+            self.assertIsNone(cuwhy.fits(RuntimeError(OOM), batch=batch))
+
+    def test_a_batch_of_one_that_failed_leaves_none(self):
+        found = cuwhy.fits(RuntimeError(OOM), batch=1)
+        self.assertEqual((found, found.exact), (0, True))
+
+    def test_the_message_is_read(self):
+        oom = _fits._read(OOM)
+        self.assertEqual((oom.device, oom.request >> 30, oom.allocated >> 30), (0, 20, 14))
+        self.assertEqual(round(oom.room / 2 ** 30, 2), 23.12)
+        self.assertIsNone(_fits._read("CUDA out of memory. Tried to allocate nothing"))
+
+    def test_it_is_near_the_truth(self):
+        """From above, within some retries, and not far below."""
+        got = small_card(PROGRAM + """
+    want, batch, tries = truth(), 2 * truth(), 0
+    while True:
+        try:
+            step(batch)
+            break
+        except torch.OutOfMemoryError as e:
+            found = cuwhy.fits(e, batch=batch)
+        assert isinstance(found, int) and 0 < found < batch and not found.exact and found.because, found
+        batch, tries = found, tries + 1
+    print(want, batch, tries)""")
+        self.assertEqual(got.stderr, "")
+        want, batch, tries = map(int, got.stdout.split())
+        self.assertLessEqual(tries, 3)
+        self.assertTrue(0.7 * want <= batch <= want, (want, batch))
+
+    def test_nothing_of_the_failed_step_stays_alive(self):
+        """The frame that handles the exception still runs: a look at its names would keep the exception, and all of its tensors."""
+        got = small_card(PROGRAM + """
+    def handles(batch):
+        try:
+            step(batch)
+        except torch.OutOfMemoryError as e:
+            assert cuwhy.fits(e, batch=batch) is not None
+            assert cuwhy.explain(e, batch=batch).fits is not None
+        return torch.live["bytes"] >> 20
+    print(torch.live["bytes"] >> 20, handles(150))""")
+        self.assertEqual(got.stdout, "8 8\n", got.stderr)
+
+    def test_a_trial_is_exact(self):
+        got = small_card(PROGRAM + """
+    want = truth()
+    try:
+        step(3 * want)
+    except torch.OutOfMemoryError as e:
+        found = cuwhy.fits(e, batch=3 * want, step=step)
+    print(found == want, found.exact, found.because)""")
+        self.assertTrue(got.stdout.startswith("True True a step with "), got.stdout + got.stderr)
+
+    def test_a_trial_that_raises_something_else_is_silent(self):
+        got = small_card(PROGRAM + """
+    def bad(batch):
+        raise KeyError(batch)
+    try:
+        step(4000)
+    except torch.OutOfMemoryError as e:
+        print(cuwhy.fits(e, batch=4000, step=bad))""")
+        self.assertEqual((got.stdout, got.stderr), ("None\n", ""))
+
+    def test_optimizer_state_that_is_still_to_come_counts(self):
+        got = small_card(PROGRAM + """
+    try:
+        step(4000)
+    except torch.OutOfMemoryError as e:
+        print(cuwhy.fits(e, batch=4000).stays >> 20)""")
+        self.assertEqual(got.stdout, "32\n", got.stderr)     # 8 MiB of parameters, gradients, two states
+
+
+class Retry(unittest.TestCase):
+    def test_by_cause(self):
+        for cause, fits, want in (("oom-capacity", None, True), ("oom-capacity", 8, True), ("oom-capacity", 0, False),
+                                  ("oom-growth", 8, False), ("oom-graph-retention", None, False), ("oom-other-process", None, None),
+                                  ("oom-other-process", 0, False), ("oom-other-process", 4, True), ("unheard-of", None, None)):
+            verdict = cuwhy.Verdict(cause, "likely", "", fits=fits, error=cuwhy.Error(2, None, None))
+            self.assertIs(cuwhy._explain._retry(verdict), want, (cause, fits))
+
+    def test_after_a_sticky_error_nothing_helps(self):
+        self.assertIs(cuwhy.explain(RuntimeError(ILLEGAL)).retry, False)
+
+    def test_of_an_exception(self):
+        verdict = cuwhy.explain(RuntimeError(OOM), batch=1)
+        self.assertEqual((verdict.fits, verdict.retry), (0, False))
+        self.assertIsNone(cuwhy.explain(RuntimeError(OOM)).fits)
+        self.assertIsNone(cuwhy.explain(KeyError("x"), batch=4).retry)
+
+
+class Examples(unittest.TestCase):
+    def test_retry_batch(self):
+        got = example("retry_batch.py", 4096)
+        self.assertEqual((got.returncode, got.stderr), (0, ""), got.stderr)
+        self.assertTrue(re.search(r"trained with a batch of \d+\n$", got.stdout), got.stdout)
+
+    def test_fall_back_to_cpu(self):
+        got = example("fall_back_to_cpu.py", 64)
+        self.assertEqual((got.returncode, got.stderr), (0, ""), got.stderr)
+        self.assertIn("a retry helps: False\n", got.stdout)
+        self.assertIn("by the CPU\n", got.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
