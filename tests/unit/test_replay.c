@@ -368,6 +368,36 @@ static void over_time__no_peak_is_lost(void **state)
 	}
 }
 
+static void over_time__it_begins_with_what_was_there(void **state)
+{
+	struct allocator_block *live[LIVE] = {NULL};
+	struct replay_over_time o;
+	struct replay_question q;
+	struct replay_answer a;
+	struct replay_intervals at;
+	struct program p;
+	struct replay *r;
+
+	(void)state;
+	memset(&o, 0x5a, sizeof(o));
+	program_begin(&p, "2.11.0+cu130", "", TOTAL);
+	random_steps(&p, live, 3000);
+	program_start(&p);
+	random_steps(&p, live, 9000);
+	r = program_replay(&p);
+	q = replay_same(r);
+	replay_ask_over_time(r, &q, &a, &o);
+	at = replay_intervals(r);
+	assert_int_equal(o.n, at.n);
+	for (size_t i = 0; i < o.n; i++) {
+		assert_in_range(o.allocated[i], 1, a.peak_allocated);
+		assert_in_range(o.reserved[i], o.allocated[i], a.peak_reserved);
+		assert_true(at.began[i] >= replay_facts(r)->since && (!i || at.began[i] >= at.began[i - 1]));
+	}
+	replay_free(r);
+	program_end(&p);
+}
+
 static void over_time__it_ends_where_it_fails(void **state)
 {
 	struct replay_question q;
@@ -505,6 +535,7 @@ int main(void)
 		cmocka_unit_test(what_if__memory_of_others_takes_room),
 		cmocka_unit_test(what_if__sizes_that_were_not_recorded_are_an_interval),
 		cmocka_unit_test(over_time__no_peak_is_lost),
+		cmocka_unit_test(over_time__it_begins_with_what_was_there),
 		cmocka_unit_test(over_time__it_ends_where_it_fails),
 		cmocka_unit_test(answer__says_what_is_not_known),
 		cmocka_unit_test(answer__beyond_an_error_is_not_exact),

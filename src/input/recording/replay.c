@@ -709,6 +709,8 @@ static int read_events(struct replay *r, const void *bytes, size_t len, int devi
 		if (!r->facts.since && r->start.steps && v.kind != CW_EVENT_LOST && v.kind != CW_EVENT_MORE)
 			r->facts.since = v.ticks;
 	}
+	for (size_t i = 0; i < r->n_intervals && r->began[i] < r->facts.since; i++)
+		r->began[i] = r->facts.since;
 	if (g.lost)
 		r->facts.doubts |= 1u << REPLAY_LOST;
 	if (g.contradictions)
@@ -1117,6 +1119,8 @@ static void play_way(const struct replay *r, const struct replay_question *q, st
 	c = allocator_counters(w.playing.a);
 	if (o)
 		o->n = 0;
+	for (size_t i = 0; o && i < from; i += r->stride)	/* what was there when the events begin */
+		over_time_add(o, i / r->stride, c->allocated.now, c->reserved.now);
 	for (size_t i = from; i < r->n && !w.over; i++) {
 		uint64_t allocated = c->allocated.peak, reserved = c->reserved.peak;
 
