@@ -581,7 +581,7 @@ enum cw_event_more {
 };
 #define CW_EVENT_UNIT	512u
 
-/* The newest allocator events of a process that uses PyTorch, without --memory-trace. The slots of all EVENT_SLOTS chunks, in
+/* The newest allocator events of a process that uses PyTorch. The slots of all EVENT_SLOTS chunks, in
  * the order of the chunks, are one ring; it grows by a chunk when it is full, and once it cannot, begins again. Pages of
  * CW_LOG_PAGE slots begin with a time and depend on no other, so all but the page being overwritten can be read. What was live
  * before the oldest event follows from the events and from what is live at the end. */

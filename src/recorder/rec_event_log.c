@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The newest allocator events, in the recorder's own memory (struct cw_event_log in format.h): so that every failure can be played
- * back, not only those of `--memory-trace`.
+ * back, not only those of `--memory-trace`, which writes all of them to a file as well.
  *
  * Every block that comes or goes writes two words, with the lock of PyTorch's blocks held. What does not change from block to
  * block (the stream, the pool) is a number of a table; what is rare (the driver's memory, refusals) takes that lock for itself.
@@ -79,8 +79,6 @@ void event_log_start(void)
 	uint64_t room = rec.h->cap / PART_OF_CAP / (MORE_SLOTS * sizeof(struct cw_event_slot));
 
 	event_log_forget();
-	if (events_wanted())
-		return;
 	h = chunk_new(CW_CHUNK_EVENT_LOG, sizeof(*h), 0);
 	parts.most = room < PARTS_MAX - 1 ? (uint32_t)room + 1 : PARTS_MAX;
 	if (!h || !part_add())

@@ -157,8 +157,7 @@ void events_oom(int device, uint64_t request)
 	struct cw_events *r = events_ring;
 	unsigned char event[2 * LONGEST];
 
-	if (!r)
-		event_log_oom(device, request);
+	event_log_oom(device, request);
 	if (!r || !ring_open(r))
 		return;
 	ring_close(r, event, put_bytes(put_head(put_lost(event), CW_EVENT_OOM, device, rec_ticks()), (int64_t)request));
@@ -174,8 +173,7 @@ void events_more(enum cw_event_more what, int device, uint64_t value)
 	struct cw_events *r = events_ring;
 	unsigned char event[2 * LONGEST];
 
-	if (!r)
-		event_log_more(what, device, value);
+	event_log_more(what, device, value);
 	if (!r || !ring_open(r))
 		return;
 	ring_close(r, event, put_more(put_lost(event), what, device, value));

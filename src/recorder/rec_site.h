@@ -33,7 +33,7 @@ extern _Atomic(struct cw_events *) events_ring __attribute__((visibility("hidden
 void events_start(void);
 void events_write(const struct cw_allocation *a, bool came, uint64_t ticks);
 
-/* What happens beside blocks and allocations: to the file, if requested, else to the newest events. */
+/* What happens beside blocks and allocations: to the newest events, and to the file if requested. */
 void events_oom(int device, uint64_t request);
 void events_more(enum cw_event_more what, int device, uint64_t value);
 
@@ -79,7 +79,7 @@ static inline void events_note(const struct cw_allocation *a, bool came, uint64_
 {
 	if (events_wanted())
 		events_write(a, came, ticks);
-	else if (event_log_on() && a->kind == CW_MEM_TORCH)
+	if (event_log_on() && a->kind == CW_MEM_TORCH)
 		event_log_block(a, came ? CW_EVENT_MADE : event_log.freed);
 	else if (event_log_on())
 		event_log_driver(a, came, ticks);

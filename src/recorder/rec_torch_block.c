@@ -125,7 +125,7 @@ HOT void torch_block_made(const struct torch_block_note *b)
 	}
 	if (events_wanted())
 		events_block(&more);
-	else if (event_log_on())
+	if (event_log_on())
 		a.library = event_log_detail(&more, a.size);
 	turn = turn_keep(t);
 	a.extra |= (uint64_t)turn << 32;

@@ -401,12 +401,13 @@ static void text_rest(struct wrap *w, const struct verdict *v, const struct text
 static void text_room(struct wrap *w, const struct casefile *c)
 {
 	static const struct { enum fact_id fact; const char *words; } ways[] = {
-		{FACT_room_graphs, "the autograd graphs that earlier turns left"},
-		{FACT_room_grow, "the tensors that earlier turns left"},
-		{FACT_room_packed, "gaps between tensors"},
-		{FACT_room_others, "the other processes"},
-		{FACT_room_library, "the other library's memory"},
-		{FACT_room_no_grad, "the activations, if this is inference"},
+		{FACT_room_graphs, "without the autograd graphs that earlier turns left"},
+		{FACT_room_grow, "without the tensors that earlier turns left"},
+		{FACT_room_packed, "without gaps between tensors"},
+		{FACT_room_expandable, "with expandable_segments:True"},
+		{FACT_room_others, "without the other processes"},
+		{FACT_room_library, "without the other library's memory"},
+		{FACT_room_no_grad, "without the activations, if this is inference"},
 	};
 	char bytes[32];
 
@@ -421,9 +422,9 @@ static void text_room(struct wrap *w, const struct casefile *c)
 				continue;
 			format_bytes(bytes, sizeof(bytes), enough ? spare : -spare);
 			if (enough)
-				wrap_printf(w, "would have fit without %s: %s to spare", ways[i].words, bytes);
+				wrap_printf(w, "would have fit %s: %s to spare", ways[i].words, bytes);
 			else
-				wrap_printf(w, "would not have fit without %s either: %s too little", ways[i].words,
+				wrap_printf(w, "would not have fit %s either: %s too little", ways[i].words,
 					    bytes);
 		}
 	w->label = NULL;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory over the whole run: by line, in total, at the peak; exact whenever the program ends."""
 import glob
+import json
 import os
 import shutil
 
@@ -216,6 +217,39 @@ except cudrv.CudaError:
 def rule__without_being_asked_there_is_no_memory_trace(box):
     run = under(box, START + "torch.blocks_made(segment, 10)\n")
     same((run.status, glob.glob(os.path.join(run.folder, "*.cwm"))), (0, []), "files")
+
+
+def asked(box, run):
+    """What is played back of a recording, and what is said about it."""
+    argv = [box.cuwhy, "memory", "--what-if", "memory=24GiB", run.folder]
+    return json.loads(box.plain(argv + ["--json"]).out)["what_if"][0], box.plain(argv).out
+
+
+def rule__any_recording_can_be_asked_what_if(box):
+    """Also of a program that was killed: the newest events are in the recording itself."""
+    run = under(box, START + """
+torch.blocks_made(segment, 300)
+torch.blocks_freed(segment, 200)
+os.kill(os.getpid(), 9)
+""")
+    played, told = asked(box, run)
+    same((played["events"], played["events_before"], played["since"]), (500, 0, None), "events")
+    assert "not kept" not in told, told
+
+
+def rule__events_that_were_not_kept_are_said(box):
+    """What was live before the oldest event is known all the same."""
+    run = under(box, START + """
+torch.blocks_made(segment, 400)
+for _ in range(200):
+    torch.blocks_made(segment + 512 * 400, 500)
+    torch.blocks_freed(segment + 512 * 400, 500)
+""", CUWHY_MEMORY_MB="16")
+    played, told = asked(box, run)
+    assert played["events_before"] > 50000 and played["since"] > 0, played
+    same(played["events"] + played["events_before"] > 200000, True, "events and those before them")
+    same(played["peak_allocated"], 900 * 512, "live then")
+    assert "were not kept" in told and "--memory-trace" in told, told
 
 
 def rule__a_killed_program_leaves_its_trace(box):

@@ -18,6 +18,9 @@
 #include "judge/verdict.h"
 #include "write/report.h"
 #include "compat/cuda_errors.h"
+#include "base/buf.h"
+#include "input/recording/event_log.h"
+#include "input/recording/room_played.h"
 #include "input/recording/events.h"
 #include "input/recording/trace_memory.h"
 #include "input/recording/turns.h"
@@ -263,6 +266,19 @@ static bool use_events(const uint8_t *data, size_t size)
 	return true;
 }
 
+static void use_event_log(struct trace *t)
+{
+	int64_t spare = 0;
+	struct buf b;
+
+	buf_init(&b, (size_t)64 << 20);
+	if (event_log_pack(&b, t) == 0)
+		use_events((const uint8_t *)b.data, b.len);
+	buf_release(&b);
+	room_played(t, 0, "expandable_segments:True", &spare);
+	sink += (uint64_t)spare;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	void *copy = malloc(size ? size : 1);
@@ -282,6 +298,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	use_lists(t);
 	use_blocks(t);
 	use_memory(t);
+	use_event_log(t);
 	use_turns(t);
 	use_address(t);
 	use_snapshot(t);

@@ -133,6 +133,32 @@ static void turns(struct make *m)
 	make_memory(m, stack);
 }
 
+/* The newest allocator events: overwritten from the start, with a segment, blocks, a refusal and the error. */
+static void event_log(struct make *m)
+{
+	uint32_t log = make_chunk(m, CW_CHUNK_EVENT_LOG, sizeof(struct cw_event_log));
+	uint32_t slots = make_chunk(m, CW_CHUNK_EVENT_SLOTS, 2 * 4096);
+	struct cw_event_slot *s = (void *)(m->data + slots);
+	struct cw_event_log *h = (void *)(m->data + log);
+	uint64_t segment = 0x700000000000ull, size = 4096 | (uint64_t)1 << CW_SLOT_SITE_SHIFT;
+
+	memory(m);
+	*h = (struct cw_event_log){.head = 2 * CW_LOG_PAGE + 9, .n_lanes = 2, .lane[1] = {.stream = 7, .pool = 1}};
+	s[0] = s[CW_LOG_PAGE] = (struct cw_event_slot){CW_SLOT_TIME, 1000};
+	for (uint32_t i = 1; i + 1 < CW_LOG_PAGE; i++)
+		s[CW_LOG_PAGE + i] =
+			(struct cw_event_slot){(segment + i * 0x200000) | (i % 2 ? CW_EVENT_MADE : CW_EVENT_FREED),
+					       size | (uint64_t)(i % 2) << CW_SLOT_LANE_SHIFT};
+	s[2 * CW_LOG_PAGE - 1] = (struct cw_event_slot){CW_SLOT_TIME, 0};
+	s[1] = (struct cw_event_slot){CW_EVENT_GAVE | 1ull << CW_SLOT_NOTE_LANE_SHIFT, 2000};
+	s[2] = (struct cw_event_slot){segment, 20 << 20};
+	s[3] = (struct cw_event_slot){CW_EVENT_MORE | (uint64_t)CW_MORE_REFUSED << CW_SLOT_NOTE_LANE_SHIFT, 2100};
+	s[4] = (struct cw_event_slot){0, 1 << 30};
+	s[5] = (struct cw_event_slot){CW_EVENT_OOM, 2200};
+	s[6] = (struct cw_event_slot){0, 1 << 30};
+	s[7] = (struct cw_event_slot){(segment + 0x400000) | CW_SLOT_LATER, size};
+}
+
 /* A block allocated, one freed, a driver allocation with an odd size, an allocator that ran out of memory, and lost
  * events. */
 static size_t events(struct make *m)
@@ -150,7 +176,8 @@ static size_t events(struct make *m)
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*fill)(struct make *m); } seeds[] = {
-		{"launch", make_usual}, {"python", python}, {"memory", memory}, {"sticky", sticky}, {"turns", turns},
+		{"launch", make_usual}, {"python", python}, {"memory", memory},
+		{"sticky", sticky},	{"turns", turns},   {"event-log", event_log},
 	};
 	struct make m;
 	size_t i;

@@ -4,11 +4,13 @@
  */
 #include "rec_make.h"
 
+#include "allocator/card.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "dice.h"
 #include "input/recording/event_log.h"
 #include "input/recording/events.h"
+#include "input/recording/room_played.h"
 
 #define LIVE	 700
 #define SEGMENTS 40
@@ -331,6 +333,127 @@ static void log__lanes_beyond_the_last_one_are_shared(void **state)
 	free(all.list);
 }
 
+/* ---- played back ------------------------------------------------------------------------------------------ */
+
+#define MIB ((uint64_t)1 << 20)
+
+static struct allocator_driver real;
+
+static uint64_t gives(void *of, uint64_t size, uint64_t stream)
+{
+	struct cw_allocation a = {.kind = CW_MEM_DEVICE, .library = intern_string("/x/libc10_cuda.so", 17)};
+
+	a.addr = real.alloc(real.of, size, stream);
+	if (!a.addr) {
+		events_more(CW_MORE_REFUSED, 0, size);
+		return 0;
+	}
+	(void)of;
+	a.size = size;
+	a.ticks = ++clock_ns;
+	a.site = site_number(&thread, &a, 0);
+	a.extra = event_log_lane(0);
+	assert_true(live_put(&driver, &a));
+	return a.addr;
+}
+
+static void takes(void *of, uint64_t addr, uint64_t size)
+{
+	(void)of;
+	real.free(real.of, addr, size);
+	live_remove(&driver, live_find(&driver, addr), ++clock_ns);
+}
+
+static struct allocator_block *gets(struct allocator *a, uint64_t size)
+{
+	struct allocator_block *b = allocator_alloc(a, size, 0, (struct allocator_pool_id){0, 0});
+	struct cw_allocation one = {.kind = CW_MEM_TORCH, .ticks = ++clock_ns};
+
+	if (!b) {
+		events_oom(0, size);
+		return NULL;
+	}
+	one.addr = allocator_block_addr(b);
+	one.size = allocator_block_size(b);
+	one.library = event_log_detail(&(struct events_block){.asked = size}, one.size);
+	assert_true(live_put(&blocks, &one));
+	return b;
+}
+
+static void gives_back(struct allocator *a, struct allocator_block *b)
+{
+	uint64_t addr = allocator_block_addr(b);
+
+	event_log.freed = CW_EVENT_FREED;
+	allocator_delete(a, b);
+	live_remove(&blocks, live_find(&blocks, addr), ++clock_ns);
+}
+
+/* Blocks of 40 MiB in segments of 60: each leaves 20, of which no two are side by side. */
+static struct trace *gaps(uint64_t request)
+{
+	struct allocator_settings settings;
+	struct allocator_driver told;
+	struct allocator *a;
+	struct card card;
+
+	all_begin(64u << 20);
+	rec.h->device[0].total_bytes = 700 * MIB;
+	strcpy(rec.h->torch_version, "2.11.0");
+	card_init(&card, 700 * MIB, false);
+	events_more(CW_MORE_FREE, 0, card.free);
+	real = told = card_driver(&card);
+	told.alloc = gives;
+	told.free = takes;
+	allocator_settings_init(&settings);
+	a = allocator_new(allocator_release_find(2, 11), &settings, &told, 700 * MIB);
+	for (int i = 0; i < 10; i++) {
+		gives_back(a, gets(a, 60 * MIB));
+		assert_non_null(gets(a, 40 * MIB));
+	}
+	assert_null(gets(a, request));
+	allocator_free(a);
+	card_release(&card);
+	free(all.list);
+	return finished();
+}
+
+static void played__a_setting_that_helps_has_its_number(void **state)
+{
+	struct trace *t = gaps(200 * MIB);
+	int64_t spare = 0;
+
+	(void)state;
+	assert_true(room_played(t, 0, "expandable_segments:True", &spare));
+	assert_int_equal(spare, 100 * MIB);	/* ten of 40, and 200 */
+	assert_false(room_played(t, 0, "max_split_size_mb:nonsense", &spare));
+	assert_false(room_played(t, 1, "expandable_segments:True", &spare));
+	trace_free(t);
+}
+
+static void played__a_setting_that_does_not_help_says_how_much_is_missing(void **state)
+{
+	struct trace *t = gaps(400 * MIB);
+	int64_t spare = 0;
+
+	(void)state;
+	assert_true(room_played(t, 0, "expandable_segments:True", &spare));
+	assert_int_equal(spare, -100 * (int64_t)MIB);
+	trace_free(t);
+}
+
+static void played__events_that_are_missing_leave_it_unknown(void **state)
+{
+	struct trace *t = gaps(200 * MIB);
+	struct cw_header *h = (struct cw_header *)(uintptr_t)trace_header(t);
+	int64_t spare;
+
+	(void)state;
+	h->lost_blocks = 1;
+	assert_false(room_played(t, 0, "expandable_segments:True", &spare));
+	trace_free(t);
+}
+
 /* The slots of any bytes: what is read is within them, and reading ends. */
 static void log__damaged_slots_are_passed_over(void **state)
 {
@@ -372,6 +495,9 @@ int main(void)
 		cmocka_unit_test(log__what_was_live_before_the_first_event_is_there),
 		cmocka_unit_test(log__without_pytorch_there_is_none),
 		cmocka_unit_test(log__lanes_beyond_the_last_one_are_shared),
+		cmocka_unit_test(played__a_setting_that_helps_has_its_number),
+		cmocka_unit_test(played__a_setting_that_does_not_help_says_how_much_is_missing),
+		cmocka_unit_test(played__events_that_are_missing_leave_it_unknown),
 		cmocka_unit_test(log__damaged_slots_are_passed_over),
 	};
 

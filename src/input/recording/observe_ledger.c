@@ -13,6 +13,7 @@
 #include "input/recording/kinds.h"
 #include "input/recording/leftovers.h"
 #include "input/recording/room.h"
+#include "input/recording/room_played.h"
 #include "input/recording/trains.h"
 #include "probe/ram.h"
 #include "input/recording/place.h"
@@ -222,7 +223,7 @@ static bool is_way(const struct left *l, uint64_t request)
 	return l->bytes && (!l->over || l->bytes >= request);
 }
 
-static void fill_room(struct casefile *f, const struct incident *i, const struct trace *t, const struct ledger *l,
+static void fill_room(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l,
 		      const struct moment *m, struct kinds *k, const struct leftovers *x)
 {
 	struct further further;
@@ -230,6 +231,7 @@ static void fill_room(struct casefile *f, const struct incident *i, const struct
 	uint64_t library = (uint64_t)fact_number(f, FACT_library_bytes, 0);
 	struct room r = {.segments = &l->segments, .blocks = &m->torch, .free = l->part[PART_FREE]};
 	uint64_t others = l->part[PART_PROCESSES], left = 0;
+	int64_t played;
 
 	fact_set_flag(f, FACT_room_known, torch && l->segments.n && l->lines_complete && l->free_known);
 	fact_set_flag(f, FACT_room_proven, fact_true(f, FACT_room_known) && x->known);
@@ -255,6 +257,8 @@ static void fill_room(struct casefile *f, const struct incident *i, const struct
 		if (way[n].known && way[n].spare >= 0 && way[n].frees > left)
 			left = way[n].frees;
 	fill_ways(f, way, sizeof(way) / sizeof(way[0]), left, &further);
+	if (room_packed(&r) >= 0 && room_played(t, torch->device, "expandable_segments:True", &played))
+		fact_set_number(f, FACT_room_expandable, (double)played);
 	if (fact_number(f, FACT_graph_nodes, 0) > 0 && fact_number(f, FACT_graph_nodes_run, 1) <= 0)
 		fact_set_number(f, FACT_room_no_grad, (double)room_without(&r, activations(m, k, f->pool), 0));
 }

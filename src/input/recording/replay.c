@@ -1020,6 +1020,7 @@ static void play_ask(struct what_if *w, size_t i, bool least)
 		fail_at(w, i, size);
 	} else if (s->kind == STEP_OOM) {
 		w->answer->doubts |= 1u << REPLAY_BEYOND;
+		w->answer->beside = w->card.free < w->answer->beside ? w->card.free : w->answer->beside;
 		allocator_delete(p->a, b);
 	} else {
 		p->block[s->block] = b;
@@ -1108,7 +1109,7 @@ static void play_way(const struct replay *r, const struct replay_question *q, st
 	const struct allocator_counters *c;
 	struct allocator_driver driver;
 
-	*a = (struct replay_answer){.fits = true, .spare = w.room};
+	*a = (struct replay_answer){.fits = true, .spare = w.room, .beside = w.room};
 	card_init(&w.card, w.room, way.ascending);
 	driver = card_driver(&w.card);
 	playing_begin(&w.playing, r, &q->settings, &driver, q->total);

@@ -79,6 +79,7 @@ struct replay_answer {
 	uint64_t peak_allocated, peak_reserved;	/* until it failed */
 	uint64_t spare;			/* the least that the card had free; 0 when the cache had to be released */
 	uint64_t retries;		/* how often it was */
+	uint64_t beside;		/* fits: the least that was free beside a request with which the recorded program ran out */
 	struct replay_failure failure;
 };
 
