@@ -42,8 +42,8 @@ static const struct opt_usage usage = {
 	"it is for, by library; and how it grew. Or in a snapshot that torch.cuda.memory._dump_snapshot wrote.\n"
 	"Without a file: every GPU of this machine, and who holds it.",
 	.notes = "WHAT is one or more of these, separated by commas: gpu=NAME, memory=SIZE, and options of\n"
-		 "PYTORCH_CUDA_ALLOC_CONF: expandable_segments, max_split_size_mb=256, ... The recording must have been\n"
-		 "made with 'cuwhy run --memory-trace'.\n",
+		 "PYTORCH_CUDA_ALLOC_CONF: expandable_segments, max_split_size_mb=256, ... What is known: the newest\n"
+		 "allocations, or with 'cuwhy run --memory-trace' all of them.\n",
 	.exits = "The exit status is 0; 1 when the recorded program failed for lack of memory, or with --what-if does not\n"
 		 "fit; 2 on failure, and when not every GPU could be asked.\n",
 	.examples = "  cuwhy memory                         who holds the GPUs of this machine now\n"

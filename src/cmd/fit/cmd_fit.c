@@ -34,8 +34,8 @@ static const struct opt_usage usage = {
 	"fit", "[options] -- PROGRAM [argument ...] | RECORDING ...",
 	"Says on which GPUs a program fits, and what to change where it does not. The program runs once, unchanged, on a\n"
 	"simulated GPU without a limit (no GPU is needed); its allocations are then played back on each card.\n"
-	"Or does the same with recordings that 'cuwhy run --memory-trace' made. From two or more recordings of different sizes\n"
-	"(batch, length), --sizes finds the largest size that fits.",
+	"Or does the same with recordings of 'cuwhy run'. From two or more recordings of different sizes (batch, length),\n"
+	"--sizes finds the largest size that fits.",
 	.notes = "A training is ended when its peak has not moved for 3 optimizer steps; any other program runs to its end.\n"
 		"What would come after that, a longer batch or an evaluation, is not seen: --steps all runs to the end.\n"
 		"--vary puts each value in place of '{}' in the program's words, or of the value of --NAME, or appends\n"
@@ -47,7 +47,7 @@ static const struct opt_usage usage = {
 	.examples = "  cuwhy fit -- python3 train.py                      on every GPU of the table\n"
 		    "  cuwhy fit --gpu rtx4090,a100-40gb -- python3 train.py --batch-size 32\n"
 		    "  cuwhy fit --gpu rtx4090 --vary batch-size=4..64 -- python3 train.py\n"
-		    "  cuwhy fit out/                                     a recording with a memory trace\n"
+		"  cuwhy fit out/                                     a recording: the newest allocations, or a memory trace\n"
 		"  cuwhy fit --gpu rtx4090,40GiB --sizes 8,16 out8/ out16/    the largest size, from two recordings\n",
 };
 
