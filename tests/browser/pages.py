@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+#SPDX - License - Identifier : Apache - 2.0
 """The pages that the browser test opens: made from recordings of the simulated GPU, a core dump and snapshots."""
 import glob
 import json
@@ -32,8 +32,7 @@ cudrv.launch(store, (2,), (64,), cudrv.u64(segment), ctypes.c_int64(1 << 40))
 cudrv.synchronize()
 """
 
-
-# what is kept lies between blocks that grow: the cache is useless, unless segments can be joined
+#what is kept lies between blocks that grow : the cache is useless, unless segments can be joined
 GAPS = rules_blocks.START + """
 MIB, at = 1 << 20, 1 << 40
 torch.out_of_memory.argtypes = [ctypes.c_uint64, ctypes.c_int]
@@ -56,8 +55,7 @@ torch.out_of_memory(step * 4 * MIB, 0)
 raise MemoryError("CUDA out of memory. Tried to allocate ...")
 """
 
-
-# each level calls the next from two lines: 2 to the power of 20 different stacks
+#each level calls the next from two lines : 2 to the power of 20 different stacks
 STACKS = rules_blocks.START + """
 def climb(level):
     if not level:
@@ -73,8 +71,7 @@ cudrv.launch(store, (64,), (64,), cudrv.u64(segment), ctypes.c_int64(1 << 40))
 cudrv.synchronize()
 """
 
-
-# a GPU that is newer than the code in the wheel, and a name that must stay a name
+#a GPU that is newer than the code in the wheel, and a name that must stay a name
 BUNDLE = {"cuwhy_bundle": 1, "made_by": "cuwhy " + EVIL,
           "host": {"kernel": {"nvidia": True, "version": "535.54.03"}, "container": {"kind": "none"}, "wsl": {"version": 0},
                    "gpu": [{"address": "0000:01:00.0", "device": 9860, "driver": "nvidia", "answers": True}],
@@ -85,8 +82,7 @@ BUNDLE = {"cuwhy_bundle": 1, "made_by": "cuwhy " + EVIL,
                                        "torch": {"version": "2.11.0+cu130", "build": "cuda", "cuda": "13.0"}}]},
           "code": [{"env": 0, "torch": True, "archs": "sm_75 sm_80 sm_86 sm_90 compute_90@9.0"}]}
 
-
-# memory samples are some time apart: only a program that takes a while has several
+#memory samples are some time apart : only a program that takes a while has several
 SLOW = ("for step in range(", "import time\nfor step in range("), ("    torch.block", "    time.sleep(0.01)\n    torch.block")
 
 
@@ -121,7 +117,7 @@ class Pages:
             stream.write(program)
         more = {"PYTHONPATH": os.path.join(E2E, "site-packages")}
         if torch:
-            # its memory is distinguished from others' by the name of its library
+#its memory is distinguished from others' by the name of its library
             library = self.box.library("fake_torch", "-lpthread", "-fexceptions")
             more["FAKE_TORCH"] = shutil.copy(library, os.path.join(self.box.scratch, "libc10.so"))
         run = self.box.under([self.box.python, path], *options, gpu=gpu, **more)
@@ -210,10 +206,11 @@ def hide_epochs(part):
             stream.seek(at)
             stream.write(struct.pack("<I", 30000))
 
-
-# ALLOCATIONS, BLOCKS, FREED, SITES, TIMELINE, EVENTS, TURNS and all that is known over time; KINDS: there are so many
-MEMORY = (5, 11, 12, 14, 15, 17, 18, 19, 20, 22)
-KINDS = 24
+#kinds of chunks, as the recorder numbers them; those of memory, and of all that is known of it over time
+with open(os.path.join(HERE, "..", "..", "include", "cuwhy", "format.h"), encoding="utf-8") as source:
+    CHUNKS = {name: int(number) for number, name in re.findall(r"X\((\d+), (\w+),", source.read().split("CW_CHUNKS(X)")[1].split("enum")[0])}
+MEMORY = [CHUNKS[name] for name in "ALLOCATIONS BLOCKS FREED SITES TIMELINE EVENTS EPOCHS SITE_MARKS HISTORIES TURNS EVENT_LOG EVENT_SLOTS".split()]
+KINDS = max(CHUNKS.values())
 
 
 def hide_memory(part):

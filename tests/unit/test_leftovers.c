@@ -813,6 +813,72 @@ static void blame__a_line_that_is_not_known_or_the_same_changes_nothing(void **s
 	pool_release(&pool);
 }
 
+/* ---- parts of models ------------------------------------------------------------------------------------------------ */
+
+#define INIT TORCH "nn/modules/linear.py:100:__init__"
+#define MOVE TORCH "nn/modules/module.py:900:_apply"
+
+static void leftovers__layers_that_a_loop_builds_are_none(void **state)
+{
+	static const char *const made_by[] = {INIT, MOVE};
+	struct made x;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		uint32_t build;
+
+		setup(&x);
+		build = tb_stack(&x.m.b, made_by[i], MAIN, NULL);
+		for (uint32_t k = 1; k <= 9; k++)
+			stays(&x, 2 * GIB, build, turn(&x, 0, BATCHES, k));
+		find(&x, fails(&x, build, turn(&x, 0, BATCHES, 10)));
+		expect_none(&x);
+		release(&x);
+	}
+}
+
+/* Two models that are trained in turn, one from the third batch on. */
+static void leftovers__what_an_optimizer_needs_is_made_once(void **state)
+{
+	struct made x;
+	uint32_t step;
+
+	(void)state;
+	setup(&x);
+	step = tb_stack(&x.m.b, TORCH "optim/adam.py:180:_init_group", "train.py:24:main", NULL);
+	for (uint32_t i = 1; i <= 4; i++) {
+		uint32_t in = turn(&x, 0, BATCHES, i);
+
+		goes(&x, GIB, x.layer, turn(&x, in, LAYERS, 1), 0);
+		if (i % 2)
+			stays(&x, 3 * GIB, step, in);
+	}
+	find(&x, fails(&x, x.layer, turn(&x, 0, BATCHES, 5)));
+	expect_none(&x);
+	release(&x);
+}
+
+static void leftovers__models_of_earlier_trials_add_up(void **state)
+{
+	struct made x;
+	uint32_t build;
+
+	(void)state;
+	setup(&x);
+	build = tb_stack(&x.m.b, INIT, MAIN, NULL);
+	for (uint32_t i = 1; i <= 5; i++) {
+		uint32_t in = turn(&x, 0, BATCHES, i);
+
+		stays(&x, 3 * GIB, build, in);
+		goes(&x, GIB, x.layer, turn(&x, in, LAYERS, 1), 0);
+		goes(&x, GIB, x.layer, turn(&x, in, LAYERS, 2), 0);
+	}
+	stays(&x, GIB, x.layer, turn(&x, turn(&x, 0, BATCHES, 6), LAYERS, 1));
+	find(&x, fails(&x, build, turn(&x, 0, BATCHES, 6)));
+	assert_int_equal(x.left.tensors.bytes, 5 * 3 * GIB);
+	release(&x);
+}
+
 /* ---- what was to come ----------------------------------------------------------------------------------------------- */
 
 static void further__a_turn_of_the_innermost_loop_adds_what_the_last_ones_did(void **state)
@@ -887,6 +953,9 @@ int main(void)
 		cmocka_unit_test(leftovers__of_old_recordings_are_among_what_was_never_freed),
 		cmocka_unit_test(leftovers__graphs_of_old_recordings_are_not_exact),
 		cmocka_unit_test(leftovers__damaged_turns_count_for_nothing),
+		cmocka_unit_test(leftovers__layers_that_a_loop_builds_are_none),
+		cmocka_unit_test(leftovers__what_an_optimizer_needs_is_made_once),
+		cmocka_unit_test(leftovers__models_of_earlier_trials_add_up),
 		cmocka_unit_test(further__a_turn_of_the_innermost_loop_adds_what_the_last_ones_did),
 		cmocka_unit_test(further__what_the_program_had_before_is_no_more_than_ever),
 		cmocka_unit_test(blame__where_is_the_line_that_adds_and_asked_the_one_that_failed),

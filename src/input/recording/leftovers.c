@@ -23,12 +23,19 @@ struct loops {
 	bool any_model, any_backward;
 };
 
+/* Modules are called by this file, which also moves them to a device. */
+static bool is_moved(const struct trace *t, const struct cw_frame *f)
+{
+	return strstr(trace_string(t, f->file), "torch/nn/modules/module.py") &&
+	       !strstr(trace_string(t, f->function), "call");
+}
+
 /* Index of the outermost frame of one of these files; the number of frames if there is none. */
 static uint32_t outermost_of(const struct trace *t, const struct cw_stack *s, const char *const *parts)
 {
 	for (uint32_t i = s->n; i > 0; i--)
 		for (size_t k = 0; parts[k]; k++)
-			if (strstr(trace_string(t, s->frame[i - 1].file), parts[k]))
+			if (strstr(trace_string(t, s->frame[i - 1].file), parts[k]) && !is_moved(t, &s->frame[i - 1]))
 				return i - 1;
 	return s->n;
 }
@@ -553,6 +560,69 @@ static bool may_be_input(const struct entry *graph, size_t n, const struct entry
 	return 2 * with >= p->end - p->first;
 }
 
+/* ---- parts of models ------------------------------------------------------------------------------------------------- */
+
+static enum ledger_kind kind_of_entry(const struct search *s, const struct entry *e)
+{
+	return kinds_of(s->k, &s->m->torch.list[e->block]);
+}
+
+static bool is_part_of_model(enum ledger_kind kind)
+{
+	return kind == KIND_PARAMETERS || kind == KIND_GRADIENTS || kind == KIND_OPTIMIZER;
+}
+
+static uint64_t bytes_of_kind(const struct search *s, enum ledger_kind kind)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->m->torch.n; i++)
+		sum += kinds_of(s->k, &s->m->torch.list[i]) == kind ? s->m->torch.list[i].size : 0;
+	return sum;
+}
+
+/* Do turns that work with a model leave one each, as trials in a search do? A loop that builds the layers of a model does not work
+ * with it. */
+static bool leaves_models(struct search *s, const struct entry *e, size_t n)
+{
+	struct entry *part = xcalloc(n + 1, sizeof(*part));
+	struct pile *pile = xcalloc(n + 1, sizeof(*pile));
+	size_t parts = 0, piles;
+	bool found = false;
+
+	for (size_t i = 0; i < n; i++)
+		if (kind_of_entry(s, &e[i]) == KIND_PARAMETERS)
+			part[parts++] = e[i];
+	piles = find_piles(s, part, parts, pile);
+	for (size_t i = 0; i < piles && !found; i++) {
+		const struct path *p = &part[pile[i].first].path;
+		uint32_t loop = p->step[p->n - 1].loop;
+
+		found = !(loop & RECURSION) && loop < s->loops.n && s->loops.is[loop] & LOOP_AROUND_MODEL;
+	}
+	free(part);
+	free(pile);
+	return found;
+}
+
+/* Parameters, their gradients and what an optimizer knows of them are made once for each: those of layers that are trained from
+ * some turn on, later. More gradients than parameters are kept for another reason. Returns how many entries are left. */
+static size_t drop_parts_of_models(struct search *s, struct entry *e, size_t n)
+{
+	bool grads = bytes_of_kind(s, KIND_GRADIENTS) > bytes_of_kind(s, KIND_PARAMETERS);
+	size_t left = 0;
+
+	if (leaves_models(s, e, n))
+		return n;
+	for (size_t i = 0; i < n; i++) {
+		enum ledger_kind kind = kind_of_entry(s, &e[i]);
+
+		if (!is_part_of_model(kind) || (grads && kind == KIND_GRADIENTS))
+			e[left++] = e[i];
+	}
+	return left;
+}
+
 static void sort_out(struct search *s, struct entry *e, size_t n)
 {
 	struct entry *graph = xcalloc(n + 1, sizeof(*graph));
@@ -609,6 +679,7 @@ void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m
 		if (entry_of(&s, &e[entries], &m->torch.list[i]))
 			e[entries++].block = i;
 	find_went(&s);
+	entries = drop_parts_of_models(&s, e, entries);
 	sort_out(&s, e, entries);
 	free(e);
 	free(s.went);
