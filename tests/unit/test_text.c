@@ -59,6 +59,34 @@ static void needles__find_what_a_plain_search_finds(void **state)
 	needles_free(d);
 }
 
+static void needles__anchors_hold_a_line_at_its_ends(void **state)
+{
+	static const char *const words[] = {"^Killed$", "^Segmentation fault", "core dumped)$", "^make*Killed$"};
+	static const struct { const char *line; unsigned found[4]; } cases[] = {
+		{"Killed", {1, 0, 0, 0}},
+		{"  Killed  ", {1, 0, 0, 0}},
+		{"worker Killed", {0, 0, 0, 0}},
+		{"Killed it", {0, 0, 0, 0}},
+		{"Segmentation fault (core dumped)", {0, 1, 1, 0}},
+		{"a Segmentation fault (core dumped) happened", {0, 0, 0, 0}},
+		{"make: *** [train] Killed", {0, 0, 0, 1}},
+		{"make: *** [train] Killed 9", {0, 0, 0, 0}},
+		{"remake: Killed", {0, 0, 0, 0}},
+	};
+	struct needles *d = needles_new(words, 4, NEEDLE_MIN);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned found[4] = {0};
+
+		needles_in_line(d, cases[i].line, strlen(cases[i].line), count_hit, found);
+		assert_memory_equal(found, cases[i].found, sizeof(found));
+	}
+	assert_true(needle_ok("^Killed$"));
+	assert_false(needle_ok("^Kill$"));
+	needles_free(d);
+}
+
 /* ---- the stream ------------------------------------------------------------------------------------- */
 
 struct seen {
@@ -404,6 +432,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(needles__find_what_a_plain_search_finds),
+		cmocka_unit_test(needles__anchors_hold_a_line_at_its_ends),
 		cmocka_unit_test(stream__does_not_depend_on_the_pieces),
 		cmocka_unit_test(line__has_no_prefix_and_no_colors),
 		cmocka_unit_test(log__keeps_ranks_apart),
