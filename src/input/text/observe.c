@@ -4,6 +4,7 @@
 #include "input/text/observe.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/needles.h"
@@ -398,6 +399,24 @@ void text_tell_others(struct casefile *c, const struct text_log *l, const struct
 	}
 }
 
+/* ---- ranks ------------------------------------------------------------------------------------------ */
+
+/* "(world_size=16, worker_count=9, timeout=0:30:00)", "3/4 clients joined." */
+static void observe_arrivals(struct casefile *f, const char *message)
+{
+	const char *clients = strstr(message, " clients joined");
+	double expected = 0, arrived = 0;
+
+	while (clients && clients > message && (isdigit((unsigned char)clients[-1]) || clients[-1] == '/'))
+		clients--;
+	if (!message_number(message, "worker_count=", &arrived) || !message_number(message, "world_size=", &expected))
+		expected = arrived = 0;
+	if (clients && sscanf(clients, "%lf/%lf", &arrived, &expected) != 2)
+		expected = arrived = 0;
+	fact_set_number(f, FACT_text_ranks_expected, expected);
+	fact_set_number(f, FACT_text_ranks_arrived, arrived);
+}
+
 /* ---- all of it -------------------------------------------------------------------------------------- */
 
 static void observe_asserts(struct casefile *f, const struct text_assert *a, size_t n)
@@ -455,6 +474,7 @@ static void observe_alone(struct casefile *f, struct text_log *l, const struct t
 	fill_phase(f);
 	fact_set_flag(f, FACT_text_progress, e ? log_progress_before(l, e->line) : log_progress(l));
 	fact_set_number(f, FACT_text_ranks, (double)log_ranks(l));
+	observe_arrivals(f, e ? e->message : "");
 	fact_set_number(f, FACT_text_asserts, 0);
 	fact_set_flag(f, FACT_text_assert_first, first);
 	if (n)
