@@ -57,20 +57,28 @@ static inline uint32_t hash(const char *s, size_t window)
 	return (four * 0x9E3779B1u) >> (32 - HASH_BITS);
 }
 
+/* What is up to the next '*', without an anchor at its end. */
+static size_t piece_length(const char *s)
+{
+	size_t n = strcspn(s, "*");
+
+	return n && !s[n] && s[n - 1] == '$' ? n - 1 : n;
+}
+
 static const char *longest_piece(const char *word, size_t *len)
 {
-	const char *best = word, *s = word;
+	const char *best = word, *s = word + (*word == '^');
 
 	*len = 0;
 	while (*s) {
-		size_t n = strcspn(s, "*");
+		size_t n = piece_length(s);
 
 		if (n > *len) {
 			best = s;
 			*len = n;
 		}
 		s += n;
-		s += strspn(s, "*");
+		s += strspn(s, "*$");
 	}
 	return best;
 }
@@ -219,16 +227,44 @@ const char *needles_find(const struct needles *n, const char *s, const char *end
 					: needle_find(n, s, end, which, NEEDLE_MIN);
 }
 
-bool needle_matches(const char *pattern, const char *s, size_t len)
+static size_t without_spaces(const char *s, size_t len)
 {
-	size_t n = strcspn(pattern, "*");
+	while (len && s[len - 1] == ' ')
+		len--;
+	return len;
+}
 
+/* The pieces of a pattern, one after the other. */
+static bool pieces_match(const char *pattern, const char *s, size_t len)
+{
+	size_t n = piece_length(pattern);
+
+	if (pattern[n] == '$') {
+		len = without_spaces(s, len);
+		return len >= n && needle_same(s + len - n, pattern, n);
+	}
 	if (!n)
-		return !*pattern || needle_matches(pattern + 1, s, len);
+		return !*pattern || pieces_match(pattern + 1, s, len);
 	for (size_t i = 0; i + n <= len; i++)
 		if (needle_same(s + i, pattern, n))	/* the first match is as good as any: '*' covers the rest */
-			return needle_matches(pattern + n, s + i + n, len - i - n);
+			return pieces_match(pattern + n, s + i + n, len - i - n);
 	return false;
+}
+
+bool needle_matches(const char *pattern, const char *s, size_t len)
+{
+	size_t n;
+
+	if (*pattern != '^')
+		return pieces_match(pattern, s, len);
+	for (; len && *s == ' '; len--)
+		s++;
+	n = piece_length(++pattern);
+	if (len < n || !needle_same(s, pattern, n))
+		return false;
+	if (pattern[n] == '$')	/* one piece is the whole line */
+		return !without_spaces(s + n, len - n);
+	return pieces_match(pattern + n, s + n, len - n);
 }
 
 void needles_in_line(struct needles *n, const char *s, size_t len, needle_fn *hit, void *arg)

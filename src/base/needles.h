@@ -12,7 +12,8 @@
 
 struct needles;
 
-/* A needle is a text; '*' in it stands for anything on the same line. Needles without a piece of `window` characters
+/* A needle is a text; '*' in it stands for anything on the same line. '^' before it: the line begins with it; '$' behind it: the
+ * line ends with it; spaces around a line do not count. Needles without a piece of `window` characters
  * (NEEDLE_MIN, or NEEDLE_FAST for twice the speed) are never found. The words must live as long as the result. */
 struct needles *needles_new(const char *const *words, size_t n, size_t window);
 void needles_free(struct needles *n);

@@ -49,10 +49,12 @@ bool message_number(const char *text, const char *before, double *number)
 static bool read_bytes(const char *s, double *bytes)
 {
 	static const struct { const char *unit; int shift; } units[] = {
-		{" bytes", 0}, {" KiB", 10}, {" MiB", 20}, {" GiB", 30}, {" TiB", 40},
+		{"bytes", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}, {"KB", 10}, {"MB", 20}, {"GB", 30},
 	};
 
 	s = s ? read_number(s, bytes) : NULL;
+	if (s)	/* NumPy writes "186. GiB", XLA "16.00GiB" */
+		s += *s == '.', s += *s == ' ';
 	for (size_t i = 0; s && i < sizeof(units) / sizeof(units[0]); i++) {
 		if (str_starts(s, units[i].unit)) {
 			*bytes = ldexp(*bytes, units[i].shift);
@@ -198,11 +200,24 @@ static void read_processes(struct casefile *f, const char *text)
 
 static void read_memory(struct casefile *f, const char *text)
 {
+	static const char *const before[] = {
+		"Tried to allocate ",
+		"Out of memory allocating ",
+		"you tried to allocate ",			/* PyTorch on the CPU */
+		"Out of memory while trying to allocate ",	/* XLA */
+		"Unable to allocate ",				/* NumPy */
+		"Cannot allocate ",				/* Paddle */
+		"Requested amount of GPU memory (",		/* TensorRT */
+	};
 	double n;
 
-	if (message_bytes(text, "Tried to allocate ", &n) ||
-	    message_bytes(text, "Out of memory allocating ", &n))
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++)
+		if (message_bytes(text, before[i], &n))
+			set_if_unknown(f, FACT_oom_request, n);
+	if (message_number(text, "requested buffer of size ", &n) || message_number(text, " buffer of size ", &n))	/* ONNX Runtime, ggml */
 		set_if_unknown(f, FACT_oom_request, n);
+	if (message_bytes(text, "available memory is only ", &n))
+		set_if_unknown(f, FACT_oom_free, n);
 	if (strstr(text, "Tried to allocate more than 1EB"))
 		set_if_unknown(f, FACT_oom_request, ldexp(1, 60));
 	if (message_bytes(text, "total capacity of ", &n) || message_bytes(text, "total capacty of ", &n))

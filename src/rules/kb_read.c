@@ -137,9 +137,11 @@ static const char *next_sign_name(const char *s)
 	for (; *s; s++) {
 		if (*s == '"')
 			quoted = !quoted;
+		else if (quoted && *s == '\\' && s[1])
+			s++;
 		else if (!quoted && *s == 's' && str_starts(s, "sign."))
 			break;
-		else if (!quoted && isalpha((unsigned char)*s))	/* no name begins inside another word */
+		else if (!quoted && islower((unsigned char)*s))	/* no name begins inside another word */
 			s += strspn(s, SIGN_LETTERS ".") - 1;
 	}
 	return s;

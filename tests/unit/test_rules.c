@@ -150,6 +150,7 @@ static void kb__a_rule_uses_signs_and_no_phrases(void **state)
 		"phrases belong in a sign");
 	accepted(SIGNS "words: says(\"some words\")" SOURCE HEADER("when likely r: text.is && sign.words\n"));
 	accepted(HEADER("when likely r: sign.words\n") SIGNS "words: says(\"some words\")" SOURCE);
+	accepted(SIGNS "quoted: says(\"some \\\"Quoted\\\" words\")" SOURCE HEADER("when likely r: text.is && sign.quoted\n"));
 }
 
 static void kb__mistakes_in_a_sign_are_found(void **state)

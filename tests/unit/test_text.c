@@ -17,6 +17,7 @@
 #include "judge/verdict.h"
 #include "write/report.h"
 #include "rules/kb.h"
+#include "input/text/crash.h"
 #include "input/text/line.h"
 #include "input/text/log.h"
 #include "base/needles.h"
@@ -57,6 +58,64 @@ static void needles__find_what_a_plain_search_finds(void **state)
 			assert_int_equal(found[i], needle_matches(words[i], line, strlen(line)) ? 1 : 0);
 	}
 	needles_free(d);
+}
+
+static void needles__anchors_hold_a_line_at_its_ends(void **state)
+{
+	static const char *const words[] = {"^Killed$", "^Segmentation fault", "core dumped)$", "^make*Killed$"};
+	static const struct { const char *line; unsigned found[4]; } cases[] = {
+		{"Killed", {1, 0, 0, 0}},
+		{"  Killed  ", {1, 0, 0, 0}},
+		{"worker Killed", {0, 0, 0, 0}},
+		{"Killed it", {0, 0, 0, 0}},
+		{"Segmentation fault (core dumped)", {0, 1, 1, 0}},
+		{"a Segmentation fault (core dumped) happened", {0, 0, 0, 0}},
+		{"make: *** [train] Killed", {0, 0, 0, 1}},
+		{"make: *** [train] Killed 9", {0, 0, 0, 0}},
+		{"remake: Killed", {0, 0, 0, 0}},
+	};
+	struct needles *d = needles_new(words, 4, NEEDLE_MIN);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned found[4] = {0};
+
+		needles_in_line(d, cases[i].line, strlen(cases[i].line), count_hit, found);
+		assert_memory_equal(found, cases[i].found, sizeof(found));
+	}
+	assert_true(needle_ok("^Killed$"));
+	assert_false(needle_ok("^Kill$"));
+	needles_free(d);
+}
+
+/* ---- crashes ---------------------------------------------------------------------------------------- */
+
+static void crash__names_the_library(void **state)
+{
+	static const struct { const char *line[4], *library; } cases[] = {
+		{{"python3[22]: segfault at 0 ip 00007f sp 00007f error 4 in libtorch_cuda.so[7f1e+4b]"},
+		 "libtorch_cuda.so"},
+		{{"python3[22]: segfault at 0 ip 00007f sp 00007f error 4 in libc.so.6[7f1e+4b]"}, ""},
+		{{"[ 0] /lib/libc.so.6(+0x42520)[0x7f]", "[ 1] /opt/lib/libnccl.so.2(+0x5a)[0x7f]"}, "libnccl.so.2"},
+		{{"#0  0x00007f in raise () from /lib/libc.so.6", "#1  0x00007f in f () from /opt/lib/libfoo.so.1"},
+		 "libfoo.so.1"},
+		{{"Fatal Python error: Segmentation fault", "Current thread 0x7f (most recent call first):",
+		  "File \"/v/site-packages/decord/reader.py\", line 3 in f",
+		  "File \"/v/site-packages/torch/x.py\", line 9 in g"},
+		 "decord"},
+		{{"Fatal Python error: Segmentation fault", "File \"/home/kim/data.py\", line 3 in f"}, ""},
+		{{"File \"/v/site-packages/decord/reader.py\", line 3, in f"}, ""},
+		{{"loading libfoo.so (version 3)", "[info] /data/a.so(1)", "#1 in line"}, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct text_crash c = {0};
+
+		for (size_t k = 0; k < 4 && cases[i].line[k]; k++)
+			crash_line(&c, cases[i].line[k]);
+		assert_string_equal(c.library, cases[i].library);
+	}
 }
 
 /* ---- the stream ------------------------------------------------------------------------------------- */
@@ -404,6 +463,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(needles__find_what_a_plain_search_finds),
+		cmocka_unit_test(needles__anchors_hold_a_line_at_its_ends),
+		cmocka_unit_test(crash__names_the_library),
 		cmocka_unit_test(stream__does_not_depend_on_the_pieces),
 		cmocka_unit_test(line__has_no_prefix_and_no_colors),
 		cmocka_unit_test(log__keeps_ranks_apart),

@@ -336,7 +336,8 @@ static void read_launcher(struct text_env *e, const char *s)
 		"num_gpus"};
 	const char *at;
 
-	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->nproc; i++) {
+	/* "(world_size=16, worker_count=9, …": of all machines */
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]) && !e->nproc && !strstr(s, "worker_count="); i++) {
 		at = after_words(s, before[i]);
 		if (at && isdigit((unsigned char)at[strspn(at, "=: ")]) &&
 		    strtol(at + strspn(at, "=: "), NULL, 10) < 100000)

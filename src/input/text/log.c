@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/needles.h"
 #include "base/str.h"
+#include "input/text/crash.h"
 #include "input/text/line.h"
 #include "input/text/stream.h"
 
@@ -55,6 +56,7 @@ struct text_log {
 	const char *xid[LOG_XIDS_MAX];
 	size_t n_xids;
 	struct text_env env;
+	struct text_crash crash;
 	struct talk talk[TALKS_MAX];
 	uint64_t clock;
 	char ring[RING_LINES][RING_WIDTH];
@@ -73,6 +75,7 @@ struct text_log {
 
 static const char *const errors[] = {
 #define MARK_ERROR(words) words,
+#define MARK_OOM(framework, words) words,
 #include "kb/text_marks.def"
 };
 
@@ -512,6 +515,7 @@ static void log_line(struct text_log *l, const char *s, size_t len, uint64_t num
 		l->env_lines = ENV_LINES - 500;
 	if (l->env_lines < ENV_LINES) {	/* what a log says about the machine is near its errors or its ends */
 		env_line(&l->env, line_words(line), number);
+		crash_line(&l->crash, line_words(line));
 		l->env_lines++;
 	}
 	talk_line(l, line);
@@ -720,6 +724,11 @@ const struct text_hit *log_hit(const struct text_log *l, const char *word)
 const struct text_env *log_env(const struct text_log *l)
 {
 	return &l->env;
+}
+
+const char *log_crashed(const struct text_log *l)
+{
+	return l->crash.library;
 }
 
 uint64_t log_bytes(const struct text_log *l)

@@ -55,6 +55,7 @@ size_t log_asserts(const struct text_log *l, const struct text_assert **list);
 size_t log_xids(const struct text_log *l, const char *const **lines);
 const struct text_hit *log_hit(const struct text_log *l, const char *word);	/* NULL: not in the text, or no rule looks for it */
 const struct text_env *log_env(const struct text_log *l);
+const char *log_crashed(const struct text_log *l);	/* the library that crashed; "" when nothing names one */
 uint64_t log_bytes(const struct text_log *l);
 bool log_binary(const struct text_log *l);	/* the input read last: mostly bytes that are not text */
 bool log_progress(const struct text_log *l);	/* the program had been working */

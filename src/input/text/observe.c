@@ -4,8 +4,10 @@
 #include "input/text/observe.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/needles.h"
 #include "base/str.h"
 #include "case/assert.h"
 #include "case/message.h"
@@ -259,13 +261,35 @@ static void assert_facts_of_text(struct casefile *f, const char *function, const
 
 /* ---- memory ----------------------------------------------------------------------------------------- */
 
+static const struct { const char *framework, *words; } out_of_memory[] = {
+#define MARK_OOM(framework, words) {framework, words},
+#include "kb/text_marks.def"
+};
+
+/* Whose message about memory it is; "" when none of those that we know. */
+static const char *framework_out_of_memory(const char *message)
+{
+	for (size_t i = 0; i < COUNT(out_of_memory); i++)
+		if (needle_matches(out_of_memory[i].words, message, strlen(message)))
+			return out_of_memory[i].framework;
+	return "";
+}
+
+/* Ray's exception of the same name is about the host. */
+static bool is_oom_type(const char *type)
+{
+	return strstr(type, "OutOfMemory") && !str_starts(type, "ray.");
+}
+
 static void fill_memory_of_text(struct casefile *f, const struct text_event *e, uint32_t code)
 {
 	const char *message = e ? e->message : "", *stack = fact_text(f, FACT_text_stack);
-	bool oom = code == CODE_OUT_OF_MEMORY || (e && strstr(e->type, "OutOfMemory")) ||
-		   strstr(message, "CUDA out of memory");
+	const char *framework = framework_out_of_memory(message);
+	bool oom = code == CODE_OUT_OF_MEMORY || (e && is_oom_type(e->type)) || strstr(message, "CUDA out of memory") ||
+		   framework[0];
 	double request, left;
 
+	fact_set_text(f, FACT_text_framework, framework);
 	fact_set_flag(f, FACT_oom_is, oom);
 	fact_set_flag(f, FACT_load_is,
 		      strstr(stack, "torch/serialization.py") || strstr(stack, "safetensors/") ||
@@ -322,13 +346,12 @@ static void observe_torch(struct casefile *c, const struct text_log *l, const st
 {
 	static const char *const others[] = {"jax", "tensorflow", "cupy", "numba"};
 	const char *message = e ? e->message : "";
-	bool other = false;
+	bool other = fact_text(c, FACT_text_framework)[0] != '\0';
 
 	case_observe(c, GROUP_torch);
 	for (size_t i = 0; i < COUNT(others); i++)
 		other |= names(others[i], c, message);
-	if (!other || names("torch", c, message) || log_env(l)->torch[0])
-		fact_set_flag(c, FACT_torch_loaded, true);
+	fact_set_flag(c, FACT_torch_loaded, !other || names("torch", c, message) || log_env(l)->torch[0]);
 }
 
 /* ---- evidence --------------------------------------------------------------------------------------- */
@@ -376,6 +399,24 @@ void text_tell_others(struct casefile *c, const struct text_log *l, const struct
 	}
 }
 
+/* ---- ranks ------------------------------------------------------------------------------------------ */
+
+/* "(world_size=16, worker_count=9, timeout=0:30:00)", "3/4 clients joined." */
+static void observe_arrivals(struct casefile *f, const char *message)
+{
+	const char *clients = strstr(message, " clients joined");
+	double expected = 0, arrived = 0;
+
+	while (clients && clients > message && (isdigit((unsigned char)clients[-1]) || clients[-1] == '/'))
+		clients--;
+	if (!message_number(message, "worker_count=", &arrived) || !message_number(message, "world_size=", &expected))
+		expected = arrived = 0;
+	if (clients && sscanf(clients, "%lf/%lf", &arrived, &expected) != 2)
+		expected = arrived = 0;
+	fact_set_number(f, FACT_text_ranks_expected, expected);
+	fact_set_number(f, FACT_text_ranks_arrived, arrived);
+}
+
 /* ---- all of it -------------------------------------------------------------------------------------- */
 
 static void observe_asserts(struct casefile *f, const struct text_assert *a, size_t n)
@@ -421,6 +462,8 @@ static void observe_alone(struct casefile *f, struct text_log *l, const struct t
 	fact_set_flag(f, FACT_text_is, true);
 	fact_set_flag(f, FACT_text_error, (e && !e->warning) || n);
 	fact_set_flag(f, FACT_text_warning, e && e->warning);
+	fact_set_flag(f, FACT_text_peer, e && e->peer);
+	fact_set_text(f, FACT_text_crashed, log_crashed(l));
 	if (e) {
 		fact_set_number(f, FACT_text_line, (double)e->line);
 		fact_set_text(f, FACT_text_file, e->file);
@@ -431,6 +474,7 @@ static void observe_alone(struct casefile *f, struct text_log *l, const struct t
 	fill_phase(f);
 	fact_set_flag(f, FACT_text_progress, e ? log_progress_before(l, e->line) : log_progress(l));
 	fact_set_number(f, FACT_text_ranks, (double)log_ranks(l));
+	observe_arrivals(f, e ? e->message : "");
 	fact_set_number(f, FACT_text_asserts, 0);
 	fact_set_flag(f, FACT_text_assert_first, first);
 	if (n)
