@@ -1,4 +1,4 @@
-#SPDX - License - Identifier : Apache - 2.0
+# SPDX-License-Identifier: Apache-2.0
 # Builds, demonstrates and checks cuwhy. `make help` lists the targets.
 
 VERSION := $(shell cat VERSION)
@@ -19,10 +19,10 @@ CFLAGS  ?= -O2 -g
 CPP     := -D_GNU_SOURCE -DCUWHY_VERSION='"$(VERSION)"' -Iinclude -Isrc -I. -I$(B)
 ALL_C   := -std=gnu11 $(WARN) $(CPP) -MMD -MP $(CFLAGS) -ffile-prefix-map=$(CURDIR)=.
 ifneq ($(SAN),)
-#sanitizers : everything but the recorder, which lives inside other people's programs
+# sanitizers: everything but the recorder, which lives inside other people's programs
 B       := build-san
 SANFLAG := -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
-#tests preload libraries of their own in front of cuwhy
+# tests preload libraries of their own in front of cuwhy
 export ASAN_OPTIONS := verify_asan_link_order=0
 endif
 
@@ -222,13 +222,13 @@ KB     := $(sort $(wildcard kb/signs/*.kb)) $(sort $(wildcard kb/causes/*.md))
 SHOWN  := $(sort $(wildcard $(shell sed -n 's/^program: *//p' kb/causes/*.md)))
 $(B)/kb.blob: $(KB) $(SHOWN) $(B)/kb.files tools/make_kb.sh tools/program_text.sed Makefile
 	$(Q)mkdir -p $(@D) && sh tools/make_kb.sh $(KB) > $@
-#The list of files, so that a deleted one leaves the build; it changes only when the list does.
+# The list of files, so that a deleted one leaves the build; it changes only when the list does.
 $(B)/kb.files: always
 	@mkdir -p $(@D) && { echo "$(KB)" | cmp -s - $@ || echo "$(KB)" > $@; }
 $(B)/obj/src/rules/kb_blob.o: src/rules/kb_blob.S $(B)/kb.blob
 	$(Q)mkdir -p $(@D) && $(CC) -DKB_BLOB='"$(B)/kb.blob"' -c $< -o $@
 
-#The report page : web / bundled into one file.WEB = no builds without Node.js; `cuwhy report` then says so.
+# The report page: web/ bundled into one file. WEB=no builds without Node.js; `cuwhy report` then says so.
 WEB_SRC := $(sort $(wildcard web/src/* web/*.json web/.npmrc web/*.mjs))
 PAGE    := $(B)/$(if $(filter no,$(WEB)),no-report.html,report.html)
 $(B)/report.html: $(WEB_SRC) tools/web.sh Makefile

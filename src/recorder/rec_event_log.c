@@ -17,7 +17,7 @@
 HOT_DATA struct event_log event_log;
 static struct {
 	struct cw_event_slot *part[PARTS_MAX];
-	uint32_t n, at, most;
+	uint32_t n, most;
 } parts;
 
 static uint32_t part_slots(uint32_t i)
@@ -38,39 +38,12 @@ static bool part_add(void)
 	return true;
 }
 
-static void part_begin(uint32_t i)
-{
-	parts.at = i;
-	event_log.at = parts.part[i];
-	event_log.end = parts.part[i] + part_slots(i);
-}
-
 void event_log_forget(void)
 {
-	memset(&event_log, 0, sizeof(event_log));
+	atomic_store(&event_log.h, NULL);
+	atomic_store(&event_log.look, false);
+	event_log.stream = event_log.pool = event_log.lane = 0;
 	memset(&parts, 0, sizeof(parts));
-}
-
-/* ---- slots: with the lock of PyTorch's blocks held -------------------------------------------------- */
-
-static inline uint32_t slots_left(const struct cw_event_slot *s)
-{
-	return CW_LOG_PAGE - (uint32_t)((uintptr_t)s / sizeof(*s) % CW_LOG_PAGE);
-}
-
-static inline void slots_done(struct cw_event_slot *s, uint32_t n)
-{
-	event_log.at = s + n;
-	shared_set(&event_log.h->head, event_log.h->head + n);	/* a kill leaves all of them or none */
-}
-
-/* `at` is always inside a page: whoever filled one begins the next. */
-static __attribute__((noinline)) void page_begin(void)
-{
-	if (event_log.at == event_log.end)
-		part_begin(parts.at + 1 < parts.n || part_add() ? parts.at + 1 : 0);
-	*event_log.at = (struct cw_event_slot){.what = CW_SLOT_TIME, .value = rec_ticks()};
-	slots_done(event_log.at, 1);
 }
 
 void event_log_start(void)
@@ -84,9 +57,60 @@ void event_log_start(void)
 	if (!h || !part_add())
 		return;
 	h->n_lanes = 1;		/* the default stream */
-	event_log.h = h;
-	part_begin(0);
-	page_begin();
+	h->head = 1;
+	*parts.part[0] = (struct cw_event_slot){.what = CW_SLOT_TIME, .value = rec_ticks()};
+	event_log.at = parts.part[0] + 1;
+	atomic_store_explicit(&event_log.h, h, memory_order_release);	/* last: others look at it without a lock */
+}
+
+/* ---- slots: with the lock of PyTorch's blocks held ---------------------------------------------------
+ *
+ * A signal handler may jump out of here at any instruction. So everything follows from `at`, which one store moves from a slot that is
+ * written to the next, and at the start of a page the number of slots is set right again. */
+
+static inline struct cw_event_log *log_head(void)
+{
+	return atomic_load_explicit(&event_log.h, memory_order_relaxed);
+}
+
+static inline uint32_t slots_left(const struct cw_event_slot *s)
+{
+	return CW_LOG_PAGE - (uint32_t)((uintptr_t)s / sizeof(*s) % CW_LOG_PAGE);
+}
+
+/* The page after this slot, which is the last one of its own. */
+static struct cw_event_slot *page_after(struct cw_event_slot *s)
+{
+	uint32_t i = 0;
+
+	while (i + 1 < parts.n && !(s >= parts.part[i] && s < parts.part[i] + part_slots(i)))
+		i++;
+	if (s + 1 < parts.part[i] + part_slots(i))
+		return s + 1;
+	return parts.part[i + 1 < parts.n || part_add() ? i + 1 : 0];
+}
+
+static __attribute__((noinline)) void page_next(struct cw_event_slot *s)
+{
+	struct cw_event_slot *next = page_after(s);
+	struct cw_event_log *h = log_head();
+
+	*next = (struct cw_event_slot){.what = CW_SLOT_TIME, .value = rec_ticks()};
+	event_log.at = next + 1;
+	shared_set(&h->head, (h->head + CW_LOG_PAGE) / CW_LOG_PAGE * CW_LOG_PAGE + 1);
+}
+
+/* A kill leaves all of them or none. */
+static inline void slots_done(struct cw_event_slot *s, uint32_t n)
+{
+	struct cw_event_log *h = log_head();
+
+	if (unlikely(slots_left(s) == n)) {
+		page_next(s + n - 1);
+		return;
+	}
+	event_log.at = s + n;
+	shared_set(&h->head, h->head + n);
 }
 
 static inline uint64_t slot_what(uint32_t kind, int device)
@@ -104,14 +128,12 @@ HOT void event_log_block(const struct cw_allocation *a, uint32_t kind)
 		   detail << CW_SLOT_SLACK_SHIFT;
 	__builtin_prefetch(s + 5, 1);	/* the next line, while the program does something else */
 	slots_done(s, 1);
-	if (unlikely(slots_left(s) == 1))
-		page_begin();
 }
 
 /* Captures come and go: of the lanes in use, the first and the newest are asked for most. */
 static uint32_t lane_find(uint64_t stream, uint32_t pool)
 {
-	struct cw_event_log *h = event_log.h;
+	struct cw_event_log *h = atomic_load(&event_log.h);
 	uint32_t i = h->n_lanes;
 
 	if (!stream && !pool)
@@ -152,25 +174,23 @@ HOT uint32_t event_log_detail(const struct events_block *b, uint64_t size)
 
 static void note_put(uint64_t what, uint64_t ticks, uint64_t first, uint64_t second)
 {
+	struct cw_event_log *h = atomic_load(&event_log.h);
 	struct cw_event_slot *s;
 
-	if (!event_log.h)
+	if (!h)
 		return;
 	if (!torch_block_lock()) {
-		shared_add(&event_log.h->lost, 1);
+		shared_add(&h->lost, 1);
 		return;
 	}
 	if (slots_left(event_log.at) == 1) {
 		*event_log.at = (struct cw_event_slot){.what = CW_SLOT_TIME};
 		slots_done(event_log.at, 1);
-		page_begin();
 	}
 	s = event_log.at;
 	s[0] = (struct cw_event_slot){.what = what, .value = ticks};
 	s[1] = (struct cw_event_slot){.what = first, .value = second};
 	slots_done(s, 2);
-	if (slots_left(s) == 2)
-		page_begin();
 	torch_block_unlock();
 }
 
@@ -185,7 +205,7 @@ void event_log_driver(const struct cw_allocation *a, bool came, uint64_t ticks)
 			 (uint64_t)a->site << CW_SLOT_NOTE_SITE_SHIFT,
 		 ticks, a->addr, a->size);
 	if (a->kind != CW_MEM_RESERVED)
-		event_log.look = true;
+		atomic_store_explicit(&event_log.look, true, memory_order_relaxed);
 }
 
 void event_log_oom(int device, uint64_t request)
@@ -195,8 +215,10 @@ void event_log_oom(int device, uint64_t request)
 
 void event_log_more(enum cw_event_more what, int device, uint64_t value)
 {
-	if (event_log.h && what == CW_MORE_FREE && device >= 0 && device < CW_MAX_DEVICES)
-		event_log.h->free[device] = value;
+	struct cw_event_log *h = atomic_load(&event_log.h);
+
+	if (h && what == CW_MORE_FREE && device >= 0 && device < CW_MAX_DEVICES)
+		shared_set(&h->free[device], value);
 	note_put(slot_what(CW_EVENT_MORE, device) | (uint64_t)what << CW_SLOT_NOTE_LANE_SHIFT, rec_ticks(), 0, value);
 }
 
@@ -205,7 +227,7 @@ uint32_t event_log_lane(int device)
 	uint64_t stream = torch_stream(device);
 	uint32_t pool = capture_newest(), lane;
 
-	if (!event_log.h || !torch_block_lock())
+	if (!event_log_on() || !torch_block_lock())
 		return 0;
 	lane = lane_of(stream, pool) + 1;
 	torch_block_unlock();

@@ -53,12 +53,12 @@ static inline bool events_wanted(void)
 
 /* The newest events (rec_event_log.c), in a process that uses PyTorch. */
 extern struct event_log {
-	struct cw_event_slot *at, *end;	/* of the chunk that is being written */
-	struct cw_event_log *h;		/* NULL: off */
+	struct cw_event_slot *at;	/* the next one, never the first of a page */
+	_Atomic(struct cw_event_log *) h;	/* NULL: off */
 	uint64_t stream;		/* of the newest block */
 	uint32_t pool, lane;
 	uint32_t freed;			/* the kind of the next free: CW_EVENT_FREED or CW_SLOT_LATER */
-	bool look;			/* the card has less or more free than when it was last asked */
+	atomic_bool look;		/* the card has less or more free than when it was last asked */
 } event_log __attribute__((visibility("hidden")));
 void event_log_forget(void);
 void event_log_start(void);		/* when PyTorch's blocks are */
@@ -71,7 +71,7 @@ uint32_t event_log_lane(int device);	/* of what PyTorch's allocator asks the dri
 
 static inline bool event_log_on(void)
 {
-	return likely(event_log.h != NULL);
+	return likely(atomic_load_explicit(&event_log.h, memory_order_acquire) != NULL);
 }
 
 /* A kind of memory is always in the same table. */

@@ -85,7 +85,7 @@ static __attribute__((noinline)) void look_at_card(int device, uint64_t ticks)
 	if (ticks - looked < LOOK_TICKS || !info || atomic_load(&rec.captures))
 		return;
 	looked = ticks;
-	event_log.look = false;
+	atomic_store_explicit(&event_log.look, false, memory_order_relaxed);
 	rec_nesting = 2;
 	if (info(&free_bytes, &total) == 0)
 		events_more(CW_MORE_FREE, device, free_bytes);
@@ -117,7 +117,7 @@ HOT void torch_block_made(const struct torch_block_note *b)
 	a.site = site_number(t, &a, forward);
 	if (likely(event_log_on() || events_wanted()))
 		more = asked_of(b);
-	if (unlikely(event_log.look || events_wanted()))
+	if (unlikely(atomic_load_explicit(&event_log.look, memory_order_relaxed) || events_wanted()))
 		look_at_card(b->device, a.ticks);
 	if (!ready()) {
 		torch_block_lost();

@@ -333,6 +333,27 @@ static void log__lanes_beyond_the_last_one_are_shared(void **state)
 	free(all.list);
 }
 
+/* A signal handler jumps out of the recorder after a slot was passed and before it is counted. */
+static void log__a_jump_out_of_an_event_costs_no_other(void **state)
+{
+	struct cw_event_slot *first;
+
+	(void)state;
+	all_begin(0);
+	first = event_log.at - 1;
+	for (int i = 0; i < 20; i++) {
+		for (uint64_t k = roll(300); k > 0; k--)
+			one_event();
+		event_log.h->head -= event_log.h->head > 1;
+		assert_true(event_log.at > first && event_log.at < first + 4096 && (event_log.at - first) % CW_LOG_PAGE);
+	}
+	for (int i = 0; i < 600; i++)
+		one_event();
+	assert_int_equal(event_log.h->head % 4096, event_log.at - first);
+	trace_free(finished());
+	free(all.list);
+}
+
 /* ---- played back ------------------------------------------------------------------------------------------ */
 
 #define MIB ((uint64_t)1 << 20)
@@ -495,6 +516,7 @@ int main(void)
 		cmocka_unit_test(log__what_was_live_before_the_first_event_is_there),
 		cmocka_unit_test(log__without_pytorch_there_is_none),
 		cmocka_unit_test(log__lanes_beyond_the_last_one_are_shared),
+		cmocka_unit_test(log__a_jump_out_of_an_event_costs_no_other),
 		cmocka_unit_test(played__a_setting_that_helps_has_its_number),
 		cmocka_unit_test(played__a_setting_that_does_not_help_says_how_much_is_missing),
 		cmocka_unit_test(played__events_that_are_missing_leave_it_unknown),
