@@ -286,12 +286,12 @@ def check_kinds(browser, pages):
             const device = JSON.parse(document.getElementById("cuwhy-data").textContent).processes[0].detail.devices[0];
             const { tensors, ledger, us } = device.timeline.kinds;
             return ledger === us.length - 1 && Object.entries(device.ledger.kinds).every(([id, n]) => (tensors[id] ? tensors[id][ledger] : 0) === n);"""))
-        legend = browser.run("return [...document.querySelectorAll('.stack-legend button')].map((b) => b.textContent)")
+        legend = browser.run("return [...document.querySelectorAll('#timeline .stack-legend button')].map((b) => b.textContent)")
         check(name + ": the legend has a value for each part", len(legend) >= 4 and all("iB" in words or " B" in words for words in legend), legend)
         check(name + ": a table tells the same", "total" in text(browser, "#timeline details table"))
         for part in range(len(legend)):
             before = browser.run(picture)
-            press = "document.querySelectorAll('.stack-legend button')[%d]" % part
+            press = "document.querySelectorAll('#timeline .stack-legend button')[%d]" % part
             browser.run(press + ".focus()")
             browser.type("enter")
             check("%s: %s can be hidden" % (name, legend[part]), browser.run("return %s.getAttribute('aria-pressed')" % press) == "false")
@@ -313,7 +313,7 @@ def check_kinds(browser, pages):
 
 
 def check_what_if(browser, pages):
-    """Used and reserved under each setting: there with a memory trace, and only then."""
+    """Used and reserved under each setting: there with allocator events, and only then."""
     data = "const what = JSON.parse(document.getElementById('cuwhy-data').textContent).processes[0].detail.devices[0].what_if; "
     picture = "return document.querySelector('#what-if canvas').toDataURL()"
     browser.open(pages.path("gaps"))
@@ -352,15 +352,15 @@ def check_what_if(browser, pages):
     browser.open(pages.path("gaps"))
     check("what-if: a narrow screen does not scroll sideways", browser.run("return document.documentElement.scrollWidth <= innerWidth"))
     browser.cdp("Emulation.clearDeviceMetricsOverride")
-    for name in ("growth", "cut", "dump", "snapshot"):
+    for name in ("nomemory", "dump", "snapshot"):
         browser.open(pages.path(name))
-        check(name + ": without a memory trace there is no such panel", browser.run("return document.getElementById('what-if') === null"))
+        check(name + ": without events there is no such panel", browser.run("return document.getElementById('what-if') === null"))
     quiet(browser, "what-if")
 
 
 def legend_of(browser, pages, name):
     browser.open(pages.path(name))
-    return browser.run("return [...document.querySelectorAll('.stack-legend button')].map((b) => b.textContent)")
+    return browser.run("return [...document.querySelectorAll('#timeline .stack-legend button')].map((b) => b.textContent)")
 
 
 def until(browser, script, want):
