@@ -285,16 +285,25 @@ sys.exit(7)
     unknown(run, "stuck for 1 s")
 
 
-FAMILY = """
+FAILING_CHILD = """
 import os, cudrv
-for _ in range(60):
-    child = os.fork()       # starting 60 interpreters takes minutes on a loaded machine
+
+
+def failing_child():        # forked: starting an interpreter each takes minutes on a loaded machine
+    child = os.fork()
     if child == 0:
         cudrv.init()
         try:
             cudrv.launch(cudrv.kernel("nop"), (1, 70000), (1,))
         except cudrv.CudaError:
             os._exit(1)
+    return child
+
+
+"""
+FAMILY = FAILING_CHILD + """
+for _ in range(60):
+    child = failing_child()
     os.waitpid(child, 0)
 os._exit(1)
 """
@@ -414,20 +423,9 @@ def rule__a_preloaded_sanitizer_is_left_alone(box):
     unknown(run, "sanitizer")
 
 
-CROWD = """
-import os, cudrv
+CROWD = FAILING_CHILD + """
 for _ in range(12):
-    children = []
-    for _ in range(20):
-        child = os.fork()
-        if child == 0:
-            cudrv.init()
-            try:
-                cudrv.launch(cudrv.kernel("nop"), (1, 70000), (1,))
-            except cudrv.CudaError:
-                os._exit(1)
-        children.append(child)
-    for child in children:
+    for child in [failing_child() for _ in range(20)]:
         os.waitpid(child, 0)
 """
 

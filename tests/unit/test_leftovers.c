@@ -207,6 +207,23 @@ static void leftovers__graphs_that_stay_are_those_of_earlier_turns(void **state)
 	release(&x);
 }
 
+/* Retained, or detached by somebody who keeps them: that cannot be told. */
+static void leftovers__graphs_that_backward_ran_are_not_exact(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 7; i++) {
+		pass_stays(&x, turn(&x, 0, BATCHES, i));
+		nodes_of_pass(&x, true);
+	}
+	find(&x, fails(&x, x.embed, turn(&x, 0, BATCHES, 7)));
+	assert_int_equal(x.left.graphs.bytes, 6 * (10 * GIB + MIB));
+	assert_false(x.left.exact);
+	release(&x);
+}
+
 static void leftovers__the_result_of_a_model_is_kept_where_it_is_called(void **state)
 {
 	struct made x;
@@ -932,6 +949,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leftovers__graphs_that_stay_are_those_of_earlier_turns),
+		cmocka_unit_test(leftovers__graphs_that_backward_ran_are_not_exact),
 		cmocka_unit_test(leftovers__the_result_of_a_model_is_kept_where_it_is_called),
 		cmocka_unit_test(leftovers__of_graphs_that_are_gone_only_results_stay),
 		cmocka_unit_test(leftovers__frees_that_were_forgotten_make_graphs_inexact),

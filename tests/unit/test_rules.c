@@ -1346,6 +1346,7 @@ static void proven(struct casefile *f, struct pool *pool, const char *first, dou
 	fact_set_flag(f, FACT_room_exact, true);
 	fact_set_text(f, FACT_room_first, first);
 	fact_set_number(f, FACT_room_ways, ways);
+	fact_set_number(f, FACT_oom_earlier, 0);
 	fact_set_flag(f, FACT_room_most_ever, false);
 	fact_set_flag(f, FACT_room_postponed, false);
 	fact_set_number(f, FACT_room_turn, 0);
@@ -1377,6 +1378,21 @@ static void memory__only_what_alone_is_enough_is_certain(void **state)
 		assert_string_equal(best(&m, &f, &pool)->cause->id, ways[i].cause);
 		assert_int_equal(best(&m, &f, &pool)->sure, KB_LIKELY);
 	}
+	pool_release(&pool);
+}
+
+/* A try that failed is kept by its exception; the retry finds the GPU full, and no turn has left anything. */
+static void memory__after_a_failed_try_capacity_is_not_certain(void **state)
+{
+	struct pool pool = {0};
+	struct matches m;
+	struct casefile f;
+
+	(void)state;
+	proven(&f, &pool, "", 0);
+	fact_set_number(&f, FACT_oom_earlier, 1);
+	assert_string_equal(best(&m, &f, &pool)->cause->id, "oom-capacity");
+	assert_int_equal(m.list[0].sure, KB_LIKELY);
 	pool_release(&pool);
 }
 
@@ -1568,6 +1584,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory__only_what_alone_is_enough_is_certain),
+		cmocka_unit_test(memory__after_a_failed_try_capacity_is_not_certain),
 		cmocka_unit_test(memory__gaps_in_a_first_turn_are_not_the_reason),
 		cmocka_unit_test(memory__gaps_that_only_postpone_are_not_the_reason),
 		cmocka_unit_test(memory__a_limit_that_only_comes_earlier_is_not_the_reason),

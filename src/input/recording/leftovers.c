@@ -623,6 +623,21 @@ static size_t drop_parts_of_models(struct search *s, struct entry *e, size_t n)
 	return left;
 }
 
+/* Backward frees what it has used. What stays of lines that it runs is a graph only if that was retained; it may as well be a tensor
+ * that somebody detached and keeps. */
+static bool mostly_run(const struct search *s, const struct entry *kept, size_t n)
+{
+	uint64_t run = 0, all = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t size = s->m->torch.list[kept[i].block].size;
+
+		all += size;
+		run += bsearch(&kept[i].lines, s->run, s->n_run, sizeof(*s->run), by_number) ? size : 0;
+	}
+	return run > all / 2;
+}
+
 static void sort_out(struct search *s, struct entry *e, size_t n)
 {
 	struct entry *graph = xcalloc(n + 1, sizeof(*graph));
@@ -647,6 +662,8 @@ static void sort_out(struct search *s, struct entry *e, size_t n)
 		s->out->exact = false;
 	if (!gone)
 		find_last(s, graph, n_graph);
+	if (!gone && mostly_run(s, graph, n_graph))
+		s->out->exact = false;
 	free(graph);
 	free(pile);
 	free(lines[0].list);

@@ -223,6 +223,17 @@ static bool is_way(const struct left *l, uint64_t request)
 	return l->bytes && (!l->over || l->bytes >= request);
 }
 
+static void fill_earlier(struct casefile *f, const struct incident *i, const struct trace *t)
+{
+	const struct cw_failure *const *all;
+	const struct cw_failure *now = incident_from(i, CW_SRC_TORCH_OOM);
+	uint64_t earlier = 0;
+
+	for (size_t k = trace_failures(t, &all); k > 0; k--)
+		earlier += now && all[k - 1]->source == CW_SRC_TORCH_OOM && all[k - 1]->ticks < now->ticks;
+	set_bytes(f, FACT_oom_earlier, earlier);
+}
+
 static void fill_room(struct casefile *f, const struct incident *i, struct trace *t, const struct ledger *l,
 		      const struct moment *m, struct kinds *k, const struct leftovers *x)
 {
@@ -443,6 +454,7 @@ static void fill_proof(struct casefile *f, const struct incident *i, struct trac
 		fill_leftovers(f, t, l, &x);
 	else
 		fill_retention(f, i, t, l);
+	fill_earlier(f, i, t);
 	fill_room(f, i, t, l, &m, &k, &x);
 	moment_free(&m);
 }
