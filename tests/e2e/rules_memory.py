@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+#SPDX - License - Identifier : Apache - 2.0
 """Memory over the whole run: by line, in total, at the peak; exact whenever the program ends."""
 import glob
 import json
@@ -260,3 +260,15 @@ os.kill(os.getpid(), 9)
     same(run.status, 137, "status")
     events, _ = read_events(glob.glob(os.path.join(run.folder, "*.cwm"))[0])
     same(len(events), 1001, "events")
+
+
+def rule__a_memory_trace_that_is_cut_is_not_exact(box):
+    run = box.under(box.script(MANY % 1), "--memory-trace", FAKE_TORCH=box.library("fake_torch", "-lpthread", "-fexceptions"))
+    same(run.status, 0, "status")
+    lost = "events are missing"
+    _, text = asked(box, run)
+    same(lost in text, False, "a whole one: " + text)
+    path, = glob.glob(os.path.join(run.folder, "*.cwm"))
+    os.truncate(path, os.path.getsize(path) // 2)
+    half, text = asked(box, run)
+    same((lost in text, half["answers"][-1]["exact"]), (True, False), text)

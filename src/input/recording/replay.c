@@ -689,6 +689,16 @@ static void read_event(struct reading *g, const struct event *v)
 		g->refused = true;
 }
 
+/* The recorder counts the bytes that it gives to the file. */
+static bool file_is_cut(const struct trace *t, size_t len)
+{
+	size_t size;
+	const struct cw_events *ring = trace_chunk(t, CW_CHUNK_EVENTS, &size);
+
+	return ring && size >= sizeof(*ring) && trace_header(t)->memory_trace_path[0] &&
+	       len < sizeof(struct cw_events_file) + ring->head;
+}
+
 static int read_events(struct replay *r, const void *bytes, size_t len, int device, struct err *e)
 {
 	struct reading g = {.r = r, .device = device};
@@ -711,7 +721,7 @@ static int read_events(struct replay *r, const void *bytes, size_t len, int devi
 	}
 	for (size_t i = 0; i < r->n_intervals && r->began[i] < r->facts.since; i++)
 		r->began[i] = r->facts.since;
-	if (g.lost)
+	if (g.lost || file_is_cut(r->trace, len))
 		r->facts.doubts |= 1u << REPLAY_LOST;
 	if (g.contradictions)
 		r->facts.doubts |= 1u << REPLAY_CONTRADICTION;
