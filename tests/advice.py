@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with the advice in cuwhy's answer: something is repeated, or there is none."""
+"""What is wrong with the advice in cuwhy's answer: something is repeated, there is none, or a guess destroys something."""
+import os
 import re
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+with open(os.path.join(ROOT, "kb", "destructive.def"), encoding="utf-8") as f:
+    DESTROYS = [re.compile(r"(?<![^\s;&|()`'\"])" + re.escape(found.rstrip("*")) + ("" if found.endswith("*") else r"(?![^\s;&|()`'\"])"))
+                for found in re.findall(r'^DESTROYS\("([^"]*)"\)', f.read(), re.M)]
 
 
 def steps(command):
@@ -48,6 +54,17 @@ def commands_twice(commands):
     return found
 
 
+HOLE = re.compile(r"^\s|\s$|  |(?<!\w)\( *\)|: *[;,]")
+QUOTED = re.compile(r"`[^`]+`|.* line \d+: .*|process \d+, .*")   # what the program, its text or another process's command line says
+
+
+def holes(answer):
+    """Sentences in which a value is missing: "the status is ", "of  bytes", "by ()"."""
+    said = [answer["title"], answer.get("because") or ""] + answer.get("why", []) + [item["text"] for item in answer.get("fix", [])]
+    said += [candidate.get("because") or "" for candidate in answer.get("candidates", [])]
+    return ["it has a hole: '%s'" % text for text in said if HOLE.search(QUOTED.sub("x", text))]
+
+
 def flaws(answer):
     """Complaints about one answer of --json; empty when there are none."""
     if answer.get("cause", "none") in ("none", "unknown"):
@@ -55,6 +72,10 @@ def flaws(answer):
     why, fix = answer.get("why", []), answer.get("fix", [])
     found = texts_twice([answer["title"]] + why) + texts_twice([item["text"] for item in fix])
     found += commands_twice([item["command"] for item in fix if item.get("command")])
+    if answer["certainty"] != "certain":
+        found += ["a guess advises: %s" % item["command"] for item in fix
+                  if item.get("command") and any(words.search(item["command"]) for words in DESTROYS)]
+    found += holes(answer)
     if not fix:
         found.append("it has no advice")
     elif fix[0]["text"].startswith(("or ", "and ")):

@@ -14,12 +14,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def rules():
-    """Every rule as "cause/rule", in the order of the files, with its certainty."""
+    """Every rule and every piece of evidence as "cause/rule", in the order of the files, with its certainty or grade."""
     out = {}
     for path in sorted(glob.glob(os.path.join(ROOT, "kb", "causes", "*.md"))):
         with open(path, encoding="utf-8") as f:
             header = f.read().split("\n---\n")[1]
-        for sure, name in re.findall(r"^when (certain|likely|possible) ([a-z0-9-]+)", header, re.M):
+        for sure, name in re.findall(r"^(?:when )?(certain|likely|possible|for|against|excluded) ([a-z0-9-]+):", header, re.M):
             out["%s/%s" % (os.path.basename(path)[:-3], name)] = sure
     return out
 

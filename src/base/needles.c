@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Searches for many words at once (see needles.h), with the Wu-Manber algorithm. Each needle has a window of some bytes; the
- * last three or four bytes under the window say how far it can move without missing a needle. Most of a log is never read.
+ * Searches for many words at once (see needles.h). Each needle has a window: some bytes of its longest piece. Three grams of the
+ * window, which begin at its first, second and third byte, go into a table, and the text is looked at every three bytes only: wherever
+ * a window lies, one of its grams begins there. Nearly every look is a hash and one byte of the table.
+ *
+ * Grams of six bytes are rare where those of four ("loss", "step", "info") are in every line of a log; a longer step with shorter
+ * grams, as in the algorithm of Wu and Manber, takes fewer looks but stops at many of them.
  */
 #include "base/needles.h"
 
@@ -10,24 +14,36 @@
 
 #include "base/mem.h"
 
-#define HASH_BITS	16
-#define SLOTS		(1u << HASH_BITS)
+#define STRIDE		3	/* bytes from one look to the next, and grams of a window */
+#define SLOT_BITS	18	/* few of the slots have a gram, and they fit into the second level of the cache */
+#define SLOTS		(1u << SLOT_BITS)
+#define HEAD_BITS	12	/* the list of a gram is looked up by this much of its hash */
 #define NONE		UINT16_MAX
+
+struct gram {
+	uint32_t hash;
+	uint16_t needle;
+	uint16_t at;		/* where it begins in the needle's piece */
+	uint16_t next;		/* with the same beginning of the hash */
+};
 
 struct needle {
 	const char *word;
 	const char *piece;	/* its longest part without '*' */
 	size_t len;		/* of the piece */
 	size_t window;		/* where the window lies in the piece */
-	uint16_t next;		/* with the same hash */
 	uint32_t seen;		/* number of the last line it was found in */
+	bool muted;
 };
 
 struct needles {
-	uint8_t shift[SLOTS];
-	uint16_t head[SLOTS];
+	uint8_t *has;		/* of each slot: some gram has it. NULL: nothing was searched for yet */
+	uint16_t head[1u << HEAD_BITS];
+	struct gram *grams;
+	size_t n_grams;
 	struct needle *list;
 	size_t n, window;
+	uint64_t factor;	/* of the hash */
 	uint32_t line;
 };
 
@@ -36,25 +52,42 @@ static inline unsigned char fold(unsigned char c)
 	return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
 
-/* Bytes that are hashed together. */
-static inline size_t gram(size_t window)
+/* Eight bytes, the first one lowest. */
+static inline uint64_t load(const char *s)
 {
-	return window >= NEEDLE_FAST ? 4 : 3;
+	uint64_t eight;
+
+	memcpy(&eight, s, sizeof(eight));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	eight = __builtin_bswap64(eight);
+#endif
+	return eight;
 }
 
-/* Hash of the three or four bytes that end at `s`. Setting bit 5 folds case, and some other characters: it is only a filter. */
-static inline uint32_t hash(const char *s, size_t window)
+/* The same near the end of the text, where fewer bytes follow. */
+static inline uint64_t load_before(const char *s, const char *end)
 {
-	uint32_t four;
+	char eight[8] = {0};
 
-	memcpy(&four, s - 3, sizeof(four));
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	four = __builtin_bswap32(four);
-#endif
-	four |= 0x20202020;
-	if (gram(window) == 3)
-		four >>= 8;
-	return (four * 0x9E3779B1u) >> (32 - HASH_BITS);
+	memcpy(eight, s, (size_t)(end - s) < sizeof(eight) ? (size_t)(end - s) : sizeof(eight));
+	return load(eight);
+}
+
+/* Of the gram that begins these bytes: the factor shifts those behind it out. Setting bit 5 folds case, and some other characters: it is
+ * only a filter. */
+static inline uint32_t hash(uint64_t factor, uint64_t eight)
+{
+	return (uint32_t)((eight | 0x2020202020202020u) * factor >> 32);
+}
+
+static inline uint32_t slot(uint32_t h)
+{
+	return h >> (32 - SLOT_BITS);
+}
+
+static inline size_t gram_length(const struct needles *n)
+{
+	return n->window - (STRIDE - 1);
 }
 
 /* What is up to the next '*', without an anchor at its end. */
@@ -91,26 +124,23 @@ bool needle_ok(const char *word)
 	return len >= NEEDLE_MIN;
 }
 
-/* The hash of what ends at byte `i` of the piece; a window may begin with it. */
-static uint32_t hash_piece(const struct needle *d, size_t i, size_t window)
+static uint32_t hash_piece(const struct needles *n, const struct needle *d, size_t at)
 {
-	char four[4] = {i >= 3 ? d->piece[i - 3] : 0, d->piece[i - 2], d->piece[i - 1], d->piece[i]};
-
-	return hash(four + 3, window);
+	return hash(n->factor, load_before(d->piece + at, d->piece + d->len));
 }
 
-/* The window that adds the fewest new hashes: the fewer there are, the farther the search jumps. */
+/* The window that adds the fewest new hashes: the fewer there are, the fewer looks are followed by a comparison. */
 static size_t choose_window(const struct needles *n, const struct needle *d)
 {
-	size_t best = 0, cost = SIZE_MAX, furthest = n->window - gram(n->window) + 1;
+	size_t best = 0, fewest = STRIDE + 1;
 
-	for (size_t w = 0; w + n->window <= d->len; w++) {
+	for (size_t w = 0; w + n->window <= d->len && fewest; w++) {
 		size_t fresh = 0;
 
-		for (size_t i = gram(n->window) - 1; i < n->window; i++)
-			fresh += n->shift[hash_piece(d, w + i, n->window)] == furthest;
-		if (fresh < cost) {
-			cost = fresh;
+		for (size_t i = 0; i < STRIDE; i++)
+			fresh += !n->has[slot(hash_piece(n, d, w + i))];
+		if (fresh < fewest) {
+			fewest = fresh;
 			best = w;
 		}
 	}
@@ -122,17 +152,29 @@ static void enter(struct needles *n, size_t which)
 	struct needle *d = &n->list[which];
 
 	d->window = choose_window(n, d);
-	for (size_t i = gram(n->window) - 1; i < n->window; i++) {
-		uint32_t h = hash_piece(d, d->window + i, n->window);
-		uint8_t distance = (uint8_t)(n->window - 1 - i);
+	for (size_t i = 0; i < STRIDE; i++) {
+		struct gram *g = &n->grams[n->n_grams];
+		uint16_t *head;
 
-		if (distance < n->shift[h])
-			n->shift[h] = distance;
-		if (!distance) {
-			d->next = n->head[h];
-			n->head[h] = (uint16_t)which;
-		}
+		*g = (struct gram){.hash = hash_piece(n, d, d->window + i),
+				   .needle = (uint16_t)which,
+				   .at = (uint16_t)(d->window + i)};
+		head = &n->head[g->hash >> (32 - HEAD_BITS)];
+		g->next = *head;
+		*head = (uint16_t)n->n_grams++;
+		n->has[slot(g->hash)] = 1;
 	}
+}
+
+/* Before the first search. Short logs are read whole, and need no search for the lines that matter. */
+static void prepare(struct needles *n)
+{
+	n->has = xcalloc(SLOTS, 1);
+	n->grams = xcalloc(STRIDE * n->n + 1, sizeof(*n->grams));
+	memset(n->head, 0xff, sizeof(n->head));
+	for (size_t i = 0; i < n->n; i++)
+		if (n->list[i].len >= n->window)
+			enter(n, i);
 }
 
 struct needles *needles_new(const char *const *words, size_t count, size_t window)
@@ -140,17 +182,13 @@ struct needles *needles_new(const char *const *words, size_t count, size_t windo
 	struct needles *n = xcalloc(1, sizeof(*n));
 
 	n->window = window;
+	n->factor = 0x9e3779b97f4a7c15u << (64 - 8 * gram_length(n));
 	n->list = xcalloc(count + 1, sizeof(*n->list));
-	memset(n->shift, (int)(window - gram(window) + 1), sizeof(n->shift));
-	memset(n->head, 0xff, sizeof(n->head));
-	for (size_t i = 0; i < count && i < NONE; i++) {
+	for (size_t i = 0; i < count && i < NONE / STRIDE; i++) {
 		struct needle *d = &n->list[n->n++];
 
 		d->word = words[i];
 		d->piece = longest_piece(words[i], &d->len);
-		d->next = NONE;
-		if (d->len >= window)
-			enter(n, i);
 	}
 	return n;
 }
@@ -159,6 +197,8 @@ void needles_free(struct needles *n)
 {
 	if (!n)
 		return;
+	free(n->has);
+	free(n->grams);
 	free(n->list);
 	free(n);
 }
@@ -176,55 +216,86 @@ static bool needle_same(const char *a, const char *b, size_t len)
 	return true;
 }
 
-/* Is the needle's piece here, with its window ending at `at`? */
-static bool piece_at(const struct needle *d, size_t window, const char *s, const char *end, const char *at)
+/* Is the needle of this gram here, with its gram at `at`? */
+static bool gram_fits(const struct needles *n, const struct gram *g, const char *s, const char *end, const char *at)
 {
-	size_t before = d->window + window - 1;
+	const struct needle *d = &n->list[g->needle];
 
-	return (size_t)(at - s) >= before && (size_t)(end - at) >= d->len - before &&
-	       needle_same(at - before, d->piece, d->len);
+	return (size_t)(at - s) >= g->at && (size_t)(end - at) >= d->len - g->at &&
+	       needle_same(at - g->at, d->piece, d->len);
 }
 
-/* Callers pass a constant `window`, so that the compiler specializes the inner loop. */
-static inline const char *needle_find(const struct needles *n, const char *s, const char *end, size_t *which,
-				      size_t window)
+/* The first gram of the list with this hash; NULL: none. */
+static const struct gram *gram_of(const struct needles *n, uint16_t i, uint32_t h)
 {
-	const size_t most = window - gram(window) + 1;
-	const char *p = s + window - 1;
+	while (i != NONE && n->grams[i].hash != h)
+		i = n->grams[i].next;
+	return i == NONE ? NULL : &n->grams[i];
+}
 
-	if ((size_t)(end - s) < window)
-		return NULL;
-	while (p < end) {
-		uint32_t h;
-		size_t jump;
+static const struct gram *first_gram(const struct needles *n, uint32_t h)
+{
+	return gram_of(n, n->head[h >> (32 - HEAD_BITS)], h);
+}
 
-		/* nearly every step is a full one: doing four at once avoids waiting for each result */
-		while (end - p > (ptrdiff_t)(3 * most) && n->shift[hash(p, window)] + n->shift[hash(p + most, window)] +
-		       n->shift[hash(p + 2 * most, window)] + n->shift[hash(p + 3 * most, window)] == 4 * (int)most)
-			p += 4 * most;
-		if (p >= end)
-			break;
-		h = hash(p, window);
-		jump = n->shift[h];
-		if (jump) {
-			p += jump;
-			continue;
-		}
-		for (uint16_t i = n->head[h]; i != NONE; i = n->list[i].next) {
-			if (piece_at(&n->list[i], window, s, end, p)) {
-				*which = i;
-				return p;
+static const struct gram *next_gram(const struct needles *n, const struct gram *g)
+{
+	return gram_of(n, g->next, g->hash);
+}
+
+/* Does some gram have the slot of the one at `p`? At least eight bytes follow. */
+static inline uint8_t look(const uint8_t *has, uint64_t factor, const char *p)
+{
+	return has[slot(hash(factor, load(p)))];
+}
+
+/* The next place from `p` on, in steps, where a gram may be; `end` = none. */
+static const char *next_look(const struct needles *n, const char *p, const char *end, uint32_t *h)
+{
+	const uint64_t factor = n->factor;
+	const uint8_t *has = n->has;
+
+	/* nearly every look is in vain: four at once avoid waiting for each result */
+	while (end - p >= 3 * STRIDE + 8 && !(look(has, factor, p) | look(has, factor, p + STRIDE) |
+					      look(has, factor, p + 2 * STRIDE) | look(has, factor, p + 3 * STRIDE)))
+		p += 4 * STRIDE;
+	for (; end - p >= (ptrdiff_t)gram_length(n); p += STRIDE) {
+		*h = hash(factor, end - p >= 8 ? load(p) : load_before(p, end));
+		if (has[slot(*h)])
+			return p;
+	}
+	return end;
+}
+
+const char *needles_find(struct needles *n, const char *s, const char *end, size_t *which)
+{
+	uint32_t h;
+
+	if (!n->has)
+		prepare(n);
+	for (const char *p = next_look(n, s, end, &h); p < end; p = next_look(n, p + STRIDE, end, &h)) {
+		const char *first = NULL;
+
+		/* of several, the one whose window begins first: it does not depend on where the looks happen to be */
+		for (const struct gram *g = first_gram(n, h); g; g = next_gram(n, g)) {
+			const struct needle *d = &n->list[g->needle];
+			const char *window = p - g->at + d->window;
+
+			if (!d->muted && (!first || window < first || (window == first && g->needle < *which)) &&
+			    gram_fits(n, g, s, end, p)) {
+				first = window;
+				*which = g->needle;
 			}
 		}
-		p++;
+		if (first)
+			return first;
 	}
 	return NULL;
 }
 
-const char *needles_find(const struct needles *n, const char *s, const char *end, size_t *which)
+void needles_mute(struct needles *n, size_t which, bool muted)
 {
-	return n->window == NEEDLE_FAST ? needle_find(n, s, end, which, NEEDLE_FAST)
-					: needle_find(n, s, end, which, NEEDLE_MIN);
+	n->list[which].muted = muted;
 }
 
 static size_t without_spaces(const char *s, size_t len)
@@ -269,26 +340,22 @@ bool needle_matches(const char *pattern, const char *s, size_t len)
 
 void needles_in_line(struct needles *n, const char *s, size_t len, needle_fn *hit, void *arg)
 {
-	const char *p = s + n->window - 1, *end = s + len;
+	const char *end = s + len;
+	uint32_t h;
 
+	if (!n->has)
+		prepare(n);
 	n->line++;
-	while (len >= n->window && p < end) {
-		uint32_t h = hash(p, n->window);
+	for (const char *p = next_look(n, s, end, &h); p < end; p = next_look(n, p + STRIDE, end, &h)) {
+		for (const struct gram *g = first_gram(n, h); g; g = next_gram(n, g)) {
+			struct needle *d = &n->list[g->needle];
 
-		if (n->shift[h]) {
-			p += n->shift[h];
-			continue;
-		}
-		for (uint16_t i = n->head[h]; i != NONE; i = n->list[i].next) {
-			struct needle *d = &n->list[i];
-
-			if (d->seen == n->line || !piece_at(d, n->window, s, end, p))
+			if (d->seen == n->line || !gram_fits(n, g, s, end, p))
 				continue;
 			if (d->word[d->len] && !needle_matches(d->word, s, len))
 				continue;
 			d->seen = n->line;
-			hit(arg, i);
+			hit(arg, g->needle);
 		}
-		p++;
 	}
 }

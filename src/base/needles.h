@@ -20,8 +20,10 @@ void needles_free(struct needles *n);
 size_t needles_count(const struct needles *n);
 bool needle_ok(const char *word);	/* it has NEEDLE_MIN characters in a row */
 
-/* The first place where the longest piece of some needle ends, or NULL. Then check the whole line. `which`: that needle. */
-const char *needles_find(const struct needles *n, const char *s, const char *end, size_t *which);
+/* A place inside the longest piece of some needle, which is the first one; NULL: none. Then check the whole line. `which`: that needle. */
+const char *needles_find(struct needles *n, const char *s, const char *end, size_t *which);
+/* needles_find does not see a needle while it is muted. */
+void needles_mute(struct needles *n, size_t which, bool muted);
 
 /* Calls `hit` for each needle that is in the line, once each. */
 typedef void needle_fn(void *arg, size_t which);

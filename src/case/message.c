@@ -123,21 +123,23 @@ static void read_tensor_sizes(struct casefile *f, const char *text)
 }
 
 /* Up to 2.0: "(GPU 0; 7.92 GiB total capacity; 7.02 GiB already allocated; 21.50 MiB free; [… allowed; ]7.31 GiB reserved in
- * total by PyTorch)". */
+ * total by PyTorch)". Up to 1.3 the last is "297.42 MiB cached)", which is only what is reserved and not allocated. */
 static void read_memory_old(struct casefile *f, const char *text)
 {
-	double n;
+	double n, allocated = 0;
 
 	if (!strstr(text, "already allocated;"))
 		return;
 	if (message_bytes_before(text, " total capacity;", &n))
 		set_if_unknown(f, FACT_oom_total, n);
-	if (message_bytes_before(text, " already allocated;", &n))
-		set_if_unknown(f, FACT_oom_torch_allocated, n);
+	if (message_bytes_before(text, " already allocated;", &allocated))
+		set_if_unknown(f, FACT_oom_torch_allocated, allocated);
 	if (message_bytes_before(text, " free;", &n))
 		set_if_unknown(f, FACT_oom_free, n);
-	if (message_bytes_before(text, " reserved in total", &n) || message_bytes_before(text, " cached)", &n))
+	if (message_bytes_before(text, " reserved in total", &n))
 		set_if_unknown(f, FACT_oom_torch_reserved, n);
+	else if (message_bytes_before(text, " cached)", &n))
+		set_if_unknown(f, FACT_oom_torch_reserved, allocated + n);
 }
 
 /* The backend cudaMallocAsync: "Allocation on device 0 would exceed allowed memory. (out of memory) Currently allocated : …
@@ -206,11 +208,14 @@ static void read_memory(struct casefile *f, const char *text)
 		"you tried to allocate ",			/* PyTorch on the CPU */
 		"Out of memory while trying to allocate ",	/* XLA */
 		"Unable to allocate ",				/* NumPy */
+		"ran out of memory trying to allocate ",	/* TensorFlow */
 		"Cannot allocate ",				/* Paddle */
 		"Requested amount of GPU memory (",		/* TensorRT */
 	};
 	double n;
 
+	if (message_bytes(text, "is allocated by PyTorch, with ", &n))	/* in private pools */
+		set_if_unknown(f, FACT_pool_said, n);
 	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++)
 		if (message_bytes(text, before[i], &n))
 			set_if_unknown(f, FACT_oom_request, n);

@@ -23,6 +23,12 @@ bool message_is_cuda(const char *text)
 	return false;
 }
 
+/* "Check failed: (e == cudaSuccess || e == cudaErrorCudartUnloading)": a condition of the program, not the error. */
+static bool is_compared(const char *text, const char *at)
+{
+	return at - text >= 3 && (!strncmp(at - 3, "== ", 3) || !strncmp(at - 3, "!= ", 3));
+}
+
 /* Is `word` in the text, not as part of a longer name? */
 static bool has_name(const char *text, const char *word)
 {
@@ -30,7 +36,7 @@ static bool has_name(const char *text, const char *word)
 	size_t len = strlen(word);
 
 	while (len && (s = strstr(s, word)) != NULL) {
-		if (!isalnum((unsigned char)s[len]) && s[len] != '_')
+		if (!isalnum((unsigned char)s[len]) && s[len] != '_' && !is_compared(text, s))
 			return true;
 		s += len;
 	}
@@ -45,7 +51,7 @@ bool message_has_code(const char *text, uint32_t code)
 		return true;
 	if (code == CODE_OUT_OF_MEMORY)
 		return strstr(text, "out of memory") || strstr(text, "Out of memory");
-	return meaning[0] && message_is_cuda(text) && strstr(text, meaning);
+	return meaning[0] && strstr(text, meaning) && message_is_cuda(text);	/* the cheaper question first */
 }
 
 bool message_has_traceback(const char *text)
@@ -68,6 +74,33 @@ bool message_has_line(const char *text, const char *file, uint32_t line)
 	return false;
 }
 
+#define RENUMBERED 100	/* CUDA 10.1 gave its codes the driver's numbers; the old ones were smaller */
+
+/* "CUDA error: 700 in solver.cu", "[700] Call to cuMemcpyDtoH results in UNKNOWN_CUDA_ERROR": the number is all that it says. */
+static uint32_t numbered_code(const char *text)
+{
+	static const char *const before[] = {"CUDA error: ", "CUDA error ", "CUDA error code: ", "CUDA error code ",
+					     "CUDA error = ", "CUDA failure ", "CUDA failure: ",
+					     "cuda driver library init failure: "};
+	const char *driver = strstr(text, "cuInit: UNKNOWN ERROR (");	/* the driver's numbers have never changed */
+	unsigned number = 0;
+	int end = 0;
+
+	if (driver && sscanf(driver, "cuInit: UNKNOWN ERROR (%3u)", &number) == 1)
+		return cuda_error_text(number)[0] ? number : 0;
+	if (sscanf(text, "[%3u] Call to cu%n", &number, &end) != 1 || !end) {
+		number = 0;
+		for (size_t i = 0; !number && i < sizeof(before) / sizeof(before[0]); i++) {
+			const char *at = strcasestr(text, before[i]);
+
+			at = at ? at + strlen(before[i]) : "";
+			if (sscanf(at, "%3u%n", &number, &end) != 1 || isalnum((unsigned char)at[end]) || at[end] == '.')
+				number = 0;
+		}
+	}
+	return number >= RENUMBERED && cuda_error_text(number)[0] ? number : 0;
+}
+
 uint32_t message_code(const char *text)
 {
 	static const uint32_t codes[] = {
@@ -87,5 +120,5 @@ uint32_t message_code(const char *text)
 			longest = len;
 		}
 	}
-	return best;
+	return best ? best : numbered_code(text);
 }

@@ -47,8 +47,13 @@ bool expr_threshold(const char *name, size_t len, double *value);
 enum value_type expr_type(const struct expr *x);
 struct value expr_eval(const struct expr *x, const struct casefile *f);
 
-/* Every text in a says(), including those of its signs; with `all`, also after a "!". */
+/* Every text in a says(), including those of its signs. */
 typedef void expr_words_fn(void *arg, const char *words);
-void expr_says(const struct expr *x, bool all, expr_words_fn *fn, void *arg);
+void expr_says(const struct expr *x, expr_words_fn *fn, void *arg);
+
+/* What makes an expression true that is: the words of a says(), or a fact, for which `words` is NULL. What stands after a "!", or on the side
+ * of a "||" that does not hold, is no ground. */
+typedef void expr_ground_fn(void *arg, const char *words, enum fact_id fact);
+void expr_grounds(const struct expr *x, const struct casefile *f, expr_ground_fn *fn, void *arg);
 
 #endif

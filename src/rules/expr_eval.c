@@ -120,3 +120,26 @@ struct value expr_eval(const struct expr *x, const struct casefile *f)
 	default: return operate(x, f);
 	}
 }
+
+static bool holds(const struct expr *x, const struct casefile *f)
+{
+	struct value v = expr_eval(x, f);
+
+	return v.known && v.number != 0;
+}
+
+void expr_grounds(const struct expr *x, const struct casefile *f, expr_ground_fn *fn, void *arg)
+{
+	bool either = x && x->kind == EXPR_OR;
+
+	if (!x || x->kind == EXPR_NOT)
+		return;
+	if (x->kind == EXPR_SAYS)
+		fn(arg, x->value.text, x->fact);
+	if (x->kind == EXPR_FACT || x->kind == EXPR_KNOWN)
+		fn(arg, NULL, x->fact);
+	if (!either || holds(x->a, f))
+		expr_grounds(x->a, f, fn, arg);
+	if (!either || holds(x->b, f))
+		expr_grounds(x->b, f, fn, arg);
+}

@@ -555,14 +555,12 @@ enum value_type expr_type(const struct expr *x)
 	return x->type;
 }
 
-void expr_says(const struct expr *x, bool all, expr_words_fn *fn, void *arg)
+void expr_says(const struct expr *x, expr_words_fn *fn, void *arg)
 {
 	if (!x)
 		return;
 	if (x->kind == EXPR_SAYS)
 		fn(arg, x->value.text);
-	if (x->kind == EXPR_NOT && !all)
-		return;
-	expr_says(x->a, all, fn, arg);
-	expr_says(x->b, all, fn, arg);
+	expr_says(x->a, fn, arg);
+	expr_says(x->b, fn, arg);
 }

@@ -28,13 +28,19 @@ const struct cause *kb_find(const struct kb *kb, const char *id)
 
 const struct kb_sign *kb_find_sign(const struct kb *kb, const char *name, size_t len)
 {
-	for (const struct kb_sign *s = kb->signs; s; s = s->next) {
+	size_t low = 0, high = kb->n_signs;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct kb_sign *s = kb->sign[mid];
 		int order = strncmp(s->name, name, len);
 
 		if (!order && !s->name[len])
 			return s;
-		if (order > 0)
-			break;
+		if (order < 0)
+			low = mid + 1;
+		else
+			high = mid;
 	}
 	return NULL;
 }
@@ -98,7 +104,7 @@ size_t kb_words(const struct kb *kb, const char ***words)
 	struct word_list w = {0};
 
 	for (const struct kb_sign *s = kb->signs; s; s = s->next)
-		expr_says(s->expr, true, add_word, &w);
+		expr_says(s->expr, add_word, &w);
 	*words = w.list;
 	return w.n;
 }

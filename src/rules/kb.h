@@ -16,7 +16,7 @@ struct kb_sign {
 	struct kb_sign *next;
 	const char *name;
 	const char *text;		/* its expression, with other signs expanded */
-	const char *source;		/* where the words were found; "unseen" */
+	const char *source;		/* where the words were found */
 	const struct expr *expr;
 	const char *file;		/* and line: where it is written */
 	int line;
@@ -24,11 +24,19 @@ struct kb_sign {
 	bool being_parsed;		/* while the knowledge base is being read */
 };
 
-/* A rule: one way to recognize a cause, with its own certainty. */
+/* What evidence does to a cause that a rule has found. */
+enum grade {
+	GRADE_FOR,		/* one step more certain, at most likely */
+	GRADE_AGAINST,		/* one step less certain */
+	GRADE_EXCLUDED,		/* it cannot be the cause */
+};
+
+/* A rule: one way to recognize a cause, with its own certainty; or evidence, which only moves what a rule has found. */
 struct when {
 	struct when *next;
 	const char *id;			/* unique in its cause */
-	enum sureness sure;
+	enum sureness sure;		/* of a rule */
+	enum grade grade;		/* of evidence */
 	struct order_place place;		/* in the order of causes and rules */
 	const char *text;		/* as people read it, with signs expanded */
 	const struct expr *expr;
@@ -53,6 +61,7 @@ struct cause {
 	int blames;		/* enum blamed_id; -1: the line that failed */
 	const char *check;	/* the doctor's check (kb/checks.def) that this cause fails; or NULL */
 	struct when *when;			/* of equally certain ones, the first is reported */
+	struct when *evidence;			/* for and against it */
 	const char *definition;
 	struct advice *why, *fix;
 	const char *confused;			/* "Not to be confused with", or NULL */
@@ -67,6 +76,8 @@ struct kb {
 	struct cause *first;			/* by id */
 	size_t n;
 	struct kb_sign *signs;			/* by name */
+	const struct kb_sign **sign;		/* the same as an array */
+	size_t n_signs;
 };
 
 /* Reads a blob: each file is preceded by a line "%%% <id>", or "%%% signs/<file>" for signs. NULL with the reason in

@@ -209,12 +209,24 @@ static int sign_parse(struct reader *r, struct kb_sign *s)
 	return 0;
 }
 
+/* Rules name them thousands of times. */
+static void index_signs(struct kb *kb)
+{
+	size_t n = 0;
+
+	for (const struct kb_sign *s = kb->signs; s; s = s->next)
+		kb->n_signs++;
+	kb->sign = pool_alloc(&kb->pool, (kb->n_signs + 1) * sizeof(*kb->sign));
+	for (const struct kb_sign *s = kb->signs; s; s = s->next)
+		kb->sign[n++] = s;
+}
+
 static int sign_end(struct reader *r)
 {
 	const struct kb_sign *s = r->sign;
 
 	r->sign = NULL;
-	return s && !s->source ? reader_complain(r, "a sign needs its source: where the words were found, or unseen") : 0;
+	return s && !s->source ? reader_complain(r, "a sign needs its source: where the words were found") : 0;
 }
 
 static int sign_begin(struct reader *r, char *line)
@@ -283,6 +295,7 @@ static int blob_signs(struct reader *r, char *blob)
 	}
 	if (!rc)
 		rc = sign_end(r);
+	index_signs(r->kb);
 	for (struct kb_sign *s = r->kb->signs; !rc && s; s = s->next)
 		rc = sign_parse(r, s);
 	return rc;
@@ -303,6 +316,13 @@ static bool parse_sureness(const char *word, enum sureness *sure)
 	return false;
 }
 
+static bool rule_exists(const struct when *list, const char *id)
+{
+	while (list && strcmp(list->id, id) != 0)
+		list = list->next;
+	return list != NULL;
+}
+
 static int reader_when_end(struct reader *r)
 {
 	struct when *w = r->when;
@@ -315,6 +335,8 @@ static int reader_when_end(struct reader *r)
 	if (!w->expr)
 		return -EINVAL;
 	w->text = spell_out(r, w->text);
+	if (!w->because && rule_exists(r->cause->evidence, w->id))
+		return reader_complain(r, "evidence needs its reason (because: ...)");
 	return 0;
 }
 
@@ -324,25 +346,57 @@ static bool is_rule_id(const char *id)
 	return islower((unsigned char)id[0]) && id[strspn(id, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
 }
 
+/* Appends a rule or evidence. */
+static int append_when(struct reader *r, struct when **tail, struct when *w, const char *id, const char *text)
+{
+	if (!id || !is_rule_id(id))
+		return reader_complain(r,
+				       "a rule needs an id of its own: when likely some-id: ..., against some-id: ...");
+	if (rule_exists(r->cause->when, id) || rule_exists(r->cause->evidence, id))
+		return reader_complain(r, "two rules of this cause have the same id");
+	w->id = pool_strdup(&r->kb->pool, id);
+	w->place.name = pool_printf(&r->kb->pool, "%s/%s", r->cause->id, id);
+	w->text = pool_strdup(&r->kb->pool, text);
+	while (*tail)
+		tail = &(*tail)->next;
+	*tail = r->when = w;
+	return 0;
+}
+
 /* "likely some-id" */
 static int add_when(struct reader *r, const char *key, const char *text)
 {
-	struct when **tail = &r->cause->when, *w = pool_alloc(&r->kb->pool, sizeof(*w));
+	struct when *w = pool_alloc(&r->kb->pool, sizeof(*w));
 	char *next = pool_strdup(&r->kb->pool, key);
-	const char *sure = strsep(&next, " "), *id = strsep(&next, " ");
+	const char *sure = strsep(&next, " ");
 
 	if (!parse_sureness(sure, &w->sure))
 		return reader_complain(r, "when needs certain, likely or possible");
-	if (!id || !is_rule_id(id) || next)
-		return reader_complain(r, "a rule needs an id of its own: when likely some-id: ...");
-	w->id = id;
-	w->place.name = pool_printf(&r->kb->pool, "%s/%s", r->cause->id, id);
-	w->text = pool_strdup(&r->kb->pool, text);
-	for (; *tail; tail = &(*tail)->next)
-		if (!strcmp((*tail)->id, id))
-			return reader_complain(r, "two rules of this cause have the same id");
-	*tail = r->when = w;
-	return 0;
+	return append_when(r, &r->cause->when, w, next, text);
+}
+
+/* "for some-id", "against some-id", "excluded some-id". */
+static bool is_evidence(const char *key, enum grade *grade, const char **id)
+{
+	static const char *const words[] = {"for", "against", "excluded"};
+
+	for (int i = 0; i < 3; i++) {
+		if (!str_starts(key, words[i]) || (key[strlen(words[i])] != ' ' && key[strlen(words[i])]))
+			continue;
+		*grade = (enum grade)i;
+		*id = key + strlen(words[i]);
+		*id += strspn(*id, " ");
+		return true;
+	}
+	return false;
+}
+
+static int add_evidence(struct reader *r, enum grade grade, const char *id, const char *text)
+{
+	struct when *w = pool_alloc(&r->kb->pool, sizeof(*w));
+
+	w->grade = grade;
+	return append_when(r, &r->cause->evidence, w, id, text);
 }
 
 /* "cause, cause/rule": resolved once all files are read. */
@@ -377,6 +431,9 @@ static int continue_when(struct reader *r, const char *text)
 		return w->because ? 0 : -EINVAL;
 	}
 	if (str_starts(text, "over:")) {
+		if (rule_exists(r->cause->evidence, r->when->id))
+			return reader_complain(
+				r, "evidence has no place in the order: only causes and rules are over others");
 		r->in_because = true;
 		return add_over(r, &r->when->place.over, text + strlen("over:"));
 	}
@@ -452,6 +509,8 @@ static int set_blames(struct reader *r, const char *whom)
 static int header_key(struct reader *r, const char *key, const char *value)
 {
 	struct pool *pool = &r->kb->pool;
+	enum grade grade;
+	const char *id;
 
 	if (!strcmp(key, "id"))
 		return strcmp(value, r->cause->id) ? reader_complain(r, "the id differs from the file's name") : 0;
@@ -471,9 +530,10 @@ static int header_key(struct reader *r, const char *key, const char *value)
 		return add_headline(r, value);
 	if (str_starts(key, "when "))
 		return add_when(r, key + strlen("when "), value);
-	return reader_complain(
-		r,
-		"unknown key (id, title, headline, over, explains, blames, check, program, when certain|likely|possible ID)");
+	if (is_evidence(key, &grade, &id))
+		return add_evidence(r, grade, id, value);
+	return reader_complain(r, "unknown key (id, title, headline, over, explains, blames, check, program, "
+				  "when certain|likely|possible ID, for|against|excluded ID)");
 }
 
 static int reader_header(struct reader *r, char *line)

@@ -3,6 +3,8 @@
  */
 #include "rules/rules.h"
 #include "rules/fired.h"
+#include "rules/like_causes.h"
+#include "rules/message_causes.h"
 
 #include <stdlib.h>
 #include <ctype.h>
@@ -30,6 +32,37 @@ static const struct when *best_when(const struct cause *c, const struct casefile
 	return best;
 }
 
+static void match_tell(struct match *m, const struct when *w, const struct casefile *f, struct pool *pool)
+{
+	const char *because = template_expand(w->because, f, pool);
+	const char *joint = w->grade == GRADE_AGAINST ? "; but " : "; ";
+
+	if (because)
+		m->because = m->because ? pool_printf(pool, "%s%s%s", m->because, joint, because) : because;
+}
+
+bool match_weigh(struct match *m, const struct casefile *f, struct pool *pool)
+{
+	int sure = (int)m->sure;
+
+	for (const struct when *w = m->cause->evidence; w; w = w->next) {
+		struct value v = expr_eval(w->expr, f);
+
+		if (!v.known || v.number == 0)
+			continue;
+		rule_fired(m->cause, w);
+		if (w->grade == GRADE_EXCLUDED)
+			return false;
+		m->weight += w->grade == GRADE_FOR ? 1 : -1;
+		sure -= w->grade == GRADE_AGAINST;
+		match_tell(m, w, f, pool);
+	}
+	if (m->weight > 0 && sure < KB_LIKELY)
+		sure++;
+	m->sure = sure < KB_POSSIBLE ? KB_POSSIBLE : (enum sureness)sure;
+	return true;
+}
+
 /* Does another match, at least as certain, explain this one away? One that is only possible does not. */
 static bool explained_away(const struct matches *m, const struct match *x)
 {
@@ -47,7 +80,7 @@ static bool explained_away(const struct matches *m, const struct match *x)
 
 static void drop_explained(struct matches *m, struct pool *pool)
 {
-	struct match *kept = pool_alloc(pool, (m->n + 1) * sizeof(*kept));
+	struct match *kept = pool_alloc(pool, m->room * sizeof(*kept));
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->n; i++)
@@ -57,28 +90,36 @@ static void drop_explained(struct matches *m, struct pool *pool)
 	m->n = n;
 }
 
-static int by_sureness_and_id(const void *a, const void *b)
+static bool match_equals(const struct match *x, const struct match *y)
+{
+	return x->sure == y->sure && x->weight == y->weight;
+}
+
+static int by_evidence_and_id(const void *a, const void *b)
 {
 	const struct match *x = a, *y = b;
 
 	if (x->sure != y->sure)
 		return x->sure > y->sure ? -1 : 1;
+	if (x->weight != y->weight)
+		return x->weight > y->weight ? -1 : 1;
 	return strcmp(x->cause->id, y->cause->id);
 }
 
-/* Is one of the equally certain matches from `first` on over this one? */
+/* Is one of the equal matches from `first` on over this one? */
 static bool has_one_over(const struct matches *m, size_t first, size_t which)
 {
-	for (size_t i = first; i < m->n && m->list[i].sure == m->list[which].sure; i++)
+	for (size_t i = first; i < m->n && match_equals(&m->list[i], &m->list[which]); i++)
 		if (i != which && order_is_over(&m->list[i], &m->list[which]))
 			return true;
 	return false;
 }
 
-/* The most certain first; among equals, one that no other is over; if there are several, the first by id. */
+/* The most certain first, then the one with more evidence; among equals, one that no other is over; if there are several,
+ * the first by id. */
 static void order_matches(struct matches *m)
 {
-	qsort(m->list, m->n, sizeof(*m->list), by_sureness_and_id);
+	qsort(m->list, m->n, sizeof(*m->list), by_evidence_and_id);
 	for (size_t first = 0; first < m->n; first++) {
 		size_t next = first;
 		struct match x;
@@ -91,9 +132,51 @@ static void order_matches(struct matches *m)
 	}
 }
 
+/* Two causes of one failure cannot both be certain, nor both be likely: those that nothing tells from the first one are a
+ * step less certain than their rules, and so is it. */
+static void doubt_ties(struct matches *m)
+{
+	enum sureness sure = m->list[0].sure;
+	bool any = false;
+
+	for (size_t i = 1; i < m->n && match_equals(&m->list[i], &m->list[0]); i++)
+		any |= m->list[i].tied = !order_is_over(&m->list[0], &m->list[i]);
+	m->list[0].tied = any;
+	for (size_t i = 0; any && i < m->n; i++)
+		if (m->list[i].sure == sure && sure > KB_POSSIBLE)
+			m->list[i].sure = sure - 1;
+}
+
+static bool is_matched(const struct matches *m, const struct cause *c)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->list[i].cause == c)
+			return true;
+	return false;
+}
+
+static void no_longer_unchecked(struct matches *m, const struct cause *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_unchecked; i++)
+		if (m->unchecked[i] != c)
+			m->unchecked[n++] = m->unchecked[i];
+	m->n_unchecked = n;
+}
+
+void matches_add(struct matches *m, struct match x, const struct casefile *f, struct pool *pool)
+{
+	if (!x.cause || is_matched(m, x.cause) || !match_weigh(&x, f, pool))
+		return;
+	m->list[m->n++] = x;
+	no_longer_unchecked(m, x.cause);
+}
+
 static void match(struct matches *m, const struct kb *kb, const struct casefile *f, struct pool *pool, bool checks_only)
 {
 	*m = (struct matches){
+		.room = kb->n + 1,
 		.list = pool_alloc(pool, (kb->n + 1) * sizeof(*m->list)),
 		.unchecked = pool_alloc(pool, (kb->n + 1) * sizeof(*m->unchecked)),
 	};
@@ -105,15 +188,26 @@ static void match(struct matches *m, const struct kb *kb, const struct casefile 
 			continue;
 		w = best_when(c, f, &unsure);
 
-		if (w)
-			m->list[m->n++] =
-				(struct match){c, w->sure, w, w->because ? template_expand(w->because, f, pool) : NULL};
-		else if (unsure)
+		if (w) {
+			struct match found = {.cause = c, .sure = w->sure, .when = w};
+
+			found.because = w->because ? template_expand(w->because, f, pool) : NULL;
+			if (match_weigh(&found, f, pool))
+				m->list[m->n++] = found;
+		} else if (unsure) {
 			m->unchecked[m->n_unchecked++] = c;
+		}
 	}
 	drop_explained(m, pool);
 	if (m->n)
 		order_matches(m);
+	/* a machine can have several faults at once; a text is about one failure */
+	if (m->n && !checks_only && fact_true(f, FACT_text_is))
+		doubt_ties(m);
+	if (checks_only)
+		return;
+	message_causes(m, kb, f, pool);
+	like_causes(m, kb, f, pool);
 }
 
 void rules_match(struct matches *m, const struct kb *kb, const struct casefile *f, struct pool *pool)

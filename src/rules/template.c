@@ -109,6 +109,15 @@ const struct template *template_parse(struct pool *pool, const char *text, size_
 	return template_parse_in(NULL, pool, text, len, e);
 }
 
+/* "the status is " helps nobody; `is set to ""` does. */
+static bool put_text(struct buf *out, const char *text)
+{
+	if (!text[strspn(text, " \t\n")] && !(out->len && out->data[out->len - 1] == '"'))
+		return false;
+	buf_adds(out, text);
+	return true;
+}
+
 static bool put_part(struct buf *out, const struct part *part, const struct casefile *f)
 {
 	struct value v;
@@ -122,8 +131,8 @@ static bool put_part(struct buf *out, const struct part *part, const struct case
 	if (!v.known || v.absent)
 		return false;
 	if (v.type == TYPE_TEXT)
-		buf_adds(out, v.text);
-	else if (part->format == FORMAT_N)
+		return put_text(out, v.text);
+	if (part->format == FORMAT_N)
 		buf_adds(out, format_thousands(text, sizeof(text), v.number));
 	else if (part->format == FORMAT_BYTES)
 		buf_adds(out, format_bytes(text, sizeof(text), v.number));

@@ -20,7 +20,7 @@ const struct template *template_parse(struct pool *pool, const char *text, size_
 const struct template *template_parse_in(const struct expr_scope *scope, struct pool *pool, const char *text,
 					 size_t len, struct err *e);
 
-/* NULL if a fact in it is unknown: half a sentence is useless. */
+/* NULL if a fact in it is unknown, or a text in it is empty and not in quotes: half a sentence is useless. */
 char *template_expand(const struct template *t, const struct casefile *f, struct pool *pool);
 
 /* As written, for `cuwhy explain CAUSE`. */

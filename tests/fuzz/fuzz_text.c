@@ -8,12 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "write/code.h"
 #include "judge/verdict.h"
 #include "write/report.h"
 #include "rules/kb.h"
 #include "input/text/log.h"
+#include "input/text/unpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,6 +36,17 @@ static void read_long(struct text_log *l, const uint8_t *data, size_t size)
 	free(text);
 }
 
+/* Compressed logs are files. */
+static void read_packed(struct text_log *l, const uint8_t *data, size_t size)
+{
+	int fd = memfd_create("packed", MFD_CLOEXEC);
+
+	if (fd >= 0 && write(fd, data, size) == (ssize_t)size && lseek(fd, 0, SEEK_SET) == 0)
+		log_read_fd(l, "packed", fd, -1);
+	if (fd >= 0)
+		close(fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char **words;
@@ -50,7 +64,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	l = log_new(words, n_words);
 	if (size && data[0] % 2)
 		log_hasty(l);
-	if (size && data[0] % 16 == 15 && size > 4096)
+	if (unpack_kind(data, size))
+		read_packed(l, data, size);
+	else if (size && data[0] % 16 == 15 && size > 4096)
 		read_long(l, data + 1, size - 1);
 	else if (size)
 		log_read_text(l, "text", (const char *)data, size / 2);
@@ -60,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	v = verdict_of_text(l);
 	report_json(null, v, false);
 	report_text(null, v, NULL);
+	report_text(null, v, &(struct text_style){.verbose = true});
 	report_unrelated(null, v, NULL);
 	verdict_free(v);
 	log_free(l);

@@ -1,30 +1,97 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explains texts with `cuwhy explain --json` and compares the causes: the public reports (../shared/cases, when they are there),
-our own texts (tests/text/own), clean logs and unrelated failures (tests/text/clean), and the examples of the cause files."""
+"""Explains texts and compares the causes: the labelled reports (tests/text/reports), the public reports (../shared/cases, when they are
+there), our own texts (tests/text/own), all of them in other clothes, clean logs and unrelated failures (tests/text/clean), and the examples
+of the cause files. Thousands of texts: tests/text/many.c explains them in one process per core; clean logs and examples are given to the
+program itself."""
 import argparse
+import collections
+import concurrent.futures
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import advice  # noqa: E402
+import clothes  # noqa: E402
+import reports  # noqa: E402
+import joined  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 CASES = os.path.join(os.path.dirname(ROOT), "shared", "cases", "cases.jsonl")
+TUNED_FIRST, TUNED_THREE = 0.85, 0.90  # of the tuned reports
+TABLE_MIN = 4  # reports of a package that has a row of its own
+PLACE = re.compile(r"line \d+: |kernel log: ")
 flaws = set()  # of the advice of any answer
+jobs = max(1, min(4, len(os.sched_getaffinity(0))))
 
 
-def explain(cuwhy, paths):
-    done = subprocess.run([cuwhy, "explain", "--json"] + paths, capture_output=True, text=True, errors="replace")
-    if not done.stdout.strip():
-        raise SystemExit("no answer for %s: %s" % (paths, done.stderr))
-    answer = json.loads(done.stdout)
+def note_flaws(answer):
     for found in advice.flaws(answer):
         flaws.add("%s: %s" % (answer.get("cause"), found))
+    if answer.get("cause", "none") != "none" and not any(PLACE.search(one["text"]) for one in answer.get("evidence", [])):
+        flaws.add("%s: it quotes no line of the text (%s)" % (answer["cause"], answer.get("because")))
+
+
+def explain(cuwhy, path):
+    """What the program itself says about a file: (answer, exit status)."""
+    done = subprocess.run([cuwhy, "explain", "--json", path], capture_output=True, text=True, errors="replace")
+    if not done.stdout.strip():
+        raise SystemExit("no answer for %s: %s" % (path, done.stderr))
+    answer = json.loads(done.stdout)
+    note_flaws(answer)
     return answer, done.returncode
+
+
+def explain_texts(cuwhy, texts):
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        paths = []
+        for i, text in enumerate(texts):
+            paths.append(os.path.join(folder, "%d.txt" % i))
+            with open(paths[-1], "w", encoding="utf-8", newline="") as f:
+                f.write(text)
+        return list(pool.map(lambda path: explain(cuwhy, path), paths))
+
+
+def run_many(build, paths, options):
+    done = subprocess.run([os.path.join(ROOT, build, "tests", "many")] + options, input="".join("\t".join(p) + "\n" for p in paths),
+                          capture_output=True, text=True, errors="replace")
+    lines = done.stdout.splitlines()
+    if len(lines) != len(paths):
+        raise SystemExit("%d answers for %d texts: %s" % (len(lines), len(paths), done.stderr))
+    return lines
+
+
+def explain_many(build, texts, *options):
+    """The answer to each text, a line. A text is a list of files: (name, contents)."""
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        paths = []
+        for i, parts in enumerate(texts):
+            paths.append([])
+            for name, text in parts:
+                paths[-1].append(os.path.join(folder, "%d-%s" % (i, name)))
+                with open(paths[-1][-1], "wb") as f:
+                    f.write(text if isinstance(text, bytes) else text.encode())
+        shares = [paths[i::jobs] for i in range(jobs)]
+        lines = [None] * len(paths)
+        for i, answers in enumerate(pool.map(lambda share: run_many(build, share, list(options)), shares)):
+            lines[i::jobs] = answers
+        return lines
+
+
+def answers_to(build, texts):
+    answers = [json.loads(line) for line in explain_many(build, texts, "--json")]
+    for answer in answers:
+        note_flaws(answer)
+    return answers
+
+
+def causes_of(build, texts):
+    """The causes of each, the likeliest first."""
+    return [line.split() for line in explain_many(build, texts)]
 
 
 def ranked(answer):
@@ -34,110 +101,184 @@ def ranked(answer):
     return list_ if list_ else [answer["cause"]]
 
 
-def judge_text(cuwhy, parts):
-    with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        for name, text in parts:
-            paths.append(os.path.join(folder, name))
-            with open(paths[-1], "w", encoding="utf-8", newline="") as f:
-                f.write(text)
-        return explain(cuwhy, paths)
+def candidates(answer):
+    return ", ".join("%s (%s)" % (c["cause"], c["certainty"]) for c in answer.get("candidates", [])[:4]) or ranked(answer)[0]
 
 
-def check_cases(cuwhy, path, show):
+def check_cases(build, path, show):
     if not os.path.exists(path):
         print("text: SKIPPED: the public reports are not here (%s)" % path)
         return True
-    first = three = n = alone = 0
-    wrong = []
-    for line in open(path, encoding="utf-8"):
-        case = json.loads(line)
-        parts = [("log.txt", case["text"] + "\n")]
-        only, _ = judge_text(cuwhy, parts)
-        if case["env"]:
-            parts.append(("env.txt", case["env"] + "\n"))
-        answer, _ = judge_text(cuwhy, parts)
+    first = three = alone = 0
+    wrong, said = [], {"certain": [0, 0], "likely": [0, 0], "possible": [0, 0]}
+    cases = reports.read(path)
+    answers = answers_to(build, [reports.parts(case) for case in cases])
+    without = answers_to(build, [reports.parts(case)[:1] for case in cases])
+    for case, answer, only in zip(cases, answers, without):
         found = ranked(answer)
-        n += 1
         first += found[0] == case["class"]
+        said[answer["certainty"]][0] += found[0] == case["class"]
+        said[answer["certainty"]][1] += 1
         three += case["class"] in found[:3]
         alone += ranked(only)[0] == case["class"]
         if found[0] != case["class"]:
-            wrong.append("  %-6s %-30s %s" % (case["id"], case["class"], ", ".join(
-                "%s (%s)" % (c["cause"], c["certainty"]) for c in answer.get("candidates", [])[:4]) or found[0]))
+            wrong.append("  %-6s %-30s %s" % (case["id"], case["class"], candidates(answer)))
         if show:
             print("  %-6s %-30s %-30s %s" % (case["id"], case["class"], found[0], answer.get("certainty")))
     print("text: public reports: right cause first in %d of %d, among the first three in %d; first in %d without the environment"
-          % (first, n, three, alone))
+          % (first, len(cases), three, alone))
+    print("text: public reports: " + ", ".join("%s right in %d of %d" % (grade, *count) for grade, count in said.items()))
     print("\n".join(wrong))
     return first >= 80 and three >= 86
 
 
+class Score:
+    """How many reports got the right answer."""
+
+    def __init__(self):
+        self.n = self.first = self.three = 0
+        self.said = collections.Counter()
+        self.wrong = collections.Counter()
+
+    def add(self, report, answer):
+        found, wanted = ranked(answer), reports.accepted(report)
+        right = found[0] in wanted
+        self.n += 1
+        self.first += right
+        self.three += any(cause in wanted for cause in found[:3])
+        self.said[answer["certainty"]] += 1
+        self.wrong[answer["certainty"]] += not right
+        return right
+
+    def join(self, other):
+        self.n += other.n
+        self.first += other.first
+        self.three += other.three
+        self.said += other.said
+        self.wrong += other.wrong
+
+    def share(self, part):
+        return "%d of %d, %.1f %%" % (part, self.n, 100.0 * part / self.n)
+
+    def print(self, what):
+        print("text: reports, %-22s first %s; among three %s; wrong when %s" % (what + ":", self.share(self.first), self.share(self.three), ", ".join(
+            "%s %d of %d" % (word, self.wrong[word], self.said[word]) for word in ("certain", "likely", "possible") if self.said[word])))
+
+
+def check_reports(build, show):
+    """Both halves; only the tuned one has a floor: a floor of the kept one would make people tune for it."""
+    all_ = reports.read_all()
+    by_half = collections.defaultdict(Score)
+    by_package = collections.defaultdict(Score)
+    wrong = []
+    for report, answer in zip(all_, answers_to(build, [reports.parts(report) for report in all_])):
+        half = reports.half(report)
+        right = by_half[half].add(report, answer)
+        by_package[report["package"].split("/")[0].lower()].add(report, answer)
+        if not right and half == "tuned":   # which of the kept ones are wrong is not for reading
+            wrong.append("  %-10s %-30s %s" % (report["id"], "|".join(reports.accepted(report)), candidates(answer)))
+    others = Score()
+    for package in [name for name, score in by_package.items() if score.n < TABLE_MIN]:
+        others.join(by_package.pop(package))
+    for half in reports.HALVES:
+        by_half[half].print(half + " half")
+    if show:
+        print("\n".join(wrong))
+        for package, score in sorted(by_package.items(), key=lambda row: (-row[1].n, row[0])):
+            score.print(package)
+        others.print("other packages")
+    tuned = by_half["tuned"]
+    return tuned.first >= TUNED_FIRST * tuned.n and tuned.three >= TUNED_THREE * tuned.n
+
+
 def read_own(path):
-    """The first line is `# cause: id` (`a|b`: either may lead), the rest the text; `=== name` begins another file."""
+    """The first line is `# cause: id` (`a|b`: either may lead), the rest the text."""
     with open(path, encoding="utf-8", newline="") as f:
         head, _, text = f.read().partition("\n")
-    parts = []
-    for i, part in enumerate(text.split("\n=== ")):
-        name, body = ("log.txt", part) if i == 0 else part.split("\n", 1)
-        parts.append((name, body))
-    return head.split(":", 1)[1].strip().split("|"), parts
+    return head.split(":", 1)[1].strip().split("|"), text
 
 
-def check_folder(cuwhy, folder, what):
-    good = n = 0
-    wrong = []
+def files_of(text):
+    """`=== name` begins another file."""
+    first, *others = text.split("\n=== ")
+    return [("log.txt", first)] + [tuple(part.split("\n", 1)) for part in others]
+
+
+def own_texts(folder):
     for name in sorted(os.listdir(folder)):
-        if not name.endswith(".txt"):
-            continue
-        wanted, parts = read_own(os.path.join(folder, name))
-        answer, status = judge_text(cuwhy, parts)
-        found = ranked(answer)
-        n += 1
-        ok = found[0] in wanted and status == (0 if found[0] == "none" else 1)
-        good += ok
-        if not ok:
-            wrong.append("  %-34s wants %-30s has %s" % (name, "|".join(wanted), ", ".join(
-                "%s (%s)" % (c["cause"], c["certainty"]) for c in answer.get("candidates", [])[:4]) or found[0]))
-    print("text: %s: %d of %d" % (what, good, n))
+        if name.endswith(".txt"):
+            yield (name,) + read_own(os.path.join(folder, name))
+
+
+def print_folder(what, names, wanted, answers):
+    good = 0
+    wrong = []
+    for name, causes, answer in zip(names, wanted, answers):
+        good += ranked(answer)[0] in causes
+        if ranked(answer)[0] not in causes:
+            wrong.append("  %-34s wants %-30s has %s" % (name, "|".join(causes), candidates(answer)))
+    print("text: %s: %d of %d" % (what, good, len(names)))
     if wrong:
         print("\n".join(wrong))
-    return good == n and n > 0
+    return len(names) - good
 
 
-def dress(text, how):
-    """The same text as other programs pass it on."""
-    lines = text.split("\n")
-    if how == "ranks":
-        return "\n".join("[rank0]: " + x for x in lines)
-    if how == "windows":
-        return "\r\n".join("\033[31m%s\033[0m" % x if x else x for x in text.replace("\r", "").split("\n"))
-    if how == "times":
-        return "\n".join("2025-03-04 11:12:13,%03d %s" % (i % 1000, x) for i, x in enumerate(lines))
-    noise = "".join("read shard %06d of the data set from the cache\n" % i for i in range(9000))
-    return noise + text + "\n" + noise
+def check_own(build):
+    names, wanted, texts = zip(*own_texts(os.path.join(HERE, "own")))
+    return not print_folder("our own texts", names, wanted, answers_to(build, [files_of(text) for text in texts]))
 
 
-def check_clothes(cuwhy, folder):
-    """A text gets the same answer whatever surrounds its lines."""
-    good = n = 0
-    wrong = []
-    for name in sorted(os.listdir(folder)):
-        wanted, parts = read_own(os.path.join(folder, name))
-        if name.startswith("form-") or len(parts) > 1:
+def check_clean(cuwhy):
+    """The program itself: nothing found, exit status 0. One alarm in 120 is one too many for a person, but a text that can be read
+    in two ways is no reason to bend a rule."""
+    names, wanted, texts = zip(*own_texts(os.path.join(HERE, "clean")))
+    answers = explain_texts(cuwhy, texts)
+    alarms = print_folder("clean logs and unrelated failures", names, wanted, [answer for answer, _ in answers])
+    statuses = all(status == (0 if ranked(answer)[0] == "none" else 1) for answer, status in answers)
+    if not statuses:
+        print("  an exit status does not agree with its answer")
+    return statuses and alarms * 120 <= len(names)
+
+
+def right_texts(build, cases):
+    """All texts that get the right answer as they are, in one file: (name, cause, text). Kept reports are not tried: what goes wrong with
+    them would have to be read."""
+    found = [(name, wanted, text) for name, wanted, text in own_texts(os.path.join(HERE, "own"))
+             if not name.startswith("form-") and len(files_of(text)) == 1]
+    if os.path.exists(cases):
+        found += [(case["id"], [case["class"]], case["text"] + "\n" + case["env"]) for case in reports.read(cases)]
+    found += [(report["id"], reports.accepted(report), report["text"] + "\n" + report["env"]) for report in reports.read_all()
+              if reports.half(report) == "tuned"]
+    answers = answers_to(build, [[("log.txt", text)] for _, _, text in found])
+    return [(name, ranked(answer)[:1], text) for (name, wanted, text), answer in zip(found, answers)
+            if ranked(answer)[0] in wanted and not is_told(answer)]
+
+
+def is_told(answer):
+    """By a person, in a sentence: those have no clothes of logs."""
+    return any("told, not shown" in evidence["text"] for evidence in answer["evidence"])
+
+
+def check_clothes(build, cases, only, every, show):
+    """A text gets the same answer whatever surrounds its lines. Each text wears one kind of clothes in `every`."""
+    ok = True
+    texts = right_texts(build, cases)
+    for number, (kind, (dress, share)) in enumerate(clothes.KINDS.items()):
+        if only and kind not in only:
             continue
-        for how in ("ranks", "windows", "times", "long"):
-            if how == "long" and wanted[0] in ("oom-graph-retention", "oom-growth"):
-                continue    # figures of memory are followed near errors and at the ends of a log only
-            answer, _ = judge_text(cuwhy, [("log.txt", dress(parts[0][1], how))])
-            n += 1
-            if ranked(answer)[0] in wanted:
-                good += 1
-            else:
-                wrong.append("  %-34s as %-8s wants %-30s has %s" % (name, how, "|".join(wanted), ranked(answer)[0]))
-    print("text: our own texts in other clothes: %d of %d" % (good, n))
-    print("\n".join(wrong))
-    return good == n
+        # figures of memory are followed near errors and at the ends of a log only
+        dressed = [(name, wanted, dress(text)) for name, wanted, text in texts[number % every::every]
+                   if kind != "long" or wanted[0] not in ("oom-graph-retention", "oom-growth")]
+        answers = causes_of(build, [[("log.txt", text)] for _, _, text in dressed])
+        wrong = [(name, wanted, answer) for (name, wanted, _), answer in zip(dressed, answers) if answer[0] not in wanted]
+        good = len(dressed) - len(wrong)
+        enough = good >= share * len(dressed)
+        ok &= enough
+        print("text: in other clothes: %-20s %d of %d, %.1f %%%s" % (kind, good, len(dressed), 100.0 * good / len(dressed),
+                                                               "" if enough else " (too few)"))
+        for name, wanted, answer in wrong if show or not enough else []:
+            print("  %-34s wants %-30s has %s" % (name, "|".join(wanted), answer[0]))
+    return ok
 
 
 def examples():
@@ -156,15 +297,14 @@ def examples():
 def check_examples(cuwhy):
     good = n = 0
     ok = True
+    told = [(cause, text) for cause, text, asks in examples() if text]
     for cause, text, asks in examples():
-        if not text:
-            if asks:    # the doctor's own causes are not told from texts
-                print("  %s has no example" % cause)
-                ok = False
-            continue
-        answer, _ = judge_text(cuwhy, [("example.txt", text + "\n")])
+        if not text and asks:    # the doctor's own causes are not told from texts
+            print("  %s has no example" % cause)
+            ok = False
+    for (cause, _), (answer, status) in zip(told, explain_texts(cuwhy, [text + "\n" for _, text in told])):
         n += 1
-        if ranked(answer)[0] == cause:
+        if ranked(answer)[0] == cause and status == 1:
             good += 1
         else:
             print("  the example of %-30s gives %s" % (cause, ", ".join(ranked(answer)[:4])))
@@ -172,19 +312,33 @@ def check_examples(cuwhy):
     return ok and good == n
 
 
+def check_joined(cuwhy):
+    wrong = joined.check(cuwhy)
+    print("text: a failure with what tools print about the machine: %d complaints" % len(wrong))
+    print("".join("  %s\n" % one for one in wrong), end="")
+    return not wrong
+
+
 def main():
+    global jobs
     p = argparse.ArgumentParser()
     p.add_argument("build", nargs="?", default="build")
+    p.add_argument("-j", "--jobs", type=int, default=jobs)
     p.add_argument("--cases", default=CASES)
-    p.add_argument("--show", action="store_true", help="print every case")
-    p.add_argument("--only", help="cases, own, clothes, clean or examples")
+    p.add_argument("--show", action="store_true", help="print every case, the tuned reports that are wrong, and a table by package")
+    p.add_argument("--only", help="reports, cases, own, clothes, clean, examples or joined")
+    p.add_argument("--kind", action="append", help="only these clothes")
+    p.add_argument("--every", type=int, default=3, help="each text wears one kind of clothes in so many; 1: all of them")
     o = p.parse_args()
+    jobs = o.jobs
     cuwhy = os.path.join(ROOT, o.build, "cuwhy")
-    tests = {"cases": lambda: check_cases(cuwhy, o.cases, o.show),
-             "own": lambda: check_folder(cuwhy, os.path.join(HERE, "own"), "our own texts"),
-             "clothes": lambda: check_clothes(cuwhy, os.path.join(HERE, "own")),
-             "clean": lambda: check_folder(cuwhy, os.path.join(HERE, "clean"), "clean logs and unrelated failures"),
-             "examples": lambda: check_examples(cuwhy)}
+    tests = {"reports": lambda: check_reports(o.build, o.show),
+             "cases": lambda: check_cases(o.build, o.cases, o.show),
+             "own": lambda: check_own(o.build),
+             "clothes": lambda: check_clothes(o.build, o.cases, o.kind, 1 if o.kind else o.every, o.show),
+             "clean": lambda: check_clean(cuwhy),
+             "examples": lambda: check_examples(cuwhy),
+             "joined": lambda: check_joined(cuwhy)}
     results = [run() for name, run in tests.items() if not o.only or o.only == name]
     print("text: flaws of the advice: %d" % len(flaws))
     print("".join("  %s\n" % found for found in sorted(flaws)), end="")

@@ -14,6 +14,9 @@
 
 #include "base/mem.h"
 #include "compat/cuda_errors.h"
+#include "judge/verdict.h"
+#include "rules/cause_page.h"
+#include "rules/destroys.h"
 #include "rules/kb.h"
 #include "rules/rules.h"
 
@@ -209,6 +212,18 @@ static const struct advice *fix_said(const struct cause *c, const struct casefil
 	return NULL;
 }
 
+/* A command with an empty value in it is left out; one with an unknown value needs a guard. */
+static bool lacks_guard(const struct advice *a, const struct casefile *f, struct pool *pool)
+{
+	struct casefile full = *f;
+
+	for (int id = 0; id < FACT_COUNT; id++)
+		if (fact_type((enum fact_id)id) == TYPE_TEXT && fact_known(f, (enum fact_id)id) &&
+		    !fact_text(f, (enum fact_id)id)[0])
+			fact_set_text(&full, (enum fact_id)id, "8");
+	return !template_expand(a->command, &full, pool);
+}
+
 static void cause_check(const struct cause *c, const struct casefile *f, struct pool *pool)
 {
 	struct said_list why = {.cause = c}, fix = {.cause = c};
@@ -217,9 +232,12 @@ static void cause_check(const struct cause *c, const struct casefile *f, struct 
 	advice_each(c->fix, f, pool, collect, &fix);
 	said_check(&why, pool);
 	said_check(&fix, pool);
-	for (size_t i = 0; i < fix.n; i++)
-		if (!fix.command[i] && fix_said(c, f, pool, fix.text[i]))
+	for (size_t i = 0; i < fix.n; i++) {
+		const struct advice *a = fix.command[i] ? NULL : fix_said(c, f, pool, fix.text[i]);
+
+		if (a && lacks_guard(a, f, pool))
 			WRONG("%s says without its command: %s\n", c->id, fix.text[i]);
+	}
 }
 
 static void advice__nothing_is_said_twice_whatever_is_known(void **state)
@@ -364,6 +382,115 @@ static void advice__the_first_headline_that_can_be_said_is_taken(void **state)
 	pool_release(&pool);
 }
 
+static void advice__what_destroys_is_known_by_its_words(void **state)
+{
+	static const char *const does[] = {"kill 4242",
+					   "pip uninstall -y torch && pip install torch",
+					   "ls; sudo rm -f /dev/shm/nccl-*",
+					   "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm || sudo reboot",
+					   "sudo apt-get install nvidia-driver-580-open",
+					   "sudo nvidia-smi --gpu-reset -i 0",
+					   "wsl --shutdown", "apt-get purge 'cuda-compat-*'"};
+	static const char *const does_not[] = {"docker run --rm --gpus all ...", "nvidia-smi -q", "python -m pip check",
+					       "pip install torch",
+					       "dpkg -l | grep -E \"libnvidia-compute|nvidia-driver\"",
+					       "sudo dmesg | grep -iE \"out of memory|oom-kill\"", "cat rm.txt"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(does) / sizeof(*does); i++)
+		assert_true(command_destroys(does[i]));
+	for (size_t i = 0; i < sizeof(does_not) / sizeof(*does_not); i++)
+		assert_false(command_destroys(does_not[i]));
+}
+
+static void guess_check(const struct cause *c, const struct words *w)
+{
+	struct match m = {.cause = c, .sure = KB_LIKELY};
+	struct verdict *v = verdict_new(c->id);
+
+	facts_draw(&v->c, &v->pool, w);
+	verdict_of_cause(v, &m, &v->c);
+	for (const struct said *s = v->fix; s; s = s->next) {
+		if (s->command && command_destroys(s->command))
+			WRONG("%s, a guess, advises: %s\n", c->id, s->command);
+		if (!s->command && strstr(s->text, "; then") && strlen(strstr(s->text, "; then")) == 6)
+			WRONG("%s needs the command that was held back: %s\n", c->id, s->text);
+	}
+	verdict_free(v);
+}
+
+static void advice__a_guess_destroys_nothing(void **state)
+{
+	(void)state;
+	for (const struct cause *c = kb_get()->first; c; c = c->next) {
+		struct words w;
+		int before = wrong;
+
+		words_collect(&w, c);
+		seed_of(c->id);
+		for (int i = 0; i < ROUNDS / 10 && wrong == before; i++)
+			guess_check(c, &w);
+	}
+	assert_int_equal(wrong, 0);
+}
+
+static void advice__doubt_holds_back_what_was_certain(void **state)
+{
+	struct match m = {.cause = kb_find(kb_get(), "driver-library-mismatch"), .sure = KB_CERTAIN};
+	struct verdict *v = verdict_new("unknown");
+
+	(void)state;
+	verdict_of_cause(v, &m, &v->c);
+	assert_string_equal(v->fix->command, "sudo reboot");
+	verdict_doubt(v, "the inputs may be of two runs");
+	assert_null(v->fix->command);
+	assert_true(strstr(v->fix->text, "once this is confirmed: after a driver upgrade: restart") == v->fix->text);
+	assert_true(strstr(v->fix->next->text, "or, once this is confirmed: end every") == v->fix->next->text);
+	verdict_free(v);
+}
+
+static void sample_check(const struct cause *c, const struct template *t, const struct casefile *f, struct pool *pool)
+{
+	if (t && !template_expand(t, f, pool))
+		WRONG("%s has a fact without a sample in kb/samples.def: %s\n", c->id, template_text(t));
+}
+
+static void advice__every_sentence_of_a_page_has_its_samples(void **state)
+{
+	struct pool pool = {0};
+	struct casefile f;
+
+	(void)state;
+	case_init(&f, &pool);
+	samples_observe(&f);
+	for (const struct cause *c = kb_get()->first; c; c = c->next) {
+		for (const struct when *w = c->when; w; w = w->next)
+			sample_check(c, w->because, &f, &pool);
+		for (const struct advice *a = c->fix; a; a = a->next) {
+			sample_check(c, a->text, &f, &pool);
+			sample_check(c, a->command, &f, &pool);
+		}
+	}
+	pool_release(&pool);
+	assert_int_equal(wrong, 0);
+}
+
+static void advice__a_page_says_nothing_twice(void **state)
+{
+	(void)state;
+	for (const struct cause *c = kb_get()->first; c; c = c->next) {
+		struct said_list fix = {.cause = c};
+		struct pool pool = {0};
+
+		for (const struct said *s = cause_fixes(c, &pool); s; s = s->next)
+			collect(&fix, s->text, s->command);
+		said_check(&fix, &pool);
+		assert_true(!fix.n || (strncmp(fix.text[0], "or ", 3) && strncmp(fix.text[0], "and ", 4)));
+		pool_release(&pool);
+	}
+	assert_int_equal(wrong, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +500,11 @@ int main(void)
 		cmocka_unit_test(advice__a_reason_does_not_say_how_sure_it_is),
 		cmocka_unit_test(advice__titles_serve_as_headlines),
 		cmocka_unit_test(advice__the_first_headline_that_can_be_said_is_taken),
+		cmocka_unit_test(advice__what_destroys_is_known_by_its_words),
+		cmocka_unit_test(advice__a_guess_destroys_nothing),
+		cmocka_unit_test(advice__doubt_holds_back_what_was_certain),
+		cmocka_unit_test(advice__every_sentence_of_a_page_has_its_samples),
+		cmocka_unit_test(advice__a_page_says_nothing_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

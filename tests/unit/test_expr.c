@@ -224,6 +224,14 @@ static void template__a_sentence_with_an_unknown_fact_is_not_said(void **state)
 	expand("{1 / 0}", NULL);
 }
 
+static void template__a_sentence_with_an_empty_text_is_not_said(void **state)
+{
+	(void)state;
+	expand("the status is {\"\"}", NULL);
+	expand("{\" \"}: of the library", NULL);
+	expand("VARIABLE is \"{\"\"}\"", "VARIABLE is \"\"");
+}
+
 static void template__mistakes_are_found_when_parsed(void **state)
 {
 	static const char *const bad[] = {"{",		 "{launch.grid.z",     "{}",	 "{nothing}", "{error.text:n}",
@@ -251,6 +259,7 @@ int main(void)
 		cmocka_unit_test(expr__mistakes_are_found_when_parsed),
 		cmocka_unit_test(template__numbers_sizes_and_texts),
 		cmocka_unit_test(template__a_sentence_with_an_unknown_fact_is_not_said),
+		cmocka_unit_test(template__a_sentence_with_an_empty_text_is_not_said),
 		cmocka_unit_test(template__mistakes_are_found_when_parsed),
 	};
 

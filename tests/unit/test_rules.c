@@ -178,6 +178,15 @@ static void kb__every_sign_is_used(void **state)
 			fail_msg("%s line %d: nothing uses the sign '%s'", s->file, s->line, s->name);
 }
 
+/* words that nobody has seen match nothing, or the wrong thing */
+static void kb__no_sign_has_words_that_were_made_up(void **state)
+{
+	(void)state;
+	for (const struct kb_sign *s = kb_get()->signs; s; s = s->next)
+		if (strstr(s->source, "unseen"))
+			fail_msg("%s line %d: the words of '%s' were seen nowhere", s->file, s->line, s->name);
+}
+
 static void collect_words(void *arg, const char *words)
 {
 	size_t n = strlen(arg);
@@ -202,16 +211,54 @@ static void kb__a_sign_is_what_it_rests_on(void **state)
 	/* for people it is expanded, in parentheses where needed */
 	assert_string_equal(w->text, "text.is && !(says(\"first words\", \"second words\") && text.error)"
 				     " || says(\"first words\", \"second words\") && error.raised");
-	/* its phrases are the rule's; as evidence, without those after a "!" */
-	expr_says(w->expr, false, collect_words, words);
-	assert_string_equal(words, "first words.second words.");
-	words[0] = '\0';
-	expr_says(w->expr, true, collect_words, words);
+	/* its phrases are the rule's */
+	expr_says(w->expr, collect_words, words);
 	assert_string_equal(words, "first words.second words.first words.second words.");
 	assert_int_equal(kb_words(kb, &list), 4);
 	free(list);
 	assert_string_equal(kb->signs->source, "a test");
 	kb_free(kb);
+}
+
+static void collect_ground(void *arg, const char *words, enum fact_id fact)
+{
+	collect_words(arg, words ? words : fact_name(fact));
+}
+
+static const struct text_hit *says_second(const void *arg, const char *words)
+{
+	static const struct text_hit hit = {.count = 1};
+
+	(void)arg;
+	return strcmp(words, "second words") ? NULL : &hit;
+}
+
+static void expr__what_holds_is_a_ground_and_nothing_else(void **state)
+{
+	static const char text[] = SIGNS "either: says(\"first words\", \"second words\")" SOURCE HEADER(
+		"when likely r: text.is && !sign.either || sign.either && (error.raised || text.hangs) && known(text.gpus)\n");
+	struct pool pool = {0};
+	struct casefile *f = calloc(1, sizeof(*f));
+	struct err e = {0};
+	struct kb *kb = kb_parse(text, strlen(text), &e);
+	char words[100] = "";
+
+	(void)state;
+	assert_non_null(kb);
+	case_init(f, &pool);
+	f->says = says_second;
+	fact_set_flag(f, FACT_error_raised, true);
+	fact_set_flag(f, FACT_text_is, true);
+	fact_set_place(f, FACT_text_hangs, "log line 2");
+	fact_set_number(f, FACT_text_gpus, 4);
+	fact_set_place(f, FACT_text_gpus, "log line 3");
+	expr_grounds(kb->first->when->expr, f, collect_ground, words);
+	assert_string_equal(words, "second words.error.raised.text.gpus.");
+	assert_string_equal(fact_place(f, FACT_text_gpus), "log line 3");
+	assert_null(fact_place(f, FACT_text_hangs));	/* what is not known has no place */
+	kb_free(kb);
+	pool_release(&pool);
+	free(f);
 }
 
 static void kb__a_cause_blames_a_line_that_is_known(void **state)
@@ -263,9 +310,11 @@ static void kb__a_rule_names_the_numbers_it_compares_with(void **state)
 #define CAUSE(id, lines) "%%% " id "\n---\nid: " id "\ntitle: t\n" lines "---\ntext\n"
 #define HOLDS "when likely r: launch.is\n"
 
-/* The causes that match, in order, with the rules that matched: "b/r a/s". */
-static void expect_order(const char *text, const char *expected)
+/* The causes that match, in order, with the rules that matched: "b/r a/s". For a text, their certainties follow, and
+ * '=' where nothing tells them apart: "b/r:likely=". */
+static void expect_matches(const char *text, bool of_text, const char *expected)
 {
+	static const char *const words[] = {"possible", "likely", "certain"};
 	struct pool pool = {0};
 	struct err e = {0};
 	struct kb *kb = kb_parse(text, strlen(text), &e);
@@ -278,13 +327,20 @@ static void expect_order(const char *text, const char *expected)
 	case_init(&f, &pool);
 	fact_set_flag(&f, FACT_launch_is, true);
 	fact_set_flag(&f, FACT_oom_is, false);
+	fact_set_flag(&f, FACT_text_is, of_text);
 	rules_match(&m, kb, &f, &pool);
 	for (size_t i = 0; i < m.n; i++)
-		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s/%s", i ? " " : "", m.list[i].cause->id,
-			 m.list[i].when->id);
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s/%s%s%s%s", i ? " " : "",
+			 m.list[i].cause->id, m.list[i].when->id, of_text ? ":" : "",
+			 of_text ? words[m.list[i].sure] : "", m.list[i].tied ? "=" : "");
 	assert_string_equal(got, expected);
 	pool_release(&pool);
 	kb_free(kb);
+}
+
+static void expect_order(const char *text, const char *expected)
+{
+	expect_matches(text, false, expected);
 }
 
 static void order__the_surer_one_leads_then_what_is_over_then_the_id(void **state)
@@ -345,6 +401,57 @@ static void order__what_is_explained_away_is_not_told(void **state)
 	expect_order(CAUSE("b", HOLDS "explains: a\n") CAUSE("a", "when certain r: launch.is\n"), "a/r b/r");
 	expect_order(CAUSE("b", "when possible r: launch.is\nexplains: a\n") CAUSE("a", "when possible r: launch.is\n"),
 		     "a/r b/r");
+}
+
+#define IS "when possible r: launch.is\n"
+#define FOR "for f: launch.is\n  because: f\n"
+#define AGAINST "against g: launch.is\n  because: g\n"
+
+static void weighing__evidence_moves_a_cause_by_one_step(void **state)
+{
+	(void)state;
+	expect_matches(CAUSE("a", IS FOR), true, "a/r:likely");
+	expect_matches(CAUSE("a", HOLDS FOR), true, "a/r:likely");	/* only a rule says certain */
+	expect_matches(CAUSE("a", HOLDS AGAINST), true, "a/r:possible");
+	expect_matches(CAUSE("a", "when certain r: launch.is\n" AGAINST), true, "a/r:likely");
+	expect_matches(CAUSE("a", IS AGAINST), true, "a/r:possible");
+	expect_matches(CAUSE("a", HOLDS FOR AGAINST), true, "a/r:possible");
+	expect_matches(CAUSE("a", IS "for f: oom.is\n  because: f\n"), true, "a/r:possible");	/* it does not hold */
+	expect_matches(CAUSE("a", FOR), true, "");	/* evidence finds no cause by itself */
+}
+
+static void weighing__what_is_excluded_is_no_candidate(void **state)
+{
+	(void)state;
+	expect_matches(CAUSE("a", "when certain r: launch.is\nexcluded x: launch.is\n  because: x\n") CAUSE("b", IS),
+		       true, "b/r:possible");
+}
+
+static void weighing__evidence_counts_before_the_order(void **state)
+{
+	(void)state;
+	expect_matches(CAUSE("a", HOLDS "over: b\n") CAUSE("b", HOLDS FOR), true, "b/r:likely a/r:likely");
+	expect_matches(CAUSE("a", HOLDS "over: b\n" AGAINST) CAUSE("b", IS), true, "b/r:possible a/r:possible");
+}
+
+static void weighing__a_tie_is_a_step_less_certain(void **state)
+{
+	(void)state;
+	expect_matches(CAUSE("a", HOLDS) CAUSE("b", HOLDS), true, "a/r:possible= b/r:possible=");
+	expect_matches(CAUSE("a", "when certain r: launch.is\n") CAUSE("b", "when certain r: launch.is\n") CAUSE("c", IS),
+		       true, "a/r:likely= b/r:likely= c/r:possible");
+	expect_matches(CAUSE("a", HOLDS) CAUSE("b", HOLDS "over: a\n"), true, "b/r:likely a/r:likely");
+}
+
+static void weighing__mistakes_in_evidence_are_found(void **state)
+{
+	(void)state;
+	refused(HEADER("for: launch.is\n  because: f\n"), "kb/causes/a.md line", "an id of its own");
+	refused(HEADER("for f: launch.is\n"), "kb/causes/a.md line", "evidence needs its reason");
+	refused(HEADER("for r: launch.is\n  because: f\n" HOLDS), "kb/causes/a.md line", "the same id");
+	refused(HEADER("against f: launch.is\n  because: f\n  over: a\n"), "kb/causes/a.md line",
+		"no place in the order");
+	refused(HEADER("against f: error.code\n  because: f\n"), "kb/causes/a.md line", "must be true or false");
 }
 
 /* ---- small files ------------------------------------------------------------------------------- */
@@ -1006,6 +1113,32 @@ static void oom__live_tensors_fill_the_card(void **state)
 	json_decref(j);
 }
 
+/* PyTorch's allocator tries, frees its cache and tries again: only the last attempt is why the program ended. */
+static void oom__attempts_that_were_survived_do_not_lend_their_line(void **state)
+{
+	struct cw_failure *f;
+	uint32_t at, elsewhere;
+	struct tb b;
+	json_t *j;
+
+	(void)state;
+	tb_init(&b);
+	at = tb_stack(&b, USER, NULL);
+	elsewhere = tb_stack(&b, "/home/user/data.py:13:batches", NULL);
+	for (uint64_t i = 1; i <= 3; i++) {
+		f = tb_fail(&b, CW_SRC_DRIVER, 2, i == 2 ? elsewhere : at);
+		f->api = 120;
+		f->request_bytes = i * GIB;
+	}
+	f = tb_fail(&b, CW_SRC_TORCH_OOM, 2, at);
+	f->request_bytes = 3 * GIB;
+	tb_fail_text(&b, CW_SRC_PYTHON, at, "OutOfMemoryError", "CUDA out of memory. Tried to allocate ...");
+	j = judge(&b, 1);
+	assert_true(mentions(j, "where", "train.py"));
+	assert_false(mentions(j, "where", "data.py"));
+	json_decref(j);
+}
+
 /* ---- what PyTorch refuses by itself -------------------------------------------------------------- */
 
 static void expect_message(const char *cause, const char *text)
@@ -1344,8 +1477,10 @@ static void proven(struct casefile *f, struct pool *pool, const char *first, dou
 	fact_set_flag(f, FACT_room_known, true);
 	fact_set_flag(f, FACT_room_proven, true);
 	fact_set_flag(f, FACT_room_exact, true);
+	fact_set_number(f, FACT_room_grown, 0);
 	fact_set_text(f, FACT_room_first, first);
 	fact_set_number(f, FACT_room_ways, ways);
+	fact_set_flag(f, FACT_room_alone, ways == 1);
 	fact_set_number(f, FACT_oom_earlier, 0);
 	fact_set_flag(f, FACT_room_most_ever, false);
 	fact_set_flag(f, FACT_room_postponed, false);
@@ -1361,8 +1496,13 @@ static void proven(struct casefile *f, struct pool *pool, const char *first, dou
 
 static void memory__only_what_alone_is_enough_is_certain(void **state)
 {
-	static const struct { const char *first, *cause; } ways[] = {
-		{"graphs", "oom-graph-retention"}, {"growth", "oom-growth"}, {"gaps", "oom-fragmentation"}, {"", "oom-capacity"}};
+	static const struct {
+		const char *first, *cause;
+	} ways[] = {{"graphs", "oom-graph-retention"},
+		    {"growth", "oom-growth"},
+		    {"gaps", "oom-fragmentation"},
+		    {"pools", "oom-private-pool"},
+		    {"", "oom-capacity"}};
 	struct pool pool = {0};
 	struct matches m;
 	struct casefile f;
@@ -1376,6 +1516,42 @@ static void memory__only_what_alone_is_enough_is_certain(void **state)
 			continue;
 		proven(&f, &pool, ways[i].first, 2);
 		assert_string_equal(best(&m, &f, &pool)->cause->id, ways[i].cause);
+		assert_int_equal(best(&m, &f, &pool)->sure, KB_LIKELY);
+	}
+	pool_release(&pool);
+}
+
+static void memory__pools_that_would_do_are_named_behind_the_gaps(void **state)
+{
+	struct pool pool = {0};
+	struct casefile f;
+	struct matches m;
+	bool named = false;
+
+	(void)state;
+	proven(&f, &pool, "gaps", 2);
+	fact_set_number(&f, FACT_room_pools, 1e6);
+	assert_string_equal(best(&m, &f, &pool)->cause->id, "oom-fragmentation");
+	for (size_t i = 0; i < m.n; i++)
+		named |= !strcmp(m.list[i].cause->id, "oom-private-pool");
+	assert_true(named);
+	pool_release(&pool);
+}
+
+/* torch.cat of what there is and a little more, in every turn. */
+static void memory__what_grows_in_place_is_growth(void **state)
+{
+	struct pool pool = {0};
+	struct casefile f;
+	struct matches m;
+
+	(void)state;
+	proven(&f, &pool, "", 0);
+	fact_set_number(&f, FACT_room_grown, 9);
+	fact_set_number(&f, FACT_room_grown_first, 1e6);
+	for (int alone = 0; alone < 2; alone++) {
+		fact_set_flag(&f, FACT_room_grown_alone, alone);
+		assert_string_equal(best(&m, &f, &pool)->cause->id, alone ? "oom-growth" : "oom-capacity");
 		assert_int_equal(best(&m, &f, &pool)->sure, KB_LIKELY);
 	}
 	pool_release(&pool);
@@ -1584,6 +1760,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory__only_what_alone_is_enough_is_certain),
+		cmocka_unit_test(memory__pools_that_would_do_are_named_behind_the_gaps),
+		cmocka_unit_test(memory__what_grows_in_place_is_growth),
 		cmocka_unit_test(memory__after_a_failed_try_capacity_is_not_certain),
 		cmocka_unit_test(memory__gaps_in_a_first_turn_are_not_the_reason),
 		cmocka_unit_test(memory__gaps_that_only_postpone_are_not_the_reason),
@@ -1595,7 +1773,9 @@ int main(void)
 		cmocka_unit_test(kb__a_rule_uses_signs_and_no_phrases),
 		cmocka_unit_test(kb__mistakes_in_a_sign_are_found),
 		cmocka_unit_test(kb__every_sign_is_used),
+		cmocka_unit_test(kb__no_sign_has_words_that_were_made_up),
 		cmocka_unit_test(kb__a_sign_is_what_it_rests_on),
+		cmocka_unit_test(expr__what_holds_is_a_ground_and_nothing_else),
 		cmocka_unit_test(kb__a_cause_blames_a_line_that_is_known),
 		cmocka_unit_test(kb__a_rule_names_its_cuda_codes),
 		cmocka_unit_test(kb__a_rule_names_the_numbers_it_compares_with),
@@ -1606,6 +1786,11 @@ int main(void)
 		cmocka_unit_test(order__a_rule_that_is_named_stands_alone),
 		cmocka_unit_test(order__a_circle_and_unknown_names_are_refused),
 		cmocka_unit_test(order__what_is_explained_away_is_not_told),
+		cmocka_unit_test(weighing__evidence_moves_a_cause_by_one_step),
+		cmocka_unit_test(weighing__what_is_excluded_is_no_candidate),
+		cmocka_unit_test(weighing__evidence_counts_before_the_order),
+		cmocka_unit_test(weighing__a_tie_is_a_step_less_certain),
+		cmocka_unit_test(weighing__mistakes_in_evidence_are_found),
 		cmocka_unit_test(grid_limit__names_dimension_value_limit_and_pieces),
 		cmocka_unit_test(grid_limit__the_limit_itself_is_allowed),
 		cmocka_unit_test(grid_limit__without_the_devices_limits_it_is_likely),
@@ -1630,6 +1815,7 @@ int main(void)
 		cmocka_unit_test(oom__one_request_larger_than_the_card),
 		cmocka_unit_test(oom__a_limit_of_the_process_is_not_a_full_card),
 		cmocka_unit_test(oom__live_tensors_fill_the_card),
+		cmocka_unit_test(oom__attempts_that_were_survived_do_not_lend_their_line),
 		cmocka_unit_test(messages__device),
 		cmocka_unit_test(messages__shape),
 		cmocka_unit_test(messages__dtype),

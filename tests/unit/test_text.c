@@ -20,6 +20,8 @@
 #include "input/text/crash.h"
 #include "input/text/line.h"
 #include "input/text/log.h"
+#include "input/text/quoted.h"
+#include "input/text/restart.h"
 #include "base/needles.h"
 #include "input/text/stream.h"
 
@@ -58,6 +60,99 @@ static void needles__find_what_a_plain_search_finds(void **state)
 			assert_int_equal(found[i], needle_matches(words[i], line, strlen(line)) ? 1 : 0);
 	}
 	needles_free(d);
+}
+
+/* Letters of both cases, few of them so that needles meet often, and characters that differ in bit 5 alone, as cases do. */
+static void random_text(char *to, size_t len, const char *letters)
+{
+	for (size_t i = 0; i < len; i++)
+		to[i] = letters[(size_t)rand() % strlen(letters)];
+	to[len] = '\0';
+}
+
+static bool piece_is_in(const char *piece, size_t n, const char *s, size_t len)
+{
+	for (size_t i = 0; i + n <= len; i++)
+		if (!strncasecmp(s + i, piece, n))
+			return true;
+	return false;
+}
+
+enum { RANDOM_WORDS = 40, RANDOM_TEXT = 120 };
+
+static const char *const alphabets[] = {"aAb", "aAbBcC@`[{", "aAbBcCdDeEfFgG .:_?"};
+
+static size_t random_words(char word[RANDOM_WORDS][32], const char **words, const char *letters)
+{
+	size_t n = 1 + (size_t)rand() % RANDOM_WORDS;
+
+	for (size_t i = 0; i < n; i++) {
+		random_text(word[i], 1 + (size_t)rand() % 24, letters);
+		words[i] = word[i];
+	}
+	return n;
+}
+
+/* In a text of its exact size: reading past it would be noticed by the sanitizer. */
+static char *random_exact(const char *letters, size_t *len)
+{
+	char text[RANDOM_TEXT + 1];
+
+	*len = (size_t)rand() % RANDOM_TEXT;
+	random_text(text, *len, letters);
+	return memcpy(xmalloc(*len ? *len : 1), text, *len);
+}
+
+static void needles__the_first_of_them_is_found_at_any_place(void **state)
+{
+	(void)state;
+	srand(11);
+	for (int round = 0; round < 6000; round++) {
+		const char *letters = alphabets[round % 3], *words[RANDOM_WORDS];
+		char word[RANDOM_WORDS][32];
+		size_t window = round & 1 ? NEEDLE_MIN : NEEDLE_FAST, n = random_words(word, words, letters);
+		struct needles *d = needles_new(words, n, window);
+		size_t muted = (size_t)rand() % n, which = 0, len;
+		char *text = random_exact(letters, &len);
+		const char *at;
+
+		if (round % 4 < 2)
+			needles_mute(d, muted, true);
+		else
+			muted = n;
+		at = needles_find(d, text, text + len, &which);
+		if (at) {
+			assert_true(which != muted && strlen(words[which]) >= window);
+			assert_true(piece_is_in(words[which], strlen(words[which]), text, len));
+		}
+		for (size_t i = 0; i < n; i++)	/* none before it */
+			if (i != muted && strlen(words[i]) >= window)
+				assert_false(
+					piece_is_in(words[i], strlen(words[i]), text, at ? (size_t)(at - text) : len));
+		needles_free(d);
+		free(text);
+	}
+}
+
+static void needles__all_in_a_line_are_found_once(void **state)
+{
+	(void)state;
+	srand(13);
+	for (int round = 0; round < 6000; round++) {
+		const char *letters = alphabets[round % 3], *words[RANDOM_WORDS];
+		char word[RANDOM_WORDS][32];
+		size_t window = round & 1 ? NEEDLE_MIN : NEEDLE_FAST, n = random_words(word, words, letters), len;
+		struct needles *d = needles_new(words, n, window);
+		char *text = random_exact(letters, &len);
+		unsigned found[RANDOM_WORDS] = {0};
+
+		needles_in_line(d, text, len, count_hit, found);
+		for (size_t i = 0; i < n; i++)
+			assert_int_equal(found[i], strlen(words[i]) >= window &&
+							   piece_is_in(words[i], strlen(words[i]), text, len));
+		needles_free(d);
+		free(text);
+	}
 }
 
 static void needles__anchors_hold_a_line_at_its_ends(void **state)
@@ -136,6 +231,20 @@ static void see_line(void *arg, const char *s, size_t len, uint64_t number, bool
 	seen->with += memmem(s, len, "CUDA error: here", 16) != NULL;
 }
 
+static void stream_in_pieces(struct stream *st, const char *text, size_t n, size_t piece)
+{
+	for (size_t at = 0; at < n;) {
+		size_t room, part = piece < n - at ? piece : n - at;
+		char *to = stream_room(st, &room);
+
+		part = part < room ? part : room;
+		memcpy(to, text + at, part);
+		stream_filled(st, part);
+		at += part;
+	}
+	stream_end(st);
+}
+
 /* The same text in pieces of any size gives the same lines. */
 static void stream__does_not_depend_on_the_pieces(void **state)
 {
@@ -154,23 +263,87 @@ static void stream__does_not_depend_on_the_pieces(void **state)
 		struct stream *st = stream_new(d, see_line, &seen);
 
 		stream_hasty(st);
-		for (size_t at = 0; at < n;) {
-			size_t room;
-			char *to = stream_room(st, &room);
-			size_t part = pieces[k] < n - at ? pieces[k] : n - at;
-
-			part = part < room ? part : room;
-			memcpy(to, text + at, part);
-			stream_filled(st, part);
-			at += part;
-		}
-		stream_end(st);
+		stream_in_pieces(st, text, n, pieces[k]);
 		assert_true(seen.with >= 10);
 		first = first ? first : seen.with;
 		assert_int_equal(seen.with, first);
 		assert_true(seen.n < 40000);	/* most were skipped */
 		stream_free(st);
 	}
+	free(text);
+	needles_free(d);
+}
+
+static void see_whole_line(void *arg, const char *s, size_t len, uint64_t number, bool gap)
+{
+	assert_true(len >= 4 && !memcmp(s, "h:1 ", 4));
+	see_line(arg, s, len, number, gap);
+}
+
+/* A word that every line has costs little, and hides no other one. */
+static void stream__passes_few_lines_on_for_a_word_that_is_everywhere(void **state)
+{
+	static const char *const words[] = {"NCCL INFO", "NCCL INFO: CUDA error: here"};
+	static const bool sparing[] = {true, false};
+	static const size_t pieces[] = {1 << 20, 65536, 700001};
+	struct needles *d = needles_new(words, 2, NEEDLE_FAST);
+	size_t size = 20u << 20, n = 0, with = 0, first = 0;
+	char *text = xmalloc(size + 64);
+
+	(void)state;
+	for (unsigned i = 0; n < size; i++) {
+		bool error = i % 4001 == 4000;
+
+		with += error;
+		n += (size_t)snprintf(text + n, size + 64 - n,
+				      error ? "h:1 NCCL INFO: CUDA error: here %u\n" : "h:1 NCCL INFO channel %u\n", i);
+	}
+	for (size_t k = 0; k < sizeof(pieces) / sizeof(pieces[0]); k++) {
+		struct seen seen = {0};
+		struct stream *st = stream_new(d, see_whole_line, &seen);
+
+		stream_hasty(st);
+		stream_sparing(st, sparing);
+		stream_in_pieces(st, text, n, pieces[k]);
+		assert_int_equal(seen.with, with);
+		assert_true(seen.n < 30000);
+		first = first ? first : seen.n;
+		assert_int_equal(seen.n, first);
+		stream_free(st);
+	}
+	free(text);
+	needles_free(d);
+}
+
+enum { ERROR_LINE = 30000 };
+
+static void see_word_after_error(void *arg, const char *s, size_t len, uint64_t number, bool gap)
+{
+	(void)gap;
+	*(size_t *)arg += number > ERROR_LINE + 1000 && memmem(s, len, "NCCL INFO", 9) != NULL;
+}
+
+static void stream__passes_words_on_again_after_an_error(void **state)
+{
+	static const char *const words[] = {"NCCL INFO", "CUDA error: here"};
+	static const bool sparing[] = {true, false};
+	struct needles *d = needles_new(words, 2, NEEDLE_FAST);
+	size_t size = 2u << 20, n = 0, after = 0;
+	char *text = xmalloc(size + 64);
+	struct stream *st = stream_new(d, see_word_after_error, &after);
+
+	(void)state;
+	for (unsigned i = 1; n < size; i++)
+		n += (size_t)snprintf(text + n, size + 64 - n, "%s %u\n",
+				      i == ERROR_LINE ? "CUDA error: here"
+				      : i % 500 == 0  ? "NCCL INFO channel"
+						      : "a line of no interest",
+				      i);
+	stream_hasty(st);
+	stream_sparing(st, sparing);
+	stream_in_pieces(st, text, n, 65536);
+	assert_true(after >= 5 && after <= 10);
+	stream_free(st);
 	free(text);
 	needles_free(d);
 }
@@ -199,6 +372,23 @@ static void line__has_no_prefix_and_no_colors(void **state)
 	expect_line("2025-06-01 12:00:00,123 x", "x", "", -1);
 	expect_line("[1,5]<stderr>:boom", "boom", "1,5", -1);
 	expect_line("    indented", "    indented", "", -1);
+	expect_line("2025-03-04 11:12:13,123 - train.main - ERROR -   x", "  x", "", -1);
+	expect_line("2025-03-04 11:12:13.123 | ERROR    | __main__:run:40 - x", "x", "", -1);
+	expect_line("E0304 11:12:13.000001 140213 train.py:12] x", "x", "", -1);
+	expect_line("2025-03-04T11:12:13.000000001Z stderr F   x", "  x", "", -1);
+	expect_line("[pod/train-1/main]   x", "  x", "train-1/main", -1);
+	expect_line("trainer  |   x", "  x", "trainer", -1);
+	expect_line("a | b", "a | b", "", -1);
+}
+
+static void line__a_file_may_name_its_rank(void **state)
+{
+	(void)state;
+	assert_int_equal(line_rank_of_file("logs/rank3.log"), 3);
+	assert_int_equal(line_rank_of_file("job-rank_12.err"), 12);
+	assert_int_equal(line_rank_of_file("/tmp/attempt_0/5/stderr.log"), 5);
+	assert_int_equal(line_rank_of_file("train.log"), -1);
+	assert_int_equal(line_rank_of_file("frank3.log"), -1);
 }
 
 /* ---- whole texts ------------------------------------------------------------------------------------ */
@@ -249,6 +439,83 @@ static void log__keeps_ranks_apart(void **state)
 	log_free(l);
 }
 
+/* The one exception of a text, and its innermost frame. */
+static void expect_error(const char *text, const char *type, const char *message, const char *file, const char *source)
+{
+	struct text_log *l = read_log(text);
+	const struct text_event *e;
+	size_t n = log_events(l, &e);
+
+	assert_int_equal(n, 1);
+	assert_string_equal(e->type, type);
+	assert_string_equal(e->message, message);
+	assert_true(e->n_frames > 0);
+	assert_string_equal(e->frame[e->n_frames - 1].file, file);
+	assert_string_equal(e->frame[e->n_frames - 1].source, source);
+	log_free(l);
+}
+
+static void clothes__any_prefix_of_a_traceback_is_learned(void **state)
+{
+	(void)state;
+	expect_error("<1> node7/gpu1 ~ Traceback (most recent call last):\n"
+		     "<2> node7/gpu1 ~   File \"a.py\", line 10, in f\n"
+		     "<10> node7/gpu1 ~     x()\n"
+		     "<11> node7/gpu1 ~ KeyError: two\n",
+		     "KeyError", "two", "a.py", "x()");
+}
+
+static void clothes__a_traceback_on_one_line_has_its_frames(void **state)
+{
+	(void)state;
+	expect_error("[rank0]: Traceback (most recent call last): File \"a.py\", line 10, in f x = g(1) File \"b.py\", line 2, in g "
+		     "return h() ^^^ ValueError: no GPU\n",
+		     "ValueError", "no GPU", "b.py", "return h()");
+	expect_error("Mar  4 11:12:13 node7 train[4711]: Traceback (most recent call last):#012  File \"a.py\", line 10, in f#012    x()#012"
+		     "KeyError: two\n",
+		     "KeyError", "two", "a.py", "x()");
+}
+
+static void clothes__lines_cut_at_a_width_are_joined(void **state)
+{
+	(void)state;
+	expect_error("Traceback (most recent call last):\n"
+		     "  File \"a.py\", line 10, in f\n"
+		     "    x()\n"
+		     "RuntimeError: Expected all tensors to be on the same device, but found at least \n"
+		     "two devices, cuda:0 and cpu!\n",
+		     "RuntimeError",
+		     "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!",
+		     "a.py", "x()");
+}
+
+static void clothes__markup_is_taken_off(void **state)
+{
+	(void)state;
+	expect_error("<pre>Traceback (most recent call last):\n"
+		     "  File &quot;a.py&quot;, line 10, in &lt;module&gt;\n"
+		     "    x(a &lt; b)\n"
+		     "<span class=\"ansi-red-fg\">KeyError</span>: &#39;two&#39;</pre>\n",
+		     "KeyError", "'two'", "a.py", "x(a < b)");
+	expect_error("{\"level\": \"error\", \"exc_info\": \"Traceback (most recent call last):\\n  File \\\"a.py\\\", line 10, in f\\n    "
+		     "x()\\nKeyError: two\"}\n",
+		     "KeyError", "two", "a.py", "x()");
+	expect_error("   \"traceback\": [\n"
+		     "    \"\\u001b[0;31mKeyError\\u001b[0m  Traceback (most recent call last)\",\n"
+		     "    \"Cell \\u001b[0;32mIn[3], line 2\\u001b[0m\\n      1 a\\n----> 2 x()\",\n"
+		     "    \"KeyError: two\"\n"
+		     "   ]\n",
+		     "KeyError", "two", "Cell In[3]", "x()");
+}
+
+static void clothes__what_looks_like_markup_stays(void **state)
+{
+	(void)state;
+	expect_error(
+		"Traceback (most recent call last):\n  File \"a.py\", line 10, in <module>\n    x = y<a>(b)\nKeyError: two\n",
+		"KeyError", "two", "a.py", "x = y<a>(b)");
+}
+
 static void log__counts_assertions(void **state)
 {
 	char *text = xmalloc(1 << 20);
@@ -263,7 +530,7 @@ static void log__counts_assertions(void **state)
 			"a/Loss.cu:%d: kern: block: [%d,0,0], thread: [%d,0,0] Assertion `t < n_classes` failed.\n",
 			103, i / 32, i % 32);
 	l = read_log(text);
-	assert_int_equal(log_asserts(l, &a), 1);
+	assert_int_equal(log_asserts(l, NULL, &a), 1);
 	assert_int_equal(a[0].count, 5000);
 	assert_int_equal(a[0].source_line, 103);
 	assert_string_equal(a[0].file, "a/Loss.cu");
@@ -343,6 +610,39 @@ static void gpu__is_known_with_more_words_than_its_name_has(void **state)
 	assert_true(fact_of("RuntimeError: CUDA error: unknown error\nmy RTX 7090 has most\n", FACT_text_gpu_cc) == -1);	/* not a Quadro */
 }
 
+/* The answers in a text of these lines: "id=answer@line …". */
+static void expect_snippets(const char *text, const char *expected)
+{
+	struct snippets found = {0};
+	char got[400] = "", line[200];
+	uint64_t number = 0;
+
+	for (const char *s = text; *s; s += strcspn(s, "\n"), s += *s == '\n') {
+		snprintf(line, sizeof(line), "%.*s", (int)strcspn(s, "\n"), s);
+		snippets_line(&found, line, ++number);
+	}
+	for (size_t i = 0; i < found.n; i++)
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%d=%s@%u", i ? " " : "",
+			 (int)found.list[i].id, found.list[i].answer, (unsigned)found.list[i].line);
+	assert_string_equal(got, expected);
+}
+
+static void snippet__is_what_was_typed_and_what_it_printed(void **state)
+{
+	(void)state;
+	expect_snippets(">>> torch.cuda.is_available()\nFalse\n", "0=False@2");
+	expect_snippets("In [3]: torch.cuda.is_available()\nOut[3]: True\n", "0=True@2");
+	expect_snippets("torch.cuda.is_available(): False\n", "0=False@1");
+	expect_snippets("torch.cuda.is_available()=True\n", "0=True@1");
+	expect_snippets(">>> print(torch.version.cuda, torch.cuda.device_count())\n12.4 0\n", "2=12.4@2 1=0@2");
+	expect_snippets(">>> torch.version.cuda\n'11.8'\n", "2='11.8'@2");
+	expect_snippets(">>> torch.cuda.get_device_capability(0)\n(8, 6)\n", "4=(8, 6)@2");
+	expect_snippets(">>> torch.cuda.is_available()\n>>> torch.version.hip\nNone\n", "3=None@3");
+	expect_snippets("if torch.cuda.is_available():\n    x = x.cuda()\n", "");	/* code, not an answer */
+	expect_snippets("assert torch.cuda.device_count() > 1\n2 GPUs\n", "");
+	expect_snippets("if torch.cuda.device_count() == 2\n", "");
+}
+
 static void oom__numbers_of_all_forms(void **state)
 {
 	static const char old[] = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 8.00 GiB total capacity; 5.00 GiB already "
@@ -387,6 +687,240 @@ static void text__the_first_error_counts(void **state)
 	/* something else failed first, and it is not CUDA's */
 	expect_cause("KeyError: 'x'\nRuntimeError: CUDA error: misaligned address\n", "misaligned-address");
 	expect_cause("KeyError: 'x'\n", "none");
+}
+
+static void quoted__lines_that_mention_an_error(void **state)
+{
+	static const struct { const char *line; bool quoted, code; } cases[] = {
+		{"tests/test_cuda.py::test_error[CUDA error: out of memory] PASSED [ 11%]", true, false},
+		{"FAILED tests/test_cuda.py::test_error - RuntimeError: CUDA error: out of memory", false, false},
+		{"test_oom (tests.T.test_oom) ... skipped 'Found no NVIDIA driver on your system'", true, false},
+		{"ok 3 - a CUDA error is reported", true, false},
+		{"8f3a1c2 fix: CUDA out of memory when resuming", true, false},
+		{"deadbee CUDA out of memory", false, false},	/* a word: no digit */
+		{"    RuntimeError: CUDA error: out of memory", false, false},
+		{"if \"CUDA out of memory\" in str(e):", false, true},
+		{"tests/test_errors.py:31:    raise RuntimeError(\"CUDA error: out of memory\")", false, true},
+		{"train.py:31: UserWarning: CUDA initialization: Found no NVIDIA driver", false, false},
+		{"case CUBLAS_STATUS_ALLOC_FAILED: return \"CUBLAS_STATUS_ALLOC_FAILED\";", false, true},
+		{"RuntimeError: CUDA error: out of memory (see log);", false, false},
+		{"{\"message\": \"CUDA error: out of memory\", \"level\": \"error\"}", false, false},
+		{"$ grep -rn \"CUDA error\" src", false, true},
+	};
+	struct text_line line;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct quoted q = {0};
+
+		line_clean(&line, cases[i].line, strlen(cases[i].line), 1);
+		if (quoted_line(&q, &line) != cases[i].quoted || quoted_code(line_words(&line)) != cases[i].code)
+			fail_msg("%s", cases[i].line);
+	}
+}
+
+static void quoted__a_diff_ends_where_its_lines_end(void **state)
+{
+	static const char *const lines[] = {"diff --git a/x b/x", "@@ -1,2 +1,2 @@", "+CUDA error: out of memory",
+					    " context"};
+	static const char after[] = "CUDA error: out of memory";
+	struct quoted q = {0};
+	struct text_line line;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		line_clean(&line, lines[i], strlen(lines[i]), i + 1);
+		assert_true(quoted_line(&q, &line));
+	}
+	line_clean(&line, after, strlen(after), 9);
+	assert_false(quoted_line(&q, &line));
+}
+
+static void text__what_was_handled_does_not_lead(void **state)
+{
+	static const char handled[] =
+		"step 1 loss 2\nTraceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\n"
+		"RuntimeError: CUDA error: misaligned address\nstep 2 loss 2\nstep 3 loss 2\n"
+		"Traceback (most recent call last):\n  File \"a.py\", line 9, in h\n    k()\n";
+	char text[1024];
+	const struct text_event *e;
+	struct text_log *l;
+
+	(void)state;
+	snprintf(text, sizeof(text), "%sRuntimeError: CUDA error: device-side assert triggered\n", handled);
+	expect_cause(text, "kernel-assert");
+	snprintf(text, sizeof(text), "%sKeyError: 'x'\n", handled);
+	expect_cause(text, "none");
+	/* the same error again: the time that ended the program counts */
+	snprintf(text, sizeof(text), "%sRuntimeError: CUDA error: misaligned address\n", handled);
+	expect_cause(text, "misaligned-address");
+	l = read_log(text);
+	assert_int_equal(log_events(l, &e), 1);
+	assert_int_equal(e->frame[e->n_frames - 1].line, 9);
+	assert_int_equal(e->count, 2);
+	log_free(l);
+}
+
+static void restart__a_command_starts_a_program_and_a_look_does_not(void **state)
+{
+	static const struct {
+		const char *line;
+		enum restart kind;
+	} cases[] = {
+		{"$ python train.py", RESTART_PROGRAM},
+		{"(base) mira@box:~/sd$ CUDA_VISIBLE_DEVICES=0 python3 train.py", RESTART_PROGRAM},
+		{"[root@node01 yolo]# yolo train data=coco.yaml", RESTART_PROGRAM},
+		{"mira@box sd % ./run.sh", RESTART_PROGRAM},
+		{"(venv) C:\\Users\\x>python a.py", RESTART_PROGRAM},
+		{"PS D:\\x> python .\\a.py", RESTART_PROGRAM},
+		{"\xe2\x9e\x9c  sd git:(main) \xe2\x9c\x97 torchrun a.py", RESTART_PROGRAM},
+		{"root@0f1c:/workspace# docker run --gpus all img python a.py", RESTART_PROGRAM},
+		{"!python a.py --fp16", RESTART_PROGRAM},
+		{"+ srun python a.py", RESTART_PROGRAM},
+		{"python -m torch.distributed.run a.py", RESTART_PROGRAM},
+		{"In [4]: !python a.py", RESTART_PROGRAM},
+		{">>> model.cuda()", RESTART_STATEMENT},
+		{"In [4]: model.cuda()", RESTART_STATEMENT},
+		{"After reinstalling PyTorch I get:", RESTART_TOLD},
+		{"**EDIT:** that was it, but", RESTART_TOLD},
+		{"$ pip install torch", RESTART_NOT},
+		{"$ nvidia-smi", RESTART_NOT},
+		{"$ sudo modprobe nvidia_uvm", RESTART_NOT},
+		{"!pip install torch", RESTART_NOT},
+		{"python -m torch.utils.collect_env", RESTART_NOT},
+		{"python train.py fails with:", RESTART_NOT},
+		{"!!! Exception during processing !!!", RESTART_NOT},
+		{"/usr/lib/python3/x.py:12: UserWarning: 3 > 2", RESTART_NOT},
+		{"[2024-01-01 10:00:00] loss 0.3 # 12", RESTART_NOT},
+		{"$ ", RESTART_NOT},
+		{"(pid=12", RESTART_NOT},
+		{"PS C:", RESTART_NOT},
+	};
+	struct text_line line;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct restarts r = {0};
+
+		line_clean(&line, cases[i].line, strlen(cases[i].line), 1);
+		if (restart_line(&r, &line, true) != cases[i].kind)
+			fail_msg("%s", cases[i].line);
+		assert_int_equal(restart_line(&r, &line, false), RESTART_NOT);
+	}
+}
+
+static void expect_sure(const char *text, const char *cause, enum certainty most, const char *other)
+{
+	struct text_log *l = read_log(text);
+	struct verdict *v = verdict_of_text(l);
+	bool offered = !other;
+
+	for (size_t i = 1; i < v->n_candidates; i++)
+		offered |= other && !strcmp(v->candidates[i].cause->id, other);
+	assert_string_equal(verdict_cause(v), cause);
+	assert_true(v->sure <= most);
+	assert_true(offered);
+	verdict_free(v);
+	log_free(l);
+}
+
+#define FAILED(line, message) \
+	"Traceback (most recent call last):\n  File \"a.py\", line " line ", in <module>\n    f(x)\n" message "\n"
+#define CPU_ONLY	FAILED("3", "AssertionError: Torch not compiled with CUDA enabled")
+#define DEVICES \
+	FAILED("7", \
+	       "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!")
+#define DTYPES		FAILED("8", "RuntimeError: mat1 and mat2 must have the same dtype, but got Float and Half")
+#define LOST		FAILED("9", "RuntimeError: CUDA error: an illegal memory access was encountered")
+#define PROGRESS	" 10%|1 | 10/100 [00:01<00:09, 9.1it/s]\n 20%|2 | 20/100 [00:02<00:08, 9.1it/s]\n"
+
+static void text__the_last_run_that_failed_leads(void **state)
+{
+	(void)state;
+	expect_sure("$ python a.py\n" CPU_ONLY "$ pip install torch\n$ python a.py\n" DEVICES, "tensor-device-mismatch",
+		    SURE_CERTAIN, NULL);
+	/* only told: the other may still be the reason */
+	expect_sure(CPU_ONLY "\nAfter reinstalling I get:\n\n" DEVICES, "tensor-device-mismatch", SURE_LIKELY,
+		    "cpu-only-build");
+	/* the last run works: the text is about the one that does not */
+	expect_sure("$ python a.py\n" DEVICES "$ python a.py\n" PROGRESS PROGRESS, "tensor-device-mismatch",
+		    SURE_CERTAIN, NULL);
+	/* it fails, but CUDA does not */
+	expect_sure("$ python a.py\n" DEVICES "$ python a.py\n" FAILED("9", "KeyError: 'x'"), "tensor-device-mismatch",
+		    SURE_LIKELY, NULL);
+	/* of one process, the first one leads */
+	expect_sure("$ python a.py\n" CPU_ONLY "$ ls\n" DEVICES, "cpu-only-build", SURE_CERTAIN, NULL);
+}
+
+static void text__only_what_was_written_later_shows_that_a_program_went_on(void **state)
+{
+#define BAR(n) " 10%|1 | " n "/100 [00:01<00:09, 9.1it/s]\n"
+	(void)state;
+	expect_cause(BAR("10") DEVICES BAR("10") BAR("3"), "tensor-device-mismatch");	/* open bars, drawn again at the end */
+	expect_cause(BAR("10") DEVICES BAR("11") BAR("12"), "none");
+	expect_cause(BAR("10") FAILED("9", "PlanError: no triton plan") BAR("10"), "unknown");
+	expect_cause("epoch 0 loss 2\n" DEVICES "epoch 1 loss 2\nepoch 2 loss 2\n", "none");
+	expect_cause(DEVICES "epoch 1 loss 2\nepoch 2 loss 2\n", "tensor-device-mismatch");	/* standard output comes late */
+	expect_cause("epoch 0 loss 2\n" LOST "epoch 1 loss 2\nepoch 2 loss 2\n", "illegal-access-out-of-bounds");
+	/* times */
+	expect_cause("2024-01-01 10:00:00 failed\n" DEVICES "2024-01-01 10:00:01 step 1\n2024-01-01 10:00:02 step 2\n",
+		     "none");
+	expect_cause("2024-01-01 10:00:00 failed\n" DEVICES "2024-01-01 09:00:01 step 1\n2024-01-01 09:00:02 step 2\n",
+		     "tensor-device-mismatch");
+	/* words of a traceback are no progress */
+	expect_cause(FAILED("9", "RuntimeError: CUDA error: an illegal memory access was encountered")
+		     "\nThe above exception was the direct cause of the following exception:\n\n"
+											     "Traceback (most recent call last):\n  File \"a.py\", line 9, in f\n    raise E('epoch 3 failed') from e\n"
+											     "E.Failed: epoch 3 failed\n",
+		     "illegal-access-out-of-bounds");
+#undef BAR
+}
+
+static void text__a_lost_context_leads_whatever_is_typed_next(void **state)
+{
+	(void)state;
+	expect_sure(">>> f(x)\n" LOST ">>> f(y)\n" DTYPES, "illegal-access-out-of-bounds", SURE_CERTAIN, NULL);
+	expect_sure(">>> f(x)\n" CPU_ONLY ">>> f(y)\n" DTYPES, "cpu-only-build", SURE_CERTAIN, NULL);
+	expect_sure(">>> f(x)\n" DEVICES ">>> f(y)\n" DTYPES, "dtype-mismatch", SURE_LIKELY, "tensor-device-mismatch");
+	expect_sure(">>> f(x)\n" DEVICES ">>> exit()\n$ python\n>>> f(y)\n" LOST, "illegal-access-out-of-bounds",
+		    SURE_CERTAIN, NULL);
+}
+
+static void text__a_traceback_without_its_exception_is_unknown_if_it_is_about_gpus(void **state)
+{
+#define CUT(source) "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    " source "\n"
+	(void)state;
+	expect_cause(CUT("y = solve(x, gpu=True)"), "unknown");
+	expect_cause(CUT("y = solve(x, gpu=True)") "...\n\nWhat is this?\n", "unknown");
+	expect_cause(CUT("y = solve(x)"), "none");
+	expect_cause(CUT("y = solve(x, gpu=True)") "step 1 loss 2\nstep 2 loss 2\n", "none");	/* the program went on */
+	expect_cause(CUT("y = solve(x, gpu=True)") "KeyError: 'x'\n", "none");
+	expect_cause(CUT("y = solve(x, gpu=True)") "EarlyStop: enough\n", "none");
+	expect_cause("KeyError: 'x'\n\nThe above exception was the direct cause of the following exception:\n\n" CUT(
+			     "y = solve(x, gpu=True)"),
+		     "none");
+	/* the line that raises it has the message */
+	expect_sure(CUT("raise AssertionError(\"Torch not compiled with CUDA enabled\")"), "cpu-only-build",
+		    SURE_LIKELY, NULL);
+	expect_cause(CUT("raise AssertionError("), "none");
+	expect_cause(CUT("raise "), "none");
+#undef CUT
+}
+
+static void text__an_exception_that_speaks_of_a_gpu_is_never_nothing(void **state)
+{
+	static const char top[] = "Traceback (most recent call last):\n  File \"a.py\", line 9, in h\n    k()\n";
+	static const char *const messages[] = {"FooError: 0 GPU blocks", "x.y.PlanError: triton gave up",
+					       "RuntimeError: a bad VRAM page", "ValueError: bad nccl id"};
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
+		snprintf(text, sizeof(text), "%s%s\n", top, messages[i]);
+		expect_cause(text, "unknown");
+	}
+	snprintf(text, sizeof(text), "%sValueError: a chip of barracuda\n", top);
+	expect_cause(text, "none");
 }
 
 /* A status with two possible causes, and nothing that decides between them: both are named. */
@@ -463,16 +997,36 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(needles__find_what_a_plain_search_finds),
+		cmocka_unit_test(needles__the_first_of_them_is_found_at_any_place),
+		cmocka_unit_test(needles__all_in_a_line_are_found_once),
 		cmocka_unit_test(needles__anchors_hold_a_line_at_its_ends),
 		cmocka_unit_test(crash__names_the_library),
 		cmocka_unit_test(stream__does_not_depend_on_the_pieces),
+		cmocka_unit_test(stream__passes_few_lines_on_for_a_word_that_is_everywhere),
+		cmocka_unit_test(stream__passes_words_on_again_after_an_error),
 		cmocka_unit_test(line__has_no_prefix_and_no_colors),
+		cmocka_unit_test(line__a_file_may_name_its_rank),
+		cmocka_unit_test(clothes__any_prefix_of_a_traceback_is_learned),
+		cmocka_unit_test(clothes__a_traceback_on_one_line_has_its_frames),
+		cmocka_unit_test(clothes__lines_cut_at_a_width_are_joined),
+		cmocka_unit_test(clothes__markup_is_taken_off),
+		cmocka_unit_test(clothes__what_looks_like_markup_stays),
 		cmocka_unit_test(log__keeps_ranks_apart),
 		cmocka_unit_test(log__counts_assertions),
 		cmocka_unit_test(env__names_of_gpus_end_where_other_words_begin),
 		cmocka_unit_test(gpu__is_known_with_more_words_than_its_name_has),
+		cmocka_unit_test(snippet__is_what_was_typed_and_what_it_printed),
 		cmocka_unit_test(oom__numbers_of_all_forms),
 		cmocka_unit_test(text__the_first_error_counts),
+		cmocka_unit_test(quoted__lines_that_mention_an_error),
+		cmocka_unit_test(quoted__a_diff_ends_where_its_lines_end),
+		cmocka_unit_test(text__what_was_handled_does_not_lead),
+		cmocka_unit_test(restart__a_command_starts_a_program_and_a_look_does_not),
+		cmocka_unit_test(text__the_last_run_that_failed_leads),
+		cmocka_unit_test(text__only_what_was_written_later_shows_that_a_program_went_on),
+		cmocka_unit_test(text__a_traceback_without_its_exception_is_unknown_if_it_is_about_gpus),
+		cmocka_unit_test(text__a_lost_context_leads_whatever_is_typed_next),
+		cmocka_unit_test(text__an_exception_that_speaks_of_a_gpu_is_never_nothing),
 		cmocka_unit_test(text__a_status_alone_has_both_candidates),
 		cmocka_unit_test(text__a_footer_is_no_evidence),
 		cmocka_unit_test(codes__every_one_answers),

@@ -4,6 +4,7 @@
 #include "input/text/env.h"
 
 #include <ctype.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 
 #include "base/str.h"
 #include "compat/compat.h"
+
+#define SHAPE_SMI 1	/* of nvidia-smi's memory, among the shapes of lines */
 
 /* What follows these words, ignoring case; NULL: they are not there. */
 static const char *after_words(const char *s, const char *what)
@@ -267,6 +270,12 @@ static void read_capabilities(struct text_env *e, const char *s)
 		else if (sscanf(at, "%d.%d", &major, &minor) == 2)
 			e->capability = major * 10 + minor;
 	}
+	if ((at = after_words(s, "compute capability (CC) ")) != NULL && sscanf(at, "%d.%d", &major, &minor) == 2)
+		e->capability = major * 10 + minor;
+	/* "- 7.5 which supports hardware CC >=7.5,<8.0": the list of what PyTorch was built for; the dash may have gone with a logger's prefix */
+	if (strstr(s, "which supports hardware CC >=") && sscanf(s + strspn(s, "- "), "%d.%d", &major, &minor) == 2 &&
+	    (!e->capability_min || major * 10 + minor < e->capability_min))
+		e->capability_min = major * 10 + minor;
 	if ((at = after_words(s, "supports CUDA capabilities ")) != NULL) {
 		n = strcspn(at, ".\n");
 		str_copy(e->arch_list, n + 1 < sizeof(e->arch_list) ? n + 1 : sizeof(e->arch_list), at);
@@ -314,7 +323,8 @@ static bool docker_prompt(const char *s)
 
 static void read_surroundings(struct text_env *e, const char *s)
 {
-	e->wsl |= strstr(s, "WSL") || strstr(s, "microsoft-standard");
+	e->wsl |= strstr(s, "WSL") || strcasestr(s, "wsl2") || strcasestr(s, " wsl ") ||
+		  strstr(s, "microsoft-standard") || strstr(s, "Subsystem for Linux");
 	e->windows |= strstr(s, "Windows") || strstr(s, "WinError") || strstr(s, ".dll") ||
 		      (strstr(s, ":\\") && strstr(s, "\\"));
 	e->container |= strcasestr(s, "docker") || strcasestr(s, "podman") || strcasestr(s, "kubernetes") ||
@@ -364,14 +374,13 @@ static void read_launcher(struct text_env *e, const char *s)
 	}
 }
 
-/* "torch.cuda.is_available(): False", or the answer on the next line. */
+/* "Is CUDA available: False", "cuda.is_available() = False". */
 static void read_available(struct text_env *e, const char *s)
 {
-	if (e->asked && !strcmp(s, "False"))
+	if ((strstr(s, "is_available()") || strcasestr(s, "cuda available")) && strstr(s, "False"))
 		e->unavailable = true;
-	e->asked = strstr(s, "is_available()") != NULL;
-	if ((e->asked || strcasestr(s, "cuda available") || strcasestr(s, "is cuda available")) && strstr(s, "False"))
-		e->unavailable = true;
+	if (strcasestr(s, "cuda available: True"))
+		e->available = true;
 }
 
 /* Lines of code that start CUDA. In a traceback such lines come after the ones that a script starts with. */
@@ -450,8 +459,9 @@ static bool read_size(const struct text_env *e, const char *s, double *size, con
 }
 
 /* "190x64x64x2933", "[1, 70000, 8, 32]", "(65536, 512)": at least two sizes. Returns what follows. */
-static const char *read_shape(struct text_env *e, const char *s)
+static const char *read_shape(struct text_env *e, const char *line, const char *s)
 {
+	bool indexes = *s == '[' && s > line && (isalnum((unsigned char)s[-1]) || strchr("_])", s[-1]));	/* inputs[0] */
 	double product = 1, largest = 0;
 	int n = 0;
 	bool listed = *s == '(' || *s == '[';
@@ -473,7 +483,7 @@ static const char *read_shape(struct text_env *e, const char *s)
 	}
 	if (n < (listed ? 1 : 2) || (listed && *s != ')' && *s != ']' && !(*s == ' ' || isalpha((unsigned char)*s))))
 		return s;
-	if (product == 0 && listed)
+	if (product == 0 && listed && !indexes)
 		e->empty = true;
 	if (n >= 2 && product > e->elements)
 		e->elements = product;
@@ -517,7 +527,7 @@ static void read_tensors(struct text_env *e, const char *s)
 		return;
 	while ((at = strpbrk(at, "(["))) {
 		const char *next = isdigit((unsigned char)at[1]) || (e->n_names && isalpha((unsigned char)at[1]))
-					   ? read_shape(e, at)
+					   ? read_shape(e, s, at)
 					   : at + 1;
 
 		at = next > at ? next : at + 1;
@@ -530,7 +540,7 @@ static void read_tensors(struct text_env *e, const char *s)
 		if (from < at && isdigit((unsigned char)at[1]) &&
 		    !(from > s && (isalnum((unsigned char)from[-1]) || from[-1] == '_')) &&
 		    !(at - from == 1 && *from == '0'))
-			at = read_shape(e, from) - 1;
+			at = read_shape(e, s, from) - 1;
 	}
 	read_counts(e, s);
 	if (strstr(s, "Size([0") || strcasestr(s, "empty tensor") || strcasestr(s, "empty batch") ||
@@ -628,13 +638,48 @@ static double size_at(const char *s, const char **end)
 	return v * scale;
 }
 
-static void read_smi(struct text_env *e, const char *s)
+/* A figure of memory on a line of this shape: does it rise from line to line? */
+static void follow_memory(struct text_env *e, uint32_t shape, double size, uint64_t number)
+{
+	struct text_track *t = NULL;
+
+	for (size_t i = 0; i < e->n_tracks; i++)
+		if (e->track[i].shape == shape)
+			t = &e->track[i];
+	if (!t && e->n_tracks < ENV_TRACKS)
+		e->track[e->n_tracks++] =
+			(struct text_track){.shape = shape, .first = size, .last = size, .line = number};
+	if (!t)
+		return;
+	t->rises += size > t->last;
+	t->falls += size < t->last;
+	e->rises += size > t->last && t->rises > 1 && !t->falls;
+	t->last = size;
+}
+
+/* "|   3  NVIDIA A100-SXM4-80GB          On  |   00000000:1F:00.0 Off |", and of nvidia-smi -q "Attached GPUs   : 4" */
+static void read_smi_count(struct text_env *e, const char *s)
+{
+	int index, count;
+
+	if (sscanf(s, "| %d %*[A-Za-z]", &index) == 1 && index >= 0 && index < 64 && strstr(s, ":00.0 ") &&
+	    index + 1 > e->gpus)
+		e->gpus = index + 1;
+	if (sscanf(s, "Attached GPUs : %d", &count) == 1 && count > 0)
+		e->gpus = count;
+}
+
+static void read_smi(struct text_env *e, const char *s, uint64_t number)
 {
 	const char *slash = strstr(s, "MiB / "), *from, *end, *gpu;
+	size_t bar = s[0] == '|' ? 1 + strspn(s + 1, " ") : 0;
 	double used, total;
 	int index;
 	unsigned pid;
 
+	if (bar && isdigit((unsigned char)s[bar]) && isalpha((unsigned char)s[bar + strspn(s + bar, "0123456789 ")]))
+		e->smi_gpu = (int)strtol(s + bar, NULL, 10);	/* the row above the one with its memory */
+	read_smi_count(e, s);
 	e->no_processes |= strstr(s, "No running processes found") || strcasestr(s, "no process listed") ||
 			   strcasestr(s, "no processes listed");
 	if (slash) {
@@ -643,6 +688,8 @@ static void read_smi(struct text_env *e, const char *s)
 			from--;
 		used = size_at(from, &end);
 		total = size_at(slash + 6, &end);
+		if (used >= 0 && e->smi_gpu == 0)	/* several tables, one after another */
+			follow_memory(e, SHAPE_SMI, used, number);
 		if (used >= 0 && total > 0 && used > e->memory_used) {
 			e->memory_used = used;
 			e->memory_total = total;
@@ -684,13 +731,36 @@ static void read_card(struct text_env *e, const char *s)
 	}
 }
 
+/* TensorFlow 1 describes each GPU when it starts: "totalMemory: 7.92GiB freeMemory: 190.31MiB", or on a line each "Total memory: …",
+ * "Free memory: …". Since 2 it only says what it may use: "Created device /job:localhost/…/device:GPU:0 with 190 MB memory". */
+static void read_start(struct text_env *e, const char *s)
+{
+	static const char *const totals[] = {"totalMemory: ", "Total memory: "}, *const frees[] = {"freeMemory: ",
+												   "Free memory: "};
+	const char *at, *end;
+	double left = -1;
+
+	for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++) {
+		if (strstr(s, totals[i]))
+			e->start_seen = size_at(strstr(s, totals[i]) + strlen(totals[i]), &end);
+		if (strstr(s, frees[i]) && e->start_seen > 0)
+			left = size_at(strstr(s, frees[i]) + strlen(frees[i]), &end);
+	}
+	at = strstr(s, "device:GPU:");
+	at = at && strstr(s, "Created ") ? strstr(at, " with ") : NULL;
+	if (at && strstr(at, " memory"))
+		left = size_at(at + 6, &end);
+	if (left <= 0 || (e->start_free > 0 && left >= e->start_free))
+		return;
+	e->start_free = left;
+	e->start_total = at ? e->start_total : e->start_seen;
+}
+
 static void read_growth(struct text_env *e, const char *s, uint64_t number)
 {
 	const char *mem = strcasestr(s, "mem"), *at;
-	struct text_track *t = NULL;
 	const char *end;
 	double size = -1;
-	uint32_t shape;
 
 	if (!mem)
 		mem = strcasestr(s, "alloc");
@@ -701,33 +771,130 @@ static void read_growth(struct text_env *e, const char *s, uint64_t number)
 			size = size_at(at, &end);
 	if (size < 0)
 		return;
-	shape = hash_letters(s, at);
-	for (size_t i = 0; i < e->n_tracks; i++)
-		if (e->track[i].shape == shape)
-			t = &e->track[i];
-	if (!t && e->n_tracks < ENV_TRACKS) {
-		e->track[e->n_tracks++] =
-			(struct text_track){.shape = shape, .first = size, .last = size, .line = number};
-		return;
-	}
-	if (!t)
-		return;
-	t->rises += size > t->last;
-	t->falls += size < t->last;
-	t->last = size;
+	follow_memory(e, hash_letters(s, at), size, number);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------- */
 
+/* Which fact says what a line changed. Of several rows of a fact, the first with a place counts. */
+static const struct {
+	enum fact_id fact;
+	size_t at, size;
+} places[] = {
+#define PLACE(fact, field) {FACT_##fact, offsetof(struct text_env, field), sizeof(((struct text_env *)NULL)->field)}
+	PLACE(text_driver, driver),
+	PLACE(text_driver_major, driver),
+	PLACE(text_driver_cuda, driver_cuda),
+	PLACE(text_driver_cuda, driver),
+	PLACE(text_torch, torch),
+	PLACE(text_torch_cuda, torch_cuda),
+	PLACE(text_torch_cuda, torch),
+	PLACE(text_torch_gpu, torch_cuda),
+	PLACE(text_torch_cpu, torch_cpu),
+	PLACE(text_gpu, gpu),
+	PLACE(text_gpu_cc, capability),
+	PLACE(text_gpu_cc, gpu),
+	PLACE(text_gpus, gpus),
+	PLACE(text_archs, arch_list),
+	PLACE(text_gpu_memory, gpu_memory),
+	PLACE(text_wsl, wsl),
+	PLACE(text_windows, windows),
+	PLACE(text_container, container),
+	PLACE(text_jetson, jetson),
+	PLACE(text_visible, visible),
+	PLACE(text_visible_entries, visible),
+	PLACE(text_nproc, nproc),
+	PLACE(text_smi_used, memory_used),
+	PLACE(text_smi_idle, no_processes),
+	PLACE(text_smi_shared, n_pids),
+	PLACE(text_smi_first, n_pids),
+	PLACE(text_growth, rises),
+	PLACE(text_start_free, start_free),
+	PLACE(text_device, device_max),
+	PLACE(text_elements, elements),
+	PLACE(text_largest, largest),
+	PLACE(text_empty, empty),
+	PLACE(text_mig, mig),
+	PLACE(text_migs, migs),
+	PLACE(text_block, block),
+	PLACE(text_number, number),
+	PLACE(text_ranks_differ, ops_differ),
+	PLACE(text_hangs, hangs),
+	PLACE(text_unavailable, unavailable),
+	PLACE(text_available, available),
+	PLACE(text_visible_late, visible_line),
+#undef PLACE
+};
+
+_Static_assert(sizeof(places) / sizeof(places[0]) <= ENV_PLACES, "env.h has room for all of them");
+
+/* The first bytes of a value: enough to see that it changed. */
+static uint64_t value_begin(const struct text_env *e, size_t i)
+{
+	uint64_t begin = 0;
+
+	memcpy(&begin, (const char *)e + places[i].at, places[i].size < sizeof(begin) ? places[i].size : sizeof(begin));
+	return begin;
+}
+
+static void note_places(struct text_env *e, const char *s, const char *file, uint64_t line)
+{
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		uint64_t now = value_begin(e, i);
+		struct text_place *p = &e->place[i];
+
+		if (now == p->was)
+			continue;
+		*p = (struct text_place){.file = file, .line = line, .was = now};
+		str_copy(p->text, sizeof(p->text), s);
+	}
+}
+
+const struct text_place *env_place(const struct text_env *e, size_t n, enum fact_id *fact)
+{
+	if (n >= sizeof(places) / sizeof(places[0]))
+		return NULL;
+	*fact = places[n].fact;
+	return &e->place[n];
+}
+
+/* "252G", "1.2G", "65536" (blocks of 1 KiB): bytes. */
+static double df_bytes(const char *s)
+{
+	static const char units[] = "KMGT";
+	char *end;
+	double value = strtod(s, &end);
+	const char *unit = *end && *end != ' ' ? strchr(units, *end) : NULL;
+
+	for (const char *u = units; unit && u <= unit; u++)
+		value *= 1024;
+	return unit || *end != ' ' ? value : value * 1024;
+}
+
+/* A row of df: "tmpfs  252G  1.2G  251G  1% /dev/shm". */
+static void read_shm(struct text_env *e, const char *s)
+{
+	char size[16], used[16], left[16];
+
+	if (!str_ends(s, "% /dev/shm") || sscanf(s, "%*63s %15s %15s %15s", size, used, left) != 3)
+		return;
+	e->shm_size = df_bytes(size);
+	e->shm_free = df_bytes(left);
+}
+
 void env_init(struct text_env *e)
 {
 	*e = (struct text_env){.gpus = -1, .memory_used = -1, .memory_total = -1, .device_max = -1};
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		e->place[i].was = value_begin(e, i);
 }
 
-void env_line(struct text_env *e, const char *s, uint64_t number)
+void env_line(struct text_env *e, const char *s, uint64_t number, const char *file, uint64_t line)
 {
 	if (!*s)
 		return;
+	snippets_line(&e->snippets, s, line);
+	settings_line(&e->settings, s, file, line);
 	read_driver(e, s);
 	read_cuda(e, s);
 	read_torch(e, s);
@@ -742,9 +909,12 @@ void env_line(struct text_env *e, const char *s, uint64_t number)
 	read_tensors(e, s);
 	read_collectives(e, s);
 	read_large_numbers(e, s);
-	read_smi(e, s);
+	read_smi(e, s, number);
 	read_card(e, s);
+	read_start(e, s);
 	read_growth(e, s, number);
+	read_shm(e, s);
+	note_places(e, s, file, line);
 }
 
 const struct text_track *env_growth(const struct text_env *e)

@@ -8,9 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "case/case.h"
+#include "input/text/setting.h"
+#include "input/text/snippet.h"
+
 #define ENV_TRACKS	16	/* kinds of lines whose memory figures are followed */
 #define ENV_PIDS	64
 #define ENV_NAMES	16	/* variables with known values */
+#define ENV_PLACES	48	/* facts whose lines are kept: see env.c */
 
 struct text_track {
 	uint32_t shape;		/* hash of the line without its digits */
@@ -22,6 +27,14 @@ struct text_track {
 struct text_pid {
 	uint32_t pid;
 	int gpu;
+};
+
+/* Where one of the things below is said first, or for the last time changed. */
+struct text_place {
+	const char *file;
+	uint64_t line;		/* 0 = nowhere */
+	uint64_t was;		/* the first bytes of the value */
+	char text[200];
 };
 
 struct text_name {
@@ -42,17 +55,21 @@ struct text_env {
 	int capability;			/* 10 * major + minor, when known */
 	int capability_min;		/* the least that the build supports */
 	char arch_list[160];		/* "sm_50 sm_60 ..." */
+	double start_free, start_total;	/* bytes on the fullest GPU when TensorFlow started; 0 */
+	double start_seen;		/* total bytes of the GPU that it is just describing */
 	double gpu_memory;		/* bytes of GPU memory, as people say it: "8 GB card"; 0 */
 	bool wsl, windows, container, jetson;
 	char visible[64];		/* CUDA_VISIBLE_DEVICES */
 	bool visible_set;
 	int nproc;			/* processes on a machine */
 	double memory_used, memory_total;	/* of the fullest GPU, bytes; -1 */
+	int smi_gpu;			/* whose rows of nvidia-smi follow */
 	bool no_processes;		/* nvidia-smi lists none */
 	size_t n_pids;			/* processes that use a GPU */
 	struct text_pid pid[ENV_PIDS];
 	struct text_track track[ENV_TRACKS];
 	size_t n_tracks;
+	unsigned rises;			/* of figures that never fell, after their first */
 	char nvcc[16];			/* version of the local compiler */
 	int device_max;			/* the highest "cuda:N"; -1 */
 	double elements, largest;	/* of the tensors with known shapes: most elements, largest dimension; 0 */
@@ -63,19 +80,26 @@ struct text_env {
 	struct text_name name[ENV_NAMES];	/* "n = 65536" */
 	size_t n_names;
 	bool script;			/* lines of a script: "import torch" */
-	bool unavailable;		/* the text says torch.cuda.is_available() is False */
-	bool asked;			/* the line before asked that */
+	bool available, unavailable;	/* the text says that torch.cuda.is_available() is True, or that it is False */
+	struct snippets snippets;
+	struct settings settings;
 	bool asked_version;		/* it asked for PyTorch's version */
 	double number;			/* the largest whole number that stands by itself; 0 */
 	uint64_t seq_min, seq_max;	/* of collectives that timed out; 0 = none did */
 	uint32_t op;			/* hash of their kind */
 	bool ops_differ;
 	bool hangs;			/* the text says that it hangs or is stuck */
+	struct text_place place[ENV_PLACES];
+	double shm_size, shm_free;	/* bytes of /dev/shm, as df shows them; 0: not shown */
 	uint64_t cuda_used_line, visible_line;	/* first use of CUDA in code, first setting of CUDA_VISIBLE_DEVICES in code; 0 */
 };
 
 void env_init(struct text_env *e);
-void env_line(struct text_env *e, const char *s, uint64_t number);
+/* `number`: in the order of all inputs; `line`: of this one, `file`, whose name stays. */
+void env_line(struct text_env *e, const char *s, uint64_t number, const char *file, uint64_t line);
+
+/* The place of the n-th fact, from 0; NULL: there are not that many. */
+const struct text_place *env_place(const struct text_env *e, size_t n, enum fact_id *fact);
 
 /* A memory figure that rose from line to line and never fell; NULL when there is none. */
 const struct text_track *env_growth(const struct text_env *e);

@@ -58,6 +58,8 @@ int text_source_read(struct text_source *s, const char *path, struct err *e)
 		progress_total((uint64_t)st.st_size);
 	rc = log_read_fd(s->log, path, fd, -1);
 	close(fd);
+	if (rc == -EBADMSG)
+		return err_set(e, rc, "'%s' is compressed, but damaged or cut short", path);
 	return rc ? err_set(e, rc, "cannot read '%s': %s", path, strerror(-rc)) : 0;
 }
 

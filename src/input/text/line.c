@@ -78,6 +78,24 @@ static bool rank_number(const char *s, const char *end, int *rank)
 	return false;
 }
 
+int line_rank_of_file(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *folder = slash;
+	int rank = -1;
+
+	for (const char *s = name; *s && rank < 0; s++)
+		if (s == name || !isalnum((unsigned char)s[-1]))
+			rank_number(s, path + strlen(path), &rank);
+	/* torchrun --redirects: "attempt_0/3/stderr.log" */
+	if (rank < 0 && slash && (str_starts(name, "stderr") || str_starts(name, "stdout"))) {
+		while (folder > path && isdigit((unsigned char)folder[-1]))
+			folder--;
+		if (folder < slash && slash - folder < 6 && (folder == path || folder[-1] == '/'))
+			rank = (int)strtol(folder, NULL, 10);
+	}
+	return rank;
+}
+
 static void set_who(struct text_line *l, const char *s, const char *end)
 {
 	size_t n = (size_t)(end - s) < sizeof(l->who) - 1 ? (size_t)(end - s) : sizeof(l->who) - 1;
@@ -111,6 +129,10 @@ static const char *skip_brackets(struct text_line *l, const char *s)
 		return after;
 	if (isdigit((unsigned char)s[1]) && (memchr(s, ':', (size_t)(end - s)) || end - s > 8))
 		return after;
+	if (str_starts(s, "[pod/")) {
+		set_who(l, s + 5, end);
+		return after;
+	}
 	if (str_starts(s, "[ERROR]") || str_starts(s, "[INFO]") || str_starts(s, "[WARNING]") ||
 	    str_starts(s, "[stderr]") ||
 	    (end - s > 4 && memchr(s, '.', (size_t)(end - s)) && memchr(s, ':', (size_t)(end - s)) &&
@@ -124,7 +146,7 @@ static const char *skip_parentheses(struct text_line *l, const char *s)
 {
 	const char *end = s[0] == '(' ? strchr(s, ')') : NULL, *pid;
 
-	if (!end || end - s > 120 || end[1] != ' ')
+	if (!end || end - s > 120 || (end[1] && end[1] != ' '))
 		return NULL;
 	pid = strstr(s, "pid=");
 	if ((!pid || pid > end) && !str_starts(s, "(raylet)") && !str_starts(s, "(autoscaler"))
@@ -139,47 +161,104 @@ static const char *skip_label(struct text_line *l, const char *s)
 {
 	const char *end = skip_digits(s), *bar;
 
-	if (end > s && end - s <= 5 && end[0] == ':' && end[1] == ' ') {
+	if (end > s && end - s <= 5 && end[0] == ':' && (!end[1] || end[1] == ' ')) {
 		set_who(l, s, end);
 		l->rank = (int)strtol(s, NULL, 10);
 		return end + 1;
 	}
 	bar = strstr(s, " | ");
+	if (!bar && str_ends(s, " |"))	/* an empty line */
+		bar = s + strlen(s) - 2;
 	if (bar && bar - s < 40 && isalpha((unsigned char)s[0])) {
 		end = s + strcspn(s, " |");
 		if (end == s + strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") &&
-		    end + strspn(end, " ") == bar + 1 && strpbrk(s, "-_") && strpbrk(s, "-_") < end) {
+		    end + strspn(end, " ") == bar + 1 && (bar > end || (strpbrk(s, "-_") && strpbrk(s, "-_") < end))) {
 			set_who(l, s, end);
-			return bar + 2;
+			return bar + 2;	/* the indentation of what follows stays */
 		}
 	}
 	return NULL;
 }
 
+static const char *const levels[] = {"ERROR",	 "WARNING", "WARN",  "INFO",   "DEBUG",
+				     "CRITICAL", "FATAL",   "TRACE", "SUCCESS"};
+
+static bool is_level(const char *s, size_t n)
+{
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		if (n == strlen(levels[i]) && !strncmp(s, levels[i], n))
+			return true;
+	return false;
+}
+
+/* What loggers write after the time: "- train.main - ERROR - ", "| ERROR    | __main__:run:40 - ", "stderr F " of container runtimes, "01E " of
+ * GitLab. Words and separators up to the separator behind the level, and the place that may follow. Returns `s` when it is none. */
+static const char *skip_fields(const char *s)
+{
+	const char *at = s + (*s == ' '), *word, *end;
+	bool level = false;
+
+	if ((str_starts(at, "stderr ") || str_starts(at, "stdout ")) && (at[7] == 'F' || at[7] == 'P') &&
+	    (at[8] == ' ' || !at[8]))
+		return at + 8;
+	if (isdigit((unsigned char)at[0]) && isdigit((unsigned char)at[1]) && (at[2] == 'E' || at[2] == 'O') &&
+	    (!at[3] || at[3] == ' ' || at[3] == '+'))
+		return at + 3 + (at[3] == '+');
+	for (int i = 0; i < 4 && !level; i++) {
+		word = at + strspn(at, " -|");
+		end = word + strcspn(word, " |");
+		if (word == at && i)
+			return s;
+		level = is_level(word, (size_t)(end - word));
+		at = end;
+	}
+	if (!level)
+		return s;
+	word = at + strspn(at, " ");
+	if (*word == '|') {	/* loguru: the place follows */
+		word += 1 + strspn(word + 1, " ");
+		end = word + strcspn(word, " ");
+		if (str_starts(end, " -"))
+			return end + 2;
+		return s;
+	}
+	return *word == '-' && (word[1] == ' ' || !word[1]) ? word + 1 : s;
+}
+
+/* "E0304 11:12:13.000123 140213 train.py:12] " of absl and glog. */
+static const char *skip_glog(const char *s)
+{
+	const char *end;
+
+	if (!*s || !strchr("EWIF", *s) || skip_digits(s + 1) != s + 5 || s[5] != ' ' || skip_digits(s + 6) != s + 8 ||
+	    s[8] != ':')
+		return NULL;
+	end = strchr(s, ']');
+	return end && end - s < 100 ? end + 1 : NULL;
+}
+
 /* "2024-05-01 10:00:00,123 ", "2024-05-01T10:00:00Z ", "05/01 10:00:00 ", "10:00:00 ", "ERROR 05-01 10:00:00 [x.py:1] ". */
 static const char *skip_time(const char *s)
 {
-	static const char *const levels[] = {"ERROR",	 "WARNING", "WARN", "INFO", "DEBUG",
-					     "CRITICAL", "FATAL",   "E",    "W",    "I"};
 	const char *t = s;
+	size_t level = strcspn(s, " ");
 
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-		size_t n = strlen(levels[i]);
-
-		if (str_starts(s, levels[i]) && s[n] == ' ') {
-			t = s + n + strspn(s + n, " -:|");
-			break;
-		}
-	}
+	if (s[level] && (is_level(s, level) || (level == 1 && strchr("EWI", *s))))
+		t = s + level + strspn(s + level, " -:|");
 	if (isdigit((unsigned char)*t)) {
-		size_t n = strspn(t, "0123456789-/:.,TZ+ ");
+		size_t n = strspn(t, "0123456789-/:.,TZ+ "), spaces = strcspn(t, ":");
 
-		while (n && t[n - 1] != ' ' && t[n])
+		/* a number that is set apart from the time belongs to what follows: the line numbers of a listing, "- 7.5" in a list */
+		while (spaces < n && memcmp(t + spaces, "  ", 2) != 0 && strncmp(t + spaces, " - ", 3) != 0)
+			spaces++;
+		if (spaces < n)
+			n = spaces;
+		while (n && t[n - 1] != ' ' && t[n] && t[n] != ' ')
 			n--;
 		while (n && t[n - 1] == ' ')	/* the indentation of what follows stays */
 			n--;
 		if (n >= 8 && memchr(t, ':', n))
-			return t + n;
+			return skip_fields(t + n);
 	}
 	/* a level alone is a prefix only before a message, not a sentence: "ERROR - x", "ERROR: x" */
 	return NULL;
@@ -241,12 +320,46 @@ static size_t skip_prefixes(struct text_line *l)
 			break;	/* indented text has no prefix */
 		if ((next = skip_brackets(l, word)) == NULL && (next = skip_parentheses(l, word)) == NULL &&
 		    (next = skip_label(l, word)) == NULL && (next = skip_time(word)) == NULL &&
-		    (next = skip_journal(word)) == NULL && (next = skip_quote(word)) == NULL)
+		    (next = skip_journal(word)) == NULL && (next = skip_glog(word)) == NULL &&
+		    (next = skip_quote(word)) == NULL)
 			break;
 		s = next;
 	}
 	/* one space belongs to the prefix */
 	return (size_t)(s - l->text) + (s > l->text && *s == ' ');
+}
+
+#define ALARM_WITHIN 120	/* a level is near the beginning of a line */
+
+static bool has_word(const char *s, const char *word)
+{
+	const char *at = strstr(s, word), *end = at ? at + strlen(word) : NULL;
+
+	return at && at - s < ALARM_WITHIN && (at == s || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) &&
+	       !isalnum((unsigned char)*end) && *end != '_';
+}
+
+/* "FATA[0000] …", "Error response from daemon: …", "nvcc fatal : …", "thread 'main' panicked at …": the words themselves say that it failed.
+ * "… ERROR …", "E1123 10:00:00.123 …": the logger's level does. */
+static void note_alarm(struct text_line *l, const char *s)
+{
+	static const char *const words[] = {"FATA[", "level=error", "level=fatal", "nvcc fatal", " panicked at ",
+					    "Error response from", "\"level\":\"error\"", "Fatal error"};
+	static const char *const begins[] = {
+		"error: ", "Error: ", "ERROR: ", "fatal: ", "Fatal: ", "FATAL: ", "fatal error: ", "E: "};
+	static const char *const of_loggers[] = {"ERROR", "FATAL", "CRITICAL"};
+	const char *first = s + strspn(s, " ");
+
+	l->alarm = false;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		l->alarm |= str_starts(first, begins[i]);
+	for (size_t i = 0; !l->alarm && i < sizeof(words) / sizeof(words[0]); i++)
+		l->alarm = has_word(s, words[i]);
+	l->leveled = false;
+	for (size_t i = 0; !l->alarm && i < sizeof(of_loggers) / sizeof(of_loggers[0]); i++)
+		l->leveled |= has_word(s, of_loggers[i]);
+	l->leveled |= !l->alarm && (first[0] == 'E' || first[0] == 'F') && skip_glog(first) != NULL;
+	l->alarm |= l->leveled;
 }
 
 void line_clean(struct text_line *l, const char *s, size_t len, uint64_t number)
@@ -258,10 +371,13 @@ void line_clean(struct text_line *l, const char *s, size_t len, uint64_t number)
 	l->rank = -1;
 	l->len = copy_visible(l->text, sizeof(l->text), s, len);
 	strip_box(l);
+	note_alarm(l, l->text);
 	skip = skip_prefixes(l);
+	l->prefixed = skip > 0;
 	if (skip) {
 		memmove(l->text, l->text + skip, l->len - skip + 1);
 		l->len -= skip;
+		strip_box(l);
 	}
 	str_make_utf8(l->text);
 	l->indent = strspn(l->text, " ");

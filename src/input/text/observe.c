@@ -10,9 +10,11 @@
 #include "base/needles.h"
 #include "base/str.h"
 #include "case/assert.h"
+#include "case/known_message.h"
 #include "case/message.h"
 #include "case/line.h"
 #include "formats/xid.h"
+#include "input/text/failed_at.h"
 #include "input/text/log.h"
 #include "compat/cuda_errors.h"
 
@@ -20,6 +22,11 @@
 
 static const struct { const char *phase, *words; } phases[] = {
 #define MARK_PHASE(phase, words) {phase, words},
+#include "kb/text_marks.def"
+};
+
+static const struct { const char *phase, *words; } frames[] = {
+#define MARK_FRAME(phase, words) {phase, words},
 #include "kb/text_marks.def"
 };
 
@@ -76,6 +83,7 @@ static const char *masked_status(const char *text)
 		"unable to find an engine to execute this computation",
 		"Unable to find a valid cuDNN algorithm",
 		"No valid engine configs",
+		"Create cublas handle failed",
 	};
 
 	for (size_t i = 0; i < COUNT(statuses); i++)
@@ -226,6 +234,36 @@ static void fill_phase(struct casefile *f)
 		if (strcasestr(stack, phases[i].words) || strcasestr(last, phases[i].words) ||
 		    strcasestr(fact_text(f, FACT_error_text), phases[i].words))
 			fact_set_text(f, FACT_text_phase, phases[i].phase);
+	for (size_t i = 0; i < COUNT(frames) && !fact_text(f, FACT_text_phase)[0]; i++)
+		if (strstr(stack, frames[i].words))
+			fact_set_text(f, FACT_text_phase, frames[i].phase);
+}
+
+static const char *place_before(struct casefile *f, const struct text_event *e, const char *line, size_t len)
+{
+	return pool_printf(f->pool, "before %s line %llu: %.*s", e->file, (unsigned long long)e->line,
+			   len < TEXT_SHOWN_MAX ? (int)len : TEXT_SHOWN_MAX, line);
+}
+
+/* In which step, and how long after its first line. */
+static void fill_failed(struct casefile *f, const struct text_log *l, const struct text_event *e)
+{
+	static const enum fact_id of_the_line[] = {FACT_text_failed_first, FACT_text_failed_step, FACT_text_failed_epoch};
+	struct failed_at at = failed_at(e ? e->before : "");
+	const struct text_file *files;
+	size_t n = log_files(l, &files);
+
+	if (at.first == FAILED_LATER || (at.first == FAILED_FIRST && strcmp(fact_text(f, FACT_text_phase), "eval")))
+		fact_set_flag(f, FACT_text_failed_first, at.first == FAILED_FIRST);
+	if (at.step >= 0)
+		fact_set_number(f, FACT_text_failed_step, at.step);
+	if (at.epoch >= 0)
+		fact_set_number(f, FACT_text_failed_epoch, at.epoch);
+	for (size_t i = 0; at.line && i < COUNT(of_the_line); i++)
+		fact_set_place(f, of_the_line[i], place_before(f, e, at.line, at.len));
+	for (size_t i = 0; e && e->time && i < n; i++)
+		if (files[i].name == e->file && files[i].first && e->time >= files[i].first)
+			fact_set_number(f, FACT_text_failed_after, e->time - files[i].first);
 }
 
 /* ---- a failed assertion ----------------------------------------------------------------------------- */
@@ -266,13 +304,13 @@ static const struct { const char *framework, *words; } out_of_memory[] = {
 #include "kb/text_marks.def"
 };
 
-/* Whose message about memory it is; "" when none of those that we know. */
+/* Whose message about memory it is: "" for PyTorch's; NULL when none of those that we know. */
 static const char *framework_out_of_memory(const char *message)
 {
 	for (size_t i = 0; i < COUNT(out_of_memory); i++)
 		if (needle_matches(out_of_memory[i].words, message, strlen(message)))
 			return out_of_memory[i].framework;
-	return "";
+	return NULL;
 }
 
 /* Ray's exception of the same name is about the host. */
@@ -286,10 +324,10 @@ static void fill_memory_of_text(struct casefile *f, const struct text_event *e, 
 	const char *message = e ? e->message : "", *stack = fact_text(f, FACT_text_stack);
 	const char *framework = framework_out_of_memory(message);
 	bool oom = code == CODE_OUT_OF_MEMORY || (e && is_oom_type(e->type)) || strstr(message, "CUDA out of memory") ||
-		   framework[0];
+		   framework;
 	double request, left;
 
-	fact_set_text(f, FACT_text_framework, framework);
+	fact_set_text(f, FACT_text_framework, framework ? framework : "");
 	fact_set_flag(f, FACT_oom_is, oom);
 	fact_set_flag(f, FACT_load_is,
 		      strstr(stack, "torch/serialization.py") || strstr(stack, "safetensors/") ||
@@ -301,6 +339,7 @@ static void fill_memory_of_text(struct casefile *f, const struct text_event *e, 
 			       strstr(message, "pinned")));
 	fact_set_number(f, FACT_process_local_rank, e && e->rank >= 0 ? e->rank : -1);
 	facts_from_message(f, message);
+	facts_from_known_message(f, message);
 	fact_set_flag(f, FACT_oom_by_torch,
 		      oom && (strstr(message, "already allocated") || strstr(message, "is allocated by PyTorch")));
 	case_memory_parts(f);
@@ -331,6 +370,7 @@ static void fill_xids(struct casefile *f, struct text_log *l)
 	fact_set_text(f, FACT_xid_meaning, xid_meaning(worst->number));
 	fact_set_text(f, FACT_xid_text, worst->text);
 	fact_set_flag(f, FACT_xid_ours, true);
+	fact_set_place(f, FACT_xid_number, pool_printf(f->pool, "kernel log: %s", worst->text));
 }
 
 /* ---- PyTorch ---------------------------------------------------------------------------------------- */
@@ -350,7 +390,7 @@ static void observe_torch(struct casefile *c, const struct text_log *l, const st
 
 	case_observe(c, GROUP_torch);
 	for (size_t i = 0; i < COUNT(others); i++)
-		other |= names(others[i], c, message);
+		other |= names(others[i], c, message) || (e && strcasestr(e->type, others[i]));
 	fact_set_flag(c, FACT_torch_loaded, !other || names("torch", c, message) || log_env(l)->torch[0]);
 }
 
@@ -368,6 +408,9 @@ static int first_line_length(const char *text, int most)
 
 static const char *event_line(struct casefile *c, const struct text_event *e, int most)
 {
+	if (e->cut && !e->message[0])
+		return pool_printf(c->pool, "%s line %llu: the traceback ends here, without an exception", e->file,
+				   (unsigned long long)e->line);
 	return pool_printf(c->pool, "%s line %llu: %s%s%.*s", e->file, (unsigned long long)e->line, e->type,
 			   e->type[0] ? ": " : "", first_line_length(e->message, most), e->message);
 }
@@ -375,7 +418,7 @@ static const char *event_line(struct casefile *c, const struct text_event *e, in
 static void tell_error(struct casefile *c, const struct text_log *l, const struct text_event *e)
 {
 	const struct text_assert *a;
-	size_t n = log_asserts(l, &a);
+	size_t n = log_asserts(l, e, &a);
 
 	for (size_t i = 0; i < n && i < ASSERTS_TOLD; i++)
 		case_evidence(c, TEXT_OBSERVER, pool_printf(c->pool, "line %llu: Assertion `%s` failed, %llu time%s",
@@ -383,6 +426,32 @@ static void tell_error(struct casefile *c, const struct text_log *l, const struc
 					  a[i].count == 1 ? "" : "s"));
 	if (e)
 		case_evidence(c, TEXT_OBSERVER, event_line(c, e, TEXT_SHOWN_MAX));
+	if (e && fact_text(c, FACT_message_values)[0])
+		case_evidence(c, TEXT_OBSERVER,
+			      pool_printf(c->pool, "%s line %llu: %s; a message of %s %s (%s)", e->file,
+					  (unsigned long long)e->line, fact_text(c, FACT_message_values),
+					  fact_text(c, FACT_message_package), fact_text(c, FACT_message_version),
+					  fact_text(c, FACT_message_file)));
+}
+
+static const char *other_role(const struct text_log *l, const struct text_event *first, const struct text_event *e)
+{
+	enum restart by = first ? log_restarted(l, e, first) : RESTART_NOT;
+
+	if (log_handled(l, e))
+		return "handled, the program went on:";
+	if (by == RESTART_PROGRAM)
+		return e->order < first->order ? "an earlier run in the text failed with:"
+					       : "a later run in the text failed with:";
+	if (by)
+		return e->order < first->order ? "an earlier error in the text:" : "a later error in the text:";
+	return first ? "another error:" : "not CUDA's:";
+}
+
+const char *text_other_error(struct casefile *c, const struct text_log *l, const struct text_event *first,
+			     const struct text_event *e)
+{
+	return pool_printf(c->pool, "%s %s", other_role(l, first, e), event_line(c, e, TEXT_SHOWN_MAX / 2));
 }
 
 void text_tell_others(struct casefile *c, const struct text_log *l, const struct text_event *first)
@@ -393,8 +462,7 @@ void text_tell_others(struct casefile *c, const struct text_log *l, const struct
 	for (size_t i = 0; i < n && told < OTHERS_TOLD; i++) {
 		if (&list[i] == first || list[i].warning)
 			continue;
-		case_evidence(c, TEXT_OBSERVER, pool_printf(c->pool, "%s %s", first ? "another error:" : "not CUDA's:",
-					  event_line(c, &list[i], TEXT_SHOWN_MAX / 2)));
+		case_evidence(c, TEXT_OBSERVER, text_other_error(c, l, first, &list[i]));
 		told++;
 	}
 }
@@ -435,7 +503,7 @@ static void observe_asserts(struct casefile *f, const struct text_assert *a, siz
 static void observe_beside(struct casefile *c, struct text_log *l, const struct text_event *e)
 {
 	const struct text_assert *a;
-	size_t n = log_asserts(l, &a);
+	size_t n = log_asserts(l, e, &a);
 	int at = e ? text_where(e) : -1;
 
 	c->says = text_says;
@@ -450,11 +518,34 @@ static void observe_beside(struct casefile *c, struct text_log *l, const struct 
 	tell_error(c, l, e);
 }
 
+/* The rank that a collective waited for ended with an exception of its own, which may have nothing to do with GPUs. */
+static void observe_other_rank(struct casefile *f, const struct text_log *l, const struct text_event *e)
+{
+	static const char *const timeouts[] = {"collective operation timeout", "NCCL communicator was aborted",
+					       "Timed out waiting"};
+	const struct text_event *list;
+	size_t n = log_events(l, &list);
+	bool waited = false;
+
+	for (size_t i = 0; e && i < sizeof(timeouts) / sizeof(timeouts[0]); i++)
+		waited |= strstr(e->message, timeouts[i]) != NULL;
+	for (size_t i = 0; waited && i < n; i++) {
+		const struct text_event *o = &list[i];
+
+		if (o->rank < 0 || o->rank == e->rank || !o->raised || !o->n_frames || o->warning || o->peer || o->marked)
+			continue;
+		fact_set_text(f, FACT_text_rank_raised,
+			      pool_printf(f->pool, "rank %d ended with %s: %.*s", o->rank, o->type,
+					  (int)strcspn(o->message, "\n"), o->message));
+		return;
+	}
+}
+
 static void observe_alone(struct casefile *f, struct text_log *l, const struct text_event *e)
 {
 	const struct text_assert *a;
-	size_t n = log_asserts(l, &a);
-	bool first = n && (!e || a[0].line <= e->line);
+	size_t n = log_asserts(l, e, &a);
+	bool first = n && (!e || a[0].order <= e->order);
 	uint32_t code = first ? CODE_ASSERT : e ? text_code(e->message) : 0;	/* whatever was noticed later comes from the assertion */
 
 	f->says = text_says;
@@ -462,6 +553,7 @@ static void observe_alone(struct casefile *f, struct text_log *l, const struct t
 	fact_set_flag(f, FACT_text_is, true);
 	fact_set_flag(f, FACT_text_error, (e && !e->warning) || n);
 	fact_set_flag(f, FACT_text_warning, e && e->warning);
+	fact_set_flag(f, FACT_text_cut, e && e->cut && !e->message[0]);
 	fact_set_flag(f, FACT_text_peer, e && e->peer);
 	fact_set_text(f, FACT_text_crashed, log_crashed(l));
 	if (e) {
@@ -472,8 +564,10 @@ static void observe_alone(struct casefile *f, struct text_log *l, const struct t
 	observe_traceback(f, e);
 	fill_where(f, e);
 	fill_phase(f);
-	fact_set_flag(f, FACT_text_progress, e ? log_progress_before(l, e->line) : log_progress(l));
+	fact_set_flag(f, FACT_text_progress, e ? e->worked : log_progress(l));
+	fill_failed(f, l, e);
 	fact_set_number(f, FACT_text_ranks, (double)log_ranks(l));
+	observe_other_rank(f, l, e);
 	observe_arrivals(f, e ? e->message : "");
 	fact_set_number(f, FACT_text_asserts, 0);
 	fact_set_flag(f, FACT_text_assert_first, first);
@@ -482,6 +576,8 @@ static void observe_alone(struct casefile *f, struct text_log *l, const struct t
 	observe_asserts(f, a, n);
 	fill_memory_of_text(f, e, code);
 	facts_of_text_machine(f, log_env(l));
+	if (fact_true(f, FACT_set_blocking))	/* the call that failed launched the kernel */
+		fact_set_flag(f, FACT_error_async, false);
 	fill_xids(f, l);
 	observe_torch(f, l, e);
 	tell_error(f, l, e);
@@ -496,4 +592,15 @@ void text_observe(struct casefile *c, struct text_log *l, const struct text_even
 	else
 		observe_alone(c, l, e);
 	case_observer(c, before);
+}
+
+void text_liken(struct casefile *f, const struct text_log *l)
+{
+	f->n_like = likeness_rank(log_words(l), f->like, LIKENESS_MAX, f->pool);
+}
+
+void text_tell_complaint(struct casefile *c, const struct text_hit *told)
+{
+	case_evidence(c, TEXT_OBSERVER, pool_printf(c->pool, "%s line %llu: told, not shown: %.*s", told->file,
+				  (unsigned long long)told->line, TEXT_SHOWN_MAX, told->text));
 }

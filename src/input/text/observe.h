@@ -16,6 +16,16 @@ struct text_env;
 /* Everything that the text says, with `e` as the first error; NULL: it has none. */
 void text_observe(struct casefile *f, struct text_log *l, const struct text_event *e);
 
+/* Which causes the words of the whole text speak for. */
+void text_liken(struct casefile *f, const struct text_log *l);
+
+/* Evidence: a failure that is told, not shown. */
+void text_tell_complaint(struct casefile *c, const struct text_hit *told);
+
+/* What `e` is beside `first` (NULL: there is none), and its line: "an earlier run in the text failed with: …". */
+const char *text_other_error(struct casefile *c, const struct text_log *l, const struct text_event *first,
+			     const struct text_event *e);
+
 /* Evidence: the errors that are not `first`. */
 void text_tell_others(struct casefile *c, const struct text_log *l, const struct text_event *first);
 

@@ -2,6 +2,7 @@
  * Facts from a text: the machine, its versions and its tensors, as far as they are mentioned (see observe.h).
  */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,10 +32,31 @@ static int old_wheel(const char *version)
 	return 0;
 }
 
+/* torch.version.cuda printed None: no CUDA, unless it was built for ROCm. */
+static bool printed_no_cuda(const struct text_env *e)
+{
+	const struct snippet *cuda = snippets_find(&e->snippets, SNIPPET_TORCH_CUDA),
+			     *hip = snippets_find(&e->snippets, SNIPPET_TORCH_HIP);
+
+	return cuda && str_starts(cuda->answer, "None") && (!hip || str_starts(hip->answer, "None"));
+}
+
+/* torch.version.cuda printed '12.4'. */
+static int printed_cuda(const struct text_env *e)
+{
+	const struct snippet *cuda = snippets_find(&e->snippets, SNIPPET_TORCH_CUDA);
+	const char *s = cuda ? cuda->answer + strspn(cuda->answer, "'\"") : "";
+	char *end;
+	long major = strtol(s, &end, 10);
+
+	return major >= 5 && major < 40 && *end == '.' ? (int)(major * 1000 + strtol(end + 1, NULL, 10) * 10) : 0;
+}
+
 static void fill_versions(struct casefile *f, const struct text_env *e)
 {
 	struct compat_driver d = {0};
-	int cuda = e->torch_cuda, driver_cuda = e->driver_cuda;
+	int printed = printed_cuda(e), cuda = e->torch_cuda ? e->torch_cuda : printed, driver_cuda = e->driver_cuda;
+	bool cpu = e->torch_cpu || printed_no_cuda(e);
 	const struct compat_wheel *w;
 
 	if (e->driver[0] && compat_driver_parse(e->driver, &d)) {
@@ -47,15 +69,16 @@ static void fill_versions(struct casefile *f, const struct text_env *e)
 		fact_set_number(f, FACT_text_driver_cuda, driver_cuda);
 	if (e->torch[0])
 		fact_set_text(f, FACT_text_torch, e->torch);
-	if (!cuda && e->torch[0] && !e->torch_cpu)
+	if (!cuda && e->torch[0] && !cpu)
 		cuda = old_wheel(e->torch);
-	if (!cuda && e->torch[0] && !e->torch_cpu && (w = compat_wheel(e->torch, 0, COMPAT_X86_64)) != NULL)
+	if (!cuda && e->torch[0] && !cpu && (w = compat_wheel(e->torch, 0, COMPAT_X86_64)) != NULL)
 		cuda = w->cuda;
-	if (e->cuda && !e->torch_cuda && e->cuda != driver_cuda)
+	if (e->cuda && !e->torch_cuda && !printed && e->cuda != driver_cuda)
 		cuda = e->cuda;
 	if (cuda)
 		fact_set_number(f, FACT_text_torch_cuda, cuda);
-	fact_set_flag(f, FACT_text_torch_cpu, e->torch_cpu);
+	fact_set_flag(f, FACT_text_torch_gpu, (e->torch_cuda || printed) && !cpu);
+	fact_set_flag(f, FACT_text_torch_cpu, cpu);
 	fact_set_flag(f, FACT_text_driver_older, cuda && driver_cuda && driver_cuda < cuda);
 	if (driver_cuda)
 		fact_set_text(f, FACT_driver_version,
@@ -101,7 +124,11 @@ static void fill_gpu(struct casefile *f, const struct text_env *e)
 	const struct compat_gpu *g = NULL;
 	const struct compat_capability *c;
 	double cuda = fact_number(f, FACT_text_torch_cuda, 0);
-	int cc = e->capability;
+	const struct snippet *printed = snippets_find(&e->snippets, SNIPPET_CAPABILITY);
+	int cc = e->capability, major, minor;
+
+	if (!cc && printed && sscanf(printed->answer, "(%d, %d)", &major, &minor) == 2 && major > 0 && major < 20)
+		cc = major * 10 + minor;
 
 	if (e->gpu[0]) {
 		fact_set_text(f, FACT_text_gpu, e->gpu);
@@ -127,6 +154,43 @@ static void fill_gpu(struct casefile *f, const struct text_env *e)
 		fact_set_number(f, FACT_text_gpus, e->gpus);
 	if (e->arch_list[0])
 		fact_set_text(f, FACT_text_archs, e->arch_list);
+}
+
+/* "sm_50 sm_60": what "['sm_50', 'sm_60']" prints. */
+static const char *plain_list(struct casefile *f, const char *s)
+{
+	char *plain = pool_strdup(f->pool, s), *to = plain;
+
+	for (; *s; s++)
+		if (!strchr("[]',\"", *s))
+			*to++ = *s;
+	*to = '\0';
+	return plain;
+}
+
+static void tell_snippet(struct casefile *f, const struct snippet *a)
+{
+	case_evidence(f, TEXT_OBSERVER,
+		      pool_printf(f->pool, "line %llu: %s printed %s", (unsigned long long)a->line,
+				  snippet_typed(a->id), a->answer));
+}
+
+/* What was typed, and what it printed. */
+static void fill_snippets(struct casefile *f, const struct text_env *e)
+{
+	const struct snippet *available = snippets_find(&e->snippets, SNIPPET_AVAILABLE),
+			     *count = snippets_find(&e->snippets, SNIPPET_DEVICE_COUNT),
+			     *archs = snippets_find(&e->snippets, SNIPPET_ARCHS);
+	bool yes = available && available->answer[0] == 'T', no = available && !yes;
+
+	fact_set_flag(f, FACT_text_available, yes || (e->available && !no));
+	fact_set_flag(f, FACT_text_unavailable, no || (e->unavailable && !yes));
+	if (count)
+		fact_set_number(f, FACT_text_devices, strtod(count->answer, NULL));
+	if (archs && !e->arch_list[0])
+		fact_set_text(f, FACT_text_archs, plain_list(f, archs->answer));
+	for (size_t i = 0; i < e->snippets.n; i++)
+		tell_snippet(f, &e->snippets.list[i]);
 }
 
 static void fill_circumstances(struct casefile *f, const struct text_env *e)
@@ -187,8 +251,10 @@ static void observe_tensors(struct casefile *f, const struct text_env *e)
 	fact_set_number(f, FACT_text_migs, e->migs);
 	fact_set_number(f, FACT_text_block, e->block);
 	fact_set_number(f, FACT_text_gpu_memory, e->gpu_memory);
+	fact_set_number(f, FACT_text_start_free, e->start_free);
+	if (e->start_total > 0 || !(e->start_free > 0))
+		fact_set_number(f, FACT_text_start_total, e->start_total);
 	fact_set_flag(f, FACT_text_hangs, e->hangs);
-	fact_set_flag(f, FACT_text_unavailable, e->unavailable);
 	fact_set_number(f, FACT_text_number, e->number);
 	fact_set_flag(f, FACT_text_ranks_differ, e->ops_differ);
 	fact_set_flag(f, FACT_text_visible_late, e->cuda_used_line && e->visible_line > e->cuda_used_line);
@@ -228,11 +294,48 @@ static void fill_wheel(struct casefile *f, const struct text_env *e)
 		fact_set_flag(f, FACT_text_wheel_runs, false);
 }
 
+/* So that an answer can quote the line. */
+static void fill_places(struct casefile *f, const struct text_env *e)
+{
+	const struct text_place *p;
+	enum fact_id fact;
+
+	for (size_t i = 0; (p = env_place(e, i, &fact)) != NULL; i++)
+		if (p->line && !fact_place(f, fact))
+			fact_set_place(f, fact, pool_printf(f->pool, "%s line %llu: %s", p->file,
+							    (unsigned long long)p->line, p->text));
+}
+
+/* As the text names them, to be shown. */
+static void show_versions(struct casefile *f, const struct text_env *e)
+{
+	if (!e->torch[0] && !e->driver[0] && !e->gpu[0] && !e->torch_cuda)
+		return;
+	case_observe(f, GROUP_versions);
+	if (e->torch[0])
+		fact_set_text(f, FACT_versions_torch, e->torch);
+	if (e->torch_cuda)
+		fact_set_text(f, FACT_versions_cuda,
+			      pool_printf(f->pool, "%d.%d", e->torch_cuda / 1000, e->torch_cuda % 1000 / 10));
+	if (e->driver[0])
+		fact_set_text(f, FACT_versions_driver, e->driver);
+	if (e->gpu[0])
+		fact_set_text(f, FACT_versions_gpu, e->gpu);
+}
+
 void facts_of_text_machine(struct casefile *f, const struct text_env *e)
 {
+	show_versions(f, e);
 	fill_versions(f, e);
 	fill_gpu(f, e);
 	fill_circumstances(f, e);
+	fill_snippets(f, e);
 	observe_tensors(f, e);
 	fill_wheel(f, e);
+	fill_places(f, e);
+	facts_of_settings(f, &e->settings);
+	if (e->shm_size > 0) {
+		fact_set_number(f, FACT_shm_size, e->shm_size);
+		fact_set_number(f, FACT_shm_free, e->shm_free);
+	}
 }

@@ -93,7 +93,7 @@ bool printed_asserts_line(struct printed_asserts *all, struct pool *pool, const 
 
 	if (!condition || !is_kernels(s, condition, len))
 		return false;
-	for (size_t i = 0; i < all->n; i++) {
+	for (size_t i = all->from; i < all->n; i++) {
 		if (same_assert(&all->list[i], s, condition, len)) {
 			all->list[i].count++;
 			return true;
@@ -102,8 +102,11 @@ bool printed_asserts_line(struct printed_asserts *all, struct pool *pool, const 
 	if (all->n == PRINTED_ASSERTS_MAX)
 		return true;
 	a = &all->list[all->n++];
-	*a = (struct text_assert){
-		.condition = pool_copy(pool, condition, len), .count = 1, .line = line->number, .rank = line->rank};
+	*a = (struct text_assert){.condition = pool_copy(pool, condition, len),
+				  .count = 1,
+				  .line = line->number,
+				  .order = line->order,
+				  .rank = line->rank};
 	read_place(a, pool, s, condition);
 	read_function(a, pool, s, condition);
 	return true;

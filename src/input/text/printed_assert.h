@@ -16,6 +16,7 @@
 
 struct text_assert {
 	const char *condition, *file, *function;
+	uint64_t order;		/* of its first line */
 	uint32_t source_line;
 	const char *thread;	/* "block: [3,0,0], thread: [900,0,0]" of the first */
 	uint64_t line, count;
@@ -25,6 +26,7 @@ struct text_assert {
 struct printed_asserts {	/* each once, in the order they came */
 	struct text_assert list[PRINTED_ASSERTS_MAX];
 	size_t n;
+	size_t from;		/* those before it are of an earlier run: the same one is another */
 };
 
 /* Takes the line if it is one of these; false otherwise. */

@@ -21,9 +21,11 @@
 #define END_LINES	400		/* at the end of the text */
 #define ATTENTION	64		/* hits of one needle that get context lines; later ones are passed on alone */
 #define ENOUGH		200000		/* and after this many they are skipped */
+#define STRETCH		(4u << 20)	/* bytes of text */
+#define SPARING		8		/* hits of a needle in a stretch, if it is of the kind that needs no more */
 
 struct stream {
-	const struct needles *needles;
+	struct needles *needles;
 	stream_fn *line;
 	void *arg;
 	char *buf;
@@ -34,11 +36,14 @@ struct stream {
 	size_t counted;
 	uint64_t bytes, told_bytes;
 	size_t attentive;	/* lines to pass on whatever is in them */
+	uint64_t stretch_ends;	/* bytes */
 	uint32_t *places;	/* of each needle */
+	uint8_t *recent;	/* those in this stretch */
+	const bool *sparing;	/* NULL: no needle is of that kind */
 	bool gap, in_long, utf16, ended;
 };
 
-struct stream *stream_new(const struct needles *n, stream_fn *line, void *arg)
+struct stream *stream_new(struct needles *n, stream_fn *line, void *arg)
 {
 	struct stream *st = xcalloc(1, sizeof(*st));
 
@@ -47,6 +52,7 @@ struct stream *stream_new(const struct needles *n, stream_fn *line, void *arg)
 	st->arg = arg;
 	st->buf = xmalloc(KEEP + BLOCK);
 	st->places = xcalloc(needles_count(n) + 1, sizeof(*st->places));
+	st->recent = xcalloc(needles_count(n) + 1, sizeof(*st->recent));
 	st->number = 1;
 	return st;
 }
@@ -55,6 +61,9 @@ void stream_free(struct stream *st)
 {
 	if (!st)
 		return;
+	for (size_t i = 0; i < needles_count(st->needles); i++)
+		needles_mute(st->needles, i, false);	/* for the next text */
+	free(st->recent);
 	free(st->places);
 	free(st->buf);
 	free(st);
@@ -63,6 +72,11 @@ void stream_free(struct stream *st)
 void stream_hasty(struct stream *st)
 {
 	st->told_bytes = START;
+}
+
+void stream_sparing(struct stream *st, const bool *sparing)
+{
+	st->sparing = sparing;
 }
 
 uint64_t stream_bytes(const struct stream *st)
@@ -141,18 +155,18 @@ static void tell_before(struct stream *st, size_t at, size_t lines, size_t bytes
 }
 
 /* An interesting place: its line, or the part of a very long line around it. Returns where to go on. */
-static size_t tell_place(struct stream *st, size_t pos, size_t at, size_t limit, uint32_t places)
+static size_t tell_place(struct stream *st, size_t pos, size_t at, size_t limit, bool context)
 {
 	size_t start = line_start(st, pos, at), end = line_end(st, at, limit);
 
 	if (at - start > STREAM_LINE_MAX / 8)
 		start = at - STREAM_LINE_MAX / 8;
-	else if (places < ATTENTION)
+	else if (context)
 		tell_before(st, start, BEFORE, BEFORE_BYTES);
 	if (start < st->told)
 		start = st->told;
 	stream_tell(st, start, end);
-	if (places < ATTENTION)
+	if (context)
 		st->attentive = AFTER;
 	return end < limit ? end + 1 : limit;
 }
@@ -180,17 +194,51 @@ static size_t look_long(struct stream *st, size_t limit)
 	return end < limit ? end + 1 : limit;
 }
 
+static void begin_stretch(struct stream *st, uint64_t at)
+{
+	st->stretch_ends = at + STRETCH - at % STRETCH;
+	for (size_t i = 0; i < needles_count(st->needles); i++) {
+		st->recent[i] = 0;
+		needles_mute(st->needles, i, st->places[i] >= ENOUGH);
+	}
+}
+
+/* Where the search from `pos` on ends: a stretch ends with a line, so that it does not matter in which pieces the text comes. */
+static size_t stretch_end(struct stream *st, size_t pos, size_t limit)
+{
+	size_t end;
+
+	if (st->told_bytes + pos >= st->stretch_ends)
+		begin_stretch(st, st->told_bytes + pos);
+	if (st->told_bytes + limit <= st->stretch_ends)
+		return limit;
+	end = line_end(st, (size_t)(st->stretch_ends - st->told_bytes), limit);
+	return end < limit ? end + 1 : limit;
+}
+
+static bool is_sparing(const struct stream *st, size_t which)
+{
+	return st->sparing && st->sparing[which];
+}
+
+/* Some words are in every other line of a log: its speed must not depend on them. */
+static void note_place(struct stream *st, size_t which)
+{
+	st->places[which]++;
+	if (st->places[which] >= ENOUGH || (is_sparing(st, which) && ++st->recent[which] >= SPARING))
+		needles_mute(st->needles, which, true);
+}
+
 /* Scans whole lines: [done, limit). */
 static void stream_look(struct stream *st, size_t limit)
 {
-	size_t pos = st->in_long ? look_long(st, limit) : st->done, which;
+	size_t pos = st->in_long ? look_long(st, limit) : st->done, end, which;
 
 	while (pos < limit) {
 		const char *hit;
 
 		if (st->attentive || st->told_bytes + pos < START) {
-			size_t end = line_end(st, pos, limit);
-
+			end = line_end(st, pos, limit);
 			stream_tell(st, pos, end);
 			if (end - pos > STREAM_LINE_MAX)	/* the part that was cut off may be interesting, too */
 				tell_long(st, pos + STREAM_LINE_MAX, end);
@@ -198,13 +246,17 @@ static void stream_look(struct stream *st, size_t limit)
 			pos = end < limit ? end + 1 : limit;
 			continue;
 		}
-		hit = needles_find(st->needles, st->buf + pos, st->buf + limit, &which);
-		if (!hit)
-			break;
-		if (st->places[which] < ENOUGH)
-			pos = tell_place(st, pos, (size_t)(hit - st->buf), limit, st->places[which]++);
-		else
-			pos = (size_t)(hit - st->buf) + 1;
+		end = stretch_end(st, pos, limit);
+		hit = needles_find(st->needles, st->buf + pos, st->buf + end, &which);
+		if (hit) {
+			bool context = st->places[which] < (is_sparing(st, which) ? SPARING : ATTENTION);
+
+			if (context && !is_sparing(st, which))	/* after an error, what is said counts anew */
+				begin_stretch(st, st->told_bytes + pos);
+			end = tell_place(st, pos, (size_t)(hit - st->buf), end, context);
+			note_place(st, which);
+		}
+		pos = end;
 	}
 	st->done = limit;
 }
@@ -295,23 +347,32 @@ static int copy_on(int fd, const char *s, size_t n)
 	return 0;
 }
 
-int stream_read_fd(struct stream *st, int fd, int copy)
+/* What was read, to whom it belongs. */
+static void take_bytes(struct stream *st, const char *s, size_t n, int *copy)
 {
-	for (;;) {
+	progress_add((uint64_t)n);
+	if (*copy >= 0 && copy_on(*copy, s, n) < 0)	/* the reader of the copy may go away; we still want the answer */
+		*copy = -1;
+	stream_filled(st, n);
+}
+
+int stream_read_fd(struct stream *st, int fd, int copy, const char *head, size_t n_head)
+{
+	for (bool first = true;; first = false) {
 		size_t size;
 		char *room = stream_room(st, &size);
-		ssize_t n = read(fd, room, size);
+		ssize_t n = (ssize_t)n_head;
 
+		if (first)
+			memcpy(room, head, n_head);
+		else
+			n = read(fd, room, size);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -errno;
 		if (!n)
 			return 0;
-		/* the reader of the copy may go away; we still want the answer */
-		progress_add((uint64_t)n);
-		if (copy >= 0 && copy_on(copy, room, (size_t)n) < 0)
-			copy = -1;
-		stream_filled(st, (size_t)n);
+		take_bytes(st, room, (size_t)n, &copy);
 	}
 }

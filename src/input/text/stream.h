@@ -18,8 +18,13 @@ typedef void stream_fn(void *arg, const char *s, size_t len, uint64_t number, bo
 
 struct stream;
 
-struct stream *stream_new(const struct needles *n, stream_fn *line, void *arg);
+/* The needles belong to this stream until it is freed. */
+struct stream *stream_new(struct needles *n, stream_fn *line, void *arg);
 void stream_free(struct stream *st);
+
+/* Needles of which it matters only whether they are in the text: of many hits, a few here and there are passed on, the first
+ * of them with their surroundings. A flag for each needle, which must live as long. */
+void stream_sparing(struct stream *st, const bool *sparing);
 
 /* For tests: the beginning gets no special treatment, as if much had come before. */
 void stream_hasty(struct stream *st);
@@ -31,7 +36,8 @@ void stream_end(struct stream *st);
 
 uint64_t stream_bytes(const struct stream *st);
 
-/* Reads a file to its end. `copy` >= 0: what is read is also written there. 0, or -errno. */
-int stream_read_fd(struct stream *st, int fd, int copy);
+/* Reads a file to its end, after the `n` bytes that were read from it already. `copy` >= 0: all of it is also written
+ * there. 0, or -errno. */
+int stream_read_fd(struct stream *st, int fd, int copy, const char *head, size_t n);
 
 #endif

@@ -68,8 +68,36 @@ bool traceback_arrow(struct traceback *t, const char *s)
 	if (!f)
 		return true;
 	f->line = (uint32_t)strtoul(s, &end, 10);
-	end += strspn(end, " ");
+	end += strspn(end, " \xe2\x94\x82");	/* Rich draws a bar for every level */
 	copy_bounded(f->source, sizeof(f->source), end, strlen(end));
+	return true;
+}
+
+bool traceback_context(const struct traceback *t, const char *s)
+{
+	size_t digits = strspn(s, "0123456789"), spaces = strspn(s + digits, " ");
+
+	return digits && spaces && (t->n || str_starts(s + digits + spaces, "\xe2\x94\x82"));
+}
+
+/* IPython: "Cell In[2], line 2, in step(x)", "Cell In [2], line 2"; older ones "Input In [2], in <cell line: 1>()", whose line follows with an
+ * arrow. */
+static bool read_cell(struct traceback *t, const char *s)
+{
+	const char *close = strchr(s, ']'), *line, *in;
+	struct raw_frame *f;
+
+	if ((!str_starts(s, "Cell In") && !str_starts(s, "Input In")) || !close || close[1] != ',')
+		return false;
+	line = strstr(close, ", line ");
+	in = strstr(close, ", in ");
+	if (!line && !in)
+		return false;
+	f = new_frame(t);
+	copy_bounded(f->file, sizeof(f->file), s, (size_t)(close + 1 - s));
+	f->line = line ? (uint32_t)strtoul(line + 7, NULL, 10) : 0;
+	if (in)
+		copy_bounded(f->function, sizeof(f->function), in + 5, strcspn(in + 5, "("));
 	return true;
 }
 
@@ -92,7 +120,7 @@ bool traceback_frame(struct traceback *t, const char *s)
 			end--;
 		line = end + 1;
 	} else {
-		return read_other_frame(t, s);
+		return read_cell(t, s) || read_other_frame(t, s);
 	}
 	f = new_frame(t);
 	copy_bounded(f->file, sizeof(f->file), s, (size_t)(end - s));

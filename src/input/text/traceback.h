@@ -32,6 +32,8 @@ struct traceback {
 /* Takes a line that is a frame, or the arrow that names the line of the frame above. False: something else. */
 bool traceback_frame(struct traceback *t, const char *s);
 bool traceback_arrow(struct traceback *t, const char *s);
+/* Rich and IPython: a numbered line of the code around the one with the arrow. It was not executed: what it says is not said. */
+bool traceback_context(const struct traceback *t, const char *s);
 /* The source line of the frame above, or of a frame without other data. */
 void traceback_source(struct traceback *t, const char *s);
 

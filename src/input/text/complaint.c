@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Failures that somebody tells in a sentence (see complaint.h).
+ */
+#include "input/text/complaint.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "input/text/quoted.h"
+
+#define COUNT(list)	(sizeof(list) / sizeof((list)[0]))
+#define SENTENCE_MAX	600
+#define SENTENCE_WORDS	4	/* fewer are a label or a value of a log */
+
+static const char *const gpu_words[] = {
+#define MARK_GPU(words) words,
+#include "kb/text_marks.def"
+	NULL};
+
+/* "acme/llama-cuda", "ckpt/gpu.pt", "https://…": names that people gave. Those of the system, "/dev/nvidia0", are the GPU's. */
+static bool in_own_path(const char *s, const char *at)
+{
+	static const char *const system[] = {"/dev/", "/proc/", "/sys/", "/usr/", "/lib",
+					     "/opt/", "/etc/",	"/run/", "/var/"};
+	const char *from = at, *slash;
+
+	while (from > s && !strchr(" \n'\"`<>()[]=", from[-1]))
+		from--;
+	slash = from + strcspn(from, " \n'\"`<>()[]=/\\");
+	if (*slash != '/' && *slash != '\\')
+		return false;
+	for (size_t i = 0; i < COUNT(system); i++)
+		if (str_starts(from, system[i]))
+			return false;
+	return true;
+}
+
+/* As words of their own, or the beginning of a name: "cuda:0", "CUDAGuard", "triton.compiler", not "chip" or "sgpu". */
+bool names_gpu(const char *s)
+{
+	for (const char *const *word = gpu_words; *word; word++)
+		for (const char *at = s; (at = strcasestr(at, *word)) != NULL; at++)
+			if ((at == s || !isalpha((unsigned char)at[-1])) && !in_own_path(s, at))
+				return true;
+	return false;
+}
+
+static const char *const troubles[] = {
+#define MARK_TROUBLE(words) words,
+#include "kb/text_marks.def"
+	NULL};
+
+/* "no error", "0 CUDA errors", "without any failure": up to two words before it. */
+static bool is_denied(const char *s, const char *at)
+{
+	static const char *const none[] = {"no", "0", "without", "zero"};
+
+	for (int words = 0; words < 3 && at > s; words++) {
+		const char *end = at - 1;
+
+		for (at = end; at > s && at[-1] != ' ';)
+			at--;
+		for (size_t i = 0; i < COUNT(none); i++)
+			if ((size_t)(end - at) == strlen(none[i]) && !strncasecmp(at, none[i], strlen(none[i])))
+				return true;
+	}
+	return false;
+}
+
+static bool has_trouble(const char *s)
+{
+	for (const char *const *word = troubles; *word; word++)
+		for (const char *at = s; (at = strcasestr(at, *word)) != NULL; at++)
+			if ((at == s || !isalnum((unsigned char)at[-1])) && !is_denied(s, at))
+				return true;
+	return false;
+}
+
+/* "If you see CUDA errors, …" tells what may happen, "no CUDA errors" that it did not. */
+static bool is_unreal(const char *s)
+{
+	static const char *const begins[] = {"if ", "when you ", "in case ", "to avoid ", "to prevent ", "how "};
+	static const char *const has[] = {"no longer", "fixed", "no issue", " your ", "you "};	/* programs speak to "you" */
+
+	for (size_t i = 0; i < COUNT(begins); i++)
+		if (!strncasecmp(s, begins[i], strlen(begins[i])))
+			return true;
+	for (size_t i = 0; i < COUNT(has); i++)
+		if (strcasestr(s, has[i]))
+			return true;
+	return false;
+}
+
+/* Words between spaces, most of which are letters alone: neither code nor a line of a table. */
+bool is_prose(const char *s)
+{
+	size_t words = 0, plain = 0, first = strcspn(s, " ");
+
+	if (!isalnum((unsigned char)s[0]) || s[first - 1] == ':')	/* a sign of a list or of a log, "train.py: error: …" */
+		return false;
+	while (*s) {
+		size_t n = strcspn(s, " \t"), letters = 0;
+
+		while (letters < n && (isalpha((unsigned char)s[letters]) || strchr("'-", s[letters])))
+			letters++;
+		words += n > 0;
+		plain += n && (letters == n || (letters == n - 1 && strchr(",:;.!?)", s[letters])));
+		s += n + (s[n] != '\0');
+	}
+	return plain >= SENTENCE_WORDS && plain * 2 > words;
+}
+
+static const char *const abouts[] = {
+#define MARK_ABOUT(words) words,
+#include "kb/text_marks.def"
+};
+
+/* Memory that grows is the GPU's, where people ask about GPUs. */
+static bool is_about_gpu(const char *s)
+{
+	for (size_t i = 0; i < COUNT(abouts); i++)
+		if (strstr(s, abouts[i]))
+			return true;
+	return names_gpu(s);
+}
+
+bool says_i(const char *line)
+{
+	static const char *const words[] = {"I",  "I'm", "I've", "I'd", "my", "My",
+					    "we", "We",	 "our",	 "Our", "me", NULL};
+
+	for (const char *s = line; *s;) {
+		size_t n = strcspn(s, " \t,.:;!?()");
+
+		for (const char *const *word = words; *word; word++)
+			if (strlen(*word) == n && !memcmp(s, *word, n))
+				return true;
+		s += n + (s[n] != '\0');
+	}
+	return false;
+}
+
+bool complaint_in(const char *line)
+{
+	char sentence[SENTENCE_MAX];
+
+	if (quoted_code(line) || quoted_item(line) || !is_about_gpu(line))
+		return false;
+	while (*(line += strspn(line, " .!?"))) {
+		size_t n = 0;
+
+		while (line[n] && !(strchr(".!?", line[n]) && (line[n + 1] == ' ' || !line[n + 1])))
+			n++;
+		str_copy(sentence, n < sizeof(sentence) ? n + 1 : sizeof(sentence), line);
+		if (has_trouble(sentence) && is_prose(sentence) && !is_unreal(sentence))
+			return true;
+		line += n;
+	}
+	return false;
+}

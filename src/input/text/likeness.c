@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which causes a text is like (see likeness.h).
+ */
+#include "input/text/likeness.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define WORD_MIN	2	/* as tools/learn_words.py has them */
+#define WORD_MAX	24
+#define WORDS_SHOWN	4
+#define WORDS_ALIKE	3	/* of 517 reports, one has fewer in common with the cause that it is most like */
+
+static const struct { const char *cause, *words; } known[] = {
+#define WORDS(cause, words) {cause, words},
+#include "kb/words.def"
+};
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+struct word {
+	const char *s;
+	size_t len;
+};
+
+static bool same_word(const void *list, uint32_t i, const void *key)
+{
+	const struct word *w = key;
+	const char *has = ((const char *const *)list)[i];
+
+	return !strncmp(has, w->s, w->len) && !has[w->len];
+}
+
+static bool is_of_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+static void add_word(struct text_words *w, struct pool *pool, const char *s, size_t len)
+{
+	char low[WORD_MAX];
+	struct word key = {low, len};
+	uint32_t i;
+
+	for (size_t k = 0; k < len; k++)
+		low[k] = (char)tolower((unsigned char)s[k]);
+	i = map_put(&w->map, map_hash_bytes(0, low, len), same_word, w->list, &key, (uint32_t)w->n);
+	if (i != w->n)
+		return;
+	if (w->n == w->room) {
+		w->room = w->room ? 2 * w->room : 256;
+		w->list = xrealloc(w->list, w->room, sizeof(*w->list));
+	}
+	w->list[w->n++] = pool_copy(pool, low, len);
+}
+
+void text_words_line(struct text_words *w, struct pool *pool, const char *s)
+{
+	while (*s && w->n < LIKENESS_WORDS_MAX) {
+		const char *end = s;
+		size_t len;
+
+		while (is_of_word(*end))
+			end++;
+		while (s < end && !isalpha((unsigned char)*s))	/* numbers belong to one text alone */
+			s++;
+		for (len = (size_t)(end - s); len && s[len - 1] == '_';)
+			len--;
+		if (len >= WORD_MIN && len <= WORD_MAX)
+			add_word(w, pool, s, len);
+		s = end + (*end != '\0');
+	}
+}
+
+void text_words_release(struct text_words *w)
+{
+	map_release(&w->map);
+	free(w->list);
+}
+
+static bool has_word(const struct text_words *w, const struct word *key)
+{
+	return map_find(&w->map, map_hash_bytes(0, key->s, key->len), same_word, w->list, key) != MAP_NONE;
+}
+
+bool text_words_has(const struct text_words *w, const char *word)
+{
+	return has_word(w, &(struct word){word, strlen(word)});
+}
+
+/* Adds up the weights of the words in common. The heaviest come first in the table: they are the ones to show. */
+static unsigned long compare(const struct text_words *w, const char *table, struct word *shown, size_t *n_shown)
+{
+	unsigned long sum = 0;
+
+	*n_shown = 0;
+	while (*table) {
+		struct word word = {table, strcspn(table, " ")};
+		char *next;
+		unsigned long weight = strtoul(table + word.len, &next, 10);
+
+		table = next + (*next == ' ');
+		if (!has_word(w, &word))
+			continue;
+		sum += weight;
+		if (*n_shown < WORDS_SHOWN)
+			shown[(*n_shown)++] = word;
+	}
+	return sum;
+}
+
+static const char *join_words(const struct word *word, size_t n, struct pool *pool)
+{
+	const char *all = "";
+
+	for (size_t i = 0; i < n; i++)
+		all = pool_printf(pool, "%s%s%.*s", all, i ? ", " : "", (int)word[i].len, word[i].s);
+	return all;
+}
+
+size_t likeness_rank(const struct text_words *w, struct likeness *list, size_t max, struct pool *pool)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < COUNT(known); i++) {
+		struct word shown[WORDS_SHOWN];
+		size_t n_shown, at = n;
+		unsigned long sum = compare(w, known[i].words, shown, &n_shown);
+
+		while (at > 0 && list[at - 1].weight < sum)
+			at--;
+		if (n_shown < WORDS_ALIKE || at == max)
+			continue;
+		n += n < max;
+		memmove(list + at + 1, list + at, (n - at - 1) * sizeof(*list));
+		list[at] = (struct likeness){known[i].cause, join_words(shown, n_shown, pool), sum};
+	}
+	while (n && list[n - 1].weight * 2 < list[0].weight)	/* 114 of 123 right second and third ones are half as alike as the first */
+		n--;
+	return n;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which causes a text is like, by its words alone (kb/words.def).
+ *
+ * A last resort: for an error that no rule knows, and for failures that somebody tells in sentences. It is never more than possible.
+ */
+#ifndef CUWHY_TEXT_LIKENESS_H
+#define CUWHY_TEXT_LIKENESS_H
+
+#include "base/map.h"
+#include "base/pool.h"
+#include "case/case.h"
+
+#define LIKENESS_WORDS_MAX 4096	/* a pasted report has a few hundred; a long log has all of them, and is like everything */
+
+/* The words of a text, each once. All zero is none. */
+struct text_words {
+	struct map map;
+	const char **list;
+	size_t n, room;
+};
+
+void text_words_line(struct text_words *w, struct pool *pool, const char *s);
+bool text_words_has(const struct text_words *w, const char *word);
+void text_words_release(struct text_words *w);
+
+/* The causes that it is most like, best first, at most `max`. Returns how many. */
+size_t likeness_rank(const struct text_words *w, struct likeness *list, size_t max, struct pool *pool);
+
+#endif

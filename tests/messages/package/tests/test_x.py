@@ -1,0 +1,2 @@
+def f():
+    raise RuntimeError("CUDA in a test")
