@@ -15,10 +15,12 @@ struct type_info { const void *vtable; const char *name; };
 static const struct type_info mul_backward = {NULL, "N5torch8autograd9generated12MulBackward0E"};
 static const void *const vtable[] = {NULL, &mul_backward, NULL};
 
-struct node {
+/* A node owned by shared pointers has one to itself; one that counts its references, as newer releases have it, does not. */
+struct numbers { uint64_t sequence, topological, has_parent, thread; };
+union node {
 	const void *const *vtable;
-	uint64_t weak[2];
-	uint64_t sequence, topological, has_parent, thread;
+	struct { const void *const *vtable; const void *self, *owner; struct numbers n; } shared;
+	struct { const void *const *vtable; uint64_t references; struct numbers n; } counted;
 };
 
 static __thread uint64_t next_sequence;
@@ -83,27 +85,40 @@ void EVALUATE(void *engine, void *task, void *node, void *inputs, const void *qu
 
 /* ---- what the Python side calls ---- */
 
-static struct node made[16];
-static int n_made;
+static union node made[16];
+static int n_made, counted;
 static launcher *launch_now;
+
+void count_references(void);
+void count_references(void)
+{
+	counted = 1;
+}
+
+static int node_new(uint64_t sequence, uint64_t thread)
+{
+	union node *node = &made[n_made];
+
+	node->vtable = vtable + 2;
+	if (counted)
+		node->counted.references = 0x100000003;
+	else
+		node->shared.self = node;
+	*(counted ? &node->counted.n : &node->shared.n) = (struct numbers){.sequence = sequence, .thread = thread};
+	return n_made++;
+}
 
 int forward(void);
 int forward(void)
 {
-	struct node *n = &made[n_made];
-
-	n->vtable = vtable + 2;
-	n->sequence = _ZN2at15sequence_number17get_and_incrementEv();
-	n->thread = _ZN2at14RecordFunction15currentThreadIdEv();
-	return n_made++;
+	return node_new(_ZN2at15sequence_number17get_and_incrementEv(), _ZN2at14RecordFunction15currentThreadIdEv());
 }
 
 /* The node that accumulates a gradient: no line created it. */
 int accumulate(void);
 int accumulate(void)
 {
-	made[n_made] = (struct node){.vtable = vtable + 2, .sequence = UINT64_MAX};
-	return n_made++;
+	return node_new(UINT64_MAX, 0);
 }
 
 /* Its totals: what is in blocks, and what the Python side says is reserved. */
@@ -255,9 +270,19 @@ void make_block_at(uint64_t address)
 	backward_block = address;
 }
 
+/* One call of backward, as far as the recorder looks at it. */
+static struct { uint64_t weak[2], outstanding; bool has_error, completed, keep_graph; } task;
+static void *task_pointer[2] = {&task};
+
+void retain_graph(int yes);
+void retain_graph(int yes)
+{
+	task.keep_graph = yes;
+}
+
 static void *engine_thread(void *node)
 {
-	EVALUATE(NULL, NULL, node, (void *)launch_now, NULL);
+	EVALUATE(NULL, task_pointer, node, (void *)launch_now, NULL);
 	return NULL;
 }
 
@@ -296,7 +321,7 @@ static void *thrown_thread(void *node)
 {
 	caught_in = (uintptr_t)__builtin_frame_address(0);
 	if (setjmp(handler) == 0)
-		EVALUATE(NULL, NULL, node, (void *)throws, NULL);
+		EVALUATE(NULL, task_pointer, node, (void *)throws, NULL);
 	launch_now();
 	return NULL;
 }

@@ -157,6 +157,42 @@ def while_nested():
 
 
 @loops
+def while_in_while():
+    n = 0
+    while n < 3:  # loop while-around
+        n += 1
+        m = 0
+        while m < 4:  # loop while-within
+            m += 1
+            here(("while-within", m), ("while-around", n))
+            here(("while-within", m), ("while-around", n))
+
+
+@loops
+def while_in_while_between():
+    n = 0
+    while n < 3:  # loop while-around2
+        n += 1
+        here(("while-around2", n))
+        m = 0
+        while m < 4:  # loop while-within2
+            m += 1
+            here(("while-within2", m), ("while-around2", n))
+            here(("while-within2", m), ("while-around2", n))
+        here(("while-around2", n))
+
+
+@loops
+def for_in_while():
+    n = 0
+    while n < 3:  # loop while-epochs
+        n += 1
+        for m in range(1, 5):  # loop for-batches
+            here(("for-batches", m), ("while-epochs", n))
+            here(("for-batches", m), ("while-epochs", n))
+
+
+@loops
 def enumerated():
     for i, _ in enumerate(iter(["a", "b", "c"])):  # loop enumerate
         here(("enumerate", i + 1))

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Guard mode (`cuwhy run --guard`): every allocation in a mapping of its own, so that the hardware notices what leaves it.
+ *
+ * A range of address space is used once: 2 MiB pages for the allocation, then a page that is never mapped. The
+ * allocation ends where its pages end, rounded to 16 bytes. What is freed is unmapped once the work that was queued
+ * before has ended, and its addresses are not used again until the budget of address space is spent. The driver's
+ * entry points (rec_wrap.c) and PyTorch's allocator (rec_guard_torch.c) come here.
+ */
+#ifndef CUWHY_REC_GUARD_H
+#define CUWHY_REC_GUARD_H
+
+#include "rec.h"
+
+#pragma GCC visibility push(hidden)
+
+#define GUARD_STREAMS	4u
+#define GUARD_PATTERN_EVEN	0xfeu	/* bytes at even addresses; 0xfffe is NaN in every float type and no usual number */
+#define GUARD_PATTERN_ODD	0xffu
+
+enum guard_state { GUARD_UNUSED, GUARD_MAKING, GUARD_LIVE, GUARD_KEPT, GUARD_FREED };	/* KEPT: freed, and a graph may use it */
+
+struct guarded {
+	uint64_t addr, size;		/* the allocation */
+	uint64_t map, len;		/* the pages it is in */
+	uint64_t handle;		/* their memory */
+	uint64_t ticks;
+	uint64_t stream[GUARD_STREAMS];	/* that use it, the first is the one it was allocated for */
+	uint32_t stack, forward;	/* where it was allocated */
+	uint32_t free_stack;
+	uint32_t slack;			/* bytes behind it that hold the pattern, to be checked */
+	uint32_t next;			/* in a list */
+	uint32_t pool;			/* PyTorch's, of a captured graph: index + 1; 0 = none */
+	int16_t device;
+	uint8_t state;			/* enum guard_state */
+	uint8_t n_streams;		/* above GUARD_STREAMS: any stream may use it */
+	bool torch;
+	bool filled;			/* all of it held the pattern at first */
+};
+
+/* What `cuwhy run` was asked for. */
+struct guard {
+	bool before, values;
+	uint32_t align, sample, only_from, only_to;
+	char only[256];			/* end of a file's path; "" = every line */
+	struct cw_guard *told;		/* in the recording; never NULL if on */
+};
+extern struct guard guard;
+extern _Atomic bool guard_armed;
+
+static inline bool guard_on(void)
+{
+	return unlikely(atomic_load_explicit(&guard_armed, memory_order_relaxed));
+}
+
+void guard_start(void);			/* a recording begins */
+
+/* An allocation of the driver's: its address, 0 = not guarded, the driver must allocate it. `stream` ~0: it is ready at once. */
+#define GUARD_AT_ONCE (~(uint64_t)0)
+struct guard_request {
+	uint64_t size;
+	uint64_t stream;
+	bool torch;
+	int device;			/* PyTorch's: its own context is made current if the thread has none */
+	uint32_t pool;
+};
+uint64_t guard_alloc(const struct guard_request *q);
+
+/* Frees it in the order of `stream`; GUARD_AT_ONCE: waits. False: it is not one of ours. */
+bool guard_free(uint64_t addr, uint64_t stream);
+bool guard_find(uint64_t address, struct guarded *out);	/* a live one that contains the address */
+void guard_used_by(uint64_t addr, uint64_t stream);
+void guard_pool_gone(uint32_t pool);			/* no graph uses it any more */
+void guard_flush(bool give_back);			/* wait for what was freed and unmap it */
+void guard_peer(void);					/* the current device may use memory of another one */
+/* PyTorch's: bytes of tensors, of their pages, and how many. */
+void guard_totals(int device, uint64_t *allocated, uint64_t *reserved, uint64_t *count);
+
+/* A kernel is about to be launched with these parameters: pointers to freed memory must not find it mapped. */
+void guard_launch(const uint8_t *params, uint32_t n, bool known);	/* not known: they could not be read */
+void guard_graph_launch(void);
+
+/* The pattern (rec_guard_check.c). */
+bool guard_check_start(int device);
+void guard_fill(struct guarded *g, uint64_t stream);
+void guard_check(const struct guarded *list, uint32_t n);	/* behind each; all work on them has ended */
+void guard_copied(uint64_t to, uint64_t from, uint64_t bytes, bool done);	/* the program copied to the host */
+void guard_waited(void);		/* and has waited for it */
+void guard_at_exit(void);
+uint32_t guard_list(struct guarded *out, uint32_t max, uint32_t *cursor, bool (*wanted)(const struct guarded *g));
+
+/* PyTorch's allocator (rec_guard_torch.c). */
+void guard_torch_start(void);
+
+/* Says why the program cannot be guarded, and ends it before work is lost. Guarded memory cannot be shared with another process. */
+void guard_refuse_sharing(void) __attribute__((noreturn));
+void guard_refuse(const char *why) __attribute__((noreturn));
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Guard mode: PyTorch's tensors, through functions of ours in the table of PyTorch's own allocator.
+ *
+ * With PyTorch's cache switched off it refuses stream capture; with a pluggable allocator, memory_allocated(), the
+ * query for the largest free block, snapshots and more raise. So the allocator stays the one that it is: its object gets
+ * a copy of its table of virtual functions in which those that hand out or take back memory are ours. Which slot is
+ * which is read from PyTorch itself: CUDAPluggableAllocator has the same base class, its table and its functions are
+ * exported with their names. At the first tensor, trial blocks of the allocator's own show whether what we know about
+ * its answers is true; if not, the program is not guarded, and told so.
+ *
+ * PyTorch's functions may throw through ours. So none of them is called between rec_enter() and rec_leave().
+ */
+#include "rec_guard.h"
+
+#include <sched.h>
+#include <string.h>
+
+#define SLOTS	96u		/* of a table; today's has about 60 */
+#define POOLS	64u
+#define TRIAL	3584u		/* bytes: a multiple of 512, and of no other figure that changes */
+#define SEGMENT	((int64_t)2 << 20)	/* what the allocator reserves for it */
+#define STATS	30u		/* of 32 bytes, at the start of what getDeviceStats returns */
+#define STATS_SIZE 4096u	/* more than all of it */
+
+#define PLUGGABLE(name, types)	"_ZN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocator" name types
+#define PLUGGABLE_CONST(name, types) "_ZNK5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocator" name types
+#define PAIR "St4pairIyyE"
+
+/* Our name for a slot, the symbol of the pluggable allocator's function in it, is it needed? */
+#define SLOT_LIST(X)                                                                                   \
+	X(allocate, PLUGGABLE("8allocate", "Em"), true)                                                \
+	X(raw_deleter, PLUGGABLE_CONST("11raw_deleter", "Ev"), true)                                   \
+	X(raw_alloc, PLUGGABLE("9raw_alloc", "Em"), true)                                              \
+	X(raw_alloc_with_stream, PLUGGABLE("21raw_alloc_with_stream", "EmP11CUstream_st"), true)       \
+	X(raw_delete, PLUGGABLE("10raw_delete", "EPv"), true)                                          \
+	X(record_stream, PLUGGABLE("12recordStream", "ERKN3c107DataPtrENS3_4cuda10CUDAStreamE"), true) \
+	X(base_allocation, PLUGGABLE("17getBaseAllocation", "EPvPm"), true)                            \
+	X(stats, PLUGGABLE("14getDeviceStats", "Ea"), true)                                            \
+	X(reset_peak, PLUGGABLE("14resetPeakStats", "Ea"), true)                                       \
+	X(begin_pool, PLUGGABLE("19beginAllocateToPool", "Ea" PAIR "St8functionIFbP11CUstream_stEE"), true) \
+	X(end_pool, PLUGGABLE("17endAllocateToPool", "Ea" PAIR), true)                                 \
+	X(release_pool, PLUGGABLE("11releasePool", "Ea" PAIR), true)                                   \
+	X(empty_cache, PLUGGABLE("10emptyCache", "E" PAIR), false)                                     \
+	X(share, PLUGGABLE("14shareIpcHandle", "EPv"), true)                                           \
+	X(copy_async, PLUGGABLE("11memcpyAsync", "EPviPKvimP11CUstream_stb"), true)
+
+enum slot_id {
+#define X(id, symbol, needed) SLOT_##id,
+	SLOT_LIST(X)
+#undef X
+	SLOT_COUNT
+};
+
+static const struct { const char *symbol; bool needed; } slots[SLOT_COUNT] = {
+#define X(id, symbol, needed) [SLOT_##id] = {symbol, needed},
+	SLOT_LIST(X)
+#undef X
+};
+
+#define TABLE "_ZTVN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocatorE"
+#define ALLOCATOR "_ZN3c104cuda20CUDACachingAllocator9allocatorE"
+
+/* c10::DataPtr: what data() returns, the deleter, its context, the device. */
+struct data_ptr { uint64_t data, deleter, context; int8_t type, index; uint8_t more[6]; uint64_t room[4]; };
+struct stat { int64_t current, peak, allocated, freed; };
+struct c10_cuda_stream { uint64_t device, id; };
+
+enum trial { TRIAL_DUE, TRIAL_PASSED, TRIAL_UNDER_WAY };
+
+static struct {
+	_Atomic uint32_t generation;		/* of the recording in which it was installed */
+	const void *table[SLOTS + 2];		/* ours; the first two words belong to the type */
+	const void *real[SLOT_COUNT];
+	uint64_t deleter;			/* PyTorch's own */
+	struct elf_object library;
+	struct c10_cuda_stream (*current)(int8_t device);
+	uint64_t (*stream_of)(const struct c10_cuda_stream *s);
+	uint32_t (*copy_peer)(void *, int, const void *, int, size_t, uint64_t);
+	_Atomic uint32_t trial;			/* enum trial */
+	bool through;				/* it asks the driver for every tensor: those are guarded there */
+	uint8_t bytes[STATS], counts[STATS];	/* which stats are about tensors' bytes, which about their number */
+	uint8_t reserved[STATS];
+	int64_t peak[CW_MAX_DEVICES], peak_reserved[CW_MAX_DEVICES];
+	int64_t total[CW_MAX_DEVICES];		/* bytes ever given */
+	struct { uint64_t id[2]; uint32_t state; } pool[POOLS];
+	uint32_t n_pools;
+	uint64_t active[2];			/* the pool of the capture or warm-up in progress */
+	_Atomic uint32_t n_active;
+} torch;
+
+static struct spin pool_lock;
+LOCK_LISTED(guard_pools, pool_lock);
+
+#define REAL(id, type) ((type)(uintptr_t)torch.real[SLOT_##id])
+typedef struct data_ptr *allocate_fn(struct data_ptr *, void *, size_t);
+
+/* ---- pools ------------------------------------------------------------------------------------------------- */
+
+/* Memory of a captured graph stays mapped until the graph is gone. A pool that is used outside of a capture first (warm-up of
+ * torch.compile's graphs, MemPool) is handed back and forth by its address: those are left to the real allocator. */
+enum pool_state { POOL_NEW, POOL_GUARDED, POOL_PLAIN };
+
+static uint32_t pool_find(const uint64_t id[2], bool add)
+{
+	for (uint32_t i = 0; i < torch.n_pools; i++)
+		if (torch.pool[i].id[0] == id[0] && torch.pool[i].id[1] == id[1])
+			return i + 1;
+	if (!add || torch.n_pools == POOLS)
+		return 0;
+	torch.pool[torch.n_pools].id[0] = id[0];
+	torch.pool[torch.n_pools].id[1] = id[1];
+	torch.pool[torch.n_pools].state = POOL_NEW;
+	return ++torch.n_pools;
+}
+
+/* The pool into which a tensor of this stream goes now: 0 = none. False: it is not guarded. */
+static bool pool_now(uint64_t stream, uint32_t *pool)
+{
+	int capturing = 0;
+
+	*pool = 0;
+	if (drv.cuStreamIsCapturing && drv.cuStreamIsCapturing((void *)stream, &capturing) != 0)
+		capturing = 0;
+	if (!atomic_load(&torch.n_active))
+		return !capturing;
+	if (!spin_try(&pool_lock))
+		return false;
+	*pool = pool_find(torch.active, true);
+	if (*pool && torch.pool[*pool - 1].state == POOL_NEW)
+		torch.pool[*pool - 1].state = capturing ? POOL_GUARDED : POOL_PLAIN;
+	capturing = *pool && torch.pool[*pool - 1].state == POOL_GUARDED && capturing;
+	spin_done(&pool_lock);
+	return capturing;
+}
+
+/* ---- a tensor ------------------------------------------------------------------------------------------------ */
+
+static void told(uint64_t addr, int64_t size, int device)
+{
+	uint64_t allocated, reserved, count;
+
+	guard_totals(device, &allocated, &reserved, &count);
+	if ((int64_t)allocated > torch.peak[device])
+		torch.peak[device] = (int64_t)allocated;
+	if ((int64_t)reserved > torch.peak_reserved[device])
+		torch.peak_reserved[device] = (int64_t)reserved;
+	torch_report(&(struct torch_block_note){
+		.addr = addr, .size = size, .allocated = allocated, .reserved = reserved, .device = device});
+}
+
+/* 0: PyTorch's own allocator must do it. */
+static uint64_t tensor_new(size_t size, int device, uint64_t stream)
+{
+	uint64_t addr = 0;
+	uint32_t pool;
+
+	if (!size || torch.through || device < 0 || device >= CW_MAX_DEVICES || !rec_enter())
+		return 0;
+	rec_nesting = 2;
+	if (!pool_now(stream, &pool))
+		shared_add(&guard.told->skipped[CW_GUARD_SKIP_POOL], 1);
+	else
+		addr = guard_alloc(&(struct guard_request){
+			.size = size, .stream = stream, .torch = true, .device = device, .pool = pool});
+	rec_leave();
+	if (!addr)
+		return 0;
+	__atomic_fetch_add(&torch.total[device], (int64_t)size, __ATOMIC_RELAXED);
+	told(addr, (int64_t)size, device);
+	return addr;
+}
+
+/* False: it is not one of ours. */
+static bool tensor_gone(uint64_t addr)
+{
+	struct guarded g;
+	bool entered, ours = false;
+
+	if (!addr)
+		return false;
+	entered = rec_enter();
+	if (entered)
+		rec_nesting = 2;
+	ours = guard_find(addr, &g) && g.addr == addr && g.torch;
+	if (ours && entered)
+		rec_leave();
+	if (ours) {
+		told(addr, -(int64_t)g.size, g.device);
+		entered = rec_enter();
+		if (entered)
+			rec_nesting = 2;
+		ours = guard_free(addr, g.stream[0]);
+	}
+	if (entered)
+		rec_leave();
+	return ours;
+}
+
+static uint64_t stream_now(int device)
+{
+	struct c10_cuda_stream s = torch.current((int8_t)device);
+
+	return torch.stream_of(&s);
+}
+
+/* ---- our functions -------------------------------------------------------------------------------------------- */
+
+static void trial_run(void *self);
+
+static inline void trial_first(void *self)
+{
+	while (unlikely(atomic_load_explicit(&torch.trial, memory_order_acquire) != TRIAL_PASSED))
+		trial_run(self);
+}
+
+static void our_deleter(void *p)
+{
+	if (!tensor_gone((uintptr_t)p) && p)
+		((void (*)(void *))(uintptr_t)torch.deleter)(p);
+}
+
+/* Of no bytes, PyTorch's allocator makes an answer that has all but the memory. */
+static struct data_ptr *our_allocate(struct data_ptr *out, void *self, size_t size)
+{
+	uint64_t addr;
+
+	trial_first(self);
+	REAL(allocate, allocate_fn *)(out, self, 0);
+	addr = tensor_new(size, out->index, size ? stream_now(out->index) : 0);
+	if (!addr && size)
+		REAL(allocate, allocate_fn *)(out, self, size);
+	if (addr)
+		out->data = out->context = addr;
+	if (out->deleter == torch.deleter)
+		out->deleter = (uintptr_t)our_deleter;
+	return out;
+}
+
+static void *our_raw_alloc_with_stream(void *self, size_t size, uint64_t stream)
+{
+	struct data_ptr none;
+	uint64_t addr;
+
+	trial_first(self);
+	REAL(allocate, allocate_fn *)(&none, self, 0);	/* the device that is current */
+	addr = tensor_new(size, none.index, stream);
+	return addr ? (void *)(uintptr_t)addr
+		    : REAL(raw_alloc_with_stream, void *(*)(void *, size_t, uint64_t))(self, size, stream);
+}
+
+static void *our_raw_alloc(void *self, size_t size)
+{
+	struct data_ptr none;
+	uint64_t addr;
+
+	trial_first(self);
+	REAL(allocate, allocate_fn *)(&none, self, 0);
+	addr = tensor_new(size, none.index, size ? stream_now(none.index) : 0);
+	return addr ? (void *)(uintptr_t)addr : REAL(raw_alloc, void *(*)(void *, size_t))(self, size);
+}
+
+static void our_raw_delete(void *self, void *p)
+{
+	if (!tensor_gone((uintptr_t)p))
+		REAL(raw_delete, void (*)(void *, void *))(self, p);
+}
+
+static void *our_raw_deleter(const void *self)
+{
+	(void)self;
+	return (void *)(uintptr_t)our_deleter;
+}
+
+/* The real one does nothing for a block whose deleter is not its own. */
+static void our_record_stream(void *self, const struct data_ptr *p, uint64_t device, uint64_t id)
+{
+	struct c10_cuda_stream s = {device, id};
+	struct data_ptr theirs;
+	struct guarded g;
+
+	if (p->data && guard_find(p->data, &g)) {
+		guard_used_by(g.addr, torch.stream_of(&s));
+		return;
+	}
+	memcpy(&theirs, p, offsetof(struct data_ptr, room));
+	if (theirs.deleter == (uintptr_t)our_deleter)
+		theirs.deleter = torch.deleter;
+	REAL(record_stream, void (*)(void *, const void *, uint64_t, uint64_t))(self, &theirs, device, id);
+}
+
+static void *our_base_allocation(void *self, void *p, size_t *size)
+{
+	struct guarded g;
+
+	if (!guard_find((uintptr_t)p, &g))
+		return REAL(base_allocation, void *(*)(void *, void *, size_t *))(self, p, size);
+	if (size)
+		*size = g.size;
+	return (void *)(uintptr_t)g.addr;
+}
+
+static void stat_add(struct stat *s, uint64_t now, int64_t peak, int64_t ever)
+{
+	s->current += (int64_t)now;
+	s->peak += peak;
+	s->allocated += ever;
+	s->freed += ever - (int64_t)now;
+}
+
+/* Its figures, plus ours. The peaks may not have been at the same time: their sum is an upper bound. */
+static struct stat *our_stats(struct stat *out, void *self, int8_t device)
+{
+	uint64_t allocated, reserved, count;
+	uint32_t d = (uint8_t)device % CW_MAX_DEVICES;
+
+	REAL(stats, struct stat * (*)(struct stat *, void *, int8_t))(out, self, device);
+	guard_totals(device, &allocated, &reserved, &count);
+	for (uint32_t i = 0; i < STATS; i++) {
+		if (torch.bytes[i])
+			stat_add(&out[i], allocated, torch.peak[d], torch.total[d]);
+		else if (torch.reserved[i])
+			stat_add(&out[i], reserved, torch.peak_reserved[d], (int64_t)reserved);
+		else if (torch.counts[i])
+			stat_add(&out[i], count, (int64_t)count, (int64_t)count);
+	}
+	return out;
+}
+
+static void our_reset_peak(void *self, int8_t device)
+{
+	uint64_t allocated, reserved, count;
+	uint32_t d = (uint8_t)device % CW_MAX_DEVICES;
+
+	guard_totals(device, &allocated, &reserved, &count);
+	torch.peak[d] = (int64_t)allocated;
+	torch.peak_reserved[d] = (int64_t)reserved;
+	REAL(reset_peak, void (*)(void *, int8_t))(self, device);
+}
+
+static void our_begin_pool(void *self, int8_t device, uint64_t id0, uint64_t id1, void *filter)
+{
+	REAL(begin_pool, void (*)(void *, int8_t, uint64_t, uint64_t, void *))(self, device, id0, id1, filter);
+	torch.active[0] = id0;
+	torch.active[1] = id1;
+	atomic_fetch_add(&torch.n_active, 1);
+}
+
+static void our_end_pool(void *self, int8_t device, uint64_t id0, uint64_t id1)
+{
+	if (atomic_load(&torch.n_active))
+		atomic_fetch_sub(&torch.n_active, 1);
+	REAL(end_pool, void (*)(void *, int8_t, uint64_t, uint64_t))(self, device, id0, id1);
+}
+
+static void our_release_pool(void *self, int8_t device, uint64_t id0, uint64_t id1)
+{
+	const uint64_t id[2] = {id0, id1};
+	uint32_t pool = pool_find(id, false);
+
+	REAL(release_pool, void (*)(void *, int8_t, uint64_t, uint64_t))(self, device, id0, id1);
+	if (pool && torch.pool[pool - 1].state == POOL_GUARDED)
+		guard_pool_gone(pool);
+}
+
+static void our_empty_cache(void *self, uint64_t id0, uint64_t id1)
+{
+	REAL(empty_cache, void (*)(void *, uint64_t, uint64_t))(self, id0, id1);
+	if (rec_enter()) {
+		rec_nesting = 2;
+		guard_flush(true);
+		rec_leave();
+	}
+}
+
+static void *our_share(void *out, void *self, void *p)
+{
+	struct guarded g;
+
+	if (guard_find((uintptr_t)p, &g))
+		guard_refuse_sharing();
+	return REAL(share, void *(*)(void *, void *, void *))(out, self, p);
+}
+
+/* Mapped memory of two devices that are not peers needs the other kind of copy. */
+static uint32_t our_copy_async(void *self, void *to, int to_device, const void *from, int from_device, size_t n,
+			       uint64_t stream, bool p2p)
+{
+	if (!p2p && to_device != from_device && torch.copy_peer)
+		return torch.copy_peer(to, to_device, from, from_device, n, stream);
+	return REAL(copy_async, uint32_t(*)(void *, void *, int, const void *, int, size_t, uint64_t, bool))(
+		self, to, to_device, from, from_device, n, stream, p2p);
+}
+
+/* ---- the trial -------------------------------------------------------------------------------------------------- */
+
+#define REFUSED \
+	"this PyTorch's allocator does not answer as expected, so its tensors cannot be guarded; run without --guard"
+
+static bool is_code_of(const struct elf_object *o, uint64_t address)
+{
+	return address >= o->start && address < o->end;
+}
+
+static bool is_block(const struct data_ptr *p)
+{
+	return p->data && p->context == p->data && p->type == 1 && p->index >= 0 && p->index < CW_MAX_DEVICES &&
+	       is_code_of(&torch.library, p->deleter);
+}
+
+/* With its cache switched off, or as a front of cudaMallocAsync, it has no figures of its own. */
+static bool asks_driver(const struct data_ptr *p)
+{
+	struct guarded g;
+
+	return guard_find(p->data, &g) && g.addr == p->data;
+}
+
+/* The first block may need a segment, the second one not: the figures that the second one changes are about tensors. */
+static void trial_run(void *self)
+{
+	struct stat was[STATS_SIZE / sizeof(struct stat)], first[STATS_SIZE / sizeof(struct stat)],
+		then[STATS_SIZE / sizeof(struct stat)];
+	struct stat *(*stats)(struct stat *, void *, int8_t) =
+		REAL(stats, struct stat * (*)(struct stat *, void *, int8_t));
+	struct data_ptr none, one, two;
+	uint32_t due = TRIAL_DUE, found = 0;
+
+	if (!atomic_compare_exchange_strong(&torch.trial, &due, TRIAL_UNDER_WAY)) {
+		sched_yield();		/* another thread is at it */
+		return;
+	}
+	memset(was, 0, sizeof(was));
+	memset(first, 0, sizeof(first));
+	memset(then, 0, sizeof(then));
+	REAL(allocate, allocate_fn *)(&none, self, 0);
+	stats(was, self, none.index);
+	REAL(allocate, allocate_fn *)(&one, self, TRIAL);
+	stats(first, self, none.index);
+	REAL(allocate, allocate_fn *)(&two, self, TRIAL);
+	stats(then, self, none.index);
+	if (none.data || none.context || !is_block(&one) || !is_block(&two) || none.deleter != one.deleter ||
+	    none.index != one.index)
+		guard_refuse(REFUSED);
+	torch.deleter = one.deleter;
+	for (uint32_t i = 0; i < STATS; i++) {
+		int64_t more = then[i].current - first[i].current;
+
+		torch.bytes[i] = more == TRIAL;
+		torch.counts[i] = more == 1;
+		torch.reserved[i] = first[i].current - was[i].current == SEGMENT && !more;
+		found += torch.bytes[i];
+	}
+	torch.through = !found && (asks_driver(&one) || guard.sample > 1 || guard.only[0]);
+	if (found || asks_driver(&one))
+		__atomic_fetch_or(&guard.told->flags, CW_GUARD_TORCH, __ATOMIC_RELAXED);
+	((void (*)(void *))(uintptr_t)torch.deleter)((void *)(uintptr_t)two.data);
+	((void (*)(void *))(uintptr_t)torch.deleter)((void *)(uintptr_t)one.data);
+	if (!found && !torch.through)
+		guard_refuse(REFUSED);
+	atomic_store(&torch.trial, TRIAL_PASSED);
+}
+
+/* ---- finding the slots -------------------------------------------------------------------------------------------- */
+
+static const void *ours_of(enum slot_id id)
+{
+	switch (id) {
+#define X(name, symbol, needed) case SLOT_##name: return (const void *)(uintptr_t)our_##name;
+	SLOT_LIST(X)
+#undef X
+	default: return NULL;
+	}
+}
+
+/* The slot in which the pluggable allocator's table has this function; 0 = none. The table ends before a word that is no
+ * code of either library. */
+static uint32_t slot_of(const void *const *table, const void *function)
+{
+	for (uint32_t i = 2; function && i < SLOTS + 2; i++)
+		if (table[i] == function)
+			return i;
+	return 0;
+}
+
+static bool slots_find(const struct elf_object *cuda, uint32_t *at_slot)
+{
+	const void *const *table = elf_symbol(cuda, TABLE);
+
+	for (uint32_t i = 0; i < SLOT_COUNT; i++) {
+		at_slot[i] = table ? slot_of(table, elf_symbol(cuda, slots[i].symbol)) : 0;
+		if (!at_slot[i] && slots[i].needed)
+			return false;
+	}
+	return true;
+}
+
+static void install(void **object, const uint32_t *at_slot)
+{
+	const void *const *was = (const void *const *)*object - 2;
+
+	size_t room = torch.library.end - (uintptr_t)was, all = sizeof(torch.table);
+
+	memcpy(torch.table, was, (uintptr_t)was < torch.library.end && room < all ? room : all);
+	for (uint32_t i = 0; i < SLOT_COUNT; i++) {
+		if (!at_slot[i])
+			continue;
+		torch.real[i] = was[at_slot[i]];
+		torch.table[at_slot[i]] = ours_of((enum slot_id)i);
+	}
+	__atomic_store_n(object, (void *)(torch.table + 2), __ATOMIC_RELEASE);
+}
+
+/* When PyTorch is found, which may be long before it has a tensor. */
+void guard_torch_start(void)
+{
+	uint32_t at_slot[SLOT_COUNT], was = atomic_load(&torch.generation);
+	struct elf_object cuda, runtime;
+	void **allocator, **object;
+
+	if (!guard_on() || was == rec.generation || !elf_find_object("libc10_cuda.so", &torch.library) ||
+	    !elf_find_object("libtorch_cuda.so", &cuda))
+		return;
+	allocator = elf_symbol(&torch.library, ALLOCATOR);
+	object = allocator ? __atomic_load_n(allocator, __ATOMIC_ACQUIRE) : NULL;
+	if (allocator && !object)
+		return;		/* not yet */
+	if (!atomic_compare_exchange_strong(&torch.generation, &was, rec.generation))
+		return;
+	*(void **)&torch.current = elf_symbol(&torch.library, "_ZN3c104cuda20getCurrentCUDAStreamEa");
+	*(void **)&torch.stream_of = elf_symbol(&torch.library, "_ZNK3c104cuda10CUDAStream6streamEv");
+	if (elf_find_object("libcudart.so", &runtime))
+		*(void **)&torch.copy_peer = elf_symbol(&runtime, "cudaMemcpyPeerAsync");
+	if (!object || !torch.current || !torch.stream_of || !slots_find(&cuda, at_slot))
+		guard_refuse("this PyTorch's allocator is not one that cuwhy knows, so its tensors cannot be guarded; run without --guard");
+	if (*object != (void *)(torch.table + 2))	/* a forked child has its parent's */
+		install(object, at_slot);
+}

@@ -1,0 +1,450 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guard mode: what leaves an allocation faults, what is freed is unmapped after the work before it, what is healthy stays as it is."""
+import os
+import re
+
+from toolbox import same
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+START = """
+import ctypes, os, sys, time, cudrv
+p, l, i, f, ref = ctypes.c_uint64, ctypes.c_int64, ctypes.c_int, ctypes.c_float, ctypes.byref
+cudrv.init()
+store, load, fill, copy, spin = (cudrv.kernel(name) for name in ("oob_store", "oob_load", "fill", "copy", "spin"))
+def poke(at, index, threads=1, stream=None):
+    cudrv.launch(store, (1,), (threads,), p(at), l(index), stream=stream)
+def queued(size, stream):
+    out = p()
+    cudrv.call("cuMemAllocAsync", ref(out), ctypes.c_size_t(size), stream)
+    return out.value
+"""
+
+
+def line_of(text, mark):
+    """The line that ends with this mark."""
+    return 1 + next(n for n, line in enumerate(text.split("\n")) if line.endswith("# " + mark))
+
+
+def guarded(box, text, guard="--guard", gpu="sim:tiny", **env):
+    run = box.under(box.script(START + text), guard, gpu=gpu, **env)
+    return run, box.verdict(run)
+
+
+def found(box, text, cause, guard="--guard", certainty="certain", **more):
+    """The verdict on a program that ends badly or well, at the line marked `bad`."""
+    run, verdict = guarded(box, text, guard, **more)
+    same((verdict["cause"], verdict["certainty"]), (cause, certainty), "verdict (%s)" % run.err[-2000:])
+    if "# bad" in text:
+        lines = [frame["line"] for frame in verdict["where"]["stack"] if frame["file"].endswith("program.py")]
+        assert line_of(START + text, "bad") in lines, (lines, run.err[-2000:])
+    return run, verdict
+
+
+def says(verdict, words):
+    told = re.sub(r"/\S*/program\.py", "program.py", "; ".join(verdict["why"]))
+    assert words in told, "%r is not in %r" % (words, told)
+
+
+def quiet(box, text, guard="--guard", **more):
+    """A healthy program: the same output with and without, nothing found."""
+    plain = box.plain_sim(box.script(START + text), PYTHONPATH=os.path.join(HERE, "site-packages"))
+    run, verdict = guarded(box, text, guard, **more)
+    same((run.status, run.out), (plain.status, plain.out), "status and output (%s)" % run.err[-2000:])
+    same((plain.status, verdict["cause"], verdict["notes"]), (0, "none", []), "verdict")
+    return run, verdict
+
+
+def rule__one_element_past_the_end_faults(box):
+    text = """
+a = cudrv.alloc(4000)
+b = cudrv.alloc(8000)
+poke(a, 999)
+cudrv.synchronize()
+poke(a, 1000) # bad
+cudrv.synchronize()
+"""
+    run, verdict = found(box, text, "illegal-access-out-of-bounds")
+    says(verdict, "right behind the only block")
+    says(verdict, "it was allocated at program.py:%d" % (line_of(START + text, "bad") - 4))
+    says(verdict, "allocated at program.py:%d" % (line_of(START + text, "bad") - 3))
+    same((run.status, verdict["guard"]["guarded"]), (1, 2), "status, guarded")
+
+
+def rule__a_read_past_the_end_faults(box):
+    found(box, """
+a, b = cudrv.alloc(4096), cudrv.alloc(4096)
+cudrv.launch(load, (1,), (32,), p(b), p(a), l(1000)) # bad
+cudrv.synchronize()
+""", "illegal-access-out-of-bounds")
+
+
+def rule__before_the_start_faults_with_before(box):
+    text = """
+a = cudrv.alloc(4000)
+poke(a, -1) # bad
+cudrv.synchronize()
+"""
+    _, verdict = found(box, text, "illegal-access-out-of-bounds", "--guard=before")
+    says(verdict, "4 bytes before")
+    _, verdict = guarded(box, text)
+    same(verdict["cause"], "none", "without `before` it is inside the page")
+
+
+def rule__with_before_a_write_behind_is_found_late(box):
+    found(box, """
+a = cudrv.alloc(4000)
+poke(a, 1001) # bad
+cudrv.synchronize()
+cudrv.free(a)
+""", "overrun-behind-allocation", "--guard=before")
+
+
+def rule__stream_ordered_memory_is_guarded(box):
+    found(box, """
+side = cudrv.stream()
+a = queued(4000, side)
+poke(a, 1000, stream=side) # bad
+cudrv.synchronize()
+""", "illegal-access-out-of-bounds")
+
+
+def rule__a_use_after_free_faults_at_once(box):
+    """Although the kernel before it may still have been running, and the same kernel ran before the free."""
+    text = """
+a = cudrv.alloc(4000)
+poke(a, 5)
+cudrv.free(a) # let go
+b = cudrv.alloc(4000)
+poke(a, 5) # bad
+cudrv.synchronize()
+"""
+    _, verdict = found(box, text, "illegal-access-use-after-free")
+    says(verdict, "freed at program.py:%d" % line_of(START + text, "let go"))
+
+
+def rule__a_use_behind_a_stream_ordered_free_faults_at_once(box):
+    text = """
+side = cudrv.stream()
+a = queued(4000, side)
+cudrv.launch(spin, (1,), (1,), i(50), stream=side)
+cudrv.call("cuMemFreeAsync", p(a), side) # let go
+poke(a, 5, stream=side) # bad
+cudrv.synchronize()
+"""
+    _, verdict = found(box, text, "illegal-access-use-after-free")
+    says(verdict, "freed at program.py:%d" % line_of(START + text, "let go"))
+
+
+def rule__freeing_waits_for_no_work_and_overtakes_none(box):
+    """Slow kernels on what is freed behind them: the program goes on, and no kernel faults."""
+    _, verdict = quiet(box, """
+side, slow = cudrv.stream(), 0
+cudrv.launch(spin, (1,), (1,), i(900), stream=side)
+began = time.monotonic()
+for n in range(200):
+    a = queued(4096, side)
+    poke(a, 5, stream=side)
+    cudrv.call("cuMemFreeAsync", p(a), side)
+slow += time.monotonic() - began > 0.85
+cudrv.synchronize()
+print("slow" if slow else "ended")
+""", gpu="sim:tiny,memory=8G")
+    same(verdict["guard"]["guarded"], 200, "guarded")
+
+
+def rule__a_write_in_the_slack_is_found_when_it_is_freed(box):
+    text = """
+a = cudrv.alloc(4004) # made
+poke(a, 1002) # bad
+cudrv.synchronize()
+cudrv.free(a) # freed
+print("ended")
+"""
+    run, verdict = found(box, text, "overrun-behind-allocation")
+    same((run.status, run.out), (0, "ended\n"), "the program itself")
+    says(verdict, "4 bytes were written, the first one 4 bytes behind the end of an allocation of 4,004 bytes")
+    says(verdict, "allocated at program.py:%d" % line_of(START + text, "made"))
+    says(verdict, "at program.py:%d" % line_of(START + text, "freed"))
+
+
+def rule__a_write_in_the_slack_is_found_at_the_end(box):
+    found(box, """
+a = cudrv.alloc(4004)
+poke(a, 1002) # bad
+""", "overrun-behind-allocation")
+
+
+def rule__several_lines_with_a_pointer_are_all_named(box):
+    _, verdict = found(box, """
+a = cudrv.alloc(4004)
+poke(a, 1)
+cudrv.launch(fill, (1,), (32,), p(a), f(1), i(32))
+cudrv.launch(store, (1,), (1,), p(a), l(1002))
+cudrv.synchronize()
+cudrv.free(a)
+""", "overrun-behind-allocation", certainty="likely")
+    says(verdict, "3 lines launched kernels with a pointer to it")
+
+
+def rule__with_align_256_addresses_are_as_without(box):
+    quiet(box, """
+for size in (1, 100, 4000, 4096, 5 << 20):
+    print(cudrv.alloc(size) % 256)
+""", "--guard=align=256")
+    found(box, """
+a = cudrv.alloc(4000)
+poke(a, 1020) # bad
+cudrv.synchronize()
+cudrv.free(a)
+""", "overrun-behind-allocation", "--guard=align=256")
+
+
+def rule__questions_about_an_address_are_about_the_allocation(box):
+    quiet(box, """
+a, base, size, kind, at, n = cudrv.alloc(4000), p(), p(), i(), p(), p()
+cudrv.call("cuMemGetAddressRange_v2", ref(base), ref(size), p(a + 400))
+print(base.value == a, size.value)
+cudrv.call("cuPointerGetAttribute", ref(at), 11, p(a + 8))
+cudrv.call("cuPointerGetAttribute", ref(n), 12, p(a + 8))
+print(at.value == a, n.value)
+what, where = (ctypes.c_int * 2)(11, 12), (ctypes.c_void_p * 2)(ctypes.addressof(at), ctypes.addressof(n))
+cudrv.call("cuPointerGetAttributes", 2, what, where, p(a))
+print(at.value == a, n.value)
+""")
+
+
+def rule__memory_that_is_shared_ends_the_program_with_2(box):
+    text = """
+a, handle = cudrv.alloc(4000), (ctypes.c_char * 64)()
+cudrv.call("cuIpcGetMemHandle", handle, p(a))
+print("shared")
+"""
+    run = box.under(box.script(START + text), "--guard")
+    same((run.status, run.out), (2, ""), "status and output")
+    assert "--guard: the program shares GPU memory with another process" in run.err, run.err
+    quiet(box, text, "--guard=only=elsewhere.py")
+
+
+def rule__only_guards_the_lines_that_were_asked_for(box):
+    text = """
+a = cudrv.alloc(4000) # first
+b = cudrv.alloc(4000) # second
+print("ended")
+"""
+    line = line_of(START + text, "second")
+    for only, number in (("program.py:%d" % line, 1), ("program.py:%d-%d" % (line - 1, line), 2), ("program.py", 2),
+                         ("other.py", 0), ("program.py:1-2", 0)):
+        _, verdict = quiet(box, text, "--guard=only=" + only)
+        same((verdict["guard"]["guarded"], verdict["guard"]["not_guarded"].get("only", 0)), (number, 2 - number), only)
+
+
+def rule__a_sample_guards_every_nth(box):
+    _, verdict = quiet(box, """
+for n in range(24):
+    cudrv.alloc(4000)
+""", "--guard=sample=1/8")
+    same((verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (3, {"sample": 21}), "guarded")
+
+
+def rule__when_memory_is_scarce_the_largest_are_guarded(box):
+    """64 MiB, less the context: no room for 2 MiB each."""
+    _, verdict = quiet(box, """
+small = [cudrv.alloc(4000) for n in range(60)]
+cudrv.free(small[0])
+print(len(small))
+large = cudrv.alloc(1 << 20)
+""")
+    guard = verdict["guard"]
+    assert 5 < guard["guarded"] < 40 and guard["not_guarded"]["memory"] > 20, guard
+
+
+def rule__what_is_freed_makes_room(box):
+    run, verdict = guarded(box, """
+side = cudrv.stream()
+for n in range(100):
+    a = queued(8 << 20, side)
+    poke(a, 5, stream=side)
+    cudrv.call("cuMemFreeAsync", p(a), side)
+""")
+    same((run.status, verdict["guard"]["guarded"], verdict["guard"]["not_guarded"]), (0, 100, {}), "guarded (%s)" % run.err)
+
+
+def rule__addresses_are_used_again_only_after_the_budget(box):
+    text = """
+seen = set()
+for n in range(1500):
+    a = cudrv.alloc(4000)
+    seen.add(a)
+    cudrv.free(a)
+open(sys.argv[0] + ".seen", "w").write(str(len(seen)))
+"""
+    for budget, reused in (("16T", False), ("1G", True)):
+        _, verdict = quiet(box, text, "--guard=budget=" + budget)
+        with open(os.path.join(box.scratch, "program.py.seen"), encoding="ascii") as stream:
+            seen = int(stream.read())
+        same((seen == 1500, verdict["guard"]["addresses_reused"] > 0), (not reused, reused), budget)
+
+
+def rule__memory_that_nobody_wrote_is_named(box):
+    text = """
+a = cudrv.alloc(4096) # made
+b = cudrv.alloc(4096)
+cudrv.launch(fill, (4,), (256,), p(b), f(1), i(1024))
+cudrv.launch(fill, (4,), (256,), p(a), f(1), i(1000))
+cudrv.launch(copy, (1,), (32,), p(b), p(a + 3968), i(32))
+print(cudrv.read_floats(b, 32)[-1]) # read
+"""
+    run, verdict = found(box, text, "uninitialized-read", "--guard=values", certainty="possible")
+    same((run.status, run.out), (0, "nan\n"), "the program itself")
+    says(verdict, "bytes 4,000 to 4,095 of an allocation of 4,096 bytes")
+    says(verdict, "allocated at program.py:%d" % line_of(START + text, "made"))
+    says(verdict, "read at program.py:%d" % line_of(START + text, "read"))
+
+
+def rule__one_unwritten_allocation_is_likely(box):
+    found(box, """
+a, b = cudrv.alloc(4096), cudrv.alloc(128)
+cudrv.launch(fill, (4,), (256,), p(a), f(1), i(1000))
+cudrv.launch(copy, (1,), (32,), p(b), p(a + 3968), i(32))
+cudrv.launch(fill, (1,), (32,), p(b), f(float("nan")), i(32))
+cudrv.read_floats(b, 32)
+""", "uninitialized-read", "--guard=values", certainty="likely")
+
+
+def rule__a_queued_copy_is_looked_at_when_it_was_waited_for(box):
+    found(box, """
+a, host, side = cudrv.alloc(64), (ctypes.c_float * 16)(), cudrv.stream()
+cudrv.call("cuMemcpyDtoHAsync_v2", host, p(a), ctypes.c_size_t(64), side)
+cudrv.synchronize(side)
+""", "uninitialized-read", "--guard=values", certainty="likely")
+
+
+def rule__nan_of_the_program_itself_is_no_alarm(box):
+    quiet(box, """
+a = cudrv.alloc(128)
+cudrv.launch(fill, (1,), (32,), p(a), f(float("nan")), i(32))
+print(cudrv.read_floats(a, 32)[3])
+""", "--guard=values")
+
+
+def rule__without_values_nothing_is_filled(box):
+    quiet(box, """
+a = cudrv.alloc(128)
+print(cudrv.read_floats(a, 2))
+""")
+
+
+def rule__healthy_programs_are_left_alone(box):
+    text = """
+side, graph = cudrv.stream(), None
+a, b = cudrv.alloc(4000), cudrv.alloc(1 << 20)
+poke(a, 0, 1000)
+cudrv.launch(copy, (4,), (250,), p(b), p(a), i(1000))
+cudrv.begin_capture(side)
+poke(a, 3, stream=side)
+graph = cudrv.run_graph(cudrv.end_capture(side), side)
+cudrv.synchronize()
+print(sum(cudrv.read_floats(b, 1000)), cudrv.mem_info()[1])
+for n in range(100):
+    c = cudrv.alloc(10 + n)
+    cudrv.call("cuMemsetD8_v2", p(c), 7, ctypes.c_size_t(10 + n))
+    cudrv.free(c)
+pitch, d = p(), p()
+cudrv.call("cuMemAllocPitch_v2", ref(d), ref(pitch), ctypes.c_size_t(100), ctypes.c_size_t(3), 4)
+print(pitch.value)
+cudrv.free(d.value)
+"""
+    for guard in ("--guard", "--guard=align=256", "--guard=before", "--guard=values,align=256"):
+        quiet(box, text, guard)
+
+
+def rule__words_that_guard_does_not_know_are_refused(box):
+    for words in ("befor", "align=8", "sample=8", "only=", "only=:3", "budget=3", "sample=1/0", "only=x.py:a-b"):
+        run = box.under(box.script(START), "--guard=" + words, out=False)
+        assert run.status == 2 and "does not know" in run.err, (words, run.err)
+
+
+def rule__the_end_says_what_was_guarded(box):
+    run = box.plain([box.cuwhy, "run", "--guard=sample=1/2", "--gpu", "sim:tiny"] + box.script(START + "a = cudrv.alloc(8)\nb = cudrv.alloc(8)\n"))
+    assert re.search(r"cuwhy: --guard: 1 allocation guarded; 1 was not: only a sample was asked for\n", run.err), run.err
+    run = box.plain([box.cuwhy, "run", "--guard", "true"])
+    assert "--guard: nothing was guarded" in run.err, run.err
+
+
+TORCH = """
+import ctypes, os, sys
+for name in ("libc10.so", "libc10_cuda.so", "libtorch_cuda.so"):
+    last = ctypes.CDLL(os.path.join(os.environ["TORCH"], name), ctypes.RTLD_GLOBAL)
+    c10 = last if name == "libc10_cuda.so" else globals().get("c10")
+c10.tensor_new.restype = c10.bytes_now.restype = ctypes.c_uint64
+def tensor(size):
+    deleter = ctypes.c_uint64()
+    return c10.tensor_new(ctypes.c_size_t(size), ctypes.byref(deleter)), deleter # made
+def let_go(made):
+    c10.tensor_free(ctypes.c_uint64(made[0]), made[1]) # let go
+""" + START
+
+
+def fake_torch(box, *flags):
+    """Libraries with the names of PyTorch's, in a folder of their own."""
+    folder = os.path.join(box.scratch, "torch")
+    os.makedirs(folder, exist_ok=True)
+    source = os.path.join(HERE, "programs", "guard_table.c")
+    for define, name in (("C10", "libc10.so"), ("C10_CUDA", "libc10_cuda.so"), ("TORCH_CUDA", "libtorch_cuda.so")):
+        made = box.builder.compile(source, "guard_%s_%s.so" % (define, "_".join(flags)), ["-shared", "-fPIC", "-D" + define] + ["-D" + f for f in flags])
+        os.link(made, os.path.join(folder, name))
+    return folder
+
+
+def torch_run(box, text, *flags, guard="--guard"):
+    return box.under(box.script(TORCH + text), guard, TORCH=fake_torch(box, *flags))
+
+
+def rule__tensors_of_the_allocator_are_guarded(box):
+    text = """
+a, b = tensor(4000), tensor(4000)
+poke(a[0], 999)
+cudrv.synchronize()
+print(c10.bytes_now(), c10.native_calls(), flush=True)
+poke(a[0], 1000) # bad
+cudrv.synchronize()
+"""
+    run = torch_run(box, text)
+    verdict = box.verdict(run)
+    same((run.out, verdict["cause"], verdict["certainty"]), ("8000 2\n", "illegal-access-out-of-bounds", "certain"), run.err[-2000:])
+    says(verdict, "it was allocated at program.py:%d" % line_of(TORCH + text, "made"))
+    same(verdict["guard"]["torch"], True, "PyTorch's allocator is guarded")
+
+
+def rule__a_tensor_that_was_let_go_is_unmapped(box):
+    text = """
+a = tensor(4000)
+poke(a[0], 5)
+let_go(a)
+print(c10.bytes_now(), flush=True)
+poke(a[0], 5) # bad
+cudrv.synchronize()
+"""
+    run = torch_run(box, text)
+    verdict = box.verdict(run)
+    same((run.out, verdict["cause"], verdict["certainty"]), ("0\n", "illegal-access-use-after-free", "certain"), run.err[-2000:])
+    says(verdict, "its tensor was released at program.py:%d" % line_of(TORCH + text, "let go"))
+
+
+def rule__tensors_that_are_left_out_come_from_the_allocator(box):
+    run = torch_run(box, """
+made = [tensor(4000) for n in range(8)]
+poke(made[1][0], 999)
+cudrv.synchronize()
+for one in made:
+    let_go(one)
+print(c10.native_calls())
+""", guard="--guard=sample=1/4")
+    same((run.status, run.out), (0, "8\n"), run.err[-2000:])     # two trial blocks, and six of eight
+
+
+def rule__an_allocator_of_another_kind_is_refused(box):
+    for flag, words in (("ODD", "does not answer as expected"), ("NAMELESS", "is not one that cuwhy knows")):
+        run = torch_run(box.fresh(), "tensor(4000)\nprint('ended')\n", flag)
+        same((run.status, run.out), (2, ""), flag)
+        assert words in run.err, run.err
