@@ -78,4 +78,8 @@ void assert_facts_complete(struct casefile *f)
 		fact_set_text(f, FACT_assert_op, "");
 	if (!fact_known(f, FACT_assert_position))
 		fact_set_flag(f, FACT_assert_position, false);
+	if (!fact_known(f, FACT_assert_nan))
+		fact_set_flag(f, FACT_assert_nan, false);
+	if (!fact_known(f, FACT_assert_unread))
+		fact_set_text(f, FACT_assert_unread, "");
 }

@@ -10,8 +10,10 @@
 
 #include <string.h>
 
+#include "base/format.h"
 #include "input/dump/culprit.h"
 #include "judge/fault.h"
+#include "input/recording/observe.h"
 #include "input/recording/pieces.h"
 #include "input/recording/place.h"
 #include "input/recording/trace.h"
@@ -24,6 +26,7 @@ struct look {
 	const uint8_t *params;
 	size_t n_params;	/* bytes */
 	bool known;		/* the address is known */
+	bool guard;		/* PyTorch's blocks are in pages of their own, which come and go with them */
 	uint64_t address, noticed;
 	uint64_t origin;	/* bit mask: parameter words that the code computed the address from */
 	unsigned width;
@@ -110,7 +113,7 @@ static bool is_live_here(const struct look *l, uint64_t address)
 {
 	const struct piece *d = pieces_at(&l->driver, address);
 
-	return d && !elsewhere(l, d);
+	return (d && !elsewhere(l, d)) || (l->guard && pieces_at(&l->torch, address));
 }
 
 /* A warp faults as a whole: if the dump does not tell its lanes apart, those that stayed in bounds are innocent. */
@@ -140,6 +143,8 @@ static bool find_live_piece(struct look *l)
 
 	/* a block may have been live when the kernel was launched and freed with its segment while it ran */
 	if (!d && (!p || piece_freed_by_driver(l->trace, l->address, l->noticed, &gone)))
+		return false;
+	if (!d && l->guard && piece_freed_by_torch(l->trace, l->address, l->noticed, &gone))
 		return false;
 	look_found(l, elsewhere(l, d ? d : p) ? "other-device" : "live", p ? p : d);
 	for (size_t i = 0; i < look_words(l) && !l->to->param_sure; i++)
@@ -183,6 +188,8 @@ static bool find_freed(struct look *l)
 		memory_fill(&l->to->block, l->trace, &block);
 	if (driver)
 		memory_fill(&l->to->segment, l->trace, &segment);
+	if (l->guard)
+		l->to->freed_ticks = torch ? block.free_ticks : segment.free_ticks;
 	return true;
 }
 
@@ -274,11 +281,28 @@ static bool wraps_below(struct look *l, const struct piece *p, uint64_t base, bo
 	return false;
 }
 
+static const struct piece *nearer(const struct look *l, const struct pieces *all, const struct piece *best, bool past)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		const struct piece *p = &all->list[i];
+
+		if ((past ? p->addr > l->address : p->addr < l->address) && piece_on_device(p) &&
+		    (!best || (past ? p->addr < best->addr : p->addr > best->addr)))
+			best = p;
+	}
+	return best;
+}
+
 static void found_near(struct look *l, const struct piece *p)
 {
+	const struct piece *next;
+
 	look_found(l, "near", p);
 	l->to->past = l->address >= p->addr;
 	l->to->distance = piece_distance(p, l->address);
+	next = l->guard ? nearer(l, &l->driver, nearer(l, &l->torch, NULL, l->to->past), l->to->past) : NULL;
+	if (next)
+		memory_fill(&l->to->next, l->trace, next);
 }
 
 /* By the kernel's own pointers: the parameter words that `which` selects. */
@@ -369,6 +393,8 @@ static void look_around(struct look *l)
 {
 	if (!l->known)
 		find_foreign_parameter(l);
+	else if (l->guard && !is_live_here(l, l->address) && find_freed(l))
+		return;		/* addresses are not used again: whatever pointer it came from, it was that block's */
 	else if (!find_live_piece(l) && !look_strayed(l) && !find_freed(l) && !find_host_memory(l))
 		look_near(l);
 }
@@ -377,7 +403,8 @@ void address_find(struct address *a, struct trace *t, const struct culprit *c, c
 		  const struct fault_launch *m)
 {
 	struct look l = { .to = a, .trace = t, .launch = m->newest, .noticed = noticed->ticks, .width = c->insn.width,
-			 .origin = c->origin};
+			 .origin = c->origin,
+			 .guard = trace_guard(t) != NULL};
 
 	*a = (struct address){.in = "", .threads = c->n_lanes, .param = -1, .param_byte = -1, .device = -1};
 	if (c->space == SASS_SHARED || c->space == SASS_LOCAL)
@@ -402,6 +429,16 @@ static void set_address_line(struct casefile *f, enum fact_id id, const struct t
 {
 	if (p->file)
 		fact_set_text(f, id, pool_printf(f->pool, "%s:%u", file_shown(p->file, trace_header(t)->cwd), p->line));
+}
+
+static const char *away_text(struct casefile *f, const struct address *a)
+{
+	char bytes[32];
+
+	if (!a->distance && a->past)
+		return "right behind";
+	return pool_printf(f->pool, "%s %s", format_bytes(bytes, sizeof(bytes), (double)a->distance),
+			   a->past ? "past the end of" : "before");
 }
 
 void address_facts(struct casefile *f, const struct trace *t, const struct address *a)
@@ -439,5 +476,10 @@ void address_facts(struct casefile *f, const struct trace *t, const struct addre
 	if (!strcmp(a->in, "near")) {
 		fact_set_text(f, FACT_address_side, a->past ? "past the end of" : "before");
 		fact_set_number(f, FACT_address_distance, (double)a->distance);
+		fact_set_text(f, FACT_address_away, away_text(f, a));
+	}
+	if (a->next.known) {
+		fact_set_number(f, FACT_address_next_size, (double)a->next.size);
+		set_address_line(f, FACT_address_next_made, t, &a->next.made);
 	}
 }

@@ -29,6 +29,8 @@ struct address {
 	size_t lane;		/* of the culprit: the first one whose address is not in live memory */
 	size_t threads;		/* that faulted, as far as memory can tell */
 	struct memory block, segment;	/* PyTorch's, and the driver's around it */
+	struct memory next;	/* guard mode, "near": the next live one on that side */
+	uint64_t freed_ticks;	/* guard mode, "freed": when; it stayed mapped until all work before had ended. 0 = not known */
 	int param;		/* the number of the kernel's parameter that points there, -1 = unknown */
 	int param_byte;		/* offset of that pointer in the parameters, -1 = none */
 	int device;		/* the kernel ran on, -1 = unknown */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GPU core dumps in the format of driver R580: device, context, modules, grid, multiprocessors.
  *
- * Memory is left out, as cuwhy's flags request anyway. */
+ * Of memory, only global memory is in it, if the flags request it: what the kernel's parameters point to. */
 #include "sim/sim_dump.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DRIVER_MAJOR = 580, PARAMS_AT_SM90 = 0x210, PARAMS_AT_SM80 = 0x160 };
+enum { DRIVER_MAJOR = 580, MEMORY_MAX = 1 << 20 };
 
 static pthread_mutex_t dump_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -129,7 +129,7 @@ static void add_modules(struct sim_dump *d, struct sim_place context, unsigned i
 static void add_grid(struct sim_dump *d, struct sim_place device)
 {
 	const struct sim_op *op = d->op;
-	uint32_t params_at = sim.devices[d->ctx->device].model->major >= 9 ? PARAMS_AT_SM90 : PARAMS_AT_SM80;
+	uint32_t params_at = sim.devices[d->ctx->device].model->major >= 9 ? SIM_PARAMS_AT_SM90 : SIM_PARAMS_AT_SM80;
 	struct sim_row_grid row = {
 		.id = op->u.kernel.id, .context = (uintptr_t)d->ctx, .entry = d->entry,
 		.function = (uintptr_t)op->u.kernel.func, .type = 2, .status = 2, .regs = d->regs,
@@ -185,6 +185,23 @@ static void add_sms(struct sim_dump *d, struct sim_place device)
 		else
 			sim_dump_add(d, SIM_TAB_CTA, (struct sim_place){d->sm_table, i}, NULL, 0,
 				     sizeof(struct sim_row_cta), ".cudbg.ctatbl.dev0.sm%u", i);
+	}
+}
+
+/* A real dump has all of it; this is what the kernel can have read. */
+static void add_memory(struct sim_dump *d)
+{
+	for (size_t at = 0; at + sizeof(sim_addr) <= d->op->param_bytes; at += sizeof(sim_addr)) {
+		struct sim_section section = {
+			.name = ".cudbg.global.0", .type = 0x80000000u + SIM_TAB_GLOBAL, .flags = SHF_ALLOC};
+		sim_addr address;
+
+		memcpy(&address, (const char *)d->op->params + at, sizeof(address));
+		section.bytes = sim_mem_reach(d->ctx, address, MEMORY_MAX);
+		section.address = address;
+		section.data = (const void *)(uintptr_t)address;
+		if (section.bytes)
+			sim_elf_add(&d->elf, &section);
 	}
 }
 
@@ -246,6 +263,8 @@ bool sim_dump_write(struct sim_ctx *ctx, const struct sim_op *op, const struct s
 	if (op)
 		add_grid(&d, device);
 	add_sms(&d, device);
+	if (op && !(plan->flags & SIM_DUMP_SKIP_GLOBAL))
+		add_memory(&d);
 	add_end(&d, plan->flags);
 	ok = sim_elf_finish(&d.elf, ET_CORE, 0x33, 7, 0) && file_write(plan->path, &d.elf.body);
 	sim_elf_free(&d.elf);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { INSN = 16, LEAD = 5, ROOM = 512 };	/* bytes, instructions, bytes */
+enum { INSN = 16, LEAD = 5, CHECK = 9, ROOM = 1024 };	/* bytes, instructions, bytes */
 
 #define CODE_AT 0x7b0000000000ull		/* where code appears to be loaded */
 #define SECTION_EXEC (SHF_ALLOC | SHF_EXECINSTR)
@@ -44,12 +44,32 @@ static struct sim_insn_word insn_of(enum sim_insn what)
 		return (struct sim_insn_word){0x000000040000795c, 0x000fe20000300000};
 	case SIM_INSN_LOOP:
 		return loop;
+	case SIM_INSN_CHECK:	/* more than one */
 	case SIM_INSN_ASSERT:	/* more than one: sim_dump_assert.c */
 	case SIM_INSN_ILLEGAL:
 	case SIM_INSN_NONE:
 		break;
 	}
 	return (struct sim_insn_word){0, 0};
+}
+
+/* Threads whose index is fine end here: index[i], 8 bytes each, is compared with the bound as an unsigned number. */
+static void check_write(struct sim_insn_word out[CHECK])
+{
+	uint64_t params = sim.devices[0].model->major >= 9 ? SIM_PARAMS_AT_SM90 : SIM_PARAMS_AT_SM80;
+	const struct sim_insn_word code[CHECK] = {
+		{0x0000000000067919, 0x000e240000002500}, /* S2R R6, SR_CTAID.X */
+		{0x0000000006067a24, 0x001fc800078e0200}, /* IMAD R6, R6, c[0x0][0x0], R0 */
+		{(params + 16) << 38 | 0xff107b82, 0x000ea20000000a00}, /* LDC.64 R16, the third parameter */
+		{0x0000000806107825, 0x000fcc00078e0210}, /* IMAD.WIDE R16, R6, 0x8, R16 */
+		{0x0000000410107981, 0x000ea2000c1e1b00}, /* LDG.E.64 R16, desc[UR4][R16.64] */
+		{(params + 28) << 38 | 0xff077b82, 0x000e620000000800}, /* LDC R7, the fifth parameter */
+		{0x000000071000720c, 0x000fe40003f06070}, /* ISETP.GE.U32.AND P0, PT, R16, R7, PT */
+		{0x000000ff1100720c, 0x000fda0003f06100}, /* ISETP.GE.U32.AND.EX P0, PT, R17, RZ, PT, P0 */
+		{0x000000000000894d, 0x000fea0003800000}, /* @!P0 EXIT */
+	};
+
+	memcpy(out, code, sizeof(code));
 }
 
 /* The position of this kind of instruction in the kernel; after the first ones if it has none. */
@@ -59,7 +79,7 @@ unsigned int sim_code_offset(const struct sim_kernel_row *row, enum sim_insn ins
 	unsigned int n = LEAD;
 
 	for (const char *p = row->code; at && p < at; p++)
-		n += *p == SIM_INSN_ASSERT ? SIM_ASSERT_INSNS : 1;
+		n += *p == SIM_INSN_ASSERT ? SIM_ASSERT_INSNS : *p == SIM_INSN_CHECK ? CHECK : 1;
 	return (insn == SIM_INSN_ASSERT && at ? n + SIM_ASSERT_INSNS - 1 : n) * INSN;
 }
 
@@ -92,6 +112,11 @@ static void code_write(struct sim_insn_word *out, const struct sim_func *f)
 		if (*p == SIM_INSN_ASSERT) {
 			sim_assert_code(out + n, index_of(f), words.line);
 			n += SIM_ASSERT_INSNS;
+			continue;
+		}
+		if (*p == SIM_INSN_CHECK) {
+			check_write(out + n);
+			n += CHECK;
 			continue;
 		}
 		out[n] = insn_of((enum sim_insn) * p);

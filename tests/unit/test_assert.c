@@ -523,6 +523,137 @@ static void cause__a_message_can_be_a_parameter(void **state)
 	json_decref(j);
 }
 
+/* ---- values -------------------------------------------------------------------------------------------------- */
+
+static json_t *judge_values(const char *kernel, const char *condition, const struct values *values)
+{
+	struct culprit c = {.fault = FAULT_ASSERT, .source = CULPRIT_LANE, .exception = 12, .exception_name = "WARP_ASSERT",
+			    .exception_text = "", .n_lanes = 1, .values = *values};
+	struct verdict *v;
+	json_t *j;
+
+	c.kernel_text = (char *)kernel;
+	c.assertion.condition = strdup(condition);
+	v = verdict_of_dump(&c);
+	j = verdict_object(v);
+	verdict_free(v);
+	assertion_free(&c.assertion);
+	return j;
+}
+
+static struct values one_value(uint64_t raw, unsigned n, bool real, uint64_t bound)
+{
+	struct values v = {.answer = VALUES_FOUND, .n_kept = 1, .n_found = 1, .n_threads = 1};
+
+	v.value[0] = (struct checked){
+		.at = 0x7f0000001000 + 5ull * n, .base = 0x7f0000001000, .n = n, .n_raw = 8, .compared = true};
+	memcpy(v.value[0].raw, &raw, sizeof(raw));
+	v.value[0].compare = (struct sass_compare){.how = SASS_GE,
+						   .real = real,
+						   .is_signed = true,
+						   .known = true,
+						   .width = n < 8 ? 4 : 8,
+						   .a = raw, .b = bound, .n_a = n};
+	return v;
+}
+
+static void value__decides_between_a_number_and_nan(void **state)
+{
+	static const char condition[] = "input_val >= zero && input_val <= one";
+	static const char kernel[] = "at::native::vectorized_elementwise_kernel()";
+	struct values number = one_value(0x3fc00000, 4, true, 0), nan = one_value(0x7fc00000, 4, true, 0);
+	json_t *j = judge_values(kernel, condition, &number);
+
+	(void)state;
+	assert_string_equal(field(j, "cause"), "input-out-of-range");
+	assert_string_equal(field(j, "certainty"), "certain");
+	assert_true(mentions(j, "why", "the input at position 5 is 1.5"));
+	json_decref(j);
+	j = judge_values(kernel, condition, &nan);
+	assert_string_equal(field(j, "cause"), "nan-in-loss-assert");
+	assert_string_equal(field(j, "certainty"), "certain");
+	assert_true(mentions(j, "why", "the input at position 5 is nan"));
+	json_decref(j);
+}
+
+static void value__of_an_index_has_its_bound_and_its_whole_width(void **state)
+{
+	struct values v = one_value(200, 4, false, 100);
+	json_t *j, *a;
+
+	(void)state;
+	/* the kernel compared half of an index of eight bytes */
+	v.value[0].at = 0x7f0000001000 + 5 * 8;
+	j = judge_values("void at::native::indexSelectSmallIndex<float, long, unsigned int, 2, 2, -2>()",
+			 "srcIndex < srcSelectDimSize", &v);
+	a = json_object_get(json_object_get(j, "fault"), "assert");
+	assert_string_equal(field(a, "values"), "the index at position 5 is 200");
+	assert_true(mentions(j, "why", "100 elements"));
+	json_decref(j);
+	/* of four bytes */
+	j = judge_values("void at::native::indexSelectSmallIndex<float, int, unsigned int, 2, 2, -2>()",
+			 "srcIndex < srcSelectDimSize", &v);
+	a = json_object_get(json_object_get(j, "fault"), "assert");
+	assert_string_equal(field(a, "values"), "the index at position 10 is 200");
+	json_decref(j);
+}
+
+static void value__that_an_address_was_computed_from_is_said(void **state)
+{
+	struct culprit c = {.fault = FAULT_ILLEGAL_ADDRESS, .source = CULPRIT_LANE, .exception = 14,
+			    .exception_name = "WARP_ILLEGAL_ADDRESS", .exception_text = "", .n_lanes = 1};
+	struct verdict *v;
+	json_t *j;
+
+	(void)state;
+	c.values = one_value(123456789, 4, false, 0);
+	v = verdict_of_dump(&c);
+	j = verdict_object(v);
+	assert_true(mentions(j, "why", "a number that the kernel read from memory: 123456789, at position 5"));
+	json_decref(j);
+	verdict_free(v);
+	/* a pointer is no index */
+	c.values = one_value(0x7f0000001000, 8, false, 0);
+	v = verdict_of_dump(&c);
+	j = verdict_object(v);
+	assert_false(mentions(j, "why", "from memory"));
+	json_decref(j);
+	verdict_free(v);
+}
+
+static void value__that_the_condition_allows_is_not_said(void **state)
+{
+	struct values v = one_value(0x3f000000, 4, true, 0);
+	json_t *j = judge_values("at::native::vectorized_elementwise_kernel()", "input_val >= zero && input_val <= one", &v), *a;
+
+	(void)state;
+	a = json_object_get(json_object_get(j, "fault"), "assert");
+	assert_true(json_is_null(json_object_get(a, "values")) && json_is_null(json_object_get(a, "value")));
+	assert_true(mentions(j, "why", "cannot be followed"));
+	json_decref(j);
+}
+
+static void value__that_is_unknown_is_said_to_be(void **state)
+{
+	struct values lost = {.answer = VALUES_LOST, .n_threads = 1}, place = one_value(0, 8, false, 3),
+		      unread = {.answer = VALUES_UNREAD};
+	json_t *j = judge_values("my_loss()", "t >= 0 && t < n_classes", &lost);
+
+	(void)state;
+	assert_true(mentions(j, "why", "cannot be followed"));
+	json_decref(j);
+	place.answer = VALUES_PLACES;
+	place.value[0].n_raw = 0;
+	j = judge_values("my_loss()", "t >= 0 && t < n_classes", &place);
+	assert_true(mentions(j, "why", "it is the label at position 5"));
+	assert_true(mentions(j, "fix", "contain the GPU's memory"));
+	json_decref(j);
+	j = judge_values("my_loss()", "t >= 0 && t < n_classes", &unread);
+	assert_false(mentions(j, "why", "it is the label"));
+	assert_true(mentions(j, "fix", "contain the GPU's memory"));
+	json_decref(j);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -541,6 +672,11 @@ int main(void)
 		cmocka_unit_test(cause__of_several_conditions_is_what_all_are_about),
 		cmocka_unit_test(cause__classes_and_the_ignored_label_are_said),
 		cmocka_unit_test(cause__a_message_can_be_a_parameter),
+		cmocka_unit_test(value__decides_between_a_number_and_nan),
+		cmocka_unit_test(value__of_an_index_has_its_bound_and_its_whole_width),
+		cmocka_unit_test(value__that_an_address_was_computed_from_is_said),
+		cmocka_unit_test(value__that_the_condition_allows_is_not_said),
+		cmocka_unit_test(value__that_is_unknown_is_said_to_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,7 +116,7 @@ static void open_server(struct server *s)
 {
 	struct err e = {0};
 
-	assert_int_equal(server_open(s, &e), 0);
+	assert_int_equal(server_open(s, false, &e), 0);
 }
 
 static void close_server(struct server *s)

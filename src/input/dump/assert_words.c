@@ -17,7 +17,6 @@
 
 #define DATA		".nv.global.init"
 #define TEXT_MAX	4096
-#define SECTIONS_MAX	4096	/* of memory, in one dump */
 #define LINE_MAX	10000000
 #define SCAN_MAX	((size_t)16 << 20)	/* bytes of a section that are read */
 #define STRINGS_MAX	4096
@@ -219,17 +218,19 @@ static char *text_at_offset(struct bytes b, uint64_t off)
 
 static char *text_in_memory(struct dump *d, uint64_t address)
 {
-	const uint32_t *sections;
-	size_t i, n = dump_sections(d, DUMP_GLOBAL, &sections);
-	char *text = NULL;
+	uint8_t bytes[TEXT_MAX];
+	size_t n = 0, step;
 
-	for (i = 0; i < n && i < SECTIONS_MAX && !text; i++) {
-		uint64_t start = dump_address(d, sections[i]);
-
-		if (start && address >= start)
-			text = text_at_offset(dump_bytes(d, sections[i]), address - start);
+	/* at the end of an allocation one by one */
+	while (n < sizeof(bytes) && !memchr(bytes, '\0', n)) {
+		step = sizeof(bytes) - n < 64 ? sizeof(bytes) - n : 64;
+		while (step && !dump_memory(d, address + n, bytes + n, step))
+			step = step > 1 ? 1 : 0;
+		if (!step)
+			break;
+		n += step;
 	}
-	return text;
+	return text_at_offset((struct bytes){bytes, n}, 0);
 }
 
 struct object_search {

@@ -75,6 +75,7 @@ struct hunt {
 	uint64_t straight_end;		/* a lane up to here still has the registers as they were at the pc */
 	struct sass_eval *eval;		/* recomputes destroyed addresses; NULL = not needed or not possible */
 	bool eval_tried;
+	uint64_t call;			/* of an assertion's function, 0 = not known */
 };
 
 /* --- threads --------------------------------------------------------------------------------------- */
@@ -771,6 +772,7 @@ static bool assertion_at(struct hunt *h, uint64_t back)
 
 	if (!back || !assertion_find(a, &s))
 		return false;
+	h->call = back - SASS_BYTES;
 	if (a->condition || a->file || a->n_one_of)
 		return true;
 	assertion_free(a);
@@ -792,6 +794,30 @@ static void find_assertion(struct hunt *h)
 			return;
 }
 
+/* --- the values behind it -------------------------------------------------------------------------- */
+
+/* An assertion: up to the call. An access: up to it, if it was to global memory. */
+static void find_values(struct hunt *h)
+{
+	struct culprit *c = h->c;
+	bool access = c->fault != FAULT_ASSERT;
+	struct sass_thread t = {
+		.image = h->image, .arch = c->arch, .entry = c->entry, .params = c->params, .params_offset = c->params_offset};
+	struct values_thread threads[VALUES_MAX * 4];
+	size_t i, n = c->n_kept < VALUES_MAX * 4 ? c->n_kept : VALUES_MAX * 4;
+
+	if (!c->grid_known || !n ||
+	    (access ? !c->decoded || !c->pc_exact || c->space != SASS_GLOBAL || !c->address_known : !h->call))
+		return;
+	memcpy(t.block_dim, c->block, sizeof(t.block_dim));
+	memcpy(t.grid_dim, c->grid, sizeof(t.grid_dim));
+	for (i = 0; i < n; i++) {
+		memcpy(threads[i].block, c->lanes[i].block, sizeof(threads[i].block));
+		memcpy(threads[i].thread, c->lanes[i].thread, sizeof(threads[i].thread));
+	}
+	values_find(&c->values, h->d, &t, access ? c->pc : h->call, access, threads, n);
+}
+
 /* --- all of it ------------------------------------------------------------------------------------- */
 
 static struct culprit *culprit_hunt(struct dump *d, bool running)
@@ -809,6 +835,8 @@ static struct culprit *culprit_hunt(struct dump *d, bool running)
 	find_lanes(&h);
 	judge_lanes(&h);
 	find_assertion(&h);
+	if (!running)
+		find_values(&h);
 	return c;
 }
 

@@ -11,6 +11,7 @@
 #include "input/dump/assert_words.h"
 #include "input/dump/dump.h"
 #include "input/dump/sass.h"
+#include "input/dump/values.h"
 
 #define CULPRIT_PLACES_MAX	16
 #define CULPRIT_LANES_MAX	1024	/* lanes kept one by one; all are counted */
@@ -87,6 +88,7 @@ struct culprit {
 	uint64_t address_min, address_max;
 	unsigned call_depth;
 	struct assertion assertion;	/* of FAULT_ASSERT: what is known about it */
+	struct values values;		/* what the threads checked, or computed their address from */
 };
 
 /* Always returns an answer, perhaps "nothing was running". Free it before the dump. */

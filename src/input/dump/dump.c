@@ -27,6 +27,7 @@
 #define READ_MAX	((uint64_t)1 << 30)
 #define EXPANDED_MAX	((size_t)1 << 30)
 #define EXPANDED_START	((size_t)1 << 20)
+#define MEMORY_MAX	65536	/* sections of global memory, one per allocation */
 #define RUN_GAP		4096	/* reading a gap of this size is cheaper than another system call */
 
 struct dump {
@@ -474,6 +475,36 @@ uint64_t dump_address(struct dump *d, uint32_t section)
 	Elf64_Shdr s;
 
 	return elf_section(&d->sections, section, &s) ? s.sh_addr : 0;
+}
+
+static bool memory_in(struct dump *d, uint32_t section, uint64_t address, void *to, size_t n)
+{
+	Elf64_Shdr s;
+
+	if (!elf_section(&d->sections, section, &s) || s.sh_type == SHT_NOBITS || !s.sh_addr || address < s.sh_addr ||
+	    address - s.sh_addr > s.sh_size || n > s.sh_size - (address - s.sh_addr) ||
+	    !dump_inside(d, s.sh_offset, s.sh_size))
+		return false;
+	if (d->fd < 0)
+		memcpy(to, d->base + s.sh_offset + (address - s.sh_addr), n);
+	else if (pread(d->fd, to, n, (off_t)(s.sh_offset + (address - s.sh_addr))) != (ssize_t)n)
+		return false;
+	return true;
+}
+
+bool dump_memory(struct dump *d, uint64_t address, void *to, size_t n)
+{
+	static const enum dump_table tables[] = {DUMP_GLOBAL, DUMP_MANAGED};
+	const uint32_t *sections;
+	size_t t, i, count;
+
+	for (t = 0; t < 2; t++) {
+		count = dump_sections(d, tables[t], &sections);
+		for (i = 0; i < count && i < MEMORY_MAX; i++)
+			if (memory_in(d, sections[i], address, to, n))
+				return true;
+	}
+	return false;
 }
 
 /* The stride is the section's entry size; drivers leave it 0 for the one row of the metadata. */

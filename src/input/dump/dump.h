@@ -79,6 +79,10 @@ uint64_t dump_get(const struct dump_row *row, enum dump_field f);	/* 0 when it i
 struct bytes dump_bytes(struct dump *d, uint32_t section);
 uint64_t dump_address(struct dump *d, uint32_t section);
 
+/* Bytes of the GPU's global memory, from a dump that has it; false when it does not have all of them. Sections of memory are as
+ * large as allocations, so they are not read as a whole. */
+bool dump_memory(struct dump *d, uint64_t address, void *to, size_t n);
+
 /* A string named by a field: "" when there is none. */
 const char *dump_string(const struct dump_row *row, enum dump_field f);
 

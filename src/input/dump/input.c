@@ -16,7 +16,7 @@
 /* Anything compressed that is not a snapshot is opened as a dump: dumps are what people compress. */
 static bool dump_sniff(const struct sniffed *s)
 {
-	return !s->folder && (s->packed ? !(s->n >= 2 && s->head[0] == 0x80) : dump_is_dump(s->head, s->n));
+	return !s->folder && (dump_is_dump(s->head, s->n) || (s->packed && !s->n));
 }
 
 /* core.cuda.HOST.PID, perhaps with .gz behind it. */

@@ -133,6 +133,7 @@ static void observe_assert(struct casefile *c, const struct culprit *k)
 	if (condition)
 		set_bound(c, k, kernel, condition);
 	set_ignored(c, k, kernel);
+	dump_observe_values(c, k, kernel);
 }
 
 /* ---- the fault -------------------------------------------------------------------------------- */
@@ -222,6 +223,7 @@ void dump_observe_fault(struct casefile *c, const struct culprit *k)
 	fact_set_text(c, FACT_fault_what, what);
 	fact_set_text(c, FACT_fault_exception, exception);
 	observe_access(c, k);
+	dump_observe_index(c, k);
 	dump_observe_thread(c, k, 0, k->n_lanes);
 	observe_kernel(c, k);
 	observe_assert(c, k);

@@ -21,4 +21,8 @@ void dump_observe_fault(struct casefile *c, const struct culprit *k);
 /* Which of its lanes is shown, and how many there are: the memory map may know better than the dump. */
 void dump_observe_thread(struct casefile *c, const struct culprit *k, size_t lane, size_t threads);
 
+/* observe_values.c: the values that an assertion checked, and the number that an address was computed from. `kernel` is the short name. */
+void dump_observe_values(struct casefile *c, const struct culprit *k, const char *kernel);
+void dump_observe_index(struct casefile *c, const struct culprit *k);
+
 #endif

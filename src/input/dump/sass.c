@@ -30,6 +30,17 @@ static const struct op ops[] = {
 #include "input/dump/sass_ops.def"
 };
 
+/* Where an opcode is in `ops`, from 1. */
+enum {
+#define OP(code, name, kind, space, layout, width) OP_##code,
+#include "input/dump/sass_ops.def"
+};
+
+static const uint8_t op_at[4096] = {
+#define OP(code, name, kind, space, layout, width) [code] = OP_##code + 1,
+#include "input/dump/sass_ops.def"
+};
+
 static int64_t bits_signed(const struct word *w, unsigned at, unsigned n)
 {
 	uint64_t v = bits(w, at, n), sign = 1ull << (n - 1);
@@ -39,12 +50,7 @@ static int64_t bits_signed(const struct word *w, unsigned at, unsigned n)
 
 static const struct op *find_op(uint16_t code)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
-		if (ops[i].code == code)
-			return &ops[i];
-	return NULL;
+	return op_at[code & 0xfff] ? &ops[op_at[code & 0xfff] - 1] : NULL;
 }
 
 /* --- width ------------------------------------------------------------------------------------ */

@@ -9,11 +9,12 @@
 
 enum { FILE_NONE, FILE_R, FILE_U };
 
+/* By operation: a thread that is executed takes many steps. */
 static const struct {
-	uint16_t op;
+	bool listed;
 	uint8_t file, most;
-} writes[] = {
-#define WRITES(op, file, most) {op, FILE_##file, most},
+} writes[512] = {
+#define WRITES(op, file, most) [op] = {true, FILE_##file, most},
 #include "input/dump/sass_writes.def"
 };
 
@@ -143,15 +144,13 @@ static bool move_decode(struct sass_move *m, const struct word *w, unsigned arch
 void sass_move(const uint8_t *code, unsigned arch, struct sass_move *m)
 {
 	struct word w = word_of(code);
-	size_t i, n = sizeof(writes) / sizeof(writes[0]);
+	uint32_t i = (uint32_t)bits(&w, 0, 9);
 
 	*m = (struct sass_move){.from = SASS_FROM_ANYWHERE, .reg = -1, .dest = -1};
-	for (i = 0; i < n && writes[i].op != bits(&w, 0, 9); i++)
-		;
-	if (i == n || arch < SASS_ARCH_MIN || arch > SASS_ARCH_MAX)
+	if (!writes[i].listed || arch < SASS_ARCH_MIN || arch > SASS_ARCH_MAX)
 		return;
 	/* LDCU has forms with two destinations */
-	if (writes[i].op == 0x1ac && bits(&w, 0, 12) != 0x7ac)
+	if (i == 0x1ac && bits(&w, 0, 12) != 0x7ac)
 		return;
 	m->uniform = writes[i].file == FILE_U;
 	m->dest = m->uniform ? ureg_at(&w, 16, arch) : reg_at(&w, 16);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One GPU thread, executed from its kernel's entry to an instruction: what decided that it got there?
+ *
+ * A thread that failed an assertion has lost the registers of the comparison when the dump is written. But a thread is
+ * determined by its position, the parameters and the memory that it reads, and all of these can be in the dump. So it is
+ * executed again, alone. Every value carries which bytes of global memory it was computed from: those behind the last
+ * condition are the value that was checked.
+ *
+ * "Unknown" is a valid answer, a wrong value is not: what other threads contribute is unknown, an instruction that is
+ * not known exactly makes its results unknown, and one that might do anything ends the run.
+ */
+#ifndef CUWHY_SASS_RUN_H
+#define CUWHY_SASS_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+
+#define SASS_SEVERAL 255 /* bytes that are not one value, or not known */
+
+/* The bytes of global memory that a value was computed from. */
+struct sass_bytes {
+	uint64_t at;
+	unsigned n;    /* 0 = none */
+	uint64_t base; /* the pointer among the parameters that `at` was computed from, 0 = not known */
+};
+
+enum sass_how { SASS_NEVER, SASS_LT, SASS_EQ, SASS_LE, SASS_GT, SASS_NE, SASS_GE, SASS_NUM };
+
+struct sass_compare {
+	enum sass_how how;
+	bool real; /* floating point; else integers */
+	bool is_signed;
+	bool known;	/* a and b are */
+	unsigned width; /* of the operands: 4 or 8 bytes */
+	uint64_t a, b;
+	unsigned n_a, n_b; /* bytes of memory behind each; 0 = none, a constant of the launch */
+};
+
+struct sass_thread {
+	struct bytes image;
+	unsigned arch;
+	uint64_t entry;
+	struct bytes params;
+	uint64_t params_offset; /* of the parameters in constant bank 0 */
+	uint32_t id;		/* in its warp */
+	uint32_t thread[3], block[3], block_dim[3], grid_dim[3];
+	/* global memory as it was at the failure; false where it is not known */
+	bool (*memory)(void *arg, uint64_t address, void *to, size_t n);
+	void *arg;
+};
+
+enum sass_end {
+	SASS_END_THERE,	  /* the instruction was reached */
+	SASS_END_LEFT,	  /* the thread ended without reaching it: something was different */
+	SASS_END_MISSING, /* it depends on memory that is not known */
+	SASS_END_LOST,	  /* the code cannot be followed */
+	SASS_END_LONG,	  /* too many instructions */
+};
+
+struct sass_found {
+	struct sass_bytes from; /* the value that decided; of an access: that its address was computed from */
+	bool compared;
+	struct sass_compare compare;
+	bool missing;	  /* memory was read that is not known */
+	uint64_t lost_at; /* the instruction that could not be followed */
+	unsigned steps;
+};
+
+/* Runs the thread until it is about to execute the instruction at `pc`. With `access`, what that instruction's address
+ * was computed from is found, else what the last condition before it was. `steps` bounds the work. */
+enum sass_end sass_run(const struct sass_thread *t, uint64_t pc, bool access, unsigned steps, struct sass_found *f);
+
+#endif

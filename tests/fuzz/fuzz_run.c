@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Fuzz target: any bytes as the code of a kernel, executed (src/input/dump/sass_run.c).
+ *
+ * The first byte chooses the architecture and whether there is memory, the next 48 are parameters; the rest is code.
+ * Built by libFuzzer (tests/fuzz/fuzz.sh), and with driver.c as a plain program over the corpus.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "input/dump/sass_run.h"
+#include "tests/unit/assert_make.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define PARAMS		48
+#define CODE_MAX	16384	/* bytes */
+#define STEPS		4000
+
+static volatile uint64_t sink;	/* what was found must have been found */
+
+/* Some of it is there, always the same. */
+static bool read_memory(void *arg, uint64_t address, void *to, size_t n)
+{
+	(void)arg;
+	for (size_t i = 0; i < n; i++)
+		((uint8_t *)to)[i] = (uint8_t)((address + i) * 37 >> 3);
+	return address % 256 < 192;
+}
+
+static void run(struct sass_thread *t, uint64_t pc, bool access)
+{
+	struct sass_found f;
+	enum sass_end end = sass_run(t, pc, access, STEPS, &f);
+
+	if (f.steps > STEPS || (end == SASS_END_THERE && f.from.n > 8 && f.from.n != SASS_SEVERAL))
+		abort();
+	sink += f.from.at + f.from.base + f.compare.a + f.compare.b;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const uint8_t archs[8] = {75, 80, 86, 89, 90, 100, 103, 90};
+	static uint64_t code[CODE_MAX / 8];
+	static struct am image;
+	struct am_plan plan = {.code = code};
+	size_t n;
+	struct sass_thread t = {.entry = AM_CODE, .id = 3, .thread = {3, 1}, .block = {2}, .block_dim = {32, 4, 1}, .grid_dim = {8, 1, 1}};
+
+	if (size < 1 + PARAMS + 16)
+		return 0;
+	n = (size - 1 - PARAMS) / 16 * 16;
+	n = n < CODE_MAX ? n : CODE_MAX;
+	memcpy(code, data + 1 + PARAMS, n);
+	plan.n_code = n / 8;
+	t.image = am_make(&image, &plan);
+	t.arch = archs[data[0] & 7];
+	t.params = (struct bytes){data + 1, PARAMS};
+	t.params_offset = t.arch < 90 ? 0x160 : t.arch < 100 ? 0x210 : 0x380;
+	t.memory = data[0] & 8 ? read_memory : NULL;
+	run(&t, AM_CODE + n - 16, false);
+	run(&t, AM_CODE + n / 32 * 16, true);
+	return 0;
+}

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Are the values that cuwhy prints for a failed device-side assert those that the program planted?
+
+    tests/gpu/values.py [--build build] [--programs 30] [--seed 1] [--python PYTHON] [--artifacts DIR] [name…]
+
+Runs random programs (a loss, embedding, index_select, gather, scatter, x[i], take, multinomial, binary_cross_entropy; sizes, types,
+positions, several bad values), then those of tests/gpu/faults with an assertion, one after another under `cuwhy run
+--dump-memory`. A program's own truth is every position that fails and its value. Each printed value must be one of them; "cannot be
+followed" is told, a wrong value fails. Without a GPU everything is skipped, aloud. A name is part of a program's name.
+"""
+import argparse
+import json
+import math
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIMIT = 300     # seconds for one program
+
+PROGRAM = """
+import json, torch
+import torch.nn.functional as F
+torch.manual_seed({seed})
+{work}
+torch.cuda.synchronize()
+"""
+# `bad`: position: value, in the order of memory; `give` puts them into a tensor and says so
+GIVE = """
+bad = {bad!r}
+def give(x):
+    flat = x.view(-1)
+    for place, value in bad.items():
+        flat[place] = float(value) if x.is_floating_point() else value
+    shown = {{place: flat[place].double().item() if x.is_floating_point() else flat[place].item() for place in bad}}
+    print("TRUTH " + json.dumps({{str(k): repr(v) for k, v in shown.items()}}), flush=True)
+    return x
+"""
+WORK = {
+    "loss": ("labels = give(torch.randint(0, {n}, ({count},), device='cuda'))\n"
+             "F.cross_entropy(torch.randn({count}, {n}, device='cuda'), labels)", "int"),
+    "loss2d": ("labels = give(torch.randint(0, {n}, (2, {count} // 2, 3), device='cuda'))\n"
+               "F.cross_entropy(torch.randn(2, {n}, {count} // 2, 3, device='cuda'), labels)", "int"),
+    "embedding": ("ids = give(torch.randint(0, {n}, ({count} // 4, 4), device='cuda'))\n"
+                  "torch.nn.Embedding({n}, {width}).cuda()(ids)", "int"),
+    "index_select": ("rows = give(torch.randint(0, {n}, ({count},), device='cuda', dtype={itype}))\n"
+                     "torch.index_select(torch.randn({n}, {width}, device='cuda'), 0, rows)", "index"),
+    "index": ("rows = give(torch.randint(0, {n}, ({count},), device='cuda'))\nx = torch.randn({n}, {width}, device='cuda')[rows]", "from_end"),
+    "index_put": ("rows = give(torch.randint(0, {n}, ({count},), device='cuda'))\n"
+                  "x = torch.zeros({n}, {width}, device='cuda'); x[rows] = 1.0", "from_end"),
+    "gather": ("rows = give(torch.randint(0, {n}, ({count}, 2), device='cuda'))\n"
+               "torch.gather(torch.randn({count}, {n}, device='cuda'), 1, rows)", "int"),
+    "scatter": ("rows = give(torch.randint(0, {n}, ({count}, 1), device='cuda'))\n"
+                "torch.zeros({count}, {n}, device='cuda').scatter_(1, rows, 1.0)", "int"),
+    "take": ("rows = give(torch.randint(0, {n}, ({count},), device='cuda'))\ntorch.take(torch.randn({n}, device='cuda'), rows)", "from_end"),
+    "multinomial": ("p = give(torch.rand(1, {count}, device='cuda', dtype={ftype}) + 0.1)\n"
+                    "torch.multinomial(p, 2, replacement=True)", "probability"),
+    "bce": ("x = give(torch.rand({count}, device='cuda', dtype={ftype}))\n"
+            "F.binary_cross_entropy(x, torch.ones_like(x))", "range"),
+}
+BAD = {
+    "int": lambda r, n: r.choice((n, n + r.randrange(1, 1000), -1, -r.randrange(1, 90), 1 << 40)),
+    "index": lambda r, n: n + r.randrange(100000),
+    "from_end": lambda r, n: r.choice((n, n + r.randrange(1000), -n - 1, 1 << 35)),
+    "probability": lambda r, n: r.choice(("-0.5", "-2.0", "inf", "nan")),
+    "range": lambda r, n: r.choice(("1.5", "-0.25", "4.0", "nan")),
+}
+
+
+def fault_truths():
+    """Programs of tests/gpu/faults: position: value; None: any value that is wrong will do."""
+    return {
+        "assert_label": {17: 10}, "assert_label_2d": {1191: 255}, "assert_embedding": {141: 1000}, "assert_bce_nan": {9: math.nan},
+        "assert_index": {5 + i: 50 + i for i in range(5)}, "assert_index_put": {2: 256}, "assert_index_select": {2: 100},
+        "assert_gather": {31: 6}, "assert_scatter": {9: 9, 19: 9}, "assert_take": {0: 64}, "assert_position": {128: 128, 129: 129},
+        "assert_bce": None, "assert_multinomial": None, "assert_categorical": None, "assert_cupy": None, "assert_triton": None,
+        "compile_index": {7: 64},
+    }
+
+
+def random_program(seed):
+    rnd = random.Random(seed)
+    name = list(WORK)[seed % len(WORK)] if seed < 2 * len(WORK) else rnd.choice(list(WORK))
+    work, kind = WORK[name]
+    n, count = rnd.choice((3, 10, 1000, 30522)), rnd.choice((16, 64, 100, 1000))
+    if name in ("gather", "scatter"):
+        n = min(n, 1000)
+    total = {"loss2d": count // 2 * 6, "gather": 2 * count, "embedding": count // 4 * 4}.get(name, count)
+    bad = {rnd.randrange(total): BAD[kind](rnd, n) for _ in range(rnd.choice((1, 1, 2, 5)))}
+    fields = {"n": n, "count": count, "width": rnd.choice((1, 8, 64, 100)), "itype": rnd.choice(("torch.int64", "torch.int32")),
+              "ftype": rnd.choice(("torch.float32", "torch.float64", "torch.float16", "torch.bfloat16") if name != "bce" else
+                                  ("torch.float32", "torch.float64", "torch.float16", "torch.bfloat16"))}
+    return "%s-%d" % (name, seed), PROGRAM.format(seed=seed, work=GIVE.format(bad=bad) + work.format(**fields))
+
+
+def number(text):
+    return float(text) if text in ("nan", "inf", "-inf") or "." in text or "e" in text else int(text)
+
+
+def equal(a, b):
+    a, b = float(a), float(b)
+    return a == b or (math.isnan(a) and math.isnan(b)) or abs(a - b) <= 1e-8 * max(abs(a), abs(b))
+
+
+def judge(name, verdict, truth):
+    """"right", "unread" or what is wrong."""
+    said = ((verdict.get("fault") or {}).get("assert")) or {}
+    if not said.get("values"):
+        where = said.get("at")
+        if where is not None and truth and int(where) not in truth:
+            return "WRONG: position %s is not one of %s" % (where, sorted(truth)[:8])
+        return "unread (%s)" % (said.get("places") or verdict.get("cause"))
+    found = [(int(p or q), number(v)) for p, q, v in
+             re.findall(r"(?:labels\[(\d+)\]|at position (\d+)) is (-?(?:nan|inf|[\d.e+-]+))", said["values"])]
+    if not found:
+        return "unread: no position in '%s'" % said["values"]
+    for place, value in found:
+        if truth is not None and (place not in truth or not equal(truth[place], value)):
+            return "WRONG: %s; planted %s" % (said["values"], truth)
+    return "right: " + said["values"]
+
+
+def run(args, name, path, known, env):
+    out = os.path.join(args.artifacts, name)
+    command = [os.path.join(args.build, "cuwhy"), "run", "--dump-memory", "--out", out, "--force", args.python, path]
+    began = time.time()
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env={**os.environ, **env})
+    except subprocess.TimeoutExpired:
+        return "WRONG: still running after %d s" % LIMIT
+    truth = known
+    for line in done.stdout.splitlines():
+        if line.startswith("TRUTH "):
+            truth = {int(k): number(v) for k, v in json.loads(line[6:]).items()}
+    with open(os.path.join(out, "stderr"), "w") as f:
+        f.write(done.stderr)
+    try:
+        with open(os.path.join(out, "verdict.json")) as f:
+            verdict = json.load(f)
+    except OSError:
+        return "WRONG: no verdict, status %d" % done.returncode
+    for core in os.listdir(out):        # as large as the GPU's memory in use
+        if core.endswith(".cudacore"):
+            size = os.path.getsize(os.path.join(out, core))
+            os.unlink(os.path.join(out, core))
+            break
+    else:
+        size = 0
+    return "%s   [%s, %s; dump %d MB, %.1f s]" % (judge(name, verdict, truth), verdict.get("cause"), verdict.get("certainty"),
+                                                 size >> 20, time.time() - began)
+
+
+def settings(path):
+    """The variables that a program of tests/gpu/faults needs."""
+    with open(path) as f:
+        return dict(word.split("=", 1) for line in f if line.startswith("# env:") for word in line[6:].split())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--programs", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--artifacts", default=tempfile.mkdtemp(prefix="cuwhy-values-"))
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    here = subprocess.run([args.python, "-c", "import torch; raise SystemExit(not torch.cuda.is_available())"], capture_output=True)
+    if here.returncode:
+        print("SKIP: no PyTorch with a GPU")
+        return 0
+    os.makedirs(args.artifacts, exist_ok=True)
+    work = []
+    for seed in range(args.seed, args.seed + args.programs):
+        name, text = random_program(seed)
+        path = os.path.join(args.artifacts, name + ".py")
+        with open(path, "w") as f:
+            f.write(text)
+        work.append((name, path, {}, {}))
+    for name, truth in fault_truths().items():
+        path = os.path.join(HERE, "faults", name + ".py")
+        work.append((name, path, truth, settings(path)))
+    counts = {"right": 0, "unread": 0, "WRONG": 0}
+    for name, path, truth, env in work:
+        if args.names and not any(n in name for n in args.names):
+            continue
+        result = run(args, name, path, truth, env)
+        counts[re.match(r"\w+", result)[0]] += 1
+        print("%-24s %s" % (name, result), flush=True)
+    print("%(right)d right, %(unread)d not read, %(WRONG)d wrong" % counts)
+    return 1 if counts["WRONG"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
