@@ -235,3 +235,24 @@ def rule__a_fault_is_a_fault_also_with_hang_after(box):
     same(verdict["waiting"], [], "waiting")
     run, verdict = answer(box, SYNC.replace('"hang"', '"assert_fail"'), "--hang-after", "30s")
     same((run.status, verdict["error"]["code"]), (1, 710), "an assertion")
+
+
+def rule__a_wait_beside_work_that_progresses_is_reported_and_not_ended(box):
+    text = HANG + """
+def others():
+    cudrv.call("cuCtxSetCurrent", context)
+    end = time.time() + 4
+    while time.time() < end:
+        cudrv.launch(nop, (1,), (1,))
+        time.sleep(0.05)
+    os.write(1, b"went on\\n")
+    os._exit(3)
+threading.Thread(target=others, daemon=True).start()
+cudrv.synchronize()
+"""
+    run = subprocess.run([box.cuwhy, "run", "--gpu", "sim:tiny", "--hang-after", "1s"] + box.script(text), capture_output=True, text=True,
+                         env=box.env(PYTHONPATH=os.path.join(os.path.dirname(os.path.abspath(__file__)), "site-packages")), timeout=PATIENCE)
+    same((run.returncode, run.stdout), (3, "went on\n"), "the program (%s)" % run.stderr)
+    said = [line for line in run.stderr.splitlines() if "waited" in line]
+    same(len(said), 1, "said once: %s" % run.stderr)
+    assert "other work of it goes on, so this is not taken for a hang" in said[0], said

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a descriptor of another process is, and who is at its other end.
+ */
+#ifndef CUWHY_FDS_H
+#define CUWHY_FDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/pool.h"
+
+enum fd_kind { FD_UNKNOWN, FD_FILE, FD_PIPE, FD_SOCKET, FD_LISTENS, FD_TERMINAL, FD_GPU, FD_OTHER };
+
+struct fd_told {
+	enum fd_kind kind;
+	const char *text;	/* "a pipe", "a socket, 127.0.0.1:4711 to 10.0.0.2:29500" */
+	pid_t peer;		/* another process that has it, too, or its other end; 0 = none, or not known */
+};
+
+struct fd_told fd_tell(pid_t pid, int fd, struct pool *pool);
+
+/* Who holds the lock of the file behind this descriptor; 0 = not known. */
+pid_t fd_lock_holder(pid_t pid, int fd);
+
+/* "python train.py", at most 80 bytes; NULL when it is gone. */
+const char *process_command(pid_t pid, struct pool *pool);
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Several looks at one process (see look.h).
+ */
+#include "input/live/look.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/proc.h"
+#include "case/line.h"
+#include "input/live/stop.h"
+
+#define TRIES		20	/* to read a stack twice with the same result */
+
+/* --- opening ----------------------------------------------------------------------------------------- */
+
+int look_open(struct process_look *l, pid_t pid, const struct look_options *o, struct err *e)
+{
+	const struct module *torch;
+	int rc;
+
+	*l = (struct process_look){.pid = pid, .o = *o};
+	l->remote.mem = -1;
+	rc = target_open(&l->target, pid);
+	if (!rc)
+		rc = remote_open(&l->remote, pid, l->target.map[0].start);
+	if (rc) {
+		look_close(l);
+		return look_refused(pid, rc, e);
+	}
+	pyproc_open(&l->py, &l->target, &l->remote);
+	torch = target_has(&l->target, "libc10.so");
+	l->torch_path = torch ? torch->path : "";
+	return 0;
+}
+
+void look_close(struct process_look *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		free(l->thread[i].frame);
+		free(l->thread[i].last);
+		free(l->thread[i].native);
+	}
+	free(l->thread);
+	if (l->remote.page)
+		remote_release(&l->remote);
+	target_close(&l->target);
+	pool_release(&l->pool);
+	*l = (struct process_look){0};
+}
+
+/* --- threads ------------------------------------------------------------------------------------------- */
+
+struct seen *look_thread(const struct process_look *l, uint32_t tid)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->thread[i].task.tid == tid)
+			return &l->thread[i];
+	return NULL;
+}
+
+struct seen *look_state(const struct process_look *l, uint64_t state)
+{
+	for (size_t i = 0; state && i < l->n; i++)
+		if (l->thread[i].py.state == state)
+			return &l->thread[i];
+	return NULL;
+}
+
+struct seen *look_pthread(const struct process_look *l, uint64_t ident)
+{
+	for (size_t i = 0; ident && i < l->n; i++)
+		if (l->thread[i].py.pthread == ident)
+			return &l->thread[i];
+	return NULL;
+}
+
+double seen_cpu(const struct process_look *l, const struct seen *s)
+{
+	uint64_t ns = l->last_ns - l->first_ns;
+
+	return ns && s->cpu_last > s->cpu_first ? (double)(s->cpu_last - s->cpu_first) / (double)ns : 0;
+}
+
+static void note_tasks(struct process_look *l, struct task *list, size_t n)
+{
+	for (size_t i = 0; i < l->n; i++)
+		l->thread[i].gone = true;
+	for (size_t i = 0; i < n; i++) {
+		struct seen *s = look_thread(l, list[i].tid);
+
+		if (!s) {
+			l->thread = xgrow(l->thread, l->n, &l->cap, sizeof(*l->thread));
+			s = &l->thread[l->n++];
+			*s = (struct seen){.cpu_first = list[i].cpu_ns, .new = l->looks > 0};
+		}
+		s->task = list[i];
+		s->cpu_last = list[i].cpu_ns;
+		s->looks++;
+		s->asleep += list[i].in_call;
+		s->gone = false;
+	}
+}
+
+/* --- one stack ----------------------------------------------------------------------------------------- */
+
+static bool same_walk(const struct py_walked *a, const struct py_walked *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (a->raw[i].frame != b->raw[i].frame || a->raw[i].code != b->raw[i].code)
+			return false;
+	return true;
+}
+
+/* Reads until two readings agree: the thread goes on meanwhile. */
+static bool walk_moving(struct process_look *l, uint64_t state, struct py_walked *w)
+{
+	struct py_walked *again = xmalloc(sizeof(*again));
+	bool agreed = false;
+
+	for (int i = 0; i < TRIES && !agreed; i++) {
+		bool first, second;
+
+		remote_forget(&l->remote);
+		first = pyproc_walk(&l->py, state, w);
+		remote_forget(&l->remote);
+		second = pyproc_walk(&l->py, state, again);
+		agreed = first && second && same_walk(w, again);
+	}
+	free(again);
+	return agreed;
+}
+
+/* While it sleeps in a system call it changes nothing: read, then see that it has slept all the time. */
+static bool walk_asleep(struct process_look *l, struct seen *s, struct py_walked *w)
+{
+	for (int i = 0; i < TRIES; i++) {
+		struct task now;
+		bool read;
+
+		remote_forget(&l->remote);
+		read = !s->py.state || pyproc_walk(&l->py, s->py.state, w);
+		if (s->native)
+			native_copy(s->native, &l->remote, s->task.sp, s->task.pc, NULL);
+		if (!task_read(l->pid, s->task.tid, &now))
+			return false;
+		if (read && now.in_call && now.switches == s->task.switches)
+			return true;
+		s->task = now;
+		if (!now.in_call)
+			return false;
+	}
+	return false;
+}
+
+static bool walk_stopped(struct process_look *l, struct seen *s, struct py_walked *w)
+{
+	struct stopped stop;
+	bool read = false, stopped = stop_begin(&stop, s->task.tid);
+	uint64_t ns;
+
+	if (!stopped && (errno == EPERM || errno == EACCES))
+		l->stop_refused = true;
+	if (stopped) {
+		remote_forget(&l->remote);
+		read = !s->py.state || pyproc_walk(&l->py, s->py.state, w);
+		if (s->native)
+			native_copy(s->native, &l->remote, stop.sp, stop.pc, stop.reg);
+	}
+	ns = stop_end(&stop);
+	if (ns > l->longest_stop_ns)
+		l->longest_stop_ns = ns;
+	l->stops += stopped;
+	return read;
+}
+
+static bool walk_thread(struct process_look *l, struct seen *s, struct py_walked *w)
+{
+	w->n = 0;
+	if (s->task.in_call && walk_asleep(l, s, w))
+		return true;
+	if (s->native)
+		s->native->n = 0;
+	if (!l->o.no_stop && !l->stop_refused && !s->task.in_call && walk_stopped(l, s, w))
+		return true;
+	return s->py.state && walk_moving(l, s->py.state, w);
+}
+
+/* --- what a look adds ------------------------------------------------------------------------------------ */
+
+static size_t read_frames(struct process_look *l, const struct py_walked *w, struct seen_frame **out)
+{
+	struct seen_frame *list = xcalloc(w->n + 1, sizeof(*list));
+
+	remote_forget(&l->remote);
+	for (size_t i = 0; i < w->n; i++) {
+		enum owner owner;
+
+		list[i].raw = w->raw[i];
+		if (!pyproc_frame(&l->py, &w->raw[i], &list[i].at, &l->pool))
+			list[i].at = (struct py_frame){.file = "?", .function = "?"};
+		owner = frame_owner(list[i].at.file, l->torch_path);
+		list[i].own = owner != OWNER_STDLIB &&
+			      !(owner == OWNER_GENERATED && list[i].at.file[0] == '<' && list[i].at.file[1] == 'f');
+		if (list[i].own)
+			list[i].contents = pyproc_contents(&l->py, &w->raw[i]);
+	}
+	*out = list;
+	return w->n;
+}
+
+/* The innermost `own` frame at or after `i`; n = none. */
+static size_t next_own(const struct seen_frame *f, size_t n, size_t i)
+{
+	while (i < n && !f[i].own)
+		i++;
+	return i;
+}
+
+static bool frames_moved(const struct seen_frame *a, size_t n_a, const struct seen_frame *b, size_t n_b)
+{
+	size_t i = next_own(a, n_a, 0), k = next_own(b, n_b, 0);
+
+	for (bool innermost = true; i < n_a && k < n_b; innermost = false) {
+		if (a[i].raw.frame != b[k].raw.frame || a[i].raw.code != b[k].raw.code ||
+		    a[i].contents != b[k].contents || (!innermost && a[i].raw.instr != b[k].raw.instr))
+			return true;
+		i = next_own(a, n_a, i + 1);
+		k = next_own(b, n_b, k + 1);
+	}
+	return i < n_a || k < n_b;
+}
+
+static void note_frames(struct process_look *l, struct seen *s, const struct py_walked *w)
+{
+	struct seen_frame *now;
+	size_t n = read_frames(l, w, &now), own = next_own(now, n, 0);
+
+	if (own < n && (!s->least_line || now[own].at.line < s->least_line))
+		s->least_line = now[own].at.line;
+	free(s->last);
+	s->last = now;
+	s->n_last = n;
+	if (!s->frame) {
+		s->frame = xcalloc(n + 1, sizeof(*s->frame));
+		memcpy(s->frame, now, n * sizeof(*now));
+		s->n = n;
+		return;
+	}
+	s->moved |= frames_moved(s->frame, s->n, now, n);
+}
+
+/* Threads of Python, and the kernel's number of each. */
+static void note_python(struct process_look *l)
+{
+	struct py_thread *list = xcalloc(PY_THREADS_MAX, sizeof(*list));
+	size_t n;
+
+	remote_forget(&l->remote);
+	n = pyproc_threads(&l->py, list, PY_THREADS_MAX);
+	for (size_t i = 0; i < l->n; i++)
+		l->thread[i].py = (struct py_thread){0};
+	for (size_t i = 0; i < n; i++) {
+		struct seen *s = look_thread(l, list[i].tid);
+
+		if (s && !s->py.state)
+			s->py = list[i];
+	}
+	free(list);
+}
+
+/* Native stacks of those threads whose wait is to be explained. */
+static void want_native(const struct process_look *l, struct seen *s)
+{
+	if (!s->native && (s->py.state || s->task.tid == (uint32_t)l->pid))
+		s->native = xcalloc(1, sizeof(*s->native));
+}
+
+bool look_once(struct process_look *l)
+{
+	struct py_walked *w = xmalloc(sizeof(*w));
+	struct task *list;
+	size_t n = tasks_read(l->pid, &list);
+
+	if (n == 1 && list[0].state == 'Z')
+		n = 0;		/* it has ended, and its parent has not noticed */
+	if (n) {
+		l->last_ns = proc_mono_ns();
+		if (!l->looks)
+			l->first_ns = l->last_ns;
+		note_tasks(l, list, n);
+		note_python(l);
+		for (size_t i = 0; i < l->n; i++) {
+			struct seen *s = &l->thread[i];
+
+			want_native(l, s);
+			if (s->gone || !s->native)
+				continue;
+			if (!walk_thread(l, s, w)) {
+				s->unread = true;
+				continue;
+			}
+			s->unread = false;
+			if (s->py.state)
+				note_frames(l, s, w);
+		}
+		l->looks++;
+	}
+	free(list);
+	free(w);
+	return n > 0;
+}

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Python stacks from outside (see pyproc.h).
+ *
+ * The process may be running: whatever is read may be half of one thing and half of another. So each pointer is only followed
+ * after what it should point to was checked, every chain has an end, and a stack that was read from a running thread counts only if
+ * it was read twice with the same result (look.c).
+ */
+#include "input/live/pyproc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "input/live/target.h"
+
+#define TYPE_NAME	24	/* PyTypeObject: tp_name, tp_flags */
+#define TYPE_FLAGS	168
+#define MANAGED_DICT	(1u << 4)
+#define INTERPRETERS_MAX 64
+#define STRING_MAX	4096
+#define PTHREAD_TID	720	/* glibc's struct pthread on x86-64; checked against the list of tasks */
+
+static const struct py_layout layouts[] = {
+#define LAYOUT(minor, ...) {minor, __VA_ARGS__},
+#include "kb/python_layouts.def"
+};
+
+static const struct py_states states[] = {
+#define STATES(minor, ...) {minor, __VA_ARGS__},
+#include "kb/python_layouts.def"
+};
+
+static const uint16_t locals[][8] = {
+#define LOCALS(minor, ...) {minor, __VA_ARGS__},
+#include "kb/python_layouts.def"
+};
+
+#define FIRST_MINOR	9u
+#define LAST_MINOR	13u
+
+/* --- finding it -------------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static bool not_found(struct pyproc *p, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(p->why, sizeof(p->why), fmt, args);
+	va_end(args);
+	return p->found = false;
+}
+
+/* 3.13 and later say themselves where interpreters and threads are. */
+static bool use_debug_offsets(struct pyproc *p)
+{
+	uint64_t d[PY_DEBUG_WORDS];
+	struct py_debug_groups g;
+
+	if (!remote_read(p->r, p->runtime, d, sizeof(d)))
+		return not_found(p, "its memory cannot be read");
+	switch (py_debug_layout(&p->l, d)) {
+	case PY_DEBUG_OK: break;
+	case PY_DEBUG_FREE_THREADED: return not_found(p, "it is a free-threaded Python 3.%u", p->l.minor);
+	default: return not_found(p, "its Python 3.%u does not say where it keeps its frames", p->l.minor);
+	}
+	if (py_debug_groups(d, p->l.minor, &g) || g.runtime[2] > 65535 || g.interpreter[2] > 65535 ||
+	    g.interpreter[3] > 65535 || g.thread[2] > 4096 || g.thread[5] > 4096 || g.thread[6] > 4096 ||
+	    g.interpreter[8] > 65535)
+		return not_found(p, "its Python 3.%u does not say where it keeps its threads", p->l.minor);
+	p->s.head = (uint16_t)g.runtime[2];
+	p->s.next = (uint16_t)g.interpreter[2];
+	p->s.threads = (uint16_t)g.interpreter[3];
+	p->s.gil = (uint16_t)g.interpreter[8];
+	p->s.thread_next = (uint16_t)g.thread[2];
+	p->s.thread_id = (uint16_t)g.thread[5];
+	p->s.native = (uint16_t)g.thread[6];
+	return true;
+}
+
+void pyproc_at(struct pyproc *p, struct remote *r, uint64_t runtime, uint64_t code_type, uint32_t version)
+{
+	unsigned minor = (version >> 16) & 0xff, row;
+
+	*p = (struct pyproc){.r = r, .runtime = runtime, .code_type = code_type, .version = version};
+	if (version >> 24 != 3 || minor < FIRST_MINOR || minor > LAST_MINOR) {
+		not_found(p, "its Python is 3.%u; cuwhy reads 3.9 to 3.13", minor);
+		return;
+	}
+	row = minor - FIRST_MINOR;
+	p->l = layouts[row];
+	p->s = states[row];
+	p->locals = locals[row][1];
+	p->n_locals = locals[row][2];
+	p->stack = locals[row][3];
+	p->stack_size = locals[row][6];
+	p->globals = locals[row][7];
+	p->found = minor < 13 || use_debug_offsets(p);
+}
+
+/* "/usr/lib/python3.9/lib-dynload/…", "libpython3.10.so.1.0": before 3.11, the names of files have to tell. */
+static uint32_t version_by_name(const struct target *t, const struct module *m)
+{
+	for (size_t i = 0; i <= t->n_modules; i++) {
+		const char *path = i ? t->module[i - 1].path : m->path, *at = strstr(path, "python3.");
+		unsigned minor;
+
+		if (at && sscanf(at + 8, "%u", &minor) == 1 && minor < 100)
+			return 0x03000000u | minor << 16;
+	}
+	return 0;
+}
+
+static uint32_t version_of(struct pyproc *p, const struct target *t, struct module *m, uint64_t runtime)
+{
+	uint64_t at = module_symbol(t, m, "Py_Version"), d[2];
+	uint32_t hex = 0;
+
+	if (at && remote_read(p->r, at, &hex, sizeof(hex)) && hex >> 24 == 3)
+		return hex;
+	if (remote_read(p->r, runtime, d, sizeof(d)) && !memcmp(d, "xdebugpy", 8))
+		return (uint32_t)d[1];
+	return version_by_name(t, m);
+}
+
+static bool may_be_python(const struct module *m, size_t index)
+{
+	return index == 0 || strstr(m->base, "python") != NULL;
+}
+
+void pyproc_open(struct pyproc *p, struct target *t, struct remote *r)
+{
+	*p = (struct pyproc){.r = r};
+	for (int libraries = 1; libraries >= 0; libraries--)
+		for (size_t i = 0; i < t->n_modules; i++) {
+			struct module *m = &t->module[i];
+			uint64_t at;
+
+			if (str_starts(m->base, "libpython") != (libraries != 0) || !may_be_python(m, i))
+				continue;
+			at = module_symbol(t, m, "_PyRuntime");
+			if (!at)
+				at = m->runtime_section;
+			if (!at)
+				continue;
+			pyproc_at(p, r, at, module_symbol(t, m, "PyCode_Type"),
+				  version_of(&(struct pyproc){.r = r}, t, m, at));
+			return;
+		}
+	not_found(p, "there is no Python in it");
+}
+
+/* --- threads ------------------------------------------------------------------------------------------- */
+
+static uint64_t gil_of(struct pyproc *p, uint64_t interpreter)
+{
+	uint64_t gil = 0;
+
+	if (p->l.minor < 12)
+		return p->runtime + p->s.gil;
+	return remote_word(p->r, interpreter + p->s.gil, &gil) ? gil : 0;
+}
+
+static bool read_thread(struct pyproc *p, uint64_t state, struct py_thread *to)
+{
+	uint64_t native = 0;
+
+	*to = (struct py_thread){.state = state};
+	if (!remote_word(p->r, state + p->s.thread_id, &to->pthread))
+		return false;
+	if (p->s.native)
+		return remote_word(p->r, state + p->s.native, &native) && (to->tid = (uint32_t)native, true);
+	/* before 3.11, only the address of glibc's thread: its number is in there */
+	if (to->pthread && !remote_read(p->r, to->pthread + PTHREAD_TID, &to->tid, sizeof(to->tid)))
+		to->tid = 0;
+	return true;
+}
+
+size_t pyproc_threads(struct pyproc *p, struct py_thread *list, size_t max)
+{
+	uint64_t interpreter = 0, state;
+	size_t n = 0;
+
+	if (!p->found || !remote_word(p->r, p->runtime + p->s.head, &interpreter))
+		return 0;
+	for (int i = 0; interpreter && i < INTERPRETERS_MAX; i++) {
+		uint64_t gil = gil_of(p, interpreter);
+
+		if (!remote_word(p->r, interpreter + p->s.threads, &state))
+			break;
+		for (size_t guard = 0; state && n < max && guard < PY_THREADS_MAX; guard++) {
+			if (!read_thread(p, state, &list[n]))
+				break;
+			list[n].gil = gil;
+			list[n++].gil_size = p->s.gil_size;
+			if (!remote_word(p->r, state + p->s.thread_next, &state))
+				break;
+		}
+		if (!remote_word(p->r, interpreter + p->s.next, &interpreter))
+			break;
+	}
+	return n;
+}
+
+uint64_t pyproc_gil_holder(struct pyproc *p, uint64_t gil)
+{
+	uint64_t holder = 0;
+	uint32_t locked = 0;
+
+	if (!gil || !remote_read(p->r, gil + p->s.gil_locked, &locked, sizeof(locked)) || locked != 1 ||
+	    !remote_word(p->r, gil + p->s.gil_holder, &holder))
+		return 0;
+	return holder;
+}
+
+/* --- frames -------------------------------------------------------------------------------------------- */
+
+static bool is_code(struct pyproc *p, uint64_t code)
+{
+	uint64_t type = 0;
+	char name[16];
+
+	if (!code || code % 8 || !remote_word(p->r, code + 8, &type))
+		return false;
+	if (p->code_type)
+		return type == p->code_type;
+	return pyproc_type(p, code, name, sizeof(name)) && !strcmp(name, "code");
+}
+
+static bool read_instr(struct pyproc *p, uint64_t frame, uint64_t *instr)
+{
+	uint32_t lasti;
+
+	if (p->l.instr_kind == INSTR_POINTER)
+		return remote_word(p->r, frame + p->l.instr, instr);
+	if (!remote_read(p->r, frame + p->l.instr, &lasti, sizeof(lasti)))
+		return false;
+	*instr = lasti;
+	return true;
+}
+
+bool pyproc_walk(struct pyproc *p, uint64_t state, struct py_walked *w)
+{
+	uint64_t frame = 0;
+
+	w->n = 0;
+	w->cut = false;
+	if (!p->found || !remote_word(p->r, state + p->l.first_frame, &frame))
+		return false;
+	if (p->l.via_cframe && frame && !remote_word(p->r, frame + p->l.cframe_frame, &frame))
+		return false;
+	for (size_t guard = 0; frame; guard++) {
+		struct py_raw *raw = &w->raw[w->n];
+		uint8_t owner = 0;
+
+		if (w->n == PY_FRAMES_MAX || guard > 4 * PY_FRAMES_MAX) {
+			w->cut = true;
+			return true;
+		}
+		if (p->l.shim_owner != 255 && !remote_read(p->r, frame + p->l.owner, &owner, 1))
+			return false;
+		if (owner < p->l.shim_owner) {
+			raw->frame = frame;
+			if (!remote_word(p->r, frame + p->l.code, &raw->code) || !read_instr(p, frame, &raw->instr))
+				return false;
+			raw->code &= ~(uint64_t)3;
+			if (is_code(p, raw->code))
+				w->n++;
+			else if (!p->l.check_type)
+				return false;	/* a frame of 3.9 to 3.11 always runs code */
+		}
+		if (!remote_word(p->r, frame + p->l.previous, &frame))
+			return false;
+	}
+	return true;
+}
+
+/* --- strings and lines ----------------------------------------------------------------------------------- */
+
+static size_t put_utf8(char *to, uint32_t c)
+{
+	if (c < 0x80) {
+		to[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		to[0] = (char)(0xc0 | c >> 6);
+		to[1] = (char)(0x80 | (c & 63));
+		return 2;
+	}
+	if (c < 0x10000) {
+		to[0] = (char)(0xe0 | c >> 12);
+		to[1] = (char)(0x80 | ((c >> 6) & 63));
+		to[2] = (char)(0x80 | (c & 63));
+		return 3;
+	}
+	to[0] = (char)(0xf0 | ((c >> 18) & 7));
+	to[1] = (char)(0x80 | ((c >> 12) & 63));
+	to[2] = (char)(0x80 | ((c >> 6) & 63));
+	to[3] = (char)(0x80 | (c & 63));
+	return 4;
+}
+
+bool pyproc_text(struct pyproc *p, uint64_t unicode, char *to, size_t size)
+{
+	uint32_t state, kind;
+	uint64_t len, data;
+	size_t n = 0;
+
+	if (!remote_word(p->r, unicode + 16, &len) || !remote_read(p->r, unicode + 32, &state, sizeof(state)))
+		return false;
+	kind = (state >> 2) & 7;
+	if (!(state & 32) || len > STRING_MAX || (kind != 1 && kind != 2 && kind != 4))
+		return false;
+	data = unicode + (state & 64 ? p->l.ascii_data : p->l.compact_data);
+	for (uint64_t i = 0; i < len && n + 5 < size; i++) {
+		uint32_t c = 0;
+
+		if (!remote_read(p->r, data + i * kind, &c, kind))	/* little-endian */
+			return false;
+		n += put_utf8(to + n, c);
+	}
+	to[n] = '\0';
+	str_make_utf8(to);
+	return true;
+}
+
+static bool text_field(struct pyproc *p, uint64_t code, uint16_t field, char *to, size_t size)
+{
+	uint64_t at = 0;
+
+	return remote_word(p->r, code + field, &at) && at && pyproc_text(p, at, to, size);
+}
+
+static uint32_t line_of(struct pyproc *p, const struct py_raw *raw, int32_t first)
+{
+	uint64_t table = 0, size = 0;
+	uint8_t *bytes;
+	uint32_t line = (uint32_t)first;
+
+	if (!remote_word(p->r, raw->code + p->l.line_table, &table) || !table ||
+	    !remote_word(p->r, table + PY_BYTES_SIZE, &size) || size > 1u << 20)
+		return line;
+	bytes = malloc(size + 1);
+	if (bytes && remote_read(p->r, table + PY_BYTES_DATA, bytes, size))
+		line = py_line(&p->l, bytes, size, first, py_lasti(&p->l, raw->code, raw->instr));
+	free(bytes);
+	return line;
+}
+
+bool pyproc_frame(struct pyproc *p, const struct py_raw *raw, struct py_frame *out, struct pool *pool)
+{
+	char file[STRING_MAX], name[512];
+	int32_t first = 0;
+
+	if (!is_code(p, raw->code) || !text_field(p, raw->code, p->l.filename, file, sizeof(file)) ||
+	    !text_field(p, raw->code, p->l.name, name, sizeof(name)) ||
+	    !remote_read(p->r, raw->code + p->l.first_line, &first, sizeof(first)))
+		return false;
+	out->file = pool_strdup(pool, file);
+	out->function = pool_strdup(pool, name);
+	out->first_line = (uint32_t)first;
+	out->line = line_of(p, raw, first);
+	return true;
+}
+
+/* --- objects --------------------------------------------------------------------------------------------- */
+
+bool pyproc_type(struct pyproc *p, uint64_t object, char *name, size_t size)
+{
+	uint64_t type = 0, text = 0;
+
+	return object && object % 8 == 0 && remote_word(p->r, object + 8, &type) && type && type % 8 == 0 &&
+	       remote_word(p->r, type + TYPE_NAME, &text) && text && remote_string(p->r, text, name, size);
+}
+
+/* How many words a frame has: variables, then its stack. */
+static size_t frame_words(struct pyproc *p, uint64_t code, size_t *variables)
+{
+	int32_t n = 0, stack = 0;
+
+	if (!remote_read(p->r, code + p->n_locals, &n, sizeof(n)) ||
+	    !remote_read(p->r, code + p->stack_size, &stack, sizeof(stack)) || n < 0 || stack < 0)
+		return *variables = 0;
+	*variables = (size_t)n < PY_WORDS_MAX ? (size_t)n : PY_WORDS_MAX;
+	return *variables + (size_t)stack < PY_WORDS_MAX ? *variables + (size_t)stack : PY_WORDS_MAX;
+}
+
+/* 3.9 and 3.10: the stack begins after cells, whose number is not in the code; the frame says where. */
+static bool read_words(struct pyproc *p, const struct py_raw *raw, uint64_t *words, size_t variables, size_t n)
+{
+	uint64_t stack = 0;
+
+	if (!p->stack)
+		return remote_read(p->r, raw->frame + p->locals, words, n * 8);
+	return remote_read(p->r, raw->frame + p->locals, words, variables * 8) &&
+	       remote_word(p->r, raw->frame + p->stack, &stack) &&
+	       remote_read(p->r, stack, words + variables, (n - variables) * 8);
+}
+
+size_t pyproc_objects(struct pyproc *p, const struct py_raw *raw, uint64_t *list, size_t max)
+{
+	uint64_t words[PY_WORDS_MAX];
+	size_t variables, n = frame_words(p, raw->code, &variables), kept = 0;
+
+	if (!n || !read_words(p, raw, words, variables, n))
+		return 0;
+	for (size_t i = 0; i < n && kept < max; i++) {
+		words[i] &= ~(uint64_t)3;
+		if (words[i] >= REMOTE_PAGE && words[i] % 8 == 0)
+			list[kept++] = words[i];
+	}
+	return kept;
+}
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 0xd6e8feb86659fd93ull;
+	return h ^ h >> 32;
+}
+
+/* What a pointer leads to; of an object from word 1 on, without its reference count. */
+static uint64_t mix_pointee(struct pyproc *p, uint64_t h, uint64_t at, size_t from, size_t words)
+{
+	uint64_t w[16];
+
+	at &= ~(uint64_t)7;
+	if (at < REMOTE_PAGE || words > 16 || !remote_read(p->r, at, w, words * 8))
+		return h;
+	for (size_t i = from; i < words; i++)
+		h = mix(h, w[i]);
+	return h;
+}
+
+/* An object and what it points to: numbers, sizes of containers, positions of iterators, attributes. */
+static uint64_t mix_object(struct pyproc *p, uint64_t h, uint64_t object)
+{
+	uint64_t w[6], flags = 0, type;
+
+	h = mix(h, object);
+	if (object < REMOTE_PAGE || object % 8 || !remote_read(p->r, object, w, sizeof(w)))
+		return h;
+	type = w[1];
+	for (size_t i = 1; i < 6; i++)
+		h = mix(h, w[i]);
+	if (!remote_word(p->r, type + TYPE_FLAGS, &flags))
+		return h;
+	if (flags & MANAGED_DICT) {
+		uint64_t before[2];
+
+		if (p->l.minor <= 12 && remote_read(p->r, object - 32, before, sizeof(before)))
+			h = mix_pointee(p, mix_pointee(p, h, before[0], 0, 12), before[1], 1, 12);	/* 3.11: values; dictionary, or both */
+		return p->l.minor >= 13 ? mix_pointee(p, h, object, 1, 12) : h;
+	}
+	return mix_pointee(p, h, w[2], 1, 6);
+}
+
+#define ENTRIES_MAX 1024
+
+/* The values of a dictionary: those of a module's code are its variables. */
+static uint64_t mix_dictionary(struct pyproc *p, uint64_t h, uint64_t dict)
+{
+	bool old = p->l.minor < 11;
+	uint64_t w[5], n = 0, entries;
+	uint8_t log2[3];
+
+	/* ma_used, ma_version_tag, ma_keys; of the keys: sizes, then indices, then entries */
+	if (!remote_read(p->r, dict, w, sizeof(w)) || !remote_read(p->r, w[4] + 8, log2, sizeof(log2)))
+		return h;
+	h = mix(mix(h, w[2]), w[4]);
+	if (p->l.minor <= 12)
+		h = mix(h, w[3]);
+	if (!remote_word(p->r, w[4] + (old ? 32 : 24), &n))
+		return h;
+	if (old) {
+		uint64_t size = 0;
+
+		remote_word(p->r, w[4] + 8, &size);
+		entries = w[4] + 40 + size * (size <= 0xff ? 1 : size <= 0xffff ? 2 : 4);
+	} else {
+		entries = w[4] + 32 + (log2[1] < 32 ? 1ull << log2[1] : 0);
+	}
+	for (uint64_t i = 0; i < n && i < ENTRIES_MAX; i++) {
+		bool with_hash = old || !log2[2];	/* keys that are not all texts */
+		uint64_t value = 0;
+
+		if (!remote_word(p->r, entries + i * (with_hash ? 24 : 16) + (with_hash ? 16 : 8), &value))
+			break;
+		h = mix_object(p, h, value);
+	}
+	return h;
+}
+
+uint64_t pyproc_contents(struct pyproc *p, const struct py_raw *raw)
+{
+	uint64_t words[PY_WORDS_MAX], h = 1, globals = 0;
+	size_t variables, n = frame_words(p, raw->code, &variables);
+
+	if (!n || !read_words(p, raw, words, variables, n))
+		return 0;
+	for (size_t i = 0; i < variables; i++)
+		h = mix_object(p, h, words[i] & ~(uint64_t)3);
+	for (size_t i = variables; i < n; i++) {	/* of the stack only iterators: what was popped is still there, and may be anything */
+		char name[32];
+
+		if (pyproc_type(p, words[i] & ~(uint64_t)3, name, sizeof(name)) && strstr(name, "iterator"))
+			h = mix_object(p, h, words[i] & ~(uint64_t)3);
+	}
+	if (!variables && remote_word(p->r, raw->frame + p->globals, &globals))
+		h = mix_dictionary(p, h, globals);
+	return h;
+}

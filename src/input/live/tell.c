@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From what was seen of a process to what can be said about it: is it hung, in which thread, and who waits for whom (see waits.h).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "case/source.h"
+#include "input/live/fds.h"
+#include "input/live/look.h"
+#include "input/live/unwind.h"
+#include "input/live/waits.h"
+
+#define COMMAND_MAX	4096u
+#define WORKS_CPU	0.2	/* a thread or process that has this much of a processor is not idle */
+
+/* --- one thread ---------------------------------------------------------------------------------------- */
+
+/* The source of code that was given on the command line (python -c); NULL if the frame is not of that code. */
+static const char *typed_text(const struct seen_frame *f, bool outermost, const struct live *out)
+{
+	const char *text = !strcmp(f->at.file, "<string>") ? command_text(out->command) : NULL;
+
+	if (!text)
+		return NULL;
+	if (!strcmp(f->at.function, "<module>"))
+		return outermost ? text : NULL;
+	return text_defines(text, strlen(out->command) + 1 >= COMMAND_MAX, f->at.function, f->at.first_line) ? text
+													     : NULL;
+}
+
+static struct line line_of(const struct seen_frame *f, bool outermost, const struct live *out, struct source_book *book,
+			   struct pool *pool)
+{
+	struct line l = {.file = pool_strdup(pool, f->at.file),
+			 .function = pool_strdup(pool, f->at.function),
+			 .number = f->at.line};
+	struct place p = {.file = l.file,
+			  .function = l.function,
+			  .line = l.number,
+			  .first_line = f->at.first_line,
+			  .text = typed_text(f, outermost, out)};
+
+	l.typed = p.text != NULL;
+	l.shown = file_shown(l.file, out->user_cwd);
+	l.source = place_source(&p, book, pool);
+	return l;
+}
+
+static bool is_users(const struct line *l, const char *torch_path)
+{
+	enum owner owner = frame_owner(l->file, torch_path);
+
+	return owner == OWNER_USER || (owner == OWNER_GENERATED && l->typed);
+}
+
+static bool is_foreign(const struct line *l, const char *torch_path)
+{
+	enum owner owner = frame_owner(l->file, torch_path);
+
+	return owner != OWNER_TORCH && owner != OWNER_TRITON && owner != OWNER_CUPY && owner != OWNER_GENERATED;
+}
+
+/* The innermost line of the user's own; else the innermost outside torch, triton and cupy, marked. */
+static void choose_line(struct live_thread *t, const char *torch_path)
+{
+	for (size_t i = 0; i < t->n_stack; i++)
+		if (is_users(&t->stack[i], torch_path)) {
+			t->line = t->stack[i];
+			return;
+		}
+	for (size_t i = 0; i < t->n_stack; i++)
+		if (is_foreign(&t->stack[i], torch_path)) {
+			t->line = t->stack[i];
+			t->line.library = true;
+			return;
+		}
+}
+
+static void tell_thread(struct live_thread *t, struct live *out, struct process_look *l, const struct seen *s,
+			struct unwinder *u, struct source_book *book, struct pool *pool)
+{
+	*t = (struct live_thread){.tid = s->task.tid,
+				  .name = pool_strdup(pool, s->task.name),
+				  .main = s->task.tid == (uint32_t)l->pid,
+				  .python = s->py.state != 0, .state = s->task.state, .cpu = seen_cpu(l, s),
+				  .moved = s->moved || s->new};
+	t->stack = pool_alloc(pool, (s->n_last + 1) * sizeof(*t->stack));
+	for (size_t i = 0; i < s->n_last; i++)
+		t->stack[t->n_stack++] = line_of(&s->last[i], i + 1 == s->n_last, out, book, pool);
+	choose_line(t, l->torch_path);
+	if (s->native && s->native->n)
+		t->n_native = native_frames(s->native, &l->target, &l->remote, u, &t->native, pool);
+	thread_waits(t, l, s, pool);
+	if (t->waits == LIVE_LOOP && t->line.file && s->least_line && s->least_line < t->line.number) {
+		/* a loop begins at its first line */
+		for (size_t i = 0; i < t->n_stack; i++)
+			if (line_same(&t->stack[i], &t->line)) {
+				struct seen_frame f = s->last[i];
+
+				f.at.line = s->least_line;
+				t->line = t->stack[i] = line_of(&f, i + 1 == s->n_last, out, book, pool);
+				break;
+			}
+	}
+}
+
+/* --- the process ---------------------------------------------------------------------------------------- */
+
+static struct live_thread *told_thread(const struct live *out, uint32_t tid)
+{
+	for (size_t i = 0; tid && i < out->n; i++)
+		if (out->thread[i].tid == tid)
+			return &out->thread[i];
+	return NULL;
+}
+
+/* Does it do anything but wait? */
+static bool works(const struct live_thread *t)
+{
+	if (t->waits == LIVE_LOOP || t->waits == LIVE_NATIVE)
+		return false;
+	return t->cpu >= WORKS_CPU || (t->moved && t->python && t->waits == LIVE_NOTHING);
+}
+
+/* A thread that waits, directly or not, for a lock that it has itself. */
+static const struct live_thread *find_cycle(const struct live *out, const struct live_thread *from, bool *sure,
+					    bool *timed)
+{
+	const struct live_thread *t = from;
+
+	*sure = true;
+	*timed = false;
+	for (size_t i = 0; i <= out->n && t && t->holder; i++) {
+		*sure &= t->holder_sure;
+		*timed |= t->timed;
+		t = told_thread(out, t->holder);
+		if (t == from)
+			return from;
+	}
+	return NULL;
+}
+
+static bool waits_inside(enum live_waits w)
+{
+	return w == LIVE_GIL || w == LIVE_LOCK || w == LIVE_QUEUE || w == LIVE_CONDITION || w == LIVE_THREAD;
+}
+
+static const struct live_thread *find_worker(const struct live *out, const struct live_thread *but)
+{
+	for (size_t i = 0; i < out->n; i++)
+		if (&out->thread[i] != but && works(&out->thread[i]))
+			return &out->thread[i];
+	return NULL;
+}
+
+/* The end of the chain: whoever it waits for, as far as that is known. */
+static const struct live_thread *end_of_chain(const struct live *out, const struct live_thread *t)
+{
+	for (size_t i = 0; i < out->n && t->holder && waits_inside(t->waits); i++) {
+		const struct live_thread *holder = told_thread(out, t->holder);
+
+		if (!holder || holder->waits == LIVE_NOTHING)
+			break;
+		t = holder;
+	}
+	return t;
+}
+
+static const struct live_thread *main_thread(const struct live *out)
+{
+	for (size_t i = 0; i < out->n; i++)
+		if (out->thread[i].main && (out->thread[i].python || !out->python))
+			return &out->thread[i];
+	for (size_t i = 0; i < out->n; i++)
+		if (out->thread[i].python)
+			return &out->thread[i];
+	return out->n ? &out->thread[0] : NULL;
+}
+
+static uint64_t process_cpu_ns(pid_t pid)
+{
+	struct task *list;
+	size_t n = tasks_read(pid, &list);
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < n; i++)
+		ns += list[i].cpu_ns;
+	free(list);
+	return ns;
+}
+
+#define PEER_LOOK_NS 200000000
+
+/* Who waits for a process that works is not hung, as far as can be seen. */
+static bool peer_works(const struct live_thread *t)
+{
+	const struct timespec pause = {.tv_nsec = PEER_LOOK_NS};
+	uint64_t before;
+
+	if (!t->peer)
+		return false;
+	before = process_cpu_ns((pid_t)t->peer);
+	nanosleep(&pause, NULL);
+	return (double)(process_cpu_ns((pid_t)t->peer) - before) >= WORKS_CPU * PEER_LOOK_NS;
+}
+
+static void judge(struct live *out)
+{
+	const struct live_thread *main = main_thread(out), *end;
+	bool sure, timed;
+
+	for (size_t i = 0; i < out->n; i++)
+		if (find_cycle(out, &out->thread[i], &sure, &timed)) {
+			out->deadlock = true;
+			out->deadlock_sure = sure;
+			out->deadlock_timed = timed;
+			out->stuck = out->thread[i].main ? &out->thread[i] : out->stuck ? out->stuck : &out->thread[i];
+		}
+	if (out->deadlock || !main)
+		return;
+	out->works = main;
+	if (main->moved || main->waits == LIVE_NOTHING)
+		return;
+	end = end_of_chain(out, main);
+	if (end->moved || end->waits == LIVE_NOTHING) {
+		out->works = end;
+		return;
+	}
+	if (waits_inside(end->waits) && find_worker(out, end)) {
+		out->works = find_worker(out, end);
+		return;
+	}
+	out->works = NULL;
+	if (peer_works(end))
+		out->peer_works = end->peer;
+	else
+		out->stuck = end;
+}
+
+static char *link_text(pid_t pid, const char *name, struct pool *pool)
+{
+	char path[64], to[4096];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	n = readlink(path, to, sizeof(to) - 1);
+	return n > 0 ? pool_copy(pool, to, (size_t)n) : pool_strdup(pool, "");
+}
+
+static char *command_line(pid_t pid, struct pool *pool)
+{
+	char path[64], text[COMMAND_MAX];
+	size_t n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	f = fopen(path, "re");
+	if (f) {
+		n = fread(text, 1, sizeof(text) - 1, f);
+		fclose(f);
+	}
+	while (n && !text[n - 1])
+		n--;
+	for (size_t i = 0; i < n; i++)
+		if (!text[i])
+			text[i] = ' ';
+	return pool_copy(pool, text, n);
+}
+
+static bool is_own(pid_t pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return stat(path, &st) == 0 && st.st_uid == geteuid();
+}
+
+/* Libraries of somebody else are not given to a library that trusts them more than we do. */
+static struct unwinder *open_unwinder(struct process_look *l, const char **why)
+{
+	*why = "the process belongs to another user";
+	return is_own(l->pid) ? unwind_open(&l->target, &l->remote, why) : NULL;
+}
+
+static void order_threads(struct process_look *l)
+{
+	for (size_t i = 1; i < l->n; i++)
+		if (l->thread[i].task.tid == (uint32_t)l->pid) {
+			struct seen main = l->thread[i];
+
+			memmove(&l->thread[1], &l->thread[0], i * sizeof(main));
+			l->thread[0] = main;
+		}
+}
+
+void live_tell(struct live *out, struct process_look *l, struct pool *pool)
+{
+	struct source_book book = {.foreign = !is_own(l->pid)};	/* others may name any file of ours */
+	struct unwinder *u;
+
+	order_threads(l);
+	*out = (struct live){
+		.pid = (uint32_t)l->pid, .looks = l->looks, .stops = l->stops, .longest_stop_ns = l->longest_stop_ns};
+	out->seconds = (double)(l->last_ns - l->first_ns) / 1e9;
+	out->command = command_line(l->pid, pool);
+	out->user_cwd = book.cwd = link_text(l->pid, "cwd", pool);
+	if (l->py.found)
+		out->python = pool_printf(pool, "3.%u.%u", (l->py.version >> 16) & 0xff, (l->py.version >> 8) & 0xff);
+	else
+		out->no_python = pool_strdup(pool, l->py.why);
+	out->thread = pool_alloc(pool, (l->n + 1) * sizeof(*out->thread));
+	remote_forget(&l->remote);
+	u = open_unwinder(l, &out->no_native);
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->thread[i].gone)
+			continue;
+		tell_thread(&out->thread[out->n], out, l, &l->thread[i], u, &book, pool);
+		out->cpu += out->thread[out->n].cpu;
+		out->n++;
+	}
+	for (size_t i = 0; i < out->n; i++) {
+		const struct seen *s = look_thread(l, out->thread[i].tid);
+		const struct seen *holder = look_state(l, pyproc_gil_holder(&l->py, s->py.gil));
+
+		thread_holder(&out->thread[i], l, s);
+		out->thread[i].gil = holder == s;
+	}
+	unwind_close(u);
+	judge(out);
+	source_book_release(&book);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What one thread waits for: from its system call, its native stack and its Python stack, in this order of authority: the libraries on the
+ * native stack (a wait for the GPU ends in a futex like any other), then the function of Python's library, then the system call.
+ */
+#include "input/live/waits.h"
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <fcntl.h>
+
+#include "base/str.h"
+#include "input/live/fds.h"
+#include "input/live/look.h"
+
+/* --- system calls ------------------------------------------------------------------------------------ */
+
+#define CALLS(X)                                                                                                     \
+	X(read, DESCRIPTOR) X(pread64, DESCRIPTOR) X(readv, DESCRIPTOR) X(write, DESCRIPTOR) X(writev, DESCRIPTOR)   \
+	X(recvfrom, DESCRIPTOR) X(recvmsg, DESCRIPTOR) X(sendto, DESCRIPTOR) X(sendmsg, DESCRIPTOR)                  \
+	X(connect, DESCRIPTOR) X(ioctl, DESCRIPTOR) X(fsync, DESCRIPTOR) X(fdatasync, DESCRIPTOR)                    \
+	X(accept, ACCEPT) X(accept4, ACCEPT) X(poll, POLL) X(ppoll, POLL) X(select, SELECT) X(pselect6, SELECT)      \
+					X(epoll_wait, EPOLL) X(epoll_pwait, EPOLL) X(futex, FUTEX) X(nanosleep, SLEEP) \
+						X(clock_nanosleep, SLEEP) X(wait4, CHILD) X(waitid, CHILD) \
+							X(flock, FLOCK) X(fcntl, FCNTL) X(open, OPEN) X(openat, OPEN) \
+								X(pause, SLEEP) X(rt_sigtimedwait, SLEEP) \
+									X(rt_sigsuspend, SLEEP) X(sched_yield, YIELD) \
+										X(semtimedop, FUTEX) X(semop, FUTEX)
+
+enum call_kind { CALL_DESCRIPTOR, CALL_ACCEPT, CALL_POLL, CALL_SELECT, CALL_EPOLL, CALL_FUTEX, CALL_SLEEP, CALL_CHILD, CALL_FLOCK,
+	CALL_FCNTL,
+	CALL_OPEN,
+	CALL_YIELD
+};
+
+static const struct { long number; const char *name; enum call_kind kind; } calls[] = {
+#define X(name, kind) {SYS_##name, #name, CALL_##kind},
+	CALLS(X)
+#undef X
+};
+
+static enum live_waits of_descriptor(enum fd_kind kind)
+{
+	switch (kind) {
+	case FD_PIPE: return LIVE_PIPE;
+	case FD_SOCKET: return LIVE_SOCKET;
+	case FD_LISTENS: return LIVE_ACCEPT;
+	case FD_TERMINAL: return LIVE_TERMINAL;
+	case FD_GPU: return LIVE_CUDA;
+	case FD_FILE: return LIVE_FILE;
+	default: return LIVE_UNKNOWN;
+	}
+}
+
+static void tell_peer(struct live_thread *t, pid_t peer, struct pool *pool)
+{
+	const char *command = peer > 0 ? process_command(peer, pool) : NULL;
+	struct task task;
+
+	if (peer <= 0)
+		return;
+	t->peer = (uint32_t)peer;
+	if (!task_read(peer, (uint32_t)peer, &task))
+		t->peer_text = "it is gone";
+	else if (task.state == 'Z')
+		t->peer_text = "it has ended, and nobody has taken note of it yet";
+	else if (task.state == 'T' || task.state == 't')
+		t->peer_text = "it is stopped";
+	else if (command && command[0])
+		t->peer_text = command;
+}
+
+static void wait_descriptor(struct live_thread *t, pid_t pid, int fd, struct pool *pool)
+{
+	struct fd_told told = fd_tell(pid, fd, pool);
+
+	t->waits = of_descriptor(told.kind);
+	if (told.text)
+		t->what = pool_printf(pool, "descriptor %d, %s", fd, told.text);
+	if (told.kind == FD_PIPE && !told.peer)
+		t->peer_text = "no other process has this pipe open";
+	tell_peer(t, told.peer, pool);
+}
+
+static void wait_poll(struct live_thread *t, struct process_look *l, const struct task *k, struct pool *pool)
+{
+	struct pollfd p;
+
+	if (k->arg[1] == 0) {
+		t->waits = LIVE_SLEEP;
+	} else if (remote_read(&l->remote, k->arg[0], &p, sizeof(p))) {
+		wait_descriptor(t, l->pid, p.fd, pool);
+		if (k->arg[1] > 1)
+			t->what = pool_printf(pool, "%llu descriptors; the first: %s", (unsigned long long)k->arg[1],
+					      t->what ? t->what : "?");
+	}
+}
+
+static void wait_select(struct live_thread *t, struct process_look *l, const struct task *k, struct pool *pool)
+{
+	fd_set set;
+
+	t->waits = LIVE_EVENT;
+	if (!k->arg[1] && !k->arg[2] && !k->arg[3])
+		t->waits = LIVE_SLEEP;
+	else if (k->arg[1] && k->arg[0] <= FD_SETSIZE && remote_read(&l->remote, k->arg[1], &set, sizeof(set)))
+		for (int fd = 0; fd < (int)k->arg[0]; fd++)
+			if (FD_ISSET(fd, &set)) {
+				wait_descriptor(t, l->pid, fd, pool);
+				return;
+			}
+}
+
+/* A process that a wait is for: its own number, or any child. */
+static void wait_child(struct live_thread *t, const struct task *k, struct pool *pool)
+{
+	int child = k->call == SYS_wait4 ? (int)k->arg[0] : k->arg[0] == 1 ? (int)k->arg[1] : -1;
+
+	t->waits = LIVE_PROCESS;
+	tell_peer(t, child, pool);
+}
+
+static void wait_lock_of_file(struct live_thread *t, pid_t pid, int fd, struct pool *pool)
+{
+	struct fd_told told = fd_tell(pid, fd, pool);
+
+	t->waits = LIVE_FILE_LOCK;
+	t->what = told.text;
+	tell_peer(t, fd_lock_holder(pid, fd), pool);
+}
+
+static void wait_call(struct live_thread *t, struct process_look *l, const struct task *k, struct pool *pool)
+{
+	size_t i = 0;
+
+	while (i < sizeof(calls) / sizeof(calls[0]) && calls[i].number != k->call)
+		i++;
+	t->waits = LIVE_UNKNOWN;
+	if (i == sizeof(calls) / sizeof(calls[0])) {
+		t->call = pool_printf(pool, "system call %ld", k->call);
+		return;
+	}
+	t->call = calls[i].name;
+	switch (calls[i].kind) {
+	case CALL_DESCRIPTOR: wait_descriptor(t, l->pid, (int)k->arg[0], pool); break;
+	case CALL_ACCEPT: wait_descriptor(t, l->pid, (int)k->arg[0], pool); t->waits = LIVE_ACCEPT; break;
+	case CALL_POLL: wait_poll(t, l, k, pool); break;
+	case CALL_SELECT: wait_select(t, l, k, pool); break;
+	case CALL_EPOLL: t->waits = LIVE_EVENT; break;
+	case CALL_FUTEX: t->waits = LIVE_LOCK; break;
+	case CALL_SLEEP: t->waits = LIVE_SLEEP; break;
+	case CALL_CHILD: wait_child(t, k, pool); break;
+	case CALL_FLOCK: wait_lock_of_file(t, l->pid, (int)k->arg[0], pool); break;
+	case CALL_FCNTL:
+		wait_descriptor(t, l->pid, (int)k->arg[0], pool);
+		if (k->arg[1] == F_SETLKW || k->arg[1] == F_OFD_SETLKW)
+			wait_lock_of_file(t, l->pid, (int)k->arg[0], pool);
+		break;
+	case CALL_OPEN: t->waits = LIVE_FILE; break;
+	case CALL_YIELD: t->waits = LIVE_NATIVE; break;
+	}
+}
+
+/* --- stacks -------------------------------------------------------------------------------------------- */
+
+static const struct { const char *file, *function; enum live_waits waits; } python_waits[] = {
+#define PY_WAIT(file, function, waits) {file, function, LIVE_##waits},
+#include "kb/python_waits.def"
+};
+
+/* The outermost frame that is listed, of those that the user's own code called: what it asked for. */
+static enum live_waits wait_by_python(const struct live_thread *t, const char *torch_path)
+{
+	enum live_waits waits = LIVE_NOTHING;
+
+	for (size_t i = 0; i < t->n_stack; i++) {
+		const struct line *l = &t->stack[i];
+
+		for (size_t k = 0; k < sizeof(python_waits) / sizeof(python_waits[0]); k++)
+			if (l->function && str_ends(l->file, python_waits[k].file) &&
+			    !strcmp(l->function, python_waits[k].function))
+				waits = python_waits[k].waits;
+		if (frame_owner(l->file, torch_path) == OWNER_USER)
+			break;
+	}
+	return waits;
+}
+
+/* Frames of NVIDIA's libraries that are further in than Python's interpreter. */
+static enum live_waits wait_by_native(const struct live_thread *t, const struct native_frame **of)
+{
+	for (size_t i = 0; i < t->n_native; i++) {
+		*of = &t->native[i];
+		if (str_starts((*of)->library, "libnccl"))
+			return LIVE_COLLECTIVE;
+		if (str_starts((*of)->library, "libcuda.so"))
+			return LIVE_CUDA;
+		if ((*of)->function && str_starts((*of)->function, "_PyEval_EvalFrame"))
+			break;
+	}
+	return LIVE_NOTHING;
+}
+
+static bool waits_for_gil(const struct seen *s)
+{
+	return s->task.in_call && s->task.call == SYS_futex && s->py.gil && s->task.arg[0] - s->py.gil < s->py.gil_size;
+}
+
+/* A running thread that did not move: in Python's own code, or in some other library? */
+static void wait_running(struct live_thread *t, const struct process_look *l, const struct seen *s)
+{
+	const struct native_frame *top = t->n_native ? &t->native[0] : NULL;
+	bool python = !top || strstr(top->library, "python") ||
+		      (l->target.n_modules && !strcmp(l->target.module[0].base, top->library));
+
+	/* without frames nothing tells whether it moved: native code at work, or an interpreter that ends */
+	t->waits = s->moved || !s->least_line ? LIVE_NOTHING : python ? LIVE_LOOP : LIVE_NATIVE;
+}
+
+static bool sleeps_in_lock(const struct live_thread *t)
+{
+	return t->waits == LIVE_LOCK || t->waits == LIVE_EVENT || t->waits == LIVE_UNKNOWN || t->waits == LIVE_SLEEP;
+}
+
+/* Python says more than the call, where the call is only how it is done. */
+static void refine(struct live_thread *t, enum live_waits python)
+{
+	bool wait_for_other = python == LIVE_PROCESS || python == LIVE_WORKER;
+
+	if (python == LIVE_NOTHING)
+		return;
+	if (sleeps_in_lock(t) || python == LIVE_STORE || python == LIVE_COLLECTIVE || python == LIVE_CUDA ||
+	    (wait_for_other && (t->waits == LIVE_PIPE || t->waits == LIVE_SOCKET || t->waits == LIVE_PROCESS)))
+		t->waits = python;
+}
+
+void thread_waits(struct live_thread *t, struct process_look *l, const struct seen *s, struct pool *pool)
+{
+	const struct native_frame *of = NULL;
+	enum live_waits native = wait_by_native(t, &of);
+
+	if (s->task.state == 'T' || s->task.state == 't') {
+		t->waits = LIVE_STOPPED;
+		return;
+	}
+	if (s->task.in_call)
+		wait_call(t, l, &s->task, pool);
+	else
+		wait_running(t, l, s);
+	if (native != LIVE_NOTHING && !s->moved) {
+		t->waits = native;
+		t->what = of->function ? pool_printf(pool, "%s in %s", of->function, of->library) : of->library;
+	} else if (s->task.in_call) {
+		if (waits_for_gil(s))
+			t->waits = LIVE_GIL;
+		else
+			refine(t, wait_by_python(t, l->torch_path));
+	}
+}

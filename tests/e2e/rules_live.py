@@ -1,0 +1,536 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cuwhy explain --pid`: programs that hang are told what they wait for and where, in every Python here; those that work are told apart and
+left unharmed."""
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import json_page  # noqa: E402
+from rules_recorder import find_pythons
+from toolbox import HERE, PATIENCE, Skip, same
+
+READY = "import sys; print('ready', flush=True)\n"
+
+# Name -> program; its second line says the cause and what it waits for. The line that must be named ends with "# <- here".
+HUNG = {
+    "lock": READY + """# cause: hang-lock waits: lock
+import threading
+lock = threading.Lock()
+def work():
+    lock.acquire()
+    lock.acquire()  # <- here
+work()
+""",
+    "deadlock_rlock": READY + """# cause: hang-deadlock waits: lock
+import threading
+a, b, met = threading.RLock(), threading.RLock(), threading.Barrier(2)
+def one():
+    with a:
+        met.wait()
+        b.acquire()
+def two():
+    with b:
+        met.wait()
+        with a:  # <- here
+            pass
+threading.Thread(target=one, name="other", daemon=True).start()
+two()
+""",
+    "deadlock_lock": READY + """# cause: hang-deadlock waits: lock
+import threading
+a, b, met = threading.Lock(), threading.Lock(), threading.Barrier(2)
+def one():
+    with a:
+        met.wait()
+        with b:
+            pass
+def two():
+    with b:
+        met.wait()
+        with a:  # <- here
+            pass
+threading.Thread(target=one, daemon=True).start()
+two()
+""",
+    "queue": READY + """# cause: hang-lock waits: queue
+import queue
+q = queue.Queue()
+def consume():
+    return q.get()  # <- here
+consume()
+""",
+    "thread": READY + """# cause: hang-lock waits: thread
+import threading
+done = threading.Event()
+def work():
+    done.wait()
+t = threading.Thread(target=work, daemon=True)
+t.start()
+t.join()  # <- here
+""",
+    "event": READY + """# cause: hang-lock waits: condition
+import threading
+done = threading.Event()
+done.wait()  # <- here
+""",
+    "loader": READY + """# cause: hang-other-process waits: worker
+import multiprocessing, time
+def worker(connection):
+    time.sleep(1000)
+if __name__ == "__main__":
+    multiprocessing.set_start_method("fork")
+    ours, theirs = multiprocessing.Pipe()
+    child = multiprocessing.Process(target=worker, args=(theirs,), daemon=True)
+    child.start()
+    batch = ours.recv()  # <- here
+""",
+    "loader_dead": READY + """# cause: hang-other-process waits: worker
+import multiprocessing, os
+def worker(q):
+    os._exit(9)
+if __name__ == "__main__":
+    multiprocessing.set_start_method("fork")
+    q = multiprocessing.Queue()
+    child = multiprocessing.Process(target=worker, args=(q,), daemon=True)
+    child.start()
+    batch = q.get()  # <- here
+""",
+    "socket": READY + """# cause: hang-peer waits: socket
+import socket
+a, b = socket.socketpair()
+server = socket.socket()
+server.bind(("127.0.0.1", 0))
+server.listen()
+client = socket.create_connection(server.getsockname())
+client.recv(10)  # <- here
+""",
+    "accept": READY + """# cause: hang-peer waits: accept
+import socket
+server = socket.socket()
+server.bind(("127.0.0.1", 0))
+server.listen()
+def rendezvous():
+    return server.accept()  # <- here
+rendezvous()
+""",
+    "loop": READY + """# cause: hang-loop waits: loop
+flag = []
+def wait_for_flag():
+    waited = 0
+    while not flag: waited = 1  # <- here
+wait_for_flag()
+""",
+    "loop_of_module": READY + """# cause: hang-loop waits: loop
+flag = False
+while not flag: pass  # <- here
+""",
+    "sleep": READY + """# cause: hang-sleep waits: sleep
+import time
+def pause():
+    while True:
+        time.sleep(1000)  # <- here
+pause()
+""",
+    "subprocess": READY + """# cause: hang-other-process waits: process
+import subprocess
+child = subprocess.Popen(["sleep", "1000"])
+child.wait()  # <- here
+""",
+    "flock": READY + """# cause: hang-input-output waits: file-lock
+import fcntl, os
+path = sys.argv[0] + ".lock"
+first, second = open(path, "w"), open(path, "w")
+if os.fork() == 0:
+    fcntl.flock(first, fcntl.LOCK_EX)
+    os.write(3 if False else 1, b"")
+    import time
+    time.sleep(1000)
+import time
+time.sleep(0.3)
+fcntl.flock(second, fcntl.LOCK_EX)  # <- here
+""",
+    "pipe": READY + """# cause: hang-input-output waits: pipe
+import os
+reader, writer = os.pipe()
+def fetch():
+    return os.read(reader, 1)  # <- here
+fetch()
+""",
+    "native": READY + """# cause: hang-loop waits: native
+import ctypes
+spin = ctypes.PyDLL(sys.argv[1]).spin
+def compute():
+    spin()  # <- here
+compute()
+""",
+    "terminal": READY + """# cause: hang-input-output waits: terminal
+import os, pty
+ours, theirs = pty.openpty()
+def ask():
+    return os.read(theirs, 1)  # <- here
+ask()
+""",
+    "server": READY + """# cause: hang-peer waits: event
+import asyncio
+async def serve():
+    server = await asyncio.start_server(lambda r, w: None, "127.0.0.1", 0)
+    await server.serve_forever()
+def main():
+    asyncio.run(serve())  # <- here
+main()
+""",
+    "stopped": READY + """# cause: hang-stopped waits: stopped
+import os, signal
+def stop():
+    os.kill(os.getpid(), signal.SIGSTOP)  # <- here
+stop()
+""",
+    "cuda": READY + """# cause: kernel-hang waits: cuda
+import cudrv, ctypes
+cudrv.init()
+hang = cudrv.kernel("hang")
+cudrv.launch(hang, (2,), (64,), ctypes.c_uint64(0))
+def wait_for_gpu():
+    cudrv.synchronize()  # <- here
+wait_for_gpu()
+""",
+}
+
+
+def here(text):
+    return [n for n, line in enumerate(text.splitlines(), 1) if line.endswith("# <- here")][0]
+
+
+@contextlib.contextmanager
+def running(box, text, python=None, **env):
+    """The program, once it has said that it is ready; all of its processes end with the block."""
+    argv = box.script(text) + [box.library("spin")]
+    if python:
+        argv[0] = python
+    environment = box.env(LD_LIBRARY_PATH=box.sim, CUWHY_SIM="tiny", PYTHONPATH=os.path.join(HERE, "site-packages"), **env)
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+    try:
+        same(process.stdout.readline(), "ready\n", "said")
+        time.sleep(0.7)   # from there to the line that waits, imports included
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def look(box, pid, *options):
+    run = subprocess.run([box.cuwhy, "explain", "--json", "--pid", str(pid), *options], capture_output=True, text=True,
+                         env=box.env(), timeout=PATIENCE)
+    return run.returncode, json.loads(run.stdout)
+
+
+def check(box, name, python=None, label="", *options):
+    text = HUNG[name]
+    cause, waits = re.search(r"^# cause: (\S+) waits: (\S+)$", text, re.M).groups()
+    with running(box, text, python) as process:
+        status, told = look(box, process.pid, *options)
+        assert process.poll() is None, "%s%s: it ended: %s" % (name, label, process.stderr.read())
+    thread = [t for t in told["live"]["threads"] if t["tid"] == told["live"]["thread"]] if "live" in told else []
+    same((status, told.get("cause"), thread and thread[0]["waits"]), (1, cause, waits), name + label + ": cause")
+    same((told["where"]["line"], os.path.basename(told["where"]["file"])), (here(text), "program.py"), name + label + ": line")
+    return told
+
+
+def check_all(box, names, *options):
+    wrong = []
+    for name in names:
+        try:
+            check(box, name, None, "", *options)
+        except (AssertionError, KeyError, TypeError) as error:
+            wrong.append(str(error))
+    same(wrong, [], "wrong")
+
+
+def rule__hung_programs_are_told_what_they_wait_for_and_where(box):
+    check_all(box, sorted(HUNG))
+
+
+def rule__without_stopping_anything_the_same_is_told(box):
+    check_all(box, sorted(set(HUNG) - {"native"}), "--no-stop")
+
+
+def rule__hung_programs_of_every_python_here_are_told_where(box):
+    pythons = find_pythons()
+    if not pythons:
+        raise Skip("no python3.9 to python3.13 here")
+    wrong = []
+    for version, python in sorted(pythons.items()):
+        for name in ("lock", "deadlock_rlock", "queue", "loop", "loop_of_module", "sleep", "native", "socket"):
+            try:
+                check(box, name, python, " in " + version)
+            except (AssertionError, KeyError, TypeError) as error:
+                wrong.append(str(error))
+    same(wrong, [], "wrong")
+
+
+# Programs that work: nothing is wrong with them, however busy or idle they look.
+WORKS = {
+    "counts": READY + """
+def count():
+    n = 0
+    while True:
+        n += 1
+count()
+""",
+    "counts_in_the_module": READY + """
+n = 0
+while True:
+    n += 1
+""",
+    "steps_that_wait": READY + """
+import time
+class Trainer:
+    step = 0
+def train(trainer):
+    while True:
+        time.sleep(0.02)
+        trainer.step += 1
+train(Trainer())
+""",
+    "recursion": READY + """
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+fib(60)
+""",
+    "a_worker_thread": READY + """
+import queue, threading
+q = queue.Queue()
+def work():
+    n = 0
+    while True:
+        n += 1
+threading.Thread(target=work, daemon=True).start()
+q.get()
+""",
+    "a_child_that_works": READY + """
+import subprocess
+child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+child.wait()
+""",
+    "fills_a_list": READY + """
+kept = []
+def fill():
+    for i in iter(int, 1):
+        kept.append(i)
+        del kept[:-5]
+        kept.append(len(kept) + id(object()) % 7)
+fill()
+""",
+}
+
+
+def rule__programs_that_work_are_not_called_hung(box):
+    wrong = []
+    for version, python in sorted(find_pythons().items()) or [("", None)]:
+        for name, text in sorted(WORKS.items()):
+            for options in ((), ("--no-stop",)) if version in ("", "3.11") else ((),):
+                with running(box, text, python) as process:
+                    status, told = look(box, process.pid, *options)
+                if (status, told["cause"], told["live"]["hung"]) != (0, "none", False):
+                    wrong.append("%s in %s %s: %s" % (name, version, options, told["title"]))
+    same(wrong, [], "wrong")
+
+
+def rule__a_process_that_works_says_so_in_words(box):
+    with running(box, WORKS["counts"]) as process:
+        run = subprocess.run([box.cuwhy, "explain", "--pid", str(process.pid)], capture_output=True, text=True, env=box.env())
+    same((run.returncode, run.stdout.splitlines()[0]), (0, "cuwhy: process %d is not hung: it moved between two looks" % process.pid), "said")
+
+
+COUNTS = READY + """
+import threading, time
+total, lock = [0], threading.Lock()
+def count(n):
+    for i in range(n):
+        with lock:
+            total[0] += i & 7
+threads = [threading.Thread(target=count, args=(400_000,)) for _ in range(4)]
+for t in threads:
+    t.start()
+end = time.time() + 8
+rounds = 0
+while time.time() < end:
+    time.sleep(0.001)
+    rounds += 1
+for t in threads:
+    t.join()
+print(total[0], rounds > 100, flush=True)
+"""
+
+
+def rule__two_hundred_looks_at_a_busy_program_harm_nothing(box):
+    longest, looks, stops = 0, 0, 0
+    process = subprocess.Popen(box.script(COUNTS), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=box.env())
+    same(process.stdout.readline(), "ready\n", "said")
+    while looks < 200 and process.poll() is None:
+        run = subprocess.run([box.cuwhy, "explain", "--json", "--pid", str(process.pid), "--look", "100ms"], capture_output=True,
+                             text=True, env=box.env())
+        told = json.loads(run.stdout)
+        if "live" in told:
+            looks += told["live"]["looks"]
+            stops += told["live"]["stops"]
+            longest = max(longest, told["live"]["longest_stop_us"])
+    out, err = process.communicate(timeout=PATIENCE)
+    same((process.returncode, out, err), (0, "%d True\n" % (4 * sum(i & 7 for i in range(400_000))), ""), "the program")
+    assert looks >= 200 and stops > 0, (looks, stops)
+    print("# %d looks, %d stops, the longest %d us" % (looks, stops, longest))
+    if os.geteuid() == 0:   # others cannot tell the kernel that it is urgent
+        assert longest < 5000, "stopped for %d us" % longest
+
+
+def rule__who_cannot_be_looked_at_is_told_in_one_sentence(box):
+    status, told = look(box, 4194303)
+    same((status, told["failure"]["message"]), (2, "there is no process 4194303"), "no such process")
+    run = subprocess.run([box.cuwhy, "explain", "--pid", "train.py"], capture_output=True, text=True, env=box.env())
+    same((run.returncode, run.stderr.splitlines()[0]), (2, "cuwhy: --pid takes the number of a process, not 'train.py'"), "not a number")
+
+
+def rule__another_users_process_needs_sudo(box):
+    if os.geteuid() != 0:
+        raise Skip("needs root, to be another user")
+    run = subprocess.run([box.cuwhy, "explain", "--json", "--pid", str(os.getpid())], capture_output=True, text=True, user=65534,
+                         group=65534, extra_groups=[], env=box.env(), cwd="/")
+    told = json.loads(run.stdout)
+    same((run.returncode, told["failure"]["message"], told["failure"]["hint"]),
+         (2, "process %d belongs to another user" % os.getpid(), "sudo cuwhy explain --pid %d" % os.getpid()), "refused")
+
+
+def rule__several_processes_are_looked_at_in_the_same_second(box):
+    with running(box, WORKS["counts"]) as works, running(box.fresh(), HUNG["queue"]) as hung:
+        status, told = look(box, works.pid, str(hung.pid), "4194303")
+    same((status, told["cause"], told["process"]["pid"]), (1, "hang-lock", hung.pid), "the one that hangs")
+    same([(o["cause"], o["process"]["pid"]) for o in told["others"]], [("none", works.pid)], "the other")
+    same(list(json_page.flaws(told, "verdict")), [], "flaws of the JSON")
+
+
+def rule__all_finds_the_processes_that_loaded_cuda(box):
+    with running(box, HUNG["cuda"]) as process:
+        run = subprocess.run([box.cuwhy, "explain", "--json", "--all"], capture_output=True, text=True, env=box.env())
+        told = json.loads(run.stdout)
+    found = [told] + told["others"]
+    mine = [o for o in found if o["process"]["pid"] == process.pid]
+    same([(o["cause"], o["where"]["line"]) for o in mine], [("kernel-hang", here(HUNG["cuda"]))], "found")
+
+
+def rule__who_waits_for_whom_is_said(box):
+    with running(box, HUNG["deadlock_rlock"]) as process:
+        run = subprocess.run([box.cuwhy, "explain", "--pid", str(process.pid)], capture_output=True, text=True, env=box.env())
+    text = re.sub(r"\s+", " ", run.stdout)
+    assert re.search(r"the main thread at \S*program.py:12 waits for an RLock that is held by thread \d+ \(\S+\); thread \d+ \(\S+\) at "
+                     r"\S*program.py:8 waits for an RLock that is held by the main thread", text), run.stdout
+    assert "certain" in run.stdout, run.stdout
+
+
+def rule__a_circle_of_locks_with_a_time_limit_is_not_certain(box):
+    text = HUNG["deadlock_rlock"].replace("        b.acquire()", "        b.acquire(timeout=600)")
+    with running(box, text) as process:
+        status, told = look(box, process.pid)
+    same((status, told["cause"], told["certainty"]), (1, "hang-deadlock", "likely"), "told")
+    assert "time limit" in told["because"], told["because"]
+
+
+def rule__native_code_that_holds_the_gil_is_found_through_those_who_wait(box):
+    text = READY + """
+import ctypes, threading, time
+spin = ctypes.PyDLL(sys.argv[1]).spin
+def compute():
+    time.sleep(0.2)
+    spin()  # <- here
+t = threading.Thread(target=compute, daemon=True)
+t.start()
+time.sleep(1000)
+while True:
+    pass
+""".replace("time.sleep(1000)", "time.sleep(0.3)")
+    with running(box, text) as process:
+        status, told = look(box, process.pid)
+    same((status, told["cause"], told["where"]["line"]), (1, "hang-loop", here(text)), "the thread that holds the GIL")
+    main = [t for t in told["live"]["threads"] if t["main"]][0]
+    same((main["waits"], main["holder"], main["holder_sure"]), ("gil", told["live"]["thread"], True), "the main thread")
+
+
+def rule__gpus_and_the_recorder_inside_are_told(box):
+    """Without a restart, but `cuwhy run` had started it."""
+    text = HUNG["cuda"].replace("cudrv.launch(", "for _ in range(3): cudrv.launch(cudrv.kernel('nop'), (1,), (1,))\ncudrv.launch(")
+    argv = [box.cuwhy, "run", "--gpu", "sim:tiny", "--out", os.path.join(box.scratch, "out"), "--"] + box.script(text)
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                               env=box.env(PYTHONPATH=os.path.join(HERE, "site-packages")))
+    try:
+        same(process.stdout.readline(), "ready\n", "said")
+        time.sleep(1)
+        found = subprocess.run(["pgrep", "-s", str(process.pid), "-f", "program.py"], capture_output=True, text=True).stdout.split()
+        child = [int(p) for p in found if os.readlink("/proc/%s/exe" % p) != os.path.realpath(box.cuwhy)][0]
+        nvml = "gpu=2G,busy=100,proc=%d:512M" % child
+        run = subprocess.run([box.cuwhy, "explain", "--json", "--pid", str(child)], capture_output=True, text=True,
+                             env=box.env(LD_LIBRARY_PATH=box.sim, CUWHY_SIM="tiny", CUWHY_SIM_NVML=nvml))
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    told = json.loads(run.stdout)
+    same((told["cause"], told["certainty"], told["where"]["line"]), ("kernel-hang", "likely", here(text)), "cause")
+    recorder = told["live"]["recorder"]
+    same((recorder["launches"], recorder["last_kernel"], recorder["last_line"].split("/")[-1]), (4, "hang(int*)", "program.py:7"), "recorder")
+    same([(g["bytes"], g["utilization"]) for g in told["live"]["gpus"]], [(512 << 20, 100)], "GPUs")
+
+
+def rule__without_libdw_return_addresses_on_the_stack_do(box):
+    folder = os.path.join(box.scratch, "lib")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "libdw.so.1"), "w", encoding="utf-8") as stream:
+        stream.write("not a library\n")
+    with running(box, HUNG["cuda"]) as process:
+        run = subprocess.run([box.cuwhy, "explain", "--json", "--pid", str(process.pid)], capture_output=True, text=True,
+                             env=box.env(LD_LIBRARY_PATH=folder))
+    told = json.loads(run.stdout)
+    same((told["cause"], told["where"]["line"]), ("kernel-hang", here(HUNG["cuda"])), "cause")
+    same(told["live"]["no_native"], "libdw is not installed: on Debian, apt-get install libdw1", "why")
+    assert "libcuda.so.1" in [f["library"] for f in told["live"]["threads"][0]["native"]], told["live"]["threads"][0]["native"]
+
+
+def rule__native_stacks_are_unwound_to_their_ends(box):
+    with running(box, HUNG["native"]) as spins, running(box.fresh(), HUNG["lock"]) as sleeps:
+        for process in (spins, sleeps):
+            told = look(box, process.pid)[1]
+            if told["live"]["no_native"]:
+                raise Skip(told["live"]["no_native"])
+            frames = told["live"]["threads"][0]["native"]
+            assert all(f["unwound"] for f in frames), frames
+            names = [f["function"] for f in frames]
+            assert "_PyEval_EvalFrameDefault" in names and names[-1] == "_start", names
+
+
+def rule__a_process_that_ends_or_runs_no_python_is_not_called_hung(box):
+    spin = box.program("spin_alone")
+    process = subprocess.Popen([spin])
+    try:
+        status, told = look(box, process.pid)
+    finally:
+        process.kill()
+    same((status, told["cause"], told["live"]["no_python"]), (0, "none", "there is no Python in it"), "a C program that runs")
+    time.sleep(0.1)
+    status, told = look(box, process.pid)   # a zombie: nobody has waited for it
+    same((status, told["failure"]["message"]), (2, "process %d has no memory: it has ended, or is part of the kernel" % process.pid), "a zombie")
+    process.wait()
+
+
+def rule__a_program_on_the_command_line_has_lines_too(box):
+    text = "print('ready', flush=True)\nimport time\ndef pause():\n    time.sleep(1000)\npause()\n"
+    process = subprocess.Popen([box.python, "-c", text], stdout=subprocess.PIPE, text=True, env=box.env())
+    try:
+        same(process.stdout.readline(), "ready\n", "said")
+        time.sleep(0.3)
+        status, told = look(box, process.pid)
+    finally:
+        process.kill()
+        process.communicate()
+    same((status, told["cause"], told["where"]["line"], told["where"]["source"]), (1, "hang-sleep", 4, "time.sleep(1000)"), "line")
