@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The collectives of all ranks side by side: who called something else than the others, and who never came.
+ */
+#ifndef CUWHY_JOB_COLLECTIVES_H
+#define CUWHY_JOB_COLLECTIVES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct job_rank;
+
+/* The first call of a communicator in which its ranks do not agree. */
+struct job_divergence {
+	bool found;
+	const char *comm;
+	uint64_t seq;
+	bool exact;		/* false: it was `seq` or an earlier call, which nobody kept */
+	size_t *odd, n_odd;	/* ranks, by index, that called something else than most; all of them if there is no most */
+	bool no_most;
+	size_t other;		/* one of the others */
+};
+
+void job_find_divergence(struct job_divergence *d, const struct job_rank *rank, size_t n);
+void job_divergence_free(struct job_divergence *d);
+
+/* Ranks for which others wait in a communicator and that do not wait themselves: the ends of all chains. */
+struct job_absent {
+	size_t *rank, n;	/* by index */
+	const char **comm;	/* where they are missing, of each */
+	uint64_t *seq;		/* the call that did not come, of each */
+	size_t *waiter;		/* a rank that called it */
+};
+
+void job_find_absent(struct job_absent *a, const struct job_rank *rank, size_t n);
+void job_absent_free(struct job_absent *a);
+
+/* The call of this rank with this number; NULL = it was not kept. */
+const struct job_call *job_call_of(const struct job_rank *r, const char *comm, uint64_t seq);
+const struct job_comm *job_comm_of(const struct job_rank *r, const char *comm);
+
+#endif
