@@ -17,52 +17,69 @@
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "cmd/memory_compare.h"
+#include "cmd/memory_machine.h"
+#include "cmd/memory_moment.h"
+#include "cmd/memory_watch.h"
 #include "cmd/replays.h"
 #include "input/input.h"
+#include "input/recording/damage.h"
 #include "input/recording/playback.h"
 #include "input/recording/recording.h"
 #include "input/recording/trace_memory.h"
 #include "input/recording/usage_json.h"
+#include "input/snapshot/observe.h"
 #include "input/snapshot/snapshot.h"
 #include "judge/verdict.h"
 #include "probe/probe.h"
 #include "write/memory.h"
 
-#define SECOND_NS	1000000000u
 #define TOP_SHOWN	15
+#define WATCH_SHOWN	5	/* lines of each process, in a live view */
 
 static struct {
-	bool json, help;
-	const char *by, *at, *top, *what_if;
+	bool json, help, watch;
+	const char *by, *at, *top, *what_if, *max_growth, *page;
 } given;
 
 static const struct opt_usage usage = {
-	"memory", "[options] [RECORDING | SNAPSHOT]",
+	"memory", "[options] [RECORDING | SNAPSHOT] [RECORDING | SNAPSHOT]",
 	"Tells who held the memory of the GPUs in a recording (a folder, or one .cwr file): by line, by what\n"
 	"it is for, by library; and how it grew. Or in a snapshot that torch.cuda.memory._dump_snapshot wrote.\n"
-	"Without a file: every GPU of this machine, and who holds it.",
+	"With two, or two moments of one (--at peak,end): which lines hold more, and what is new.\n"
+	"Without a file: every GPU of this machine, and who holds it; with --watch live, until Ctrl-C.",
 	.notes = "WHAT is one or more of these, separated by commas: gpu=NAME, memory=SIZE, and options of\n"
 		 "PYTORCH_CUDA_ALLOC_CONF: expandable_segments, max_split_size_mb=256, ... What is known: the newest\n"
 		 "allocations, or with 'cuwhy run --memory-trace' all of them.\n",
-	.exits = "The exit status is 0; 1 when the recorded program failed for lack of memory, or with --what-if does not\n"
-		 "fit; 2 on failure, and when not every GPU could be asked.\n",
+	.exits = "The exit status is 0; 1 when the recorded program failed for lack of memory, with --what-if does not\n"
+		 "fit, or with --max-growth holds more; 2 on failure, and when not every GPU could be asked.\n",
 	.examples = "  cuwhy memory                         who holds the GPUs of this machine now\n"
 		    "  cuwhy memory --by kind out/          parameters, gradients, activations, ...\n"
 		    "  cuwhy memory --at peak --top 30 out/ the thirty biggest lines when most was in use\n"
 		    "  cuwhy memory --at 90s out/           a minute and a half after the start\n"
 		    "  cuwhy memory --what-if expandable_segments,memory=24GiB out/\n"
-		    "                                       would it have fit with that setting on such a card?\n",
+		    "                                       would it have fit with that setting on such a card?\n"
+		    "  cuwhy memory --max-growth 5% main/ branch/\n"
+		    "                                       does this branch need more memory, and where? for CI\n"
+		    "  cuwhy memory --at 1m,10m out/        what has grown in nine minutes\n"
+		    "  cuwhy memory --watch                 live, and by line for programs that 'cuwhy run' started\n",
 };
 
 static const struct opt options[] = {
 	{"by", 0, "WHAT", "line (default), function, kind or library; of a snapshot line, function, stream or pool",
 	 NULL, &given.by},
-	{"at", 0, "WHEN", "oom (default, if memory ran out), peak (default otherwise), end, or a time like 12.5s", NULL,
+	{"at", 0, "WHEN",
+	 "oom (default, if memory ran out), peak (default otherwise), end, or a time like 12.5s; A,B: both", NULL,
 	 &given.at},
 	{"top", 'n', "N", "show N of them (15)", NULL, &given.top},
 	{"what-if", 0, "WHAT ...", "play it back on another card or with other settings; may be repeated", NULL,
 	 &given.what_if},
-	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
+	{"max-growth", 0, "N", "of two: exit with 1 if the second one holds more than that on top: 100MiB, 5%", NULL,
+	 &given.max_growth},
+	{"page", 0, "FILE", "of two: write the comparison as an HTML page, too", NULL, &given.page},
+	{"watch", 'w', NULL, "this machine live: GPUs, processes, and memory by line of programs under 'cuwhy run'",
+	 &given.watch, NULL},
+	{"json", 0, NULL, "print one JSON object; with --watch, one a second", &given.json, NULL},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
 };
@@ -86,7 +103,7 @@ static int word_of(const char *word, const char *const *list)
 
 /* --- this machine -------------------------------------------------------------------------------- */
 
-static int no_gpu_answer(const struct gpu_usage *u, struct err *e)
+int no_gpu_answer(const struct gpu_usage *u, struct err *e)
 {
 	switch (u->trouble) {
 	case USAGE_COMPLETE:
@@ -154,7 +171,10 @@ static int memory_of_snapshot(const char *path)
 {
 	struct snapshot *s = NULL;
 	struct snap_views *v;
+	struct pool pool = {0};
+	const char *damage;
 	struct err e = {0};
+	json_t *o;
 
 	if (check_snapshot_options(&e) == 0) {
 		progress_begin("reading '%s'", path);
@@ -165,143 +185,40 @@ static int memory_of_snapshot(const char *path)
 	progress_begin("playing back '%s'", path);
 	v = snap_views_new(s, given.by, given.at);
 	progress_end();
-	if (given.json)
-		json_print(stdout, snap_views_json(v));
-	else if (!snap_views_print(stdout, v, term_width(STDOUT_FILENO)))
+	damage = snapshot_damage(s, &pool);
+	if (given.json) {
+		o = snap_views_json(v);
+		JSON_ADD(o, J_IF(damage, J_TEXT("damaged", damage)));
+		json_print(stdout, o);
+	} else if (!snap_views_print(stdout, v, term_width(STDOUT_FILENO))) {
 		printf("cuwhy: nothing is allocated in '%s'\n", path);
+	}
+	if (damage && !given.json)
+		fprintf(stderr, "cuwhy: %s\n", damage);
+	pool_release(&pool);
 	snap_views_free(v);
 	snap_free(s);
 	return cmd_finish(EXIT_NOTHING);
-}
-
-/* --- a moment of a recorded process, by the clock ------------------------------------------------- */
-
-struct moment_at {
-	uint64_t ticks;
-	double seconds;			/* since the start */
-	bool traced;			/* there is a memory trace, and `playback` is at it */
-	struct playback playback;
-	struct buf bytes;		/* of the trace */
-};
-
-static void moment_play_back(struct moment_at *m, struct trace *t, const char *part)
-{
-	struct err e = {0};
-	int rc = memory_trace_read(&m->bytes, t, part, &e);
-
-	if (rc == 0)
-		rc = playback_begin(&m->playback, t, m->bytes.data, m->bytes.len, &e);
-	if (rc < 0)
-		fprintf(stderr, "cuwhy: done without the memory trace: %s\n", e.msg);
-	m->traced = rc == 0;
-	if (m->traced)
-		playback_until(&m->playback, m->ticks);
-}
-
-static uint64_t later_of(uint64_t ns, uint64_t mono_ns, uint64_t start)
-{
-	return mono_ns > start && mono_ns - start > ns ? mono_ns - start : ns;
-}
-
-/* When it was seen last: by `cuwhy run`, by itself, or in one of its samples. */
-static uint64_t last_seen(struct trace *t, const struct recorded_process *p)
-{
-	const struct cw_header *h = trace_header(t);
-	uint64_t ns = trace_ns(t, h->clock1.ticks);
-	const struct cw_sample *s;
-	size_t n;
-
-	ns = later_of(ns, h->exit_mono_ns, h->clock0.mono_ns);
-	ns = later_of(ns, p->end.ended_ns, h->clock0.mono_ns);
-	for (int d = 0; d < CW_MAX_DEVICES; d++) {
-		trace_timeline(t, d, &s, &n);
-		if (n && trace_ns(t, s[n - 1].ticks) > ns)
-			ns = trace_ns(t, s[n - 1].ticks);
-	}
-	return ns;
-}
-
-/* -ERANGE with `e` filled when the process had ended by then. A trace that cannot be read is told of, and done without. */
-static int moment_open(struct moment_at *m, struct trace *t, const struct recorded_process *p, uint64_t ns, struct err *e)
-{
-	uint64_t end = last_seen(t, p);
-
-	*m = (struct moment_at){.ticks = trace_ticks(t, ns), .seconds = (double)ns / SECOND_NS};
-	if (ns > end) {
-		err_set(e, -ERANGE, "nothing is known of process %" PRIu32 " at %.3g s: it ended %.3g s after its start",
-			trace_header(t)->pid, m->seconds, (double)end / SECOND_NS);
-		return err_hint(e, "--at end tells what it had last");
-	}
-	moment_play_back(m, t, p->part);
-	return 0;
-}
-
-static void moment_close(struct moment_at *m)
-{
-	if (m->traced)
-		playback_release(&m->playback);
-	buf_release(&m->bytes);
 }
 
 /* --- a recording: the ledger of every device of every process, and the host's memory beside it ---- */
 
 struct memory_asked {
 	struct memory_table table;
-	enum ledger_at at;	/* if it was given */
-	uint64_t time_ns;	/* LEDGER_TIME: since the start of a process */
+	struct memory_when when;
 };
-
-static bool device_used(struct trace *t, int device)
-{
-	const struct cw_memory_now *m = trace_memory(t, device);
-	const struct cw_allocation *const *a;
-	size_t n = trace_allocations(t, &a);
-
-	if (m && (m->peak_allocated || m->driver_peak || m->n_oom))
-		return true;
-	for (size_t i = 0; i < n; i++)
-		if (a[i]->device == device && a[i]->kind != CW_MEM_RESERVED)
-			return true;
-	return ledger_oom(t, device) != NULL;
-}
-
-static void ledger_of_time(struct ledger *l, struct trace *t, int device, const struct moment_at *m, struct pool *pool)
-{
-	ledger_build_at(l, t, device, m->ticks, m->traced ? &m->playback : NULL, pool);
-	ledger_own(l, trace_header(t)->cwd, pool);
-}
-
-/* False when the moment that was asked for never was. */
-static bool ledger_of_moment(struct ledger *l, struct trace *t, int device, const struct memory_asked *a,
-			     const struct gpu_usage *u, struct pool *pool)
-{
-	const struct cw_header *h = trace_header(t);
-	const struct cw_failure *f = ledger_oom(t, device);
-	enum ledger_at at = given.at				      ? a->at
-			    : f					      ? LEDGER_OOM
-			    : trace_memory(t, device)->peak_allocated ? LEDGER_PEAK
-								      : LEDGER_END;
-	struct ledger_seen seen;
-
-	if (at == LEDGER_OOM && !f)
-		return false;
-	ledger_seen_from(&seen, at == LEDGER_OOM ? u : NULL, &h->device[device], h->pid, pool);
-	ledger_build(l, t, device, at, at == LEDGER_OOM ? f : NULL, &seen, pool);
-	ledger_own(l, h->cwd, pool);
-	return true;
-}
 
 struct memory_shown {
 	size_t devices;
 	bool ran_out;		/* a program failed for lack of memory */
-	json_t *list, *hosts;
+	json_t *list, *hosts, *damaged;
 };
 
 static void show_device(struct memory_shown *to, struct trace *t, const struct ledger *l, const struct memory_asked *a)
 {
 	to->devices++;
 	if (given.json)
-		json_array_append_new(to->list, memory_device_json(t, l, a->time_ns));
+		json_array_append_new(to->list, memory_device_json(t, l, a->when.time_ns));
 	else
 		memory_device_print(stdout, t, l, &a->table);
 }
@@ -316,46 +233,44 @@ static void show_host(struct memory_shown *to, const struct memory_host *h)
 		memory_host_print(stdout, h);
 }
 
-/* `at` is NULL when no time was asked for. */
-static void show_devices(struct memory_shown *to, struct trace *t, const struct recorded_process *p,
-			 const struct memory_asked *a, const struct moment_at *at)
+static void show_devices(struct memory_shown *to, const struct memory_moment *m, const struct memory_asked *a)
 {
-	const struct cw_header *head = trace_header(t);
-	struct memory_host host = {head->pid, head->pinned_bytes, head->pinned_peak_bytes, p->end.ram};
+	const struct cw_header *head = trace_header(m->trace);
+	struct memory_host host = {head->pid, head->pinned_bytes, head->pinned_peak_bytes, m->process->end.ram};
 	struct pool pool = {0};
 	struct ledger l;
 
 	for (int d = 0; d < CW_MAX_DEVICES; d++) {
-		if (!device_used(t, d))
+		if (!memory_device_used(m->trace, d) || !memory_moment_ledger(&l, m, d, &pool))
 			continue;
-		if (at)
-			ledger_of_time(&l, t, d, at, &pool);
-		else if (!ledger_of_moment(&l, t, d, a, p->end.usage, &pool))
-			continue;
-		show_device(to, t, &l, a);
+		ledger_own(&l, head->cwd, &pool);
+		show_device(to, m->trace, &l, a);
 		host.pinned = l.at == LEDGER_PEAK || l.sampled ? host.pinned : l.pinned;
 	}
 	show_host(to, &host);
 	pool_release(&pool);
 }
 
-static int show_process_at(struct memory_shown *to, struct trace *t, const struct recorded_process *p,
-			   const struct memory_asked *a, struct err *e)
+/* Known when everything was read. */
+static void show_damage(struct memory_shown *to, const struct trace *t)
 {
-	struct moment_at at;
-	int rc = moment_open(&at, t, p, a->time_ns, e);
+	struct pool pool = {0};
+	const char *damage = damage_words(t, &pool);
 
-	if (rc == 0)
-		show_devices(to, t, p, a, &at);
-	moment_close(&at);
-	return rc;
+	if (damage && given.json)
+		json_array_append_new(to->damaged,
+				      JSON_OF(J_INT("pid", trace_header(t)->pid), J_TEXT("text", damage)));
+	else
+		cmd_tell_damage(t);
+	pool_release(&pool);
 }
 
 static int show_process(struct memory_shown *to, struct recorded_process *p, const struct memory_asked *a, struct err *e)
 {
 	struct trace *t = trace_open(p->part, e);
+	struct memory_moment m;
 	struct verdict *v;
-	int rc = 0;
+	int rc;
 
 	if (!t)
 		return -1;
@@ -368,10 +283,11 @@ static int show_process(struct memory_shown *to, struct recorded_process *p, con
 			printf("cuwhy: %s (%s)\n\n", verdict_title(v), verdict_cause(v));
 	}
 	verdict_free(v);
-	if (a->at == LEDGER_TIME)
-		rc = show_process_at(to, t, p, a, e);
-	else
-		show_devices(to, t, p, a, NULL);
+	rc = memory_moment_open(&m, t, p, &a->when, e);
+	if (rc == 0)
+		show_devices(to, &m, a);
+	memory_moment_close(&m);
+	show_damage(to, t);
 	trace_free(t);
 	return rc;
 }
@@ -386,7 +302,7 @@ static void print_nothing_shown(const char *path)
 
 static int memory_of_recording(const char *path, const struct memory_asked *a)
 {
-	struct memory_shown s = {.list = json_array(), .hosts = json_array()};
+	struct memory_shown s = {.list = json_array(), .hosts = json_array(), .damaged = json_array()};
 	struct recording r = {0};
 	struct err e = {0}, first = {0};
 	size_t read = 0;
@@ -412,13 +328,15 @@ out:
 			fprintf(stderr, "cuwhy: left out: %s\n", first.msg);
 		if (given.json)
 			json_print(stdout, JSON_OF(J_INT("schema", 1), J_TEXT("recording", path),
-						   J_SHARED("devices", s.list), J_SHARED("host", s.hosts)));
+						   J_SHARED("devices", s.list), J_SHARED("host", s.hosts),
+						   J_IF(json_array_size(s.damaged), J_SHARED("damaged", s.damaged))));
 		else if (!s.devices)
 			print_nothing_shown(path);
 		status = cmd_finish(s.ran_out ? EXIT_FOUND : EXIT_NOTHING);
 	}
 	json_decref(s.list);
 	json_decref(s.hosts);
+	json_decref(s.damaged);
 	return status;
 }
 
@@ -501,24 +419,50 @@ static int memory_what_if(const char *path)
 static int read_memory_options(struct memory_asked *a, struct err *e)
 {
 	static const char *const bys[] = {"line", "function", "kind", "library", NULL};
-	static const char *const ats[] = {"end", "peak", "oom", NULL};
-	int by = word_of(given.by ? given.by : "line", bys), at = word_of(given.at ? given.at : "peak", ats);
+	int by = word_of(given.by ? given.by : "line", bys);
 	uint64_t top = TOP_SHOWN;
 
 	if (by < 0)
 		return err_set(e, -EINVAL, "--by takes line, function, kind or library, not '%s'", given.by);
-	if (at < 0 && str_time(given.at, &a->time_ns))
-		at = LEDGER_TIME;
-	if (at < 0) {
-		err_set(e, -EINVAL, "--at takes oom, peak, end or a time, not '%s'", given.at);
-		return err_hint(e, "a time since the start: for example 12.5s, 90s or 5m");
-	}
+	if (memory_when_parse(&a->when, given.at, e))
+		return -EINVAL;
 	if (given.top && !str_u64(given.top, &top))
 		return err_set(e, -EINVAL, "--top takes a number, not '%s'", given.top);
 	a->table =
 		(struct memory_table){.by = (enum ledger_by)by, .top = (size_t)top, .width = term_width(STDOUT_FILENO)};
-	a->at = (enum ledger_at)at;
 	return 0;
+}
+
+/* Two files, or two moments of one. */
+static bool asks_to_compare(int operands)
+{
+	return operands == 2 || (operands == 1 && given.at && strchr(given.at, ','));
+}
+
+static int compare_of(char **path, int operands, struct err *e)
+{
+	struct compare_asked c = {.path = {path[0], path[operands - 1]}, .page = given.page, .json = given.json};
+	struct memory_asked a = {0};
+	struct pool pool = {0};
+	const char *at = given.at;
+	int rc;
+
+	given.at = NULL;
+	rc = read_memory_options(&a, e);
+	if (rc == 0)
+		rc = compare_parse_moments(&c, at, &pool, e);
+	if (rc == 0)
+		rc = compare_parse_limit(&c.limit, given.max_growth, e);
+	if (rc == 0 && given.what_if)
+		rc = err_set(e, -EINVAL, "--what-if is for one recording");
+	for (int i = 0; rc == 0 && i < 2; i++)
+		if (!fs_exists(c.path[i]))
+			rc = err_set(e, -ENOENT, "cannot open '%s': %s", c.path[i], strerror(ENOENT));
+	c.by = a.table.by;
+	c.top = a.table.top;
+	rc = rc ? cmd_fail(stdout, given.json, e, EXIT_TROUBLE) : memory_compare(&c);
+	pool_release(&pool);
+	return rc;
 }
 
 int cmd_memory(int argc, char **argv)
@@ -533,15 +477,23 @@ int cmd_memory(int argc, char **argv)
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);
 	}
-	if (first >= 0 && argc - first > 1)
-		first = err_set(&e, -EINVAL, "memory takes one recording, not %d", argc - first);
+	if (first >= 0 && argc - first > 2)
+		first = err_set(&e, -EINVAL, "memory takes one recording, or two to compare, not %d", argc - first);
 	if (first >= 0 && first < argc)
 		cmd_bound_memory();
-	if (first >= 0 && first < argc && input_sniff(argv[first]) == &input_snapshot)
+	if (first >= 0 && !given.watch && asks_to_compare(argc - first))
+		return compare_of(argv + first, argc - first, &e);
+	if (first >= 0 && (given.max_growth || given.page)) {
+		first = err_set(&e, -EINVAL, "--max-growth and --page need two recordings, or two moments of one");
+		err_hint(&e, "for example --at peak,end");
+	}
+	if (first >= 0 && first < argc && !given.watch && input_sniff(argv[first]) == &input_snapshot)
 		return memory_of_snapshot(argv[first]);
 	if (first >= 0 && read_memory_options(&a, &e))
 		first = -EINVAL;
-	if (first >= 0 && first == argc && (given.by || given.at || given.top || given.what_if))
+	if (first >= 0 && given.watch && (first < argc || given.by || given.at || given.what_if))
+		first = err_set(&e, -EINVAL, "--watch is for this machine, and takes no file, --by, --at or --what-if");
+	if (first >= 0 && first == argc && !given.watch && (given.by || given.at || given.top || given.what_if))
 		first = err_set(&e, -EINVAL, "--by, --at, --top and --what-if need a recording");
 	if (first >= 0 && first < argc && !fs_exists(argv[first]))
 		first = err_set(&e, -ENOENT, "cannot open '%s': %s", argv[first], strerror(ENOENT));
@@ -549,5 +501,7 @@ int cmd_memory(int argc, char **argv)
 		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	if (given.what_if)
 		return memory_what_if(argv[first]);
+	if (given.watch)
+		return memory_watch(given.json, given.top ? a.table.top : WATCH_SHOWN);
 	return first == argc ? memory_of_machine() : memory_of_recording(argv[first], &a);
 }

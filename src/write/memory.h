@@ -35,6 +35,9 @@ struct memory_table {
 void memory_device_print(FILE *out, struct trace *t, const struct ledger *l, const struct memory_table *how);
 json_t *memory_device_json(struct trace *t, const struct ledger *l, uint64_t time_ns);	/* LEDGER_TIME: since the start */
 
+/* The moment of a ledger, in words. */
+const char *memory_moment_words(const struct ledger *l, const struct trace *t, struct pool *pool);
+
 /* Its pinned host memory, against the host's RAM and the limits on it. */
 struct memory_host {
 	uint32_t pid;
@@ -56,5 +59,9 @@ void snap_views_free(struct snap_views *v);
 
 bool snap_views_print(FILE *out, const struct snap_views *v, int width);	/* false: none was used */
 json_t *snap_views_json(const struct snap_views *v);
+
+/* What tensors held, line by line, as a ledger without a card; the moment in words. The views must be by line. */
+size_t snap_views_count(const struct snap_views *v);
+const char *snap_views_ledger(const struct snap_views *v, size_t i, struct ledger *l, struct pool *pool);
 
 #endif

@@ -44,10 +44,12 @@ static void tell_inexact(FILE *out, const struct ledger *l, struct trace *t)
 			l->missing);
 }
 
-static const char *moment_words(const struct ledger *l, const struct trace *t, struct pool *pool)
+const char *memory_moment_words(const struct ledger *l, const struct trace *t, struct pool *pool)
 {
 	double seconds = l->ticks == UINT64_MAX ? 0 : (double)trace_ns(t, l->ticks) / 1e9;
 
+	if (l->of_epoch)
+		return pool_printf(pool, "%.3f s after the start, when most was in use around that time", seconds);
 	switch (l->at) {
 	case LEDGER_OOM: return pool_printf(pool, "when memory ran out, %.1f s after the start", seconds);
 	case LEDGER_TIME: return pool_printf(pool, "%.3f s after the start", seconds);
@@ -63,7 +65,7 @@ void memory_device_print(FILE *out, struct trace *t, const struct ledger *l, con
 	size_t n;
 
 	fprintf(out, "device %d%s%s, process %u, %s\n", l->device, l->device_name[0] ? ", " : "", l->device_name,
-		trace_header(t)->pid, moment_words(l, t, &pool));
+		trace_header(t)->pid, memory_moment_words(l, t, &pool));
 	ledger_print(out, l, how->by, how->top, how->width);
 	if (l->at == LEDGER_TIME)
 		tell_inexact(out, l, t);

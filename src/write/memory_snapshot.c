@@ -390,3 +390,34 @@ json_t *snap_views_json(const struct snap_views *all)
 		json_array_append_new(list, snap_view_json(&all->view[i]));
 	return JSON_OF(J_INT("schema", 1), J_TEXT("source", "snapshot"), J_VALUE("devices", list));
 }
+
+/* --- as a ledger --------------------------------------------------------------------------------- */
+
+size_t snap_views_count(const struct snap_views *all)
+{
+	return all->n;
+}
+
+const char *snap_views_ledger(const struct snap_views *all, size_t i, struct ledger *l, struct pool *pool)
+{
+	const struct snap_view *v = &all->view[i];
+
+	*l = (struct ledger){.at = !strcmp(v->at, "oom") ? LEDGER_OOM : !strcmp(v->at, "peak") ? LEDGER_PEAK : LEDGER_END,
+			     .device = v->d.device, .device_name = "", .allocated = positive(v->now.allocated),
+			     .reserved = positive(v->now.reserved), .n = v->n};
+	l->line = pool_alloc(pool, (v->n + 1) * sizeof(*l->line));
+	for (size_t k = 0; k < v->n; k++) {
+		const struct snap_row *r = &v->row[k];
+		struct ledger_line one = {.part = PART_TENSORS, .kind = KIND_OTHER, .bytes = r->bytes, .count = r->blocks};
+
+		if (r->line) {
+			one.place.file = pool_strdup(pool, snap_text(v->s, r->line->file));
+			one.place.function = pool_strdup(pool, snap_text(v->s, r->line->function));
+			one.place.line = r->line->line;
+		}
+		l->line[k] = one;
+	}
+	l->part[PART_TENSORS] = l->allocated;
+	l->part[PART_CACHE_USED] = l->reserved > l->allocated ? l->reserved - l->allocated : 0;
+	return l->at == LEDGER_OOM ? "when memory ran out" : l->at == LEDGER_PEAK ? "when tensors had most" : "at the end";
+}
