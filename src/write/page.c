@@ -61,6 +61,7 @@
 
 #define DATA_MARK	"@@cuwhy-data@@"
 #define TEXT_MARK	"@@cuwhy-text@@"
+#define NO_CHARTS_MARK	"const uPlot = null;"	/* tools/page.py */
 
 #ifndef CUWHY_VERSION
 #define CUWHY_VERSION "unknown"
@@ -957,6 +958,20 @@ void page_set_verdict(struct page *p, const struct verdict *v, json_t *stored)
 	JSON_ADD(p->data, J_BOOL("stored", stored != NULL), J_VALUE("verdict", j));
 }
 
+/* By lines: a long text would be cut. */
+void page_set_issue(struct page *p, const char *markdown)
+{
+	json_t *lines = json_array();
+
+	while (*markdown) {
+		size_t n = strcspn(markdown, "\n");
+
+		json_array_append_new(lines, json_stringn(markdown, n));
+		markdown += n + (markdown[n] == '\n');
+	}
+	JSON_ADD(p->data, J_VALUE("issue", lines));
+}
+
 /* --- limits: long strings are cut, and parts are left out until the rest fits --------------------------- */
 
 static bool is_long(const json_t *s, size_t most)
@@ -1173,19 +1188,15 @@ static const char *copy_until(struct buf *out, const char *at, const char *mark)
 	return found + strlen(mark);
 }
 
-bool page_built(void)
+bool page_has_charts(void)
 {
-	return cuwhy_page_size != 0;
+	return !memmem(cuwhy_page_start, cuwhy_page_size, NO_CHARTS_MARK, strlen(NO_CHARTS_MARK));
 }
 
 int page_write(struct page *p, const char *text, struct buf *out, struct err *e)
 {
 	const char *at = cuwhy_page_start;
 
-	if (!page_built()) {
-		err_set(e, -ENOSYS, "this cuwhy was built without the report page");
-		return err_hint(e, "build it with Node.js and npm installed, and without WEB=no");
-	}
 	at = copy_until(out, at, TEXT_MARK);
 	if (at) {
 		char *shown = private_hide_homes(private_shown(text), NULL);

@@ -33,8 +33,8 @@ struct verdict;
 #define PAGE_SEGMENTS_MAX	48
 #define PAGE_FAILURES_MAX	64
 
-/* Does this build have the page? */
-bool page_built(void);
+/* Could this build's page be given what draws its charts? */
+bool page_has_charts(void);
 
 /* `kind` is "recording", "dump" or "snapshot". */
 struct page *page_new(const char *kind, const char *path);
@@ -66,6 +66,9 @@ void page_add_machine(struct page *p, const struct doctor *d, const struct machi
 
 /* The verdict at the top; `stored` is one that was read from a file and replaces `v`, NULL = use `v`. */
 void page_set_verdict(struct page *p, const struct verdict *v, json_t *stored);
+
+/* What "Copy for an issue" copies. */
+void page_set_issue(struct page *p, const char *markdown);
 
 /* The doctor's checks, if the verdict has none of its own. */
 void page_set_checks(struct page *p, const struct doctor *d);

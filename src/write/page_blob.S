@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Links the report page into the program: build/report.html is what web/build.mjs makes of web/src. Assembled with
+ * Links the report page into the program: build/report.html is what tools/page.py makes of web/src. Assembled with
  * -DPAGE_BLOB='"build/report.html"'.
  */
 	.section .rodata

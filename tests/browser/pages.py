@@ -1,4 +1,4 @@
-#SPDX - License - Identifier : Apache - 2.0
+# SPDX-License-Identifier: Apache-2.0
 """The pages that the browser test opens: made from recordings of the simulated GPU, a core dump and snapshots."""
 import glob
 import json
@@ -32,7 +32,7 @@ cudrv.launch(store, (2,), (64,), cudrv.u64(segment), ctypes.c_int64(1 << 40))
 cudrv.synchronize()
 """
 
-#what is kept lies between blocks that grow : the cache is useless, unless segments can be joined
+# what is kept lies between blocks that grow: the cache is useless, unless segments can be joined
 GAPS = rules_blocks.START + """
 MIB, at = 1 << 20, 1 << 40
 torch.out_of_memory.argtypes = [ctypes.c_uint64, ctypes.c_int]
@@ -71,7 +71,7 @@ cudrv.launch(store, (64,), (64,), cudrv.u64(segment), ctypes.c_int64(1 << 40))
 cudrv.synchronize()
 """
 
-#a GPU that is newer than the code in the wheel, and a name that must stay a name
+# a GPU that is newer than the code in the wheel, and a name that must stay a name
 BUNDLE = {"cuwhy_bundle": 1, "made_by": "cuwhy " + EVIL,
           "host": {"kernel": {"nvidia": True, "version": "535.54.03"}, "container": {"kind": "none"}, "wsl": {"version": 0},
                    "gpu": [{"address": "0000:01:00.0", "device": 9860, "driver": "nvidia", "answers": True}],
@@ -82,7 +82,7 @@ BUNDLE = {"cuwhy_bundle": 1, "made_by": "cuwhy " + EVIL,
                                        "torch": {"version": "2.11.0+cu130", "build": "cuda", "cuda": "13.0"}}]},
           "code": [{"env": 0, "torch": True, "archs": "sm_75 sm_80 sm_86 sm_90 compute_90@9.0"}]}
 
-#memory samples are some time apart : only a program that takes a while has several
+# memory samples are some time apart: only a program that takes a while has several
 SLOW = ("for step in range(", "import time\nfor step in range("), ("    torch.block", "    time.sleep(0.01)\n    torch.block")
 
 
@@ -108,6 +108,19 @@ class Pages:
         made = subprocess.run([self.box.cuwhy, "report", *options, "-o", self.path(name), source], capture_output=True, text=True)
         assert made.returncode == status, "%s: %s%s" % (name, made.stdout, made.stderr)
 
+    def without_charts(self, name):
+        """The same page as a build without uPlot has it; returns its path."""
+        template = os.path.join(self.folder, "without-charts.template")
+        subprocess.run([sys.executable, os.path.join(HERE, "..", "..", "tools", "page.py"), self.folder, template, "--charts", "no"], check=True)
+        start, end = '<script type="application/json" id="cuwhy-data">', "</script>"
+        with open(self.path(name), encoding="utf-8") as stream:
+            data = stream.read().split(start, 1)[1].split(end, 1)[0]
+        with open(template, encoding="utf-8") as stream:
+            page = stream.read().replace("@@cuwhy-data@@", data)
+        with open(self.path(name + "-without-charts"), "w", encoding="utf-8") as stream:
+            stream.write(page)
+        return self.path(name + "-without-charts")
+
     def record(self, name, program, script="program.py", torch=True, gpu="sim:tiny", options=()):
         """Runs a program and leaves its recording in FOLDER/NAME."""
         self.box.scratch = os.path.join(self.folder, name + "-run")
@@ -117,7 +130,7 @@ class Pages:
             stream.write(program)
         more = {"PYTHONPATH": os.path.join(E2E, "site-packages")}
         if torch:
-#its memory is distinguished from others' by the name of its library
+            # its memory is distinguished from others' by the name of its library
             library = self.box.library("fake_torch", "-lpthread", "-fexceptions")
             more["FAKE_TORCH"] = shutil.copy(library, os.path.join(self.box.scratch, "libc10.so"))
         run = self.box.under([self.box.python, path], *options, gpu=gpu, **more)

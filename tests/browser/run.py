@@ -157,7 +157,7 @@ def text(browser, selector):
 
 def check_verdicts(browser, pages):
     for name, cause, words in (("fault", "illegal-access-out-of-bounds", "WHERE"), ("oom", "oom-fragmentation", "FIX"), ("growth", "oom-growth", "WHY"),
-                               ("snapshot", "oom-fragmentation", "SURE"), ("dump", "illegal-access", "FIX"), ("newer", "illegal-access", "could not be read")):
+                               ("snapshot", "oom-fragmentation", "CONFIDENCE"), ("dump", "illegal-access", "FIX"), ("newer", "illegal-access", "could not be read")):
         browser.open(pages.path(name))
         said = text(browser, "#verdict") or ""
         check(name + ": the verdict comes first", cause in said and words in said, said[:300])
@@ -358,6 +358,26 @@ def check_what_if(browser, pages):
     quiet(browser, "what-if")
 
 
+def check_without_charts(browser, pages):
+    """A build without uPlot: everything else is there, and the page says what is not."""
+    for name, panel in (("growth", "timeline"), ("totals", "timeline"), ("gaps", "what-if")):
+        with_them = pages.path(name)
+        browser.open(with_them)
+        table = browser.run("const t = document.querySelector('#%s table'); return t && t.textContent" % panel)
+        browser.open(pages.without_charts(name))
+        said = text(browser, "#" + panel)
+        check(name + " without charts: ready", browser.run("return document.documentElement.dataset.ready") == "yes")
+        check(name + " without charts: says so", "built without uPlot" in said and "could not be drawn" not in said, said)
+        check(name + " without charts: nothing is drawn", browser.run("return document.querySelectorAll('canvas').length") == 0)
+        check(name + " without charts: the table is there", panel != "what-if" or (table and table in said), said)
+        for other in PANELS:
+            seen = browser.run(PANEL, other)
+            check("%s without charts: panel %s" % (name, other), seen and not seen["failed"], seen)
+        wrong = browser.run(ACCESSIBLE)
+        check(name + " without charts: usable without eyes or mouse", not wrong, wrong[:5])
+    quiet(browser, "without charts")
+
+
 def legend_of(browser, pages, name):
     browser.open(pages.path(name))
     return browser.run("return [...document.querySelectorAll('#timeline .stack-legend button')].map((b) => b.textContent)")
@@ -431,6 +451,9 @@ def main():
     parser.add_argument("--keep", help="leave pages and screenshots in this folder")
     given = parser.parse_args()
     began = time.monotonic()
+    with open(os.path.join(given.build, "report.html"), encoding="utf-8") as page:
+        if "const uPlot = null;" in page.read():
+            sys.exit("browser: the page was built without charts: 'make charts' fetches what they need")
     folder = os.path.abspath(given.keep) if given.keep else tempfile.mkdtemp(prefix="cuwhy-pages-")
     os.makedirs(folder, exist_ok=True)
     try:
@@ -441,7 +464,7 @@ def main():
                 check_page(browser, pages, name)
                 if given.keep:
                     browser.screenshot(os.path.join(folder, name + ".png"), whole=True)
-            for part in (check_verdicts, check_answer, check_kinds, check_what_if, check_keys, check_themes, check_copy, check_choices, check_speed):
+            for part in (check_verdicts, check_answer, check_kinds, check_what_if, check_keys, check_themes, check_copy, check_choices, check_without_charts, check_speed):
                 part(browser, pages)
     finally:
         if not given.keep:

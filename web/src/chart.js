@@ -1,9 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the charts of memory over time share: failure marks, the size of the card, axes, zoom and keys.
-import { el } from "./dom.js";
+import uPlot from "uplot";
+import { el, missing } from "./dom.js";
 import { bytes, count, isNumber, list, seconds } from "./format.js";
 
 export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+export const hasCharts = uPlot !== null;
+export const stepped = () => hasCharts && uPlot.paths.stepped({ align: 1 });
+
+// Draws a chart into the box as soon as the page is laid out. Without uPlot the tables around it have to do.
+export function drawChart({ box, buttons, live, marks, options, data, drawn }) {
+  if (!hasCharts) {
+    box.removeAttribute("tabindex");
+    box.append(missing("There is no chart here: this cuwhy was built without uPlot, which draws them."));
+    return;
+  }
+  live.later(() => {
+    options.width = Math.max(280, box.clientWidth || 800);
+    const chart = new uPlot(options, data(), box);
+    live.charts.push(chart);
+    controls(chart, box, buttons, marks);
+    if (drawn) drawn(chart);
+  });
+}
 
 // Times at which the program failed, out of memory or otherwise.
 export function marksOf(failures, device) {
@@ -129,7 +149,7 @@ export function optionsOf({ timed, marks, total }) {
 }
 
 // Keys on the chart, and buttons that do the same.
-export function controls(chart, box, buttons, marks) {
+function controls(chart, box, buttons, marks) {
   box.addEventListener("keydown", (e) => {
     const act = {
       ArrowLeft: () => zoomBy(chart, 1, -0.2),

@@ -87,12 +87,12 @@ async function copy(text) {
   return done;
 }
 
-export function copyButton(text, what) {
-  const button = el("button", { type: "button", "aria-label": "Copy " + what }, "Copy");
+export function copyButton(text, what, label = "Copy") {
+  const button = el("button", { type: "button", "aria-label": "Copy " + what }, label);
   button.addEventListener("click", async () => {
     button.textContent = (await copy(text)) ? "Copied" : "Select and copy by hand";
     button.focus();
-    setTimeout(() => (button.textContent = "Copy"), 2000);
+    setTimeout(() => (button.textContent = label), 2000);
   });
   return button;
 }

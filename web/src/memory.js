@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory over time (uPlot), the ledger as a bar that adds up, and memory by line.
-import uPlot from "uplot";
 import { clear, el, missing } from "./dom.js";
-import { css, controls, marksOf, optionsOf, restingAt, timeWords } from "./chart.js";
+import { css, drawChart, marksOf, optionsOf, restingAt, stepped, timeWords } from "./chart.js";
 import { KIND_COLORS } from "./kinds.js";
 import { bytes, capital, count, isNumber, list, many, moment, object, percent, seconds } from "./format.js";
 import { kindsChart } from "./stack.js";
@@ -41,7 +40,7 @@ function series(label, color, below) {
     fill: () => css(color) + "c0",
     width: 1,
     points: { show: false },
-    paths: uPlot.paths.stepped({ align: 1 }),
+    paths: stepped(),
     value: (u, v, s, i) =>
       i === null || v === null ? "\u2013" : bytes(v - (below === null ? 0 : u.data[below][i] || 0)),
   };
@@ -85,12 +84,7 @@ function totalsChart(line, marks, total, timed, box, buttons, live) {
     legend: { live: true, markers: { fill: (u, i) => css(kinds[i - 1] ? kinds[i - 1][1] : "--soft") } },
     hooks: { ready: [rest], setCursor: [rest] },
   };
-  live.later(() => {
-    options.width = Math.max(280, box.clientWidth || 800);
-    const chart = new uPlot(options, [time, ...stacked], box);
-    live.charts.push(chart);
-    controls(chart, box, buttons, marks);
-  });
+  drawChart({ box, buttons, live, marks, options, data: () => [time, ...stacked] });
 }
 
 export function timelinePanel(data, process, device, live) {
@@ -154,6 +148,7 @@ const PART_COLORS = {
   cache: "--cache",
   cache_in_used_segments: "--cache",
   cache_free_segments: "--cache2",
+  private_pools: "--cache2",
   other_libraries: "--libs",
   context: "--ctx",
   other_processes: "--procs",
@@ -162,7 +157,7 @@ const PART_COLORS = {
   unmeasured: "--free",
   free: "--free",
 };
-const OPEN = new Set(["free", "unmeasured", "cache_free_segments"]);
+const OPEN = new Set(["free", "unmeasured", "cache_free_segments", "private_pools"]);
 const letter = (i) => String.fromCharCode(65 + (i % 26));
 
 function barOf(title, parts, words, colors, all) {

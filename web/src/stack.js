@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory over time, stacked by purpose; the finer totals are lines on top.
-import uPlot from "uplot";
-import { css, controls, optionsOf, restingAt } from "./chart.js";
+import { css, drawChart, hasCharts, optionsOf, restingAt, stepped } from "./chart.js";
 import { el, missing, table } from "./dom.js";
 import { bytes, list, object, seconds } from "./format.js";
 import { KIND_COLORS } from "./kinds.js";
@@ -69,8 +68,6 @@ function stackUp(layers) {
   return tops.reverse();
 }
 
-const stepped = uPlot.paths.stepped({ align: 1 });
-
 function areaSeries(layer) {
   return {
     label: layer.label,
@@ -78,7 +75,7 @@ function areaSeries(layer) {
     fill: () => css(layer.color),
     width: 1,
     points: { show: false },
-    paths: stepped,
+    paths: stepped(),
   };
 }
 
@@ -89,7 +86,7 @@ function lineSeries(line) {
     width: 1,
     dash: line.dash,
     points: { show: false },
-    paths: stepped,
+    paths: stepped(),
   };
 }
 
@@ -289,15 +286,10 @@ export function kindsChart({ line, kinds, failed, failures, total, words, box, b
     hooks: { ready: [say], setCursor: [say] },
   };
   options.plugins.push(veil(layers, lines), letters(layers));
-  live.later(() => {
-    options.width = Math.max(280, box.clientWidth || 800);
-    chart = new uPlot(options, data(), box);
-    live.charts.push(chart);
-    controls(chart, box, buttons, failures);
-  });
+  drawChart({ box, buttons, live, marks: failures, options, data, drawn: (made) => (chart = made) });
   return [
     box,
-    legend.node,
+    hasCharts ? legend.node : null,
     el(
       "p",
       { class: "soft" },

@@ -335,7 +335,7 @@ export function verdictPanel(data, process) {
         ),
         el("h2", {}, "FIX"),
         el("div", {}, fixOf(verdict)),
-        el("h2", {}, "SURE"),
+        el("h2", {}, "CONFIDENCE"),
         el("div", {}, sureOf(verdict)),
       );
   return el(
@@ -345,6 +345,9 @@ export function verdictPanel(data, process) {
     metaOf(data, verdict, detail),
     noticeOf(data, process),
     body,
+    list(data.issue).length && !none
+      ? el("p", {}, copyButton(list(data.issue).join("\n") + "\n", "this answer for an issue", "Copy for an issue"))
+      : null,
   );
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What other settings would have changed: used and reserved memory, played back under each, and the request that fails.
-import uPlot from "uplot";
-import { css, controls, optionsOf, restingAt } from "./chart.js";
+import { css, drawChart, hasCharts, optionsOf, restingAt, stepped } from "./chart.js";
 import { el, missing, table } from "./dom.js";
 import { bytes, count, isNumber, list, object, seconds } from "./format.js";
 import { legendOf } from "./stack.js";
@@ -58,7 +57,7 @@ const lineOf = (s, dash) => ({
   width: dash ? 1 : 2,
   dash,
   points: { show: false },
-  paths: uPlot.paths.stepped({ align: 1 }),
+  paths: stepped(),
 });
 
 // Each amount of memory that there is for PyTorch, once.
@@ -168,13 +167,8 @@ function chartOf(settings, what, box, buttons, live) {
   };
   options.scales.y.range = () => rangeOf(settings);
   options.plugins = [limitsAndFailures(settings)];
-  live.later(() => {
-    options.width = Math.max(280, box.clientWidth || 800);
-    chart = new uPlot(options, data(), box);
-    live.charts.push(chart);
-    controls(chart, box, buttons, marks);
-  });
-  return legend.node;
+  drawChart({ box, buttons, live, marks, options, data, drawn: (made) => (chart = made) });
+  return hasCharts ? legend.node : null;
 }
 
 // --- tables --------------------------------------------------------------------------------------------------
