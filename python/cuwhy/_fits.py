@@ -13,7 +13,7 @@ import traceback
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from . import _live
-from ._exceptions import chain, oom_of
+from ._exceptions import chain
 from ._program import Deadline
 
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
@@ -32,7 +32,7 @@ _ROUNDED = 64 << 20  # the sizes in PyTorch's message have two decimals
 
 
 class Fits(int):
-    """The largest batch that would have fit; 0: not even 1."""
+    """The largest batch that would have fit; 0: not even 1, or a smaller one does not help (`because`)."""
 
     exact: bool
     """It was tried, and the next one does not fit. Else it is an estimate."""
@@ -295,7 +295,7 @@ def _forget(exc: BaseException) -> None:
 
 
 def _try(step: Callable[[int], Any], batch: int, oom_type: Any) -> bool:
-    cuda = sys.modules["torch"].cuda  # type: ignore[attr-defined]
+    cuda: Any = getattr(sys.modules["torch"], "cuda")
     cuda.empty_cache()
     try:
         step(batch)
@@ -328,25 +328,14 @@ def _search(step: Callable[[int], Any], guess: int, batch: int, oom_type: Any, d
 # --- the answer ------------------------------------------------------------------------------------------
 
 
-def fits(exc: Optional[BaseException] = None, *, batch: int, step: Optional[Callable[[int], Any]] = None,
-         timeout: float = 10.0) -> Optional[Fits]:
-    """The largest batch that would have fit, after a step with `batch` ran out of GPU memory; None: it cannot be told.
-
-    An estimate from what was in memory at the failure. With `step`, a function that takes a batch size, the answer is found by running
-    steps, at most `timeout` seconds long after the first. Never raises.
-    """
-    try:
-        found = oom_of(exc)
-        if found is None or int(batch) < 1:
-            return None
-        if int(batch) == 1:
-            return Fits(0, True, "it failed with a batch of 1")
-        torch: Any = sys.modules.get("torch")
-        oom = _read(str(found))
-        guess = _estimate(found, oom, int(batch), Deadline(timeout)) if oom is not None else None
-        if step is None or torch is None:
-            return guess
-        _forget(found)
-        return _search(step, int(guess) if guess else int(batch) // 2, int(batch), type(found), Deadline(timeout))
-    except Exception:
-        return None
+def batch_for(found: BaseException, batch: int, step: Optional[Callable[[int], Any]], timeout: float) -> Optional[Fits]:
+    """The largest batch that would have fit beside what was in memory; None: it cannot be told. See cuwhy.fits."""
+    if batch == 1:
+        return Fits(0, True, "it failed with a batch of 1")
+    torch: Any = sys.modules.get("torch")
+    oom = _read(str(found))
+    guess = _estimate(found, oom, batch, Deadline(timeout)) if oom is not None else None
+    if step is None or torch is None:
+        return guess
+    _forget(found)
+    return _search(step, int(guess) if guess else batch // 2, batch, type(found), Deadline(timeout))

@@ -23,6 +23,15 @@ def remembered(exc: BaseException) -> Optional[Verdict]:
     return found if isinstance(found, Verdict) else None
 
 
+def mark(exc: BaseException, verdict: Optional[Verdict]) -> None:
+    """It was explained: nothing else explains it again."""
+    try:
+        if verdict is not None:
+            setattr(exc, _MARK, verdict)
+    except Exception:
+        pass
+
+
 def verdict_of(exc: Optional[BaseException], timeout: float) -> Optional[Verdict]:
     """The verdict on a CUDA error that has none yet. Never raises; None: not CUDA's, already shown, or no answer."""
     try:
@@ -31,7 +40,7 @@ def verdict_of(exc: Optional[BaseException], timeout: float) -> Optional[Verdict
         verdict = explain(exc, collect=True, timeout=timeout)
         if not verdict.found:
             return None
-        setattr(exc, _MARK, verdict)
+        mark(exc, verdict)
         return verdict
     except BaseException:
         return None
@@ -103,23 +112,22 @@ class _Hooks:
 _hooks: Optional[_Hooks] = None
 
 
-def enable(*, memory_history: bool = False, timeout: float = TIMEOUT) -> bool:
+def enable(*, memory_history: bool = False, timeout: float = TIMEOUT) -> None:
     """From now on every uncaught CUDA error is followed by its verdict: in the main program, threads, notebook cells.
 
     It takes at most `timeout` seconds. With `memory_history` PyTorch records the lines of its allocations from now on, for
-    which it has to be loaded (in a notebook: by the next cell); that costs time, and starts CUDA. Does nothing and
-    returns False under `cuwhy run`, which explains errors itself.
+    which it has to be loaded (in a notebook: by the next cell); that costs time, and starts CUDA. Does nothing under
+    `cuwhy run`, which explains errors itself. Prints nothing, and as the last line of a cell shows nothing.
     """
     global _hooks
     if under_run():
-        return False
+        return
     if _hooks is None:
         _hooks = _Hooks(timeout)
         _hooks.install()
     _hooks.timeout = timeout
     _hooks.wants_history = memory_history or _hooks.wants_history
     _hooks.remember()
-    return True
 
 
 def disable() -> None:

@@ -83,10 +83,18 @@ def _observe() -> None:
             pass
 
 
+def _start() -> None:
+    """Asked about its history before CUDA is started, PyTorch 2.11 crashes: it has no allocator yet."""
+    cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
+    if not cuda.is_initialized():
+        cuda.init()
+
+
 def history_on() -> bool:
-    """From now on PyTorch records who allocated each block, which costs time. False: it is not loaded, or cannot."""
+    """From now on PyTorch records who allocated each block, which costs time, and starts CUDA. False: it is not loaded, or cannot."""
     try:
         if not _History.users:
+            _start()
             enabled = _c("_cuda_isHistoryEnabled")
             _History.ours = not (enabled is not None and enabled())
             if _History.ours:

@@ -2,6 +2,7 @@
 """cuwhy.explain: exceptions and texts to verdicts."""
 
 import os
+import pathlib
 import stat
 import tempfile
 import unittest
@@ -41,7 +42,7 @@ class Explain(unittest.TestCase):
         self.assertTrue(v.fix[0].text and v.evidence[0].text)
         self.assertEqual(v.unknown, cuwhy.LIMITS)
         self.assertTrue(str(v).startswith("cuwhy: "))
-        self.assertIn("SURE   possible", str(v))
+        self.assertIn("CONFIDENCE  possible", str(v))
         self.assertNotIn("standard input", str(v))
 
     def test_text(self):
@@ -49,6 +50,32 @@ class Explain(unittest.TestCase):
         self.assertTrue(v.cause.startswith("oom-"), v.cause)
         self.assertFalse(v.sticky)
         self.assertEqual(v.error.code, 2)
+
+    def test_codes(self):
+        for what in (700, "700", "CUDA_ERROR_ILLEGAL_ADDRESS", "cudaErrorIllegalAddress"):
+            v = cuwhy.explain(what)
+            self.assertEqual((v.error.code, v.cause, v.certainty), (700, "illegal-access-out-of-bounds", "possible"), what)
+            self.assertTrue(v.sticky and v.found and "700" in str(v), what)
+        self.assertFalse(cuwhy.explain(2).sticky)
+        with self.assertRaises(cuwhy.CuwhyError):
+            cuwhy.explain(123456)
+
+    def test_paths(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "train 1.log")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(f"step 1\ntorch.OutOfMemoryError: {OOM}\n")
+            for what in (path, pathlib.Path(path)):
+                self.assertEqual(cuwhy.explain(what).error.code, 2)
+            for what in (os.path.join(folder, "none"), "no-such-file.log", pathlib.Path(folder, "none")):
+                with self.assertRaises(cuwhy.CuwhyError) as caught:
+                    cuwhy.explain(what)
+                self.assertIn("there is no file", str(caught.exception))
+
+    def test_other_types_are_refused(self):
+        for what in (b"CUDA error", 7.5, True, [], RuntimeError):
+            with self.assertRaises(TypeError):
+                cuwhy.explain(what)
 
     def test_nothing_of_cuda(self):
         v = cuwhy.explain(raised(KeyError("x")))
@@ -98,6 +125,7 @@ class Explain(unittest.TestCase):
                 self.assertIn(said, str(caught.exception))
 
     def test_version(self):
+        self.assertEqual(cuwhy.__version__, cuwhy.version()["version"])
         self.assertEqual(cuwhy.version()["schema"], 1)
 
 

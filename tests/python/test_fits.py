@@ -4,9 +4,10 @@
 import os
 import re
 import unittest
+from unittest import mock
 
 import cuwhy
-from cuwhy import _fits
+from cuwhy import _explain, _fits
 from helpers import FAKES, ILLEGAL, OOM, PACKAGE, ROOT, python
 
 SMALL = os.path.join(FAKES, "small_card")
@@ -60,6 +61,29 @@ class Fits(unittest.TestCase):
     def test_a_batch_of_one_that_failed_leaves_none(self):
         found = cuwhy.fits(RuntimeError(OOM), batch=1)
         self.assertEqual((found, found.exact), (0, True))
+
+    def test_fits_and_retry_never_disagree(self):
+        oom = RuntimeError(OOM)
+        causes = [*_explain._RETRY, "unknown"]
+        for cause in causes:
+            for certainty in ("certain", "likely", "possible"):
+                for estimate in (None, _fits.Fits(0, False, ""), _fits.Fits(7, False, "")):
+                    judged = cuwhy.Verdict(cause, certainty, "", error=cuwhy.Error(2, None, None))
+                    with mock.patch.object(_explain, "_judge_exception", return_value=judged), \
+                            mock.patch.object(_fits, "batch_for", return_value=estimate):
+                        found, verdict = cuwhy.fits(oom, batch=8), cuwhy.explain(oom, batch=8)
+                    self.assertEqual(found, verdict.fits)
+                    if found is not None:
+                        self.assertEqual(found > 0, verdict.retry, (cause, certainty, estimate))
+                    else:
+                        self.assertIsNot(verdict.retry, False)
+
+    def test_memory_that_grows_leaves_no_batch(self):
+        judged = cuwhy.Verdict("oom-growth", "likely", "", error=cuwhy.Error(2, None, None))
+        with mock.patch.object(_explain, "_judge_exception", return_value=judged):
+            found = cuwhy.fits(RuntimeError(OOM), batch=8)
+        self.assertEqual((found, found.exact), (0, False))
+        self.assertIn("oom-growth", found.because)
 
     def test_the_message_is_read(self):
         oom = _fits._read(OOM)

@@ -89,6 +89,11 @@ class Uncaught(unittest.TestCase):
         self.assertEqual(got.returncode, 1)
         self.assertTrue(got.stderr.rstrip().endswith(ILLEGAL))
 
+    def test_enable_says_nothing(self):
+        """As the last line of a cell, a value would be printed."""
+        got = python("import cuwhy; print(cuwhy.enable(), cuwhy.enable(timeout=5), cuwhy.disable())")
+        self.assertEqual((got.stdout, got.stderr), ("None None None\n", ""))
+
     def test_standard_error_closed(self):
         got = python(PLAIN + "\n    import sys, cuwhy; cuwhy.enable()\n    sys.stderr = None\n    step()")
         self.assertEqual(got.returncode, 1)
@@ -106,7 +111,7 @@ class UnderRun(unittest.TestCase):
         print(w.verdict)"""
         with tempfile.TemporaryDirectory() as folder:
             got = python(code, PROGRAM, "run", "--gpu", "sim:h200", CUWHY_DIR=folder)
-        self.assertEqual((got.returncode, got.stdout, got.stderr), (0, "True False\nNone\n", ""))
+        self.assertEqual((got.returncode, got.stdout, got.stderr), (0, "True None\nNone\n", ""))
 
     def test_not_by_the_environment_alone(self):
         self.assertEqual(python("import cuwhy; print(cuwhy.under_run())", CUWHY_SOCK="/nowhere").stdout, "False\n")
@@ -166,6 +171,11 @@ class Torch(unittest.TestCase):
         got = python(self.CODE.replace("HISTORY", "True"))
         self.assertIn("[{'max_entries': 100000}, {'enabled': None}]", got.stdout)
 
+    def test_a_history_before_cuda_was_used(self):
+        got = python(self.CODE.replace("HISTORY", "True"), FAKE_TORCH="idle")
+        self.assertEqual(got.returncode, 0, got.stderr)
+        self.assertIn("[{'max_entries': 100000}, {'enabled': None}]", got.stdout)
+
     def test_cuda_not_used_yet(self):
         got = python(self.CODE.replace("HISTORY", "False"), FAKE_TORCH="idle")
         self.assertIn("'initialized': False} [] None", got.stdout)
@@ -206,7 +216,7 @@ class History(unittest.TestCase):
         self.assertEqual(lines[0], "oom-growth likely 2 40", got.stderr)
         self.assertEqual(lines[1], "True {'device': 0, 'request': 4294967296, 'total': 25769803776, 'free': 1073741824} "
                          "[(40, 35), (39, 1)]")
-        self.assertEqual(lines[2], f"{int(23.65 * (1 << 30))} ['oom-growth']")
+        self.assertEqual(lines[2], f"{int(23.65 * (1 << 30))} ['oom-growth', 'oom-other-process']")
         self.assertIn("HELD   15.6 GiB in 35 blocks allocated at /home/user/train.py:40", got.stderr)
         self.assertIn("device 0 has 24.0 GiB, of which 1.0 GiB was free when 4.0 GiB was requested", got.stderr)
 

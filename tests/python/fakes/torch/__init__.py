@@ -42,7 +42,17 @@ class cuda:
     def is_initialized():
         if _how == "broken":
             raise RuntimeError("CUDA error: unspecified launch failure")
-        return _how != "idle"
+        return _how != "idle" or cuda.started
+
+    started = False
+
+    @staticmethod
+    def init():
+        cuda.started = True
+
+    @staticmethod
+    def is_available():
+        return True
 
     @staticmethod
     def device_count():
@@ -87,6 +97,8 @@ class _C:
 
     @classmethod
     def _cuda_isHistoryEnabled(cls):
+        if not cuda.is_initialized():
+            os.abort()  # as PyTorch 2.11 does
         return cls.enabled
 
 
