@@ -16,15 +16,15 @@ import sys
 import tempfile
 import zipfile
 
-TAG = "py3-none-manylinux_2_28_" + os.uname().machine
+TAG = "py3-none-manylinux_2_28_" + (os.environ.get("MACHINE") or os.uname().machine)
 PARTS = ["cuwhy-probe", "libcuwhy-rec.so", "lib32/libcuwhy-rec.so"]
 OPTIONAL = {"lib32/libcuwhy-rec.so"}  # where the compiler cannot make it
 # the build's completions, and where shells look for them
 COMPLETIONS = [("cuwhy.bash", "bash-completion/completions/cuwhy"), ("_cuwhy", "zsh/site-functions/_cuwhy"),
                ("cuwhy.fish", "fish/vendor_completions.d/cuwhy.fish")]
-# licenses of what is linked into the program or its page: they must be shipped with it
-NOTICES = [("/usr/share/doc/libjansson-dev/copyright", "jansson"), ("/usr/share/doc/libiberty-dev/copyright", "libiberty"),
-           ("/usr/share/doc/zlib1g-dev/copyright", "zlib")]
+# what is linked into the program: its licenses must be shipped with it
+LINKED = ["jansson", "libiberty", "zlib", "liblzma", "libzstd"]
+PACKAGES = {"jansson": "libjansson-dev", "libiberty": "libiberty-dev", "zlib": "zlib1g-dev", "liblzma": "liblzma-dev", "libzstd": "libzstd-dev"}
 TIME = (1980, 1, 1, 0, 0, 0)
 
 METADATA = """\
@@ -35,18 +35,24 @@ Summary: Says why CUDA failed in a PyTorch program: the cause, the line, the evi
 License: Apache-2.0
 Keywords: cuda,pytorch,gpu,debugging,out-of-memory
 Classifier: Development Status :: 4 - Beta
+Classifier: Environment :: Console
 Classifier: Environment :: GPU :: NVIDIA CUDA
 Classifier: Framework :: Pytest
+Classifier: Intended Audience :: Developers
+Classifier: Intended Audience :: Science/Research
 Classifier: License :: OSI Approved :: Apache Software License
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: C
 Classifier: Programming Language :: Python :: 3
+Classifier: Programming Language :: Python :: 3 :: Only
+Classifier: Topic :: Scientific/Engineering :: Artificial Intelligence
 Classifier: Topic :: Software Development :: Debuggers
 Classifier: Typing :: Typed
-Requires-Python: >=3.8
+{links}Requires-Python: >=3.8
 Description-Content-Type: text/markdown
 
 """
+LINKS = {"Source": "", "Documentation": "/tree/main/docs", "Changelog": "/blob/main/CHANGELOG.md", "Issues": "/issues"}
 WHEEL = f"Wheel-Version: 1.0\nGenerator: cuwhy\nRoot-Is-Purelib: false\nTag: {TAG}\n"
 ENTRY_POINTS = "[pytest11]\ncuwhy = cuwhy.pytest_plugin\n"
 
@@ -63,6 +69,26 @@ def stripped(path, scratch):
 def read(path):
     with open(path, "rb") as f:
         return f.read()
+
+
+def metadata(version):
+    """The package's description of itself; PROJECT_URL is where it lives, if that is known."""
+    home = os.environ.get("PROJECT_URL", "").rstrip("/")
+    links = "".join(f"Project-URL: {name}, {home}{rest}\n" for name, rest in LINKS.items()) if home else ""
+    return METADATA.format(version=version, links=links).encode() + read("README.md")
+
+
+def licenses():
+    """Yields (name, text) of what is linked in, or part of the page; a missing one stops the build of a package."""
+    for name in LINKED:
+        path = f"/usr/share/doc/{PACKAGES[name]}/copyright"
+        if not os.path.isfile(path):
+            if os.path.isfile("/etc/debian_version"):
+                raise SystemExit(f"wheel.py: the license of {name} is not at {path}")
+            continue    # elsewhere the libraries' packages have them in other places
+        yield name, read(path)
+    yield "uplot", read("web/uplot.license")
+    yield "LICENSE", read("LICENSE")
 
 
 def contents(build, version, scratch):
@@ -82,11 +108,9 @@ def contents(build, version, scratch):
         yield f"{data}/data/share/man/man1/{os.path.basename(path)}", read(path), False
     for name, place in COMPLETIONS:
         yield f"{data}/data/share/{place}", read(f"{build}/completions/{name}"), False
-    for path, name in NOTICES + [(p, "uplot") for p in glob.glob("build/web/**/uplot/LICENSE", recursive=True)[:1]]:
-        if os.path.isfile(path):
-            yield f"{info}/licenses/{name}", read(path), False
-    yield f"{info}/licenses/LICENSE", read("LICENSE"), False
-    yield f"{info}/METADATA", METADATA.format(version=version).encode() + read("README.md"), False
+    for name, text in licenses():
+        yield f"{info}/licenses/{name}", text, False
+    yield f"{info}/METADATA", metadata(version), False
     yield f"{info}/WHEEL", WHEEL.encode(), False
     yield f"{info}/entry_points.txt", ENTRY_POINTS.encode(), False
 

@@ -29,6 +29,25 @@ static inline uint64_t arch_ticks(void)
 {
 	return __rdtsc();
 }
+#elif defined(__aarch64__)
+
+#define ARCH_PERSONALITY(name) __asm__(".cfi_personality 0x1b, " name)
+
+#define ARCH_CLOCK_SOURCE "arch_sys_counter"
+
+/* The generic timer is one counter for all cores, at a rate that never changes. */
+static inline bool arch_has_steady_ticks(void)
+{
+	return true;
+}
+
+static inline uint64_t arch_ticks(void)
+{
+	uint64_t ticks;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+}
 #else
 #error "no port to this processor yet: see arch.h"
 #endif
