@@ -2,20 +2,24 @@
  * `cuwhy doctor`: do this machine's driver, GPUs and PyTorch work together?
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/opt.h"
+#include "base/pool.h"
 #include "base/progress.h"
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "input/machine/machine.h"
 #include "judge/doctor.h"
+#include "write/recommend.h"
 #include "write/report.h"
 
 #define LIMIT_SECONDS	10
@@ -23,18 +27,21 @@
 
 static struct {
 	bool json, recommend, help;
-	const char *python, *pid, *bundle, *color, *timeout, *root;
+	const char *python, *pid, *bundle, *color, *timeout, *root, *gpu, *driver, *os;
 } given;
 
 static const struct opt_usage usage = {
 	"doctor", "[options] [BUNDLE]",
 	"Checks whether this machine's driver, GPUs and PyTorch work together and, if not, says exactly what to\n"
-	"change. With BUNDLE: checks the machine that the bundle was made on.",
-	.exits = "The exit status is 0 if nothing is wrong, 1 if a problem was found, 2 if the machine could not be\n"
-		 "checked or cuwhy itself failed.\n",
+	"change. With BUNDLE: checks the machine that the bundle was made on. With --recommend --gpu: what to install on\n"
+	"a machine that you do not have.",
+	.exits = "The exit status is 0 if nothing is wrong, 1 if a problem was found (with --gpu: nothing fits), 2 if the\n"
+		 "machine could not be checked or cuwhy itself failed.\n",
 	.examples = "  cuwhy doctor                       this machine and the Python of this shell\n"
 		    "  cuwhy doctor --python venv         the environment in ./venv\n"
 		    "  cuwhy doctor --recommend           which PyTorch to install here, and why not the others\n"
+		    "  cuwhy doctor --recommend --gpu 'RTX 5090' --driver 570 --os windows\n"
+		    "                                     the same for another machine\n"
 		    "  cuwhy doctor --bundle my.json      save everything that was checked, to send it to someone\n",
 };
 
@@ -42,6 +49,10 @@ static const struct opt options[] = {
 	{"python", 0, "PATH", "the environment to check: an interpreter, or its folder", NULL, &given.python},
 	{"pid", 0, "N", "check the environment and the loaded libraries of a running process", NULL, &given.pid},
 	{"recommend", 0, NULL, "say which PyTorch or driver to install, and why not the others", &given.recommend, NULL},
+	{"gpu", 0, "NAME ...", "with --recommend: for a machine with this GPU, instead of this one; may be repeated",
+	 NULL, &given.gpu},
+	{"driver", 0, "VERSION", "its driver: 570, 580.65.06; none: it has none yet", NULL, &given.driver},
+	{"os", 0, "OS", "linux (default), windows or wsl", NULL, &given.os},
 	{"bundle", 0, "FILE", "write everything that was checked to FILE, with user names and secrets removed", NULL,
 	 &given.bundle},
 	{"root", 0, "DIR", "check a tree of files copied from a machine (queries no driver)", NULL, &given.root},
@@ -54,6 +65,7 @@ static const struct opt options[] = {
 
 static const struct opt_words words[] = {
 	{"color", COLOR_WORDS},
+	{"os", "linux windows wsl"},
 	{0},
 };
 
@@ -155,6 +167,100 @@ static int check_options(int given_bundles, const char *path, struct err *e, enu
 	return 0;
 }
 
+/* --- a machine that is only described --------------------------------------------------------- */
+
+#define GPUS_MAX 8
+
+static int described_gpus(struct described *d, int *cc, struct pool *pool, struct err *e)
+{
+	char *text = pool_strdup(pool, given.gpu), *rest = NULL, shown[128];
+
+	d->ask.cc = cc;
+	d->ask.forward = true;
+	for (char *name = strtok_r(text, ";", &rest); name; name = strtok_r(NULL, ";", &rest)) {
+		const struct compat_gpu *g = compat_gpu_by_words(name, shown, sizeof(shown));
+
+		if (!g) {
+			err_set(e, -EINVAL, "there is no GPU '%s' in cuwhy's table", name);
+			return err_hint(
+				e, "for example 'RTX 5090', 'GTX 1080 Ti', A100, 'RTX A6000', or its capability: 12.0");
+		}
+		if (d->ask.n_cc == GPUS_MAX)
+			return err_set(e, -E2BIG, "at most %d GPUs at once", GPUS_MAX);
+		cc[d->ask.n_cc++] = g->cc;
+		d->ask.forward &= compat_class_forward(g->class);
+		d->jetson |= g->class == COMPAT_CLASS_JETSON;
+		if (d->jetson || strncasecmp(shown, "GH", 2) == 0 ||
+		    strncasecmp(shown, "GB", 2) == 0)	/* Grace: an ARM processor beside it */
+			d->ask.machine = COMPAT_AARCH64;
+		d->gpus = d->gpus ? pool_printf(pool, "%s, %s", d->gpus, shown) : pool_strdup(pool, shown);
+	}
+	return d->gpus ? 0 : err_set(e, -EINVAL, "--gpu takes the name of a GPU");
+}
+
+static int described_driver(struct described *d, struct err *e)
+{
+	static const char *const oses[] = {"linux", "windows", "wsl"};
+	size_t i = 0;
+
+	while (given.os && i < 3 && strcmp(given.os, oses[i]) != 0)
+		i++;
+	if (i == 3)
+		return err_set(e, -EINVAL, "--os takes linux, windows or wsl, not '%s'", given.os);
+	d->os = (enum described_os)i;
+	d->ask.windows = d->os != DESCRIBED_LINUX;
+	d->driver = given.driver;
+	if (given.driver && !compat_driver_parse(given.driver, &d->ask.driver)) {
+		err_set(e, -EINVAL, "--driver takes a version, not '%s'", given.driver);
+		return err_hint(e, "for example 570 or 580.65.06, as nvidia-smi shows it");
+	}
+	if (given.driver && !strchr(given.driver, '.'))
+		d->ask.driver.minor = COMPAT_ANY_RELEASE;
+	return 0;
+}
+
+static int described_python(struct described *d, struct err *e)
+{
+	int major, minor, end = 0;
+
+	if (!given.python)
+		return 0;
+	if (sscanf(given.python, "%d.%d%n", &major, &minor, &end) != 2 || major != 3 || minor < 0 || minor > 99 ||
+	    (given.python[end] && strcmp(given.python + end, "t") != 0))
+		return err_set(e, -EINVAL, "with --gpu, --python takes a version like 3.12, not '%s'", given.python);
+	d->ask.python = major * 100 + minor;
+	d->ask.free_threaded = given.python[end] == 't';
+	return 0;
+}
+
+static int recommend_elsewhere(const char *path)
+{
+	struct described d = {0};
+	struct pool pool = {0};
+	struct err e = {0};
+	int cc[GPUS_MAX], status, rc = 0;
+
+	if (!given.recommend || !given.gpu)
+		rc = err_set(&e, -EINVAL,
+			     "--gpu, --driver and --os describe another machine: they need --recommend and --gpu");
+	else if (path || given.pid || given.bundle || given.root)
+		rc = err_set(&e, -EINVAL, "--gpu describes another machine: no bundle, --pid, --root or --bundle can be used with it");
+	if (rc == 0)
+		rc = described_gpus(&d, cc, &pool, &e);
+	if (rc == 0)
+		rc = described_driver(&d, &e);
+	if (rc == 0)
+		rc = described_python(&d, &e);
+	if (rc)
+		status = cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
+	else
+		status = cmd_finish((given.json ? described_json(stdout, &d) : described_print(stdout, &d))
+					    ? EXIT_NOTHING
+					    : EXIT_FOUND);
+	pool_release(&pool);
+	return status;
+}
+
 int cmd_doctor(int argc, char **argv)
 {
 	enum color color = COLOR_AUTO;
@@ -172,6 +278,8 @@ int cmd_doctor(int argc, char **argv)
 		opt_help(stdout, &usage, options);
 		return cmd_finish(EXIT_NOTHING);
 	}
+	if (first >= 0 && (given.gpu || given.driver || given.os))
+		return recommend_elsewhere(path);
 	if (first < 0 || check_options(path ? 1 + argc - first - more : 0, path, &e, &color))
 		return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 	style.color = !given.json && term_color(STDOUT_FILENO, color);

@@ -25,6 +25,7 @@ int compat_cuda_parse(const char *text);
 struct compat_driver {		/* 580.65.06; major 0 = not known */
 	int major, minor, patch;
 };
+#define COMPAT_ANY_RELEASE	999	/* as minor: of this branch, whichever it is */
 
 /* Parses "580.65.06", "580.65" or "580" at the start of a text; no more of the number may follow. */
 bool compat_driver_parse(const char *text, struct compat_driver *d);
@@ -96,6 +97,9 @@ const struct compat_capability *compat_capability(int cc);
 const struct compat_gpu *compat_gpu_by_pci(uint16_t device);
 /* "NVIDIA GeForce RTX 3090", "Tesla V100-SXM2-16GB", "H100 80GB HBM3". The answer's `name` is the pattern that matched. */
 const struct compat_gpu *compat_gpu_by_name(const char *name);
+/* As people write it: "RTX 5090", "rtx5090", "5090", "a100-40gb", "sm_120", "12.0". `shown` gets the driver's spelling, as far as it is
+ * known. NULL: it cannot be told which one is meant. */
+const struct compat_gpu *compat_gpu_by_words(const char *words, char *shown, size_t size);
 /* Does a card's name contain this word ("GeForce", "Ti", "Laptop")? Case does not matter. */
 bool compat_name_word(const char *word, size_t len);
 /* GeForce, workstation or data center, by the words in the name, also for names that are not in the table. */
@@ -201,6 +205,7 @@ struct compat_ask {
 	bool free_threaded;		/* python3.13t and the like */
 	enum compat_machine machine;
 	bool forward;			/* the cards may use cuda-compat (compat_class_forward) */
+	bool windows;			/* the driver is Windows' (WSL, too): its branches are the same, its minor numbers are others */
 };
 
 struct compat_choice {
@@ -218,5 +223,7 @@ size_t compat_recommend(const struct compat_ask *ask, struct compat_choice *out,
 
 /* The command that installs a wheel: "pip install torch==2.7.* --index-url …/cu128". */
 const char *compat_wheel_command(const struct compat_wheel *w, char *text, size_t size);
+/* The same on Windows, where the default wheel has no CUDA at all, and cmd.exe knows no single quotes. */
+const char *compat_wheel_command_windows(const struct compat_wheel *w, char *text, size_t size);
 
 #endif

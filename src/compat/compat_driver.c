@@ -94,6 +94,8 @@ int compat_driver_compare(struct compat_driver a, struct compat_driver b)
 
 const char *compat_driver_text(struct compat_driver d, char text[32])
 {
+	if (d.minor == COMPAT_ANY_RELEASE)
+		d.minor = 0;
 	if (d.patch)
 		snprintf(text, 32, "%d.%02d.%02d", d.major, d.minor, d.patch);
 	else if (d.minor)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * GPUs: capabilities, generations, cards.
  */
+#include <ctype.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -90,6 +92,104 @@ const struct compat_gpu *compat_gpu_by_name(const char *name)
 		if (fnmatch(names[i].name, name, 0) == 0)
 			return &names[i];
 	return NULL;
+}
+
+/* --- as people write it ------------------------------------------------------------------------ */
+
+/* "nvidia geforce  rtx4090ti-laptop" as "rtx 4090 ti laptop": without the maker, single blanks, letters of a series apart from numbers. */
+static void words_plain(char *to, size_t size, const char *from)
+{
+	static const char *const drop[] = {"nvidia ", "geforce "}, *const apart[] = {"rtx", "gtx"};
+	size_t n = 0;
+
+	for (; *from && n + 2 < size; from++) {
+		bool blank = *from == ' ' || *from == '-' || *from == '_' || *from == '\t';
+
+		if (!blank)
+			to[n++] = (char)tolower((unsigned char)*from);
+		else if (n && to[n - 1] != ' ')
+			to[n++] = ' ';
+		to[n] = '\0';
+		for (size_t i = 0; blank && i < COUNT(drop); i++)
+			if (strcmp(to, drop[i]) == 0)
+				n = 0;
+		for (size_t i = 0; i < COUNT(apart); i++)
+			if (n == 3 && strncmp(to, apart[i], 3) == 0 && isdigit((unsigned char)from[1]))
+				to[n++] = ' ';
+	}
+	while (n && to[n - 1] == ' ')
+		n--;
+	to[n] = '\0';
+}
+
+static const struct compat_gpu *card_called(const char *name)
+{
+	for (size_t i = 0; i < COUNT(cards); i++)
+		if (strcasecmp(cards[i].name, name) == 0)
+			return &cards[i];
+	return NULL;
+}
+
+static const struct compat_gpu *name_like(const char *name)
+{
+	for (size_t i = 0; i < COUNT(names); i++)
+		if (fnmatch(names[i].name, name, FNM_CASEFOLD) == 0)
+			return &names[i];
+	return NULL;
+}
+
+/* "rtx 4090 ti laptop" as "RTX 4090 Ti Laptop". */
+static void words_spelled(char *name)
+{
+	for (char *at = name; *at; at += strspn(at, " ")) {
+		size_t n = strcspn(at, " "), digits = strcspn(at, "0123456789");
+		bool word = digits >= n && (n > 3 || strncmp(at, "ti", n) == 0);
+
+		for (size_t i = 0; i < (word ? 1 : n); i++)
+			at[i] = (char)toupper((unsigned char)at[i]);
+		at += n;
+	}
+}
+
+static const struct compat_gpu *gpu_of_capability(const char *words, char *shown, size_t size)
+{
+	static struct compat_gpu found;
+	int major = 0, minor = 0, all = 0, end = 0, cc;
+
+	if (sscanf(words, "sm %d%n", &all, &end) == 1 && !words[end])
+		cc = all;
+	else if (sscanf(words, "%d.%d%n", &major, &minor, &end) == 2 && !words[end] && minor >= 0 && minor <= 9)
+		cc = major * 10 + minor;
+	else
+		return NULL;
+	if (!compat_capability(cc))
+		return NULL;
+	found = (struct compat_gpu){0, NULL, NULL, cc, COMPAT_CLASS_UNKNOWN};
+	snprintf(shown, size, "a GPU of compute capability %d.%d", cc / 10, cc % 10);
+	return &found;
+}
+
+const struct compat_gpu *compat_gpu_by_words(const char *words, char *shown, size_t size)
+{
+	static const char *const series[] = {"",	    "GeForce ", "GeForce RTX ", "GeForce GTX ",
+					     "Tesla ", "Quadro ",  "Quadro RTX ",  "Jetson "};
+	const struct compat_gpu *found;
+	char plain[96], name[128];
+
+	words_plain(plain, sizeof(plain), words);
+	if (!plain[0])
+		return NULL;
+	found = gpu_of_capability(plain, shown, size);
+	for (int like = 0; !found && like < 2; like++)	/* a card of that very name is surer than a pattern */
+		for (size_t i = 0; !found && i < COUNT(series); i++) {
+			snprintf(name, sizeof(name), "%s%s", series[i], plain);
+			found = like ? name_like(name) : card_called(name);
+			if (found && like)
+				words_spelled(name + strlen(series[i]));
+			if (found)
+				snprintf(shown, size, "%s", like ? name : found->name);
+		}
+	return found;
 }
 
 static const char *const words[] = {

@@ -62,11 +62,26 @@ static struct opinion code_opinion(const struct compat_ask *ask, const struct co
 	return all;
 }
 
+/* Drivers for Windows, as if for Linux: of a branch that is new enough, any release will do, except the first ones that CUDA 11 and 12
+ * do not accept there (452.39 and 528.33: release notes of CUDA 12, table of minor-version compatibility, 2025). */
+static struct compat_driver comparable_driver(const struct compat_ask *ask)
+{
+	struct compat_driver d = ask->driver;
+
+	if (!ask->windows || !d.major)
+		return d;
+	if (d.major >= 525 && d.major < 528)
+		return (struct compat_driver){524, COMPAT_ANY_RELEASE, 0};
+	if (d.major >= 450 && d.major < 452)
+		return (struct compat_driver){449, COMPAT_ANY_RELEASE, 0};
+	return (struct compat_driver){d.major, COMPAT_ANY_RELEASE, 0};
+}
+
 static struct opinion driver_opinion(const struct compat_ask *ask, const struct compat_wheel *w)
 {
 	int hopeless = hopeless_gpu(ask, w->cuda);
 
-	switch (compat_driver_runs(ask->driver, w->cuda)) {
+	switch (compat_driver_runs(comparable_driver(ask), w->cuda)) {
 	case COMPAT_RUN_NATIVE:
 		return (struct opinion){COMPAT_FIT_NATIVE, 0};
 	case COMPAT_RUN_MINOR:
@@ -118,13 +133,21 @@ static void say_code(struct compat_choice *c, int driver_cuda)
 	}
 }
 
-static void say_driver(struct compat_choice *c, struct compat_driver have)
+static int least_branch(const struct compat_need *need, bool windows)
+{
+	return windows && need->least.major == 525 ? 528 : windows && need->least.major == 450 ? 452 : need->least.major;
+}
+
+static void say_driver(struct compat_choice *c, struct compat_driver have, bool windows)
 {
 	struct compat_need need;
 	char least[32], mine[32], last[64];
 
 	compat_driver_needed(c->wheel->cuda, &need);
-	compat_driver_text(need.least, least);
+	if (windows)
+		snprintf(least, sizeof(least), "%d", least_branch(&need, true));
+	else
+		compat_driver_text(need.least, least);
 	compat_driver_text(have, mine);
 	if (c->fit == COMPAT_FIT_DRIVER)
 		snprintf(c->why, sizeof(c->why), "CUDA %d.%d needs driver %s, and %s is installed",
@@ -177,7 +200,7 @@ static void choice_explain(struct compat_choice *c, const struct compat_ask *ask
 		break;
 	case COMPAT_FIT_DRIVER:
 	case COMPAT_FIT_DRIVER_NEVER:
-		say_driver(c, ask->driver);
+		say_driver(c, ask->driver, ask->windows);
 		break;
 	case COMPAT_FIT_CODE:
 		say_code(c, compat_driver_cuda(ask->driver));

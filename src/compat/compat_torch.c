@@ -150,3 +150,10 @@ const char *compat_wheel_command(const struct compat_wheel *w, char *text, size_
 			 w->release, w->variant);
 	return text;
 }
+
+const char *compat_wheel_command_windows(const struct compat_wheel *w, char *text, size_t size)
+{
+	snprintf(text, size, "pip install \"torch==%s.*\" --index-url https://download.pytorch.org/whl/%s", w->release,
+		 w->variant);
+	return text;
+}

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "input/machine/observe.h"
 #include "judge/verdict.h"
+#include "rules/destroys.h"
 #include "rules/rules.h"
 
 static const struct { const char *id, *label, *needs; bool essential; } checks[] = {
@@ -154,6 +155,8 @@ static void line_of_cause(struct doctor *d, struct doctor_check *c, const struct
 	c->cause = m->cause->id;
 	c->text = cause_headline(m->cause, &d->verdict->c, &d->verdict->pool);
 	advice_each(m->cause->fix, &d->verdict->c, &d->verdict->pool, first_command, &c->command);
+	if (m->sure < KB_CERTAIN && c->command && command_destroys(c->command))
+		c->command = NULL;
 }
 
 static struct value value_of_row(struct doctor *d, const char *when)

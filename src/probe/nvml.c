@@ -39,6 +39,8 @@ struct nvml_pci {
 	char bus_id[32];
 };
 
+struct nvml_utilization { unsigned int gpu, memory; };	/* percent */
+
 /* nvmlGpuFabricInfo_t, with room after it: it has grown before. */
 struct fabric {
 	unsigned char cluster[16];
@@ -79,6 +81,7 @@ static struct {
 	int (*retired)(nvml_device, unsigned int *);
 	int (*persistence)(nvml_device, unsigned int *);
 	int (*fabric)(nvml_device, struct fabric *);
+	int (*utilization)(nvml_device, struct nvml_utilization *);
 } nvml;
 
 static const struct { void *where; const char *name[3]; } functions[] = {
@@ -111,6 +114,7 @@ static const struct { void *where; const char *name[3]; } functions[] = {
 	{&nvml.retired, {"nvmlDeviceGetRetiredPagesPendingStatus"}},
 	{&nvml.persistence, {"nvmlDeviceGetPersistenceMode"}},
 	{&nvml.fabric, {"nvmlDeviceGetGpuFabricInfo"}},
+	{&nvml.utilization, {"nvmlDeviceGetUtilizationRates"}},
 };
 
 /* --- reporting -------------------------------------------------------------------------------- */
@@ -255,6 +259,13 @@ static void ask_fabric(nvml_device device, struct gpu_details *d)
 	d->fabric_status = f.status;
 }
 
+static int64_t ask_utilization(nvml_device device)
+{
+	struct nvml_utilization u = {.gpu = 0};
+
+	return nvml.utilization && nvml.utilization(device, &u) == 0 && u.gpu <= 100 ? (int64_t)u.gpu : -1;
+}
+
 static void ask_details(nvml_device device, struct gpu_details *d)
 {
 	int major = 0, minor = 0;
@@ -275,6 +286,7 @@ static void ask_details(nvml_device device, struct gpu_details *d)
 	d->retire_pending = ask_one(nvml.retired, device);
 	d->persistence = ask_one(nvml.persistence, device);
 	ask_fabric(device, d);
+	d->utilization = ask_utilization(device);
 }
 
 /* --- its processes ---------------------------------------------------------------------------- */

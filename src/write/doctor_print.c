@@ -9,6 +9,7 @@
 #include "input/machine/observe.h"
 #include "judge/doctor.h"
 #include "base/json.h"
+#include "write/recommend.h"
 #include "write/report_json.h"
 #include "write/report_wrap.h"
 #include "judge/verdict.h"
@@ -25,9 +26,9 @@ static void print_doctor_verdict(struct wrap *w, const struct verdict *v)
 	wrap_heading(w, heading);
 	free(heading);
 	putc('\n', w->out);
-	wrap_said(w, "WHY", v->why);
-	wrap_said(w, "FIX", v->fix);
-	wrap_label(w, "SURE");
+	wrap_said(w, "WHY", v->why, SIZE_MAX);
+	wrap_said(w, "FIX", v->fix, SIZE_MAX);
+	wrap_label(w, "CONFIDENCE");
 	wrap_printf(w, "%s%s%s (%s)", certainty_word(v->sure), v->because ? ": " : "", v->because ? v->because : "",
 		    v->cause->id);
 	w->label = NULL;
@@ -80,41 +81,6 @@ static struct compat_choice *choose_wheels(const struct machine *m, size_t *n, s
 	return list;
 }
 
-static bool wheel_fits(const struct compat_choice *c)
-{
-	return c->fit < COMPAT_FIT_PYTHON;
-}
-
-#define OTHERS_SHOWN 3
-#define REFUSED_SHOWN 8
-
-static bool said_before(const struct compat_choice *list, size_t i)
-{
-	for (size_t k = 0; k < i; k++)
-		if (!wheel_fits(&list[k]) && strcmp(list[k].wheel->variant, list[i].wheel->variant) == 0 &&
-		    strcmp(list[k].why, list[i].why) == 0)
-			return true;
-	return false;
-}
-
-/* The next best, and why not the rest: a reason is told once for each variant, at the newest release that it is true of. */
-static void print_others(FILE *out, const struct compat_choice *list, size_t n)
-{
-	size_t good = 0, bad = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		bool fit = wheel_fits(&list[i]);
-
-		if ((i == 0 && fit) || (fit && ++good > OTHERS_SHOWN) ||
-		    (!fit && (said_before(list, i) || ++bad > REFUSED_SHOWN)))
-			continue;
-		fprintf(out, "    %-4s PyTorch %-5s %-6s %s\n", fit ? "or" : "not", list[i].wheel->release,
-			list[i].wheel->variant, list[i].why);
-	}
-	if (good > OTHERS_SHOWN)
-		fprintf(out, "    and %zu more that fit\n", good - OTHERS_SHOWN);
-}
-
 static void print_driver_advice(FILE *out, const struct doctor *d, const struct compat_ask *ask)
 {
 	const char *newest = fact_text(&d->verdict->c, FACT_driver_newest),
@@ -138,7 +104,6 @@ static void print_recommend(FILE *out, const struct doctor *d, const struct mach
 	int cc[MACHINE_GPUS_MAX];
 	struct compat_choice *list;
 	struct compat_ask ask;
-	char command[256];
 	size_t n;
 
 	list = choose_wheels(m, &n, &ask, cc);
@@ -146,13 +111,8 @@ static void print_recommend(FILE *out, const struct doctor *d, const struct mach
 	print_driver_advice(out, d, &ask);
 	if (!ask.n_cc)
 		fputs("  no GPU is known here, so no CUDA build of PyTorch can be recommended\n", out);
-	else if (n && wheel_fits(&list[0]))
-		fprintf(out, "  PyTorch %s for CUDA %d.%d (%s): %s\n    $ %s\n", list[0].wheel->release,
-			list[0].wheel->cuda / 1000, list[0].wheel->cuda % 1000 / 10, list[0].wheel->variant,
-			list[0].why, compat_wheel_command(list[0].wheel, command, sizeof(command)));
 	else
-		fputs("  no published build of PyTorch fits\n", out);
-	print_others(out, list, n);
+		recommend_print(out, list, n, false);
 	free(list);
 }
 
@@ -251,21 +211,16 @@ static json_t *gpus_json(const struct machine *m)
 	return list;
 }
 
-static json_t *recommend_json(const struct machine *m)
+static json_t *recommend_of_machine(const struct machine *m)
 {
 	int cc[MACHINE_GPUS_MAX];
 	struct compat_choice *list;
 	struct compat_ask ask;
-	char command[256];
-	json_t *a = json_array();
+	json_t *a;
 	size_t n;
 
 	list = choose_wheels(m, &n, &ask, cc);
-	for (size_t i = 0; i < n; i++)
-		json_array_append_new(
-			a, JSON_OF(J_TEXT("release", list[i].wheel->release), J_TEXT("variant", list[i].wheel->variant),
-				   J_BOOL("fits", wheel_fits(&list[i])), J_TEXT("why", list[i].why),
-				   J_TEXT("command", compat_wheel_command(list[i].wheel, command, sizeof(command)))));
+	a = recommend_json(list, n, false);
 	free(list);
 	return a;
 }
@@ -277,7 +232,7 @@ int doctor_json(FILE *out, const struct doctor *d, const struct machine *m, bool
 
 	JSON_ADD(o, J_VALUE("checks", checks_json(d->check, d->n_checks)), J_VALUE("gpus", gpus_json(m)),
 		 J_VALUE("facts", known_facts_json(&d->verdict->c)),
-		 J_IF(recommend, J_VALUE("recommend", recommend_json(m))));
+		 J_IF(recommend, J_VALUE("recommend", recommend_of_machine(m))));
 	private_hide_in(o, false);
 	rc = json_write(out, o, JSON_COMPACT);
 	json_decref(o);

@@ -215,6 +215,55 @@ static void gpu__by_name(void **state)
 	assert_true(compat_class_forward(compat_class_of("Tesla T4")));
 }
 
+static void gpu__is_known_by_what_people_call_it(void **state)
+{
+	static const struct { const char *words, *shown; int cc; } cases[] = {
+		{"RTX 5090", "GeForce RTX 5090", 120},
+		{"rtx5090", "GeForce RTX 5090", 120},
+		{"5090", "GeForce RTX 5090", 120},
+		{"NVIDIA GeForce RTX 3060", "GeForce RTX 3060", 86},
+		{"nvidia geforce rtx 4090 laptop gpu", "GeForce RTX 4090 Laptop GPU", 89},
+		{"gtx 1080 ti", "GeForce GTX 1080 Ti", 61},
+		{"a100-40gb", "A100 40GB", 80},
+		{"v100", "Tesla V100", 70},
+		{"T4", "Tesla T4", 75},
+		{"rtx a6000", "RTX A6000", 86},
+		{"gh200", "GH200", 90},
+		{"sm_120", "a GPU of compute capability 12.0", 120},
+		{"9.0", "a GPU of compute capability 9.0", 90},
+	};
+	char shown[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct compat_gpu *g = compat_gpu_by_words(cases[i].words, shown, sizeof(shown));
+
+		if (!g)
+			fail_msg("'%s' is not known", cases[i].words);
+		assert_int_equal(g->cc, cases[i].cc);
+		assert_string_equal(shown, cases[i].shown);
+	}
+	assert_null(compat_gpu_by_words("Zeus 9000", shown, sizeof(shown)));
+	assert_null(compat_gpu_by_words("", shown, sizeof(shown)));
+	assert_null(compat_gpu_by_words("3.1415", shown, sizeof(shown)));
+}
+
+static void wheel__for_windows_goes_by_the_branch(void **state)
+{
+	struct compat_choice list[COMPAT_CHOICES_MAX];
+	int cc = 75;
+	struct compat_ask ask = {.driver = {528, 49, 0}, .cc = &cc, .n_cc = 1, .windows = true};
+	char command[256];
+
+	(void)state;
+	assert_true(compat_recommend(&ask, list, COMPAT_CHOICES_MAX) > 0);
+	assert_int_equal(list[0].wheel->cuda / 1000, 12);
+	assert_non_null(strstr(compat_wheel_command_windows(list[0].wheel, command, sizeof(command)), "--index-url"));
+	ask.driver = (struct compat_driver){527, 41, 0};	/* on Linux, 525.60.13 is enough for CUDA 12 */
+	assert_true(compat_recommend(&ask, list, COMPAT_CHOICES_MAX) > 0);
+	assert_int_equal(list[0].wheel->cuda / 1000, 11);
+}
+
 /* Every card in the table is also found by its name, as the same GPU. */
 static void gpu__names_and_ids_agree(void **state)
 {
@@ -572,6 +621,8 @@ int main(void)
 		cmocka_unit_test(recommend__what_is_not_known_is_not_refused),
 		cmocka_unit_test(recommend__no_driver_that_does_not_exist),
 		cmocka_unit_test(recommend__commands),
+		cmocka_unit_test(gpu__is_known_by_what_people_call_it),
+		cmocka_unit_test(wheel__for_windows_goes_by_the_branch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A machine without a GPU and a driver: one clear line, nothing that only follows from it.
+# A machine without a GPU and a driver: nothing that only follows from it, but what is known of PyTorch and its packages.
 cat >bundle.json <<'END'
 {"cuwhy_bundle": 1, "host": {"kernel": {"nvidia": false}, "container": {"kind": "none"}, "wsl": {"version": 0}, "gpu": [], "node": []},
  "variables": {}, "nvml": {"trouble": "no-library"}, "cuda": {"trouble": "no-library"},
