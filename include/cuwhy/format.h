@@ -17,7 +17,7 @@
 
 #define CW_MAGIC	"CUWHYREC"
 #define CW_MAJOR	2	/* raised when an old reader would misread a new file */
-#define CW_MINOR	7	/* raised when something was added */
+#define CW_MINOR	9	/* raised when something was added */
 
 #define CW_RING_LAUNCHES	8192	/* per thread; power of two */
 #define CW_RING_CALLS		4096	/* per thread; power of two */
@@ -61,7 +61,9 @@
 	X(23, FAILURE_TURNS, "the turns in which each failure was seen: struct cw_failure_turns[]") \
 	X(24, TURN_LOG,   "the turns of one thread's launches: struct cw_ring, then struct cw_turned[]") \
 	X(25, EVENT_LOG,  "the newest allocator events: struct cw_event_log") \
-	X(26, EVENT_SLOTS, "the events themselves, chunk after chunk: struct cw_event_slot[]")
+	X(26, EVENT_SLOTS, "the events themselves, chunk after chunk: struct cw_event_slot[]") \
+	X(27, COMMS,      "NCCL's communicators: struct cw_comms") \
+	X(28, GUARD,      "what `cuwhy run --guard` did: struct cw_guard")
 
 enum cw_chunk_kind {
 #define X(number, name, text) CW_CHUNK_##name = number,
@@ -279,6 +281,9 @@ struct cw_header {
 	struct cw_read read[CW_READS];
 	uint64_t lost_turns;		/* blocks for whose turn there was no room */
 	char torch_version[32];		/* from torch/version.py; `cuwhy run` writes this; "" = not known */
+	uint64_t seal;			/* since 2.8: of all other bytes; `cuwhy run` writes it when it stores them; 0 = none */
+	/* since 2.8: what the program ran with; `cuwhy run` writes these, too; "" = not known */
+	char torch_cuda[16], cudnn_version[24], nccl_version[24], driver_release[24], os_name[64];
 };
 
 #define CW_NOT_SET "\001"
@@ -370,9 +375,11 @@ struct cw_call {			/* any other recorded call, successful or not */
 
 struct cw_node {			/* a forward op that autograd will differentiate */
 	uint32_t seq_low;		/* low half of the sequence number */
-	uint32_t stack;			/* stacks begin at multiples of 8: bit 0 means that backward has run it */
+	uint32_t stack;			/* stacks begin at multiples of 8; the bits below: CW_NODE_* */
 };
-#define CW_NODE_HAS_RUN	1u
+#define CW_NODE_HAS_RUN	1u	/* backward has run it */
+#define CW_NODE_RELEASED	2u	/* since 2.8: and then let go of the tensors that it had saved */
+#define CW_NODE_BITS	7u
 
 /* Kinds of memory. */
 #define CW_MEMORY(X)                                   \
@@ -643,6 +650,58 @@ struct cw_freed {			/* an allocation that was freed */
 	uint32_t turn, turn_serial;	/* since 2.6: off and serial (low half) of the cw_turn in which it was allocated; 0 = none */
 };
 
+/* Since 2.9: NCCL's communicators and the newest calls of each. A call is written before NCCL is called: it may never return. */
+#define CW_COLLECTIVES(X)                  \
+	X(1, ALL_REDUCE, "all_reduce")     \
+	X(2, BROADCAST, "broadcast")       \
+	X(3, REDUCE, "reduce")             \
+	X(4, ALL_GATHER, "all_gather")     \
+	X(5, REDUCE_SCATTER, "reduce_scatter")
+
+enum cw_collective {
+#define X(number, name, text) CW_COLLECTIVE_##name = number,
+	CW_COLLECTIVES(X)
+#undef X
+};
+
+#define CW_COMMS	32u
+#define CW_COMM_MARKS	16u
+#define CW_COMM_CALLS	16u
+
+struct cw_comm_call {
+	uint64_t seq;			/* from 1; 0 = empty or being written */
+	uint64_t count;			/* elements */
+	uint64_t mono_ns;
+	uint32_t stack;
+	uint16_t op, type;		/* enum cw_collective; ncclDataType_t */
+};
+
+struct cw_comm_mark {			/* slot n: the newest call whose number 2^n divides */
+	uint64_t seq, digest;		/* of all calls up to this one: which, how many elements, of which type */
+};
+
+struct cw_comm {
+	uint64_t id;			/* hash of its unique id; of a split: of parent, color and order */
+	uint64_t parent;		/* id of the one that it was split from; 0 = none */
+	int64_t color;
+	uint64_t order;			/* which split of its parent it was, from 1 */
+	uint64_t handle;		/* ncclComm_t; 0 = destroyed or aborted */
+	uint64_t stream;		/* of the newest call */
+	uint32_t rank, size;		/* CW_UNKNOWN, 0: a split */
+	uint64_t init_in_ns, init_out_ns;	/* CLOCK_MONOTONIC; out 0: it did not return, or not only after all ranks had called */
+	uint64_t called, messages, splits;	/* collectives; sends and receives */
+	uint64_t digest;
+	uint32_t aborted, async_error;	/* ncclResult_t that ncclCommGetAsyncError told last */
+	struct cw_comm_call call[CW_COMM_CALLS];	/* number n in slot n % CW_COMM_CALLS */
+	struct cw_comm_mark mark[CW_COMM_MARKS];
+};
+
+struct cw_comms {
+	uint32_t n, lost;		/* lost: communicators that found no room */
+	uint64_t lost_calls;		/* of communicators that are not known */
+	struct cw_comm comm[CW_COMMS];
+};
+
 struct cw_range {			/* memory of the process that came from no device */
 	uint64_t start, end;
 };
@@ -657,12 +716,60 @@ struct cw_range {			/* memory of the process that came from no device */
 	X(6, PYTHON, "python", "an exception ended the Python program")                 \
 	X(7, FORK, "fork", "CUDA was used in a forked child")                           \
 	X(8, WAIT, "wait", "`cuwhy run` saw the process wait too long; never in a recording") \
-	X(9, RANKS, "ranks", "the simulated NCCL saw this rank call something else than the others: `what` it calls")
+	X(9, RANKS, "ranks", "the simulated NCCL saw this rank call something else than the others: `what` it calls") \
+	X(10, GUARD, "guard", \
+	  "`cuwhy run --guard` found bytes that are not as they should be: `what`, and CW_GUARD_ARGS")
 
 enum cw_source {
 #define X(number, name, id, text) CW_SRC_##name = number,
 	CW_SOURCES(X)
 #undef X
+};
+
+/* GUARD: `what`, `stack` (where the allocation was made) and `arg`: its address and size, then
+ *   SLACK          where behind its end, and how many bytes, were written; the stack of the free; ticks of the
+ *                  allocation; is it PyTorch's; the first 8 bytes there
+ *   UNINITIALIZED  which bytes of it nobody wrote: from, how many; the stack of the copy to the host; ticks; is it
+ *                  PyTorch's; 0; how many other allocations have such bytes */
+#define CW_GUARD_SLACK		"slack"
+#define CW_GUARD_UNINITIALIZED	"uninitialized"
+#define CW_GUARD_ARGS(X) X(addr) X(size) X(from) X(bytes) X(noticed) X(ticks) X(torch) X(value) X(others)
+enum cw_guard_arg {
+#define X(name) CW_GUARD_ARG_##name,
+	CW_GUARD_ARGS(X)
+#undef X
+	CW_GUARD_ARG_COUNT
+};
+
+/* Why an allocation was not guarded. */
+#define CW_GUARD_SKIPS(X)                                                            \
+	X(0, MEMORY, "there was no memory for a 2 MiB page each")                    \
+	X(1, ONLY, "they are not from the lines that were asked for")                \
+	X(2, SAMPLE, "only a sample was asked for")                                  \
+	X(3, POOL, "they are in a memory pool of PyTorch's that is not a plain graph's") \
+	X(4, SHARED, "NCCL shares them with other processes")                        \
+	X(5, OTHER, "the driver or the recorder could not")
+enum cw_guard_skip {
+#define X(number, name, text) CW_GUARD_SKIP_##name = number,
+	CW_GUARD_SKIPS(X)
+#undef X
+	CW_GUARD_SKIP_COUNT
+};
+
+#define CW_GUARD_BEFORE	1u		/* the hole is before the allocation */
+#define CW_GUARD_VALUES	2u		/* fresh memory held the pattern */
+#define CW_GUARD_TORCH	4u		/* PyTorch's allocator is guarded, too */
+struct cw_guard {
+	uint32_t flags;			/* CW_GUARD_* */
+	uint32_t align, sample;
+	uint32_t pad;
+	uint64_t made, freed;		/* guarded allocations */
+	uint64_t skipped[8];		/* by enum cw_guard_skip */
+	uint64_t reused;		/* times that address space was used again */
+	uint64_t checked, damaged;	/* allocations behind which the pattern was compared, and was not there */
+	uint64_t searches;
+	uint64_t reserved[4];
+	char only[256];
 };
 
 struct cw_failure {
@@ -753,5 +860,6 @@ _Static_assert(sizeof(struct cw_node) == 8, "part of the file format");
 _Static_assert(sizeof(struct cw_freed) == 64, "part of the file format");
 _Static_assert(sizeof(struct cw_range) == 16, "part of the file format");
 _Static_assert(sizeof(struct cw_hello) == 24, "part of the file format");
+_Static_assert(sizeof(struct cw_guard) == 16 + 18 * 8 + 256, "part of the file format");
 
 #endif

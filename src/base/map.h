@@ -45,7 +45,8 @@ static inline uint64_t map_hash(uint64_t number)
 	return number ^ number >> 29;
 }
 
-/* `seed`: a random one keeps attackers from crafting bytes that all collide. */
+/* `seed`: a random one keeps attackers from crafting bytes that all collide. Recordings keep such numbers (seal.c), so the
+ * function must not change. */
 uint64_t map_hash_bytes(uint64_t seed, const void *bytes, size_t len);
 
 static inline uint32_t map_fold(uint64_t hash)

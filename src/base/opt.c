@@ -44,7 +44,7 @@ static void set_option(const struct opt *o)
 {
 	if (o->flag)
 		*o->flag = true;
-	if (o->value)
+	if (o->value && optarg)
 		*o->value = *o->value && str_ends(o->arg, " ...") ? xasprintf("%s;%s", *o->value, optarg) : optarg;
 }
 
@@ -65,7 +65,8 @@ static void make_getopt_tables(const struct opt_usage *u, const struct opt *opts
 	*shorts++ = ':';
 	for (i = 0; i < n && i < OPTS_MAX; i++) {
 		longs[i] = (struct option){.name = opts[i].name,
-					   .has_arg = opts[i].arg ? required_argument : no_argument,
+					   .has_arg = opt_needs_value(&opts[i]) ? required_argument :
+						      opts[i].arg ? optional_argument : no_argument,
 					   .val = LONG_BASE + i};
 		if (!opts[i].letter)
 			continue;
@@ -126,7 +127,7 @@ void opt_help(FILE *out, const struct opt_usage *u, const struct opt *opts)
 		letter[0] = '\0';
 		if (opts->letter)
 			snprintf(letter, sizeof(letter), "-%c, ", opts->letter);
-		snprintf(left, sizeof(left), "%s--%s%s%s", letter, opts->name, opts->arg ? " " : "",
+		snprintf(left, sizeof(left), "%s--%s%s%s", letter, opts->name, opt_needs_value(opts) ? " " : "",
 			 opts->arg ? opts->arg : "");
 		fprintf(out, "  %-24s %s\n", left, opts->help);
 	}

@@ -12,11 +12,16 @@ struct err;
 struct opt {
 	const char *name;	/* without the dashes; NULL ends the table */
 	char letter;		/* 0 = none */
-	const char *arg;	/* name of its value in -h; NULL = a flag; "X ..." = may be repeated, the values are joined by ';' */
+	const char *arg;	/* name of its value in -h; NULL = a flag; "X ..." = may be repeated, the values are joined by ';'; "[=X]" = optional */
 	const char *help;
 	bool *flag;		/* set to true when given */
 	const char **value;	/* set to its argument */
 };
+
+static inline bool opt_needs_value(const struct opt *o)
+{
+	return o->arg && o->arg[0] != '[';
+}
 
 struct opt_usage {
 	const char *command;	/* "run" */

@@ -12,6 +12,7 @@
 
 #define WIDTH_DEFAULT 100
 #define WIDTH_LEAST 40
+#define WIDTH_MOST 10000	/* more is a mistake */
 
 bool term_parse_color(const char *word, enum color *c)
 {
@@ -40,12 +41,36 @@ bool term_color(int fd, enum color c)
 	return isatty(fd) == 1;
 }
 
+bool term_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < 3; i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+	}
+	return false;
+}
+
+static int width_asked_for(void)
+{
+	const char *columns = getenv("COLUMNS");
+	char *end;
+	long n = columns ? strtol(columns, &end, 10) : 0;
+
+	if (!columns || end == columns || *end || n <= 0 || n > WIDTH_MOST)
+		return WIDTH_DEFAULT;
+	return n < WIDTH_LEAST ? WIDTH_LEAST : (int)n;
+}
+
 int term_width(int fd)
 {
 	struct winsize ws;
 
 	if (ioctl(fd, TIOCGWINSZ, &ws) != 0 || ws.ws_col == 0)
-		return WIDTH_DEFAULT;
+		return width_asked_for();
 	return ws.ws_col < WIDTH_LEAST ? WIDTH_LEAST : ws.ws_col;
 }
 
@@ -135,11 +160,17 @@ FILE *term_bytes(void)
 	return bytes_out ? bytes_out : stdout;
 }
 
-void term_bold(FILE *out, bool on)
+void term_look(FILE *out, enum look look)
 {
+	/* the plain eight colors: what they look like is up to the terminal, so that they can be read on any background */
+	static const char *const codes[] = {
+		[LOOK_PLAIN] = "\033[0m", [LOOK_BOLD] = "\033[1m", [LOOK_ERROR] = "\033[1;31m",
+		[LOOK_CODE] = "\033[36m", [LOOK_DIM] = "\033[2m",
+	};
+
 	fflush(out);
 	style_passes = true;
-	fputs(on ? "\033[1m" : "\033[0m", out);
+	fputs(codes[look], out);
 	fflush(out);
 	style_passes = false;
 }

@@ -23,10 +23,14 @@ void term_guard(void);
 /* Standard output for bytes that are not text for people: it passes everything. */
 FILE *term_bytes(void);
 
-/* Bold from here on, or no longer, through the guard. */
-void term_bold(FILE *out, bool on);
+/* Does the locale have more than ASCII? By its name, as programs without locales of their own do it. */
+bool term_utf8(void);
 
-/* Columns of the terminal; 100 if it is not one, so that files are the same everywhere. */
+/* How it looks from here on, through the guard. */
+enum look { LOOK_PLAIN, LOOK_BOLD, LOOK_ERROR, LOOK_CODE, LOOK_DIM };
+void term_look(FILE *out, enum look look);
+
+/* Columns of the terminal, else those that COLUMNS names, else 100, so that files are the same everywhere. */
 int term_width(int fd);
 
 #endif

@@ -114,6 +114,12 @@ void fact_set_triple(struct casefile *c, enum fact_id id, const uint32_t v[3])
 	set_fact(c, id, (struct value){.known = true, .type = TYPE_TRIPLE, .triple = {v[0], v[1], v[2]}});
 }
 
+void fact_set_place(struct casefile *c, enum fact_id id, const char *place)
+{
+	if (c->value[id].known && same_observer(c->origin[id], c->observer))
+		c->place[id] = place;
+}
+
 void case_evidence(struct casefile *c, const char *source, const char *text)
 {
 	struct said **tail = &c->evidence;
@@ -132,10 +138,11 @@ const char *case_keep(struct casefile *c, const char *text)
 void case_blame(struct casefile *c, enum blamed_id whom)
 {
 	const struct blamed *b = &c->blamed[whom];
+	bool same = line_same(&b->line, &c->line[LINE_where]);	/* then its callers tell the two apart */
 
-	if (!b->line.file || line_same(&b->line, &c->line[LINE_where]))
+	if (!b->line.file || (same && (!b->caller.file || line_same(&b->caller, &c->line[LINE_caller]))))
 		return;
-	c->line[LINE_asked] = c->line[LINE_where];
+	c->line[LINE_asked] = c->line[same ? LINE_caller : LINE_where];
 	c->line[LINE_where] = b->line;
 	c->line[LINE_caller] = b->caller;
 	c->stack = b->stack;
@@ -238,6 +245,11 @@ bool fact_true(const struct casefile *c, enum fact_id id)
 const char *fact_origin(const struct casefile *c, enum fact_id id)
 {
 	return c->origin[id];
+}
+
+const char *fact_place(const struct casefile *c, enum fact_id id)
+{
+	return c->place[id];
 }
 
 void facts_document(FILE *out)

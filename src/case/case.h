@@ -13,6 +13,7 @@
 #include "case/value.h"
 
 struct ledger;
+struct live;
 
 enum group_id {
 #define GROUP(id, text) GROUP_##id,
@@ -82,7 +83,7 @@ struct waiting {
 };
 
 /* A line that a cause may blame (`blames:` in its file), instead of the one that happened to fail. */
-#define BLAMED(X) X(graphs) X(growth) X(library)
+#define BLAMED(X) X(graphs) X(growth) X(library) X(pools)
 enum blamed_id {
 #define X(name) BLAMED_##name,
 	BLAMED(X)
@@ -102,11 +103,20 @@ struct text_hit {
 	const char *file;
 };
 
+/* A cause whose reports have words in common with a text. */
+struct likeness {
+	const char *cause;
+	const char *words;	/* the most telling ones */
+	unsigned long weight;	/* of all of them */
+};
+#define LIKENESS_MAX 5
+
 struct casefile {
 	struct pool *pool;	/* holds the texts */
 	const char *observer;	/* the input that sets facts now; NULL = none in particular */
 	struct value value[FACT_COUNT];
 	const char *origin[FACT_COUNT];
+	const char *place[FACT_COUNT];	/* "train.log line 12: the words that say it"; NULL = not of a text, or not at one place */
 	bool observed[GROUP_COUNT];
 	struct line line[LINE_COUNT];
 	struct line *stack;	/* of `where`, innermost first */
@@ -125,10 +135,18 @@ struct casefile {
 	struct waiting *waiting;	/* the longest wait first */
 	size_t n_waiting;
 	const struct ledger *ledger;	/* NULL = not known who held the memory */
+	const struct live *live;	/* NULL = it is not a running process */
 	struct said *evidence;
 	/* finds words in the text that was given; NULL = there is no text */
 	const struct text_hit *(*says)(const void *arg, const char *words);
 	const void *says_arg;
+	struct likeness like[LIKENESS_MAX];	/* the most alike first */
+	size_t n_like;
+	enum {
+		LIKE_BEHIND_RULES,	/* where no rule matches, nothing is known to have failed */
+		LIKE_BEHIND_UNKNOWN,	/* what failed is not in the text: the words are of what led there */
+		LIKE_FIRST		/* the text reports a failure */
+	} like_place;
 };
 
 /* Nothing is known yet and no group was observed. */
@@ -147,6 +165,9 @@ void fact_set_number(struct casefile *c, enum fact_id id, double number);
 void fact_set_flag(struct casefile *c, enum fact_id id, bool flag);
 void fact_set_text(struct casefile *c, enum fact_id id, const char *text);	/* copied; NULL = unknown */
 void fact_set_triple(struct casefile *c, enum fact_id id, const uint32_t v[3]);
+
+/* Where the text says it. */
+void fact_set_place(struct casefile *c, enum fact_id id, const char *place);
 
 void case_evidence(struct casefile *c, const char *source, const char *text);
 
@@ -180,6 +201,7 @@ const char *fact_text(const struct casefile *c, enum fact_id id);	/* "" when unk
 const char *fact_text_or_null(const struct casefile *c, enum fact_id id);	/* NULL when unknown or "" */
 bool fact_true(const struct casefile *c, enum fact_id id);		/* known and yes */
 const char *fact_origin(const struct casefile *c, enum fact_id id);	/* NULL when unknown, or set by no particular input */
+const char *fact_place(const struct casefile *c, enum fact_id id);	/* NULL when unknown */
 /* Did the error of this case come from this input? */
 bool case_is_from(const struct casefile *c, const char *observer);
 

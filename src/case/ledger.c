@@ -37,10 +37,10 @@ const char *ledger_kind_text(enum ledger_kind k)
 	return texts[k];
 }
 
-void ledger_own(struct ledger *l, const char *cwd, struct pool *pool)
+static void own_lines(struct ledger *l, const char *cwd, size_t most, struct pool *pool)
 {
 	struct ledger_line *lists[2] = {l->line, l->segments.pin};
-	size_t n[2] = {l->n < LINES_KEPT ? l->n : LINES_KEPT, l->segments.n_pins};
+	size_t n[2] = {l->n < most ? l->n : most, l->segments.n_pins};
 
 	for (int k = 0; k < 2; k++)
 		for (size_t i = 0; i < n[k]; i++) {
@@ -53,4 +53,14 @@ void ledger_own(struct ledger *l, const char *cwd, struct pool *pool)
 		}
 	l->n = n[0];
 	l->device_name = pool_strdup(pool, l->device_name ? l->device_name : "");
+}
+
+void ledger_own(struct ledger *l, const char *cwd, struct pool *pool)
+{
+	own_lines(l, cwd, LINES_KEPT, pool);
+}
+
+void ledger_own_all(struct ledger *l, const char *cwd, struct pool *pool)
+{
+	own_lines(l, cwd, l->n, pool);
 }

@@ -22,6 +22,7 @@ enum ledger_at { LEDGER_END, LEDGER_PEAK, LEDGER_OOM, LEDGER_TIME };
 	X(TENSORS, "tensors", "tensors")                                                       \
 	X(CACHE_USED, "cache_in_used_segments", "PyTorch's cache, in segments that tensors use") \
 	X(CACHE_FREE, "cache_free_segments", "PyTorch's cache, whole segments")                \
+	X(POOLS, "private_pools", "PyTorch's private pools (CUDA graphs, MemPool), in no tensor") \
 	X(LIBRARIES, "other_libraries", "other allocations of this process")                   \
 	X(CONTEXT, "context", "CUDA context and modules of this process")                      \
 	X(PROCESSES, "other_processes", "other processes")                                     \
@@ -74,6 +75,7 @@ struct ledger_line {
 struct ledger_segment {
 	uint64_t addr, size, free, largest;
 	size_t first, n;		/* its blocks, among those of this moment */
+	bool kept;			/* of a private pool: of use to nothing else, and not returned to the driver */
 	char map[SEGMENT_MAP + 1];	/* '#' = tensors, '-' = some, '.' = free */
 };
 
@@ -82,6 +84,8 @@ struct ledger_segments {
 	size_t n, used;			/* the first `used` hold tensors */
 	uint64_t free_used, free_whole;	/* in segments with tensors, and in those without */
 	uint64_t largest;		/* free block */
+	uint64_t kept, kept_free;	/* bytes in segments of private pools, and those of them in no tensor */
+	struct ledger_line kept_line;	/* for which most of those bytes were taken from the driver */
 	struct ledger_line *pin;	/* lines of the tensors in segments that are more than half empty */
 	size_t n_pins;
 	uint64_t pinned;		/* free bytes in those segments */
@@ -120,6 +124,7 @@ struct ledger {
 	uint64_t peak_allocated, peak_reserved;
 	bool lines_complete;		/* every tensor has a line in `line` */
 	bool sampled;			/* LEDGER_TIME without a memory trace: sums from the timeline, no lines */
+	bool of_epoch;			/* but with the lines of ledger_build_epoch */
 	uint64_t missing;		/* LEDGER_TIME: events that the memory trace lost before it */
 };
 
@@ -131,6 +136,10 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t ticks, const struct playback *play,
 		     struct pool *pool);
 
+/* What was held when memory use was highest in the interval of the run that the moment is in (at most 126 of them), with lines, without
+ * a memory trace: `ticks` says when that was. False: nothing is known of that time. */
+bool ledger_build_epoch(struct ledger *l, struct trace *t, int device, uint64_t ticks, struct pool *pool);
+
 /* A device's most recent out-of-memory failure; NULL when there was none. `device` -1 = any. */
 const struct cw_failure *ledger_oom(const struct trace *t, int device);
 
@@ -140,6 +149,9 @@ bool failure_is_host(const struct cw_failure *f);
 /* Makes the ledger independent of its recording: the strings of its biggest lines are copied to the pool, the other lines
  * are dropped. Files are shown relative to `cwd`. */
 void ledger_own(struct ledger *l, const char *cwd, struct pool *pool);
+
+/* The same, with all of its lines. */
+void ledger_own_all(struct ledger *l, const char *cwd, struct pool *pool);
 
 const char *ledger_part_id(enum ledger_part p);
 const char *ledger_part_text(enum ledger_part p);

@@ -13,6 +13,7 @@
 
 struct err;
 struct opt_table;
+struct trace;
 
 enum {
 	EXIT_NOTHING = 0,	/* nothing is wrong */
@@ -51,6 +52,9 @@ void cmd_bound_memory(void);
 
 /* Reports a failure of cuwhy itself, as text or as the JSON object; returns `status`. */
 int cmd_fail(FILE *out, bool json, const struct err *e, int status);
+
+/* On stderr: what is wrong with a recording, as far as it was read; nothing if nothing is. */
+void cmd_tell_damage(const struct trace *t);
 
 /* Flushes stdout; returns `status`, or EXIT_TROUBLE if not everything could be written. */
 int cmd_finish(int status);

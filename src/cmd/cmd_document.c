@@ -89,7 +89,7 @@ static void man_option(FILE *out, const struct opt *o)
 	man_text(out, o->name, strlen(o->name));
 	fputs("\\fR", out);
 	if (o->arg) {
-		fputs(" \\fI", out);
+		fputs(opt_needs_value(o) ? " \\fI" : "\\fI", out);
 		man_text(out, o->arg, strlen(o->arg));
 		fputs("\\fR", out);
 	}
@@ -280,7 +280,7 @@ static void bash_takers(FILE *out, const struct opt *o)
 	const char *before = "";
 
 	for (; o->name; o++) {
-		if (!o->arg)
+		if (!opt_needs_value(o))
 			continue;
 		fprintf(out, "%s--%s", before, o->name);
 		if (o->letter)
@@ -294,7 +294,7 @@ static void bash_values(FILE *out, const struct opt_table *t)
 	for (const struct opt *o = t->options; o->name; o++) {
 		const char *words = option_words(t, o);
 
-		if (!o->arg)
+		if (!opt_needs_value(o))
 			continue;
 		fprintf(out, "\t\t--%s", o->name);
 		if (o->letter)
@@ -387,7 +387,7 @@ static void zsh_option(FILE *out, const struct opt_table *t, const struct opt *o
 		fprintf(out, "'--%s[", o->name);
 	zsh_text(out, o->help);
 	putc(']', out);
-	if (o->arg) {
+	if (opt_needs_value(o)) {
 		putc(':', out);
 		zsh_text(out, o->arg);
 		putc(':', out);
@@ -458,7 +458,7 @@ static void fish_option(FILE *out, const struct cmd *c, const struct opt *o)
 	if (words) {
 		fputs(" -x -a ", out);
 		fish_text(out, words);
-	} else if (o->arg) {
+	} else if (opt_needs_value(o)) {
 		fputs(takes_folder(o) ? " -x -a '(__fish_complete_directories)'" : takes_file(o) ? " -r -F" : " -x", out);
 	}
 	fputs(" -d ", out);

@@ -20,12 +20,16 @@
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "cmd/explain_folder.h"
+#include "cmd/explain_job.h"
+#include "cmd/explain_pid.h"
 #include "input/input.h"
 #include "input/recording/recording.h"
 #include "input/snapshot/input.h"
 #include "input/snapshot/snapshot.h"
 #include "input/text/input.h"
 #include "input/text/log.h"
+#include "input/text/runs.h"
 #include "judge/doctor.h"
 #include "judge/source.h"
 #include "judge/verdict.h"
@@ -34,28 +38,41 @@
 #include "write/report.h"
 
 static struct {
-	bool json, quiet, list, help;
-	const char *color;
+	bool json, verbose, quiet, list, rules, help, all, no_stop;
+	const char *color, *pid, *look;
 	enum color colors;
 } given;
 
 static const struct opt_usage usage = {
-	"explain", "[options] [FILE ... | - | TEXT | CODE | CAUSE]",
+	"explain", "[options] [FILE ... | - | TEXT | CODE | CAUSE | --pid PID ...]",
 	"Says what a log, a traceback, a recording, a GPU core dump or a PyTorch memory snapshot means. Several files\n"
-	"are analyzed together (train.log nvidia-smi.txt); - reads standard input and passes it through. A code is a\n"
-	"number, a name or an Xid (700, CUBLAS_STATUS_ALLOC_FAILED, \"Xid 79\"). Without arguments: the newest recording.",
+	"are analyzed together (train.log nvidia-smi.txt), also those of a folder (logs/); - reads standard input and\n"
+	"passes it through. Of a folder of 'cuwhy run --job', and of dumps of PyTorch's flight recorder: which rank\n"
+	"failed first. A code is a number, a name or an Xid (700, CUBLAS_STATUS_ALLOC_FAILED, \"Xid 79\"). Without\n"
+	"arguments: the newest recording. With --pid: is that process hung, where, and what does it wait for? It needs no\n"
+	"restart and no recorder, and it goes on unharmed.",
 	.exits = "The exit status is 0 if nothing is wrong, 1 if a failure was found, 2 if cuwhy itself failed, or if it\n"
 		 "found nothing and could not read an input.\n",
 	.examples = "  cuwhy explain train.log                the first error of a log, and its cause\n"
 		    "  python train.py 2>&1 | cuwhy explain -  passes the log through, then says what went wrong\n"
+		    "  cuwhy explain /shared/why              which rank of a job failed first\n"
 		    "  cuwhy explain 700                      what a code means\n"
-		    "  cuwhy explain oom-fragmentation        what a cause is, and what to do\n",
+		    "  cuwhy explain oom-fragmentation        what a cause is, and what to do\n"
+		    "  cuwhy explain --pid 4711               where a process hangs, and what it waits for\n",
 };
 
 static const struct opt options[] = {
 	{"json", 0, NULL, "print one JSON object", &given.json, NULL},
+	{"verbose", 'v', NULL, "print everything that is known: the call, all reasons, candidates, what held the memory", &given.verbose, NULL},
 	{"quiet", 'q', NULL, "with -: do not pass standard input through, print only the answer", &given.quiet, NULL},
+	{"pid", 'p', "PID ...", "look at processes that run: is one hung, where, and what does it wait for", NULL,
+	 &given.pid},
+	{"all", 'a', NULL, "the same for every process that has loaded CUDA", &given.all, NULL},
+	{"look", 0, "TIME", "with --pid: look for so long (default 1s)", NULL, &given.look},
+	{"no-stop", 0, NULL, "with --pid: stop no thread, not even for a moment; stacks are read until two readings agree",
+	 &given.no_stop, NULL},
 	{"list", 'l', NULL, "list the causes", &given.list, NULL},
+	{"rules", 0, NULL, "with CAUSE: print the rules that recognize it, as they are written", &given.rules, NULL},
 	{"color", 0, "WHEN", "auto, always or never", NULL, &given.color},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
@@ -109,12 +126,32 @@ static int no_such(const char *word)
 	return cmd_fail(stdout, given.json, &e, EXIT_TROUBLE);
 }
 
+/* The answer about the cause's own example; NULL if it has none. */
+static struct verdict *answer_example(const char *id)
+{
+	const struct cause *c = kb_find(kb_get(), id);
+	struct source s = {.input = &input_text, .path = "the example"};
+	struct text_source *text;
+	struct verdict *v;
+
+	if (!c || !c->example)
+		return NULL;
+	source_prepare();
+	s.it = text = text_source_new();
+	log_read_text(text->log, s.path, c->example, strlen(c->example));
+	log_finish(text->log);
+	v = source_judge(&s, NULL);
+	source_close(&s);
+	return v;
+}
+
 static int explain_cause(const char *id, const struct text_style *style)
 {
+	struct verdict *answer = answer_example(id);
 	char *text = NULL;
 	size_t len = 0;
 	FILE *f = given.json ? open_memstream(&text, &len) : stdout;
-	bool known = f && report_cause(f, id, style);
+	bool known = f && (given.rules ? report_cause_rules(f, id, style) : report_cause(f, id, answer, style));
 	int status;
 
 	if (f && given.json)
@@ -122,9 +159,10 @@ static int explain_cause(const char *id, const struct text_style *style)
 	if (!known)
 		status = no_such(id);
 	else if (given.json)
-		status = print_object(JSON_OF(J_INT("schema", 1), J_TEXT("id", id), J_TEXT("text", text)));
+		status = print_object(report_cause_json(id, text, answer));
 	else
 		status = cmd_finish(EXIT_NOTHING);
+	verdict_free(answer);
 	free(text);
 	return status;
 }
@@ -252,6 +290,8 @@ static int read_stdin(struct asked *a, struct err *e)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	rc = log_read_fd(a->text->log, "standard input", STDIN_FILENO, pass ? STDOUT_FILENO : -1);
+	if (rc == -EBADMSG)
+		return err_set(e, rc, "standard input is compressed, but damaged or cut short");
 	return rc ? err_set(e, rc, "cannot read standard input: %s", strerror(-rc)) : 0;
 }
 
@@ -362,7 +402,7 @@ static size_t judged_names(const struct asked *a, const char **names)
 	size_t n = 0;
 
 	for (size_t i = 0; i < a->n; i++) {
-		if (a->list[i].it != a->text)
+		if (a->list[i].input != &input_text)
 			names[n++] = a->list[i].path;
 		for (size_t k = 0; a->list[i].it == a->text && k < a->n_texts; k++)
 			if (!is_junk(a, a->texts[k]))
@@ -474,6 +514,61 @@ static int explain_machine(const struct source *s, const struct text_style *styl
 	return cmd_finish(status);
 }
 
+/* The same name, but not the log's own copy. */
+static const char *text_name(const struct asked *a, const char *name)
+{
+	for (size_t i = 0; i < a->n_texts; i++)
+		if (!strcmp(a->texts[i], name))
+			return a->texts[i];
+	return "a text";
+}
+
+/* The texts of one run, and those that may be of any. */
+static struct source read_run(const struct asked *a, const struct text_file *files, const int *run, size_t n, int which)
+{
+	struct text_source *text = text_source_new();
+	struct source s = {.input = &input_text, .it = text};
+
+	for (size_t i = 0; i < n; i++) {
+		if (run[i] != which && run[i] != RUN_ANY)
+			continue;
+		text_source_read(text, files[i].name, NULL);
+		if (!s.path && run[i] == which)
+			s.path = text_name(a, files[i].name);
+	}
+	log_finish(text->log);
+	return s;
+}
+
+static bool all_files(const struct text_file *files, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!fs_exists(files[i].name))
+			return false;
+	return true;
+}
+
+/* Texts are read as one until their times prove that they are of several runs: then each run is a source. */
+static void split_runs(struct asked *a)
+{
+	const struct text_file *files;
+	size_t n = log_files(a->text->log, &files), at = 0, runs;
+	int *run = xcalloc(n + 1, sizeof(*run));
+	struct source whole;
+
+	runs = log_runs(a->text->log, run);
+	while (at < a->n && a->list[at].it != a->text)
+		at++;
+	if (runs > 1 && all_files(files, n) && at < a->n) {
+		whole = a->list[at];
+		for (size_t i = 0; i < runs; i++)
+			a->list[i ? a->n++ : at] = read_run(a, files, run, n, (int)i);
+		a->text = a->list[at].it;
+		source_close(&whole);
+	}
+	free(run);
+}
+
 /* A recording may turn out to have no part that can be read. Then the others are judged without it. */
 static struct verdict *judge_asked(struct asked *a)
 {
@@ -520,8 +615,10 @@ static int explain_asked(struct asked *a, struct text_style *style)
 	struct verdict *v;
 	int status;
 
-	if (a->text)
+	if (a->text) {
 		log_finish(a->text->log);
+		split_runs(a);
+	}
 	if (a->n == 1 && a->list[0].input == &input_machine) {
 		progress_end();
 		tell_left_out(a, NULL);
@@ -536,7 +633,7 @@ static int explain_asked(struct asked *a, struct text_style *style)
 	return out == stdout ? cmd_finish(status) : status;
 }
 
-static int explain_inputs(char **words, int n, const char *loose, struct text_style *style)
+static int explain_words(char **words, int n, const char *loose, struct text_style *style)
 {
 	size_t size = (size_t)n + 1;
 	struct asked a = {.list = xcalloc(size, sizeof(*a.list)), .texts = xcalloc(size, sizeof(*a.texts)),
@@ -561,6 +658,17 @@ static int explain_inputs(char **words, int n, const char *loose, struct text_st
 	free(a.empty);
 	free(a.junk);
 	free(a.unread);
+	return status;
+}
+
+/* A folder of logs stands for its files. */
+static int explain_inputs(char **words, int n, const char *loose, struct text_style *style)
+{
+	int n_all, status;
+	char **all = words_of_folders(words, n, &n_all);
+
+	status = explain_words(all, n_all, loose, style);
+	words_free(all, n_all);
 	return status;
 }
 
@@ -598,6 +706,16 @@ static void move_to(char **argv, int from, int to)
 	argv[to] = word;
 }
 
+static bool takes_value(const char *word)
+{
+	static const char *const options_with_value[] = {"--color", "--pid", "-p", "--look"};
+
+	for (size_t i = 0; i < sizeof(options_with_value) / sizeof(options_with_value[0]); i++)
+		if (!strcmp(word, options_with_value[i]))
+			return true;
+	return false;
+}
+
 /* Options may follow the operands: `cuwhy explain train.log --json`. */
 static void options_first(int argc, char **argv)
 {
@@ -607,7 +725,7 @@ static void options_first(int argc, char **argv)
 		if (argv[i][0] != '-' || !argv[i][1])
 			continue;
 		move_to(argv, i, front++);
-		if (!strcmp(argv[front - 1], "--color") && i + 1 < argc)
+		if (takes_value(argv[front - 1]) && i + 1 < argc)
 			move_to(argv, ++i, front++);
 	}
 }
@@ -637,8 +755,13 @@ int cmd_explain(int argc, char **argv)
 		progress_disable();
 	style.color = !given.json && term_color(STDOUT_FILENO, color);
 	style.width = term_width(STDOUT_FILENO);
+	style.verbose = given.verbose;
 	if (given.list)
 		return list_causes();
+	if (given.pid || given.all)
+		return explain_pids(&(struct explain_pid){given.pid, argv + first, argc - first, given.look, given.all,
+							  given.no_stop, given.json},
+				    &style);
 	if (first == argc) {
 		newest = recording_newest(&e);
 		status = newest ? explain_inputs(&newest, 1, NULL, &style)
@@ -646,8 +769,12 @@ int cmd_explain(int argc, char **argv)
 		free(newest);
 		return status;
 	}
+	if (argc - first == 1 && !is_there(argv[first]) && kb_find(kb_get(), argv[first]))	/* `unknown` is a code, too */
+		return explain_cause(argv[first], &style);
 	if (!fs_exists(argv[first]) && is_code(argv + first, argc - first))
 		return explain_code(argv + first, argc - first, &style);
+	if (explain_is_job(argv + first, argc - first))
+		return explain_job(argv + first, argc - first, given.json, &style);
 	if (argc - first == 1 && !is_input(argv[first]))
 		return explain_cause(argv[first], &style);
 	if (is_loose(argv + first, argc - first))

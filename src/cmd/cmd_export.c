@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/fs.h"
@@ -228,6 +227,7 @@ static int export_process(const struct choice *c, struct err *e)
 	buf_release(&bytes);
 	*e = (struct err){0};
 	rc = write_torchsnap(&s, c->trace, rc == 0, e);
+	cmd_tell_damage(c->trace);
 	torchsnap_release(&s);
 	return rc;
 }
@@ -254,21 +254,6 @@ struct exported {
 	bool several;		/* processes: skipping one leaves others */
 };
 
-/* The header says how large it was. */
-static void tell_cut_short(const char *part, const struct trace *t)
-{
-	const struct cw_header *h = trace_header(t);
-	struct stat st;
-
-	if (stat(part, &st) != 0 || (uint64_t)st.st_size >= h->used)
-		return;
-	progress_end();
-	fprintf(stderr,
-		"cuwhy: the recording of process %" PRIu32 " is cut short: only %" PRIu64 " of %" PRIu64
-		" bytes are present\n",
-		h->pid, (uint64_t)st.st_size, h->used);
-}
-
 static void export_part(struct exported *x, struct recorded_process *p)
 {
 	struct err e = {0};
@@ -285,9 +270,10 @@ static void export_part(struct exported *x, struct recorded_process *p)
 		return;
 	}
 	if (!x->pid || x->pid == trace_header(o.trace)->pid) {
-		tell_cut_short(p->part, o.trace);
 		v = opened_judge(&o, p);
 		chrometrace_process(&x->trace, o.trace, v);
+		progress_end();
+		cmd_tell_damage(o.trace);
 		verdict_free(v);
 		x->processes++;
 	}

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <jansson.h>
 
@@ -22,6 +21,7 @@
 #include "input/dump/input.h"
 #include "input/input.h"
 #include "input/machine/machine.h"
+#include "input/recording/damage.h"
 #include "input/recording/recording.h"
 #include "input/recording/trace.h"
 #include "input/snapshot/input.h"
@@ -39,7 +39,7 @@
 #define WHAT_IFS_MAX	12
 
 static struct {
-	bool json, help;
+	bool json, markdown, help;
 	const char *out, *what_if;
 } given;
 
@@ -59,6 +59,7 @@ static const struct opt_usage usage = {
 		    "  cuwhy report --what-if gpu=a100-40gb out/\n"
 		    "                                     with its memory on another card, if 'run --memory-trace' made it\n"
 		    "  cuwhy report snapshot.pickle       what torch.cuda.memory._dump_snapshot wrote\n"
+		    "  cuwhy report --markdown            the newest recording as text for an issue\n"
 		    "  cuwhy report my.json               what 'cuwhy doctor --bundle my.json' wrote\n",
 };
 
@@ -66,6 +67,8 @@ static const struct opt options[] = {
 	{"out", 'o', "FILE", "where to write it (" DEFAULT_OUT "); '-' is standard output", NULL, &given.out},
 	{"what-if", 0, "WHAT ...", "also show its memory on another card or with these settings; may be repeated", NULL,
 	 &given.what_if},
+	{"markdown", 0, NULL, "instead of a page, text for an issue tracker; to standard output unless -o is given",
+	 &given.markdown, NULL},
 	{"json", 0, NULL, "describe the page as one JSON object", &given.json, NULL},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
 	{0},
@@ -78,7 +81,7 @@ const struct opt_table report_table = {&usage, options, NULL, OPERAND_FILE};
 /* Shown by browsers without scripts. */
 static char *text_of_verdict(const struct verdict *v, const char *path)
 {
-	struct text_style style = {.width = TEXT_WIDTH, .recording = path};
+	struct text_style style = {.width = TEXT_WIDTH, .verbose = true, .recording = path};
 	char *text = NULL;
 	size_t len = 0;
 	FILE *f = open_memstream(&text, &len);
@@ -107,17 +110,37 @@ static int tell_page(const char *path, size_t bytes, const char *cause)
 	return cmd_finish(EXIT_NOTHING);
 }
 
+static char *markdown_of(const struct verdict *v, const char *text)
+{
+	char *words = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&words, &len);
+
+	if (!f)
+		return xstrdup("");
+	report_markdown(f, v, text);
+	fclose(f);
+	return words;
+}
+
 static int write_page(struct page *p, const struct verdict *v, const char *path, const char *words)
 {
-	const char *out = given.out ? given.out : DEFAULT_OUT;
-	char *text = words ? xstrdup(words) : text_of_verdict(v, path);
+	const char *out = given.out ? given.out : given.markdown ? "-" : DEFAULT_OUT;
+	char *text = words ? xstrdup(words) : text_of_verdict(v, path), *issue;
 	struct err e = {0};
 	struct buf b;
 	int rc, status;
 
 	str_make_plain(text);
+	issue = markdown_of(v, text);
 	buf_init(&b, PAGE_MAX);
-	rc = page_write(p, text, &b, &e);
+	page_set_issue(p, issue);
+	if (given.markdown) {
+		buf_printf(&b, "%s", issue);
+		rc = 0;
+	} else {
+		rc = page_write(p, text, &b, &e);
+	}
 	progress_end();
 	if (rc == 0 && strcmp(out, "-") != 0)
 		rc = fs_write(out, b.data, b.len, &e);
@@ -128,6 +151,7 @@ static int write_page(struct page *p, const struct verdict *v, const char *path,
 	else
 		status = strcmp(out, "-") ? tell_page(out, b.len, v ? verdict_cause(v) : NULL) : cmd_finish(EXIT_NOTHING);
 	buf_release(&b);
+	free(issue);
 	free(text);
 	return status;
 }
@@ -143,15 +167,14 @@ struct judged {
 	size_t played;		/* GPUs whose memory was played back */
 };
 
-/* The header says how large it was. */
-static void tell_cut(struct page *page, const struct recorded_process *p, const struct trace *t)
+static void tell_damage(struct page *page, const struct trace *t)
 {
-	const struct cw_header *h = trace_header(t);
-	struct stat st;
+	struct pool pool = {0};
+	const char *damage = damage_words(t, &pool);
 
-	if (stat(p->part, &st) == 0 && (uint64_t)st.st_size < h->used)
-		page_tell(page, "the recording of process %u is cut short: only %llu of %llu bytes are present", h->pid,
-			  (unsigned long long)st.st_size, (unsigned long long)h->used);
+	if (damage)
+		page_tell(page, "process %u: %s", trace_header(t)->pid, damage);
+	pool_release(&pool);
 }
 
 struct what_ifs {
@@ -238,7 +261,7 @@ static void add_process(struct judged *j, struct recorded_process *p)
 	page_add_process(j->page, o.trace, &p->end, j->list[j->n], NULL, false);
 	add_what_ifs(j, &o, p->part, j->list[j->n]);
 	if (o.trace)
-		tell_cut(j->page, p, o.trace);
+		tell_damage(j->page, o.trace);
 	opened_release(&o, p);
 	j->n++;
 }

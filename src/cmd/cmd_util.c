@@ -2,15 +2,19 @@
  * Reports cuwhy's own failures to the user.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/pool.h"
 #include "base/proc.h"
 #include "base/progress.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "input/recording/damage.h"
+#include "input/recording/trace.h"
 
 #define MEMORY_LEAST (1ull << 30)
 
@@ -34,6 +38,16 @@ int cmd_fail(FILE *out, bool json, const struct err *e, int status)
 	json_print(out, JSON_OF(J_INT("schema", 1),
 				J_VALUE("failure", JSON_OF(J_TEXT("message", e->msg), J_TEXT("hint", e->hint)))));
 	return out == stdout ? cmd_finish(status) : status;
+}
+
+void cmd_tell_damage(const struct trace *t)
+{
+	struct pool pool = {0};
+	const char *damage = damage_words(t, &pool);
+
+	if (damage)
+		fprintf(stderr, "cuwhy: process %" PRIu32 ": %s\n", trace_header(t)->pid, damage);
+	pool_release(&pool);
 }
 
 int cmd_finish(int status)

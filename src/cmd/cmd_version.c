@@ -48,7 +48,7 @@ static void version_text(const struct host *h)
 	printf("cuwhy %s\n", CUWHY_VERSION);
 	printf("  commit      %s\n", CUWHY_COMMIT[0] ? CUWHY_COMMIT : UNKNOWN);
 	printf("  recording   format %d.%d\n", CW_MAJOR, CW_MINOR);
-	printf("  page        %s\n", page_built() ? "built in" : "not built in");
+	printf("  page        %s\n", page_has_charts() ? "built in" : "built in, without charts");
 	printf("  program     %s\n", dir ? dir : UNKNOWN);
 	for (i = 0; i < N_PARTS; i++) {
 		path = proc_find_part(parts[i].file);
@@ -83,7 +83,8 @@ static void version_json(const struct host *h)
 	json_print(stdout, JSON_OF(J_INT("schema", 1), J_TEXT("version", CUWHY_VERSION),
 				   J_TEXT("commit", CUWHY_COMMIT[0] ? CUWHY_COMMIT : NULL),
 				   J_VALUE("recording", JSON_OF(J_INT("major", CW_MAJOR), J_INT("minor", CW_MINOR))),
-				   J_BOOL("page", page_built()), J_TEXT("program", dir), J_VALUE("parts", parts_json()),
+				   J_BOOL("page", true), J_BOOL("charts", page_has_charts()),
+				   J_TEXT("program", dir), J_VALUE("parts", parts_json()),
 				   J_VALUE("machine", JSON_OF(J_TEXT("system", h->os.name), J_TEXT("arch", h->os.arch),
 						      J_TEXT("kernel", h->os.kernel), J_TEXT("glibc", h->os.glibc),
 							      J_TEXT("built_with_glibc", BUILT_WITH),

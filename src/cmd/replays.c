@@ -9,9 +9,11 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/pool.h"
 #include "base/progress.h"
 #include "base/str.h"
 #include "cmd/cards.h"
+#include "input/recording/damage.h"
 #include "input/recording/place.h"
 #include "input/recording/playback.h"
 #include "input/recording/recording.h"
@@ -44,6 +46,8 @@ static void replays_add_process(struct replays *r, const char *part)
 	struct err e = {0};
 	struct trace *t = trace_open(part, &e);
 	struct buf bytes = {0};
+	struct pool pool = {0};
+	size_t before = r->n;
 	int rc = t ? memory_events_read(&bytes, t, part, &e) : -EINVAL;
 
 	if (rc > 0) {
@@ -53,8 +57,11 @@ static void replays_add_process(struct replays *r, const char *part)
 	for (int d = 0; rc == 0 && d < CW_MAX_DEVICES; d++)
 		if (trace_memory(t, d)->peak_allocated)
 			replays_add(r, part, d, &bytes);
+	if (rc == 0 && r->n == before && trace_is_damaged(t))	/* not "no memory was used": that may be what is damaged */
+		rc = err_set(&e, -EBADMSG, "%s", damage_words(t, &pool));
 	if (rc && !r->left_out.code)
 		r->left_out = e;
+	pool_release(&pool);
 	buf_release(&bytes);
 	trace_free(t);
 }

@@ -20,6 +20,7 @@ struct search {
 	struct trace *trace;
 	const struct culprit *culprit;
 	bool with_params;	/* only launches whose parameters are known, and are the same */
+	uint64_t since;		/* only launches after this, or in another stream than the newest */
 };
 
 /* If the driver could no longer name the kernel, use the name under which the program looked it up. */
@@ -63,6 +64,8 @@ static void consider(void *arg, const struct cw_launch *l)
 		return;
 	if (q->with_params ? !same_params(q->culprit, l) : known_params(q->culprit, l))
 		return;
+	if (m->newest && l->ticks < q->since && m->newest->ticks >= q->since && l->stream == m->newest->stream)
+		return;
 	if (!m->newest)
 		m->newest = l;
 	launch_scene(l, q->trace, &s);
@@ -99,10 +102,10 @@ static void consider_captured(struct search *q, const struct cw_failure *noticed
 		q->found->replay = (struct place){0};
 }
 
-void fault_find_launch(struct fault_launch *m, struct trace *t, const struct culprit *c,
-		       const struct cw_failure *noticed)
+static void find_launch_since(struct fault_launch *m, struct trace *t, const struct culprit *c,
+			      const struct cw_failure *noticed, uint64_t since)
 {
-	struct search q = {.found = m, .trace = t, .culprit = c};
+	struct search q = {.found = m, .trace = t, .culprit = c, .since = since};
 
 	*m = (struct fault_launch){.n = 0};
 	if (!c->kernel)
@@ -117,6 +120,12 @@ void fault_find_launch(struct fault_launch *m, struct trace *t, const struct cul
 		if (!m->newest)
 			consider_captured(&q, noticed, each);
 	}
+}
+
+void fault_find_launch(struct fault_launch *m, struct trace *t, const struct culprit *c,
+		       const struct cw_failure *noticed)
+{
+	find_launch_since(m, t, c, noticed, 0);
 }
 
 struct culprit *culprit_of_process(struct dump *d, const struct trace *t)
@@ -188,9 +197,10 @@ static void fill_piece(struct casefile *c, const struct trace *t, struct piece_l
 	to->freed_after = m->freed_after;
 }
 
-/* Which memory the address belongs to. */
+/* Which memory the address belongs to. Guard mode keeps what was freed mapped until the work before has ended: of two launches in one
+ * stream, the one before the free did not fault. */
 static void join_address(struct casefile *c, const struct incident *i, struct trace *t, const struct culprit *k,
-			 const struct fault_launch *m)
+			 struct fault_launch *m)
 {
 	struct address a;
 
@@ -199,6 +209,8 @@ static void join_address(struct casefile *c, const struct incident *i, struct tr
 		dump_observe_thread(c, k, a.lane, a.threads);
 	address_facts(c, t, &a);
 	tell_address(c);
+	if (a.freed_ticks)
+		find_launch_since(m, t, k, i->lead, a.freed_ticks);
 	fill_piece(c, t, &c->block, &a.block);
 	fill_piece(c, t, &c->segment, &a.segment);
 }

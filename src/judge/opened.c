@@ -58,8 +58,8 @@ struct verdict *opened_judge_and(const struct opened *o, const struct recorded_p
 	/* what was found at the time is about the recording alone, not about what other inputs add */
 	json_t *stored = !also && strcmp(verdict_cause(v), "none") != 0 ? recording_verdict(p) : NULL;
 
-	if (stored)
-		verdict_restore(v, stored);
+	if (stored && verdict_restore(v, stored))
+		verdict_tell_damage(v);
 	json_decref(stored);
 	return v;
 }

@@ -6,6 +6,7 @@
 
 #include "case/message.h"
 #include "formats/xid.h"
+#include "input/recording/damage.h"
 #include "input/recording/incident.h"
 #include "input/recording/observe.h"
 #include "input/recording/place.h"
@@ -127,6 +128,17 @@ static void add_samples(struct incident *i, const struct trace *t, const struct 
 		i->ram = end->ram;
 }
 
+/* An exception that ends a thread does not end the process, and Python tells nobody: that the program handled the failure shows only
+ * in what it does afterwards. */
+static bool is_last(const struct incident *i, struct trace *t)
+{
+	const struct cw_header *h = trace_header(t);
+	const struct cw_launch *const *launch;
+	size_t n = trace_launches(t, &launch);
+
+	return h->py_version && i->lead->tid != h->pid && (!n || launch[n - 1]->ticks <= i->lead->last_ticks);
+}
+
 static void add_notes(struct verdict *main, const struct incidents *all, const struct incident *fatal,
 		      struct trace *t, const struct process_end *end)
 {
@@ -145,6 +157,7 @@ static void add_notes(struct verdict *main, const struct incidents *all, const s
 			continue;
 		}
 		fill_end(note, t, end);
+		note->last = is_last(i, t);
 		verdict_append(&main->notes, note);
 		n++;
 	}
@@ -156,6 +169,27 @@ static const struct xid_log *log_of(const struct trace *t, const struct process_
 	static const struct xid_log nothing = {.readable = true};
 
 	return trace_header(t)->sim ? &nothing : end->xids;
+}
+
+struct verdict *verdict_unrecorded(const struct process_end *end, const char *why)
+{
+	struct verdict *v = verdict_new("unknown");
+
+	fact_set_text(&v->c, FACT_process_unrecorded, why);
+	verdict_judge(v);
+	if (end)
+		fill_end(v, NULL, end);
+	return v;
+}
+
+struct verdict *verdict_without(struct verdict *all, const struct process_end *end, const char *why)
+{
+	struct verdict *both[] = {NULL, all};
+
+	if (verdict_failed(all))
+		return all;
+	both[0] = verdict_unrecorded(end, why);
+	return verdict_join(both, 2);
 }
 
 struct verdict *verdict_of_process_and(struct trace *t, const struct process_end *end, const struct process_also *also)
@@ -188,7 +222,7 @@ struct verdict *verdict_of_process_and(struct trace *t, const struct process_end
 	fill_end_exception(found ? found : v, &all, t);
 	add_notes(found ? found : v, &all, fatal, t, end);
 	if (!found)
-		return v;
+		return damage_hides_failures(t) ? verdict_without(v, end, damage_words(t, &v->pool)) : v;
 	verdict_free(v);
 	return found;
 }
@@ -196,25 +230,4 @@ struct verdict *verdict_of_process_and(struct trace *t, const struct process_end
 struct verdict *verdict_of_process(struct trace *t, const struct process_end *end)
 {
 	return verdict_of_process_and(t, end, NULL);
-}
-
-struct verdict *verdict_unrecorded(const struct process_end *end, const char *why)
-{
-	struct verdict *v = verdict_new("unknown");
-
-	fact_set_text(&v->c, FACT_process_unrecorded, why);
-	verdict_judge(v);
-	if (end)
-		fill_end(v, NULL, end);
-	return v;
-}
-
-struct verdict *verdict_without(struct verdict *all, const struct process_end *end, const char *why)
-{
-	struct verdict *both[] = {NULL, all};
-
-	if (verdict_failed(all))
-		return all;
-	both[0] = verdict_unrecorded(end, why);
-	return verdict_join(both, 2);
 }

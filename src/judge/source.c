@@ -305,7 +305,8 @@ static enum tied verdict_tied(struct source *s, const struct verdict *v, struct 
 
 	/* one run leaves one of each: two recordings are two runs, two dumps are two faults */
 	if (s->input == other->input) {
-		*why = "two inputs of the same kind are never joined";
+		*why = s->input == &input_text ? "by their times, the texts are of two runs"
+					       : "two inputs of the same kind are never joined";
 		return TIED_NOT;
 	}
 	tied = case_tied(&v->c, &w->c, pool, why);

@@ -71,6 +71,17 @@ static const struct cause *cause_of(const json_t *o)
 	return id ? kb_find(kb_get(), id) : NULL;
 }
 
+/* The rule that matched; NULL if this cuwhy does not have it. */
+static const struct when *rule_of(const struct cause *cause, const json_t *o)
+{
+	const char *id = json_string_value(json_object_get(o, "rule"));
+	const struct when *w = cause && id ? cause->when : NULL;
+
+	while (w && strcmp(w->id, id) != 0)
+		w = w->next;
+	return w;
+}
+
 static void restore_candidates(struct verdict *v, const json_t *list)
 {
 	v->candidates = pool_alloc(&v->pool, (length(list) + 1) * sizeof(*v->candidates));
@@ -79,8 +90,10 @@ static void restore_candidates(struct verdict *v, const json_t *list)
 		const json_t *o = json_array_get(list, i);
 		struct match m = {.cause = cause_of(o),
 				  .sure = (enum sureness)certainty_of(o),
-				  .because = member(v, o, "because")};
+				  .because = member(v, o, "because"),
+				  .tied = json_is_true(json_object_get(o, "tied"))};
 
+		m.when = rule_of(m.cause, o);
 		if (m.cause)
 			v->candidates[v->n_candidates++] = m;
 	}

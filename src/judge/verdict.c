@@ -8,11 +8,14 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "case/assert.h"
 #include "cuwhy/format.h"
 #include "input/dump/observe.h"
 #include "input/snapshot/observe.h"
 #include "input/text/observe.h"
+#include "rules/destroys.h"
+#include "rules/question.h"
 
 _Static_assert((int)SURE_CERTAIN == (int)KB_CERTAIN && (int)SURE_POSSIBLE == (int)KB_POSSIBLE, "one scale of certainty");
 
@@ -102,11 +105,26 @@ static void add_why(void *arg, const char *text, const char *command)
 	say(&v->pool, &v->why, NULL, text, command);
 }
 
+void verdict_why(struct verdict *v, const char *text)
+{
+	add_why(v, text, NULL);
+}
+
 static void add_fix(void *arg, const char *text, const char *command)
 {
 	struct verdict *v = arg;
 
 	say(&v->pool, &v->fix, NULL, text, command);
+}
+
+/* Until the cause is certain, a fix that takes something away is named, but there is nothing to paste. */
+static void hold_back(struct verdict *v)
+{
+	for (struct said *s = v->sure < SURE_CERTAIN ? v->fix : NULL; s; s = s->next)
+		if (s->command && command_destroys(s->command)) {
+			s->text = fix_to_confirm(s->text, &v->pool);
+			s->command = NULL;
+		}
 }
 
 void verdict_of_cause(struct verdict *v, const struct match *m, const struct casefile *c)
@@ -119,6 +137,7 @@ void verdict_of_cause(struct verdict *v, const struct match *m, const struct cas
 	v->title = cause_headline(v->cause, c, &v->pool);
 	advice_each(v->cause->why, c, &v->pool, add_why, v);
 	advice_each(v->cause->fix, c, &v->pool, add_fix, v);
+	hold_back(v);
 }
 
 /* --- rules -------------------------------------------------------------------------------------- */
@@ -131,32 +150,102 @@ static bool evidence_is_told(const struct verdict *v, const char *text)
 	return false;
 }
 
-/* A line of a text that the rule is based on. */
-static void tell_hit(void *arg, const char *words)
+/* A line of the text that a rule is based on. The one with the error itself is shown anyway. */
+static void tell_line(struct verdict *v, const char *text)
 {
-	struct verdict *v = arg;
-	const struct text_hit *hit = v->c.says(v->c.says_arg, words);
-	char *text;
+	const char *error = pool_printf(&v->pool, "%s line %.0f: ", fact_text(&v->c, FACT_text_file),
+					fact_number(&v->c, FACT_text_line, 0));
 
-	if (!hit)
-		return;
-	text = pool_printf(&v->pool, "%s line %llu: %.*s", hit->file, (unsigned long long)hit->line, TEXT_SHOWN_MAX,
-			   hit->text);
 	if (evidence_is_told(v, text))
 		return;
 	verdict_evidence(v, TEXT_OBSERVER, text);
-	if (hit->line != (uint64_t)fact_number(&v->c, FACT_text_line, 0))
+	if (!str_starts(text, error))
 		add_why(v, text, NULL);
 }
 
-/* First the rule's reason, then what was observed, then the lines of text that the rule is based on. */
+static void tell_ground(void *arg, const char *words, enum fact_id fact)
+{
+	struct verdict *v = arg;
+	const struct text_hit *hit = words && v->c.says ? v->c.says(v->c.says_arg, words) : NULL;
+	const char *place = words ? NULL : fact_place(&v->c, fact);
+
+	if (hit)
+		place = pool_printf(&v->pool, "%s line %llu: %.*s", hit->file, (unsigned long long)hit->line,
+				    TEXT_SHOWN_MAX, hit->text);
+	if (place)
+		tell_line(v, place);
+}
+
+/* A setting that a sentence rests on: what it says about it can be looked up. */
+static void tell_setting(void *arg, const char *words, enum fact_id fact)
+{
+	if (!words && fact_group(fact) == GROUP_set)
+		tell_ground(arg, NULL, fact);
+}
+
+static bool holds(const struct expr *x, const struct casefile *c)
+{
+	struct value v = expr_eval(x, c);
+
+	return v.known && v.number != 0;
+}
+
+static void tell_settings(struct verdict *v, const struct advice *list)
+{
+	for (const struct advice *a = list; a; a = a->next)
+		if (a->guard && holds(a->guard, &v->c))
+			expr_grounds(a->guard, &v->c, tell_setting, v);
+}
+
+/* First the rule's reason, then what was observed, then the lines of text that the rule and the evidence for and against it are based on. */
 static void fill_evidence(struct verdict *v)
 {
+	const struct match *m = v->n_candidates ? &v->candidates[0] : NULL;
+
 	if (v->because)
 		verdict_evidence(v, "rule", v->because);
 	verdict_take_evidence(v);
-	if (v->c.says && v->n_candidates && v->candidates[0].when)
-		expr_says(v->candidates[0].when->expr, false, tell_hit, v);
+	if (m && m->when)
+		expr_grounds(m->when->expr, &v->c, tell_ground, v);
+	for (const struct when *w = m ? m->cause->evidence : NULL; w; w = w->next)
+		if (holds(w->expr, &v->c))
+			expr_grounds(w->expr, &v->c, tell_ground, v);
+	tell_settings(v, v->cause->why);
+	tell_settings(v, v->cause->fix);
+}
+
+void verdict_doubt(struct verdict *v, const char *why)
+{
+	if (v->sure < SURE_CERTAIN)
+		return;
+	v->sure = SURE_LIKELY;
+	v->because = pool_printf(&v->pool, "%s%s%s", v->because ? v->because : "", v->because ? "; but " : "", why);
+	for (size_t i = 0; i < v->n_candidates; i++)
+		if (v->candidates[i].sure == KB_CERTAIN)
+			v->candidates[i].sure = KB_LIKELY;
+	hold_back(v);
+}
+
+void verdict_lower(struct verdict *v, const char *why)
+{
+	if (v->sure > SURE_POSSIBLE)
+		v->sure--;
+	v->because = pool_printf(&v->pool, "%s%s%s", v->because ? v->because : "", v->because ? "; but " : "", why);
+	for (size_t i = 0; i < v->n_candidates; i++)
+		if (v->candidates[i].sure > KB_POSSIBLE)
+			v->candidates[i].sure--;
+	hold_back(v);
+}
+
+/* Any figure of a damaged input may be wrong, not only those that cannot be true. */
+void verdict_tell_damage(struct verdict *v)
+{
+	const char *damage = verdict_damage(v);
+
+	if (!damage)
+		return;
+	verdict_evidence(v, "damage", damage);
+	verdict_lower(v, damage);
 }
 
 void verdict_judge(struct verdict *v)
@@ -175,17 +264,17 @@ void verdict_judge(struct verdict *v)
 	if (v->cause->blames >= 0)
 		case_blame(&v->c, (enum blamed_id)v->cause->blames);
 	fill_evidence(v);
+	if (v->n_candidates > 1 && v->candidates[1].sure == KB_CERTAIN &&
+	    !order_is_over(&v->candidates[0], &v->candidates[1]))
+		verdict_doubt(v, pool_printf(&v->pool, "%s would be as certain", v->candidates[1].cause->id));
+	verdict_tell_damage(v);
 }
 
-void verdict_doubt(struct verdict *v, const char *why)
+const char *verdict_damage(const struct verdict *v)
 {
-	if (v->sure < SURE_CERTAIN)
-		return;
-	v->sure = SURE_LIKELY;
-	v->because = pool_printf(&v->pool, "%s%s%s", v->because ? v->because : "", v->because ? "; but " : "", why);
-	for (size_t i = 0; i < v->n_candidates; i++)
-		if (v->candidates[i].sure == KB_CERTAIN)
-			v->candidates[i].sure = KB_LIKELY;
+	const char *damage = fact_text_or_null(&v->c, FACT_process_damaged);
+
+	return damage ? damage : fact_text_or_null(&v->c, FACT_snapshot_damaged);
 }
 
 /* --- reading ------------------------------------------------------------------------------------ */
@@ -222,6 +311,18 @@ uint64_t verdict_time_ns(const struct verdict *v)
 bool verdict_failed(const struct verdict *v)
 {
 	return strcmp(v->cause->id, "none") != 0;
+}
+
+const struct question *verdict_question(const struct verdict *v)
+{
+	const struct cause *causes[QUESTION_CAUSES];
+	size_t n = 0;
+
+	if (v->sure == SURE_CERTAIN || !fact_true(&v->c, FACT_text_is) || !verdict_failed(v))
+		return NULL;
+	for (; n < v->n_candidates && n < QUESTION_CAUSES; n++)
+		causes[n] = v->candidates[n].cause;
+	return question_for(kb_get(), causes, n, &v->c);
 }
 
 /* A verdict with what decides its place, found out once: there may be thousands. */

@@ -18,6 +18,7 @@ struct doctor;
 struct doctor_check;
 struct incident;
 struct json_t;
+struct question;
 struct snap_device;
 struct snap_lines;
 struct snapshot;
@@ -49,6 +50,7 @@ struct verdict {
 	bool own;			/* the failure is its own: reported by CUDA, not only by an exception */
 	const char *end_type, *end_text;	/* the exception that ended it; NULL = none was seen */
 	const char *end_words;		/* its message and those of the exceptions behind it */
+	bool last;			/* a note: not on the main thread, and nothing was launched after it */
 	uint32_t victim_of;		/* process to blame, 0 = not a victim */
 	const char *victim_why;
 	struct verdict *notes, *others;	/* lists by `next` */
@@ -66,10 +68,16 @@ void verdict_judge(struct verdict *v);
 /* Takes the text of a cause for these facts; `m` NULL: of the verdict's own cause. */
 void verdict_of_cause(struct verdict *v, const struct match *m, const struct casefile *c);
 void verdict_evidence(struct verdict *v, const char *source, const char *text);
+void verdict_why(struct verdict *v, const char *text);	/* one more reason, after those of the cause */
 void verdict_take_evidence(struct verdict *v);	/* moves the case's evidence to the verdict */
 void verdict_append(struct verdict **list, struct verdict *v);
-/* No longer certain, for this reason. */
+/* No longer certain, for this reason; one step less certain than it is. */
 void verdict_doubt(struct verdict *v, const char *why);
+void verdict_lower(struct verdict *v, const char *why);
+
+/* What is wrong with what it was judged from; NULL = nothing. */
+const char *verdict_damage(const struct verdict *v);
+void verdict_tell_damage(struct verdict *v);
 
 /* Judges one process. `t` NULL: it never used CUDA. Never fails: at worst the cause is `unknown`. */
 struct verdict *verdict_of_process(struct trace *t, const struct process_end *end);
@@ -103,6 +111,9 @@ long verdict_promote(struct verdict **list, size_t n);
 
 /* Does the exception that ended it say that another process died? */
 bool victim_speaks(const struct verdict *v);
+const char *victim_words(const struct verdict *v);	/* in our words; NULL = it does not */
+/* The same of an exception's type and message, each may be NULL. */
+const char *victim_words_in(const char *type, const char *text);
 
 /* --- the machine ------------------------------------------------------------------------------- */
 
@@ -124,5 +135,7 @@ size_t verdict_notes(const struct verdict *v);
 uint32_t verdict_pid(const struct verdict *v);
 uint64_t verdict_time_ns(const struct verdict *v);	/* CLOCK_MONOTONIC of the failure: puts processes in order */
 const char *certainty_word(enum certainty c);
+/* Of a text whose cause is not certain: what would tell its first candidates apart. NULL otherwise. */
+const struct question *verdict_question(const struct verdict *v);
 
 #endif

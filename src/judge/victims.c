@@ -40,6 +40,21 @@ bool victim_speaks(const struct verdict *v)
 	return !v->own && sign_of(v);
 }
 
+const char *victim_words_in(const char *type, const char *text)
+{
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+		if (matches(&signs[i], type, text))
+			return signs[i].why;
+	return NULL;
+}
+
+const char *victim_words(const struct verdict *v)
+{
+	const struct sign *s = v->own ? NULL : sign_of(v);
+
+	return s ? s->why : NULL;
+}
+
 static bool is_sibling(const struct verdict *v, const struct verdict *of)
 {
 	return v->ppid && v->ppid == of->ppid;

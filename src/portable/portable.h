@@ -15,6 +15,10 @@
 #define GLIBC_FIRST	"2.2.5"	/* the first version that glibc had on this processor */
 #define GLIBC_FXSTATAT	"2.4"
 #define STAT_LAYOUT	1	/* of struct stat, ever since */
+#elif defined(__aarch64__)
+#define GLIBC_FIRST	"2.17"
+#define GLIBC_FXSTATAT	"2.17"
+#define STAT_LAYOUT	0
 #else
 #error "no port to this processor yet: see portable.h"
 #endif

@@ -67,6 +67,7 @@ enum api {
 	X(cuDeviceGetUuid_v2, (void *, int))                                                 \
 	X(cuStreamIsCapturing, (void *, int *))                                              \
 	X(cuThreadExchangeStreamCaptureMode, (int *))                                        \
+	X(cuMemGetAllocationGranularity, (size_t *, const void *, int))                      \
 	X(cuCtxGetId, (void *, uint64_t *))                                                  \
 	X(cuCtxGetStreamPriorityRange, (int *, int *))                                       \
 	X(cuDevicePrimaryCtxGetState, (int, unsigned *, int *))                              \
@@ -504,10 +505,12 @@ struct torch_block_note {
 	uint64_t asked;			/* allocated: bytes that PyTorch was asked for, 0 = less than CW_EVENT_UNIT or not known */
 };
 void torch_block_start(void);
+void torch_report(const struct torch_block_note *b);	/* as PyTorch's allocator does, to us and to its profiler */
 uint64_t torch_stream(int device);	/* PyTorch's current stream, as PyTorch numbers it */
 void torch_block_made(const struct torch_block_note *b);
 void torch_block_freed(const struct torch_block_note *b);
 void torch_block_is_workspace(uint64_t addr, const void *function);	/* of the library that contains this function */
+bool torch_block_workspace(uint64_t addr);				/* is it one */
 bool torch_block_known_workspace(uint64_t addr);			/* the last one this thread reported */
 bool torch_block_lock(void);	/* for what is written beside them; false: there are none, or it is taken */
 void torch_block_unlock(void);

@@ -30,6 +30,7 @@
 #define ATTR_FLAGS	7	/* int */
 /* without unrelocated images, global, shared, local and constant memory, and without abort() */
 #define FLAGS		(1 | 2 | 4 | 8 | 16 | 32)
+#define FLAG_GLOBAL	2		/* without global memory */
 #define ASSERT		710
 #define NOT_READY	600
 #define LAUNCH_FAILED	719	/* "unspecified": true of every fault */
@@ -39,6 +40,7 @@
 #define SOON_NS		(5000 * MS)	/* for a dump to appear: the library that writes it may come from a cold disk */
 #define UNSURE_NS	(1500 * MS)	/* the same, if the driver may have abandoned it */
 #define PATIENCE_NS	(10000 * MS)	/* for it to be complete, or for the driver's error */
+#define MEMORY_NS	(600000 * MS)	/* for it to be complete with all of the GPU's memory */
 
 #define OFTEN_NS	200000u		/* looking for a dump takes a system call, about 1 us */
 
@@ -134,14 +136,25 @@ static void make_path(const char *folder)
 	rec_put_number(dump.path + n + 6, 24, (long)rec.pid);
 }
 
-/* No memory contents, no abort(). Drivers before CUDA 12.5 have two switches for this, later ones have flags. */
+/* The user asked for it: cuwhy run --dump-memory. */
+static bool with_memory(void)
+{
+	return rec_getenv("CUWHY_DUMP_MEMORY") != NULL;
+}
+
+static uint64_t patience_ns(void)
+{
+	return with_memory() ? MEMORY_NS : PATIENCE_NS;
+}
+
+/* No memory contents unless asked for, no abort(). Drivers before CUDA 12.5 have two switches for this, later ones have flags. */
 static bool set_flags(void)
 {
-	const int flags = FLAGS;
-	const bool yes = true, no = false;
+	const int flags = with_memory() ? FLAGS & ~FLAG_GLOBAL : FLAGS;
+	const bool light = !with_memory(), no = false;
 
 	return set(ATTR_FLAGS, &flags, sizeof(flags)) ||
-	       (set(ATTR_LIGHT, &yes, sizeof(yes)) && set(ATTR_ABORT, &no, sizeof(no)));
+	       (set(ATTR_LIGHT, &light, sizeof(light)) && set(ATTR_ABORT, &no, sizeof(no)));
 }
 
 /* What a dump of either kind needs, except enabling it. */
@@ -327,7 +340,7 @@ static CUresult plain_error(CUresult driver)
 			atomic_store(&dump.lost, true);
 		return driver == LAUNCH_FAILED ? ASSERT : driver;
 	}
-	until = rec_mono_ns() + PATIENCE_NS;
+	until = rec_mono_ns() + patience_ns();
 	while (!read_dump(&code) && !failed_before() && rec_mono_ns() < until)
 		nap();
 	if (!driver && !failed_before())
@@ -402,7 +415,7 @@ static void fault_at_exit(CUresult code)
  * handler on that very thread is what ends the process. */
 static bool another_waits(void)
 {
-	uint64_t until = rec_mono_ns() + SOON_NS + 2 * PATIENCE_NS;
+	uint64_t until = rec_mono_ns() + SOON_NS + 2 * patience_ns();
 	bool any = false;
 
 	while (!waits_here && atomic_load(&dump.waiting) && rec_mono_ns() < until) {

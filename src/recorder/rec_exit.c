@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "rec.h"
+#include "rec_guard.h"
 
 #define LATE_FAULT 1	/* the status Python would have exited with */
 
@@ -54,6 +54,7 @@ static void on_exit_handler(int status, void *data)
 	(void)data;
 	if (!is_ours())
 		return;
+	guard_at_exit();
 	if (dump_at_exit(true))
 		leave_at_once(status ? status : LATE_FAULT);
 	ended(status);
@@ -86,8 +87,10 @@ void exit_at_once_after_fault(void)
 /* Before any exit handler: the one of the library that is writing a dump may crash. */
 void exit_is_near(void)
 {
-	if (is_ours())
-		dump_at_exit(true);
+	if (!is_ours())
+		return;
+	guard_at_exit();
+	dump_at_exit(true);
 }
 
 /* Python's os._exit, and how multiprocessing children end: exit handlers do not run. A signal handler may call it, while

@@ -174,7 +174,7 @@ static void write_failure(struct cw_failure *to, const struct cw_failure *f, uin
 	__atomic_store_n(&to->seq, 0, __ATOMIC_RELAXED);
 	atomic_signal_fence(memory_order_release);
 	memcpy((char *)to + sizeof(to->seq), (const char *)f + sizeof(f->seq), sizeof(*f) - sizeof(f->seq));
-	if (f->source != CW_SRC_RANKS)	/* the loops have gone on since */
+	if (f->source != CW_SRC_RANKS && f->source != CW_SRC_GUARD)	/* the loops have gone on since */
 		add_turns(to, seq);
 	shared_set(&to->seq, seq);
 }
@@ -192,7 +192,7 @@ static struct cw_failure *find_same(const struct cw_failure *f, uint64_t *seq)
 		struct cw_failure *to = place(i - 1);
 
 		*seq = i;
-		if (same(to, f))
+		if (same(to, f) && (!is_out_of_memory(f) || to->request_bytes == f->request_bytes))
 			return to;
 		if (is_out_of_memory(f) && to->tid == f->tid)
 			return NULL;

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "rec.h"
+#include "rec_guard.h"
 
 /* Nearly all parameters are a pointer, a number or a few of those: not worth a call to memcpy. */
 static inline void copy_param(uint8_t *to, const void *from, uint32_t size)
@@ -165,6 +165,33 @@ static inline __attribute__((always_inline)) void expect_launch(uint64_t functio
 		__builtin_prefetch(r, 1);
 }
 
+/* Guard mode: before the launch. A kernel's first launch comes before its layout is known. */
+static __attribute__((noinline)) void guard_params(uint64_t function, void **params, void **extra)
+{
+	uint8_t copy[CW_PARAM_BYTES] = {0};
+	uint32_t number = function_number(function);
+	int saved = *rec_self->error;
+
+	rec_nesting = 2;
+	guard_launch(copy, copy_params(copy, number, params, extra), !params || function_layout(number));
+	rec_nesting = 1;
+	*rec_self->error = saved;
+}
+
+static __attribute__((noinline)) void guard_graph(void)
+{
+	rec_nesting = 2;
+	guard_graph_launch();
+	rec_nesting = 1;
+}
+
+#define expect_params(f, params, extra) \
+	do { \
+		expect_launch(f); \
+		if (guard_on()) \
+			guard_params(f, params, extra); \
+	} while (0)
+
 void note_launch(const struct launch_note *l)
 {
 	put_launch(l);
@@ -285,17 +312,17 @@ static inline void launched_ex(const struct launch_config *c, uint64_t f, void *
 
 #define WRAP_LAUNCH(name)                                                                             \
 	WRAP(name, API_cuLaunchKernel, (uint64_t f, DIMS, uint64_t stream, void **params, void **extra), \
-	     (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), expect_launch(f),            \
+	     (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra), expect_params(f, params, extra), \
 	     NOTE(put_launch, cuLaunchKernel, extra, 0))
 #define WRAP_COOPERATIVE(name)                                                                        \
 	WRAP(name, API_cuLaunchCooperativeKernel, (uint64_t f, DIMS, uint64_t stream, void **params), \
-	     (f, gx, gy, gz, bx, by, bz, shared, stream, params), expect_launch(f),                   \
+	     (f, gx, gy, gz, bx, by, bz, shared, stream, params), expect_params(f, params, NULL),     \
 	     NOTE(note_launch, cuLaunchCooperativeKernel, NULL, CW_LAUNCH_COOPERATIVE))
 #define WRAP_EX(name)                                                                                 \
 	WRAP(name, API_cuLaunchKernelEx, (const struct launch_config *c, uint64_t f, void **params, void **extra), \
-	     (c, f, params, extra), expect_launch(f), launched_ex(c, f, params, extra, r))
+	     (c, f, params, extra), expect_params(f, params, extra), launched_ex(c, f, params, extra, r))
 #define WRAP_GRAPH(name)                                                                              \
-	WRAP(name, API_cuGraphLaunch, (uint64_t exec, uint64_t stream), (exec, stream), (void)0,     \
+	WRAP(name, API_cuGraphLaunch, (uint64_t exec, uint64_t stream), (exec, stream), if (guard_on()) guard_graph(), \
 	     note_graph_launch(exec, stream, r))
 
 WRAP_LAUNCH(cuLaunchKernel)

@@ -326,35 +326,16 @@ enum branch branch_here(void)
 
 /* ---- start ----------------------------------------------------------------------------------------------------- */
 
-/* Since 3.13 CPython publishes where its fields are: "xdebugpy", version, free-threaded, then offsets. */
+/* Since 3.13 CPython says itself where its fields are. */
 static enum cw_reason use_debug_offsets(const struct elf_object *o)
 {
 	const uint64_t *d = elf_symbol(o, "_PyRuntime");
-	const uint64_t *thread, *frame, *code;
-	uint64_t want;
 
-	if (!d || memcmp(d, "xdebugpy", 8) != 0)
-		return CW_REASON_PY_VERSION;
-	if (d[2])
-		return CW_REASON_PY_FREETHREAD;
-	/* groups of 64-bit words after the first three; some have more words in 3.14 */
-	thread = d + 3 + 3 + (py.l.minor == 13 ? 13 : 16);
-	frame = thread + 9;
-	code = frame + (py.l.minor == 13 ? 6 : 8);
-	want = thread[4];
-	if (want < 16 || want > 400 || frame[1] > 200 || code[1] > 400 || code[9] > 600)
-		return CW_REASON_PY_VERSION;
-	py.l.first_frame = (uint16_t)thread[4];
-	py.l.previous = (uint16_t)frame[1];
-	py.l.code = (uint16_t)frame[2];
-	py.l.instr = (uint16_t)frame[3];
-	py.l.owner = (uint16_t)frame[5];
-	py.l.filename = (uint16_t)code[1];
-	py.l.name = (uint16_t)code[2];
-	py.l.line_table = (uint16_t)code[4];
-	py.l.first_line = (uint16_t)code[5];
-	py.l.bytecode = (uint16_t)code[9];
-	return CW_REASON_NONE;
+	switch (d ? py_debug_layout(&py.l, d) : PY_DEBUG_UNKNOWN) {
+	case PY_DEBUG_OK: return CW_REASON_NONE;
+	case PY_DEBUG_FREE_THREADED: return CW_REASON_PY_FREETHREAD;
+	default: return CW_REASON_PY_VERSION;
+	}
 }
 
 static uint32_t version_of(const struct elf_object *o)

@@ -4,6 +4,7 @@
 #ifndef CUWHY_REC_PYTHON_H
 #define CUWHY_REC_PYTHON_H
 
+#include "cuwhy/python.h"
 #include "rec.h"
 
 /* Called only with the GIL held (python_has_gil), except the first one, current_state and is_finalizing, which need none. */
@@ -44,21 +45,6 @@ struct py_functions {
 	int (*is_finalizing)(void);	/* Py_IsFinalizing or _Py_IsFinalizing */
 	int (*is_main_thread)(void);	/* _PyOS_IsMainThread, or NULL; GIL held */
 	const void *code_type, *unicode_type, *long_type;
-};
-
-enum instr_kind { INSTR_BYTES, INSTR_UNITS, INSTR_POINTER };
-
-/* Offsets in bytes; measured from the headers of each version. */
-struct py_layout {		/* compared as bytes: no padding */
-	uint16_t minor;
-	uint16_t via_cframe;
-	uint16_t instr_kind;	/* enum instr_kind */
-	uint16_t first_frame, cframe_frame;
-	uint16_t previous, code, instr, owner;
-	uint16_t first_line, filename, name, line_table, bytecode;
-	uint16_t ascii_data, compact_data;
-	uint16_t shim_owner;	/* this owner and above are not Python code; 255 = there are none */
-	uint16_t check_type;	/* a frame may run something other than a code object */
 };
 
 struct py {
@@ -114,8 +100,9 @@ struct py_loop {			/* units of code, from the start of its bytecode */
 	int16_t depth;			/* of the stack: `for` without the iterator, else at the head */
 	int16_t slot;			/* of the iterator on the stack, -1 = none */
 	bool is_for, checked;		/* checked: the slot was read without a fault */
-	uint8_t n_vars, var[2];		/* variables that are set in it, those of `for` first */
+	uint8_t n_vars, var[2];		/* variables that are set in it, but in none of the loops inside; those of `for` first */
 #define LOOP_VARS	2u
+	uint64_t inside;		/* those that are, a bit for each by number modulo 64 */
 	uint32_t number;		/* in the recording, 0 = not yet */
 };
 extern struct py_loop py_loop[] __attribute__((visibility("hidden")));

@@ -346,14 +346,26 @@ static bool put_span(uint32_t at, uint16_t loop)
 
 static void stores(uint16_t loop, uint32_t variable)
 {
-	for (; loop && variable < 255; loop = pass_loop(loop)->up) {
-		struct py_loop *l = pass_loop(loop);
-		uint32_t i = 0;
+	uint64_t bit = 1ull << variable % 64;
+	struct py_loop *l;
+	uint32_t i = 0;
 
-		while (i < l->n_vars && l->var[i] != variable)
-			i++;
-		if (i < LOOP_VARS && i == l->n_vars)
-			l->var[l->n_vars++] = (uint8_t)variable;
+	if (!loop || variable > 254)
+		return;
+	l = pass_loop(loop);
+	while (i < l->n_vars && l->var[i] != variable)
+		i++;
+	if (i < LOOP_VARS && i == l->n_vars && !(l->inside & bit))
+		l->var[l->n_vars++] = (uint8_t)variable;
+	for (loop = l->up; loop; loop = l->up) {
+		uint8_t n = 0;
+
+		l = pass_loop(loop);
+		l->inside |= bit;
+		for (i = 0; i < l->n_vars; i++)
+			if (l->var[i] % 64 != variable % 64)
+				l->var[n++] = l->var[i];
+		l->n_vars = n;
 	}
 }
 
@@ -618,9 +630,10 @@ const void *const *loops_stack(const char *frame, uint32_t number)
 /* A recording begins, perhaps in a forked child: what is known about code stays, numbers in the recording do not. */
 void loops_start(bool on)
 {
-	/*			 minor	 locals n	stack except bytecode */
-	static const uint16_t where[][6] = {{9, 360, 28, 64, 0, 48}, {10, 352, 28, 64, 0, 48}, {11, 72, 76, 0, 40, 0},
-					    {12, 72, 72, 0, 40, 0}, {13, 72, 72, 0, 40, 0}};
+	static const uint16_t where[][8] = {
+#define LOCALS(minor, ...) {minor, __VA_ARGS__},
+#include "kb/python_layouts.def"
+	};
 	const uint16_t *w;
 
 	for (uint32_t i = 1; i < loops.n_loops; i++)

@@ -11,23 +11,9 @@
 
 #include "rec_python.h"
 
-/* Where CPython keeps things, by minor version of 3.x; the columns are the fields of struct py_layout:
- *
- *	    |              | frames                                  | code object                 | str    |
- * minor cframe  instr kind    first cframe prev code instr owner first file name lines bytecode ascii comp shim type
- */
-#define LAYOUTS(X)                                                                                            \
-	X(9, 0, INSTR_BYTES, 24, 0, 24, 32, 104, 0, 40, 104, 112, 120, 0, 48, 72, 255, 0) \
-	X(10,  0, INSTR_UNITS,   24, 0, 24, 32,  96,  0,  40, 104, 112, 120,   0,  48, 72, 255, 0)            \
-	X(11,  1, INSTR_POINTER, 56, 8, 48, 32,  56, 69,  72, 112, 120, 136, 184,  48, 72, 255, 0)            \
-	X(12,  1, INSTR_POINTER, 56, 0,  8,  0,  56, 70,  68, 112, 120, 136, 192,  40, 56,   3, 1)            \
-	X(13,  0, INSTR_POINTER, 72, 0,  8,  0,  56, 70,  68, 112, 120, 136, 200,  40, 56,   3, 1)            \
-	X(14,  0, INSTR_POINTER, 64, 0,  8,  0,  56, 74,  68, 112, 120, 136, 208,  40, 56,   3, 1)
-
 static const struct py_layout layouts[] = {
-#define X(number, ...) {number, __VA_ARGS__},
-	LAYOUTS(X)
-#undef X
+#define LAYOUT(number, ...) {number, __VA_ARGS__},
+#include "kb/python_layouts.def"
 };
 
 const struct py_layout *layout_of(unsigned minor)
@@ -360,7 +346,7 @@ static enum walked other_any(const void *tstate, struct py_chain *c, bool watche
 	return walk_other(&py.l, tstate, c, watched);
 }
 
-#define X(number, ...)                                                                             \
+#define LAYOUT(number, ...)                                                                             \
 	static const struct py_layout layout_3_##number = {number, __VA_ARGS__}; \
 \
 	HOT static enum walked again_3_##number(const void *tstate, struct py_chain *c)                \
@@ -372,15 +358,13 @@ static enum walked other_any(const void *tstate, struct py_chain *c, bool watche
 	{                                                                                          \
 		return walk_other(&layout_3_##number, tstate, c, watched);                         \
 	}
-LAYOUTS(X)
-#undef X
+#include "kb/python_layouts.def"
 
 struct kept_walk kept_walk_for(const struct py_layout *l)
 {
-#define X(number, ...)                                                                             \
+#define LAYOUT(number, ...)                                                                             \
 	if (memcmp(l, &layout_3_##number, sizeof(*l)) == 0)                                        \
 		return (struct kept_walk){again_3_##number, other_3_##number};
-	LAYOUTS(X)
-#undef X
+#include "kb/python_layouts.def"
 	return (struct kept_walk){again_any, other_any}; /* the interpreter reported other offsets */
 }

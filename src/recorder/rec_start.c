@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "rec.h"
+#include "rec_guard.h"
 #include "rec_segment.h"
 
 #define DEFAULT_MB	64
@@ -258,6 +259,8 @@ static bool recording_begin(uint32_t forked_from)
 		rec.h->off_because = CW_REASON_NO_MEMORY;
 	else if (doors_open() && !doors_complete())
 		rec.h->off_because = CW_REASON_NO_DOORS;
+	else
+		guard_start();
 	return rec.h->off_because == CW_REASON_NONE;
 }
 

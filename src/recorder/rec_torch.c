@@ -9,11 +9,18 @@
 #include <string.h>
 
 #include "rec.h"
+#include "rec_guard.h"
 #include "rec_site.h"
 
 #define DEVICE_CUDA	1	/* c10::DeviceType::CUDA */
-#define NODE_SEQUENCE	24	/* torch::autograd::Node: sequence number */
-#define NODE_THREAD	48	/* and the number of the thread that created it */
+/* torch::autograd::Node. One that shared pointers own has a pointer to itself and one to its owner behind its vtable; newer
+ * releases (seen: 2.15) have one word there, a count of references. Then come the sequence number, and further on the number of the
+ * thread that created it. */
+#define NODE_SELF	8
+#define NODE_SHARED	24
+#define NODE_COUNTED	16
+#define NODE_THREAD	24	/* behind the sequence number */
+#define TASK_KEEPS	26	/* torch::autograd::GraphTask, one call of backward: was retain_graph set? */
 
 /* Real functions: library, our name for it, mangled name. */
 #define REAL(X)                                                                                            \
@@ -63,6 +70,7 @@ static void find_all(void)
 	for (int r = 0; r < REAL_COUNT; r++)
 		if (!atomic_load(&real_at[r]) && elf_find_object(reals[r].library, &o))
 			atomic_store(&real_at[r], elf_symbol(&o, reals[r].mangled));
+	guard_torch_start();
 }
 
 static void *find_real(enum real r)
@@ -280,6 +288,20 @@ HOT static void note_block(struct torch_block_note *b)
 	rec_leave();
 }
 
+void torch_report(const struct torch_block_note *b)
+{
+	const struct c10_device d = {DEVICE_CUDA, (int8_t)b->device};
+	struct torch_block_note copy = *b;
+	void (*real)(void *, int64_t, size_t, size_t, struct c10_device) = real_of(REAL_usage_unsigned);
+
+	asked = 0;
+	note_block(&copy);
+	if (!real)
+		real = real_of(REAL_usage_signed);
+	if (real)
+		real((void *)(uintptr_t)b->addr, b->size, b->allocated, b->reserved, d);
+}
+
 /* void c10::reportMemoryUsageToProfiler(void *block, int64_t size, totals allocated and reserved, Device): for every
  * block allocated (size above 0) or freed (below 0), profiler or not. The totals already include the event. */
 #define WRAP_USAGE(id, name, total)                                                                        \
@@ -384,17 +406,17 @@ HOT static struct cw_node *node_find(struct rec_thread *t, uint64_t sequence, ui
 }
 
 /* Where the node was created. A node that runs again counts once; one that has left the ring counts each time. */
-HOT static uint32_t node_runs(struct rec_thread *t, uint64_t sequence, uint64_t thread)
+HOT static uint32_t node_runs(struct rec_thread *t, uint64_t sequence, uint64_t thread, bool keeps)
 {
 	struct cw_node *node = node_find(t, sequence, thread);
 	uint32_t stack = node ? shared_get(&node->stack) : 0, was = stack;
+	uint32_t now = stack | CW_NODE_HAS_RUN | (keeps ? 0 : CW_NODE_RELEASED);
 
-	if (node && !(stack & CW_NODE_HAS_RUN))	/* unless another node took its place meanwhile */
-		__atomic_compare_exchange_n(&node->stack, &was, stack | CW_NODE_HAS_RUN, false, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED);
+	if (node && stack != now)	/* unless another node took its place meanwhile */
+		__atomic_compare_exchange_n(&node->stack, &was, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	if (!(stack & CW_NODE_HAS_RUN))
 		shared_add(&rec.h->n_nodes_run, 1);
-	return stack & ~CW_NODE_HAS_RUN;
+	return stack & ~CW_NODE_BITS;
 }
 
 /* A C++ object's first word points to its vtable; the word before the vtable points to its type, whose second word is
@@ -451,7 +473,15 @@ HOT bool torch_backward(struct rec_thread *t, uint32_t *forward_stack, uint32_t 
 	return true;
 }
 
-HOT static bool node_begin(const char *node, uintptr_t here)
+static inline const char *node_numbers(const char *node)
+{
+	uintptr_t self;
+
+	memcpy(&self, node + NODE_SELF, sizeof(self));
+	return node + (self == (uintptr_t)node ? NODE_SHARED : NODE_COUNTED);
+}
+
+HOT static bool node_begin(const char *node, const char *const *task, uintptr_t here)
 {
 	uint64_t sequence, thread;
 	struct running_node *r;
@@ -464,12 +494,12 @@ HOT static bool node_begin(const char *node, uintptr_t here)
 	drop_dead_nodes(t, here);
 	if (t->node_depth < MAX_NODE_DEPTH) {
 		r = &t->node[t->node_depth++];
-		memcpy(&sequence, node + NODE_SEQUENCE, sizeof(sequence));
-		memcpy(&thread, node + NODE_THREAD, sizeof(thread));
+		memcpy(&sequence, node_numbers(node), sizeof(sequence));
+		memcpy(&thread, node_numbers(node) + NODE_THREAD, sizeof(thread));
 		r->sp = here;
 		/* the largest number marks a node that accumulates a gradient: no line created it */
 		r->accumulates = sequence == UINT64_MAX;
-		r->forward_stack = r->accumulates ? 0 : node_runs(t, sequence, thread);
+		r->forward_stack = r->accumulates ? 0 : node_runs(t, sequence, thread, !task || (*task)[TASK_KEEPS]);
 		r->name = type_name(node);
 		pushed = true;
 	}
@@ -477,14 +507,14 @@ HOT static bool node_begin(const char *node, uintptr_t here)
 	return pushed;
 }
 
-/* void torch::autograd::Engine::evaluate_function(this, graph task, node, inputs, queue) */
+/* void torch::autograd::Engine::evaluate_function(this, shared pointer to the graph task, node, inputs, queue) */
 #define EVALUATE _ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE
 EXPORT void EVALUATE(void *engine, void *task, void *node, void *inputs, const void *queue);
 EXPORT HOT void EVALUATE(void *engine, void *task, void *node, void *inputs, const void *queue)
 {
 	void (*real)(void *, void *, void *, void *, const void *) = real_of(REAL_evaluate);
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-	bool pushed = node_begin(node, here);
+	bool pushed = node_begin(node, task, here);
 
 	ARCH_PERSONALITY("rec_personality");
 	real(engine, task, node, inputs, queue);

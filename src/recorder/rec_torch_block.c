@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "rec_guard.h"
 #include "rec_live.h"
 #include "rec_site.h"
 
@@ -45,7 +46,7 @@ void torch_block_start(void)
 	if (blocks.generation != rec.generation && blocks.failed != rec.generation) {
 		ok = live_start(&live, CW_RING_FREED);
 		turn_table_start();
-		if (ok)
+		if (ok && !guard_on())		/* its addresses are multiples of 512 */
 			event_log_start();
 		atomic_store(ok ? &blocks.generation : &blocks.failed, rec.generation);
 	}
@@ -154,6 +155,17 @@ void torch_block_is_workspace(uint64_t addr, const void *function)
 	spin_done(&live.lock);
 }
 
+bool torch_block_workspace(uint64_t addr)
+{
+	bool is = false;
+
+	if (blocks.generation == rec.generation && ready()) {
+		is = live_find(&live, addr)->addr && block_is_workspace(live_find(&live, addr));
+		spin_done(&live.lock);
+	}
+	return is;
+}
+
 /* PyTorch passes it to cuBLAS before every matmul: skip the known one. */
 bool torch_block_known_workspace(uint64_t addr)
 {
@@ -172,7 +184,7 @@ HOT void torch_block_freed(const struct torch_block_note *b)
 
 	live_expect(&live, b->addr);
 	reads_block_anew(b->addr, (uint64_t)-b->size);
-	stack = -b->size > SMALL ? stack_here() : stack_before();
+	stack = -b->size > SMALL || guard_on() ? stack_here() : stack_before();
 	if (!ready()) {
 		torch_block_lost();
 		return;

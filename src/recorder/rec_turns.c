@@ -5,7 +5,8 @@
  * asked itself: a `for` loop keeps its iterator on the frame's stack (rec_python_loops.c knows where), and the position of a
  * list, a range, an enumerate() says which turn this is. The others (generators, `while`) have turned if their frame
  * went backwards within the loop, or stands where it stood and its variables have changed: only the frame itself
- * changes those. A function that was called again although no loop around it says so is called by C code (map), and its
+ * changes those. A frame that was in an inner loop and still is has turned the outer one if the inner one began anew, or if
+ * variables have changed that only the outer one sets. A function that was called again although no loop around it says so is called by C code (map), and its
  * caller's line stands for the loop.
  *
  * Whatever is read belongs to frames that the walk has just confirmed, and is kept alive by them.
@@ -307,14 +308,32 @@ static void level_begin(struct turn_level *l, uint32_t unit)
 
 enum turned { TURN_SAME, TURN_NEXT, TURN_ANEW };
 
+/* Its iterator is another one, or has gone back. */
+static bool begins_anew(const struct turn_level *l, uint32_t unit)
+{
+	const void *it = in_slot(l);
+	struct reading r;
+
+	if (it != l->iterator || (it && load(it, 8) != l->type))
+		return true;
+	return l->how && (!level_read(l, unit, &r) || r.turns - l->base < l->turn);
+}
+
 /* Without an iterator that tells. Handlers are behind the code to which they return, so that going back from one to
- * where the frame has not been in this turn is no turn. */
-static enum turned level_moved(struct turn_level *l, uint32_t before, uint32_t unit, uint32_t cold)
+ * where the frame has not been in this turn is no turn. `inner`: a loop of the same frame in which it was and is, as it was. */
+static enum turned level_moved(struct turn_level *l, uint32_t before, uint32_t unit, uint32_t cold,
+			       const struct turn_level *inner)
 {
 	uint64_t state = l->state;
 	bool back, same;
 
 	l->state = state_of(l);
+	if (inner) {
+		l->warm = unit < cold ? unit : l->warm;
+		if (l->state == state && !begins_anew(inner, unit))
+			return TURN_SAME;
+		goto turned;
+	}
 	if (unit >= cold && before < cold)
 		return TURN_SAME;
 	if (unit < cold && before >= cold) {
@@ -328,13 +347,14 @@ static enum turned level_moved(struct turn_level *l, uint32_t before, uint32_t u
 		l->warm = unit < cold ? unit : 0;
 	if (!back && !(same && l->state != state))
 		return TURN_SAME;
+turned:
 	l->turn++;
 	l->record = 0;
 	return TURN_NEXT;
 }
 
 /* What has happened to a loop since the last event; and keeps what it is like now, unless it began anew. */
-static enum turned level_look(struct turn_level *l, uint32_t unit, uint32_t cold)
+static enum turned level_look(struct turn_level *l, uint32_t unit, uint32_t cold, const struct turn_level *inner)
 {
 	const void *it = in_slot(l);
 	uint32_t before = l->unit;
@@ -347,7 +367,7 @@ static enum turned level_look(struct turn_level *l, uint32_t unit, uint32_t cold
 		return TURN_ANEW;
 	l->unit = unit;
 	if (!l->how)
-		return level_moved(l, before, unit, cold);
+		return level_moved(l, before, unit, cold, inner);
 	if (!level_read(l, unit, &r))
 		return TURN_ANEW;
 	turn = r.turns - l->base;
@@ -467,6 +487,7 @@ static bool add_loops(struct change *x, uint32_t link, uint32_t have)
 		around[n++] = loop;
 	for (n -= have < n ? have : n; n-- > 0 && t->n < TURN_LEVELS;) {
 		enum turned how;
+		const struct turn_level *inner = NULL;
 
 		l = &t->level[t->n];
 		o = !x->fresh || generator ? same_level(x->old, x->n_old, frame, around[n]) : NULL;
@@ -482,7 +503,9 @@ static bool add_loops(struct change *x, uint32_t link, uint32_t have)
 		}
 		*l = *o;
 		l->link = (uint16_t)link;
-		how = level_look(l, unit, cold_of(x->c, link));
+		if (n)
+			inner = same_level(x->old, x->n_old, frame, around[n - 1]);
+		how = level_look(l, unit, cold_of(x->c, link), inner);
 		t->n++;
 		explained |= how == TURN_NEXT || !(l->flags & LEVEL_READ);
 		if (how == TURN_ANEW) {
@@ -553,9 +576,11 @@ static uint32_t look_at_kept(struct change *x, uint32_t called)
 	uint32_t sure;
 
 	for (sure = 0; sure < t->n && t->level[sure].link < x->first; sure++) {
-		struct turn_level *l = &t->level[sure];
+		struct turn_level *l = &t->level[sure], *inner = sure + 1 < t->n ? l + 1 : NULL;
 
-		switch (level_look(l, unit_of(c, l->link), cold_of(c, l->link))) {
+		if (inner && (inner->link != l->link || inner->loop & CALLS))
+			inner = NULL;
+		switch (level_look(l, unit_of(c, l->link), cold_of(c, l->link), inner)) {
 		case TURN_SAME:
 			continue;
 		case TURN_NEXT:

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "rec.h"
+#include "rec_guard.h"
 #include "rec_site.h"
 
 struct call {
@@ -17,6 +17,7 @@ struct call {
 	CUresult r;
 	uint64_t out;			/* what the call wrote, by its class; 0: it failed */
 	struct cw_allocation held;	/* FREE: what was removed from the table */
+	bool done;			/* guard mode has done it: the driver is not asked */
 };
 
 static void note(const struct call *c, uint64_t out)
@@ -37,9 +38,57 @@ static CUresult take(struct call *c)
 	return 0;
 }
 
-#define before_FREE	 take
-#define before_FREEASYNC take
 #define before_FREEHOST	 take
+
+/* Memory that guard mode gave is not the driver's to free. */
+static CUresult before_FREE(struct call *c)
+{
+	CUresult r = take(c);
+
+	if (guard_on() && !r)
+		c->done = guard_free(c->a[0], GUARD_AT_ONCE);
+	return r;
+}
+
+static CUresult before_FREEASYNC(struct call *c)
+{
+	CUresult r = take(c);
+
+	if (guard_on() && !r)
+		c->done = guard_free(c->a[0], c->a[1]);
+	return r;
+}
+
+/* The address goes where the driver would have put it. During a capture the driver answers as always. */
+static CUresult guarded(struct call *c, uint64_t bytes, uint64_t stream)
+{
+	uint64_t addr = 0;
+
+	if (unlikely(failed_before()))
+		return failed_before();
+	if (guard_on() && c->a[0] && !atomic_load(&rec.captures))
+		addr = guard_alloc(&(struct guard_request){.size = bytes, .stream = stream});
+	if (addr)
+		*(uint64_t *)c->a[0] = addr;
+	c->done = addr != 0;
+	return 0;
+}
+
+#define PITCH 512u	/* what the driver rounds rows to */
+
+static CUresult before_ALLOCPITCH(struct call *c)
+{
+	uint64_t pitch = (c->a[2] + PITCH - 1) & ~(uint64_t)(PITCH - 1);
+	CUresult r = c->a[1] && c->a[2] && c->a[3] ? guarded(c, pitch * c->a[3], GUARD_AT_ONCE) : failed_before();
+
+	if (c->done)
+		*(uint64_t *)c->a[1] = pitch;
+	return r;
+}
+
+static CUresult before_ALLOC(struct call *c)	  { return guarded(c, c->a[1], GUARD_AT_ONCE); }
+static CUresult before_ALLOCASYNC(struct call *c) { return guarded(c, c->a[1], c->a[2]); }
+static CUresult before_ALLOCPOOL(struct call *c)  { return guarded(c, c->a[1], c->a[3]); }
 
 /* A range and the first mapping in it have the same address: the range is stored at address + 1. */
 static CUresult before_UNRESERVE(struct call *c)
@@ -61,13 +110,15 @@ static CUresult before_UNLOAD(struct call *c)
 /* A call that involves GPU work can wait for the GPU: copies, frees and even launches do when a queue is full. So can
  * one that loads code, even if it only looks up a function that is loaded lazily. But that can also take minutes of
  * just-in-time compilation, so `cuwhy run` treats these (DOES_LOAD) differently. */
-#define WAITS(class) enum { WAITS_##class = 1, SILENT_##class = 0 };
-#define NEVER(class) enum { WAITS_##class = 0, SILENT_##class = 0 };
+#define AS_IS(class) static inline CUresult answer_##class(CUresult r, const uint64_t *a) { (void)a; return r; }
+#define WAITS(class) enum { WAITS_##class = 1, SILENT_##class = 0 }; AS_IS(class)
+#define NEVER(class) enum { WAITS_##class = 0, SILENT_##class = 0 }; AS_IS(class)
 #define REFUSED(class) static inline CUresult before_##class(struct call *c) { (void)c; return failed_before(); }
 #define WORK(class) WAITS(class) REFUSED(class)
 #define FREELY(class) static inline CUresult before_##class(struct call *c) { (void)c; return 0; }
 #define ASKS(class) NEVER(class) FREELY(class)
-#define SILENT(class) enum { WAITS_##class = 0, SILENT_##class = 1 }; FREELY(class)
+#define SILENT(class) enum { WAITS_##class = 0, SILENT_##class = 1 }; AS_IS(class) FREELY(class)
+#define MEMORY(class) enum { WAITS_##class = 0, SILENT_##class = 1 }; FREELY(class)
 #define LAZY(class) WAITS(class) FREELY(class)
 #define LAST(class) NEVER(class) static inline CUresult before_##class(struct call *c) { (void)c; return dump_before_release(); }
 #define OWN(class)
@@ -94,6 +145,9 @@ static inline uint64_t word_at(uint64_t pointer)
 	{                                                             \
 		return c->r ? 0 : (writes);                           \
 	}
+#include "kb/cuda_api.def"
+
+#define CLASS(name, before, writes, does, text) enum { FREES_##name = ((does)&DOES_TAKE) && !((does)&DOES_HOST) };
 #include "kb/cuda_api.def"
 
 /* ---- after the call ---------------------------------------------------------------------------------- */
@@ -162,6 +216,11 @@ static void after_PROBE(struct call *c)
 		note(c, 0);
 }
 
+#define after_ASKATTR	after_PROBE
+#define after_ASKATTRS	after_PROBE
+#define after_ASKRANGE	after_PROBE
+#define after_SHARE	after_QUIET
+
 static void after_POLL(struct call *c)
 {
 	if (!c->r)
@@ -180,8 +239,11 @@ static void after_POP(struct call *c)
 
 static void after_PEER(struct call *c)
 {
-	if (c->r == 0 || c->r == ALREADY_ENABLED)
+	if (c->r == 0 || c->r == ALREADY_ENABLED) {
 		context_peer(c->a[0]);
+		if (guard_on())
+			guard_peer();
+	}
 	after_PROBE(c);
 }
 
@@ -189,6 +251,8 @@ static void after_SYNC(struct call *c)
 {
 	if (!c->r)
 		c->r = check_after_wait();
+	if (guard_on() && !c->r)
+		guard_waited();
 	note(c, 0);
 }
 
@@ -196,8 +260,20 @@ static void after_SYNC(struct call *c)
 #define after_SYNCEVENT	 after_SYNC
 
 /* Copies to the host wait for the work before them, and so do all copies without a stream. */
-#define after_COPYWAIT	 after_SYNC
-#define after_COPY	 after_PLAIN
+static void after_COPYWAIT(struct call *c)
+{
+	after_SYNC(c);
+	if (guard_on() && guard.values && !c->r)
+		guard_copied(c->a[0], c->a[1], c->a[2], true);
+}
+
+/* Of the copies and fills, those from one address to another have these three arguments; guard mode knows its own. */
+static void after_COPY(struct call *c)
+{
+	if (guard_on() && guard.values && !c->r && c->count >= 3)
+		guard_copied(c->a[0], c->a[1], c->a[2], false);
+	note(c, 0);
+}
 
 static void loaded(struct call *c, const void *image)
 {
@@ -419,6 +495,59 @@ static void after_DESTROY(struct call *c)
 #define A7  A6, a6
 #define A8  A7, a7
 
+/* Questions about memory that guard mode gave are about the allocation, not about its pages. */
+enum { RANGE_START = 11, RANGE_SIZE = 12 };	/* CU_POINTER_ATTRIBUTE_RANGE_* */
+
+static void attribute_answer(int attribute, uint64_t *value, const struct guarded *about)
+{
+	if (value && attribute == RANGE_START)
+		*value = about->addr;
+	if (value && attribute == RANGE_SIZE)
+		*value = about->size;
+}
+
+static CUresult answer_ASKATTR(CUresult r, const uint64_t *a)
+{
+	struct guarded about;
+
+	if (!r && guard_find(a[2], &about))
+		attribute_answer((int)a[1], (uint64_t *)a[0], &about);
+	return r;
+}
+
+static CUresult answer_ASKATTRS(CUresult r, const uint64_t *a)
+{
+	struct guarded about;
+
+	if (r || !a[1] || !a[2] || !guard_find(a[3], &about))
+		return r;
+	for (uint32_t i = 0; i < (uint32_t)a[0]; i++)
+		attribute_answer(((const int *)a[1])[i], ((uint64_t **)a[2])[i], &about);
+	return r;
+}
+
+static CUresult answer_ASKRANGE(CUresult r, const uint64_t *a)
+{
+	struct guarded about;
+
+	if (r || !guard_find(a[2], &about))
+		return r;
+	if (a[0])
+		*(uint64_t *)a[0] = about.addr;
+	if (a[1])
+		*(uint64_t *)a[1] = about.size;
+	return r;
+}
+
+static CUresult answer_SHARE(CUresult r, const uint64_t *a)
+{
+	struct guarded about;
+
+	if (guard_find(a[1], &about))
+		guard_refuse_sharing();
+	return r;
+}
+
 /* A call of which a success is not recorded has failed. */
 static __attribute__((noinline)) CUresult silent_failed(struct call *c, void (*after)(struct call *), const void *caller)
 {
@@ -444,6 +573,8 @@ static __attribute__((noinline)) CUresult silent_failed(struct call *c, void (*a
 		return real(A##n); \
 	rec_nesting = 1; \
 	r = real(A##n); \
+	if (guard_on()) \
+		r = answer_##class(r, (const uint64_t[n + 1]){A##n}); \
 	rec_nesting = 0; \
 	if (unlikely(r)) { \
 		const uint64_t a[n + 1] = {A##n}; \
@@ -459,11 +590,11 @@ static __attribute__((noinline)) CUresult silent_failed(struct call *c, void (*a
 	int saved; \
 \
 	if (!rec_enter()) \
-		return real(A##n); \
+		return FREES_##class && guard_on() && guard_free(a[0], GUARD_AT_ONCE) ? 0 : real(A##n); \
 	c.r = before_##class(&c); \
 	if (WAITS_##class) \
 		wait_begin(number); \
-	if (likely(!c.r)) \
+	if (likely(!c.r && !c.done)) \
 		c.r = real(A##n); \
 	if (WAITS_##class) \
 		wait_end(c.r); \

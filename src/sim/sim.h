@@ -367,6 +367,7 @@ struct sim_mem {
 struct sim_mem_handle {			/* CUmemGenericAllocationHandle */
 	struct sim_head head;
 	int fd, device, maps;
+	long long offset;		/* in that file */
 	int references;			/* by handles */
 	bool imported;			/* its memory belongs to another process */
 	int handle_types;

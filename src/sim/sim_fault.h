@@ -17,6 +17,7 @@ enum sim_insn {
 	SIM_INSN_ASSERT = 'x',
 	SIM_INSN_ILLEGAL = 'i',
 	SIM_INSN_LOOP = 'h',
+	SIM_INSN_CHECK = 'c',		/* of an index, before an assertion */
 };
 
 /* Numbers of the exceptions in a core dump. */
@@ -47,7 +48,10 @@ struct sim_fault {
 	unsigned int depth;		/* depth of calls within the kernel */
 };
 
-enum { SIM_DUMP_SKIP_ELF = 1, SIM_DUMP_SKIP_ABORT = 16, SIM_DUMP_LIGHTWEIGHT = 47 };
+/* Where the parameters are in constant bank 0. */
+enum { SIM_PARAMS_AT_SM90 = 0x210, SIM_PARAMS_AT_SM80 = 0x160 };
+
+enum { SIM_DUMP_SKIP_ELF = 1, SIM_DUMP_SKIP_GLOBAL = 2, SIM_DUMP_SKIP_ABORT = 16, SIM_DUMP_LIGHTWEIGHT = 47 };
 
 struct sim_dump_plan {
 	bool enabled;

@@ -33,6 +33,8 @@ static inline void pause_cpu(void)
 {
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
 #else
 	atomic_signal_fence(memory_order_seq_cst);
 #endif

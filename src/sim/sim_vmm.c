@@ -59,6 +59,47 @@ int sim_cuMemAddressFree(sim_addr address, size_t bytes)
 	return munmap((void *)(uintptr_t)address, bytes) ? SIM_INVALID_VALUE : 0;
 }
 
+/* A file, because the same memory may be mapped at two addresses. Memory for other processes has one of its own; all other memory
+ * is in one file, because a program may have more of it than it may open files. */
+static struct {
+	int fd;				/* 0: none yet */
+	off_t end;
+} shelf;
+
+static bool shelf_take(struct sim_mem_handle *h, size_t bytes)
+{
+	bool ok;
+
+	pthread_mutex_lock(&sim_mem_lock);
+	if (!shelf.fd)
+		shelf.fd = memfd_create("cuwhy-sim", MFD_CLOEXEC);
+	h->fd = shelf.fd;
+	h->offset = shelf.end;
+	ok = shelf.fd > 0 && ftruncate(shelf.fd, shelf.end + (off_t)bytes) == 0;
+	if (ok)
+		shelf.end += (off_t)bytes;
+	else if (shelf.fd < 0)
+		shelf.fd = 0;
+	pthread_mutex_unlock(&sim_mem_lock);
+	return ok;
+}
+
+static bool file_take(struct sim_mem_handle *h, size_t bytes)
+{
+	h->offset = 0;
+	h->fd = memfd_create("cuwhy-sim", MFD_CLOEXEC);
+	return h->fd >= 0 && ftruncate(h->fd, (off_t)bytes) == 0;
+}
+
+/* Needs sim_mem_lock. */
+static void handle_close(struct sim_mem_handle *h)
+{
+	if (h->fd == shelf.fd)
+		fallocate(h->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, h->offset, (off_t)h->bytes);
+	else
+		close(h->fd);
+}
+
 int sim_cuMemCreate(unsigned long long *handle, size_t bytes, const struct sim_alloc_prop *prop,
 		    unsigned long long flags)
 {
@@ -72,8 +113,6 @@ int sim_cuMemCreate(unsigned long long *handle, size_t bytes, const struct sim_a
 		return code;
 	h = sim_pool_new(&sim.mems);
 	if (h) {
-		/* A file, because the same memory may be mapped at two addresses. */
-		h->fd = memfd_create("cuwhy-sim", MFD_CLOEXEC);
 		h->device = prop->location.id;
 		h->bytes = bytes;
 		h->maps = 0;
@@ -81,7 +120,7 @@ int sim_cuMemCreate(unsigned long long *handle, size_t bytes, const struct sim_a
 		h->imported = false;
 		h->handle_types = prop->handle_types;
 	}
-	if (!h || h->fd < 0 || ftruncate(h->fd, (off_t)bytes)) {
+	if (!h || !(prop->handle_types ? file_take(h, bytes) : shelf_take(h, bytes))) {
 		sim_mem_uncharge(&sim.devices[prop->location.id], bytes);
 		return SIM_OUT_OF_MEMORY;
 	}
@@ -95,7 +134,7 @@ static void handle_settle(struct sim_mem_handle *h)
 {
 	if (h->references || h->maps)
 		return;
-	close(h->fd);
+	handle_close(h);
 	if (!h->imported)
 		sim_mem_uncharge_locked(&sim.devices[h->device], h->bytes);
 	sim_pool_drop(&sim.mems, h);
@@ -130,7 +169,7 @@ int sim_cuMemMap(sim_addr address, size_t bytes, size_t offset, unsigned long lo
 	if (!mem)
 		return SIM_INVALID_VALUE;
 	at = mmap((void *)(uintptr_t)address, bytes, PROT_NONE,
-		  MAP_SHARED | MAP_FIXED | MAP_NORESERVE, h->fd, (off_t)offset);
+		  MAP_SHARED | MAP_FIXED | MAP_NORESERVE, h->fd, h->offset + (off_t)offset);
 	pthread_mutex_lock(&sim_mem_lock);
 	mem->handle = h;
 	mem->device = h->device;
@@ -284,6 +323,7 @@ int sim_cuMemImportFromShareableHandle(unsigned long long *handle, void *from, i
 	if (!h)
 		return SIM_OUT_OF_MEMORY;
 	h->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	h->offset = 0;
 	h->device = sim_ctx_current() ? sim_ctx_current()->device : 0;
 	h->bytes = (size_t)bytes;
 	h->maps = 0;

@@ -56,6 +56,7 @@ void pickle_release(struct pickle *p)
 	buf_release(&p->out);
 	free(p->memo);
 	map_release(&p->map);
+	pool_release(&p->texts);
 	*p = (struct pickle){0};
 }
 
@@ -141,6 +142,7 @@ void pickle_text(struct pickle *p, const char *text)
 
 	if (written_before(p, map_hash_bytes(0, text, len), &(struct pickle_memo){.text = text}))
 		return;
+	p->memo[p->n_memo - 1].text = pool_strdup(&p->texts, text);	/* the caller's may be gone when it is compared */
 	op_number(p, len < 256 ? OP_SHORT_TEXT : OP_TEXT, len, len < 256 ? 1 : 4);
 	start = p->out.len;
 	buf_add(&p->out, text, len);

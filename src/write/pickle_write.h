@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
+#include "base/pool.h"
 
 struct pickle_memo;
 
@@ -19,6 +20,7 @@ struct pickle {
 	struct pickle_memo *memo;	/* in the order of the pickle's own memo */
 	size_t n_memo, cap_memo;
 	struct map map;			/* of `memo` */
+	struct pool texts;		/* those that `memo` compares with */
 };
 
 /* Two numbers that name an object; no two objects of one pickle may have the same. */
@@ -33,7 +35,7 @@ void pickle_uint(struct pickle *p, uint64_t n);
 void pickle_bool(struct pickle *p, bool yes);
 void pickle_float(struct pickle *p, double x);
 
-/* Any bytes: those that are not UTF-8 become '?'. The text must live until pickle_release. */
+/* Any bytes: those that are not UTF-8 become '?'. */
 void pickle_text(struct pickle *p, const char *text);
 
 /* Between a begin and its end: items of a list, or key, value, key, value of a dictionary. */

@@ -13,13 +13,18 @@ struct verdict;
 
 struct text_style {
 	bool color;
+	bool verbose;		/* everything that is known, not only what is needed first */
 	int width;
 	const char *recording;	/* may be NULL */
+	const char *more;	/* the command that prints everything; NULL: this one, with -v */
 };
 
 /* Text ends with a newline. JSON is one object; `indent` false = one line. */
 void report_text(FILE *out, const struct verdict *v, const struct text_style *style);
 int report_json(FILE *out, const struct verdict *v, bool indent);
+
+/* For an issue tracker. `text`: the whole answer; `v` may be NULL. */
+void report_markdown(FILE *out, const struct verdict *v, const char *text);
 
 void report_victim(FILE *out, const struct verdict *v);	/* one line; nothing if it is not a victim */
 void report_first(FILE *out, const struct verdict *v);	/* one line: which process failed first */
@@ -31,8 +36,10 @@ void doctor_text(FILE *out, const struct doctor *d, const struct machine *m, con
 		 bool recommend);
 int doctor_json(FILE *out, const struct doctor *d, const struct machine *m, bool recommend);
 
-/* What is known about a cause, for `cuwhy explain CAUSE`: false if the id is unknown. */
-bool report_cause(FILE *out, const char *id, const struct text_style *style);
+/* What is known about a cause, for `cuwhy explain CAUSE`: false if the id is unknown. `answer`: about its example; may be NULL. */
+bool report_cause(FILE *out, const char *id, const struct verdict *answer, const struct text_style *style);
+bool report_cause_rules(FILE *out, const char *id, const struct text_style *style);	/* its rules, as they are written */
+struct json_t *report_cause_json(const char *id, const char *text, const struct verdict *answer);
 void report_cause_list(FILE *out);
 
 #endif

@@ -8,9 +8,11 @@
 #include "base/private.h"
 #include "cuwhy/format.h"
 #include "judge/verdict.h"
+#include "rules/question.h"
 #include "write/report.h"
 #include "write/report_json.h"
 #include "write/report_ledger.h"
+#include "write/report_live.h"
 
 /* --- plain facts --------------------------------------------------------------------------------- */
 
@@ -67,7 +69,7 @@ static json_t *facts_json(const struct casefile *c, const char *object)
 
 /* --- lines --------------------------------------------------------------------------------------- */
 
-static json_t *line_json(const struct line *l)
+json_t *line_json(const struct line *l)
 {
 	const char *base = l->function ? function_base(l->function) : NULL;
 
@@ -77,7 +79,7 @@ static json_t *line_json(const struct line *l)
 		       J_IF(base != l->function, J_TEXT("qualname", l->function)));
 }
 
-static json_t *lines_json(const struct line *l, size_t n)
+json_t *lines_json(const struct line *l, size_t n)
 {
 	json_t *list = json_array();
 
@@ -211,7 +213,8 @@ static json_t *candidates_json(const struct verdict *v)
 
 		json_array_append_new(j, JSON_OF(J_TEXT("cause", m->cause->id),
 						 J_TEXT("certainty", certainty_word((enum certainty)m->sure)),
-						 J_TEXT("because", m->because), J_TEXT("settle", m->cause->settle)));
+				   J_TEXT("because", m->because), J_TEXT("rule", m->when ? m->when->id : NULL),
+				   J_IF(m->tied, J_BOOL("tied", true)), J_TEXT("settle", m->cause->settle)));
 	}
 	if (!v->n_candidates && case_observed(&v->c, GROUP_error))
 		json_array_append_new(
@@ -255,6 +258,11 @@ static json_t *fix_json(const struct said *s)
 	return j;
 }
 
+static json_t *question_json(const struct question *q)
+{
+	return q ? JSON_OF(J_TEXT("text", q->text), J_TEXT("command", q->command)) : json_null();
+}
+
 static json_t *process_json(const struct verdict *v)
 {
 	return JSON_OF(J_INT_OR_NULL("pid", v->pid, v->pid), J_INT_OR_NULL("rank", v->rank != CW_UNKNOWN, v->rank),
@@ -294,7 +302,9 @@ static json_t *whole_json(const struct verdict *v)
 		       fact_row(c, FACT_torch_node),
 		       J_VALUE("suspects", suspects_json(c)),
 		       J_VALUE("waiting", waiting_json(c)),
+		       J_IF(c->live, J_VALUE("live", live_json(c->live))),
 		       J_VALUE("candidates", candidates_json(v)),
+		       J_VALUE("question", question_json(verdict_question(v))),
 		       J_VALUE("unchecked", unchecked_json(v)),
 		       J_VALUE("why", why_json(v->why)),
 		       J_VALUE("evidence", evidence_json(v->evidence)),
@@ -304,7 +314,9 @@ static json_t *whole_json(const struct verdict *v)
 		       J_IF(v->victim_of, J_INT("victim_of", v->victim_of)),
 		       J_IF(v->victim_of, J_TEXT("victim_because", v->victim_why)),
 		       J_IF(v->n_checks, J_VALUE("checks", checks_json(v->checks, v->n_checks))),
+		       J_IF(case_observed(c, GROUP_versions), J_VALUE("versions", facts_json(c, "versions"))),
 		       J_BOOL("simulated", fact_true(c, FACT_process_sim)),
+		       J_IF(verdict_damage(v), J_TEXT("damaged", verdict_damage(v))),
 		       J_VALUE("notes", verdict_list_json(v->notes)),
 		       J_VALUE("others", verdict_list_json(v->others)));
 }

@@ -8,9 +8,13 @@
 
 struct doctor_check;
 struct casefile;
+struct line;
 struct verdict;
 
 json_t *verdict_json(const struct verdict *v);
+
+json_t *line_json(const struct line *l);		/* null when it is not known */
+json_t *lines_json(const struct line *l, size_t n);
 
 /* What the doctor found, and what it is drawn from: known facts by name. */
 json_t *checks_json(const struct doctor_check *list, size_t n);

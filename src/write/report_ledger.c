@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/term.h"
 #include "cuwhy/format.h"
 #include "input/recording/over_time.h"
 #include "input/recording/trace.h"
@@ -20,8 +21,7 @@
 #define CHART_COLUMNS	160	/* at most */
 #define SEGMENTS_SHOWN	16	/* in JSON */
 
-/* What a line is called: "train.py:32 in step", a library, a process. */
-static char *ledger_line_name(const struct ledger_line *l, struct pool *pool)
+char *ledger_line_name(const struct ledger_line *l, struct pool *pool)
 {
 	const char *f = l->place.function && l->place.function[0] != '<' ? l->place.function : NULL;
 	char *place = l->place.file ? pool_printf(pool, "%s:%u%s%s", l->place.file, l->place.line, f ? " in " : "", f ? f : "")
@@ -100,11 +100,12 @@ void ledger_wrap(struct wrap *w, const struct ledger *l, size_t lines)
 static void put_bar(FILE *out, double share, int width)
 {
 	static const char *const part[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-	int eighths = (int)(share * width * 8 + 0.5), used = eighths / 8 + (eighths % 8 > 0);
+	bool utf8 = term_utf8();
+	int step = utf8 ? 8 : 1, filled = (int)(share * width * step + 0.5), used = filled / step + (filled % step > 0);
 
-	for (int i = 0; i < eighths / 8; i++)
-		fputs("█", out);
-	fprintf(out, "%s%*s", part[eighths % 8], width - used > 0 ? width - used : 0, "");
+	for (int i = 0; i < filled / step; i++)
+		fputs(utf8 ? "█" : "#", out);
+	fprintf(out, "%s%*s", part[filled % step], width - used > 0 ? width - used : 0, "");
 }
 
 static bool begins_character(char c)
@@ -112,22 +113,23 @@ static bool begins_character(char c)
 	return (c & 0xc0) != 0x80;
 }
 
-/* What does not fit is cut, visibly. */
+/* What does not fit is cut, visibly, but never the file and line: these are what a reader looks for. */
 static void put_cut_name(FILE *out, const char *s, int columns)
 {
-	char *name = xstrdup(s);
+	char *name = xstrdup(s), *details;
 	int all = 0, put = 0;
 
 	str_make_line(name);
+	details = strstr(name, "  (");
 	for (const char *c = name; *c; c++)
 		all += begins_character(*c);
 	for (const char *c = name; *c; c++) {
 		put += begins_character(*c);
-		if (all > columns && put >= columns)
+		if (all > columns && put >= columns && c > details)
 			break;
 		putc(*c, out);
 	}
-	fputs(all > columns ? "…\n" : "\n", out);
+	fputs(all <= columns || !details ? "\n" : term_utf8() ? "…\n" : "...\n", out);
 	free(name);
 }
 
@@ -170,7 +172,7 @@ static void ledger_print_parts(FILE *out, const struct ledger *l, int width)
 	ledger_print_row(out, of, of, l->total_known ? "the whole card" : "in all", 0, width);
 }
 
-static const char *group_name(const struct ledger_line *l, enum ledger_by by, struct pool *pool)
+const char *ledger_group_name(const struct ledger_line *l, enum ledger_by by, struct pool *pool)
 {
 	switch (by) {
 	case BY_FUNCTION:
@@ -203,7 +205,7 @@ static size_t ledger_group_lines(struct ledger_group *g, const struct ledger *l,
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->n; i++) {
-		const char *name = group_name(&l->line[i], by, pool);
+		const char *name = ledger_group_name(&l->line[i], by, pool);
 		size_t k = 0;
 
 		while (k < n && strcmp(g[k].name, name))
@@ -263,7 +265,9 @@ static void chart_put_cell(FILE *out, double allocated, double reserved, int row
 	double a = allocated - row, r = reserved - row;
 	int eighths = a >= 1 ? 8 : a <= 0 ? 0 : (int)(a * 8 + 0.5);
 
-	if (eighths)
+	if (!term_utf8())
+		putc(a >= 0.5 ? '#' : r >= 0.5 ? '.' : ' ', out);
+	else if (eighths)
 		fputs(part[eighths], out);
 	else
 		fputs(r >= 0.5 ? "░" : " ", out);
@@ -274,6 +278,7 @@ void timeline_print(FILE *out, const struct cw_sample *s, size_t n, struct secon
 	int columns = width - CHART_MARGIN - 1;
 	uint64_t *allocated, *reserved, top = 1;
 	char text[32], from[32], to[32];
+	bool utf8 = term_utf8();
 
 	columns = columns > CHART_COLUMNS ? CHART_COLUMNS : columns;
 	if (n < 2 || columns < 10)
@@ -285,13 +290,14 @@ void timeline_print(FILE *out, const struct cw_sample *s, size_t n, struct secon
 		top = allocated[c] > top ? allocated[c] : top;
 		top = reserved[c] > top ? reserved[c] : top;
 	}
-	fprintf(out, "  over time: █ tensors  ░ PyTorch's cache%s%s\n", total && width >= 80 ? "; the card has " : "",
+	fprintf(out, "  over time: %s tensors  %s PyTorch's cache%s%s\n", utf8 ? "█" : "#", utf8 ? "░" : ".",
+		total && width >= 80 ? "; the card has " : "",
 		total && width >= 80 ? format_bytes(text, sizeof(text), (double)total) : "");
 	for (int row = CHART_HEIGHT - 1; row >= 0; row--) {
 		if (row == CHART_HEIGHT - 1)
-			fprintf(out, "  %10s ┤", format_bytes(text, sizeof(text), (double)top));
+			fprintf(out, "  %10s %s", format_bytes(text, sizeof(text), (double)top), utf8 ? "┤" : "|");
 		else
-			fprintf(out, "  %10s │", "");
+			fprintf(out, "  %10s %s", "", utf8 ? "│" : "|");
 		for (int c = 0; c < columns; c++)
 			chart_put_cell(out, (double)allocated[c] * CHART_HEIGHT / (double)top,
 				       (double)reserved[c] * CHART_HEIGHT / (double)top, row);
@@ -299,7 +305,7 @@ void timeline_print(FILE *out, const struct cw_sample *s, size_t n, struct secon
 	}
 	snprintf(from, sizeof(from), "%.1f s", span.from);
 	snprintf(to, sizeof(to), "%.1f s", span.to);
-	fprintf(out, "  %10s └ %s%*s\n", "", from, columns - 1 - (int)strlen(from), to);
+	fprintf(out, "  %10s %s %s%*s\n", "", utf8 ? "└" : "+", from, columns - 1 - (int)strlen(from), to);
 	free(allocated);
 	free(reserved);
 }

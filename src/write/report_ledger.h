@@ -13,6 +13,10 @@ struct cw_sample;
 
 enum ledger_by { BY_LINE, BY_FUNCTION, BY_KIND, BY_LIBRARY };
 
+/* What a line is called: "train.py:32 in step", a library, a process. And what it is grouped under. */
+char *ledger_line_name(const struct ledger_line *l, struct pool *pool);
+const char *ledger_group_name(const struct ledger_line *l, enum ledger_by by, struct pool *pool);
+
 /* Parts, kinds and the `lines` biggest lines, under a label of a report. */
 void ledger_wrap(struct wrap *w, const struct ledger *l, size_t lines);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The verdict as text: WHERE, WHAT, WHY, FIX, SURE.
+ * The verdict as text: WHERE, WHAT, WHY, FIX, CONFIDENCE, ASK. Short by default: it is read at three in the morning. What is left out is
+ * named in the last line.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,21 @@
 #include "input/snapshot/observe.h"
 #include "input/text/observe.h"
 #include "judge/verdict.h"
+#include "rules/question.h"
 #include "write/report.h"
+#include "write/report_live.h"
+
+#define WHY_SHORT 3	/* statements */
+#define FIX_SHORT 2
+#define SUSPECTS_SHORT 4
+
+struct answer {
+	struct wrap w;
+	const struct verdict *v;
+	bool verbose;
+	size_t more_why, more_fix;	/* left out */
+	bool more_what, more_memory, more_causes;
+};
 
 static bool is_text(const struct verdict *v)
 {
@@ -27,26 +42,19 @@ static void text_headline(struct wrap *w, const struct verdict *v)
 	char *text = code ? xasprintf("cuwhy: %s%s (CUDA error %u)", perhaps, v->title, code)
 			  : xasprintf("cuwhy: %s%s", perhaps, v->title);
 
-	wrap_heading(w, text);
+	wrap_failure(w, text);
 	free(text);
 	putc('\n', w->out);
 }
 
-/* The place and its source side by side if they fit, otherwise on two lines. */
 static void text_line(struct wrap *w, const struct line *l)
 {
 	bool named = l->function && l->function[0] != '<';
-	char *place = xasprintf("%s:%u%s%s%s", l->shown, l->number, named ? " in " : "",
-				named ? l->function : "", named ? "()" : "");
 
-	if (l->source && strlen(place) + 4 + strlen(l->source) + 9 <= (size_t)w->width) {
-		wrap_printf(w, "%s    %s", place, l->source);
-	} else {
-		wrap_text(w, place);
-		if (l->source)
-			wrap_text(w, l->source);
-	}
-	free(place);
+	wrap_printf(w, "%s:%u%s%s%s", l->shown, l->number, named ? " in " : "", named ? l->function : "",
+		    named ? "()" : "");
+	if (l->source)
+		wrap_source(w, l->source);
 }
 
 #define WAITING_SHOWN 4
@@ -86,6 +94,7 @@ static void text_other_lines(struct wrap *w, const struct verdict *v)
 	text_waiting(w, v);
 	if (v->c.line[LINE_noticed].file && !v->c.n_waiting &&
 	    !line_same(&v->c.line[LINE_noticed], &v->c.line[LINE_where]) &&
+	    !line_same(&v->c.line[LINE_noticed], &v->c.line[LINE_asked]) &&
 	    !line_same(&v->c.line[LINE_noticed], &v->c.line[LINE_backward]))
 		wrap_printf(w, "Python's traceback says %s:%u. That is where the error was noticed.",
 			    v->c.line[LINE_noticed].shown, v->c.line[LINE_noticed].number);
@@ -268,14 +277,40 @@ static void text_call(struct wrap *w, const struct casefile *c)
 		text_told(w, c);
 }
 
-/* The kernel, the call that failed, what a core dump says about the fault. */
-static void text_what(struct wrap *w, const struct casefile *c)
+/* Which kernel, which assertion, or which message of a text. */
+static void text_what_short(struct answer *a)
 {
+	const struct casefile *c = &a->v->c;
+	const char *kernel = fact_text_or_null(c, FACT_kernel_short), *name = fact_text_or_null(c, FACT_kernel_name);
+
+	wrap_label(&a->w, "WHAT");
+	if (kernel || name)
+		wrap_printf(&a->w, "kernel %s", kernel ? kernel : name);
+	if (case_observed(c, GROUP_fault))
+		text_assert(&a->w, c);
+	if (!(kernel || name) && (is_text(a->v) || !fact_known(c, FACT_error_api)))
+		text_call(&a->w, c);
+	a->more_what = !is_text(a->v) && (fact_known(c, FACT_error_api) || fact_known(c, FACT_kernel_grid) ||
+					  case_observed(c, GROUP_fault));
+	a->w.label = NULL;
+}
+
+/* The kernel, the call that failed, what a core dump says about the fault. */
+static void text_what(struct answer *a)
+{
+	struct wrap *w = &a->w;
+	const struct casefile *c = &a->v->c;
 	double count = fact_number(c, FACT_error_count, 1);
 
+	if (!a->verbose) {
+		text_what_short(a);
+		return;
+	}
 	wrap_label(w, "WHAT");
 	text_kernel(w, c);
-	if (c->n_standing)
+	if (c->live)
+		live_wrap(w, c->live);
+	else if (c->n_standing)
 		text_standing(w, c);
 	else if (case_observed(c, GROUP_fault))
 		text_fault(w, c);
@@ -286,13 +321,17 @@ static void text_what(struct wrap *w, const struct casefile *c)
 	w->label = NULL;
 }
 
-static void text_suspects(struct wrap *w, const struct verdict *v)
+static void text_suspects(struct answer *a)
 {
+	struct wrap *w = &a->w;
+	const struct verdict *v = a->v;
+	size_t most = a->verbose || v->c.n_suspects <= SUSPECTS_SHORT ? v->c.n_suspects : SUSPECTS_SHORT;
+
 	if (v->c.n_suspects < 2)
 		return;
 	wrap_printf(w, "%.0f launches since the last successful synchronization are suspects; their lines, newest first:",
 		    fact_number(&v->c, FACT_suspects_launches, 0));
-	for (size_t i = 0; i < v->c.n_suspects; i++) {
+	for (size_t i = 0; i < most; i++) {
 		const struct suspect_line *s = &v->c.suspects[i];
 		const char *kernel = s->kernel ? s->kernel : "an unnamed kernel";
 		const char *more = s->launches > 1 ? " and more" : "";
@@ -302,6 +341,8 @@ static void text_suspects(struct wrap *w, const struct verdict *v)
 		else
 			wrap_printf(w, "  no line known  %s%s", kernel, more);
 	}
+	if (most < v->c.n_suspects)
+		wrap_printf(w, "  and %zu more", v->c.n_suspects - most);
 }
 
 static void text_ids(struct wrap *w, const char *before, const char *const *ids, size_t n)
@@ -320,34 +361,54 @@ static void text_ids(struct wrap *w, const char *before, const char *const *ids,
 	free(text);
 }
 
-#define SETTLE_SHOWN 4
-
 /* What would tell the candidates apart. */
-static void text_settle(struct wrap *w, const struct verdict *v)
+static void text_question(struct wrap *w, const struct verdict *v)
 {
-	if (!is_text(v) || v->sure == SURE_CERTAIN)
-		return;
-	for (size_t i = 0; i < v->n_candidates && i < SETTLE_SHOWN; i++)
-		if (v->candidates[i].cause->settle)
-			wrap_printf(w, "%s? %s", v->candidates[i].cause->id, v->candidates[i].cause->settle);
+	const struct question *q = verdict_question(v);
+
+	if (q)
+		wrap_said(w, "ASK", &(struct said){.text = q->text, .command = q->command}, 1);
 }
 
-static void text_sure(struct wrap *w, const struct verdict *v)
+/* The next candidates, each with what speaks for it. */
+static size_t text_candidates(struct wrap *w, const struct verdict *v)
 {
-	const char *others[16];
-	size_t n = 0;
+	size_t i;
 
-	wrap_label(w, "SURE");
-	wrap_printf(w, "%s%s%s", certainty_word(v->sure), v->because ? ": " : "",
-		    v->because ? v->because : "");
-	for (size_t i = 1; i < v->n_candidates && n < 16; i++)
-		others[n++] = v->candidates[i].cause->id;
-	text_ids(w, "it could also be", others, n);
-	text_settle(w, v);
-	if (v->sure != SURE_CERTAIN)
-		text_ids(w, "could not be checked:", v->unchecked, v->n_unchecked);
+	for (i = 1; i < v->n_candidates && i < QUESTION_CAUSES; i++) {
+		const struct match *m = &v->candidates[i];
+
+		wrap_printf(w, "or %s, %s: %s", m->cause->id, certainty_word((enum certainty)m->sure),
+			    m->because ? m->because : m->cause->title);
+	}
+	return i;
+}
+
+static void text_confidence(struct answer *a)
+{
+	struct wrap *w = &a->w;
+	const struct verdict *v = a->v;
+	const char *others[16];
+	size_t first = 1, n = 0;
+
+	wrap_label(w, "CONFIDENCE");
+	wrap_printf(w, "%s: %s", certainty_word(v->sure),
+		    v->because		      ? v->because
+		    : v->sure == SURE_CERTAIN ? v->cause->title
+					      : "the message fits it, and nothing tells it from other causes");
 	if (fact_true(&v->c, FACT_process_sim))
 		wrap_text(w, "the GPU was simulated");
+	if (v->sure == SURE_CERTAIN)
+		return;
+	if (is_text(v) && (a->verbose || v->sure == SURE_POSSIBLE))
+		first = text_candidates(w, v);
+	for (size_t i = first; i < v->n_candidates && n < 16; i++)
+		others[n++] = v->candidates[i].cause->id;
+	a->more_causes = !a->verbose && (n || v->n_unchecked);
+	if (!a->verbose)
+		return;
+	text_ids(w, "it could also be", others, n);
+	text_ids(w, "could not be checked:", v->unchecked, v->n_unchecked);
 }
 
 static void text_other(struct wrap *w, const struct verdict *o)
@@ -381,11 +442,52 @@ static bool text_inputs(struct wrap *w, const struct verdict *v)
 	return any;
 }
 
-static void text_rest(struct wrap *w, const struct verdict *v, const struct text_style *style)
+/* What the short form left out, and how to see it. */
+static void text_more(struct answer *a, const struct text_style *style)
 {
+	const char *parts[5];
+	char why[48], fix[48], *text;
+	size_t n = 0;
+
+	if (a->more_causes)
+		parts[n++] = "other causes";
+	if (a->more_what)
+		parts[n++] = "the call that failed";
+	if (a->more_why) {
+		snprintf(why, sizeof(why), "%zu more reason%s", a->more_why, plural(a->more_why));
+		parts[n++] = why;
+	}
+	if (a->more_memory)
+		parts[n++] = "what held the memory";
+	if (a->more_fix) {
+		snprintf(fix, sizeof(fix), "%zu more fix%s", a->more_fix, a->more_fix == 1 ? "" : "es");
+		parts[n++] = fix;
+	}
+	if (!n)
+		return;
+	text = style && style->more ? xasprintf("'%s' also shows ", style->more) : xstrdup("-v also shows ");
+	for (size_t i = 0; i < n; i++) {
+		char *longer = xasprintf("%s%s%s", text, !i ? "" : i + 1 < n ? ", " : " and ", parts[i]);
+
+		free(text);
+		text = longer;
+	}
+	wrap_plain(&a->w, 2, text);
+	free(text);
+}
+
+static bool has_more(const struct answer *a)
+{
+	return a->more_causes || a->more_what || a->more_why || a->more_memory || a->more_fix;
+}
+
+static void text_rest(struct answer *a, const struct text_style *style)
+{
+	struct wrap *w = &a->w;
+	const struct verdict *v = a->v;
 	size_t notes = verdict_notes(v);
 
-	if (v->others || notes || text_inputs(NULL, v) || (style && style->recording))
+	if (v->others || notes || text_inputs(NULL, v) || (style && style->recording) || has_more(a))
 		putc('\n', w->out);
 	text_inputs(w, v);
 	for (const struct verdict *o = v->others; o; o = o->next)
@@ -393,36 +495,61 @@ static void text_rest(struct wrap *w, const struct verdict *v, const struct text
 	if (notes)
 		fprintf(w->out, "  %zu other CUDA failure%s %s handled by the program\n", notes,
 			notes == 1 ? "" : "s", notes == 1 ? "was" : "were");
+	w->look = LOOK_DIM;
 	if (style && style->recording)
-		fprintf(w->out, "  cause %s; recording %s\n", v->cause->id, style->recording);
+		wrap_plain_printf(w, 2, "cause %s; recording %s", v->cause->id, style->recording);
+	text_more(a, style);
+	w->look = LOOK_PLAIN;
 }
 
-/* What would have let the program go on, and what would not. */
-static void text_room(struct wrap *w, const struct casefile *c)
+/* Is it one of the words of room.enough? The rules that say "nothing else would have been enough" count the same words. */
+static bool counts_as_enough(const struct casefile *c, const char *way)
 {
-	static const struct { enum fact_id fact; const char *words; } ways[] = {
-		{FACT_room_graphs, "without the autograd graphs that earlier turns left"},
-		{FACT_room_grow, "without the tensors that earlier turns left"},
-		{FACT_room_packed, "without gaps between tensors"},
-		{FACT_room_expandable, "with expandable_segments:True"},
-		{FACT_room_others, "without the other processes"},
-		{FACT_room_library, "without the other library's memory"},
-		{FACT_room_no_grad, "without the activations, if this is inference"},
+	const char *at = fact_text(c, FACT_room_enough);
+	size_t len = strlen(way);
+
+	for (; *at; at += strcspn(at, " "), at += *at == ' ')
+		if (strcspn(at, " ") == len && strncmp(at, way, len) == 0)
+			return true;
+	return false;
+}
+
+/* What would have let the program go on, what would have done so for this request only, and what would not. */
+static void text_room(struct answer *a)
+{
+	struct wrap *w = &a->w;
+	const struct casefile *c = &a->v->c;
+	static const struct { enum fact_id fact; const char *way, *words; } ways[] = {
+		{FACT_room_graphs, "graphs", "without the autograd graphs that earlier turns left"},
+		{FACT_room_grow, "growth", "without the tensors that earlier turns left"},
+		{FACT_room_packed, "gaps", "without gaps between tensors"},
+		{FACT_room_expandable, "gaps", "with expandable_segments:True"},
+		{FACT_room_pools, "pools", "without PyTorch's private pools"},
+		{FACT_room_others, "others", "without the other processes"},
+		{FACT_room_library, "library", "without the other library's memory"},
+		{FACT_room_no_grad, NULL, "without the activations, if this is inference"},
 	};
+	enum fits { FITS, FITS_ONCE, FITS_NOT };
 	char bytes[32];
 
 	if (!fact_true(c, FACT_room_known))
 		return;
 	wrap_label(w, "FITS");
-	for (int enough = 1; enough >= 0; enough--)
+	a->more_memory = !a->verbose;
+	for (int shown = FITS; shown <= (a->verbose ? FITS_NOT : FITS); shown++)
 		for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 			double spare = fact_number(c, ways[i].fact, 0);
+			enum fits fits = spare < 0 ? FITS_NOT
+					 : !ways[i].way || counts_as_enough(c, ways[i].way) ? FITS : FITS_ONCE;
 
-			if (!fact_known(c, ways[i].fact) || (spare >= 0) != enough)
+			if (!fact_known(c, ways[i].fact) || (int)fits != shown)
 				continue;
-			format_bytes(bytes, sizeof(bytes), enough ? spare : -spare);
-			if (enough)
+			format_bytes(bytes, sizeof(bytes), spare < 0 ? -spare : spare);
+			if (fits == FITS)
 				wrap_printf(w, "would have fit %s: %s to spare", ways[i].words, bytes);
+			else if (fits == FITS_ONCE)
+				wrap_printf(w, "would only have run a little longer %s: %s to spare", ways[i].words,
+					    bytes);
 			else
 				wrap_printf(w, "would not have fit %s either: %s too little", ways[i].words,
 					    bytes);
@@ -430,11 +557,48 @@ static void text_room(struct wrap *w, const struct casefile *c)
 	w->label = NULL;
 }
 
+/* What the program ran with. */
+static void text_versions(struct answer *a)
+{
+	static const struct { enum fact_id fact; const char *name; } rows[] = {
+		{FACT_versions_torch, "PyTorch "}, {FACT_versions_cuda, "CUDA "},
+		{FACT_versions_cudnn, "cuDNN "},   {FACT_versions_nccl, "NCCL "},
+		{FACT_versions_driver, "driver "}, {FACT_versions_gpu, ""},
+		{FACT_versions_python, "Python "}, {FACT_versions_os, ""},
+	};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *line = a->verbose ? open_memstream(&text, &size) : NULL;
+
+	if (!line)
+		return;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (fact_known(&a->v->c, rows[i].fact))
+			fprintf(line, "%s%s%s", ftell(line) ? ", " : "", rows[i].name, fact_text(&a->v->c, rows[i].fact));
+	if (!fclose(line) && size) {
+		wrap_label(&a->w, "WITH");
+		wrap_text(&a->w, text);
+	}
+	free(text);
+}
+
+static void text_held(struct answer *a)
+{
+	if (!a->v->c.ledger)
+		return;
+	a->more_memory = !a->verbose;
+	if (!a->verbose)
+		return;
+	wrap_label(&a->w, "HELD");
+	ledger_wrap(&a->w, a->v->c.ledger, 6);
+	a->w.label = NULL;
+}
+
 void report_text(FILE *out, const struct verdict *v, const struct text_style *style)
 {
-	struct wrap w;
+	struct answer a = {.v = v, .verbose = style && style->verbose};
 
-	wrap_init(&w, out, style);
+	wrap_init(&a.w, out, style);
 	if (!strcmp(v->cause->id, "none")) {
 		if (v->notes)
 			report_line(out, v, style ? style->recording : NULL);
@@ -442,20 +606,18 @@ void report_text(FILE *out, const struct verdict *v, const struct text_style *st
 			fputs("cuwhy: no CUDA failure\n", out);
 		return;
 	}
-	text_headline(&w, v);
-	text_place(&w, v);
-	text_what(&w, &v->c);
-	wrap_said(&w, "WHY", v->why);
-	text_room(&w, &v->c);
-	text_suspects(&w, v);
-	if (v->c.ledger) {
-		wrap_label(&w, "HELD");
-		ledger_wrap(&w, v->c.ledger, 6);
-		w.label = NULL;
-	}
-	wrap_said(&w, "FIX", v->fix);
-	text_sure(&w, v);
-	text_rest(&w, v, style);
+	text_headline(&a.w, v);
+	text_place(&a.w, v);
+	text_what(&a);
+	a.more_why = wrap_said(&a.w, "WHY", v->why, a.verbose ? SIZE_MAX : WHY_SHORT);
+	text_room(&a);
+	text_suspects(&a);
+	text_held(&a);
+	a.more_fix = wrap_said(&a.w, "FIX", v->fix, a.verbose ? SIZE_MAX : FIX_SHORT);
+	text_versions(&a);
+	text_confidence(&a);
+	text_question(&a.w, v);
+	text_rest(&a, style);
 }
 
 void report_victim(FILE *out, const struct verdict *v)
@@ -479,16 +641,21 @@ void report_line(FILE *out, const struct verdict *v, const char *recording)
 	size_t count = verdict_notes(v);
 	struct wrap w;
 	char *text, place[512] = "";
+	bool last = false;
 
 	if (!n)
 		return;
 	wrap_init(&w, out, NULL);
 	if (n->c.line[LINE_where].file)
 		snprintf(place, sizeof(place), " at %s:%u", n->c.line[LINE_where].shown, n->c.line[LINE_where].number);
-	text = xasprintf("cuwhy: %s handled by the program: %s (%s)%s%s%s%s",
-			 count == 1 ? "a CUDA failure was" : "CUDA failures were", n->title, n->cause->id,
-			 place, count == 1 ? "" : ", and others", recording ? "; recording " : "",
-			 recording ? recording : "");
+	for (const struct verdict *x = n; x; x = x->next)
+		last |= x->last;
+	text = xasprintf("cuwhy: %s %s: %s (%s)%s%s%s%s", count == 1 ? "a CUDA failure" : "CUDA failures",
+			 last ? "did not end the program, but may have ended a thread: nothing was launched afterwards"
+			 : count == 1 ? "was handled by the program"
+				      : "were handled by the program",
+			 n->title, n->cause->id, place, count == 1 ? "" : ", and others",
+			 recording ? "; recording " : "", recording ? recording : "");
 	wrap_heading(&w, text);
 	free(text);
 }

@@ -15,7 +15,8 @@
 #include "base/str.h"
 #include "base/term.h"
 
-#define TEXT_COLUMN 9
+#define LABEL_WIDTH 5
+#define TEXT_COLUMN (2 + LABEL_WIDTH + 2)
 #define WIDTH_MIN 40
 #define WIDTH_DEFAULT 100
 
@@ -47,24 +48,30 @@ static int columns(const char *s, size_t n)
 	return c;
 }
 
-static void put_bold(struct wrap *w, bool on)
+static void put_look(struct wrap *w, enum look look)
 {
 	if (w->color)
-		term_bold(w->out, on);
+		term_look(w->out, look);
 }
 
-static void put_label(struct wrap *w)
+/* Returns the column after it: a long label moves the line that it begins. */
+static int put_label(struct wrap *w)
 {
+	int column = TEXT_COLUMN;
+
 	if (w->label) {
 		fputs("  ", w->out);
-		put_bold(w, true);
-		fprintf(w->out, "%-5s", w->label);
-		put_bold(w, false);
+		put_look(w, LOOK_BOLD);
+		fprintf(w->out, "%-*s", LABEL_WIDTH, w->label);
+		put_look(w, LOOK_PLAIN);
 		fputs("  ", w->out);
+		if (strlen(w->label) > LABEL_WIDTH)
+			column += (int)strlen(w->label) - LABEL_WIDTH;
 	} else {
 		fprintf(w->out, "%*s", TEXT_COLUMN, "");
 	}
 	w->label = NULL;
+	return column;
 }
 
 void wrap_label(struct wrap *w, const char *label)
@@ -72,10 +79,10 @@ void wrap_label(struct wrap *w, const char *label)
 	w->label = label;
 }
 
-/* Wraps one paragraph. Runs of spaces inside a line are kept. */
-static void put_paragraph(struct wrap *w, const char *s, size_t len, int indent)
+/* Wraps one paragraph, whose first line begins at column `start`. Runs of spaces inside a line are kept. */
+static void put_paragraph(struct wrap *w, const char *s, size_t len, int start, int indent)
 {
-	int at = indent, gap = 0;
+	int at = start, gap = 0, begin = start;
 
 	while (len) {
 		size_t n = 0;
@@ -88,10 +95,10 @@ static void put_paragraph(struct wrap *w, const char *s, size_t len, int indent)
 		}
 		while (n < len && s[n] != ' ')
 			n++;
-		gap = at == indent ? 0 : spaces ? spaces : 1;
-		if (at > indent && at + gap + columns(s, n) > w->width) {
+		gap = at == begin ? 0 : spaces ? spaces : 1;
+		if (at > begin && at + gap + columns(s, n) > w->width) {
 			fprintf(w->out, "\n%*s", indent, "");
-			at = indent;
+			at = begin = indent;
 			gap = 0;
 		}
 		fprintf(w->out, "%*s", gap, "");
@@ -110,12 +117,17 @@ static void put_lines(struct wrap *w, const char *said, int indent, bool labelle
 
 	do {
 		size_t n = strcspn(text, "\n");
+		int start = indent;
 
 		if (labelled)
-			put_label(w);
+			start = put_label(w);
 		else
 			fprintf(w->out, "%*s", n ? indent : 0, "");
-		put_paragraph(w, text, n, indent);
+		if (w->look)
+			put_look(w, w->look);
+		put_paragraph(w, text, n, start, indent);
+		if (w->look)
+			put_look(w, LOOK_PLAIN);
 		text += n + (text[n] == '\n');
 	} while (*text);
 	free(shown);
@@ -129,6 +141,18 @@ void wrap_text(struct wrap *w, const char *text)
 void wrap_plain(struct wrap *w, int indent, const char *text)
 {
 	put_lines(w, text, indent, false);
+}
+
+void wrap_plain_printf(struct wrap *w, int indent, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
+	wrap_plain(w, indent, text);
+	free(text);
 }
 
 void wrap_printf(struct wrap *w, const char *fmt, ...)
@@ -159,29 +183,51 @@ void wrap_code(struct wrap *w, int indent, const char *said)
 	free(shown);
 }
 
+void wrap_source(struct wrap *w, const char *code)
+{
+	w->look = LOOK_CODE;
+	wrap_text(w, code);
+	w->look = LOOK_PLAIN;
+}
+
 void wrap_command(struct wrap *w, const char *command)
 {
 	wrap_code(w, TEXT_COLUMN + 4, command);
 }
 
-void wrap_heading(struct wrap *w, const char *text)
+static void put_heading(struct wrap *w, const char *text, enum look look)
 {
 	char *shown = private_shown(text);
 
-	put_bold(w, true);
+	put_look(w, look);
 	put_bytes(w, shown, strlen(shown));
-	put_bold(w, false);
+	put_look(w, LOOK_PLAIN);
 	putc('\n', w->out);
 	free(shown);
 }
 
-void wrap_said(struct wrap *w, const char *label, const struct said *s)
+void wrap_heading(struct wrap *w, const char *text)
 {
+	put_heading(w, text, LOOK_BOLD);
+}
+
+void wrap_failure(struct wrap *w, const char *text)
+{
+	put_heading(w, text, LOOK_ERROR);
+}
+
+size_t wrap_said(struct wrap *w, const char *label, const struct said *s, size_t most)
+{
+	size_t left = 0;
+
 	wrap_label(w, label);
-	for (; s; s = s->next) {
+	for (; s && most; s = s->next, most--) {
 		wrap_text(w, s->text);
 		if (s->command)
 			wrap_command(w, s->command);
 	}
+	for (; s; s = s->next)
+		left++;
 	w->label = NULL;
+	return left;
 }

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/term.h"
+
 struct said;
 struct text_style;
 struct verdict;
@@ -15,6 +17,7 @@ struct wrap {
 	FILE *out;
 	int width;
 	bool color;
+	enum look look;		/* of the text; labels and headings have their own */
 	const char *label;	/* printed before the next line, once; NULL = spaces */
 };
 
@@ -27,6 +30,9 @@ void wrap_label(struct wrap *w, const char *label);
 void wrap_text(struct wrap *w, const char *text);
 void wrap_printf(struct wrap *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* A line of the program. */
+void wrap_source(struct wrap *w, const char *code);
+
 /* A command to paste: indented, never wrapped. */
 void wrap_command(struct wrap *w, const char *command);
 
@@ -35,11 +41,13 @@ void wrap_code(struct wrap *w, int indent, const char *code);
 
 /* Text without a label, `indent` columns in. */
 void wrap_plain(struct wrap *w, int indent, const char *text);
+void wrap_plain_printf(struct wrap *w, int indent, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Statements or advice, with their commands, after a label. */
-void wrap_said(struct wrap *w, const char *label, const struct said *s);
+/* Statements or advice, with their commands, after a label: at most this many. Returns how many were left out. */
+size_t wrap_said(struct wrap *w, const char *label, const struct said *s, size_t most);
 
-/* Bold if colors are on; the words carry the meaning by themselves. */
+/* Bold, or red for what failed, if colors are on; the words carry the meaning by themselves. */
 void wrap_heading(struct wrap *w, const char *text);
+void wrap_failure(struct wrap *w, const char *text);
 
 #endif

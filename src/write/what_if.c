@@ -21,6 +21,8 @@ static const char *fits_words(const struct replay_answer *a)
 {
 	if (a->doubts & 1u << REPLAY_CARD)
 		return "close";
+	if (a->fits && a->doubts == 1u << REPLAY_LATER)
+		return "so far";
 	if (a->doubts)
 		return a->fits ? "likely" : "unlikely";
 	return a->fits ? "yes" : "no";

@@ -112,6 +112,17 @@ def fields(text):
     return {key: re.split(r"[|,]", value) for key, value in found.items()}
 
 
+def contradiction(text):
+    """What an answer says and denies; None if it does not. Lines are wrapped anywhere."""
+    text = " ".join(text.split())
+    enough = text.count("would have fit with") - text.count("would have fit with expandable_segments")
+    if "CONFIDENCE certain" in text and "it could also be" in text:
+        return "it is certain, and could also be something else"
+    if "nothing else would have been enough" in text and enough > 1:
+        return "nothing else would have been enough, and %d would" % enough
+    return None
+
+
 def status(found, otherwise):
     return int(found["exit"][0]) if "exit" in found else otherwise
 
@@ -281,8 +292,10 @@ class Harness:
     def check_explain(self, case, result, folder, verdict, env):
         if verdict.get("cause") == "none":
             return
-        again = Run([self.cuwhy, "explain", folder], env)
+        again = Run([self.cuwhy, "explain", "-v", folder], env)
         result.artifacts["explain"] = again.out + again.err
+        if contradiction(again.out):
+            result.bad("the answer contradicts itself: " + contradiction(again.out))
         if again.status != 1:
             result.bad("cuwhy explain exits %d on a failure" % again.status)
         where = verdict.get("where") or {}

@@ -56,6 +56,21 @@ static unsigned long ring_head(const struct cw_chunk *chunk)
 }
 
 /* Sums over the sites, for each kind of memory that PyTorch or the driver allocated on device 0. */
+static void print_nodes(const struct cw_header *h)
+{
+	unsigned long released = 0;
+
+	for (uint32_t i = 0; i < h->n_chunks && i < CW_MAX_CHUNKS; i++) {
+		const struct cw_chunk *chunk = &h->chunk[i];
+		const struct cw_ring *r = chunk->kind == CW_CHUNK_NODES ? at(chunk->off, chunk->len) : NULL;
+		const struct cw_node *node = r ? (const struct cw_node *)(r + 1) : NULL;
+
+		for (uint32_t k = 0; r && k < r->n_slots; k++)
+			released += (node[k].stack & CW_NODE_RELEASED) != 0;
+	}
+	printf("nodes_released %lu\n", released);
+}
+
 static void print_sites(const struct cw_header *h)
 {
 	unsigned long long live[2] = {0, 0}, count[2] = {0, 0}, at_peak[2] = {0, 0}, total[2] = {0, 0};
@@ -274,6 +289,7 @@ int main(int argc, char **argv)
 	SHOW(lost_looks);
 	SHOW(exit_mono_ns);
 #undef SHOW
+	print_nodes(h);
 	print_sites(h);
 	print_chunks(h);
 	return 0;

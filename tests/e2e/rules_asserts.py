@@ -107,7 +107,7 @@ def rule__without_a_dump_an_assertion_is_likely_at_most(box):
 
 def rule__the_report_says_what_the_driver_says(box):
     _, run = judge(box, NLL, "cross_entropy(bad)")
-    shown = subprocess.run([box.cuwhy, "explain", run.folder], capture_output=True, text=True, env=box.env(COLUMNS="400"))
+    shown = subprocess.run([box.cuwhy, "explain", "-v", run.folder], capture_output=True, text=True, env=box.env(COLUMNS="400"))
     words = " ".join(shown.stdout.split())
     assert "Assertion `%s` failed at %s:%d in %s" % (NLL[4], NLL[1], NLL[2], NLL[3]) in words, shown.stdout
 
@@ -123,3 +123,38 @@ def rule__a_bare_dump_knows_the_condition_but_not_whose_table(box):
         os.unlink(path)
         same((verdict["cause"], verdict["certainty"]), (cause, sure), kernel[0])
         same(said(verdict), kernel[1:], kernel[0])
+
+
+INDICES = """
+import ctypes
+import cudrv
+cudrv.init()
+gather = cudrv.kernel("gather")
+index = list(range(64))
+for place, value in %r:
+    index[place] = value
+out, table, at = cudrv.alloc(4 * 64), cudrv.alloc(4 * 100), cudrv.alloc(8 * 64)
+cudrv.call("cuMemcpyHtoD_v2", ctypes.c_uint64(at), (ctypes.c_int64 * 64)(*index), ctypes.c_size_t(8 * 64))
+cudrv.launch(gather, (2,), (32,), ctypes.c_uint64(out), ctypes.c_uint64(table), ctypes.c_uint64(at), ctypes.c_int(64), ctypes.c_int(100))
+cudrv.synchronize()
+"""
+
+
+def rule__a_dump_with_memory_has_the_values_that_failed(box):
+    for gpu in ("sim:h200", "sim:a100"):
+        for bad, words in (([(37, 100)], "the index at position 37 is 100"),
+                           ([(3, -7), (9, 1 << 40)], "the index at position 3 is -7, the index at position 9 is 1099511627776"),
+                           ([(i, 200 + i) for i in range(32, 38)], "the index at position 32 is 232, the index at position 33 is 233, "
+                            "the index at position 34 is 234, the index at position 35 is 235 and 2 more")):
+            verdict = box.verdict(box.under(box.script(INDICES % bad), "--dump-memory", gpu=gpu))
+            said = verdict["fault"]["assert"]
+            same((verdict["cause"], said["values"]), ("index-out-of-range", words), "%s %s" % (gpu, bad))
+            same((said["value"], said["at"]), (str(bad[0][1]), bad[0][0]), "the first")
+            assert any("--dump-memory" in str(fix) for fix in verdict["fix"]) is False, verdict["fix"]
+
+
+def rule__a_dump_without_memory_says_where_the_value_is(box):
+    verdict = box.verdict(box.under(box.script(INDICES % [(37, 100)]), gpu="sim:h200"))
+    said = verdict["fault"]["assert"]
+    same((said.get("values"), said["places"], said["at"]), (None, "the index at position 37", 37), "where")
+    assert any("--dump-memory" in str(fix) for fix in verdict["fix"]), verdict["fix"]

@@ -131,7 +131,7 @@ cudrv.synchronize()
 def rule__the_line_that_called_a_helper_is_shown(box):
     _, verdict = judged(box, CALLED)
     same(line(verdict["where"]), line_of(CALLED, "here"), "where")
-    said = subprocess.run([box.cuwhy, "explain", verdict["recording"]], capture_output=True, text=True, env=box.env())
+    said = subprocess.run([box.cuwhy, "explain", "-v", verdict["recording"]], capture_output=True, text=True, env=box.env())
     words = " ".join(said.stdout.split())
     assert "program.py:%d step(segment)" % line_of(CALLED, "caller") in words, said.stdout
 

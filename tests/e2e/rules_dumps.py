@@ -158,7 +158,7 @@ def rule__launches_that_cannot_be_told_apart_are_both_named(box):
     run = box.under(box.script(twice))
     where = box.verdict(run)["where"]
     same((where["line"], [other["line"] for other in where["or"]]), (6, [5]), "lines")
-    text = subprocess.run([box.cuwhy, "explain", run.folder], capture_output=True, text=True, env=box.env()).stdout
+    text = subprocess.run([box.cuwhy, "explain", "-v", run.folder], capture_output=True, text=True, env=box.env()).stdout
     assert "program.py:5, which launched the same kernel" in text, text
 
 

@@ -2,6 +2,7 @@
 """Recordings that somebody else made: what `explain`, `report`, `memory` and `export` must not do, whatever is in them."""
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -167,11 +168,11 @@ def rule__no_control_character_of_others_reaches_a_terminal(box):
                 "RuntimeError: CUDA error: out of memory%s\n" % (EVIL, EVIL, EVIL, EVIL))
     spiteful = "/no/such" + EVIL + "\udc9b"
     for argv in (["explain", folder], ["explain", "--json", folder], ["explain", "--color", "always", log], ["memory", folder],
-                 ["report", "-o", page, folder], ["explain", spiteful], ["memory", spiteful], ["report", spiteful],
+                 ["report", "-o", page, folder], ["explain", spiteful], ["explain", "-v", spiteful], ["memory", spiteful], ["report", spiteful],
                  ["explain", log], ["explain", "--json", log], ["no" + EVIL], ["run", spiteful], ["run", "--gpu", "sim:" + EVIL, "true"],
                  ["run", "--" + EVIL, "true"], ["doctor", "--python", spiteful], ["export", "--chrome-trace", spiteful]):
         run = harness.Run([box.cuwhy] + argv, box.env())
-        told = (run.out + run.err).replace("\x1b[1m", "").replace("\x1b[0m", "") if "--color" in argv else run.out + run.err
+        told = re.sub(r"\x1b\[(0|1|1;31|36|2)m", "", run.out + run.err) if "--color" in argv else run.out + run.err
         assert_harmless(told, " ".join(argv[:2]).encode("ascii", "replace"))
     with open(page, encoding="utf-8") as f:
         text = f.read()

@@ -38,6 +38,8 @@ def rule__commands_print_the_json_that_is_documented(box):
     for nvml in ("gpu", "none"):
         machine = {"LD_LIBRARY_PATH": box.sim, "CUWHY_SIM": "h200", "CUWHY_SIM_NVML": nvml}
         found += flaws_of(box, "verdict", "doctor", "--recommend", **machine)
+    for words in (("A100",), ("5090", "--driver", "550"), ("5090", "--gpu", "1080", "--os", "windows")):
+        found += flaws_of(box, "described", "doctor", "--recommend", "--gpu", *words)
     found += flaws_of(box, "usage", "memory", LD_LIBRARY_PATH=box.sim, CUWHY_SIM="h200", CUWHY_SIM_NVML="gpu")
     same(found, [], "flaws")
 
@@ -53,6 +55,8 @@ def rule__memory_and_exports_print_the_json_that_is_documented(box):
     for option in ("--torch-snapshot", "--chrome-trace"):
         found += flaws_of(box, "export", "export", option, "-o", os.path.join(box.scratch, "out" + option), run.folder)
     found += what_if_flaws(box)
+    for by in ("line", "library"):
+        found += flaws_of(box, "compared", "memory", "--at", "0s,oom", "--max-growth", "5%", "--by", by, run.folder)
     for run in (run, box.under(box.script(TOO_MUCH))):
         found += list(json_page.flaws(box.verdict(run), "verdict"))
         found += flaws_of(box, "memory", "memory", run.folder) + flaws_of(box, "memory", "memory", "--at", "0s", run.folder)

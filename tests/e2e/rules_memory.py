@@ -96,6 +96,35 @@ cudrv.end_capture(stream)
     same((part["sites_backward"], part["sites_gradient"], part["sites_captured"]), (2, 1, 1), "sites")
 
 
+def rule__a_node_lets_go_unless_its_graph_is_retained(box):
+    nodes = "first, second, third = torch.forward(), torch.forward(), torch.forward()\ntorch.make_block_at(segment)\n"
+    run = under(box, START + nodes + """
+torch.backward(first, torch.make_block)
+torch.retain_graph(1)
+torch.backward(second, torch.make_block)
+torch.backward(third, torch.make_block)
+torch.retain_graph(0)
+torch.backward(third, torch.make_block)
+""")
+    same(run.status, 0, "status")
+    part = box.parts(run)[0]
+    same((part["n_nodes_run"], part["nodes_released"]), (3, 2), "nodes run, nodes that let go: the first and the third")
+
+
+def rule__nodes_that_count_their_references_are_known_too(box):
+    run = under(box, START + """
+torch.count_references()
+node, kept, gradient = torch.forward(), torch.forward(), torch.accumulate()
+torch.make_block_at(segment)
+torch.backward(node, torch.make_block)
+torch.make_block_at(segment + 512)
+torch.backward(gradient, torch.make_block)
+""")
+    same(run.status, 0, "status")
+    part = box.parts(run)[0]
+    same((part["n_nodes"], part["n_nodes_run"], part["nodes_released"], part["sites_gradient"]), (2, 1, 1, 1), "nodes made, run, that let go; gradients")
+
+
 def rule__pinned_memory_is_counted(box):
     run = under(box, START + """
 pinned, small = ctypes.c_void_p(), ctypes.c_void_p()

@@ -454,7 +454,7 @@ def rule__free_threaded_python_is_told_in_one_sentence_and_not_harmed(box):
         run = box.under([python] + box.script(FREE_THREADED)[1:])
         verdict = box.verdict(run)
         same((run.status, verdict["cause"], box.parts(run)[0]["frames_off_because"]), (1, "launch-config-block-limit", 8), version)
-        text = subprocess.run([box.cuwhy, "explain", run.folder], capture_output=True, text=True, env=box.env(), timeout=PATIENCE).stdout
+        text = subprocess.run([box.cuwhy, "explain", "-v", run.folder], capture_output=True, text=True, env=box.env(), timeout=PATIENCE).stdout
         same(text.count("free-threaded Python is not supported yet"), 1, version + ": sentences in " + text)
 
 

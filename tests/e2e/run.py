@@ -22,9 +22,9 @@ import report  # noqa: E402
 import toolbox  # noqa: E402
 
 RULES = ("rules_program", "rules_folders", "rules_supervisor", "rules_recorder", "rules_guest", "rules_frames", "rules_turns", "rules_typed", "rules_neighbors", "rules_dumps", "rules_late", "rules_faults", "rules_compare", "rules_peers",
-         "rules_hangs", "rules_asserts", "rules_blocks", "rules_memory", "rules_usage", "rules_oom",
-         "rules_wheels", "rules_export", "rules_json", "rules_trace", "rules_moments", "rules_kinds", "rules_pinned", "rules_doctor", "rules_doctor_bad", "rules_join",
-         "rules_foreign", "rules_private", "rules_bench", "rules_reads")
+         "rules_hangs", "rules_live", "rules_asserts", "rules_blocks", "rules_memory", "rules_usage", "rules_oom",
+         "rules_wheels", "rules_export", "rules_json", "rules_docs", "rules_trace", "rules_moments", "rules_memory_diff", "rules_watch", "rules_kinds", "rules_pinned", "rules_doctor", "rules_doctor_bad", "rules_join",
+         "rules_foreign", "rules_private", "rules_bench", "rules_reads", "rules_job", "rules_guard")
 
 
 class Builder:
@@ -42,7 +42,7 @@ class Builder:
     def compile(self, source, name, flags=()):
         flags = [f if f != "-lcuda" else "-l:libcuda.so.1" for f in flags]
         output = os.path.join(self.target, name)
-        command = [os.environ.get("CC", "cc"), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-g",
+        command = [*os.environ.get("CC", "cc").split(), "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-g",
                    "-I" + os.path.join(ROOT, "include"), source, "-o", output,
                    "-L" + os.path.join(self.build, "sim")] + flags
         with self.lock:

@@ -44,7 +44,9 @@ def check_cards(options, folder):
     """8 GB are too little for a batch of 120, 40 GB are enough; the same again is the same."""
     found = fit(options, folder, (["--gpu", "rtx4060,a100-40gb"], ["--batch-size", "120"]), 1)
     small, large = found["cards"]
-    assert (small["fits"], large["fits"], large["exact"]) == (False, True, True), found
+    assert (small["fits"], large["fits"]) == (False, True), found
+    # a training that was ended early fits so far
+    assert large["exact"] == (not found.get("steps")), found
     assert small["failure"]["where"].endswith("train.py:10"), small
     assert found["recorded"][0]["same_again"] and found["steps"] <= 6, found
     return "rtx4060 no, a100-40gb yes with %.1f GiB to spare" % (large["spare"] / 2 ** 30)

@@ -124,7 +124,7 @@ class Runner:
         os.makedirs(place)
         for name in result.program.files:
             shutil.copy(os.path.join(folder, name), place)
-        text = subprocess.run([self.cuwhy, "explain", os.path.join(folder, "out")], capture_output=True, text=True, check=False)
+        text = subprocess.run([self.cuwhy, "explain", "-v", os.path.join(folder, "out")], capture_output=True, text=True, check=False)
         with open(os.path.join(place, "verdict.json"), "w", encoding="utf-8") as file:
             json.dump(result.verdict, file, indent=1)
         with open(os.path.join(place, "verdict.txt"), "w", encoding="utf-8") as file:

@@ -126,6 +126,31 @@ static inline void culprit_text_assertion(const struct assertion *a, struct buf 
 	buf_printf(out, "%s%s\n", a->function ? " in " : "", a->function ? a->function : "");
 }
 
+/* Where the values are, relative to the pointer that they were found with, and what they are. */
+static inline void culprit_text_values(const struct values *v, struct buf *out)
+{
+	static const char *const answer[] = {"", "read", "not in the dump", "depend on memory that is not in the dump",
+					     "the code cannot be followed"};
+	const struct checked *c;
+	double real;
+	size_t i;
+
+	if (v->answer == VALUES_NONE)
+		return;
+	buf_printf(out, "  values  %s", answer[v->answer]);
+	for (i = 0; i < v->n_kept; i++) {
+		c = &v->value[i];
+		buf_printf(out, "%s%u bytes", i ? ", " : ": ", c->n);
+		if (c->base)
+			buf_printf(out, " at +%" PRId64, (int64_t)(c->at - c->base));
+		if (c->compared && c->compare.real && checked_real(c, &real))
+			buf_printf(out, " = %g", real);
+		else if (c->n_raw >= c->n && !c->compare.real)
+			buf_printf(out, " = %" PRId64, checked_integer(c->raw, c->n));
+	}
+	buf_printf(out, "; %zu of %zu threads\n", v->n_found, v->n_threads);
+}
+
 static inline void culprit_text(const struct culprit *c, struct buf *out)
 {
 	buf_printf(out, "%s", culprit_fault_text(c->fault));
@@ -141,6 +166,7 @@ static inline void culprit_text(const struct culprit *c, struct buf *out)
 	culprit_text_assertion(&c->assertion, out);
 	culprit_text_threads(c, out);
 	culprit_text_code(c, out);
+	culprit_text_values(&c->values, out);
 	if (c->n_other)
 		buf_printf(out, "  also    %zu threads of other kernels have an exception\n", c->n_other);
 }

@@ -25,6 +25,52 @@ static inline struct verdict *judge_end(struct tb *b, int exit, int signal)
 	return v;
 }
 
+/* The text with single spaces, however it was wrapped. */
+static inline char *verdict_words(const struct verdict *v)
+{
+	char *text = NULL, *to;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		abort();
+	report_text(out, v, &(struct text_style){.verbose = true});
+	if (fclose(out))
+		abort();
+	to = text;
+	for (const char *s = text; *s; s++)
+		if ((*s != ' ' && *s != '\n') || (to > text && to[-1] != ' '))
+			*to++ = *s == '\n' ? ' ' : *s;
+	*to = '\0';
+	return text;
+}
+
+static inline int times_in(const char *text, const char *words)
+{
+	int n = 0;
+
+	for (; (text = strstr(text, words)) != NULL; text++)
+		n++;
+	return n;
+}
+
+/* No answer contradicts itself; asked of all that are judged in these tests. */
+static inline void check_agrees(const struct verdict *v)
+{
+	char *text = verdict_words(v);
+	int enough = times_in(text, "would have fit with") - times_in(text, "would have fit with expandable_segments");
+
+	if (strstr(text, "CONFIDENCE certain") && strstr(text, "it could also be")) {
+		fprintf(stderr, "certain, and could also be something else: %s\n", text);
+		abort();
+	}
+	if (strstr(text, "nothing else would have been enough") && enough > 1) {
+		fprintf(stderr, "nothing else would have been enough, and %d would: %s\n", enough, text);
+		abort();
+	}
+	free(text);
+}
+
 static inline json_t *verdict_object(const struct verdict *v)
 {
 	char *text = NULL;
@@ -32,6 +78,7 @@ static inline json_t *verdict_object(const struct verdict *v)
 	FILE *out = open_memstream(&text, &size);
 	json_t *j;
 
+	check_agrees(v);
 	if (!out || report_json(out, v, false) || fclose(out))
 		abort();
 	j = json_loads(text, 0, NULL);

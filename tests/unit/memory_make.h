@@ -121,13 +121,14 @@ static inline void mm_passed(struct mm *m, uint64_t size, uint32_t stack, uint32
 	m->b.h->n_blocks_freed++;
 }
 
-static inline void mm_node(struct mm *m, uint32_t stack, bool run)
+static inline struct cw_node *mm_node(struct mm *m, uint32_t stack, bool run)
 {
 	struct cw_node *n = (struct cw_node *)(m->nodes + 1) + (m->nodes->head & (MM_NODES - 1));
 
 	*n = (struct cw_node){(uint32_t)m->nodes->head++, stack | (run ? CW_NODE_HAS_RUN : 0)};
 	m->b.h->n_nodes++;
 	m->b.h->n_nodes_run += run;
+	return n;
 }
 
 /* PyTorch runs out of memory: it holds what was allocated so far. */

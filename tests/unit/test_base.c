@@ -91,7 +91,7 @@ static void term__the_guard_passes_text_and_stops_commands(void **state)
 		term_guard();
 		for (size_t i = 0; i + 1 < sizeof(all); i++)
 			fputc(all[i], stderr);
-		term_bold(stderr, true);
+		term_look(stderr, LOOK_BOLD);
 		fputs("b\033", stderr);
 		_exit(0);
 	}

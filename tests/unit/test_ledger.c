@@ -123,7 +123,8 @@ static void ledger__every_part_is_what_it_is(void **state)
 	ledger_build(&l, t, 0, LEDGER_OOM, ledger_oom(t, 0), &seen, &pool);
 	assert_int_equal(l.part[PART_TENSORS], 50 * MIB);
 	assert_int_equal(l.part[PART_CACHE_USED], 50 * MIB);
-	assert_int_equal(l.part[PART_CACHE_FREE], 40 * MIB);
+	assert_int_equal(l.part[PART_CACHE_FREE], 0);
+	assert_int_equal(l.part[PART_POOLS], 40 * MIB);	/* else PyTorch had returned it */
 	assert_int_equal(l.part[PART_LIBRARIES], 64 * MIB);
 	assert_int_equal(l.part[PART_CONTEXT], 500 * MIB);
 	assert_int_equal(l.part[PART_PROCESSES], 3 * GIB);
@@ -635,7 +636,7 @@ static void report__names_the_parts_and_the_lines(void **state)
 	mm_block(&m, 36 * GIB, tb_stack(&m.b, "train.py:12:keep", NULL), 0, 0);
 	mm_oom(&m, 10 * GIB, GIB, tb_stack(&m.b, USER, NULL));
 	v = judge_end(&m.b, 1, 0);
-	report_text(out, v, NULL);
+	report_text(out, v, &(struct text_style){.verbose = true});
 	fclose(out);
 	assert_non_null(strstr(text, "HELD"));
 	assert_non_null(strstr(text, "100.0 GiB   72 %  - parameters and buffers"));
@@ -728,6 +729,90 @@ static void chart__is_as_wide_as_the_terminal(void **state)
 	free(text);
 }
 
+/* PyTorch frees its cache and asks again: such refusals must not push out the failure itself. */
+static void refusals_that_pytorch_survived_are_not_the_failure(void **state)
+{
+	struct mm m;
+	json_t *j, *memory;
+
+	(void)state;
+	mm_init(&m);
+	for (int i = 0; i < 4; i++) {
+		mm_segment(&m, 34 * GIB);
+		mm_block(&m, 34 * GIB, tb_stack(&m.b, USER, NULL), 0, 0);
+	}
+	for (uint64_t i = 1; i <= 20; i++) {
+		struct cw_failure *f = tb_fail(&m.b, CW_SRC_DRIVER, 2, tb_stack(&m.b, USER, NULL));
+
+		f->api = 120;
+		f->request_bytes = i * MIB;
+	}
+	mm_oom(&m, 10 * GIB, GIB, tb_stack(&m.b, USER, NULL));
+	j = expect(&m, "oom-capacity", "certain");
+	memory = json_object_get(j, "memory");
+	assert_int_equal(json_integer_value(json_object_get(memory, "request")), 10 * GIB);
+	assert_int_equal(json_integer_value(json_object_get(memory, "torch_allocated")), 136 * GIB);
+	json_decref(j);
+}
+
+/* What was freed after the failure is in the ring of freed memory, which has no room for the library. */
+static void segments_freed_since_are_still_pytorchs(void **state)
+{
+	struct pool pool = {0};
+	struct ledger l;
+	struct trace *t;
+	struct mm m;
+
+	(void)state;
+	mm_init(&m);
+	mm_segment(&m, 2 * GIB);
+	mm_oom(&m, 10 * GIB, GIB, tb_stack(&m.b, USER, NULL));
+	m.allocation[0].library = 0;
+	m.allocation[0].site = mm_site(&m, 0, 0, CW_MEM_DEVICE, 0);
+	m.site[m.allocation[0].site].library = m.c10;
+	m.site[m.allocation[0].site].live = 2 * GIB;
+	m.b.failure[1].torch_reserved = 0;	/* so that its own sum does not find it */
+	t = tb_trace(&m.b);
+	ledger_build(&l, t, 0, LEDGER_OOM, ledger_oom(t, 0), NULL, &pool);
+	assert_int_equal(l.part[PART_LIBRARIES], 0);
+	assert_int_equal(l.segments.n, 1);
+	trace_free(t);
+	pool_release(&pool);
+}
+
+/* PyTorch returns whole segments before it gives up, except those of private pools: they are no cache, and no gaps. */
+static void pools__what_pytorch_could_not_return_is_theirs(void **state)
+{
+	struct pool pool = {0};
+	struct ledger l;
+	struct trace *t;
+	struct mm m;
+
+	(void)state;
+	for (int capturing = 0; capturing < 2; capturing++) {
+		struct cw_failure *f;
+
+		mm_init(&m);
+		mm_segment(&m, 60 * GIB);
+		mm_block(&m, 60 * GIB, tb_stack(&m.b, USER, NULL), 0, 0);
+		for (int i = 0; i < 3; i++)
+			mm_segment(&m, 20 * GIB);
+		mm_segment(&m, 10 * GIB);
+		mm_block(&m, 2 * GIB, tb_stack(&m.b, "graph.py:3:capture", NULL), 0, CW_SITE_CAPTURED);
+		mm_oom(&m, 10 * GIB, GIB, tb_stack(&m.b, USER, NULL));
+		f = &m.b.failure[1];
+		f->capturing = (uint32_t)capturing;	/* then it returns nothing */
+		t = tb_trace(&m.b);
+		ledger_build(&l, t, 0, LEDGER_OOM, ledger_oom(t, 0), NULL, &pool);
+		assert_int_equal(l.part[PART_POOLS], capturing ? 0 : 68 * GIB);
+		assert_int_equal(l.part[PART_CACHE_FREE], capturing ? 60 * GIB : 0);
+		assert_int_equal(l.part[PART_CACHE_USED], capturing ? 8 * GIB : 0);
+		expect_sums(&l);
+		trace_free(t);
+	}
+	pool_release(&pool);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -751,6 +836,9 @@ int main(void)
 		cmocka_unit_test(report__names_the_parts_and_the_lines),
 		cmocka_unit_test(facts__each_kind_is_its_own),
 		cmocka_unit_test(segments__the_same_ones_are_one_row),
+		cmocka_unit_test(refusals_that_pytorch_survived_are_not_the_failure),
+		cmocka_unit_test(segments_freed_since_are_still_pytorchs),
+		cmocka_unit_test(pools__what_pytorch_could_not_return_is_theirs),
 		cmocka_unit_test(chart__is_as_wide_as_the_terminal),
 	};
 

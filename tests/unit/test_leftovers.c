@@ -19,6 +19,7 @@
 #define BATCHES	2u
 #define STEPS	3u		/* inside of BATCHES: over time */
 #define LAYERS	4u		/* in forward() of model.py */
+#define FEEDS	5u		/* in feed() of train.py, which another thread runs */
 #define N_LOOPS	8u
 #define N_TURNS	512u
 
@@ -57,7 +58,7 @@ static void setup_without_turns(struct made *x)
 
 static void setup(struct made *x)
 {
-	uint32_t train, model, name, forward;
+	uint32_t train, model, name, forward, feed;
 	struct cw_loop *loop;
 	struct tb *b = &x->m.b;
 
@@ -66,11 +67,13 @@ static void setup(struct made *x)
 	model = tb_string(b, "model.py");
 	name = tb_string(b, "main");
 	forward = tb_string(b, "forward");
+	feed = tb_string(b, "feed");
 	loop = (void *)(b->data + tb_chunk(b, CW_CHUNK_LOOPS, N_LOOPS * sizeof(*loop)));
 	loop[EPOCHS] = (struct cw_loop){.frame = {train, name, 17, 1}, .flags = CW_LOOP_FOR};
 	loop[BATCHES] = (struct cw_loop){.frame = {train, name, 18, 1}, .flags = CW_LOOP_FOR};
 	loop[STEPS] = (struct cw_loop){.frame = {train, name, 19, 1}, .flags = CW_LOOP_FOR};
 	loop[LAYERS] = (struct cw_loop){.frame = {model, forward, 7, 1}, .flags = CW_LOOP_FOR};
+	loop[FEEDS] = (struct cw_loop){.frame = {train, feed, 51, 50}, .flags = CW_LOOP_FOR};
 	x->turn = (void *)(b->data + tb_chunk(b, CW_CHUNK_TURNS, N_TURNS * sizeof(*x->turn)));
 	x->failed = (void *)(b->data + tb_chunk(b, CW_CHUNK_FAILURE_TURNS, TB_FAILURES * sizeof(*x->failed)));
 }
@@ -137,6 +140,8 @@ static struct cw_failure *fails(struct made *x, uint32_t stack, uint32_t in)
 		struct cw_failure_turns *at = &x->failed[i];
 		uint32_t up = in;
 
+		if (at->seq)	/* an earlier failure */
+			continue;
 		*at = (struct cw_failure_turns){.seq = x->m.b.failure[i].seq};
 		for (; up; up = turn_at(x, up)->up)
 			at->at[at->n++] = turn_at(x, up)->at;
@@ -224,6 +229,95 @@ static void leftovers__graphs_that_backward_ran_are_not_exact(void **state)
 	release(&x);
 }
 
+/* A pass that backward ran; its nodes let go of what they had saved. */
+static void nodes_let_go(struct made *x)
+{
+	const uint32_t order[] = {x->embed, x->layer, x->layer, x->head, x->loss};
+
+	for (size_t i = 0; i < 5; i++)
+		mm_node(&x->m, order[i], true)->stack |= CW_NODE_RELEASED;
+}
+
+static void leftovers__what_stays_of_nodes_that_let_go_is_no_graph(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 7; i++) {
+		stays(&x, 4 * GIB, x.layer, turn(&x, 0, BATCHES, i));
+		nodes_let_go(&x);
+	}
+	nodes_of_pass(&x, false);	/* the current turn's are about to run */
+	find(&x, fails(&x, x.embed, turn(&x, 0, BATCHES, 8)));
+	assert_int_equal(x.left.graphs.bytes, 0);
+	assert_int_equal(x.left.tensors.bytes, 7 * 4 * GIB);
+	assert_int_equal(x.left.tensors.turns, 7);
+	assert_false(x.left.exact);
+	release(&x);
+}
+
+/* The first turns trained; those that came later only keep. */
+static void leftovers__graphs_of_turns_after_the_last_backward_stay(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 4; i++)
+		nodes_let_go(&x);
+	for (uint32_t i = 5; i <= 10; i++)
+		pass_stays(&x, turn(&x, 0, BATCHES, i));
+	find(&x, fails(&x, x.embed, turn(&x, 0, BATCHES, 11)));
+	assert_int_equal(x.left.graphs.bytes, 6 * (10 * GIB + MIB));
+	assert_int_equal(x.left.tensors.bytes, 0);
+	release(&x);
+}
+
+/* A head that backward never runs keeps what it got from the layers that backward has run. */
+static void leftovers__a_node_that_waits_keeps_its_input_too(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 7; i++) {
+		uint32_t in = turn(&x, 0, BATCHES, i);
+
+		stays(&x, 4 * GIB, x.layer, in);
+		stays(&x, MIB, x.head, in);
+		mm_node(&x.m, x.layer, true)->stack |= CW_NODE_RELEASED;
+		mm_node(&x.m, x.head, false);
+	}
+	find(&x, fails(&x, x.embed, turn(&x, 0, BATCHES, 8)));
+	assert_int_equal(x.left.graphs.bytes, 7 * (4 * GIB + MIB));
+	assert_int_equal(x.left.tensors.bytes, 0);
+	assert_false(x.left.exact);
+	release(&x);
+}
+
+/* One line makes two passes in each turn. Backward runs and frees the first; the other is kept. */
+static void leftovers__what_backward_frees_is_not_of_the_graphs_that_stay(void **state)
+{
+	struct made x;
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 8; i++) {
+		uint32_t in = turn(&x, 0, BATCHES, i);
+		struct cw_freed *saved = goes(&x, 3 * GIB, x.layer, in, 0);
+
+		mm_node(&x.m, x.layer, true)->stack |= CW_NODE_RELEASED;
+		stays(&x, 2 * GIB, x.layer, in);
+		mm_node(&x.m, x.layer, false);
+		saved->ticks = ++x.m.b.ticks;
+	}
+	find(&x, fails(&x, x.embed, turn(&x, 0, BATCHES, 9)));
+	assert_int_equal(x.left.graphs.bytes, 8 * 2 * GIB);
+	assert_int_equal(x.left.tensors.bytes, 0);
+	release(&x);
+}
+
 static void leftovers__the_result_of_a_model_is_kept_where_it_is_called(void **state)
 {
 	struct made x;
@@ -289,6 +383,130 @@ static void leftovers__frees_that_were_forgotten_make_graphs_inexact(void **stat
 		assert_int_equal(x.left.exact, !forgotten);
 		release(&x);
 	}
+}
+
+/* A thread that puts batches into a queue. */
+static uint32_t feeds(struct made *x, uint32_t turns)
+{
+	uint32_t stack = tb_stack(&x->m.b, "train.py:52:feed", "/usr/lib/python3.12/threading.py:1000:_bootstrap", NULL);
+
+	for (uint32_t i = 1; i <= turns; i++)
+		stays(x, GIB, stack, turn(x, 0, FEEDS, i));
+	return stack;
+}
+
+static void leftovers__what_another_thread_adds_counts_too(void **state)
+{
+	struct made x;
+	uint32_t in;
+
+	(void)state;
+	setup(&x);
+	in = turn(&x, 0, BATCHES, 1);
+	stays(&x, GIB, x.embed, in);	/* the loop that works with the model is another */
+	feeds(&x, 9);
+	find(&x, fails(&x, x.embed, in));
+	assert_int_equal(x.left.tensors.bytes, 9 * GIB);
+	assert_int_equal(x.left.tensors.most.line, 52);
+	release(&x);
+}
+
+/* It has long been over, unless it ran out of memory itself. */
+static void leftovers__a_dataset_that_another_thread_loaded_is_none(void **state)
+{
+	for (int cut = 0; cut < 2; cut++) {
+		struct made x;
+		uint32_t in, stack;
+
+		(void)state;
+		setup(&x);
+		stack = feeds(&x, 9);
+		if (cut)
+			fails(&x, stack, turn(&x, 0, FEEDS, 10));
+		in = turn(&x, 0, BATCHES, 1);
+		for (int i = 0; i < 100; i++)
+			goes(&x, GIB, x.embed, in, 0);
+		stays(&x, GIB, x.embed, in);
+		find(&x, fails(&x, x.embed, in));
+		assert_int_equal(x.left.tensors.bytes, cut ? 9 * GIB : 0);
+		release(&x);
+	}
+}
+
+/* Stacks of one step that main() calls in a `try` at one line, and again from another. */
+struct retry { uint32_t tried, again, before; };
+
+static struct retry retry_stacks(struct made *x)
+{
+	return (struct retry){tb_stack(&x->m.b, "model.py:5:embed", CALL, "train.py:40:step", "train.py:21:main", NULL),
+			      tb_stack(&x->m.b, "model.py:5:embed", CALL, "train.py:40:step", "train.py:23:main", NULL),
+			      tb_stack(&x->m.b, "train.py:19:main", NULL)};
+}
+
+static void leftovers__a_try_that_ran_out_of_memory_leaves_its_tensors(void **state)
+{
+	struct made x;
+	struct retry stack;
+	uint32_t in;
+
+	(void)state;
+	setup(&x);
+	stack = retry_stacks(&x);
+	in = turn(&x, 0, BATCHES, 1);
+	mm_node(&x.m, stack.tried, false);
+	mm_node(&x.m, stack.again, false);
+	stays(&x, GIB, stack.before, in);		/* not the try's */
+	stays(&x, 4 * GIB, stack.tried, in);
+	stays(&x, 4 * GIB, stack.tried, in);
+	fails(&x, stack.tried, in);
+	stays(&x, 2 * GIB, stack.again, in);
+	find(&x, fails(&x, stack.again, in));
+	assert_int_equal(x.left.graphs.bytes, 8 * GIB);
+	assert_int_equal(x.left.tensors.bytes, 0);
+	assert_int_equal(x.left.tried, 8 * GIB);
+	assert_int_equal(x.left.try.line, 21);
+	assert_false(x.left.exact);
+	expect_gone(&x, &x.left.graphs);
+	release(&x);
+}
+
+static void leftovers__a_try_of_an_earlier_turn_is_over(void **state)
+{
+	struct made x;
+	struct retry stack;
+	uint32_t in;
+
+	(void)state;
+	setup(&x);
+	stack = retry_stacks(&x);
+	in = turn(&x, 0, BATCHES, 2);
+	stays(&x, 4 * GIB, stack.tried, in);
+	fails(&x, stack.tried, in);
+	in = turn(&x, 0, BATCHES, 3);
+	stays(&x, 2 * GIB, stack.tried, in);
+	find(&x, fails(&x, stack.tried, in));
+	assert_int_equal(x.left.tensors.bytes, 4 * GIB);
+	assert_int_equal(x.left.tried, 4 * GIB);
+	release(&x);
+}
+
+/* Another turn, in which the call that fails at last succeeded, left something: that is no try's. */
+static void leftovers__a_try_that_left_nothing_is_none(void **state)
+{
+	struct made x;
+	struct retry stack;
+	uint32_t in;
+
+	(void)state;
+	setup(&x);
+	stack = retry_stacks(&x);
+	stays(&x, 4 * GIB, stack.tried, turn(&x, 0, BATCHES, 1));
+	in = turn(&x, 0, BATCHES, 2);
+	fails(&x, stack.tried, in);
+	stays(&x, 2 * GIB, stack.again, in);
+	find(&x, fails(&x, stack.again, in));
+	assert_int_equal(x.left.tried, 0);
+	expect_none(&x);
 }
 
 static void leftovers__tensors_of_earlier_turns_add_up(void **state)
@@ -404,6 +622,30 @@ static void leftovers__a_window_that_drops_its_oldest_leaves_none(void **state)
 	}
 	find(&x, fails(&x, x.work, turn(&x, 0, BATCHES, 21)));
 	expect_none(&x);
+	release(&x);
+}
+
+/* Half of what comes is used up, oldest first. */
+static void leftovers__a_queue_that_grows_adds_although_it_drops_its_oldest(void **state)
+{
+	struct made x;
+	struct cw_freed *waits[16] = {NULL};
+
+	(void)state;
+	setup(&x);
+	for (uint32_t i = 1; i <= 32; i++) {
+		uint32_t in = turn(&x, 0, BATCHES, i);
+
+		if (i <= 16)
+			waits[i - 1] = goes(&x, GIB, x.keep, in, 0);
+		else
+			stays(&x, GIB, x.keep, in);
+		if (i >= 4 && i % 2 == 0)
+			waits[(i - 4) / 2]->ticks = x.m.b.ticks + 1;
+	}
+	waits[15]->ticks = ++x.m.b.ticks;
+	find(&x, fails(&x, x.embed, turn(&x, 0, BATCHES, 33)));
+	assert_int_equal(x.left.tensors.bytes, 16 * GIB);
 	release(&x);
 }
 
@@ -724,13 +966,43 @@ static void blame__where_is_the_line_that_adds_and_asked_the_one_that_failed(voi
 	verdict_free(v);
 }
 
+/* One function makes both what stays and what failed: its callers tell them apart. */
+static void blame__callers_tell_two_paths_through_one_line_apart(void **state)
+{
+	struct verdict *v;
+	struct made x;
+	uint32_t kept, asked;
+	json_t *j;
+
+	(void)state;
+	setup(&x);
+	kept = tb_stack(&x.m.b, "train.py:8:loss_of", "train.py:30:log", NULL);
+	asked = tb_stack(&x.m.b, "train.py:8:loss_of", "train.py:24:step", NULL);
+	for (uint32_t i = 1; i <= 32; i++) {
+		uint32_t in = turn(&x, 0, BATCHES, i);
+
+		goes(&x, GIB, asked, in, 0);
+		stays(&x, 4 * GIB, kept, in);
+	}
+	mm_gap(&x.m, GIB);
+	fails(&x, asked, turn(&x, 0, BATCHES, 33));
+	v = judge_end(&x.m.b, 1, 0);
+	j = verdict_object(v);
+	assert_string_equal(field(j, "cause"), "oom-growth");
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "where"), "line")), 8);
+	assert_true(mentions(json_object_get(j, "where"), "stack", "30"));
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(j, "asked"), "line")), 24);
+	json_decref(j);
+	verdict_free(v);
+}
+
 static char *text_of(const struct verdict *v)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
-	report_text(out, v, NULL);
+	report_text(out, v, &(struct text_style){.verbose = true});
 	fclose(out);
 	return text;
 }
@@ -896,6 +1168,82 @@ static void leftovers__models_of_earlier_trials_add_up(void **state)
 	release(&x);
 }
 
+/* An optimizer in every turn, none of which goes. */
+static void leftovers__state_that_is_made_again_adds_up(void **state)
+{
+	uint32_t build, step;
+	struct made x;
+
+	(void)state;
+	for (uint32_t turns = 4; turns <= 12; turns += 8) {
+		setup(&x);
+		build = tb_stack(&x.m.b, INIT, MAIN, NULL);
+		step = tb_stack(&x.m.b, TORCH "optim/adam.py:180:_init_group", "train.py:24:main", NULL);
+		stays(&x, GIB, build, 0);
+		for (uint32_t i = 1; i <= turns; i++) {
+			uint32_t in = turn(&x, 0, BATCHES, i);
+
+			goes(&x, GIB, x.layer, turn(&x, in, LAYERS, 1), 0);
+			stays(&x, GIB, step, in);
+		}
+		find(&x, fails(&x, step, turn(&x, 0, BATCHES, turns + 1)));
+		assert_int_equal(x.left.tensors.bytes, turns == 4 ? 0 : 12 * GIB);
+		release(&x);
+	}
+}
+
+/* ---- what grows in place ---------------------------------------------------------------------------------------------- */
+
+/* `elsewhere`: what the other line adds in every turn. */
+static void grows_in_place(struct made *x, uint32_t turns, uint64_t elsewhere)
+{
+	setup(x);
+	for (uint32_t i = 1; i <= turns; i++) {
+		uint32_t in = turn(x, 0, BATCHES, i);
+
+		goes(x, GIB + i * elsewhere, x->layer, turn(x, in, LAYERS, 1), 0);
+		if (i < turns)
+			goes(x, i * GIB, x->keep, in, 0);
+		else
+			stays(x, i * GIB, x->keep, in);
+	}
+	find(x, fails(x, x->keep, turn(x, 0, BATCHES, turns + 1)));
+}
+
+static void leftovers__a_tensor_that_is_extended_grows(void **state)
+{
+	struct made x;
+
+	(void)state;
+	grows_in_place(&x, 9, 0);
+	assert_int_equal(x.left.tensors.bytes, 0);	/* the old one goes */
+	assert_int_equal(x.left.grown.turns, 9);
+	assert_int_equal(x.left.grown.first, GIB);
+	assert_true(x.left.grown.alone);
+	release(&x);
+}
+
+static void leftovers__batches_that_grow_do_so_everywhere(void **state)
+{
+	struct made x;
+
+	(void)state;
+	grows_in_place(&x, 9, MIB);
+	assert_int_equal(x.left.grown.turns, 9);
+	assert_false(x.left.grown.alone);
+	release(&x);
+}
+
+static void leftovers__two_sizes_are_no_growth(void **state)
+{
+	struct made x;
+
+	(void)state;
+	grows_in_place(&x, 2, 0);
+	assert_int_equal(x.left.grown.turns, 0);
+	release(&x);
+}
+
 /* ---- what was to come ----------------------------------------------------------------------------------------------- */
 
 static void further__a_turn_of_the_innermost_loop_adds_what_the_last_ones_did(void **state)
@@ -951,13 +1299,23 @@ int main(void)
 		cmocka_unit_test(leftovers__graphs_that_stay_are_those_of_earlier_turns),
 		cmocka_unit_test(leftovers__graphs_that_backward_ran_are_not_exact),
 		cmocka_unit_test(leftovers__the_result_of_a_model_is_kept_where_it_is_called),
+		cmocka_unit_test(leftovers__what_stays_of_nodes_that_let_go_is_no_graph),
+		cmocka_unit_test(leftovers__graphs_of_turns_after_the_last_backward_stay),
+		cmocka_unit_test(leftovers__a_node_that_waits_keeps_its_input_too),
+		cmocka_unit_test(leftovers__what_backward_frees_is_not_of_the_graphs_that_stay),
 		cmocka_unit_test(leftovers__of_graphs_that_are_gone_only_results_stay),
 		cmocka_unit_test(leftovers__frees_that_were_forgotten_make_graphs_inexact),
+		cmocka_unit_test(leftovers__what_another_thread_adds_counts_too),
+		cmocka_unit_test(leftovers__a_dataset_that_another_thread_loaded_is_none),
+		cmocka_unit_test(leftovers__a_try_that_ran_out_of_memory_leaves_its_tensors),
+		cmocka_unit_test(leftovers__a_try_of_an_earlier_turn_is_over),
+		cmocka_unit_test(leftovers__a_try_that_left_nothing_is_none),
 		cmocka_unit_test(leftovers__tensors_of_earlier_turns_add_up),
 		cmocka_unit_test(leftovers__turns_of_another_epoch_are_others),
 		cmocka_unit_test(leftovers__calls_of_a_recursion_are_turns),
 		cmocka_unit_test(leftovers__a_loop_that_is_over_has_only_earlier_turns),
 		cmocka_unit_test(leftovers__a_window_that_drops_its_oldest_leaves_none),
+		cmocka_unit_test(leftovers__a_queue_that_grows_adds_although_it_drops_its_oldest),
 		cmocka_unit_test(leftovers__what_a_turn_replaces_is_none),
 		cmocka_unit_test(leftovers__what_only_the_first_turns_make_is_none),
 		cmocka_unit_test(leftovers__a_dataset_on_the_gpu_is_none),
@@ -973,9 +1331,14 @@ int main(void)
 		cmocka_unit_test(leftovers__damaged_turns_count_for_nothing),
 		cmocka_unit_test(leftovers__layers_that_a_loop_builds_are_none),
 		cmocka_unit_test(leftovers__what_an_optimizer_needs_is_made_once),
+		cmocka_unit_test(leftovers__state_that_is_made_again_adds_up),
+		cmocka_unit_test(leftovers__a_tensor_that_is_extended_grows),
+		cmocka_unit_test(leftovers__batches_that_grow_do_so_everywhere),
+		cmocka_unit_test(leftovers__two_sizes_are_no_growth),
 		cmocka_unit_test(leftovers__models_of_earlier_trials_add_up),
 		cmocka_unit_test(further__a_turn_of_the_innermost_loop_adds_what_the_last_ones_did),
 		cmocka_unit_test(further__what_the_program_had_before_is_no_more_than_ever),
+		cmocka_unit_test(blame__callers_tell_two_paths_through_one_line_apart),
 		cmocka_unit_test(blame__where_is_the_line_that_adds_and_asked_the_one_that_failed),
 		cmocka_unit_test(blame__the_text_names_both_lines_and_what_would_have_fit),
 		cmocka_unit_test(blame__of_several_ways_none_is_certain),

@@ -13,17 +13,25 @@
 
 #define G(x, y, z) ((const uint32_t[3]){x, y, z})
 
-static struct verdict *refused(int exit)
+static struct verdict *refused_on(uint32_t tid, int exit)
 {
+	struct cw_failure *f;
 	struct tb b;
 	uint32_t s;
 
 	tb_init(&b);
 	s = tb_stack(&b, USER, NULL);
-	tb_fail_launch(&b, 1, s, tb_function(&b, "_Z4fillPfl"), G(1, 70000, 1), G(32, 1, 1), 16)->stream = 7;
+	f = tb_fail_launch(&b, 1, s, tb_function(&b, "_Z4fillPfl"), G(1, 70000, 1), G(32, 1, 1), 16);
+	f->stream = 7;
+	f->tid = tid ? tid : b.h->pid;
 	tb_fail_text(&b, CW_SRC_PYTHON, tb_stack(&b, "train.py:41:<module>", NULL), "RuntimeError",
 		     "Triton Error [CUDA]: invalid argument");
 	return judge_end(&b, exit, 0);
+}
+
+static struct verdict *refused(int exit)
+{
+	return refused_on(0, exit);
 }
 
 static char *text_of(const struct verdict *v, const struct text_style *style)
@@ -135,10 +143,10 @@ static void text__has_its_five_parts_in_order(void **state)
 					    "\n  WHY    ",
 					    "70,000",
 					    "\n  FIX    ",
-					    "\n  SURE   certain: ",
+					    "\n  CONFIDENCE  certain: ",
 					    "recording /x"};
 	struct verdict *v = refused(1);
-	struct text_style style = {.width = 100, .recording = "/x"};
+	struct text_style style = {.width = 100, .verbose = true, .recording = "/x"};
 	char *text = text_of(v, &style);
 	const char *at = text;
 
@@ -150,6 +158,72 @@ static void text__has_its_five_parts_in_order(void **state)
 	}
 	assert_null(strchr(text, '\033'));
 	assert_true(text[strlen(text) - 1] == '\n');
+	free(text);
+	verdict_free(v);
+}
+
+/* At three in the morning: the first reasons and fixes, one word of confidence, and what was left out. */
+static void text__is_short_by_default(void **state)
+{
+	static const char *const parts[] = {"cuwhy: ",
+					    "\n  WHERE  train.py:32 in step()",
+					    "\n  WHAT   kernel fill\n",
+					    "\n  WHY    ",
+					    "\n  FIX    ",
+					    "\n  CONFIDENCE  certain: ", "cause launch-config-grid-limit; recording /x",
+					    "'cuwhy explain -v /x' also shows the call that failed"};
+	struct verdict *v = refused(1);
+	struct text_style style = {.width = 100, .recording = "/x", .more = "cuwhy explain -v /x"};
+	char *text = text_of(v, &style);
+	const char *at = text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		at = strstr(at, parts[i]);
+		if (!at)
+			fail_msg("%s is missing or too early in:\n%s", parts[i], text);
+	}
+	assert_null(strstr(text, "grid 1x70000x1"));
+	assert_null(strstr(text, "cuLaunchKernel returned"));
+	free(text);
+	verdict_free(v);
+}
+
+static void text__short_form_counts_what_it_leaves_out(void **state)
+{
+	struct verdict *v = refused(1);
+	struct said why[6], fix[3];
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < 6; i++)
+		why[i] = (struct said){.text = "a reason", .next = i < 5 ? &why[i + 1] : NULL};
+	for (size_t i = 0; i < 3; i++)
+		fix[i] = (struct said){.text = "a fix", .command = "true", .next = i < 2 ? &fix[i + 1] : NULL};
+	v->why = why;	/* of no pool: the verdict frees its own */
+	v->fix = fix;
+	text = text_of(v, NULL);
+	assert_non_null(strstr(text, "3 more reasons"));
+	assert_non_null(strstr(text, "1 more fix\n"));
+	assert_non_null(strstr(text, "\n  -v also shows "));
+	free(text);
+	verdict_free(v);
+}
+
+static void markdown__nothing_in_it_is_markup_of_others(void **state)
+{
+	struct verdict *v = refused(1);
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	v->title = "a | b <script> `c` *d*\n# e";
+	report_markdown(out, v, "says ``` and\n```` more\n");
+	fclose(out);
+	assert_non_null(strstr(text, "**a \\| b \\<script\\> \\`c\\` \\*d\\* \\# e**\n"));
+	assert_non_null(strstr(text, "| cause | launch-config-grid-limit |\n"));
+	assert_non_null(strstr(text, "\n`````text\nsays ``` and\n```` more\n`````\n"));
 	free(text);
 	verdict_free(v);
 }
@@ -253,6 +327,39 @@ static void text__notes_are_one_line(void **state)
 	assert_non_null(strstr(text, "handled"));
 	assert_non_null(strstr(text, "train.py:32"));
 	assert_non_null(strstr(text, "/r"));
+	free(text);
+	verdict_free(v);
+}
+
+/* Tasks of an event loop go on after one of them has failed, and fail as well. */
+static void process__an_exception_tells_of_the_failure_on_its_line(void **state)
+{
+	struct verdict *v;
+	uint32_t first, later;
+	struct tb b;
+
+	(void)state;
+	tb_init(&b);
+	first = tb_stack(&b, "serve.py:8:handle", "serve.py:14:main", NULL);
+	later = tb_stack(&b, "serve.py:7:handle", "serve.py:14:main", NULL);
+	tb_fail(&b, CW_SRC_TORCH_OOM, 2, first);
+	tb_fail(&b, CW_SRC_TORCH_OOM, 2, later);
+	tb_fail_text(&b, CW_SRC_PYTHON, first, "OutOfMemoryError", "CUDA out of memory. Tried to allocate 48.00 MiB");
+	v = judge_end(&b, 1, 0);
+	assert_int_equal(v->c.line[LINE_where].number, 8);
+	assert_int_equal(verdict_notes(v), 1);
+	verdict_free(v);
+}
+
+static void text__a_failure_after_which_nothing_happens_may_have_ended_a_thread(void **state)
+{
+	struct verdict *v = refused_on(7, 0);
+	char *text = text_of(v, NULL);
+
+	(void)state;
+	assert_string_equal(verdict_cause(v), "none");
+	assert_null(strstr(text, "handled"));
+	assert_non_null(strstr(text, "may have ended a thread"));
 	free(text);
 	verdict_free(v);
 }
@@ -477,8 +584,8 @@ static void cause__is_explained_and_listed(void **state)
 	FILE *out = open_memstream(&text, &size);
 
 	(void)state;
-	assert_true(report_cause(out, "oom-capacity", NULL));
-	assert_false(report_cause(out, "no-such-cause", NULL));
+	assert_true(report_cause(out, "oom-capacity", NULL, NULL));
+	assert_false(report_cause(out, "no-such-cause", NULL, NULL));
 	report_cause_list(out);
 	fclose(out);
 	assert_non_null(strstr(text, "What to try"));
@@ -493,10 +600,15 @@ int main(void)
 		cmocka_unit_test(json__none_keeps_the_keys),
 		cmocka_unit_test(json__bytes_that_are_no_text_do_not_break_it),
 		cmocka_unit_test(text__has_its_five_parts_in_order),
+		cmocka_unit_test(text__is_short_by_default),
+		cmocka_unit_test(markdown__nothing_in_it_is_markup_of_others),
+		cmocka_unit_test(text__short_form_counts_what_it_leaves_out),
 		cmocka_unit_test(text__what_happened_is_only_what_was_seen),
 		cmocka_unit_test(text__is_wrapped_and_color_only_adds),
 		cmocka_unit_test(text__escape_sequences_in_messages_are_not_obeyed),
 		cmocka_unit_test(text__notes_are_one_line),
+		cmocka_unit_test(process__an_exception_tells_of_the_failure_on_its_line),
+		cmocka_unit_test(text__a_failure_after_which_nothing_happens_may_have_ended_a_thread),
 		cmocka_unit_test(join__the_first_failure_leads),
 		cmocka_unit_test(join__tells_victims_from_failures_of_their_own),
 		cmocka_unit_test(join__a_failure_that_another_process_raised_again_is_not_handled),

@@ -373,6 +373,29 @@ static void sizes_of_any_kind_do_no_harm(void **state)
 	done(&f);
 }
 
+static void figures_that_cannot_be_true_are_said_and_nothing_is_certain(void **state)
+{
+	static const uint64_t requests[] = {(uint64_t)-5, GIB};
+	struct found f;
+
+	UNUSED(state);
+	for (int i = 0; i < 2; i++) {
+		make_top(&made);
+		make_segment(&made, BASE, 16 * GIB);
+		make_block(&made, BASE, i ? (uint64_t)255 << 40 : 15 * GIB, "active_allocated", 3);
+		make_segment_end(&made);
+		make_events(&made);
+		make_event(&made, "oom", 100 * MIB, requests[i], 7);
+		make_end(&made);
+		f = judge();
+		assert_non_null(verdict_damage(f.v));
+		assert_non_null(strstr(verdict_damage(f.v), "1 figure in it cannot be true"));
+		assert_int_not_equal(f.v->sure, SURE_CERTAIN);
+		assert_string_not_equal(verdict_cause(f.v), "oom-request-too-large");
+		done(&f);
+	}
+}
+
 static void texts_cannot_command_a_terminal(void **state)
 {
 	struct found f;
@@ -408,6 +431,7 @@ int main(void)
 		cmocka_unit_test(somebody_else_took_the_card),
 		cmocka_unit_test(a_line_that_grows),
 		cmocka_unit_test(sizes_of_any_kind_do_no_harm),
+		cmocka_unit_test(figures_that_cannot_be_true_are_said_and_nothing_is_certain),
 		cmocka_unit_test(texts_cannot_command_a_terminal),
 	};
 

@@ -42,7 +42,8 @@ static const struct opt_usage usage = {
 		 "'--NAME VALUE', and runs the program for as few values as it takes to find the largest that fits.\n"
 		"--sizes says of what size each recording is. What every line asked for is a curve over the sizes: a line through\n"
 		 "two of them; three and more show whether that holds, or are a parabola.\n"
-		"FITS is yes or no where the answer is exact; else likely or unlikely, and why is said below the table.\n",
+		"FITS is yes or no where the answer is exact; so far, if the program was ended before its end; else likely or\n"
+		"unlikely, and why is said below the table.\n",
 	.exits = "The exit status is 0 when it fits on all GPUs asked for, 1 when it does not, 2 when that could not be told.\n",
 	.examples = "  cuwhy fit -- python3 train.py                      on every GPU of the table\n"
 		    "  cuwhy fit --gpu rtx4090,a100-40gb -- python3 train.py --batch-size 32\n"
@@ -267,12 +268,22 @@ static int status_of(const struct what_if_row *row, size_t n)
 	int status = EXIT_NOTHING;
 
 	for (size_t i = 0; i < n; i++) {
-		if (row[i].answer.doubts & (1u << REPLAY_CARD | 1u << REPLAY_FALLBACK))
+		if (row[i].answer.doubts & (1u << REPLAY_CARD | 1u << REPLAY_FALLBACK | 1u << REPLAY_DAMAGED))
 			return EXIT_TROUBLE;
 		if (!row[i].answer.fits)
 			status = EXIT_FOUND;
 	}
 	return status;
+}
+
+/* Played back, a program does not react to what happens to it. */
+static void tell_misfit(char *const *program, const struct what_if_row *row, size_t n)
+{
+	for (size_t i = 0; program && i < n; i++)
+		if (!row[i].answer.fits) {
+			printf("  where it does not fit, it runs out of memory; whether it catches that and goes on with less is not known\n\n");
+			return;
+		}
 }
 
 static json_t *rows_json(const struct what_if_row *row, size_t n)
@@ -300,7 +311,17 @@ static json_t *replays_json(const struct replays *all)
 	return list;
 }
 
-static int cards_show(struct fit *f, const struct replays *all, char *const *program, json_t *to, struct err *e)
+/* What was played back is the beginning of the program, if it was ended: that it fits so far is all that is known. A program that
+ * does not fit so far does not fit. */
+static void doubt_later(struct what_if_row *row, unsigned stopped)
+{
+	if (stopped && row->answer.fits)
+		row->answer.doubts |= 1u << REPLAY_LATER;
+}
+
+/* `stopped`: what was recorded ended after so many optimizer steps; 0: by itself. */
+static int cards_show(struct fit *f, const struct replays *all, char *const *program, unsigned stopped, json_t *to,
+		      struct err *e)
 {
 	struct what_if_row row[CARDS_MAX];
 	int rc = 0;
@@ -309,6 +330,7 @@ static int cards_show(struct fit *f, const struct replays *all, char *const *pro
 		rc = fits_on(f, &row[i], all, f->card[i], program, e);
 		if (rc == 0)
 			find_remedy(&row[i], all, f->card[i], &f->pool);
+		doubt_later(&row[i], stopped);
 	}
 	if (rc)
 		return rc;
@@ -317,6 +339,7 @@ static int cards_show(struct fit *f, const struct replays *all, char *const *pro
 		for (size_t i = 0; i < all->n; i++)
 			what_if_print_head(stdout, all->list[i].trace, all->list[i].device, all->list[i].replay);
 		what_if_print(stdout, row, f->n_cards, &(struct what_if_style){.first = "GPU", .changes = true});
+		tell_misfit(program, row, f->n_cards);
 	}
 	return status_of(row, f->n_cards);
 }
@@ -325,9 +348,8 @@ static void tell_stopped(const struct fit_run *run)
 {
 	if (run->stopped)
 		say("ended after %u optimizer steps%s\n", run->stopped,
-		    given.steps
-			    ? ""
-			    : ": its peak did not move any more; what comes later (evaluation, longer batches) is not in it");
+		    given.steps ? "; what comes later is not known"
+			    : ": its peak did not move any more; what comes later (evaluation, longer batches) is not known");
 }
 
 static int fit_program(struct fit *f, json_t *to, struct err *e)
@@ -343,7 +365,7 @@ static int fit_program(struct fit *f, json_t *to, struct err *e)
 		rc = run_open(&all, &run, e);
 		if (rc == 0) {
 			JSON_ADD(to, J_INT_OR_NULL("steps", run.stopped, run.stopped));
-			rc = cards_show(f, &all, f->program, to, e);
+			rc = cards_show(f, &all, f->program, run.stopped, to, e);
 			replays_close(&all);
 		}
 	}
@@ -362,7 +384,7 @@ static int fit_recordings(struct fit *f, char *const *paths, json_t *to, struct 
 
 		rc = replays_open(&all, *paths, e);
 		if (rc == 0) {
-			rc = cards_show(f, &all, NULL, one, e);
+			rc = cards_show(f, &all, NULL, 0, one, e);
 			replays_close(&all);
 		}
 		status = rc < 0 ? rc : rc > status ? rc : status;
@@ -377,6 +399,7 @@ static int fit_recordings(struct fit *f, char *const *paths, json_t *to, struct 
 /* A value that was run: once for all cards. */
 struct tried {
 	uint64_t value;
+	unsigned stopped;	/* after so many optimizer steps; 0: it ran to its end */
 	struct replays all;
 };
 
@@ -400,6 +423,7 @@ static struct tried *value_run(struct varying *v, uint64_t value)
 	rc = fit_run(&v->f->runs, &run, v->f->base, FIT_NO_LIMIT, program, v->e);
 	if (rc == 0)
 		rc = run_open(&one.all, &run, v->e);
+	one.stopped = run.stopped;
 	fit_run_release(&run);
 	fit_words_free(program);
 	if (rc)
@@ -442,18 +466,30 @@ static int value_ask(void *of, struct fit_try *one)
 	return 0;
 }
 
+/* After how many optimizer steps the run with this value was ended; 0: not at all. */
+static unsigned value_stopped(const struct varying *v, uint64_t value)
+{
+	for (size_t i = 0; i < v->n; i++)
+		if (v->list[i].value == value)
+			return v->list[i].stopped;
+	return 0;
+}
+
 static void largest_print(const struct varying *v, const struct card_model *card, uint64_t largest)
 {
-	char total[32];
+	unsigned stopped = value_stopped(v, largest);
+	char total[32], so_far[48] = "";
 
+	if (stopped)
+		snprintf(so_far, sizeof(so_far), ", as far as %u optimizer steps", stopped);
 	format_bytes(total, sizeof(total), (double)card->memory);
 	printf("  %-12s  %-10s  ", card->id, total);
 	if (largest < v->vary.from)
 		printf("not even %s=%" PRIu64 " fits\n", v->vary.name, v->vary.from);
 	else if (largest == v->vary.to)
-		printf("%s=%" PRIu64 " fits: the largest that was asked for\n", v->vary.name, largest);
+		printf("%s=%" PRIu64 " fits%s: the largest that was asked for\n", v->vary.name, largest, so_far);
 	else
-		printf("%s=%" PRIu64 " fits, %" PRIu64 " does not\n", v->vary.name, largest, largest + 1);
+		printf("%s=%" PRIu64 " fits%s, %" PRIu64 " does not\n", v->vary.name, largest, so_far, largest + 1);
 }
 
 static int fit_varying(struct fit *f, json_t *to, struct err *e)
@@ -474,7 +510,8 @@ static int fit_varying(struct fit *f, json_t *to, struct err *e)
 		if (!given.json)
 			largest_print(&v, v.card, largest);
 		json_array_append_new(list, JSON_OF(J_TEXT("gpu", v.card->id), J_BYTES("total", v.card->memory),
-						    J_INT_OR_NULL("largest", largest >= v.vary.from, largest)));
+						    J_INT_OR_NULL("largest", largest >= v.vary.from, largest),
+				      J_INT_OR_NULL("steps", value_stopped(&v, largest), value_stopped(&v, largest))));
 	}
 	if (rc == 0)
 		JSON_ADD(to, J_VALUE("vary", JSON_OF(J_TEXT("name", v.vary.name), J_INT("from", v.vary.from),

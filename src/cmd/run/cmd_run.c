@@ -12,6 +12,7 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/run/run.h"
+#include "cmd/run/run_job.h"
 #include "rules/kb.h"
 
 #define STRAGGLERS_NS	200000000u	/* grace for recorded processes that die with the program */
@@ -19,8 +20,8 @@
 #define LOOK_MS		1000	/* how often the supervisor looks at the keeper; signals and ends come at once */
 
 static struct {
-	bool json, keep, force, no_core_dump, hang_go_on, memory_trace, help;
-	const char *out, *gpu, *color, *hang_after, *hang_load;
+	bool json, verbose, keep, force, no_core_dump, dump_memory, hang_go_on, memory_trace, guards, help;
+	const char *out, *job, *gpu, *color, *hang_after, *hang_load, *guard;
 } given;
 
 static const struct opt_usage usage = {
@@ -30,24 +31,34 @@ static const struct opt_usage usage = {
 		 "~/.local/state/cuwhy; the newest ten are kept.\n"
 		 "TIME is 90, 60s, 5m or 1h. The dump ends the running kernel; with --hang-go-on the program\n"
 		 "then sees error 719. Calls that load code also wait for kernels, but may be compiling: they\n"
-		 "count only after --hang-load more, and only if there is launched work that nothing waited for.\n",
+		 "count only after --hang-load more, and only if there is launched work that nothing waited for.\n"
+		 "LIST of --guard: before (the hole is before the allocation, not behind it), values (find reads of\n"
+		 "memory that nobody wrote), align=256 (results as without), only=FILE:A-B, sample=1/8, budget=16T\n"
+		 "(addresses, until they are used again). docs/guard.md explains it.\n",
 	.exits = "Ends as the program did, by the same signal if one ended it. If it could not be started:\n"
 		 "127 not found, 126 not executable, 125 cuwhy itself failed; 2 wrong usage.\n",
 	.examples = "  cuwhy run python train.py              run it; if CUDA fails, say why\n"
 		    "  cuwhy run --out out torchrun ...       record all ranks into ./out\n"
-		    "  cuwhy run --hang-after 5m python x.py  if a kernel hangs, say which one and where\n",
+		    "  srun cuwhy run --job /shared/why python train.py   on every node; then cuwhy explain /shared/why\n"
+		    "  cuwhy run --hang-after 5m python x.py  if a kernel hangs, say which one and where\n"
+		    "  cuwhy run --guard python train.py      also find silent overruns and uses after free\n",
 };
 
 static const struct opt options[] = {
 	{"json", 0, NULL, "print the verdict as one line of JSON on stderr", &given.json, NULL},
+	{"verbose", 'v', NULL, "print everything that is known about a failure", &given.verbose, NULL},
 	{"keep", 'k', NULL, "keep the recording even if nothing failed", &given.keep, NULL},
 	{"out", 'o', "DIR", "put the recording and verdict.json into DIR", NULL, &given.out},
+	{"job", 0, "DIR", "also tell the shared folder DIR of a job of many nodes (default: $CUWHY_JOB)", NULL,
+	 &given.job},
 	{"force", 'f', NULL, "let --out replace an older recording", &given.force, NULL},
 	{"gpu", 0, "sim[:MODEL]", "use a simulated GPU", NULL, &given.gpu},
 	{"no-core-dump", 0, NULL, "do not take GPU core dumps", &given.no_core_dump, NULL},
+	{"dump-memory", 0, NULL, "GPU core dumps contain its memory: the verdict has values", &given.dump_memory, NULL},
 	{"hang-after", 0, "TIME", "if it waits this long for the GPU: dump it, end the program", NULL, &given.hang_after},
 	{"hang-load", 0, "TIME", "extra time for calls that load code (60s)", NULL, &given.hang_load},
 	{"hang-go-on", 0, NULL, "after that dump, do not end the program", &given.hang_go_on, NULL},
+	{"guard", 0, "[=LIST]", "every allocation in pages of its own: overruns fault", &given.guards, &given.guard},
 	{"memory-trace", 0, NULL, "also keep every allocator event (implies --keep)", &given.memory_trace, NULL},
 	{"color", 0, "WHEN", "auto, always or never", NULL, &given.color},
 	{"help", 'h', NULL, "print this", &given.help, NULL},
@@ -75,6 +86,7 @@ struct run {
 	struct hang hang;
 	struct sampler sampler;
 	struct keeper keeper;
+	struct run_job *job;	/* NULL: it tells no job folder */
 	char *sim;		/* the simulated GPU, as it is specified to the program; NULL: a real one */
 	struct err unrecorded;	/* code != 0: why nothing can be recorded */
 };
@@ -108,6 +120,7 @@ static bool run_step(struct run *r, const struct keeper *self, int wait_ms)
 	uint64_t now = proc_mono_ns();
 	struct pollfd *p = xcalloc(2 + server_fds(&r->server), sizeof(*p));
 	int look_ms = hang_wait_ms(&r->hang, &r->server), move_ms = events_wait_ms(&r->store, &r->server);
+	int job_ms = run_job_wait_ms(r->job);
 	bool alone;
 	size_t n;
 
@@ -117,6 +130,8 @@ static bool run_step(struct run *r, const struct keeper *self, int wait_ms)
 		wait_ms = SHORT_WAIT_MS;
 	if (look_ms >= 0 && (wait_ms < 0 || wait_ms > look_ms))
 		wait_ms = look_ms;
+	if (job_ms >= 0 && (wait_ms < 0 || wait_ms > job_ms))
+		wait_ms = job_ms;
 	if (move_ms >= 0 && (wait_ms < 0 || wait_ms > move_ms))
 		wait_ms = move_ms;
 	n += sampler_poll(&r->sampler, p + n, &wait_ms);
@@ -129,6 +144,7 @@ static bool run_step(struct run *r, const struct keeper *self, int wait_ms)
 	sampler_step(&r->sampler, &r->server);
 	hang_step(&r->hang, &r->server, &r->child);
 	events_step(&r->store, &r->server);
+	run_job_step(r->job, &r->server, &r->child);
 	return !alone;
 }
 
@@ -173,11 +189,13 @@ static void keeper_work(void *arg, const struct keeper *self)
 
 	witness_leave(&r->child.witness);
 	r->judge.self = self;
+	run_job_start(r->job, &r->server);
 	kb_get();	/* while the program starts: at its end, someone waits for us */
 	if (follow_program(r, self))
 		judge_finish(&r->judge);
 	else if (!r->judge.n_failed && !r->store.keep)
 		store_discard(&r->store);	/* the supervisor was killed: there is nobody to tell */
+	run_job_finish(r->job, self, !given.json, r->judge.style.color, r->judge.style.width);
 	keeper_works(self);
 	env_clean(&r->server);
 }
@@ -226,10 +244,11 @@ static int start_program(struct run *r, char **argv, struct err *e)
 		return EXIT_NOT_STARTED;
 	r->store.events = given.memory_trace;
 	events_prepare(&r->store);
-	server_open(&r->server, &r->unrecorded);
+	guard_prepare(given.guards ? (given.guard ? given.guard : "") : NULL);
+	server_open(&r->server, given.dump_memory, &r->unrecorded);
 	r->judge.notices = r->server.dir ? notices_open(r->server.dir) : NULL;
 	hang_prepare(&r->hang, &r->server);
-	rc = env_prepare(&r->server, argv[0], r->sim, given.no_core_dump, e);
+	rc = env_prepare(&r->server, argv[0], r->sim, given.no_core_dump, given.dump_memory, e);
 	if (rc != 0)
 		return rc == -EINVAL ? EXIT_TROUBLE : EXIT_NOT_STARTED;
 	if (!r->unrecorded.code && r->server.dir && !getenv("CUWHY_SOCK")) {
@@ -257,9 +276,11 @@ static int run_program(char **argv, enum color color, const struct hang *hang)
 	int status;
 
 	r.judge = (struct judge){.store = &r.store, .server = &r.server, .child = &r.child,
-				 .unrecorded = &r.unrecorded, .xids = &r.xids, .json = given.json};
+				 .unrecorded = &r.unrecorded, .xids = &r.xids, .json = given.json, .guard.asked = given.guards};
+	r.judge.job = r.job = run_job_new(given.job ? given.job : getenv("CUWHY_JOB"), argv);
 	r.judge.style.color = term_color(STDERR_FILENO, color);
 	r.judge.style.width = term_width(STDERR_FILENO);
+	r.judge.style.verbose = given.verbose;
 	status = start_program(&r, argv, &e);
 	supervise(&r.child, &r.keeper);
 	if (status != 0) {
@@ -277,6 +298,7 @@ static int run_program(char **argv, enum color color, const struct hang *hang)
 	server_close(&r.server);
 	sampler_release(&r.sampler);
 	free(r.sim);
+	run_job_free(r.job);
 	if (r.child.ended)
 		child_end_alike(&r.child);
 	return status;
@@ -303,6 +325,8 @@ int cmd_run(int argc, char **argv)
 	if (given.hang_after && hang_parse(&hang.limit_ns, "hang-after", given.hang_after, &e) != 0)
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
 	if (given.hang_load && hang_parse(&hang.load_ns, "hang-load", given.hang_load, &e) != 0)
+		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
+	if (given.guard && guard_check(given.guard, &e) != 0)
 		return cmd_fail(stderr, given.json, &e, EXIT_TROUBLE);
 	if ((given.hang_go_on || given.hang_load) && !given.hang_after) {
 		err_set(&e, -EINVAL,

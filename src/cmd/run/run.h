@@ -14,6 +14,7 @@
  *   run_store.c  the recording on disk; run_xid.c the kernel log during the run
  *   run_events.c every allocator event, with --memory-trace
  *   run_usage.c  who holds the GPUs when memory runs out
+ *   run_job.c    tells a job's shared folder; run_job_writer.c writes to it
  *   run_hang.c   processes that wait for the GPU for too long; run_waiters.c their marks
  */
 #ifndef CUWHY_RUN_H
@@ -46,6 +47,7 @@
 /* --- one recorded process image (an exec makes a new one) ------------------------------------- */
 
 struct source_book;
+struct run_job;
 struct trace;
 struct segment {
 	int fd;			/* the recorder's memfd */
@@ -66,7 +68,9 @@ struct waiter {			/* a thread that waits */
 
 struct process_hang {
 	enum hang_state state;
-	uint64_t counts_from_ns;	/* waiting before this does not count: the process was stopped */
+	uint64_t counts_from_ns;	/* waiting before this does not count: the process was stopped, or something progressed */
+	uint64_t progress, progress_ns;	/* process_progress() when last looked at, and when it last changed */
+	uint64_t slow_since_ns;	/* start of a wait that was reported as slow: it is reported once */
 	uint64_t asked_ns;
 	int pipe;		/* while HANG_ASKED */
 	char dump_path[256];	/* "" = none will come */
@@ -137,8 +141,8 @@ struct server {
 
 #define SERVER_NONE ((struct server){.fd = -1, .spare_fd = -1, .mark = MARK_NONE})
 
-/* Creates the folder and the socket. On failure the server is usable but records nothing. */
-int server_open(struct server *s, struct err *e);
+/* Creates the folder and the socket; on disk, if core dumps have memory. On failure the server is usable but records nothing. */
+int server_open(struct server *s, bool on_disk, struct err *e);
 void server_close(struct server *s);
 void server_leave(struct server *s);	/* in the supervisor: the socket is the keeper's alone */
 
@@ -215,7 +219,8 @@ int env_check_gpu(const char *gpu, char **spec, struct err *e);
 
 /* Finds our parts and sets the environment that the program inherits; `sim`: with this simulated GPU, or NULL. -errno with `e`
  * filled if the recorder or the simulated GPU is missing. */
-int env_prepare(const struct server *s, const char *program, const char *sim, bool no_core_dump, struct err *e);
+int env_prepare(const struct server *s, const char *program, const char *sim, bool no_core_dump, bool dump_memory,
+		struct err *e);
 
 /* Why the recorder must not be preloaded into it; NULL if it may. */
 /* Where execvp() would find it; NULL if it would not. Owned by the caller. */
@@ -253,8 +258,8 @@ void store_release(struct store *s);
 /* The folder of the recording, created on demand; NULL if that failed. */
 const char *store_dir(struct store *s);
 
-/* Saves the memory of a process; sets p->part. */
-void store_part(struct store *s, struct process *p, const void *bytes, size_t len);
+/* Seals and saves the memory of a process; sets p->part. */
+void store_part(struct store *s, struct process *p, void *bytes, size_t len);
 void store_dump(struct store *s, const struct process *p, const char *path);
 void store_sources(struct store *s, const struct process *p, const struct source_book *b);	/* likewise, the lines that it quotes */
 void store_ram(struct store *s, const struct process *p);	/* likewise, the host memory at that time */
@@ -278,6 +283,9 @@ int events_wait_ms(const struct store *s, const struct server *srv);	/* until th
 /* Saves what is left in the ring of a process that ended; then writes the file's name into its recording. */
 void events_finish(struct store *s, struct process *p);
 void events_name(const struct process *p, void *bytes, size_t len);
+
+/* Writes into the header of a recording what the program ran with: PyTorch, CUDA, cuDNN, NCCL, driver, system. */
+void versions_name(void *bytes, size_t len);
 
 /* --- run_usage.c ------------------------------------------------------------------------------ */
 
@@ -355,6 +363,21 @@ bool dry_run_took_place(const struct dry_run *d);	/* PyTorch used a simulated GP
 void dry_run_print(const struct dry_run *d, FILE *out);
 json_t *dry_run_json(struct dry_run *d);	/* null if it did not take place */
 
+/* --- run_guard.c ------------------------------------------------------------------------------ */
+
+struct guard_sum {
+	bool asked;			/* --guard was given */
+	bool any;			/* a process was guarded */
+	bool no_torch;			/* one used PyTorch, whose allocator was not */
+	uint64_t made, reused, checked, skipped[8];
+};
+
+int guard_check(const char *list, struct err *e);	/* the words after --guard= */
+void guard_prepare(const char *list);			/* the environment; NULL: not asked for */
+void guard_note(struct guard_sum *s, const struct trace *t);
+json_t *guard_json(const struct guard_sum *s);
+void guard_tell(const struct guard_sum *s, FILE *out);	/* one line; nothing if it was not asked for */
+
 /* --- run_dry_reads.c -------------------------------------------------------------------------- */
 
 void dry_reads_note(struct dry_run *d, const struct trace *t);
@@ -373,6 +396,7 @@ int torch_check(char **argv, struct err *e);
 struct judge {
 	struct store *store;
 	struct dry_run dry;
+	struct guard_sum guard;
 	struct server *server;
 	const struct child *child;
 	struct xid_watch *xids;
@@ -388,6 +412,7 @@ struct judge {
 	size_t n_same;			/* failed the same way as an earlier one */
 	size_t n_victims;		/* failed because another one did */
 	pid_t first_told;		/* whose failure was printed first; 0 = none yet */
+	struct run_job *job;		/* NULL = it tells no job folder */
 	const struct keeper *self;
 	struct run_machine *machine;	/* NULL = the doctor was not needed */
 	char **seen;		/* cause and place of what has been printed */

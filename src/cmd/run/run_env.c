@@ -230,7 +230,8 @@ static void set_cards(const struct server *s)
 	free(path);
 }
 
-int env_prepare(const struct server *s, const char *program, const char *sim, bool no_core_dump, struct err *e)
+int env_prepare(const struct server *s, const char *program, const char *sim, bool no_core_dump, bool dump_memory,
+		struct err *e)
 {
 	int rc = set_preload(s, program, e);
 
@@ -242,5 +243,9 @@ int env_prepare(const struct server *s, const char *program, const char *sim, bo
 		setenv("CUWHY_CORE_DUMP", s->dir, 1);
 	else
 		unsetenv("CUWHY_CORE_DUMP");
+	if (dump_memory)
+		setenv("CUWHY_DUMP_MEMORY", "1", 1);
+	else
+		unsetenv("CUWHY_DUMP_MEMORY");
 	return rc;
 }

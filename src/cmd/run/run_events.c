@@ -19,7 +19,6 @@
 
 #define LOOK_MS	20
 #define PIECE	(256u << 10)
-#define VERSION_FILE_MAX 65536
 
 void events_prepare(const struct store *s)
 {
@@ -149,33 +148,12 @@ void events_finish(struct store *s, struct process *p)
 	p->events.broken = true;	/* no more events will come */
 }
 
-/* From the file beside the library that the process loaded: "__version__ = '2.11.0+cu130'". */
-static void name_torch(struct cw_header *h)
-{
-	bool ends = memchr(h->torch_path, '\0', sizeof(h->torch_path)) != NULL;
-	char *folder = ends ? strstr(h->torch_path, "/lib/libc10.so") : NULL, *path, *text;
-	struct buf b;
-
-	if (!folder)
-		return;
-	buf_init(&b, VERSION_FILE_MAX);
-	path = xasprintf("%.*s/version.py", (int)(folder - h->torch_path), h->torch_path);
-	if (fs_read(path, &b, NULL) == 0 && (text = strstr(b.data, "__version__ = '")) != NULL) {
-		text += strlen("__version__ = '");
-		text[strcspn(text, "'\n")] = '\0';
-		str_copy(h->torch_version, sizeof(h->torch_version), text);
-	}
-	buf_release(&b);
-	free(path);
-}
-
 void events_name(const struct process *p, void *bytes, size_t len)
 {
 	struct cw_header *h = bytes;
 
 	if (!bytes || len < sizeof(*h))
 		return;
-	name_torch(h);
 	if (p->events.name)
 		str_copy(h->memory_trace_path, sizeof(h->memory_trace_path), p->events.name);
 }

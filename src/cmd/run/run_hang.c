@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `cuwhy run --hang-after`: a process that waits too long for the GPU.
  *
- * When a process has waited too long, we request a core dump of the running GPU through the pipe on which its
+ * When a process has waited too long, and nothing else of it progressed meanwhile, we request a core dump of the running GPU through the pipe on which its
  * driver listens. The dump ends the kernel (R580), so it is requested once, and only if the process still waits.
  * Then the program is ended, or continues with the error that follows.
  */
@@ -343,6 +343,31 @@ static bool put_first(const struct hang *h, struct process *p, struct waiters *w
 	return true;
 }
 
+/* A wait is only a hang while nothing else of the process progresses: launches, waits that end. */
+static void note_progress(struct process *p, uint64_t now)
+{
+	uint64_t progress = process_progress(p);
+
+	if (p->hang.progress && progress != p->hang.progress)
+		p->hang.counts_from_ns = p->hang.progress_ns = now;
+	p->hang.progress = progress;
+}
+
+/* It would have counted, had nothing progressed. Reported once, and left alone. */
+static void tell_slow(const struct hang *h, struct process *p, const struct waiters *w, uint64_t now)
+{
+	const struct waiter *first = &w->list[0];
+	char *place;
+
+	if (waiter_loads(first) || !p->hang.progress_ns || p->hang.progress_ns < first->wait.since_ns + h->limit_ns / 2 ||
+	    now - first->wait.since_ns < h->limit_ns || p->hang.slow_since_ns == first->wait.since_ns)
+		return;
+	p->hang.slow_since_ns = first->wait.since_ns;
+	place = place_text(p, first->wait.stack);
+	tell_hang(h, p, w, now, place, "other work of it goes on, so this is not taken for a hang");
+	free(place);
+}
+
 /* If the program will be ended anyway, half the time limit is enough for a dump of another process. And once one
  * thread has waited too long, threads that have waited half as long count as waiting with it. */
 static void look_for_hangs(struct hang *h, struct server *s, uint64_t now)
@@ -360,8 +385,13 @@ static void look_for_hangs(struct hang *h, struct server *s, uint64_t now)
 			continue;
 		if (stopped || is_stopped(p))
 			p->hang.counts_from_ns = now;
-		if (waiters_find(&w, p, now - limit / 2) && put_first(h, p, &w, limit, now))
+		note_progress(p, now);
+		if (!waiters_find(&w, p, now - limit / 2))
+			continue;
+		if (put_first(h, p, &w, limit, now))
 			hang_ask(h, s, p, &w);
+		else
+			tell_slow(h, p, &w, now);
 	}
 }
 

@@ -12,6 +12,7 @@
 #include "base/proc.h"
 #include "base/str.h"
 #include "cmd/run/run.h"
+#include "cmd/run/run_job.h"
 #include "input/dump/culprit.h"
 #include "judge/fault.h"
 #include "input/recording/trace.h"
@@ -89,7 +90,7 @@ static bool list_parts(struct judge *j)
 	return true;
 }
 
-static void judge_keep(struct judge *j, struct process *p, const void *bytes, size_t len)
+static void judge_keep(struct judge *j, struct process *p, void *bytes, size_t len)
 {
 	store_part(j->store, p, bytes, len);
 	j->list_due = true;
@@ -123,6 +124,7 @@ static struct trace *read_trace(struct judge *j, struct process *p, void **bytes
 	events_finish(j->store, p);
 	*bytes = process_bytes(p, len);
 	events_name(p, *bytes, *len);
+	versions_name(*bytes, *len);
 	process_drop_files(p);
 	return *bytes ? trace_from_bytes(*bytes, *len, NULL) : NULL;	/* owns the bytes now */
 }
@@ -188,6 +190,7 @@ static void judge_process(struct judge *j, struct process *p)
 	if (t) {
 		complete_end(p, trace_header(t));
 		dry_run_note(&j->dry, t);
+		guard_note(&j->guard, t);
 		if (trace_header(t)->off_because && !j->off_because) {
 			j->off_because = trace_header(t)->off_because;
 			j->off_pid = (uint32_t)p->pid;
@@ -220,6 +223,8 @@ static void judge_process(struct judge *j, struct process *p)
 	else if (failed)
 		judge_tell(j, p);
 	p->end.fault = NULL;
+	if (t)
+		run_job_note(j->job, p, t);
 	culprit_free(fault);
 	dump_free(d);
 	trace_free(t);
@@ -348,6 +353,7 @@ void judge_finish(struct judge *j)
 	bool kept = j->n_failed || j->store->keep;
 
 	victims_tell(j);
+	run_job_end(j->job, j->server, j->child);
 	all = join(j);
 	if (kept)
 		store_run(j->store, j->server, j->child, true);

@@ -97,11 +97,12 @@ static int try_place(struct server *s, const char *place, struct err *e)
 }
 
 /* First a place where nobody else can ever create this folder: processes that outlive us may still have dumps written into
- * it. The state folder must be created, and may be on a network: it comes after those that are there already. */
-static int try_lasting_place(struct server *s)
+ * it. The state folder must be created, and may be on a network: it comes after those that are there already. XDG_RUNTIME_DIR is in
+ * memory: not for dumps as large as a GPU's. */
+static int try_lasting_place(struct server *s, bool on_disk)
 {
 	char *state = place_state();
-	const char *places[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), state};
+	const char *places[] = {on_disk ? NULL : getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), state};
 	size_t i;
 	int rc = -ENOENT;
 
@@ -125,7 +126,7 @@ static size_t count_files(void)
 	return n;
 }
 
-int server_open(struct server *s, struct err *e)
+int server_open(struct server *s, bool on_disk, struct err *e)
 {
 	const char *places[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp", "/dev/shm"};
 	struct err later = {0};
@@ -133,7 +134,7 @@ int server_open(struct server *s, struct err *e)
 	int rc;
 
 	*s = SERVER_NONE;
-	rc = try_lasting_place(s);
+	rc = try_lasting_place(s, on_disk);
 	for (i = 0; rc != 0 && i < sizeof(places) / sizeof(places[0]); i++)
 		if (places[i] && places[i][0] == '/')
 			rc = try_place(s, places[i], later.code ? NULL : &later);

@@ -23,9 +23,11 @@
 #include "cmd/run/run.h"
 #include "input/recording/ram_json.h"
 #include "input/recording/recording.h"
+#include "input/recording/seal.h"
 #include "input/recording/usage_json.h"
 #include "input/recording/xid_json.h"
 
+#define COPY_MAX	((off_t)1 << 30)	/* of a core dump, by fs_copy */
 #define KEEP_RUNS	10
 #define KEEP_BYTES	(2ull << 30)
 
@@ -232,10 +234,11 @@ static void store_file(struct store *s, const char *name, const void *data, size
 	free(path);
 }
 
-void store_part(struct store *s, struct process *p, const void *bytes, size_t len)
+void store_part(struct store *s, struct process *p, void *bytes, size_t len)
 {
 	char *name = xasprintf("%d-%u" PART_SUFFIX, (int)p->pid, ++s->n_parts);
 
+	seal_put(bytes, len);
 	store_file(s, name, bytes, len);
 	if (!s->failed.code)
 		p->part = name;		/* ownership moved */
@@ -245,13 +248,18 @@ void store_part(struct store *s, struct process *p, const void *bytes, size_t le
 
 void store_dump(struct store *s, const struct process *p, const char *path)
 {
+	struct stat st;
 	char *name, *to;
 
 	if (!p->part || s->failed.code)
 		return;
 	name = xasprintf("%.*s" DUMP_SUFFIX, (int)(strlen(p->part) - strlen(PART_SUFFIX)), p->part);
 	to = fs_join(s->dir, name);
-	fs_copy(path, to, &s->failed);
+	/* one with the GPU's memory may be too large to copy: it stays where it was written, or is left out */
+	if (stat(path, &st) == 0 && st.st_size >= COPY_MAX)
+		(void)!link(path, to);
+	else
+		fs_copy(path, to, &s->failed);
 	free(to);
 	free(name);
 }

@@ -20,7 +20,8 @@
 
 /* The verdict's JSON with the path of the recording and what went wrong with it; one line, owned by the
  * caller. */
-static char *json_of(const struct verdict *v, const char *recording, const char *warning, struct dry_run *dry)
+static char *json_of(const struct verdict *v, const char *recording, const char *warning, struct dry_run *dry,
+		     const struct guard_sum *guard)
 {
 	json_t *o = verdict_json(v);
 	char *text;
@@ -28,6 +29,8 @@ static char *json_of(const struct verdict *v, const char *recording, const char 
 	json_object_set_new(o, "recording", json_text(recording));
 	if (warning)
 		json_object_set_new(o, "warning", json_text(warning));
+	if (guard && guard->any)
+		json_object_set_new(o, "guard", guard_json(guard));
 	if (dry && dry_run_took_place(dry))
 		json_object_set_new(o, "dry_run", dry_run_json(dry));
 	text = json_string_of(o, JSON_COMPACT);
@@ -63,24 +66,28 @@ static bool seen_before(struct judge *j, char *place)
 static void print_failure(struct judge *j, struct process *p)
 {
 	struct text_style style = j->style;
-	char *place = place_of_verdict(p->verdict), *said = xstrdup(place);
+	char *place = place_of_verdict(p->verdict), *said = xstrdup(place), *more = NULL;
 
 	if (!j->first_told)
 		j->first_told = p->pid;
 	style.recording = p->part ? j->store->dir : NULL;
+	if (style.recording)
+		style.more = more =
+			j->store->out ? xasprintf("cuwhy explain -v %s", style.recording) : xstrdup("cuwhy explain -v");
 	if (!seen_before(j, place))
 		report_text(stderr, p->verdict, &style);
 	else if (++j->n_same <= SAME_MAX)
 		fprintf(stderr, "cuwhy: process %d failed the same way: %s\n", (int)p->pid,
 			said);
 	fflush(stderr);
+	free(more);
 	free(said);
 }
 
 void judge_tell(struct judge *j, struct process *p)
 {
 	bool victim = victims_blame(j, p);
-	char *json = json_of(p->verdict, p->part ? j->store->dir : NULL, NULL, NULL), *name;
+	char *json = json_of(p->verdict, p->part ? j->store->dir : NULL, NULL, NULL, NULL), *name;
 
 	j->n_failed++;
 	if (p->part) {
@@ -130,6 +137,7 @@ static void print_end(struct judge *j, const struct verdict *all, const char *re
 		report_line(stderr, all, recording);
 	if (j->n_failed == 0 && j->child->status == 0)
 		dry_run_print(&j->dry, stderr);
+	guard_tell(&j->guard, stderr);
 	dry_reads_print(&j->dry, stderr);
 	tell_trouble(j, all);
 }
@@ -140,7 +148,7 @@ void judge_tell_end(struct judge *j, const struct verdict *all, bool kept)
 	char *json;
 
 	if (kept) {
-		json = json_of(all, recording, NULL, &j->dry);
+		json = json_of(all, recording, NULL, &j->dry, &j->guard);
 		store_json(j->store, VERDICT_FILE, json);
 		free(json);
 	}
@@ -149,7 +157,7 @@ void judge_tell_end(struct judge *j, const struct verdict *all, bool kept)
 		print_end(j, all, recording);
 		return;
 	}
-	json = json_of(all, recording, judge_trouble(j), &j->dry);
+	json = json_of(all, recording, judge_trouble(j), &j->dry, &j->guard);
 	fprintf(stderr, "%s\n", json);
 	free(json);
 }

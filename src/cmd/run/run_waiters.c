@@ -58,6 +58,24 @@ bool waiters_find(struct waiters *w, struct process *p, uint64_t before)
 	return w->n > 0;
 }
 
+uint64_t process_progress(const struct process *p)
+{
+	struct cw_header *h = xcalloc(1, sizeof(*h));
+	uint64_t mark = 1;
+	struct cw_ring r;
+
+	if (process_header(p, h))
+		for (uint32_t i = 0; i < h->n_chunks && i < CW_MAX_CHUNKS; i++) {
+			bool launches = h->chunk[i].kind == CW_CHUNK_LAUNCHES;
+
+			if ((launches || h->chunk[i].kind == CW_CHUNK_CALLS) &&
+			    process_read(p, h->chunk[i].off, &r, sizeof(r)))
+				mark = (mark ^ (launches ? r.head : r.wait.since_ns)) * 0xd6e8feb86659fd93ull + i;
+		}
+	free(h);
+	return mark;
+}
+
 bool waiter_still(const struct process *p, const struct waiter *w)
 {
 	struct cw_ring r;

@@ -17,6 +17,9 @@ struct waiters {		/* of one process, the longest wait first */
 bool waiters_find(struct waiters *w, struct process *p, uint64_t before_ns);
 bool waiter_still(const struct process *p, const struct waiter *w);
 
+/* A number that changes when the process launches anything, or when a wait of any of its threads ends or begins. */
+uint64_t process_progress(const struct process *p);
+
 /* Is it in a call that loads code? The driver may be compiling. */
 bool waiter_loads(const struct waiter *w);
 

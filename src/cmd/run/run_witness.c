@@ -17,6 +17,10 @@
 /* kill() reaches the members of a group one by one; the rest get the signal within this time. */
 #define GROUP_DELAY_NS 1500000
 
+#ifndef SYS_close_range	/* headers of Linux before 5.9 */
+#define SYS_close_range 436
+#endif
+
 /* Only the one that was seen: another may have come since, and is still to be seen. */
 static void drain_signal(int sig)
 {

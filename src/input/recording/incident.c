@@ -112,6 +112,12 @@ static bool check_belongs(const struct trace *t, const struct incident *i, const
 	       (message_has_code(f->text, i->code) || same_top(t, i->lead->stack, f->stack));
 }
 
+/* Memory had run out before, and that was told already, or another request went on trying. */
+static bool is_over(const struct incident *i, const struct cw_failure *f)
+{
+	return i->raised || i->failure[i->n - 1]->request_bytes != f->request_bytes;
+}
+
 static bool belongs(const struct trace *t, const struct incident *i, const struct cw_failure *f)
 {
 	uint32_t code = failure_code(f);
@@ -124,8 +130,8 @@ static bool belongs(const struct trace *t, const struct incident *i, const struc
 		return false;
 	if (i->sticky)
 		return true;
-	if (code == CODE_OUT_OF_MEMORY && i->raised && f->source == CW_SRC_DRIVER)
-		return false;	/* that one was told already: memory has run out again */
+	if (code == CODE_OUT_OF_MEMORY && f->source == CW_SRC_DRIVER && is_over(i, f))
+		return false;	/* memory has run out again */
 	if (api_does(f->api, DOES_START) || api_does(i->lead->api, DOES_START))
 		return !f->stack || !i->lead->stack || same_top(t, i->lead->stack, f->stack) ||
 		       (f->source != CW_SRC_DRIVER && is_near(t, i, f));
@@ -137,6 +143,12 @@ static bool belongs(const struct trace *t, const struct incident *i, const struc
 	if (same_top(t, i->failure[i->n - 1]->stack, f->stack) && (f->stack || is_near(t, i, f)))
 		return true;
 	return f->source != CW_SRC_DRIVER && !incident_from(i, f->source) && is_near(t, i, f);
+}
+
+/* Each time that memory runs out is another one: what does not belong to the thread's last time belongs to no earlier one. */
+static bool is_later_time(const struct incident *i, const struct cw_failure *f)
+{
+	return i->code == CODE_OUT_OF_MEMORY && failure_code(f) == CODE_OUT_OF_MEMORY && i->lead->tid == f->tid;
 }
 
 static void incident_add(struct incident *i, const struct cw_failure *f, const struct trace *t)
@@ -193,7 +205,7 @@ void incidents_collect(struct incidents *all, const struct trace *t, struct pool
 		if (f[k]->source == CW_SRC_PYTHON || is_harmless(f[k]))
 			continue;
 		while (i > 0 && !belongs(t, &all->list[i - 1], f[k]))
-			i--;
+			i = is_later_time(&all->list[i - 1], f[k]) ? 0 : i - 1;
 		incident_add(&all->list[i > 0 ? i - 1 : all->n++], f[k], t);
 	}
 	collect_python(all, f, n, pool);
@@ -255,17 +267,30 @@ static uint64_t last_seen(const struct incident *i)
 	return last;
 }
 
-/* Of several that an exception may tell of, the one that was seen last. */
+/* Was the exception raised on another line? A thread of backward has no line to compare with. */
+static bool is_off_line(const struct cw_failure *p, const struct incident *i, const struct trace *t)
+{
+	return p->stack && i->lead->stack && !stack_top_within(t, i->lead->stack, p->stack);
+}
+
+/* Of several that an exception may tell of, the one that was seen last on its line. Others may have failed on other lines since then:
+ * tasks of an event loop that were not stopped, other threads. */
 static struct incident *find_told(struct incidents *all, const struct trace *t)
 {
 	struct incident *found = NULL;
+	bool off = false;
 
 	for (size_t d = 0; d < all->n_python && !found; d++)
-		for (size_t i = all->n; i > 0; i--)
-			if (exception_tells(all->python[d], &all->list[i - 1], t) &&
-			    !told_from_elsewhere(all, &all->list[i - 1], t) &&
-			    (!found || last_seen(&all->list[i - 1]) > last_seen(found)))
-				found = &all->list[i - 1];
+		for (size_t i = all->n; i > 0; i--) {
+			struct incident *x = &all->list[i - 1];
+			bool x_off = is_off_line(all->python[d], x, t);
+
+			if (!exception_tells(all->python[d], x, t) || told_from_elsewhere(all, x, t) ||
+			    (found && (x_off != off ? x_off : last_seen(x) <= last_seen(found))))
+				continue;
+			found = x;
+			off = x_off;
+		}
 	return found;
 }
 
@@ -385,6 +410,15 @@ static struct incident *no_cuda_at_start(struct incidents *all, const struct tra
 	return NULL;
 }
 
+/* The run was made to find these: a program that goes on is no reason for silence. */
+static struct incident *find_guarded(struct incidents *all)
+{
+	for (size_t k = 0; k < all->n; k++)
+		if (all->list[k].lead->source == CW_SRC_GUARD)
+			return &all->list[k];
+	return NULL;
+}
+
 static bool ended_well(const struct process_end *end)
 {
 	return end->status_known && end->exit == 0 && !end->signal;
@@ -396,7 +430,7 @@ struct incident *incidents_that_ended(struct incidents *all, struct trace *t, co
 	struct incident *hang = incidents_hang(all, t, pool), *fatal, *start;
 
 	if (ended_well(end))
-		return NULL;
+		return find_guarded(all);
 	fatal = hang ? hang : incidents_fatal(all, t, end->status_known ? end->signal : 0);
 	if (end->signal || !end->status_known || (fatal && !fatal->python_only))
 		return fatal;

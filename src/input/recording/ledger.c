@@ -194,9 +194,22 @@ static const char *library_shown(const char *path, struct pool *pool)
 	return pool_copy(pool, path, (size_t)(tag - path));
 }
 
-static const char *library_of(struct kinds *k, const struct piece *p, const struct about *a, struct pool *pool)
+/* What was freed since has lost its library, but not its site. */
+static uint32_t library_off(struct kinds *k, const struct piece *p)
 {
-	uint32_t off = p->library ? p->library : a->asked ? a->asked->library : 0;
+	const struct about *a = p->library ? NULL : kinds_about(k, p);
+
+	return p->library ? p->library : a->asked ? a->asked->library : 0;
+}
+
+static const char *library_path(struct kinds *k, const struct piece *p)
+{
+	return trace_string(k->trace, library_off(k, p));
+}
+
+static const char *library_of(struct kinds *k, const struct piece *p, struct pool *pool)
+{
+	uint32_t off = library_off(k, p);
 
 	if (off != k->library)
 		k->library_name = library_shown(trace_string(k->trace, off), pool);
@@ -214,7 +227,7 @@ static void pieces_add_libraries(struct lines *to, const struct moment *m, struc
 			continue;
 		one = line_of_piece(p, kinds_about(k, p));
 		one.part = PART_LIBRARIES;
-		one.library = library_of(k, p, kinds_about(k, p), pool);
+		one.library = library_of(k, p, pool);
 		lines_add(to, &one);
 	}
 }
@@ -265,11 +278,14 @@ static void pieces_count_made(struct ledger *l, struct kinds *k)
 	free(made.list);
 }
 
+/* The peak, or the moment of another epoch. */
 struct peak {
 	struct lines *lines;
 	struct kinds *kinds;
 	const struct cw_epoch *epochs;
-	long epoch;			/* whose moment is the peak; -1 = none, in an older recording */
+	long epoch;			/* whose moment it is; -1 = none: the peak of an older recording */
+	bool highest;			/* it is the peak, which sites know themselves */
+	uint64_t ticks;
 	uint64_t *workspaces;		/* bytes by site */
 };
 
@@ -288,13 +304,11 @@ static void find_epoch(struct peak *p, struct trace *t, int device)
 /* PyTorch marks blocks as workspaces, not sites: live ones have been workspaces since they were allocated. */
 static void find_workspaces(struct peak *p, const struct moment *m)
 {
-	const struct cw_memory_now *now = trace_memory(p->kinds->trace, m->device);
-
 	p->workspaces = xcalloc(p->kinds->n + 1, sizeof(*p->workspaces));
-	for (size_t i = 0; now && i < m->torch.n; i++) {
+	for (size_t i = 0; i < m->torch.n; i++) {
 		const struct piece *block = &m->torch.list[i];
 
-		if (block->workspace && block->site < p->kinds->n && block->ticks <= now->peak_ticks)
+		if (block->workspace && block->site < p->kinds->n && block->ticks <= p->ticks)
 			p->workspaces[block->site] += block->size;
 	}
 }
@@ -318,24 +332,32 @@ static void site_at_peak(struct peak *p, size_t site)
 				  .first_ticks = s->first_ticks,
 				  .last_ticks = s->last_ticks};
 	enum ledger_kind kind = p->epoch < 0 ? kinds_of(p->kinds, &all) : kinds_of_site(p->kinds, site);
-	uint64_t held[CW_EPOCHS], left = trace_site_at_peak(p->kinds->trace, s);
+	uint64_t held[CW_EPOCHS], left;
+	bool known = p->epoch >= 0 && trace_site_held(p->kinds->trace, site, held);
 
+	left = p->highest ? trace_site_at_peak(p->kinds->trace, s) : known ? held[p->epoch] : 0;
 	site_line_add(p, &one, KIND_WORKSPACES, p->workspaces[site], &left);
-	if (p->epoch >= 0 && kind == KIND_BACKWARD && trace_site_held(p->kinds->trace, site, held))
+	if (known && kind == KIND_BACKWARD)
 		site_line_add(p, &one, KIND_GRADIENTS, gradients_among(p->epochs, held, (size_t)p->epoch), &left);
 	site_line_add(p, &one, kind, left, &left);
 }
 
+static void lines_of_sites(struct peak *p, const struct moment *m)
+{
+	find_workspaces(p, m);
+	for (size_t i = 1; i < p->kinds->n; i++)
+		if (p->kinds->site[i].kind == CW_MEM_TORCH && p->kinds->site[i].device == m->device)
+			site_at_peak(p, i);
+	free(p->workspaces);
+}
+
 static void lines_at_peak(struct lines *to, struct kinds *k, const struct moment *m)
 {
-	struct peak p = {.lines = to, .kinds = k};
+	const struct cw_memory_now *now = trace_memory(k->trace, m->device);
+	struct peak p = {.lines = to, .kinds = k, .highest = true, .ticks = now ? now->peak_ticks : 0};
 
 	find_epoch(&p, k->trace, m->device);
-	find_workspaces(&p, m);
-	for (size_t i = 1; i < k->n; i++)
-		if (k->site[i].kind == CW_MEM_TORCH && k->site[i].device == m->device)
-			site_at_peak(&p, i);
-	free(p.workspaces);
+	lines_of_sites(&p, m);
 }
 
 #define PINS_MAX 8
@@ -380,15 +402,15 @@ static bool holds_block(const struct pieces *torch, const struct piece *p)
 
 /* Segments with tensors are recognized by their blocks, empty ones by who requested them. Where that is not known,
  * PyTorch's own sum says how much is left to find. */
-static void claim(struct moment *m, const struct trace *t, uint64_t reserved)
+static void claim(struct moment *m, struct kinds *k, uint64_t reserved)
 {
 	uint64_t found = 0;
 
 	for (size_t i = 0; i < m->driver.n; i++) {
 		struct piece *p = &m->driver.list[i];
 
-		if (on_device(p, m->device) && (str_starts(file_of(trace_string(t, p->library)), "libc10_cuda") ||
-						holds_block(&m->torch, p))) {
+		if (on_device(p, m->device) &&
+		    (str_starts(file_of(library_path(k, p)), "libc10_cuda") || holds_block(&m->torch, p))) {
 			p->segment = true;
 			found += p->size;
 		}
@@ -396,7 +418,7 @@ static void claim(struct moment *m, const struct trace *t, uint64_t reserved)
 	for (size_t i = 0; i < m->driver.n; i++) {
 		struct piece *p = &m->driver.list[i];
 
-		if (on_device(p, m->device) && !p->segment && !p->library && p->size % (2 << 20) == 0 &&
+		if (on_device(p, m->device) && !p->segment && !library_off(k, p) && p->size % (2 << 20) == 0 &&
 		    found < reserved && p->size <= reserved - found) {
 			p->segment = true;
 			found += p->size;
@@ -509,7 +531,7 @@ void segments_find(struct ledger_segments *s, struct moment *m, struct kinds *k,
 		   struct pool *pool)
 {
 	*s = (struct ledger_segments){.n = 0};
-	claim(m, k->trace, reserved);
+	claim(m, k, reserved);
 	collect(s, m, pool);
 	for (size_t i = 0; i < s->n; i++) {
 		segment_measure(&s->list[i], &m->torch);
@@ -523,6 +545,50 @@ void segments_find(struct ledger_segments *s, struct moment *m, struct kinds *k,
 		qsort(s->list, s->n, sizeof(*s->list), segment_by_free);
 	segment_draw(s, &m->torch);
 	find_pins(s, m, k, pool);
+}
+
+static bool is_captured(const struct ledger_segment *g, const struct moment *m, struct kinds *k)
+{
+	for (size_t b = g->first; b < g->first + g->n; b++)
+		if (kinds_of(k, &m->torch.list[b]) == KIND_GRAPHS)
+			return true;
+	return false;
+}
+
+/* The driver's allocation at an address; NULL = there is none. */
+static const struct piece *piece_at(const struct pieces *p, uint64_t address)
+{
+	size_t i = first_from(p, address);
+
+	return i < p->n && p->list[i].addr == address ? &p->list[i] : NULL;
+}
+
+/* Before PyTorch gives up, it returns every segment without tensors to the driver, except those of private pools, whose owners (CUDA
+ * graphs, MemPool) still live. So those that are left are theirs, and so are segments with tensors that were allocated during a
+ * capture. */
+static void segments_keep(struct ledger_segments *s, const struct moment *m, struct kinds *k)
+{
+	struct lines lines = {0};
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct ledger_segment *g = &s->list[i];
+		const struct piece *p = piece_at(&m->driver, g->addr);
+		struct ledger_line one = {.part = PART_POOLS, .bytes = g->free, .count = 1};
+
+		g->kept = !g->n || is_captured(g, m, k);
+		if (!g->kept)
+			continue;
+		s->kept += g->size;
+		s->kept_free += g->free;
+		*(g->n ? &s->free_used : &s->free_whole) -= g->free;
+		if (p)
+			one.place = kinds_about(k, p)->place;
+		lines_add(&lines, &one);
+	}
+	lines_join(&lines);
+	if (lines.n)
+		s->kept_line = lines.list[0];
+	free(lines.list);
 }
 
 const struct cw_failure *ledger_oom(const struct trace *t, int device)
@@ -602,13 +668,15 @@ static void divide_outside(struct ledger *l, struct lines *lines, const struct l
 static void divide(struct ledger *l, struct lines *lines, uint64_t free_bytes, const struct ledger_seen *seen)
 {
 	uint64_t left = l->total, cache = l->reserved > l->allocated ? l->reserved - l->allocated : 0;
-	uint64_t whole = l->segments.free_whole < cache ? l->segments.free_whole : cache;
+	uint64_t kept = l->segments.kept_free < cache ? l->segments.kept_free : cache;
+	uint64_t whole = l->segments.free_whole < cache - kept ? l->segments.free_whole : cache - kept;
 
 	if (l->free_known)
 		take(l, PART_FREE, free_bytes, &left);
 	take(l, PART_TENSORS, l->allocated, &left);
-	take(l, PART_CACHE_USED, cache - whole, &left);
+	take(l, PART_CACHE_USED, cache - kept - whole, &left);
 	take(l, PART_CACHE_FREE, whole, &left);
+	take(l, PART_POOLS, kept, &left);
 	take(l, PART_LIBRARIES, sum_of(lines, PART_LIBRARIES), &left);
 	if (l->total_known)
 		divide_outside(l, lines, seen, &left);
@@ -698,12 +766,12 @@ static void settle_lines(struct ledger *l, struct lines *lines)
 
 	l->lines_complete = sum_of(lines, PART_TENSORS) >= l->allocated;
 	l->allocated = settle(lines, PART_TENSORS, l->allocated);
-	held = l->segments.free_used + l->segments.free_whole + l->allocated;
+	held = l->segments.free_used + l->segments.free_whole + l->segments.kept_free + l->allocated;
 	if (!l->reserved && l->segments.n)
 		l->reserved = held;
 	if (l->reserved < l->allocated)
 		l->reserved = l->allocated;
-	if (l->at != LEDGER_PEAK)
+	if (l->at != LEDGER_PEAK && !l->of_epoch)
 		settle(lines, PART_LIBRARIES, l->driver > l->reserved ? l->driver - l->reserved : 0);
 	else if (l->driver > l->reserved)
 		lines_add(lines, &(struct ledger_line){.part = PART_LIBRARIES, .bytes = l->driver - l->reserved});
@@ -727,6 +795,8 @@ void ledger_build(struct ledger *l, struct trace *t, int device, enum ledger_at 
 		lines_at_peak(&lines, &k, &m);
 	} else {
 		segments_find(&l->segments, &m, &k, l->reserved, pool);
+		if (at == LEDGER_OOM && f && f->source == CW_SRC_TORCH_OOM && !f->capturing)
+			segments_keep(&l->segments, &m, &k);
 		pieces_add_tensors(&lines, &m, &k);
 		pieces_add_libraries(&lines, &m, &k, pool);
 	}
@@ -777,4 +847,45 @@ void ledger_build_at(struct ledger *l, struct trace *t, int device, uint64_t tic
 		ledger_add_kinds(l);
 	else
 		l->n = 0;	/* only sums */
+}
+
+/* The epoch that a moment is in; -1 = it is before the first one. */
+static long epoch_at(const struct cw_epoch *e, size_t n, uint64_t ticks)
+{
+	long found = -1;
+
+	for (size_t i = 0; i < n && e[i].begin <= ticks; i++)
+		found = (long)i;
+	return found;
+}
+
+bool ledger_build_epoch(struct ledger *l, struct trace *t, int device, uint64_t ticks, struct pool *pool)
+{
+	const struct cw_epoch *e;
+	struct lines lines = {0};
+	struct moment m;
+	struct kinds k;
+	struct peak p;
+	size_t n;
+
+	p = (struct peak){.lines = &lines, .kinds = &k};
+	trace_epochs(t, device, &p.epochs, &n);
+	p.epoch = epoch_at(p.epochs, n, ticks);
+	if (p.epoch < 0)
+		return false;
+	e = &p.epochs[p.epoch];
+	p.ticks = e->at;
+	*l = (struct ledger){.at = LEDGER_TIME, .device = device, .ticks = e->at, .of_epoch = true, .sampled = true,
+			     .allocated = e->allocated, .reserved = e->reserved, .driver = e->driver};
+	moment_init(&m, t, UINT64_MAX, device);
+	kinds_init(&k, t, &m, ledger_in_backward(t, NULL), pool);
+	set_total(l, t, NULL);
+	lines_of_sites(&p, &m);
+	settle_lines(l, &lines);
+	divide(l, &lines, 0, NULL);
+	lines_join(&lines);
+	keep_lines(l, &lines, pool);
+	ledger_add_kinds(l);
+	moment_free(&m);
+	return true;
 }

@@ -9,193 +9,10 @@
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/str.h"
+#include "input/recording/loop_path.h"
 #include "input/recording/place.h"
 #include "input/recording/trace_memory.h"
 #include "input/recording/turns.h"
-
-/* ---- loops --------------------------------------------------------------------------------------------------------- */
-
-/* What is known of a loop, by its number. */
-enum { LOOP_AROUND_MODEL = 1, LOOP_AROUND_BACKWARD = 2, LOOP_IN_MODEL = 4 };
-struct loops {
-	uint8_t *is;
-	size_t n;
-	bool any_model, any_backward;
-};
-
-/* Modules are called by this file, which also moves them to a device. */
-static bool is_moved(const struct trace *t, const struct cw_frame *f)
-{
-	return strstr(trace_string(t, f->file), "torch/nn/modules/module.py") &&
-	       !strstr(trace_string(t, f->function), "call");
-}
-
-/* Index of the outermost frame of one of these files; the number of frames if there is none. */
-static uint32_t outermost_of(const struct trace *t, const struct cw_stack *s, const char *const *parts)
-{
-	for (uint32_t i = s->n; i > 0; i--)
-		for (size_t k = 0; parts[k]; k++)
-			if (strstr(trace_string(t, s->frame[i - 1].file), parts[k]) && !is_moved(t, &s->frame[i - 1]))
-				return i - 1;
-	return s->n;
-}
-
-static bool in_function(const struct trace *t, const struct cw_frame *f, const struct place *loop)
-{
-	return f->first_line == loop->first_line && !strcmp(trace_string(t, f->file), loop->file) &&
-	       !strcmp(trace_string(t, f->function), loop->function);
-}
-
-/* Is the function of the loop on the stack, outside of the frame `inner`? */
-static bool is_outside(const struct trace *t, const struct cw_stack *s, const struct place *loop, uint32_t inner)
-{
-	for (uint32_t i = inner < s->n ? inner + 1 : 0; i < s->n; i++)
-		if (in_function(t, &s->frame[i], loop))
-			return true;
-	return false;
-}
-
-static bool is_torch(const struct trace *t, const struct turn *turn)
-{
-	return frame_owner(turn->loop.file, trace_header(t)->torch_path) == OWNER_TORCH;
-}
-
-/* Work of a model is called by a module, by backward or by an optimizer. */
-static void loops_note(struct loops *l, const struct trace *t, uint32_t stack, const struct turn *turn, size_t n)
-{
-	static const char *const model[] = {"torch/nn/modules/module.py", "torch/autograd/", "torch/optim/",
-					    "torch/_tensor.py", NULL};
-	static const char *const backward[] = {"torch/autograd/", "torch/_tensor.py", NULL};
-	const struct cw_stack *s = stack && n ? trace_stack(t, stack) : NULL;
-	uint32_t at_model, at_backward;
-
-	if (!s)
-		return;
-	at_model = outermost_of(t, s, model);
-	at_backward = stack_in_backward(t, stack) ? outermost_of(t, s, backward) : s->n;
-	for (size_t i = 0; i < n; i++) {
-		if (turn[i].number >= l->n || is_torch(t, &turn[i]))
-			continue;
-		if (at_model < s->n)
-			l->is[turn[i].number] |=
-				is_outside(t, s, &turn[i].loop, at_model) ? LOOP_AROUND_MODEL : LOOP_IN_MODEL;
-		if (at_backward < s->n && is_outside(t, s, &turn[i].loop, at_backward))
-			l->is[turn[i].number] |= LOOP_AROUND_BACKWARD;
-	}
-}
-
-static void loops_find(struct loops *l, struct trace *t, const struct moment *m)
-{
-	const struct cw_launch *const *launch;
-	struct turn turn[CW_LOOP_TURNS];
-	uint32_t stack = 0;
-	size_t len;
-
-	(void)trace_chunk(t, CW_CHUNK_LOOPS, &len);
-	*l = (struct loops){.n = len / sizeof(struct cw_loop)};
-	l->is = xcalloc(l->n + 1, sizeof(*l->is));
-	for (size_t i = 0; i < m->torch.n; i++)
-		loops_note(l, t, m->torch.list[i].stack, turn, turns_of_piece(t, &m->torch.list[i], turn));
-	for (size_t i = trace_launches(t, &launch); i > 0; i--) {
-		if (launch[i - 1]->stack != stack)	/* many in a row have the same */
-			loops_note(l, t, launch[i - 1]->stack, turn, turns_of_launch(t, launch[i - 1], turn));
-		stack = launch[i - 1]->stack;
-	}
-	for (size_t i = 0; i < l->n; i++) {
-		l->any_model |= l->is[i] & LOOP_AROUND_MODEL;
-		l->any_backward |= l->is[i] & LOOP_AROUND_BACKWARD;
-	}
-}
-
-/* ---- paths: the turns of the loops that count, outermost first ------------------------------------------------------- */
-
-struct step { uint32_t loop, turn; };
-struct path {
-	struct step step[CW_LOOP_TURNS];
-	uint32_t n;
-	bool exact;
-};
-
-#define RECURSION 0x80000000u	/* not a loop's number, but a string's: the file of a function that calls itself */
-
-/* A function of the user's that calls itself is a loop, too: each call is a turn. */
-static void add_recursion(struct path *p, const struct trace *t, uint32_t stack)
-{
-	static const char *const modules[] = {"torch/nn/modules/module.py", NULL};
-	const struct cw_stack *s = stack ? trace_stack(t, stack) : NULL;
-	uint32_t inner = s ? outermost_of(t, s, modules) : 0, times;
-
-	for (uint32_t i = s && inner < s->n ? inner + 1 : 0; s && i < s->n && p->n < CW_LOOP_TURNS; i += times) {
-		for (times = 1; i + times < s->n && s->frame[i + times].file == s->frame[i].file &&
-				s->frame[i + times].line == s->frame[i].line;
-		     times++)
-			;
-		if (times == 1 || stack_owner(t, s, i) != OWNER_USER)
-			continue;
-		p->step[p->n++] = (struct step){RECURSION | s->frame[i].file, times};
-		p->exact &= !(s->flags & CW_STACK_CUT);
-	}
-}
-
-/* `want` 0: no loop of the program calls a model; then the outermost that is not in one must do, because the others may be over
- * the layers of a model without modules. */
-static void path_of_turns(struct path *p, const struct trace *t, const struct loops *l, const struct turn *turn,
-			  size_t n, uint8_t want)
-{
-	*p = (struct path){.exact = true};
-	for (size_t i = n; i > 0; i--) {
-		const struct turn *x = &turn[i - 1];
-
-		if (x->number >= l->n || is_torch(t, x) ||
-		    (want ? !(l->is[x->number] & want) : p->n > 0 || l->is[x->number] & LOOP_IN_MODEL))
-			continue;
-		p->step[p->n++] = (struct step){x->number, x->turn};
-		p->exact &= x->exact;
-	}
-}
-
-static int path_order(const struct path *a, const struct path *b)
-{
-	for (uint32_t i = 0; i < a->n && i < b->n; i++) {
-		const struct step *x = &a->step[i], *y = &b->step[i];
-
-		if (x->loop != y->loop)
-			return x->loop < y->loop ? -1 : 1;
-		if (x->turn != y->turn)
-			return x->turn < y->turn ? -1 : 1;
-	}
-	return a->n < b->n ? -1 : a->n > b->n;
-}
-
-/* How many turns of the innermost loop `b` is after `a`; 1 if the loops around it have turned, too. */
-static uint32_t turns_between(const struct path *a, const struct path *b)
-{
-	uint32_t last = a->n - 1;
-
-	if (!a->n || a->n != b->n || memcmp(a->step, b->step, last * sizeof(a->step[0])) != 0 ||
-	    a->step[last].loop != b->step[last].loop || b->step[last].turn <= a->step[last].turn)
-		return 1;
-	return b->step[last].turn - a->step[last].turn;
-}
-
-/* Is the block of the turn that `now` is in? Of a loop that is over, all turns are earlier ones. */
-static bool is_now(const struct path *block, const struct path *now)
-{
-	return block->n <= now->n && (!block->n || !memcmp(block->step, now->step, block->n * sizeof(block->step[0])));
-}
-
-/* A thread of PyTorch's backward has no frames and is in no loop: the one that waits for it has and is, since its last
- * launch. */
-static size_t turns_at_failure(struct trace *t, const struct cw_failure *f, struct turn *turn)
-{
-	const struct cw_launch *const *launch;
-	size_t n = turns_of_failure(t, f, turn);
-
-	for (size_t i = n || f->stack ? 0 : trace_launches(t, &launch); i > 0 && !n; i--)
-		if (launch[i - 1]->ticks <= f->ticks)
-			n = turns_of_launch(t, launch[i - 1], turn);
-	return n;
-}
 
 /* ---- piles: the blocks of one stack of lines -------------------------------------------------------------------------- */
 
@@ -217,6 +34,9 @@ static int by_lines_and_path(const void *a, const void *b)
 	return c ? c : x->ticks < y->ticks ? -1 : x->ticks > y->ticks;
 }
 
+/* `before`: how many before it in the list were released. */
+struct node { uint64_t lines; size_t number, before; bool released; };
+
 struct search {
 	struct leftovers *out;
 	struct trace *trace;
@@ -226,6 +46,8 @@ struct search {
 	struct path now, now_backward;	/* the failure's, by all loops that count, and by those around backward */
 	uint64_t *run;			/* lines_hash of nodes that backward ran, sorted */
 	size_t n_run;
+	struct node *node;		/* all that are known, by lines, oldest first */
+	size_t n_nodes;
 	bool in_backward;
 	const struct cw_freed *const *freed;
 	struct entry *went;		/* freed before the failure, of earlier turns; `block`: index into `freed` */
@@ -239,16 +61,49 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void find_run(struct search *s)
+static int by_lines_and_number(const void *a, const void *b)
+{
+	const struct node *x = a, *y = b;
+
+	if (x->lines != y->lines)
+		return x->lines < y->lines ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void find_nodes(struct search *s)
 {
 	const struct trace_node *node;
 	size_t n = trace_nodes(s->trace, &node);
 
 	s->run = xcalloc(n + 1, sizeof(*s->run));
-	for (size_t i = 0; i < n; i++)
+	s->node = xcalloc(n + 1, sizeof(*s->node));
+	for (size_t i = 0; i < n; i++) {
+		uint64_t lines = lines_hash(s->trace, node[i].stack);
+
+		s->node[s->n_nodes++] = (struct node){.lines = lines, .number = i, .released = node[i].released};
 		if (node[i].has_run)
-			s->run[s->n_run++] = lines_hash(s->trace, node[i].stack);
+			s->run[s->n_run++] = lines;
+	}
 	qsort(s->run, s->n_run, sizeof(*s->run), by_number);
+	qsort(s->node, s->n_nodes, sizeof(*s->node), by_lines_and_number);
+	for (size_t i = 0; i < s->n_nodes; i++)		/* one more than there are nodes: the sum of all */
+		s->node[i + 1].before = s->node[i].before + s->node[i].released;
+}
+
+/* Index of the first node of these lines, or of later ones. */
+static size_t first_node(const struct search *s, uint64_t lines)
+{
+	size_t low = 0, high = s->n_nodes;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->node[middle].lines < lines)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 /* Activations wait for backward: where that runs, a turn of its loop is what frees them, however many turns of inner loops
@@ -257,6 +112,14 @@ static bool waits_for_backward(const struct search *s, const struct entry *e)
 {
 	return e->graph && s->loops.any_backward &&
 	       (s->in_backward || (s->n_run && bsearch(&e->lines, s->run, s->n_run, sizeof(*s->run), by_number)));
+}
+
+/* Is this a thread that has nothing to do with the model? It may feed it, for instance. */
+static bool is_of_other_thread(const struct search *s, uint32_t stack)
+{
+	const struct cw_stack *x = stack ? trace_stack(s->trace, stack) : NULL;
+
+	return x && s->loops.worker && !s->loops.workers && stacks_begin_apart(s->trace, x, s->loops.worker);
 }
 
 static bool entry_of(struct search *s, struct entry *e, const struct piece *p)
@@ -268,9 +131,11 @@ static bool entry_of(struct search *s, struct entry *e, const struct piece *p)
 
 	*e = (struct entry){.lines = kinds_about(s->k, p)->lines, .ticks = p->ticks, .graph = kinds_of(s->k, p) == KIND_ACTIVATIONS};
 	backward = waits_for_backward(s, e);
+	if (!kinds_about(s->k, p)->backward && is_of_other_thread(s, p->stack))
+		all = 0;
 	path_of_turns(&e->path, s->trace, &s->loops, turn, n, backward ? LOOP_AROUND_BACKWARD : all);
-	add_recursion(&e->path, s->trace, p->stack ? p->stack : p->forward_stack);
-	return e->path.n && !is_now(&e->path, backward ? &s->now_backward : &s->now);
+	path_add_recursion(&e->path, s->trace, p->stack ? p->stack : p->forward_stack);
+	return e->path.n && !path_is_now(&e->path, backward ? &s->now_backward : &s->now);
 }
 
 static void find_went(struct search *s)
@@ -290,6 +155,30 @@ static void find_went(struct search *s)
 
 /* ---- is the graph still there? --------------------------------------------------------------------------------------- */
 
+/* The nodes of these lines have let go of what they had saved, except for the current turn's, which may still be about to run:
+ * whatever stays of them, in `turns` earlier turns, is no graph. A node for each of these turns would have been left if it were.
+ * With a part of the nodes forgotten, a part of the turns is. */
+static bool nodes_let_go(const struct search *s, uint64_t lines, size_t turns)
+{
+	uint64_t all = trace_header(s->trace)->n_nodes;
+	double known = all > s->n_nodes ? (double)s->n_nodes / (double)all : 1;
+	size_t first = first_node(s, lines), n = first_node(s, lines + 1) - first;
+	double now = (double)n / (known * (double)(turns + 1)) + 1;
+	size_t earlier = now < (double)n ? n - (size_t)now : 0;
+	size_t released = s->node[first + earlier].before - s->node[first].before;
+
+	return released && (double)(earlier - released) < known * (double)turns / 4;
+}
+
+/* Which part of the nodes of these lines has not. */
+static double part_that_waits(const struct search *s, uint64_t lines)
+{
+	size_t first = first_node(s, lines), end = first_node(s, lines + 1);
+	size_t released = s->node[end].before - s->node[first].before;
+
+	return end > first ? 1 - (double)released / (double)(end - first) : 1;
+}
+
 /* What backward needs is freed when the graph goes, which is after the last activation of its turn was made. If more of these
  * turns went that way than is left of them, then not the graph was kept, but some of its tensors. Only turns of which no free
  * has been forgotten count. */
@@ -306,14 +195,20 @@ static int by_path(const void *a, const void *b)
 	return path_order(&((const struct entry *)a)->path, &((const struct entry *)b)->path);
 }
 
-/* `kept`: activations that stayed, which are sorted by path here. Without a turn whose frees are all known (before 2.6, they had
- * no turns), graphs and tensors that outlived theirs look the same. */
-static bool graphs_are_gone(struct search *s, struct entry *kept, size_t n)
+/* `kept`: activations that stayed, which are sorted by path here. What backward freed, which is as much of a line's tensors as it
+ * ran of its nodes, says nothing of graphs that it did not run. Without a turn whose frees are all known (before 2.6, they had no
+ * turns), graphs and tensors that outlived theirs look the same. */
+struct gone {
+	bool by_frees;			/* with those of backward */
+	bool is;			/* without */
+};
+
+static struct gone graphs_are_gone(struct search *s, struct entry *kept, size_t n)
 {
 	size_t frees = trace_freed(s->trace, &s->freed), went_n = 0;
 	struct entry *went = xcalloc(s->n_went + 1, sizeof(*went));
-	uint64_t stay = 0, left = 0,
-		 covered = trace_header(s->trace)->n_blocks_freed > frees && frees ? s->freed[0]->ticks : 0;
+	double stay = 0, left = 0, waited = 0;
+	uint64_t covered = trace_header(s->trace)->n_blocks_freed > frees && frees ? s->freed[0]->ticks : 0;
 
 	for (size_t i = 0; i < s->n_went; i++)
 		if (s->went[i].graph)
@@ -321,7 +216,7 @@ static bool graphs_are_gone(struct search *s, struct entry *kept, size_t n)
 	qsort(kept, n, sizeof(*kept), by_path);
 	qsort(went, went_n, sizeof(*went), by_path);
 	for (size_t i = 0, end, j = 0; i < n; i = end) {
-		uint64_t last = 0, bytes = 0, after = 0;
+		uint64_t last = 0, bytes = 0;
 		size_t first;
 
 		for (end = i; end < n && !by_path(&kept[i], &kept[end]); end++) {
@@ -336,35 +231,74 @@ static bool graphs_are_gone(struct search *s, struct entry *kept, size_t n)
 		    !turn_starts_after(went + first, j - first, covered))
 			continue;
 		for (size_t w = first; w < j; w++)
-			after += s->freed[went[w].block]->ticks > last ? s->freed[went[w].block]->size : 0;
-		stay += bytes;
-		left += after;
+			if (s->freed[went[w].block]->ticks > last) {
+				left += (double)s->freed[went[w].block]->size;
+				waited += (double)s->freed[went[w].block]->size * part_that_waits(s, went[w].lines);
+			}
+		stay += (double)bytes;
 	}
 	free(went);
-	if (n && (!stay || trace_header(s->trace)->minor < 6))
+	if (n && (stay <= 0 || trace_header(s->trace)->minor < 6))
 		s->out->exact = false;
-	return left > stay;
+	return (struct gone){.by_frees = left > stay, .is = waited > stay};
 }
 
 /* ---- what adds ---------------------------------------------------------------------------------------------------------- */
 
-/* Lines that drop what they kept for a while: a list of the last few, a buffer that is overwritten. Such a block was freed
- * after two later turns had allocated theirs. */
+/* A block of some lines, live or freed. */
+struct life { uint64_t made, freed; const struct path *path; };
+
+static int by_made(const void *a, const void *b)
+{
+	const struct life *x = a, *y = b;
+
+	return x->made < y->made ? -1 : x->made > y->made;
+}
+
+/* All blocks of the lines of this pile, in the order in which they were allocated. */
+static struct life *lives_of(const struct search *s, const struct entry *e, size_t n, size_t *all)
+{
+	struct life *life = xcalloc(n + s->n_went + 1, sizeof(*life));
+
+	*all = 0;
+	for (size_t i = 0; i < n; i++)
+		life[(*all)++] = (struct life){e[i].ticks, UINT64_MAX, &e[i].path};
+	for (size_t i = 0; i < s->n_went; i++)
+		if (s->went[i].lines == e->lines && s->went[i].graph == e->graph)
+			life[(*all)++] =
+				(struct life){s->went[i].ticks, s->freed[s->went[i].block]->ticks, &s->went[i].path};
+	qsort(life, *all, sizeof(*life), by_made);
+	return life;
+}
+
+/* Was it freed after two later turns had allocated theirs? */
+static bool is_dropped(const struct life *life, size_t n, size_t i)
+{
+	const struct path *turn = life[i].path;
+	size_t later = 0;
+
+	for (size_t k = i + 1; k < n && life[k].made <= life[i].freed && later < 2; k++) {
+		later += path_order(turn, life[k].path) < 0;
+		turn = path_order(turn, life[k].path) < 0 ? life[k].path : turn;
+	}
+	return later == 2;
+}
+
+/* Lines that drop what they kept for a while: a list of the last few, a buffer that is overwritten. If there are many more blocks
+ * now than when the first of them was dropped, this is a queue that grows. */
 static bool drops(const struct search *s, const struct entry *e, size_t n)
 {
-	for (size_t i = 0; i < s->n_went && n; i++) {
-		const struct entry *w = &s->went[i];
-		size_t later = 0;
+	size_t all, there = 0;
+	struct life *life = lives_of(s, e, n, &all);
+	uint64_t first = UINT64_MAX;
 
-		if (w->lines != e->lines || w->graph != e->graph)
-			continue;
-		for (size_t k = 0; k < n && later < 2; k++)
-			later += path_order(&w->path, &e[k].path) < 0 && e[k].ticks <= s->freed[w->block]->ticks &&
-				 (!k || path_order(&e[k - 1].path, &e[k].path) != 0);
-		if (later == 2)
-			return true;
-	}
-	return false;
+	for (size_t i = 0; i < all; i++)
+		if (life[i].freed < first && is_dropped(life, all, i))
+			first = life[i].freed;
+	for (size_t i = 0; i < all; i++)
+		there += life[i].made <= first && life[i].freed >= first;
+	free(life);
+	return first != UINT64_MAX && n <= 2 * there;
 }
 
 static bool has_loop(const struct path *p, uint32_t loop)
@@ -380,6 +314,24 @@ static bool is_over(const struct search *s, const struct entry *e)
 	const struct path *now = waits_for_backward(s, e) ? &s->now_backward : &s->now;
 
 	return !has_loop(now, e->path.step[e->path.n - 1].loop);
+}
+
+/* A loop of such a thread that ran out of memory itself: it would have added more. */
+static bool was_cut_short(const struct search *s, uint32_t loop)
+{
+	const struct cw_failure *const *all;
+	struct turn turn[CW_LOOP_TURNS];
+
+	for (size_t i = trace_failures(s->trace, &all); i > 0; i--) {
+		const struct cw_failure *f = all[i - 1];
+
+		if (f->source != CW_SRC_TORCH_OOM || f->ticks > s->m->when || !is_of_other_thread(s, f->stack))
+			continue;
+		for (size_t n = turns_of_failure(s->trace, f, turn); n > 0; n--)
+			if (turn[n - 1].number == loop)
+				return true;
+	}
+	return false;
 }
 
 /* A loop that was over before most of the work was done is no reason: it has loaded a data set. */
@@ -400,16 +352,16 @@ static bool adds(const struct search *s, const struct entry *e, size_t n, size_t
 
 	*turns = 1;
 	for (size_t i = 1; i < n; i++) {
-		uint32_t between = turns_between(&e[i - 1].path, &e[i].path);
+		uint32_t between = path_turns_between(&e[i - 1].path, &e[i].path);
 
 		if (path_order(&e[i - 1].path, &e[i].path) == 0)
 			continue;
 		apart = between > apart ? between : apart;
 		++*turns;
 	}
-	if (*turns < 2 || turns_between(last, now) > 2 * apart)
+	if (*turns < 2 || path_turns_between(last, now) > 2 * apart)
 		return false;
-	if (is_over(s, &e[n - 1]) && is_long_over(s, &e[n - 1]))
+	if (is_over(s, &e[n - 1]) && is_long_over(s, &e[n - 1]) && !was_cut_short(s, last->step[last->n - 1].loop))
 		return false;
 	return !drops(s, e, n);
 }
@@ -433,7 +385,7 @@ static uint32_t call_of_model(const struct trace *t, const struct cw_stack *s)
 {
 	static const char *const modules[] = {"torch/nn/modules/module.py", NULL};
 
-	return outermost_of(t, s, modules);
+	return stack_outermost_of(t, s, modules);
 }
 
 /* Did these lines ever allocate anything? Views do not. */
@@ -509,8 +461,8 @@ static void find_last(struct search *s, struct entry *kept, size_t n)
 	free(lines.list);
 }
 
-/* The blocks of one stack of lines, from `first` to `end`. */
-struct pile { size_t first, end, turns; };
+/* The blocks of one stack of lines, from `first` to `end`; `turns` 1: of one try. `released`: once an activation, but its graph has gone. */
+struct pile { size_t first, end, turns; bool released; };
 
 static void left_add(struct search *s, struct left *l, struct tallies *lines, const struct entry *e, const struct pile *p)
 {
@@ -532,7 +484,7 @@ static void left_add(struct search *s, struct left *l, struct tallies *lines, co
 		l->most_bytes = line->bytes;
 		l->most_blocks = line->blocks;
 		l->turns = line->turns;
-		l->over = is_over(s, &e[p->end - 1]);
+		l->over = p->turns > 1 && is_over(s, &e[p->end - 1]);
 	}
 }
 
@@ -545,7 +497,7 @@ static size_t find_piles(struct search *s, struct entry *e, size_t n, struct pil
 		for (end = i; end < n && e[end].lines == e[i].lines && e[end].graph == e[i].graph; end++)
 			;
 		if (adds(s, e + i, end - i, &turns))
-			pile[piles++] = (struct pile){i, end, turns};
+			pile[piles++] = (struct pile){i, end, turns, e[i].graph && nodes_let_go(s, e[i].lines, turns)};
 	}
 	return piles;
 }
@@ -605,26 +557,47 @@ static bool leaves_models(struct search *s, const struct entry *e, size_t n)
 	return found;
 }
 
+/* Most bytes that a line of an optimizer keeps for each byte of the parameters: one element for each of theirs, of 8 bytes at
+ * most where theirs have 2 at least. */
+#define STATE_OF_PARAMETER 4
+
+/* More of an optimizer's state than the parameters can need: it was made for them anew, and the old one is still kept. `e` is
+ * sorted by lines. */
+static bool is_made_again(const struct search *s, const struct entry *e, size_t n, uint64_t parameters)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n && e[i].lines == e[0].lines; i++)
+		bytes += s->m->torch.list[e[i].block].size;
+	return parameters && bytes / STATE_OF_PARAMETER > parameters;
+}
+
 /* Parameters, their gradients and what an optimizer knows of them are made once for each: those of layers that are trained from
  * some turn on, later. More gradients than parameters are kept for another reason. Returns how many entries are left. */
 static size_t drop_parts_of_models(struct search *s, struct entry *e, size_t n)
 {
-	bool grads = bytes_of_kind(s, KIND_GRADIENTS) > bytes_of_kind(s, KIND_PARAMETERS);
+	uint64_t parameters = bytes_of_kind(s, KIND_PARAMETERS);
+	bool grads = bytes_of_kind(s, KIND_GRADIENTS) > parameters, again = false;
 	size_t left = 0;
 
 	if (leaves_models(s, e, n))
 		return n;
+	qsort(e, n, sizeof(*e), by_lines_and_path);
 	for (size_t i = 0; i < n; i++) {
 		enum ledger_kind kind = kind_of_entry(s, &e[i]);
 
-		if (!is_part_of_model(kind) || (grads && kind == KIND_GRADIENTS))
+		if (!i || e[i].lines != e[i - 1].lines)
+			again = kind == KIND_OPTIMIZER && is_made_again(s, e + i, n - i, parameters);
+		if (again)
+			s->out->exact = false;	/* some optimizers keep a history, which is full one day */
+		if (!is_part_of_model(kind) || (grads && kind == KIND_GRADIENTS) || (again && kind == KIND_OPTIMIZER))
 			e[left++] = e[i];
 	}
 	return left;
 }
 
-/* Backward frees what it has used. What stays of lines that it runs is a graph only if that was retained; it may as well be a tensor
- * that somebody detached and keeps. */
+/* Backward frees what it has used. What stays of lines that it runs is a graph only if that was retained, which recordings before 2.8
+ * do not say; it may as well be a tensor that somebody detached and keeps. */
 static bool mostly_run(const struct search *s, const struct entry *kept, size_t n)
 {
 	uint64_t run = 0, all = 0;
@@ -638,25 +611,181 @@ static bool mostly_run(const struct search *s, const struct entry *kept, size_t 
 	return run > all / 2;
 }
 
-static void sort_out(struct search *s, struct entry *e, size_t n)
+/* ---- tries that ran out of memory ------------------------------------------------------------------------------------ */
+
+/* A try that is over: it ran out of memory, and the same function, or the loop in it, went on. */
+struct try {
+	const struct cw_stack *stack;
+	uint32_t outer;			/* how many of its outermost frames lead to what it called */
+	struct path path;		/* of the loops in these frames */
+	uint64_t ticks;
+};
+
+/* How many outermost frames two stacks have in common, line for line. */
+static uint32_t common_frames(const struct trace *t, const struct cw_stack *a, const struct cw_stack *b)
 {
-	struct entry *graph = xcalloc(n + 1, sizeof(*graph));
+	uint32_t i = 0;
+
+	while (i < a->n && i < b->n && frame_same_function(t, stack_outer_frame(a, i), stack_outer_frame(b, i)) &&
+	       stack_outer_frame(a, i)->line == stack_outer_frame(b, i)->line)
+		i++;
+	return i;
+}
+
+/* The innermost of its frames that is the loop's function, counted from 1 at the outermost; 0 = none. */
+static uint32_t frame_of_loop(const struct search *s, const struct cw_stack *stack, uint32_t number)
+{
+	size_t len;
+	const struct cw_loop *loop = trace_chunk(s->trace, CW_CHUNK_LOOPS, &len);
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; number < len / sizeof(*loop) && i < stack->n; i++)
+		found = frame_same_function(s->trace, stack_outer_frame(stack, i), &loop[number].frame) ? i + 1 : found;
+	return found;
+}
+
+/* Is the program somewhere else now in the function that called what failed? Then the call is over. A loop that came to the same
+ * line again has turned: there, the call from the function of the loop is over. 0 = neither. */
+static uint32_t frames_of_try(const struct search *s, const struct try *x, const struct cw_stack *now)
+{
+	uint32_t common = common_frames(s->trace, x->stack, now), turned = 0;
+	const struct cw_frame *was = stack_outer_frame(x->stack, common), *is = stack_outer_frame(now, common);
+
+	if (was && is && frame_same_function(s->trace, was, is))
+		return common + 1;
+	while (turned < x->path.n && turned < s->now.n &&
+	       !memcmp(&x->path.step[turned], &s->now.step[turned], sizeof(struct step)))
+		turned++;
+	return turned < x->path.n ? frame_of_loop(s, x->stack, x->path.step[turned].loop) : 0;
+}
+
+/* Loops inside of what the try called are its own. */
+static void drop_inner_loops(const struct search *s, struct try *x)
+{
+	uint32_t n = 0;
+
+	while (n < x->path.n) {
+		uint32_t frame = frame_of_loop(s, x->stack, x->path.step[n].loop);
+
+		if (!frame || frame > x->outer)
+			break;
+		n++;
+	}
+	x->path.n = n;
+}
+
+static bool try_of(struct search *s, struct try *x, const struct cw_failure *f, const struct cw_failure *now)
+{
+	uint32_t stack = f->stack ? f->stack : f->forward_stack, here = now->stack ? now->stack : now->forward_stack;
+	const struct cw_stack *is = here ? trace_stack(s->trace, here) : NULL;
+	struct turn turn[CW_LOOP_TURNS];
+
+	*x = (struct try){.stack = stack ? trace_stack(s->trace, stack) : NULL, .ticks = f->ticks};
+	if (f->source != CW_SRC_TORCH_OOM || f->ticks >= now->ticks || f->device != s->m->device || !x->stack || !is)
+		return false;
+	path_of_turns(&x->path, s->trace, &s->loops, turn, turns_at_failure(s->trace, f, turn),
+		      s->loops.any_model ? LOOP_AROUND_MODEL : 0);
+	x->outer = frames_of_try(s, x, is);
+	drop_inner_loops(s, x);
+	return x->outer > 0;
+}
+
+static bool is_of_try(struct search *s, const struct try *x, const struct piece *p)
+{
+	const struct cw_stack *stack = p->stack && p->ticks <= x->ticks ? trace_stack(s->trace, p->stack) : NULL;
+	enum ledger_kind kind;
+	struct turn turn[CW_LOOP_TURNS];
+	struct path path;
+
+	if (!stack || common_frames(s->trace, stack, x->stack) < x->outer)
+		return false;
+	kind = kinds_of(s->k, p);
+	path_of_turns(&path, s->trace, &s->loops, turn, turns_of_piece(s->trace, p, turn),
+		      s->loops.any_model ? LOOP_AROUND_MODEL : 0);
+	return (kind == KIND_ACTIVATIONS || kind == KIND_OTHER) && path.n >= x->path.n &&
+	       !memcmp(path.step, x->path.step, x->path.n * sizeof(path.step[0]));
+}
+
+/* Where the call that failed was made: the innermost of the frames that lead to it. */
+static struct place place_of_try(const struct search *s, const struct try *x, uint32_t stack)
+{
+	struct place found = {0};
+
+	if (!place_outside(s->trace, stack, x->stack->n - x->outer - 1, &found))
+		place_of_stack(s->trace, stack, &found);
+	return found;
+}
+
+/* What the try left that no pile has yet: a graph keeps its inputs, too. */
+static void add_try(struct search *s, const struct try *x, struct tallies *lines)
+{
+	size_t *block = xcalloc(s->m->torch.n + 1, sizeof(*block)), n = 0;
+	bool graph = false;
+
+	for (size_t i = 0; i < s->m->torch.n; i++) {
+		const struct piece *p = &s->m->torch.list[i];
+
+		if (s->out->graphs.gone[i] || s->out->tensors.gone[i] || !is_of_try(s, x, p))
+			continue;
+		graph |= kinds_of(s->k, p) == KIND_ACTIVATIONS;
+		block[n++] = i;
+	}
+	for (size_t i = 0; i < n; i++) {
+		left_add(s, graph ? &s->out->graphs : &s->out->tensors, &lines[graph],
+			 &(struct entry){.block = block[i]}, &(struct pile){0, 1, 1, false});
+		s->out->tried += s->m->torch.list[block[i]].size;
+	}
+	free(block);
+}
+
+static void add_tries(struct search *s, const struct cw_failure *now, struct tallies *lines)
+{
+	const struct cw_failure *const *all;
+	size_t n = trace_failures(s->trace, &all);
+	struct try x;
+
+	for (size_t i = 0; i < n && s->out->known; i++) {
+		uint64_t before = s->out->tried;
+
+		if (!try_of(s, &x, all[i], now))
+			continue;
+		add_try(s, &x, lines);
+		if (s->out->tried > before)
+			s->out->try = place_of_try(s, &x, all[i]->stack ? all[i]->stack : all[i]->forward_stack);
+	}
+	if (s->out->tried)	/* it may have left what it was meant to leave */
+		s->out->exact = false;
+}
+
+static void sort_out(struct search *s, struct entry *e, size_t n, const struct cw_failure *f)
+{
+	struct entry *graph = xcalloc(n + 1, sizeof(*graph)), *activation = xcalloc(n + 1, sizeof(*activation));
 	struct pile *pile = xcalloc(n + 1, sizeof(*pile));
-	struct tallies lines[2] = {{xcalloc(n + 1, sizeof(struct tally)), 0}, {xcalloc(n + 1, sizeof(struct tally)), 0}};
-	size_t piles = find_piles(s, e, n, pile), n_graph = 0;
+	struct tallies lines[2] = {{xcalloc(s->m->torch.n + 1, sizeof(struct tally)), 0},
+				   {xcalloc(s->m->torch.n + 1, sizeof(struct tally)), 0}};
+	size_t piles = find_piles(s, e, n, pile), n_graph = 0, n_activations = 0;
 	uint64_t inputs = 0;
+	struct gone known;
 	bool gone;
 
 	for (size_t i = 0; i < piles; i++)
-		for (size_t k = pile[i].first; k < pile[i].end && e[k].graph; k++)
-			graph[n_graph++] = e[k];
-	gone = graphs_are_gone(s, graph, n_graph);
+		for (size_t k = pile[i].first; k < pile[i].end && e[k].graph; k++) {
+			activation[n_activations++] = e[k];
+			if (!pile[i].released)
+				graph[n_graph++] = e[k];
+		}
+	known = graphs_are_gone(s, activation, n_activations);
+	gone = !n_graph || known.is;
+	qsort(graph, n_graph, sizeof(*graph), by_path);
 	for (size_t i = 0; i < piles; i++) {
-		bool of_graph = !gone && (e[pile[i].first].graph || may_be_input(graph, n_graph, e, &pile[i]));
+		bool is_graph = e[pile[i].first].graph && !pile[i].released;
+		bool of_graph = !gone && (is_graph || may_be_input(graph, n_graph, e, &pile[i]));
 
 		left_add(s, of_graph ? &s->out->graphs : &s->out->tensors, &lines[of_graph], e, &pile[i]);
-		for (size_t k = pile[i].first; of_graph && k < pile[i].end && !e[k].graph; k++)
+		for (size_t k = pile[i].first; of_graph && !is_graph && k < pile[i].end; k++)
 			inputs += s->m->torch.list[e[k].block].size;
+		if (pile[i].released && !known.by_frees)	/* unless it is an attribute of a function of the user's, which its node keeps */
+			s->out->exact = false;
 	}
 	if (inputs > s->out->graphs.bytes / 2)
 		s->out->exact = false;
@@ -664,10 +793,69 @@ static void sort_out(struct search *s, struct entry *e, size_t n)
 		find_last(s, graph, n_graph);
 	if (!gone && mostly_run(s, graph, n_graph))
 		s->out->exact = false;
+	add_tries(s, f, lines);
 	free(graph);
+	free(activation);
 	free(pile);
 	free(lines[0].list);
 	free(lines[1].list);
+}
+
+/* ---- what grows in place ------------------------------------------------------------------------------------------------ */
+
+/* The most that one stack of lines allocated at once in a turn. */
+struct size_in_turn { uint64_t lines; struct path path; uint64_t size; };
+
+static int by_size_in_turn(const void *a, const void *b)
+{
+	const struct size_in_turn *x = a, *y = b;
+	int c = x->lines < y->lines ? -1 : x->lines > y->lines;
+
+	c = c ? c : path_order(&x->path, &y->path);
+	return c ? c : x->size < y->size ? 1 : x->size > y->size ? -1 : 0;
+}
+
+/* Of earlier turns, kept and freed alike; one for each turn and stack of lines, sorted. */
+static size_t sizes_in_turns(const struct search *s, const struct entry *kept, size_t n, struct size_in_turn *sizes)
+{
+	size_t all = 0, left = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sizes[all++] = (struct size_in_turn){kept[i].lines, kept[i].path, s->m->torch.list[kept[i].block].size};
+	for (size_t i = 0; i < s->n_went; i++)
+		sizes[all++] = (struct size_in_turn){s->went[i].lines, s->went[i].path, s->freed[s->went[i].block]->size};
+	qsort(sizes, all, sizeof(*sizes), by_size_in_turn);
+	for (size_t i = 0; i < all; i++)
+		if (!left || sizes[left - 1].lines != sizes[i].lines ||
+		    path_order(&sizes[left - 1].path, &sizes[i].path) != 0)
+			sizes[left++] = sizes[i];
+	return left;
+}
+
+#define GROWN_TURNS 3		/* two sizes always differ in some direction */
+
+/* `request`: what the line `lines` asked for when memory ran out. */
+static void find_grown(struct search *s, const struct entry *kept, size_t n, uint64_t lines, uint64_t request)
+{
+	struct size_in_turn *sizes = xcalloc(n + s->n_went + 1, sizeof(*sizes));
+	size_t all = sizes_in_turns(s, kept, n, sizes), steady = 0, growing = 0;
+
+	for (size_t i = 0, end; i < all; i = end) {
+		bool up = true, same = true;
+
+		for (end = i + 1; end < all && sizes[end].lines == sizes[i].lines; end++) {
+			up &= sizes[end].size > sizes[end - 1].size;
+			same &= sizes[end].size == sizes[end - 1].size;
+		}
+		if (end - i < GROWN_TURNS)
+			continue;
+		growing += up;
+		steady += same;
+		if (up && sizes[i].lines == lines && request > sizes[end - 1].size)
+			s->out->grown = (struct grown){.turns = end - i, .first = sizes[i].size};
+	}
+	s->out->grown.alone = steady >= growing;
+	free(sizes);
 }
 
 void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m, struct kinds *k,
@@ -676,6 +864,7 @@ void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m
 	struct search s = {.out = l, .trace = t, .m = m, .k = k, .in_backward = failure_in_backward(t, f)};
 	struct entry *e = xcalloc(m->torch.n + 1, sizeof(*e));
 	struct turn turn[CW_LOOP_TURNS];
+	uint32_t failed = f->stack ? f->stack : f->forward_stack;
 	size_t n, entries = 0, len;
 
 	*l = (struct leftovers){.known = trace_chunk(t, CW_CHUNK_LOOPS, &len) && trace_chunk(t, CW_CHUNK_TURNS, &len),
@@ -683,12 +872,13 @@ void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m
 	l->graphs.gone = pool_alloc(pool, m->torch.n + 1);
 	l->tensors.gone = pool_alloc(pool, m->torch.n + 1);
 	loops_find(&s.loops, t, m);
-	find_run(&s);
+	find_nodes(&s);
 	n = turns_at_failure(t, f, turn);
-	path_of_turns(&s.now, t, &s.loops, turn, n, s.loops.any_model ? LOOP_AROUND_MODEL : 0);
+	path_of_turns(&s.now, t, &s.loops, turn, n,
+		      s.loops.any_model && (s.in_backward || !is_of_other_thread(&s, failed)) ? LOOP_AROUND_MODEL : 0);
 	path_of_turns(&s.now_backward, t, &s.loops, turn, n, LOOP_AROUND_BACKWARD);
-	add_recursion(&s.now, t, f->stack ? f->stack : f->forward_stack);
-	add_recursion(&s.now_backward, t, f->stack ? f->stack : f->forward_stack);
+	path_add_recursion(&s.now, t, failed);
+	path_add_recursion(&s.now_backward, t, failed);
 	l->in_loop = s.now.n > 0;
 	for (uint32_t i = 0; i < s.now.n; i++)
 		l->turned |= s.now.step[i].turn > 1;
@@ -696,10 +886,12 @@ void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m
 		if (entry_of(&s, &e[entries], &m->torch.list[i]))
 			e[entries++].block = i;
 	find_went(&s);
+	find_grown(&s, e, entries, lines_hash(t, f->stack), f->request_bytes);
 	entries = drop_parts_of_models(&s, e, entries);
-	sort_out(&s, e, entries);
+	sort_out(&s, e, entries, f);
 	free(e);
 	free(s.went);
 	free(s.run);
+	free(s.node);
 	free(s.loops.is);
 }

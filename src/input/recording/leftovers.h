@@ -4,6 +4,9 @@
  * A turn of a loop over batches frees what it allocated, or the next one replaces it. Lines whose tensors are still there from
  * several earlier turns, old ones and new ones alike, add to the memory in every turn. Loops over the layers of a model, which
  * are parts of one turn, do not count.
+ *
+ * A try that ran out of memory, and that the program survived, leaves its tensors as long as its exception lives, which is at least to
+ * the end of the `except` block. These count as earlier turns', too: of one.
  */
 #ifndef CUWHY_LEFTOVERS_H
 #define CUWHY_LEFTOVERS_H
@@ -19,6 +22,13 @@ struct left {
 	bool *gone;			/* by index of the block: it belongs to this */
 };
 
+/* What one line makes replaces what it made a turn ago, and is larger in every turn. */
+struct grown {
+	size_t turns;			/* that it grew in; 0: it does not */
+	uint64_t first;			/* bytes, in the first of them */
+	bool alone;			/* most of what the turns allocate elsewhere is as large as ever */
+};
+
 struct leftovers {
 	bool known;			/* the turns of the blocks were recorded, and the loops that matter */
 	bool exact;			/* the turns of those below are, too */
@@ -26,6 +36,9 @@ struct leftovers {
 	struct left graphs;		/* of autograd, with the activations that they keep */
 	struct place last;		/* where the newest tensors of these graphs were made: what keeps them */
 	struct left tensors;		/* without a graph */
+	uint64_t tried;			/* bytes of both that tries have left which ran out of memory */
+	struct place try;		/* what the last of these had called, from where the program went on */
+	struct grown grown;		/* the line at which memory ran out */
 };
 
 void leftovers_find(struct leftovers *l, struct trace *t, const struct moment *m, struct kinds *k,

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "input/recording/observe.h"
+#include "input/recording/damage.h"
 #include "case/message.h"
 #include "case/signature.h"
 #include "compat/cuda_errors.h"
@@ -215,7 +216,7 @@ static void observe_groups(struct casefile *c, const struct incident *i)
 		GROUP_call,    GROUP_kernel, GROUP_shared, GROUP_device, GROUP_ordinal, GROUP_visible, GROUP_driver,
 		GROUP_oom,     GROUP_memory, GROUP_frag,   GROUP_graph,	 GROUP_grow,	GROUP_others,  GROUP_context,
 		GROUP_library, GROUP_pinned, GROUP_ram,	   GROUP_masked, GROUP_load,	GROUP_process, GROUP_capture,
-		GROUP_where,   GROUP_shape,  GROUP_hang,	 GROUP_turn,   GROUP_collective,
+		GROUP_where,   GROUP_pool,   GROUP_shape,  GROUP_hang,	 GROUP_turn,	GROUP_collective, GROUP_guard,
 	};
 
 	for (size_t k = 0; k < sizeof(groups) / sizeof(groups[0]); k++)
@@ -241,6 +242,7 @@ static void facts_of_incident(struct casefile *f, const struct incident *i, stru
 	observe_exception(f, i);
 	observe_collective(f, i);
 	fill_device(f, i, t, d);
+	fill_versions(f, t, d);
 	fill_launch(f, i, t, d);
 	fill_memory(f, i, d);
 	facts_from_message(f, fact_text(f, FACT_error_text));
@@ -480,6 +482,7 @@ void recording_observe(struct casefile *c, const struct incident *i, struct trac
 	const char *before = case_observer(c, RECORDING_OBSERVER);
 
 	observe_groups(c, i);
+	observe_guard(c, i, t, s);
 	place_skip_decorators(&s->where, trace_sources(t), c->pool);
 	facts_of_incident(c, i, t, s);
 	observe_scene(c, t, s);
@@ -491,5 +494,6 @@ void recording_observe(struct casefile *c, const struct incident *i, struct trac
 	tell_failures(c, i);
 	observe_turns(c, i, t);
 	tell_xid(c, i, t);
+	fact_set_text(c, FACT_process_damaged, damage_words(t, c->pool));
 	case_observer(c, before);
 }

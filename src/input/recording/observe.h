@@ -32,9 +32,15 @@ void ledger_facts(struct casefile *f, const struct incident *i, struct trace *t,
 		  const struct ledger_seen *seen);
 
 void fill_launch(struct casefile *f, const struct incident *i, struct trace *t, const struct cw_device *d);
+void fill_versions(struct casefile *f, const struct trace *t, const struct cw_device *d);
 void fill_device(struct casefile *f, const struct incident *i, const struct trace *t, const struct cw_device *d);
 void fill_xid(struct casefile *f, const struct incident *i, const struct trace *t);
 void fill_memory(struct casefile *f, const struct incident *i, const struct cw_device *d);
+
+/* What guard mode found; the only line that it can be becomes the scene. */
+void observe_guard(struct casefile *c, const struct incident *i, struct trace *t, struct scene *s);
+struct cw_guard;
+const struct cw_guard *trace_guard(const struct trace *t);	/* NULL: the program was not guarded */
 
 void fill_hang(struct casefile *f, const struct incident *i, const struct trace *t);
 

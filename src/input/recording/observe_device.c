@@ -81,6 +81,31 @@ static void fill_ordinal(struct casefile *f, const struct incident *i)
 	}
 }
 
+static void fill_version(struct casefile *f, enum fact_id id, const char *text, size_t size)
+{
+	if (text[0] && strnlen(text, size) < size)
+		fact_set_text(f, id, text);
+}
+
+void fill_versions(struct casefile *f, const struct trace *t, const struct cw_device *d)
+{
+	const struct cw_header *h = trace_header(t);
+
+	case_observe(f, GROUP_versions);
+	fill_version(f, FACT_versions_torch, h->torch_version, sizeof(h->torch_version));
+	fill_version(f, FACT_versions_cuda, h->torch_cuda, sizeof(h->torch_cuda));
+	fill_version(f, FACT_versions_cudnn, h->cudnn_version, sizeof(h->cudnn_version));
+	fill_version(f, FACT_versions_nccl, h->nccl_version, sizeof(h->nccl_version));
+	fill_version(f, FACT_versions_driver, h->driver_release, sizeof(h->driver_release));
+	fill_version(f, FACT_versions_os, h->os_name, sizeof(h->os_name));
+	if (d)
+		fill_version(f, FACT_versions_gpu, d->name, sizeof(d->name));
+	if (h->py_version)
+		fact_set_text(f, FACT_versions_python,
+			      pool_printf(f->pool, "%u.%u.%u", h->py_version >> 24, h->py_version >> 16 & 0xff,
+					  h->py_version >> 8 & 0xff));
+}
+
 void fill_device(struct casefile *f, const struct incident *i, const struct trace *t, const struct cw_device *d)
 {
 	const struct cw_header *h = trace_header(t);

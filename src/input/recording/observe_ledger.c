@@ -131,7 +131,9 @@ static void fill_leftovers(struct casefile *f, struct trace *t, const struct led
 	fact_set_text(f, FACT_graph_via, place_callers(t, &x->last, f->pool));
 	set_line(f, FACT_graph_most, t, &x->graphs.most);
 	fact_set_flag(f, FACT_room_exact, x->exact && !x->graphs.over && !x->tensors.over);
-	f->blamed[BLAMED_graphs] = line_with_callers(f, t, &x->last);
+	f->blamed[BLAMED_graphs] = line_with_callers(f, t, x->last.file ? &x->last : &x->try);
+	set_bytes(f, FACT_oom_tried, x->tried);
+	set_line(f, FACT_oom_try, t, &x->try);
 	fact_set_flag(f, FACT_grow_is, x->tensors.bytes > 0);
 	if (!x->tensors.bytes)
 		return;
@@ -179,12 +181,13 @@ static void fill_retention(struct casefile *f, const struct incident *i, struct 
 /* Something that could have been free; what would then have been left. */
 struct way { const char *name; enum fact_id fact; bool known; uint64_t frees; int64_t spare; bool again; };
 
-/* What earlier turns left (`again`) comes back at the same rate: anything else that is less, and is freed once, would have
+/* What several earlier turns left (`again`) comes back at the same rate: anything else that is less, and is freed once, would have
  * helped for fewer turns than the program has made. And what would not have been enough for another turn of the loop that has
  * taken the program to more memory than ever is no way either, unless that turn was its last. */
 static void fill_ways(struct casefile *f, const struct way *way, size_t n, uint64_t left, const struct further *further)
 {
 	const struct way *first = NULL;
+	const char *enough = "";
 	bool postponed = false;
 	double ways = 0;
 
@@ -199,10 +202,12 @@ static void fill_ways(struct casefile *f, const struct way *way, size_t n, uint6
 			continue;
 		}
 		ways++;
+		enough = pool_printf(f->pool, "%s%s%s", enough, enough[0] ? " " : "", way[i].name);
 		if (!first || way[i].frees > first->frees)
 			first = &way[i];
 	}
 	fact_set_number(f, FACT_room_ways, ways);
+	fact_set_text(f, FACT_room_enough, enough);
 	fact_set_flag(f, FACT_room_postponed, postponed);
 	fact_set_text(f, FACT_room_first, first ? first->name : "");
 }
@@ -244,6 +249,12 @@ static void fill_room(struct casefile *f, const struct incident *i, struct trace
 	uint64_t others = l->part[PART_PROCESSES], left = 0;
 	int64_t played;
 
+	if (l->segments.kept_free) {
+		set_bytes(f, FACT_pool_bytes, l->segments.kept_free);
+		set_line(f, FACT_pool_line, t, &l->segments.kept_line.place);
+		set_bytes(f, FACT_pool_segments, l->segments.kept_line.count);
+		f->blamed[BLAMED_pools] = line_with_callers(f, t, &l->segments.kept_line.place);
+	}
 	fact_set_flag(f, FACT_room_known, torch && l->segments.n && l->lines_complete && l->free_known);
 	fact_set_flag(f, FACT_room_proven, fact_true(f, FACT_room_known) && x->known);
 	if (!fact_true(f, FACT_room_known))
@@ -254,14 +265,19 @@ static void fill_room(struct casefile *f, const struct incident *i, struct trace
 	set_bytes(f, FACT_room_turn, further.turn);
 	if (further.turn)
 		set_line(f, FACT_room_loop, t, &further.loop);
+	set_bytes(f, FACT_room_grown, x->grown.turns);
+	set_bytes(f, FACT_room_grown_first, x->grown.first);
+	fact_set_flag(f, FACT_room_grown_alone, x->grown.alone);
 	struct way way[] = {
 		{"graphs", FACT_room_graphs, is_way(&x->graphs, r.request), x->graphs.bytes,
-		 room_without(&r, x->graphs.gone, 0), true},
+		 room_without(&r, x->graphs.gone, 0), x->graphs.turns > 1},
 		{"growth", FACT_room_grow, is_way(&x->tensors, r.request), x->tensors.bytes,
-		 room_without(&r, x->tensors.gone, 0), true},
+		 room_without(&r, x->tensors.gone, 0), x->tensors.turns > 1},
 		{"gaps", FACT_room_packed, true, l->segments.free_used, room_packed(&r), false},
 		{"others", FACT_room_others, fact_known(f, FACT_others_bytes) && others, others,
 		 room_without(&r, NULL, others), false},
+		{"pools", FACT_room_pools, l->segments.kept_free > 0, l->segments.kept_free,
+		 room_without(&r, NULL, l->segments.kept), true},
 		{"library", FACT_room_library, library > 0, library, room_without(&r, NULL, library), false},
 	};
 	for (size_t n = 0; n < 2; n++)
@@ -272,6 +288,8 @@ static void fill_room(struct casefile *f, const struct incident *i, struct trace
 		fact_set_number(f, FACT_room_expandable, (double)played);
 	if (fact_number(f, FACT_graph_nodes, 0) > 0 && fact_number(f, FACT_graph_nodes_run, 1) <= 0)
 		fact_set_number(f, FACT_room_no_grad, (double)room_without(&r, activations(m, k, f->pool), 0));
+	fact_set_flag(f, FACT_room_alone,
+		      fact_number(f, FACT_room_ways, 0) == 1 && fact_number(f, FACT_room_no_grad, -1) < 0);
 }
 
 /* ---- others ------------------------------------------------------------------------------------------------------ */

@@ -49,6 +49,18 @@ static void fill_failure(struct casefile *f, const struct cw_failure *l)
 	set_oom_bytes(f, FACT_oom_live, l->live_device_bytes);
 }
 
+/* PyTorch asks the driver for a whole segment. Where the tensor alone would have fit, the segment is what did not. */
+static void prefer_segment(struct casefile *f, const struct incident *i)
+{
+	double free_bytes = fact_number(f, FACT_oom_free, 0);
+
+	if (!fact_known(f, FACT_oom_free) || fact_number(f, FACT_oom_request, 0) > free_bytes)
+		return;
+	for (size_t k = 0; k < i->n; k++)
+		if (i->failure[k]->source == CW_SRC_DRIVER && (double)i->failure[k]->request_bytes > free_bytes)
+			fact_set_number(f, FACT_oom_request, (double)i->failure[k]->request_bytes);
+}
+
 void fill_memory(struct casefile *f, const struct incident *i, const struct cw_device *d)
 {
 	const struct cw_failure *torch = incident_from(i, CW_SRC_TORCH_OOM);
@@ -63,6 +75,8 @@ void fill_memory(struct casefile *f, const struct incident *i, const struct cw_d
 		fill_failure(f, torch);
 	for (size_t k = 0; k < i->n; k++)
 		fill_failure(f, i->failure[k]);
+	if (torch)
+		prefer_segment(f, i);
 	if (!fact_known(f, FACT_oom_total) && d)
 		set_oom_bytes(f, FACT_oom_total, d->total_bytes);
 }

@@ -79,7 +79,7 @@ static void move_workspaces(struct over_time *o, struct kinds *k, const struct m
 static void put_ledger(struct over_time *o, const struct ledger *l, uint64_t ticks)
 {
 	struct over_column c = { .begin = ticks, .at = ticks, .libraries = l->part[PART_LIBRARIES], .ledger = true,
-				.cache = l->part[PART_CACHE_USED] + l->part[PART_CACHE_FREE]};
+				.cache = l->part[PART_CACHE_USED] + l->part[PART_CACHE_FREE] + l->part[PART_POOLS]};
 	size_t at = o->n;
 
 	for (int i = 0; i < KIND_COUNT; i++)

@@ -43,6 +43,7 @@ struct piece piece_of_freed(const struct trace *t, const struct cw_freed *f)
 	bool turns = was_torch(f) && trace_header(t)->minor >= 6;
 
 	return (struct piece){ .addr = f->addr, .size = f->size, .ticks = f->made_ticks, .stack = f->stack,
+			      .free_ticks = f->ticks,
 			      .forward_stack = f->forward_stack,
 			      .turn = turns ? f->turn : 0,
 			      .turn_serial = turns ? f->turn_serial : 0,

@@ -15,6 +15,7 @@ struct trace;
 struct piece {
 	uint64_t addr, size;
 	uint64_t ticks;			/* of its allocation */
+	uint64_t free_ticks;		/* 0 = not freed, or not known */
 	uint32_t stack, forward_stack;	/* of the allocation */
 	uint32_t free_stack;		/* for pieces that were freed */
 	int device;			/* -1 = host or unknown */

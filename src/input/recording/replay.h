@@ -24,6 +24,7 @@ struct trace;
 	X(BEFORE, "it depends on what happened before the oldest event that was kept: record with --memory-trace")         \
 	X(LOST, "events are missing in the memory trace")                                                             \
 	X(CONTRADICTION, "events of the memory trace contradict each other")                                          \
+	X(DAMAGED, "the recording is cut short or damaged")                                                          \
 	X(DIFFERS, "played back with its own settings, the recording did not come out the same")                      \
 	X(SIZES, "the sizes that the program asked for were not recorded")                                            \
 	X(ADDRESSES, "it depends on the addresses that the driver would give out")                                    \
@@ -31,6 +32,7 @@ struct trace;
 	X(BEYOND, "the recorded program ran out of memory: what it would have done after that is not known")          \
 	X(CARD, "it depends on how much of that card a CUDA context takes, which is an estimate")                      \
 	X(FALLBACK, "what does not fit is asked for by a convolution, which may do with a smaller workspace")            \
+	X(LATER, "the program was ended after its first optimizer steps: what it does later is not known (--steps all)") \
 	X(LIMIT, "the program limits its own share of the card (set_per_process_memory_fraction)")
 
 enum replay_doubt {

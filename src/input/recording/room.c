@@ -56,6 +56,8 @@ int64_t room_without(const struct room *r, const bool *gone, uint64_t returned)
 		const struct ledger_segment *s = &r->segments->list[i];
 		uint64_t piece = largest_piece(s, r->blocks, gone);
 
+		if (s->kept)
+			continue;
 		if (piece == s->size)
 			fresh += s->size;	/* returned to the driver before PyTorch gives up */
 		else if (is_small(block) == (s->size == SMALL_SEGMENT) && (int64_t)(piece - block) > best)
@@ -72,6 +74,8 @@ int64_t room_packed(const struct room *r)
 	for (size_t i = 0; i < r->segments->n; i++) {
 		const struct ledger_segment *s = &r->segments->list[i];
 
+		if (s->kept)
+			continue;
 		have += s->size;
 		for (size_t k = s->first; k < s->first + s->n; k++)
 			*(is_small(r->blocks->list[k].size) ? &small : &large) += r->blocks->list[k].size;

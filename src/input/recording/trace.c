@@ -17,6 +17,7 @@
 #include "case/source.h"
 #include "formats/demangle.h"
 #include "input/recording/recording.h"
+#include "input/recording/seal.h"
 #include "input/recording/trace.h"
 #include "input/recording/trace_memory.h"
 
@@ -64,6 +65,7 @@ struct trace {
 	size_t n_marks;
 	struct trace_node *nodes;
 	size_t n_nodes;
+	struct trace_damage damage;
 };
 
 #define END_TEXT(array) ((array)[sizeof(array) - 1] = '\0')
@@ -83,6 +85,36 @@ static void list_sort(struct list *l, int (*by)(const void *, const void *))
 {
 	if (l->n > 1)
 		qsort(l->item, l->n, sizeof(*l->item), by);
+}
+
+/* --- what cannot be true ------------------------------------------------------------------------ */
+
+#define CARD_MAX ((uint64_t)64 << 40)	/* far above any GPU; dry runs without a limit have 4 TiB */
+
+/* The memory of a device; CARD_MAX where it is not known. */
+static uint64_t card_of(const struct trace *t, int device)
+{
+	uint64_t total = device >= 0 && device < CW_MAX_DEVICES ? t->header.device[device].total_bytes : 0;
+
+	return total ? total : CARD_MAX;
+}
+
+/* Counts a figure that cannot be true, so that the answer can say that it was left out. */
+static bool is_possible(struct trace *t, bool possible)
+{
+	t->damage.impossible += !possible && !t->damage.intact;
+	return possible;
+}
+
+/* Host memory may be larger than a card, and so may managed memory, of which only a part is on the card at a time. */
+static bool is_on_card(uint32_t kind)
+{
+	return kind == CW_MEM_TORCH || kind == CW_MEM_DEVICE || kind == CW_MEM_ASYNC || kind == CW_MEM_VMM;
+}
+
+static bool range_is_possible(struct trace *t, uint64_t addr, uint64_t size, uint32_t kind, int device)
+{
+	return is_possible(t, size <= UINT64_MAX - addr && (!is_on_card(kind) || size <= card_of(t, device)));
 }
 
 /* Drops every item that `same` says equals the one before it. */
@@ -131,6 +163,19 @@ static const struct chunk *first_chunk(const struct trace *t, uint32_t kind)
 	return NULL;
 }
 
+/* Other allocators than PyTorch's own may reserve nothing. */
+static void check_failure(struct trace *t, struct cw_failure *f)
+{
+	uint64_t card = card_of(t, f->device);
+
+	if (f->memory_known && !is_possible(t, f->total_bytes <= CARD_MAX && f->free_bytes <= f->total_bytes))
+		f->memory_known = 0;
+	if (!is_possible(t, f->torch_reserved <= card && f->torch_allocated <= card))
+		f->torch_allocated = f->torch_reserved = 0;
+	if (!is_possible(t, f->live_device_bytes <= CARD_MAX))
+		f->live_device_bytes = 0;
+}
+
 static void trace_read_failures(struct trace *t)
 {
 	const struct chunk *c = first_chunk(t, CW_CHUNK_FAILURES);
@@ -145,6 +190,7 @@ static void trace_read_failures(struct trace *t)
 		if (t->failure[i].seq == 0)
 			continue;
 		tidy_failure(&t->failure[i]);
+		check_failure(t, &t->failure[i]);
 		list_add(&t->failures, &t->failure[i]);
 	}
 	list_sort(&t->failures, by_failure);
@@ -262,8 +308,22 @@ static void add_allocations(struct trace *t, const struct chunk *c, struct list 
 	size_t i, n = c->len / sizeof(*a);
 
 	for (i = 0; i < n; i++)
-		if (a[i].addr && a[i].size && a[i].size <= UINT64_MAX - a[i].addr)
+		if (a[i].addr && a[i].size && range_is_possible(t, a[i].addr, a[i].size, a[i].kind, a[i].device))
 			list_add(out, &a[i]);
+}
+
+/* Live blocks do not overlap, unless some that were freed since were missed. */
+static void drop_overlapping(struct trace *t, struct list *l)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < l->n; i++) {
+		const struct cw_allocation *a = l->item[i], *next = i + 1 < l->n ? l->item[i + 1] : NULL;
+
+		if (is_possible(t, !next || next->addr - a->addr >= a->size))
+			l->item[n++] = a;
+	}
+	l->n = n;
 }
 
 static void read_live(struct trace *t, uint32_t kind, struct list *out)
@@ -277,6 +337,8 @@ static void read_live(struct trace *t, uint32_t kind, struct list *out)
 			add_allocations(t, &t->chunk[i], out);
 	list_sort(out, block_by_address);
 	squeeze(out, same_address);
+	if (kind == CW_CHUNK_BLOCKS && !t->header.lost_blocks && !t->header.blocks_inexact_since_ns)
+		drop_overlapping(t, out);
 	out->built = true;
 }
 
@@ -303,14 +365,14 @@ static int freed_by_time(const void *a, const void *b)
 	return c ? c : order_of(x->seq, y->seq);
 }
 
-static void drop_empty(struct list *l)
+static void drop_empty(struct trace *t, struct list *l)
 {
 	size_t i, n = 0;
 
 	for (i = 0; i < l->n; i++) {
 		const struct cw_freed *f = l->item[i];
 
-		if (f->addr && f->size && f->size <= UINT64_MAX - f->addr)
+		if (f->addr && f->size && range_is_possible(t, f->addr, f->size, f->kind, f->device))
 			l->item[n++] = f;
 	}
 	l->n = n;
@@ -321,7 +383,7 @@ size_t trace_freed(struct trace *t, const struct cw_freed *const **list)
 	if (!t->freed.built) {
 		add_rings(t, CW_CHUNK_FREED, offsetof(struct cw_freed, turn), &t->freed);
 		list_sort(&t->freed, freed_by_time);
-		drop_empty(&t->freed);
+		drop_empty(t, &t->freed);
 		t->freed.built = true;
 	}
 	*list = (const struct cw_freed *const *)t->freed.item;
@@ -461,6 +523,28 @@ static int trace_read_header(struct trace *t, struct err *e)
 	return 0;
 }
 
+/* Each figure alone: a process that was killed between two stores may have a total above its peak. */
+static void check_memory(struct trace *t, int device)
+{
+	struct cw_memory_now *m = &t->header.memory[device];
+	uint64_t card = card_of(t, device);
+
+	if (!is_possible(t, m->allocated <= card && m->reserved <= card && m->peak_allocated <= card &&
+				    m->peak_reserved <= card && m->driver <= CARD_MAX && m->driver_peak <= CARD_MAX))
+		*m = (struct cw_memory_now){.n_oom = m->n_oom};
+}
+
+static void check_header(struct trace *t)
+{
+	struct cw_header *h = &t->header;
+
+	for (int d = 0; d < CW_MAX_DEVICES; d++) {
+		if (!is_possible(t, h->device[d].total_bytes <= CARD_MAX))
+			h->device[d].total_bytes = 0;
+		check_memory(t, d);
+	}
+}
+
 static bool overlaps(const struct trace *t, size_t off, size_t len)
 {
 	size_t i;
@@ -479,11 +563,17 @@ static void trace_read_chunks(struct trace *t)
 
 	for (i = 0; i < t->header.n_chunks; i++) {
 		c = &t->header.chunk[i];
+		if (c->kind == 0)
+			continue;
+		if (c->off >= t->len || c->len > t->len - c->off)
+			t->damage.failures_cut |= c->kind == CW_CHUNK_FAILURES && t->header.n_failures;
+		if (c->off >= t->len)
+			continue;
 		/* A recording never puts a chunk into the header. Eight: what its records need. */
-		if (c->kind == 0 || c->off % 8 || c->off < HEADER_LEAST || c->off >= t->len)
+		if (!is_possible(t, c->off % 8 == 0 && c->off >= HEADER_LEAST))
 			continue;
 		len = c->len < t->len - c->off ? c->len : t->len - c->off;
-		if (len == 0 || overlaps(t, c->off, len))
+		if (len == 0 || !is_possible(t, !overlaps(t, c->off, len)))
 			continue;
 		t->chunk[t->n_chunks++] = (struct chunk){c->kind, c->off, len};
 	}
@@ -506,6 +596,14 @@ static size_t site_count(const struct trace *t)
 	return n;
 }
 
+static void check_site(struct trace *t, struct cw_site *s)
+{
+	uint64_t card = is_on_card(s->kind) ? card_of(t, s->device) : UINT64_MAX;
+
+	if (!is_possible(t, s->live <= card && s->peak <= card && s->at_peak <= card))
+		s->live = s->live_count = s->peak = s->at_peak = 0;
+}
+
 /* The table grows by a second chunk, which goes on where the first one ends. */
 static void read_sites(struct trace *t)
 {
@@ -525,6 +623,7 @@ static void read_sites(struct trace *t)
 			continue;
 		if (t->sites[i].device < -1 || t->sites[i].device >= CW_MAX_DEVICES)
 			t->sites[i].device = -1;
+		check_site(t, &t->sites[i]);
 		t->n_sites = i + 1;
 	}
 }
@@ -567,11 +666,13 @@ static void read_timeline(struct trace *t, struct timeline *out, const struct ch
 	const struct cw_timeline *l = (const struct cw_timeline *)(t->data + c->off);
 	const struct cw_sample *s = (const struct cw_sample *)(l + 1);
 	size_t i, n = (c->len - sizeof(*l)) / sizeof(*s);
+	uint64_t card = card_of(t, l->device);
 
 	n = l->n < n ? l->n : n;
 	out->sample = xcalloc(n + 1, sizeof(*out->sample));
 	for (i = 0; i < n; i++)
-		if (s[i].ticks && (!out->n || s[i].ticks > out->sample[out->n - 1].ticks))
+		if (s[i].ticks && (!out->n || s[i].ticks > out->sample[out->n - 1].ticks) &&
+		    is_possible(t, s[i].allocated <= card && s[i].reserved <= card && s[i].driver <= CARD_MAX))
 			out->sample[out->n++] = s[i];
 }
 
@@ -608,8 +709,9 @@ static void add_nodes(struct trace *t, const struct chunk *c)
 		const struct cw_node *s = &node[seq & (r->n_slots - 1)];
 
 		if (s->seq_low == (uint32_t)seq && (seq || s->stack))	/* 0 may be a slot never written */
-			t->nodes[t->n_nodes++] = (struct trace_node){seq, r->tid, s->stack & ~CW_NODE_HAS_RUN,
-								     s->stack & CW_NODE_HAS_RUN};
+			t->nodes[t->n_nodes++] = (struct trace_node){seq, r->tid, s->stack & ~CW_NODE_BITS,
+								     s->stack & CW_NODE_HAS_RUN,
+								     s->stack & CW_NODE_RELEASED};
 	}
 }
 
@@ -669,6 +771,14 @@ static bool in_order(const struct cw_epoch *p, size_t n)
 	return true;
 }
 
+static bool are_on_card(const struct cw_epoch *p, size_t n, uint64_t card)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i].allocated > card || p[i].reserved > card || p[i].driver > CARD_MAX)
+			return false;
+	return true;
+}
+
 static void read_epochs(struct trace *t, struct epochs *out, int device)
 {
 	const struct cw_epochs *e = epochs_chunk(t, device);
@@ -679,7 +789,8 @@ static void read_epochs(struct trace *t, struct epochs *out, int device)
 		return;
 	n = e->now & 0xffffffffu;
 	scale = e->now >> 32;
-	if (n > CW_EPOCHS || scale >= CW_EPOCH_SCALES || !in_order(e->epoch[scale & 1], n))
+	if (!is_possible(t, n <= CW_EPOCHS && scale < CW_EPOCH_SCALES && in_order(e->epoch[scale & 1], n) &&
+				    are_on_card(e->epoch[scale & 1], n, card_of(t, device))))
 		return;
 	out->chunk = e;
 	out->list = e->epoch[scale & 1];
@@ -788,9 +899,24 @@ struct trace *trace_from_bytes(void *bytes, size_t len, struct err *e)
 		trace_free(t);
 		return NULL;
 	}
+	t->damage.whole = t->header.used;
+	t->damage.missing = t->header.used > len ? t->header.used - len : 0;
+	t->damage.changed = seal_is_broken(bytes, len);
+	t->damage.intact = seal_holds(bytes, len);
+	check_header(t);
 	trace_read_chunks(t);
 	trace_read_failures(t);
 	return t;
+}
+
+const struct trace_damage *trace_damage(const struct trace *t)
+{
+	return &t->damage;
+}
+
+bool trace_is_damaged(const struct trace *t)
+{
+	return t->damage.missing || t->damage.changed || t->damage.impossible;
 }
 
 /* calloc makes holes free. */

@@ -24,6 +24,17 @@ struct trace *trace_open(const char *path, struct err *e);
 struct trace *trace_from_bytes(void *bytes, size_t len, struct err *e);
 void trace_free(struct trace *t);
 
+/* What is wrong with it. Figures that cannot be true are left out by whatever returns them, and counted here. */
+struct trace_damage {
+	uint64_t missing, whole;	/* bytes at its end, of so many */
+	bool failures_cut;		/* there were failures, and (some of) them are among the missing bytes */
+	bool changed;			/* bytes differ from those that `cuwhy run` stored */
+	bool intact;			/* they do not */
+	uint64_t impossible;		/* figures that cannot be true, so far; 0 if it is intact: then the program itself had such ones */
+};
+const struct trace_damage *trace_damage(const struct trace *t);
+bool trace_is_damaged(const struct trace *t);
+
 /* A copy, padded with "unknown" where the writer was older: always complete. */
 const struct cw_header *trace_header(const struct trace *t);
 

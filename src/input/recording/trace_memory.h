@@ -33,6 +33,7 @@ struct trace_node {
 	uint32_t tid;			/* the thread that created it, or last used its ring */
 	uint32_t stack;			/* where */
 	bool has_run;			/* backward has run it */
+	bool released;			/* and it has let go of what it had saved */
 };
 
 /* The newest nodes, thread by thread, oldest first in each. */

@@ -174,6 +174,15 @@ static void tell_holders(struct casefile *c, const struct snapshot *s, const str
 	free(h);
 }
 
+const char *snapshot_damage(const struct snapshot *s, struct pool *pool)
+{
+	if (!s->impossible)
+		return NULL;
+	return pool_printf(pool, "the snapshot is damaged: %llu figure%s in it cannot be true and %s left out",
+			   (unsigned long long)s->impossible, s->impossible == 1 ? "" : "s",
+			   s->impossible == 1 ? "was" : "were");
+}
+
 /* ---- all of it -------------------------------------------------------------------------------- */
 
 void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct snap_lines *l,
@@ -184,6 +193,7 @@ void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct
 	double reserved = o->now.reserved > 0 ? (double)o->now.reserved : 0;
 	const char *before = case_observer(c, SNAPSHOT_OBSERVER);
 
+	fact_set_text(c, FACT_snapshot_damaged, snapshot_damage(s, c->pool));
 	if (fact_known(c, FACT_error_code)) {	/* a recording has all of this and more: only who held what adds something */
 		tell_holders(c, s, l, d);
 		case_observer(c, before);
@@ -199,8 +209,10 @@ void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct
 	fact_set_flag(c, FACT_oom_is, true);
 	fact_set_flag(c, FACT_oom_by_torch, true);
 	fact_set_flag(c, FACT_oom_host, false);
-	fact_set_number(c, FACT_oom_request, (double)segment_for(o->request));
-	fact_set_number(c, FACT_snapshot_block, (double)o->request);
+	if (o->request) {
+		fact_set_number(c, FACT_oom_request, (double)segment_for(o->request));
+		fact_set_number(c, FACT_snapshot_block, (double)o->request);
+	}
 	fact_set_number(c, FACT_oom_free, (double)o->free);
 	fact_set_number(c, FACT_oom_torch_allocated, allocated);
 	fact_set_number(c, FACT_oom_torch_reserved, reserved);

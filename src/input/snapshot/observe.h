@@ -19,4 +19,7 @@ const char *snapshot_line_text(const struct snapshot *s, const struct snap_lines
 void snapshot_observe(struct casefile *c, const struct snapshot *s, const struct snap_lines *l,
 		      const struct snap_device *d);
 
+/* What is wrong with it, in words; NULL = nothing. */
+const char *snapshot_damage(const struct snapshot *s, struct pool *pool);
+
 #endif

@@ -150,6 +150,15 @@ static uint64_t value_number(const struct pickle_value *v)
 	return v->kind == V_INT || v->kind == V_BOOL ? (uint64_t)v->number : 0;
 }
 
+/* A size or an address, which cannot be negative. 0: not known. */
+static uint64_t value_size(struct snap_build *b, const struct pickle_value *v)
+{
+	bool possible = v->kind == V_INT && v->number >= 0;
+
+	b->s->impossible += !possible;
+	return possible ? (uint64_t)v->number : 0;
+}
+
 static uint32_t value_text(const struct pickle_value *v)
 {
 	return v->kind == V_STRING ? v->id : (uint32_t)W_none;
@@ -169,7 +178,7 @@ static void set_segment(struct snap_build *b, struct snap_segment *g, uint32_t k
 	switch (key) {
 	case W_device: g->device = value_number(v) < SNAP_DEVICES ? (int32_t)value_number(v) : 0; break;
 	case W_address: g->addr = value_number(v); break;
-	case W_total_size: g->size = value_number(v); break;
+	case W_total_size: g->size = value_size(b, v); break;
 	case W_stream: g->stream = value_number(v); break;
 	case W_segment_type: g->small = value_text(v) == W_small; break;
 	case W_is_expandable: g->expandable = value_flag(v); break;
@@ -201,8 +210,8 @@ static void set_block(struct snap_build *b, struct snap_block *to, uint32_t key,
 
 	switch (key) {
 	case W_address: to->addr = value_number(v); break;
-	case W_size: to->size = value_number(v); break;
-	case W_requested_size: to->requested = value_number(v); break;
+	case W_size: to->size = value_size(b, v); break;
+	case W_requested_size: to->requested = value_size(b, v); break;
 	case W_state: to->state = block_state(value_text(v)); break;
 	case W_frames: to->stack = stack_of_value(b, v); break;
 	case W_history:
@@ -238,7 +247,7 @@ static void set_event(struct snap_build *b, struct snap_event *to, uint32_t key,
 	case W_action: to->action = event_action(value_text(v)); break;
 	case W_addr:
 	case W_device_free: to->addr = value_number(v); break;
-	case W_size: to->size = value_number(v); break;
+	case W_size: to->size = value_size(b, v); break;
 	case W_time_us: to->time_us = value_number(v); break;
 	case W_frames: to->stack = stack_of_value(b, v); break;
 	default: break;
@@ -381,6 +390,7 @@ static void set_top(struct snap_build *b, const struct pickle_value *v, size_t n
 	for (size_t i = 0; i < n; i += 2) {
 		if (v[i].kind != V_STRING)
 			continue;
+		b->s->impossible += (v[i].id == W_segments || v[i].id == W_device_traces) && v[i + 1].kind != V_LIST;
 		if (v[i].id == W_segments)
 			b->top_segments = take_range(b, &v[i + 1], L_SEGMENTS);
 		if (v[i].id == W_device_traces)

@@ -37,6 +37,42 @@ static void place_blocks(struct snapshot *s)
 	}
 }
 
+#define CARD_MAX ((uint64_t)64 << 40)	/* far above any GPU */
+
+static bool is_in_segment(const struct snap_block *b, const struct snap_segment *g)
+{
+	return b->addr >= g->addr && b->addr - g->addr <= g->size && b->size <= g->size - (b->addr - g->addr);
+}
+
+/* Leaves out what no card has, and blocks that are not in their segment. What a program asks for may be anything. */
+static void check_figures(struct snapshot *s)
+{
+	for (size_t i = 0; i < s->n_segments; i++) {
+		struct snap_segment *g = &s->segment[i];
+
+		if (g->size > CARD_MAX) {
+			s->impossible++;
+			g->size = 0;
+		}
+		for (uint32_t k = 0; k < g->n; k++) {
+			struct snap_block *b = &s->block[g->first + k];
+
+			if (!is_in_segment(b, g)) {
+				s->impossible++;
+				*b = (struct snap_block){.addr = g->addr};
+			}
+		}
+	}
+	for (size_t i = 0; i < s->n_events; i++) {
+		struct snap_event *e = &s->event[i];
+
+		if (e->action == SNAP_OOM ? e->addr > CARD_MAX : e->size > CARD_MAX) {
+			s->impossible++;
+			*(e->action == SNAP_OOM ? &e->addr : &e->size) = 0;
+		}
+	}
+}
+
 /* Shrinks arrays that were grown by doubling: the analysis needs memory, too. */
 static void *trim_array(void *array, size_t n, size_t *cap, size_t size)
 {
@@ -64,6 +100,7 @@ static struct snapshot *read_from(struct snap_input *in, struct err *e)
 	s->event = trim_array(s->event, s->n_events, &s->cap_events, sizeof(*s->event));
 	s->block = trim_array(s->block, s->n_blocks, &s->cap_blocks, sizeof(*s->block));
 	place_blocks(s);
+	check_figures(s);
 	return s;
 }
 

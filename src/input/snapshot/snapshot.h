@@ -78,6 +78,7 @@ struct snapshot {
 	/* settings of the allocator */
 	bool settings_known, expandable;
 	uint32_t conf;			/* text */
+	uint64_t impossible;		/* figures that cannot be true, and were left out */
 };
 
 /* Does a file that starts like this (uncompressed) look like one? Pickles of protocol 2 to 5 do. */

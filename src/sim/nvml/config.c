@@ -117,6 +117,8 @@ static bool read_gpu_word(const char *key, char *value)
 		return false;
 	if (strcmp(key, "mode") == 0 || strcmp(key, "migs") == 0 || strcmp(key, "fabric") == 0)
 		*(key[1] == 'o' ? &g->mode : key[0] == 'm' ? &g->migs : &g->fabric) = (unsigned int)strtoul(value, NULL, 10);
+	else if (strcmp(key, "busy") == 0)
+		g->busy = (unsigned int)strtoul(value, NULL, 10);
 	else if (strcmp(key, "ecc") == 0)
 		g->ecc = strtoull(value, NULL, 10);
 	else if (strcmp(key, "remap") == 0)

@@ -248,6 +248,14 @@ EXPORT int nvmlDeviceGetPersistenceMode(struct gpu *g, unsigned int *mode)
 	return planned(__func__);
 }
 
+EXPORT int nvmlDeviceGetUtilizationRates(struct gpu *g, unsigned int *rates);
+EXPORT int nvmlDeviceGetUtilizationRates(struct gpu *g, unsigned int *rates)
+{
+	rates[0] = g->busy;
+	rates[1] = 0;
+	return planned(__func__);
+}
+
 EXPORT int nvmlDeviceGetGpuFabricInfo(struct gpu *g, void *out);
 EXPORT int nvmlDeviceGetGpuFabricInfo(struct gpu *g, void *out)
 {

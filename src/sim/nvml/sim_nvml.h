@@ -22,7 +22,7 @@ struct gpu {
 	char name[96], uuid[64];
 	unsigned long long total, reserved, used;
 	bool used_given, mig, lost;
-	unsigned int cc, mode, migs, fabric;	/* cc: 90 = 9.0; migs: MIG devices */
+	unsigned int cc, mode, migs, fabric, busy;	/* cc: 90 = 9.0; migs: MIG devices; busy: percent */
 	unsigned long long ecc;		/* uncorrected errors since the driver was loaded */
 	bool remap_pending, remap_failed;
 	struct holder holder[HOLDERS_MAX];
