@@ -19,9 +19,9 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
 FENCED = re.compile(r"^```.*?^```$", re.M | re.S)
 BLOCK = re.compile(r"^(?: {4}|\t)(.*)$", re.M)
-PATH = re.compile(r"(?:src|include|kb|tests|tools|docs|examples|python|web)/[\w./*-]*\w|[\w-]+\.(?:c|h|def|py|sh|mjs|S)")
+PATH = re.compile(r"(?:src|include|kb|tests|tools|docs|examples|python|web)/[\w./*-]*\w|[\w-]+\.(?:c|h|def|py|sh|S)")
 MADE_UP = {"case.sh", "train.py"}       # placeholder names
-OPTION = re.compile(r"^ +(?:-(\w), )?--([\w-]+)(?: ([A-Z\w\[\]:.,=]+(?: \.\.\.)?))?(?:  |$)", re.M)
+OPTION = re.compile(r"^ +(?:-(\w), )?--([\w-]+)(?:\[=[A-Z]+\])?(?: ([A-Z\w\[\]:.,=]+(?: \.\.\.)?))?(?:  |$)", re.M)
 
 
 def read(path):
@@ -103,7 +103,7 @@ def main():
     names = {name for folder in ("include", "kb", "python", "src", "tests", "tools", "web/src", "examples", "docs")
              for _, _, files in os.walk(folder) for name in files} | set(os.listdir("web"))
     targets = set(re.findall(r"^([a-z][\w-]*):", read("Makefile"), re.M))
-    sources = "".join(read(p) for p in glob.glob("src/**/*.c", recursive=True) + glob.glob("python/cuwhy/*.py") + glob.glob("tests/*/*.[ch]"))
+    sources = "".join(read(p) for p in glob.glob("src/**/*.c", recursive=True) + glob.glob("src/job/*.def") + glob.glob("python/cuwhy/*.py") + glob.glob("tests/*/*.[ch]"))
     if len(options) < 6 or not options["run"].get("--out"):
         print("cannot read the options of `cuwhy run -h`")
     for document in DOCUMENTS + sorted(path for pattern in MORE for path in glob.glob(pattern, recursive=True)):

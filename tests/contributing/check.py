@@ -28,7 +28,7 @@ assert.line = 12
 
 def copy_tree(build, tree):
     """Sources and objects keep their times, so that make builds only what the additions touch."""
-    for part in ("Makefile", "VERSION", "include", "kb", "src", "tools", "docs"):
+    for part in ("Makefile", "VERSION", "include", "kb", "src", "tools", "docs", "web"):
         source = os.path.join(ROOT, part)
         (shutil.copytree if os.path.isdir(source) else shutil.copy2)(source, os.path.join(tree, part))
     for program in glob.glob("tests/gpu/*/*.py", root_dir=ROOT):  # causes show some of them
@@ -40,7 +40,7 @@ def copy_tree(build, tree):
 
 def run_make(tree, goal="build/cuwhy"):
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-    return subprocess.run(["make", "-j2", "WEB=no", goal], cwd=tree, env=env, capture_output=True, text=True)
+    return subprocess.run(["make", "-j2", "CHARTS=no", goal], cwd=tree, env=env, capture_output=True, text=True)
 
 
 def make(tree):
