@@ -9,7 +9,9 @@ DESTDIR ?=
 SAN     ?=
 CC      ?= gcc
 PYTHON  ?= python3
-WEB     ?= yes
+CHARTS  ?= auto
+# what runs a program that was built for another processor
+RUN     ?=
 
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2
 ifeq ($(DEVELOPER),1)
@@ -26,12 +28,13 @@ SANFLAG := -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
 export ASAN_OPTIONS := verify_asan_link_order=0
 endif
 
+# One line of progress; V=1 shows the commands instead. TOTAL is how many steps there will be, if that was counted.
 ifeq ($(V),)
 Q := @
-say = @printf '  %-5s %s\n' "$(1)" "$(2)"
+say = @$(eval STEPS += x)sh tools/progress.sh $(words $(STEPS)) '$(TOTAL)' '$(1)' '$(2)'
 endif
 
-LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/allocator src/probe src/compat src/formats src/case src/input src/rules src/judge src/write -name '*.c')))
+LIB_SRC := $(sort $(filter-out %/probe_main.c,$(shell find src/base src/allocator src/probe src/compat src/formats src/case src/input src/rules src/judge src/job src/write -name '*.c')))
 CMD_SRC := $(sort $(wildcard src/cmd/*.c src/cmd/*/*.c))
 REC_SRC := $(sort $(wildcard src/recorder/*.c)) src/recorder/arch_$(MACHINE).S
 SIM_SRC := $(sort $(wildcard src/sim/*.c))
@@ -48,7 +51,7 @@ SIM_FORMATS := elf_sections fatbin_entry gpu_code gpu_code_cubin gpu_code_ptx
 SIM_OBJ := $(SIM_SRC:%.c=$(B)/obj/%.o) $(SIM_FORMATS:%=$(B)/obj/sim_formats/%.o)
 PROBE_OBJ := $(patsubst %.c,$(B)/obj/%.o,$(filter-out src/base/json.c src/base/format.c src/base/private.c,$(sort $(wildcard src/base/*.c src/probe/*.c))))
 # these libraries are linked in, so that the program starts on machines that do not have them
-LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -Wl,-Bdynamic -ldl -lm
+LDLIBS  := -Wl,-Bstatic -ljansson -liberty -lz -llzma -lzstd -Wl,-Bdynamic -ldl -lm
 # and what keeps glibc 2.28 sufficient (src/portable/portable.h); sanitizers bring their own versions of these functions
 ifeq ($(SAN),)
 OLD_DL      := -Wl,--push-state,--no-as-needed -l:libdl.so.2 -Wl,--pop-state
@@ -57,25 +60,31 @@ OLD_PROGRAM := $(patsubst %,$(B)/obj/src/portable/%.o,start libdl stat)
 OLD_LIBRARY := $(patsubst %,$(B)/obj/src/portable/%.o,libdl stat threads)
 endif
 
-.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-gpu check-all \
+.PHONY: all demo check check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages words check-advice check-job check-histories check-launchers check-python check-frameworks check-wheel check-demo check-page check-packages check-aarch64 check-browser check-gpu check-all \
 	check-tree check-contributing check-san check-tsan check-inject check-soak check-kills soak check-wild check-wild-own check-wheels check-standins check-torch check-memory check-wheel-archs check-doctor-wheels bench bench-gpu compare-gpu bench-replay bench-snapshot bench-text fuzz install clean deps help
 .DELETE_ON_ERROR:
 
+# on every processor, unless -j says how many
+JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 all: deps
-	@$(MAKE) --no-print-directory parts
+	@$(MAKE) --no-print-directory $(JOBS) parts TOTAL=$$($(MAKE) --no-print-directory -n parts 2>/dev/null | grep -c '^sh tools/progress.sh')
+	@sh tools/progress.sh end
 
 help:
 	@sed -n 's/^## //p' Makefile
 
 ## make             build everything under build/ (on Debian, as root, installs missing packages)
-## make demo        failing programs on simulated GPUs, explained; one with PyTorch where it is installed; no GPU needed
+## make demo        two failing programs explained, and whether a third one fits, on simulated GPUs, with PyTorch where it is installed; no GPU needed
 ## make check       all tests that need no GPU
 ## make check-all   the same, plus the address and undefined-behavior sanitizers
 ## make check-inject  every system call of the recorder fails in turn, with five errors: the program must not notice
 ## make check-torch  real PyTorch on the simulated GPU: the programs of tests/gpu; installs a wheel into ~/.cache/cuwhy (1.2 GB)
+## make check-frameworks  the Python package with Lightning, Transformers, IPython and pytest from PyPI, on that PyTorch
 ## make check-memory SEED=… COUNT=…  programs that run out of memory, made from a seed, likewise; their labels are true by construction
 ## make soak        random programs on the simulated GPU with and without cuwhy, for an hour (SECONDS=3600 SEED=1), partly under sanitizers
 ## make check-kills  kills programs at random moments (KILLS=10000): every recording must open
+## make check-histories  40 planted histories of a job of 1,024 ranks with skewed clocks, and the time for 4,096 (in small: check-job)
+## make check-launchers  torchrun, mpirun, Slurm, Ray, Kubernetes: the rank that fails must be named in each; says what to install
 ## make check-gpu   the programs in tests/gpu on a real GPU with the installed PyTorch
 ## make check-wild WILD=folder  other people's suites and programs (PyTorch, Triton, CuPy, nanoGPT), fetched into that folder,
 ##                  with and without cuwhy on a real GPU (WILD_OPTIONS="--seconds 600 --jobs 8"); says how to fetch what is missing
@@ -90,23 +99,28 @@ help:
 ## make bench-text  reading a 2 GB log, compared with grep and ripgrep (MEGABYTES=2048)
 ## make bench-replay  playing back ten million events of PyTorch's allocator
 ## make bench-snapshot  reading a memory snapshot, compared with PyTorch's own viewer
-## make fuzz        fuzz the reader of recordings (WHAT=trace) with libFuzzer (SECONDS=600); WHAT=dump: core dumps, snapshot: memory snapshots, fatbin: libraries, code: GPU code, pyenv: environments, bundle: bundles, host: a machine's files, text: logs
+## make fuzz        fuzz the reader of recordings (WHAT=trace) with libFuzzer (SECONDS=600); WHAT=dump: core dumps, snapshot: memory snapshots, fatbin: libraries, code: GPU code, pyenv: environments, bundle: bundles, host: a machine's files, text: logs, live: the memory of a process that runs, job: files of a job
 ## make wheel       build/cuwhy-….whl: pip install it anywhere with glibc 2.28 or newer; no compiler, no other package
+## make sdist       build/cuwhy-….tar.gz: what pip builds the wheel from
+## make deb         build/cuwhy_….deb, for Debian and Ubuntu
+## make check-packages  all three: auditwheel, twine and lintian have nothing to say, pip builds the wheel from the sources, twice the same bytes
+## make check-aarch64  the cases on the simulated GPU, built for aarch64 and run by qemu-user; make wheel-aarch64: the wheel for it
 ## make static      build/cuwhy-static: just the program, fully statically linked
 ## make format      format the C files (clang-format-14)
 ## make format-web  format the report page's JavaScript
 ## make pictures    docs/pictures, from recordings of the programs in docs/examples (RECORDINGS=folder)
 ## make install     into $(DESTDIR)$(PREFIX)
 ##
-## WEB=no  build without the report page, which needs Node.js and npm
+## make charts      build the report page with charts: fetches uPlot with pip or npm, which `make` does, too, but does not insist on
+## CHARTS=no  build the report page without charts
 ## SAN=address,undefined  build and check with sanitizers;  V=1  show commands;  DEVELOPER=1  -Werror
 
 deps:
-	@WEB=$(WEB) sh tools/deps.sh
+	@CHARTS=$(CHARTS) sh tools/deps.sh
 
-.PHONY: parts
-parts: $(B)/cuwhy $(B)/completions/cuwhy.fish $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(SIM_PARTS) \
-	$(B)/lib32/libcuwhy-rec.so $(B)/preload/made
+.PHONY: parts core
+parts: core $(B)/completions/cuwhy.fish $(SIM_PARTS)
+core: $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(filter-out $(STANDINS),$(SIM_PARTS)) $(B)/lib32/libcuwhy-rec.so $(B)/preload/made
 
 .PHONY: standins
 standins: $(SIM_PARTS)
@@ -117,7 +131,7 @@ $(B)/cuwhy: $(CMD_OBJ) $(LIB_OBJ) $(OLD_PROGRAM)
 
 comma := ,
 # The same without a loader: for machines with another C library, rescue systems, empty containers.
-STATIC_LIBS := -ljansson -liberty -lz -lm \
+STATIC_LIBS := -ljansson -liberty -lz -llzma -lzstd -lm \
 	$(patsubst %,-Wl$(comma)--wrap=%,dlopen dlclose dlsym dlerror dladdr gnu_get_libc_version getpwuid)
 .PHONY: static
 static: all
@@ -129,9 +143,9 @@ $(B)/cuwhy-static: $(CMD_OBJ) $(LIB_OBJ) $(B)/obj/src/portable/alone.o
 # Man pages and completions, from the tables that -h prints. The last file written is the target for all of them.
 $(B)/completions/cuwhy.fish: $(B)/cuwhy
 	$(call say,DOCS,$(B)/man $(B)/completions)
-	$(Q)rm -rf $(B)/man && mkdir -p $(B)/man $(@D) && $< _document man > $(B)/man/cuwhy.1
-	$(Q)for c in $$($< _document commands); do $< _document man $$c > $(B)/man/cuwhy-$$c.1 || exit 1; done
-	$(Q)$< _document bash > $(@D)/cuwhy.bash && $< _document zsh > $(@D)/_cuwhy && $< _document fish > $@
+	$(Q)rm -rf $(B)/man && mkdir -p $(B)/man $(@D) && $(RUN) $< _document man > $(B)/man/cuwhy.1
+	$(Q)for c in $$($(RUN) $< _document commands); do $(RUN) $< _document man $$c > $(B)/man/cuwhy-$$c.1 || exit 1; done
+	$(Q)$(RUN) $< _document bash > $(@D)/cuwhy.bash && $(RUN) $< _document zsh > $(@D)/_cuwhy && $(RUN) $< _document fish > $@
 
 # NVML may hang or crash, so it is queried in a process of its own.
 $(B)/cuwhy-probe: $(PROBE_OBJ) $(OLD_PROGRAM)
@@ -161,7 +175,7 @@ $(B)/lib32/libcuwhy-rec.so: Makefile
 
 # Two trees of links for LD_PRELOAD=…/$$LIB/libcuwhy-rec.so and LD_AUDIT (src/cmd/run/run_env.c): what $$LIB becomes in 64-bit and in 32-bit
 # programs. "lib" is for 32 bits on Debian (where nothing uses it), Fedora and SUSE, for 64 on Arch and Nix.
-PRELOAD64 := lib-is-32/lib64 lib-is-32/lib/x86_64-linux-gnu lib-is-64/lib
+PRELOAD64 := lib-is-32/lib64 lib-is-32/lib/$(MACHINE)-linux-gnu lib-is-64/lib
 PRELOAD32 := lib-is-32/lib lib-is-32/lib32 lib-is-32/lib/i386-linux-gnu lib-is-64/lib32 lib-is-64/lib/i386-linux-gnu
 $(B)/preload/made: $(B)/libcuwhy-rec.so $(B)/lib32/libcuwhy-rec.so $(B)/sim/libcuwhy-sim-loader.so Makefile
 	$(Q)rm -rf $(@D) && mkdir -p $(@D)
@@ -187,14 +201,14 @@ $(B)/sim/libcuda.so.1: $(SIM_OBJ) $(OLD_LIBRARY)
 $(B)/sim/libnvidia-ml.so.1: $(sort $(wildcard src/sim/nvml/*.c)) src/sim/sim_cards.c src/sim/sim_spec.c $(OLD_LIBRARY) src/sim/sim_models.def
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) -fPIC -fvisibility=hidden -shared -Wl,-soname,libnvidia-ml.so.1 -MF $(B)/obj/sim_nvml.d \
-		-o $@ $(filter-out %.def,$^) -ldl $(OLD_DL)
+		-o $@ $(filter-out %.def,$^) -ldl $(OLD_DL) $(OLD_PTHREAD)
 
 standin_word  = $(shell sed -n 's/^\([a-z_0-9]*\) *$(notdir $(1)) *\([^ ]*\)$$/\$(2)/p' $(STANDIN_LIST))
 define standin_rules
 $(1): $(patsubst src/%.c,$(B)/obj/standin/$(notdir $(1))/%.o,$(sort $(wildcard src/sim_common/*.c src/$(call standin_word,$(1),1)/*.c))) $(OLD_LIBRARY) $(B)/sim/libcuda.so.1
 	$$(call say,LINK,$$@)
 	$$(Q)echo "$(filter-out -,$(call standin_word,$(1),2)) { global: *; };" > $(B)/obj/standin/$(notdir $(1)).map
-	$$(Q)$$(CC) $$(CFLAGS) -shared -Wl,-soname,$(notdir $(1)) -Wl,-z,now,-z,defs -Wl,--version-script=$(B)/obj/standin/$(notdir $(1)).map -o $$@ $$^ -lm $$(OLD_DL) $$(OLD_PTHREAD)
+	$$(Q)$$(CC) $$(CFLAGS) -shared -Wl,-soname,$(notdir $(1)) -Wl,-z,now,-z,defs -Wl,-rpath,'$$$$ORIGIN' -Wl,--version-script=$(B)/obj/standin/$(notdir $(1)).map -o $$@ $$^ -lm $$(OLD_DL) $$(OLD_PTHREAD)
 $(B)/obj/standin/$(notdir $(1))/%.o: src/%.c
 	$$(call say,CC,$$< ($(notdir $(1))))
 	$$(Q)mkdir -p $$(@D) && $$(CC) $$(ALL_C) -fPIC -fvisibility=hidden -DSONAME_MAJOR=$(lastword $(subst ., ,$(1))) -c $$< -o $$@
@@ -228,14 +242,14 @@ $(B)/kb.files: always
 $(B)/obj/src/rules/kb_blob.o: src/rules/kb_blob.S $(B)/kb.blob
 	$(Q)mkdir -p $(@D) && $(CC) -DKB_BLOB='"$(B)/kb.blob"' -c $< -o $@
 
-# The report page: web/ bundled into one file. WEB=no builds without Node.js; `cuwhy report` then says so.
-WEB_SRC := $(sort $(wildcard web/src/* web/*.json web/.npmrc web/*.mjs))
-PAGE    := $(B)/$(if $(filter no,$(WEB)),no-report.html,report.html)
-$(B)/report.html: $(WEB_SRC) tools/web.sh Makefile
-	$(call say,WEB,$@)
-	$(Q)mkdir -p $(@D) && sh tools/web.sh build/web $@
-$(B)/no-report.html:
-	$(Q)mkdir -p $(@D) && : > $@
+# The report page: web/src put together into one file.
+PAGE := $(B)/report.html
+$(PAGE): $(sort $(wildcard web/src/*)) web/uplot.license tools/page.py
+	$(call say,PAGE,$@)
+	$(Q)mkdir -p $(@D) && $(PYTHON) tools/page.py build/web $@ --charts $(CHARTS)
+.PHONY: charts
+charts:
+	@rm -f $(PAGE) && $(MAKE) --no-print-directory CHARTS=yes all
 $(B)/obj/src/write/page_blob.o: src/write/page_blob.S $(PAGE)
 	$(Q)mkdir -p $(@D) && $(CC) -DPAGE_BLOB='"$(PAGE)"' -c $< -o $@
 
@@ -250,9 +264,22 @@ WHEEL := $(B)/cuwhy-$(VERSION)-py3-none-manylinux_2_28_$(MACHINE).whl
 wheel: all
 	@$(MAKE) --no-print-directory $(WHEEL)
 $(WHEEL): $(B)/cuwhy $(B)/cuwhy-probe $(B)/libcuwhy-rec.so $(SIM_PARTS) \
-		$(B)/lib32/libcuwhy-rec.so $(B)/preload/made $(B)/completions/cuwhy.fish $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE
+		$(B)/lib32/libcuwhy-rec.so $(B)/preload/made $(B)/completions/cuwhy.fish $(wildcard python/cuwhy/*) tools/wheel.py README.md LICENSE web/uplot.license
 	$(call say,WHEEL,$@)
-	$(Q)$(PYTHON) tools/wheel.py $(B) $(VERSION)
+	$(Q)MACHINE=$(MACHINE) $(PYTHON) tools/wheel.py $(B) $(VERSION)
+
+# ---- the source distribution ------------------------------------------------------------------------
+
+.PHONY: sdist
+sdist:
+	@mkdir -p $(B) && PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tools/sdist.py $(B) $(VERSION)
+
+# ---- the Debian package ------------------------------------------------------------------------------
+
+.PHONY: deb
+deb: all
+	$(call say,DEB,$(B))
+	+$(Q)MACHINE=$(MACHINE) $(PYTHON) tools/deb.py $(B) $(VERSION)
 
 # ---- tests ----------------------------------------------------------------------------------------
 
@@ -268,10 +295,12 @@ $(B)/tests/test_sites $(B)/tests/test_epochs $(B)/tests/test_event_log: $(addpre
 FIRED := $(abspath $(B))/rules-fired
 check: deps
 	@mkdir -p $(B) && : > $(FIRED) && chmod 666 $(FIRED)	# some of the tests run as another user
-	@CUWHY_RULES_FIRED=$(FIRED) $(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-python check-wheel check-browser check-tsan check-soak check-wild-own check-contributing check-tree
+	@CUWHY_RULES_FIRED=$(FIRED) $(MAKE) --no-print-directory parts check-unit check-cli check-e2e check-torture check-fuzz check-dumps check-snap check-doctor check-text check-messages check-advice check-job check-python check-wheel check-demo check-page check-browser check-tsan check-soak check-wild-own check-contributing check-tree
 	@$(PYTHON) tools/check_rules.py $(FIRED) --strict
 
-check-unit: parts $(UNIT)
+check-unit: parts
+	@sh tools/deps.sh unit
+	@$(MAKE) --no-print-directory $(UNIT)
 	@sh tests/unit/run.sh $(B) $(UNIT)
 
 check-cli: parts
@@ -283,23 +312,56 @@ check-e2e: parts
 check-torture: parts
 	@sh tests/torture/run.sh $(B) $${ROUNDS:-1000}
 
-check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_replay $(B)/tests/fuzz_dump $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_code $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle $(B)/tests/fuzz_host $(B)/tests/fuzz_text
+check-fuzz: parts $(B)/tests/fuzz_trace $(B)/tests/fuzz_replay $(B)/tests/fuzz_dump $(B)/tests/fuzz_run $(B)/tests/fuzz_snapshot $(B)/tests/fuzz_fatbin $(B)/tests/fuzz_code $(B)/tests/fuzz_pyenv $(B)/tests/fuzz_bundle $(B)/tests/fuzz_host $(B)/tests/fuzz_text $(B)/tests/fuzz_live $(B)/tests/fuzz_job
+	@$(B)/tests/fuzz_job tests/fuzz/corpus/job
 	@$(B)/tests/fuzz_text tests/fuzz/corpus/text
 	@$(B)/tests/fuzz_trace tests/fuzz/corpus/trace
 	@$(B)/tests/fuzz_replay tests/fuzz/corpus/replay
 	@$(B)/tests/fuzz_dump tests/fuzz/corpus/dump
+	@$(B)/tests/fuzz_run tests/fuzz/corpus/run
 	@$(B)/tests/fuzz_snapshot tests/fuzz/corpus/snapshot
 	@$(B)/tests/fuzz_fatbin tests/fuzz/corpus/fatbin
 	@$(B)/tests/fuzz_code tests/fuzz/corpus/code
 	@$(B)/tests/fuzz_pyenv tests/fuzz/corpus/pyenv
 	@$(B)/tests/fuzz_bundle tests/fuzz/corpus/bundle
 	@$(B)/tests/fuzz_host tests/fuzz/corpus/host
+	@$(B)/tests/fuzz_live tests/fuzz/corpus/live
 
 check-dumps: parts
 	@$(PYTHON) tests/dump/check_real.py $(B)
 
-check-text: parts
+check-text: parts $(B)/tests/many
 	@$(PYTHON) tests/text/check.py $(B)
+
+# Every command that is advised, and the pages of the causes.
+check-advice: parts
+	@$(PYTHON) tests/commands/check.py $(B)
+
+# After texts were added: what their words say.
+words:
+	@$(PYTHON) tools/learn_words.py > $(B)/words.def && mv $(B)/words.def kb/words.def
+
+# Planted histories of a job, in small: each once, 64 ranks
+check-job: parts $(B)/tests/libinject_job.so
+	@$(PYTHON) tests/job/histories.py $(B)/cuwhy --ranks 64 --large 512 --once
+	@$(PYTHON) tests/job/hostile.py $(B)/cuwhy $(B)/tests/libinject_job.so
+	@$(PYTHON) tests/job/inputs.py $(B)/cuwhy
+
+$(B)/tests/libinject_job.so: tests/job/inject.c
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared -fPIC $(WARN) -D_GNU_SOURCE -o $@ $< -ldl
+
+# real launchers; those that are not installed are skipped
+check-launchers: parts
+	@sh tests/launchers/all.sh
+
+check-histories: parts
+	@$(PYTHON) tests/job/histories.py $(B)/cuwhy
+
+# The tool that finds messages in packages, on a small one; build/tests/test_messages checks what is kept of them.
+check-messages:
+	@$(PYTHON) tests/messages/check.py
 
 check-snap: parts
 	@$(PYTHON) tests/snap/check.py $(B)
@@ -309,6 +371,11 @@ check-python: parts
 	@sh tools/deps.sh python || echo "python: tests that need these packages are skipped"
 	@CUWHY_PROGRAM=$(abspath $(B))/cuwhy PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/python/run.py
 
+# TORCH=FOLDER: another PyTorch than that of check-torch.
+check-frameworks: parts
+	@$(PYTHON) tests/frameworks/get.py $(B)/frameworks || echo "frameworks: they could not be had; their tests are skipped"
+	@$(PYTHON) tests/frameworks/run.py --build $(B) $(if $(TORCH),--torch $(TORCH))
+
 check-wheel: parts
 ifeq ($(SAN),)
 	@sh tools/deps.sh python || echo "wheel: tests that need these packages are skipped"
@@ -317,6 +384,30 @@ ifeq ($(SAN),)
 else
 	@echo "wheel: skipped, a build with sanitizers is not shipped"
 endif
+
+check-page:
+	@$(PYTHON) tests/page/check.py
+
+check-demo: parts
+	@PYTHON=$(PYTHON) $(PYTHON) tests/demo/check.py $(B)
+
+# Builds everything twice, so it is not part of `check`.
+check-packages: parts
+	@CC='$(CC)' $(PYTHON) tests/packages/check.py $(B)
+
+# Built for another processor, and run by an emulator on the simulated GPU. Downloads a small Debian for it (130 MB), once.
+AARCH64_ROOT ?= $(HOME)/.cache/cuwhy/aarch64-bookworm
+AARCH64_CC   := aarch64-linux-gnu-gcc --sysroot=$(AARCH64_ROOT) -B$(AARCH64_ROOT)/usr/lib/aarch64-linux-gnu
+AARCH64_MAKE  = $(MAKE) --no-print-directory B=build/aarch64 MACHINE=aarch64 CC='$(if $(shell command -v ccache),ccache )$(AARCH64_CC)' RUN='qemu-aarch64-static -L $(AARCH64_ROOT)'
+.PHONY: aarch64-root wheel-aarch64
+aarch64-root:
+	@sh tools/deps.sh aarch64
+	@sh tests/aarch64/root.sh $(AARCH64_ROOT)
+wheel-aarch64: aarch64-root
+	@STRIP=aarch64-linux-gnu-strip $(AARCH64_MAKE) build/aarch64/cuwhy-$(VERSION)-py3-none-manylinux_2_28_aarch64.whl
+check-aarch64: aarch64-root
+	@$(AARCH64_MAKE) parts
+	@CC='$(AARCH64_CC)' $(PYTHON) tests/aarch64/check.py build/aarch64 $(AARCH64_ROOT) $(NAMES)
 
 check-doctor: parts
 	@$(PYTHON) tests/doctor/check.py $(B)
@@ -328,26 +419,23 @@ pictures: parts
 	@sh tools/deps.sh browser
 	@$(PYTHON) tools/pictures.py $(B) $(RECORDINGS)
 
-# The report page in a real browser.
+# The report page in a real browser, and how its JavaScript is laid out.
 check-browser: parts
-ifeq ($(WEB),no)
-	@echo "browser: skipped, WEB=no has no page"
-else
 	@sh tools/deps.sh browser
-	@$(PRETTIER) --log-level warn --check $(WEB_JS)
 	@$(PYTHON) tests/browser/run.py $(B)
-endif
+	@sh tools/prettier.sh --check $(WEB_JS) || { [ $$? = 3 ] && echo "browser: the layout of JavaScript is not checked: there is no prettier"; }
 
-# The page's JavaScript, as prettier formats it; tools/check_tree.sh checks line lengths without Node.js.
-WEB_JS   := $(sort $(wildcard web/src/*.js web/*.mjs))
-PRETTIER := node build/web/node_modules/prettier/bin/prettier.cjs --config web/package.json
+# Of line lengths alone tools/check_tree.sh takes care without Node.js.
+WEB_JS := $(sort $(wildcard web/src/*.js))
 .PHONY: format-web
-format-web: $(B)/report.html
-	@$(PRETTIER) --log-level warn --write $(WEB_JS)
+format-web:
+	@sh tools/prettier.sh --write $(WEB_JS)
 
 $(B)/tests/fuzz_code: $(B)/obj/src/sim/sim_unpack.o
-$(B)/tests/fuzz_code: LDLIBS += -Wl,-Bstatic -lzstd -Wl,-Bdynamic
 $(B)/tests/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/driver.c $(LIB_OBJ)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
+
+$(B)/tests/many: tests/text/many.c $(LIB_OBJ)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_C) $(SANFLAG) -o $@ $^ $(LDLIBS)
 
 # The recipes of CONTRIBUTING.md, in a copy of the tree.
@@ -402,6 +490,7 @@ check-gpu: parts
 	@$(PYTHON) tests/gpu/late.py --build $(B) --measure
 	@$(PYTHON) tests/gpu/figures.py --build $(B)
 	@$(PYTHON) tests/gpu/snapshots.py --build $(B)
+	@$(PYTHON) tests/gpu/memory_live.py --build $(B)
 	@$(PYTHON) tests/gpu/doctor.py --build $(B) --python $(PYTHON)
 	@sh tests/gpu/neighbors.sh $(B) $(PYTHON)
 
@@ -415,6 +504,7 @@ check-torch: parts $(B)/tests/allocator_replay
 	@$(PYTHON) tests/torch/check.py --build $(B)
 	@$(PYTHON) tests/torch/memory.py --build $(B) --sample
 	@$(PYTHON) tests/torch/fit.py --build $(B)
+	@$(PYTHON) tests/gpu/guard.py --build $(B) --gpu sim:h200
 
 # Fresh seeds: programs that no rule was written for.
 check-memory: parts
@@ -465,10 +555,17 @@ compare-gpu: parts
 fuzz: deps
 	@sh tests/fuzz/fuzz.sh $${SECONDS:-600} $${WHAT:-trace}
 
-demo: all
-	@sh examples/demo.sh $(B)
+# Without PyTorch the stand-ins for NVIDIA's libraries are not needed, a fifth of all that is compiled.
+demo: deps
+	@goal=$$(PYTHON=$(PYTHON) sh examples/demo.sh --needs) && \
+		$(MAKE) --no-print-directory $(JOBS) $$goal TOTAL=$$($(MAKE) --no-print-directory -n $$goal 2>/dev/null | grep -c '^sh tools/progress.sh')
+	@sh tools/progress.sh end
+	@PYTHON=$(PYTHON) sh examples/demo.sh $(B)
 
 install: all
+	@$(MAKE) --no-print-directory install-files
+.PHONY: install-files
+install-files:
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/cuwhy/sim $(DESTDIR)$(PREFIX)/lib/cuwhy/lib32
 	install -m 755 $(B)/cuwhy $(DESTDIR)$(PREFIX)/bin/cuwhy
 	install -m 755 $(B)/cuwhy-probe $(DESTDIR)$(PREFIX)/lib/cuwhy/

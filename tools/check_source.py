@@ -8,7 +8,7 @@ import re
 import sys
 
 # Who may include whom; ARCHITECTURE.md has the table with the reasons. A part may always use itself, kb and system headers.
-BELOW_JUDGE = "base allocator compat formats probe case input rules".split()
+BELOW_JUDGE = "base allocator compat formats probe case input rules job".split()
 USES = {
     "base": [],
     "allocator": ["base"],
@@ -18,6 +18,7 @@ USES = {
     "case": ["base", "compat"],
     "input": ["base", "allocator", "compat", "formats", "probe", "case", "include"],
     "rules": ["base", "compat", "case"],
+    "job": ["base", "formats"],
     "judge": BELOW_JUDGE + ["include"],
     "write": BELOW_JUDGE + ["judge", "include"],
     "cmd": BELOW_JUDGE + ["judge", "write", "include"],

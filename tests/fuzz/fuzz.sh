@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Fuzzes a reader with libFuzzer: fuzz.sh [SECONDS] [trace|replay|dump|snapshot|fatbin|code|pyenv|bundle|host|text]. Findings stay in build/fuzz.
+# Fuzzes a reader with libFuzzer: fuzz.sh [SECONDS] [trace|replay|dump|run|snapshot|fatbin|code|pyenv|bundle|host|text|live|job]. Findings stay in build/fuzz.
 set -eu
 cd "$(dirname "$0")/../.."
 seconds=${1:-600}
@@ -19,10 +19,9 @@ make --no-print-directory build/kb.blob build/obj/src/write/page_blob.o >/dev/nu
 flags="-std=gnu11 -O1 -g -D_GNU_SOURCE -Iinclude -Isrc -I. -DKB_BLOB=\"build/kb.blob\""
 # the whole program except its commands and what runs in other processes
 sources=$(find src -name '*.[cS]' ! -path 'src/cmd/*' ! -path 'src/recorder/*' ! -path 'src/sim*' ! -path 'src/portable/*' ! -name 'probe_main.c' ! -name 'page_blob.S')
-libs="-ljansson -liberty -lz -ldl -lm"
+libs="-ljansson -liberty -lz -llzma -lzstd -ldl -lm"
 if [ "$what" = code ]; then
 	sources="$sources src/sim/sim_unpack.c"
-	libs="$libs -lzstd"
 fi
 # shellcheck disable=SC2086
 $cc $flags -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \

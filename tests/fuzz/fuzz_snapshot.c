@@ -51,6 +51,7 @@ static void use_device(const struct snapshot *s, const struct snap_lines *l, int
 	v = verdict_of_snapshot(s, l, &d);
 	report_json(null, v, false);
 	report_text(null, v, NULL);
+	report_text(null, v, &(struct text_style){.verbose = true});
 	use_page(s, l, &d, v);
 	verdict_free(v);
 	snap_device_release(&d);

@@ -19,6 +19,7 @@
 #include "write/report.h"
 #include "compat/cuda_errors.h"
 #include "base/buf.h"
+#include "input/recording/damage.h"
 #include "input/recording/event_log.h"
 #include "input/recording/room_played.h"
 #include "input/recording/events.h"
@@ -72,6 +73,32 @@ static void use_lists(struct trace *t)
 	n = trace_allocations(t, &a);
 	for (i = 0; i < n; i++)
 		sink += a[i]->addr + a[i]->size + a[i]->extra;
+}
+
+#define CARD_MAX ((uint64_t)64 << 40)
+
+/* What is more than any card has was left out, and that is said. */
+static void use_damage(struct trace *t)
+{
+	const struct cw_failure *const *f;
+	const struct cw_allocation *const *a;
+	struct pool pool = {0};
+	const char *words;
+	size_t i, n;
+
+	n = trace_blocks(t, &a);
+	for (i = 0; i < n; i++)
+		if (a[i]->kind == CW_MEM_TORCH && a[i]->size > CARD_MAX)
+			abort();
+	n = trace_failures(t, &f);
+	for (i = 0; i < n; i++)
+		if (f[i]->torch_reserved > CARD_MAX || (f[i]->memory_known && f[i]->free_bytes > CARD_MAX))
+			abort();
+	words = damage_words(t, &pool);
+	if (!words != !trace_is_damaged(t))
+		abort();
+	sink += words ? strlen(words) : 0;
+	pool_release(&pool);
 }
 
 static void use_blocks(struct trace *t)
@@ -194,6 +221,8 @@ static void print(const struct verdict *v)
 	if (!out)
 		return;
 	report_text(out, v, &style);
+	style.verbose = true;
+	report_text(out, v, &style);
 	report_line(out, v, NULL);
 	report_json(out, v, false);
 	fclose(out);
@@ -296,6 +325,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	use_failures(t);
 	use_lists(t);
+	use_damage(t);
 	use_blocks(t);
 	use_memory(t);
 	use_event_log(t);

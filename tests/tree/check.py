@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plants violations in a copy of the tree: tools/check_source.py must see each of them, and nothing in the tree as it is."""
+"""Plants violations in a copy of the tree: tools/check_source.py must see each of them, and nothing in the tree as it is. And in a labelled
+report, for tools/collect.py."""
 import os
 import shutil
 import sys
@@ -8,6 +9,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import check_source  # noqa: E402
+import collect  # noqa: E402
 
 LONG = "x" * 170
 
@@ -50,6 +52,42 @@ ALLOWED = (
     ("a writer that reads", "writers", "src/write/code.c", "\tif (case_observed(&v->c, GROUP_error))"),
 )
 
+REPORT = {"id": "r-0", "source": "owner/repo#1", "label": "oom-capacity", "also": [], "env": "", "told_by": "text", "package": "torch", "why": "",
+          "text": "/home/user/project/train.py:3\nRuntimeError: CUDA out of memory. See https://pytorch.org/docs"}
+# claim, field, value, what is said about it
+FLAWED = (
+    ("a home folder", "text", "/home/jane/train.py", "text: a home folder: /home/jane"),
+    ("a home folder on Windows", "text", "C:\\Users\\jane\\train.py", "text: a home folder: C:\\Users\\jane"),
+    ("an address of a person", "env", "ask jane.doe@example.org", "env: an address: jane.doe@example.org"),
+    ("a token", "text", "login with hf_abcdefghijklmnop", "text: a secret: hf_abc…"),
+    ("a host", "text", "GET https://gpu7.corp.internal/x", "text: a host: gpu7.corp.internal"),
+    ("a machine of a cluster", "text", "lab-gpu7:12:12 [0] NCCL INFO Bootstrap", "text: names that `add` would change"),
+    ("a project's folder", "text", "/mnt/secretproject/src/a/b/c/d.py", "text: names that `add` would change"),
+    ("the reporter's own words", "text", "Hello, I tried it on my GPU", "the reporter's own words: Hello, I tried it on my GPU"),
+    ("another language", "text", "训练时报错", "another language: 训练时报错"),
+    ("a label that is no cause", "label", "oom", "'oom' is not a cause"),
+    ("a source that cannot be found", "source", "a forum", "the source is not owner/repo#number: a forum"),
+    ("too much prose", "text", "\n".join(["it stops when the data is on the disk and does not go on"] * 9),
+     "126 words of prose, at most 70: say it in fewer, in your own"),
+    ("a localized message of a tool", "text", "OSError: [WinError 1455] 页面文件太小", None),
+    ("a report as it should be", "text", REPORT["text"], None),
+)
+
+
+def check_reports():
+    """(passed, failed)"""
+    known = collect.causes()
+    failed = 0
+    for claim, field, value, said in FLAWED:
+        found = collect.flaws({**REPORT, field: value}, known)
+        if found if said is None else said not in found:
+            failed += 1
+            print("not ok - %s: %s" % (claim, "seen" if said else "allowed"), *found, sep="\n    ")
+        if field in ("text", "env") and collect.neutral(collect.neutral(value)) != collect.neutral(value):
+            failed += 1
+            print("not ok - %s: neutral names stay as they are" % claim)
+    return len(FLAWED) - failed, failed
+
 
 def link_tree(tree):
     """Links, not copies: quick. A planted file takes the place of its link."""
@@ -75,7 +113,7 @@ def found_with(tree, check, name, text):
 
 
 def main():
-    failed = passed = 0
+    passed, failed = check_reports()
     with tempfile.TemporaryDirectory(dir=sys.argv[1]) as tree:
         link_tree(tree)
         for rows, wanted in ((PLANTED, True), (ALLOWED, False)):
